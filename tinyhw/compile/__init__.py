@@ -1,0 +1,1 @@
+"""From a tensor graph to programs: schedule, kernels, lowering, linearizing, rendering."""

@@ -1,0 +1,1 @@
+"""Drivers of devices: direct ones through a Port, and those of this host. No branch for the mock."""

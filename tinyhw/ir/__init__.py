@@ -1,0 +1,1 @@
+"""The compiler's language: dtypes, UOps, rewriting, symbolic arithmetic, shapes, the spec."""

@@ -1,0 +1,1 @@
+"""Instruction encodings and their text, from generated tables. No meaning: that is the emulator's."""

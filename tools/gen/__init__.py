@@ -1,0 +1,1 @@
+"""Generators: vendor headers and tables in, autogen/ modules out."""
