@@ -74,7 +74,8 @@ def test_encode_never_truncates(value: int) -> None:
 
 
 def test_text_names_enum_members() -> None:
-  assert repr(Sample(func=5, address=0x1000, wide=3, across=0)) == "Sample(func=GE, flag=1, address=0x1000, wide=3, across=0)"
+  shown = repr(Sample(func=5, address=0x1000, wide=3, across=0))
+  assert shown == "Sample(func=GE, flag=1, address=0x1000, wide=3, across=0)"
   assert Sample(func=5, address=0, wide=0, across=0).to_dict()["func"] == "GE"
 
 

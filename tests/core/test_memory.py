@@ -97,7 +97,8 @@ def test_user_memory_can_be_mapped() -> None:
 
 def test_mapping_mistakes_are_refused(region: Region) -> None:
   space = make_space(region)
-  for address, size, offset in ((BASE + 1, PAGE, 0), (BASE, PAGE, 0), (BASE - PAGE, 2 * PAGE, 0), (0, 17 * PAGE, 0), (0, 0, 0)):
+  wrong = ((BASE + 1, PAGE, 0), (BASE, PAGE, 0), (BASE - PAGE, 2 * PAGE, 0), (0, 17 * PAGE, 0), (0, 0, 0))
+  for address, size, offset in wrong:
     with pytest.raises(InvalidArgument): space.map(address, size, region, offset)
   with pytest.raises(InvalidArgument): space.unmap(BASE, PAGE)
   version = space.version

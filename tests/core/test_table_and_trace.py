@@ -37,7 +37,8 @@ def test_trace_is_ordered_and_bounded() -> None:
 
 
 def test_errors_say_what_where_and_what_to_do() -> None:
-  error = DecodeError("unknown opcode 0x99", where="compute ring at dword 7", words=[0xC0990000], hint="record the queue")
+  error = DecodeError("unknown opcode 0x99", where="compute ring at dword 7", words=[0xC0990000],
+                      hint="record the queue")
   assert str(error) == "compute ring at dword 7: unknown opcode 0x99; record the queue [c0990000]"
   timeout = WaitTimeout("AMD compute", packet="WAIT_REG_MEM", address=0x1000, wanted=2, seen=1, seconds=0.5)
   assert "AMD compute: no progress after 0.5 s: WAIT_REG_MEM waits on 0x1000 for 0x2, found 0x1" == str(timeout)
