@@ -4,9 +4,9 @@
       dst_sel: int = bits(0, 11, 8)
       address: int = u64(1, shift=2, hi=61)
 
-A declaration that contradicts itself (overlap, past the end, enum too wide, default out of range) raises `LayoutError` when the
-class is made, that is at import. Encoding never truncates; decoding refuses bits that nobody declared. Encoder and decoder of
-each class are compiled once from the declaration, since a queue meets them for each packet.
+A declaration that contradicts itself (overlap, past the end, enum too wide, default out of range) raises `LayoutError`
+when the class is made, that is at import. Encoding never truncates; decoding refuses bits that nobody declared. Encoder
+and decoder of each class are compiled once from the declaration, since a queue meets them for each packet.
 """
 from __future__ import annotations
 
@@ -43,8 +43,12 @@ class Field:
     return hex(value) if value > 9 else str(value)
 
 
-def bits(dword: int, hi: int, lo: int, *, default: int | None = None, shift: int = 0, enum: type[IntEnum] | None = None) -> Any:
-  """Bits hi..lo (inclusive, hi may pass 31 into the next dwords) of `dword`. `shift`: low zero bits that are not stored."""
+def bits(dword: int, hi: int, lo: int, *, default: int | None = None, shift: int = 0,
+         enum: type[IntEnum] | None = None) -> Any:
+  """Bits hi..lo (inclusive, hi may pass 31 into the next dwords) of `dword`.
+
+  `shift` counts low bits of the value that are always zero and are not stored.
+  """
   return Field(dword * 32 + lo, hi - lo + 1, default, shift, enum)
 
 
@@ -67,7 +71,8 @@ def _collect(cls: type, inherited: tuple[Field, ...], total_bits: int) -> tuple[
     where = f"{cls.__name__}.{name}"
     if name in names: raise LayoutError("declared again in a subclass", where=where)
     if f.width <= 0: raise LayoutError(f"has {f.width} bits", where=where)
-    if f.lo + f.width > total_bits: raise LayoutError(f"bit {f.lo + f.width - 1} is past the end of {total_bits // 32} dwords", where=where)
+    if f.lo + f.width > total_bits:
+      raise LayoutError(f"bit {f.lo + f.width - 1} is past the end of {total_bits // 32} dwords", where=where)
     if used & f.mask:
       other = next(o.name for o in fields if o.mask & f.mask)
       raise LayoutError(f"overlaps {other}", where=where)
@@ -101,7 +106,8 @@ def _compile(cls: type, dwords: int, fields: tuple[Field, ...]) -> None:
     body.append(f"  self.{f.name} = {f.name}")
   init = f"def __init__(self{', *, ' + ', '.join(params) if params else ''}):\n" + ("\n".join(body) or "  pass")
   reads = "".join(f"  v{i} = self.{f.name}\n" for i, f in enumerate(fields))
-  tests = [f"0 <= v{i} <= {f.limit}" + (f" and not v{i} & {(1 << f.shift) - 1}" if f.shift else "") for i, f in enumerate(fields)]
+  tests = [f"0 <= v{i} <= {f.limit}" + (f" and not v{i} & {(1 << f.shift) - 1}" if f.shift else "")
+           for i, f in enumerate(fields)]
   terms: list[list[str]] = [[] for _ in range(dwords)]
   for i, f in enumerate(fields):
     for d in range(f.lo // 32, (f.lo + f.width - 1) // 32 + 1):
@@ -109,8 +115,9 @@ def _compile(cls: type, dwords: int, fields: tuple[Field, ...]) -> None:
       term = f"v{i} << {up}" if up > 0 else f"v{i} >> {-up}" if up < 0 else f"v{i}"
       terms[d].append(f"({term})" if f.lo >= 32 * d and f.lo + f.width <= 32 * (d + 1) else f"({term} & 0xFFFFFFFF)")
   words = ", ".join(" | ".join(t) if t else "0" for t in terms)
+  values = "".join(f"v{i}, " for i in range(len(fields)))
   encode = (f"def encode(self):\n{reads}  try:\n    if {' and '.join(tests) or 'True'}:\n      return [{words}]\n"
-            f"  except TypeError: pass\n  raise _misfit(type(self), _fields, ({''.join(f'v{i}, ' for i in range(len(fields)))}))")
+            f"  except TypeError: pass\n  raise _misfit(type(self), _fields, ({values}))")
   parts = []
   for f in fields:
     chunks = []
@@ -156,12 +163,14 @@ class _Layout:
 
   def to_dict(self) -> dict[str, int | str]:
     """Field name to value; values of an enum by their name."""
-    return {f.name: (f.enum(v).name if f.enum is not None and v in f.enum._value2member_map_ else int(v)) for f, v in self.items()}
+    return {f.name: f.enum(v).name if f.enum is not None and v in f.enum._value2member_map_ else int(v)
+            for f, v in self.items()}
 
   def diff(self, other: Self) -> list[str]:
     """One line for each field that differs: `name: ours != theirs`."""
     if type(self) is not type(other): return [f"{type(self).__name__} != {type(other).__name__}"]
-    return [f"{f.name}: {f.show(v)} != {f.show(getattr(other, f.name))}" for f, v in self.items() if v != getattr(other, f.name)]
+    pairs = ((f, v, getattr(other, f.name)) for f, v in self.items())
+    return [f"{f.name}: {f.show(ours)} != {f.show(theirs)}" for f, ours, theirs in pairs if ours != theirs]
 
   @classmethod
   def fuzz(cls, rng: random.Random) -> Self:
@@ -176,7 +185,8 @@ class _Layout:
 
   def __hash__(self) -> int: return hash((type(self), *(v for _, v in self.items())))
 
-  def __repr__(self) -> str: return f"{type(self).__name__}({', '.join(f'{f.name}={f.show(v)}' for f, v in self.items())})"
+  def __repr__(self) -> str:
+    return f"{type(self).__name__}({', '.join(f'{f.name}={f.show(v)}' for f, v in self.items())})"
 
 
 @dataclass_transform(kw_only_default=True, field_specifiers=(bits, u32, u64))
@@ -196,7 +206,8 @@ class Packet(_Layout):
   @classmethod
   def decode(cls, words: Sequence[int]) -> Self:
     """Raises DecodeError for a wrong number of dwords or undeclared bits."""
-    if len(words) != cls.DWORDS: raise DecodeError(f"{len(words)} dwords, expected {cls.DWORDS}", where=cls.__name__, words=words)
+    if len(words) != cls.DWORDS:
+      raise DecodeError(f"{len(words)} dwords, expected {cls.DWORDS}", where=cls.__name__, words=words)
     return cls._decode(words)
 
 
