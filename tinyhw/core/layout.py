@@ -283,7 +283,7 @@ def _names(cls: type[Any]) -> list[str]:
 def _fill(value: Any, rng: random.Random) -> None:
   """Random bytes into a ctypes aggregate."""
   raw = (ctypes.c_uint8 * ctypes.sizeof(value)).from_buffer(value)
-  raw[:] = rng.randbytes(len(raw))
+  ctypes.memmove(raw, rng.randbytes(len(raw)), len(raw))
 
 
 class _Text:
@@ -300,7 +300,7 @@ class _Text:
   def diff(self, other: object) -> list[str]:
     """One line for each field that differs."""
     if type(self) is not type(other): return [f"{type(self).__name__} != {type(other).__name__}"]
-    mine, theirs = self.to_dict(), cast(_Text, other).to_dict()
+    mine, theirs = self.to_dict(), other.to_dict()
     return [f"{k}: {v!r} != {theirs[k]!r}" for k, v in mine.items() if v != theirs[k]]
 
   @classmethod

@@ -51,7 +51,7 @@ class Region:
     self.name, self.size = name, size
     self.fd = os.memfd_create(name, os.MFD_CLOEXEC)
     os.ftruncate(self.fd, size)
-    self._map = mmap.mmap(self.fd, size, flags=mmap.MAP_SHARED | mmap.MAP_NORESERVE)
+    self._map = mmap.mmap(self.fd, size, flags=mmap.MAP_SHARED)
     self.u8: U8 = np.frombuffer(self._map, dtype=np.uint8)
 
   def discard(self, offset: int, size: int) -> None:
@@ -71,7 +71,7 @@ class HostRegion:
 
   def __init__(self, address: int, size: int) -> None:
     self.address, self.size = address, size
-    self.u8: U8 = np.frombuffer((ctypes.c_uint8 * size).from_address(address), dtype=np.uint8)
+    self.u8: U8 = np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(address))
 
 
 class Allocator:
@@ -150,7 +150,7 @@ class AddressSpace:
     if (i and self._maps[i - 1].end > address) or (i < len(self._maps) and self._maps[i].start < address + size):
       raise InvalidArgument(f"{address:#x}..{address + size:#x} is mapped already", where=self.name)
     u8 = backing.u8[offset:offset + size]
-    raw = memoryview(u8)
+    raw = u8.data
     self._maps.insert(i, Mapping(address, address + size, backing, offset, access, u8, u8.view(np.uint16), u8.view(np.uint32),
                                  u8.view(np.uint64), raw, raw.cast("I"), raw.cast("Q")))
     self._changed()
