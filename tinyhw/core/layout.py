@@ -6,7 +6,7 @@
 
 A declaration that contradicts itself (overlap, past the end, enum too wide, default out of range) raises `LayoutError` when the
 class is made, that is at import. Encoding never truncates; decoding refuses bits that nobody declared. Encoder and decoder of
-each class are compiled once from the declaration, since a queue meets them for each packet.
+each class are compiled from the declaration on first use, since a queue meets them for each packet.
 """
 from __future__ import annotations
 
@@ -147,6 +147,23 @@ def _compile(cls: type, dwords: int, fields: tuple[Field, ...], rest: str | None
     setattr(cls, name, wrap(space[name]) if wrap else space[name])
 
 
+def _compile_on_use(cls: type, dwords: int, fields: tuple[Field, ...], rest: str | None = None) -> None:
+  """Put off `_compile` until the class is first used: tables declare hundreds of classes, a program meets a dozen."""
+  def init(self: Any, **values: Any) -> None:
+    _compile(cls, dwords, fields, rest)
+    getattr(cls, "__init__")(self, **values)  # noqa: B009 - the compiled one, which mypy cannot see
+
+  def encode(self: Any) -> Any:
+    _compile(cls, dwords, fields, rest)
+    return cast(Any, cls).encode(self)
+
+  def decode(_: type, words: Sequence[int]) -> Any:
+    _compile(cls, dwords, fields, rest)
+    return cast(Any, cls)._decode(words)
+
+  for name, stub in (("__init__", init), ("encode", encode), ("_decode", classmethod(decode))): setattr(cls, name, stub)
+
+
 def _stray(cls: type, words: Sequence[int], masks: Sequence[int]) -> DecodeError:
   d = next(i for i, m in enumerate(masks) if words[i] & m)
   return DecodeError(f"undeclared bits set in dword {d}: {words[d] & masks[d]:#010x}", where=cls.__name__, words=words)
@@ -228,7 +245,7 @@ class Packet(_Layout):
       cls.REST = name
       delattr(cls, name)
     cls.DWORDS, cls.FIELDS = dwords, _collect(cls, inherited, dwords * 32)
-    _compile(cls, dwords, cls.FIELDS, cls.REST)
+    _compile_on_use(cls, dwords, cls.FIELDS, cls.REST)
 
   @classmethod
   def decode(cls, words: Sequence[int]) -> Self:
@@ -250,7 +267,7 @@ class Register(_Layout):
     for name, f in list(vars(cls).items()):
       if isinstance(f, Field) and f.default is None: setattr(cls, name, Field(f.lo, f.width, 0, f.shift, f.enum))
     cls.OFFSET, cls.DWORDS, cls.FIELDS = offset, 1, _collect(cls, (), 32)
-    _compile(cls, 1, cls.FIELDS)
+    _compile_on_use(cls, 1, cls.FIELDS)
 
   def value(self) -> int:
     """The register's 32 bits."""

@@ -1,14 +1,17 @@
 """Where generators find vendor files, and what a generated module says about them.
 
-A source root is any of: an unpacked Linux tree, a checkout of GPUOpen-Drivers/pal, a folder of installed headers, or Debian's
-`linux-source-*.tar.xz` itself. A file is asked for by its path inside its own project and taken from the first root that has it.
+A source root is any of: an unpacked Linux tree, a checkout of GPUOpen-Drivers/pal, a folder of installed headers, or
+Debian's `linux-source-*.tar.xz` itself. A file is asked for by its path inside its own project and taken from the first
+root that has it.
 """
+
 from __future__ import annotations
 
 import hashlib
 import os
 import tarfile
 import tempfile
+import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -23,6 +26,7 @@ INSTALLED = ("/usr/include", "/usr/include/libdrm", "/usr/include/llvm-19", "/us
 @dataclass(frozen=True)
 class Origin:
   """A vendor's publication: what the head of a generated module cites."""
+
   project: str
   version: str
   licence: str
@@ -31,19 +35,23 @@ class Origin:
 @dataclass(frozen=True)
 class SourceFile:
   """One file of a source: `name` inside its project, `path` on this machine."""
+
   name: str
   path: Path
 
   @cached_property
-  def text(self) -> str: return self.path.read_text(encoding="utf-8", errors="replace")
+  def text(self) -> str:
+    return self.path.read_text(encoding="utf-8", errors="replace")
 
   @cached_property
-  def sha256(self) -> str: return hashlib.sha256(self.path.read_bytes()).hexdigest()
+  def sha256(self) -> str:
+    return hashlib.sha256(self.path.read_bytes()).hexdigest()
 
 
 @dataclass
 class Sources:
   """The roots given by the caller, then TINYHW_GEN_SOURCE, then what distributions install."""
+
   given: Sequence[str | Path] = ()
   _unpacked: dict[Path, Path] = field(default_factory=dict)
   _scratch: list[tempfile.TemporaryDirectory[str]] = field(default_factory=list)
@@ -57,15 +65,22 @@ class Sources:
     """The file `name`; `wanted` are others soon asked for, so that an archive is read once. Raises MissingTool."""
     for root in self.roots:
       if root.is_dir():
-        if (root / name).is_file(): return SourceFile(name, root / name)
-      elif (path := self._from_archive(root, name, wanted)) is not None: return SourceFile(name, path)
-    raise MissingTool(f"source file {name} not found", where="tinyhw gen",
-                      hint=f"give its root with --source DIR or {SOURCE_VARIABLE} (searched: {', '.join(map(str, self.roots)) or 'nothing'})")
+        if (root / name).is_file():
+          return SourceFile(name, root / name)
+      elif (path := self._from_archive(root, name, wanted)) is not None:
+        return SourceFile(name, path)
+    raise MissingTool(
+      f"source file {name} not found",
+      where="tinyhw gen",
+      hint=f"give its root with --source DIR or {SOURCE_VARIABLE}; searched {', '.join(map(str, self.roots))}",
+    )
 
   def has(self, *names: str) -> bool:
     try:
-      for name in names: self.find(name, wanted=names)
-    except MissingTool: return False
+      for name in names:
+        self.find(name, wanted=names)
+    except MissingTool:
+      return False
     return True
 
   def _from_archive(self, archive: Path, name: str, wanted: Iterable[str]) -> Path | None:
@@ -80,13 +95,16 @@ class Sources:
       with tarfile.open(archive) as tar:
         for member in tar:
           inside = member.name.partition("/")[2]
-          if inside not in missing or not member.isfile(): continue
+          if inside not in missing or not member.isfile():
+            continue
           stream = tar.extractfile(member)
-          if stream is None: continue
+          if stream is None:
+            continue
           (into / inside).parent.mkdir(parents=True, exist_ok=True)
           (into / inside).write_bytes(stream.read())
           missing.discard(inside)
-          if not missing: break
+          if not missing:
+            break
       for mark in marks.values():
         mark.parent.mkdir(parents=True, exist_ok=True)
         mark.touch()
@@ -100,5 +118,6 @@ def head(title: str, files: Sequence[tuple[Origin, SourceFile]], command: str, n
     lines.append(f"  {origin.project} {origin.version}, licence {origin.licence}")
     lines += [f"    {f.name} sha256 {f.sha256}" for o, f in files if o == origin]
   lines.append(f"Generator: {command}")
-  if notes: lines += ["", *notes]
+  if notes:
+    lines += ["", *textwrap.wrap(" ".join(notes), 118)]
   return "\n".join([*lines, '"""', "from __future__ import annotations", ""])
