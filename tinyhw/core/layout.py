@@ -4,9 +4,9 @@
       dst_sel: int = bits(0, 11, 8)
       address: int = u64(1, shift=2, hi=61)
 
-A declaration that contradicts itself (overlap, past the end, enum too wide, default out of range) raises `LayoutError` when the
-class is made, that is at import. Encoding never truncates; decoding refuses bits that nobody declared. Encoder and decoder of
-each class are compiled from the declaration on first use, since a queue meets them for each packet.
+A declaration that contradicts itself (overlap, past the end, enum too wide, default out of range) raises `LayoutError`
+when the class is made, that is at import. Encoding never truncates; decoding refuses bits that nobody declared. Encoder
+and decoder of each class are compiled from the declaration on first use, since a queue meets them for each packet.
 """
 from __future__ import annotations
 
@@ -45,8 +45,12 @@ class Field:
     return hex(value) if value > 9 else str(value)
 
 
-def bits(dword: int, hi: int, lo: int, *, default: int | None = None, shift: int = 0, enum: type[IntEnum] | None = None) -> Any:
-  """Bits hi..lo (inclusive, hi may pass 31 into the next dwords) of `dword`. `shift`: low zero bits that are not stored."""
+def bits(dword: int, hi: int, lo: int, *, default: int | None = None, shift: int = 0,
+         enum: type[IntEnum] | None = None) -> Any:
+  """Bits hi..lo (inclusive, hi may pass 31 into the next dwords) of `dword`.
+
+  `shift` counts low bits of the value that are always zero and are not stored.
+  """
   return Field(dword * 32 + lo, hi - lo + 1, default, shift, enum)
 
 
@@ -74,7 +78,8 @@ def _collect(cls: type, inherited: tuple[Field, ...], total_bits: int) -> tuple[
     where = f"{cls.__name__}.{name}"
     if name in names: raise LayoutError("declared again in a subclass", where=where)
     if f.width <= 0: raise LayoutError(f"has {f.width} bits", where=where)
-    if f.lo + f.width > total_bits: raise LayoutError(f"bit {f.lo + f.width - 1} is past the end of {total_bits // 32} dwords", where=where)
+    if f.lo + f.width > total_bits:
+      raise LayoutError(f"bit {f.lo + f.width - 1} is past the end of {total_bits // 32} dwords", where=where)
     if used & f.mask:
       other = next(o.name for o in fields if o.mask & f.mask)
       raise LayoutError(f"overlaps {other}", where=where)
@@ -101,7 +106,7 @@ def _misfit(cls: type, fields: Sequence[Field], values: Sequence[Any]) -> Encode
 
 
 def _compile(cls: type, dwords: int, fields: tuple[Field, ...], rest: str | None = None) -> None:
-  """Write __init__, encode and _decode of a class as straight code over its fields. `rest` names the tail, if there is one."""
+  """Write __init__, encode and _decode of a class as straight code over its fields; `rest` names the tail."""
   params, body = [], []
   for f in fields:
     params.append(f.name if f.default is None else f"{f.name}={f.default}")
@@ -111,7 +116,8 @@ def _compile(cls: type, dwords: int, fields: tuple[Field, ...], rest: str | None
     body.append(f"  self.{rest} = tuple({rest})")
   init = f"def __init__(self{', *, ' + ', '.join(params) if params else ''}):\n" + ("\n".join(body) or "  pass")
   reads = "".join(f"  v{i} = self.{f.name}\n" for i, f in enumerate(fields))
-  tests = [f"0 <= v{i} <= {f.limit}" + (f" and not v{i} & {(1 << f.shift) - 1}" if f.shift else "") for i, f in enumerate(fields)]
+  tests = [f"0 <= v{i} <= {f.limit}" + (f" and not v{i} & {(1 << f.shift) - 1}" if f.shift else "")
+           for i, f in enumerate(fields)]
   terms: list[list[str]] = [[] for _ in range(dwords)]
   for i, f in enumerate(fields):
     for d in range(f.lo // 32, (f.lo + f.width - 1) // 32 + 1):
@@ -123,8 +129,9 @@ def _compile(cls: type, dwords: int, fields: tuple[Field, ...], rest: str | None
     reads += f"  tail = self.{rest}\n"
     tests.append(f"(not tail or 0 <= min(tail) and max(tail) <= {0xFFFFFFFF})")
     words += ", *tail" if words else "*tail"
+  values = "".join(f"v{i}, " for i in range(len(fields)))
   encode = (f"def encode(self):\n{reads}  try:\n    if {' and '.join(tests) or 'True'}:\n      return [{words}]\n"
-            f"  except TypeError: pass\n  raise _misfit(type(self), _fields, ({''.join(f'v{i}, ' for i in range(len(fields)))}))")
+            f"  except TypeError: pass\n  raise _misfit(type(self), _fields, ({values}))")
   parts = []
   for f in fields:
     chunks = []
@@ -198,15 +205,18 @@ class _Layout:
   def to_dict(self) -> dict[str, int | str | list[int]]:
     """Field name to value; values of an enum by their name."""
     named: dict[str, int | str | list[int]] = {
-      f.name: (f.enum(v).name if f.enum is not None and v in f.enum._value2member_map_ else int(v)) for f, v in self.items()}
+      f.name: f.enum(v).name if f.enum is not None and v in f.enum._value2member_map_ else int(v)
+      for f, v in self.items()}
     if self.REST: named[self.REST] = list(self.tail)
     return named
 
   def diff(self, other: Self) -> list[str]:
     """One line for each field that differs: `name: ours != theirs`."""
     if type(self) is not type(other): return [f"{type(self).__name__} != {type(other).__name__}"]
-    lines = [f"{f.name}: {f.show(v)} != {f.show(getattr(other, f.name))}" for f, v in self.items() if v != getattr(other, f.name)]
-    return lines if self.tail == other.tail else [*lines, f"{self.REST}: {_dwords(self.tail)} != {_dwords(other.tail)}"]
+    pairs = ((f, v, getattr(other, f.name)) for f, v in self.items())
+    lines = [f"{f.name}: {f.show(ours)} != {f.show(theirs)}" for f, ours, theirs in pairs if ours != theirs]
+    if self.tail != other.tail: lines.append(f"{self.REST}: {_dwords(self.tail)} != {_dwords(other.tail)}")
+    return lines
 
   @classmethod
   def fuzz(cls, rng: random.Random) -> Self:

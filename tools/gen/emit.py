@@ -6,30 +6,17 @@ import keyword
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-TAKEN = {
-  "encode",
-  "decode",
-  "items",
-  "to_dict",
-  "diff",
-  "fuzz",
-  "value",
-  "FIELDS",
-  "DWORDS",
-  "OFFSET",
-  "REST",
-  "OP",
-  "SUB_OP",
-  "payload",
-}
+TAKEN = {"encode", "decode", "items", "to_dict", "diff", "fuzz", "tail", "payload"}  # names of Packet and Register
+TAKEN |= {"FIELDS", "DWORDS", "OFFSET", "REST", "OP", "SUB_OP"}
+IN_REGISTER = {"value"}  # names that only Register has
 REQUIRED_BITS = 20  # a field this wide carries a value (address, size, data), never a mode: the caller must give it
 
 
-def identifier(name: str) -> str:
+def identifier(name: str, *, register: bool = False) -> str:
   """The vendor's name as a Python name: an underscore before a digit, or after a keyword or a taken name."""
   if name[0].isdigit():
     name = "_" + name
-  return name + "_" if keyword.iskeyword(name) or name in TAKEN else name
+  return name + "_" if keyword.iskeyword(name) or name in TAKEN or register and name in IN_REGISTER else name
 
 
 @dataclass(frozen=True)
@@ -79,7 +66,7 @@ class PacketRow:
 
 
 def field_line(f: FieldRow, *, register: bool = False) -> str:
-  name, width, args = identifier(f.name), f.hi - f.lo + 1, []
+  name, width, args = identifier(f.name, register=register), f.hi - f.lo + 1, []
   default = f.default if f.default is not None else None if register or width >= REQUIRED_BITS else 0
   if default is not None:
     args.append(f"default={default:#x}" if default > 9 else f"default={default}")

@@ -1,8 +1,8 @@
 """Registers of the graphics core that a compute driver and the chip's model meet, from the kernel's register headers.
 
-The offset header gives an offset inside a segment of the GC block; the segment's base comes from IP discovery on the chip.
-The bases here are those of the kernel's table for the generation before (the same block layout), and are held against PAL's
-absolute register numbers.
+The offset header gives an offset inside a segment of the GC block; the segment's base comes from IP discovery on the
+chip. The bases here are those of the kernel's table for the generation before (the same block layout), and are held
+against PAL's absolute register numbers.
 """
 
 from __future__ import annotations

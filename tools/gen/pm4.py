@@ -78,7 +78,7 @@ class Parser:
   """Recursive descent over PAL's struct declarations."""
 
   def __init__(self, text: str) -> None:
-    self.tokens = TOKEN.findall(re.sub(r"//[^\n]*", "", text))
+    self.tokens: list[str] = TOKEN.findall(re.sub(r"//[^\n]*", "", text))
     self.at = 0
 
   def take(self, *expected: str) -> str:
