@@ -22,12 +22,12 @@ def launch(binary: bytes, kernel: str, grid: Sequence[int], block: Sequence[int]
            device: str = "AMD") -> list[Array]:
   """Run `kernel` of `binary` (an AMDGPU code object, versions 4 to 6) and wait for it.
 
-  `grid` counts workgroups and `block` work-items, (x, y, z) each; missing dimensions are 1. `args` has one entry
-  for each explicit parameter: a NumPy array is a buffer (copied in), a NumPy scalar, int, float or bytes is passed by value
+  `grid` counts workgroups and `block` work-items, (x, y, z) each; missing dimensions are 1. `args` has one entry for
+  each explicit parameter: a NumPy array is a buffer (copied in), a NumPy scalar, int, float or bytes is passed by value
   with the size and type of the code object's metadata, and an int for a pointer parameter is a raw GPU address.
 
-  Returns every array's contents after the run, in order, as new arrays. Raises InvalidArgument for arguments that do not
-  fit the kernel, DecodeError for a broken binary, DeviceError for what went wrong on the device.
+  Returns every array's contents after the run, in order, as new arrays. Raises InvalidArgument for arguments that do
+  not fit the kernel, DecodeError for a broken binary, DeviceError for what went wrong on the device.
   """
   opened = Device[device]
   runtime: Any = opened.runtime
