@@ -1,1 +1,1 @@
-"""Bits, declared layouts, dispatch tables, errors, GPU memory, the port to the system, trace. Imports nothing of tinyhw."""
+"""Bits, declared layouts, dispatch tables, errors, GPU memory, the system port, trace. Imports nothing of tinyhw."""
