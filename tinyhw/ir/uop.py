@@ -58,7 +58,7 @@ RANGE (end,), (axis, Axis)         A loop begins here; its int32 counter runs fr
 ENDRANGE (RANGE,)                  Void; the loop ends here.
 DEFINE_ACC (initial,), number      A register. It is set to the initial value here, before the loops that accumulate.
                                    As a source: its present value. All uses come before its ASSIGN in the loop.
-ASSIGN (DEFINE_ACC, value)         Sets the register. As a source: that value; after the loop, that of the last iteration.
+ASSIGN (DEFINE_ACC, value)         Sets the register. As a source: that value; after the loop, the last one.
 INDEX (pointer, i)                 A pointer to element i.
 INDEX (pointer, i, gate)           The same; where the bool gate is False the address is not used.
 LOAD (INDEX,)                      An element; with a vector dtype dtype.count consecutive elements from i on (i is
