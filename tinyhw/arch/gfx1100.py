@@ -10,7 +10,8 @@ from typing import Final
 from tinyhw.arch.base import Arch
 
 GFX1100: Final = Arch(
-  name="gfx1100", gfx_target_version=110000, elf_machine=0x41, isa="gfx11", pm4="gfx11", sdma="v6", registers="gc_11_0_0",
+  name="gfx1100", gfx_target_version=110000, elf_machine=0x41, isa="gfx11", pm4="gfx11", sdma="v6",
+  registers="gc_11_0_0",
   wave_sizes=(32, 64), lds_per_workgroup=64 * 1024, lds_granule=512, workgroup_limit=1024, sgprs=106, vgprs=256,
   vgpr_granule={32: 24, 64: 12}, scratch_granule=256, cu_count=96, simd_per_cu=2, waves_per_simd=16)
 GFX1101: Final = replace(GFX1100, name="gfx1101", gfx_target_version=110001, elf_machine=0x46, cu_count=60)

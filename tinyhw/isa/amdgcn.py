@@ -1,7 +1,7 @@
 """AMD GPU machine code: bytes to instructions and back, from a generated table.
 
 `table("gfx11")` gives the shared `Table` of a generation; `Table.decode(bytes, at)` gives an `Instruction` with named
-operands, so that users never look at bits. Rows are parsed when first met: a cold process pays only for what it decodes.
+operands, so that users never look at bits. Rows are parsed when first met: a cold process pays for what it decodes.
 Encodings of operands: RDNA3 ISA manual, section 15 and tables of SSRC/SRC operands.
 """
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cache, cached_property
 from typing import Any, Final
 
 from tinyhw.core.errors import DecodeError, EncodeError
@@ -36,8 +36,9 @@ INLINE_FLOATS: Final = {240: 0.5, 241: -0.5, 242: 1.0, 243: -1.0, 244: 2.0, 245:
 class Operand:
   """One operand of a decoded instruction.
 
-  `kind`: "v" vector register, "s" scalar register or special (by its code), "const" inline constant (`value` is the code),
-  "lit" 32-bit literal (`value` is it), "imm" a plain field. `dwords` 0 marks a lane mask (one or two SGPRs by wave size).
+  `kind`: "v" vector register, "s" scalar register or special (by its code), "const" inline constant
+  (`value` is its code), "lit" 32-bit literal (`value` is it), "imm" a plain field. `dwords` 0 marks a lane mask
+  (one or two SGPRs by wave size).
   `half` is 0 or 1 for 16-bit operands that name half a vector register, else None.
   """
   name: str
@@ -159,7 +160,7 @@ class Table:
                self.module.TEXTS[int(template)], tuple(uses.split()), tuple(defs.split()), "L" in memory, "S" in memory)
 
   def decode(self, code: bytes | memoryview, at: int = 0, *, where: int = 0) -> Instruction:
-    """The instruction at offset `at`. `where` is the address to name in errors. Raises DecodeError for unknown words."""
+    """The instruction at offset `at`. `where` is the address that errors name. Raises DecodeError for unknown words."""
     left = len(code) - at
     if left < 4: raise DecodeError(f"{left} bytes are left where an instruction is expected", where=hex(where))
     first = int.from_bytes(code[at:at + 4], "little")
@@ -201,14 +202,13 @@ class Table:
 
   def _scalar(self, name: str, role: str, code: int, dwords: int, kind_type: str, literal: int | None,
               where: int) -> Operand:
-    if name in {"srsrc", "sbase"}: code = code if name == "srsrc" else code
     if code <= EXEC_HI or code in SPECIAL: return Operand(name, role, "s", code, dwords, kind_type)
     if code == LITERAL and literal is not None: return Operand(name, role, "lit", literal, dwords, kind_type)
     if 128 <= code <= 208 or code in INLINE_FLOATS: return Operand(name, role, "const", code, dwords, kind_type)
     raise DecodeError(f"operand {name} has the reserved code {code}", where=hex(where))
 
   def encode(self, row: Row, values: Mapping[str, int], literal: int | None = None) -> bytes:
-    """Bytes of a row from its raw field values. Raises EncodeError for an unknown field or a value that does not fit."""
+    """Bytes of a row from raw field values. Raises EncodeError for an unknown field or a value that does not fit."""
     word = row.value
     for name, value in values.items():
       pieces = row.fields.get(name)
@@ -225,7 +225,7 @@ class Table:
     return word.to_bytes(row.size, "little") + tail
 
 
-@lru_cache(maxsize=None)
+@cache
 def table(generation: str) -> Table:
   """The instruction table of a generation ("gfx11"), built once in a process; it is never changed."""
   return Table(generation, importlib.import_module(f"tinyhw.autogen.amdgcn_{generation}"))

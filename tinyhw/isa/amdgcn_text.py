@@ -9,9 +9,9 @@ from tinyhw.isa.amdgcn import INLINE_FLOATS, NULL, SPECIAL, TTMP0, VCC_LO, Instr
 
 Printer = Callable[[Instruction, int], str]
 
-# s_getreg/s_setreg register ids and s_sendmsg message ids (RDNA3 ISA manual, tables of hardware registers and messages).
-HWREGS: Final = {1: "HW_REG_MODE", 2: "HW_REG_STATUS", 3: "HW_REG_TRAPSTS", 5: "HW_REG_GPR_ALLOC", 6: "HW_REG_LDS_ALLOC",
-                 7: "HW_REG_IB_STS", 15: "HW_REG_SH_MEM_BASES", 20: "HW_REG_FLAT_SCR_LO", 21: "HW_REG_FLAT_SCR_HI",
+# Register ids of s_getreg/s_setreg and message ids of s_sendmsg (RDNA3 ISA manual, their tables).
+HWREGS: Final = {1: "HW_REG_MODE", 2: "HW_REG_STATUS", 3: "HW_REG_TRAPSTS", 5: "HW_REG_GPR_ALLOC",
+                 6: "HW_REG_LDS_ALLOC", 7: "HW_REG_IB_STS", 15: "HW_REG_SH_MEM_BASES", 20: "HW_REG_FLAT_SCR_LO", 21: "HW_REG_FLAT_SCR_HI",
                  23: "HW_REG_HW_ID1", 24: "HW_REG_HW_ID2", 29: "HW_REG_SHADER_CYCLES"}
 MESSAGES: Final = {1: "MSG_INTERRUPT", 2: "MSG_HS_TESSFACTOR", 3: "MSG_DEALLOC_VGPRS", 9: "MSG_GS_ALLOC_REQ",
                    128: "MSG_RTN_GET_DOORBELL", 129: "MSG_RTN_GET_DDID", 130: "MSG_RTN_GET_TMA",
@@ -127,7 +127,8 @@ def _offset(i: Instruction, value: int) -> str:
 
 def _swizzle(value: int) -> str:
   if value >> 15:
-    return f"swizzle(QUAD_PERM,{','.join(str(value >> 2 * k & 3) for k in range(4))})" if not value & 0x7F00 else str(value)
+    if value & 0x7F00: return str(value)
+    return f"swizzle(QUAD_PERM,{','.join(str(value >> 2 * k & 3) for k in range(4))})"
   and_mask, or_mask, xor_mask = value & 31, value >> 5 & 31, value >> 10 & 31
   if and_mask == 31 and or_mask == 0 and xor_mask.bit_count() == 1: return f'swizzle(SWAP,{xor_mask})'
   if and_mask == 31 and or_mask == 0 and xor_mask and xor_mask & xor_mask + 1 == 0:

@@ -13,7 +13,7 @@ import json
 import lzma
 import re
 import sys
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,9 +30,10 @@ FAMILIES: dict[str, tuple[tuple[str, str], ...]] = {"gfx11": (
 MORE_SPECIFIC = {
   ("dpp", "e32"), ("dpp8", "e32"), ("e64_dpp", "e64"), ("e64_dpp8", "e64"),
   ("dpp8_fi", "e32"), ("e64_dpp8_fi", "e64"), ("dpp", ""), ("dpp8", ""), ("dpp8_fi", ""),
-  ("", "saddr"), ("saddr", "svs"), ("st", "saddr"), ("st", "svs"), ("", "svs"), ("imm", "sgpr_imm"), ("sgpr", "sgpr_imm"),
+  ("", "saddr"), ("saddr", "svs"), ("st", "saddr"), ("st", "svs"), ("", "svs"),
+  ("imm", "sgpr_imm"), ("sgpr", "sgpr_imm"),
 }
-# Rows that share some words, which the first one takes: an s_load with soffset null and offset 0 is the immediate form.
+# Rows that share some words, which the first one takes: s_load with soffset null and offset 0 is the immediate form.
 FIRST = {("imm", "sgpr")}
 # The DPP8 marker in the src0 field: it says whether inactive lanes are fetched (RDNA3 manual, section 15.3.8).
 DPP8_MARKERS = ((0xE9, ""), (0xEA, "_fi"))
@@ -63,7 +64,6 @@ class Row:
   defs: list[str]
   load: bool = False
   store: bool = False
-  problems: list[str] = field(default_factory=list)
 
 
 def operands(text: str) -> list[tuple[str, str]]:
@@ -89,7 +89,7 @@ def family_of(word: int, generation: str) -> str:
   return best[0]
 
 
-def sixteen_bit(mnemonic: str, role: str, kind: str) -> bool:
+def sixteen_bit(mnemonic: str, role: str) -> bool:
   """Whether a register operand without a typed class holds 16 bits, from the types in the vendor's mnemonic."""
   types = re.findall(r"_(bf16|[fiub](?:8|16|24|32|64))(?=_|$)", mnemonic)
   if not types or mnemonic.startswith(("v_pk_", "v_cvt_pk_", "v_dot4", "v_dot8", "v_fma_mix", "v_wmma", "v_interp")):
@@ -101,7 +101,7 @@ def sixteen_bit(mnemonic: str, role: str, kind: str) -> bool:
 
 
 def normal_fields(raw: dict[str, Any], packed: bool) -> dict[str, list[tuple[int, int, int]]]:
-  """LLVM's per-source modifier operands, regrouped as the vendor's fields neg, abs, op_sel (and _hi/_lo when packed)."""
+  """LLVM's per-source modifier operands, regrouped as the vendor's fields neg, abs, op_sel (_hi/_lo when packed)."""
   out: dict[str, list[tuple[int, int, int]]] = {}
   names = ("neg_lo", "neg_hi", "op_sel", "op_sel_hi") if packed else ("neg", "abs", "op_sel", "op_sel")
   for name, pieces in raw.items():
@@ -138,13 +138,7 @@ def build(name: str, record: dict[str, Any], generation: str) -> Row:
     for cls, operand in items:
       if operand.endswith("_modifiers") or operand == "old": continue
       pieces = fields.get(operand)
-      tied = ""
-      if pieces is None:
-        if operand in {"src2", "src2X", "src2Y", "vdst_in", "vdata_in", "sdst_in", "addr_in"}: continue
-        if operand == "vdst" and role == "d" and "vdata" in fields: continue
-        if operand in {"vdata", "sdst"} and role == "d": continue
-        if operand in {"op_sel", "op_sel_hi", "neg_lo", "neg_hi", "swz", "vdst1", "src1", "immDeferred"}: continue
-        continue
+      if pieces is None: continue  # tied to another operand, or a modifier that has fields of its own
       width = sum(w for _, _, w in pieces)
       if cls in ANONYMOUS: kind, dwords = ANONYMOUS[cls]; kind_type = ""
       elif cls in {"VOPDstS64orS32", "SSrc_i1"}: kind, dwords, kind_type = "s", 0, "mask"
@@ -162,12 +156,13 @@ def build(name: str, record: dict[str, Any], generation: str) -> Row:
       if kind == "v" and width == 9: kind = "x"
       half = ""
       if kind in "vx" and halves and dwords == 1:
-        is16 = kind_type[-2:] == "16" and not kind_type.startswith("v2") if kind_type else sixteen_bit(mnemonic, role, kind)
+        typed16 = kind_type[-2:] == "16" and not kind_type.startswith("v2")
+        is16 = typed16 if kind_type else sixteen_bit(mnemonic, role)
         if is16:
           any16 = True
           half = "o" if family == "VOP3" else "h"
           if not kind_type: kind_type = "b16"
-      specs.append(f"{operand}:{role}{tied}:{kind}:{dwords}:{kind_type}:{half}")
+      specs.append(f"{operand}:{role}:{kind}:{dwords}:{kind_type}:{half}")
   if any16 and opsel and "op_sel" not in "".join(fields):  # LLVM 19 knows no halves for this one; the hardware does
     free = [(11 + k, k, 1) for k in range(4)]
     mask &= ~(15 << 11)
@@ -200,7 +195,7 @@ def check(row: Row) -> None:
 
 
 def select(records: dict[str, Any], generation: str) -> list[Row]:
-  """The rows of a generation, one for each meaning: real 16-bit rows before LLVM's 'fake' ones, wave32 before wave64."""
+  """The rows of a generation: real 16-bit rows win over LLVM's 'fake' ones, wave32 over wave64."""
   rows: dict[tuple[str, str, int, int], Row] = {}
   upper = generation.upper()
   for name, record in sorted(records.items(), key=lambda r: ("fake16" in r[0], "w64" in r[0].lower(), r[0])):
@@ -255,8 +250,9 @@ def emit(rows: list[Row], generation: str, source: Path) -> str:
       for r in candidates:
         layout = " ".join(n + "=" + ",".join(":".join(map(str, p)) for p in ps) for n, ps in r.fields.items())
         effects = f"{' '.join(r.uses)}|{' '.join(r.defs)}|{'L' * r.load}{'S' * r.store}"
-        cells.append(f"{r.mnemonic};{r.variant};{r.size};{r.mask:x};{r.value:x};{number('fields', layout)};"
-                     f"{number('operands', ' '.join(r.operands))};{number('texts', r.text)};{number('effects', effects)}")
+        numbers = (number("fields", layout), number("operands", " ".join(r.operands)), number("texts", r.text),
+                   number("effects", effects))
+        cells.append(f"{r.mnemonic};{r.variant};{r.size};{r.mask:x};{r.value:x};{';'.join(map(str, numbers))}")
       lines.append(f"    {opcode:#x}: {chr(10).join(cells)!r},")
     lines.append("  }),")
   digest = hashlib.sha256(source.read_bytes()).hexdigest()
