@@ -123,32 +123,21 @@ def test_wrong_launch_dimensions(code_object: Build, add_source: str, grid: tupl
     tinyhw.launch(code_object(add_source), "add", grid, block, [np.zeros(64, np.float32)] * 2 + [1.0])
 
 
-def test_local_memory_beyond_the_limit(code_object: Build, add_source: str) -> None:
-  """LLVM refuses to make such a kernel, so the descriptor of a good one is changed (group_segment_fixed_size is first)."""
+@pytest.mark.parametrize(("offset", "size", "message"), [(0, 80_000, "LDS|local memory|group segment"),
+                                                        (4, 1 << 30, "scratch|private")])
+def test_memory_beyond_the_limits(code_object: Build, add_source: str, offset: int, size: int, message: str) -> None:
+  """LLVM refuses to make such kernels, so the descriptor of a good one is changed.
+
+  It begins with group_segment_fixed_size (LDS) and private_segment_fixed_size (scratch).
+  """
   binary = bytearray(code_object(add_source))
   elf = ELFFile(io.BytesIO(bytes(binary)))
   (symbol,) = elf.get_section_by_name(".symtab").get_symbol_by_name("add.kd")
-  at = elf.get_section(symbol["st_shndx"])["sh_offset"] + symbol["st_value"]
+  at = elf.get_section(symbol["st_shndx"])["sh_offset"] + symbol["st_value"] + offset
   assert binary[at:at + 4] == bytes(4)
-  binary[at:at + 4] = (80_000).to_bytes(4, "little")
-  with pytest.raises(InvalidArgument, match="LDS|local memory|group segment"):
+  binary[at:at + 4] = size.to_bytes(4, "little")
+  with pytest.raises((InvalidArgument, OutOfMemory), match=message):
     tinyhw.launch(bytes(binary), "add", (1,), (64,), [np.zeros(64, np.float32)] * 2 + [1.0])
-  works(code_object, add_source)
-
-
-def test_scratch_beyond_the_limit(code_object: Build, add_source: str) -> None:
-  body = """
-define amdgpu_kernel void @deep(ptr addrspace(1) %p, i32 %n) #0 {
-  %a = alloca [200000000 x i32], addrspace(5)
-  %q = getelementptr i32, ptr addrspace(5) %a, i32 %n
-  store volatile i32 7, ptr addrspace(5) %q
-  %v = load volatile i32, ptr addrspace(5) %q
-  store i32 %v, ptr addrspace(1) %p
-  ret void
-}
-"""
-  with pytest.raises((InvalidArgument, OutOfMemory), match="scratch|private"):
-    tinyhw.launch(code_object(body), "deep", (1,), (64,), [np.zeros(64, np.int32), 1])
   works(code_object, add_source)
 
 
