@@ -1,0 +1,73 @@
+"""The rooms' rule, executed: who may import whom (ARCHITECTURE.md has the picture)."""
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+# room -> rooms that it may import besides itself
+ALLOWED: dict[str, set[str]] = {
+  "core": set(),
+  "autogen": {"core"},
+  "wire": {"core", "autogen"},
+  "isa": {"core", "autogen"},
+  "ir": {"core"},
+  "arch": {"core", "autogen", "wire", "isa"},
+  "compile": {"core", "autogen", "isa", "ir", "arch"},
+  "emulator": {"core", "autogen", "isa", "arch"},
+  "emulator.uops": {"core", "autogen", "isa", "arch", "ir"},
+  "drive": {"core", "autogen", "wire", "arch"},
+  "mock": {"core", "autogen", "wire", "arch", "emulator"},
+}
+FOLDERS = {
+  "core": "tinyhw/core", "autogen": "autogen", "wire": "tinyhw/wire", "isa": "tinyhw/isa", "ir": "tinyhw/ir",
+  "arch": "tinyhw/arch", "compile": "tinyhw/compile", "emulator": "emulator", "drive": "tinyhw/drive", "mock": "mock",
+}
+
+
+def imports(path: Path) -> list[tuple[int, str]]:
+  """(line, absolute module) of each import in a file, also those inside functions."""
+  found = []
+  for node in ast.walk(ast.parse(path.read_text())):
+    if isinstance(node, ast.Import): found += [(node.lineno, a.name) for a in node.names]
+    elif isinstance(node, ast.ImportFrom):
+      base = node.module or ""
+      found += [(node.lineno, f"{base}.{a.name}") for a in node.names] if base == "tinyhw" else [(node.lineno, base)]
+  return found
+
+
+@pytest.mark.parametrize("room", FOLDERS)
+def test_a_room_imports_only_rooms_below(room: str) -> None:
+  wrong = []
+  for path in sorted((ROOT / FOLDERS[room]).rglob("*.py")):
+    allowed = ALLOWED["emulator.uops"] if path == ROOT / "emulator/uops.py" else ALLOWED[room]
+    for line, module in imports(path):
+      parts = module.split(".")
+      if parts[0] == "tinyhw" and len(parts) > 1 and parts[1] != room and parts[1] not in allowed:
+        wrong.append(f"{path.relative_to(ROOT)}:{line} imports {module}")
+  assert not wrong, "\n".join(wrong)
+
+
+def test_core_needs_only_the_standard_library_and_numpy() -> None:
+  for path in (ROOT / "tinyhw/core").glob("*.py"):
+    for line, module in imports(path):
+      top = module.split(".")[0]
+      assert top in {"tinyhw", "numpy"} or top in sys.stdlib_module_names, f"{path.name}:{line} imports {module}"
+
+
+def test_only_the_composition_root_knows_of_the_mock() -> None:
+  for path in sorted((ROOT / "tinyhw").rglob("*.py")):
+    if any(p.is_symlink() for p in path.parents): continue
+    if path.relative_to(ROOT).parts[1] in {"device.py", "cli"}: continue
+    assert '"MOCKGPU"' not in path.read_text(), f"{path.relative_to(ROOT)} asks for MOCKGPU"
+
+
+@pytest.mark.parametrize("folder", ["autogen", "emulator", "mock", "tools"])
+def test_a_linked_folder_refuses_its_bare_name(folder: str) -> None:
+  done = subprocess.run([sys.executable, "-c", f"import {folder}"], cwd=ROOT, capture_output=True, text=True)
+  assert done.returncode != 0 and f"import it as tinyhw.{folder}" in done.stderr
+  assert (ROOT / "tinyhw" / folder).readlink() == Path("..") / folder

@@ -1,0 +1,328 @@
+"""GPU memory: memfd-backed regions (physical memory that processes can share) behind GPU virtual address spaces.
+
+A GPU address is never a host address here. Every access is translated by page-table rules (4 KiB pages, permissions).
+A bad one raises `PageFault` with the address, the kind of access and, for vectors, the lane, before anything is stored.
+"""
+from __future__ import annotations
+
+import ctypes
+import mmap
+import os
+from bisect import bisect_right, insort
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from tinyhw.core.errors import InvalidArgument, OutOfMemory, PageFault
+
+PAGE: Final = 4096
+U8 = npt.NDArray[np.uint8]
+U64 = npt.NDArray[np.uint64]
+_DTYPES: Final[dict[int, np.dtype[Any]]] = {n: np.dtype(f"u{n}") for n in (1, 2, 4, 8)}
+
+
+class Access:
+  """Kinds of access, as bits of a plain int (an IntFlag costs a microsecond an operation)."""
+  READ: Final = 1
+  WRITE: Final = 2
+  EXECUTE: Final = 4
+  ATOMIC: Final = 8
+  ALL: Final = 15
+
+  @staticmethod
+  def name(access: int) -> str:
+    names = [n for bit, n in ((8, "atomic"), (4, "execute"), (2, "write"), (1, "read")) if access & bit]
+    return names[0] if names else "no access"
+
+
+class Backing(Protocol):
+  """Bytes that an address space can map: a Region, or a part of this process for user pointers."""
+  size: int
+  u8: U8
+
+
+class Region:
+  """`size` bytes of sparse memory in a memfd (pages exist once written). `u8` shows all of it, `fd` shares it."""
+
+  def __init__(self, name: str, size: int) -> None:
+    if size <= 0 or size % PAGE:
+      raise InvalidArgument(f"a region has a positive multiple of {PAGE} bytes, not {size}", where=name)
+    self.name, self.size = name, size
+    self.fd = os.memfd_create(name, os.MFD_CLOEXEC)
+    os.ftruncate(self.fd, size)
+    self._map = mmap.mmap(self.fd, size, flags=mmap.MAP_SHARED)
+    self.u8: U8 = np.frombuffer(self._map, dtype=np.uint8)
+
+  def discard(self, offset: int, size: int) -> None:
+    """Give the pages back to the system; they read as zeros afterwards."""
+    self._map.madvise(mmap.MADV_REMOVE, offset, size)
+
+  def close(self) -> None:
+    """Close the file. The mapping goes when the last array on it goes."""
+    if self.fd >= 0: os.close(self.fd)
+    self.fd = -1
+
+  def __del__(self) -> None: self.close()
+
+
+class HostRegion:
+  """Memory of this process at `address`, for user pointers that a client hands to the kernel driver."""
+
+  def __init__(self, address: int, size: int) -> None:
+    self.address, self.size = address, size
+    self.u8: U8 = np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(address))
+
+
+class Allocator:
+  """First-fit extents of the range [start, start + size). All sizes in bytes."""
+
+  def __init__(self, start: int, size: int, *, name: str = "memory") -> None:
+    self.start, self.size, self.name = start, size, name
+    self.free_bytes = size
+    self._free: list[tuple[int, int]] = [(start, start + size)]
+    self._used: dict[int, int] = {}
+
+  def alloc(self, size: int, align: int = PAGE) -> int:
+    """Start of a new extent. Raises OutOfMemory with what is free."""
+    if size <= 0: raise InvalidArgument(f"an allocation has at least one byte, not {size}", where=self.name)
+    for i, (lo, hi) in enumerate(self._free):
+      at = -(-lo // align) * align
+      if at + size <= hi:
+        self._free[i:i + 1] = [e for e in ((lo, at), (at + size, hi)) if e[0] < e[1]]
+        self._used[at] = size
+        self.free_bytes -= size
+        return at
+    raise OutOfMemory(self.name, size, self.free_bytes)
+
+  def free(self, start: int) -> int:
+    """Give an extent back; returns its size. Raises InvalidArgument for one that is not allocated."""
+    size = self._used.pop(start, None)
+    if size is None: raise InvalidArgument(f"{start:#x} is not allocated", where=self.name)
+    self.free_bytes += size
+    insort(self._free, (start, start + size))
+    i = bisect_right(self._free, (start, start + size)) - 1
+    lo, hi = self._free[i]
+    if i + 1 < len(self._free) and self._free[i + 1][0] == hi: hi = self._free.pop(i + 1)[1]
+    if i > 0 and self._free[i - 1][1] == lo: lo = self._free.pop(i - 1)[0]; i -= 1
+    self._free[i] = (lo, hi)
+    return size
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Mapping:
+  """One mapped range [start, end) of an address space, with views of its bytes in each width."""
+  start: int
+  end: int
+  backing: Backing
+  offset: int
+  access: int
+  u8: U8
+  u16: npt.NDArray[np.uint16]
+  u32: npt.NDArray[np.uint32]
+  u64: U64
+  raw: memoryview
+  raw32: memoryview
+  raw64: memoryview
+
+
+class AddressSpace:
+  """A GPU virtual address space: ranges of pages, each backed by a part of a region, with permissions.
+
+  `version` grows with every change of the mappings, so that caches of code or translations notice.
+  """
+
+  def __init__(self, name: str = "GPU") -> None:
+    self.name = name
+    self.version = 0
+    self._starts: list[int] = []
+    self._maps: list[Mapping] = []
+    self._last: Mapping | None = None
+    self._start_array: U64 = np.zeros(0, np.uint64)
+
+  # ---- mappings
+
+  def map(self, address: int, size: int, backing: Backing, offset: int = 0, access: int = Access.ALL) -> None:
+    """Map whole pages. Raises InvalidArgument for misalignment, a range past the backing or an overlap."""
+    if size <= 0 or (address | size) % PAGE:
+      raise InvalidArgument(f"map of {size:#x} bytes at {address:#x} is not whole pages", where=self.name)
+    if offset < 0 or offset + size > backing.size:
+      raise InvalidArgument(f"map of {size:#x} bytes passes the end of its memory", where=self.name)
+    i = bisect_right(self._starts, address)
+    if (i and self._maps[i - 1].end > address) or (i < len(self._maps) and self._maps[i].start < address + size):
+      raise InvalidArgument(f"{address:#x}..{address + size:#x} is mapped already", where=self.name)
+    u8 = backing.u8[offset:offset + size]
+    raw = u8.data
+    views = u8, u8.view(np.uint16), u8.view(np.uint32), u8.view(np.uint64), raw, raw.cast("I"), raw.cast("Q")
+    self._maps.insert(i, Mapping(address, address + size, backing, offset, access, *views))
+    self._changed()
+
+  def unmap(self, address: int, size: int) -> None:
+    """Remove a range that was mapped as a whole by one or more `map` calls. Raises InvalidArgument otherwise."""
+    lo = bisect_right(self._starts, address) - 1
+    hi, at = lo, address
+    while 0 <= hi < len(self._maps) and self._maps[hi].start == at and at < address + size:
+      at, hi = self._maps[hi].end, hi + 1
+    if at != address + size:
+      raise InvalidArgument(f"{address:#x}..{address + size:#x} is not mapped so", where=self.name)
+    del self._maps[lo:hi]
+    self._changed()
+
+  def _changed(self) -> None:
+    self._starts = [m.start for m in self._maps]
+    self._start_array = np.array(self._starts, np.uint64)
+    self._last = None
+    self.version += 1
+
+  def mappings(self) -> tuple[Mapping, ...]: return tuple(self._maps)
+
+  def find(self, address: int) -> Mapping | None:
+    """The mapping that holds this address."""
+    m = self._last
+    if m is not None and m.start <= address < m.end: return m
+    i = bisect_right(self._starts, address) - 1
+    if i < 0 or address >= self._maps[i].end: return None
+    self._last = m = self._maps[i]
+    return m
+
+  def _need(self, address: int, size: int, access: int) -> Mapping:
+    m = self.find(address)
+    if m is None: raise PageFault(address, Access.name(access), size)
+    if m.access & access != access: raise PageFault(address, Access.name(access), size, reason="no permission")
+    return m
+
+  # ---- scalar accesses
+
+  def view(self, address: int, size: int, access: int = Access.READ) -> U8:
+    """The bytes themselves, without a copy; they must lie in one mapping."""
+    m = self._need(address, size, access)
+    if address + size > m.end: raise PageFault(m.end, Access.name(access), size, reason="past the end of its mapping")
+    return m.u8[address - m.start:address - m.start + size]
+
+  def read(self, address: int, size: int, access: int = Access.READ) -> bytes:
+    """A copy of bytes, across adjacent mappings if need be."""
+    m = self._need(address, size, access)
+    if address + size <= m.end: return bytes(m.raw[address - m.start:address - m.start + size])
+    head = m.end - address
+    return self.read(address, head, access) + self.read(m.end, size - head, access)
+
+  def write(self, address: int, data: bytes | bytearray | memoryview, access: int = Access.WRITE) -> None:
+    """Store bytes, across adjacent mappings if need be; nothing is stored when a part is not writable."""
+    size, at, parts = len(data), address, []
+    while at < address + size:
+      m = self._need(at, size, access)
+      take = min(m.end, address + size) - at
+      parts.append((m, at, take))
+      at += take
+    for m, at, take in parts: m.raw[at - m.start:at - m.start + take] = data[at - address:at - address + take]
+
+  def load(self, address: int, width: int, access: int = Access.READ) -> int:
+    """An unsigned little-endian integer of 1, 2, 4 or 8 bytes."""
+    m = self._last
+    if m is None or not (m.start <= address and address + width <= m.end and m.access & access == access):
+      m = self._need(address, width, access)
+      if address + width > m.end: return int.from_bytes(self.read(address, width, access), "little")
+    at = address - m.start
+    if width == 4 and not at & 3: return m.raw32[at >> 2]
+    if width == 8 and not at & 7: return m.raw64[at >> 3]
+    return int.from_bytes(m.raw[at:at + width], "little")
+
+  def store(self, address: int, width: int, value: int, access: int = Access.WRITE) -> None:
+    """Store an unsigned little-endian integer of 1, 2, 4 or 8 bytes."""
+    m = self._last
+    if m is None or not (m.start <= address and address + width <= m.end and m.access & access == access):
+      m = self._need(address, width, access)
+      if address + width > m.end: return self.write(address, value.to_bytes(width, "little"), access)
+    at = address - m.start
+    if width == 4 and not at & 3: m.raw32[at >> 2] = value
+    elif width == 8 and not at & 7: m.raw64[at >> 3] = value
+    else: m.raw[at:at + width] = value.to_bytes(width, "little")
+
+  # ---- vector accesses
+
+  def _one(self, addresses: U64, width: int, access: int) -> tuple[Mapping, npt.NDArray[np.int64]] | None:
+    """The mapping that serves all addresses, with offsets into it; None when there is no single one."""
+    lo, hi = int(addresses.min()), int(addresses.max())
+    m = self.find(lo)
+    if m is None or hi + width > m.end or m.access & access != access: return None
+    return m, (addresses - np.uint64(m.start)).view(np.int64)
+
+  def gather(self, addresses: U64, width: int, access: int = Access.READ) -> npt.NDArray[Any]:
+    """Load `width` bytes at each address: u8, u16, u32 or u64 [n]; for 12 and 16 bytes u32 [n, width / 4].
+
+    Raises PageFault for the first lane at fault, its index in `.lane`.
+    """
+    words = width > 8
+    if not len(addresses): return np.zeros((0, width // 4), np.uint32) if words else np.zeros(0, _DTYPES[width])
+    one = self._one(addresses, width, access)
+    if one is None:
+      out = np.empty((len(addresses), width // 4), np.uint32) if words else np.empty(len(addresses), _DTYPES[width])
+      for m, lanes in self._split(addresses, width, access):
+        if m is None:
+          for lane in lanes: out[lane] = np.frombuffer(self.read(int(addresses[lane]), width, access), out.dtype)
+        else: out[lanes] = _load(m, (addresses[lanes] - np.uint64(m.start)).view(np.int64), width)
+      return out
+    return _load(one[0], one[1], width)
+
+  def scatter(self, addresses: U64, values: npt.NDArray[Any], access: int = Access.WRITE) -> None:
+    """Store values (u8, u16, u32 or u64 [n], or u32 [n, k]); where lanes meet at one address, the highest lane wins.
+
+    Raises PageFault for the first lane at fault, its index in `.lane`; nothing is stored then.
+    """
+    if not len(addresses): return
+    width = values.itemsize * (values.shape[1] if values.ndim == 2 else 1)
+    one = self._one(addresses, width, access)
+    if one is not None: return _store(one[0], one[1], values, width)
+    for m, lanes in list(self._split(addresses, width, access)):
+      if m is None:
+        for lane in lanes: self.write(int(addresses[lane]), values[lane].tobytes(), access)
+      else: _store(m, (addresses[lanes] - np.uint64(m.start)).view(np.int64), values[lanes], width)
+
+  def _split(self, addresses: U64, width: int, access: int) -> list[tuple[Mapping | None, npt.NDArray[np.intp]]]:
+    """Lanes grouped by mapping, all checked; accesses that straddle two mappings come under None."""
+    index = np.searchsorted(self._start_array, addresses, side="right") - 1
+    ends = np.array([m.end for m in self._maps] or [0], np.uint64)
+    legal = np.array([m.access & access == access for m in self._maps] or [False])
+    inside = (index >= 0) & (addresses < ends[index])
+    allowed = inside & legal[index]
+    last = addresses + np.uint64(width - 1)
+    whole = allowed & (last < ends[index]) & (last >= addresses)
+    for lane in np.flatnonzero(~whole):
+      at = int(addresses[lane])
+      try:  # reading proves each page of an access that straddles two mappings
+        if not inside[lane] or at + width > 1 << 64: raise PageFault(at, Access.name(access), width)
+        self.read(at, width, access)
+      except PageFault as fault:
+        fault.lane = int(lane)
+        raise
+    groups: list[tuple[Mapping | None, npt.NDArray[np.intp]]] = [
+      (self._maps[i], np.flatnonzero(whole & (index == i))) for i in np.unique(index[whole])]
+    return groups + ([(None, np.flatnonzero(~whole))] if not whole.all() else [])
+
+
+def _load(m: Mapping, offsets: npt.NDArray[np.int64], width: int) -> npt.NDArray[Any]:
+  """Elements of one mapping; all offsets are known to be inside."""
+  if width == 1: return m.u8.take(offsets)
+  if width == 2 and not (offsets & 1).any(): return m.u16.take(offsets >> 1)
+  if width >= 4 and not (offsets & 3).any():
+    if width == 4: return m.u32.take(offsets >> 2)
+    if width == 8 and not (offsets & 7).any(): return m.u64.take(offsets >> 3)
+    if width == 16 and not (offsets & 15).any(): return m.u32.reshape(-1, 4).take(offsets >> 4, axis=0)
+    out = m.u32.take((offsets >> 2)[:, None] + np.arange(width // 4))
+    return out.view(np.uint64).reshape(-1) if width == 8 else out
+  raw = m.u8.take(offsets[:, None] + np.arange(width))
+  return raw.view(np.uint32) if width > 8 else raw.view(_DTYPES[width]).reshape(-1)
+
+
+def _store(m: Mapping, offsets: npt.NDArray[np.int64], values: npt.NDArray[Any], width: int) -> None:
+  if width == 1: m.u8[offsets] = values
+  elif width == 2 and not (offsets & 1).any(): m.u16[offsets >> 1] = values
+  elif width == 4 and not (offsets & 3).any(): m.u32[offsets >> 2] = values.reshape(-1)
+  elif width == 8 and values.ndim == 1 and not (offsets & 7).any(): m.u64[offsets >> 3] = values
+  elif width >= 4 and not (offsets & 3).any():
+    words = np.ascontiguousarray(values).view(np.uint32).reshape(len(offsets), width // 4)
+    m.u32[(offsets >> 2)[:, None] + np.arange(width // 4)] = words
+  else:
+    raw = np.ascontiguousarray(values).view(np.uint8).reshape(len(offsets), width)
+    m.u8[offsets[:, None] + np.arange(width)] = raw

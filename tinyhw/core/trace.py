@@ -1,0 +1,62 @@
+"""Trace events on one clock: what happened on which queue, engine or call, and when."""
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+
+class Clock:
+  """Nanoseconds: the host's monotonic clock, or with `step_ns` a virtual one that moves so much at each reading."""
+
+  def __init__(self, *, step_ns: int | None = None) -> None:
+    self._step, self._virtual = step_ns, 0
+
+  def now_ns(self) -> int:
+    if self._step is None: return time.monotonic_ns()
+    self._virtual += self._step
+    return self._virtual
+
+  def advance(self, ns: int) -> None:
+    """Move a virtual clock forward, for timed waits that nothing else would end; the host's clock moves by itself."""
+    self._virtual += ns
+
+  @property
+  def virtual(self) -> bool: return self._step is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+  """`source` is a queue, engine or call ("GPU0.PM4.0"), `kind` what it did ("packet", "dispatch", "ioctl", "fault")."""
+  time_ns: int
+  source: str
+  kind: str
+  name: str
+  fields: dict[str, Any] = field(default_factory=dict)
+
+  def __str__(self) -> str:
+    shown = " ".join(f"{k}={v:#x}" if isinstance(v, int) and v > 9 else f"{k}={v}" for k, v in self.fields.items())
+    return f"{self.time_ns / 1e6:12.3f} ms  {self.source:<14} {self.kind:<9} {self.name} {shown}".rstrip()
+
+
+class Trace:
+  """Events in order. Whoever would build a costly event checks `enabled` first; `keep` bounds memory (oldest go)."""
+
+  def __init__(self, clock: Clock, *, enabled: bool = False, keep: int = 100_000) -> None:
+    self.clock, self.enabled, self.keep = clock, enabled, keep
+    self._events: list[Event] = []
+    self.dropped = 0
+
+  def add(self, source: str, kind: str, name: str, /, **fields: Any) -> None:
+    """Record an event now, whether or not `enabled`: errors and refusals are always kept."""
+    self._events.append(Event(self.clock.now_ns(), source, kind, name, fields))
+    if len(self._events) > self.keep + self.keep // 4:
+      self.dropped += len(self._events) - self.keep
+      del self._events[:-self.keep]
+
+  def __iter__(self) -> Iterator[Event]: return iter(self._events)
+
+  def __len__(self) -> int: return len(self._events)
+
+  def where(self, predicate: Callable[[Event], bool]) -> list[Event]: return [e for e in self._events if predicate(e)]
