@@ -13,13 +13,14 @@ if TYPE_CHECKING:
   from tinyhw.engine.jit import TinyJit as TinyJit
   from tinyhw.ir.dtype import dtypes as dtypes
   from tinyhw.ir.uop import Variable as Variable
-  from tinyhw.launch import launch as launch
+  from tinyhw.launcher import launch as launch
   from tinyhw.tensor import Tensor as Tensor
 
 __version__ = "0.1.0"
-_HANDLES = {"Tensor": "tinyhw.tensor", "dtypes": "tinyhw.ir.dtype", "Device": "tinyhw.device", "Variable": "tinyhw.ir.uop",
-            "TinyJit": "tinyhw.engine.jit", "launch": "tinyhw.launch"}
-__all__ = [*_HANDLES, "nn"]  # noqa: PLE0604
+_HANDLES = {"Tensor": "tinyhw.tensor", "dtypes": "tinyhw.ir.dtype", "Device": "tinyhw.device",
+            "Variable": "tinyhw.ir.uop",
+            "TinyJit": "tinyhw.engine.jit", "launch": "tinyhw.launcher"}
+__all__ = [*_HANDLES, "nn"]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,7 +1,8 @@
 """Composition root: from a device's name to its renderer (what compiles for it) and its runtime (what runs it).
 
-The only place that reads `DEV` and `MOCKGPU`, and the only one that knows that a mock exists: drivers are handed a `Port`, the
-real one or the mock's, and cannot tell which. Devices open on first use and stay open until the process ends.
+The only place that reads `DEV` and `MOCKGPU`, and the only one that knows that a mock exists: drivers are
+handed a `Port`, the real one or the mock's, and cannot tell which. Devices open on first use and stay open
+until the process ends.
 """
 from __future__ import annotations
 
@@ -82,12 +83,12 @@ class Devices:
     self._pid = os.getpid()
 
   @property
-  def DEFAULT(self) -> str:  # noqa: N802 - the name users know
+  def DEFAULT(self) -> str:
     """Canonical name of the device that new tensors use."""
     return self._default or self.canonicalize(os.environ.get("DEV") or "LLVM")
 
   @DEFAULT.setter
-  def DEFAULT(self, name: str) -> None:  # noqa: N802
+  def DEFAULT(self, name: str) -> None:
     self._default = self.canonicalize(name)
 
   def canonicalize(self, name: str | None) -> str:
@@ -131,7 +132,7 @@ class Devices:
       if cards is None:
         if not os.path.exists("/dev/kfd"):
           raise DeviceError("DEV=AMD needs a GPU, and this machine has no /dev/kfd",
-                            hint="load the amdgpu driver on a machine with an AMD GPU, or set MOCKGPU=1 for a mock gfx1100")
+                            hint="use a machine with an AMD GPU and its driver, or set MOCKGPU=1 for a mock gfx1100")
         self._port = importlib.import_module("tinyhw.drive.linux").LinuxPort()
       else:
         machine = importlib.import_module("tinyhw.mock.machine").Machine(cards)
@@ -156,8 +157,8 @@ def _open_llvm(devices: Devices, name: str, index: int) -> OpenDevice:
 def _open_python(devices: Devices, name: str, index: int) -> OpenDevice:
   from tinyhw.compile.render.uops import UOpRenderer
   from tinyhw.drive.python import PythonRuntime
-  from tinyhw.emulator.uops import load
-  return OpenDevice(name, PythonRuntime(load, name), UOpRenderer())
+  from tinyhw.emulator.uops import load_program
+  return OpenDevice(name, PythonRuntime(load_program, name), UOpRenderer())
 
 
 def _open_amd(devices: Devices, name: str, index: int) -> OpenDevice:
@@ -167,7 +168,8 @@ def _open_amd(devices: Devices, name: str, index: int) -> OpenDevice:
   return OpenDevice(name, runtime, AMDGCNRenderer(runtime.arch))
 
 
-_OPENERS: dict[str, Callable[[Devices, str, int], OpenDevice]] = {"LLVM": _open_llvm, "PYTHON": _open_python, "AMD": _open_amd}
+Opener = Callable[[Devices, str, int], OpenDevice]
+_OPENERS: dict[str, Opener] = {"LLVM": _open_llvm, "PYTHON": _open_python, "AMD": _open_amd}
 
 Device = Devices()
 atexit.register(Device.close)

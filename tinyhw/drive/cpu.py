@@ -1,8 +1,8 @@
 """The host processor as a device: runs ELF objects made by the compiler through llvmlite's JIT linker.
 
-A kernel is `void NAME(ptr buffer0, ..., i32 value0, ...)`, with every workgroup loop inside the function, so its grid and block
-are both (1, 1, 1). Values that the kernel declares as other types are widened by the compiler, never here.
-Execution is synchronous: a launch returns when the kernel has finished.
+A kernel is `void NAME(ptr buffer0, ..., i32 value0, ...)`, with every workgroup loop inside the function,
+so its grid and block are both (1, 1, 1). Values that the kernel declares as other types are widened by the
+compiler, never here. Execution is synchronous: a launch returns when the kernel has finished.
 """
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The reference emulator as a device: a "binary" is a serialised UOp program, run by the emulator that is handed in.
 
-The runtime knows nothing of UOps: it keeps memory as NumPy byte arrays and gives them to the emulator. Execution is
-synchronous.
+The runtime knows nothing of UOps: it keeps memory as NumPy byte arrays and gives them to the emulator.
+Execution is synchronous.
 """
 from __future__ import annotations
 
