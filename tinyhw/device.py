@@ -7,6 +7,7 @@ until the process ends.
 from __future__ import annotations
 
 import atexit
+import functools
 import importlib
 import os
 from collections.abc import Callable
@@ -37,13 +38,18 @@ KINDS: dict[str, str] = {
 
 @dataclass(eq=False)
 class OpenDevice:
-  """A device in use: its canonical name, the runtime that runs programs and the renderer that makes them."""
+  """A device in use: its canonical name and the runtime that runs programs on it."""
   name: str
   runtime: Runtime
-  renderer: Any
+  make_renderer: Callable[[], Any]
 
   def __post_init__(self) -> None:
     self._spare: dict[int, list[Allocation]] = {}
+
+  @functools.cached_property
+  def renderer(self) -> Any:
+    """What makes programs for the device; loaded when the first one is compiled."""
+    return self.make_renderer()
 
   def alloc(self, nbytes: int) -> Allocation:
     """Device memory: a freed allocation of that very size where there is one, else a new one."""
@@ -149,23 +155,29 @@ def mock_cards() -> tuple[str, ...] | None:
 
 
 def _open_llvm(devices: Devices, name: str, index: int) -> OpenDevice:
-  from tinyhw.compile.render.host import HostRenderer
   from tinyhw.drive.cpu import HostRuntime
-  return OpenDevice(name, HostRuntime(name), HostRenderer())
+  def renderer() -> Any:
+    from tinyhw.compile.render.host import HostRenderer
+    return HostRenderer()
+  return OpenDevice(name, HostRuntime(name), renderer)
 
 
 def _open_python(devices: Devices, name: str, index: int) -> OpenDevice:
-  from tinyhw.compile.render.uops import UOpRenderer
   from tinyhw.drive.python import PythonRuntime
   from tinyhw.emulator.uops import load_program
-  return OpenDevice(name, PythonRuntime(load_program, name), UOpRenderer())
+  def renderer() -> Any:
+    from tinyhw.compile.render.uops import UOpRenderer
+    return UOpRenderer()
+  return OpenDevice(name, PythonRuntime(load_program, name), renderer)
 
 
 def _open_amd(devices: Devices, name: str, index: int) -> OpenDevice:
-  from tinyhw.compile.render.amdgcn import AMDGCNRenderer
   from tinyhw.drive.amd.device import AMDRuntime
   runtime = AMDRuntime(devices.amd_port(), index)
-  return OpenDevice(name, runtime, AMDGCNRenderer(runtime.arch))
+  def renderer() -> Any:
+    from tinyhw.compile.render.amdgcn import AMDGCNRenderer
+    return AMDGCNRenderer(runtime.arch)
+  return OpenDevice(name, runtime, renderer)
 
 
 Opener = Callable[[Devices, str, int], OpenDevice]
