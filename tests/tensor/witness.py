@@ -31,9 +31,9 @@ def fit(x: Array, dtype: DType) -> Array:
 def cast(x: Array, source: DType, target: DType) -> Array:
   if target.is_bool: return x != 0
   if source.is_float and target.is_int:
-    whole = np.trunc(np.nan_to_num(x.astype(np.float64), nan=0.0, posinf=np.inf, neginf=-np.inf))
     out = np.zeros(x.shape, kind(target))
-    for i, v in np.ndenumerate(whole): out[i] = target.max if v >= target.max else target.min if v <= target.min else int(v)
+    for i, v in np.ndenumerate(x.astype(np.float64)):
+      out[i] = 0 if np.isnan(v) else target.max if v >= target.max else target.min if v <= target.min else int(v)
     return out
   return fit(x, target)
 
@@ -50,8 +50,9 @@ def divide(a: Array, b: Array, remainder: bool) -> Array:
 UNARY = {Ops.EXP2: np.exp2, Ops.LOG2: np.log2, Ops.SIN: np.sin, Ops.SQRT: np.sqrt, Ops.RECIP: lambda a: 1 / a,
          Ops.NEG: np.negative, Ops.TRUNC: np.trunc}
 BINARY = {Ops.ADD: np.add, Ops.SUB: np.subtract, Ops.MUL: np.multiply, Ops.FDIV: np.divide, Ops.MAX: np.maximum,
-          Ops.CMPLT: np.less, Ops.CMPNE: np.not_equal, Ops.CMPEQ: np.equal, Ops.AND: np.bitwise_and, Ops.OR: np.bitwise_or,
-          Ops.XOR: np.bitwise_xor, Ops.IDIV: lambda a, b: divide(a, b, False), Ops.MOD: lambda a, b: divide(a, b, True),
+          Ops.CMPLT: np.less, Ops.CMPNE: np.not_equal, Ops.CMPEQ: np.equal,
+          Ops.AND: np.bitwise_and, Ops.OR: np.bitwise_or, Ops.XOR: np.bitwise_xor,
+          Ops.IDIV: lambda a, b: divide(a, b, False), Ops.MOD: lambda a, b: divide(a, b, True),
           Ops.SHL: lambda a, b: a << (b.astype(a.dtype) % (a.dtype.itemsize * 8)),
           Ops.SHR: lambda a, b: a >> (b.astype(a.dtype) % (a.dtype.itemsize * 8))}
 REDUCE = {Ops.ADD: np.add, Ops.MUL: np.multiply, Ops.MAX: np.maximum}

@@ -19,12 +19,11 @@ if TYPE_CHECKING:
 
 
 class Buffer:
-  """`size` elements of `dtype` on a device (by canonical name). `written` says whether something was stored in it."""
-  __slots__ = ("device", "size", "dtype", "written", "_allocation", "_owner", "__weakref__")
+  """`size` elements of `dtype` on a device (by canonical name)."""
+  __slots__ = ("device", "size", "dtype", "_allocation", "_owner", "__weakref__")
 
   def __init__(self, device: str, size: int, dtype: DType):
     self.device, self.size, self.dtype = device, size, dtype
-    self.written = False
     self._allocation: Allocation | None = None
     self._owner: OpenDevice | None = None
 
@@ -48,7 +47,6 @@ class Buffer:
     """Fill from host bytes."""
     if data.nbytes != self.nbytes: raise InvalidArgument(f"{data.nbytes} bytes for a buffer of {self.nbytes}")
     Device[self.device].runtime.copyin(self.allocation, data.cast("B"))
-    self.written = True
     return self
 
   def copyout(self, data: memoryview) -> memoryview:
@@ -68,7 +66,6 @@ class Buffer:
       if here is not there: here.synchronize()
     else:
       self.copyin(source.copyout(memoryview(bytearray(self.nbytes))))
-    self.written = True
 
   def __del__(self) -> None:
     if self._allocation is not None and self._owner is not None: self._owner.free(self._allocation)

@@ -7,12 +7,16 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from tinyhw.engine.buffer import Buffer, buffer_of
 from tinyhw.engine.run import Step, kernel_for, run
 from tinyhw.function.core import TensorBase
 from tinyhw.ir.ops import Ops
 from tinyhw.ir.uop import UOp
+
+if TYPE_CHECKING:
+  from tinyhw.compile import Schedule
 
 _held: weakref.WeakKeyDictionary[UOp, UOp] = weakref.WeakKeyDictionary()
 
@@ -39,32 +43,18 @@ def realize_nodes(nodes: Iterable[UOp]) -> None:
   from tinyhw.compile import schedule
   wanted = [n for n in dict.fromkeys(nodes) if held(n) is None and n.size]
   if not wanted: return
-  order = {u: i for i, u in enumerate(UOp.sink(*wanted).toposort())} if len(wanted) > 1 else {wanted[0]: 0}
-  wanted.sort(key=order.__getitem__)
   values = with_held(wanted)
-  stored: dict[UOp, UOp] = {}
-  results: list[tuple[UOp, UOp]] = []
-  for node, value in zip(wanted, values):
-    if value in stored:
-      results.append((node, stored[value].src[0]))
-      continue
-    assert value.device is not None
-    target = UOp.new_buffer(value.device, value.size, value.dtype).reshape(value.shape)
-    buffer_of(target.base)
-    # A later output that uses this one reads it from its memory.
-    stored[value] = target.assign(value.substitute(stored) if stored else value)
-    results.append((node, target))
-  run(steps_of(schedule(list(stored.values()))))
-  for node, target in results: _held[node] = target
+  plan = schedule(list(dict.fromkeys(values)))
+  run(steps_of(plan))
+  for node, value in zip(wanted, values): _held[node] = plan.becomes.get(value, value)
 
 
-def steps_of(items: Iterable[object]) -> list[Step]:
+def steps_of(plan: Schedule) -> list[Step]:
   """The schedule with its kernels compiled and its memory known."""
   steps = []
-  for item in items:
-    buffers = tuple(buffer_of(b) for b in item.buffers)  # type: ignore[attr-defined]
-    ast: UOp = item.ast  # type: ignore[attr-defined]
-    steps.append(Step(None if ast.op is Ops.COPY else kernel_for(ast, buffers[0].device), buffers))
+  for item in plan.items:
+    buffers = tuple(buffer_of(b) for b in item.buffers)
+    steps.append(Step(None if item.ast.op is Ops.COPY else kernel_for(item.ast, item.device), buffers))
   return steps
 
 

@@ -19,7 +19,7 @@ from tinyhw.ir.uop import UOp
 
 if TYPE_CHECKING:
   from tinyhw.compile import ProgramSpec
-  from tinyhw.drive.base import Allocation, Program
+  from tinyhw.drive.base import Program
 
 CACHED_KERNELS = 4096
 
@@ -50,8 +50,7 @@ class Step:
     if (level := debug_level()) >= 2: return self._run_loudly(level)
     if self.kernel is None: return self.buffers[0].copy_from(self.buffers[1])
     spec = self.kernel.spec
-    self.kernel.program([b.allocation for b in self.buffers], self.values, spec.grid, spec.block)
-    for b in self.buffers: b.written = True
+    self.kernel.program([self.buffers[i].allocation for i in spec.buffer_order], self.values, spec.grid, spec.block)
 
   def _run_loudly(self, level: int) -> None:
     device = self.buffers[0].device
@@ -62,9 +61,8 @@ class Step:
       what = f"copy {self.buffers[1].nbytes:,} bytes from {self.buffers[1].device}"
     else:
       spec = self.kernel.spec
-      allocations: list[Allocation] = [b.allocation for b in self.buffers]
+      allocations = [self.buffers[i].allocation for i in spec.buffer_order]
       seconds = self.kernel.program(allocations, self.values, spec.grid, spec.block, wait=True) or 0.0
-      for b in self.buffers: b.written = True
       what, sizes = spec.name, f"{_times(spec.grid)} x {_times(spec.block)}"
     counters.steps += 1
     counters.seconds += seconds
