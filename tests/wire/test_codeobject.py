@@ -1,4 +1,4 @@
-"""Code objects of clang (linked and not) and of llvmlite: kernels, arguments, images; damage gives an error and no more."""
+"""Code objects of clang (linked and not) and of llvmlite: kernels, arguments, images. Damage gives an error."""
 from __future__ import annotations
 
 import io
@@ -34,7 +34,8 @@ def test_what_an_object_says(name: str) -> None:
   assert loaded.target.startswith(f"amdgcn-amd-amdhsa--{loaded.arch}") and set(loaded.kernels) == KERNELS
   add, reverse, spill, sizes = (loaded.kernel(k) for k in ("add", "reverse", "spill", "sizes"))
   assert [(a.kind, a.offset, a.size, a.pointer) for a in add.arguments] == [
-    ("global_buffer", 0, 8, True), ("global_buffer", 8, 8, True), ("global_buffer", 16, 8, True), ("by_value", 24, 4, False)]
+    ("global_buffer", 0, 8, True), ("global_buffer", 8, 8, True), ("global_buffer", 16, 8, True),
+    ("by_value", 24, 4, False)]
   assert add.hidden == () and add.kernarg_size == 28 and add.max_workgroup_size == 1024
   assert add.wavefront_size == (64 if loaded.arch == "gfx90a" else 32)
   assert reverse.group_segment_size == 1024 and add.group_segment_size == 0
@@ -57,7 +58,8 @@ def test_addresses_against_pyelftools(name: str) -> None:
     assert image[kernel.entry_offset:kernel.entry_offset + 16] == text.data()[start:start + 16]
     assert loaded.symbols[kernel.name] == kernel.entry_offset and kernel.entry_offset % 256 == 0
     assert any(s.executable and s.offset <= kernel.entry_offset < s.offset + s.size for s in loaded.segments)
-    relative = struct.unpack_from("<q", image, kernel.descriptor_offset + amdhsa.KERNEL_CODE_ENTRY_BYTE_OFFSET_OFFSET)[0]
+    field = kernel.descriptor_offset + amdhsa.KERNEL_CODE_ENTRY_BYTE_OFFSET_OFFSET
+    relative = int.from_bytes(image[field:field + 8], "little", signed=True)
     assert kernel.descriptor_offset + relative == kernel.entry_offset
   counters, pointer, zeroed = (loaded.symbols[n] for n in ("counters", "pointer", "zeroed"))
   assert struct.unpack_from("<4I", image, counters) == (1, 2, 3, 4)
@@ -71,7 +73,8 @@ def test_relocations_of_an_object() -> None:
   """Each patched place holds what the ABI's formula gives, with addresses read by pyelftools."""
   loaded, file = codeobject.load(read("gfx1100_v5.o")), ELFFile(io.BytesIO(read("gfx1100_v5.o")))
   image, table, seen = loaded.link(BASE), file.get_section_by_name(".symtab"), 0
-  starts = {s["st_shndx"]: loaded.symbols[s.name] - s["st_value"] for s in table.iter_symbols() if s.name in loaded.symbols}
+  placed = [s for s in table.iter_symbols() if s.name in loaded.symbols]
+  starts = {s["st_shndx"]: loaded.symbols[s.name] - s["st_value"] for s in placed}
   for section in file.iter_sections("SHT_RELA"):
     for row in section.iter_relocations():
       place = starts[section["sh_info"]] + row["r_offset"]
@@ -133,7 +136,8 @@ def test_refusals() -> None:
   for data, message in (
     (b"", "not an ELF: it is empty"), (b"#!/bin/sh\n", "not an ELF: it begins with b'#!/bin/sh"),
     (good[:40], "truncated ELF: ELF header"), (good[:3000], "truncated ELF: the section table ends at byte"),
-    (good[:4] + b"\1" + good[5:], "32 bits"), (good[:18] + b"\x3e\0" + good[20:], "an ELF for x86-64, not for an AMD GPU"),
+    (good[:4] + b"\1" + good[5:], "32 bits"),
+    (good[:18] + b"\x3e\0" + good[20:], "an ELF for x86-64, not for an AMD GPU"),
     (good[:18] + b"\xbe\0" + good[20:], "an NVIDIA GPU"), (good[:7] + b"\0" + good[8:], "OS ABI 0 is not amdhsa"),
     (good[:8] + b"\x09" + good[9:], "unknown ABI version 9"),
     (good[:16] + b"\2\0" + good[18:], "neither relocatable nor shared"),

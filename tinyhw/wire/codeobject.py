@@ -1,4 +1,4 @@
-"""AMDGPU code objects (versions 4 to 6): kernels, their arguments, and the memory image for the address it is loaded at.
+"""AMDGPU code objects (versions 4 to 6): kernels, their arguments, and the memory image for the address of loading.
 
 Takes what a linker makes (ET_DYN: clang with lld, comgr) and what a compiler makes (ET_REL: llvmlite's objects), whose
 sections it lays out and whose relocations it applies itself. The metadata's keys are those of LLVM's AMDGPUUsage, "Code
@@ -19,7 +19,7 @@ from tinyhw.core.errors import DecodeError, InvalidArgument, Unsupported
 from tinyhw.wire.elf import Elf, Relocation, Symbol
 
 PAGE = 4096
-IMAGE_LIMIT = 1 << 30  # bytes; a header that asks for more is taken for damage
+IMAGE_LIMIT = 1 << 28  # bytes; a header that asks for more is taken for damage
 WHERE = "code object"
 VERSIONS = {
   elf.ELFABIVERSION_AMDGPU_HSA_V4: 4,
