@@ -35,7 +35,8 @@ class EncodeError(TinyhwError, ValueError):
 class DecodeError(TinyhwError, ValueError):
   """Words or bytes do not form what they claim to be. `words` holds the ones at fault."""
 
-  def __init__(self, message: str, *, where: str | None = None, words: Sequence[int] = (), hint: str | None = None) -> None:
+  def __init__(self, message: str, *, where: str | None = None, words: Sequence[int] = (),
+               hint: str | None = None) -> None:
     self.words = tuple(words)
     super().__init__(message, where=where, hint=hint)
 
@@ -47,9 +48,10 @@ class DecodeError(TinyhwError, ValueError):
 
 
 class Unsupported(TinyhwError):
-  """A legal thing that tinyhw does not do. `kind` is its class ("instruction", "packet", "ioctl"), `name` the vendor's name."""
+  """A legal thing that tinyhw does not do. `kind` is its class ("instruction", "packet"), `name` the vendor's name."""
 
-  def __init__(self, kind: str, name: str, *, arch: str | None = None, where: str | None = None, hint: str | None = None) -> None:
+  def __init__(self, kind: str, name: str, *, arch: str | None = None, where: str | None = None,
+               hint: str | None = None) -> None:
     self.kind, self.name, self.arch = kind, name, arch
     super().__init__(f"unsupported {kind} {name}{f' on {arch}' if arch else ''}", where=where, hint=hint)
 
@@ -89,8 +91,8 @@ class PageFault(MachineFault):
   def __init__(self, address: int, access: str, size: int, *, reason: str = "not mapped", pc: int | None = None,
                instruction: str | None = None, lane: int | None = None, wave: int | None = None) -> None:
     self.access, self.size, self.reason = access, size, reason
-    super().__init__(f"GPU page fault: {access} of {size} bytes at {address:#x} ({reason})", pc=pc, instruction=instruction,
-                     address=address, lane=lane, wave=wave)
+    super().__init__(f"GPU page fault: {access} of {size} bytes at {address:#x} ({reason})", pc=pc,
+                     instruction=instruction, address=address, lane=lane, wave=wave)
 
 
 class WatchdogExpired(MachineFault):
@@ -121,7 +123,9 @@ class OutOfMemory(DeviceError):
 class WaitTimeout(DeviceError):
   """A wait that nobody ended. Names the signal's address, the value `wanted` and the one `seen`."""
 
-  def __init__(self, queue: str, *, packet: str, address: int, wanted: int, seen: int, seconds: float, hint: str | None = None) -> None:
-    self.queue, self.packet, self.address, self.wanted, self.seen, self.seconds = queue, packet, address, wanted, seen, seconds
-    super().__init__(f"no progress after {seconds:.3g} s: {packet} waits on {address:#x} for {wanted:#x}, found {seen:#x}",
-                     where=queue, hint=hint)
+  def __init__(self, queue: str, *, packet: str, address: int, wanted: int, seen: int, seconds: float,
+               hint: str | None = None) -> None:
+    self.queue, self.packet, self.address = queue, packet, address
+    self.wanted, self.seen, self.seconds = wanted, seen, seconds
+    what = f"{packet} waits on {address:#x} for {wanted:#x}, found {seen:#x}"
+    super().__init__(f"no progress after {seconds:.3g} s: {what}", where=queue, hint=hint)

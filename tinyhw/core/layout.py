@@ -4,9 +4,9 @@
       dst_sel: int = bits(0, 11, 8)
       address: int = u64(1, shift=2, hi=61)
 
-A declaration that contradicts itself (overlap, past the end, enum too wide, default out of range) raises `LayoutError` when the
-class is made, that is at import. Encoding never truncates; decoding refuses bits that nobody declared. Encoder and decoder of
-each class are compiled once from the declaration, since a queue meets them for each packet.
+A declaration that contradicts itself (overlap, past the end, enum too wide, default out of range) raises `LayoutError`
+when the class is made, that is at import. Encoding never truncates; decoding refuses bits that nobody declared. Encoder
+and decoder of each class are compiled from the declaration on first use, since a queue meets them for each packet.
 """
 from __future__ import annotations
 
@@ -18,6 +18,8 @@ from enum import IntEnum
 from typing import Any, ClassVar, Self, TypeVar, cast, dataclass_transform
 
 from tinyhw.core.errors import DecodeError, EncodeError, LayoutError
+
+_REST = object()
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +45,23 @@ class Field:
     return hex(value) if value > 9 else str(value)
 
 
-def bits(dword: int, hi: int, lo: int, *, default: int | None = None, shift: int = 0, enum: type[IntEnum] | None = None) -> Any:
-  """Bits hi..lo (inclusive, hi may pass 31 into the next dwords) of `dword`. `shift`: low zero bits that are not stored."""
+def bits(dword: int, hi: int, lo: int, *, default: int | None = None, shift: int = 0,
+         enum: type[IntEnum] | None = None) -> Any:
+  """Bits hi..lo (inclusive, hi may pass 31 into the next dwords) of `dword`.
+
+  `shift` counts low bits of the value that are always zero and are not stored.
+  """
   return Field(dword * 32 + lo, hi - lo + 1, default, shift, enum)
 
 
 def u32(dword: int, *, default: int | None = None) -> Any:
   """A whole dword."""
   return bits(dword, 31, 0, default=default)
+
+
+def rest() -> Any:
+  """The tail of a packet whose length its header or a count field gives: any number of dwords, kept as a tuple."""
+  return _REST
 
 
 def u64(dword: int, *, default: int | None = None, shift: int = 0, hi: int = 63) -> Any:
@@ -67,7 +78,8 @@ def _collect(cls: type, inherited: tuple[Field, ...], total_bits: int) -> tuple[
     where = f"{cls.__name__}.{name}"
     if name in names: raise LayoutError("declared again in a subclass", where=where)
     if f.width <= 0: raise LayoutError(f"has {f.width} bits", where=where)
-    if f.lo + f.width > total_bits: raise LayoutError(f"bit {f.lo + f.width - 1} is past the end of {total_bits // 32} dwords", where=where)
+    if f.lo + f.width > total_bits:
+      raise LayoutError(f"bit {f.lo + f.width - 1} is past the end of {total_bits // 32} dwords", where=where)
     if used & f.mask:
       other = next(o.name for o in fields if o.mask & f.mask)
       raise LayoutError(f"overlaps {other}", where=where)
@@ -90,18 +102,22 @@ def _misfit(cls: type, fields: Sequence[Field], values: Sequence[Any]) -> Encode
     number = int(value)
     if not 0 <= number <= f.limit or number & ((1 << f.shift) - 1):
       return EncodeError(f"{number:#x} does not fit {f.width} bits (shift {f.shift})", where=where)
-  return EncodeError("does not encode", where=cls.__name__)
+  return EncodeError("a dword of its tail is not an integer of 32 bits", where=cls.__name__)
 
 
-def _compile(cls: type, dwords: int, fields: tuple[Field, ...]) -> None:
-  """Write __init__, encode and _decode of a class as straight code over its fields."""
+def _compile(cls: type, dwords: int, fields: tuple[Field, ...], rest: str | None = None) -> None:
+  """Write __init__, encode and _decode of a class as straight code over its fields; `rest` names the tail."""
   params, body = [], []
   for f in fields:
     params.append(f.name if f.default is None else f"{f.name}={f.default}")
     body.append(f"  self.{f.name} = {f.name}")
+  if rest:
+    params.append(f"{rest}=()")
+    body.append(f"  self.{rest} = tuple({rest})")
   init = f"def __init__(self{', *, ' + ', '.join(params) if params else ''}):\n" + ("\n".join(body) or "  pass")
   reads = "".join(f"  v{i} = self.{f.name}\n" for i, f in enumerate(fields))
-  tests = [f"0 <= v{i} <= {f.limit}" + (f" and not v{i} & {(1 << f.shift) - 1}" if f.shift else "") for i, f in enumerate(fields)]
+  tests = [f"0 <= v{i} <= {f.limit}" + (f" and not v{i} & {(1 << f.shift) - 1}" if f.shift else "")
+           for i, f in enumerate(fields)]
   terms: list[list[str]] = [[] for _ in range(dwords)]
   for i, f in enumerate(fields):
     for d in range(f.lo // 32, (f.lo + f.width - 1) // 32 + 1):
@@ -109,8 +125,13 @@ def _compile(cls: type, dwords: int, fields: tuple[Field, ...]) -> None:
       term = f"v{i} << {up}" if up > 0 else f"v{i} >> {-up}" if up < 0 else f"v{i}"
       terms[d].append(f"({term})" if f.lo >= 32 * d and f.lo + f.width <= 32 * (d + 1) else f"({term} & 0xFFFFFFFF)")
   words = ", ".join(" | ".join(t) if t else "0" for t in terms)
+  if rest:
+    reads += f"  tail = self.{rest}\n"
+    tests.append(f"(not tail or 0 <= min(tail) and max(tail) <= {0xFFFFFFFF})")
+    words += ", *tail" if words else "*tail"
+  values = "".join(f"v{i}, " for i in range(len(fields)))
   encode = (f"def encode(self):\n{reads}  try:\n    if {' and '.join(tests) or 'True'}:\n      return [{words}]\n"
-            f"  except TypeError: pass\n  raise _misfit(type(self), _fields, ({''.join(f'v{i}, ' for i in range(len(fields)))}))")
+            f"  except TypeError: pass\n  raise _misfit(type(self), _fields, ({values}))")
   parts = []
   for f in fields:
     chunks = []
@@ -125,6 +146,7 @@ def _compile(cls: type, dwords: int, fields: tuple[Field, ...]) -> None:
     for d in range(dwords): stray[d] &= ~(f.mask >> 32 * d) & 0xFFFFFFFF
   refuse = " or ".join(f"w[{d}] & {m}" for d, m in enumerate(stray) if m)
   decode = "def _decode(cls, w):\n" + (f"  if {refuse}: raise _stray(cls, w, _masks)\n" if refuse else "")
+  if rest: parts.append(f"  p.{rest} = tuple(w[{dwords}:])")
   decode += "  p = cls.__new__(cls)\n" + "\n".join(parts) + "\n  return p"
   space: dict[str, Any] = {"_misfit": _misfit, "_fields": fields, "_stray": _stray, "_masks": tuple(stray)}
   for name, source, wrap in (("__init__", init, None), ("encode", encode, None), ("_decode", decode, classmethod)):
@@ -132,15 +154,41 @@ def _compile(cls: type, dwords: int, fields: tuple[Field, ...]) -> None:
     setattr(cls, name, wrap(space[name]) if wrap else space[name])
 
 
+def _compile_on_use(cls: type, dwords: int, fields: tuple[Field, ...], rest: str | None = None) -> None:
+  """Put off `_compile` until the class is first used: tables declare hundreds of classes, a program meets a dozen."""
+  def init(self: Any, **values: Any) -> None:
+    _compile(cls, dwords, fields, rest)
+    getattr(cls, "__init__")(self, **values)  # noqa: B009 - the compiled one, which mypy cannot see
+
+  def encode(self: Any) -> Any:
+    _compile(cls, dwords, fields, rest)
+    return cast(Any, cls).encode(self)
+
+  def decode(_: type, words: Sequence[int]) -> Any:
+    _compile(cls, dwords, fields, rest)
+    return cast(Any, cls)._decode(words)
+
+  for name, stub in (("__init__", init), ("encode", encode), ("_decode", classmethod(decode))): setattr(cls, name, stub)
+
+
 def _stray(cls: type, words: Sequence[int], masks: Sequence[int]) -> DecodeError:
   d = next(i for i, m in enumerate(masks) if words[i] & m)
   return DecodeError(f"undeclared bits set in dword {d}: {words[d] & masks[d]:#010x}", where=cls.__name__, words=words)
+
+
+def _dwords(words: Sequence[int]) -> str: return f"({', '.join(map(hex, words))})"
 
 
 class _Layout:
   """What packets and registers share; not for use by itself."""
   DWORDS: ClassVar[int] = 0
   FIELDS: ClassVar[tuple[Field, ...]] = ()
+  REST: ClassVar[str | None] = None
+
+  @property
+  def tail(self) -> tuple[int, ...]:
+    """The dwords after the declared ones; empty unless the packet has a `rest()`."""
+    return cast("tuple[int, ...]", getattr(self, self.REST)) if self.REST else ()
 
   def encode(self) -> list[int]:
     """The dwords. Raises EncodeError, naming the field, for a value that does not fit."""
@@ -154,14 +202,21 @@ class _Layout:
     """Each field with its value, in bit order."""
     for f in self.FIELDS: yield f, getattr(self, f.name)
 
-  def to_dict(self) -> dict[str, int | str]:
+  def to_dict(self) -> dict[str, int | str | list[int]]:
     """Field name to value; values of an enum by their name."""
-    return {f.name: (f.enum(v).name if f.enum is not None and v in f.enum._value2member_map_ else int(v)) for f, v in self.items()}
+    named: dict[str, int | str | list[int]] = {
+      f.name: f.enum(v).name if f.enum is not None and v in f.enum._value2member_map_ else int(v)
+      for f, v in self.items()}
+    if self.REST: named[self.REST] = list(self.tail)
+    return named
 
   def diff(self, other: Self) -> list[str]:
     """One line for each field that differs: `name: ours != theirs`."""
     if type(self) is not type(other): return [f"{type(self).__name__} != {type(other).__name__}"]
-    return [f"{f.name}: {f.show(v)} != {f.show(getattr(other, f.name))}" for f, v in self.items() if v != getattr(other, f.name)]
+    pairs = ((f, v, getattr(other, f.name)) for f, v in self.items())
+    lines = [f"{f.name}: {f.show(ours)} != {f.show(theirs)}" for f, ours, theirs in pairs if ours != theirs]
+    if self.tail != other.tail: lines.append(f"{self.REST}: {_dwords(self.tail)} != {_dwords(other.tail)}")
+    return lines
 
   @classmethod
   def fuzz(cls, rng: random.Random) -> Self:
@@ -169,17 +224,22 @@ class _Layout:
     def value(f: Field) -> int:
       if f.enum is not None and rng.random() < 0.8: return rng.choice(list(f.enum)).value
       return rng.choice((0, f.limit, rng.getrandbits(f.width) << f.shift))
-    return cls(**{f.name: value(f) for f in cls.FIELDS})
+    values: dict[str, Any] = {f.name: value(f) for f in cls.FIELDS}
+    if cls.REST: values[cls.REST] = tuple(rng.getrandbits(32) for _ in range(rng.randrange(6)))
+    return cls(**values)
 
   def __eq__(self, other: object) -> bool:
-    return type(self) is type(other) and all(v == getattr(other, f.name) for f, v in self.items())
+    return type(self) is type(other) and self.__dict__ == other.__dict__
 
-  def __hash__(self) -> int: return hash((type(self), *(v for _, v in self.items())))
+  def __hash__(self) -> int: return hash((type(self), *(v for _, v in self.items()), self.tail))
 
-  def __repr__(self) -> str: return f"{type(self).__name__}({', '.join(f'{f.name}={f.show(v)}' for f, v in self.items())})"
+  def __repr__(self) -> str:
+    shown = [f"{f.name}={f.show(v)}" for f, v in self.items()]
+    if self.REST: shown.append(f"{self.REST}={_dwords(self.tail)}")
+    return f"{type(self).__name__}({', '.join(shown)})"
 
 
-@dataclass_transform(kw_only_default=True, field_specifiers=(bits, u32, u64))
+@dataclass_transform(kw_only_default=True, field_specifiers=(bits, u32, u64, rest))
 class Packet(_Layout):
   """Base of packet bodies. Subclass with `dwords=`; class attributes (an opcode, say) may stand beside the fields.
 
@@ -190,13 +250,18 @@ class Packet(_Layout):
     if dwords is None: return  # a family's base, without a body of its own
     if dwords < cls.DWORDS: raise LayoutError(f"{dwords} dwords are fewer than its base has", where=cls.__name__)
     inherited = cls.FIELDS
+    for name in [n for n, v in vars(cls).items() if v is _REST]:
+      if cls.REST: raise LayoutError(f"a second tail beside {cls.REST}", where=f"{cls.__name__}.{name}")
+      cls.REST = name
+      delattr(cls, name)
     cls.DWORDS, cls.FIELDS = dwords, _collect(cls, inherited, dwords * 32)
-    _compile(cls, dwords, cls.FIELDS)
+    _compile_on_use(cls, dwords, cls.FIELDS, cls.REST)
 
   @classmethod
   def decode(cls, words: Sequence[int]) -> Self:
     """Raises DecodeError for a wrong number of dwords or undeclared bits."""
-    if len(words) != cls.DWORDS: raise DecodeError(f"{len(words)} dwords, expected {cls.DWORDS}", where=cls.__name__, words=words)
+    if len(words) < cls.DWORDS or len(words) > cls.DWORDS and not cls.REST:
+      raise DecodeError(f"{len(words)} dwords, expected {cls.DWORDS}", where=cls.__name__, words=words)
     return cls._decode(words)
 
 
@@ -212,7 +277,7 @@ class Register(_Layout):
     for name, f in list(vars(cls).items()):
       if isinstance(f, Field) and f.default is None: setattr(cls, name, Field(f.lo, f.width, 0, f.shift, f.enum))
     cls.OFFSET, cls.DWORDS, cls.FIELDS = offset, 1, _collect(cls, (), 32)
-    _compile(cls, 1, cls.FIELDS)
+    _compile_on_use(cls, 1, cls.FIELDS)
 
   def value(self) -> int:
     """The register's 32 bits."""
@@ -245,7 +310,7 @@ def _names(cls: type[Any]) -> list[str]:
 def _fill(value: Any, rng: random.Random) -> None:
   """Random bytes into a ctypes aggregate."""
   raw = (ctypes.c_uint8 * ctypes.sizeof(value)).from_buffer(value)
-  raw[:] = rng.randbytes(len(raw))
+  ctypes.memmove(raw, rng.randbytes(len(raw)), len(raw))
 
 
 class _Text:
@@ -262,7 +327,7 @@ class _Text:
   def diff(self, other: object) -> list[str]:
     """One line for each field that differs."""
     if type(self) is not type(other): return [f"{type(self).__name__} != {type(other).__name__}"]
-    mine, theirs = self.to_dict(), cast(_Text, other).to_dict()
+    mine, theirs = self.to_dict(), other.to_dict()
     return [f"{k}: {v!r} != {theirs[k]!r}" for k, v in mine.items() if v != theirs[k]]
 
   @classmethod

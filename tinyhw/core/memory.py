@@ -1,7 +1,7 @@
 """GPU memory: memfd-backed regions (physical memory that processes can share) behind GPU virtual address spaces.
 
-A GPU address is never a host address here. Every access is translated by page-table rules (4 KiB pages, permissions) and a bad one
-raises `PageFault` with the address, the kind of access and, for vectors, the lane: before any element is stored.
+A GPU address is never a host address here. Every access is translated by page-table rules (4 KiB pages, permissions).
+A bad one raises `PageFault` with the address, the kind of access and, for vectors, the lane, before anything is stored.
 """
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tinyhw.core.errors import InvalidArgument, OutOfMemory, PageFault
 PAGE: Final = 4096
 U8 = npt.NDArray[np.uint8]
 U64 = npt.NDArray[np.uint64]
-_DTYPES: Final[dict[int, np.dtype[Any]]] = {1: np.dtype(np.uint8), 2: np.dtype(np.uint16), 4: np.dtype(np.uint32), 8: np.dtype(np.uint64)}
+_DTYPES: Final[dict[int, np.dtype[Any]]] = {n: np.dtype(f"u{n}") for n in (1, 2, 4, 8)}
 
 
 class Access:
@@ -44,14 +44,15 @@ class Backing(Protocol):
 
 
 class Region:
-  """`size` bytes of sparse memory in a memfd: pages exist once they are written. `u8` shows all of it, `fd` shares it."""
+  """`size` bytes of sparse memory in a memfd (pages exist once written). `u8` shows all of it, `fd` shares it."""
 
   def __init__(self, name: str, size: int) -> None:
-    if size <= 0 or size % PAGE: raise InvalidArgument(f"a region has a positive multiple of {PAGE} bytes, not {size}", where=name)
+    if size <= 0 or size % PAGE:
+      raise InvalidArgument(f"a region has a positive multiple of {PAGE} bytes, not {size}", where=name)
     self.name, self.size = name, size
     self.fd = os.memfd_create(name, os.MFD_CLOEXEC)
     os.ftruncate(self.fd, size)
-    self._map = mmap.mmap(self.fd, size, flags=mmap.MAP_SHARED | mmap.MAP_NORESERVE)
+    self._map = mmap.mmap(self.fd, size, flags=mmap.MAP_SHARED)
     self.u8: U8 = np.frombuffer(self._map, dtype=np.uint8)
 
   def discard(self, offset: int, size: int) -> None:
@@ -71,7 +72,7 @@ class HostRegion:
 
   def __init__(self, address: int, size: int) -> None:
     self.address, self.size = address, size
-    self.u8: U8 = np.frombuffer((ctypes.c_uint8 * size).from_address(address), dtype=np.uint8)
+    self.u8: U8 = np.ctypeslib.as_array((ctypes.c_uint8 * size).from_address(address))
 
 
 class Allocator:
@@ -144,23 +145,27 @@ class AddressSpace:
 
   def map(self, address: int, size: int, backing: Backing, offset: int = 0, access: int = Access.ALL) -> None:
     """Map whole pages. Raises InvalidArgument for misalignment, a range past the backing or an overlap."""
-    if size <= 0 or (address | size) % PAGE: raise InvalidArgument(f"map of {size:#x} bytes at {address:#x} is not whole pages", where=self.name)
-    if offset < 0 or offset + size > backing.size: raise InvalidArgument(f"map of {size:#x} bytes passes the end of its memory", where=self.name)
+    if size <= 0 or (address | size) % PAGE:
+      raise InvalidArgument(f"map of {size:#x} bytes at {address:#x} is not whole pages", where=self.name)
+    if offset < 0 or offset + size > backing.size:
+      raise InvalidArgument(f"map of {size:#x} bytes passes the end of its memory", where=self.name)
     i = bisect_right(self._starts, address)
     if (i and self._maps[i - 1].end > address) or (i < len(self._maps) and self._maps[i].start < address + size):
       raise InvalidArgument(f"{address:#x}..{address + size:#x} is mapped already", where=self.name)
     u8 = backing.u8[offset:offset + size]
-    raw = memoryview(u8)
-    self._maps.insert(i, Mapping(address, address + size, backing, offset, access, u8, u8.view(np.uint16), u8.view(np.uint32),
-                                 u8.view(np.uint64), raw, raw.cast("I"), raw.cast("Q")))
+    raw = u8.data
+    views = u8, u8.view(np.uint16), u8.view(np.uint32), u8.view(np.uint64), raw, raw.cast("I"), raw.cast("Q")
+    self._maps.insert(i, Mapping(address, address + size, backing, offset, access, *views))
     self._changed()
 
   def unmap(self, address: int, size: int) -> None:
     """Remove a range that was mapped as a whole by one or more `map` calls. Raises InvalidArgument otherwise."""
     lo = bisect_right(self._starts, address) - 1
     hi, at = lo, address
-    while 0 <= hi < len(self._maps) and self._maps[hi].start == at and at < address + size: at, hi = self._maps[hi].end, hi + 1
-    if at != address + size: raise InvalidArgument(f"{address:#x}..{address + size:#x} is not mapped so", where=self.name)
+    while 0 <= hi < len(self._maps) and self._maps[hi].start == at and at < address + size:
+      at, hi = self._maps[hi].end, hi + 1
+    if at != address + size:
+      raise InvalidArgument(f"{address:#x}..{address + size:#x} is not mapped so", where=self.name)
     del self._maps[lo:hi]
     self._changed()
 
@@ -318,4 +323,6 @@ def _store(m: Mapping, offsets: npt.NDArray[np.int64], values: npt.NDArray[Any],
   elif width >= 4 and not (offsets & 3).any():
     words = np.ascontiguousarray(values).view(np.uint32).reshape(len(offsets), width // 4)
     m.u32[(offsets >> 2)[:, None] + np.arange(width // 4)] = words
-  else: m.u8[offsets[:, None] + np.arange(width)] = np.ascontiguousarray(values).view(np.uint8).reshape(len(offsets), width)
+  else:
+    raw = np.ascontiguousarray(values).view(np.uint8).reshape(len(offsets), width)
+    m.u8[offsets[:, None] + np.arange(width)] = raw

@@ -1,7 +1,7 @@
 """The one seam between a driver and a machine: what a driver asks of the operating system and of a mapped device.
 
-A driver is handed a Port. `LinuxPort` reaches the kernel, the mock's port a machine in this process; neither side knows which.
-Errors of the kernel come as OSError with the errno that the kernel gives.
+A driver is handed a Port. `LinuxPort` reaches the kernel, the mock's port a machine in this process; neither side knows
+which. Errors of the kernel come as OSError with the errno that the kernel gives.
 """
 from __future__ import annotations
 

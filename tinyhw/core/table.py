@@ -8,7 +8,7 @@
 
       table.ignores(ACQUIRE_MEM, why="no caches are modelled")
 
-A key registered twice is refused. A key that is ignored is counted each time that it occurs, by the caller's `Ignored` ledger.
+A key registered twice is refused. A key that is ignored is counted each time that it occurs, in the caller's `Ignored`.
 """
 from __future__ import annotations
 
@@ -56,7 +56,8 @@ class Handlers(Generic[K]):
       self._ignored[key] = why
 
   def _check_new(self, key: K) -> None:
-    if key in self._handlers or key in self._ignored: raise LayoutError(f"{self.what} {self._name(key)} is registered twice")
+    if key in self._handlers or key in self._ignored:
+      raise LayoutError(f"{self.what} {self._name(key)} is registered twice")
 
   def get(self, key: K) -> Callable[..., Any] | None:
     """The handler, or None for an ignored or unknown key."""

@@ -8,7 +8,7 @@ from typing import Any
 
 
 class Clock:
-  """Nanoseconds. The host's monotonic clock, or with `step_ns` a virtual one that moves by that much at each reading."""
+  """Nanoseconds: the host's monotonic clock, or with `step_ns` a virtual one that moves so much at each reading."""
 
   def __init__(self, *, step_ns: int | None = None) -> None:
     self._step, self._virtual = step_ns, 0
@@ -41,7 +41,7 @@ class Event:
 
 
 class Trace:
-  """Events in order. `enabled` is checked by whoever would build a costly event; `keep` bounds memory (oldest go first)."""
+  """Events in order. Whoever would build a costly event checks `enabled` first; `keep` bounds memory (oldest go)."""
 
   def __init__(self, clock: Clock, *, enabled: bool = False, keep: int = 100_000) -> None:
     self.clock, self.enabled, self.keep = clock, enabled, keep

@@ -1,0 +1,44 @@
+# Each target sets up all that it needs in .venv; Python 3.11+ and network to PyPI are enough.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+SOURCE ?= /usr/src/linux-source-6.12.tar.xz
+JOBS ?= 2
+
+.PHONY: demo test lint bench gen-check clean
+
+demo: $(VENV)/.run
+	@$(BIN)/tinyhw demo
+
+test: $(VENV)/.test lint
+	$(BIN)/python -m pytest -n $(JOBS)
+
+lint: $(VENV)/.test
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+bench: $(VENV)/.test
+	$(BIN)/tinyhw bench
+
+gen-check: $(VENV)/.gen
+	$(BIN)/tinyhw gen check --source $(SOURCE)
+
+$(BIN)/python:
+	$(PYTHON) -c 'import sys; sys.exit("tinyhw needs Python 3.11 or newer, this is " + sys.version) if sys.version_info < (3, 11) else 0'
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.run: $(BIN)/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable .
+	@touch $@
+
+$(VENV)/.test: $(BIN)/python pyproject.toml
+	$(BIN)/python -m pip install --quiet --editable '.[test]'
+	@touch $@ $(VENV)/.run
+
+$(VENV)/.gen: $(VENV)/.test
+	$(BIN)/python -m pip install --quiet --editable '.[gen]'
+	$(BIN)/python -m pip install --quiet --no-deps --force-reinstall libclang==18.1.1
+	@touch $@
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info

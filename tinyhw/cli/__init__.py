@@ -1,0 +1,64 @@
+"""The `tinyhw` command: one module a verb. Errors of the tree become one line on stderr and exit status 1."""
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+
+import click
+
+from tinyhw.core.errors import TinyhwError
+
+# verb -> (module, one line): a verb's module is imported when the verb runs, so that `tinyhw --help` stays quick
+VERBS = {
+  "bench": ("tinyhw.cli.bench", "Measure tinyhw against NumPy and tinygrad on this machine."),
+  "demo": ("tinyhw.cli.demo", "Train a small network on LLVM, PYTHON and the AMD mock, and show one launch's queue."),
+  "devices": ("tinyhw.cli.devices", "List the devices, and what each one needs."),
+  "gen": ("tinyhw.cli.gen", "Regenerate autogen/ from vendor headers, or check it."),
+  "launch": ("tinyhw.cli.launch", "Run a kernel of a ready code object on a device."),
+}
+
+
+class Verbs(click.Group):
+  """Verbs that load on use."""
+
+  def list_commands(self, ctx: click.Context) -> list[str]: return list(VERBS)
+
+  def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+    if cmd_name not in VERBS: return None
+    command = import_module(VERBS[cmd_name][0]).command
+    assert isinstance(command, click.Command)
+    return command
+
+  def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    with formatter.section("Commands"):
+      formatter.write_dl([(verb, line) for verb, (_, line) in VERBS.items()])
+
+
+@click.command(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(package_name="tinyhw")
+def tinyhw() -> None:
+  """A reference GPU simulator and driver toolkit.
+
+  \b
+  MOCKGPU=1 gives a machine of mock GPUs ("gfx1100,gfx1100": two cards);
+  DEV=AMD, LLVM or PYTHON chooses the default device, DEBUG=2 shows kernels.
+
+  \b
+  Examples:
+    tinyhw devices
+    tinyhw demo
+    MOCKGPU=1 tinyhw launch add.co --kernel add --grid 4 --block 256 \\
+        --arg a.npy --arg b.npy --arg out:f32:1024
+
+  \b
+  Shell completion (bash; zsh and fish alike):
+    eval "$(_TINYHW_COMPLETE=bash_source tinyhw)"
+  """
+
+
+def main() -> None:
+  """Entry point of the command."""
+  try: tinyhw.main(prog_name="tinyhw")
+  except TinyhwError as error:
+    click.echo(f"tinyhw: {error}", err=True)
+    sys.exit(1)

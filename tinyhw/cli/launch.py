@@ -1,0 +1,99 @@
+"""`tinyhw launch`: run a kernel of a code object from the shell."""
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+import numpy as np
+import numpy.typing as npt
+
+from tinyhw.core.errors import InvalidArgument
+
+TYPES = {"i8": np.int8, "u8": np.uint8, "i16": np.int16, "u16": np.uint16, "i32": np.int32, "u32": np.uint32,
+         "i64": np.int64, "u64": np.uint64, "f16": np.float16, "f32": np.float32, "f64": np.float64}
+Argument = npt.NDArray[np.generic] | np.generic | int | float
+
+
+def parse_dims(text: str) -> tuple[int, int, int]:
+  """"4" or "4,2" or "4,2,1" to three counts."""
+  parts = text.split(",")
+  if len(parts) > 3 or not all(p.strip().isdecimal() for p in parts):
+    raise InvalidArgument(f"{text!r} is not X, X,Y or X,Y,Z", where="--grid/--block")
+  x, y, z = (int(p) for p in (*parts, "1", "1")[:3])
+  return x, y, z
+
+
+def parse_argument(text: str) -> Argument:
+  """A kernel argument: `a.npy` (a buffer), `out:f32:1024` (a zeroed buffer), `7:i32` (a value), `7`, `0.5`."""
+  where = f"--arg {text}"
+  if text.endswith(".npy"):
+    try: loaded = np.load(text, allow_pickle=False)
+    except (OSError, ValueError) as error: raise InvalidArgument(f"cannot be read: {error}", where=where) from None
+    assert isinstance(loaded, np.ndarray)
+    return loaded
+  head, *rest = text.split(":")
+  value: np.generic
+  if head == "out":
+    if len(rest) != 2 or rest[0] not in TYPES or not rest[1].isdecimal():
+      raise InvalidArgument("is not out:TYPE:COUNT", where=where, hint=f"TYPE is one of {', '.join(TYPES)}")
+    return np.zeros(int(rest[1]), TYPES[rest[0]])
+  try:
+    number = int(head, 0) if not rest or rest[0][0] != "f" else float(head)
+  except (ValueError, IndexError):
+    try: number = float(head)
+    except ValueError:
+      raise InvalidArgument("is no .npy file, out:TYPE:COUNT, VALUE:TYPE or number", where=where) from None
+  if not rest: return number
+  if len(rest) != 1 or rest[0] not in TYPES:
+    raise InvalidArgument(f"has no type {':'.join(rest)!r}", where=where, hint=f"TYPE is one of {', '.join(TYPES)}")
+  try: value = np.array([number], TYPES[rest[0]])[0]
+  except OverflowError: raise InvalidArgument(f"{head} does not fit {rest[0]}", where=where) from None
+  return value
+
+
+@click.command()
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--kernel", "-k", required=True, help="Name of the kernel in FILE.")
+@click.option("--grid", "-g", default="1", show_default=True, help="Workgroups, as X,Y,Z.")
+@click.option("--block", "-b", default="1", show_default=True, help="Work-items of a workgroup, as X,Y,Z.")
+@click.option("--arg", "-a", "arguments", multiple=True, help="One for each kernel argument, in order.")
+@click.option("--device", default=None, help="Device to run on [default: AMD].")
+@click.option("--save", "-o", multiple=True, metavar="N=FILE.npy", help="Write the N-th buffer (from 0) after the run.")
+@click.option("--json", "as_json", is_flag=True, help="Print the buffers as one JSON object.")
+def command(file: Path, kernel: str, grid: str, block: str, arguments: tuple[str, ...], device: str | None,
+            save: tuple[str, ...], as_json: bool) -> None:
+  """Run KERNEL of FILE (an AMDGPU code object) and show its buffers.
+
+  \b
+  Arguments (--arg), one for each parameter, in order:
+    a.npy          a buffer with this array
+    out:f32:1024   a buffer of 1024 zeros
+    7:i32          a value of that type; plain 7 or 0.5 takes the kernel's
+
+  \b
+  Example:
+    MOCKGPU=1 tinyhw launch add.co --kernel add --grid 4 --block 256 \\
+        --arg a.npy --arg b.npy --arg out:f32:1024 --save 2=sum.npy
+  """
+  from tinyhw import launch
+  targets = [parse_save(s) for s in save]
+  values = [parse_argument(a) for a in arguments]
+  buffers = launch(file.read_bytes(), kernel, parse_dims(grid), parse_dims(block), values, device=device or "AMD")
+  for index, path in targets:
+    if index >= len(buffers): raise InvalidArgument(f"there are {len(buffers)} buffers", where=f"--save {index}={path}")
+    np.save(path, buffers[index])
+  if as_json:
+    rows = [{"dtype": str(b.dtype), "shape": b.shape, "data": b.tolist()} for b in buffers]
+    click.echo(json.dumps({"buffers": rows}))
+    return
+  for i, b in enumerate(buffers):
+    shown = np.array2string(b, threshold=16, max_line_width=100)
+    click.echo(f"buffer {i}: {b.dtype}[{', '.join(map(str, b.shape))}] {shown}")
+
+
+def parse_save(text: str) -> tuple[int, str]:
+  """"2=sum.npy" to (2, "sum.npy")."""
+  index, _, path = text.partition("=")
+  if not index.isdecimal() or not path: raise InvalidArgument("is not N=FILE.npy", where=f"--save {text}")
+  return int(index), path

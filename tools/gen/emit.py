@@ -1,0 +1,122 @@
+"""Text of declarations: packets, registers and enums as lines of a generated module."""
+
+from __future__ import annotations
+
+import keyword
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+TAKEN = {"encode", "decode", "items", "to_dict", "diff", "fuzz", "tail", "payload"}  # names of Packet and Register
+TAKEN |= {"FIELDS", "DWORDS", "OFFSET", "REST", "OP", "SUB_OP"}
+IN_REGISTER = {"value"}  # names that only Register has
+REQUIRED_BITS = 20  # a field this wide carries a value (address, size, data), never a mode: the caller must give it
+
+
+def identifier(name: str, *, register: bool = False) -> str:
+  """The vendor's name as a Python name: an underscore before a digit, or after a keyword or a taken name."""
+  if name[0].isdigit():
+    name = "_" + name
+  return name + "_" if keyword.iskeyword(name) or name in TAKEN or register and name in IN_REGISTER else name
+
+
+@dataclass(frozen=True)
+class FieldRow:
+  """One declared field: bits hi..lo of `dword` (hi may pass 31), stored shifted right by `shift`."""
+
+  name: str
+  dword: int
+  hi: int
+  lo: int
+  shift: int = 0
+  enum: str | None = None
+  default: int | None = None
+
+  @property
+  def start(self) -> int:
+    return self.dword * 32 + self.lo
+
+  @property
+  def end(self) -> int:
+    return self.dword * 32 + self.hi
+
+
+@dataclass(frozen=True)
+class View:
+  """A vendor's other name for some bits of a field: a read-only property. Bits hi..lo of the field's value."""
+
+  name: str
+  of: str
+  hi: int
+  lo: int
+  in_place: bool  # an address part keeps its position, a number is shifted down
+
+
+@dataclass
+class PacketRow:
+  """One declared packet."""
+
+  name: str
+  dwords: int
+  fields: list[FieldRow]
+  doc: str
+  constants: dict[str, int] = field(default_factory=dict)
+  views: list[View] = field(default_factory=list)
+  payload: bool = False
+  base: str = "Packet"
+
+
+def field_line(f: FieldRow, *, register: bool = False) -> str:
+  name, width, args = identifier(f.name, register=register), f.hi - f.lo + 1, []
+  default = f.default if f.default is not None else None if register or width >= REQUIRED_BITS else 0
+  if default is not None:
+    args.append(f"default={default:#x}" if default > 9 else f"default={default}")
+  if f.shift:
+    args.append(f"shift={f.shift}")
+  if f.enum:
+    args.append(f"enum={f.enum}")
+  if (f.hi, f.lo) == (31, 0):
+    call = f"u32({', '.join([str(f.dword), *args])})" if not f.shift and not f.enum else ""
+  elif (f.hi, f.lo) == (63, 0) and not f.enum:
+    call = f"u64({', '.join([str(f.dword), *args])})"
+  else:
+    call = ""
+  if register or not call:
+    call = f"bits({', '.join([str(f.dword), str(f.hi), str(f.lo), *args])})"
+  return f"  {name}: int = {call}"
+
+
+def packet(row: PacketRow) -> str:
+  lines = [f"class {row.name}({row.base}, dwords={row.dwords}):", f'  """{row.doc}"""']
+  lines += [f"  {k}: ClassVar[int] = {v:#x}" for k, v in row.constants.items()]
+  lines += [field_line(f) for f in row.fields]
+  if row.payload:
+    lines.append("  payload: tuple[int, ...] = rest()")
+  for v in row.views:
+    mask = (1 << v.hi + 1) - (1 << v.lo) if v.in_place else (1 << v.hi - v.lo + 1) - 1
+    source = f"self.{v.of}" if v.in_place or not v.lo else f"self.{v.of} >> {v.lo}"
+    lines += ["", "  @property", f"  def {identifier(v.name)}(self) -> int: return {source} & {mask:#x}"]
+  return "\n".join(lines) + "\n"
+
+
+def register(name: str, offset: int, fields: Sequence[FieldRow]) -> str:
+  body = [field_line(f, register=True) for f in fields]
+  return "\n".join([f"class {name}(Register, offset={offset:#x}):", *body]) + "\n"
+
+
+def enum(name: str, members: Mapping[str, int], doc: str = "") -> str:
+  lines = [f"class {name}(IntEnum):"]
+  if doc:
+    lines.append(f'  """{doc}"""')
+  lines += [f"  {identifier(k)} = {v:#x}" if v > 9 else f"  {identifier(k)} = {v}" for k, v in members.items()]
+  return "\n".join(lines) + "\n"
+
+
+def wrapped(names: list[str]) -> list[str]:
+  """Names as lines of a tuple."""
+  lines, line = [], " "
+  for name in names:
+    if len(line) + len(name) > 110:
+      lines.append(line)
+      line = " "
+    line += f" {name},"
+  return [*lines, line]

@@ -1,0 +1,99 @@
+"""Registers of the graphics core that a compute driver and the chip's model meet, from the kernel's register headers.
+
+The offset header gives an offset inside a segment of the GC block; the segment's base comes from IP discovery on the
+chip. The bases here are those of the kernel's table for the generation before (the same block layout), and are held
+against PAL's absolute register numbers.
+"""
+
+from __future__ import annotations
+
+import re
+
+from tinyhw.core.errors import LayoutError
+from tinyhw.tools.gen import emit
+from tinyhw.tools.gen.emit import FieldRow
+from tinyhw.tools.gen.family import Family, corrected
+from tinyhw.tools.gen.linux import AMD, LINUX, PAL
+from tinyhw.tools.gen.sources import Sources, head
+
+OFFSETS = f"{AMD}/include/asic_reg/gc/gc_11_0_0_offset.h"
+MASKS = f"{AMD}/include/asic_reg/gc/gc_11_0_0_sh_mask.h"
+BASES = f"{AMD}/include/sienna_cichlid_ip_offset.h"
+WITNESS = "src/core/hw/gfxip/gfx9/chip/gfx9_plus_merged_offset.h"
+
+USED = re.compile(
+  r"COMPUTE_\w+|SH_MEM_(BASES|CONFIG)|GRBM_GFX_INDEX|GRBM_STATUS\w*|CP_HQD_\w+|CP_MQD_\w+|CP_COHER_\w+|CP_MEC_CNTL"
+  r"|SQ_CONFIG|SQ_WATCH\w+|SQ_SHADER_T[BM]A_\w+|SQC_CACHES|SPI_CONFIG_CNTL|SPI_GDBG_\w+|TA_CS_BC_BASE_ADDR\w*"
+  r"|RLC_GPU_CLOCK_COUNT\w+|RLC_CAPTURE_GPU_CLOCK_COUNT|GCVM_L2_PROTECTION_FAULT_\w+|CP_CPC_STATUS|SPI_SHADER_PGM_RSRC\w+_CS"
+)
+
+
+def segments(text: str) -> list[int]:
+  """Bases of GC's segments, in dwords."""
+  found = re.search(r"IP_BASE GC_BASE\s*=\s*{ { { { (.*?) }", text)
+  if found is None:
+    raise LayoutError("no GC_BASE", where=BASES)
+  return [int(v, 0) for v in found[1].split(",")]
+
+
+def offsets(text: str, bases: list[int]) -> dict[str, int]:
+  """Absolute dword offset of each register used."""
+  index = dict(re.findall(r"#define reg(\w+)_BASE_IDX\s+(\d+)", text))
+  found = re.findall(r"#define reg(\w+)\s+(0x[0-9a-fA-F]+)\s*$", text, re.M)
+  return {name: bases[int(index[name])] + int(value, 0) for name, value in found if USED.fullmatch(name)}
+
+
+def fields(text: str) -> dict[str, list[FieldRow]]:
+  """Bit fields of each register used."""
+  shifts = {(r, f): int(s, 0) for r, f, s in re.findall(r"#define (\w+?)__(\w+)__SHIFT\s+(0x[0-9a-fA-F]+)", text)}
+  rows: dict[str, list[FieldRow]] = {}
+  for name, field, mask in re.findall(r"#define (\w+?)__(\w+)_MASK\s+(0x[0-9a-fA-F]+)L?", text):
+    if not USED.fullmatch(name):
+      continue
+    lo, width = shifts[name, field], int(mask, 0).bit_count()
+    if int(mask, 0) != ((1 << width) - 1) << lo:
+      raise LayoutError(f"mask {mask} and shift {lo} differ", where=f"{name}.{field}")
+    rows.setdefault(name, []).append(FieldRow(field, 0, lo + width - 1, lo))
+  return rows
+
+
+def witness(ours: dict[str, int], text: str) -> int:
+  """How many registers PAL gives at the same place. Raises if PAL knows a COMPUTE or GRBM register elsewhere."""
+  theirs: dict[str, set[int]] = {}
+  for name, value in re.findall(r"mm(\w+)\s*=\s*(0x[0-9A-Fa-f]+);", text):
+    theirs.setdefault(name, set()).add(int(value, 0))
+  common = [name for name in ours if name in theirs]
+  for name in common:
+    if ours[name] not in theirs[name]:
+      raise LayoutError(f"{ours[name]:#x} here, {theirs[name]} in PAL", where=name)
+  return len(common)
+
+
+def generate(sources: Sources) -> str:
+  places, masks, bases, pal = (sources.find(n, wanted=FAMILY.needs) for n in FAMILY.needs)
+  segment = segments(bases.text)
+  where = offsets(corrected(places.text, "gc_11_0_0", "gc_11_0_0_offset.h"), segment)
+  rows = fields(corrected(masks.text, "gc_11_0_0", "gc_11_0_0_sh_mask.h"))
+  agreed = witness(where, pal.text)
+  out = [
+    head(
+      "Registers of the gfx11 graphics core (GC 11.0.0): one class a register, fields as the vendor names them.",
+      [(LINUX, places), (LINUX, masks), (LINUX, bases), (PAL, pal)],
+      "tinyhw gen gc",
+      [
+        f"Offsets are in dwords, with the segment's base. {agreed} of {len(where)} stand at the same place in PAL;",
+        "the others are in the kernel's headers only. All fields default to 0.",
+      ],
+    ),
+    "from tinyhw.core.layout import Register, bits",
+    "",
+    f"GC_BASE = ({', '.join(map(hex, segment))})  # bases of the block's segments, in dwords",
+    "",
+  ]
+  for name, offset in where.items():
+    out.append("\n" + emit.register(name, offset, rows.get(name) or [FieldRow("DATA", 0, 31, 0)]))
+  out += ["", "REGISTERS: tuple[type[Register], ...] = (", *emit.wrapped(list(where)), ")"]
+  return "\n".join(out) + "\n"
+
+
+FAMILY = Family("gc", "gc_11_0_0", "registers of the gfx11 graphics core", (OFFSETS, MASKS, BASES, WITNESS), generate)

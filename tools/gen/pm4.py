@@ -1,0 +1,391 @@
+"""PM4 packets of gfx11's compute micro engine (MEC), from AMD's PAL headers, held against the kernel's nvd.h.
+
+PAL declares a packet as one union a dword ("ordinal"), whose members are the readings of that dword. A dword with one
+reading gives its bit fields. Where several readings share a dword (a register number or an address, say) the
+declaration has one field over all their bits, named in UNIONS, and each reading is a property under the vendor's name.
+A low and a high dword of one value (X_lo and X_hi, or X and X_hi) are one field X.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from tinyhw.core.errors import LayoutError
+from tinyhw.tools.gen import emit
+from tinyhw.tools.gen.emit import FieldRow, PacketRow, View
+from tinyhw.tools.gen.family import Family, corrected
+from tinyhw.tools.gen.linux import AMD, LINUX, PAL
+from tinyhw.tools.gen.sources import Sources, head
+
+CHIP = "src/core/hw/gfxip/gfx9/chip"
+PACKETS = f"{CHIP}/gfx9_plus_merged_f32_mec_pm4_packets.h"
+OPCODES = f"{CHIP}/gfx9_plus_merged_pm4_it_opcodes.h"
+GCR = "src/core/hw/gfxip/gfx9/gfx9CmdUtil.cpp"
+NVD = f"{AMD}/amdgpu/nvd.h"
+ENUMS = f"{AMD}/include/soc21_enum.h"
+
+GENERATIONS = {"gfx11", "gfx103Plus"}  # PAL's names of the layouts that gfx11 has beside the common ones
+SUFFIX = re.compile(r"__((?:GFX|NV)\w+)$")
+OURS = {"GFX11", "GFX103PLUS"}  # PAL's suffixes of names that gfx11 has
+
+# Dwords (the vendor's ordinals, header = 1) that have several readings: the name of the field that covers them.
+UNIONS = {
+  "COPY_DATA": {3: "src_addr_lo", 4: "src_addr_hi", 5: "dst_addr_lo"},
+  "RELEASE_MEM": {4: "address_lo", 6: "data_lo", 7: "data_hi"},
+  "WAIT_REG_MEM": {3: "mem_poll_addr_lo", 4: "mem_poll_addr_hi"},
+  "WAIT_REG_MEM64": {3: "mem_poll_addr_lo", 4: "mem_poll_addr_hi"},
+  "WRITE_DATA": {3: "dst_mem_addr_lo"},
+}
+# Packets whose header count covers dwords beyond the declared ones: register values, data, padding.
+PAYLOADS = {
+  "NOP",
+  "SET_CONFIG_REG",
+  "SET_QUEUE_REG",
+  "SET_SH_REG",
+  "SET_SH_REG_INDEX",
+  "SET_UCONFIG_REG",
+  "WRITE_DATA",
+  "SET_SH_REG_PAIRS_PACKED",
+  "SET_SH_REG_PAIRS_PACKED_N",
+}
+# PAL declares address dwords that only the sampling events have. The kernel's other events end after one dword
+# (PACKET3(PACKET3_EVENT_WRITE, 0) in gfx_v11_0.c): the packet is that dword, and a subclass has the rest.
+SHORT_FORM = {"EVENT_WRITE": (1, "EVENT_WRITE_ADDRESS")}
+EVENT_FIELDS = {
+  ("EVENT_WRITE", "event_type"): "VGT_EVENT_TYPE",
+  ("RELEASE_MEM", "event_type"): "VGT_EVENT_TYPE",
+  ("ATOMIC_MEM", "atomic"): "TC_OP",
+  ("ATOMIC_GDS", "atom_op"): None,
+}
+
+BASE = '''
+class Pm4(Packet):
+  """Base of the packets. OP is the type-3 opcode; the header is made and read by tinyhw.wire.pm4."""
+  OP: ClassVar[int] = -1
+'''
+TOKEN = re.compile(r"\w+|[{};:=]")
+
+
+@dataclass
+class Reading:
+  """One reading of a dword: its bit fields as (name, enum, hi, lo)."""
+
+  fields: list[tuple[str, str | None, int, int]] = field(default_factory=list)
+
+
+class Parser:
+  """Recursive descent over PAL's struct declarations."""
+
+  def __init__(self, text: str) -> None:
+    self.tokens: list[str] = TOKEN.findall(re.sub(r"//[^\n]*", "", text))
+    self.at = 0
+
+  def take(self, *expected: str) -> str:
+    token = self.tokens[self.at]
+    if expected and token not in expected:
+      raise LayoutError(f"expected {expected}, found {token!r}", where=PACKETS)
+    self.at += 1
+    return token
+
+  def peek(self) -> str:
+    return self.tokens[self.at]
+
+  def packet(self) -> dict[int, list[Reading]]:
+    """After `struct NAME`: ordinal -> its readings."""
+    ordinals = {}
+    self.take("{")
+    while self.peek() != "}":
+      self.take("union")
+      readings = self.ordinal()
+      ordinals[int(self.take().removeprefix("ordinal"))] = readings
+      self.take(";")
+    self.take("}")
+    return ordinals
+
+  def ordinal(self) -> list[Reading]:
+    readings = []
+    self.take("{")
+    while self.peek() != "}":
+      if self.peek() == "union":
+        self.take()
+        reading = self.bitfields()
+        self.take()
+        self.take(";")
+        if reading.fields:
+          readings.append(reading)
+      else:
+        kind, name = self.take(), self.take()
+        self.take(";")
+        if kind == "uint32_t" and name != "u32All" and not name.startswith("reserved"):
+          readings.append(Reading([(name, None, 31, 0)]))
+    self.take("}")
+    return readings
+
+  def bitfields(self) -> Reading:
+    """A union of structs: the common one (unnamed) and those of generations; gfx11 has the first and its own."""
+    reading = Reading()
+    self.take("{")
+    while self.peek() != "}":
+      self.take("struct")
+      self.take("{")
+      rows, lo = [], 0
+      while self.peek() != "}":
+        kind, name = self.take(), self.take()
+        self.take(":")
+        width = int(self.take())
+        self.take(";")
+        if not name.startswith("reserved"):
+          rows.append((name, None if kind == "uint32_t" else kind, lo + width - 1, lo))
+        lo += width
+      if lo != 32:
+        raise LayoutError(f"a struct of {lo} bits ({rows})", where=PACKETS)
+      self.take("}")
+      generation = "" if self.peek() == ";" else self.take()
+      self.take(";")
+      if not generation or generation in GENERATIONS:
+        reading.fields += rows
+    self.take("}")
+    return reading
+
+
+def packet_row(name: str, ordinals: dict[int, list[Reading]], opcode: int) -> PacketRow:
+  rows: list[FieldRow] = []
+  views: list[tuple[str, int, int, int]] = []  # name, dword, hi, lo
+  for ordinal, readings in sorted(ordinals.items()):
+    dword = ordinal - 2
+    if dword < 0 or not readings:
+      continue
+    if len(readings) == 1:
+      for field_name, enum, hi, lo in readings[0].fields:
+        enum = EVENT_FIELDS.get((name, field_name), enum)
+        rows.append(FieldRow(field_name, dword, hi, lo, _shift(field_name, hi, lo), enum))
+      continue
+    if ordinal not in UNIONS.get(name, {}):
+      raise LayoutError(f"dword {ordinal} has several readings and no name", where=name)
+    every = [f for reading in readings for f in reading.fields]
+    lo, hi = min(f[3] for f in every), max(f[2] for f in every)
+    merged = UNIONS[name][ordinal]
+    shift = lo if merged.endswith("_lo") else 0
+    rows.append(FieldRow(merged, dword, hi, lo, shift))
+    views += [(f[0], dword, f[2], f[3]) for f in every if f[0] != merged]
+  rows, homes = combine(rows)
+  made = []
+  for view_name, dword, hi, lo in views:
+    home = next(r for r in rows if r.name == homes[dword])
+    base = 32 * (dword - home.dword) - home.lo + home.shift
+    made.append(
+      View(view_name, emit.identifier(home.name), base + hi, base + lo, in_place="addr" in view_name and lo > 0)
+    )
+  dwords = max(ordinals) - 1
+  doc = _doc(name, opcode, dwords)
+  payload = name in PAYLOADS
+  if payload:
+    doc = f"{doc[:-1]}, then the payload."
+  return PacketRow(name, dwords, rows, doc, {"OP": opcode}, made, payload, base="Pm4")
+
+
+def _shift(name: str, hi: int, lo: int) -> int:
+  """A low address part that does not begin at bit 0 stands in place: its zero bits are not stored."""
+  return lo if lo and hi == 31 and name.endswith("_lo") else 0
+
+
+def combine(rows: list[FieldRow]) -> tuple[list[FieldRow], dict[int, str]]:
+  """Join X_lo or X with the X_hi of the next dword. Returns the rows, and which field covers each dword's last bits."""
+  out: list[FieldRow] = []
+  homes: dict[int, str] = {}
+  for row in rows:
+    stem = row.name.removesuffix("_hi")
+    low = out[-1] if out else None
+    if (
+      low is not None
+      and stem != row.name
+      and row.lo == 0
+      and low.name in (stem, stem + "_lo")
+      and low.hi == 31
+      and low.dword == row.dword - 1
+    ):
+      out[-1] = FieldRow(stem, low.dword, 32 + row.hi, low.lo, low.shift)
+      homes[low.dword] = homes[row.dword] = stem
+    else:
+      out.append(row)
+      homes[row.dword] = row.name
+  return out, homes
+
+
+def enum_members(body: str, module_name: str) -> dict[str, int]:
+  """Members of one of PAL's enums, without the field and packet prefix and the generation suffix."""
+  members = {}
+  for name, value in re.findall(r"(\w+)\s*=\s*(\w+)", body):
+    generation = SUFFIX.search(name)
+    if generation and generation[1] not in OURS:
+      continue
+    short = SUFFIX.sub("", name).split(f"__{module_name}__")[-1]
+    members[short] = int(value, 0)
+  return members
+
+
+def opcodes(text: str) -> dict[str, int]:
+  """Opcode by name, without PAL's generation suffix; names of other generations only are left out."""
+  plain, suffixed = {}, {}
+  for name, value in re.findall(r"^\s*IT_(\w+?)\s*=\s*(0x[0-9a-fA-F]+)", text, re.M):
+    generation = SUFFIX.search(name)
+    if generation is None:
+      plain[name] = int(value, 0)
+    elif generation[1] in OURS:
+      suffixed[SUFFIX.sub("", name)] = int(value, 0)
+  return plain | suffixed
+
+
+def check_against_kernel(ours: dict[str, int], nvd: str, declared: set[str]) -> tuple[int, list[str]]:
+  """How many opcodes nvd.h gives like PAL, and the names on which they differ (no declared packet may be one)."""
+  theirs = {n: int(v, 0) for n, v in re.findall(r"^#define\s+PACKET3_(\w+)\s+(0x[0-9A-F]{2})\s*$", nvd, re.M)}
+  common = ours.keys() & theirs.keys()
+  differ = sorted(name for name in common if ours[name] != theirs[name])
+  for name in declared & set(differ):
+    raise LayoutError(f"opcode {ours[name]:#x} in PAL, {theirs[name]:#x} in nvd.h", where=name)
+  return len(common) - len(differ), [f"{n} ({ours[n]:#x} and {theirs[n]:#x})" for n in differ]
+
+
+def gcr_fields(text: str, union: str) -> list[tuple[str, int, int]]:
+  """Fields (name, hi, lo) of one of PAL's GCR_CNTL unions, in the kernel's spelling (gl2Inv -> GL2_INV)."""
+  body = re.search(rf"union {union}\s*{{\s*struct\s*{{(.*?)}}", text, re.S)
+  if body is None:
+    raise LayoutError(f"no {union}", where=GCR)
+  fields, lo = [], 0
+  for name, width in re.findall(r"uint32\s+(\w+)\s*:\s*(\d+);", body[1]):
+    if name != "reserved":
+      spelling = re.sub(r"(?<=[a-z0-9])([A-Z])", r"_\1", name.removeprefix("gfx11").removeprefix("Gfx11")).upper()
+      fields.append((spelling, lo + int(width) - 1, lo))
+    lo += int(width)
+  return fields
+
+
+def kernel_gcr(nvd: str, prefix: str) -> dict[str, int]:
+  """Field -> first bit, of the kernel's macros with this prefix."""
+  return {n: int(shift) for n, shift in re.findall(rf"{prefix}(\w+?)(?:\(x\))?\s+\(\(?[x1]\)? << (\d+)\)", nvd)}
+
+
+def gcr_registers(pal: str, nvd: str) -> list[str]:
+  out = []
+  for packet, union, prefix, start, width in (
+    ("ACQUIRE_MEM", "Gfx10AcquireMemGcrCntl", "PACKET3_ACQUIRE_MEM_GCR_(?:CNTL_)?", 0, 19),
+    ("RELEASE_MEM", "Gfx10ReleaseMemGcrCntl", "PACKET3_RELEASE_MEM_GCR_", 12, 13),
+  ):
+    fields, kernel = gcr_fields(pal, union), kernel_gcr(nvd, prefix)
+    for name, _, lo in fields:
+      if name in kernel and kernel[name] - start != lo:
+        raise LayoutError(f"bit {lo} in PAL, {kernel[name] - start} in nvd.h", where=f"{packet} {name}")
+    known = {name for name, _, _ in fields}
+    fields += [(name, lo - start, lo - start) for name, lo in kernel.items() if name not in known]
+    if max(hi for _, hi, _ in fields) >= width:
+      raise LayoutError("GCR_CNTL is wider than its field", where=packet)
+    rows = [FieldRow(name, 0, hi, lo) for name, hi, lo in fields]
+    text = emit.register(f"{packet}_GCR_CNTL", 0, rows)
+    out.append(
+      text.replace(
+        "offset=0x0):", f'offset=-1):\n  """Bits of {packet}.gcr_cntl: `{packet}_GCR_CNTL(...).value()`."""'
+      )
+    )
+  return out
+
+
+def c_enum(text: str, name: str) -> dict[str, int]:
+  body = re.search(rf"typedef enum {name} {{(.*?)}} {name};", text, re.S)
+  if body is None:
+    raise LayoutError(f"no enum {name}", where=ENUMS)
+  return {n: int(v, 0) for n, v in re.findall(r"(\w+)\s*=\s*(0x[0-9a-fA-F]+)", body[1])}
+
+
+def generate(sources: Sources) -> str:
+  needs = FAMILY.needs
+  packets, it, gcr, nvd, enums = (sources.find(n, wanted=needs) for n in needs)
+  text = corrected(packets.text, "pm4_gfx11", packets.name.rpartition("/")[2])
+  codes = opcodes(it.text)
+  foreign = re.findall(r"PM4_MEC_(\w+)_SIZEDW__GFX10 ", text)
+  declared = set(re.findall(r"typedef struct PM4_MEC_(\w+)", text)) - set(foreign)
+  agreed, differ = check_against_kernel(codes, nvd.text, declared)
+  out = [
+    head(
+      "PM4 packets that gfx11's MEC (compute queues) executes: one class a packet, fields as the vendor names them.",
+      [(PAL, packets), (PAL, it), (PAL, gcr), (LINUX, nvd), (LINUX, enums)],
+      "tinyhw gen pm4",
+      [
+        f"{agreed} opcodes are the same in PAL and in nvd.h; they differ on {', '.join(differ) or 'none'},",
+        "which the MEC does not have. A field X stands for the vendor's X_lo and X_hi. Addresses are given whole:",
+        "low bits that are not stored must be zero. Fields under 20 bits default to 0.",
+        f"PAL's packets of gfx10 only are left out: {', '.join(foreign)}.",
+      ],
+    ),
+    "from enum import IntEnum",
+    "from typing import ClassVar",
+    "",
+    "from tinyhw.core.layout import Packet, Register, bits, rest, u32, u64",
+    "",
+  ]
+  for name in ("VGT_EVENT_TYPE", "TC_OP"):
+    out.append("\n" + emit.enum(name, c_enum(enums.text, name), "From the kernel's soc21_enum.h."))
+  for enum_name, body in re.findall(r"^enum (MEC_\w+)_enum\s*{(.*?)};", text, re.S | re.M):
+    members = enum_members(body, _infix(body))
+    if members:
+      out.append("\n" + emit.enum(enum_name.removeprefix("MEC_"), members))
+  out.append(BASE)
+  out += ["\n" + r for r in gcr_registers(gcr.text, nvd.text)]
+  names = []
+  emitted = set(re.findall(r"^class (\w+)\(IntEnum\)", "\n".join(out), re.M))
+  for found in re.finditer(r"typedef struct PM4_MEC_(\w+)\n", text):
+    name = found[1]
+    if name in foreign:
+      continue
+    parser = Parser(text[found.end() :])
+    row = packet_row(name, parser.packet(), codes[name])
+    row.fields = [
+      FieldRow(f.name, f.dword, f.hi, f.lo, f.shift, _enum_name(f.enum, emitted), f.default) for f in row.fields
+    ]
+    for part in split(row):
+      out.append("\n" + emit.packet(part))
+      names.append(part.name)
+  out.append("\nOPCODES: dict[int, str] = {  # every type-3 opcode that the vendor names, declared above or not")
+  out += [f'  {code:#x}: "{name}",' for code, name in sorted({c: n for n, c in reversed(codes.items())}.items())]
+  out += ["}", "", "PACKETS: tuple[type[Pm4], ...] = (", *emit.wrapped(names), ")", ""]
+  spaces = re.findall(r"PACKET3_(SET_\w+_REG_(?:START|END))\s+(0x[0-9a-f]+)", nvd.text)
+  out += [
+    "# First register and the one after the last of each SET_*_REG packet, in dwords.",
+    *(f"{n} = {int(v, 0):#x}" for n, v in spaces),
+  ]
+  return "\n".join(out) + "\n"
+
+
+def split(row: PacketRow) -> list[PacketRow]:
+  """The packet, or its short form and the subclass that adds the rest."""
+  if row.name not in SHORT_FORM:
+    return [row]
+  dwords, longer = SHORT_FORM[row.name]
+  first = [f for f in row.fields if f.dword < dwords]
+  second = [f for f in row.fields if f.dword >= dwords]
+  return [
+    PacketRow(row.name, dwords, first, _doc(row.name, row.constants["OP"], dwords), row.constants, base=row.base),
+    PacketRow(longer, row.dwords, second, f"{row.name} with its address dwords.", base=row.name),
+  ]
+
+
+def _doc(name: str, opcode: int, dwords: int) -> str:
+  return f"{name}, type 3 opcode {opcode:#x}, {dwords} dword{'s' if dwords != 1 else ''} after the header."
+
+
+def _infix(body: str) -> str:
+  """The infix that PAL puts between field and member: mec_<packet>."""
+  first = re.search(r"\w+?__(mec_[a-z0-9_]+?)__", body)
+  return first[1] if first else ""
+
+
+def _enum_name(vendor: str | None, emitted: set[str]) -> str | None:
+  if vendor is None:
+    return None
+  name = vendor.removeprefix("MEC_").removesuffix("_enum")
+  return name if name in emitted else None
+
+
+FAMILY = Family(
+  "pm4", "pm4_gfx11", "PM4 packets of gfx11's compute queues", (PACKETS, OPCODES, GCR, NVD, ENUMS), generate
+)
