@@ -18,6 +18,7 @@ from tinyhw.core.table import Ignored
 from tinyhw.core.trace import Clock, Trace
 from tinyhw.mock.amd.card import Card, cards_named
 from tinyhw.mock.amd.kfd import Kfd
+from tinyhw.mock.amd.process import OpenFile
 from tinyhw.mock.amd.queue import Queue, State
 from tinyhw.mock.amd.topology import Files, gpu_id_of
 
@@ -67,9 +68,29 @@ class Machine:
       self.gpus.append(Gpu(self, card, index, gpu_id, vram if vram is not None else card.vram_size))
     self.files = Files(self.cards, [g.gpu_id for g in self.gpus], [g.vram.size for g in self.gpus], system_memory)
     self.queues: list[Queue] = []
+    self.packet_ns = PACKET_NS
     self.lock = threading.RLock()
     self.changed = threading.Condition(self.lock)
+    self.waiting = 0
+    self.open_files: dict[int, dict[int, OpenFile]] = {}
+    self._threads: set[int] = set()
     self.kfd = Kfd(self)
+
+  # ---- clients
+
+  def files_of(self, pid: int) -> dict[int, OpenFile]:
+    """The open files of a process, by descriptor."""
+    return self.open_files.setdefault(pid, {})
+
+  def note_thread(self) -> None:
+    """Remember that this thread uses the machine."""
+    self._threads.add(threading.get_ident())
+
+  def other_threads(self) -> bool:
+    """Whether another living thread of the client has used the machine: it could still wake what waits."""
+    if len(self._threads) == 1: return False
+    alive = {t.ident for t in threading.enumerate()}
+    return any(t in alive and t != threading.get_ident() for t in self._threads)
 
   # ---- the record
 
@@ -113,7 +134,9 @@ class Machine:
         if timeout_s is not None:
           if deadline is None: deadline = now + timeout_s
           if now >= deadline: return False
-        self.changed.wait(min(0.01, (deadline or now + 1) - now))
+        self.waiting += 1
+        self.changed.wait(min(0.005, (deadline or now + 1) - now))
+        self.waiting -= 1
 
   def _turn(self) -> bool:
     """One queue runs for a while. False when no queue can."""

@@ -152,7 +152,7 @@ class Kfd:
 
   @ioctls.handles(kfd.AMDKFD_IOC_ACQUIRE_VM)
   def acquire_vm(self, process: KfdProcess, args: Any) -> None:
-    file = self.machine.kfd_files(process.pid).get(args.drm_fd)
+    file = self.machine.files_of(process.pid).get(args.drm_fd)
     if file is None: raise Refused(errno.EINVAL, f"{args.drm_fd} is not an open file")
     device = process.device(args.gpu_id)
     if device.drm_file is not None:

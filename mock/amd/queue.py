@@ -75,8 +75,8 @@ class Frame:
 
 
 class Queue:
-  """Base of the engines' queues. `read` and `write` are the hardware's copies of the pointers, in units of `UNIT` bytes."""
-  UNIT: ClassVar[int] = 4
+  """Base of the engines' queues. `read` and `write` are the hardware's copies of the pointers: dwords shifted left by `SHIFT`."""
+  SHIFT: ClassVar[int] = 0
   ENGINE: ClassVar[str] = "?"
 
   def __init__(self, process: KfdProcess, device: ProcessDevice, queue_id: int, properties: Properties, doorbell: int) -> None:
@@ -108,8 +108,9 @@ class Queue:
   def ring_doorbell(self, value: int) -> None:
     """A store to the doorbell: the new write pointer."""
     self.machine.trace_fast(self.name, "doorbell", value)
-    size = self.properties.ring_size // self.UNIT
-    if value < self.write or value > self.read + size:
+    if self.error is not None: return
+    size = self.properties.ring_size >> 2 << self.SHIFT
+    if value < self.write or value > self.read + size or value & ((1 << self.SHIFT) - 1):
       self.fail(DecodeError(f"doorbell {value:#x} with read pointer {self.read:#x}, write pointer {self.write:#x} and a ring of {size:#x} units",
                             where=self.name, hint="the write pointer only grows and never passes the read pointer by more than the ring"))
       return
@@ -137,9 +138,8 @@ class Queue:
     if self._ring_version != self.space.version:
       self._ring = self.space.view(self.properties.ring_address, self.properties.ring_size, Access.READ).view(np.uint32)
       self._ring_version = self.space.version
-    n, per = len(self._ring), 4 // self.UNIT if self.UNIT <= 4 else 1
-    lo, count = self._taken // per, (self.write - self._taken) // per
-    at = lo % n
+    n = len(self._ring)
+    at, count = (self._taken >> self.SHIFT) % n, self.write - self._taken >> self.SHIFT
     words = self._ring[at:at + count].tolist()
     if len(words) < count: words += self._ring[:count - len(words)].tolist()
     self.frames.append(Frame(words, self.properties.ring_address + at * 4))
@@ -193,8 +193,22 @@ class Queue:
     if self.state is State.BLOCKED: return
     frames = self.frames
     while frames and frames[-1].at >= len(frames[-1].words): frames.pop()
-    if frames: self.read = self._taken - (len(frames[0].words) - frames[0].at) * (4 // self.UNIT)
+    if frames: self.read = self._taken - (len(frames[0].words) - frames[0].at << self.SHIFT)
     else: self.read = self._taken
+
+  def _truncated(self, need: int) -> None:
+    """The packet at hand goes on past the submitted dwords: wait for the next doorbell. In an indirect buffer it is an error."""
+    frame = self.frames[-1]
+    have = len(frame.words) - frame.at
+    if len(self.frames) > 1:
+      raise DecodeError(f"a packet of {need} dwords passes the end of its indirect buffer by {need - have}", where=self.name,
+                        words=frame.words[frame.at:])
+    self._taken -= have << self.SHIFT
+    self.frames.clear()
+    if self.write == self._taken + (have << self.SHIFT):
+      written = self.write
+      self.block(Wait("the fetcher", f"{need - have} more dwords of the packet at {frame.address + frame.at * 4:#x}", "in the ring",
+                      lambda: self.write, lambda: self.write != written))
 
   # ---- the end
 
