@@ -51,7 +51,7 @@ def macro_values(names: Sequence[str], includes: str, flags: Sequence[str]) -> d
   Values are as C has them: a macro of unsigned type is not negative.
   """
   kept = list(names)
-  for _ in range(3):
+  for _ in range(4):
     lines = [includes, "#include <stdio.h>", "enum { START_OF_PROBES = __LINE__ };"]
     first = "\n".join(lines).count("\n") + 2
     lines += [f"static const __int128 probe_{i} = (__int128)({name});" for i, name in enumerate(kept)]
@@ -69,12 +69,12 @@ def macro_values(names: Sequence[str], includes: str, flags: Sequence[str]) -> d
       if done.returncode == 0:
         out = subprocess.run([str(path.with_suffix(""))], capture_output=True, text=True, check=True).stdout
         return {name: int(value) for name, value in (line.split() for line in out.splitlines())}
-    bad = {int(n) - first for n in re.findall(r"macros\.c:(\d+):\d+: error", done.stderr)}
+    bad = {int(n) - first for n in re.findall(r"macros\.c:(\d+):\d+: (?:error|note: in expansion)", done.stderr)}
     remaining = [name for i, name in enumerate(kept) if i not in bad]
     if len(remaining) == len(kept):
       raise TinyhwError(f"macros do not compile: {done.stderr[:2000]}", where="tinyhw gen")
     kept = remaining
-  raise TinyhwError("macros do not compile after three rounds", where="tinyhw gen")
+  raise TinyhwError("macros do not compile after four rounds", where="tinyhw gen")
 
 
 def layouts(types: Mapping[str, Iterable[str]], includes: str, flags: Sequence[str]) -> dict[str, Layout]:

@@ -1,0 +1,186 @@
+"""`tinyhw bench`: each case beside its rivals, measured in the same run on the same machine."""
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from typing import Any
+
+import click
+import numpy as np
+
+from tinyhw.core.errors import InvalidArgument, TinyhwError
+
+Seconds = list[float]
+
+
+@dataclass(frozen=True)
+class Case:
+  """A thing to measure. Each function returns the seconds of some runs; a rival of None has no counterpart."""
+  name: str
+  title: str
+  ours: Callable[[], Seconds]
+  numpy: Callable[[], Seconds] | None = None
+  tinygrad: Callable[[], Seconds] | None = None
+  reach: float | None = None  # seconds on a 2-core machine
+
+
+@dataclass
+class Result:
+  case: str
+  title: str
+  reach: float | None
+  runs: dict[str, Seconds] = field(default_factory=dict)
+
+  def median(self, who: str) -> float | None: return statistics.median(self.runs[who]) if who in self.runs else None
+
+
+def repeat(run: Callable[[], object], *, runs: int = 7, warm: int = 2) -> Seconds:
+  """Seconds of some runs, after some that are not counted."""
+  for _ in range(warm): run()
+  seconds = []
+  for _ in range(runs):
+    start = time.perf_counter()
+    run()
+    seconds.append(time.perf_counter() - start)
+  return seconds
+
+
+def process(code: str, *, runs: int = 5, **env: str) -> Seconds:
+  """Seconds of a whole Python process, start to exit."""
+  return repeat(lambda: child(code, **env), runs=runs, warm=1)
+
+
+def child(code: str, **env: str) -> str:
+  """Standard output of Python code in a fresh process."""
+  done = subprocess.run([sys.executable, "-c", code], env=os.environ | env, capture_output=True, text=True, timeout=900)
+  if done.returncode: raise TinyhwError(f"a measured process failed: {(done.stderr.strip().splitlines() or ['?'])[-1]}")
+  return done.stdout
+
+
+def matmul(device: str, n: int = 256) -> Seconds:
+  """Warm n x n x n float32 matmul through Tensor: schedule, cached kernel, run, wait."""
+  from tinyhw import Device, Tensor
+  rng = np.random.default_rng(0)
+  host = [rng.random((n, n), dtype=np.float32) for _ in range(2)]
+  a, b = (Tensor(x, device=device).realize() for x in host)
+  def run() -> None:
+    (a @ b).realize()
+    Device[device].synchronize()
+  if not np.allclose((a @ b).numpy(), host[0] @ host[1], rtol=1e-4): raise TinyhwError("wrong product", where=device)
+  return repeat(run)
+
+
+def numpy_matmul(n: int = 256) -> Seconds:
+  a, b = (np.random.default_rng(0).random((n, n), dtype=np.float32) for _ in range(2))
+  return repeat(lambda: a @ b)
+
+
+def tinygrad_matmul(device: str, n: int = 256) -> Seconds:
+  """The same in tinygrad, in a process of its own; once, since a run takes long there."""
+  code = (f"import time, numpy as np\nfrom tinygrad import Tensor, Device\n"
+          "r = np.random.default_rng(0)\n"
+          f"a, b = (Tensor(r.random(({n}, {n}), dtype=np.float32)).realize() for _ in range(2))\n"
+          "(a @ b).numpy()\ns = time.perf_counter(); (a @ b).numpy(); print(time.perf_counter() - s)")
+  return [float(child(code, DEV=device, **{device: "1"}))]
+
+
+def raw_launch() -> Seconds:
+  """Launch and wait of a loaded three-element kernel, below Tensor: encode, ring, decode, interpret, signal."""
+  from tinyhw import Device, Tensor
+  from tinyhw.engine.realize import last_program
+  device = Device["AMD"]
+  tensor = (Tensor([1, 2, 3], device="AMD") + 1).realize()
+  program, buffers, values, grid, block = last_program(device)
+  runtime: Any = device.runtime
+  def run() -> None:
+    program(buffers, values, grid, block)
+    runtime.synchronize()
+  seconds = repeat(run, runs=500, warm=100)
+  if tensor.tolist() != [2, 3, 4]: raise TinyhwError("wrong sum", where="raw launch")
+  return seconds
+
+
+FIRST = "from {m} import Tensor; assert (Tensor([1, 2, 3]) + 1).tolist() == [2, 3, 4]"
+CASES = (
+  Case("matmul-python", "PYTHON: 256x256x256 f32 matmul, warm", lambda: matmul("PYTHON"), numpy_matmul,
+       lambda: tinygrad_matmul("PYTHON"), 0.4),
+  Case("matmul-amd", "AMD mock: the same, reference interpreter", lambda: matmul("AMD"), numpy_matmul, None, 0.3),
+  Case("launch-amd", "AMD mock: launch of a tiny kernel, raw", raw_launch, None, None, 150e-6),
+  Case("first-amd", "AMD mock: Tensor([1,2,3])+1, whole process",
+       lambda: process(FIRST.format(m="tinyhw"), DEV="AMD"),
+       lambda: process("import numpy as n; assert (n.array([1, 2, 3]) + 1).tolist() == [2, 3, 4]"), None, 1.0),
+  Case("first-llvm", "LLVM: Tensor([1,2,3])+1, whole process", lambda: process(FIRST.format(m="tinyhw"), DEV="LLVM"),
+       None, lambda: process(FIRST.format(m="tinygrad"), DEV="PYTHON", PYTHON="1")),
+  Case("import", "import tinyhw, whole process", lambda: process("import tinyhw"), lambda: process("import numpy"),
+       lambda: process("import tinygrad"), 0.2),
+  Case("matmul-llvm", "LLVM: 256x256x256 f32 matmul, warm", lambda: matmul("LLVM"), numpy_matmul),
+)
+
+
+def show_time(seconds: float | None) -> str:
+  if seconds is None: return "-"
+  for unit, scale in (("s", 1.0), ("ms", 1e-3), ("us", 1e-6)):
+    if seconds >= scale: return f"{seconds / scale:.3g} {unit}"
+  return f"{seconds * 1e9:.3g} ns"
+
+
+@click.command()
+@click.argument("names", nargs=-1)
+@click.option("--no-rivals", is_flag=True, help="Measure tinyhw alone.")
+@click.option("--json", "as_json", is_flag=True, help="Print every run's seconds as JSON.")
+def command(names: tuple[str, ...], no_rivals: bool, as_json: bool) -> None:
+  """Measure the cases NAMES (all when none is given) beside NumPy and, where it is installed, tinygrad.
+
+  Figures are medians. A ratio says how many times longer (more than 1) or shorter tinyhw takes than the rival.
+
+  \b
+  Examples:
+    tinyhw bench import launch-amd
+    tinyhw bench --json > bench.json
+  """
+  from rich.console import Console
+  unknown = sorted(set(names) - {c.name for c in CASES})
+  if unknown:
+    there = ", ".join(c.name for c in CASES)
+    raise InvalidArgument(f"no case is called {', '.join(unknown)}", hint=f"there are {there}")
+  os.environ.setdefault("MOCKGPU", "1")
+  rivals = [] if no_rivals else ["numpy", *(["tinygrad"] if find_spec("tinygrad") else [])]
+  results = []
+  for case in (c for c in CASES if not names or c.name in names):
+    result = Result(case.name, case.title, case.reach)
+    with Console(stderr=True).status(case.title) as status:
+      result.runs["tinyhw"] = case.ours()
+      for rival in rivals:
+        measure = getattr(case, rival)
+        if measure is None: continue
+        status.update(f"{case.title}: {rival}")
+        result.runs[rival] = measure()
+    results.append(result)
+  if as_json: click.echo(json.dumps([vars(r) for r in results]))
+  else: show(results, rivals)
+
+
+def show(results: list[Result], rivals: list[str]) -> None:
+  """One row a case; rivals with their ratio."""
+  from rich.console import Console
+  from rich.table import Table
+  table = Table()
+  table.add_column("case")
+  for name in ("tinyhw", *rivals, "target"): table.add_column(name, justify="right")
+  for r in results:
+    ours = r.median("tinyhw")
+    assert ours is not None
+    cells = []
+    for rival in rivals:
+      theirs = r.median(rival)
+      cells.append("-" if theirs is None else f"{show_time(theirs)} ({ours / theirs:.3g}x)")
+    color = "" if r.reach is None else "[green]" if ours <= r.reach else "[red]"
+    table.add_row(r.title, f"{color}{show_time(ours)}", *cells, show_time(r.reach))
+  Console().print(table)

@@ -1,0 +1,194 @@
+"""What every device with hardware queues does alike: its timeline, waits and time-outs, staging copies, copies between
+peers.
+
+A driver gives its queues and memory (see the abstract methods of `QueuedRuntime`); this module orders the work. All
+submissions of one device, on whichever queue, form one sequence: a submission on another queue than the one before it
+starts with a wait for the timeline. That is the whole memory model of `Runtime`: what is queued later sees what was
+queued earlier.
+"""
+from __future__ import annotations
+
+import os
+from abc import abstractmethod
+from collections import deque
+from collections.abc import Iterable
+
+from tinyhw.core.errors import DeviceError, InvalidArgument, WaitTimeout
+from tinyhw.core.port import Port
+from tinyhw.drive.allocate import BounceBuffer, BounceHalf, KernargRing
+from tinyhw.drive.base import Allocation, Runtime
+from tinyhw.drive.queue import BoundStream, HardwareQueue
+from tinyhw.drive.signal import Dependencies, Signal, SignalPool, Timeline
+
+TIMEOUT_VARIABLE = "TINYHW_TIMEOUT_S"
+DEFAULT_TIMEOUT_S = 30.0
+_POLL_S = 2e-3    # first look at the signal, before a wait asks the kernel driver for an interrupt
+_SLEEP_S = 0.2    # longest sleep between two looks at the device's faults
+
+
+def timeout_from_environment() -> float:
+  """TINYHW_TIMEOUT_S, in seconds; 30 when it is not set."""
+  text = os.environ.get(TIMEOUT_VARIABLE)
+  if text is None: return DEFAULT_TIMEOUT_S
+  try: seconds = float(text)
+  except ValueError: seconds = -1.0
+  if seconds <= 0: raise InvalidArgument(f"{TIMEOUT_VARIABLE}={text!r} is not a positive number of seconds")
+  return seconds
+
+
+class QueuedRuntime(Runtime):
+  """A device with a compute queue and a copy queue. Set up by the driver's constructor, in this order:
+
+  `port`, `name`, `timeout_s`; then memory; then `start_timeline`, `kernargs`, `bounce`, `compute`, `copier`,
+  `copy_stream`.
+  """
+  port: Port
+  timeout_s: float
+  signals: SignalPool
+  timeline: Timeline
+  kernargs: KernargRing
+  bounce: BounceBuffer
+  compute: HardwareQueue
+  copier: HardwareQueue
+  copy_stream: BoundStream  # values "source", "destination", "count" (bytes), "timeline"
+  max_copy_bytes: int
+
+  def __init__(self, port: Port, name: str, timeout_s: float | None = None) -> None:
+    self.port, self.name = port, name
+    self.timeout_s = timeout_from_environment() if timeout_s is None else timeout_s
+    self.lost: DeviceError | None = None  # why the device cannot be used any more
+    self._pid = port.pid()
+    self._last_queue: HardwareQueue | None = None
+    self._dependencies = Dependencies()
+
+  # ---- what a driver gives
+
+  @abstractmethod
+  def raise_faults(self) -> None:
+    """Ask the kernel driver, without waiting, whether the device faulted; raises DeviceError if it did."""
+
+  @abstractmethod
+  def sleep(self, seconds: float) -> None:
+    """Sleep until the work queued so far is done, the device faults, or the time is over."""
+
+  @abstractmethod
+  def timeout_error(self, value: int, seconds: float) -> WaitTimeout:
+    """Describe why the timeline does not reach `value`."""
+
+  @abstractmethod
+  def reach(self, allocation: Allocation) -> QueuedRuntime:
+    """The device that owns the allocation, after making its memory and its timeline reachable from this device."""
+
+  # ---- order
+
+  def start_timeline(self, signals: SignalPool, start: int = 0) -> None:
+    self.signals = signals
+    self.timeline = Timeline(signals.take(), self.wait, start)
+    self._done = self.timeline.signal.words
+
+  def check_usable(self) -> None:
+    """Raises DeviceError when the device was lost, or when this process is a fork of the one that opened it."""
+    if os.getpid() != self._pid and self.port.pid() != self._pid:
+      raise DeviceError(
+        f"opened by process {self._pid} and used by its fork {self.port.pid()}",
+        where=self.name,
+        hint="queues and mappings do not pass through fork: open the device in the child, or start it with spawn",
+      )
+    if self.lost is not None: raise self.lost
+
+  def submit(self, queue: HardwareQueue, stream: BoundStream) -> int:
+    """Queue the stream behind all work queued so far; returns the timeline value that it will write."""
+    if self.lost is not None or os.getpid() != self._pid: self.check_usable()
+    timeline = self.timeline
+    before = timeline.last
+    value = timeline.next()
+    stream.set("timeline", value)
+    waits: Iterable[tuple[int, int]] = ()
+    if queue is not self._last_queue or self._dependencies: waits = self._waits(queue, before)
+    queue.submit(stream, value, waits, self.timeout_s)
+    self._last_queue = queue
+    return value
+
+  def _waits(self, queue: HardwareQueue, before: int) -> list[tuple[int, int]]:
+    waits = [(signal.address, value) for signal, value in self._dependencies.drain()]
+    if queue is not self._last_queue and self._done[0] < before: waits.append((self.timeline.signal.address, before))
+    return waits
+
+  def depend_on(self, signal: Signal, value: int) -> None:
+    """The next submission, on any queue, waits until the signal's low dword is at least that of `value`."""
+    self._dependencies.add(signal, value)
+
+  def synchronize(self) -> None:
+    self.wait(self.timeline.last)
+
+  def wait(self, value: int) -> None:
+    """Wait until the timeline reaches `value`. Raises what stopped the device, or WaitTimeout."""
+    if self._done[0] < value: self._wait_slowly(value)
+
+  def _wait_slowly(self, value: int) -> None:
+    self.check_usable()
+    words, port = self._done, self.port
+    def done() -> bool: return bool(words[0] >= value)
+    start = port.now_ns()
+    first = min(_POLL_S, self.timeout_s)
+    if port.wait(done, first): return
+    waited = (port.now_ns() - start) / 1e9
+    over = waited < first / 2  # the port gave up before the time: nothing can change any more
+    while not done():
+      self.raise_faults()
+      if over or waited >= self.timeout_s: raise self.timeout_error(value, waited)
+      self.sleep(min(_SLEEP_S, self.timeout_s - waited))
+      waited = (port.now_ns() - start) / 1e9
+
+  # ---- copies
+
+  def _copy(self, destination: int, source: int, nbytes: int) -> int:
+    stream = self.copy_stream
+    stream.set("destination", destination)
+    stream.set("source", source)
+    stream.set("count", nbytes)
+    return self.submit(self.copier, stream)
+
+  def copyin(self, dst: Allocation, data: memoryview) -> None:
+    source = data.cast("B") if data.format != "B" or data.ndim != 1 else data
+    address = self._range(dst, len(source), "copyin")
+    for at in range(0, len(source), self.bounce.half_bytes):
+      half = self.bounce.take()
+      part = source[at:at + self.bounce.half_bytes]
+      half.memory[:len(part)] = part
+      half.busy_until = self._copy(address + at, half.address, len(part))
+
+  def copyout(self, dst: memoryview, src: Allocation) -> None:
+    target = dst.cast("B") if dst.format != "B" or dst.ndim != 1 else dst
+    address = self._range(src, len(target), "copyout")
+    travelling: deque[tuple[BounceHalf, int, int]] = deque()
+
+    def land() -> None:
+      half, at, size = travelling.popleft()
+      self.wait(half.busy_until)
+      target[at:at + size] = half.memory[:size]
+
+    for at in range(0, len(target), self.bounce.half_bytes):
+      if len(travelling) == self.bounce.halves: land()
+      half = self.bounce.take()
+      size = min(self.bounce.half_bytes, len(target) - at)
+      half.busy_until = self._copy(half.address, address + at, size)
+      travelling.append((half, at, size))
+    while travelling: land()
+
+  def copy(self, dst: Allocation, src: Allocation, nbytes: int) -> None:
+    to, source = self._range(dst, nbytes, "copy to"), self._range(src, nbytes, "copy from")
+    owner = self.reach(src)
+    if owner is not self: self.depend_on(owner.timeline.signal, owner.timeline.last)
+    value = self.timeline.last
+    for at in range(0, nbytes, self.max_copy_bytes):
+      value = self._copy(to + at, source + at, min(self.max_copy_bytes, nbytes - at))
+    # the source may be written again only after the copy
+    if owner is not self: owner.depend_on(self.timeline.signal, value)
+
+  def _range(self, allocation: Allocation, nbytes: int, what: str) -> int:
+    if nbytes > allocation.size:
+      raise InvalidArgument(f"{what} of {nbytes:,} bytes, but the allocation has {allocation.size:,}", where=self.name)
+    if allocation.address is None:
+      raise InvalidArgument(f"{what}: the allocation has no address (was it freed?)", where=self.name)
+    return allocation.address

@@ -1,0 +1,147 @@
+"""What the scalar operations mean, on Python bools, ints and floats.
+
+This is the definition: constant folding calls it, emulators and renderers are held to it, and it is itself held to
+NumPy by tests. Values come and go in canonical form: an int within its type's range, a float rounded to its type's
+precision.
+
+- Integer arithmetic wraps modulo 2^bits. IDIV truncates toward zero and MOD has the sign of the dividend, as in C;
+  division by zero gives 0 and so does the remainder; the most negative number divided by -1 is itself.
+- A shift count is taken modulo the width of the type. SHR of a signed number copies its sign.
+- On bool ADD and MAX are OR and MUL is AND.
+- MAX of floats is NaN where either is NaN. CMPLT and CMPEQ with a NaN are False, CMPNE is True.
+- CAST of a float to an integer truncates toward zero, saturates at the type's bounds and gives 0 for NaN. CAST to
+  bool is `!= 0`.
+- FDIV, RECIP and SQRT round correctly. EXP2, LOG2 and SIN are within 2 units in the last place on every device.
+- TRUNC is toward zero. MULACC is `a*b + c`, rounded once or twice: the device chooses.
+"""
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Callable
+
+from tinyhw.ir.dtype import DType, Kind, dtypes
+from tinyhw.ir.ops import Ops
+
+Scalar = bool | int | float
+FORMATS = {"bool": "?", "uint8": "B", "uint16": "H", "uint32": "I", "uint64": "Q", "int8": "b", "int16": "h",
+           "int32": "i", "int64": "q", "float16": "e", "float32": "f", "float64": "d"}
+
+
+def wrap(value: int, dtype: DType) -> int:
+  """`value` modulo 2^bits, in the range of the integer type."""
+  value &= (1 << dtype.bits) - 1
+  return value - (1 << dtype.bits) if dtype.is_signed and value >> (dtype.bits - 1) else value
+
+
+def _round(value: float, dtype: DType) -> float:
+  if dtype is dtypes.float64 or not math.isfinite(value): return value
+  if dtype is dtypes.bfloat16:
+    bits = int.from_bytes(struct.pack("<f", _round(value, dtypes.float32)), "little")
+    bits = (bits + 0x7FFF + ((bits >> 16) & 1)) & 0xFFFF0000    # to nearest, ties to even
+    return float(struct.unpack("<f", bits.to_bytes(4, "little"))[0])
+  letter = FORMATS[dtype.name]
+  try: return float(struct.unpack("<" + letter, struct.pack("<" + letter, value))[0])
+  except OverflowError: return math.copysign(math.inf, value)
+
+
+def canonical(value: Scalar, dtype: DType) -> Scalar:
+  """`value` as a constant of the scalar type: ints wrap, floats round to nearest even."""
+  if dtype.kind is Kind.FLOAT: return _round(float(value), dtype)
+  if dtype.kind is Kind.BOOL: return bool(value)
+  return wrap(int(value), dtype)
+
+
+def cast(value: Scalar, source: DType, target: DType) -> Scalar:
+  """CAST of a canonical value."""
+  if target.is_bool: return value != 0
+  if source.is_float and target.is_int:
+    if math.isnan(value): return 0
+    if math.isinf(value): return target.max if value > 0 else target.min
+    return min(max(math.trunc(value), target.min), target.max)
+  return canonical(value, target)
+
+
+def to_bits(value: Scalar, dtype: DType) -> int:
+  """The memory of a canonical value as an unsigned integer."""
+  if dtype is dtypes.bfloat16: return int.from_bytes(struct.pack("<f", value), "little") >> 16
+  return int.from_bytes(struct.pack("<" + FORMATS[dtype.name], value), "little")
+
+
+def from_bits(bits: int, dtype: DType) -> Scalar:
+  """The value whose memory is `bits`."""
+  if dtype is dtypes.bfloat16: return float(struct.unpack("<f", (bits << 16).to_bytes(4, "little"))[0])
+  value: Scalar = struct.unpack("<" + FORMATS[dtype.name], bits.to_bytes(dtype.itemsize, "little"))[0]
+  return value
+
+
+def bitcast(value: Scalar, source: DType, target: DType) -> Scalar:
+  """BITCAST of a canonical value: the same memory read as another type of the same size."""
+  return from_bits(to_bits(value, source), target)
+
+
+def trunc_div(a: int, b: int) -> int:
+  """C's `a / b`, with 0 for a zero divisor."""
+  if b == 0: return 0
+  quotient = abs(a) // abs(b)
+  return quotient if (a < 0) == (b < 0) else -quotient
+
+
+def _exp2(x: float) -> float:
+  try: return math.pow(2.0, x)
+  except OverflowError: return math.inf
+
+
+def _log2(x: float) -> float:
+  if x == 0: return -math.inf
+  return math.log2(x) if x > 0 else math.nan
+
+
+def _fdiv(a: float, b: float) -> float:
+  if b != 0: return a / b
+  if a == 0 or math.isnan(a): return math.nan
+  return math.copysign(math.inf, a) * math.copysign(1.0, b)
+
+
+def _maximum(a: Scalar, b: Scalar) -> Scalar: return a if a > b or a != a else b
+
+
+def _multiply(a: Scalar, b: Scalar) -> Scalar: return a * b
+
+
+_MEANING: dict[Ops, Callable[..., Scalar]] = {
+  Ops.EXP2: _exp2,
+  Ops.LOG2: _log2,
+  Ops.SIN: lambda a: math.sin(a) if math.isfinite(a) else math.nan,
+  Ops.SQRT: lambda a: math.sqrt(a) if a >= 0 else math.nan,
+  Ops.RECIP: lambda a: _fdiv(1.0, a),
+  Ops.NEG: lambda a: -a,
+  Ops.TRUNC: lambda a: math.copysign(math.trunc(a), a) if math.isfinite(a) else a,
+  Ops.ADD: lambda a, b: a + b,
+  Ops.SUB: lambda a, b: a - b,
+  Ops.MUL: _multiply,
+  Ops.FDIV: _fdiv,
+  Ops.IDIV: trunc_div,
+  Ops.MOD: lambda a, b: a - trunc_div(a, b) * b if b != 0 else 0,
+  Ops.MAX: _maximum,
+  Ops.CMPLT: lambda a, b: a < b,
+  Ops.CMPNE: lambda a, b: a != b,
+  Ops.CMPEQ: lambda a, b: a == b,
+  Ops.AND: lambda a, b: a & b,
+  Ops.OR: lambda a, b: a | b,
+  Ops.XOR: lambda a, b: a ^ b,
+  Ops.WHERE: lambda c, a, b: a if c else b,
+  Ops.MULACC: lambda a, b, c: a * b + c,
+}
+
+
+def alu(op: Ops, operand: DType, *values: Scalar) -> Scalar:
+  """The result of the arithmetic `op` on canonical values.
+
+  `operand` is the type of the operands (for WHERE of the second and third); comparisons give a bool, all
+  else `operand`.
+  """
+  if op is Ops.SHL: return wrap(int(values[0]) << (int(values[1]) % operand.bits), operand)
+  if op is Ops.SHR: return wrap(int(values[0]) >> (int(values[1]) % operand.bits), operand)
+  result = _MEANING[op](*values)
+  return result if op in (Ops.CMPLT, Ops.CMPNE, Ops.CMPEQ, Ops.WHERE) else canonical(result, operand)

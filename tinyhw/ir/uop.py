@@ -1,0 +1,562 @@
+"""UOps: the one immutable, interned node of the tensor graph, the kernel graph and the linear program.
+
+`UOp(op, dtype, src, arg)`: equal nodes are one object: `is` compares graphs and rewriting shares common parts. A node
+knows its `shape` (a tuple of ints), `device`, `toposort()` and, for integers and bools, its bounds `vmin`, `vmax`.
+
+Every stage: `op (sources) arg`
+===============================
+CONST () or (DEVICE,), number      A scalar, shape (). The number is canonical for the dtype (`ir.semantics`).
+DEFINE_VAR (), (name, min, max)    An int32 scalar, shape (): a value given at launch, min..max inclusive.
+CAST (x,)                          To the node's dtype; meaning in `ir.semantics`.
+BITCAST (x,)                       The same memory as another dtype of the same itemsize.
+arithmetic (x[, y[, z]])           Meaning in `ir.semantics`. All sources have one shape and one dtype, but WHERE's
+                                   condition, which is bool, and the count of a shift, which is any integer type.
+                                   Comparisons give bool, WHERE the dtype of its second source, all else of the first.
+
+Tensor graph
+============
+DEVICE (), name                    Void; the device ("AMD:1") of a CONST, as its source.
+BUFFER (), (uid, device, size)     Memory of `size` elements of the dtype, shape (size,).
+RESHAPE (x,), shape                The elements in row-major order under a new shape.
+PERMUTE (x,), order                Axis i of the result is axis order[i] of x.
+EXPAND (x,), shape                 Axes of size 1 repeat to the new size; the rank stays.
+PAD (x,), ((before, after), ...)   Adds zeros.
+SHRINK (x,), ((start, stop), ...)  Keeps start <= i < stop.
+FLIP (x,), (bool, ...)             Reverses the axes marked True.
+REDUCE_AXIS (x,), (op, axes)       By ADD, MUL or MAX, in its own dtype. The axes stay with size 1 (keepdim). Over no
+                                   elements: 0, 1, the least value.
+CONTIGUOUS (x,)                    x, realized in memory of its own.
+COPY (x,), device                  x, in memory on `device`.
+ASSIGN (target, value)             Stores value into target, then reads as target. The target is a BUFFER, or RESHAPE,
+                                   PERMUTE, SHRINK and FLIP of one, or of another ASSIGN to one.
+DETACH (x,)                        x, without a gradient.
+SINK outputs                       Void; the root of several graphs.
+
+Kernel graph: the `ast` of a scheduled kernel
+=============================================
+CONST (without DEVICE), DEFINE_VAR, movement, REDUCE_AXIS, CAST, BITCAST and arithmetic as above, and:
+DEFINE_GLOBAL (), index            A pointer with its size: the kernel's buffer of that index; shape (size,).
+VIEW (DEFINE_GLOBAL,), ShapeTracker  A pointer: the buffer seen through movements.
+LOAD (VIEW,)                       The view's elements; zero where its mask does not hold.
+STORE (VIEW, value)                Void; the value, which has the view's shape, goes to memory.
+SINK stores, arg KernelInfo|None   Void; the root of a kernel.
+COPY (DEFINE_GLOBAL 1,), device    As a root: no kernel, but the copy of buffer 1 to buffer 0.
+While a kernel is lowered RANGE, SPECIAL and INDEX (below) replace shapes: every shape is () from then on. Until the
+linear program REDUCE (value, RANGE...), ADD|MUL|MAX accumulates the value over the ranges.
+
+Linear program: `ProgramSpec.uops`, a tuple in order of execution, sources before their users
+=============================================================================================
+Values are scalars of one thread; only LOAD, STORE, VECTORIZE and GEP know vectors: CAST, BITCAST and arithmetic work on
+scalars. bfloat16 does not occur: its memory is uint16 here. All index arithmetic is int32.
+DEFINE_GLOBAL (), index            A pointer to the argument of that index: dtype.base, dtype.size elements.
+DEFINE_VAR (), (name, min, max)    The launch value of that name, int32.
+DEFINE_LOCAL (), name              A pointer to dtype.size elements of dtype.base shared by the workgroup.
+SPECIAL (), (name, size)           int32 in 0..size-1: "gidx0", "gidx1", "gidx2" the workgroup id in x, y, z, and
+                                   "lidx0", "lidx1", "lidx2" the work-item id.
+CONST (), number                   A scalar.
+RANGE (end,), (axis, Axis)         A loop begins here; its int32 counter runs from 0 to end-1 (end >= 1).
+ENDRANGE (RANGE,)                  Void; the loop ends here.
+DEFINE_ACC (initial,), number      A register. It is set to the initial value here, before the loops that accumulate.
+                                   As a source: its present value. All uses come before its ASSIGN in the loop.
+ASSIGN (DEFINE_ACC, value)         Sets the register. As a source: that value; after the loop, the last one.
+INDEX (pointer, i)                 A pointer to element i.
+INDEX (pointer, i, gate)           The same; where the bool gate is False the address is not used.
+LOAD (INDEX,)                      An element; with a vector dtype dtype.count consecutive elements from i on (i is
+                                   then a multiple of the count).
+LOAD (INDEX with gate, alt)        The same, and `alt` (of the same dtype) where the gate is False.
+LOAD (..., BARRIER)                A BARRIER as the last source only orders: the load comes after it.
+STORE (INDEX, value)               Void; stores the value (a vector to consecutive elements), not where a gate is False.
+BARRIER stores                     Void; all work-items of the workgroup arrive before any goes on.
+VECTORIZE scalars                  Their vector.
+GEP (vector,), (lane, ...)         A lane as a scalar, or several as a vector.
+"""
+from __future__ import annotations
+
+import enum
+import itertools
+import math
+import struct
+import weakref
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, NamedTuple
+
+from tinyhw.ir import semantics
+from tinyhw.ir.dtype import DType, Kind, PtrDType, dtypes
+from tinyhw.ir.ops import GroupOp, Ops
+from tinyhw.ir.semantics import Scalar
+
+__all__ = ["Axis", "BufferArg", "GroupOp", "Ops", "RangeArg", "SpecialArg", "UOp", "VariableArg"]
+
+
+class BufferArg(NamedTuple):
+  """Identity and place of a tensor graph's memory."""
+  uid: int
+  device: str
+  size: int
+
+
+class VariableArg(NamedTuple):
+  """A launch-time integer and its inclusive bounds."""
+  name: str
+  min: int
+  max: int
+
+
+class SpecialArg(NamedTuple):
+  """A hardware index: `gidxN` (workgroup) or `lidxN` (work-item), and how many there are."""
+  name: str
+  size: int
+
+
+class Axis(enum.Enum):
+  """What becomes of a range of the iteration space."""
+  LOOP = "loop"          # a loop of each thread
+  GLOBAL = "global"      # across workgroups
+  LOCAL = "local"        # across the work-items of a workgroup
+  UPCAST = "upcast"      # unrolled, one copy of the values for each step
+  REDUCE = "reduce"      # a loop that accumulates
+  UNROLL = "unroll"      # an accumulation that is unrolled
+  GROUP = "group"        # an accumulation across work-items, through local memory
+
+  __hash__ = object.__hash__
+
+
+class RangeArg(NamedTuple):
+  """The number of an axis in its kernel, and what it became."""
+  axis: int
+  kind: Axis
+
+
+class _Reference(weakref.ref["UOp"]):
+  """A weak reference that knows its key in the table of all UOps."""
+  __slots__ = ("key",)
+  key: Any
+
+
+_interned: dict[Any, _Reference] = {}
+_buffer_ids = itertools.count()
+_BOTTOM, _TOP = -math.inf, math.inf
+
+
+class UOp:
+  """A node: see the module's page for what each op takes and means. Made through the helpers below, or directly."""
+  __slots__ = ("op", "dtype", "src", "arg", "_shape", "_device", "_bounds", "_ranges", "__weakref__")
+  op: Ops
+  dtype: DType
+  src: tuple[UOp, ...]
+  arg: Any
+  _shape: tuple[int, ...]
+  _device: str | None
+  _bounds: tuple[Scalar, Scalar]
+  _ranges: frozenset[UOp]
+
+  def __new__(cls, op: Ops, dtype: DType = dtypes.void, src: tuple[UOp, ...] = (), arg: Any = None) -> UOp:
+    # 1, 1.0 and True hash alike, 0.0 equals -0.0 and NaN differs from itself: a float constant is known by its bits.
+    known = struct.pack("<d", arg) if op is Ops.CONST and dtype.kind is Kind.FLOAT else arg
+    key = (op, dtype, src, known)
+    reference = _interned.get(key)
+    if reference is not None and (found := reference()) is not None: return found
+    self = object.__new__(cls)
+    self.op, self.dtype, self.src, self.arg = op, dtype, src, arg
+    _interned[key] = reference = _Reference(self, _forget)
+    reference.key = key
+    return self
+
+  def __reduce__(self) -> tuple[Any, ...]: return (UOp, (self.op, self.dtype, self.src, self.arg))
+
+  def __repr__(self) -> str:
+    arg = "" if self.arg is None else f", arg={self.arg!r}"
+    return f"UOp({self.op.name}, {self.dtype}{arg}, src={len(self.src)})"
+
+  def text(self) -> str:
+    """The whole graph below this node, a numbered line for each."""
+    number = {u: i for i, u in enumerate(self.toposort())}
+    return "\n".join(f"{i:4d} {u.op.name:13s} {u.dtype!r:24s} {[number[s] for s in u.src]!s:18s} "
+                     f"{'' if u.arg is None else u.arg}" for u, i in number.items())
+
+  # *** derived ***
+
+  @property
+  def shape(self) -> tuple[int, ...]:
+    """The shape, in elements; () for scalars and for every node of a lowered kernel."""
+    try: return self._shape
+    except AttributeError: pass
+    try:
+      self._shape = _derive_shape(self)     # the usual case: the sources know theirs
+    except AttributeError:
+      for u in self._postorder(lambda v: not hasattr(v, "_shape")): u._shape = _derive_shape(u)
+    return self._shape
+
+  @property
+  def size(self) -> int:
+    """How many elements the shape holds."""
+    return math.prod(self.shape)
+
+  @property
+  def device(self) -> str | None:
+    """The device that holds the memory read; None when only constants are read. Mixed devices are an error."""
+    try: return self._device
+    except AttributeError: pass
+    try:
+      self._device = _derive_device(self)     # the usual case: the sources know theirs
+    except AttributeError:
+      for u in self._postorder(lambda v: not hasattr(v, "_device")): u._device = _derive_device(u)
+    return self._device
+
+  @property
+  def vmin(self) -> Scalar:
+    """A lower bound of an integer or bool (exact for constants; -inf for floats)."""
+    return self._minmax()[0]
+
+  @property
+  def vmax(self) -> Scalar:
+    """An upper bound of an integer or bool (inf for floats)."""
+    return self._minmax()[1]
+
+  def _minmax(self) -> tuple[Scalar, Scalar]:
+    try: return self._bounds
+    except AttributeError: pass
+    try:
+      self._bounds = _derive_bounds(self)     # the usual case: the sources know theirs
+    except AttributeError:
+      for u in self._postorder(lambda v: not hasattr(v, "_bounds")): u._bounds = _derive_bounds(u)
+    return self._bounds
+
+  @property
+  def ranges(self) -> frozenset[UOp]:
+    """The open RANGEs and SPECIALs that the value depends on (a REDUCE closes its own)."""
+    try: return self._ranges
+    except AttributeError: pass
+    for u in self._postorder(lambda v: not hasattr(v, "_ranges")):
+      if u.op is Ops.RANGE or u.op is Ops.SPECIAL: u._ranges = frozenset({u})
+      else:
+        found = frozenset().union(*(s._ranges for s in u.src)) if u.src else frozenset()
+        u._ranges = found.difference(u.src[1:]) if u.op is Ops.REDUCE else found
+    return self._ranges
+
+  @property
+  def base(self) -> UOp:
+    """The node under all movement operations."""
+    u = self
+    while u.op in GroupOp.MOVEMENT or u.op is Ops.DETACH: u = u.src[0]
+    return u
+
+  def _postorder(self, wanted: Callable[[UOp], bool]) -> list[UOp]:
+    """The nodes below that are `wanted`, sources first. Not recursive: graphs are deep."""
+    done: dict[UOp, None] = {}
+    stack: list[tuple[UOp, bool]] = [(self, False)]
+    while stack:
+      u, expanded = stack.pop()
+      if u in done: continue
+      if expanded: done[u] = None
+      elif wanted(u):
+        stack.append((u, True))
+        for s in reversed(u.src):
+          if s not in done: stack.append((s, False))
+    return list(done)
+
+  def toposort(self, gate: Callable[[UOp], bool] | None = None) -> dict[UOp, None]:
+    """All nodes below, sources first, this one last, as an ordered set. Nodes that `gate` refuses are left out, and
+    what is only reached through them."""
+    return dict.fromkeys(self._postorder(gate or (lambda _: True)))
+
+  # *** making ***
+
+  def replace(self, **changes: Any) -> UOp:
+    """This node with other `op`, `dtype`, `src` or `arg`."""
+    new = UOp(changes.pop("op", self.op), changes.pop("dtype", self.dtype), changes.pop("src", self.src),
+              changes.pop("arg", self.arg))
+    if changes: raise TypeError(f"a UOp has no {', '.join(changes)}")
+    return new
+
+  @staticmethod
+  def const(dtype: DType, value: Scalar, device: str | None = None, shape: tuple[int, ...] = ()) -> UOp:
+    """A constant of the scalar type, wrapped or rounded to it; with a shape it is reshaped and expanded to it."""
+    src = () if device is None else (UOp(Ops.DEVICE, dtypes.void, (), device),)
+    u = UOp(Ops.CONST, dtype, src, semantics.canonical(value, dtype))
+    return u.reshape((1,) * len(shape)).expand(shape) if shape else u
+
+  @staticmethod
+  def new_buffer(device: str, size: int, dtype: DType) -> UOp:
+    """A BUFFER of `size` elements that no other node names."""
+    return UOp(Ops.BUFFER, dtype, (), BufferArg(next(_buffer_ids), device, size))
+
+  @staticmethod
+  def variable(name: str, minimum: int, maximum: int) -> UOp:
+    """A launch-time integer."""
+    return UOp(Ops.DEFINE_VAR, dtypes.int32, (), VariableArg(name, minimum, maximum))
+
+  @staticmethod
+  def sink(*src: UOp, arg: Any = None) -> UOp:
+    """The root of several graphs."""
+    return UOp(Ops.SINK, dtypes.void, src, arg)
+
+  @staticmethod
+  def range(end: int | UOp, axis: int, kind: Axis = Axis.LOOP) -> UOp:
+    """The counter of axis number `axis`, 0..end-1."""
+    bound = UOp.const(dtypes.index, end) if isinstance(end, int) else end
+    return UOp(Ops.RANGE, dtypes.index, (bound,), RangeArg(axis, kind))
+
+  @staticmethod
+  def special(name: str, size: int) -> UOp:
+    """A hardware index."""
+    return UOp(Ops.SPECIAL, dtypes.index, (), SpecialArg(name, size))
+
+  def const_like(self, value: Scalar) -> UOp:
+    """A constant of this node's dtype and shape."""
+    return UOp.const(self.dtype, value, None, self.shape)
+
+  def cast(self, dtype: DType) -> UOp:
+    """CAST, or this node when it has the type."""
+    return self if self.dtype is dtype else UOp(Ops.CAST, dtype, (self,))
+
+  def bitcast(self, dtype: DType) -> UOp:
+    """BITCAST, or this node when it has the type."""
+    return self if self.dtype is dtype else UOp(Ops.BITCAST, dtype, (self,))
+
+  def alu(self, op: Ops, *others: UOp) -> UOp:
+    """Arithmetic of this node and others: all of one shape and dtype."""
+    src = (self, *others)
+    dtype = dtypes.bool.vec(self.dtype.count) if op in GroupOp.COMPARE else src[1 if op is Ops.WHERE else 0].dtype
+    return UOp(op, dtype, src)
+
+  def _with(self, op: Ops, other: UOp | Scalar, reverse: bool = False) -> UOp:
+    fixed = other if isinstance(other, UOp) else self.const_like(other)
+    return fixed.alu(op, self) if reverse else self.alu(op, fixed)
+
+  def __add__(self, x: UOp | Scalar) -> UOp: return self._with(Ops.ADD, x)
+  def __radd__(self, x: Scalar) -> UOp: return self._with(Ops.ADD, x, True)
+  def __sub__(self, x: UOp | Scalar) -> UOp: return self._with(Ops.SUB, x)
+  def __rsub__(self, x: Scalar) -> UOp: return self._with(Ops.SUB, x, True)
+  def __mul__(self, x: UOp | Scalar) -> UOp: return self._with(Ops.MUL, x)
+  def __rmul__(self, x: Scalar) -> UOp: return self._with(Ops.MUL, x, True)
+  def __truediv__(self, x: UOp | Scalar) -> UOp: return self._with(Ops.FDIV, x)
+  def __rtruediv__(self, x: Scalar) -> UOp: return self._with(Ops.FDIV, x, True)
+  def __floordiv__(self, x: UOp | Scalar) -> UOp: return self._with(Ops.IDIV, x)      # truncates toward zero: IDIV
+  def __rfloordiv__(self, x: Scalar) -> UOp: return self._with(Ops.IDIV, x, True)
+  def __mod__(self, x: UOp | Scalar) -> UOp: return self._with(Ops.MOD, x)            # sign of the dividend: MOD
+  def __and__(self, x: UOp | Scalar) -> UOp: return self._with(Ops.AND, x)
+  def __or__(self, x: UOp | Scalar) -> UOp: return self._with(Ops.OR, x)
+  def __xor__(self, x: UOp | Scalar) -> UOp: return self._with(Ops.XOR, x)
+  def __lshift__(self, x: UOp | Scalar) -> UOp: return self._with(Ops.SHL, x)
+  def __rshift__(self, x: UOp | Scalar) -> UOp: return self._with(Ops.SHR, x)
+  def __lt__(self, x: UOp | Scalar) -> UOp: return self._with(Ops.CMPLT, x)
+  def __gt__(self, x: UOp | Scalar) -> UOp: return self._with(Ops.CMPLT, x, True)
+  def __ge__(self, x: UOp | Scalar) -> UOp: return (self < x).logical_not()    # True for a float NaN
+  def __le__(self, x: UOp | Scalar) -> UOp: return (self > x).logical_not()
+  def __neg__(self) -> UOp: return self.alu(Ops.NEG)
+  def eq(self, x: UOp | Scalar) -> UOp:
+    """CMPEQ. (`==` compares identity, as for any object.)"""
+    return self._with(Ops.CMPEQ, x)
+  def ne(self, x: UOp | Scalar) -> UOp:
+    """CMPNE."""
+    return self._with(Ops.CMPNE, x)
+  def logical_not(self) -> UOp:
+    """The inverse of a bool."""
+    return self._with(Ops.CMPNE, True)
+  def maximum(self, x: UOp | Scalar) -> UOp:
+    """MAX."""
+    return self._with(Ops.MAX, x)
+  def where(self, yes: UOp, no: UOp | Scalar) -> UOp:
+    """WHERE with this bool as the condition."""
+    return self.alu(Ops.WHERE, yes, no if isinstance(no, UOp) else yes.const_like(no))
+  def exp2(self) -> UOp: return self.alu(Ops.EXP2)
+  def log2(self) -> UOp: return self.alu(Ops.LOG2)
+  def sin(self) -> UOp: return self.alu(Ops.SIN)
+  def sqrt(self) -> UOp: return self.alu(Ops.SQRT)
+  def recip(self) -> UOp: return self.alu(Ops.RECIP)
+  def trunc(self) -> UOp: return self.alu(Ops.TRUNC)
+
+  # *** movement (each checks its argument when its shape is asked for; identities return the node) ***
+
+  def _move(self, op: Ops, arg: tuple[Any, ...], same: bool) -> UOp:
+    if same: return self
+    u = UOp(op, self.dtype, (self,), arg)
+    _ = u.shape           # a wrong argument is an error here, not at the first use
+    return u
+
+  def reshape(self, shape: tuple[int, ...]) -> UOp:
+    """The same elements in row-major order under another shape."""
+    below = self
+    while below.op is Ops.RESHAPE: below = below.src[0]
+    if below.shape == shape: return below
+    return below._move(Ops.RESHAPE, tuple(shape), self.shape == shape)
+  def permute(self, order: tuple[int, ...]) -> UOp:
+    """Axis i of the result is axis `order[i]`."""
+    return self._move(Ops.PERMUTE, tuple(order), tuple(order) == tuple(range(len(self.shape))))
+  def expand(self, shape: tuple[int, ...]) -> UOp:
+    """Repeats axes of size 1."""
+    return self._move(Ops.EXPAND, tuple(shape), self.shape == tuple(shape))
+  def pad(self, padding: tuple[tuple[int, int], ...]) -> UOp:
+    """Adds (before, after) zeros on each axis."""
+    return self._move(Ops.PAD, tuple(padding), all(p == (0, 0) for p in padding))
+  def shrink(self, bounds: tuple[tuple[int, int], ...]) -> UOp:
+    """Keeps start <= i < stop on each axis."""
+    return self._move(Ops.SHRINK, tuple(bounds), all(b == (0, s) for b, s in zip(bounds, self.shape)))
+  def flip(self, axes: tuple[bool, ...]) -> UOp:
+    """Reverses the axes marked True."""
+    return self._move(Ops.FLIP, tuple(axes), not any(axes))
+
+  # *** tensor graph ***
+
+  def reduce(self, op: Ops, axes: Iterable[int]) -> UOp:
+    """REDUCE_AXIS by ADD, MUL or MAX; the axes stay with size 1."""
+    axes = tuple(sorted(set(axes)))
+    return UOp(Ops.REDUCE_AXIS, self.dtype, (self,), (op, axes)) if axes else self
+  def contiguous(self) -> UOp:
+    """CONTIGUOUS."""
+    return UOp(Ops.CONTIGUOUS, self.dtype, (self,))
+  def copy_to(self, device: str) -> UOp:
+    """COPY to a device."""
+    return UOp(Ops.COPY, self.dtype, (self,), device)
+  def assign(self, value: UOp) -> UOp:
+    """ASSIGN of a value to this node's memory."""
+    return UOp(Ops.ASSIGN, self.dtype, (self, value))
+  def detach(self) -> UOp:
+    """DETACH."""
+    return UOp(Ops.DETACH, self.dtype, (self,))
+
+  # *** programs ***
+
+  def index(self, i: UOp, gate: UOp | None = None) -> UOp:
+    """INDEX of this pointer."""
+    return UOp(Ops.INDEX, self.dtype, (self, i) if gate is None else (self, i, gate))
+  def load(self, *src: UOp, dtype: DType | None = None) -> UOp:
+    """LOAD from this INDEX or VIEW; `src` may hold the alternative value and a BARRIER."""
+    assert isinstance(self.dtype, PtrDType)
+    return UOp(Ops.LOAD, dtype or self.dtype.base, (self, *src))
+  def store(self, value: UOp) -> UOp:
+    """STORE to this INDEX or VIEW."""
+    return UOp(Ops.STORE, dtypes.void, (self, value))
+  def gep(self, lanes: int | tuple[int, ...]) -> UOp:
+    """A lane of this vector, or a vector of lanes."""
+    lanes = (lanes,) if isinstance(lanes, int) else lanes
+    return UOp(Ops.GEP, self.dtype.scalar.vec(len(lanes)), (self,), lanes)
+
+  def substitute(self, mapping: dict[UOp, UOp]) -> UOp:
+    """The graph with nodes replaced (a replacement is not looked into)."""
+    done: dict[UOp, UOp] = dict(mapping)
+    for u in self._postorder(lambda v: v not in mapping):
+      src = tuple(done.get(s, s) for s in u.src)
+      done[u] = u if src == u.src else UOp(u.op, u.dtype, src, u.arg)
+    return done[self]
+
+
+def _forget(reference: weakref.ref[UOp]) -> None:
+  # The key may have been taken again by a new node by the time the old one's callback runs.
+  assert isinstance(reference, _Reference)
+  if _interned.get(reference.key) is reference: del _interned[reference.key]
+
+
+def _derive_device(u: UOp) -> str | None:
+  if u.op is Ops.BUFFER: return str(u.arg.device)
+  if u.op in (Ops.DEVICE, Ops.COPY): return str(u.arg)
+  devices = {s._device for s in u.src if s._device is not None}
+  if len(devices) > 1 and u.op is not Ops.SINK:
+    raise ValueError(f"{u.op.name} mixes devices {', '.join(sorted(devices))}: copy its operands to one of them")
+  return devices.pop() if len(devices) == 1 else None
+
+
+def _derive_shape(u: UOp) -> tuple[int, ...]:
+  op = u.op
+  if op in GroupOp.MOVEMENT: return movement_shape(op, u.src[0]._shape, u.arg)
+  if op in GroupOp.ELEMENTWISE:
+    shape = u.src[0]._shape
+    for s in u.src[1:]:
+      if s._shape != shape:
+        raise ValueError(f"{op.name} of different shapes {', '.join(str(s._shape) for s in u.src)}: expand them first")
+    return shape
+  if op is Ops.BUFFER: return (u.arg.size,)
+  if op is Ops.DEFINE_GLOBAL: return (u.dtype.size,) if isinstance(u.dtype, PtrDType) else ()
+  if op is Ops.VIEW: return tuple(u.arg.shape)
+  if op is Ops.REDUCE_AXIS:
+    shape, axes = u.src[0]._shape, u.arg[1]
+    if any(not 0 <= a < len(shape) for a in axes): raise ValueError(f"REDUCE_AXIS over axes {axes} of shape {shape}")
+    return tuple(1 if i in axes else s for i, s in enumerate(shape))
+  if op is Ops.ASSIGN and u.src[0].op is not Ops.DEFINE_ACC:
+    if u.src[0]._shape != u.src[1]._shape:
+      raise ValueError(f"ASSIGN of shape {u.src[1]._shape} to a target of shape {u.src[0]._shape}")
+    return u.src[0]._shape
+  if op in (Ops.CONTIGUOUS, Ops.COPY, Ops.DETACH, Ops.LOAD): return u.src[0]._shape
+  return ()
+
+
+def movement_shape(op: Ops, shape: tuple[int, ...], arg: tuple[Any, ...]) -> tuple[int, ...]:
+  """The shape after a movement operation; ValueError when its argument does not fit the shape."""
+  def refuse(why: str) -> ValueError: return ValueError(f"{op.name} {arg} of shape {shape}: {why}")
+  if op is Ops.RESHAPE:
+    if any(s < 0 for s in arg) or math.prod(arg) != math.prod(shape): raise refuse("the number of elements differs")
+    return arg
+  if len(arg) != len(shape): raise refuse(f"needs {len(shape)} entries")
+  if op is Ops.PERMUTE:
+    if sorted(arg) != list(range(len(shape))): raise refuse("not a permutation of the axes")
+    return tuple(shape[i] for i in arg)
+  if op is Ops.EXPAND:
+    if any(old not in (1, new) for old, new in zip(shape, arg)): raise refuse("only axes of size 1 expand")
+    return arg
+  if op is Ops.PAD:
+    if any(before < 0 or after < 0 for before, after in arg): raise refuse("padding is negative")
+    return tuple(before + s + after for s, (before, after) in zip(shape, arg))
+  if op is Ops.SHRINK:
+    if any(not 0 <= start <= stop <= s for s, (start, stop) in zip(shape, arg)): raise refuse("bounds outside the axis")
+    return tuple(stop - start for start, stop in arg)
+  return shape  # FLIP
+
+
+def _derive_bounds(u: UOp) -> tuple[Scalar, Scalar]:
+  op, dtype = u.op, u.dtype
+  if op is Ops.CONST: return u.arg, u.arg
+  if dtype.kind is Kind.FLOAT or dtype.kind is Kind.VOID or dtype.count > 1: return _BOTTOM, _TOP
+  if op is Ops.SPECIAL: return 0, u.arg.size - 1
+  if op is Ops.DEFINE_VAR: return u.arg.min, u.arg.max
+  if op is Ops.RANGE: return 0, max(u.src[0]._bounds[1] - 1, 0)
+  low, high = _interval(u)
+  # A result that may leave the type's range wraps: nothing is known of it then.
+  return (low, high) if low >= dtype.min and high <= dtype.max else (dtype.min, dtype.max)
+
+
+def _interval(u: UOp) -> tuple[Scalar, Scalar]:
+  """Bounds of an integer or bool operation before wrapping."""
+  op = u.op
+  whole = (u.dtype.min, u.dtype.max)
+  bounds = [s._bounds for s in u.src]
+  if op in GroupOp.COMPARE:
+    if u.src[0].dtype.is_float: return whole
+    (a, b), (c, d) = bounds
+    if op is Ops.CMPLT: return b < c, a < d
+    apart, equal = b < c or d < a, a == b == c == d
+    return (apart, not equal) if op is Ops.CMPNE else (equal, not apart)
+  if op is Ops.CAST and not u.src[0].dtype.is_float:
+    return (bounds[0][0] != 0 and bounds[0][0] > 0, bounds[0] != (0, 0)) if u.dtype.is_bool else bounds[0]
+  if op is Ops.WHERE: return min(bounds[1][0], bounds[2][0]), max(bounds[1][1], bounds[2][1])
+  if op is Ops.MAX: return max(bounds[0][0], bounds[1][0]), max(bounds[0][1], bounds[1][1])
+  if u.dtype.is_bool:
+    if op is Ops.AND or op is Ops.MUL: return bounds[0][0] and bounds[1][0], bounds[0][1] and bounds[1][1]
+    if op is Ops.OR or op is Ops.ADD: return bounds[0][0] or bounds[1][0], bounds[0][1] or bounds[1][1]
+    return whole
+  if op is Ops.ADD: return bounds[0][0] + bounds[1][0], bounds[0][1] + bounds[1][1]
+  if op is Ops.SUB: return bounds[0][0] - bounds[1][1], bounds[0][1] - bounds[1][0]
+  if op is Ops.NEG: return -bounds[0][1], -bounds[0][0]
+  if op is Ops.MUL:
+    corners = [x * y for x in bounds[0] for y in bounds[1]]
+    return min(corners), max(corners)
+  if op is Ops.IDIV and bounds[1][0] == bounds[1][1] != 0:
+    corners = [semantics.trunc_div(int(x), int(bounds[1][0])) for x in bounds[0]]
+    return min(corners), max(corners)
+  if op is Ops.MOD and (divisor := bounds[1][0]) == bounds[1][1] and divisor > 0:
+    low, high = bounds[0]
+    if 0 <= low and high < divisor: return low, high
+    return (0 if low >= 0 else -(divisor - 1)), (0 if high <= 0 else divisor - 1)
+  if op is Ops.AND and (bounds[0][0] >= 0 or bounds[1][0] >= 0):
+    return 0, min(b[1] for b in bounds if b[0] >= 0)
+  if op is Ops.SHR and bounds[0][0] >= 0 and bounds[1][0] == bounds[1][1]:
+    shift = int(bounds[1][0]) % u.dtype.bits
+    return int(bounds[0][0]) >> shift, int(bounds[0][1]) >> shift
+  return whole
+
+
+def sources(nodes: Sequence[UOp]) -> dict[UOp, None]:
+  """All nodes below several roots, sources first, as an ordered set."""
+  found: dict[UOp, None] = {}
+  for u in nodes: found.update(dict.fromkeys(u._postorder(lambda v: v not in found)))
+  return found
