@@ -17,16 +17,21 @@ from tinyhw.core.memory import Allocator, Region
 from tinyhw.core.table import Ignored
 from tinyhw.core.trace import Clock, Trace
 from tinyhw.mock.amd.card import Card, cards_named
+from tinyhw.mock.amd.compute import Program
 from tinyhw.mock.amd.kfd import Kfd
+from tinyhw.mock.amd.pm4 import ComputeQueue
 from tinyhw.mock.amd.process import OpenFile
 from tinyhw.mock.amd.queue import Queue, State
-from tinyhw.mock.amd.topology import Files, gpu_id_of
+from tinyhw.mock.amd.topology import Files, bus_of, gpu_id_of
 
 SYSTEM_MEMORY: Final = 64 << 30
 MMAP_START: Final = 0x1_0000_0000  # DRM_FILE_PAGE_OFFSET_START: render nodes hand out mmap offsets from here on
 PACKET_NS: Final = 40              # what a packet costs on the machine's clock
 QUANTUM: Final = 64                # packets that a queue without competitors runs before the waiter is asked again
 WATCHDOG: Final = 200_000_000      # instructions of one wave before a dispatch counts as endless
+
+Size = tuple[int, int, int]
+Executor = Callable[["ComputeQueue", "Program", Size, tuple[int, ...]], int]  # runs a dispatch, returns its nanoseconds
 
 
 class Gpu:
@@ -51,13 +56,15 @@ class Machine:
   """
 
   def __init__(self, cards: str | Sequence[str] = "gfx1100", *, seed: int = 0, vram: int | None = None,
-               system_memory: int = SYSTEM_MEMORY, tracing: bool = False, clock: Clock | None = None, watchdog: int = WATCHDOG) -> None:
+               system_memory: int = SYSTEM_MEMORY, tracing: bool = False, clock: Clock | None = None, watchdog: int = WATCHDOG,
+               executor: Executor | None = None) -> None:
     self.cards = cards_named(cards)
     self.clock = clock if clock is not None else Clock(step_ns=10)
     self.trace = Trace(self.clock, enabled=tracing)
     self.rng = random.Random(seed)
     self.seed, self.watchdog = seed, watchdog
     self.ignored = Ignored()
+    self.kernel_log: list[str] = []
     self.findings: list[str] = []
     self.system = Region("system memory", system_memory)
     self.system_allocator = Allocator(0, system_memory, name="system memory for GPUs")
@@ -69,6 +76,7 @@ class Machine:
     self.files = Files(self.cards, [g.gpu_id for g in self.gpus], [g.vram.size for g in self.gpus], system_memory)
     self.queues: list[Queue] = []
     self.packet_ns = PACKET_NS
+    self._executor = executor
     self.lock = threading.RLock()
     self.changed = threading.Condition(self.lock)
     self.waiting = 0
@@ -103,6 +111,11 @@ class Machine:
     if text not in self.findings:
       self.findings.append(text)
       self.trace.add("machine", "doubt", text)
+
+  def log(self, gpu: Gpu, text: str) -> None:
+    """A line of the kernel's log, as /dev/kmsg shows it."""
+    slot = f"amdgpu 0000:{bus_of(gpu.index):02x}:00.0: amdgpu"
+    self.kernel_log.append(f"4,{len(self.kernel_log)},{self.clock.now_ns() // 1000},-;{slot}: {text}\n")
 
   def report(self) -> list[str]:
     """What this run accepted without modelling it, what was doubtful, and which queues stopped and why; one line each."""
@@ -146,6 +159,14 @@ class Machine:
     else: self.rng.choice(ready).run(self.rng.randint(1, 6))
     return True
 
+  def execute(self, queue: ComputeQueue, program: Program, size: Size, user_data: tuple[int, ...]) -> None:
+    """Run a dispatch of `size` workgroups to its end; the clock moves by what it takes."""
+    if self._executor is None:
+      from tinyhw.mock.amd.waves import run_waves  # the instruction tables load with the first dispatch
+      self._executor = run_waves
+    if self.trace.enabled: self.trace.add(queue.name, "dispatch", f"{program.entry:#x}", grid=size, block=program.block)
+    self.clock.advance(self._executor(queue, program, size, user_data))
+
   def idle(self) -> bool:
     """Whether no queue can proceed."""
     return not any(q.runnable() for q in self.queues)
@@ -156,6 +177,7 @@ class Machine:
     fields = {k: v for k in ("pc", "instruction", "address", "access", "lane", "wave") if (v := getattr(error, k, None)) is not None}
     self.trace.add(queue.name, "fault", f"{name}: {error}", **fields)
     self.findings.append(f"{queue.name}: {queue.state.value}: {error}")
+    self.log(queue.gpu, f"{queue.name} stopped: {error}")
     if isinstance(error, PageFault): self.kfd.memory_violation(queue, error)
     else: self.kfd.gpu_hang(queue, hang=isinstance(error, MachineFault))
 

@@ -22,7 +22,8 @@ _LIBC.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
 _LIBC.mincore.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p)
 _LIBC.pwrite.argtypes = _LIBC.pread.argtypes = (ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_longlong)
 _LIBC.pwrite.restype = _LIBC.pread.restype = ctypes.c_ssize_t
-_MAP_FIXED: Final = 0x10
+_MAP_FIXED: Final = 0x10        # asm-generic/mman-common.h; the mmap module does not name these two
+_MAP_NORESERVE: Final = 0x4000
 _MAP_FAILED: Final = ctypes.c_void_p(-1).value
 
 
@@ -66,7 +67,7 @@ class UserMemory:
 
 def map_memory(fd: int, length: int, offset: int, address: int | None, protection: int) -> int:
   """mmap(2), shared, fixed when an address is given; anonymous without reserve for fd -1."""
-  flags = mmap.MAP_SHARED if fd >= 0 else mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | mmap.MAP_NORESERVE
+  flags = mmap.MAP_SHARED if fd >= 0 else mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_NORESERVE
   if address is not None: flags |= _MAP_FIXED
   at = _LIBC.mmap(address, length, protection, flags, fd, offset)
   if at is None or at == _MAP_FAILED:

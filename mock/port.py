@@ -23,6 +23,7 @@ from tinyhw.mock.machine import Machine
 from tinyhw.mock.memory import Refused, map_memory, page_align, reserve_memory, unmap_memory, view_memory
 
 KFD_PATH = "/dev/kfd"
+KERNEL_LOG = "/dev/kmsg"
 RENDER_PATH = "/dev/dri/renderD"
 
 
@@ -67,7 +68,10 @@ class MockPort:
       if self.machine.files_of(self.pid()).pop(fd, None) is None: raise OSError(errno.EBADF, os.strerror(errno.EBADF))
       os.close(fd)
 
-  def read(self, path: str) -> bytes: return self.machine.files.read(path)
+  def read(self, path: str) -> bytes:
+    """sysfs and procfs; /dev/kmsg gives the kernel's log of the machine."""
+    if path == KERNEL_LOG: return "".join(self.machine.kernel_log).encode()
+    return self.machine.files.read(path)
 
   def listdir(self, path: str) -> list[str]:
     if path.rstrip("/") == "/dev/dri": return [f"renderD{RENDER_MINOR + g.index}" for g in self.machine.gpus]
@@ -206,8 +210,4 @@ class MockPort:
     return self.machine.run(done, timeout_s, self.machine.other_threads)
 
   def now_ns(self) -> int: return self.machine.clock.now_ns()
-
-  def diagnose(self) -> list[str]:
-    """What the machine knows of stopped and blocked queues and doubtful things, one line each."""
-    return self.machine.report()
 

@@ -389,6 +389,8 @@ class Kfd:
     device.evicted += 1
     for other in device.queues:
       if other.error is None: other.state = State.EVICTED
+    self.machine.log(device.gpu, f"[gfxhub] page fault (process {process.pid}) in page starting at address {(fault.address or 0) & ~(PAGE - 1):#018x}, "
+                                 f"{fault.access} of {fault.size} bytes at {fault.address or 0:#x}: {fault.reason}")
     data = kfd.kfd_hsa_memory_exception_data(gpu_id=device.gpu.gpu_id, va=(fault.address or 0) & ~(PAGE - 1))
     data.failure.NotPresent = int(fault.reason != "no permission")
     data.failure.ReadOnly = int(fault.reason == "no permission" and fault.access in ("write", "atomic"))
@@ -411,3 +413,4 @@ class Kfd:
         reset_type=kfd.KFD_HW_EXCEPTION_WHOLE_GPU_RESET, reset_cause=kfd.KFD_HW_EXCEPTION_GPU_HANG, memory_lost=1, gpu_id=gpu.gpu_id))
     cause = "a wave never ends" if hang else "the engine refused a packet"
     self.machine.trace.add(f"GPU{gpu.index}", "reset", f"{queue.name}: {cause}")
+    self.machine.log(gpu, f"GPU reset: {queue.name}: {cause}; video memory is lost")

@@ -15,8 +15,8 @@ from tinyhw.core.errors import DecodeError, Unsupported
 from tinyhw.core.memory import Access
 from tinyhw.core.table import Handlers
 from tinyhw.mock.amd.atomics import atomic
-from tinyhw.mock.amd.compute import dispatch_of
-from tinyhw.mock.amd.queue import Frame, Properties, Queue, State, Wait
+from tinyhw.mock.amd.compute import Program, run_dispatch
+from tinyhw.mock.amd.queue import Frame, Properties, Queue, Wait
 from tinyhw.mock.amd.registers import INITIAL, check_write, name_of
 from tinyhw.wire import pm4 as wire
 
@@ -47,6 +47,12 @@ _EVENTS_DONE: Final = frozenset(int(e) for e in (
 Step = tuple[int, Callable[["ComputeQueue", Any], None], Any, str]
 
 
+def _length(header: int) -> int:
+  """Dwords of the packet that starts with this header, as far as the header says; 1 for what is no type-3 packet."""
+  if header >> 30 != 3 or header >> 16 == wire.NOP_HEADER_ONLY | wire.TYPE_3 >> 16 and header & 0xFF00 == pm4.NOP.OP << 8: return 1
+  return (header >> 16 & 0x3FFF) + 2
+
+
 class ComputeQueue(Queue):
   """A PM4 queue of the command processor, with its persistent registers."""
   ENGINE: ClassVar[str] = "PM4"
@@ -57,6 +63,7 @@ class ComputeQueue(Queue):
     super().__init__(process, device, queue_id, properties, doorbell)
     self.registers: dict[int, int] = dict(INITIAL)
     self.atomic_return = 0
+    self.programs: dict[tuple[int | None, ...], Program] = {}
     self._steps: dict[tuple[int, ...], Step] = {}
 
   def _store_read(self) -> None:
@@ -67,7 +74,7 @@ class ComputeQueue(Queue):
   def _step(self) -> None:
     frame = self.frames[-1]
     words, at = frame.words, frame.at
-    end = at + wire.length(words[at])
+    end = at + _length(words[at])
     if end > len(words):
       self._truncated(end - at)
       return
@@ -248,17 +255,13 @@ class ComputeQueue(Queue):
     self.frames.append(Frame(words, p.ib_base))
 
   @handles(pm4.DISPATCH_DIRECT)
-  def dispatch_direct(self, p: pm4.DISPATCH_DIRECT) -> None: self._dispatch((p.dim_x, p.dim_y, p.dim_z), p.dispatch_initiator)
+  def dispatch_direct(self, p: pm4.DISPATCH_DIRECT) -> None: run_dispatch(self, (p.dim_x, p.dim_y, p.dim_z), p.dispatch_initiator)
 
   @handles(pm4.DISPATCH_INDIRECT)
   def dispatch_indirect(self, p: pm4.DISPATCH_INDIRECT) -> None:
     self._aligned("DISPATCH_INDIRECT", p.addr, 4)
     x, y, z = (self.space.load(p.addr + 4 * i, 4) for i in range(3))
-    self._dispatch((x, y, z), p.dispatch_initiator)
-
-  def _dispatch(self, size: tuple[int, int, int], initiator: int) -> None:
-    run = dispatch_of(self, size, initiator)
-    if run is not None: run()
+    run_dispatch(self, (x, y, z), p.dispatch_initiator)
 
   # ---- help
 

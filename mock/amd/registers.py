@@ -16,15 +16,14 @@ USER_DATA: Final = gc.COMPUTE_USER_DATA_0.OFFSET
 USER_DATA_COUNT: Final = 16
 
 
-def _all() -> dict[int, list[type[Register]]]:
+def _by_offset() -> dict[int, list[type[Register]]]:
   """Each offset with its registers; a few have two names."""
   found: dict[int, list[type[Register]]] = {}
-  for value in vars(gc).values():
-    if isinstance(value, type) and issubclass(value, Register) and value is not Register: found.setdefault(value.OFFSET, []).append(value)
+  for register in gc.REGISTERS: found.setdefault(register.OFFSET, []).append(register)
   return found
 
 
-REGISTERS: Final = _all()
+REGISTERS: Final = _by_offset()
 
 
 def name_of(offset: int) -> str:

@@ -15,6 +15,7 @@ from tinyhw.mock.amd.atomics import atomic
 from tinyhw.mock.amd.queue import Frame, Queue, Wait
 from tinyhw.wire import sdma as wire
 
+LONGEST: Final = 1 << 11       # dwords that are looked for behind a packet that was cut short
 MAX_COPY: Final = 1 << 22      # sdma_v6_0.c copy_max_bytes and fill_max_bytes: 0x400000 bytes a packet
 BYTES_PER_NS: Final = 25       # what a copy costs on the machine's clock: a PCIe 4.0 x16 link
 
@@ -40,11 +41,8 @@ class SdmaQueue(Queue):
   def _step(self) -> None:
     frame = self.frames[-1]
     words, at = frame.words, frame.at
-    try: packet, used = wire.decode(words, at)
-    except DecodeError as error:
-      need = wire.length(words, at)
-      if need is not None and at + need > len(words): return self._truncated(need)
-      raise DecodeError(error.message, where=f"{self.name} at {frame.address + at * 4:#x}", words=words[at:at + 8]) from None
+    packet, used = self._decode(words, at)
+    if packet is None: return self._truncated(used)
     kind = type(packet)
     handler = self.packets_table.get(kind)
     frame.at = at + used
@@ -57,6 +55,16 @@ class SdmaQueue(Queue):
       why = self.packets_table.why_ignored(kind)
       if why is None: raise Unsupported("SDMA packet", kind.__name__, where=f"{self.name} at {frame.address + at * 4:#x}")
       machine.ignored.note("SDMA packet", kind.__name__, why)
+
+  def _decode(self, words: list[int], at: int) -> tuple[Any, int]:
+    """The packet and its dwords; (None, dwords) for one whose end was not submitted yet."""
+    try: return wire.decode(words, at)
+    except DecodeError as error:
+      padded = [*words[at:], *([0] * LONGEST)]  # a packet that is legal with zeros behind it is cut short, not wrong
+      try: packet, used = wire.decode(padded, 0)
+      except DecodeError: packet, used = None, 0
+      if packet is not None and at + used > len(words): return None, used
+      raise DecodeError(error.message, where=self.name, words=words[at:at + 8]) from None
 
   # ---- copies
 
