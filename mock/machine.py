@@ -1,9 +1,12 @@
 """A machine: GPUs, their kernel driver, one clock, one seeded scheduler, and the record of what happened.
 
-Everything that changes is a named part of a `Machine`; two machines live in one process without knowing of each other. Nothing runs
-by itself: work that clients have queued proceeds while somebody waits (`run`), one packet at a time, in an order that the seed
+Everything that changes is a named part of a `Machine`; two machines live in one process without knowing of each
+other. Nothing runs
+by itself: work that clients have queued proceeds while somebody waits (`run`), one packet at a time, in an order
+that the seed
 decides. A machine that nobody can wake any more says so at once instead of waiting for the wall clock.
 """
+
 from __future__ import annotations
 
 import random
@@ -26,9 +29,9 @@ from tinyhw.mock.amd.topology import Files, bus_of, gpu_id_of
 
 SYSTEM_MEMORY: Final = 64 << 30
 MMAP_START: Final = 0x1_0000_0000  # DRM_FILE_PAGE_OFFSET_START: render nodes hand out mmap offsets from here on
-PACKET_NS: Final = 40              # what a packet costs on the machine's clock
-QUANTUM: Final = 64                # packets that a queue without competitors runs before the waiter is asked again
-WATCHDOG: Final = 200_000_000      # instructions of one wave before a dispatch counts as endless
+PACKET_NS: Final = 40  # what a packet costs on the machine's clock
+QUANTUM: Final = 64  # packets that a queue without competitors runs before the waiter is asked again
+WATCHDOG: Final = 200_000_000  # instructions of one wave before a dispatch counts as endless
 
 Size = tuple[int, int, int]
 Executor = Callable[["ComputeQueue", "Program", Size, tuple[int, ...]], int]  # runs a dispatch, returns its nanoseconds
@@ -50,14 +53,24 @@ class Gpu:
 
 
 class Machine:
-  """See the module. `cards` is "gfx1100,gfx1100" or a sequence of names; `vram` bytes a card, the card's own when left out.
+  """See the module. `cards` is "gfx1100,gfx1100" or a sequence of names; `vram` bytes a card, the card's own when
+  left out.
 
   `seed` decides the order in which queues take turns. `tracing` records every packet; errors are recorded always.
   """
 
-  def __init__(self, cards: str | Sequence[str] = "gfx1100", *, seed: int = 0, vram: int | None = None,
-               system_memory: int = SYSTEM_MEMORY, tracing: bool = False, clock: Clock | None = None, watchdog: int = WATCHDOG,
-               executor: Executor | None = None) -> None:
+  def __init__(
+    self,
+    cards: str | Sequence[str] = "gfx1100",
+    *,
+    seed: int = 0,
+    vram: int | None = None,
+    system_memory: int = SYSTEM_MEMORY,
+    tracing: bool = False,
+    clock: Clock | None = None,
+    watchdog: int = WATCHDOG,
+    executor: Executor | None = None,
+  ) -> None:
     self.cards = cards_named(cards)
     self.clock = clock if clock is not None else Clock(step_ns=10)
     self.trace = Trace(self.clock, enabled=tracing)
@@ -71,7 +84,8 @@ class Machine:
     self.gpus: list[Gpu] = []
     for index, card in enumerate(self.cards):
       gpu_id = gpu_id_of(card, index)
-      while any(g.gpu_id == gpu_id for g in self.gpus): gpu_id = gpu_id % 0xFFFF + 1
+      while any(g.gpu_id == gpu_id for g in self.gpus):
+        gpu_id = gpu_id % 0xFFFF + 1
       self.gpus.append(Gpu(self, card, index, gpu_id, vram if vram is not None else card.vram_size))
     self.files = Files(self.cards, [g.gpu_id for g in self.gpus], [g.vram.size for g in self.gpus], system_memory)
     self.queues: list[Queue] = []
@@ -96,7 +110,8 @@ class Machine:
 
   def other_threads(self) -> bool:
     """Whether another living thread of the client has used the machine: it could still wake what waits."""
-    if len(self._threads) == 1: return False
+    if len(self._threads) == 1:
+      return False
     alive = {t.ident for t in threading.enumerate()}
     return any(t in alive and t != threading.get_ident() for t in self._threads)
 
@@ -104,7 +119,8 @@ class Machine:
 
   def trace_fast(self, source: str, kind: str, value: int) -> None:
     """Record a frequent event, only when tracing is on."""
-    if self.trace.enabled: self.trace.add(source, kind, hex(value))
+    if self.trace.enabled:
+      self.trace.add(source, kind, hex(value))
 
   def doubt(self, text: str) -> None:
     """Note something that works here and need not work on a chip. Each is kept once."""
@@ -118,7 +134,8 @@ class Machine:
     self.kernel_log.append(f"4,{len(self.kernel_log)},{self.clock.now_ns() // 1000},-;{slot}: {text}\n")
 
   def report(self) -> list[str]:
-    """What this run accepted without modelling it, what was doubtful, and which queues stopped and why; one line each."""
+    """What this run accepted without modelling it, what was doubtful, and which queues stopped and why; one line
+    each."""
     stopped = [q.describe() for q in self.queues if q.error is not None or q.state is State.BLOCKED]
     return self.ignored.lines() + self.findings + [line for line in stopped if line not in self.findings]
 
@@ -131,22 +148,29 @@ class Machine:
   def run(self, done: Callable[[], bool], timeout_s: float | None, others: Callable[[], bool] = lambda: False) -> bool:
     """Let queues proceed until `done()`. False when nothing can proceed any more.
 
-    `others()` says whether another client thread could still change something: then the wait lasts until `timeout_s` of real time.
+    `others()` says whether another client thread could still change something: then the wait lasts until
+    `timeout_s` of real time.
     """
     with self.lock:
-      if done(): return True
+      if done():
+        return True
       deadline: float | None = None
       while True:
         while self._turn():
-          if done(): return True
-        if done(): return True
+          if done():
+            return True
+        if done():
+          return True
         if not others():
-          if timeout_s is not None and self.clock.virtual: self.clock.advance(int(timeout_s * 1e9))
+          if timeout_s is not None and self.clock.virtual:
+            self.clock.advance(int(timeout_s * 1e9))
           return False
         now = time.monotonic()
         if timeout_s is not None:
-          if deadline is None: deadline = now + timeout_s
-          if now >= deadline: return False
+          if deadline is None:
+            deadline = now + timeout_s
+          if now >= deadline:
+            return False
         self.waiting += 1
         self.changed.wait(min(0.005, (deadline or now + 1) - now))
         self.waiting -= 1
@@ -154,17 +178,22 @@ class Machine:
   def _turn(self) -> bool:
     """One queue runs for a while. False when no queue can."""
     ready = [q for q in self.queues if q.runnable()]
-    if not ready: return False
-    if len(ready) == 1: ready[0].run(QUANTUM)
-    else: self.rng.choice(ready).run(self.rng.randint(1, 6))
+    if not ready:
+      return False
+    if len(ready) == 1:
+      ready[0].run(QUANTUM)
+    else:
+      self.rng.choice(ready).run(self.rng.randint(1, 6))
     return True
 
   def execute(self, queue: ComputeQueue, program: Program, size: Size, user_data: tuple[int, ...]) -> None:
     """Run a dispatch of `size` workgroups to its end; the clock moves by what it takes."""
     if self._executor is None:
       from tinyhw.mock.amd.waves import run_waves  # the instruction tables load with the first dispatch
+
       self._executor = run_waves
-    if self.trace.enabled: self.trace.add(queue.name, "dispatch", f"{program.entry:#x}", grid=size, block=program.block)
+    if self.trace.enabled:
+      self.trace.add(queue.name, "dispatch", f"{program.entry:#x}", grid=size, block=program.block)
     self.clock.advance(self._executor(queue, program, size, user_data))
 
   def idle(self) -> bool:
@@ -174,15 +203,22 @@ class Machine:
   def queue_failed(self, queue: Queue, error: TinyhwError) -> None:
     """A queue stopped: record it with all that is known, and let the kernel driver tell the client what it tells."""
     name = type(error).__name__
-    fields = {k: v for k in ("pc", "instruction", "address", "access", "lane", "wave") if (v := getattr(error, k, None)) is not None}
+    fields = {
+      k: v
+      for k in ("pc", "instruction", "address", "access", "lane", "wave")
+      if (v := getattr(error, k, None)) is not None
+    }
     self.trace.add(queue.name, "fault", f"{name}: {error}", **fields)
     self.findings.append(f"{queue.name}: {queue.state.value}: {error}")
     self.log(queue.gpu, f"{queue.name} stopped: {error}")
-    if isinstance(error, PageFault): self.kfd.memory_violation(queue, error)
-    else: self.kfd.gpu_hang(queue, hang=isinstance(error, MachineFault))
+    if isinstance(error, PageFault):
+      self.kfd.memory_violation(queue, error)
+    else:
+      self.kfd.gpu_hang(queue, hang=isinstance(error, MachineFault))
 
   def close(self) -> None:
     """Give all memory back. Clients' mappings stay valid until they unmap them."""
     self.queues.clear()
     self.kfd.close()
-    for region in (self.system, *(g.vram for g in self.gpus)): region.close()
+    for region in (self.system, *(g.vram for g in self.gpus)):
+      region.close()

@@ -1,8 +1,10 @@
 """Atomic operations of the command processor and the copy engines: TC_OP on one memory location.
 
-Names and numbers are the vendor's TC_OP (soc21_enum.h); what an operation does follows its name as in the RDNA3 ISA manual's memory
+Names and numbers are the vendor's TC_OP (soc21_enum.h); what an operation does follows its name as in the RDNA3 ISA
+manual's memory
 atomics: old value in, new value out, all unsigned unless the name says S.
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -15,7 +17,8 @@ from tinyhw.core.memory import Access, AddressSpace
 Meaning = Callable[[int, int, int, int], int]  # old value, source, compare value, all ones of the width -> new value
 
 
-def _signed(value: int, ones: int) -> int: return value - ones - 1 if value > ones >> 1 else value
+def _signed(value: int, ones: int) -> int:
+  return value - ones - 1 if value > ones >> 1 else value
 
 
 _MEANINGS: Final[dict[str, Meaning]] = {
@@ -40,7 +43,8 @@ def _table() -> dict[int, tuple[str, int, bool, Meaning]]:
   rows: dict[int, tuple[str, int, bool, Meaning]] = {}
   for op in TC_OP:
     parts = op.name.split("_")
-    if parts[:3] != ["TC", "OP", "ATOMIC"] or parts[3] not in _MEANINGS: continue
+    if parts[:3] != ["TC", "OP", "ATOMIC"] or parts[3] not in _MEANINGS:
+      continue
     rows[op.value] = (op.name, int(parts[-1]) // 8, "RTN" in parts, _MEANINGS[parts[3]])
   return rows
 
@@ -49,14 +53,17 @@ OPERATIONS: Final = _table()
 
 
 def atomic(space: AddressSpace, operation: int, address: int, source: int, compare: int) -> tuple[int, int, bool]:
-  """Do it. Returns the old value, the width in bytes and whether the operation returns it. The address is a multiple of the width."""
+  """Do it. Returns the old value, the width in bytes and whether the operation returns it. The address is a
+  multiple of the width."""
   row = OPERATIONS.get(operation)
   if row is None:
     known = operation in TC_OP._value2member_map_
-    if known: raise Unsupported("atomic operation", TC_OP(operation).name)
+    if known:
+      raise Unsupported("atomic operation", TC_OP(operation).name)
     raise DecodeError(f"atomic operation {operation:#x} does not exist", words=(operation,))
   name, width, returns, meaning = row
-  if address % width: raise DecodeError(f"{name} at {address:#x}: not a multiple of {width}", words=(operation,))
+  if address % width:
+    raise DecodeError(f"{name} at {address:#x}: not a multiple of {width}", words=(operation,))
   ones = (1 << 8 * width) - 1
   old = space.load(address, width, Access.ATOMIC)
   space.store(address, width, meaning(old, source & ones, compare & ones, ones), Access.ATOMIC)

@@ -1,9 +1,12 @@
 """A hardware queue: a ring of dwords in GPU memory, its pointers and doorbell, and the engine's progress through it.
 
-Engines (the command processor, SDMA) subclass `Queue` and execute one packet at a time with `step`, so that a scheduler can
-interleave queues in any order. Pointers count up without wrapping, in dwords for the command processor and in bytes for SDMA, as
+Engines (the command processor, SDMA) subclass `Queue` and execute one packet at a time with `step`, so that a
+scheduler can
+interleave queues in any order. Pointers count up without wrapping, in dwords for the command processor and in bytes
+for SDMA, as
 Linux 6.12 `gfx_v11_0.c` and `sdma_v6_0.c` read and write them; a ring position is the pointer modulo the ring's size.
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -24,6 +27,7 @@ if TYPE_CHECKING:
 
 class State(Enum):
   """READY runs when its ring holds work; BLOCKED waits for memory or a register; the others run no more."""
+
   READY = "ready"
   BLOCKED = "blocked"
   INACTIVE = "inactive"
@@ -35,6 +39,7 @@ class State(Enum):
 @dataclass(frozen=True)
 class Properties:
   """What CREATE_QUEUE was asked for. Addresses are GPU virtual addresses, sizes bytes."""
+
   kind: int
   ring_address: int
   ring_size: int
@@ -51,40 +56,50 @@ class Properties:
   engine_queue: int = 0
 
   @property
-  def active(self) -> bool: return bool(self.ring_size and self.ring_address and self.percentage)
+  def active(self) -> bool:
+    return bool(self.ring_size and self.ring_address and self.percentage)
 
 
 @dataclass(eq=False)
 class Wait:
   """Why a queue is blocked: `met()` says whether it may go on; the rest is for people."""
+
   packet: str
   where: str
   wanted: str
   seen: Callable[[], int]
   met: Callable[[], bool]
 
-  def __str__(self) -> str: return f"{self.packet} waits for {self.where} {self.wanted}, found {self.seen():#x}"
+  def __str__(self) -> str:
+    return f"{self.packet} waits for {self.where} {self.wanted}, found {self.seen():#x}"
 
 
 @dataclass(eq=False)
 class Frame:
   """Dwords under execution: a part of the ring, or an indirect buffer called from it."""
+
   words: list[int]
   address: int
   at: int = 0
 
 
 class Queue:
-  """Base of the engines' queues. `read` and `write` are the hardware's copies of the pointers: dwords shifted left by `SHIFT`."""
+  """Base of the engines' queues. `read` and `write` are the hardware's copies of the pointers: dwords shifted left
+  by `SHIFT`."""
+
   SHIFT: ClassVar[int] = 0
   ENGINE: ClassVar[str] = "?"
 
-  def __init__(self, process: KfdProcess, device: ProcessDevice, queue_id: int, properties: Properties, doorbell: int) -> None:
+  def __init__(
+    self, process: KfdProcess, device: ProcessDevice, queue_id: int, properties: Properties, doorbell: int
+  ) -> None:
     self.process, self.device, self.gpu, self.machine = process, device, device.gpu, device.gpu.machine
     self.queue_id, self.properties, self.doorbell = queue_id, properties, doorbell
     self.space: AddressSpace = device.bind()
     self.name = f"GPU{self.gpu.index}.{self.ENGINE}.{queue_id}"
-    self.state = State.READY if properties.active and not device.evicted else State.EVICTED if device.evicted else State.INACTIVE
+    self.state = (
+      State.READY if properties.active and not device.evicted else State.EVICTED if device.evicted else State.INACTIVE
+    )
     self.read = self.write = 0
     self.wait: Wait | None = None
     self.error: TinyhwError | None = None
@@ -101,32 +116,43 @@ class Queue:
     """UPDATE_QUEUE: a new ring starts where the pointers stand; an inactive queue keeps its place."""
     self.properties = properties
     self._ring_version = -1
-    if self.state in (State.READY, State.INACTIVE): self.state = State.READY if properties.active else State.INACTIVE
+    if self.state in (State.READY, State.INACTIVE):
+      self.state = State.READY if properties.active else State.INACTIVE
 
   # ---- the ring
 
   def ring_doorbell(self, value: int) -> None:
     """A store to the doorbell: the new write pointer."""
     self.machine.trace_fast(self.name, "doorbell", value)
-    if self.error is not None: return
+    if self.error is not None:
+      return
     size = self.properties.ring_size >> 2 << self.SHIFT
     if value < self.write or value > self.read + size or value & ((1 << self.SHIFT) - 1):
-      self.fail(DecodeError(f"doorbell {value:#x} with read pointer {self.read:#x}, write pointer {self.write:#x} and a ring of {size:#x} units",
-                            where=self.name, hint="the write pointer only grows and never passes the read pointer by more than the ring"))
+      self.fail(
+        DecodeError(
+          f"doorbell {value:#x} with read pointer {self.read:#x}, write pointer {self.write:#x}, ring of {size:#x}",
+          where=self.name,
+          hint="the write pointer only grows and never passes the read pointer by more than the ring",
+        )
+      )
       return
     self.write = value
     try:
       stored = self.space.load(self.properties.write_pointer, 8)
       if stored != value:
-        self.machine.doubt(f"{self.name}: doorbell {value:#x} but the write pointer in memory is {stored:#x}: "
-                           "a queue that is not mapped at that moment would lose the submission")
+        self.machine.doubt(
+          f"{self.name}: doorbell {value:#x} but the write pointer in memory is {stored:#x}: "
+          "a queue that is not mapped at that moment would lose the submission"
+        )
     except PageFault as fault:
       self.fail(fault)
 
   def runnable(self) -> bool:
     """Whether a step would make progress."""
-    if self.state is State.READY: return self.write != self._taken or bool(self.frames)
-    if self.state is not State.BLOCKED or self.wait is None: return False
+    if self.state is State.READY:
+      return self.write != self._taken or bool(self.frames)
+    if self.state is not State.BLOCKED or self.wait is None:
+      return False
     try:
       return self.wait.met()
     except PageFault as fault:
@@ -140,8 +166,9 @@ class Queue:
       self._ring_version = self.space.version
     n = len(self._ring)
     at, count = (self._taken >> self.SHIFT) % n, self.write - self._taken >> self.SHIFT
-    words = self._ring[at:at + count].tolist()
-    if len(words) < count: words += self._ring[:count - len(words)].tolist()
+    words = self._ring[at : at + count].tolist()
+    if len(words) < count:
+      words += self._ring[: count - len(words)].tolist()
     self.frames.append(Frame(words, self.properties.ring_address + at * 4))
     self._taken = self.write
 
@@ -151,7 +178,8 @@ class Queue:
       self._store_read()
       self._reported = self.read
 
-  def _store_read(self) -> None: raise NotImplementedError
+  def _store_read(self) -> None:
+    raise NotImplementedError
 
   # ---- execution
 
@@ -161,7 +189,8 @@ class Queue:
       self._resume()
       while packets and self.state is State.READY:
         if not self.frames:
-          if self.write == self._taken: break
+          if self.write == self._taken:
+            break
           self._fetch()
         packets -= 1
         self._step()
@@ -190,25 +219,44 @@ class Queue:
 
   def _retire(self) -> None:
     """Drop finished frames and move the read pointer, which counts the ring's dwords only."""
-    if self.state is State.BLOCKED: return
+    if self.state is State.BLOCKED:
+      return
     frames = self.frames
-    while frames and frames[-1].at >= len(frames[-1].words): frames.pop()
-    if frames: self.read = self._taken - (len(frames[0].words) - frames[0].at << self.SHIFT)
-    else: self.read = self._taken
+    while frames and frames[-1].at >= len(frames[-1].words):
+      frames.pop()
+    if frames:
+      self.read = self._taken - (len(frames[0].words) - frames[0].at << self.SHIFT)
+    else:
+      self.read = self._taken
 
   def _truncated(self, need: int) -> None:
-    """The packet at hand goes on past the submitted dwords: wait for the next doorbell. In an indirect buffer it is an error."""
+    """The packet at hand goes on past the submitted dwords: wait for the next doorbell. In an indirect buffer it is
+    an error."""
     frame = self.frames[-1]
     have = len(frame.words) - frame.at
     if len(self.frames) > 1:
-      raise DecodeError(f"a packet of {need} dwords passes the end of its indirect buffer by {need - have}", where=self.name,
-                        words=frame.words[frame.at:])
+      raise DecodeError(
+        f"a packet of {need} dwords passes the end of its indirect buffer by {need - have}",
+        where=self.name,
+        words=frame.words[frame.at :],
+      )
+    if need > self.properties.ring_size >> 2:
+      raise DecodeError(
+        f"a packet of {need} dwords is longer than the ring", where=self.name, words=frame.words[frame.at :]
+      )
     self._taken -= have << self.SHIFT
     self.frames.clear()
     if self.write == self._taken + (have << self.SHIFT):
       written = self.write
-      self.block(Wait("the fetcher", f"{need - have} more dwords of the packet at {frame.address + frame.at * 4:#x}", "in the ring",
-                      lambda: self.write, lambda: self.write != written))
+      self.block(
+        Wait(
+          "the fetcher",
+          f"{need - have} more dwords of the packet at {frame.address + frame.at * 4:#x}",
+          "in the ring",
+          lambda: self.write,
+          lambda: self.write != written,
+        )
+      )
 
   # ---- the end
 
@@ -222,11 +270,20 @@ class Queue:
   def describe(self) -> str:
     """One line: state, pointers, what it waits for or why it stopped."""
     text = f"{self.name}: {self.state.value}, read {self.read:#x}, write {self.write:#x}"
-    if self.wait is not None: text += f"; {self.wait}"
-    if self.error is not None: text += f"; {self.error}"
+    if self.wait is not None:
+      text += f"; {self.wait}"
+    if self.error is not None:
+      text += f"; {self.error}"
     return text
 
   def snapshot(self) -> dict[str, Any]:
     """The queue's state as plain values, for comparisons."""
-    return {"name": self.name, "state": self.state.value, "read": self.read, "write": self.write, "packets": self.packets,
-            "wait": str(self.wait) if self.wait else None, "error": str(self.error) if self.error else None}
+    return {
+      "name": self.name,
+      "state": self.state.value,
+      "read": self.read,
+      "write": self.write,
+      "packets": self.packets,
+      "wait": str(self.wait) if self.wait else None,
+      "error": str(self.error) if self.error else None,
+    }
