@@ -389,10 +389,10 @@ class UOp:
 
   def reshape(self, shape: tuple[int, ...]) -> UOp:
     """The same elements in row-major order under another shape."""
+    if self.shape == shape: return self
     below = self
     while below.op is Ops.RESHAPE: below = below.src[0]
-    if below.shape == shape: return below
-    return below._move(Ops.RESHAPE, tuple(shape), self.shape == shape)
+    return below._move(Ops.RESHAPE, tuple(shape), below.shape == shape)
   def permute(self, order: tuple[int, ...]) -> UOp:
     """Axis i of the result is axis `order[i]`."""
     return self._move(Ops.PERMUTE, tuple(order), tuple(order) == tuple(range(len(self.shape))))

@@ -1,0 +1,155 @@
+"""Every declared packet goes to dwords and to text and back; what is no packet is refused, with one kind of error."""
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tinyhw.autogen import gc_11_0_0 as gc
+from tinyhw.autogen import pm4_gfx11 as pm4
+from tinyhw.autogen import sdma_v6 as sdma
+from tinyhw.core.errors import DecodeError, EncodeError
+from tinyhw.core.layout import Packet
+from tinyhw.wire import pm4 as pm4_wire
+from tinyhw.wire import sdma as sdma_wire
+
+
+def sdma_fuzz(cls: type[sdma.Sdma], rng: random.Random) -> sdma.Sdma:
+  """A random packet of its own opcode, with a count that fits its payload."""
+  values: dict[str, object] = {f.name: getattr(packet, f.name) for packet in (cls.fuzz(rng),) for f in cls.FIELDS}
+  values |= {f.name: f.default for f in cls.FIELDS if f.name in ("op", "sub_op", "broadcast")}
+  if cls.REST:
+    dwords = rng.randrange(1, 6)
+    values |= {"count": dwords - cls.PAYLOAD_BIAS, "payload": tuple(rng.getrandbits(32) for _ in range(dwords))}
+  return cls(**values)
+
+
+@pytest.mark.parametrize("cls", pm4.PACKETS, ids=lambda c: c.__name__)
+@given(seed=st.integers(0, 2**32))
+@settings(max_examples=25, deadline=None)
+def test_pm4_round_trip(cls: type[pm4.Pm4], seed: int) -> None:
+  packet = cls.fuzz(random.Random(seed))
+  words = pm4_wire.encode(packet)
+  assert all(0 <= w < 2**32 for w in words)
+  assert pm4_wire.decode(words) == (packet, len(words))
+  assert pm4_wire.decode([0, *words, 0], 1) == (packet, len(words))
+  assert pm4_wire.parse(repr(packet)) == packet
+
+
+@pytest.mark.parametrize("cls", sdma.PACKETS, ids=lambda c: c.__name__)
+@given(seed=st.integers(0, 2**32))
+@settings(max_examples=25, deadline=None)
+def test_sdma_round_trip(cls: type[sdma.Sdma], seed: int) -> None:
+  packet = sdma_fuzz(cls, random.Random(seed))
+  words = sdma_wire.encode(packet)
+  assert sdma_wire.decode(words) == (packet, len(words))
+  assert sdma_wire.parse(repr(packet)) == packet
+
+
+@pytest.mark.parametrize("cls", [*pm4.PACKETS, *sdma.PACKETS], ids=lambda c: c.__name__)
+def test_undeclared_bits_are_refused(cls: type[Packet]) -> None:
+  """Each bit of the body is either a field's or refused."""
+  zero = [0] * cls.DWORDS
+  declared = sum(f.mask for f in cls.FIELDS)
+  for bit in range(32 * cls.DWORDS):
+    words = list(zero)
+    words[bit // 32] = 1 << bit % 32
+    if declared >> bit & 1: assert cls.decode(words).encode() == words
+    else:
+      with pytest.raises(DecodeError, match="undeclared bits"): cls.decode(words)
+
+
+@pytest.mark.parametrize("cls", [*pm4.PACKETS, *sdma.PACKETS], ids=lambda c: c.__name__)
+def test_what_does_not_fit_is_refused(cls: type[Packet]) -> None:
+  good = cls.fuzz(random.Random(1))
+  for field in cls.FIELDS:
+    for value in (field.limit + 1, -1, *([1] if field.shift else [])):
+      changed = cls.decode(good.encode())
+      setattr(changed, field.name, value)
+      with pytest.raises(EncodeError, match=field.name): changed.encode()
+
+
+@given(st.lists(st.integers(0, 2**32 - 1), max_size=40))
+@settings(max_examples=300, deadline=None)
+def test_walks_of_any_dwords_end(words: list[int]) -> None:
+  for wire in (pm4_wire, sdma_wire):
+    seen = 0
+    try:
+      for at, packet in wire.walk(words):
+        assert at == seen
+        seen = at + len(wire.encode(packet))
+    except DecodeError as error: assert str(error)
+    assert wire.text(words) or not words
+
+
+@given(st.sampled_from(pm4.PACKETS), st.integers(0, 2**32), st.integers(0, 2**32 - 1), st.integers(0, 12))
+@settings(max_examples=300, deadline=None)
+def test_a_changed_packet_decodes_to_itself_or_is_refused(cls: type[pm4.Pm4], seed: int, flip: int, where: int) -> None:
+  words = pm4_wire.encode(cls.fuzz(random.Random(seed)))
+  words[where % len(words)] ^= flip
+  try: packet, size = pm4_wire.decode(words)
+  except DecodeError: return
+  # Only the shader type, which the encoder chooses, may differ.
+  again = pm4_wire.encode(packet)
+  assert size == len(again) and again[1:] == words[1:size]
+  assert again[0] | pm4_wire.COMPUTE == words[0] | pm4_wire.COMPUTE
+
+
+@given(st.text(max_size=60))
+@settings(deadline=None)
+def test_any_text_parses_or_is_refused(line: str) -> None:
+  for candidate in (line, f"RELEASE_MEM({line})", f"SET_SH_REG(payload=({line}))"):
+    try: pm4_wire.parse(candidate)
+    except DecodeError: pass
+
+
+def test_headers_as_the_kernel_makes_them() -> None:
+  """Against constants of the kernel's nvd.h: PACKET3(op, n), PACKET3_COMPUTE, CP_PACKET2, and the NOP of one dword."""
+  flush = pm4.EVENT_WRITE(event_type=pm4.VGT_EVENT_TYPE.CS_PARTIAL_FLUSH, event_index=4)
+  assert pm4_wire.encode(flush) == [0xC0004600, 7 | 4 << 8]
+  assert pm4_wire.encode(pm4_wire.set_sh_reg(gc.COMPUTE_PGM_LO, 0x1234, 0)) == [0xC0027602, 0x20C, 0x1234, 0]
+  assert pm4_wire.encode(pm4.NOP()) == [0xFFFF1000]
+  assert pm4_wire.encode(pm4.NOP(payload=(1, 2))) == [0xC0011000, 1, 2]
+  assert pm4_wire.encode(pm4_wire.PACKET2()) == [0x80000000]
+  seen = [type(p).__name__ for _, p in pm4_wire.walk([0x80000000, 0xFFFF1000, 0xC0001000, 5])]
+  assert seen == ["PACKET2", "NOP", "NOP"]
+
+
+def test_pm4_refusals_name_what_is_wrong() -> None:
+  for words, message in (
+    ([0x00000000], "type-0"), ([0x40000000], "type-1"), ([0x80000001], "type-2"), ([], "no dword"),
+    ([0xC0012D00, 0, 0], "DRAW_INDEX_AUTO is no packet of a compute queue"), ([0xC000EE00, 0], "opcode 0xee"),
+    ([0xC0004601, 7], "predicated"), ([0xC0004604, 7], "reserved header bits"),
+    ([0xC0044900] + [0] * 5, "5 dwords after"), ([0xC0064900, 0], "needs 8 dwords"),
+  ):  # fmt: skip
+    with pytest.raises(DecodeError, match=message): pm4_wire.decode(words)
+  with pytest.raises(EncodeError): pm4_wire.encode(pm4.NOP(payload=(0,) * 0x4000))
+  with pytest.raises(EncodeError, match="not a PM4 packet"): pm4_wire.encode(sdma.SDMA_PKT_NOP())
+
+
+def test_indirect_buffers_differ_by_length() -> None:
+  jump = pm4.INDIRECT_BUFFER(ib_base=0x1000, ib_size=64, valid=1)
+  choice = pm4.COND_INDIRECT_BUFFER(mode=1, function=3, compare_addr=8, mask=1, reference=1, ib_base1=0, ib_size1=1,
+                                    ib_base2=0, ib_size2=1)
+  for packet in (jump, choice): assert pm4_wire.decode(pm4_wire.encode(packet))[0] == packet
+
+
+def test_register_names_in_the_text() -> None:
+  packet = pm4_wire.set_sh_reg(gc.COMPUTE_PGM_RSRC1, gc.COMPUTE_PGM_RSRC1(VGPRS=3), 0)
+  shown = pm4_wire.text(pm4_wire.encode(packet))
+  assert "COMPUTE_PGM_RSRC1 = 0x00000003 (VGPRS=3)" in shown and "COMPUTE_PGM_RSRC2" in shown
+  assert pm4_wire.registers(packet) == [(gc.COMPUTE_PGM_RSRC1.OFFSET, 3), (gc.COMPUTE_PGM_RSRC2.OFFSET, 0)]
+
+
+def test_sdma_refusals_and_payloads() -> None:
+  write = sdma.SDMA_PKT_WRITE_UNTILED(dst_addr=0x1000, count=1, payload=(5, 6))
+  assert sdma_wire.encode(write) == [2, 0x1000, 0, 1, 5, 6]
+  with pytest.raises(EncodeError, match="count says 2"):
+    sdma_wire.encode(sdma.SDMA_PKT_WRITE_UNTILED(dst_addr=0x1000, count=1, payload=(5,)))
+  with pytest.raises(EncodeError, match="another packet"): sdma_wire.encode(sdma.SDMA_PKT_TRAP(op=0, int_context=0))
+  with pytest.raises(DecodeError, match="needs 7 dwords"): sdma_wire.decode([1, 0, 0])
+  with pytest.raises(DecodeError, match="no packet of SDMA v6"): sdma_wire.decode([0xEE])
+  with pytest.raises(DecodeError, match="undeclared bits"): sdma_wire.decode([1 | 1 << 30, 0, 0, 0, 0, 0, 0])
+  assert type(sdma_wire.decode([1 | 1 << 27, *[0] * 8])[0]) is sdma.SDMA_PKT_COPY_BROADCAST_LINEAR

@@ -1,0 +1,41 @@
+"""What a GPU generation is: a frozen record of names, sizes and tables. Code asks it, never the number of the chip."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Arch:
+  """An AMD GPU as programs see it. Sizes are in bytes unless a name says otherwise.
+
+  `gfx_target_version` is KFD's topology property (major * 10000 + minor * 100 + stepping), `elf_machine` the
+  EF_AMDGPU_MACH value of its code objects, `isa` the name of its instruction table (autogen/amdgcn_<isa>.py),
+  `pm4`, `sdma` and `registers` the names of its packet and register tables.
+  """
+  name: str
+  gfx_target_version: int
+  elf_machine: int
+  isa: str
+  pm4: str
+  sdma: str
+  registers: str
+  wave_sizes: tuple[int, ...]
+  lds_per_workgroup: int
+  lds_granule: int
+  workgroup_limit: int
+  sgprs: int
+  vgprs: int
+  vgpr_granule: dict[int, int]
+  scratch_granule: int
+  cu_count: int
+  simd_per_cu: int
+  waves_per_simd: int
+  # The upper halves of flat addresses that reach LDS and scratch (KFD: MAKE_LDS_APP_BASE_V9, MAKE_SCRATCH_APP_BASE_V9).
+  shared_aperture: int = 0x1 << 48
+  private_aperture: int = 0x2 << 48
+
+  @property
+  def version(self) -> tuple[int, int, int]:
+    """(major, minor, stepping)."""
+    v = self.gfx_target_version
+    return v // 10000, v // 100 % 100, v % 100

@@ -1,0 +1,231 @@
+"""AMD GPU machine code: bytes to instructions and back, from a generated table.
+
+`table("gfx11")` gives the shared `Table` of a generation; `Table.decode(bytes, at)` gives an `Instruction` with named
+operands, so that users never look at bits. Rows are parsed when first met: a cold process pays for what it decodes.
+Encodings of operands: RDNA3 ISA manual, section 15 and tables of SSRC/SRC operands.
+"""
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from typing import Any, Final
+
+from tinyhw.core.errors import DecodeError, EncodeError
+
+VCC_LO: Final = 106
+VCC_HI: Final = 107
+TTMP0: Final = 108
+NULL: Final = 124
+M0: Final = 125
+EXEC_LO: Final = 126
+EXEC_HI: Final = 127
+LITERAL: Final = 255
+VGPR0: Final = 256
+# Scalar operands above the SGPRs (gfx11 numbering; gfx10 had M0 and NULL the other way round).
+SPECIAL: Final = {VCC_LO: "vcc_lo", VCC_HI: "vcc_hi", NULL: "null", M0: "m0", EXEC_LO: "exec_lo", EXEC_HI: "exec_hi",
+                  235: "src_shared_base", 236: "src_shared_limit", 237: "src_private_base", 238: "src_private_limit",
+                  253: "src_scc"}
+# Inline float constants: operand code -> value. 248 is 1/(2*pi), rounded to each type.
+INLINE_FLOATS: Final = {240: 0.5, 241: -0.5, 242: 1.0, 243: -1.0, 244: 2.0, 245: -2.0, 246: 4.0, 247: -4.0,
+                        248: 0.15915494309189535}
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+  """One operand of a decoded instruction.
+
+  `kind`: "v" vector register, "s" scalar register or special (by its code), "const" inline constant
+  (`value` is its code), "lit" 32-bit literal (`value` is it), "imm" a plain field. `dwords` 0 marks a lane mask
+  (one or two SGPRs by wave size).
+  `half` is 0 or 1 for 16-bit operands that name half a vector register, else None.
+  """
+  name: str
+  role: str
+  kind: str
+  value: int
+  dwords: int
+  type: str
+  half: int | None = None
+
+
+@dataclass(frozen=True)
+class Row:
+  """One encoding of one instruction. `fields` maps a name to (position in the word, position in the field, width)."""
+  mnemonic: str
+  variant: str
+  family: str
+  size: int
+  mask: int
+  value: int
+  fields: Mapping[str, tuple[tuple[int, int, int], ...]]
+  operands: tuple[tuple[str, str, str, int, str, str], ...]
+  text: str
+  uses: tuple[str, ...]
+  defs: tuple[str, ...]
+  loads: bool
+  stores: bool
+
+  @cached_property
+  def literal_operands(self) -> tuple[str, ...]:
+    """Operands whose code 255 calls for a literal dword after the instruction."""
+    if "imm" in self.fields and self.fields["imm"][0][2] == 32 and self.family != "SOPK": return ()
+    return tuple(n for n, _, kind, _, _, _ in self.operands
+                 if kind in "sx" and n.startswith(("src", "ssrc")) and sum(w for _, _, w in self.fields[n]) >= 8)
+
+
+@dataclass(frozen=True, eq=False)
+class Instruction:
+  """A decoded instruction. `words` are its dwords with the literal, `size` is in bytes."""
+  row: Row
+  size: int
+  words: tuple[int, ...]
+  fields: Mapping[str, int]
+  operands: Mapping[str, Operand]
+  literal: int | None = None
+
+  @property
+  def mnemonic(self) -> str: return self.row.mnemonic
+
+  @property
+  def family(self) -> str: return self.row.family
+
+  @property
+  def variant(self) -> str: return self.row.variant
+
+  def get(self, name: str, default: int = 0) -> int:
+    """A modifier field, or `default` where the encoding has none."""
+    return self.fields.get(name, default)
+
+  @property
+  def data(self) -> bytes: return b"".join(w.to_bytes(4, "little") for w in self.words)
+
+  def __str__(self) -> str:
+    from tinyhw.isa.amdgcn_text import text
+    return text(self)
+
+
+@dataclass
+class Table:
+  """The instruction table of a generation."""
+  name: str
+  module: Any
+  _parsed: dict[tuple[str, int], tuple[Row, ...]] = field(default_factory=dict)
+
+  def __post_init__(self) -> None:
+    self._families: list[str | None] = [None] * 512
+    for family, prefix in sorted(self.module.FAMILIES, key=lambda f: len(f[1])):
+      if len(prefix) > 9: raise EncodeError(f"{family}: prefix {prefix} is longer than the index")
+      first = int(prefix.ljust(9, "0"), 2)
+      for i in range(first, first + (1 << 9 - len(prefix))): self._families[i] = family
+
+  def rows(self) -> Iterator[Row]:
+    """Every row of the table."""
+    for family, (_, opcodes) in self.module.ROWS.items():
+      for opcode in opcodes: yield from self._candidates(family, opcode)
+
+  @cached_property
+  def mnemonics(self) -> frozenset[str]:
+    """Every vendor mnemonic, without encoding suffixes; the two halves of a dual instruction count as one name each."""
+    return frozenset(r.mnemonic for r in self.rows())
+
+  @cached_property
+  def by_mnemonic(self) -> dict[str, tuple[Row, ...]]:
+    """Rows of each mnemonic."""
+    out: dict[str, list[Row]] = {}
+    for row in self.rows(): out.setdefault(row.mnemonic, []).append(row)
+    return {k: tuple(v) for k, v in out.items()}
+
+  def _candidates(self, family: str, opcode: int) -> tuple[Row, ...]:
+    key = family, opcode
+    rows = self._parsed.get(key)
+    if rows is None:
+      text = self.module.ROWS[family][1].get(opcode)
+      rows = self._parsed[key] = tuple(self._row(family, line) for line in text.split("\n")) if text else ()
+    return rows
+
+  def _row(self, family: str, line: str) -> Row:
+    mnemonic, variant, size, mask, value, layout, operands, template, effects = line.split(";")
+    fields = {}
+    for item in self.module.FIELDS[int(layout)].split():
+      name, pieces = item.split("=")
+      fields[name] = tuple(tuple(map(int, p.split(":"))) for p in pieces.split(","))
+    specs = []
+    for item in self.module.OPERANDS[int(operands)].split():
+      name, role, kind, dwords, kind_type, half = item.split(":")
+      specs.append((name, role, kind, int(dwords), kind_type, half))
+    uses, defs, memory = self.module.EFFECTS[int(effects)].split("|")
+    return Row(mnemonic, variant, family, int(size), int(mask, 16), int(value, 16), fields, tuple(specs),  # type: ignore[arg-type]
+               self.module.TEXTS[int(template)], tuple(uses.split()), tuple(defs.split()), "L" in memory, "S" in memory)
+
+  def decode(self, code: bytes | memoryview, at: int = 0, *, where: int = 0) -> Instruction:
+    """The instruction at offset `at`. `where` is the address that errors name. Raises DecodeError for unknown words."""
+    left = len(code) - at
+    if left < 4: raise DecodeError(f"{left} bytes are left where an instruction is expected", where=hex(where))
+    first = int.from_bytes(code[at:at + 4], "little")
+    family = self._families[first >> 23]
+    word = int.from_bytes(code[at:at + 12], "little")
+    if family is not None:
+      opmask = self.module.ROWS[family][0]
+      for row in self._candidates(family, first & opmask):
+        if word & row.mask == row.value and row.size <= left: return self._decoded(row, word, code, at, where)
+    shown = tuple(int.from_bytes(code[at + i:at + i + 4], "little") for i in range(0, min(left, 8), 4))
+    raise DecodeError(f"no {self.name} instruction", where=hex(where), words=shown)
+
+  def _decoded(self, row: Row, word: int, code: bytes | memoryview, at: int, where: int) -> Instruction:
+    fields = {}
+    for name, pieces in row.fields.items():
+      value = 0
+      for position, bit, width in pieces: value |= (word >> position & (1 << width) - 1) << bit
+      fields[name] = value
+    size, literal = row.size, None
+    if any(fields[n] == LITERAL for n in row.literal_operands):
+      if at + size + 4 > len(code): raise DecodeError("the literal of an instruction is missing", where=hex(where))
+      literal = int.from_bytes(code[at + size:at + size + 4], "little")
+      size += 4
+    operands = {}
+    op_sel = fields.get("op_sel", 0)
+    for name, role, kind, dwords, kind_type, half in row.operands:
+      value = fields[name]
+      if kind == "i": operand = Operand(name, role, "imm", value, dwords, kind_type)
+      elif kind == "v" or kind == "x" and value >= VGPR0:
+        value &= 0xFF
+        which = None
+        if half == "h": which, value = value >> 7, value & 0x7F
+        elif half == "o": which = op_sel >> (3 if role == "d" else int(name[-1])) & 1
+        operand = Operand(name, role, "v", value, dwords, kind_type, which)
+      else: operand = self._scalar(name, role, value, dwords, kind_type, literal, where)
+      operands[name] = operand
+    words = tuple(int.from_bytes(code[i:i + 4], "little") for i in range(at, at + size, 4))
+    return Instruction(row, size, words, fields, operands, literal)
+
+  def _scalar(self, name: str, role: str, code: int, dwords: int, kind_type: str, literal: int | None,
+              where: int) -> Operand:
+    if code <= EXEC_HI or code in SPECIAL: return Operand(name, role, "s", code, dwords, kind_type)
+    if code == LITERAL and literal is not None: return Operand(name, role, "lit", literal, dwords, kind_type)
+    if 128 <= code <= 208 or code in INLINE_FLOATS: return Operand(name, role, "const", code, dwords, kind_type)
+    raise DecodeError(f"operand {name} has the reserved code {code}", where=hex(where))
+
+  def encode(self, row: Row, values: Mapping[str, int], literal: int | None = None) -> bytes:
+    """Bytes of a row from raw field values. Raises EncodeError for an unknown field or a value that does not fit."""
+    word = row.value
+    for name, value in values.items():
+      pieces = row.fields.get(name)
+      if pieces is None: raise EncodeError(f"{row.mnemonic} has no field {name}")
+      left = value
+      for position, bit, width in pieces:
+        part = (1 << width) - 1
+        word |= (value >> bit & part) << position
+        left &= ~(part << bit)
+      if left: raise EncodeError(f"{row.mnemonic}.{name}: {value:#x} does not fit its field")
+    wanted = any(values.get(n) == LITERAL for n in row.literal_operands)
+    if wanted != (literal is not None): raise EncodeError(f"{row.mnemonic}: a literal goes with operand code {LITERAL}")
+    tail = b"" if literal is None else literal.to_bytes(4, "little")
+    return word.to_bytes(row.size, "little") + tail
+
+
+@cache
+def table(generation: str) -> Table:
+  """The instruction table of a generation ("gfx11"), built once in a process; it is never changed."""
+  return Table(generation, importlib.import_module(f"tinyhw.autogen.amdgcn_{generation}"))

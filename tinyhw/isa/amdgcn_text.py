@@ -1,0 +1,222 @@
+"""Text of AMD GPU instructions, in LLVM's form."""
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Final
+
+from tinyhw.isa.amdgcn import INLINE_FLOATS, NULL, SPECIAL, TTMP0, VCC_LO, Instruction, Operand, Table, table
+
+Printer = Callable[[Instruction, int], str]
+
+# Register ids of s_getreg/s_setreg and message ids of s_sendmsg (RDNA3 ISA manual, their tables).
+HWREGS: Final = {1: "HW_REG_MODE", 2: "HW_REG_STATUS", 3: "HW_REG_TRAPSTS", 5: "HW_REG_GPR_ALLOC",
+                 6: "HW_REG_LDS_ALLOC", 7: "HW_REG_IB_STS", 15: "HW_REG_SH_MEM_BASES",
+                 20: "HW_REG_FLAT_SCR_LO", 21: "HW_REG_FLAT_SCR_HI",
+                 23: "HW_REG_HW_ID1", 24: "HW_REG_HW_ID2", 29: "HW_REG_SHADER_CYCLES"}
+MESSAGES: Final = {1: "MSG_INTERRUPT", 2: "MSG_HS_TESSFACTOR", 3: "MSG_DEALLOC_VGPRS", 9: "MSG_GS_ALLOC_REQ",
+                   128: "MSG_RTN_GET_DOORBELL", 129: "MSG_RTN_GET_DDID", 130: "MSG_RTN_GET_TMA",
+                   131: "MSG_RTN_GET_REALTIME", 132: "MSG_RTN_SAVE_WAVE", 133: "MSG_RTN_GET_TBA"}
+DELAYS: Final = ("NO_DEP", "VALU_DEP_1", "VALU_DEP_2", "VALU_DEP_3", "VALU_DEP_4", "TRANS32_DEP_1", "TRANS32_DEP_2",
+                 "TRANS32_DEP_3", "FMA_ACCUM_CYCLE_1", "SALU_CYCLE_1", "SALU_CYCLE_2", "SALU_CYCLE_3")
+SKIPS: Final = ("SAME", "NEXT", "SKIP_1", "SKIP_2", "SKIP_3", "SKIP_4")
+
+
+def _range(letter: str, first: int, dwords: int) -> str:
+  return f"{letter}{first}" if dwords <= 1 else f"{letter}[{first}:{first + dwords - 1}]"
+
+
+def scalar_name(code: int, dwords: int, type_: str = "") -> str:
+  """A scalar register or special operand by its code."""
+  if code < VCC_LO: return _range("s", code, dwords)
+  if code == VCC_LO and dwords == 2: return "vcc"
+  if code == 126 and dwords == 2: return "exec"
+  if TTMP0 <= code < NULL: return _range("ttmp", code - TTMP0, dwords)
+  if code in {235, 236, 237, 238} and dwords == 1 and type_ != "": return SPECIAL[code] + "_lo"
+  return SPECIAL[code]
+
+
+def constant(code: int, type_: str) -> str:
+  """An inline constant as LLVM prints it."""
+  if code <= 192: return str(code - 128)
+  if code <= 208: return str(192 - code)
+  if code == 248: return "0.15915494309189532" if type_.endswith("64") else "0.15915494"
+  if type_ in {"i16", "b16", "v2b16"}:
+    import struct
+    return hex(struct.unpack("<H", struct.pack("<e", INLINE_FLOATS[code]))[0])
+  return f"{INLINE_FLOATS[code]:.1f}"
+
+
+def operand(o: Operand) -> str:
+  """An operand without modifiers."""
+  if o.kind == "v":
+    if o.half is not None: return f"v{o.value}.{'lh'[o.half]}"
+    return _range("v", o.value, o.dwords)
+  if o.kind == "s": return scalar_name(o.value, o.dwords or 1, o.type)
+  if o.kind == "const": return constant(o.value, o.type)
+  return hex(o.value)
+
+
+def _signed(value: int, bits: int) -> int: return value - (1 << bits) if value >> bits - 1 else value
+
+
+def _source(i: Instruction, name: str) -> str:
+  """A source with its neg and abs modifiers."""
+  o = i.operands[name]
+  k = int(name[3])
+  text = operand(o)
+  neg, absolute = i.get("neg") >> k & 1, i.get("abs") >> k & 1
+  if absolute: text = f"|{text}|"
+  if neg: text = f"-{text}" if o.kind in "vs" or absolute else f"neg({text})"
+  return text
+
+
+def _packed(i: Instruction, name: str, default: int) -> str:
+  if name not in i.fields: return ""
+  count = sum(1 for n in i.operands if n.startswith("src"))
+  bits = [i.fields[name] >> k & 1 for k in range(count)]
+  if name == "op_sel" and i.family == "VOP3":
+    bits += [i.fields[name] >> 3 & 1] if "vdst" in i.operands else []
+  if all(b == default for b in bits): return ""
+  return f" {name}:[{','.join(map(str, bits))}]"
+
+
+def _hwreg(value: int) -> str:
+  ident, offset, size = value & 63, value >> 6 & 31, (value >> 11 & 31) + 1
+  name = HWREGS.get(ident, str(ident))
+  return f"hwreg({name})" if (offset, size) == (0, 32) else f"hwreg({name}, {offset}, {size})"
+
+
+def _waitcnt(value: int) -> str:
+  counters = (("vmcnt", value >> 10 & 63, 63), ("expcnt", value & 7, 7), ("lgkmcnt", value >> 4 & 63, 63))
+  parts = [f"{n}({v})" for n, v, top in counters if v != top]
+  return " ".join(parts) if parts else " ".join(f"{n}({v})" for n, v, _ in counters)
+
+
+def _delay(value: int) -> str:
+  first, skip, second = value & 15, value >> 4 & 7, value >> 7 & 15
+  if value >> 11 or first >= len(DELAYS) or second >= len(DELAYS) or skip >= len(SKIPS): return hex(value)
+  parts = [f"instid0({DELAYS[first]})"] if first else []
+  if skip: parts.append(f"instskip({SKIPS[skip]})")
+  if second: parts.append(f"instid1({DELAYS[second]})")
+  return " | ".join(parts) or "0"
+
+
+def _simm16(i: Instruction, value: int) -> str:
+  kind = i.operands["simm16"].type
+  if kind == "SWaitCnt": return _waitcnt(value)
+  if kind == "SDelayALU": return _delay(value)
+  if kind == "hwreg": return _hwreg(value)
+  if kind == "SendMsg": return f"sendmsg({MESSAGES[value]})" if value in MESSAGES else f"sendmsg({value}, 0, 0)"
+  if kind == "Endpgm": return f" {value}" if value else ""
+  if kind == "SOPPBrTarget": return str(value)
+  if kind == "DepCtr": return hex(value)
+  if i.mnemonic == "s_nop": return str(value)
+  return hex(value)
+
+
+def _offset(i: Instruction, value: int) -> str:
+  kind = i.operands["offset"].type
+  if kind == "SMEMOffset":
+    value = _signed(value, 21)
+    return hex(value)
+  if kind == "SMEMOffsetMod": return f" offset:{hex(_signed(value, 21))}"
+  if kind == "flat_offset" and (".seg" in i.mnemonic or not i.mnemonic.startswith("flat_")): value = _signed(value, 13)
+  if kind == "Swizzle": return f" offset:{_swizzle(value)}" if value else ""
+  return f" offset:{value}" if value else ""
+
+
+def _swizzle(value: int) -> str:
+  if value >> 15:
+    if value & 0x7F00: return str(value)
+    return f"swizzle(QUAD_PERM,{','.join(str(value >> 2 * k & 3) for k in range(4))})"
+  and_mask, or_mask, xor_mask = value & 31, value >> 5 & 31, value >> 10 & 31
+  if and_mask == 31 and or_mask == 0 and xor_mask.bit_count() == 1: return f'swizzle(SWAP,{xor_mask})'
+  if and_mask == 31 and or_mask == 0 and xor_mask and xor_mask & xor_mask + 1 == 0:
+    return f"swizzle(REVERSE,{xor_mask + 1})"
+  group = 32 - and_mask
+  if group > 1 and group & group - 1 == 0 and or_mask < group and not xor_mask:
+    return f"swizzle(BROADCAST,{group},{or_mask})"
+  chars = []
+  for k in range(4, -1, -1):
+    a, o, x = and_mask >> k & 1, or_mask >> k & 1, xor_mask >> k & 1
+    chars.append({(0, 0, 0): "0", (0, 1, 0): "1", (1, 0, 0): "p", (1, 0, 1): "i"}.get((a, o, x), "?"))
+  return str(value) if "?" in chars else f'swizzle(BITMASK_PERM,"{"".join(chars)}")'
+
+
+def _dpp_ctrl(value: int) -> str:
+  if value < 0x100: return f"quad_perm:[{','.join(str(value >> 2 * k & 3) for k in range(4))}]"
+  names = {0x100: "row_shl", 0x110: "row_shr", 0x120: "row_ror", 0x150: "row_share", 0x160: "row_xmask"}
+  base = value & 0x1F0
+  if base in names: return f"{names[base]}:{value & 15}"
+  return {0x140: "row_mirror", 0x141: "row_half_mirror"}.get(value, hex(value))
+
+
+def _dpp8(value: int) -> str: return f"dpp8:[{','.join(str(value >> 3 * k & 7) for k in range(8))}]"
+
+
+def _cpol(i: Instruction, value: int) -> str:
+  return " glc" * (value & 1) + " slc" * (value >> 1 & 1) + " dlc" * (value >> 2 & 1)
+
+
+MODIFIERS: Final[dict[str, Printer]] = {
+  "clamp": lambda i, v: " clamp" * v,
+  "omod": lambda i, v: ("", " mul:2", " mul:4", " div:2")[v],
+  "cpol": _cpol,
+  "gds": lambda i, v: " gds" * v,
+  "offset": _offset,
+  "offset0": lambda i, v: f" offset0:{v}" if v else "",
+  "offset1": lambda i, v: f" offset1:{v}" if v else "",
+  "simm16": _simm16,
+  "imm": lambda i, v: hex(v),
+  "immDeferred": lambda i, v: hex(v),
+  "dpp_ctrl": lambda i, v: _dpp_ctrl(v),
+  "dpp8": lambda i, v: _dpp8(v),
+  "row_mask": lambda i, v: f" row_mask:{v:#x}",
+  "bank_mask": lambda i, v: f" bank_mask:{v:#x}",
+  "bound_ctrl": lambda i, v: " bound_ctrl:1" * v,
+  "fi": lambda i, v: " fi:1" * v,
+  "format": lambda i, v: f" format:{v}," if v else "",
+  "waitexp": lambda i, v: f" wait_exp:{v}",
+  "waitvdst": lambda i, v: f" wait_vdst:{v}",
+  "attr": lambda i, v: f"attr{v}",
+  "attrchan": lambda i, v: f".{'xyzw'[v]}",
+  "tgt": lambda i, v: f" tgt({v})",
+  "sdata": lambda i, v: str(v),
+}
+
+
+def _suffix(i: Instruction, generation: Table) -> str:
+  """LLVM names the encoding of instructions that have several."""
+  variant = i.variant.removesuffix("_fi")
+  if variant in {"dpp8", "dpp"} and i.family != "VOP3P": return "_dpp"
+  if variant.startswith("e64_dpp"): return "_e64_dpp"
+  if i.family not in {"VOP1", "VOP2", "VOPC", "VOP3"}: return ""
+  forms = {r.variant for r in generation.by_mnemonic[i.mnemonic]}
+  if i.family == "VOP3": return "_e64" if "e32" in forms else ""
+  return "_e32" if "e64" in forms else ""
+
+
+def text(i: Instruction, generation: Table | None = None) -> str:
+  """The instruction as LLVM's disassembler prints it (branch targets as raw offsets)."""
+  generation = generation or table("gfx11")
+  names = iter(i.mnemonic.split(" :: "))
+
+  def name(match: re.Match[str]) -> str:
+    own = next(names)
+    if match[1]: return own + match[1]
+    return own + (_suffix(i, generation) if match[2] else "") + (" " if match[2] else "")
+
+  def item(match: re.Match[str]) -> str:
+    key = match[1]
+    if key in {"op_sel", "neg_lo", "neg_hi"}: return _packed(i, key, 0)
+    if key == "op_sel_hi": return _packed(i, key, 0 if "_mix" in i.mnemonic else 1)
+    if key.endswith("_modifiers"): return _source(i, key.removesuffix("_modifiers"))
+    if key == "vdst" and key not in i.operands: key = "vdata"
+    o = i.operands.get(key)
+    if key in MODIFIERS: return MODIFIERS[key](i, i.get(key if key != "immDeferred" else "imm"))
+    assert o is not None, key
+    return operand(o)
+
+  line = re.sub(r"@(?:\{(\w+)\})?(?=(\$)?)", name, i.row.text)
+  return re.sub(r"\$(\w+)", item, line).rstrip()

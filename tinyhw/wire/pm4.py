@@ -1,0 +1,211 @@
+"""PM4, the command stream of AMD's compute queues: packets with their type-3 headers, to dwords and back.
+
+A type-3 packet is a header dword (type 3 in bits 31:30, count of the body's dwords minus one in 29:16, opcode in 15:8,
+shader type in bit 1, predicate in bit 0) and the body that `tinyhw.autogen.pm4_gfx11` declares. Packets given out by
+`decode` are shared between equal streams: treat them as immutable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+from tinyhw.autogen import pm4_gfx11 as pm4
+from tinyhw.autogen.pm4_gfx11 import Pm4
+from tinyhw.core.errors import DecodeError, EncodeError
+from tinyhw.core.layout import Packet, Register
+from tinyhw.wire import text as wire_text
+
+TYPE_3 = 3 << 30
+PACKET_2 = 2 << 30  # a filler of one dword (CP_PACKET2 in the kernel's nvd.h)
+COMPUTE = 1 << 1  # shader type: the SH registers of compute (PACKET3_COMPUTE in nvd.h)
+MAX_BODY = 0x4000  # the count field has 14 bits
+# A NOP with this count is its header alone; the kernel fills one dword so and never uses it as a count (gfx_v11_0.c).
+NOP_HEADER_ONLY = 0x3FFF
+# The shader type says which SH registers are meant; it is read by the packets that write or use them.
+USE_SHADER_TYPE = frozenset(
+  {
+    "SET_SH_REG",
+    "SET_SH_REG_INDEX",
+    "SET_SH_REG_PAIRS_PACKED",
+    "SET_SH_REG_PAIRS_PACKED_N",
+    "LOAD_SH_REG_INDEX",
+    "DISPATCH_DIRECT",
+    "DISPATCH_INDIRECT",
+  }
+)
+CACHED_BODY = 64  # longer packets carry data that is unlikely to come again
+CACHE_LIMIT = 4096
+
+
+class PACKET2(Packet, dwords=0):
+  """The type-2 packet: one dword that does nothing."""
+
+
+def _forms() -> dict[int, list[type[Pm4]]]:
+  """Opcode -> the packets that have it, which differ in their number of dwords."""
+  forms: dict[int, list[type[Pm4]]] = {}
+  for cls in pm4.PACKETS:
+    forms.setdefault(cls.OP, []).append(cls)
+  return forms
+
+
+_FORMS = _forms()
+_HEADERS: dict[type[Packet], int] = {
+  cls: TYPE_3 | cls.OP << 8 | (COMPUTE if cls.__name__ in USE_SHADER_TYPE else 0) for cls in pm4.PACKETS
+}
+_CACHE: dict[tuple[int, ...], tuple[Packet, int]] = {}  # a memo of a pure function: dwords -> packet
+
+
+def encode(packet: Packet) -> list[int]:
+  """Header and body as dwords. Raises EncodeError for a value that does not fit, or a payload that is too long."""
+  header = _HEADERS.get(type(packet))
+  if header is None:
+    if isinstance(packet, PACKET2):
+      return [PACKET_2]
+    raise EncodeError("is not a PM4 packet", where=type(packet).__name__)
+  body = packet.encode()
+  count = len(body) - 1
+  if count < 0:
+    count = NOP_HEADER_ONLY
+  elif count >= MAX_BODY or header == _NOP and count == NOP_HEADER_ONLY:
+    raise EncodeError(f"{len(body)} dwords do not fit the header's count", where=type(packet).__name__)
+  return [header | count << 16, *body]
+
+
+_NOP = _HEADERS[pm4.NOP]
+
+
+def stream(packets: Iterable[Packet]) -> list[int]:
+  """The dwords of several packets, one after the other."""
+  words: list[int] = []
+  for packet in packets:
+    words += encode(packet)
+  return words
+
+
+def decode(words: Sequence[int], at: int = 0) -> tuple[Packet, int]:
+  """The packet at index `at`, and how many dwords it takes. Raises DecodeError."""
+  if not 0 <= at < len(words):
+    raise DecodeError(f"no dword at {at} of {len(words)}", where="PM4")
+  header = int(words[at])
+  count = header >> 16 & 0x3FFF
+  kind = header >> 30
+  if kind == 3:
+    size = 1 if count == NOP_HEADER_ONLY and header & 0xFF00 == pm4.NOP.OP << 8 else count + 2
+    if at + size > len(words):
+      raise DecodeError(
+        f"{name(header)} at dword {at} needs {size} dwords, {len(words) - at} are left", where="PM4", words=(header,)
+      )
+  elif header == PACKET_2:
+    return PACKET2(), 1
+  elif kind == 2:
+    raise DecodeError("a type-2 packet has no other bits", where=f"PM4 dword {at}", words=(header,))
+  else:
+    raise DecodeError(
+      f"a type-{kind} packet: compute queues take types 2 and 3", where=f"PM4 dword {at}", words=(header,)
+    )
+  body: Any = words[at : at + size]
+  key = tuple(body.tolist() if hasattr(body, "tolist") else body)
+  found = _CACHE.get(key)
+  if found is None:
+    found = _decode(key, at), size
+    if size <= CACHED_BODY:
+      if len(_CACHE) >= CACHE_LIMIT:
+        _CACHE.clear()
+      _CACHE[key] = found
+  return found
+
+
+def _decode(words: tuple[int, ...], at: int) -> Packet:
+  """A whole type-3 packet from its dwords."""
+  header, body = words[0], words[1:]
+  where = f"PM4 dword {at}"
+  if header & 1:
+    raise DecodeError(f"{name(header)} is predicated: compute queues have no predication", where=where, words=words)
+  if header & 0xFC:
+    raise DecodeError(f"reserved header bits {header & 0xFC:#x} are set", where=where, words=words)
+  forms = _FORMS.get(header >> 8 & 0xFF)
+  if not forms:
+    raise DecodeError(f"{name(header)} is no packet of a compute queue", where=where, words=words)
+  for cls in forms:
+    if len(body) == cls.DWORDS or len(body) > cls.DWORDS and cls.REST:
+      return cls._decode(body)
+  wanted = " or ".join(f"{cls.DWORDS}{' and more' if cls.REST else ''}" for cls in forms)
+  raise DecodeError(
+    f"{forms[0].__name__} has {len(body)} dwords after its header, expected {wanted}", where=where, words=words
+  )
+
+
+def name(header: int) -> str:
+  """The vendor's name of a header's opcode."""
+  opcode = header >> 8 & 0xFF
+  return pm4.OPCODES.get(opcode, f"opcode {opcode:#04x}")
+
+
+def walk(words: Sequence[int]) -> Iterator[tuple[int, Packet]]:
+  """(index, packet) of each packet in a stream. Raises DecodeError at the first that is none."""
+  at = 0
+  while at < len(words):
+    packet, size = decode(words, at)
+    yield at, packet
+    at += size
+
+
+def set_sh_reg(first: type[Register], *values: int | Register) -> pm4.SET_SH_REG:
+  """Write compute's SH registers from `first` on."""
+  return pm4.SET_SH_REG(reg_offset=first.OFFSET - pm4.SET_SH_REG_START, payload=tuple(map(_value, values)))
+
+
+def set_uconfig_reg(first: type[Register], *values: int | Register) -> pm4.SET_UCONFIG_REG:
+  """Write user configuration registers from `first` on."""
+  return pm4.SET_UCONFIG_REG(reg_offset=first.OFFSET - pm4.SET_UCONFIG_REG_START, payload=tuple(map(_value, values)))
+
+
+def _value(value: int | Register) -> int:
+  return value.value() if isinstance(value, Register) else value
+
+
+def registers(packet: Packet) -> list[tuple[int, int]]:
+  """(dword offset, value) of each register that a SET_*_REG packet writes; empty for other packets."""
+  if isinstance(packet, (pm4.SET_SH_REG, pm4.SET_SH_REG_INDEX)):
+    start = pm4.SET_SH_REG_START
+  elif isinstance(packet, pm4.SET_UCONFIG_REG):
+    start = pm4.SET_UCONFIG_REG_START
+  elif isinstance(packet, pm4.SET_CONFIG_REG):
+    start = pm4.SET_CONFIG_REG_START
+  else:
+    return []
+  return [(start + packet.reg_offset + i, value) for i, value in enumerate(packet.payload)]
+
+
+def _register_text(offset: int, value: int) -> str:
+  from tinyhw.autogen import gc_11_0_0 as gc  # 200 classes that only text needs
+
+  for cls in gc.REGISTERS:
+    if cls.OFFSET != offset:
+      continue
+    try:
+      shown = ", ".join(f"{f.name}={f.show(v)}" for f, v in cls.decode(value).items() if v)
+    except DecodeError:
+      shown = "bits that the register does not declare"
+    return f"{cls.__name__} = {value:#010x}" + (f" ({shown})" if shown else "")
+  return f"register {offset:#x} = {value:#010x}"
+
+
+def text(words: Sequence[int], *, where: int = 0) -> str:
+  """One line a packet, one below it for each register that it sets. `where`: address of the first dword. Never raises:
+  what does not decode is shown as such, and ends the text."""
+  lines = []
+  try:
+    for at, packet in walk(words):
+      lines.append(f"{where + 4 * at:#06x}  {packet!r}")
+      lines += [f"          {_register_text(offset, value)}" for offset, value in registers(packet)]
+  except DecodeError as error:
+    lines.append(f"        {error}")
+  return "\n".join(lines)
+
+
+def parse(line: str) -> Packet:
+  """The packet that a `repr` shows: `RELEASE_MEM(event_type=CS_DONE, ...)`. Raises DecodeError."""
+  return wire_text.parse(line, (*pm4.PACKETS, PACKET2))

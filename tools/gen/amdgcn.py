@@ -1,0 +1,289 @@
+"""Generate an AMD instruction table (`autogen/amdgcn_*.py`) from a dump of LLVM's AMDGPU target description.
+
+The input is a JSON (optionally .xz) of LLVM's instruction records: fixed-bit mask and value, operand bit ranges,
+assembly string, register classes, implicit uses and defs. The output is compact text that loads in milliseconds:
+shared layouts, operand lists and texts, and for each encoding family a dict from opcode bits to candidate rows.
+
+    python -m tinyhw.tools.gen.amdgcn SOURCE.json.xz gfx11 OUTPUT.py
+"""
+from __future__ import annotations
+
+import hashlib
+import json
+import lzma
+import re
+import sys
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from tinyhw.core.errors import LayoutError
+
+# Encoding families by the top bits of the first dword (RDNA3 ISA manual, section 15 "Microcode Formats").
+FAMILIES: dict[str, tuple[tuple[str, str], ...]] = {"gfx11": (
+  ("SOP2", "10"), ("SOPK", "1011"), ("SOP1", "101111101"), ("SOPC", "101111110"), ("SOPP", "101111111"),
+  ("VOP2", "0"), ("VOPC", "0111110"), ("VOP1", "0111111"), ("VOP3", "110101"), ("VOP3P", "11001100"),
+  ("VINTERP", "11001101"), ("LDSDIR", "11001110"), ("VOPD", "110010"), ("SMEM", "111101"), ("DS", "110110"),
+  ("FLAT", "110111"), ("MUBUF", "111000"), ("MTBUF", "111010"), ("EXP", "111110"),
+)}
+# Row variants that may match a subset of the words of another row of the same instruction; anything else is refused.
+MORE_SPECIFIC = {
+  ("dpp", "e32"), ("dpp8", "e32"), ("e64_dpp", "e64"), ("e64_dpp8", "e64"),
+  ("dpp8_fi", "e32"), ("e64_dpp8_fi", "e64"), ("dpp", ""), ("dpp8", ""), ("dpp8_fi", ""),
+  ("", "saddr"), ("saddr", "svs"), ("st", "saddr"), ("st", "svs"), ("", "svs"),
+  ("imm", "sgpr_imm"), ("sgpr", "sgpr_imm"),
+}
+# Rows that share some words, which the first one takes: s_load with soffset null and offset 0 is the immediate form.
+FIRST = {("imm", "sgpr")}
+# The DPP8 marker in the src0 field: it says whether inactive lanes are fetched (RDNA3 manual, section 15.3.8).
+DPP8_MARKERS = ((0xE9, ""), (0xEA, "_fi"))
+# Features of later members of the generation, whose rows this table leaves out (gfx1150 and later).
+LEFT_OUT = {"HasSALUFloatInsts"}
+# Register operands that LLVM's records leave anonymous: (kind, dwords). Held by the assembler round trip in tests/isa.
+ANONYMOUS = {
+  "anonymous_15868": ("v", 1), "anonymous_15870": ("v", 4), "anonymous_15871": ("v", 2), "anonymous_15872": ("v", 1),
+  "anonymous_15875": ("v", 2), "anonymous_15876": ("v", 1), "anonymous_21878": ("s", 1), "anonymous_23267": ("v", 1),
+}
+WIDTHS = {"32": 1, "64": 2, "96": 3, "128": 4, "160": 5, "256": 8, "512": 16}
+
+
+@dataclass
+class Row:
+  """One encoding of one instruction, normalised."""
+  name: str
+  mnemonic: str
+  variant: str
+  family: str
+  size: int
+  mask: int
+  value: int
+  fields: dict[str, list[tuple[int, int, int]]]
+  operands: list[str]
+  text: str
+  uses: list[str]
+  defs: list[str]
+  load: bool = False
+  store: bool = False
+
+
+def operands(text: str) -> list[tuple[str, str]]:
+  """(class, name) of each operand of `(ins class:$name, ...)`."""
+  body = text[text.index(" ") + 1:-1] if " " in text else ""
+  return [(c, n) for c, n in (o.strip().split(":$") for o in body.split(",") if o.strip())]
+
+
+def variant_of(name: str, generation: str) -> str:
+  """e32, e64, dpp, dpp8, e64_dpp, e64_dpp8, or how a memory row addresses, from LLVM's record name."""
+  stem = name.removesuffix("_" + generation)
+  if m := re.search(r"_(e64_dpp8|e64_dpp|e32_dpp8|e32_dpp|dpp8|dpp|e64|e32)(_w32|_w64)?$", stem):
+    return m[1].removeprefix("e32_") if m[1] != "e32" else "e32"
+  if m := re.search(r"_(SGPR_IMM|SGPR|IMM)$", stem): return m[1].lower()
+  if m := re.search(r"_(SADDR|SVS|ST)(_RTN)?$", stem): return m[1].lower()
+  if m := re.search(r"_(BOTHEN|IDXEN|OFFEN|OFFSET)(_RTN)?$", stem): return m[1].lower()
+  return ""
+
+
+def family_of(word: int, generation: str) -> str:
+  """The family with the longest matching prefix."""
+  best = max((f for f in FAMILIES[generation] if format(word, "032b").startswith(f[1])), key=lambda f: len(f[1]))
+  return best[0]
+
+
+def sixteen_bit(mnemonic: str, role: str) -> bool:
+  """Whether a register operand without a typed class holds 16 bits, from the types in the vendor's mnemonic."""
+  types = re.findall(r"_(bf16|[fiub](?:8|16|24|32|64))(?=_|$)", mnemonic)
+  if not types or mnemonic.startswith(("v_pk_", "v_cvt_pk_", "v_dot4", "v_dot8", "v_fma_mix", "v_wmma", "v_interp")):
+    return False
+  if role == "d":
+    if mnemonic.startswith(("v_pack_", "v_cmp")): return False
+    return types[0].endswith("16") or mnemonic == "v_sat_pk_u8_i16"
+  return types[-1].endswith("16")
+
+
+def normal_fields(raw: dict[str, Any], packed: bool) -> dict[str, list[tuple[int, int, int]]]:
+  """LLVM's per-source modifier operands, regrouped as the vendor's fields neg, abs, op_sel (_hi/_lo when packed)."""
+  out: dict[str, list[tuple[int, int, int]]] = {}
+  names = ("neg_lo", "neg_hi", "op_sel", "op_sel_hi") if packed else ("neg", "abs", "op_sel", "op_sel")
+  for name, pieces in raw.items():
+    m = re.match(r"src(\d)_modifiers$", name)
+    if not m:
+      out[name] = [tuple(p) for p in pieces]
+      continue
+    for position, bit, width in pieces:
+      for k in range(width):
+        target = names[bit + k]
+        index = 3 if not packed and bit + k == 3 else int(m[1])
+        out.setdefault(target, []).append((position + k, index, 1))
+  return out
+
+
+def build(name: str, record: dict[str, Any], generation: str) -> Row:
+  """One LLVM record as a row."""
+  mask, value = int(record["mask"], 16), int(record["val"], 16)
+  family = family_of(value & 0xFFFFFFFF, generation)
+  text = record["asm"]
+  mnemonic = " :: ".join(re.match(r"[a-z0-9_]+", part)[0] for part in text.split(" :: "))  # type: ignore[index]
+  template = " :: ".join(re.sub(r"^[a-z0-9_]+", "@", part) for part in text.split(" :: "))
+  mnemonic = re.sub(r"_(e32|e64)$", "", mnemonic)
+  if m := re.search(r"_(e32|e64)$", re.match(r"[a-z0-9_]+", text)[0]):  # type: ignore[index]
+    template = template.replace("@", "@{_" + m[1] + "}", 1)
+  packed = family == "VOP3P"
+  fields = normal_fields(record["fields"], packed)
+  variant = variant_of(name, generation)
+  specs = []
+  halves = family in {"VOP1", "VOP2", "VOPC", "VOP3"}
+  opsel = family == "VOP3" and "sdst" not in fields or "v_cmp" in mnemonic and family == "VOP3"
+  any16 = False
+  for role, items in (("d", operands(record["outs"])), ("s", operands(record["ins"]))):
+    for cls, operand in items:
+      if operand.endswith("_modifiers") or operand == "old": continue
+      pieces = fields.get(operand)
+      if pieces is None: continue  # tied to another operand, or a modifier that has fields of its own
+      width = sum(w for _, _, w in pieces)
+      if cls in ANONYMOUS: kind, dwords = ANONYMOUS[cls]; kind_type = ""
+      elif cls in {"VOPDstS64orS32", "SSrc_i1"}: kind, dwords, kind_type = "s", 0, "mask"
+      elif m := re.match(r"(SSrcOrLds|SSrc|SCSrc)_(\w\d+|f32)", cls):
+        kind, kind_type = "s", m[2]
+        dwords = 2 if m[2].endswith("64") else 1
+      elif m := re.match(r"(?:SReg|SGPR)_(\d+)", cls): kind, dwords, kind_type = "s", WIDTHS[m[1]], ""
+      elif m := re.match(r"(?:VSrcT|VSrcFake16|VSrc|VCSrc)_(v2\w+?16|\w+?\d+)(?:_|$)", cls):
+        kind, kind_type = "v", m[1]
+        dwords = 2 if m[1].endswith("64") else 1
+      elif m := re.match(r"(?:VRegSrc|VISrc|AVLdSt|VReg|VDst|VRegOrLdsSrc|VGPR|VGPRSrc)_(\d+)", cls):
+        kind, dwords, kind_type = "v", WIDTHS.get(m[1], 1), ""
+      elif cls.startswith(("VOPDstOperand", "VOPDDst")): kind, dwords, kind_type = "v", 1, ""
+      else: kind, dwords, kind_type = "i", 0, cls
+      if kind == "v" and width == 9: kind = "x"
+      half = ""
+      if kind in "vx" and halves and dwords == 1:
+        typed16 = kind_type[-2:] == "16" and not kind_type.startswith("v2")
+        is16 = typed16 if kind_type else sixteen_bit(mnemonic, role)
+        if is16:
+          any16 = True
+          half = "o" if family == "VOP3" else "h"
+          if not kind_type: kind_type = "b16"
+      specs.append(f"{operand}:{role}:{kind}:{dwords}:{kind_type}:{half}")
+  if any16 and opsel and "op_sel" not in "".join(fields):  # LLVM 19 knows no halves for this one; the hardware does
+    free = [(11 + k, k, 1) for k in range(4)]
+    mask &= ~(15 << 11)
+    fields["op_sel"] = free
+  return Row(name, mnemonic, variant, family, record["size"], mask, value, fields, specs, template,
+             record["uses"], record["defs"], record["mayLoad"] == 1, record["mayStore"] == 1)
+
+
+def split_dpp8(row: Row) -> list[Row]:
+  """LLVM keeps the DPP8 marker as a 9-bit `fi` field; here each marker is a row of its own."""
+  if "dpp8" not in row.fields: return [row]
+  fields = dict(row.fields)
+  (position, _, width), = fields.pop("fi")
+  fixed = ((1 << width) - 1) << position
+  kept = [o for o in row.operands if not o.startswith("fi:")]
+  return [replace(row, variant=row.variant + suffix, mask=row.mask | fixed, value=row.value | marker << position,
+                  fields=fields, operands=kept, text=row.text.replace("$fi", " fi:1" if suffix else ""))
+          for marker, suffix in DPP8_MARKERS]
+
+
+def check(row: Row) -> None:
+  """Fields must not overlap, pass the end or touch fixed bits; every bit must be fixed or declared."""
+  seen = row.mask
+  for name, pieces in row.fields.items():
+    for position, _, width in pieces:
+      bits = ((1 << width) - 1) << position
+      if seen & bits: raise LayoutError(f"{row.name}.{name} overlaps at bit {position}")
+      seen |= bits
+  if seen >> (row.size * 8): raise LayoutError(f"{row.name}: a field passes the end")
+
+
+def select(records: dict[str, Any], generation: str) -> list[Row]:
+  """The rows of a generation: real 16-bit rows win over LLVM's 'fake' ones, wave32 over wave64."""
+  rows: dict[tuple[str, str, int, int], Row] = {}
+  upper = generation.upper()
+  for name, record in sorted(records.items(), key=lambda r: ("fake16" in r[0], "w64" in r[0].lower(), r[0])):
+    if not record["ns"].startswith(upper) or name.startswith("IMAGE") or LEFT_OUT & set(record["pred"]): continue
+    for row in split_dpp8(build(name, record, generation)):
+      check(row)
+      kept = rows.setdefault((row.mnemonic, row.variant, row.size, row.value), row)
+      if kept is not row and kept.mask != row.mask and "fake16" not in name:
+        raise LayoutError(f"{name} and {kept.name} differ and share a key")
+  return list(rows.values())
+
+
+def overlap(a: Row, b: Row) -> bool:
+  """Whether one instruction word can match both rows."""
+  both = a.mask & b.mask
+  return a.value & both == b.value & both
+
+
+def arrange(rows: list[Row]) -> dict[str, tuple[int, dict[int, list[Row]]]]:
+  """family -> (opcode mask of the first dword, opcode bits -> rows, the most specific first)."""
+  out: dict[str, tuple[int, dict[int, list[Row]]]] = {}
+  first = {a for a, _ in FIRST}
+  for family in dict.fromkeys(r.family for r in rows):
+    mine = [r for r in rows if r.family == family]
+    opmask = 0xFFFFFFFF
+    for r in mine: opmask &= r.mask
+    table: dict[int, list[Row]] = {}
+    for r in mine: table.setdefault(r.value & opmask, []).append(r)
+    for candidates in table.values():
+      candidates.sort(key=lambda r: (r.variant not in first, -r.mask.bit_count()))
+      for i, a in enumerate(candidates):
+        for b in candidates[i + 1:]:
+          if not overlap(a, b): continue
+          if (a.variant, b.variant) in MORE_SPECIFIC and a.mask & b.mask == b.mask & (1 << a.size * 8) - 1: continue
+          if (a.variant, b.variant) in FIRST: continue
+          raise LayoutError(f"{a.name} and {b.name} match the same word")
+    out[family] = (opmask, table)
+  return out
+
+
+def emit(rows: list[Row], generation: str, source: Path) -> str:
+  """The module's text."""
+  shared: dict[str, dict[str, int]] = {k: {} for k in ("fields", "operands", "texts", "effects")}
+
+  def number(kind: str, text: str) -> int: return shared[kind].setdefault(text, len(shared[kind]))
+
+  lines: list[str] = []
+  for family, (opmask, table) in sorted(arrange(rows).items()):
+    lines.append(f"  {family!r}: ({opmask:#010x}, {{")
+    for opcode, candidates in sorted(table.items()):
+      cells = []
+      for r in candidates:
+        layout = " ".join(n + "=" + ",".join(":".join(map(str, p)) for p in ps) for n, ps in r.fields.items())
+        effects = f"{' '.join(r.uses)}|{' '.join(r.defs)}|{'L' * r.load}{'S' * r.store}"
+        numbers = (number("fields", layout), number("operands", " ".join(r.operands)), number("texts", r.text),
+                   number("effects", effects))
+        cells.append(f"{r.mnemonic};{r.variant};{r.size};{r.mask:x};{r.value:x};{';'.join(map(str, numbers))}")
+      lines.append(f"    {opcode:#x}: {chr(10).join(cells)!r},")
+    lines.append("  }),")
+  digest = hashlib.sha256(source.read_bytes()).hexdigest()
+  prefixes = ", ".join(f"({n!r}, {p!r})" for n, p in FAMILIES[generation])
+  head = [
+    f'"""{generation} instruction table. Generated, do not edit.',
+    "",
+    "Source: LLVM 19 lib/Target/AMDGPU (llvm-tblgen --dump-json of AMDGPU.td, Debian llvm-toolchain-19), compacted.",
+    "Licence: Apache-2.0 WITH LLVM-exception.",
+    f"Input sha256: {digest} ({source.name}).",
+    "Generator: tools/gen/amdgcn.py",
+    '"""',
+    "from __future__ import annotations",
+    "",
+    f"FAMILIES = ({prefixes})",
+    "# A row: mnemonic;variant;bytes;mask;value;layout;operands;text;effects (numbers index the tuples below)",
+    "ROWS = {", *lines, "}",
+  ]
+  for kind, texts in shared.items(): head += [f"{kind.upper()} = (", *(f"  {t!r}," for t in texts), ")"]
+  return "\n".join(head) + "\n"
+
+
+def main(arguments: list[str]) -> int:
+  """SOURCE GENERATION OUTPUT."""
+  source, generation, output = Path(arguments[0]), arguments[1], Path(arguments[2])
+  opened = lzma.open(source) if source.suffix == ".xz" else source.open("rb")
+  with opened as file: records = json.loads(file.read())
+  rows = select(records, generation)
+  output.write_text(emit(rows, generation, source))
+  print(f"{output}: {len(rows)} rows, {len({r.mnemonic for r in rows})} mnemonics")
+  return 0
+
+
+if __name__ == "__main__": raise SystemExit(main(sys.argv[1:]))
