@@ -1,7 +1,7 @@
 """From a tensor graph to programs: schedule, kernels, lowering, linearizing, rendering.
 
-`schedule(outputs)` gives the kernels and copies, `compile_kernel(ast, renderer)` the program of one kernel. The data they
-hand on is in `tinyhw.compile.program`, the renderers are in `tinyhw.compile.render`.
+`schedule(outputs)` gives the kernels and copies, `compile_kernel(ast, renderer)` the program of one kernel. The data
+they hand on is in `tinyhw.compile.program`, the renderers are in `tinyhw.compile.render`.
 """
 from __future__ import annotations
 

@@ -151,7 +151,7 @@ def drop_zero_ranges(sink: UOp) -> UOp:
 
 
 def lower(ast: UOp) -> UOp:
-  """The kernel over ranges: SINK of STOREs to INDEXes. Output axes are RANGEs of kind LOOP, in order of their numbers."""
+  """The kernel over ranges: SINK of STOREs to INDEXes. Output axes are RANGEs of kind LOOP, in order."""
   state = _Lowering()
   stores = []
   for store in ast.src:

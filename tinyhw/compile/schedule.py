@@ -200,7 +200,7 @@ class _Builder:
       self.add(u, *self.kernel(value, out, out.reshape(u.shape), u), device)
 
   def assign(self, u: UOp, device: str) -> None:
-    """Adds the kernel that stores into existing memory: two, by way of a buffer, if it would overwrite what it reads."""
+    """Adds the kernel that stores into existing memory: two by way of a buffer if it would overwrite what it reads."""
     out, target = _target_buffer(u), _memory_view(u.src[0])
     self.buffer[u] = target
     if not u.size: return

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 
 from tinyhw.ir import semantics
-from tinyhw.ir.dtype import can_cast_losslessly, dtypes
+from tinyhw.ir.dtype import DType, can_cast_losslessly, dtypes
 from tinyhw.ir.rewrite import PatternMatcher, UPat, graph_rewrite
 from tinyhw.ir.uop import GroupOp, Ops, UOp
 
@@ -203,10 +203,12 @@ def _conjunction(u: UOp) -> UOp | None:
   return total if total is not u else None
 
 
+def _int(d: DType) -> bool: return d.is_int and d.count == 1
+def _bool(d: DType) -> bool: return d.is_bool and d.count == 1
+def _number(d: DType) -> bool: return not d.is_bool
+
+
 _x, _y, _c = UPat.var("x"), UPat.var("y"), UPat.var("c")
-_int = lambda d: d.is_int and d.count == 1
-_bool = lambda d: d.is_bool and d.count == 1
-_number = lambda d: not d.is_bool
 _integral = GroupOp.ALU - GroupOp.FLOAT_ONLY
 
 symbolic = PatternMatcher([
