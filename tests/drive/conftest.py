@@ -202,9 +202,14 @@ def machine() -> FakeMachine: return FakeMachine()
 def port(machine: FakeMachine) -> FakePort: return FakePort(machine)
 
 
-HEAD = """
+LAYOUT = (  # LLVM 22, AMDGPU
+  "e-p:64:64-p1:64:64-p2:32:32-p3:32:32-p4:64:64-p5:32:32-p6:32:32-p7:160:256:256:32-p8:128:128-p9:192:256:256:32"
+  "-i64:64-v16:16-v24:32-v32:32-v48:64-v96:128-v192:256-v256:256-v512:512-v1024:1024-v2048:2048-n32:64-S32-A5-G1"
+  "-ni:7:8:9")
+NO = ("completion-action", "default-queue", "dispatch-id", "dispatch-ptr", "heap-ptr", "hostcall-ptr", "implicitarg-ptr",
+      "lds-kernel-id", "multigrid-sync-arg", "queue-ptr")  # what a kernel says that it does not use
+HEAD = f'target datalayout = "{LAYOUT}"' + """
 target triple = "amdgcn-amd-amdhsa"
-target datalayout = "e-p:64:64-p1:64:64-p2:32:32-p3:32:32-p4:64:64-p5:32:32-p6:32:32-p7:160:256:256:32-p8:128:128-p9:192:256:256:32-i64:64-v16:16-v24:32-v32:32-v48:64-v96:128-v192:256-v256:256-v512:512-v1024:1024-v2048:2048-n32:64-S32-A5-G1-ni:7:8:9"
 declare i32 @llvm.amdgcn.workitem.id.x()
 declare i32 @llvm.amdgcn.workgroup.id.x()
 declare ptr addrspace(4) @llvm.amdgcn.dispatch.ptr()
@@ -241,7 +246,9 @@ define amdgpu_kernel void @fill(ptr addrspace(1) %out, i32 %value, i16 %step, do
   store i32 %r, ptr addrspace(1) %po
   ret void
 }
-attributes #0 = { nounwind "amdgpu-flat-work-group-size"="1,256" "amdgpu-no-completion-action" "amdgpu-no-default-queue" "amdgpu-no-dispatch-id" "amdgpu-no-dispatch-ptr" "amdgpu-no-heap-ptr" "amdgpu-no-hostcall-ptr" "amdgpu-no-implicitarg-ptr" "amdgpu-no-lds-kernel-id" "amdgpu-no-multigrid-sync-arg" "amdgpu-no-queue-ptr" "uniform-work-group-size"="true" }
+""" + f"""
+attributes #0 = {{ nounwind "amdgpu-flat-work-group-size"="1,256" "uniform-work-group-size"="true"
+  {' '.join(f'"amdgpu-no-{name}"' for name in NO)} }}
 """
 ASKS = """
 define amdgpu_kernel void @asks(ptr addrspace(1) %out) #0 {
