@@ -96,12 +96,14 @@ CASES: list[tuple[str, Callable[..., Any], Callable[..., Any], tuple[Array, ...]
   ("matmul", lambda a, b: a @ b.T, lambda a, b: a @ b.T, (F, P)),
   ("matvec", lambda a, b: a @ b, lambda a, b: a @ b, (F, P[0])),
   ("vecmat", lambda a, b: a @ b, lambda a, b: a @ b, (F[:, 0].copy(), P)),
-  ("batched", lambda a, b: a.reshape(3, 2, 2) @ b.reshape(3, 2, 2), lambda a, b: a.reshape(3, 2, 2) @ b.reshape(3, 2, 2), (F, P)),
+  ("batched", lambda a, b: a.reshape(3, 2, 2) @ b.reshape(3, 2, 2),
+   lambda a, b: a.reshape(3, 2, 2) @ b.reshape(3, 2, 2), (F, P)),
   ("int_matmul", lambda a, b: a @ b.T, lambda a, b: a @ b.T, (D, D)),
   ("reshape", lambda a: a.reshape(2, -1).T.reshape(4, 3), lambda a: a.reshape(2, -1).T.reshape(4, 3), (F,)),
   ("permute", lambda a: a.reshape(3, 2, 2).permute(2, 0, 1), lambda a: a.reshape(3, 2, 2).transpose(2, 0, 1), (F,)),
   ("flip", lambda a: a.flip(0), lambda a: a[::-1], (F,)),
-  ("pad", lambda a: a.pad([(1, 0), (2, 3)], value=1.5), lambda a: np.pad(a, [(1, 0), (2, 3)], constant_values=1.5), (F,)),
+  ("pad", lambda a: a.pad([(1, 0), (2, 3)], value=1.5),
+   lambda a: np.pad(a, [(1, 0), (2, 3)], constant_values=1.5), (F,)),
   ("pad_flat", lambda a: a.pad((1, -1)), lambda a: np.pad(a[:, :-1], [(0, 0), (1, 0)]), (F,)),
   ("repeat", lambda a: a.repeat(2, 3), lambda a: np.tile(a, (2, 3)), (F,)),
   ("interleave", lambda a: a.repeat_interleave(2, 1), lambda a: a.repeat(2, 1), (F,)),
@@ -122,7 +124,8 @@ CASES: list[tuple[str, Callable[..., Any], Callable[..., Any], tuple[Array, ...]
 
 
 @pytest.mark.parametrize(("name", "ours", "theirs", "inputs"), CASES, ids=[c[0] for c in CASES])
-def test_a_function_agrees_with_numpy(name: str, ours: Any, theirs: Any, inputs: tuple[Array, ...], device: str) -> None:
+def test_a_function_agrees_with_numpy(name: str, ours: Any, theirs: Any, inputs: tuple[Array, ...],
+                                      device: str) -> None:
   found = ours(*(Tensor(x, device=device) for x in inputs)).numpy()
   with np.errstate(all="ignore"): wanted = np.asarray(theirs(*inputs))
   assert found.shape == wanted.shape and found.dtype == wanted.dtype
