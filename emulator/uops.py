@@ -358,13 +358,13 @@ def accumulations(body: Sequence[UOp]) -> dict[UOp, Accumulation]:
   for assign in assigns:
     accumulator, u = assign.src
     op = Ops.ADD if u.op is Ops.MULACC else u.op
-    terms, steps = [], []
+    terms: list[UOp] = []
+    steps: list[UOp] = []
     while u is not accumulator:
       if op not in UFUNCS: return {}
       if u.op is Ops.MULACC and op is Ops.ADD: following, others = u.src[2], u.src[:2]
-      elif u.op is op: following, others = u.src if u.src[0] in depends else u.src[::-1]
+      elif u.op is op: following, others = (u.src[0], u.src[1:]) if u.src[0] in depends else (u.src[1], u.src[:1])
       else: return {}
-      others = others if isinstance(others, tuple) else (others,)
       if following not in depends or any(s in depends for s in others): return {}
       terms.append(u if u.op is Ops.MULACC else others[0])
       steps.append(u)
@@ -427,7 +427,7 @@ class Executable:
     """The grid in slabs of workgroups: (the SPECIALs as arrays, workgroups, number of each within the slab,
     threads)."""
     names = [name for name, _ in self.specials]
-    groups = [name for name in ("gidx2", "gidx1", "gidx0") if name in sizes]
+    groups: list[str] = [name for name in ("gidx2", "gidx1", "gidx0") if name in sizes]
     threads = math.prod(size for name, size in self.specials if name.startswith("l"))
     steps: dict[str, int] = {}
     for name in reversed(groups):     # gidx0 is the fastest: it is cut last

@@ -136,8 +136,7 @@ class Machine:
   def report(self) -> list[str]:
     """What this run accepted without modelling it, what was doubtful, and which queues stopped and why; one line
     each."""
-    stopped = [q.describe() for q in self.queues if q.error is not None or q.state is State.BLOCKED]
-    return self.ignored.lines() + self.findings + [line for line in stopped if line not in self.findings]
+    return self.ignored.lines() + self.findings + [q.describe() for q in self.queues if q.state is State.BLOCKED]
 
   def snapshot(self) -> dict[str, Any]:
     """The state of all queues as plain values; two runs with one seed have equal ones."""
@@ -162,8 +161,6 @@ class Machine:
         if done():
           return True
         if not others():
-          if timeout_s is not None and self.clock.virtual:
-            self.clock.advance(int(timeout_s * 1e9))
           return False
         now = time.monotonic()
         if timeout_s is not None:
@@ -209,8 +206,9 @@ class Machine:
       if (v := getattr(error, k, None)) is not None
     }
     self.trace.add(queue.name, "fault", f"{name}: {error}", **fields)
-    self.findings.append(f"{queue.name}: {queue.state.value}: {error}")
-    self.log(queue.gpu, f"{queue.name} stopped: {error}")
+    packet = queue.packet_text()
+    self.findings.append(f"{queue.name}: {queue.state.value}: {error}; packet {packet}")
+    self.log(queue.gpu, f"{queue.name} stopped: {error}; packet {packet}")
     if isinstance(error, PageFault):
       self.kfd.memory_violation(queue, error)
     else:

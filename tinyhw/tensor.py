@@ -217,29 +217,29 @@ class Tensor(Reduction):
     """A copy in memory of its own."""
     return self.contiguous()
 
-  def data(self) -> memoryview:
-    """A copy of the bytes, as a memoryview of this shape (bfloat16 as 16-bit numbers)."""
+  def data(self) -> memoryview[Any]:
+    """A copy of the memory, as a memoryview of this shape (16-bit floats as uint16)."""
     raw = bytearray(self.nbytes())
     if raw: memory_of(self).copyout(memoryview(raw))
-    letter = "H" if self.dtype is dtypes.bfloat16 else semantics.FORMATS[self.dtype.name]
-    flat = memoryview(raw)
-    if not raw or not self.shape: return flat.cast(letter) if raw else flat
-    return flat.cast(letter, self.shape)
+    # memoryview knows no 16-bit floats.
+    letter: Any = "H" if self.dtype.is_float and self.dtype.bits == 16 else semantics.FORMATS[self.dtype.name]
+    view: memoryview[Any] = memoryview(raw)
+    return view.cast(letter, self.shape) if raw else view
 
   def numpy(self) -> NDArray:
     """The value as a new NumPy array (bfloat16 as float32)."""
     import numpy
     if self.dtype is dtypes.bfloat16: return self.detach().float().numpy()
     out = numpy.empty(self.shape, self.dtype.numpy)
-    if out.size: memory_of(self).copyout(memoryview(out.reshape(-1)).cast("B"))
+    if out.size: memory_of(self).copyout(out.reshape(-1).data.cast("B"))
     return out
 
   def tolist(self) -> Any:
     """The value as nested lists of Python numbers, or one number for shape ()."""
     if self.dtype is dtypes.bfloat16: return self.detach().float().tolist()
     if not self.numel(): return _nested([], self.shape)
-    values = self.data().cast("B").cast(semantics.FORMATS[self.dtype.name]).tolist()
-    return _nested(values, self.shape)
+    raw = memory_of(self).copyout(memoryview(bytearray(self.nbytes())))
+    return _nested(list(struct.unpack(f"<{self.numel()}{semantics.FORMATS[self.dtype.name]}", raw)), self.shape)
 
   def item(self) -> ConstType:
     """The one element as a Python number."""
@@ -419,7 +419,7 @@ def _node(data: Any, device: str, dtype: DType | None, anywhere: bool) -> UOp:
     try: kind = dtypes.from_numpy(array.dtype)
     except TypeError as error: raise InvalidArgument(f"an array of {array.dtype}: {error}") from None
     if not array.dtype.isnative: array = array.astype(array.dtype.newbyteorder("="))
-    raw = memoryview(array.reshape(-1)).cast("B") if array.size else memoryview(b"")
+    raw = array.reshape(-1).data.cast("B") if array.size else memoryview(b"")
     node = _from_memory(raw, device, array.shape, kind)
     return node.cast(dtype) if dtype else node
   raise InvalidArgument(f"a Tensor cannot be made from a {type(data).__name__}")

@@ -205,8 +205,8 @@ def test_copy_engine_indirect_buffer(client: Client) -> None:
   words = sdma.stream([s6.SDMA_PKT_FENCE(addr=memory.address, data=4)])
   memory.u32[64 : 64 + len(words)] = _words(words)
   queue.submit(
-    s6.SDMA_PKT_NOP(),
-    s6.SDMA_PKT_NOP(),
+    s6.SDMA_PKT_NOP(payload=()),
+    s6.SDMA_PKT_NOP(payload=()),
     s6.SDMA_PKT_INDIRECT(ib_base=memory.address + 256, ib_size=len(words), csa_addr=0),
   )
   client.run()
@@ -293,7 +293,7 @@ def test_an_unmapped_address_is_a_memory_exception(client: Client, copy: bool) -
     bad & ~4095,
     client.gpu_ids[0],
     1,
-    0,
+    1,
   )
   assert queue.state == "faulted" and sibling.state == "evicted"
   sibling.submit(write(memory.address, 1))
@@ -371,7 +371,7 @@ def test_bits_that_a_register_does_not_have_are_refused(client: Client) -> None:
 
 def test_doorbells_that_make_no_sense(client: Client) -> None:
   queue = client.queue()
-  queue.submit(p4.NOP())
+  queue.submit(p4.NOP(payload=()))
   client.run()
   queue.ring_doorbell(0)
   assert queue.state == "hung"
@@ -385,7 +385,7 @@ def test_doorbells_that_make_no_sense(client: Client) -> None:
 
 def test_a_write_pointer_left_behind_is_doubtful(client: Client) -> None:
   queue = client.queue()
-  queue.push(pm4.stream([p4.NOP()]), ring=False)
+  queue.push(pm4.stream([p4.NOP(payload=())]), ring=False)
   client.port.doorbell(queue.doorbell, queue.at)
   assert "would lose the submission" in str(client.machine.report())
 
@@ -457,7 +457,7 @@ def test_seeds_differ() -> None:
     queues = [client.queue(), client.queue()]
     for queue in queues:
       for _ in range(6):
-        queue.submit(p4.NOP())
+        queue.submit(p4.NOP(payload=()))
     client.run()
     orders.add(tuple(e.source for e in client.machine.trace if e.kind == "packet"))
   assert len(orders) > 1
