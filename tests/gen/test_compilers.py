@@ -1,4 +1,4 @@
-"""Every generated layout and value against the C compiler (and cffi), where it and the same vendors' headers are found."""
+"""Every generated layout and value against the C compiler (and cffi), where it and the vendors' headers are found."""
 from __future__ import annotations
 
 import importlib
