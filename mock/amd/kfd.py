@@ -501,7 +501,8 @@ class Kfd:
     """A queue that cannot go on and cannot be taken off the chip: the driver resets the GPU and says so to its
     processes.
 
-    After kfd_signal_reset_event: every queue on this GPU is gone, in all processes; other GPUs go on.
+    After kfd_signal_reset_event and kgd2kfd_post_reset: every queue on this GPU is gone, in all processes, and these
+    processes stay evicted from it until they end. (Linux 6.12 evicts them from the other GPUs too; here those go on.)
     """
     gpu = queue.gpu
     for process in self.processes.values():
