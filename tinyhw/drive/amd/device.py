@@ -311,10 +311,10 @@ class AMDRuntime(QueuedRuntime):
   def timeout_error(self, value: int, seconds: float) -> WaitTimeout: return report.timeout_error(self, value, seconds)
 
   def reset(self) -> None:
-    """Go on after a fault or a hang: new queues, memory kept. What was queued is dropped.
+    """Go on after a wait that did not end: new queues, memory kept; what was queued is dropped.
 
-    The kernel driver may keep the process' queues off the GPU after a page fault (kfd_dqm_evict_pasid); then
-    DeviceError says so, and only a new process can use the GPU.
+    After a page fault or a GPU hang the kernel driver keeps the process' queues off the GPU (`report.GO_ON`); then this
+    raises DeviceError too.
     """
     self._close_queues()
     self.lost, self._last_queue, self._armed, self.registers = None, None, -1, None
@@ -326,7 +326,7 @@ class AMDRuntime(QueuedRuntime):
       self.submit(self.compute, self.compute_marker("probe"))
       self.synchronize()
     except DeviceError as e:
-      self.lost = DeviceError(f"does not run again after the reset: {e}", where=self.name, hint="start a new process")
+      self.lost = DeviceError(f"does not run again after the reset: {e}", where=self.name, hint=report.GO_ON)
       raise self.lost from None
     finally: self.timeout_s = timeout
 
