@@ -136,12 +136,28 @@ class Machine:
   def report(self) -> list[str]:
     """What this run accepted without modelling it, what was doubtful, and which queues stopped and why; one line
     each."""
-    stopped = [q.describe() for q in self.queues if q.error is not None or q.state is State.BLOCKED]
-    return self.ignored.lines() + self.findings + [line for line in stopped if line not in self.findings]
+    return self.ignored.lines() + self.findings + [q.describe() for q in self.queues if q.state is State.BLOCKED]
 
   def snapshot(self) -> dict[str, Any]:
-    """The state of all queues as plain values; two runs with one seed have equal ones."""
-    return {"queues": [q.snapshot() for q in self.queues], "clock": self.clock.now_ns()}
+    """The state of all queues as plain values, for `diff`."""
+    return {"queues": {q.name: q.snapshot() for q in self.queues}, "clock": self.clock.now_ns()}
+
+  @staticmethod
+  def diff(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
+    """One line for each value in which two snapshots differ: `GPU0.PM4.0 read: 0x0 -> 0x16`."""
+
+    def show(value: object) -> str:
+      return hex(value) if isinstance(value, int) else str(value)
+
+    lines = [f"clock: {before['clock']} -> {after['clock']} ns"] if before["clock"] != after["clock"] else []
+    old, new = before["queues"], after["queues"]
+    for name in sorted(old.keys() | new.keys()):
+      if name not in old or name not in new:
+        lines.append(f"{name}: {'made' if name in new else 'destroyed'}")
+        continue
+      keys = [k for k in {**old[name], **new[name]} if old[name].get(k) != new[name].get(k)]
+      lines += [f"{name} {k}: {show(old[name].get(k))} -> {show(new[name].get(k))}" for k in keys]
+    return lines
 
   # ---- the run
 
@@ -162,8 +178,6 @@ class Machine:
         if done():
           return True
         if not others():
-          if timeout_s is not None and self.clock.virtual:
-            self.clock.advance(int(timeout_s * 1e9))
           return False
         now = time.monotonic()
         if timeout_s is not None:
@@ -209,8 +223,9 @@ class Machine:
       if (v := getattr(error, k, None)) is not None
     }
     self.trace.add(queue.name, "fault", f"{name}: {error}", **fields)
-    self.findings.append(f"{queue.name}: {queue.state.value}: {error}")
-    self.log(queue.gpu, f"{queue.name} stopped: {error}")
+    packet = queue.packet_text()
+    self.findings.append(f"{queue.name}: {queue.state.value}: {error}; packet {packet}")
+    self.log(queue.gpu, f"{queue.name} stopped: {error}; packet {packet}")
     if isinstance(error, PageFault):
       self.kfd.memory_violation(queue, error)
     else:

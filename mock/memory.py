@@ -70,7 +70,12 @@ class UserMemory:
     return bool(_LIBC.mincore(start, pages * PAGE, ctypes.create_string_buffer(pages)) == 0)
 
   def close(self) -> None:
-    os.close(self._fd)
+    if self._fd >= 0:
+      os.close(self._fd)
+    self._fd = -1
+
+  def __del__(self) -> None:
+    self.close()
 
 
 def map_memory(fd: int, length: int, offset: int, address: int | None, protection: int) -> int:

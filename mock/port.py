@@ -71,9 +71,10 @@ class MockPort:
 
   def close(self, fd: int) -> None:
     with self.machine.lock:
-      if self.machine.files_of(self.pid()).pop(fd, None) is None:
+      file = self.machine.files_of(self.pid()).pop(fd, None)
+      if file is None:
         raise OSError(errno.EBADF, os.strerror(errno.EBADF))
-      os.close(fd)
+      file.close()
 
   def read(self, path: str) -> bytes:
     """sysfs and procfs; /dev/kmsg gives the kernel's log of the machine."""

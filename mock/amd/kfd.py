@@ -429,9 +429,12 @@ class Kfd:
   @ioctls.handles(kfd.AMDKFD_IOC_WAIT_EVENTS)
   def wait_events(self, process: KfdProcess, args: Any) -> None:
     def run(done: Callable[[], bool], ns: int | None) -> None:
-      others = self.machine.other_threads
-      if not self.machine.run(done, None if ns is None else ns / 1e9, others) and ns is None:
+      machine = self.machine
+      if machine.run(done, None if ns is None else ns / 1e9, machine.other_threads):
+        return
+      if ns is None:
         raise Refused(errno.EINTR, "nothing can signal these events any more: a kernel would wait for ever")
+      machine.clock.advance(ns)  # the time that the client slept
 
     args.wait_result = kfd.KFD_IOC_WAIT_RESULT_FAIL
     args.wait_result = process.events.wait(args.events_ptr, args.num_events, args.wait_for_all != 0, args.timeout, run)
@@ -471,9 +474,9 @@ class Kfd:
     """event_interrupt_wq_v11 for a page fault: all queues of the process on this GPU are evicted, memory events are
     signalled.
 
-    The kernel tells the page, not the byte, and why: not present, or a write to a read-only page (a fetch from a
-    page that is not
-    executable sets no reason on GC 11).
+    The kernel tells the page, not the byte. The chip reports one bit a missing permission: valid, read, write; the
+    kernel shows the first as NotPresent and the last as ReadOnly, so that a write to a page that is not there has both,
+    and a fetch from a page that is not executable has none.
     """
     process, device = queue.process, queue.device
     device.evicted += 1
@@ -488,7 +491,7 @@ class Kfd:
     )
     data = kfd.kfd_hsa_memory_exception_data(gpu_id=device.gpu.gpu_id, va=(fault.address or 0) & ~(PAGE - 1))
     data.failure.NotPresent = int(fault.reason != "no permission")
-    data.failure.ReadOnly = int(fault.reason == "no permission" and fault.access in ("write", "atomic"))
+    data.failure.ReadOnly = int(fault.access in ("write", "atomic"))
     if not process.events.exception(kfd.KFD_IOC_EVENT_MEMORY, data):
       self.machine.doubt(
         f"process {process.pid} has no memory event: nobody hears of the page fault at {fault.address or 0:#x}"
@@ -498,7 +501,8 @@ class Kfd:
     """A queue that cannot go on and cannot be taken off the chip: the driver resets the GPU and says so to its
     processes.
 
-    After kfd_signal_reset_event: every queue on this GPU is gone, in all processes; other GPUs go on.
+    After kfd_signal_reset_event and kgd2kfd_post_reset: every queue on this GPU is gone, in all processes, and these
+    processes stay evicted from it until they end. (Linux 6.12 evicts them from the other GPUs too; here those go on.)
     """
     gpu = queue.gpu
     for process in self.processes.values():

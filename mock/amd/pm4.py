@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from tinyhw.autogen import gc_11_0_0 as gc
 from tinyhw.autogen import pm4_gfx11 as pm4
-from tinyhw.core.errors import DecodeError, Unsupported
+from tinyhw.core.errors import DecodeError, Unsupported, WatchdogExpired
 from tinyhw.core.layout import Packet
 from tinyhw.core.memory import Access
 from tinyhw.core.table import Handlers
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
   from tinyhw.mock.amd.process import KfdProcess, ProcessDevice
 
 MAX_DEPTH: Final = 2  # the ring and one level of indirect buffers
+MAX_CHAIN: Final = 100_000  # chained indirect buffers that count as endless
 CACHE_LIMIT: Final = 16384  # decoded packets that a queue remembers
 
 _COMPARE: Final[dict[int, tuple[str, Callable[[int, int], bool]]]] = {
@@ -64,16 +65,9 @@ _EVENTS_DONE: Final = frozenset(
   )
 )
 
-Step = tuple[int, Callable[["ComputeQueue", Any], None], Any, str]
+_LONE_NOP: Final = wire.NOP_HEADER_ONLY << 16 | pm4.NOP.OP << 8  # the one packet whose count is not a length
 
-
-def _length(header: int) -> int:
-  """Dwords of the packet that starts with this header, as far as the header says; 1 for what is no type-3 packet."""
-  if (
-    header >> 30 != 3 or header >> 16 == wire.NOP_HEADER_ONLY | wire.TYPE_3 >> 16 and header & 0xFF00 == pm4.NOP.OP << 8
-  ):
-    return 1
-  return (header >> 16 & 0x3FFF) + 2
+Step = tuple[Callable[["ComputeQueue", Any], None], Any, int]  # what runs, its argument, dwords
 
 
 class ComputeQueue(Queue):
@@ -89,43 +83,49 @@ class ComputeQueue(Queue):
     super().__init__(process, device, queue_id, properties, doorbell)
     self.registers: dict[int, int] = dict(INITIAL)
     self.atomic_return = 0
+    self._chained = 0
     self.programs: dict[tuple[int | None, ...], Program] = {}
     self._steps: dict[tuple[int, ...], Step] = {}
 
   def _store_read(self) -> None:
     self.space.store(self.properties.read_pointer, 4, self.read & 0xFFFF_FFFF)
 
+  def snapshot(self) -> dict[str, Any]:
+    return super().snapshot() | {name_of(offset): value for offset, value in sorted(self.registers.items())}
+
   # ---- decoding
 
   def _step(self) -> None:
     frame = self.frames[-1]
     words, at = frame.words, frame.at
-    end = at + _length(words[at])
+    self.last = frame, at
+    header = words[at]
+    end = at + (header >> 16 & 0x3FFF) + 2 if header >= wire.TYPE_3 else at + 1
     if end > len(words):
-      self._truncated(end - at)
-      return
+      if header & 0x3FFF_FF00 == _LONE_NOP:
+        end = at + 1
+      else:
+        return self._truncated(end - at)
     key = tuple(words[at:end])
     step = self._steps.get(key)
     if step is None:
       step = self._decode(frame, key)
-    frame.at = end
+    frame.at = end = at + step[2]
     self.packets += 1
     machine = self.machine
     machine.clock.advance(machine.packet_ns)
     if machine.trace.enabled:
-      machine.trace.add(self.name, "packet", step[3], address=frame.address + at * 4)
-    step[1](self, step[2])
+      machine.trace.add(self.name, "packet", self._text(words[at:end]), address=frame.address + at * 4)
+    step[0](self, step[1])
+
+  def _text(self, words: list[int]) -> str:
+    return wire.text(words).partition("\n")[0].split(maxsplit=1)[-1]
 
   def _decode(self, frame: Frame, key: tuple[int, ...]) -> Step:
     """Decode one packet, check what can be checked once, and remember it."""
     packet, used = wire.decode(key, 0)
-    if used != len(key):
-      raise DecodeError(
-        f"{type(packet).__name__} has {used} dwords, its header says {len(key)}", where=self.name, words=key
-      )
     kind = type(packet)
     handler = self.packets_table.get(kind)
-    text = repr(packet)
     if handler is None:
       why = self.packets_table.why_ignored(kind)
       if why is None:
@@ -135,10 +135,10 @@ class ComputeQueue(Queue):
           arch=self.gpu.card.name,
           where=f"{self.name} at {frame.address + frame.at * 4:#x}",
         )
-      step: Step = (len(key), ComputeQueue._ignore, (kind.__name__, why), text)
+      step: Step = (ComputeQueue._ignore, (kind.__name__, why), used)
     else:
       prepare = _PREPARE.get(kind)
-      step = (len(key), handler, packet if prepare is None else prepare(packet), text)
+      step = (handler, packet if prepare is None else prepare(packet), used)
     if len(self._steps) >= CACHE_LIMIT:
       self._steps.clear()
     self._steps[key] = step
@@ -341,6 +341,11 @@ class ComputeQueue(Queue):
       raise DecodeError("INDIRECT_BUFFER.valid is 0", where=self.name, hint="compute queues need the bit set")
     if p.chain and len(self.frames) > 1:
       self.frames.pop()
+      self._chained += 1
+      if self._chained > MAX_CHAIN:
+        raise WatchdogExpired(f"{self._chained:,} indirect buffers chained without an end, the last at {p.ib_base:#x}")
+    else:
+      self._chained = 0
     if not p.ib_size:
       return
     if len(self.frames) >= MAX_DEPTH:

@@ -7,6 +7,7 @@ After Linux 6.12 `amdkfd/kfd_priv.h` (struct kfd_process, kfd_process_device) an
 from __future__ import annotations
 
 import errno
+import os
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -29,6 +30,15 @@ class OpenFile:
   gpu: Gpu | None = None
   buffer: Buffer | None = None
   space: AddressSpace | None = None
+
+  def close(self) -> None:
+    """Close the descriptor; at the latest when the machine goes."""
+    if self.fd >= 0:
+      os.close(self.fd)
+    self.fd = -1
+
+  def __del__(self) -> None:
+    self.close()
 
 
 @dataclass(eq=False)

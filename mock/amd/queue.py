@@ -107,6 +107,7 @@ class Queue:
     self.sdma_bit = -1
     self.held: list[Buffer] = []
     self.frames: list[Frame] = []
+    self.last: tuple[Frame, int] | None = None  # where the packet in execution starts
     self._taken = 0  # how far the ring was copied into frames
     self._reported = 0
     self._ring_version = -1
@@ -187,14 +188,17 @@ class Queue:
     """Execute up to `packets` packets, as far as the queue is not blocked. Faults stop the queue, not the machine."""
     try:
       self._resume()
+      frames = self.frames
       while packets and self.state is State.READY:
-        if not self.frames:
+        if not frames:
           if self.write == self._taken:
             break
           self._fetch()
         packets -= 1
         self._step()
-        self._retire()
+        if frames and frames[-1].at >= len(frames[-1].words):
+          self._retire()
+      self._retire()
       self._report_read()
     except (PageFault, MachineFault, DecodeError) as error:
       self.fail(error)
@@ -267,6 +271,17 @@ class Queue:
     self.state = State.FAULTED if isinstance(error, PageFault) else State.HUNG
     self.machine.queue_failed(self, error)
 
+  def packet_text(self) -> str:
+    """The packet in execution, or the last one: its address and text."""
+    if self.last is None:
+      return "no packet yet"
+    frame, at = self.last
+    return f"{frame.address + at * 4:#x}: {self._text(frame.words[at : at + 64])}"
+
+  def _text(self, words: list[int]) -> str:
+    """The first packet of some words, for people."""
+    raise NotImplementedError
+
   def describe(self) -> str:
     """One line: state, pointers, what it waits for or why it stopped."""
     text = f"{self.name}: {self.state.value}, read {self.read:#x}, write {self.write:#x}"
@@ -279,7 +294,6 @@ class Queue:
   def snapshot(self) -> dict[str, Any]:
     """The queue's state as plain values, for comparisons."""
     return {
-      "name": self.name,
       "state": self.state.value,
       "read": self.read,
       "write": self.write,

@@ -50,6 +50,7 @@ class SdmaQueue(Queue):
   def _step(self) -> None:
     frame = self.frames[-1]
     words, at = frame.words, frame.at
+    self.last = frame, at
     packet, used = self._decode(words, at)
     if packet is None:
       return self._truncated(used)
@@ -68,6 +69,9 @@ class SdmaQueue(Queue):
       if why is None:
         raise Unsupported("SDMA packet", kind.__name__, where=f"{self.name} at {frame.address + at * 4:#x}")
       machine.ignored.note("SDMA packet", kind.__name__, why)
+
+  def _text(self, words: list[int]) -> str:
+    return wire.text(words).partition("\n")[0].split(maxsplit=1)[-1]
 
   def _decode(self, words: list[int], at: int) -> tuple[Any, int]:
     """The packet and its dwords; (None, dwords) for one whose end was not submitted yet."""

@@ -315,3 +315,7 @@ def add_object() -> bytes: return compile_ir(ADD)
 
 @pytest.fixture(scope="session")
 def asks_object() -> bytes: return compile_ir(ASKS)
+
+
+@pytest.fixture(scope="session", name="compile_ir")
+def compile_ir_fixture() -> Callable[..., bytes]: return compile_ir

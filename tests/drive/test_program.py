@@ -215,11 +215,9 @@ def test_wrong_launches_are_refused_before_anything_is_queued(
   with pytest.raises(DecodeError): gpu.load(b"not an ELF", "add")
 
 
-def test_code_for_another_gpu_names_both(port: Any) -> None:
-  import sys
-  compile_ir = sys.modules[type(port).__module__].compile_ir
-  with pytest.raises(InvalidArgument, match="gfx906.*gfx1100"):
-    AMDRuntime(port).load(compile_ir("define amdgpu_kernel void @k() { ret void }", "gfx906"), "k")
+def test_code_for_another_gpu_names_both(port: Any, compile_ir: Any) -> None:
+  binary = compile_ir("define amdgpu_kernel void @k() { ret void }", "gfx906")
+  with pytest.raises(InvalidArgument, match="gfx906.*gfx1100"): AMDRuntime(port).load(binary, "k")
 
 
 def test_an_unknown_hidden_argument_is_named(add_object: bytes) -> None:

@@ -119,6 +119,15 @@ def test_an_indirect_buffer_and_a_chained_one(client: Client) -> None:
   assert memory.u32[:3].tolist() == [1, 2, 3] and queue.state == "ready"
 
 
+def test_indirect_buffers_that_chain_for_ever_meet_the_watchdog(client: Client) -> None:
+  queue, memory = client.queue(), client.alloc(4096)
+  words = pm4.stream([p4.INDIRECT_BUFFER(ib_base=memory.address, ib_size=4, chain=1, valid=1)])
+  memory.u32[:4] = _words(words)
+  queue.submit(p4.INDIRECT_BUFFER(ib_base=memory.address, ib_size=4, valid=1))
+  client.run()
+  assert queue.state == "hung" and "without an end" in str(client.machine.report())
+
+
 def test_the_ring_wraps(client: Client) -> None:
   queue, memory = client.queue(), client.alloc(4096)
   for i in range(700):
@@ -205,8 +214,8 @@ def test_copy_engine_indirect_buffer(client: Client) -> None:
   words = sdma.stream([s6.SDMA_PKT_FENCE(addr=memory.address, data=4)])
   memory.u32[64 : 64 + len(words)] = _words(words)
   queue.submit(
-    s6.SDMA_PKT_NOP(),
-    s6.SDMA_PKT_NOP(),
+    s6.SDMA_PKT_NOP(payload=()),
+    s6.SDMA_PKT_NOP(payload=()),
     s6.SDMA_PKT_INDIRECT(ib_base=memory.address + 256, ib_size=len(words), csa_addr=0),
   )
   client.run()
@@ -293,7 +302,7 @@ def test_an_unmapped_address_is_a_memory_exception(client: Client, copy: bool) -
     bad & ~4095,
     client.gpu_ids[0],
     1,
-    0,
+    1,
   )
   assert queue.state == "faulted" and sibling.state == "evicted"
   sibling.submit(write(memory.address, 1))
@@ -371,7 +380,7 @@ def test_bits_that_a_register_does_not_have_are_refused(client: Client) -> None:
 
 def test_doorbells_that_make_no_sense(client: Client) -> None:
   queue = client.queue()
-  queue.submit(p4.NOP())
+  queue.submit(p4.NOP(payload=()))
   client.run()
   queue.ring_doorbell(0)
   assert queue.state == "hung"
@@ -385,7 +394,7 @@ def test_doorbells_that_make_no_sense(client: Client) -> None:
 
 def test_a_write_pointer_left_behind_is_doubtful(client: Client) -> None:
   queue = client.queue()
-  queue.push(pm4.stream([p4.NOP()]), ring=False)
+  queue.push(pm4.stream([p4.NOP(payload=())]), ring=False)
   client.port.doorbell(queue.doorbell, queue.at)
   assert "would lose the submission" in str(client.machine.report())
 
@@ -457,10 +466,21 @@ def test_seeds_differ() -> None:
     queues = [client.queue(), client.queue()]
     for queue in queues:
       for _ in range(6):
-        queue.submit(p4.NOP())
+        queue.submit(p4.NOP(payload=()))
     client.run()
     orders.add(tuple(e.source for e in client.machine.trace if e.kind == "packet"))
   assert len(orders) > 1
+
+
+def test_snapshots_tell_what_changed(client: Client) -> None:
+  queue = client.queue()
+  before = client.machine.snapshot()
+  queue.submit(pm4.set_sh_reg(gc.COMPUTE_USER_DATA_0, 5))
+  client.run()
+  changes = Machine.diff(before, client.machine.snapshot())
+  assert "GPU0.PM4.0 read: 0x0 -> 0x3" in changes and "GPU0.PM4.0 COMPUTE_USER_DATA_0: None -> 0x5" in changes
+  client.call("DESTROY_QUEUE", queue_id=queue.queue_id)
+  assert "GPU0.PM4.0: destroyed" in Machine.diff(before, client.machine.snapshot())
 
 
 # ---- coverage, pinned

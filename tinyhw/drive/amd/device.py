@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import cast
 
+from tinyhw.arch import ARCHES, Arch
 from tinyhw.autogen import gc_11_0_0 as gc
 from tinyhw.autogen import hsa, kfd
 from tinyhw.core.errors import DeviceError, InvalidArgument, OutOfMemory, TinyhwError, Unsupported, WaitTimeout
@@ -22,23 +23,14 @@ from tinyhw.drive.queued import QueuedRuntime
 from tinyhw.drive.signal import Signal, SignalPool
 from tinyhw.wire import codeobject
 
-_TARGETS = ("gfx1100",)
 _RING_BYTES = 1 << 20
 _KERNARG_BYTES = 1 << 20
 _BOUNCE_BYTES = 8 << 20
 _CACHE_BYTES = 512 << 20
 _EOP_BYTES = 4096              # eop_buffer_size of every chip since gfx8 but Tonga (kfd_queue.c)
 _POINTERS_BYTES = PAGE         # read and write pointer of a queue have pages of their own (kfd_queue_acquire_buffers)
-_SCRATCH_GRANULE = 256         # COMPUTE_TMPRING_SIZE.WAVESIZE counts 64 dwords on gfx11 (AMDGPUUsage)
 _DOORBELLS_BYTES = 1024 * 8    # KFD_MAX_NUM_OF_QUEUES_PER_PROCESS doorbells of 8 bytes (kfd_priv.h, kfd_doorbell.c)
 _MAX_COPY_BYTES = 0x400000     # sdma_v6_0.c, copy_max_bytes
-
-
-@dataclass(frozen=True)
-class Limits:
-  """Threads of a workgroup: in all, and along one axis."""
-  block: int = 1024
-  block_axis: int = 1024
 
 
 @dataclass(eq=False)
@@ -64,12 +56,13 @@ class AMDRuntime(QueuedRuntime):
 
   def __init__(self, port: Port, index: int = 0, timeout_s: float | None = None) -> None:
     super().__init__(port, f"AMD:{index}" if index else "AMD", timeout_s)
-    self.index, self.limits, self.max_copy_bytes = index, Limits(), _MAX_COPY_BYTES
+    self.index, self.max_copy_bytes = index, _MAX_COPY_BYTES
     self.kfd = Kfd.of(port)
     self.gpu: Gpu = self.kfd.open_gpu(index)
     self.target = self.gpu.node.target
-    if self.target not in _TARGETS:
-      raise Unsupported("GPU", self.target, where=self.name, hint=f"this driver runs {', '.join(_TARGETS)}")
+    if self.target not in ARCHES:
+      raise Unsupported("GPU", self.target, where=self.name, hint=f"this driver runs {', '.join(ARCHES)}")
+    self.arch: Arch = ARCHES[self.target]
     self.counter_hz = self.kfd.counter_hz(self.gpu)
     self._own: list[Buffer] = []
     self._images: dict[bytes, CodeImage] = {}
@@ -238,12 +231,13 @@ class AMDRuntime(QueuedRuntime):
 
   def require_scratch(self, wave_bytes: int, where: str) -> None:
     """Make sure that each wave can have `wave_bytes` of private memory; grows the one buffer that all kernels share."""
-    wave_bytes = round_up(wave_bytes, _SCRATCH_GRANULE)
+    wave_bytes = round_up(wave_bytes, self.arch.scratch_granule)
     if wave_bytes <= self._scratch_wave_bytes: return
     field = next(f for f in gc.COMPUTE_TMPRING_SIZE.FIELDS if f.name == "WAVESIZE")
-    if wave_bytes // _SCRATCH_GRANULE > field.limit:
+    if wave_bytes // self.arch.scratch_granule > field.limit:
       raise InvalidArgument(
-        f"needs {wave_bytes:,} bytes of scratch a wave, at most {field.limit * _SCRATCH_GRANULE:,}", where=where
+        f"needs {wave_bytes:,} bytes of scratch a wave, at most {field.limit * self.arch.scratch_granule:,}",
+        where=where,
       )
     old = self._scratch
     self._scratch = self.kfd.alloc(
@@ -265,7 +259,7 @@ class AMDRuntime(QueuedRuntime):
     none."""
     if not wave_bytes or self._scratch is None: return 0, register(gc.COMPUTE_TMPRING_SIZE)
     return self._scratch.address, gc.COMPUTE_TMPRING_SIZE(
-      WAVES=self._scratch_waves, WAVESIZE=round_up(wave_bytes, _SCRATCH_GRANULE) // _SCRATCH_GRANULE
+      WAVES=self._scratch_waves, WAVESIZE=round_up(wave_bytes, self.arch.scratch_granule) // self.arch.scratch_granule
     )
 
   # ---- programs
@@ -317,10 +311,10 @@ class AMDRuntime(QueuedRuntime):
   def timeout_error(self, value: int, seconds: float) -> WaitTimeout: return report.timeout_error(self, value, seconds)
 
   def reset(self) -> None:
-    """Go on after a fault or a hang: new queues, memory kept. What was queued is dropped.
+    """Go on after a wait that did not end: new queues, memory kept; what was queued is dropped.
 
-    The kernel driver may keep the process' queues off the GPU after a page fault (kfd_dqm_evict_pasid); then
-    DeviceError says so, and only a new process can use the GPU.
+    After a page fault or a GPU hang the kernel driver keeps the process' queues off the GPU (`report.GO_ON`); then this
+    raises DeviceError too.
     """
     self._close_queues()
     self.lost, self._last_queue, self._armed, self.registers = None, None, -1, None
@@ -332,7 +326,7 @@ class AMDRuntime(QueuedRuntime):
       self.submit(self.compute, self.compute_marker("probe"))
       self.synchronize()
     except DeviceError as e:
-      self.lost = DeviceError(f"does not run again after the reset: {e}", where=self.name, hint="start a new process")
+      self.lost = DeviceError(f"does not run again after the reset: {e}", where=self.name, hint=report.GO_ON)
       raise self.lost from None
     finally: self.timeout_s = timeout
 

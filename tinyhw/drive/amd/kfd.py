@@ -130,6 +130,7 @@ class Kfd:
     self.faults: dict[int, Fault] = {}
     self.buffers: set[Buffer] = set()
     self.event_page: Buffer | None = None
+    self._log_lines = 0
     self._watched: list[Event] = []
     self._event_rows: dict[int, Any] = {}
 
@@ -308,31 +309,22 @@ class Kfd:
     """The kernel fills in only the rows of events that were set; a gpu_id of 0 means that it was not."""
     if memory.gpu_id:
       failure = memory.failure
-      # v11 sets ReadOnly for any write
-      access = "write" if failure.ReadOnly else "execute" if failure.NoExecute else "read"
-      reasons = [
-        text
-        for flag, text in (
-          (failure.NotPresent, "page not present"),
-          (failure.ReadOnly, "page is read-only"),
-          (failure.NoExecute, "page is not executable"),
-          (failure.imprecise, "address imprecise"),
-        )
-        if flag
-      ]
-      self.faults[int(memory.gpu_id)] = Fault(
-        int(memory.gpu_id), ", ".join(reasons) or "no reason given", int(memory.va), access
-      )
+      # one flag a missing permission (event_interrupt_wq_v11): a write to a page that is not there has both of the
+      # first
+      access = "write" if failure.ReadOnly else "read" if failure.NotPresent else "execute"
+      rows = ((failure.NotPresent, "page not present"), (failure.ReadOnly, "page is read-only"),
+              (failure.NoExecute, "page is not executable"), (failure.imprecise, "address imprecise"))
+      reasons = ", ".join(text for flag, text in rows if flag) or "no reason given"
+      self.faults[int(memory.gpu_id)] = Fault(int(memory.gpu_id), reasons, int(memory.va), access)
     if hardware.gpu_id:
-      cause = {kfd.KFD_HW_EXCEPTION_GPU_HANG: "GPU hang", kfd.KFD_HW_EXCEPTION_ECC: "uncorrectable memory error"}.get(
-        hardware.reset_cause, "reset"
-      )
-      self.faults.setdefault(
-        int(hardware.gpu_id), Fault(int(hardware.gpu_id), cause + (", memory lost" if hardware.memory_lost else ""))
-      )
+      causes = {kfd.KFD_HW_EXCEPTION_GPU_HANG: "GPU hang", kfd.KFD_HW_EXCEPTION_ECC: "uncorrectable memory error"}
+      message = causes.get(hardware.reset_cause, "reset") + (", memory lost" if hardware.memory_lost else "")
+      self.faults.setdefault(int(hardware.gpu_id), Fault(int(hardware.gpu_id), message))
 
   def kernel_log(self) -> list[str]:
-    """The kernel's log lines that speak of amdgpu; none where this user may not read them."""
+    """The kernel's log lines of amdgpu since the last call; none where this user may not read them."""
     try: text = self.port.read("/dev/kmsg").decode(errors="replace")
     except OSError: return []
-    return [line.split(";", 1)[-1] for line in text.splitlines() if "amdgpu" in line or "kfd" in line]
+    lines = [line.split(";", 1)[-1] for line in text.splitlines() if "amdgpu" in line or "kfd" in line]
+    new, self._log_lines = lines[self._log_lines:], len(lines)
+    return new

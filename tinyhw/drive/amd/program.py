@@ -24,7 +24,6 @@ from tinyhw.wire.codeobject import Argument, Kernel
 if TYPE_CHECKING:
   from tinyhw.drive.amd.device import AMDRuntime, CodeImage
 
-_LDS_GRANULE = 512        # COMPUTE_PGM_RSRC2.LDS_SIZE counts 128 dwords (AMDGPUUsage, GRANULATED_LDS_SIZE)
 _DYNAMIC_STACK_BYTES = 4096  # a work-item's, where the code object says only that it needs a stack
 _ENTRY_ALIGN = 256        # COMPUTE_PGM_LO and HI hold the address in units of 256 bytes
 _DWORD = 0xFFFFFFFF
@@ -312,13 +311,13 @@ class AMDProgram(Program):
 
   def _check(self, block: Dim3, dynamic_lds: int) -> int:
     """Refuse what the chip or the kernel cannot run; returns the LDS bytes of a workgroup."""
-    limits, kernel = self.runtime.limits, self.kernel
-    if len(block) != 3 or not all(0 < b <= limits.block_axis for b in block):
-      raise InvalidArgument(f"block {block}: three numbers of threads from 1 to {limits.block_axis}", where=self._where)
+    limit, kernel = self.runtime.arch.workgroup_limit, self.kernel
+    if len(block) != 3 or not all(0 < b <= limit for b in block):
+      raise InvalidArgument(f"block {block}: three numbers of threads from 1 to {limit}", where=self._where)
     threads = block[0] * block[1] * block[2]
-    if threads > limits.block:
+    if threads > limit:
       raise InvalidArgument(
-        f"block {block} has {threads} threads, {self.runtime.target} runs at most {limits.block}", where=self._where
+        f"block {block} has {threads} threads, {self.runtime.target} runs at most {limit}", where=self._where
       )
     if kernel.max_workgroup_size and threads > kernel.max_workgroup_size:
       raise InvalidArgument(
@@ -361,7 +360,7 @@ class AMDProgram(Program):
     """Everything that the dispatch reads but the user SGPRs."""
     d = self.kernel.descriptor
     rsrc2 = gc.COMPUTE_PGM_RSRC2.decode(d.compute_pgm_rsrc2)
-    rsrc2.LDS_SIZE = -(-lds // _LDS_GRANULE)
+    rsrc2.LDS_SIZE = -(-lds // self.runtime.arch.lds_granule)
     scratch, ring_size = self.runtime.scratch_registers(self.scratch_wave_bytes)
     c.registers(register(gc.COMPUTE_PGM_LO, DATA=self.entry >> 8 & _DWORD),
                 register(gc.COMPUTE_PGM_HI, DATA=self.entry >> 40))

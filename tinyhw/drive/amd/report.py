@@ -1,9 +1,11 @@
 """What the driver says when the GPU stops: the packets of its queues as text, faults, and waits that do not end."""
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from tinyhw.autogen import gc_11_0_0 as gc
 from tinyhw.autogen import pm4_gfx11 as p
 from tinyhw.autogen import sdma_v6 as s
 from tinyhw.core.errors import DecodeError, DeviceError, WaitTimeout
@@ -16,6 +18,12 @@ if TYPE_CHECKING:
   from tinyhw.drive.amd.device import AMDRuntime
 
 _SHOWN_LOG_LINES = 12
+_LOG_PREFIX = re.compile(r"^amdgpu [0-9a-f:.]+: amdgpu: ")
+_STATUS = re.compile(r"GCVM_L2_PROTECTION_FAULT_STATUS:0x([0-9A-Fa-f]+)")
+_STATUS_BITS = sum(f.mask for f in gc.GCVM_L2_PROTECTION_FAULT_STATUS.FIELDS)
+# kfd_set_dbg_ev_from_interrupt evicts the process' queues on this GPU, and nothing brings them back
+GO_ON = ("the kernel driver keeps this process off the GPU from here on: start a new process "
+         "(for a mock GPU, tinyhw.Device.close() is enough)")
 
 
 def pm4_lines(words: Sequence[int]) -> list[str]:
@@ -37,20 +45,30 @@ def _running(runtime: AMDRuntime) -> list[tuple[HardwareQueue, Submission]]:
 
 def fault_error(runtime: AMDRuntime, fault: Fault) -> DeviceError:
   """The kernel's fault event, with what the driver knows of the address and of the work in flight."""
+  log = runtime.kfd.kernel_log()[-_SHOWN_LOG_LINES:]
   if fault.address is None: message = f"the GPU stopped: {fault.message}"
   else:
     where = f"{fault.message}{_near(runtime, fault.address)}"
-    message = f"GPU page fault: {fault.access or 'access'} at {fault.address:#x} ({where})"
+    access = _logged_access(log) or fault.access or "access"
+    message = f"GPU page fault: {access} at {fault.address:#x} ({where})"
   running = _running(runtime)
   if running:
     label = running[0][1].label
     message += f"; running: {label}"
     unserved = runtime.unserved.get(label.removeprefix("kernel "))
     if unserved: message += f", which asks for {', '.join(unserved)} (null here)"
-  log = runtime.kfd.kernel_log()[-_SHOWN_LOG_LINES:]
-  if log: message += "; kernel log: " + " | ".join(log)
-  hint = f"queued work is lost, memory is kept: Device[{runtime.name!r}].runtime.reset() to go on"
-  return DeviceError(message, where=runtime.name, hint=hint)
+  if log: message += "; kernel log: " + " | ".join(_LOG_PREFIX.sub("", line) for line in log)
+  return DeviceError(message, where=runtime.name, hint=GO_ON)
+
+
+def _logged_access(log: Sequence[str]) -> str | None:
+  """Read, write or atomic, from the register that the kernel driver prints with a page fault (gmc_v11_0.c)."""
+  for line in reversed(log):
+    found = _STATUS.search(line)
+    if found is None: continue
+    status = gc.GCVM_L2_PROTECTION_FAULT_STATUS.decode(int(found[1], 16) & _STATUS_BITS)
+    return "atomic" if status.ATOMIC else "write" if status.RW else "read"
+  return None
 
 
 def _near(runtime: AMDRuntime, address: int) -> str:
