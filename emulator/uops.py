@@ -14,7 +14,6 @@ purpose.
 from __future__ import annotations
 
 import math
-import pickle
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from tinyhw.core.errors import DecodeError, InvalidArgument, MachineFault, Unsupported
-from tinyhw.ir import semantics
+from tinyhw.ir import program, semantics
 from tinyhw.ir.dtype import DType, PtrDType, dtypes
 from tinyhw.ir.ops import GroupOp, Ops
 from tinyhw.ir.uop import UOp
@@ -457,6 +456,6 @@ class Executable:
 
 def load_program(binary: bytes, kernel: str) -> Executable:
   """The program that the `uops` renderer serialised."""
-  try: uops = pickle.loads(binary)
-  except Exception as error: raise DecodeError(f"not a UOp program: {error}", where=f"kernel {kernel}") from None
-  return Executable(uops, kernel)
+  try: text = binary.decode()
+  except UnicodeDecodeError as error: raise DecodeError(f"not a UOp program: {error}", where=f"kernel {kernel}") from None
+  return Executable(program.load(text), kernel)
