@@ -457,5 +457,6 @@ class Executable:
 def load_program(binary: bytes, kernel: str) -> Executable:
   """The program that the `uops` renderer serialised."""
   try: text = binary.decode()
-  except UnicodeDecodeError as error: raise DecodeError(f"not a UOp program: {error}", where=f"kernel {kernel}") from None
+  except UnicodeDecodeError as error:
+    raise DecodeError(f"not a UOp program: {error}", where=f"kernel {kernel}") from None
   return Executable(program.load(text), kernel)
