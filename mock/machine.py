@@ -139,8 +139,25 @@ class Machine:
     return self.ignored.lines() + self.findings + [q.describe() for q in self.queues if q.state is State.BLOCKED]
 
   def snapshot(self) -> dict[str, Any]:
-    """The state of all queues as plain values; two runs with one seed have equal ones."""
-    return {"queues": [q.snapshot() for q in self.queues], "clock": self.clock.now_ns()}
+    """The state of all queues as plain values, for `diff`."""
+    return {"queues": {q.name: q.snapshot() for q in self.queues}, "clock": self.clock.now_ns()}
+
+  @staticmethod
+  def diff(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
+    """One line for each value in which two snapshots differ: `GPU0.PM4.0 read: 0x0 -> 0x16`."""
+
+    def show(value: object) -> str:
+      return hex(value) if isinstance(value, int) else str(value)
+
+    lines = [f"clock: {before['clock']} -> {after['clock']} ns"] if before["clock"] != after["clock"] else []
+    old, new = before["queues"], after["queues"]
+    for name in sorted(old.keys() | new.keys()):
+      if name not in old or name not in new:
+        lines.append(f"{name}: {'made' if name in new else 'destroyed'}")
+        continue
+      keys = [k for k in {**old[name], **new[name]} if old[name].get(k) != new[name].get(k)]
+      lines += [f"{name} {k}: {show(old[name].get(k))} -> {show(new[name].get(k))}" for k in keys]
+    return lines
 
   # ---- the run
 

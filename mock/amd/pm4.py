@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from tinyhw.autogen import gc_11_0_0 as gc
 from tinyhw.autogen import pm4_gfx11 as pm4
-from tinyhw.core.errors import DecodeError, Unsupported
+from tinyhw.core.errors import DecodeError, Unsupported, WatchdogExpired
 from tinyhw.core.layout import Packet
 from tinyhw.core.memory import Access
 from tinyhw.core.table import Handlers
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
   from tinyhw.mock.amd.process import KfdProcess, ProcessDevice
 
 MAX_DEPTH: Final = 2  # the ring and one level of indirect buffers
+MAX_CHAIN: Final = 100_000  # chained indirect buffers that count as endless
 CACHE_LIMIT: Final = 16384  # decoded packets that a queue remembers
 
 _COMPARE: Final[dict[int, tuple[str, Callable[[int, int], bool]]]] = {
@@ -82,11 +83,15 @@ class ComputeQueue(Queue):
     super().__init__(process, device, queue_id, properties, doorbell)
     self.registers: dict[int, int] = dict(INITIAL)
     self.atomic_return = 0
+    self._chained = 0
     self.programs: dict[tuple[int | None, ...], Program] = {}
     self._steps: dict[tuple[int, ...], Step] = {}
 
   def _store_read(self) -> None:
     self.space.store(self.properties.read_pointer, 4, self.read & 0xFFFF_FFFF)
+
+  def snapshot(self) -> dict[str, Any]:
+    return super().snapshot() | {name_of(offset): value for offset, value in sorted(self.registers.items())}
 
   # ---- decoding
 
@@ -336,6 +341,11 @@ class ComputeQueue(Queue):
       raise DecodeError("INDIRECT_BUFFER.valid is 0", where=self.name, hint="compute queues need the bit set")
     if p.chain and len(self.frames) > 1:
       self.frames.pop()
+      self._chained += 1
+      if self._chained > MAX_CHAIN:
+        raise WatchdogExpired(f"{self._chained:,} indirect buffers chained without an end, the last at {p.ib_base:#x}")
+    else:
+      self._chained = 0
     if not p.ib_size:
       return
     if len(self.frames) >= MAX_DEPTH:

@@ -294,7 +294,6 @@ class Queue:
   def snapshot(self) -> dict[str, Any]:
     """The queue's state as plain values, for comparisons."""
     return {
-      "name": self.name,
       "state": self.state.value,
       "read": self.read,
       "write": self.write,

@@ -119,6 +119,15 @@ def test_an_indirect_buffer_and_a_chained_one(client: Client) -> None:
   assert memory.u32[:3].tolist() == [1, 2, 3] and queue.state == "ready"
 
 
+def test_indirect_buffers_that_chain_for_ever_meet_the_watchdog(client: Client) -> None:
+  queue, memory = client.queue(), client.alloc(4096)
+  words = pm4.stream([p4.INDIRECT_BUFFER(ib_base=memory.address, ib_size=4, chain=1, valid=1)])
+  memory.u32[:4] = _words(words)
+  queue.submit(p4.INDIRECT_BUFFER(ib_base=memory.address, ib_size=4, valid=1))
+  client.run()
+  assert queue.state == "hung" and "without an end" in str(client.machine.report())
+
+
 def test_the_ring_wraps(client: Client) -> None:
   queue, memory = client.queue(), client.alloc(4096)
   for i in range(700):
@@ -461,6 +470,17 @@ def test_seeds_differ() -> None:
     client.run()
     orders.add(tuple(e.source for e in client.machine.trace if e.kind == "packet"))
   assert len(orders) > 1
+
+
+def test_snapshots_tell_what_changed(client: Client) -> None:
+  queue = client.queue()
+  before = client.machine.snapshot()
+  queue.submit(pm4.set_sh_reg(gc.COMPUTE_USER_DATA_0, 5))
+  client.run()
+  changes = Machine.diff(before, client.machine.snapshot())
+  assert "GPU0.PM4.0 read: 0x0 -> 0x3" in changes and "GPU0.PM4.0 COMPUTE_USER_DATA_0: None -> 0x5" in changes
+  client.call("DESTROY_QUEUE", queue_id=queue.queue_id)
+  assert "GPU0.PM4.0: destroyed" in Machine.diff(before, client.machine.snapshot())
 
 
 # ---- coverage, pinned
