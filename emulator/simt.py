@@ -1,9 +1,9 @@
 """Lockstep execution of waves: groups of waves at one PC, their registers, EXEC, barriers, scheduling and the watchdog.
 
 Nothing here knows an instruction set. A *program* gives blocks of bound steps for a PC; a step is a function of a `Group`.
-Registers hold immutable NumPy values of dtype u32 (or any 4-byte type in vector registers) that are stored in the smallest
-shape that says it all: () the same everywhere, (1, lanes) the same in each wave, (waves, 1) one a wave, (waves, lanes).
-Writing a register replaces its value, so that moves, splits and merges of groups are cheap and nothing is shared by accident.
+Registers hold immutable NumPy values of dtype u32 (or any 4-byte type in vector registers) in the smallest shape
+that says it all: () the same everywhere, (1, lanes) the same in each wave, (waves, 1) one a wave, (waves, lanes).
+Writing a register replaces its value, so that moves, splits and merges of groups are cheap and nothing is shared by mistake.
 """
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ class Program(Protocol):
 class Group:
   """Waves at one PC, with their registers."""
 
-  __slots__ = ("bools", "cohort", "count", "mask", "mode", "pairs", "pc", "s", "scc", "scratch", "size", "space", "turn",
-               "v", "waves", "workgroups")
+  __slots__ = ("bools", "cohort", "count", "mask", "mode", "pairs", "pc", "s", "scc", "scratch", "size", "space",
+               "turn", "v", "waves", "workgroups")
 
   def __init__(self, cohort: Cohort, size: int, pc: int, vgprs: int, sgprs: int) -> None:
     self.cohort, self.size, self.pc, self.space = cohort, size, pc, cohort.space
@@ -267,8 +267,8 @@ class Cohort:
         error.wave, error.lane = int(group.waves[error.lane // self.lanes]), error.lane % self.lanes
       return error
     if isinstance(error, IndexError):
-      return MachineFault("a vector register beyond the wave's allocation", pc=pc, instruction=self.program.describe(pc),
-                          wave=int(group.waves[0]))
+      text = self.program.describe(pc)
+      return MachineFault("a register beyond the wave's allocation", pc=pc, instruction=text, wave=int(group.waves[0]))
     return error
 
 

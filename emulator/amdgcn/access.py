@@ -12,7 +12,7 @@ from tinyhw.emulator.amdgcn.values import F32, F64, I32, I64, U32, U64
 from tinyhw.emulator.simt import Group
 
 Value = Any
-_UNITS: Final = {1: np.dtype("u1"), 2: np.dtype("u2"), 4: U32, 8: U64}
+_UNITS: Final[dict[int, Any]] = {1: np.dtype("u1"), 2: np.dtype("u2"), 4: U32, 8: U64}
 _U16: Final = np.dtype("u2")
 _32: Final = np.uint64(32)
 
@@ -68,8 +68,7 @@ def load(group: Group, base: int | None, offsets: Value, width: int) -> Value:
   offsets = _without_inactive(offsets, use)
   space: AddressSpace = group.space
   if base is not None:
-    if offsets.ndim == 0:
-      base, offsets = None, np.uint64(base) + offsets.astype(U64)
+    if offsets.ndim == 0: offsets = np.uint64(base) + offsets.astype(U64)
     else:
       found = _window(space, base, offsets, width, Access.READ)
       if found is not None:
@@ -214,7 +213,8 @@ def _scratch_addresses(group: Group, offsets: Value) -> Value:
   bad = o >= np.uint64(size) if use is None else use & (o >= np.uint64(size))
   if bad.any():
     flat = int(np.flatnonzero(bad)[0])
-    raise MachineFault(f"a scratch access at {int(o.reshape(-1)[flat]):#x}, past the {size:#x} bytes of a lane", lane=flat)
+    where = int(o.reshape(-1)[flat])
+    raise MachineFault(f"a scratch access at {where:#x}, past the {size:#x} bytes of a lane", lane=flat)
   return group.scratch + (o >> np.uint64(2)) * np.uint64(4 * lanes) + lane * np.uint64(4) + (o & np.uint64(3))
 
 
@@ -242,14 +242,16 @@ def scratch_store(group: Group, offsets: Value, words: list[Value], width: int) 
   safe = _without_inactive(offsets, active(group, offsets.shape))
   if np.bitwise_or.reduce(np.asarray(safe), axis=None) & (step - 1):
     for k in range(width):
-      store(group, None, _scratch_addresses(group, offsets + np.uint32(k)), [words[k // 4] >> np.uint32(8 * (k % 4))], 1)
+      byte = words[k // 4] >> np.uint32(8 * (k % 4))
+      store(group, None, _scratch_addresses(group, offsets + np.uint32(k)), [byte], 1)
     return
   for k, w in enumerate(words): store(group, None, _scratch_addresses(group, offsets + np.uint32(4 * k)), [w], step)
 
 
 # ---- atomics
 
-def _wrap_inc(old: Value, limit: Value) -> Value: return np.where(old >= limit, old.dtype.type(0), old + old.dtype.type(1))
+def _wrap_inc(old: Value, limit: Value) -> Value:
+  return np.where(old >= limit, old.dtype.type(0), old + old.dtype.type(1))
 
 
 def _wrap_dec(old: Value, limit: Value) -> Value:
@@ -270,7 +272,7 @@ ATOMICS: Final[dict[str, tuple[str, Function, Any]]] = {
   "xor": ("u", np.bitwise_xor, np.bitwise_xor), "inc": ("u", _wrap_inc, None), "dec": ("u", _wrap_dec, None),
   "fadd": ("f", np.add, np.add), "fmin": ("f", np.fmin, np.fmin), "fmax": ("f", np.fmax, np.fmax),
 }
-_TYPES: Final = {("u", 4): U32, ("u", 8): U64, ("i", 4): I32, ("i", 8): I64, ("f", 4): F32, ("f", 8): F64}
+_TYPES: Final[dict[tuple[str, int], Any]] = {("u", 4): U32, ("u", 8): U64, ("i", 4): I32, ("i", 8): I64, ("f", 4): F32, ("f", 8): F64}
 
 
 def modify(memory: Value, index: Value, operation: str, data: Value, compare: Value | None, want: bool) -> Value | None:

@@ -1,7 +1,7 @@
 """Binds a decoded instruction to a step: operands resolved once, then called for each execution of a group.
 
-The meaning computes values; everything else is here: modifiers (neg, abs, op_sel, clamp, omod), DPP, packed halves, MODE's
-denormals, lane masks, and writing under EXEC.
+The meaning computes values; everything else is here: modifiers (neg, abs, op_sel, clamp, omod), DPP, packed halves,
+MODE's denormals, lane masks, and writing under EXEC.
 """
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def _vector_parts(i: Instruction, meaning: Meaning, mode: int) -> tuple[list[Rea
     elif t.startswith("d:"):
       assert destination is not None
       tied = reader(destination, t[2:])
-      if neg >> 2 & 1 or absolute >> 2 & 1: tied = with_modifiers(tied, t[2:], bool(neg >> 2 & 1), bool(absolute >> 2 & 1))
+      tied = with_modifiers(tied, t[2:], bool(neg >> 2 & 1), bool(absolute >> 2 & 1))
       readers.append(_flushing(tied) if _flushes(i, t[2:], mode, 0) else tied)
     else:
       o = i.operands[names[position]]
@@ -197,7 +197,8 @@ def _mask_operand(o: Operand) -> Reader:
   return lambda group: value
 
 
-def _mask_writer(register: int) -> Writer: return lambda group, value: write_mask(group, register, np.asarray(value)[()])
+def _mask_writer(register: int) -> Writer:
+  return lambda group, value: write_mask(group, register, np.asarray(value)[()])
 
 
 def _float_result(i: Instruction, t: str, write: Writer, mode: int) -> Writer:

@@ -1,23 +1,26 @@
 """Meanings of vector floating-point instructions (RDNA3 ISA manual, section 16).
 
-Transcendental instructions are marked approximate: the manual gives them an error of up to one or a few ULP; here they are
-computed in f64 and rounded once. Sums, products and fused operations are exact.
+Transcendental instructions are marked approximate: the manual gives them an error of up to one or a few ULP; here they
+are computed in f64 and rounded once. Sums, products and fused operations are exact.
 """
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 from tinyhw.emulator.amdgcn.meaning import MEANINGS as M
+from tinyhw.emulator.amdgcn.meaning import Function
 from tinyhw.emulator.amdgcn.values import Ops
 
 O = type[Ops]
 V = Any
 
 
-def _for(pattern: str, signature: str, types: str = "f16 f32 f64", *, exact: bool = True) -> Any:
+def _for(pattern: str, signature: str, types: str = "f16 f32 f64", *,
+         exact: bool = True) -> Callable[[Function], Function]:
   """Register a function for several float types: `T` in both texts stands for the type."""
-  def register(function: Any) -> Any:
+  def register(function: Function) -> Function:
     for t in types.split(): M(pattern.replace("T", t), signature.replace("T", t), exact=exact)(function)
     return function
   return register
@@ -270,7 +273,8 @@ def trig_preop(o: O, a: V, segment: V) -> V:
 
 
 # ---- cube maps (used by some reductions of coordinates; plain arithmetic)
-def _cube(o: O, x: V, y: V, z: V) -> tuple[V, V]: return (o.abs(z) >= o.abs(x)) & (o.abs(z) >= o.abs(y)), o.abs(y) >= o.abs(x)
+def _cube(o: O, x: V, y: V, z: V) -> tuple[V, V]:
+  return (o.abs(z) >= o.abs(x)) & (o.abs(z) >= o.abs(y)), o.abs(y) >= o.abs(x)
 
 @M("v_cubeid_f32", "f32(f32, f32, f32)")
 def cubeid(o: O, x: V, y: V, z: V) -> V:
@@ -435,7 +439,7 @@ def _class(o: O, a: V, mask: V) -> V:
   quiet_bit = {16: 9, 32: 22, 64: 51}[width]
   raw = o.bits(a, f"u{width}")
   quiet = (raw >> raw.dtype.type(quiet_bit) & raw.dtype.type(1)) == 1
-  c = lambda n: o.const("i32", n)
+  def c(n: int) -> V: return o.const("i32", n)
   kind = o.where(inf, c(0), o.where(zero, c(3), o.where(denormal, c(2), c(1))))
   index = o.where(nan, o.where(quiet, c(1), c(0)), o.where(negative, kind + 2, 9 - kind))
   return (o.to(mask, "i32") >> index & 1) == 1

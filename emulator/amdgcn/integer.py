@@ -1,4 +1,4 @@
-"""Meanings of vector integer, bit, move and packed instructions (RDNA3 ISA manual, section 16: VOP1, VOP2, VOP3, VOP3P)."""
+"""Meanings of vector integer, bit, move and packed instructions (RDNA3 ISA manual, 16: VOP1, VOP2, VOP3 and VOP3P)."""
 from __future__ import annotations
 
 from typing import Any
@@ -289,7 +289,8 @@ def perm(o: O, a: V, b: V, sel: V) -> V:
     s = sel >> 8 * k & 0xFF
     byte = o.to(data >> o.to((s & 7) * 8, "u64"), "u32") & 0xFF
     sign = o.to(data >> o.to(((s & 3) * 2 + 1) * 8 + 7, "u64"), "u32") & 1
-    byte = o.where(s >= 13, o.const("u32", 0xFF), o.where(s == 12, o.const("u32", 0), o.where(s >= 8, sign * 0xFF, byte)))
+    fixed = o.where(s >= 13, o.const("u32", 0xFF), o.where(s == 12, o.const("u32", 0), sign * 0xFF))
+    byte = o.where(s >= 8, fixed, byte)
     out = out | byte << 8 * k
   return out
 

@@ -26,8 +26,8 @@ class Dispatch:
   """One dispatch as the command processor hands it to the shader engines.
 
   `grid` counts workgroups, `block` is the workgroup's size. `rsrc1` to `rsrc3` are COMPUTE_PGM_RSRC*, `user_data` the
-  SGPRs that the queue set. Scratch: `scratch_base` is the address of wave slots of `scratch_size * wave size` bytes each,
-  `scratch_size` the bytes of a lane, `scratch_waves` the number of slots. `lds_size` in bytes.
+  SGPRs that the queue set. Scratch: `scratch_base` is the address of wave slots of `scratch_size * wave size` bytes
+  each, `scratch_size` the bytes of a lane, `scratch_waves` the number of slots. `lds_size` in bytes.
   """
   entry_pc: int
   grid: tuple[int, int, int]
@@ -57,7 +57,8 @@ def _work_items(block: tuple[int, int, int], lanes: int) -> Any:
 def _check(arch: Arch, d: Dispatch) -> None:
   threads = d.block[0] * d.block[1] * d.block[2]
   if min(d.block) < 1 or threads > arch.workgroup_limit:
-    raise InvalidArgument(f"a workgroup of {d.block} has {threads} work-items; {arch.name} runs 1 to {arch.workgroup_limit}")
+    raise InvalidArgument(f"a workgroup of {d.block} has {threads} work-items; {arch.name} runs 1 to "
+                          f"{arch.workgroup_limit}")
   if min(d.grid) < 0: raise InvalidArgument(f"a grid of {d.grid} workgroups")
   if d.lds_size > arch.lds_per_workgroup:
     raise InvalidArgument(f"{d.lds_size} bytes of LDS; a workgroup of {arch.name} has {arch.lds_per_workgroup}")
@@ -68,8 +69,8 @@ def _check(arch: Arch, d: Dispatch) -> None:
 def dispatch(space: AddressSpace, arch: Arch, d: Dispatch, *, watchdog: int = 100_000_000) -> DispatchStats:
   """Run a dispatch to its end. `watchdog` is the number of instructions that a wave may execute.
 
-  Raises MachineFault (PageFault, WatchdogExpired) with the PC, instruction, wave and lane; Unsupported and DecodeError for
-  instructions that have no meaning here or none at all.
+  Raises MachineFault (PageFault, WatchdogExpired) with the PC, instruction, wave and lane; Unsupported and DecodeError
+  for instructions that have no meaning here or none at all.
   """
   _check(arch, d)
   stats = Stats()
@@ -90,8 +91,8 @@ def dispatch(space: AddressSpace, arch: Arch, d: Dispatch, *, watchdog: int = 10
   return stats
 
 
-def _cohorts(program: Program, space: AddressSpace, arch: Arch, d: Dispatch, watchdog: int, stats: Stats, workgroups: int,
-             lanes: int, resident: int) -> Iterator[Cohort]:
+def _cohorts(program: Program, space: AddressSpace, arch: Arch, d: Dispatch, watchdog: int, stats: Stats,
+             workgroups: int, lanes: int, resident: int) -> Iterator[Cohort]:
   """Cohorts of consecutive workgroups, x fastest."""
   total = d.grid[0] * d.grid[1] * d.grid[2]
   granule = arch.lds_granule
@@ -136,6 +137,7 @@ def _first_group(cohort: Cohort, arch: Arch, d: Dispatch, first: int, count: int
   full = (1 << lanes) - 1
   threads = d.block[0] * d.block[1] * d.block[2]
   left = threads - (a_group - 1) * lanes
+  masks: Any
   if left == lanes: masks = np.uint64(full)
   else:
     last = (1 << left) - 1

@@ -15,10 +15,10 @@ Function = Callable[..., Any]
 class Meaning:
   """What an instruction computes.
 
-  A signature reads `results(sources)`. Types: u16 i16 f16 u32 i32 f32 u64 i64 f64 in registers; `mask` a bool for each lane,
-  from an SGPR operand or VCC; `vcc` the same, always VCC; `scc` one bool for each wave; `exec` a result for EXEC.
+  A signature reads `results(sources)`. Types: u16 i16 f16 u32 i32 f32 u64 i64 f64 in registers; `mask` a bool for each
+  lane, from an SGPR operand or VCC; `vcc` the same, always VCC; `scc` one bool for each wave; `exec` a result for EXEC.
   A source with `d:` is the old destination. A signature that begins with `pk ` works on both halves of its registers.
-  `exact` is False where the hardware's result is only specified to some ULP and this one is computed in f64 and rounded.
+  `exact` is False where the hardware's result is only given to some ULP and this one is computed in f64 and rounded.
   """
   mnemonic: str
   results: tuple[str, ...]

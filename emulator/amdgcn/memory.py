@@ -65,11 +65,11 @@ DS_ATOMICS: Final = {
 DS_LOADS: Final = {
   "ds_load_b32": (4, 0, None), "ds_load_b64": (8, 0, None), "ds_load_b96": (12, 0, None), "ds_load_b128": (16, 0, None),
   "ds_load_u8": (1, 0, None), "ds_load_i8": (1, 8, None), "ds_load_u16": (2, 0, None), "ds_load_i16": (2, 16, None),
-  "ds_load_u8_d16": (1, 0, 0), "ds_load_i8_d16": (1, 8, 0), "ds_load_u16_d16": (2, 0, 0), "ds_load_u8_d16_hi": (1, 0, 1),
-  "ds_load_i8_d16_hi": (1, 8, 1), "ds_load_u16_d16_hi": (2, 0, 1)}
+  "ds_load_u8_d16": (1, 0, 0), "ds_load_i8_d16": (1, 8, 0), "ds_load_u16_d16": (2, 0, 0),
+  "ds_load_u8_d16_hi": (1, 0, 1), "ds_load_i8_d16_hi": (1, 8, 1), "ds_load_u16_d16_hi": (2, 0, 1)}
 DS_STORES: Final = {
-  "ds_store_b8": (1, 0), "ds_store_b16": (2, 0), "ds_store_b32": (4, 0), "ds_store_b64": (8, 0), "ds_store_b96": (12, 0),
-  "ds_store_b128": (16, 0), "ds_store_b8_d16_hi": (1, 16), "ds_store_b16_d16_hi": (2, 16)}
+  "ds_store_b8": (1, 0), "ds_store_b16": (2, 0), "ds_store_b32": (4, 0), "ds_store_b64": (8, 0),
+  "ds_store_b96": (12, 0), "ds_store_b128": (16, 0), "ds_store_b8_d16_hi": (1, 16), "ds_store_b16_d16_hi": (2, 16)}
 DS_PAIRS: Final = {  # bytes of an element, what an offset counts, whether it stores
   f"ds_{kind}_2addr{stride}_b{width * 8}": (width, width * (64 if stride else 1), kind == "store")
   for kind in ("load", "store") for stride in ("", "_stride64") for width in (4, 8)}

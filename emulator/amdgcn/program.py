@@ -1,4 +1,4 @@
-"""Decoded code of one entry point: blocks of bound steps, found as they are executed, checked against memory for changes."""
+"""Decoded code of one entry point: blocks of bound steps, found as they are executed, checked for changes."""
 from __future__ import annotations
 
 from collections.abc import Callable

@@ -1,7 +1,7 @@
 """Access to a group's registers by operand: readers and writers that are bound once and called for each execution.
 
 A reader is `read(group) -> value` of one type; a writer is `write(group, value)`. Lane masks are bool values; in SGPRs
-they are bits (one SGPR for wave32, two for wave64), converted with a cache, because most masks are read as they were written.
+they are bits (one SGPR for wave32, two for wave64), converted with a cache: most masks are read as written.
 """
 from __future__ import annotations
 
