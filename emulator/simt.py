@@ -1,9 +1,9 @@
 """Lockstep execution of waves: groups of waves at one PC, their registers, EXEC, barriers, scheduling and the watchdog.
 
-Nothing here knows an instruction set. A *program* gives blocks of bound steps for a PC; a step is a function of a `Group`.
+Nothing here knows an instruction set. A *program* gives blocks of bound steps for a PC; a step takes a `Group`.
 Registers hold immutable NumPy values of dtype u32 (or any 4-byte type in vector registers) in the smallest shape
 that says it all: () the same everywhere, (1, lanes) the same in each wave, (waves, 1) one a wave, (waves, lanes).
-Writing a register replaces its value, so that moves, splits and merges of groups are cheap and nothing is shared by mistake.
+Writing a register replaces its value, so that moves, splits and merges of groups are cheap.
 """
 from __future__ import annotations
 

@@ -272,7 +272,8 @@ ATOMICS: Final[dict[str, tuple[str, Function, Any]]] = {
   "xor": ("u", np.bitwise_xor, np.bitwise_xor), "inc": ("u", _wrap_inc, None), "dec": ("u", _wrap_dec, None),
   "fadd": ("f", np.add, np.add), "fmin": ("f", np.fmin, np.fmin), "fmax": ("f", np.fmax, np.fmax),
 }
-_TYPES: Final[dict[tuple[str, int], Any]] = {("u", 4): U32, ("u", 8): U64, ("i", 4): I32, ("i", 8): I64, ("f", 4): F32, ("f", 8): F64}
+_TYPES: Final[dict[tuple[str, int], Any]] = {
+  ("u", 4): U32, ("u", 8): U64, ("i", 4): I32, ("i", 8): I64, ("f", 4): F32, ("f", 8): F64}
 
 
 def modify(memory: Value, index: Value, operation: str, data: Value, compare: Value | None, want: bool) -> Value | None:

@@ -286,7 +286,8 @@ def bitcmp1_64(o: O, a: V, n: V) -> V: return (a >> o.to(n & 63, "u64") & 1) == 
 # ---- EXEC: `saveexec` keeps the old mask in the destination, `wrexec` the new one
 for _name, _function in (
     ("and", lambda a, e: a & e), ("or", lambda a, e: a | e), ("xor", lambda a, e: a ^ e),
-    ("nand", lambda a, e: ~(a & e)), ("nor", lambda a, e: ~(a | e)), ("xnor", lambda a, e: ~(a ^ e)), ("and_not0", lambda a, e: ~a & e),
+    ("nand", lambda a, e: ~(a & e)), ("nor", lambda a, e: ~(a | e)), ("xnor", lambda a, e: ~(a ^ e)),
+    ("and_not0", lambda a, e: ~a & e),
     ("or_not0", lambda a, e: ~a | e), ("and_not1", lambda a, e: a & ~e), ("or_not1", lambda a, e: a | ~e)):
   @_both(f"s_{_name}_saveexec", "T, exec, scc(T, exec)")
   def saveexec(o: O, a: V, e: V, f: Any = _function) -> V:
