@@ -14,7 +14,6 @@ purpose.
 from __future__ import annotations
 
 import math
-import pickle
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from tinyhw.core.errors import DecodeError, InvalidArgument, MachineFault, Unsupported
-from tinyhw.ir import semantics
+from tinyhw.ir import program, semantics
 from tinyhw.ir.dtype import DType, PtrDType, dtypes
 from tinyhw.ir.ops import GroupOp, Ops
 from tinyhw.ir.uop import UOp
@@ -34,6 +33,7 @@ SLAB = 1 << 17          # elements of one array that still fit a core's cache
 GARBAGE = 0xA5          # what local memory holds before it is written
 UFUNCS = {Ops.ADD: "add", Ops.MUL: "multiply", Ops.MAX: "maximum"}
 BOOL_UFUNCS = {Ops.ADD: "logical_or", Ops.MUL: "logical_and", Ops.MAX: "logical_or"}
+DECLARED = frozenset({Ops.DEFINE_GLOBAL, Ops.DEFINE_LOCAL, Ops.DEFINE_VAR, Ops.SPECIAL})
 FUNCTIONS = {Ops.EXP2: "np.exp2", Ops.LOG2: "np.log2", Ops.SIN: "np.sin", Ops.SQRT: "np.sqrt", Ops.TRUNC: "np.trunc"}
 OPERATORS = {Ops.ADD: "+", Ops.SUB: "-", Ops.MUL: "*", Ops.FDIV: "/", Ops.CMPLT: "<", Ops.CMPNE: "!=", Ops.CMPEQ: "==",
              Ops.AND: "&", Ops.OR: "|", Ops.XOR: "^"}
@@ -149,7 +149,9 @@ class Translator:
     return self.typed(u) if u.op is Ops.CONST else self.var(u)
 
   def source(self) -> str:
-    """The whole function: `run(memories, values, axes, slab)`."""
+    """The whole function."""
+    for u in self.uops:
+      if u.op in DECLARED: self.uniform[u] = u.op is Ops.DEFINE_VAR
     for u in self.globals.values(): self.emit(f"{self.var(u)} = memories[{u.arg}]")
     for i, u in enumerate(self.variables): self.emit(f"{self.var(u)} = values[{i}]")
     for u in self.specials: self.emit(f"{self.var(u)} = axes[{u.arg.name!r}]")
@@ -169,8 +171,7 @@ class Translator:
         end = next(j for j in range(i, len(uops)) if uops[j].op is Ops.ENDRANGE and uops[j].src[0] is u)
         self.loop(u, uops[i + 1:end])
         i = end
-      elif u.op not in (Ops.DEFINE_GLOBAL, Ops.DEFINE_LOCAL, Ops.DEFINE_VAR, Ops.SPECIAL): self.one(u)
-      else: self.uniform[u] = u.op is Ops.DEFINE_VAR
+      else: self.one(u)
       i += 1
 
   def loop(self, counter: UOp, body: Sequence[UOp]) -> None:
@@ -222,6 +223,7 @@ class Translator:
   def one(self, u: UOp) -> None:
     """One UOp that is not a loop."""
     op = u.op
+    if op in DECLARED: return
     self.uniform[u] = False
     if op is Ops.CONST:
       self.uniform[u] = not u.dtype.is_float
@@ -358,13 +360,13 @@ def accumulations(body: Sequence[UOp]) -> dict[UOp, Accumulation]:
   for assign in assigns:
     accumulator, u = assign.src
     op = Ops.ADD if u.op is Ops.MULACC else u.op
-    terms, steps = [], []
+    terms: list[UOp] = []
+    steps: list[UOp] = []
     while u is not accumulator:
       if op not in UFUNCS: return {}
       if u.op is Ops.MULACC and op is Ops.ADD: following, others = u.src[2], u.src[:2]
-      elif u.op is op: following, others = u.src if u.src[0] in depends else u.src[::-1]
+      elif u.op is op: following, others = (u.src[0], u.src[1:]) if u.src[0] in depends else (u.src[1], u.src[:1])
       else: return {}
-      others = others if isinstance(others, tuple) else (others,)
       if following not in depends or any(s in depends for s in others): return {}
       terms.append(u if u.op is Ops.MULACC else others[0])
       steps.append(u)
@@ -427,7 +429,7 @@ class Executable:
     """The grid in slabs of workgroups: (the SPECIALs as arrays, workgroups, number of each within the slab,
     threads)."""
     names = [name for name, _ in self.specials]
-    groups = [name for name in ("gidx2", "gidx1", "gidx0") if name in sizes]
+    groups: list[str] = [name for name in ("gidx2", "gidx1", "gidx0") if name in sizes]
     threads = math.prod(size for name, size in self.specials if name.startswith("l"))
     steps: dict[str, int] = {}
     for name in reversed(groups):     # gidx0 is the fastest: it is cut last
@@ -454,6 +456,7 @@ class Executable:
 
 def load_program(binary: bytes, kernel: str) -> Executable:
   """The program that the `uops` renderer serialised."""
-  try: uops = pickle.loads(binary)
-  except Exception as error: raise DecodeError(f"not a UOp program: {error}", where=f"kernel {kernel}") from None
-  return Executable(uops, kernel)
+  try: text = binary.decode()
+  except UnicodeDecodeError as error:
+    raise DecodeError(f"not a UOp program: {error}", where=f"kernel {kernel}") from None
+  return Executable(program.load(text), kernel)

@@ -23,6 +23,7 @@ from tinyhw.gradient import gradients
 from tinyhw.ir import semantics
 from tinyhw.ir.dtype import DType, dtypes
 from tinyhw.ir.uop import UOp
+from tinyhw.variable import Variable
 
 if TYPE_CHECKING:
   import numpy as np
@@ -38,8 +39,8 @@ def _dtype(dtype: DTypeLike) -> DType | None:
 class Tensor(Reduction):
   """A value of some shape and dtype on a device.
 
-  `data` is a number, nested lists, a NumPy array or scalar, bytes (dtype uint8 unless told), another Tensor, or None
-  for an empty tensor. Python floats become float32, ints int32, bools bool; NumPy data keeps its type.
+  `data` is a number, nested lists, a NumPy array or scalar, bytes (dtype uint8 unless told), a Variable, another
+  Tensor, or None for an empty tensor. Python floats become float32, ints int32, bools bool; NumPy data keeps its type.
   """
   __slots__ = ()
 
@@ -217,29 +218,29 @@ class Tensor(Reduction):
     """A copy in memory of its own."""
     return self.contiguous()
 
-  def data(self) -> memoryview:
-    """A copy of the bytes, as a memoryview of this shape (bfloat16 as 16-bit numbers)."""
+  def data(self) -> memoryview[Any]:
+    """A copy of the memory, as a memoryview of this shape (16-bit floats as uint16)."""
     raw = bytearray(self.nbytes())
     if raw: memory_of(self).copyout(memoryview(raw))
-    letter = "H" if self.dtype is dtypes.bfloat16 else semantics.FORMATS[self.dtype.name]
-    flat = memoryview(raw)
-    if not raw or not self.shape: return flat.cast(letter) if raw else flat
-    return flat.cast(letter, self.shape)
+    # memoryview knows no 16-bit floats.
+    letter: Any = "H" if self.dtype.is_float and self.dtype.bits == 16 else semantics.FORMATS[self.dtype.name]
+    view: memoryview[Any] = memoryview(raw)
+    return view.cast(letter, self.shape) if raw else view
 
   def numpy(self) -> NDArray:
     """The value as a new NumPy array (bfloat16 as float32)."""
     import numpy
     if self.dtype is dtypes.bfloat16: return self.detach().float().numpy()
     out = numpy.empty(self.shape, self.dtype.numpy)
-    if out.size: memory_of(self).copyout(memoryview(out.reshape(-1)).cast("B"))
+    if out.size: memory_of(self).copyout(out.reshape(-1).data.cast("B"))
     return out
 
   def tolist(self) -> Any:
     """The value as nested lists of Python numbers, or one number for shape ()."""
     if self.dtype is dtypes.bfloat16: return self.detach().float().tolist()
     if not self.numel(): return _nested([], self.shape)
-    values = self.data().cast("B").cast(semantics.FORMATS[self.dtype.name]).tolist()
-    return _nested(values, self.shape)
+    raw = memory_of(self).copyout(memoryview(bytearray(self.nbytes())))
+    return _nested(list(struct.unpack(f"<{self.numel()}{semantics.FORMATS[self.dtype.name]}", raw)), self.shape)
 
   def item(self) -> ConstType:
     """The one element as a Python number."""
@@ -396,6 +397,7 @@ def _nested(values: list[Any], shape: tuple[int, ...]) -> Any:
 
 def _node(data: Any, device: str, dtype: DType | None, anywhere: bool) -> UOp:
   """The graph node of a constructor's data."""
+  if isinstance(data, Variable): data = data.on(device)
   if isinstance(data, UOp): return data.cast(dtype) if dtype else data
   if isinstance(data, TensorBase):
     node = data.uop if anywhere or data.device == device else data.uop.copy_to(device)
@@ -419,7 +421,7 @@ def _node(data: Any, device: str, dtype: DType | None, anywhere: bool) -> UOp:
     try: kind = dtypes.from_numpy(array.dtype)
     except TypeError as error: raise InvalidArgument(f"an array of {array.dtype}: {error}") from None
     if not array.dtype.isnative: array = array.astype(array.dtype.newbyteorder("="))
-    raw = memoryview(array.reshape(-1)).cast("B") if array.size else memoryview(b"")
+    raw = array.reshape(-1).data.cast("B") if array.size else memoryview(b"")
     node = _from_memory(raw, device, array.shape, kind)
     return node.cast(dtype) if dtype else node
   raise InvalidArgument(f"a Tensor cannot be made from a {type(data).__name__}")

@@ -14,6 +14,7 @@ from tinyhw.function.core import ConstType, TensorBase, broadcast_shape, expand_
 from tinyhw.ir.dtype import DType, dtypes, promote
 from tinyhw.ir.ops import Ops
 from tinyhw.ir.uop import UOp
+from tinyhw.variable import Variable
 
 if TYPE_CHECKING:
   from typing import Self
@@ -68,14 +69,15 @@ class Elementwise(TensorBase):
 
   # *** how operands meet ***
 
-  def _operand(self, other: Any) -> Self:
+  def _operand(self, other: Any) -> Any:
     """`other` as a tensor on this device: a Tensor as it is, a number as a constant, array data as a new Tensor."""
     if isinstance(other, TensorBase):
       if other.device != self.device:
         raise InvalidArgument(f"operands on {self.device} and {other.device}", hint="move one with .to(device)")
-      return other  # type: ignore[return-value]
+      return other
     if isinstance(other, (list, tuple)) or getattr(other, "shape", ()) != ():
       return type(self)(other, device=self.device)  # type: ignore[call-arg]
+    if isinstance(other, Variable): return self._wrap(other.on(self.device))
     value = number(other)
     return self._wrap(UOp.const(scalar_dtype(value, self.dtype), value, self.device))
 
@@ -91,7 +93,7 @@ class Elementwise(TensorBase):
     a, b = self._together(other)
     return self._wrap(b.alu(op, a) if reverse else a.alu(op, b), self, other)
 
-  def _integers(self, op: str, other: Any) -> Self:
+  def _integers(self, op: str, other: Any) -> Any:
     other = self._operand(other)
     if self.dtype.is_float or other.dtype.is_float:
       raise InvalidArgument(f"{op} of {self.dtype} and {other.dtype}: it is for integers and bools")
@@ -134,7 +136,9 @@ class Elementwise(TensorBase):
     """Remainder with the sign of the divisor, as Python's `%`."""
     other = self._operand(other)
     a, b = (other, self) if reverse else (self, other)
-    if promote(a.dtype, b.dtype).is_float: return a - a.div(b).floor() * b
+    if promote(a.dtype, b.dtype).is_float:
+      rest: Self = a - a.div(b).floor() * b
+      return rest
     x, y = a._together(b)
     if not x.dtype.is_signed: return a._wrap(x.alu(Ops.MOD, y))
     remainder, divisor = a._wrap(x.alu(Ops.MOD, y)), a._wrap(y)
@@ -241,9 +245,15 @@ class Elementwise(TensorBase):
   def __ge__(self, x: Any) -> Self:
     a, b = self._together(x)
     return self._wrap((b < a).alu(Ops.OR, a.eq(b)) if a.dtype.is_float else (a < b).logical_not())
-  def __eq__(self, x: Any) -> Self: return self._compare(Ops.CMPEQ, x)  # type: ignore[override]
-  def __ne__(self, x: Any) -> Self: return self._compare(Ops.CMPNE, x)  # type: ignore[override]
-  __hash__ = object.__hash__  # type: ignore[assignment]
+  def eq(self, x: Any) -> Self:
+    """Whether the elements are equal."""
+    return self._compare(Ops.CMPEQ, x)
+  def ne(self, x: Any) -> Self:
+    """Whether the elements differ."""
+    return self._compare(Ops.CMPNE, x)
+  def __eq__(self, x: Any) -> Self: return self.eq(x)  # type: ignore[override]
+  def __ne__(self, x: Any) -> Self: return self.ne(x)  # type: ignore[override]
+  __hash__ = object.__hash__
 
   def logical_not(self) -> Self:
     """Whether each element is zero."""
@@ -254,11 +264,12 @@ class Elementwise(TensorBase):
   def isinf(self) -> Self:
     """Whether each element is an infinity."""
     if not self.dtype.is_float: return self._wrap(self._const(False, dtypes.bool))
-    return (self == math.inf) | (self == -math.inf)
+    return self.eq(math.inf) | self.eq(-math.inf)
   def isclose(self, other: Any, rtol: float_ = 1e-5, atol: float_ = 1e-8) -> Self:
     """Whether each element is within `atol + rtol*|other|` of the other one."""
     other = self._operand(other)
-    return (self == other) | ((self - other).abs() <= atol + rtol * other.abs())
+    close: Self = self.eq(other) | ((self - other).abs() <= atol + rtol * other.abs())
+    return close
 
   # *** choice ***
 
@@ -283,7 +294,8 @@ class Elementwise(TensorBase):
 
   def masked_fill(self, mask: Any, value: Any) -> Self:
     """`value` where `mask` is True, else this."""
-    return self._operand(mask).where(value, self)
+    result: Self = self._operand(mask).where(value, self)
+    return result
 
   def maximum(self, other: Any) -> Self:
     """The greater one; NaN where either is NaN."""
@@ -373,7 +385,7 @@ class Elementwise(TensorBase):
     down = self.floor()
     rest = self - down
     odd = (down / 2).floor() * 2 != down
-    return ((rest > 0.5) | ((rest == 0.5) & odd)).where(down + 1, down) if self.dtype.is_float else self
+    return ((rest > 0.5) | (rest.eq(0.5) & odd)).where(down + 1, down) if self.dtype.is_float else self
   def sign(self) -> Self:
     """-1, 0 or 1; NaN for NaN."""
     negative = self.const_like(-1 if self.dtype.min else 0)

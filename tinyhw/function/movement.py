@@ -205,9 +205,8 @@ class Movement(Elementwise):
     lengths = [min(sizes, total - i) for i in range(0, total, sizes)] if isinstance(sizes, int) else list(sizes)
     if sum(lengths) != total: raise InvalidArgument(f"sizes {lengths} do not add up to {total}, the size of axis {dim}")
     starts = itertools.accumulate(lengths, initial=0)
-    def piece(start: int, size: int) -> Self:
-      return self.shrink([(start, start + size) if i == dim else None for i in range(self.ndim)])
-    return tuple(piece(start, size) for start, size in zip(starts, lengths))
+    before, after = [None] * dim, [None] * (self.ndim - dim - 1)
+    return tuple(self.shrink([*before, (start, start + size), *after]) for start, size in zip(starts, lengths))
 
   def chunk(self, count: int, dim: int = 0) -> tuple[Self, ...]:
     """Cut along an axis into at most `count` pieces of one size (the last may be smaller)."""

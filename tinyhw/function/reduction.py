@@ -121,7 +121,7 @@ class Reduction(Movement):
 
     Accumulates as `sum` does.
     """
-    x, w = self, self._operand(other)
+    x, w = self, self._right(other)
     if x.ndim == 0 or w.ndim == 0:
       raise InvalidArgument(f"matmul of shapes {x.shape} and {w.shape}: a scalar has no axis")
     inner, axis = x.shape[-1], -min(w.ndim, 2)
@@ -142,7 +142,11 @@ class Reduction(Movement):
   dot = matmul
 
   def __matmul__(self, other: Self) -> Self: return self.matmul(other)
-  def __rmatmul__(self, other: Self) -> Self: return self._operand(other).matmul(self)
+  def __rmatmul__(self, other: Self) -> Self: return self._right(other).matmul(self)
+
+  def _right(self, other: Self) -> Self:
+    found: Self = self._operand(other)
+    return found
 
   def linear(self, weight: Self, bias: Self | None = None) -> Self:
     """`x @ weight + bias`, with `weight` of shape (in, out)."""
@@ -203,7 +207,7 @@ class Reduction(Movement):
     loss = -chosen.where(scores, 0).sum(-1)
     if label_smoothing: loss = (1 - label_smoothing) * loss - label_smoothing * scores.mean(-1)
     if ignore_index is None: return loss._averaged(reduction)
-    counted = target != ignore_index
+    counted = target.ne(ignore_index)
     return counted.where(loss, 0)._averaged(reduction, counted.cast(loss.dtype))
 
   def cross_entropy(self, target: Self, reduction: str = "mean", label_smoothing: float = 0.0) -> Self:

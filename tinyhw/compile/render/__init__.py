@@ -1,1 +1,1 @@
-"""Renderers: from a linear program to a target's text and binary, and what the target can do."""
+"""Renderers: a linear program becomes source text, and source text becomes what a device loads. One module a target."""

@@ -1,105 +1,106 @@
-"""Programs for AMD GPUs: code objects of LLVM's amdgcn-amd-amdhsa target, made through llvmlite without a linker.
+"""AMD GPUs: a kernel in a relocatable code object (version 5), as LLVM's AMDGPU back end makes it.
 
-The result is a relocatable ELF with the machine code, the kernel descriptor `NAME.kd` and the metadata note; the loader
-applies its one relocation (the entry's distance in the descriptor). Source: LLVM's AMDGPUUsage.
+The kernel takes its buffers' addresses, then its int32 values, in the kernarg segment, and nothing else: no hidden
+arguments, no dispatch packet, no stack where registers suffice. Addresses in device memory are a buffer's base, which
+is uniform, plus an unsigned 32-bit offset wherever the buffer's size allows: the form that `global_load` has.
 """
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from typing import Any
 
-from tinyhw.arch.base import Arch
-from tinyhw.compile.program import Dim3
-from tinyhw.compile.render.llvm import LLVMRenderer, Writer, memory_name
+from tinyhw.arch import Arch
+from tinyhw.compile.render import objects
+from tinyhw.compile.render.base import block_size, grid_size
+from tinyhw.compile.render.llvm import LLVMRenderer, Writer, memory_type
 from tinyhw.ir.dtype import AddressSpace, DType, PtrDType, dtypes
-from tinyhw.ir.uop import Ops, UOp
+from tinyhw.ir.ops import Ops
+from tinyhw.ir.uop import UOp
 
-_SPACE = {AddressSpace.GLOBAL: 1, AddressSpace.LOCAL: 3}
-# What the programs do not use, said to the code generator: without the passes of higher levels it would prepare it all.
-_UNUSED = ("dispatch-ptr", "queue-ptr", "implicitarg-ptr", "dispatch-id", "lds-kernel-id", "hostcall-ptr", "heap-ptr",
-           "default-queue", "completion-action", "multigrid-sync-arg", "flat-scratch-init")
+TRIPLE = "amdgcn-amd-amdhsa"
+CODE_OBJECT_VERSION = 500         # LLVM's module flag: the version times 100
+LOCAL, GLOBAL = 3, 1              # LLVM's numbers of the address spaces
+# What the kernel does not ask of the runtime; the names are those of LLVM's AMDGPUUsage.
+UNNEEDED = ("dispatch-ptr", "queue-ptr", "implicitarg-ptr", "dispatch-id", "lds-kernel-id", "completion-action",
+            "default-queue", "heap-ptr", "hostcall-ptr", "multigrid-sync-arg", "flat-scratch-init")
+# Native where the chip's instruction, as LLVM calls it, is within 2 units in the last place.
+NATIVE = {(op, dtype) for op in (Ops.EXP2, Ops.LOG2) for dtype in (dtypes.float32, dtypes.float16)}
 
 
 class AMDGCNRenderer(LLVMRenderer):
-  """An AMD GPU generation. Products and sums are fused (v_fma): one rounding less than on the host."""
-  triple = "amdgcn-amd-amdhsa"
-  threads = True
-  local = True
-  tile = 4
-  fused = True
+  """Compiles for one GPU at LLVM's `optimization` level."""
+  triple = TRIPLE
+  has_local = True
+  vector_bytes = 16
+  speculates = True
 
-  def __init__(self, arch: Arch | None = None, opt_level: int = 2) -> None:
-    super().__init__(opt_level)
-    if arch is None:
-      from tinyhw.arch.gfx1100 import GFX1100
-      arch = GFX1100
-    self.target, self.max_block, self.max_local = arch.name, arch.workgroup_limit, arch.lds_per_workgroup
-
-  @property
-  def key(self) -> str: return f"{self.target} O{self.opt_level}"
+  def __init__(self, arch: Arch, optimization: int = 2) -> None:
+    self.arch, self.optimization = arch, optimization
+    self.target = arch.name
+    self.max_threads = arch.workgroup_limit
+    self.max_block = (arch.workgroup_limit,) * 3
+    self.local_bytes = arch.lds_per_workgroup
 
   def native(self, op: Ops, dtype: DType) -> bool:
-    # v_exp_f32 and v_log_f32, with LLVM's care for subnormals, are within 1 ulp; v_sin_f32 has an absolute error only.
-    if op in (Ops.EXP2, Ops.LOG2): return dtype is dtypes.float32
-    return op is Ops.CAST
+    return super().native(op, dtype) or (op, dtype.scalar) in NATIVE
 
-  def make_machine(self) -> Any:
-    import llvmlite.binding as llvm
-    llvm.initialize_all_targets()        # llvmlite has no call for one target; this costs a few milliseconds
-    llvm.initialize_all_asmprinters()
-    return llvm.Target.from_triple(self.triple).create_target_machine(
-      cpu=self.target, opt=self.opt_level, reloc="pic", codemodel="default")
+  def pointer_argument(self, number: int) -> str:
+    return f"ptr addrspace({GLOBAL}) noalias noundef nonnull align 16 %data{number}"
 
-  def pointer_type(self, dtype: DType) -> str:
-    assert isinstance(dtype, PtrDType)
-    return f"ptr addrspace({_SPACE[dtype.space]})"
+  def pointer_type(self, dtype: PtrDType) -> str:
+    return f"ptr addrspace({LOCAL if dtype.space is AddressSpace.LOCAL else GLOBAL})"
 
-  def address(self, index: UOp, w: Writer) -> str:
-    """As 32-bit byte offsets from the buffer where they fit: global memory instructions add those to a scalar base."""
-    pointer, element = index.src[:2]
-    assert isinstance(pointer.dtype, PtrDType)
-    if pointer.dtype.space is AddressSpace.LOCAL:
-      kind = memory_name(pointer.dtype.base)
-      return w.new(f"getelementptr inbounds {kind}, ptr addrspace(3) {w[pointer]}, i32 {w[element]}")
-    if not self.is_flat(index): return super().address(index, w)
-    scale = pointer.dtype.base.itemsize
-    gated = len(index.src) > 2
-    base, extra = self.split(element) if not gated else (element, 0)
-    if base.vmin < 0 and not gated: return super().address(index, w)
-    number = w[base]
-    if gated: number = w.new(f"select i1 {w[index.src[2]]}, i32 {number}, i32 0")
-    if scale > 1: number = w.new(f"shl nuw nsw i32 {number}, {scale.bit_length() - 1}")
-    wide = w.new(f"zext i32 {number} to i64")
-    step = "getelementptr inbounds i8, ptr addrspace(1)"
-    address = w.new(f"{step} {w[pointer]}, i64 {wide}")
-    return w.new(f"{step} {address}, i64 {extra * scale}") if extra else address
+  def special(self, writer: Writer, u: UOp) -> str:
+    if u.arg.size == 1: return "0"
+    kind, axis = ("workgroup" if u.arg.name[0] == "g" else "workitem"), "xyz"[int(u.arg.name[-1])]
+    return writer.intrinsic("i32", f"amdgcn.{kind}.id.{axis}", attribute=f"range(i32 0, {u.arg.size}) ")
 
-  def special(self, u: UOp, w: Writer) -> None:
-    if u.op is Ops.BARRIER:
-      w.add('fence syncscope("workgroup") release')
-      w.add(w.call("llvm.amdgcn.s.barrier", "void", []))
-      w.add('fence syncscope("workgroup") acquire')
-      return
-    kind = "workgroup" if u.arg.name[0] == "g" else "workitem"
-    name = f"llvm.amdgcn.{kind}.id.{'xyz'[int(u.arg.name[-1])]}"
-    w.add(f"{w[u]} = {w.call(name, 'i32', [], f'range(i32 0, {u.arg.size}) ')}")
+  def barrier(self, writer: Writer, u: UOp) -> None:
+    # Where only local memory was written, only its accesses need to be done before the others go on.
+    pointers = [s.src[0].src[0] for s in u.src if s.op is Ops.STORE]
+    only = ", !mmra !0" if len(pointers) == len(u.src) and all(p.op is Ops.DEFINE_LOCAL for p in pointers) else ""
+    writer.line(f'fence syncscope("workgroup") release{only}')
+    writer.intrinsic("void", "amdgcn.s.barrier")
+    writer.line(f'fence syncscope("workgroup") acquire{only}')
 
-  def function(self, name: str, uops: Sequence[UOp], body: Writer, block: Dim3) -> list[str]:
-    buffers = sorted((u for u in uops if u.op is Ops.DEFINE_GLOBAL), key=lambda u: int(u.arg))
-    variables = sorted((u for u in uops if u.op is Ops.DEFINE_VAR), key=lambda u: str(u.arg.name))
-    parameters = [f"ptr addrspace(1) noalias align 16 {body[u]}" for u in buffers]
-    parameters += [f"i32 {body[u]}" for u in variables]
-    memories = []
-    for i, u in enumerate(v for v in uops if v.op is Ops.DEFINE_LOCAL):
-      assert isinstance(u.dtype, PtrDType)
-      symbol = f"@{name}.local{i}"
-      memories.append(f"{symbol} = internal addrspace(3) global [{u.dtype.size} x {memory_name(u.dtype.base)}] poison, "
-                      "align 16")
-      body.lines = [line.replace(f"{body[u]},", f"{symbol},") for line in body.lines]
-    items = block[0] * block[1] * block[2]
-    attributes = [f'"amdgpu-flat-work-group-size"="{items},{items}"', '"uniform-work-group-size"="true"', "nounwind",
-                  *(f'"amdgpu-no-{what}"' for what in _UNUSED)]
-    return [*memories, f"define amdgpu_kernel void @{name}({', '.join(parameters)}) #0 !reqd_work_group_size !1 {{",
-            *body.lines, "}", f"attributes #0 = {{ {' '.join(attributes)} }}", "!llvm.module.flags = !{!0}",
-            '!0 = !{i32 1, !"amdhsa_code_object_version", i32 500}',
-            f"!1 = !{{i32 {block[0]}, i32 {block[1]}, i32 {block[2]}}}"]
+  def address(self, writer: Writer, pointer: UOp, index: UOp, gate: str | None) -> str:
+    kind = pointer.dtype
+    assert isinstance(kind, PtrDType)
+    size, base = kind.base.itemsize, f"{self.pointer_type(kind)} {writer.value(pointer)}"
+    if kind.size < 0 or kind.size * size >= 1 << 31: return super().address(writer, pointer, index, gate)
+    plus = 0
+    if gate is not None: i = writer.new(f"select i1 {gate}, i32 {writer.value(index)}, i32 0")
+    else:
+      # A constant part goes into the instruction's own offset, if the rest is an offset without it.
+      if index.op is Ops.ADD and (by := index.src[1]).op is Ops.CONST and by.arg >= 0 and index.src[0].vmin >= 0:
+        index, plus = index.src[0], int(by.arg) * size
+      i = writer.value(index)
+    # The element is inside of the buffer, so the offset in bytes does not wrap.
+    offset = i if size == 1 else writer.new(f"mul nuw nsw i32 {i}, {size}")
+    if kind.space is AddressSpace.LOCAL: address = writer.new(f"getelementptr inbounds i8, {base}, i32 {offset}")
+    else: address = writer.new(f"getelementptr inbounds i8, {base}, i64 {writer.new(f'zext nneg i32 {offset} to i64')}")
+    if not plus: return address
+    return writer.new(f"getelementptr inbounds i8, {self.pointer_type(kind)} {address}, i32 {plus}")
+
+  def function(self, name: str, uops: Sequence[UOp], arguments: list[str], body: str, declarations: list[str]) -> str:
+    block, grid = block_size(uops), grid_size(uops)
+    threads = math.prod(block)
+    unneeded = [*UNNEEDED, *(f"workgroup-id-{a}" for a, n in zip("xyz", grid) if n == 1),
+                *(f"workitem-id-{a}" for a, n in zip("xyz", block) if n == 1)]
+    attributes = " ".join([f'"amdgpu-flat-work-group-size"="{threads},{threads}"', '"uniform-work-group-size"="true"',
+                           *(f'"amdgpu-no-{what}"' for what in unneeded)])
+    shared = [f"@{name}.{u.arg} = internal unnamed_addr addrspace({LOCAL}) global "
+              f"[{u.dtype.size} x {memory_type(u.dtype.base)}] poison, align 16"
+              for u in uops if u.op is Ops.DEFINE_LOCAL and isinstance(u.dtype, PtrDType)]
+    return "\n".join([
+      *shared, f"define amdgpu_kernel void @{name}({', '.join(arguments)}) nounwind #0 !reqd_work_group_size !1 {{",
+      "entry:", body, "}", *declarations, f"attributes #0 = {{ {attributes} }}", "!llvm.module.flags = !{!2}",
+      '!0 = !{!"amdgpu-synchronize-as", !"local"}', f"!1 = !{{{', '.join(f'i32 {n}' for n in block)}}}",
+      f'!2 = !{{i32 1, !"amdhsa_code_object_version", i32 {CODE_OBJECT_VERSION}}}', ""])
+
+  def compile(self, source: str, name: str) -> bytes:
+    return objects.emit(source, name, self.triple, self.arch.name, "", self.optimization)
+
+  def assembly(self, source: str, name: str) -> str:
+    """The machine code as text."""
+    return objects.assembly(source, name, self.triple, self.arch.name, "", self.optimization)

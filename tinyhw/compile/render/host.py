@@ -1,50 +1,36 @@
-"""Programs for the host processor: ELF objects of `void NAME(ptr buffer0, ..., i32 variable0, ...)`."""
+"""The host processor: a kernel is `void NAME(ptr buffer0, ..., i32 value0, ...)` in an object file.
+
+All loops, also those over the output, are inside the function: a launch is one call. The buffers of a launch do not
+overlap. The object needs nothing from outside but memset and memcpy, which LLVM may call.
+"""
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from tinyhw.compile.program import Dim3
-from tinyhw.compile.render.llvm import LLVMRenderer, Writer
-from tinyhw.ir.dtype import DType
-from tinyhw.ir.uop import Ops, UOp
+from tinyhw.compile.render import objects
+from tinyhw.compile.render.llvm import LLVMRenderer
+from tinyhw.ir.uop import UOp
 
 
 class HostRenderer(LLVMRenderer):
-  """The processor this process runs on, with all of its vector extensions.
-
-  Products and sums are not fused, so results equal those of the NumPy device bit for bit where the order of operations
-  is the same.
-  """
+  """Compiles for the processor of this process with all that it can do, at LLVM's `optimization` level."""
   target = "host"
-  tile = 4
+  triple = objects.HOST
+  vector_bytes = 32
 
-  @property
-  def triple(self) -> str:                     # type: ignore[override]
-    """The process's own."""
-    import llvmlite.binding as llvm
-    return str(llvm.get_process_triple())
+  def __init__(self, optimization: int = 2) -> None:
+    self.optimization = optimization
 
-  @property
-  def key(self) -> str: return f"host O{self.opt_level}"
+  def pointer_argument(self, number: int) -> str:
+    return f"ptr noalias noundef nonnull align 16 %data{number}"
 
-  def native(self, op: Ops, dtype: DType) -> bool: return False
+  def function(self, name: str, uops: Sequence[UOp], arguments: list[str], body: str, declarations: list[str]) -> str:
+    head = f"define void @{name}({', '.join(arguments)}) nounwind {{"
+    return "\n".join([head, "entry:", body, "}", *declarations, ""])
 
-  def make_machine(self) -> Any:
-    import llvmlite.binding as llvm
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    return llvm.Target.from_triple(self.triple).create_target_machine(
-      cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=self.opt_level, reloc="pic",
-      codemodel="jitdefault", jit=True)
+  def compile(self, source: str, name: str) -> bytes:
+    return objects.emit(source, name, self.triple, "", "", self.optimization)
 
-  def special(self, u: UOp, w: Writer) -> None:
-    raise ValueError(f"{u.op.name} on the host, which has one thread")
-
-  def function(self, name: str, uops: Sequence[UOp], body: Writer, block: Dim3) -> list[str]:
-    buffers = sorted((u for u in uops if u.op is Ops.DEFINE_GLOBAL), key=lambda u: int(u.arg))
-    variables = sorted((u for u in uops if u.op is Ops.DEFINE_VAR), key=lambda u: str(u.arg.name))
-    parameters = [f"ptr noalias align 16 {body[u]}" for u in buffers] + [f"i32 {body[u]}" for u in variables]
-    return [f"define void @{name}({', '.join(parameters)}) nounwind {{", *body.lines, "}"]
-
-
+  def assembly(self, source: str, name: str) -> str:
+    """The machine code as text."""
+    return objects.assembly(source, name, self.triple, "", "", self.optimization)
