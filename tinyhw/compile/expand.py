@@ -194,7 +194,7 @@ def _vector_loads(sink: UOp, renderer: Renderer, behind_barrier: bool) -> dict[U
 
 def _widest(index: UOp, renderer: Renderer) -> int:
   assert isinstance(index.dtype, PtrDType)
-  return max(min(renderer.vector_bytes // index.dtype.base.itemsize, 8), 1)
+  return renderer.vector_widths(index.dtype.base)[0]
 
 
 def fuse_multiply_add(sink: UOp) -> UOp:

@@ -1,7 +1,7 @@
 """Rewrites a lowered kernel into operations and types that every renderer knows.
 
 bfloat16 becomes uint16 in memory and float32 in registers, rounded after each operation. EXP2, LOG2 and SIN become
-polynomials where the target has no accurate instruction (so no library is ever called). RECIP becomes a division.
+polynomials where the target has no accurate instruction, so no library is ever called.
 """
 from __future__ import annotations
 
@@ -103,22 +103,8 @@ def _transcendental(u: UOp, ctx: Renderer) -> UOp | None:
   return _SERIES[u.op](u)
 
 
-def _double_to_half(u: UOp, x: UOp, ctx: Renderer) -> UOp | None:
-  """float64 to float16 by way of float32, which is rounded to odd so that rounding twice is rounding once."""
-  if x.dtype is not F64 or u.dtype is not F16 or ctx.native(Ops.CAST, F16): return None
-  near = x.cast(F32)
-  back = near.cast(F64)
-  bits = near.bitcast(dtypes.uint32)
-  magnitude, wanted = back.maximum(-back), x.maximum(-x)
-  toward_zero = (wanted < magnitude).where(bits - 1, bits)
-  inexact = back.ne(x) & x.eq(x) & (wanted < math.inf)
-  return inexact.where(toward_zero | 1, bits).bitcast(F32).cast(F16)
-
-
 _operations = PatternMatcher([
   (UPat((Ops.EXP2, Ops.LOG2, Ops.SIN), "u"), _transcendental),
-  (UPat(Ops.RECIP, "u"), lambda u: u.const_like(1.0) / u.src[0]),
-  (UPat(Ops.CAST, "u", (UPat.var("x"),)), _double_to_half),
 ])
 
 

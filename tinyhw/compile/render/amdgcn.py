@@ -33,6 +33,9 @@ class AMDGCNRenderer(LLVMRenderer):
   has_local = True
   vector_bytes = 16
   speculates = True
+  tile = 4
+  workgroup = 256
+  fused = True
 
   def __init__(self, arch: Arch, optimization: int = 2) -> None:
     self.arch, self.optimization = arch, optimization
@@ -40,6 +43,10 @@ class AMDGCNRenderer(LLVMRenderer):
     self.max_threads = arch.workgroup_limit
     self.max_block = (arch.workgroup_limit,) * 3
     self.local_bytes = arch.lds_per_workgroup
+
+  @property
+  def key(self) -> str:
+    return f"{self.target} O{self.optimization}"
 
   def native(self, op: Ops, dtype: DType) -> bool:
     return super().native(op, dtype) or (op, dtype.scalar) in NATIVE

@@ -17,7 +17,7 @@ class Renderer(ABC):
   """Makes programs for one target. Sizes are in bytes, `max_block` counts work-items in x, y, z.
 
   A target without workgroups (`has_local` is False) runs a program as one thread: it knows neither SPECIAL, nor
-  DEFINE_LOCAL, nor BARRIER.
+  DEFINE_LOCAL, nor BARRIER. The last three attributes tell the optimizer what is good for the target.
   """
   target: str
   has_local: bool = False
@@ -25,6 +25,10 @@ class Renderer(ABC):
   max_threads: int = 1
   local_bytes: int = 0
   vector_bytes: int = 0         # the widest vector that one LOAD or STORE may move
+  max_grid: int = 2 ** 31 - 1   # workgroups in each direction
+  tile: int = 1                 # outputs of a tiled kernel in each direction of a thread's tile; 1: nothing is unrolled
+  workgroup: int = 1            # work-items that a workgroup should have; 1: workgroups are of no use
+  fused: bool = False           # MULACC is one instruction, and rounds once
 
   def supports(self, dtype: DType) -> bool:
     """Whether arithmetic on the type exists. bfloat16 is memory only: a linear program sees it as uint16."""
@@ -38,6 +42,11 @@ class Renderer(ABC):
   def native(self, op: Ops, dtype: DType) -> bool:
     """Whether the target renders this arithmetic itself. Where it does not, `compile.transcendental` replaces it."""
     return op not in TRANSCENDENTAL
+
+  @property
+  def key(self) -> str:
+    """What tells apart the renderers that make different programs, for caches of programs."""
+    return self.target
 
   @abstractmethod
   def render(self, name: str, uops: Sequence[UOp]) -> str:

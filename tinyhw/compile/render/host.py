@@ -17,9 +17,14 @@ class HostRenderer(LLVMRenderer):
   target = "host"
   triple = objects.HOST
   vector_bytes = 32
+  tile = 4
 
   def __init__(self, optimization: int = 2) -> None:
     self.optimization = optimization
+
+  @property
+  def key(self) -> str:
+    return f"{self.target} O{self.optimization}"
 
   def pointer_argument(self, number: int) -> str:
     return f"ptr noalias noundef nonnull align 16 %data{number}"
