@@ -71,8 +71,7 @@ def compile_kernel(ast: UOp, renderer: Renderer, opts: Sequence[Opt] | None = No
   kernel = optimize(ast, renderer, wanted)
   uops, grid, block = linear_program(kernel)
   name = kernel_name(kernel)
-  source = renderer.render(name, uops)
-  binary = renderer.compile(source, name)
+  source, binary = renderer.render(name, uops, grid, block)
   local = sum(u.dtype.size * u.dtype.base.itemsize for u in uops
               if u.op is Ops.DEFINE_LOCAL and isinstance(u.dtype, PtrDType))
   buffers = tuple(sorted({int(u.arg) for u in uops if u.op is Ops.DEFINE_GLOBAL}))

@@ -86,19 +86,19 @@ class Kernel:
     if size % opt.amount and opt.kind is not OptKind.LOCAL: raise refuse(f"{opt.amount} does not divide {size}")
     if opt.amount > size: raise refuse(f"only {size} steps are left")
     if opt.kind in (OptKind.LOCAL, OptKind.GROUP):
-      if not self.renderer.has_local: raise refuse(f"target {self.renderer.target} has no workgroups")
-      if self.product(Axis.LOCAL, Axis.GROUP) * opt.amount > self.renderer.max_threads:
-        raise refuse(f"the workgroup would have more than {self.renderer.max_threads} work-items")
+      if not self.renderer.local: raise refuse(f"target {self.renderer.target} has no workgroups")
+      if self.product(Axis.LOCAL, Axis.GROUP) * opt.amount > self.renderer.max_block:
+        raise refuse(f"the workgroup would have more than {self.renderer.max_block} work-items")
     elif self.product(Axis.UPCAST, Axis.UNROLL) * opt.amount > _MAX_UNROLLED:
       raise refuse(f"a thread would unroll more than {_MAX_UNROLLED} steps")
     if opt.kind is OptKind.GROUP and any(p.kind is Axis.GROUP for parts in self.parts.values() for p in parts):
       raise refuse("a reduction is grouped already")
     self.parts[axis][0].size = -(-size // opt.amount)
     self.parts[axis].insert(1, Part(opt.amount, after))
-    if self.local_bytes() > self.renderer.local_bytes:
+    if self.local_bytes() > self.renderer.max_local:
       self.parts[axis].pop(1)
       self.parts[axis][0].size = size
-      raise refuse(f"the grouped reduction would need more than {self.renderer.local_bytes} bytes of local memory")
+      raise refuse(f"the grouped reduction would need more than {self.renderer.max_local} bytes of local memory")
     self.opts.append(opt)
 
   def local_bytes(self) -> int:
@@ -120,7 +120,7 @@ class Kernel:
         made[r].append(UOp.const(dtypes.index, 0) if part.size == 1 else UOp.range(part.size, number, part.kind))
         number += 1
         if part.size == 1: continue
-        if part.kind is Axis.LOOP and self.renderer.has_local: spread.append((r, i, part.size))
+        if part.kind is Axis.LOOP and self.renderer.threads: spread.append((r, i, part.size))
         if part.kind is Axis.LOCAL: items.append((r, i, part.size))
     grid = self._assign(spread, "gidx", made)
     grouped = math.prod(p.size for parts in self.parts.values() for p in parts if p.kind is Axis.GROUP)
@@ -187,11 +187,11 @@ def heuristic(kernel: Kernel) -> None:
   """Applies options that suit most kernels of the target."""
   renderer = kernel.renderer
   tiled = _tile(kernel) if renderer.tile > 1 else False
-  if renderer.workgroup > 1 and not tiled: _group(kernel)
-  if renderer.tile > 1:
+  if renderer.local and not tiled: _group(kernel)
+  if renderer.vector_bytes:
     if not tiled: _vectorize(kernel)
     _unroll(kernel)
-  if renderer.workgroup > 1: _workgroups(kernel)
+  if renderer.local: _workgroups(kernel)
 
 
 def _try(kernel: Kernel, kind: OptKind, axis: UOp, amount: int) -> bool:
@@ -264,7 +264,7 @@ def _group(kernel: Kernel) -> None:
 
 def _workgroups(kernel: Kernel) -> None:
   """Neighbouring outputs become the work-items of a workgroup."""
-  wanted = kernel.renderer.workgroup
+  wanted = min(256, kernel.renderer.max_block)
   for axis in sorted(kernel.outputs, key=lambda a: (-_contiguity(kernel, a), -int(a.arg.axis))):
     room = wanted // max(kernel.product(Axis.LOCAL, Axis.GROUP), 1)
     left = kernel.left(axis)
