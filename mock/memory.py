@@ -14,7 +14,7 @@ import os
 from dataclasses import dataclass, field
 from typing import Final
 
-from tinyhw.core.memory import PAGE, Access, HostRegion, Region
+from tinyhw.core.memory import PAGE, U8, Access, AddressSpace, HostRegion, Region
 from tinyhw.core.port import Protection
 
 _LIBC: Final = ctypes.CDLL(None, use_errno=True)
@@ -111,6 +111,17 @@ def reserve_memory(size: int, align: int) -> int:
 def view_memory(address: int, length: int) -> memoryview:
   """The bytes at an address that the caller has proven to be mapped."""
   return memoryview((ctypes.c_ubyte * length).from_address(address)).cast("B")
+
+
+def spans(space: AddressSpace, address: int, size: int, access: int = Access.READ) -> list[U8]:
+  """Views of a range of GPU memory, one for each mapping that it crosses. Raises PageFault first."""
+  views, at = [], address
+  while at < address + size:
+    mapping = space.find(at)
+    take = address + size - at if mapping is None else min(mapping.end, address + size) - at
+    views.append(space.view(at, take, access))
+    at += take
+  return views
 
 
 @dataclass(eq=False)

@@ -68,6 +68,18 @@ class Kfd:
       self.processes[pid] = KfdProcess(pid, user, {g.gpu_id: ProcessDevice(g) for g in self.machine.gpus}, Events(user))
     return self.processes[pid]
 
+  def end_process(self, pid: int) -> None:
+    """A client is gone (kfd_process_wq_release): its queues stop, its memory is free again."""
+    process = self.processes.pop(pid, None)
+    if process is None:
+      return
+    for queue_id in list(process.queues):
+      kfd_queues.destroy(self.machine, process, queue_id)
+    for device in process.devices.values():
+      for buffer in device.buffers.values():
+        self._give_back(device, buffer)
+    process.user.close()
+
   # ---- the call
 
   def ioctl(self, file: OpenFile, request: int, argument: Any, pid: int) -> int:
@@ -332,6 +344,10 @@ class Kfd:
       raise Refused(errno.EBUSY, f"{buffer} is still mapped on {len(buffer.mapped)} GPUs")
     del device.buffers[args.handle & 0xFFFF_FFFF]
     del device.by_mmap[buffer.mmap_offset]
+    self._give_back(device, buffer)
+
+  def _give_back(self, device: ProcessDevice, buffer: Buffer) -> None:
+    """The memory and the mmap offset of a buffer are free again; memory is wiped."""
     if buffer.kind != "mmio":
       device.gpu.mmap_offsets.free(buffer.mmap_offset)
     if isinstance(buffer.backing, Region) and buffer.kind in ("vram", "gtt"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+from collections.abc import Iterator
 
 import pytest
 
@@ -17,8 +18,10 @@ from tinyhw.mock.port import MockPort
 
 
 @pytest.fixture
-def client() -> Client:
-  return Client()
+def client() -> Iterator[Client]:
+  client = Client()
+  yield client
+  client.port.end()
 
 
 def test_the_port_is_a_port() -> None:
