@@ -10,10 +10,10 @@ Generated; do not edit. Source:
     drivers/gpu/drm/amd/include/soc21_enum.h sha256 38180a3a0b49d4cb1f3ced4df45e0d2fb1963fb928d8ec6ed5eb4ed9c9c42099
 Generator: tinyhw gen pm4
 
-110 opcodes are the same in PAL and in nvd.h; they differ on AQL_PACKET (0xff and 0x99), DRAW_MULTI_PREAMBLE (0xfe and
-0x8f), which the MEC does not have. A field X stands for the vendor's X_lo and X_hi. Addresses are given whole: low
-bits that are not stored must be zero. Fields under 20 bits default to 0. PAL's packets of gfx10 only are left out:
-DISPATCH_DRAW_ACE, DISPATCH_DRAW_PREAMBLE_ACE, MEM_SEMAPHORE, WAIT_ON_CE_COUNTER.
+110 opcodes and 18 fields are the same in PAL and in nvd.h; the opcodes of AQL_PACKET (0xff and 0x99),
+DRAW_MULTI_PREAMBLE (0xfe and 0x8f) differ, and neither is declared here. A field X stands for the vendor's X_lo and
+X_hi. Addresses are given whole: low bits that are not stored must be zero. Fields under 20 bits default to 0. PAL's
+packets of gfx10 only are left out: DISPATCH_DRAW_ACE, DISPATCH_DRAW_PREAMBLE_ACE, MEM_SEMAPHORE, WAIT_ON_CE_COUNTER.
 """
 from __future__ import annotations
 

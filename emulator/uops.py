@@ -14,7 +14,6 @@ purpose.
 from __future__ import annotations
 
 import math
-import pickle
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from tinyhw.core.errors import DecodeError, InvalidArgument, MachineFault, Unsupported
-from tinyhw.ir import semantics
+from tinyhw.ir import program, semantics
 from tinyhw.ir.dtype import DType, PtrDType, dtypes
 from tinyhw.ir.ops import GroupOp, Ops
 from tinyhw.ir.uop import UOp
@@ -34,6 +33,7 @@ SLAB = 1 << 17          # elements of one array that still fit a core's cache
 GARBAGE = 0xA5          # what local memory holds before it is written
 UFUNCS = {Ops.ADD: "add", Ops.MUL: "multiply", Ops.MAX: "maximum"}
 BOOL_UFUNCS = {Ops.ADD: "logical_or", Ops.MUL: "logical_and", Ops.MAX: "logical_or"}
+DECLARED = frozenset({Ops.DEFINE_GLOBAL, Ops.DEFINE_LOCAL, Ops.DEFINE_VAR, Ops.SPECIAL})
 FUNCTIONS = {Ops.EXP2: "np.exp2", Ops.LOG2: "np.log2", Ops.SIN: "np.sin", Ops.SQRT: "np.sqrt", Ops.TRUNC: "np.trunc"}
 OPERATORS = {Ops.ADD: "+", Ops.SUB: "-", Ops.MUL: "*", Ops.FDIV: "/", Ops.CMPLT: "<", Ops.CMPNE: "!=", Ops.CMPEQ: "==",
              Ops.AND: "&", Ops.OR: "|", Ops.XOR: "^"}
@@ -149,7 +149,9 @@ class Translator:
     return self.typed(u) if u.op is Ops.CONST else self.var(u)
 
   def source(self) -> str:
-    """The whole function: `run(memories, values, axes, slab)`."""
+    """The whole function."""
+    for u in self.uops:
+      if u.op in DECLARED: self.uniform[u] = u.op is Ops.DEFINE_VAR
     for u in self.globals.values(): self.emit(f"{self.var(u)} = memories[{u.arg}]")
     for i, u in enumerate(self.variables): self.emit(f"{self.var(u)} = values[{i}]")
     for u in self.specials: self.emit(f"{self.var(u)} = axes[{u.arg.name!r}]")
@@ -169,8 +171,7 @@ class Translator:
         end = next(j for j in range(i, len(uops)) if uops[j].op is Ops.ENDRANGE and uops[j].src[0] is u)
         self.loop(u, uops[i + 1:end])
         i = end
-      elif u.op not in (Ops.DEFINE_GLOBAL, Ops.DEFINE_LOCAL, Ops.DEFINE_VAR, Ops.SPECIAL): self.one(u)
-      else: self.uniform[u] = u.op is Ops.DEFINE_VAR
+      else: self.one(u)
       i += 1
 
   def loop(self, counter: UOp, body: Sequence[UOp]) -> None:
@@ -222,6 +223,7 @@ class Translator:
   def one(self, u: UOp) -> None:
     """One UOp that is not a loop."""
     op = u.op
+    if op in DECLARED: return
     self.uniform[u] = False
     if op is Ops.CONST:
       self.uniform[u] = not u.dtype.is_float
@@ -454,6 +456,7 @@ class Executable:
 
 def load_program(binary: bytes, kernel: str) -> Executable:
   """The program that the `uops` renderer serialised."""
-  try: uops = pickle.loads(binary)
-  except Exception as error: raise DecodeError(f"not a UOp program: {error}", where=f"kernel {kernel}") from None
-  return Executable(uops, kernel)
+  try: text = binary.decode()
+  except UnicodeDecodeError as error:
+    raise DecodeError(f"not a UOp program: {error}", where=f"kernel {kernel}") from None
+  return Executable(program.load(text), kernel)

@@ -12,14 +12,13 @@ if TYPE_CHECKING:
   from tinyhw.device import Device as Device
   from tinyhw.engine.jit import TinyJit as TinyJit
   from tinyhw.ir.dtype import dtypes as dtypes
-  from tinyhw.ir.uop import Variable as Variable
   from tinyhw.launcher import launch as launch
   from tinyhw.tensor import Tensor as Tensor
+  from tinyhw.variable import Variable as Variable
 
 __version__ = "0.1.0"
 _HANDLES = {"Tensor": "tinyhw.tensor", "dtypes": "tinyhw.ir.dtype", "Device": "tinyhw.device",
-            "Variable": "tinyhw.ir.uop",
-            "TinyJit": "tinyhw.engine.jit", "launch": "tinyhw.launcher"}
+            "Variable": "tinyhw.variable", "TinyJit": "tinyhw.engine.jit", "launch": "tinyhw.launcher"}
 __all__ = [*_HANDLES, "nn"]
 
 

@@ -127,9 +127,13 @@ class Devices:
     for device in self.opened: device.synchronize()
 
   def close(self) -> None:
-    """Close every device in use; buffers on them are lost."""
+    """Close every device in use; buffers on them are lost. A mock machine ends with its devices: the next one is new.
+
+    The system's port stays: the kernel gives a process one KFD connection for its lifetime.
+    """
     devices, self._open = self._open, {}
     for device in devices.values(): device.close()
+    if mock_cards() is not None: self._port = None
 
   def amd_port(self) -> Port:
     """The port that AMD drivers reach their kernel driver through, one for the process: the system's or the mock's."""

@@ -23,6 +23,7 @@ from tinyhw.gradient import gradients
 from tinyhw.ir import semantics
 from tinyhw.ir.dtype import DType, dtypes
 from tinyhw.ir.uop import UOp
+from tinyhw.variable import Variable
 
 if TYPE_CHECKING:
   import numpy as np
@@ -38,8 +39,8 @@ def _dtype(dtype: DTypeLike) -> DType | None:
 class Tensor(Reduction):
   """A value of some shape and dtype on a device.
 
-  `data` is a number, nested lists, a NumPy array or scalar, bytes (dtype uint8 unless told), another Tensor, or None
-  for an empty tensor. Python floats become float32, ints int32, bools bool; NumPy data keeps its type.
+  `data` is a number, nested lists, a NumPy array or scalar, bytes (dtype uint8 unless told), a Variable, another
+  Tensor, or None for an empty tensor. Python floats become float32, ints int32, bools bool; NumPy data keeps its type.
   """
   __slots__ = ()
 
@@ -396,6 +397,7 @@ def _nested(values: list[Any], shape: tuple[int, ...]) -> Any:
 
 def _node(data: Any, device: str, dtype: DType | None, anywhere: bool) -> UOp:
   """The graph node of a constructor's data."""
+  if isinstance(data, Variable): data = data.on(device)
   if isinstance(data, UOp): return data.cast(dtype) if dtype else data
   if isinstance(data, TensorBase):
     node = data.uop if anywhere or data.device == device else data.uop.copy_to(device)

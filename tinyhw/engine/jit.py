@@ -44,7 +44,7 @@ class Capture:
     """Run the steps with other inputs."""
     for refill in self.refills: refill()
     swap = {id(old): new for old, new in zip(self.inputs, inputs)}
-    run([Step(s.kernel, tuple(swap.get(id(b), b) for b in s.buffers), s.values) for s in self.steps])
+    run([Step.of(s.kernel, tuple(swap.get(id(b), b) for b in s.buffers)) for s in self.steps])
     return self.result
 
 

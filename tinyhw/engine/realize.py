@@ -54,7 +54,7 @@ def steps_of(plan: Schedule) -> list[Step]:
   steps = []
   for item in plan.items:
     buffers = tuple(buffer_of(b) for b in item.buffers)
-    steps.append(Step(None if item.ast.op is Ops.COPY else kernel_for(item.ast, item.device), buffers))
+    steps.append(Step.of(None if item.ast.op is Ops.COPY else kernel_for(item.ast, item.device), buffers))
   return steps
 
 

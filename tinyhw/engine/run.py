@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from tinyhw.device import Device
 from tinyhw.engine.buffer import Buffer
 from tinyhw.ir.uop import UOp
+from tinyhw.variable import bound_value
 
 if TYPE_CHECKING:
   from tinyhw.compile import ProgramSpec
@@ -44,6 +45,11 @@ class Step:
   kernel: Kernel | None
   buffers: tuple[Buffer, ...]
   values: tuple[int, ...] = ()
+
+  @staticmethod
+  def of(kernel: Kernel | None, buffers: tuple[Buffer, ...]) -> Step:
+    """The step with the values that the kernel's variables have now."""
+    return Step(kernel, buffers, () if kernel is None else tuple(bound_value(v) for v in kernel.spec.variables))
 
   def run(self) -> None:
     """Queue it."""

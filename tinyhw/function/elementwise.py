@@ -14,6 +14,7 @@ from tinyhw.function.core import ConstType, TensorBase, broadcast_shape, expand_
 from tinyhw.ir.dtype import DType, dtypes, promote
 from tinyhw.ir.ops import Ops
 from tinyhw.ir.uop import UOp
+from tinyhw.variable import Variable
 
 if TYPE_CHECKING:
   from typing import Self
@@ -76,6 +77,7 @@ class Elementwise(TensorBase):
       return other
     if isinstance(other, (list, tuple)) or getattr(other, "shape", ()) != ():
       return type(self)(other, device=self.device)  # type: ignore[call-arg]
+    if isinstance(other, Variable): return self._wrap(other.on(self.device))
     value = number(other)
     return self._wrap(UOp.const(scalar_dtype(value, self.dtype), value, self.device))
 

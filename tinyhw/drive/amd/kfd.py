@@ -312,10 +312,10 @@ class Kfd:
       # one flag a missing permission (event_interrupt_wq_v11): a write to a page that is not there has both of the
       # first
       access = "write" if failure.ReadOnly else "read" if failure.NotPresent else "execute"
-      rows = ((failure.NotPresent, "page not present"), (failure.ReadOnly, "page is read-only"),
-              (failure.NoExecute, "page is not executable"), (failure.imprecise, "address imprecise"))
-      reasons = ", ".join(text for flag, text in rows if flag) or "no reason given"
-      self.faults[int(memory.gpu_id)] = Fault(int(memory.gpu_id), reasons, int(memory.va), access)
+      reason = ("page not present" if failure.NotPresent else "page is read-only" if failure.ReadOnly
+                else "page is not executable")
+      if failure.imprecise: reason += ", address imprecise"
+      self.faults[int(memory.gpu_id)] = Fault(int(memory.gpu_id), reason, int(memory.va), access)
     if hardware.gpu_id:
       causes = {kfd.KFD_HW_EXCEPTION_GPU_HANG: "GPU hang", kfd.KFD_HW_EXCEPTION_ECC: "uncorrectable memory error"}
       message = causes.get(hardware.reset_cause, "reset") + (", memory lost" if hardware.memory_lost else "")
