@@ -129,8 +129,8 @@ class Buffer:
   """A buffer object (kgd_mem with its bo): `size` bytes of `backing` at `offset`, to be mapped at `va` on GPUs.
 
   `kind` is "vram", "gtt", "userptr", "doorbell" or "mmio". `mapped` holds the ids of the GPUs that map it, `queues`
-  counts, by
-  GPU, the queues that hold it (amdgpu_bo_va.queue_refcount). `twice` marks the double mapping of old AQL rings.
+  counts, by GPU, the queues that hold it (amdgpu_bo_va.queue_refcount). `twice` marks the double mapping of old AQL
+  rings, `gone` user memory that the client has unmapped.
   """
 
   handle: int
@@ -144,7 +144,7 @@ class Buffer:
   mmap_offset: int
   access: int
   twice: bool = False
-  imported: bool = False
+  gone: bool = False
   mapped: set[int] = field(default_factory=set)
   queues: dict[int, int] = field(default_factory=dict)
 

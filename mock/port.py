@@ -194,7 +194,9 @@ class MockPort:
 
   def munmap(self, address: int, length: int) -> None:
     with self.machine.lock:
-      self._forget(address, address + page_align(length))
+      end = address + page_align(length)
+      self._forget(address, end)
+      self.machine.kfd.user_memory_gone(self.pid(), address, end)
       unmap_memory(address, length)
 
   def _remember(self, new: Mapped) -> None:

@@ -407,10 +407,25 @@ class Kfd:
         raise Refused(errno.EINVAL, f"{buffer} is not mapped on GPU {ids[i]:#x}")
       if buffer.queues.get(ids[i]):
         raise Refused(errno.EBUSY, f"{buffer} is held by a queue")
-      peer.bind().unmap(buffer.va, buffer.size * (2 if buffer.twice else 1))
+      if not buffer.gone:
+        peer.bind().unmap(buffer.va, buffer.size * (2 if buffer.twice else 1))
       buffer.mapped.discard(ids[i])
       del peer.by_address[buffer.va]
       args.n_success = i + 1
+
+  def user_memory_gone(self, pid: int, start: int, end: int) -> None:
+    """The client unmaps a range of its memory (the MMU notifier of user pointers): no GPU may reach it any more."""
+    process = self.processes.get(pid)
+    if process is None:
+      return
+    for device in process.devices.values():
+      for buffer in device.buffers.values():
+        if not isinstance(buffer.backing, HostRegion) or buffer.gone:
+          continue
+        if buffer.backing.address < end and start < buffer.backing.address + buffer.size:
+          buffer.gone = True
+          for gpu_id in buffer.mapped:
+            process.devices[gpu_id].bind().unmap(buffer.va, buffer.size)
 
   # ---- events
 
