@@ -202,7 +202,7 @@ def _div_scale(o: O, t: str, a: V, den: V, num: V, near: int, step: int, tiny: i
   tiny_num = ~done & (o.exponent(num) <= tiny)
   is_den, is_num = a == den, a == num
   up = den_denormal | tiny_num | (big & is_den) | (small & is_num)
-  # Where the inverse and the quotient are denormal the manual scales the denominator up, out of the range; down is right.
+  # Where the inverse and the quotient are denormal the manual scales the denominator up, out of range; down is right.
   down = shrink | (both & is_den)
   scaled = o.where(up, o.ldexp(a, o.const("i32", step)), o.where(down, o.ldexp(a, o.const("i32", -step)), a))
   return o.where(zero, o.fdiv(o.const(t, 0), o.const(t, 0)), scaled), big | both | small

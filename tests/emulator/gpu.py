@@ -1,4 +1,4 @@
-"""A bare GPU for tests of the interpreter: compiles LLVM IR for gfx1100 and for the host, loads objects, launches kernels.
+"""A bare GPU for tests of the interpreter: compiles LLVM IR for gfx1100 and the host, loads objects, launches kernels.
 
 It shares nothing with the project's loader, driver or mock: an error in one of them cannot hide one here.
 """
@@ -44,8 +44,8 @@ class Host:
 
   def __init__(self, ir: str) -> None:
     target = llvm.Target.from_default_triple()
-    machine = target.create_target_machine(cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(),
-                                           opt=1)
+    features = llvm.get_host_cpu_features().flatten()
+    machine = target.create_target_machine(cpu=llvm.get_host_cpu_name(), features=features, opt=1)
     self._module = llvm.parse_assembly(ir)
     self._engine = llvm.create_mcjit_compiler(self._module, machine)
     self._engine.finalize_object()
@@ -146,6 +146,6 @@ class Gpu:
     if kernel.rsrc2 & 1:
       size = -(-max(kernel.private, 1024) // 256) * 256
       scratch = {"scratch_base": self.alloc(size * 64 * 64), "scratch_size": size, "scratch_waves": 64}
-    self.last = Dispatch(kernel.entry, tuple(grid), tuple(block), kernel.rsrc1, kernel.rsrc2, kernel.rsrc3, tuple(users),
-                         lds_size=kernel.lds, wave32=bool(kernel.properties >> 10 & 1), **scratch)
+    self.last = Dispatch(kernel.entry, tuple(grid), tuple(block), kernel.rsrc1, kernel.rsrc2, kernel.rsrc3,
+                         tuple(users), lds_size=kernel.lds, wave32=bool(kernel.properties >> 10 & 1), **scratch)
     return dispatch(self.space, ARCH, self.last, watchdog=watchdog)
