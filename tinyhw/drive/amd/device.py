@@ -143,7 +143,7 @@ class AMDRuntime(QueuedRuntime):
     doorbell = self._doorbell(int(args.doorbell_offset))
     hardware = Ring(
       self.port,
-      memory=ring.bytes(),
+      memory=ring.bytes()[:_RING_BYTES],
       read_pointer=read.bytes(),
       write_pointer=write.bytes(),
       doorbell=doorbell,
