@@ -116,7 +116,7 @@ class LLVMRenderer(Renderer):
 
   def source(self, name: str, uops: Sequence[UOp]) -> str:
     self.check(name, uops)
-    return Writer(self, name, uops).module()
+    return objects.header(self.processor) + Writer(self, name, uops).module()
 
   def compile(self, source: str, name: str) -> bytes:
     return objects.emit(source, name, self.processor, self.optimization)

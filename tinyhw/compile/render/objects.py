@@ -49,6 +49,12 @@ def generator(processor: Processor, level: int) -> Any:
                                       codemodel="default")
 
 
+@functools.cache
+def header(processor: Processor) -> str:
+  """The first lines of a module for the processor."""
+  return f'target datalayout = "{generator(processor, 2).target_data}"\ntarget triple = "{processor.triple}"\n'
+
+
 def optimised(source: str, name: str, processor: Processor, level: int) -> Any:
   """The module of a text, verified and put through LLVM's own pipeline. Raises InvalidArgument that quotes LLVM."""
   try:
