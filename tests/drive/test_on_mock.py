@@ -230,7 +230,8 @@ def test_a_fork_is_told_and_the_parent_goes_on(gpu: AMDRuntime) -> None:
 
 
 @pytest.mark.parametrize(("queue", "words", "name"), [
-  ("compute", [0xC000FE00, 0], "DRAW_MULTI_PREAMBLE"), ("compute", [0x00001234], "type-0"), ("copier", [0x000000EE], "0xee"),
+  ("compute", [0xC000FE00, 0], "DRAW_MULTI_PREAMBLE"),
+  ("compute", [0x00001234], "type-0"), ("copier", [0x000000EE], "0xee"),
 ])
 def test_a_packet_that_nobody_knows_is_named(gpu: AMDRuntime, queue: str, words: list[int], name: str) -> None:
   stream = CommandStream("broken")
