@@ -13,6 +13,7 @@ from tinyhw.compile.lower import lower
 from tinyhw.compile.program import Dim3, Estimates, Opt, ProgramSpec
 from tinyhw.compile.render.base import Renderer
 from tinyhw.ir.dtype import PtrDType
+from tinyhw.ir.spec import check_kernel, check_linear
 from tinyhw.ir.uop import GroupOp, Ops, UOp
 
 _programs: dict[tuple[UOp, str, tuple[Opt, ...] | None], ProgramSpec] = {}
@@ -68,8 +69,10 @@ def compile_kernel(ast: UOp, renderer: Renderer, opts: Sequence[Opt] | None = No
   if wanted is None and os.environ.get("NOOPT", "0") not in ("", "0"): wanted = ()
   known = (ast, renderer.key, wanted)
   if (found := _programs.get(known)) is not None: return found
+  check_kernel(ast)
   kernel = optimize(ast, renderer, wanted)
   uops, grid, block = linear_program(kernel)
+  check_linear(uops)
   name = kernel_name(kernel)
   source, binary = renderer.render(name, uops, grid, block)
   local = sum(u.dtype.size * u.dtype.base.itemsize for u in uops

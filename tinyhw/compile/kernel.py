@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from tinyhw.compile.program import Dim3, Opt, OptKind
 from tinyhw.compile.render.base import Renderer
+from tinyhw.core.errors import InvalidArgument
 from tinyhw.ir.dtype import PtrDType, dtypes
 from tinyhw.ir.symbolic import linear, simplify
 from tinyhw.ir.uop import Axis, Ops, UOp
@@ -76,7 +77,7 @@ class Kernel:
 
   def apply(self, opt: Opt) -> None:
     """Splits an axis; ValueError when the option does not fit the kernel or the target."""
-    def refuse(why: str) -> ValueError: return ValueError(f"{opt}: {why}")
+    def refuse(why: str) -> InvalidArgument: return InvalidArgument(f"{opt}: {why}")
     axis = next((r for r in self.parts if r.arg.axis == opt.axis), None)
     if axis is None: raise refuse(f"the kernel has axes {[r.arg.axis for r in self.parts]}")
     before, after = _KINDS[opt.kind]
@@ -146,7 +147,7 @@ class Kernel:
     for d, group in enumerate(groups):
       total = math.prod(size for _, _, size in group)
       if prefix == "gidx" and total > self.renderer.max_grid:
-        raise ValueError(f"{total} workgroups exceed the {self.renderer.max_grid} of target {self.renderer.target}")
+        raise InvalidArgument(f"{total} workgroups, {self.renderer.target} has at most {self.renderer.max_grid}")
       special, inner = UOp.special(f"{prefix}{d + first}", total), 1
       for axis, part, size in group:
         made[axis][part] = simplify(special // inner % size)
