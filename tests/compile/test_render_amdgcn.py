@@ -15,8 +15,8 @@ from tinyhw.compile.render.amdgcn import AMDGCNRenderer
 from tinyhw.compile.render.base import TRANSCENDENTAL, block_size, grid_size
 from tinyhw.compile.transcendental import lower
 from tinyhw.core.errors import InvalidArgument, Unsupported
-from tinyhw.core.memory import Region
 from tinyhw.core.memory import AddressSpace as GPUMemory
+from tinyhw.core.memory import Region
 from tinyhw.emulator.amdgcn import Dispatch, dispatch
 from tinyhw.ir import semantics
 from tinyhw.ir.dtype import AddressSpace, DType, dtypes
@@ -217,7 +217,8 @@ def test_vectors_gates_and_big_buffers(dtype: DType) -> None:
   values = (np.arange(64) % 3).astype(dtype.numpy)
   found = np.full(128, 1, dtype.numpy)
   run(linear(out.index(item * 4, item.ne(5)).store(turned)), found, values)
-  wanted = np.concatenate([values.reshape(16, 4)[:, ::-1].reshape(-1), np.tile(np.array([1, 1, 0, 1], dtype.numpy), 16)])
+  others = np.tile(np.array([1, 1, 0, 1], dtype.numpy), 16)
+  wanted = np.concatenate([values.reshape(16, 4)[:, ::-1].reshape(-1), others])
   wanted[20:24] = 1
   assert (found == wanted).all()
 

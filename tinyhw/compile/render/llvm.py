@@ -413,7 +413,7 @@ class Writer:
     top, bottom = u.src
     name = "div" if u.op is Ops.IDIV else "rem"
     if dtype.bits < 32:
-      # AMDGPU's code generator ends the process over a 16-bit quotient and remainder of the same numbers (LLVM 22, -O0).
+      # LLVM 22 for AMDGPU ends the process over a 16-bit quotient and remainder of the same numbers at -O0.
       wide = dtypes.int32 if dtype.is_signed else dtypes.uint32
       narrow = self.divide(u, wide, "i32", [self.cast(v, dtype, wide) for v in x])
       return self.cast(narrow, wide, dtype)
