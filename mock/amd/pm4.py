@@ -1,11 +1,9 @@
 """The command processor's compute engine (MEC): executes PM4 packets of one user queue.
 
 Packets are decoded by `tinyhw.wire.pm4` from the generated declarations; equal words are decoded and checked once.
-What a packet
-does follows the fields' names in AMD's PAL headers and their use in Linux 6.12 `gfx_v11_0.c`. A word that is no
-packet stops the
-queue as CP_BAD_OPCODE does; a packet that the vendor has and the mock does not is `Unsupported`, raised to whoever
-waits.
+What a packet does follows the fields' names in AMD's PAL headers and their use in Linux 6.12 `gfx_v11_0.c`. A word
+that is no packet stops the queue as CP_BAD_OPCODE does; a packet that the vendor has and the mock does not is
+`Unsupported`, raised to whoever waits.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """A copy engine (SDMA v6): executes the packets of one user queue.
 
 Packets are decoded by `tinyhw.wire.sdma` from the generated declarations. What they do follows Linux 6.12
-`sdma_v6_0.c` and the
-fields' names; byte counts are stored less one there, as in COPY_LINEAR's and CONSTANT_FILL's `count`.
+`sdma_v6_0.c` and the fields' names; byte counts are stored less one there, as in COPY_LINEAR's and CONSTANT_FILL's
+`count`.
 """
 
 from __future__ import annotations
