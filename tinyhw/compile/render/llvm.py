@@ -412,6 +412,11 @@ class Writer:
     """IDIV or MOD: C's, but a division by zero gives zero and the quotient wraps."""
     top, bottom = u.src
     name = "div" if u.op is Ops.IDIV else "rem"
+    if dtype.bits < 32:
+      # LLVM 22 for AMDGPU ends the process over a 16-bit quotient and remainder of the same numbers at -O0.
+      wide = dtypes.int32 if dtype.is_signed else dtypes.uint32
+      narrow = self.divide(u, wide, "i32", [self.cast(v, dtype, wide) for v in x])
+      return self.cast(narrow, wide, dtype)
     if bottom.vmin > 0:
       return self.new(f"{'s' if dtype.is_signed and top.vmin < 0 else 'u'}{name} {t} {x[0]}, {x[1]}")
     zero = self.new(f"icmp eq {t} {x[1]}, 0")

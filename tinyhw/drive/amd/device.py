@@ -343,6 +343,8 @@ class AMDRuntime(QueuedRuntime):
         return int.from_bytes(buffer.memory[address - buffer.address:address - buffer.address + 4], "little")
     return None
 
+  def siblings(self) -> int: return len(self.kfd.nodes)
+
   def last_submission(self) -> list[str]:
     """The packets of the last compute submission, one a line."""
     return self.compute.text_of(self.compute.history[-1]) if self.compute.history else []
