@@ -367,8 +367,6 @@ class AMDRuntime(QueuedRuntime):
     chip = f"{self.target}, {node.compute_units} CUs, {node.vram_bytes >> 20:,} MiB"
     return f"{chip}, KFD {self.kfd.version[0]}.{self.kfd.version[1]}"
 
-  def siblings(self) -> int: return len(self.kfd.nodes)
-
   def close(self) -> None:
     if self._closed: return
     self._closed = True
