@@ -1,8 +1,7 @@
 """The mock's side of the seam: a Port whose device nodes, sysfs and doorbells belong to a Machine in this process.
 
 Memory is shared as with a kernel: `mmap` maps the machine's memfds at the client's addresses. Doorbell stores reach
-the machine at
-once; queues proceed while somebody waits.
+the machine at once; queues proceed while somebody waits.
 """
 
 from __future__ import annotations

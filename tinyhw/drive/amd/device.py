@@ -106,7 +106,7 @@ class AMDRuntime(QueuedRuntime):
     self.compute = self._open_queue("compute", kfd.KFD_IOC_QUEUE_TYPE_COMPUTE)
     self.copier = self._open_queue("copy", kfd.KFD_IOC_QUEUE_TYPE_SDMA)
     signal, event = self.timeline.signal, self._event
-    self.compute.wait_stream = ComputeCommands("wait").wait("address", "value").memory_barrier().bind()
+    self.compute.wait_stream = ComputeCommands("wait").wait("address", "value").bind()  # launches bring a barrier
     self.copier.wait_stream = CopyCommands("wait").wait("address", "value").memory_barrier().bind()
     copy = CopyCommands("copy").copy("destination", "source", "count").signal(signal.address, "timeline")
     self.copy_stream = copy.bind()
@@ -343,6 +343,8 @@ class AMDRuntime(QueuedRuntime):
         return int.from_bytes(buffer.memory[address - buffer.address:address - buffer.address + 4], "little")
     return None
 
+  def siblings(self) -> int: return len(self.kfd.nodes)
+
   def last_submission(self) -> list[str]:
     """The packets of the last compute submission, one a line."""
     return self.compute.text_of(self.compute.history[-1]) if self.compute.history else []
@@ -362,7 +364,7 @@ class AMDRuntime(QueuedRuntime):
 
   def describe(self) -> str:
     node = self.gpu.node
-    chip = f"{node.name or node.target} ({node.target}), {node.compute_units} CUs, {node.vram_bytes >> 20:,} MiB"
+    chip = f"{self.target}, {node.compute_units} CUs, {node.vram_bytes >> 20:,} MiB"
     return f"{chip}, KFD {self.kfd.version[0]}.{self.kfd.version[1]}"
 
   def close(self) -> None:
