@@ -273,3 +273,13 @@ def test_batches_run(gpu: AMDRuntime, add_object: bytes) -> None:
   batch.submit()
   assert download(gpu, b, np.zeros(64, np.float32)).tolist() == [10.0] * 64
   batch.close()
+
+
+def test_queues_stay_in_order_where_the_timeline_wraps_32_bits(gpu: AMDRuntime, add_object: bytes) -> None:
+  gpu.timeline.last = gpu.timeline.signal.value = (1 << 32) - 5
+  add, a, b = gpu.load(add_object, "add"), gpu.alloc(256), gpu.alloc(256)
+  gpu.copyin(a, memoryview(np.ones(64, np.float32)).cast("B"))
+  for _ in range(5):
+    add([b, a, a], [], (1, 1, 1), (64, 1, 1))
+    gpu.copy(a, b, 256)
+  assert download(gpu, a, np.zeros(64, np.float32)).tolist() == [32.0] * 64 and gpu.timeline.last > 1 << 32

@@ -105,7 +105,11 @@ class QueuedRuntime(Runtime):
     stream.set("timeline", value)
     waits: Iterable[tuple[int, int]] = ()
     if queue is not self._last_queue or self._dependencies: waits = self._waits(queue, before)
-    queue.submit(stream, value, waits, self.timeout_s)
+    at = queue.ring.at
+    try: queue.submit(stream, value, waits, self.timeout_s)
+    except BaseException:
+      if queue.ring.at == at: timeline.last = before  # nothing was written: nobody will reach the value
+      raise
     self._last_queue = queue
     return value
 

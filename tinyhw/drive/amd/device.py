@@ -364,7 +364,7 @@ class AMDRuntime(QueuedRuntime):
 
   def describe(self) -> str:
     node = self.gpu.node
-    chip = f"{node.name or node.target} ({node.target}), {node.compute_units} CUs, {node.vram_bytes >> 20:,} MiB"
+    chip = f"{self.target}, {node.compute_units} CUs, {node.vram_bytes >> 20:,} MiB"
     return f"{chip}, KFD {self.kfd.version[0]}.{self.kfd.version[1]}"
 
   def close(self) -> None:
