@@ -152,7 +152,7 @@ class Devices:
                             hint="use a machine with an AMD GPU and its driver, or set MOCKGPU=1 for a mock gfx1100")
         self._port = importlib.import_module("tinyhw.drive.linux").LinuxPort()
       else:
-        machine = importlib.import_module("tinyhw.mock.machine").Machine(cards)
+        machine = importlib.import_module("tinyhw.mock.machine").Machine(cards, **mock_options())
         self._port = importlib.import_module("tinyhw.mock.port").MockPort(machine)
     assert self._port is not None
     return self._port
@@ -162,6 +162,17 @@ def debug_level() -> int:
   """The `DEBUG` variable; 0 when it is not a number."""
   text = os.environ.get("DEBUG", "0")
   return int(text) if text.isdecimal() else 0
+
+
+def mock_options() -> dict[str, int]:
+  """What `MOCKGPU_WATCHDOG` (instructions of one wave) and `MOCKGPU_SEED` (turns of the queues) ask of the mock."""
+  options = {}
+  for option in ("watchdog", "seed"):
+    text = os.environ.get(f"MOCKGPU_{option.upper()}")
+    if not text: continue
+    if not text.isdecimal(): raise InvalidArgument(f"{text!r} is no count", where=f"MOCKGPU_{option.upper()}")
+    options[option] = int(text)
+  return options
 
 
 def mock_cards() -> tuple[str, ...] | None:
