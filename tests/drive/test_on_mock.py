@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tinyhw.core.errors import DeviceError, OutOfMemory, TinyhwError, WaitTimeout
+from tinyhw.core.errors import DeviceError, InvalidArgument, OutOfMemory, TinyhwError, WaitTimeout
 from tinyhw.drive.amd import device as driver
 from tinyhw.drive.amd.batch import Batch, Launch
 from tinyhw.drive.amd.device import AMDRuntime
@@ -189,6 +189,7 @@ def test_a_copy_outside_memory_is_a_page_fault(gpu: AMDRuntime) -> None:
   gpu.copy(Allocation(a.address + 8192, 100, a.handle), b, 100)
   with pytest.raises(DeviceError, match=f"page fault: write at {a.address + 8192:#x}.*running: copy"): gpu.synchronize()
   with pytest.raises(DeviceError, match="page fault"): gpu.alloc(1)
+  with pytest.raises(DeviceError, match="lost the GPU.*new process"): AMDRuntime(gpu.port)
   with pytest.raises(DeviceError, match="(?s)does not run again.*new process"): gpu.reset()
 
 
@@ -255,7 +256,7 @@ def test_host_memory_can_be_registered(gpu: AMDRuntime, add_object: bytes) -> No
   gpu.synchronize()
   assert np.array_equal(np.frombuffer(gpu.port.memory(at + 4096, 256), np.int32), 3 + np.arange(64))
   gpu.kfd.free(host)
-  with pytest.raises(DeviceError, match="whole pages"): gpu.kfd.register_host(gpu.gpu, at + 1, 4096)
+  with pytest.raises(InvalidArgument, match="whole pages"): gpu.kfd.register_host(gpu.gpu, at + 1, 4096)
 
 
 def test_batches_run(gpu: AMDRuntime, add_object: bytes) -> None:
