@@ -30,7 +30,7 @@ SYSTEM_MEMORY: Final = 64 << 30
 MMAP_START: Final = 0x1_0000_0000  # DRM_FILE_PAGE_OFFSET_START: render nodes hand out mmap offsets from here on
 PACKET_NS: Final = 40  # what a packet costs on the machine's clock
 QUANTUM: Final = 64  # packets that a queue without competitors runs before the waiter is asked again
-WATCHDOG: Final = 5_000_000  # instructions of one wave before a dispatch counts as endless
+WATCHDOG: Final = 100_000_000  # instructions of one wave before a dispatch counts as endless
 
 Size = tuple[int, int, int]
 Executor = Callable[["ComputeQueue", "Program", Size, tuple[int, ...]], int]  # runs a dispatch, returns its nanoseconds
