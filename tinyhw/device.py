@@ -22,6 +22,8 @@ from tinyhw.core.errors import DeviceError, InvalidArgument, Unsupported
 if TYPE_CHECKING:
   from tinyhw.core.port import Port
   from tinyhw.drive.base import Allocation, Runtime
+  from tinyhw.engine.run import Kernel
+  from tinyhw.ir.uop import UOp
 
 KINDS: dict[str, str] = {
   "LLVM": "the host processor, through llvmlite's JIT",
@@ -48,6 +50,7 @@ class OpenDevice:
 
   def __post_init__(self) -> None:
     self._spare: dict[int, list[Allocation]] = {}
+    self.kernels: dict[UOp, Kernel] = {}  # what was compiled and loaded on it; the engine fills it
 
   @functools.cached_property
   def renderer(self) -> Any:

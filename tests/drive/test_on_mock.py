@@ -283,3 +283,23 @@ def test_queues_stay_in_order_where_the_timeline_wraps_32_bits(gpu: AMDRuntime, 
     add([b, a, a], [], (1, 1, 1), (64, 1, 1))
     gpu.copy(a, b, 256)
   assert download(gpu, a, np.zeros(64, np.float32)).tolist() == [32.0] * 64 and gpu.timeline.last > 1 << 32
+
+
+def test_closing_the_devices_ends_a_mock_machine_and_the_next_is_new(monkeypatch: pytest.MonkeyPatch) -> None:
+  from tinyhw import Tensor, launch
+  from tinyhw.device import Devices
+  from tinyhw.engine import buffer, realize, run
+  monkeypatch.setenv("MOCKGPU", "1")
+  devices = Devices()
+  for module in (buffer, realize, run): monkeypatch.setattr(module, "Device", devices, raising=False)
+  monkeypatch.setattr("tinyhw.launcher.Device", devices)
+  binary = (OBJECTS / "gfx1100_v5.co").read_bytes()
+  data = np.arange(256, dtype=np.uint32)
+  assert (Tensor([1, 2, 3], device="AMD") + 1).tolist() == [2, 3, 4]
+  with pytest.raises(DeviceError, match=r"page fault: read at .* at PC 0x.* in 'global_load_b32.*Device.close\(\)"):
+    launch(binary, "reverse", (1,), (256,), [1 << 40])
+  with pytest.raises(DeviceError, match="page fault"): launch(binary, "reverse", (1,), (256,), [data])
+  devices.close()
+  assert (Tensor([1, 2, 3], device="AMD") + 1).tolist() == [2, 3, 4]
+  assert np.array_equal(launch(binary, "reverse", (1,), (256,), [data])[0], data[::-1])
+  devices.close()

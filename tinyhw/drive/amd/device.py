@@ -306,7 +306,7 @@ class AMDRuntime(QueuedRuntime):
     fault = self.kfd.faults.pop(self.gpu.gpu_id, None)
     if fault is None: return
     self.lost = report.fault_error(self, fault)
-    raise self.lost
+    self.check_usable()
 
   def timeout_error(self, value: int, seconds: float) -> WaitTimeout: return report.timeout_error(self, value, seconds)
 
@@ -327,7 +327,7 @@ class AMDRuntime(QueuedRuntime):
       self.synchronize()
     except DeviceError as e:
       self.lost = DeviceError(f"does not run again after the reset: {e}", where=self.name, hint=report.GO_ON)
-      raise self.lost from None
+      self.check_usable()
     finally: self.timeout_s = timeout
 
   # ---- for tools, reports and tests
