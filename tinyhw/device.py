@@ -11,7 +11,6 @@ import functools
 import importlib
 import os
 import sys
-import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
