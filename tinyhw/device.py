@@ -91,6 +91,7 @@ class Devices:
     self._open: dict[str, OpenDevice] = {}
     self._default: str | None = None
     self._port: Port | None = None
+    self._machine: Any = None
 
   @property
   def DEFAULT(self) -> str:
@@ -140,7 +141,17 @@ class Devices:
     """
     devices, self._open = self._open, {}
     for device in devices.values(): device.close()
-    if mock_cards() is not None: self._port = None
+    if self._machine is not None:
+      if os.environ.get("DEBUG", "0") not in ("", "0"):
+        for line in self.report(): print(f"mock: {line}", file=sys.stderr)
+      self._port = self._machine = None
+
+  def report(self) -> list[str]:
+    """What the mock machine accepted without modelling it, found doubtful, or stopped at; one line each.
+
+    Empty without a mock. `DEBUG=1` prints it when the devices close.
+    """
+    return [] if self._machine is None else list(self._machine.report())
 
   def amd_port(self) -> Port:
     """The port that AMD drivers reach their kernel driver through, one for the process: the system's or the mock's."""
@@ -152,8 +163,8 @@ class Devices:
                             hint="use a machine with an AMD GPU and its driver, or set MOCKGPU=1 for a mock gfx1100")
         self._port = importlib.import_module("tinyhw.drive.linux").LinuxPort()
       else:
-        machine = importlib.import_module("tinyhw.mock.machine").Machine(cards, **mock_options())
-        self._port = importlib.import_module("tinyhw.mock.port").MockPort(machine)
+        self._machine = importlib.import_module("tinyhw.mock.machine").Machine(cards, **mock_options())
+        self._port = importlib.import_module("tinyhw.mock.port").MockPort(self._machine)
     assert self._port is not None
     return self._port
 
