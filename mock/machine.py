@@ -1,10 +1,9 @@
 """A machine: GPUs, their kernel driver, one clock, one seeded scheduler, and the record of what happened.
 
-Everything that changes is a named part of a `Machine`; two machines live in one process without knowing of each
-other. Nothing runs
-by itself: work that clients have queued proceeds while somebody waits (`run`), one packet at a time, in an order
-that the seed
-decides. A machine that nobody can wake any more says so at once instead of waiting for the wall clock.
+Everything that changes is a named part of a `Machine`; two machines live in one process without knowing of each other.
+Nothing runs by itself: work that clients have queued proceeds while somebody waits (`run`), one packet at a time, in
+an order that the seed decides. A machine that nobody can wake any more says so at once instead of waiting for the wall
+clock.
 """
 
 from __future__ import annotations
@@ -14,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, Final
+from weakref import WeakSet
 
 from tinyhw.core.errors import MachineFault, PageFault, TinyhwError
 from tinyhw.core.memory import Allocator, Region
@@ -31,7 +31,7 @@ SYSTEM_MEMORY: Final = 64 << 30
 MMAP_START: Final = 0x1_0000_0000  # DRM_FILE_PAGE_OFFSET_START: render nodes hand out mmap offsets from here on
 PACKET_NS: Final = 40  # what a packet costs on the machine's clock
 QUANTUM: Final = 64  # packets that a queue without competitors runs before the waiter is asked again
-WATCHDOG: Final = 5_000_000  # instructions of one wave before a dispatch counts as endless
+WATCHDOG: Final = 100_000_000  # instructions of one wave before a dispatch counts as endless
 
 Size = tuple[int, int, int]
 Executor = Callable[["ComputeQueue", "Program", Size, tuple[int, ...]], int]  # runs a dispatch, returns its nanoseconds
@@ -53,8 +53,8 @@ class Gpu:
 
 
 class Machine:
-  """See the module. `cards` is "gfx1100,gfx1100" or a sequence of names; `vram` bytes a card, the card's own when
-  left out.
+  """See the module. `cards` is "gfx1100,gfx1100" or a sequence of names; `vram` bytes a card, the card's own when left
+  out.
 
   `seed` decides the order in which queues take turns. `tracing` records every packet; errors are recorded always.
   """
@@ -95,7 +95,7 @@ class Machine:
     self.changed = threading.Condition(self.lock)
     self.waiting = 0
     self.open_files: dict[int, dict[int, OpenFile]] = {}
-    self._threads: set[int] = set()
+    self._threads: WeakSet[threading.Thread] = WeakSet()
     self.kfd = Kfd(self)
 
   # ---- clients
@@ -106,14 +106,14 @@ class Machine:
 
   def note_thread(self) -> None:
     """Remember that this thread uses the machine."""
-    self._threads.add(threading.get_ident())
+    self._threads.add(threading.current_thread())
 
   def other_threads(self) -> bool:
     """Whether another living thread of the client has used the machine: it could still wake what waits."""
     if len(self._threads) == 1:
       return False
-    alive = {t.ident for t in threading.enumerate()}
-    return any(t in alive and t != threading.get_ident() for t in self._threads)
+    me = threading.current_thread()
+    return any(t.is_alive() for t in self._threads if t is not me)
 
   # ---- the record
 
@@ -134,8 +134,7 @@ class Machine:
     self.kernel_log.append(f"4,{len(self.kernel_log)},{self.clock.now_ns() // 1000},-;{slot}: {text}\n")
 
   def report(self) -> list[str]:
-    """What this run accepted without modelling it, what was doubtful, and which queues stopped and why; one line
-    each."""
+    """What this run accepted without modelling it, what was doubtful, which queues stopped and why; a line each."""
     return self.ignored.lines() + self.findings + [q.describe() for q in self.queues if q.state is State.BLOCKED]
 
   def snapshot(self) -> dict[str, Any]:
@@ -164,8 +163,8 @@ class Machine:
   def run(self, done: Callable[[], bool], timeout_s: float | None, others: Callable[[], bool] = lambda: False) -> bool:
     """Let queues proceed until `done()`. False when nothing can proceed any more.
 
-    `others()` says whether another client thread could still change something: then the wait lasts until
-    `timeout_s` of real time.
+    `others()` says whether another client thread could still change something: then the wait lasts until `timeout_s`
+    of real time.
     """
     with self.lock:
       if done():

@@ -1,8 +1,7 @@
 """Memory as the kernel sees it: the client's address space (safe copies, mappings) and buffer objects of the GPUs.
 
 The client is this process for now, but nothing here dereferences its addresses: copies go through system calls that
-answer
-EFAULT for a bad pointer, and shared memory is mapped from file descriptors, as for a client in another process.
+answer EFAULT for a bad pointer, and shared memory is mapped from file descriptors, as for a client in another process.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The mock's side of the seam: a Port whose device nodes, sysfs and doorbells belong to a Machine in this process.
 
 Memory is shared as with a kernel: `mmap` maps the machine's memfds at the client's addresses. Doorbell stores reach
-the machine at
-once; queues proceed while somebody waits.
+the machine at once; queues proceed while somebody waits.
 """
 
 from __future__ import annotations
@@ -243,12 +242,12 @@ class MockPort:
 
   def _ring(self, mapped: Mapped, address: int, value: int) -> None:
     device, machine = mapped.doorbells, self.machine
-    assert device is not None and device.doorbells is not None
+    assert device is not None and device.doorbell_words is not None
     if address % 8:
       raise InvalidArgument(f"doorbell at {address:#x}: 64-bit stores are aligned", where="doorbell")
     offset = (address - mapped.start) % device.gpu.card.doorbell_slice
     with machine.lock:
-      device.doorbells.u8[offset : offset + 8] = bytearray((value & (1 << 64) - 1).to_bytes(8, "little"))
+      device.doorbell_words[offset >> 3] = value & (1 << 64) - 1
       queue = device.by_doorbell.get(offset)
       if queue is None:
         machine.doubt(

@@ -1,8 +1,7 @@
 """The kernel driver behind /dev/kfd: processes, memory, events and queues, by ioctl.
 
-Checks, their order and their errnos are those of Linux 6.12 `amdkfd/kfd_chardev.c` and
-`amdgpu/amdgpu_amdkfd_gpuvm.c`; queues are in
-`mock/amd/kfd_queues.py`. Each handler is registered under the request number of the generated uapi.
+Checks, their order and their errnos are those of Linux 6.12 `amdkfd/kfd_chardev.c` and `amdgpu/amdgpu_amdkfd_gpuvm.c`;
+queues are in `mock/amd/kfd_queues.py`. Each handler is registered under the request number of the generated uapi.
 """
 
 from __future__ import annotations
@@ -83,8 +82,8 @@ class Kfd:
   # ---- the call
 
   def ioctl(self, file: OpenFile, request: int, argument: Any, pid: int) -> int:
-    """kfd_ioctl: the number selects the call, sizes may differ (the shorter is extended with zeros), any process
-    but the opener is EBADF."""
+    """kfd_ioctl: the number selects the call, sizes may differ (the shorter is extended with zeros), any process but
+    the opener is EBADF."""
     known = self.by_number.get(request & 0xFF)
     if known is None:
       raise Refused(errno.ENOTTY, f"no KFD ioctl has number {request & 0xFF:#x}")
@@ -506,8 +505,8 @@ class Kfd:
     signalled.
 
     The kernel tells the page, not the byte. The chip reports one bit a missing permission: valid, read, write; the
-    kernel shows the first as NotPresent and the last as ReadOnly, so that a write to a page that is not there has both,
-    and a fetch from a page that is not executable has none.
+    kernel shows the first as NotPresent and the last as ReadOnly, so that a write to a page that is not there has
+    both, and a fetch from a page that is not executable has none.
     """
     process, device = queue.process, queue.device
     device.evicted += 1

@@ -1,8 +1,8 @@
 """A copy engine (SDMA v6): executes the packets of one user queue.
 
 Packets are decoded by `tinyhw.wire.sdma` from the generated declarations. What they do follows Linux 6.12
-`sdma_v6_0.c` and the
-fields' names; byte counts are stored less one there, as in COPY_LINEAR's and CONSTANT_FILL's `count`.
+`sdma_v6_0.c` and the fields' names; byte counts are stored less one there, as in COPY_LINEAR's and CONSTANT_FILL's
+`count`.
 """
 
 from __future__ import annotations
@@ -150,6 +150,7 @@ class SdmaQueue(Queue):
 
   @handles(sdma.SDMA_PKT_FENCE)
   def fence(self, p: sdma.SDMA_PKT_FENCE) -> None:
+    self._plain(p, "gpa")
     self._aligned(p, p.addr, 4)
     self.space.store(p.addr, 4, p.data)
 
@@ -190,6 +191,7 @@ class SdmaQueue(Queue):
 
   @handles(sdma.SDMA_PKT_ATOMIC)
   def atomic(self, p: Any) -> None:
+    self._plain(p, "tmz")
     if p.loop:
       width = 8 if p.atomic_op & 0x20 else 4
       wanted = p.cmp_data & ((1 << 8 * width) - 1)
@@ -216,6 +218,7 @@ class SdmaQueue(Queue):
   @handles(sdma.SDMA_PKT_INDIRECT)
   def indirect(self, p: Any) -> None:
     """sdma_v6_0.c emit_ib: the buffer is 32-byte aligned and the packet ends at a multiple of 8 dwords."""
+    self._plain(p, "vmid", "priv")
     if len(self.frames) > 1:
       raise DecodeError("an indirect buffer calls another one", where=self.name)
     self._aligned(p, p.ib_base, 32)

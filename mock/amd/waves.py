@@ -16,8 +16,8 @@ CYCLES_PER_INSTRUCTION: Final = 4  # of a wave, when others hide nothing
 
 
 def run_waves(queue: ComputeQueue, program: Program, size: tuple[int, int, int], user_data: tuple[int, ...]) -> int:
-  """Run a dispatch to its end. Returns its nanoseconds on the machine's clock: the instructions of all waves shared out
-  among the card's SIMDs, and no less than those of one wave."""
+  """Run a dispatch to its end. Returns its nanoseconds on the machine's clock: the instructions of all waves shared
+  out among the card's SIMDs, and no less than those of one wave."""
   card = queue.gpu.card
   lanes = 32 if program.wave32 else 64
   try:

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -40,6 +41,14 @@ loop:
 done:
   ret void
 }
+define amdgpu_kernel void @count(ptr addrspace(1) %p) #0 {
+  br label %loop
+loop:
+  %i = phi i32 [0, %0], [%next, %loop]
+  %next = add i32 %i, 1
+  store volatile i32 %next, ptr addrspace(1) %p
+  br label %loop
+}
 """
 
 
@@ -57,6 +66,14 @@ def works(build: Build, add_source: str) -> None:
   assert (out == a + 0.5).all() and (again == a).all()
 
 
+def goes_on(build: Build, add_source: str, report: str) -> None:
+  """The process lives after a fault: the report says how to go on, and that works."""
+  with pytest.raises(DeviceError): works(build, add_source)
+  assert "Device.close()" in report
+  Device.close()
+  works(build, add_source)
+
+
 @pytest.mark.parametrize("version", [400, 500, 600])
 @pytest.mark.parametrize("opt", [0, 2])
 def test_code_object_versions(code_object: Build, add_source: str, version: int, opt: int) -> None:
@@ -66,11 +83,22 @@ def test_code_object_versions(code_object: Build, add_source: str, version: int,
   assert (out == a + 3).all()
 
 
+@pytest.mark.parametrize("dtype", [np.bool_, np.float16, np.int64, np.complex64, np.dtype("i4,f4")])
+@pytest.mark.parametrize("shape", [(), (0,), (3, 0), (5,), (2, 3)])
+def test_buffers_of_any_type_and_shape_come_back(code_object: Build, dtype: np.dtype[Any],
+                                                 shape: tuple[int, ...]) -> None:
+  rng = np.random.default_rng(0)
+  array = np.frombuffer(rng.bytes(8 * max(1, int(np.prod(shape)))), dtype)[:int(np.prod(shape))].reshape(shape)
+  unused = """define amdgpu_kernel void @nothing(ptr addrspace(1) %p) #0 { ret void }"""
+  (back,) = tinyhw.launch(code_object(unused), "nothing", (1,), (1,), [array])
+  assert back.dtype == array.dtype and back.shape == array.shape and back.tobytes() == array.tobytes()
+
+
 def test_raw_addresses_and_shapes(code_object: Build, add_source: str) -> None:
   a = np.arange(128, dtype=np.float32).reshape(2, 64)[:, ::-1]
   runtime = Device["AMD"].runtime
   memory = runtime.alloc(512)
-  (back,) = tinyhw.launch(code_object(add_source), "add", (2,), (64,), [memory.address, a, 1])
+  (back,) = tinyhw.launch(code_object(add_source), "add", (2,), (64,), [memory.address, a, 1.0])
   out = np.empty(128, np.float32)
   runtime.copyout(memoryview(out).cast("B"), memory)
   assert (back == a).all() and back.shape == (2, 64) and (out == a.reshape(-1) + 1).all()
@@ -149,14 +177,28 @@ def test_an_access_outside_the_buffers_is_a_page_fault(code_object: Build, add_s
   text = str(caught.value)
   assert access in text and "0x" in text and "page fault" in text.lower()
   assert "PC" in text and "global_" in text, f"the report names the instruction: {text}"
-  works(code_object, add_source)
+  goes_on(code_object, add_source, text)
 
 
-def test_an_endless_loop_meets_the_watchdog(code_object: Build, add_source: str) -> None:
-  with pytest.raises(DeviceError, match="PC") as caught:
-    tinyhw.launch(code_object(SPIN), "spin", (1,), (1,), [np.zeros(16, np.int32)])
-  assert "loop" in str(caught.value) or "watchdog" in str(caught.value)
-  works(code_object, add_source)
+@pytest.mark.parametrize(("kernel", "block", "message"), [
+  ("spin", 1, "an endless loop: these waves repeat one state"),
+  ("spin", 256, "an endless loop: these waves repeat one state"),
+  ("count", 64, r"ran more than 20,000 instructions.*MOCKGPU_WATCHDOG")])
+def test_an_endless_loop_meets_the_watchdog(code_object: Build, add_source: str, monkeypatch: pytest.MonkeyPatch,
+                                            kernel: str, block: int, message: str) -> None:
+  if kernel == "count": monkeypatch.setenv("MOCKGPU_WATCHDOG", "20000")
+  with pytest.raises(DeviceError, match=message) as caught:
+    tinyhw.launch(code_object(SPIN), kernel, (2,), (block,), [np.zeros(16, np.int32)])
+  assert "at PC 0x" in str(caught.value)
+  goes_on(code_object, add_source, str(caught.value))
+
+
+def test_wrong_options_of_the_mock_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+  monkeypatch.setenv("MOCKGPU_WATCHDOG", "many")
+  with pytest.raises(InvalidArgument, match="MOCKGPU_WATCHDOG: 'many' is no count"): Device["AMD"].runtime.describe()
+  monkeypatch.delenv("MOCKGPU_WATCHDOG")
+  monkeypatch.setenv("MOCKGPU", "voodoo2")
+  with pytest.raises(TinyhwError, match="voodoo2"): Device["AMD"].runtime.describe()
 
 
 def test_allocation_beyond_the_cards_memory() -> None:

@@ -12,10 +12,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tinyhw.core.errors import DeviceError, OutOfMemory, WaitTimeout
+from tinyhw.core.errors import DeviceError, InvalidArgument, OutOfMemory, TinyhwError, WaitTimeout
 from tinyhw.drive.amd import device as driver
+from tinyhw.drive.amd.batch import Batch, Launch
 from tinyhw.drive.amd.device import AMDRuntime
 from tinyhw.drive.base import Allocation
+from tinyhw.drive.queue import CommandStream
 from tinyhw.mock.machine import Machine
 from tinyhw.mock.port import MockPort
 
@@ -187,6 +189,7 @@ def test_a_copy_outside_memory_is_a_page_fault(gpu: AMDRuntime) -> None:
   gpu.copy(Allocation(a.address + 8192, 100, a.handle), b, 100)
   with pytest.raises(DeviceError, match=f"page fault: write at {a.address + 8192:#x}.*running: copy"): gpu.synchronize()
   with pytest.raises(DeviceError, match="page fault"): gpu.alloc(1)
+  with pytest.raises(DeviceError, match="lost the GPU.*new process"): AMDRuntime(gpu.port)
   with pytest.raises(DeviceError, match="(?s)does not run again.*new process"): gpu.reset()
 
 
@@ -225,3 +228,79 @@ def test_a_fork_is_told_and_the_parent_goes_on(gpu: AMDRuntime) -> None:
   os.close(read)
   os.close(write)
   assert download(gpu, upload(gpu, np.arange(4)), np.arange(4)).tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize(("queue", "words", "name"), [
+  ("compute", [0xC000FE00, 0], "DRAW_MULTI_PREAMBLE"),
+  ("compute", [0x00001234], "type-0"), ("copier", [0x000000EE], "0xee"),
+])
+def test_a_packet_that_nobody_knows_is_named(gpu: AMDRuntime, queue: str, words: list[int], name: str) -> None:
+  stream = CommandStream("broken")
+  stream.words += words
+  stream.mark_words("timeline", *_spare(stream))
+  with pytest.raises(TinyhwError, match=rf"(?s){name}.*"):
+    gpu.submit(getattr(gpu, queue), stream.bind())
+    gpu.synchronize()
+
+
+def _spare(stream: CommandStream) -> tuple[int, int]:
+  """Two words behind the packets, which the queue never reaches."""
+  stream.words += [0, 0]
+  return len(stream.words) - 2, len(stream.words) - 1
+
+
+def test_host_memory_can_be_registered(gpu: AMDRuntime, add_object: bytes) -> None:
+  at = gpu.port.mmap(-1, 8192)
+  host = gpu.kfd.register_host(gpu.gpu, at, 8192)
+  gpu.load(add_object, "fill")([], [at + 4096, 3, 1, 0.0, 0], (1, 1, 1), (64, 1, 1))
+  gpu.synchronize()
+  assert np.array_equal(np.frombuffer(gpu.port.memory(at + 4096, 256), np.int32), 3 + np.arange(64))
+  gpu.kfd.free(host)
+  with pytest.raises(InvalidArgument, match="whole pages"): gpu.kfd.register_host(gpu.gpu, at + 1, 4096)
+
+
+def test_batches_run(gpu: AMDRuntime, add_object: bytes) -> None:
+  fill, add = gpu.load(add_object, "fill"), gpu.load(add_object, "add")
+  a, b = gpu.alloc(256), gpu.alloc(256)
+  assert a.address is not None and b.address is not None
+  batch = Batch(gpu, [
+    Launch(fill, struct.pack("<QihxxdB", a.address, 0x3F800000, 0, 0.0, 0), (1, 1, 1), (64, 1, 1)),
+    Launch(add, struct.pack("<QQQ", b.address, a.address, b.address), (1, 1, 1), (64, 1, 1)),
+    Launch(add, struct.pack("<QQQ", b.address, a.address, b.address), (1, 1, 1), (64, 1, 1))])
+  gpu.copyin(b, memoryview(bytes(256)))
+  for _ in range(3): batch.submit()
+  assert download(gpu, b, np.zeros(64, np.float32)).tolist() == [6.0] * 64
+  batch.set_argument(0, 8, struct.pack("<i", 0x40000000))
+  batch.submit()
+  assert download(gpu, b, np.zeros(64, np.float32)).tolist() == [10.0] * 64
+  batch.close()
+
+
+def test_queues_stay_in_order_where_the_timeline_wraps_32_bits(gpu: AMDRuntime, add_object: bytes) -> None:
+  gpu.timeline.last = gpu.timeline.signal.value = (1 << 32) - 5
+  add, a, b = gpu.load(add_object, "add"), gpu.alloc(256), gpu.alloc(256)
+  gpu.copyin(a, memoryview(np.ones(64, np.float32)).cast("B"))
+  for _ in range(5):
+    add([b, a, a], [], (1, 1, 1), (64, 1, 1))
+    gpu.copy(a, b, 256)
+  assert download(gpu, a, np.zeros(64, np.float32)).tolist() == [32.0] * 64 and gpu.timeline.last > 1 << 32
+
+
+def test_closing_the_devices_ends_a_mock_machine_and_the_next_is_new(monkeypatch: pytest.MonkeyPatch) -> None:
+  from tinyhw import Tensor, launch
+  from tinyhw.device import Devices
+  from tinyhw.engine import buffer, realize, run
+  monkeypatch.setenv("MOCKGPU", "1")
+  devices = Devices()
+  for module in (buffer, realize, run): monkeypatch.setattr(module, "Device", devices, raising=False)
+  monkeypatch.setattr("tinyhw.launcher.Device", devices)
+  binary = (OBJECTS / "gfx1100_v5.co").read_bytes()
+  data = np.arange(256, dtype=np.uint32)
+  assert (Tensor([1, 2, 3], device="AMD") + 1).tolist() == [2, 3, 4]
+  with pytest.raises(DeviceError, match=r"page fault: read at .* at PC 0x.* in 'global_load_b32.*Device.close\(\)"):
+    launch(binary, "reverse", (1,), (256,), [1 << 40])
+  with pytest.raises(DeviceError, match="page fault"): launch(binary, "reverse", (1,), (256,), [data])
+  devices.close()
+  assert (Tensor([1, 2, 3], device="AMD") + 1).tolist() == [2, 3, 4]
+  assert np.array_equal(launch(binary, "reverse", (1,), (256,), [data])[0], data[::-1])
+  devices.close()

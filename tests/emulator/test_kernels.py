@@ -266,7 +266,8 @@ end:
 
 ATOMICS = [("add", "i32", np.add), ("sub", "i32", np.subtract), ("and", "i32", np.bitwise_and),
            ("or", "i32", np.bitwise_or), ("xor", "i32", np.bitwise_xor), ("umax", "i32", np.maximum),
-           ("umin", "i32", np.minimum), ("add", "i64", np.add), ("umax", "i64", np.maximum), ("xor", "i64", np.bitwise_xor), ("fadd", "float", np.add)]
+           ("umin", "i32", np.minimum), ("add", "i64", np.add), ("umax", "i64", np.maximum),
+           ("xor", "i64", np.bitwise_xor), ("fadd", "float", np.add)]
 
 
 @pytest.mark.parametrize("space", [1, 3])
@@ -323,7 +324,7 @@ attributes #0 = {{ "amdgpu-flat-work-group-size"="64,64"
 
 
 def test_compare_and_swap_takes_a_lock() -> None:
-  """Every lane takes a lock in turn and adds to a plain variable: only right when lanes and waves exclude each other."""
+  """Every lane takes a lock in turn and adds to a plain variable; right only when they exclude each other."""
   body = """
 define amdgpu_kernel void @k(ptr addrspace(1) %lock, ptr addrspace(1) %sum) {
 entry:
@@ -390,7 +391,7 @@ CROSS_LANE = [
   ("  %a = shl i32 %i, 3\n  %r = call i32 @llvm.amdgcn.ds.bpermute(i32 %a, i32 %x)", LANES[np.arange(32) * 2 % 32]),
   ("  %n = sub i32 31, %i\n  %a = shl i32 %n, 2\n  %r = call i32 @llvm.amdgcn.ds.permute(i32 %a, i32 %x)", LANES[::-1]),
   ("  %r = call i32 @llvm.amdgcn.ds.swizzle(i32 %x, i32 1055)", LANES[np.arange(32) ^ 1]),
-  ("  %r = call i32 @llvm.amdgcn.ds.swizzle(i32 %x, i32 32795)", 
+  ("  %r = call i32 @llvm.amdgcn.ds.swizzle(i32 %x, i32 32795)",
    LANES[np.arange(32) // 4 * 4 + (27 >> 2 * (np.arange(32) % 4) & 3)]),
   # DPP: row_shr:1 keeps the old value where there is no source; with bound_ctrl 0 comes in
   ("  %r = call i32 @llvm.amdgcn.update.dpp.i32(i32 %i, i32 %x, i32 273, i32 15, i32 15, i1 false)",
