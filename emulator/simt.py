@@ -147,6 +147,7 @@ class Cohort:
     self.dispatch: Any = None
     self.live = np.zeros(workgroups, np.int64)
     self.arrived = np.zeros(workgroups, np.int64)
+    self.writes = 0  # how often the waves stored to memory
     self.runnable: list[Group] = []
     self.parked: list[Group] = []
     self.turns = 0
@@ -253,10 +254,21 @@ class Cohort:
         self._meet(group.take(np.flatnonzero(go)))
     self.arrived[ready] = 0
 
+  def state(self) -> list[Any]:
+    """All that decides what these waves do next, but global memory, whose stores `writes` counts."""
+    groups = [[g.pc, g.mode, g.waves, g.scc, g.mask, g.s, g.v] for g in (*self.runnable, *self.parked)]
+    return [self.writes, self.lds.copy(), groups]
+
+  def endless(self) -> None:
+    """Report the first group as one that loops for ever."""
+    group = self.runnable[0]
+    raise WatchdogExpired("an endless loop: these waves repeat one state and store nothing", pc=group.pc,
+                          instruction=self.program.describe(group.pc), wave=int(group.waves[0]))
+
   def _expired(self, group: Group) -> None:
     raise WatchdogExpired(f"a wave ran more than {self.watchdog:,} instructions", pc=group.pc,
                           instruction=self.program.describe(group.pc), wave=int(group.waves[0]),
-                          hint="an endless loop, or raise the watchdog")
+                          hint="an endless loop, or raise the watchdog (MOCKGPU_WATCHDOG on a mock GPU)")
 
   def _located(self, error: Exception, pc: int, group: Group) -> Exception:
     """The error with the PC, the instruction and the wave that met it."""
@@ -272,10 +284,36 @@ class Cohort:
     return error
 
 
+class Standstill:
+  """Notices that waves which spin can never go on: their whole state comes back, and nothing was stored meanwhile.
+
+  A state is kept and compared with later ones; the kept one is renewed at powers of two (Brent's way to find a cycle).
+  """
+
+  def __init__(self) -> None:
+    self._kept: list[Any] = []
+    self._age, self._renew = 0, 1
+
+  def check(self, cohorts: list[Cohort]) -> None:
+    """Called when each resident cohort has had a turn. Raises WatchdogExpired for an endless loop."""
+    state = [c.state() for c in cohorts]
+    if _same(state, self._kept): cohorts[0].endless()
+    self._age += 1
+    if self._age == self._renew: self._kept, self._age, self._renew = state, 0, self._renew * 2
+
+
+def _same(a: Any, b: Any) -> bool:
+  """Equality of nested lists of values; register values are never changed in place, so most are the same object."""
+  if a is b: return True
+  if isinstance(a, list): return isinstance(b, list) and len(a) == len(b) and all(map(_same, a, b))
+  return np.array_equal(a, b) if isinstance(a, np.ndarray) or isinstance(b, np.ndarray) else bool(a == b)
+
+
 def run_all(cohorts: Iterator[Cohort], resident: int) -> None:
   """Run cohorts to their end. A new one starts when all running ones end or spin; at most `resident` run together."""
   running: list[Cohort] = []
   exhausted = False
+  standstill = Standstill()
   while True:
     if not exhausted and len(running) < resident:
       fresh = next(cohorts, None)
@@ -285,4 +323,6 @@ def run_all(cohorts: Iterator[Cohort], resident: int) -> None:
         if exhausted and not running: return
         continue
     if exhausted and not running: return
+    before = len(running)
     running = [c for c in running if not c.run()]
+    if len(running) == before: standstill.check(running)

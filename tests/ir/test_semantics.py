@@ -131,3 +131,12 @@ def test_bool_arithmetic() -> None:
       assert semantics.alu(Ops.ADD, dtypes.bool, a, b) is (a or b)
       assert semantics.alu(Ops.MUL, dtypes.bool, a, b) is (a and b)
       assert semantics.alu(Ops.MAX, dtypes.bool, a, b) is (a or b)
+
+
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_large_integer_is_rounded_once(sign: int) -> None:
+  """2^61 + 2^37 is midway between two floats; the 1 decides, and rounding to a double first would lose it."""
+  value = sign * ((1 << 61) + (1 << 37) + 1)
+  assert semantics.cast(value, dtypes.int64, dtypes.float32) == sign * float((1 << 61) + (1 << 38))
+  assert semantics.cast(value - sign, dtypes.int64, dtypes.float32) == sign * float(1 << 61)
+  assert semantics.cast(value, dtypes.int64, dtypes.float64) == float(value)

@@ -262,7 +262,7 @@ def _group(kernel: Kernel) -> None:
     left = kernel.left(axis)
     if threads >= 1024 or left < 128: continue
     vector = divisor(left, 4)
-    amount = divisor(left // vector, 256 if threads <= 16 else 32)
+    amount = divisor(left // vector, min(256 if threads <= 16 else 32, kernel.renderer.max_block))
     if amount >= 8 and _try(kernel, OptKind.GROUP, axis, amount): return
 
 

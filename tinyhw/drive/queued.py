@@ -94,7 +94,7 @@ class QueuedRuntime(Runtime):
         where=self.name,
         hint="queues and mappings do not pass through fork: open the device in the child, or start it with spawn",
       )
-    if self.lost is not None: raise self.lost
+    if self.lost is not None: raise DeviceError(self.lost.message, where=self.lost.where, hint=self.lost.hint)
 
   def submit(self, queue: HardwareQueue, stream: BoundStream) -> int:
     """Queue the stream behind all work queued so far; returns the timeline value that it will write."""
