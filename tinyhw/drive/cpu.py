@@ -81,7 +81,8 @@ class HostRuntime(Runtime):
       llvm.initialize_native_target()
       llvm.initialize_native_asmprinter()
       machine = llvm.Target.from_default_triple().create_target_machine(opt=2)
-      self._jit = llvm.create_lljit_compiler(machine)
+      # JITLink puts the sections of an object side by side; the older linker ends the process when they are far apart.
+      self._jit = llvm.create_lljit_compiler(machine, use_jit_link=True)
     builder = llvm.JITLibraryBuilder().add_object_img(binary).add_current_process().export_symbol(kernel)
     self._loaded += 1
     try: library = builder.link(self._jit, f"{kernel}.{self._loaded}")
