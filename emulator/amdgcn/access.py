@@ -118,10 +118,12 @@ def store(group: Group, base: int | None, offsets: Value, words: list[Value], wi
     if found is not None and not found[2] & 3:
       m, at, _ = found
       index = (offsets >> 2).reshape(-1)
-      value = _full(group, words[0].view(U32)).reshape(-1)
-      first, count = int(index[0]), index.size
-      start = (at >> 2) + first
-      if int(index[-1]) - first == count - 1 and (index[1:] > index[:-1]).all(): m.u32[start:start + count] = value
+      value = words[0].view(U32)
+      value = value.reshape(-1) if value.shape == offsets.shape else _full(group, value).reshape(-1)
+      count = index.size
+      if count >= 1024 and int(index[-1]) - (first := int(index[0])) == count - 1 and (index[1:] > index[:-1]).all():
+        start = (at >> 2) + first
+        m.u32[start:start + count] = value
       else: m.u32[at >> 2:][index] = value
       return
   addresses = _full(group, offsets if base is None else np.uint64(base) + offsets.astype(U64))

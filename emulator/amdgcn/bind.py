@@ -144,9 +144,8 @@ def _source_names(i: Instruction, suffix: str = "") -> list[str]:
 def _vector(i: Instruction, meaning: Meaning, mode: int) -> Step:
   readers, writers = _vector_parts(i, meaning, mode)
   function = _clamped_integer(i, meaning)
-  step = _step(function, readers, writers)
-  dpp = i.variant.endswith(("dpp", "dpp8", "dpp8_fi"))
-  return _with_dpp(i, step) if dpp else step
+  if i.variant.endswith(("dpp", "dpp8", "dpp8_fi")): return _dpp_step(i, function, readers, writers)
+  return _step(function, readers, writers)
 
 
 def _vector_parts(i: Instruction, meaning: Meaning, mode: int) -> tuple[list[Reader], list[Writer]]:
@@ -413,8 +412,8 @@ def _dpp_source(i: Instruction, o: Operand, t: str) -> Reader | None:
   return read
 
 
-def _with_dpp(i: Instruction, step: Step) -> Step:
-  """Run a step with the lanes that DPP leaves enabled."""
+def _dpp_step(i: Instruction, function: Callable[..., Any], readers: list[Reader], writers: list[Writer]) -> Step:
+  """Compute under EXEC, write the lanes that DPP leaves enabled."""
   tables: dict[int, tuple[Value, Value, Value]] = {}
   bound_ctrl = i.get("bound_ctrl") or "dpp8" in i.fields
 
@@ -424,10 +423,12 @@ def _with_dpp(i: Instruction, step: Step) -> Step:
     index, exists, enabled = tables[lanes]
     keep = np.broadcast_to(enabled[None, :], (1, lanes))
     if not bound_ctrl: keep = keep & _dpp_valid(i, group, index, exists)
-    if keep.all(): return step(group)
+    results = function(Ops, *[r(group) for r in readers])
+    if len(writers) == 1: results = (results,)
     mask = group.mask
-    group.mask = keep if mask is None else mask & keep
-    try: step(group)
+    if not keep.all(): group.mask = keep if mask is None else mask & keep
+    try:
+      for write, value in zip(writers, results): write(group, value)
     finally: group.mask = mask
   return run
 
