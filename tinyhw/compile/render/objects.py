@@ -69,6 +69,9 @@ def optimised(source: str, name: str, processor: Processor, level: int) -> Any:
   if level == 0: return module
   tuning = llvm.create_pipeline_tuning_options(speed_level=level)
   tuning.loop_vectorization = tuning.slp_vectorization = tuning.loop_interleaving = level >= 2
+  # The compiler's own options say what is unrolled. LLVM would unroll whole loops again: several times the code and
+  # several times as long to compile, for a few instructions less an iteration.
+  tuning.loop_unrolling = False
   builder = llvm.create_pass_builder(generator(processor, level), tuning)
   builder.getModulePassManager().run(module, builder)
   return module
