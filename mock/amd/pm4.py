@@ -48,12 +48,8 @@ _NONE, _LOW, _WHOLE, _CLOCK = (
   int(_DATA.send_gpu_clock_counter),
 )
 _ADD32: Final = int(_DATA.atomic_add32bit_low)
-_INT_NONE, _INT_ONLY, _INT_AFTER = (
-  int(_INT.none),
-  int(_INT.send_interrupt_only),
-  int(_INT.send_interrupt_after_write_confirm),
-)
-_INT_DATA: Final = int(_INT.send_data_and_write_confirm)
+_INT_NONE, _INT_ONLY = int(_INT.none), int(_INT.send_interrupt_only)
+_INT_DATA: Final = int(_INT.send_data_and_write_confirm)  # data, and no interrupt
 _EVENTS_DONE: Final = frozenset(
   int(e)
   for e in (

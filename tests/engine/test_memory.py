@@ -88,22 +88,3 @@ def test_debug_levels_print_more_and_more(capsys: pytest.CaptureFixture[str], mo
   monkeypatch.setenv("DEBUG", "1")
   assert Devices()["PYTHON"].name == "PYTHON"
   assert capsys.readouterr().err.startswith("PYTHON   opened in")
-
-
-FAR_APART = """
-import mmap
-import numpy as np
-from tinyhw import Tensor
-kept = []
-for i in range(12):
-  x = np.linspace(-3, 3, 20 + i).astype(np.float32)
-  np.testing.assert_allclose(Tensor(x).sin().numpy(), np.sin(x), rtol=1e-5, atol=1e-6)
-  kept.append(mmap.mmap(-1, 3 << 30, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | 0x4000))      # MAP_NORESERVE
-print("fine")
-"""
-
-
-def test_kernels_load_wherever_the_host_has_room() -> None:
-  # Code and constants of a kernel must stay within 2 GiB of each other, also when large mappings lie in between.
-  done = run_apart(FAR_APART, DEV="LLVM")
-  assert done.stdout == "fine\n", done.stderr

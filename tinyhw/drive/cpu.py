@@ -14,7 +14,7 @@ from typing import Any
 import llvmlite.binding as llvm
 
 from tinyhw.core.errors import DeviceError, InvalidArgument, OutOfMemory
-from tinyhw.drive.base import Allocation, Dim3, Program, Runtime
+from tinyhw.drive.base import Allocation, Dim3, Program, Runtime, free_bytes
 
 ALIGNMENT = 64  # a cache line, and the widest vector register of any host
 
@@ -59,7 +59,7 @@ class HostRuntime(Runtime):
     if nbytes <= 0: raise InvalidArgument(f"cannot allocate {nbytes} bytes", where=self.name)
     try: memory = bytearray(nbytes + ALIGNMENT)
     except (MemoryError, OverflowError):
-      raise OutOfMemory(self.name, nbytes, 0, hint="free tensors that are no longer needed") from None
+      raise OutOfMemory(self.name, nbytes, free_bytes(), hint="free tensors that are no longer needed") from None
     start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
     offset = -start % ALIGNMENT
     return Allocation(start + offset, nbytes, memoryview(memory)[offset:offset + nbytes])

@@ -24,14 +24,15 @@ _lock = threading.Lock()
 class Processor:
   """What code is made for: LLVM's target triple, processor and features.
 
-  With `own_addresses` the renderer decides how addresses are computed. LLVM would make 64-bit pointers of them, moved
-  on in loops: good where an address is one register, bad where instructions add a scalar base, a 32-bit offset and a
-  constant by themselves.
+  With `as_written` loops and addresses stay as the program has them. LLVM would make 64-bit pointers of addresses,
+  moved on in loops: good where an address is one register, bad where instructions add a scalar base, a 32-bit offset
+  and a constant by themselves. And the optimizer has unrolled what it wants unrolled: more of it takes time, on the
+  emulator too.
   """
   triple: str
   cpu: str
   features: str = ""
-  own_addresses: bool = False
+  as_written: bool = False
 
 
 @functools.cache
@@ -68,7 +69,8 @@ def optimised(source: str, name: str, processor: Processor, level: int) -> Any:
     raise InvalidArgument(f"LLVM refuses the source: {' '.join(str(error).split())}", where=f"kernel {name}") from None
   if level == 0: return module
   tuning = llvm.create_pipeline_tuning_options(speed_level=level)
-  tuning.loop_vectorization = tuning.slp_vectorization = tuning.loop_interleaving = level >= 2
+  tuning.loop_unrolling = not processor.as_written
+  tuning.loop_vectorization = tuning.slp_vectorization = tuning.loop_interleaving = level >= 2 and tuning.loop_unrolling
   builder = llvm.create_pass_builder(generator(processor, level), tuning)
   builder.getModulePassManager().run(module, builder)
   return module
@@ -78,10 +80,10 @@ def emit(source: str, name: str, processor: Processor, level: int, text: bool = 
   """The object file of a module's text; or, for people, its assembly text."""
   module, machine = optimised(source, name, processor, level), generator(processor, level)
   with _lock:
-    if processor.own_addresses: _set_options(0)
+    if processor.as_written: _set_options(0)
     try: return machine.emit_assembly(module).encode() if text else bytes(machine.emit_object(module))
     finally:
-      if processor.own_addresses: _set_options(1)
+      if processor.as_written: _set_options(1)
 
 
 def _set_options(which: int) -> None:
