@@ -92,7 +92,7 @@ class QueuedRuntime(Runtime):
       raise DeviceError(
         f"opened by process {self._pid} and used by its fork {self.port.pid()}",
         where=self.name,
-        hint="queues and mappings do not pass through fork: open the device in the child, or start it with spawn",
+        hint="queues do not pass through fork: in the child, call tinyhw.Device.close() and open the device again",
       )
     if self.lost is not None: raise DeviceError(self.lost.message, where=self.lost.where, hint=self.lost.hint)
 
