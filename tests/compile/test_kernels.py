@@ -129,6 +129,11 @@ def cases() -> dict[str, tuple[UOp, Memory]]:
   padded = buffer(whole(rng, 10), memory).pad(((2, 4),)).reshape((4, 4))
   made["padded"] = padded + padded.permute((1, 0)), memory
   memory = {}
+  made["repeated"] = buffer(whole(rng, 6, 1), memory).expand((6, 24)).maximum(0.0).reduce(Ops.ADD, (0, 1)), memory
+  memory = {}
+  tiles = buffer(whole(rng, 1, 8), memory).expand((6, 8)).reshape((48,))
+  made["in turn"] = (tiles + tiles.flip((True,)).maximum(0.0)).reduce(Ops.ADD, (0,)), memory
+  memory = {}
   x = buffer(whole(rng, 6, 16), memory)
   made["two in one"] = (lambda r: r + r.flip((True, False)))(x.reduce(Ops.ADD, (1,))), memory
   return made
