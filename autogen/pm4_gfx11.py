@@ -991,6 +991,9 @@ class RELEASE_MEM(Pm4, dwords=7):
   def address_lo_64b(self) -> int: return self.address & 0xfffffff8
 
   @property
+  def data_lo(self) -> int: return self.data & 0xffffffff
+
+  @property
   def cmp_data_lo(self) -> int: return self.data & 0xffffffff
 
   @property
@@ -998,6 +1001,9 @@ class RELEASE_MEM(Pm4, dwords=7):
 
   @property
   def num_dwords(self) -> int: return self.data >> 16 & 0xffff
+
+  @property
+  def data_hi(self) -> int: return self.data >> 32 & 0xffffffff
 
   @property
   def cmp_data_hi(self) -> int: return self.data >> 32 & 0xffffffff
@@ -1069,10 +1075,16 @@ class WAIT_REG_MEM(Pm4, dwords=6):
   optimize_ace_offload_mode: int = bits(5, 31, 31, default=0)
 
   @property
+  def mem_poll_addr_lo(self) -> int: return self.mem_poll_addr & 0xfffffffc
+
+  @property
   def reg_poll_addr(self) -> int: return self.mem_poll_addr & 0x3ffff
 
   @property
   def reg_write_addr1(self) -> int: return self.mem_poll_addr & 0x3ffff
+
+  @property
+  def mem_poll_addr_hi(self) -> int: return self.mem_poll_addr >> 32 & 0xffffffff
 
   @property
   def reg_write_addr2(self) -> int: return self.mem_poll_addr >> 32 & 0x3ffff
@@ -1094,10 +1106,16 @@ class WAIT_REG_MEM64(Pm4, dwords=8):
   optimize_ace_offload_mode: int = bits(7, 31, 31, default=0)
 
   @property
+  def mem_poll_addr_lo(self) -> int: return self.mem_poll_addr & 0xfffffff8
+
+  @property
   def reg_poll_addr(self) -> int: return self.mem_poll_addr & 0x3ffff
 
   @property
   def reg_write_addr1(self) -> int: return self.mem_poll_addr & 0x3ffff
+
+  @property
+  def mem_poll_addr_hi(self) -> int: return self.mem_poll_addr >> 32 & 0xffffffff
 
   @property
   def reg_write_addr2(self) -> int: return self.mem_poll_addr >> 32 & 0x3ffff
@@ -1118,6 +1136,9 @@ class WRITE_DATA(Pm4, dwords=3):
 
   @property
   def dst_gds_addr(self) -> int: return self.dst_mem_addr & 0xffff
+
+  @property
+  def dst_mem_addr_lo(self) -> int: return self.dst_mem_addr & 0xfffffffc
 
 
 class LOAD_SH_REG_INDEX(Pm4, dwords=4):

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, np.dtype[Any]]
 FLOATS = {2: "<e", 4: "<f", 8: "<d"}
+FLOAT_NAMES = frozenset({"half", "float", "double", "_Float16", "__half"})  # where the metadata has a type's name
 
 
 def launch(binary: bytes, kernel: str, grid: Sequence[int], block: Sequence[int], args: Sequence[Any],
@@ -34,7 +35,7 @@ def launch(binary: bytes, kernel: str, grid: Sequence[int], block: Sequence[int]
   if not hasattr(runtime, "load_kernel"):
     raise Unsupported("launch of ready code objects on", opened.name, hint="use device='AMD'")
   program = runtime.load_kernel(binary, kernel)
-  parameters: Sequence[Argument] = program.kernel.explicit
+  parameters: Sequence[Argument] = program.kernel.arguments
   if len(args) != len(parameters):
     wanted = ", ".join(f"{p.name or '?'}: {p.kind}" for p in parameters)
     raise InvalidArgument(f"{len(args)} arguments given, the kernel takes {len(parameters)} ({wanted})", where=kernel)
@@ -84,7 +85,7 @@ def pack_value(value: Any, p: Argument, where: str) -> bytes:
   """Bytes of a by-value argument, of exactly the parameter's size."""
   if isinstance(value, (bytes, bytearray)): data = bytes(value)
   elif isinstance(value, np.generic): data = value.tobytes()
-  elif isinstance(value, float) or (isinstance(value, int) and p.is_float):
+  elif isinstance(value, float) or (isinstance(value, int) and p.type_name in FLOAT_NAMES):
     if p.size not in FLOATS: raise InvalidArgument(f"a float given for {p.size} bytes", where=where)
     data = struct.pack(FLOATS[p.size], value)
   elif isinstance(value, int):

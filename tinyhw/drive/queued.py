@@ -136,7 +136,7 @@ class QueuedRuntime(Runtime):
     over = waited < first / 2  # the port gave up before the time: nothing can change any more
     while not done():
       self.raise_faults()
-      if over or waited >= self.timeout_s: raise self.timeout_error(value, waited)
+      if over or waited >= self.timeout_s: raise self.timeout_error(value, max(waited, self.timeout_s))
       self.sleep(min(_SLEEP_S, self.timeout_s - waited))
       waited = (port.now_ns() - start) / 1e9
 

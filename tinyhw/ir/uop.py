@@ -73,6 +73,7 @@ GEP (vector,), (lane, ...)         A lane as a scalar, or several as a vector.
 from __future__ import annotations
 
 import enum
+import hashlib
 import itertools
 import math
 import struct
@@ -140,7 +141,7 @@ _BOTTOM, _TOP = -math.inf, math.inf
 
 class UOp:
   """A node: see the module's page for what each op takes and means. Made through the helpers below, or directly."""
-  __slots__ = ("op", "dtype", "src", "arg", "_shape", "_device", "_bounds", "_ranges", "__weakref__")
+  __slots__ = ("op", "dtype", "src", "arg", "_shape", "_device", "_bounds", "_ranges", "_key", "__weakref__")
   op: Ops
   dtype: DType
   src: tuple[UOp, ...]
@@ -149,6 +150,7 @@ class UOp:
   _device: str | None
   _bounds: tuple[Scalar, Scalar]
   _ranges: frozenset[UOp]
+  _key: bytes
 
   def __new__(cls, op: Ops, dtype: DType = dtypes.void, src: tuple[UOp, ...] = (), arg: Any = None) -> UOp:
     # 1, 1.0 and True hash alike, 0.0 equals -0.0 and NaN differs from itself: a float constant is known by its bits.
@@ -233,6 +235,16 @@ class UOp:
         found = frozenset().union(*(s._ranges for s in u.src)) if u.src else frozenset()
         u._ranges = found.difference(u.src[1:]) if u.op is Ops.REDUCE else found
     return self._ranges
+
+  @property
+  def key(self) -> bytes:
+    """A digest of the whole graph below, the same in every process: for caches and for orders that do not vary."""
+    try: return self._key
+    except AttributeError: pass
+    for u in self._postorder(lambda v: not hasattr(v, "_key")):
+      own = f"{u.op.name} {u.dtype!r} {u.arg!r}".encode()
+      u._key = hashlib.blake2b(own + b"".join([s._key for s in u.src]), digest_size=16).digest()
+    return self._key
 
   @property
   def base(self) -> UOp:
@@ -377,10 +389,10 @@ class UOp:
 
   def reshape(self, shape: tuple[int, ...]) -> UOp:
     """The same elements in row-major order under another shape."""
+    if self.shape == shape: return self
     below = self
     while below.op is Ops.RESHAPE: below = below.src[0]
-    if below.shape == shape: return below
-    return below._move(Ops.RESHAPE, tuple(shape), self.shape == shape)
+    return below._move(Ops.RESHAPE, tuple(shape), below.shape == shape)
   def permute(self, order: tuple[int, ...]) -> UOp:
     """Axis i of the result is axis `order[i]`."""
     return self._move(Ops.PERMUTE, tuple(order), tuple(order) == tuple(range(len(self.shape))))

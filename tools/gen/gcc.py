@@ -78,13 +78,13 @@ def macro_values(names: Sequence[str], includes: str, flags: Sequence[str]) -> d
 
 
 def layouts(types: Mapping[str, Iterable[str]], includes: str, flags: Sequence[str]) -> dict[str, Layout]:
-  """Layout of each type. `types` maps a type's C spelling to the names of its fields."""
+  """Layout of each type. `types` maps a type's C spelling to its fields; a flexible array (`name[]`) has size 0."""
   lines = [includes, "#include <stdio.h>", "#include <stddef.h>", "int main(void) {"]
   for spelling, fields in types.items():
     lines.append(f'  printf("T|{spelling}|%zu\\n", sizeof({spelling}));')
-    lines += [
-      f'  printf("F|{f}|%zu|%zu\\n", offsetof({spelling}, {f}), sizeof((({spelling} *)0)->{f}));' for f in fields
-    ]
+    for f in fields:
+      size = "(size_t)0" if f.endswith("[]") else f"sizeof((({spelling} *)0)->{f})"
+      lines.append(f'  printf("F|{f}|%zu|%zu\\n", offsetof({spelling}, {f.removesuffix("[]")}), {size});')
   out = compile_and_run("\n".join([*lines, "}"]), flags)
   result: dict[str, Layout] = {}
   current: dict[str, tuple[int, int]] = {}

@@ -9,7 +9,7 @@ A low and a high dword of one value (X_lo and X_hi, or X and X_hi) are one field
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from tinyhw.core.errors import LayoutError
 from tinyhw.tools.gen import emit
@@ -67,11 +67,22 @@ class Pm4(Packet):
 TOKEN = re.compile(r"\w+|[{};:=]")
 
 
+@dataclass(frozen=True)
+class Bits:
+  """A bit field of PAL's: `path` leads to it inside its dword's union."""
+
+  name: str
+  enum: str | None
+  hi: int
+  lo: int
+  path: str = ""
+
+
 @dataclass
 class Reading:
-  """One reading of a dword: its bit fields as (name, enum, hi, lo)."""
+  """One reading of a dword: its bit fields."""
 
-  fields: list[tuple[str, str | None, int, int]] = field(default_factory=list)
+  fields: list[Bits] = field(default_factory=list)
 
 
 class Parser:
@@ -110,15 +121,16 @@ class Parser:
       if self.peek() == "union":
         self.take()
         reading = self.bitfields()
-        self.take()
+        union = self.take()
         self.take(";")
+        reading.fields = [replace(row, path=f"{union}.{row.path}") for row in reading.fields]
         if reading.fields:
           readings.append(reading)
       else:
         kind, name = self.take(), self.take()
         self.take(";")
         if kind == "uint32_t" and name != "u32All" and not name.startswith("reserved"):
-          readings.append(Reading([(name, None, 31, 0)]))
+          readings.append(Reading([Bits(name, None, 31, 0)]))
     self.take("}")
     return readings
 
@@ -136,7 +148,7 @@ class Parser:
         width = int(self.take())
         self.take(";")
         if not name.startswith("reserved"):
-          rows.append((name, None if kind == "uint32_t" else kind, lo + width - 1, lo))
+          rows.append(Bits(name, None if kind == "uint32_t" else kind, lo + width - 1, lo))
         lo += width
       if lo != 32:
         raise LayoutError(f"a struct of {lo} bits ({rows})", where=PACKETS)
@@ -144,7 +156,7 @@ class Parser:
       generation = "" if self.peek() == ";" else self.take()
       self.take(";")
       if not generation or generation in GENERATIONS:
-        reading.fields += rows
+        reading.fields += [replace(row, path=f"{generation}." if generation else "") for row in rows]
     self.take("}")
     return reading
 
@@ -157,22 +169,24 @@ def packet_row(name: str, ordinals: dict[int, list[Reading]], opcode: int) -> Pa
     if dword < 0 or not readings:
       continue
     if len(readings) == 1:
-      for field_name, enum, hi, lo in readings[0].fields:
-        enum = EVENT_FIELDS.get((name, field_name), enum)
-        rows.append(FieldRow(field_name, dword, hi, lo, _shift(field_name, hi, lo), enum))
+      for f in readings[0].fields:
+        enum = EVENT_FIELDS.get((name, f.name), f.enum)
+        rows.append(FieldRow(f.name, dword, f.hi, f.lo, _shift(f.name, f.hi, f.lo), enum))
       continue
     if ordinal not in UNIONS.get(name, {}):
       raise LayoutError(f"dword {ordinal} has several readings and no name", where=name)
     every = [f for reading in readings for f in reading.fields]
-    lo, hi = min(f[3] for f in every), max(f[2] for f in every)
+    lo, hi = min(f.lo for f in every), max(f.hi for f in every)
     merged = UNIONS[name][ordinal]
     shift = lo if merged.endswith("_lo") else 0
     rows.append(FieldRow(merged, dword, hi, lo, shift))
-    views += [(f[0], dword, f[2], f[3]) for f in every if f[0] != merged]
+    views += [(f.name, dword, f.hi, f.lo) for f in every]
   rows, homes = combine(rows)
   made = []
   for view_name, dword, hi, lo in views:
     home = next(r for r in rows if r.name == homes[dword])
+    if home.name == view_name:
+      continue
     base = 32 * (dword - home.dword) - home.lo + home.shift
     made.append(
       View(view_name, emit.identifier(home.name), base + hi, base + lo, in_place="addr" in view_name and lo > 0)

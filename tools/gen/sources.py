@@ -20,6 +20,7 @@ from pathlib import Path
 from tinyhw.core.errors import MissingTool
 
 SOURCE_VARIABLE = "TINYHW_GEN_SOURCE"  # roots, separated by os.pathsep
+ARCHIVED = ("drivers/", "include/uapi/")  # what a Linux archive is searched for: reading one takes seconds
 INSTALLED = ("/usr/include", "/usr/include/libdrm", "/usr/include/llvm-19", "/usr/src/linux-source-6.12.tar.xz")
 
 
@@ -67,7 +68,7 @@ class Sources:
       if root.is_dir():
         if (root / name).is_file():
           return SourceFile(name, root / name)
-      elif (path := self._from_archive(root, name, wanted)) is not None:
+      elif name.startswith(ARCHIVED) and (path := self._from_archive(root, name, wanted)) is not None:
         return SourceFile(name, path)
     raise MissingTool(
       f"source file {name} not found",
@@ -82,6 +83,11 @@ class Sources:
     except MissingTool:
       return False
     return True
+
+  def prepare(self, names: Iterable[str]) -> None:
+    """Take these files, as far as they exist, out of an archive in one pass."""
+    archived = [name for name in names if name.startswith(ARCHIVED)]
+    self.has(*archived)
 
   def _from_archive(self, archive: Path, name: str, wanted: Iterable[str]) -> Path | None:
     """Unpack `name` (and `wanted`) from a tar archive whose members stand below one top folder."""

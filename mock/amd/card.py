@@ -1,0 +1,174 @@
+"""What a card is: the numbers that a kernel driver reads from its chip, board and firmware, one frozen row a card.
+
+Sources: Linux 6.12 `amdkfd/kfd_crat.c` and `kfd_topology.c` say which numbers there are and how the others derive
+from them,
+`kfd_queue.c` the sizes of a queue's save area, `kfd_device.c` and `amdgpu_doorbell.h` the queues and doorbells. The
+values of
+gfx1100 are those of a Radeon RX 7900 XTX (Navi 31, IP discovery GC 11.0.0, SDMA 6.0.0).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from tinyhw.core.errors import InvalidArgument, Unsupported
+
+PAGE: Final = 4096
+
+
+def page_align(size: int) -> int:
+  return -(-size // PAGE) * PAGE
+
+
+@dataclass(frozen=True)
+class Cache:
+  """One kind of cache: `size` in KiB, shared by `compute_units`; `kind` is "data" or "instruction"."""
+
+  level: int
+  kind: str
+  size: int
+  line: int
+  compute_units: int
+
+
+@dataclass(frozen=True)
+class Card:
+  """A card as its driver finds it. Sizes in bytes unless the name says otherwise, clocks in MHz, links in MB/s."""
+
+  name: str
+  gfx_target_version: int
+  gc_version: tuple[int, int, int]
+  sdma_version: tuple[int, int, int]
+  nbio_version: tuple[int, int, int]
+  marketing_name: str
+  device_id: int
+  revision_id: int
+  asic_revision: int
+  shader_engines: int
+  arrays_per_engine: int
+  compute_units_per_array: int
+  simds_per_compute_unit: int
+  max_waves_per_simd: int
+  wave_size: int
+  lds_kib: int
+  scratch_slots_per_compute_unit: int
+  vgpr_bytes_per_compute_unit: int
+  control_stack_bytes_per_wave: int
+  vram_size: int
+  vram_width: int
+  memory_clock: int
+  engine_clock: int
+  counter_clock_khz: int
+  sdma_engines: int
+  sdma_queues_per_engine: int
+  sdma_queues_reserved: int
+  sdma_doorbells: tuple[int, ...]
+  non_cp_doorbells: tuple[int, int]
+  cp_queues: int
+  mec_firmware: int
+  sdma_firmware: int
+  eop_buffer_size: int
+  caches: tuple[Cache, ...]
+  link_bandwidth: tuple[int, int]
+  vendor_id: int = 0x1002
+
+  @property
+  def arrays(self) -> int:
+    return self.shader_engines * self.arrays_per_engine
+
+  @property
+  def compute_units(self) -> int:
+    return self.arrays * self.compute_units_per_array
+
+  @property
+  def simds(self) -> int:
+    return self.compute_units * self.simds_per_compute_unit
+
+  @property
+  def waves(self) -> int:
+    """Waves that a context save must hold (kfd_queue_ctx_save_restore_size, from Navi 10 on)."""
+    return self.compute_units * 32
+
+  @property
+  def control_stack_size(self) -> int:
+    """What CREATE_QUEUE demands as ctl_stack_size; 40 is the save area's header."""
+    return page_align(40 + self.waves * self.control_stack_bytes_per_wave + 8)
+
+  @property
+  def save_area_size(self) -> int:
+    """The least ctx_save_restore_size (cwsr_size): control stack and, a compute unit, VGPRs, SGPRs, LDS and
+    hardware registers."""
+    each = self.vgpr_bytes_per_compute_unit + 0x4000 + 0x10000 + 0x1000
+    return self.control_stack_size + page_align(self.compute_units * each)
+
+  @property
+  def debug_memory_size(self) -> int:
+    """What the debugger adds behind the save area: 32 bytes a wave, 64-byte aligned."""
+    return -(-self.waves * 32 // 64) * 64
+
+  @property
+  def doorbell_slice(self) -> int:
+    """Bytes of doorbells that a process gets on this card: 1024 of 8 bytes."""
+    return 1024 * 8
+
+
+GFX1100: Final = Card(
+  name="gfx1100",
+  gfx_target_version=110000,
+  gc_version=(11, 0, 0),
+  sdma_version=(6, 0, 0),
+  nbio_version=(4, 3, 0),
+  marketing_name="AMD Radeon RX 7900 XTX",
+  device_id=0x744C,
+  revision_id=0xC8,
+  asic_revision=0,
+  shader_engines=6,
+  arrays_per_engine=2,
+  compute_units_per_array=8,
+  simds_per_compute_unit=2,
+  max_waves_per_simd=16,
+  wave_size=32,
+  lds_kib=64,
+  scratch_slots_per_compute_unit=32,
+  vgpr_bytes_per_compute_unit=0x60000,
+  control_stack_bytes_per_wave=12,
+  vram_size=24 << 30,
+  vram_width=384,
+  memory_clock=1249,
+  engine_clock=2304,
+  counter_clock_khz=100_000,
+  sdma_engines=2,
+  sdma_queues_per_engine=8,
+  sdma_queues_reserved=2,
+  sdma_doorbells=(0x100, 0x10A),
+  non_cp_doorbells=(0x100, 0x190),
+  cp_queues=8,
+  mec_firmware=550,
+  sdma_firmware=19,
+  eop_buffer_size=4096,
+  caches=(
+    Cache(1, "data", 32, 128, 1),
+    Cache(1, "instruction", 32, 128, 2),
+    Cache(1, "data", 16, 64, 2),
+    Cache(1, "data", 256, 128, 8),
+    Cache(2, "data", 6144, 128, 96),
+    Cache(3, "data", 98304, 64, 96),
+  ),
+  link_bandwidth=(2500, 32000),
+)
+
+CARDS: Final[dict[str, Card]] = {c.name: c for c in (GFX1100,)}
+
+
+def cards_named(names: str | Sequence[str]) -> tuple[Card, ...]:
+  """The cards of a machine from "gfx1100", "gfx1100,gfx1100", "1" (one of the default) or a sequence of names."""
+  wanted = [n.strip() for n in names.split(",")] if isinstance(names, str) else list(names)
+  wanted = [GFX1100.name if n == "1" else n for n in wanted if n]
+  if not wanted:
+    raise InvalidArgument("no card named", where="mock machine", hint="name cards, for example 'gfx1100,gfx1100'")
+  for n in wanted:
+    if n not in CARDS:
+      raise Unsupported("card", n, where="mock machine", hint=f"there are: {', '.join(CARDS)}")
+  return tuple(CARDS[n] for n in wanted)

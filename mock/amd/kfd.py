@@ -1,0 +1,527 @@
+"""The kernel driver behind /dev/kfd: processes, memory, events and queues, by ioctl.
+
+Checks, their order and their errnos are those of Linux 6.12 `amdkfd/kfd_chardev.c` and
+`amdgpu/amdgpu_amdkfd_gpuvm.c`; queues are in
+`mock/amd/kfd_queues.py`. Each handler is registered under the request number of the generated uapi.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from tinyhw.autogen import kfd
+from tinyhw.core.errors import InvalidArgument, OutOfMemory, PageFault
+from tinyhw.core.memory import PAGE, AddressSpace, HostRegion, Region
+from tinyhw.core.table import Handlers
+from tinyhw.mock.amd import kfd_queues
+from tinyhw.mock.amd.events import Events
+from tinyhw.mock.amd.process import KfdProcess, OpenFile, ProcessDevice
+from tinyhw.mock.amd.queue import Queue, State
+from tinyhw.mock.memory import Buffer, Refused, UserMemory, access_of, page_align
+
+if TYPE_CHECKING:
+  from tinyhw.mock.machine import Machine
+
+MMAP_TYPE_DOORBELL: Final = (
+  3 << 62
+)  # KFD_MMAP_TYPE_* and KFD_MMAP_GPU_ID of kfd_priv.h: tokens that only the driver makes and reads
+MMAP_TYPE_EVENTS: Final = 2 << 62
+MMAP_TYPE_MMIO: Final = 0
+MMAP_TYPE_MASK: Final = 3 << 62
+MMAP_GPU_ID_SHIFT: Final = 46
+GPUVM_LIMIT: Final = (1 << 47) - 1  # AMDGPU_GMC_HOLE_START - 1
+GPUVM_BASE: Final = 1 << 16  # AMDGPU_VA_RESERVED_BOTTOM
+LDS_BASE: Final = 1 << 48  # MAKE_LDS_APP_BASE_V9
+SCRATCH_BASE: Final = 2 << 48  # MAKE_SCRATCH_APP_BASE_V9
+APERTURE_BYTES: Final = 1 << 32
+VM_PAGES: Final = 1 << 36  # amdgpu_vm_manager.max_pfn of four levels of page tables
+VRAM_ALIGN: Final = 1 << 21  # VRAM_AVAILABILITY_ALIGN
+_APERTURE_SIZE: Final = ctypes.sizeof(kfd.kfd_process_device_apertures)
+
+Handler = Callable[["Kfd", KfdProcess, Any], None]
+
+
+class Kfd:
+  """The driver's state and its calls."""
+
+  ioctls: ClassVar[Handlers[int]] = Handlers("KFD ioctl", name=lambda request: kfd.IOCTLS[request].name)
+
+  def __init__(self, machine: Machine) -> None:
+    self.machine = machine
+    self.processes: dict[int, KfdProcess] = {}
+    self.mmio = {g.gpu_id: Region(f"GPU{g.index}.mmio_remap", PAGE) for g in machine.gpus}
+    self.by_number = {request & 0xFF: request for request in kfd.IOCTLS}
+    self.ttm_limit = self.system_limit = machine.system.size
+
+  def close(self) -> None:
+    for process in self.processes.values():
+      process.user.close()
+    self.processes.clear()
+
+  def process(self, pid: int) -> KfdProcess:
+    """kfd_create_process: the one of this pid, made at its first open."""
+    if pid not in self.processes:
+      user = UserMemory()
+      self.processes[pid] = KfdProcess(pid, user, {g.gpu_id: ProcessDevice(g) for g in self.machine.gpus}, Events(user))
+    return self.processes[pid]
+
+  # ---- the call
+
+  def ioctl(self, file: OpenFile, request: int, argument: Any, pid: int) -> int:
+    """kfd_ioctl: the number selects the call, sizes may differ (the shorter is extended with zeros), any process
+    but the opener is EBADF."""
+    known = self.by_number.get(request & 0xFF)
+    if known is None:
+      raise Refused(errno.ENOTTY, f"no KFD ioctl has number {request & 0xFF:#x}")
+    if file.pid != pid:
+      raise Refused(
+        errno.EBADF, f"the file was opened by process {file.pid}, used by {pid}: open /dev/kfd again after a fork"
+      )
+    name, struct = kfd.IOCTLS[known].name, kfd.IOCTLS[known].struct
+    assert struct is not None
+    handler = self.ioctls.get(known)
+    if handler is None:
+      why = self.ioctls.why_ignored(known)
+      if why is not None:
+        self.machine.ignored.note("KFD ioctl", name, why)
+        return 0
+      self.machine.doubt(f"KFD ioctl {name} is not modelled: EOPNOTSUPP")
+      raise Refused(errno.EOPNOTSUPP, f"{name} is not modelled")
+    process = self.process(pid)
+    given, size, direction = request >> 16 & 0x3FFF, ctypes.sizeof(struct), known >> 30
+    if argument is None or ctypes.sizeof(argument) < given:
+      raise Refused(errno.EFAULT, f"{name}: {given} bytes of argument are promised, fewer are there")
+    if type(argument) is struct and given == size and direction == 3:
+      handler(self, process, argument)
+      return 0
+    data = struct()
+    raw = (ctypes.c_ubyte * given).from_buffer(argument)
+    if direction & 1:
+      ctypes.memmove(ctypes.addressof(data), raw, min(given, size))
+    try:
+      handler(self, process, data)
+    finally:
+      if direction & 2:
+        ctypes.memmove(raw, ctypes.addressof(data), min(given, size))
+    return 0
+
+  # ---- information
+
+  @ioctls.handles(kfd.AMDKFD_IOC_GET_VERSION)
+  def get_version(self, process: KfdProcess, args: Any) -> None:
+    args.major_version, args.minor_version = kfd.KFD_IOCTL_MAJOR_VERSION, kfd.KFD_IOCTL_MINOR_VERSION
+
+  @ioctls.handles(kfd.AMDKFD_IOC_GET_CLOCK_COUNTERS)
+  def get_clock_counters(self, process: KfdProcess, args: Any) -> None:
+    device = process.devices.get(args.gpu_id)
+    args.gpu_clock_counter = device.gpu.counter() if device else 0
+    args.cpu_clock_counter = args.system_clock_counter = self.machine.clock.now_ns()
+    args.system_clock_freq = 1_000_000_000
+
+  def _aperture(self, device: ProcessDevice) -> Any:
+    return kfd.kfd_process_device_apertures(
+      gpu_id=device.gpu.gpu_id,
+      lds_base=LDS_BASE,
+      lds_limit=LDS_BASE + APERTURE_BYTES - 1,
+      scratch_base=SCRATCH_BASE,
+      scratch_limit=SCRATCH_BASE + APERTURE_BYTES - 1,
+      gpuvm_base=GPUVM_BASE,
+      gpuvm_limit=GPUVM_LIMIT,
+    )
+
+  @ioctls.handles(kfd.AMDKFD_IOC_GET_PROCESS_APERTURES)
+  def get_process_apertures(self, process: KfdProcess, args: Any) -> None:
+    devices = list(process.devices.values())[: kfd.NUM_OF_SUPPORTED_GPUS]
+    for i, device in enumerate(devices):
+      args.process_apertures[i] = self._aperture(device)
+    args.num_of_nodes = len(devices)
+
+  @ioctls.handles(kfd.AMDKFD_IOC_GET_PROCESS_APERTURES_NEW)
+  def get_process_apertures_new(self, process: KfdProcess, args: Any) -> None:
+    devices = list(process.devices.values())
+    if args.num_of_nodes == 0:
+      args.num_of_nodes = len(devices)
+      return
+    if args.num_of_nodes > len(devices) + 1:
+      raise Refused(errno.EINVAL, f"{args.num_of_nodes} nodes asked, there are {len(devices) + 1}")
+    devices = devices[: args.num_of_nodes]
+    process.user.write(args.kfd_process_device_apertures_ptr, b"".join(bytes(self._aperture(d)) for d in devices))
+    args.num_of_nodes = len(devices)
+
+  @ioctls.handles(kfd.AMDKFD_IOC_GET_TILE_CONFIG)
+  def get_tile_config(self, process: KfdProcess, args: Any) -> None:
+    process.device(args.gpu_id)
+    args.gb_addr_config, args.num_banks, args.num_ranks = 0x545, 0, 0
+    args.num_tile_configs, args.num_macro_tile_configs = (
+      min(args.num_tile_configs, 32),
+      min(args.num_macro_tile_configs, 16),
+    )
+    process.user.write(args.tile_config_ptr, bytes(4 * args.num_tile_configs))
+    process.user.write(args.macro_tile_config_ptr, bytes(4 * args.num_macro_tile_configs))
+
+  @ioctls.handles(kfd.AMDKFD_IOC_AVAILABLE_MEMORY)
+  def available_memory(self, process: KfdProcess, args: Any) -> None:
+    gpu = process.device(args.gpu_id).gpu
+    used = gpu.vram.size - gpu.vram_allocator.free_bytes
+    args.available = max(0, (gpu.vram.size - used - self._page_table_reserve()) // VRAM_ALIGN * VRAM_ALIGN)
+
+  def _page_table_reserve(self) -> int:
+    """ESTIMATE_PT_SIZE: what the driver keeps for page tables."""
+    total = self.machine.system.size + sum(g.vram.size for g in self.machine.gpus)
+    reserve = max(total >> 14, 8 << 20)
+    return min(reserve, min(g.vram.size for g in self.machine.gpus) // 16)
+
+  # ---- settings of a process or GPU
+
+  @ioctls.handles(kfd.AMDKFD_IOC_ACQUIRE_VM)
+  def acquire_vm(self, process: KfdProcess, args: Any) -> None:
+    file = self.machine.files_of(process.pid).get(args.drm_fd)
+    if file is None:
+      raise Refused(errno.EINVAL, f"{args.drm_fd} is not an open file")
+    device = process.device(args.gpu_id)
+    if device.drm_file is not None:
+      if device.drm_file is not file:
+        raise Refused(errno.EBUSY, "the GPU has an address space from another file")
+      return
+    if file.kind != "render" or file.gpu is not device.gpu:
+      raise Refused(errno.EINVAL, f"{args.drm_fd} is not this GPU's render node")
+    if file.space is not None:
+      raise Refused(errno.EINVAL, "the file's address space is a compute one already")
+    device.drm_file, device.space = file, AddressSpace(f"GPU{device.gpu.index} of process {process.pid}")
+    file.space = device.space
+
+  def _bound(self, process: KfdProcess, gpu_id: int) -> ProcessDevice:
+    """The GPU with its address space; several calls answer ESRCH before ACQUIRE_VM."""
+    device = process.device(gpu_id)
+    if device.space is None:
+      raise Refused(errno.ESRCH, f"no address space on GPU {gpu_id:#x} yet: ACQUIRE_VM comes first")
+    return device
+
+  @ioctls.handles(kfd.AMDKFD_IOC_SET_MEMORY_POLICY)
+  def set_memory_policy(self, process: KfdProcess, args: Any) -> None:
+    legal = (kfd.KFD_IOC_CACHE_POLICY_COHERENT, kfd.KFD_IOC_CACHE_POLICY_NONCOHERENT)
+    for policy in (args.default_policy, args.alternate_policy):
+      if policy not in legal:
+        raise Refused(errno.EINVAL, f"cache policy {policy}")
+    self._bound(process, args.gpu_id).cache_policy = (
+      args.default_policy,
+      args.alternate_policy,
+      args.alternate_aperture_base,
+      args.alternate_aperture_size,
+    )
+    self.machine.ignored.note("KFD setting", "SET_MEMORY_POLICY", "no caches are modelled")
+
+  @ioctls.handles(kfd.AMDKFD_IOC_SET_XNACK_MODE)
+  def set_xnack_mode(self, process: KfdProcess, args: Any) -> None:
+    if args.xnack_enabled < 0:
+      args.xnack_enabled = process.xnack
+    elif process.queues:
+      raise Refused(errno.EBUSY, "the process has queues")
+    elif args.xnack_enabled:
+      raise Refused(errno.EPERM, "these GPUs cannot retry page faults")
+
+  @ioctls.handles(kfd.AMDKFD_IOC_SET_SCRATCH_BACKING_VA)
+  def set_scratch_backing_va(self, process: KfdProcess, args: Any) -> None:
+    device = process.device(args.gpu_id)
+    device.bind()
+    device.scratch_base = args.va_addr
+    self.machine.ignored.note(
+      "KFD setting", "SET_SCRATCH_BACKING_VA", "queues take their scratch base from COMPUTE_DISPATCH_SCRATCH_BASE"
+    )
+
+  @ioctls.handles(kfd.AMDKFD_IOC_SET_TRAP_HANDLER)
+  def set_trap_handler(self, process: KfdProcess, args: Any) -> None:
+    self._bound(process, args.gpu_id).trap_handler = (args.tba_addr, args.tma_addr)
+    self.machine.ignored.note("KFD setting", "SET_TRAP_HANDLER", "trap handlers are not run")
+
+  @ioctls.handles(kfd.AMDKFD_IOC_RUNTIME_ENABLE)
+  def runtime_enable(self, process: KfdProcess, args: Any) -> None:
+    if not args.mode_mask & kfd.KFD_RUNTIME_ENABLE_MODE_ENABLE_MASK:
+      process.runtime_enabled = False
+      return
+    if process.runtime_enabled:
+      raise Refused(errno.EBUSY, "the runtime is enabled already")
+    if process.queues:
+      raise Refused(errno.EEXIST, "the process has queues already")
+    process.runtime_enabled = True
+    self.machine.ignored.note("KFD setting", "RUNTIME_ENABLE", "no debugger can attach")
+
+  @ioctls.handles(
+    kfd.AMDKFD_IOC_DBG_REGISTER_DEPRECATED,
+    kfd.AMDKFD_IOC_DBG_UNREGISTER_DEPRECATED,
+    kfd.AMDKFD_IOC_DBG_ADDRESS_WATCH_DEPRECATED,
+    kfd.AMDKFD_IOC_DBG_WAVE_CONTROL_DEPRECATED,
+    kfd.AMDKFD_IOC_SVM,
+  )
+  def not_permitted(self, process: KfdProcess, args: Any) -> None:
+    """The old debugger calls always, and shared virtual memory in a kernel built without it."""
+    raise Refused(errno.EPERM, "the kernel has no support for it")
+
+  @ioctls.handles(kfd.AMDKFD_IOC_CRIU_OP)
+  def criu(self, process: KfdProcess, args: Any) -> None:
+    raise Refused(errno.EACCES, "checkpoint and restore needs CAP_CHECKPOINT_RESTORE")
+
+  # ---- memory
+
+  def _backing(
+    self, process: KfdProcess, device: ProcessDevice, args: Any, size: int
+  ) -> tuple[str, Region | HostRegion, int, int]:
+    """Kind, memory, offset in it and the mmap token of a new buffer."""
+    flags, gpu = args.flags, device.gpu
+    try:
+      if flags & kfd.KFD_IOC_ALLOC_MEM_FLAGS_VRAM:
+        if gpu.vram_allocator.free_bytes - self._page_table_reserve() < size:
+          raise Refused(errno.ENOMEM, f"{size:,} bytes of video memory, {gpu.vram_allocator.free_bytes:,} are free")
+        return "vram", gpu.vram, gpu.vram_allocator.alloc(size), 0
+      if flags & kfd.KFD_IOC_ALLOC_MEM_FLAGS_GTT:
+        return "gtt", self.machine.system, self.machine.system_allocator.alloc(size), 0
+    except OutOfMemory as full:
+      raise Refused(errno.ENOMEM, str(full)) from None
+    if flags & kfd.KFD_IOC_ALLOC_MEM_FLAGS_USERPTR:
+      if not args.mmap_offset:
+        raise Refused(errno.EINVAL, "a user pointer of 0")
+      start = args.mmap_offset & ~(PAGE - 1)
+      if not process.user.mapped(start, size):
+        raise Refused(errno.EFAULT, f"user memory at {start:#x} is not mapped")
+      return "userptr", HostRegion(start, size), 0, 0
+    if flags & kfd.KFD_IOC_ALLOC_MEM_FLAGS_DOORBELL:
+      return "doorbell", device.doorbell_region(), 0, 0
+    if flags & kfd.KFD_IOC_ALLOC_MEM_FLAGS_MMIO_REMAP:
+      return "mmio", self.mmio[gpu.gpu_id], 0, MMAP_TYPE_MMIO | gpu.gpu_id << MMAP_GPU_ID_SHIFT
+    raise Refused(errno.EINVAL, f"flags {flags:#x} name no kind of memory")
+
+  @ioctls.handles(kfd.AMDKFD_IOC_ALLOC_MEMORY_OF_GPU)
+  def alloc_memory_of_gpu(self, process: KfdProcess, args: Any) -> None:
+    if args.size == 0:
+      raise Refused(errno.EINVAL, "a buffer of 0 bytes")
+    device, flags = process.device(args.gpu_id), args.flags
+    device.bind()
+    if flags & kfd.KFD_IOC_ALLOC_MEM_FLAGS_DOORBELL and args.size != device.gpu.card.doorbell_slice:
+      raise Refused(errno.EINVAL, f"doorbells are {device.gpu.card.doorbell_slice:#x} bytes, not {args.size:#x}")
+    if flags & kfd.KFD_IOC_ALLOC_MEM_FLAGS_MMIO_REMAP and args.size != PAGE:
+      raise Refused(errno.EINVAL, "the remapped MMIO is one page")
+    twice = bool(flags & kfd.KFD_IOC_ALLOC_MEM_FLAGS_AQL_QUEUE_MEM)
+    size = page_align(args.size >> 1 if twice else args.size)
+    if not size:
+      raise Refused(errno.EINVAL, "an AQL ring of 1 byte")
+    kind, backing, offset, token = self._backing(process, device, args, size)
+    handle = next(h for h in range(len(device.buffers) + 1) if h not in device.buffers)
+    if kind != "mmio":
+      token = device.gpu.mmap_offsets.alloc(size)
+    access = access_of(
+      bool(flags & kfd.KFD_IOC_ALLOC_MEM_FLAGS_WRITABLE), bool(flags & kfd.KFD_IOC_ALLOC_MEM_FLAGS_EXECUTABLE)
+    )
+    buffer = Buffer(
+      args.gpu_id << 32 | handle, args.gpu_id, kind, args.va_addr, size, flags, backing, offset, token, access, twice
+    )
+    device.buffers[handle] = device.by_mmap[token] = buffer
+    if kind == "vram":
+      device.vram_used += size
+    args.handle, args.mmap_offset = buffer.handle, token
+
+  @ioctls.handles(kfd.AMDKFD_IOC_FREE_MEMORY_OF_GPU)
+  def free_memory_of_gpu(self, process: KfdProcess, args: Any) -> None:
+    if process.events.page_handle and process.events.page_handle == args.handle:
+      raise Refused(errno.EPERM, "the event page stays until the process ends")
+    device = process.device(args.handle >> 32)
+    buffer = device.buffer(args.handle, errno.EINVAL)
+    if buffer.mapped:
+      raise Refused(errno.EBUSY, f"{buffer} is still mapped on {len(buffer.mapped)} GPUs")
+    del device.buffers[args.handle & 0xFFFF_FFFF]
+    del device.by_mmap[buffer.mmap_offset]
+    if buffer.kind != "mmio":
+      device.gpu.mmap_offsets.free(buffer.mmap_offset)
+    if isinstance(buffer.backing, Region) and buffer.kind in ("vram", "gtt"):
+      buffer.backing.discard(buffer.offset, buffer.size)
+      (device.gpu.vram_allocator if buffer.kind == "vram" else self.machine.system_allocator).free(buffer.offset)
+    if buffer.kind == "vram":
+      device.vram_used -= buffer.size
+
+  def _devices_of(self, process: KfdProcess, args: Any) -> list[int]:
+    """The GPU ids that a map or unmap names."""
+    if not args.n_devices:
+      raise Refused(errno.EINVAL, "no GPUs are named")
+    if args.n_success > args.n_devices:
+      raise Refused(errno.EINVAL, f"n_success {args.n_success} of {args.n_devices}")
+    raw = process.user.read(args.device_ids_array_ptr, 4 * args.n_devices)
+    return [int.from_bytes(raw[4 * i : 4 * i + 4], "little") for i in range(args.n_devices)]
+
+  @ioctls.handles(kfd.AMDKFD_IOC_MAP_MEMORY_TO_GPU)
+  def map_memory_to_gpu(self, process: KfdProcess, args: Any) -> None:
+    ids = self._devices_of(process, args)
+    device = process.device(args.handle >> 32)
+    device.bind()
+    buffer = device.buffer(args.handle, errno.ENOMEM)
+    for i in range(args.n_success, args.n_devices):
+      peer = process.device(ids[i])
+      space = peer.bind()
+      if ids[i] not in buffer.mapped:
+        self._map(space, peer, buffer)
+      args.n_success = i + 1
+
+  def _map(self, space: AddressSpace, peer: ProcessDevice, buffer: Buffer) -> None:
+    """kfd_mem_attach and amdgpu_vm_bo_map: VA 0, misalignment, the end of the address space and overlaps are EINVAL."""
+    if not buffer.va:
+      raise Refused(errno.EINVAL, f"{buffer} has no address")
+    total = buffer.size * (2 if buffer.twice else 1)
+    if buffer.va % PAGE or buffer.va + total > VM_PAGES * PAGE:
+      raise Refused(errno.EINVAL, f"{buffer}: misaligned, or past the end of the address space")
+    done = 0
+    try:
+      for part in range(0, total, buffer.size):
+        space.map(buffer.va + part, buffer.size, buffer.backing, buffer.offset, buffer.access)
+        done += buffer.size
+    except InvalidArgument as bad:
+      if done:
+        space.unmap(buffer.va, done)
+      raise Refused(errno.EINVAL, str(bad)) from None
+    buffer.mapped.add(peer.gpu.gpu_id)
+    peer.by_address[buffer.va] = buffer
+
+  @ioctls.handles(kfd.AMDKFD_IOC_UNMAP_MEMORY_FROM_GPU)
+  def unmap_memory_from_gpu(self, process: KfdProcess, args: Any) -> None:
+    ids = self._devices_of(process, args)
+    buffer = process.device(args.handle >> 32).buffer(args.handle, errno.ENOMEM)
+    for i in range(args.n_success, args.n_devices):
+      peer = process.device(ids[i])
+      if ids[i] not in buffer.mapped:
+        raise Refused(errno.EINVAL, f"{buffer} is not mapped on GPU {ids[i]:#x}")
+      if buffer.queues.get(ids[i]):
+        raise Refused(errno.EBUSY, f"{buffer} is held by a queue")
+      peer.bind().unmap(buffer.va, buffer.size * (2 if buffer.twice else 1))
+      buffer.mapped.discard(ids[i])
+      del peer.by_address[buffer.va]
+      args.n_success = i + 1
+
+  # ---- events
+
+  @ioctls.handles(kfd.AMDKFD_IOC_CREATE_EVENT)
+  def create_event(self, process: KfdProcess, args: Any) -> None:
+    if args.event_page_offset:
+      if process.events.page is not None:
+        raise Refused(errno.EINVAL, "the event page is set already")
+      device = process.device(args.event_page_offset >> 32)
+      device.bind()
+      buffer = device.buffer(args.event_page_offset, errno.EINVAL)
+      if not isinstance(buffer.backing, Region):
+        raise Refused(errno.EINVAL, "user memory cannot be the event page")
+      process.events.set_page(buffer.backing, buffer.offset, buffer.size, args.event_page_offset)
+    event, token = process.events.create(args.event_type, args.auto_reset != 0)
+    args.event_page_offset, args.event_id, args.event_trigger_data = token, event.event_id, event.event_id
+    if event.in_page:
+      args.event_slot_index = event.event_id
+
+  @ioctls.handles(kfd.AMDKFD_IOC_DESTROY_EVENT)
+  def destroy_event(self, process: KfdProcess, args: Any) -> None:
+    process.events.destroy(args.event_id)
+
+  @ioctls.handles(kfd.AMDKFD_IOC_SET_EVENT)
+  def set_event(self, process: KfdProcess, args: Any) -> None:
+    process.events.set(args.event_id)
+
+  @ioctls.handles(kfd.AMDKFD_IOC_RESET_EVENT)
+  def reset_event(self, process: KfdProcess, args: Any) -> None:
+    process.events.reset(args.event_id)
+
+  @ioctls.handles(kfd.AMDKFD_IOC_WAIT_EVENTS)
+  def wait_events(self, process: KfdProcess, args: Any) -> None:
+    def run(done: Callable[[], bool], ns: int | None) -> None:
+      machine = self.machine
+      if machine.run(done, None if ns is None else ns / 1e9, machine.other_threads):
+        return
+      if ns is None:
+        raise Refused(errno.EINTR, "nothing can signal these events any more: a kernel would wait for ever")
+      machine.clock.advance(ns)  # the time that the client slept
+
+    args.wait_result = kfd.KFD_IOC_WAIT_RESULT_FAIL
+    args.wait_result = process.events.wait(args.events_ptr, args.num_events, args.wait_for_all != 0, args.timeout, run)
+
+  # ---- queues
+
+  @ioctls.handles(kfd.AMDKFD_IOC_CREATE_QUEUE)
+  def create_queue(self, process: KfdProcess, args: Any) -> None:
+    kfd_queues.create(self.machine, process, args)
+
+  @ioctls.handles(kfd.AMDKFD_IOC_UPDATE_QUEUE)
+  def update_queue(self, process: KfdProcess, args: Any) -> None:
+    kfd_queues.update(process, args)
+
+  @ioctls.handles(kfd.AMDKFD_IOC_DESTROY_QUEUE)
+  def destroy_queue(self, process: KfdProcess, args: Any) -> None:
+    kfd_queues.destroy(self.machine, process, args.queue_id)
+
+  @ioctls.handles(kfd.AMDKFD_IOC_SET_CU_MASK)
+  def set_cu_mask(self, process: KfdProcess, args: Any) -> None:
+    kfd_queues.set_cu_mask(self.machine, process, args)
+
+  @ioctls.handles(kfd.AMDKFD_IOC_ALLOC_QUEUE_GWS)
+  def alloc_queue_gws(self, process: KfdProcess, args: Any) -> None:
+    if args.queue_id not in process.queues:
+      raise Refused(errno.EINVAL, f"no queue {args.queue_id}")
+    args.first_gws = 0
+    self.machine.ignored.note("KFD setting", "ALLOC_QUEUE_GWS", "global wave sync is not modelled")
+
+  @ioctls.handles(kfd.AMDKFD_IOC_GET_QUEUE_WAVE_STATE)
+  def get_queue_wave_state(self, process: KfdProcess, args: Any) -> None:
+    kfd_queues.wave_state(process, args)
+
+  # ---- exceptions
+
+  def memory_violation(self, queue: Queue, fault: PageFault) -> None:
+    """event_interrupt_wq_v11 for a page fault: all queues of the process on this GPU are evicted, memory events are
+    signalled.
+
+    The kernel tells the page, not the byte. The chip reports one bit a missing permission: valid, read, write; the
+    kernel shows the first as NotPresent and the last as ReadOnly, so that a write to a page that is not there has both,
+    and a fetch from a page that is not executable has none.
+    """
+    process, device = queue.process, queue.device
+    device.evicted += 1
+    for other in device.queues:
+      if other.error is None:
+        other.state = State.EVICTED
+    self.machine.log(
+      device.gpu,
+      f"[gfxhub] page fault (process {process.pid}) in page starting at address "
+      f"{(fault.address or 0) & ~(PAGE - 1):#018x}, "
+      f"{fault.access} of {fault.size} bytes at {fault.address or 0:#x}: {fault.reason}",
+    )
+    data = kfd.kfd_hsa_memory_exception_data(gpu_id=device.gpu.gpu_id, va=(fault.address or 0) & ~(PAGE - 1))
+    data.failure.NotPresent = int(fault.reason != "no permission")
+    data.failure.ReadOnly = int(fault.access in ("write", "atomic"))
+    if not process.events.exception(kfd.KFD_IOC_EVENT_MEMORY, data):
+      self.machine.doubt(
+        f"process {process.pid} has no memory event: nobody hears of the page fault at {fault.address or 0:#x}"
+      )
+
+  def gpu_hang(self, queue: Queue, *, hang: bool) -> None:
+    """A queue that cannot go on and cannot be taken off the chip: the driver resets the GPU and says so to its
+    processes.
+
+    After kfd_signal_reset_event and kgd2kfd_post_reset: every queue on this GPU is gone, in all processes, and these
+    processes stay evicted from it until they end. (Linux 6.12 evicts them from the other GPUs too; here those go on.)
+    """
+    gpu = queue.gpu
+    for process in self.processes.values():
+      device = process.devices.get(gpu.gpu_id)
+      if device is None or not device.queues:
+        continue
+      for other in device.queues:
+        if other.error is None:
+          other.state = State.EVICTED
+      device.evicted += 1
+      process.events.exception(
+        kfd.KFD_IOC_EVENT_HW_EXCEPTION,
+        kfd.kfd_hsa_hw_exception_data(
+          reset_type=kfd.KFD_HW_EXCEPTION_WHOLE_GPU_RESET,
+          reset_cause=kfd.KFD_HW_EXCEPTION_GPU_HANG,
+          memory_lost=1,
+          gpu_id=gpu.gpu_id,
+        ),
+      )
+    cause = "a wave never ends" if hang else "the engine refused a packet"
+    self.machine.trace.add(f"GPU{gpu.index}", "reset", f"{queue.name}: {cause}")
+    self.machine.log(gpu, f"GPU reset: {queue.name}: {cause}; video memory is lost")

@@ -1,0 +1,303 @@
+"""A hardware queue: a ring of dwords in GPU memory, its pointers and doorbell, and the engine's progress through it.
+
+Engines (the command processor, SDMA) subclass `Queue` and execute one packet at a time with `step`, so that a
+scheduler can
+interleave queues in any order. Pointers count up without wrapping, in dwords for the command processor and in bytes
+for SDMA, as
+Linux 6.12 `gfx_v11_0.c` and `sdma_v6_0.c` read and write them; a ring position is the pointer modulo the ring's size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from tinyhw.core.errors import DecodeError, MachineFault, PageFault, TinyhwError
+from tinyhw.core.memory import Access, AddressSpace
+
+if TYPE_CHECKING:
+  from tinyhw.mock.amd.process import KfdProcess, ProcessDevice
+  from tinyhw.mock.memory import Buffer
+
+
+class State(Enum):
+  """READY runs when its ring holds work; BLOCKED waits for memory or a register; the others run no more."""
+
+  READY = "ready"
+  BLOCKED = "blocked"
+  INACTIVE = "inactive"
+  EVICTED = "evicted"
+  FAULTED = "faulted"
+  HUNG = "hung"
+
+
+@dataclass(frozen=True)
+class Properties:
+  """What CREATE_QUEUE was asked for. Addresses are GPU virtual addresses, sizes bytes."""
+
+  kind: int
+  ring_address: int
+  ring_size: int
+  read_pointer: int
+  write_pointer: int
+  percentage: int
+  priority: int
+  eop_address: int
+  eop_size: int
+  save_area: int
+  save_size: int
+  control_stack_size: int
+  engine: int = 0
+  engine_queue: int = 0
+
+  @property
+  def active(self) -> bool:
+    return bool(self.ring_size and self.ring_address and self.percentage)
+
+
+@dataclass(eq=False)
+class Wait:
+  """Why a queue is blocked: `met()` says whether it may go on; the rest is for people."""
+
+  packet: str
+  where: str
+  wanted: str
+  seen: Callable[[], int]
+  met: Callable[[], bool]
+
+  def __str__(self) -> str:
+    return f"{self.packet} waits for {self.where} {self.wanted}, found {self.seen():#x}"
+
+
+@dataclass(eq=False)
+class Frame:
+  """Dwords under execution: a part of the ring, or an indirect buffer called from it."""
+
+  words: list[int]
+  address: int
+  at: int = 0
+
+
+class Queue:
+  """Base of the engines' queues. `read` and `write` are the hardware's copies of the pointers: dwords shifted left
+  by `SHIFT`."""
+
+  SHIFT: ClassVar[int] = 0
+  ENGINE: ClassVar[str] = "?"
+
+  def __init__(
+    self, process: KfdProcess, device: ProcessDevice, queue_id: int, properties: Properties, doorbell: int
+  ) -> None:
+    self.process, self.device, self.gpu, self.machine = process, device, device.gpu, device.gpu.machine
+    self.queue_id, self.properties, self.doorbell = queue_id, properties, doorbell
+    self.space: AddressSpace = device.bind()
+    self.name = f"GPU{self.gpu.index}.{self.ENGINE}.{queue_id}"
+    self.state = (
+      State.READY if properties.active and not device.evicted else State.EVICTED if device.evicted else State.INACTIVE
+    )
+    self.read = self.write = 0
+    self.wait: Wait | None = None
+    self.error: TinyhwError | None = None
+    self.packets = 0
+    self.sdma_bit = -1
+    self.held: list[Buffer] = []
+    self.frames: list[Frame] = []
+    self.last: tuple[Frame, int] | None = None  # where the packet in execution starts
+    self._taken = 0  # how far the ring was copied into frames
+    self._reported = 0
+    self._ring_version = -1
+    self._ring: npt.NDArray[np.uint32] = np.zeros(0, np.uint32)
+
+  def reconfigure(self, properties: Properties) -> None:
+    """UPDATE_QUEUE: a new ring starts where the pointers stand; an inactive queue keeps its place."""
+    self.properties = properties
+    self._ring_version = -1
+    if self.state in (State.READY, State.INACTIVE):
+      self.state = State.READY if properties.active else State.INACTIVE
+
+  # ---- the ring
+
+  def ring_doorbell(self, value: int) -> None:
+    """A store to the doorbell: the new write pointer."""
+    self.machine.trace_fast(self.name, "doorbell", value)
+    if self.error is not None:
+      return
+    size = self.properties.ring_size >> 2 << self.SHIFT
+    if value < self.write or value > self.read + size or value & ((1 << self.SHIFT) - 1):
+      self.fail(
+        DecodeError(
+          f"doorbell {value:#x} with read pointer {self.read:#x}, write pointer {self.write:#x}, ring of {size:#x}",
+          where=self.name,
+          hint="the write pointer only grows and never passes the read pointer by more than the ring",
+        )
+      )
+      return
+    self.write = value
+    try:
+      stored = self.space.load(self.properties.write_pointer, 8)
+      if stored != value:
+        self.machine.doubt(
+          f"{self.name}: doorbell {value:#x} but the write pointer in memory is {stored:#x}: "
+          "a queue that is not mapped at that moment would lose the submission"
+        )
+    except PageFault as fault:
+      self.fail(fault)
+
+  def runnable(self) -> bool:
+    """Whether a step would make progress."""
+    if self.state is State.READY:
+      return self.write != self._taken or bool(self.frames)
+    if self.state is not State.BLOCKED or self.wait is None:
+      return False
+    try:
+      return self.wait.met()
+    except PageFault as fault:
+      self.fail(fault)
+      return False
+
+  def _fetch(self) -> None:
+    """Copy the submitted part of the ring into a frame."""
+    if self._ring_version != self.space.version:
+      self._ring = self.space.view(self.properties.ring_address, self.properties.ring_size, Access.READ).view(np.uint32)
+      self._ring_version = self.space.version
+    n = len(self._ring)
+    at, count = (self._taken >> self.SHIFT) % n, self.write - self._taken >> self.SHIFT
+    words = self._ring[at : at + count].tolist()
+    if len(words) < count:
+      words += self._ring[: count - len(words)].tolist()
+    self.frames.append(Frame(words, self.properties.ring_address + at * 4))
+    self._taken = self.write
+
+  def _report_read(self) -> None:
+    """Tell the client how far the ring was read."""
+    if self.read != self._reported:
+      self._store_read()
+      self._reported = self.read
+
+  def _store_read(self) -> None:
+    raise NotImplementedError
+
+  # ---- execution
+
+  def run(self, packets: int) -> None:
+    """Execute up to `packets` packets, as far as the queue is not blocked. Faults stop the queue, not the machine."""
+    try:
+      self._resume()
+      frames = self.frames
+      while packets and self.state is State.READY:
+        if not frames:
+          if self.write == self._taken:
+            break
+          self._fetch()
+        packets -= 1
+        self._step()
+        if frames and frames[-1].at >= len(frames[-1].words):
+          self._retire()
+      self._retire()
+      self._report_read()
+    except (PageFault, MachineFault, DecodeError) as error:
+      self.fail(error)
+    except TinyhwError as error:  # what tinyhw does not model is the caller's to hear of, at once
+      self.fail(error)
+      raise
+
+  def _resume(self) -> None:
+    if self.state is State.BLOCKED and self.wait is not None and self.wait.met():
+      self.wait = None
+      self.state = State.READY
+      self._retire()
+
+  def block(self, wait: Wait) -> None:
+    """Park the queue until the condition holds. The waiting packet counts as read when it is over."""
+    self.wait = wait
+    self.state = State.BLOCKED
+
+  def _step(self) -> None:
+    """Execute the packet at the top frame's position and move past it."""
+    raise NotImplementedError
+
+  def _retire(self) -> None:
+    """Drop finished frames and move the read pointer, which counts the ring's dwords only."""
+    if self.state is State.BLOCKED:
+      return
+    frames = self.frames
+    while frames and frames[-1].at >= len(frames[-1].words):
+      frames.pop()
+    if frames:
+      self.read = self._taken - (len(frames[0].words) - frames[0].at << self.SHIFT)
+    else:
+      self.read = self._taken
+
+  def _truncated(self, need: int) -> None:
+    """The packet at hand goes on past the submitted dwords: wait for the next doorbell. In an indirect buffer it is
+    an error."""
+    frame = self.frames[-1]
+    have = len(frame.words) - frame.at
+    if len(self.frames) > 1:
+      raise DecodeError(
+        f"a packet of {need} dwords passes the end of its indirect buffer by {need - have}",
+        where=self.name,
+        words=frame.words[frame.at :],
+      )
+    if need > self.properties.ring_size >> 2:
+      raise DecodeError(
+        f"a packet of {need} dwords is longer than the ring", where=self.name, words=frame.words[frame.at :]
+      )
+    self._taken -= have << self.SHIFT
+    self.frames.clear()
+    if self.write == self._taken + (have << self.SHIFT):
+      written = self.write
+      self.block(
+        Wait(
+          "the fetcher",
+          f"{need - have} more dwords of the packet at {frame.address + frame.at * 4:#x}",
+          "in the ring",
+          lambda: self.write,
+          lambda: self.write != written,
+        )
+      )
+
+  # ---- the end
+
+  def fail(self, error: TinyhwError) -> None:
+    """Stop this queue for good and tell the client as the kernel driver would."""
+    self.error = error
+    self.wait = None
+    self.state = State.FAULTED if isinstance(error, PageFault) else State.HUNG
+    self.machine.queue_failed(self, error)
+
+  def packet_text(self) -> str:
+    """The packet in execution, or the last one: its address and text."""
+    if self.last is None:
+      return "no packet yet"
+    frame, at = self.last
+    return f"{frame.address + at * 4:#x}: {self._text(frame.words[at : at + 64])}"
+
+  def _text(self, words: list[int]) -> str:
+    """The first packet of some words, for people."""
+    raise NotImplementedError
+
+  def describe(self) -> str:
+    """One line: state, pointers, what it waits for or why it stopped."""
+    text = f"{self.name}: {self.state.value}, read {self.read:#x}, write {self.write:#x}"
+    if self.wait is not None:
+      text += f"; {self.wait}"
+    if self.error is not None:
+      text += f"; {self.error}"
+    return text
+
+  def snapshot(self) -> dict[str, Any]:
+    """The queue's state as plain values, for comparisons."""
+    return {
+      "state": self.state.value,
+      "read": self.read,
+      "write": self.write,
+      "packets": self.packets,
+      "wait": str(self.wait) if self.wait else None,
+      "error": str(self.error) if self.error else None,
+    }

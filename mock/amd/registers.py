@@ -1,0 +1,133 @@
+"""Registers that a compute queue's packets write and read: which exist, which have an effect here, which have none.
+
+A queue has its own copy of the persistent (SH) registers, as the chip keeps one for each hardware queue. The table
+says of each
+register whether the mock models it (`MODELLED`), accepts it without effect (`ignores`, shown in the run's report),
+or refuses it.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from tinyhw.autogen import gc_11_0_0 as gc
+from tinyhw.core.errors import Unsupported
+from tinyhw.core.layout import Register
+from tinyhw.core.table import Handlers
+
+USER_DATA: Final = gc.COMPUTE_USER_DATA_0.OFFSET
+USER_DATA_COUNT: Final = 16
+
+
+def _by_offset() -> dict[int, list[type[Register]]]:
+  """Each offset with its registers; a few have two names."""
+  found: dict[int, list[type[Register]]] = {}
+  for register in gc.REGISTERS:
+    found.setdefault(register.OFFSET, []).append(register)
+  return found
+
+
+REGISTERS: Final = _by_offset()
+
+
+def name_of(offset: int) -> str:
+  """The vendor's name, or the offset in hex."""
+  known = REGISTERS.get(offset)
+  return known[0].__name__ if known else f"register {offset:#x}"
+
+
+MODELLED: Final[frozenset[int]] = frozenset(
+  r.OFFSET
+  for r in (
+    gc.COMPUTE_START_X,
+    gc.COMPUTE_START_Y,
+    gc.COMPUTE_START_Z,
+    gc.COMPUTE_NUM_THREAD_X,
+    gc.COMPUTE_NUM_THREAD_Y,
+    gc.COMPUTE_NUM_THREAD_Z,
+    gc.COMPUTE_PGM_LO,
+    gc.COMPUTE_PGM_HI,
+    gc.COMPUTE_DISPATCH_SCRATCH_BASE_LO,
+    gc.COMPUTE_DISPATCH_SCRATCH_BASE_HI,
+    gc.COMPUTE_PGM_RSRC1,
+    gc.COMPUTE_PGM_RSRC2,
+    gc.COMPUTE_PGM_RSRC3,
+    gc.COMPUTE_TMPRING_SIZE,
+  )
+) | frozenset(range(USER_DATA, USER_DATA + USER_DATA_COUNT))
+
+ignored: Final[Handlers[int]] = Handlers("register", name=name_of)
+ignored.ignores(
+  gc.COMPUTE_STATIC_THREAD_MGMT_SE0.OFFSET,
+  gc.COMPUTE_STATIC_THREAD_MGMT_SE1.OFFSET,
+  gc.COMPUTE_STATIC_THREAD_MGMT_SE2.OFFSET,
+  gc.COMPUTE_STATIC_THREAD_MGMT_SE3.OFFSET,
+  gc.COMPUTE_STATIC_THREAD_MGMT_SE4.OFFSET,
+  gc.COMPUTE_STATIC_THREAD_MGMT_SE5.OFFSET,
+  gc.COMPUTE_STATIC_THREAD_MGMT_SE6.OFFSET,
+  gc.COMPUTE_STATIC_THREAD_MGMT_SE7.OFFSET,
+  gc.COMPUTE_RESOURCE_LIMITS.OFFSET,
+  gc.COMPUTE_DISPATCH_INTERLEAVE.OFFSET,
+  why="a dispatch has the whole chip to itself",
+)
+ignored.ignores(
+  gc.COMPUTE_RESTART_X.OFFSET,
+  gc.COMPUTE_RESTART_Y.OFFSET,
+  gc.COMPUTE_RESTART_Z.OFFSET,
+  why="dispatches are never preempted half-way",
+)
+ignored.ignores(
+  gc.COMPUTE_PERFCOUNT_ENABLE.OFFSET,
+  gc.COMPUTE_PIPELINESTAT_ENABLE.OFFSET,
+  gc.COMPUTE_THREAD_TRACE_ENABLE.OFFSET,
+  gc.COMPUTE_MISC_RESERVED.OFFSET,
+  gc.COMPUTE_REQ_CTRL.OFFSET,
+  gc.COMPUTE_SHADER_CHKSUM.OFFSET,
+  gc.COMPUTE_USER_ACCUM_0.OFFSET,
+  gc.COMPUTE_USER_ACCUM_1.OFFSET,
+  gc.COMPUTE_USER_ACCUM_2.OFFSET,
+  gc.COMPUTE_USER_ACCUM_3.OFFSET,
+  gc.COMPUTE_DISPATCH_TUNNEL.OFFSET,
+  why="no performance counters, thread traces or queue tunnels are modelled",
+)
+ignored.ignores(
+  gc.COMPUTE_DISPATCH_PKT_ADDR_LO.OFFSET,
+  gc.COMPUTE_DISPATCH_PKT_ADDR_HI.OFFSET,
+  gc.COMPUTE_DISPATCH_ID.OFFSET,
+  gc.COMPUTE_THREADGROUP_ID.OFFSET,
+  why="only a debugger reads it",
+)
+ignored.ignores(
+  gc.TA_CS_BC_BASE_ADDR.OFFSET, gc.TA_CS_BC_BASE_ADDR_HI.OFFSET, why="no sampler border colours are modelled"
+)
+ignored.ignores(gc.GRBM_GFX_INDEX.OFFSET, why="all shader engines are one")
+
+# What MQDs start with (kfd_mqd_manager_v11.c init_mqd): every compute unit enabled, all else zero.
+INITIAL: Final[dict[int, int]] = {
+  r.OFFSET: 0xFFFF_FFFF
+  for r in (
+    gc.COMPUTE_STATIC_THREAD_MGMT_SE0,
+    gc.COMPUTE_STATIC_THREAD_MGMT_SE1,
+    gc.COMPUTE_STATIC_THREAD_MGMT_SE2,
+    gc.COMPUTE_STATIC_THREAD_MGMT_SE3,
+    gc.COMPUTE_STATIC_THREAD_MGMT_SE4,
+    gc.COMPUTE_STATIC_THREAD_MGMT_SE5,
+    gc.COMPUTE_STATIC_THREAD_MGMT_SE6,
+    gc.COMPUTE_STATIC_THREAD_MGMT_SE7,
+  )
+}
+
+
+def check_write(offset: int, value: int) -> str | None:
+  """Whether a write is legal: None, or why it has no effect. Raises Unsupported, or DecodeError for undeclared bits."""
+  known = REGISTERS.get(offset)
+  if known is None:
+    raise Unsupported("register", f"{offset:#x}", where="GC 11.0.0")
+  if offset in MODELLED:
+    if len(known) == 1:
+      known[0].decode(value)
+    return None
+  why = ignored.why_ignored(offset)
+  if why is None:
+    raise Unsupported("register", known[0].__name__, where="write by a packet")
+  return why

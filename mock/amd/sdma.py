@@ -1,0 +1,228 @@
+"""A copy engine (SDMA v6): executes the packets of one user queue.
+
+Packets are decoded by `tinyhw.wire.sdma` from the generated declarations. What they do follows Linux 6.12
+`sdma_v6_0.c` and the
+fields' names; byte counts are stored less one there, as in COPY_LINEAR's and CONSTANT_FILL's `count`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ClassVar, Final
+
+from tinyhw.autogen import sdma_v6 as sdma
+from tinyhw.core.errors import DecodeError, Unsupported
+from tinyhw.core.table import Handlers
+from tinyhw.mock.amd.atomics import atomic
+from tinyhw.mock.amd.queue import Frame, Queue, Wait
+from tinyhw.wire import sdma as wire
+
+LONGEST: Final = 1 << 11  # dwords that are looked for behind a packet that was cut short
+MAX_COPY: Final = 1 << 22  # sdma_v6_0.c copy_max_bytes and fill_max_bytes: 0x400000 bytes a packet
+BYTES_PER_NS: Final = 25  # what a copy costs on the machine's clock: a PCIe 4.0 x16 link
+
+# SDMA_PKT_POLL_REGMEM.func, as in the vendor's poll and wait packets.
+Compare = tuple[str, Callable[[int, int], bool]]
+_COMPARE: Final[tuple[Compare, ...]] = (
+  ("any value", lambda seen, wanted: True),
+  ("<", lambda seen, wanted: seen < wanted),
+  ("<=", lambda seen, wanted: seen <= wanted),
+  ("==", lambda seen, wanted: seen == wanted),
+  ("!=", lambda seen, wanted: seen != wanted),
+  (">=", lambda seen, wanted: seen >= wanted),
+  (">", lambda seen, wanted: seen > wanted),
+)
+
+
+class SdmaQueue(Queue):
+  """A queue of a copy engine. Its pointers count bytes."""
+
+  ENGINE: ClassVar[str] = "SDMA"
+  SHIFT: ClassVar[int] = 2
+  packets_table: ClassVar[Handlers[type[Any]]] = Handlers("SDMA packet")
+  handles = packets_table.handles
+
+  def _store_read(self) -> None:
+    self.space.store(self.properties.read_pointer, 8, self.read)
+
+  # ---- decoding
+
+  def _step(self) -> None:
+    frame = self.frames[-1]
+    words, at = frame.words, frame.at
+    self.last = frame, at
+    packet, used = self._decode(words, at)
+    if packet is None:
+      return self._truncated(used)
+    kind = type(packet)
+    handler = self.packets_table.get(kind)
+    frame.at = at + used
+    self.packets += 1
+    machine = self.machine
+    machine.clock.advance(machine.packet_ns)
+    if machine.trace.enabled:
+      machine.trace.add(self.name, "packet", repr(packet), address=frame.address + at * 4)
+    if handler is not None:
+      handler(self, packet)
+    else:
+      why = self.packets_table.why_ignored(kind)
+      if why is None:
+        raise Unsupported("SDMA packet", kind.__name__, where=f"{self.name} at {frame.address + at * 4:#x}")
+      machine.ignored.note("SDMA packet", kind.__name__, why)
+
+  def _text(self, words: list[int]) -> str:
+    return wire.text(words).partition("\n")[0].split(maxsplit=1)[-1]
+
+  def _decode(self, words: list[int], at: int) -> tuple[Any, int]:
+    """The packet and its dwords; (None, dwords) for one whose end was not submitted yet."""
+    try:
+      return wire.decode(words, at)
+    except DecodeError as error:
+      padded = [*words[at:], *([0] * LONGEST)]  # a packet that is legal with zeros behind it is cut short, not wrong
+      try:
+        packet, used = wire.decode(padded, 0)
+      except DecodeError:
+        packet, used = None, 0
+      if packet is not None and at + used > len(words):
+        return None, used
+      raise DecodeError(error.message, where=self.name, words=words[at : at + 8]) from None
+
+  # ---- copies
+
+  @handles(sdma.SDMA_PKT_COPY_LINEAR)
+  def copy_linear(self, p: sdma.SDMA_PKT_COPY_LINEAR) -> None:
+    self._plain(p, "encrypt", "tmz", "backwards", "broadcast", "dst_sw", "src_sw")
+    size = p.count + 1
+    if size > MAX_COPY:
+      self.machine.doubt(f"{self.name}: COPY_LINEAR of {size:#x} bytes, Linux never asks for more than {MAX_COPY:#x}")
+    self.machine.clock.advance(size // BYTES_PER_NS)
+    self._copy(p.src_addr, p.dst_addr, size)
+
+  def _copy(self, source: int, target: int, size: int) -> None:
+    """Across mappings; nothing is stored when the source faults."""
+    a, b = self.space.find(source), self.space.find(target)
+    if a is not None and b is not None and source + size <= a.end and target + size <= b.end:
+      self.space.view(target, size, 2)[:] = self.space.view(source, size)
+    else:
+      self.space.write(target, self.space.read(source, size))
+
+  @handles(sdma.SDMA_PKT_WRITE_UNTILED)
+  def write_linear(self, p: Any) -> None:
+    self._plain(p, "encrypt", "tmz", "sw")
+    self._aligned(p, p.dst_addr, 4)
+    self.space.write(p.dst_addr, b"".join(v.to_bytes(4, "little") for v in p.payload))
+
+  @handles(sdma.SDMA_PKT_CONSTANT_FILL)
+  def constant_fill(self, p: sdma.SDMA_PKT_CONSTANT_FILL) -> None:
+    self._plain(p, "sw")
+    size = p.count + 1
+    if p.fillsize == 2:
+      self._aligned(p, p.dst_addr | size, 4)
+      data = p.src_data.to_bytes(4, "little") * (size // 4)
+    elif p.fillsize == 0:
+      data = bytes([p.src_data & 0xFF]) * size
+    else:
+      raise Unsupported("SDMA field", f"SDMA_PKT_CONSTANT_FILL.fillsize = {p.fillsize}", where=self.name)
+    self.machine.clock.advance(size // BYTES_PER_NS)
+    self.space.write(p.dst_addr, data)
+
+  # ---- signals and waits
+
+  @handles(sdma.SDMA_PKT_FENCE)
+  def fence(self, p: sdma.SDMA_PKT_FENCE) -> None:
+    self._aligned(p, p.addr, 4)
+    self.space.store(p.addr, 4, p.data)
+
+  @handles(sdma.SDMA_PKT_TRAP)
+  def trap(self, p: Any) -> None:
+    self.process.events.interrupt(p.int_context, 28)
+
+  @handles(sdma.SDMA_PKT_POLL_REGMEM)
+  def poll_regmem(self, p: Any) -> None:
+    if p.hdp_flush:
+      self.machine.ignored.note("SDMA packet", "SDMA_PKT_POLL_REGMEM.hdp_flush", "the host sees GPU memory at once")
+      return
+    if not p.mem_poll:
+      raise Unsupported("SDMA field", "SDMA_PKT_POLL_REGMEM of a register", where=self.name)
+    if p.func >= len(_COMPARE):
+      raise DecodeError(f"SDMA_PKT_POLL_REGMEM.func {p.func}", where=self.name)
+    self._aligned(p, p.addr, 4)
+    compare: Compare = _COMPARE[p.func]
+    symbol, holds = compare
+    space, address, mask, reference = self.space, p.addr, p.mask, p.value
+
+    def seen() -> int:
+      return space.load(address, 4)
+
+    def met() -> bool:
+      return holds(seen() & mask, reference)
+
+    if met():
+      return
+    wanted = f"{symbol} {reference:#x}" + ("" if mask == 0xFFFF_FFFF else f" under mask {mask:#x}")
+    if p.retry_count != 0xFFF:
+      self.machine.doubt(f"{self.name}: POLL_REGMEM gives up after {p.retry_count} retries on a chip; here it waits")
+    self.block(Wait("SDMA_PKT_POLL_REGMEM", f"[{address:#x}]", wanted, seen, met))
+
+  @handles(sdma.SDMA_PKT_TIMESTAMP_GET, sdma.SDMA_PKT_TIMESTAMP_GET_GLOBAL)
+  def timestamp(self, p: Any) -> None:
+    self.space.store(p.write_addr, 8, self.gpu.counter())
+
+  @handles(sdma.SDMA_PKT_ATOMIC)
+  def atomic(self, p: Any) -> None:
+    if p.loop:
+      width = 8 if p.atomic_op & 0x20 else 4
+      wanted = p.cmp_data & ((1 << 8 * width) - 1)
+      if self.space.load(p.addr, width) != wanted:
+        self.frames[-1].at -= p.DWORDS
+        self.block(
+          Wait(
+            "SDMA_PKT_ATOMIC",
+            f"[{p.addr:#x}]",
+            f"== {wanted:#x}",
+            lambda: self.space.load(p.addr, width),
+            lambda: self.space.load(p.addr, width) == wanted,
+          )
+        )
+        return
+    atomic(self.space, p.atomic_op, p.addr, p.src_data, p.cmp_data)
+
+  # ---- control
+
+  @handles(sdma.SDMA_PKT_NOP)
+  def nop(self, p: Any) -> None:
+    pass
+
+  @handles(sdma.SDMA_PKT_INDIRECT)
+  def indirect(self, p: Any) -> None:
+    """sdma_v6_0.c emit_ib: the buffer is 32-byte aligned and the packet ends at a multiple of 8 dwords."""
+    if len(self.frames) > 1:
+      raise DecodeError("an indirect buffer calls another one", where=self.name)
+    self._aligned(p, p.ib_base, 32)
+    if self.frames[-1].at & 7:
+      self.machine.doubt(f"{self.name}: INDIRECT ends at dword {self.frames[-1].at}: the engine needs a multiple of 8")
+    if not p.ib_size:
+      return
+    self.frames.append(Frame(self.space.view(p.ib_base, p.ib_size * 4).view("u4").tolist(), p.ib_base))
+
+  @handles(sdma.SDMA_PKT_COND_EXE)
+  def cond_exe(self, p: Any) -> None:
+    """Skip the next exec_count dwords unless the reference stands in memory."""
+    self._aligned(p, p.addr, 4)
+    if self.space.load(p.addr, 4) != p.reference:
+      self.frames[-1].at += p.exec_count
+
+  # ---- help
+
+  def _plain(self, packet: Any, *fields: str) -> None:
+    """These fields ask for what is not modelled when they are not zero."""
+    for name in fields:
+      if value := getattr(packet, name, 0):
+        raise Unsupported("SDMA field", f"{type(packet).__name__}.{name} = {value}", where=self.name)
+
+  def _aligned(self, packet: Any, address: int, width: int) -> None:
+    if address % width:
+      raise DecodeError(f"{type(packet).__name__}: {address:#x} is not a multiple of {width}", where=self.name)
+
+
+SdmaQueue.packets_table.ignores(sdma.SDMA_PKT_GCR_REQ, why="no caches are modelled")

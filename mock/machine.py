@@ -1,0 +1,239 @@
+"""A machine: GPUs, their kernel driver, one clock, one seeded scheduler, and the record of what happened.
+
+Everything that changes is a named part of a `Machine`; two machines live in one process without knowing of each
+other. Nothing runs
+by itself: work that clients have queued proceeds while somebody waits (`run`), one packet at a time, in an order
+that the seed
+decides. A machine that nobody can wake any more says so at once instead of waiting for the wall clock.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from tinyhw.core.errors import MachineFault, PageFault, TinyhwError
+from tinyhw.core.memory import Allocator, Region
+from tinyhw.core.table import Ignored
+from tinyhw.core.trace import Clock, Trace
+from tinyhw.mock.amd.card import Card, cards_named
+from tinyhw.mock.amd.compute import Program
+from tinyhw.mock.amd.kfd import Kfd
+from tinyhw.mock.amd.pm4 import ComputeQueue
+from tinyhw.mock.amd.process import OpenFile
+from tinyhw.mock.amd.queue import Queue, State
+from tinyhw.mock.amd.topology import Files, bus_of, gpu_id_of
+
+SYSTEM_MEMORY: Final = 64 << 30
+MMAP_START: Final = 0x1_0000_0000  # DRM_FILE_PAGE_OFFSET_START: render nodes hand out mmap offsets from here on
+PACKET_NS: Final = 40  # what a packet costs on the machine's clock
+QUANTUM: Final = 64  # packets that a queue without competitors runs before the waiter is asked again
+WATCHDOG: Final = 200_000_000  # instructions of one wave before a dispatch counts as endless
+
+Size = tuple[int, int, int]
+Executor = Callable[["ComputeQueue", "Program", Size, tuple[int, ...]], int]  # runs a dispatch, returns its nanoseconds
+
+
+class Gpu:
+  """One card in its slot: video memory, mmap offsets, counters. Its queues belong to the processes that made them."""
+
+  def __init__(self, machine: Machine, card: Card, index: int, gpu_id: int, vram_size: int) -> None:
+    self.machine, self.card, self.index, self.gpu_id = machine, card, index, gpu_id
+    self.vram = Region(f"GPU{index}.vram", vram_size)
+    self.vram_allocator = Allocator(0, vram_size, name=f"GPU{index} video memory")
+    self.mmap_offsets = Allocator(MMAP_START, 1 << 46, name=f"GPU{index} mmap offsets")
+    self.sdma_used: set[int] = set()
+
+  def counter(self) -> int:
+    """The GPU's clock counter, in ticks of the card's reference clock."""
+    return self.machine.clock.now_ns() * self.card.counter_clock_khz // 1_000_000
+
+
+class Machine:
+  """See the module. `cards` is "gfx1100,gfx1100" or a sequence of names; `vram` bytes a card, the card's own when
+  left out.
+
+  `seed` decides the order in which queues take turns. `tracing` records every packet; errors are recorded always.
+  """
+
+  def __init__(
+    self,
+    cards: str | Sequence[str] = "gfx1100",
+    *,
+    seed: int = 0,
+    vram: int | None = None,
+    system_memory: int = SYSTEM_MEMORY,
+    tracing: bool = False,
+    clock: Clock | None = None,
+    watchdog: int = WATCHDOG,
+    executor: Executor | None = None,
+  ) -> None:
+    self.cards = cards_named(cards)
+    self.clock = clock if clock is not None else Clock(step_ns=10)
+    self.trace = Trace(self.clock, enabled=tracing)
+    self.rng = random.Random(seed)
+    self.seed, self.watchdog = seed, watchdog
+    self.ignored = Ignored()
+    self.kernel_log: list[str] = []
+    self.findings: list[str] = []
+    self.system = Region("system memory", system_memory)
+    self.system_allocator = Allocator(0, system_memory, name="system memory for GPUs")
+    self.gpus: list[Gpu] = []
+    for index, card in enumerate(self.cards):
+      gpu_id = gpu_id_of(card, index)
+      while any(g.gpu_id == gpu_id for g in self.gpus):
+        gpu_id = gpu_id % 0xFFFF + 1
+      self.gpus.append(Gpu(self, card, index, gpu_id, vram if vram is not None else card.vram_size))
+    self.files = Files(self.cards, [g.gpu_id for g in self.gpus], [g.vram.size for g in self.gpus], system_memory)
+    self.queues: list[Queue] = []
+    self.packet_ns = PACKET_NS
+    self._executor = executor
+    self.lock = threading.RLock()
+    self.changed = threading.Condition(self.lock)
+    self.waiting = 0
+    self.open_files: dict[int, dict[int, OpenFile]] = {}
+    self._threads: set[int] = set()
+    self.kfd = Kfd(self)
+
+  # ---- clients
+
+  def files_of(self, pid: int) -> dict[int, OpenFile]:
+    """The open files of a process, by descriptor."""
+    return self.open_files.setdefault(pid, {})
+
+  def note_thread(self) -> None:
+    """Remember that this thread uses the machine."""
+    self._threads.add(threading.get_ident())
+
+  def other_threads(self) -> bool:
+    """Whether another living thread of the client has used the machine: it could still wake what waits."""
+    if len(self._threads) == 1:
+      return False
+    alive = {t.ident for t in threading.enumerate()}
+    return any(t in alive and t != threading.get_ident() for t in self._threads)
+
+  # ---- the record
+
+  def trace_fast(self, source: str, kind: str, value: int) -> None:
+    """Record a frequent event, only when tracing is on."""
+    if self.trace.enabled:
+      self.trace.add(source, kind, hex(value))
+
+  def doubt(self, text: str) -> None:
+    """Note something that works here and need not work on a chip. Each is kept once."""
+    if text not in self.findings:
+      self.findings.append(text)
+      self.trace.add("machine", "doubt", text)
+
+  def log(self, gpu: Gpu, text: str) -> None:
+    """A line of the kernel's log, as /dev/kmsg shows it."""
+    slot = f"amdgpu 0000:{bus_of(gpu.index):02x}:00.0: amdgpu"
+    self.kernel_log.append(f"4,{len(self.kernel_log)},{self.clock.now_ns() // 1000},-;{slot}: {text}\n")
+
+  def report(self) -> list[str]:
+    """What this run accepted without modelling it, what was doubtful, and which queues stopped and why; one line
+    each."""
+    return self.ignored.lines() + self.findings + [q.describe() for q in self.queues if q.state is State.BLOCKED]
+
+  def snapshot(self) -> dict[str, Any]:
+    """The state of all queues as plain values, for `diff`."""
+    return {"queues": {q.name: q.snapshot() for q in self.queues}, "clock": self.clock.now_ns()}
+
+  @staticmethod
+  def diff(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
+    """One line for each value in which two snapshots differ: `GPU0.PM4.0 read: 0x0 -> 0x16`."""
+
+    def show(value: object) -> str:
+      return hex(value) if isinstance(value, int) else str(value)
+
+    lines = [f"clock: {before['clock']} -> {after['clock']} ns"] if before["clock"] != after["clock"] else []
+    old, new = before["queues"], after["queues"]
+    for name in sorted(old.keys() | new.keys()):
+      if name not in old or name not in new:
+        lines.append(f"{name}: {'made' if name in new else 'destroyed'}")
+        continue
+      keys = [k for k in {**old[name], **new[name]} if old[name].get(k) != new[name].get(k)]
+      lines += [f"{name} {k}: {show(old[name].get(k))} -> {show(new[name].get(k))}" for k in keys]
+    return lines
+
+  # ---- the run
+
+  def run(self, done: Callable[[], bool], timeout_s: float | None, others: Callable[[], bool] = lambda: False) -> bool:
+    """Let queues proceed until `done()`. False when nothing can proceed any more.
+
+    `others()` says whether another client thread could still change something: then the wait lasts until
+    `timeout_s` of real time.
+    """
+    with self.lock:
+      if done():
+        return True
+      deadline: float | None = None
+      while True:
+        while self._turn():
+          if done():
+            return True
+        if done():
+          return True
+        if not others():
+          return False
+        now = time.monotonic()
+        if timeout_s is not None:
+          if deadline is None:
+            deadline = now + timeout_s
+          if now >= deadline:
+            return False
+        self.waiting += 1
+        self.changed.wait(min(0.005, (deadline or now + 1) - now))
+        self.waiting -= 1
+
+  def _turn(self) -> bool:
+    """One queue runs for a while. False when no queue can."""
+    ready = [q for q in self.queues if q.runnable()]
+    if not ready:
+      return False
+    if len(ready) == 1:
+      ready[0].run(QUANTUM)
+    else:
+      self.rng.choice(ready).run(self.rng.randint(1, 6))
+    return True
+
+  def execute(self, queue: ComputeQueue, program: Program, size: Size, user_data: tuple[int, ...]) -> None:
+    """Run a dispatch of `size` workgroups to its end; the clock moves by what it takes."""
+    if self._executor is None:
+      from tinyhw.mock.amd.waves import run_waves  # the instruction tables load with the first dispatch
+
+      self._executor = run_waves
+    if self.trace.enabled:
+      self.trace.add(queue.name, "dispatch", f"{program.entry:#x}", grid=size, block=program.block)
+    self.clock.advance(self._executor(queue, program, size, user_data))
+
+  def idle(self) -> bool:
+    """Whether no queue can proceed."""
+    return not any(q.runnable() for q in self.queues)
+
+  def queue_failed(self, queue: Queue, error: TinyhwError) -> None:
+    """A queue stopped: record it with all that is known, and let the kernel driver tell the client what it tells."""
+    name = type(error).__name__
+    fields = {
+      k: v
+      for k in ("pc", "instruction", "address", "access", "lane", "wave")
+      if (v := getattr(error, k, None)) is not None
+    }
+    self.trace.add(queue.name, "fault", f"{name}: {error}", **fields)
+    packet = queue.packet_text()
+    self.findings.append(f"{queue.name}: {queue.state.value}: {error}; packet {packet}")
+    self.log(queue.gpu, f"{queue.name} stopped: {error}; packet {packet}")
+    if isinstance(error, PageFault):
+      self.kfd.memory_violation(queue, error)
+    else:
+      self.kfd.gpu_hang(queue, hang=isinstance(error, MachineFault))
+
+  def close(self) -> None:
+    """Give all memory back. Clients' mappings stay valid until they unmap them."""
+    self.queues.clear()
+    self.kfd.close()
+    for region in (self.system, *(g.vram for g in self.gpus)):
+      region.close()

@@ -1,0 +1,146 @@
+"""Memory as the kernel sees it: the client's address space (safe copies, mappings) and buffer objects of the GPUs.
+
+The client is this process for now, but nothing here dereferences its addresses: copies go through system calls that
+answer
+EFAULT for a bad pointer, and shared memory is mapped from file descriptors, as for a client in another process.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import mmap
+import os
+from dataclasses import dataclass, field
+from typing import Final
+
+from tinyhw.core.memory import PAGE, Access, HostRegion, Region
+from tinyhw.core.port import Protection
+
+_LIBC: Final = ctypes.CDLL(None, use_errno=True)
+_LIBC.mmap.restype = ctypes.c_void_p
+_LIBC.mmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_longlong)
+_LIBC.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
+_LIBC.mincore.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p)
+_LIBC.pwrite.argtypes = _LIBC.pread.argtypes = (ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_longlong)
+_LIBC.pwrite.restype = _LIBC.pread.restype = ctypes.c_ssize_t
+_MAP_FIXED: Final = 0x10  # asm-generic/mman-common.h; the mmap module does not name these two
+_MAP_NORESERVE: Final = 0x4000
+_MAP_FAILED: Final = ctypes.c_void_p(-1).value
+
+
+class Refused(OSError):
+  """The kernel's refusal of a call: an errno, with the reason that only the mock tells."""
+
+  def __init__(self, code: int, why: str) -> None:
+    super().__init__(code, why)
+    self.why = why
+
+
+def page_align(size: int) -> int:
+  return -(-size // PAGE) * PAGE
+
+
+class UserMemory:
+  """copy_from_user and copy_to_user of one client process: a bad address is EFAULT, never a signal."""
+
+  def __init__(self) -> None:
+    self._fd = os.memfd_create("copy_user", os.MFD_CLOEXEC)
+
+  def read(self, address: int, size: int) -> bytes:
+    """Bytes of the client."""
+    if not size:
+      return b""
+    if _LIBC.pwrite(self._fd, address, size, 0) != size:
+      raise Refused(errno.EFAULT, f"{size} bytes at {address:#x} cannot be read")
+    return os.pread(self._fd, size, 0)
+
+  def write(self, address: int, data: bytes) -> None:
+    """Store bytes in the client."""
+    if not data:
+      return
+    os.pwrite(self._fd, data, 0)
+    if _LIBC.pread(self._fd, address, len(data), 0) != len(data):
+      raise Refused(errno.EFAULT, f"{len(data)} bytes at {address:#x} cannot be written")
+
+  def mapped(self, address: int, size: int) -> bool:
+    """Whether each page of the range exists (mincore)."""
+    start = address & ~(PAGE - 1)
+    pages = (page_align(address + size) - start) // PAGE
+    return bool(_LIBC.mincore(start, pages * PAGE, ctypes.create_string_buffer(pages)) == 0)
+
+  def close(self) -> None:
+    if self._fd >= 0:
+      os.close(self._fd)
+    self._fd = -1
+
+  def __del__(self) -> None:
+    self.close()
+
+
+def map_memory(fd: int, length: int, offset: int, address: int | None, protection: int) -> int:
+  """mmap(2), shared, fixed when an address is given; anonymous without reserve for fd -1."""
+  flags = mmap.MAP_SHARED if fd >= 0 else mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_NORESERVE
+  if address is not None:
+    flags |= _MAP_FIXED
+  at = _LIBC.mmap(address, length, protection, flags, fd, offset)
+  if at is None or at == _MAP_FAILED:
+    code = ctypes.get_errno()
+    raise OSError(code, os.strerror(code))
+  return int(at)
+
+
+def unmap_memory(address: int, length: int) -> None:
+  if _LIBC.munmap(address, length):
+    code = ctypes.get_errno()
+    raise OSError(code, os.strerror(code))
+
+
+def reserve_memory(size: int, align: int) -> int:
+  """Addresses without memory behind them, aligned."""
+  size = page_align(size)
+  at = map_memory(-1, size + align, 0, None, Protection.NONE)
+  start = -(-at // align) * align
+  if start > at:
+    unmap_memory(at, start - at)
+  if tail := at + align - start:
+    unmap_memory(start + size, tail)
+  return start
+
+
+def view_memory(address: int, length: int) -> memoryview:
+  """The bytes at an address that the caller has proven to be mapped."""
+  return memoryview((ctypes.c_ubyte * length).from_address(address)).cast("B")
+
+
+@dataclass(eq=False)
+class Buffer:
+  """A buffer object (kgd_mem with its bo): `size` bytes of `backing` at `offset`, to be mapped at `va` on GPUs.
+
+  `kind` is "vram", "gtt", "userptr", "doorbell" or "mmio". `mapped` holds the ids of the GPUs that map it, `queues`
+  counts, by
+  GPU, the queues that hold it (amdgpu_bo_va.queue_refcount). `twice` marks the double mapping of old AQL rings.
+  """
+
+  handle: int
+  gpu_id: int
+  kind: str
+  va: int
+  size: int
+  flags: int
+  backing: Region | HostRegion
+  offset: int
+  mmap_offset: int
+  access: int
+  twice: bool = False
+  imported: bool = False
+  mapped: set[int] = field(default_factory=set)
+  queues: dict[int, int] = field(default_factory=dict)
+
+  def __repr__(self) -> str:
+    return f"{self.kind} buffer {self.handle:#x} of {self.size:#x} bytes at {self.va:#x}"
+
+
+def access_of(writable: bool, executable: bool) -> int:
+  """Page-table permissions (amdgpu_amdkfd get_pte_flags): always readable; atomics go where writes go."""
+  return Access.READ | (Access.WRITE | Access.ATOMIC if writable else 0) | (Access.EXECUTE if executable else 0)

@@ -1,0 +1,252 @@
+"""The mock's side of the seam: a Port whose device nodes, sysfs and doorbells belong to a Machine in this process.
+
+Memory is shared as with a kernel: `mmap` maps the machine's memfds at the client's addresses. Doorbell stores reach
+the machine at
+once; queues proceed while somebody waits.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from bisect import bisect_right
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from tinyhw.core.errors import InvalidArgument
+from tinyhw.core.memory import PAGE, Region
+from tinyhw.core.port import Protection
+from tinyhw.mock.amd import drm
+from tinyhw.mock.amd.kfd import MMAP_GPU_ID_SHIFT, MMAP_TYPE_DOORBELL, MMAP_TYPE_EVENTS, MMAP_TYPE_MASK, MMAP_TYPE_MMIO
+from tinyhw.mock.amd.process import OpenFile, ProcessDevice
+from tinyhw.mock.amd.topology import RENDER_MINOR
+from tinyhw.mock.machine import Machine
+from tinyhw.mock.memory import Refused, map_memory, page_align, reserve_memory, unmap_memory, view_memory
+
+KFD_PATH = "/dev/kfd"
+KERNEL_LOG = "/dev/kmsg"
+RENDER_PATH = "/dev/dri/renderD"
+
+
+@dataclass(eq=False)
+class Mapped:
+  """A range of the client's addresses that this port mapped or reserved. `doorbells` says whose doorbells lie there."""
+
+  start: int
+  end: int
+  usable: bool
+  doorbells: ProcessDevice | None = None
+
+
+class MockPort:
+  """A client's way into a machine (tinyhw.core.port.Port). Calls may come from several threads."""
+
+  def __init__(self, machine: Machine) -> None:
+    self.machine = machine
+    self._starts: list[int] = []
+    self._mapped: list[Mapped] = []
+    self._doorbells: list[Mapped] = []
+
+  # ---- files
+
+  def pid(self) -> int:
+    return os.getpid()
+
+  def open(self, path: str, flags: int = os.O_RDWR) -> int:
+    """Device nodes: /dev/kfd and /dev/dri/renderD128 and on."""
+    machine, pid = self.machine, self.pid()
+    with machine.lock:
+      gpu = None
+      if path.startswith(RENDER_PATH) and path[len(RENDER_PATH) :].isdigit():
+        index = int(path[len(RENDER_PATH) :]) - RENDER_MINOR
+        gpu = machine.gpus[index] if 0 <= index < len(machine.gpus) else None
+      if path != KFD_PATH and gpu is None:
+        raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+      fd = os.dup(gpu.vram.fd if gpu is not None else machine.system.fd)
+      machine.files_of(pid)[fd] = OpenFile(fd, "kfd" if gpu is None else "render", pid, gpu)
+      if gpu is None:
+        machine.kfd.process(pid)
+      return fd
+
+  def close(self, fd: int) -> None:
+    with self.machine.lock:
+      file = self.machine.files_of(self.pid()).pop(fd, None)
+      if file is None:
+        raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+      file.close()
+
+  def read(self, path: str) -> bytes:
+    """sysfs and procfs; /dev/kmsg gives the kernel's log of the machine."""
+    if path == KERNEL_LOG:
+      return "".join(self.machine.kernel_log).encode()
+    return self.machine.files.read(path)
+
+  def listdir(self, path: str) -> list[str]:
+    if path.rstrip("/") == "/dev/dri":
+      return [f"renderD{RENDER_MINOR + g.index}" for g in self.machine.gpus]
+    return self.machine.files.listdir(path)
+
+  def _file(self, fd: int) -> OpenFile:
+    pid = self.pid()
+    found = self.machine.files_of(pid).get(fd)
+    if found is None:  # a child has its parent's descriptors
+      found = next(
+        (f for files in self.machine.open_files.values() for f in files.values() if f.fd == fd and f.pid != pid), None
+      )
+    if found is None:
+      raise Refused(errno.EBADF, f"{fd} is not an open file")
+    return found
+
+  def ioctl(self, fd: int, request: int, argument: Any) -> int:
+    """Refusals are OSErrors with the kernel's errno; the machine's trace keeps each with its reason."""
+    machine = self.machine
+    with machine.lock:
+      machine.note_thread()
+      try:
+        file = self._file(fd)
+        if file.kind == "kfd":
+          return machine.kfd.ioctl(file, request, argument, self.pid())
+        return drm.ioctl(machine, file, request, argument)
+      except Refused as refusal:
+        machine.trace.add(
+          "kernel", "refused", f"ioctl {request:#x}: {refusal.why}", errno=errno.errorcode.get(refusal.errno or 0, "?")
+        )
+        raise
+
+  # ---- memory
+
+  def reserve(self, size: int, align: int = PAGE) -> int:
+    at = reserve_memory(size, align)
+    self._remember(Mapped(at, at + page_align(size), False))
+    return at
+
+  def mmap(
+    self,
+    fd: int,
+    length: int,
+    offset: int = 0,
+    address: int | None = None,
+    protection: Protection = Protection.READ | Protection.WRITE,
+  ) -> int:
+    """kfd_mmap and amdgpu_gem_mmap: the offset says what is meant."""
+    if length <= 0 or offset % PAGE or (address is not None and address % PAGE):
+      raise Refused(errno.EINVAL, "mmap: not whole pages")
+    with self.machine.lock:
+      if fd < 0:
+        at = map_memory(-1, length, 0, address, int(protection))
+        self._remember(Mapped(at, at + page_align(length), bool(protection)))
+        return at
+      file = self._file(fd)
+      region, start, owner = self._target(file, length, offset)
+      at = map_memory(region.fd, length, start, address, int(protection))
+      self._remember(Mapped(at, at + page_align(length), bool(protection), owner))
+      return at
+
+  def _target(self, file: OpenFile, length: int, offset: int) -> tuple[Region, int, ProcessDevice | None]:
+    """What memory an offset of a device node means, where in it, and whose doorbells it is."""
+    process = self.machine.kfd.process(self.pid())
+    if file.kind == "render":
+      assert file.gpu is not None
+      device = process.devices[file.gpu.gpu_id]
+      buffer = device.by_mmap.get(offset)
+      if buffer is None or page_align(length) > buffer.size:
+        raise Refused(errno.EINVAL, f"mmap: no buffer of {length:#x} bytes at offset {offset:#x}")
+      if device.drm_file is not file:
+        raise Refused(errno.EACCES, "mmap: the buffer belongs to another open file")
+      if not isinstance(buffer.backing, Region):
+        raise Refused(errno.EPERM, "mmap: user memory is not mapped again")
+      return buffer.backing, buffer.offset, device if buffer.kind == "doorbell" else None
+    kind, gpu_id = offset & MMAP_TYPE_MASK, offset >> MMAP_GPU_ID_SHIFT & 0xFFFF
+    if kind == MMAP_TYPE_EVENTS:
+      if process.events.page is None or page_align(length) > 4096 * 8:
+        raise Refused(errno.EINVAL, "mmap: no event page of this size")
+      region, start = process.events.page
+      process.events.mapped_size = length
+      return region, start, None
+    found = process.devices.get(gpu_id)
+    if found is None:
+      raise Refused(errno.ENODEV, f"mmap: no GPU with id {gpu_id:#x}")
+    if kind == MMAP_TYPE_DOORBELL:
+      if length != found.gpu.card.doorbell_slice:
+        raise Refused(errno.EINVAL, f"mmap: doorbells are {found.gpu.card.doorbell_slice:#x} bytes")
+      return found.doorbell_region(), 0, found
+    if kind == MMAP_TYPE_MMIO:
+      if length != PAGE:
+        raise Refused(errno.EINVAL, "mmap: the remapped MMIO is one page")
+      return self.machine.kfd.mmio[gpu_id], 0, None
+    raise Refused(errno.EFAULT, f"mmap: offset {offset:#x} means nothing")
+
+  def munmap(self, address: int, length: int) -> None:
+    with self.machine.lock:
+      self._forget(address, address + page_align(length))
+      unmap_memory(address, length)
+
+  def _remember(self, new: Mapped) -> None:
+    self._forget(new.start, new.end)
+    i = bisect_right(self._starts, new.start)
+    self._starts.insert(i, new.start)
+    self._mapped.insert(i, new)
+    if new.doorbells is not None:
+      self._doorbells.append(new)
+
+  def _forget(self, start: int, end: int) -> None:
+    """Take a range out, splitting what lies across its ends."""
+    i = max(bisect_right(self._starts, start) - 1, 0)
+    while i < len(self._mapped) and self._mapped[i].start < end:
+      old = self._mapped[i]
+      if old.end <= start:
+        i += 1
+        continue
+      parts = [Mapped(lo, hi, old.usable, old.doorbells) for lo, hi in ((old.start, start), (end, old.end)) if lo < hi]
+      self._mapped[i : i + 1] = parts
+      self._starts[i : i + 1] = [p.start for p in parts]
+      if old in self._doorbells:
+        self._doorbells.remove(old)
+      i += len(parts)
+
+  def memory(self, address: int, length: int) -> memoryview:
+    """Raises InvalidArgument unless this port mapped all of it."""
+    at = address
+    while at < address + length:
+      i = bisect_right(self._starts, at) - 1
+      if i < 0 or self._mapped[i].end <= at or not self._mapped[i].usable:
+        raise InvalidArgument(f"{at:#x} is not mapped in this process", where="memory", hint="mmap it first")
+      at = self._mapped[i].end
+    return view_memory(address, length)
+
+  # ---- the device
+
+  def doorbell(self, address: int, value: int) -> None:
+    for m in self._doorbells:
+      if m.start <= address < m.end:
+        self._ring(m, address, value)
+        return
+    raise InvalidArgument(f"no doorbells are mapped at {address:#x}", where="doorbell")
+
+  def _ring(self, mapped: Mapped, address: int, value: int) -> None:
+    device, machine = mapped.doorbells, self.machine
+    assert device is not None and device.doorbells is not None
+    if address % 8:
+      raise InvalidArgument(f"doorbell at {address:#x}: 64-bit stores are aligned", where="doorbell")
+    offset = (address - mapped.start) % device.gpu.card.doorbell_slice
+    with machine.lock:
+      device.doorbells.u8[offset : offset + 8] = bytearray((value & (1 << 64) - 1).to_bytes(8, "little"))
+      queue = device.by_doorbell.get(offset)
+      if queue is None:
+        machine.doubt(
+          f"GPU{device.gpu.index}: a store of {value:#x} to doorbell {offset:#x}, which belongs to no queue"
+        )
+      else:
+        queue.ring_doorbell(value)
+      if machine.waiting:
+        machine.changed.notify_all()
+
+  def wait(self, done: Callable[[], bool], timeout_s: float) -> bool:
+    if done():
+      return True
+    self.machine.note_thread()
+    return self.machine.run(done, timeout_s, self.machine.other_threads)
+
+  def now_ns(self) -> int:
+    return self.machine.clock.now_ns()

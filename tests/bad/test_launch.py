@@ -1,0 +1,198 @@
+"""Bad input and faults through `tinyhw.launch`: one clear error each; the process and the device go on."""
+from __future__ import annotations
+
+import io
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+
+import numpy as np
+import pytest
+from elftools.elf.elffile import ELFFile
+
+import tinyhw
+from tinyhw import Device
+from tinyhw.core.errors import DecodeError, DeviceError, InvalidArgument, OutOfMemory, TinyhwError, Unsupported
+
+Build = Callable[..., bytes]
+
+POKE = """
+define amdgpu_kernel void @poke(ptr addrspace(1) %p, i64 %offset) #0 {
+  %q = getelementptr i8, ptr addrspace(1) %p, i64 %offset
+  store i32 7, ptr addrspace(1) %q
+  ret void
+}
+define amdgpu_kernel void @peek(ptr addrspace(1) %p, i64 %offset) #0 {
+  %q = getelementptr i8, ptr addrspace(1) %p, i64 %offset
+  %v = load volatile i32, ptr addrspace(1) %q
+  store i32 %v, ptr addrspace(1) %p
+  ret void
+}
+"""
+SPIN = """
+define amdgpu_kernel void @spin(ptr addrspace(1) %p) #0 {
+  br label %loop
+loop:
+  %v = load volatile i32, ptr addrspace(1) %p
+  %go = icmp eq i32 %v, 12345
+  br i1 %go, label %done, label %loop
+done:
+  ret void
+}
+"""
+
+
+@pytest.fixture(autouse=True)
+def mock(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+  monkeypatch.setenv("MOCKGPU", "1")
+  yield
+  Device.close()
+
+
+def works(build: Build, add_source: str) -> None:
+  """The device runs a good kernel: what a fault must not prevent."""
+  a = np.arange(128, dtype=np.float32)
+  out, again = tinyhw.launch(build(add_source), "add", (2,), (64,), [np.zeros_like(a), a, 0.5])
+  assert (out == a + 0.5).all() and (again == a).all()
+
+
+@pytest.mark.parametrize("version", [400, 500, 600])
+@pytest.mark.parametrize("opt", [0, 2])
+def test_code_object_versions(code_object: Build, add_source: str, version: int, opt: int) -> None:
+  a = np.arange(128, dtype=np.float32)
+  binary = code_object(add_source, version=version, opt=opt)
+  out, _ = tinyhw.launch(binary, "add", (2,), (64,), [np.zeros_like(a), a, np.float32(3)])
+  assert (out == a + 3).all()
+
+
+def test_raw_addresses_and_shapes(code_object: Build, add_source: str) -> None:
+  a = np.arange(128, dtype=np.float32).reshape(2, 64)[:, ::-1]
+  runtime = Device["AMD"].runtime
+  memory = runtime.alloc(512)
+  (back,) = tinyhw.launch(code_object(add_source), "add", (2,), (64,), [memory.address, a, 1])
+  out = np.empty(128, np.float32)
+  runtime.copyout(memoryview(out).cast("B"), memory)
+  assert (back == a).all() and back.shape == (2, 64) and (out == a.reshape(-1) + 1).all()
+
+
+@pytest.mark.parametrize(("binary", "message"), [
+  (b"", "ELF"), (b"not an ELF at all, whatever it is", "ELF"), (b"\x7fELF", "ELF"), (b"\x7fELF" + bytes(60), "ELF")])
+def test_not_an_elf(binary: bytes, message: str) -> None:
+  with pytest.raises(DecodeError, match=message): tinyhw.launch(binary, "add", (1,), (1,), [])
+
+
+def test_truncated_elf(code_object: Build, add_source: str) -> None:
+  whole = code_object(add_source)
+  args = [np.zeros(64, np.float32)] * 2 + [1.0]
+  for size in range(16, len(whole), len(whole) // 23):
+    with pytest.raises(TinyhwError): tinyhw.launch(whole[:size], "add", (1,), (64,), args)
+
+
+def test_an_elf_for_another_gpu_names_both(code_object: Build, add_source: str) -> None:
+  with pytest.raises(TinyhwError, match=r"gfx90a.*gfx1100|gfx1100.*gfx90a"):
+    tinyhw.launch(code_object(add_source, cpu="gfx90a"), "add", (1,), (64,), [np.zeros(64, np.float32)] * 2 + [1.0])
+
+
+def test_no_such_kernel_lists_those_there(code_object: Build) -> None:
+  with pytest.raises(InvalidArgument, match=r"nothing.*peek.*poke|nothing.*poke.*peek"):
+    tinyhw.launch(code_object(POKE), "nothing", (1,), (1,), [])
+
+
+@pytest.mark.parametrize(("args", "message"), [
+  ([], "0 arguments given, the kernel takes 3"),
+  ([np.zeros(64, np.float32)] * 2, "2 arguments given, the kernel takes 3"),
+  ([np.zeros(64, np.float32)] * 4, "4 arguments given, the kernel takes 3"),
+  ([1.5, np.zeros(64, np.float32), 1.0], "float given for a pointer"),
+  ([np.zeros(64, np.float32)] * 3, "ndarray given for a value of 4 bytes"),
+  ([np.zeros(64, np.float32)] * 2 + [np.float64(1)], "8 bytes given for a value of 4 bytes"),
+  ([np.zeros(64, np.float32)] * 2 + ["1"], "str given for a value of 4 bytes"),
+  ([-1, np.zeros(64, np.float32), 1.0], "no 64-bit address"),
+])
+def test_wrong_arguments(code_object: Build, add_source: str, args: list[object], message: str) -> None:
+  with pytest.raises(InvalidArgument, match=message): tinyhw.launch(code_object(add_source), "add", (1,), (64,), args)
+  works(code_object, add_source)
+
+
+@pytest.mark.parametrize(("grid", "block", "message"), [
+  ((1,), (257,), "256"), ((1,), (16, 16, 2), "256"), ((1,), (2048,), "1024|256"), ((0,), (64,), "positive"),
+  ((1,), (0,), "positive"), ((1, 1, 1, 1), (64,), "positive"), ((1.5,), (64,), "positive"), ((-1,), (64,), "positive")])
+def test_wrong_launch_dimensions(code_object: Build, add_source: str, grid: tuple[int, ...], block: tuple[int, ...],
+                                 message: str) -> None:
+  with pytest.raises(InvalidArgument, match=message):
+    tinyhw.launch(code_object(add_source), "add", grid, block, [np.zeros(64, np.float32)] * 2 + [1.0])
+
+
+@pytest.mark.parametrize(("offset", "size", "message"), [(0, 80_000, "LDS|local memory|group segment"),
+                                                        (4, 1 << 30, "scratch|private")])
+def test_memory_beyond_the_limits(code_object: Build, add_source: str, offset: int, size: int, message: str) -> None:
+  """LLVM refuses to make such kernels, so the descriptor of a good one is changed.
+
+  It begins with group_segment_fixed_size (LDS) and private_segment_fixed_size (scratch).
+  """
+  binary = bytearray(code_object(add_source))
+  elf = ELFFile(io.BytesIO(bytes(binary)))
+  (symbol,) = elf.get_section_by_name(".symtab").get_symbol_by_name("add.kd")
+  at = elf.get_section(symbol["st_shndx"])["sh_offset"] + symbol["st_value"] + offset
+  assert binary[at:at + 4] == bytes(4)
+  binary[at:at + 4] = size.to_bytes(4, "little")
+  with pytest.raises((InvalidArgument, OutOfMemory), match=message):
+    tinyhw.launch(bytes(binary), "add", (1,), (64,), [np.zeros(64, np.float32)] * 2 + [1.0])
+  works(code_object, add_source)
+
+
+@pytest.mark.parametrize(("kernel", "access"), [("poke", "write"), ("peek", "read")])
+def test_an_access_outside_the_buffers_is_a_page_fault(code_object: Build, add_source: str, kernel: str,
+                                                       access: str) -> None:
+  with pytest.raises(DeviceError) as caught:
+    tinyhw.launch(code_object(POKE), kernel, (1,), (1,), [np.zeros(16, np.int32), 1 << 40])
+  text = str(caught.value)
+  assert access in text and "0x" in text and "page fault" in text.lower()
+  assert "PC" in text and "global_" in text, f"the report names the instruction: {text}"
+  works(code_object, add_source)
+
+
+def test_an_endless_loop_meets_the_watchdog(code_object: Build, add_source: str) -> None:
+  with pytest.raises(DeviceError, match="PC") as caught:
+    tinyhw.launch(code_object(SPIN), "spin", (1,), (1,), [np.zeros(16, np.int32)])
+  assert "loop" in str(caught.value) or "watchdog" in str(caught.value)
+  works(code_object, add_source)
+
+
+def test_allocation_beyond_the_cards_memory() -> None:
+  with pytest.raises(OutOfMemory, match="asked.*free"): Device["AMD"].runtime.alloc(1 << 44)
+
+
+def test_launch_on_a_device_without_code_objects(code_object: Build, add_source: str) -> None:
+  with pytest.raises(Unsupported, match="LLVM"):
+    tinyhw.launch(code_object(add_source), "add", (1,), (64,), [], device="LLVM")
+
+
+def run(code: str, **env: str) -> subprocess.CompletedProcess[str]:
+  clean = {k: v for k, v in os.environ.items() if k not in ("DEV", "MOCKGPU")}
+  return subprocess.run([sys.executable, "-c", code], env=clean | env, capture_output=True, text=True, timeout=120)
+
+
+@pytest.mark.skipif(os.path.exists("/dev/kfd"), reason="this machine has a card")
+def test_amd_without_card_and_mock_says_both_ways_on() -> None:
+  done = run("from tinyhw import Tensor; print((Tensor([1, 2, 3]) + 1).tolist())", DEV="AMD")
+  assert done.returncode != 0 and "/dev/kfd" in done.stderr and "MOCKGPU=1" in done.stderr
+
+
+def test_a_fork_after_opening_the_device_is_named() -> None:
+  code = """
+import os, sys
+from tinyhw import Tensor
+from tinyhw.core.errors import TinyhwError
+t = (Tensor([1, 2, 3]) + 1).realize()
+child = os.fork()
+if not child:
+  try: (t + 1).tolist(); os._exit(3)
+  except TinyhwError as error: os.write(1, str(error).encode()); os._exit(0)
+_, status = os.waitpid(child, 0)
+assert t.tolist() == [2, 3, 4]
+sys.exit(os.waitstatus_to_exitcode(status))
+"""
+  done = run(code, DEV="AMD", MOCKGPU="1")
+  assert done.returncode == 0, done.stderr
+  assert "fork" in done.stdout

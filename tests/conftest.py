@@ -1,0 +1,64 @@
+"""Kernels as LLVM IR, compiled here through llvmlite, so that no compiler needs to be installed."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+import pytest
+
+HEADER = 'target triple = "amdgcn-amd-amdhsa"\ntarget datalayout = "{layout}"\n'
+FOOTER = """
+declare i32 @llvm.amdgcn.workitem.id.x()
+declare i32 @llvm.amdgcn.workgroup.id.x()
+declare void @llvm.amdgcn.s.barrier()
+declare ptr addrspace(4) @llvm.amdgcn.dispatch.ptr()
+declare ptr addrspace(4) @llvm.amdgcn.implicitarg.ptr()
+attributes #0 = {{ {attributes} }}
+!llvm.module.flags = !{{!0}}
+!0 = !{{i32 1, !"amdhsa_code_object_version", i32 {version}}}
+"""
+SIZE = '"amdgpu-flat-work-group-size"="1,{}"'
+
+
+@cache
+def build(body: str, cpu: str = "gfx1100", version: int = 500, attributes: str = SIZE.format(256),
+          opt: int = 2) -> bytes:
+  """A relocatable code object with the kernels of an LLVM IR text."""
+  import llvmlite.binding as llvm
+  llvm.initialize_all_targets()
+  llvm.initialize_all_asmprinters()
+  machine = llvm.Target.from_triple("amdgcn-amd-amdhsa").create_target_machine(cpu=cpu, opt=opt, reloc="pic")
+  text = HEADER.format(layout=machine.target_data) + body + FOOTER.format(attributes=attributes, version=version)
+  module = llvm.parse_assembly(text)
+  module.verify()
+  return bytes(machine.emit_object(module))
+
+
+@pytest.fixture(scope="session")
+def code_object() -> Callable[..., bytes]: return build
+
+
+ADD = """
+define amdgpu_kernel void @add(ptr addrspace(1) %out, ptr addrspace(1) %a, float %k) #0 {
+  %id = call i32 @llvm.amdgcn.workitem.id.x()
+  %group = call i32 @llvm.amdgcn.workgroup.id.x()
+  %base = mul i32 %group, 64
+  %i = add i32 %base, %id
+  %pa = getelementptr float, ptr addrspace(1) %a, i32 %i
+  %va = load float, ptr addrspace(1) %pa
+  %sum = fadd float %va, %k
+  %po = getelementptr float, ptr addrspace(1) %out, i32 %i
+  store float %sum, ptr addrspace(1) %po
+  ret void
+}
+"""
+
+
+@pytest.fixture(scope="session")
+def add_source() -> str:
+  """out[i] = a[i] + k, 64 work-items a workgroup."""
+  return ADD
+
+
+@pytest.fixture(scope="session")
+def add_kernel() -> bytes: return build(ADD)

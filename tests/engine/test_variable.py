@@ -1,0 +1,30 @@
+"""Variables: another value without another kernel."""
+from __future__ import annotations
+
+import pytest
+
+from tinyhw import Tensor, TinyJit, Variable
+from tinyhw.core.errors import InvalidArgument
+from tinyhw.engine import run
+
+
+def test_values_change_without_new_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+  n, x = Variable("n", 1, 100), Tensor([1, 2, 3])
+  with pytest.raises(InvalidArgument, match="has no value; give it one"): x + n
+  found = [(x * n.bind(i) + n).tolist() for i in (2, 5)]
+  kernels = len(run._kernels)
+  lazy = x * n
+  assert found == [[4, 6, 8], [10, 15, 20]] and (x * n.bind(7) + n).tolist() == [14, 21, 28]
+  assert len(run._kernels) == kernels + 1        # that of `lazy`
+  assert lazy.tolist() == [5, 10, 15]
+  with pytest.raises(InvalidArgument, match=r"101 is outside of 1\.\.100"): n.bind(101)
+
+
+def test_a_replay_uses_the_value_of_the_day() -> None:
+  n = Variable("m", 0, 9)
+  f = TinyJit(lambda x: (x + n).realize())
+  found = []
+  for i in range(4):
+    n.bind(i)
+    found.append(f(Tensor([10])).item())
+  assert found == [10, 11, 12, 13]

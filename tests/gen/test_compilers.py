@@ -1,0 +1,34 @@
+"""Every generated layout and value against the C compiler (and cffi), where it and the vendors' headers are found."""
+from __future__ import annotations
+
+import importlib
+import shutil
+
+import pytest
+
+from tinyhw.tools.gen import command, witness
+from tinyhw.tools.gen.sources import Sources
+
+# One test for what comes from the Linux tree, which may have to be unpacked from Debian's archive first.
+GROUPS = {"linux": ("kfd", "kfd_sysfs", "amdgpu_drm", "sdma", "gc"), "hsa": ("hsa",), "llvm": ("amdhsa", "elf"),
+          "pal": ("pm4",)}
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_against_the_compilers(group: str) -> None:
+  if not (shutil.which("gcc") and shutil.which("g++")): pytest.skip("gcc and g++ are not installed")
+  sources = Sources()
+  # `gc` is compared without PAL's file, `pm4` without the kernel's.
+  needs = {name: [n for n in command.family(name).needs if n.startswith("src/") == (group == "pal")]
+           for name in GROUPS[group]}
+  every = [need for rows in needs.values() for need in rows]
+  sources.prepare(every)
+  missing = [need for need in every if not sources.has(need)]
+  if missing: pytest.skip(f"headers are not installed (set TINYHW_GEN_SOURCE): {', '.join(missing)}")
+  for name in GROUPS[group]:
+    module = importlib.import_module(f"tinyhw.autogen.{command.family(name).module}")
+    others = [need for need in needs[name] if sources.find(need).sha256 not in str(module.__doc__)]
+    if others: pytest.skip(f"another version than autogen/ was made from: {', '.join(others)}")
+    reports = witness.reports(name, sources)
+    assert reports
+    for report in reports: assert not report.problems, f"{name}: {report.text}"

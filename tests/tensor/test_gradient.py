@@ -1,0 +1,122 @@
+"""Derivatives against finite differences in float64, on the witness; and as kernels, on every device."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.tensor.witness import value
+from tinyhw import Tensor, dtypes
+from tinyhw.core.errors import InvalidArgument
+
+Array = np.ndarray[Any, np.dtype[Any]]
+RNG = np.random.default_rng(5)
+X, Y = RNG.uniform(0.3, 2, (3, 4)), RNG.uniform(-2, 2, (3, 4))
+Function = Callable[[Tensor, Tensor], Tensor]
+
+CASES: dict[str, Function] = {
+  "add_mul": lambda x, y: x * y + x - 3 * y,
+  "div": lambda x, y: y / x + 1 / x,
+  "matmul": lambda x, y: x @ y.T,
+  "batched": lambda x, y: x.reshape(3, 2, 2) @ y.reshape(3, 2, 2),
+  "exp_log": lambda x, y: y.exp() * x.log() + x.log2() - y.exp2(),
+  "sin_cos": lambda x, y: x.sin() * y.cos(),
+  "sqrt": lambda x, y: x.sqrt() + x.rsqrt() * y,
+  "pow": lambda x, y: x ** y + x ** 2.5 + y ** 3,
+  "maximum": lambda x, y: x.maximum(y) * x.minimum(y),
+  "where": lambda x, y: (y > 0).where(x * y, x - y),
+  "clip": lambda x, y: y.clip(-1, 1) * x,
+  "relu": lambda x, y: y.relu() * x,
+  "abs": lambda x, y: y.abs() * x,
+  "sigmoid": lambda x, y: y.sigmoid() * x.tanh(),
+  "gelu": lambda x, y: y.gelu() + x.silu() + y.softplus(),
+  "sum_axis": lambda x, y: (x * y).sum(0) * y.sum(0),
+  "mean_var": lambda x, y: x.var(1) * y.mean(1) + y.std(1),
+  "max": lambda x, y: x.max(1) * y.min(1),
+  "prod": lambda x, y: x.prod(1) + y.prod((0, 1)),
+  "prod_zero": lambda x, y: (y * (y > 0)).prod(0) * x.sum(0),
+  "softmax": lambda x, y: x.softmax(1) * y.log_softmax(0),
+  "logsumexp": lambda x, y: x.logsumexp(1) * y.logsumexp((0, 1)),
+  "layernorm": lambda x, y: x.layernorm() * y,
+  "cumsum": lambda x, y: x.cumsum(1) * y,
+  "movement": lambda x, y: x.T.flip(1).pad([(1, 2), (0, 1)])[1:, :3].reshape(3, -1).sum(1) * y[:, ::-2].sum(1),
+  "expand": lambda x, y: x[:, None, :1].expand(3, 4, 2) * y[:, :, None],
+  "cat": lambda x, y: x.cat(y, dim=1).stack(y.repeat(1, 2)) ** 2,
+  "take": lambda x, y: x[[0, 2, 0]] * y[[1, 1, 2], [0, 0, 3]][:, None],
+  "gather": lambda x, y: x.gather(1, Tensor([[0, 1], [3, 3], [2, 0]])) * y[:, :2],
+  "cross_entropy": lambda x, y: y.cross_entropy(Tensor([0, 3, 1])) * x,
+  "smoothed": lambda x, y: y.cross_entropy(x.softmax(1), label_smoothing=0.1),
+  "binary": lambda x, y: y.binary_crossentropy_logits(x.sigmoid()),
+  "cast": lambda x, y: x.cast(dtypes.float64) * y.contiguous(),
+}
+
+
+def loss(function: Function, x: Tensor, y: Tensor) -> Tensor:
+  """A scalar in which every element of the result has another weight."""
+  result = function(x, y)
+  weights = Tensor(np.linspace(0.5, 1.5, result.numel()).reshape(result.shape), device=x.device).cast(result.dtype)
+  return (result * weights).sum()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_derivative_agrees_with_finite_differences(name: str) -> None:
+  inputs = [Tensor(X, requires_grad=True), Tensor(Y, requires_grad=True)]
+  loss(CASES[name], *inputs).backward()
+  step = 1e-6
+  for which, (tensor, data) in enumerate(zip(inputs, (X, Y))):
+    wanted = np.zeros_like(data)
+    for place in np.ndindex(data.shape):
+      ends = []
+      for sign in (1, -1):
+        moved = data.copy()
+        moved[place] += sign * step
+        ends.append(float(value(loss(CASES[name], *[Tensor(moved if i == which else d) for i,
+                                                    d in enumerate((X, Y))]).uop)))
+      wanted[place] = (ends[0] - ends[1]) / (2 * step)
+    found = np.zeros_like(data) if tensor.grad is None else value(tensor.grad.uop)
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize("name", ["matmul", "softmax", "movement", "cross_entropy", "prod_zero", "mean_var"])
+def test_derivatives_run_as_kernels(name: str, device: str) -> None:
+  inputs = [Tensor(d.astype(np.float32), device=device, requires_grad=True) for d in (X, Y)]
+  def function(x: Tensor, y: Tensor) -> Tensor:
+    return y.cross_entropy(Tensor([0, 3, 1], device=device)) * x if name == "cross_entropy" else CASES[name](x, y)
+  loss(function, *inputs).backward()
+  for tensor in inputs:
+    assert tensor.grad is not None
+    np.testing.assert_allclose(tensor.grad.numpy(), value(tensor.grad.uop), rtol=1e-4, atol=1e-5)
+
+
+def test_gradients_add_up_and_leaves_are_told_apart() -> None:
+  w = Tensor.ones(3, requires_grad=True)
+  (w * Tensor.ones(3)).sum().backward()      # the same constant is not the same variable
+  assert w.grad is not None and w.grad.tolist() == [1, 1, 1]
+  (w * 2).sum().backward()
+  assert w.grad.tolist() == [3, 3, 3]
+  w.zero_grad()
+  y = (w * w).realize()                      # a realized value keeps its history
+  assert y.tolist() == [1, 1, 1]
+  (y * Tensor([1.0, 2.0, 3.0])).sum().backward()
+  assert w.grad is not None and w.grad.tolist() == [2, 4, 6]
+
+
+def test_detach_and_no_grad_cut_the_history() -> None:
+  w = Tensor([2.0, 3.0], requires_grad=True)
+  (w.detach() * w).sum().backward()
+  assert w.grad is not None and w.grad.tolist() == [2, 3]
+  with Tensor.no_grad(): assert not (w * 2).requires_grad
+  with pytest.raises(InvalidArgument, match="no leaf"): w.detach().sum().backward()
+  with pytest.raises(InvalidArgument, match="reduce to a scalar"): (w * 2).backward()
+  with pytest.raises(InvalidArgument, match="only floats"): Tensor([1, 2], requires_grad=True)
+
+
+def test_a_step_changes_the_leaf_and_not_what_was_made_from_it() -> None:
+  w = Tensor([1.0, 2.0], requires_grad=True)
+  y = (w * w).sum()
+  y.backward()
+  assert w.grad is not None
+  with Tensor.no_grad(): w.assign(w - 0.5 * w.grad)
+  assert w.tolist() == [0, 0] and y.item() == 5

@@ -1,0 +1,193 @@
+"""Code objects of clang (linked and not) and of llvmlite: kernels, arguments, images. Damage gives an error."""
+from __future__ import annotations
+
+import io
+import struct
+from functools import cache
+from pathlib import Path
+
+import pytest
+from elftools.elf.elffile import ELFFile
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tinyhw.autogen import amdhsa
+from tinyhw.autogen.elf_amdgpu import R_AMDGPU
+from tinyhw.core.errors import DecodeError, InvalidArgument, TinyhwError, Unsupported
+from tinyhw.wire import codeobject
+
+OBJECTS = Path(__file__).parent / "objects"
+LINKED = ("gfx1100_v4.co", "gfx1100_v5.co", "gfx1100_v6.co", "gfx90a_v5.co")
+ALL = (*LINKED, "gfx1100_v5.o")
+KERNELS = {"add", "count", "reverse", "spill", "sizes"}
+BASE = 0x7F00_0000_0000
+
+
+@cache
+def read(name: str) -> bytes: return (OBJECTS / name).read_bytes()
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_what_an_object_says(name: str) -> None:
+  loaded = codeobject.load(read(name))
+  assert loaded.arch == name.split("_")[0] and loaded.version == int(name[-4] if name.endswith("co") else name[-3])
+  assert loaded.target.startswith(f"amdgcn-amd-amdhsa--{loaded.arch}") and set(loaded.kernels) == KERNELS
+  add, reverse, spill, sizes = (loaded.kernel(k) for k in ("add", "reverse", "spill", "sizes"))
+  assert [(a.kind, a.offset, a.size, a.pointer) for a in add.arguments] == [
+    ("global_buffer", 0, 8, True), ("global_buffer", 8, 8, True), ("global_buffer", 16, 8, True),
+    ("by_value", 24, 4, False)]
+  assert add.hidden == () and add.kernarg_size == 28 and add.max_workgroup_size == 1024
+  assert add.wavefront_size == (64 if loaded.arch == "gfx90a" else 32)
+  assert reverse.group_segment_size == 1024 and add.group_segment_size == 0
+  assert spill.private_segment_size >= 256 and add.private_segment_size == 0
+  hidden = {a.kind: (a.offset, a.size) for a in sizes.hidden}
+  if loaded.version >= 5: assert hidden["hidden_block_count_x"] == (8, 4) and hidden["hidden_group_size_x"] == (20, 2)
+  assert sizes.property(amdhsa.KERNEL_CODE_PROPERTY_ENABLE_SGPR_KERNARG_SEGMENT_PTR)
+  assert sizes.property(amdhsa.KERNEL_CODE_PROPERTY_ENABLE_SGPR_DISPATCH_PTR)  # it asks for the grid size
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_addresses_against_pyelftools(name: str) -> None:
+  """Symbols, entry points and data of the image, read a second way."""
+  loaded, file = codeobject.load(read(name)), ELFFile(io.BytesIO(read(name)))
+  image = loaded.link(BASE)
+  table = {s.name: s for s in file.get_section_by_name(".symtab").iter_symbols() if s.name}
+  for kernel in loaded.kernels.values():
+    text, code = file.get_section(table[kernel.name]["st_shndx"]), table[kernel.name]
+    start = code["st_value"] - text["sh_addr"]
+    assert image[kernel.entry_offset:kernel.entry_offset + 16] == text.data()[start:start + 16]
+    assert loaded.symbols[kernel.name] == kernel.entry_offset and kernel.entry_offset % 256 == 0
+    assert any(s.executable and s.offset <= kernel.entry_offset < s.offset + s.size for s in loaded.segments)
+    field = kernel.descriptor_offset + amdhsa.KERNEL_CODE_ENTRY_BYTE_OFFSET_OFFSET
+    relative = int.from_bytes(image[field:field + 8], "little", signed=True)
+    assert kernel.descriptor_offset + relative == kernel.entry_offset
+  counters, pointer, zeroed = (loaded.symbols[n] for n in ("counters", "pointer", "zeroed"))
+  assert struct.unpack_from("<4I", image, counters) == (1, 2, 3, 4)
+  assert struct.unpack_from("<Q", image, pointer)[0] == BASE + counters + 8
+  assert not any(image[zeroed:zeroed + 4096])
+  writable = [range(s.offset, s.offset + s.size) for s in loaded.segments if s.writable]
+  for offset in (counters, pointer, zeroed): assert any(offset in place for place in writable)
+
+
+def test_relocations_of_an_object() -> None:
+  """Each patched place holds what the ABI's formula gives, with addresses read by pyelftools."""
+  loaded, file = codeobject.load(read("gfx1100_v5.o")), ELFFile(io.BytesIO(read("gfx1100_v5.o")))
+  image, table, seen = loaded.link(BASE), file.get_section_by_name(".symtab"), 0
+  placed = [s for s in table.iter_symbols() if s.name in loaded.symbols]
+  starts = {s["st_shndx"]: loaded.symbols[s.name] - s["st_value"] for s in placed}
+  for section in file.iter_sections("SHT_RELA"):
+    for row in section.iter_relocations():
+      place = starts[section["sh_info"]] + row["r_offset"]
+      value = loaded.symbols[table.get_symbol(row["r_info_sym"]).name] + row["r_addend"]
+      kind = R_AMDGPU(row["r_info_type"])
+      wanted = {R_AMDGPU.REL32_LO: value - place, R_AMDGPU.REL32_HI: value - place >> 32, R_AMDGPU.REL64: value - place,
+                R_AMDGPU.ABS64: BASE + value}[kind]
+      width = 8 if kind.name.endswith("64") else 4
+      assert int.from_bytes(image[place:place + width], "little") == wanted & (1 << 8 * width) - 1
+      seen += 1
+  assert seen == 12
+
+
+def test_only_addresses_depend_on_the_base() -> None:
+  loaded = codeobject.load(read("gfx1100_v5.o"))
+  one, two = loaded.link(BASE), loaded.link(BASE + 0x1000)
+  assert {i & ~7 for i in range(len(one)) if one[i] != two[i]} == {loaded.symbols["pointer"]}
+  with pytest.raises(InvalidArgument, match="page"): loaded.link(BASE + 8)
+
+
+def test_llvmlite_objects() -> None:
+  """What tinyhw's own compiler emits: a relocatable object with a constant table, LDS and a kernel."""
+  llvm = pytest.importorskip("llvmlite.binding")
+  llvm.initialize_all_targets()
+  llvm.initialize_all_asmprinters()
+  module = llvm.parse_assembly("""
+    target triple = "amdgcn-amd-amdhsa"
+    @table = internal addrspace(4) constant [4 x i32] [i32 5, i32 6, i32 7, i32 8]
+    @state = addrspace(1) global i32 9
+    @tile = internal addrspace(3) global [64 x i32] poison
+    declare i32 @llvm.amdgcn.workitem.id.x()
+    define protected amdgpu_kernel void @look(ptr addrspace(1) %out, float %x) #0 {
+      %i = call i32 @llvm.amdgcn.workitem.id.x()
+      %p = getelementptr [4 x i32], ptr addrspace(4) @table, i32 0, i32 %i
+      %v = load i32, ptr addrspace(4) %p
+      %s = load i32, ptr addrspace(1) @state
+      %q = getelementptr [64 x i32], ptr addrspace(3) @tile, i32 0, i32 %i
+      store volatile i32 %s, ptr addrspace(3) %q
+      %w = add i32 %v, %s
+      store i32 %w, ptr addrspace(1) %out
+      ret void
+    }
+    attributes #0 = { "amdgpu-flat-work-group-size"="1,64" "uniform-work-group-size"="true" }
+  """)
+  machine = llvm.Target.from_triple("amdgcn-amd-amdhsa").create_target_machine(cpu="gfx1100", reloc="pic", opt=2)
+  loaded = codeobject.load(machine.emit_object(module), arch="gfx1100")
+  kernel = loaded.kernel("look")
+  assert kernel.group_segment_size == 256 and kernel.max_workgroup_size == 64 and kernel.wavefront_size == 32
+  assert [(a.kind, a.offset, a.size) for a in kernel.arguments] == [("global_buffer", 0, 8), ("by_value", 8, 4)]
+  image = loaded.link(BASE)
+  assert struct.pack("<4I", 5, 6, 7, 8) in image
+  # The kernel reaches `state` through a table of addresses, which we make: it holds the symbol's address.
+  assert struct.pack("<Q", BASE + loaded.symbols["state"]) in image
+  assert image[loaded.symbols["state"]] == 9
+
+
+def test_refusals() -> None:
+  good = read("gfx1100_v5.co")
+  for data, message in (
+    (b"", "not an ELF: it is empty"), (b"#!/bin/sh\n", "not an ELF: it begins with b'#!/bin/sh"),
+    (good[:40], "truncated ELF: ELF header"), (good[:3000], "truncated ELF: the section table ends at byte"),
+    (good[:4] + b"\1" + good[5:], "32 bits"),
+    (good[:18] + b"\x3e\0" + good[20:], "an ELF for x86-64, not for an AMD GPU"),
+    (good[:18] + b"\xbe\0" + good[20:], "an NVIDIA GPU"), (good[:7] + b"\0" + good[8:], "OS ABI 0 is not amdhsa"),
+    (good[:8] + b"\x09" + good[9:], "unknown ABI version 9"),
+    (good[:16] + b"\2\0" + good[18:], "neither relocatable nor shared"),
+  ):  # fmt: skip
+    with pytest.raises(DecodeError, match=message): codeobject.load(data)
+  with pytest.raises(Unsupported, match="code object version 3"): codeobject.load(good[:8] + b"\1" + good[9:])
+  with pytest.raises(InvalidArgument, match="the code is for gfx90a, the device is gfx1100"):
+    codeobject.load(read("gfx90a_v5.co"), arch="gfx1100")
+  with pytest.raises(InvalidArgument, match="no kernel 'sub'; it has .*add"): codeobject.load(good).kernel("sub")
+  with pytest.raises(DecodeError, match="undefined symbol counters"):
+    codeobject.load(undefine(read("gfx1100_v5.o"), "counters"))
+
+
+def undefine(data: bytes, name: str) -> bytes:
+  """The object with a symbol's section set to none."""
+  table = ELFFile(io.BytesIO(data)).get_section_by_name(".symtab")
+  index = next(i for i, s in enumerate(table.iter_symbols()) if s.name == name)
+  at = table["sh_offset"] + index * table["sh_entsize"] + 6
+  return data[:at] + b"\0\0" + data[at + 2:]
+
+
+def test_generic_processors() -> None:
+  generic = bytearray(read("gfx1100_v6.co"))
+  generic[48] = 0x54  # EF_AMDGPU_MACH_AMDGCN_GFX11_GENERIC
+  loaded = codeobject.load(bytes(generic), arch="gfx1100")
+  assert loaded.arch == "gfx11-generic"
+  with pytest.raises(InvalidArgument): loaded.check("gfx1030")
+
+
+CHANGES = st.lists(st.tuples(st.integers(0, 1 << 16), st.integers(0, 255)), min_size=1, max_size=12)
+
+
+@given(st.sampled_from(ALL), CHANGES, st.booleans())
+@settings(max_examples=400, deadline=None)
+def test_damage_gives_an_error_or_a_code_object(name: str, changes: list[tuple[int, int]], in_headers: bool) -> None:
+  data = bytearray(read(name))
+  for where, value in changes: data[where % (0x240 if in_headers else len(data))] = value
+  try: codeobject.load(bytes(data)).link(BASE)
+  except TinyhwError as error: assert str(error)
+
+
+@given(st.sampled_from(ALL), st.integers(0, 1 << 16))
+@settings(max_examples=100, deadline=None)
+def test_truncation_is_an_error(name: str, size: int) -> None:
+  data = read(name)
+  with pytest.raises(TinyhwError): codeobject.load(data[:size % len(data)])
+
+
+@given(st.binary(max_size=300))
+@settings(deadline=None)
+def test_any_bytes(data: bytes) -> None:
+  for candidate in (data, b"\x7fELF\2\1\1\x40\3" + data):
+    with pytest.raises(TinyhwError): codeobject.load(candidate)

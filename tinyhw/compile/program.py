@@ -1,0 +1,85 @@
+"""What the compiler hands on: scheduled kernels, optimization options, finished programs."""
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from tinyhw.ir.uop import UOp, VariableArg
+
+Dim3 = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class ScheduleItem:
+  """One piece of work for a device: a kernel (`ast` is a SINK) or a copy between devices (`ast` is a COPY).
+
+  `buffers` are BUFFER UOps in the order of the kernel's DEFINE_GLOBAL numbers: the output is first. For a COPY they are
+  (destination, source). `device` is the output's.
+  """
+  ast: UOp
+  buffers: tuple[UOp, ...]
+  device: str
+
+
+@dataclass(frozen=True)
+class Schedule:
+  """The work that realizes some outputs, in an order that is right to execute.
+
+  `becomes` maps each output that needed work (and each node realized on the way) to the graph that reads its memory: a
+  BUFFER, reshaped. An output that already was a view of a BUFFER is not in it.
+  """
+  items: list[ScheduleItem]
+  becomes: dict[UOp, UOp]
+
+  def __iter__(self) -> Iterator[ScheduleItem]: return iter(self.items)
+  def __len__(self) -> int: return len(self.items)
+
+
+class OptKind(enum.Enum):
+  """What an option does with an axis."""
+  UPCAST = "upcast"    # each thread computes `amount` steps of an output axis
+  UNROLL = "unroll"    # a reduction does `amount` steps in each iteration
+  LOCAL = "local"      # `amount` steps of an output axis are work-items of one workgroup
+  GROUP = "group"      # `amount` work-items share a reduction through local memory
+
+  def __repr__(self) -> str: return f"OptKind.{self.name}"
+
+
+@dataclass(frozen=True)
+class Opt:
+  """One option: `amount` steps of the kernel's axis number `axis`. The amount divides what is left of the axis; LOCAL
+  alone may not: then the last workgroup is partly idle."""
+  kind: OptKind
+  axis: int
+  amount: int
+
+
+@dataclass(frozen=True)
+class Estimates:
+  """What one launch does: arithmetic operations, and bytes of the buffers it touches."""
+  ops: int
+  bytes: int
+
+
+@dataclass(frozen=True)
+class ProgramSpec:
+  """A compiled kernel.
+
+  `grid` counts workgroups and `block` work-items of one, as (x, y, z). A launch passes the buffers in order of their
+  DEFINE_GLOBAL numbers (`buffer_order` lists those that the program has), then the values of `variables` in order.
+  `source` is the text in the renderer's language, `binary` what the runtime loads (empty for target "uops", which
+  executes `uops`). `local_bytes` is the local memory of a workgroup.
+  """
+  name: str
+  target: str
+  source: str
+  binary: bytes
+  uops: tuple[UOp, ...]
+  grid: Dim3
+  block: Dim3
+  buffer_order: tuple[int, ...]
+  variables: tuple[VariableArg, ...]
+  estimates: Estimates
+  local_bytes: int = 0
+  opts: tuple[Opt, ...] = field(default=())

@@ -1,0 +1,106 @@
+"""AMD GPUs: a kernel in a relocatable code object (version 5), as LLVM's AMDGPU back end makes it.
+
+The kernel takes its buffers' addresses, then its int32 values, in the kernarg segment, and nothing else: no hidden
+arguments, no dispatch packet, no stack where registers suffice. Addresses in device memory are a buffer's base, which
+is uniform, plus an unsigned 32-bit offset wherever the buffer's size allows: the form that `global_load` has.
+"""
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from tinyhw.arch import Arch
+from tinyhw.compile.render import objects
+from tinyhw.compile.render.base import block_size, grid_size
+from tinyhw.compile.render.llvm import LLVMRenderer, Writer, memory_type
+from tinyhw.ir.dtype import AddressSpace, DType, PtrDType, dtypes
+from tinyhw.ir.ops import Ops
+from tinyhw.ir.uop import UOp
+
+TRIPLE = "amdgcn-amd-amdhsa"
+CODE_OBJECT_VERSION = 500         # LLVM's module flag: the version times 100
+LOCAL, GLOBAL = 3, 1              # LLVM's numbers of the address spaces
+# What the kernel does not ask of the runtime; the names are those of LLVM's AMDGPUUsage.
+UNNEEDED = ("dispatch-ptr", "queue-ptr", "implicitarg-ptr", "dispatch-id", "lds-kernel-id", "completion-action",
+            "default-queue", "heap-ptr", "hostcall-ptr", "multigrid-sync-arg", "flat-scratch-init")
+# Native where the chip's instruction, as LLVM calls it, is within 2 units in the last place.
+NATIVE = {(op, dtype) for op in (Ops.EXP2, Ops.LOG2) for dtype in (dtypes.float32, dtypes.float16)}
+
+
+class AMDGCNRenderer(LLVMRenderer):
+  """Compiles for one GPU at LLVM's `optimization` level."""
+  triple = TRIPLE
+  has_local = True
+  vector_bytes = 16
+  speculates = True
+
+  def __init__(self, arch: Arch, optimization: int = 2) -> None:
+    self.arch, self.optimization = arch, optimization
+    self.target = arch.name
+    self.max_threads = arch.workgroup_limit
+    self.max_block = (arch.workgroup_limit,) * 3
+    self.local_bytes = arch.lds_per_workgroup
+
+  def native(self, op: Ops, dtype: DType) -> bool:
+    return super().native(op, dtype) or (op, dtype.scalar) in NATIVE
+
+  def pointer_argument(self, number: int) -> str:
+    return f"ptr addrspace({GLOBAL}) noalias noundef nonnull align 16 %data{number}"
+
+  def pointer_type(self, dtype: PtrDType) -> str:
+    return f"ptr addrspace({LOCAL if dtype.space is AddressSpace.LOCAL else GLOBAL})"
+
+  def special(self, writer: Writer, u: UOp) -> str:
+    if u.arg.size == 1: return "0"
+    kind, axis = ("workgroup" if u.arg.name[0] == "g" else "workitem"), "xyz"[int(u.arg.name[-1])]
+    return writer.intrinsic("i32", f"amdgcn.{kind}.id.{axis}", attribute=f"range(i32 0, {u.arg.size}) ")
+
+  def barrier(self, writer: Writer, u: UOp) -> None:
+    # Where only local memory was written, only its accesses need to be done before the others go on.
+    pointers = [s.src[0].src[0] for s in u.src if s.op is Ops.STORE]
+    only = ", !mmra !0" if len(pointers) == len(u.src) and all(p.op is Ops.DEFINE_LOCAL for p in pointers) else ""
+    writer.line(f'fence syncscope("workgroup") release{only}')
+    writer.intrinsic("void", "amdgcn.s.barrier")
+    writer.line(f'fence syncscope("workgroup") acquire{only}')
+
+  def address(self, writer: Writer, pointer: UOp, index: UOp, gate: str | None) -> str:
+    kind = pointer.dtype
+    assert isinstance(kind, PtrDType)
+    size, base = kind.base.itemsize, f"{self.pointer_type(kind)} {writer.value(pointer)}"
+    if kind.size < 0 or kind.size * size >= 1 << 31: return super().address(writer, pointer, index, gate)
+    plus = 0
+    if gate is not None: i = writer.new(f"select i1 {gate}, i32 {writer.value(index)}, i32 0")
+    else:
+      # A constant part goes into the instruction's own offset, if the rest is an offset without it.
+      if index.op is Ops.ADD and (by := index.src[1]).op is Ops.CONST and by.arg >= 0 and index.src[0].vmin >= 0:
+        index, plus = index.src[0], int(by.arg) * size
+      i = writer.value(index)
+    # The element is inside of the buffer, so the offset in bytes does not wrap.
+    offset = i if size == 1 else writer.new(f"mul nuw nsw i32 {i}, {size}")
+    if kind.space is AddressSpace.LOCAL: address = writer.new(f"getelementptr inbounds i8, {base}, i32 {offset}")
+    else: address = writer.new(f"getelementptr inbounds i8, {base}, i64 {writer.new(f'zext nneg i32 {offset} to i64')}")
+    if not plus: return address
+    return writer.new(f"getelementptr inbounds i8, {self.pointer_type(kind)} {address}, i32 {plus}")
+
+  def function(self, name: str, uops: Sequence[UOp], arguments: list[str], body: str, declarations: list[str]) -> str:
+    block, grid = block_size(uops), grid_size(uops)
+    threads = math.prod(block)
+    unneeded = [*UNNEEDED, *(f"workgroup-id-{a}" for a, n in zip("xyz", grid) if n == 1),
+                *(f"workitem-id-{a}" for a, n in zip("xyz", block) if n == 1)]
+    attributes = " ".join([f'"amdgpu-flat-work-group-size"="{threads},{threads}"', '"uniform-work-group-size"="true"',
+                           *(f'"amdgpu-no-{what}"' for what in unneeded)])
+    shared = [f"@{name}.{u.arg} = internal unnamed_addr addrspace({LOCAL}) global "
+              f"[{u.dtype.size} x {memory_type(u.dtype.base)}] poison, align 16"
+              for u in uops if u.op is Ops.DEFINE_LOCAL and isinstance(u.dtype, PtrDType)]
+    return "\n".join([
+      *shared, f"define amdgpu_kernel void @{name}({', '.join(arguments)}) nounwind #0 !reqd_work_group_size !1 {{",
+      "entry:", body, "}", *declarations, f"attributes #0 = {{ {attributes} }}", "!llvm.module.flags = !{!2}",
+      '!0 = !{!"amdgpu-synchronize-as", !"local"}', f"!1 = !{{{', '.join(f'i32 {n}' for n in block)}}}",
+      f'!2 = !{{i32 1, !"amdhsa_code_object_version", i32 {CODE_OBJECT_VERSION}}}', ""])
+
+  def compile(self, source: str, name: str) -> bytes:
+    return objects.emit(source, name, self.triple, self.arch.name, "", self.optimization)
+
+  def assembly(self, source: str, name: str) -> str:
+    """The machine code as text."""
+    return objects.assembly(source, name, self.triple, self.arch.name, "", self.optimization)

@@ -1,0 +1,320 @@
+"""From a tensor graph to kernels: which nodes get memory of their own, and the kernel graph that computes each.
+
+Elementwise operations and movements are computed where they are used; a kernel holds one reduction at most, and what is
+done to its result as long as no axis is expanded again. Realized are: outputs, CONTIGUOUS, COPY and its source, ASSIGN,
+reductions whose result needs more than that, costly values before they are expanded, and values that would otherwise be
+computed in many different places of one kernel.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tinyhw.compile.program import Schedule, ScheduleItem
+from tinyhw.ir.rewrite import PatternMatcher, UPat, graph_rewrite
+from tinyhw.ir.shape import ShapeTracker
+from tinyhw.ir.uop import GroupOp, Ops, UOp, sources
+
+_COSTLY = frozenset({Ops.EXP2, Ops.LOG2, Ops.SIN, Ops.SQRT, Ops.RECIP, Ops.FDIV, Ops.IDIV, Ops.MOD})
+_MAX_CONTEXTS = 16      # different indices at which one kernel may compute a value
+_KEEPS_SIZE = frozenset({Ops.RESHAPE, Ops.PERMUTE, Ops.FLIP})
+
+
+def identity_element(op: Ops, like: UOp) -> UOp:
+  """What a reduction over no elements gives: 0, 1 or the least value."""
+  return UOp.const(like.dtype, {Ops.ADD: 0, Ops.MUL: 1, Ops.MAX: like.dtype.min}[op])
+
+
+def _empty_reduce(u: UOp) -> UOp | None:
+  if u.src[0].size != 0 or u.size == 0: return None
+  return UOp.const(u.dtype, identity_element(u.arg[0], u).arg, u.device, u.shape)
+
+
+def _trivial_reduce(u: UOp) -> UOp | None:
+  """A reduction over axes of size 1 is its source."""
+  axes = tuple(a for a in u.arg[1] if u.src[0].shape[a] != 1)
+  if axes == u.arg[1]: return None
+  return u.replace(arg=(u.arg[0], axes)) if axes else u.src[0]
+
+
+_prepare = PatternMatcher([
+  (UPat(Ops.DETACH, "u"), lambda u: u.src[0]),
+  (UPat(Ops.REDUCE_AXIS, "u"), _empty_reduce),
+  (UPat(Ops.REDUCE_AXIS, "u"), _trivial_reduce),
+  (UPat((Ops.CAST, Ops.BITCAST), "u"), lambda u: u.src[0] if u.src[0].dtype is u.dtype else None),
+  (UPat(Ops.CONTIGUOUS, "u"), lambda u: u.src[0] if u.src[0].op in (Ops.CONTIGUOUS, Ops.COPY) else None),
+])
+
+_views = PatternMatcher([
+  (UPat(GroupOp.MOVEMENT, "u", (UPat(Ops.LOAD, "x"),)), lambda u, x: x.src[0].replace(
+    arg=x.src[0].arg.apply(u.op, u.arg)).load()),
+  (UPat(Ops.CONST, "u"), lambda u: u.replace(src=()) if u.src else None),
+])
+
+
+def _unreshaped(u: UOp) -> UOp:
+  while u.op is Ops.RESHAPE: u = u.src[0]
+  return u
+
+
+def _target_buffer(assign: UOp) -> UOp:
+  u = assign
+  while u.op is not Ops.BUFFER:
+    if u.op is not Ops.ASSIGN and u.op not in (Ops.RESHAPE, Ops.PERMUTE, Ops.SHRINK, Ops.FLIP):
+      raise ValueError(f"ASSIGN to {u.op.name}: the target must be a view of a BUFFER without EXPAND and PAD")
+    u = u.src[0]
+  return u
+
+
+def _memory_view(u: UOp) -> UOp:
+  """A view of an ASSIGN's target as movements of the BUFFER itself."""
+  if u.op is Ops.ASSIGN: return _memory_view(u.src[0])
+  return u if u.op is Ops.BUFFER else u.replace(src=(_memory_view(u.src[0]),))
+
+
+class _Decider:
+  """Chooses the nodes to realize."""
+
+  def __init__(self, outputs: list[UOp]) -> None:
+    self.nodes = sources(outputs)
+    self.users: dict[UOp, dict[UOp, None]] = {u: {} for u in self.nodes}
+    for u in self.nodes:
+      for s in u.src: self.users[s][u] = None
+    self.realized: dict[UOp, None] = {}
+    for u in outputs: self._realize(u)
+    for u in self.nodes:
+      if u.op in (Ops.CONTIGUOUS, Ops.ASSIGN, Ops.COPY): self.realized[u] = None
+      if u.op is Ops.COPY and _unreshaped(u.src[0]).op is not Ops.BUFFER: self._realize(u.src[0])
+    for u in self.nodes:
+      if u.op is Ops.REDUCE_AXIS: self._place(u)
+    self._costs()
+
+  def _realize(self, u: UOp) -> None:
+    u = _unreshaped(u)
+    if u.op is not Ops.BUFFER: self.realized[u] = None
+
+  def _place(self, reduction: UOp) -> None:
+    """Lets what follows a reduction share its kernel as far as possible, and realizes the last of that."""
+    if reduction in self.realized: return
+    if self._closes(reduction): return
+    last = at = reduction
+    while True:
+      users = list(self.users[at])
+      if len(users) != 1: break
+      user = users[0]
+      if user.op in GroupOp.ELEMENTWISE and not self._meets_reduction(user, at): last = at = user
+      elif user.op in _KEEPS_SIZE or user.op is Ops.SHRINK: at = user
+      else: break
+      if at in self.realized: return
+    # A realized user (CONTIGUOUS, ASSIGN, an output) takes the value as it is.
+    if len(users) == 1 and users[0] in self.realized and users[0].op in (Ops.CONTIGUOUS, Ops.ASSIGN): return
+    self.realized[last] = None
+
+  def _closes(self, reduction: UOp) -> bool:
+    """Whether all that uses the reduction ends in one realized node, with no axis expanded and no other reduction."""
+    ends: dict[UOp, None] = {}
+    seen: dict[UOp, None] = {}
+    stack = [reduction]
+    while stack:
+      u = stack.pop()
+      if u in seen: continue
+      seen[u] = None
+      if u in self.realized and u is not reduction:
+        ends[u] = None
+        if len(ends) > 1: return False
+        continue
+      for user in self.users[u]:
+        follows = user.op in GroupOp.ELEMENTWISE or user.op in _KEEPS_SIZE or user.op in (Ops.CONTIGUOUS, Ops.ASSIGN)
+        if not follows or len(seen) > 200: return False
+        if user.op in GroupOp.ELEMENTWISE and self._meets_reduction(user, u): return False
+        stack.append(user)
+    return len(ends) == 1
+
+  def _meets_reduction(self, user: UOp, known: UOp) -> bool:
+    """Whether an operand of `user` other than `known` needs a reduction in the same kernel."""
+    own = self._below(known)
+    return any(self._below(s) - own for s in user.src if s is not known)
+
+  def _below(self, u: UOp) -> frozenset[UOp]:
+    """The reductions computed in the kernel that computes `u`."""
+    found: set[UOp] = set()
+    stack: list[UOp] = [u]
+    seen: set[UOp] = set()
+    while stack:
+      v = stack.pop()
+      if v in seen or v in self.realized: continue
+      seen.add(v)
+      if v.op is Ops.REDUCE_AXIS: found.add(v)
+      stack += v.src
+    return frozenset(found)
+
+  def _costs(self) -> None:
+    """Realizes costly values before they are expanded, and values wanted at too many different indices."""
+    costly: dict[UOp, bool] = {}
+    contexts: dict[UOp, int] = {}
+    for u in self.nodes:
+      if u in self.realized or not u.src:
+        costly[u], contexts[u] = False, 0 if not u.src and u.op is not Ops.BUFFER else 1
+        continue
+      if u.op is Ops.EXPAND and costly[u.src[0]] and u.size > u.src[0].size:
+        below = u.src[0]
+        while below.op in GroupOp.MOVEMENT: below = below.src[0]
+        if self._below(below) or any(v.op is Ops.BUFFER for v in below.toposort()): self.realized[below] = None
+        costly[u.src[0]] = False
+      costly[u] = u.op in _COSTLY or any(costly[s] for s in u.src)
+      moved = [s for s in u.src if s.op in GroupOp.MOVEMENT and s.base.op not in (Ops.BUFFER, Ops.CONST)]
+      contexts[u] = max([contexts[s] for s in u.src if s not in moved], default=0) + sum(contexts[s] for s in moved)
+      if contexts[u] > _MAX_CONTEXTS and u.op in GroupOp.ELEMENTWISE:
+        self.realized[u] = None
+        costly[u], contexts[u] = False, 1
+
+
+class _Builder:
+  """Makes the kernels of the realized nodes."""
+
+  def __init__(self, realized: dict[UOp, None]) -> None:
+    # A constant costs less than a load, also where it was realized for somebody.
+    self.stops = {u for u in realized if u.base.op is not Ops.CONST}
+    self.buffer: dict[UOp, UOp] = {}                # realized node -> the BUFFER view that reads it, in its shape
+    self.items: list[ScheduleItem] = []
+    self.reads: list[set[UOp]] = []                 # per item: BUFFERs and realized nodes that it reads
+    self.makes: list[UOp] = []                      # per item: the realized node
+
+  def build(self, u: UOp) -> None:
+    """Adds the work for one realized node; those below it are done."""
+    if (device := u.device) is None:
+      raise ValueError(f"{u} is made of constants only, and none names a device to realize it on")
+    if u.op is Ops.ASSIGN:
+      self.assign(u, device)
+      return
+    out = UOp.new_buffer(device, u.size, u.dtype)
+    self.buffer[u] = out.reshape(u.shape)
+    if not u.size: return
+    if u.op is Ops.COPY:
+      source = _unreshaped(u.src[0])
+      memory = _unreshaped(self.buffer.get(source, source))
+      assert memory.op is Ops.BUFFER, "the source of a COPY is realized"
+      ast = UOp(Ops.COPY, u.dtype, (UOp(Ops.DEFINE_GLOBAL, u.dtype.ptr(u.size), (), 1),), device)
+      self.add(u, ast, (out, memory), {source}, device)
+    else:
+      value = u.src[0] if u.op is Ops.CONTIGUOUS else u
+      self.add(u, *self.kernel(value, out, out.reshape(u.shape), u), device)
+
+  def assign(self, u: UOp, device: str) -> None:
+    """Adds the kernel that stores into existing memory: two by way of a buffer if it would overwrite what it reads."""
+    out, target = _target_buffer(u), _memory_view(u.src[0])
+    self.buffer[u] = target
+    if not u.size: return
+    ast, buffers, reads = self.kernel(u.src[1], out, target, u)
+    if _overlaps(ast):
+      temporary = UOp.new_buffer(device, u.size, u.dtype)
+      self.add(u, *self.kernel(u.src[1], temporary, temporary.reshape(u.shape), u), device)
+      ast, buffers, _ = self.kernel(temporary.reshape(u.shape), out, target, u)
+      reads = set()
+    # The target's earlier writer comes first although nothing is read from it.
+    if u.src[0].base.op is Ops.ASSIGN: reads.add(u.src[0].base)
+    self.add(u, ast, buffers, reads, device)
+
+  def add(self, u: UOp, ast: UOp, buffers: tuple[UOp, ...], reads: set[UOp], device: str) -> None:
+    """Appends an item."""
+    self.items.append(ScheduleItem(ast, buffers, device))
+    self.reads.append(reads)
+    self.makes.append(u)
+
+  def kernel(self, value: UOp, out: UOp, target: UOp, root: UOp) -> tuple[UOp, tuple[UOp, ...], set[UOp]]:
+    """(kernel graph, buffers, what it reads) of the value stored through `target`, a view of the BUFFER `out`."""
+    number: dict[UOp, int] = {out: 0}
+    reads: set[UOp] = set()
+    done: dict[UOp, UOp] = {}
+    def stops(v: UOp) -> bool: return v.op is Ops.BUFFER or v is not root and v in self.stops
+    def load(v: UOp) -> UOp:
+      reads.add(v)
+      return _view(self.buffer[v] if v.op is not Ops.BUFFER else v, number).load()
+    if stops(value): done[value] = load(value)
+    else:
+      for v in value._postorder(lambda v: not stops(v)):
+        for s in v.src:
+          if s not in done: done[s] = load(s)
+        src = tuple(done[s] for s in v.src)
+        done[v] = v if src == v.src else UOp(v.op, v.dtype, src, v.arg)
+    view = _view(target, number)
+    body = graph_rewrite(done[value], _views)
+    return UOp.sink(view.store(body)), tuple(number), reads
+
+  def ordered(self) -> list[ScheduleItem]:
+    """The items in an order that respects what reads and overwrites what."""
+    makers: dict[UOp, list[int]] = {}
+    for i, u in enumerate(self.makes): makers.setdefault(u, []).append(i)
+    before: list[set[int]] = [set() for _ in self.items]
+    for i, reads in enumerate(self.reads):
+      for u in reads: before[i].update(makers.get(u, ()))
+    for u, indices in makers.items():
+      for first, second in zip(indices, indices[1:]): before[second].add(first)
+      if u.op is not Ops.ASSIGN: continue
+      old = u.src[0].base                            # the memory before this ASSIGN: its readers come first
+      for i, reads in enumerate(self.reads):
+        if old in reads and self.makes[i] is not u: before[indices[-1]].add(i)
+    order: list[int] = []
+    placed: set[int] = set()
+    waiting = list(range(len(self.items)))
+    while waiting:
+      ready = next((i for i in waiting if before[i] <= placed), None)
+      if ready is None:
+        raise ValueError("a kernel needs memory both before and after an ASSIGN overwrites it: realize one first")
+      waiting.remove(ready)
+      placed.add(ready)
+      order.append(ready)
+    return [self.items[i] for i in order]
+
+
+def _view(memory: UOp, number: dict[UOp, int]) -> UOp:
+  """VIEW of movements of a BUFFER, which gets the next kernel argument number if it has none."""
+  chain: list[UOp] = []
+  while memory.op is not Ops.BUFFER:
+    chain.append(memory)
+    memory = memory.src[0]
+  tracker = ShapeTracker.contiguous((memory.arg.size,))
+  for m in reversed(chain): tracker = tracker.apply(m.op, m.arg)
+  pointer = UOp(Ops.DEFINE_GLOBAL, memory.dtype.ptr(memory.arg.size), (), number.setdefault(memory, len(number)))
+  return UOp(Ops.VIEW, pointer.dtype, (pointer,), tracker)
+
+
+def _overlaps(ast: UOp) -> bool:
+  """Whether a work-item may read of buffer 0 what another one has overwritten: it is read elsewhere than at the element
+  that the work-item stores."""
+  view, value = ast.src[0].src
+  own: set[UOp] = set()
+  stack = [value]
+  while stack:
+    u = stack.pop()
+    if u in own: continue
+    own.add(u)
+    if u.op in GroupOp.ELEMENTWISE: stack += u.src
+  for u in value.toposort():
+    if u.op is Ops.LOAD and u.src[0].src[0] is view.src[0] and (u not in own or u.src[0] is not view): return True
+    # The same element again by another way: below a reduction or a movement.
+    if u.op is not Ops.LOAD and u.op not in GroupOp.ELEMENTWISE and any(
+        v.op is Ops.LOAD and v.src[0].src[0] is view.src[0] for v in u.toposort() if v is not u): return True
+  return False
+
+
+def schedule(outputs: Iterable[UOp]) -> Schedule:
+  """The kernels and copies that realize the outputs, which are graphs of the tensor stage.
+
+  Views of BUFFERs need no work. The same graph gives the same kernel graphs in every process.
+  """
+  wanted = [u for u in dict.fromkeys(outputs) if u.base.op is not Ops.BUFFER]
+  prepared: dict[UOp, UOp] = {}
+  roots = [graph_rewrite(u, _prepare, None, prepared) for u in wanted]
+  work = [u if u.base.op is not Ops.ASSIGN else u.base for u in roots if u.base.op is not Ops.BUFFER]
+  if not work: return Schedule([], {u: r for u, r in zip(wanted, roots)})
+  decider = _Decider(work)
+  builder = _Builder(decider.realized)
+  for u in decider.nodes:
+    if u in decider.realized: builder.build(u)
+  becomes = {u: memory for u, memory in builder.buffer.items() if u.op is not Ops.ASSIGN}
+  for u, root in zip(wanted, roots):
+    inner = _unreshaped(root)
+    if inner in builder.buffer: becomes[u] = builder.buffer[inner].reshape(root.shape)
+    elif root.base.op is Ops.ASSIGN: becomes[u] = _memory_view(root)
+    else: becomes[u] = root
+  return Schedule(builder.ordered(), becomes)

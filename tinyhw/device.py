@@ -1,0 +1,191 @@
+"""Composition root: from a device's name to its renderer (what compiles for it) and its runtime (what runs it).
+
+The only place that reads `DEV` and `MOCKGPU`, and the only one that knows that a mock exists: drivers are
+handed a `Port`, the real one or the mock's, and cannot tell which. Devices open on first use and stay open
+until the process ends.
+"""
+from __future__ import annotations
+
+import atexit
+import functools
+import importlib
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tinyhw.core.errors import DeviceError, InvalidArgument, Unsupported
+
+if TYPE_CHECKING:
+  from tinyhw.core.port import Port
+  from tinyhw.drive.base import Allocation, Runtime
+
+KINDS: dict[str, str] = {
+  "LLVM": "the host processor, through llvmlite's JIT",
+  "PYTHON": "the UOp emulator, in Python and NumPy",
+  "AMD": "AMD GPUs through /dev/kfd, or a mock GPU with MOCKGPU=1",
+  "C": "the host processor, through a C compiler",
+  "NV": "NVIDIA GPUs through /dev/nvidiactl",
+  "CUDA": "NVIDIA GPUs through libcuda",
+  "HSA": "AMD GPUs through the HSA runtime",
+  "CL": "OpenCL devices",
+  "METAL": "Apple GPUs",
+  "DISK": "files as tensors",
+  "NPY": "host memory of NumPy arrays",
+}
+"""Every device kind that tinyhw plans, with what it is."""
+
+
+@dataclass(eq=False)
+class OpenDevice:
+  """A device in use: its canonical name and the runtime that runs programs on it."""
+  name: str
+  runtime: Runtime
+  make_renderer: Callable[[], Any]
+
+  def __post_init__(self) -> None:
+    self._spare: dict[int, list[Allocation]] = {}
+
+  @functools.cached_property
+  def renderer(self) -> Any:
+    """What makes programs for the device; loaded when the first one is compiled."""
+    return self.make_renderer()
+
+  def alloc(self, nbytes: int) -> Allocation:
+    """Device memory: a freed allocation of that very size where there is one, else a new one."""
+    if spare := self._spare.get(nbytes): return spare.pop()
+    try: return self.runtime.alloc(nbytes)
+    except DeviceError:
+      if not self._spare: raise
+      self.trim()
+      return self.runtime.alloc(nbytes)
+
+  def free(self, allocation: Allocation) -> None:
+    """Keep the memory for the next allocation of that size. Launches are in order, so queued work is not disturbed."""
+    self._spare.setdefault(allocation.size, []).append(allocation)
+
+  def trim(self) -> None:
+    """Give all spare memory back to the device."""
+    spare, self._spare = self._spare, {}
+    for allocation in (a for allocations in spare.values() for a in allocations): self.runtime.free(allocation)
+
+  def synchronize(self) -> None:
+    """Wait until everything queued on the device is done."""
+    self.runtime.synchronize()
+
+  def close(self) -> None:
+    """Give spare memory back and close the runtime."""
+    self._spare = {}
+    self.runtime.close()
+
+
+class Devices:
+  """`Device["AMD:1"]` opens a device; `Device.DEFAULT` is the one that `DEV` names (LLVM when it is not set)."""
+
+  def __init__(self) -> None:
+    self._open: dict[str, OpenDevice] = {}
+    self._default: str | None = None
+    self._port: Port | None = None
+    self._pid = os.getpid()
+
+  @property
+  def DEFAULT(self) -> str:
+    """Canonical name of the device that new tensors use."""
+    return self._default or self.canonicalize(os.environ.get("DEV") or "LLVM")
+
+  @DEFAULT.setter
+  def DEFAULT(self, name: str) -> None:
+    self._default = self.canonicalize(name)
+
+  def canonicalize(self, name: str | None) -> str:
+    """The one spelling of a device: "amd:0" and "AMD" are "AMD", "AMD:1" stays."""
+    if name is None: return self.DEFAULT
+    kind, _, index = name.partition(":")
+    kind = kind.upper()
+    if kind not in KINDS:
+      raise InvalidArgument(f"no device kind is called {name!r}", hint=f"there are {', '.join(KINDS)}")
+    if index and not index.isdecimal():
+      raise InvalidArgument(f"device {name!r} has no number after the colon", hint=f'write "{kind}:1" for the second')
+    return f"{kind}:{int(index)}" if index and int(index) else kind
+
+  def __getitem__(self, name: str | None) -> OpenDevice:
+    name = self.canonicalize(name)
+    if (device := self._open.get(name)) is None:
+      kind, _, index = name.partition(":")
+      if (opener := _OPENERS.get(kind)) is None:
+        raise Unsupported("device", kind, hint=f"it would be {KINDS[kind]}; built are {', '.join(_OPENERS)}")
+      device = self._open[name] = opener(self, name, int(index or 0))
+    return device
+
+  @property
+  def opened(self) -> tuple[OpenDevice, ...]:
+    """The devices in use."""
+    return tuple(self._open.values())
+
+  def synchronize(self) -> None:
+    """Wait for every device in use."""
+    for device in self.opened: device.synchronize()
+
+  def close(self) -> None:
+    """Close every device in use; buffers on them are lost. A mock machine ends with its devices: the next one is new.
+
+    The system's port stays: the kernel gives a process one KFD connection for its lifetime.
+    """
+    devices, self._open = self._open, {}
+    for device in devices.values(): device.close()
+    if mock_cards() is not None: self._port = None
+
+  def amd_port(self) -> Port:
+    """The port that AMD drivers reach their kernel driver through, one for the process: the system's or the mock's."""
+    if self._port is None:
+      cards = mock_cards()
+      if cards is None:
+        if not os.path.exists("/dev/kfd"):
+          raise DeviceError("DEV=AMD needs a GPU, and this machine has no /dev/kfd",
+                            hint="use a machine with an AMD GPU and its driver, or set MOCKGPU=1 for a mock gfx1100")
+        self._port = importlib.import_module("tinyhw.drive.linux").LinuxPort()
+      else:
+        machine = importlib.import_module("tinyhw.mock.machine").Machine(cards)
+        self._port = importlib.import_module("tinyhw.mock.port").MockPort(machine)
+    assert self._port is not None
+    return self._port
+
+
+def mock_cards() -> tuple[str, ...] | None:
+  """The cards of the mock machine that `MOCKGPU` asks for ("1" is one gfx1100), or None without a mock."""
+  wanted = os.environ.get("MOCKGPU", "")
+  if wanted in ("", "0"): return None
+  return ("gfx1100",) if wanted == "1" else tuple(card.strip() for card in wanted.split(","))
+
+
+def _open_llvm(devices: Devices, name: str, index: int) -> OpenDevice:
+  from tinyhw.drive.cpu import HostRuntime
+  def renderer() -> Any:
+    from tinyhw.compile.render.host import HostRenderer
+    return HostRenderer()
+  return OpenDevice(name, HostRuntime(name), renderer)
+
+
+def _open_python(devices: Devices, name: str, index: int) -> OpenDevice:
+  from tinyhw.drive.python import PythonRuntime
+  from tinyhw.emulator.uops import load_program
+  def renderer() -> Any:
+    from tinyhw.compile.render.uops import UOpRenderer
+    return UOpRenderer()
+  return OpenDevice(name, PythonRuntime(load_program, name), renderer)
+
+
+def _open_amd(devices: Devices, name: str, index: int) -> OpenDevice:
+  from tinyhw.drive.amd.device import AMDRuntime
+  runtime = AMDRuntime(devices.amd_port(), index)
+  def renderer() -> Any:
+    from tinyhw.compile.render.amdgcn import AMDGCNRenderer
+    return AMDGCNRenderer(runtime.arch)
+  return OpenDevice(name, runtime, renderer)
+
+
+Opener = Callable[[Devices, str, int], OpenDevice]
+_OPENERS: dict[str, Opener] = {"LLVM": _open_llvm, "PYTHON": _open_python, "AMD": _open_amd}
+
+Device = Devices()
+atexit.register(Device.close)

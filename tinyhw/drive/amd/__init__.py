@@ -1,0 +1,1 @@
+"""AMD GPUs through the Linux kernel's /dev/kfd: topology, memory, queues, code objects, faults. Knows no mock."""

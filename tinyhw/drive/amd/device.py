@@ -1,0 +1,380 @@
+"""An AMD GPU as a Runtime: its queues, memory, scratch, code objects, and what it says when it stops."""
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import cast
+
+from tinyhw.arch import ARCHES, Arch
+from tinyhw.autogen import gc_11_0_0 as gc
+from tinyhw.autogen import hsa, kfd
+from tinyhw.core.errors import DeviceError, InvalidArgument, OutOfMemory, TinyhwError, Unsupported, WaitTimeout
+from tinyhw.core.port import Port
+from tinyhw.drive.allocate import BounceBuffer, FreeCache, KernargRing, round_up
+from tinyhw.drive.amd import report
+from tinyhw.drive.amd.commands import ComputeCommands, CopyCommands, register, sdma_padding
+from tinyhw.drive.amd.kfd import PAGE, Buffer, Event, Gpu, Kfd, Memory
+from tinyhw.drive.amd.program import AMDProgram, Prepared
+from tinyhw.drive.amd.topology import save_area
+from tinyhw.drive.base import Allocation, Runtime
+from tinyhw.drive.queue import BoundStream, HardwareQueue, PointerUnit, Ring
+from tinyhw.drive.queued import QueuedRuntime
+from tinyhw.drive.signal import Signal, SignalPool
+from tinyhw.wire import codeobject
+
+_RING_BYTES = 1 << 20
+_KERNARG_BYTES = 1 << 20
+_BOUNCE_BYTES = 8 << 20
+_CACHE_BYTES = 512 << 20
+_EOP_BYTES = 4096              # eop_buffer_size of every chip since gfx8 but Tonga (kfd_queue.c)
+_POINTERS_BYTES = PAGE         # read and write pointer of a queue have pages of their own (kfd_queue_acquire_buffers)
+_DOORBELLS_BYTES = 1024 * 8    # KFD_MAX_NUM_OF_QUEUES_PER_PROCESS doorbells of 8 bytes (kfd_priv.h, kfd_doorbell.c)
+_MAX_COPY_BYTES = 0x400000     # sdma_v6_0.c, copy_max_bytes
+
+
+@dataclass(eq=False)
+class CodeImage:
+  """A code object in GPU memory."""
+  buffer: Buffer
+  code: codeobject.CodeObject
+
+  @property
+  def address(self) -> int: return self.buffer.address
+
+
+@dataclass(eq=False)
+class QueueMemory:
+  """What KFD knows of one queue, and its buffers."""
+  queue_id: int
+  buffers: list[Buffer]
+
+
+class AMDRuntime(QueuedRuntime):
+  """GPU number `index` of the machine behind `port`. `timeout_s` bounds every wait (default: TINYHW_TIMEOUT_S, else
+  30 s)."""
+
+  def __init__(self, port: Port, index: int = 0, timeout_s: float | None = None) -> None:
+    super().__init__(port, f"AMD:{index}" if index else "AMD", timeout_s)
+    self.index, self.max_copy_bytes = index, _MAX_COPY_BYTES
+    self.kfd = Kfd.of(port)
+    self.gpu: Gpu = self.kfd.open_gpu(index)
+    self.target = self.gpu.node.target
+    if self.target not in ARCHES:
+      raise Unsupported("GPU", self.target, where=self.name, hint=f"this driver runs {', '.join(ARCHES)}")
+    self.arch: Arch = ARCHES[self.target]
+    self.counter_hz = self.kfd.counter_hz(self.gpu)
+    self._own: list[Buffer] = []
+    self._images: dict[bytes, CodeImage] = {}
+    self.unserved: dict[str, tuple[str, ...]] = {}  # kernel -> hidden arguments that it asks for and gets as null
+    self._free: FreeCache[Buffer] = FreeCache(_CACHE_BYTES, self._release)
+    self._scratch: Buffer | None = None
+    self._scratch_wave_bytes, self.scratch_generation = 0, 0
+    self._doorbells: int | None = None
+    self._queues: list[QueueMemory] = []
+    self._event: Event = self.kfd.create_event()
+    self._interrupts: dict[str, BoundStream] = {}
+    self._armed = -1
+    self.registers: Prepared | None = None  # the launch whose registers the compute queue holds
+    self._closed = False
+    shared = self._take(PAGE, Memory.GTT)
+    self.start_timeline(SignalPool(shared.bytes(), shared.address))
+    self._signals = shared
+    arguments, bounce = self._take(_KERNARG_BYTES, Memory.GTT), self._take(_BOUNCE_BYTES, Memory.GTT)
+    self.kernargs = KernargRing(arguments.bytes(), arguments.address, self.wait)
+    self.bounce = BounceBuffer(bounce.bytes(), bounce.address, self.wait)
+    self.queue_pointer = self._make_queue_descriptor()
+    self._open_queues()
+
+  def _take(self, size: int, kind: Memory, executable: bool = False) -> Buffer:
+    """Memory that the runtime itself keeps until it is closed."""
+    buffer = self.kfd.alloc(self.gpu, size, kind, executable=executable)
+    self._own.append(buffer)
+    return buffer
+
+  def _make_queue_descriptor(self) -> int:
+    """An amd_queue_t for kernels that ask for their queue: they read the apertures' high halves (amd_hsa_queue.h)."""
+    buffer = self._take(ctypes.sizeof(hsa.amd_queue_t), Memory.GTT)
+    queue = hsa.amd_queue_t.from_buffer(buffer.bytes())
+    queue.group_segment_aperture_base_hi = self.gpu.lds_base >> 32
+    queue.private_segment_aperture_base_hi = self.gpu.scratch_base >> 32
+    return buffer.address
+
+  # ---- queues
+
+  def _open_queues(self) -> None:
+    self.compute = self._open_queue("compute", kfd.KFD_IOC_QUEUE_TYPE_COMPUTE)
+    self.copier = self._open_queue("copy", kfd.KFD_IOC_QUEUE_TYPE_SDMA)
+    signal, event = self.timeline.signal, self._event
+    self.compute.wait_stream = ComputeCommands("wait").wait("address", "value").memory_barrier().bind()
+    self.copier.wait_stream = CopyCommands("wait").wait("address", "value").memory_barrier().bind()
+    copy = CopyCommands("copy").copy("destination", "source", "count").signal(signal.address, "timeline")
+    self.copy_stream = copy.bind()
+    mailbox = self.kfd.mailbox(event)
+    self._interrupts = {
+      "compute": ComputeCommands("interrupt").interrupt(mailbox, event.event_id, event.trigger_data).bind(),
+      "copy": CopyCommands("interrupt").interrupt(mailbox, event.event_id, event.trigger_data).bind(),
+    }
+
+  def _open_queue(self, name: str, queue_type: int) -> HardwareQueue:
+    is_compute = queue_type == kfd.KFD_IOC_QUEUE_TYPE_COMPUTE
+    ring = self.kfd.alloc(self.gpu, _RING_BYTES, Memory.GTT, executable=True)
+    write, read = (self.kfd.alloc(self.gpu, _POINTERS_BYTES, Memory.GTT) for _ in range(2))
+    args = kfd.kfd_ioctl_create_queue_args(
+      ring_base_address=ring.address,
+      write_pointer_address=write.address,
+      read_pointer_address=read.address,
+      ring_size=_RING_BYTES,
+      gpu_id=self.gpu.gpu_id,
+      queue_type=queue_type,
+      queue_percentage=kfd.KFD_MAX_QUEUE_PERCENTAGE,
+      queue_priority=7,
+    )
+    buffers = [ring, write, read]
+    if is_compute:
+      area = save_area(self.gpu.node)
+      eop, save = self.kfd.alloc(self.gpu, _EOP_BYTES, Memory.VRAM), self.kfd.alloc(self.gpu, area.total, Memory.VRAM)
+      args.eop_buffer_address, args.eop_buffer_size = eop.address, _EOP_BYTES
+      args.ctx_save_restore_address, args.ctx_save_restore_size = save.address, area.save_restore
+      args.ctl_stack_size = area.control_stack
+      buffers += [eop, save]
+    self.kfd.call("CREATE_QUEUE", kfd.AMDKFD_IOC_CREATE_QUEUE, args)
+    self._queues.append(QueueMemory(int(args.queue_id), buffers))
+    doorbell = self._doorbell(int(args.doorbell_offset))
+    hardware = Ring(
+      self.port,
+      memory=ring.bytes(),
+      read_pointer=read.bytes(),
+      write_pointer=write.bytes(),
+      doorbell=doorbell,
+      unit=PointerUnit.DWORDS if is_compute else PointerUnit.BYTES,
+      pad=sdma_padding,
+      keep_whole=not is_compute,
+    )
+    return HardwareQueue(
+      f"{self.name} {name} queue {args.queue_id}", hardware, report.pm4_lines if is_compute else report.sdma_lines
+    )
+
+  def _doorbell(self, offset: int) -> int:
+    """Map the process' doorbells of this GPU once; `offset` names the page for mmap and the doorbell in it."""
+    inside = offset & (_DOORBELLS_BYTES - 1)
+    if self._doorbells is None: self._doorbells = self.port.mmap(self.kfd.fd, _DOORBELLS_BYTES, offset - inside)
+    return self._doorbells + inside
+
+  def _close_queues(self) -> None:
+    for queue in self._queues:
+      self.kfd.call(
+        "DESTROY_QUEUE", kfd.AMDKFD_IOC_DESTROY_QUEUE, kfd.kfd_ioctl_destroy_queue_args(queue_id=queue.queue_id)
+      )
+      for buffer in queue.buffers: self.kfd.free(buffer)
+    self._queues.clear()
+
+  # ---- memory
+
+  def alloc(self, nbytes: int) -> Allocation:
+    if nbytes <= 0: raise InvalidArgument(f"alloc of {nbytes} bytes", where=self.name)
+    self.check_usable()
+    size = round_up(nbytes, PAGE)
+    buffer = self._free.take(size)
+    if buffer is None:
+      try: buffer = self.kfd.alloc(self.gpu, size, Memory.VRAM)
+      except OutOfMemory:
+        if not self._free.nbytes: raise
+        self.synchronize()
+        self._free.clear()
+        buffer = self.kfd.alloc(self.gpu, size, Memory.VRAM)
+    return Allocation(buffer.address, nbytes, (self, buffer))
+
+  def free(self, allocation: Allocation) -> None:
+    owner, buffer = self._owner(allocation)
+    allocation.address = allocation.handle = None
+    if not self._closed: owner._free.give(buffer.size, buffer)
+
+  def _release(self, buffer: Buffer) -> None:
+    """Memory leaves the page tables only when no queued work can touch it any more."""
+    if self.lost is None: self.synchronize()
+    self.kfd.free(buffer)
+
+  def _owner(self, allocation: Allocation) -> tuple[AMDRuntime, Buffer]:
+    handle = allocation.handle
+    if not isinstance(handle, tuple) or not isinstance(handle[0], AMDRuntime):
+      raise InvalidArgument("the allocation is not of this driver, or was freed", where=self.name)
+    return cast("tuple[AMDRuntime, Buffer]", handle)
+
+  def is_peer(self, other: Runtime) -> bool:
+    if other is self: return True
+    if not isinstance(other, AMDRuntime) or other.kfd is not self.kfd: return False
+    pair = {self.gpu.node.node, other.gpu.node.node}
+    return any(
+      {link.node_from, link.node_to} == pair and link.peer_dma for link in (*self.gpu.node.links, *other.gpu.node.links)
+    )
+
+  def reach(self, allocation: Allocation) -> AMDRuntime:
+    owner, buffer = self._owner(allocation)
+    if owner is self: return self
+    if not self.is_peer(owner):
+      raise InvalidArgument(
+        f"no peer link to {owner.name}", where=self.name, hint="copy through the host: copyout, then copyin"
+      )
+    self.kfd.map_to(buffer, [self.gpu.gpu_id])
+    for mine, theirs in ((self._signals, owner.gpu), (owner._signals, self.gpu)): self.kfd.map_to(mine, [theirs.gpu_id])
+    return owner
+
+  def _copy(self, destination: int, source: int, nbytes: int) -> int:
+    stream = self.copy_stream
+    stream.set("destination", destination)
+    stream.set("source", source)
+    stream.set("count", nbytes - 1)  # SDMA_PKT_COPY_LINEAR counts from zero
+    return self.submit(self.copier, stream)
+
+  # ---- scratch
+
+  def require_scratch(self, wave_bytes: int, where: str) -> None:
+    """Make sure that each wave can have `wave_bytes` of private memory; grows the one buffer that all kernels share."""
+    wave_bytes = round_up(wave_bytes, self.arch.scratch_granule)
+    if wave_bytes <= self._scratch_wave_bytes: return
+    field = next(f for f in gc.COMPUTE_TMPRING_SIZE.FIELDS if f.name == "WAVESIZE")
+    if wave_bytes // self.arch.scratch_granule > field.limit:
+      raise InvalidArgument(
+        f"needs {wave_bytes:,} bytes of scratch a wave, at most {field.limit * self.arch.scratch_granule:,}",
+        where=where,
+      )
+    old = self._scratch
+    self._scratch = self.kfd.alloc(
+      self.gpu, wave_bytes * self._scratch_waves * self.gpu.node.shader_engines, Memory.VRAM
+    )
+    self._scratch_wave_bytes = wave_bytes
+    self.scratch_generation += 1
+    if old is not None: self._release(old)
+
+  @property
+  def _scratch_waves(self) -> int:
+    """Waves of one shader engine that may have scratch at one time (TMPRING_SIZE.WAVES counts each engine's own on
+    gfx11)."""
+    field = next(f for f in gc.COMPUTE_TMPRING_SIZE.FIELDS if f.name == "WAVES")
+    return min(self.gpu.node.max_waves // self.gpu.node.shader_engines, field.limit)
+
+  def scratch_registers(self, wave_bytes: int) -> tuple[int, gc.COMPUTE_TMPRING_SIZE]:
+    """Base address of scratch and the ring size for a kernel whose waves need `wave_bytes`; zeros for one that needs
+    none."""
+    if not wave_bytes or self._scratch is None: return 0, register(gc.COMPUTE_TMPRING_SIZE)
+    return self._scratch.address, gc.COMPUTE_TMPRING_SIZE(
+      WAVES=self._scratch_waves, WAVESIZE=round_up(wave_bytes, self.arch.scratch_granule) // self.arch.scratch_granule
+    )
+
+  # ---- programs
+
+  def load(self, binary: bytes, kernel: str) -> AMDProgram: return self.load_kernel(binary, kernel)
+
+  def load_kernel(self, binary: bytes, kernel: str) -> AMDProgram:
+    """Place a code object in GPU memory (once) and make one of its kernels ready. Errors name what the object holds."""
+    self.check_usable()
+    image = self._images.get(binary)
+    if image is None: image = self._images[binary] = self._place(binary)
+    found = image.code.kernel(kernel)
+    program = AMDProgram(self, image, found)
+    if program.layout.unserved: self.unserved[program.name] = program.layout.unserved
+    return program
+
+  def _place(self, binary: bytes) -> CodeImage:
+    code = codeobject.load(binary, arch=self.target)
+    buffer = self._take(len(code.image), Memory.VRAM, executable=True)
+    data = code.link(buffer.address)
+    self.copyin(Allocation(buffer.address, buffer.size), memoryview(data))
+    return CodeImage(buffer, code)
+
+  def elapsed(self) -> float:
+    """Seconds between the two timestamps of the last profiled launch, on the GPU's clock."""
+    return self.timeline.signal.ticks / self.counter_hz
+
+  # ---- waiting and trouble
+
+  def sleep(self, seconds: float) -> None:
+    """Ask the GPU for an interrupt behind the queued work, then sleep in the kernel until it or a fault comes."""
+    last, queue = self.timeline.last, self._last_queue
+    if queue is not None and self._armed != last:
+      self._armed = last
+      queue.submit(self._interrupts["compute" if queue is self.compute else "copy"], last, (), self.timeout_s)
+    self.kfd.wait_events(max(int(seconds * 1000), 1), self._event)
+    self._check_faults()
+
+  def raise_faults(self) -> None:
+    self.kfd.wait_events(0)
+    self._check_faults()
+
+  def _check_faults(self) -> None:
+    fault = self.kfd.faults.pop(self.gpu.gpu_id, None)
+    if fault is None: return
+    self.lost = report.fault_error(self, fault)
+    raise self.lost
+
+  def timeout_error(self, value: int, seconds: float) -> WaitTimeout: return report.timeout_error(self, value, seconds)
+
+  def reset(self) -> None:
+    """Go on after a wait that did not end: new queues, memory kept; what was queued is dropped.
+
+    After a page fault or a GPU hang the kernel driver keeps the process' queues off the GPU (`report.GO_ON`); then this
+    raises DeviceError too.
+    """
+    self._close_queues()
+    self.lost, self._last_queue, self._armed, self.registers = None, None, -1, None
+    self.kfd.faults.pop(self.gpu.gpu_id, None)
+    self.timeline.signal.value = self.timeline.last
+    self._open_queues()
+    timeout, self.timeout_s = self.timeout_s, min(self.timeout_s, 2.0)
+    try:
+      self.submit(self.compute, self.compute_marker("probe"))
+      self.synchronize()
+    except DeviceError as e:
+      self.lost = DeviceError(f"does not run again after the reset: {e}", where=self.name, hint=report.GO_ON)
+      raise self.lost from None
+    finally: self.timeout_s = timeout
+
+  # ---- for tools, reports and tests
+
+  def live_buffers(self) -> Iterator[Buffer]:
+    """All memory that this GPU has now (the cache of freed buffers included: it is still mapped)."""
+    return (buffer for buffer in self.kfd.buffers if self.gpu.gpu_id in buffer.mapped)
+
+  def peek(self, address: int) -> int | None:
+    """The dword at a GPU address, if the host sees it."""
+    for buffer in self.kfd.buffers:
+      if buffer.memory is not None and buffer.address <= address <= buffer.address + buffer.size - 4:
+        return int.from_bytes(buffer.memory[address - buffer.address:address - buffer.address + 4], "little")
+    return None
+
+  def last_submission(self) -> list[str]:
+    """The packets of the last compute submission, one a line."""
+    return self.compute.text_of(self.compute.history[-1]) if self.compute.history else []
+
+  def new_signal(self) -> Signal:
+    """A signal that queues of this GPU can wait for (`wait_for`) and the host can set."""
+    return self.signals.take()
+
+  def wait_for(self, signal: Signal, value: int) -> None:
+    """Work queued after this starts when the signal's value (low dword) is at least `value`."""
+    self.depend_on(signal, value)
+    self.submit(self.compute, self.compute_marker("wait for signal"))
+
+  def compute_marker(self, label: str = "marker") -> BoundStream:
+    """A submission that does nothing but reach its timeline value."""
+    return ComputeCommands(label).signal(self.timeline.signal.address, "timeline").bind()
+
+  def describe(self) -> str:
+    node = self.gpu.node
+    chip = f"{node.name or node.target} ({node.target}), {node.compute_units} CUs, {node.vram_bytes >> 20:,} MiB"
+    return f"{chip}, KFD {self.kfd.version[0]}.{self.kfd.version[1]}"
+
+  def close(self) -> None:
+    if self._closed: return
+    self._closed = True
+    if self.port.pid() != self._pid: return  # a fork: everything belongs to the parent
+    free_all = [lambda buffer=buffer: self.kfd.free(buffer) for buffer in self._own]
+    steps: list[Callable[[], None]] = [self._close_queues, self._free.clear, *free_all]
+    if self.lost is None: steps.insert(0, self.synchronize)
+    self.lost = self.lost or DeviceError("closed", where=self.name)
+    for step in steps:
+      try: step()
+      except TinyhwError: continue  # closing goes as far as the kernel lets it
+    if self._scratch is not None: self.kfd.free(self._scratch)
+    if self._doorbells is not None: self.port.munmap(self._doorbells, _DOORBELLS_BYTES)

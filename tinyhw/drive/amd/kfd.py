@@ -1,0 +1,330 @@
+"""One process's connection to /dev/kfd: calls, memory, events. Shared by all GPUs that the process opens through one
+port.
+
+The kernel keeps one KFD state for each process, whichever file descriptor a call comes through (kfd_create_process),
+with one event page. So there is one `Kfd` for each port, found with `Kfd.of(port)`.
+"""
+from __future__ import annotations
+
+import ctypes
+import errno
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any
+from weakref import WeakKeyDictionary, ref
+
+from tinyhw.autogen import amdgpu_drm, kfd
+from tinyhw.core.errors import DeviceError, DriverError, OutOfMemory
+from tinyhw.core.port import Port
+from tinyhw.drive.allocate import round_up
+from tinyhw.drive.amd.topology import GpuNode, gpus
+
+PAGE = 4096
+DEVICE = "/dev/kfd"
+_GUARD = 64 * 1024          # addresses behind each buffer that stay unmapped: a kernel that runs over its end faults
+_LARGE_PAGE = 2 << 20       # buffers of at least this size start at a large page of the GPU's page tables
+_NO_DEVICE = (
+  "load the amdgpu kernel driver for a supported card and give this user access to /dev/kfd and /dev/dri/renderD*, "
+  "or set MOCKGPU=1 to use the mock GPU"
+)
+
+
+class Memory(Enum):
+  """Kinds of memory, by the flags that KFD allocates them with."""
+  VRAM = kfd.KFD_IOC_ALLOC_MEM_FLAGS_VRAM | kfd.KFD_IOC_ALLOC_MEM_FLAGS_NO_SUBSTITUTE
+  GTT = (
+    kfd.KFD_IOC_ALLOC_MEM_FLAGS_GTT
+    | kfd.KFD_IOC_ALLOC_MEM_FLAGS_NO_SUBSTITUTE
+    | kfd.KFD_IOC_ALLOC_MEM_FLAGS_COHERENT
+    | kfd.KFD_IOC_ALLOC_MEM_FLAGS_UNCACHED
+  )
+  USERPTR = (
+    kfd.KFD_IOC_ALLOC_MEM_FLAGS_USERPTR
+    | kfd.KFD_IOC_ALLOC_MEM_FLAGS_NO_SUBSTITUTE
+    | kfd.KFD_IOC_ALLOC_MEM_FLAGS_COHERENT
+  )
+
+
+@dataclass(eq=False)
+class Buffer:
+  """Memory of one GPU (or host memory that it sees). `address` is the same for all GPUs and, where mapped, for the
+  host.
+
+  `memory` is the host's view, None for memory that only GPUs see. `span` is what was reserved of the address space,
+  guard included.
+  """
+  address: int
+  size: int
+  kind: Memory
+  handle: int
+  gpu_id: int
+  span: int
+  memory: memoryview | None = field(default=None, repr=False)
+  mapped: set[int] = field(default_factory=set)
+
+  def bytes(self) -> memoryview:
+    if self.memory is None:
+      raise DeviceError(f"{self.kind.name} buffer at {self.address:#x} is not visible to the host")
+    return self.memory
+
+
+@dataclass
+class Gpu:
+  """An opened GPU: its node and the render node whose address space it uses."""
+  node: GpuNode
+  drm_fd: int
+  lds_base: int = 0
+  scratch_base: int = 0
+
+  @property
+  def gpu_id(self) -> int: return self.node.gpu_id
+
+
+@dataclass(frozen=True)
+class Event:
+  """A KFD event. `slot` is its index in the event page (signal events only)."""
+  event_id: int
+  trigger_data: int
+  slot: int
+
+
+@dataclass(frozen=True)
+class Fault:
+  """What the kernel said of a GPU that stopped."""
+  gpu_id: int
+  message: str
+  address: int | None = None
+  access: str | None = None
+
+
+class Kfd:
+  """See the module. It stays open as long as the port: the kernel gives a process one address space for each GPU, and
+  refuses a second (ACQUIRE_VM, EBUSY)."""
+  _connections: WeakKeyDictionary[Any, Kfd] = WeakKeyDictionary()
+
+  @classmethod
+  def of(cls, port: Port) -> Kfd:
+    """The port's connection, opened at the first use (and again in a forked process)."""
+    found = cls._connections.get(port)
+    if found is None or found.pid != port.pid():
+      found = cls._connections[port] = cls(port)
+    return found
+
+  def __init__(self, port: Port) -> None:
+    self._port = ref(port)  # the port keeps its connection alive, not the other way round
+    self.pid = port.pid()
+    try: self.fd = port.open(DEVICE)
+    except OSError as e:
+      raise DeviceError(f"cannot open {DEVICE}: {e.strerror or e}", where="AMD", hint=_NO_DEVICE) from None
+    version = kfd.kfd_ioctl_get_version_args()
+    self.call("GET_VERSION", kfd.AMDKFD_IOC_GET_VERSION, version)
+    self.version = (int(version.major_version), int(version.minor_version))
+    if self.version[0] != kfd.KFD_IOCTL_MAJOR_VERSION:
+      raise DeviceError(
+        f"KFD interface {self.version[0]}.{self.version[1]}, this driver speaks {kfd.KFD_IOCTL_MAJOR_VERSION}.x",
+        where=DEVICE,
+      )
+    self.nodes = gpus(port)
+    self.opened: dict[int, Gpu] = {}
+    self.faults: dict[int, Fault] = {}
+    self.buffers: set[Buffer] = set()
+    self.event_page: Buffer | None = None
+    self._log_lines = 0
+    self._watched: list[Event] = []
+    self._event_rows: dict[int, Any] = {}
+
+  @property
+  def port(self) -> Port:
+    port = self._port()
+    assert port is not None  # each runtime holds its port
+    return port
+
+  # ---- calls
+
+  def call(self, name: str, request: int, argument: Any) -> None:
+    """One ioctl of /dev/kfd; DriverError with name, errno and arguments when it fails."""
+    try: self.port.ioctl(self.fd, request, argument)
+    except OSError as e: raise DriverError(f"AMDKFD_IOC_{name}", e.errno or 0, argument.text()) from None
+
+  def open_gpu(self, index: int) -> Gpu:
+    """Open the render node of a GPU and make its address space the one of this process."""
+    if not 0 <= index < len(self.nodes):
+      there = ", ".join(f"AMD:{i} {n.target}" for i, n in enumerate(self.nodes)) or "none"
+      raise DeviceError(f"no GPU number {index}; there: {there}", where="AMD", hint=None if self.nodes else _NO_DEVICE)
+    node = self.nodes[index]
+    if node.gpu_id in self.opened: return self.opened[node.gpu_id]
+    try: drm_fd = self.port.open(node.render_node)
+    except OSError as e:
+      raise DeviceError(
+        f"cannot open {node.render_node}: {e.strerror or e}", where=f"AMD:{index}", hint=_NO_DEVICE
+      ) from None
+    gpu = Gpu(node, drm_fd)
+    self.call("ACQUIRE_VM", kfd.AMDKFD_IOC_ACQUIRE_VM, kfd.kfd_ioctl_acquire_vm_args(drm_fd=drm_fd, gpu_id=node.gpu_id))
+    self._read_apertures(gpu)
+    self.opened[node.gpu_id] = gpu
+    if self.event_page is None: self._create_event_page(gpu)
+    return gpu
+
+  def _read_apertures(self, gpu: Gpu) -> None:
+    count = len(self.nodes)
+    rows = (kfd.kfd_process_device_apertures * count)()
+    self.call(
+      "GET_PROCESS_APERTURES_NEW",
+      kfd.AMDKFD_IOC_GET_PROCESS_APERTURES_NEW,
+      kfd.kfd_ioctl_get_process_apertures_new_args(
+        kfd_process_device_apertures_ptr=ctypes.addressof(rows), num_of_nodes=count
+      ),
+    )
+    row = next((r for r in rows if r.gpu_id == gpu.gpu_id), None)
+    if row is None: raise DeviceError(f"the kernel gives no apertures for GPU {gpu.gpu_id:#x}", where=DEVICE)
+    gpu.lds_base, gpu.scratch_base = int(row.lds_base), int(row.scratch_base)
+
+  def counter_hz(self, gpu: Gpu) -> float:
+    """Frequency of the clock that RELEASE_MEM and SDMA timestamps count (drm_amdgpu_info_device.gpu_counter_freq, in
+    kHz)."""
+    info = amdgpu_drm.drm_amdgpu_info_device()
+    request = amdgpu_drm.drm_amdgpu_info(
+      return_pointer=ctypes.addressof(info), return_size=ctypes.sizeof(info), query=amdgpu_drm.AMDGPU_INFO_DEV_INFO
+    )
+    try: self.port.ioctl(gpu.drm_fd, amdgpu_drm.DRM_IOCTL_AMDGPU_INFO, request)
+    except OSError as e: raise DriverError("DRM_IOCTL_AMDGPU_INFO", e.errno or 0, "AMDGPU_INFO_DEV_INFO") from None
+    if not info.gpu_counter_freq: raise DeviceError("the kernel gives no gpu_counter_freq", where=gpu.node.render_node)
+    return float(info.gpu_counter_freq) * 1e3
+
+  def available(self, gpu: Gpu) -> int:
+    """Bytes of VRAM that can still be allocated."""
+    args = kfd.kfd_ioctl_get_available_memory_args(gpu_id=gpu.gpu_id)
+    self.call("AVAILABLE_MEMORY", kfd.AMDKFD_IOC_AVAILABLE_MEMORY, args)
+    return int(args.available)
+
+  # ---- memory
+
+  def alloc(
+    self, gpu: Gpu, size: int, kind: Memory, *, executable: bool = False, host: bool | None = None, align: int = PAGE
+  ) -> Buffer:
+    """Allocate and map for `gpu`. `size` grows to whole pages. Host-visible unless it is VRAM (or as `host` says)."""
+    size = round_up(size, PAGE)
+    visible = kind is Memory.GTT if host is None else host
+    flags = kind.value | kfd.KFD_IOC_ALLOC_MEM_FLAGS_WRITABLE
+    if executable: flags |= kfd.KFD_IOC_ALLOC_MEM_FLAGS_EXECUTABLE
+    if kind is Memory.VRAM and visible: flags |= kfd.KFD_IOC_ALLOC_MEM_FLAGS_PUBLIC
+    span = size + _GUARD
+    address = self.port.reserve(span, _LARGE_PAGE if size >= _LARGE_PAGE else align)
+    try: handle, offset = self._allocate(gpu, address, size, flags, 0)
+    except BaseException:
+      self.port.munmap(address, span)
+      raise
+    buffer = Buffer(address, size, kind, handle, gpu.gpu_id, span)
+    if visible:
+      self.port.mmap(gpu.drm_fd, size, offset, address)
+      buffer.memory = self.port.memory(address, size)
+    self.buffers.add(buffer)
+    self.map_to(buffer, [gpu.gpu_id])
+    return buffer
+
+  def register_host(self, gpu: Gpu, address: int, size: int) -> Buffer:
+    """Make pages of this process visible to the GPU at their own address (USERPTR). Both must be page aligned."""
+    if address % PAGE or size % PAGE or size <= 0:
+      raise DeviceError(f"{size} bytes at {address:#x} are not whole pages", where="register_host")
+    handle, _ = self._allocate(gpu, address, size, Memory.USERPTR.value | kfd.KFD_IOC_ALLOC_MEM_FLAGS_WRITABLE, address)
+    buffer = Buffer(address, size, Memory.USERPTR, handle, gpu.gpu_id, 0, self.port.memory(address, size))
+    self.buffers.add(buffer)
+    self.map_to(buffer, [gpu.gpu_id])
+    return buffer
+
+  def _allocate(self, gpu: Gpu, address: int, size: int, flags: int, host_address: int) -> tuple[int, int]:
+    args = kfd.kfd_ioctl_alloc_memory_of_gpu_args(
+      va_addr=address, size=size, mmap_offset=host_address, gpu_id=gpu.gpu_id, flags=flags & 0xFFFFFFFF
+    )
+    try: self.call("ALLOC_MEMORY_OF_GPU", kfd.AMDKFD_IOC_ALLOC_MEMORY_OF_GPU, args)
+    except DriverError as e:
+      if e.errno != errno.ENOMEM: raise
+      kind = "VRAM" if flags & kfd.KFD_IOC_ALLOC_MEM_FLAGS_VRAM else "GTT"
+      free = self.available(gpu) if kind == "VRAM" else 0
+      raise OutOfMemory(f"GPU {gpu.node.target} {kind}", size, free, hint="free buffers or use smaller ones") from None
+    return int(args.handle), int(args.mmap_offset)
+
+  def map_to(self, buffer: Buffer, gpu_ids: Sequence[int]) -> None:
+    """Enter the buffer into the page tables of these GPUs."""
+    new = [g for g in gpu_ids if g not in buffer.mapped]
+    if not new: return
+    ids = (ctypes.c_uint32 * len(new))(*new)
+    self.call("MAP_MEMORY_TO_GPU", kfd.AMDKFD_IOC_MAP_MEMORY_TO_GPU, kfd.kfd_ioctl_map_memory_to_gpu_args(
+      handle=buffer.handle, device_ids_array_ptr=ctypes.addressof(ids), n_devices=len(new), n_success=0))
+    buffer.mapped.update(new)
+
+  def free(self, buffer: Buffer) -> None:
+    if buffer.mapped:
+      ids = (ctypes.c_uint32 * len(buffer.mapped))(*sorted(buffer.mapped))
+      self.call("UNMAP_MEMORY_FROM_GPU", kfd.AMDKFD_IOC_UNMAP_MEMORY_FROM_GPU, kfd.kfd_ioctl_unmap_memory_from_gpu_args(
+        handle=buffer.handle, device_ids_array_ptr=ctypes.addressof(ids), n_devices=len(ids), n_success=0))
+      buffer.mapped.clear()
+    self.call(
+      "FREE_MEMORY_OF_GPU",
+      kfd.AMDKFD_IOC_FREE_MEMORY_OF_GPU,
+      kfd.kfd_ioctl_free_memory_of_gpu_args(handle=buffer.handle),
+    )
+    buffer.memory = None
+    self.buffers.discard(buffer)
+    if buffer.span: self.port.munmap(buffer.address, buffer.span)
+
+  # ---- events
+
+  def _create_event_page(self, gpu: Gpu) -> None:
+    """The page where the GPU leaves the ids of events; on a discrete GPU the first CREATE_EVENT brings it
+    (kfd_kmap_event_page)."""
+    self.event_page = self.alloc(gpu, kfd.KFD_SIGNAL_EVENT_LIMIT * 8, Memory.GTT)
+    self._watched = [
+      self.create_event(kfd.KFD_IOC_EVENT_MEMORY, page=self.event_page.handle),
+      self.create_event(kfd.KFD_IOC_EVENT_HW_EXCEPTION),
+    ]
+
+  def create_event(self, event_type: int = kfd.KFD_IOC_EVENT_SIGNAL, page: int = 0) -> Event:
+    args = kfd.kfd_ioctl_create_event_args(event_page_offset=page, event_type=event_type, auto_reset=1)
+    self.call("CREATE_EVENT", kfd.AMDKFD_IOC_CREATE_EVENT, args)
+    return Event(int(args.event_id), int(args.event_trigger_data), int(args.event_slot_index))
+
+  def destroy_event(self, event: Event) -> None:
+    self.call("DESTROY_EVENT", kfd.AMDKFD_IOC_DESTROY_EVENT, kfd.kfd_ioctl_destroy_event_args(event_id=event.event_id))
+
+  def mailbox(self, event: Event) -> int:
+    """Address where the GPU writes the event's id before it interrupts."""
+    assert self.event_page is not None
+    return self.event_page.address + 8 * event.slot
+
+  def wait_events(self, milliseconds: int, signal: Event | None = None) -> None:
+    """Sleep until `signal` is set, a GPU faults, or the time is over. Faults are collected in `faults`."""
+    events = [*self._watched, signal] if signal is not None else self._watched
+    rows = (kfd.kfd_event_data * len(events))()
+    for row, event in zip(rows, events, strict=True): row.event_id = event.event_id
+    args = kfd.kfd_ioctl_wait_events_args(
+      events_ptr=ctypes.addressof(rows), num_events=len(events), wait_for_all=0, timeout=milliseconds
+    )
+    self.call("WAIT_EVENTS", kfd.AMDKFD_IOC_WAIT_EVENTS, args)
+    if args.wait_result == kfd.KFD_IOC_WAIT_RESULT_COMPLETE:
+      self._collect(rows[0].memory_exception_data, rows[1].hw_exception_data)
+
+  def _collect(self, memory: Any, hardware: Any) -> None:
+    """The kernel fills in only the rows of events that were set; a gpu_id of 0 means that it was not."""
+    if memory.gpu_id:
+      failure = memory.failure
+      # one flag a missing permission (event_interrupt_wq_v11): a write to a page that is not there has both of the
+      # first
+      access = "write" if failure.ReadOnly else "read" if failure.NotPresent else "execute"
+      reason = ("page not present" if failure.NotPresent else "page is read-only" if failure.ReadOnly
+                else "page is not executable")
+      if failure.imprecise: reason += ", address imprecise"
+      self.faults[int(memory.gpu_id)] = Fault(int(memory.gpu_id), reason, int(memory.va), access)
+    if hardware.gpu_id:
+      causes = {kfd.KFD_HW_EXCEPTION_GPU_HANG: "GPU hang", kfd.KFD_HW_EXCEPTION_ECC: "uncorrectable memory error"}
+      message = causes.get(hardware.reset_cause, "reset") + (", memory lost" if hardware.memory_lost else "")
+      self.faults.setdefault(int(hardware.gpu_id), Fault(int(hardware.gpu_id), message))
+
+  def kernel_log(self) -> list[str]:
+    """The kernel's log lines of amdgpu since the last call; none where this user may not read them."""
+    try: text = self.port.read("/dev/kmsg").decode(errors="replace")
+    except OSError: return []
+    lines = [line.split(";", 1)[-1] for line in text.splitlines() if "amdgpu" in line or "kfd" in line]
+    new, self._log_lines = lines[self._log_lines:], len(lines)
+    return new

@@ -1,0 +1,1 @@
+"""From tensor graphs to running kernels: buffers, realization, the kernel cache, TinyJit. Works on any device."""

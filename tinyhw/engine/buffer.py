@@ -1,0 +1,95 @@
+"""Memory of tensors: a `Buffer` is typed memory on a device, and the graph's BUFFER nodes name it.
+
+Memory is allocated on first use and goes back to its device when the last node or tensor that names it is
+gone.
+"""
+from __future__ import annotations
+
+import weakref
+from typing import TYPE_CHECKING
+
+from tinyhw.core.errors import InvalidArgument
+from tinyhw.device import Device, OpenDevice
+from tinyhw.ir.dtype import DType
+from tinyhw.ir.ops import Ops
+from tinyhw.ir.uop import UOp
+
+if TYPE_CHECKING:
+  from tinyhw.drive.base import Allocation
+
+
+class Buffer:
+  """`size` elements of `dtype` on a device (by canonical name)."""
+  __slots__ = ("device", "size", "dtype", "_allocation", "_owner", "__weakref__")
+
+  def __init__(self, device: str, size: int, dtype: DType):
+    self.device, self.size, self.dtype = device, size, dtype
+    self._allocation: Allocation | None = None
+    self._owner: OpenDevice | None = None
+
+  def __repr__(self) -> str:
+    return f"Buffer({self.device}, {self.size}, {self.dtype}{'' if self._allocation else ', no memory yet'})"
+
+  @property
+  def nbytes(self) -> int:
+    """Bytes of all elements."""
+    return self.size * self.dtype.itemsize
+
+  @property
+  def allocation(self) -> Allocation:
+    """The device memory, allocated now if it was not."""
+    if self._allocation is None:
+      self._owner = Device[self.device]
+      self._allocation = self._owner.alloc(self.nbytes)
+    return self._allocation
+
+  def copyin(self, data: memoryview) -> Buffer:
+    """Fill from host bytes."""
+    if data.nbytes != self.nbytes: raise InvalidArgument(f"{data.nbytes} bytes for a buffer of {self.nbytes}")
+    Device[self.device].runtime.copyin(self.allocation, data.cast("B"))
+    return self
+
+  def copyout(self, data: memoryview) -> memoryview:
+    """Fill host bytes; waits for the work queued before."""
+    if data.nbytes != self.nbytes:
+      raise InvalidArgument(f"{self.nbytes} bytes of a buffer for {data.nbytes} bytes of host memory")
+    Device[self.device].runtime.copyout(data.cast("B"), self.allocation)
+    return data
+
+  def copy_from(self, source: Buffer) -> None:
+    """Fill from a buffer on any device: by the driver where it can reach both, through the host otherwise."""
+    if source.nbytes != self.nbytes: raise InvalidArgument(f"a copy from {source.nbytes} to {self.nbytes} bytes")
+    here, there = Device[self.device].runtime, Device[source.device].runtime
+    if here is there or here.is_peer(there):
+      if here is not there: there.synchronize()
+      here.copy(self.allocation, source.allocation, self.nbytes)
+      if here is not there: here.synchronize()
+    else:
+      self.copyin(source.copyout(memoryview(bytearray(self.nbytes))))
+
+  def __del__(self) -> None:
+    if self._allocation is not None and self._owner is not None: self._owner.free(self._allocation)
+
+
+_buffers: weakref.WeakKeyDictionary[UOp, Buffer] = weakref.WeakKeyDictionary()
+
+
+def buffer_of(node: UOp) -> Buffer:
+  """The memory that a BUFFER node names."""
+  if node.op is not Ops.BUFFER: raise InvalidArgument(f"{node.op.name} is not a BUFFER")
+  found = _buffers.get(node)
+  if found is None: found = _buffers[node] = Buffer(node.arg.device, node.arg.size, node.dtype)
+  return found
+
+
+def new_node(buffer: Buffer) -> UOp:
+  """A fresh BUFFER node that names existing memory: graphs made before it do not mean what the memory holds from
+  now on."""
+  node = UOp.new_buffer(buffer.device, buffer.size, buffer.dtype)
+  _buffers[node] = buffer
+  return node
+
+
+def from_host(data: bytes | bytearray | memoryview, device: str, size: int, dtype: DType) -> UOp:
+  """A BUFFER node with memory on `device`, filled from host bytes."""
+  return new_node(Buffer(device, size, dtype).copyin(memoryview(data)))

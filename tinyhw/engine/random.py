@@ -1,0 +1,69 @@
+"""Random numbers by a counter-based generator: Threefry-2x32 with 20 rounds, computed in the kernels that use them.
+
+Source: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3" (SC 2011), section 4.1 and
+table 2. A number is a function of (seed, how many were drawn before, its position), so every device gives
+the same ones.
+"""
+from __future__ import annotations
+
+import struct
+import weakref
+from collections.abc import Callable
+
+from tinyhw.engine.buffer import Buffer, buffer_of, from_host
+from tinyhw.function.movement import iota
+from tinyhw.ir.dtype import dtypes
+from tinyhw.ir.ops import Ops
+from tinyhw.ir.uop import UOp
+
+ROTATIONS = (13, 15, 26, 6, 17, 29, 16, 24)
+PARITY = 0x1BD11BDA     # the key schedule's constant, for 32-bit words
+ROUNDS = 20
+
+Refill = Callable[[], None]
+
+
+class Generator:
+  """The seed and how many draws were made. Each draw's key reaches its kernel as data, so the kernel can run again."""
+
+  def __init__(self) -> None:
+    self.seed(0)
+    self.listeners: list[Callable[[Buffer, Refill], None]] = []
+
+  def seed(self, seed: int) -> None:
+    """Start anew."""
+    self.state, self.draws = seed & 0xFFFFFFFF, 0
+
+  def _next(self) -> bytes:
+    self.draws += 1
+    return struct.pack("<II", self.state, self.draws & 0xFFFFFFFF)
+
+  def key(self, device: str) -> UOp:
+    """Memory of two uint32 with a key that no other draw has."""
+    node = from_host(self._next(), device, 2, dtypes.uint32)
+    memory = weakref.ref(buffer_of(node))
+    def refill() -> None:
+      if (buffer := memory()) is not None: buffer.copyin(memoryview(self._next()))
+    for listener in self.listeners: listener(buffer_of(node), refill)
+    return node
+
+
+generator = Generator()
+
+
+def bits(count: int, device: str) -> UOp:
+  """`count` random uint32: both words of Threefry of the positions 0..n-1, the first words in front."""
+  key = generator.key(device)
+  n = -(-count // 2)
+  k0, k1 = (key.shrink(((i, i + 1),)).expand((n,)) for i in range(2))
+  def const(value: int) -> UOp: return UOp.const(dtypes.uint32, value, device, (n,))
+  keys = (k0, k1, k0 ^ k1 ^ const(PARITY))
+  x0, x1 = iota(n, device).cast(dtypes.uint32) + keys[0], keys[1]
+  for r in range(ROUNDS):
+    x0 = x0 + x1
+    x1 = x0 ^ ((x1 << const(ROTATIONS[r % 8])) | (x1 >> const(32 - ROTATIONS[r % 8])))
+    if r % 4 == 3:
+      step = r // 4 + 1
+      x0, x1 = x0 + keys[step % 3], x1 + keys[(step + 1) % 3] + const(step)
+  both = x0.pad(((0, n),)).alu(Ops.ADD, x1.pad(((n, 0),)))
+  return both.shrink(((0, count),))

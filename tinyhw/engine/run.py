@@ -1,0 +1,138 @@
+"""Running a schedule: kernels are compiled once for each device and graph, loaded, and launched in order.
+
+`DEBUG` prints what happens: 1 devices as they open, 2 a line for each kernel with its time, 3 the buffers,
+4 the source of new kernels, 5 the linear UOps of new kernels, 6 the kernel's graph, 7 the kernel's machine
+code in bytes.
+"""
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tinyhw.device import Device
+from tinyhw.engine.buffer import Buffer
+from tinyhw.ir.uop import UOp
+from tinyhw.variable import bound_value
+
+if TYPE_CHECKING:
+  from tinyhw.compile import ProgramSpec
+  from tinyhw.drive.base import Program
+
+CACHED_KERNELS = 4096
+
+
+def debug_level() -> int:
+  """The `DEBUG` variable, 0 when it is not a number."""
+  text = os.environ.get("DEBUG", "0")
+  return int(text) if text.isdecimal() else 0
+
+
+@dataclass(eq=False)
+class Kernel:
+  """A compiled kernel, loaded on its device."""
+  spec: ProgramSpec
+  program: Program
+  device: str
+
+
+@dataclass(eq=False)
+class Step:
+  """One thing that a device does: a kernel over buffers, or (kernel None) a copy of the second buffer to the first."""
+  kernel: Kernel | None
+  buffers: tuple[Buffer, ...]
+  values: tuple[int, ...] = ()
+
+  @staticmethod
+  def of(kernel: Kernel | None, buffers: tuple[Buffer, ...]) -> Step:
+    """The step with the values that the kernel's variables have now."""
+    return Step(kernel, buffers, () if kernel is None else tuple(bound_value(v) for v in kernel.spec.variables))
+
+  def run(self) -> None:
+    """Queue it."""
+    if (level := debug_level()) >= 2: return self._run_loudly(level)
+    if self.kernel is None: return self.buffers[0].copy_from(self.buffers[1])
+    spec = self.kernel.spec
+    self.kernel.program([self.buffers[i].allocation for i in spec.buffer_order], self.values, spec.grid, spec.block)
+
+  def _run_loudly(self, level: int) -> None:
+    device = self.buffers[0].device
+    if self.kernel is None:
+      start = time.perf_counter()
+      self.buffers[0].copy_from(self.buffers[1])
+      seconds, sizes = time.perf_counter() - start, ""
+      what = f"copy {self.buffers[1].nbytes:,} bytes from {self.buffers[1].device}"
+    else:
+      spec = self.kernel.spec
+      allocations = [self.buffers[i].allocation for i in spec.buffer_order]
+      seconds = self.kernel.program(allocations, self.values, spec.grid, spec.block, wait=True) or 0.0
+      what, sizes = spec.name, f"{_times(spec.grid)} x {_times(spec.block)}"
+    counters.steps += 1
+    counters.seconds += seconds
+    print(f"{device:8s} {counters.steps:5d}  {what:34s} {sizes:18s} {seconds * 1e3:9.3f} ms", file=sys.stderr)
+    if level >= 3:
+      for i, b in enumerate(self.buffers):
+        print(f"{'':16s}{i}: {b.size} x {b.dtype}, {b.nbytes:,} bytes", file=sys.stderr)
+
+
+@dataclass
+class Counters:
+  """What has run since the process began, for the lines that `DEBUG` prints."""
+  steps: int = 0
+  seconds: float = 0.0
+
+
+counters = Counters()
+
+
+def _times(sizes: Sequence[int]) -> str:
+  return "*".join(str(s) for s in sizes)
+
+
+_kernels: dict[tuple[str, UOp], Kernel] = {}
+
+
+def kernel_for(ast: UOp, device: str) -> Kernel:
+  """The kernel of a graph on a device: from the cache, or compiled and loaded now."""
+  found = _kernels.get((device, ast))
+  if found is not None: return found
+  from tinyhw.compile import compile_kernel
+  opened = Device[device]
+  start = time.perf_counter()
+  spec = compile_kernel(ast, opened.renderer)
+  kernel = Kernel(spec, opened.runtime.load(spec.binary, spec.name), device)
+  if (level := debug_level()) >= 4: _show(spec, ast, level, time.perf_counter() - start)
+  if len(_kernels) >= CACHED_KERNELS: del _kernels[next(iter(_kernels))]
+  _kernels[device, ast] = kernel
+  return kernel
+
+
+def _show(spec: ProgramSpec, ast: UOp, level: int, seconds: float) -> None:
+  sizes = f"{len(spec.uops)} uops, {len(spec.binary)} bytes"
+  print(f"-- {spec.name}: compiled in {seconds * 1e3:.1f} ms, {sizes}", file=sys.stderr)
+  if level >= 6: print(ast.text(), file=sys.stderr)
+  if level >= 5: print("\n".join(f"{i:4d} {u}" for i, u in enumerate(spec.uops)), file=sys.stderr)
+  print(spec.source, file=sys.stderr)
+  if level >= 7: print(spec.binary.hex(" ", 4), file=sys.stderr)
+
+
+Listener = Callable[[Step], None]
+_listeners: list[Listener] = []
+
+
+def run(steps: Sequence[Step]) -> None:
+  """Queue the steps in order; a JIT that captures is told of each."""
+  for step in steps:
+    step.run()
+    for listener in _listeners: listener(step)
+
+
+class listening:
+  """Calls `listener` with each step that runs inside."""
+
+  def __init__(self, listener: Listener): self.listener = listener
+  def __enter__(self) -> None: _listeners.append(self.listener)
+  def __exit__(self, *exc: object) -> None: _listeners.remove(self.listener)

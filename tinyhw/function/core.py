@@ -1,0 +1,182 @@
+"""The part of Tensor that all functions share: the graph node it holds, its facts, and how results are made."""
+from __future__ import annotations
+
+import contextlib
+import math
+import weakref
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from tinyhw.core.errors import InvalidArgument
+from tinyhw.ir.dtype import DType, can_cast_losslessly, dtypes
+from tinyhw.ir.uop import UOp
+
+if TYPE_CHECKING:
+  from typing import Self
+
+ConstType = bool | int | float
+
+live_tensors: weakref.WeakSet[TensorBase] = weakref.WeakSet()
+"""Every tensor alive: realization asks which of them still need memory that is about to be overwritten."""
+
+
+class TensorBase:
+  """A value on a device: `uop` is the graph that gives it, or the buffer that holds it.
+
+  Tensors are values: `assign` gives this one a new value and leaves every other tensor as it was.
+  `requires_grad` of a leaf is set by the user; of a result it says whether a leaf that requires it was used.
+  """
+  __slots__ = ("uop", "grad", "requires_grad", "is_leaf", "__weakref__")
+  uop: UOp
+  grad: Self | None
+  requires_grad: bool
+  is_leaf: bool
+
+  training: ClassVar[bool] = False
+  """Whether dropout and the like are active; set it, or use `with Tensor.train():`."""
+  grad_enabled: ClassVar[bool] = True
+
+  @classmethod
+  def _wrap(cls, uop: UOp, *parents: TensorBase) -> Self:
+    """The tensor of a graph node; it requires a gradient when one of `parents` does."""
+    self = cls.__new__(cls)
+    self.uop, self.grad = uop, None
+    self.requires_grad = TensorBase.grad_enabled and any(p.requires_grad for p in parents)
+    self.is_leaf = not self.requires_grad
+    live_tensors.add(self)
+    return self
+
+  def _derive(self, uop: UOp) -> Self:
+    return self._wrap(uop, self)
+
+  # *** facts ***
+
+  @property
+  def dtype(self) -> DType:
+    """Type of the elements."""
+    return self.uop.dtype
+
+  @property
+  def shape(self) -> tuple[int, ...]:
+    """Size of each axis."""
+    return self.uop.shape
+
+  @property
+  def ndim(self) -> int:
+    """Number of axes."""
+    return len(self.uop.shape)
+
+  @property
+  def device(self) -> str:
+    """Canonical name of the device that holds the value."""
+    device = self.uop.device
+    assert device is not None, "constants of tensors name their device"
+    return device
+
+  def numel(self) -> int:
+    """Number of elements."""
+    return math.prod(self.uop.shape)
+
+  def size(self, axis: int | None = None) -> int | tuple[int, ...]:
+    """The shape, or the size of one axis."""
+    return self.shape if axis is None else self.shape[self._axis(axis)]
+
+  def element_size(self) -> int:
+    """Bytes of one element."""
+    return self.dtype.itemsize
+
+  def nbytes(self) -> int:
+    """Bytes of all elements."""
+    return self.numel() * self.dtype.itemsize
+
+  def is_floating_point(self) -> bool:
+    """Whether the elements are floats."""
+    return self.dtype.is_float
+
+  def __len__(self) -> int:
+    if not self.shape: raise TypeError("a tensor of shape () has no length")
+    return self.shape[0]
+
+  # *** helpers of the functions ***
+
+  def _axis(self, axis: int, extra: int = 0) -> int:
+    """The axis counted from the front; `extra` allows positions past the end, for new axes."""
+    rank = self.ndim + extra
+    if not -max(rank, 1) <= axis < max(rank, 1):
+      raise InvalidArgument(f"axis {axis} of a tensor of shape {self.shape}", hint=f"it has {self.ndim} axes")
+    return axis % max(rank, 1)
+
+  def _axes(self, axes: int | Sequence[int] | None) -> tuple[int, ...]:
+    """The axes counted from the front, each once; all of them for None."""
+    if axes is None: return tuple(range(self.ndim))
+    found = tuple(self._axis(a) for a in ((axes,) if isinstance(axes, int) else axes))
+    if len(set(found)) != len(found): raise InvalidArgument(f"an axis occurs twice in {axes}")
+    return tuple(a for a in found if self.ndim)
+
+  def _const(self, value: ConstType, dtype: DType | None = None, shape: tuple[int, ...] | None = None) -> UOp:
+    """A constant on this tensor's device; this tensor's dtype and shape unless told."""
+    return UOp.const(dtype or self.dtype, value, self.device, self.shape if shape is None else shape)
+
+  def const_like(self, value: ConstType) -> Self:
+    """A constant of this tensor's shape, dtype and device."""
+    return self._wrap(self._const(value))
+
+  # *** modes ***
+
+  @staticmethod
+  @contextlib.contextmanager
+  def train(mode: bool = True) -> Iterator[None]:
+    """`with Tensor.train():` sets `Tensor.training` inside."""
+    before, TensorBase.training = TensorBase.training, mode
+    try: yield
+    finally: TensorBase.training = before
+
+  @staticmethod
+  @contextlib.contextmanager
+  def no_grad() -> Iterator[None]:
+    """`with Tensor.no_grad():` makes tensors inside that do not remember how they were made."""
+    before, TensorBase.grad_enabled = TensorBase.grad_enabled, False
+    try: yield
+    finally: TensorBase.grad_enabled = before
+
+
+def broadcast_shape(*shapes: tuple[int, ...]) -> tuple[int, ...]:
+  """The common shape that all of `shapes` broadcast to, by NumPy's rules."""
+  rank = max((len(s) for s in shapes), default=0)
+  result = []
+  for sizes in zip(*((1,) * (rank - len(s)) + s for s in shapes)):
+    wide = {s for s in sizes if s != 1}
+    if len(wide) > 1: raise InvalidArgument(f"shapes {', '.join(map(str, shapes))} do not broadcast together")
+    result.append(wide.pop() if wide else 1)
+  return tuple(result)
+
+
+def expand_to(u: UOp, shape: tuple[int, ...]) -> UOp:
+  """`u` with leading axes added and axes of size 1 repeated."""
+  if u.shape == shape: return u
+  return u.reshape((1,) * (len(shape) - len(u.shape)) + u.shape).expand(shape)
+
+
+def scalar_dtype(value: ConstType, other: DType) -> DType:
+  """The type that a Python number takes beside a tensor of type `other`: that one, unless it cannot hold the kind."""
+  if isinstance(value, bool): return other
+  if isinstance(value, int): return dtypes.default_int if other.is_bool else other
+  return other if other.is_float else dtypes.default_float
+
+
+def wide_float(dtype: DType) -> DType:
+  """The type to compute a transcendental function in: 16-bit floats in float32, integers in the default float."""
+  if not dtype.is_float: return dtypes.default_float
+  return dtypes.float32 if dtype.bits == 16 else dtype
+
+
+def number(value: Any) -> ConstType:
+  """`value` as a Python number (NumPy scalars become one)."""
+  if isinstance(value, (bool, int, float)): return value
+  if hasattr(value, "item") and getattr(value, "shape", None) == ():
+    return number(value.item())
+  raise InvalidArgument(f"a {type(value).__name__} is not a number or a Tensor: {value!r}")
+
+
+__all__ = ["ConstType", "TensorBase", "broadcast_shape", "can_cast_losslessly", "expand_to", "live_tensors", "number",
+           "scalar_dtype", "wide_float"]

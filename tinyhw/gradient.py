@@ -1,0 +1,165 @@
+"""Reverse-mode differentiation of the tensor graph: the derivative of each operation, as more graph.
+
+`gradients(root, seed, targets)` walks from `root` back to the `targets` and sums what reaches each.
+Functions of integers and bools, comparisons, TRUNC and DETACH let nothing through. Where MAX meets a tie,
+both sides get half.
+"""
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+
+from tinyhw.core.errors import Unsupported
+from tinyhw.ir.dtype import dtypes
+from tinyhw.ir.ops import Ops
+from tinyhw.ir.uop import UOp
+
+Rule = Callable[[UOp, UOp], tuple[UOp | None, ...]]
+"""(gradient of the result, node) -> gradient of each source; None: nothing goes there."""
+
+_RULES: dict[Ops, Rule] = {}
+
+
+def _rule(*ops: Ops) -> Callable[[Rule], Rule]:
+  def register(rule: Rule) -> Rule:
+    for op in ops:
+      if op in _RULES: raise TypeError(f"{op} has two derivatives")
+      _RULES[op] = rule
+    return rule
+  return register
+
+
+def _like(u: UOp, value: float) -> UOp: return UOp.const(u.dtype, value, u.device, u.shape)
+
+
+@_rule(Ops.DETACH, Ops.TRUNC, Ops.CMPLT, Ops.CMPNE, Ops.CMPEQ, Ops.IDIV, Ops.MOD, Ops.XOR, Ops.OR, Ops.AND, Ops.SHL,
+       Ops.SHR,
+       Ops.BITCAST, Ops.CONST, Ops.BUFFER, Ops.DEVICE, Ops.DEFINE_VAR)
+def _nothing(g: UOp, u: UOp) -> tuple[UOp | None, ...]: return (None,) * len(u.src)
+
+@_rule(Ops.ADD)
+def _add(g: UOp, u: UOp) -> tuple[UOp | None, ...]: return g, g
+
+@_rule(Ops.SUB)
+def _sub(g: UOp, u: UOp) -> tuple[UOp | None, ...]: return g, -g
+
+@_rule(Ops.NEG)
+def _neg(g: UOp, u: UOp) -> tuple[UOp | None, ...]: return (-g,)
+
+@_rule(Ops.MUL)
+def _mul(g: UOp, u: UOp) -> tuple[UOp | None, ...]: return g * u.src[1], g * u.src[0]
+
+@_rule(Ops.MULACC)
+def _mulacc(g: UOp, u: UOp) -> tuple[UOp | None, ...]: return g * u.src[1], g * u.src[0], g
+
+@_rule(Ops.FDIV)
+def _fdiv(g: UOp, u: UOp) -> tuple[UOp | None, ...]: return g / u.src[1], -(g * u) / u.src[1]
+
+@_rule(Ops.RECIP)
+def _recip(g: UOp, u: UOp) -> tuple[UOp | None, ...]: return (-(g * u * u),)
+
+@_rule(Ops.EXP2)
+def _exp2(g: UOp, u: UOp) -> tuple[UOp | None, ...]: return (g * u * _like(u, math.log(2)),)
+
+@_rule(Ops.LOG2)
+def _log2(g: UOp, u: UOp) -> tuple[UOp | None, ...]: return (g / (u.src[0] * _like(u, math.log(2))),)
+
+@_rule(Ops.SIN)
+def _sin(g: UOp, u: UOp) -> tuple[UOp | None, ...]: return (g * (_like(u, math.pi / 2) - u.src[0]).sin(),)
+
+@_rule(Ops.SQRT)
+def _sqrt(g: UOp, u: UOp) -> tuple[UOp | None, ...]: return (g / (u * _like(u, 2.0)),)
+
+@_rule(Ops.MAX)
+def _max(g: UOp, u: UOp) -> tuple[UOp | None, ...]:
+  a, b = u.src
+  none, half = _like(g, 0.0), g * _like(g, 0.5)
+  tie = a.eq(b).where(half, none)
+  return (b < a).where(g, tie), (a < b).where(g, tie)
+
+@_rule(Ops.WHERE)
+def _where(g: UOp, u: UOp) -> tuple[UOp | None, ...]:
+  none = _like(g, 0.0)
+  return None, u.src[0].where(g, none), u.src[0].where(none, g)
+
+@_rule(Ops.CAST)
+def _cast(g: UOp, u: UOp) -> tuple[UOp | None, ...]: return (g.cast(u.src[0].dtype),)
+
+@_rule(Ops.CONTIGUOUS)
+def _same(g: UOp, u: UOp) -> tuple[UOp | None, ...]: return (g,)
+
+@_rule(Ops.ASSIGN)
+def _assign(g: UOp, u: UOp) -> tuple[UOp | None, ...]: return None, g
+
+@_rule(Ops.COPY)
+def _copy(g: UOp, u: UOp) -> tuple[UOp | None, ...]:
+  return (g.copy_to(u.src[0].device) if u.src[0].device is not None else None,)
+
+@_rule(Ops.RESHAPE)
+def _reshape(g: UOp, u: UOp) -> tuple[UOp | None, ...]: return (g.reshape(u.src[0].shape),)
+
+@_rule(Ops.PERMUTE)
+def _permute(g: UOp, u: UOp) -> tuple[UOp | None, ...]:
+  return (g.permute(tuple(u.arg.index(i) for i in range(len(u.arg)))),)
+
+@_rule(Ops.EXPAND)
+def _expand(g: UOp, u: UOp) -> tuple[UOp | None, ...]:
+  # 16-bit floats sum in float32, as Tensor.sum does.
+  axes = [i for i, (old, new) in enumerate(zip(u.src[0].shape, u.shape)) if old != new]
+  wide = dtypes.float32 if g.dtype.bits == 16 else g.dtype
+  return (g.cast(wide).reduce(Ops.ADD, axes).cast(g.dtype),)
+
+@_rule(Ops.PAD)
+def _pad(g: UOp, u: UOp) -> tuple[UOp | None, ...]:
+  return (g.shrink(tuple((before, before + s) for (before, _), s in zip(u.arg, u.src[0].shape))),)
+
+@_rule(Ops.SHRINK)
+def _shrink(g: UOp, u: UOp) -> tuple[UOp | None, ...]:
+  return (g.pad(tuple((start, s - stop) for (start, stop), s in zip(u.arg, u.src[0].shape))),)
+
+@_rule(Ops.FLIP)
+def _flip(g: UOp, u: UOp) -> tuple[UOp | None, ...]: return (g.flip(u.arg),)
+
+@_rule(Ops.REDUCE_AXIS)
+def _reduce(g: UOp, u: UOp) -> tuple[UOp | None, ...]:
+  op, axes = u.arg
+  x = u.src[0]
+  if op is Ops.ADD: return (g.expand(x.shape),)
+  if op is Ops.MAX:
+    top = x.eq(u.expand(x.shape))
+    ties = top.cast(g.dtype).reduce(Ops.ADD, axes)
+    return (top.where((g / ties).expand(x.shape), _like(x, 0.0)),)
+  return (g.expand(x.shape) * _product_of_others(x, axes),)
+
+
+def _product_of_others(x: UOp, axes: tuple[int, ...]) -> UOp:
+  """For each element the product of all others along the axes: no division, so that zeros are exact."""
+  kept = [i for i in range(len(x.shape)) if i not in axes]
+  order = tuple(kept + list(axes))
+  moved = x.permute(order)
+  outer = tuple(x.shape[i] for i in kept)
+  n = math.prod(x.shape[i] for i in axes)
+  flat = moved.reshape(outer + (1, n)).expand(outer + (n, n))
+  # An n*n identity: a row of one 1 and n zeros, repeated and cut, shifts by one in each line.
+  line = UOp.const(dtypes.bool, True, x.device, (1, 1)).pad(((0, 0), (0, n))).expand((n, n + 1))
+  unit = line.reshape((n * (n + 1),)).shrink(((0, n * n),)).reshape((1,) * len(outer) + (n, n)).expand(outer + (n, n))
+  others = unit.where(_like(flat, 1.0), flat).reduce(Ops.MUL, (len(outer) + 1,))
+  back = tuple(order.index(i) for i in range(len(order)))
+  return others.reshape(moved.shape).permute(back)
+
+
+def gradients(root: UOp, seed: UOp, targets: Iterable[UOp]) -> dict[UOp, UOp]:
+  """The gradient of `root` for each of the targets that it depends on; `seed` is the gradient of root itself."""
+  wanted = set(targets)
+  order = root.toposort(lambda u: u.op is not Ops.DETACH)
+  carries: set[UOp] = set()
+  for u in order:
+    if u in wanted or any(s in carries for s in u.src): carries.add(u)
+  found: dict[UOp, UOp] = {root: seed}
+  for u in reversed(order):
+    if u not in carries or u not in found or u in wanted and not any(s in carries for s in u.src): continue
+    if (rule := _RULES.get(u.op)) is None: raise Unsupported("derivative", u.op.name)
+    for source, g in zip(u.src, rule(found[u], u)):
+      if g is None or source not in carries or not source.dtype.is_float: continue
+      found[source] = found[source] + g if source in found else g
+  return {t: found[t] for t in wanted if t in found}

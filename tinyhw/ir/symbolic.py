@@ -1,0 +1,256 @@
+"""Simplification that keeps meaning: constants fold, index arithmetic becomes a sum of distinct terms, divisions and
+remainders that the bounds decide disappear.
+
+Rules that reorder integer arithmetic apply only where the bounds prove that nothing wraps (see `_exact`): so to index
+arithmetic, not to numbers loaded from memory. Floats keep their rounding: only rules that hold for every value (zeros
+compare equal) apply to them.
+"""
+from __future__ import annotations
+
+import math
+
+from tinyhw.ir import semantics
+from tinyhw.ir.dtype import DType, can_cast_losslessly, dtypes
+from tinyhw.ir.rewrite import PatternMatcher, UPat, graph_rewrite
+from tinyhw.ir.uop import GroupOp, Ops, UOp
+
+_LIMIT = 1 << 31
+Terms = dict[UOp, int]
+
+
+def _exact(u: UOp) -> bool:
+  """Whether the integer expression cannot have wrapped: its bounds lie strictly within the type's."""
+  return u.op in (Ops.CONST, Ops.RANGE, Ops.SPECIAL, Ops.DEFINE_VAR) or u.vmin > u.dtype.min or u.vmax < u.dtype.max
+
+
+def linear(u: UOp) -> tuple[Terms, int]:
+  """An integer as (coefficients of its terms, constant): u == sum(term * coefficient) + constant. Terms are no sums and
+  no products with a constant; they come in order of first appearance."""
+  terms: Terms = {}
+  constant = 0
+  stack = [(u, 1)]
+  while stack:
+    v, factor = stack.pop()
+    if v.op is Ops.CONST: constant += factor * int(v.arg)
+    elif v.op is Ops.ADD and _exact(v): stack += [(v.src[1], factor), (v.src[0], factor)]
+    elif v.op is Ops.SUB and _exact(v): stack += [(v.src[1], -factor), (v.src[0], factor)]
+    elif v.op is Ops.NEG and _exact(v): stack.append((v.src[0], -factor))
+    elif v.op is Ops.MUL and _exact(v) and (const := _constant_factor(v)) is not None:
+      stack.append((v.src[1 - const], factor * int(v.src[const].arg)))
+    else: terms[v] = terms.get(v, 0) + factor
+  return {t: c for t, c in terms.items() if c != 0}, constant
+
+
+def _constant_factor(product: UOp) -> int | None:
+  if product.src[1].op is Ops.CONST: return 1
+  return 0 if product.src[0].op is Ops.CONST else None
+
+
+def from_linear(terms: Terms, constant: int, like: UOp) -> UOp:
+  """The sum as a UOp: terms in the order of their keys, then the constant."""
+  total: UOp | None = None
+  for term, coefficient in sorted(terms.items(), key=lambda t: _order(t[0])):
+    part = term if coefficient == 1 else term * coefficient
+    total = part if total is None else total + part
+  if total is None: return UOp.const(like.dtype, constant)
+  return total if constant == 0 else total + constant
+
+
+def _order(u: UOp) -> tuple[int, str, bytes]:
+  return (u.op.value, str(u.arg), u.key)
+
+
+def _rejoin(terms: Terms) -> Terms:
+  """(x // d) * (c*d) + (x % d) * c is x * c."""
+  for term, coefficient in list(terms.items()):
+    if term.op is not Ops.MOD or term.src[1].op is not Ops.CONST: continue
+    quotient = _idiv(term.src[0], term.src[1])
+    if terms.get(quotient) == coefficient * term.src[1].arg and quotient is not term and term in terms:
+      del terms[quotient], terms[term]
+      part, extra = linear(term.src[0])
+      if extra: part, extra = {term.src[0]: 1}, 0
+      for t, c in part.items(): terms[t] = terms.get(t, 0) + c * coefficient
+  return {t: c for t, c in terms.items() if c != 0}
+
+
+def _idiv(x: UOp, d: UOp) -> UOp: return graph_rewrite(x // d, symbolic)
+
+
+def _sum(u: UOp) -> UOp | None:
+  if not _exact(u): return None
+  terms, constant = linear(u)
+  if any(t.op is Ops.MOD for t in terms) and any(t.op is not Ops.MOD for t in terms): terms = _rejoin(terms)
+  # A coefficient or constant beyond the type would wrap where the sum does not.
+  if any(abs(v) >= 1 << (u.dtype.bits - 1) for v in (*terms.values(), constant)): return None
+  new = from_linear(terms, constant, u)
+  return new if new is not u and _exact(new) else None
+
+
+def _positive(u: UOp) -> bool: return u.op is Ops.CONST and u.arg > 0
+
+
+def _divide(u: UOp) -> UOp | None:
+  x, d = u.src[0], u.src[1]
+  if d.op is not Ops.CONST or d.arg <= 0 or x.vmin < 0 or not _exact(x): return None
+  if d.arg == 1: return x
+  divisor = int(d.arg)
+  if x.vmax < divisor: return UOp.const(u.dtype, 0)
+  if x.op is Ops.IDIV and x.src[0].vmin >= 0 and _positive(x.src[1]):
+    product = divisor * int(x.src[1].arg)
+    return x.src[0] // product if product < _LIMIT else UOp.const(u.dtype, 0)
+  if x.op is Ops.MOD and x.src[0].vmin >= 0 and _positive(x.src[1]) and x.src[1].arg % divisor == 0:
+    return (x.src[0] // divisor) % (int(x.src[1].arg) // divisor)
+  terms, constant = linear(x)
+  if not _representable(terms, u): return None
+  whole = {t: c // divisor for t, c in terms.items() if c % divisor == 0}
+  rest = {t: c for t, c in terms.items() if c % divisor}
+  # floor(constant / divisor) may leave the quotient, the remainder of it stays and is not negative
+  remainder = from_linear(rest, constant % divisor, u)
+  if (whole or constant // divisor) and _exact(remainder) and remainder.vmin >= 0:
+    quotient = from_linear(whole, constant // divisor, u)
+    if remainder.vmax < divisor: return quotient
+    return quotient + remainder // divisor
+  common = math.gcd(divisor, *terms.values())
+  if common > 1:
+    numerator = from_linear({t: c // common for t, c in terms.items()}, constant // common, u)
+    return numerator // (divisor // common)
+  return None
+
+
+def _remainder(u: UOp) -> UOp | None:
+  x, d = u.src[0], u.src[1]
+  if d.op is not Ops.CONST or d.arg <= 0 or x.vmin < 0 or not _exact(x): return None
+  divisor = int(d.arg)
+  if divisor == 1: return UOp.const(u.dtype, 0)
+  if x.vmax < divisor: return x
+  if x.op is Ops.MOD and x.src[0].vmin >= 0 and _positive(x.src[1]) and x.src[1].arg % divisor == 0:
+    return x.src[0] % divisor
+  terms, constant = linear(x)
+  if not _representable(terms, u): return None
+  rest = from_linear({t: c % divisor for t, c in terms.items() if c % divisor}, constant % divisor, u)
+  if rest is not x and _exact(rest) and all(t.vmin >= 0 for t in terms):
+    return rest if rest.vmax < divisor else rest % divisor
+  common = math.gcd(divisor, *terms.values())
+  if common > 1 and (constant % common or constant == 0 or common < divisor):
+    inner = from_linear({t: c // common for t, c in terms.items()}, constant // common, u)
+    if inner.vmin >= 0: return inner % (divisor // common) * common + constant % common
+  return None
+
+
+def _representable(terms: Terms, like: UOp) -> bool:
+  """Whether the coefficients are numbers of the type: none is negative in an unsigned one."""
+  return like.dtype.is_signed or all(c >= 0 for c in terms.values())
+
+
+def _less(u: UOp) -> UOp | None:
+  """a < b of integers as (terms) < constant, divided by what all coefficients share."""
+  a, b = u.src
+  if not a.dtype.is_int or not _exact(a) or not _exact(b): return None
+  left, c0 = linear(a)
+  right, c1 = linear(b)
+  terms = dict(left)
+  for t, c in right.items(): terms[t] = terms.get(t, 0) - c
+  terms = {t: c for t, c in terms.items() if c != 0}
+  bound = c1 - c0
+  if not terms: return UOp.const(dtypes.bool, bound > 0)
+  if not _representable(terms, a): return None
+  common = math.gcd(*terms.values())
+  if common > 1: terms, bound = {t: c // common for t, c in terms.items()}, -(-bound // common)
+  if not a.dtype.min < bound < a.dtype.max or any(abs(c) >= a.dtype.max for c in terms.values()): return None
+  total = from_linear(terms, 0, a)
+  if not _exact(total): return None
+  new = total < bound
+  return new if new is not u else None
+
+
+def _fold(u: UOp) -> UOp | None:
+  if u.dtype.count > 1 or any(s.op is not Ops.CONST for s in u.src): return None
+  operand = u.src[1 if u.op is Ops.WHERE else 0].dtype
+  return UOp.const(u.dtype, semantics.alu(u.op, operand, *(s.arg for s in u.src)))
+
+
+def _fold_cast(u: UOp, x: UOp) -> UOp:
+  convert = semantics.cast if u.op is Ops.CAST else semantics.bitcast
+  return UOp.const(u.dtype, convert(x.arg, x.dtype, u.dtype))
+
+
+def _bounded(u: UOp) -> UOp | None:
+  return UOp.const(u.dtype, u.vmin) if u.dtype.count == 1 and u.vmin == u.vmax else None
+
+
+def _same_cast(u: UOp, inner: UOp, x: UOp) -> UOp | None:
+  if can_cast_losslessly(x.dtype, inner.dtype) and not (x.dtype.is_bool and u.dtype.is_bool): return x.cast(u.dtype)
+  return x if x.dtype is u.dtype and can_cast_losslessly(x.dtype, inner.dtype) else None
+
+
+def _constant_last(u: UOp) -> UOp | None:
+  return u.replace(src=u.src[::-1]) if u.src[0].op is Ops.CONST and u.src[1].op is not Ops.CONST else None
+
+
+def _conjunction(u: UOp) -> UOp | None:
+  """AND of bools without repetition, in the order of first appearance."""
+  found: dict[UOp, None] = {}
+  stack = [u]
+  while stack:
+    v = stack.pop()
+    if v.op is Ops.AND: stack += [v.src[1], v.src[0]]
+    else: found[v] = None
+  if any(v.op is Ops.CONST and not v.arg for v in found): return UOp.const(dtypes.bool, False)
+  parts = [v for v in found if v.op is not Ops.CONST]
+  if not parts: return UOp.const(dtypes.bool, True)
+  total = parts[0]
+  for v in parts[1:]: total = total & v
+  return total if total is not u else None
+
+
+def _int(d: DType) -> bool: return d.is_int and d.count == 1
+def _bool(d: DType) -> bool: return d.is_bool and d.count == 1
+def _number(d: DType) -> bool: return not d.is_bool
+
+
+_x, _y, _c = UPat.var("x"), UPat.var("y"), UPat.var("c")
+_integral = GroupOp.ALU - GroupOp.FLOAT_ONLY
+
+symbolic = PatternMatcher([
+  (UPat(GroupOp.ALU, "u"), _fold),
+  (UPat((Ops.CAST, Ops.BITCAST), "u", (UPat.const("x"),)), _fold_cast),
+  (UPat(_integral | {Ops.RANGE, Ops.SPECIAL, Ops.CAST}, "u", dtype=lambda d: _int(d) or _bool(d)), _bounded),
+  (UPat(GroupOp.COMMUTATIVE, "u"), _constant_last),
+  # bool
+  (UPat(Ops.AND, "u", dtype=_bool), _conjunction),
+  (UPat(Ops.OR, None, (_x, UPat.const("c")), _bool), lambda x, c: c if c.arg else x),
+  (UPat((Ops.OR, Ops.AND), None, (_x, _x)), lambda x: x),
+  (UPat((Ops.MAX, Ops.ADD), None, (_x, _y), _bool), lambda x, y: x | y),
+  (UPat(Ops.MUL, None, (_x, _y), _bool), lambda x, y: x & y),
+  (UPat(Ops.XOR, None, (_x, UPat.const("c")), _bool), lambda x, c: x.logical_not() if c.arg else x),
+  (UPat(Ops.CMPNE, None, (UPat(Ops.CMPNE, None, (UPat(None, "x", dtype=_bool), UPat.const(None, True))),
+                          UPat(Ops.CONST, dtype=_bool, arg=True))), lambda x: x),
+  (UPat(Ops.CMPNE, None, (UPat(None, "x", dtype=_bool), UPat(Ops.CONST, "c", dtype=_bool))),
+   lambda x, c: None if c.arg else x),
+  (UPat(Ops.CMPEQ, None, (UPat(None, "x", dtype=_bool), UPat(Ops.CONST, "c", dtype=_bool))),
+   lambda x, c: x if c.arg else x.logical_not()),
+  # where
+  (UPat(Ops.WHERE, None, (UPat(), _x, _x)), lambda x: x),
+  (UPat(Ops.WHERE, None, (UPat.const("c"), _x, _y)), lambda c, x, y: x if c.arg else y),
+  (UPat(Ops.WHERE, None, (_c, UPat(Ops.CONST, dtype=_bool, arg=True), UPat(Ops.CONST, "y", dtype=_bool))),
+   lambda c, y: None if y.arg else c),
+  # identities of every number
+  (UPat((Ops.ADD, Ops.SUB), None, (_x, UPat.const(None, 0)), _number), lambda x: x),
+  (UPat((Ops.MUL, Ops.FDIV, Ops.IDIV), None, (_x, UPat.const(None, 1)), _number), lambda x: x),
+  (UPat(Ops.NEG, None, (UPat(Ops.NEG, None, (_x,)),)), lambda x: x),
+  (UPat(Ops.MAX, None, (_x, _x)), lambda x: x),
+  (UPat(Ops.CAST, "u", (UPat(Ops.CAST, "inner", (_x,)),)), _same_cast),
+  (UPat((Ops.CAST, Ops.BITCAST), "u", (_x,)), lambda u, x: x if u.dtype is x.dtype else None),
+  # integers
+  (UPat((Ops.MUL, Ops.AND), None, (UPat(), UPat.const("c", 0)), _int), lambda c: c),
+  (UPat((Ops.OR, Ops.XOR, Ops.SHL, Ops.SHR), None, (_x, UPat.const(None, 0)), _int), lambda x: x),
+  (UPat((Ops.ADD, Ops.SUB, Ops.MUL, Ops.NEG), "u", dtype=lambda d: _int(d) and d.is_signed), _sum),
+  (UPat(Ops.IDIV, "u", dtype=_int), _divide),
+  (UPat(Ops.MOD, "u", dtype=_int), _remainder),
+  (UPat(Ops.CMPLT, "u"), _less),
+])
+
+
+def simplify(u: UOp, done: dict[UOp, UOp] | None = None) -> UOp:
+  """The graph simplified. `done` may carry what earlier calls finished."""
+  return graph_rewrite(u, symbolic, None, done)

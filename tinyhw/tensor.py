@@ -1,0 +1,458 @@
+"""`Tensor`: values on a device, computed lazily by kernels that the compiler makes.
+
+A tensor holds a graph of UOps. Its value is computed when it is asked for (`numpy`, `tolist`, `item`,
+`realize`), by programs that run on its device; NumPy only carries data in and out. The functions live in
+`tinyhw.function`.
+"""
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from tinyhw.core.errors import InvalidArgument
+from tinyhw.device import Device
+from tinyhw.engine import random
+from tinyhw.engine.buffer import from_host
+from tinyhw.engine.realize import held, memory_of, realize
+from tinyhw.function.core import ConstType, TensorBase
+from tinyhw.function.movement import iota
+from tinyhw.function.reduction import Reduction
+from tinyhw.gradient import gradients
+from tinyhw.ir import semantics
+from tinyhw.ir.dtype import DType, dtypes
+from tinyhw.ir.uop import UOp
+from tinyhw.variable import Variable
+
+if TYPE_CHECKING:
+  import numpy as np
+  NDArray = np.ndarray[Any, np.dtype[Any]]
+
+DTypeLike = DType | str | None
+
+
+def _dtype(dtype: DTypeLike) -> DType | None:
+  return dtypes.named(dtype) if isinstance(dtype, str) else dtype
+
+
+class Tensor(Reduction):
+  """A value of some shape and dtype on a device.
+
+  `data` is a number, nested lists, a NumPy array or scalar, bytes (dtype uint8 unless told), a Variable, another
+  Tensor, or None for an empty tensor. Python floats become float32, ints int32, bools bool; NumPy data keeps its type.
+  """
+  __slots__ = ()
+
+  def __init__(self, data: Any = None, device: str | None = None, dtype: DTypeLike = None, requires_grad: bool = False):
+    self.grad, self.requires_grad, self.is_leaf = None, False, True
+    self.uop = _node(data, Device.canonicalize(device), _dtype(dtype), device is None)
+    _live(self)
+    if requires_grad: self.requires_grad_()
+
+  # *** creation ***
+
+  @classmethod
+  def full(cls, shape: int | Sequence[int], value: ConstType, device: str | None = None, dtype: DTypeLike = None,
+           requires_grad: bool = False) -> Tensor:
+    """Every element `value`."""
+    sizes = _shape(shape)
+    node = UOp.const(_dtype(dtype) or dtypes.from_py(value), value, Device.canonicalize(device), sizes)
+    return cls._made(node, requires_grad)
+
+  @classmethod
+  def zeros(cls, *shape: Any, device: str | None = None, dtype: DTypeLike = None,
+            requires_grad: bool = False) -> Tensor:
+    """Every element 0, as float32 unless told."""
+    return cls.full(_shape(shape), 0.0, device, dtype, requires_grad)
+
+  @classmethod
+  def ones(cls, *shape: Any, device: str | None = None, dtype: DTypeLike = None, requires_grad: bool = False) -> Tensor:
+    """Every element 1, as float32 unless told."""
+    return cls.full(_shape(shape), 1.0, device, dtype, requires_grad)
+
+  @classmethod
+  def empty(cls, *shape: Any, device: str | None = None, dtype: DTypeLike = None) -> Tensor:
+    """Memory of its own whose contents are not defined."""
+    sizes = _shape(shape)
+    kind = _dtype(dtype) or dtypes.default_float
+    if not math.prod(sizes): return cls.full(sizes, 0, device, kind)
+    return cls._wrap(UOp.new_buffer(Device.canonicalize(device), math.prod(sizes), kind).reshape(sizes))
+
+  @classmethod
+  def arange(cls, start: float, stop: float | None = None, step: float = 1, device: str | None = None,
+             dtype: DTypeLike = None) -> Tensor:
+    """start, start + step, ... below stop (above it for a negative step); from 0 when only a stop is given."""
+    if stop is None: start, stop = 0, start
+    if step == 0: raise InvalidArgument("arange with step 0")
+    count = max(0, math.ceil((stop - start) / step))
+    inexact = any(isinstance(x, float) for x in (start, stop, step))
+    kind = _dtype(dtype) or (dtypes.default_float if inexact else dtypes.default_int)
+    return (cls._wrap(iota(count, Device.canonicalize(device))).cast(kind) * step + start).cast(kind)
+
+  @classmethod
+  def linspace(cls, start: float, stop: float, steps: int, device: str | None = None,
+               dtype: DTypeLike = None) -> Tensor:
+    """`steps` numbers from start to stop, both included."""
+    kind = _dtype(dtype) or dtypes.default_float
+    places = cls._wrap(iota(steps, Device.canonicalize(device))).cast(dtypes.float32)
+    return (places * ((stop - start) / max(steps - 1, 1)) + start).cast(kind)
+
+  @classmethod
+  def eye(cls, rows: int, columns: int | None = None, device: str | None = None, dtype: DTypeLike = None) -> Tensor:
+    """1 on the diagonal, else 0."""
+    name = Device.canonicalize(device)
+    line = cls._wrap(iota(rows, name)).reshape(rows, 1)
+    row = cls._wrap(iota(rows if columns is None else columns, name))
+    return (line == row).cast(_dtype(dtype) or dtypes.default_float)
+
+  def full_like(self, value: ConstType, dtype: DTypeLike = None) -> Tensor:
+    """Every element `value`; this one's shape, device and, unless told, dtype."""
+    return Tensor.full(self.shape, value, self.device, _dtype(dtype) or self.dtype)
+  def zeros_like(self, dtype: DTypeLike = None) -> Tensor:
+    """Every element 0, otherwise like this one."""
+    return self.full_like(0, dtype)
+  def ones_like(self, dtype: DTypeLike = None) -> Tensor:
+    """Every element 1, otherwise like this one."""
+    return self.full_like(1, dtype)
+  def rand_like(self, dtype: DTypeLike = None) -> Tensor:
+    """Uniform random numbers, otherwise like this one."""
+    return Tensor.rand(self.shape, device=self.device, dtype=_dtype(dtype) or self.dtype)
+  def randn_like(self, dtype: DTypeLike = None) -> Tensor:
+    """Normal random numbers, otherwise like this one."""
+    return Tensor.randn(self.shape, device=self.device, dtype=_dtype(dtype) or self.dtype)
+
+  # *** random numbers ***
+
+  @staticmethod
+  def manual_seed(seed: int = 0) -> None:
+    """Start the random numbers of every device anew."""
+    random.generator.seed(seed)
+
+  @classmethod
+  def _random(cls, sizes: tuple[int, ...], device: str | None, dtype: DTypeLike, requires_grad: bool,
+              made: Any) -> Tensor:
+    kind = _dtype(dtype) or dtypes.default_float
+    if not kind.is_float: raise InvalidArgument(f"random numbers of {kind}", hint="use randint")
+    count = math.prod(sizes)
+    name = Device.canonicalize(device)
+    if not count: return cls.full(sizes, 0, name, kind)
+    # Made in float32, so that every float type sees the same numbers, rounded.
+    return cls._made(made(cls, count, name).cast(kind).reshape(sizes).uop, requires_grad)
+
+  @classmethod
+  def _unit(cls, count: int, device: str) -> Tensor:
+    """`count` float32 numbers, uniform in [0, 1)."""
+    bits = cls._wrap(random.bits(count, device))
+    return ((bits >> 9) | 0x3F800000).bitcast(dtypes.float32) - 1
+
+  @classmethod
+  def rand(cls, *shape: Any, device: str | None = None, dtype: DTypeLike = None, requires_grad: bool = False) -> Tensor:
+    """Uniform in [0, 1)."""
+    return cls._random(_shape(shape), device, dtype, requires_grad, lambda c, n, d: c._unit(n, d))
+
+  @classmethod
+  def uniform(cls, *shape: Any, low: float = 0.0, high: float = 1.0, device: str | None = None, dtype: DTypeLike = None,
+              requires_grad: bool = False) -> Tensor:
+    """Uniform in [low, high)."""
+    return cls._random(_shape(shape), device, dtype, requires_grad, lambda c, n, d: c._unit(n, d) * (high - low) + low)
+
+  @classmethod
+  def randn(cls, *shape: Any, device: str | None = None, dtype: DTypeLike = None,
+            requires_grad: bool = False) -> Tensor:
+    """Normal with mean 0 and deviation 1 (Box and Muller's transform)."""
+    def made(c: type[Tensor], n: int, d: str) -> Tensor:
+      angle, radius = c._unit(n, d) * (2 * math.pi), (1 - c._unit(n, d)).log() * -2
+      return angle.cos() * radius.sqrt()
+    return cls._random(_shape(shape), device, dtype, requires_grad, made)
+
+  @classmethod
+  def normal(cls, *shape: Any, mean: float = 0.0, std: float = 1.0, device: str | None = None, dtype: DTypeLike = None,
+             requires_grad: bool = False) -> Tensor:
+    """Normal with a mean and a deviation."""
+    return cls._made((cls.randn(*shape, device=device, dtype=dtype) * std + mean).uop, requires_grad)
+
+  @classmethod
+  def randint(cls, *shape: Any, low: int = 0, high: int = 10, device: str | None = None,
+              dtype: DTypeLike = None) -> Tensor:
+    """Integers in low..high-1, uniform."""
+    sizes, kind = _shape(shape), _dtype(dtype) or dtypes.default_int
+    if high <= low: raise InvalidArgument(f"no integers in {low}..{high - 1}")
+    if not math.prod(sizes): return cls.full(sizes, 0, device, kind)
+    bits = cls._wrap(random.bits(math.prod(sizes), Device.canonicalize(device)))
+    # The high half of bits * span: every value equally often, to within 2^-32.
+    return (((bits.cast(dtypes.uint64) * (high - low)) >> 32).cast(dtypes.int64) + low).cast(kind).reshape(sizes)
+
+  @classmethod
+  def kaiming_uniform(cls, *shape: Any, a: float = 0.01, **kwargs: Any) -> Tensor:
+    """He's uniform initialization of weights of shape (out, in, ...)."""
+    sizes = _shape(shape)
+    bound = math.sqrt(6 / (1 + a * a) / max(math.prod(sizes[1:]), 1))
+    return cls.uniform(sizes, low=-bound, high=bound, **kwargs)
+
+  @classmethod
+  def glorot_uniform(cls, *shape: Any, **kwargs: Any) -> Tensor:
+    """Glorot's uniform initialization of weights of shape (out, in, ...)."""
+    sizes = _shape(shape)
+    bound = math.sqrt(6 / max(sizes[0] + math.prod(sizes[1:]), 1))
+    return cls.uniform(sizes, low=-bound, high=bound, **kwargs)
+
+  def dropout(self, p: float = 0.5) -> Tensor:
+    """While training: zeros with probability p, the rest scaled to keep the mean. Else the value as it is."""
+    if not Tensor.training or p == 0: return self
+    if p == 1: return self.zeros_like()
+    return (Tensor.rand(self.shape, device=self.device) >= p).where(self, 0) / (1 - p)
+
+  # *** value out ***
+
+  def realize(self, *others: Tensor) -> Tensor:
+    """Compute the value now (with the others' in one schedule), unless it is there. Returns this."""
+    realize(self, *others)
+    return self
+
+  def contiguous(self) -> Tensor:
+    """The same value in memory of its own, in row-major order."""
+    return self._derive(self.uop.contiguous())
+
+  def clone(self) -> Tensor:
+    """A copy in memory of its own."""
+    return self.contiguous()
+
+  def data(self) -> memoryview[Any]:
+    """A copy of the memory, as a memoryview of this shape (16-bit floats as uint16)."""
+    raw = bytearray(self.nbytes())
+    if raw: memory_of(self).copyout(memoryview(raw))
+    # memoryview knows no 16-bit floats.
+    letter: Any = "H" if self.dtype.is_float and self.dtype.bits == 16 else semantics.FORMATS[self.dtype.name]
+    view: memoryview[Any] = memoryview(raw)
+    return view.cast(letter, self.shape) if raw else view
+
+  def numpy(self) -> NDArray:
+    """The value as a new NumPy array (bfloat16 as float32)."""
+    import numpy
+    if self.dtype is dtypes.bfloat16: return self.detach().float().numpy()
+    out = numpy.empty(self.shape, self.dtype.numpy)
+    if out.size: memory_of(self).copyout(out.reshape(-1).data.cast("B"))
+    return out
+
+  def tolist(self) -> Any:
+    """The value as nested lists of Python numbers, or one number for shape ()."""
+    if self.dtype is dtypes.bfloat16: return self.detach().float().tolist()
+    if not self.numel(): return _nested([], self.shape)
+    raw = memory_of(self).copyout(memoryview(bytearray(self.nbytes())))
+    return _nested(list(struct.unpack(f"<{self.numel()}{semantics.FORMATS[self.dtype.name]}", raw)), self.shape)
+
+  def item(self) -> ConstType:
+    """The one element as a Python number."""
+    if self.numel() != 1:
+      raise InvalidArgument(f"item() of shape {self.shape}", hint="it is for one element; use tolist()")
+    value: ConstType = self.reshape(()).tolist()
+    return value
+
+  def __bool__(self) -> bool:
+    if self.numel() != 1:
+      raise InvalidArgument(f"the truth of a tensor of shape {self.shape} is not one value", hint="use any() or all()")
+    return bool(self.item())
+  def __float__(self) -> float: return float(self.item())
+  def __int__(self) -> int: return int(self.item())
+  def __index__(self) -> int:
+    if not self.dtype.is_int: raise TypeError(f"a tensor of {self.dtype} is not an index")
+    return int(self.item())
+  def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray:
+    return self.numpy() if dtype is None else self.numpy().astype(dtype)
+  __array_priority__ = 1000.0       # so that `array + tensor` asks the tensor
+
+  def __iter__(self) -> Any:
+    if not self.shape: raise TypeError("a tensor of shape () has no elements to go through")
+    return (self[i] for i in range(self.shape[0]))
+
+  def __repr__(self) -> str:
+    state = "in memory" if held(self.uop) is not None else "lazy"
+    grad = ", requires_grad=True" if self.requires_grad else ""
+    return f"<Tensor {self.shape} {self.dtype} on {self.device}, {state}{grad}>"
+
+  # *** place and identity ***
+
+  def to(self, device: str | None) -> Tensor:
+    """The value on another device (this tensor when it is there already)."""
+    name = Device.canonicalize(device)
+    return self if name == self.device else self._derive(self.uop.copy_to(name))
+
+  def detach(self) -> Tensor:
+    """The value without its history: no gradient goes through."""
+    return Tensor._wrap(self.uop.detach())
+
+  def assign(self, value: Any) -> Tensor:
+    """Give this tensor another value of the same shape, dtype and device. Tensors made from the old value keep it."""
+    other = value if isinstance(value, Tensor) else Tensor(value, device=self.device, dtype=self.dtype)
+    if other.device != self.device:
+      raise InvalidArgument(f"assign of a value on {other.device} to a tensor on {self.device}")
+    if other.dtype is not self.dtype:
+      raise InvalidArgument(f"assign of {other.dtype} to {self.dtype}", hint="cast the value first")
+    if other.shape != self.shape:
+      try: other = other.expand(self.shape)
+      except InvalidArgument:
+        raise InvalidArgument(f"assign of a value of shape {other.shape} to a tensor of shape {self.shape}") from None
+    if self.requires_grad and self.is_leaf and TensorBase.grad_enabled and other.requires_grad:
+      raise InvalidArgument("assign to a leaf that requires a gradient, from a value with a history",
+                            hint="detach the value, or use `with Tensor.no_grad()`")
+    # CONTIGUOUS: the value gets memory of its own, a parameter is never one node with a constant or another tensor.
+    self.uop = other.uop.detach().contiguous() if self.is_leaf else other.uop.contiguous()
+    return self
+
+  def replace(self, other: Tensor) -> Tensor:
+    """Become the other tensor's value, whatever its shape."""
+    self.uop = other.uop
+    return self
+
+  def __setitem__(self, index: Any, value: Any) -> None:
+    """Give new values to a part chosen by ints, slices and Ellipsis."""
+    places = Tensor._wrap(iota(self.numel(), self.device)).reshape(self.shape)
+    if isinstance(index, Tensor) and index.dtype.is_bool:
+      self.assign(index.where(value, self).cast(self.dtype))
+      return
+    part = places[index]
+    other = value if isinstance(value, Tensor) else Tensor(value, device=self.device, dtype=self.dtype)
+    flat = other.cast(self.dtype).expand(part.shape).flatten()
+    if not part.numel(): return
+    match = part.flatten() == places.flatten().unsqueeze(1)
+    chosen = match.where(flat, 0)._reduce_any() if self.dtype.is_bool else match.where(flat, 0).sum(1).cast(self.dtype)
+    self.assign(match.any(1).where(chosen, self.flatten()).reshape(self.shape))
+
+  def _reduce_any(self) -> Tensor:
+    return self.any(1)
+
+  # *** gradients ***
+
+  def requires_grad_(self, wanted: bool = True) -> Tensor:
+    """Say whether `backward` leaves a gradient in this leaf. Returns this."""
+    if wanted and not self.dtype.is_float:
+      raise InvalidArgument(f"a gradient for {self.dtype}", hint="only floats have one")
+    if wanted and held(self.uop) is None and self.is_leaf:
+      # A node of its own: a constant equal to it elsewhere in a graph is another variable.
+      self.uop = self.uop.detach().contiguous()
+      realize(self)
+    self.requires_grad = wanted
+    return self
+
+  @classmethod
+  def _made(cls, node: UOp, requires_grad: bool) -> Tensor:
+    result = cls._wrap(node)
+    return result.requires_grad_() if requires_grad else result
+
+  def gradient(self, *targets: Tensor, seed: Tensor | None = None) -> list[Tensor]:
+    """The derivative of this scalar (or of `seed` times this) by each of the targets."""
+    if seed is None and self.shape != ():
+      raise InvalidArgument(f"backward of shape {self.shape}", hint="reduce to a scalar, or give a gradient")
+    if not self.dtype.is_float: raise InvalidArgument(f"backward of {self.dtype}", hint="only floats have derivatives")
+    start = UOp.const(self.dtype, 1.0, self.device) if seed is None else seed.cast(self.dtype).expand(self.shape).uop
+    nodes = [_variable(t.uop) for t in targets]
+    found = gradients(self.uop, start, nodes)
+    return [Tensor._wrap(found[n].reshape(t.shape) if n in found else t._const(0)) for t, n in zip(targets, nodes)]
+
+  def backward(self, gradient: Tensor | None = None) -> Tensor:
+    """Add the derivative of this scalar (or of `gradient` times this) to `.grad` of the leaves that require it."""
+    if not self.requires_grad: raise InvalidArgument("backward of a value that no leaf with requires_grad was used for")
+    below = self.uop.toposort()
+    leaves = [t for t in _leaves() if _variable(t.uop) in below]
+    for leaf, g in zip(leaves, self.gradient(*leaves, seed=gradient)):
+      leaf.grad = g if leaf.grad is None else leaf.grad + g
+    return self
+
+  def zero_grad(self) -> None:
+    """Forget the gradient."""
+    self.grad = None
+
+
+def _variable(node: UOp) -> UOp:
+  """The node that stands for a leaf in every graph made from it: the buffer below its reshapes."""
+  return node.base if held(node) is node else node
+
+
+def _leaves() -> list[Tensor]:
+  from tinyhw.function.core import live_tensors
+  return [t for t in live_tensors if isinstance(t, Tensor) and t.requires_grad and t.is_leaf]
+
+
+def _live(tensor: Tensor) -> None:
+  from tinyhw.function.core import live_tensors
+  live_tensors.add(tensor)
+
+
+def _shape(shape: Any) -> tuple[int, ...]:
+  """`f(2, 3)`, `f((2, 3))` and `f(2)` as a tuple of sizes."""
+  sizes = shape if isinstance(shape, (tuple, list)) else (shape,)
+  if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)): sizes = sizes[0]
+  if any(not isinstance(s, int) or isinstance(s, bool) or s < 0 for s in sizes):
+    raise InvalidArgument(f"{tuple(sizes)} is not a shape")
+  return tuple(sizes)
+
+
+def _nested(values: list[Any], shape: tuple[int, ...]) -> Any:
+  if not shape: return values[0]
+  if not values: return [] if shape[0] == 0 or len(shape) == 1 else [_nested([], shape[1:]) for _ in range(shape[0])]
+  for size in shape[:0:-1]: values = [values[i:i + size] for i in range(0, len(values), size)]
+  return values
+
+
+def _node(data: Any, device: str, dtype: DType | None, anywhere: bool) -> UOp:
+  """The graph node of a constructor's data."""
+  if isinstance(data, Variable): data = data.on(device)
+  if isinstance(data, UOp): return data.cast(dtype) if dtype else data
+  if isinstance(data, TensorBase):
+    node = data.uop if anywhere or data.device == device else data.uop.copy_to(device)
+    return node.cast(dtype) if dtype else node
+  if data is None: return UOp.const(dtype or dtypes.default_float, 0, device, (0,))
+  if isinstance(data, (bool, int, float)): return UOp.const(dtype or dtypes.from_py(data), data, device)
+  if isinstance(data, (bytes, bytearray, memoryview)):
+    kind = dtype or dtypes.uint8
+    raw = memoryview(data).cast("B")
+    if raw.nbytes % kind.itemsize: raise InvalidArgument(f"{raw.nbytes} bytes are no whole number of {kind}")
+    return _from_memory(raw, device, (raw.nbytes // kind.itemsize,), kind)
+  if isinstance(data, (list, tuple)):
+    if any(isinstance(x, TensorBase) for x in data):
+      rows = [x if isinstance(x, Tensor) else Tensor(x, device=device) for x in data]
+      node = rows[0].stack(*rows[1:]).uop
+      return node.cast(dtype) if dtype else node
+    return _from_list(data, device, dtype)
+  if hasattr(data, "__array__"):
+    import numpy
+    array = numpy.asarray(data, order="C")
+    try: kind = dtypes.from_numpy(array.dtype)
+    except TypeError as error: raise InvalidArgument(f"an array of {array.dtype}: {error}") from None
+    if not array.dtype.isnative: array = array.astype(array.dtype.newbyteorder("="))
+    raw = array.reshape(-1).data.cast("B") if array.size else memoryview(b"")
+    node = _from_memory(raw, device, array.shape, kind)
+    return node.cast(dtype) if dtype else node
+  raise InvalidArgument(f"a Tensor cannot be made from a {type(data).__name__}")
+
+
+def _from_memory(raw: memoryview, device: str, shape: tuple[int, ...], dtype: DType) -> UOp:
+  size = math.prod(shape)
+  if not size: return UOp.const(dtype, 0, device, shape)
+  return from_host(raw, device, size, dtype).reshape(shape)
+
+
+def _from_list(data: Any, device: str, dtype: DType | None) -> UOp:
+  shape: list[int] = []
+  level: list[Any] = [data]
+  while level and all(isinstance(x, (list, tuple)) for x in level):
+    lengths = {len(x) for x in level}
+    if len(lengths) > 1: raise InvalidArgument(f"lists of lengths {', '.join(map(str, sorted(lengths)))} side by side")
+    shape.append(lengths.pop())
+    level = [x for part in level for x in part]
+  values = [x.item() if hasattr(x, "item") else x for x in level]
+  for x in values:
+    if not isinstance(x, (bool, int, float)):
+      what = "a list beside a number" if isinstance(x, (list, tuple)) else f"a {type(x).__name__}"
+      raise InvalidArgument(f"{what} in a list of numbers")
+  kind = dtype or (dtypes.default_float if not values or any(isinstance(x, float) for x in values) else
+                   dtypes.bool if all(isinstance(x, bool) for x in values) else dtypes.default_int)
+  if not values: return UOp.const(kind, 0, device, tuple(shape))
+  if kind.is_int:
+    values = [math.trunc(x) if isinstance(x, float) and math.isfinite(x) else x for x in values]
+    for x in values:
+      if not kind.min <= x <= kind.max: raise InvalidArgument(f"{x} does not fit {kind}", hint="give a wider dtype")
+  words, letter = [semantics.canonical(x, kind) for x in values], semantics.FORMATS.get(kind.name, "H")
+  if kind is dtypes.bfloat16: words = [semantics.to_bits(x, kind) for x in words]
+  return from_host(struct.pack(f"<{len(words)}{letter}", *words), device, len(words), kind).reshape(tuple(shape))

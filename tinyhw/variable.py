@@ -1,0 +1,65 @@
+"""Launch-time integers: a `Variable` in a graph is an argument of its kernels, so another value needs no new kernel.
+
+`n = Variable("n", 1, 100).bind(5)`; then `x * n` computes with 5, and after `n.bind(6)` new graphs (and
+replays of a TinyJit) with 6. Graphs that were made before keep the value that they were made with: binding
+computes them first.
+"""
+from __future__ import annotations
+
+from tinyhw.core.errors import InvalidArgument
+from tinyhw.ir.dtype import dtypes
+from tinyhw.ir.uop import UOp, VariableArg
+
+_bound: dict[VariableArg, int] = {}
+
+
+class Variable:
+  """An int32 within inclusive bounds, known by its name and bounds: two Variables of the same name and bounds are
+  one."""
+
+  def __init__(self, name: str, minimum: int, maximum: int):
+    if not name.isidentifier(): raise InvalidArgument(f"{name!r} is not a name for a Variable")
+    if not dtypes.int32.min <= minimum <= maximum <= dtypes.int32.max:
+      raise InvalidArgument(f"Variable {name}: {minimum}..{maximum} is not a range of int32")
+    self.node = UOp.variable(name, minimum, maximum)
+
+  @property
+  def name(self) -> str:
+    """Its name."""
+    return str(self.node.arg.name)
+
+  @property
+  def value(self) -> int:
+    """The value bound last."""
+    return bound_value(self.node.arg)
+
+  def bind(self, value: int) -> Variable:
+    """Give it a value. Returns this."""
+    arg: VariableArg = self.node.arg
+    if not arg.min <= value <= arg.max:
+      raise InvalidArgument(f"{value} is outside of {arg.min}..{arg.max}", where=f"Variable {arg.name}")
+    if _bound.get(arg, value) != value: self._settle()
+    _bound[arg] = value
+    return self
+
+  def _settle(self) -> None:
+    """Compute the tensors that were made with the old value."""
+    from tinyhw.engine.realize import held, realize
+    from tinyhw.function.core import live_tensors
+    waiting = [t for t in list(live_tensors) if held(t.uop) is None]
+    realize(*(t for t in waiting if self.node in t.uop.toposort()))
+
+  def on(self, device: str) -> UOp:
+    """The scalar graph node on a device. (The constant says which device; adding 0 costs nothing.)"""
+    _ = self.value
+    return self.node + UOp.const(dtypes.int32, 0, device)
+
+  def __repr__(self) -> str:
+    arg: VariableArg = self.node.arg
+    return f"Variable({arg.name!r}, {arg.min}, {arg.max}){f'.bind({_bound[arg]})' if arg in _bound else ''}"
+
+
+def bound_value(arg: VariableArg) -> int:
+  """The launch value of a kernel's variable."""
+  if arg not in _bound: raise InvalidArgument(f"Variable {arg.name} has no value", hint="give it one with bind()")
+  return _bound[arg]

@@ -1,0 +1,158 @@
+"""The command `tinyhw gen`: one verb a family of facts, `all`, and `check`."""
+
+from __future__ import annotations
+
+import argparse
+import difflib
+import importlib
+import json
+import lzma
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from tinyhw.core.errors import MissingTool, TinyhwError
+from tinyhw.tools.gen.family import AUTOGEN, Family
+from tinyhw.tools.gen.sources import Sources
+
+NAMES = ("kfd", "kfd_sysfs", "amdgpu_drm", "hsa", "amdhsa", "elf", "pm4", "sdma", "gc", "amdgcn")
+ABOUT = """Write the modules of autogen/ from the vendors' own headers, or check the committed ones.
+
+examples:
+  tinyhw gen --list
+  tinyhw gen kfd --source /usr/src/linux-6.12
+  tinyhw gen pm4 --source ~/linux-6.12 --source ~/pal --output /tmp/pm4.py
+  tinyhw gen check --source ~/linux-6.12 --source ~/pal
+
+A source is an unpacked Linux 6.12 tree (or Debian's linux-source-6.12.tar.xz), a checkout of GPUOpen-Drivers/pal, the
+folder of the LLVM instruction dump, or a folder of headers. /usr/include, libdrm's and LLVM 19's headers are searched
+by themselves, and so are the folders in TINYHW_GEN_SOURCE. The head of each generated module lists its sources and
+their hashes."""
+INSTRUCTIONS = "amdgpu19_compact.json.xz"
+
+
+def _instructions(sources: Sources) -> str:
+  """The gfx11 instruction table, from the dump of LLVM's target description."""
+  from tinyhw.tools.gen import amdgcn
+
+  source = sources.find(INSTRUCTIONS)
+  with lzma.open(source.path) as file:
+    rows = amdgcn.select(json.loads(file.read()), "gfx11")
+  return amdgcn.emit(rows, "gfx11", source.path)
+
+
+def family(name: str) -> Family:
+  """The family of that name. Its generator is imported now."""
+  if name == "amdgcn":
+    return Family(name, "amdgcn_gfx11", "gfx11's instruction table", (INSTRUCTIONS,), _instructions)
+  found: Family = importlib.import_module(f"tinyhw.tools.gen.{name}").FAMILY
+  return found
+
+
+def parser() -> argparse.ArgumentParser:
+  made = argparse.ArgumentParser(
+    "tinyhw gen", description=ABOUT, formatter_class=argparse.RawDescriptionHelpFormatter
+  )
+  made.add_argument(
+    "verb",
+    nargs="?",
+    choices=(*NAMES, "all", "check"),
+    metavar="FAMILY",
+    help=f"{', '.join(NAMES)}; `all` of them; or `check`",
+  )
+  made.add_argument(
+    "--source", action="append", default=[], metavar="DIR", help="where the vendor's files are; may be given again"
+  )
+  made.add_argument("--output", metavar="FILE", help="write here, not to autogen/ (`-`: to the screen)")
+  made.add_argument("--check", action="store_true", help="write nothing; fail when the committed module differs")
+  made.add_argument("--list", action="store_true", help="list the families and the files that each reads")
+  return made
+
+
+def show_families(sources: Sources) -> None:
+  sources.prepare(need for name in NAMES for need in family(name).needs)
+  for name in NAMES:
+    f = family(name)
+    print(f"{name:12} autogen/{f.module}.py: {f.about}")
+    for need in f.needs:
+      print(f"{'':14}{'found  ' if sources.has(need) else 'missing'} {need}")
+
+
+def differs(f: Family, sources: Sources) -> list[str]:
+  """The lines on which the committed module and a fresh one differ, at most twenty."""
+  path = AUTOGEN / f"{f.module}.py"
+  committed = path.read_text() if path.exists() else ""
+  fresh = f.generate(sources)
+  if committed == fresh:
+    return []
+  lines = difflib.unified_diff(
+    committed.splitlines(), fresh.splitlines(), f"autogen/{f.module}.py", "generated now", lineterm="", n=0
+  )
+  return list(lines)[:20]
+
+
+def write(f: Family, sources: Sources, output: str | None) -> None:
+  text = f.generate(sources)
+  if output == "-":
+    print(text, end="")
+    return
+  path = Path(output) if output else AUTOGEN / f"{f.module}.py"
+  same = path.exists() and path.read_text() == text
+  if not same:
+    path.write_text(text)
+  print(f"{path}: {len(text.splitlines())} lines{', as before' if same else ''}")
+
+
+def check(sources: Sources, names: Sequence[str]) -> int:
+  """Regenerate and compare, then hold layouts and values against the C compiler and cffi. Returns how many failed."""
+  from tinyhw.tools.gen import witness
+
+  failures = 0
+  sources.prepare(need for name in NAMES for need in family(name).needs)
+  for name in names:
+    f = family(name)
+    missing = [need for need in f.needs if not sources.has(need)]
+    if missing:
+      failures += 1
+      print(f"{name:12} NOT CHECKED: no {', '.join(missing)}")
+      continue
+    try:
+      problems = differs(f, sources)
+    except MissingTool as error:
+      problems = [str(error)]
+    print(f"{name:12} {'differs from a fresh one:' if problems else 'the same when generated again'}")
+    for report in witness.reports(name, sources):
+      print(f"{'':12} {report.text}")
+      problems += report.problems
+    for problem in problems:
+      print(f"{'':14}{problem}")
+    failures += bool(problems)
+  print(f"{len(names) - failures} of {len(names)} families hold" if failures else f"all {len(names)} families hold")
+  return failures
+
+
+def main(argv: Sequence[str]) -> int:
+  """Returns the exit status: 0 done, 1 a check failed, 2 a source or tool is missing."""
+  options = parser().parse_args(list(argv))
+  sources = Sources(options.source)
+  unknown = [name for name in options.source if not Path(name).exists()]
+  try:
+    if unknown:
+      raise MissingTool(f"{', '.join(unknown)} does not exist", where="tinyhw gen --source")
+    if options.list:
+      show_families(sources)
+    elif options.verb is None:
+      parser().print_help()
+    elif options.verb == "check" or options.verb == "all" and options.check:
+      return int(check(sources, NAMES) > 0)
+    elif options.check:
+      return int(check(sources, [options.verb]) > 0)
+    elif options.verb == "all":
+      for name in NAMES:
+        write(family(name), sources, None)
+    else:
+      write(family(options.verb), sources, options.output)
+  except TinyhwError as error:
+    print(f"tinyhw gen: {error}" if error.where != "tinyhw gen" else error, file=sys.stderr)
+    return 2 if isinstance(error, MissingTool) else 1
+  return 0
