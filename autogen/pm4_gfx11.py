@@ -10,10 +10,10 @@ Generated; do not edit. Source:
     drivers/gpu/drm/amd/include/soc21_enum.h sha256 38180a3a0b49d4cb1f3ced4df45e0d2fb1963fb928d8ec6ed5eb4ed9c9c42099
 Generator: tinyhw gen pm4
 
-110 opcodes are the same in PAL and in nvd.h; they differ on AQL_PACKET (0xff and 0x99), DRAW_MULTI_PREAMBLE (0xfe and
-0x8f), which the MEC does not have. A field X stands for the vendor's X_lo and X_hi. Addresses are given whole: low
-bits that are not stored must be zero. Fields under 20 bits default to 0. PAL's packets of gfx10 only are left out:
-DISPATCH_DRAW_ACE, DISPATCH_DRAW_PREAMBLE_ACE, MEM_SEMAPHORE, WAIT_ON_CE_COUNTER.
+110 opcodes and 18 fields are the same in PAL and in nvd.h; the opcodes of AQL_PACKET (0xff and 0x99),
+DRAW_MULTI_PREAMBLE (0xfe and 0x8f) differ, and neither is declared here. A field X stands for the vendor's X_lo and
+X_hi. Addresses are given whole: low bits that are not stored must be zero. Fields under 20 bits default to 0. PAL's
+packets of gfx10 only are left out: DISPATCH_DRAW_ACE, DISPATCH_DRAW_PREAMBLE_ACE, MEM_SEMAPHORE, WAIT_ON_CE_COUNTER.
 """
 from __future__ import annotations
 
@@ -656,36 +656,36 @@ class Pm4(Packet):
 
 class ACQUIRE_MEM_GCR_CNTL(Register, offset=-1):
   """Bits of ACQUIRE_MEM.gcr_cntl: `ACQUIRE_MEM_GCR_CNTL(...).value()`."""
-  GLI_INV: int = bits(0, 1, 0)
-  GL1_RANGE: int = bits(0, 3, 2)
-  GLM_WB: int = bits(0, 4, 4)
-  GLM_INV: int = bits(0, 5, 5)
-  GLK_WB: int = bits(0, 6, 6)
-  GLK_INV: int = bits(0, 7, 7)
-  GLV_INV: int = bits(0, 8, 8)
-  GL1_INV: int = bits(0, 9, 9)
-  GL2_US: int = bits(0, 10, 10)
-  GL2_RANGE: int = bits(0, 12, 11)
-  GL2_DISCARD: int = bits(0, 13, 13)
-  GL2_INV: int = bits(0, 14, 14)
-  GL2_WB: int = bits(0, 15, 15)
-  SEQ: int = bits(0, 17, 16)
-  RANGE_IS_PA: int = bits(0, 18, 18)
+  GLI_INV: int = bits(0, 1, 0, default=0)
+  GL1_RANGE: int = bits(0, 3, 2, default=0)
+  GLM_WB: int = bits(0, 4, 4, default=0)
+  GLM_INV: int = bits(0, 5, 5, default=0)
+  GLK_WB: int = bits(0, 6, 6, default=0)
+  GLK_INV: int = bits(0, 7, 7, default=0)
+  GLV_INV: int = bits(0, 8, 8, default=0)
+  GL1_INV: int = bits(0, 9, 9, default=0)
+  GL2_US: int = bits(0, 10, 10, default=0)
+  GL2_RANGE: int = bits(0, 12, 11, default=0)
+  GL2_DISCARD: int = bits(0, 13, 13, default=0)
+  GL2_INV: int = bits(0, 14, 14, default=0)
+  GL2_WB: int = bits(0, 15, 15, default=0)
+  SEQ: int = bits(0, 17, 16, default=0)
+  RANGE_IS_PA: int = bits(0, 18, 18, default=0)
 
 
 class RELEASE_MEM_GCR_CNTL(Register, offset=-1):
   """Bits of RELEASE_MEM.gcr_cntl: `RELEASE_MEM_GCR_CNTL(...).value()`."""
-  GLM_WB: int = bits(0, 0, 0)
-  GLM_INV: int = bits(0, 1, 1)
-  GLV_INV: int = bits(0, 2, 2)
-  GL1_INV: int = bits(0, 3, 3)
-  GL2_US: int = bits(0, 4, 4)
-  GL2_RANGE: int = bits(0, 6, 5)
-  GL2_DISCARD: int = bits(0, 7, 7)
-  GL2_INV: int = bits(0, 8, 8)
-  GL2_WB: int = bits(0, 9, 9)
-  SEQ: int = bits(0, 11, 10)
-  GLK_WB: int = bits(0, 12, 12)
+  GLM_WB: int = bits(0, 0, 0, default=0)
+  GLM_INV: int = bits(0, 1, 1, default=0)
+  GLV_INV: int = bits(0, 2, 2, default=0)
+  GL1_INV: int = bits(0, 3, 3, default=0)
+  GL2_US: int = bits(0, 4, 4, default=0)
+  GL2_RANGE: int = bits(0, 6, 5, default=0)
+  GL2_DISCARD: int = bits(0, 7, 7, default=0)
+  GL2_INV: int = bits(0, 8, 8, default=0)
+  GL2_WB: int = bits(0, 9, 9, default=0)
+  SEQ: int = bits(0, 11, 10, default=0)
+  GLK_WB: int = bits(0, 12, 12, default=0)
 
 
 class ACQUIRE_MEM(Pm4, dwords=7):
@@ -953,7 +953,7 @@ class INVALIDATE_TLBS(Pm4, dwords=1):
 class NOP(Pm4, dwords=0):
   """NOP, type 3 opcode 0x10, 0 dwords after the header, then the payload."""
   OP: ClassVar[int] = 0x10
-  payload: tuple[int, ...] = rest()
+  payload: tuple[int, ...] = rest(default=())
 
 
 class PRIME_UTCL2(Pm4, dwords=4):
@@ -1022,7 +1022,7 @@ class SET_CONFIG_REG(Pm4, dwords=1):
   reg_offset: int = bits(0, 15, 0, default=0)
   vmid_shift: int = bits(0, 27, 23, default=0)
   index: int = bits(0, 31, 28, default=0, enum=SET_CONFIG_REG_index)
-  payload: tuple[int, ...] = rest()
+  payload: tuple[int, ...] = rest(default=())
 
 
 class SET_QUEUE_REG(Pm4, dwords=1):
@@ -1031,7 +1031,7 @@ class SET_QUEUE_REG(Pm4, dwords=1):
   reg_offset: int = bits(0, 7, 0, default=0)
   defer_exec: int = bits(0, 15, 15, default=0)
   vqid: int = bits(0, 25, 16, default=0)
-  payload: tuple[int, ...] = rest()
+  payload: tuple[int, ...] = rest(default=())
 
 
 class SET_SH_REG(Pm4, dwords=1):
@@ -1040,7 +1040,7 @@ class SET_SH_REG(Pm4, dwords=1):
   reg_offset: int = bits(0, 15, 0, default=0)
   vmid_shift: int = bits(0, 27, 23, default=0)
   index: int = bits(0, 31, 28, default=0, enum=SET_SH_REG_index)
-  payload: tuple[int, ...] = rest()
+  payload: tuple[int, ...] = rest(default=())
 
 
 class SET_SH_REG_INDEX(Pm4, dwords=1):
@@ -1049,14 +1049,14 @@ class SET_SH_REG_INDEX(Pm4, dwords=1):
   reg_offset: int = bits(0, 15, 0, default=0)
   vmid_shift: int = bits(0, 27, 23, default=0)
   index: int = bits(0, 31, 28, default=0, enum=SET_SH_REG_INDEX_index)
-  payload: tuple[int, ...] = rest()
+  payload: tuple[int, ...] = rest(default=())
 
 
 class SET_UCONFIG_REG(Pm4, dwords=1):
   """SET_UCONFIG_REG, type 3 opcode 0x79, 1 dword after the header, then the payload."""
   OP: ClassVar[int] = 0x79
   reg_offset: int = bits(0, 15, 0, default=0)
-  payload: tuple[int, ...] = rest()
+  payload: tuple[int, ...] = rest(default=())
 
 
 class WAIT_REG_MEM(Pm4, dwords=6):
@@ -1129,7 +1129,7 @@ class WRITE_DATA(Pm4, dwords=3):
   wr_confirm: int = bits(0, 20, 20, default=0, enum=WRITE_DATA_wr_confirm)
   cache_policy: int = bits(0, 26, 25, default=0, enum=WRITE_DATA_cache_policy)
   dst_mem_addr: int = u64(1)
-  payload: tuple[int, ...] = rest()
+  payload: tuple[int, ...] = rest(default=())
 
   @property
   def dst_mmreg_addr(self) -> int: return self.dst_mem_addr & 0x3ffff
@@ -1174,7 +1174,7 @@ class SET_SH_REG_PAIRS_PACKED(Pm4, dwords=4):
   reg_offset1: int = bits(1, 31, 16, default=0)
   reg_data0: int = u32(2)
   reg_data1: int = u32(3)
-  payload: tuple[int, ...] = rest()
+  payload: tuple[int, ...] = rest(default=())
 
 
 class SET_SH_REG_PAIRS_PACKED_N(Pm4, dwords=4):
@@ -1185,7 +1185,7 @@ class SET_SH_REG_PAIRS_PACKED_N(Pm4, dwords=4):
   reg_offset1: int = bits(1, 31, 16, default=0)
   reg_data0: int = u32(2)
   reg_data1: int = u32(3)
-  payload: tuple[int, ...] = rest()
+  payload: tuple[int, ...] = rest(default=())
 
 
 class TIMESTAMP(Pm4, dwords=5):

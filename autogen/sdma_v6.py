@@ -615,7 +615,7 @@ class SDMA_PKT_WRITE_UNTILED(Sdma, dwords=4):
   count: int = bits(3, 19, 0)
   sw: int = bits(3, 25, 24, default=0)
   cache_policy: int = bits(3, 28, 26, default=0)
-  payload: tuple[int, ...] = rest()
+  payload: tuple[int, ...] = rest(default=())
 
 
 class SDMA_PKT_WRITE_TILED(Sdma, dwords=9):
@@ -642,7 +642,7 @@ class SDMA_PKT_WRITE_TILED(Sdma, dwords=9):
   sw: int = bits(7, 25, 24, default=0)
   cache_policy: int = bits(7, 28, 26, default=0)
   count: int = bits(8, 19, 0)
-  payload: tuple[int, ...] = rest()
+  payload: tuple[int, ...] = rest(default=())
 
 
 class SDMA_PKT_WRITE_TILED_BC(Sdma, dwords=9):
@@ -670,7 +670,7 @@ class SDMA_PKT_WRITE_TILED_BC(Sdma, dwords=9):
   z: int = bits(7, 10, 0, default=0)
   sw: int = bits(7, 25, 24, default=0)
   count: int = bits(8, 21, 2)
-  payload: tuple[int, ...] = rest()
+  payload: tuple[int, ...] = rest(default=())
 
 
 class SDMA_PKT_PTEPDE_COPY(Sdma, dwords=8):
@@ -1059,7 +1059,7 @@ class SDMA_PKT_NOP(Sdma, dwords=1):
   op: int = bits(0, 7, 0, default=0)
   sub_op: int = bits(0, 15, 8, default=0)
   count: int = bits(0, 29, 16, default=0)
-  payload: tuple[int, ...] = rest()
+  payload: tuple[int, ...] = rest(default=())
 
 
 class SDMA_AQL_PKT_HEADER(Packet, dwords=1):

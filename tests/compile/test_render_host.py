@@ -42,7 +42,7 @@ _loaded: list[Any] = []
 
 def load(uops: Sequence[UOp], renderer: HostRenderer = HOST) -> Any:
   """A function of the buffers' arrays and the values."""
-  binary = renderer.compile(renderer.render("k", uops), "k")
+  binary = renderer.compile(renderer.source("k", uops), "k")
   builder = llvm.JITLibraryBuilder().add_object_img(binary).add_current_process().export_symbol("k")
   _loaded.append(builder.link(jit(), f"k{len(_loaded)}"))
   address = _loaded[-1]["k"]
@@ -277,12 +277,12 @@ def test_what_the_host_does_not_do_is_refused() -> None:
   out = buffer(0, dtypes.float32, 8)
   x = out.index(UOp.const(dtypes.int32, 0)).load()
   first, group = out.index(UOp.const(dtypes.int32, 0)), out.index(UOp.special("gidx0", 8))
-  with pytest.raises(Unsupported, match="EXP2 on float32 on host"): HOST.render("k", linear(first.store(x.exp2())))
-  with pytest.raises(Unsupported, match="SPECIAL"): HOST.render("k", linear(group.store(x)))
+  with pytest.raises(Unsupported, match="EXP2 on float32 on host"): HOST.source("k", linear(first.store(x.exp2())))
+  with pytest.raises(Unsupported, match="SPECIAL"): HOST.source("k", linear(group.store(x)))
   local = UOp(Ops.DEFINE_LOCAL, dtypes.float32.ptr(8, AddressSpace.LOCAL), (), "shared")
-  with pytest.raises(Unsupported, match="DEFINE_LOCAL"): HOST.render("k", [local])
-  with pytest.raises(Unsupported, match="bfloat16"): HOST.render("k", [buffer(0, dtypes.bfloat16, 8)])
-  with pytest.raises(InvalidArgument, match="kernel name"): HOST.render("a b", [out])
+  with pytest.raises(Unsupported, match="DEFINE_LOCAL"): HOST.source("k", [local])
+  with pytest.raises(Unsupported, match="bfloat16"): HOST.source("k", [buffer(0, dtypes.bfloat16, 8)])
+  with pytest.raises(InvalidArgument, match="kernel name"): HOST.source("a b", [out])
   with pytest.raises(InvalidArgument, match="LLVM refuses the source"): HOST.compile("define void @k( {", "k")
 
 

@@ -28,7 +28,7 @@ def test_a_program_comes_back() -> None:
   read = shared.index(item, item < 3).load(pair.gep((1, 0)).gep(0), barrier)
   nodes = [u for u in UOp.sink(out.index(group * 32 + item).store(read)).toposort() if u.op is not Ops.SINK]
   renderer = UOpRenderer()
-  text = renderer.render("k", [*nodes, UOp(Ops.ENDRANGE, dtypes.void, (loop,))])
+  text = renderer.source("k", [*nodes, UOp(Ops.ENDRANGE, dtypes.void, (loop,))])
   back = program.load(renderer.compile(text, "k").decode())
   assert len(back) == len(nodes) + 1 and all(a is b for a, b in zip(back, nodes))
 

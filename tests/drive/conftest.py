@@ -185,7 +185,10 @@ class FakePort(LinuxPort):
     self.machine.packets.append(packet)
     self.machine.clock += 10
     store = lambda address, value, width=8: ctypes.memmove(address, int(value).to_bytes(width, "little"), width)
-    if isinstance(packet, p.RELEASE_MEM):
+    if isinstance(packet, p.INDIRECT_BUFFER):
+      words = list((ctypes.c_uint32 * packet.ib_size).from_address(packet.ib_base))
+      for _, inner in pm4.walk(words): self.execute(inner)
+    elif isinstance(packet, p.RELEASE_MEM):
       store(
         packet.address,
         self.machine.clock if packet.data_sel == p.RELEASE_MEM_data_sel.send_gpu_clock_counter else packet.data,

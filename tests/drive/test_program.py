@@ -15,6 +15,7 @@ from tinyhw.autogen import amdhsa, hsa
 from tinyhw.autogen import gc_11_0_0 as gc
 from tinyhw.autogen import pm4_gfx11 as p
 from tinyhw.core.errors import DecodeError, InvalidArgument, Unsupported
+from tinyhw.drive.amd.batch import Batch, Launch
 from tinyhw.drive.amd.device import AMDRuntime
 from tinyhw.drive.amd.program import ArgumentLayout, Shape, user_sgprs
 from tinyhw.wire import codeobject, pm4
@@ -242,3 +243,34 @@ def test_the_last_submission_is_readable(port: Any, add_object: bytes) -> None:
   assert all(
     name in text for name in ("ACQUIRE_MEM(", "SET_SH_REG(", "COMPUTE_PGM_LO", "DISPATCH_DIRECT(", "RELEASE_MEM(")
   )
+
+
+def test_a_batch_is_one_packet_in_the_ring_and_can_be_patched(
+  port: Any, machine: Any, add_object: bytes, asks_object: bytes
+) -> None:
+  gpu = AMDRuntime(port)
+  fill, asks = gpu.load(add_object, "fill"), gpu.load(asks_object, "asks")
+  arguments = struct.pack("<QihxxdB", 16, 1, 2, 3.0, 4)
+  batch = Batch(gpu, [Launch(fill, arguments, (1, 1, 1), (8, 1, 1)), Launch(asks, bytes(8), (4, 5, 6), (2, 1, 1))])
+  seen = []
+  for change in (None, None, "argument", "grid", "scratch"):
+    if change == "argument": batch.set_argument(0, 8, struct.pack("<i", -9))
+    if change == "grid": batch.set_grid(1, (7, 1, 1))
+    if change == "scratch": gpu.require_scratch(4096, "a kernel")
+    machine.packets.clear()
+    value = batch.submit()
+    gpu.synchronize()
+    assert gpu.timeline.last == value and len([q for q in machine.packets if isinstance(q, p.INDIRECT_BUFFER)]) == 1
+    assert written(machine)[gc.COMPUTE_USER_DATA_0.OFFSET + 6] == value & 0xFFFFFFFF, "the dispatch id that asks wants"
+    first = next(pm4.registers(q) for q in machine.packets if pm4.registers(q)[:1] and
+                 pm4.registers(q)[0][0] == gc.COMPUTE_USER_DATA_0.OFFSET)
+    kernarg = first[0][1] | first[1][1] << 32
+    seen.append(
+      (struct.unpack("<i", ctypes.string_at(kernarg + 8, 4))[0], [(d.dim_x, d.dim_y) for d in dispatches(machine)])
+    )
+  assert seen == [(1, [(1, 1), (4, 5)])] * 2 + [(-9, [(1, 1), (4, 5)])] + [(-9, [(1, 1), (7, 1)])] * 2
+  with pytest.raises(InvalidArgument, match="outside"): batch.set_argument(0, 24, bytes(8))
+  with pytest.raises(InvalidArgument, match="grid"): batch.set_grid(0, (0, 1, 1))
+  with pytest.raises(InvalidArgument, match="no launches"): Batch(gpu, [])
+  batch.close()
+  batch.close()

@@ -5,6 +5,7 @@ import io
 import struct
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from elftools.elf.elffile import ELFFile
@@ -21,6 +22,11 @@ LINKED = ("gfx1100_v4.co", "gfx1100_v5.co", "gfx1100_v6.co", "gfx90a_v5.co")
 ALL = (*LINKED, "gfx1100_v5.o")
 KERNELS = {"add", "count", "reverse", "spill", "sizes"}
 BASE = 0x7F00_0000_0000
+
+
+def symbol_table(data: bytes) -> Any:
+  """The symbol table as pyelftools reads it."""
+  return ELFFile(io.BytesIO(data)).get_section_by_name(".symtab")
 
 
 @cache
@@ -51,7 +57,7 @@ def test_addresses_against_pyelftools(name: str) -> None:
   """Symbols, entry points and data of the image, read a second way."""
   loaded, file = codeobject.load(read(name)), ELFFile(io.BytesIO(read(name)))
   image = loaded.link(BASE)
-  table = {s.name: s for s in file.get_section_by_name(".symtab").iter_symbols() if s.name}
+  table = {s.name: s for s in symbol_table(read(name)).iter_symbols() if s.name}
   for kernel in loaded.kernels.values():
     text, code = file.get_section(table[kernel.name]["st_shndx"]), table[kernel.name]
     start = code["st_value"] - text["sh_addr"]
@@ -72,10 +78,11 @@ def test_addresses_against_pyelftools(name: str) -> None:
 def test_relocations_of_an_object() -> None:
   """Each patched place holds what the ABI's formula gives, with addresses read by pyelftools."""
   loaded, file = codeobject.load(read("gfx1100_v5.o")), ELFFile(io.BytesIO(read("gfx1100_v5.o")))
-  image, table, seen = loaded.link(BASE), file.get_section_by_name(".symtab"), 0
+  image, table, seen = loaded.link(BASE), symbol_table(read("gfx1100_v5.o")), 0
   placed = [s for s in table.iter_symbols() if s.name in loaded.symbols]
   starts = {s["st_shndx"]: loaded.symbols[s.name] - s["st_value"] for s in placed}
-  for section in file.iter_sections("SHT_RELA"):
+  sections: list[Any] = list(file.iter_sections("SHT_RELA"))
+  for section in sections:
     for row in section.iter_relocations():
       place = starts[section["sh_info"]] + row["r_offset"]
       value = loaded.symbols[table.get_symbol(row["r_info_sym"]).name] + row["r_addend"]
@@ -153,7 +160,7 @@ def test_refusals() -> None:
 
 def undefine(data: bytes, name: str) -> bytes:
   """The object with a symbol's section set to none."""
-  table = ELFFile(io.BytesIO(data)).get_section_by_name(".symtab")
+  table = symbol_table(data)
   index = next(i for i, s in enumerate(table.iter_symbols()) if s.name == name)
   at = table["sh_offset"] + index * table["sh_entsize"] + 6
   return data[:at] + b"\0\0" + data[at + 2:]

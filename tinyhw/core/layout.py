@@ -59,8 +59,12 @@ def u32(dword: int, *, default: int | None = None) -> Any:
   return bits(dword, 31, 0, default=default)
 
 
-def rest() -> Any:
-  """The tail of a packet whose length its header or a count field gives: any number of dwords, kept as a tuple."""
+def rest(*, default: tuple[int, ...] = ()) -> Any:
+  """The tail of a packet whose length its header or a count field gives: any number of dwords, kept as a tuple.
+
+  Empty when it is not given; `default=()` in a declaration tells type checkers so.
+  """
+  if default: raise LayoutError(f"a tail's default is empty, not {default}")
   return _REST
 
 

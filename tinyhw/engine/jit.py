@@ -32,6 +32,16 @@ def _tensors(thing: Any, name: str = "") -> list[tuple[str, TensorBase]]:
   return []
 
 
+def _in_memory() -> dict[TensorBase, Buffer]:
+  """Every tensor whose value is in memory, with that memory."""
+  return {t: buffer_of(node.base) for t in list(live_tensors) if (node := held(t.uop)) is not None}
+
+
+def _changed(before: dict[TensorBase, Buffer]) -> list[tuple[TensorBase, Buffer]]:
+  """Those that were given another value since, with the memory of the old one."""
+  return [(t, b) for t, b in before.items() if (node := held(t.uop)) is None or buffer_of(node.base) is not b]
+
+
 class Capture:
   """The steps of one call, its inputs' memory, and the random keys (kept alive) with what makes new ones."""
 
@@ -82,13 +92,14 @@ class TinyJit(Generic[Function]):
         raise InvalidArgument(f"a TinyJit made for {_show(self.capture.signature)} was called with {_show(signature)}")
       return self.capture.replay(inputs)
     if self.calls == 1:
+      before = _in_memory()
       result = self.function(*args, **kwargs)
-      realize(*(t for _, t in _tensors(result)))
+      realize(*(t for _, t in _tensors(result)), *(t for t, _ in _changed(before)))
       return result
     return self._record(signature, inputs, args, kwargs)
 
   def _record(self, signature: Signature, inputs: list[Buffer], args: Any, kwargs: Any) -> Any:
-    before = {t: buffer_of(node.base) for t in list(live_tensors) if (node := held(t.uop)) is not None}
+    before = _in_memory()
     steps: list[Step] = []
     refills: list[Callable[[], None]] = []
     keys: list[Buffer] = []
@@ -99,11 +110,9 @@ class TinyJit(Generic[Function]):
     try:
       with listening(steps.append):
         result = self.function(*args, **kwargs)
-        results = [t for _, t in _tensors(result)]
-        realize(*results)
-        # Tensors that hold another value now: their new memory goes back to where the next call reads it.
-        changed = [(t, b) for t, b in before.items() if (node := held(t.uop)) is None or buffer_of(node.base) is not b]
-        realize(*(t for t, _ in changed))
+        changed = _changed(before)
+        realize(*(t for _, t in _tensors(result)), *(t for t, _ in changed))
+        # Tensors that hold another value now: it goes back to the memory where the next call reads it.
         for tensor, home in changed:
           fresh = memory_of(tensor)
           if fresh is home or (fresh.size, fresh.dtype, fresh.device) != (home.size, home.dtype, home.device): continue

@@ -46,6 +46,8 @@ def realize_nodes(nodes: Iterable[UOp]) -> None:
   values = with_held(wanted)
   plan = schedule(list(dict.fromkeys(values)))
   run(steps_of(plan))
+  # Also what was realized on the way need not be computed again.
+  for node, memory in plan.becomes.items(): _held[node] = memory
   for node, value in zip(wanted, values): _held[node] = plan.becomes.get(value, value)
 
 

@@ -163,9 +163,10 @@ class Elementwise(TensorBase):
       raise InvalidArgument(f"a power of {base.dtype} by a tensor of {exp.dtype}", hint="cast one of them to a float")
     x, y = (t.cast(wide_float(dtype)) for t in (base, exp))
     magnitude = (y * x.abs().log2()).exp2()
-    odd = (y - (y / 2).trunc() * 2) != 0
-    signed = (x < 0).where((y.trunc() != y).where(math.nan, odd.where(-magnitude, magnitude)), magnitude)
-    return (y == 0).where(1.0, ((x == 0) & (y > 0)).where(0.0, signed)).cast(dtype)
+    odd = (y - (y / 2).trunc() * 2).ne(0)
+    signed = (x < 0).where(y.trunc().ne(y).where(math.nan, odd.where(-magnitude, magnitude)), magnitude)
+    result: Self = y.eq(0).where(1.0, (x.eq(0) & (y > 0)).where(0.0, signed)).cast(dtype)
+    return result
 
   def _power(self, exponent: int_) -> Self:
     result, square = None, self

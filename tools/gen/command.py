@@ -7,6 +7,7 @@ import difflib
 import importlib
 import json
 import lzma
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -61,7 +62,7 @@ def parser() -> argparse.ArgumentParser:
     help=f"{', '.join(NAMES)}; `all` of them; or `check`",
   )
   made.add_argument(
-    "--source", action="append", default=[], metavar="DIR", help="where the vendor's files are; may be given again"
+    "--source", action="append", default=[], metavar="DIR", help="where the vendors' files are; may be a list A:B"
   )
   made.add_argument("--output", metavar="FILE", help="write here, not to autogen/ (`-`: to the screen)")
   made.add_argument("--check", action="store_true", help="write nothing; fail when the committed module differs")
@@ -135,7 +136,8 @@ def main(argv: Sequence[str]) -> int:
   """Returns the exit status: 0 done, 1 a check failed, 2 a source or tool is missing."""
   options = parser().parse_args(list(argv))
   sources = Sources(options.source)
-  unknown = [name for name in options.source if not Path(name).exists()]
+  given = [name for names in options.source for name in names.split(os.pathsep)]
+  unknown = [name for name in given if not Path(name).exists()]
   try:
     if unknown:
       raise MissingTool(f"{', '.join(unknown)} does not exist", where="tinyhw gen --source")

@@ -23,7 +23,7 @@ from tinyhw.core.errors import MissingTool, TinyhwError
 
 PYTHON_VARIABLE = "TINYHW_GEN_PYTHON"  # an interpreter that has ctypeslib2, when this one does not
 HINT = (
-  "pip install ctypeslib2==2.4.0 clang==18.1.8, then pip install --no-deps --force-reinstall libclang==18.1.1; "
+  "pip install 'tinyhw[gen]' (ctypeslib2 2.4.0, clang 18.1.8, libclang 18.1.1); "
   f"{PYTHON_VARIABLE} names another interpreter that has them"
 )
 LOCATE = (

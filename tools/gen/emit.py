@@ -67,7 +67,8 @@ class PacketRow:
 
 def field_line(f: FieldRow, *, register: bool = False) -> str:
   name, width, args = identifier(f.name, register=register), f.hi - f.lo + 1, []
-  default = f.default if f.default is not None else None if register or width >= REQUIRED_BITS else 0
+  required = width >= REQUIRED_BITS and not register  # a register is written by the fields that matter
+  default = f.default if f.default is not None else None if required else 0
   if default is not None:
     args.append(f"default={default:#x}" if default > 9 else f"default={default}")
   if f.shift:
@@ -90,7 +91,7 @@ def packet(row: PacketRow) -> str:
   lines += [f"  {k}: ClassVar[int] = {v:#x}" for k, v in row.constants.items()]
   lines += [field_line(f) for f in row.fields]
   if row.payload:
-    lines.append("  payload: tuple[int, ...] = rest()")
+    lines.append("  payload: tuple[int, ...] = rest(default=())")
   for v in row.views:
     mask = (1 << v.hi + 1) - (1 << v.lo) if v.in_place else (1 << v.hi - v.lo + 1) - 1
     source = f"self.{v.of}" if v.in_place or not v.lo else f"self.{v.of} >> {v.lo}"

@@ -261,6 +261,19 @@ def check_against_kernel(ours: dict[str, int], nvd: str, declared: set[str]) -> 
   return len(common) - len(differ), [f"{n} ({ours[n]:#x} and {theirs[n]:#x})" for n in differ]
 
 
+def fields_against_kernel(rows: list[PacketRow], nvd: str) -> int:
+  """Each field that nvd.h also has, by packet and name, must begin at the same bit. Returns how many do."""
+  agreed = 0
+  for row in rows:
+    shifts = re.findall(rf"define\s+(?:PACKET3_)?{row.name}_(\w+?)(?:\(x\))?\s+\(\(?[x1]\)?\s*<<\s*(\d+)\)", nvd)
+    for name, shift in shifts:
+      found = [f for f in row.fields if f.name.upper() == name]
+      if found and found[0].lo != int(shift):
+        raise LayoutError(f"bit {found[0].lo} in PAL, {shift} in nvd.h", where=f"{row.name}.{name}")
+      agreed += bool(found)
+  return agreed
+
+
 def gcr_fields(text: str, union: str) -> list[tuple[str, int, int]]:
   """Fields (name, hi, lo) of one of PAL's GCR_CNTL unions, in the kernel's spelling (gl2Inv -> GL2_INV)."""
   body = re.search(rf"union {union}\s*{{\s*struct\s*{{(.*?)}}", text, re.S)
@@ -311,25 +324,46 @@ def c_enum(text: str, name: str) -> dict[str, int]:
   return {n: int(v, 0) for n, v in re.findall(r"(\w+)\s*=\s*(0x[0-9a-fA-F]+)", body[1])}
 
 
+def packet_rows(text: str, codes: dict[str, int], foreign: list[str]) -> list[PacketRow]:
+  """Every packet that PAL declares, but those of other generations."""
+  found = [m for m in re.finditer(r"typedef struct PM4_MEC_(\w+)\n", text) if m[1] not in foreign]
+  return [packet_row(m[1], Parser(text[m.end() :]).packet(), codes[m[1]]) for m in found]
+
+
+def enum_classes(text: str, kernel: str) -> list[str]:
+  """The kernel's enums of events and atomics, and PAL's of packet fields."""
+  out = [
+    "\n" + emit.enum(name, c_enum(kernel, name), "From the kernel's soc21_enum.h.")
+    for name in ("VGT_EVENT_TYPE", "TC_OP")
+  ]
+  for name, body in re.findall(r"^enum (MEC_\w+)_enum\s*{(.*?)};", text, re.S | re.M):
+    members = enum_members(body, _infix(body))
+    if members:
+      out.append("\n" + emit.enum(name.removeprefix("MEC_"), members))
+  return out
+
+
 def generate(sources: Sources) -> str:
   needs = FAMILY.needs
-  packets, it, gcr, nvd, enums = (sources.find(n, wanted=needs) for n in needs)
+  packets, it, gcr, nvd, kernel_enums = (sources.find(n, wanted=needs) for n in needs)
   text = corrected(packets.text, "pm4_gfx11", packets.name.rpartition("/")[2])
   codes = opcodes(it.text)
   foreign = re.findall(r"PM4_MEC_(\w+)_SIZEDW__GFX10 ", text)
-  declared = set(re.findall(r"typedef struct PM4_MEC_(\w+)", text)) - set(foreign)
-  agreed, differ = check_against_kernel(codes, nvd.text, declared)
+  rows = packet_rows(text, codes, foreign)
+  agreed, differ = check_against_kernel(codes, nvd.text, {row.name for row in rows})
+  same_fields = fields_against_kernel(rows, nvd.text)
+  notes = [
+    f"{agreed} opcodes and {same_fields} fields are the same in PAL and in nvd.h; the opcodes of {', '.join(differ)}",
+    "differ, and neither is declared here. A field X stands for the vendor's X_lo and X_hi. Addresses are given whole:",
+    "low bits that are not stored must be zero. Fields under 20 bits default to 0.",
+    f"PAL's packets of gfx10 only are left out: {', '.join(foreign)}.",
+  ]
   out = [
     head(
       "PM4 packets that gfx11's MEC (compute queues) executes: one class a packet, fields as the vendor names them.",
-      [(PAL, packets), (PAL, it), (PAL, gcr), (LINUX, nvd), (LINUX, enums)],
+      [(PAL, packets), (PAL, it), (PAL, gcr), (LINUX, nvd), (LINUX, kernel_enums)],
       "tinyhw gen pm4",
-      [
-        f"{agreed} opcodes are the same in PAL and in nvd.h; they differ on {', '.join(differ) or 'none'},",
-        "which the MEC does not have. A field X stands for the vendor's X_lo and X_hi. Addresses are given whole:",
-        "low bits that are not stored must be zero. Fields under 20 bits default to 0.",
-        f"PAL's packets of gfx10 only are left out: {', '.join(foreign)}.",
-      ],
+      notes,
     ),
     "from enum import IntEnum",
     "from typing import ClassVar",
@@ -337,37 +371,20 @@ def generate(sources: Sources) -> str:
     "from tinyhw.core.layout import Packet, Register, bits, rest, u32, u64",
     "",
   ]
-  for name in ("VGT_EVENT_TYPE", "TC_OP"):
-    out.append("\n" + emit.enum(name, c_enum(enums.text, name), "From the kernel's soc21_enum.h."))
-  for enum_name, body in re.findall(r"^enum (MEC_\w+)_enum\s*{(.*?)};", text, re.S | re.M):
-    members = enum_members(body, _infix(body))
-    if members:
-      out.append("\n" + emit.enum(enum_name.removeprefix("MEC_"), members))
+  out += enum_classes(text, kernel_enums.text)
   out.append(BASE)
   out += ["\n" + r for r in gcr_registers(gcr.text, nvd.text)]
-  names = []
-  emitted = set(re.findall(r"^class (\w+)\(IntEnum\)", "\n".join(out), re.M))
-  for found in re.finditer(r"typedef struct PM4_MEC_(\w+)\n", text):
-    name = found[1]
-    if name in foreign:
-      continue
-    parser = Parser(text[found.end() :])
-    row = packet_row(name, parser.packet(), codes[name])
-    row.fields = [
-      FieldRow(f.name, f.dword, f.hi, f.lo, f.shift, _enum_name(f.enum, emitted), f.default) for f in row.fields
-    ]
-    for part in split(row):
-      out.append("\n" + emit.packet(part))
-      names.append(part.name)
+  named = set(re.findall(r"^class (\w+)\(IntEnum\)", "\n".join(out), re.M))
+  for row in rows:
+    row.fields = [replace(f, enum=_enum_name(f.enum, named)) for f in row.fields]
+  parts = [part for row in rows for part in split(row)]
+  out += ["\n" + emit.packet(part) for part in parts]
   out.append("\nOPCODES: dict[int, str] = {  # every type-3 opcode that the vendor names, declared above or not")
   out += [f'  {code:#x}: "{name}",' for code, name in sorted({c: n for n, c in reversed(codes.items())}.items())]
-  out += ["}", "", "PACKETS: tuple[type[Pm4], ...] = (", *emit.wrapped(names), ")", ""]
+  out += ["}", "", "PACKETS: tuple[type[Pm4], ...] = (", *emit.wrapped([part.name for part in parts]), ")", ""]
+  out.append("# First register and the one after the last of each SET_*_REG packet, in dwords.")
   spaces = re.findall(r"PACKET3_(SET_\w+_REG_(?:START|END))\s+(0x[0-9a-f]+)", nvd.text)
-  out += [
-    "# First register and the one after the last of each SET_*_REG packet, in dwords.",
-    *(f"{n} = {int(v, 0):#x}" for n, v in spaces),
-  ]
-  return "\n".join(out) + "\n"
+  return "\n".join([*out, *(f"{n} = {int(v, 0):#x}" for n, v in spaces)]) + "\n"
 
 
 def split(row: PacketRow) -> list[PacketRow]:

@@ -59,7 +59,8 @@ class Sources:
 
   @property
   def roots(self) -> list[Path]:
-    named = [*self.given, *filter(None, os.environ.get(SOURCE_VARIABLE, "").split(os.pathsep))]
+    lists = [*map(str, self.given), os.environ.get(SOURCE_VARIABLE, "")]
+    named = [name for names in lists for name in names.split(os.pathsep) if name]
     return [p for p in map(Path, (*named, *INSTALLED)) if p.exists()]
 
   def find(self, name: str, *, wanted: Iterable[str] = ()) -> SourceFile:

@@ -10,6 +10,7 @@ import math
 from collections.abc import Sequence
 
 from tinyhw.arch import Arch
+from tinyhw.arch.gfx1100 import GFX1100
 from tinyhw.compile.render import objects
 from tinyhw.compile.render.base import block_size, grid_size
 from tinyhw.compile.render.llvm import LLVMRenderer, Writer, memory_type
@@ -30,16 +31,15 @@ NATIVE = {(op, dtype) for op in (Ops.EXP2, Ops.LOG2) for dtype in (dtypes.float3
 class AMDGCNRenderer(LLVMRenderer):
   """Compiles for one GPU at LLVM's `optimization` level."""
   triple = TRIPLE
-  has_local = True
+  threads = True
+  local = True
   vector_bytes = 16
   speculates = True
 
-  def __init__(self, arch: Arch, optimization: int = 2) -> None:
-    self.arch, self.optimization = arch, optimization
-    self.target = arch.name
-    self.max_threads = arch.workgroup_limit
-    self.max_block = (arch.workgroup_limit,) * 3
-    self.local_bytes = arch.lds_per_workgroup
+  def __init__(self, arch: Arch = GFX1100, optimization: int = 2) -> None:
+    super().__init__(optimization)
+    self.arch, self.target = arch, arch.name
+    self.max_block, self.max_local = arch.workgroup_limit, arch.lds_per_workgroup
 
   def native(self, op: Ops, dtype: DType) -> bool:
     return super().native(op, dtype) or (op, dtype.scalar) in NATIVE

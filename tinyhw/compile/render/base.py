@@ -5,6 +5,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
+from tinyhw.compile.program import Dim3
 from tinyhw.core.errors import InvalidArgument, Unsupported
 from tinyhw.ir.dtype import DType, PtrDType, dtypes
 from tinyhw.ir.ops import Ops
@@ -14,17 +15,28 @@ TRANSCENDENTAL = frozenset({Ops.EXP2, Ops.LOG2, Ops.SIN})
 
 
 class Renderer(ABC):
-  """Makes programs for one target. Sizes are in bytes, `max_block` counts work-items in x, y, z.
+  """Makes programs for one target, and tells the optimizer what suits it.
 
-  A target without workgroups (`has_local` is False) runs a program as one thread: it knows neither SPECIAL, nor
-  DEFINE_LOCAL, nor BARRIER.
+  `threads`: output axes are spread over a grid. `local`: there are workgroups with local memory. `tile`: steps of one
+  output axis that a thread of a tiled kernel computes (1: no tiling). `vector_bytes`: the widest LOAD and STORE
+  (0: single elements only). `fused`: MULACC is worth making. `max_block` counts the work-items of a workgroup,
+  `max_local` the bytes of its local memory, `max_grid` the workgroups of a launch.
   """
   target: str
-  has_local: bool = False
-  max_block: tuple[int, int, int] = (1, 1, 1)
-  max_threads: int = 1
-  local_bytes: int = 0
-  vector_bytes: int = 0         # the widest vector that one LOAD or STORE may move
+  threads = False
+  local = False
+  tile = 1
+  vector_bytes = 0
+  fused = False
+  max_block = 1
+  max_local = 0
+  max_grid = 2**31 - 1
+  refused: frozenset[Ops] = frozenset()         # ops of the linear program that the target does not have
+
+  @property
+  def key(self) -> str:
+    """Everything that makes two renderers of a target give different programs; for caches."""
+    return self.target
 
   def supports(self, dtype: DType) -> bool:
     """Whether arithmetic on the type exists. bfloat16 is memory only: a linear program sees it as uint16."""
@@ -40,12 +52,21 @@ class Renderer(ABC):
     return op not in TRANSCENDENTAL
 
   @abstractmethod
-  def render(self, name: str, uops: Sequence[UOp]) -> str:
+  def source(self, name: str, uops: Sequence[UOp]) -> str:
     """The source text of the linear program `uops`, as a kernel called `name`."""
 
   @abstractmethod
   def compile(self, source: str, name: str) -> bytes:
-    """The binary of what `render` gave."""
+    """The binary of what `source` gave."""
+
+  def render(self, name: str, uops: Sequence[UOp], grid: Dim3, block: Dim3) -> tuple[str, bytes]:
+    """(source text, binary) of a linear program, whose SPECIALs say what the grid and the block are."""
+    made = grid_size(uops), block_size(uops)
+    if (grid, block) != made:
+      raise InvalidArgument(f"grid {grid} and block {block}, but the program is made for {made[0]} and {made[1]}",
+                            where=f"kernel {name}")
+    source = self.source(name, uops)
+    return source, self.compile(source, name)
 
   def check(self, name: str, uops: Sequence[UOp]) -> None:
     """Refuse a program that the target cannot run, before a back end stumbles over it."""
@@ -56,27 +77,27 @@ class Renderer(ABC):
       dtype = u.dtype.base if isinstance(u.dtype, PtrDType) else u.dtype
       if dtype is not dtypes.void and not self.supports(dtype):
         raise Unsupported("dtype", dtype.name, arch=self.target, where=where)
-      if u.op in (Ops.SPECIAL, Ops.DEFINE_LOCAL, Ops.BARRIER) and not self.has_local:
+      if u.op in self.refused:
         raise Unsupported("uop", u.op.name, arch=self.target, where=where)
     block = block_size(uops)
-    if any(n > limit for n, limit in zip(block, self.max_block)) or math.prod(block) > self.max_threads:
-      raise InvalidArgument(f"a workgroup of {block} work-items; {self.target} has at most {self.max_block} and "
-                            f"{self.max_threads} in all", where=where)
-    if (used := local_size(uops)) > self.local_bytes:
-      raise InvalidArgument(f"{used:,} bytes of local memory, {self.target} has {self.local_bytes:,}", where=where)
+    if math.prod(block) > self.max_block:
+      raise InvalidArgument(f"a workgroup of {block} work-items; {self.target} has at most {self.max_block}",
+                            where=where)
+    if (used := local_size(uops)) > self.max_local:
+      raise InvalidArgument(f"{used:,} bytes of local memory, {self.target} has {self.max_local:,}", where=where)
 
 
-def block_size(uops: Sequence[UOp]) -> tuple[int, int, int]:
+def block_size(uops: Sequence[UOp]) -> Dim3:
   """Work-items of a workgroup in x, y, z."""
   return _sizes(uops, "lidx")
 
 
-def grid_size(uops: Sequence[UOp]) -> tuple[int, int, int]:
+def grid_size(uops: Sequence[UOp]) -> Dim3:
   """Workgroups in x, y, z."""
   return _sizes(uops, "gidx")
 
 
-def _sizes(uops: Sequence[UOp], kind: str) -> tuple[int, int, int]:
+def _sizes(uops: Sequence[UOp], kind: str) -> Dim3:
   sizes = {u.arg.name: u.arg.size for u in uops if u.op is Ops.SPECIAL}
   return sizes.get(f"{kind}0", 1), sizes.get(f"{kind}1", 1), sizes.get(f"{kind}2", 1)
 

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from tinyhw.compile.render import objects
 from tinyhw.compile.render.llvm import LLVMRenderer
+from tinyhw.ir.ops import Ops
 from tinyhw.ir.uop import UOp
 
 
@@ -17,9 +18,7 @@ class HostRenderer(LLVMRenderer):
   target = "host"
   triple = objects.HOST
   vector_bytes = 32
-
-  def __init__(self, optimization: int = 2) -> None:
-    self.optimization = optimization
+  refused = frozenset({Ops.SPECIAL, Ops.DEFINE_LOCAL, Ops.BARRIER})
 
   def pointer_argument(self, number: int) -> str:
     return f"ptr noalias noundef nonnull align 16 %data{number}"

@@ -69,6 +69,14 @@ class Loop:
 class LLVMRenderer(Renderer):
   """A renderer whose source text is LLVM IR. Targets say how a kernel looks from outside and what its indices are."""
   triple: str
+  tile = 4
+  fused = True
+
+  def __init__(self, optimization: int = 2) -> None:
+    self.optimization = optimization
+
+  @property
+  def key(self) -> str: return f"{self.target} O{self.optimization}"
 
   @abstractmethod
   def function(self, name: str, uops: Sequence[UOp], arguments: list[str], body: str, declarations: list[str]) -> str:
@@ -101,7 +109,7 @@ class LLVMRenderer(Renderer):
 
   speculates = False            # loads of element 0 instead of a branch where a gate is False
 
-  def render(self, name: str, uops: Sequence[UOp]) -> str:
+  def source(self, name: str, uops: Sequence[UOp]) -> str:
     self.check(name, uops)
     return Writer(self, name, uops).module()
 
@@ -123,7 +131,7 @@ class Writer:
   def module(self) -> str:
     """The whole text."""
     buffers = [u.arg for u in self.uops if u.op is Ops.DEFINE_GLOBAL]
-    variables = [u for u in self.uops if u.op is Ops.DEFINE_VAR]
+    variables = sorted((u for u in self.uops if u.op is Ops.DEFINE_VAR), key=lambda u: str(u.arg.name))
     arguments = [self.target.pointer_argument(i) for i in range(max(buffers, default=-1) + 1)]
     arguments += [f"i32 noundef %value{i}" for i in range(len(variables))]
     self.names.update({u: f"%value{i}" for i, u in enumerate(variables)})

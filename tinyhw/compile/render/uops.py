@@ -11,18 +11,19 @@ from tinyhw.ir.uop import UOp
 
 
 class UOpRenderer(Renderer):
-  """For the device PYTHON. It has workgroups with local memory, so that programs look as a GPU's do."""
+  """For the device PYTHON, which runs all threads of a grid in lockstep: every element of an output is one.
+
+  Programs made for a GPU run there too, so what a GPU has in workgroups is not refused.
+  """
   target = "uops"
-  has_local = True
-  max_block = (1024, 1024, 1024)
-  max_threads = 1024
-  local_bytes = 64 * 1024
-  vector_bytes = 16
+  threads = True
+  max_block = 1024
+  max_local = 64 * 1024
 
   def native(self, op: Ops, dtype: DType) -> bool:
     return True
 
-  def render(self, name: str, uops: Sequence[UOp]) -> str:
+  def source(self, name: str, uops: Sequence[UOp]) -> str:
     self.check(name, uops)
     return program.dump(uops)
 

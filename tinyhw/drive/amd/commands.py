@@ -90,10 +90,14 @@ class ComputeCommands(CommandStream):
     for index, name in pairs.items(): self.mark_words(name, base + index, base + index + 1)
     return self
 
-  def dispatch(self, initiator: gc.COMPUTE_DISPATCH_INITIATOR) -> ComputeCommands:
-    """Start a grid of grid_x * grid_y * grid_z workgroups (named values)."""
+  def dispatch(self, initiator: gc.COMPUTE_DISPATCH_INITIATOR, suffix: str = "") -> ComputeCommands:
+    """Start a grid of grid_x * grid_y * grid_z workgroups (named values; the names end in `suffix`)."""
     return self._put(p.DISPATCH_DIRECT(dim_x=0, dim_y=0, dim_z=0, dispatch_initiator=initiator.value()),
-                     dim_x="grid_x", dim_y="grid_y", dim_z="grid_z")
+                     dim_x=f"grid_x{suffix}", dim_y=f"grid_y{suffix}", dim_z=f"grid_z{suffix}")
+
+  def indirect_buffer(self, address: int, count: int) -> ComputeCommands:
+    """Execute `count` dwords of packets at a GPU address, then go on here."""
+    return self._put(p.INDIRECT_BUFFER(ib_base=address, ib_size=count, valid=1))
 
   def _release(
     self, data_sel: p.RELEASE_MEM_data_sel, address: int, data: int = 0, *, named: str | None = None,

@@ -213,7 +213,7 @@ class AMDProgram(Program):
     self.sgprs = user_sgprs(kernel, runtime.target, runtime.queue_pointer)
     self._needs_packet = "dispatch_packet" in self.sgprs.pairs.values()
     self._packet_at = round_up(self.layout.size, 64)
-    self._bytes = (
+    self.argument_bytes = (
       self._packet_at + ctypes.sizeof(hsa.hsa_kernel_dispatch_packet_t)
       if self._needs_packet
       else max(self.layout.size, 1)
@@ -237,7 +237,7 @@ class AMDProgram(Program):
     self, buffers: Sequence[Allocation], values: Sequence[int | float], grid: Dim3, block: Dim3, wait: bool = False
   ) -> float | None:
     ring = self.runtime.kernargs
-    at = ring.take(self._bytes)
+    at = ring.take(self.argument_bytes)
     packer = self.layout.packer(len(buffers), values)
     try: packer.pack_into(ring.memory, at, *[b.address for b in buffers], *values)
     except struct.error as e: raise InvalidArgument(f"an argument does not fit: {e}", where=self._where) from None
@@ -252,23 +252,19 @@ class AMDProgram(Program):
         f"{len(kernargs)} bytes of arguments, the kernel takes {self.layout.size}", where=self._where
       )
     ring = self.runtime.kernargs
-    at = ring.take(self._bytes)
+    at = ring.take(self.argument_bytes)
     ring.memory[at:at + len(kernargs)] = kernargs
     return self._launch(at, grid, block, dynamic_lds, wait)
 
   def _launch(self, at: int, grid: Dim3, block: Dim3, dynamic_lds: int, wait: bool) -> float | None:
-    runtime, layout = self.runtime, self.layout
+    runtime = self.runtime
     ring = runtime.kernargs
     prepared = self._prepared.get((block, dynamic_lds, wait))
     if prepared is None or prepared.scratch_generation != runtime.scratch_generation:
       prepared = self._prepare(block, dynamic_lds, wait)
     if prepared.grid != grid: self._set_grid(prepared, grid)
     stream = prepared.again if runtime.registers is prepared else prepared.full
-    if layout.hidden_start < layout.size:
-      hidden = self._hidden.get((grid, block, dynamic_lds)) or self._make_hidden(grid, block, dynamic_lds)
-      ring.memory[at + layout.hidden_start:at + layout.size] = hidden
-    if self._takes_kernarg: stream.set("kernarg", ring.address + at)
-    if self._needs_packet: self._write_packet(at, grid, block, dynamic_lds, stream)
+    self.fill(stream, "", ring.memory, at, ring.address + at, grid, block, dynamic_lds)
     value = runtime.submit(runtime.compute, stream)
     runtime.registers = prepared
     ring.used_by(value)
@@ -276,9 +272,28 @@ class AMDProgram(Program):
     runtime.wait(value)
     return runtime.elapsed()
 
-  def _set_grid(self, prepared: Prepared, grid: Dim3) -> None:
+  def fill(
+    self, stream: BoundStream, suffix: str, memory: memoryview, at: int, address: int, grid: Dim3, block: Dim3,
+    dynamic_lds: int
+  ) -> None:
+    """Write the hidden arguments (and the dispatch packet) of a launch whose arguments begin at `memory[at:]`, which
+    the GPU sees at `address`, and tell the stream where they are."""
+    layout = self.layout
+    if layout.hidden_start < layout.size:
+      hidden = self._hidden.get((grid, block, dynamic_lds)) or self._make_hidden(grid, block, dynamic_lds)
+      memory[at + layout.hidden_start:at + layout.size] = hidden
+    if self._takes_kernarg: stream.set("kernarg" + suffix, address)
+    if self._needs_packet:
+      packet = hsa.hsa_kernel_dispatch_packet_t.from_buffer(memory, at + self._packet_at)
+      self._describe_launch(packet, address, grid, block, dynamic_lds)
+      stream.set("dispatch_packet" + suffix, address + self._packet_at)
+
+  def check_grid(self, grid: Dim3) -> None:
     if len(grid) != 3 or not all(0 < g <= _GRID_LIMIT for g in grid):
       raise InvalidArgument(f"grid {grid}: three numbers of workgroups from 1 to {_GRID_LIMIT}", where=self._where)
+
+  def _set_grid(self, prepared: Prepared, grid: Dim3) -> None:
+    self.check_grid(grid)
     for stream in (prepared.full, prepared.again):
       for axis, groups in zip("xyz", grid, strict=True): stream.set(f"grid_{axis}", groups)
     prepared.grid = grid
@@ -290,22 +305,20 @@ class AMDProgram(Program):
     made = self._hidden[grid, block, dynamic_lds] = self.layout.hidden_bytes(shape)
     return made
 
-  def _write_packet(self, at: int, grid: Dim3, block: Dim3, dynamic_lds: int, stream: BoundStream) -> None:
+  def _describe_launch(
+    self, packet: hsa.hsa_kernel_dispatch_packet_t, kernarg: int, grid: Dim3, block: Dim3, dynamic_lds: int
+  ) -> None:
     """The AQL packet that the kernel reads its launch from. No packet processor sees it."""
-    ring, d = self.runtime.kernargs, self.kernel.descriptor
-    packet = hsa.hsa_kernel_dispatch_packet_t.from_buffer(ring.memory, at + self._packet_at)
-    packet.header = hsa.HSA_PACKET_TYPE_KERNEL_DISPATCH
-    packet.setup = 3
+    d = self.kernel.descriptor
+    packet.header, packet.setup = hsa.HSA_PACKET_TYPE_KERNEL_DISPATCH, len(grid)
     packet.workgroup_size_x, packet.workgroup_size_y, packet.workgroup_size_z = block
-    packet.grid_size_x, packet.grid_size_y, packet.grid_size_z = (
-      g * b & _DWORD for g, b in zip(grid, block, strict=True)
-    )
+    threads = [g * b & _DWORD for g, b in zip(grid, block, strict=True)]
+    packet.grid_size_x, packet.grid_size_y, packet.grid_size_z = threads
     packet.private_segment_size = d.private_segment_fixed_size
     packet.group_segment_size = d.group_segment_fixed_size + dynamic_lds
     packet.kernel_object = self.image.address + self.kernel.descriptor_offset
-    packet.kernarg_address = ring.address + at
+    packet.kernarg_address = kernarg
     packet.completion_signal.handle = 0
-    stream.set("dispatch_packet", ring.address + at + self._packet_at)
 
   # ---- commands
 
@@ -349,12 +362,21 @@ class AMDProgram(Program):
     c = ComputeCommands(f"kernel {self.name}")
     c.memory_barrier()
     if profile: c.timestamp(signal.start_address)
-    if registers: self._set_registers(c, block, lds)
-    if self.sgprs.values: c.user_data(self.sgprs.values, self.sgprs.pairs)
-    wave32 = int(self.wave_lanes == 32)
-    c.dispatch(register(gc.COMPUTE_DISPATCH_INITIATOR, COMPUTE_SHADER_EN=1, FORCE_START_AT_000=1, CS_W32_EN=wave32))
+    self._emit(c, block, lds, registers)
     if profile: c.timestamp(signal.stop_address)
     return c.signal(signal.address, "timeline").bind()
+
+  def record(self, c: ComputeCommands, block: Dim3, dynamic_lds: int, suffix: str) -> None:
+    """Append a launch to commands that are submitted later, behind a barrier. The names of its values end in `suffix`:
+    grid_x, grid_y, grid_z and, where the kernel takes them, kernarg, dispatch_packet and timeline."""
+    self._emit(c.memory_barrier(), block, self._check(block, dynamic_lds), True, suffix)
+
+  def _emit(self, c: ComputeCommands, block: Dim3, lds: int, registers: bool, suffix: str = "") -> None:
+    if registers: self._set_registers(c, block, lds)
+    if self.sgprs.values: c.user_data(self.sgprs.values, {i: name + suffix for i, name in self.sgprs.pairs.items()})
+    wave32 = int(self.wave_lanes == 32)
+    initiator = register(gc.COMPUTE_DISPATCH_INITIATOR, COMPUTE_SHADER_EN=1, FORCE_START_AT_000=1, CS_W32_EN=wave32)
+    c.dispatch(initiator, suffix)
 
   def _set_registers(self, c: ComputeCommands, block: Dim3, lds: int) -> None:
     """Everything that the dispatch reads but the user SGPRs."""

@@ -1,0 +1,545 @@
+"""Binds a decoded instruction to a step: operands resolved once, then called for each execution of a group.
+
+The meaning computes values; everything else is here: modifiers (neg, abs, op_sel, clamp, omod), DPP, packed halves,
+MODE's denormals, lane masks, and writing under EXEC.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from tinyhw.core.errors import Unsupported
+from tinyhw.emulator.amdgcn import floats, integer, scalar  # noqa: F401  (they register the meanings)
+from tinyhw.emulator.amdgcn.meaning import MEANINGS, Meaning
+from tinyhw.emulator.amdgcn.registers import (
+  Reader,
+  Writer,
+  full,
+  need_lanes,
+  read_mask,
+  reader,
+  scalar64,
+  set_exec,
+  vector16,
+  vector32,
+  with_modifiers,
+  write_mask,
+  write_scalar32,
+  write_scalar64,
+  write_vector16,
+  writer,
+)
+from tinyhw.emulator.amdgcn.values import DTYPES, F16, F32, F64, U16, U32, Ops
+from tinyhw.emulator.simt import Group, Step
+from tinyhw.isa.amdgcn import EXEC_LO, VCC_LO, Instruction, Operand
+
+Value = Any
+_SOURCES: Final = ("src0", "src1", "src2")
+_FLOAT = frozenset({"f16", "f32", "f64"})
+_OMOD: Final = {1: 2.0, 2: 4.0, 3: 0.5}
+_DENORM_SHIFT: Final = {"f32": 4, "f16": 6, "f64": 6}
+_ROUND_SHIFT: Final = {"f32": 0, "f16": 2, "f64": 2}
+_WIDE: Final = {"u16": "i64", "i16": "i64", "u32": "i64", "i32": "i64"}
+# Instructions that read no MODE: their float type only says how to look at bits.
+_MODELESS: Final = ("v_cmp", "v_div_scale", "v_div_fixup", "v_frexp", "v_ldexp")
+
+
+def unsupported(i: Instruction, pc: int, why: str = "") -> Unsupported:
+  """The error for an instruction without meaning, with its bytes and PC."""
+  what = f" ({why})" if why else ""
+  return Unsupported("instruction", i.mnemonic + what, where=f"PC {pc:#x}, bytes {i.data.hex()}")
+
+
+def alu(i: Instruction, pc: int, mode: int) -> Step:
+  """The step of a vector or scalar ALU instruction. Raises Unsupported where there is no meaning."""
+  if i.family == "VOPD": return _dual(i, pc, mode)
+  meaning = MEANINGS.get(i.mnemonic)
+  if meaning is None: raise unsupported(i, pc)
+  if i.family in {"SOP1", "SOP2", "SOPC", "SOPK"}: return _scalar(i, meaning)
+  _check_rounding(i, meaning, mode, pc)
+  if meaning.packed: return _packed(i, meaning, mode)
+  return _vector(i, meaning, mode)
+
+
+def _check_rounding(i: Instruction, meaning: Meaning, mode: int, pc: int) -> None:
+  for t in meaning.results:
+    if t in _ROUND_SHIFT and mode >> _ROUND_SHIFT[t] & 3 and not i.mnemonic.startswith(_MODELESS):
+      raise unsupported(i, pc, f"MODE rounds {t} other than to nearest even")
+
+
+# ---- scalar
+
+def _scalar(i: Instruction, meaning: Meaning) -> Step:
+  names = [n for n in ("src0", "src1") if n in i.operands]
+  destination = i.operands.get("sdst")
+  readers: list[Reader] = []
+  position = 0
+  for t in meaning.sources:
+    if t == "scc": readers.append(lambda group: group.scc)
+    elif t == "exec":
+      wide = "64" in meaning.sources[0]
+      readers.append(scalar64(EXEC_LO) if wide else lambda group: group.s[EXEC_LO])
+    elif t in {"k", "ku"}:
+      k = i.fields["simm16"]
+      value = np.uint32(k) if t == "ku" else np.int32(k - (k >> 15 << 16))
+      readers.append(lambda group, value=value: value)  # type: ignore[misc]
+    elif t.startswith("d:"):
+      assert destination is not None
+      readers.append(reader(destination, t[2:]))
+    else:
+      readers.append(reader(i.operands[names[position]], t))
+      position += 1
+  writers: list[Writer] = []
+  for t in meaning.results:
+    if t == "scc": writers.append(_write_scc)
+    elif t == "exec": writers.append(write_scalar64(EXEC_LO) if "64" in meaning.sources[0] else write_scalar32(EXEC_LO))
+    else:
+      assert destination is not None
+      writers.append(writer(destination, t))
+  return _step(meaning.function, readers, writers)
+
+
+def _write_scc(group: Group, value: Value) -> None: group.scc = value
+
+
+def _step(function: Callable[..., Any], readers: list[Reader], writers: list[Writer]) -> Step:
+  """Read, compute, write; the common shapes are spelled out."""
+  if len(writers) == 1:
+    write = writers[0]
+    if len(readers) == 1:
+      read0, = readers
+      return lambda group: write(group, function(Ops, read0(group)))
+    if len(readers) == 2:
+      first, second = readers
+      return lambda group: write(group, function(Ops, first(group), second(group)))
+    if len(readers) == 3:
+      one, two, three = readers
+      return lambda group: write(group, function(Ops, one(group), two(group), three(group)))
+    return lambda group: write(group, function(Ops, *[r(group) for r in readers]))
+
+  def several(group: Group) -> None:
+    for w, value in zip(writers, function(Ops, *[r(group) for r in readers])): w(group, value)
+  return several
+
+
+# ---- vector
+
+def _flushes(i: Instruction, t: str, mode: int, bit: int) -> bool:
+  """Whether MODE flushes denormals of this type; bit 0 allows them in sources, bit 1 in results."""
+  if t not in _FLOAT or i.mnemonic.startswith(_MODELESS): return False
+  return not mode >> _DENORM_SHIFT[t] + bit & 1
+
+
+def _source_names(i: Instruction, suffix: str = "") -> list[str]:
+  if suffix: names = ["src0" + suffix, "vsrc1" + suffix]
+  else: names = list(_SOURCES)
+  names = [n for n in names if n in i.operands]
+  if "imm" in i.operands and "fmamk" in i.mnemonic and not suffix: names.insert(1, "imm")
+  elif "imm" in i.operands and "fmaak" in i.mnemonic and not suffix: names.append("imm")
+  return names
+
+
+def _vector(i: Instruction, meaning: Meaning, mode: int) -> Step:
+  readers, writers = _vector_parts(i, meaning, mode)
+  function = _clamped_integer(i, meaning)
+  step = _step(function, readers, writers)
+  dpp = i.variant.endswith(("dpp", "dpp8", "dpp8_fi"))
+  return _with_dpp(i, step) if dpp else step
+
+
+def _vector_parts(i: Instruction, meaning: Meaning, mode: int) -> tuple[list[Reader], list[Writer]]:
+  names = _source_names(i)
+  destination = i.operands.get("vdst")
+  sdst = i.operands.get("sdst")
+  neg, absolute = i.get("neg"), i.get("abs")
+  readers: list[Reader] = []
+  position = 0
+  for t in meaning.sources:
+    if t == "vcc" or t == "mask" and position >= len(names): readers.append(_mask_reader(VCC_LO))
+    elif t == "mask":
+      readers.append(_mask_operand(i.operands[names[position]]))
+      position += 1
+    elif t.startswith("d:"):
+      assert destination is not None
+      tied = reader(destination, t[2:])
+      tied = with_modifiers(tied, t[2:], bool(neg >> 2 & 1), bool(absolute >> 2 & 1))
+      readers.append(_flushing(tied) if _flushes(i, t[2:], mode, 0) else tied)
+    else:
+      o = i.operands[names[position]]
+      read = _dpp_source(i, o, t) if position == 0 else None
+      if read is None: read = reader(o, t)
+      index = int(names[position][3]) if names[position] != "imm" else 3
+      read = with_modifiers(read, t, bool(neg >> index & 1), bool(absolute >> index & 1))
+      readers.append(_flushing(read) if _flushes(i, t, mode, 0) else read)
+      position += 1
+  writers: list[Writer] = []
+  for t in meaning.results:
+    if t == "mask": writers.append(_mask_writer(sdst.value if sdst is not None else VCC_LO))
+    elif t == "exec": writers.append(set_exec)
+    elif t.startswith("s:"): writers.append(writer(i.operands["src0"], t[2:]))
+    else:
+      assert destination is not None
+      writers.append(_float_result(i, t, writer(destination, t), mode) if t in _FLOAT else writer(destination, t))
+  return readers, writers
+
+
+def _flushing(read: Reader) -> Reader: return lambda group: Ops.flush(read(group))
+
+
+def _mask_reader(register: int) -> Reader: return lambda group: read_mask(group, register)
+
+
+def _mask_operand(o: Operand) -> Reader:
+  if o.kind == "s": return _mask_reader(o.value)
+  value = np.bool_(o.kind == "const" and 193 <= o.value <= 208 and o.value == 193)
+  return lambda group: value
+
+
+def _mask_writer(register: int) -> Writer:
+  return lambda group, value: write_mask(group, register, np.asarray(value)[()])
+
+
+def _float_result(i: Instruction, t: str, write: Writer, mode: int) -> Writer:
+  """omod, denormal flush and clamp of a float result."""
+  omod, clamp, flush = i.get("omod"), i.get("clamp"), _flushes(i, t, mode, 1)
+  if not (omod or clamp or flush): return write
+  one, zero = DTYPES[t].type(1), DTYPES[t].type(0)
+  factor = DTYPES[t].type(_OMOD.get(omod, 1.0))
+  dx10 = mode >> 8 & 1
+
+  def finish(group: Group, value: Value) -> None:
+    if omod: value = value * factor
+    if flush: value = Ops.flush(value)
+    if clamp:
+      limited = np.minimum(np.maximum(value, zero), one)
+      value = np.where(np.isnan(value), zero if dx10 else value, limited)
+    write(group, value)
+  return finish
+
+
+def _clamped_integer(i: Instruction, meaning: Meaning) -> Callable[..., Any]:
+  """With clamp, integer results saturate: the meaning is evaluated in i64 and limited to the type."""
+  t = meaning.results[0] if meaning.results else ""
+  function = meaning.function
+  if not i.get("clamp") or t not in _WIDE: return function
+  low, high = np.iinfo(DTYPES[t]).min, np.iinfo(DTYPES[t]).max
+  kinds = [DTYPES[s.removeprefix("d:")] if s.removeprefix("d:") in DTYPES else None for s in meaning.sources]
+  signed = i.mnemonic.endswith(("i32", "i16"))
+  if t == "u32" and signed: low, high = -(1 << 31), (1 << 31) - 1
+
+  def saturating(o: Any, *values: Value) -> Value:
+    wide = [v.view(f"i{v.dtype.itemsize}").astype(np.int64) if signed and k is not None
+            else v.astype(np.int64) if k is not None else v for v, k in zip(values, kinds)]
+    result = function(o, *wide)
+    if isinstance(result, tuple): return np.clip(result[0], low, high).astype(DTYPES[t]), *result[1:]
+    if signed and t == "u32": return np.clip(result, low, high).astype(np.int32).view(U32)
+    return np.clip(result, low, high).astype(DTYPES[t])
+  return saturating
+
+
+# ---- dual issue
+
+def _dual(i: Instruction, pc: int, mode: int) -> Step:
+  """VOPD: both halves read before either writes. The Y half's destination has the other parity (it is decoded so)."""
+  parts = []
+  x_name, y_name = i.mnemonic.split(" :: ")
+  for name, suffix in ((x_name, "X"), (y_name, "Y")):
+    meaning = MEANINGS.get(name.replace("v_dual_", "v_"))
+    if meaning is None: raise unsupported(i, pc)
+    _check_rounding(i, meaning, mode, pc)
+    destination = i.operands["vdst" + suffix]
+    operands = [i.operands[n] for n in ("src0" + suffix, "vsrc1" + suffix) if n in i.operands]
+    literal = Operand("imm", "s", "lit", i.get("imm"), 1, "f32")
+    if "fmaak" in name: operands.append(literal)
+    if "fmamk" in name: operands.insert(1, literal)
+    readers: list[Reader] = []
+    for k, t in enumerate(meaning.sources):
+      if t in {"mask", "vcc"}: readers.append(_mask_reader(VCC_LO))
+      else:
+        plain = t.removeprefix("d:")
+        read = reader(destination if t.startswith("d:") else operands[k], plain)
+        readers.append(_flushing(read) if _flushes(i, plain, mode, 0) else read)
+    t = meaning.results[0]
+    write = writer(destination, t)
+    if _flushes(i, t, mode, 1): write = _float_result(i, t, write, mode)
+    parts.append((meaning.function, readers, write))
+  (fx, rx, wx), (fy, ry, wy) = parts
+
+  def step(group: Group) -> None:
+    x = fx(Ops, *[r(group) for r in rx])
+    y = fy(Ops, *[r(group) for r in ry])
+    wx(group, x)
+    wy(group, y)
+  return step
+
+
+# ---- packed 16-bit and mixed precision
+
+def _packed(i: Instruction, meaning: Meaning, mode: int) -> Step:
+  """Each half of the result from the halves that op_sel and op_sel_hi choose."""
+  names = _source_names(i)
+  op_sel, op_sel_hi = i.get("op_sel"), i.get("op_sel_hi", 7)
+  neg_lo, neg_hi = i.get("neg_lo"), i.get("neg_hi")
+  destination = i.operands["vdst"]
+  halves: list[list[Reader]] = []
+  for high in (0, 1):
+    select, negate = (op_sel_hi, neg_hi) if high else (op_sel, neg_lo)
+    readers = []
+    for k, t in enumerate(meaning.sources):
+      if t.startswith("d:"):
+        readers.append(vector16(destination.value, high, DTYPES[t[2:]]))
+        continue
+      o = i.operands[names[k]]
+      read = _half(o, select >> k & 1, t)
+      if DTYPES[t].kind == "f": read = with_modifiers(read, t, bool(negate >> k & 1), False)
+      readers.append(_flushing(read) if _flushes(i, t, mode, 0) else read)
+    halves.append(readers)
+  function = _clamped_integer(i, meaning)
+  t = meaning.results[0]
+  flush, clamp = _flushes(i, t, mode, 1), i.get("clamp") and t == "f16"
+  write = writer(destination, "u32")
+  low, high_readers = halves
+
+  def finish(value: Value) -> Value:
+    if flush: value = Ops.flush(value)
+    if clamp: value = np.where(np.isnan(value), F16.type(0), np.minimum(np.maximum(value, F16.type(0)), F16.type(1)))
+    return value.view(U16).astype(U32)
+
+  def step(group: Group) -> None:
+    a = finish(function(Ops, *[r(group) for r in low]))
+    b = finish(function(Ops, *[r(group) for r in high_readers]))
+    write(group, a | b << np.uint32(16))
+  return step
+
+
+def _half(o: Operand, high: int, t: str) -> Reader:
+  """One 16-bit half of a packed source. An inline constant sits in the low half; a float one counts for both."""
+  dtype = DTYPES[t]
+  if o.kind == "v": return vector16(o.value, high, dtype)
+  if o.kind == "const":
+    read16 = reader(o, t)
+    if o.value >= 240 and not high: return read16
+    negative = 193 <= o.value <= 208  # integers are sign-extended to 32 bits
+    value = (np.uint16(0xFFFF if negative else 0).view(dtype)) if high else read16
+    return (lambda group: value) if high else read16
+  read = reader(o, "u32")
+  if high: return lambda group: (read(group) >> np.uint32(16)).astype(U16).view(dtype)
+  return lambda group: read(group).astype(U16).view(dtype)
+
+
+def fma_mix(i: Instruction, pc: int, mode: int) -> Step:
+  """v_fma_mix*: each source is f32, or one half as f16 (op_sel_hi says that, op_sel which half)."""
+  op_sel, op_sel_hi = i.get("op_sel"), i.get("op_sel_hi")
+  neg, absolute = i.get("neg_lo"), i.get("neg_hi")
+  readers: list[Reader] = []
+  for k, name in enumerate(_SOURCES):
+    o = i.operands[name]
+    if op_sel_hi >> k & 1:
+      half = _half(o, op_sel >> k & 1, "f16")
+      read: Reader = lambda group, half=half: half(group).astype(F32)  # type: ignore[misc]
+    else: read = reader(o, "f32")
+    read = with_modifiers(read, "f32", bool(neg >> k & 1), bool(absolute >> k & 1))
+    readers.append(_flushing(read) if not mode >> 4 & 1 else read)
+  destination, clamp = i.operands["vdst"], i.get("clamp")
+  one, two, three = readers
+  if i.mnemonic == "v_fma_mix_f32":
+    write = _float_result(i, "f32", writer(destination, "f32"), mode)
+    return lambda group: write(group, Ops.fma(one(group), two(group), three(group)))
+  which = 1 if i.mnemonic == "v_fma_mixhi_f16" else 0
+  write16 = write_vector16(destination.value, which)
+
+  def step(group: Group) -> None:
+    a, b, c = (np.asarray(r(group)).astype(F64) for r in readers)
+    value = Ops.to(Ops.fma_f16_of_f32(a, b, c), "f16")
+    if clamp: value = np.minimum(np.maximum(value, F16.type(0)), F16.type(1))
+    write16(group, value)
+  return step
+
+
+# ---- DPP
+
+def _dpp_index(i: Instruction, lanes: int) -> tuple[Value, Value]:
+  """(source lane, whether it exists) for each lane (RDNA3 ISA manual, section 15.3.8 and DPP tables)."""
+  lane = np.arange(lanes)
+  if "dpp8" in i.fields:
+    select = i.fields["dpp8"]
+    return (lane & ~7) + (select >> 3 * (lane & 7) & 7), np.ones(lanes, bool)
+  ctrl = i.fields["dpp_ctrl"]
+  row, column, n = lane & ~15, lane & 15, ctrl & 15
+  if ctrl < 0x100: return (lane & ~3) + (ctrl >> 2 * (lane & 3) & 3), np.ones(lanes, bool)
+  kind = ctrl & 0x1F0
+  if kind == 0x100: at = column + n
+  elif kind == 0x110: at = column - n
+  elif kind == 0x120: at = column - n & 15
+  elif ctrl == 0x140: at = 15 - column
+  elif ctrl == 0x141: at = column ^ 7
+  elif kind == 0x150: at = np.full(lanes, n)
+  elif kind == 0x160: at = column ^ n
+  else: raise Unsupported("DPP control", hex(ctrl))
+  valid = (at >= 0) & (at < 16)
+  return row + np.where(valid, at, column), valid
+
+
+def _dpp_enabled(i: Instruction, lanes: int) -> Value:
+  """Lanes that row_mask and bank_mask leave enabled."""
+  if "dpp8" in i.fields: return np.ones(lanes, bool)
+  lane = np.arange(lanes)
+  rows, banks = i.fields["row_mask"], i.fields["bank_mask"]
+  return (rows >> (lane >> 4) & 1 == 1) & (banks >> (lane >> 2 & 3) & 1 == 1)
+
+
+def _dpp_valid(i: Instruction, group: Group, index: Value, exists: Value) -> Value:
+  """Lanes whose source lane exists and may be fetched."""
+  fetch_inactive = i.get("fi") or i.variant.endswith("_fi")
+  if group.mask is None or fetch_inactive: return exists[None, :]
+  return exists & np.broadcast_to(group.mask, (group.mask.shape[0], len(index)))[:, index]
+
+
+def _dpp_source(i: Instruction, o: Operand, t: str) -> Reader | None:
+  """Source 0 through DPP: lanes without a source give 0."""
+  if not i.variant.endswith(("dpp", "dpp8", "dpp8_fi")): return None
+  plain = reader(o, t)
+  tables: dict[int, tuple[Value, Value]] = {}
+
+  def read(group: Group) -> Value:
+    lanes = group.cohort.lanes
+    if lanes not in tables: tables[lanes] = _dpp_index(i, lanes)
+    index, exists = tables[lanes]
+    x = plain(group)
+    x = np.broadcast_to(x, (x.shape[0] if x.ndim else 1, lanes))[:, index]
+    return np.where(_dpp_valid(i, group, index, exists), x, x.dtype.type(0))
+  return read
+
+
+def _with_dpp(i: Instruction, step: Step) -> Step:
+  """Run a step with the lanes that DPP leaves enabled."""
+  tables: dict[int, tuple[Value, Value, Value]] = {}
+  bound_ctrl = i.get("bound_ctrl") or "dpp8" in i.fields
+
+  def run(group: Group) -> None:
+    lanes = group.cohort.lanes
+    if lanes not in tables: tables[lanes] = (*_dpp_index(i, lanes), _dpp_enabled(i, lanes))
+    index, exists, enabled = tables[lanes]
+    keep = np.broadcast_to(enabled[None, :], (1, lanes))
+    if not bound_ctrl: keep = keep & _dpp_valid(i, group, index, exists)
+    if keep.all(): return step(group)
+    mask = group.mask
+    group.mask = keep if mask is None else mask & keep
+    try: step(group)
+    finally: group.mask = mask
+  return run
+
+
+# ---- lanes: reads and writes of single lanes, permutations
+
+def _first_lane(group: Group) -> Value:
+  """Index of the lowest active lane of each wave; lane 0 where none is."""
+  return np.zeros(group.size, np.intp) if group.mask is None else need_lanes(group).argmax(axis=1)
+
+
+def _pick(group: Group, x: Value, lane: Value) -> Value:
+  """One lane of each wave as () or [waves, 1]."""
+  if x.ndim == 0: return x
+  if x.shape[1] == 1: return x[0, 0] if x.shape[0] == 1 else x
+  picked = full(group, x)[np.arange(group.size), np.broadcast_to(np.asarray(lane).reshape(-1), (group.size,))]
+  return picked[0] if group.size == 1 or (picked == picked[0]).all() else picked[:, None]
+
+
+def readfirstlane(i: Instruction, pc: int, mode: int) -> Step:
+  read, write = reader(i.operands["src0"], "u32"), write_scalar32(i.operands["vdst"].value)
+  return lambda group: write(group, _pick(group, read(group), _first_lane(group)))
+
+
+def readlane(i: Instruction, pc: int, mode: int) -> Step:
+  read, lane = reader(i.operands["src0"], "u32"), reader(i.operands["src1"], "u32")
+  write = write_scalar32(i.operands["vdst"].value)
+  return lambda group: write(group, _pick(group, read(group), lane(group) & np.uint32(group.cohort.lanes - 1)))
+
+
+def writelane(i: Instruction, pc: int, mode: int) -> Step:
+  value, lane, n = reader(i.operands["src0"], "u32"), reader(i.operands["src1"], "u32"), i.operands["vdst"].value
+
+  def step(group: Group) -> None:
+    lanes = group.cohort.lanes
+    here = np.arange(lanes)[None, :] == (lane(group) & np.uint32(lanes - 1))
+    group.v[n] = np.where(here, value(group), group.v[n].view(U32))
+  return step
+
+
+def permlane(i: Instruction, pc: int, mode: int) -> Step:
+  """v_permlane16 and v_permlanex16: any lane of the same row, or of the other row of the pair."""
+  read, low, high = (reader(i.operands[n], "u32") for n in _SOURCES)
+  write = writer(i.operands["vdst"], "u32")
+  other = 16 if i.mnemonic == "v_permlanex16_b32" else 0
+  fetch_inactive, bound = i.get("op_sel") & 1, i.get("op_sel") >> 1 & 1
+  old = vector32(i.operands["vdst"].value, U32)
+
+  def step(group: Group) -> None:
+    lanes = group.cohort.lanes
+    lane = np.arange(lanes)
+    column = lane & 15
+    select = np.where(column < 8, low(group), high(group)) >> (4 * (column & 7)).astype(U32) & np.uint32(15)
+    index = (lane & ~15 ^ other) + select.astype(np.intp)
+    index = np.broadcast_to(index, (group.size, lanes))
+    x = np.take_along_axis(full(group, read(group)), index, axis=1)
+    if group.mask is not None and not fetch_inactive:
+      valid = np.take_along_axis(need_lanes(group), index, axis=1)
+      x = np.where(valid, x, np.uint32(0) if bound else old(group))
+    write(group, x)
+  return step
+
+
+def permlane64(i: Instruction, pc: int, mode: int) -> Step:
+  """Swap the halves of a wave of 64 lanes; a wave of 32 keeps its value."""
+  read, write = reader(i.operands["src0"], "u32"), writer(i.operands["vdst"], "u32")
+
+  def step(group: Group) -> None:
+    lanes = group.cohort.lanes
+    write(group, full(group, read(group))[:, np.arange(lanes) ^ 32] if lanes == 64 else read(group))
+  return step
+
+
+def mbcnt(i: Instruction, pc: int, mode: int) -> Step:
+  """Count mask bits of the lanes below this one: the low or the high 32 lanes."""
+  mask, add = reader(i.operands["src0"], "u32"), reader(i.operands["src1"], "u32")
+  write = writer(i.operands["vdst"], "u32")
+  high = i.mnemonic.startswith("v_mbcnt_hi")
+
+  def step(group: Group) -> None:
+    lane = np.arange(group.cohort.lanes) - (32 if high else 0)
+    below = ((np.uint64(1) << np.clip(lane, 0, 32).astype(np.uint64)) - np.uint64(1)).astype(U32)
+    write(group, np.bitwise_count(mask(group) & below).astype(U32) + add(group))
+  return step
+
+
+def dot_iu(i: Instruction, pc: int, mode: int) -> Step:
+  """v_dot4_i32_iu8, v_dot8_i32_iu4: neg_lo says which source is signed."""
+  bits = 8 if i.mnemonic == "v_dot4_i32_iu8" else 4
+  signed = i.get("neg_lo")
+  a, b, c = (reader(i.operands[n], "u32") for n in _SOURCES)
+  write, clamp = writer(i.operands["vdst"], "i32"), i.get("clamp")
+
+  def elements(x: Value, is_signed: int) -> list[Value]:
+    out = []
+    for k in range(32 // bits):
+      e = (x >> np.uint32(k * bits) & np.uint32((1 << bits) - 1)).astype(np.int64)
+      out.append(np.where(e >> bits - 1, e - (1 << bits), e) if is_signed else e)
+    return out
+
+  def step(group: Group) -> None:
+    total = c(group).view(np.int32).astype(np.int64)
+    for x, y in zip(elements(a(group), signed & 1), elements(b(group), signed >> 1 & 1)): total = total + x * y
+    if clamp: total = np.clip(total, -(1 << 31), (1 << 31) - 1)
+    write(group, np.asarray(total).astype(np.int32))
+  return step
+
+
+SPECIAL: Final[dict[str, Callable[[Instruction, int, int], Step]]] = {
+  "v_readfirstlane_b32": readfirstlane, "v_readlane_b32": readlane, "v_writelane_b32": writelane,
+  "v_permlane16_b32": permlane, "v_permlanex16_b32": permlane, "v_permlane64_b32": permlane64,
+  "v_mbcnt_lo_u32_b32": mbcnt, "v_mbcnt_hi_u32_b32": mbcnt,
+  "v_fma_mix_f32": fma_mix, "v_fma_mixlo_f16": fma_mix, "v_fma_mixhi_f16": fma_mix,
+  "v_dot4_i32_iu8": dot_iu, "v_dot8_i32_iu4": dot_iu,
+}

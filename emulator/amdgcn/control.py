@@ -1,0 +1,170 @@
+"""Control flow and wave state: branches, calls, barriers, messages, MODE and hardware registers.
+
+An *end* is a function of a group that says where it goes on; an instruction here either is an end or a plain step.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from tinyhw.core.table import Handlers
+from tinyhw.emulator.amdgcn.bind import unsupported
+from tinyhw.emulator.amdgcn.registers import reader, scalar64, write_scalar32, write_scalar64
+from tinyhw.emulator.simt import Barrier, End, Group, Next, Split, Step, Yield
+from tinyhw.isa.amdgcn import EXEC_LO, VCC_LO, Instruction
+
+Value = Any
+Ender = Callable[[Group], Next]
+
+# Instructions that are accepted and change nothing that is modelled.
+IGNORED: Final[Handlers[str]] = Handlers("instruction")
+IGNORED.ignores("s_nop", "s_delay_alu", "s_clause", "s_set_inst_prefetch_distance", "v_nop", "v_pipeflush",
+                "s_singleuse_vdst", "s_wait_idle", "s_wait_event", why="only timing")
+IGNORED.ignores("s_waitcnt", "s_waitcnt_vmcnt", "s_waitcnt_vscnt", "s_waitcnt_expcnt", "s_waitcnt_lgkmcnt",
+                "s_waitcnt_depctr", why="memory operations complete in order, before the next instruction")
+IGNORED.ignores("s_setprio", "s_incperflevel", "s_decperflevel", "s_ttracedata", "s_ttracedata_imm", "s_wakeup",
+                why="priorities, performance counters and traces are not modelled")
+IGNORED.ignores("s_icache_inv", why="code is compared with memory at each dispatch")
+IGNORED.ignores("s_version", why="a marker")
+
+MODE_REGISTER: Final = 1
+_CONDITIONS: Final[dict[str, tuple[str, bool]]] = {
+  "s_cbranch_scc0": ("scc", False), "s_cbranch_scc1": ("scc", True), "s_cbranch_vccz": ("vcc", False),
+  "s_cbranch_vccnz": ("vcc", True), "s_cbranch_execz": ("exec", False), "s_cbranch_execnz": ("exec", True),
+}
+CONDITIONAL: Final = frozenset(_CONDITIONS)
+DIRECT: Final = CONDITIONAL | {"s_branch", "s_call_b64"}
+MESSAGES: Final = {3: "deallocate VGPRs"}
+
+
+def target(i: Instruction, pc: int) -> int:
+  """Address that a direct branch goes to."""
+  offset = i.fields["simm16"]
+  return pc + 4 + 4 * (offset - (offset >> 15 << 16))
+
+
+def ender(i: Instruction, pc: int) -> Ender | None:
+  """The end of a block, or None for an instruction that goes on to the next."""
+  after = pc + i.size
+  name = i.mnemonic
+  if name == "s_endpgm": return lambda group: End()
+  if name == "s_branch":
+    there = target(i, pc)
+    return lambda group: there
+  if name in _CONDITIONS: return _branch(i, pc)
+  if name == "s_barrier": return lambda group: Barrier(after)
+  if name == "s_sleep": return lambda group: Yield(after)
+  if name == "s_call_b64":
+    link, there = write_scalar64(i.operands["sdst"].value), target(i, pc)
+
+    def call(group: Group) -> Next:
+      link(group, np.uint64(after))
+      return there
+    return call
+  if name in {"s_setpc_b64", "s_swappc_b64"}:
+    where = scalar64(i.operands["src0"].value)
+    keep = write_scalar64(i.operands["sdst"].value) if name == "s_swappc_b64" else None
+
+    def jump(group: Group) -> Next:
+      pcs = where(group)
+      if keep is not None: keep(group, np.uint64(after))
+      return _go(group, pcs)
+    return jump
+  if name in {"s_setreg_b32", "s_setreg_imm32_b32", "s_round_mode", "s_denorm_mode"}: return _set_mode(i, pc)
+  return None
+
+
+def _go(group: Group, pcs: Value) -> Next:
+  if pcs.ndim == 0: return int(pcs)
+  flat = pcs.reshape(-1).astype(np.int64)
+  return int(flat[0]) if (flat == flat[0]).all() else Split(flat)
+
+
+def _branch(i: Instruction, pc: int) -> Ender:
+  what, wanted = _CONDITIONS[i.mnemonic]
+  there, after = target(i, pc), pc + i.size
+  if what == "scc":
+    def by_scc(group: Group) -> Next:
+      scc = group.scc
+      if scc.ndim == 0: return there if bool(scc) is wanted else after
+      return _either(group, np.asarray(scc) == wanted, there, after)
+    return by_scc
+  register = VCC_LO if what == "vcc" else EXEC_LO
+
+  def by_mask(group: Group) -> Next:
+    value = group.s[register]
+    if group.cohort.lanes == 64: value = value | group.s[register + 1]
+    if value.ndim == 0: return there if bool(value) is wanted else after
+    return _either(group, (value != 0) == wanted, there, after)
+  return by_mask
+
+
+def _either(group: Group, taken: Value, there: int, after: int) -> Next:
+  flat = taken.reshape(-1)
+  if flat.all(): return there
+  if not flat.any(): return after
+  return Split(np.where(flat, np.int64(there), np.int64(after)))
+
+
+def _set_mode(i: Instruction, pc: int) -> Ender:
+  """s_setreg and its short forms; MODE is part of what code is bound with, so that this ends a block."""
+  after = pc + i.size
+  simm = i.fields["simm16"]
+  if i.mnemonic == "s_round_mode": ident, offset, size = MODE_REGISTER, 0, 4
+  elif i.mnemonic == "s_denorm_mode": ident, offset, size = MODE_REGISTER, 4, 4
+  else: ident, offset, size = simm & 63, simm >> 6 & 31, (simm >> 11 & 31) + 1
+  if ident != MODE_REGISTER: raise unsupported(i, pc, f"hardware register {ident}")
+  field = (1 << size) - 1
+  if i.mnemonic == "s_setreg_b32":
+    read = reader(i.operands["sdst"], "u32")
+
+    def from_register(group: Group) -> Next:
+      value = read(group)
+      if value.ndim: raise unsupported(i, pc, "a different MODE in each wave")
+      group.mode = group.mode & ~(field << offset) | (int(value) & field) << offset
+      return after
+    return from_register
+  value = i.fields["imm"] if "imm" in i.fields else simm
+
+  def fixed(group: Group) -> Next:
+    group.mode = group.mode & ~(field << offset) | (value & field) << offset
+    return after
+  return fixed
+
+
+def step(i: Instruction, pc: int) -> Step | None:
+  """A plain step for the other instructions of this kind, or None when `i` is not one."""
+  name = i.mnemonic
+  if name == "s_getpc_b64":
+    write64 = write_scalar64(i.operands["sdst"].value)
+    return lambda group: write64(group, np.uint64(pc + i.size))
+  if name == "s_sendmsg":
+    if i.fields["simm16"] not in MESSAGES: raise unsupported(i, pc, f"message {i.fields['simm16']}")
+    return lambda group: None
+  if name == "s_sendmsg_rtn_b64" and i.fields["src0"] == 131:  # MSG_RTN_GET_REALTIME
+    clock = write_scalar64(i.operands["sdst"].value)
+    return lambda group: clock(group, np.uint64(group.cohort.stats.steps))
+  if name == "s_getreg_b32": return _getreg(i, pc)
+  return None
+
+
+def _getreg(i: Instruction, pc: int) -> Step:
+  simm = i.fields["simm16"]
+  ident, offset, size = simm & 63, simm >> 6 & 31, (simm >> 11 & 31) + 1
+  field = np.uint32((1 << size) - 1)
+  write = write_scalar32(i.operands["sdst"].value)
+
+  def value(group: Group) -> Value:
+    if ident == MODE_REGISTER: return np.uint32(group.mode)
+    if ident == 29: return np.uint32(group.cohort.stats.steps & 0xFFFFF)  # SHADER_CYCLES
+    if ident in {20, 21}:  # FLAT_SCR_LO, FLAT_SCR_HI
+      base = np.uint64(0) if group.scratch is None else group.scratch
+      return (base >> np.uint64(32 * (ident - 20))).astype(np.uint32)
+    if ident in {23, 24}:  # HW_ID1, HW_ID2: a wave's slot
+      return np.uint32(0) if group.size == 1 else group.waves.astype(np.uint32)[:, None]
+    raise unsupported(i, pc, f"hardware register {ident}")
+  return lambda group: write(group, value(group) >> np.uint32(offset) & field)
+
+

@@ -1,0 +1,161 @@
+"""Starts the waves of a dispatch as the AMDGPU ABI says (LLVM AMDGPUUsage, "Initial Kernel Execution State")."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final
+
+import numpy as np
+
+from tinyhw.arch import Arch
+from tinyhw.core.errors import InvalidArgument
+from tinyhw.core.memory import AddressSpace
+from tinyhw.emulator.amdgcn.program import Program, ProgramCache
+from tinyhw.emulator.amdgcn.registers import exec_changed
+from tinyhw.emulator.simt import Cohort, Group, Stats, run_all
+from tinyhw.isa.amdgcn import EXEC_LO
+
+DispatchStats = Stats
+WAVES_A_COHORT: Final = 256  # how many waves start together: enough lanes for NumPy, few enough for the caches
+_PROGRAMS: Final = ProgramCache()
+
+
+@dataclass(frozen=True)
+class Dispatch:
+  """One dispatch as the command processor hands it to the shader engines.
+
+  `grid` counts workgroups, `block` is the workgroup's size. `rsrc1` to `rsrc3` are COMPUTE_PGM_RSRC*, `user_data` the
+  SGPRs that the queue set. Scratch: `scratch_base` is the address of wave slots of `scratch_size * wave size` bytes
+  each, `scratch_size` the bytes of a lane, `scratch_waves` the number of slots. `lds_size` in bytes.
+  """
+  entry_pc: int
+  grid: tuple[int, int, int]
+  block: tuple[int, int, int]
+  rsrc1: int
+  rsrc2: int
+  rsrc3: int = 0
+  user_data: tuple[int, ...] = ()
+  scratch_base: int = 0
+  scratch_size: int = 0
+  scratch_waves: int = 0
+  lds_size: int = 0
+  wave32: bool = True
+
+
+@cache
+def _work_items(block: tuple[int, int, int], lanes: int) -> Any:
+  """Packed work-item ids (x, y << 10, z << 20) [waves of a workgroup, lanes]; lanes past the end repeat the last."""
+  x, y, z = block
+  n = x * y * z
+  waves = -(-n // lanes)
+  linear = np.minimum(np.arange(waves * lanes), n - 1)
+  packed = linear % x | linear // x % y << 10 | linear // (x * y) << 20
+  return packed.astype(np.uint32).reshape(waves, lanes)
+
+
+def _check(arch: Arch, d: Dispatch) -> None:
+  threads = d.block[0] * d.block[1] * d.block[2]
+  if min(d.block) < 1 or threads > arch.workgroup_limit:
+    raise InvalidArgument(f"a workgroup of {d.block} has {threads} work-items; {arch.name} runs 1 to "
+                          f"{arch.workgroup_limit}")
+  if min(d.grid) < 0: raise InvalidArgument(f"a grid of {d.grid} workgroups")
+  if d.lds_size > arch.lds_per_workgroup:
+    raise InvalidArgument(f"{d.lds_size} bytes of LDS; a workgroup of {arch.name} has {arch.lds_per_workgroup}")
+  users = d.rsrc2 >> 1 & 31
+  if len(d.user_data) < users: raise InvalidArgument(f"{users} user SGPRs are wanted, {len(d.user_data)} are set")
+
+
+def dispatch(space: AddressSpace, arch: Arch, d: Dispatch, *, watchdog: int = 100_000_000) -> DispatchStats:
+  """Run a dispatch to its end. `watchdog` is the number of instructions that a wave may execute.
+
+  Raises MachineFault (PageFault, WatchdogExpired) with the PC, instruction, wave and lane; Unsupported and DecodeError
+  for instructions that have no meaning here or none at all.
+  """
+  _check(arch, d)
+  stats = Stats()
+  total = d.grid[0] * d.grid[1] * d.grid[2]
+  if not total: return stats
+  program = _PROGRAMS.get(space, arch, d.entry_pc)
+  lanes = 32 if d.wave32 else 64
+  a_group = _work_items(d.block, lanes).shape[0]
+  workgroups = max(1, WAVES_A_COHORT // a_group)
+  limit = arch.cu_count * arch.simd_per_cu * arch.waves_per_simd
+  if d.scratch_size:
+    if not d.scratch_waves: raise InvalidArgument("a kernel with scratch needs scratch memory")
+    limit = min(limit, d.scratch_waves)
+    workgroups = max(1, min(workgroups, limit // a_group))
+  resident = max(1, limit // (workgroups * a_group))
+  cohorts = _cohorts(program, space, arch, d, watchdog, stats, workgroups, lanes, resident)
+  with np.errstate(all="ignore"): run_all(cohorts, resident)
+  return stats
+
+
+def _cohorts(program: Program, space: AddressSpace, arch: Arch, d: Dispatch, watchdog: int, stats: Stats,
+             workgroups: int, lanes: int, resident: int) -> Iterator[Cohort]:
+  """Cohorts of consecutive workgroups, x fastest."""
+  total = d.grid[0] * d.grid[1] * d.grid[2]
+  granule = arch.lds_granule
+  lds_size = -(-d.lds_size // granule) * granule
+  mode = d.rsrc1 >> 12 & 0xFF | (d.rsrc1 >> 21 & 1) << 8 | (d.rsrc1 >> 23 & 1) << 9
+  slots: list[int] = list(range(resident))
+  active: list[tuple[Cohort, int]] = []
+  for first in range(0, total, workgroups):
+    count = min(workgroups, total - first)
+    cohort = Cohort(program, space, lanes, mode, watchdog, stats, lds_size, count)
+    cohort.arch, cohort.dispatch = arch, d
+    for held in [h for h in active if not h[0].live.any()]:
+      active.remove(held)
+      slots.append(held[1])
+    slot = slots.pop(0)
+    active.append((cohort, slot))
+    cohort.start(_first_group(cohort, arch, d, first, count, lanes, slot * workgroups))
+    yield cohort
+
+
+def _first_group(cohort: Cohort, arch: Arch, d: Dispatch, first: int, count: int, lanes: int, slot: int) -> Group:
+  """All waves of workgroups [first, first + count) at the entry point."""
+  items = _work_items(d.block, lanes)
+  a_group = items.shape[0]
+  size = count * a_group
+  granule = 8 if lanes == 32 else 4
+  group = Group(cohort, size, d.entry_pc, ((d.rsrc1 & 63) + 1) * granule, 128)
+  v, s = group.v, group.s
+  v[0] = items if count == 1 or a_group == 1 else np.tile(items, (count, 1))
+  group.workgroups = np.repeat(np.arange(count), a_group) if a_group > 1 else np.arange(count)
+  group.waves = first * a_group + np.arange(size)
+  users = d.rsrc2 >> 1 & 31
+  for k in range(users): s[k] = np.uint32(d.user_data[k])
+  at = users
+  linear = first if count == 1 else first + group.workgroups[:, None]
+  x, y, _ = d.grid
+  for bit, value in ((7, lambda: linear % x), (8, lambda: linear // x % y), (9, lambda: linear // (x * y))):
+    if d.rsrc2 >> bit & 1:
+      s[at] = _register(value())
+      at += 1
+  if d.rsrc2 >> 10 & 1: s[at] = np.uint32(a_group)  # TG_SIZE: waves in the workgroup
+  full = (1 << lanes) - 1
+  threads = d.block[0] * d.block[1] * d.block[2]
+  left = threads - (a_group - 1) * lanes
+  masks: Any
+  if left == lanes: masks = np.uint64(full)
+  else:
+    last = (1 << left) - 1
+    one = np.full((a_group, 1), full, np.uint64)
+    one[-1] = last
+    masks = one[0, 0] if size == 1 else np.tile(one, (count, 1))
+  s[EXEC_LO] = masks.astype(np.uint32)
+  s[EXEC_LO + 1] = (masks >> np.uint64(32)).astype(np.uint32)
+  if left != lanes: exec_changed(group)
+  if d.scratch_size:
+    a_wave = d.scratch_size * lanes
+    slots = (slot * a_group + np.arange(size)).astype(np.uint64)[:, None]
+    group.scratch = np.uint64(d.scratch_base) + slots * np.uint64(a_wave)
+    if size == 1: group.scratch = group.scratch[0, 0]
+  return group
+
+
+def _register(value: Any) -> Any:
+  """A value for each wave as a register: () where all agree."""
+  if not isinstance(value, np.ndarray): return np.uint32(value)
+  return np.uint32(value[0, 0]) if (value == value[0, 0]).all() else value.astype(np.uint32)

@@ -1,0 +1,60 @@
+"""The table of meanings: vendor mnemonic -> signature and pure function."""
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from tinyhw.core.table import Handlers
+
+Function = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Meaning:
+  """What an instruction computes.
+
+  A signature reads `results(sources)`. Types: u16 i16 f16 u32 i32 f32 u64 i64 f64 in registers; `mask` a bool for each
+  lane, from an SGPR operand or VCC; `vcc` the same, always VCC; `scc` one bool for each wave; `exec` a result for EXEC.
+  A source with `d:` is the old destination. A signature that begins with `pk ` works on both halves of its registers.
+  `exact` is False where the hardware's result is only given to some ULP and this one is computed in f64 and rounded.
+  """
+  mnemonic: str
+  results: tuple[str, ...]
+  sources: tuple[str, ...]
+  function: Function
+  packed: bool = False
+  exact: bool = True
+
+
+class Meanings:
+  """A registry; registering a mnemonic twice is refused."""
+
+  def __init__(self) -> None:
+    self._table: Handlers[str] = Handlers("instruction")
+    self._meanings: dict[str, Meaning] = {}
+
+  def __call__(self, mnemonics: str, signature: str, *, exact: bool = True) -> Callable[[Function], Function]:
+    """Decorator: the function is the meaning of these mnemonics (separated by spaces)."""
+    packed = signature.startswith("pk ")
+    m = re.fullmatch(r"(.*)\((.*)\)", signature.removeprefix("pk "))
+    assert m, signature
+    results = tuple(t.strip() for t in m[1].split(",") if t.strip())
+    sources = tuple(t.strip() for t in m[2].split(",") if t.strip())
+
+    def register(function: Function) -> Function:
+      for name in mnemonics.split():
+        self._table.handles(name)(function)
+        self._meanings[name] = Meaning(name, results, sources, function, packed, exact)
+      return function
+    return register
+
+  def get(self, mnemonic: str) -> Meaning | None: return self._meanings.get(mnemonic)
+
+  def __iter__(self) -> Any: return iter(self._meanings.values())
+
+  def __len__(self) -> int: return len(self._meanings)
+
+
+MEANINGS: Final = Meanings()

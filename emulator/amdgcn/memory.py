@@ -1,0 +1,539 @@
+"""Binds memory instructions: SMEM, GLOBAL, FLAT, SCRATCH, MUBUF and DS."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from tinyhw.core.errors import MachineFault
+from tinyhw.core.memory import Access
+from tinyhw.emulator.amdgcn import access
+from tinyhw.emulator.amdgcn.bind import unsupported
+from tinyhw.emulator.amdgcn.registers import (
+  Reader,
+  exec_changed,
+  full,
+  merged,
+  need_lanes,
+  reader,
+  scalar32,
+  scalar64,
+  vector32,
+  vector64,
+)
+from tinyhw.emulator.amdgcn.values import U32, U64
+from tinyhw.emulator.simt import Group, Step
+from tinyhw.isa.amdgcn import EXEC_LO, NULL, Instruction
+
+Value = Any
+Loader = Callable[[Group], list[Value]]
+_32: Final = np.uint64(32)
+
+# Suffix of a load -> (bytes, bits to extend the sign from or 0, half of the register for d16 or None)
+_LOADS: Final = {
+  "b32": (4, 0, None), "b64": (8, 0, None), "b96": (12, 0, None), "b128": (16, 0, None), "u8": (1, 0, None),
+  "i8": (1, 8, None), "u16": (2, 0, None), "i16": (2, 16, None), "d16_u8": (1, 0, 0), "d16_i8": (1, 8, 0),
+  "d16_b16": (2, 0, 0), "d16_hi_u8": (1, 0, 1), "d16_hi_i8": (1, 8, 1), "d16_hi_b16": (2, 0, 1),
+}
+_STORES: Final = {
+  "b8": (1, 0), "b16": (2, 0), "b32": (4, 0), "b64": (8, 0), "b96": (12, 0), "b128": (16, 0), "d16_hi_b8": (1, 16),
+  "d16_hi_b16": (2, 16),
+}
+_ATOMICS: Final = {
+  f"{name}_{suffix}": (operation, width) for name, operation, suffixes in (
+    ("swap", "swap", "b"), ("cmpswap", "cmpswap", "b"), ("add", "add", "u"), ("sub", "sub", "u"), ("min", "smin", "i"),
+    ("min", "umin", "u"), ("max", "smax", "i"), ("max", "umax", "u"), ("and", "and", "b"), ("or", "or", "b"),
+    ("xor", "xor", "b"), ("inc", "inc", "u"), ("dec", "dec", "u"))
+  for width in (4, 8) for suffix in (suffixes + str(width * 8),)
+} | {"add_f32": ("fadd", 4), "min_f32": ("fmin", 4), "max_f32": ("fmax", 4), "cmpswap_f32": ("fcmpswap", 4),
+     "csub_u32": ("csub", 4)}
+LOADS: Final = {f"{p}_load_{s}": v for p in ("global", "flat", "scratch", "buffer") for s, v in _LOADS.items()}
+STORES: Final = {f"{p}_store_{s}": v for p in ("global", "flat", "scratch", "buffer") for s, v in _STORES.items()}
+VECTOR_ATOMICS: Final = {f"{p}_atomic_{s}": v for p in ("global", "flat", "buffer") for s, v in _ATOMICS.items()}
+SCALAR_LOADS: Final = {f"{p}_b{32 * n}": n for p in ("s_load", "s_buffer_load") for n in (1, 2, 4, 8, 16)}
+
+_DS_OPS: Final = (
+  ("add", "add", "u"), ("sub", "sub", "u"), ("rsub", "rsub", "u"), ("inc", "inc", "u"), ("dec", "dec", "u"),
+  ("min", "smin", "i"), ("max", "smax", "i"), ("min", "umin", "u"), ("max", "umax", "u"), ("and", "and", "b"),
+  ("or", "or", "b"), ("xor", "xor", "b"), ("add", "fadd", "f"), ("min", "fmin", "f"), ("max", "fmax", "f"),
+  ("cmpstore", "cmpswap", "b"), ("cmpstore", "fcmpswap", "f"))
+DS_ATOMICS: Final = {
+  f"ds_{name}{rtn}_{kind}{width * 8}": (operation, width, bool(rtn)) for name, operation, kind in _DS_OPS
+  for width in (4, 8) for rtn in ("", "_rtn")} | {
+  f"ds_storexchg_rtn_b{width * 8}": ("swap", width, True) for width in (4, 8)}
+DS_LOADS: Final = {
+  "ds_load_b32": (4, 0, None), "ds_load_b64": (8, 0, None), "ds_load_b96": (12, 0, None), "ds_load_b128": (16, 0, None),
+  "ds_load_u8": (1, 0, None), "ds_load_i8": (1, 8, None), "ds_load_u16": (2, 0, None), "ds_load_i16": (2, 16, None),
+  "ds_load_u8_d16": (1, 0, 0), "ds_load_i8_d16": (1, 8, 0), "ds_load_u16_d16": (2, 0, 0),
+  "ds_load_u8_d16_hi": (1, 0, 1), "ds_load_i8_d16_hi": (1, 8, 1), "ds_load_u16_d16_hi": (2, 0, 1)}
+DS_STORES: Final = {
+  "ds_store_b8": (1, 0), "ds_store_b16": (2, 0), "ds_store_b32": (4, 0), "ds_store_b64": (8, 0),
+  "ds_store_b96": (12, 0), "ds_store_b128": (16, 0), "ds_store_b8_d16_hi": (1, 16), "ds_store_b16_d16_hi": (2, 16)}
+DS_PAIRS: Final = {  # bytes of an element, what an offset counts, whether it stores
+  f"ds_{kind}_2addr{stride}_b{width * 8}": (width, width * (64 if stride else 1), kind == "store")
+  for kind in ("load", "store") for stride in ("", "_stride64") for width in (4, 8)}
+DS_EXCHANGE_PAIRS: Final = {
+  f"ds_storexchg_2addr{stride}_rtn_b{width * 8}": (width, width * (64 if stride else 1))
+  for stride in ("", "_stride64") for width in (4, 8)}
+NO_EFFECT: Final = {"buffer_gl0_inv", "buffer_gl1_inv", "s_dcache_inv", "s_gl1_inv", "ds_nop"}
+
+
+def signed(value: int, bits: int) -> int: return value - (1 << bits) if value >> bits - 1 & 1 else value
+
+
+# ---- destinations
+
+def _write_words(group: Group, n: int, words: list[Value]) -> None:
+  v = group.v
+  v[n + len(words) - 1]  # a register beyond the allocation must not be made
+  mask = group.mask
+  for k, w in enumerate(words): v[n + k] = w if mask is None else merged(group, w, v[n + k].view(U32))
+
+
+def _extended(word: Value, sign_bits: int) -> Value:
+  if not sign_bits: return word
+  s = np.int32(32 - sign_bits)
+  return ((word.view(np.int32) << s) >> s).view(U32)
+
+
+def _write_loaded(n: int, sign_bits: int, half: int | None) -> Callable[[Group, list[Value]], None]:
+  """Writer of loaded dwords: sign extension of small ones, or one half of the register."""
+  def write(group: Group, words: list[Value]) -> None:
+    if sign_bits: words = [_extended(words[0], sign_bits)]
+    if half is not None:
+      old = group.v[n].view(U32)
+      word = words[0] & np.uint32(0xFFFF)
+      words = [old & np.uint32(0xFFFF) | word << np.uint32(16) if half else old & np.uint32(0xFFFF0000) | word]
+    _write_words(group, n, words)
+  return write
+
+
+def _data_reader(n: int, width: int, shift: int = 0) -> Loader:
+  count = max(1, width // 4)
+  if shift: return lambda group: [group.v[n].view(U32) >> np.uint32(shift)]
+  return lambda group: [group.v[n + k].view(U32) for k in range(count)]
+
+
+def _wide(words: list[Value]) -> Value:
+  """One or two dwords as u32 or u64."""
+  return words[0] if len(words) == 1 else words[0].astype(U64) | words[1].astype(U64) << _32
+
+
+def _split(value: Value) -> list[Value]:
+  return [value] if value.dtype == U32 else [value.astype(U32), (value >> _32).astype(U32)]
+
+
+# ---- addresses
+
+Address = Callable[[Group], tuple[int | None, Value]]
+
+
+def _global_address(i: Instruction) -> Address:
+  """saddr + zero-extended vaddr + offset, or a 64-bit vaddr + offset."""
+  offset = signed(i.fields["offset"], 13)
+  n = i.operands["vaddr"].value
+  if "saddr" not in i.operands:
+    read, shift = vector64(n, U64), np.uint64(offset & (1 << 64) - 1)
+    return lambda group: (None, read(group) + shift)
+  base, lanes_offset = scalar64(i.operands["saddr"].value), vector32(n, U32)
+
+  def address(group: Group) -> tuple[int | None, Value]:
+    b, o = base(group), lanes_offset(group)
+    if b.ndim == 0: return int(b) + offset, o
+    return None, b + o.astype(U64) + np.uint64(offset & (1 << 64) - 1)
+  return address
+
+
+def _scratch_offset(i: Instruction) -> Reader:
+  """Offset of each lane in its scratch: vaddr + saddr + offset, those that the form has."""
+  offset = np.uint32(signed(i.fields["offset"], 13) & 0xFFFFFFFF)
+  parts: list[Reader] = []
+  if "vaddr" in i.operands: parts.append(vector32(i.operands["vaddr"].value, U32))
+  if "saddr" in i.operands: parts.append(scalar32(i.operands["saddr"].value))
+  if not parts: return lambda group: offset
+  if len(parts) == 1: return lambda group: parts[0](group) + offset
+  return lambda group: parts[0](group) + parts[1](group) + offset
+
+
+# ---- binders: loads, stores and atomics of each segment
+
+def bind(i: Instruction, pc: int) -> Step:
+  """The step of a memory instruction. Raises Unsupported for one without meaning."""
+  if i.mnemonic in NO_EFFECT: return lambda group: None
+  if i.family == "SMEM": return _smem(i, pc)
+  if i.family == "DS": return _ds(i, pc)
+  if i.family == "MUBUF": return _buffer(i, pc)
+  if i.family == "FLAT":
+    if i.mnemonic.startswith("global_"): return _segment(i, pc, "global")
+    return _segment(i, pc, "scratch" if i.mnemonic.startswith("scratch_") else "flat")
+  raise unsupported(i, pc)
+
+
+def _segment(i: Instruction, pc: int, segment: str) -> Step:
+  if i.mnemonic in LOADS:
+    width, sign_bits, half = LOADS[i.mnemonic]
+    write = _write_loaded(i.operands["vdst"].value, sign_bits, half)
+    fetch = _fetch(i, segment, width)
+
+    def load(group: Group) -> None:
+      if access.nobody(group): return
+      write(group, fetch(group))
+    return load
+  if i.mnemonic in STORES:
+    width, shift = STORES[i.mnemonic]
+    data = _data_reader(i.operands["vdata"].value, width, shift)
+    put = _put(i, segment, width)
+    return lambda group: put(group, data(group))
+  if i.mnemonic in VECTOR_ATOMICS and segment != "scratch": return _vector_atomic(i, segment)
+  raise unsupported(i, pc)
+
+
+def _fetch(i: Instruction, segment: str, width: int) -> Loader:
+  if segment == "global":
+    address = _global_address(i)
+    return lambda group: access.words_of(access.load(group, *address(group), width), width)
+  if segment == "scratch":
+    offset = _scratch_offset(i)
+    return lambda group: access.scratch_load(group, offset(group), width)
+  return _flat_fetch(i, width)
+
+
+def _put(i: Instruction, segment: str, width: int) -> Callable[[Group, list[Value]], None]:
+  if segment == "global":
+    address = _global_address(i)
+
+    def put(group: Group, words: list[Value]) -> None: access.store(group, *address(group), words, width)
+    return put
+  if segment == "scratch":
+    offset = _scratch_offset(i)
+    return lambda group, words: access.scratch_store(group, offset(group), words, width)
+  return _flat_put(i, width)
+
+
+def _flat_address(i: Instruction) -> Reader:
+  read, offset = vector64(i.operands["vaddr"].value, U64), np.uint64(i.fields["offset"] & 0xFFF)
+  return lambda group: read(group) + offset
+
+
+def _apertures(group: Group, address: Value) -> tuple[Value, Value] | None:
+  """Which lanes point into LDS and which into scratch; None when no lane does."""
+  high = address >> _32
+  arch = group.cohort.arch
+  lds, private = high == np.uint64(arch.shared_aperture >> 32), high == np.uint64(arch.private_aperture >> 32)
+  return (lds, private) if np.any(lds) or np.any(private) else None
+
+
+def _each_part(group: Group, address: Value, parts: tuple[Value, Value],
+               run: Callable[[str, Value], None]) -> None:
+  """Call `run(segment, address)` under a mask for the lanes of each segment."""
+  mask, everyone = group.mask, need_lanes(group)
+  lds, private = parts
+  for segment, chosen in (("lds", lds), ("scratch", private), ("global", ~(lds | private))):
+    lanes = full(group, chosen) & everyone
+    if not lanes.any(): continue
+    group.mask = lanes
+    try: run(segment, address)
+    finally: group.mask = mask
+
+
+def _flat_fetch(i: Instruction, width: int) -> Loader:
+  address_of = _flat_address(i)
+
+  def fetch(group: Group) -> list[Value]:
+    address = address_of(group)
+    parts = _apertures(group, address)
+    if parts is None: return access.words_of(access.load(group, None, address, width), width)
+    out: list[Value] = [np.uint32(0)] * max(1, width // 4)
+
+    def run(segment: str, at: Value) -> None:
+      if segment == "lds": words = access.lds_load(group, at.astype(U32), width)
+      elif segment == "scratch": words = access.scratch_load(group, at.astype(U32), width)
+      else: words = access.words_of(access.load(group, None, at, width), width)
+      for k, w in enumerate(words): out[k] = np.where(group.mask, w, out[k])
+    _each_part(group, address, parts, run)
+    return out
+  return fetch
+
+
+def _flat_put(i: Instruction, width: int) -> Callable[[Group, list[Value]], None]:
+  address_of = _flat_address(i)
+
+  def put(group: Group, words: list[Value]) -> None:
+    address = address_of(group)
+    parts = _apertures(group, address)
+    if parts is None: return access.store(group, None, address, words, width)
+
+    def run(segment: str, at: Value) -> None:
+      if segment == "lds": access.lds_store(group, at.astype(U32), words, width)
+      elif segment == "scratch": access.scratch_store(group, at.astype(U32), words, width)
+      else: access.store(group, None, at, words, width)
+    _each_part(group, address, parts, run)
+  return put
+
+
+def _vector_atomic(i: Instruction, segment: str) -> Step:
+  operation, width = VECTOR_ATOMICS[i.mnemonic]
+  count = width // 4
+  want = bool(i.get("cpol") & 1)
+  n = i.operands["vdata"].value
+  data_of = _data_reader(n, width)
+  compare_of = _data_reader(n + count, width) if operation.endswith("cmpswap") else None
+  destination = i.operands["vdst"].value if want and "vdst" in i.operands else n
+  plain = _global_address(i) if segment == "global" else None
+  flat = _flat_address(i) if segment == "flat" else None
+
+  def step(group: Group) -> None:
+    data = _wide(data_of(group))
+    compare = None if compare_of is None else _wide(compare_of(group))
+    if flat is not None:
+      address = flat(group)
+      parts = _apertures(group, address)
+      if parts is not None:
+        out: list[Value] = [np.zeros((group.size, group.cohort.lanes), data.dtype)]
+
+        def run(segment: str, at: Value) -> None:
+          if segment == "scratch": raise MachineFault("an atomic on scratch memory")
+          if segment == "lds": old = access.lds_atomic(group, at.astype(U32), width, operation, data, compare, want)
+          else: old = access.atomic(group, at, width, operation, data, compare, want)
+          if old is not None: out[0] = np.where(group.mask, old, out[0])
+        _each_part(group, address, parts, run)
+        if want: _write_words(group, destination, _split(out[0]))
+        return
+    else:
+      assert plain is not None
+      base, offsets = plain(group)
+      address = offsets if base is None else np.uint64(base) + offsets.astype(U64)
+    old = access.atomic(group, address, width, operation, data, compare, want)
+    if old is not None: _write_words(group, destination, _split(old))
+  return step
+
+
+# ---- scalar memory
+
+def _smem(i: Instruction, pc: int) -> Step:
+  if i.mnemonic not in SCALAR_LOADS: raise unsupported(i, pc)
+  count = SCALAR_LOADS[i.mnemonic]
+  sbase = i.operands["sbase"].value
+  base_of = scalar64(sbase)
+  buffer = i.mnemonic.startswith("s_buffer_load")
+  offset = signed(i.fields.get("offset", 0), 21)
+  soffset = scalar32(i.operands["soffset"].value) if "soffset" in i.operands else None
+  destination = i.operands["sdst"].value
+  touches_exec = destination <= EXEC_LO + 1 < destination + count + 1
+  records_of = scalar32(sbase + 2)
+
+  def step(group: Group) -> None:
+    base = base_of(group)
+    if buffer: base = base & np.uint64((1 << 48) - 1)
+    address = base + np.uint64(offset & (1 << 64) - 1)
+    if soffset is not None: address = address + soffset(group).astype(U64)
+    address = address & np.uint64((1 << 64) - 4)  # the two low bits are ignored
+    s = group.s
+    if address.ndim == 0:
+      at = int(address)
+      space = group.space
+      m = space.find(at)
+      words: Any
+      if m is not None and at + 4 * count <= m.end and m.access & Access.READ:
+        words = m.u32[at - m.start >> 2:(at - m.start >> 2) + count].copy()
+      else: words = np.frombuffer(space.read(at, 4 * count), U32)
+      if buffer:
+        left = int(records_of(group)) - (at - int(base))
+        words = np.where(np.arange(count) * 4 + 4 <= left, words, np.uint32(0))
+      for k in range(count):
+        if destination + k != NULL: s[destination + k] = words[k]
+    else:
+      if buffer: raise unsupported(i, pc, "a different buffer or offset in each wave")
+      for k in range(count):
+        s[destination + k] = group.space.gather((address + np.uint64(4 * k)).reshape(-1), 4).reshape(-1, 1)
+    if touches_exec: exec_changed(group)
+  return step
+
+
+# ---- buffers (RDNA3 ISA manual, sections 9.1 and 9.5): linear addressing with range checks
+
+def _buffer(i: Instruction, pc: int) -> Step:
+  if i.get("tfe"): raise unsupported(i, pc, "tfe")
+  srsrc = i.operands["srsrc"].value
+  words_of = [scalar32(srsrc + k) for k in range(4)]
+  soffset = reader(i.operands["soffset"], "u32")
+  fixed = i.fields["offset"]
+  n = i.operands["vaddr"].value if "vaddr" in i.operands else 0
+  index_of = vector32(n, U32) if i.variant in {"idxen", "bothen"} else None
+  offset_of = None if i.variant not in {"offen", "bothen"} else vector32(n + (i.variant == "bothen"), U32)
+  vdata = i.operands["vdata"].value if "vdata" in i.operands else 0
+
+  def address(group: Group, width: int) -> tuple[Value, Value]:
+    """(u64 addresses, bools of those in range)."""
+    w0, w1, w2, w3 = (r(group) for r in words_of)
+    if any(w.ndim for w in (w0, w1, w2, w3)): raise unsupported(i, pc, "a different buffer in each wave")
+    if int(w1) >> 30 or int(w3) >> 23 & 1: raise unsupported(i, pc, "a swizzled buffer")
+    base, stride, records = int(w0) | (int(w1) & 0xFFFF) << 32, int(w1) >> 16 & 0x3FFF, int(w2)
+    select = int(w3) >> 28 & 3
+    within = np.uint64(fixed)
+    if offset_of is not None: within = within + offset_of(group).astype(U64)
+    index = np.uint64(0) if index_of is None else index_of(group).astype(U64)
+    extra = soffset(group).astype(U64)
+    total = index * np.uint64(stride) + within
+    size = np.uint64(width)
+    if select == 0: ok = (index < np.uint64(records)) & (within + size <= np.uint64(max(stride, 1)))
+    elif select == 1: ok = index < np.uint64(records)
+    elif select == 2: ok = np.bool_(records != 0)
+    else: ok = total + extra + size <= np.uint64(records)
+    return np.uint64(base) + total + extra, ok
+
+  def under(group: Group, ok: Value, run: Callable[[], None]) -> None:
+    mask = group.mask
+    if not np.all(ok): group.mask = need_lanes(group) & full(group, ok)
+    try:
+      if not access.nobody(group): run()
+    finally: group.mask = mask
+
+  if i.mnemonic in LOADS:
+    width, sign_bits, half = LOADS[i.mnemonic]
+    write = _write_loaded(vdata, sign_bits, half)
+
+    def load(group: Group) -> None:
+      at, ok = address(group, width)
+      out: list[Value] = [np.uint32(0)] * max(1, width // 4)
+
+      def run() -> None:
+        words = access.words_of(access.load(group, None, at, width), width)
+        for k, w in enumerate(words): out[k] = w if np.all(ok) else np.where(ok, w, np.uint32(0))
+      under(group, ok, run)
+      write(group, out)
+    return load
+  if i.mnemonic in STORES:
+    width, shift = STORES[i.mnemonic]
+    data = _data_reader(vdata, width, shift)
+
+    def store(group: Group) -> None:
+      at, ok = address(group, width)
+      under(group, ok, lambda: access.store(group, None, at, data(group), width))
+    return store
+  if i.mnemonic in VECTOR_ATOMICS:
+    operation, width = VECTOR_ATOMICS[i.mnemonic]
+    want = bool(i.get("cpol") & 1)
+    data_of = _data_reader(vdata, width)
+    compare_of = _data_reader(vdata + width // 4, width) if operation.endswith("cmpswap") else None
+
+    def atomic(group: Group) -> None:
+      at, ok = address(group, width)
+      out: list[Value] = [np.zeros((1, group.cohort.lanes), U32 if width == 4 else U64)]
+
+      def run() -> None:
+        compare = None if compare_of is None else _wide(compare_of(group))
+        old = access.atomic(group, at, width, operation, _wide(data_of(group)), compare, want)
+        if old is not None: out[0] = old
+      under(group, ok, run)
+      if want: _write_words(group, vdata, _split(out[0]))
+    return atomic
+  raise unsupported(i, pc)
+
+
+# ---- LDS
+
+def _ds(i: Instruction, pc: int) -> Step:
+  if i.get("gds"): raise unsupported(i, pc, "global data share")
+  name = i.mnemonic
+  if name in {"ds_bpermute_b32", "ds_permute_b32"}: return _permute(i)
+  if name == "ds_swizzle_b32": return _swizzle(i)
+  if name in DS_PAIRS or name in DS_EXCHANGE_PAIRS: return _ds_pair(i)
+  known = name in DS_LOADS or name in DS_STORES or name in DS_ATOMICS
+  if not known: raise unsupported(i, pc)
+  offset = np.uint32(i.fields["offset"])
+  raw = vector32(i.operands["addr"].value, U32)
+
+  def address(group: Group) -> Value: return raw(group) + offset if offset else raw(group)
+
+  if name in DS_LOADS:
+    width, sign_bits, half = DS_LOADS[name]
+    write = _write_loaded(i.operands["vdst"].value, sign_bits, half)
+    return lambda group: write(group, access.lds_load(group, address(group), width))
+  if name in DS_STORES:
+    width, shift = DS_STORES[name]
+    data = _data_reader(i.operands["data0"].value, width, shift)
+    return lambda group: access.lds_store(group, address(group), data(group), width)
+  operation, width, want = DS_ATOMICS[name]
+  data_of = _data_reader(i.operands["data0"].value, width)
+  # ds_cmpstore: data0 is the new value, data1 the one to compare with
+  compare_of = _data_reader(i.operands["data1"].value, width) if "data1" in i.operands else None
+  destination = i.operands["vdst"].value if want else 0
+
+  def step(group: Group) -> None:
+    compare = None if compare_of is None else _wide(compare_of(group))
+    old = access.lds_atomic(group, address(group), width, operation, _wide(data_of(group)), compare, want)
+    if want and old is not None: _write_words(group, destination, _split(old))
+  return step
+
+
+def _ds_pair(i: Instruction) -> Step:
+  if i.mnemonic in DS_EXCHANGE_PAIRS:
+    width, unit = DS_EXCHANGE_PAIRS[i.mnemonic]
+    stores = False
+  else: width, unit, stores = DS_PAIRS[i.mnemonic]
+  raw = vector32(i.operands["addr"].value, U32)
+  first, second = (np.uint32(i.fields[n] * unit) for n in ("offset0", "offset1"))
+  count = width // 4
+  if stores:
+    a, b = (_data_reader(i.operands[n].value, width) for n in ("data0", "data1"))
+
+    def store(group: Group) -> None:
+      at = raw(group)
+      access.lds_store(group, at + first, a(group), width)
+      access.lds_store(group, at + second, b(group), width)
+    return store
+  n = i.operands["vdst"].value
+  if i.mnemonic in DS_EXCHANGE_PAIRS:
+    a, b = (_data_reader(i.operands[d].value, width) for d in ("data0", "data1"))
+
+    def exchange(group: Group) -> None:
+      at = raw(group)
+      x, y = _wide(a(group)), _wide(b(group))
+      one = access.lds_atomic(group, at + first, width, "swap", x, None, True)
+      two = access.lds_atomic(group, at + second, width, "swap", y, None, True)
+      _write_words(group, n, _split(one) + _split(two))
+    return exchange
+
+  def load(group: Group) -> None:
+    at = raw(group)
+    one = access.lds_load(group, at + first, width)
+    two = access.lds_load(group, at + second, width)
+    _write_words(group, n, one[:count] + two[:count])
+  return load
+
+
+def _permute(i: Instruction) -> Step:
+  """Lanes exchange values by address: bpermute pulls, permute pushes. Inactive lanes give 0."""
+  address, data = vector32(i.operands["addr"].value, U32), vector32(i.operands["data0"].value, U32)
+  offset, n = np.uint32(i.fields["offset"]), i.operands["vdst"].value
+  pull = i.mnemonic == "ds_bpermute_b32"
+
+  def step(group: Group) -> None:
+    lanes = group.cohort.lanes
+    at = full(group, (address(group) + offset >> np.uint32(2)) & np.uint32(lanes - 1)).astype(np.intp)
+    x = full(group, data(group))
+    on = need_lanes(group)
+    if pull: out = np.take_along_axis(np.where(on, x, np.uint32(0)), at, axis=1)
+    else:
+      out = np.zeros(x.shape, U32)
+      wave, lane = np.nonzero(on)
+      out[wave, at[wave, lane]] = x[wave, lane]
+    _write_words(group, n, [out])
+  return step
+
+
+def _swizzle(i: Instruction) -> Step:
+  """ds_swizzle_b32: quad permutation, or and/or/xor of the lane number (RDNA3 ISA manual, DS_SWIZZLE_B32)."""
+  address, n = vector32(i.operands["addr"].value, U32), i.operands["vdst"].value
+  code = i.fields["offset"]
+
+  def step(group: Group) -> None:
+    lane = np.arange(group.cohort.lanes)
+    if code >= 0xE000: raise unsupported(i, 0, "FFT and rotate modes")
+    if code >> 15: index = lane & ~3 | code >> 2 * (lane & 3) & 3
+    else: index = lane & ~31 | (lane & code & 31 | code >> 5 & 31) ^ code >> 10 & 31
+    on, x = need_lanes(group), full(group, address(group))
+    _write_words(group, n, [np.where(on[:, index], x[:, index], np.uint32(0))])
+  return step

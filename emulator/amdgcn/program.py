@@ -1,0 +1,130 @@
+"""Decoded code of one entry point: blocks of bound steps, found as they are executed, checked for changes."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from weakref import WeakKeyDictionary
+
+from tinyhw.arch import Arch
+from tinyhw.core.errors import PageFault
+from tinyhw.core.memory import Access, AddressSpace
+from tinyhw.emulator.amdgcn import bind, control, memory
+from tinyhw.emulator.simt import Group, Next, Step
+from tinyhw.isa.amdgcn import Instruction, table
+
+BLOCK_LIMIT = 512
+_MEMORY = frozenset({"SMEM", "FLAT", "DS", "MUBUF", "MTBUF"})
+
+
+@dataclass(eq=False)
+class CodeBlock:
+  """Instructions up to a branch or the start of another block. `pcs` has the PC of each step, then of the end."""
+  steps: list[Step]
+  count: int
+  end: Callable[[Group], Next] | None
+  next: int
+  pcs: list[int]
+  start: int
+  stop: int
+  instructions: list[Instruction]
+
+
+class Program:
+  """The code that starts at `entry` of an address space."""
+
+  def __init__(self, space: AddressSpace, arch: Arch, entry: int) -> None:
+    self.space, self.arch, self.entry = space, arch, entry
+    self.table = table(arch.isa)
+    self._blocks: dict[tuple[int, int], CodeBlock] = {}
+    self._decoded: dict[int, Instruction] = {}
+    self._leaders: set[int] = {entry}
+    self._spans: dict[int, bytes] = {}  # start -> bytes that were decoded
+
+  def fresh(self) -> bool:
+    """Whether the code in memory still is what was decoded."""
+    try: return all(self.space.read(at, len(data), Access.EXECUTE) == data for at, data in self._spans.items())
+    except PageFault: return False
+
+  def block(self, pc: int, mode: int) -> CodeBlock:
+    """The block that starts at pc, bound for a value of MODE."""
+    found = self._blocks.get((pc, mode))
+    return found if found is not None else self._make(pc, mode)
+
+  def describe(self, pc: int) -> str:
+    """Text of the instruction at pc."""
+    return str(self._decoded.get(pc) or self._fetch(pc))
+
+  def _fetch(self, pc: int) -> Instruction:
+    known = self._decoded.get(pc)
+    if known is not None: return known
+    if pc & 3: raise PageFault(pc, "execute", 4, reason="misaligned PC", pc=pc)
+    m = self.space.find(pc)
+    if m is None or not m.access & Access.EXECUTE:
+      raise PageFault(pc, "execute", 4, reason="not mapped" if m is None else "no permission", pc=pc)
+    code = bytes(m.raw[pc - m.start:pc - m.start + 16])
+    i = self._decoded[pc] = self.table.decode(code, where=pc)
+    return i
+
+  def _make(self, start: int, mode: int) -> CodeBlock:
+    steps: list[Step] = []
+    pcs: list[int] = []
+    instructions: list[Instruction] = []
+    end: Callable[[Group], Next] | None = None
+    pc = start
+    self._leaders.add(start)
+    while len(instructions) < BLOCK_LIMIT:
+      i = self._fetch(pc)
+      if i.mnemonic in control.DIRECT: self._lead(control.target(i, pc), start, pc)
+      instructions.append(i)
+      pc += i.size
+      end = control.ender(i, pc - i.size)
+      if end is not None:
+        pcs.append(pc - i.size)
+        break
+      step = self._step(i, pc - i.size, mode)
+      if step is not None:
+        steps.append(step)
+        pcs.append(pc - i.size)
+      if pc in self._leaders: break
+    if end is None: pcs.append(pcs[-1] if pcs else start)
+    block = CodeBlock(steps, len(instructions), end, pc, pcs, start, pc, instructions)
+    inner = [p for p in self._leaders if start < p < pc]
+    if inner:  # a branch found on the way leads into this very block
+      self._leaders.add(min(inner))
+      return self._make(start, mode)
+    self._spans[start] = self.space.read(start, pc - start, Access.EXECUTE)
+    self._blocks[start, mode] = block
+    return block
+
+  def _lead(self, pc: int, start: int, at: int) -> None:
+    """A branch leads to pc: blocks that run across it are cut there."""
+    if pc in self._leaders: return
+    self._leaders.add(pc)
+    for key in [k for k, b in self._blocks.items() if b.start < pc < b.stop]: del self._blocks[key]
+
+  def _step(self, i: Instruction, pc: int, mode: int) -> Step | None:
+    if i.mnemonic in control.IGNORED: return None
+    special = bind.SPECIAL.get(i.mnemonic)
+    if special is not None: return special(i, pc, mode)
+    if i.family in _MEMORY: return memory.bind(i, pc)
+    plain = control.step(i, pc)
+    return plain if plain is not None else bind.alu(i, pc, mode)
+
+
+class ProgramCache:
+  """Programs by address space, entry and generation; a space that goes away takes its programs along."""
+  LIMIT = 512
+
+  def __init__(self) -> None:
+    self._spaces: WeakKeyDictionary[AddressSpace, dict[tuple[int, str], Program]] = WeakKeyDictionary()
+
+  def get(self, space: AddressSpace, arch: Arch, entry: int) -> Program:
+    """The program at entry, decoded anew when its bytes have changed."""
+    programs = self._spaces.get(space)
+    if programs is None: programs = self._spaces[space] = {}
+    key = entry, arch.name
+    program = programs.get(key)
+    if program is None or not program.fresh():
+      if len(programs) >= self.LIMIT: programs.clear()
+      program = programs[key] = Program(space, arch, entry)
+    return program

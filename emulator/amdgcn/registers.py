@@ -1,0 +1,282 @@
+"""Access to a group's registers by operand: readers and writers that are bound once and called for each execution.
+
+A reader is `read(group) -> value` of one type; a writer is `write(group, value)`. Lane masks are bool values; in SGPRs
+they are bits (one SGPR for wave32, two for wave64), converted with a cache: most masks are read as written.
+"""
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from tinyhw.emulator.amdgcn.values import DTYPES, U16, U32, U64
+from tinyhw.emulator.simt import ZERO, Group
+from tinyhw.isa.amdgcn import EXEC_HI, EXEC_LO, INLINE_FLOATS, NULL, Operand
+
+Value = Any
+Reader = Callable[[Group], Value]
+Writer = Callable[[Group, Value], None]
+SCC: Final = 253
+FULL32: Final = np.uint32(0xFFFFFFFF)
+_SHIFT32: Final = np.uint64(32)
+_PACK: Final = {"f16": ("<e", "<H"), "f32": ("<f", "<I"), "f64": ("<d", "<Q")}
+
+
+# ---- lane masks
+
+def lanes_of(bits: Value, lanes: int = 32) -> Value:
+  """u32 () or [waves, 1] as bool () (where all 32 agree), [1, 32] or [waves, 32]."""
+  if bits.ndim == 0:
+    if bits == FULL32: return np.True_
+    if bits == 0: return np.False_
+  raw = np.ascontiguousarray(bits).view(np.uint8).reshape(-1, 4)
+  return np.unpackbits(raw, axis=1, bitorder="little").view(bool)
+
+
+def bits_of(lanes: Value) -> Value:
+  """bool (), [n, 1] or [n, 32] as u32 () or [n, 1]."""
+  if lanes.ndim == 0: return FULL32 if lanes else ZERO
+  if lanes.shape[1] == 1: lanes = np.broadcast_to(lanes, (lanes.shape[0], 32))
+  packed = np.packbits(lanes, axis=1, bitorder="little").view(U32)
+  return packed[0, 0] if packed.shape[0] == 1 else packed
+
+
+def read_mask(group: Group, register: int) -> Value:
+  """The lane mask in an SGPR (pair) as bools."""
+  if register == NULL: return np.False_
+  if group.cohort.lanes == 32:
+    value = group.s[register]
+    kept = group.bools.get(register)
+    if kept is not None and kept[0] is value: return kept[1]
+    lanes = lanes_of(value)
+    group.bools[register] = (value, lanes)
+    return lanes
+  low, high = lanes_of(group.s[register]), lanes_of(group.s[register + 1])
+  if low.ndim == 0 and high.ndim == 0 and low == high: return low
+  rows = max(x.shape[0] if x.ndim else 1 for x in (low, high))
+  return np.concatenate([np.broadcast_to(low, (rows, 32)), np.broadcast_to(high, (rows, 32))], axis=1)
+
+
+def write_mask(group: Group, register: int, lanes: Value) -> None:
+  """Store bools of the active lanes as bits; inactive lanes give 0."""
+  if group.mask is not None: lanes = lanes & group.mask
+  if register == NULL: return
+  if group.cohort.lanes == 32:
+    value = bits_of(lanes)
+    group.s[register] = value
+    group.bools[register] = (value, lanes)
+  else:
+    if lanes.ndim and lanes.shape[1] == 1: lanes = np.broadcast_to(lanes, (lanes.shape[0], 64))
+    group.s[register] = bits_of(lanes[:, :32] if lanes.ndim else lanes)
+    group.s[register + 1] = bits_of(lanes[:, 32:] if lanes.ndim else lanes)
+  if register >= EXEC_LO: exec_changed(group)
+
+
+def exec_changed(group: Group) -> None:
+  """Derive the lane mask after EXEC was written."""
+  lanes = read_mask(group, EXEC_LO)
+  if lanes.ndim == 0: group.mask = None if lanes else np.zeros((1, group.cohort.lanes), bool)
+  else: group.mask = None if lanes.all() else lanes
+
+
+def set_exec(group: Group, lanes: Value) -> None:
+  """EXEC from bools (v_cmpx)."""
+  write_mask(group, EXEC_LO, lanes)
+  if group.cohort.lanes == 32: exec_changed(group)
+
+
+# ---- scalars
+
+def _special(group: Group, code: int) -> Value:
+  """32-bit value of a scalar operand that is no register."""
+  if code == SCC: return np.asarray(group.scc).astype(U32)[()]
+  arch = group.cohort.arch
+  values = {235: arch.shared_aperture >> 32, 236: (arch.shared_aperture >> 32) + 0xFFFF,
+            237: arch.private_aperture >> 32, 238: (arch.private_aperture >> 32) + 0xFFFF}
+  return np.uint32(values[code] & 0xFFFFFFFF)
+
+
+def scalar32(code: int) -> Reader:
+  """Reader of an SGPR or special operand as u32."""
+  if code <= EXEC_HI: return lambda group: group.s[code]
+  return lambda group: _special(group, code)
+
+
+def scalar64(code: int) -> Reader:
+  """Reader of an SGPR pair, VCC, EXEC or an aperture as u64."""
+  if code > EXEC_HI:
+    if code == SCC: return lambda group: _special(group, code).astype(U64)
+    return lambda group: np.uint64(_special(group, code)) << _SHIFT32
+  if code == NULL: return lambda group: np.uint64(0)
+
+  def read(group: Group) -> Value:
+    s = group.s
+    return s[code].astype(U64) | s[code + 1].astype(U64) << _SHIFT32
+  return read
+
+
+def write_scalar32(code: int) -> Writer:
+  if code == NULL: return lambda group, value: None
+  if code in {EXEC_LO, EXEC_HI}:
+    def write_exec(group: Group, value: Value) -> None:
+      group.s[code] = value.view(U32)
+      exec_changed(group)
+    return write_exec
+
+  def write(group: Group, value: Value) -> None: group.s[code] = value.view(U32)
+  return write
+
+
+def write_scalar64(code: int) -> Writer:
+  if code == NULL: return lambda group, value: None
+
+  def write(group: Group, value: Value) -> None:
+    value = value.view(U64)
+    group.s[code] = value.astype(U32)
+    group.s[code + 1] = (value >> _SHIFT32).astype(U32)
+    if code == EXEC_LO: exec_changed(group)
+  return write
+
+
+def constant(o: Operand, type_: str) -> Value:
+  """An inline constant or literal as a value of the type. 64-bit literals: floats take the upper half."""
+  width = int(type_[1:])
+  if o.kind == "lit":
+    if type_ == "f64": bits = o.value << 32
+    elif type_ == "i64": bits = o.value - (o.value >> 31 << 32)
+    else: bits = o.value
+  elif o.value <= 208: bits = o.value - 128 if o.value <= 192 else 192 - o.value
+  else:
+    name = {16: "f16", 32: "f32", 64: "f64"}[width]
+    as_float, as_int = _PACK[name]
+    bits = struct.unpack(as_int, struct.pack(as_float, INLINE_FLOATS[o.value]))[0]
+    if o.value == 248: bits = {16: 0x3118, 32: 0x3E22F983, 64: 0x3FC45F306DC9C882}[width]
+  return DTYPES[f"u{width}"].type(bits & (1 << width) - 1).view(DTYPES[type_])
+
+
+# ---- vector registers
+
+def vector32(n: int, dtype: Any) -> Reader:
+  """Reader of a vector register as a 32-bit type."""
+  def read(group: Group) -> Value:
+    x = group.v[n]
+    return x if x.dtype is dtype else x.view(dtype)
+  return read
+
+
+def vector64(n: int, dtype: Any) -> Reader:
+  """Reader of two vector registers as a 64-bit type; a pair written together is kept together."""
+  def read(group: Group) -> Value:
+    low, high = group.v[n], group.v[n + 1]
+    kept = group.pairs.get(n)
+    if kept is not None and kept[0] is low and kept[1] is high: return kept[2].view(dtype)
+    value = low.view(U32).astype(U64) | high.view(U32).astype(U64) << _SHIFT32
+    return value.view(dtype)
+  return read
+
+
+def vector16(n: int, half: int, dtype: Any) -> Reader:
+  """Reader of half a vector register."""
+  if half:
+    return lambda group: (group.v[n].view(U32) >> np.uint32(16)).astype(U16).view(dtype)
+  return lambda group: group.v[n].view(U32).astype(U16).view(dtype)
+
+
+def merged(group: Group, new: Value, old: Value) -> Value:
+  """New in active lanes, old in the others; both of one 4-byte type."""
+  mask = group.mask
+  if mask is None: return new
+  return np.where(mask, new, old if old.dtype is new.dtype else old.view(new.dtype))
+
+
+def write_vector32(n: int) -> Writer:
+  def write(group: Group, value: Value) -> None:
+    v = group.v
+    mask = group.mask
+    if mask is None:
+      v[n]  # a register beyond the allocation must not be made
+      v[n] = value
+    else:
+      old = v[n]
+      v[n] = np.where(mask, value, old if old.dtype is value.dtype else old.view(value.dtype))
+  return write
+
+
+def write_vector64(n: int) -> Writer:
+  def write(group: Group, value: Value) -> None:
+    value = value.view(U64)
+    v = group.v
+    if group.mask is not None: value = np.where(group.mask, value, vector64(n, U64)(group))
+    v[n + 1] = high = (value >> _SHIFT32).astype(U32)
+    v[n] = low = value.astype(U32)
+    group.pairs[n] = (low, high, value)
+  return write
+
+
+def write_vector16(n: int, half: int) -> Writer:
+  """The other half of the register is kept."""
+  def write(group: Group, value: Value) -> None:
+    old = group.v[n].view(U32)
+    bits = value.view(U16).astype(U32)
+    new = old & np.uint32(0xFFFF) | bits << np.uint32(16) if half else old & np.uint32(0xFFFF0000) | bits
+    group.v[n] = merged(group, new, old)
+  return write
+
+
+# ---- operands
+
+def reader(o: Operand, type_: str) -> Reader:
+  """Reader of any source operand as a type."""
+  dtype = DTYPES[type_]
+  if o.kind in {"const", "lit"}:
+    value = constant(o, type_)
+    return lambda group: value
+  size = dtype.itemsize
+  if o.kind == "imm":
+    value = DTYPES[f"u{size * 8}"].type(o.value).view(dtype)
+    return lambda group: value
+  if o.kind == "v":
+    if size == 8: return vector64(o.value, dtype)
+    if size == 2: return vector16(o.value, o.half or 0, dtype)
+    return vector32(o.value, dtype)
+  if size == 8:
+    wide = scalar64(o.value)
+    return wide if type_ == "u64" else lambda group: wide(group).view(dtype)
+  narrow = scalar32(o.value)
+  if size == 2: return lambda group: narrow(group).astype(U16).view(dtype)
+  return narrow if type_ == "u32" else lambda group: narrow(group).view(dtype)
+
+
+def writer(o: Operand, type_: str) -> Writer:
+  """Writer of a destination operand."""
+  size = DTYPES[type_].itemsize
+  if o.kind == "v":
+    if size == 8: return write_vector64(o.value)
+    if size == 2: return write_vector16(o.value, o.half or 0)
+    return write_vector32(o.value)
+  return write_scalar64(o.value) if size == 8 else write_scalar32(o.value)
+
+
+def with_modifiers(read: Reader, type_: str, negative: bool, absolute: bool) -> Reader:
+  """abs and neg act on the sign bit, whatever the type."""
+  if not (negative or absolute): return read
+  dtype = DTYPES[type_]
+  if dtype.kind == "f":
+    if negative and absolute: return lambda group: np.negative(np.abs(read(group)))
+    return (lambda group: np.abs(read(group))) if absolute else (lambda group: np.negative(read(group)))
+  sign = DTYPES[f"u{dtype.itemsize * 8}"].type(1 << dtype.itemsize * 8 - 1)
+  if negative and absolute: return lambda group: read(group) | sign
+  return (lambda group: read(group) & ~sign) if absolute else (lambda group: read(group) ^ sign)
+
+
+def full(group: Group, x: Value) -> Value:
+  """A value as [waves, lanes]."""
+  return np.broadcast_to(x, (group.size, group.cohort.lanes))
+
+
+def need_lanes(group: Group) -> Value:
+  """EXEC as [waves, lanes] bools."""
+  if group.mask is None: return np.ones((group.size, group.cohort.lanes), bool)
+  return np.broadcast_to(group.mask, (group.size, group.cohort.lanes))

@@ -1,0 +1,309 @@
+"""The operations that meanings are written against, on NumPy arrays.
+
+A meaning is a pure function `meaning(o, *operands) -> results`. Operands are typed values: NumPy arrays or scalars of
+shape (), (waves, 1) or (waves, lanes) whose dtype is the operand's type. On them a meaning may use the operators
+`+ - * & | ^ ~ << >>`, comparisons (integers wrap around; `>>` of a signed value is arithmetic; floats round to nearest
+even) and the methods of `Ops`, nothing else. Any class with the same methods and such values can take NumPy's place.
+"""
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+Value = Any
+
+DTYPES: Final = {name: np.dtype(code) for name, code in {
+  "u8": "u1", "u16": "u2", "u32": "u4", "u64": "u8", "i8": "i1", "i16": "i2", "i32": "i4", "i64": "i8",
+  "f16": "f2", "f32": "f4", "f64": "f8", "bool": "?"}.items()}
+U16, U32, U64, I32, I64 = (DTYPES[t] for t in ("u16", "u32", "u64", "i32", "i64"))
+F16, F32, F64 = (DTYPES[t] for t in ("f16", "f32", "f64"))
+BITS: Final = {"f16": "u16", "f32": "u32", "f64": "u64"}
+_FLOATS: Final = {  # bits of the fraction, exponent mask, bias
+  "f16": (10, 0x1F, 15), "f32": (23, 0xFF, 127), "f64": (52, 0x7FF, 1023)}
+_LOW29: Final = np.int32(-(1 << 31))
+
+
+class Ops:
+  """Value operations in NumPy."""
+
+  # ---- constants and conversions
+  @staticmethod
+  def const(type_: str, value: float) -> Value: return DTYPES[type_].type(value)
+
+  @staticmethod
+  def from_bits(type_: str, bits: int) -> Value: return DTYPES[BITS[type_]].type(bits).view(DTYPES[type_])
+
+  @staticmethod
+  def to(x: Value, type_: str) -> Value:
+    """Integer to integer (wraps, extends by the source's sign), integer to float or float to float (nearest even)."""
+    return x.astype(DTYPES[type_])
+
+  @staticmethod
+  def bits(x: Value, type_: str) -> Value:
+    """The same bits as another type of the same width."""
+    return x.view(DTYPES[type_])
+
+  @staticmethod
+  def to_int(x: Value, type_: str) -> Value:
+    """Float to integer toward zero, saturating; NaN gives 0."""
+    low, high = np.iinfo(DTYPES[type_]).min, np.iinfo(DTYPES[type_]).max
+    wide = np.trunc(x.astype(F64))
+    limited = np.where(wide >= float(high), 0.0, np.where(wide > float(low), wide, float(low)))
+    out = np.where(wide >= float(high), DTYPES[type_].type(high), np.nan_to_num(limited).astype(DTYPES[type_]))
+    return np.where(np.isnan(wide), DTYPES[type_].type(0), out)
+
+  @staticmethod
+  def pack(low: Value, high: Value) -> Value:
+    """Two u32 as one u64."""
+    return low.astype(U64) | high.astype(U64) << np.uint64(32)
+
+  # ---- selection
+  @staticmethod
+  def where(condition: Value, a: Value, b: Value) -> Value: return np.where(condition, a, b)
+
+  @staticmethod
+  def min(a: Value, b: Value) -> Value: return np.minimum(a, b)
+
+  @staticmethod
+  def max(a: Value, b: Value) -> Value: return np.maximum(a, b)
+
+  @staticmethod
+  def clip(x: Value, low: int, high: int) -> Value: return np.clip(x, low, high)
+
+  @staticmethod
+  def lookup(type_: str, table: list[int], index: Value) -> Value: return np.array(table, DTYPES[type_])[index]
+
+  # ---- bits
+  @staticmethod
+  def popcount(x: Value) -> Value: return np.bitwise_count(x).astype(U32)
+
+  @staticmethod
+  def leading_zeros(x: Value) -> Value:
+    """u32; the width for zero."""
+    n = x.dtype.itemsize * 8
+    v = x
+    for k in (1, 2, 4, 8, 16, 32):
+      if k < n: v = v | v >> x.dtype.type(k)
+    return np.uint32(n) - np.bitwise_count(v).astype(U32)
+
+  @staticmethod
+  def trailing_zeros(x: Value) -> Value:
+    """u32; the width for zero."""
+    return np.bitwise_count((x & (~x + x.dtype.type(1))) - x.dtype.type(1)).astype(U32)
+
+  @staticmethod
+  def reverse(x: Value) -> Value:
+    """Bits in reverse order (u32 or u64)."""
+    n = x.dtype.itemsize * 8
+    for k, mask in ((1, 0x5555555555555555), (2, 0x3333333333333333), (4, 0x0F0F0F0F0F0F0F0F),
+                    (8, 0x00FF00FF00FF00FF), (16, 0x0000FFFF0000FFFF), (32, 0x00000000FFFFFFFF)):
+      if k < n:
+        m, s = x.dtype.type(mask & (1 << n) - 1), x.dtype.type(k)
+        x = (x >> s & m) | (x & m) << s
+    return x
+
+  @staticmethod
+  def mul_high(a: Value, b: Value) -> Value:
+    """Upper half of a 32-bit product, signed or unsigned by type."""
+    wide = I64 if a.dtype.kind == "i" else U64
+    return (a.astype(wide) * b.astype(wide) >> wide.type(32)).astype(a.dtype)
+
+  # ---- floats
+  @staticmethod
+  def fma(a: Value, b: Value, c: Value) -> Value:
+    """a * b + c rounded once."""
+    if a.dtype == F32: return _fma32(a, b, c)
+    if a.dtype == F16: return _fma16(a, b, c)
+    return _fma64(a, b, c)
+
+  @staticmethod
+  def fma_f16_of_f32(a: Value, b: Value, c: Value) -> Value:
+    """a * b + c of f32 values given as f64, rounded to odd in f64, so that one more rounding to f16 is exact."""
+    p = a * b
+    s = np.asarray(p + c)
+    return _to_odd(s, _error_of_sum(p, c, s))
+
+  @staticmethod
+  def fdiv(a: Value, b: Value) -> Value: return np.true_divide(a, b)
+
+  @staticmethod
+  def sqrt(x: Value) -> Value: return np.sqrt(x)
+
+  @staticmethod
+  def exp2(x: Value) -> Value: return np.exp2(x)
+
+  @staticmethod
+  def log2(x: Value) -> Value: return np.log2(x)
+
+  @staticmethod
+  def sin_turns(x: Value) -> Value:
+    """sin(2 pi x) of an f64."""
+    t = x - np.rint(x)
+    return np.sin(t * (2 * np.pi))
+
+  @staticmethod
+  def cos_turns(x: Value) -> Value:
+    """cos(2 pi x) of an f64."""
+    t = x - np.rint(x)
+    return np.cos(t * (2 * np.pi))
+
+  @staticmethod
+  def floor(x: Value) -> Value: return np.floor(x)
+
+  @staticmethod
+  def ceil(x: Value) -> Value: return np.ceil(x)
+
+  @staticmethod
+  def trunc(x: Value) -> Value: return np.trunc(x)
+
+  @staticmethod
+  def rint(x: Value) -> Value:
+    """To the nearest integer, ties to even."""
+    return np.rint(x)
+
+  @staticmethod
+  def abs(x: Value) -> Value: return np.abs(x)
+
+  @staticmethod
+  def neg(x: Value) -> Value: return np.negative(x)
+
+  @staticmethod
+  def copysign(x: Value, sign: Value) -> Value: return np.copysign(x, sign)
+
+  @staticmethod
+  def signbit(x: Value) -> Value: return np.signbit(x)
+
+  @staticmethod
+  def isnan(x: Value) -> Value: return np.isnan(x)
+
+  @staticmethod
+  def isinf(x: Value) -> Value: return np.isinf(x)
+
+  @staticmethod
+  def fmin(a: Value, b: Value) -> Value:
+    """The number of two operands where one is NaN; -0 is less than +0."""
+    r = np.fmin(a, b)
+    if np.any(r == 0): r = np.where((a == 0) & (b == 0) & (np.signbit(a) | np.signbit(b)), a.dtype.type(-0.0), r)
+    return r
+
+  @staticmethod
+  def fmax(a: Value, b: Value) -> Value:
+    """The number of two operands where one is NaN; +0 is more than -0."""
+    r = np.fmax(a, b)
+    if np.any(r == 0): r = np.where((a == 0) & (b == 0) & ~(np.signbit(a) & np.signbit(b)), a.dtype.type(0.0), r)
+    return r
+
+  @staticmethod
+  def ldexp(x: Value, e: Value) -> Value:
+    """x * 2**e rounded once."""
+    e = np.clip(e.astype(I32), -6000, 6000)
+    return np.ldexp(x.astype(F64), e).astype(x.dtype) if x.dtype != F64 else np.ldexp(x, e)
+
+  @staticmethod
+  def exponent(x: Value) -> Value:
+    """The biased exponent field, as i32."""
+    return Ops._split(x)[0]
+
+  @staticmethod
+  def is_denormal(x: Value) -> Value:
+    exponent, fraction = Ops._split(x)
+    return (exponent == 0) & (fraction != 0)
+
+  @staticmethod
+  def _split(x: Value) -> tuple[Value, Value]:
+    name = f"f{x.dtype.itemsize * 8}"
+    fraction, mask, _ = _FLOATS[name]
+    raw = x.view(DTYPES[BITS[name]])
+    t = raw.dtype.type
+    return (raw >> t(fraction) & t(mask)).astype(I32), raw & t((1 << fraction) - 1)
+
+  @staticmethod
+  def frexp(x: Value) -> tuple[Value, Value]:
+    """(fraction in [0.5, 1), exponent as i32) of finite x; zero gives (0, 0)."""
+    m, e = np.frexp(x)
+    return m, np.asarray(e).astype(I32)
+
+  @staticmethod
+  def flush(x: Value) -> Value:
+    """Denormals become zeros of the same sign."""
+    tiny = np.finfo(x.dtype).tiny
+    small = np.abs(x) < tiny
+    return np.where(small, np.copysign(x.dtype.type(0), x), x) if np.any(small) else x
+
+
+def _error_of_sum(a: Value, b: Value, s: Value) -> Value:
+  """What a + b lost when it was rounded to s (Knuth's two-sum); exact in the absence of overflow."""
+  bb = s - a
+  return (a - (s - bb)) + (b - bb)
+
+
+def _to_odd(s: Value, e: Value) -> Value:
+  """The f64 sum s with lost part e, rounded to odd: it then rounds correctly to any narrower format."""
+  raw = s.view(I64)
+  inexact = np.isfinite(e) & (e != 0) & (raw & 1 == 0)
+  step = np.where((e > 0) == (s > 0), np.int64(1), np.int64(-1))
+  return np.where(inexact, raw + step, raw).view(F64)
+
+
+def _fma32(a: Value, b: Value, c: Value) -> Value:
+  """The product of two f32 is exact in f64; the sum is rounded twice, which only shows where the f64 sum is a tie."""
+  p = np.multiply(a, b, dtype=F64)
+  s = p + c
+  r = s.astype(F32)
+  if s.ndim == 0: return _to_odd(s, _error_of_sum(p, c.astype(F64), s)).astype(F32)
+  ties = np.left_shift(s.view(I32)[..., ::2], 3).min() == _LOW29
+  if ties or ((r.view(U32) << 1) - np.uint32(1)).min() < 0x00FFFFFF:
+    return _to_odd(s, _error_of_sum(p, np.asarray(c, F64), s)).astype(F32)
+  return r
+
+
+def _fma16(a: Value, b: Value, c: Value) -> Value:
+  p, c64 = np.multiply(a, b, dtype=F64), c.astype(F64)
+  s = np.asarray(p + c64)
+  return _to_odd(s, _error_of_sum(p, c64, s)).astype(F16)
+
+
+def _fma64(a: Value, b: Value, c: Value) -> Value:
+  """Exact through long arithmetic on lanes that need it; otherwise by double-double products (Dekker)."""
+  a, b, c = np.broadcast_arrays(np.asarray(a), np.asarray(b), np.asarray(c))
+  plain = a * b + c
+  out = plain.copy()
+  # The scaled product keeps clear of overflow and underflow, so that Dekker's split and two-sum are exact.
+  finite = np.isfinite(a) & np.isfinite(b) & np.isfinite(c) & (a != 0) & (b != 0)
+  if not finite.any(): return out if out.ndim else out[()]
+  x, y, z = a[finite], b[finite], c[finite]
+  magnitude = np.frexp(x)[1] + np.frexp(y)[1]
+  safe = (np.abs(magnitude) < 900) & ((z == 0) | (np.abs(np.frexp(z)[1]) < 900)) & (np.abs(np.frexp(x)[1]) < 900) \
+    & (np.abs(np.frexp(y)[1]) < 900)
+  result = np.empty_like(x)
+  if safe.any(): result[safe] = _fma64_safe(x[safe], y[safe], z[safe])
+  for i in np.flatnonzero(~safe): result[i] = _fma64_exact(float(x[i]), float(y[i]), float(z[i]))
+  out[finite] = result
+  return out if out.ndim else out[()]
+
+
+def _halves(x: Value) -> tuple[Value, Value]:
+  t = x * 134217729.0
+  high = t - (t - x)
+  return high, x - high
+
+
+def _fma64_safe(a: Value, b: Value, c: Value) -> Value:
+  p = a * b
+  (ah, al), (bh, bl) = _halves(a), _halves(b)
+  pe = al * bl - (((p - ah * bh) - al * bh) - ah * bl)
+  s = p + c
+  se = _error_of_sum(p, c, s)
+  # s + se + pe is exact in value; add the two errors to odd, so that the last addition rounds correctly
+  e = pe + se
+  return s + _to_odd(e, _error_of_sum(pe, se, e))
+
+
+def _fma64_exact(a: float, b: float, c: float) -> float:
+  """One lane by integers."""
+  (an, ad), (bn, bd), (cn, cd) = a.as_integer_ratio(), b.as_integer_ratio(), c.as_integer_ratio()
+  n, d = an * bn * cd + cn * ad * bd, ad * bd * cd
+  if n == 0: return a * b + c
+  try: return n / d
+  except OverflowError: return float("inf") if n > 0 else float("-inf")

@@ -1,0 +1,288 @@
+"""Lockstep execution of waves: groups of waves at one PC, their registers, EXEC, barriers, scheduling and the watchdog.
+
+Nothing here knows an instruction set. A *program* gives blocks of bound steps for a PC; a step takes a `Group`.
+Registers hold immutable NumPy values of dtype u32 (or any 4-byte type in vector registers) in the smallest shape
+that says it all: () the same everywhere, (1, lanes) the same in each wave, (waves, 1) one a wave, (waves, lanes).
+Writing a register replaces its value, so that moves, splits and merges of groups are cheap.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol
+
+import numpy as np
+
+from tinyhw.core.errors import DecodeError, MachineFault, TinyhwError, WatchdogExpired
+
+Value = Any
+Step = Callable[["Group"], None]
+U32: Final = np.dtype("u4")
+ZERO: Final = np.uint32(0)
+BLOCKS_A_TURN: Final = 4096  # how long a group may run while others could
+
+
+class End: """A wave has ended."""
+
+
+class Barrier:
+  """The group waits at a barrier; it goes on at `pc`."""
+  def __init__(self, pc: int) -> None: self.pc = pc
+
+
+class Yield:
+  """The group sleeps: others run first; it goes on at `pc`."""
+  def __init__(self, pc: int) -> None: self.pc = pc
+
+
+class Split:
+  """Waves of the group go different ways: `pcs` holds an address for each wave."""
+  def __init__(self, pcs: Value) -> None: self.pcs = pcs
+
+
+Next = int | End | Barrier | Yield | Split
+
+
+class Block(Protocol):
+  """Instructions that run one after the other. `end` says where to go on; None for `next`."""
+  steps: list[Step]
+  count: int
+  end: Callable[[Group], Next] | None
+  next: int
+  pcs: list[int]
+
+
+class Program(Protocol):
+  """Code that can be executed."""
+  def block(self, pc: int, mode: int) -> Block: ...
+
+  def describe(self, pc: int) -> str: ...
+
+
+class Group:
+  """Waves at one PC, with their registers."""
+
+  __slots__ = ("bools", "cohort", "count", "mask", "mode", "pairs", "pc", "s", "scc", "scratch", "size", "space",
+               "turn", "v", "waves", "workgroups")
+
+  def __init__(self, cohort: Cohort, size: int, pc: int, vgprs: int, sgprs: int) -> None:
+    self.cohort, self.size, self.pc, self.space = cohort, size, pc, cohort.space
+    self.v: list[Value] = [ZERO] * vgprs
+    self.s: list[Value] = [ZERO] * sgprs
+    self.scc: Value = np.False_
+    self.mask: Value = None  # None: every lane is active; else bool [1 or waves, lanes]
+    self.mode = cohort.mode
+    self.count = self.turn = 0
+    self.bools: dict[int, tuple[Value, Value]] = {}  # register -> (its value, the same as bools)
+    self.pairs: dict[int, tuple[Value, Value, Value]] = {}  # register -> (low, high, both as u64)
+    self.waves: Value = None  # index of each wave in the cohort
+    self.workgroups: Value = None  # index of each wave's workgroup in the cohort
+    self.scratch: Value = None  # scratch base address of each wave [waves, 1]
+
+  def take(self, index: Value) -> Group:
+    """A group of some of the waves; `index` counts within this group."""
+    other = Group.__new__(Group)
+    n, size = len(index), self.size
+
+    def part(x: Value) -> Value:
+      if x.ndim != 2 or x.shape[0] != size or size == 1: return x
+      y = x[index]
+      return y[0, 0] if n == 1 and y.shape[1] == 1 else y
+
+    other.cohort, other.size, other.pc, other.space, other.mode = self.cohort, n, self.pc, self.space, self.mode
+    other.v, other.s = [part(x) for x in self.v], [part(x) for x in self.s]
+    other.scc = part(self.scc)
+    other.mask = None if self.mask is None else part(self.mask)
+    if other.mask is not None and other.mask.all(): other.mask = None
+    other.count, other.turn, other.bools, other.pairs = self.count, self.turn, {}, {}
+    other.waves, other.workgroups = self.waves[index], self.workgroups[index]
+    other.scratch = None if self.scratch is None else part(self.scratch)
+    return other
+
+  def join(self, other: Group) -> None:
+    """Take the other group's waves in; both stand at one PC and have one mode."""
+    a, b = self.size, other.size
+
+    def both(x: Value, y: Value) -> Value:
+      if x is y and (x.ndim == 0 or x.shape[0] == 1): return x
+      if x.ndim == 0 and y.ndim == 0 and x == y: return x
+      columns = max(x.shape[-1] if x.ndim else 1, y.shape[-1] if y.ndim else 1)
+      y = y.view(x.dtype) if y.dtype != x.dtype else y
+      return np.concatenate([np.broadcast_to(x, (a, columns)), np.broadcast_to(y, (b, columns))])
+
+    self.v, self.s = [both(x, y) for x, y in zip(self.v, other.v)], [both(x, y) for x, y in zip(self.s, other.s)]
+    self.scc = both(self.scc, other.scc)
+    if self.mask is not None or other.mask is not None:
+      lanes = self.cohort.lanes
+      ones = np.ones((1, lanes), bool)
+      self.mask = both(ones if self.mask is None else np.array(self.mask), ones if other.mask is None else other.mask)
+    self.bools, self.pairs = {}, {}
+    self.waves = np.concatenate([self.waves, other.waves])
+    self.workgroups = np.concatenate([self.workgroups, other.workgroups])
+    if self.scratch is not None: self.scratch = both(self.scratch, other.scratch)
+    self.size = a + b
+    self.count, self.turn = max(self.count, other.count), max(self.turn, other.turn)
+
+
+@dataclass
+class Stats:
+  """What a dispatch did: instructions counted once for each wave that executed them."""
+  waves: int = 0
+  instructions: int = 0
+  steps: int = 0
+  mnemonics: dict[str, int] = field(default_factory=dict)
+
+
+class Cohort:
+  """Workgroups that are resident together and share a block of LDS."""
+
+  def __init__(self, program: Program, space: Any, lanes: int, mode: int, watchdog: int, stats: Stats, lds_size: int,
+               workgroups: int) -> None:
+    self.program, self.space, self.lanes, self.mode = program, space, lanes, mode
+    self.watchdog, self.stats = watchdog, stats
+    self.lds_size = lds_size
+    self.lds = np.zeros(workgroups * lds_size, np.uint8)
+    self.lds32 = self.lds.view(np.uint32)
+    self.arch: Any = None
+    self.dispatch: Any = None
+    self.live = np.zeros(workgroups, np.int64)
+    self.arrived = np.zeros(workgroups, np.int64)
+    self.runnable: list[Group] = []
+    self.parked: list[Group] = []
+    self.turns = 0
+
+  def start(self, group: Group) -> None:
+    """Add the first group, which holds every wave."""
+    np.add.at(self.live, group.workgroups, 1)
+    self.runnable.append(group)
+    self.stats.waves += group.size
+
+  def run(self) -> bool:
+    """Run until all waves have ended (True) or each group has had its turn (False)."""
+    self.turns += 1
+    while self.runnable:
+      if len(self.runnable) == 1:
+        group = self.runnable[0]
+        if group.turn >= self.turns: return False
+        self.runnable.clear()
+        self._run(group, ())
+        continue
+      group = min(self.runnable, key=lambda g: (g.turn, g.pc))
+      if group.turn >= self.turns: return False
+      self.runnable.remove(group)
+      self._run(group, {g.pc for g in self.runnable if g.mode == group.mode})
+    if self.parked:
+      at = self.parked[0]
+      raise MachineFault("a barrier that some waves of a workgroup never reach", pc=at.pc, wave=int(at.waves[0]))
+    return True
+
+  def _run(self, group: Group, meeting: Iterable[int]) -> None:
+    """Run a group until it ends, waits, splits, meets another group's PC or has used up its turn."""
+    program, stats, size = self.program, self.stats, group.size
+    blocks = 0
+    while True:
+      block = program.block(group.pc, group.mode)
+      steps = iter(block.steps)
+      left = 0
+      try:
+        for step in steps: step(group)
+        left = -1
+        after: Next = block.next if block.end is None else block.end(group)
+      except (TinyhwError, IndexError) as error:
+        if left == 0: left = steps.__length_hint__()  # type: ignore[attr-defined]
+        raise self._located(error, block.pcs[len(block.steps) - left - 1], group) from (
+          None if isinstance(error, TinyhwError) else error)
+      count = block.count
+      group.count += count
+      stats.instructions += count * size
+      stats.steps += count
+      blocks += 1
+      if type(after) is int:
+        group.pc = after
+        if group.count > self.watchdog: self._expired(group)
+        if after in meeting: return self._meet(group)
+        if blocks >= BLOCKS_A_TURN:
+          group.turn += 1
+          self.runnable.append(group)
+          return
+        continue
+      return self._leave(group, after)
+
+  def _leave(self, group: Group, after: Next) -> None:
+    """A group ends, waits, sleeps or splits."""
+    if after is End or isinstance(after, End):
+      np.subtract.at(self.live, group.workgroups, 1)
+      if self.parked: self._release()
+    elif isinstance(after, Barrier):
+      group.pc = after.pc
+      np.add.at(self.arrived, group.workgroups, 1)
+      self.parked.append(group)
+      self._release()
+    elif isinstance(after, Yield):
+      group.pc = after.pc
+      group.turn += 1
+      if group.count > self.watchdog: self._expired(group)
+      self.runnable.append(group)
+    else:
+      assert isinstance(after, Split)
+      if group.count > self.watchdog: self._expired(group)
+      for pc in np.unique(after.pcs):
+        part = group.take(np.flatnonzero(after.pcs == pc))
+        part.pc = int(pc)
+        self._meet(part)
+
+  def _meet(self, group: Group) -> None:
+    """Make a group runnable, as part of a group at the same PC where there is one."""
+    for other in self.runnable:
+      if other.pc == group.pc and other.mode == group.mode:
+        other.join(group)
+        return
+    self.runnable.append(group)
+
+  def _release(self) -> None:
+    """Let the waves of workgroups go on whose every live wave stands at the barrier."""
+    ready = (self.arrived >= self.live) & (self.live > 0)
+    if not ready.any(): return
+    parked, self.parked = self.parked, []
+    for group in parked:
+      go = ready[group.workgroups]
+      if go.all(): self._meet(group)
+      elif not go.any(): self.parked.append(group)
+      else:
+        self.parked.append(group.take(np.flatnonzero(~go)))
+        self._meet(group.take(np.flatnonzero(go)))
+    self.arrived[ready] = 0
+
+  def _expired(self, group: Group) -> None:
+    raise WatchdogExpired(f"a wave ran more than {self.watchdog:,} instructions", pc=group.pc,
+                          instruction=self.program.describe(group.pc), wave=int(group.waves[0]),
+                          hint="an endless loop, or raise the watchdog")
+
+  def _located(self, error: Exception, pc: int, group: Group) -> Exception:
+    """The error with the PC, the instruction and the wave that met it."""
+    if isinstance(error, DecodeError): return error
+    if isinstance(error, MachineFault):
+      if error.pc is None: error.pc, error.instruction = pc, self.program.describe(pc)
+      if error.lane is not None and error.wave is None:
+        error.wave, error.lane = int(group.waves[error.lane // self.lanes]), error.lane % self.lanes
+      return error
+    if isinstance(error, IndexError):
+      text = self.program.describe(pc)
+      return MachineFault("a register beyond the wave's allocation", pc=pc, instruction=text, wave=int(group.waves[0]))
+    return error
+
+
+def run_all(cohorts: Iterator[Cohort], resident: int) -> None:
+  """Run cohorts to their end. A new one starts when all running ones end or spin; at most `resident` run together."""
+  running: list[Cohort] = []
+  exhausted = False
+  while True:
+    if not exhausted and len(running) < resident:
+      fresh = next(cohorts, None)
+      if fresh is None: exhausted = True
+      elif not fresh.run(): running.append(fresh)
+      if not running or not exhausted and len(running) < resident:
+        if exhausted and not running: return
+        continue
+    if exhausted and not running: return
+    running = [c for c in running if not c.run()]
