@@ -1,10 +1,9 @@
 """A machine: GPUs, their kernel driver, one clock, one seeded scheduler, and the record of what happened.
 
-Everything that changes is a named part of a `Machine`; two machines live in one process without knowing of each
-other. Nothing runs
-by itself: work that clients have queued proceeds while somebody waits (`run`), one packet at a time, in an order
-that the seed
-decides. A machine that nobody can wake any more says so at once instead of waiting for the wall clock.
+Everything that changes is a named part of a `Machine`; two machines live in one process without knowing of each other.
+Nothing runs by itself: work that clients have queued proceeds while somebody waits (`run`), one packet at a time, in
+an order that the seed decides. A machine that nobody can wake any more says so at once instead of waiting for the wall
+clock.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ SYSTEM_MEMORY: Final = 64 << 30
 MMAP_START: Final = 0x1_0000_0000  # DRM_FILE_PAGE_OFFSET_START: render nodes hand out mmap offsets from here on
 PACKET_NS: Final = 40  # what a packet costs on the machine's clock
 QUANTUM: Final = 64  # packets that a queue without competitors runs before the waiter is asked again
-WATCHDOG: Final = 200_000_000  # instructions of one wave before a dispatch counts as endless
+WATCHDOG: Final = 5_000_000  # instructions of one wave before a dispatch counts as endless
 
 Size = tuple[int, int, int]
 Executor = Callable[["ComputeQueue", "Program", Size, tuple[int, ...]], int]  # runs a dispatch, returns its nanoseconds
@@ -53,8 +52,8 @@ class Gpu:
 
 
 class Machine:
-  """See the module. `cards` is "gfx1100,gfx1100" or a sequence of names; `vram` bytes a card, the card's own when
-  left out.
+  """See the module. `cards` is "gfx1100,gfx1100" or a sequence of names; `vram` bytes a card, the card's own when left
+  out.
 
   `seed` decides the order in which queues take turns. `tracing` records every packet; errors are recorded always.
   """
@@ -134,8 +133,7 @@ class Machine:
     self.kernel_log.append(f"4,{len(self.kernel_log)},{self.clock.now_ns() // 1000},-;{slot}: {text}\n")
 
   def report(self) -> list[str]:
-    """What this run accepted without modelling it, what was doubtful, and which queues stopped and why; one line
-    each."""
+    """What this run accepted without modelling it, what was doubtful, which queues stopped and why; a line each."""
     return self.ignored.lines() + self.findings + [q.describe() for q in self.queues if q.state is State.BLOCKED]
 
   def snapshot(self) -> dict[str, Any]:
@@ -164,8 +162,8 @@ class Machine:
   def run(self, done: Callable[[], bool], timeout_s: float | None, others: Callable[[], bool] = lambda: False) -> bool:
     """Let queues proceed until `done()`. False when nothing can proceed any more.
 
-    `others()` says whether another client thread could still change something: then the wait lasts until
-    `timeout_s` of real time.
+    `others()` says whether another client thread could still change something: then the wait lasts until `timeout_s`
+    of real time.
     """
     with self.lock:
       if done():

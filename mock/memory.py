@@ -1,8 +1,7 @@
 """Memory as the kernel sees it: the client's address space (safe copies, mappings) and buffer objects of the GPUs.
 
 The client is this process for now, but nothing here dereferences its addresses: copies go through system calls that
-answer
-EFAULT for a bad pointer, and shared memory is mapped from file descriptors, as for a client in another process.
+answer EFAULT for a bad pointer, and shared memory is mapped from file descriptors, as for a client in another process.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import os
 from dataclasses import dataclass, field
 from typing import Final
 
-from tinyhw.core.memory import PAGE, Access, HostRegion, Region
+from tinyhw.core.memory import PAGE, U8, Access, AddressSpace, HostRegion, Region
 from tinyhw.core.port import Protection
 
 _LIBC: Final = ctypes.CDLL(None, use_errno=True)
@@ -113,13 +112,24 @@ def view_memory(address: int, length: int) -> memoryview:
   return memoryview((ctypes.c_ubyte * length).from_address(address)).cast("B")
 
 
+def spans(space: AddressSpace, address: int, size: int, access: int = Access.READ) -> list[U8]:
+  """Views of a range of GPU memory, one for each mapping that it crosses. Raises PageFault first."""
+  views, at = [], address
+  while at < address + size:
+    mapping = space.find(at)
+    take = address + size - at if mapping is None else min(mapping.end, address + size) - at
+    views.append(space.view(at, take, access))
+    at += take
+  return views
+
+
 @dataclass(eq=False)
 class Buffer:
   """A buffer object (kgd_mem with its bo): `size` bytes of `backing` at `offset`, to be mapped at `va` on GPUs.
 
   `kind` is "vram", "gtt", "userptr", "doorbell" or "mmio". `mapped` holds the ids of the GPUs that map it, `queues`
-  counts, by
-  GPU, the queues that hold it (amdgpu_bo_va.queue_refcount). `twice` marks the double mapping of old AQL rings.
+  counts, by GPU, the queues that hold it (amdgpu_bo_va.queue_refcount). `twice` marks the double mapping of old AQL
+  rings, `gone` user memory that the client has unmapped.
   """
 
   handle: int
@@ -133,7 +143,7 @@ class Buffer:
   mmap_offset: int
   access: int
   twice: bool = False
-  imported: bool = False
+  gone: bool = False
   mapped: set[int] = field(default_factory=set)
   queues: dict[int, int] = field(default_factory=dict)
 

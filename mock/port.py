@@ -1,8 +1,7 @@
 """The mock's side of the seam: a Port whose device nodes, sysfs and doorbells belong to a Machine in this process.
 
 Memory is shared as with a kernel: `mmap` maps the machine's memfds at the client's addresses. Doorbell stores reach
-the machine at
-once; queues proceed while somebody waits.
+the machine at once; queues proceed while somebody waits.
 """
 
 from __future__ import annotations
@@ -114,6 +113,21 @@ class MockPort:
         )
         raise
 
+  def end(self) -> None:
+    """The client process ends: queues, files, buffers and mappings go, views of its memory must not be used any more.
+
+    A new port on the same machine is a new process, for which a GPU works again after a fault or a hang.
+    """
+    with self.machine.lock:
+      for file in self.machine.open_files.pop(self.pid(), {}).values():
+        file.close()
+      self.machine.kfd.end_process(self.pid())
+      for mapped in self._mapped:
+        unmap_memory(mapped.start, mapped.end - mapped.start)
+      self._mapped.clear()
+      self._starts.clear()
+      self._doorbells.clear()
+
   # ---- memory
 
   def reserve(self, size: int, align: int = PAGE) -> int:
@@ -179,7 +193,9 @@ class MockPort:
 
   def munmap(self, address: int, length: int) -> None:
     with self.machine.lock:
-      self._forget(address, address + page_align(length))
+      end = address + page_align(length)
+      self._forget(address, end)
+      self.machine.kfd.user_memory_gone(self.pid(), address, end)
       unmap_memory(address, length)
 
   def _remember(self, new: Mapped) -> None:

@@ -86,7 +86,6 @@ class Devices:
     self._open: dict[str, OpenDevice] = {}
     self._default: str | None = None
     self._port: Port | None = None
-    self._pid = os.getpid()
 
   @property
   def DEFAULT(self) -> str:

@@ -184,8 +184,7 @@ def cos(o: O, a: V) -> V: return _rounded(o, o.cos_turns(_wide(o, _flushed(o, a)
 
 # ---- division: scale, fused multiply-add with scale, fix-up
 def _div_scale(o: O, t: str, a: V, den: V, num: V, near: int, step: int, tiny: int) -> V:
-  wide = _wide(o, den)
-  inverse = o.fdiv(o.const("f64", 1), wide)
+  inverse = o.fdiv(o.const(t, 1), den)
   quotient = o.fdiv(num, den)
   zero = (num == 0) | (den == 0)
   big = ~zero & (o.exponent(num) - o.exponent(den) >= near)
@@ -202,8 +201,10 @@ def _div_scale(o: O, t: str, a: V, den: V, num: V, near: int, step: int, tiny: i
   done = done | small
   tiny_num = ~done & (o.exponent(num) <= tiny)
   is_den, is_num = a == den, a == num
-  up = den_denormal | tiny_num | (big & is_den) | (both & is_den) | (small & is_num)
-  scaled = o.where(up, o.ldexp(a, o.const("i32", step)), o.where(shrink, o.ldexp(a, o.const("i32", -step)), a))
+  up = den_denormal | tiny_num | (big & is_den) | (small & is_num)
+  # Where the inverse and the quotient are denormal the manual scales the denominator up, out of range; down is right.
+  down = shrink | (both & is_den)
+  scaled = o.where(up, o.ldexp(a, o.const("i32", step)), o.where(down, o.ldexp(a, o.const("i32", -step)), a))
   return o.where(zero, o.fdiv(o.const(t, 0), o.const(t, 0)), scaled), big | both | small
 
 @M("v_div_scale_f32", "f32, mask(f32, f32, f32)")
@@ -214,19 +215,21 @@ def div_scale64(o: O, a: V, den: V, num: V) -> V: return _div_scale(o, "f64", a,
 
 @M("v_div_fmas_f32", "f32(f32, f32, f32, vcc)")
 def div_fmas32(o: O, a: V, b: V, c: V, vcc: V) -> V:
-  r = o.fma(a, b, c)
-  return o.where(vcc, r * o.const("f32", 2.0**32), r)
+  """The manual says a factor of 2**32; only 2**64 up or down, by the size of the quotient, undoes V_DIV_SCALE's."""
+  factor = o.where(o.exponent(c) > 127, o.const("i32", 64), o.const("i32", -64))
+  return o.fma_scaled(a, b, c, o.where(vcc, factor, o.const("i32", 0)))
 
 @M("v_div_fmas_f64", "f64(f64, f64, f64, vcc)")
 def div_fmas64(o: O, a: V, b: V, c: V, vcc: V) -> V:
-  r = o.fma(a, b, c)
-  return o.where(vcc, r * o.const("f64", 2.0**64), r)
+  factor = o.where(o.exponent(c) > 1023, o.const("i32", 128), o.const("i32", -128))
+  return o.fma_scaled(a, b, c, o.where(vcc, factor, o.const("i32", 0)))
 
 def _div_fixup(o: O, t: str, q: V, den: V, num: V, under: int, top: int) -> V:
   sign = o.where(o.signbit(den) ^ o.signbit(num), o.const(t, -1), o.const(t, 1))
   zero, inf = o.const(t, 0), o.fdiv(o.const(t, 1), o.const(t, 0))
   nan = o.fdiv(o.const(t, 0), o.const(t, 0))
-  r = o.abs(q)
+  # a quotient far beyond the range comes out of the refinement as NaN (inf - inf): it is an overflow
+  r = o.where(o.isnan(q), inf, o.abs(q))
   r = o.where(o.exponent(num) - o.exponent(den) < under, zero, o.where(o.exponent(den) == top, inf, r))
   r = o.where(o.isinf(den) | (num == 0), zero, r)
   r = o.where((den == 0) | o.isinf(num), inf, r)

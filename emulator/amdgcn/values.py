@@ -118,6 +118,20 @@ class Ops:
     return _fma64(a, b, c)
 
   @staticmethod
+  def fma_scaled(a: Value, b: Value, c: Value, e: Value) -> Value:
+    """(a * b + c) * 2**e of f32 or f64, rounded once."""
+    if a.dtype == F32:
+      wide = Ops.fma_f16_of_f32(a.astype(F64), b.astype(F64), c.astype(F64))
+      return np.ldexp(wide, e).astype(F32)
+    r = np.asarray(np.ldexp(_fma64(a, b, c), e))
+    tiny = (np.abs(r) < 2.0**-1021) & (e != 0) & np.isfinite(r)
+    if tiny.any():
+      r = r.copy()
+      x, y, z, n = (np.broadcast_to(v, r.shape)[tiny] for v in (a, b, c, e))
+      r[tiny] = [_fma64_exact(float(p), float(q), float(s), int(k)) for p, q, s, k in zip(x, y, z, n)]
+    return r[()]
+
+  @staticmethod
   def fma_f16_of_f32(a: Value, b: Value, c: Value) -> Value:
     """a * b + c of f32 values given as f64, rounded to odd in f64, so that one more rounding to f16 is exact."""
     p = a * b
@@ -268,7 +282,7 @@ def _fma64(a: Value, b: Value, c: Value) -> Value:
   """Exact through long arithmetic on lanes that need it; otherwise by double-double products (Dekker)."""
   a, b, c = np.broadcast_arrays(np.asarray(a), np.asarray(b), np.asarray(c))
   plain = a * b + c
-  out = plain.copy()
+  out = np.where(np.isinf(c) & np.isfinite(a) & np.isfinite(b), c, plain)
   # The scaled product keeps clear of overflow and underflow, so that Dekker's split and two-sum are exact.
   finite = np.isfinite(a) & np.isfinite(b) & np.isfinite(c) & (a != 0) & (b != 0)
   if not finite.any(): return out if out.ndim else out[()]
@@ -300,10 +314,12 @@ def _fma64_safe(a: Value, b: Value, c: Value) -> Value:
   return s + _to_odd(e, _error_of_sum(pe, se, e))
 
 
-def _fma64_exact(a: float, b: float, c: float) -> float:
-  """One lane by integers."""
+def _fma64_exact(a: float, b: float, c: float, e: int = 0) -> float:
+  """(a * b + c) * 2**e of one lane by integers."""
   (an, ad), (bn, bd), (cn, cd) = a.as_integer_ratio(), b.as_integer_ratio(), c.as_integer_ratio()
   n, d = an * bn * cd + cn * ad * bd, ad * bd * cd
   if n == 0: return a * b + c
+  if e < 0: d <<= -e
+  else: n <<= e
   try: return n / d
   except OverflowError: return float("inf") if n > 0 else float("-inf")

@@ -1,8 +1,7 @@
 """Atomic operations of the command processor and the copy engines: TC_OP on one memory location.
 
 Names and numbers are the vendor's TC_OP (soc21_enum.h); what an operation does follows its name as in the RDNA3 ISA
-manual's memory
-atomics: old value in, new value out, all unsigned unless the name says S.
+manual's memory atomics: old value in, new value out, all unsigned unless the name says S.
 """
 
 from __future__ import annotations
@@ -53,8 +52,8 @@ OPERATIONS: Final = _table()
 
 
 def atomic(space: AddressSpace, operation: int, address: int, source: int, compare: int) -> tuple[int, int, bool]:
-  """Do it. Returns the old value, the width in bytes and whether the operation returns it. The address is a
-  multiple of the width."""
+  """Do it. Returns the old value, the width in bytes and whether the operation returns it. The address is a multiple
+  of the width."""
   row = OPERATIONS.get(operation)
   if row is None:
     known = operation in TC_OP._value2member_map_

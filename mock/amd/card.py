@@ -1,10 +1,8 @@
 """What a card is: the numbers that a kernel driver reads from its chip, board and firmware, one frozen row a card.
 
-Sources: Linux 6.12 `amdkfd/kfd_crat.c` and `kfd_topology.c` say which numbers there are and how the others derive
-from them,
-`kfd_queue.c` the sizes of a queue's save area, `kfd_device.c` and `amdgpu_doorbell.h` the queues and doorbells. The
-values of
-gfx1100 are those of a Radeon RX 7900 XTX (Navi 31, IP discovery GC 11.0.0, SDMA 6.0.0).
+Sources: Linux 6.12 `amdkfd/kfd_crat.c` and `kfd_topology.c` say which numbers there are and how the others derive from
+them, `kfd_queue.c` the sizes of a queue's save area, `kfd_device.c` and `amdgpu_doorbell.h` the queues and doorbells.
+The values of gfx1100 are those of a Radeon RX 7900 XTX (Navi 31, IP discovery GC 11.0.0, SDMA 6.0.0).
 """
 
 from __future__ import annotations
@@ -98,8 +96,8 @@ class Card:
 
   @property
   def save_area_size(self) -> int:
-    """The least ctx_save_restore_size (cwsr_size): control stack and, a compute unit, VGPRs, SGPRs, LDS and
-    hardware registers."""
+    """The least ctx_save_restore_size (cwsr_size): control stack and, a compute unit, VGPRs, SGPRs, LDS and hardware
+    registers."""
     each = self.vgpr_bytes_per_compute_unit + 0x4000 + 0x10000 + 0x1000
     return self.control_stack_size + page_align(self.compute_units * each)
 

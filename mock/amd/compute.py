@@ -2,8 +2,8 @@
 limits demand.
 
 Field meanings: registers of GC 11.0.0 as generated; units from LLVM's AMDGPUUsage ("Kernel Descriptor",
-COMPUTE_PGM_RSRC1 to 3 of
-GFX11) and AMD's PAL (COMPUTE_TMPRING_SIZE.WAVESIZE counts 64 dwords on GFX11). The waves run in the ISA emulator.
+COMPUTE_PGM_RSRC1 to 3 of GFX11) and AMD's PAL (COMPUTE_TMPRING_SIZE.WAVESIZE counts 64 dwords on GFX11). The waves run
+in the ISA emulator.
 """
 
 from __future__ import annotations

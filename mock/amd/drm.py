@@ -1,8 +1,7 @@
 """amdgpu's render nodes: what the driver asks of DRM beside memory mappings (version, chip and memory information).
 
-After Linux 6.12 `amdgpu/amdgpu_kms.c` (amdgpu_info_ioctl) and `drm/drm_ioctl.c`: an unknown number is EINVAL, a
-query that the chip
-does not answer is EINVAL too. Buffers and submissions of the graphics interface are not modelled.
+After Linux 6.12 `amdgpu/amdgpu_kms.c` (amdgpu_info_ioctl) and `drm/drm_ioctl.c`: an unknown number is EINVAL, a query
+that the chip does not answer is EINVAL too. Buffers and submissions of the graphics interface are not modelled.
 """
 
 from __future__ import annotations

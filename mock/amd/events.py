@@ -1,8 +1,7 @@
 """KFD events of one process: creation, signals from CPU and GPU, waits, memory and hardware exceptions.
 
 Behaviour after Linux 6.12 `amdkfd/kfd_events.c`. A GPU signals by storing to the event's slot of the event page and
-raising an
-interrupt; slots that nobody has written hold all ones.
+raising an interrupt; slots that nobody has written hold all ones.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The kernel driver behind /dev/kfd: processes, memory, events and queues, by ioctl.
 
-Checks, their order and their errnos are those of Linux 6.12 `amdkfd/kfd_chardev.c` and
-`amdgpu/amdgpu_amdkfd_gpuvm.c`; queues are in
-`mock/amd/kfd_queues.py`. Each handler is registered under the request number of the generated uapi.
+Checks, their order and their errnos are those of Linux 6.12 `amdkfd/kfd_chardev.c` and `amdgpu/amdgpu_amdkfd_gpuvm.c`;
+queues are in `mock/amd/kfd_queues.py`. Each handler is registered under the request number of the generated uapi.
 """
 
 from __future__ import annotations
@@ -68,11 +67,23 @@ class Kfd:
       self.processes[pid] = KfdProcess(pid, user, {g.gpu_id: ProcessDevice(g) for g in self.machine.gpus}, Events(user))
     return self.processes[pid]
 
+  def end_process(self, pid: int) -> None:
+    """A client is gone (kfd_process_wq_release): its queues stop, its memory is free again."""
+    process = self.processes.pop(pid, None)
+    if process is None:
+      return
+    for queue_id in list(process.queues):
+      kfd_queues.destroy(self.machine, process, queue_id)
+    for device in process.devices.values():
+      for buffer in device.buffers.values():
+        self._give_back(device, buffer)
+    process.user.close()
+
   # ---- the call
 
   def ioctl(self, file: OpenFile, request: int, argument: Any, pid: int) -> int:
-    """kfd_ioctl: the number selects the call, sizes may differ (the shorter is extended with zeros), any process
-    but the opener is EBADF."""
+    """kfd_ioctl: the number selects the call, sizes may differ (the shorter is extended with zeros), any process but
+    the opener is EBADF."""
     known = self.by_number.get(request & 0xFF)
     if known is None:
       raise Refused(errno.ENOTTY, f"no KFD ioctl has number {request & 0xFF:#x}")
@@ -332,6 +343,10 @@ class Kfd:
       raise Refused(errno.EBUSY, f"{buffer} is still mapped on {len(buffer.mapped)} GPUs")
     del device.buffers[args.handle & 0xFFFF_FFFF]
     del device.by_mmap[buffer.mmap_offset]
+    self._give_back(device, buffer)
+
+  def _give_back(self, device: ProcessDevice, buffer: Buffer) -> None:
+    """The memory and the mmap offset of a buffer are free again; memory is wiped."""
     if buffer.kind != "mmio":
       device.gpu.mmap_offsets.free(buffer.mmap_offset)
     if isinstance(buffer.backing, Region) and buffer.kind in ("vram", "gtt"):
@@ -391,10 +406,25 @@ class Kfd:
         raise Refused(errno.EINVAL, f"{buffer} is not mapped on GPU {ids[i]:#x}")
       if buffer.queues.get(ids[i]):
         raise Refused(errno.EBUSY, f"{buffer} is held by a queue")
-      peer.bind().unmap(buffer.va, buffer.size * (2 if buffer.twice else 1))
+      if not buffer.gone:
+        peer.bind().unmap(buffer.va, buffer.size * (2 if buffer.twice else 1))
       buffer.mapped.discard(ids[i])
       del peer.by_address[buffer.va]
       args.n_success = i + 1
+
+  def user_memory_gone(self, pid: int, start: int, end: int) -> None:
+    """The client unmaps a range of its memory (the MMU notifier of user pointers): no GPU may reach it any more."""
+    process = self.processes.get(pid)
+    if process is None:
+      return
+    for device in process.devices.values():
+      for buffer in device.buffers.values():
+        if not isinstance(buffer.backing, HostRegion) or buffer.gone:
+          continue
+        if buffer.backing.address < end and start < buffer.backing.address + buffer.size:
+          buffer.gone = True
+          for gpu_id in buffer.mapped:
+            process.devices[gpu_id].bind().unmap(buffer.va, buffer.size)
 
   # ---- events
 
@@ -475,8 +505,8 @@ class Kfd:
     signalled.
 
     The kernel tells the page, not the byte. The chip reports one bit a missing permission: valid, read, write; the
-    kernel shows the first as NotPresent and the last as ReadOnly, so that a write to a page that is not there has both,
-    and a fetch from a page that is not executable has none.
+    kernel shows the first as NotPresent and the last as ReadOnly, so that a write to a page that is not there has
+    both, and a fetch from a page that is not executable has none.
     """
     process, device = queue.process, queue.device
     device.evicted += 1

@@ -77,8 +77,8 @@ def _properties(args: Any) -> Properties:
 
 
 def _held(device: ProcessDevice, what: str, address: int, size: int, code: int = errno.EINVAL) -> Buffer:
-  """kfd_queue_buffer_get: the buffer must be mapped on this GPU, start at the address's page and be exactly as
-  large as expected."""
+  """kfd_queue_buffer_get: the buffer must be mapped on this GPU, start at the address's page and be exactly as large
+  as expected."""
   start = address & ~(PAGE - 1)
   buffer = device.by_address.get(start)
   if buffer is None:

@@ -1,11 +1,9 @@
 """The command processor's compute engine (MEC): executes PM4 packets of one user queue.
 
 Packets are decoded by `tinyhw.wire.pm4` from the generated declarations; equal words are decoded and checked once.
-What a packet
-does follows the fields' names in AMD's PAL headers and their use in Linux 6.12 `gfx_v11_0.c`. A word that is no
-packet stops the
-queue as CP_BAD_OPCODE does; a packet that the vendor has and the mock does not is `Unsupported`, raised to whoever
-waits.
+What a packet does follows the fields' names in AMD's PAL headers and their use in Linux 6.12 `gfx_v11_0.c`. A word
+that is no packet stops the queue as CP_BAD_OPCODE does; a packet that the vendor has and the mock does not is
+`Unsupported`, raised to whoever waits.
 """
 
 from __future__ import annotations
@@ -137,6 +135,9 @@ class ComputeQueue(Queue):
         )
       step: Step = (ComputeQueue._ignore, (kind.__name__, why), used)
     else:
+      for name in _PLAIN.get(kind, ()):
+        if value := getattr(packet, name):
+          raise self._unsupported(f"{kind.__name__}.{name}", value)
       prepare = _PREPARE.get(kind)
       step = (handler, packet if prepare is None else prepare(packet), used)
     if len(self._steps) >= CACHE_LIMIT:
@@ -399,4 +400,14 @@ _PREPARE: Final[dict[type[Packet], Callable[[Any], Any]]] = {
   pm4.SET_SH_REG: _register_pairs(pm4.SET_SH_REG_START, pm4.SET_SH_REG_END),
   pm4.SET_SH_REG_INDEX: _register_pairs(pm4.SET_SH_REG_START, pm4.SET_SH_REG_END),
   pm4.SET_UCONFIG_REG: _register_pairs(pm4.SET_UCONFIG_REG_START, pm4.SET_UCONFIG_REG_END),
+}
+
+# Fields that ask for what is not modelled, or for what only the kernel's own queues may do, when they are not zero.
+_PLAIN: Final[dict[type[Packet], tuple[str, ...]]] = {
+  pm4.RELEASE_MEM: ("wait_sync", "pq_exe_status", "mes_intr_pipe", "mes_action_id"),
+  pm4.WAIT_REG_MEM: ("mes_intr_pipe", "mes_action", "optimize_ace_offload_mode"),
+  pm4.WAIT_REG_MEM64: ("mes_intr_pipe", "mes_action", "optimize_ace_offload_mode"),
+  pm4.COPY_DATA: ("pq_exe_status",),
+  pm4.INDIRECT_BUFFER: ("offload_polling", "vmid"),
+  pm4.EVENT_WRITE: ("offload_enable", "samp_plst_cntr_mode"),
 }

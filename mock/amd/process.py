@@ -1,5 +1,5 @@
-"""What the kernel driver keeps for a client: one KfdProcess a process, in it one ProcessDevice for each GPU, and
-open files.
+"""What the kernel driver keeps for a client: one KfdProcess a process, in it one ProcessDevice for each GPU, and open
+files.
 
 After Linux 6.12 `amdkfd/kfd_priv.h` (struct kfd_process, kfd_process_device) and `kfd_process.c`.
 """

@@ -1,10 +1,9 @@
 """A hardware queue: a ring of dwords in GPU memory, its pointers and doorbell, and the engine's progress through it.
 
 Engines (the command processor, SDMA) subclass `Queue` and execute one packet at a time with `step`, so that a
-scheduler can
-interleave queues in any order. Pointers count up without wrapping, in dwords for the command processor and in bytes
-for SDMA, as
-Linux 6.12 `gfx_v11_0.c` and `sdma_v6_0.c` read and write them; a ring position is the pointer modulo the ring's size.
+scheduler can interleave queues in any order. Pointers count up without wrapping, in dwords for the command processor
+and in bytes for SDMA, as Linux 6.12 `gfx_v11_0.c` and `sdma_v6_0.c` read and write them; a ring position is the
+pointer modulo the ring's size.
 """
 
 from __future__ import annotations
@@ -84,8 +83,8 @@ class Frame:
 
 
 class Queue:
-  """Base of the engines' queues. `read` and `write` are the hardware's copies of the pointers: dwords shifted left
-  by `SHIFT`."""
+  """Base of the engines' queues. `read` and `write` are the hardware's copies of the pointers: dwords shifted left by
+  `SHIFT`."""
 
   SHIFT: ClassVar[int] = 0
   ENGINE: ClassVar[str] = "?"
@@ -234,8 +233,8 @@ class Queue:
       self.read = self._taken
 
   def _truncated(self, need: int) -> None:
-    """The packet at hand goes on past the submitted dwords: wait for the next doorbell. In an indirect buffer it is
-    an error."""
+    """The packet at hand goes on past the submitted dwords: wait for the next doorbell. In an indirect buffer it is an
+    error."""
     frame = self.frames[-1]
     have = len(frame.words) - frame.at
     if len(self.frames) > 1:

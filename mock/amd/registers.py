@@ -1,9 +1,8 @@
 """Registers that a compute queue's packets write and read: which exist, which have an effect here, which have none.
 
 A queue has its own copy of the persistent (SH) registers, as the chip keeps one for each hardware queue. The table
-says of each
-register whether the mock models it (`MODELLED`), accepts it without effect (`ignores`, shown in the run's report),
-or refuses it.
+says of each register whether the mock models it (`MODELLED`), accepts it without effect (`ignores`, shown in the run's
+report), or refuses it.
 """
 
 from __future__ import annotations

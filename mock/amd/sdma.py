@@ -1,8 +1,8 @@
 """A copy engine (SDMA v6): executes the packets of one user queue.
 
 Packets are decoded by `tinyhw.wire.sdma` from the generated declarations. What they do follows Linux 6.12
-`sdma_v6_0.c` and the
-fields' names; byte counts are stored less one there, as in COPY_LINEAR's and CONSTANT_FILL's `count`.
+`sdma_v6_0.c` and the fields' names; byte counts are stored less one there, as in COPY_LINEAR's and CONSTANT_FILL's
+`count`.
 """
 
 from __future__ import annotations
@@ -10,14 +10,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, ClassVar, Final
 
+import numpy as np
+
 from tinyhw.autogen import sdma_v6 as sdma
 from tinyhw.core.errors import DecodeError, Unsupported
+from tinyhw.core.memory import Access
 from tinyhw.core.table import Handlers
 from tinyhw.mock.amd.atomics import atomic
 from tinyhw.mock.amd.queue import Frame, Queue, Wait
+from tinyhw.mock.memory import spans
 from tinyhw.wire import sdma as wire
 
 LONGEST: Final = 1 << 11  # dwords that are looked for behind a packet that was cut short
+_FILL_DWORDS: Final = 2
 MAX_COPY: Final = 1 << 22  # sdma_v6_0.c copy_max_bytes and fill_max_bytes: 0x400000 bytes a packet
 BYTES_PER_NS: Final = 25  # what a copy costs on the machine's clock: a PCIe 4.0 x16 link
 
@@ -99,12 +104,15 @@ class SdmaQueue(Queue):
     self._copy(p.src_addr, p.dst_addr, size)
 
   def _copy(self, source: int, target: int, size: int) -> None:
-    """Across mappings; nothing is stored when the source faults."""
-    a, b = self.space.find(source), self.space.find(target)
-    if a is not None and b is not None and source + size <= a.end and target + size <= b.end:
-      self.space.view(target, size, 2)[:] = self.space.view(source, size)
-    else:
-      self.space.write(target, self.space.read(source, size))
+    """Across mappings; nothing is stored when a part of it faults."""
+    read, write = spans(self.space, source, size), spans(self.space, target, size, Access.WRITE)
+    if len(read) == len(write) == 1:
+      write[0][:] = read[0]
+      return
+    data, at = np.concatenate(read), 0
+    for view in write:
+      view[:] = data[at : at + len(view)]
+      at += len(view)
 
   @handles(sdma.SDMA_PKT_WRITE_UNTILED)
   def write_linear(self, p: Any) -> None:
@@ -116,20 +124,33 @@ class SdmaQueue(Queue):
   def constant_fill(self, p: sdma.SDMA_PKT_CONSTANT_FILL) -> None:
     self._plain(p, "sw")
     size = p.count + 1
-    if p.fillsize == 2:
-      self._aligned(p, p.dst_addr | size, 4)
-      data = p.src_data.to_bytes(4, "little") * (size // 4)
+    if p.fillsize == _FILL_DWORDS:  # the count names the last dword's bytes: its low bits do not matter
+      size = (p.count >> 2) + 1 << 2
+      self._aligned(p, p.dst_addr, 4)
+      pattern = p.src_data.to_bytes(4, "little")
     elif p.fillsize == 0:
-      data = bytes([p.src_data & 0xFF]) * size
+      pattern = bytes([p.src_data & 0xFF])
+      if p.src_data not in (pattern[0], pattern[0] * 0x0101_0101):
+        self.machine.doubt(
+          f"{self.name}: CONSTANT_FILL of bytes with the pattern {p.src_data:#x}: only its low byte counts"
+        )
     else:
       raise Unsupported("SDMA field", f"SDMA_PKT_CONSTANT_FILL.fillsize = {p.fillsize}", where=self.name)
     self.machine.clock.advance(size // BYTES_PER_NS)
-    self.space.write(p.dst_addr, data)
+    at = 0
+    for view in spans(self.space, p.dst_addr, size, Access.WRITE):
+      turn = at % len(pattern)
+      if len(pattern) == 1:
+        view[:] = pattern[0]
+      else:
+        view[:] = np.resize(np.frombuffer(pattern[turn:] + pattern[:turn], np.uint8), len(view))
+      at += len(view)
 
   # ---- signals and waits
 
   @handles(sdma.SDMA_PKT_FENCE)
   def fence(self, p: sdma.SDMA_PKT_FENCE) -> None:
+    self._plain(p, "gpa")
     self._aligned(p, p.addr, 4)
     self.space.store(p.addr, 4, p.data)
 
@@ -170,6 +191,7 @@ class SdmaQueue(Queue):
 
   @handles(sdma.SDMA_PKT_ATOMIC)
   def atomic(self, p: Any) -> None:
+    self._plain(p, "tmz")
     if p.loop:
       width = 8 if p.atomic_op & 0x20 else 4
       wanted = p.cmp_data & ((1 << 8 * width) - 1)
@@ -196,6 +218,7 @@ class SdmaQueue(Queue):
   @handles(sdma.SDMA_PKT_INDIRECT)
   def indirect(self, p: Any) -> None:
     """sdma_v6_0.c emit_ib: the buffer is 32-byte aligned and the packet ends at a multiple of 8 dwords."""
+    self._plain(p, "vmid", "priv")
     if len(self.frames) > 1:
       raise DecodeError("an indirect buffer calls another one", where=self.name)
     self._aligned(p, p.ib_base, 32)

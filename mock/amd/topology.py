@@ -309,8 +309,7 @@ class Files:
 
   @staticmethod
   def _debug_prop() -> int:
-    """HSA_DBG_* of GC 11 (kfd_topology_set_capabilities): watch address mask bits 7 to 29, dispatch info always
-    valid."""
+    """HSA_DBG_* of GC 11 (kfd_topology_set_capabilities): watch address mask bits 7 to 29, dispatch info valid."""
     return (
       7 << sysfs.HSA_DBG_WATCH_ADDR_MASK_LO_BIT_SHIFT
       | 29 << sysfs.HSA_DBG_WATCH_ADDR_MASK_HI_BIT_SHIFT

@@ -12,10 +12,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tinyhw.core.errors import DeviceError, OutOfMemory, WaitTimeout
+from tinyhw.core.errors import DeviceError, OutOfMemory, TinyhwError, WaitTimeout
 from tinyhw.drive.amd import device as driver
+from tinyhw.drive.amd.batch import Batch, Launch
 from tinyhw.drive.amd.device import AMDRuntime
 from tinyhw.drive.base import Allocation
+from tinyhw.drive.queue import CommandStream
 from tinyhw.mock.machine import Machine
 from tinyhw.mock.port import MockPort
 
@@ -225,3 +227,49 @@ def test_a_fork_is_told_and_the_parent_goes_on(gpu: AMDRuntime) -> None:
   os.close(read)
   os.close(write)
   assert download(gpu, upload(gpu, np.arange(4)), np.arange(4)).tolist() == [0, 1, 2, 3]
+
+
+@pytest.mark.parametrize(("queue", "words", "name"), [
+  ("compute", [0xC000FE00, 0], "DRAW_MULTI_PREAMBLE"),
+  ("compute", [0x00001234], "type-0"), ("copier", [0x000000EE], "0xee"),
+])
+def test_a_packet_that_nobody_knows_is_named(gpu: AMDRuntime, queue: str, words: list[int], name: str) -> None:
+  stream = CommandStream("broken")
+  stream.words += words
+  stream.mark_words("timeline", *_spare(stream))
+  with pytest.raises(TinyhwError, match=rf"(?s){name}.*"):
+    gpu.submit(getattr(gpu, queue), stream.bind())
+    gpu.synchronize()
+
+
+def _spare(stream: CommandStream) -> tuple[int, int]:
+  """Two words behind the packets, which the queue never reaches."""
+  stream.words += [0, 0]
+  return len(stream.words) - 2, len(stream.words) - 1
+
+
+def test_host_memory_can_be_registered(gpu: AMDRuntime, add_object: bytes) -> None:
+  at = gpu.port.mmap(-1, 8192)
+  host = gpu.kfd.register_host(gpu.gpu, at, 8192)
+  gpu.load(add_object, "fill")([], [at + 4096, 3, 1, 0.0, 0], (1, 1, 1), (64, 1, 1))
+  gpu.synchronize()
+  assert np.array_equal(np.frombuffer(gpu.port.memory(at + 4096, 256), np.int32), 3 + np.arange(64))
+  gpu.kfd.free(host)
+  with pytest.raises(DeviceError, match="whole pages"): gpu.kfd.register_host(gpu.gpu, at + 1, 4096)
+
+
+def test_batches_run(gpu: AMDRuntime, add_object: bytes) -> None:
+  fill, add = gpu.load(add_object, "fill"), gpu.load(add_object, "add")
+  a, b = gpu.alloc(256), gpu.alloc(256)
+  assert a.address is not None and b.address is not None
+  batch = Batch(gpu, [
+    Launch(fill, struct.pack("<QihxxdB", a.address, 0x3F800000, 0, 0.0, 0), (1, 1, 1), (64, 1, 1)),
+    Launch(add, struct.pack("<QQQ", b.address, a.address, b.address), (1, 1, 1), (64, 1, 1)),
+    Launch(add, struct.pack("<QQQ", b.address, a.address, b.address), (1, 1, 1), (64, 1, 1))])
+  gpu.copyin(b, memoryview(bytes(256)))
+  for _ in range(3): batch.submit()
+  assert download(gpu, b, np.zeros(64, np.float32)).tolist() == [6.0] * 64
+  batch.set_argument(0, 8, struct.pack("<i", 0x40000000))
+  batch.submit()
+  assert download(gpu, b, np.zeros(64, np.float32)).tolist() == [10.0] * 64
+  batch.close()

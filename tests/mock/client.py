@@ -1,5 +1,5 @@
-"""A small KFD client for the tests: opens GPUs, allocates and maps memory, makes queues and submits packets through
-a MockPort."""
+"""A small KFD client for the tests: opens GPUs, allocates and maps memory, makes queues and submits packets through a
+MockPort."""
 
 from __future__ import annotations
 

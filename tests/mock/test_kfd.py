@@ -5,20 +5,23 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+from collections.abc import Iterator
 
 import pytest
 
 from tests.mock.client import FLAGS, GTT, READ_ONLY, USERPTR, VRAM, Client
 from tinyhw.autogen import kfd
-from tinyhw.core.errors import InvalidArgument, Unsupported
+from tinyhw.core.errors import InvalidArgument, PageFault, Unsupported
 from tinyhw.core.port import Port
 from tinyhw.mock.machine import Machine
 from tinyhw.mock.port import MockPort
 
 
 @pytest.fixture
-def client() -> Client:
-  return Client()
+def client() -> Iterator[Client]:
+  client = Client()
+  yield client
+  client.port.end()
 
 
 def test_the_port_is_a_port() -> None:
@@ -240,6 +243,20 @@ def test_user_pointers_share_this_processs_memory(client: Client) -> None:
   space = client.machine.kfd.processes[os.getpid()].devices[client.gpu_ids[0]].bind()
   space.store(at + 4, 4, 1234)
   assert client.port.memory(at, 8192).cast("I")[1] == 1234
+
+
+def test_user_memory_that_is_unmapped_is_out_of_reach(client: Client) -> None:
+  at = client.port.mmap(-1, 8192)
+  flags = USERPTR | FLAGS
+  a = client.call("ALLOC_MEMORY_OF_GPU", va_addr=at, size=8192, gpu_id=client.gpu_ids[0], flags=flags, mmap_offset=at)
+  client.map(a.handle, [0])
+  space = client.machine.kfd.processes[os.getpid()].devices[client.gpu_ids[0]].bind()
+  assert space.load(at, 4) == 0
+  client.port.munmap(at, 4096)
+  with pytest.raises(PageFault):
+    space.load(at, 4)
+  client.unmap(a.handle, [0])
+  client.call("FREE_MEMORY_OF_GPU", handle=a.handle)
 
 
 def test_refused_mmaps(client: Client) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from array import array
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import given, settings
@@ -14,7 +15,7 @@ from tinyhw.autogen import gc_11_0_0 as gc
 from tinyhw.autogen import kfd
 from tinyhw.autogen import pm4_gfx11 as p4
 from tinyhw.autogen import sdma_v6 as s6
-from tinyhw.core.errors import Unsupported
+from tinyhw.core.errors import EncodeError, Unsupported
 from tinyhw.mock.amd.pm4 import ComputeQueue
 from tinyhw.mock.amd.sdma import SdmaQueue
 from tinyhw.mock.machine import Machine
@@ -26,8 +27,10 @@ GE = p4.WAIT_REG_MEM_function.greater_than_or_equal_reference_value
 
 
 @pytest.fixture
-def client() -> Client:
-  return Client()
+def client() -> Iterator[Client]:
+  client = Client()
+  yield client
+  client.port.end()
 
 
 def write(address: int, *values: int) -> p4.WRITE_DATA:
@@ -323,6 +326,26 @@ def test_a_write_to_read_only_memory_says_so(client: Client) -> None:
   assert (failure.NotPresent, failure.ReadOnly) == (0, 1)
 
 
+def test_a_new_process_can_use_the_gpu_after_a_fault() -> None:
+  machine = Machine(vram=512 << 20)
+  first = Client(machine)
+  free = machine.gpus[0].vram_allocator.free_bytes
+  first.alloc(16 << 20, VRAM).u32[0] = 5
+  queue = first.queue()
+  queue.submit(write(0x1000, 1))
+  first.run()
+  assert queue.state == "faulted" and first.queue().state == "evicted"  # this process is off the GPU
+  first.port.end()
+  assert machine.gpus[0].vram_allocator.free_bytes == free and not machine.queues
+  second = Client(machine)
+  memory, queue = second.alloc(16 << 20, VRAM), second.queue()
+  assert memory.u32[0] == 0  # nothing of the first process is left
+  queue.submit(write(memory.address, 7))
+  second.run()
+  assert memory.u32[0] == 7
+  second.port.end()
+
+
 def test_the_other_gpu_and_the_other_machine_go_on() -> None:
   client, elsewhere = Client(Machine("gfx1100,gfx1100")), Client()
   bad, good, far = client.queue(0), client.queue(1), elsewhere.queue()
@@ -410,6 +433,43 @@ def test_the_report_lists_what_has_no_effect(client: Client) -> None:
   ]
 
 
+def test_a_fill_that_leaves_its_memory_faults_before_it_writes(client: Client) -> None:
+  queue, memory = client.queue(copy=True), client.alloc(4096, VRAM)
+  end = memory.address + 4096
+  queue.submit(s6.SDMA_PKT_CONSTANT_FILL(fillsize=2, dst_addr=end - 16, src_data=1, count=(1 << 30) - 1))
+  client.run()
+  assert queue.state == "faulted" and memory.u32[1020] == 0
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 1 << 30))
+def test_no_packet_hurts_the_host(seed: int) -> None:
+  """Random legal fields of every declared packet, random words: the queue goes on or stops with a named error."""
+  rng = random.Random(seed)
+  client = Client(Machine(executor=lambda queue, program, size, data: 1))
+  memory = client.alloc(1 << 16, VRAM)
+  for copy, kinds, stream in ((False, p4.PACKETS, pm4), (True, s6.PACKETS, sdma)):
+    queue = client.queue(copy=copy)
+    for _ in range(4):
+      packet = rng.choice(kinds).fuzz(rng)
+      for field in packet.FIELDS:
+        if field.width == 64 and rng.random() < 0.7:
+          setattr(packet, field.name, memory.address + 8 * rng.randrange(4096))
+      try:
+        words = stream.encode(packet)
+      except EncodeError:
+        words = [rng.getrandbits(32) for _ in range(4)]
+      if len(words) < 512:
+        queue.push(words)
+      try:
+        client.run()
+      except Unsupported:
+        pass
+    assert queue.state in {"ready", "blocked", "hung", "faulted", "evicted"}
+  assert client.errno("GET_VERSION") == 0
+  client.port.end()
+
+
 # ---- any interleaving
 
 
@@ -438,6 +498,7 @@ def test_a_token_passed_between_queues_arrives_in_every_order(seed: int, chain: 
   assert client.port.wait(lambda: memory.u32[0] == len(chain), 1.0)
   assert memory.u32[16 : 16 + len(chain)].tolist() == list(range(1, len(chain) + 1))
   assert client.machine.report() == []
+  client.port.end()
 
 
 @settings(max_examples=10, deadline=None)

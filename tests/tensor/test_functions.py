@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from tinyhw import Tensor, dtypes
+from tinyhw.engine.random import threefry
 
 Array = np.ndarray[Any, np.dtype[Any]]
 F = np.array([[-2.5, -1.0, -0.5, 0.0], [0.25, 1.0, 1.5, 3.0], [0.1, 7.0, -3.25, 2.0]], np.float32)
@@ -156,12 +157,17 @@ def test_random_numbers_have_their_distribution(device: str) -> None:
   assert set(n.tolist()) == set(range(-3, 4))
 
 
-def test_threefry_gives_the_published_vectors(monkeypatch: pytest.MonkeyPatch) -> None:
-  # Random123's kat_vectors: threefry2x32, 20 rounds, counter (0, 0) and key (0, 0).
-  from tinyhw.engine import random
-  monkeypatch.setattr(random.generator, "_next", lambda: bytes(8))
-  words = Tensor(random.bits(2, "LLVM")).numpy()
-  assert [hex(w) for w in words.tolist()] == ["0x6b200159", "0x99ba4efe"]
+# Random123's kat_vectors for threefry2x32, 20 rounds: counter, key, result.
+THREEFRY = [((0, 0), (0, 0), (0x6B200159, 0x99BA4EFE)),
+            ((0xFFFFFFFF,) * 2, (0xFFFFFFFF,) * 2, (0x1CB996FC, 0xBB002BE7)),
+            ((0x243F6A88, 0x85A308D3), (0x13198A2E, 0x03707344), (0xC4923A9C, 0x483DF7A0))]
+
+
+@pytest.mark.parametrize(("counter", "key", "wanted"), THREEFRY)
+def test_threefry_gives_the_published_vectors(counter: Any, key: Any, wanted: Any, device: str) -> None:
+  words = [Tensor([w], dtype=dtypes.uint32, device=device).uop for w in (*counter, *key)]
+  found = threefry((words[0], words[1]), (words[2], words[3]))
+  assert tuple(Tensor(w).item() for w in found) == wanted
 
 
 def test_assign_leaves_other_tensors_alone(device: str) -> None:

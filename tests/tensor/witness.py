@@ -15,7 +15,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 def to_bf16(x: Array) -> Array:
   """Float32 rounded to bfloat16, kept as float32."""
-  bits = np.ascontiguousarray(x, np.float32).view(np.uint32).astype(np.uint64)
+  bits = np.array(x, np.float32).view(np.uint32).astype(np.uint64)
   rounded = ((bits + 0x7FFF + ((bits >> np.uint64(16)) & np.uint64(1))) & np.uint64(0xFFFF0000)).astype(np.uint32)
   return np.where(np.isnan(x), np.float32(np.nan), rounded.view(np.float32))
 
@@ -80,7 +80,7 @@ def step(u: UOp, src: list[Array]) -> Array:
   if op is Ops.CAST: return cast(src[0], u.src[0].dtype, u.dtype)
   if op is Ops.BITCAST:
     assert dtypes.bfloat16 not in (u.dtype, u.src[0].dtype)
-    return np.ascontiguousarray(src[0]).view(kind(u.dtype)).reshape(src[0].shape)
+    return np.array(src[0]).view(kind(u.dtype))
   if op is Ops.WHERE: return np.where(src[0], src[1], src[2])
   if op is Ops.MULACC: return fit(src[0] * src[1] + src[2], u.dtype)
   if op in UNARY: return fit(UNARY[op](src[0]), u.dtype)

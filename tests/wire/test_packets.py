@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import random
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -153,3 +154,15 @@ def test_sdma_refusals_and_payloads() -> None:
   with pytest.raises(DecodeError, match="no packet of SDMA v6"): sdma_wire.decode([0xEE])
   with pytest.raises(DecodeError, match="undeclared bits"): sdma_wire.decode([1 | 1 << 30, 0, 0, 0, 0, 0, 0])
   assert type(sdma_wire.decode([1 | 1 << 27, *[0] * 8])[0]) is sdma.SDMA_PKT_COPY_BROADCAST_LINEAR
+
+
+def test_streams_may_be_arrays() -> None:
+  """What a queue holds is NumPy's or a memoryview's; fields come out as Python's integers."""
+  words = pm4_wire.stream([pm4.NOP(payload=(1, 2)), pm4.EVENT_WRITE(event_type=7)])
+  array = np.array(words, dtype=np.uint32)
+  for stream in (array, memoryview(array.tobytes()).cast("I")):
+    packets = [packet for _, packet in pm4_wire.walk(stream)]  # type: ignore[arg-type]
+    assert pm4_wire.stream(packets) == words and all(type(v) is int for p in packets for _, v in p.items())
+  copies = sdma_wire.stream([sdma.SDMA_PKT_WRITE_UNTILED(dst_addr=4, count=0, payload=(7,)), sdma.SDMA_PKT_NOP()])
+  found = [packet for _, packet in sdma_wire.walk(np.array(copies, dtype=np.uint32))]  # type: ignore[arg-type]
+  assert sdma_wire.stream(found) == copies

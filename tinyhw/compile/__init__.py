@@ -5,7 +5,8 @@ they hand on is in `tinyhw.compile.program`, the renderers are in `tinyhw.compil
 """
 from __future__ import annotations
 
+from tinyhw.compile.compiler import compile_kernel
 from tinyhw.compile.program import Opt, OptKind, ProgramSpec, Schedule, ScheduleItem
 from tinyhw.compile.schedule import schedule
 
-__all__ = ["Opt", "OptKind", "ProgramSpec", "Schedule", "ScheduleItem", "schedule"]
+__all__ = ["Opt", "OptKind", "ProgramSpec", "Schedule", "ScheduleItem", "compile_kernel", "schedule"]

@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tinyhw.compile.program import Schedule, ScheduleItem
+from tinyhw.core.errors import InvalidArgument
 from tinyhw.ir.rewrite import PatternMatcher, UPat, graph_rewrite
 from tinyhw.ir.shape import ShapeTracker
+from tinyhw.ir.spec import check_tensor
 from tinyhw.ir.uop import GroupOp, Ops, UOp, sources
 
 _COSTLY = frozenset({Ops.EXP2, Ops.LOG2, Ops.SIN, Ops.SQRT, Ops.RECIP, Ops.FDIV, Ops.IDIV, Ops.MOD})
@@ -60,7 +62,7 @@ def _target_buffer(assign: UOp) -> UOp:
   u = assign
   while u.op is not Ops.BUFFER:
     if u.op is not Ops.ASSIGN and u.op not in (Ops.RESHAPE, Ops.PERMUTE, Ops.SHRINK, Ops.FLIP):
-      raise ValueError(f"ASSIGN to {u.op.name}: the target must be a view of a BUFFER without EXPAND and PAD")
+      raise InvalidArgument(f"ASSIGN to {u.op.name}: the target must be a view of a BUFFER without EXPAND and PAD")
     u = u.src[0]
   return u
 
@@ -182,7 +184,7 @@ class _Builder:
   def build(self, u: UOp) -> None:
     """Adds the work for one realized node; those below it are done."""
     if (device := u.device) is None:
-      raise ValueError(f"{u} is made of constants only, and none names a device to realize it on")
+      raise InvalidArgument(f"{u} is made of constants only, and none names a device to realize it on")
     if u.op is Ops.ASSIGN:
       self.assign(u, device)
       return
@@ -259,7 +261,7 @@ class _Builder:
     while waiting:
       ready = next((i for i in waiting if before[i] <= placed), None)
       if ready is None:
-        raise ValueError("a kernel needs memory both before and after an ASSIGN overwrites it: realize one first")
+        raise InvalidArgument("a kernel needs memory both before and after an ASSIGN overwrites it: realize one first")
       waiting.remove(ready)
       placed.add(ready)
       order.append(ready)
@@ -303,6 +305,7 @@ def schedule(outputs: Iterable[UOp]) -> Schedule:
   Views of BUFFERs need no work. The same graph gives the same kernel graphs in every process.
   """
   wanted = [u for u in dict.fromkeys(outputs) if u.base.op is not Ops.BUFFER]
+  check_tensor(wanted)
   prepared: dict[UOp, UOp] = {}
   roots = [graph_rewrite(u, _prepare, None, prepared) for u in wanted]
   work = [u if u.base.op is not Ops.ASSIGN else u.base for u in roots if u.base.op is not Ops.BUFFER]

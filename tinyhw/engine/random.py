@@ -13,7 +13,6 @@ from collections.abc import Callable
 from tinyhw.engine.buffer import Buffer, buffer_of, from_host
 from tinyhw.function.movement import iota
 from tinyhw.ir.dtype import dtypes
-from tinyhw.ir.ops import Ops
 from tinyhw.ir.uop import UOp
 
 ROTATIONS = (13, 15, 26, 6, 17, 29, 16, 24)
@@ -51,19 +50,25 @@ class Generator:
 generator = Generator()
 
 
-def bits(count: int, device: str) -> UOp:
-  """`count` random uint32: both words of Threefry of the positions 0..n-1, the first words in front."""
-  key = generator.key(device)
-  n = -(-count // 2)
-  k0, k1 = (key.shrink(((i, i + 1),)).expand((n,)) for i in range(2))
-  def const(value: int) -> UOp: return UOp.const(dtypes.uint32, value, device, (n,))
-  keys = (k0, k1, k0 ^ k1 ^ const(PARITY))
-  x0, x1 = iota(n, device).cast(dtypes.uint32) + keys[0], keys[1]
+def threefry(counter: tuple[UOp, UOp], key: tuple[UOp, UOp]) -> tuple[UOp, UOp]:
+  """Both words of the generator; all four operands are uint32 of one shape."""
+  def const(value: int) -> UOp: return UOp.const(dtypes.uint32, value, counter[0].device, counter[0].shape)
+  keys = (*key, key[0] ^ key[1] ^ const(PARITY))
+  x0, x1 = counter[0] + keys[0], counter[1] + keys[1]
   for r in range(ROUNDS):
     x0 = x0 + x1
     x1 = x0 ^ ((x1 << const(ROTATIONS[r % 8])) | (x1 >> const(32 - ROTATIONS[r % 8])))
     if r % 4 == 3:
       step = r // 4 + 1
       x0, x1 = x0 + keys[step % 3], x1 + keys[(step + 1) % 3] + const(step)
-  both = x0.pad(((0, n),)).alu(Ops.ADD, x1.pad(((n, 0),)))
-  return both.shrink(((0, count),))
+  return x0, x1
+
+
+def bits(count: int, device: str) -> UOp:
+  """`count` random uint32: the first word of Threefry of the counters (0, 0), (1, 0), ... under a new key.
+
+  A thread that computes one number would compute the second word of its counter for nothing anyway.
+  """
+  memory = generator.key(device)
+  key = tuple(memory.shrink(((i, i + 1),)).expand((count,)) for i in range(2))
+  return threefry((iota(count, device).cast(dtypes.uint32), UOp.const(dtypes.uint32, 0, device, (count,))), key)[0]

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from tinyhw.core.errors import InvalidArgument
 from tinyhw.ir.dtype import dtypes
 from tinyhw.ir.symbolic import simplify
 from tinyhw.ir.uop import Ops, UOp, movement_shape
@@ -188,7 +189,7 @@ class ShapeTracker:
     if op is Ops.PAD: return self._with(last.pad(arg))
     if op is Ops.SHRINK: return self._with(last.shrink(arg))
     if op is Ops.FLIP: return self._with(last.flip(arg))
-    raise ValueError(f"{op.name} is no movement operation")
+    raise InvalidArgument(f"{op.name} is no movement operation")
 
   def expression(self, indices: Sequence[UOp], done: dict[UOp, UOp] | None = None) -> tuple[UOp, UOp]:
     """(element number, validity) at the indices, one index UOp per axis. The number is meant only where valid."""

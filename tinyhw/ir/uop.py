@@ -81,6 +81,7 @@ import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
+from tinyhw.core.errors import InvalidArgument
 from tinyhw.ir import semantics
 from tinyhw.ir.dtype import DType, Kind, PtrDType, dtypes
 from tinyhw.ir.ops import GroupOp, Ops
@@ -465,7 +466,7 @@ def _derive_device(u: UOp) -> str | None:
   if u.op in (Ops.DEVICE, Ops.COPY): return str(u.arg)
   devices = {s._device for s in u.src if s._device is not None}
   if len(devices) > 1 and u.op is not Ops.SINK:
-    raise ValueError(f"{u.op.name} mixes devices {', '.join(sorted(devices))}: copy its operands to one of them")
+    raise InvalidArgument(f"{u.op.name} mixes devices {', '.join(sorted(devices))}: copy its operands to one of them")
   return devices.pop() if len(devices) == 1 else None
 
 
@@ -476,18 +477,20 @@ def _derive_shape(u: UOp) -> tuple[int, ...]:
     shape = u.src[0]._shape
     for s in u.src[1:]:
       if s._shape != shape:
-        raise ValueError(f"{op.name} of different shapes {', '.join(str(s._shape) for s in u.src)}: expand them first")
+        raise InvalidArgument(f"{op.name} of different shapes {', '.join(str(s._shape) for s in u.src)}",
+                              hint="expand them first")
     return shape
   if op is Ops.BUFFER: return (u.arg.size,)
   if op is Ops.DEFINE_GLOBAL: return (u.dtype.size,) if isinstance(u.dtype, PtrDType) else ()
   if op is Ops.VIEW: return tuple(u.arg.shape)
   if op is Ops.REDUCE_AXIS:
     shape, axes = u.src[0]._shape, u.arg[1]
-    if any(not 0 <= a < len(shape) for a in axes): raise ValueError(f"REDUCE_AXIS over axes {axes} of shape {shape}")
+    if any(not 0 <= a < len(shape) for a in axes):
+      raise InvalidArgument(f"REDUCE_AXIS over axes {axes} of shape {shape}")
     return tuple(1 if i in axes else s for i, s in enumerate(shape))
   if op is Ops.ASSIGN and u.src[0].op is not Ops.DEFINE_ACC:
     if u.src[0]._shape != u.src[1]._shape:
-      raise ValueError(f"ASSIGN of shape {u.src[1]._shape} to a target of shape {u.src[0]._shape}")
+      raise InvalidArgument(f"ASSIGN of shape {u.src[1]._shape} to a target of shape {u.src[0]._shape}")
     return u.src[0]._shape
   if op in (Ops.CONTIGUOUS, Ops.COPY, Ops.DETACH, Ops.LOAD): return u.src[0]._shape
   return ()
@@ -495,7 +498,7 @@ def _derive_shape(u: UOp) -> tuple[int, ...]:
 
 def movement_shape(op: Ops, shape: tuple[int, ...], arg: tuple[Any, ...]) -> tuple[int, ...]:
   """The shape after a movement operation; ValueError when its argument does not fit the shape."""
-  def refuse(why: str) -> ValueError: return ValueError(f"{op.name} {arg} of shape {shape}: {why}")
+  def refuse(why: str) -> InvalidArgument: return InvalidArgument(f"{op.name} {arg} of shape {shape}: {why}")
   if op is Ops.RESHAPE:
     if any(s < 0 for s in arg) or math.prod(arg) != math.prod(shape): raise refuse("the number of elements differs")
     return arg

@@ -192,6 +192,7 @@ class Table:
       elif kind == "v" or kind == "x" and value >= VGPR0:
         value &= 0xFF
         which = None
+        if name == "vdstY": value |= ~fields["vdstX"] & 1  # the Y half writes the other parity
         if half == "h": which, value = value >> 7, value & 0x7F
         elif half == "o": which = op_sel >> (3 if role == "d" else int(name[-1])) & 1
         operand = Operand(name, role, "v", value, dwords, kind_type, which)

@@ -19,6 +19,8 @@ from tinyhw.ir.ops import Ops
 from tinyhw.ir.uop import UOp
 
 TRIPLE = "amdgcn-amd-amdhsa"
+# 16-bit values in whole registers: halves of registers are a form that older assemblers of the same chips do not know.
+FEATURES = "-real-true16"
 CODE_OBJECT_VERSION = 500         # LLVM's module flag: the version times 100
 LOCAL, GLOBAL = 3, 1              # LLVM's numbers of the address spaces
 # What the kernel does not ask of the runtime; the names are those of LLVM's AMDGPUUsage.
@@ -30,7 +32,6 @@ NATIVE = {(op, dtype) for op in (Ops.EXP2, Ops.LOG2) for dtype in (dtypes.float3
 
 class AMDGCNRenderer(LLVMRenderer):
   """Compiles for one GPU at LLVM's `optimization` level."""
-  triple = TRIPLE
   threads = True
   local = True
   vector_bytes = 16
@@ -39,7 +40,11 @@ class AMDGCNRenderer(LLVMRenderer):
   def __init__(self, arch: Arch = GFX1100, optimization: int = 2) -> None:
     super().__init__(optimization)
     self.arch, self.target = arch, arch.name
+    self._processor = objects.Processor(TRIPLE, arch.name, FEATURES, strength_reduction=False)
     self.max_block, self.max_local = arch.workgroup_limit, arch.lds_per_workgroup
+
+  @property
+  def processor(self) -> objects.Processor: return self._processor
 
   def native(self, op: Ops, dtype: DType) -> bool:
     return super().native(op, dtype) or (op, dtype.scalar) in NATIVE
@@ -97,10 +102,3 @@ class AMDGCNRenderer(LLVMRenderer):
       "entry:", body, "}", *declarations, f"attributes #0 = {{ {attributes} }}", "!llvm.module.flags = !{!2}",
       '!0 = !{!"amdgpu-synchronize-as", !"local"}', f"!1 = !{{{', '.join(f'i32 {n}' for n in block)}}}",
       f'!2 = !{{i32 1, !"amdhsa_code_object_version", i32 {CODE_OBJECT_VERSION}}}', ""])
-
-  def compile(self, source: str, name: str) -> bytes:
-    return objects.emit(source, name, self.triple, self.arch.name, "", self.optimization)
-
-  def assembly(self, source: str, name: str) -> str:
-    """The machine code as text."""
-    return objects.assembly(source, name, self.triple, self.arch.name, "", self.optimization)

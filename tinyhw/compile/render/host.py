@@ -16,9 +16,12 @@ from tinyhw.ir.uop import UOp
 class HostRenderer(LLVMRenderer):
   """Compiles for the processor of this process with all that it can do, at LLVM's `optimization` level."""
   target = "host"
-  triple = objects.HOST
   vector_bytes = 32
+  tile = 8
   refused = frozenset({Ops.SPECIAL, Ops.DEFINE_LOCAL, Ops.BARRIER})
+
+  @property
+  def processor(self) -> objects.Processor: return objects.host()
 
   def pointer_argument(self, number: int) -> str:
     return f"ptr noalias noundef nonnull align 16 %data{number}"
@@ -26,10 +29,3 @@ class HostRenderer(LLVMRenderer):
   def function(self, name: str, uops: Sequence[UOp], arguments: list[str], body: str, declarations: list[str]) -> str:
     head = f"define void @{name}({', '.join(arguments)}) nounwind {{"
     return "\n".join([head, "entry:", body, "}", *declarations, ""])
-
-  def compile(self, source: str, name: str) -> bytes:
-    return objects.emit(source, name, self.triple, "", "", self.optimization)
-
-  def assembly(self, source: str, name: str) -> str:
-    """The machine code as text."""
-    return objects.assembly(source, name, self.triple, "", "", self.optimization)

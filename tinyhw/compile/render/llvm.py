@@ -3,8 +3,8 @@
 Every UOp becomes the instructions that mean what `tinyhw.ir.semantics` says, on every operand: what LLVM leaves
 undefined (division by zero, shifts beyond the width, floats outside of an integer's range) is guarded here. Integer
 instructions say that they do not wrap only where the bounds of the UOp prove it. Floating point carries no fast-math
-flags: nothing is reassociated or contracted behind the program's back. MULACC of floats is `llvm.fmuladd`, which is one
-fused instruction wherever the target has it.
+flags, so that nothing is reassociated or contracted behind the program's back; but MAX does not promise which of two
+zeros it gives. MULACC of floats is `llvm.fmuladd`, which is one fused instruction wherever the target has it.
 
 Accumulators are phis of the loops that they live through, so that no program needs a stack.
 """
@@ -15,6 +15,7 @@ from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from tinyhw.compile.render import objects
 from tinyhw.compile.render.base import Renderer
 from tinyhw.core.errors import Unsupported
 from tinyhw.ir.dtype import DType, Kind, PtrDType, dtypes
@@ -68,7 +69,6 @@ class Loop:
 
 class LLVMRenderer(Renderer):
   """A renderer whose source text is LLVM IR. Targets say how a kernel looks from outside and what its indices are."""
-  triple: str
   tile = 4
   fused = True
 
@@ -77,6 +77,11 @@ class LLVMRenderer(Renderer):
 
   @property
   def key(self) -> str: return f"{self.target} O{self.optimization}"
+
+  @property
+  @abstractmethod
+  def processor(self) -> objects.Processor:
+    """What LLVM makes code for."""
 
   @abstractmethod
   def function(self, name: str, uops: Sequence[UOp], arguments: list[str], body: str, declarations: list[str]) -> str:
@@ -111,7 +116,14 @@ class LLVMRenderer(Renderer):
 
   def source(self, name: str, uops: Sequence[UOp]) -> str:
     self.check(name, uops)
-    return Writer(self, name, uops).module()
+    return objects.header(self.processor) + Writer(self, name, uops).module()
+
+  def compile(self, source: str, name: str) -> bytes:
+    return objects.emit(source, name, self.processor, self.optimization)
+
+  def assembly(self, source: str, name: str) -> str:
+    """The machine code as text."""
+    return objects.emit(source, name, self.processor, self.optimization, text=True).decode()
 
 
 class Writer:
@@ -363,10 +375,7 @@ class Writer:
     if op is Ops.RECIP: return self.new(f"fdiv {t} {constant(1.0, dtype)}, {x[0]}")
     suffix = f"f{dtype.bits}"
     if op is Ops.MULACC: return self.intrinsic(t, f"fmuladd.{suffix}", (t, x[0]), (t, x[1]), (t, x[2]))
-    if op is Ops.MAX:
-      greater = self.new(f"fcmp ogt {t} {x[0]}, {x[1]}")
-      larger = self.new(f"select i1 {greater}, {t} {x[0]}, {t} {x[1]}")        # the second one where one is NaN
-      return self.new(f"select i1 {self.new(f'fcmp uno {t} {x[0]}, {x[0]}')}, {t} {x[0]}, {t} {larger}")
+    if op is Ops.MAX: return self.intrinsic(t, f"maximum.{suffix}", (t, x[0]), (t, x[1]), attribute="nsz ")
     if op not in INTRINSICS or not self.target.native(op, dtype): raise self.unsupported(op, dtype)
     return self.intrinsic(t, f"{INTRINSICS[op]}.{suffix}", (t, x[0]))
 
@@ -403,6 +412,11 @@ class Writer:
     """IDIV or MOD: C's, but a division by zero gives zero and the quotient wraps."""
     top, bottom = u.src
     name = "div" if u.op is Ops.IDIV else "rem"
+    if dtype.bits < 32:
+      # LLVM 22 for AMDGPU ends the process over a 16-bit quotient and remainder of the same numbers at -O0.
+      wide = dtypes.int32 if dtype.is_signed else dtypes.uint32
+      narrow = self.divide(u, wide, "i32", [self.cast(v, dtype, wide) for v in x])
+      return self.cast(narrow, wide, dtype)
     if bottom.vmin > 0:
       return self.new(f"{'s' if dtype.is_signed and top.vmin < 0 else 'u'}{name} {t} {x[0]}, {x[1]}")
     zero = self.new(f"icmp eq {t} {x[1]}, 0")

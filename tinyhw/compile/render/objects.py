@@ -6,57 +6,75 @@ back as one TinyhwError; renderers check the limits that LLVM would end the proc
 from __future__ import annotations
 
 import functools
+import threading
+from dataclasses import dataclass
 from typing import Any
 
 import llvmlite.binding as llvm
 
 from tinyhw.core.errors import InvalidArgument
 
-HOST = "host"
+_lock = threading.Lock()      # LLVM's options belong to the process
+
+
+@dataclass(frozen=True)
+class Processor:
+  """What code is made for: LLVM's target triple, processor and features.
+
+  `strength_reduction` lets LLVM turn the addresses of a loop into pointers that are moved on: good where an address is
+  one register, bad where instructions add a scalar base and a 32-bit offset by themselves.
+  """
+  triple: str
+  cpu: str
+  features: str = ""
+  strength_reduction: bool = True
 
 
 @functools.cache
-def machine(triple: str, cpu: str, features: str, level: int) -> Any:
-  """The code generator for a processor; `HOST` stands for the processor of this process."""
-  llvm.initialize_all_targets()
+def host() -> Processor:
+  """The processor of this process, with all that it can do."""
+  return Processor(llvm.get_process_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten())
+
+
+@functools.cache
+def generator(processor: Processor, level: int) -> Any:
+  """LLVM's code generator at a level, 0..3."""
+  llvm.initialize_all_targets()         # there is no call for one of them; all are a few milliseconds
   llvm.initialize_all_asmprinters()
-  if triple == HOST:
-    triple, cpu, features = llvm.get_process_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()
-  try: target = llvm.Target.from_triple(triple)
+  try: target = llvm.Target.from_triple(processor.triple)
   except RuntimeError as error:
-    raise InvalidArgument(f"this llvmlite cannot make code for {triple}: {error}",
+    raise InvalidArgument(f"this llvmlite cannot make code for {processor.triple}: {error}",
                           hint="install llvmlite from PyPI, which has every target") from None
-  return target.create_target_machine(cpu=cpu, features=features, opt=level, reloc="pic", codemodel="default")
+  return target.create_target_machine(cpu=processor.cpu, features=processor.features, opt=level, reloc="pic",
+                                      codemodel="default")
 
 
-def parse(source: str, name: str) -> Any:
-  """The verified module of a text. Raises InvalidArgument that quotes LLVM."""
+@functools.cache
+def header(processor: Processor) -> str:
+  """The first lines of a module for the processor."""
+  return f'target datalayout = "{generator(processor, 2).target_data}"\ntarget triple = "{processor.triple}"\n'
+
+
+def optimised(source: str, name: str, processor: Processor, level: int) -> Any:
+  """The module of a text, verified and put through LLVM's own pipeline. Raises InvalidArgument that quotes LLVM."""
   try:
     module = llvm.parse_assembly(source, llvm.create_context())
     module.verify()
   except RuntimeError as error:
     raise InvalidArgument(f"LLVM refuses the source: {' '.join(str(error).split())}", where=f"kernel {name}") from None
-  return module
-
-
-def optimise(module: Any, generator: Any, level: int) -> Any:
-  """Run LLVM's own pipeline of that level on the module, in place."""
   if level == 0: return module
   tuning = llvm.create_pipeline_tuning_options(speed_level=level)
   tuning.loop_vectorization = tuning.slp_vectorization = tuning.loop_interleaving = level >= 2
-  builder = llvm.create_pass_builder(generator, tuning)
+  builder = llvm.create_pass_builder(generator(processor, level), tuning)
   builder.getModulePassManager().run(module, builder)
   return module
 
 
-def emit(source: str, name: str, triple: str, cpu: str, features: str, level: int) -> bytes:
-  """The object file of a module's text, optimised at `level` 0..3."""
-  generator = machine(triple, cpu, features, level)
-  module = optimise(parse(source, name), generator, level)
-  return bytes(generator.emit_object(module))
-
-
-def assembly(source: str, name: str, triple: str, cpu: str, features: str, level: int) -> str:
-  """The machine code of a module's text as LLVM's assembly, for people."""
-  generator = machine(triple, cpu, features, level)
-  return str(generator.emit_assembly(optimise(parse(source, name), generator, level)))
+def emit(source: str, name: str, processor: Processor, level: int, text: bool = False) -> bytes:
+  """The object file of a module's text; or, for people, its assembly text."""
+  module, machine = optimised(source, name, processor, level), generator(processor, level)
+  with _lock:
+    if not processor.strength_reduction: llvm.set_option("tinyhw", "-disable-lsr=true")
+    try: return machine.emit_assembly(module).encode() if text else bytes(machine.emit_object(module))
+    finally:
+      if not processor.strength_reduction: llvm.set_option("tinyhw", "-disable-lsr=false")

@@ -106,7 +106,7 @@ class AMDRuntime(QueuedRuntime):
     self.compute = self._open_queue("compute", kfd.KFD_IOC_QUEUE_TYPE_COMPUTE)
     self.copier = self._open_queue("copy", kfd.KFD_IOC_QUEUE_TYPE_SDMA)
     signal, event = self.timeline.signal, self._event
-    self.compute.wait_stream = ComputeCommands("wait").wait("address", "value").memory_barrier().bind()
+    self.compute.wait_stream = ComputeCommands("wait").wait("address", "value").bind()  # launches bring a barrier
     self.copier.wait_stream = CopyCommands("wait").wait("address", "value").memory_barrier().bind()
     copy = CopyCommands("copy").copy("destination", "source", "count").signal(signal.address, "timeline")
     self.copy_stream = copy.bind()
@@ -143,7 +143,7 @@ class AMDRuntime(QueuedRuntime):
     doorbell = self._doorbell(int(args.doorbell_offset))
     hardware = Ring(
       self.port,
-      memory=ring.bytes(),
+      memory=ring.bytes()[:_RING_BYTES],
       read_pointer=read.bytes(),
       write_pointer=write.bytes(),
       doorbell=doorbell,

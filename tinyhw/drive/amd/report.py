@@ -18,6 +18,7 @@ if TYPE_CHECKING:
   from tinyhw.drive.amd.device import AMDRuntime
 
 _SHOWN_LOG_LINES = 12
+_NULL_PAGES = 1 << 16  # an access below this went through a null pointer
 _LOG_PREFIX = re.compile(r"^amdgpu [0-9a-f:.]+: amdgpu: ")
 _STATUS = re.compile(r"GCVM_L2_PROTECTION_FAULT_STATUS:0x([0-9A-Fa-f]+)")
 _STATUS_BITS = sum(f.mask for f in gc.GCVM_L2_PROTECTION_FAULT_STATUS.FIELDS)
@@ -56,7 +57,8 @@ def fault_error(runtime: AMDRuntime, fault: Fault) -> DeviceError:
     label = running[0][1].label
     message += f"; running: {label}"
     unserved = runtime.unserved.get(label.removeprefix("kernel "))
-    if unserved: message += f", which asks for {', '.join(unserved)} (null here)"
+    if unserved and fault.address is not None and fault.address < _NULL_PAGES:
+      message += f", which asks for {', '.join(unserved)} (null here)"
   if log: message += "; kernel log: " + " | ".join(_LOG_PREFIX.sub("", line) for line in log)
   return DeviceError(message, where=runtime.name, hint=GO_ON)
 

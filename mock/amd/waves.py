@@ -1,0 +1,47 @@
+"""Dispatches on the ISA emulator: the one place where the mock hands waves over."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from tinyhw.arch import arch
+from tinyhw.core.errors import InvalidArgument, MachineFault
+from tinyhw.emulator.amdgcn import Dispatch, dispatch
+from tinyhw.mock.amd.compute import Program
+
+if TYPE_CHECKING:
+  from tinyhw.mock.amd.pm4 import ComputeQueue
+
+CYCLES_PER_INSTRUCTION: Final = 4  # of a wave, when others hide nothing
+
+
+def run_waves(queue: ComputeQueue, program: Program, size: tuple[int, int, int], user_data: tuple[int, ...]) -> int:
+  """Run a dispatch to its end. Returns its nanoseconds on the machine's clock: the instructions of all waves shared
+  out among the card's SIMDs, and no less than those of one wave."""
+  card = queue.gpu.card
+  lanes = 32 if program.wave32 else 64
+  try:
+    stats = dispatch(
+      queue.space,
+      arch(card.name),
+      Dispatch(
+        entry_pc=program.entry,
+        grid=size,
+        block=program.block,
+        rsrc1=program.rsrc1,
+        rsrc2=program.rsrc2,
+        rsrc3=program.rsrc3,
+        user_data=user_data,
+        scratch_base=program.scratch_base,
+        scratch_size=program.scratch_size // lanes,
+        scratch_waves=program.scratch_waves,
+        lds_size=program.lds_size,
+        wave32=program.wave32,
+      ),
+      watchdog=queue.machine.watchdog,
+    )
+  except InvalidArgument as refused:  # what the registers ask for and no chip has
+    raise MachineFault(f"DISPATCH: {refused}") from None
+  waves = max(stats.waves, 1)
+  turns = -(-waves // card.simds)
+  return stats.instructions // waves * turns * CYCLES_PER_INSTRUCTION * 1000 // card.engine_clock

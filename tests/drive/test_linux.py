@@ -1,0 +1,88 @@
+"""The Linux port against this machine's kernel: files, mappings at fixed addresses, stores, waits."""
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import termios
+import time
+from pathlib import Path
+
+import pytest
+
+from tinyhw.core.port import Port
+from tinyhw.drive.linux import LinuxPort
+
+
+@pytest.fixture
+def linux() -> LinuxPort: return LinuxPort()
+
+
+def test_it_is_a_port(linux: LinuxPort) -> None:
+  assert isinstance(linux, Port) and linux.pid() == os.getpid()
+
+
+def test_files(linux: LinuxPort, tmp_path: Path) -> None:
+  (tmp_path / "b").write_bytes(b"two")
+  (tmp_path / "a").write_bytes(b"one")
+  assert linux.listdir(str(tmp_path)) == ["a", "b"] and linux.read(str(tmp_path / "b")) == b"two"
+  fd = linux.open(str(tmp_path / "a"))
+  assert not os.get_inheritable(fd)
+  linux.close(fd)
+  with pytest.raises(FileNotFoundError): linux.open(str(tmp_path / "none"))
+
+
+def test_ioctl_fills_its_argument_and_keeps_the_errno(linux: LinuxPort) -> None:
+  read, write = os.pipe()
+  os.write(write, b"12345")
+  count = ctypes.c_int(0)
+  assert linux.ioctl(read, termios.FIONREAD, count) == 0 and count.value == 5
+  with pytest.raises(OSError) as error: linux.ioctl(read, 0xC0184B0C, (ctypes.c_uint8 * 24)())
+  assert error.value.errno == errno.ENOTTY
+  for fd in (read, write): linux.close(fd)
+
+
+@pytest.mark.parametrize("align", (4096, 1 << 16, 2 << 20))
+def test_reserved_addresses_take_a_file_at_a_fixed_place(linux: LinuxPort, tmp_path: Path, align: int) -> None:
+  path = tmp_path / "memory"
+  path.write_bytes(bytes(3 * 4096))
+  fd = linux.open(str(path))
+  base = linux.reserve(5 * 4096, align)
+  assert base % align == 0
+  assert linux.mmap(fd, 2 * 4096, 4096, base + 4096) == base + 4096
+  view = linux.memory(base + 4096, 8192)
+  view[:4], view[-1:] = b"here", b"!"
+  raw = path.read_bytes()
+  assert raw[4096:4100] == b"here" and raw[-1:] == b"!" and not any(raw[:4096])
+  other = linux.mmap(fd, 4096, 4096)
+  assert bytes(linux.memory(other, 4)) == b"here"
+  linux.munmap(other, 4096)
+  linux.munmap(base, 5 * 4096)
+  linux.close(fd)
+
+
+def test_anonymous_memory_and_doorbells(linux: LinuxPort) -> None:
+  at = linux.mmap(-1, 4096)
+  linux.doorbell(at + 16, 1 << 63 | 5)
+  linux.doorbell(at + 16, 7)
+  assert linux.memory(at, 4096).cast("Q")[2] == 7
+  linux.munmap(at, 4096)
+  assert not linux._doorbells
+
+
+def test_a_mapping_that_the_kernel_refuses(linux: LinuxPort) -> None:
+  with pytest.raises(OSError) as error: linux.mmap(-1, 0)
+  assert error.value.errno == errno.EINVAL
+  null = linux.open("/dev/null")
+  with pytest.raises(OSError): linux.mmap(null, 4096, 3 << 62)
+  linux.close(null)
+
+
+def test_waiting(linux: LinuxPort) -> None:
+  calls: list[int] = []
+  assert linux.wait(lambda: len(calls) > 3 or bool(calls.append(1)), 5)
+  start = time.perf_counter()
+  assert not linux.wait(lambda: False, 0.02)
+  assert 0.02 <= time.perf_counter() - start < 1
+  before = linux.now_ns()
+  assert linux.now_ns() >= before

@@ -1,0 +1,87 @@
+"""One kernel graph to one program: lower, legalize, optimize, expand, linearize, render. Results are kept in memory."""
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+
+from tinyhw.compile.expand import expand, fuse_multiply_add, group_reductions, vectorize
+from tinyhw.compile.kernel import Kernel, heuristic
+from tinyhw.compile.legalize import legalize
+from tinyhw.compile.linearize import linearize
+from tinyhw.compile.lower import lower
+from tinyhw.compile.program import Dim3, Estimates, Opt, ProgramSpec
+from tinyhw.compile.render.base import Renderer
+from tinyhw.ir.dtype import PtrDType
+from tinyhw.ir.spec import check_kernel, check_linear
+from tinyhw.ir.uop import GroupOp, Ops, UOp
+
+_programs: dict[tuple[UOp, str, tuple[Opt, ...] | None], ProgramSpec] = {}
+
+
+def optimize(ast: UOp, renderer: Renderer, opts: Sequence[Opt] | None = None) -> Kernel:
+  """The lowered kernel with options applied: the given ones, or those of the heuristic (none when NOOPT is set)."""
+  kernel = Kernel(legalize(lower(ast), renderer), renderer)
+  if opts is not None:
+    for opt in opts: kernel.apply(opt)
+  elif os.environ.get("NOOPT", "0") in ("", "0"): heuristic(kernel)
+  return kernel
+
+
+def linear_program(kernel: Kernel) -> tuple[tuple[UOp, ...], Dim3, Dim3]:
+  """(linear program, grid, block) of an optimized kernel."""
+  sink, grid, block = kernel.build()
+  sink = vectorize(expand(group_reductions(sink)), kernel.renderer)
+  if kernel.renderer.fused: sink = fuse_multiply_add(sink)
+  return linearize(sink), grid, block
+
+
+def kernel_name(kernel: Kernel) -> str:
+  """A name that tells reductions (r) from elementwise kernels (e), and the sizes of the axes; the digest tells kernels
+  of one shape apart."""
+  sizes = [str(r.src[0].arg) for r in (*kernel.outputs, *kernel.reductions)]
+  return "_".join(["r" if kernel.reductions else "e", *sizes, kernel.sink.key.hex()[:6]])
+
+
+def estimate(uops: Sequence[UOp], grid: Dim3, block: Dim3) -> Estimates:
+  """Arithmetic operations of a launch on values (not on indices), and the bytes of the buffers."""
+  threads, trips, ops = math.prod(grid) * math.prod(block), 1, 0
+  indexing: set[UOp] = set()
+  for u in uops:
+    if u.op is Ops.INDEX:
+      for s in u.src[1:]: indexing.update(s.toposort(lambda v: v not in indexing))
+  for u in uops:
+    if u.op is Ops.RANGE: trips *= int(u.src[0].vmax)
+    elif u.op is Ops.ENDRANGE: trips //= int(u.src[0].src[0].vmax)
+    elif u.op in GroupOp.ALU and u not in indexing: ops += trips * (2 if u.op is Ops.MULACC else 1)
+  touched = sum(u.dtype.size * u.dtype.base.itemsize for u in uops
+                if u.op is Ops.DEFINE_GLOBAL and isinstance(u.dtype, PtrDType))
+  return Estimates(ops * threads, touched)
+
+
+def compile_kernel(ast: UOp, renderer: Renderer, opts: Sequence[Opt] | None = None) -> ProgramSpec:
+  """The program of a kernel graph (a SINK of STOREs, from `schedule`) for a target.
+
+  `opts` are applied in order instead of the heuristic's; one that does not fit is a ValueError. The result is kept by
+  (ast, renderer.key, opts): `ast.key` is the same in every process, for caches on disk.
+  """
+  wanted = tuple(opts) if opts is not None else None
+  if wanted is None and os.environ.get("NOOPT", "0") not in ("", "0"): wanted = ()
+  known = (ast, renderer.key, wanted)
+  if (found := _programs.get(known)) is not None: return found
+  check_kernel(ast)
+  kernel = optimize(ast, renderer, wanted)
+  uops, grid, block = linear_program(kernel)
+  check_linear(uops)
+  name = kernel_name(kernel)
+  source, binary = renderer.render(name, uops, grid, block)
+  local = sum(u.dtype.size * u.dtype.base.itemsize for u in uops
+              if u.op is Ops.DEFINE_LOCAL and isinstance(u.dtype, PtrDType))
+  buffers = tuple(sorted({int(u.arg) for u in uops if u.op is Ops.DEFINE_GLOBAL}))
+  variables = tuple(sorted({u.arg for u in uops if u.op is Ops.DEFINE_VAR}))
+  program = ProgramSpec(name, renderer.target, source, binary, uops, grid, block, buffers, variables,
+                        estimate(uops, grid, block), local, tuple(kernel.opts))
+  _programs[known] = program
+  return program
+
+
