@@ -10,6 +10,8 @@ import atexit
 import functools
 import importlib
 import os
+import sys
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -113,7 +115,10 @@ class Devices:
       kind, _, index = name.partition(":")
       if (opener := _OPENERS.get(kind)) is None:
         raise Unsupported("device", kind, hint=f"it would be {KINDS[kind]}; built are {', '.join(_OPENERS)}")
+      start = time.perf_counter()
       device = self._open[name] = opener(self, name, int(index or 0))
+      if debug_level() >= 1:
+        print(f"{name:8s} opened in {(time.perf_counter() - start) * 1e3:.1f} ms: {KINDS[kind]}", file=sys.stderr)
     return device
 
   @property
@@ -148,6 +153,12 @@ class Devices:
         self._port = importlib.import_module("tinyhw.mock.port").MockPort(machine)
     assert self._port is not None
     return self._port
+
+
+def debug_level() -> int:
+  """The `DEBUG` variable; 0 when it is not a number."""
+  text = os.environ.get("DEBUG", "0")
+  return int(text) if text.isdecimal() else 0
 
 
 def mock_cards() -> tuple[str, ...] | None:

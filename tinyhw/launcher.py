@@ -49,7 +49,7 @@ def launch(binary: bytes, kernel: str, grid: Sequence[int], block: Sequence[int]
         if isinstance(value, np.ndarray):
           allocation = runtime.alloc(max(value.nbytes, 1))
           buffers.append((value, allocation))
-          if value.nbytes: runtime.copyin(allocation, memoryview(np.ascontiguousarray(value)).cast("B"))
+          if value.nbytes: runtime.copyin(allocation, raw(np.ascontiguousarray(value)))
           address = allocation.address
         elif isinstance(value, (int, np.integer)) and not isinstance(value, bool): address = int(value)
         else:
@@ -66,10 +66,15 @@ def launch(binary: bytes, kernel: str, grid: Sequence[int], block: Sequence[int]
     for _, allocation in buffers: runtime.free(allocation)
 
 
+def raw(array: Array) -> memoryview:
+  """The bytes of a contiguous array of any type and shape."""
+  return array.reshape(-1).view(np.uint8).data
+
+
 def fetch(runtime: Any, like: Array, allocation: Allocation) -> Array:
   """A buffer's contents, in the shape and type of the array that it was made from."""
   out = np.empty(like.shape, like.dtype)
-  if out.nbytes: runtime.copyout(memoryview(out).cast("B"), allocation)
+  if out.nbytes: runtime.copyout(raw(out), allocation)
   return out
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from tinyhw.autogen import kfd
 from tinyhw.core.memory import PAGE
+from tinyhw.mock.amd.aql import AqlQueue
 from tinyhw.mock.amd.pm4 import ComputeQueue
 from tinyhw.mock.amd.process import KfdProcess, ProcessDevice
 from tinyhw.mock.amd.queue import Properties, Queue, State
@@ -155,15 +156,14 @@ def create(machine: Machine, process: KfdProcess, args: Any) -> None:
     raise Refused(errno.ENOSPC, f"the process has {MAX_QUEUES} queues on this GPU")
   if held[0].gpu_id != device.gpu.gpu_id:
     raise Refused(errno.EINVAL, "the write pointer's buffer was allocated on another GPU")
-  if p.kind == kfd.KFD_IOC_QUEUE_TYPE_COMPUTE_AQL:
-    machine.doubt("KFD queue type COMPUTE_AQL is not modelled: EOPNOTSUPP")
-    raise Refused(errno.EOPNOTSUPP, "AQL queues are not modelled: use a PM4 compute queue")
   bit = -1
   if p.kind in SDMA_KINDS:
     p, bit = _sdma_place(device, p)
   index = _doorbell_index(device, p)
   queue_id = next(i for i in range(len(process.queues) + 1) if i not in process.queues)
-  kind = SdmaQueue if p.kind in SDMA_KINDS else ComputeQueue
+  kind = (
+    SdmaQueue if p.kind in SDMA_KINDS else AqlQueue if p.kind == kfd.KFD_IOC_QUEUE_TYPE_COMPUTE_AQL else ComputeQueue
+  )
   queue: Queue = kind(process, device, queue_id, p, index * 8)
   if bit >= 0:
     device.gpu.sdma_used.add(bit)

@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import pytest
@@ -72,6 +73,17 @@ def test_code_object_versions(code_object: Build, add_source: str, version: int,
   binary = code_object(add_source, version=version, opt=opt)
   out, _ = tinyhw.launch(binary, "add", (2,), (64,), [np.zeros_like(a), a, np.float32(3)])
   assert (out == a + 3).all()
+
+
+@pytest.mark.parametrize("dtype", [np.bool_, np.float16, np.int64, np.complex64, np.dtype("i4,f4")])
+@pytest.mark.parametrize("shape", [(), (0,), (3, 0), (5,), (2, 3)])
+def test_buffers_of_any_type_and_shape_come_back(code_object: Build, dtype: np.dtype[Any],
+                                                 shape: tuple[int, ...]) -> None:
+  rng = np.random.default_rng(0)
+  array = np.frombuffer(rng.bytes(8 * max(1, int(np.prod(shape)))), dtype)[:int(np.prod(shape))].reshape(shape)
+  unused = """define amdgpu_kernel void @nothing(ptr addrspace(1) %p) #0 { ret void }"""
+  (back,) = tinyhw.launch(code_object(unused), "nothing", (1,), (1,), [array])
+  assert back.dtype == array.dtype and back.shape == array.shape and back.tobytes() == array.tobytes()
 
 
 def test_raw_addresses_and_shapes(code_object: Build, add_source: str) -> None:

@@ -249,3 +249,18 @@ def test_scratch_registers_address_memory_that_is_there(port: Any, machine: Any,
   held = next(b for b in gpu.live_buffers() if b.address == base)
   assert size.WAVESIZE * 256 >= wave_bytes and (wave + 1) * size.WAVESIZE * 256 <= held.size
   gpu.close()
+
+
+def test_what_it_says_of_itself(port: Any, machine: Any) -> None:
+  machine.gpus = 2
+  gpu = AMDRuntime(port, 1)
+  assert gpu.describe() == "gfx1100, 96 CUs, 16,384 MiB, KFD 1.17" and gpu.siblings() == 2 and gpu.name == "AMD:1"
+
+
+def test_the_time_out_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch, port: Any) -> None:
+  assert AMDRuntime(port).timeout_s == 30
+  monkeypatch.setenv("TINYHW_TIMEOUT_S", "2.5")
+  assert AMDRuntime(port).timeout_s == 2.5 and AMDRuntime(port, timeout_s=7).timeout_s == 7
+  for wrong in ("0", "-1", "soon"):
+    monkeypatch.setenv("TINYHW_TIMEOUT_S", wrong)
+    with pytest.raises(InvalidArgument, match="TINYHW_TIMEOUT_S"): AMDRuntime(port)

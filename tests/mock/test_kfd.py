@@ -322,7 +322,6 @@ def test_a_good_queue_gets_a_doorbell(client: Client) -> None:
     ({"ctl_stack_size": 4096}, errno.EINVAL),
     ({"ctx_save_restore_size": 4096}, errno.EINVAL),
     ({"ctx_save_restore_address": 0}, errno.EINVAL),
-    ({"queue_type": kfd.KFD_IOC_QUEUE_TYPE_COMPUTE_AQL}, errno.EOPNOTSUPP),
     ({"queue_type": kfd.KFD_IOC_QUEUE_TYPE_SDMA_XGMI}, errno.ENOMEM),
     ({"queue_type": kfd.KFD_IOC_QUEUE_TYPE_SDMA_BY_ENG_ID, "sdma_engine_id": 2}, errno.EINVAL),
   ],

@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib.util import find_spec
-from typing import Any
 
 import click
 import numpy as np
@@ -94,13 +93,15 @@ def tinygrad_matmul(device: str, n: int = 256) -> Seconds:
 def raw_launch() -> Seconds:
   """Launch and wait of a loaded three-element kernel, below Tensor: encode, ring, decode, interpret, signal."""
   from tinyhw import Device, Tensor
-  from tinyhw.engine.realize import last_program
-  device = Device["AMD"]
-  tensor = (Tensor([1, 2, 3], device="AMD") + 1).realize()
-  program, buffers, values, grid, block = last_program(device)
-  runtime: Any = device.runtime
+  from tinyhw.engine.run import Step, listening
+  steps: list[Step] = []
+  with listening(steps.append): tensor = (Tensor([1, 2, 3], device="AMD") + 1).realize()
+  step = next(s for s in reversed(steps) if s.kernel is not None)
+  assert step.kernel is not None
+  spec, program, runtime = step.kernel.spec, step.kernel.program, Device["AMD"].runtime
+  buffers = [step.buffers[i].allocation for i in spec.buffer_order]
   def run() -> None:
-    program(buffers, values, grid, block)
+    program(buffers, step.values, spec.grid, spec.block)
     runtime.synchronize()
   seconds = repeat(run, runs=500, warm=100)
   if tensor.tolist() != [2, 3, 4]: raise TinyhwError("wrong sum", where="raw launch")

@@ -128,7 +128,7 @@ def show(console: Any, runs: list[Run], spread: float) -> None:
                 else f"[red]The devices do not agree: losses differ by {spread:.1e}.[/red]\n")
   console.print("The compute queue of one AMD launch (Tensor([1, 2, 3]) + 1), as it went to the command processor:")
   for line in next(r.queue for r in runs if r.device == "AMD"):
-    console.print(f"  {line}", markup=False, highlight=False)
+    console.print(f"  {line}", markup=False, highlight=False, soft_wrap=True)
   speed = Table(title="\nTime of a training step", title_justify="left")
   for name in ("device", "first (compiles)", "median of the others", "against LLVM"):
     speed.add_column(name, justify="right")

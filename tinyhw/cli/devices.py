@@ -5,7 +5,7 @@ import json
 
 import click
 
-from tinyhw.core.errors import TinyhwError
+from tinyhw.core.errors import TinyhwError, Unsupported
 
 
 @click.command()
@@ -19,18 +19,21 @@ def command(as_json: bool) -> None:
     MOCKGPU=gfx1100,gfx1100 tinyhw devices --json
   """
   from tinyhw.device import KINDS, Device
-  rows = []
+  rows: list[dict[str, str | bool]] = []
+  planned = []
   for kind, what in KINDS.items():
-    index = 0
-    while True:
+    index, count = 0, 1
+    while index < count:
       name = f"{kind}:{index}" if index else kind
       try:
-        detail, ready = Device[name].describe(), True
+        runtime = Device[name].runtime
+        detail, ready, count = runtime.describe(), True, runtime.siblings()
+      except Unsupported as error:
+        detail, ready = str(error), False
+        planned.append(kind)
       except TinyhwError as error: detail, ready = str(error), False
-      if ready or not index:
-        rows.append({"device": name, "ready": ready, "default": name == Device.DEFAULT, "what": what, "detail": detail})
+      rows.append({"device": name, "ready": ready, "default": name == Device.DEFAULT, "what": what, "detail": detail})
       index += 1
-      if not ready or index >= Device.count(kind): break
   if as_json:
     click.echo(json.dumps(rows))
     return
@@ -39,6 +42,8 @@ def command(as_json: bool) -> None:
   table = Table()
   for column in ("device", "", "what", "state"): table.add_column(column)
   for row in rows:
+    if row["device"] in planned: continue
     table.add_row(str(row["device"]), "[green]ready[/green]" if row["ready"] else "-", str(row["what"]),
                   f"{row['detail']}{' [bold](default)[/bold]' if row['default'] else ''}")
   Console().print(table)
+  if planned: click.echo(f"Planned, not built yet: {', '.join(planned)}")

@@ -47,6 +47,7 @@ def parse_argument(text: str) -> Argument:
   if not rest: return number
   if len(rest) != 1 or rest[0] not in TYPES:
     raise InvalidArgument(f"has no type {':'.join(rest)!r}", where=where, hint=f"TYPE is one of {', '.join(TYPES)}")
+  if isinstance(number, float) and rest[0][0] != "f": raise InvalidArgument(f"{head} is no integer", where=where)
   try: value = np.array([number], TYPES[rest[0]])[0]
   except OverflowError: raise InvalidArgument(f"{head} does not fit {rest[0]}", where=where) from None
   return value

@@ -74,6 +74,14 @@ class Runtime(ABC):
   def synchronize(self) -> None:
     """Wait until all queued work is done; raises what that work raised."""
 
+  @abstractmethod
+  def describe(self) -> str:
+    """What the device is, in a few words for a person."""
+
+  def siblings(self) -> int:
+    """How many devices of this kind the machine has, this one included."""
+    return 1
+
   def is_peer(self, other: Runtime) -> bool:
     """Whether `copy` accepts a source allocation of `other`."""
     return other is self

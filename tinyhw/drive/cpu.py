@@ -52,6 +52,9 @@ class HostRuntime(Runtime):
     self._jit: Any = None
     self._loaded = 0
 
+  def describe(self) -> str:
+    return f"{llvm.get_host_cpu_name()} through LLVM {'.'.join(map(str, llvm.llvm_version_info))}"
+
   def alloc(self, nbytes: int) -> Allocation:
     if nbytes <= 0: raise InvalidArgument(f"cannot allocate {nbytes} bytes", where=self.name)
     try: memory = bytearray(nbytes + ALIGNMENT)

@@ -40,6 +40,8 @@ class PythonRuntime(Runtime):
   def __init__(self, emulator: Emulator, name: str = "PYTHON"):
     self.name, self._emulator = name, emulator
 
+  def describe(self) -> str: return f"UOp emulator on NumPy {np.__version__}"
+
   def alloc(self, nbytes: int) -> Allocation:
     if nbytes <= 0: raise InvalidArgument(f"cannot allocate {nbytes} bytes", where=self.name)
     try: memory = np.zeros(nbytes, np.uint8)

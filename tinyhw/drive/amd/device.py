@@ -343,6 +343,8 @@ class AMDRuntime(QueuedRuntime):
         return int.from_bytes(buffer.memory[address - buffer.address:address - buffer.address + 4], "little")
     return None
 
+  def siblings(self) -> int: return len(self.kfd.nodes)
+
   def last_submission(self) -> list[str]:
     """The packets of the last compute submission, one a line."""
     return self.compute.text_of(self.compute.history[-1]) if self.compute.history else []
@@ -362,7 +364,7 @@ class AMDRuntime(QueuedRuntime):
 
   def describe(self) -> str:
     node = self.gpu.node
-    chip = f"{node.name or node.target} ({node.target}), {node.compute_units} CUs, {node.vram_bytes >> 20:,} MiB"
+    chip = f"{self.target}, {node.compute_units} CUs, {node.vram_bytes >> 20:,} MiB"
     return f"{chip}, KFD {self.kfd.version[0]}.{self.kfd.version[1]}"
 
   def close(self) -> None:
