@@ -6,6 +6,7 @@ MODE's denormals, lane masks, and writing under EXEC.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -144,9 +145,8 @@ def _source_names(i: Instruction, suffix: str = "") -> list[str]:
 def _vector(i: Instruction, meaning: Meaning, mode: int) -> Step:
   readers, writers = _vector_parts(i, meaning, mode)
   function = _clamped_integer(i, meaning)
-  step = _step(function, readers, writers)
-  dpp = i.variant.endswith(("dpp", "dpp8", "dpp8_fi"))
-  return _with_dpp(i, step) if dpp else step
+  if i.variant.endswith(("dpp", "dpp8", "dpp8_fi")): return _with_dpp(i, function, readers, writers)
+  return _step(function, readers, writers)
 
 
 def _vector_parts(i: Instruction, meaning: Meaning, mode: int) -> tuple[list[Reader], list[Writer]]:
@@ -413,8 +413,8 @@ def _dpp_source(i: Instruction, o: Operand, t: str) -> Reader | None:
   return read
 
 
-def _with_dpp(i: Instruction, step: Step) -> Step:
-  """Run a step with the lanes that DPP leaves enabled."""
+def _with_dpp(i: Instruction, function: Callable[..., Any], readers: list[Reader], writers: list[Writer]) -> Step:
+  """Read with the wave's EXEC, write the lanes that DPP leaves enabled."""
   tables: dict[int, tuple[Value, Value, Value]] = {}
   bound_ctrl = i.get("bound_ctrl") or "dpp8" in i.fields
 
@@ -424,10 +424,12 @@ def _with_dpp(i: Instruction, step: Step) -> Step:
     index, exists, enabled = tables[lanes]
     keep = np.broadcast_to(enabled[None, :], (1, lanes))
     if not bound_ctrl: keep = keep & _dpp_valid(i, group, index, exists)
-    if keep.all(): return step(group)
+    results = function(Ops, *[r(group) for r in readers])
+    if len(writers) == 1: results = (results,)
     mask = group.mask
-    group.mask = keep if mask is None else mask & keep
-    try: step(group)
+    if not keep.all(): group.mask = keep if mask is None else mask & keep
+    try:
+      for w, value in zip(writers, results): w(group, value)
     finally: group.mask = mask
   return run
 
@@ -536,10 +538,25 @@ def dot_iu(i: Instruction, pc: int, mode: int) -> Step:
   return step
 
 
+def mqsad(i: Instruction, pc: int, mode: int) -> Step:
+  """v_mqsad_u32_u8: four masked sums of absolute differences, each added to a dword of the third source."""
+  window, reference = reader(i.operands["src0"], "u64"), reader(i.operands["src1"], "u32")
+  old = [reader(replace(i.operands["src2"], value=i.operands["src2"].value + k, dwords=1), "u32") for k in range(4)]
+  writers = [writer(replace(i.operands["vdst"], value=i.operands["vdst"].value + k, dwords=1), "u32") for k in range(4)]
+  masked = MEANINGS.get("v_msad_u8")
+  assert masked is not None
+
+  def step(group: Group) -> None:
+    x, y = window(group), reference(group)
+    sums = [masked.function(Ops, (x >> np.uint64(8 * k)).astype(U32), y, r(group)) for k, r in enumerate(old)]
+    for write, value in zip(writers, sums): write(group, value)
+  return step
+
+
 SPECIAL: Final[dict[str, Callable[[Instruction, int, int], Step]]] = {
   "v_readfirstlane_b32": readfirstlane, "v_readlane_b32": readlane, "v_writelane_b32": writelane,
   "v_permlane16_b32": permlane, "v_permlanex16_b32": permlane, "v_permlane64_b32": permlane64,
   "v_mbcnt_lo_u32_b32": mbcnt, "v_mbcnt_hi_u32_b32": mbcnt,
   "v_fma_mix_f32": fma_mix, "v_fma_mixlo_f16": fma_mix, "v_fma_mixhi_f16": fma_mix,
-  "v_dot4_i32_iu8": dot_iu, "v_dot8_i32_iu4": dot_iu,
+  "v_mqsad_u32_u8": mqsad, "v_dot4_i32_iu8": dot_iu, "v_dot8_i32_iu4": dot_iu,
 }

@@ -338,6 +338,20 @@ def sad_hi_u8(o: O, a: V, b: V, c: V) -> V: return (_sad(o, a, b) << 16) + c
 @M("v_msad_u8", "u32(u32, u32, u32)")
 def msad_u8(o: O, a: V, b: V, c: V) -> V: return _sad(o, a, b, True) + c
 
+def _quad_sad(o: O, a: V, b: V, c: V, skip_zero: bool) -> V:
+  """Four windows of a, a byte apart, against b; each sum is added to its 16 bits of c and wraps there."""
+  out = o.const("u64", 0)
+  for k in range(4):
+    total = _sad(o, o.to(a >> o.const("u64", 8 * k), "u32"), b, skip_zero) + o.to(c >> o.const("u64", 16 * k), "u32")
+    out = out | o.to(total & 0xFFFF, "u64") << o.const("u64", 16 * k)
+  return out
+
+@M("v_qsad_pk_u16_u8", "u64(u64, u32, u64)")
+def qsad(o: O, a: V, b: V, c: V) -> V: return _quad_sad(o, a, b, c, False)
+
+@M("v_mqsad_pk_u16_u8", "u64(u64, u32, u64)")
+def mqsad(o: O, a: V, b: V, c: V) -> V: return _quad_sad(o, a, b, c, True)
+
 @M("v_sad_u16", "u32(u32, u32, u32)")
 def sad_u16(o: O, a: V, b: V, c: V) -> V:
   low = o.abs(o.bits(a & 0xFFFF, "i32") - o.bits(b & 0xFFFF, "i32"))
@@ -366,15 +380,16 @@ M("v_pk_mad_i16", "pk i16(i16, i16, i16)")(mad_i16)
 
 
 # ---- dot products of integers; iu4 and iu8 take the sign of each source from its neg_lo bit (`signed0`, `signed1`)
-def _element(o: O, a: V, k: int, bits: int) -> V: return o.to(a >> k * bits & (1 << bits) - 1, "i64")
+def _unsigned_dot(a: V, b: V, c: V, bits: int) -> V:
+  element = (1 << bits) - 1
+  for k in range(0, 32, bits): c = c + (a >> k & element) * (b >> k & element)
+  return c
 
 @M("v_dot4_u32_u8", "u32(u32, u32, u32)")
-def dot4(o: O, a: V, b: V, c: V) -> V:
-  return o.to(sum((_element(o, a, k, 8) * _element(o, b, k, 8) for k in range(4)), o.to(c, "i64")), "u32")
+def dot4(o: O, a: V, b: V, c: V) -> V: return _unsigned_dot(a, b, c, 8)
 
 @M("v_dot8_u32_u4", "u32(u32, u32, u32)")
-def dot8(o: O, a: V, b: V, c: V) -> V:
-  return o.to(sum((_element(o, a, k, 4) * _element(o, b, k, 4) for k in range(8)), o.to(c, "i64")), "u32")
+def dot8(o: O, a: V, b: V, c: V) -> V: return _unsigned_dot(a, b, c, 4)
 
 
 # ---- comparisons: v_cmp gives a mask, v_cmpx sets EXEC

@@ -79,6 +79,12 @@ def mnemonics(assembly: str) -> Counter[str]:
   return found
 
 
+def _host_features() -> str:
+  """This CPU's, without its bfloat conversions: they flush subnormal numbers."""
+  found = llvm.get_host_cpu_features()
+  return ",".join([found.flatten(), "-avx512bf16", "-avxneconvert"])
+
+
 class Host:
   """Cases compiled for this CPU: `run(name, addresses, lanes)` calls one."""
 
@@ -86,7 +92,7 @@ class Host:
     _start()
     # Not shared: the engine owns its machine.
     machine = llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(
-      cpu=llvm.get_host_cpu_name(), features=llvm.get_host_cpu_features().flatten(), opt=level, jit=True)
+      cpu=llvm.get_host_cpu_name(), features=_host_features(), opt=level, jit=True)
     helpers = _optimized(HOST_HELPERS, machine, level)
     self._engine = llvm.create_mcjit_compiler(helpers, machine)
     self._engine.add_module(_optimized(module(cases, gpu=False), machine, level))

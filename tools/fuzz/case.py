@@ -110,6 +110,14 @@ def _stores(case: Case) -> list[str]:
   return out
 
 
+def _allocas(body: str) -> list[str]:
+  """Stack slots: they belong to the entry block, or the stack becomes dynamic."""
+  return [line.strip() for line in body.split("\n") if " = alloca " in line]
+
+
+def _without_allocas(body: str) -> str: return "\n".join(line for line in body.split("\n") if " = alloca " not in line)
+
+
 def _linear(groups: tuple[int, int, int], block: tuple[int, int, int]) -> list[str]:
   """IR of %i, the row-by-row number of a work-item in three dimensions."""
   out, last = [], "0"
@@ -130,7 +138,8 @@ def gpu_text(case: Case) -> str:
   lines = ["%lane = call i32 @llvm.amdgcn.workitem.id.x()", "%group = call i32 @llvm.amdgcn.workgroup.id.x()"]
   if case.dims is None: lines += [f"%first = mul i32 %group, {case.block}", "%i = add i32 %first, %lane"]
   else: lines += _linear(*case.dims)
-  lines += [*_loads(case), "br label %body"]
+  lines += [*_loads(case), *_allocas(body), "br label %body"]
+  body = _without_allocas(body)
   _, (x, y, z) = case.launch
   attributes = f'"amdgpu-flat-work-group-size"="{x * y * z},{x * y * z}" nounwind {case.attributes}'
   text = "\n  ".join([f"define amdgpu_kernel void @{case.name}({params}, i32 %lanes) {attributes} {{\nentry:", *lines])
@@ -141,8 +150,9 @@ def host_text(case: Case) -> str:
   """A function of one lane and a loop over the lanes (without declarations)."""
   params = ", ".join(f"ptr {p}" for p in case.pointers)
   lines = [f"%lane = urem i32 %i, {case.block}", f"%group = udiv i32 %i, {case.block}", *_loads(case), "br label %body"]
+  lines = [*lines[:-1], *_allocas(case.body), lines[-1]]
   text = "\n  ".join([f"define internal void @{case.name}.lane({params}, i32 %lanes, i32 %i) {{\nentry:", *lines])
-  text += f"\nbody:\n  {case.body.strip()}\n  br label %done\ndone:\n  "
+  text += f"\nbody:\n  {_without_allocas(case.body).strip()}\n  br label %done\ndone:\n  "
   text += "\n  ".join([*_stores(case), "ret void"]) + "\n}\n"
   text += "\n  ".join([
     f"define void @{case.name}({params}, i32 %lanes) {{\nentry:", "br label %loop\nloop:",

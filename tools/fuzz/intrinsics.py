@@ -437,19 +437,6 @@ def cross_lane() -> Iterator[Case]:
              "declare i32 @llvm.amdgcn.mbcnt.lo(i32, i32)\ndeclare i32 @llvm.amdgcn.mbcnt.hi(i32, i32)",
              witness=lambda x: [x[0] + (np.arange(len(x[0])) % 64).astype(U32)],
              attributes='"target-features"="+wavefrontsize64"')
-  yield Case("amdgcn_div_fmas", ("float",) * 3 + ("i1",), ("float",),
-             "%r = call float @llvm.amdgcn.div.fmas.f32(float %a, float %b, float %c, i1 %d)",
-             "declare float @llvm.amdgcn.div.fmas.f32(float, float, float, i1)", witness=_div_fmas, fill=_small_floats)
-
-
-def _div_fmas(x: list[Array]) -> list[Array]:
-  a, b, c = (_f(v).astype(np.float64) for v in x[:3])
-  fused = (a * b + c).astype(np.float32)  # exact before the rounding: the inputs have few bits
-  return [_u(np.where(x[3] & 1, np.ldexp(fused, 32).astype(np.float32), fused))]
-
-
-def _small_floats(arrays: list[Array], rng: np.random.Generator) -> None:
-  for x in arrays[:3]: _f(x)[:] = rng.integers(-1000, 1000, x.shape) / 16
 
 
 def all_intrinsics() -> list[Case]:

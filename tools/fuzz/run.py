@@ -30,7 +30,7 @@ GAP: Final = 1 << 20  # unmapped bytes between buffers
 PAGE: Final = 4096
 SCRATCH_WAVES: Final = 64
 FILL: Final = 0xA5  # outputs before the run
-WATCHDOG: Final = 2_000_000
+WATCHDOG: Final = 50_000
 PROPERTY: Final = {name: getattr(amdhsa, f"KERNEL_CODE_PROPERTY_ENABLE_{name}") for name in (
   "SGPR_PRIVATE_SEGMENT_BUFFER", "SGPR_DISPATCH_PTR", "SGPR_QUEUE_PTR", "SGPR_KERNARG_SEGMENT_PTR", "SGPR_DISPATCH_ID",
   "SGPR_FLAT_SCRATCH_INIT", "SGPR_PRIVATE_SEGMENT_SIZE", "WAVEFRONT_SIZE32")}
@@ -119,7 +119,8 @@ class Emulated:
                         ("SGPR_DISPATCH_ID", (0, 0)), ("SGPR_FLAT_SCRATCH_INIT", _two(SCRATCH)),
                         ("SGPR_PRIVATE_SEGMENT_SIZE", (kernel.private_segment_size,))):
       if kernel.property(PROPERTY[name]): out += words
-    return tuple(out)
+    # Compilers count unused user SGPRs too; those hold what was there before.
+    return tuple(out + [0xDEADBEEF] * (16 - len(out)))
 
 
 def _two(address: int) -> tuple[int, int]: return address & 0xFFFFFFFF, address >> 32
