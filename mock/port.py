@@ -242,12 +242,12 @@ class MockPort:
 
   def _ring(self, mapped: Mapped, address: int, value: int) -> None:
     device, machine = mapped.doorbells, self.machine
-    assert device is not None and device.doorbells is not None
+    assert device is not None and device.doorbell_words is not None
     if address % 8:
       raise InvalidArgument(f"doorbell at {address:#x}: 64-bit stores are aligned", where="doorbell")
     offset = (address - mapped.start) % device.gpu.card.doorbell_slice
     with machine.lock:
-      device.doorbells.u8[offset : offset + 8] = bytearray((value & (1 << 64) - 1).to_bytes(8, "little"))
+      device.doorbell_words[offset >> 3] = value & (1 << 64) - 1
       queue = device.by_doorbell.get(offset)
       if queue is None:
         machine.doubt(

@@ -11,7 +11,7 @@ import struct
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from tinyhw.core.errors import InvalidArgument
+from tinyhw.core.errors import InvalidArgument, Unsupported
 from tinyhw.device import Device
 from tinyhw.engine import random
 from tinyhw.engine.buffer import from_host
@@ -306,21 +306,16 @@ class Tensor(Reduction):
     return self
 
   def __setitem__(self, index: Any, value: Any) -> None:
-    """Give new values to a part chosen by ints, slices and Ellipsis."""
-    places = Tensor._wrap(iota(self.numel(), self.device)).reshape(self.shape)
-    if isinstance(index, Tensor) and index.dtype.is_bool:
-      self.assign(index.where(value, self).cast(self.dtype))
-      return
-    part = places[index]
+    """Give new values to a part chosen by ints, slices and Ellipsis, or where a mask of the same shape is True."""
     other = value if isinstance(value, Tensor) else Tensor(value, device=self.device, dtype=self.dtype)
-    flat = other.cast(self.dtype).expand(part.shape).flatten()
-    if not part.numel(): return
-    match = part.flatten() == places.flatten().unsqueeze(1)
-    chosen = match.where(flat, 0)._reduce_any() if self.dtype.is_bool else match.where(flat, 0).sum(1).cast(self.dtype)
-    self.assign(match.any(1).where(chosen, self.flatten()).reshape(self.shape))
-
-  def _reduce_any(self) -> Tensor:
-    return self.any(1)
+    if isinstance(index, Tensor) and index.dtype.is_bool: inside, placed = index, other
+    else:
+      wanted = self._index(index)
+      if wanted.tensors: raise Unsupported("assignment", "to places given by a tensor", hint="use where with a mask")
+      part = tuple(wanted.shape)
+      inside = Tensor.ones(part, device=self.device, dtype=dtypes.bool)._placed(wanted, self.shape)
+      placed = other.cast(self.dtype).expand(part)._placed(wanted, self.shape)
+    self.assign(inside.where(placed, self).cast(self.dtype))
 
   # *** gradients ***
 
@@ -403,7 +398,9 @@ def _node(data: Any, device: str, dtype: DType | None, anywhere: bool) -> UOp:
     node = data.uop if anywhere or data.device == device else data.uop.copy_to(device)
     return node.cast(dtype) if dtype else node
   if data is None: return UOp.const(dtype or dtypes.default_float, 0, device, (0,))
-  if isinstance(data, (bool, int, float)): return UOp.const(dtype or dtypes.from_py(data), data, device)
+  # A NumPy scalar keeps its type, also where it is a Python number at the same time.
+  if isinstance(data, (bool, int, float)) and not hasattr(data, "dtype"):
+    return UOp.const(dtype or dtypes.from_py(data), data, device)
   if isinstance(data, (bytes, bytearray, memoryview)):
     kind = dtype or dtypes.uint8
     raw = memoryview(data).cast("B")

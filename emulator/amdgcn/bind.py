@@ -145,7 +145,7 @@ def _source_names(i: Instruction, suffix: str = "") -> list[str]:
 def _vector(i: Instruction, meaning: Meaning, mode: int) -> Step:
   readers, writers = _vector_parts(i, meaning, mode)
   function = _clamped_integer(i, meaning)
-  if i.variant.endswith(("dpp", "dpp8", "dpp8_fi")): return _with_dpp(i, function, readers, writers)
+  if i.variant.endswith(("dpp", "dpp8", "dpp8_fi")): return _dpp_step(i, function, readers, writers)
   return _step(function, readers, writers)
 
 
@@ -413,8 +413,8 @@ def _dpp_source(i: Instruction, o: Operand, t: str) -> Reader | None:
   return read
 
 
-def _with_dpp(i: Instruction, function: Callable[..., Any], readers: list[Reader], writers: list[Writer]) -> Step:
-  """Read with the wave's EXEC, write the lanes that DPP leaves enabled."""
+def _dpp_step(i: Instruction, function: Callable[..., Any], readers: list[Reader], writers: list[Writer]) -> Step:
+  """Compute under EXEC, write the lanes that DPP leaves enabled."""
   tables: dict[int, tuple[Value, Value, Value]] = {}
   bound_ctrl = i.get("bound_ctrl") or "dpp8" in i.fields
 
@@ -429,7 +429,7 @@ def _with_dpp(i: Instruction, function: Callable[..., Any], readers: list[Reader
     mask = group.mask
     if not keep.all(): group.mask = keep if mask is None else mask & keep
     try:
-      for w, value in zip(writers, results): w(group, value)
+      for write, value in zip(writers, results): write(group, value)
     finally: group.mask = mask
   return run
 

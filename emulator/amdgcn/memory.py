@@ -12,18 +12,18 @@ from tinyhw.emulator.amdgcn import access
 from tinyhw.emulator.amdgcn.bind import unsupported
 from tinyhw.emulator.amdgcn.registers import (
   Reader,
+  base_address,
   exec_changed,
   full,
   merged,
   need_lanes,
   reader,
   scalar32,
-  scalar64,
   vector32,
   vector64,
 )
 from tinyhw.emulator.amdgcn.values import U32, U64
-from tinyhw.emulator.simt import Group, Step
+from tinyhw.emulator.simt import ZERO, Group, Step
 from tinyhw.isa.amdgcn import EXEC_LO, NULL, Instruction
 
 Value = Any
@@ -136,11 +136,11 @@ def _global_address(i: Instruction) -> Address:
   if "saddr" not in i.operands:
     read, shift = vector64(n, U64), np.uint64(offset & (1 << 64) - 1)
     return lambda group: (None, read(group) + shift)
-  base, lanes_offset = scalar64(i.operands["saddr"].value), vector32(n, U32)
+  base, lanes_offset = base_address(i.operands["saddr"].value), vector32(n, U32)
 
   def address(group: Group) -> tuple[int | None, Value]:
     b, o = base(group), lanes_offset(group)
-    if b.ndim == 0: return int(b) + offset, o
+    if type(b) is int: return b + offset, o
     return None, b + o.astype(U64) + np.uint64(offset & (1 << 64) - 1)
   return address
 
@@ -315,7 +315,7 @@ def _smem(i: Instruction, pc: int) -> Step:
   if i.mnemonic not in SCALAR_LOADS: raise unsupported(i, pc)
   count = SCALAR_LOADS[i.mnemonic]
   sbase = i.operands["sbase"].value
-  base_of = scalar64(sbase)
+  base_of = base_address(sbase)
   buffer = i.mnemonic.startswith("s_buffer_load")
   offset = signed(i.fields.get("offset", 0), 21)
   soffset = scalar32(i.operands["soffset"].value) if "soffset" in i.operands else None
@@ -325,13 +325,11 @@ def _smem(i: Instruction, pc: int) -> Step:
 
   def step(group: Group) -> None:
     base = base_of(group)
-    if buffer: base = base & np.uint64((1 << 48) - 1)
-    address = base + np.uint64(offset & (1 << 64) - 1)
-    if soffset is not None: address = address + soffset(group).astype(U64)
-    address = address & np.uint64((1 << 64) - 4)  # the two low bits are ignored
+    extra = None if soffset is None else soffset(group)
     s = group.s
-    if address.ndim == 0:
-      at = int(address)
+    if type(base) is int and (extra is None or extra.ndim == 0):
+      if buffer: base &= (1 << 48) - 1
+      at = base + offset + (0 if extra is None else int(extra)) & (1 << 64) - 4  # the two low bits are ignored
       space = group.space
       m = space.find(at)
       words: Any
@@ -339,12 +337,15 @@ def _smem(i: Instruction, pc: int) -> Step:
         words = m.u32[at - m.start >> 2:(at - m.start >> 2) + count].copy()
       else: words = np.frombuffer(space.read(at, 4 * count), U32)
       if buffer:
-        left = int(records_of(group)) - (at - int(base))
+        left = int(records_of(group)) - (at - base)
         words = np.where(np.arange(count) * 4 + 4 <= left, words, np.uint32(0))
-      for k in range(count):
-        if destination + k != NULL: s[destination + k] = words[k]
+      s[destination:destination + count] = words
+      s[NULL] = ZERO
     else:
       if buffer: raise unsupported(i, pc, "a different buffer or offset in each wave")
+      address = np.asarray(base, U64) + np.uint64(offset & (1 << 64) - 1)
+      if extra is not None: address = address + extra.astype(U64)
+      address = address & np.uint64((1 << 64) - 4)
       for k in range(count):
         s[destination + k] = group.space.gather((address + np.uint64(4 * k)).reshape(-1), 4).reshape(-1, 1)
     if touches_exec: exec_changed(group)

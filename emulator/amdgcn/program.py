@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 from tinyhw.arch import Arch
 from tinyhw.core.errors import PageFault
@@ -33,12 +33,20 @@ class Program:
   """The code that starts at `entry` of an address space."""
 
   def __init__(self, space: AddressSpace, arch: Arch, entry: int) -> None:
-    self.space, self.arch, self.entry = space, arch, entry
+    self._space = ref(space)  # the cache keeps programs as long as their space, not the other way round
+    self.arch, self.entry = arch, entry
     self.table = table(arch.isa)
     self._blocks: dict[tuple[int, int], CodeBlock] = {}
     self._decoded: dict[int, Instruction] = {}
     self._leaders: set[int] = {entry}
     self._spans: dict[int, bytes] = {}  # start -> bytes that were decoded
+
+  @property
+  def space(self) -> AddressSpace:
+    """The address space that holds the code; whoever runs the program has it."""
+    space = self._space()
+    assert space is not None
+    return space
 
   def fresh(self) -> bool:
     """Whether the code in memory still is what was decoded."""

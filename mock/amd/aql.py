@@ -252,6 +252,7 @@ class AqlQueue(ComputeQueue):
     }
     for register, value in values.items():
       self.registers[register.OFFSET] = value
+    self.settings_version += 1
     for i, value in enumerate(self._user_data(p, kernel.kernel_code_properties, at)):
       self.registers[USER_DATA + i] = value
     wave32 = bool(kernel.kernel_code_properties & amdhsa.KERNEL_CODE_PROPERTY_ENABLE_WAVEFRONT_SIZE32)

@@ -151,7 +151,7 @@ class Queue:
     """Whether a step would make progress."""
     if self.state is State.READY:
       return self.write != self._taken or bool(self.frames)
-    if self.state is not State.BLOCKED or self.wait is None:
+    if self.state is not State.BLOCKED or self.wait is None or not self.properties.active:
       return False
     try:
       return self.wait.met()

@@ -224,13 +224,28 @@ def test_vectors_gates_and_big_buffers(dtype: DType) -> None:
 
 
 def test_addresses_are_a_base_and_a_32_bit_offset() -> None:
-  item, group = UOp.special("lidx0", 32), UOp.special("gidx0", 8)
-  out, a = buffer(0, dtypes.float32, 1024), buffer(1, dtypes.float32, 1024)
-  place = group * 128 + item * 4
-  vector = a.index(place).load(dtype=dtypes.float32.vec(4))
-  text = GPU.assembly(GPU.source("k", linear(out.index(place).store(vector))), "k")
+  """In a loop too, and behind a gate."""
+  item, group, loop = UOp.special("lidx0", 32), UOp.special("gidx0", 8), UOp.range(8, 0)
+  out, a, b = (buffer(i, dtypes.float32, 1 << 16) for i in range(3))
+  place = group * 1024 + loop * 128 + item * 4
+  vector = a.index(place + 1000).load(dtype=dtypes.float32.vec(4))
+  ends = [b.index(place + c, item < 30).load(UOp.const(dtypes.float32, 1.0)) for c in (0, 2, 900)]
+  lanes = tuple(vector.gep(i) for i in range(4))
+  sums = tuple(lane + end for lane, end in zip(lanes, ends))
+  value = UOp(Ops.VECTORIZE, dtypes.float32.vec(4), (*sums, lanes[3]))
+  head = [*linear(out, a, b), *linear(group, item), *loop.src, loop]
+  uops = [*head, *(u for u in linear(out.index(place).store(value)) if u not in head)]
+  uops.append(UOp(Ops.ENDRANGE, dtypes.void, (loop,)))
+  text = GPU.assembly(GPU.source("k", uops), "k")
   assert "global_load_b128" in text and "global_store_b128" in text
   assert ", off" not in text and "v_add_co" not in text and "flat_load" not in text
+  left, right, found = (np.random.default_rng(i).normal(size=1 << 16).astype(np.float32) for i in range(3))
+  run(uops, found, left, right)
+  n = np.arange(8192)
+  late = n // 4 % 32 >= 30
+  wanted = left[n + 1000].reshape(-1, 4)
+  for lane, c in enumerate((0, 2, 900)): wanted[:, lane] += np.where(late, np.float32(1), right[n + c])[::4]
+  assert (found[:8192] == wanted.reshape(-1)).all()
 
 
 def test_what_the_gpu_does_not_do_is_refused() -> None:

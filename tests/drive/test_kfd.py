@@ -16,6 +16,7 @@ from tinyhw.autogen import sdma_v6 as s
 from tinyhw.core.errors import DeviceError, InvalidArgument, OutOfMemory, Unsupported, WaitTimeout
 from tinyhw.drive.amd.device import AMDRuntime
 from tinyhw.drive.amd.topology import gpus, save_area
+from tinyhw.drive.queue import CommandStream
 
 
 def test_the_order_of_a_start(port: Any, machine: Any) -> None:
@@ -264,3 +265,27 @@ def test_the_time_out_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch
   for wrong in ("0", "-1", "soon"):
     monkeypatch.setenv("TINYHW_TIMEOUT_S", wrong)
     with pytest.raises(InvalidArgument, match="TINYHW_TIMEOUT_S"): AMDRuntime(port)
+
+
+def test_a_submission_that_does_not_fit_leaves_the_timeline_as_it_was(port: Any) -> None:
+  gpu = AMDRuntime(port)
+  stream = CommandStream("huge")
+  stream.words += [0] * gpu.compute.ring.size
+  stream.mark_words("timeline", 0, 1)
+  before = gpu.timeline.last
+  with pytest.raises(InvalidArgument, match="indirect buffer"): gpu.submit(gpu.compute, stream.bind())
+  assert gpu.timeline.last == before
+  gpu.copyin(gpu.alloc(4), memoryview(bytes(4)))
+  gpu.synchronize()
+
+
+def test_a_timeline_that_wraps_32_bits_goes_on(port: Any, machine: Any) -> None:
+  gpu = AMDRuntime(port)
+  gpu.timeline.last = gpu.timeline.signal.value = (1 << 32) - 3
+  a, data = gpu.alloc(64), bytes(range(64))
+  for _ in range(4):
+    gpu.copyin(a, memoryview(data))
+    gpu.submit(gpu.compute, gpu.compute_marker())
+  back = bytearray(64)
+  gpu.copyout(memoryview(back), a)
+  assert back == data and gpu.timeline.signal.value == gpu.timeline.last == (1 << 32) + 7

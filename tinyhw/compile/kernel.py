@@ -13,11 +13,12 @@ from tinyhw.compile.render.base import Renderer
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.ir.dtype import PtrDType, dtypes
 from tinyhw.ir.symbolic import linear, simplify
-from tinyhw.ir.uop import Axis, Ops, UOp
+from tinyhw.ir.uop import Axis, GroupOp, Ops, UOp
 
 _KINDS = {OptKind.UPCAST: (Axis.LOOP, Axis.UPCAST), OptKind.LOCAL: (Axis.LOOP, Axis.LOCAL),
           OptKind.UNROLL: (Axis.REDUCE, Axis.UNROLL), OptKind.GROUP: (Axis.REDUCE, Axis.GROUP)}
 _MAX_UNROLLED = 256       # values that one thread may keep, as a bound on code size
+_LONG_ARITHMETIC = 100    # operations after which a value is not computed for several neighbours in one thread
 
 
 @dataclass
@@ -235,6 +236,8 @@ def _lanes(kernel: Kernel, axis: UOp) -> int:
 
 def _vectorize(kernel: Kernel) -> None:
   """Each thread takes as many neighbouring outputs as a vector holds."""
+  # Long arithmetic hides its few loads and stores anyway: copies of it would only cost time to compile.
+  if sum(u.op in GroupOp.ALU for u in kernel.sink.toposort()) > _LONG_ARITHMETIC: return
   axes = sorted((a for a in kernel.outputs if _contiguity(kernel, a)), key=lambda a: -_contiguity(kernel, a))
   threads = kernel.product(Axis.LOOP)
   for axis in axes[:1]:
@@ -259,7 +262,7 @@ def _group(kernel: Kernel) -> None:
     left = kernel.left(axis)
     if threads >= 1024 or left < 128: continue
     vector = divisor(left, 4)
-    amount = divisor(left // vector, 256 if threads <= 16 else 32)
+    amount = divisor(left // vector, min(256 if threads <= 16 else 32, kernel.renderer.max_block))
     if amount >= 8 and _try(kernel, OptKind.GROUP, axis, amount): return
 
 

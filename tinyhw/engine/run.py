@@ -87,21 +87,19 @@ def _times(sizes: Sequence[int]) -> str:
   return "*".join(str(s) for s in sizes)
 
 
-_kernels: dict[tuple[str, UOp], Kernel] = {}
-
-
 def kernel_for(ast: UOp, device: str) -> Kernel:
-  """The kernel of a graph on a device: from the cache, or compiled and loaded now."""
-  found = _kernels.get((device, ast))
+  """The kernel of a graph on a device: from the opened device's cache, or compiled and loaded now."""
+  opened = Device[device]
+  kernels = opened.kernels
+  found = kernels.get(ast)
   if found is not None: return found
   from tinyhw.compile import compile_kernel
-  opened = Device[device]
   start = time.perf_counter()
   spec = compile_kernel(ast, opened.renderer)
   kernel = Kernel(spec, opened.runtime.load(spec.binary, spec.name), device)
   if (level := debug_level()) >= 4: _show(spec, ast, level, time.perf_counter() - start)
-  if len(_kernels) >= CACHED_KERNELS: del _kernels[next(iter(_kernels))]
-  _kernels[device, ast] = kernel
+  if len(kernels) >= CACHED_KERNELS: del kernels[next(iter(kernels))]
+  kernels[ast] = kernel
   return kernel
 
 

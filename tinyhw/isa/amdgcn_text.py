@@ -102,6 +102,17 @@ def _delay(value: int) -> str:
   return " | ".join(parts) or "0"
 
 
+# Fields of s_waitcnt_depctr: (name, first bit, bits); all ones is the default (LLVM AMDGPUUsage, "depctr").
+DEPCTR: Final = (("hold_cnt", 7, 1), ("sa_sdst", 0, 1), ("va_vdst", 12, 4), ("va_sdst", 9, 3), ("va_ssrc", 8, 1),
+                 ("va_vcc", 1, 1), ("vm_vsrc", 2, 3))
+
+
+def _depctr(value: int) -> str:
+  top = [(n, value >> at & (1 << w) - 1, (1 << w) - 1) for n, at, w in DEPCTR]
+  parts = [f"depctr_{n}({v})" for n, v, default in top if v != default]
+  return " ".join(parts) or "0xffff"
+
+
 def _simm16(i: Instruction, value: int) -> str:
   kind = i.operands["simm16"].type
   if kind == "SWaitCnt": return _waitcnt(value)
@@ -110,7 +121,7 @@ def _simm16(i: Instruction, value: int) -> str:
   if kind == "SendMsg": return f"sendmsg({MESSAGES[value]})" if value in MESSAGES else f"sendmsg({value}, 0, 0)"
   if kind == "Endpgm": return f" {value}" if value else ""
   if kind == "SOPPBrTarget": return str(value)
-  if kind == "DepCtr": return hex(value)
+  if kind == "DepCtr": return _depctr(value)
   if i.mnemonic == "s_nop": return str(value)
   return hex(value)
 
@@ -137,11 +148,9 @@ def _swizzle(value: int) -> str:
   group = 32 - and_mask
   if group > 1 and group & group - 1 == 0 and or_mask < group and not xor_mask:
     return f"swizzle(BROADCAST,{group},{or_mask})"
-  chars = []
-  for k in range(4, -1, -1):
-    a, o, x = and_mask >> k & 1, or_mask >> k & 1, xor_mask >> k & 1
-    chars.append({(0, 0, 0): "0", (0, 1, 0): "1", (1, 0, 0): "p", (1, 0, 1): "i"}.get((a, o, x), "?"))
-  return str(value) if "?" in chars else f'swizzle(BITMASK_PERM,"{"".join(chars)}")'
+  zero, one = or_mask ^ xor_mask, (and_mask | or_mask) ^ xor_mask  # what a lane bit of 0 and of 1 becomes
+  letters = "".join("0pi1"[2 * (zero >> k & 1) + (one >> k & 1)] for k in range(4, -1, -1))
+  return f'swizzle(BITMASK_PERM,"{letters}")'
 
 
 def _dpp_ctrl(value: int) -> str:
@@ -197,6 +206,16 @@ def _suffix(i: Instruction, generation: Table) -> str:
   return "_e32" if "e64" in forms else ""
 
 
+def _with_vcc(i: Instruction) -> str:
+  """The row's text with the VCC that short encodings use or write without an operand."""
+  line = i.row.text
+  if i.family not in {"VOP2", "VOPC"} or "vcc" in line: return line
+  if i.family == "VOPC" and "VCC" in i.row.defs: return re.sub(r"@(\{\w+\})? ?", r"@\1 vcc_lo, ", line)
+  if "VCC" in i.row.defs: line = line.replace("$vdst", "$vdst, vcc_lo")
+  if "VCC" in i.row.uses: line = re.sub(r"(\$src1(_modifiers)?)", r"\1, vcc_lo", line)
+  return line
+
+
 def text(i: Instruction, generation: Table | None = None) -> str:
   """The instruction as LLVM's disassembler prints it (branch targets as raw offsets)."""
   generation = generation or table("gfx11")
@@ -218,5 +237,5 @@ def text(i: Instruction, generation: Table | None = None) -> str:
     assert o is not None, key
     return operand(o)
 
-  line = re.sub(r"@(?:\{(\w+)\})?(?=(\$)?)", name, i.row.text)
-  return re.sub(r"\$(\w+)", item, line).rstrip()
+  line = re.sub(r"@(?:\{(\w+)\})?(?=(\$)?)", name, _with_vcc(i))
+  return re.sub(r" {2,}", " ", re.sub(r"\$(\w+)", item, line)).rstrip()

@@ -13,7 +13,7 @@ import llvmlite.binding as llvm
 from tinyhw.tools.fuzz.case import Case, module
 
 TRIPLE: Final = "amdgcn-amd-amdhsa"
-# x86 has no instruction for these; libgcc has them only since release 13.
+# x86 has no instruction for these and libgcc has them only since release 13. The second rounds to odd, then once more.
 HOST_HELPERS: Final = """
 define weak bfloat @__truncsfbf2(float %x) {
   %u = bitcast float %x to i32
@@ -29,6 +29,25 @@ define weak bfloat @__truncsfbf2(float %x) {
   %r = bitcast i16 %short to bfloat
   ret bfloat %r
 }
+
+define weak bfloat @__truncdfbf2(double %x) {
+  %near = fptrunc double %x to float
+  %back = fpext float %near to double
+  %inexact = fcmp one double %back, %x
+  %a = call double @llvm.fabs.f64(double %back)
+  %b = call double @llvm.fabs.f64(double %x)
+  %outward = fcmp ogt double %a, %b
+  %step = zext i1 %outward to i32
+  %sticky = zext i1 %inexact to i32
+  %bits = bitcast float %near to i32
+  %inner = sub i32 %bits, %step
+  %odd = or i32 %inner, %sticky
+  %f = bitcast i32 %odd to float
+  %r = call bfloat @__truncsfbf2(float %f)
+  ret bfloat %r
+}
+
+declare double @llvm.fabs.f64(double)
 """
 
 

@@ -42,7 +42,7 @@ class AMDGCNRenderer(LLVMRenderer):
   def __init__(self, arch: Arch = GFX1100, optimization: int = 2) -> None:
     super().__init__(optimization)
     self.arch, self.target = arch, arch.name
-    self._processor = objects.Processor(TRIPLE, arch.name, FEATURES, strength_reduction=False)
+    self._processor = objects.Processor(TRIPLE, arch.name, FEATURES, as_written=True)
     self.max_block, self.max_local = arch.workgroup_limit, arch.lds_per_workgroup
 
   @property

@@ -15,7 +15,7 @@ from typing import Any
 from weakref import WeakKeyDictionary, ref
 
 from tinyhw.autogen import amdgpu_drm, kfd
-from tinyhw.core.errors import DeviceError, DriverError, OutOfMemory
+from tinyhw.core.errors import DeviceError, DriverError, InvalidArgument, OutOfMemory, TinyhwError
 from tinyhw.core.port import Port
 from tinyhw.drive.allocate import round_up
 from tinyhw.drive.amd.topology import GpuNode, gpus
@@ -160,8 +160,13 @@ class Kfd:
         f"cannot open {node.render_node}: {e.strerror or e}", where=f"AMD:{index}", hint=_NO_DEVICE
       ) from None
     gpu = Gpu(node, drm_fd)
-    self.call("ACQUIRE_VM", kfd.AMDKFD_IOC_ACQUIRE_VM, kfd.kfd_ioctl_acquire_vm_args(drm_fd=drm_fd, gpu_id=node.gpu_id))
-    self._read_apertures(gpu)
+    try:
+      vm = kfd.kfd_ioctl_acquire_vm_args(drm_fd=drm_fd, gpu_id=node.gpu_id)
+      self.call("ACQUIRE_VM", kfd.AMDKFD_IOC_ACQUIRE_VM, vm)
+      self._read_apertures(gpu)
+    except TinyhwError:
+      self.port.close(drm_fd)
+      raise
     self.opened[node.gpu_id] = gpu
     if self.event_page is None: self._create_event_page(gpu)
     return gpu
@@ -226,7 +231,7 @@ class Kfd:
   def register_host(self, gpu: Gpu, address: int, size: int) -> Buffer:
     """Make pages of this process visible to the GPU at their own address (USERPTR). Both must be page aligned."""
     if address % PAGE or size % PAGE or size <= 0:
-      raise DeviceError(f"{size} bytes at {address:#x} are not whole pages", where="register_host")
+      raise InvalidArgument(f"{size} bytes at {address:#x} are not whole pages", where="register_host")
     handle, _ = self._allocate(gpu, address, size, Memory.USERPTR.value | kfd.KFD_IOC_ALLOC_MEM_FLAGS_WRITABLE, address)
     buffer = Buffer(address, size, Memory.USERPTR, handle, gpu.gpu_id, 0, self.port.memory(address, size))
     self.buffers.add(buffer)
