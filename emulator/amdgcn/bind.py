@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tinyhw.core.errors import Unsupported
+from tinyhw.core.errors import MachineFault, Unsupported
 from tinyhw.emulator.amdgcn import floats, integer, scalar  # noqa: F401  (they register the meanings)
 from tinyhw.emulator.amdgcn.meaning import MEANINGS, Meaning
 from tinyhw.emulator.amdgcn.registers import (
@@ -32,9 +32,9 @@ from tinyhw.emulator.amdgcn.registers import (
   write_vector16,
   writer,
 )
-from tinyhw.emulator.amdgcn.values import DTYPES, F16, F32, F64, U16, U32, Ops
+from tinyhw.emulator.amdgcn.values import DTYPES, F16, F32, U16, U32, Ops
 from tinyhw.emulator.simt import Group, Step
-from tinyhw.isa.amdgcn import EXEC_LO, VCC_LO, Instruction, Operand
+from tinyhw.isa.amdgcn import EXEC_LO, M0, VCC_LO, Instruction, Operand
 
 Value = Any
 _SOURCES: Final = ("src0", "src1", "src2")
@@ -351,8 +351,7 @@ def fma_mix(i: Instruction, pc: int, mode: int) -> Step:
   write16 = write_vector16(destination.value, which)
 
   def step(group: Group) -> None:
-    a, b, c = (np.asarray(r(group)).astype(F64) for r in readers)
-    value = Ops.to(Ops.fma_f16_of_f32(a, b, c), "f16")
+    value = Ops.to(Ops.fma(one(group), two(group), three(group)), "f16")  # rounded twice, as the manual says
     if clamp: value = np.minimum(np.maximum(value, F16.type(0)), F16.type(1))
     write16(group, value)
   return step
@@ -510,7 +509,7 @@ def mbcnt(i: Instruction, pc: int, mode: int) -> Step:
   high = i.mnemonic.startswith("v_mbcnt_hi")
 
   def step(group: Group) -> None:
-    lane = np.arange(group.cohort.lanes) - (32 if high else 0)
+    lane = np.arange(group.cohort.lanes)[None, :] - (32 if high else 0)
     below = ((np.uint64(1) << np.clip(lane, 0, 32).astype(np.uint64)) - np.uint64(1)).astype(U32)
     write(group, np.bitwise_count(mask(group) & below).astype(U32) + add(group))
   return step
@@ -553,10 +552,39 @@ def mqsad(i: Instruction, pc: int, mode: int) -> Step:
   return step
 
 
+def movrel(i: Instruction, pc: int, mode: int) -> Step:
+  """v_movrel*: the number of the source or destination register plus M0 (movrelsd_2: 10 bits of it for each)."""
+  source, destination = i.operands["src0"], i.operands["vdst"]
+  from_m0, to_m0 = "movrels" in i.mnemonic, "movreld" in i.mnemonic or "movrelsd" in i.mnemonic
+  if source.kind != "v": from_m0 = False
+  halves = i.mnemonic == "v_movrelsd_2_b32"
+
+  def moved(group: Group, m0: int) -> None:
+    first, second = (m0 & 0x3FF, m0 >> 16 & 0x3FF) if halves else (m0, m0)
+    at = replace(source, value=source.value + first) if from_m0 else source
+    to = replace(destination, value=destination.value + second) if to_m0 else destination
+    if not 0 <= max(at.value * (at.kind == "v"), to.value) < len(group.v):
+      raise MachineFault(f"M0 of {m0:#x} moves a register's number past the wave's", pc=pc, instruction=str(i))
+    writer(to, "u32")(group, reader(at, "u32")(group))
+
+  def step(group: Group) -> None:
+    m0 = np.asarray(group.s[M0]).reshape(-1)
+    if (m0 == m0[0]).all(): return moved(group, int(m0[0]))
+    mask = group.mask
+    try:
+      for value in np.unique(m0):
+        here = (m0 == value)[:, None]
+        group.mask = np.broadcast_to(here, (group.size, group.cohort.lanes)) if mask is None else mask & here
+        moved(group, int(value))
+    finally: group.mask = mask
+  return step
+
+
 SPECIAL: Final[dict[str, Callable[[Instruction, int, int], Step]]] = {
   "v_readfirstlane_b32": readfirstlane, "v_readlane_b32": readlane, "v_writelane_b32": writelane,
   "v_permlane16_b32": permlane, "v_permlanex16_b32": permlane, "v_permlane64_b32": permlane64,
   "v_mbcnt_lo_u32_b32": mbcnt, "v_mbcnt_hi_u32_b32": mbcnt,
   "v_fma_mix_f32": fma_mix, "v_fma_mixlo_f16": fma_mix, "v_fma_mixhi_f16": fma_mix,
+  "v_movrels_b32": movrel, "v_movreld_b32": movrel, "v_movrelsd_b32": movrel, "v_movrelsd_2_b32": movrel,
   "v_mqsad_u32_u8": mqsad, "v_dot4_i32_iu8": dot_iu, "v_dot8_i32_iu4": dot_iu,
 }

@@ -40,7 +40,8 @@ class Case:
   """IR for one lane.
 
   `body` reads %a, %b, ... (one for each of `inputs`, loaded for this lane), %i (lane index in the launch, i32) and
-  %lanes (their number), may address %pa, %pb, ... and %po, %pp, ... (pointers to global memory), and defines %r, %s, ... (one for
+  %lanes (their number), may address %pa, %pb, ... and %po, %pp, ... (pointers to global memory), and defines %r, %s,
+  ... (one for
   each of `outputs`), which are stored for this lane. Blocks may follow; the last one falls into the stores.
   Address spaces are written as the GPU wants them; the host text is the same without them.
   `gpu` replaces the body on the GPU, where an instruction is reached by a target intrinsic; `witness` replaces the host
@@ -49,6 +50,7 @@ class Case:
   `fill` shapes the inputs after they are drawn. `inplace` names inputs that the program changes: they are compared too.
   `dims` (workgroups, work-items of one, each x, y, z) replaces the line of `lanes` in groups of `block`; %i then counts
   work-items row by row. `unordered` compares results as sets: the order of the lanes is not fixed.
+  `levels` are the optimization levels at which the compiler is right.
   """
   name: str
   inputs: tuple[str, ...]
@@ -69,7 +71,7 @@ class Case:
   absolute: float = 0.0
   dims: tuple[tuple[int, int, int], tuple[int, int, int]] | None = None
   unordered: bool = False
-  tags: frozenset[str] = frozenset()
+  levels: tuple[int, ...] = (0, 1, 2, 3)
 
   @property
   def launch(self) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
@@ -79,7 +81,8 @@ class Case:
   @property
   def pointers(self) -> list[str]:
     """Kernel parameters: inputs, then outputs."""
-    return [f"%p{chr(97 + i)}" for i in range(len(self.inputs))] + [f"%p{chr(111 + i)}" for i in range(len(self.outputs))]
+    first = [97 + i for i in range(len(self.inputs))]
+    return [f"%p{chr(x)}" for x in first + [111 + i for i in range(len(self.outputs))]]
 
 
 def _loads(case: Case) -> list[str]:
@@ -143,7 +146,8 @@ def gpu_text(case: Case) -> str:
   _, (x, y, z) = case.launch
   attributes = f'"amdgpu-flat-work-group-size"="{x * y * z},{x * y * z}" nounwind {case.attributes}'
   text = "\n  ".join([f"define amdgpu_kernel void @{case.name}({params}, i32 %lanes) {attributes} {{\nentry:", *lines])
-  return f"{text}\nbody:\n  {body.strip()}\n  br label %done\ndone:\n  " + "\n  ".join([*_stores(case), "ret void"]) + "\n}\n"
+  return f"{text}\nbody:\n  {body.strip()}\n  br label %done\ndone:\n  " + "\n  ".join([*_stores(case), "ret "
+    "void"]) + "\n}\n"
 
 
 def host_text(case: Case) -> str:
@@ -157,7 +161,8 @@ def host_text(case: Case) -> str:
   text += "\n  ".join([
     f"define void @{case.name}({params}, i32 %lanes) {{\nentry:", "br label %loop\nloop:",
     "%i = phi i32 [0, %entry], [%next, %loop]",
-    f"call void @{case.name}.lane({params}, i32 %lanes, i32 %i)", "%next = add i32 %i, 1", "%more = icmp ult i32 %next, %lanes",
+    f"call void @{case.name}.lane({params}, i32 %lanes, i32 %i)", "%next = add i32 %i, 1", "%more = icmp ult i32 "
+    "%next, %lanes",
     "br i1 %more, label %loop, label %end\nend:", "ret void\n}\n"])
   return without_address_spaces(text)
 
@@ -172,7 +177,8 @@ def module(cases: Sequence[Case], *, gpu: bool, features: str = "") -> str:
   """IR of many cases as one module. Declarations that several cases need come once."""
   declarations: dict[str, None] = {}
   if gpu:
-    for name in (f"work{k}.id.{axis}" for k in ("item", "group") for axis in "xyz"): declarations[f"declare i32 @llvm.amdgcn.{name}()"] = None
+    for name in (f"work{k}.id.{axis}" for k in ("item", "group") for axis in "xyz"): declarations[f"declare i32 "
+      f"@llvm.amdgcn.{name}()"] = None
   for case in cases:
     extra = case.declarations
     if gpu and case.gpu is not None: extra = case.gpu_declarations if case.gpu_declarations is not None else extra

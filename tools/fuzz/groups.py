@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tinyhw.tools.fuzz.case import Array, Case
+from tinyhw.tools.fuzz.fills import whole
 
 BARRIER = ('fence syncscope("workgroup") release\n  call void @llvm.amdgcn.s.barrier()\n  '
            'fence syncscope("workgroup") acquire\n  ')
@@ -14,25 +15,21 @@ DECLARE_BARRIER = "declare void @llvm.amdgcn.s.barrier()"
 BITS = {"i32": "i32", "i64": "i64", "float": "i32", "double": "i64", "i16": "i16", "i8": "i8", "<2 x half>": "i32"}
 
 
-def _whole(arrays: list[Array], rng: np.random.Generator) -> None:
-  """Small whole numbers as floats: sums are exact in any order."""
-  for x in arrays:
-    if x.dtype.itemsize > 2: x.view(f"f{x.dtype.itemsize}")[:] = rng.integers(-100, 100, x.shape)
-    else: x.view(np.float16)[:] = rng.integers(-8, 8, x.shape)
-
-
 def atomics() -> Iterator[Case]:
   """Read-modify-write on global memory and LDS, returning or not, with and without contention."""
   table: list[tuple[str, str, Any]] = [
     (kind, op, None) for kind in ("i32", "i64")
-    for op in ("add", "sub", "and", "or", "xor", "min", "max", "umin", "umax", "xchg", "nand", "uinc_wrap", "udec_wrap")]
-  table += [("float", op, _whole) for op in ("fadd", "fsub", "fmin", "fmax", "xchg")]
-  table += [("double", op, _whole) for op in ("fadd", "fmin", "fmax")]
-  table += [("i16", "add", None), ("i8", "umax", None), ("<2 x half>", "fadd", _whole)]
+    for op in ("add", "sub", "and", "or", "xor", "min", "max", "umin", "umax", "xchg", "nand", "uinc_wrap",
+               "udec_wrap")]
+  table += [("float", op, whole) for op in ("fadd", "fsub", "fmin", "fmax", "xchg")]
+  table += [("double", op, whole) for op in ("fadd", "fmin", "fmax")]
+  table += [("i16", "add", None), ("i8", "umax", None), ("<2 x half>", "fadd", whole)]
   for kind, op, fill in table:
     name = f"{op}_{kind}".replace("<", "v").replace(" x ", "").replace(">", "")
-    yield Case(f"atomic_own_{name}", (kind, kind), (kind,), f"%q = getelementptr {kind}, ptr addrspace(1) %pa, i32 %i\n  "
-               f'%r = atomicrmw {op} ptr addrspace(1) %q, {kind} %b syncscope("agent") monotonic', inplace=(0,), fill=fill)
+    yield Case(f"atomic_own_{name}", (kind, kind), (kind,), f"%q = getelementptr {kind}, ptr addrspace(1) %pa, i32 "
+               f"%i\n  "
+               f'%r = atomicrmw {op} ptr addrspace(1) %q, {kind} %b syncscope("agent") monotonic', inplace=(0,),
+               fill=fill)
     yield Case(f"atomic_lds_{name}", (kind, kind), (kind, kind),
                f"%q = getelementptr [64 x {kind}], ptr addrspace(3) @atomic_lds_{name}.buf, i32 0, i32 %lane\n  "
                f"store {kind} %a, ptr addrspace(3) %q\n  "
@@ -40,24 +37,30 @@ def atomics() -> Iterator[Case]:
                f"%s = load {kind}, ptr addrspace(3) %q",
                f"@atomic_lds_{name}.buf = internal addrspace(3) global [64 x {kind}] undef", fill=fill)
     if op in ("xchg", "nand", "uinc_wrap", "udec_wrap", "fsub"): continue
+    lanes = 512 if kind in ("i32", "i64", "float") else 128  # the others are loops, one lane a round
     yield Case(f"atomic_shared_{name}", (kind, kind), (), "%k0 = mul i32 %i, 7\n  %k = and i32 %k0, 15\n  "
                f"%q = getelementptr {kind}, ptr addrspace(1) %pa, i32 %k\n  "
-               f'%old = atomicrmw {op} ptr addrspace(1) %q, {kind} %b syncscope("agent") monotonic', inplace=(0,), fill=fill)
+               f'%old = atomicrmw {op} ptr addrspace(1) %q, {kind} %b syncscope("agent") monotonic', inplace=(0,),
+               fill=fill)
     yield Case(f"atomic_one_{name}", (kind, kind), (),
-               f'%old = atomicrmw {op} ptr addrspace(1) %pa, {kind} %b syncscope("agent") seq_cst', inplace=(0,), fill=fill)
+               f'%old = atomicrmw {op} ptr addrspace(1) %pa, {kind} %b syncscope("agent") seq_cst', inplace=(0,),
+               fill=fill)
   yield Case("atomic_ticket", ("i32", "i32"), ("i32",), "%first1 = getelementptr i32, ptr addrspace(1) %pa, i32 3\n  "
-             '%r = atomicrmw add ptr addrspace(1) %first1, i32 1 syncscope("agent") monotonic', inplace=(0,), unordered=True)
+             '%r = atomicrmw add ptr addrspace(1) %first1, i32 1 syncscope("agent") monotonic', inplace=(0,),
+             unordered=True)
   for kind in ("i32", "i64"):
     for space in (1, 3):
       where = ("%q = getelementptr T, ptr addrspace(1) %pa, i32 %i\n  " if space == 1 else
                f"%q = getelementptr [64 x T], ptr addrspace(3) @cmpxchg_{kind}_3.buf, i32 0, i32 %lane\n  "
                "store T %a, ptr addrspace(3) %q\n  ").replace("T", kind)
-      yield Case(f"cmpxchg_{kind}_{space}", (kind, kind, "i1"), (kind, "i1"), f"%e = select i1 %c, {kind} %a, {kind} %b\n  "
+      yield Case(f"cmpxchg_{kind}_{space}", (kind, kind, "i1"), (kind, "i1"), f"%e = select i1 %c, {kind} %a, {kind} "
+                 f"%b\n  "
                  f"{where}%o = cmpxchg ptr addrspace({space}) %q, {kind} %e, {kind} %b monotonic monotonic\n  "
                  f"%r = extractvalue {{{kind}, i1}} %o, 0\n  %s = extractvalue {{{kind}, i1}} %o, 1",
                  f"@cmpxchg_{kind}_3.buf = internal addrspace(3) global [64 x {kind}] undef" if space == 3 else "",
                  inplace=(0,))
-  yield Case("cas_loop", ("i32", "i32"), (), "%k = and i32 %i, 3\n  %q = getelementptr i32, ptr addrspace(1) %pa, i32 %k\n  "
+  yield Case("cas_loop", ("i32", "i32"), (), "%k = and i32 %i, 3\n  %q = getelementptr i32, ptr addrspace(1) %pa, i32 "
+             "%k\n  "
              "%v0 = load atomic i32, ptr addrspace(1) %q monotonic, align 4\n  br label %try\ntry:\n  "
              "%v = phi i32 [%v0, %body], [%seen, %try]\n  %x = mul i32 %b, 3\n  %w = add i32 %v, %x\n  "
              '%o = cmpxchg ptr addrspace(1) %q, i32 %v, i32 %w syncscope("agent") acq_rel monotonic\n  '
@@ -67,9 +70,12 @@ def atomics() -> Iterator[Case]:
              "%f = addrspacecast ptr addrspace(1) %q to ptr\n  "
              '%r = atomicrmw add ptr %f, i32 %b syncscope("agent") monotonic', inplace=(0,))
   for kind in ("i32", "i64", "i16"):
-    yield Case(f"atomic_load_store_{kind}", (kind,), (kind,), f"%q = getelementptr {kind}, ptr addrspace(1) %pa, i32 %i\n  "
-               f"%v = load atomic {kind}, ptr addrspace(1) %q acquire, align {int(kind[1:]) // 8}\n  %w = xor {kind} %v, 5\n  "
-               f"store atomic {kind} %w, ptr addrspace(1) %q release, align {int(kind[1:]) // 8}\n  %r = add {kind} %w, 1",
+    yield Case(f"atomic_load_store_{kind}", (kind,), (kind,), f"%q = getelementptr {kind}, ptr addrspace(1) %pa, i32 "
+               f"%i\n  "
+               f"%v = load atomic {kind}, ptr addrspace(1) %q acquire, align {int(kind[1:]) // 8}\n  %w = xor {kind} "
+               f"%v, 5\n  "
+               f"store atomic {kind} %w, ptr addrspace(1) %q release, align {int(kind[1:]) // 8}\n  %r = add {kind} "
+               f"%w, 1",
                inplace=(0,))
 
 
@@ -92,28 +98,38 @@ def local() -> Iterator[Case]:
               f"%w = phi i32 [{block // 2}, %body], [%w2, %next]\n  %low = icmp ult i32 %lane, %w\n  "
               "br i1 %low, label %sum, label %next\nsum:\n  %o = add i32 %lane, %w\n  "
               f"%q = getelementptr [{block} x {kind}], ptr addrspace(3) @{name}.buf, i32 0, i32 %o\n  "
-              f"%x = load {kind}, ptr addrspace(3) %at\n  %y = load {kind}, ptr addrspace(3) %q\n  %z = {op} {kind} %x, %y\n  "
+              f"%x = load {kind}, ptr addrspace(3) %at\n  %y = load {kind}, ptr addrspace(3) %q\n  %z = {op} {kind} "
+              f"%x, %y\n  "
               f"store {kind} %z, ptr addrspace(3) %at\n  br label %next\nnext:\n  {BARRIER}%w2 = lshr i32 %w, 1\n  "
               "%more = icmp ne i32 %w2, 0\n  br i1 %more, label %head, label %out\nout:\n  "
               f"%r = load {kind}, ptr addrspace(3) @{name}.buf")
       dtype = {"i32": "u4", "i64": "u8", "float": "f4", "double": "f8", "i16": "u2"}[kind]
-      yield Case(name, (kind,), (kind,), step, f"@{name}.buf = internal addrspace(3) global [{block} x {kind}] undef\n\n"
-                 + DECLARE_BARRIER, block=block, fill=_whole if op == "fadd" else None,
-                 witness=_rows(lambda x, f=function: np.repeat(f.reduce(x, axis=1, dtype=x.dtype), x.shape[1]), block, dtype))
+      yield Case(name, (kind,), (kind,), step, f"@{name}.buf = internal addrspace(3) global [{block} x {kind}] "
+                 f"undef\n\n"
+                 + DECLARE_BARRIER, block=block, fill=whole if op == "fadd" else None,
+                 witness=_rows(lambda x, f=function: np.repeat(f.reduce(x, axis=1, dtype=x.dtype), x.shape[1]),
+                               block, dtype))
   for kind in ("i8", "i16", "i32", "i64", "<2 x i32>", "<4 x i32>", "<8 x half>"):
     name = "transpose_" + kind.replace("<", "v").replace(" x ", "").replace(">", "")
-    yield Case(name, (kind,), (kind,), "%row = lshr i32 %lane, 3\n  %col = and i32 %lane, 7\n  %rw = mul i32 %col, 9\n  "
-               f"%to = add i32 %rw, %row\n  %p = getelementptr [80 x {kind}], ptr addrspace(3) @{name}.buf, i32 0, i32 %to\n  "
-               f"store {kind} %a, ptr addrspace(3) %p\n  {BARRIER}%r9 = mul i32 %row, 9\n  %from = add i32 %r9, %col\n  "
+    yield Case(name, (kind,), (kind,), "%row = lshr i32 %lane, 3\n  %col = and i32 %lane, 7\n  %rw = mul i32 %col, "
+               "9\n  "
+               f"%to = add i32 %rw, %row\n  %p = getelementptr [80 x {kind}], ptr addrspace(3) @{name}.buf, i32 0, "
+               f"i32 %to\n  "
+               f"store {kind} %a, ptr addrspace(3) %p\n  {BARRIER}%r9 = mul i32 %row, 9\n  %from = add i32 %r9, "
+               f"%col\n  "
                f"%q = getelementptr [80 x {kind}], ptr addrspace(3) @{name}.buf, i32 0, i32 %from\n  "
-               f"%r = load {kind}, ptr addrspace(3) %q", f"@{name}.buf = internal addrspace(3) global [80 x {kind}] undef\n\n"
+               f"%r = load {kind}, ptr addrspace(3) %q", f"@{name}.buf = internal addrspace(3) global [80 x {kind}] "
+               f"undef\n\n"
                + DECLARE_BARRIER, bits=True, witness=lambda x: [
                  x[0].reshape(-1, 8, 8, *x[0].shape[1:]).swapaxes(1, 2).reshape(x[0].shape).copy()])
-  yield Case("scan", ("i32",), ("i32",), "%at = getelementptr [64 x i32], ptr addrspace(3) @scan.buf, i32 0, i32 %lane\n  "
-             f"br label %head\nhead:\n  %w = phi i32 [1, %body], [%w2, %join]\n  %v = phi i32 [%a, %body], [%v2, %join]\n  "
+  yield Case("scan", ("i32",), ("i32",), "%at = getelementptr [64 x i32], ptr addrspace(3) @scan.buf, i32 0, i32 "
+             "%lane\n  "
+             f"br label %head\nhead:\n  %w = phi i32 [1, %body], [%w2, %join]\n  %v = phi i32 [%a, %body], [%v2, "
+             f"%join]\n  "
              f"store i32 %v, ptr addrspace(3) %at\n  {BARRIER}%in = icmp uge i32 %lane, %w\n  br i1 %in, label %take, "
              "label %join\ntake:\n  %o = sub i32 %lane, %w\n  "
-             "%q = getelementptr [64 x i32], ptr addrspace(3) @scan.buf, i32 0, i32 %o\n  %x = load i32, ptr addrspace(3) %q\n"
+             "%q = getelementptr [64 x i32], ptr addrspace(3) @scan.buf, i32 0, i32 %o\n  %x = load i32, ptr "
+             "addrspace(3) %q\n"
              f"  %v1 = add i32 %v, %x\n  br label %join\njoin:\n  %v2 = phi i32 [%v, %head], [%v1, %take]\n  {BARRIER}"
              "%w2 = shl i32 %w, 1\n  %more = icmp ult i32 %w2, 64\n  br i1 %more, label %head, label %out\nout:\n  "
              "%r = add i32 %v2, 0", "@scan.buf = internal addrspace(3) global [64 x i32] undef\n\n" + DECLARE_BARRIER,
@@ -123,13 +139,15 @@ def local() -> Iterator[Case]:
     rows = (x[0] & 15).reshape(-1, 256)
     bins = np.stack([np.bincount(r, minlength=16) for r in rows])
     return [np.take_along_axis(bins, rows.astype(np.int64), axis=1).astype(np.uint32).reshape(-1)]
-  yield Case("histogram", ("i32",), ("i32",), "%z = icmp ult i32 %lane, 16\n  br i1 %z, label %clear, label %go1\nclear:\n  "
+  yield Case("histogram", ("i32",), ("i32",), "%z = icmp ult i32 %lane, 16\n  br i1 %z, label %clear, label "
+             "%go1\nclear:\n  "
              "%c0 = getelementptr [16 x i32], ptr addrspace(3) @histogram.buf, i32 0, i32 %lane\n  "
              f"store i32 0, ptr addrspace(3) %c0\n  br label %go1\ngo1:\n  {BARRIER}%k = and i32 %a, 15\n  "
              "%q = getelementptr [16 x i32], ptr addrspace(3) @histogram.buf, i32 0, i32 %k\n  "
              f'%old = atomicrmw add ptr addrspace(3) %q, i32 1 syncscope("workgroup") monotonic\n  {BARRIER}'
              "%r = load i32, ptr addrspace(3) %q",
-             "@histogram.buf = internal addrspace(3) global [16 x i32] undef\n\n" + DECLARE_BARRIER, block=256, witness=counted)
+             "@histogram.buf = internal addrspace(3) global [16 x i32] undef\n\n" + DECLARE_BARRIER, block=256,
+             witness=counted)
 
 
 def dimensions() -> Iterator[Case]:
@@ -150,7 +168,8 @@ def dimensions() -> Iterator[Case]:
   # Offsets in the hidden arguments of code object version 5 (AMDGPUUsage): group sizes from byte 12, counts from 0.
   sizes = []
   for k, at in enumerate((12, 14, 16)):
-    sizes.append(f"%q{k} = getelementptr i8, ptr addrspace(4) %h, i32 {at}\n  %v{k} = load i16, ptr addrspace(4) %q{k}\n  "
+    sizes.append(f"%q{k} = getelementptr i8, ptr addrspace(4) %h, i32 {at}\n  %v{k} = load i16, ptr addrspace(4) "
+                 f"%q{k}\n  "
                  f"%x{k} = zext i16 %v{k} to i32\n  %y{k} = shl i32 %x{k}, {4 * k}")
   for k, at in enumerate((0, 4, 8)):
     sizes.append(f"%q{k + 3} = getelementptr i8, ptr addrspace(4) %h, i32 {at}\n  "

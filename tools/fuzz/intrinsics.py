@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from tinyhw.tools.fuzz.case import Array, Case, Witness
+from tinyhw.tools.fuzz.fills import normal, numbers, positive, tame, turns
 
 U32: Final = np.uint32
 U64: Final = np.uint64
@@ -110,12 +111,17 @@ def _u(x: Any) -> Array:
   return x.view({2: np.uint16, 4: np.uint32, 8: np.uint64}[x.dtype.itemsize])
 
 
+def _product(a: Array, b: Array) -> Array:
+  with np.errstate(all="ignore"): return _u(_f(a) * _f(b))
+
+
 def _real(function: Callable[..., Any], kind: str) -> Witness:
   """A function in double precision, rounded once to the type."""
   dtype = {"half": np.float16, "float": np.float32, "double": np.float64}[kind]
 
   def witness(arrays: list[Array]) -> list[Array]:
-    with np.errstate(all="ignore"): return [_u(function(*(x.view(dtype).astype(np.float64) for x in arrays)).astype(dtype))]
+    wide = [x.view(dtype).astype(np.float64) for x in arrays]
+    with np.errstate(all="ignore"): return [_u(function(*wide).astype(dtype))]
   return witness
 
 
@@ -135,7 +141,8 @@ def _toward_zero(x: Array) -> Array:
 def _normalized(x: Array, signed: bool) -> Array:
   scale, low, high = (32767.0, -32767, 32767) if signed else (65535.0, 0, 65535)
   with np.errstate(all="ignore"):
-    return np.where(np.isnan(x), 0, np.clip(np.rint(np.nan_to_num(x.astype(np.float64), posinf=1e9, neginf=-1e9) * scale),
+    return np.where(np.isnan(x), 0, np.clip(np.rint(np.nan_to_num(x.astype(np.float64), posinf=1e9,
+      neginf=-1e9) * scale),
                                             low, high)).astype(np.int64)
 
 
@@ -167,7 +174,7 @@ def arithmetic() -> Iterator[Case]:
   yield intrinsic("mqsad.pk.u16.u8", "i64", ("i64", "i32", "i64"), lambda x: _quad(x, masked=True, bits=16))
   yield intrinsic("mqsad.u32.u8", "<4 x i32>", ("i64", "i32", "<4 x i32>"), lambda x: _quad(x, masked=True, bits=32))
   yield intrinsic("sffbh", "i32", ("i32",), lambda x: [_first_difference(x[0])], suffix="i32")
-  low = lambda x: (x.astype(np.int64) << 40) >> 40  # noqa: E731
+  low = lambda x: (x.astype(np.int64) << 40) >> 40
   yield intrinsic("mul.i24", "i32", ("i32", "i32"), lambda x: [(low(x[0]) * low(x[1])).astype(U32)], suffix="i32")
   yield intrinsic("mul.u24", "i32", ("i32", "i32"), lambda x: [((x[0] & U32(0xFFFFFF)).astype(U64) * (
     x[1] & U32(0xFFFFFF))).astype(U32)], suffix="i32")
@@ -182,13 +189,15 @@ def arithmetic() -> Iterator[Case]:
       for mode in ((True, True), (True, False), (False, True)):
         flags = [str(m).lower() for m in mode]
         yield Case(f"amdgcn_sudot{32 // bits}_{'_'.join(flags)}_{clamp}", i3, ("i32",),
-                   f"%r = call i32 @llvm.amdgcn.sudot{32 // bits}(i1 {flags[0]}, i32 %a, i1 {flags[1]}, i32 %b, i32 %c, "
+                   f"%r = call i32 @llvm.amdgcn.sudot{32 // bits}(i1 {flags[0]}, i32 %a, i1 {flags[1]}, i32 %b, i32 "
+                   f"%c, "
                    f"i1 {clamp})", f"declare i32 @llvm.amdgcn.sudot{32 // bits}(i1, i32, i1, i32, i32, i1)",
                    witness=lambda x, b=bits, m=mode, s=saturate: _dot(x, b, m, s))
   yield intrinsic("cvt.pk.i16", "<2 x i16>", ("i32", "i32"), lambda x: [_pack16(
     *(np.clip(v.view(np.int32), -32768, 32767) for v in x))])
   yield intrinsic("cvt.pk.u16", "<2 x i16>", ("i32", "i32"), lambda x: [_pack16(*(np.minimum(v, 65535) for v in x))])
-  yield intrinsic("cvt.pkrtz", "<2 x half>", ("float", "float"), lambda x: [np.stack([_toward_zero(_f(v)) for v in x], 1)])
+  yield intrinsic("cvt.pkrtz", "<2 x half>", ("float", "float"),
+                  lambda x: [np.stack([_toward_zero(_f(v)) for v in x], 1)])
   for sign in "iu":
     yield intrinsic(f"cvt.pknorm.{sign}16", "<2 x i16>", ("float", "float"),
                     lambda x, s=sign: [_pack16(*(_normalized(_f(v), s == "i") for v in x))])
@@ -201,28 +210,35 @@ def floating() -> Iterator[Case]:
   for kind, suffix in (("float", "f32"), ("half", "f16"), ("double", "f64")):
     loose = 0.51 if kind == "half" else 1.0
     wide = float(1 << 27) if kind == "double" else loose  # the double forms only seed a Newton iteration (2^-25)
-    yield intrinsic("rcp", kind, (kind,), _real(lambda x: 1 / x, kind), suffix=suffix, ulp=max(wide, 1.0), fill=_normal)
-    yield intrinsic("rsq", kind, (kind,), _real(lambda x: 1 / np.sqrt(x), kind), suffix=suffix, ulp=max(wide, 1.0), fill=_normal)
-    yield intrinsic("sqrt", kind, (kind,), _real(np.sqrt, kind), suffix=suffix, ulp=max(wide, 1.0), fill=_normal)
-    yield intrinsic("frexp.mant", kind, (kind,), _real(lambda x: np.where(np.isfinite(x), np.frexp(x)[0], x), kind), suffix=suffix)
-    yield intrinsic("trig.preop", kind, (kind, "i32"), _preop, suffix=suffix) if kind == "double" else _class(kind, suffix)
-    yield intrinsic("fract", kind, (kind,), _real(lambda x: x - np.floor(x), kind), suffix=suffix, fill=_positive)
+    yield intrinsic("rcp", kind, (kind,), _real(lambda x: 1 / x, kind), suffix=suffix, ulp=max(wide, 1.0), fill=normal)
+    yield intrinsic("rsq", kind, (kind,), _real(lambda x: 1 / np.sqrt(x), kind), suffix=suffix, ulp=max(wide, 1.0),
+                    fill=normal)
+    yield intrinsic("sqrt", kind, (kind,), _real(np.sqrt, kind), suffix=suffix, ulp=max(wide, 1.0), fill=normal)
+    yield intrinsic("frexp.mant", kind, (kind,), _real(lambda x: np.where(np.isfinite(x), np.frexp(x)[0], x), kind),
+                    suffix=suffix)
+    yield intrinsic("trig.preop", kind, (kind, "i32"), _preop, suffix=suffix) if kind == "double" else _class(kind,
+      suffix)
+    yield intrinsic("fract", kind, (kind,), _real(lambda x: x - np.floor(x), kind), suffix=suffix, fill=positive)
     if kind != "double":
-      yield intrinsic("sin", kind, (kind,), _real(lambda x: np.sin(x * 2 * np.pi), kind), suffix=suffix, absolute=1e-3, fill=_turns)
-      yield intrinsic("cos", kind, (kind,), _real(lambda x: np.cos(x * 2 * np.pi), kind), suffix=suffix, absolute=1e-3, fill=_turns)
-      yield intrinsic("log", kind, (kind,), _real(np.log2, kind), suffix=suffix, ulp=2, absolute=1e-6, fill=_normal)
-      yield intrinsic("exp2", kind, (kind,), _real(np.exp2, kind), suffix=suffix, ulp=2, fill=_turns)
-      yield intrinsic("fmed3", kind, (kind,) * 3, _real(lambda *x: np.sort(np.stack(x), axis=0)[1], kind), suffix=suffix,
-                      signless=True, fill=_numbers)
+      yield intrinsic("sin", kind, (kind,), _real(lambda x: np.sin(x * 2 * np.pi), kind), suffix=suffix,
+                      absolute=1e-3, fill=turns)
+      yield intrinsic("cos", kind, (kind,), _real(lambda x: np.cos(x * 2 * np.pi), kind), suffix=suffix,
+                      absolute=1e-3, fill=turns)
+      yield intrinsic("log", kind, (kind,), _real(np.log2, kind), suffix=suffix, ulp=2, absolute=1e-6, fill=normal)
+      yield intrinsic("exp2", kind, (kind,), _real(np.exp2, kind), suffix=suffix, ulp=2, fill=turns)
+      yield intrinsic("fmed3", kind, (kind,) * 3, _real(lambda *x: np.sort(np.stack(x), axis=0)[1], kind),
+                      suffix=suffix,
+                      signless=True, fill=numbers)
   yield intrinsic("frexp.exp", "i32", ("float",), lambda x: [_exponent(_f(x[0]))], suffix="i32.f32")
   yield intrinsic("frexp.exp", "i32", ("double",), lambda x: [_exponent(x[0].view(np.float64))], suffix="i32.f64")
   yield intrinsic("fmul.legacy", "float", ("float",) * 2, lambda x: [_legacy(x[0], x[1], None)], signless=True)
-  yield intrinsic("fma.legacy", "float", ("float",) * 3, lambda x: [_legacy(*x)], signless=True, fill=_turns)
+  yield intrinsic("fma.legacy", "float", ("float",) * 3, lambda x: [_legacy(*x)], signless=True, fill=turns)
   for at, name in enumerate(("cubeid", "cubesc", "cubetc", "cubema")):
-    yield intrinsic(name, "float", ("float",) * 3, lambda x, k=at: [_u(_cube(*(_f(v) for v in x))[k])], fill=_numbers)
-  yield intrinsic("fdot2", "float", ("<2 x half>", "<2 x half>", "float"), _fdot2, extra=["i1 false"], ulp=2, fill=_tame,
+    yield intrinsic(name, "float", ("float",) * 3, lambda x, k=at: [_u(_cube(*(_f(v) for v in x))[k])], fill=numbers)
+  yield intrinsic("fdot2", "float", ("<2 x half>", "<2 x half>", "float"), _fdot2, extra=["i1 false"], ulp=2, fill=tame,
                   absolute=1e-4)
-  yield intrinsic("fdot2.f16.f16", "half", ("<2 x half>", "<2 x half>", "half"), _fdot2_half, ulp=2, fill=_tame, absolute=0.05)
+  yield intrinsic("fdot2.f16.f16", "half", ("<2 x half>", "<2 x half>", "half"), _fdot2_half, ulp=2, fill=tame,
+                  absolute=0.05)
 
 
 def _class(kind: str, suffix: str) -> Case:
@@ -305,43 +321,6 @@ def _fdot2_half(x: list[Array]) -> list[Array]:
   return [_u(((a * b).sum(axis=1) + _h(x[2])).astype(np.float16))]
 
 
-def _as_float(x: Array) -> Array:
-  return x.view({2: np.float16, 4: np.float32, 8: np.float64}[x.dtype.itemsize])
-
-
-def _replace(arrays: list[Array], make: Callable[[Array], Array]) -> None:
-  for x in arrays:
-    f = _as_float(x)
-    with np.errstate(all="ignore"): f[:] = make(f)
-
-
-def _normal(arrays: list[Array], rng: np.random.Generator) -> None:
-  """No subnormal inputs or results: the instruction flushes them."""
-  def mend(f: Array) -> Array:
-    tiny = np.finfo(f.dtype).tiny * 16
-    huge = 1 / tiny
-    return np.where(np.isfinite(f) & (f != 0) & ((np.abs(f) < tiny) | (np.abs(f) > huge)), np.sign(f) * 3, f)
-  _replace(arrays, mend)
-
-
-def _positive(arrays: list[Array], rng: np.random.Generator) -> None:
-  """Positive and of moderate size, where the fraction is exact in every formula."""
-  _replace(arrays, lambda f: np.where(np.isfinite(f) & (np.abs(f) < 1e4), np.abs(f), 2.75))
-
-
-def _numbers(arrays: list[Array], rng: np.random.Generator) -> None:
-  _replace(arrays, lambda f: np.where(np.isfinite(f), f, 1.5))
-
-
-def _turns(arrays: list[Array], rng: np.random.Generator) -> None:
-  """Angles in turns, small exponents."""
-  for x in arrays: _as_float(x)[:] = rng.uniform(-8, 8, x.shape)
-
-
-def _tame(arrays: list[Array], rng: np.random.Generator) -> None:
-  for x in arrays: _as_float(x)[:] = rng.integers(-64, 64, x.shape) / 8
-
-
 def cross_lane() -> Iterator[Case]:
   """Values that move between the lanes of a wave of 32."""
   one = ("i32",)
@@ -363,14 +342,16 @@ def cross_lane() -> Iterator[Case]:
     yield intrinsic("update.dpp", "i32", ("i32", "i32"), lambda x, s=source: _lanes(s, 32)([x[1]]),
                     extra=[f"i32 {control}", "i32 15", "i32 15", "i1 false"], suffix="i32", label=f"dpp_{name}")
     yield Case(f"amdgcn_dpp_add_{name}", ("i32",), ("i32",),
-               f"%x = call i32 @llvm.amdgcn.update.dpp.i32(i32 poison, i32 %a, i32 {control}, i32 15, i32 15, i1 true)\n  "
+               f"%x = call i32 @llvm.amdgcn.update.dpp.i32(i32 poison, i32 %a, i32 {control}, i32 15, i32 15, i1 "
+               f"true)\n  "
                "%r = add i32 %x, %a", "declare i32 @llvm.amdgcn.update.dpp.i32(i32, i32, i32, i32, i32, i1)",
                witness=lambda x, s=source: [_lanes(s, 32)([x[0]])[0] + x[0]])
     yield Case(f"amdgcn_dpp_fmul_{name}", ("float",), ("float",), "%y = bitcast float %a to i32\n  "
-               f"%x = call i32 @llvm.amdgcn.update.dpp.i32(i32 poison, i32 %y, i32 {control}, i32 15, i32 15, i1 true)\n  "
+               f"%x = call i32 @llvm.amdgcn.update.dpp.i32(i32 poison, i32 %y, i32 {control}, i32 15, i32 15, i1 "
+               f"true)\n  "
                "%z = bitcast i32 %x to float\n  %r = fmul float %z, %a",
                "declare i32 @llvm.amdgcn.update.dpp.i32(i32, i32, i32, i32, i32, i1)",
-               witness=lambda x, s=source: [_u(_f(_lanes(s, 32)([x[0]])[0]) * _f(x[0]))], fill=_numbers)
+               witness=lambda x, s=source: [_product(_lanes(s, 32)([x[0]])[0], x[0])], fill=numbers)
   for name, control, distance in (("shr", 0x112, -2), ("shl", 0x103, 3)):
     for bound in ("false", "true"):
       def shifted(x: list[Array], d: int = distance, keep: bool = bound == "false") -> list[Array]:
@@ -391,20 +372,24 @@ def cross_lane() -> Iterator[Case]:
                   extra=[f"i32 {0x165}", "i32 2", "i32 6", "i1 false"])
   pattern = [7, 2, 0, 5, 4, 1, 3, 6]
   code = sum(p << 3 * k for k, p in enumerate(pattern))
-  yield intrinsic("mov.dpp8", "i32", one, _lanes(lambda k: (k & ~7) | pattern[k & 7], 32), extra=[f"i32 {code}"], suffix="i32")
+  yield intrinsic("mov.dpp8", "i32", one, _lanes(lambda k: (k & ~7) | pattern[k & 7], 32), extra=[f"i32 {code}"],
+                  suffix="i32")
   order = [3, 15, 0, 7, 8, 1, 2, 14, 9, 9, 4, 12, 11, 5, 6, 10]
   halves = [sum(p << 4 * k for k, p in enumerate(order[h:h + 8])) for h in (0, 8)]
   signed = [v - (1 << 32) if v >> 31 else v for v in halves]
-  yield intrinsic("permlane16", "i32", ("i32", "i32"), lambda x: _lanes(lambda k: (k & ~15) | order[k & 15], 32)([x[1]]),
+  yield intrinsic("permlane16", "i32", ("i32", "i32"), lambda x: _lanes(lambda k: (k & ~15) | order[k & 15],
+    32)([x[1]]),
                   extra=[f"i32 {signed[0]}", f"i32 {signed[1]}", "i1 false", "i1 false"], suffix="i32")
-  yield intrinsic("permlanex16", "i32", ("i32", "i32"), lambda x: _lanes(lambda k: (~k & 16) | order[k & 15], 32)([x[1]]),
+  yield intrinsic("permlanex16", "i32", ("i32", "i32"), lambda x: _lanes(lambda k: (~k & 16) | order[k & 15],
+    32)([x[1]]),
                   extra=[f"i32 {signed[0]}", f"i32 {signed[1]}", "i1 false", "i1 false"], suffix="i32")
   yield intrinsic("permlane64", "i32", one, _lanes(lambda k: k ^ 32, 64), suffix="i32", label="permlane64_w64",
                   attributes='"target-features"="+wavefrontsize64"')
   yield intrinsic("readlane", "i32", one, _lanes(lambda k: 5, 32), extra=["i32 5"], suffix="i32")
   yield intrinsic("readfirstlane", "i32", one, _lanes(lambda k: 0, 32), suffix="i32")
   yield Case("amdgcn_readfirstlane_branch", one, one, "%o = and i32 %i, 3\n  %c0 = icmp eq i32 %o, 2\n  "
-             "br i1 %c0, label %x, label %m\nx:\n  %v = call i32 @llvm.amdgcn.readfirstlane.i32(i32 %a)\n  br label %m\nm:\n  "
+             "br i1 %c0, label %x, label %m\nx:\n  %v = call i32 @llvm.amdgcn.readfirstlane.i32(i32 %a)\n  br label "
+             "%m\nm:\n  "
              "%r = phi i32 [%v, %x], [%a, %body]", "declare i32 @llvm.amdgcn.readfirstlane.i32(i32)",
              witness=lambda x: [np.where(np.arange(len(x[0])) & 3 == 2, _lanes(lambda k: 2, 32)([x[0]])[0], x[0])])
 

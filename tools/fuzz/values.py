@@ -18,15 +18,18 @@ def special(kind: str) -> Array:
   if kind == "i1": return np.array([0, 1], dtype)
   if kind not in FORMATS:
     n = dtype.itemsize * 8
-    values = {0, 1, 2, 3, 5, 7, n - 1, n, 31, 32, 100, 127, 128, 255, (1 << n - 1) - 1, 1 << n - 1, (1 << n - 1) + 1, -1, -2,
+    values = {0, 1, 2, 3, 5, 7, n - 1, n, 31, 32, 100, 127, 128, 255, (1 << n - 1) - 1, 1 << n - 1, (1 << n - 1) + 1,
+              -1, -2,
               -3, -7, -100, (1 << n // 2) - 1, 1 << n // 2, 0x5555555555555555, 0x123456789ABCDEF0}
     return np.array(sorted({v & (1 << n) - 1 for v in values}), np.uint64).astype(dtype)
   mantissa, exponent = FORMATS[kind]
   bias, top = (1 << exponent - 1) - 1, (1 << exponent) - 1
   one = bias << mantissa
-  positive = [0, 1, 2, (1 << mantissa) - 1, 1 << mantissa, (1 << mantissa) + 1, one, one + 1, one - 1, one + (1 << mantissa),
+  positive = [0, 1, 2, (1 << mantissa) - 1, 1 << mantissa, (1 << mantissa) + 1, one, one + 1, one - 1,
+              one + (1 << mantissa),
               one - (1 << mantissa), one | 1 << mantissa - 1, (bias + 1 << mantissa) | 1 << mantissa - 2,
-              (bias + mantissa << mantissa) + 1, (bias + mantissa + 1 << mantissa) + 1, (bias - mantissa - 1) << mantissa,
+              (bias + mantissa << mantissa) + 1, (bias + mantissa + 1 << mantissa) + 1,
+              (bias - mantissa - 1) << mantissa,
               (top << mantissa) - 1, top << mantissa, top << mantissa | 1 << mantissa - 1]
   for n in (7, 8, 15, 16, 31, 32, 63, 64):  # around the ends of the integer types
     if n < bias: positive += [(bias + n << mantissa) - 1, bias + n << mantissa, (bias + n << mantissa) + 1]
