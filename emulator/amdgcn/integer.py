@@ -338,20 +338,6 @@ def sad_hi_u8(o: O, a: V, b: V, c: V) -> V: return (_sad(o, a, b) << 16) + c
 @M("v_msad_u8", "u32(u32, u32, u32)")
 def msad_u8(o: O, a: V, b: V, c: V) -> V: return _sad(o, a, b, True) + c
 
-def _quad_sad(o: O, a: V, b: V, c: V, skip_zero: bool) -> V:
-  """Four windows of a, a byte apart, against b; each sum is added to its 16 bits of c and wraps there."""
-  out = o.const("u64", 0)
-  for k in range(4):
-    total = _sad(o, o.to(a >> o.const("u64", 8 * k), "u32"), b, skip_zero) + o.to(c >> o.const("u64", 16 * k), "u32")
-    out = out | o.to(total & 0xFFFF, "u64") << o.const("u64", 16 * k)
-  return out
-
-@M("v_qsad_pk_u16_u8", "u64(u64, u32, u64)")
-def qsad(o: O, a: V, b: V, c: V) -> V: return _quad_sad(o, a, b, c, False)
-
-@M("v_mqsad_pk_u16_u8", "u64(u64, u32, u64)")
-def mqsad(o: O, a: V, b: V, c: V) -> V: return _quad_sad(o, a, b, c, True)
-
 @M("v_sad_u16", "u32(u32, u32, u32)")
 def sad_u16(o: O, a: V, b: V, c: V) -> V:
   low = o.abs(o.bits(a & 0xFFFF, "i32") - o.bits(b & 0xFFFF, "i32"))

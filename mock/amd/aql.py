@@ -125,6 +125,9 @@ class AqlQueue(ComputeQueue):
     except TinyhwError as error:
       self.fail(error)
       raise
+    except BaseException as broken:  # an interrupt by the user, or a mistake of ours: the packet is not done
+      self.fail(MachineFault(f"stopped in the middle of a packet by {type(broken).__name__}"))
+      raise
 
   def _packet(self) -> None:
     at = self._slot()

@@ -128,7 +128,8 @@ class ComputeQueue(Queue):
 
   @staticmethod
   def _shape(header: int, words: list[int], at: int, end: int) -> tuple[int, ...] | None:
-    """What two packets share that differ in their data only: the value of a RELEASE_MEM, the user data of a SET_SH_REG.
+    """What two packets share that differ in their data only: the value of a RELEASE_MEM, the user data of a
+    SET_SH_REG.
 
     Nearly every submission has new ones; a packet of a known shape needs no second decoding.
     """

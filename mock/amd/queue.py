@@ -204,6 +204,9 @@ class Queue:
     except TinyhwError as error:  # what tinyhw does not model is the caller's to hear of, at once
       self.fail(error)
       raise
+    except BaseException as broken:  # an interrupt by the user, or a mistake of ours: the packet is not done
+      self.fail(MachineFault(f"stopped in the middle of a packet by {type(broken).__name__}"))
+      raise
 
   def _resume(self) -> None:
     if self.state is State.BLOCKED and self.wait is not None and self.wait.met():

@@ -1,9 +1,11 @@
 """Kernels give what NumPy gives: random graphs and types, every option of the optimizer, workgroups with local memory.
 
-The host runs them through llvmlite; programs with workgroups run in the UOp emulator, as a GPU would: local memory
-begins with garbage and reductions are grouped.
+The host runs them through llvmlite; programs with workgroups run in the UOp emulator, as a GPU would (local memory
+begins with garbage, reductions are grouped), and as gfx1100 machine code of each level of LLVM in its emulator.
 """
 from __future__ import annotations
+
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -11,8 +13,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from tests.compile.witness import aligned, buffer, evaluate, launch_host, matmul, memory_type, realize
+from tests.emulator.gpu import Gpu
+from tinyhw.arch.gfx1100 import GFX1100
 from tinyhw.compile import Opt, OptKind, ProgramSpec, compile_kernel, schedule
 from tinyhw.compile.compiler import optimize
+from tinyhw.compile.render.amdgcn import AMDGCNRenderer
+from tinyhw.compile.render.base import Renderer
 from tinyhw.compile.render.host import HostRenderer
 from tinyhw.compile.render.uops import UOpRenderer
 from tinyhw.core.errors import InvalidArgument
@@ -41,13 +47,24 @@ def launch(program: ProgramSpec, arrays: list[np.ndarray]) -> None:
   Executable(program.uops, program.name)([a.view(np.uint8) for a in arrays], [], program.grid, program.block)
 
 
+def launch_gfx(program: ProgramSpec, arrays: list[np.ndarray]) -> None:
+  """Runs a code object in the emulator of the machine."""
+  gpu = Gpu(1 << 22)
+  kernel = gpu.load(program.binary)[program.name]
+  addresses = [gpu.put(a) for a in arrays]
+  gpu.launch(kernel, program.grid, program.block, addresses)
+  for a, address in zip(arrays, addresses): a[:] = gpu.get(address, a.dtype, a.size)
+
+
 HOST, LOCAL = HostRenderer(1), LocalRenderer()
-ON = {"host": (HOST, None), "local": (LOCAL, launch), "uops": (UOpRenderer(), launch)}
+ON: dict[str, tuple[Renderer, Callable[..., None]]] = {
+  "host": (HOST, launch_host), "local": (LOCAL, launch), "uops": (UOpRenderer(), launch),
+  **{f"gfx1100 O{level}": (AMDGCNRenderer(GFX1100, level), launch_gfx) for level in range(4)}}
 
 
 def run(outputs: list[UOp], memory: Memory, target: str, opts: object = None) -> list[np.ndarray]:
   renderer, how = ON[target]
-  return realize(outputs, memory, renderer, **({"launch": how} if how else {}), opts=opts)
+  return realize(outputs, memory, renderer, how, opts)
 
 
 def check(outputs: list[UOp], memory: Memory, target: str, opts: object = None, rtol: float = 0.0) -> None:
@@ -86,14 +103,9 @@ def graphs(draw: st.DrawFn) -> tuple[UOp, Memory]:
   return u, memory
 
 
-@settings(max_examples=40, deadline=None)
-@given(graphs())
-def test_random_graphs_on_the_host(case: tuple[UOp, Memory]) -> None: check([case[0]], case[1], "host")
-
-
 @settings(max_examples=60, deadline=None)
-@given(graphs(), st.sampled_from(["local", "uops"]))
-def test_random_graphs_in_workgroups(case: tuple[UOp, Memory], target: str) -> None: check([case[0]], case[1], target)
+@given(graphs(), st.sampled_from(sorted(ON)))
+def test_random_graphs(case: tuple[UOp, Memory], target: str) -> None: check([case[0]], case[1], target)
 
 
 def whole(rng: np.random.Generator, *shape: int) -> np.ndarray: return rng.integers(-3, 4, shape).astype(np.float32)
@@ -117,6 +129,11 @@ def cases() -> dict[str, tuple[UOp, Memory]]:
   padded = buffer(whole(rng, 10), memory).pad(((2, 4),)).reshape((4, 4))
   made["padded"] = padded + padded.permute((1, 0)), memory
   memory = {}
+  made["repeated"] = buffer(whole(rng, 6, 1), memory).expand((6, 24)).maximum(0.0).reduce(Ops.ADD, (0, 1)), memory
+  memory = {}
+  tiles = buffer(whole(rng, 1, 8), memory).expand((6, 8)).reshape((48,))
+  made["in turn"] = (tiles + tiles.flip((True,)).maximum(0.0)).reduce(Ops.ADD, (0,)), memory
+  memory = {}
   x = buffer(whole(rng, 6, 16), memory)
   made["two in one"] = (lambda r: r + r.flip((True, False)))(x.reduce(Ops.ADD, (1,))), memory
   return made
@@ -126,7 +143,8 @@ CASES = cases()
 
 
 @settings(max_examples=60, deadline=None)
-@given(st.data(), st.sampled_from(sorted(CASES)), st.sampled_from(["host", "local"]))
+@given(st.data(), st.sampled_from(sorted(CASES)),
+       st.sampled_from(["host", "local", "gfx1100 O2"]))
 def test_any_options_keep_the_result(data: st.DataObject, name: str, target: str) -> None:
   output, memory = CASES[name]
   item = schedule([output]).items[0]
@@ -191,6 +209,18 @@ def test_sizes_without_divisors(size: int) -> None:
   for target in ON: check([x * 2.0, x.reduce(Ops.MAX, (0,))], memory, target)
 
 
+def test_launch_values() -> None:
+  memory: Memory = {}
+  x, n = buffer(np.arange(6, dtype=np.int32), memory), UOp.variable("n", 0, 9)
+  for renderer, _ in ON.values():
+    program = compile_kernel(schedule([x + n.reshape((1,)).expand((6,))]).items[0].ast, renderer)
+    assert program.variables == (n.arg,)
+  program = compile_kernel(schedule([x + n.reshape((1,)).expand((6,))]).items[0].ast, LOCAL)
+  out = aligned(np.zeros(6, np.int32))
+  Executable(program.uops, "k")([out.view(np.uint8), memory[x].view(np.uint8)], [7], program.grid, program.block)
+  np.testing.assert_array_equal(out, np.arange(6) + 7)
+
+
 def test_many_axes() -> None:
   memory: Memory = {}
   x = buffer(np.arange(2 ** 7, dtype=np.float32).reshape((2,) * 7), memory)
@@ -241,5 +271,5 @@ def raw_memory(outputs: list[UOp], memory: Memory, target: str) -> list[np.ndarr
     for b in item.buffers:
       if b not in memory: memory[b] = aligned(np.zeros(b.arg.size, memory_type(b.dtype)))
     program = compile_kernel(item.ast, renderer)
-    (how or launch_host)(program, [memory[item.buffers[i]] for i in program.buffer_order])
+    how(program, [memory[item.buffers[i]] for i in program.buffer_order])
   return [memory[s.becomes.get(u, u).base] for u in outputs]

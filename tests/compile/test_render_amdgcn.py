@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tinyhw.arch import ARCHES
 from tinyhw.arch.gfx1100 import GFX1100
 from tinyhw.compile.render.amdgcn import AMDGCNRenderer
 from tinyhw.compile.render.base import TRANSCENDENTAL, block_size, grid_size
@@ -177,17 +178,27 @@ def test_every_level_makes_code_of_all_arithmetic_and_casts(dtype: DType, level:
   assert code.kernel("k").max_workgroup_size == 64
 
 
-def test_what_a_code_object_asks_for() -> None:
+@pytest.mark.parametrize("level", [0, 1, 2, 3])
+def test_what_a_code_object_asks_for(level: int) -> None:
   """Buffers, then values, and nothing hidden; one wave32 user pointer; LDS as declared."""
   shared = UOp(Ops.DEFINE_LOCAL, dtypes.float32.ptr(64, AddressSpace.LOCAL), (), "shared")
   uops = reverse(shared, UOp.variable("n", 0, 9))
-  kernel = codeobject.load(GPU.compile(GPU.source("k", uops), "k"), arch="gfx1100").kernel("k")
+  renderer = AMDGCNRenderer(optimization=level)
+  kernel = codeobject.load(renderer.compile(renderer.source("k", uops), "k"), arch="gfx1100").kernel("k")
   assert [(a.kind, a.offset, a.size) for a in kernel.arguments] == [
     ("global_buffer", 0, 8), ("global_buffer", 8, 8), ("by_value", 16, 4)]
   assert not kernel.hidden and kernel.wavefront_size == 32 and not kernel.dynamic_stack
   assert kernel.group_segment_size == 256 and kernel.private_segment_size == 0
   assert kernel.required_workgroup_size == (64, 1, 1)
   assert kernel.descriptor.kernel_code_properties & 0x7F == 1 << 3      # of the user SGPRs only the kernarg pointer
+
+
+@pytest.mark.parametrize("name", ARCHES)
+def test_every_generation_gets_code_of_its_own(name: str) -> None:
+  renderer = AMDGCNRenderer(ARCHES[name])
+  shared = UOp(Ops.DEFINE_LOCAL, dtypes.float32.ptr(64, AddressSpace.LOCAL), (), "shared")
+  binary = renderer.compile(renderer.source("k", reverse(shared, UOp.variable("n", 0, 9))), "k")
+  assert codeobject.load(binary, arch=name).arch == name
 
 
 def reverse(shared: UOp, add: UOp) -> list[UOp]:

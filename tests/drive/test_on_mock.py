@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from tinyhw.core.errors import DeviceError, InvalidArgument, OutOfMemory, TinyhwError, WaitTimeout
 from tinyhw.drive.amd import device as driver
 from tinyhw.drive.amd.batch import Batch, Launch
+from tinyhw.drive.amd.commands import CopyCommands
 from tinyhw.drive.amd.device import AMDRuntime
 from tinyhw.drive.base import Allocation
 from tinyhw.drive.queue import CommandStream
@@ -304,3 +305,13 @@ def test_closing_the_devices_ends_a_mock_machine_and_the_next_is_new(monkeypatch
   assert (Tensor([1, 2, 3], device="AMD") + 1).tolist() == [2, 3, 4]
   assert np.array_equal(launch(binary, "reverse", (1,), (256,), [data])[0], data[::-1])
   devices.close()
+
+
+def test_copies_can_be_timed_on_the_gpu_clock(gpu: AMDRuntime) -> None:
+  a, b, signal = gpu.alloc(1 << 20), gpu.alloc(1 << 20), gpu.timeline.signal
+  c = CopyCommands("timed copy").memory_barrier().timestamp(signal.start_address)
+  c.copy("to", "from", "count").timestamp(signal.stop_address).signal(signal.address, "timeline")
+  assert a.address is not None and b.address is not None
+  stream = c.bind(**{"to": b.address, "from": a.address, "count": (1 << 20) - 1})
+  gpu.wait(gpu.submit(gpu.copier, stream))
+  assert 0 < gpu.elapsed() < 1 and signal.words[1] > 0

@@ -89,6 +89,23 @@ def test_a_page_fault_names_address_access_pc_and_instruction(machine: Machine) 
   other.synchronize()
 
 
+def test_an_interrupted_dispatch_does_not_count_as_done() -> None:
+  """Ctrl-C while a program runs: its completion is not signalled, the queue is dead and says why."""
+
+  def interrupt(*_: object) -> int:
+    raise KeyboardInterrupt
+
+  machine = Machine(executor=interrupt)
+  runtime = AMDRuntime(MockPort(machine))
+  memory = runtime.alloc(4096)
+  runtime.load(binary(), "store")((memory,), (1,), (1, 1, 1), (32, 1, 1))
+  with pytest.raises(KeyboardInterrupt):
+    runtime.synchronize()
+  with pytest.raises(DeviceError, match="KeyboardInterrupt"):
+    runtime.synchronize()
+  machine.close()
+
+
 def test_an_endless_loop_meets_the_watchdog(machine: Machine) -> None:
   runtime = AMDRuntime(MockPort(machine))
   memory = runtime.alloc(4096)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from tinyhw.compile.program import Dim3, Opt, OptKind
 from tinyhw.compile.render.base import Renderer
+from tinyhw.compile.schedule import identity_element
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.ir.dtype import PtrDType, dtypes
 from tinyhw.ir.symbolic import linear, simplify
@@ -85,7 +86,8 @@ class Kernel:
     if axis.arg.kind is not before: raise refuse(f"axis {opt.axis} is a {axis.arg.kind.value} axis")
     size = self.left(axis)
     if opt.amount < 2: raise refuse("the amount is less than 2")
-    if size % opt.amount and opt.kind is not OptKind.LOCAL: raise refuse(f"{opt.amount} does not divide {size}")
+    if size % opt.amount and opt.kind not in (OptKind.LOCAL, OptKind.GROUP):
+      raise refuse(f"{opt.amount} does not divide {size}")
     if opt.amount > size: raise refuse(f"only {size} steps are left")
     if opt.kind in (OptKind.LOCAL, OptKind.GROUP):
       if not self.renderer.local: raise refuse(f"target {self.renderer.target} has no workgroups")
@@ -166,7 +168,10 @@ def _substitute(sink: UOp, whole: dict[UOp, UOp], made: dict[UOp, list[UOp]], ga
       continue
     src = tuple(done[s] for s in u.src)
     if u.op is Ops.REDUCE:
-      src = (src[0], *(p for r in u.src[1:] for p in made[r] if p.op is Ops.RANGE))
+      value = src[0]
+      for r in u.src[1:]:       # what is beyond the end of an axis adds nothing
+        if r in gates: value = gates[r].where(value, identity_element(u.arg, u))
+      src = (value, *(p for r in u.src[1:] for p in made[r] if p.op is Ops.RANGE))
       done[u] = src[0] if len(src) == 1 else UOp(u.op, u.dtype, src, u.arg)
       continue
     if u.op is Ops.INDEX:
@@ -263,7 +268,9 @@ def _group(kernel: Kernel) -> None:
     if threads >= 1024 or left < 128: continue
     vector = divisor(left, 4)
     amount = divisor(left // vector, min(256 if threads <= 16 else 32, kernel.renderer.max_block))
-    if amount >= 8 and _try(kernel, OptKind.GROUP, axis, amount): return
+    # A length without good divisors: some work-items have one step less.
+    if amount < 8: amount = min(64, kernel.renderer.max_block)
+    if _try(kernel, OptKind.GROUP, axis, amount): return
 
 
 def _workgroups(kernel: Kernel) -> None:

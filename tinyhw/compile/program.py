@@ -48,8 +48,8 @@ class OptKind(enum.Enum):
 
 @dataclass(frozen=True)
 class Opt:
-  """One option: `amount` steps of the kernel's axis number `axis`. The amount divides what is left of the axis; LOCAL
-  alone may not: then the last workgroup is partly idle."""
+  """One option: `amount` steps of the kernel's axis number `axis`. The amount divides what is left of the axis, but
+  for LOCAL and GROUP: there the last work-items may be idle."""
   kind: OptKind
   axis: int
   amount: int

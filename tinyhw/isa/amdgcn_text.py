@@ -2,11 +2,13 @@
 from __future__ import annotations
 
 import re
+import struct
 from collections.abc import Callable
 from typing import Final
 
 from tinyhw.isa.amdgcn import INLINE_FLOATS, NULL, SPECIAL, TTMP0, VCC_LO, Instruction, Operand, Table, table
 
+INTEGER16: Final = frozenset({"i16", "b16"})
 Printer = Callable[[Instruction, int], str]
 
 # Register ids of s_getreg/s_setreg and message ids of s_sendmsg (RDNA3 ISA manual, their tables).
@@ -40,9 +42,9 @@ def constant(code: int, type_: str) -> str:
   """An inline constant as LLVM prints it."""
   if code <= 192: return str(code - 128)
   if code <= 208: return str(192 - code)
+  if code == 248 and type_ in INTEGER16: return "0x3118"
   if code == 248: return "0.15915494309189532" if type_.endswith("64") else "0.15915494"
-  if type_ in {"i16", "b16", "v2b16"}:
-    import struct
+  if type_ in INTEGER16:
     return hex(struct.unpack("<H", struct.pack("<e", INLINE_FLOATS[code]))[0])
   return f"{INLINE_FLOATS[code]:.1f}"
 
@@ -65,7 +67,7 @@ def _source(i: Instruction, name: str) -> str:
   o = i.operands[name]
   k = int(name[3])
   text = operand(o)
-  neg, absolute = i.get("neg") >> k & 1, i.get("abs") >> k & 1
+  neg, absolute = i.get("neg", i.get("neg_lo")) >> k & 1, i.get("abs", i.get("neg_hi")) >> k & 1
   if absolute: text = f"|{text}|"
   if neg: text = f"-{text}" if o.kind in "vs" or absolute else f"neg({text})"
   return text
@@ -76,6 +78,7 @@ def _packed(i: Instruction, name: str, default: int) -> str:
   count = sum(1 for n in i.operands if n.startswith("src"))
   bits = [i.fields[name] >> k & 1 for k in range(count)]
   if name == "op_sel" and i.family == "VOP3":
+    if any(o.half is not None for o in i.operands.values()): return ""  # registers are printed as v1.h
     bits += [i.fields[name] >> 3 & 1] if "vdst" in i.operands else []
   if all(b == default for b in bits): return ""
   return f" {name}:[{','.join(map(str, bits))}]"
@@ -198,7 +201,7 @@ MODIFIERS: Final[dict[str, Printer]] = {
 def _suffix(i: Instruction, generation: Table) -> str:
   """LLVM names the encoding of instructions that have several."""
   variant = i.variant.removesuffix("_fi")
-  if variant in {"dpp8", "dpp"} and i.family != "VOP3P": return "_dpp"
+  if variant in {"dpp8", "dpp"}: return "_e64_dpp" if i.family == "VOP3P" else "_dpp"
   if variant.startswith("e64_dpp"): return "_e64_dpp"
   if i.family not in {"VOP1", "VOP2", "VOPC", "VOP3"}: return ""
   forms = {r.variant for r in generation.by_mnemonic[i.mnemonic]}

@@ -41,10 +41,10 @@ def atomics() -> Iterator[Case]:
     yield Case(f"atomic_shared_{name}", (kind, kind), (), "%k0 = mul i32 %i, 7\n  %k = and i32 %k0, 15\n  "
                f"%q = getelementptr {kind}, ptr addrspace(1) %pa, i32 %k\n  "
                f'%old = atomicrmw {op} ptr addrspace(1) %q, {kind} %b syncscope("agent") monotonic', inplace=(0,),
-               fill=fill)
+               fill=fill, lanes=lanes)
     yield Case(f"atomic_one_{name}", (kind, kind), (),
                f'%old = atomicrmw {op} ptr addrspace(1) %pa, {kind} %b syncscope("agent") seq_cst', inplace=(0,),
-               fill=fill)
+               fill=fill, lanes=lanes)
   yield Case("atomic_ticket", ("i32", "i32"), ("i32",), "%first1 = getelementptr i32, ptr addrspace(1) %pa, i32 3\n  "
              '%r = atomicrmw add ptr addrspace(1) %first1, i32 1 syncscope("agent") monotonic', inplace=(0,),
              unordered=True)

@@ -27,7 +27,7 @@ LONGEST_VECTOR = 16               # elements
 LOCAL, GLOBAL = 3, 1              # LLVM's numbers of the address spaces
 # What the kernel does not ask of the runtime; the names are those of LLVM's AMDGPUUsage.
 UNNEEDED = ("dispatch-ptr", "queue-ptr", "implicitarg-ptr", "dispatch-id", "lds-kernel-id", "completion-action",
-            "default-queue", "heap-ptr", "hostcall-ptr", "multigrid-sync-arg", "flat-scratch-init")
+            "default-queue", "heap-ptr", "hostcall-ptr", "multigrid-sync-arg")
 # Native where the chip's instruction, as LLVM calls it, is within 2 units in the last place.
 NATIVE = {(op, dtype) for op in (Ops.EXP2, Ops.LOG2) for dtype in (dtypes.float32, dtypes.float16)}
 
