@@ -225,7 +225,7 @@ class Cohort:
 
   def _leave(self, group: Group, after: Next) -> None:
     """A group ends, waits, sleeps or splits."""
-    if after is End or isinstance(after, End):
+    if isinstance(after, End):
       self.left -= group.size
       if self.left: np.subtract.at(self.live, group.workgroups, 1)
       if self.parked: self._release()

@@ -3,10 +3,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 from weakref import WeakKeyDictionary, ref
 
 from tinyhw.arch import Arch
-from tinyhw.core.errors import PageFault
+from tinyhw.core.errors import DecodeError, PageFault, Unsupported
 from tinyhw.core.memory import Access, AddressSpace
 from tinyhw.emulator.amdgcn import bind, control, memory
 from tinyhw.emulator.simt import Group, Next, Step
@@ -27,6 +28,12 @@ class CodeBlock:
   start: int
   stop: int
   instructions: list[Instruction]
+
+
+def _refusal(error: Unsupported) -> Callable[[Group], Any]:
+  """Raises when control reaches an instruction that has no meaning, not when it is decoded."""
+  def refuse(group: Group) -> None: raise error
+  return refuse
 
 
 class Program:
@@ -81,15 +88,20 @@ class Program:
     pc = start
     self._leaders.add(start)
     while len(instructions) < BLOCK_LIMIT:
-      i = self._fetch(pc)
+      try: i = self._fetch(pc)
+      except (DecodeError, PageFault):
+        if not instructions: raise
+        break  # only an error if control gets there
       if i.mnemonic in control.DIRECT: self._lead(control.target(i, pc), start, pc)
       instructions.append(i)
       pc += i.size
-      end = control.ender(i, pc - i.size)
+      try: end = control.ender(i, pc - i.size)
+      except Unsupported as error: end = _refusal(error)
       if end is not None:
         pcs.append(pc - i.size)
         break
-      step = self._step(i, pc - i.size, mode)
+      try: step = self._step(i, pc - i.size, mode)
+      except Unsupported as error: step = _refusal(error)
       if step is not None:
         steps.append(step)
         pcs.append(pc - i.size)
