@@ -154,6 +154,8 @@ def build(name: str, record: dict[str, Any], generation: str) -> Row:
       elif cls.startswith(("VOPDstOperand", "VOPDDst")): kind, dwords, kind_type = "v", 1, ""
       else: kind, dwords, kind_type = "i", 0, cls
       if kind == "v" and width == 9: kind = "x"
+      # LLVM 19 takes the class mask of v_cmp_class_f16 for 32 bits; LLVM 22 addresses halves, as elsewhere.
+      if mnemonic.endswith("_class_f16") and operand in {"src1", "vsrc1"}: kind_type = "b16"
       half = ""
       if kind in "vx" and halves and dwords == 1:
         typed16 = kind_type[-2:] == "16" and not kind_type.startswith("v2")
