@@ -91,7 +91,7 @@ def family_of(word: int, generation: str) -> str:
 
 def sixteen_bit(mnemonic: str, role: str) -> bool:
   """Whether a register operand without a typed class holds 16 bits, from the types in the vendor's mnemonic."""
-  types = re.findall(r"_(bf16|[fiub](?:8|16|24|32|64))(?=_|$)", mnemonic)
+  types: list[str] = re.findall(r"_(bf16|[fiub](?:8|16|24|32|64))(?=_|$)", mnemonic)
   if not types or mnemonic.startswith(("v_pk_", "v_cvt_pk_", "v_dot4", "v_dot8", "v_fma_mix", "v_wmma", "v_interp")):
     return False
   if role == "d":
