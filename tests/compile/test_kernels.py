@@ -21,7 +21,7 @@ from tinyhw.compile.render.amdgcn import AMDGCNRenderer
 from tinyhw.compile.render.base import Renderer
 from tinyhw.compile.render.host import HostRenderer
 from tinyhw.compile.render.uops import UOpRenderer
-from tinyhw.core.errors import InvalidArgument
+from tinyhw.core.errors import InvalidArgument, Unsupported
 from tinyhw.emulator.uops import Executable
 from tinyhw.ir import semantics
 from tinyhw.ir.dtype import DType, dtypes
@@ -219,6 +219,15 @@ def test_launch_values() -> None:
   out = aligned(np.zeros(6, np.int32))
   Executable(program.uops, "k")([out.view(np.uint8), memory[x].view(np.uint8)], [7], program.grid, program.block)
   np.testing.assert_array_equal(out, np.arange(6) + 7)
+
+
+def test_more_elements_than_an_index_counts() -> None:
+  wide = UOp.new_buffer("X", 1 << 16, F32).reshape((1 << 16, 1)).expand((1 << 16, 1 << 16))
+  flat = wide.reshape((1 << 32,)).reduce(Ops.ADD, (0,))
+  with pytest.raises(Unsupported, match="4,294,967,296 elements"):
+    compile_kernel(schedule([flat]).items[0].ast, LOCAL)
+  rows = schedule([wide.maximum(0.0).reduce(Ops.ADD, (0, 1))]).items[0].ast      # each axis for itself is short enough
+  assert compile_kernel(rows, LOCAL).grid == (1, 1, 1)
 
 
 def test_many_axes() -> None:

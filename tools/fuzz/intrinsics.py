@@ -38,7 +38,8 @@ def _sad(a: Array, b: Array, *, masked: bool = False) -> Array:
   x, y = _bytes(a), _bytes(b)
   distance = np.abs(x - y)
   if masked: distance = np.where(y == 0, 0, distance)
-  return distance.sum(axis=1)
+  total: Array = distance.sum(axis=1)
+  return total
 
 
 def _quad(arrays: list[Array], *, masked: bool, bits: int) -> list[Array]:
@@ -72,7 +73,7 @@ def _first_difference(x: Array) -> Array:
   return np.where(length == 0, -1, 32 - length).astype(np.int32).view(U32)
 
 
-def _field(x: Array, offset: Array, count: Array, signed: bool) -> Array:
+def _field(x: Array, offset: Array, count: Array, *, signed: bool = False) -> Array:
   out = []
   for v, o, n in zip(x.tolist(), (offset & U32(31)).tolist(), (count & U32(31)).tolist()):
     value = v - (1 << 32) if signed and v >> 31 else v
@@ -108,7 +109,8 @@ def _h(x: Array) -> Array: return x.view(np.float16)
 
 def _u(x: Any) -> Array:
   x = np.ascontiguousarray(x)
-  return x.view({2: np.uint16, 4: np.uint32, 8: np.uint64}[x.dtype.itemsize])
+  bits: Array = x.view({2: np.uint16, 4: np.uint32, 8: np.uint64}[x.dtype.itemsize])
+  return bits
 
 
 def _product(a: Array, b: Array) -> Array:
@@ -154,6 +156,31 @@ def _lanes(shift: Callable[[int], int], rows: int) -> Witness:
   return witness
 
 
+def _low24(x: Array) -> Array: return (x.astype(np.int64) << 40) >> 40
+
+
+def _dots(bits: int, signed: tuple[bool, bool], saturate: bool) -> Witness:
+  return lambda arrays: _dot(arrays, bits, signed, saturate)
+
+
+def _packed_norms(signed: bool) -> Witness:
+  return lambda arrays: [_pack16(*(_normalized(_f(x), signed) for x in arrays))]
+
+
+def _cube_part(k: int) -> Witness:
+  return lambda arrays: [_u(_cube(*(_f(x) for x in arrays))[k])]
+
+
+def _after(witness: Witness, k: int) -> Witness:
+  """The witness of one of the inputs."""
+  return lambda arrays: witness([arrays[k]])
+
+
+def _joined(witness: Witness, function: Callable[[Array, Array], Array]) -> Witness:
+  """The moved values and the values themselves, combined."""
+  return lambda arrays: [function(witness(arrays)[0], arrays[0])]
+
+
 def arithmetic() -> Iterator[Case]:
   """Instructions of one lane."""
   i3 = ("i32",) * 3
@@ -168,23 +195,22 @@ def arithmetic() -> Iterator[Case]:
   yield intrinsic("perm", "i32", i3, lambda x: [_permute(*x)], label="perm_any")
   yield intrinsic("alignbyte", "i32", i3, lambda x: [((x[0].astype(U64) << U64(32) | x[1]) >> (U64(8) * (
     x[2] & U32(3)).astype(U64))).astype(U32)])
-  yield intrinsic("ubfe", "i32", i3, lambda x: [_field(*x, signed=False)], suffix="i32")
-  yield intrinsic("sbfe", "i32", i3, lambda x: [_field(*x, signed=True)], suffix="i32")
+  yield intrinsic("ubfe", "i32", i3, lambda x: [_field(x[0], x[1], x[2])], suffix="i32")
+  yield intrinsic("sbfe", "i32", i3, lambda x: [_field(x[0], x[1], x[2], signed=True)], suffix="i32")
   yield intrinsic("qsad.pk.u16.u8", "i64", ("i64", "i32", "i64"), lambda x: _quad(x, masked=False, bits=16))
   yield intrinsic("mqsad.pk.u16.u8", "i64", ("i64", "i32", "i64"), lambda x: _quad(x, masked=True, bits=16))
   yield intrinsic("mqsad.u32.u8", "<4 x i32>", ("i64", "i32", "<4 x i32>"), lambda x: _quad(x, masked=True, bits=32))
   yield intrinsic("sffbh", "i32", ("i32",), lambda x: [_first_difference(x[0])], suffix="i32")
-  low = lambda x: (x.astype(np.int64) << 40) >> 40
-  yield intrinsic("mul.i24", "i32", ("i32", "i32"), lambda x: [(low(x[0]) * low(x[1])).astype(U32)], suffix="i32")
+  yield intrinsic("mul.i24", "i32", ("i32", "i32"), lambda x: [(_low24(x[0]) * _low24(x[1])).astype(U32)], suffix="i32")
   yield intrinsic("mul.u24", "i32", ("i32", "i32"), lambda x: [((x[0] & U32(0xFFFFFF)).astype(U64) * (
     x[1] & U32(0xFFFFFF))).astype(U32)], suffix="i32")
-  yield intrinsic("mulhi.i24", "i32", ("i32", "i32"), lambda x: [(low(x[0]) * low(x[1]) >> 32).astype(U32)])
+  yield intrinsic("mulhi.i24", "i32", ("i32", "i32"), lambda x: [(_low24(x[0]) * _low24(x[1]) >> 32).astype(U32)])
   yield intrinsic("mulhi.u24", "i32", ("i32", "i32"), lambda x: [((x[0] & U32(0xFFFFFF)).astype(U64) * (
     x[1] & U32(0xFFFFFF)) >> U64(32)).astype(U32)])
   for clamp in ("false", "true"):
     saturate = clamp == "true"
     for bits in (4, 8):
-      yield intrinsic(f"udot{32 // bits}", "i32", i3, lambda x, b=bits, s=saturate: _dot(x, b, (False, False), s),
+      yield intrinsic(f"udot{32 // bits}", "i32", i3, _dots(bits, (False, False), saturate),
                       extra=[f"i1 {clamp}"], label=f"udot{32 // bits}_{clamp}")
       for mode in ((True, True), (True, False), (False, True)):
         flags = [str(m).lower() for m in mode]
@@ -192,7 +218,7 @@ def arithmetic() -> Iterator[Case]:
                    f"%r = call i32 @llvm.amdgcn.sudot{32 // bits}(i1 {flags[0]}, i32 %a, i1 {flags[1]}, i32 %b, i32 "
                    f"%c, "
                    f"i1 {clamp})", f"declare i32 @llvm.amdgcn.sudot{32 // bits}(i1, i32, i1, i32, i32, i1)",
-                   witness=lambda x, b=bits, m=mode, s=saturate: _dot(x, b, m, s))
+                   witness=_dots(bits, mode, saturate))
   yield intrinsic("cvt.pk.i16", "<2 x i16>", ("i32", "i32"), lambda x: [_pack16(
     *(np.clip(v.view(np.int32), -32768, 32767) for v in x))])
   yield intrinsic("cvt.pk.u16", "<2 x i16>", ("i32", "i32"), lambda x: [_pack16(*(np.minimum(v, 65535) for v in x))])
@@ -200,7 +226,7 @@ def arithmetic() -> Iterator[Case]:
                   lambda x: [np.stack([_toward_zero(_f(v)) for v in x], 1)])
   for sign in "iu":
     yield intrinsic(f"cvt.pknorm.{sign}16", "<2 x i16>", ("float", "float"),
-                    lambda x, s=sign: [_pack16(*(_normalized(_f(v), s == "i") for v in x))])
+                    _packed_norms(sign == "i"))
   yield intrinsic("mbcnt.lo", "i32", ("i32", "i32"), lambda x: [(np.array([(int(v) & (1 << k % 32) - 1).bit_count()
                   for k, v in enumerate(x[0])]) + x[1]).astype(U32)])
 
@@ -234,7 +260,7 @@ def floating() -> Iterator[Case]:
   yield intrinsic("fmul.legacy", "float", ("float",) * 2, lambda x: [_legacy(x[0], x[1], None)], signless=True)
   yield intrinsic("fma.legacy", "float", ("float",) * 3, lambda x: [_legacy(*x)], signless=True, fill=turns)
   for at, name in enumerate(("cubeid", "cubesc", "cubetc", "cubema")):
-    yield intrinsic(name, "float", ("float",) * 3, lambda x, k=at: [_u(_cube(*(_f(v) for v in x))[k])], fill=numbers)
+    yield intrinsic(name, "float", ("float",) * 3, _cube_part(at), fill=numbers)
   yield intrinsic("fdot2", "float", ("<2 x half>", "<2 x half>", "float"), _fdot2, extra=["i1 false"], ulp=2, fill=tame,
                   absolute=1e-4)
   yield intrinsic("fdot2.f16.f16", "half", ("<2 x half>", "<2 x half>", "half"), _fdot2_half, ulp=2, fill=tame,
@@ -339,19 +365,19 @@ def cross_lane() -> Iterator[Case]:
     ("half_mirror", 0x141, lambda k: (k & ~7) | (7 - (k & 7))), ("ror", 0x123, lambda k: (k & ~15) | ((k - 3) & 15)),
     ("share", 0x152, lambda k: (k & ~15) | 2), ("xmask", 0x165, lambda k: k ^ 5),
   ):
-    yield intrinsic("update.dpp", "i32", ("i32", "i32"), lambda x, s=source: _lanes(s, 32)([x[1]]),
+    yield intrinsic("update.dpp", "i32", ("i32", "i32"), _after(_lanes(source, 32), 1),
                     extra=[f"i32 {control}", "i32 15", "i32 15", "i1 false"], suffix="i32", label=f"dpp_{name}")
     yield Case(f"amdgcn_dpp_add_{name}", ("i32",), ("i32",),
                f"%x = call i32 @llvm.amdgcn.update.dpp.i32(i32 poison, i32 %a, i32 {control}, i32 15, i32 15, i1 "
                f"true)\n  "
                "%r = add i32 %x, %a", "declare i32 @llvm.amdgcn.update.dpp.i32(i32, i32, i32, i32, i32, i1)",
-               witness=lambda x, s=source: [_lanes(s, 32)([x[0]])[0] + x[0]])
+               witness=_joined(_lanes(source, 32), np.add))
     yield Case(f"amdgcn_dpp_fmul_{name}", ("float",), ("float",), "%y = bitcast float %a to i32\n  "
                f"%x = call i32 @llvm.amdgcn.update.dpp.i32(i32 poison, i32 %y, i32 {control}, i32 15, i32 15, i1 "
                f"true)\n  "
                "%z = bitcast i32 %x to float\n  %r = fmul float %z, %a",
                "declare i32 @llvm.amdgcn.update.dpp.i32(i32, i32, i32, i32, i32, i1)",
-               witness=lambda x, s=source: [_product(_lanes(s, 32)([x[0]])[0], x[0])], fill=numbers)
+               witness=_joined(_lanes(source, 32), _product), fill=numbers)
   for name, control, distance in (("shr", 0x112, -2), ("shl", 0x103, 3)):
     for bound in ("false", "true"):
       def shifted(x: list[Array], d: int = distance, keep: bool = bound == "false") -> list[Array]:
