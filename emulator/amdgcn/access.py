@@ -288,6 +288,10 @@ def modify(memory: Value, index: Value, operation: str, data: Value, compare: Va
   if operation in {"cmpswap", "fcmpswap"}:
     dtype = _TYPES["f" if operation == "fcmpswap" else "u", width]
     def new(old: Value, d: Value, c: Value) -> Value: return np.where(old == c, d, old)
+  elif operation in {"mskor", "wrap"}:
+    dtype = _TYPES["u", width]
+    def new(old: Value, d: Value, c: Value) -> Value:
+      return old & ~d | c if operation == "mskor" else np.where(old >= d, old - d, old + c)
   else:
     kind, function, ufunc = ATOMICS[operation]
     dtype = _TYPES[kind, width]

@@ -6,12 +6,13 @@ MODE's denormals, lane masks, and writing under EXEC.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
 
-from tinyhw.core.errors import Unsupported
-from tinyhw.emulator.amdgcn import floats, integer, scalar  # noqa: F401  (they register the meanings)
+from tinyhw.core.errors import MachineFault, Unsupported
+from tinyhw.emulator.amdgcn import floats, integer, matrix, scalar  # noqa: F401  (they register the meanings)
 from tinyhw.emulator.amdgcn.meaning import MEANINGS, Meaning
 from tinyhw.emulator.amdgcn.registers import (
   Reader,
@@ -29,11 +30,12 @@ from tinyhw.emulator.amdgcn.registers import (
   write_scalar32,
   write_scalar64,
   write_vector16,
+  write_vector32,
   writer,
 )
-from tinyhw.emulator.amdgcn.values import DTYPES, F16, F32, F64, U16, U32, Ops
+from tinyhw.emulator.amdgcn.values import DTYPES, F16, F32, U16, U32, Ops
 from tinyhw.emulator.simt import Group, Step
-from tinyhw.isa.amdgcn import EXEC_LO, VCC_LO, Instruction, Operand
+from tinyhw.isa.amdgcn import EXEC_LO, M0, VCC_LO, Instruction, Operand
 
 Value = Any
 _SOURCES: Final = ("src0", "src1", "src2")
@@ -350,8 +352,7 @@ def fma_mix(i: Instruction, pc: int, mode: int) -> Step:
   write16 = write_vector16(destination.value, which)
 
   def step(group: Group) -> None:
-    a, b, c = (np.asarray(r(group)).astype(F64) for r in readers)
-    value = Ops.to(Ops.fma_f16_of_f32(a, b, c), "f16")
+    value = Ops.to(Ops.fma(one(group), two(group), three(group)), "f16")  # rounded twice, as the manual says
     if clamp: value = np.minimum(np.maximum(value, F16.type(0)), F16.type(1))
     write16(group, value)
   return step
@@ -407,7 +408,7 @@ def _dpp_source(i: Instruction, o: Operand, t: str) -> Reader | None:
     if lanes not in tables: tables[lanes] = _dpp_index(i, lanes)
     index, exists = tables[lanes]
     x = plain(group)
-    x = np.broadcast_to(x, (x.shape[0] if x.ndim else 1, lanes))[:, index]
+    x = np.broadcast_to(x, (x.shape[0] if x.ndim else 1, lanes)).take(index, axis=1)
     return np.where(_dpp_valid(i, group, index, exists), x, x.dtype.type(0))
   return read
 
@@ -509,7 +510,7 @@ def mbcnt(i: Instruction, pc: int, mode: int) -> Step:
   high = i.mnemonic.startswith("v_mbcnt_hi")
 
   def step(group: Group) -> None:
-    lane = np.arange(group.cohort.lanes) - (32 if high else 0)
+    lane = np.arange(group.cohort.lanes)[None, :] - (32 if high else 0)
     below = ((np.uint64(1) << np.clip(lane, 0, 32).astype(np.uint64)) - np.uint64(1)).astype(U32)
     write(group, np.bitwise_count(mask(group) & below).astype(U32) + add(group))
   return step
@@ -537,10 +538,101 @@ def dot_iu(i: Instruction, pc: int, mode: int) -> Step:
   return step
 
 
+# ---- registers by M0 (RDNA3 ISA manual: V_MOVREL*, S_MOVREL*)
+
+def _m0(group: Group, shift: int = 0, bits: int = 32) -> int:
+  value = group.s[M0]
+  if value.ndim: raise Unsupported("register index", "a different M0 in each wave of a group")
+  return int(value) >> shift & (1 << bits) - 1
+
+
+def movrel(i: Instruction, pc: int, mode: int) -> Step:
+  """v_movrel*: the number of the source or destination register plus M0 (movrelsd_2: 10 bits of it for each)."""
+  source, destination = i.operands["src0"], i.operands["vdst"]
+  from_m0, to_m0 = "movrels" in i.mnemonic, "movreld" in i.mnemonic or "movrelsd" in i.mnemonic
+  if source.kind != "v": from_m0 = False
+  halves = i.mnemonic == "v_movrelsd_2_b32"
+
+  def moved(group: Group, m0: int) -> None:
+    first, second = (m0 & 0x3FF, m0 >> 16 & 0x3FF) if halves else (m0, m0)
+    at = replace(source, value=source.value + first) if from_m0 else source
+    to = replace(destination, value=destination.value + second) if to_m0 else destination
+    if not 0 <= max(at.value * (at.kind == "v"), to.value) < len(group.v):
+      raise MachineFault(f"M0 of {m0:#x} moves a register's number past the wave's", pc=pc, instruction=str(i))
+    writer(to, "u32")(group, reader(at, "u32")(group))
+
+  def step(group: Group) -> None:
+    m0 = np.asarray(group.s[M0]).reshape(-1)
+    if (m0 == m0[0]).all(): return moved(group, int(m0[0]))
+    mask = group.mask
+    try:
+      for value in np.unique(m0):
+        here = (m0 == value)[:, None]
+        group.mask = np.broadcast_to(here, (group.size, group.cohort.lanes)) if mask is None else mask & here
+        moved(group, int(value))
+    finally: group.mask = mask
+  return step
+
+
+def scalar_move_relative(i: Instruction, pc: int, mode: int) -> Step:
+  """s_movrels (source + M0) and s_movreld (destination + M0), of one or two registers."""
+  source, n = i.operands["src0"], i.operands["sdst"].value
+  dwords = 2 if i.mnemonic.endswith("b64") else 1
+  by_source, by_destination = "movrels" in i.mnemonic, "movreld" in i.mnemonic
+  plain = reader(source, "u64" if dwords == 2 else "u32")
+
+  def step(group: Group) -> None:
+    index = _m0(group)
+    if by_source and source.value + index + dwords > VCC_LO: raise Unsupported("register index", str(index))
+    first = n + index if by_destination else n
+    if not by_source: value = plain(group)
+    elif dwords == 2: value = scalar64(source.value + index)(group)
+    else: value = group.s[source.value + index]
+    (write_scalar64 if dwords == 2 else write_scalar32)(first)(group, value)
+  return step
+
+
+# ---- sums of absolute differences of four bytes at four offsets
+
+def quad_sad(i: Instruction, pc: int, mode: int) -> Step:
+  """v_qsad_pk_u16_u8, v_mqsad_pk_u16_u8, v_mqsad_u32_u8: source 0 has 8 bytes, the accumulators 16 or 32 bits."""
+  one = integer.msad_u8 if "mqsad" in i.mnemonic else integer.sad_u8
+  a, b, n = reader(i.operands["src0"], "u64"), reader(i.operands["src1"], "u32"), i.operands["vdst"].value
+  c = i.operands["src2"]
+  wide = i.mnemonic == "v_mqsad_u32_u8"
+  sums = reader(c, "u64") if not wide else None
+
+  def step(group: Group) -> None:
+    x, y = a(group), b(group)
+    parts = [Ops.to(x >> np.uint64(8 * k), "u32") for k in range(4)]
+    if sums is None:
+      old = [vector32(c.value + k, U32)(group) if c.kind == "v" else np.uint32(0) for k in range(4)]
+      words = [one(Ops, parts[k], y, old[k]) for k in range(4)]
+    else:
+      packed = sums(group)
+      low = [Ops.to(packed >> np.uint64(16 * k), "u32") & np.uint32(0xFFFF) for k in range(4)]
+      halves = [one(Ops, parts[k], y, low[k]) & np.uint32(0xFFFF) for k in range(4)]
+      words = [halves[0] | halves[1] << np.uint32(16), halves[2] | halves[3] << np.uint32(16)]
+    for k, w in enumerate(words): write_vector32(n + k)(group, w)
+  return step
+
+
+def stop(i: Instruction, pc: int, mode: int) -> Step:
+  """s_trap, and padding that control ran into: the wave stops and the queue reports an error."""
+  what = f"s_trap {i.fields['simm16']}" if i.mnemonic == "s_trap" else i.mnemonic
+
+  def step(group: Group) -> None: raise MachineFault(f"the program stopped itself ({what})", wave=int(group.waves[0]))
+  return step
+
+
 SPECIAL: Final[dict[str, Callable[[Instruction, int, int], Step]]] = {
   "v_readfirstlane_b32": readfirstlane, "v_readlane_b32": readlane, "v_writelane_b32": writelane,
   "v_permlane16_b32": permlane, "v_permlanex16_b32": permlane, "v_permlane64_b32": permlane64,
   "v_mbcnt_lo_u32_b32": mbcnt, "v_mbcnt_hi_u32_b32": mbcnt,
   "v_fma_mix_f32": fma_mix, "v_fma_mixlo_f16": fma_mix, "v_fma_mixhi_f16": fma_mix,
   "v_dot4_i32_iu8": dot_iu, "v_dot8_i32_iu4": dot_iu,
+  **dict.fromkeys(("v_movrels_b32", "v_movreld_b32", "v_movrelsd_b32", "v_movrelsd_2_b32"), movrel),
+  **dict.fromkeys(("s_movrels_b32", "s_movrels_b64", "s_movreld_b32", "s_movreld_b64"), scalar_move_relative),
+  **dict.fromkeys(("v_qsad_pk_u16_u8", "v_mqsad_pk_u16_u8", "v_mqsad_u32_u8"), quad_sad),
+  **dict.fromkeys(matrix.SHAPES, matrix.wmma), "s_trap": stop, "s_code_end": stop,
 }

@@ -355,7 +355,7 @@ def cvt_pk_i16(o: O, a: V, b: V) -> V: return _pair(o, o.to_int(a, "i16"), o.to_
 def cvt_pk_u16(o: O, a: V, b: V) -> V: return _pair(o, o.to_int(a, "u16"), o.to_int(b, "u16"))
 
 def _norm(o: O, a: V, t: str) -> V:
-  x = _wide(o, a)
+  x = o.where(o.isnan(a), o.const("f64", 0), _wide(o, a))
   if t == "i16": return o.to_int(o.rint(o.fmin(o.fmax(x, o.const("f64", -1)), o.const("f64", 1)) * 32767.0), t)
   return o.to_int(o.rint(o.fmin(o.fmax(x, o.const("f64", 0)), o.const("f64", 1)) * 65535.0), t)
 
@@ -414,6 +414,15 @@ def dot2_bf16(o: O, a: V, b: V, c: V) -> V:
 def dot2_f16(o: O, a: V, b: V, c: V) -> V:
   (al, ah), (bl, bh) = _halves(o, a), _halves(o, b)
   return o.to(_wide(o, al) * _wide(o, bl) + _wide(o, ah) * _wide(o, bh) + _wide(o, c), "f16")
+
+
+@M("v_dot2_bf16_bf16", "u16(u32, u32, u16)", exact=False)
+def dot2_bf16_bf16(o: O, a: V, b: V, c: V) -> V:
+  low = _wide(o, _bf16(o, a & 0xFFFF)) * _wide(o, _bf16(o, b & 0xFFFF))
+  high = _wide(o, _bf16(o, a >> 16)) * _wide(o, _bf16(o, b >> 16))
+  raw = o.bits(o.to(low + high + _wide(o, _bf16(o, c)), "f32"), "u32")
+  rounded = raw + 0x7FFF + (raw >> 16 & 1) >> 16
+  return o.to(o.where(o.isnan(o.bits(raw, "f32")), o.const("u32", 0x7FC0), rounded), "u16")
 
 
 # ---- comparisons and classes

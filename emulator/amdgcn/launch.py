@@ -129,10 +129,9 @@ def _first_group(cohort: Cohort, arch: Arch, d: Dispatch, first: int, count: int
   at = users
   linear = first if count == 1 else first + group.workgroups[:, None]
   x, y, z = d.grid
-  total = x * y * z
-  for bit, value in ((7, lambda: linear % x), (8, lambda: linear // x % y), (9, lambda: linear // (x * y))):
+  for bit, below, extent in ((7, 1, x), (8, x, y), (9, x * y, z)):
     if d.rsrc2 >> bit & 1:
-      s[at] = _register(value()) if total > 1 else ZERO
+      s[at] = _register(linear // below % extent) if extent > 1 else ZERO
       at += 1
   if d.rsrc2 >> 10 & 1: s[at] = np.uint32(a_group)  # TG_SIZE: waves in the workgroup
   s[EXEC_LO] = FULL32

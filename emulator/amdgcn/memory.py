@@ -24,7 +24,7 @@ from tinyhw.emulator.amdgcn.registers import (
 )
 from tinyhw.emulator.amdgcn.values import U32, U64
 from tinyhw.emulator.simt import ZERO, Group, Step
-from tinyhw.isa.amdgcn import EXEC_LO, NULL, Instruction
+from tinyhw.isa.amdgcn import EXEC_LO, M0, NULL, Instruction
 
 Value = Any
 Loader = Callable[[Group], list[Value]]
@@ -61,7 +61,9 @@ _DS_OPS: Final = (
 DS_ATOMICS: Final = {
   f"ds_{name}{rtn}_{kind}{width * 8}": (operation, width, bool(rtn)) for name, operation, kind in _DS_OPS
   for width in (4, 8) for rtn in ("", "_rtn")} | {
-  f"ds_storexchg_rtn_b{width * 8}": ("swap", width, True) for width in (4, 8)}
+  f"ds_storexchg_rtn_b{width * 8}": ("swap", width, True) for width in (4, 8)} | {
+  f"ds_mskor{rtn}_b{width * 8}": ("mskor", width, bool(rtn)) for width in (4, 8) for rtn in ("", "_rtn")} | {
+  "ds_wrap_rtn_b32": ("wrap", 4, True)}
 DS_LOADS: Final = {
   "ds_load_b32": (4, 0, None), "ds_load_b64": (8, 0, None), "ds_load_b96": (12, 0, None), "ds_load_b128": (16, 0, None),
   "ds_load_u8": (1, 0, None), "ds_load_i8": (1, 8, None), "ds_load_u16": (2, 0, None), "ds_load_i16": (2, 16, None),
@@ -140,7 +142,7 @@ def _global_address(i: Instruction) -> Address:
 
   def address(group: Group) -> tuple[int | None, Value]:
     b, o = base(group), lanes_offset(group)
-    if type(b) is int: return b + offset, o
+    if type(b) is int: return b + offset & (1 << 64) - 1, o
     return None, b + o.astype(U64) + np.uint64(offset & (1 << 64) - 1)
   return address
 
@@ -441,6 +443,8 @@ def _ds(i: Instruction, pc: int) -> Step:
   if name in {"ds_bpermute_b32", "ds_permute_b32"}: return _permute(i)
   if name == "ds_swizzle_b32": return _swizzle(i)
   if name in DS_PAIRS or name in DS_EXCHANGE_PAIRS: return _ds_pair(i)
+  if name in {"ds_append", "ds_consume"}: return _ds_count(i)
+  if name in {"ds_load_addtid_b32", "ds_store_addtid_b32"}: return _ds_by_lane(i)
   known = name in DS_LOADS or name in DS_STORES or name in DS_ATOMICS
   if not known: raise unsupported(i, pc)
   offset = np.uint32(i.fields["offset"])
@@ -467,6 +471,35 @@ def _ds(i: Instruction, pc: int) -> Step:
     old = access.lds_atomic(group, address(group), width, operation, _wide(data_of(group)), compare, want)
     if want and old is not None: _write_words(group, destination, _split(old))
   return step
+
+
+def _ds_count(i: Instruction) -> Step:
+  """ds_append and ds_consume: each wave adds or subtracts its number of active lanes at M0 + offset."""
+  n, offset, sign = i.operands["vdst"].value, np.uint32(i.fields["offset"]), 1 if i.mnemonic == "ds_append" else -1
+
+  def step(group: Group) -> None:
+    on = need_lanes(group)
+    count = (on.sum(axis=1, dtype=np.int64) * sign).astype(U32)[:, None]
+    mask = group.mask
+    group.mask = on & (np.cumsum(on, axis=1) == 1)  # the first active lane acts for its wave
+    try: old = access.lds_atomic(group, group.s[M0] + offset, 4, "add", count, None, True)
+    finally: group.mask = mask
+    if old is not None: _write_words(group, n, [full(group, old.max(axis=1, keepdims=True))])
+  return step
+
+
+def _ds_by_lane(i: Instruction) -> Step:
+  """Dword `lane` at M0 + offset."""
+  offset = np.uint32(i.fields["offset"])
+
+  def address(group: Group) -> Value:
+    return (group.s[M0] & np.uint32(0xFFFF)) + offset + np.arange(group.cohort.lanes, dtype=U32)[None, :] * np.uint32(4)
+
+  if i.mnemonic == "ds_load_addtid_b32":
+    n = i.operands["vdst"].value
+    return lambda group: _write_words(group, n, access.lds_load(group, address(group), 4))
+  data = _data_reader(i.operands["data0"].value, 4)
+  return lambda group: access.lds_store(group, address(group), data(group), 4)
 
 
 def _ds_pair(i: Instruction) -> Step:
@@ -525,15 +558,24 @@ def _permute(i: Instruction) -> Step:
   return step
 
 
+def _bit_reversed(lane: Any) -> Any:
+  """The low five bits in the opposite order."""
+  return sum((lane >> k & 1) << 4 - k for k in range(5))
+
+
 def _swizzle(i: Instruction) -> Step:
-  """ds_swizzle_b32: quad permutation, or and/or/xor of the lane number (RDNA3 ISA manual, DS_SWIZZLE_B32)."""
+  """ds_swizzle_b32: FFT, rotation, quad permutation, and/or/xor of the lane (RDNA3 ISA manual, DS_SWIZZLE_B32)."""
   address, n = vector32(i.operands["addr"].value, U32), i.operands["vdst"].value
   code = i.fields["offset"]
 
   def step(group: Group) -> None:
     lane = np.arange(group.cohort.lanes)
-    if code >= 0xE000: raise unsupported(i, 0, "FFT and rotate modes")
-    if code >> 15: index = lane & ~3 | code >> 2 * (lane & 3) & 3
+    if code >= 0xE000: index = lane & ~31 | _bit_reversed(lane) >> (code & 31).bit_count() | lane & code & 31
+    elif code >= 0xC000:
+      distance = code >> 5 & 31
+      moved = lane + (-distance if code >> 10 & 1 else distance)
+      index = lane & ~31 | lane & code & 31 | moved & ~code & 31
+    elif code >> 15: index = lane & ~3 | code >> 2 * (lane & 3) & 3
     else: index = lane & ~31 | (lane & code & 31 | code >> 5 & 31) ^ code >> 10 & 31
     on, x = need_lanes(group), full(group, address(group))
     _write_words(group, n, [np.where(on[:, index], x[:, index], np.uint32(0))])

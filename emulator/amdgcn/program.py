@@ -3,10 +3,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 from weakref import WeakKeyDictionary, ref
 
 from tinyhw.arch import Arch
-from tinyhw.core.errors import PageFault
+from tinyhw.core.errors import DecodeError, PageFault, Unsupported
 from tinyhw.core.memory import Access, AddressSpace
 from tinyhw.emulator.amdgcn import bind, control, memory
 from tinyhw.emulator.simt import Group, Next, Step
@@ -27,6 +28,12 @@ class CodeBlock:
   start: int
   stop: int
   instructions: list[Instruction]
+
+
+def _refusal(error: Unsupported) -> Callable[[Group], Any]:
+  """Raises when control reaches an instruction that has no meaning, not when it is decoded."""
+  def refuse(group: Group) -> None: raise error
+  return refuse
 
 
 class Program:
@@ -74,22 +81,33 @@ class Program:
     return i
 
   def _make(self, start: int, mode: int) -> CodeBlock:
+    self._leaders.add(start)
+    try: return self._build(start, mode)
+    except Exception:
+      self._decoded.clear()  # what was decoded here is guarded by no span: decode it again next time
+      raise
+
+  def _build(self, start: int, mode: int) -> CodeBlock:
     steps: list[Step] = []
     pcs: list[int] = []
     instructions: list[Instruction] = []
     end: Callable[[Group], Next] | None = None
     pc = start
-    self._leaders.add(start)
     while len(instructions) < BLOCK_LIMIT:
-      i = self._fetch(pc)
+      try: i = self._fetch(pc)
+      except (DecodeError, PageFault):
+        if not instructions: raise
+        break  # only an error if control gets there
       if i.mnemonic in control.DIRECT: self._lead(control.target(i, pc), start, pc)
       instructions.append(i)
       pc += i.size
-      end = control.ender(i, pc - i.size)
+      try: end = control.ender(i, pc - i.size)
+      except Unsupported as error: end = _refusal(error)
       if end is not None:
         pcs.append(pc - i.size)
         break
-      step = self._step(i, pc - i.size, mode)
+      try: step = self._step(i, pc - i.size, mode)
+      except Unsupported as error: step = _refusal(error)
       if step is not None:
         steps.append(step)
         pcs.append(pc - i.size)
@@ -99,7 +117,7 @@ class Program:
     inner = [p for p in self._leaders if start < p < pc]
     if inner:  # a branch found on the way leads into this very block
       self._leaders.add(min(inner))
-      return self._make(start, mode)
+      return self._build(start, mode)
     self._spans[start] = self.space.read(start, pc - start, Access.EXECUTE)
     self._blocks[start, mode] = block
     return block

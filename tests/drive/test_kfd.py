@@ -289,3 +289,13 @@ def test_a_timeline_that_wraps_32_bits_goes_on(port: Any, machine: Any) -> None:
   back = bytearray(64)
   gpu.copyout(memoryview(back), a)
   assert back == data and gpu.timeline.signal.value == gpu.timeline.last == (1 << 32) + 7
+
+
+def test_a_gpu_that_a_cgroup_hides_is_not_there(port: Any, machine: Any) -> None:
+  machine.gpus, machine.hidden = 2, frozenset({1})
+  assert [node.render_node for node in gpus(port)] == ["/dev/dri/renderD129"]
+
+
+def test_system_memory_that_the_kernel_refuses(port: Any, machine: Any) -> None:
+  machine.gtt_limit = 1 << 20
+  with pytest.raises(DeviceError, match="8,388,608 bytes of system memory.*gttsize"): AMDRuntime(port)

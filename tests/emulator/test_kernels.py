@@ -523,10 +523,20 @@ def test_an_instruction_without_meaning_is_named() -> None:
   gpu = Gpu()
   kernel = gpu.load(compile_gpu(store_kernel()))["k"]
   p = gpu.put(np.zeros(32, np.uint32))
-  gpu.space.write(kernel.entry, bytes.fromhex("000090bf"))  # s_trap 0
-  with pytest.raises(Unsupported, match=r"s_trap.*|instruction") as caught:
+  gpu.space.write(kernel.entry, bytes.fromhex("000081bf"))
+  with pytest.raises(Unsupported, match="s_setkill") as caught:
     gpu.launch(kernel, (1, 1, 1), (32, 1, 1), [p, p])
-  assert hex(kernel.entry) in str(caught.value) and "000090bf" in str(caught.value)
+  assert hex(kernel.entry) in str(caught.value) and "000081bf" in str(caught.value)
+
+
+def test_a_trap_stops_the_program() -> None:
+  gpu = Gpu()
+  body = "define amdgpu_kernel void @k(ptr addrspace(1) %p) {\n  store volatile i32 1, ptr addrspace(1) %p\n" \
+         "  call void @llvm.trap()\n  ret void\n}\ndeclare void @llvm.trap()"
+  kernel = gpu.load(compile_gpu(body, 0))["k"]
+  with pytest.raises(MachineFault, match="stopped itself") as caught:
+    gpu.launch(kernel, (1, 1, 1), (32, 1, 1), [gpu.alloc(64)])
+  assert caught.value.pc is not None
 
 
 def test_changed_code_is_decoded_again() -> None:

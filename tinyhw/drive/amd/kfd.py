@@ -48,8 +48,7 @@ class Memory(Enum):
 
 @dataclass(eq=False)
 class Buffer:
-  """Memory of one GPU (or host memory that it sees). `address` is the same for all GPUs and, where mapped, for the
-  host.
+  """Memory of one GPU (or host memory that it sees). `address` is the same for all GPUs and, where mapped, the host.
 
   `memory` is the host's view, None for memory that only GPUs see. `span` is what was reserved of the address space,
   guard included.
@@ -132,7 +131,6 @@ class Kfd:
     self.event_page: Buffer | None = None
     self._log_lines = 0
     self._watched: list[Event] = []
-    self._event_rows: dict[int, Any] = {}
 
   @property
   def port(self) -> Port:
@@ -245,9 +243,12 @@ class Kfd:
     try: self.call("ALLOC_MEMORY_OF_GPU", kfd.AMDKFD_IOC_ALLOC_MEMORY_OF_GPU, args)
     except DriverError as e:
       if e.errno != errno.ENOMEM: raise
-      kind = "VRAM" if flags & kfd.KFD_IOC_ALLOC_MEM_FLAGS_VRAM else "GTT"
-      free = self.available(gpu) if kind == "VRAM" else 0
-      raise OutOfMemory(f"GPU {gpu.node.target} {kind}", size, free, hint="free buffers or use smaller ones") from None
+      if not flags & kfd.KFD_IOC_ALLOC_MEM_FLAGS_VRAM:
+        raise DeviceError(f"the kernel gives no {size:,} bytes of system memory to the GPU", where=gpu.node.target,
+                          hint="see the limits amdgpu.gttsize and ulimit -l") from None
+      raise OutOfMemory(
+        f"GPU {gpu.node.target} VRAM", size, self.available(gpu), hint="free buffers, or use smaller ones"
+      ) from None
     return int(args.handle), int(args.mmap_offset)
 
   def map_to(self, buffer: Buffer, gpu_ids: Sequence[int]) -> None:
@@ -314,8 +315,7 @@ class Kfd:
     """The kernel fills in only the rows of events that were set; a gpu_id of 0 means that it was not."""
     if memory.gpu_id:
       failure = memory.failure
-      # one flag a missing permission (event_interrupt_wq_v11): a write to a page that is not there has both of the
-      # first
+      # One flag a missing permission (event_interrupt_wq_v11): writing to a page that is not there sets the first two.
       access = "write" if failure.ReadOnly else "read" if failure.NotPresent else "execute"
       reason = ("page not present" if failure.NotPresent else "page is read-only" if failure.ReadOnly
                 else "page is not executable")
