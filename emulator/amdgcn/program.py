@@ -52,9 +52,10 @@ class Program:
 
   def describe(self, pc: int) -> str:
     """Text of the instruction at pc."""
-    return str(self._decoded.get(pc) or self._fetch(pc))
+    return str(self._decoded.get(pc) or self.fetch(pc))
 
-  def _fetch(self, pc: int) -> Instruction:
+  def fetch(self, pc: int) -> Instruction:
+    """The instruction at pc. Raises PageFault or DecodeError where there is none."""
     known = self._decoded.get(pc)
     if known is not None: return known
     if pc & 3: raise PageFault(pc, "execute", 4, reason="misaligned PC", pc=pc)
@@ -73,7 +74,7 @@ class Program:
     pc = start
     self._leaders.add(start)
     while len(instructions) < BLOCK_LIMIT:
-      i = self._fetch(pc)
+      i = self.fetch(pc)
       if i.mnemonic in control.DIRECT: self._lead(control.target(i, pc), start, pc)
       instructions.append(i)
       pc += i.size
@@ -81,7 +82,7 @@ class Program:
       if end is not None:
         pcs.append(pc - i.size)
         break
-      step = self._step(i, pc - i.size, mode)
+      step = self.step(i, pc - i.size, mode)
       if step is not None:
         steps.append(step)
         pcs.append(pc - i.size)
@@ -102,7 +103,8 @@ class Program:
     self._leaders.add(pc)
     for key in [k for k, b in self._blocks.items() if b.start < pc < b.stop]: del self._blocks[key]
 
-  def _step(self, i: Instruction, pc: int, mode: int) -> Step | None:
+  def step(self, i: Instruction, pc: int, mode: int) -> Step | None:
+    """An instruction that does not end a block, bound; None for one that does nothing."""
     if i.mnemonic in control.IGNORED: return None
     special = bind.SPECIAL.get(i.mnemonic)
     if special is not None: return special(i, pc, mode)
