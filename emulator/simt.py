@@ -7,7 +7,7 @@ Writing a register replaces its value, so that moves, splits and merges of group
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
@@ -19,7 +19,8 @@ Value = Any
 Step = Callable[["Group"], None]
 U32: Final = np.dtype("u4")
 ZERO: Final = np.uint32(0)
-BLOCKS_A_TURN: Final = 4096  # how long a group may run while others could
+BLOCKS_A_TURN: Final = 8192  # how long a cohort may run while others could
+JUMPS_A_LAP: Final = 32  # how often a group may jump back while others of its cohort could run
 
 
 class End: """A wave has ended."""
@@ -63,7 +64,7 @@ class Group:
   """Waves at one PC, with their registers."""
 
   __slots__ = ("bools", "cohort", "count", "mask", "mode", "pairs", "pc", "s", "scc", "scratch", "size", "space",
-               "turn", "v", "waves", "workgroups")
+               "lap", "v", "waves", "workgroups")
 
   def __init__(self, cohort: Cohort, size: int, pc: int, vgprs: int, sgprs: int) -> None:
     self.cohort, self.size, self.pc, self.space = cohort, size, pc, cohort.space
@@ -72,7 +73,7 @@ class Group:
     self.scc: Value = np.False_
     self.mask: Value = None  # None: every lane is active; else bool [1 or waves, lanes]
     self.mode = cohort.mode
-    self.count = self.turn = 0
+    self.count = self.lap = 0
     self.bools: dict[int, tuple[Value, Value]] = {}  # register -> (its value, the same as bools)
     self.pairs: dict[int, tuple[Value, Value, Value]] = {}  # register -> (low, high, both as u64)
     self.waves: Value = None  # index of each wave in the cohort
@@ -94,7 +95,7 @@ class Group:
     other.scc = part(self.scc)
     other.mask = None if self.mask is None else part(self.mask)
     if other.mask is not None and other.mask.all(): other.mask = None
-    other.count, other.turn, other.bools, other.pairs = self.count, self.turn, {}, {}
+    other.count, other.lap, other.bools, other.pairs = self.count, self.lap, {}, {}
     other.waves, other.workgroups = self.waves[index], self.workgroups[index]
     other.scratch = None if self.scratch is None else part(self.scratch)
     return other
@@ -102,13 +103,16 @@ class Group:
   def join(self, other: Group) -> None:
     """Take the other group's waves in; both stand at one PC and have one mode."""
     a, b = self.size, other.size
+    waves = np.concatenate([self.waves, other.waves])
+    order = None if (waves[1:] > waves[:-1]).all() else np.argsort(waves)  # lanes keep the order of their waves
 
     def both(x: Value, y: Value) -> Value:
       if x is y and (x.ndim == 0 or x.shape[0] == 1): return x
       if x.ndim == 0 and y.ndim == 0 and x == y: return x
       columns = max(x.shape[-1] if x.ndim else 1, y.shape[-1] if y.ndim else 1)
       y = y.view(x.dtype) if y.dtype != x.dtype else y
-      return np.concatenate([np.broadcast_to(x, (a, columns)), np.broadcast_to(y, (b, columns))])
+      z = np.concatenate([np.broadcast_to(x, (a, columns)), np.broadcast_to(y, (b, columns))])
+      return z if order is None else z[order]
 
     self.v, self.s = [both(x, y) for x, y in zip(self.v, other.v)], [both(x, y) for x, y in zip(self.s, other.s)]
     self.scc = both(self.scc, other.scc)
@@ -117,11 +121,11 @@ class Group:
       ones = np.ones((1, lanes), bool)
       self.mask = both(ones if self.mask is None else np.array(self.mask), ones if other.mask is None else other.mask)
     self.bools, self.pairs = {}, {}
-    self.waves = np.concatenate([self.waves, other.waves])
-    self.workgroups = np.concatenate([self.workgroups, other.workgroups])
+    workgroups = np.concatenate([self.workgroups, other.workgroups])
+    self.waves, self.workgroups = (waves, workgroups) if order is None else (waves[order], workgroups[order])
     if self.scratch is not None: self.scratch = both(self.scratch, other.scratch)
     self.size = a + b
-    self.count, self.turn = max(self.count, other.count), max(self.turn, other.turn)
+    self.count, self.lap = max(self.count, other.count), max(self.lap, other.lap)
 
 
 @dataclass
@@ -147,30 +151,35 @@ class Cohort:
     self.lds32 = self.lds.view(np.uint32)
     self.arch: Any = None
     self.dispatch: Any = None
-    self.live = np.zeros(workgroups, np.int64)
-    self.arrived = np.zeros(workgroups, np.int64)
+    self.live: Value = None  # waves of each workgroup that have not ended
+    self.arrived: Value = None  # waves of each workgroup that wait at a barrier
+    self.left = 0
+    self.writes = 0  # how often the waves stored to memory
     self.runnable: list[Group] = []
     self.parked: list[Group] = []
-    self.turns = 0
+    self.budget = 0
 
   def start(self, group: Group) -> None:
     """Add the first group, which holds every wave."""
-    np.add.at(self.live, group.workgroups, 1)
+    self.left = group.size
+    self.live = np.bincount(group.workgroups)
+    self.arrived = self.live * 0
     self.runnable.append(group)
     self.stats.waves += group.size
 
   def run(self) -> bool:
-    """Run until all waves have ended (True) or each group has had its turn (False)."""
-    self.turns += 1
+    """Run until all waves have ended (True) or the cohort has had its turn or sleeps (False).
+
+    Of several groups the one at the lowest PC runs first, so that the others wait where they meet again; one that keeps
+    jumping back lets the others run in between, because it may wait for them.
+    """
+    self.budget = BLOCKS_A_TURN
     while self.runnable:
+      if self.budget <= 0: return False
       if len(self.runnable) == 1:
-        group = self.runnable[0]
-        if group.turn >= self.turns: return False
-        self.runnable.clear()
-        self._run(group, ())
+        self._run(self.runnable.pop(), None)
         continue
-      group = min(self.runnable, key=lambda g: (g.turn, g.pc))
-      if group.turn >= self.turns: return False
+      group = min(self.runnable, key=lambda g: (g.lap, g.pc))
       self.runnable.remove(group)
       self._run(group, {g.pc for g in self.runnable if g.mode == group.mode})
     if self.parked:
@@ -178,10 +187,10 @@ class Cohort:
       raise MachineFault("a barrier that some waves of a workgroup never reach", pc=at.pc, wave=int(at.waves[0]))
     return True
 
-  def _run(self, group: Group, meeting: Iterable[int]) -> None:
-    """Run a group until it ends, waits, splits, meets another group's PC or has used up its turn."""
+  def _run(self, group: Group, meeting: set[int] | None) -> None:
+    """Run a group until it ends, waits, splits, meets another group (at a PC of `meeting`) or has had its turn."""
     program, stats, size = self.program, self.stats, group.size
-    blocks = 0
+    jumps = 0
     while True:
       block = program.block(group.pc, group.mode)
       steps = iter(block.steps)
@@ -198,13 +207,19 @@ class Cohort:
       group.count += count
       stats.instructions += count * size
       stats.steps += count
-      blocks += 1
+      self.budget -= 1
       if type(after) is int:
-        group.pc = after
         if group.count > self.watchdog: self._expired(group)
-        if after in meeting: return self._meet(group)
-        if blocks >= BLOCKS_A_TURN:
-          group.turn += 1
+        back, group.pc = after <= group.pc, after
+        if meeting is not None:
+          if after in meeting: return self._meet(group)
+          if back:
+            jumps += 1
+            if jumps >= JUMPS_A_LAP:
+              group.lap += 1
+              self.runnable.append(group)
+              return
+        if self.budget <= 0:
           self.runnable.append(group)
           return
         continue
@@ -212,17 +227,22 @@ class Cohort:
 
   def _leave(self, group: Group, after: Next) -> None:
     """A group ends, waits, sleeps or splits."""
-    if after is End or isinstance(after, End):
-      np.subtract.at(self.live, group.workgroups, 1)
+    if isinstance(after, End):
+      self.left -= group.size
+      if self.left: np.subtract.at(self.live, group.workgroups, 1)
       if self.parked: self._release()
     elif isinstance(after, Barrier):
       group.pc = after.pc
+      if group.size == self.left:  # every wave is here
+        self.runnable.append(group)
+        return
       np.add.at(self.arrived, group.workgroups, 1)
       self.parked.append(group)
       self._release()
     elif isinstance(after, Yield):
       group.pc = after.pc
-      group.turn += 1
+      group.lap += 1
+      if not self.runnable: self.budget = 0
       if group.count > self.watchdog: self._expired(group)
       self.runnable.append(group)
     else:
@@ -255,10 +275,21 @@ class Cohort:
         self._meet(group.take(np.flatnonzero(go)))
     self.arrived[ready] = 0
 
+  def state(self) -> list[Any]:
+    """All that decides what these waves do next, but global memory, whose stores `writes` counts."""
+    groups = [[g.pc, g.mode, g.waves, g.scc, g.mask, g.s, g.v] for g in (*self.runnable, *self.parked)]
+    return [self.writes, self.lds.copy(), groups]
+
+  def endless(self) -> None:
+    """Report the first group as one that loops for ever."""
+    group = self.runnable[0]
+    raise WatchdogExpired("an endless loop: these waves repeat one state and store nothing", pc=group.pc,
+                          instruction=self.program.describe(group.pc), wave=int(group.waves[0]))
+
   def _expired(self, group: Group) -> None:
     raise WatchdogExpired(f"a wave ran more than {self.watchdog:,} instructions", pc=group.pc,
                           instruction=self.program.describe(group.pc), wave=int(group.waves[0]),
-                          hint="an endless loop, or raise the watchdog")
+                          hint="an endless loop, or raise the watchdog (MOCKGPU_WATCHDOG on a mock GPU)")
 
   def located(self, error: Exception, pc: int, group: Group) -> Exception:
     """The error with the PC, the instruction and the wave that met it."""
@@ -274,10 +305,36 @@ class Cohort:
     return error
 
 
+class Standstill:
+  """Notices that waves which spin can never go on: their whole state comes back, and nothing was stored meanwhile.
+
+  A state is kept and compared with later ones; the kept one is renewed at powers of two (Brent's way to find a cycle).
+  """
+
+  def __init__(self) -> None:
+    self._kept: list[Any] = []
+    self._age, self._renew = 0, 1
+
+  def check(self, cohorts: list[Cohort]) -> None:
+    """Called when each resident cohort has had a turn. Raises WatchdogExpired for an endless loop."""
+    state = [c.state() for c in cohorts]
+    if _same(state, self._kept): cohorts[0].endless()
+    self._age += 1
+    if self._age == self._renew: self._kept, self._age, self._renew = state, 0, self._renew * 2
+
+
+def _same(a: Any, b: Any) -> bool:
+  """Equality of nested lists of values; register values are never changed in place, so most are the same object."""
+  if a is b: return True
+  if isinstance(a, list): return isinstance(b, list) and len(a) == len(b) and all(map(_same, a, b))
+  return np.array_equal(a, b) if isinstance(a, np.ndarray) or isinstance(b, np.ndarray) else bool(a == b)
+
+
 def run_all(cohorts: Iterator[Cohort], resident: int) -> None:
   """Run cohorts to their end. A new one starts when all running ones end or spin; at most `resident` run together."""
   running: list[Cohort] = []
   exhausted = False
+  standstill = Standstill()
   while True:
     if not exhausted and len(running) < resident:
       fresh = next(cohorts, None)
@@ -287,4 +344,6 @@ def run_all(cohorts: Iterator[Cohort], resident: int) -> None:
         if exhausted and not running: return
         continue
     if exhausted and not running: return
+    before = len(running)
     running = [c for c in running if not c.run()]
+    if len(running) == before: standstill.check(running)

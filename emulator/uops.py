@@ -37,6 +37,7 @@ DECLARED = frozenset({Ops.DEFINE_GLOBAL, Ops.DEFINE_LOCAL, Ops.DEFINE_VAR, Ops.S
 FUNCTIONS = {Ops.EXP2: "np.exp2", Ops.LOG2: "np.log2", Ops.SIN: "np.sin", Ops.SQRT: "np.sqrt", Ops.TRUNC: "np.trunc"}
 OPERATORS = {Ops.ADD: "+", Ops.SUB: "-", Ops.MUL: "*", Ops.FDIV: "/", Ops.CMPLT: "<", Ops.CMPNE: "!=", Ops.CMPEQ: "==",
              Ops.AND: "&", Ops.OR: "|", Ops.XOR: "^"}
+LOGICAL = {Ops.ADD: "|", Ops.MUL: "&", Ops.SUB: "^"}         # on bools
 
 
 # *** what the translated program calls ***
@@ -301,7 +302,7 @@ class Translator:
     if op is Ops.CAST: return self.cast(u)
     if op is Ops.BITCAST: return f"{self.typed(src[0])}.view({self.constant(numpy_type(dtype))})"
     if op in FUNCTIONS: return f"{FUNCTIONS[op]}({self.typed(src[0])})"
-    if op is Ops.NEG: return f"-{self.typed(src[0])}"
+    if op is Ops.NEG: return self.typed(src[0]) if dtype.is_bool else f"-{self.typed(src[0])}"
     if op is Ops.RECIP: return f"{self.constant(scalar_type(dtype)(1))} / {self.typed(src[0])}"
     if op is Ops.WHERE: return f"np.where({self.var(src[0])}, {self.typed(src[1])}, {self.typed(src[2])})"
     # One typed operand is enough: NumPy lets Python numbers follow it.
@@ -309,7 +310,7 @@ class Translator:
     names = [self.typed(s) if all_uniform else self.operand(s) for s in src]
     if op is Ops.MULACC: return f"{names[0]} * {names[1]} + {names[2]}"
     if op is Ops.MAX: return f"np.maximum({names[0]}, {names[1]})"
-    if dtype.is_bool and op in (Ops.ADD, Ops.MUL): return f"{names[0]} {'|' if op is Ops.ADD else '&'} {names[1]}"
+    if dtype.is_bool and op in LOGICAL: return f"{names[0]} {LOGICAL[op]} {names[1]}"
     if op in OPERATORS: return f"{names[0]} {OPERATORS[op]} {names[1]}"
     if op in (Ops.SHL, Ops.SHR):
       sign, bits = ("<<" if op is Ops.SHL else ">>"), dtype.bits

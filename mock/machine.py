@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, Final
+from weakref import WeakSet
 
 from tinyhw.core.errors import MachineFault, PageFault, TinyhwError
 from tinyhw.core.memory import Allocator, Region
@@ -30,7 +31,7 @@ SYSTEM_MEMORY: Final = 64 << 30
 MMAP_START: Final = 0x1_0000_0000  # DRM_FILE_PAGE_OFFSET_START: render nodes hand out mmap offsets from here on
 PACKET_NS: Final = 40  # what a packet costs on the machine's clock
 QUANTUM: Final = 64  # packets that a queue without competitors runs before the waiter is asked again
-WATCHDOG: Final = 5_000_000  # instructions of one wave before a dispatch counts as endless
+WATCHDOG: Final = 100_000_000  # instructions of one wave before a dispatch counts as endless
 
 Size = tuple[int, int, int]
 Executor = Callable[["ComputeQueue", "Program", Size, tuple[int, ...]], int]  # runs a dispatch, returns its nanoseconds
@@ -95,7 +96,7 @@ class Machine:
     self.changed = threading.Condition(self.lock)
     self.waiting = 0
     self.open_files: dict[int, dict[int, OpenFile]] = {}
-    self._threads: set[int] = set()
+    self._threads: WeakSet[threading.Thread] = WeakSet()
     self.kfd = Kfd(self)
 
   # ---- clients
@@ -106,14 +107,14 @@ class Machine:
 
   def note_thread(self) -> None:
     """Remember that this thread uses the machine."""
-    self._threads.add(threading.get_ident())
+    self._threads.add(threading.current_thread())
 
   def other_threads(self) -> bool:
     """Whether another living thread of the client has used the machine: it could still wake what waits."""
     if len(self._threads) == 1:
       return False
-    alive = {t.ident for t in threading.enumerate()}
-    return any(t in alive and t != threading.get_ident() for t in self._threads)
+    me = threading.current_thread()
+    return any(t.is_alive() for t in self._threads if t is not me)
 
   # ---- the record
 

@@ -124,12 +124,19 @@ def spans(space: AddressSpace, address: int, size: int, access: int = Access.REA
 
 
 @dataclass(eq=False)
+class Extent:
+  """The memory of one allocation: free again when the last buffer or dma-buf that holds it goes."""
+
+  holders: int = 1
+
+
+@dataclass(eq=False)
 class Buffer:
   """A buffer object (kgd_mem with its bo): `size` bytes of `backing` at `offset`, to be mapped at `va` on GPUs.
 
   `kind` is "vram", "gtt", "userptr", "doorbell" or "mmio". `mapped` holds the ids of the GPUs that map it, `queues`
   counts, by GPU, the queues that hold it (amdgpu_bo_va.queue_refcount). `twice` marks the double mapping of old AQL
-  rings, `gone` user memory that the client has unmapped.
+  rings, `gone` user memory that the client has unmapped, `imported` what came through a dma-buf.
   """
 
   handle: int
@@ -144,8 +151,10 @@ class Buffer:
   access: int
   twice: bool = False
   gone: bool = False
+  imported: bool = False
   mapped: set[int] = field(default_factory=set)
   queues: dict[int, int] = field(default_factory=dict)
+  extent: Extent = field(default_factory=Extent)
 
   def __repr__(self) -> str:
     return f"{self.kind} buffer {self.handle:#x} of {self.size:#x} bytes at {self.va:#x}"

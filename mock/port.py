@@ -73,7 +73,13 @@ class MockPort:
       file = self.machine.files_of(self.pid()).pop(fd, None)
       if file is None:
         raise OSError(errno.EBADF, os.strerror(errno.EBADF))
-      file.close()
+      self._closed(file)
+
+  def _closed(self, file: OpenFile) -> None:
+    """Close a file; a dma-buf lets go of its memory."""
+    file.close()
+    if file.buffer is not None:
+      self.machine.kfd.drop(file.buffer)
 
   def read(self, path: str) -> bytes:
     """sysfs and procfs; /dev/kmsg gives the kernel's log of the machine."""
@@ -106,6 +112,8 @@ class MockPort:
         file = self._file(fd)
         if file.kind == "kfd":
           return machine.kfd.ioctl(file, request, argument, self.pid())
+        if file.kind == "dmabuf":
+          raise Refused(errno.ENOTTY, "a dma-buf has no such ioctl here")
         return drm.ioctl(machine, file, request, argument)
       except Refused as refusal:
         machine.trace.add(
@@ -120,7 +128,7 @@ class MockPort:
     """
     with self.machine.lock:
       for file in self.machine.open_files.pop(self.pid(), {}).values():
-        file.close()
+        self._closed(file)
       self.machine.kfd.end_process(self.pid())
       for mapped in self._mapped:
         unmap_memory(mapped.start, mapped.end - mapped.start)
@@ -160,6 +168,10 @@ class MockPort:
   def _target(self, file: OpenFile, length: int, offset: int) -> tuple[Region, int, ProcessDevice | None]:
     """What memory an offset of a device node means, where in it, and whose doorbells it is."""
     process = self.machine.kfd.process(self.pid())
+    if file.buffer is not None:
+      if offset + page_align(length) > file.buffer.size or not isinstance(file.buffer.backing, Region):
+        raise Refused(errno.EINVAL, f"mmap: the dma-buf has {file.buffer.size:#x} bytes")
+      return file.buffer.backing, file.buffer.offset + offset, None
     if file.kind == "render":
       assert file.gpu is not None
       device = process.devices[file.gpu.gpu_id]
@@ -242,12 +254,12 @@ class MockPort:
 
   def _ring(self, mapped: Mapped, address: int, value: int) -> None:
     device, machine = mapped.doorbells, self.machine
-    assert device is not None and device.doorbells is not None
+    assert device is not None and device.doorbell_words is not None
     if address % 8:
       raise InvalidArgument(f"doorbell at {address:#x}: 64-bit stores are aligned", where="doorbell")
     offset = (address - mapped.start) % device.gpu.card.doorbell_slice
     with machine.lock:
-      device.doorbells.u8[offset : offset + 8] = bytearray((value & (1 << 64) - 1).to_bytes(8, "little"))
+      device.doorbell_words[offset >> 3] = value & (1 << 64) - 1
       queue = device.by_doorbell.get(offset)
       if queue is None:
         machine.doubt(

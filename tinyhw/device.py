@@ -10,6 +10,8 @@ import atexit
 import functools
 import importlib
 import os
+import sys
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -19,6 +21,8 @@ from tinyhw.core.errors import DeviceError, InvalidArgument, Unsupported
 if TYPE_CHECKING:
   from tinyhw.core.port import Port
   from tinyhw.drive.base import Allocation, Runtime
+  from tinyhw.engine.run import Kernel
+  from tinyhw.ir.uop import UOp
 
 KINDS: dict[str, str] = {
   "LLVM": "the host processor, through llvmlite's JIT",
@@ -45,6 +49,7 @@ class OpenDevice:
 
   def __post_init__(self) -> None:
     self._spare: dict[int, list[Allocation]] = {}
+    self.kernels: dict[UOp, Kernel] = {}  # what was compiled and loaded on it; the engine fills it
 
   @functools.cached_property
   def renderer(self) -> Any:
@@ -86,6 +91,7 @@ class Devices:
     self._open: dict[str, OpenDevice] = {}
     self._default: str | None = None
     self._port: Port | None = None
+    self._machine: Any = None
 
   @property
   def DEFAULT(self) -> str:
@@ -113,7 +119,10 @@ class Devices:
       kind, _, index = name.partition(":")
       if (opener := _OPENERS.get(kind)) is None:
         raise Unsupported("device", kind, hint=f"it would be {KINDS[kind]}; built are {', '.join(_OPENERS)}")
+      start = time.perf_counter()
       device = self._open[name] = opener(self, name, int(index or 0))
+      if debug_level() >= 1:
+        print(f"{name:8s} opened in {(time.perf_counter() - start) * 1e3:.1f} ms: {KINDS[kind]}", file=sys.stderr)
     return device
 
   @property
@@ -132,7 +141,17 @@ class Devices:
     """
     devices, self._open = self._open, {}
     for device in devices.values(): device.close()
-    if mock_cards() is not None: self._port = None
+    if self._machine is not None:
+      if os.environ.get("DEBUG", "0") not in ("", "0"):
+        for line in self.report(): print(f"mock: {line}", file=sys.stderr)
+      self._port = self._machine = None
+
+  def report(self) -> list[str]:
+    """What the mock machine accepted without modelling it, found doubtful, or stopped at; one line each.
+
+    Empty without a mock. `DEBUG=1` prints it when the devices close.
+    """
+    return [] if self._machine is None else list(self._machine.report())
 
   def amd_port(self) -> Port:
     """The port that AMD drivers reach their kernel driver through, one for the process: the system's or the mock's."""
@@ -144,10 +163,27 @@ class Devices:
                             hint="use a machine with an AMD GPU and its driver, or set MOCKGPU=1 for a mock gfx1100")
         self._port = importlib.import_module("tinyhw.drive.linux").LinuxPort()
       else:
-        machine = importlib.import_module("tinyhw.mock.machine").Machine(cards)
-        self._port = importlib.import_module("tinyhw.mock.port").MockPort(machine)
+        self._machine = importlib.import_module("tinyhw.mock.machine").Machine(cards, **mock_options())
+        self._port = importlib.import_module("tinyhw.mock.port").MockPort(self._machine)
     assert self._port is not None
     return self._port
+
+
+def debug_level() -> int:
+  """The `DEBUG` variable; 0 when it is not a number."""
+  text = os.environ.get("DEBUG", "0")
+  return int(text) if text.isdecimal() else 0
+
+
+def mock_options() -> dict[str, int]:
+  """What `MOCKGPU_WATCHDOG` (instructions of one wave) and `MOCKGPU_SEED` (turns of the queues) ask of the mock."""
+  options = {}
+  for option in ("watchdog", "seed"):
+    text = os.environ.get(f"MOCKGPU_{option.upper()}")
+    if not text: continue
+    if not text.isdecimal(): raise InvalidArgument(f"{text!r} is no count", where=f"MOCKGPU_{option.upper()}")
+    options[option] = int(text)
+  return options
 
 
 def mock_cards() -> tuple[str, ...] | None:

@@ -11,17 +11,18 @@ import struct
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from tinyhw.core.errors import InvalidArgument
+from tinyhw.core.errors import InvalidArgument, Unsupported
 from tinyhw.device import Device
 from tinyhw.engine import random
 from tinyhw.engine.buffer import from_host
-from tinyhw.engine.realize import held, memory_of, realize
+from tinyhw.engine.realize import held, memory_of, realize, realize_nodes
 from tinyhw.function.core import ConstType, TensorBase
 from tinyhw.function.movement import iota
 from tinyhw.function.reduction import Reduction
 from tinyhw.gradient import gradients
 from tinyhw.ir import semantics
 from tinyhw.ir.dtype import DType, dtypes
+from tinyhw.ir.ops import Ops
 from tinyhw.ir.uop import UOp
 from tinyhw.variable import Variable
 
@@ -306,21 +307,16 @@ class Tensor(Reduction):
     return self
 
   def __setitem__(self, index: Any, value: Any) -> None:
-    """Give new values to a part chosen by ints, slices and Ellipsis."""
-    places = Tensor._wrap(iota(self.numel(), self.device)).reshape(self.shape)
-    if isinstance(index, Tensor) and index.dtype.is_bool:
-      self.assign(index.where(value, self).cast(self.dtype))
-      return
-    part = places[index]
+    """Give new values to a part chosen by ints, slices and Ellipsis, or where a mask of the same shape is True."""
     other = value if isinstance(value, Tensor) else Tensor(value, device=self.device, dtype=self.dtype)
-    flat = other.cast(self.dtype).expand(part.shape).flatten()
-    if not part.numel(): return
-    match = part.flatten() == places.flatten().unsqueeze(1)
-    chosen = match.where(flat, 0)._reduce_any() if self.dtype.is_bool else match.where(flat, 0).sum(1).cast(self.dtype)
-    self.assign(match.any(1).where(chosen, self.flatten()).reshape(self.shape))
-
-  def _reduce_any(self) -> Tensor:
-    return self.any(1)
+    if isinstance(index, Tensor) and index.dtype.is_bool: inside, placed = index, other
+    else:
+      wanted = self._index(index)
+      if wanted.tensors: raise Unsupported("assignment", "to places given by a tensor", hint="use where with a mask")
+      part = tuple(wanted.shape)
+      inside = Tensor.ones(part, device=self.device, dtype=dtypes.bool)._placed(wanted, self.shape)
+      placed = other.cast(self.dtype).expand(part)._placed(wanted, self.shape)
+    self.assign(inside.where(placed, self).cast(self.dtype))
 
   # *** gradients ***
 
@@ -328,10 +324,13 @@ class Tensor(Reduction):
     """Say whether `backward` leaves a gradient in this leaf. Returns this."""
     if wanted and not self.dtype.is_float:
       raise InvalidArgument(f"a gradient for {self.dtype}", hint="only floats have one")
-    if wanted and held(self.uop) is None and self.is_leaf:
-      # A node of its own: a constant equal to it elsewhere in a graph is another variable.
-      self.uop = self.uop.detach().contiguous()
-      realize(self)
+    if wanted and self.is_leaf and not self.requires_grad:
+      node = _variable(self.uop)
+      if node.op is not Ops.BUFFER or any(t is not self and _variable(t.uop) is node for t in _leaves()):
+        # Memory of its own: an equal constant, or another view of the same memory, is another variable.
+        self.uop = self.uop.detach().contiguous()
+        realize_nodes([self.uop])
+        self.uop = held(self.uop) or self.uop
     self.requires_grad = wanted
     return self
 
@@ -347,14 +346,18 @@ class Tensor(Reduction):
     if not self.dtype.is_float: raise InvalidArgument(f"backward of {self.dtype}", hint="only floats have derivatives")
     start = UOp.const(self.dtype, 1.0, self.device) if seed is None else seed.cast(self.dtype).expand(self.shape).uop
     nodes = [_variable(t.uop) for t in targets]
-    found = gradients(self.uop, start, nodes)
+    # A target that was pending when the graph was made is in it as it was then; by now it may be memory.
+    memory = {u: found for u in self.uop.toposort() if u not in nodes and (found := held(u)) is not None
+              and _variable(found) in nodes}
+    found = gradients(self.uop.substitute(memory) if memory else self.uop, start, nodes)
     return [Tensor._wrap(found[n].reshape(t.shape) if n in found else t._const(0)) for t, n in zip(targets, nodes)]
 
   def backward(self, gradient: Tensor | None = None) -> Tensor:
     """Add the derivative of this scalar (or of `gradient` times this) to `.grad` of the leaves that require it."""
     if not self.requires_grad: raise InvalidArgument("backward of a value that no leaf with requires_grad was used for")
     below = self.uop.toposort()
-    leaves = [t for t in _leaves() if _variable(t.uop) in below]
+    memory = {_variable(found) for u in below if (found := held(u)) is not None}
+    leaves = [t for t in _leaves() if _variable(t.uop) in below or _variable(t.uop) in memory]
     for leaf, g in zip(leaves, self.gradient(*leaves, seed=gradient)):
       leaf.grad = g if leaf.grad is None else leaf.grad + g
     return self
@@ -365,8 +368,9 @@ class Tensor(Reduction):
 
 
 def _variable(node: UOp) -> UOp:
-  """The node that stands for a leaf in every graph made from it: the buffer below its reshapes."""
-  return node.base if held(node) is node else node
+  """The node that stands for a leaf in every graph made from it: the one below its reshapes, which graphs leave out."""
+  while node.op is Ops.RESHAPE: node = node.src[0]
+  return node
 
 
 def _leaves() -> list[Tensor]:
@@ -403,7 +407,9 @@ def _node(data: Any, device: str, dtype: DType | None, anywhere: bool) -> UOp:
     node = data.uop if anywhere or data.device == device else data.uop.copy_to(device)
     return node.cast(dtype) if dtype else node
   if data is None: return UOp.const(dtype or dtypes.default_float, 0, device, (0,))
-  if isinstance(data, (bool, int, float)): return UOp.const(dtype or dtypes.from_py(data), data, device)
+  # A NumPy scalar keeps its type, also where it is a Python number at the same time.
+  if isinstance(data, (bool, int, float)) and not hasattr(data, "dtype"):
+    return UOp.const(dtype or dtypes.from_py(data), data, device)
   if isinstance(data, (bytes, bytearray, memoryview)):
     kind = dtype or dtypes.uint8
     raw = memoryview(data).cast("B")

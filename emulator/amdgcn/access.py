@@ -109,6 +109,7 @@ def _full(group: Group, x: Value) -> Value: return np.broadcast_to(x, (group.siz
 def store(group: Group, base: int | None, offsets: Value, words: list[Value], width: int) -> None:
   """Store dwords (or their low 1 or 2 bytes) at each active lane's address. The highest lane wins at one address."""
   if nobody(group): return
+  group.cohort.writes += 1
   space: AddressSpace = group.space
   mask = group.mask
   if mask is None and base is not None and width == 4 and offsets.ndim and offsets.shape[0] == group.size \
@@ -117,10 +118,12 @@ def store(group: Group, base: int | None, offsets: Value, words: list[Value], wi
     if found is not None and not found[2] & 3:
       m, at, _ = found
       index = (offsets >> 2).reshape(-1)
-      value = _full(group, words[0].view(U32)).reshape(-1)
-      first, count = int(index[0]), index.size
-      start = (at >> 2) + first
-      if int(index[-1]) - first == count - 1 and (index[1:] > index[:-1]).all(): m.u32[start:start + count] = value
+      value = words[0].view(U32)
+      value = value.reshape(-1) if value.shape == offsets.shape else _full(group, value).reshape(-1)
+      count = index.size
+      if count >= 1024 and int(index[-1]) - (first := int(index[0])) == count - 1 and (index[1:] > index[:-1]).all():
+        start = (at >> 2) + first
+        m.u32[start:start + count] = value
       else: m.u32[at >> 2:][index] = value
       return
   addresses = _full(group, offsets if base is None else np.uint64(base) + offsets.astype(U64))
@@ -285,6 +288,10 @@ def modify(memory: Value, index: Value, operation: str, data: Value, compare: Va
   if operation in {"cmpswap", "fcmpswap"}:
     dtype = _TYPES["f" if operation == "fcmpswap" else "u", width]
     def new(old: Value, d: Value, c: Value) -> Value: return np.where(old == c, d, old)
+  elif operation in {"mskor", "wrap"}:
+    dtype = _TYPES["u", width]
+    def new(old: Value, d: Value, c: Value) -> Value:
+      return old & ~d | c if operation == "mskor" else np.where(old >= d, old - d, old + c)
   else:
     kind, function, ufunc = ATOMICS[operation]
     dtype = _TYPES[kind, width]
@@ -312,6 +319,7 @@ def atomic(group: Group, addresses: Value, width: int, operation: str, data: Val
            want: bool) -> Value | None:
   """An atomic on global memory at u64 addresses; data and compare are u32 or u64. Returns old values or None."""
   if nobody(group): return np.zeros((1, group.cohort.lanes), _UNITS[width]) if want else None
+  group.cohort.writes += 1
   space: AddressSpace = group.space
   lanes = None if group.mask is None else _full(group, group.mask)
   def pick(x: Value) -> Value: return _full(group, x).reshape(-1) if lanes is None else _full(group, x)[lanes]

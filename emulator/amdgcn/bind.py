@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from tinyhw.core.errors import Unsupported
-from tinyhw.emulator.amdgcn import floats, integer, scalar  # noqa: F401  (they register the meanings)
+from tinyhw.core.errors import MachineFault, Unsupported
+from tinyhw.emulator.amdgcn import floats, integer, matrix, scalar  # noqa: F401  (they register the meanings)
 from tinyhw.emulator.amdgcn.meaning import MEANINGS, Meaning
 from tinyhw.emulator.amdgcn.registers import (
   Reader,
@@ -29,11 +29,12 @@ from tinyhw.emulator.amdgcn.registers import (
   write_scalar32,
   write_scalar64,
   write_vector16,
+  write_vector32,
   writer,
 )
 from tinyhw.emulator.amdgcn.values import DTYPES, F16, F32, F64, U16, U32, Ops
 from tinyhw.emulator.simt import Group, Step
-from tinyhw.isa.amdgcn import EXEC_LO, VCC_LO, Instruction, Operand
+from tinyhw.isa.amdgcn import EXEC_LO, M0, VCC_LO, Instruction, Operand
 
 Value = Any
 _SOURCES: Final = ("src0", "src1", "src2")
@@ -144,9 +145,8 @@ def source_names(i: Instruction, suffix: str = "") -> list[str]:
 def _vector(i: Instruction, meaning: Meaning, mode: int) -> Step:
   readers, writers = _vector_parts(i, meaning, mode)
   function = _clamped_integer(i, meaning)
-  step = _step(function, readers, writers)
-  dpp = i.variant.endswith(("dpp", "dpp8", "dpp8_fi"))
-  return _with_dpp(i, step) if dpp else step
+  if i.variant.endswith(("dpp", "dpp8", "dpp8_fi")): return _dpp_step(i, function, readers, writers)
+  return _step(function, readers, writers)
 
 
 def _vector_parts(i: Instruction, meaning: Meaning, mode: int) -> tuple[list[Reader], list[Writer]]:
@@ -413,8 +413,8 @@ def _dpp_source(i: Instruction, o: Operand, t: str) -> Reader | None:
   return read
 
 
-def _with_dpp(i: Instruction, step: Step) -> Step:
-  """Run a step with the lanes that DPP leaves enabled."""
+def _dpp_step(i: Instruction, function: Callable[..., Any], readers: list[Reader], writers: list[Writer]) -> Step:
+  """Compute under EXEC, write the lanes that DPP leaves enabled."""
   tables: dict[int, tuple[Value, Value, Value]] = {}
   bound_ctrl = i.get("bound_ctrl") or "dpp8" in i.fields
 
@@ -424,10 +424,12 @@ def _with_dpp(i: Instruction, step: Step) -> Step:
     index, exists, enabled = tables[lanes]
     keep = np.broadcast_to(enabled[None, :], (1, lanes))
     if not bound_ctrl: keep = keep & _dpp_valid(i, group, index, exists)
-    if keep.all(): return step(group)
+    results = function(Ops, *[r(group) for r in readers])
+    if len(writers) == 1: results = (results,)
     mask = group.mask
-    group.mask = keep if mask is None else mask & keep
-    try: step(group)
+    if not keep.all(): group.mask = keep if mask is None else mask & keep
+    try:
+      for write, value in zip(writers, results): write(group, value)
     finally: group.mask = mask
   return run
 
@@ -536,10 +538,88 @@ def dot_iu(i: Instruction, pc: int, mode: int) -> Step:
   return step
 
 
+# ---- registers by M0 (RDNA3 ISA manual: V_MOVREL*, S_MOVREL*)
+
+def _m0(group: Group, shift: int = 0, bits: int = 32) -> int:
+  value = group.s[M0]
+  if value.ndim: raise Unsupported("register index", "a different M0 in each wave of a group")
+  return int(value) >> shift & (1 << bits) - 1
+
+
+def move_relative(i: Instruction, pc: int, mode: int) -> Step:
+  """v_movrels (source + M0), v_movreld (destination + M0), v_movrelsd (both), v_movrelsd_2 (a field of M0 for each)."""
+  source, n = i.operands["src0"], i.operands["vdst"].value
+  by_source, by_destination = i.mnemonic != "v_movreld_b32", i.mnemonic != "v_movrels_b32"
+  two = i.mnemonic == "v_movrelsd_2_b32"
+  plain = reader(source, "u32")
+
+  def step(group: Group) -> None:
+    low = _m0(group, 0, 10) if two else _m0(group)
+    high = _m0(group, 16, 10) if two else low
+    value = vector32(source.value + low, U32)(group) if by_source else plain(group)
+    write_vector32(n + high if by_destination else n)(group, value)
+  return step
+
+
+def scalar_move_relative(i: Instruction, pc: int, mode: int) -> Step:
+  """s_movrels (source + M0) and s_movreld (destination + M0), of one or two registers."""
+  source, n = i.operands["src0"], i.operands["sdst"].value
+  dwords = 2 if i.mnemonic.endswith("b64") else 1
+  by_source, by_destination = "movrels" in i.mnemonic, "movreld" in i.mnemonic
+  plain = reader(source, "u64" if dwords == 2 else "u32")
+
+  def step(group: Group) -> None:
+    index = _m0(group)
+    if by_source and source.value + index + dwords > VCC_LO: raise Unsupported("register index", str(index))
+    first = n + index if by_destination else n
+    if not by_source: value = plain(group)
+    elif dwords == 2: value = scalar64(source.value + index)(group)
+    else: value = group.s[source.value + index]
+    (write_scalar64 if dwords == 2 else write_scalar32)(first)(group, value)
+  return step
+
+
+# ---- sums of absolute differences of four bytes at four offsets
+
+def quad_sad(i: Instruction, pc: int, mode: int) -> Step:
+  """v_qsad_pk_u16_u8, v_mqsad_pk_u16_u8, v_mqsad_u32_u8: source 0 has 8 bytes, the accumulators 16 or 32 bits."""
+  one = integer.msad_u8 if "mqsad" in i.mnemonic else integer.sad_u8
+  a, b, n = reader(i.operands["src0"], "u64"), reader(i.operands["src1"], "u32"), i.operands["vdst"].value
+  c = i.operands["src2"]
+  wide = i.mnemonic == "v_mqsad_u32_u8"
+  sums = reader(c, "u64") if not wide else None
+
+  def step(group: Group) -> None:
+    x, y = a(group), b(group)
+    parts = [Ops.to(x >> np.uint64(8 * k), "u32") for k in range(4)]
+    if sums is None:
+      old = [vector32(c.value + k, U32)(group) if c.kind == "v" else np.uint32(0) for k in range(4)]
+      words = [one(Ops, parts[k], y, old[k]) for k in range(4)]
+    else:
+      packed = sums(group)
+      low = [Ops.to(packed >> np.uint64(16 * k), "u32") & np.uint32(0xFFFF) for k in range(4)]
+      halves = [one(Ops, parts[k], y, low[k]) & np.uint32(0xFFFF) for k in range(4)]
+      words = [halves[0] | halves[1] << np.uint32(16), halves[2] | halves[3] << np.uint32(16)]
+    for k, w in enumerate(words): write_vector32(n + k)(group, w)
+  return step
+
+
+def stop(i: Instruction, pc: int, mode: int) -> Step:
+  """s_trap, and padding that control ran into: the wave stops and the queue reports an error."""
+  what = f"s_trap {i.fields['simm16']}" if i.mnemonic == "s_trap" else i.mnemonic
+
+  def step(group: Group) -> None: raise MachineFault(f"the program stopped itself ({what})", wave=int(group.waves[0]))
+  return step
+
+
 SPECIAL: Final[dict[str, Callable[[Instruction, int, int], Step]]] = {
   "v_readfirstlane_b32": readfirstlane, "v_readlane_b32": readlane, "v_writelane_b32": writelane,
   "v_permlane16_b32": permlane, "v_permlanex16_b32": permlane, "v_permlane64_b32": permlane64,
   "v_mbcnt_lo_u32_b32": mbcnt, "v_mbcnt_hi_u32_b32": mbcnt,
   "v_fma_mix_f32": fma_mix, "v_fma_mixlo_f16": fma_mix, "v_fma_mixhi_f16": fma_mix,
   "v_dot4_i32_iu8": dot_iu, "v_dot8_i32_iu4": dot_iu,
+  **dict.fromkeys(("v_movrels_b32", "v_movreld_b32", "v_movrelsd_b32", "v_movrelsd_2_b32"), move_relative),
+  **dict.fromkeys(("s_movrels_b32", "s_movrels_b64", "s_movreld_b32", "s_movreld_b64"), scalar_move_relative),
+  **dict.fromkeys(("v_qsad_pk_u16_u8", "v_mqsad_pk_u16_u8", "v_mqsad_u32_u8"), quad_sad),
+  **dict.fromkeys(matrix.SHAPES, matrix.wmma), "s_trap": stop, "s_code_end": stop,
 }

@@ -158,6 +158,9 @@ def step(i: Instruction, pc: int) -> Step | None:
   if name == "s_sendmsg_rtn_b64" and i.fields["src0"] == 131:  # MSG_RTN_GET_REALTIME
     clock = write_scalar64(i.operands["sdst"].value)
     return lambda group: clock(group, np.uint64(group.cohort.stats.steps))
+  if name == "s_sendmsg_rtn_b32" and i.fields["src0"] == 128:  # MSG_RTN_GET_DOORBELL: the queue's number, here 0
+    write32 = write_scalar32(i.operands["sdst"].value)
+    return lambda group: write32(group, np.uint32(0))
   if name == "s_getreg_b32": return _getreg(i, pc)
   return None
 

@@ -416,6 +416,15 @@ def dot2_f16(o: O, a: V, b: V, c: V) -> V:
   return o.to(_wide(o, al) * _wide(o, bl) + _wide(o, ah) * _wide(o, bh) + _wide(o, c), "f16")
 
 
+@M("v_dot2_bf16_bf16", "u16(u32, u32, u16)", exact=False)
+def dot2_bf16_bf16(o: O, a: V, b: V, c: V) -> V:
+  low = _wide(o, _bf16(o, a & 0xFFFF)) * _wide(o, _bf16(o, b & 0xFFFF))
+  high = _wide(o, _bf16(o, a >> 16)) * _wide(o, _bf16(o, b >> 16))
+  raw = o.bits(o.to(low + high + _wide(o, _bf16(o, c)), "f32"), "u32")
+  rounded = raw + 0x7FFF + (raw >> 16 & 1) >> 16
+  return o.to(o.where(o.isnan(o.bits(raw, "f32")), o.const("u32", 0x7FC0), rounded), "u16")
+
+
 # ---- comparisons and classes
 def _f(o: O, a: V, b: V) -> V: return (a < a) & (b < b)
 def _lt(o: O, a: V, b: V) -> V: return a < b

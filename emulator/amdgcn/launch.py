@@ -12,8 +12,8 @@ from tinyhw.arch import Arch
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.core.memory import AddressSpace
 from tinyhw.emulator.amdgcn.program import Program, ProgramCache
-from tinyhw.emulator.amdgcn.registers import exec_changed
-from tinyhw.emulator.simt import Cohort, Group, Stats, run_all
+from tinyhw.emulator.amdgcn.registers import FULL32, exec_changed
+from tinyhw.emulator.simt import ZERO, Cohort, Group, Stats, run_all
 from tinyhw.isa.amdgcn import EXEC_LO
 
 DispatchStats = Stats
@@ -109,7 +109,7 @@ def _cohorts(program: Program, space: AddressSpace, arch: Arch, d: Dispatch, wat
     count = min(workgroups, total - first)
     cohort = Cohort(program, space, lanes, mode, watchdog, stats, lds_size, count)
     cohort.arch, cohort.dispatch = arch, d
-    for held in [h for h in active if not h[0].live.any()]:
+    for held in [h for h in active if not h[0].left]:
       active.remove(held)
       slots.append(held[1])
     slot = slots.pop(0)
@@ -130,34 +130,35 @@ def _first_group(cohort: Cohort, arch: Arch, d: Dispatch, first: int, count: int
   group.workgroups = np.repeat(np.arange(count), a_group) if a_group > 1 else np.arange(count)
   group.waves = first * a_group + np.arange(size)
   users = d.rsrc2 >> 1 & 31
-  for k in range(users): s[k] = np.uint32(d.user_data[k])
+  s[:users] = np.array(d.user_data[:users], np.uint32)
   at = users
   linear = first if count == 1 else first + group.workgroups[:, None]
-  x, y, _ = d.grid
-  for bit, value in ((7, lambda: linear % x), (8, lambda: linear // x % y), (9, lambda: linear // (x * y))):
+  x, y, z = d.grid
+  for bit, below, extent in ((7, 1, x), (8, x, y), (9, x * y, z)):
     if d.rsrc2 >> bit & 1:
-      s[at] = _register(value())
+      s[at] = _register(linear // below % extent) if extent > 1 else ZERO
       at += 1
   if d.rsrc2 >> 10 & 1: s[at] = np.uint32(a_group)  # TG_SIZE: waves in the workgroup
-  full = (1 << lanes) - 1
-  threads = d.block[0] * d.block[1] * d.block[2]
-  left = threads - (a_group - 1) * lanes
-  masks: Any
-  if left == lanes: masks = np.uint64(full)
-  else:
-    last = (1 << left) - 1
-    one = np.full((a_group, 1), full, np.uint64)
-    one[-1] = last
-    masks = one[0, 0] if size == 1 else np.tile(one, (count, 1))
-  s[EXEC_LO] = masks.astype(np.uint32)
-  s[EXEC_LO + 1] = (masks >> np.uint64(32)).astype(np.uint32)
-  if left != lanes: exec_changed(group)
+  s[EXEC_LO] = FULL32
+  if lanes == 64: s[EXEC_LO + 1] = FULL32
+  left = d.block[0] * d.block[1] * d.block[2] - (a_group - 1) * lanes
+  if left != lanes: _last_wave(group, left, a_group, count)
   if d.scratch_size:
     a_wave = d.scratch_size * lanes
     slots = (slot * a_group + np.arange(size)).astype(np.uint64)[:, None]
     group.scratch = np.uint64(d.scratch_base) + slots * np.uint64(a_wave)
     if size == 1: group.scratch = group.scratch[0, 0]
   return group
+
+
+def _last_wave(group: Group, left: int, a_group: int, count: int) -> None:
+  """EXEC where the last wave of each workgroup has only `left` work-items."""
+  one = np.full((a_group, 1), (1 << group.cohort.lanes) - 1, np.uint64)
+  one[-1] = (1 << left) - 1
+  masks: Any = one[0, 0] if group.size == 1 else np.tile(one, (count, 1))
+  group.s[EXEC_LO] = masks.astype(np.uint32)
+  if group.cohort.lanes == 64: group.s[EXEC_LO + 1] = (masks >> np.uint64(32)).astype(np.uint32)
+  exec_changed(group)
 
 
 def _register(value: Any) -> Any:

@@ -12,19 +12,19 @@ from tinyhw.emulator.amdgcn import access
 from tinyhw.emulator.amdgcn.bind import unsupported
 from tinyhw.emulator.amdgcn.registers import (
   Reader,
+  base_address,
   exec_changed,
   full,
   merged,
   need_lanes,
   reader,
   scalar32,
-  scalar64,
   vector32,
   vector64,
 )
 from tinyhw.emulator.amdgcn.values import U32, U64
-from tinyhw.emulator.simt import Group, Step
-from tinyhw.isa.amdgcn import EXEC_LO, NULL, Instruction
+from tinyhw.emulator.simt import ZERO, Group, Step
+from tinyhw.isa.amdgcn import EXEC_LO, M0, NULL, Instruction
 
 Value = Any
 Loader = Callable[[Group], list[Value]]
@@ -61,7 +61,9 @@ _DS_OPS: Final = (
 DS_ATOMICS: Final = {
   f"ds_{name}{rtn}_{kind}{width * 8}": (operation, width, bool(rtn)) for name, operation, kind in _DS_OPS
   for width in (4, 8) for rtn in ("", "_rtn")} | {
-  f"ds_storexchg_rtn_b{width * 8}": ("swap", width, True) for width in (4, 8)}
+  f"ds_storexchg_rtn_b{width * 8}": ("swap", width, True) for width in (4, 8)} | {
+  f"ds_mskor{rtn}_b{width * 8}": ("mskor", width, bool(rtn)) for width in (4, 8) for rtn in ("", "_rtn")} | {
+  "ds_wrap_rtn_b32": ("wrap", 4, True)}
 DS_LOADS: Final = {
   "ds_load_b32": (4, 0, None), "ds_load_b64": (8, 0, None), "ds_load_b96": (12, 0, None), "ds_load_b128": (16, 0, None),
   "ds_load_u8": (1, 0, None), "ds_load_i8": (1, 8, None), "ds_load_u16": (2, 0, None), "ds_load_i16": (2, 16, None),
@@ -136,11 +138,11 @@ def _global_address(i: Instruction) -> Address:
   if "saddr" not in i.operands:
     read, shift = vector64(n, U64), np.uint64(offset & (1 << 64) - 1)
     return lambda group: (None, read(group) + shift)
-  base, lanes_offset = scalar64(i.operands["saddr"].value), vector32(n, U32)
+  base, lanes_offset = base_address(i.operands["saddr"].value), vector32(n, U32)
 
   def address(group: Group) -> tuple[int | None, Value]:
     b, o = base(group), lanes_offset(group)
-    if b.ndim == 0: return int(b) + offset, o
+    if type(b) is int: return b + offset, o
     return None, b + o.astype(U64) + np.uint64(offset & (1 << 64) - 1)
   return address
 
@@ -315,7 +317,7 @@ def _smem(i: Instruction, pc: int) -> Step:
   if i.mnemonic not in SCALAR_LOADS: raise unsupported(i, pc)
   count = SCALAR_LOADS[i.mnemonic]
   sbase = i.operands["sbase"].value
-  base_of = scalar64(sbase)
+  base_of = base_address(sbase)
   buffer = i.mnemonic.startswith("s_buffer_load")
   offset = signed(i.fields.get("offset", 0), 21)
   soffset = scalar32(i.operands["soffset"].value) if "soffset" in i.operands else None
@@ -325,13 +327,11 @@ def _smem(i: Instruction, pc: int) -> Step:
 
   def step(group: Group) -> None:
     base = base_of(group)
-    if buffer: base = base & np.uint64((1 << 48) - 1)
-    address = base + np.uint64(offset & (1 << 64) - 1)
-    if soffset is not None: address = address + soffset(group).astype(U64)
-    address = address & np.uint64((1 << 64) - 4)  # the two low bits are ignored
+    extra = None if soffset is None else soffset(group)
     s = group.s
-    if address.ndim == 0:
-      at = int(address)
+    if type(base) is int and (extra is None or extra.ndim == 0):
+      if buffer: base &= (1 << 48) - 1
+      at = base + offset + (0 if extra is None else int(extra)) & (1 << 64) - 4  # the two low bits are ignored
       space = group.space
       m = space.find(at)
       words: Any
@@ -339,12 +339,15 @@ def _smem(i: Instruction, pc: int) -> Step:
         words = m.u32[at - m.start >> 2:(at - m.start >> 2) + count].copy()
       else: words = np.frombuffer(space.read(at, 4 * count), U32)
       if buffer:
-        left = int(records_of(group)) - (at - int(base))
+        left = int(records_of(group)) - (at - base)
         words = np.where(np.arange(count) * 4 + 4 <= left, words, np.uint32(0))
-      for k in range(count):
-        if destination + k != NULL: s[destination + k] = words[k]
+      s[destination:destination + count] = words
+      s[NULL] = ZERO
     else:
       if buffer: raise unsupported(i, pc, "a different buffer or offset in each wave")
+      address = np.asarray(base, U64) + np.uint64(offset & (1 << 64) - 1)
+      if extra is not None: address = address + extra.astype(U64)
+      address = address & np.uint64((1 << 64) - 4)
       for k in range(count):
         s[destination + k] = group.space.gather((address + np.uint64(4 * k)).reshape(-1), 4).reshape(-1, 1)
     if touches_exec: exec_changed(group)
@@ -440,6 +443,8 @@ def _ds(i: Instruction, pc: int) -> Step:
   if name in {"ds_bpermute_b32", "ds_permute_b32"}: return _permute(i)
   if name == "ds_swizzle_b32": return _swizzle(i)
   if name in DS_PAIRS or name in DS_EXCHANGE_PAIRS: return _ds_pair(i)
+  if name in {"ds_append", "ds_consume"}: return _ds_count(i)
+  if name in {"ds_load_addtid_b32", "ds_store_addtid_b32"}: return _ds_by_lane(i)
   known = name in DS_LOADS or name in DS_STORES or name in DS_ATOMICS
   if not known: raise unsupported(i, pc)
   offset = np.uint32(i.fields["offset"])
@@ -466,6 +471,35 @@ def _ds(i: Instruction, pc: int) -> Step:
     old = access.lds_atomic(group, address(group), width, operation, _wide(data_of(group)), compare, want)
     if want and old is not None: _write_words(group, destination, _split(old))
   return step
+
+
+def _ds_count(i: Instruction) -> Step:
+  """ds_append and ds_consume: each wave adds or subtracts its number of active lanes at M0 + offset."""
+  n, offset, sign = i.operands["vdst"].value, np.uint32(i.fields["offset"]), 1 if i.mnemonic == "ds_append" else -1
+
+  def step(group: Group) -> None:
+    on = need_lanes(group)
+    count = (on.sum(axis=1, dtype=np.int64) * sign).astype(U32)[:, None]
+    mask = group.mask
+    group.mask = on & (np.cumsum(on, axis=1) == 1)  # the first active lane acts for its wave
+    try: old = access.lds_atomic(group, group.s[M0] + offset, 4, "add", count, None, True)
+    finally: group.mask = mask
+    if old is not None: _write_words(group, n, [full(group, old.max(axis=1, keepdims=True))])
+  return step
+
+
+def _ds_by_lane(i: Instruction) -> Step:
+  """Dword `lane` at M0 + offset."""
+  offset = np.uint32(i.fields["offset"])
+
+  def address(group: Group) -> Value:
+    return (group.s[M0] & np.uint32(0xFFFF)) + offset + np.arange(group.cohort.lanes, dtype=U32)[None, :] * np.uint32(4)
+
+  if i.mnemonic == "ds_load_addtid_b32":
+    n = i.operands["vdst"].value
+    return lambda group: _write_words(group, n, access.lds_load(group, address(group), 4))
+  data = _data_reader(i.operands["data0"].value, 4)
+  return lambda group: access.lds_store(group, address(group), data(group), 4)
 
 
 def _ds_pair(i: Instruction) -> Step:

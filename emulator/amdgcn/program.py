@@ -3,10 +3,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from weakref import WeakKeyDictionary
+from typing import Any
+from weakref import WeakKeyDictionary, ref
 
 from tinyhw.arch import Arch
-from tinyhw.core.errors import PageFault
+from tinyhw.core.errors import DecodeError, PageFault, Unsupported
 from tinyhw.core.memory import Access, AddressSpace
 from tinyhw.emulator.amdgcn import bind, control, memory
 from tinyhw.emulator.simt import Group, Next, Step
@@ -29,16 +30,31 @@ class CodeBlock:
   instructions: list[Instruction]
 
 
+def _refusal(error: Unsupported) -> Callable[[Group], Any]:
+  """Raises when control reaches an instruction that has no meaning, not when it is decoded."""
+  def refuse(group: Group) -> None: raise error
+  return refuse
+
+
 class Program:
   """The code that starts at `entry` of an address space."""
 
   def __init__(self, space: AddressSpace, arch: Arch, entry: int) -> None:
-    self.space, self.arch, self.entry = space, arch, entry
+    self._space = ref(space)  # the cache keeps programs as long as their space, not the other way round
+    self.arch, self.entry = arch, entry
     self.table = table(arch.isa)
     self._blocks: dict[tuple[int, int], CodeBlock] = {}
     self._decoded: dict[int, Instruction] = {}
     self._leaders: set[int] = {entry}
     self._spans: dict[int, bytes] = {}  # start -> bytes that were decoded
+    self.compiled: dict[Any, Any] = {}  # what the compiled engine keeps with the program
+
+  @property
+  def space(self) -> AddressSpace:
+    """The address space that holds the code; whoever runs the program has it."""
+    space = self._space()
+    assert space is not None
+    return space
 
   def fresh(self) -> bool:
     """Whether the code in memory still is what was decoded."""
@@ -74,15 +90,20 @@ class Program:
     pc = start
     self._leaders.add(start)
     while len(instructions) < BLOCK_LIMIT:
-      i = self.fetch(pc)
+      try: i = self.fetch(pc)
+      except (DecodeError, PageFault):
+        if not instructions: raise
+        break  # only an error if control gets there
       if i.mnemonic in control.DIRECT: self._lead(control.target(i, pc), start, pc)
       instructions.append(i)
       pc += i.size
-      end = control.ender(i, pc - i.size)
+      try: end = control.ender(i, pc - i.size)
+      except Unsupported as error: end = _refusal(error)
       if end is not None:
         pcs.append(pc - i.size)
         break
-      step = self.step(i, pc - i.size, mode)
+      try: step = self.step(i, pc - i.size, mode)
+      except Unsupported as error: step = _refusal(error)
       if step is not None:
         steps.append(step)
         pcs.append(pc - i.size)

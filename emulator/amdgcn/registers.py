@@ -117,6 +117,18 @@ def scalar64(code: int) -> Reader:
   return read
 
 
+def base_address(code: int) -> Callable[[Group], int | Value]:
+  """Reader of an SGPR pair as an address: an int where it is the same in each wave, else u64 [waves, 1]."""
+  wide = scalar64(code)
+
+  def read(group: Group) -> int | Value:
+    s = group.s
+    low, high = s[code], s[code + 1]
+    if low.ndim == 0 and high.ndim == 0: return int(low) | int(high) << 32
+    return wide(group)
+  return read
+
+
 def write_scalar32(code: int) -> Writer:
   if code == NULL: return lambda group, value: None
   if code in {EXEC_LO, EXEC_HI}:

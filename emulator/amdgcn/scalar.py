@@ -4,18 +4,20 @@ A SOPK immediate comes as `k`, sign-extended by the loop to i32. `exec` in a sig
 """
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from tinyhw.emulator.amdgcn.meaning import MEANINGS as M
+from tinyhw.emulator.amdgcn.meaning import Function
 from tinyhw.emulator.amdgcn.values import Ops
 
 O = type[Ops]
 V = Any
 
 
-def _both(stem: str, signature: str, *, prefix: str = "b") -> Any:
+def _both(stem: str, signature: str, *, prefix: str = "b") -> Callable[[Function], Function]:
   """Register a function for 32 and 64 bits: `T` stands for u32 and u64."""
-  def register(function: Any) -> Any:
+  def register(function: Function) -> Function:
     for n in ("32", "64"): M(f"{stem}_{prefix}{n}", signature.replace("T", "u" + n))(function)
     return function
   return register
@@ -284,17 +286,18 @@ def bitcmp1_64(o: O, a: V, n: V) -> V: return (a >> o.to(n & 63, "u64") & 1) == 
 
 
 # ---- EXEC: `saveexec` keeps the old mask in the destination, `wrexec` the new one
-for _name, _function in (
+_mask: Callable[[V, V], V]
+for _name, _mask in (
     ("and", lambda a, e: a & e), ("or", lambda a, e: a | e), ("xor", lambda a, e: a ^ e),
     ("nand", lambda a, e: ~(a & e)), ("nor", lambda a, e: ~(a | e)), ("xnor", lambda a, e: ~(a ^ e)),
     ("and_not0", lambda a, e: ~a & e),
     ("or_not0", lambda a, e: ~a | e), ("and_not1", lambda a, e: a & ~e), ("or_not1", lambda a, e: a | ~e)):
   @_both(f"s_{_name}_saveexec", "T, exec, scc(T, exec)")
-  def saveexec(o: O, a: V, e: V, f: Any = _function) -> V:
+  def saveexec(o: O, a: V, e: V, f: Any = _mask) -> V:
     new = f(a, e)
     return e, new, new != 0
   if _name in {"and_not0", "and_not1"}:
     @_both(f"s_{_name}_wrexec", "T, exec, scc(T, exec)")
-    def wrexec(o: O, a: V, e: V, f: Any = _function) -> V:
+    def wrexec(o: O, a: V, e: V, f: Any = _mask) -> V:
       new = f(a, e)
       return new, new, new != 0

@@ -133,6 +133,7 @@ def _mask_operand(r: Registers, o: Operand) -> Value:
 
 def _vector(r: Registers, i: Instruction, meaning: Meaning, mode: int) -> None:
   dpp = i.variant.endswith(DPP_VARIANTS)
+  if dpp and "exec" in meaning.results: raise Untranslatable("EXEC through DPP")
   sources = _vector_sources(r, i, meaning, mode, dpp)
   function = _saturating(i, meaning)
   results = _results(function(r.o, *sources), len(meaning.results))
@@ -142,9 +143,7 @@ def _vector(r: Registers, i: Instruction, meaning: Meaning, mode: int) -> None:
   sdst = i.operands.get("sdst")
   for t, value in zip(meaning.results, typed):
     if t == "mask": r.set_mask(sdst.value if sdst is not None else VCC_LO, value)
-    elif t == "exec":
-      r.set_mask(EXEC_LO, value)
-      kept = None
+    elif t == "exec": r.set_mask(EXEC_LO, value)
     elif t.startswith("s:"): write(r, i.operands["src0"], value)
     else: write(r, i.operands["vdst"], value)
   if kept is not None: r.restore(kept)

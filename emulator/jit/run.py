@@ -6,15 +6,13 @@ the reference; that one is interpreted and the wave goes on. Faults and the watc
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator
 from typing import Any, Final
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
 from tinyhw.arch import Arch
 from tinyhw.core.errors import MachineFault, TinyhwError, WatchdogExpired
-from tinyhw.core.memory import Access, AddressSpace
+from tinyhw.core.memory import AddressSpace
 from tinyhw.emulator.amdgcn import access, control, memory
 from tinyhw.emulator.amdgcn.launch import Dispatch, DispatchStats, prepare
 from tinyhw.emulator.amdgcn.program import Program
@@ -26,7 +24,6 @@ from tinyhw.emulator.jit.state import HEADER, LDS, LEFT, MODE, RESUME, SCC, SCRA
 from tinyhw.emulator.jit.translate import (
   BARRIER,
   END,
-  FAULT,
   RUN,
   STEP,
   YIELD,
@@ -34,7 +31,7 @@ from tinyhw.emulator.jit.translate import (
   Translator,
   state_words,
 )
-from tinyhw.emulator.simt import ZERO, Barrier, Cohort, End, Group, Yield, run_all
+from tinyhw.emulator.simt import ZERO, Barrier, Cohort, End, Group, Yield
 from tinyhw.isa.amdgcn import EXEC_LO
 
 Value = Any
@@ -70,14 +67,11 @@ class Code:
     return self.program.entry + offset, mode
 
 
-_CODES: Final[WeakKeyDictionary[Program, dict[tuple[int, int, bool], Code]]] = WeakKeyDictionary()
-
-
 def code_of(program: Program, lanes: int, vgprs: int, partial: bool, mode: int) -> Code:
   """The compiled form of a program, made when it is first wanted."""
-  codes = _CODES.setdefault(program, {})
-  code = codes.get((lanes, vgprs, partial))
-  if code is None: code = codes[lanes, vgprs, partial] = Code(program, lanes, vgprs, partial, mode)
+  key = lanes, vgprs, partial
+  code: Code | None = program.compiled.get(key)
+  if code is None: code = program.compiled[key] = Code(program, lanes, vgprs, partial, mode)
   return code
 
 
@@ -85,7 +79,12 @@ def dispatch(space: AddressSpace, arch: Arch, d: Dispatch, *, watchdog: int = 10
   """Run a dispatch to its end with compiled code. Raises what the reference's `dispatch` raises."""
   stats = DispatchStats(engine="jit")
   cohorts, resident = prepare(space, arch, d, watchdog, stats)
-  run_all((Waves(c) for c in cohorts), resident)  # type: ignore[arg-type, misc]
+  running: list[Waves] = []
+  for cohort in cohorts:
+    waves = Waves(cohort)
+    if not waves.run(): running.append(waves)
+    while len(running) >= resident: running = [w for w in running if not w.run()]
+  while running: running = [w for w in running if not w.run()]
   return stats
 
 
@@ -177,7 +176,7 @@ class Waves:
       if slept.size: return False
 
   def _finish(self) -> bool:
-    self.cohort.live[:] = 0
+    self.cohort.left = 0
     return True
 
   def _release(self, status: Value) -> None:
@@ -322,5 +321,3 @@ def _u64(values: Value) -> Value:
   """u64 [n] as pairs of u32 [n, 2]."""
   return np.ascontiguousarray(values, np.uint64).view(np.uint32).reshape(-1, 2)
 
-
-__all__ = ["FAULT", "Access", "Iterator", "dispatch"]

@@ -7,7 +7,7 @@ that instruction.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
 from tinyhw.core.errors import TinyhwError
 from tinyhw.emulator.amdgcn import control
@@ -293,12 +293,3 @@ def state_words(vgprs: int, lanes: int) -> int:
   """Dwords of a wave's state, a multiple of a cache line."""
   return HEADER + vgprs * lanes
 
-
-def describe(translation: Translation, place: int, entry: int) -> tuple[int, int]:
-  """(PC, MODE) of a place."""
-  offset, mode = translation.places[place]
-  return entry + offset, mode
-
-
-__all__ = ["BARRIER", "END", "FAULT", "RUN", "STEP", "YIELD", "Any", "Translation", "Translator", "describe",
-           "state_words"]

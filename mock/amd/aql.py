@@ -125,6 +125,9 @@ class AqlQueue(ComputeQueue):
     except TinyhwError as error:
       self.fail(error)
       raise
+    except BaseException as broken:  # an interrupt by the user, or a mistake of ours: the packet is not done
+      self.fail(MachineFault(f"stopped in the middle of a packet by {type(broken).__name__}"))
+      raise
 
   def _packet(self) -> None:
     at = self._slot()
@@ -252,6 +255,7 @@ class AqlQueue(ComputeQueue):
     }
     for register, value in values.items():
       self.registers[register.OFFSET] = value
+    self.settings_version += 1
     for i, value in enumerate(self._user_data(p, kernel.kernel_code_properties, at)):
       self.registers[USER_DATA + i] = value
     wave32 = bool(kernel.kernel_code_properties & amdhsa.KERNEL_CODE_PROPERTY_ENABLE_WAVEFRONT_SIZE32)

@@ -130,18 +130,32 @@ def _threads(queue: ComputeQueue, offset: int) -> int:
   return full
 
 
-def run_dispatch(queue: ComputeQueue, size: tuple[int, int, int], initiator: int) -> None:
-  """Run a dispatch of `size` workgroups (or threads, as the initiator says) to its end."""
-  registers = queue.registers
-  settings = (initiator, queue.space.version, *map(registers.get, _SETTINGS))
+def _program(queue: ComputeQueue, initiator: int) -> Program | None:
+  """What the registers ask for, checked once for equal registers."""
+  settings = (initiator, queue.space.version, *map(queue.registers.get, _SETTINGS))
   known = queue.programs.get(settings)
   if known is None:
     known = program_of(queue, initiator)
     if known is None:
-      return
+      return None
     if len(queue.programs) > 256:
       queue.programs.clear()
     queue.programs[settings] = known
+  return known
+
+
+def run_dispatch(queue: ComputeQueue, size: tuple[int, int, int], initiator: int) -> None:
+  """Run a dispatch of `size` workgroups (or threads, as the initiator says) to its end."""
+  registers, last = queue.registers, queue.program
+  versions = initiator, queue.space.version, queue.settings_version
+  if last is not None and last[:3] == versions:
+    known = last[3]
+  else:
+    found = _program(queue, initiator)
+    if found is None:
+      return
+    known = found
+    queue.program = (*versions, known)
   if known.thread_dimensions:
     if any(n % b for n, b in zip(size, known.block)):
       raise Unsupported("dispatch", "partial workgroups (USE_THREAD_DIMENSIONS)", where=queue.name)
@@ -150,5 +164,6 @@ def run_dispatch(queue: ComputeQueue, size: tuple[int, int, int], initiator: int
     raise Unsupported("dispatch", "COMPUTE_START_X/Y/Z without FORCE_START_AT_000", where=queue.name)
   if not (size[0] and size[1] and size[2]):
     return
-  user_data = tuple(registers.get(USER_DATA + i, 0) for i in range(known.user_sgprs))
+  get = registers.get
+  user_data = tuple([get(i, 0) for i in range(USER_DATA, USER_DATA + known.user_sgprs)])
   queue.machine.execute(queue, known, size, user_data)

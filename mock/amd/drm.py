@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 import errno
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 from tinyhw.autogen import amdgpu_drm as drm
@@ -85,9 +84,6 @@ def _info(machine: Machine, file: OpenFile, argument: Any) -> int:
   answer: bytes = query(file.gpu, info)
   machine.kfd.process(file.pid).user.write(info.return_pointer, answer[: info.return_size])
   return 0
-
-
-Query = Callable[["Gpu", Any], bytes]
 
 
 @queries.handles(drm.AMDGPU_INFO_ACCEL_WORKING)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -319,19 +320,23 @@ class Kfd:
     if not size:
       raise Refused(errno.EINVAL, "an AQL ring of 1 byte")
     kind, backing, offset, token = self._backing(process, device, args, size)
-    handle = next(h for h in range(len(device.buffers) + 1) if h not in device.buffers)
-    if kind != "mmio":
-      token = device.gpu.mmap_offsets.alloc(size)
     access = access_of(
       bool(flags & kfd.KFD_IOC_ALLOC_MEM_FLAGS_WRITABLE), bool(flags & kfd.KFD_IOC_ALLOC_MEM_FLAGS_EXECUTABLE)
     )
-    buffer = Buffer(
-      args.gpu_id << 32 | handle, args.gpu_id, kind, args.va_addr, size, flags, backing, offset, token, access, twice
-    )
-    device.buffers[handle] = device.by_mmap[token] = buffer
+    buffer = Buffer(0, args.gpu_id, kind, args.va_addr, size, flags, backing, offset, token, access, twice)
+    self._enter(device, buffer)
     if kind == "vram":
       device.vram_used += size
-    args.handle, args.mmap_offset = buffer.handle, token
+    args.handle, args.mmap_offset = buffer.handle, buffer.mmap_offset
+
+  @staticmethod
+  def _enter(device: ProcessDevice, buffer: Buffer) -> None:
+    """Give a new buffer its handle and its place in the render node's file."""
+    handle = next(h for h in range(len(device.buffers) + 1) if h not in device.buffers)
+    buffer.handle = buffer.gpu_id << 32 | handle
+    if buffer.kind != "mmio":
+      buffer.mmap_offset = device.gpu.mmap_offsets.alloc(buffer.size)
+    device.buffers[handle] = device.by_mmap[buffer.mmap_offset] = buffer
 
   @ioctls.handles(kfd.AMDKFD_IOC_FREE_MEMORY_OF_GPU)
   def free_memory_of_gpu(self, process: KfdProcess, args: Any) -> None:
@@ -346,14 +351,21 @@ class Kfd:
     self._give_back(device, buffer)
 
   def _give_back(self, device: ProcessDevice, buffer: Buffer) -> None:
-    """The memory and the mmap offset of a buffer are free again; memory is wiped."""
+    """The mmap offset of a buffer is free again, and its memory, unless a dma-buf or another buffer holds it too."""
     if buffer.kind != "mmio":
       device.gpu.mmap_offsets.free(buffer.mmap_offset)
-    if isinstance(buffer.backing, Region) and buffer.kind in ("vram", "gtt"):
-      buffer.backing.discard(buffer.offset, buffer.size)
-      (device.gpu.vram_allocator if buffer.kind == "vram" else self.machine.system_allocator).free(buffer.offset)
-    if buffer.kind == "vram":
+    if buffer.kind == "vram" and not buffer.imported:
       device.vram_used -= buffer.size
+    self.drop(buffer)
+
+  def drop(self, buffer: Buffer) -> None:
+    """One holder of a buffer's memory goes; with the last one the memory is wiped and free."""
+    buffer.extent.holders -= 1
+    if buffer.extent.holders or not isinstance(buffer.backing, Region) or buffer.kind not in ("vram", "gtt"):
+      return
+    buffer.backing.discard(buffer.offset, buffer.size)
+    gpu = next((g for g in self.machine.gpus if g.vram is buffer.backing), None)
+    (self.machine.system_allocator if gpu is None else gpu.vram_allocator).free(buffer.offset)
 
   def _devices_of(self, process: KfdProcess, args: Any) -> list[int]:
     """The GPU ids that a map or unmap names."""
@@ -411,6 +423,65 @@ class Kfd:
       buffer.mapped.discard(ids[i])
       del peer.by_address[buffer.va]
       args.n_success = i + 1
+
+  # ---- dma-bufs
+
+  def _dmabuf(self, process: KfdProcess, fd: int) -> Buffer:
+    """The buffer behind a dma-buf's descriptor."""
+    file = self.machine.files_of(process.pid).get(fd)
+    if file is None:
+      raise Refused(errno.EBADF, f"{fd} is not an open file")
+    if file.buffer is None:
+      raise Refused(errno.EINVAL, f"{fd} is not a dma-buf")
+    return file.buffer
+
+  @ioctls.handles(kfd.AMDKFD_IOC_EXPORT_DMABUF)
+  def export_dmabuf(self, process: KfdProcess, args: Any) -> None:
+    device = process.device(args.handle >> 32)
+    buffer = device.buffer(args.handle, errno.EINVAL)
+    if not isinstance(buffer.backing, Region):
+      raise Refused(errno.EPERM, "user memory is not exported")
+    fd = os.dup(buffer.backing.fd)
+    buffer.extent.holders += 1
+    self.machine.files_of(process.pid)[fd] = OpenFile(fd, "dmabuf", process.pid, device.gpu, buffer)
+    args.dmabuf_fd = fd
+
+  @ioctls.handles(kfd.AMDKFD_IOC_GET_DMABUF_INFO)
+  def get_dmabuf_info(self, process: KfdProcess, args: Any) -> None:
+    buffer = self._dmabuf(process, args.dmabuf_fd)
+    if buffer.kind not in ("vram", "gtt"):
+      raise Refused(errno.EINVAL, f"{buffer} is neither video nor system memory")
+    args.size, args.gpu_id, args.metadata_size = buffer.size, buffer.gpu_id, 0
+    args.flags = kfd.KFD_IOC_ALLOC_MEM_FLAGS_VRAM if buffer.kind == "vram" else kfd.KFD_IOC_ALLOC_MEM_FLAGS_GTT
+    args.flags |= buffer.flags & kfd.KFD_IOC_ALLOC_MEM_FLAGS_PUBLIC
+
+  @ioctls.handles(kfd.AMDKFD_IOC_IMPORT_DMABUF)
+  def import_dmabuf(self, process: KfdProcess, args: Any) -> None:
+    """The same memory as another buffer, writable and executable (import_obj_create)."""
+    device = process.device(args.gpu_id)
+    device.bind()
+    source = self._dmabuf(process, args.dmabuf_fd)
+    if source.kind not in ("vram", "gtt"):
+      raise Refused(errno.EINVAL, f"{source} is neither video nor system memory")
+    source.extent.holders += 1
+    buffer = Buffer(
+      0,
+      args.gpu_id,
+      source.kind,
+      args.va_addr,
+      source.size,
+      source.flags,
+      source.backing,
+      source.offset,
+      0,
+      access_of(True, True),
+      imported=True,
+      extent=source.extent,
+    )
+    self._enter(device, buffer)
+    args.handle = buffer.handle
+
+  # ---- user pointers
 
   def user_memory_gone(self, pid: int, start: int, end: int) -> None:
     """The client unmaps a range of its memory (the MMU notifier of user pointers): no GPU may reach it any more."""

@@ -20,7 +20,7 @@ from tinyhw.core.table import Handlers
 from tinyhw.mock.amd.atomics import atomic
 from tinyhw.mock.amd.compute import Program, run_dispatch
 from tinyhw.mock.amd.queue import Frame, Properties, Queue, Wait
-from tinyhw.mock.amd.registers import INITIAL, check_write, name_of
+from tinyhw.mock.amd.registers import INITIAL, USER_DATA, USER_DATA_COUNT, check_write, name_of
 from tinyhw.wire import pm4 as wire
 
 if TYPE_CHECKING:
@@ -48,12 +48,8 @@ _NONE, _LOW, _WHOLE, _CLOCK = (
   int(_DATA.send_gpu_clock_counter),
 )
 _ADD32: Final = int(_DATA.atomic_add32bit_low)
-_INT_NONE, _INT_ONLY, _INT_AFTER = (
-  int(_INT.none),
-  int(_INT.send_interrupt_only),
-  int(_INT.send_interrupt_after_write_confirm),
-)
-_INT_DATA: Final = int(_INT.send_data_and_write_confirm)
+_INT_NONE, _INT_ONLY = int(_INT.none), int(_INT.send_interrupt_only)
+_INT_DATA: Final = int(_INT.send_data_and_write_confirm)  # data, and no interrupt
 _EVENTS_DONE: Final = frozenset(
   int(e)
   for e in (
@@ -63,6 +59,9 @@ _EVENTS_DONE: Final = frozenset(
   )
 )
 
+_SET_SH_REG: Final = pm4.SET_SH_REG.OP << 8
+_RELEASE_MEM: Final = pm4.RELEASE_MEM.OP << 8
+_RELEASE_WORDS: Final = pm4.RELEASE_MEM.DWORDS + 1
 _LONE_NOP: Final = wire.NOP_HEADER_ONLY << 16 | pm4.NOP.OP << 8  # the one packet whose count is not a length
 
 Step = tuple[Callable[["ComputeQueue", Any], None], Any, int]  # what runs, its argument, dwords
@@ -83,7 +82,10 @@ class ComputeQueue(Queue):
     self.atomic_return = 0
     self._chained = 0
     self.programs: dict[tuple[int | None, ...], Program] = {}
+    self.program: tuple[int, int, int, Program] | None = None  # the last one, with what it was made from
+    self.settings_version = 0  # grows with every write of a register that is not user data
     self._steps: dict[tuple[int, ...], Step] = {}
+    self._shapes: dict[tuple[int, ...], Callable[[list[int], int], None]] = {}
 
   def _store_read(self) -> None:
     self.space.store(self.properties.read_pointer, 4, self.read & 0xFFFF_FFFF)
@@ -104,22 +106,56 @@ class ComputeQueue(Queue):
         end = at + 1
       else:
         return self._truncated(end - at)
-    key = tuple(words[at:end])
-    step = self._steps.get(key)
-    if step is None:
-      step = self._decode(frame, key)
-    frame.at = end = at + step[2]
+    shape = self._shape(header, words, at, end)
+    quick = self._shapes.get(shape) if shape is not None else None
+    step: Step | None = None
+    if quick is None:
+      key = tuple(words[at:end])
+      step = self._steps.get(key)
+      if step is None:
+        step = self._decode(frame, key, shape)
+      end = at + step[2]
+    frame.at = end
     self.packets += 1
     machine = self.machine
     machine.clock.advance(machine.packet_ns)
     if machine.trace.enabled:
       machine.trace.add(self.name, "packet", self._text(words[at:end]), address=frame.address + at * 4)
-    step[0](self, step[1])
+    if quick is not None:
+      quick(words, at)
+    elif step is not None:
+      step[0](self, step[1])
+
+  @staticmethod
+  def _shape(header: int, words: list[int], at: int, end: int) -> tuple[int, ...] | None:
+    """What two packets share that differ in their data only: the value of a RELEASE_MEM, the user data of a
+    SET_SH_REG.
+
+    Nearly every submission has new ones; a packet of a known shape needs no second decoding.
+    """
+    opcode = header & 0xFF00
+    if opcode == _SET_SH_REG and end - at > 1:
+      return header, words[at + 1]
+    if opcode == _RELEASE_MEM and end - at == _RELEASE_WORDS:
+      return header, words[at + 1], words[at + 2], words[at + 3], words[at + 4], words[at + 7]
+    return None
+
+  def _learn(self, shape: tuple[int, ...], packet: Packet) -> None:
+    """Remember how packets of this shape run."""
+    if isinstance(packet, pm4.RELEASE_MEM):
+      release = packet
+      self._shapes[shape] = lambda words, at: self._release(release, words[at + 5] | words[at + 6] << 32)
+    elif isinstance(packet, pm4.SET_SH_REG):
+      first, count = pm4.SET_SH_REG_START + packet.reg_offset, len(packet.payload)
+      if USER_DATA <= first and first + count <= USER_DATA + USER_DATA_COUNT:
+        offsets = range(first, first + count)
+        update = self.registers.update
+        self._shapes[shape] = lambda words, at: update(zip(offsets, words[at + 2 : at + 2 + count], strict=True))
 
   def _text(self, words: list[int]) -> str:
     return wire.text(words).partition("\n")[0].split(maxsplit=1)[-1]
 
-  def _decode(self, frame: Frame, key: tuple[int, ...]) -> Step:
+  def _decode(self, frame: Frame, key: tuple[int, ...], shape: tuple[int, ...] | None) -> Step:
     """Decode one packet, check what can be checked once, and remember it."""
     packet, used = wire.decode(key, 0)
     kind = type(packet)
@@ -140,9 +176,12 @@ class ComputeQueue(Queue):
           raise self._unsupported(f"{kind.__name__}.{name}", value)
       prepare = _PREPARE.get(kind)
       step = (handler, packet if prepare is None else prepare(packet), used)
-    if len(self._steps) >= CACHE_LIMIT:
+    if len(self._steps) >= CACHE_LIMIT or len(self._shapes) >= CACHE_LIMIT:
       self._steps.clear()
+      self._shapes.clear()
     self._steps[key] = step
+    if shape is not None and handler is not None:
+      self._learn(shape, packet)
     return step
 
   def _ignore(self, what: tuple[str, str]) -> None:
@@ -152,6 +191,7 @@ class ComputeQueue(Queue):
 
   def _write_registers(self, pairs: tuple[tuple[int, int, str | None], ...]) -> None:
     registers = self.registers
+    self.settings_version += 1
     for offset, value, why in pairs:
       registers[offset] = value
       if why is not None:
@@ -275,6 +315,10 @@ class ComputeQueue(Queue):
 
   @handles(pm4.RELEASE_MEM)
   def release_mem(self, p: pm4.RELEASE_MEM) -> None:
+    self._release(p, p.data)
+
+  def _release(self, p: pm4.RELEASE_MEM, data: int) -> None:
+    """The packet with its data, which a packet of the same shape may give anew."""
     if p.dst_sel > 1:
       raise self._unsupported("RELEASE_MEM.dst_sel", p.dst_sel)
     select, interrupt = p.data_sel, p.int_sel
@@ -282,14 +326,12 @@ class ComputeQueue(Queue):
       raise self._unsupported("RELEASE_MEM.int_sel", interrupt)
     if interrupt != _INT_ONLY:
       if select == _LOW:
-        self.space.store(p.address, 4, p.data & 0xFFFF_FFFF)
+        self.space.store(p.address, 4, data & 0xFFFF_FFFF)
       elif select == _WHOLE or select == _CLOCK:
         self._aligned("RELEASE_MEM", p.address, 8)
-        self.space.store(p.address, 8, p.data if select == _WHOLE else self.gpu.counter())
+        self.space.store(p.address, 8, data if select == _WHOLE else self.gpu.counter())
       elif select == _ADD32:
-        self.space.store(
-          p.address, 4, self.space.load(p.address, 4, Access.ATOMIC) + p.data & 0xFFFF_FFFF, Access.ATOMIC
-        )
+        self.space.store(p.address, 4, self.space.load(p.address, 4, Access.ATOMIC) + data & 0xFFFF_FFFF, Access.ATOMIC)
       elif select != _NONE:
         raise self._unsupported("RELEASE_MEM.data_sel", select)
     if interrupt not in (_INT_NONE, _INT_DATA):

@@ -151,7 +151,7 @@ class Queue:
     """Whether a step would make progress."""
     if self.state is State.READY:
       return self.write != self._taken or bool(self.frames)
-    if self.state is not State.BLOCKED or self.wait is None:
+    if self.state is not State.BLOCKED or self.wait is None or not self.properties.active:
       return False
     try:
       return self.wait.met()
@@ -203,6 +203,9 @@ class Queue:
       self.fail(error)
     except TinyhwError as error:  # what tinyhw does not model is the caller's to hear of, at once
       self.fail(error)
+      raise
+    except BaseException as broken:  # an interrupt by the user, or a mistake of ours: the packet is not done
+      self.fail(MachineFault(f"stopped in the middle of a packet by {type(broken).__name__}"))
       raise
 
   def _resume(self) -> None:

@@ -41,6 +41,14 @@ loop:
 done:
   ret void
 }
+define amdgpu_kernel void @count(ptr addrspace(1) %p) #0 {
+  br label %loop
+loop:
+  %i = phi i32 [0, %0], [%next, %loop]
+  %next = add i32 %i, 1
+  store volatile i32 %next, ptr addrspace(1) %p
+  br label %loop
+}
 """
 
 
@@ -172,11 +180,25 @@ def test_an_access_outside_the_buffers_is_a_page_fault(code_object: Build, add_s
   goes_on(code_object, add_source, text)
 
 
-def test_an_endless_loop_meets_the_watchdog(code_object: Build, add_source: str) -> None:
-  with pytest.raises(DeviceError, match="PC") as caught:
-    tinyhw.launch(code_object(SPIN), "spin", (1,), (1,), [np.zeros(16, np.int32)])
-  assert "loop" in str(caught.value) and "watchdog" in str(caught.value)
+@pytest.mark.parametrize(("kernel", "block", "message"), [
+  ("spin", 1, "an endless loop: these waves repeat one state"),
+  ("spin", 256, "an endless loop: these waves repeat one state"),
+  ("count", 64, r"ran more than 20,000 instructions.*MOCKGPU_WATCHDOG")])
+def test_an_endless_loop_meets_the_watchdog(code_object: Build, add_source: str, monkeypatch: pytest.MonkeyPatch,
+                                            kernel: str, block: int, message: str) -> None:
+  if kernel == "count": monkeypatch.setenv("MOCKGPU_WATCHDOG", "20000")
+  with pytest.raises(DeviceError, match=message) as caught:
+    tinyhw.launch(code_object(SPIN), kernel, (2,), (block,), [np.zeros(16, np.int32)])
+  assert "at PC 0x" in str(caught.value)
   goes_on(code_object, add_source, str(caught.value))
+
+
+def test_wrong_options_of_the_mock_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+  monkeypatch.setenv("MOCKGPU_WATCHDOG", "many")
+  with pytest.raises(InvalidArgument, match="MOCKGPU_WATCHDOG: 'many' is no count"): Device["AMD"].runtime.describe()
+  monkeypatch.delenv("MOCKGPU_WATCHDOG")
+  monkeypatch.setenv("MOCKGPU", "voodoo2")
+  with pytest.raises(TinyhwError, match="voodoo2"): Device["AMD"].runtime.describe()
 
 
 def test_allocation_beyond_the_cards_memory() -> None:

@@ -68,6 +68,7 @@ def test_demo_trains_alike_on_all_devices() -> None:
   assert [r["device"] for r in report["runs"]] == ["LLVM", "PYTHON", "AMD"] and report["largest_difference"] < 1e-4
   assert all(len(r["losses"]) == 3 for r in report["runs"])
   assert any("DISPATCH_DIRECT" in line for line in report["runs"][2]["queue"])
+  assert any("ACQUIRE_MEM" in line and "no caches are modelled" in line for line in report["runs"][2]["report"])
 
 
 def test_launch_from_the_shell(tmp_path: Path, add_kernel: bytes) -> None:

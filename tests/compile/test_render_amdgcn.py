@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tinyhw.arch import ARCHES
 from tinyhw.arch.gfx1100 import GFX1100
 from tinyhw.compile.render.amdgcn import AMDGCNRenderer
 from tinyhw.compile.render.base import TRANSCENDENTAL, block_size, grid_size
@@ -177,17 +178,27 @@ def test_every_level_makes_code_of_all_arithmetic_and_casts(dtype: DType, level:
   assert code.kernel("k").max_workgroup_size == 64
 
 
-def test_what_a_code_object_asks_for() -> None:
+@pytest.mark.parametrize("level", [0, 1, 2, 3])
+def test_what_a_code_object_asks_for(level: int) -> None:
   """Buffers, then values, and nothing hidden; one wave32 user pointer; LDS as declared."""
   shared = UOp(Ops.DEFINE_LOCAL, dtypes.float32.ptr(64, AddressSpace.LOCAL), (), "shared")
   uops = reverse(shared, UOp.variable("n", 0, 9))
-  kernel = codeobject.load(GPU.compile(GPU.source("k", uops), "k"), arch="gfx1100").kernel("k")
+  renderer = AMDGCNRenderer(optimization=level)
+  kernel = codeobject.load(renderer.compile(renderer.source("k", uops), "k"), arch="gfx1100").kernel("k")
   assert [(a.kind, a.offset, a.size) for a in kernel.arguments] == [
     ("global_buffer", 0, 8), ("global_buffer", 8, 8), ("by_value", 16, 4)]
   assert not kernel.hidden and kernel.wavefront_size == 32 and not kernel.dynamic_stack
   assert kernel.group_segment_size == 256 and kernel.private_segment_size == 0
   assert kernel.required_workgroup_size == (64, 1, 1)
   assert kernel.descriptor.kernel_code_properties & 0x7F == 1 << 3      # of the user SGPRs only the kernarg pointer
+
+
+@pytest.mark.parametrize("name", ARCHES)
+def test_every_generation_gets_code_of_its_own(name: str) -> None:
+  renderer = AMDGCNRenderer(ARCHES[name])
+  shared = UOp(Ops.DEFINE_LOCAL, dtypes.float32.ptr(64, AddressSpace.LOCAL), (), "shared")
+  binary = renderer.compile(renderer.source("k", reverse(shared, UOp.variable("n", 0, 9))), "k")
+  assert codeobject.load(binary, arch=name).arch == name
 
 
 def reverse(shared: UOp, add: UOp) -> list[UOp]:
@@ -224,13 +235,28 @@ def test_vectors_gates_and_big_buffers(dtype: DType) -> None:
 
 
 def test_addresses_are_a_base_and_a_32_bit_offset() -> None:
-  item, group = UOp.special("lidx0", 32), UOp.special("gidx0", 8)
-  out, a = buffer(0, dtypes.float32, 1024), buffer(1, dtypes.float32, 1024)
-  place = group * 128 + item * 4
-  vector = a.index(place).load(dtype=dtypes.float32.vec(4))
-  text = GPU.assembly(GPU.source("k", linear(out.index(place).store(vector))), "k")
+  """In a loop too, and behind a gate."""
+  item, group, loop = UOp.special("lidx0", 32), UOp.special("gidx0", 8), UOp.range(8, 0)
+  out, a, b = (buffer(i, dtypes.float32, 1 << 16) for i in range(3))
+  place = group * 1024 + loop * 128 + item * 4
+  vector = a.index(place + 1000).load(dtype=dtypes.float32.vec(4))
+  ends = [b.index(place + c, item < 30).load(UOp.const(dtypes.float32, 1.0)) for c in (0, 2, 900)]
+  lanes = tuple(vector.gep(i) for i in range(4))
+  sums = tuple(lane + end for lane, end in zip(lanes, ends))
+  value = UOp(Ops.VECTORIZE, dtypes.float32.vec(4), (*sums, lanes[3]))
+  head = [*linear(out, a, b), *linear(group, item), *loop.src, loop]
+  uops = [*head, *(u for u in linear(out.index(place).store(value)) if u not in head)]
+  uops.append(UOp(Ops.ENDRANGE, dtypes.void, (loop,)))
+  text = GPU.assembly(GPU.source("k", uops), "k")
   assert "global_load_b128" in text and "global_store_b128" in text
   assert ", off" not in text and "v_add_co" not in text and "flat_load" not in text
+  left, right, found = (np.random.default_rng(i).normal(size=1 << 16).astype(np.float32) for i in range(3))
+  run(uops, found, left, right)
+  n = np.arange(8192)
+  late = n // 4 % 32 >= 30
+  wanted = left[n + 1000].reshape(-1, 4)
+  for lane, c in enumerate((0, 2, 900)): wanted[:, lane] += np.where(late, np.float32(1), right[n + c])[::4]
+  assert (found[:8192] == wanted.reshape(-1)).all()
 
 
 def test_what_the_gpu_does_not_do_is_refused() -> None:

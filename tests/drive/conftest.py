@@ -59,6 +59,8 @@ class FakeMachine:
   """See the module. `log` has one row a call: (name, dict of its arguments)."""
   gpus: int = 1
   vram_free: int = 1 << 34
+  hidden: frozenset[int] = frozenset()  # nodes that a cgroup keeps from this process
+  gtt_limit: int = 1 << 40
   stalled: bool = False                # queues do not read
   memory_fault: tuple[int, int, bool] | None = None  # (gpu_id, address, write), for the next WAIT_EVENTS
   log: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
@@ -96,6 +98,7 @@ class FakePort(LinuxPort):
     if path == "/dev/kmsg": raise PermissionError(path)
     node = int(path.removeprefix(NODES + "/").split("/")[0])
     rest = path.split(f"/nodes/{node}/")[1]
+    if node in self.machine.hidden: raise PermissionError(errno.EPERM, "Operation not permitted", path)
     if rest == "gpu_id": return f"{self.machine.gpu_id(node - 1) if node else 0}\n".encode()
     if rest == "name": return b"gfx1100\n"
     rows = dict(self.machine.properties)
@@ -136,6 +139,7 @@ class FakePort(LinuxPort):
       if a.size > self.machine.vram_free: raise OSError(errno.ENOMEM, "no memory")
       self.machine.vram_free -= a.size
       self._vram[self._next] = a.size
+    elif a.size > self.machine.gtt_limit: raise OSError(errno.ENOMEM, "no memory")
     a.handle, a.mmap_offset = self._next, self._next << 20
     self._next += 1
     if not a.flags & kfd.KFD_IOC_ALLOC_MEM_FLAGS_USERPTR:

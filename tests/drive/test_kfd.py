@@ -16,6 +16,7 @@ from tinyhw.autogen import sdma_v6 as s
 from tinyhw.core.errors import DeviceError, InvalidArgument, OutOfMemory, Unsupported, WaitTimeout
 from tinyhw.drive.amd.device import AMDRuntime
 from tinyhw.drive.amd.topology import gpus, save_area
+from tinyhw.drive.queue import CommandStream
 
 
 def test_the_order_of_a_start(port: Any, machine: Any) -> None:
@@ -249,3 +250,52 @@ def test_scratch_registers_address_memory_that_is_there(port: Any, machine: Any,
   held = next(b for b in gpu.live_buffers() if b.address == base)
   assert size.WAVESIZE * 256 >= wave_bytes and (wave + 1) * size.WAVESIZE * 256 <= held.size
   gpu.close()
+
+
+def test_what_it_says_of_itself(port: Any, machine: Any) -> None:
+  machine.gpus = 2
+  gpu = AMDRuntime(port, 1)
+  assert gpu.describe() == "gfx1100, 96 CUs, 16,384 MiB, KFD 1.17" and gpu.siblings() == 2 and gpu.name == "AMD:1"
+
+
+def test_the_time_out_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch, port: Any) -> None:
+  assert AMDRuntime(port).timeout_s == 30
+  monkeypatch.setenv("TINYHW_TIMEOUT_S", "2.5")
+  assert AMDRuntime(port).timeout_s == 2.5 and AMDRuntime(port, timeout_s=7).timeout_s == 7
+  for wrong in ("0", "-1", "soon"):
+    monkeypatch.setenv("TINYHW_TIMEOUT_S", wrong)
+    with pytest.raises(InvalidArgument, match="TINYHW_TIMEOUT_S"): AMDRuntime(port)
+
+
+def test_a_submission_that_does_not_fit_leaves_the_timeline_as_it_was(port: Any) -> None:
+  gpu = AMDRuntime(port)
+  stream = CommandStream("huge")
+  stream.words += [0] * gpu.compute.ring.size
+  stream.mark_words("timeline", 0, 1)
+  before = gpu.timeline.last
+  with pytest.raises(InvalidArgument, match="indirect buffer"): gpu.submit(gpu.compute, stream.bind())
+  assert gpu.timeline.last == before
+  gpu.copyin(gpu.alloc(4), memoryview(bytes(4)))
+  gpu.synchronize()
+
+
+def test_a_timeline_that_wraps_32_bits_goes_on(port: Any, machine: Any) -> None:
+  gpu = AMDRuntime(port)
+  gpu.timeline.last = gpu.timeline.signal.value = (1 << 32) - 3
+  a, data = gpu.alloc(64), bytes(range(64))
+  for _ in range(4):
+    gpu.copyin(a, memoryview(data))
+    gpu.submit(gpu.compute, gpu.compute_marker())
+  back = bytearray(64)
+  gpu.copyout(memoryview(back), a)
+  assert back == data and gpu.timeline.signal.value == gpu.timeline.last == (1 << 32) + 7
+
+
+def test_a_gpu_that_a_cgroup_hides_is_not_there(port: Any, machine: Any) -> None:
+  machine.gpus, machine.hidden = 2, frozenset({1})
+  assert [node.render_node for node in gpus(port)] == ["/dev/dri/renderD129"]
+
+
+def test_system_memory_that_the_kernel_refuses(port: Any, machine: Any) -> None:
+  machine.gtt_limit = 1 << 20
+  with pytest.raises(DeviceError, match="8,388,608 bytes of system memory.*gttsize"): AMDRuntime(port)

@@ -12,9 +12,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tinyhw.core.errors import DeviceError, OutOfMemory, TinyhwError, WaitTimeout
+from tinyhw.core.errors import DeviceError, InvalidArgument, OutOfMemory, TinyhwError, WaitTimeout
 from tinyhw.drive.amd import device as driver
 from tinyhw.drive.amd.batch import Batch, Launch
+from tinyhw.drive.amd.commands import CopyCommands
 from tinyhw.drive.amd.device import AMDRuntime
 from tinyhw.drive.base import Allocation
 from tinyhw.drive.queue import CommandStream
@@ -189,6 +190,7 @@ def test_a_copy_outside_memory_is_a_page_fault(gpu: AMDRuntime) -> None:
   gpu.copy(Allocation(a.address + 8192, 100, a.handle), b, 100)
   with pytest.raises(DeviceError, match=f"page fault: write at {a.address + 8192:#x}.*running: copy"): gpu.synchronize()
   with pytest.raises(DeviceError, match="page fault"): gpu.alloc(1)
+  with pytest.raises(DeviceError, match="lost the GPU.*new process"): AMDRuntime(gpu.port)
   with pytest.raises(DeviceError, match="(?s)does not run again.*new process"): gpu.reset()
 
 
@@ -255,7 +257,7 @@ def test_host_memory_can_be_registered(gpu: AMDRuntime, add_object: bytes) -> No
   gpu.synchronize()
   assert np.array_equal(np.frombuffer(gpu.port.memory(at + 4096, 256), np.int32), 3 + np.arange(64))
   gpu.kfd.free(host)
-  with pytest.raises(DeviceError, match="whole pages"): gpu.kfd.register_host(gpu.gpu, at + 1, 4096)
+  with pytest.raises(InvalidArgument, match="whole pages"): gpu.kfd.register_host(gpu.gpu, at + 1, 4096)
 
 
 def test_batches_run(gpu: AMDRuntime, add_object: bytes) -> None:
@@ -273,3 +275,43 @@ def test_batches_run(gpu: AMDRuntime, add_object: bytes) -> None:
   batch.submit()
   assert download(gpu, b, np.zeros(64, np.float32)).tolist() == [10.0] * 64
   batch.close()
+
+
+def test_queues_stay_in_order_where_the_timeline_wraps_32_bits(gpu: AMDRuntime, add_object: bytes) -> None:
+  gpu.timeline.last = gpu.timeline.signal.value = (1 << 32) - 5
+  add, a, b = gpu.load(add_object, "add"), gpu.alloc(256), gpu.alloc(256)
+  gpu.copyin(a, memoryview(np.ones(64, np.float32)).cast("B"))
+  for _ in range(5):
+    add([b, a, a], [], (1, 1, 1), (64, 1, 1))
+    gpu.copy(a, b, 256)
+  assert download(gpu, a, np.zeros(64, np.float32)).tolist() == [32.0] * 64 and gpu.timeline.last > 1 << 32
+
+
+def test_closing_the_devices_ends_a_mock_machine_and_the_next_is_new(monkeypatch: pytest.MonkeyPatch) -> None:
+  from tinyhw import Tensor, launch
+  from tinyhw.device import Devices
+  from tinyhw.engine import buffer, realize, run
+  monkeypatch.setenv("MOCKGPU", "1")
+  devices = Devices()
+  for module in (buffer, realize, run): monkeypatch.setattr(module, "Device", devices, raising=False)
+  monkeypatch.setattr("tinyhw.launcher.Device", devices)
+  binary = (OBJECTS / "gfx1100_v5.co").read_bytes()
+  data = np.arange(256, dtype=np.uint32)
+  assert (Tensor([1, 2, 3], device="AMD") + 1).tolist() == [2, 3, 4]
+  with pytest.raises(DeviceError, match=r"page fault: read at .* at PC 0x.* in 'global_load_b32.*Device.close\(\)"):
+    launch(binary, "reverse", (1,), (256,), [1 << 40])
+  with pytest.raises(DeviceError, match="page fault"): launch(binary, "reverse", (1,), (256,), [data])
+  devices.close()
+  assert (Tensor([1, 2, 3], device="AMD") + 1).tolist() == [2, 3, 4]
+  assert np.array_equal(launch(binary, "reverse", (1,), (256,), [data])[0], data[::-1])
+  devices.close()
+
+
+def test_copies_can_be_timed_on_the_gpu_clock(gpu: AMDRuntime) -> None:
+  a, b, signal = gpu.alloc(1 << 20), gpu.alloc(1 << 20), gpu.timeline.signal
+  c = CopyCommands("timed copy").memory_barrier().timestamp(signal.start_address)
+  c.copy("to", "from", "count").timestamp(signal.stop_address).signal(signal.address, "timeline")
+  assert a.address is not None and b.address is not None
+  stream = c.bind(**{"to": b.address, "from": a.address, "count": (1 << 20) - 1})
+  gpu.wait(gpu.submit(gpu.copier, stream))
+  assert 0 < gpu.elapsed() < 1 and signal.words[1] > 0

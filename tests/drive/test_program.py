@@ -202,6 +202,7 @@ def test_wrong_launches_are_refused_before_anything_is_queued(
     (lambda: shared([a], [], (1, 1, 1), (1025, 1, 1)), "from 1 to 1024"),
     (lambda: shared([a], [], (1, 1, 1), (64, 32, 1)), "2048 threads, gfx1100 runs at most 1024"),
     (lambda: add([a, a, a], [], (0, 1, 1), (64, 1, 1)), r"grid \(0, 1, 1\)"),
+    (lambda: add([a, a, a], [], (0, 0, 0), (64, 1, 1)), r"grid \(0, 0, 0\)"),
     (lambda: add([a, a, a], [], (1, 1, 1), (0, 1, 1)), r"block \(0, 1, 1\)"),
     (lambda: add([a, a, a], [], (1 << 32, 1, 1), (1, 1, 1)), "grid"),
     (lambda: add.launch(bytes(25), (1, 1, 1), (1, 1, 1)), "25 bytes of arguments, the kernel takes 24"),
@@ -274,3 +275,12 @@ def test_a_batch_is_one_packet_in_the_ring_and_can_be_patched(
   with pytest.raises(InvalidArgument, match="no launches"): Batch(gpu, [])
   batch.close()
   batch.close()
+
+
+def test_a_value_may_change_its_sign_and_kind_from_launch_to_launch(port: Any, machine: Any, add_object: bytes) -> None:
+  gpu = AMDRuntime(port)
+  fill, out = gpu.load(add_object, "fill"), gpu.alloc(256)
+  for value, code in ((5, "i"), (-5, "i"), (0xFFFFFFFF, "I"), (1.5, "f")):
+    fill([out], [value, 1, 1.0, 1], (1, 1, 1), (64, 1, 1))
+    kernarg = machine_value(machine, 0) | machine_value(machine, 1) << 32
+    assert struct.unpack(f"<{code}", ctypes.string_at(kernarg + 8, 4)) == (value,)

@@ -259,6 +259,43 @@ def test_user_memory_that_is_unmapped_is_out_of_reach(client: Client) -> None:
   client.call("FREE_MEMORY_OF_GPU", handle=a.handle)
 
 
+def test_a_dmabuf_shares_memory_and_keeps_it_alive() -> None:
+  client = Client(Machine("gfx1100,gfx1100"))
+  free = client.machine.gpus[0].vram_allocator.free_bytes
+  memory = client.alloc(8192, VRAM)
+  fd = client.call("EXPORT_DMABUF", handle=memory.handle).dmabuf_fd
+  info = client.call("GET_DMABUF_INFO", dmabuf_fd=fd)
+  assert (info.size, info.gpu_id) == (8192, client.gpu_ids[0]) and info.flags & VRAM
+  at = client.port.reserve(8192)
+  other = client.call("IMPORT_DMABUF", va_addr=at, gpu_id=client.gpu_ids[1], dmabuf_fd=fd).handle
+  client.map(other, [1])
+  seen = client.port.memory(client.port.mmap(fd, 8192), 8192).cast("I")
+  memory.u32[3] = 99
+  space = client.machine.kfd.processes[os.getpid()].devices[client.gpu_ids[1]].bind()
+  assert space.load(at + 12, 4) == seen[3] == 99
+  client.unmap(memory.handle, [0])
+  client.call("FREE_MEMORY_OF_GPU", handle=memory.handle)
+  assert space.load(at + 12, 4) == 99  # two more hold it
+  client.port.close(fd)
+  client.unmap(other, [1])
+  assert client.machine.gpus[0].vram_allocator.free_bytes == free - 8192
+  client.call("FREE_MEMORY_OF_GPU", handle=other)
+  assert client.machine.gpus[0].vram_allocator.free_bytes == free
+  client.port.end()
+
+
+def test_refused_dmabufs(client: Client) -> None:
+  gpu = client.gpu_ids[0]
+  assert client.errno("EXPORT_DMABUF", handle=gpu << 32 | 77) == errno.EINVAL
+  assert client.errno("EXPORT_DMABUF", handle=77) == errno.EINVAL
+  assert client.errno("GET_DMABUF_INFO", dmabuf_fd=4242) == errno.EBADF
+  assert client.errno("IMPORT_DMABUF", gpu_id=gpu, dmabuf_fd=client.fd) == errno.EINVAL
+  at = client.port.mmap(-1, 4096)
+  flags = USERPTR | FLAGS
+  a = client.call("ALLOC_MEMORY_OF_GPU", va_addr=at, size=4096, gpu_id=gpu, flags=flags, mmap_offset=at)
+  assert client.errno("EXPORT_DMABUF", handle=a.handle) == errno.EPERM
+
+
 def test_refused_mmaps(client: Client) -> None:
   memory = client.call("ALLOC_MEMORY_OF_GPU", va_addr=1 << 30, size=4096, gpu_id=client.gpu_ids[0], flags=VRAM | FLAGS)
   gpu = client.gpu_ids[0]

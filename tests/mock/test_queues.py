@@ -161,6 +161,21 @@ def test_a_wait_parks_its_queue_until_another_one_writes(client: Client) -> None
   assert first.state == "ready" and memory.u32[2] == 1
 
 
+def test_a_stopped_queue_does_not_go_on(client: Client) -> None:
+  """UPDATE_QUEUE with 0 percent stops a queue, also one that waits; with more it goes on where it was."""
+  queue, memory = client.queue(), client.alloc(4096)
+  queue.submit(wait(memory.address, 1), write(memory.address + 8, 1))
+  client.run()
+  setting = {"queue_id": queue.queue_id, "ring_base_address": queue.ring.address, "ring_size": 4096}
+  client.call("UPDATE_QUEUE", **setting, queue_percentage=0, queue_priority=1)
+  memory.u32[0] = 1
+  client.run()
+  assert memory.u32[2] == 0
+  client.call("UPDATE_QUEUE", **setting, queue_percentage=100, queue_priority=1)
+  client.run()
+  assert memory.u32[2] == 1
+
+
 def test_the_host_ends_a_wait(client: Client) -> None:
   queue, memory = client.queue(), client.alloc(4096)
   queue.submit(wait(memory.address, 9), release(memory.address + 8, 1))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc as gc_collect
+import os
+import weakref
 from collections.abc import Iterator
 from functools import cache
 
@@ -86,6 +89,23 @@ def test_a_page_fault_names_address_access_pc_and_instruction(machine: Machine) 
   other.synchronize()
 
 
+def test_an_interrupted_dispatch_does_not_count_as_done() -> None:
+  """Ctrl-C while a program runs: its completion is not signalled, the queue is dead and says why."""
+
+  def interrupt(*_: object) -> int:
+    raise KeyboardInterrupt
+
+  machine = Machine(executor=interrupt)
+  runtime = AMDRuntime(MockPort(machine))
+  memory = runtime.alloc(4096)
+  runtime.load(binary(), "store")((memory,), (1,), (1, 1, 1), (32, 1, 1))
+  with pytest.raises(KeyboardInterrupt):
+    runtime.synchronize()
+  with pytest.raises(DeviceError, match="KeyboardInterrupt"):
+    runtime.synchronize()
+  machine.close()
+
+
 def test_an_endless_loop_meets_the_watchdog(machine: Machine) -> None:
   runtime = AMDRuntime(MockPort(machine))
   memory = runtime.alloc(4096)
@@ -164,3 +184,22 @@ def test_an_empty_grid_runs_nothing() -> None:
   client.run()
   assert queue.state == "ready"
   client.port.end()
+
+
+def test_a_machine_that_ran_programs_gives_its_memory_back() -> None:
+  """No cache of code may keep the address space, and with it the video memory, of a machine that is gone."""
+
+  def use() -> tuple[weakref.ref[Machine], int]:
+    machine = Machine()
+    runtime = AMDRuntime(MockPort(machine))
+    memory = runtime.alloc(4096)
+    runtime.load(binary(), "store")((memory,), (7,), (1, 1, 1), (32, 1, 1))
+    runtime.synchronize()
+    runtime.close()
+    return weakref.ref(machine), machine.gpus[0].vram.fd
+
+  machine, fd = use()
+  gc_collect.collect()
+  assert machine() is None
+  with pytest.raises(OSError):
+    os.fstat(fd)

@@ -179,6 +179,29 @@ def test_assign_leaves_other_tensors_alone(device: str) -> None:
   assert w.tolist() == [9, 3]
 
 
+SETS = [np.s_[0], np.s_[1:3, ::2], np.s_[..., -1], np.s_[::-2, 3:0:-1], np.s_[:, 1:1], np.s_[2, 1], np.s_[:]]
+
+
+@pytest.mark.parametrize("index", SETS, ids=str)
+def test_parts_are_assigned(index: Any, device: str) -> None:
+  wanted, tensor = F.copy(), Tensor(F, device=device)
+  other = np.arange(wanted[index].size, dtype=np.float32).reshape(wanted[index].shape) + 100
+  wanted[index] = other
+  tensor[index] = Tensor(other, device=device)
+  np.testing.assert_array_equal(tensor.numpy(), wanted)
+  tensor[index], wanted[index] = -1, -1
+  tensor[tensor > 5] = 0
+  wanted[wanted > 5] = 0
+  np.testing.assert_array_equal(tensor.numpy(), wanted)
+
+
+def test_numpy_data_keeps_its_type() -> None:
+  for data in (np.float64(3.5), np.array(2, np.int8), np.arange(6, dtype=np.uint16)[::-2], np.arange(3, dtype=">i4")):
+    found = Tensor(data).numpy()
+    np.testing.assert_array_equal(found, data)
+    assert found.dtype == np.asarray(data).dtype.newbyteorder("=")
+
+
 def test_copies_between_devices(device: str) -> None:
   x = Tensor([[1.0, 2.0], [3.0, 4.0]]).T
   y = (x.to(device) + 1).to("PYTHON")

@@ -103,6 +103,32 @@ def test_gradients_add_up_and_leaves_are_told_apart() -> None:
   assert w.grad is not None and w.grad.tolist() == [2, 4, 6]
 
 
+def test_leaves_that_share_memory_or_are_views_are_variables_of_their_own() -> None:
+  data = Tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]).realize()
+  turned, other, again = data.T.requires_grad_(), data.detach().requires_grad_(), Tensor(data, requires_grad=True)
+  weights = Tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+  (turned * weights + other.T * 10 + again.T * weights * 100).sum().backward()
+  assert turned.grad is not None and other.grad is not None and again.grad is not None
+  assert turned.grad.tolist() == weights.tolist() and other.grad.tolist() == [[10.0] * 3] * 2
+  assert again.grad.tolist() == (weights.T * 100).tolist()
+
+
+def test_a_leaf_that_was_pending_when_it_was_used() -> None:
+  w = Tensor([1.0, 2.0], requires_grad=True)
+  with Tensor.no_grad(): w.assign(w * 3)
+  y = (w * w).sum()
+  assert y.item() == 45 and w.tolist() == [3, 6]     # both are in memory now
+  y.backward()
+  assert w.grad is not None and w.grad.tolist() == [6, 12]
+
+
+def test_gradient_of_any_value() -> None:
+  x = Tensor([1.0, 2.0])
+  y = x * x
+  z = (y * 3 + x).sum()
+  assert [g.tolist() for g in z.gradient(y, x)] == [[3, 3], [7, 13]]
+
+
 def test_detach_and_no_grad_cut_the_history() -> None:
   w = Tensor([2.0, 3.0], requires_grad=True)
   (w.detach() * w).sum().backward()

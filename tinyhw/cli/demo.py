@@ -31,6 +31,7 @@ class Run:
   seconds: list[float] = field(default_factory=list)
   accuracy: float = 0.0
   queue: list[str] = field(default_factory=list)
+  report: list[str] = field(default_factory=list)
 
 
 def load_digits() -> tuple[npt.NDArray[np.float32], npt.NDArray[np.int32]]:
@@ -80,7 +81,7 @@ def train(device: str, steps: int, batch: int) -> Run:
     (Tensor([1.0, 2.0, 3.0], device=device) + 1).realize()
     Device[device].synchronize()
     runtime: Any = Device[device].runtime
-    run.queue = runtime.last_submission()
+    run.queue, run.report = runtime.last_submission(), Device.report()
   return run
 
 
@@ -128,6 +129,9 @@ def show(console: Any, runs: list[Run], spread: float) -> None:
                 else f"[red]The devices do not agree: losses differ by {spread:.1e}.[/red]\n")
   console.print("The compute queue of one AMD launch (Tensor([1, 2, 3]) + 1), as it went to the command processor:")
   for line in next(r.queue for r in runs if r.device == "AMD"):
+    console.print(f"  {line}", markup=False, highlight=False, soft_wrap=True)
+  console.print("\nWhat the mock accepted in this run and does not model:")
+  for line in next(r.report for r in runs if r.device == "AMD"):
     console.print(f"  {line}", markup=False, highlight=False, soft_wrap=True)
   speed = Table(title="\nTime of a training step", title_justify="left")
   for name in ("device", "first (compiles)", "median of the others", "against LLVM"):

@@ -77,8 +77,9 @@ def compile_kernel(ast: UOp, renderer: Renderer, opts: Sequence[Opt] | None = No
   source, binary = renderer.render(name, uops, grid, block)
   local = sum(u.dtype.size * u.dtype.base.itemsize for u in uops
               if u.op is Ops.DEFINE_LOCAL and isinstance(u.dtype, PtrDType))
-  buffers = tuple(sorted({int(u.arg) for u in uops if u.op is Ops.DEFINE_GLOBAL}))
-  variables = tuple(sorted({u.arg for u in uops if u.op is Ops.DEFINE_VAR}))
+  # A buffer whose loads were all simplified away is an argument still: numbers are places in the argument list.
+  buffers = tuple(range(1 + max(int(u.arg) for u in uops if u.op is Ops.DEFINE_GLOBAL)))
+  variables = tuple(u.arg for u in uops if u.op is Ops.DEFINE_VAR)
   program = ProgramSpec(name, renderer.target, source, binary, uops, grid, block, buffers, variables,
                         estimate(uops, grid, block), local, tuple(kernel.opts))
   _programs[known] = program

@@ -110,8 +110,8 @@ class _Expander:
         total = src[0]
         for s in src[1:]: total = total.alu(u.arg, s)
         return total
-      # The identity depends on the loops outside: a register belongs to the place before its own loops.
-      register = UOp(Ops.DEFINE_ACC, u.dtype, (identity_element(u.arg, u),), self.accumulators)
+      # The register names its loops, so that what accumulates stands in them even where the value depends on none.
+      register = UOp(Ops.DEFINE_ACC, u.dtype, (identity_element(u.arg, u), *loops), self.accumulators)
       self.accumulators += 1
       total = register
       for s in src: total = total.alu(u.arg, s)
@@ -122,7 +122,7 @@ class _Expander:
 
 def expand(sink: UOp) -> UOp:
   """The graph without UPCAST and UNROLL ranges: a STORE for each copy. A REDUCE that remains holds the ASSIGN of its
-  register."""
+  register, a DEFINE_ACC with the loops as further sources."""
   expander = _Expander()
   expander.prepare(sink)
   stores = [expander.at(store, values) for store in sink.src for values in expander.copies(expander.copied[store])]

@@ -10,14 +10,16 @@ from dataclasses import dataclass, field
 
 from tinyhw.compile.program import Dim3, Opt, OptKind
 from tinyhw.compile.render.base import Renderer
+from tinyhw.compile.schedule import identity_element
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.ir.dtype import PtrDType, dtypes
 from tinyhw.ir.symbolic import linear, simplify
-from tinyhw.ir.uop import Axis, Ops, UOp
+from tinyhw.ir.uop import Axis, GroupOp, Ops, UOp
 
 _KINDS = {OptKind.UPCAST: (Axis.LOOP, Axis.UPCAST), OptKind.LOCAL: (Axis.LOOP, Axis.LOCAL),
           OptKind.UNROLL: (Axis.REDUCE, Axis.UNROLL), OptKind.GROUP: (Axis.REDUCE, Axis.GROUP)}
 _MAX_UNROLLED = 256       # values that one thread may keep, as a bound on code size
+_LONG_ARITHMETIC = 100    # operations after which a value is not computed for several neighbours in one thread
 
 
 @dataclass
@@ -84,7 +86,8 @@ class Kernel:
     if axis.arg.kind is not before: raise refuse(f"axis {opt.axis} is a {axis.arg.kind.value} axis")
     size = self.left(axis)
     if opt.amount < 2: raise refuse("the amount is less than 2")
-    if size % opt.amount and opt.kind is not OptKind.LOCAL: raise refuse(f"{opt.amount} does not divide {size}")
+    if size % opt.amount and opt.kind not in (OptKind.LOCAL, OptKind.GROUP):
+      raise refuse(f"{opt.amount} does not divide {size}")
     if opt.amount > size: raise refuse(f"only {size} steps are left")
     if opt.kind in (OptKind.LOCAL, OptKind.GROUP):
       if not self.renderer.local: raise refuse(f"target {self.renderer.target} has no workgroups")
@@ -165,7 +168,10 @@ def _substitute(sink: UOp, whole: dict[UOp, UOp], made: dict[UOp, list[UOp]], ga
       continue
     src = tuple(done[s] for s in u.src)
     if u.op is Ops.REDUCE:
-      src = (src[0], *(p for r in u.src[1:] for p in made[r] if p.op is Ops.RANGE))
+      value = src[0]
+      for r in u.src[1:]:       # what is beyond the end of an axis adds nothing
+        if r in gates: value = gates[r].where(value, identity_element(u.arg, u))
+      src = (value, *(p for r in u.src[1:] for p in made[r] if p.op is Ops.RANGE))
       done[u] = src[0] if len(src) == 1 else UOp(u.op, u.dtype, src, u.arg)
       continue
     if u.op is Ops.INDEX:
@@ -235,6 +241,8 @@ def _lanes(kernel: Kernel, axis: UOp) -> int:
 
 def _vectorize(kernel: Kernel) -> None:
   """Each thread takes as many neighbouring outputs as a vector holds."""
+  # Long arithmetic hides its few loads and stores anyway: copies of it would only cost time to compile.
+  if sum(u.op in GroupOp.ALU for u in kernel.sink.toposort()) > _LONG_ARITHMETIC: return
   axes = sorted((a for a in kernel.outputs if _contiguity(kernel, a)), key=lambda a: -_contiguity(kernel, a))
   threads = kernel.product(Axis.LOOP)
   for axis in axes[:1]:
@@ -259,8 +267,10 @@ def _group(kernel: Kernel) -> None:
     left = kernel.left(axis)
     if threads >= 1024 or left < 128: continue
     vector = divisor(left, 4)
-    amount = divisor(left // vector, 256 if threads <= 16 else 32)
-    if amount >= 8 and _try(kernel, OptKind.GROUP, axis, amount): return
+    amount = divisor(left // vector, min(256 if threads <= 16 else 32, kernel.renderer.max_block))
+    # A length without good divisors: some work-items have one step less.
+    if amount < 8: amount = min(64, kernel.renderer.max_block)
+    if _try(kernel, OptKind.GROUP, axis, amount): return
 
 
 def _workgroups(kernel: Kernel) -> None:

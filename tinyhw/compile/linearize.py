@@ -34,8 +34,10 @@ class _Linearizer:
       nest = _Nest(sorted(u.src[1:], key=lambda r: int(r.arg.axis)))
       self.nests.append(nest)
       for r in nest.loops: self.nest_of[r] = nest
-    self.inside: dict[UOp, _Nest | None] = {u: next((self.nest_of[r] for r in u.ranges if r in self.nest_of), None)
-                                            for u in self.nodes}
+    # A register is set up before its loops.
+    self.inside: dict[UOp, _Nest | None] = {
+      u: next((self.nest_of[r] for r in u.ranges if r in self.nest_of and u.op is not Ops.DEFINE_ACC), None)
+      for u in self.nodes}
     for u in self.nodes:
       if (nest_ := self.inside[u]) is None: continue
       if u.op is not Ops.RANGE: nest_.body.append(u)
@@ -65,7 +67,7 @@ class _Linearizer:
     if u.op is Ops.REDUCE:
       self.final[u] = self.final[u.src[0]]
       return
-    src = tuple(self.final[s] for s in u.src)
+    src = tuple(self.final[s] for s in (u.src[:1] if u.op is Ops.DEFINE_ACC else u.src))
     self.final[u] = new = u if src == u.src else UOp(u.op, u.dtype, src, u.arg)
     self.out.append(new)
 
@@ -97,7 +99,7 @@ class _Linearizer:
         stack.pop()
         continue
       if isinstance(unit, _Nest): sources: list[UOp] = list(unit.outside)
-      else: sources = list(unit.src)
+      else: sources = list(unit.src[:1] if unit.op is Ops.DEFINE_ACC else unit.src)
       needs: list[UOp | _Nest] = []
       for s in sources:
         owner = self.inside[s]

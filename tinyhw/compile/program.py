@@ -48,8 +48,8 @@ class OptKind(enum.Enum):
 
 @dataclass(frozen=True)
 class Opt:
-  """One option: `amount` steps of the kernel's axis number `axis`. The amount divides what is left of the axis; LOCAL
-  alone may not: then the last workgroup is partly idle."""
+  """One option: `amount` steps of the kernel's axis number `axis`. The amount divides what is left of the axis, but
+  for LOCAL and GROUP: there the last work-items may be idle."""
   kind: OptKind
   axis: int
   amount: int
@@ -66,8 +66,8 @@ class Estimates:
 class ProgramSpec:
   """A compiled kernel.
 
-  `grid` counts workgroups and `block` work-items of one, as (x, y, z). A launch passes the buffers in order of their
-  DEFINE_GLOBAL numbers (`buffer_order` lists those that the program has), then the values of `variables` in order.
+  `grid` counts workgroups and `block` work-items of one, as (x, y, z). A launch passes the schedule item's buffers that
+  `buffer_order` names, then the values of `variables`, which come in the order of their DEFINE_VARs.
   `source` is the text in the renderer's language, `binary` what the runtime loads (empty for target "uops", which
   executes `uops`). `local_bytes` is the local memory of a workgroup.
   """

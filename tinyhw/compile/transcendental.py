@@ -65,7 +65,7 @@ def _exp2(x: UOp, precise: bool) -> UOp:
   bounded = (x < low).where(x.const_like(low), (x > high).where(x.const_like(high), x))
   rounded = bounded + ROUNDER
   n = _bits(rounded) - _float_bits(ROUNDER)
-  terms = 14 if precise else 8
+  terms = 14 if precise else 9
   power = _series(bounded - (rounded - ROUNDER), [math.log(2)**k / math.factorial(k) for k in range(terms)])
   # A float's exponents leave room in a double. A double's do not: scaling in two steps rounds a subnormal result once.
   if not precise: return x.ne(x).where(x, (_bits(power) + (n << 52)).bitcast(dtypes.float64))

@@ -6,6 +6,7 @@ errors of `tinyhw.core.errors` and nothing else.
 """
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -89,3 +90,8 @@ class Runtime(ABC):
   def close(self) -> None:
     """Release the device. Safe to call twice."""
     return None
+
+
+def free_bytes() -> int:
+  """Memory of the host that nobody uses."""
+  return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")

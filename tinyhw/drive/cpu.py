@@ -14,7 +14,7 @@ from typing import Any
 import llvmlite.binding as llvm
 
 from tinyhw.core.errors import DeviceError, InvalidArgument, OutOfMemory
-from tinyhw.drive.base import Allocation, Dim3, Program, Runtime
+from tinyhw.drive.base import Allocation, Dim3, Program, Runtime, free_bytes
 
 ALIGNMENT = 64  # a cache line, and the widest vector register of any host
 
@@ -59,7 +59,7 @@ class HostRuntime(Runtime):
     if nbytes <= 0: raise InvalidArgument(f"cannot allocate {nbytes} bytes", where=self.name)
     try: memory = bytearray(nbytes + ALIGNMENT)
     except (MemoryError, OverflowError):
-      raise OutOfMemory(self.name, nbytes, 0, hint="free tensors that are no longer needed") from None
+      raise OutOfMemory(self.name, nbytes, free_bytes(), hint="free tensors that are no longer needed") from None
     start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
     offset = -start % ALIGNMENT
     return Allocation(start + offset, nbytes, memoryview(memory)[offset:offset + nbytes])
@@ -81,7 +81,8 @@ class HostRuntime(Runtime):
       llvm.initialize_native_target()
       llvm.initialize_native_asmprinter()
       machine = llvm.Target.from_default_triple().create_target_machine(opt=2)
-      self._jit = llvm.create_lljit_compiler(machine)
+      # JITLink puts the sections of an object side by side; the older linker ends the process when they are far apart.
+      self._jit = llvm.create_lljit_compiler(machine, use_jit_link=True)
     builder = llvm.JITLibraryBuilder().add_object_img(binary).add_current_process().export_symbol(kernel)
     self._loaded += 1
     try: library = builder.link(self._jit, f"{kernel}.{self._loaded}")

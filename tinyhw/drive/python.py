@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tinyhw.core.errors import InvalidArgument, OutOfMemory
-from tinyhw.drive.base import Allocation, Dim3, Program, Runtime
+from tinyhw.drive.base import Allocation, Dim3, Program, Runtime, free_bytes
 
 Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 Execute = Callable[[Sequence[Bytes], Sequence[int | float], Dim3, Dim3], None]
@@ -46,7 +46,7 @@ class PythonRuntime(Runtime):
     if nbytes <= 0: raise InvalidArgument(f"cannot allocate {nbytes} bytes", where=self.name)
     try: memory = np.zeros(nbytes, np.uint8)
     except (MemoryError, ValueError, OverflowError):
-      raise OutOfMemory(self.name, nbytes, 0, hint="free tensors that are no longer needed") from None
+      raise OutOfMemory(self.name, nbytes, free_bytes(), hint="free tensors that are no longer needed") from None
     return Allocation(None, nbytes, memory)
 
   def free(self, allocation: Allocation) -> None:

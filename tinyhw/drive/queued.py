@@ -92,9 +92,9 @@ class QueuedRuntime(Runtime):
       raise DeviceError(
         f"opened by process {self._pid} and used by its fork {self.port.pid()}",
         where=self.name,
-        hint="queues and mappings do not pass through fork: open the device in the child, or start it with spawn",
+        hint="queues do not pass through fork: in the child, call tinyhw.Device.close() and open the device again",
       )
-    if self.lost is not None: raise self.lost
+    if self.lost is not None: raise DeviceError(self.lost.message, where=self.lost.where, hint=self.lost.hint)
 
   def submit(self, queue: HardwareQueue, stream: BoundStream) -> int:
     """Queue the stream behind all work queued so far; returns the timeline value that it will write."""
@@ -105,7 +105,11 @@ class QueuedRuntime(Runtime):
     stream.set("timeline", value)
     waits: Iterable[tuple[int, int]] = ()
     if queue is not self._last_queue or self._dependencies: waits = self._waits(queue, before)
-    queue.submit(stream, value, waits, self.timeout_s)
+    at = queue.ring.at
+    try: queue.submit(stream, value, waits, self.timeout_s)
+    except BaseException:
+      if queue.ring.at == at: timeline.last = before  # nothing was written: nobody will reach the value
+      raise
     self._last_queue = queue
     return value
 

@@ -70,5 +70,5 @@ def bits(count: int, device: str) -> UOp:
   A thread that computes one number would compute the second word of its counter for nothing anyway.
   """
   memory = generator.key(device)
-  key = tuple(memory.shrink(((i, i + 1),)).expand((count,)) for i in range(2))
+  key = memory.shrink(((0, 1),)).expand((count,)), memory.shrink(((1, 2),)).expand((count,))
   return threefry((iota(count, device).cast(dtypes.uint32), UOp.const(dtypes.uint32, 0, device, (count,))), key)[0]

@@ -6,14 +6,13 @@ code in bytes.
 """
 from __future__ import annotations
 
-import os
 import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tinyhw.device import Device
+from tinyhw.device import Device, debug_level
 from tinyhw.engine.buffer import Buffer
 from tinyhw.ir.uop import UOp
 from tinyhw.variable import bound_value
@@ -23,12 +22,6 @@ if TYPE_CHECKING:
   from tinyhw.drive.base import Program
 
 CACHED_KERNELS = 4096
-
-
-def debug_level() -> int:
-  """The `DEBUG` variable, 0 when it is not a number."""
-  text = os.environ.get("DEBUG", "0")
-  return int(text) if text.isdecimal() else 0
 
 
 @dataclass(eq=False)
@@ -59,20 +52,22 @@ class Step:
     self.kernel.program([self.buffers[i].allocation for i in spec.buffer_order], self.values, spec.grid, spec.block)
 
   def _run_loudly(self, level: int) -> None:
-    device = self.buffers[0].device
     if self.kernel is None:
       start = time.perf_counter()
       self.buffers[0].copy_from(self.buffers[1])
-      seconds, sizes = time.perf_counter() - start, ""
-      what = f"copy {self.buffers[1].nbytes:,} bytes from {self.buffers[1].device}"
+      seconds, sizes, ops, moved = time.perf_counter() - start, "", 0, self.buffers[0].nbytes
+      what = f"copy from {self.buffers[1].device}"
     else:
       spec = self.kernel.spec
       allocations = [self.buffers[i].allocation for i in spec.buffer_order]
       seconds = self.kernel.program(allocations, self.values, spec.grid, spec.block, wait=True) or 0.0
       what, sizes = spec.name, f"{_times(spec.grid)} x {_times(spec.block)}"
+      ops, moved = spec.estimates.ops, spec.estimates.bytes
     counters.steps += 1
     counters.seconds += seconds
-    print(f"{device:8s} {counters.steps:5d}  {what:34s} {sizes:18s} {seconds * 1e3:9.3f} ms", file=sys.stderr)
+    rate = f"{ops / seconds * 1e-9:8.2f} GFLOPS {moved / seconds * 1e-9:8.2f} GB/s" if seconds else ""
+    print(f"{self.buffers[0].device:8s} {counters.steps:5d}  {what:32s} {sizes:22s} {seconds * 1e3:9.3f} ms {rate}"
+          f"  {counters.seconds * 1e3:9.1f} ms in all", file=sys.stderr)
     if level >= 3:
       for i, b in enumerate(self.buffers):
         print(f"{'':16s}{i}: {b.size} x {b.dtype}, {b.nbytes:,} bytes", file=sys.stderr)
@@ -92,21 +87,19 @@ def _times(sizes: Sequence[int]) -> str:
   return "*".join(str(s) for s in sizes)
 
 
-_kernels: dict[tuple[str, UOp], Kernel] = {}
-
-
 def kernel_for(ast: UOp, device: str) -> Kernel:
-  """The kernel of a graph on a device: from the cache, or compiled and loaded now."""
-  found = _kernels.get((device, ast))
+  """The kernel of a graph on a device: from the opened device's cache, or compiled and loaded now."""
+  opened = Device[device]
+  kernels = opened.kernels
+  found = kernels.get(ast)
   if found is not None: return found
   from tinyhw.compile import compile_kernel
-  opened = Device[device]
   start = time.perf_counter()
   spec = compile_kernel(ast, opened.renderer)
   kernel = Kernel(spec, opened.runtime.load(spec.binary, spec.name), device)
   if (level := debug_level()) >= 4: _show(spec, ast, level, time.perf_counter() - start)
-  if len(_kernels) >= CACHED_KERNELS: del _kernels[next(iter(_kernels))]
-  _kernels[device, ast] = kernel
+  if len(kernels) >= CACHED_KERNELS: del kernels[next(iter(kernels))]
+  kernels[ast] = kernel
   return kernel
 
 
@@ -114,7 +107,11 @@ def _show(spec: ProgramSpec, ast: UOp, level: int, seconds: float) -> None:
   sizes = f"{len(spec.uops)} uops, {len(spec.binary)} bytes"
   print(f"-- {spec.name}: compiled in {seconds * 1e3:.1f} ms, {sizes}", file=sys.stderr)
   if level >= 6: print(ast.text(), file=sys.stderr)
-  if level >= 5: print("\n".join(f"{i:4d} {u}" for i, u in enumerate(spec.uops)), file=sys.stderr)
+  if level >= 5:
+    number = {u: i for i, u in enumerate(spec.uops)}
+    for u, i in number.items():
+      sources = str([number[s] for s in u.src])
+      print(f"{i:4d} {u.op.name:13s} {u.dtype!r:30s} {sources:18s} {'' if u.arg is None else u.arg}", file=sys.stderr)
   print(spec.source, file=sys.stderr)
   if level >= 7: print(spec.binary.hex(" ", 4), file=sys.stderr)
 

@@ -123,13 +123,13 @@ class TensorBase:
 
   # *** modes ***
 
-  @staticmethod
+  @classmethod
   @contextlib.contextmanager
-  def train(mode: bool = True) -> Iterator[None]:
+  def train(cls, mode: bool = True) -> Iterator[None]:
     """`with Tensor.train():` sets `Tensor.training` inside."""
-    before, TensorBase.training = TensorBase.training, mode
+    before, cls.training = cls.training, mode
     try: yield
-    finally: TensorBase.training = before
+    finally: cls.training = before
 
   @staticmethod
   @contextlib.contextmanager

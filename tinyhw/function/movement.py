@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from tinyhw.core.errors import InvalidArgument
@@ -29,6 +30,26 @@ def _flat(args: tuple[Any, ...]) -> tuple[int, ...]:
   for a in args:
     if not isinstance(a, int): raise InvalidArgument(f"an int is needed in {args}, not {a!r}")
   return args
+
+
+@dataclass
+class Index:
+  """An index in parts: for each axis the bounds and the step; the shape of the result; index tensors by axis of it."""
+  bounds: list[tuple[int, int]] = field(default_factory=list)
+  steps: list[int] = field(default_factory=list)
+  shape: list[int] = field(default_factory=list)
+  tensors: list[tuple[int, Any]] = field(default_factory=list)
+
+  def add(self, bounds: tuple[int, int], step: int, size: int | None) -> None:
+    """One more axis; it is not in the result when `size` is None."""
+    self.bounds.append(bounds)
+    self.steps.append(step)
+    if size is not None: self.shape.append(size)
+
+  @property
+  def backward(self) -> tuple[bool, ...]:
+    """Which axes are read from their end."""
+    return tuple(s < 0 for s in self.steps)
 
 
 class Movement(Elementwise):
@@ -226,53 +247,63 @@ class Movement(Elementwise):
     """0, 1, ... size-1 as int32 on this device: the sum of the bits of the position, each a padded constant."""
     return self._wrap(iota(size, self.device))
 
-  def __getitem__(self, index: Any) -> Self:
-    """NumPy's indexing: ints, slices with any step, None, ..., and integer tensors (out of range, these read 0)."""
+  def _index(self, index: Any) -> Index:
+    """What an index asks for, axis by axis."""
     items = list(index) if isinstance(index, tuple) else [index]
     if (n := sum(i is Ellipsis for i in items)) > 1: raise InvalidArgument("an index has at most one ellipsis")
     taken = sum(i is not None and i is not Ellipsis for i in items)
     if taken > self.ndim: raise InvalidArgument(f"{taken} indices for shape {self.shape}")
-    fill = [slice(None)] * (self.ndim - taken)
     at = next((k for k, i in enumerate(items) if i is Ellipsis), len(items))
-    items[at:at + n] = fill
-    result: Self = self
-    bounds: list[tuple[int, int]] = []
-    steps: list[int] = []
-    shape: list[int] = []
-    tensors: list[tuple[int, Any]] = []
-    axis = 0
+    items[at:at + n] = [slice(None)] * (self.ndim - taken)
+    found = Index()
     for item in items:
-      if item is None:
-        shape.append(1)
-        continue
-      size = self.shape[axis]
-      axis += 1
-      if isinstance(item, (list, tuple)) or hasattr(item, "shape") and getattr(item, "shape", ()) != () and \
-         not isinstance(item, Movement):
-        item = type(self)(item, device=self.device)  # type: ignore[call-arg]
-      if isinstance(item, Movement):
-        if not item.dtype.is_int:
-          raise InvalidArgument(f"an index tensor of {item.dtype}",
-                                hint="use integers; for a mask use where, the shape cannot depend on values")
-        tensors.append((len(shape), item))
-        bounds.append((0, size)); steps.append(1); shape.append(size)
-      elif isinstance(item, slice):
-        try: start, stop, step = item.indices(size)
-        except (TypeError, ValueError) as error: raise InvalidArgument(f"slice {item}: {error}") from None
-        count = len(range(start, stop, step))
-        low, high = (start, start + (count - 1) * step + 1) if step > 0 else (start + (count - 1) * step, start + 1)
-        bounds.append((low, high) if count else (0, 0)); steps.append(step); shape.append(count)
+      if item is None: found.shape.append(1)
+      else: self._index_axis(item, len(found.bounds), found)
+    return found
+
+  def _index_axis(self, item: Any, axis: int, found: Index) -> None:
+    size = self.shape[axis]
+    if not isinstance(item, Movement) and (isinstance(item, (list, tuple)) or getattr(item, "shape", ()) != ()):
+      item = type(self)(item, device=self.device)  # type: ignore[call-arg]
+    if isinstance(item, Movement):
+      if not item.dtype.is_int:
+        raise InvalidArgument(f"an index tensor of {item.dtype}",
+                              hint="use integers; for a mask use where, the shape cannot depend on values")
+      found.tensors.append((len(found.shape), item))
+      found.add((0, size), 1, size)
+    elif isinstance(item, slice):
+      try: start, stop, step = item.indices(size)
+      except (TypeError, ValueError) as error: raise InvalidArgument(f"slice {item}: {error}") from None
+      if not (count := len(range(start, stop, step))): found.add((0, 0), 1, 0)
       else:
-        try: position = item.__index__()
-        except (AttributeError, TypeError):
-          raise InvalidArgument(f"{type(item).__name__} is not an index: {item!r}") from None
-        if not -size <= position < size: raise IndexError(f"index {position} of axis {axis - 1} of shape {self.shape}")
-        bounds.append((position % size, position % size + 1)); steps.append(1)
-    result = result.shrink(bounds)
-    if any(s < 0 for s in steps): result = result._derive(result.uop.flip(tuple(s < 0 for s in steps)))
-    if any(abs(s) > 1 for s in steps): result = result._every([abs(s) for s in steps])
-    result = result.reshape(tuple(shape))
-    return result._take(tensors) if tensors else result
+        last = start + (count - 1) * step
+        found.add((min(start, last), max(start, last) + 1), step, count)
+    else:
+      try: position = item.__index__()
+      except (AttributeError, TypeError):
+        raise InvalidArgument(f"{type(item).__name__} is not an index: {item!r}") from None
+      if not -size <= position < size: raise IndexError(f"index {position} of axis {axis} of shape {self.shape}")
+      found.add((position % size, position % size + 1), 1, None)
+
+  def __getitem__(self, index: Any) -> Self:
+    """NumPy's indexing: ints, slices with any step, None, ..., and integer tensors (out of range, these read 0)."""
+    wanted = self._index(index)
+    cut = self.shrink(wanted.bounds)
+    if any(wanted.backward): cut = cut._derive(cut.uop.flip(wanted.backward))
+    if any(abs(s) > 1 for s in wanted.steps): cut = cut._every([abs(s) for s in wanted.steps])
+    result = cut.reshape(tuple(wanted.shape))
+    return result._take(wanted.tensors) if wanted.tensors else result
+
+  def _placed(self, wanted: Index, shape: tuple[int, ...]) -> Self:
+    """The inverse of indexing without tensors: zeros of a shape, with these elements at the places of the index."""
+    spans = [high - low for low, high in wanted.bounds]
+    steps = [abs(s) for s in wanted.steps]
+    counts = [-(-span // step) for span, step in zip(spans, steps)]
+    apart = self.reshape(tuple(itertools.chain.from_iterable((c, 1) for c in counts)))
+    apart = apart.pad([p for step in steps for p in ((0, 0), (0, step - 1))])
+    spread = apart.reshape(tuple(c * step for c, step in zip(counts, steps))).shrink([(0, span) for span in spans])
+    if any(wanted.backward): spread = spread._derive(spread.uop.flip(wanted.backward))
+    return spread.pad([(low, size - high) for (low, high), size in zip(wanted.bounds, shape)])
 
   def _every(self, steps: list[int]) -> Self:
     """Each `steps[i]`-th element along axis i."""

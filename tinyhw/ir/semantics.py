@@ -59,6 +59,10 @@ def cast(value: Scalar, source: DType, target: DType) -> Scalar:
     if math.isnan(value): return 0
     if math.isinf(value): return target.max if value > 0 else target.min
     return min(max(math.trunc(value), target.min), target.max)
+  if target.is_float and isinstance(value, int) and abs(value) >> 53:
+    # float() would round to 53 bits, and canonical() once more: keep 40 bits and whether there was more below them.
+    below = abs(value).bit_length() - 40
+    if target is not dtypes.float64: value = (value >> below | (value & ((1 << below) - 1) != 0)) << below
   return canonical(value, target)
 
 

@@ -135,7 +135,7 @@ TENSOR: Table = {
 def _pointer(u: UOp, space: AddressSpace) -> str | None:
   if (wrong := _sources(u, 0)): return wrong
   if not isinstance(u.dtype, PtrDType): return "is a pointer"
-  if u.dtype.space is not space: return f"points to {space.value} memory"
+  if u.dtype.space is not space: return f"points to {u.dtype.space.value} memory"
   return None if u.dtype.size >= 0 else "its pointer has no size"
 
 
@@ -307,7 +307,7 @@ def check_linear(uops: Sequence[UOp]) -> None:
     for s in u.src:
       if s not in made: raise SpecError(u, f"its source {s.op.name} does not stand before it", stage)
       if s.op is not Ops.ASSIGN and u.op is not Ops.ENDRANGE and any(r in ended for r in made[s]):
-        raise SpecError(u, f"its source {s.op.name} belongs to a loop that has ended", stage)
+        raise SpecError(u, f"its source {s.op.name} is of a loop that has ended", stage)
     if u.op is Ops.ENDRANGE:
       if not loops or loops[-1] is not u.src[0]: raise SpecError(u, "does not end the innermost loop", stage)
       ended.add(loops.pop())

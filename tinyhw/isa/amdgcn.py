@@ -187,6 +187,7 @@ class Table:
     operands = {}
     op_sel = fields.get("op_sel", 0)
     for name, role, kind, dwords, kind_type, half in row.operands:
+      if kind_type.startswith("CPol_GLC"): fields[name] |= 1  # atomics that return: the bit is part of the opcode
       value = fields[name]
       if kind == "i": operand = Operand(name, role, "imm", value, dwords, kind_type)
       elif kind == "v" or kind == "x" and value >= VGPR0:

@@ -2,11 +2,13 @@
 from __future__ import annotations
 
 import re
+import struct
 from collections.abc import Callable
 from typing import Final
 
 from tinyhw.isa.amdgcn import INLINE_FLOATS, NULL, SPECIAL, TTMP0, VCC_LO, Instruction, Operand, Table, table
 
+INTEGER16: Final = frozenset({"i16", "b16"})
 Printer = Callable[[Instruction, int], str]
 
 # Register ids of s_getreg/s_setreg and message ids of s_sendmsg (RDNA3 ISA manual, their tables).
@@ -40,9 +42,9 @@ def constant(code: int, type_: str) -> str:
   """An inline constant as LLVM prints it."""
   if code <= 192: return str(code - 128)
   if code <= 208: return str(192 - code)
+  if code == 248 and type_ in INTEGER16: return "0x3118"
   if code == 248: return "0.15915494309189532" if type_.endswith("64") else "0.15915494"
-  if type_ in {"i16", "b16", "v2b16"}:
-    import struct
+  if type_ in INTEGER16:
     return hex(struct.unpack("<H", struct.pack("<e", INLINE_FLOATS[code]))[0])
   return f"{INLINE_FLOATS[code]:.1f}"
 
@@ -65,7 +67,7 @@ def _source(i: Instruction, name: str) -> str:
   o = i.operands[name]
   k = int(name[3])
   text = operand(o)
-  neg, absolute = i.get("neg") >> k & 1, i.get("abs") >> k & 1
+  neg, absolute = i.get("neg", i.get("neg_lo")) >> k & 1, i.get("abs", i.get("neg_hi")) >> k & 1
   if absolute: text = f"|{text}|"
   if neg: text = f"-{text}" if o.kind in "vs" or absolute else f"neg({text})"
   return text
@@ -76,6 +78,7 @@ def _packed(i: Instruction, name: str, default: int) -> str:
   count = sum(1 for n in i.operands if n.startswith("src"))
   bits = [i.fields[name] >> k & 1 for k in range(count)]
   if name == "op_sel" and i.family == "VOP3":
+    if any(o.half is not None for o in i.operands.values()): return ""  # registers are printed as v1.h
     bits += [i.fields[name] >> 3 & 1] if "vdst" in i.operands else []
   if all(b == default for b in bits): return ""
   return f" {name}:[{','.join(map(str, bits))}]"
@@ -102,6 +105,17 @@ def _delay(value: int) -> str:
   return " | ".join(parts) or "0"
 
 
+# Fields of s_waitcnt_depctr: (name, first bit, bits); all ones is the default (LLVM AMDGPUUsage, "depctr").
+DEPCTR: Final = (("hold_cnt", 7, 1), ("sa_sdst", 0, 1), ("va_vdst", 12, 4), ("va_sdst", 9, 3), ("va_ssrc", 8, 1),
+                 ("va_vcc", 1, 1), ("vm_vsrc", 2, 3))
+
+
+def _depctr(value: int) -> str:
+  top = [(n, value >> at & (1 << w) - 1, (1 << w) - 1) for n, at, w in DEPCTR]
+  parts = [f"depctr_{n}({v})" for n, v, default in top if v != default]
+  return " ".join(parts) or "0xffff"
+
+
 def _simm16(i: Instruction, value: int) -> str:
   kind = i.operands["simm16"].type
   if kind == "SWaitCnt": return _waitcnt(value)
@@ -110,7 +124,7 @@ def _simm16(i: Instruction, value: int) -> str:
   if kind == "SendMsg": return f"sendmsg({MESSAGES[value]})" if value in MESSAGES else f"sendmsg({value}, 0, 0)"
   if kind == "Endpgm": return f" {value}" if value else ""
   if kind == "SOPPBrTarget": return str(value)
-  if kind == "DepCtr": return hex(value)
+  if kind == "DepCtr": return _depctr(value)
   if i.mnemonic == "s_nop": return str(value)
   return hex(value)
 
@@ -137,11 +151,9 @@ def _swizzle(value: int) -> str:
   group = 32 - and_mask
   if group > 1 and group & group - 1 == 0 and or_mask < group and not xor_mask:
     return f"swizzle(BROADCAST,{group},{or_mask})"
-  chars = []
-  for k in range(4, -1, -1):
-    a, o, x = and_mask >> k & 1, or_mask >> k & 1, xor_mask >> k & 1
-    chars.append({(0, 0, 0): "0", (0, 1, 0): "1", (1, 0, 0): "p", (1, 0, 1): "i"}.get((a, o, x), "?"))
-  return str(value) if "?" in chars else f'swizzle(BITMASK_PERM,"{"".join(chars)}")'
+  zero, one = or_mask ^ xor_mask, (and_mask | or_mask) ^ xor_mask  # what a lane bit of 0 and of 1 becomes
+  letters = "".join("0pi1"[2 * (zero >> k & 1) + (one >> k & 1)] for k in range(4, -1, -1))
+  return f'swizzle(BITMASK_PERM,"{letters}")'
 
 
 def _dpp_ctrl(value: int) -> str:
@@ -189,12 +201,22 @@ MODIFIERS: Final[dict[str, Printer]] = {
 def _suffix(i: Instruction, generation: Table) -> str:
   """LLVM names the encoding of instructions that have several."""
   variant = i.variant.removesuffix("_fi")
-  if variant in {"dpp8", "dpp"} and i.family != "VOP3P": return "_dpp"
+  if variant in {"dpp8", "dpp"}: return "_e64_dpp" if i.family == "VOP3P" else "_dpp"
   if variant.startswith("e64_dpp"): return "_e64_dpp"
   if i.family not in {"VOP1", "VOP2", "VOPC", "VOP3"}: return ""
   forms = {r.variant for r in generation.by_mnemonic[i.mnemonic]}
   if i.family == "VOP3": return "_e64" if "e32" in forms else ""
   return "_e32" if "e64" in forms else ""
+
+
+def _with_vcc(i: Instruction) -> str:
+  """The row's text with the VCC that short encodings use or write without an operand."""
+  line = i.row.text
+  if i.family not in {"VOP2", "VOPC"} or "vcc" in line: return line
+  if i.family == "VOPC" and "VCC" in i.row.defs: return re.sub(r"@(\{\w+\})? ?", r"@\1 vcc_lo, ", line)
+  if "VCC" in i.row.defs: line = line.replace("$vdst", "$vdst, vcc_lo")
+  if "VCC" in i.row.uses: line = re.sub(r"(\$src1(_modifiers)?)", r"\1, vcc_lo", line)
+  return line
 
 
 def text(i: Instruction, generation: Table | None = None) -> str:
@@ -218,5 +240,5 @@ def text(i: Instruction, generation: Table | None = None) -> str:
     assert o is not None, key
     return operand(o)
 
-  line = re.sub(r"@(?:\{(\w+)\})?(?=(\$)?)", name, i.row.text)
-  return re.sub(r"\$(\w+)", item, line).rstrip()
+  line = re.sub(r"@(?:\{(\w+)\})?(?=(\$)?)", name, _with_vcc(i))
+  return re.sub(r" {2,}", " ", re.sub(r"\$(\w+)", item, line)).rstrip()

@@ -22,10 +22,12 @@ TRIPLE = "amdgcn-amd-amdhsa"
 # 16-bit values in whole registers: halves of registers are a form that older assemblers of the same chips do not know.
 FEATURES = "-real-true16"
 CODE_OBJECT_VERSION = 500         # LLVM's module flag: the version times 100
+IMMEDIATE = 4096                  # bytes: the least that is too far for the offset in a global memory instruction
+LONGEST_VECTOR = 16               # elements
 LOCAL, GLOBAL = 3, 1              # LLVM's numbers of the address spaces
 # What the kernel does not ask of the runtime; the names are those of LLVM's AMDGPUUsage.
 UNNEEDED = ("dispatch-ptr", "queue-ptr", "implicitarg-ptr", "dispatch-id", "lds-kernel-id", "completion-action",
-            "default-queue", "heap-ptr", "hostcall-ptr", "multigrid-sync-arg", "flat-scratch-init")
+            "default-queue", "heap-ptr", "hostcall-ptr", "multigrid-sync-arg")
 # Native where the chip's instruction, as LLVM calls it, is within 2 units in the last place.
 NATIVE = {(op, dtype) for op in (Ops.EXP2, Ops.LOG2) for dtype in (dtypes.float32, dtypes.float16)}
 
@@ -40,7 +42,7 @@ class AMDGCNRenderer(LLVMRenderer):
   def __init__(self, arch: Arch = GFX1100, optimization: int = 2) -> None:
     super().__init__(optimization)
     self.arch, self.target = arch, arch.name
-    self._processor = objects.Processor(TRIPLE, arch.name, FEATURES, strength_reduction=False)
+    self._processor = objects.Processor(TRIPLE, arch.name, FEATURES, as_written=True)
     self.max_block, self.max_local = arch.workgroup_limit, arch.lds_per_workgroup
 
   @property
@@ -73,19 +75,20 @@ class AMDGCNRenderer(LLVMRenderer):
     assert isinstance(kind, PtrDType)
     size, base = kind.base.itemsize, f"{self.pointer_type(kind)} {writer.value(pointer)}"
     if kind.size < 0 or kind.size * size >= 1 << 31: return super().address(writer, pointer, index, gate)
-    plus = 0
-    if gate is not None: i = writer.new(f"select i1 {gate}, i32 {writer.value(index)}, i32 0")
-    else:
-      # A constant part goes into the instruction's own offset, if the rest is an offset without it.
-      if index.op is Ops.ADD and (by := index.src[1]).op is Ops.CONST and by.arg >= 0 and index.src[0].vmin >= 0:
-        index, plus = index.src[0], int(by.arg) * size
-      i = writer.value(index)
+    # A constant part goes into the instruction. Where the gate is False it is the index: it must be in the buffer.
+    index, plus = split(index, kind.size if gate is None else kind.size - LONGEST_VECTOR)
+    i = writer.value(index)
+    if gate is not None: i = writer.new(f"select i1 {gate}, i32 {i}, i32 0")
     # The element is inside of the buffer, so the offset in bytes does not wrap.
     offset = i if size == 1 else writer.new(f"mul nuw nsw i32 {i}, {size}")
-    if kind.space is AddressSpace.LOCAL: address = writer.new(f"getelementptr inbounds i8, {base}, i32 {offset}")
-    else: address = writer.new(f"getelementptr inbounds i8, {base}, i64 {writer.new(f'zext nneg i32 {offset} to i64')}")
-    if not plus: return address
-    return writer.new(f"getelementptr inbounds i8, {self.pointer_type(kind)} {address}, i32 {plus}")
+    if kind.space is AddressSpace.LOCAL:
+      address, near = writer.new(f"getelementptr inbounds i8, {base}, i32 {offset}"), plus * size
+    else:
+      if far := plus * size & -IMMEDIATE: offset = writer.new(f"add nuw nsw i32 {offset}, {far}")
+      address = writer.new(f"getelementptr inbounds i8, {base}, i64 {writer.new(f'zext nneg i32 {offset} to i64')}")
+      near = plus * size - far
+    if not near: return address
+    return writer.new(f"getelementptr inbounds i8, {self.pointer_type(kind)} {address}, i32 {near}")
 
   def function(self, name: str, uops: Sequence[UOp], arguments: list[str], body: str, declarations: list[str]) -> str:
     block, grid = block_size(uops), grid_size(uops)
@@ -102,3 +105,12 @@ class AMDGCNRenderer(LLVMRenderer):
       "entry:", body, "}", *declarations, f"attributes #0 = {{ {attributes} }}", "!llvm.module.flags = !{!2}",
       '!0 = !{!"amdgpu-synchronize-as", !"local"}', f"!1 = !{{{', '.join(f'i32 {n}' for n in block)}}}",
       f'!2 = !{{i32 1, !"amdhsa_code_object_version", i32 {CODE_OBJECT_VERSION}}}', ""])
+
+
+def split(index: UOp, limit: int) -> tuple[UOp, int]:
+  """The index as the sum of one that is not negative and a constant of at most `limit`."""
+  constant = 0
+  while index.op is Ops.ADD and (by := index.src[1]).op is Ops.CONST and index.src[0].vmin >= 0:
+    if not 0 <= constant + by.arg <= limit: break
+    index, constant = index.src[0], constant + int(by.arg)
+  return index, constant

@@ -14,20 +14,25 @@ import llvmlite.binding as llvm
 
 from tinyhw.core.errors import InvalidArgument
 
-_lock = threading.Lock()      # LLVM's options belong to the process
+# LLVM's passes that take addresses apart and undo what a renderer does about them: how to leave them out, and
+# how things were. Options belong to the process, so they are set for one compilation at a time.
+ADDRESS_PASSES = {"-disable-lsr": ("true", "false"), "-amdgpu-scalar-ir-passes": ("false", "true")}
+_lock = threading.Lock()
 
 
 @dataclass(frozen=True)
 class Processor:
   """What code is made for: LLVM's target triple, processor and features.
 
-  `strength_reduction` lets LLVM turn the addresses of a loop into pointers that are moved on: good where an address is
-  one register, bad where instructions add a scalar base and a 32-bit offset by themselves.
+  With `as_written` loops and addresses stay as the program has them. LLVM would make 64-bit pointers of addresses,
+  moved on in loops: good where an address is one register, bad where instructions add a scalar base, a 32-bit offset
+  and a constant by themselves. And the optimizer has unrolled what it wants unrolled: more of it takes time, on the
+  emulator too.
   """
   triple: str
   cpu: str
   features: str = ""
-  strength_reduction: bool = True
+  as_written: bool = False
 
 
 @functools.cache
@@ -64,7 +69,8 @@ def optimised(source: str, name: str, processor: Processor, level: int) -> Any:
     raise InvalidArgument(f"LLVM refuses the source: {' '.join(str(error).split())}", where=f"kernel {name}") from None
   if level == 0: return module
   tuning = llvm.create_pipeline_tuning_options(speed_level=level)
-  tuning.loop_vectorization = tuning.slp_vectorization = tuning.loop_interleaving = level >= 2
+  tuning.loop_unrolling = not processor.as_written
+  tuning.loop_vectorization = tuning.slp_vectorization = tuning.loop_interleaving = level >= 2 and tuning.loop_unrolling
   builder = llvm.create_pass_builder(generator(processor, level), tuning)
   builder.getModulePassManager().run(module, builder)
   return module
@@ -74,7 +80,11 @@ def emit(source: str, name: str, processor: Processor, level: int, text: bool = 
   """The object file of a module's text; or, for people, its assembly text."""
   module, machine = optimised(source, name, processor, level), generator(processor, level)
   with _lock:
-    if not processor.strength_reduction: llvm.set_option("tinyhw", "-disable-lsr=true")
+    if processor.as_written: _set_options(0)
     try: return machine.emit_assembly(module).encode() if text else bytes(machine.emit_object(module))
     finally:
-      if not processor.strength_reduction: llvm.set_option("tinyhw", "-disable-lsr=false")
+      if processor.as_written: _set_options(1)
+
+
+def _set_options(which: int) -> None:
+  for option, values in ADDRESS_PASSES.items(): llvm.set_option("tinyhw", f"{option}={values[which]}")

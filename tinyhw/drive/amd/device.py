@@ -31,6 +31,7 @@ _EOP_BYTES = 4096              # eop_buffer_size of every chip since gfx8 but To
 _POINTERS_BYTES = PAGE         # read and write pointer of a queue have pages of their own (kfd_queue_acquire_buffers)
 _DOORBELLS_BYTES = 1024 * 8    # KFD_MAX_NUM_OF_QUEUES_PER_PROCESS doorbells of 8 bytes (kfd_priv.h, kfd_doorbell.c)
 _MAX_COPY_BYTES = 0x400000     # sdma_v6_0.c, copy_max_bytes
+_CLOSE_TIMEOUT_S = 2.0         # how long a device that is closed or was reset may take to answer
 
 
 @dataclass(eq=False)
@@ -51,8 +52,8 @@ class QueueMemory:
 
 
 class AMDRuntime(QueuedRuntime):
-  """GPU number `index` of the machine behind `port`. `timeout_s` bounds every wait (default: TINYHW_TIMEOUT_S, else
-  30 s)."""
+  """GPU number `index` of the machine behind `port`. `timeout_s` bounds each wait: TINYHW_TIMEOUT_S or 30 s by
+  default."""
 
   def __init__(self, port: Port, index: int = 0, timeout_s: float | None = None) -> None:
     super().__init__(port, f"AMD:{index}" if index else "AMD", timeout_s)
@@ -63,6 +64,8 @@ class AMDRuntime(QueuedRuntime):
     if self.target not in ARCHES:
       raise Unsupported("GPU", self.target, where=self.name, hint=f"this driver runs {', '.join(ARCHES)}")
     self.arch: Arch = ARCHES[self.target]
+    if self.gpu.gpu_id in self.kfd.faults:
+      raise DeviceError("this process has lost the GPU by a page fault or a hang", where=self.name, hint=report.GO_ON)
     self.counter_hz = self.kfd.counter_hz(self.gpu)
     self._own: list[Buffer] = []
     self._images: dict[bytes, CodeImage] = {}
@@ -249,14 +252,13 @@ class AMDRuntime(QueuedRuntime):
 
   @property
   def _scratch_waves(self) -> int:
-    """Waves of one shader engine that may have scratch at one time (TMPRING_SIZE.WAVES counts each engine's own on
-    gfx11)."""
+    """Waves of one shader engine that may have scratch at one time: on gfx11 TMPRING_SIZE.WAVES counts each engine's.
+    """
     field = next(f for f in gc.COMPUTE_TMPRING_SIZE.FIELDS if f.name == "WAVES")
     return min(self.gpu.node.max_waves // self.gpu.node.shader_engines, field.limit)
 
   def scratch_registers(self, wave_bytes: int) -> tuple[int, gc.COMPUTE_TMPRING_SIZE]:
-    """Base address of scratch and the ring size for a kernel whose waves need `wave_bytes`; zeros for one that needs
-    none."""
+    """Base address of scratch, and the ring size, for a kernel whose waves need `wave_bytes`; zeros for none."""
     if not wave_bytes or self._scratch is None: return 0, register(gc.COMPUTE_TMPRING_SIZE)
     return self._scratch.address, gc.COMPUTE_TMPRING_SIZE(
       WAVES=self._scratch_waves, WAVESIZE=round_up(wave_bytes, self.arch.scratch_granule) // self.arch.scratch_granule
@@ -303,10 +305,10 @@ class AMDRuntime(QueuedRuntime):
     self._check_faults()
 
   def _check_faults(self) -> None:
-    fault = self.kfd.faults.pop(self.gpu.gpu_id, None)
+    fault = self.kfd.faults.get(self.gpu.gpu_id)
     if fault is None: return
-    self.lost = report.fault_error(self, fault)
-    raise self.lost
+    if self.lost is None: self.lost = report.fault_error(self, fault)
+    self.check_usable()
 
   def timeout_error(self, value: int, seconds: float) -> WaitTimeout: return report.timeout_error(self, value, seconds)
 
@@ -321,13 +323,13 @@ class AMDRuntime(QueuedRuntime):
     self.kfd.faults.pop(self.gpu.gpu_id, None)
     self.timeline.signal.value = self.timeline.last
     self._open_queues()
-    timeout, self.timeout_s = self.timeout_s, min(self.timeout_s, 2.0)
+    timeout, self.timeout_s = self.timeout_s, min(self.timeout_s, _CLOSE_TIMEOUT_S)
     try:
       self.submit(self.compute, self.compute_marker("probe"))
       self.synchronize()
     except DeviceError as e:
       self.lost = DeviceError(f"does not run again after the reset: {e}", where=self.name, hint=report.GO_ON)
-      raise self.lost from None
+      self.check_usable()
     finally: self.timeout_s = timeout
 
   # ---- for tools, reports and tests
@@ -364,7 +366,7 @@ class AMDRuntime(QueuedRuntime):
 
   def describe(self) -> str:
     node = self.gpu.node
-    chip = f"{node.name or node.target} ({node.target}), {node.compute_units} CUs, {node.vram_bytes >> 20:,} MiB"
+    chip = f"{self.target}, {node.compute_units} CUs, {node.vram_bytes >> 20:,} MiB"
     return f"{chip}, KFD {self.kfd.version[0]}.{self.kfd.version[1]}"
 
   def close(self) -> None:
@@ -372,7 +374,13 @@ class AMDRuntime(QueuedRuntime):
     self._closed = True
     if self.port.pid() != self._pid: return  # a fork: everything belongs to the parent
     free_all = [lambda buffer=buffer: self.kfd.free(buffer) for buffer in self._own]
-    steps: list[Callable[[], None]] = [self._close_queues, self._free.clear, *free_all]
+    steps: list[Callable[[], None]] = [
+      self._close_queues,
+      lambda: self.kfd.destroy_event(self._event),
+      self._free.clear,
+    ]
+    steps += free_all
+    self.timeout_s = min(self.timeout_s, _CLOSE_TIMEOUT_S)
     if self.lost is None: steps.insert(0, self.synchronize)
     self.lost = self.lost or DeviceError("closed", where=self.name)
     for step in steps:

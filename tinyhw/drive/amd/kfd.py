@@ -15,7 +15,7 @@ from typing import Any
 from weakref import WeakKeyDictionary, ref
 
 from tinyhw.autogen import amdgpu_drm, kfd
-from tinyhw.core.errors import DeviceError, DriverError, OutOfMemory
+from tinyhw.core.errors import DeviceError, DriverError, InvalidArgument, OutOfMemory, TinyhwError
 from tinyhw.core.port import Port
 from tinyhw.drive.allocate import round_up
 from tinyhw.drive.amd.topology import GpuNode, gpus
@@ -48,8 +48,7 @@ class Memory(Enum):
 
 @dataclass(eq=False)
 class Buffer:
-  """Memory of one GPU (or host memory that it sees). `address` is the same for all GPUs and, where mapped, for the
-  host.
+  """Memory of one GPU (or host memory that it sees). `address` is the same for all GPUs and, where mapped, the host.
 
   `memory` is the host's view, None for memory that only GPUs see. `span` is what was reserved of the address space,
   guard included.
@@ -132,7 +131,6 @@ class Kfd:
     self.event_page: Buffer | None = None
     self._log_lines = 0
     self._watched: list[Event] = []
-    self._event_rows: dict[int, Any] = {}
 
   @property
   def port(self) -> Port:
@@ -160,8 +158,13 @@ class Kfd:
         f"cannot open {node.render_node}: {e.strerror or e}", where=f"AMD:{index}", hint=_NO_DEVICE
       ) from None
     gpu = Gpu(node, drm_fd)
-    self.call("ACQUIRE_VM", kfd.AMDKFD_IOC_ACQUIRE_VM, kfd.kfd_ioctl_acquire_vm_args(drm_fd=drm_fd, gpu_id=node.gpu_id))
-    self._read_apertures(gpu)
+    try:
+      vm = kfd.kfd_ioctl_acquire_vm_args(drm_fd=drm_fd, gpu_id=node.gpu_id)
+      self.call("ACQUIRE_VM", kfd.AMDKFD_IOC_ACQUIRE_VM, vm)
+      self._read_apertures(gpu)
+    except TinyhwError:
+      self.port.close(drm_fd)
+      raise
     self.opened[node.gpu_id] = gpu
     if self.event_page is None: self._create_event_page(gpu)
     return gpu
@@ -226,7 +229,7 @@ class Kfd:
   def register_host(self, gpu: Gpu, address: int, size: int) -> Buffer:
     """Make pages of this process visible to the GPU at their own address (USERPTR). Both must be page aligned."""
     if address % PAGE or size % PAGE or size <= 0:
-      raise DeviceError(f"{size} bytes at {address:#x} are not whole pages", where="register_host")
+      raise InvalidArgument(f"{size} bytes at {address:#x} are not whole pages", where="register_host")
     handle, _ = self._allocate(gpu, address, size, Memory.USERPTR.value | kfd.KFD_IOC_ALLOC_MEM_FLAGS_WRITABLE, address)
     buffer = Buffer(address, size, Memory.USERPTR, handle, gpu.gpu_id, 0, self.port.memory(address, size))
     self.buffers.add(buffer)
@@ -240,9 +243,12 @@ class Kfd:
     try: self.call("ALLOC_MEMORY_OF_GPU", kfd.AMDKFD_IOC_ALLOC_MEMORY_OF_GPU, args)
     except DriverError as e:
       if e.errno != errno.ENOMEM: raise
-      kind = "VRAM" if flags & kfd.KFD_IOC_ALLOC_MEM_FLAGS_VRAM else "GTT"
-      free = self.available(gpu) if kind == "VRAM" else 0
-      raise OutOfMemory(f"GPU {gpu.node.target} {kind}", size, free, hint="free buffers or use smaller ones") from None
+      if not flags & kfd.KFD_IOC_ALLOC_MEM_FLAGS_VRAM:
+        raise DeviceError(f"the kernel gives no {size:,} bytes of system memory to the GPU", where=gpu.node.target,
+                          hint="see the limits amdgpu.gttsize and ulimit -l") from None
+      raise OutOfMemory(
+        f"GPU {gpu.node.target} VRAM", size, self.available(gpu), hint="free buffers, or use smaller ones"
+      ) from None
     return int(args.handle), int(args.mmap_offset)
 
   def map_to(self, buffer: Buffer, gpu_ids: Sequence[int]) -> None:
@@ -309,8 +315,7 @@ class Kfd:
     """The kernel fills in only the rows of events that were set; a gpu_id of 0 means that it was not."""
     if memory.gpu_id:
       failure = memory.failure
-      # one flag a missing permission (event_interrupt_wq_v11): a write to a page that is not there has both of the
-      # first
+      # One flag a missing permission (event_interrupt_wq_v11): writing to a page that is not there sets the first two.
       access = "write" if failure.ReadOnly else "read" if failure.NotPresent else "execute"
       reason = ("page not present" if failure.NotPresent else "page is read-only" if failure.ReadOnly
                 else "page is not executable")

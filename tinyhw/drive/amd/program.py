@@ -87,7 +87,7 @@ class ArgumentLayout:
       if argument.kind not in HIDDEN and argument.kind not in UNSERVED:
         raise Unsupported("hidden argument", argument.kind, where=f"kernel {kernel.name}")
     self.hidden_start = min((a.offset for a in self.hidden), default=self.size)
-    self._structs: dict[tuple[bool, ...], struct.Struct] = {}
+    self._structs: dict[tuple[int, ...], struct.Struct] = {}
 
   def hidden_bytes(self, shape: Shape) -> bytes:
     """The argument segment from `hidden_start` on."""
@@ -106,8 +106,7 @@ class ArgumentLayout:
 
   def packer(self, count: int, values: Sequence[int | float]) -> struct.Struct:
     """How to pack `count` addresses and then `values`; made once for each combination of kinds."""
-    floats = (count < 0, *[isinstance(v, float) for v in values])
-    key = (*[False] * count, *floats[1:])
+    key = (count, *[isinstance(v, float) or v < 0 and -1 for v in values])
     known = self._structs.get(key)
     if known is None: known = self._structs[key] = self._make_packer(count, values)
     return known
@@ -193,7 +192,7 @@ class Prepared:
   """
   full: BoundStream
   again: BoundStream
-  grid: Dim3
+  grid: Dim3 | None
   scratch_generation: int
 
 
@@ -213,11 +212,8 @@ class AMDProgram(Program):
     self.sgprs = user_sgprs(kernel, runtime.target, runtime.queue_pointer)
     self._needs_packet = "dispatch_packet" in self.sgprs.pairs.values()
     self._packet_at = round_up(self.layout.size, 64)
-    self.argument_bytes = (
-      self._packet_at + ctypes.sizeof(hsa.hsa_kernel_dispatch_packet_t)
-      if self._needs_packet
-      else max(self.layout.size, 1)
-    )
+    self.argument_bytes = max(self.layout.size, 1)
+    if self._needs_packet: self.argument_bytes = self._packet_at + ctypes.sizeof(hsa.hsa_kernel_dispatch_packet_t)
     self.wave_lanes = kernel.wavefront_size
     self._takes_kernarg = "kernarg" in self.sgprs.pairs.values()
     self._prepared: dict[tuple[Dim3, int, bool], Prepared] = {}
@@ -226,8 +222,7 @@ class AMDProgram(Program):
 
   @property
   def scratch_wave_bytes(self) -> int:
-    """Private memory of one wave; a kernel whose calls the compiler could not follow gets at least a stack of its
-    own."""
+    """Private memory of one wave; a kernel whose calls the compiler could not follow gets at least a small stack."""
     lane = self.kernel.private_segment_size
     return (max(lane, _DYNAMIC_STACK_BYTES) if self.kernel.dynamic_stack else lane) * self.wave_lanes
 
@@ -353,7 +348,7 @@ class AMDProgram(Program):
     runtime = self.runtime
     lds = self._check(block, dynamic_lds)
     full, again = (self._commands(block, lds, profile, registers) for registers in (True, False))
-    prepared = Prepared(full, again, (0, 0, 0), runtime.scratch_generation)
+    prepared = Prepared(full, again, None, runtime.scratch_generation)
     self._prepared[block, dynamic_lds, profile] = prepared
     return prepared
 

@@ -101,7 +101,7 @@ def timeout_error(runtime: AMDRuntime, value: int, seconds: float) -> WaitTimeou
   queue, submission = running[0]
   return WaitTimeout(queue.name, packet=f"host, for '{submission.label}',", address=signal.address,
                      wanted=submission.value, seen=seen, seconds=seconds,
-                     hint=f"call reset() to go on; {_tail(queue, submission)}")
+                     hint=f"Device[{runtime.name!r}].runtime.reset() drops it; {_tail(queue, submission)}")
 
 
 def _tail(queue: HardwareQueue, submission: Submission) -> str:

@@ -77,7 +77,8 @@ def _read_links(port: Port, base: str) -> list[Link]:
 
 def _read_node(port: Port, number: int) -> GpuNode | None:
   base = f"{TOPOLOGY}/nodes/{number}"
-  gpu_id = int(port.read(f"{base}/gpu_id") or b"0")
+  try: gpu_id = int(port.read(f"{base}/gpu_id") or b"0")
+  except PermissionError: return None  # the device's cgroup keeps it from this process
   if gpu_id == 0: return None  # a CPU
   p = properties(port.read(f"{base}/properties"))
   banks = [properties(port.read(f"{base}/mem_banks/{name}/properties")) for name in port.listdir(f"{base}/mem_banks")]

@@ -1,0 +1,114 @@
+"""Types, and UOps as nodes: interning, shapes, bounds, digests, pickling."""
+from __future__ import annotations
+
+import gc
+import pickle
+from itertools import combinations_with_replacement
+
+import numpy as np
+import pytest
+
+from tinyhw.core.errors import InvalidArgument
+from tinyhw.ir import uop as uop_module
+from tinyhw.ir.dtype import AddressSpace, can_cast_losslessly, dtypes, promote
+from tinyhw.ir.uop import Axis, Ops, UOp, sources
+
+F32, I32 = dtypes.float32, dtypes.int32
+
+
+def test_types_are_interned() -> None:
+  assert F32.vec(4) is F32.vec(4) and F32.vec(4).scalar is F32 and F32.vec(1) is F32
+  assert F32.ptr(8) is F32.ptr(8) is not F32.ptr(8, AddressSpace.LOCAL)
+  for t in (F32, F32.vec(4), I32.ptr(3)): assert pickle.loads(pickle.dumps(t)) is t
+  assert dtypes.half is dtypes.float16 is dtypes.named("half")
+  with pytest.raises(TypeError, match="no dtype is called 'float128'"): dtypes.named("float128")
+
+
+def test_promotion_is_a_lattice() -> None:
+  for a, b in combinations_with_replacement(dtypes.all(), 2):
+    assert promote(a, b) is promote(b, a)
+    assert promote(a, promote(a, b)) is promote(a, b)
+  assert promote(dtypes.uint8, dtypes.int8) is dtypes.int16
+  assert promote(dtypes.int64, dtypes.float16) is dtypes.float16
+  assert promote(dtypes.float16, dtypes.bfloat16) is F32
+  assert promote(dtypes.uint64, dtypes.int8) is F32
+  assert promote(dtypes.bool, dtypes.uint8) is dtypes.uint8
+
+
+def test_lossless_casts_keep_the_ends() -> None:
+  kinds = [d for d in dtypes.all() if d is not dtypes.bfloat16]
+  for a in kinds:
+    for b in kinds:
+      if not can_cast_losslessly(a, b) or a.is_float or b.is_bool: continue
+      for value in (a.min, a.max): assert int(np.array(value, a.numpy).astype(b.numpy)) == int(value)
+
+
+def test_equal_nodes_are_one() -> None:
+  r = UOp.range(10, 0)
+  assert r + 1 is r + 1 and r + 1 is not r + 2
+  assert UOp.const(F32, 0.0) is not UOp.const(F32, -0.0)
+  assert UOp.const(F32, float("nan")) is UOp.const(F32, float("nan"))
+  assert UOp.const(I32, True) is UOp.const(I32, 1) and UOp.const(I32, 1).arg.__class__ is int
+  assert UOp.const(dtypes.uint8, 300).arg == 44 and UOp.const(F32, 0.1).arg == float(np.float32(0.1))
+
+
+def test_nodes_die_with_their_users() -> None:
+  gc.collect()
+  before = len(uop_module._interned)
+  u = UOp.new_buffer("X", 4, F32).reshape((2, 2)) * 3.5
+  assert len(uop_module._interned) > before
+  del u
+  gc.collect()
+  assert len(uop_module._interned) == before
+
+
+def test_deep_graphs_need_no_recursion() -> None:
+  u = UOp.new_buffer("X", 4, F32)
+  for i in range(5000): u = u + float(i)
+  assert u.shape == (4,) and u.device == "X" and len(u.toposort()) > 10000 and len(u.key) == 16
+  assert u.substitute({u.base: u.base}) is u
+
+
+def test_pickled_nodes_are_the_same() -> None:
+  u = (UOp.range(10, 0, Axis.REDUCE) * 3 + 1).cast(F32)
+  assert pickle.loads(pickle.dumps(u)) is u
+
+
+def test_digest_tells_graphs_apart() -> None:
+  r = UOp.range(10, 0)
+  assert (r + 1).key != (r + 2).key and (r + 1).key == pickle.loads(pickle.dumps(r + 1)).key
+
+
+def test_order_of_sources() -> None:
+  r = UOp.range(10, 0)
+  u = (r + 1) * (r + 2)
+  for nodes in (list(u.toposort()), list(sources([r + 1, u]))):
+    assert all(nodes.index(s) < nodes.index(v) for v in nodes for s in v.src)
+  assert r not in u.toposort(lambda v: v is not r)
+
+
+@pytest.mark.parametrize("make", [
+  lambda u: u.reshape((5,)), lambda u: u.permute((0, 0)), lambda u: u.expand((3, 3)), lambda u: u.pad(((1, 1),)),
+  lambda u: u.shrink(((0, 3), (0, 4))), lambda u: u.flip((True,)), lambda u: u.pad(((-1, 0), (0, 0))),
+  lambda u: u.reduce(Ops.ADD, (2,)).shape, lambda u: (u + u.reshape((6,))).shape,
+  lambda u: u.assign(u.flip((True, True)).reshape((6,))).shape])
+def test_wrong_shapes_are_refused(make: object) -> None:
+  with pytest.raises(InvalidArgument): make(UOp.new_buffer("X", 6, F32).reshape((2, 3)))
+
+
+def test_devices_do_not_mix() -> None:
+  with pytest.raises(InvalidArgument, match="mixes devices A, B"):
+    _ = (UOp.new_buffer("A", 4, F32) + UOp.new_buffer("B", 4, F32)).device
+  assert UOp.const(F32, 1.0, "A").device == "A" and UOp.const(F32, 1.0).device is None
+  assert (UOp.new_buffer("A", 4, F32).copy_to("B") + UOp.new_buffer("B", 4, F32)).device == "B"
+
+
+def test_bounds() -> None:
+  r = UOp.range(10, 0)
+  def bounds(u: UOp) -> tuple: return u.vmin, u.vmax
+  assert bounds(r * 4 - 3) == (-3, 33) and bounds(-r) == (-9, 0)
+  assert bounds(r // 4) == (0, 2) and bounds(r % 3) == (0, 2)
+  assert bounds(r < 10) == (True, True) and bounds(r < 5) == (False, True) and bounds(r.eq(11)) == (False, False)
+  assert bounds((r < 5).where(r, 100)) == (0, 100) and bounds(r.maximum(4)) == (4, 9) and bounds(r & 3) == (0, 3)
+  assert bounds(r * (1 << 30)) == (I32.min, I32.max)      # it may wrap
+  assert bounds(UOp.variable("n", 2, 7) + 1) == (3, 8)

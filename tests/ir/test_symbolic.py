@@ -1,0 +1,122 @@
+"""Simplification keeps meaning: random expressions have the same value before and after; and it does simplify."""
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.ir.test_shape import evaluate
+from tinyhw.ir.dtype import dtypes
+from tinyhw.ir.rewrite import PatternMatcher, UPat, graph_rewrite
+from tinyhw.ir.symbolic import linear, simplify
+from tinyhw.ir.uop import Ops, UOp
+
+RANGES = [UOp.range(size, i) for i, size in enumerate((1, 2, 3, 5, 8, 12))]
+BOUNDED = [*RANGES, UOp.variable("n", 1, 9), UOp.variable("m", -4, 4)]
+i, j, k = UOp.range(64, 10), UOp.range(10, 11), UOp.range(7, 12)
+
+
+@st.composite
+def integers(draw: st.DrawFn, depth: int = 4) -> UOp:
+  """A random int32 expression of ranges and variables."""
+  if depth == 0 or draw(st.integers(0, 4)) == 0:
+    if draw(st.booleans()): return draw(st.sampled_from(BOUNDED))
+    return UOp.const(dtypes.int32, draw(st.sampled_from([0, 1, 2, 3, 4, 6, 8, 12, 100, -1, -3, 2 ** 31 - 1, -2 ** 31])))
+  a, b = draw(integers(depth - 1)), draw(integers(depth - 1))
+  op = draw(st.sampled_from([Ops.ADD, Ops.ADD, Ops.MUL, Ops.MUL, Ops.SUB, Ops.IDIV, Ops.IDIV, Ops.MOD, Ops.MOD, Ops.MAX,
+                             Ops.NEG, Ops.WHERE, Ops.AND, Ops.SHR, Ops.XOR]))
+  if op in (Ops.IDIV, Ops.MOD) and draw(st.integers(0, 4)):
+    b = UOp.const(dtypes.int32, draw(st.sampled_from([1, 2, 3, 4, 6, 12])))
+  if op is Ops.MUL and draw(st.integers(0, 4)):
+    b = UOp.const(dtypes.int32, draw(st.sampled_from([0, 1, 2, 3, 4, 12, -1])))
+  if op is Ops.NEG: return -a
+  if op is Ops.WHERE: return draw(booleans(depth - 1)).where(a, b)
+  return a.alu(op, b)
+
+
+@st.composite
+def booleans(draw: st.DrawFn, depth: int = 3) -> UOp:
+  """A random condition."""
+  if depth == 0 or draw(st.booleans()):
+    a, b = draw(integers(max(depth - 1, 0))), draw(integers(max(depth - 1, 0)))
+    return a.alu(draw(st.sampled_from([Ops.CMPLT, Ops.CMPNE, Ops.CMPEQ])), b)
+  a, b = draw(booleans(depth - 1)), draw(booleans(depth - 1))
+  op = draw(st.sampled_from([Ops.AND, Ops.OR, Ops.XOR, Ops.CMPNE, Ops.ADD, Ops.MUL, Ops.MAX, Ops.CMPEQ]))
+  return a.alu(op, b if draw(st.integers(0, 3)) else UOp.const(dtypes.bool, draw(st.booleans())))
+
+
+def points(draw: st.DrawFn) -> list[dict[UOp, int]]:
+  return [{u: draw(st.integers(int(u.vmin), int(u.vmax))) for u in BOUNDED} for _ in range(6)]
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data())
+def test_meaning_is_kept(data: st.DataObject) -> None:
+  before = data.draw(st.one_of(integers(), booleans()))
+  after = simplify(before)
+  assert after.dtype is before.dtype
+  for values in points(data.draw):
+    value = evaluate(before, values)
+    assert evaluate(after, values) == value
+    assert after.vmin <= value <= after.vmax and before.vmin <= value <= before.vmax
+  assert simplify(after) is after
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.data())
+def test_linear_form_is_the_same_number(data: st.DataObject) -> None:
+  u = data.draw(integers())
+  terms, constant = linear(u)
+  for values in points(data.draw):
+    total = constant + sum(evaluate(t, values) * c for t, c in terms.items())
+    assert (total - evaluate(u, values)) % 2 ** 32 == 0
+
+
+@pytest.mark.parametrize("before, after", [
+  ((i * 10 + j) // 10, i),
+  ((i * 10 + j) % 10, j),
+  (((i * 10 + j) // 10) * 10 + (i * 10 + j) % 10, i * 10 + j),
+  ((i * 64 + j * 4 + 3) // 4, i * 16 + j),
+  ((i * 64 + j * 4 + 3) % 4, UOp.const(dtypes.int32, 3)),
+  ((i * 4 + 3) < 100, i < 25),
+  ((i // 4) // 4, i // 16),
+  ((i % 32) % 8, i % 8),
+  ((i + 5) - 5, i),
+  (i * 0 + j, j),
+  ((i < 64) & (j < 5), j < 5),
+  ((i < 5).logical_not().logical_not(), i < 5),
+  (i + i + i, i * 3),
+  ((i < 3).where(j, j), j),
+])
+def test_simplest_form(before: UOp, after: UOp) -> None:
+  assert simplify(before) is simplify(after)
+  assert len(simplify(before).toposort()) <= len(after.toposort())
+
+
+def test_numbers_from_memory_may_wrap() -> None:
+  x = UOp.new_buffer("X", 1, dtypes.int32)
+  big = UOp.const(dtypes.int32, 2 ** 31 - 1).reshape((1,))
+  assert simplify((x + big) < big).op is Ops.CMPLT          # x + big < big is not x < 0 where it wraps
+  assert simplify((x * UOp.const(dtypes.int32, 4).reshape((1,))) // UOp.const(dtypes.int32, 4).reshape((1,))) is not x
+
+
+def test_floats_keep_their_rounding() -> None:
+  x = UOp.new_buffer("X", 1, dtypes.float32).reshape(())
+  one = UOp.const(dtypes.float32, 1.0)
+  assert simplify(x * one) is x and simplify(x + UOp.const(dtypes.float32, 0.0)) is x
+  for u in (x - x, x * UOp.const(dtypes.float32, 0.0), x / x, (x + one) - one): assert simplify(u) is u
+  assert simplify(UOp.const(dtypes.float32, 0.1) + UOp.const(dtypes.float32, 0.2)).arg != 0.1 + 0.2
+
+
+def test_rules_that_undo_each_other_are_found() -> None:
+  x = UPat.var("x")
+  endless = PatternMatcher([(UPat(Ops.ADD, None, (x, UPat(Ops.CONST, "c"))), lambda x, c: x - c),
+                            (UPat(Ops.SUB, None, (x, UPat(Ops.CONST, "c"))), lambda x, c: x + c)])
+  with pytest.raises(RuntimeError, match="rewriting does not end"): graph_rewrite(i + 1, endless)
+
+
+def test_patterns_bind_names_once_and_try_both_orders() -> None:
+  x, y = UPat.var("x"), UPat.var("y")
+  twice = PatternMatcher([(UPat(Ops.ADD, None, (x, UPat(Ops.MUL, None, (x, y)))), lambda x, y: x * (y + 1))])
+  assert twice.rewrite(i * j + i) is i * (j + 1)
+  assert twice.rewrite(i * j + k) is None

@@ -1,0 +1,229 @@
+"""The gfx11 decoder and its text against LLVM: the assembler inside llvmlite, and llvm-mc 19 where it is installed."""
+from __future__ import annotations
+
+import io
+import random
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+import llvmlite.binding as llvm
+import pytest
+from elftools.elf.elffile import ELFFile
+
+from tinyhw.core.errors import DecodeError, EncodeError
+from tinyhw.isa.amdgcn import Row, table
+
+TABLE = table("gfx11")
+LLVM_MC = shutil.which("llvm-mc-19")
+# Encodings that llvm-mc 19 prints as symbolic expressions, or refuses although the hardware decodes them.
+OTHER_TEXT = {"s_version", "s_delay_alu", "s_sendmsg", "s_sendmsghalt", "s_nop", "s_sendmsg_rtn_b32",
+              "s_sendmsg_rtn_b64",
+              "s_waitcnt_depctr", "s_atc_probe", "s_atc_probe_buffer", "s_getreg_b32",
+              "s_setreg_b32", "s_setreg_imm32_b32",
+              "s_movrels_b32", "s_movrels_b64", "s_movrelsd_2_b32"}
+VECTOR_ONLY = {"v_readfirstlane_b32", "v_swap_b32", "v_permlane64_b32", "v_swaprel_b32", "v_readlane_b32",
+               "v_movrels_b32", "v_movrelsd_b32", "v_movrelsd_2_b32"}
+MODIFIERS = {"neg", "abs", "op_sel_hi", "neg_lo", "neg_hi", "clamp", "omod"}
+
+
+def scalar(rng: random.Random, dwords: int, source: bool) -> int:
+  """Code of a scalar operand that is legal for its size."""
+  if source and rng.random() < 0.25: return rng.choice([*range(128, 209), *range(240, 249)])
+  if dwords <= 2 and rng.random() < 0.1: return 106
+  align = 4 if dwords >= 3 else max(dwords, 1)
+  return rng.randrange(0, 104 - max(dwords, 1)) // align * align
+
+
+def field_value(rng: random.Random, row: Row, name: str, width: int) -> int:
+  """A legal value of one field of a row."""
+  spec = next((o for o in row.operands if o[0] == name), None)
+  kind, dwords, half = (spec[2], spec[3], spec[5]) if spec else ("", 0, "")
+  if kind == "v": return rng.randrange(0, 128 if half else 256 - dwords)
+  if kind == "x":
+    only = row.mnemonic in VECTOR_ONLY or "wmma" in row.mnemonic or rng.random() < 0.5
+    return 256 + rng.randrange(0, (128 if half else 256) - max(dwords, 1)) if only else scalar(rng, dwords, True)
+  if kind == "s":
+    if name == "sbase": return rng.choice([0, 4, 8, 20, 96])
+    if name == "srsrc": return rng.choice([0, 4, 8, 20, 96])
+    return scalar(rng, dwords, name.startswith("src") or name == "soffset" and width >= 8)
+  if name in {"neg", "abs"} and not re.search(r"_f\d\d$", row.mnemonic): return 0
+  if name in {"neg", "abs"} and row.mnemonic.startswith(("v_cvt_pk_u8", "v_ldexp")): return 0
+  if name == "op_sel": return 0 if row.family == "VOP3" else rng.getrandbits(width)
+  if name in MODIFIERS: return rng.getrandbits(width) if rng.random() < 0.3 else (7 if name == "op_sel_hi" else 0)
+  if name == "dpp_ctrl":
+    return rng.choice([rng.randrange(256), 0x101 + rng.randrange(15), 0x111 + rng.randrange(15),
+                       0x121 + rng.randrange(15), 0x140, 0x141, 0x150 + rng.randrange(16), 0x160 + rng.randrange(16)])
+  return rng.getrandbits(width)
+
+
+def random_fields(rng: random.Random, row: Row) -> dict[str, int]:
+  out = {}
+  for name, pieces in row.fields.items():
+    declared = sum(((1 << w) - 1) << bit for _, bit, w in pieces)
+    out[name] = field_value(rng, row, name, max(bit + w for _, bit, w in pieces)) & declared
+  return out
+
+
+def test_every_row_decodes_to_itself() -> None:
+  """Random legal fields of each row: encode, decode, compare the row and each field."""
+  rng = random.Random(11)
+  count = 0
+  for row in TABLE.rows():
+    if row.family == "EXP": continue
+    for _ in range(2):
+      fields = random_fields(rng, row)
+      code = TABLE.encode(row, fields)
+      i = TABLE.decode(code)
+      if (row.variant, i.variant) == ("sgpr", "imm"): continue  # soffset null with offset 0: one meaning, two rows
+      assert i.row is row and i.size == row.size and i.data == code, (row.mnemonic, row.variant, i.mnemonic, i.variant)
+      rtn = any(o[4].startswith("CPol_GLC") for o in row.operands)
+      assert {k: v for k, v in i.fields.items()} == (fields | {"cpol": fields["cpol"] | 1} if rtn else fields)
+      assert str(i)
+      count += 1
+  assert count > 7500
+
+
+@pytest.mark.skipif(LLVM_MC is None, reason="llvm-mc-19 is not installed")
+def test_text_of_every_row_is_llvms() -> None:
+  """llvm-mc 19 disassembles random legal words of every row; mnemonic, operands and modifiers must be the same.
+
+  LLVM 19 does not know the halves of every 16-bit instruction: `v1` there is `v1.l` here, and halves are not chosen.
+  """
+  assert LLVM_MC is not None
+  rng = random.Random(12)
+  items = []
+  for row in TABLE.rows():
+    if row.family in {"EXP", "LDSDIR", "VINTERP", "MTBUF"} or row.mnemonic in OTHER_TEXT: continue
+    for _ in range(2):
+      code = TABLE.encode(row, random_fields(rng, row))
+      i = TABLE.decode(code)
+      if i.row is row: items.append((code, str(i), row))
+  text = "\n".join(" ".join(f"0x{b:02x}" for b in code) for code, _, _ in items)
+  command = [LLVM_MC, "--disassemble", "-triple=amdgcn-amd-amdhsa", "-mcpu=gfx1100", "-mattr=+real-true16",
+             "--show-encoding"]
+  result = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+  refused = {int(n) for n in re.findall(r"<stdin>:(\d+):", result.stderr)}
+  lines = iter([re.sub(r"\s+", " ", m) for m in re.findall(r"^\s+(\S.*?)\s*; encoding:", result.stdout, re.M)])
+  wrong = []
+  for n, (code, mine, row) in enumerate(items, 1):
+    theirs = None if n in refused else next(lines, "")
+    if theirs is None or "/*" in theirs: continue
+    if re.sub(r"(v\d+)\.l", r"\1", theirs) != re.sub(r"(v\d+)\.l", r"\1", mine):
+      wrong.append(f"{row.mnemonic} {row.variant} {code.hex()}: {mine!r}, LLVM {theirs!r}")
+  assert len(refused) < 20 and len(items) > 7000
+  assert not wrong, f"{len(wrong)}\n" + "\n".join(wrong[:20])
+
+
+PROGRAM = """
+target triple = "amdgcn-amd-amdhsa"
+@lds = internal addrspace(3) global [64 x i32] poison
+define amdgpu_kernel void @k(ptr addrspace(1) %p, ptr addrspace(1) %q, half %s, i64 %n) {
+entry:
+  %i = call i32 @llvm.amdgcn.workitem.id.x()
+  %g = getelementptr half, ptr addrspace(1) %p, i32 %i
+  %a = load half, ptr addrspace(1) %g
+  %g2 = getelementptr half, ptr addrspace(1) %q, i32 %i
+  %c = load half, ptr addrspace(1) %g2
+  %d = fadd half %a, %c
+  %e = fmul half %d, %s
+  %w = fpext half %e to double
+  %dv = fdiv double %w, 3.0
+  %f = fptrunc double %dv to float
+  %sq = call float @llvm.sqrt.f32(float %f)
+  %i64 = sext i32 %i to i64
+  %ud = udiv i64 %n, %i64
+  %sum = add i64 %ud, 77
+  %l = getelementptr i32, ptr addrspace(3) @lds, i32 %i
+  %tr = trunc i64 %sum to i32
+  store i32 %tr, ptr addrspace(3) %l
+  fence syncscope("workgroup") release
+  call void @llvm.amdgcn.s.barrier()
+  %m = xor i32 %i, 5
+  %l2 = getelementptr i32, ptr addrspace(3) @lds, i32 %m
+  %lv = load i32, ptr addrspace(3) %l2
+  %cmp = icmp sgt i32 %lv, 3
+  br i1 %cmp, label %then, label %end
+then:
+  %h = getelementptr float, ptr addrspace(1) %p, i32 %m
+  store float %sq, ptr addrspace(1) %h
+  %old = atomicrmw add ptr addrspace(1) %q, i32 %lv syncscope("agent") monotonic
+  %h2 = getelementptr i32, ptr addrspace(1) %q, i32 %m
+  store i32 %old, ptr addrspace(1) %h2
+  br label %end
+end:
+  ret void
+}
+declare i32 @llvm.amdgcn.workitem.id.x()
+declare void @llvm.amdgcn.s.barrier()
+declare float @llvm.sqrt.f32(float)
+"""
+
+
+@pytest.mark.parametrize("optimization", [0, 1, 2, 3])
+def test_compiled_code_reads_as_llvm_prints_it(optimization: int) -> None:
+  """LLVM 22's own listing of a module, instruction by instruction, against the decoded object."""
+  llvm.initialize_all_targets()
+  llvm.initialize_all_asmprinters()
+  machine = llvm.Target.from_triple("amdgcn-amd-amdhsa").create_target_machine(cpu="gfx1100", opt=optimization)
+  listing = machine.emit_assembly(llvm.parse_assembly(PROGRAM))
+  elf = ELFFile(io.BytesIO(machine.emit_object(llvm.parse_assembly(PROGRAM))))
+  code = elf.get_section_by_name(".text").data()
+  lines = [re.sub(r"\s+", " ", line.split(";")[0]).strip() for line in listing.split("\n") if line.startswith("\t")]
+  lines = [line for line in lines if line and not line.startswith(".")]
+  at, wrong = 0, []
+  for line in lines:
+    i = TABLE.decode(code, at)
+    while i.mnemonic == "s_code_end": at += i.size; i = TABLE.decode(code, at)
+    at += i.size
+    if "branch" not in line and str(i) != line: wrong.append((line, str(i)))
+  assert len(lines) > 100 and not wrong
+
+
+def test_unknown_words_are_refused() -> None:
+  with pytest.raises(DecodeError, match="no gfx11 instruction") as caught: TABLE.decode(b"\xff" * 8, where=0x1000)
+  assert "0x1000" in str(caught.value) and caught.value.words == (0xFFFFFFFF, 0xFFFFFFFF)
+  with pytest.raises(DecodeError, match="literal"): TABLE.decode(bytes.fromhex("ff0080be"))
+  with pytest.raises(DecodeError): TABLE.decode(b"\x00")
+
+
+def test_encode_never_truncates() -> None:
+  row = next(r for r in TABLE.by_mnemonic["v_add_f32"] if r.variant == "e32")
+  with pytest.raises(EncodeError, match="does not fit"): TABLE.encode(row, {"vdst": 256})
+  with pytest.raises(EncodeError, match="no field"): TABLE.encode(row, {"vdst": 1, "foo": 0})
+  with pytest.raises(EncodeError, match="literal"): TABLE.encode(row, {"src0": 255})
+  literal = TABLE.decode(TABLE.encode(row, {"src0": 255, "src1": 1, "vdst": 2}, literal=0x40490FDB))
+  assert str(literal) == "v_add_f32_e32 v2, 0x40490fdb, v1" and literal.size == 8
+
+
+def test_random_bytes_decode_or_are_refused() -> None:
+  rng = random.Random(13)
+  known = 0
+  for _ in range(20_000):
+    code = rng.randbytes(16)
+    try: i = TABLE.decode(code)
+    except DecodeError: continue
+    known += 1
+    assert i.data == code[:i.size] and 4 <= i.size <= 16
+  assert known > 5000
+
+
+def test_a_cold_process_decodes_at_once() -> None:
+  """Import of the table and decoding of a first kernel in a new process; the bound leaves room for a busy machine."""
+  program = """
+import time
+from tinyhw.core import errors
+start = time.perf_counter()
+from tinyhw.isa.amdgcn import table
+t = table("gfx11")
+for word in ("000080bf", "0000b0bf"): t.decode(bytes.fromhex(word))
+print(time.perf_counter() - start)
+"""
+  best = min(float(subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout)
+             for _ in range(3))
+  assert best < 0.2
+  start = time.perf_counter()
+  TABLE.decode(bytes.fromhex("000080bf"))
+  assert time.perf_counter() - start < 0.05
