@@ -61,6 +61,10 @@ class Program:
     try: return all(self.space.read(at, len(data), Access.EXECUTE) == data for at, data in self._spans.items())
     except PageFault: return False
 
+  def remember(self, start: int, stop: int) -> None:
+    """Keep the bytes that were decoded, for `fresh`."""
+    self._spans[start] = self.space.read(start, stop - start, Access.EXECUTE)
+
   def block(self, pc: int, mode: int) -> CodeBlock:
     """The block that starts at pc, bound for a value of MODE."""
     found = self._blocks.get((pc, mode))
@@ -114,7 +118,7 @@ class Program:
     if inner:  # a branch found on the way leads into this very block
       self._leaders.add(min(inner))
       return self._make(start, mode)
-    self._spans[start] = self.space.read(start, pc - start, Access.EXECUTE)
+    self.remember(start, pc)
     self._blocks[start, mode] = block
     return block
 

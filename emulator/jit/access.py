@@ -164,8 +164,8 @@ class Accesses:
     words = []
     element = f"i{min(width, 4) * 8}"
     for k in range(max(1, width // 4)):
-      if base: pointers = self._at(base if not k else self._at(base, "i64", str(k * stride)), offsets.type, offsets.text)
-      else: pointers = self._at("", offsets.type, (offsets + k * stride).text if k else offsets.text)
+      if base and k: pointers = self._at(self._at(base, "i64", str(k * stride)), offsets.type, offsets.text)
+      else: pointers = self._at(base, offsets.type, (offsets + k * stride).text if k else offsets.text)
       x = gather(e, element, pointers, mask)
       words.append(x if width >= 4 else e.op(f"zext <{n} x {element}> {x} to <{n} x i32>"))
     return [Value(e, x, U32, True) for x in words]

@@ -20,7 +20,7 @@ from tinyhw.emulator.amdgcn.registers import exec_changed
 from tinyhw.emulator.jit import access as context
 from tinyhw.emulator.jit.access import Site
 from tinyhw.emulator.jit.native import Cache, Callback, Native
-from tinyhw.emulator.jit.state import HEADER, LDS, LEFT, MODE, RESUME, SCC, SCRATCH, SGPRS, STATUS
+from tinyhw.emulator.jit.state import HEADER, LDS, LEFT, RESUME, SCC, SCRATCH, SGPRS, STATUS
 from tinyhw.emulator.jit.translate import (
   BARRIER,
   END,
@@ -48,7 +48,8 @@ class Code:
     self._make()
 
   def _make(self) -> None:
-    self.translation: Translation = Translator(self.program, self.lanes, self.vgprs, self.partial).translate(self.starts)
+    translator = Translator(self.program, self.lanes, self.vgprs, self.partial)
+    self.translation: Translation = translator.translate(self.starts)
     self.native: Native = _NATIVE.get(self.translation.text)
     self.index = {place: k for k, place in enumerate(self.translation.places[:self.translation.compiled])}
 
@@ -143,7 +144,7 @@ class Waves:
     pointer = ctypes.cast(self._callback, ctypes.c_void_p).value
     for at, value in ((context.CALLBACK, pointer), (context.MAPPINGS, len(rows)),
                       (context.TABLE, self.table.ctypes.data), (context.SITES, self.sites.ctypes.data),
-                      (context.ENTRY, self.code.program.entry),  # type: ignore[attr-defined]
+                      (context.ENTRY, self.code.program.entry),
                       (context.LDS_SIZE, self.cohort.lds_size), (context.SCRATCH_SIZE, d.scratch_size)):
       words[at // 8] = value
     lanes = self.lanes

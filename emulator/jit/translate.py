@@ -172,6 +172,7 @@ class Translator:
       found.append((at, i))
       at += i.size
       if i.mnemonic in _ENDS or i.mnemonic in control.DIRECT or i.mnemonic == "s_endpgm" or at in self.leaders: break
+    if found: self.program.remember(self.program.entry + offset, self.program.entry + at)
     body = e.new_label("body")
     left_at = e.op(f"getelementptr i32, ptr %state, i64 {LEFT}")
     left = Value(e, e.op(f"load i64, ptr {left_at}"), U64, False)

@@ -7,12 +7,11 @@ out of an operation on several NaNs.
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
 
-from tinyhw.emulator.amdgcn.values import BITS, DTYPES, F16, F32, F64, I32, I64, U16, U32, U64
+from tinyhw.emulator.amdgcn.values import BITS, DTYPES, F16, F32, F64, I32, I64, U32, U64
 
 _TYPES: Final = {d: ("i1" if d.kind == "b" else f"i{d.itemsize * 8}" if d.kind in "iu" else
                      {2: "half", 4: "float", 8: "double"}[d.itemsize]) for d in DTYPES.values()}
@@ -94,7 +93,7 @@ class Emitter:
     self.declared[name] = f"declare {result} @{name}({', '.join(t for t, _ in arguments)})"
     return self.op(f"call {result} @{name}({', '.join(f'{t} {x}' for t, x in arguments)})")
 
-  def vector(self, dtype: Any, elements: Sequence[int]) -> Value:
+  def vector(self, dtype: Any, elements: Any) -> Value:
     """A constant vector from the bits of its elements."""
     t = _TYPES[dtype]
     return Value(self, f"<{', '.join(f'{t} {literal(dtype, int(x))}' for x in elements)}>", dtype, True)
