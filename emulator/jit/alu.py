@@ -73,8 +73,7 @@ def write(r: Registers, o: Operand, value: Value) -> None:
 def modified(x: Value, negative: int, absolute: int) -> Value:
   """abs and neg act on the sign bit, whatever the type."""
   if not (negative or absolute): return x
-  width = x.dtype.itemsize * 8
-  raw, sign = x.view(DTYPES[f"u{width}"]), 1 << width - 1
+  raw, sign = x.view(DTYPES[f"u{x.dtype.itemsize * 8}"]), x.top
   raw = raw | sign if negative and absolute else raw & sign - 1 if absolute else raw ^ sign
   return raw.view(x.dtype)
 

@@ -123,6 +123,11 @@ class Value:
   @property
   def type(self) -> str: return self.e.type(self.dtype, self.wide)
 
+  @property
+  def top(self) -> int:
+    """The sign bit."""
+    return 1 << int(self.dtype.itemsize) * 8 - 1
+
   def like(self, text: str, dtype: Any = None) -> Value: return Value(self.e, text, dtype or self.dtype, self.wide)
 
   def view(self, dtype: Any) -> Value:
@@ -175,7 +180,7 @@ class Value:
   def __neg__(self) -> Value:
     if self.dtype.kind == "f":
       raw = self.view(DTYPES[BITS[name_of(self.dtype)]])
-      return (raw ^ (1 << self.dtype.itemsize * 8 - 1)).view(self.dtype)
+      return (raw ^ self.top).view(self.dtype)
     return number(self.e, self.dtype, 0) - self
 
   def _shift(self, x: Any, left: bool) -> Value:
@@ -386,15 +391,14 @@ class LLVMOps:
 
   def abs(self, x: Value) -> Value:
     if x.dtype.kind == "f":
-      return (self._raw(x) & (1 << x.dtype.itemsize * 8 - 1) - 1).view(x.dtype)
+      return (self._raw(x) & x.top - 1).view(x.dtype)
     return self.where(x < 0, -x, x)
 
   def neg(self, x: Value) -> Value: return -x
   def _raw(self, x: Value) -> Value: return x.view(DTYPES[BITS[name_of(x.dtype)]])
 
   def copysign(self, x: Value, sign: Value) -> Value:
-    top = 1 << x.dtype.itemsize * 8 - 1
-    return (self._raw(x) & top - 1 | self._raw(sign) & top).view(x.dtype)
+    return (self._raw(x) & x.top - 1 | self._raw(sign) & x.top).view(x.dtype)
 
   def signbit(self, x: Value) -> Value: return x.view(DTYPES[f"i{x.dtype.itemsize * 8}"]) < 0
   def isnan(self, x: Value) -> Value: return x != x
@@ -446,7 +450,7 @@ class LLVMOps:
 
   def flush(self, x: Value) -> Value:
     raw = self._raw(x)
-    zero = raw & 1 << x.dtype.itemsize * 8 - 1
+    zero = raw & x.top
     return self.where(self._split(x)[0] == 0, zero, raw).view(x.dtype)
 
 
