@@ -7,6 +7,7 @@ Writing a register replaces its value, so that moves, splits and merges of group
 """
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
@@ -51,6 +52,7 @@ class Block(Protocol):
   end: Callable[[Group], Next] | None
   next: int
   pcs: list[int]
+  instructions: list[Any]
 
 
 class Program(Protocol):
@@ -134,9 +136,17 @@ class Stats:
   waves: int = 0
   instructions: int = 0
   steps: int = 0
-  mnemonics: dict[str, int] = field(default_factory=dict)
+  blocks: dict[Any, int] = field(default_factory=dict, repr=False)  # block -> waves that executed it
   engine: str = "ref"
   interpreted: dict[str, int] = field(default_factory=dict)  # what compiled code left to the reference, by mnemonic
+
+  @property
+  def mnemonics(self) -> Counter[str]:
+    """How many waves executed each mnemonic."""
+    out: Counter[str] = Counter()
+    for block, waves in self.blocks.items():
+      for i in block.instructions: out[i.mnemonic] += waves
+    return out
 
 
 class Cohort:
@@ -190,7 +200,7 @@ class Cohort:
   def _run(self, group: Group, meeting: set[int] | None) -> None:
     """Run a group until it ends, waits, splits, meets another group (at a PC of `meeting`) or has had its turn."""
     program, stats, size = self.program, self.stats, group.size
-    jumps = 0
+    executed, jumps = stats.blocks, 0
     while True:
       block = program.block(group.pc, group.mode)
       steps = iter(block.steps)
@@ -207,6 +217,7 @@ class Cohort:
       group.count += count
       stats.instructions += count * size
       stats.steps += count
+      executed[block] = executed.get(block, 0) + size
       self.budget -= 1
       if type(after) is int:
         if group.count > self.watchdog: self._expired(group)

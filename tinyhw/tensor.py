@@ -18,7 +18,7 @@ from tinyhw.engine.buffer import from_host
 from tinyhw.engine.realize import held, memory_of, realize, realize_nodes
 from tinyhw.function.core import ConstType, TensorBase
 from tinyhw.function.movement import iota
-from tinyhw.function.reduction import Reduction
+from tinyhw.function.window import Window
 from tinyhw.gradient import gradients
 from tinyhw.ir import semantics
 from tinyhw.ir.dtype import DType, dtypes
@@ -37,7 +37,7 @@ def _dtype(dtype: DTypeLike) -> DType | None:
   return dtypes.named(dtype) if isinstance(dtype, str) else dtype
 
 
-class Tensor(Reduction):
+class Tensor(Window):
   """A value of some shape and dtype on a device.
 
   `data` is a number, nested lists, a NumPy array or scalar, bytes (dtype uint8 unless told), a Variable, another
@@ -347,8 +347,8 @@ class Tensor(Reduction):
     start = UOp.const(self.dtype, 1.0, self.device) if seed is None else seed.cast(self.dtype).expand(self.shape).uop
     nodes = [_variable(t.uop) for t in targets]
     # A target that was pending when the graph was made is in it as it was then; by now it may be memory.
-    memory = {u: found for u in self.uop.toposort() if u not in nodes and (found := held(u)) is not None
-              and _variable(found) in nodes}
+    memory = {u: place for u in self.uop.toposort() if u not in nodes and (place := held(u)) is not None
+              and _variable(place) in nodes}
     found = gradients(self.uop.substitute(memory) if memory else self.uop, start, nodes)
     return [Tensor._wrap(found[n].reshape(t.shape) if n in found else t._const(0)) for t, n in zip(targets, nodes)]
 

@@ -6,6 +6,7 @@ MODE's denormals, lane masks, and writing under EXEC.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -32,7 +33,7 @@ from tinyhw.emulator.amdgcn.registers import (
   write_vector32,
   writer,
 )
-from tinyhw.emulator.amdgcn.values import DTYPES, F16, F32, F64, U16, U32, Ops
+from tinyhw.emulator.amdgcn.values import DTYPES, F16, F32, U16, U32, Ops
 from tinyhw.emulator.simt import Group, Step
 from tinyhw.isa.amdgcn import EXEC_LO, M0, VCC_LO, Instruction, Operand
 
@@ -351,8 +352,7 @@ def fma_mix(i: Instruction, pc: int, mode: int) -> Step:
   write16 = write_vector16(destination.value, which)
 
   def step(group: Group) -> None:
-    a, b, c = (np.asarray(r(group)).astype(F64) for r in readers)
-    value = Ops.to(Ops.fma_f16_of_f32(a, b, c), "f16")
+    value = Ops.to(Ops.fma(one(group), two(group), three(group)), "f16")  # rounded twice, as the manual says
     if clamp: value = np.minimum(np.maximum(value, F16.type(0)), F16.type(1))
     write16(group, value)
   return step
@@ -510,7 +510,7 @@ def mbcnt(i: Instruction, pc: int, mode: int) -> Step:
   high = i.mnemonic.startswith("v_mbcnt_hi")
 
   def step(group: Group) -> None:
-    lane = np.arange(group.cohort.lanes) - (32 if high else 0)
+    lane = np.arange(group.cohort.lanes)[None, :] - (32 if high else 0)
     below = ((np.uint64(1) << np.clip(lane, 0, 32).astype(np.uint64)) - np.uint64(1)).astype(U32)
     write(group, np.bitwise_count(mask(group) & below).astype(U32) + add(group))
   return step
@@ -546,18 +546,31 @@ def _m0(group: Group, shift: int = 0, bits: int = 32) -> int:
   return int(value) >> shift & (1 << bits) - 1
 
 
-def move_relative(i: Instruction, pc: int, mode: int) -> Step:
-  """v_movrels (source + M0), v_movreld (destination + M0), v_movrelsd (both), v_movrelsd_2 (a field of M0 for each)."""
-  source, n = i.operands["src0"], i.operands["vdst"].value
-  by_source, by_destination = i.mnemonic != "v_movreld_b32", i.mnemonic != "v_movrels_b32"
-  two = i.mnemonic == "v_movrelsd_2_b32"
-  plain = reader(source, "u32")
+def movrel(i: Instruction, pc: int, mode: int) -> Step:
+  """v_movrel*: the number of the source or destination register plus M0 (movrelsd_2: 10 bits of it for each)."""
+  source, destination = i.operands["src0"], i.operands["vdst"]
+  from_m0, to_m0 = "movrels" in i.mnemonic, "movreld" in i.mnemonic or "movrelsd" in i.mnemonic
+  if source.kind != "v": from_m0 = False
+  halves = i.mnemonic == "v_movrelsd_2_b32"
+
+  def moved(group: Group, m0: int) -> None:
+    first, second = (m0 & 0x3FF, m0 >> 16 & 0x3FF) if halves else (m0, m0)
+    at = replace(source, value=source.value + first) if from_m0 else source
+    to = replace(destination, value=destination.value + second) if to_m0 else destination
+    if not 0 <= max(at.value * (at.kind == "v"), to.value) < len(group.v):
+      raise MachineFault(f"M0 of {m0:#x} moves a register's number past the wave's", pc=pc, instruction=str(i))
+    writer(to, "u32")(group, reader(at, "u32")(group))
 
   def step(group: Group) -> None:
-    low = _m0(group, 0, 10) if two else _m0(group)
-    high = _m0(group, 16, 10) if two else low
-    value = vector32(source.value + low, U32)(group) if by_source else plain(group)
-    write_vector32(n + high if by_destination else n)(group, value)
+    m0 = np.asarray(group.s[M0]).reshape(-1)
+    if (m0 == m0[0]).all(): return moved(group, int(m0[0]))
+    mask = group.mask
+    try:
+      for value in np.unique(m0):
+        here = (m0 == value)[:, None]
+        group.mask = np.broadcast_to(here, (group.size, group.cohort.lanes)) if mask is None else mask & here
+        moved(group, int(value))
+    finally: group.mask = mask
   return step
 
 
@@ -618,7 +631,7 @@ SPECIAL: Final[dict[str, Callable[[Instruction, int, int], Step]]] = {
   "v_mbcnt_lo_u32_b32": mbcnt, "v_mbcnt_hi_u32_b32": mbcnt,
   "v_fma_mix_f32": fma_mix, "v_fma_mixlo_f16": fma_mix, "v_fma_mixhi_f16": fma_mix,
   "v_dot4_i32_iu8": dot_iu, "v_dot8_i32_iu4": dot_iu,
-  **dict.fromkeys(("v_movrels_b32", "v_movreld_b32", "v_movrelsd_b32", "v_movrelsd_2_b32"), move_relative),
+  **dict.fromkeys(("v_movrels_b32", "v_movreld_b32", "v_movrelsd_b32", "v_movrelsd_2_b32"), movrel),
   **dict.fromkeys(("s_movrels_b32", "s_movrels_b64", "s_movreld_b32", "s_movreld_b64"), scalar_move_relative),
   **dict.fromkeys(("v_qsad_pk_u16_u8", "v_mqsad_pk_u16_u8", "v_mqsad_u32_u8"), quad_sad),
   **dict.fromkeys(matrix.SHAPES, matrix.wmma), "s_trap": stop, "s_code_end": stop,

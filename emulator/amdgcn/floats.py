@@ -355,7 +355,7 @@ def cvt_pk_i16(o: O, a: V, b: V) -> V: return _pair(o, o.to_int(a, "i16"), o.to_
 def cvt_pk_u16(o: O, a: V, b: V) -> V: return _pair(o, o.to_int(a, "u16"), o.to_int(b, "u16"))
 
 def _norm(o: O, a: V, t: str) -> V:
-  x = _wide(o, a)
+  x = o.where(o.isnan(a), o.const("f64", 0), _wide(o, a))
   if t == "i16": return o.to_int(o.rint(o.fmin(o.fmax(x, o.const("f64", -1)), o.const("f64", 1)) * 32767.0), t)
   return o.to_int(o.rint(o.fmin(o.fmax(x, o.const("f64", 0)), o.const("f64", 1)) * 65535.0), t)
 

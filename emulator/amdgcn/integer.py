@@ -366,15 +366,16 @@ M("v_pk_mad_i16", "pk i16(i16, i16, i16)")(mad_i16)
 
 
 # ---- dot products of integers; iu4 and iu8 take the sign of each source from its neg_lo bit (`signed0`, `signed1`)
-def _element(o: O, a: V, k: int, bits: int) -> V: return o.to(a >> k * bits & (1 << bits) - 1, "i64")
+def _unsigned_dot(a: V, b: V, c: V, bits: int) -> V:
+  element = (1 << bits) - 1
+  for k in range(0, 32, bits): c = c + (a >> k & element) * (b >> k & element)
+  return c
 
 @M("v_dot4_u32_u8", "u32(u32, u32, u32)")
-def dot4(o: O, a: V, b: V, c: V) -> V:
-  return o.to(sum((_element(o, a, k, 8) * _element(o, b, k, 8) for k in range(4)), o.to(c, "i64")), "u32")
+def dot4(o: O, a: V, b: V, c: V) -> V: return _unsigned_dot(a, b, c, 8)
 
 @M("v_dot8_u32_u4", "u32(u32, u32, u32)")
-def dot8(o: O, a: V, b: V, c: V) -> V:
-  return o.to(sum((_element(o, a, k, 4) * _element(o, b, k, 4) for k in range(8)), o.to(c, "i64")), "u32")
+def dot8(o: O, a: V, b: V, c: V) -> V: return _unsigned_dot(a, b, c, 4)
 
 
 # ---- comparisons: v_cmp gives a mask, v_cmpx sets EXEC

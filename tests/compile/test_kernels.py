@@ -21,7 +21,7 @@ from tinyhw.compile.render.amdgcn import AMDGCNRenderer
 from tinyhw.compile.render.base import Renderer
 from tinyhw.compile.render.host import HostRenderer
 from tinyhw.compile.render.uops import UOpRenderer
-from tinyhw.core.errors import InvalidArgument
+from tinyhw.core.errors import InvalidArgument, Unsupported
 from tinyhw.emulator.uops import Executable
 from tinyhw.ir import semantics
 from tinyhw.ir.dtype import DType, dtypes
@@ -221,6 +221,15 @@ def test_launch_values() -> None:
   np.testing.assert_array_equal(out, np.arange(6) + 7)
 
 
+def test_more_elements_than_an_index_counts() -> None:
+  wide = UOp.new_buffer("X", 1 << 16, F32).reshape((1 << 16, 1)).expand((1 << 16, 1 << 16))
+  flat = wide.reshape((1 << 32,)).reduce(Ops.ADD, (0,))
+  with pytest.raises(Unsupported, match="4,294,967,296 elements"):
+    compile_kernel(schedule([flat]).items[0].ast, LOCAL)
+  rows = schedule([wide.maximum(0.0).reduce(Ops.ADD, (0, 1))]).items[0].ast      # each axis for itself is short enough
+  assert compile_kernel(rows, LOCAL).grid == (1, 1, 1)
+
+
 def test_many_axes() -> None:
   memory: Memory = {}
   x = buffer(np.arange(2 ** 7, dtype=np.float32).reshape((2,) * 7), memory)
@@ -273,3 +282,30 @@ def raw_memory(outputs: list[UOp], memory: Memory, target: str) -> list[np.ndarr
     program = compile_kernel(item.ast, renderer)
     how(program, [memory[item.buffers[i]] for i in program.buffer_order])
   return [memory[s.becomes.get(u, u).base] for u in outputs]
+
+
+@st.composite
+def programs(draw: st.DrawFn) -> tuple[list[UOp], Memory]:
+  """Several outputs of a graph with shared nodes: matrices of one shape, combined, reduced and expanded again."""
+  memory: Memory = {}
+  rng = np.random.default_rng(draw(st.integers(0, 1000)))
+  n = draw(st.integers(2, 5))
+  pool = [buffer(rng.integers(-2, 3, (n, n)).astype(np.int32), memory) for _ in range(draw(st.integers(1, 3)))]
+  for _ in range(draw(st.integers(2, 9))):
+    a, b = draw(st.sampled_from(pool)), draw(st.sampled_from(pool))
+    step = draw(st.sampled_from(["add", "max", "product", "normalize", "sum", "turn", "keep", "shift"]))
+    if step == "add": new = a - b
+    elif step == "max": new = a.maximum(b)
+    elif step == "product": new = matmul(a, b) % 7
+    elif step == "normalize": new = a - b.reduce(Ops.MAX, (draw(st.integers(0, 1)),)).expand((n, n))
+    elif step == "sum": new = (a * 3).reduce(Ops.ADD, (0, 1)).expand((n, n)) % 5
+    elif step == "turn": new = a.permute((1, 0)).flip((True, False))
+    elif step == "keep": new = a.contiguous()
+    else: new = b.shrink(((1, n), (0, n))).pad(((0, 1), (0, 0))) + a
+    pool.append(new)
+  return draw(st.lists(st.sampled_from(pool), min_size=1, max_size=3)), memory
+
+
+@settings(max_examples=40, deadline=None)
+@given(programs(), st.sampled_from(["local", "uops"]))
+def test_random_programs(case: tuple[list[UOp], Memory], target: str) -> None: check(case[0], case[1], target)

@@ -88,3 +88,12 @@ def test_debug_levels_print_more_and_more(capsys: pytest.CaptureFixture[str], mo
   monkeypatch.setenv("DEBUG", "1")
   assert Devices()["PYTHON"].name == "PYTHON"
   assert capsys.readouterr().err.startswith("PYTHON   opened in")
+
+
+def test_kernels_of_a_long_chain_do_not_grow_with_it() -> None:
+  x = Tensor(np.arange(1, 9, dtype=np.float32), device="PYTHON")
+  for _ in range(40): x = x / x.sum() * 8 + 1
+  steps: list[Step] = []
+  with listening(steps.append): x.realize()
+  sizes = [len(s.kernel.spec.uops) for s in steps if s.kernel is not None]
+  assert len(sizes) < 60 and max(sizes) < 150

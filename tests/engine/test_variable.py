@@ -28,3 +28,13 @@ def test_a_replay_uses_the_value_of_the_day() -> None:
     n.bind(i)
     found.append(f(Tensor([10])).item())
   assert found == [10, 11, 12, 13]
+
+
+@pytest.mark.parametrize("device", ["LLVM", "PYTHON", "AMD"])
+def test_several_variables_keep_their_order(device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+  monkeypatch.setenv("MOCKGPU", "1")
+  x = Tensor([1, 2, 3], device=device)
+  for a, b in ((3, 5), (4, 2)):
+    late, early = Variable("z", 1, 10).bind(a), Variable("a", 1, 10).bind(b)
+    assert (x * late * 100 + early).tolist() == [i * a * 100 + b for i in (1, 2, 3)]
+    assert (x * early * 100 + late).tolist() == [i * b * 100 + a for i in (1, 2, 3)]

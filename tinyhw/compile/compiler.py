@@ -16,6 +16,7 @@ from tinyhw.ir.dtype import PtrDType
 from tinyhw.ir.spec import check_kernel, check_linear
 from tinyhw.ir.uop import GroupOp, Ops, UOp
 
+_KEPT = 4096          # programs in memory; the oldest go first
 _programs: dict[tuple[UOp, str, tuple[Opt, ...] | None], ProgramSpec] = {}
 
 
@@ -82,6 +83,7 @@ def compile_kernel(ast: UOp, renderer: Renderer, opts: Sequence[Opt] | None = No
   variables = tuple(u.arg for u in uops if u.op is Ops.DEFINE_VAR)
   program = ProgramSpec(name, renderer.target, source, binary, uops, grid, block, buffers, variables,
                         estimate(uops, grid, block), local, tuple(kernel.opts))
+  if len(_programs) >= _KEPT: del _programs[next(iter(_programs))]
   _programs[known] = program
   return program
 

@@ -262,10 +262,10 @@ def _unroll(kernel: Kernel) -> None:
 
 def _group(kernel: Kernel) -> None:
   """Few outputs of a long reduction: work-items share it."""
-  threads = kernel.product(Axis.LOOP)
+  threads, steps = kernel.product(Axis.LOOP), math.prod(kernel.left(a) for a in kernel.reductions)
   for axis in sorted(kernel.reductions, key=lambda a: (-_contiguity(kernel, a), -kernel.left(a))):
     left = kernel.left(axis)
-    if threads >= 1024 or left < 128: continue
+    if threads >= 1024 or steps < 128: continue
     vector = divisor(left, 4)
     amount = divisor(left // vector, min(256 if threads <= 16 else 32, kernel.renderer.max_block))
     # A length without good divisors: some work-items have one step less.

@@ -5,8 +5,10 @@ access steps through as one are merged.
 """
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
+from tinyhw.core.errors import Unsupported
 from tinyhw.ir.dtype import dtypes
 from tinyhw.ir.shape import ShapeTracker, move_indices
 from tinyhw.ir.symbolic import linear, simplify
@@ -91,6 +93,7 @@ class _Lowering:
 
 def _mergeable(accesses: list[dict[UOp, int]], outer: UOp, inner: UOp) -> bool:
   step = int(inner.src[0].arg)
+  if step * int(outer.src[0].arg) > dtypes.index.max: return False
   return all(terms.get(outer, 0) == terms.get(inner, 0) * step for terms in accesses)
 
 
@@ -150,8 +153,20 @@ def drop_zero_ranges(sink: UOp) -> UOp:
   return done[sink]
 
 
+def _check_sizes(ast: UOp) -> None:
+  """Refuses what int32 indices cannot count: they would wrap."""
+  for u in ast.toposort():
+    # A single view and its axes are never flattened, so only the shapes between views count.
+    shapes = [v.shape for v in u.arg.views[:-1]] if u.op is Ops.VIEW else []
+    if u.op in (Ops.RESHAPE, Ops.DEFINE_GLOBAL): shapes.append(u.shape)
+    for shape in shapes:
+      if math.prod(shape) > dtypes.index.max:
+        raise Unsupported("kernel", f"over {math.prod(shape):,} elements: indices have 32 bits", where=u.op.name)
+
+
 def lower(ast: UOp) -> UOp:
   """The kernel over ranges: SINK of STOREs to INDEXes. Output axes are RANGEs of kind LOOP, in order."""
+  _check_sizes(ast)
   state = _Lowering()
   stores = []
   for store in ast.src:

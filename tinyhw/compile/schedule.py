@@ -17,6 +17,7 @@ from tinyhw.ir.spec import check_tensor
 from tinyhw.ir.uop import GroupOp, Ops, UOp, sources
 
 _COSTLY = frozenset({Ops.EXP2, Ops.LOG2, Ops.SIN, Ops.SQRT, Ops.RECIP, Ops.FDIV, Ops.IDIV, Ops.MOD})
+_MAX_READS = 8          # values in memory from which one that is wanted more than once is computed again
 _MAX_CONTEXTS = 16      # different indices at which one kernel may compute a value
 _KEEPS_SIZE = frozenset({Ops.RESHAPE, Ops.PERMUTE, Ops.FLIP})
 
@@ -153,10 +154,13 @@ class _Decider:
     """Realizes costly values before they are expanded, and values wanted at too many different indices."""
     costly: dict[UOp, bool] = {}
     contexts: dict[UOp, int] = {}
+    reads: dict[UOp, frozenset[UOp]] = {}
     for u in self.nodes:
       if u in self.realized or not u.src:
         costly[u], contexts[u] = False, 0 if not u.src and u.op is not Ops.BUFFER else 1
+        reads[u] = frozenset({u} if u in self.realized or u.op is Ops.BUFFER else ())
         continue
+      reads[u] = frozenset().union(*(reads[s] for s in u.src))
       if u.op is Ops.EXPAND and costly[u.src[0]] and u.size > u.src[0].size:
         below = u.src[0]
         while below.op in GroupOp.MOVEMENT: below = below.src[0]
@@ -167,7 +171,11 @@ class _Decider:
       contexts[u] = max([contexts[s] for s in u.src if s not in moved], default=0) + sum(contexts[s] for s in moved)
       if contexts[u] > _MAX_CONTEXTS and u.op in GroupOp.ELEMENTWISE:
         self.realized[u] = None
-        costly[u], contexts[u] = False, 1
+        costly[u], contexts[u], reads[u] = False, 1, frozenset({u})
+      elif len(reads[u]) > _MAX_READS and len(self.users[u]) > 1 and u.op in GroupOp.ELEMENTWISE:
+        # Each user would compute it again, and so would theirs: kernels of a long chain must not grow with it.
+        self.realized[u] = None
+        costly[u], contexts[u], reads[u] = False, 1, frozenset({u})
 
 
 class _Builder:

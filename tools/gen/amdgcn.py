@@ -91,7 +91,7 @@ def family_of(word: int, generation: str) -> str:
 
 def sixteen_bit(mnemonic: str, role: str) -> bool:
   """Whether a register operand without a typed class holds 16 bits, from the types in the vendor's mnemonic."""
-  types = re.findall(r"_(bf16|[fiub](?:8|16|24|32|64))(?=_|$)", mnemonic)
+  types: list[str] = re.findall(r"_(bf16|[fiub](?:8|16|24|32|64))(?=_|$)", mnemonic)
   if not types or mnemonic.startswith(("v_pk_", "v_cvt_pk_", "v_dot4", "v_dot8", "v_fma_mix", "v_wmma", "v_interp")):
     return False
   if role == "d":
@@ -154,6 +154,8 @@ def build(name: str, record: dict[str, Any], generation: str) -> Row:
       elif cls.startswith(("VOPDstOperand", "VOPDDst")): kind, dwords, kind_type = "v", 1, ""
       else: kind, dwords, kind_type = "i", 0, cls
       if kind == "v" and width == 9: kind = "x"
+      # LLVM 19 takes the class mask of v_cmp_class_f16 for 32 bits; LLVM 22 addresses halves, as elsewhere.
+      if mnemonic.endswith("_class_f16") and operand in {"src1", "vsrc1"}: kind_type = "b16"
       half = ""
       if kind in "vx" and halves and dwords == 1:
         typed16 = kind_type[-2:] == "16" and not kind_type.startswith("v2")

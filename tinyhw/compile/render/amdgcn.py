@@ -65,7 +65,7 @@ class AMDGCNRenderer(LLVMRenderer):
   def barrier(self, writer: Writer, u: UOp) -> None:
     # Where only local memory was written, only its accesses need to be done before the others go on.
     pointers = [s.src[0].src[0] for s in u.src if s.op is Ops.STORE]
-    only = ", !mmra !0" if len(pointers) == len(u.src) and all(p.op is Ops.DEFINE_LOCAL for p in pointers) else ""
+    only = ", !mmra !0" if 0 < len(pointers) == len(u.src) and all(p.op is Ops.DEFINE_LOCAL for p in pointers) else ""
     writer.line(f'fence syncscope("workgroup") release{only}')
     writer.intrinsic("void", "amdgcn.s.barrier")
     writer.line(f'fence syncscope("workgroup") acquire{only}')

@@ -143,7 +143,7 @@ class Writer:
   def module(self) -> str:
     """The whole text."""
     buffers = [u.arg for u in self.uops if u.op is Ops.DEFINE_GLOBAL]
-    variables = sorted((u for u in self.uops if u.op is Ops.DEFINE_VAR), key=lambda u: str(u.arg.name))
+    variables = [u for u in self.uops if u.op is Ops.DEFINE_VAR]
     arguments = [self.target.pointer_argument(i) for i in range(max(buffers, default=-1) + 1)]
     arguments += [f"i32 noundef %value{i}" for i in range(len(variables))]
     self.names.update({u: f"%value{i}" for i, u in enumerate(variables)})

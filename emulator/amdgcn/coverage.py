@@ -1,0 +1,38 @@
+"""What the interpreter knows of each mnemonic of a table: a meaning, an approximate one, no effect, or none."""
+from __future__ import annotations
+
+from tinyhw.emulator.amdgcn import bind, control, memory
+from tinyhw.emulator.amdgcn.meaning import MEANINGS
+from tinyhw.isa.amdgcn import Table
+
+# Mnemonics that control.py binds by name.
+CONTROL = control.DIRECT | frozenset((
+  "s_endpgm", "s_barrier", "s_sleep", "s_setpc_b64", "s_swappc_b64", "s_setreg_b32", "s_setreg_imm32_b32",
+  "s_round_mode", "s_denorm_mode", "s_getpc_b64", "s_sendmsg", "s_sendmsg_rtn_b32", "s_sendmsg_rtn_b64",
+  "s_getreg_b32"))
+# Mnemonics that memory.py binds by name or by table.
+MEMORY = frozenset((
+  *memory.LOADS, *memory.STORES, *memory.VECTOR_ATOMICS, *memory.SCALAR_LOADS, *memory.DS_ATOMICS, *memory.DS_LOADS,
+  *memory.DS_STORES, *memory.DS_PAIRS, *memory.DS_EXCHANGE_PAIRS, *memory.NO_EFFECT, "ds_bpermute_b32",
+  "ds_permute_b32", "ds_swizzle_b32", "ds_append", "ds_consume", "ds_load_addtid_b32", "ds_store_addtid_b32"))
+
+
+def names(table: Table) -> set[str]:
+  """Every mnemonic; the halves of dual instructions count as the instruction that they stand for."""
+  return {part.strip().replace("v_dual_", "v_") for name in table.mnemonics for part in name.split("::")}
+
+
+def status(mnemonic: str) -> str:
+  """"exact", "approximate", "no effect" or "missing"."""
+  meaning = MEANINGS.get(mnemonic)
+  if meaning is not None: return "exact" if meaning.exact else "approximate"
+  if mnemonic in control.IGNORED or mnemonic in memory.NO_EFFECT: return "no effect"
+  if "_wmma_f" in mnemonic or "_wmma_b" in mnemonic: return "approximate"
+  return "exact" if mnemonic in bind.SPECIAL or mnemonic in CONTROL or mnemonic in MEMORY else "missing"
+
+
+def report(table: Table) -> dict[str, list[str]]:
+  """Status -> mnemonics, sorted."""
+  out: dict[str, list[str]] = {}
+  for name in sorted(names(table)): out.setdefault(status(name), []).append(name)
+  return out
