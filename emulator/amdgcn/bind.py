@@ -408,7 +408,7 @@ def _dpp_source(i: Instruction, o: Operand, t: str) -> Reader | None:
     if lanes not in tables: tables[lanes] = dpp_index(i, lanes)
     index, exists = tables[lanes]
     x = plain(group)
-    x = np.broadcast_to(x, (x.shape[0] if x.ndim else 1, lanes))[:, index]
+    x = np.broadcast_to(x, (x.shape[0] if x.ndim else 1, lanes)).take(index, axis=1)
     return np.where(_dpp_valid(i, group, index, exists), x, x.dtype.type(0))
   return read
 

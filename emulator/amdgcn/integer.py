@@ -319,15 +319,15 @@ def sat_pk(o: O, a: V) -> V:
 
 
 # ---- bytes: sums of absolute differences, averages
-def _byte(o: O, a: V, k: int) -> V: return o.bits(a >> 8 * k & 0xFF, "i32")
+def _byte(o: O, a: V, k: int) -> V: return o.to(a >> 8 * k & 0xFF, "i64")
 
 def _sad(o: O, a: V, b: V, skip_zero: bool = False) -> V:
-  total = o.const("i32", 0)
+  total = o.const("i64", 0)
   for k in range(4):
     x, y = _byte(o, a, k), _byte(o, b, k)
     d = o.abs(x - y)
-    total = total + (o.where(y == 0, o.const("i32", 0), d) if skip_zero else d)
-  return o.bits(total, "u32")
+    total = total + (o.where(y == 0, o.const("i64", 0), d) if skip_zero else d)
+  return o.to(total, "u32")
 
 @M("v_sad_u8", "u32(u32, u32, u32)")
 def sad_u8(o: O, a: V, b: V, c: V) -> V: return _sad(o, a, b) + c
@@ -340,9 +340,9 @@ def msad_u8(o: O, a: V, b: V, c: V) -> V: return _sad(o, a, b, True) + c
 
 @M("v_sad_u16", "u32(u32, u32, u32)")
 def sad_u16(o: O, a: V, b: V, c: V) -> V:
-  low = o.abs(o.bits(a & 0xFFFF, "i32") - o.bits(b & 0xFFFF, "i32"))
-  high = o.abs(o.bits(a >> 16, "i32") - o.bits(b >> 16, "i32"))
-  return o.bits(low + high, "u32") + c
+  low = o.abs(o.to(a & 0xFFFF, "i64") - o.to(b & 0xFFFF, "i64"))
+  high = o.abs(o.to(a >> 16, "i64") - o.to(b >> 16, "i64"))
+  return o.to(low + high, "u32") + c
 
 @M("v_sad_u32", "u32(u32, u32, u32)")
 def sad_u32(o: O, a: V, b: V, c: V) -> V: return o.where(a > b, a - b, b - a) + c

@@ -142,7 +142,7 @@ def _global_address(i: Instruction) -> Address:
 
   def address(group: Group) -> tuple[int | None, Value]:
     b, o = base(group), lanes_offset(group)
-    if type(b) is int: return b + offset, o
+    if type(b) is int: return b + offset & (1 << 64) - 1, o
     return None, b + o.astype(U64) + np.uint64(offset & (1 << 64) - 1)
   return address
 

@@ -87,12 +87,18 @@ class Program:
     return i
 
   def _make(self, start: int, mode: int) -> CodeBlock:
+    self._leaders.add(start)
+    try: return self._build(start, mode)
+    except Exception:
+      self._decoded.clear()  # what was decoded here is guarded by no span: decode it again next time
+      raise
+
+  def _build(self, start: int, mode: int) -> CodeBlock:
     steps: list[Step] = []
     pcs: list[int] = []
     instructions: list[Instruction] = []
     end: Callable[[Group], Next] | None = None
     pc = start
-    self._leaders.add(start)
     while len(instructions) < BLOCK_LIMIT:
       try: i = self.fetch(pc)
       except (DecodeError, PageFault):
@@ -117,7 +123,7 @@ class Program:
     inner = [p for p in self._leaders if start < p < pc]
     if inner:  # a branch found on the way leads into this very block
       self._leaders.add(min(inner))
-      return self._make(start, mode)
+      return self._build(start, mode)
     self.remember(start, pc)
     self._blocks[start, mode] = block
     return block

@@ -39,7 +39,7 @@ def bits_of(lanes: Value) -> Value:
   """bool (), [n, 1] or [n, 32] as u32 () or [n, 1]."""
   if lanes.ndim == 0: return FULL32 if lanes else ZERO
   if lanes.shape[1] == 1: lanes = np.broadcast_to(lanes, (lanes.shape[0], 32))
-  packed = np.packbits(lanes, axis=1, bitorder="little").view(U32)
+  packed = np.ascontiguousarray(np.packbits(lanes, axis=1, bitorder="little")).view(U32)
   return packed[0, 0] if packed.shape[0] == 1 else packed
 
 
@@ -247,7 +247,7 @@ def reader(o: Operand, type_: str) -> Reader:
     return lambda group: value
   size = dtype.itemsize
   if o.kind == "imm":
-    value = DTYPES[f"u{size * 8}"].type(o.value).view(dtype)
+    value = DTYPES[f"u{size * 8}"].type(o.value & (1 << size * 8) - 1).view(dtype)
     return lambda group: value
   if o.kind == "v":
     if size == 8: return vector64(o.value, dtype)

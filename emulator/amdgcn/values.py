@@ -263,7 +263,7 @@ def _to_odd(s: Value, e: Value) -> Value:
 def _fma32(a: Value, b: Value, c: Value) -> Value:
   """The product of two f32 is exact in f64; the sum is rounded twice, which only shows where the f64 sum is a tie."""
   p = np.multiply(a, b, dtype=F64)
-  s = p + c
+  s = np.add(p, c, order="C")  # the test below looks at halves of its elements
   r = s.astype(F32)
   if s.ndim == 0: return _to_odd(s, _error_of_sum(p, c.astype(F64), s)).astype(F32)
   ties = np.left_shift(s.view(I32)[..., ::2], 3).min() == _LOW29
