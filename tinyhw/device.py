@@ -176,8 +176,10 @@ def debug_level() -> int:
 
 
 def mock_options() -> dict[str, Any]:
-  """What `MOCKGPU_WATCHDOG` (instructions of one wave) and `MOCKGPU_SEED` (turns of the queues) ask of the mock, and `EMU` of its
-  emulator: `ref`, `jit`, `both` or `auto`."""
+  """What `MOCKGPU_WATCHDOG` (instructions of one wave) and `MOCKGPU_SEED` (turns of the queues) ask of the mock.
+
+  `EMU` chooses its emulator's engine: `ref`, `jit`, `both` or `auto`.
+  """
   options: dict[str, Any] = {}
   for option in ("watchdog", "seed"):
     text = os.environ.get(f"MOCKGPU_{option.upper()}")
