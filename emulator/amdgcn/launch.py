@@ -72,10 +72,17 @@ def dispatch(space: AddressSpace, arch: Arch, d: Dispatch, *, watchdog: int = 10
   Raises MachineFault (PageFault, WatchdogExpired) with the PC, instruction, wave and lane; Unsupported and DecodeError
   for instructions that have no meaning here or none at all.
   """
-  _check(arch, d)
   stats = Stats()
-  total = d.grid[0] * d.grid[1] * d.grid[2]
-  if not total: return stats
+  cohorts, resident = prepare(space, arch, d, watchdog, stats)
+  with np.errstate(all="ignore"): run_all(cohorts, resident)
+  return stats
+
+
+def prepare(space: AddressSpace, arch: Arch, d: Dispatch, watchdog: int,
+            stats: Stats) -> tuple[Iterator[Cohort], int]:
+  """(the cohorts of a dispatch with their waves ready to run, how many can be resident together)."""
+  _check(arch, d)
+  if not d.grid[0] * d.grid[1] * d.grid[2]: return iter(()), 1
   program = _PROGRAMS.get(space, arch, d.entry_pc)
   lanes = 32 if d.wave32 else 64
   a_group = _work_items(d.block, lanes).shape[0]
@@ -86,9 +93,7 @@ def dispatch(space: AddressSpace, arch: Arch, d: Dispatch, *, watchdog: int = 10
     limit = min(limit, d.scratch_waves)
     workgroups = max(1, min(workgroups, limit // a_group))
   resident = max(1, limit // (workgroups * a_group))
-  cohorts = _cohorts(program, space, arch, d, watchdog, stats, workgroups, lanes, resident)
-  with np.errstate(all="ignore"): run_all(cohorts, resident)
-  return stats
+  return _cohorts(program, space, arch, d, watchdog, stats, workgroups, lanes, resident), resident
 
 
 def _cohorts(program: Program, space: AddressSpace, arch: Arch, d: Dispatch, watchdog: int, stats: Stats,

@@ -10,9 +10,11 @@ from tinyhw.core.errors import TinyhwError
 
 # verb -> (module, one line): a verb's module is imported when the verb runs, so that `tinyhw --help` stays quick
 VERBS = {
+  "asm": ("tinyhw.cli.asm", "Assemble AMD GPU instructions to bytes."),
   "bench": ("tinyhw.cli.bench", "Measure tinyhw against NumPy and tinygrad on this machine."),
   "demo": ("tinyhw.cli.demo", "Train a small network on LLVM, PYTHON and the AMD mock, and show one launch's queue."),
   "devices": ("tinyhw.cli.devices", "List the devices, and what each one needs."),
+  "disasm": ("tinyhw.cli.disasm", "Show machine code (an ELF, raw bytes, hex lines) as LLVM's text."),
   "gen": ("tinyhw.cli.gen", "Regenerate autogen/ from vendor headers, or check it."),
   "launch": ("tinyhw.cli.launch", "Run a kernel of a ready code object on a device."),
 }

@@ -6,7 +6,7 @@ import struct
 from collections.abc import Callable
 from typing import Final
 
-from tinyhw.isa.amdgcn import INLINE_FLOATS, NULL, SPECIAL, TTMP0, VCC_LO, Instruction, Operand, Table, table
+from tinyhw.isa.amdgcn import INLINE_FLOATS, NULL, SPECIAL, TTMP0, VCC_LO, Instruction, Operand, Row, Table, table
 
 INTEGER16: Final = frozenset({"i16", "b16"})
 Printer = Callable[[Instruction, int], str]
@@ -156,11 +156,14 @@ def _swizzle(value: int) -> str:
   return f'swizzle(BITMASK_PERM,"{letters}")'
 
 
+# Lane patterns with a count: row_shl:1 is 0x101 (RDNA3 ISA manual, DPP_CTRL).
+DPP_ROWS: Final = {0x100: "row_shl", 0x110: "row_shr", 0x120: "row_ror", 0x150: "row_share", 0x160: "row_xmask"}
+
+
 def _dpp_ctrl(value: int) -> str:
   if value < 0x100: return f"quad_perm:[{','.join(str(value >> 2 * k & 3) for k in range(4))}]"
-  names = {0x100: "row_shl", 0x110: "row_shr", 0x120: "row_ror", 0x150: "row_share", 0x160: "row_xmask"}
   base = value & 0x1F0
-  if base in names: return f"{names[base]}:{value & 15}"
+  if base in DPP_ROWS: return f"{DPP_ROWS[base]}:{value & 15}"
   return {0x140: "row_mirror", 0x141: "row_half_mirror"}.get(value, hex(value))
 
 
@@ -198,7 +201,7 @@ MODIFIERS: Final[dict[str, Printer]] = {
 }
 
 
-def _suffix(i: Instruction, generation: Table) -> str:
+def suffix(i: Row, generation: Table) -> str:
   """LLVM names the encoding of instructions that have several."""
   variant = i.variant.removesuffix("_fi")
   if variant in {"dpp8", "dpp"}: return "_e64_dpp" if i.family == "VOP3P" else "_dpp"
@@ -209,13 +212,13 @@ def _suffix(i: Instruction, generation: Table) -> str:
   return "_e32" if "e64" in forms else ""
 
 
-def _with_vcc(i: Instruction) -> str:
+def template(i: Row) -> str:
   """The row's text with the VCC that short encodings use or write without an operand."""
-  line = i.row.text
+  line = i.text
   if i.family not in {"VOP2", "VOPC"} or "vcc" in line: return line
-  if i.family == "VOPC" and "VCC" in i.row.defs: return re.sub(r"@(\{\w+\})? ?", r"@\1 vcc_lo, ", line)
-  if "VCC" in i.row.defs: line = line.replace("$vdst", "$vdst, vcc_lo")
-  if "VCC" in i.row.uses: line = re.sub(r"(\$src1(_modifiers)?)", r"\1, vcc_lo", line)
+  if i.family == "VOPC" and "VCC" in i.defs: return re.sub(r"@(\{\w+\})? ?", r"@\1 vcc_lo, ", line)
+  if "VCC" in i.defs: line = line.replace("$vdst", "$vdst, vcc_lo")
+  if "VCC" in i.uses: line = re.sub(r"(\$src1(_modifiers)?)", r"\1, vcc_lo", line)
   return line
 
 
@@ -227,7 +230,7 @@ def text(i: Instruction, generation: Table | None = None) -> str:
   def name(match: re.Match[str]) -> str:
     own = next(names)
     if match[1]: return own + match[1]
-    return own + (_suffix(i, generation) if match[2] else "") + (" " if match[2] else "")
+    return own + (suffix(i.row, generation) if match[2] else "") + (" " if match[2] else "")
 
   def item(match: re.Match[str]) -> str:
     key = match[1]
@@ -240,5 +243,5 @@ def text(i: Instruction, generation: Table | None = None) -> str:
     assert o is not None, key
     return operand(o)
 
-  line = re.sub(r"@(?:\{(\w+)\})?(?=(\$)?)", name, _with_vcc(i))
+  line = re.sub(r"@(?:\{(\w+)\})?(?=(\$)?)", name, template(i.row))
   return re.sub(r" {2,}", " ", re.sub(r"\$(\w+)", item, line)).rstrip()

@@ -1,0 +1,121 @@
+"""`tinyhw disasm`: machine code to LLVM's text."""
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import click
+
+from tinyhw.core.errors import DecodeError, InvalidArgument
+
+UNKNOWN = "<unknown>"
+DEFAULT = "gfx1100"
+
+
+@dataclass(frozen=True)
+class Shown:
+  """One instruction of a listing: its address, its bytes in hex, its text."""
+  symbol: str
+  address: int
+  bytes: str
+  text: str
+
+
+def parse_hex(line: str, where: str) -> bytes:
+  """Bytes of a line in hex: "7e000280", "7e 00 02 80", "0x7e,0x00,0x02,0x80" (brackets are ignored)."""
+  words = re.sub(r"[\[\],]", " ", line).split()
+  digits = "".join(w.lower().removeprefix("0x") for w in words)
+  try: return bytes.fromhex(digits)
+  except ValueError: raise InvalidArgument(f"{line.strip()!r} is not bytes in hex", where=where) from None
+
+
+def one(code: bytes, isa: str) -> str:
+  """Text of the bytes of exactly one instruction, or <unknown>."""
+  from tinyhw.isa.amdgcn import table
+  try: found = table(isa).decode(code)
+  except DecodeError: return UNKNOWN
+  return str(found) if found.size == len(code) else UNKNOWN
+
+
+def listing(code: bytes, isa: str, address: int, symbols: dict[int, str]) -> Iterator[Shown]:
+  """All instructions of a range; a dword that is none is shown as <unknown>."""
+  from tinyhw.isa.amdgcn import table
+  at, symbol = 0, ""
+  while at < len(code):
+    symbol = symbols.get(address + at, symbol)
+    ends = min((a for a in symbols if a > address + at), default=address + len(code)) - address
+    try:
+      found = table(isa).decode(code[:ends], at, where=address + at)
+      size, text = found.size, str(found)
+    except DecodeError: size, text = min(4, ends - at), UNKNOWN
+    yield Shown(symbol, address + at, code[at:at + size].hex(), text)
+    at += size
+
+
+def code_object(data: bytes) -> list[Shown]:
+  """The kernels and functions of a code object, by address."""
+  from tinyhw.arch import arch
+  from tinyhw.wire.codeobject import load
+  loaded = load(data)
+  isa = arch(loaded.arch).isa
+  names = {loaded.kernels[k].entry_offset: loaded.kernels[k].name.removesuffix(".kd") for k in loaded.kernels}
+  out: list[Shown] = []
+  for segment in loaded.segments:
+    if not segment.executable: continue
+    end = segment.offset + segment.size
+    inside = {a: n for n, a in loaded.symbols.items() if segment.offset <= a < end} | names
+    out += listing(loaded.image[segment.offset:end], isa, segment.offset, inside)
+  return out
+
+
+@click.command()
+@click.argument("file", metavar="FILE|-")
+@click.option("--arch", "name", default=None, help=f"GPU of raw bytes [default: {DEFAULT}]; an ELF names its own.")
+@click.option("--kernel", "-k", default=None, help="Show this symbol of an ELF only.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON array, an object an instruction.")
+def command(file: str, name: str | None, kernel: str | None, as_json: bool) -> None:
+  """Show machine code as LLVM's text.
+
+  \b
+  FILE is an AMDGPU code object (ELF) or raw bytes. With "-", each line of
+  standard input holds one instruction's bytes in hex, and gives a line of
+  text, or <unknown> where there is no such instruction.
+
+  \b
+  Examples:
+    tinyhw disasm add.co
+    tinyhw disasm add.co --kernel add --json
+    tinyhw disasm --arch gfx1100 code.bin
+    echo 8002007e | tinyhw disasm --arch gfx1100 -
+  """
+  from tinyhw.arch import arch
+  isa = arch(name or DEFAULT).isa
+  if file == "-":
+    lines = [(n, line) for n, line in enumerate(sys.stdin, 1) if line.strip()]
+    codes = [parse_hex(line, f"standard input, line {n}") for n, line in lines]
+    if as_json: click.echo(json.dumps([{"bytes": c.hex(), "text": one(c, isa)} for c in codes]))
+    else:
+      for code in codes: click.echo(one(code, isa))
+    return
+  try: data = Path(file).read_bytes()
+  except OSError as error: raise InvalidArgument(f"cannot be read: {error.strerror}", where=file) from None
+  elf = data.startswith(b"\x7fELF")
+  rows = code_object(data) if elf else list(listing(data, isa, 0, {}))
+  if kernel is not None:
+    known = list(dict.fromkeys(r.symbol for r in rows if r.symbol))
+    rows = [r for r in rows if r.symbol == kernel]
+    if not rows: raise InvalidArgument(f"has no code symbol {kernel!r}", where=file,
+                                       hint=f"it has {', '.join(known) or 'none'}")
+  if as_json:
+    click.echo(json.dumps([asdict(r) for r in rows]))
+    return
+  symbol = ""
+  for r in rows:
+    if r.symbol != symbol:
+      symbol = r.symbol
+      click.echo(f"{r.address:016x} <{symbol}>:")
+    click.echo(f"  {r.address:8x}: {r.bytes:<24}  {r.text}")

@@ -1,0 +1,390 @@
+"""Assembler of AMD GPU instructions: one line of LLVM's text to bytes, by the rows and texts that the decoder uses.
+
+`assemble("v_add_f32_e32 v0, 1.0, v1")` walks the template of each row of the mnemonic over the line; the first row
+whose own text is the line wins, so that text and bytes are inverse. A line in a looser spelling (no _e32, decimal
+literals) takes the first row that fits. Branch targets are raw offsets, as the disassembler prints them.
+"""
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Final
+
+from tinyhw.core.errors import DecodeError, EncodeError, InvalidArgument
+from tinyhw.isa.amdgcn import INLINE_FLOATS, LITERAL, VGPR0, Row, Table, table
+from tinyhw.isa.amdgcn_text import (
+  DELAYS,
+  DEPCTR,
+  DPP_ROWS,
+  HWREGS,
+  MESSAGES,
+  SKIPS,
+  constant,
+  scalar_name,
+  suffix,
+  template,
+)
+
+VARIANTS: Final = ("_e64_dpp", "_e32_dpp", "_dpp", "_sdwa", "_e64", "_e32")
+Operand = tuple[str, str, str, int, str, str]
+
+
+class Reject(Exception):
+  """A row does not fit the line: how far it did, and what stood there."""
+
+  def __init__(self, at: int, what: str) -> None:
+    self.at, self.what = at, what
+    super().__init__(what)
+
+
+@dataclass
+class Line:
+  """The walk over one line: position, and the fields found so far."""
+  row: Row
+  text: str
+  isa: str
+  at: int = 0
+  fields: dict[str, int] = field(default_factory=dict)
+  literal: int | None = None
+
+  def space(self) -> None:
+    while self.text[self.at:self.at + 1] == " ": self.at += 1
+
+  def word(self, wanted: str) -> None:
+    """A fixed part of the template."""
+    for piece in re.findall(r"\w+|[^\w\s]", wanted):
+      self.space()
+      end = self.at + len(piece)
+      if self.text[self.at:end] != piece or piece[-1].isalnum() and self.text[end:end + 1].isalnum():
+        raise Reject(self.at, f"expected {piece!r}")
+      self.at = end
+
+  def take(self, pattern: str) -> re.Match[str] | None:
+    """The pattern at this place, if it is there."""
+    self.space()
+    found = re.compile(pattern).match(self.text, self.at)
+    if found: self.at = found.end()
+    return found
+
+  def need(self, pattern: str, name: str) -> re.Match[str]:
+    found = self.take(pattern)
+    if found is None: raise Reject(self.at, f"operand {name}: {self.text[self.at:].split(',')[0]!r} is no {name}")
+    return found
+
+  def put(self, name: str, value: int) -> None: self.fields[name] = self.fields.get(name, 0) | value
+
+
+@cache
+def scalars(dwords: int, type_: str) -> dict[str, int]:
+  """Name -> code of each scalar operand of a size."""
+  out: dict[str, int] = {}
+  for code in [*range(128), 235, 236, 237, 238, 253]:
+    try: out.setdefault(scalar_name(code, dwords, type_), code)
+    except KeyError: continue
+  if dwords == 2: out.setdefault("vcc_lo", 106)
+  return out
+
+
+@cache
+def constants(type_: str) -> dict[str, int]:
+  """Text -> code of each inline constant for a type."""
+  return {constant(c, type_): c for c in (*INLINE_FLOATS, *range(128, 209))}
+
+
+def number(text: str) -> int | None:
+  """A whole number in decimal or 0x form."""
+  return int(text, 0) if re.fullmatch(r"-?(0x[0-9a-f]+|0|[1-9]\d*)", text) else None
+
+
+def register(line: Line, token: str, spec: Operand) -> int | None:
+  """Number of a vector register, its half put into op_sel where it belongs there; None for another kind of operand."""
+  name, role, _, dwords, _, half = spec
+  m = re.fullmatch(r"v(?:(\d+)|\[(\d+):(\d+)\])(?:\.([lh]))?", token)
+  if m is None: return None
+  first = int(m[1] or m[2])
+  if (int(m[3]) - first + 1 if m[3] else 1) != max(dwords, 1):
+    raise Reject(line.at, f"operand {name}: {token} is not {max(dwords, 1)} registers")
+  if first > (127 if half == "h" else 255): raise Reject(line.at, f"operand {name}: there is no {token}")
+  which = int(m[4] == "h")
+  if which and not half: raise Reject(line.at, f"operand {name}: {token} names a half, which it does not take")
+  if half == "h": first |= which << 7
+  if half == "o": line.put("op_sel", which << (3 if role == "d" else int(name[-1])))
+  return first
+
+
+def operand(line: Line, token: str, spec: Operand) -> None:
+  """One register, constant or literal."""
+  name, _, kind, dwords, type_, _ = spec
+  what = "vector register" if kind == "v" else "operand"
+  wrong = Reject(line.at - len(token), f"operand {name}: {token!r} is no {what}")
+  if kind in "vx" and (found := register(line, token, spec)) is not None:
+    if name == "vdstY":
+      if found & 1 == line.fields["vdstX"] & 1: raise Reject(line.at, f"operand vdstY: {token} has vdstX's parity")
+      found &= ~1
+    return line.put(name, found | (VGPR0 if kind == "x" else 0))
+  if kind == "v": raise wrong
+  if kind == "i":
+    if (value := number(token)) is None: raise wrong
+    return line.put(name, value)
+  names = scalars(dwords or 1, type_)
+  if token in names: code = names[token]
+  elif token in constants(type_): code = constants(type_)[token]
+  elif (value := number(token)) is not None and name in line.row.literal_operands:
+    if not -1 << 31 <= value < 1 << 32: raise Reject(line.at, f"operand {name}: {token} does not fit 32 bits")
+    if line.literal not in (None, value & 0xFFFFFFFF): raise Reject(line.at, f"operand {name}: a second literal")
+    code, line.literal = LITERAL, value & 0xFFFFFFFF
+  else: raise wrong
+  line.put(name, code)
+
+
+def source(line: Line, spec: Operand) -> None:
+  """A source with its neg and abs modifiers."""
+  name = spec[0]
+  token = line.need(r"neg\([^,\s]+\)|[^,\s]+", name)[0]
+  k = int(name[3])
+  inner = token
+  negative, absolute = "neg" if "neg" in line.row.fields else "neg_lo", "abs" if "abs" in line.row.fields else "neg_hi"
+  if m := re.fullmatch(r"neg\((.+)\)|-(?=[|svte])(.+)", inner):
+    inner = m[1] or m[2]
+    line.put(negative, 1 << k)
+  if m := re.fullmatch(r"\|(.+)\|", inner):
+    inner = m[1]
+    line.put(absolute, 1 << k)
+  operand(line, inner, spec)
+
+
+def flag(name: str, text: str) -> Callable[[Line], None]:
+  """A modifier that is there or not."""
+  def read(line: Line) -> None:
+    if line.take(text + r"(?!\w)"): line.put(name, 1)
+  return read
+
+
+def numbered(name: str, text: str, *, needed: bool = False) -> Callable[[Line], None]:
+  """A modifier with a number, which is zero when it is not there."""
+  def read(line: Line) -> None:
+    found = line.need(text, name) if needed else line.take(text)
+    if found: line.put(name, int(found[1], 0))
+  return read
+
+
+def cpol(line: Line) -> None:
+  """Cache policy. Atomics that return have glc in their opcode, so it must stand there and has no field."""
+  returns = any(o[4].startswith("CPol_GLC") for o in line.row.operands)
+  for word, bit in (("glc", 1), ("slc", 2), ("dlc", 4)):
+    found = line.take(word + r"\b") is not None
+    if bit == 1 and returns and not found: raise Reject(line.at, "operand cpol: an atomic that returns has glc")
+    if found and not (bit == 1 and returns): line.put("cpol", bit)
+
+
+def omod(line: Line) -> None:
+  if found := line.take(r"mul:2\b|mul:4\b|div:2\b"): line.put("omod", {"mul:2": 1, "mul:4": 2, "div:2": 3}[found[0]])
+
+
+def offset(line: Line) -> None:
+  """An address offset: a bare one (scalar memory), a swizzle, or `offset:N`, signed where the encoding is."""
+  kind = next(o[4] for o in line.row.operands if o[0] == "offset")
+  bits = max(bit + w for _, bit, w in line.row.fields["offset"])
+  if kind == "SMEMOffset": found = line.need(r"(-?\w+)", "offset")
+  elif kind == "Swizzle" and line.take(r"offset:swizzle"):
+    return line.put("offset", swizzle(line, line.need(r"\(([^)]*)\)", "swizzle")[1]))
+  else: found = line.take(r"offset:(-?\w+)")  # type: ignore[assignment]
+  if not found: return
+  value = number(found[1])
+  if value is None or not -1 << bits - 1 <= value < 1 << bits:
+    raise Reject(line.at, f"operand offset: {found[1]} does not fit {bits} bits")
+  line.put("offset", value & (1 << bits) - 1)
+
+
+def swizzle(line: Line, text: str) -> int:
+  """ds_swizzle's pattern."""
+  kind, *rest = [t.strip().strip('"') for t in text.split(",")]
+  if kind == "BITMASK_PERM" and len(rest) == 1 and re.fullmatch("[01pi]{5}", rest[0]):
+    masks = {"0": (0, 0, 0), "1": (0, 1, 0), "p": (1, 0, 0), "i": (1, 0, 1)}
+    return sum(masks[c][part] << 5 * part + 4 - k for k, c in enumerate(rest[0]) for part in range(3))
+  values = [int(t) for t in rest if t.isdecimal()]
+  if len(values) == len(rest):
+    if kind == "QUAD_PERM" and len(values) == 4 and max(values) < 4:
+      return 0x8000 | sum(v << 2 * k for k, v in enumerate(values))
+    if kind == "SWAP" and len(values) == 1: return 31 | values[0] << 10
+    if kind == "REVERSE" and len(values) == 1: return 31 | values[0] - 1 << 10
+    if kind == "BROADCAST" and len(values) == 2: return 32 - values[0] | values[1] << 5
+  raise Reject(line.at, f"operand offset: swizzle({text}) is no pattern")
+
+
+def dpp_ctrl(line: Line) -> None:
+  if found := line.take(r"quad_perm:\[([0-3]),([0-3]),([0-3]),([0-3])\]"):
+    return line.put("dpp_ctrl", sum(int(v) << 2 * k for k, v in enumerate(found.groups())))
+  found = line.need(r"(row_mirror|row_half_mirror)\b|(row_\w+):(\d+)", "dpp_ctrl")
+  if found[1]: return line.put("dpp_ctrl", 0x140 if found[1] == "row_mirror" else 0x141)
+  base = next((b for b, n in DPP_ROWS.items() if n == found[2]), None)
+  if base is None or int(found[3]) > 15: raise Reject(line.at, f"operand dpp_ctrl: {found[0]!r} is no lane pattern")
+  line.put("dpp_ctrl", base | int(found[3]))
+
+
+def dpp8(line: Line) -> None:
+  lanes = line.need(r"dpp8:\[([0-7](?:,[0-7]){7})\]", "dpp8")[1].split(",")
+  line.put("dpp8", sum(int(v) << 3 * k for k, v in enumerate(lanes)))
+
+
+def packed(name: str) -> Callable[[Line], None]:
+  """op_sel:[...] and its kin: a bit a source; op_sel_hi is all ones unless it is given."""
+  def read(line: Line) -> None:
+    if name not in line.row.fields: return
+    found = line.take(name + r":\[([01](?:,[01])*)\]")
+    count = sum(1 for o in line.row.operands if o[0].startswith("src"))
+    if found:
+      bits = [int(b) for b in found[1].split(",")]
+      if name == "op_sel" and line.row.family == "VOP3" and len(bits) == count + 1: line.put(name, bits.pop() << 3)
+      if len(bits) != count: raise Reject(line.at, f"operand {name}: {found[0]!r} has not {count} bits")
+      line.put(name, sum(b << k for k, b in enumerate(bits)))
+    elif name == "op_sel_hi" and "_mix" not in line.row.mnemonic:
+      declared = sum((1 << w) - 1 << bit for _, bit, w in line.row.fields[name])
+      line.put(name, (1 << count) - 1 & declared)
+  return read
+
+
+def counters(text: str, fields: dict[str, tuple[int, int]], start: int) -> int | None:
+  """`name(value) name(value)` into a word that starts with all counters at their defaults."""
+  value = start
+  for part in re.split(r"[\s&]+", text.strip()):
+    m = re.fullmatch(r"(\w+)\((\d+)\)", part)
+    if m is None or m[1] not in fields: return None
+    at, width = fields[m[1]]
+    if int(m[2]) >> width: return None
+    value = value & ~((1 << width) - 1 << at) | int(m[2]) << at
+  return value
+
+
+def delay(text: str) -> int | None:
+  """s_delay_alu's three fields."""
+  value = 0
+  places = {"instid0": (0, DELAYS), "instskip": (4, SKIPS), "instid1": (7, DELAYS)}
+  for part in text.split("|"):
+    m = re.fullmatch(r"\s*(\w+)\((\w+)\)\s*", part)
+    if m is None or m[1] not in places or m[2] not in places[m[1]][1]: return None
+    at, names = places[m[1]]
+    value |= names.index(m[2]) << at
+  return value
+
+
+def hwreg(text: str) -> int | None:
+  """hwreg(NAME) or hwreg(NAME, first bit, bits)."""
+  m = re.fullmatch(r"hwreg\((\w+)(?:, *(\d+), *(\d+))?\)", text)
+  if m is None: return None
+  ident = next((k for k, n in HWREGS.items() if n == m[1]), int(m[1]) if m[1].isdecimal() else 64)
+  at, size = int(m[2] or 0), int(m[3] or 32)
+  return ident | at << 6 | size - 1 << 11 if ident < 64 and at < 32 and 1 <= size <= 32 else None
+
+
+def message(text: str) -> int | None:
+  """sendmsg(NAME) or sendmsg(NUMBER, 0, 0)."""
+  m = re.fullmatch(r"sendmsg\((\w+)(?:, *0, *0)?\)", text)
+  if m is None: return None
+  return next((k for k, n in MESSAGES.items() if n == m[1]), int(m[1]) if m[1].isdecimal() else None)
+
+
+WAITCNT: Final = {"vmcnt": (10, 6), "expcnt": (0, 3), "lgkmcnt": (4, 6)}
+SIMM16: Final[dict[str, Callable[[str], int | None]]] = {
+  "SWaitCnt": lambda t: counters(t, WAITCNT, 0xFFF7),
+  "DepCtr": lambda t: counters(t, {f"depctr_{n}": (at, w) for n, at, w in DEPCTR}, 0xFF9F),
+  "SDelayALU": delay, "hwreg": hwreg, "SendMsg": message,
+}
+
+
+def simm16(line: Line) -> None:
+  """The 16-bit immediate of scalar instructions, in the form of its kind."""
+  kind = next(o[4] for o in line.row.operands if o[0] == "simm16")
+  rest = line.need(r"(?:hwreg|sendmsg)\([^)]*\)|[^,]*", "simm16")[0].strip()
+  if not rest and kind == "Endpgm": return line.put("simm16", 0)
+  value = number(rest)
+  if value is None and kind in SIMM16: value = SIMM16[kind](rest)
+  if value is None or not -0x8000 <= value <= 0xFFFF: raise Reject(line.at, f"operand simm16: {rest!r} is no {kind}")
+  line.put("simm16", value & 0xFFFF)
+
+
+def immediate(line: Line) -> None:
+  token = line.need(r"-?\w+", "imm")[0]
+  value = number(token)
+  if value is None: raise Reject(line.at, f"operand imm: {token!r} is no number")
+  if line.fields.get("imm", value) != value: raise Reject(line.at, "operand imm: two literals")
+  line.fields["imm"] = value
+
+
+MODIFIERS: Final[dict[str, Callable[[Line], None]]] = {
+  "clamp": flag("clamp", "clamp"), "gds": flag("gds", "gds"), "bound_ctrl": flag("bound_ctrl", "bound_ctrl:1"),
+  "fi": flag("fi", "fi:1"), "omod": omod, "cpol": cpol, "offset": offset,
+  "offset0": numbered("offset0", r"offset0:(\d+)"), "offset1": numbered("offset1", r"offset1:(\d+)"),
+  "simm16": simm16, "imm": immediate, "immDeferred": immediate, "dpp_ctrl": dpp_ctrl, "dpp8": dpp8,
+  "row_mask": numbered("row_mask", r"row_mask:(\w+)", needed=True),
+  "bank_mask": numbered("bank_mask", r"bank_mask:(\w+)", needed=True),
+  "format": numbered("format", r"format:(\d+),"),
+  "waitexp": numbered("waitexp", r"wait_exp:(\d+)", needed=True),
+  "waitvdst": numbered("waitvdst", r"wait_vdst:(\d+)", needed=True),
+  "attr": numbered("attr", r"attr(\d+)", needed=True),
+  "attrchan": lambda line: line.put("attrchan", "xyzw".index(line.need(r"\.([xyzw])", "attrchan")[1])),
+  "tgt": numbered("tgt", r"tgt\((\d+)\)", needed=True),
+  "sdata": numbered("sdata", r"(\d+)", needed=True),
+  "op_sel": packed("op_sel"), "op_sel_hi": packed("op_sel_hi"), "neg_lo": packed("neg_lo"), "neg_hi": packed("neg_hi"),
+}
+
+
+def walk(row: Row, text: str, generation: Table) -> Line:
+  """Fields of the row that the line gives. Raises Reject where the line leaves the template."""
+  line = Line(row, text, generation.name)
+  names = iter(row.mnemonic.split(" :: "))
+  operands = {o[0]: o for o in row.operands}
+  for fixed, own, _, key in re.findall(r"([^@$]+)|@(?:\{(\w+)\})?(?=(\$)?)|\$(\w+)", template(row)):
+    if fixed: line.word(fixed)
+    elif key:
+      if key == "vdst" and key not in operands: key = "vdata"
+      if key.endswith("_modifiers"): source(line, operands[key.removesuffix("_modifiers")])
+      elif key in MODIFIERS: MODIFIERS[key](line)
+      else: operand(line, line.need(r"[^,\s]+", key)[0], operands[key])
+    else:
+      name = next(names)
+      full = name + (own or suffix(row, generation))
+      word = line.need(r"\S+", "mnemonic")[0]
+      if word not in (full, name): raise Reject(0, f"{word} is not {full}")
+  line.space()
+  if line.at != len(text): raise Reject(line.at, f"{text[line.at:]!r} is left over")
+  return line
+
+
+def normal(text: str) -> str:
+  """One space between words, none at the ends."""
+  return re.sub(r"\s+", " ", text).strip()
+
+
+def candidates(text: str, generation: Table) -> tuple[Row, ...]:
+  """Rows whose mnemonic the line starts with. Raises InvalidArgument for an unknown one."""
+  heads = [part.split()[0] if part.split() else "" for part in text.split(" :: ")]
+  for names in (heads, *([h.removesuffix(v) for h in heads] for v in VARIANTS)):
+    rows = generation.by_mnemonic.get(" :: ".join(names))
+    if rows: return rows
+  raise InvalidArgument(f"{' :: '.join(heads)!r} is no instruction of {generation.name}", where=repr(text))
+
+
+def assemble(text: str, generation: Table | None = None) -> bytes:
+  """Bytes of one instruction. Raises InvalidArgument, with the line and the operand at fault."""
+  generation = generation or table("gfx11")
+  text = normal(text)
+  furthest = Reject(-1, "no encoding takes it")
+  loose: bytes | None = None
+  for row in candidates(text, generation):
+    try:
+      line = walk(row, text, generation)
+      code = generation.encode(row, line.fields, line.literal)
+      back = generation.decode(code)
+    except Reject as error:
+      if error.at > furthest.at: furthest = error
+      continue
+    except (EncodeError, DecodeError) as error:
+      furthest = Reject(len(text), error.message)
+      continue
+    if str(back) == text: return code
+    if loose is None and back.row is row: loose = code
+  if loose is not None: return loose
+  raise InvalidArgument(furthest.what, where=repr(text))
