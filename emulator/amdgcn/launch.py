@@ -18,7 +18,7 @@ from tinyhw.isa.amdgcn import EXEC_LO
 
 DispatchStats = Stats
 WAVES_A_COHORT: Final = 256  # how many waves start together: enough lanes for NumPy, few enough for the caches
-_PROGRAMS: Final = ProgramCache()
+_PROGRAMS: Final = ProgramCache()  # decoded code by address space, compared with memory at each dispatch
 
 
 @dataclass(frozen=True)
