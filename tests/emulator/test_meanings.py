@@ -16,8 +16,7 @@ from tinyhw.emulator.amdgcn.values import Ops
 from tinyhw.tools.fuzz.values import random, special
 
 TYPES = {"u16": "i16", "i16": "i16", "u32": "i32", "i32": "i32", "u64": "i64", "i64": "i64", "f16": "half",
-         "f32": "float",
-         "f64": "double"}
+         "f32": "float", "f64": "double"}
 DTYPES = {"f16": np.float16, "f32": np.float32, "f64": np.float64}
 M32 = (1 << 32) - 1
 Formula = Callable[..., tuple[int, ...]]
