@@ -137,6 +137,8 @@ class Stats:
   instructions: int = 0
   steps: int = 0
   blocks: dict[Any, int] = field(default_factory=dict, repr=False)  # block -> waves that executed it
+  engine: str = "ref"
+  interpreted: dict[str, int] = field(default_factory=dict)  # what compiled code left to the reference, by mnemonic
 
   @property
   def mnemonics(self) -> Counter[str]:
@@ -209,7 +211,7 @@ class Cohort:
         after: Next = block.next if block.end is None else block.end(group)
       except (TinyhwError, IndexError) as error:
         if left == 0: left = steps.__length_hint__()  # type: ignore[attr-defined]
-        raise self._located(error, block.pcs[len(block.steps) - left - 1], group) from (
+        raise self.located(error, block.pcs[len(block.steps) - left - 1], group) from (
           None if isinstance(error, TinyhwError) else error)
       count = block.count
       group.count += count
@@ -300,7 +302,7 @@ class Cohort:
                           instruction=self.program.describe(group.pc), wave=int(group.waves[0]),
                           hint="an endless loop, or raise the watchdog (MOCKGPU_WATCHDOG on a mock GPU)")
 
-  def _located(self, error: Exception, pc: int, group: Group) -> Exception:
+  def located(self, error: Exception, pc: int, group: Group) -> Exception:
     """The error with the PC, the instruction and the wave that met it."""
     if isinstance(error, DecodeError): return error
     if isinstance(error, MachineFault):

@@ -129,6 +129,7 @@ class Translator:
     self.vector: UOp | None = None        # the RANGE whose iterations are an axis now
 
   def emit(self, line: str) -> None:
+    """One line more, at the depth of the loops that are open."""
     self.lines.append("  " * self.depth + line)
 
   def constant(self, value: Any) -> str:
@@ -138,6 +139,7 @@ class Translator:
     return name
 
   def var(self, u: UOp) -> str:
+    """The name of the variable that holds the value of `u`."""
     return f"v{self.number[u]}"
 
   def typed(self, u: UOp) -> str:

@@ -70,12 +70,13 @@ class Machine:
     clock: Clock | None = None,
     watchdog: int = WATCHDOG,
     executor: Executor | None = None,
+    engine: str = "ref",
   ) -> None:
     self.cards = cards_named(cards)
     self.clock = clock if clock is not None else Clock(step_ns=10)
     self.trace = Trace(self.clock, enabled=tracing)
     self.rng = random.Random(seed)
-    self.seed, self.watchdog = seed, watchdog
+    self.seed, self.watchdog, self.engine = seed, watchdog, engine
     self.ignored = Ignored()
     self.kernel_log: list[str] = []
     self.findings: list[str] = []

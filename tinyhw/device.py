@@ -1,6 +1,6 @@
 """Composition root: from a device's name to its renderer (what compiles for it) and its runtime (what runs it).
 
-The only place that reads `DEV` and `MOCKGPU`, and the only one that knows that a mock exists: drivers are
+The only place that reads `DEV`, `MOCKGPU` and `EMU`, and the only one that knows that a mock exists: drivers are
 handed a `Port`, the real one or the mock's, and cannot tell which. Devices open on first use and stay open
 until the process ends.
 """
@@ -175,14 +175,18 @@ def debug_level() -> int:
   return int(text) if text.isdecimal() else 0
 
 
-def mock_options() -> dict[str, int]:
-  """What `MOCKGPU_WATCHDOG` (instructions of one wave) and `MOCKGPU_SEED` (turns of the queues) ask of the mock."""
-  options = {}
+def mock_options() -> dict[str, Any]:
+  """What `MOCKGPU_WATCHDOG` (instructions of one wave) and `MOCKGPU_SEED` (turns of the queues) ask of the mock.
+
+  `EMU` chooses its emulator's engine: `ref`, `jit`, `both` or `auto`.
+  """
+  options: dict[str, Any] = {}
   for option in ("watchdog", "seed"):
     text = os.environ.get(f"MOCKGPU_{option.upper()}")
     if not text: continue
     if not text.isdecimal(): raise InvalidArgument(f"{text!r} is no count", where=f"MOCKGPU_{option.upper()}")
     options[option] = int(text)
+  if engine := os.environ.get("EMU"): options["engine"] = engine
   return options
 
 

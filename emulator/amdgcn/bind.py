@@ -39,11 +39,11 @@ from tinyhw.isa.amdgcn import EXEC_LO, M0, VCC_LO, Instruction, Operand
 
 Value = Any
 _SOURCES: Final = ("src0", "src1", "src2")
-_FLOAT = frozenset({"f16", "f32", "f64"})
-_OMOD: Final = {1: 2.0, 2: 4.0, 3: 0.5}
+FLOAT = frozenset({"f16", "f32", "f64"})
+OMOD: Final = {1: 2.0, 2: 4.0, 3: 0.5}
 _DENORM_SHIFT: Final = {"f32": 4, "f16": 6, "f64": 6}
 _ROUND_SHIFT: Final = {"f32": 0, "f16": 2, "f64": 2}
-_WIDE: Final = {"u16": "i64", "i16": "i64", "u32": "i64", "i32": "i64"}
+WIDE: Final = {"u16": "i64", "i16": "i64", "u32": "i64", "i32": "i64"}
 # Instructions that read no MODE: their float type only says how to look at bits.
 _MODELESS: Final = ("v_cmp", "v_div_scale", "v_div_fixup", "v_frexp", "v_ldexp")
 
@@ -60,12 +60,12 @@ def alu(i: Instruction, pc: int, mode: int) -> Step:
   meaning = MEANINGS.get(i.mnemonic)
   if meaning is None: raise unsupported(i, pc)
   if i.family in {"SOP1", "SOP2", "SOPC", "SOPK"}: return _scalar(i, meaning)
-  _check_rounding(i, meaning, mode, pc)
+  check_rounding(i, meaning, mode, pc)
   if meaning.packed: return _packed(i, meaning, mode)
   return _vector(i, meaning, mode)
 
 
-def _check_rounding(i: Instruction, meaning: Meaning, mode: int, pc: int) -> None:
+def check_rounding(i: Instruction, meaning: Meaning, mode: int, pc: int) -> None:
   for t in meaning.results:
     if t in _ROUND_SHIFT and mode >> _ROUND_SHIFT[t] & 3 and not i.mnemonic.startswith(_MODELESS):
       raise unsupported(i, pc, f"MODE rounds {t} other than to nearest even")
@@ -128,13 +128,13 @@ def _step(function: Callable[..., Any], readers: list[Reader], writers: list[Wri
 
 # ---- vector
 
-def _flushes(i: Instruction, t: str, mode: int, bit: int) -> bool:
+def flushes(i: Instruction, t: str, mode: int, bit: int) -> bool:
   """Whether MODE flushes denormals of this type; bit 0 allows them in sources, bit 1 in results."""
-  if t not in _FLOAT or i.mnemonic.startswith(_MODELESS): return False
+  if t not in FLOAT or i.mnemonic.startswith(_MODELESS): return False
   return not mode >> _DENORM_SHIFT[t] + bit & 1
 
 
-def _source_names(i: Instruction, suffix: str = "") -> list[str]:
+def source_names(i: Instruction, suffix: str = "") -> list[str]:
   if suffix: names = ["src0" + suffix, "vsrc1" + suffix]
   else: names = list(_SOURCES)
   names = [n for n in names if n in i.operands]
@@ -151,7 +151,7 @@ def _vector(i: Instruction, meaning: Meaning, mode: int) -> Step:
 
 
 def _vector_parts(i: Instruction, meaning: Meaning, mode: int) -> tuple[list[Reader], list[Writer]]:
-  names = _source_names(i)
+  names = source_names(i)
   destination = i.operands.get("vdst")
   sdst = i.operands.get("sdst")
   neg, absolute = i.get("neg"), i.get("abs")
@@ -166,14 +166,14 @@ def _vector_parts(i: Instruction, meaning: Meaning, mode: int) -> tuple[list[Rea
       assert destination is not None
       tied = reader(destination, t[2:])
       tied = with_modifiers(tied, t[2:], bool(neg >> 2 & 1), bool(absolute >> 2 & 1))
-      readers.append(_flushing(tied) if _flushes(i, t[2:], mode, 0) else tied)
+      readers.append(_flushing(tied) if flushes(i, t[2:], mode, 0) else tied)
     else:
       o = i.operands[names[position]]
       read = _dpp_source(i, o, t) if position == 0 else None
       if read is None: read = reader(o, t)
       index = int(names[position][3]) if names[position] != "imm" else 3
       read = with_modifiers(read, t, bool(neg >> index & 1), bool(absolute >> index & 1))
-      readers.append(_flushing(read) if _flushes(i, t, mode, 0) else read)
+      readers.append(_flushing(read) if flushes(i, t, mode, 0) else read)
       position += 1
   writers: list[Writer] = []
   for t in meaning.results:
@@ -182,7 +182,7 @@ def _vector_parts(i: Instruction, meaning: Meaning, mode: int) -> tuple[list[Rea
     elif t.startswith("s:"): writers.append(writer(i.operands["src0"], t[2:]))
     else:
       assert destination is not None
-      writers.append(_float_result(i, t, writer(destination, t), mode) if t in _FLOAT else writer(destination, t))
+      writers.append(_float_result(i, t, writer(destination, t), mode) if t in FLOAT else writer(destination, t))
   return readers, writers
 
 
@@ -204,10 +204,10 @@ def _mask_writer(register: int) -> Writer:
 
 def _float_result(i: Instruction, t: str, write: Writer, mode: int) -> Writer:
   """omod, denormal flush and clamp of a float result."""
-  omod, clamp, flush = i.get("omod"), i.get("clamp"), _flushes(i, t, mode, 1)
+  omod, clamp, flush = i.get("omod"), i.get("clamp"), flushes(i, t, mode, 1)
   if not (omod or clamp or flush): return write
   one, zero = DTYPES[t].type(1), DTYPES[t].type(0)
-  factor = DTYPES[t].type(_OMOD.get(omod, 1.0))
+  factor = DTYPES[t].type(OMOD.get(omod, 1.0))
   dx10 = mode >> 8 & 1
 
   def finish(group: Group, value: Value) -> None:
@@ -224,7 +224,7 @@ def _clamped_integer(i: Instruction, meaning: Meaning) -> Callable[..., Any]:
   """With clamp, integer results saturate: the meaning is evaluated in i64 and limited to the type."""
   t = meaning.results[0] if meaning.results else ""
   function = meaning.function
-  if not i.get("clamp") or t not in _WIDE: return function
+  if not i.get("clamp") or t not in WIDE: return function
   low, high = np.iinfo(DTYPES[t]).min, np.iinfo(DTYPES[t]).max
   kinds = [DTYPES[s.removeprefix("d:")] if s.removeprefix("d:") in DTYPES else None for s in meaning.sources]
   signed = i.mnemonic.endswith(("i32", "i16"))
@@ -249,7 +249,7 @@ def _dual(i: Instruction, pc: int, mode: int) -> Step:
   for name, suffix in ((x_name, "X"), (y_name, "Y")):
     meaning = MEANINGS.get(name.replace("v_dual_", "v_"))
     if meaning is None: raise unsupported(i, pc)
-    _check_rounding(i, meaning, mode, pc)
+    check_rounding(i, meaning, mode, pc)
     destination = i.operands["vdst" + suffix]
     operands = [i.operands[n] for n in ("src0" + suffix, "vsrc1" + suffix) if n in i.operands]
     literal = Operand("imm", "s", "lit", i.get("imm"), 1, "f32")
@@ -261,10 +261,10 @@ def _dual(i: Instruction, pc: int, mode: int) -> Step:
       else:
         plain = t.removeprefix("d:")
         read = reader(destination if t.startswith("d:") else operands[k], plain)
-        readers.append(_flushing(read) if _flushes(i, plain, mode, 0) else read)
+        readers.append(_flushing(read) if flushes(i, plain, mode, 0) else read)
     t = meaning.results[0]
     write = writer(destination, t)
-    if _flushes(i, t, mode, 1): write = _float_result(i, t, write, mode)
+    if flushes(i, t, mode, 1): write = _float_result(i, t, write, mode)
     parts.append((meaning.function, readers, write))
   (fx, rx, wx), (fy, ry, wy) = parts
 
@@ -280,7 +280,7 @@ def _dual(i: Instruction, pc: int, mode: int) -> Step:
 
 def _packed(i: Instruction, meaning: Meaning, mode: int) -> Step:
   """Each half of the result from the halves that op_sel and op_sel_hi choose."""
-  names = _source_names(i)
+  names = source_names(i)
   op_sel, op_sel_hi = i.get("op_sel"), i.get("op_sel_hi", 7)
   neg_lo, neg_hi = i.get("neg_lo"), i.get("neg_hi")
   destination = i.operands["vdst"]
@@ -295,11 +295,11 @@ def _packed(i: Instruction, meaning: Meaning, mode: int) -> Step:
       o = i.operands[names[k]]
       read = _half(o, select >> k & 1, t)
       if DTYPES[t].kind == "f": read = with_modifiers(read, t, bool(negate >> k & 1), False)
-      readers.append(_flushing(read) if _flushes(i, t, mode, 0) else read)
+      readers.append(_flushing(read) if flushes(i, t, mode, 0) else read)
     halves.append(readers)
   function = _clamped_integer(i, meaning)
   t = meaning.results[0]
-  flush, clamp = _flushes(i, t, mode, 1), i.get("clamp") and t == "f16"
+  flush, clamp = flushes(i, t, mode, 1), i.get("clamp") and t == "f16"
   write = writer(destination, "u32")
   low, high_readers = halves
 
@@ -360,7 +360,7 @@ def fma_mix(i: Instruction, pc: int, mode: int) -> Step:
 
 # ---- DPP
 
-def _dpp_index(i: Instruction, lanes: int) -> tuple[Value, Value]:
+def dpp_index(i: Instruction, lanes: int) -> tuple[Value, Value]:
   """(source lane, whether it exists) for each lane (RDNA3 ISA manual, section 15.3.8 and DPP tables)."""
   lane = np.arange(lanes)
   if "dpp8" in i.fields:
@@ -382,7 +382,7 @@ def _dpp_index(i: Instruction, lanes: int) -> tuple[Value, Value]:
   return row + np.where(valid, at, column), valid
 
 
-def _dpp_enabled(i: Instruction, lanes: int) -> Value:
+def dpp_enabled(i: Instruction, lanes: int) -> Value:
   """Lanes that row_mask and bank_mask leave enabled."""
   if "dpp8" in i.fields: return np.ones(lanes, bool)
   lane = np.arange(lanes)
@@ -405,7 +405,7 @@ def _dpp_source(i: Instruction, o: Operand, t: str) -> Reader | None:
 
   def read(group: Group) -> Value:
     lanes = group.cohort.lanes
-    if lanes not in tables: tables[lanes] = _dpp_index(i, lanes)
+    if lanes not in tables: tables[lanes] = dpp_index(i, lanes)
     index, exists = tables[lanes]
     x = plain(group)
     x = np.broadcast_to(x, (x.shape[0] if x.ndim else 1, lanes)).take(index, axis=1)
@@ -420,7 +420,7 @@ def _dpp_step(i: Instruction, function: Callable[..., Any], readers: list[Reader
 
   def run(group: Group) -> None:
     lanes = group.cohort.lanes
-    if lanes not in tables: tables[lanes] = (*_dpp_index(i, lanes), _dpp_enabled(i, lanes))
+    if lanes not in tables: tables[lanes] = (*dpp_index(i, lanes), dpp_enabled(i, lanes))
     index, exists, enabled = tables[lanes]
     keep = np.broadcast_to(enabled[None, :], (1, lanes))
     if not bound_ctrl: keep = keep & _dpp_valid(i, group, index, exists)

@@ -30,11 +30,11 @@ IGNORED.ignores("s_icache_inv", why="code is compared with memory at each dispat
 IGNORED.ignores("s_version", why="a marker")
 
 MODE_REGISTER: Final = 1
-_CONDITIONS: Final[dict[str, tuple[str, bool]]] = {
+CONDITIONS: Final[dict[str, tuple[str, bool]]] = {
   "s_cbranch_scc0": ("scc", False), "s_cbranch_scc1": ("scc", True), "s_cbranch_vccz": ("vcc", False),
   "s_cbranch_vccnz": ("vcc", True), "s_cbranch_execz": ("exec", False), "s_cbranch_execnz": ("exec", True),
 }
-CONDITIONAL: Final = frozenset(_CONDITIONS)
+CONDITIONAL: Final = frozenset(CONDITIONS)
 DIRECT: Final = CONDITIONAL | {"s_branch", "s_call_b64"}
 MESSAGES: Final = {3: "deallocate VGPRs"}
 
@@ -53,7 +53,7 @@ def ender(i: Instruction, pc: int) -> Ender | None:
   if name == "s_branch":
     there = target(i, pc)
     return lambda group: there
-  if name in _CONDITIONS: return _branch(i, pc)
+  if name in CONDITIONS: return _branch(i, pc)
   if name == "s_barrier": return lambda group: Barrier(after)
   if name == "s_sleep": return lambda group: Yield(after)
   if name == "s_call_b64":
@@ -83,7 +83,7 @@ def _go(group: Group, pcs: Value) -> Next:
 
 
 def _branch(i: Instruction, pc: int) -> Ender:
-  what, wanted = _CONDITIONS[i.mnemonic]
+  what, wanted = CONDITIONS[i.mnemonic]
   there, after = target(i, pc), pc + i.size
   if what == "scc":
     def by_scc(group: Group) -> Next:
@@ -108,13 +108,25 @@ def _either(group: Group, taken: Value, there: int, after: int) -> Next:
   return Split(np.where(flat, np.int64(there), np.int64(after)))
 
 
+def _mode_field(i: Instruction) -> tuple[int, int, int]:
+  """(hardware register, first bit, bits) that s_setreg or one of its short forms writes."""
+  simm = i.fields["simm16"]
+  if i.mnemonic == "s_round_mode": return MODE_REGISTER, 0, 4
+  if i.mnemonic == "s_denorm_mode": return MODE_REGISTER, 4, 4
+  return simm & 63, simm >> 6 & 31, (simm >> 11 & 31) + 1
+
+
+def mode_change(i: Instruction) -> tuple[int, int, int] | None:
+  """(first bit, mask, value) of a change of MODE that is known from the instruction alone, else None."""
+  ident, offset, size = _mode_field(i)
+  if ident != MODE_REGISTER or i.mnemonic == "s_setreg_b32": return None
+  return offset, (1 << size) - 1, i.fields["imm"] if "imm" in i.fields else i.fields["simm16"]
+
+
 def _set_mode(i: Instruction, pc: int) -> Ender:
   """s_setreg and its short forms; MODE is part of what code is bound with, so that this ends a block."""
   after = pc + i.size
-  simm = i.fields["simm16"]
-  if i.mnemonic == "s_round_mode": ident, offset, size = MODE_REGISTER, 0, 4
-  elif i.mnemonic == "s_denorm_mode": ident, offset, size = MODE_REGISTER, 4, 4
-  else: ident, offset, size = simm & 63, simm >> 6 & 31, (simm >> 11 & 31) + 1
+  ident, offset, size = _mode_field(i)
   if ident != MODE_REGISTER: raise unsupported(i, pc, f"hardware register {ident}")
   field = (1 << size) - 1
   if i.mnemonic == "s_setreg_b32":
@@ -126,7 +138,7 @@ def _set_mode(i: Instruction, pc: int) -> Ender:
       group.mode = group.mode & ~(field << offset) | (int(value) & field) << offset
       return after
     return from_register
-  value = i.fields["imm"] if "imm" in i.fields else simm
+  value = i.fields["imm"] if "imm" in i.fields else i.fields["simm16"]
 
   def fixed(group: Group) -> Next:
     group.mode = group.mode & ~(field << offset) | (value & field) << offset

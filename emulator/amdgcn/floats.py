@@ -450,7 +450,7 @@ def _class(o: O, a: V, mask: V) -> V:
   width = a.dtype.itemsize * 8
   quiet_bit = {16: 9, 32: 22, 64: 51}[width]
   raw = o.bits(a, f"u{width}")
-  quiet = (raw >> raw.dtype.type(quiet_bit) & raw.dtype.type(1)) == 1
+  quiet = (raw >> quiet_bit & 1) == 1
   def c(n: int) -> V: return o.const("i32", n)
   kind = o.where(inf, c(0), o.where(zero, c(3), o.where(denormal, c(2), c(1))))
   index = o.where(nan, o.where(quiet, c(1), c(0)), o.where(negative, kind + 2, 9 - kind))

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -12,13 +12,13 @@ from tinyhw.arch import Arch
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.core.memory import AddressSpace
 from tinyhw.emulator.amdgcn.program import Program, ProgramCache
-from tinyhw.emulator.amdgcn.registers import FULL32, exec_changed
+from tinyhw.emulator.amdgcn.registers import FULL32
 from tinyhw.emulator.simt import ZERO, Cohort, Group, Stats, run_all
 from tinyhw.isa.amdgcn import EXEC_LO
 
 DispatchStats = Stats
 WAVES_A_COHORT: Final = 256  # how many waves start together: enough lanes for NumPy, few enough for the caches
-_PROGRAMS: Final = ProgramCache()
+_PROGRAMS: Final = ProgramCache()  # decoded code by address space, compared with memory at each dispatch
 
 
 @dataclass(frozen=True)
@@ -54,6 +54,12 @@ def _work_items(block: tuple[int, int, int], lanes: int) -> Any:
   return packed.astype(np.uint32).reshape(waves, lanes)
 
 
+@lru_cache(maxsize=256)
+def _numbers(a_group: int, count: int) -> tuple[Any, Any]:
+  """The number of each wave of `count` workgroups, and that of its workgroup."""
+  return np.arange(count * a_group), np.repeat(np.arange(count), a_group)
+
+
 def _check(arch: Arch, d: Dispatch) -> None:
   threads = d.block[0] * d.block[1] * d.block[2]
   if min(d.block) < 1 or threads > arch.workgroup_limit:
@@ -72,10 +78,17 @@ def dispatch(space: AddressSpace, arch: Arch, d: Dispatch, *, watchdog: int = 10
   Raises MachineFault (PageFault, WatchdogExpired) with the PC, instruction, wave and lane; Unsupported and DecodeError
   for instructions that have no meaning here or none at all.
   """
-  _check(arch, d)
   stats = Stats()
-  total = d.grid[0] * d.grid[1] * d.grid[2]
-  if not total: return stats
+  cohorts, resident = prepare(space, arch, d, watchdog, stats)
+  with np.errstate(all="ignore"): run_all(cohorts, resident)
+  return stats
+
+
+def prepare(space: AddressSpace, arch: Arch, d: Dispatch, watchdog: int,
+            stats: Stats) -> tuple[Iterator[Cohort], int]:
+  """(the cohorts of a dispatch with their waves ready to run, how many can be resident together)."""
+  _check(arch, d)
+  if not d.grid[0] * d.grid[1] * d.grid[2]: return iter(()), 1
   program = _PROGRAMS.get(space, arch, d.entry_pc)
   lanes = 32 if d.wave32 else 64
   a_group = _work_items(d.block, lanes).shape[0]
@@ -86,9 +99,7 @@ def dispatch(space: AddressSpace, arch: Arch, d: Dispatch, *, watchdog: int = 10
     limit = min(limit, d.scratch_waves)
     workgroups = max(1, min(workgroups, limit // a_group))
   resident = max(1, limit // (workgroups * a_group))
-  cohorts = _cohorts(program, space, arch, d, watchdog, stats, workgroups, lanes, resident)
-  with np.errstate(all="ignore"): run_all(cohorts, resident)
-  return stats
+  return _cohorts(program, space, arch, d, watchdog, stats, workgroups, lanes, resident), resident
 
 
 def _cohorts(program: Program, space: AddressSpace, arch: Arch, d: Dispatch, watchdog: int, stats: Stats,
@@ -122,8 +133,8 @@ def _first_group(cohort: Cohort, arch: Arch, d: Dispatch, first: int, count: int
   group = Group(cohort, size, d.entry_pc, ((d.rsrc1 & 63) + 1) * granule, 128)
   v, s = group.v, group.s
   v[0] = items if count == 1 or a_group == 1 else np.tile(items, (count, 1))
-  group.workgroups = np.repeat(np.arange(count), a_group) if a_group > 1 else np.arange(count)
-  group.waves = first * a_group + np.arange(size)
+  group.waves, group.workgroups = _numbers(a_group, count)
+  if first: group.waves = group.waves + first * a_group
   users = d.rsrc2 >> 1 & 31
   s[:users] = np.array(d.user_data[:users], np.uint32)
   at = users
@@ -137,7 +148,10 @@ def _first_group(cohort: Cohort, arch: Arch, d: Dispatch, first: int, count: int
   s[EXEC_LO] = FULL32
   if lanes == 64: s[EXEC_LO + 1] = FULL32
   left = d.block[0] * d.block[1] * d.block[2] - (a_group - 1) * lanes
-  if left != lanes: _last_wave(group, left, a_group, count)
+  if left != lanes:
+    s[EXEC_LO], high, group.mask = _last_wave(lanes, left, a_group, count)
+    if lanes == 64: s[EXEC_LO + 1] = high
+    else: group.bools[EXEC_LO] = s[EXEC_LO], group.mask
   if d.scratch_size:
     a_wave = d.scratch_size * lanes
     slots = (slot * a_group + np.arange(size)).astype(np.uint64)[:, None]
@@ -146,14 +160,15 @@ def _first_group(cohort: Cohort, arch: Arch, d: Dispatch, first: int, count: int
   return group
 
 
-def _last_wave(group: Group, left: int, a_group: int, count: int) -> None:
-  """EXEC where the last wave of each workgroup has only `left` work-items."""
-  one = np.full((a_group, 1), (1 << group.cohort.lanes) - 1, np.uint64)
-  one[-1] = (1 << left) - 1
-  masks: Any = one[0, 0] if group.size == 1 else np.tile(one, (count, 1))
-  group.s[EXEC_LO] = masks.astype(np.uint32)
-  if group.cohort.lanes == 64: group.s[EXEC_LO + 1] = (masks >> np.uint64(32)).astype(np.uint32)
-  exec_changed(group)
+@lru_cache(maxsize=256)
+def _last_wave(lanes: int, left: int, a_group: int, count: int) -> tuple[Any, Any, Any]:
+  """EXEC's low and high dword and its lanes, where the last wave of each workgroup has only `left` work-items."""
+  active = np.ones((a_group, lanes), bool)
+  active[-1, left:] = False
+  active = np.tile(active, (count, 1))
+  packed = np.packbits(active, axis=1, bitorder="little").view(np.uint32)
+  low, high = packed[:, :1], packed[:, -1:]
+  return (low, high, active) if len(active) > 1 else (low[0, 0], high[0, 0], active)
 
 
 def _register(value: Any) -> Any:

@@ -198,7 +198,7 @@ def _fetch(i: Instruction, segment: str, width: int) -> Loader:
   if segment == "scratch":
     offset = _scratch_offset(i)
     return lambda group: access.scratch_load(group, offset(group), width)
-  return _flat_fetch(i, width)
+  return flat_fetch(i, width)
 
 
 def _put(i: Instruction, segment: str, width: int) -> Callable[[Group, list[Value]], None]:
@@ -210,7 +210,7 @@ def _put(i: Instruction, segment: str, width: int) -> Callable[[Group, list[Valu
   if segment == "scratch":
     offset = _scratch_offset(i)
     return lambda group, words: access.scratch_store(group, offset(group), words, width)
-  return _flat_put(i, width)
+  return flat_put(i, width)
 
 
 def _flat_address(i: Instruction) -> Reader:
@@ -239,7 +239,7 @@ def _each_part(group: Group, address: Value, parts: tuple[Value, Value],
     finally: group.mask = mask
 
 
-def _flat_fetch(i: Instruction, width: int) -> Loader:
+def flat_fetch(i: Instruction, width: int) -> Loader:
   address_of = _flat_address(i)
 
   def fetch(group: Group) -> list[Value]:
@@ -258,7 +258,7 @@ def _flat_fetch(i: Instruction, width: int) -> Loader:
   return fetch
 
 
-def _flat_put(i: Instruction, width: int) -> Callable[[Group, list[Value]], None]:
+def flat_put(i: Instruction, width: int) -> Callable[[Group, list[Value]], None]:
   address_of = _flat_address(i)
 
   def put(group: Group, words: list[Value]) -> None:

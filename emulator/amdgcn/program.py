@@ -47,6 +47,7 @@ class Program:
     self._decoded: dict[int, Instruction] = {}
     self._leaders: set[int] = {entry}
     self._spans: dict[int, bytes] = {}  # start -> bytes that were decoded
+    self.compiled: dict[Any, Any] = {}  # what the compiled engine keeps with the program
 
   @property
   def space(self) -> AddressSpace:
@@ -60,6 +61,10 @@ class Program:
     try: return all(self.space.read(at, len(data), Access.EXECUTE) == data for at, data in self._spans.items())
     except PageFault: return False
 
+  def remember(self, start: int, stop: int) -> None:
+    """Keep the bytes that were decoded, for `fresh`."""
+    self._spans[start] = self.space.read(start, stop - start, Access.EXECUTE)
+
   def block(self, pc: int, mode: int) -> CodeBlock:
     """The block that starts at pc, bound for a value of MODE."""
     found = self._blocks.get((pc, mode))
@@ -67,9 +72,10 @@ class Program:
 
   def describe(self, pc: int) -> str:
     """Text of the instruction at pc."""
-    return str(self._decoded.get(pc) or self._fetch(pc))
+    return str(self._decoded.get(pc) or self.fetch(pc))
 
-  def _fetch(self, pc: int) -> Instruction:
+  def fetch(self, pc: int) -> Instruction:
+    """The instruction at pc. Raises PageFault or DecodeError where there is none."""
     known = self._decoded.get(pc)
     if known is not None: return known
     if pc & 3: raise PageFault(pc, "execute", 4, reason="misaligned PC", pc=pc)
@@ -94,7 +100,7 @@ class Program:
     end: Callable[[Group], Next] | None = None
     pc = start
     while len(instructions) < BLOCK_LIMIT:
-      try: i = self._fetch(pc)
+      try: i = self.fetch(pc)
       except (DecodeError, PageFault):
         if not instructions: raise
         break  # only an error if control gets there
@@ -106,7 +112,7 @@ class Program:
       if end is not None:
         pcs.append(pc - i.size)
         break
-      try: step = self._step(i, pc - i.size, mode)
+      try: step = self.step(i, pc - i.size, mode)
       except Unsupported as error: step = _refusal(error)
       if step is not None:
         steps.append(step)
@@ -118,7 +124,7 @@ class Program:
     if inner:  # a branch found on the way leads into this very block
       self._leaders.add(min(inner))
       return self._build(start, mode)
-    self._spans[start] = self.space.read(start, pc - start, Access.EXECUTE)
+    self.remember(start, pc)
     self._blocks[start, mode] = block
     return block
 
@@ -128,7 +134,8 @@ class Program:
     self._leaders.add(pc)
     for key in [k for k, b in self._blocks.items() if b.start < pc < b.stop]: del self._blocks[key]
 
-  def _step(self, i: Instruction, pc: int, mode: int) -> Step | None:
+  def step(self, i: Instruction, pc: int, mode: int) -> Step | None:
+    """An instruction that does not end a block, bound; None for one that does nothing."""
     if i.mnemonic in control.IGNORED: return None
     special = bind.SPECIAL.get(i.mnemonic)
     if special is not None: return special(i, pc, mode)

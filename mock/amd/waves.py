@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 from tinyhw.arch import arch
 from tinyhw.core.errors import InvalidArgument, MachineFault
-from tinyhw.emulator.amdgcn import Dispatch, dispatch
+from tinyhw.emulator.amdgcn import Dispatch
+from tinyhw.emulator.engines import dispatch
 from tinyhw.mock.amd.compute import Program
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ def run_waves(queue: ComputeQueue, program: Program, size: tuple[int, int, int],
         wave32=program.wave32,
       ),
       watchdog=queue.machine.watchdog,
+      engine=queue.machine.engine,
     )
   except InvalidArgument as refused:  # what the registers ask for and no chip has
     raise MachineFault(f"DISPATCH: {refused}") from None

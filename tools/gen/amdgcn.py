@@ -99,8 +99,8 @@ def family_of(word: int, generation: str) -> str:
 def sixteen_bit(mnemonic: str, role: str) -> bool:
   """Whether a register operand without a typed class holds 16 bits, from the types in the vendor's mnemonic."""
   types: list[str] = re.findall(r"_(bf16|[fiub](?:8|16|24|32|64))(?=_|$)", mnemonic)
-  if not types or mnemonic.startswith(("v_pk_", "v_cvt_pk_", "v_dot4", "v_dot8", "v_fma_mix", "v_wmma", "v_interp")):
-    return False
+  whole = ("v_pk_", "v_cvt_pk_", "v_dot2acc_f32", "v_dot4", "v_dot8", "v_fma_mix", "v_sad_", "v_wmma", "v_interp")
+  if not types or mnemonic.startswith(whole): return False
   if role == "d":
     if mnemonic.startswith(("v_pack_", "v_cmp")): return False
     return types[0].endswith("16") or mnemonic == "v_sat_pk_u8_i16"
@@ -122,6 +122,10 @@ def normal_fields(raw: dict[str, Any], packed: bool) -> dict[str, list[tuple[int
         index = 3 if not packed and bit + k == 3 else int(m[1])
         out.setdefault(target, []).append((position + k, index, 1))
   return out
+
+
+# Sources that LLVM 19 takes for 32 bits; LLVM 22 addresses their halves, as those of other 16-bit sources.
+SIXTEEN_BIT_SOURCES = ((r"v_cmpx?_class_f16", {"src1", "vsrc1"}), (r"v_align(bit|byte)_b32", {"src2"}))
 
 
 def build(name: str, record: dict[str, Any], generation: str) -> Row:
@@ -162,8 +166,7 @@ def build(name: str, record: dict[str, Any], generation: str) -> Row:
       elif cls.startswith(("VOPDstOperand", "VOPDDst")): kind, dwords, kind_type = "v", 1, ""
       else: kind, dwords, kind_type = "i", 0, cls
       if kind == "v" and width == 9: kind = "x"
-      # LLVM 19 takes the class mask of v_cmp_class_f16 for 32 bits; LLVM 22 addresses halves, as elsewhere.
-      if mnemonic.endswith("_class_f16") and operand in {"src1", "vsrc1"}: kind_type = "b16"
+      if any(operand in names and re.fullmatch(m, mnemonic) for m, names in SIXTEEN_BIT_SOURCES): kind_type = "b16"
       half = ""
       if kind in "vx" and halves and dwords == 1:
         typed16 = kind_type[-2:] == "16" and not kind_type.startswith("v2")

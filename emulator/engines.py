@@ -1,0 +1,105 @@
+"""Which engine runs a dispatch: the reference interpreter, compiled code, both against each other, or whichever pays.
+
+`auto` interprets until a program has cost about as much as compiling it would, then compiles; the results are the same.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from tinyhw.arch import Arch
+from tinyhw.core.errors import InvalidArgument, TinyhwError
+from tinyhw.core.memory import AddressSpace, Region
+from tinyhw.emulator.amdgcn import Dispatch, DispatchStats
+from tinyhw.emulator.amdgcn import dispatch as interpret
+
+ENGINES: Final = ("auto", "ref", "jit", "both")
+# What interpreting costs, in microseconds: a step of a group of waves, and each wave's share of it.
+_STEP: Final = 15.0
+_INSTRUCTION: Final = 0.15
+COMPILING: Final = 300_000.0  # microseconds, about
+_SPENT: Final[WeakKeyDictionary[AddressSpace, dict[tuple[int, int], float]]] = WeakKeyDictionary()
+
+
+class EnginesDiffer(TinyhwError):
+  """The reference and the compiled code do not agree."""
+
+
+def dispatch(space: AddressSpace, arch: Arch, d: Dispatch, *, watchdog: int = 100_000_000,
+             engine: str = "auto") -> DispatchStats:
+  """Run a dispatch with an engine of `ENGINES`; see `tinyhw.emulator.amdgcn.dispatch` for the rest."""
+  if engine == "ref": return interpret(space, arch, d, watchdog=watchdog)
+  if engine == "jit": return compiled(space, arch, d, watchdog=watchdog)
+  if engine == "both": return _both(space, arch, d, watchdog)
+  if engine != "auto": raise InvalidArgument(f"no engine is called {engine!r}", hint=f"there are {', '.join(ENGINES)}")
+  spent = _SPENT.setdefault(space, {})
+  key = space.version, d.entry_pc
+  before = spent.get(key, 0.0)
+  if before > COMPILING: return compiled(space, arch, d, watchdog=watchdog)
+  stats = interpret(space, arch, d, watchdog=watchdog)
+  if len(spent) > 512: spent.clear()
+  spent[key] = before + stats.steps * _STEP + stats.instructions * _INSTRUCTION
+  return stats
+
+
+def compiled(space: AddressSpace, arch: Arch, d: Dispatch, *, watchdog: int) -> DispatchStats:
+  """Run a dispatch with compiled code; LLVM loads with the first one."""
+  from tinyhw.emulator.jit.run import dispatch as run
+  return run(space, arch, d, watchdog=watchdog)
+
+
+def _copy(space: AddressSpace) -> AddressSpace:
+  """The same mappings over a copy of the memory; what is shared in it stays shared."""
+  other = AddressSpace(space.name)
+  regions: dict[int, Region] = {}
+  for m in space.mappings():
+    key = id(m.backing)
+    if key not in regions: regions[key] = Region("copy", -(-m.backing.size // 4096) * 4096)
+    regions[key].u8[m.offset:m.offset + m.end - m.start] = m.u8
+    other.map(m.start, m.end - m.start, regions[key], m.offset, m.access)
+  return other
+
+
+def _outcome(run: Callable[..., DispatchStats], *arguments: Any, watchdog: int) -> tuple[DispatchStats | None, Any]:
+  try: return run(*arguments, watchdog=watchdog), None
+  except TinyhwError as error: return None, error
+
+
+def _both(space: AddressSpace, arch: Arch, d: Dispatch, watchdog: int) -> DispatchStats:
+  """The reference on a copy of the memory, compiled code on the memory itself. Raises EnginesDiffer."""
+  copy = _copy(space)
+  expected, error = _outcome(interpret, copy, arch, d, watchdog=watchdog)
+  stats, other = _outcome(compiled, space, arch, d, watchdog=watchdog)
+  if type(error) is not type(other) or str(error) != str(other):
+    raise EnginesDiffer(f"the reference {_told(error)}, compiled code {_told(other)}")
+  if error is not None: raise other
+  assert expected is not None and stats is not None
+  if expected.instructions != stats.instructions:
+    raise EnginesDiffer(f"the reference executed {expected.instructions:,} instructions, compiled code "
+                        f"{stats.instructions:,}")
+  for m, n in zip(copy.mappings(), space.mappings()):
+    if (m.u64 == n.u64).all(): continue
+    at = np.flatnonzero(m.u32 != n.u32)
+    at = at[~_both_nan(m.u32[at], n.u32[at])]
+    if not at.size: continue
+    lines = [f"{m.start + 4 * int(k):#x}: reference {int(m.u32[k]):#010x}, compiled {int(n.u32[k]):#010x}"
+             for k in at[:8]]
+    raise EnginesDiffer(f"memory differs in {at.size} dwords after the dispatch at {d.entry_pc:#x}: {'; '.join(lines)}")
+  return stats
+
+
+def _both_nan(a: Any, b: Any) -> Any:
+  """Which NaN comes out of several is not compared: f32, or f16 in either half."""
+  def f32(x: Any) -> Any: return x & np.uint32(0x7FFFFFFF) > np.uint32(0x7F800000)
+
+  def halves_agree() -> Any:
+    x, y = a.view(np.uint16).reshape(-1, 2), b.view(np.uint16).reshape(-1, 2)
+    nan = [v & np.uint16(0x7FFF) > np.uint16(0x7C00) for v in (x, y)]
+    return ((x == y) | nan[0] & nan[1]).all(axis=1)
+  return f32(a) & f32(b) | halves_agree()
+
+
+def _told(error: Any) -> str: return "ended well" if error is None else f"raised {type(error).__name__}: {error}"

@@ -1,0 +1,546 @@
+"""Memory instructions as LLVM IR: translated accesses with an inline check, LDS, scratch and scalar loads.
+
+Each memory instruction is a *site* with a cached mapping: start and size in the GPU's address space, and the distance
+to the host's address. A lane outside it takes the slow path: the mapping table is searched, and what that cannot
+serve (a page fault, a missing permission, an access across mappings, another segment) goes to the reference, which
+raises the exact fault. No address is used before it was checked.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from tinyhw.core.memory import Access
+from tinyhw.emulator.amdgcn.memory import (
+  DS_LOADS,
+  DS_PAIRS,
+  DS_STORES,
+  LOADS,
+  NO_EFFECT,
+  SCALAR_LOADS,
+  STORES,
+  signed,
+)
+from tinyhw.emulator.amdgcn.values import I32, U32, U64
+from tinyhw.emulator.jit.alu import lane_numbers, permuted
+from tinyhw.emulator.jit.state import LDS, SCRATCH, Registers
+from tinyhw.emulator.jit.values import BOOL, Emitter, Untranslatable, Value, convert, gather
+from tinyhw.isa.amdgcn import EXEC_LO, NULL, Instruction
+
+# The context of a thread in memory, in bytes: what compiled code shares with the caller.
+CALLBACK: Final = 0
+HANDLE: Final = 8
+MAPPINGS: Final = 16  # how many
+TABLE: Final = 24  # address of rows: start, size, host address - start, access
+SITES: Final = 32  # address of rows: start, size, host address - start, unused
+ENTRY: Final = 40  # the program's entry PC
+LDS_SIZE: Final = 48
+SCRATCH_SIZE: Final = 56
+WAVE: Final = 64  # index of the wave that runs
+ADDRESSES: Final = 128  # u64 of each lane
+MASK: Final = ADDRESSES + 64 * 8
+DATA: Final = MASK + 64  # dwords: lanes of the first, lanes of the second...
+CONTEXT_SIZE: Final = DATA + 16 * 64 * 4
+ROW: Final = 32
+READ, WRITE = Access.READ, Access.WRITE
+
+
+@dataclass(frozen=True)
+class Site:
+  """What the slow path needs to know about a memory instruction; `kind`: load, store or scalar."""
+  offset: int
+  kind: str
+  segment: str
+  width: int
+  instruction: Instruction
+  shift: int = 0
+
+
+FIND: Final = f"""
+define private i1 @find(ptr %context, ptr %site, i64 %address, i64 %extent, i64 %access) noinline {{
+  %count.at = getelementptr i8, ptr %context, i64 {MAPPINGS}
+  %count = load i64, ptr %count.at
+  %table.at = getelementptr i8, ptr %context, i64 {TABLE}
+  %table = load ptr, ptr %table.at
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %0 ], [ %next, %other ]
+  %more = icmp ult i64 %i, %count
+  br i1 %more, label %try, label %none
+try:
+  %bytes = mul i64 %i, {ROW}
+  %row = getelementptr i8, ptr %table, i64 %bytes
+  %start = load i64, ptr %row
+  %size.at = getelementptr i8, ptr %row, i64 8
+  %size = load i64, ptr %size.at
+  %relative = sub i64 %address, %start
+  %here = icmp ult i64 %relative, %size
+  %next = add i64 %i, 1
+  br i1 %here, label %found, label %other
+other:
+  br label %loop
+found:
+  %allowed.at = getelementptr i8, ptr %row, i64 24
+  %allowed = load i64, ptr %allowed.at
+  %common = and i64 %allowed, %access
+  %legal = icmp eq i64 %common, %access
+  %end = add i64 %relative, %extent
+  %inside = icmp ule i64 %end, %size
+  %good = and i1 %legal, %inside
+  br i1 %good, label %take, label %none
+take:
+  %distance.at = getelementptr i8, ptr %row, i64 16
+  %distance = load i64, ptr %distance.at
+  store i64 %start, ptr %site
+  %site.size = getelementptr i8, ptr %site, i64 8
+  store i64 %size, ptr %site.size
+  %site.distance = getelementptr i8, ptr %site, i64 16
+  store i64 %distance, ptr %site.distance
+  ret i1 true
+none:
+  ret i1 false
+}}
+"""
+
+
+class Accesses:
+  """Translates the memory instructions of one program; `sites` collects what their slow paths need."""
+
+  def __init__(self, e: Emitter, fault: str) -> None:
+    self.e, self.fault = e, fault
+    self.sites: list[Site] = []
+
+  # ---- small pieces of IR
+
+  def _context(self, at: int) -> str: return self.e.op(f"getelementptr i8, ptr %context, i64 {at}")
+  def _load64(self, pointer: str) -> Value: return Value(self.e, self.e.op(f"load i64, ptr {pointer}"), U64, False)
+
+  def _site(self, site: Site) -> tuple[int, str]:
+    index = len(self.sites)
+    self.sites.append(site)
+    rows = self.e.op(f"load ptr, ptr {self._context(SITES)}, !invariant.load !0")
+    return index, self.e.op(f"getelementptr i8, ptr {rows}, i64 {index * ROW}")
+
+  def _row(self, site: str) -> tuple[Value, Value]:
+    return self._load64(site), self._load64(self.e.op(f"getelementptr i8, ptr {site}, i64 8"))
+
+  def _distance(self, site: str) -> Value:
+    return self._load64(self.e.op(f"getelementptr i8, ptr {site}, i64 16"))
+
+  def _find(self, site: str, address: Value, extent: Value, access: int) -> Value:
+    text = self.e.op(f"call i1 @find(ptr %context, ptr {site}, i64 {address.text}, i64 {extent.text}, i64 {access})")
+    return Value(self.e, text, BOOL, False)
+
+  def _branch(self, condition: Value, yes: str, no: str) -> None:
+    self.e.do(f"br i1 {condition.text}, label %{yes}, label %{no}, !prof !1")
+
+  def _largest(self, offsets: Value) -> Value:
+    """The largest u32 of the lanes, as u64."""
+    e = self.e
+    if not offsets.wide: return convert(offsets, U64)
+    text = e.call("i32", f"llvm.vector.reduce.umax.v{e.lanes}i32", (offsets.type, offsets.text))
+    return convert(Value(e, text, U32, False), U64)
+
+  def _every(self, lanes: Value) -> Value:
+    text = self.e.op(f"bitcast {lanes.type} {lanes.text} to i{self.e.lanes}")
+    return Value(self.e, self.e.op(f"icmp eq i{self.e.lanes} {text}, -1"), BOOL, False)
+
+  def _mask_text(self, r: Registers, mask: Value | None = None) -> str:
+    return (r.active() if mask is None else mask).in_lanes()
+
+  def _at(self, base: str, t: str, offsets: str) -> str:
+    """Pointers at byte offsets from a base; without one the offsets are host addresses."""
+    if base: return self.e.op(f"getelementptr i8, ptr {base}, {t} {offsets}")
+    lanes = f"<{t[1:].split()[0]} x ptr>" if t[0] == "<" else "ptr"
+    return self.e.op(f"inttoptr {t} {offsets} to {lanes}")
+
+  # ---- gathers and scatters of dwords; `stride` is from dword to dword of a lane
+
+  def _gather(self, base: str, offsets: Value, width: int, stride: int, mask: str) -> list[Value]:
+    e, n = self.e, self.e.lanes
+    words = []
+    element = f"i{min(width, 4) * 8}"
+    for k in range(max(1, width // 4)):
+      if base and k: pointers = self._at(self._at(base, "i64", str(k * stride)), offsets.type, offsets.text)
+      else: pointers = self._at(base, offsets.type, (offsets + k * stride).text if k else offsets.text)
+      x = gather(e, element, pointers, mask)
+      words.append(x if width >= 4 else e.op(f"zext <{n} x {element}> {x} to <{n} x i32>"))
+    return [Value(e, x, U32, True) for x in words]
+
+  def _scatter(self, base: str, offsets: Value, words: Sequence[Value], width: int, stride: int, mask: str) -> None:
+    """In the order of lanes, each lane's dwords together, so that the highest lane wins."""
+    e, n, count = self.e, self.e.lanes, len(words)
+    if width < 4:
+      t = f"i{width * 8}"
+      data = e.op(f"trunc <{n} x i32> {words[0].in_lanes()} to <{n} x {t}>")
+      pointers = self._at(base, offsets.type, offsets.text)
+      self._scatter_call(t, n, data, pointers, mask)
+      return
+    if count == 1:
+      pointers = self._at(base, offsets.type, offsets.text)
+      self._scatter_call("i32", n, words[0].view(U32).in_lanes(), pointers, mask)
+      return
+    total = n * count
+    data = self._interleaved([w.view(U32).in_lanes() for w in words])
+    each = ", ".join(f"i32 {k // count}" for k in range(total))
+    t = offsets.type[:-1].split(" x ")[1]
+    repeated = e.op(f"shufflevector {offsets.type} {offsets.text}, {offsets.type} poison, <{total} x i32> <{each}>")
+    steps = ", ".join(f"{t} {k % count * stride}" for k in range(total))
+    at = e.op(f"add <{total} x {t}> {repeated}, <{steps}>")
+    pointers = self._at(base, f"<{total} x {t}>", at)
+    wide = e.op(f"shufflevector <{n} x i1> {mask}, <{n} x i1> poison, <{total} x i32> <{each}>")
+    self._scatter_call("i32", total, data, pointers, wide)
+
+  def _scatter_call(self, t: str, n: int, data: str, pointers: str, mask: str) -> None:
+    name = f"llvm.masked.scatter.v{n}{t}.v{n}p0"
+    self.e.declared[name] = f"declare void @{name}(<{n} x {t}>, <{n} x ptr>, <{n} x i1>)"
+    self.e.do(f"call void @{name}(<{n} x {t}> {data}, <{n} x ptr> align 1 {pointers}, <{n} x i1> {mask})")
+
+  def _interleaved(self, words: Sequence[str]) -> str:
+    """Dword k of lane l at l * count + k."""
+    e, n, count = self.e, self.e.lanes, len(words)
+    joined, have = words[0], 1
+    for w in words[1:]:
+      t = f"<{n * have} x i32>"
+      grown = w
+      if have > 1:
+        order = ", ".join(f"i32 {k}" if k < n else "i32 poison" for k in range(n * have))
+        grown = e.op(f"shufflevector <{n} x i32> {w}, <{n} x i32> poison, <{n * have} x i32> <{order}>")
+      order = ", ".join(f"i32 {k}" for k in range(n * (have + 1)))
+      joined = e.op(f"shufflevector {t} {joined}, {t} {grown}, <{n * (have + 1)} x i32> <{order}>")
+      have += 1
+    order = ", ".join(f"i32 {k % count * n + k // count}" for k in range(n * count))
+    t = f"<{n * count} x i32>"
+    return e.op(f"shufflevector {t} {joined}, {t} poison, <{n * count} x i32> <{order}>")
+
+  def _load_block(self, pointer: str, width: int) -> list[Value]:
+    """Elements of consecutive lanes that follow one another in memory."""
+    e, n = self.e, self.e.lanes
+    if width < 4:
+      x = e.op(f"load <{n} x i{width * 8}>, ptr {pointer}, align 1")
+      return [Value(e, e.op(f"zext <{n} x i{width * 8}> {x} to <{n} x i32>"), U32, True)]
+    count = width // 4
+    t = f"<{n * count} x i32>"
+    x = e.op(f"load {t}, ptr {pointer}, align 1")
+    if count == 1: return [Value(e, x, U32, True)]
+    out = []
+    for k in range(count):
+      order = ", ".join(f"i32 {lane * count + k}" for lane in range(n))
+      out.append(Value(e, e.op(f"shufflevector {t} {x}, {t} poison, <{n} x i32> <{order}>"), U32, True))
+    return out
+
+  def _store_block(self, pointer: str, words: Sequence[Value], width: int) -> None:
+    e, n = self.e, self.e.lanes
+    if width < 4:
+      x = e.op(f"trunc <{n} x i32> {words[0].in_lanes()} to <{n} x i{width * 8}>")
+      e.do(f"store <{n} x i{width * 8}> {x}, ptr {pointer}, align 1")
+    elif len(words) == 1: e.do(f"store <{n} x i32> {words[0].view(U32).in_lanes()}, ptr {pointer}, align 1")
+    else:
+      x = self._interleaved([w.view(U32).in_lanes() for w in words])
+      e.do(f"store <{n * len(words)} x i32> {x}, ptr {pointer}, align 1")
+
+  # ---- loads and stores of lanes
+
+  def _served(self, r: Registers, base: str, offsets: Value, width: int, stride: int,
+              words: Sequence[Value] | None, after: str) -> list[tuple[str, list[Value]]]:
+    """The checked access itself: one block of memory where the lanes are in order, else lane by lane.
+
+    Ends in a branch to `after`; returns the LLVM blocks that it comes from with what they loaded.
+    """
+    e = self.e
+    out: list[tuple[str, list[Value]]] = []
+    if r.full and stride == 4 and width != 12:
+      zero = "i32 0" if offsets.dtype.itemsize == 4 else "i64 0"
+      first = Value(e, e.op(f"extractelement {offsets.type} {offsets.text}, {zero}"), offsets.dtype, False)
+      steps = e.vector(offsets.dtype, [k * width for k in range(e.lanes)])
+      block, scattered = e.new_label("block"), e.new_label("scattered")
+      in_order = self._every(offsets == first + steps)
+      e.do(f"br i1 {in_order.text}, label %{block}, label %{scattered}")
+      e.start(block)
+      pointer = self._at(base, first.type, first.text)
+      if words is None: out.append((block, self._load_block(pointer, width)))
+      else:
+        self._store_block(pointer, words, width)
+        out.append((block, []))
+      e.do(f"br label %{after}")
+      e.start(scattered)
+    mask = self._mask_text(r)
+    if words is None: loaded = self._gather(base, offsets, width, stride, mask)
+    else:
+      self._scatter(base, offsets, words, width, stride, mask)
+      loaded = []
+    out.append((e.label, loaded))
+    e.do(f"br label %{after}")
+    return out
+
+  def _slow(self, index: int, addresses: Value, r: Registers, words: Sequence[Value] | None, count: int,
+            after: str) -> tuple[str, list[Value]]:
+    """Hand the access to the reference; go to the fault exit when it raised."""
+    e, n = self.e, self.e.lanes
+    e.do(f"store {e.type(U64, True)} {addresses.in_lanes()}, ptr {self._context(ADDRESSES)}, align 8")
+    bits = r.to_bits(r.active())
+    e.do(f"store i{n} {bits.text}, ptr {self._context(MASK)}, align 8")
+    for k, w in enumerate(words or ()):
+      e.do(f"store <{n} x i32> {w.view(U32).in_lanes()}, ptr {self._context(DATA + k * 4 * n)}, align 4")
+    self._callback(index, after if words is not None else None)
+    if words is not None: return "", []
+    loaded = [Value(e, e.op(f"load <{n} x i32>, ptr {self._context(DATA + k * 4 * n)}, align 4"), U32, True)
+              for k in range(count)]
+    label = e.label
+    e.do(f"br label %{after}")
+    return label, loaded
+
+  def _callback(self, index: int, after: str | None) -> None:
+    e = self.e
+    function = e.op(f"load ptr, ptr {self._context(CALLBACK)}")
+    handle = self._load64(self._context(HANDLE))
+    bad = e.op(f"call i32 {function}(i64 {handle.text}, i32 {index})")
+    wrong = e.op(f"icmp ne i32 {bad}, 0")
+    ok = after or e.new_label("served")
+    e.do(f"br i1 {wrong}, label %{self.fault}, label %{ok}")
+    if after is None: e.start(ok)
+
+  def _merged(self, parts: Sequence[tuple[str, list[Value]]], count: int) -> list[Value]:
+    e = self.e
+    out = []
+    for k in range(count):
+      t = e.type(U32, True)
+      sources = ", ".join(f"[ {values[k].in_lanes()}, %{label} ]" for label, values in parts)
+      out.append(Value(e, e.op(f"phi {t} {sources}"), U32, True))
+    return out
+
+  def _near(self, r: Registers, base: Value, offsets: Value, site: Site, words: Sequence[Value] | None,
+            stride: int = 4, ok: Value | None = None, told: Value | None = None) -> list[Value]:
+    """An access at a 64-bit base of the wave with a u32 offset in each lane; `told` is what the slow path gets."""
+    e = self.e
+    offsets = Value(e, offsets.in_lanes(), U32, True)
+    count = max(1, site.width // 4)
+    used = offsets if r.full else r.o.where(r.active(), offsets, e.const(U32, 0))
+    extent = self._largest(used) + ((count - 1) * stride + min(site.width, 4))
+    index, row = self._site(site)
+    start, size = self._row(row)
+    relative = base - start
+    inside = (relative <= size) & (relative + extent <= size) & (extent < 1 << 31)
+    if ok is not None: inside = inside & ok
+    fast, miss, slow, after = (e.new_label(x) for x in ("fast", "miss", "slow", "after"))
+    e.side = True
+    self._branch(inside, fast, miss)
+    e.start(miss)
+    found = self._find(row, base, extent, READ if words is None else WRITE)
+    found = found & (extent < 1 << 31)
+    if ok is not None: found = found & ok
+    self._branch(found, fast, slow)
+    e.start(slow)
+    parts = [self._slow(index, base + convert(offsets, U64) if told is None else told, r, words, count, after)]
+    e.start(fast)
+    host = e.op(f"inttoptr i64 {(base + self._distance(row)).text} to ptr")
+    parts += self._served(r, host, used.view(I32), site.width, stride, words, after)
+    e.start(after)
+    e.side = False
+    return self._merged(parts, count) if words is None else []
+
+  def _far(self, r: Registers, addresses: Value, site: Site, words: Sequence[Value] | None) -> list[Value]:
+    """An access at a 64-bit address in each lane."""
+    e = self.e
+    addresses = Value(e, addresses.in_lanes(), U64, True)
+    count = max(1, site.width // 4)
+    width = Value(e, str(site.width), U64, False, site.width)
+    index, row = self._site(site)
+    fast, miss, slow, after = (e.new_label(x) for x in ("fast", "miss", "slow", "after"))
+
+    def inside() -> Value:
+      start, size = self._row(row)
+      relative = addresses - start
+      good = (relative <= size - width) & (size != 0)
+      if not r.full: good = good | ~r.active()
+      return self._every(good)
+
+    good = inside()
+    e.side = True
+    self._branch(good, fast, miss)
+    e.start(miss)
+    first: Value = e.const(U32, 0)
+    if not r.full:
+      bits = r.mask_bits(EXEC_LO)
+      first = r.o.min(r.o.trailing_zeros(bits), e.const(U32, e.lanes - 1))
+    leader = Value(e, e.op(f"extractelement {addresses.type} {addresses.text}, i32 {first.text}"), U64, False)
+    self._find(row, leader, width, READ if words is None else WRITE)
+    self._branch(inside(), fast, slow)
+    e.start(slow)
+    parts = [self._slow(index, addresses, r, words, count, after)]
+    e.start(fast)
+    pointers = addresses + self._distance(row)
+    parts += self._served(r, "", pointers, site.width, 4, words, after)
+    e.start(after)
+    e.side = False
+    return self._merged(parts, count) if words is None else []
+
+  # ---- instructions
+
+  def translate(self, r: Registers, i: Instruction, offset: int) -> None:
+    """Emit a memory instruction at a byte offset from the entry. Raises Untranslatable for what has no form here."""
+    if i.mnemonic in NO_EFFECT: return
+    if i.family == "SMEM": self._smem(r, i, offset)
+    elif i.family == "DS": self._ds(r, i)
+    elif i.family == "FLAT": self._flat(r, i, offset)
+    else: raise Untranslatable(i.mnemonic)
+
+  def _flat(self, r: Registers, i: Instruction, offset: int) -> None:
+    segment = i.mnemonic.split("_")[0]
+    if i.mnemonic in LOADS: width, sign_bits, half = LOADS[i.mnemonic]
+    elif i.mnemonic in STORES: width, shift = STORES[i.mnemonic]
+    else: raise Untranslatable(i.mnemonic)
+    words: list[Value] | None = None
+    if i.mnemonic in STORES: words = self._data(r, i.operands["vdata"].value, width, shift)
+    elif i.operands["vdst"].value + max(1, width // 4) > r.vgprs: raise Untranslatable("a register beyond")
+    site = Site(offset, "load" if words is None else "store", segment, width, i)
+    if segment == "scratch": loaded = self._scratch(r, i, site, words)
+    elif segment == "flat":
+      loaded = self._far(r, r.vector64(i.operands["vaddr"].value, U64) + (i.fields["offset"] & 0xFFF), site, words)
+    else:
+      shift64 = signed(i.fields["offset"], 13) & (1 << 64) - 1
+      n = i.operands["vaddr"].value
+      if "saddr" in i.operands:
+        base = r.scalar64(i.operands["saddr"].value) + Value(r.e, str(shift64), U64, False, shift64)
+        loaded = self._near(r, base, r.vector(n, U32), site, words)
+      else: loaded = self._far(r, r.vector64(n, U64) + r.e.const(U64, shift64), site, words)
+    if words is None: self._write(r, i.operands["vdst"].value, loaded, sign_bits, half)
+
+  def _scratch(self, r: Registers, i: Instruction, site: Site, words: list[Value] | None) -> list[Value]:
+    """Each lane's dword k lies at base + k * 4 * lanes + lane * 4."""
+    e, n = self.e, self.e.lanes
+    o: Value = e.const(U32, signed(i.fields["offset"], 13))
+    if "saddr" in i.operands: o = r.scalar(i.operands["saddr"].value) + o
+    if "vaddr" in i.operands: o = r.vector(i.operands["vaddr"].value, U32) + o
+    o = Value(e, o.in_lanes(), U32, True)
+    used = o if r.full else r.o.where(r.active(), o, e.const(U32, 0))
+    size = self._load64(self._context(SCRATCH_SIZE))
+    base = self._load64(e.op(f"getelementptr i32, ptr %state, i64 {SCRATCH}"))
+    step = min(site.width, 4)
+    aligned = self._every((used & step - 1) == 0)
+    inside = aligned & (self._largest(used) + site.width <= size)
+    at = (o >> 2) * (4 * n) + lane_numbers(r) * 4 + (o & 3)
+    return self._near(r, base, at, site, words, 4 * n, inside, convert(o, U64))
+
+  def _data(self, r: Registers, n: int, width: int, shift: int) -> list[Value]:
+    if shift: return [r.vector(n, U32) >> shift]
+    return [r.vector(n + k, U32) for k in range(max(1, width // 4))]
+
+  def _write(self, r: Registers, n: int, words: Sequence[Value], sign_bits: int, half: int | None) -> None:
+    """Loaded dwords to registers: small ones sign-extended, or into one half."""
+    words = list(words)
+    if sign_bits: words = [(words[0].view(I32) << 32 - sign_bits >> 32 - sign_bits).view(U32)]
+    if half is not None:
+      old, word = r.vector(n, U32), words[0] & 0xFFFF
+      words = [old & 0xFFFF | word << 16 if half else old & 0xFFFF0000 | word]
+    if n + len(words) > r.vgprs: raise Untranslatable("a register beyond the wave's allocation")
+    for k, w in enumerate(words): r.set_vector(n + k, w)
+
+  def _smem(self, r: Registers, i: Instruction, offset: int) -> None:
+    e = self.e
+    if i.mnemonic not in SCALAR_LOADS or i.mnemonic.startswith("s_buffer"): raise Untranslatable(i.mnemonic)
+    count = SCALAR_LOADS[i.mnemonic]
+    fixed = signed(i.fields.get("offset", 0), 21) & (1 << 64) - 1
+    address = r.scalar64(i.operands["sbase"].value) + e.const(U64, fixed)
+    if "soffset" in i.operands: address = address + convert(r.scalar(i.operands["soffset"].value), U64)
+    address = address & e.const(U64, (1 << 64) - 4)
+    index, row = self._site(Site(offset, "scalar", "", 4 * count, i))
+    start, size = self._row(row)
+    relative = address - start
+    inside = (relative <= size) & (relative + 4 * count <= size)
+    fast, miss, slow, after = (e.new_label(x) for x in ("fast", "miss", "slow", "after"))
+    self._branch(inside, fast, miss)
+    e.start(miss)
+    self._branch(self._find(row, address, e.const(U64, 4 * count), READ), fast, slow)
+    e.start(slow)
+    e.do(f"store i64 {address.text}, ptr {self._context(ADDRESSES)}, align 8")
+    self._callback(index, None)
+    t = f"<{count} x i32>"
+    by_callback = e.op(f"load {t}, ptr {self._context(DATA)}, align 4")
+    by_slow = e.label
+    e.do(f"br label %{after}")
+    e.start(fast)
+    host = e.op(f"inttoptr i64 {(address + self._distance(row)).text} to ptr")
+    direct = e.op(f"load {t}, ptr {host}, align 4")
+    e.do(f"br label %{after}")
+    e.start(after)
+    loaded = e.op(f"phi {t} [ {by_callback}, %{by_slow} ], [ {direct}, %{fast} ]")
+    first = i.operands["sdst"].value
+    for k in range(count):
+      if first + k == NULL: continue
+      r.set_scalar(first + k, Value(e, e.op(f"extractelement {t} {loaded}, i64 {k}"), U32, False))
+
+  # ---- LDS
+
+  def _ds(self, r: Registers, i: Instruction) -> None:
+    if i.get("gds"): raise Untranslatable(i.mnemonic)
+    name = i.mnemonic
+    if name == "ds_bpermute_b32": return self._bpermute(r, i)
+    if name == "ds_swizzle_b32": return self._swizzle(r, i)
+    if name in DS_PAIRS:
+      width, unit, stores = DS_PAIRS[name]
+      at = r.vector(i.operands["addr"].value, U32)
+      places = [at + i.fields[n] * unit for n in ("offset0", "offset1")]
+      if stores:
+        data = [self._data(r, i.operands[n].value, width, 0) for n in ("data0", "data1")]
+        for place, words in zip(places, data): self._lds(r, place, width, words)
+        return
+      n = i.operands["vdst"].value
+      if n + width // 2 > r.vgprs: raise Untranslatable("a register beyond the wave's allocation")
+      loaded = [self._lds(r, place, width, None) for place in places]
+      return self._write(r, n, loaded[0] + loaded[1], 0, None)
+    if name not in DS_LOADS and name not in DS_STORES: raise Untranslatable(name)
+    at = r.vector(i.operands["addr"].value, U32) + i.fields["offset"]
+    if name in DS_STORES:
+      width, shift = DS_STORES[name]
+      self._lds(r, at, width, self._data(r, i.operands["data0"].value, width, shift))
+      return
+    width, sign_bits, half = DS_LOADS[name]
+    n = i.operands["vdst"].value
+    if n + max(1, width // 4) > r.vgprs: raise Untranslatable("a register beyond the wave's allocation")
+    self._write(r, n, self._lds(r, at, width, None), sign_bits, half)
+
+  def _lds(self, r: Registers, at: Value, width: int, words: Sequence[Value] | None) -> list[Value]:
+    """Reads past the workgroup's LDS give 0, writes past it are dropped."""
+    e = self.e
+    at = Value(e, at.in_lanes(), U32, True)
+    base = e.op(f"load ptr, ptr {e.op(f'getelementptr i32, ptr %state, i64 {LDS}')}")
+    size = self._load64(self._context(LDS_SIZE))
+    used = at if r.full else r.o.where(r.active(), at, e.const(U32, 0))
+    inside = self._largest(used) + width <= size
+    fast, partly, after = (e.new_label(x) for x in ("fast", "partly", "after"))
+    e.side = True
+    self._branch(inside, fast, partly)
+    e.start(partly)
+    lanes = (convert(at, U64) + width <= size) & r.active()
+    safe = r.o.where(lanes, at, e.const(U32, 0)).view(I32)
+    parts: list[tuple[str, list[Value]]] = []
+    if words is None: parts.append((e.label, self._gather(base, safe, width, 4, lanes.text)))
+    else: self._scatter(base, safe, words, width, 4, lanes.text)
+    e.do(f"br label %{after}")
+    e.start(fast)
+    parts += self._served(r, base, used.view(I32), width, 4, words, after)
+    e.start(after)
+    e.side = False
+    return self._merged(parts, max(1, width // 4)) if words is None else []
+
+  def _bpermute(self, r: Registers, i: Instruction) -> None:
+    """Lanes pull values by address; inactive lanes give 0."""
+    at, x = r.vector(i.operands["addr"].value, U32), r.vector(i.operands["data0"].value, U32)
+    index = at + i.fields["offset"] >> 2 & r.lanes - 1
+    if not r.full: x = r.o.where(r.active(), x, r.e.const(U32, 0))
+    r.set_vector(i.operands["vdst"].value, permuted(r, x, index))
+
+  def _swizzle(self, r: Registers, i: Instruction) -> None:
+    """ds_swizzle_b32: quad permutation, or and/or/xor of the lane number."""
+    lane, code = np.arange(r.lanes), i.fields["offset"]
+    if code >= 0xE000: raise Untranslatable("FFT and rotate modes")
+    if code >> 15: index: Any = lane & ~3 | code >> 2 * (lane & 3) & 3
+    else: index = lane & ~31 | (lane & code & 31 | code >> 5 & 31) ^ code >> 10 & 31
+    x = r.vector(i.operands["addr"].value, U32)
+    if not r.full: x = r.o.where(r.active(), x, r.e.const(U32, 0))
+    r.set_vector(i.operands["vdst"].value, permuted(r, x, r.e.vector(U32, index)))
+

@@ -1,0 +1,324 @@
+"""Runs dispatches with compiled code: waves of a cohort one after the other, in turns, across barriers.
+
+A wave runs until it ends, waits at a barrier, sleeps, has used up its turn, or comes to an instruction that is left to
+the reference; that one is interpreted and the wave goes on. Faults and the watchdog raise what the reference raises.
+"""
+from __future__ import annotations
+
+import ctypes
+from typing import Any, Final
+
+import numpy as np
+
+from tinyhw.arch import Arch
+from tinyhw.core.errors import MachineFault, TinyhwError, WatchdogExpired
+from tinyhw.core.memory import AddressSpace
+from tinyhw.emulator.amdgcn import access, control, memory
+from tinyhw.emulator.amdgcn.launch import Dispatch, DispatchStats, prepare
+from tinyhw.emulator.amdgcn.program import Program
+from tinyhw.emulator.amdgcn.registers import exec_changed
+from tinyhw.emulator.jit import access as context
+from tinyhw.emulator.jit.access import Site
+from tinyhw.emulator.jit.native import Cache, Callback, Native
+from tinyhw.emulator.jit.state import HEADER, LDS, LEFT, RESUME, SCC, SCRATCH, SGPRS, STATUS
+from tinyhw.emulator.jit.translate import (
+  BARRIER,
+  END,
+  RUN,
+  STEP,
+  YIELD,
+  Translation,
+  Translator,
+  state_words,
+)
+from tinyhw.emulator.simt import ZERO, Barrier, Cohort, End, Group, Yield
+from tinyhw.isa.amdgcn import EXEC_LO
+
+Value = Any
+TURN: Final = 1 << 20  # instructions that a wave may run while others could
+_NATIVE: Final = Cache()
+
+
+class Code:
+  """A program compiled for one number of lanes and vector registers; grows when waves come to new places."""
+
+  def __init__(self, program: Program, lanes: int, vgprs: int, partial: bool, mode: int) -> None:
+    self.program, self.lanes, self.vgprs, self.partial = program, lanes, vgprs, partial
+    self.starts = [(0, mode)]
+    self._make()
+
+  def _make(self) -> None:
+    translator = Translator(self.program, self.lanes, self.vgprs, self.partial)
+    self.translation: Translation = translator.translate(self.starts)
+    self.native: Native = _NATIVE.get(self.translation.text)
+    self.index = {place: k for k, place in enumerate(self.translation.places[:self.translation.compiled])}
+
+  def place(self, pc: int, mode: int) -> int | None:
+    """Index of a place; None when the code must grow first."""
+    return self.index.get((pc - self.program.entry, mode))
+
+  def grow(self, pc: int, mode: int) -> None:
+    """Compile anew with one more place to start from. Indices of places change."""
+    self.starts.append((pc - self.program.entry, mode))
+    self._make()
+
+  def where(self, place: int) -> tuple[int, int]:
+    """(PC, MODE) of a place."""
+    offset, mode = self.translation.places[place]
+    return self.program.entry + offset, mode
+
+
+def code_of(program: Program, lanes: int, vgprs: int, partial: bool, mode: int) -> Code:
+  """The compiled form of a program, made when it is first wanted."""
+  key = lanes, vgprs, partial
+  code: Code | None = program.compiled.get(key)
+  if code is None: code = program.compiled[key] = Code(program, lanes, vgprs, partial, mode)
+  return code
+
+
+def dispatch(space: AddressSpace, arch: Arch, d: Dispatch, *, watchdog: int = 100_000_000) -> DispatchStats:
+  """Run a dispatch to its end with compiled code. Raises what the reference's `dispatch` raises."""
+  stats = DispatchStats(engine="jit")
+  cohorts, resident = prepare(space, arch, d, watchdog, stats)
+  running: list[Waves] = []
+  for cohort in cohorts:
+    waves = Waves(cohort)
+    if not waves.run(): running.append(waves)
+    while len(running) >= resident: running = [w for w in running if not w.run()]
+  while running: running = [w for w in running if not w.run()]
+  return stats
+
+
+def _aligned(shape: tuple[int, int]) -> Value:
+  """Zeros of u32 at a multiple of 64 bytes."""
+  n = shape[0] * shape[1]
+  raw = np.zeros(n + 16, np.uint32)
+  skip = -raw.ctypes.data % 64 // 4
+  return raw[skip:skip + n].reshape(shape)
+
+
+class Waves:
+  """The waves of a cohort in memory, with the context that compiled code shares."""
+
+  def __init__(self, cohort: Cohort) -> None:
+    group = cohort.runnable.pop()
+    self.cohort, self.group = cohort, group
+    self.lanes, self.vgprs, self.size = cohort.lanes, len(group.v), group.size
+    program: Program = cohort.program  # type: ignore[assignment]
+    d: Dispatch = cohort.dispatch
+    self.partial = d.block[0] * d.block[1] * d.block[2] % cohort.lanes != 0
+    self.code = code_of(program, self.lanes, self.vgprs, self.partial, cohort.mode)
+    self.error: BaseException | None = None
+    self._fill(group)
+    self._callback = Callback(self._slow)
+    self._context(d)
+    self.executed = np.zeros(self.size, np.int64)
+    place = self.code.place(program.entry, cohort.mode)
+    if place is None:
+      self.code.grow(program.entry, cohort.mode)
+      place = self.code.place(program.entry, cohort.mode)
+    self.states[:, RESUME] = place
+
+  # ---- memory that compiled code sees
+
+  def _fill(self, group: Group) -> None:
+    n, lanes = self.size, self.lanes
+    words = state_words(self.vgprs, lanes)
+    states = self.states = _aligned((n, words))
+    for k, x in enumerate(group.s):
+      if x is not ZERO: states[:, k] = x if x.ndim == 0 else x.reshape(-1)
+    if group.v[0] is not ZERO: states[:, HEADER:HEADER + lanes] = group.v[0].view(np.uint32)
+    base, size = self.cohort.lds.ctypes.data, self.cohort.lds_size
+    states[:, LDS:LDS + 2] = _u64(base + group.workgroups.astype(np.uint64) * np.uint64(size))
+    if group.scratch is not None: states[:, SCRATCH:SCRATCH + 2] = _u64(np.broadcast_to(group.scratch.reshape(-1), n))
+    self.left = states[:, LEFT:LEFT + 2].view(np.int64)[:, 0]
+
+  def _context(self, d: Dispatch) -> None:
+    raw = self.context = _aligned((1, context.CONTEXT_SIZE // 4))[0]
+    words = raw.view(np.uint64)
+    space: AddressSpace = self.cohort.space
+    self._version = space.version
+    rows = [(m.start, m.end - m.start, m.u8.ctypes.data - m.start & (1 << 64) - 1, m.access) for m in space.mappings()]
+    self.table = np.array(rows, np.uint64).reshape(-1, 4)
+    self.sites = np.zeros((max(1, len(self.code.translation.sites)), 4), np.uint64)
+    pointer = ctypes.cast(self._callback, ctypes.c_void_p).value
+    for at, value in ((context.CALLBACK, pointer), (context.MAPPINGS, len(rows)),
+                      (context.TABLE, self.table.ctypes.data), (context.SITES, self.sites.ctypes.data),
+                      (context.ENTRY, self.code.program.entry),
+                      (context.LDS_SIZE, self.cohort.lds_size), (context.SCRATCH_SIZE, d.scratch_size)):
+      words[at // 8] = value
+    lanes = self.lanes
+    self._wave = words[context.WAVE // 8:context.WAVE // 8 + 1]
+    self._addresses = words[context.ADDRESSES // 8:context.ADDRESSES // 8 + lanes]
+    self._mask = raw[context.MASK // 4:context.MASK // 4 + 2]
+    self._data = raw[context.DATA // 4:context.DATA // 4 + 16 * lanes]
+
+  # ---- turns
+
+  def run(self) -> bool:
+    """Run until all waves have ended (True) or some have used up their turn (False)."""
+    states, watchdog = self.states, self.cohort.watchdog
+    status = states[:, STATUS]
+    while True:
+      self.left[:] = granted = np.minimum(TURN, watchdog - self.executed)
+      self.code.native.run(self.context.ctypes.data, states.ctypes.data, states.shape[1] * 4, self.size)
+      if self.error is not None: raise self.error
+      used = granted - self.left
+      self.executed += used
+      self.cohort.stats.instructions += int(used.sum())
+      self.cohort.stats.steps += int(used.max())
+      if (status == END).all(): return self._finish()
+      for wave in np.flatnonzero(status == STEP): self._step(int(wave))
+      slept = np.flatnonzero(status == YIELD)
+      for wave in slept:
+        if self.executed[wave] > watchdog: self._expired(int(wave))
+      states[slept, STATUS] = RUN
+      self._release(status)
+      if slept.size: return False
+
+  def _finish(self) -> bool:
+    self.cohort.left = 0
+    return True
+
+  def _release(self, status: Value) -> None:
+    """Let the waves of workgroups go on whose every live wave stands at the barrier."""
+    waiting = status == BARRIER
+    if not waiting.any(): return
+    workgroups = self.group.workgroups
+    count = len(self.cohort.live)
+    live = np.bincount(workgroups[status != END], minlength=count)
+    ready = np.bincount(workgroups[waiting], minlength=count) >= live
+    go = waiting & ready[workgroups]
+    self.states[go, STATUS] = RUN
+    if not (status == RUN).any() and not (status == STEP).any():
+      wave = int(np.flatnonzero(waiting)[0])
+      raise MachineFault("a barrier that some waves of a workgroup never reach", pc=self._where(wave)[0],
+                         wave=int(self.group.waves[wave]))
+
+  def _where(self, wave: int) -> tuple[int, int]: return self.code.where(int(self.states[wave, RESUME]))
+
+  def _expired(self, wave: int) -> None:
+    pc, _ = self._where(wave)
+    raise WatchdogExpired(f"a wave ran more than {self.cohort.watchdog:,} instructions", pc=pc,
+                          instruction=self.cohort.program.describe(pc), wave=int(self.group.waves[wave]),
+                          hint="an endless loop, or raise the watchdog")
+
+  # ---- the reference's help
+
+  def _small(self, wave: int, pc: int, vgprs: int) -> Group:
+    """A group of one wave without register values."""
+    whole = self.group
+    group = Group(self.cohort, 1, pc, vgprs, SGPRS)
+    group.waves, group.workgroups = whole.waves[wave:wave + 1], whole.workgroups[wave:wave + 1]
+    if whole.scratch is not None:
+      group.scratch = whole.scratch if whole.scratch.ndim == 0 else whole.scratch.reshape(-1)[wave]
+    return group
+
+  def _loaded(self, wave: int, pc: int, mode: int) -> Group:
+    """A group of one wave with the values of its registers."""
+    group, state, lanes = self._small(wave, pc, self.vgprs), self.states[wave], self.lanes
+    group.mode = mode
+    group.s = list(state[:SGPRS])
+    group.scc = np.bool_(state[SCC])
+    group.v = list(state[HEADER:].reshape(-1, 1, lanes))
+    exec_changed(group)
+    return group
+
+  def _store(self, wave: int, group: Group, before: tuple[list[Value], list[Value]]) -> None:
+    """Registers that the reference replaced go back to the wave's state."""
+    state, lanes = self.states[wave], self.lanes
+    for k, (old, new) in enumerate(zip(before[0], group.s)):
+      if new is not old: state[k] = np.asarray(new).reshape(-1)[0]
+    for k, (old, new) in enumerate(zip(before[1], group.v)):
+      if new is not old: state[HEADER + k * lanes:HEADER + (k + 1) * lanes] = np.asarray(new).view(np.uint32)
+    state[SCC] = bool(np.asarray(group.scc).reshape(-1)[0])
+
+  def _step(self, wave: int) -> None:
+    """Interpret the instruction at which a wave stopped."""
+    pc, mode = self._where(wave)
+    program, cohort = self.code.program, self.cohort
+    group = self._loaded(wave, pc, mode)
+    before = list(group.s), list(group.v)
+    try:
+      i = program.fetch(pc)
+      end = control.ender(i, pc)
+      after: Any = pc + i.size
+      with np.errstate(all="ignore"):
+        if end is not None: after = end(group)
+        elif (step := program.step(i, pc, mode)) is not None: step(group)
+    except (TinyhwError, IndexError) as error:
+      raise cohort.located(error, pc, group) from (None if isinstance(error, TinyhwError) else error)
+    stats = cohort.stats
+    stats.interpreted[i.mnemonic] = stats.interpreted.get(i.mnemonic, 0) + 1
+    stats.instructions += 1
+    self.executed[wave] += 1
+    self._store(wave, group, before)
+    status = RUN
+    if isinstance(after, End) or after is End:
+      self.states[wave, STATUS] = END
+      return
+    if isinstance(after, Barrier): status, after = BARRIER, after.pc
+    elif isinstance(after, Yield): status, after = YIELD, after.pc
+    self.states[wave, STATUS] = status
+    self._resume(wave, int(after), group.mode)
+    if self.executed[wave] > cohort.watchdog: self._expired(wave)
+
+  def _resume(self, wave: int, pc: int, mode: int) -> None:
+    """Set where a wave goes on; the code grows for a place that is new."""
+    place = self.code.place(pc, mode)
+    if place is None:
+      places = [self._where(w) for w in range(self.size)]
+      places[wave] = pc, mode
+      self.code.grow(pc, mode)
+      self.sites = np.zeros((max(1, len(self.code.translation.sites)), 4), np.uint64)
+      self.context.view(np.uint64)[context.SITES // 8] = self.sites.ctypes.data
+      stops = {p: k for k, p in enumerate(self.code.translation.places)}
+      entry = self.code.program.entry
+      for w, (at, m) in enumerate(places): self.states[w, RESUME] = stops.get((at - entry, m), 0)
+    else: self.states[wave, RESUME] = place
+
+  def _slow(self, handle: int, index: int) -> int:
+    """Serve a memory access that compiled code could not; 1 when it faults, with the error kept."""
+    site = self.code.translation.sites[index]
+    wave = int(self._wave[0])
+    pc = self.code.program.entry + site.offset
+    group = self._small(wave, pc, 256)
+    try:
+      with np.errstate(all="ignore"): self._serve(site, group)
+    except (TinyhwError, IndexError) as error: self.error = self.cohort.located(error, pc, group)
+    except BaseException as error: self.error = error  # no exception may pass through compiled code
+    else: return 0
+    return 1
+
+  def _serve(self, site: Site, group: Group) -> None:
+    lanes, data = self.lanes, self._data.reshape(16, self.lanes)
+    count = max(1, site.width // 4)
+    if site.kind == "scalar":
+      self._data[:count] = np.frombuffer(self.cohort.space.read(int(self._addresses[0]), site.width), np.uint32)
+      return
+    group.s[EXEC_LO], group.s[EXEC_LO + 1] = self._mask[0], self._mask[1]
+    exec_changed(group)
+    if access.nobody(group): return
+    addresses = self._addresses.copy()[None, :]
+    words = [data[k].copy()[None, :] for k in range(count)]
+    i = site.instruction
+    if site.segment == "scratch":
+      offsets = addresses.astype(np.uint32)
+      if site.kind == "load": words = access.scratch_load(group, offsets, site.width)
+      else: access.scratch_store(group, offsets, words, site.width)
+    elif site.segment == "flat":
+      n = i.operands["vaddr"].value
+      raw = addresses - np.uint64(i.fields["offset"] & 0xFFF)
+      group.v[n], group.v[n + 1] = raw.astype(np.uint32), (raw >> np.uint64(32)).astype(np.uint32)
+      if site.kind == "load": words = memory.flat_fetch(i, site.width)(group)
+      else: memory.flat_put(i, site.width)(group, words)
+    elif site.kind == "load": words = access.words_of(access.load(group, None, addresses, site.width), site.width)
+    else: access.store(group, None, addresses, words, site.width)
+    if site.kind == "load":
+      for k, w in enumerate(words): data[k] = np.broadcast_to(w, (1, lanes))
+
+
+def _u64(values: Value) -> Value:
+  """u64 [n] as pairs of u32 [n, 2]."""
+  return np.ascontiguousarray(values, np.uint64).view(np.uint32).reshape(-1, 2)
+

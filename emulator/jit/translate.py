@@ -1,0 +1,296 @@
+"""Translates a program to LLVM IR: one function that runs a wave from any of its places until it leaves or waits.
+
+Every block of the program appears for waves with all lanes active; blocks that waves can reach with some lanes masked
+off appear again in general form. What has no compiled form ends a block: the wave returns and the reference executes
+that instruction.
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from tinyhw.core.errors import TinyhwError
+from tinyhw.emulator.amdgcn import control
+from tinyhw.emulator.amdgcn.program import Program
+from tinyhw.emulator.amdgcn.values import U64
+from tinyhw.emulator.jit import alu
+from tinyhw.emulator.jit.access import ENTRY, FIND, WAVE, Accesses, Site
+from tinyhw.emulator.jit.state import HEADER, LEFT, MODE, RESUME, STATUS, Registers
+from tinyhw.emulator.jit.values import Emitter, Untranslatable, Value
+from tinyhw.isa.amdgcn import EXEC_LO, VCC_LO, Instruction
+
+RUN, END, BARRIER, YIELD, STEP, FAULT = range(6)  # a wave's status
+BLOCK_LIMIT: Final = 512
+MEMORY: Final = frozenset({"SMEM", "FLAT", "DS", "MUBUF", "MTBUF"})
+Place = tuple[int, int]  # offset from the entry, MODE
+_RUN: Final = """
+define void @run(ptr %context, ptr %states, i64 %stride, i64 %count) {{
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %0 ], [ %next, %after ]
+  %more = icmp ult i64 %i, %count
+  br i1 %more, label %look, label %done
+look:
+  %bytes = mul i64 %i, %stride
+  %state = getelementptr i8, ptr %states, i64 %bytes
+  %status.at = getelementptr i32, ptr %state, i64 {status}
+  %status = load i32, ptr %status.at
+  %ready = icmp eq i32 %status, 0
+  br i1 %ready, label %go, label %after
+go:
+  %wave.at = getelementptr i8, ptr %context, i64 {wave}
+  store i64 %i, ptr %wave.at
+  call void @wave(ptr %state, ptr %context)
+  %then = load i32, ptr %status.at
+  %bad = icmp eq i32 %then, {fault}
+  br i1 %bad, label %done, label %after
+after:
+  %next = add i64 %i, 1
+  br label %loop
+done:
+  ret void
+}}
+"""
+
+
+@dataclass
+class Translation:
+  """The text of a program and what its numbers mean: resume points by index, memory sites by index."""
+  text: str
+  places: list[Place]
+  sites: list[Site]
+  compiled: int  # how many of the first places have code
+  interpreted: dict[str, int] = field(default_factory=dict)
+
+
+class Translator:
+  """Translates the code that is reachable from some places of a program."""
+
+  def __init__(self, program: Program, lanes: int, vgprs: int, partial: bool) -> None:
+    self.program, self.lanes, self.vgprs, self.partial = program, lanes, vgprs, partial
+    self.e = Emitter(lanes)
+    self.r = Registers(self.e, vgprs, program.arch)
+    self.accesses = Accesses(self.e, "fault")
+    self.index: dict[Place, int] = {}
+    self.order: list[Place] = []
+    self.stops: dict[Place, int] = {}
+    self.leaders: set[int] = set()
+    self.interpreted: dict[str, int] = {}
+    self.exec_written = False
+    self.full = True
+
+  def translate(self, starts: list[Place]) -> Translation:
+    """The translation of everything that can be reached from the places."""
+    for offset, mode in starts: self._discover(offset, mode)
+    for place in starts: self._place(place)
+    e = self.e
+    full = general = 0
+    both = self.partial
+    while full < len(self.order) or both and general < len(self.order):
+      self.full = full < len(self.order)
+      if self.full:
+        self._block(full)
+        full += 1
+      else:
+        self._block(general)
+        general += 1
+      both |= self.exec_written
+    body = e.lines
+    e.lines = []
+    for k in range(len(self.order)): self._entrance(k, both)
+    places = self.order + list(self.stops)
+    stops = {f"@STOP{n}@": len(self.order) + n for n in range(len(self.stops))}
+    text = "\n".join(e.lines + body)
+    for key, value in stops.items(): text = text.replace(key, str(value))
+    cases = " ".join(f"i32 {k}, label %d{k}" for k in range(len(self.order)))
+    resume = f"  %resume.at = getelementptr i32, ptr %state, i64 {RESUME}\n  %resume = load i32, ptr %resume.at\n"
+    head = (f"define internal void @wave(ptr noalias %state, ptr noalias %context) #0 {{\n"
+            f"  %lanes = alloca [{self.lanes} x i32], align 64\n{resume}"
+            f"  switch i32 %resume, label %lost [ {cases} ]\nlost:\n  unreachable\n"
+            f"fault:\n{_status(FAULT, 'fault')}  ret void\n")
+    run = _RUN.format(status=STATUS, wave=WAVE, fault=FAULT)
+    parts = [*e.constants, *e.declared.values(), FIND, head + text + "\n}", run,
+             'attributes #0 = { nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512" }',
+             '!0 = !{}', '!1 = !{!"branch_weights", i32 2000, i32 1}', '!2 = !{!"branch_weights", i32 1, i32 2000}']
+    return Translation("\n".join(parts), places, self.accesses.sites, len(self.order), self.interpreted)
+
+  # ---- finding blocks
+
+  def _fetch(self, offset: int) -> Instruction | None:
+    """The instruction, or None where there is none: the reference then says why, if a wave comes there."""
+    try: return self.program.fetch(self.program.entry + offset)
+    except TinyhwError: return None
+
+  def _discover(self, offset: int, mode: int) -> None:
+    """Every offset where a block must begin."""
+    todo, seen = [offset], set()
+    while todo:
+      at = todo.pop()
+      if at in seen: continue
+      seen.add(at)
+      self.leaders.add(at)
+      while (i := self._fetch(at)) is not None:
+        if i.mnemonic in control.DIRECT: todo.append(self._target(i, at))
+        at += i.size
+        if i.mnemonic in {"s_endpgm", "s_branch", "s_setpc_b64"}: break
+        if i.mnemonic in control.CONDITIONAL or i.mnemonic in _ENDS:
+          todo.append(at)
+          break
+        if at in seen: break
+
+  def _target(self, i: Instruction, offset: int) -> int:
+    return control.target(i, self.program.entry + offset) - self.program.entry
+
+  def _place(self, place: Place) -> int:
+    known = self.index.get(place)
+    if known is None:
+      known = self.index[place] = len(self.order)
+      self.order.append(place)
+      self.leaders.add(place[0])
+    return known
+
+  # ---- blocks
+
+  def _entrance(self, k: int, both: bool) -> None:
+    """Where waves come in with any EXEC."""
+    e, n = self.e, self.lanes
+    e.start(f"d{k}")
+    if not both: return e.do(f"br label %f{k}")
+    at = e.op(f"getelementptr i32, ptr %state, i64 {EXEC_LO}")
+    bits = e.op(f"load i{n}, ptr {at}, align 4")
+    e.do(f"br i1 {e.op(f'icmp eq i{n} {bits}, -1')}, label %f{k}, label %g{k}")
+
+  def _block(self, k: int) -> None:
+    e, r = self.e, self.r
+    offset, mode = self.order[k]
+    e.start(f"{'f' if self.full else 'g'}{k}")
+    r.begin()
+    r.full = self.full
+    found: list[tuple[int, Instruction]] = []
+    at = offset
+    while len(found) < BLOCK_LIMIT and (i := self._fetch(at)) is not None:
+      found.append((at, i))
+      at += i.size
+      if i.mnemonic in _ENDS or i.mnemonic in control.DIRECT or i.mnemonic == "s_endpgm" or at in self.leaders: break
+    if found: self.program.remember(self.program.entry + offset, self.program.entry + at)
+    body = e.new_label("body")
+    left_at = e.op(f"getelementptr i32, ptr %state, i64 {LEFT}")
+    left = Value(e, e.op(f"load i64, ptr {left_at}"), U64, False)
+    spent = e.op(f"icmp slt i64 {left.text}, 0")
+    away = e.new_label("away")
+    e.do(f"br i1 {spent}, label %{away}, label %{body}, !prof !2")
+    e.start(away)
+    self._leave(YIELD, str(k), mode)
+    e.start(body)
+    counted = e.op(f"sub i64 {left.text}, @COUNT@")
+    where = len(e.lines) - 1
+    e.do(f"store i64 {counted}, ptr {left_at}")
+    count = self._instructions(found, at, mode)
+    e.lines[where] = e.lines[where].replace("@COUNT@", str(count))
+    self.exec_written |= r.exec_written
+
+  def _instructions(self, found: list[tuple[int, Instruction]], after: int, mode: int) -> int:
+    """Emit the instructions and the end of a block; returns how many of them it executes."""
+    for n, (at, i) in enumerate(found):
+      try:
+        if self._end(i, at, mode): return n + 1
+        self._plain(i, at, mode)
+      except Untranslatable:
+        self.interpreted[i.mnemonic] = self.interpreted.get(i.mnemonic, 0) + 1
+        self._stop(at, mode)
+        if i.mnemonic not in {"s_setpc_b64", "s_endpgm"}: self._place((at + i.size, mode))
+        return n
+    if not found: self._stop(after, mode)
+    elif self._fetch(after) is None: self._stop(after, mode)
+    else: self._go(after, mode)
+    return len(found)
+
+  def _plain(self, i: Instruction, at: int, mode: int) -> None:
+    r = self.r
+    if i.mnemonic in control.IGNORED: return
+    if i.family in MEMORY: return self.accesses.translate(r, i, at)
+    if i.mnemonic == "s_getpc_b64": return r.set_scalar64(i.operands["sdst"].value, self._pc(at + i.size))
+    if i.mnemonic == "s_sendmsg" and i.fields["simm16"] in control.MESSAGES: return
+    alu.translate(r, i, mode)
+
+  def _pc(self, offset: int) -> Value:
+    e = self.e
+    at = e.op(f"getelementptr i8, ptr %context, i64 {ENTRY}")
+    return Value(e, e.op(f"load i64, ptr {at}"), U64, False) + Value(e, str(offset), U64, False, offset)
+
+  # ---- ends
+
+  def _leave(self, status: int, place: str, mode: int) -> None:
+    e = self.e
+    e.do(f"store i32 {status}, ptr {e.op(f'getelementptr i32, ptr %state, i64 {STATUS}')}")
+    e.do(f"store i32 {place}, ptr {e.op(f'getelementptr i32, ptr %state, i64 {RESUME}')}")
+    e.do(f"store i32 {mode}, ptr {e.op(f'getelementptr i32, ptr %state, i64 {MODE}')}")
+    e.do("ret void")
+
+  def _stop(self, offset: int, mode: int) -> None:
+    """The reference goes on here."""
+    self.r.flush()
+    number = self.stops.setdefault((offset, mode), len(self.stops))
+    self._leave(STEP, f"@STOP{number}@", mode)
+
+  def _label(self, offset: int, mode: int) -> str:
+    """Where to go from here for a place: lanes that were all active still are unless EXEC was written."""
+    k = self._place((offset, mode))
+    return f"f{k}" if self.full and not self.r.exec_written else f"d{k}"
+
+  def _go(self, offset: int, mode: int) -> None:
+    self.r.flush()
+    self.e.do(f"br label %{self._label(offset, mode)}")
+
+  def _end(self, i: Instruction, at: int, mode: int) -> bool:
+    """Emit an instruction that ends a block; False for one that does not."""
+    name, after, r, e = i.mnemonic, at + i.size, self.r, self.e
+    if name == "s_endpgm":
+      e.do(f"store i32 {END}, ptr {e.op(f'getelementptr i32, ptr %state, i64 {STATUS}')}")
+      e.do("ret void")
+    elif name == "s_branch": self._go(self._target(i, at), mode)
+    elif name in control.CONDITIONAL:
+      condition = self._condition(name)
+      r.flush()
+      yes, no = self._label(self._target(i, at), mode), self._label(after, mode)
+      e.do(f"br i1 {condition.text}, label %{yes}, label %{no}")
+    elif name in {"s_barrier", "s_sleep"}:
+      r.flush()
+      self._leave(BARRIER if name == "s_barrier" else YIELD, str(self._place((after, mode))), mode)
+    elif name == "s_call_b64":
+      r.set_scalar64(i.operands["sdst"].value, self._pc(after))
+      self._place((after, mode))
+      self._go(self._target(i, at), mode)
+    elif name in {"s_round_mode", "s_denorm_mode", "s_setreg_imm32_b32"}: self._go(after, self._new_mode(i, mode))
+    elif name in _ENDS: raise Untranslatable(name)
+    else: return False
+    return True
+
+  def _condition(self, name: str) -> Value:
+    what, wanted = control.CONDITIONS[name]
+    if what == "scc":
+      scc = self.r.scc()
+      return scc if wanted else ~scc
+    bits = self.r.mask_bits(VCC_LO if what == "vcc" else EXEC_LO)
+    return bits != 0 if wanted else bits == 0
+
+  def _new_mode(self, i: Instruction, mode: int) -> int:
+    change = control.mode_change(i)
+    if change is None: raise Untranslatable(i.mnemonic)
+    offset, field_, value = change
+    return mode & ~(field_ << offset) | (value & field_) << offset
+
+
+_ENDS: Final = frozenset({"s_barrier", "s_sleep", "s_call_b64", "s_setpc_b64", "s_swappc_b64", "s_setreg_b32",
+                          "s_setreg_imm32_b32", "s_round_mode", "s_denorm_mode"})
+
+
+def _status(status: int, name: str) -> str:
+  return (f"  %{name}.at = getelementptr i32, ptr %state, i64 {STATUS}\n"
+          f"  store i32 {status}, ptr %{name}.at\n")
+
+
+def state_words(vgprs: int, lanes: int) -> int:
+  """Dwords of a wave's state, a multiple of a cache line."""
+  return HEADER + vgprs * lanes
+
