@@ -1,4 +1,11 @@
-"""AMD GPU machine code, executed: the reference interpreter in NumPy."""
+"""AMD GPU machine code, executed: the reference interpreter in NumPy.
+
+Reading order: `launch` starts waves, `program` decodes code into blocks of bound steps, `simt` (one folder up) runs
+them in lockstep groups. A step is made by `bind` (vector and scalar ALU, cross-lane, DPP), `memory` with `access`,
+`control`, or `matrix`. What an instruction computes is a pure function in `integer`, `floats` or `scalar`, keyed by
+the vendor's mnemonic and written against the operations of `values`. A new instruction: its row comes from the
+generated table, its meaning is one function with a signature there, and `coverage` stops listing it as missing.
+"""
 from tinyhw.emulator.amdgcn.launch import Dispatch, DispatchStats, dispatch
 
 __all__ = ["Dispatch", "DispatchStats", "dispatch"]

@@ -275,10 +275,10 @@ def cls(o: O, a: V) -> V:
   flipped = o.bits(a ^ (a >> 31), "u32")
   return o.where(flipped == 0, o.const("u32", 0xFFFFFFFF), o.leading_zeros(flipped))
 
-@M("v_alignbit_b32", "u32(u32, u32, u32)")
+@M("v_alignbit_b32", "u32(u32, u32, u16)")
 def alignbit(o: O, a: V, b: V, n: V) -> V: return o.to(o.pack(b, a) >> o.to(n & 31, "u64"), "u32")
 
-@M("v_alignbyte_b32", "u32(u32, u32, u32)")
+@M("v_alignbyte_b32", "u32(u32, u32, u16)")
 def alignbyte(o: O, a: V, b: V, n: V) -> V: return o.to(o.pack(b, a) >> o.to((n & 3) * 8, "u64"), "u32")
 
 @M("v_perm_b32", "u32(u32, u32, u32)")

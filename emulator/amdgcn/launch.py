@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Any, Final
 
 import numpy as np
@@ -12,13 +12,13 @@ from tinyhw.arch import Arch
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.core.memory import AddressSpace
 from tinyhw.emulator.amdgcn.program import Program, ProgramCache
-from tinyhw.emulator.amdgcn.registers import FULL32, exec_changed
+from tinyhw.emulator.amdgcn.registers import FULL32
 from tinyhw.emulator.simt import ZERO, Cohort, Group, Stats, run_all
 from tinyhw.isa.amdgcn import EXEC_LO
 
 DispatchStats = Stats
 WAVES_A_COHORT: Final = 256  # how many waves start together: enough lanes for NumPy, few enough for the caches
-_PROGRAMS: Final = ProgramCache()
+_PROGRAMS: Final = ProgramCache()  # decoded code by address space, compared with memory at each dispatch
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,12 @@ def _work_items(block: tuple[int, int, int], lanes: int) -> Any:
   linear = np.minimum(np.arange(waves * lanes), n - 1)
   packed = linear % x | linear // x % y << 10 | linear // (x * y) << 20
   return packed.astype(np.uint32).reshape(waves, lanes)
+
+
+@lru_cache(maxsize=256)
+def _numbers(a_group: int, count: int) -> tuple[Any, Any]:
+  """The number of each wave of `count` workgroups, and that of its workgroup."""
+  return np.arange(count * a_group), np.repeat(np.arange(count), a_group)
 
 
 def _check(arch: Arch, d: Dispatch) -> None:
@@ -127,8 +133,8 @@ def _first_group(cohort: Cohort, arch: Arch, d: Dispatch, first: int, count: int
   group = Group(cohort, size, d.entry_pc, ((d.rsrc1 & 63) + 1) * granule, 128)
   v, s = group.v, group.s
   v[0] = items if count == 1 or a_group == 1 else np.tile(items, (count, 1))
-  group.workgroups = np.repeat(np.arange(count), a_group) if a_group > 1 else np.arange(count)
-  group.waves = first * a_group + np.arange(size)
+  group.waves, group.workgroups = _numbers(a_group, count)
+  if first: group.waves = group.waves + first * a_group
   users = d.rsrc2 >> 1 & 31
   s[:users] = np.array(d.user_data[:users], np.uint32)
   at = users
@@ -142,7 +148,10 @@ def _first_group(cohort: Cohort, arch: Arch, d: Dispatch, first: int, count: int
   s[EXEC_LO] = FULL32
   if lanes == 64: s[EXEC_LO + 1] = FULL32
   left = d.block[0] * d.block[1] * d.block[2] - (a_group - 1) * lanes
-  if left != lanes: _last_wave(group, left, a_group, count)
+  if left != lanes:
+    s[EXEC_LO], high, group.mask = _last_wave(lanes, left, a_group, count)
+    if lanes == 64: s[EXEC_LO + 1] = high
+    else: group.bools[EXEC_LO] = s[EXEC_LO], group.mask
   if d.scratch_size:
     a_wave = d.scratch_size * lanes
     slots = (slot * a_group + np.arange(size)).astype(np.uint64)[:, None]
@@ -151,14 +160,15 @@ def _first_group(cohort: Cohort, arch: Arch, d: Dispatch, first: int, count: int
   return group
 
 
-def _last_wave(group: Group, left: int, a_group: int, count: int) -> None:
-  """EXEC where the last wave of each workgroup has only `left` work-items."""
-  one = np.full((a_group, 1), (1 << group.cohort.lanes) - 1, np.uint64)
-  one[-1] = (1 << left) - 1
-  masks: Any = one[0, 0] if group.size == 1 else np.tile(one, (count, 1))
-  group.s[EXEC_LO] = masks.astype(np.uint32)
-  if group.cohort.lanes == 64: group.s[EXEC_LO + 1] = (masks >> np.uint64(32)).astype(np.uint32)
-  exec_changed(group)
+@lru_cache(maxsize=256)
+def _last_wave(lanes: int, left: int, a_group: int, count: int) -> tuple[Any, Any, Any]:
+  """EXEC's low and high dword and its lanes, where the last wave of each workgroup has only `left` work-items."""
+  active = np.ones((a_group, lanes), bool)
+  active[-1, left:] = False
+  active = np.tile(active, (count, 1))
+  packed = np.packbits(active, axis=1, bitorder="little").view(np.uint32)
+  low, high = packed[:, :1], packed[:, -1:]
+  return (low, high, active) if len(active) > 1 else (low[0, 0], high[0, 0], active)
 
 
 def _register(value: Any) -> Any:

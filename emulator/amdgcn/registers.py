@@ -84,7 +84,6 @@ def exec_changed(group: Group) -> None:
 def set_exec(group: Group, lanes: Value) -> None:
   """EXEC from bools (v_cmpx)."""
   write_mask(group, EXEC_LO, lanes)
-  if group.cohort.lanes == 32: exec_changed(group)
 
 
 # ---- scalars

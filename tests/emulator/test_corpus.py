@@ -16,7 +16,7 @@ from tinyhw.tools.fuzz.run import check
 
 CASES = all_cases()
 CHUNKS = [CASES[k:k + 60] for k in range(0, len(CASES), 60)]
-PROGRAMS = 96
+PROGRAMS = 72
 
 
 def level(case: Case) -> int:

@@ -23,7 +23,8 @@ OTHER_TEXT = {"s_version", "s_delay_alu", "s_sendmsg", "s_sendmsghalt", "s_nop",
               "s_sendmsg_rtn_b64",
               "s_waitcnt_depctr", "s_atc_probe", "s_atc_probe_buffer", "s_getreg_b32",
               "s_setreg_b32", "s_setreg_imm32_b32",
-              "s_movrels_b32", "s_movrels_b64", "s_movrelsd_2_b32"}
+              "s_movrels_b32", "s_movrels_b64", "s_movrelsd_2_b32",
+              "v_trig_preop_f64"}  # LLVM prints the sign bit of its integer source as sext()
 VECTOR_ONLY = {"v_readfirstlane_b32", "v_swap_b32", "v_permlane64_b32", "v_swaprel_b32", "v_readlane_b32",
                "v_movrels_b32", "v_movrelsd_b32", "v_movrelsd_2_b32"}
 MODIFIERS = {"neg", "abs", "op_sel_hi", "neg_lo", "neg_hi", "clamp", "omod"}

@@ -3,14 +3,23 @@ from __future__ import annotations
 
 from tinyhw.arch.base import Arch
 from tinyhw.arch.gfx1100 import GFX1100, GFX1101, GFX1102
+from tinyhw.arch.gfx1201 import GFX1201
 from tinyhw.core.errors import InvalidArgument
 
-__all__ = ["ARCHES", "Arch", "arch"]
+__all__ = ["ARCHES", "DECODED", "Arch", "arch", "decoded"]
 
 ARCHES: dict[str, Arch] = {a.name: a for a in (GFX1100, GFX1101, GFX1102)}
+# Those whose instructions are decoded and assembled; a device needs packets, registers and an emulator too.
+DECODED: dict[str, Arch] = {**ARCHES, GFX1201.name: GFX1201}
 
 
 def arch(name: str) -> Arch:
   """The generation with this name. Raises InvalidArgument that lists the known ones."""
   try: return ARCHES[name]
   except KeyError: raise InvalidArgument(f"unknown GPU {name!r}", hint=f"known: {', '.join(ARCHES)}") from None
+
+
+def decoded(name: str) -> Arch:
+  """The generation with this name among those with an instruction table. Raises InvalidArgument that lists them."""
+  try: return DECODED[name]
+  except KeyError: raise InvalidArgument(f"unknown GPU {name!r}", hint=f"known: {', '.join(DECODED)}") from None

@@ -29,10 +29,10 @@ def command(file: str, name: str, output: str | None, as_json: bool) -> None:
     echo v_mov_b32_e32 v1, 0 | tinyhw asm --arch gfx1100 -
     tinyhw asm program.s --output program.bin
   """
-  from tinyhw.arch import arch
+  from tinyhw.arch import decoded
   from tinyhw.isa.amdgcn import table
   from tinyhw.isa.amdgcn_asm import assemble
-  isa = table(arch(name).isa)
+  isa = table(decoded(name).isa)
   try: text = sys.stdin.read() if file == "-" else Path(file).read_text()
   except (OSError, UnicodeDecodeError) as error:
     raise InvalidArgument(f"cannot be read: {error}", where=file) from None

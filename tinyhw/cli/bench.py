@@ -7,7 +7,8 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 
@@ -63,6 +64,24 @@ def child(code: str, **env: str) -> str:
   return done.stdout
 
 
+@contextmanager
+def engine(name: str) -> Iterator[None]:
+  """The AMD emulator's engine (`EMU`) for what runs inside; devices open anew."""
+  from tinyhw import Device
+  before = os.environ.get("EMU")
+  Device.close()
+  os.environ["EMU"] = name
+  try: yield
+  finally:
+    Device.close()
+    if before is None: del os.environ["EMU"]
+    else: os.environ["EMU"] = before
+
+
+def matmul_on_mock(emulator: str) -> Seconds:
+  with engine(emulator): return matmul("AMD")
+
+
 def matmul(device: str, n: int = 256) -> Seconds:
   """Warm n x n x n float32 matmul through Tensor: schedule, cached kernel, run, wait."""
   from tinyhw import Device, Tensor
@@ -112,7 +131,9 @@ FIRST = "from {m} import Tensor; assert (Tensor([1, 2, 3]) + 1).tolist() == [2, 
 CASES = (
   Case("matmul-python", "PYTHON: 256x256x256 f32 matmul, warm", lambda: matmul("PYTHON"), numpy_matmul,
        lambda: tinygrad_matmul("PYTHON"), 0.4),
-  Case("matmul-amd", "AMD mock: the same, reference interpreter", lambda: matmul("AMD"), numpy_matmul, None, 0.3),
+  Case("matmul-amd", "AMD mock: the same, reference interpreter", lambda: matmul_on_mock("ref"), numpy_matmul,
+       None, 0.3),
+  Case("matmul-jit", "AMD mock: the same, compiled", lambda: matmul_on_mock("jit"), numpy_matmul),
   Case("launch-amd", "AMD mock: launch of a tiny kernel, raw", raw_launch, None, None, 150e-6),
   Case("first-amd", "AMD mock: Tensor([1,2,3])+1, whole process",
        lambda: process(FIRST.format(m="tinyhw"), DEV="AMD"),

@@ -58,10 +58,10 @@ def listing(code: bytes, isa: str, address: int, symbols: dict[int, str]) -> Ite
 
 def code_object(data: bytes) -> list[Shown]:
   """The kernels and functions of a code object, by address."""
-  from tinyhw.arch import arch
+  from tinyhw.arch import decoded
   from tinyhw.wire.codeobject import load
   loaded = load(data)
-  isa = arch(loaded.arch).isa
+  isa = decoded(loaded.arch).isa
   names = {loaded.kernels[k].entry_offset: loaded.kernels[k].name.removesuffix(".kd") for k in loaded.kernels}
   out: list[Shown] = []
   for segment in loaded.segments:
@@ -92,8 +92,8 @@ def command(file: str, name: str | None, kernel: str | None, as_json: bool) -> N
     tinyhw disasm --arch gfx1100 code.bin
     echo 8002007e | tinyhw disasm --arch gfx1100 -
   """
-  from tinyhw.arch import arch
-  isa = arch(name or DEFAULT).isa
+  from tinyhw.arch import decoded
+  isa = decoded(name or DEFAULT).isa
   if file == "-":
     lines = [(n, line) for n, line in enumerate(sys.stdin, 1) if line.strip()]
     codes = [parse_hex(line, f"standard input, line {n}") for n, line in lines]

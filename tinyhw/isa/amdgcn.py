@@ -66,6 +66,7 @@ class Row:
   defs: tuple[str, ...]
   loads: bool
   stores: bool
+  isa: str
 
   @cached_property
   def literal_operands(self) -> tuple[str, ...]:
@@ -73,6 +74,13 @@ class Row:
     if "imm" in self.fields and self.fields["imm"][0][2] == 32 and self.family != "SOPK": return ()
     return tuple(n for n, _, kind, _, _, _ in self.operands
                  if kind in "sx" and n.startswith(("src", "ssrc")) and sum(w for _, _, w in self.fields[n]) >= 8)
+
+
+  @cached_property
+  def returns(self) -> bool:
+    """Whether this is an atomic that gives the old value: its opcode holds the lowest bit of the cache policy."""
+    return any(o[4].startswith("CPol_GLC") for o in self.operands) or (
+      "_atomic_" in self.mnemonic and "cpol" in self.fields and any(o[1] == "d" for o in self.operands))
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,7 +165,8 @@ class Table:
       specs.append((name, role, kind, int(dwords), kind_type, half))
     uses, defs, memory = self.module.EFFECTS[int(effects)].split("|")
     return Row(mnemonic, variant, family, int(size), int(mask, 16), int(value, 16), fields, tuple(specs),  # type: ignore[arg-type]
-               self.module.TEXTS[int(template)], tuple(uses.split()), tuple(defs.split()), "L" in memory, "S" in memory)
+               self.module.TEXTS[int(template)], tuple(uses.split()), tuple(defs.split()), "L" in memory, "S" in memory,
+               self.name)
 
   def decode(self, code: bytes | memoryview, at: int = 0, *, where: int = 0) -> Instruction:
     """The instruction at offset `at`. `where` is the address that errors name. Raises DecodeError for unknown words."""
@@ -187,7 +196,7 @@ class Table:
     operands = {}
     op_sel = fields.get("op_sel", 0)
     for name, role, kind, dwords, kind_type, half in row.operands:
-      if kind_type.startswith("CPol_GLC"): fields[name] |= 1  # atomics that return: the bit is part of the opcode
+      if name == "cpol" and row.returns: fields[name] |= 1  # atomics that return: the bit is part of the opcode
       value = fields[name]
       if kind == "i": operand = Operand(name, role, "imm", value, dwords, kind_type)
       elif kind == "v" or kind == "x" and value >= VGPR0:

@@ -14,12 +14,11 @@ from typing import Final
 
 from tinyhw.core.errors import DecodeError, EncodeError, InvalidArgument
 from tinyhw.isa.amdgcn import INLINE_FLOATS, LITERAL, VGPR0, Row, Table, table
+from tinyhw.isa.amdgcn_names import FORMATS, NAMES
 from tinyhw.isa.amdgcn_text import (
   DELAYS,
   DEPCTR,
   DPP_ROWS,
-  HWREGS,
-  MESSAGES,
   SKIPS,
   constant,
   scalar_name,
@@ -28,6 +27,7 @@ from tinyhw.isa.amdgcn_text import (
 )
 
 VARIANTS: Final = ("_e64_dpp", "_e32_dpp", "_dpp", "_sdwa", "_e64", "_e32")
+NUMBER: Final = r"(0x[0-9a-f]+|0|[1-9]\d*)(?!\w)"
 Operand = tuple[str, str, str, int, str, str]
 
 
@@ -126,7 +126,8 @@ def operand(line: Line, token: str, spec: Operand) -> None:
     return line.put(name, found | (VGPR0 if kind == "x" else 0))
   if kind == "v": raise wrong
   if kind == "i":
-    if (value := number(token)) is None: raise wrong
+    value = message(token, line.isa) if type_ == "SendMsg" else number(token)
+    if value is None: raise wrong
     return line.put(name, value)
   names = scalars(dwords or 1, type_)
   if token in names: code = names[token]
@@ -172,11 +173,26 @@ def numbered(name: str, text: str, *, needed: bool = False) -> Callable[[Line], 
 
 def cpol(line: Line) -> None:
   """Cache policy. Atomics that return have glc in their opcode, so it must stand there and has no field."""
-  returns = any(o[4].startswith("CPol_GLC") for o in line.row.operands)
+  names, returns = NAMES[line.isa], line.row.returns
+  if names.scoped: return scoped(line)
   for word, bit in (("glc", 1), ("slc", 2), ("dlc", 4)):
     found = line.take(word + r"\b") is not None
     if bit == 1 and returns and not found: raise Reject(line.at, "operand cpol: an atomic that returns has glc")
     if found and not (bit == 1 and returns): line.put("cpol", bit)
+
+
+def scoped(line: Line) -> None:
+  """RDNA4's cache policy: a temporal hint, then a scope."""
+  names = NAMES[line.isa]
+  hint, scope = line.take(r"th:(\w+)"), line.take(r"scope:(\w+)")
+  level = names.scopes.index(scope[1]) if scope and scope[1] in names.scopes else 0
+  if scope and not level: raise Reject(line.at, f"operand cpol: {scope[1]} is no scope")
+  code = names.hint_code(hint[1], level, line.row.returns) if hint else 0
+  if code is None: raise Reject(line.at, f"operand cpol: {hint and hint[1]} is no temporal hint")
+  if line.row.returns:
+    if not code & 1: raise Reject(line.at, "operand cpol: an atomic that returns has a hint that says so")
+    code &= ~1
+  line.put("cpol", code | level << 3)
 
 
 def omod(line: Line) -> None:
@@ -237,7 +253,8 @@ def packed(name: str) -> Callable[[Line], None]:
     count = sum(1 for o in line.row.operands if o[0].startswith("src"))
     if found:
       bits = [int(b) for b in found[1].split(",")]
-      if name == "op_sel" and line.row.family == "VOP3" and len(bits) == count + 1: line.put(name, bits.pop() << 3)
+      last = name == "op_sel" and line.row.family in {"VOP3", "VINTERP"} and len(bits) == count + 1
+      if last: line.put(name, bits.pop() << 3)
       if len(bits) != count: raise Reject(line.at, f"operand {name}: {found[0]!r} has not {count} bits")
       line.put(name, sum(b << k for k, b in enumerate(bits)))
     elif name == "op_sel_hi" and "_mix" not in line.row.mnemonic:
@@ -270,27 +287,27 @@ def delay(text: str) -> int | None:
   return value
 
 
-def hwreg(text: str) -> int | None:
+def hwreg(text: str, isa: str) -> int | None:
   """hwreg(NAME) or hwreg(NAME, first bit, bits)."""
   m = re.fullmatch(r"hwreg\((\w+)(?:, *(\d+), *(\d+))?\)", text)
   if m is None: return None
-  ident = next((k for k, n in HWREGS.items() if n == m[1]), int(m[1]) if m[1].isdecimal() else 64)
+  ident = next((k for k, n in NAMES[isa].hwregs.items() if n == m[1]), int(m[1]) if m[1].isdecimal() else 64)
   at, size = int(m[2] or 0), int(m[3] or 32)
   return ident | at << 6 | size - 1 << 11 if ident < 64 and at < 32 and 1 <= size <= 32 else None
 
 
-def message(text: str) -> int | None:
+def message(text: str, isa: str) -> int | None:
   """sendmsg(NAME) or sendmsg(NUMBER, 0, 0)."""
   m = re.fullmatch(r"sendmsg\((\w+)(?:, *0, *0)?\)", text)
   if m is None: return None
-  return next((k for k, n in MESSAGES.items() if n == m[1]), int(m[1]) if m[1].isdecimal() else None)
+  return next((k for k, n in NAMES[isa].messages.items() if n == m[1]), int(m[1]) if m[1].isdecimal() else None)
 
 
 WAITCNT: Final = {"vmcnt": (10, 6), "expcnt": (0, 3), "lgkmcnt": (4, 6)}
-SIMM16: Final[dict[str, Callable[[str], int | None]]] = {
-  "SWaitCnt": lambda t: counters(t, WAITCNT, 0xFFF7),
-  "DepCtr": lambda t: counters(t, {f"depctr_{n}": (at, w) for n, at, w in DEPCTR}, 0xFF9F),
-  "SDelayALU": delay, "hwreg": hwreg, "SendMsg": message,
+SIMM16: Final[dict[str, Callable[[str, str], int | None]]] = {
+  "SWaitCnt": lambda t, _: counters(t, WAITCNT, 0xFFF7),
+  "DepCtr": lambda t, _: counters(t, {f"depctr_{n}": (at, w) for n, at, w in DEPCTR}, 0xFF9F),
+  "SDelayALU": lambda t, _: delay(t), "hwreg": hwreg, "SendMsg": message,
 }
 
 
@@ -300,9 +317,16 @@ def simm16(line: Line) -> None:
   rest = line.need(r"(?:hwreg|sendmsg)\([^)]*\)|[^,]*", "simm16")[0].strip()
   if not rest and kind == "Endpgm": return line.put("simm16", 0)
   value = number(rest)
-  if value is None and kind in SIMM16: value = SIMM16[kind](rest)
+  if value is None and kind in SIMM16: value = SIMM16[kind](rest, line.isa)
   if value is None or not -0x8000 <= value <= 0xFFFF: raise Reject(line.at, f"operand simm16: {rest!r} is no {kind}")
   line.put("simm16", value & 0xFFFF)
+
+
+def buffer_format(line: Line) -> None:
+  """format:[BUF_FMT_NAME] or format:NUMBER; 1 when there is none."""
+  found = line.take(r"format:(?:\[BUF_FMT_(\w+)\]|(\d+))")
+  if found and found[1] and found[1] not in FORMATS: raise Reject(line.at, f"operand format: {found[1]} is no format")
+  line.put("format", 1 if not found else FORMATS.index(found[1]) if found[1] else int(found[2]))
 
 
 def immediate(line: Line) -> None:
@@ -318,15 +342,18 @@ MODIFIERS: Final[dict[str, Callable[[Line], None]]] = {
   "fi": flag("fi", "fi:1"), "omod": omod, "cpol": cpol, "offset": offset,
   "offset0": numbered("offset0", r"offset0:(\d+)"), "offset1": numbered("offset1", r"offset1:(\d+)"),
   "simm16": simm16, "imm": immediate, "immDeferred": immediate, "dpp_ctrl": dpp_ctrl, "dpp8": dpp8,
-  "row_mask": numbered("row_mask", r"row_mask:(\w+)", needed=True),
-  "bank_mask": numbered("bank_mask", r"bank_mask:(\w+)", needed=True),
-  "format": numbered("format", r"format:(\d+),"),
+  "row_mask": numbered("row_mask", r"row_mask:" + NUMBER, needed=True),
+  "bank_mask": numbered("bank_mask", r"bank_mask:" + NUMBER, needed=True),
+  "format": buffer_format,
   "waitexp": numbered("waitexp", r"wait_exp:(\d+)", needed=True),
-  "waitvdst": numbered("waitvdst", r"wait_vdst:(\d+)", needed=True),
+  "waitvdst": numbered("waitvdst", r"wait_(?:va_)?vdst:(\d+)", needed=True),
   "attr": numbered("attr", r"attr(\d+)", needed=True),
   "attrchan": lambda line: line.put("attrchan", "xyzw".index(line.need(r"\.([xyzw])", "attrchan")[1])),
   "tgt": numbered("tgt", r"tgt\((\d+)\)", needed=True),
-  "sdata": numbered("sdata", r"(\d+)", needed=True),
+  "sdata": numbered("sdata", NUMBER, needed=True),
+  "byte_sel": numbered("byte_sel", r"byte_sel:(\d+)"), "waitvsrc": numbered("waitvsrc", r"wait_vm_vsrc:(\d+)"),
+  "index_key_8bit": numbered("index_key_8bit", r"index_key:(\d+)"),
+  "index_key_16bit": numbered("index_key_16bit", r"index_key:(\d+)"),
   "op_sel": packed("op_sel"), "op_sel_hi": packed("op_sel_hi"), "neg_lo": packed("neg_lo"), "neg_hi": packed("neg_hi"),
 }
 
@@ -342,7 +369,7 @@ def walk(row: Row, text: str, generation: Table) -> Line:
       if key == "vdst" and key not in operands: key = "vdata"
       if key.endswith("_modifiers"): source(line, operands[key.removesuffix("_modifiers")])
       elif key in MODIFIERS: MODIFIERS[key](line)
-      else: operand(line, line.need(r"[^,\s]+", key)[0], operands[key])
+      else: operand(line, line.need(r"sendmsg\([^)]*\)|[^,\s]+", key)[0], operands[key])
     else:
       name = next(names)
       full = name + (own or suffix(row, generation))

@@ -7,18 +7,11 @@ from collections.abc import Callable
 from typing import Final
 
 from tinyhw.isa.amdgcn import INLINE_FLOATS, NULL, SPECIAL, TTMP0, VCC_LO, Instruction, Operand, Row, Table, table
+from tinyhw.isa.amdgcn_names import FORMATS, NAMES
 
 INTEGER16: Final = frozenset({"i16", "b16"})
 Printer = Callable[[Instruction, int], str]
 
-# Register ids of s_getreg/s_setreg and message ids of s_sendmsg (RDNA3 ISA manual, their tables).
-HWREGS: Final = {1: "HW_REG_MODE", 2: "HW_REG_STATUS", 3: "HW_REG_TRAPSTS", 5: "HW_REG_GPR_ALLOC",
-                 6: "HW_REG_LDS_ALLOC", 7: "HW_REG_IB_STS", 15: "HW_REG_SH_MEM_BASES",
-                 20: "HW_REG_FLAT_SCR_LO", 21: "HW_REG_FLAT_SCR_HI",
-                 23: "HW_REG_HW_ID1", 24: "HW_REG_HW_ID2", 29: "HW_REG_SHADER_CYCLES"}
-MESSAGES: Final = {1: "MSG_INTERRUPT", 2: "MSG_HS_TESSFACTOR", 3: "MSG_DEALLOC_VGPRS", 9: "MSG_GS_ALLOC_REQ",
-                   128: "MSG_RTN_GET_DOORBELL", 129: "MSG_RTN_GET_DDID", 130: "MSG_RTN_GET_TMA",
-                   131: "MSG_RTN_GET_REALTIME", 132: "MSG_RTN_SAVE_WAVE", 133: "MSG_RTN_GET_TBA"}
 DELAYS: Final = ("NO_DEP", "VALU_DEP_1", "VALU_DEP_2", "VALU_DEP_3", "VALU_DEP_4", "TRANS32_DEP_1", "TRANS32_DEP_2",
                  "TRANS32_DEP_3", "FMA_ACCUM_CYCLE_1", "SALU_CYCLE_1", "SALU_CYCLE_2", "SALU_CYCLE_3")
 SKIPS: Final = ("SAME", "NEXT", "SKIP_1", "SKIP_2", "SKIP_3", "SKIP_4")
@@ -77,6 +70,7 @@ def _packed(i: Instruction, name: str, default: int) -> str:
   if name not in i.fields: return ""
   count = sum(1 for n in i.operands if n.startswith("src"))
   bits = [i.fields[name] >> k & 1 for k in range(count)]
+  if name == "op_sel" and i.family == "VINTERP": bits += [i.fields[name] >> 3 & 1]
   if name == "op_sel" and i.family == "VOP3":
     if any(o.half is not None for o in i.operands.values()): return ""  # registers are printed as v1.h
     bits += [i.fields[name] >> 3 & 1] if "vdst" in i.operands else []
@@ -84,9 +78,9 @@ def _packed(i: Instruction, name: str, default: int) -> str:
   return f" {name}:[{','.join(map(str, bits))}]"
 
 
-def _hwreg(value: int) -> str:
+def _hwreg(i: Instruction, value: int) -> str:
   ident, offset, size = value & 63, value >> 6 & 31, (value >> 11 & 31) + 1
-  name = HWREGS.get(ident, str(ident))
+  name = NAMES[i.row.isa].hwregs.get(ident, str(ident))
   return f"hwreg({name})" if (offset, size) == (0, 32) else f"hwreg({name}, {offset}, {size})"
 
 
@@ -98,7 +92,7 @@ def _waitcnt(value: int) -> str:
 
 def _delay(value: int) -> str:
   first, skip, second = value & 15, value >> 4 & 7, value >> 7 & 15
-  if value >> 11 or first >= len(DELAYS) or second >= len(DELAYS) or skip >= len(SKIPS): return hex(value)
+  if first >= len(DELAYS) or second >= len(DELAYS) or skip >= len(SKIPS): return hex(value)
   parts = [f"instid0({DELAYS[first]})"] if first else []
   if skip: parts.append(f"instskip({SKIPS[skip]})")
   if second: parts.append(f"instid1({DELAYS[second]})")
@@ -111,31 +105,44 @@ DEPCTR: Final = (("hold_cnt", 7, 1), ("sa_sdst", 0, 1), ("va_vdst", 12, 4), ("va
 
 
 def _depctr(value: int) -> str:
+  if value & 0x60: return hex(value)  # bits that no counter has
   top = [(n, value >> at & (1 << w) - 1, (1 << w) - 1) for n, at, w in DEPCTR]
   parts = [f"depctr_{n}({v})" for n, v, default in top if v != default]
   return " ".join(parts) or "0xffff"
+
+
+def _small(value: int) -> str:
+  """Inline constants are shown in decimal, other numbers in hex."""
+  return str(value) if value <= 64 else hex(value)
+
+
+def _message(i: Instruction, value: int) -> str:
+  name = NAMES[i.row.isa].messages.get(value & 0xFF)
+  if name is None and value > 0xFF: return str(value)
+  return f"sendmsg({name or f'{value}, 0, 0'})"
 
 
 def _simm16(i: Instruction, value: int) -> str:
   kind = i.operands["simm16"].type
   if kind == "SWaitCnt": return _waitcnt(value)
   if kind == "SDelayALU": return _delay(value)
-  if kind == "hwreg": return _hwreg(value)
-  if kind == "SendMsg": return f"sendmsg({MESSAGES[value]})" if value in MESSAGES else f"sendmsg({value}, 0, 0)"
+  if kind == "hwreg": return _hwreg(i, value)
+  if kind == "SendMsg": return _message(i, value)
   if kind == "Endpgm": return f" {value}" if value else ""
   if kind == "SOPPBrTarget": return str(value)
   if kind == "DepCtr": return _depctr(value)
-  if i.mnemonic == "s_nop": return str(value)
-  return hex(value)
+  return _small(value) if kind in {"i16imm", "i32imm"} else hex(value)
 
 
 def _offset(i: Instruction, value: int) -> str:
-  kind = i.operands["offset"].type
-  if kind == "SMEMOffset":
-    value = _signed(value, 21)
-    return hex(value)
-  if kind == "SMEMOffsetMod": return f" offset:{hex(_signed(value, 21))}"
-  if kind == "flat_offset" and (".seg" in i.mnemonic or not i.mnemonic.startswith("flat_")): value = _signed(value, 13)
+  kind, names = i.operands["offset"].type, NAMES[i.row.isa]
+  if kind == "SMEMOffset": return hex(_signed(value, names.scalar_bits))
+  if kind in {"SMEMOffsetMod", "OptSMEMOffsetMod"}:
+    value = _signed(value, names.scalar_bits)
+    return f" offset:{hex(value)}" if value or kind == "SMEMOffsetMod" else ""
+  if kind == "flat_offset" and (names.flat_signed or not i.mnemonic.startswith("flat_")):
+    value = _signed(value, names.flat_bits)
+  if i.family == "MUBUF" and names.scoped: value = _signed(value, names.flat_bits)
   if kind == "Swizzle": return f" offset:{_swizzle(value)}" if value else ""
   return f" offset:{value}" if value else ""
 
@@ -171,6 +178,11 @@ def _dpp8(value: int) -> str: return f"dpp8:[{','.join(str(value >> 3 * k & 7) f
 
 
 def _cpol(i: Instruction, value: int) -> str:
+  names = NAMES[i.row.isa]
+  if names.scoped:
+    kind = "ATOMIC" if "_atomic_" in i.mnemonic else "STORE" if i.row.stores and not i.row.loads else "LOAD"
+    hint, scope = value & 7, value >> 3
+    return (f" th:{names.hint(kind, hint, scope)}" if hint else "") + (f" scope:{names.scopes[scope]}" if scope else "")
   return " glc" * (value & 1) + " slc" * (value >> 1 & 1) + " dlc" * (value >> 2 & 1)
 
 
@@ -183,7 +195,7 @@ MODIFIERS: Final[dict[str, Printer]] = {
   "offset0": lambda i, v: f" offset0:{v}" if v else "",
   "offset1": lambda i, v: f" offset1:{v}" if v else "",
   "simm16": _simm16,
-  "imm": lambda i, v: hex(v),
+  "imm": lambda i, v: _small(v) if i.family == "SOPK" else hex(v),
   "immDeferred": lambda i, v: hex(v),
   "dpp_ctrl": lambda i, v: _dpp_ctrl(v),
   "dpp8": lambda i, v: _dpp8(v),
@@ -191,13 +203,17 @@ MODIFIERS: Final[dict[str, Printer]] = {
   "bank_mask": lambda i, v: f" bank_mask:{v:#x}",
   "bound_ctrl": lambda i, v: " bound_ctrl:1" * v,
   "fi": lambda i, v: " fi:1" * v,
-  "format": lambda i, v: f" format:{v}," if v else "",
+  "format": lambda i, v: "" if v == 1 else f" format:[BUF_FMT_{FORMATS[v]}]" if v < len(FORMATS) else f" format:{v}",
   "waitexp": lambda i, v: f" wait_exp:{v}",
-  "waitvdst": lambda i, v: f" wait_vdst:{v}",
+  "waitvdst": lambda i, v: f" wait_va_vdst:{v}" if "waitvsrc" in i.fields else f" wait_vdst:{v}",
   "attr": lambda i, v: f"attr{v}",
   "attrchan": lambda i, v: f".{'xyzw'[v]}",
   "tgt": lambda i, v: f" tgt({v})",
-  "sdata": lambda i, v: str(v),
+  "sdata": lambda i, v: _small(v),
+  "byte_sel": lambda i, v: f" byte_sel:{v}" if v else "",
+  "index_key_8bit": lambda i, v: f" index_key:{v}" if v else "",
+  "index_key_16bit": lambda i, v: f" index_key:{v}" if v else "",
+  "waitvsrc": lambda i, v: f" wait_vm_vsrc:{v}",
 }
 
 
@@ -214,7 +230,7 @@ def suffix(i: Row, generation: Table) -> str:
 
 def template(i: Row) -> str:
   """The row's text with the VCC that short encodings use or write without an operand."""
-  line = i.text
+  line = i.text.replace(",$format $soffset", ", $soffset$format")
   if i.family not in {"VOP2", "VOPC"} or "vcc" in line: return line
   if i.family == "VOPC" and "VCC" in i.defs: return re.sub(r"@(\{\w+\})? ?", r"@\1 vcc_lo, ", line)
   if "VCC" in i.defs: line = line.replace("$vdst", "$vdst, vcc_lo")
@@ -224,7 +240,7 @@ def template(i: Row) -> str:
 
 def text(i: Instruction, generation: Table | None = None) -> str:
   """The instruction as LLVM's disassembler prints it (branch targets as raw offsets)."""
-  generation = generation or table("gfx11")
+  generation = generation or table(i.row.isa)
   names = iter(i.mnemonic.split(" :: "))
 
   def name(match: re.Match[str]) -> str:
@@ -241,6 +257,7 @@ def text(i: Instruction, generation: Table | None = None) -> str:
     o = i.operands.get(key)
     if key in MODIFIERS: return MODIFIERS[key](i, i.get(key if key != "immDeferred" else "imm"))
     assert o is not None, key
+    if o.type == "SendMsg": return _message(i, o.value)
     return operand(o)
 
   line = re.sub(r"@(?:\{(\w+)\})?(?=(\$)?)", name, template(i.row))

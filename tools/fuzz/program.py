@@ -125,13 +125,22 @@ class Writer:
     for _ in range(count): self.operation()
 
 
-def program(seed: int) -> Case:
-  """The random program of a seed: straight code, then a branch and a loop whose results are joined."""
-  rng = random.Random(zlib.crc32(b"program %d" % seed))
+def program(seed: int, uniform: bool = False) -> Case:
+  """The random program of a seed: straight code, then a branch and a loop whose results are joined.
+
+  A uniform one computes on values that a workgroup shares: much of it then runs on the scalar unit.
+  """
+  rng = random.Random(zlib.crc32(b"program %d %d" % (seed, uniform)))
   w = Writer(rng)
-  kinds = [rng.choice(TYPES[1:]) for _ in range(rng.randrange(2, 5))]
-  for at, kind in enumerate(kinds): w.values[kind].append(f"%{chr(97 + at)}")
-  w.values["i32"].append("%i")
+  kinds = [rng.choice(("i32", "i64", "i32", "i16",
+                       "float") if uniform else TYPES[1:]) for _ in range(rng.randrange(2, 5))]
+  for at, kind in enumerate(kinds):
+    x = chr(97 + at)
+    if uniform:
+      w.lines.append(f"%q{x} = getelementptr {kind}, ptr addrspace(1) %p{x}, i32 %group")
+      w.emit(kind, f"load {kind}, ptr addrspace(1) %q{x}")
+    else: w.values[kind].append(f"%{x}")
+  w.values["i32"].append("%group" if uniform else "%i")
   w.block(rng.randrange(6, 30))
   if rng.random() < 0.7: _branch(w)
   if rng.random() < 0.6: _loop(w)
@@ -145,7 +154,9 @@ def program(seed: int) -> Case:
     else: w.lines.append(f"%{letter} = add {kind} {value}, 0")
     results.append(kind)
     if k and rng.random() < 0.4: break
-  return Case(f"program_{seed}", tuple(kinds), tuple(results), "\n  ".join(w.lines), "\n".join(w.declared), lanes=256)
+  name = f"{'uniform_' if uniform else ''}program_{seed}"
+  return Case(name, tuple(kinds), tuple(results), "\n  ".join(w.lines), "\n".join(w.declared),
+              lanes=512 if uniform else 256, block=32 if uniform else 64)
 
 
 def _branch(w: Writer) -> None:
@@ -195,5 +206,5 @@ def _loop(w: Writer) -> None:
 
 
 def programs(seeds: Iterable[int]) -> list[Case]:
-  """Random programs."""
-  return [program(seed) for seed in seeds]
+  """Random programs, two for each seed."""
+  return [program(seed, uniform) for seed in seeds for uniform in (False, True)]

@@ -20,31 +20,37 @@ from typing import Any
 from tinyhw.core.errors import LayoutError
 
 # Encoding families by the top bits of the first dword (RDNA3 ISA manual, section 15 "Microcode Formats").
-FAMILIES: dict[str, tuple[tuple[str, str], ...]] = {"gfx11": (
+_COMMON = (
   ("SOP2", "10"), ("SOPK", "1011"), ("SOP1", "101111101"), ("SOPC", "101111110"), ("SOPP", "101111111"),
   ("VOP2", "0"), ("VOPC", "0111110"), ("VOP1", "0111111"), ("VOP3", "110101"), ("VOP3P", "11001100"),
   ("VINTERP", "11001101"), ("LDSDIR", "11001110"), ("VOPD", "110010"), ("SMEM", "111101"), ("DS", "110110"),
-  ("FLAT", "110111"), ("MUBUF", "111000"), ("MTBUF", "111010"), ("EXP", "111110"),
-)}
+)
+FAMILIES: dict[str, tuple[tuple[str, str], ...]] = {
+  "gfx11": (*_COMMON, ("FLAT", "110111"), ("MUBUF", "111000"), ("MTBUF", "111010"), ("EXP", "111110")),
+  "gfx12": (*_COMMON, ("FLAT", "111011"), ("MUBUF", "110001"), ("EXP", "111110")),  # RDNA4: VFLAT, VBUFFER, VEXPORT
+}
 # Row variants that may match a subset of the words of another row of the same instruction; anything else is refused.
 MORE_SPECIFIC = {
   ("dpp", "e32"), ("dpp8", "e32"), ("e64_dpp", "e64"), ("e64_dpp8", "e64"),
   ("dpp8_fi", "e32"), ("e64_dpp8_fi", "e64"), ("dpp", ""), ("dpp8", ""), ("dpp8_fi", ""),
   ("", "saddr"), ("saddr", "svs"), ("st", "saddr"), ("st", "svs"), ("", "svs"),
-  ("imm", "sgpr_imm"), ("sgpr", "sgpr_imm"),
+  ("imm", "sgpr_imm"), ("sgpr", "sgpr_imm"), ("m0", "const"),
 }
+# DPP rows hold a marker in src0 that is no operand, so they need not fix every bit that the plain row fixes.
+MARKED = {("e64_dpp", "e64"), ("e64_dpp8", "e64"), ("e64_dpp8_fi", "e64")}
 # Rows that share some words, which the first one takes: s_load with soffset null and offset 0 is the immediate form.
 FIRST = {("imm", "sgpr")}
 # The DPP8 marker in the src0 field: it says whether inactive lanes are fetched (RDNA3 manual, section 15.3.8).
 DPP8_MARKERS = ((0xE9, ""), (0xEA, "_fi"))
 # Features of later members of the generation, whose rows this table leaves out (gfx1150 and later).
-LEFT_OUT = {"HasSALUFloatInsts"}
+LEFT_OUT = {"gfx11": {"HasSALUFloatInsts"}, "gfx12": set[str]()}
 # Register operands that LLVM's records leave anonymous: (kind, dwords). Held by the assembler round trip in tests/isa.
 ANONYMOUS = {
   "anonymous_15868": ("v", 1), "anonymous_15870": ("v", 4), "anonymous_15871": ("v", 2), "anonymous_15872": ("v", 1),
   "anonymous_15875": ("v", 2), "anonymous_15876": ("v", 1), "anonymous_21878": ("s", 1), "anonymous_23267": ("v", 1),
+  "anonymous_24166": ("s", 1),
 }
-WIDTHS = {"32": 1, "64": 2, "96": 3, "128": 4, "160": 5, "256": 8, "512": 16}
+WIDTHS = {"32": 1, "64": 2, "96": 3, "128": 4, "160": 5, "256": 8, "512": 16, "1024": 32}
 
 
 @dataclass
@@ -77,7 +83,8 @@ def variant_of(name: str, generation: str) -> str:
   stem = name.removesuffix("_" + generation)
   if m := re.search(r"_(e64_dpp8|e64_dpp|e32_dpp8|e32_dpp|dpp8|dpp|e64|e32)(_w32|_w64)?$", stem):
     return m[1].removeprefix("e32_") if m[1] != "e32" else "e32"
-  if m := re.search(r"_(SGPR_IMM|SGPR|IMM)$", stem): return m[1].lower()
+  if m := re.search(r"_(SGPR_IMM|SGPR|IMM)$", stem): return "const" if "BARRIER" in stem else m[1].lower()
+  if stem.endswith("_M0"): return "m0"
   if m := re.search(r"_(SADDR|SVS|ST)(_RTN)?$", stem): return m[1].lower()
   if m := re.search(r"_(BOTHEN|IDXEN|OFFEN|OFFSET)(_RTN)?$", stem): return m[1].lower()
   return ""
@@ -92,8 +99,8 @@ def family_of(word: int, generation: str) -> str:
 def sixteen_bit(mnemonic: str, role: str) -> bool:
   """Whether a register operand without a typed class holds 16 bits, from the types in the vendor's mnemonic."""
   types: list[str] = re.findall(r"_(bf16|[fiub](?:8|16|24|32|64))(?=_|$)", mnemonic)
-  if not types or mnemonic.startswith(("v_pk_", "v_cvt_pk_", "v_dot4", "v_dot8", "v_fma_mix", "v_wmma", "v_interp")):
-    return False
+  whole = ("v_pk_", "v_cvt_pk_", "v_dot2acc_f32", "v_dot4", "v_dot8", "v_fma_mix", "v_sad_", "v_wmma", "v_interp")
+  if not types or mnemonic.startswith(whole): return False
   if role == "d":
     if mnemonic.startswith(("v_pack_", "v_cmp")): return False
     return types[0].endswith("16") or mnemonic == "v_sat_pk_u8_i16"
@@ -115,6 +122,10 @@ def normal_fields(raw: dict[str, Any], packed: bool) -> dict[str, list[tuple[int
         index = 3 if not packed and bit + k == 3 else int(m[1])
         out.setdefault(target, []).append((position + k, index, 1))
   return out
+
+
+# Sources that LLVM 19 takes for 32 bits; LLVM 22 addresses their halves, as those of other 16-bit sources.
+SIXTEEN_BIT_SOURCES = ((r"v_cmpx?_class_f16", {"src1", "vsrc1"}), (r"v_align(bit|byte)_b32", {"src2"}))
 
 
 def build(name: str, record: dict[str, Any], generation: str) -> Row:
@@ -141,6 +152,7 @@ def build(name: str, record: dict[str, Any], generation: str) -> Row:
       if pieces is None: continue  # tied to another operand, or a modifier that has fields of its own
       width = sum(w for _, _, w in pieces)
       if cls in ANONYMOUS: kind, dwords = ANONYMOUS[cls]; kind_type = ""
+      elif cls == "SplitBarrier": kind, dwords, kind_type = "s", 1, "b32"
       elif cls in {"VOPDstS64orS32", "SSrc_i1"}: kind, dwords, kind_type = "s", 0, "mask"
       elif m := re.match(r"(SSrcOrLds|SSrc|SCSrc)_(\w\d+|f32)", cls):
         kind, kind_type = "s", m[2]
@@ -154,8 +166,7 @@ def build(name: str, record: dict[str, Any], generation: str) -> Row:
       elif cls.startswith(("VOPDstOperand", "VOPDDst")): kind, dwords, kind_type = "v", 1, ""
       else: kind, dwords, kind_type = "i", 0, cls
       if kind == "v" and width == 9: kind = "x"
-      # LLVM 19 takes the class mask of v_cmp_class_f16 for 32 bits; LLVM 22 addresses halves, as elsewhere.
-      if mnemonic.endswith("_class_f16") and operand in {"src1", "vsrc1"}: kind_type = "b16"
+      if any(operand in names and re.fullmatch(m, mnemonic) for m, names in SIXTEEN_BIT_SOURCES): kind_type = "b16"
       half = ""
       if kind in "vx" and halves and dwords == 1:
         typed16 = kind_type[-2:] == "16" and not kind_type.startswith("v2")
@@ -171,6 +182,18 @@ def build(name: str, record: dict[str, Any], generation: str) -> Row:
     fields["op_sel"] = free
   return Row(name, mnemonic, variant, family, record["size"], mask, value, fields, specs, template,
              record["uses"], record["defs"], record["mayLoad"] == 1, record["mayStore"] == 1)
+
+
+def split_return(row: Row) -> Row:
+  """The bit by which an atomic returns the old value belongs to the opcode; some rows of LLVM have it in cpol."""
+  if "_atomic_" not in row.mnemonic or "cpol" not in row.fields: return row
+  fixed, value, pieces = 0, 0, []
+  for position, bit, width in row.fields["cpol"]:
+    if bit == 0:
+      fixed, value = 1 << position, int(any(o.split(":")[1] == "d" for o in row.operands)) << position
+      position, bit, width = position + 1, 1, width - 1
+    if width: pieces.append((position, bit, width))
+  return replace(row, mask=row.mask | fixed, value=row.value | value, fields={**row.fields, "cpol": pieces})
 
 
 def split_dpp8(row: Row) -> list[Row]:
@@ -197,15 +220,19 @@ def check(row: Row) -> None:
 
 
 def select(records: dict[str, Any], generation: str) -> list[Row]:
-  """The rows of a generation: real 16-bit rows win over LLVM's 'fake' ones, wave32 over wave64."""
+  """The rows of a generation: real 16-bit rows win over LLVM's 'fake' ones, wave32 over wave64.
+
+  Left out: image instructions, and gfx12's `_format` rows, which decode a field that the named rows hold fixed.
+  """
   rows: dict[tuple[str, str, int, int], Row] = {}
   upper = generation.upper()
   for name, record in sorted(records.items(), key=lambda r: ("fake16" in r[0], "w64" in r[0].lower(), r[0])):
-    if not record["ns"].startswith(upper) or name.startswith("IMAGE") or LEFT_OUT & set(record["pred"]): continue
-    for row in split_dpp8(build(name, record, generation)):
+    if not record["ns"].startswith(upper) or name.startswith("IMAGE") or name.endswith("_format"): continue
+    if LEFT_OUT[generation] & set(record["pred"]): continue
+    for row in map(split_return, split_dpp8(build(name, record, generation))):
       check(row)
       kept = rows.setdefault((row.mnemonic, row.variant, row.size, row.value), row)
-      if kept is not row and kept.mask != row.mask and "fake16" not in name:
+      if kept is not row and kept.mask != row.mask and "fake16" not in name and "w64" not in name:
         raise LayoutError(f"{name} and {kept.name} differ and share a key")
   return list(rows.values())
 
@@ -232,7 +259,7 @@ def arrange(rows: list[Row]) -> dict[str, tuple[int, dict[int, list[Row]]]]:
         for b in candidates[i + 1:]:
           if not overlap(a, b): continue
           if (a.variant, b.variant) in MORE_SPECIFIC and a.mask & b.mask == b.mask & (1 << a.size * 8) - 1: continue
-          if (a.variant, b.variant) in FIRST: continue
+          if (a.variant, b.variant) in FIRST | MARKED: continue
           raise LayoutError(f"{a.name} and {b.name} match the same word")
     out[family] = (opmask, table)
   return out

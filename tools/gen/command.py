@@ -9,14 +9,14 @@ import json
 import lzma
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tinyhw.core.errors import MissingTool, TinyhwError
 from tinyhw.tools.gen.family import AUTOGEN, Family
 from tinyhw.tools.gen.sources import Sources
 
-NAMES = ("kfd", "kfd_sysfs", "amdgpu_drm", "hsa", "amdhsa", "elf", "pm4", "sdma", "gc", "amdgcn")
+NAMES = ("kfd", "kfd_sysfs", "amdgpu_drm", "hsa", "amdhsa", "elf", "pm4", "sdma", "gc", "amdgcn", "amdgcn_gfx12")
 ABOUT = """Write the modules of autogen/ from the vendors' own headers, or check the committed ones.
 
 examples:
@@ -32,20 +32,29 @@ their hashes."""
 INSTRUCTIONS = "amdgpu19_compact.json.xz"
 
 
-def _instructions(sources: Sources) -> str:
-  """The gfx11 instruction table, from the dump of LLVM's target description."""
-  from tinyhw.tools.gen import amdgcn
+# family -> generation, and the module's name without its folder
+TABLES = {"amdgcn": "gfx11", "amdgcn_gfx12": "gfx12"}
 
-  source = sources.find(INSTRUCTIONS)
-  with lzma.open(source.path) as file:
-    rows = amdgcn.select(json.loads(file.read()), "gfx11")
-  return amdgcn.emit(rows, "gfx11", source.path)
+
+def _instructions(generation: str) -> Callable[[Sources], str]:
+  """The maker of a generation's instruction table, from the dump of LLVM's target description."""
+
+  def generate(sources: Sources) -> str:
+    from tinyhw.tools.gen import amdgcn
+
+    source = sources.find(INSTRUCTIONS)
+    with lzma.open(source.path) as file:
+      rows = amdgcn.select(json.loads(file.read()), generation)
+    return amdgcn.emit(rows, generation, source.path)
+
+  return generate
 
 
 def family(name: str) -> Family:
   """The family of that name. Its generator is imported now."""
-  if name == "amdgcn":
-    return Family(name, "amdgcn_gfx11", "gfx11's instruction table", (INSTRUCTIONS,), _instructions)
+  if name in TABLES:
+    made = TABLES[name]
+    return Family(name, f"amdgcn_{made}", f"{made}'s instruction table", (INSTRUCTIONS,), _instructions(made))
   found: Family = importlib.import_module(f"tinyhw.tools.gen.{name}").FAMILY
   return found
 

@@ -1,0 +1,93 @@
+"""The text of random words of every row against llvm-mc 19, generation by generation, and how many rows are exact.
+
+`python -m tests.isa.test_text` prints the counts. Without llvm-mc 19 the witness is LLVM 22's own listing of compiled
+code (tests/isa/test_assemble.py).
+"""
+from __future__ import annotations
+
+import random
+import re
+import shutil
+import subprocess
+from dataclasses import dataclass, field
+
+import pytest
+
+from tests.isa.test_decode import random_fields
+from tinyhw.isa.amdgcn import table
+
+LLVM_MC = shutil.which("llvm-mc-19")
+CPUS = {"gfx11": "gfx1100", "gfx12": "gfx1201"}
+GRAPHICS = "export is graphics: the emulator refuses it; its targets and sources are not named"
+SEXT = "llvm-mc 19 shows neg of the integer source as sext(...) and drops its abs"
+UC = "llvm-mc 19 names microcode versions of other chips (UC_VERSION_GFX7)"
+# Rows whose text is not llvm-mc 19's, and why: (generation, pattern of mnemonics, evidence).
+DISAGREE = (
+  ("gfx11", "exp", GRAPHICS), ("gfx12", "export", GRAPHICS),
+  ("gfx11", "s_singleuse_vdst", "gfx1150 and later: llvm-mc 19 refuses it on gfx1100"),
+  ("gfx11", "s_version", UC), ("gfx12", "s_version", UC),
+  ("gfx11", "v_trig_preop_f64", SEXT), ("gfx12", "v_trig_preop_f64|v_cvt_sr_(fp8|bf8)_f32", SEXT),
+  ("gfx12", "v_cmpx?_class_f16", "llvm-mc 19 shows the integer mask 0xbc00 as -1.0 in the DPP forms"),
+)
+
+
+@dataclass
+class Report:
+  """What came of one generation: rows, those compared, those that differ, and an example by mnemonic."""
+  rows: int = 0
+  compared: set[int] = field(default_factory=set)
+  wrong: set[int] = field(default_factory=set)
+  differ: dict[str, str] = field(default_factory=dict)
+
+  @property
+  def exact(self) -> int: return len(self.compared - self.wrong)
+
+
+def compare(generation: str, seed: int, words: int = 3) -> Report:
+  """llvm-mc on random words of every row. Words with an operand that LLVM marks as invalid are not compared.
+
+  LLVM 19 does not know the halves of every 16-bit instruction: `v1` there is `v1.l` here.
+  """
+  assert LLVM_MC is not None
+  rng, isa, report = random.Random(seed), table(generation), Report()
+  items: list[tuple[bytes, str, int, str]] = []
+  for number, row in enumerate(isa.rows()):
+    report.rows += 1
+    for _ in range(words):
+      i = isa.decode(isa.encode(row, random_fields(rng, row)))
+      if i.row is row: items.append((i.data, str(i), number, f"{row.mnemonic} {row.variant}"))
+  command = [LLVM_MC, "--disassemble", "-triple=amdgcn-amd-amdhsa", f"-mcpu={CPUS[generation]}",
+             "-mattr=+real-true16", "--show-encoding"]
+  given = "\n".join(" ".join(f"0x{b:02x}" for b in code) for code, _, _, _ in items)
+  done = subprocess.run(command, input=given, capture_output=True, text=True, check=False)
+  refused = {int(n) for n in re.findall(r"<stdin>:(\d+):.*invalid instruction", done.stderr)}
+  lines = iter([re.sub(r"\s+", " ", m) for m in re.findall(r"^\s+(\S.*?)\s*; encoding:", done.stdout, re.M)])
+  for n, (code, mine, number, name) in enumerate(items, 1):
+    theirs = "refused" if n in refused else next(lines)
+    if "/*" in theirs: continue
+    report.compared.add(number)
+    if re.sub(r"(v\d+)\.l", r"\1", theirs) == re.sub(r"(v\d+)\.l", r"\1", mine): continue
+    report.wrong.add(number)
+    report.differ[name] = f"{code.hex()}: {mine!r}, LLVM {theirs!r}"
+  return report
+
+
+@pytest.mark.skipif(LLVM_MC is None, reason="llvm-mc-19 is not installed")
+@pytest.mark.parametrize("generation", CPUS)
+def test_text_of_every_row_is_llvms(generation: str) -> None:
+  report = compare(generation, 7)
+  known = [re.compile(pattern) for g, pattern, _ in DISAGREE if g == generation]
+  new = {name: what for name, what in report.differ.items() if not any(p.fullmatch(name.split()[0]) for p in known)}
+  assert not new
+  assert len(report.compared) >= report.rows - 30 and report.exact >= report.rows - 50, (report.rows, report.exact)
+
+
+def main() -> None:
+  """Print the counts of each generation, and each row that differs."""
+  for generation in CPUS:
+    report = compare(generation, 7)
+    print(f"{generation}: {report.exact} of {report.rows} rows are text-exact ({len(report.compared)} compared)")
+    for name, what in sorted(report.differ.items()): print(f"  {name} {what}")
+
+
+if __name__ == "__main__": main()

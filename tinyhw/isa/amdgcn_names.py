@@ -1,0 +1,80 @@
+"""What LLVM's text calls registers, messages and cache policies, generation by generation.
+
+Sources: LLVM 19 AMDGPUUsage and its disassembler's output for each code; RDNA3 and RDNA4 ISA manuals (s_getreg ids,
+s_sendmsg ids, temporal hints and scopes).
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+_RTN: Final = {128: "MSG_RTN_GET_DOORBELL", 129: "MSG_RTN_GET_DDID", 130: "MSG_RTN_GET_TMA",
+               131: "MSG_RTN_GET_REALTIME", 132: "MSG_RTN_SAVE_WAVE", 133: "MSG_RTN_GET_TBA",
+               134: "MSG_RTN_GET_TBA_TO_PC"}
+# Buffer formats of tbuffer instructions, BUF_FMT_ and a name each; 0 is INVALID and 1, 8_UNORM, is not shown.
+FORMATS: Final = (
+  "INVALID 8_UNORM 8_SNORM 8_USCALED 8_SSCALED 8_UINT 8_SINT 16_UNORM 16_SNORM 16_USCALED 16_SSCALED 16_UINT 16_SINT "
+  "16_FLOAT 8_8_UNORM 8_8_SNORM 8_8_USCALED 8_8_SSCALED 8_8_UINT 8_8_SINT 32_UINT 32_SINT 32_FLOAT 16_16_UNORM "
+  "16_16_SNORM 16_16_USCALED 16_16_SSCALED 16_16_UINT 16_16_SINT 16_16_FLOAT 10_11_11_FLOAT 11_11_10_FLOAT "
+  "10_10_10_2_UNORM 10_10_10_2_SNORM 10_10_10_2_UINT 10_10_10_2_SINT 2_10_10_10_UNORM 2_10_10_10_SNORM "
+  "2_10_10_10_USCALED 2_10_10_10_SSCALED 2_10_10_10_UINT 2_10_10_10_SINT 8_8_8_8_UNORM 8_8_8_8_SNORM 8_8_8_8_USCALED "
+  "8_8_8_8_SSCALED 8_8_8_8_UINT 8_8_8_8_SINT 32_32_UINT 32_32_SINT 32_32_FLOAT 16_16_16_16_UNORM 16_16_16_16_SNORM "
+  "16_16_16_16_USCALED 16_16_16_16_SSCALED 16_16_16_16_UINT 16_16_16_16_SINT 16_16_16_16_FLOAT 32_32_32_UINT "
+  "32_32_32_SINT 32_32_32_FLOAT 32_32_32_32_UINT 32_32_32_32_SINT 32_32_32_32_FLOAT").split()
+
+
+@dataclass(frozen=True)
+class Names:
+  """Names of one generation: register ids of s_getreg, message ids of s_sendmsg, and the forms of address fields.
+
+  `scoped` cache policies are a temporal hint and a scope, others are single bits. `flat_bits` and `scalar_bits` are
+  the widths of signed offsets; `flat_signed` says whether flat_ instructions have signed ones too.
+  """
+  hwregs: dict[int, str]
+  messages: dict[int, str]
+  scoped: bool = False
+  flat_bits: int = 13
+  scalar_bits: int = 21
+  flat_signed: bool = False
+  scopes: tuple[str, ...] = ("", "SCOPE_SE", "SCOPE_DEV", "SCOPE_SYS")
+  hints: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+  def hint(self, kind: str, hint: int, scope: int) -> str:
+    """Name of a temporal hint of a load, store or atomic; the same code means something else at another scope."""
+    if kind == "ATOMIC":
+      return f"TH_ATOMIC_{hint:#x}" if hint >= 4 and scope < 2 else "TH_ATOMIC_" + self.hints[kind][hint]
+    if hint == 3 and scope == 3: return f"TH_{kind}_BYPASS"
+    name = self.hints[kind][hint]
+    return f"TH_{kind}_{name}" if name else hex(hint)
+
+  def hint_code(self, name: str, scope: int, returns: bool) -> int | None:
+    """The temporal hint of that name; of two, the one that says whether an atomic returns."""
+    kind = name.split("_")[1] if name.startswith("TH_") else "LOAD"
+    if kind not in self.hints: return None
+    found = [h for h in range(8) if self.hint(kind, h, scope) == name]
+    return next((h for h in found if h & 1 == returns), found[0] if found else None)
+
+
+NAMES: Final = {
+  "gfx11": Names(
+    hwregs={1: "HW_REG_MODE", 2: "HW_REG_STATUS", 3: "HW_REG_TRAPSTS", 5: "HW_REG_GPR_ALLOC", 6: "HW_REG_LDS_ALLOC",
+            7: "HW_REG_IB_STS", 15: "HW_REG_SH_MEM_BASES", 18: "HW_REG_PERF_SNAPSHOT_PC_LO",
+            19: "HW_REG_PERF_SNAPSHOT_PC_HI", 20: "HW_REG_FLAT_SCR_LO", 21: "HW_REG_FLAT_SCR_HI", 23: "HW_REG_HW_ID1",
+            24: "HW_REG_HW_ID2", 27: "HW_REG_PERF_SNAPSHOT_DATA", 29: "HW_REG_SHADER_CYCLES"},
+    messages={1: "MSG_INTERRUPT", 2: "MSG_HS_TESSFACTOR", 3: "MSG_DEALLOC_VGPRS", 5: "MSG_STALL_WAVE_GEN",
+              6: "MSG_HALT_WAVES", 9: "MSG_GS_ALLOC_REQ", **_RTN}),
+  "gfx12": Names(
+    hwregs={1: "HW_REG_MODE", 2: "HW_REG_STATUS", 4: "HW_REG_STATE_PRIV", 5: "HW_REG_GPR_ALLOC", 6: "HW_REG_LDS_ALLOC",
+            7: "HW_REG_IB_STS", 10: "HW_REG_PERF_SNAPSHOT_DATA", 11: "HW_REG_PERF_SNAPSHOT_PC_LO",
+            12: "HW_REG_PERF_SNAPSHOT_PC_HI", 15: "HW_REG_PERF_SNAPSHOT_DATA1", 16: "HW_REG_PERF_SNAPSHOT_DATA2",
+            17: "HW_REG_EXCP_FLAG_PRIV", 18: "HW_REG_EXCP_FLAG_USER", 19: "HW_REG_TRAP_CTRL",
+            20: "HW_REG_SCRATCH_BASE_LO", 21: "HW_REG_SCRATCH_BASE_HI", 23: "HW_REG_HW_ID1", 24: "HW_REG_HW_ID2",
+            29: "HW_REG_SHADER_CYCLES_LO", 30: "HW_REG_SHADER_CYCLES_HI", 31: "HW_REG_DVGPR_ALLOC_LO",
+            32: "HW_REG_DVGPR_ALLOC_HI"},
+    messages={1: "MSG_INTERRUPT", 2: "MSG_HS_TESSFACTOR", 3: "MSG_DEALLOC_VGPRS", 9: "MSG_GS_ALLOC_REQ", **_RTN,
+              135: "MSG_RTN_GET_SE_AID_ID"},
+    scoped=True, flat_bits=24, scalar_bits=24, flat_signed=True,
+    hints={"LOAD": ("RT", "NT", "HT", "LU", "NT_RT", "RT_NT", "NT_HT", ""),
+           "STORE": ("RT", "NT", "HT", "RT_WB", "NT_RT", "RT_NT", "NT_HT", "NT_WB"),
+           "ATOMIC": ("RT", "RETURN", "NT", "NT_RETURN", "CASCADE_RT", "CASCADE_RT", "CASCADE_NT", "CASCADE_NT")}),
+}
