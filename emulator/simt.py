@@ -220,7 +220,7 @@ class Cohort:
       executed[block] = executed.get(block, 0) + size
       self.budget -= 1
       if type(after) is int:
-        if group.count > self.watchdog: self._expired(group)
+        if group.count > self.watchdog: self.expired(group)
         back, group.pc = after <= group.pc, after
         if meeting is not None:
           if after in meeting: return self._meet(group)
@@ -254,11 +254,11 @@ class Cohort:
       group.pc = after.pc
       group.lap += 1
       if not self.runnable: self.budget = 0
-      if group.count > self.watchdog: self._expired(group)
+      if group.count > self.watchdog: self.expired(group)
       self.runnable.append(group)
     else:
       assert isinstance(after, Split)
-      if group.count > self.watchdog: self._expired(group)
+      if group.count > self.watchdog: self.expired(group)
       for pc in np.unique(after.pcs):
         part = group.take(np.flatnonzero(after.pcs == pc))
         part.pc = int(pc)
@@ -297,7 +297,8 @@ class Cohort:
     raise WatchdogExpired("an endless loop: these waves repeat one state and store nothing", pc=group.pc,
                           instruction=self.program.describe(group.pc), wave=int(group.waves[0]))
 
-  def _expired(self, group: Group) -> None:
+  def expired(self, group: Group) -> None:
+    """Report a group that ran longer than the watchdog allows."""
     raise WatchdogExpired(f"a wave ran more than {self.watchdog:,} instructions", pc=group.pc,
                           instruction=self.program.describe(group.pc), wave=int(group.waves[0]),
                           hint="an endless loop, or raise the watchdog (MOCKGPU_WATCHDOG on a mock GPU)")

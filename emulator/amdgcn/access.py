@@ -46,6 +46,9 @@ def _relocated(fault: PageFault, group: Group, shape: tuple[int, ...]) -> PageFa
     row = group.mask[wave if group.mask.shape[0] > 1 else 0]
     lane = int(row.argmax())
   fault.lane = wave * lanes + lane
+  if group.mask is not None:
+    on = _full(group, group.mask).reshape(-1)
+    if not on[fault.lane]: fault.lane = int(on.argmax())  # an inactive lane stood in for the first active one
   return fault
 
 

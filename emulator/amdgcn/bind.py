@@ -214,7 +214,7 @@ def _float_result(i: Instruction, t: str, write: Writer, mode: int) -> Writer:
     if omod: value = value * factor
     if flush: value = Ops.flush(value)
     if clamp:
-      limited = np.minimum(np.maximum(value, zero), one)
+      limited = np.where(value > zero, np.minimum(value, one), zero)  # -0 becomes +0
       value = np.where(np.isnan(value), zero if dx10 else value, limited)
     write(group, value)
   return finish
@@ -305,7 +305,7 @@ def _packed(i: Instruction, meaning: Meaning, mode: int) -> Step:
 
   def finish(value: Value) -> Value:
     if flush: value = Ops.flush(value)
-    if clamp: value = np.where(np.isnan(value), F16.type(0), np.minimum(np.maximum(value, F16.type(0)), F16.type(1)))
+    if clamp: value = np.where(value > F16.type(0), np.minimum(value, F16.type(1)), F16.type(0))
     return value.view(U16).astype(U32)
 
   def step(group: Group) -> None:
@@ -353,7 +353,8 @@ def fma_mix(i: Instruction, pc: int, mode: int) -> Step:
 
   def step(group: Group) -> None:
     value = Ops.to(Ops.fma(one(group), two(group), three(group)), "f16")  # rounded twice, as the manual says
-    if clamp: value = np.minimum(np.maximum(value, F16.type(0)), F16.type(1))
+    if clamp: value = np.where(value > F16.type(0), np.minimum(value, F16.type(1)),
+                               np.where(np.isnan(value), value, F16.type(0)))
     write16(group, value)
   return step
 

@@ -285,9 +285,11 @@ def with_modifiers(read: Reader, type_: str, negative: bool, absolute: bool) -> 
   if dtype.kind == "f":
     if negative and absolute: return lambda group: np.negative(np.abs(read(group)))
     return (lambda group: np.abs(read(group))) if absolute else (lambda group: np.negative(read(group)))
-  sign = DTYPES[f"u{dtype.itemsize * 8}"].type(1 << dtype.itemsize * 8 - 1)
-  if negative and absolute: return lambda group: read(group) | sign
-  return (lambda group: read(group) & ~sign) if absolute else (lambda group: read(group) ^ sign)
+  raw = DTYPES[f"u{dtype.itemsize * 8}"]
+  sign = raw.type(1 << dtype.itemsize * 8 - 1)
+  if negative and absolute: return lambda group: (read(group).view(raw) | sign).view(dtype)
+  if absolute: return lambda group: (read(group).view(raw) & ~sign).view(dtype)
+  return lambda group: (read(group).view(raw) ^ sign).view(dtype)
 
 
 def full(group: Group, x: Value) -> Value:

@@ -40,6 +40,7 @@ ENTRY: Final = 40  # the program's entry PC
 LDS_SIZE: Final = 48
 SCRATCH_SIZE: Final = 56
 WAVE: Final = 64  # index of the wave that runs
+WRITES: Final = 72  # how often waves stored to memory
 ADDRESSES: Final = 128  # u64 of each lane
 MASK: Final = ADDRESSES + 64 * 8
 DATA: Final = MASK + 64  # dwords: lanes of the first, lanes of the second...
@@ -312,12 +313,17 @@ class Accesses:
       out.append(Value(e, e.op(f"phi {t} {sources}"), U32, True))
     return out
 
+  def _count_write(self) -> None:
+    pointer = self._context(WRITES)
+    self.e.do(f"store i64 {(self._load64(pointer) + 1).text}, ptr {pointer}")
+
   def _near(self, r: Registers, base: Value, offsets: Value, site: Site, words: Sequence[Value] | None,
             stride: int = 4, ok: Value | None = None, told: Value | None = None) -> list[Value]:
     """An access at a 64-bit base of the wave with a u32 offset in each lane; `told` is what the slow path gets."""
     e = self.e
     offsets = Value(e, offsets.in_lanes(), U32, True)
     count = max(1, site.width // 4)
+    if words is not None: self._count_write()
     used = offsets if r.full else r.o.where(r.active(), offsets, e.const(U32, 0))
     extent = self._largest(used) + ((count - 1) * stride + min(site.width, 4))
     index, row = self._site(site)
@@ -347,6 +353,7 @@ class Accesses:
     e = self.e
     addresses = Value(e, addresses.in_lanes(), U64, True)
     count = max(1, site.width // 4)
+    if words is not None: self._count_write()
     width = Value(e, str(site.width), U64, False, site.width)
     index, row = self._site(site)
     fast, miss, slow, after = (e.new_label(x) for x in ("fast", "miss", "slow", "after"))

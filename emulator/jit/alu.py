@@ -356,7 +356,7 @@ def _writelane(r: Registers, i: Instruction) -> None:
   lane, value = read(r, i.operands["src1"], "u32") & r.lanes - 1, read(r, i.operands["src0"], "u32")
   old = r.vector(i.operands["vdst"].value, U32)
   if value.wide: raise Untranslatable("a lane from lanes")
-  text = r.e.op(f"insertelement {old.type} {old.text}, i32 {value.text}, i32 {lane.text}")
+  text = r.e.op(f"insertelement {r.e.type(U32, True)} {old.in_lanes()}, i32 {value.text}, i32 {lane.text}")
   r.set_vector(i.operands["vdst"].value, Value(r.e, text, U32, True), everywhere=True)
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from tinyhw.arch import Arch
-from tinyhw.core.errors import MachineFault, TinyhwError, WatchdogExpired
+from tinyhw.core.errors import MachineFault, TinyhwError
 from tinyhw.core.memory import AddressSpace
 from tinyhw.emulator.amdgcn import access, control, memory
 from tinyhw.emulator.amdgcn.launch import Dispatch, DispatchStats, prepare
@@ -31,7 +31,7 @@ from tinyhw.emulator.jit.translate import (
   Translator,
   state_words,
 )
-from tinyhw.emulator.simt import ZERO, Barrier, Cohort, End, Group, Yield
+from tinyhw.emulator.simt import ZERO, Barrier, Cohort, End, Group, Standstill, Yield
 from tinyhw.isa.amdgcn import EXEC_LO
 
 Value = Any
@@ -84,9 +84,19 @@ def dispatch(space: AddressSpace, arch: Arch, d: Dispatch, *, watchdog: int = 10
   for cohort in cohorts:
     waves = Waves(cohort)
     if not waves.run(): running.append(waves)
-    while len(running) >= resident: running = [w for w in running if not w.run()]
-  while running: running = [w for w in running if not w.run()]
+    if len(running) >= resident: running = _turns(running, resident)
+  _turns(running, 1)
   return stats
+
+
+def _turns(running: list[Waves], limit: int) -> list[Waves]:
+  """Give turns until fewer than `limit` cohorts are left; returns those."""
+  standstill = Standstill()
+  while len(running) >= limit:
+    before = len(running)
+    running = [w for w in running if not w.run()]
+    if len(running) == before: standstill.check(running)  # type: ignore[arg-type]
+  return running
 
 
 def _aligned(shape: tuple[int, int]) -> Value:
@@ -195,13 +205,22 @@ class Waves:
       raise MachineFault("a barrier that some waves of a workgroup never reach", pc=self._where(wave)[0],
                          wave=int(self.group.waves[wave]))
 
+  def state(self) -> list[Any]:
+    """As `Cohort.state`."""
+    registers = self.states.copy()
+    registers[:, LEFT:LEFT + 2] = 0
+    return [int(self.context.view(np.uint64)[context.WRITES // 8]), self.cohort.lds.copy(), registers]
+
+  def endless(self) -> None:
+    """As `Cohort.endless`."""
+    wave = int(np.flatnonzero(self.states[:, STATUS] == RUN)[0])
+    self.cohort.runnable = [self._small(wave, self._where(wave)[0], 0)]
+    self.cohort.endless()
+
   def _where(self, wave: int) -> tuple[int, int]: return self.code.where(int(self.states[wave, RESUME]))
 
   def _expired(self, wave: int) -> None:
-    pc, _ = self._where(wave)
-    raise WatchdogExpired(f"a wave ran more than {self.cohort.watchdog:,} instructions", pc=pc,
-                          instruction=self.cohort.program.describe(pc), wave=int(self.group.waves[wave]),
-                          hint="an endless loop, or raise the watchdog")
+    self.cohort.expired(self._small(wave, self._where(wave)[0], 0))
 
   # ---- the reference's help
 
@@ -251,6 +270,7 @@ class Waves:
     stats = cohort.stats
     stats.interpreted[i.mnemonic] = stats.interpreted.get(i.mnemonic, 0) + 1
     stats.instructions += 1
+    self.context.view(np.uint64)[context.WRITES // 8] += np.uint64(1)
     self.executed[wave] += 1
     self._store(wave, group, before)
     status = RUN

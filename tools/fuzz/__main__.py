@@ -14,6 +14,7 @@ import sys
 import time
 from collections import Counter
 
+from tinyhw.emulator.engines import ENGINES
 from tinyhw.tools.fuzz.build import gpu_assembly, mnemonics
 from tinyhw.tools.fuzz.corpus import all_cases
 from tinyhw.tools.fuzz.program import programs
@@ -32,6 +33,7 @@ def main() -> int:
   parser.add_argument("--seeds", type=int, default=1, help="sets of inputs for each case")
   parser.add_argument("--programs", type=int, default=0, help="random programs besides the cases")
   parser.add_argument("--cpu", default="gfx1100")
+  parser.add_argument("--engine", default="ref", choices=ENGINES, help="what runs the machine code (default: ref)")
   parser.add_argument("--wave64", action="store_true", help="compile for waves of 64 lanes")
   parser.add_argument("--mnemonics", action="store_true", help="list the compiler's mnemonics and stop")
   options = parser.parse_args()
@@ -49,7 +51,8 @@ def main() -> int:
   start, wrong = time.monotonic(), 0
   for seed in range(options.seeds):
     for at, chunk in enumerate(chunks):
-      for mismatch in check(chunk, levels, seed=seed, cpu=options.cpu, features=features):
+      for mismatch in check(chunk, levels, seed=seed, cpu=options.cpu, features=features,
+                            engine=options.engine):
         wrong += 1
         print(f"seed {seed}: {mismatch}", flush=True)
       if sys.stderr.isatty(): print(f"seed {seed}: {at + 1} of {len(chunks)} modules", end="\r", file=sys.stderr)

@@ -16,7 +16,8 @@ from tinyhw.autogen import amdhsa
 from tinyhw.autogen.hsa import hsa_kernel_dispatch_packet_t
 from tinyhw.core.errors import TinyhwError
 from tinyhw.core.memory import Access, AddressSpace, Region
-from tinyhw.emulator.amdgcn import Dispatch, dispatch
+from tinyhw.emulator.amdgcn import Dispatch
+from tinyhw.emulator.engines import dispatch
 from tinyhw.tools.fuzz.build import Host, gpu_object
 from tinyhw.tools.fuzz.case import Array, Case, split, stored, width
 from tinyhw.tools.fuzz.values import FORMATS, draw
@@ -54,8 +55,8 @@ def _pages(size: int) -> int: return -(-size // PAGE) * PAGE
 class Emulated:
   """A code object on the emulator."""
 
-  def __init__(self, binary: bytes, cpu: Arch) -> None:
-    self.arch = cpu
+  def __init__(self, binary: bytes, cpu: Arch, engine: str = "ref") -> None:
+    self.arch, self.engine = cpu, engine
     self.code: CodeObject = load(binary, arch=cpu.name)
     image = self.code.link(CODE)
     self._image = Region("code", _pages(len(image)))
@@ -88,7 +89,8 @@ class Emulated:
     dispatch(space, self.arch, Dispatch(
       entry_pc=CODE + kernel.entry_offset, grid=grid, block=block, rsrc1=d.compute_pgm_rsrc1, rsrc2=d.compute_pgm_rsrc2,
       rsrc3=d.compute_pgm_rsrc3, user_data=self._user_data(kernel), scratch_base=SCRATCH, scratch_size=scratch,
-      scratch_waves=SCRATCH_WAVES, lds_size=kernel.group_segment_size, wave32=wave32), watchdog=WATCHDOG)
+      scratch_waves=SCRATCH_WAVES, lds_size=kernel.group_segment_size, wave32=wave32), watchdog=WATCHDOG,
+             engine=self.engine)
     for array, address in zip(arrays, addresses):
       array.reshape(-1).view(np.uint8)[:] = space.view(address, array.nbytes)
 
@@ -232,9 +234,9 @@ def _show(kind: str, value: Any) -> str:
   return shown
 
 
-def check(cases: Sequence[Case], levels: Sequence[int], *, seed: int = 0, cpu: str = "gfx1100", features: str = ""
-          ) -> list[Mismatch]:
-  """Compile the cases at each level, run them everywhere, and say where the emulator disagrees."""
+def check(cases: Sequence[Case], levels: Sequence[int], *, seed: int = 0, cpu: str = "gfx1100", features: str = "",
+          engine: str = "ref") -> list[Mismatch]:
+  """Compile the cases at each level, run them everywhere, and say where an engine of the emulator disagrees."""
   plain = [c for c in cases if c.witness is None]
   host = Host(plain) if plain else None
   wanted = {c.name: expected(c, host, seed) for c in cases}
@@ -242,7 +244,7 @@ def check(cases: Sequence[Case], levels: Sequence[int], *, seed: int = 0, cpu: s
   for level in levels:
     right = [c for c in cases if level in c.levels]
     if not right: continue
-    machine = Emulated(gpu_object(right, level, cpu=cpu, features=features), arch(cpu))
+    machine = Emulated(gpu_object(right, level, cpu=cpu, features=features), arch(cpu), engine)
     for case in right:
       kinds = [*(case.inputs[k] for k in case.inplace), *case.outputs]
       try: text = describe(case, seed, kinds, emulated(case, machine, seed), wanted[case.name])
