@@ -70,7 +70,7 @@ class Machine:
     clock: Clock | None = None,
     watchdog: int = WATCHDOG,
     executor: Executor | None = None,
-    engine: str = "auto",
+    engine: str = "ref",
   ) -> None:
     self.cards = cards_named(cards)
     self.clock = clock if clock is not None else Clock(step_ns=10)
