@@ -11,14 +11,17 @@ from typing import Any, Final
 
 import numpy as np
 
+from tinyhw.core.errors import Unsupported
 from tinyhw.emulator.amdgcn.values import DTYPES, U16, U32, U64
 from tinyhw.emulator.simt import ZERO, Group
-from tinyhw.isa.amdgcn import EXEC_HI, EXEC_LO, INLINE_FLOATS, NULL, Operand
+from tinyhw.isa.amdgcn import EXEC_HI, EXEC_LO, INLINE_FLOATS, NULL, VCC_LO, Operand
 
 Value = Any
 Reader = Callable[[Group], Value]
 Writer = Callable[[Group, Value], None]
 SCC: Final = 253
+POPS: Final = 239
+EMPTY: Final = {251: VCC_LO, 252: EXEC_LO}  # src_vccz and src_execz: 1 where the mask is 0
 FULL32: Final = np.uint32(0xFFFFFFFF)
 _SHIFT32: Final = np.uint64(32)
 _PACK: Final = {"f16": ("<e", "<H"), "f32": ("<f", "<I"), "f64": ("<d", "<Q")}
@@ -91,6 +94,11 @@ def set_exec(group: Group, lanes: Value) -> None:
 def _special(group: Group, code: int) -> Value:
   """32-bit value of a scalar operand that is no register."""
   if code == SCC: return np.asarray(group.scc).astype(U32)[()]
+  if code in EMPTY:
+    low = EMPTY[code]
+    bits = group.s[low] | group.s[low + 1] if group.cohort.lanes == 64 else group.s[low]
+    return np.asarray(bits == 0).astype(U32)[()]
+  if code == POPS: raise Unsupported("operand", "src_pops_exiting_wave_id", hint="it belongs to pixel shaders")
   arch = group.cohort.arch
   values = {235: arch.shared_aperture >> 32, 236: (arch.shared_aperture >> 32) + 0xFFFF,
             237: arch.private_aperture >> 32, 238: (arch.private_aperture >> 32) + 0xFFFF}
@@ -106,7 +114,7 @@ def scalar32(code: int) -> Reader:
 def scalar64(code: int) -> Reader:
   """Reader of an SGPR pair, VCC, EXEC or an aperture as u64."""
   if code > EXEC_HI:
-    if code == SCC: return lambda group: _special(group, code).astype(U64)
+    if code == SCC or code in EMPTY: return lambda group: _special(group, code).astype(U64)
     return lambda group: np.uint64(_special(group, code)) << _SHIFT32
   if code == NULL: return lambda group: np.uint64(0)
 

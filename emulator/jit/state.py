@@ -127,6 +127,7 @@ class Registers:
     if code == 253: return convert(self.scc(), U32)
     shared, private = self.arch.shared_aperture >> 32, self.arch.private_aperture >> 32
     values = {235: shared, 236: shared + 0xFFFF, 237: private, 238: private + 0xFFFF}
+    if code not in values: raise Untranslatable(f"the scalar operand {code}")
     return self.e.const(U32, values[code])
 
   def scalar64(self, code: int) -> Value:

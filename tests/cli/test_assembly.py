@@ -57,3 +57,11 @@ def test_errors_are_one_line(tmp_path: Path, add_kernel: bytes) -> None:
     done = run(*words, text=text)
     assert done.exit_code == 1 and message in str(done.exception), (words, str(done.exception))
     assert "\n" not in str(done.exception)
+
+
+def test_other_generations(tmp_path: Path) -> None:
+  text = "s_wait_loadcnt 0x0\nglobal_load_b32 v1, v[2:3], off offset:-4 th:TH_LOAD_NT scope:SCOPE_DEV\n"
+  code = run("asm", "--arch", "gfx1201", "-", text=text)
+  assert code.exit_code == 0 and run("disasm", "--arch", "gfx1201", "-", text=code.output).output == text
+  done = run("asm", "--arch", "gfx1201", "-", text="global_load_b32 v1, v[2:3], off th:TH_STORE_WB\n")
+  assert done.exit_code == 1 and "TH_STORE_WB is no temporal hint" in str(done.exception)

@@ -11,6 +11,7 @@ from tests.emulator.gpu import ARCH, Gpu, Host, compile_gpu
 from tinyhw.core.errors import DecodeError, InvalidArgument, MachineFault, PageFault, Unsupported, WatchdogExpired
 from tinyhw.core.memory import Access, Region
 from tinyhw.emulator.amdgcn import dispatch
+from tinyhw.isa.amdgcn_asm import assemble
 
 INTRINSICS = {
   "workitem.id.x": "i32 @llvm.amdgcn.workitem.id.x()", "workitem.id.y": "i32 @llvm.amdgcn.workitem.id.y()",
@@ -527,6 +528,31 @@ def test_an_instruction_without_meaning_is_named() -> None:
   with pytest.raises(Unsupported, match="s_setkill") as caught:
     gpu.launch(kernel, (1, 1, 1), (32, 1, 1), [p, p])
   assert hex(kernel.entry) in str(caught.value) and "000081bf" in str(caught.value)
+
+
+def test_empty_masks_as_operands() -> None:
+  """src_vccz and src_execz are 1 where VCC and EXEC are 0; what belongs to pixel shaders is refused."""
+  gpu = Gpu()
+  kernel = gpu.load(compile_gpu(store_kernel()))["k"]
+  p = gpu.put(np.full(64, 7, np.uint32))
+  program = f"""
+    s_mov_b32 vcc_lo, 0
+    v_mov_b32_e32 v0, {p & 0xFFFFFFFF:#x}
+    v_mov_b32_e32 v1, {p >> 32:#x}
+    v_mov_b32_e32 v2, src_vccz
+    v_mov_b32_e32 v3, src_execz
+    s_mov_b32 vcc_lo, 4
+    v_mov_b32_e32 v4, src_vccz
+    global_store_b96 v[0:1], v[2:4], off
+    s_endpgm"""
+  gpu.space.write(kernel.entry, b"".join(assemble(line) for line in program.strip().splitlines()))
+  gpu.launch(kernel, (1, 1, 1), (32, 1, 1), [p, p])
+  assert gpu.get(p, np.uint32, 4).tolist() == [1, 0, 0, 7]
+  gpu = Gpu()
+  kernel = gpu.load(compile_gpu(store_kernel()))["k"]
+  gpu.space.write(kernel.entry, assemble("s_mov_b32 s0, src_pops_exiting_wave_id"))
+  with pytest.raises(Unsupported, match="src_pops_exiting_wave_id"):
+    gpu.launch(kernel, (1, 1, 1), (32, 1, 1), [p, p])
 
 
 def test_a_trap_stops_the_program() -> None:

@@ -228,3 +228,21 @@ print(time.perf_counter() - start)
   start = time.perf_counter()
   TABLE.decode(bytes.fromhex("000080bf"))
   assert time.perf_counter() - start < 0.05
+
+
+@pytest.mark.parametrize("code, text", [
+  ("ff020406db0f4940", "v_add_f32_e32 v2, 0x40490fdb, v1"), ("ff0204060000803f", "v_add_f32_e32 v2, 1.0, v1"),
+  ("ff00a29103000000", "s_and_not1_b64 s[34:35], 3, s[0:1]"), ("fd0080be", "s_mov_b32 s0, src_scc"),
+  ("fb0080be", "s_mov_b32 s0, src_vccz"), ("fc0080be", "s_mov_b32 s0, src_execz"),
+  ("eb0080be", "s_mov_b32 s0, src_shared_base"), ("eb0180be", "s_mov_b64 s[0:1], src_shared_base"),
+  ("ff02007e78563412", "v_mov_b32_e32 v0, 0x12345678"),
+])
+def test_special_operands_and_literals_read_as_llvm_prints_them(code: str, text: str) -> None:
+  """Literals with the value of an inline constant look like it; apertures have one name in both widths."""
+  i = TABLE.decode(bytes.fromhex(code))
+  assert i.size * 2 == len(code) and str(i) == text
+  if LLVM_MC is None: return
+  given = " ".join(f"0x{b:02x}" for b in i.data)
+  done = subprocess.run([LLVM_MC, "--disassemble", "-triple=amdgcn-amd-amdhsa", "-mcpu=gfx1100"], input=given,
+                        capture_output=True, text=True, check=True)
+  assert re.sub(r"\s+", " ", done.stdout.splitlines()[-1]).strip() == str(i)

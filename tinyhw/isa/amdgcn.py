@@ -26,7 +26,9 @@ VGPR0: Final = 256
 # Scalar operands above the SGPRs (gfx11 numbering; gfx10 had M0 and NULL the other way round).
 SPECIAL: Final = {VCC_LO: "vcc_lo", VCC_HI: "vcc_hi", NULL: "null", M0: "m0", EXEC_LO: "exec_lo", EXEC_HI: "exec_hi",
                   235: "src_shared_base", 236: "src_shared_limit", 237: "src_private_base", 238: "src_private_limit",
-                  253: "src_scc"}
+                  239: "src_pops_exiting_wave_id", 251: "src_vccz", 252: "src_execz", 253: "src_scc"}
+# Registers that are no start of a pair.
+SINGLE: Final = frozenset({VCC_HI, M0, EXEC_HI})
 # Inline float constants: operand code -> value. 248 is 1/(2*pi), rounded to each type.
 INLINE_FLOATS: Final = {240: 0.5, 241: -0.5, 242: 1.0, 243: -1.0, 244: 2.0, 245: -2.0, 246: 4.0, 247: -4.0,
                         248: 0.15915494309189535}
@@ -213,6 +215,7 @@ class Table:
 
   def _scalar(self, name: str, role: str, code: int, dwords: int, kind_type: str, literal: int | None,
               where: int) -> Operand:
+    if dwords == 2 and code in SINGLE: raise DecodeError(f"operand {name} is no pair", where=hex(where))
     if code <= EXEC_HI or code in SPECIAL: return Operand(name, role, "s", code, dwords, kind_type)
     if code == LITERAL and literal is not None: return Operand(name, role, "lit", literal, dwords, kind_type)
     if 128 <= code <= 208 or code in INLINE_FLOATS: return Operand(name, role, "const", code, dwords, kind_type)

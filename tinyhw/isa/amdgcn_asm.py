@@ -13,7 +13,7 @@ from functools import cache
 from typing import Final
 
 from tinyhw.core.errors import DecodeError, EncodeError, InvalidArgument
-from tinyhw.isa.amdgcn import INLINE_FLOATS, LITERAL, VGPR0, Row, Table, table
+from tinyhw.isa.amdgcn import INLINE_FLOATS, LITERAL, SPECIAL, VGPR0, Row, Table, table
 from tinyhw.isa.amdgcn_names import FORMATS, NAMES
 from tinyhw.isa.amdgcn_text import (
   DELAYS,
@@ -77,11 +77,11 @@ class Line:
 
 
 @cache
-def scalars(dwords: int, type_: str) -> dict[str, int]:
+def scalars(dwords: int) -> dict[str, int]:
   """Name -> code of each scalar operand of a size."""
   out: dict[str, int] = {}
-  for code in [*range(128), 235, 236, 237, 238, 253]:
-    try: out.setdefault(scalar_name(code, dwords, type_), code)
+  for code in [*range(128), *(c for c in SPECIAL if c > 127)]:
+    try: out.setdefault(scalar_name(code, dwords), code)
     except KeyError: continue
   if dwords == 2: out.setdefault("vcc_lo", 106)
   return out
@@ -129,7 +129,7 @@ def operand(line: Line, token: str, spec: Operand) -> None:
     value = message(token, line.isa) if type_ == "SendMsg" else number(token)
     if value is None: raise wrong
     return line.put(name, value)
-  names = scalars(dwords or 1, type_)
+  names = scalars(dwords or 1)
   if token in names: code = names[token]
   elif token in constants(type_): code = constants(type_)[token]
   elif (value := number(token)) is not None and name in line.row.literal_operands:

@@ -21,13 +21,13 @@ def _range(letter: str, first: int, dwords: int) -> str:
   return f"{letter}{first}" if dwords <= 1 else f"{letter}[{first}:{first + dwords - 1}]"
 
 
-def scalar_name(code: int, dwords: int, type_: str = "") -> str:
-  """A scalar register or special operand by its code."""
+def scalar_name(code: int, dwords: int) -> str:
+  """A scalar register or special operand by its code. Groups start at a multiple of two or four, as LLVM shows them."""
+  if code < VCC_LO or TTMP0 <= code < NULL: code &= -4 if dwords > 3 else -2 if dwords == 2 else -1
   if code < VCC_LO: return _range("s", code, dwords)
   if code == VCC_LO and dwords == 2: return "vcc"
   if code == 126 and dwords == 2: return "exec"
   if TTMP0 <= code < NULL: return _range("ttmp", code - TTMP0, dwords)
-  if code in {235, 236, 237, 238} and dwords == 1 and type_ != "": return SPECIAL[code] + "_lo"
   return SPECIAL[code]
 
 
@@ -42,17 +42,35 @@ def constant(code: int, type_: str) -> str:
   return f"{INLINE_FLOATS[code]:.1f}"
 
 
+def _signed(value: int, bits: int) -> int: return value - (1 << bits) if value >> bits - 1 else value
+
+
+_FLOATS32: Final = {struct.unpack("<I", struct.pack("<f", v))[0]: k for k, v in INLINE_FLOATS.items()}
+_FLOATS16: Final = {struct.unpack("<H", struct.pack("<e", v))[0]: k for k, v in INLINE_FLOATS.items()}
+
+
+def literal(value: int, type_: str) -> str:
+  """A literal as LLVM prints it: a number that has an inline code looks like that, 16-bit types show 16 bits."""
+  if type_ == "f64": return hex(value)  # the upper half of the double
+  if type_[-2:] == "64": return str(value) if value <= 64 else hex(value)
+  if type_ in INTEGER16 and value in _FLOATS32: return constant(_FLOATS32[value], "b32")
+  half = type_[-2:] == "16" and not type_.startswith("v2")
+  bits = 16 if half else 32
+  value &= (1 << bits) - 1
+  signed = _signed(value, bits)
+  if -16 <= signed <= 64: return str(signed)
+  floats = _FLOATS16 if half or type_ == "v2f16" else _FLOATS32
+  return constant(floats[value], type_) if value in floats and not (half and type_ in INTEGER16) else hex(value)
+
+
 def operand(o: Operand) -> str:
   """An operand without modifiers."""
   if o.kind == "v":
     if o.half is not None: return f"v{o.value}.{'lh'[o.half]}"
     return _range("v", o.value, o.dwords)
-  if o.kind == "s": return scalar_name(o.value, o.dwords or 1, o.type)
+  if o.kind == "s": return scalar_name(o.value, o.dwords or 1)
   if o.kind == "const": return constant(o.value, o.type)
-  return hex(o.value)
-
-
-def _signed(value: int, bits: int) -> int: return value - (1 << bits) if value >> bits - 1 else value
+  return literal(o.value, o.type) if o.kind == "lit" else hex(o.value)
 
 
 def _source(i: Instruction, name: str) -> str:
