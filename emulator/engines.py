@@ -20,6 +20,7 @@ ENGINES: Final = ("auto", "ref", "jit", "both")
 # What interpreting costs, in microseconds: a step of a group of waves, and each wave's share of it.
 _STEP: Final = 15.0
 _INSTRUCTION: Final = 0.15
+_HANDED_BACK: Final = 100.0  # one wave's instruction from compiled code to the reference and back
 COMPILING: Final = 300_000.0  # microseconds, about
 _SPENT: Final[WeakKeyDictionary[AddressSpace, dict[tuple[int, int], float]]] = WeakKeyDictionary()
 
@@ -38,7 +39,11 @@ def dispatch(space: AddressSpace, arch: Arch, d: Dispatch, *, watchdog: int = 10
   spent = _SPENT.setdefault(space, {})
   key = space.version, d.entry_pc
   before = spent.get(key, 0.0)
-  if before > COMPILING: return compiled(space, arch, d, watchdog=watchdog)
+  if before > COMPILING:
+    stats = compiled(space, arch, d, watchdog=watchdog)
+    # a program that compiled code keeps handing back to the reference is better interpreted as a whole
+    if sum(stats.interpreted.values()) * _HANDED_BACK > stats.instructions * _INSTRUCTION: spent[key] = -float("inf")
+    return stats
   stats = interpret(space, arch, d, watchdog=watchdog)
   if len(spent) > 512: spent.clear()
   spent[key] = before + stats.steps * _STEP + stats.instructions * _INSTRUCTION
@@ -46,9 +51,15 @@ def dispatch(space: AddressSpace, arch: Arch, d: Dispatch, *, watchdog: int = 10
 
 
 def compiled(space: AddressSpace, arch: Arch, d: Dispatch, *, watchdog: int) -> DispatchStats:
-  """Run a dispatch with compiled code; LLVM loads with the first one."""
+  """Run a dispatch with compiled code; LLVM loads with the first one. A program that it refuses is interpreted."""
+  from tinyhw.emulator.jit.native import NotCompiled
   from tinyhw.emulator.jit.run import dispatch as run
-  return run(space, arch, d, watchdog=watchdog)
+  try: return run(space, arch, d, watchdog=watchdog)
+  except NotCompiled as refused:
+    if refused.started: raise
+    stats = interpret(space, arch, d, watchdog=watchdog)
+    stats.interpreted[str(refused)] = stats.waves
+    return stats
 
 
 def _copy(space: AddressSpace) -> AddressSpace:

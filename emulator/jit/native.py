@@ -7,16 +7,27 @@ from typing import Any, Final
 
 import llvmlite.binding as llvm
 
+from tinyhw.core.errors import Unsupported
+
 Callback: Final = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int64, ctypes.c_int32)
 _Run: Final = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
 LIMIT: Final = 256  # programs that are kept
+
+
+class NotCompiled(Unsupported):
+  """LLVM refuses a program; `started` says that waves of the dispatch had run before."""
+
+  def __init__(self, why: str) -> None:
+    self.started = False
+    super().__init__("program for the compiled engine", why)
 
 
 class Native:
   """Compiled text; `run(context, states, stride in bytes, count)` runs waves that are ready. Keeps the code alive."""
 
   def __init__(self, text: str) -> None:
-    module = llvm.parse_assembly(text)
+    try: module = llvm.parse_assembly(text)
+    except RuntimeError as error: raise NotCompiled(str(error).strip()) from None
     module.triple = llvm.get_process_triple()
     machine = _machine()
     builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=1))

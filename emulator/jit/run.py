@@ -19,7 +19,7 @@ from tinyhw.emulator.amdgcn.program import Program
 from tinyhw.emulator.amdgcn.registers import exec_changed
 from tinyhw.emulator.jit import access as context
 from tinyhw.emulator.jit.access import Site
-from tinyhw.emulator.jit.native import Cache, Callback, Native
+from tinyhw.emulator.jit.native import Cache, Callback, Native, NotCompiled
 from tinyhw.emulator.jit.state import HEADER, LDS, LEFT, RESUME, SCC, SCRATCH, SGPRS, STATUS
 from tinyhw.emulator.jit.translate import (
   BARRIER,
@@ -82,7 +82,10 @@ def dispatch(space: AddressSpace, arch: Arch, d: Dispatch, *, watchdog: int = 10
   cohorts, resident = prepare(space, arch, d, watchdog, stats)
   running: list[Waves] = []
   for cohort in cohorts:
-    waves = Waves(cohort)
+    try: waves = Waves(cohort)
+    except NotCompiled as refused:
+      refused.started = stats.instructions > 0
+      raise
     if not waves.run(): running.append(waves)
     if len(running) >= resident: running = _turns(running, resident)
   _turns(running, 1)
@@ -147,8 +150,8 @@ class Waves:
     raw = self.context = _aligned((1, context.CONTEXT_SIZE // 4))[0]
     words = raw.view(np.uint64)
     space: AddressSpace = self.cohort.space
-    self._version = space.version
-    rows = [(m.start, m.end - m.start, m.u8.ctypes.data - m.start & (1 << 64) - 1, m.access) for m in space.mappings()]
+    self._mappings = space.mappings()  # keeps the memory itself
+    rows = [(m.start, m.end - m.start, m.u8.ctypes.data - m.start & (1 << 64) - 1, m.access) for m in self._mappings]
     self.table = np.array(rows, np.uint64).reshape(-1, 4)
     self.sites = np.zeros((max(1, len(self.code.translation.sites)), 4), np.uint64)
     pointer = ctypes.cast(self._callback, ctypes.c_void_p).value
@@ -289,7 +292,10 @@ class Waves:
     if place is None:
       places = [self._where(w) for w in range(self.size)]
       places[wave] = pc, mode
-      self.code.grow(pc, mode)
+      try: self.code.grow(pc, mode)
+      except NotCompiled as refused:
+        refused.started = True
+        raise
       self.sites = np.zeros((max(1, len(self.code.translation.sites)), 4), np.uint64)
       self.context.view(np.uint64)[context.SITES // 8] = self.sites.ctypes.data
       stops = {p: k for k, p in enumerate(self.code.translation.places)}

@@ -326,3 +326,11 @@ def test_engines_are_chosen_by_name(engine: str) -> None:
   code += encode("global_store_b32", "saddr", vdata=0, vaddr=3, saddr=0, offset=0)
   result = outcome(lambda *a, **k: choose(*a, engine=engine, **k), code, b"", descriptor())
   assert result[0][0] == 31 and result[1].engine == ("jit" if engine in {"jit", "both"} else "ref")
+
+
+def test_a_program_that_llvm_refuses_is_interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
+  monkeypatch.setattr("tinyhw.emulator.jit.translate.FIND", "no such text")
+  code = encode("v_mov_b32", "e32", src0=129, vdst=3) + encode("v_mov_b32", "e32", src0=128, vdst=4)
+  code += encode("global_store_b32", "saddr", vdata=3, vaddr=4, saddr=0, offset=4)
+  found = outcome(lambda *a, **k: choose(*a, engine="jit", **k), code, b"", descriptor())
+  assert found[0][1] == 1 and found[1].engine == "ref" and any("unsupported" in name for name in found[1].interpreted)
