@@ -29,7 +29,8 @@ DISAGREE = (
   ("gfx11", "s_singleuse_vdst", "gfx1150 and later: llvm-mc 19 refuses it on gfx1100"),
   ("gfx11", "s_version", UC), ("gfx12", "s_version", UC),
   ("gfx11", "v_trig_preop_f64", SEXT), ("gfx12", "v_trig_preop_f64|v_cvt_sr_(fp8|bf8)_f32", SEXT),
-  ("gfx11", "v_cmpx?_class_f16|v_align(bit|byte)_b32", WIDE), ("gfx12", "v_cmpx?_class_f16|v_align(bit|byte)_b32", WIDE),
+  ("gfx11", "v_cmpx?_class_f16|v_align(bit|byte)_b32", WIDE),
+  ("gfx12", "v_cmpx?_class_f16|v_align(bit|byte)_b32", WIDE),
 )
 
 
