@@ -9,7 +9,15 @@ from typing import cast
 from tinyhw.arch import ARCHES, Arch
 from tinyhw.autogen import gc_11_0_0 as gc
 from tinyhw.autogen import hsa, kfd
-from tinyhw.core.errors import DeviceError, InvalidArgument, OutOfMemory, TinyhwError, Unsupported, WaitTimeout
+from tinyhw.core.errors import (
+  DecodeError,
+  DeviceError,
+  InvalidArgument,
+  OutOfMemory,
+  TinyhwError,
+  Unsupported,
+  WaitTimeout,
+)
 from tinyhw.core.port import Port
 from tinyhw.drive.allocate import BounceBuffer, FreeCache, KernargRing, round_up
 from tinyhw.drive.amd import report
@@ -280,6 +288,7 @@ class AMDRuntime(QueuedRuntime):
 
   def _place(self, binary: bytes) -> CodeImage:
     code = codeobject.load(binary, arch=self.target)
+    if not code.image: raise DecodeError("no section or segment has anything to load", where="code object")
     buffer = self._take(len(code.image), Memory.VRAM, executable=True)
     data = code.link(buffer.address)
     self.copyin(Allocation(buffer.address, buffer.size), memoryview(data))
