@@ -119,6 +119,7 @@ class Devices:
       kind, _, index = name.partition(":")
       if (opener := _OPENERS.get(kind)) is None:
         raise Unsupported("device", kind, hint=f"it would be {KINDS[kind]}; built are {', '.join(_OPENERS)}")
+      refuse_planned_variables()
       start = time.perf_counter()
       device = self._open[name] = opener(self, name, int(index or 0))
       if debug_level() >= 1:
@@ -173,6 +174,13 @@ def debug_level() -> int:
   """The `DEBUG` variable; 0 when it is not a number."""
   text = os.environ.get("DEBUG", "0")
   return int(text) if text.isdecimal() else 0
+
+
+def refuse_planned_variables() -> None:
+  """Raise Unsupported for a variable that is reserved and has no effect yet, so that none is ignored in silence."""
+  for variable in ("BEAM", "PROFILE", "VIZ", "CACHEDB"):
+    if os.environ.get(variable, "") not in ("", "0"):
+      raise Unsupported("environment variable", variable, hint="it is planned and does nothing yet: unset it")
 
 
 def mock_options() -> dict[str, Any]:
