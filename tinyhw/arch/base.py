@@ -33,6 +33,7 @@ class Arch:
   # The upper halves of flat addresses that reach LDS and scratch (KFD: MAKE_LDS_APP_BASE_V9, MAKE_SCRATCH_APP_BASE_V9).
   shared_aperture: int = 0x1 << 48
   private_aperture: int = 0x2 << 48
+  accumulation: bool = False  # the second half of `vgprs` is for accumulation registers, numbered from 256
 
   @property
   def version(self) -> tuple[int, int, int]:
