@@ -55,6 +55,13 @@ class Block(Protocol):
   instructions: list[Any]
 
 
+class Observer(Protocol):
+  """Sees instructions as groups execute them; `emulator.observe` says what else one can see."""
+  def before(self, group: Group, pc: int, instruction: Any) -> None: ...
+
+  def after(self, group: Group, pc: int, instruction: Any) -> None: ...
+
+
 class Program(Protocol):
   """Code that can be executed."""
   def block(self, pc: int, mode: int) -> Block: ...
@@ -161,6 +168,7 @@ class Cohort:
     self.lds32 = self.lds.view(np.uint32)
     self.arch: Any = None
     self.dispatch: Any = None
+    self.observer: Any = None  # an Observer, or None
     self.live: Value = None  # waves of each workgroup that have not ended
     self.arrived: Value = None  # waves of each workgroup that wait at a barrier
     self.left = 0
@@ -205,13 +213,17 @@ class Cohort:
       block = program.block(group.pc, group.mode)
       steps = iter(block.steps)
       left = 0
+      after: Next
       try:
-        for step in steps: step(group)
-        left = -1
-        after: Next = block.next if block.end is None else block.end(group)
+        if self.observer is not None: after = self._observed(group, block)
+        else:
+          for step in steps: step(group)
+          left = -1
+          after = block.next if block.end is None else block.end(group)
       except (TinyhwError, IndexError) as error:
         if left == 0: left = steps.__length_hint__()  # type: ignore[attr-defined]
-        raise self.located(error, block.pcs[len(block.steps) - left - 1], group) from (
+        at = block.pcs[len(block.steps) - left - 1] if self.observer is None else group.pc
+        raise self.located(error, at, group) from (
           None if isinstance(error, TinyhwError) else error)
       count = block.count
       group.count += count
@@ -235,6 +247,21 @@ class Cohort:
           return
         continue
       return self._leave(group, after)
+
+  def _observed(self, group: Group, block: Block) -> Next:
+    """Run a block instruction by instruction, with `group.pc` on each; where to go on."""
+    observer = self.observer
+    steps = dict(zip(block.pcs, block.steps))
+    last = len(block.instructions) - 1
+    after: Next = block.next
+    for k, i in enumerate(block.instructions):
+      pc = group.pc
+      observer.before(group, pc, i)
+      if k == last and block.end is not None: after = block.end(group)
+      elif (step := steps.get(pc)) is not None: step(group)
+      observer.after(group, pc, i)
+      group.pc = pc + i.size
+    return after
 
   def _leave(self, group: Group, after: Next) -> None:
     """A group ends, waits, sleeps or splits."""

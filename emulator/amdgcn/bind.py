@@ -57,7 +57,7 @@ def unsupported(i: Instruction, pc: int, why: str = "") -> Unsupported:
 def alu(i: Instruction, pc: int, mode: int) -> Step:
   """The step of a vector or scalar ALU instruction. Raises Unsupported where there is no meaning."""
   if i.family == "VOPD": return _dual(i, pc, mode)
-  meaning = MEANINGS.get(i.mnemonic)
+  meaning = MEANINGS.get(i.mnemonic, i.isa)
   if meaning is None: raise unsupported(i, pc)
   if i.family in {"SOP1", "SOP2", "SOPC", "SOPK"}: return _scalar(i, meaning)
   check_rounding(i, meaning, mode, pc)
@@ -247,7 +247,7 @@ def _dual(i: Instruction, pc: int, mode: int) -> Step:
   parts = []
   x_name, y_name = i.mnemonic.split(" :: ")
   for name, suffix in ((x_name, "X"), (y_name, "Y")):
-    meaning = MEANINGS.get(name.replace("v_dual_", "v_"))
+    meaning = MEANINGS.get(name.replace("v_dual_", "v_"), i.isa)
     if meaning is None: raise unsupported(i, pc)
     check_rounding(i, meaning, mode, pc)
     destination = i.operands["vdst" + suffix]
@@ -626,7 +626,8 @@ def stop(i: Instruction, pc: int, mode: int) -> Step:
   return step
 
 
-SPECIAL: Final[dict[str, Callable[[Instruction, int, int], Step]]] = {
+Binder = Callable[[Instruction, int, int], Step]
+SPECIAL: Final[dict[str, Binder]] = {
   "v_readfirstlane_b32": readfirstlane, "v_readlane_b32": readlane, "v_writelane_b32": writelane,
   "v_permlane16_b32": permlane, "v_permlanex16_b32": permlane, "v_permlane64_b32": permlane64,
   "v_mbcnt_lo_u32_b32": mbcnt, "v_mbcnt_hi_u32_b32": mbcnt,
@@ -637,3 +638,10 @@ SPECIAL: Final[dict[str, Callable[[Instruction, int, int], Step]]] = {
   **dict.fromkeys(("v_qsad_pk_u16_u8", "v_mqsad_pk_u16_u8", "v_mqsad_u32_u8"), quad_sad),
   **dict.fromkeys(matrix.SHAPES, matrix.wmma), "s_trap": stop, "s_code_end": stop,
 }
+# Binders of one instruction table alone, by its name; they come before SPECIAL.
+SPECIAL_OF: Final[dict[str, dict[str, Binder]]] = {}
+
+
+def special(mnemonic: str, isa: str) -> Binder | None:
+  """The binder of a mnemonic that is not bound by a meaning's signature, or None."""
+  return SPECIAL_OF.get(isa, {}).get(mnemonic) or SPECIAL.get(mnemonic)

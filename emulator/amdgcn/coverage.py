@@ -22,17 +22,17 @@ def names(table: Table) -> set[str]:
   return {part.strip().replace("v_dual_", "v_") for name in table.mnemonics for part in name.split("::")}
 
 
-def status(mnemonic: str) -> str:
+def status(mnemonic: str, isa: str) -> str:
   """"exact", "approximate", "no effect" or "missing"."""
-  meaning = MEANINGS.get(mnemonic)
+  meaning = MEANINGS.get(mnemonic, isa)
   if meaning is not None: return "exact" if meaning.exact else "approximate"
   if mnemonic in control.IGNORED or mnemonic in memory.NO_EFFECT: return "no effect"
   if "_wmma_f" in mnemonic or "_wmma_b" in mnemonic: return "approximate"
-  return "exact" if mnemonic in bind.SPECIAL or mnemonic in CONTROL or mnemonic in MEMORY else "missing"
+  return "exact" if bind.special(mnemonic, isa) or mnemonic in CONTROL or mnemonic in MEMORY else "missing"
 
 
 def report(table: Table) -> dict[str, list[str]]:
   """Status -> mnemonics, sorted."""
   out: dict[str, list[str]] = {}
-  for name in sorted(names(table)): out.setdefault(status(name), []).append(name)
+  for name in sorted(names(table)): out.setdefault(status(name, table.name), []).append(name)
   return out

@@ -26,9 +26,9 @@ def translate(r: Registers, i: Instruction, mode: int) -> None:
   special = SPECIAL.get(i.mnemonic)
   if special is not None: return special(r, i)
   if i.mnemonic in FMA_MIX: return _fma_mix(r, i, mode)
-  if i.mnemonic in bind.SPECIAL: raise Untranslatable(i.mnemonic)
+  if bind.special(i.mnemonic, i.isa): raise Untranslatable(i.mnemonic)
   if i.family == "VOPD": return _dual(r, i, mode)
-  meaning = MEANINGS.get(i.mnemonic)
+  meaning = MEANINGS.get(i.mnemonic, i.isa)
   if meaning is None: raise Untranslatable(i.mnemonic)
   if i.family in {"SOP1", "SOP2", "SOPC", "SOPK"}: return _scalar(r, i, meaning)
   _check(i, meaning, mode)
@@ -247,7 +247,7 @@ def _dual(r: Registers, i: Instruction, mode: int) -> None:
   done: list[tuple[Operand, Value]] = []
   x_name, y_name = i.mnemonic.split(" :: ")
   for name, suffix in ((x_name, "X"), (y_name, "Y")):
-    meaning = MEANINGS.get(name.replace("v_dual_", "v_"))
+    meaning = MEANINGS.get(name.replace("v_dual_", "v_"), i.isa)
     if meaning is None: raise Untranslatable(name)
     _check(i, meaning, mode)
     destination = i.operands["vdst" + suffix]
