@@ -37,8 +37,7 @@ def translate(r: Registers, i: Instruction, mode: int) -> None:
 
 
 def _check(i: Instruction, meaning: Meaning, mode: int) -> None:
-  try: bind.check_rounding(i, meaning, mode, 0)
-  except Exception as error: raise Untranslatable(str(error)) from None
+  if bind.rounds(i, meaning, mode): raise Untranslatable("a directed rounding mode")
 
 
 # ---- operands
@@ -312,6 +311,7 @@ FMA_MIX: Final = frozenset({"v_fma_mix_f32", "v_fma_mixlo_f16", "v_fma_mixhi_f16
 
 def _fma_mix(r: Registers, i: Instruction, mode: int) -> None:
   """v_fma_mix*: each source is f32, or one half as f16."""
+  if mode & 15: raise Untranslatable("a directed rounding mode")
   op_sel, op_sel_hi = i.get("op_sel"), i.get("op_sel_hi")
   neg, absolute = i.get("neg_lo"), i.get("neg_hi")
   sources = []
@@ -323,7 +323,7 @@ def _fma_mix(r: Registers, i: Instruction, mode: int) -> None:
   destination = i.operands["vdst"]
   if i.mnemonic == "v_fma_mix_f32":
     return write(r, destination, _finished(r, i, "f32", r.o.fma(*sources), mode))
-  value = convert(r.o.fma_f16_of_f32(*(convert(x, F64) for x in sources)), F16)
+  value = convert(r.o.fma(*sources), F16)  # rounded twice, as the manual says
   if i.get("clamp"):
     value = _clamped(r, value, False)
   r.set_vector16(destination.value, 1 if i.mnemonic == "v_fma_mixhi_f16" else 0, value)
