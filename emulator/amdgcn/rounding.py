@@ -180,7 +180,8 @@ class DirectedOps:
   def __getattr__(self, name: str) -> Callable[..., Any]:
     plain = getattr(Ops, name)
 
-    def call(*operands: Any) -> Any: return self._wrap(plain(*[o.x if isinstance(o, Directed) else o for o in operands]))
+    def call(*operands: Any) -> Any:
+      return self._wrap(plain(*[o.x if isinstance(o, Directed) else o for o in operands]))
     return call
 
   def to(self, x: Directed, type_: str) -> Directed:
@@ -201,7 +202,8 @@ class DirectedOps:
     if not mode: return Directed(Ops.fma_scaled(a.x, b.x, c.x, e.x), self.modes)
     scale = np.asarray(e.x)
 
-    def exact(x: Fraction, y: Fraction, z: Fraction, n: Fraction) -> Fraction: return (x * y + z) * Fraction(2) ** int(n)
+    def exact(x: Fraction, y: Fraction, z: Fraction, n: Fraction) -> Fraction:
+      return (x * y + z) * Fraction(2) ** int(n)
     if a.dtype == F64:
       plain = Ops.fma_scaled(a.x, b.x, c.x, e.x)
       return Directed(_each(exact, plain, mode, a.x, b.x, c.x, scale.astype(F64)), self.modes)

@@ -13,7 +13,7 @@ from tinyhw.emulator.amdgcn import bind
 from tinyhw.emulator.amdgcn import matrix as reference
 from tinyhw.emulator.amdgcn.meaning import MEANINGS, Meaning
 from tinyhw.emulator.amdgcn.registers import constant
-from tinyhw.emulator.amdgcn.values import DTYPES, F16, F32, F64, I32, I64, U16, U32
+from tinyhw.emulator.amdgcn.values import DTYPES, F16, F32, I32, I64, U16, U32
 from tinyhw.emulator.jit import matrix
 from tinyhw.emulator.jit.state import Registers
 from tinyhw.emulator.jit.values import BOOL, Untranslatable, Value, convert, gather, name_of, number
