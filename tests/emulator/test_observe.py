@@ -86,7 +86,8 @@ class Accesses(Observer):
 
   def access(self, group: Group, pc: int, instruction: Any, access: Access) -> None:
     columns = 1 if access.segment == "scalar" else group.cohort.lanes
-    assert access.addresses.shape == access.active.shape == (group.size, columns) and access.addresses.dtype == np.uint64
+    assert access.addresses.shape == access.active.shape == (group.size, columns)
+    assert access.addresses.dtype == np.uint64
     assert group.pc == pc and group.cohort.program.describe(pc) == str(instruction)
     self.seen.append((access.segment, access.kind, access.width, access.addresses[access.active].tolist()))
 
