@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 class Access:
   """What one instruction does to one kind of memory, about to happen.
 
-  `segment` is "global", "lds", "scratch" or "scalar", `kind` "load", "store" or "atomic". `addresses` (u64) and `active`
-  (bool) are [waves, lanes], of a scalar access [waves, 1]; only active elements touch memory. An address counts bytes:
-  of the GPU's address space, of the workgroup's LDS, or of the lane's own scratch. `width` is in bytes.
+  `segment` is "global", "lds", "scratch" or "scalar", `kind` "load", "store" or "atomic". `addresses` (u64) and
+  `active` (bool) are [waves, lanes], of a scalar access [waves, 1]; only active elements touch memory. An address counts
+  bytes of the GPU's address space, of the workgroup's LDS, or of the lane's own scratch. `width` is in bytes.
   """
   segment: str
   kind: str
@@ -44,7 +44,7 @@ class Observer:
     """They have executed it; their registers hold its results. Where they go on is not known yet."""
 
   def access(self, group: Group, pc: int, instruction: Any, access: Access) -> None:
-    """The instruction touches memory next, between its `before` and `after`; one instruction may do so several times."""
+    """The instruction touches memory next, between its `before` and `after`; it may do so several times."""
 
   def barrier(self, group: Group, pc: int) -> None:
     """The waves have executed the barrier at `pc` and wait there, or go on at once when they are the last ones."""
