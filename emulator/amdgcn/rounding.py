@@ -190,8 +190,8 @@ class DirectedOps:
 
   def fma(self, a: Directed, b: Directed, c: Directed) -> Directed:
     mode = a._mode()
-    operands = [v.x if isinstance(v, Directed) else a.x.dtype.type(v) for v in (a, b, c)]
-    return Directed(fma(*operands, mode) if mode else Ops.fma(*operands), self.modes)
+    x, y, z = (v.x if isinstance(v, Directed) else a.x.dtype.type(v) for v in (a, b, c))
+    return Directed(fma(x, y, z, mode) if mode else Ops.fma(x, y, z), self.modes)
 
   def ldexp(self, x: Directed, e: Directed) -> Directed:
     mode = x._mode()
