@@ -13,7 +13,7 @@ from tinyhw.emulator.amdgcn import bind
 from tinyhw.emulator.amdgcn import matrix as reference
 from tinyhw.emulator.amdgcn.meaning import MEANINGS, Meaning
 from tinyhw.emulator.amdgcn.registers import constant
-from tinyhw.emulator.amdgcn.values import DTYPES, F16, F32, F64, I32, I64, U16, U32
+from tinyhw.emulator.amdgcn.values import DTYPES, F16, F32, I32, I64, U16, U32
 from tinyhw.emulator.jit import matrix
 from tinyhw.emulator.jit.state import Registers
 from tinyhw.emulator.jit.values import BOOL, Untranslatable, Value, convert, gather, name_of, number
@@ -40,8 +40,7 @@ def translate(r: Registers, i: Instruction, mode: int) -> None:
 
 
 def _check(i: Instruction, meaning: Meaning, mode: int) -> None:
-  try: bind.check_rounding(i, meaning, mode, 0)
-  except Exception as error: raise Untranslatable(str(error)) from None
+  if bind.rounds(i, meaning, mode): raise Untranslatable("a directed rounding mode")
 
 
 # ---- operands
@@ -312,6 +311,7 @@ def _packed(r: Registers, i: Instruction, meaning: Meaning, mode: int) -> None:
 
 def _fma_mix(r: Registers, i: Instruction, mode: int) -> None:
   """v_fma_mix*: each source is f32, or one half as f16."""
+  if mode & 15: raise Untranslatable("a directed rounding mode")
   op_sel, op_sel_hi = i.get("op_sel"), i.get("op_sel_hi")
   neg, absolute = i.get("neg_lo"), i.get("neg_hi")
   sources = []
@@ -323,7 +323,7 @@ def _fma_mix(r: Registers, i: Instruction, mode: int) -> None:
   destination = i.operands["vdst"]
   if i.mnemonic == "v_fma_mix_f32":
     return write(r, destination, _finished(r, i, "f32", r.o.fma(*sources), mode))
-  value = convert(r.o.fma_f16_of_f32(*(convert(x, F64) for x in sources)), F16)
+  value = convert(r.o.fma(*sources), F16)  # rounded twice, as the manual says
   if i.get("clamp"):
     value = _clamped(r, value, False)
   r.set_vector16(destination.value, 1 if i.mnemonic == "v_fma_mixhi_f16" else 0, value)
