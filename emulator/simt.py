@@ -55,6 +55,21 @@ class Block(Protocol):
   instructions: list[Any]
 
 
+class Observer(Protocol):
+  """Sees what groups do; `emulator.observe` says when each is called."""
+  def before(self, group: Group, pc: int, instruction: Any) -> None: ...
+
+  def after(self, group: Group, pc: int, instruction: Any) -> None: ...
+
+  def access(self, group: Group, pc: int, instruction: Any, access: Any) -> None: ...
+
+  def barrier(self, group: Group, pc: int) -> None: ...
+
+  def released(self, cohort: Cohort, workgroups: Value) -> None: ...
+
+  def ended(self, group: Group) -> None: ...
+
+
 class Program(Protocol):
   """Code that can be executed."""
   def block(self, pc: int, mode: int) -> Block: ...
@@ -161,6 +176,8 @@ class Cohort:
     self.lds32 = self.lds.view(np.uint32)
     self.arch: Any = None
     self.dispatch: Any = None
+    self.observer: Observer | None = None
+    self.seen: tuple[int, Any] = (0, None)  # PC and instruction that the observer is shown
     self.live: Value = None  # waves of each workgroup that have not ended
     self.arrived: Value = None  # waves of each workgroup that wait at a barrier
     self.left = 0
@@ -205,13 +222,17 @@ class Cohort:
       block = program.block(group.pc, group.mode)
       steps = iter(block.steps)
       left = 0
+      after: Next
       try:
-        for step in steps: step(group)
-        left = -1
-        after: Next = block.next if block.end is None else block.end(group)
+        if self.observer is not None: after = self._observed(group, block)
+        else:
+          for step in steps: step(group)
+          left = -1
+          after = block.next if block.end is None else block.end(group)
       except (TinyhwError, IndexError) as error:
         if left == 0: left = steps.__length_hint__()  # type: ignore[attr-defined]
-        raise self.located(error, block.pcs[len(block.steps) - left - 1], group) from (
+        at = block.pcs[len(block.steps) - left - 1] if self.observer is None else group.pc
+        raise self.located(error, at, group) from (
           None if isinstance(error, TinyhwError) else error)
       count = block.count
       group.count += count
@@ -236,15 +257,36 @@ class Cohort:
         continue
       return self._leave(group, after)
 
+  def _observed(self, group: Group, block: Block) -> Next:
+    """Run a block instruction by instruction, with `group.pc` on each; where to go on."""
+    observer = self.observer
+    assert observer is not None
+    steps = dict(zip(block.pcs, block.steps))
+    last = len(block.instructions) - 1
+    after: Next = block.next
+    for k, i in enumerate(block.instructions):
+      pc = group.pc
+      self.seen = pc, i
+      observer.before(group, pc, i)
+      if k == last and block.end is not None: after = block.end(group)
+      elif (step := steps.get(pc)) is not None: step(group)
+      observer.after(group, pc, i)
+      group.pc = pc + i.size
+    return after
+
   def _leave(self, group: Group, after: Next) -> None:
     """A group ends, waits, sleeps or splits."""
+    observer = self.observer
     if isinstance(after, End):
+      if observer is not None: observer.ended(group)
       self.left -= group.size
       if self.left: np.subtract.at(self.live, group.workgroups, 1)
       if self.parked: self._release()
     elif isinstance(after, Barrier):
       group.pc = after.pc
+      if observer is not None: observer.barrier(group, self.seen[0])
       if group.size == self.left:  # every wave is here
+        if observer is not None: observer.released(self, np.flatnonzero(self.live))
         self.runnable.append(group)
         return
       np.add.at(self.arrived, group.workgroups, 1)
@@ -276,6 +318,7 @@ class Cohort:
     """Let the waves of workgroups go on whose every live wave stands at the barrier."""
     ready = (self.arrived >= self.live) & (self.live > 0)
     if not ready.any(): return
+    if self.observer is not None: self.observer.released(self, np.flatnonzero(ready))
     parked, self.parked = self.parked, []
     for group in parked:
       go = ready[group.workgroups]

@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from tinyhw.core.errors import MachineFault, Unsupported
-from tinyhw.emulator.amdgcn import floats, integer, matrix, scalar  # noqa: F401  (they register the meanings)
+from tinyhw.emulator.amdgcn import floats, integer, matrix, rounding, scalar  # noqa: F401  (they register the meanings)
 from tinyhw.emulator.amdgcn.meaning import MEANINGS, Meaning
 from tinyhw.emulator.amdgcn.registers import (
   Reader,
@@ -44,7 +44,8 @@ OMOD: Final = {1: 2.0, 2: 4.0, 3: 0.5}
 _DENORM_SHIFT: Final = {"f32": 4, "f16": 6, "f64": 6}
 _ROUND_SHIFT: Final = {"f32": 0, "f16": 2, "f64": 2}
 WIDE: Final = {"u16": "i64", "i16": "i64", "u32": "i64", "i32": "i64"}
-# Instructions that read no MODE: their float type only says how to look at bits.
+# Instructions that read no MODE: their float type only says how to look at bits; and those that round nothing.
+_UNROUNDED: Final = ("v_cmp", "v_div_scale", "v_div_fixup", "v_frexp")
 _MODELESS: Final = ("v_cmp", "v_div_scale", "v_div_fixup", "v_frexp", "v_ldexp")
 
 
@@ -57,18 +58,18 @@ def unsupported(i: Instruction, pc: int, why: str = "") -> Unsupported:
 def alu(i: Instruction, pc: int, mode: int) -> Step:
   """The step of a vector or scalar ALU instruction. Raises Unsupported where there is no meaning."""
   if i.family == "VOPD": return _dual(i, pc, mode)
-  meaning = MEANINGS.get(i.mnemonic)
+  meaning = MEANINGS.get(i.mnemonic, i.isa)
   if meaning is None: raise unsupported(i, pc)
+  if rounds(i, meaning, mode): meaning = replace(meaning, function=rounding.directed(meaning.function, mode))
   if i.family in {"SOP1", "SOP2", "SOPC", "SOPK"}: return _scalar(i, meaning)
-  check_rounding(i, meaning, mode, pc)
   if meaning.packed: return _packed(i, meaning, mode)
   return _vector(i, meaning, mode)
 
 
-def check_rounding(i: Instruction, meaning: Meaning, mode: int, pc: int) -> None:
-  for t in meaning.results:
-    if t in _ROUND_SHIFT and mode >> _ROUND_SHIFT[t] & 3 and not i.mnemonic.startswith(_MODELESS):
-      raise unsupported(i, pc, f"MODE rounds {t} other than to nearest even")
+def rounds(i: Instruction, meaning: Meaning, mode: int) -> bool:
+  """Whether MODE rounds a result other than to nearest even. What is not exact anyway is left as it is."""
+  return meaning.exact and not i.mnemonic.startswith(_UNROUNDED) and any(
+    t in _ROUND_SHIFT and mode >> _ROUND_SHIFT[t] & 3 for t in meaning.results)
 
 
 # ---- scalar
@@ -247,9 +248,9 @@ def _dual(i: Instruction, pc: int, mode: int) -> Step:
   parts = []
   x_name, y_name = i.mnemonic.split(" :: ")
   for name, suffix in ((x_name, "X"), (y_name, "Y")):
-    meaning = MEANINGS.get(name.replace("v_dual_", "v_"))
+    meaning = MEANINGS.get(name.replace("v_dual_", "v_"), i.isa)
     if meaning is None: raise unsupported(i, pc)
-    check_rounding(i, meaning, mode, pc)
+    if rounds(i, meaning, mode): meaning = replace(meaning, function=rounding.directed(meaning.function, mode))
     destination = i.operands["vdst" + suffix]
     operands = [i.operands[n] for n in ("src0" + suffix, "vsrc1" + suffix) if n in i.operands]
     literal = Operand("imm", "s", "lit", i.get("imm"), 1, "f32")
@@ -345,14 +346,18 @@ def fma_mix(i: Instruction, pc: int, mode: int) -> Step:
     readers.append(_flushing(read) if not mode >> 4 & 1 else read)
   destination, clamp = i.operands["vdst"], i.get("clamp")
   one, two, three = readers
+  fused: Callable[..., Any] = lambda o, x, y, z: o.fma(x, y, z)
   if i.mnemonic == "v_fma_mix_f32":
+    if mode & 3: fused = rounding.directed(fused, mode)
     write = _float_result(i, "f32", writer(destination, "f32"), mode)
-    return lambda group: write(group, Ops.fma(one(group), two(group), three(group)))
+    return lambda group: write(group, fused(Ops, one(group), two(group), three(group)))
+  half_of: Callable[..., Any] = lambda o, x, y, z: o.to(o.fma(x, y, z), "f16")  # rounded twice, as the manual says
+  if mode & 15: half_of = rounding.directed(half_of, mode)
   which = 1 if i.mnemonic == "v_fma_mixhi_f16" else 0
   write16 = write_vector16(destination.value, which)
 
   def step(group: Group) -> None:
-    value = Ops.to(Ops.fma(one(group), two(group), three(group)), "f16")  # rounded twice, as the manual says
+    value = half_of(Ops, one(group), two(group), three(group))
     if clamp: value = np.where(value > F16.type(0), np.minimum(value, F16.type(1)),
                                np.where(np.isnan(value), value, F16.type(0)))
     write16(group, value)
@@ -626,7 +631,8 @@ def stop(i: Instruction, pc: int, mode: int) -> Step:
   return step
 
 
-SPECIAL: Final[dict[str, Callable[[Instruction, int, int], Step]]] = {
+Binder = Callable[[Instruction, int, int], Step]
+SPECIAL: Final[dict[str, Binder]] = {
   "v_readfirstlane_b32": readfirstlane, "v_readlane_b32": readlane, "v_writelane_b32": writelane,
   "v_permlane16_b32": permlane, "v_permlanex16_b32": permlane, "v_permlane64_b32": permlane64,
   "v_mbcnt_lo_u32_b32": mbcnt, "v_mbcnt_hi_u32_b32": mbcnt,
@@ -637,3 +643,10 @@ SPECIAL: Final[dict[str, Callable[[Instruction, int, int], Step]]] = {
   **dict.fromkeys(("v_qsad_pk_u16_u8", "v_mqsad_pk_u16_u8", "v_mqsad_u32_u8"), quad_sad),
   **dict.fromkeys(matrix.SHAPES, matrix.wmma), "s_trap": stop, "s_code_end": stop,
 }
+# Binders of one instruction table alone, by its name; they come before SPECIAL.
+SPECIAL_OF: Final[dict[str, dict[str, Binder]]] = {}
+
+
+def special(mnemonic: str, isa: str) -> Binder | None:
+  """The binder of a mnemonic that is not bound by a meaning's signature, or None."""
+  return SPECIAL_OF.get(isa, {}).get(mnemonic) or SPECIAL.get(mnemonic)

@@ -13,6 +13,7 @@ from tinyhw.core.errors import InvalidArgument
 from tinyhw.core.memory import AddressSpace
 from tinyhw.emulator.amdgcn.program import Program, ProgramCache
 from tinyhw.emulator.amdgcn.registers import FULL32
+from tinyhw.emulator.observe import Observer
 from tinyhw.emulator.simt import ZERO, Cohort, Group, Stats, run_all
 from tinyhw.isa.amdgcn import EXEC_LO
 
@@ -72,16 +73,31 @@ def _check(arch: Arch, d: Dispatch) -> None:
   if len(d.user_data) < users: raise InvalidArgument(f"{users} user SGPRs are wanted, {len(d.user_data)} are set")
 
 
-def dispatch(space: AddressSpace, arch: Arch, d: Dispatch, *, watchdog: int = 100_000_000) -> DispatchStats:
+def dispatch(space: AddressSpace, arch: Arch, d: Dispatch, *, watchdog: int = 100_000_000,
+             observer: Observer | None = None) -> DispatchStats:
   """Run a dispatch to its end. `watchdog` is the number of instructions that a wave may execute.
+
+  An `observer` sees each instruction, access and barrier as it happens.
 
   Raises MachineFault (PageFault, WatchdogExpired) with the PC, instruction, wave and lane; Unsupported and DecodeError
   for instructions that have no meaning here or none at all.
   """
   stats = Stats()
   cohorts, resident = prepare(space, arch, d, watchdog, stats)
+  if observer is not None: cohorts = _observed(cohorts, observer, space, arch, d)
   with np.errstate(all="ignore"): run_all(cohorts, resident)
+  if observer is not None: observer.end(stats)
   return stats
+
+
+def _observed(cohorts: Iterator[Cohort], observer: Observer, space: AddressSpace, arch: Arch,
+              d: Dispatch) -> Iterator[Cohort]:
+  """The cohorts, each shown to the observer before it runs."""
+  observer.dispatch(space, arch, d)
+  for cohort in cohorts:
+    cohort.observer = observer
+    observer.cohort(cohort)
+    yield cohort
 
 
 def prepare(space: AddressSpace, arch: Arch, d: Dispatch, watchdog: int,

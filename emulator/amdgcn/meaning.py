@@ -32,11 +32,15 @@ class Meanings:
   """A registry; registering a mnemonic twice is refused."""
 
   def __init__(self) -> None:
-    self._table: Handlers[str] = Handlers("instruction")
-    self._meanings: dict[str, Meaning] = {}
+    self._tables: dict[str, Handlers[str]] = {}
+    self._meanings: dict[tuple[str, str], Meaning] = {}
 
-  def __call__(self, mnemonics: str, signature: str, *, exact: bool = True) -> Callable[[Function], Function]:
-    """Decorator: the function is the meaning of these mnemonics (separated by spaces)."""
+  def __call__(self, mnemonics: str, signature: str, *, exact: bool = True,
+               isa: str = "") -> Callable[[Function], Function]:
+    """Decorator: the function is the meaning of these mnemonics (separated by spaces).
+
+    With `isa`, the name of an instruction table ("gfx12"), only there, and before a meaning that counts everywhere.
+    """
     packed = signature.startswith("pk ")
     m = re.fullmatch(r"(.*)\((.*)\)", signature.removeprefix("pk "))
     assert m, signature
@@ -44,13 +48,16 @@ class Meanings:
     sources = tuple(t.strip() for t in m[2].split(",") if t.strip())
 
     def register(function: Function) -> Function:
+      table = self._tables.setdefault(isa, Handlers(f"{isa} instruction".strip()))
       for name in mnemonics.split():
-        self._table.handles(name)(function)
-        self._meanings[name] = Meaning(name, results, sources, function, packed, exact)
+        table.handles(name)(function)
+        self._meanings[isa, name] = Meaning(name, results, sources, function, packed, exact)
       return function
     return register
 
-  def get(self, mnemonic: str) -> Meaning | None: return self._meanings.get(mnemonic)
+  def get(self, mnemonic: str, isa: str = "") -> Meaning | None:
+    """The meaning of a mnemonic of the instruction table `isa`; without one, what counts everywhere."""
+    return self._meanings.get((isa, mnemonic)) or self._meanings.get(("", mnemonic))
 
   def __iter__(self) -> Any: return iter(self._meanings.values())
 

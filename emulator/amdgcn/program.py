@@ -137,7 +137,7 @@ class Program:
   def step(self, i: Instruction, pc: int, mode: int) -> Step | None:
     """An instruction that does not end a block, bound; None for one that does nothing."""
     if i.mnemonic in control.IGNORED: return None
-    special = bind.SPECIAL.get(i.mnemonic)
+    special = bind.special(i.mnemonic, i.isa)
     if special is not None: return special(i, pc, mode)
     if i.family in _MEMORY: return memory.bind(i, pc)
     plain = control.step(i, pc)

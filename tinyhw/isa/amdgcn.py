@@ -109,6 +109,11 @@ class Instruction:
   def mnemonic(self) -> str: return self.row.mnemonic
 
   @property
+  def isa(self) -> str:
+    """Name of the instruction table."""
+    return self.row.isa
+
+  @property
   def family(self) -> str: return self.row.family
 
   @property
