@@ -61,10 +61,18 @@ class Block(Protocol):
 
 
 class Observer(Protocol):
-  """Sees instructions as groups execute them; `emulator.observe` says what else one can see."""
+  """Sees what groups do; `emulator.observe` says when each is called."""
   def before(self, group: Group, pc: int, instruction: Any) -> None: ...
 
   def after(self, group: Group, pc: int, instruction: Any) -> None: ...
+
+  def access(self, group: Group, pc: int, instruction: Any, access: Any) -> None: ...
+
+  def barrier(self, group: Group, pc: int) -> None: ...
+
+  def released(self, cohort: Cohort, workgroups: Value) -> None: ...
+
+  def ended(self, group: Group) -> None: ...
 
 
 class Program(Protocol):
@@ -173,7 +181,8 @@ class Cohort:
     self.lds32 = self.lds.view(np.uint32)
     self.arch: Any = None
     self.dispatch: Any = None
-    self.observer: Any = None  # an Observer, or None
+    self.observer: Observer | None = None
+    self.seen: tuple[int, Any] = (0, None)  # PC and instruction that the observer is shown
     self.live: Value = None  # waves of each workgroup that have not ended
     self.arrived: Value = None  # waves of each workgroup that wait at a barrier, or have signalled a split one
     self.first, self.waves_a_group = 0, 1  # index of the first wave; waves of each workgroup when they began
@@ -259,11 +268,13 @@ class Cohort:
   def _observed(self, group: Group, block: Block) -> Next:
     """Run a block instruction by instruction, with `group.pc` on each; where to go on."""
     observer = self.observer
+    assert observer is not None
     steps = dict(zip(block.pcs, block.steps))
     last = len(block.instructions) - 1
     after: Next = block.next
     for k, i in enumerate(block.instructions):
       pc = group.pc
+      self.seen = pc, i
       observer.before(group, pc, i)
       if k == last and block.end is not None: after = block.end(group)
       elif (step := steps.get(pc)) is not None: step(group)
@@ -273,13 +284,17 @@ class Cohort:
 
   def _leave(self, group: Group, after: Next) -> None:
     """A group ends, waits, sleeps or splits."""
+    observer = self.observer
     if isinstance(after, End):
+      if observer is not None: observer.ended(group)
       self.left -= group.size
       if self.left: np.subtract.at(self.live, group.workgroups, 1)
       if self.parked or self.passed is not None: self._release()
     elif isinstance(after, Barrier):
       group.pc = after.pc
+      if observer is not None: observer.barrier(group, self.seen[0])
       if group.size == self.left:  # every wave is here
+        if observer is not None: observer.released(self, np.flatnonzero(self.live))
         self.runnable.append(group)
         return
       np.add.at(self.arrived, group.workgroups, 1)
@@ -311,8 +326,10 @@ class Cohort:
         return
     self.runnable.append(group)
 
-  def signal(self, workgroups: Value) -> Value:
-    """Waves of these workgroups (sorted) signal the split barrier; whether each is the first since it completed."""
+  def signal(self, group: Group) -> Value:
+    """Waves signal their workgroup's split barrier; whether each is the first to do so since it last completed."""
+    workgroups = group.workgroups
+    if self.observer is not None: self.observer.barrier(group, self.seen[0])
     if self.waves_a_group == 1: return np.zeros(len(workgroups), bool)  # a wave that is its workgroup has no barrier
     if self.passed is None: self.passed = np.zeros(len(self.live) * self.waves_a_group, bool)
     rank = np.arange(len(workgroups)) - np.searchsorted(workgroups, workgroups)
@@ -325,6 +342,7 @@ class Cohort:
     """Note which split barriers every live wave has signalled, and begin them anew."""
     ready = (self.arrived >= self.live) & (self.live > 0) & (self.arrived > 0)
     if not ready.any(): return
+    if self.observer is not None: self.observer.released(self, np.flatnonzero(ready))
     self.passed |= np.repeat(ready, self.waves_a_group)
     self.arrived[ready] = 0
 
@@ -341,6 +359,7 @@ class Cohort:
     ready = (self.arrived >= self.live) & (self.live > 0)
     if self.passed is not None: self._complete()
     elif not ready.any(): return
+    elif self.observer is not None: self.observer.released(self, np.flatnonzero(ready))
     parked, self.parked = self.parked, []
     for group in parked:
       go = ready[group.workgroups] if self.passed is None else self.take_passed(group.waves)
@@ -354,7 +373,7 @@ class Cohort:
   def state(self) -> list[Any]:
     """All that decides what these waves do next, but global memory, whose stores `writes` counts."""
     groups = [[g.pc, g.mode, g.waves, g.scc, g.mask, g.s, g.v] for g in (*self.runnable, *self.parked)]
-    return [self.writes, self.lds.copy(), groups]
+    return [self.writes, self.lds.copy(), self.arrived.copy(), groups]
 
   def endless(self) -> None:
     """Report the first group as one that loops for ever."""

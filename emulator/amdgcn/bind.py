@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from tinyhw.core.errors import MachineFault, Unsupported
-from tinyhw.emulator.amdgcn import floats, gfx12, integer, matrix, scalar  # noqa: F401  (they register the meanings)
+from tinyhw.emulator.amdgcn import floats, gfx12, integer, matrix, rounding, scalar  # noqa: F401  (meanings)
 from tinyhw.emulator.amdgcn.meaning import MEANINGS, Meaning
 from tinyhw.emulator.amdgcn.registers import (
   Reader,
@@ -46,7 +46,8 @@ OMOD: Final = {1: 2.0, 2: 4.0, 3: 0.5}
 _DENORM_SHIFT: Final = {"f32": 4, "f16": 6, "f64": 6}
 _ROUND_SHIFT: Final = {"f32": 0, "f16": 2, "f64": 2}
 WIDE: Final = {"u16": "i64", "i16": "i64", "u32": "i64", "i32": "i64"}
-# Instructions that read no MODE: their float type only says how to look at bits.
+# Instructions that read no MODE: their float type only says how to look at bits; and those that round nothing.
+_UNROUNDED: Final = ("v_cmp", "s_cmp", "v_div_scale", "v_div_fixup", "v_frexp")
 _MODELESS: Final = ("v_cmp", "s_cmp", "v_div_scale", "v_div_fixup", "v_frexp", "v_ldexp")
 
 
@@ -61,16 +62,16 @@ def alu(i: Instruction, pc: int, mode: int) -> Step:
   if i.family == "VOPD": return _dual(i, pc, mode)
   meaning = MEANINGS.get(i.mnemonic, i.isa)
   if meaning is None: raise unsupported(i, pc)
-  check_rounding(i, meaning, mode, pc)
+  if rounds(i, meaning, mode): meaning = replace(meaning, function=rounding.directed(meaning.function, mode))
   if i.family in SCALAR_FAMILIES: return _scalar(i, meaning, mode)
   if meaning.packed: return _packed(i, meaning, mode)
   return _vector(i, meaning, mode)
 
 
-def check_rounding(i: Instruction, meaning: Meaning, mode: int, pc: int) -> None:
-  for t in meaning.results:
-    if t in _ROUND_SHIFT and mode >> _ROUND_SHIFT[t] & 3 and not i.mnemonic.startswith(_MODELESS):
-      raise unsupported(i, pc, f"MODE rounds {t} other than to nearest even")
+def rounds(i: Instruction, meaning: Meaning, mode: int) -> bool:
+  """Whether MODE rounds a result other than to nearest even. What is not exact anyway is left as it is."""
+  return meaning.exact and not i.mnemonic.startswith(_UNROUNDED) and any(
+    t in _ROUND_SHIFT and mode >> _ROUND_SHIFT[t] & 3 for t in meaning.results)
 
 
 # ---- scalar
@@ -169,7 +170,7 @@ def _vector_parts(i: Instruction, meaning: Meaning, mode: int) -> tuple[list[Rea
   position = 0
   for t in meaning.sources:
     fixed = constant_source(i, t, mode)
-    if fixed is not None: readers.append(lambda group, value=np.uint32(fixed): value)  # type: ignore[misc]
+    if fixed is not None: readers.append(_always(np.uint32(fixed)))
     elif t == "vcc" or t == "mask" and position >= len(names): readers.append(_mask_reader(VCC_LO))
     elif t == "mask":
       readers.append(_mask_operand(i.operands[names[position]]))
@@ -196,6 +197,9 @@ def _vector_parts(i: Instruction, meaning: Meaning, mode: int) -> tuple[list[Rea
       assert destination is not None
       writers.append(_float_result(i, t, writer(destination, t), mode) if t in FLOAT else writer(destination, t))
   return readers, writers
+
+
+def _always(value: Value) -> Reader: return lambda group: value
 
 
 def _flushing(read: Reader) -> Reader: return lambda group: Ops.flush(read(group))
@@ -266,7 +270,7 @@ def _dual(i: Instruction, pc: int, mode: int) -> Step:
   for name, suffix in ((x_name, "X"), (y_name, "Y")):
     meaning = MEANINGS.get(name.replace("v_dual_", "v_"), i.isa)
     if meaning is None: raise unsupported(i, pc)
-    check_rounding(i, meaning, mode, pc)
+    if rounds(i, meaning, mode): meaning = replace(meaning, function=rounding.directed(meaning.function, mode))
     destination = i.operands["vdst" + suffix]
     operands = [i.operands[n] for n in ("src0" + suffix, "vsrc1" + suffix) if n in i.operands]
     literal = Operand("imm", "s", "lit", i.get("imm"), 1, "f32")
@@ -362,14 +366,18 @@ def fma_mix(i: Instruction, pc: int, mode: int) -> Step:
     readers.append(_flushing(read) if not mode >> 4 & 1 else read)
   destination, clamp = i.operands["vdst"], i.get("clamp")
   one, two, three = readers
+  fused: Callable[..., Any] = lambda o, x, y, z: o.fma(x, y, z)
   if i.mnemonic == "v_fma_mix_f32":
+    if mode & 3: fused = rounding.directed(fused, mode)
     write = _float_result(i, "f32", writer(destination, "f32"), mode)
-    return lambda group: write(group, Ops.fma(one(group), two(group), three(group)))
+    return lambda group: write(group, fused(Ops, one(group), two(group), three(group)))
+  half_of: Callable[..., Any] = lambda o, x, y, z: o.to(o.fma(x, y, z), "f16")  # rounded twice, as the manual says
+  if mode & 15: half_of = rounding.directed(half_of, mode)
   which = 1 if i.mnemonic == "v_fma_mixhi_f16" else 0
   write16 = write_vector16(destination.value, which)
 
   def step(group: Group) -> None:
-    value = Ops.to(Ops.fma(one(group), two(group), three(group)), "f16")  # rounded twice, as the manual says
+    value = half_of(Ops, one(group), two(group), three(group))
     if clamp: value = np.where(value > F16.type(0), np.minimum(value, F16.type(1)),
                                np.where(np.isnan(value), value, F16.type(0)))
     write16(group, value)

@@ -109,7 +109,7 @@ def _barrier_signal(i: Instruction, pc: int) -> Step:
   counts, asks = _barrier_id(i, pc) == -1, i.mnemonic.endswith("isfirst")
 
   def signal(group: Group) -> None:
-    first = group.cohort.signal(group.workgroups) if counts else np.zeros(group.size, bool)
+    first = group.cohort.signal(group) if counts else np.zeros(group.size, bool)
     if asks: group.scc = first[0] if (first == first[0]).all() else first[:, None]
   return signal
 

@@ -345,6 +345,7 @@ def _smem(i: Instruction, pc: int) -> Step:
     if type(base) is int and (extra is None or extra.ndim == 0):
       if buffer: base &= (1 << 48) - 1
       at = base + offset + (0 if extra is None else int(extra)) & (1 << 64) - 4  # the two low bits are ignored
+      if group.cohort.observer is not None: access.show(group, "scalar", "load", np.uint64(at), 4 * count)
       space = group.space
       m = space.find(at)
       words: Any
@@ -361,6 +362,7 @@ def _smem(i: Instruction, pc: int) -> Step:
       address = np.asarray(base, U64) + np.uint64(offset & (1 << 64) - 1)
       if extra is not None: address = address + extra.astype(U64)
       address = address & np.uint64((1 << 64) - 4)
+      if group.cohort.observer is not None: access.show(group, "scalar", "load", address, 4 * count)
       for k in range(count):
         s[destination + k] = group.space.gather((address + np.uint64(4 * k)).reshape(-1), 4).reshape(-1, 1)
     if touches_exec: exec_changed(group)

@@ -58,7 +58,7 @@ def decoded(o: O, code: V, t: SmallFloat) -> V:
 
 
 def encoded(o: O, x: V, t: SmallFloat, limit: V) -> V:
-  """Codes (u32) of f32 rounded to nearest even; with `limit` infinities and what overflows become the largest number."""
+  """Codes (u32) of f32, rounded to nearest even; with `limit` what overflows becomes the largest number."""
   raw = o.bits(x, "u32")
   magnitude = raw & 0x7FFFFFFF
   drop = 23 - t.fraction

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import ctypes
 import io
+import os
 import struct
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -18,7 +19,8 @@ from elftools.elf.elffile import ELFFile
 
 from tinyhw.arch import decoded
 from tinyhw.core.memory import AddressSpace, Region
-from tinyhw.emulator.amdgcn import Dispatch, DispatchStats, dispatch
+from tinyhw.emulator.amdgcn import Dispatch, DispatchStats
+from tinyhw.emulator.engines import dispatch
 from tinyhw.emulator.observe import Observer
 
 TRIPLE = "amdgcn-amd-amdhsa"
@@ -87,6 +89,7 @@ class Gpu:
 
   def __init__(self, size: int = 1 << 26, cpu: str = "") -> None:
     self.arch = decoded(cpu or _CHOSEN[-1])
+    self.engine = os.environ.get("EMU", "ref")  # runs every kernel that the tests launch
     self.space = AddressSpace()
     self.region = Region("vram", size)
     self.base = 0x1_0000_0000
@@ -164,4 +167,4 @@ class Gpu:
       scratch = {"scratch_base": self.alloc(size * 64 * 64), "scratch_size": size, "scratch_waves": 64}
     self.last = Dispatch(kernel.entry, tuple(grid), tuple(block), kernel.rsrc1, kernel.rsrc2, kernel.rsrc3,
                          tuple(users), lds_size=kernel.lds, wave32=bool(kernel.properties >> 10 & 1), **scratch)
-    return dispatch(self.space, self.arch, self.last, watchdog=watchdog, observer=observer)
+    return dispatch(self.space, self.arch, self.last, watchdog=watchdog, observer=observer, engine=self.engine)

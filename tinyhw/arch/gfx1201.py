@@ -1,4 +1,4 @@
-"""RDNA4: gfx1201 (Navi 48). Its instructions are known and emulated; its packets and registers are not yet, so no device has it.
+"""RDNA4: gfx1201 (Navi 48). Its instructions are emulated; its packets and registers are not known: no device has it.
 
 Sources: LLVM 19 AMDGPUUsage (EF_AMDGPU_MACH, granules), Linux 6.12 amdkfd (topology), RDNA4 ISA manual (limits).
 """
