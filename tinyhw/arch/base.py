@@ -38,6 +38,7 @@ class Arch:
   ids_in_ttmp: bool = False
   # Bits of MODE that COMPUTE_PGM_RSRC1 sets besides the rounding and denormal modes: (its bit, MODE's bit).
   mode_bits: tuple[tuple[int, int], ...] = ((21, 8), (23, 9))  # DX10_CLAMP and IEEE
+  accumulation: bool = False  # the second half of `vgprs` is for accumulation registers, numbered from 256
 
   @property
   def version(self) -> tuple[int, int, int]:
