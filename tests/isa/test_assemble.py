@@ -82,7 +82,7 @@ def test_lines_that_llvm_takes_give_llvms_bytes(generation: str, least: int) -> 
   assert same > least, same
 
 
-@pytest.mark.parametrize("cpu", ["gfx1100", "gfx1201"])
+@pytest.mark.parametrize("cpu", ["gfx942", "gfx1100", "gfx1201"])
 @pytest.mark.parametrize("optimization", [0, 2])
 def test_llvms_own_listing_assembles_to_llvms_bytes(optimization: int, cpu: str) -> None:
   """Text of LLVM 22's assembly printer, line by line, against the object that it writes (branches need labels).
