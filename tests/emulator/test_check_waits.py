@@ -41,7 +41,7 @@ CASES = {
   "gfx12: a loaded register is read": ("gfx1201", LOAD + "{}\nv_add_f32 v3, v2, v2", "s_wait_loadcnt 0x0",
                                        "s_wait_storecnt 0x0", "v2"),
   "gfx12: LDS and loads in one wait": (
-    "gfx1201", LOAD + "ds_store_b32 v1, v0\nds_load_b32 v3, v1\n{}\nv_add_f32 v4, v2, v3", "s_wait_loadcnt_dscnt 0x0",
+    "gfx1201", LOAD + "ds_store_b32 v1, v0\nds_load_b32 v3, v1\n{}\nv_add_f32 v4, v3, v3", "s_wait_loadcnt_dscnt 0x0",
     "s_wait_loadcnt 0x0", "v3"),
   "gfx12: scalar loads": ("gfx1201", "s_load_b32 s4, s[0:1], 0x0\n{}\ns_mov_b32 s6, s4", "s_wait_kmcnt 0x0",
                           "s_wait_dscnt 0x0", "s4"),
