@@ -25,6 +25,7 @@ from tinyhw.emulator.amdgcn.registers import (
 from tinyhw.emulator.amdgcn.values import U32, U64
 from tinyhw.emulator.simt import ZERO, Group, Step
 from tinyhw.isa.amdgcn import EXEC_LO, M0, NULL, Instruction
+from tinyhw.isa.amdgcn_names import NAMES
 
 Value = Any
 Loader = Callable[[Group], list[Value]]
@@ -84,6 +85,18 @@ NO_EFFECT: Final = {"buffer_gl0_inv", "buffer_gl1_inv", "s_dcache_inv", "s_gl1_i
 def signed(value: int, bits: int) -> int: return value - (1 << bits) if value >> bits - 1 & 1 else value
 
 
+def byte_offset(i: Instruction) -> int:
+  """The instruction's own byte offset, signed over its whole field; 0 where the form has none."""
+  pieces = i.row.fields.get("offset")
+  return 0 if pieces is None else signed(i.fields["offset"], sum(width for _, _, width in pieces))
+
+
+def flat_offset(i: Instruction) -> int:
+  """The offset of a flat_ instruction: signed where the generation has it so, else without the field's sign bit."""
+  names = NAMES[i.isa]
+  return byte_offset(i) if names.flat_signed else i.fields["offset"] & (1 << names.flat_bits - 1) - 1
+
+
 # ---- destinations
 
 def _write_words(group: Group, n: int, words: list[Value]) -> None:
@@ -133,7 +146,7 @@ Address = Callable[[Group], tuple[int | None, Value]]
 
 def _global_address(i: Instruction) -> Address:
   """saddr + zero-extended vaddr + offset, or a 64-bit vaddr + offset."""
-  offset = signed(i.fields["offset"], 13)
+  offset = byte_offset(i)
   n = i.operands["vaddr"].value
   if "saddr" not in i.operands:
     read, shift = vector64(n, U64), np.uint64(offset & (1 << 64) - 1)
@@ -149,7 +162,7 @@ def _global_address(i: Instruction) -> Address:
 
 def _scratch_offset(i: Instruction) -> Reader:
   """Offset of each lane in its scratch: vaddr + saddr + offset, those that the form has."""
-  offset = np.uint32(signed(i.fields["offset"], 13) & 0xFFFFFFFF)
+  offset = np.uint32(byte_offset(i) & 0xFFFFFFFF)
   parts: list[Reader] = []
   if "vaddr" in i.operands: parts.append(vector32(i.operands["vaddr"].value, U32))
   if "saddr" in i.operands: parts.append(scalar32(i.operands["saddr"].value))
@@ -214,7 +227,7 @@ def _put(i: Instruction, segment: str, width: int) -> Callable[[Group, list[Valu
 
 
 def _flat_address(i: Instruction) -> Reader:
-  read, offset = vector64(i.operands["vaddr"].value, U64), np.uint64(i.fields["offset"] & 0xFFF)
+  read, offset = vector64(i.operands["vaddr"].value, U64), np.uint64(flat_offset(i) & (1 << 64) - 1)
   return lambda group: read(group) + offset
 
 
@@ -319,7 +332,7 @@ def _smem(i: Instruction, pc: int) -> Step:
   sbase = i.operands["sbase"].value
   base_of = base_address(sbase)
   buffer = i.mnemonic.startswith("s_buffer_load")
-  offset = signed(i.fields.get("offset", 0), 21)
+  offset = byte_offset(i)
   soffset = scalar32(i.operands["soffset"].value) if "soffset" in i.operands else None
   destination = i.operands["sdst"].value
   touches_exec = destination <= EXEC_LO + 1 < destination + count + 1
@@ -565,20 +578,25 @@ def _bit_reversed(lane: Any) -> Any:
   return sum((lane >> k & 1) << 4 - k for k in range(5))
 
 
+def swizzled(code: int, lanes: int) -> Value:
+  """The lane that each one reads: FFT, rotation, quad permutation, and/or/xor (RDNA3 ISA manual, DS_SWIZZLE_B32)."""
+  lane = np.arange(lanes)
+  if code >= 0xE000: return lane & ~31 | _bit_reversed(lane) >> (code & 31).bit_count() | lane & code & 31
+  if code >= 0xC000:
+    distance = code >> 5 & 31
+    moved = lane + (-distance if code >> 10 & 1 else distance)
+    return lane & ~31 | lane & code & 31 | moved & ~code & 31
+  if code >> 15: return lane & ~3 | code >> 2 * (lane & 3) & 3
+  return lane & ~31 | (lane & code & 31 | code >> 5 & 31) ^ code >> 10 & 31
+
+
 def _swizzle(i: Instruction) -> Step:
-  """ds_swizzle_b32: FFT, rotation, quad permutation, and/or/xor of the lane (RDNA3 ISA manual, DS_SWIZZLE_B32)."""
+  """ds_swizzle_b32."""
   address, n = vector32(i.operands["addr"].value, U32), i.operands["vdst"].value
   code = i.fields["offset"]
 
   def step(group: Group) -> None:
-    lane = np.arange(group.cohort.lanes)
-    if code >= 0xE000: index = lane & ~31 | _bit_reversed(lane) >> (code & 31).bit_count() | lane & code & 31
-    elif code >= 0xC000:
-      distance = code >> 5 & 31
-      moved = lane + (-distance if code >> 10 & 1 else distance)
-      index = lane & ~31 | lane & code & 31 | moved & ~code & 31
-    elif code >> 15: index = lane & ~3 | code >> 2 * (lane & 3) & 3
-    else: index = lane & ~31 | (lane & code & 31 | code >> 5 & 31) ^ code >> 10 & 31
+    index = swizzled(code, group.cohort.lanes)
     on, x = need_lanes(group), full(group, address(group))
     _write_words(group, n, [np.where(on[:, index], x[:, index], np.uint32(0))])
   return step
