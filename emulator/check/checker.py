@@ -37,6 +37,7 @@ class State:
     wgp = bool(cohort.dispatch.rsrc1 >> WGP_MODE & 1) and isa != "gfx9"
     self.races = Races(self.count, self.a_group, self.first, cohort.lds_size, memory, wgp)
     self.barrier = np.zeros(self.count, np.int64)  # PC of the barrier at which each wave stands or stood last
+    self.waiting: set[int] = set()  # waves that wait for a split barrier
     self.end = np.zeros(self.count, np.int64)  # PC at which each wave has ended
 
 
@@ -71,6 +72,7 @@ class Checker(Observer):
 
   def before(self, group: Group, pc: int, instruction: Instruction) -> None:
     state, does, w, active = self._at(group, instruction)
+    if state.waiting: self._passed(state, group.waves - state.first)
     self._segments = set()
     for reading, (counter, register, wave, lane, other) in state.waits.find(w, active, does):
       what = "read" if reading else "overwritten"
@@ -105,17 +107,27 @@ class Checker(Observer):
     if does.kind:
       numbers = state.waits.issue(w, active, pc, does, self._segments)
       if self._segments: state.races.issued(group.waves - state.first, numbers, state.waits, pc)
+    elif instruction.mnemonic == "s_barrier_wait": state.waiting.update((group.waves - state.first).tolist())
     else: state.waits.wait(group, w, instruction)
+
+  def _passed(self, state: State, w: Value) -> None:
+    """Waves that waited for a split barrier go on."""
+    behind = state.waiting.intersection(w.tolist())
+    if behind: state.races.learn(np.array(sorted(behind)))
+    state.waiting -= behind
 
   def barrier(self, group: Group, pc: int) -> None:
     state = self._states[group.cohort]
-    state.barrier[group.waves - state.first] = pc
+    w = group.waves - state.first
+    state.barrier[w] = pc
+    state.races.signal(w, state.waits)
 
   def released(self, cohort: Cohort, workgroups: Any) -> None:
     state = self._states[cohort]
-    state.races.barrier(workgroups, state.waits)
-    if state.a_group == 1: return
     rows = (workgroups[:, None] * state.a_group + np.arange(state.a_group)).astype(np.intp)
+    state.races.meet(workgroups)
+    if cohort.passed is None: state.races.learn(rows.reshape(-1))
+    if state.a_group == 1: return
     at, ended = state.barrier[rows], state.end[rows]
     for k in np.flatnonzero((ended > 0).any(axis=1) | (at != at[:, :1]).any(axis=1)):
       self._divergent(cohort, rows[k] + state.first, at[k], ended[k])
