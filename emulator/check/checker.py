@@ -7,6 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from tinyhw.arch import Arch
+from tinyhw.core.errors import HazardFound, InvalidArgument
 from tinyhw.core.memory import AddressSpace
 from tinyhw.emulator.check.counters import COUNTERS
 from tinyhw.emulator.check.effects import SGPR0, Effects, effects, name_of
@@ -44,12 +45,14 @@ class State:
 class Checker(Observer):
   """Checks every dispatch that it observes; `report` collects the findings of all of them.
 
-  `kinds` are names of `KINDS`; those of `DEFAULT` when left out. `last` is the report of the latest dispatch alone.
+  `kinds` are names of `KINDS`; those of `DEFAULT` when left out. With `fails` a dispatch that has findings raises
+  HazardFound at its end. `last` is the report of the latest dispatch alone.
   """
 
-  def __init__(self, kinds: Iterable[str] = DEFAULT) -> None:
-    self.kinds = frozenset(kinds)
-    assert self.kinds <= KINDS.keys(), self.kinds
+  def __init__(self, kinds: Iterable[str] = DEFAULT, *, fails: bool = False) -> None:
+    self.kinds, self.fails = frozenset(kinds), fails
+    if unknown := self.kinds - KINDS.keys():
+      raise InvalidArgument(f"no check is called {', '.join(sorted(unknown))}", hint=f"there are {', '.join(KINDS)}")
     self.report, self.last = Report(), Report()
     self._effects: dict[tuple[Instruction, int], Effects] = {}
     self._states: dict[Cohort, State] = {}
@@ -153,6 +156,10 @@ class Checker(Observer):
     self.report.take(self.last)
     self._states.clear()
     self._effects.clear()
+    if self.fails and len(self.last):
+      count = f"{len(self.last)} hazard{'s' if len(self.last) > 1 else ''}"
+      raise HazardFound(f"the checks found {count}: {self.last.first()}", self.last.rows(),
+                        hint="EMU_CHECK=report goes on and reports")
 
   # ---- helpers
 
@@ -177,3 +184,16 @@ class Checker(Observer):
       kind, message, pc, describe(pc), self._entry, other, None if other is None else describe(other),
       None if wave is None else wave // state.a_group, None if wave is None else wave % state.a_group, lane, register,
       address))
+
+
+def checker(text: str) -> Checker | None:
+  """What EMU_CHECK asks for: "" or "0" nothing; "1" fails a dispatch with findings, "report" only collects them.
+
+  Names of checks after commas choose those alone: "report,race,workgroup-race". Raises InvalidArgument for others.
+  """
+  policy, *names = (word.strip() for word in text.split(","))
+  if policy in {"", "0"} and not names: return None
+  if policy not in {"1", "report"}: names.insert(0, policy)
+  try: return Checker(names or DEFAULT, fails=policy != "report")
+  except InvalidArgument as error: raise InvalidArgument(error.message, where=f"EMU_CHECK={text}",
+                                                         hint=f"1, report, or names: {', '.join(KINDS)}") from None
