@@ -8,6 +8,7 @@ import numpy as np
 
 from tinyhw.core.errors import MachineFault, PageFault
 from tinyhw.core.memory import Access, AddressSpace, Mapping
+from tinyhw.emulator import observe
 from tinyhw.emulator.amdgcn.values import F32, F64, I32, I64, U32, U64
 from tinyhw.emulator.simt import Group
 
@@ -15,6 +16,24 @@ Value = Any
 _UNITS: Final[dict[int, Any]] = {1: np.dtype("u1"), 2: np.dtype("u2"), 4: U32, 8: U64}
 _U16: Final = np.dtype("u2")
 _32: Final = np.uint64(32)
+
+
+# ---- what observers are shown
+
+def show(group: Group, segment: str, kind: str, addresses: Value, width: int, inside: Value = True) -> None:
+  """Show the access of the current instruction to the observer, which there is. `inside` leaves out more lanes."""
+  shape = group.size, 1 if segment == "scalar" else group.cohort.lanes
+  active = np.broadcast_to(np.asarray(inside), shape)
+  if group.mask is not None and segment != "scalar": active = active & group.mask
+  observer, (pc, i) = group.cohort.observer, group.cohort.seen
+  assert observer is not None
+  addresses = np.broadcast_to(np.asarray(addresses).astype(U64), shape)
+  observer.access(group, pc, i, observe.Access(segment, kind, addresses, width, active))
+
+
+def show_global(group: Group, kind: str, base: int | None, offsets: Value, width: int) -> None:
+  """The same for global memory, whose addresses are a base with u32 offsets, or u64."""
+  show(group, "global", kind, offsets if base is None else np.uint64(base) + offsets.astype(U64), width)
 
 
 # ---- active lanes
@@ -67,6 +86,12 @@ def load(group: Group, base: int | None, offsets: Value, width: int) -> Value:
 
   With `base` None, `offsets` are u64 addresses. Elements of inactive lanes are arbitrary.
   """
+  if group.cohort.observer is not None: show_global(group, "load", base, offsets, width)
+  return fetch(group, base, offsets, width)
+
+
+def fetch(group: Group, base: int | None, offsets: Value, width: int) -> Value:
+  """`load`, not shown to observers."""
   use = active(group, offsets.shape)
   offsets = _without_inactive(offsets, use)
   space: AddressSpace = group.space
@@ -112,6 +137,12 @@ def _full(group: Group, x: Value) -> Value: return np.broadcast_to(x, (group.siz
 def store(group: Group, base: int | None, offsets: Value, words: list[Value], width: int) -> None:
   """Store dwords (or their low 1 or 2 bytes) at each active lane's address. The highest lane wins at one address."""
   if nobody(group): return
+  if group.cohort.observer is not None: show_global(group, "store", base, offsets, width)
+  put(group, base, offsets, words, width)
+
+
+def put(group: Group, base: int | None, offsets: Value, words: list[Value], width: int) -> None:
+  """`store`, not shown to observers, for a group with an active lane."""
   group.cohort.writes += 1
   space: AddressSpace = group.space
   mask = group.mask
@@ -174,6 +205,7 @@ def lds_load(group: Group, address: Value, width: int) -> list[Value]:
   use = active(group, shape)
   address = _without_inactive(address, use) if not nobody(group) else address * 0
   offsets, inside = lds_offsets(group, address, width)
+  if group.cohort.observer is not None: show(group, "lds", "load", address, width, inside)
   if not np.any(inside): return [np.zeros(shape, U32)[()] for _ in range(max(1, width // 4))]
   if width < 4: words = [np.asarray(_bytes_at(memory, np.asarray(offsets), width)).astype(U32)]
   else:
@@ -193,6 +225,7 @@ def lds_store(group: Group, address: Value, words: list[Value], width: int) -> N
   if nobody(group): return
   memory = group.cohort.lds
   offsets, inside = lds_offsets(group, address, width)
+  if group.cohort.observer is not None: show(group, "lds", "store", address, width, inside)
   lanes = _full(group, inside) if group.mask is None else _full(group, inside) & group.mask
   everyone = bool(lanes.all())
   offsets = _full(group, offsets)
@@ -227,31 +260,33 @@ def _scratch_addresses(group: Group, offsets: Value) -> Value:
 def scratch_load(group: Group, offsets: Value, width: int) -> list[Value]:
   """Dwords (or one zero-extended smaller value) at scratch offsets."""
   if nobody(group): return [np.uint32(0)] * max(1, width // 4)
+  if group.cohort.observer is not None: show(group, "scratch", "load", offsets, width)
   offsets = _without_inactive(offsets, active(group, offsets.shape))
   step = min(width, 4)
   if np.bitwise_or.reduce(np.asarray(offsets), axis=None) & (step - 1):
-    parts = [load(group, None, _scratch_addresses(group, offsets + np.uint32(k)), 1).astype(U32) for k in range(width)]
+    parts = [fetch(group, None, _scratch_addresses(group, offsets + np.uint32(k)), 1).astype(U32) for k in range(width)]
     words = []
     for w in range(0, width, 4):
       word = parts[w]
       for k in range(1, min(4, width - w)): word = word | parts[w + k] << np.uint32(8 * k)
       words.append(word)
     return words
-  return [load(group, None, _scratch_addresses(group, offsets + np.uint32(k)), step).astype(U32)
+  return [fetch(group, None, _scratch_addresses(group, offsets + np.uint32(k)), step).astype(U32)
           for k in range(0, width, step)]
 
 
 def scratch_store(group: Group, offsets: Value, words: list[Value], width: int) -> None:
   """Store dwords (or the low 1 or 2 bytes) at scratch offsets."""
   if nobody(group): return
+  if group.cohort.observer is not None: show(group, "scratch", "store", offsets, width)
   step = min(width, 4)
   safe = _without_inactive(offsets, active(group, offsets.shape))
   if np.bitwise_or.reduce(np.asarray(safe), axis=None) & (step - 1):
     for k in range(width):
       byte = words[k // 4] >> np.uint32(8 * (k % 4))
-      store(group, None, _scratch_addresses(group, offsets + np.uint32(k)), [byte], 1)
+      put(group, None, _scratch_addresses(group, offsets + np.uint32(k)), [byte], 1)
     return
-  for k, w in enumerate(words): store(group, None, _scratch_addresses(group, offsets + np.uint32(4 * k)), [w], step)
+  for k, w in enumerate(words): put(group, None, _scratch_addresses(group, offsets + np.uint32(4 * k)), [w], step)
 
 
 # ---- atomics
@@ -323,6 +358,7 @@ def atomic(group: Group, addresses: Value, width: int, operation: str, data: Val
   """An atomic on global memory at u64 addresses; data and compare are u32 or u64. Returns old values or None."""
   if nobody(group): return np.zeros((1, group.cohort.lanes), _UNITS[width]) if want else None
   group.cohort.writes += 1
+  if group.cohort.observer is not None: show(group, "global", "atomic", addresses, width)
   space: AddressSpace = group.space
   lanes = None if group.mask is None else _full(group, group.mask)
   def pick(x: Value) -> Value: return _full(group, x).reshape(-1) if lanes is None else _full(group, x)[lanes]
@@ -366,6 +402,7 @@ def lds_atomic(group: Group, address: Value, width: int, operation: str, data: V
   """An atomic on LDS; outside the workgroup's LDS nothing happens and 0 returns."""
   if nobody(group): return np.zeros((1, group.cohort.lanes), _UNITS[width]) if want else None
   offsets, inside = lds_offsets(group, address, width)
+  if group.cohort.observer is not None: show(group, "lds", "atomic", address, width, inside)
   lanes = _full(group, inside) if group.mask is None else _full(group, inside) & group.mask
   at = _full(group, offsets)[lanes]
   if (at & np.uint32(width - 1)).any(): raise MachineFault("a misaligned LDS atomic")

@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from tinyhw.core.errors import MachineFault, Unsupported
-from tinyhw.emulator.amdgcn import floats, gfx9, integer, matrix, scalar, sdwa  # noqa: F401  (they register the meanings)
+from tinyhw.emulator.amdgcn import floats, gfx9, gfx12, integer, matrix, rounding, scalar, sdwa  # noqa: F401  (meanings)
 from tinyhw.emulator.amdgcn.meaning import MEANINGS, Meaning
 from tinyhw.emulator.amdgcn.registers import (
   Reader,
@@ -39,15 +39,18 @@ from tinyhw.isa.amdgcn import EXEC_LO, M0, VCC_LO, Instruction, Operand
 
 Value = Any
 _SOURCES: Final = ("src0", "src1", "src2")
+SCALAR_FAMILIES: Final = frozenset(("SOP1", "SOP2", "SOPC", "SOPK"))
 FLOAT = frozenset({"f16", "f32", "f64"})
+CLAMPS_NAN: Final = frozenset({"gfx12"})  # instruction tables of chips without MODE.DX10_CLAMP
 OMOD: Final = {1: 2.0, 2: 4.0, 3: 0.5}
 _DENORM_SHIFT: Final = {"f32": 4, "f16": 6, "f64": 6}
 _ROUND_SHIFT: Final = {"f32": 0, "f16": 2, "f64": 2}
 WIDE: Final = {"u16": "i64", "i16": "i64", "u32": "i64", "i32": "i64"}
 # Instruction tables whose 16-bit results fill the register, with zeros above.
 ZERO_FILLING: Final = frozenset({"gfx9"})
-# Instructions that read no MODE: their float type only says how to look at bits.
-_MODELESS: Final = ("v_cmp", "v_div_scale", "v_div_fixup", "v_frexp", "v_ldexp")
+# Instructions that read no MODE: their float type only says how to look at bits; and those that round nothing.
+_UNROUNDED: Final = ("v_cmp", "s_cmp", "v_div_scale", "v_div_fixup", "v_frexp")
+_MODELESS: Final = ("v_cmp", "s_cmp", "v_div_scale", "v_div_fixup", "v_frexp", "v_ldexp")
 
 
 def unsupported(i: Instruction, pc: int, why: str = "") -> Unsupported:
@@ -61,22 +64,22 @@ def alu(i: Instruction, pc: int, mode: int) -> Step:
   if i.family == "VOPD": return _dual(i, pc, mode)
   meaning = MEANINGS.get(i.mnemonic, i.isa)
   if meaning is None: raise unsupported(i, pc)
-  if i.family in {"SOP1", "SOP2", "SOPC", "SOPK"}: return _scalar(i, meaning)
-  check_rounding(i, meaning, mode, pc)
+  if rounds(i, meaning, mode): meaning = replace(meaning, function=rounding.directed(meaning.function, mode))
+  if i.family in SCALAR_FAMILIES: return _scalar(i, meaning, mode)
   if meaning.packed: return _packed(i, meaning, mode)
   return _vector(i, meaning, mode)
 
 
-def check_rounding(i: Instruction, meaning: Meaning, mode: int, pc: int) -> None:
-  for t in meaning.results:
-    if t in _ROUND_SHIFT and mode >> _ROUND_SHIFT[t] & 3 and not i.mnemonic.startswith(_MODELESS):
-      raise unsupported(i, pc, f"MODE rounds {t} other than to nearest even")
+def rounds(i: Instruction, meaning: Meaning, mode: int) -> bool:
+  """Whether MODE rounds a result other than to nearest even. What is not exact anyway is left as it is."""
+  return meaning.exact and not i.mnemonic.startswith(_UNROUNDED) and any(
+    t in _ROUND_SHIFT and mode >> _ROUND_SHIFT[t] & 3 for t in meaning.results)
 
 
 # ---- scalar
 
-def _scalar(i: Instruction, meaning: Meaning) -> Step:
-  names = [n for n in ("src0", "src1") if n in i.operands]
+def _scalar(i: Instruction, meaning: Meaning, mode: int) -> Step:
+  names = source_names(i)
   destination = i.operands.get("sdst")
   readers: list[Reader] = []
   position = 0
@@ -91,9 +94,11 @@ def _scalar(i: Instruction, meaning: Meaning) -> Step:
       readers.append(lambda group, value=value: value)  # type: ignore[misc]
     elif t.startswith("d:"):
       assert destination is not None
-      readers.append(reader(destination, t[2:]))
+      tied = reader(destination, t[2:])
+      readers.append(_flushing(tied) if flushes(i, t[2:], mode, 0) else tied)
     else:
-      readers.append(reader(i.operands[names[position]], t))
+      read = reader(i.operands[names[position]], t)
+      readers.append(_flushing(read) if flushes(i, t, mode, 0) else read)
       position += 1
   writers: list[Writer] = []
   for t in meaning.results:
@@ -101,7 +106,7 @@ def _scalar(i: Instruction, meaning: Meaning) -> Step:
     elif t == "exec": writers.append(write_scalar64(EXEC_LO) if "64" in meaning.sources[0] else write_scalar32(EXEC_LO))
     else:
       assert destination is not None
-      writers.append(writer(destination, t))
+      writers.append(_float_result(i, t, writer(destination, t), mode) if t in FLOAT else writer(destination, t))
   return _step(meaning.function, readers, writers)
 
 
@@ -136,6 +141,12 @@ def flushes(i: Instruction, t: str, mode: int, bit: int) -> bool:
   return not mode >> _DENORM_SHIFT[t] + bit & 1
 
 
+def constant_source(i: Instruction, t: str, mode: int) -> int | None:
+  """The value of a source that the instruction's fields or MODE give, `i:NAME` or `mode:BIT`; None for another."""
+  if t.startswith("i:"): return i.get(t[2:])
+  return mode >> int(t[5:]) & 1 if t.startswith("mode:") else None
+
+
 def source_names(i: Instruction, suffix: str = "") -> list[str]:
   if suffix: names = ["src0" + suffix, "vsrc1" + suffix]
   else: names = list(_SOURCES)
@@ -159,11 +170,12 @@ def _vector_parts(i: Instruction, meaning: Meaning, mode: int) -> tuple[list[Rea
   readers: list[Reader] = []
   position = 0
   for t in meaning.sources:
-    if t == "vcc" or t == "mask" and position >= len(names): readers.append(_mask_reader(VCC_LO))
+    fixed = constant_source(i, t, mode)
+    if fixed is not None: readers.append(_always(np.uint32(fixed)))
+    elif t == "vcc" or t == "mask" and position >= len(names): readers.append(_mask_reader(VCC_LO))
     elif t == "mask":
       readers.append(_mask_operand(i.operands[names[position]]))
       position += 1
-    elif t[:2] in {"f:", "m:"}: readers.append(fixed_source(i, t, mode))
     elif t.startswith("d:"):
       assert destination is not None
       tied = reader(destination, t[2:])
@@ -196,12 +208,6 @@ def _source(i: Instruction, o: Operand, t: str, index: int) -> Reader:
   return _half(o, 1, t) if high_half(i, o, t, index) else reader(o, t)
 
 
-def fixed_source(i: Instruction, t: str, mode: int) -> Reader:
-  """A source that is known when the instruction is bound: a field (f:) as u32, or a bit of MODE (m:)."""
-  value = np.uint32(i.get(t[2:])) if t[0] == "f" else np.bool_(mode >> int(t[2:]) & 1)
-  return lambda group: value
-
-
 def high_half(i: Instruction, o: Operand, t: str, index: int) -> bool:
   """Whether op_sel selects the upper half of an operand that does not name its half itself."""
   return o.half is None and t.endswith("16") and bool(i.get("op_sel") >> index & 1)
@@ -226,6 +232,9 @@ def _destination(i: Instruction, o: Operand, t: str) -> Writer:
   return writer(o, t)
 
 
+def _always(value: Value) -> Reader: return lambda group: value
+
+
 def _flushing(read: Reader) -> Reader: return lambda group: Ops.flush(read(group))
 
 
@@ -242,13 +251,18 @@ def _mask_writer(register: int) -> Writer:
   return lambda group, value: write_mask(group, register, np.asarray(value)[()])
 
 
+def nan_clamps(i: Instruction, mode: int) -> bool:
+  """Whether clamp makes NaN zero: by MODE.DX10_CLAMP, or always where MODE has no such bit (RDNA4 ISA, 7.2.3.1)."""
+  return i.isa in CLAMPS_NAN or bool(mode >> 8 & 1)
+
+
 def _float_result(i: Instruction, t: str, write: Writer, mode: int) -> Writer:
   """omod, denormal flush and clamp of a float result."""
   omod, clamp, flush = i.get("omod"), i.get("clamp"), flushes(i, t, mode, 1)
   if not (omod or clamp or flush): return write
   one, zero = DTYPES[t].type(1), DTYPES[t].type(0)
   factor = DTYPES[t].type(OMOD.get(omod, 1.0))
-  dx10 = mode >> 8 & 1
+  dx10 = nan_clamps(i, mode)
 
   def finish(group: Group, value: Value) -> None:
     if omod: value = value * factor
@@ -289,7 +303,7 @@ def _dual(i: Instruction, pc: int, mode: int) -> Step:
   for name, suffix in ((x_name, "X"), (y_name, "Y")):
     meaning = MEANINGS.get(name.replace("v_dual_", "v_"), i.isa)
     if meaning is None: raise unsupported(i, pc)
-    check_rounding(i, meaning, mode, pc)
+    if rounds(i, meaning, mode): meaning = replace(meaning, function=rounding.directed(meaning.function, mode))
     destination = i.operands["vdst" + suffix]
     operands = [i.operands[n] for n in ("src0" + suffix, "vsrc1" + suffix) if n in i.operands]
     literal = Operand("imm", "s", "lit", i.get("imm"), 1, "f32")
@@ -411,14 +425,18 @@ def fma_mix(i: Instruction, pc: int, mode: int) -> Step:
     readers.append(_flushing(read) if not mode >> 4 & 1 else read)
   destination, clamp = i.operands["vdst"], i.get("clamp")
   one, two, three = readers
+  fused: Callable[..., Any] = lambda o, x, y, z: o.fma(x, y, z)
   if i.mnemonic == "v_fma_mix_f32":
+    if mode & 3: fused = rounding.directed(fused, mode)
     write = _float_result(i, "f32", writer(destination, "f32"), mode)
-    return lambda group: write(group, Ops.fma(one(group), two(group), three(group)))
+    return lambda group: write(group, fused(Ops, one(group), two(group), three(group)))
+  half_of: Callable[..., Any] = lambda o, x, y, z: o.to(o.fma(x, y, z), "f16")  # rounded twice, as the manual says
+  if mode & 15: half_of = rounding.directed(half_of, mode)
   which = 1 if i.mnemonic == "v_fma_mixhi_f16" else 0
   write16 = write_vector16(destination.value, which)
 
   def step(group: Group) -> None:
-    value = Ops.to(Ops.fma(one(group), two(group), three(group)), "f16")  # rounded twice, as the manual says
+    value = half_of(Ops, one(group), two(group), three(group))
     if clamp: value = np.where(value > F16.type(0), np.minimum(value, F16.type(1)),
                                np.where(np.isnan(value), value, F16.type(0)))
     write16(group, value)

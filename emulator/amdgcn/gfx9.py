@@ -8,8 +8,10 @@ from collections.abc import Callable
 from typing import Any
 
 from tinyhw.emulator.amdgcn import floats, integer, scalar  # noqa: F401  (integer registers what is renamed here)
-from tinyhw.emulator.amdgcn.floats8 import BF8, FP8
 from tinyhw.emulator.amdgcn.meaning import MEANINGS, Function
+from tinyhw.emulator.amdgcn.small_floats import BF8_FNUZ as BF8
+from tinyhw.emulator.amdgcn.small_floats import FP8_FNUZ as FP8
+from tinyhw.emulator.amdgcn.small_floats import SmallFloat, decoded, encoded, stochastic
 from tinyhw.emulator.amdgcn.values import Ops
 
 O = type[Ops]
@@ -128,62 +130,20 @@ def dot2(o: O, a: V, b: V, c: V) -> V:
   return o.flush(o.to(half(a, 0) * half(b, 0) + half(a, 16) * half(b, 16) + o.to(o.flush(c), "f64"), "f32"))
 
 
-# ---- 8-bit floats (7.2)
-def _bits_of(values: Any) -> list[int]: return [int(x) for x in values.astype("f4").view("u4")]
+# ---- 8-bit floats (7.2): the FNUZ formats; `mode:23` is MODE.FP16_OVFL
+for _name, _small in (("fp8", FP8), ("bf8", BF8)):
+  @M(f"v_cvt_f32_{_name}", "f32(u32)")
+  def _cvt_small(o: O, a: V, t: SmallFloat = _small) -> V: return decoded(o, a & 0xFF, t)
 
-_TABLES = {"fp8": _bits_of(FP8), "bf8": _bits_of(BF8)}
+  @M(f"v_cvt_pk_f32_{_name}", "u64(u32)")
+  def _cvt_pk(o: O, a: V, t: SmallFloat = _small) -> V:
+    return o.pack(*(o.bits(decoded(o, a >> shift & 0xFF, t), "u32") for shift in (0, 8)))
 
-def _number(o: O, code: V, kind: str) -> V: return o.bits(o.lookup("u32", _TABLES[kind], code & 0xFF), "f32")
+  @M(f"v_cvt_pk_{_name}_f32", "u16(f32, f32, mode:23)")
+  def _cvt_to_pk(o: O, a: V, b: V, limit: V, t: SmallFloat = _small) -> V:
+    return o.to(encoded(o, a, t, limit) | encoded(o, b, t, limit) << 8, "u16")
 
-@M("v_cvt_f32_fp8", "f32(u32)")
-def cvt_f32_fp8(o: O, a: V) -> V: return _number(o, a, "fp8")
-
-@M("v_cvt_f32_bf8", "f32(u32)")
-def cvt_f32_bf8(o: O, a: V) -> V: return _number(o, a, "bf8")
-
-def _pair(o: O, a: V, kind: str) -> V:
-  return o.pack(o.bits(_number(o, a, kind), "u32"), o.bits(_number(o, a >> 8, kind), "u32"))
-
-@M("v_cvt_pk_f32_fp8", "u64(u32)")
-def cvt_pk_f32_fp8(o: O, a: V) -> V: return _pair(o, a, "fp8")
-
-@M("v_cvt_pk_f32_bf8", "u64(u32)")
-def cvt_pk_f32_bf8(o: O, a: V) -> V: return _pair(o, a, "bf8")
-
-
-def _code(o: O, x: V, kind: str, limit: V, whole: Callable[[V], V]) -> V:
-  """The code of an f32 as u32; `whole` rounds f64 to integers. An overflow gives NaN, or the greatest where `limit`."""
-  fraction, least = (3, -7) if kind == "fp8" else (2, -15)  # exponent of the smallest normal number
-  exponent = o.max(o.exponent(x) - 127, o.const("i32", least))
-  steps = whole(o.ldexp(o.to(o.abs(x), "f64"), fraction - exponent))  # 2**fraction or more for normal numbers
-  code = o.to_int(steps, "i32") + ((exponent - least) << fraction)
-  over = (code > 0x7F) | o.isinf(x)
-  sign = o.where(o.signbit(x) & (code != 0), o.const("i32", 0x80), o.const("i32", 0))
-  code = o.where(over, o.const("i32", 0x7F), code) | sign
-  return o.to(o.where(o.isnan(x) | over & ~limit, o.const("i32", 0x80), code), "u32")
-
-def _stochastic(o: O, x: V, random: V, kind: str, limit: V) -> V:
-  """Random bits are added below those that are kept, then the number is truncated (7.2)."""
-  raw = o.bits(x, "u32")
-  moved = o.where(o.isnan(x) | o.isinf(x), raw, raw + (random >> (12 if kind == "fp8" else 11)))
-  return _code(o, o.bits(moved, "f32"), kind, limit, o.floor)
-
-def _insert(o: O, old: V, byte: V, at: V) -> V:
-  shift = (at >> 2 & 3) * 8
-  return old & ~(o.const("u32", 0xFF) << shift) | byte << shift
-
-@M("v_cvt_pk_fp8_f32", "u16(f32, f32, m:23)")
-def cvt_pk_fp8(o: O, a: V, b: V, limit: V) -> V:
-  return o.to(_code(o, a, "fp8", limit, o.rint) | _code(o, b, "fp8", limit, o.rint) << 8, "u16")
-
-@M("v_cvt_pk_bf8_f32", "u16(f32, f32, m:23)")
-def cvt_pk_bf8(o: O, a: V, b: V, limit: V) -> V:
-  return o.to(_code(o, a, "bf8", limit, o.rint) | _code(o, b, "bf8", limit, o.rint) << 8, "u16")
-
-@M("v_cvt_sr_fp8_f32", "u32(f32, u32, d:u32, f:op_sel, m:23)", exact=False)
-def cvt_sr_fp8(o: O, a: V, r: V, old: V, at: V, limit: V) -> V:
-  return _insert(o, old, _stochastic(o, a, r, "fp8", limit), at)
-
-@M("v_cvt_sr_bf8_f32", "u32(f32, u32, d:u32, f:op_sel, m:23)", exact=False)
-def cvt_sr_bf8(o: O, a: V, r: V, old: V, at: V, limit: V) -> V:
-  return _insert(o, old, _stochastic(o, a, r, "bf8", limit), at)
+  @M(f"v_cvt_sr_{_name}_f32", "u32(f32, u32, d:u32, i:op_sel, mode:23)", exact=False)
+  def _cvt_sr(o: O, a: V, seed: V, old: V, at: V, limit: V, t: SmallFloat = _small) -> V:
+    shift = 8 * (at >> 2 & 3)
+    return old & ~(o.const("u32", 0xFF) << shift) | stochastic(o, a, seed, t, limit) << shift

@@ -19,9 +19,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from tinyhw.emulator.amdgcn.floats8 import BF8, FP8
 from tinyhw.emulator.amdgcn.matrix import product
 from tinyhw.emulator.amdgcn.registers import constant, full
+from tinyhw.emulator.amdgcn.small_floats import BF8_FNUZ, FP8_FNUZ, SmallFloat
 from tinyhw.emulator.amdgcn.values import F16, F32, F64, I32, U16, U32, U64, Ops
 from tinyhw.emulator.simt import Group, Step
 from tinyhw.isa.amdgcn import Instruction, Operand
@@ -93,6 +93,10 @@ def outputs(s: Shape) -> tuple[Value, Value, Value]:
 
 # ---- elements
 
+@cache
+def _values(t: SmallFloat) -> Value: return np.array(t.values, U32).view(F32).astype(F64)
+
+
 def _items(group: Group, first: int, bits: int, count: int) -> Value:
   """Raw items of each lane of registers from `first` on [waves, item, lane], as u64 for 64 bits, else u32."""
   words = [full(group, group.v[first + r].view(U32)) for r in range(max(1, count * bits // 32))]
@@ -114,7 +118,7 @@ def _numbers(raw: Value, kind: str, flush: bool) -> Value:
   if kind == "f16": return raw.astype(U16).view(F16).astype(F64)
   if kind == "bf16": return (raw << np.uint32(16)).view(F32).astype(F64)
   if kind == "i8": return raw.astype(np.uint8).view(np.int8).astype(np.int64)
-  return (FP8 if kind == "fp8" else BF8)[raw]
+  return _values(FP8_FNUZ if kind == "fp8" else BF8_FNUZ)[raw]
 
 
 def _accumulator(group: Group, o: Operand, kind: str, count: int) -> Value:
@@ -210,7 +214,7 @@ def sparse_k(s: Shape, words: Value, cbsz: int, abid: int) -> Value:
 def smfmac(i: Instruction, pc: int, mode: int) -> Step:
   """v_smfmac_*: A is sparse; C is what the destination held, and source 2 has the indices."""
   s = shape(i.mnemonic)
-  a, b, index, d = (i.operands[n] for n in ("src0", "src1", "src2", "vdst"))
+  a, b, index, d = (i.operands[n] for n in ("src0", "src1", "idx", "vdst"))
   cbsz, abid = i.get("cbsz"), i.get("abid")
   a_lane, a_item = inputs(s.rows, s.depth // 2, 1)
   b_lane, b_item = inputs(s.columns, s.depth, 1)
