@@ -397,7 +397,8 @@ def _pairs(i: Instruction, meaning: Meaning, mode: int) -> Step:
   for select, negate in ((i.get("op_sel"), i.get("neg_lo")), (i.get("op_sel_hi"), i.get("neg_hi"))):
     readers = []
     for k, kind in enumerate(meaning.sources):
-      read = with_modifiers(reader(dword(i.operands[names[k]], select >> k & 1), kind), kind, bool(negate >> k & 1), False)
+      read = reader(dword(i.operands[names[k]], select >> k & 1), kind)
+      read = with_modifiers(read, kind, bool(negate >> k & 1), False)
       readers.append(_flushing(read) if flushes(i, kind, mode, 0) else read)
     parts.append(readers)
   low, high = parts

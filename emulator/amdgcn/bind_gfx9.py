@@ -5,8 +5,7 @@ bound another way (`altered`).
 """
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
