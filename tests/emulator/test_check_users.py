@@ -1,4 +1,4 @@
-"""The checks as users meet them: EMU_CHECK, `tinyhw launch --check`, Device.findings(), each in a process of its own."""
+"""The checks as users meet them: EMU_CHECK and `tinyhw launch --check`, each in a process of its own."""
 from __future__ import annotations
 
 import json
@@ -75,4 +75,9 @@ def test_the_option_prints_a_table_and_json(objects: dict[str, Path]) -> None:
 
 def test_what_cannot_be_checked_is_refused(objects: dict[str, Path]) -> None:
   assert "no check is called luck" in run(objects["fine"], EMU_CHECK="luck").stderr
-  assert "set MOCKGPU=1" in run(objects["fine"], "--check", MOCKGPU="").stderr
+  assert "set MOCKGPU=1" in run(objects["fine"], "--check", "--device", "AMD", MOCKGPU="").stderr
+
+
+def test_without_a_mock_the_emulator_itself_runs_the_kernel(objects: dict[str, Path]) -> None:
+  done = run(objects["race"], "--check", MOCKGPU="")
+  assert done.returncode == 1 and "ds_store_b32 v1, v0" in done.stdout
