@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from tinyhw.core.errors import MachineFault, Unsupported
-from tinyhw.emulator.amdgcn import floats, integer, matrix, rounding, scalar  # noqa: F401  (they register the meanings)
+from tinyhw.emulator.amdgcn import floats, gfx12, integer, matrix, rounding, scalar  # noqa: F401  (meanings)
 from tinyhw.emulator.amdgcn.meaning import MEANINGS, Meaning
 from tinyhw.emulator.amdgcn.registers import (
   Reader,
@@ -39,14 +39,16 @@ from tinyhw.isa.amdgcn import EXEC_LO, M0, VCC_LO, Instruction, Operand
 
 Value = Any
 _SOURCES: Final = ("src0", "src1", "src2")
+SCALAR_FAMILIES: Final = frozenset(("SOP1", "SOP2", "SOPC", "SOPK"))
 FLOAT = frozenset({"f16", "f32", "f64"})
+CLAMPS_NAN: Final = frozenset({"gfx12"})  # instruction tables of chips without MODE.DX10_CLAMP
 OMOD: Final = {1: 2.0, 2: 4.0, 3: 0.5}
 _DENORM_SHIFT: Final = {"f32": 4, "f16": 6, "f64": 6}
 _ROUND_SHIFT: Final = {"f32": 0, "f16": 2, "f64": 2}
 WIDE: Final = {"u16": "i64", "i16": "i64", "u32": "i64", "i32": "i64"}
 # Instructions that read no MODE: their float type only says how to look at bits; and those that round nothing.
-_UNROUNDED: Final = ("v_cmp", "v_div_scale", "v_div_fixup", "v_frexp")
-_MODELESS: Final = ("v_cmp", "v_div_scale", "v_div_fixup", "v_frexp", "v_ldexp")
+_UNROUNDED: Final = ("v_cmp", "s_cmp", "v_div_scale", "v_div_fixup", "v_frexp")
+_MODELESS: Final = ("v_cmp", "s_cmp", "v_div_scale", "v_div_fixup", "v_frexp", "v_ldexp")
 
 
 def unsupported(i: Instruction, pc: int, why: str = "") -> Unsupported:
@@ -61,7 +63,7 @@ def alu(i: Instruction, pc: int, mode: int) -> Step:
   meaning = MEANINGS.get(i.mnemonic, i.isa)
   if meaning is None: raise unsupported(i, pc)
   if rounds(i, meaning, mode): meaning = replace(meaning, function=rounding.directed(meaning.function, mode))
-  if i.family in {"SOP1", "SOP2", "SOPC", "SOPK"}: return _scalar(i, meaning)
+  if i.family in SCALAR_FAMILIES: return _scalar(i, meaning, mode)
   if meaning.packed: return _packed(i, meaning, mode)
   return _vector(i, meaning, mode)
 
@@ -74,8 +76,8 @@ def rounds(i: Instruction, meaning: Meaning, mode: int) -> bool:
 
 # ---- scalar
 
-def _scalar(i: Instruction, meaning: Meaning) -> Step:
-  names = [n for n in ("src0", "src1") if n in i.operands]
+def _scalar(i: Instruction, meaning: Meaning, mode: int) -> Step:
+  names = source_names(i)
   destination = i.operands.get("sdst")
   readers: list[Reader] = []
   position = 0
@@ -90,9 +92,11 @@ def _scalar(i: Instruction, meaning: Meaning) -> Step:
       readers.append(lambda group, value=value: value)  # type: ignore[misc]
     elif t.startswith("d:"):
       assert destination is not None
-      readers.append(reader(destination, t[2:]))
+      tied = reader(destination, t[2:])
+      readers.append(_flushing(tied) if flushes(i, t[2:], mode, 0) else tied)
     else:
-      readers.append(reader(i.operands[names[position]], t))
+      read = reader(i.operands[names[position]], t)
+      readers.append(_flushing(read) if flushes(i, t, mode, 0) else read)
       position += 1
   writers: list[Writer] = []
   for t in meaning.results:
@@ -100,7 +104,7 @@ def _scalar(i: Instruction, meaning: Meaning) -> Step:
     elif t == "exec": writers.append(write_scalar64(EXEC_LO) if "64" in meaning.sources[0] else write_scalar32(EXEC_LO))
     else:
       assert destination is not None
-      writers.append(writer(destination, t))
+      writers.append(_float_result(i, t, writer(destination, t), mode) if t in FLOAT else writer(destination, t))
   return _step(meaning.function, readers, writers)
 
 
@@ -135,6 +139,12 @@ def flushes(i: Instruction, t: str, mode: int, bit: int) -> bool:
   return not mode >> _DENORM_SHIFT[t] + bit & 1
 
 
+def constant_source(i: Instruction, t: str, mode: int) -> int | None:
+  """The value of a source that the instruction's fields or MODE give, `i:NAME` or `mode:BIT`; None for another."""
+  if t.startswith("i:"): return i.get(t[2:])
+  return mode >> int(t[5:]) & 1 if t.startswith("mode:") else None
+
+
 def source_names(i: Instruction, suffix: str = "") -> list[str]:
   if suffix: names = ["src0" + suffix, "vsrc1" + suffix]
   else: names = list(_SOURCES)
@@ -159,7 +169,9 @@ def _vector_parts(i: Instruction, meaning: Meaning, mode: int) -> tuple[list[Rea
   readers: list[Reader] = []
   position = 0
   for t in meaning.sources:
-    if t == "vcc" or t == "mask" and position >= len(names): readers.append(_mask_reader(VCC_LO))
+    fixed = constant_source(i, t, mode)
+    if fixed is not None: readers.append(_always(np.uint32(fixed)))
+    elif t == "vcc" or t == "mask" and position >= len(names): readers.append(_mask_reader(VCC_LO))
     elif t == "mask":
       readers.append(_mask_operand(i.operands[names[position]]))
       position += 1
@@ -187,6 +199,9 @@ def _vector_parts(i: Instruction, meaning: Meaning, mode: int) -> tuple[list[Rea
   return readers, writers
 
 
+def _always(value: Value) -> Reader: return lambda group: value
+
+
 def _flushing(read: Reader) -> Reader: return lambda group: Ops.flush(read(group))
 
 
@@ -203,13 +218,18 @@ def _mask_writer(register: int) -> Writer:
   return lambda group, value: write_mask(group, register, np.asarray(value)[()])
 
 
+def nan_clamps(i: Instruction, mode: int) -> bool:
+  """Whether clamp makes NaN zero: by MODE.DX10_CLAMP, or always where MODE has no such bit (RDNA4 ISA, 7.2.3.1)."""
+  return i.isa in CLAMPS_NAN or bool(mode >> 8 & 1)
+
+
 def _float_result(i: Instruction, t: str, write: Writer, mode: int) -> Writer:
   """omod, denormal flush and clamp of a float result."""
   omod, clamp, flush = i.get("omod"), i.get("clamp"), flushes(i, t, mode, 1)
   if not (omod or clamp or flush): return write
   one, zero = DTYPES[t].type(1), DTYPES[t].type(0)
   factor = DTYPES[t].type(OMOD.get(omod, 1.0))
-  dx10 = mode >> 8 & 1
+  dx10 = nan_clamps(i, mode)
 
   def finish(group: Group, value: Value) -> None:
     if omod: value = value * factor

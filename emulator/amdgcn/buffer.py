@@ -135,6 +135,7 @@ def under(group: Group, ok: Value, run: Callable[[], None]) -> None:
 
 def bind(i: Instruction, pc: int) -> Step:
   """The step of a buffer instruction. Raises Unsupported for one without meaning."""
+  if i.mnemonic in memory.NO_EFFECT: return lambda group: None
   addressing = Addressing(i, pc)
   match = FORMATTED.fullmatch(i.mnemonic)
   to_lds = "_lds_" in i.mnemonic or "_load_" in i.mnemonic and "vdata" not in i.operands

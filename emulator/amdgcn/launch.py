@@ -15,7 +15,7 @@ from tinyhw.emulator.amdgcn.program import Program, ProgramCache
 from tinyhw.emulator.amdgcn.registers import FULL32
 from tinyhw.emulator.observe import Observer
 from tinyhw.emulator.simt import ZERO, Cohort, Group, Stats, run_all
-from tinyhw.isa.amdgcn import EXEC_LO
+from tinyhw.isa.amdgcn import EXEC_LO, TTMP0
 
 DispatchStats = Stats
 WAVES_A_COHORT: Final = 256  # how many waves start together: enough lanes for NumPy, few enough for the caches
@@ -124,7 +124,8 @@ def _cohorts(program: Program, space: AddressSpace, arch: Arch, d: Dispatch, wat
   total = d.grid[0] * d.grid[1] * d.grid[2]
   granule = arch.lds_granule
   lds_size = -(-d.lds_size // granule) * granule
-  mode = d.rsrc1 >> 12 & 0xFF | (d.rsrc1 >> 21 & 1) << 8 | (d.rsrc1 >> 23 & 1) << 9
+  mode = d.rsrc1 >> 12 & 0xFF
+  for source, bit in arch.mode_bits: mode |= (d.rsrc1 >> source & 1) << bit
   slots: list[int] = list(range(resident))
   active: list[tuple[Cohort, int]] = []
   for first in range(0, total, workgroups):
@@ -153,14 +154,7 @@ def _first_group(cohort: Cohort, arch: Arch, d: Dispatch, first: int, count: int
   if first: group.waves = group.waves + first * a_group
   users = d.rsrc2 >> 1 & 31
   s[:users] = np.array(d.user_data[:users], np.uint32)
-  at = users
-  linear = first if count == 1 else first + group.workgroups[:, None]
-  x, y, z = d.grid
-  for bit, below, extent in ((7, 1, x), (8, x, y), (9, x * y, z)):
-    if d.rsrc2 >> bit & 1:
-      s[at] = _register(linear // below % extent) if extent > 1 else ZERO
-      at += 1
-  if d.rsrc2 >> 10 & 1: s[at] = np.uint32(a_group)  # TG_SIZE: waves in the workgroup
+  _workgroup_ids(group, d, first, count, users, arch)
   s[EXEC_LO] = FULL32
   if lanes == 64: s[EXEC_LO + 1] = FULL32
   left = d.block[0] * d.block[1] * d.block[2] - (a_group - 1) * lanes
@@ -174,6 +168,25 @@ def _first_group(cohort: Cohort, arch: Arch, d: Dispatch, first: int, count: int
     group.scratch = np.uint64(d.scratch_base) + slots * np.uint64(a_wave)
     if size == 1: group.scratch = group.scratch[0, 0]
   return group
+
+
+def _workgroup_ids(group: Group, d: Dispatch, first: int, count: int, at: int, arch: Arch) -> None:
+  """The workgroup's ids and its number of waves: in SGPRs from `at`, those that are enabled, or in TTMPs."""
+  s = group.s
+  linear = first if count == 1 else first + group.workgroups[:, None]
+  x, y, z = d.grid
+  a_group = group.size // count
+  ids = [_register(linear // below % extent) if extent > 1 else ZERO for below, extent in ((1, x), (x, y), (x * y, z))]
+  if arch.ids_in_ttmp:
+    s[TTMP0 + 9], s[TTMP0 + 7] = ids[0], ids[1] | ids[2] << np.uint32(16)
+    wave = _register(group.waves[:, None] % a_group) if a_group > 1 else ZERO
+    s[TTMP0 + 8] = wave << np.uint32(25) | np.uint32(1 << 30)  # the wave's number in its workgroup; y and z are valid
+  else:
+    for bit, value in zip((7, 8, 9), ids):
+      if d.rsrc2 >> bit & 1:
+        s[at] = value
+        at += 1
+  if d.rsrc2 >> 10 & 1: s[at] = np.uint32(a_group)  # TG_SIZE: waves in the workgroup
 
 
 @lru_cache(maxsize=256)

@@ -24,6 +24,7 @@ from tinyhw.emulator.amdgcn.registers import (
 from tinyhw.emulator.amdgcn.values import U32, U64
 from tinyhw.emulator.simt import ZERO, Group, Step
 from tinyhw.isa.amdgcn import EXEC_LO, M0, NULL, Instruction
+from tinyhw.isa.amdgcn_names import NAMES
 
 Value = Any
 Loader = Callable[[Group], list[Value]]
@@ -83,6 +84,18 @@ NO_EFFECT: Final = {"buffer_gl0_inv", "buffer_gl1_inv", "s_dcache_inv", "s_gl1_i
 def signed(value: int, bits: int) -> int: return value - (1 << bits) if value >> bits - 1 & 1 else value
 
 
+def byte_offset(i: Instruction) -> int:
+  """The instruction's own byte offset, signed over its whole field; 0 where the form has none."""
+  pieces = i.row.fields.get("offset")
+  return 0 if pieces is None else signed(i.fields["offset"], sum(width for _, _, width in pieces))
+
+
+def flat_offset(i: Instruction) -> int:
+  """The offset of a flat_ instruction: signed where the generation has it so, else without the field's sign bit."""
+  names = NAMES[i.isa]
+  return byte_offset(i) if names.flat_signed else i.fields["offset"] & (1 << names.flat_bits - 1) - 1
+
+
 # ---- destinations
 
 def write_words(group: Group, n: int, words: list[Value]) -> None:
@@ -136,7 +149,7 @@ Address = Callable[[Group], tuple[int | None, Value]]
 
 def _global_address(i: Instruction) -> Address:
   """saddr + zero-extended vaddr + offset, or a 64-bit vaddr + offset."""
-  offset = signed(i.fields["offset"], 13)
+  offset = byte_offset(i)
   n = i.operands["vaddr"].value
   if "saddr" not in i.operands:
     read, shift = vector64(n, U64), np.uint64(offset & (1 << 64) - 1)
@@ -152,7 +165,7 @@ def _global_address(i: Instruction) -> Address:
 
 def _scratch_offset(i: Instruction) -> Reader:
   """Offset of each lane in its scratch: vaddr + saddr + offset, those that the form has."""
-  offset = np.uint32(signed(i.fields["offset"], 13) & 0xFFFFFFFF)
+  offset = np.uint32(byte_offset(i) & 0xFFFFFFFF)
   parts: list[Reader] = []
   if "vaddr" in i.operands: parts.append(vector32(i.operands["vaddr"].value, U32))
   if "saddr" in i.operands: parts.append(scalar32(i.operands["saddr"].value))
@@ -216,7 +229,7 @@ def _put(i: Instruction, segment: str, width: int) -> Callable[[Group, list[Valu
 
 
 def _flat_address(i: Instruction) -> Reader:
-  read, offset = vector64(i.operands["vaddr"].value, U64), np.uint64(i.fields["offset"] & 0xFFF)
+  read, offset = vector64(i.operands["vaddr"].value, U64), np.uint64(flat_offset(i) & (1 << 64) - 1)
   return lambda group: read(group) + offset
 
 
@@ -321,7 +334,7 @@ def _smem(i: Instruction, pc: int) -> Step:
   sbase = i.operands["sbase"].value
   base_of = base_address(sbase)
   buffer = i.mnemonic.startswith("s_buffer_load")
-  offset = signed(i.fields.get("offset", 0), 21)
+  offset = byte_offset(i)
   soffset = scalar32(i.operands["soffset"].value) if "soffset" in i.operands else None
   destination = i.operands["sdst"].value
   touches_exec = destination <= EXEC_LO + 1 < destination + count + 1

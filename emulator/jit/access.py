@@ -22,7 +22,8 @@ from tinyhw.emulator.amdgcn.memory import (
   NO_EFFECT,
   SCALAR_LOADS,
   STORES,
-  signed,
+  byte_offset,
+  flat_offset,
 )
 from tinyhw.emulator.amdgcn.values import I32, U32, U64
 from tinyhw.emulator.jit.alu import lane_numbers, permuted
@@ -406,9 +407,9 @@ class Accesses:
     site = Site(offset, "load" if words is None else "store", segment, width, i)
     if segment == "scratch": loaded = self._scratch(r, i, site, words)
     elif segment == "flat":
-      loaded = self._far(r, r.vector64(i.operands["vaddr"].value, U64) + (i.fields["offset"] & 0xFFF), site, words)
+      loaded = self._far(r, r.vector64(i.operands["vaddr"].value, U64) + r.e.const(U64, flat_offset(i)), site, words)
     else:
-      shift64 = signed(i.fields["offset"], 13) & (1 << 64) - 1
+      shift64 = byte_offset(i) & (1 << 64) - 1
       n = i.operands["vaddr"].value
       if "saddr" in i.operands:
         base = r.scalar64(i.operands["saddr"].value) + Value(r.e, str(shift64), U64, False, shift64)
@@ -419,7 +420,7 @@ class Accesses:
   def _scratch(self, r: Registers, i: Instruction, site: Site, words: list[Value] | None) -> list[Value]:
     """Each lane's dword k lies at base + k * 4 * lanes + lane * 4."""
     e, n = self.e, self.e.lanes
-    o: Value = e.const(U32, signed(i.fields["offset"], 13))
+    o: Value = e.const(U32, byte_offset(i))
     if "saddr" in i.operands: o = r.scalar(i.operands["saddr"].value) + o
     if "vaddr" in i.operands: o = r.vector(i.operands["vaddr"].value, U32) + o
     o = Value(e, o.in_lanes(), U32, True)
@@ -450,7 +451,7 @@ class Accesses:
     e = self.e
     if i.mnemonic not in SCALAR_LOADS or i.mnemonic.startswith("s_buffer"): raise Untranslatable(i.mnemonic)
     count = SCALAR_LOADS[i.mnemonic]
-    fixed = signed(i.fields.get("offset", 0), 21) & (1 << 64) - 1
+    fixed = byte_offset(i) & (1 << 64) - 1
     address = r.scalar64(i.operands["sbase"].value) + e.const(U64, fixed)
     if "soffset" in i.operands: address = address + convert(r.scalar(i.operands["soffset"].value), U64)
     address = address & e.const(U64, (1 << 64) - 4)

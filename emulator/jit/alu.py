@@ -33,8 +33,8 @@ def translate(r: Registers, i: Instruction, mode: int) -> None:
   if i.family == "VOPD": return _dual(r, i, mode)
   meaning = MEANINGS.get(i.mnemonic, i.isa)
   if meaning is None: raise Untranslatable(i.mnemonic)
-  if i.family in {"SOP1", "SOP2", "SOPC", "SOPK"}: return _scalar(r, i, meaning)
   _check(i, meaning, mode)
+  if i.family in bind.SCALAR_FAMILIES: return _scalar(r, i, meaning, mode)
   if meaning.packed: return _packed(r, i, meaning, mode)
   _vector(r, i, meaning, mode)
 
@@ -69,6 +69,7 @@ def write(r: Registers, o: Operand, value: Value) -> None:
     elif size == 2: r.set_vector16(o.value, o.half or 0, value)
     else: r.set_vector(o.value, value)
   elif size == 8: r.set_scalar64(o.value, value)
+  elif size == 2: r.set_scalar(o.value, convert(value.view(U16), U32))
   else: r.set_scalar(o.value, value)
 
 
@@ -94,8 +95,8 @@ def _results(values: Any, count: int) -> tuple[Value, ...]: return (values,) if 
 
 # ---- scalar
 
-def _scalar(r: Registers, i: Instruction, meaning: Meaning) -> None:
-  names = [n for n in ("src0", "src1") if n in i.operands]
+def _scalar(r: Registers, i: Instruction, meaning: Meaning, mode: int) -> None:
+  names = bind.source_names(i)
   destination = i.operands.get("sdst")
   wide = "64" in meaning.sources[0]
   sources: list[Value] = []
@@ -108,13 +109,16 @@ def _scalar(r: Registers, i: Instruction, meaning: Meaning) -> None:
       sources.append(r.e.const(U32, k) if t == "ku" else r.e.const(I32, k - (k >> 15 << 16)))
     elif t.startswith("d:"):
       assert destination is not None
-      sources.append(read(r, destination, t[2:]))
+      tied = read(r, destination, t[2:])
+      sources.append(r.o.flush(tied) if bind.flushes(i, t[2:], mode, 0) else tied)
     else:
-      sources.append(read(r, i.operands[names[position]], t))
+      x = read(r, i.operands[names[position]], t)
+      sources.append(r.o.flush(x) if bind.flushes(i, t, mode, 0) else x)
       position += 1
   results = _results(meaning.function(r.o, *sources), len(meaning.results))
   if any(v.wide for v in results): raise Untranslatable("a scalar from lanes")
-  typed = [v if t in {"scc", "exec"} else _typed(v, t) for v, t in zip(results, meaning.results)]
+  typed = [v if t in {"scc", "exec"} else _finished(r, i, t, _typed(v, t), mode)
+           for v, t in zip(results, meaning.results)]
   for t, value in zip(meaning.results, typed):
     if t == "scc": r.set_scc(value)
     elif t == "exec":
@@ -156,7 +160,9 @@ def _vector_sources(r: Registers, i: Instruction, meaning: Meaning, mode: int, d
   sources: list[Value] = []
   position = 0
   for t in meaning.sources:
-    if t == "vcc" or t == "mask" and position >= len(names): sources.append(r.mask(VCC_LO))
+    fixed = bind.constant_source(i, t, mode)
+    if fixed is not None: sources.append(r.e.const(U32, fixed))
+    elif t == "vcc" or t == "mask" and position >= len(names): sources.append(r.mask(VCC_LO))
     elif t == "mask":
       sources.append(_mask_operand(r, i.operands[names[position]]))
       position += 1
@@ -179,7 +185,7 @@ def _finished(r: Registers, i: Instruction, t: str, value: Value, mode: int) -> 
   omod, clamp = i.get("omod"), i.get("clamp")
   if omod: value = value * bind.OMOD.get(omod, 1.0)
   if bind.flushes(i, t, mode, 1): value = r.o.flush(value)
-  return _clamped(r, value, bool(mode >> 8 & 1)) if clamp else value
+  return _clamped(r, value, bind.nan_clamps(i, mode)) if clamp else value
 
 
 def _clamped(r: Registers, value: Value, dx10: bool) -> Value:

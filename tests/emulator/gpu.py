@@ -8,7 +8,8 @@ import ctypes
 import io
 import os
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,8 +32,20 @@ llvm.initialize_native_asmparser()
 ABS32_LO, ABS32_HI, REL32, REL32_LO, REL32_HI = 1, 2, 4, 10, 11
 
 
-def compile_gpu(ir: str, optimization: int = 3, features: str = "", cpu: str = "gfx1100") -> bytes:
+_CHOSEN = ["gfx1100"]
+
+
+@contextmanager
+def generation(cpu: str) -> Iterator[None]:
+  """Within, what names no GPU means this one: tests written once run for every generation."""
+  _CHOSEN.append(cpu)
+  try: yield
+  finally: _CHOSEN.pop()
+
+
+def compile_gpu(ir: str, optimization: int = 3, features: str = "", cpu: str = "") -> bytes:
   """An ELF object for a GPU. The pass pipeline of the code generator runs at `optimization`."""
+  cpu = cpu or _CHOSEN[-1]
   module = llvm.parse_assembly(f'target triple = "{TRIPLE}"\n{ir}')
   machine = llvm.Target.from_triple(TRIPLE).create_target_machine(cpu=cpu, opt=optimization, features=features)
   if optimization > 1:
@@ -74,8 +87,8 @@ class Kernel:
 class Gpu:
   """An address space with memory, loaded kernels and launches."""
 
-  def __init__(self, size: int = 1 << 26, cpu: str = "gfx1100") -> None:
-    self.arch = decoded(cpu)
+  def __init__(self, size: int = 1 << 26, cpu: str = "") -> None:
+    self.arch = decoded(cpu or _CHOSEN[-1])
     self.engine = os.environ.get("EMU", "ref")  # runs every kernel that the tests launch
     self.space = AddressSpace()
     self.region = Region("vram", size)

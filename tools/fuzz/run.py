@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tinyhw.arch import Arch, arch
+from tinyhw.arch import Arch, decoded
 from tinyhw.autogen import amdhsa
 from tinyhw.autogen.hsa import hsa_kernel_dispatch_packet_t
 from tinyhw.core.errors import TinyhwError
@@ -244,7 +244,7 @@ def check(cases: Sequence[Case], levels: Sequence[int], *, seed: int = 0, cpu: s
   for level in levels:
     right = [c for c in cases if level in c.levels]
     if not right: continue
-    machine = Emulated(gpu_object(right, level, cpu=cpu, features=features), arch(cpu), engine)
+    machine = Emulated(gpu_object(right, level, cpu=cpu, features=features), decoded(cpu), engine)
     for case in right:
       kinds = [*(case.inputs[k] for k in case.inplace), *case.outputs]
       try: text = describe(case, seed, kinds, emulated(case, machine, seed), wanted[case.name])
