@@ -33,6 +33,12 @@ class Atomic:
 _TYPES: Final[dict[tuple[str, int], Any]] = {
   ("u", 4): U32, ("u", 8): U64, ("i", 4): I32, ("i", 8): I64, ("f", 4): F32, ("f", 8): F64}
 
+
+def _exchanged(o: O, old: Value, data: Value, at: int) -> Value:
+  """A half of two dwords: the new one without its top bit where that bit is set, else the old one."""
+  return o.where((data >> at + 31 & 1) == 1, data & 0x7FFFFFFF << at, old & 0xFFFFFFFF << at)
+
+
 ATOMICS: Final[dict[str, Atomic]] = {
   "swap": Atomic("u", lambda o, old, d, c: d),
   "cmpswap": Atomic("u", lambda o, old, d, c: o.where(old == c, d, old), compares=True),
@@ -52,6 +58,7 @@ ATOMICS: Final[dict[str, Atomic]] = {
   "dec": Atomic("u", lambda o, old, d, c: o.where((old == 0) | (old > d), d, old - 1)),
   "mskor": Atomic("u", lambda o, old, d, c: old & ~d | c, compares=True),
   "wrap": Atomic("u", lambda o, old, d, c: o.where(old >= d, old - d, old + c), compares=True),
+  "condxchg": Atomic("u", lambda o, old, d, c: _exchanged(o, old, d, 0) | _exchanged(o, old, d, 32)),
   "fadd": Atomic("f", lambda o, old, d, c: old + d, np.add),
   "fmin": Atomic("f", lambda o, old, d, c: o.fmin(old, d)),
   "fmax": Atomic("f", lambda o, old, d, c: o.fmax(old, d)),

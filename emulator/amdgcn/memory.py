@@ -63,7 +63,7 @@ DS_ATOMICS: Final = {
   for width in (4, 8) for rtn in ("", "_rtn")} | {
   f"ds_storexchg_rtn_b{width * 8}": ("swap", width, True) for width in (4, 8)} | {
   f"ds_mskor{rtn}_b{width * 8}": ("mskor", width, bool(rtn)) for width in (4, 8) for rtn in ("", "_rtn")} | {
-  "ds_wrap_rtn_b32": ("wrap", 4, True)}
+  "ds_wrap_rtn_b32": ("wrap", 4, True), "ds_condxchg32_rtn_b64": ("condxchg", 8, True)}
 DS_LOADS: Final = {
   "ds_load_b32": (4, 0, None), "ds_load_b64": (8, 0, None), "ds_load_b96": (12, 0, None), "ds_load_b128": (16, 0, None),
   "ds_load_u8": (1, 0, None), "ds_load_i8": (1, 8, None), "ds_load_u16": (2, 0, None), "ds_load_i16": (2, 16, None),
@@ -78,6 +78,7 @@ DS_PAIRS: Final = {  # bytes of an element, what an offset counts, whether it st
 DS_EXCHANGE_PAIRS: Final = {
   f"ds_storexchg_2addr{stride}_rtn_b{width * 8}": (width, width * (64 if stride else 1))
   for stride in ("", "_stride64") for width in (4, 8)}
+GLOBAL_BY_LANE: Final = ("global_load_addtid_b32", "global_store_addtid_b32")
 NO_EFFECT: Final = {"buffer_gl0_inv", "buffer_gl1_inv", "s_dcache_inv", "s_gl1_inv", "ds_nop"}
 
 
@@ -203,7 +204,28 @@ def _segment(i: Instruction, pc: int, segment: str) -> Step:
     put = _put(i, segment, width)
     return lambda group: put(group, data(group))
   if i.mnemonic in VECTOR_ATOMICS and segment != "scratch": return _vector_atomic(i, segment)
+  if i.mnemonic in GLOBAL_BY_LANE: return _global_by_lane(i)
   raise unsupported(i, pc)
+
+
+def _global_by_lane(i: Instruction) -> Step:
+  """Dword `lane` at saddr + offset."""
+  offset = np.uint64(byte_offset(i) & (1 << 64) - 1)
+  base = base_address(i.operands["saddr"].value) if "saddr" in i.operands else None
+
+  def address(group: Group) -> Value:
+    start = np.uint64(0) if base is None else np.asarray(base(group), U64)
+    return start + offset + np.arange(group.cohort.lanes, dtype=U64)[None, :] * np.uint64(4)
+
+  if i.mnemonic == "global_load_addtid_b32":
+    n = i.operands["vdst"].value
+
+    def load(group: Group) -> None:
+      if access.nobody(group): return
+      write_words(group, n, access.words_of(access.load(group, None, address(group), 4), 4))
+    return load
+  data = data_reader(i.operands["vdata"].value, 4)
+  return lambda group: access.store(group, None, address(group), data(group), 4)
 
 
 def _fetch(i: Instruction, segment: str, width: int) -> Loader:

@@ -128,8 +128,8 @@ def component(kind: str, raw: int, bits: int) -> Any:
   if kind == "FLOAT" and bits == 16: value = struct.unpack("<e", raw.to_bytes(2, "little"))[0]
   elif kind == "FLOAT": value = small_float(raw, bits - 5)
   else:
-    value = {"UNORM": raw / ((1 << bits) - 1), "SNORM": max(signed / ((1 << bits - 1) - 1), -1.0), "USCALED": float(raw),
-             "SSCALED": float(signed)}[kind]
+    value = {"UNORM": raw / ((1 << bits) - 1), "SNORM": max(signed / ((1 << bits - 1) - 1), -1.0),
+             "USCALED": float(raw), "SSCALED": float(signed)}[kind]
   return int(np.float32(value).view(np.uint32))
 
 
@@ -178,7 +178,8 @@ def test_a_typed_store_of_what_was_loaded_restores_the_bytes(cpu: str, name: str
   raw = RNG.integers(0, 256, N * size, np.uint8)
   if "FLOAT" in name: raw = (raw.view(np.uint16) & 0xBBDF).view(np.uint8) if size == 2 else raw & 0x3B
   base, there = gpu.put(raw), gpu.put(np.zeros(N * size, np.uint8))
-  body, declare = load("struct.buffer.load.format.v4f32", "<4 x float>", "<4 x i32> %r, i32 %x, i32 0, i32 0, i32 0", f"""
+  arguments = "<4 x i32> %r, i32 %x, i32 0, i32 0, i32 0"
+  body, declare = load("struct.buffer.load.format.v4f32", "<4 x float>", arguments, f"""
   %r0 = insertelement <4 x i32> %r, i32 {there & 0xFFFFFFFF}, i32 0
   call void @llvm.amdgcn.struct.buffer.store.format.v4f32(<4 x float> %l, <4 x i32> %r0, i32 %x, i32 0, i32 0, i32 0)
   %d = bitcast <4 x float> %l to <4 x i32>""")
@@ -222,4 +223,5 @@ def test_typed_loads_of_sixteen_bits_truncate(cpu: str) -> None:
             np.zeros((N, 4), np.uint32))[:, 0]
   halves = np.ascontiguousarray(got).view(np.float16).reshape(N, 2).astype(np.float64)
   exact = memory.astype(np.float64)
-  assert (np.abs(halves) <= np.abs(exact)).all() and (np.abs(exact - halves) < np.abs(exact) * 2.0**-10 + 2.0**-24).all()
+  assert (np.abs(halves) <= np.abs(exact)).all()
+  assert (np.abs(exact - halves) < np.abs(exact) * 2.0**-10 + 2.0**-24).all()
