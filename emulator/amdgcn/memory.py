@@ -8,7 +8,7 @@ import numpy as np
 
 from tinyhw.core.errors import MachineFault
 from tinyhw.core.memory import Access
-from tinyhw.emulator.amdgcn import access
+from tinyhw.emulator.amdgcn import access, names_gfx9
 from tinyhw.emulator.amdgcn.bind import unsupported
 from tinyhw.emulator.amdgcn.registers import (
   Reader,
@@ -30,7 +30,8 @@ Value = Any
 Loader = Callable[[Group], list[Value]]
 _32: Final = np.uint64(32)
 
-# Suffix of a load -> (bytes, bits to extend the sign from or 0, half of the register for d16 or None)
+# Suffix of a load -> (bytes, bits to extend the sign from or 0, half of the register for d16 or None). Halves 0 and 1
+# keep the other half, 2 (low) and 3 (high) make it 0.
 _LOADS: Final = {
   "b32": (4, 0, None), "b64": (8, 0, None), "b96": (12, 0, None), "b128": (16, 0, None), "u8": (1, 0, None),
   "i8": (1, 8, None), "u16": (2, 0, None), "i16": (2, 16, None), "d16_u8": (1, 0, 0), "d16_i8": (1, 8, 0),
@@ -48,10 +49,14 @@ _ATOMICS: Final = {
   for width in (4, 8) for suffix in (suffixes + str(width * 8),)
 } | {"add_f32": ("fadd", 4), "min_f32": ("fmin", 4), "max_f32": ("fmax", 4), "cmpswap_f32": ("fcmpswap", 4),
      "csub_u32": ("csub", 4)}
-LOADS: Final = {f"{p}_load_{s}": v for p in ("global", "flat", "scratch", "buffer") for s, v in _LOADS.items()}
-STORES: Final = {f"{p}_store_{s}": v for p in ("global", "flat", "scratch", "buffer") for s, v in _STORES.items()}
-VECTOR_ATOMICS: Final = {f"{p}_atomic_{s}": v for p in ("global", "flat", "buffer") for s, v in _ATOMICS.items()}
-SCALAR_LOADS: Final = {f"{p}_b{32 * n}": n for p in ("s_load", "s_buffer_load") for n in (1, 2, 4, 8, 16)}
+LOADS: Final = {f"{p}_load_{s}": v for p in ("global", "flat", "scratch", "buffer")
+                for s, v in (*_LOADS.items(), *names_gfx9.LOADS.items())}
+STORES: Final = {f"{p}_store_{s}": v for p in ("global", "flat", "scratch", "buffer")
+                 for s, v in (*_STORES.items(), *names_gfx9.STORES.items())}
+VECTOR_ATOMICS: Final = {f"{p}_atomic_{s}": v for p in ("global", "flat", "buffer")
+                         for s, v in (*_ATOMICS.items(), *names_gfx9.ATOMICS.items())}
+SCALAR_LOADS: Final = {f"{p}_b{32 * n}": n for p in ("s_load", "s_buffer_load") for n in (1, 2, 4, 8, 16)} | \
+  names_gfx9.SCALAR_LOADS
 
 _DS_OPS: Final = (
   ("add", "add", "u"), ("sub", "sub", "u"), ("rsub", "rsub", "u"), ("inc", "inc", "u"), ("dec", "dec", "u"),
@@ -63,23 +68,25 @@ DS_ATOMICS: Final = {
   for width in (4, 8) for rtn in ("", "_rtn")} | {
   f"ds_storexchg_rtn_b{width * 8}": ("swap", width, True) for width in (4, 8)} | {
   f"ds_mskor{rtn}_b{width * 8}": ("mskor", width, bool(rtn)) for width in (4, 8) for rtn in ("", "_rtn")} | {
-  "ds_wrap_rtn_b32": ("wrap", 4, True), "ds_condxchg32_rtn_b64": ("condxchg", 8, True)}
+  "ds_wrap_rtn_b32": ("wrap", 4, True), "ds_condxchg32_rtn_b64": ("condxchg", 8, True)} | names_gfx9.DS_ATOMICS
 DS_LOADS: Final = {
   "ds_load_b32": (4, 0, None), "ds_load_b64": (8, 0, None), "ds_load_b96": (12, 0, None), "ds_load_b128": (16, 0, None),
   "ds_load_u8": (1, 0, None), "ds_load_i8": (1, 8, None), "ds_load_u16": (2, 0, None), "ds_load_i16": (2, 16, None),
   "ds_load_u8_d16": (1, 0, 0), "ds_load_i8_d16": (1, 8, 0), "ds_load_u16_d16": (2, 0, 0),
-  "ds_load_u8_d16_hi": (1, 0, 1), "ds_load_i8_d16_hi": (1, 8, 1), "ds_load_u16_d16_hi": (2, 0, 1)}
+  "ds_load_u8_d16_hi": (1, 0, 1), "ds_load_i8_d16_hi": (1, 8, 1), "ds_load_u16_d16_hi": (2, 0, 1),
+  **names_gfx9.DS_LOADS}
 DS_STORES: Final = {
   "ds_store_b8": (1, 0), "ds_store_b16": (2, 0), "ds_store_b32": (4, 0), "ds_store_b64": (8, 0),
-  "ds_store_b96": (12, 0), "ds_store_b128": (16, 0), "ds_store_b8_d16_hi": (1, 16), "ds_store_b16_d16_hi": (2, 16)}
+  "ds_store_b96": (12, 0), "ds_store_b128": (16, 0), "ds_store_b8_d16_hi": (1, 16), "ds_store_b16_d16_hi": (2, 16),
+  **names_gfx9.DS_STORES}
 DS_PAIRS: Final = {  # bytes of an element, what an offset counts, whether it stores
   f"ds_{kind}_2addr{stride}_b{width * 8}": (width, width * (64 if stride else 1), kind == "store")
-  for kind in ("load", "store") for stride in ("", "_stride64") for width in (4, 8)}
+  for kind in ("load", "store") for stride in ("", "_stride64") for width in (4, 8)} | names_gfx9.DS_PAIRS
 DS_EXCHANGE_PAIRS: Final = {
   f"ds_storexchg_2addr{stride}_rtn_b{width * 8}": (width, width * (64 if stride else 1))
-  for stride in ("", "_stride64") for width in (4, 8)}
+  for stride in ("", "_stride64") for width in (4, 8)} | names_gfx9.DS_EXCHANGE_PAIRS
 GLOBAL_BY_LANE: Final = ("global_load_addtid_b32", "global_store_addtid_b32")
-NO_EFFECT: Final = {"buffer_gl0_inv", "buffer_gl1_inv", "s_dcache_inv", "s_gl1_inv", "ds_nop"}
+NO_EFFECT: Final = {"buffer_gl0_inv", "buffer_gl1_inv", "s_dcache_inv", "s_gl1_inv", "ds_nop"} | names_gfx9.NO_EFFECT
 
 
 def signed(value: int, bits: int) -> int: return value - (1 << bits) if value >> bits - 1 & 1 else value
@@ -119,9 +126,9 @@ def write_loaded(n: int, sign_bits: int, half: int | None) -> Callable[[Group, l
   def write(group: Group, words: list[Value]) -> None:
     if sign_bits: words = [extended(words[0], sign_bits)]
     if half is not None:
-      old = group.v[n].view(U32)
+      old = group.v[n].view(U32) if half < 2 else np.uint32(0)
       word = words[0] & np.uint32(0xFFFF)
-      words = [old & np.uint32(0xFFFF) | word << np.uint32(16) if half else old & np.uint32(0xFFFF0000) | word]
+      words = [old & np.uint32(0xFFFF) | word << np.uint32(16) if half & 1 else old & np.uint32(0xFFFF0000) | word]
     write_words(group, n, words)
   return write
 
@@ -402,7 +409,7 @@ def _ds(i: Instruction, pc: int) -> Step:
   if name == "ds_swizzle_b32": return _swizzle(i)
   if name in DS_PAIRS or name in DS_EXCHANGE_PAIRS: return _ds_pair(i)
   if name in {"ds_append", "ds_consume"}: return _ds_count(i)
-  if name in {"ds_load_addtid_b32", "ds_store_addtid_b32"}: return _ds_by_lane(i)
+  if name.endswith("_addtid_b32"): return _ds_by_lane(i)
   known = name in DS_LOADS or name in DS_STORES or name in DS_ATOMICS
   if not known: raise unsupported(i, pc)
   offset = np.uint32(i.fields["offset"])
@@ -453,7 +460,7 @@ def _ds_by_lane(i: Instruction) -> Step:
   def address(group: Group) -> Value:
     return (group.s[M0] & np.uint32(0xFFFF)) + offset + np.arange(group.cohort.lanes, dtype=U32)[None, :] * np.uint32(4)
 
-  if i.mnemonic == "ds_load_addtid_b32":
+  if "vdst" in i.operands:
     n = i.operands["vdst"].value
     return lambda group: write_words(group, n, access.lds_load(group, address(group), 4))
   data = data_reader(i.operands["data0"].value, 4)

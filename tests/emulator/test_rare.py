@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from tests.emulator.gpu import Gpu, compile_gpu
+from tests.emulator.gpu import Gpu
 from tinyhw.core.errors import MachineFault, WatchdogExpired
 from tinyhw.emulator.amdgcn import Dispatch, DispatchStats, dispatch
 from tinyhw.isa.amdgcn import table
@@ -109,8 +109,8 @@ def test_s_movrelsd_2(bench: Bench) -> None:
 
 def test_global_by_lane(bench: Bench) -> None:
   lines = ["v_mul_u32_u24 v2, 3, v0", "global_store_addtid_b32 v2, s[8:9] offset:16",
-           "global_load_addtid_b32 v3, s[8:9] offset:20", "v_mov_b32 v2, v3", "global_store_addtid_b32 v2, s[8:9] offset:256",
-           "s_endpgm"]
+           "global_load_addtid_b32 v3, s[8:9] offset:20", "v_mov_b32 v2, v3",
+           "global_store_addtid_b32 v2, s[8:9] offset:256", "s_endpgm"]
   run(bench, lines)
   got = bench.results(96)
   assert (got[4:36] == 3 * np.arange(32)).all() and (got[64:95] == 3 * np.arange(1, 32)).all()
