@@ -20,6 +20,7 @@ from tinyhw.core.errors import DeviceError, InvalidArgument, Unsupported
 
 if TYPE_CHECKING:
   from tinyhw.core.port import Port
+  from tinyhw.drive.amd.bare import BareRuntime
   from tinyhw.drive.base import Allocation, Runtime
   from tinyhw.engine.run import Kernel
   from tinyhw.ir.uop import UOp
@@ -28,6 +29,7 @@ KINDS: dict[str, str] = {
   "LLVM": "the host processor, through llvmlite's JIT",
   "PYTHON": "the UOp emulator, in Python and NumPy",
   "AMD": "AMD GPUs through /dev/kfd, or a mock GPU with MOCKGPU=1",
+  "EMU": "AMD code objects of any generation, straight on the emulator (tinyhw.launch)",
   "C": "the host processor, through a C compiler",
   "NV": "NVIDIA GPUs through /dev/nvidiactl",
   "CUDA": "NVIDIA GPUs through libcuda",
@@ -231,8 +233,24 @@ def _open_amd(devices: Devices, name: str, index: int) -> OpenDevice:
   return OpenDevice(name, runtime, renderer)
 
 
+def _open_emu(devices: Devices, name: str, index: int) -> OpenDevice:
+  def renderer() -> Any:
+    raise Unsupported("tensors on", name, hint="it runs ready code objects; DEV=AMD MOCKGPU=1 has tensors")
+  return OpenDevice(name, emulated(name), renderer)
+
+
+def emulated(name: str = "EMU") -> BareRuntime:
+  """A runtime of its own that runs code objects of any generation on the emulator, without driver and mock."""
+  from tinyhw.drive.amd.bare import BareRuntime
+  from tinyhw.emulator.amdgcn import Dispatch
+  from tinyhw.emulator.engines import dispatch
+  options = mock_options()
+  options.pop("seed", None)  # there are no queues to take turns
+  return BareRuntime(Dispatch, functools.partial(dispatch, **options), name)
+
+
 Opener = Callable[[Devices, str, int], OpenDevice]
-_OPENERS: dict[str, Opener] = {"LLVM": _open_llvm, "PYTHON": _open_python, "AMD": _open_amd}
+_OPENERS: dict[str, Opener] = {"LLVM": _open_llvm, "PYTHON": _open_python, "AMD": _open_amd, "EMU": _open_emu}
 
 Device = Devices()
 atexit.register(Device.close)

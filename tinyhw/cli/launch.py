@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 
 import click
@@ -62,8 +63,11 @@ def parse_argument(text: str) -> Argument:
 @click.option("--device", default=None, help="Device to run on [default: AMD].")
 @click.option("--save", "-o", multiple=True, metavar="N=FILE.npy", help="Write the N-th buffer (from 0) after the run.")
 @click.option("--json", "as_json", is_flag=True, help="Print the buffers as one JSON object.")
+@click.option("--debug", is_flag=True, help="Stand before the first instruction and take the debugger's commands.")
+@click.option("--command", "-x", "script", type=click.Path(path_type=Path), default=None, metavar="FILE",
+              help="With --debug: take the commands from FILE.")
 def command(file: Path, kernel: str, grid: str, block: str, arguments: tuple[str, ...], device: str | None,
-            save: tuple[str, ...], as_json: bool) -> None:
+            save: tuple[str, ...], as_json: bool, debug: bool, script: Path | None) -> None:
   """Run KERNEL of FILE (an AMDGPU code object) and show its buffers.
 
   \b
@@ -73,14 +77,40 @@ def command(file: Path, kernel: str, grid: str, block: str, arguments: tuple[str
     7:i32          a value of that type; plain 7 or 0.5 takes the kernel's
 
   \b
+  --device EMU, --debug: the kernel runs on the emulator itself, for
+  whatever generation FILE is compiled; no card, no mock.
+
+  \b
   Example:
     MOCKGPU=1 tinyhw launch add.co --kernel add --grid 4 --block 256 \\
         --arg a.npy --arg b.npy --arg out:f32:1024 --save 2=sum.npy
   """
+  from tinyhw import debug as start_debugger
   from tinyhw import launch
   targets = [parse_save(s) for s in save]
   values = [parse_argument(a) for a in arguments]
-  buffers = launch(file.read_bytes(), kernel, parse_dims(grid), parse_dims(block), values, device=device or "AMD")
+  status, what = 0, (file.read_bytes(), kernel, parse_dims(grid), parse_dims(block), values)
+  if script is not None and not debug: raise InvalidArgument("needs --debug", where="--command")
+  if debug:
+    from tinyhw.cli.debug import debug as debugger
+    on_emulator(device, "--debug")
+    session, status = debugger(lambda: start_debugger(*what), script)
+    with session:
+      if not session.ended: sys.exit(status)
+      buffers = session.buffers()
+  else: buffers = launch(*what, device=device or "AMD")
+  show_buffers(buffers, targets, as_json)
+  sys.exit(status)
+
+
+def on_emulator(device: str | None, option: str) -> None:
+  """Refuse a device that has no part in what looks into a kernel."""
+  if device is not None and device.upper() != "EMU":
+    raise InvalidArgument(f"runs on the emulator itself, not on {device}", where=option, hint="leave --device out")
+
+
+def show_buffers(buffers: list[npt.NDArray[np.generic]], targets: list[tuple[int, str]], as_json: bool) -> None:
+  """Save and print what the kernel left in its buffers."""
   for index, path in targets:
     if index >= len(buffers): raise InvalidArgument(f"there are {len(buffers)} buffers", where=f"--save {index}={path}")
     np.save(path, buffers[index])
