@@ -32,6 +32,11 @@ class Barrier:
   def __init__(self, pc: int) -> None: self.pc = pc
 
 
+class Wait:
+  """Waves of the group wait until their workgroup's split barrier has completed; then they go on at `pc`."""
+  def __init__(self, pc: int) -> None: self.pc = pc
+
+
 class Yield:
   """The group sleeps: others run first; it goes on at `pc`."""
   def __init__(self, pc: int) -> None: self.pc = pc
@@ -42,7 +47,7 @@ class Split:
   def __init__(self, pcs: Value) -> None: self.pcs = pcs
 
 
-Next = int | End | Barrier | Yield | Split
+Next = int | End | Barrier | Wait | Yield | Split
 
 
 class Block(Protocol):
@@ -53,6 +58,21 @@ class Block(Protocol):
   next: int
   pcs: list[int]
   instructions: list[Any]
+
+
+class Observer(Protocol):
+  """Sees what groups do; `emulator.observe` says when each is called."""
+  def before(self, group: Group, pc: int, instruction: Any) -> None: ...
+
+  def after(self, group: Group, pc: int, instruction: Any) -> None: ...
+
+  def access(self, group: Group, pc: int, instruction: Any, access: Any) -> None: ...
+
+  def barrier(self, group: Group, pc: int) -> None: ...
+
+  def released(self, cohort: Cohort, workgroups: Value) -> None: ...
+
+  def ended(self, group: Group) -> None: ...
 
 
 class Program(Protocol):
@@ -161,8 +181,13 @@ class Cohort:
     self.lds32 = self.lds.view(np.uint32)
     self.arch: Any = None
     self.dispatch: Any = None
+    self.shared: Any = None  # what the workgroups of a dispatch share
+    self.observer: Observer | None = None
+    self.seen: tuple[int, Any] = (0, None)  # PC and instruction that the observer is shown
     self.live: Value = None  # waves of each workgroup that have not ended
-    self.arrived: Value = None  # waves of each workgroup that wait at a barrier
+    self.arrived: Value = None  # waves of each workgroup that wait at a barrier, or have signalled a split one
+    self.first, self.waves_a_group = 0, 1  # index of the first wave; waves of each workgroup when they began
+    self.passed: Value = None  # split barriers: whether each wave's completed since it last waited; None: unused
     self.left = 0
     self.writes = 0  # how often the waves stored to memory
     self.runnable: list[Group] = []
@@ -174,6 +199,7 @@ class Cohort:
     self.left = group.size
     self.live = np.bincount(group.workgroups)
     self.arrived = self.live * 0
+    self.first, self.waves_a_group = int(group.waves[0]), group.size // len(self.live)
     self.runnable.append(group)
     self.stats.waves += group.size
 
@@ -205,13 +231,17 @@ class Cohort:
       block = program.block(group.pc, group.mode)
       steps = iter(block.steps)
       left = 0
+      after: Next
       try:
-        for step in steps: step(group)
-        left = -1
-        after: Next = block.next if block.end is None else block.end(group)
+        if self.observer is not None: after = self._observed(group, block)
+        else:
+          for step in steps: step(group)
+          left = -1
+          after = block.next if block.end is None else block.end(group)
       except (TinyhwError, IndexError) as error:
         if left == 0: left = steps.__length_hint__()  # type: ignore[attr-defined]
-        raise self.located(error, block.pcs[len(block.steps) - left - 1], group) from (
+        at = block.pcs[len(block.steps) - left - 1] if self.observer is None else group.pc
+        raise self.located(error, at, group) from (
           None if isinstance(error, TinyhwError) else error)
       count = block.count
       group.count += count
@@ -236,18 +266,43 @@ class Cohort:
         continue
       return self._leave(group, after)
 
+  def _observed(self, group: Group, block: Block) -> Next:
+    """Run a block instruction by instruction, with `group.pc` on each; where to go on."""
+    observer = self.observer
+    assert observer is not None
+    steps = dict(zip(block.pcs, block.steps))
+    last = len(block.instructions) - 1
+    after: Next = block.next
+    for k, i in enumerate(block.instructions):
+      pc = group.pc
+      self.seen = pc, i
+      observer.before(group, pc, i)
+      if k == last and block.end is not None: after = block.end(group)
+      elif (step := steps.get(pc)) is not None: step(group)
+      observer.after(group, pc, i)
+      group.pc = pc + i.size
+    return after
+
   def _leave(self, group: Group, after: Next) -> None:
     """A group ends, waits, sleeps or splits."""
+    observer = self.observer
     if isinstance(after, End):
+      if observer is not None: observer.ended(group)
       self.left -= group.size
       if self.left: np.subtract.at(self.live, group.workgroups, 1)
-      if self.parked: self._release()
+      if self.parked or self.passed is not None: self._release()
     elif isinstance(after, Barrier):
       group.pc = after.pc
+      if observer is not None: observer.barrier(group, self.seen[0])
       if group.size == self.left:  # every wave is here
+        if observer is not None: observer.released(self, np.flatnonzero(self.live))
         self.runnable.append(group)
         return
       np.add.at(self.arrived, group.workgroups, 1)
+      self.parked.append(group)
+      self._release()
+    elif isinstance(after, Wait):
+      group.pc = after.pc
       self.parked.append(group)
       self._release()
     elif isinstance(after, Yield):
@@ -272,24 +327,54 @@ class Cohort:
         return
     self.runnable.append(group)
 
-  def _release(self) -> None:
-    """Let the waves of workgroups go on whose every live wave stands at the barrier."""
-    ready = (self.arrived >= self.live) & (self.live > 0)
+  def signal(self, group: Group) -> Value:
+    """Waves signal their workgroup's split barrier; whether each is the first to do so since it last completed."""
+    workgroups = group.workgroups
+    if self.observer is not None: self.observer.barrier(group, self.seen[0])
+    if self.waves_a_group == 1: return np.zeros(len(workgroups), bool)  # a wave that is its workgroup has no barrier
+    if self.passed is None: self.passed = np.zeros(len(self.live) * self.waves_a_group, bool)
+    rank = np.arange(len(workgroups)) - np.searchsorted(workgroups, workgroups)
+    first = self.arrived[workgroups] + rank == 0
+    np.add.at(self.arrived, workgroups, 1)
+    self._release()
+    return first
+
+  def _complete(self) -> None:
+    """Note which split barriers every live wave has signalled, and begin them anew."""
+    ready = (self.arrived >= self.live) & (self.live > 0) & (self.arrived > 0)
     if not ready.any(): return
+    if self.observer is not None: self.observer.released(self, np.flatnonzero(ready))
+    self.passed |= np.repeat(ready, self.waves_a_group)
+    self.arrived[ready] = 0
+
+  def take_passed(self, waves: Value) -> Value:
+    """Which of these waves may pass the split barrier that they wait for; those have used it up."""
+    if self.waves_a_group == 1: return np.ones(len(waves), bool)
+    if self.passed is None: return np.zeros(len(waves), bool)
+    go: Value = self.passed[waves - self.first]
+    self.passed[waves[go] - self.first] = False
+    return go
+
+  def _release(self) -> None:
+    """Let the waves of workgroups go on whose every live wave stands at the barrier or has signalled it."""
+    ready = (self.arrived >= self.live) & (self.live > 0)
+    if self.passed is not None: self._complete()
+    elif not ready.any(): return
+    elif self.observer is not None: self.observer.released(self, np.flatnonzero(ready))
     parked, self.parked = self.parked, []
     for group in parked:
-      go = ready[group.workgroups]
+      go = ready[group.workgroups] if self.passed is None else self.take_passed(group.waves)
       if go.all(): self._meet(group)
       elif not go.any(): self.parked.append(group)
       else:
         self.parked.append(group.take(np.flatnonzero(~go)))
         self._meet(group.take(np.flatnonzero(go)))
-    self.arrived[ready] = 0
+    if self.passed is None: self.arrived[ready] = 0
 
   def state(self) -> list[Any]:
     """All that decides what these waves do next, but global memory, whose stores `writes` counts."""
     groups = [[g.pc, g.mode, g.waves, g.scc, g.mask, g.s, g.v] for g in (*self.runnable, *self.parked)]
-    return [self.writes, self.lds.copy(), groups]
+    return [self.writes, self.lds.copy(), self.arrived.copy(), groups]
 
   def endless(self) -> None:
     """Report the first group as one that loops for ever."""

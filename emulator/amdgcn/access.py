@@ -1,20 +1,39 @@
 """Vector accesses to memory, LDS and scratch: many lanes at once, with exact faults, and atomics in lane order."""
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
 
 from tinyhw.core.errors import MachineFault, PageFault
 from tinyhw.core.memory import Access, AddressSpace, Mapping
-from tinyhw.emulator.amdgcn.values import F32, F64, I32, I64, U32, U64
+from tinyhw.emulator import observe
+from tinyhw.emulator.amdgcn.atomics import modify
+from tinyhw.emulator.amdgcn.values import U32, U64
 from tinyhw.emulator.simt import Group
 
 Value = Any
 _UNITS: Final[dict[int, Any]] = {1: np.dtype("u1"), 2: np.dtype("u2"), 4: U32, 8: U64}
 _U16: Final = np.dtype("u2")
 _32: Final = np.uint64(32)
+
+
+# ---- what observers are shown
+
+def show(group: Group, segment: str, kind: str, addresses: Value, width: int, inside: Value = True) -> None:
+  """Show the access of the current instruction to the observer, which there is. `inside` leaves out more lanes."""
+  shape = group.size, 1 if segment == "scalar" else group.cohort.lanes
+  active = np.broadcast_to(np.asarray(inside), shape)
+  if group.mask is not None and segment != "scalar": active = active & group.mask
+  observer, (pc, i) = group.cohort.observer, group.cohort.seen
+  assert observer is not None
+  addresses = np.broadcast_to(np.asarray(addresses).astype(U64), shape)
+  observer.access(group, pc, i, observe.Access(segment, kind, addresses, width, active))
+
+
+def show_global(group: Group, kind: str, base: int | None, offsets: Value, width: int) -> None:
+  """The same for global memory, whose addresses are a base with u32 offsets, or u64."""
+  show(group, "global", kind, offsets if base is None else np.uint64(base) + offsets.astype(U64), width)
 
 
 # ---- active lanes
@@ -67,6 +86,12 @@ def load(group: Group, base: int | None, offsets: Value, width: int) -> Value:
 
   With `base` None, `offsets` are u64 addresses. Elements of inactive lanes are arbitrary.
   """
+  if group.cohort.observer is not None: show_global(group, "load", base, offsets, width)
+  return fetch(group, base, offsets, width)
+
+
+def fetch(group: Group, base: int | None, offsets: Value, width: int) -> Value:
+  """`load`, not shown to observers."""
   use = active(group, offsets.shape)
   offsets = _without_inactive(offsets, use)
   space: AddressSpace = group.space
@@ -112,6 +137,12 @@ def _full(group: Group, x: Value) -> Value: return np.broadcast_to(x, (group.siz
 def store(group: Group, base: int | None, offsets: Value, words: list[Value], width: int) -> None:
   """Store dwords (or their low 1 or 2 bytes) at each active lane's address. The highest lane wins at one address."""
   if nobody(group): return
+  if group.cohort.observer is not None: show_global(group, "store", base, offsets, width)
+  put(group, base, offsets, words, width)
+
+
+def put(group: Group, base: int | None, offsets: Value, words: list[Value], width: int) -> None:
+  """`store`, not shown to observers, for a group with an active lane."""
   group.cohort.writes += 1
   space: AddressSpace = group.space
   mask = group.mask
@@ -174,6 +205,7 @@ def lds_load(group: Group, address: Value, width: int) -> list[Value]:
   use = active(group, shape)
   address = _without_inactive(address, use) if not nobody(group) else address * 0
   offsets, inside = lds_offsets(group, address, width)
+  if group.cohort.observer is not None: show(group, "lds", "load", address, width, inside)
   if not np.any(inside): return [np.zeros(shape, U32)[()] for _ in range(max(1, width // 4))]
   if width < 4: words = [np.asarray(_bytes_at(memory, np.asarray(offsets), width)).astype(U32)]
   else:
@@ -193,6 +225,7 @@ def lds_store(group: Group, address: Value, words: list[Value], width: int) -> N
   if nobody(group): return
   memory = group.cohort.lds
   offsets, inside = lds_offsets(group, address, width)
+  if group.cohort.observer is not None: show(group, "lds", "store", address, width, inside)
   lanes = _full(group, inside) if group.mask is None else _full(group, inside) & group.mask
   everyone = bool(lanes.all())
   offsets = _full(group, offsets)
@@ -227,102 +260,43 @@ def _scratch_addresses(group: Group, offsets: Value) -> Value:
 def scratch_load(group: Group, offsets: Value, width: int) -> list[Value]:
   """Dwords (or one zero-extended smaller value) at scratch offsets."""
   if nobody(group): return [np.uint32(0)] * max(1, width // 4)
+  if group.cohort.observer is not None: show(group, "scratch", "load", offsets, width)
   offsets = _without_inactive(offsets, active(group, offsets.shape))
   step = min(width, 4)
   if np.bitwise_or.reduce(np.asarray(offsets), axis=None) & (step - 1):
-    parts = [load(group, None, _scratch_addresses(group, offsets + np.uint32(k)), 1).astype(U32) for k in range(width)]
+    parts = [fetch(group, None, _scratch_addresses(group, offsets + np.uint32(k)), 1).astype(U32) for k in range(width)]
     words = []
     for w in range(0, width, 4):
       word = parts[w]
       for k in range(1, min(4, width - w)): word = word | parts[w + k] << np.uint32(8 * k)
       words.append(word)
     return words
-  return [load(group, None, _scratch_addresses(group, offsets + np.uint32(k)), step).astype(U32)
+  return [fetch(group, None, _scratch_addresses(group, offsets + np.uint32(k)), step).astype(U32)
           for k in range(0, width, step)]
 
 
 def scratch_store(group: Group, offsets: Value, words: list[Value], width: int) -> None:
   """Store dwords (or the low 1 or 2 bytes) at scratch offsets."""
   if nobody(group): return
+  if group.cohort.observer is not None: show(group, "scratch", "store", offsets, width)
   step = min(width, 4)
   safe = _without_inactive(offsets, active(group, offsets.shape))
   if np.bitwise_or.reduce(np.asarray(safe), axis=None) & (step - 1):
     for k in range(width):
       byte = words[k // 4] >> np.uint32(8 * (k % 4))
-      store(group, None, _scratch_addresses(group, offsets + np.uint32(k)), [byte], 1)
+      put(group, None, _scratch_addresses(group, offsets + np.uint32(k)), [byte], 1)
     return
-  for k, w in enumerate(words): store(group, None, _scratch_addresses(group, offsets + np.uint32(4 * k)), [w], step)
+  for k, w in enumerate(words): put(group, None, _scratch_addresses(group, offsets + np.uint32(4 * k)), [w], step)
 
 
 # ---- atomics
-
-def _wrap_inc(old: Value, limit: Value) -> Value:
-  return np.where(old >= limit, old.dtype.type(0), old + old.dtype.type(1))
-
-
-def _wrap_dec(old: Value, limit: Value) -> Value:
-  return np.where((old == 0) | (old > limit), limit, old - old.dtype.type(1))
-
-
-def _sub_clamp(old: Value, data: Value) -> Value: return np.where(old >= data, old - data, old.dtype.type(0))
-
-
-# operation -> (type of the operands, new value from old and data, ufunc with the same effect or None)
-Function = Callable[[Value, Value], Value]
-ATOMICS: Final[dict[str, tuple[str, Function, Any]]] = {
-  "swap": ("u", lambda old, data: data, None), "add": ("u", np.add, np.add), "sub": ("u", np.subtract, np.subtract),
-  "rsub": ("u", lambda old, data: data - old, None), "csub": ("u", _sub_clamp, None),
-  "smin": ("i", np.minimum, np.minimum), "smax": ("i", np.maximum, np.maximum),
-  "umin": ("u", np.minimum, np.minimum), "umax": ("u", np.maximum, np.maximum),
-  "and": ("u", np.bitwise_and, np.bitwise_and), "or": ("u", np.bitwise_or, np.bitwise_or),
-  "xor": ("u", np.bitwise_xor, np.bitwise_xor), "inc": ("u", _wrap_inc, None), "dec": ("u", _wrap_dec, None),
-  "fadd": ("f", np.add, np.add), "fmin": ("f", np.fmin, np.fmin), "fmax": ("f", np.fmax, np.fmax),
-}
-_TYPES: Final[dict[tuple[str, int], Any]] = {
-  ("u", 4): U32, ("u", 8): U64, ("i", 4): I32, ("i", 8): I64, ("f", 4): F32, ("f", 8): F64}
-
-
-def modify(memory: Value, index: Value, operation: str, data: Value, compare: Value | None, want: bool) -> Value | None:
-  """Read-modify-write of memory[index] in the order of the lanes; returns the old values when wanted.
-
-  `memory`, `data` and `compare` are u32 or u64 arrays; equal indices are served one after the other.
-  """
-  width = memory.dtype.itemsize
-  if operation in {"cmpswap", "fcmpswap"}:
-    dtype = _TYPES["f" if operation == "fcmpswap" else "u", width]
-    def new(old: Value, d: Value, c: Value) -> Value: return np.where(old == c, d, old)
-  elif operation in {"mskor", "wrap"}:
-    dtype = _TYPES["u", width]
-    def new(old: Value, d: Value, c: Value) -> Value:
-      return old & ~d | c if operation == "mskor" else np.where(old >= d, old - d, old + c)
-  else:
-    kind, function, ufunc = ATOMICS[operation]
-    dtype = _TYPES[kind, width]
-    if not want and ufunc is not None and index.size > 1:
-      ufunc.at(memory.view(dtype), index, data.view(dtype))
-      return None
-    def new(old: Value, d: Value, c: Value) -> Value: return function(old, d)
-  cells, values = memory.view(dtype), data.view(dtype)
-  wanted = compare.view(dtype) if compare is not None else values
-  out = np.empty(index.size, dtype)
-  order = np.argsort(index, kind="stable")
-  ordered = index[order]
-  start = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
-  rank = np.empty(index.size, np.intp)
-  rank[order] = np.arange(index.size) - np.repeat(start, np.diff(np.append(start, index.size)))
-  for r in range(int(rank.max()) + 1 if index.size else 0):
-    at = np.flatnonzero(rank == r) if r or len(start) != index.size else slice(None)
-    old = cells[index[at]]
-    out[at] = old
-    cells[index[at]] = new(old, values[at], wanted[at])
-  return out.view(memory.dtype)
-
 
 def atomic(group: Group, addresses: Value, width: int, operation: str, data: Value, compare: Value | None,
            want: bool) -> Value | None:
   """An atomic on global memory at u64 addresses; data and compare are u32 or u64. Returns old values or None."""
   if nobody(group): return np.zeros((1, group.cohort.lanes), _UNITS[width]) if want else None
   group.cohort.writes += 1
+  if group.cohort.observer is not None: show(group, "global", "atomic", addresses, width)
   space: AddressSpace = group.space
   lanes = None if group.mask is None else _full(group, group.mask)
   def pick(x: Value) -> Value: return _full(group, x).reshape(-1) if lanes is None else _full(group, x)[lanes]
@@ -366,6 +340,7 @@ def lds_atomic(group: Group, address: Value, width: int, operation: str, data: V
   """An atomic on LDS; outside the workgroup's LDS nothing happens and 0 returns."""
   if nobody(group): return np.zeros((1, group.cohort.lanes), _UNITS[width]) if want else None
   offsets, inside = lds_offsets(group, address, width)
+  if group.cohort.observer is not None: show(group, "lds", "atomic", address, width, inside)
   lanes = _full(group, inside) if group.mask is None else _full(group, inside) & group.mask
   at = _full(group, offsets)[lanes]
   if (at & np.uint32(width - 1)).any(): raise MachineFault("a misaligned LDS atomic")

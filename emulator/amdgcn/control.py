@@ -11,8 +11,9 @@ import numpy as np
 
 from tinyhw.core.table import Handlers
 from tinyhw.emulator.amdgcn.bind import unsupported
-from tinyhw.emulator.amdgcn.registers import reader, scalar64, write_scalar32, write_scalar64
-from tinyhw.emulator.simt import Barrier, End, Group, Next, Split, Step, Yield
+from tinyhw.emulator.amdgcn.ends import ENDERS
+from tinyhw.emulator.amdgcn.registers import constant, reader, scalar64, write_scalar32, write_scalar64
+from tinyhw.emulator.simt import Barrier, End, Group, Next, Split, Step, Wait, Yield
 from tinyhw.isa.amdgcn import EXEC_LO, VCC_LO, Instruction
 
 Value = Any
@@ -24,10 +25,16 @@ IGNORED.ignores("s_nop", "s_delay_alu", "s_clause", "s_set_inst_prefetch_distanc
                 "s_singleuse_vdst", "s_wait_idle", "s_wait_event", why="only timing")
 IGNORED.ignores("s_waitcnt", "s_waitcnt_vmcnt", "s_waitcnt_vscnt", "s_waitcnt_expcnt", "s_waitcnt_lgkmcnt",
                 "s_waitcnt_depctr", why="memory operations complete in order, before the next instruction")
+IGNORED.ignores("s_wait_loadcnt", "s_wait_storecnt", "s_wait_samplecnt", "s_wait_bvhcnt", "s_wait_expcnt",
+                "s_wait_dscnt", "s_wait_kmcnt", "s_wait_loadcnt_dscnt", "s_wait_storecnt_dscnt", "s_wait_alu",
+                why="memory operations complete in order, before the next instruction")
+IGNORED.ignores("s_prefetch_inst", "s_prefetch_inst_pc_rel", "s_prefetch_data", "s_prefetch_data_pc_rel",
+                "s_buffer_prefetch_data", "global_inv", "global_wb", "global_wbinv", why="no caches are modelled")
 IGNORED.ignores("s_setprio", "s_incperflevel", "s_decperflevel", "s_ttracedata", "s_ttracedata_imm", "s_wakeup",
                 why="priorities, performance counters and traces are not modelled")
 IGNORED.ignores("s_icache_inv", why="code is compared with memory at each dispatch")
 IGNORED.ignores("s_version", why="a marker")
+IGNORED.ignores("s_atc_probe", "s_atc_probe_buffer", why="asks for a translation ahead of time; the answer is no one's")
 
 MODE_REGISTER: Final = 1
 CONDITIONS: Final[dict[str, tuple[str, bool]]] = {
@@ -55,7 +62,8 @@ def ender(i: Instruction, pc: int) -> Ender | None:
     return lambda group: there
   if name in CONDITIONS: return _branch(i, pc)
   if name == "s_barrier": return lambda group: Barrier(after)
-  if name == "s_sleep": return lambda group: Yield(after)
+  if name == "s_barrier_wait": return _barrier_wait(i, after)
+  if name in {"s_sleep", "s_sleep_var"}: return lambda group: Yield(after)
   if name == "s_call_b64":
     link, there = write_scalar64(i.operands["sdst"].value), target(i, pc)
 
@@ -73,7 +81,52 @@ def ender(i: Instruction, pc: int) -> Ender | None:
       return _go(group, pcs)
     return jump
   if name in {"s_setreg_b32", "s_setreg_imm32_b32", "s_round_mode", "s_denorm_mode"}: return _set_mode(i, pc)
-  return None
+  made = ENDERS.get(name)
+  return None if made is None else made(i, pc)
+
+
+def _barrier_id(i: Instruction, pc: int) -> int:
+  """Number of a barrier: -1 the workgroup's, -2 the trap handler's, 0 none; the chip has no others."""
+  if "simm16" in i.fields: number = i.fields["simm16"] - (i.fields["simm16"] >> 15 << 16)
+  elif "src0" in i.operands: number = int(constant(i.operands["src0"], "i32"))
+  else: raise unsupported(i, pc, "a barrier named by M0 belongs to other chips")
+  if number not in {0, -1, -2}: raise unsupported(i, pc, f"barrier {number} belongs to other chips")
+  return number
+
+
+def _barrier_wait(i: Instruction, after: int) -> Ender:
+  """Only the workgroup's barrier makes a wave wait; the trap handler's is not its business."""
+  if _barrier_id(i, after - i.size) != -1: return lambda group: after
+
+  def wait(group: Group) -> Next:
+    cohort = group.cohort
+    if cohort.passed is not None and cohort.passed[group.waves - cohort.first].all():
+      cohort.take_passed(group.waves)
+      return after
+    return after if cohort.waves_a_group == 1 else Wait(after)
+  return wait
+
+
+def _barrier_signal(i: Instruction, pc: int) -> Step:
+  """s_barrier_signal; s_barrier_signal_isfirst says in SCC which wave of a workgroup is the first (RDNA4 ISA, 5.6)."""
+  counts, asks = _barrier_id(i, pc) == -1, i.mnemonic.endswith("isfirst")
+
+  def signal(group: Group) -> None:
+    first = group.cohort.signal(group) if counts else np.zeros(group.size, bool)
+    if asks: group.scc = first[0] if (first == first[0]).all() else first[:, None]
+  return signal
+
+
+def _barrier_state(i: Instruction, pc: int) -> Step:
+  """{signals, waves that must signal, valid} of the workgroup's barrier; others are not valid."""
+  write, known = write_scalar32(i.operands["sdst"].value), _barrier_id(i, pc) == -1
+
+  def state(group: Group) -> None:
+    cohort = group.cohort
+    value = cohort.arrived[group.workgroups] << 16 | cohort.live[group.workgroups] << 4 | 1
+    if not known: value = value * 0
+    write(group, np.uint32(value[0]) if (value == value[0]).all() else value.astype(np.uint32)[:, None])
+  return state
 
 
 def _go(group: Group, pcs: Value) -> Next:
@@ -162,6 +215,8 @@ def step(i: Instruction, pc: int) -> Step | None:
     write32 = write_scalar32(i.operands["sdst"].value)
     return lambda group: write32(group, np.uint32(0))
   if name == "s_getreg_b32": return _getreg(i, pc)
+  if name in {"s_barrier_signal", "s_barrier_signal_isfirst"}: return _barrier_signal(i, pc)
+  if name == "s_get_barrier_state": return _barrier_state(i, pc)
   return None
 
 

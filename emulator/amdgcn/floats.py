@@ -456,10 +456,11 @@ def _class(o: O, a: V, mask: V) -> V:
   index = o.where(nan, o.where(quiet, c(1), c(0)), o.where(negative, kind + 2, 9 - kind))
   return (o.to(mask, "i32") >> index & 1) == 1
 
+COMPARISONS = (("f", _f), ("lt", _lt), ("eq", _eq), ("le", _le), ("gt", _gt), ("lg", _lg), ("ge", _ge), ("o", _o),
+               ("u", _u), ("nge", _nge), ("nlg", _nlg), ("ngt", _ngt), ("nle", _nle), ("neq", _neq), ("nlt", _nlt),
+               ("t", _t))
 for _type in ("f16", "f32", "f64"):
-  for _name, _function in (("f", _f), ("lt", _lt), ("eq", _eq), ("le", _le), ("gt", _gt), ("lg", _lg), ("ge", _ge),
-                           ("o", _o), ("u", _u), ("nge", _nge), ("nlg", _nlg), ("ngt", _ngt), ("nle", _nle),
-                           ("neq", _neq), ("nlt", _nlt), ("t", _t)):
+  for _name, _function in COMPARISONS:
     M(f"v_cmp_{_name}_{_type}", f"mask({_type}, {_type})")(_function)
     M(f"v_cmpx_{_name}_{_type}", f"exec({_type}, {_type})")(_function)
   _bits = "u16" if _type == "f16" else "u32"

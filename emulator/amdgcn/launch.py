@@ -13,8 +13,10 @@ from tinyhw.core.errors import InvalidArgument
 from tinyhw.core.memory import AddressSpace
 from tinyhw.emulator.amdgcn.program import Program, ProgramCache
 from tinyhw.emulator.amdgcn.registers import FULL32
+from tinyhw.emulator.amdgcn.sync import Shared
+from tinyhw.emulator.observe import Observer
 from tinyhw.emulator.simt import ZERO, Cohort, Group, Stats, run_all
-from tinyhw.isa.amdgcn import EXEC_LO
+from tinyhw.isa.amdgcn import AGPR0, EXEC_LO, TTMP0
 
 DispatchStats = Stats
 WAVES_A_COHORT: Final = 256  # how many waves start together: enough lanes for NumPy, few enough for the caches
@@ -72,16 +74,31 @@ def _check(arch: Arch, d: Dispatch) -> None:
   if len(d.user_data) < users: raise InvalidArgument(f"{users} user SGPRs are wanted, {len(d.user_data)} are set")
 
 
-def dispatch(space: AddressSpace, arch: Arch, d: Dispatch, *, watchdog: int = 100_000_000) -> DispatchStats:
+def dispatch(space: AddressSpace, arch: Arch, d: Dispatch, *, watchdog: int = 100_000_000,
+             observer: Observer | None = None) -> DispatchStats:
   """Run a dispatch to its end. `watchdog` is the number of instructions that a wave may execute.
+
+  An `observer` sees each instruction, access and barrier as it happens.
 
   Raises MachineFault (PageFault, WatchdogExpired) with the PC, instruction, wave and lane; Unsupported and DecodeError
   for instructions that have no meaning here or none at all.
   """
   stats = Stats()
   cohorts, resident = prepare(space, arch, d, watchdog, stats)
+  if observer is not None: cohorts = _observed(cohorts, observer, space, arch, d)
   with np.errstate(all="ignore"): run_all(cohorts, resident)
+  if observer is not None: observer.end(stats)
   return stats
+
+
+def _observed(cohorts: Iterator[Cohort], observer: Observer, space: AddressSpace, arch: Arch,
+              d: Dispatch) -> Iterator[Cohort]:
+  """The cohorts, each shown to the observer before it runs."""
+  observer.dispatch(space, arch, d)
+  for cohort in cohorts:
+    cohort.observer = observer
+    observer.cohort(cohort)
+    yield cohort
 
 
 def prepare(space: AddressSpace, arch: Arch, d: Dispatch, watchdog: int,
@@ -108,13 +125,15 @@ def _cohorts(program: Program, space: AddressSpace, arch: Arch, d: Dispatch, wat
   total = d.grid[0] * d.grid[1] * d.grid[2]
   granule = arch.lds_granule
   lds_size = -(-d.lds_size // granule) * granule
-  mode = d.rsrc1 >> 12 & 0xFF | (d.rsrc1 >> 21 & 1) << 8 | (d.rsrc1 >> 23 & 1) << 9
+  mode = d.rsrc1 >> 12 & 0xFF
+  for source, bit in arch.mode_bits: mode |= (d.rsrc1 >> source & 1) << bit
+  shared = Shared()
   slots: list[int] = list(range(resident))
   active: list[tuple[Cohort, int]] = []
   for first in range(0, total, workgroups):
     count = min(workgroups, total - first)
     cohort = Cohort(program, space, lanes, mode, watchdog, stats, lds_size, count)
-    cohort.arch, cohort.dispatch = arch, d
+    cohort.arch, cohort.dispatch, cohort.shared = arch, d, shared
     for held in [h for h in active if not h[0].left]:
       active.remove(held)
       slots.append(held[1])
@@ -129,22 +148,14 @@ def _first_group(cohort: Cohort, arch: Arch, d: Dispatch, first: int, count: int
   items = _work_items(d.block, lanes)
   a_group = items.shape[0]
   size = count * a_group
-  granule = 8 if lanes == 32 else 4
-  group = Group(cohort, size, d.entry_pc, ((d.rsrc1 & 63) + 1) * granule, 128)
+  group = Group(cohort, size, d.entry_pc, _vector_registers(arch, d, lanes), 128)
   v, s = group.v, group.s
   v[0] = items if count == 1 or a_group == 1 else np.tile(items, (count, 1))
   group.waves, group.workgroups = _numbers(a_group, count)
   if first: group.waves = group.waves + first * a_group
   users = d.rsrc2 >> 1 & 31
   s[:users] = np.array(d.user_data[:users], np.uint32)
-  at = users
-  linear = first if count == 1 else first + group.workgroups[:, None]
-  x, y, z = d.grid
-  for bit, below, extent in ((7, 1, x), (8, x, y), (9, x * y, z)):
-    if d.rsrc2 >> bit & 1:
-      s[at] = _register(linear // below % extent) if extent > 1 else ZERO
-      at += 1
-  if d.rsrc2 >> 10 & 1: s[at] = np.uint32(a_group)  # TG_SIZE: waves in the workgroup
+  _workgroup_ids(group, d, first, count, users, arch)
   s[EXEC_LO] = FULL32
   if lanes == 64: s[EXEC_LO + 1] = FULL32
   left = d.block[0] * d.block[1] * d.block[2] - (a_group - 1) * lanes
@@ -158,6 +169,36 @@ def _first_group(cohort: Cohort, arch: Arch, d: Dispatch, first: int, count: int
     group.scratch = np.uint64(d.scratch_base) + slots * np.uint64(a_wave)
     if size == 1: group.scratch = group.scratch[0, 0]
   return group
+
+
+def _vector_registers(arch: Arch, d: Dispatch, lanes: int) -> int:
+  """How many vector registers a wave has: with accumulation registers, numbered from 256, those before them too.
+
+  rsrc3.ACCUM_OFFSET says where accumulation registers start in a wave's file, in units of 4 (LLVM AMDGPUUsage). Numbers
+  between the last other register and 256 exist in vain.
+  """
+  total = ((d.rsrc1 & 63) + 1) * arch.vgpr_unit[lanes]
+  first = 4 * (d.rsrc3 & 63) + 4
+  return AGPR0 + total - first if arch.accumulation and total > first else total
+
+
+def _workgroup_ids(group: Group, d: Dispatch, first: int, count: int, at: int, arch: Arch) -> None:
+  """The workgroup's ids and its number of waves: in SGPRs from `at`, those that are enabled, or in TTMPs."""
+  s = group.s
+  linear = first if count == 1 else first + group.workgroups[:, None]
+  x, y, z = d.grid
+  a_group = group.size // count
+  ids = [_register(linear // below % extent) if extent > 1 else ZERO for below, extent in ((1, x), (x, y), (x * y, z))]
+  if arch.ids_in_ttmp:
+    s[TTMP0 + 9], s[TTMP0 + 7] = ids[0], ids[1] | ids[2] << np.uint32(16)
+    wave = _register(group.waves[:, None] % a_group) if a_group > 1 else ZERO
+    s[TTMP0 + 8] = wave << np.uint32(25) | np.uint32(1 << 30)  # the wave's number in its workgroup; y and z are valid
+  else:
+    for bit, value in zip((7, 8, 9), ids):
+      if d.rsrc2 >> bit & 1:
+        s[at] = value
+        at += 1
+  if d.rsrc2 >> 10 & 1: s[at] = np.uint32(a_group)  # TG_SIZE: waves in the workgroup
 
 
 @lru_cache(maxsize=256)

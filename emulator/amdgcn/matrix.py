@@ -24,13 +24,22 @@ SHAPES: Final = {
 
 
 def _elements(group: Group, first: int, bits: int) -> Value:
-  """Raw elements of A or B [waves, 16 rows, 16]."""
+  """Raw elements of A or B [waves, 16, row or column]."""
   per = 32 // bits
   out = np.empty((group.size, 16, 16), U32)
   for r in range(16 // per):
     word = full(group, group.v[first + r].view(U32))[:, :16]
-    for k in range(per): out[:, :, r * per + k] = word >> np.uint32(k * bits) & np.uint32((1 << bits) - 1)
+    for k in range(per): out[:, r * per + k] = word >> np.uint32(k * bits) & np.uint32((1 << bits) - 1)
   return out
+
+
+def product(x: Value, y: Value) -> Value:
+  """A times B [waves, rows, columns] of A [waves, k, rows] and B [waves, k, columns], both in C order.
+
+  Products of narrow floats are exact in f64; they are added to 0 in the order of k, one after the other: NumPy adds so
+  where the innermost axis is not the one that is summed. Every engine keeps this order.
+  """
+  return np.einsum("wki,wkj->wij", np.ascontiguousarray(x), np.ascontiguousarray(y))
 
 
 def _bf16(raw: Value) -> Value: return (raw.astype(U32) << np.uint32(16)).view(F32)
@@ -50,7 +59,10 @@ def _numbers(raw: Value, kind: str, bits: int, signed: bool) -> Value:
 
 
 def wmma(i: Instruction, pc: int, mode: int) -> Step:
-  """The products are summed in f64 (or i64) and rounded once; the chip's order of additions is not specified."""
+  """The products are summed in f64 (or i64) in the order of k, C is added, and the sum is rounded once.
+
+  The chip's order of additions is not specified.
+  """
   bits, source, result = SHAPES[i.mnemonic]
   a, b, c, d = (i.operands[n] for n in ("src0", "src1", "src2", "vdst"))
   neg_lo, neg_hi, clamp = i.get("neg_lo"), i.get("neg_hi"), i.get("clamp")
@@ -59,7 +71,8 @@ def wmma(i: Instruction, pc: int, mode: int) -> Step:
   def accumulator(group: Group, o: Operand, rows: int) -> list[Value]:
     """C as [waves, lanes] for each register."""
     if o.kind != "v":
-      value = float(constant(o, "i32")) if result == "i32" else INLINE_FLOATS.get(o.value, 0.0)
+      if result == "bf16": value = INLINE_FLOATS.get(o.value, 0.0)
+      else: value = float(constant(o, result))
       return [np.full((group.size, group.cohort.lanes), value)] * rows
     words = [full(group, group.v[o.value + r].view(U32)) for r in range(rows)]
     if result == "f32": return [w.view(F32).astype(F64) for w in map(np.ascontiguousarray, words)]
@@ -75,9 +88,9 @@ def wmma(i: Instruction, pc: int, mode: int) -> Step:
     y = _numbers(_elements(group, b.value, bits), source, bits, bool(neg_lo >> 1 & 1))
     if source != "int":  # neg_lo and neg_hi negate the even and odd elements of A and B, and negate and abs C
       for matrix, k in ((x, 0), (y, 1)):
-        if neg_lo >> k & 1: matrix[:, :, 0::2] *= -1
-        if neg_hi >> k & 1: matrix[:, :, 1::2] *= -1
-    products = np.einsum("wik,wjk->wij", x, y)
+        if neg_lo >> k & 1: matrix[:, 0::2] *= -1
+        if neg_hi >> k & 1: matrix[:, 1::2] *= -1
+    products = product(x, y)
     lane = np.arange(lanes)
     for r, old in enumerate(accumulator(group, c, rows)):
       if source != "int":

@@ -9,12 +9,13 @@ from weakref import WeakKeyDictionary, ref
 from tinyhw.arch import Arch
 from tinyhw.core.errors import DecodeError, PageFault, Unsupported
 from tinyhw.core.memory import Access, AddressSpace
-from tinyhw.emulator.amdgcn import bind, control, memory
+from tinyhw.emulator.amdgcn import bind, bind_gfx9, buffer, control, memory  # noqa: F401  (bind_gfx9 registers)
 from tinyhw.emulator.simt import Group, Next, Step
 from tinyhw.isa.amdgcn import Instruction, table
 
 BLOCK_LIMIT = 512
-_MEMORY = frozenset({"SMEM", "FLAT", "DS", "MUBUF", "MTBUF"})
+_MEMORY = frozenset({"SMEM", "FLAT", "DS"})
+_BUFFERS = frozenset({"MUBUF", "MTBUF"})
 
 
 @dataclass(eq=False)
@@ -142,8 +143,9 @@ class Program:
   def step(self, i: Instruction, pc: int, mode: int) -> Step | None:
     """An instruction that does not end a block, bound; None for one that does nothing."""
     if i.mnemonic in control.IGNORED: return None
-    special = bind.SPECIAL.get(i.mnemonic)
+    special = bind.special(i.mnemonic, i.isa)
     if special is not None: return special(i, pc, mode)
+    if i.family in _BUFFERS: return buffer.bind(i, pc)
     if i.family in _MEMORY: return memory.bind(i, pc)
     plain = control.step(i, pc)
     return plain if plain is not None else bind.alu(i, pc, mode)

@@ -275,6 +275,9 @@ def writer(o: Operand, type_: str) -> Writer:
     if size == 8: return write_vector64(o.value)
     if size == 2: return write_vector16(o.value, o.half or 0)
     return write_vector32(o.value)
+  if size == 2:  # the upper half becomes 0
+    narrow = write_scalar32(o.value)
+    return lambda group, value: narrow(group, value.view(U16).astype(U32))
   return write_scalar64(o.value) if size == 8 else write_scalar32(o.value)
 
 

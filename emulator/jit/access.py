@@ -9,9 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
-
-import numpy as np
+from typing import Final
 
 from tinyhw.core.memory import Access
 from tinyhw.emulator.amdgcn.memory import (
@@ -22,7 +20,9 @@ from tinyhw.emulator.amdgcn.memory import (
   NO_EFFECT,
   SCALAR_LOADS,
   STORES,
-  signed,
+  byte_offset,
+  flat_offset,
+  swizzled,
 )
 from tinyhw.emulator.amdgcn.values import I32, U32, U64
 from tinyhw.emulator.jit.alu import lane_numbers, permuted
@@ -406,9 +406,9 @@ class Accesses:
     site = Site(offset, "load" if words is None else "store", segment, width, i)
     if segment == "scratch": loaded = self._scratch(r, i, site, words)
     elif segment == "flat":
-      loaded = self._far(r, r.vector64(i.operands["vaddr"].value, U64) + (i.fields["offset"] & 0xFFF), site, words)
+      loaded = self._far(r, r.vector64(i.operands["vaddr"].value, U64) + r.e.const(U64, flat_offset(i)), site, words)
     else:
-      shift64 = signed(i.fields["offset"], 13) & (1 << 64) - 1
+      shift64 = byte_offset(i) & (1 << 64) - 1
       n = i.operands["vaddr"].value
       if "saddr" in i.operands:
         base = r.scalar64(i.operands["saddr"].value) + Value(r.e, str(shift64), U64, False, shift64)
@@ -419,7 +419,7 @@ class Accesses:
   def _scratch(self, r: Registers, i: Instruction, site: Site, words: list[Value] | None) -> list[Value]:
     """Each lane's dword k lies at base + k * 4 * lanes + lane * 4."""
     e, n = self.e, self.e.lanes
-    o: Value = e.const(U32, signed(i.fields["offset"], 13))
+    o: Value = e.const(U32, byte_offset(i))
     if "saddr" in i.operands: o = r.scalar(i.operands["saddr"].value) + o
     if "vaddr" in i.operands: o = r.vector(i.operands["vaddr"].value, U32) + o
     o = Value(e, o.in_lanes(), U32, True)
@@ -441,8 +441,8 @@ class Accesses:
     words = list(words)
     if sign_bits: words = [(words[0].view(I32) << 32 - sign_bits >> 32 - sign_bits).view(U32)]
     if half is not None:
-      old, word = r.vector(n, U32), words[0] & 0xFFFF
-      words = [old & 0xFFFF | word << 16 if half else old & 0xFFFF0000 | word]
+      old, word = r.vector(n, U32) if half < 2 else self.e.const(U32, 0), words[0] & 0xFFFF
+      words = [old & 0xFFFF | word << 16 if half & 1 else old & 0xFFFF0000 | word]
     if n + len(words) > r.vgprs: raise Untranslatable("a register beyond the wave's allocation")
     for k, w in enumerate(words): r.set_vector(n + k, w)
 
@@ -450,7 +450,7 @@ class Accesses:
     e = self.e
     if i.mnemonic not in SCALAR_LOADS or i.mnemonic.startswith("s_buffer"): raise Untranslatable(i.mnemonic)
     count = SCALAR_LOADS[i.mnemonic]
-    fixed = signed(i.fields.get("offset", 0), 21) & (1 << 64) - 1
+    fixed = byte_offset(i) & (1 << 64) - 1
     address = r.scalar64(i.operands["sbase"].value) + e.const(U64, fixed)
     if "soffset" in i.operands: address = address + convert(r.scalar(i.operands["soffset"].value), U64)
     address = address & e.const(U64, (1 << 64) - 4)
@@ -542,11 +542,8 @@ class Accesses:
     r.set_vector(i.operands["vdst"].value, permuted(r, x, index))
 
   def _swizzle(self, r: Registers, i: Instruction) -> None:
-    """ds_swizzle_b32: quad permutation, or and/or/xor of the lane number."""
-    lane, code = np.arange(r.lanes), i.fields["offset"]
-    if code >= 0xE000: raise Untranslatable("FFT and rotate modes")
-    if code >> 15: index: Any = lane & ~3 | code >> 2 * (lane & 3) & 3
-    else: index = lane & ~31 | (lane & code & 31 | code >> 5 & 31) ^ code >> 10 & 31
+    """ds_swizzle_b32."""
+    index = swizzled(i.fields["offset"], r.lanes)
     x = r.vector(i.operands["addr"].value, U32)
     if not r.full: x = r.o.where(r.active(), x, r.e.const(U32, 0))
     r.set_vector(i.operands["vdst"].value, permuted(r, x, r.e.vector(U32, index)))

@@ -10,35 +10,38 @@ from typing import Any, Final
 import numpy as np
 
 from tinyhw.emulator.amdgcn import bind
+from tinyhw.emulator.amdgcn import matrix as reference
 from tinyhw.emulator.amdgcn.meaning import MEANINGS, Meaning
 from tinyhw.emulator.amdgcn.registers import constant
-from tinyhw.emulator.amdgcn.values import DTYPES, F16, F32, F64, I32, I64, U16, U32
+from tinyhw.emulator.amdgcn.values import DTYPES, F16, F32, I32, I64, U16, U32
+from tinyhw.emulator.jit import matrix
 from tinyhw.emulator.jit.state import Registers
 from tinyhw.emulator.jit.values import BOOL, Untranslatable, Value, convert, gather, name_of, number
 from tinyhw.isa.amdgcn import EXEC_LO, VCC_LO, Instruction, Operand
 
 DPP_VARIANTS: Final = ("dpp", "dpp8", "dpp8_fi")
-Emit = Callable[[Registers, Instruction], None]
+Emit = Callable[[Registers, Instruction, int], None]
 
 
 def translate(r: Registers, i: Instruction, mode: int) -> None:
   """Emit an ALU instruction. Raises Untranslatable, with nothing written, for one that is left to the reference."""
-  special = SPECIAL.get(i.mnemonic)
-  if special is not None: return special(r, i)
-  if i.mnemonic in FMA_MIX: return _fma_mix(r, i, mode)
-  if i.mnemonic in bind.SPECIAL: raise Untranslatable(i.mnemonic)
+  binder = bind.special(i.mnemonic, i.isa)
+  if binder is not None:
+    special = SPECIAL.get(binder)
+    if special is None: raise Untranslatable(i.mnemonic)
+    return special(r, i, mode)
   if i.family == "VOPD": return _dual(r, i, mode)
-  meaning = MEANINGS.get(i.mnemonic)
+  meaning = MEANINGS.get(i.mnemonic, i.isa)
   if meaning is None: raise Untranslatable(i.mnemonic)
-  if i.family in {"SOP1", "SOP2", "SOPC", "SOPK"}: return _scalar(r, i, meaning)
   _check(i, meaning, mode)
+  if i.family in bind.SCALAR_FAMILIES: return _scalar(r, i, meaning, mode)
+  if i.variant == "sdwa": raise Untranslatable("SDWA")
   if meaning.packed: return _packed(r, i, meaning, mode)
   _vector(r, i, meaning, mode)
 
 
 def _check(i: Instruction, meaning: Meaning, mode: int) -> None:
-  try: bind.check_rounding(i, meaning, mode, 0)
-  except Exception as error: raise Untranslatable(str(error)) from None
+  if bind.rounds(i, meaning, mode): raise Untranslatable("a directed rounding mode")
 
 
 # ---- operands
@@ -67,6 +70,7 @@ def write(r: Registers, o: Operand, value: Value) -> None:
     elif size == 2: r.set_vector16(o.value, o.half or 0, value)
     else: r.set_vector(o.value, value)
   elif size == 8: r.set_scalar64(o.value, value)
+  elif size == 2: r.set_scalar(o.value, convert(value.view(U16), U32))
   else: r.set_scalar(o.value, value)
 
 
@@ -92,8 +96,8 @@ def _results(values: Any, count: int) -> tuple[Value, ...]: return (values,) if 
 
 # ---- scalar
 
-def _scalar(r: Registers, i: Instruction, meaning: Meaning) -> None:
-  names = [n for n in ("src0", "src1") if n in i.operands]
+def _scalar(r: Registers, i: Instruction, meaning: Meaning, mode: int) -> None:
+  names = bind.source_names(i)
   destination = i.operands.get("sdst")
   wide = "64" in meaning.sources[0]
   sources: list[Value] = []
@@ -106,13 +110,16 @@ def _scalar(r: Registers, i: Instruction, meaning: Meaning) -> None:
       sources.append(r.e.const(U32, k) if t == "ku" else r.e.const(I32, k - (k >> 15 << 16)))
     elif t.startswith("d:"):
       assert destination is not None
-      sources.append(read(r, destination, t[2:]))
+      tied = read(r, destination, t[2:])
+      sources.append(r.o.flush(tied) if bind.flushes(i, t[2:], mode, 0) else tied)
     else:
-      sources.append(read(r, i.operands[names[position]], t))
+      x = read(r, i.operands[names[position]], t)
+      sources.append(r.o.flush(x) if bind.flushes(i, t, mode, 0) else x)
       position += 1
   results = _results(meaning.function(r.o, *sources), len(meaning.results))
   if any(v.wide for v in results): raise Untranslatable("a scalar from lanes")
-  typed = [v if t in {"scc", "exec"} else _typed(v, t) for v, t in zip(results, meaning.results)]
+  typed = [v if t in {"scc", "exec"} else _finished(r, i, t, _typed(v, t), mode)
+           for v, t in zip(results, meaning.results)]
   for t, value in zip(meaning.results, typed):
     if t == "scc": r.set_scc(value)
     elif t == "exec":
@@ -144,6 +151,8 @@ def _vector(r: Registers, i: Instruction, meaning: Meaning, mode: int) -> None:
     if t == "mask": r.set_mask(sdst.value if sdst is not None else VCC_LO, value)
     elif t == "exec": r.set_mask(EXEC_LO, value)
     elif t.startswith("s:"): write(r, i.operands["src0"], value)
+    elif bind.fills_register(i, i.operands["vdst"], t): write(r, i.operands["vdst"], convert(value.view(U16), U32))
+    elif bind.high_half(i, i.operands["vdst"], t, 3): r.set_vector16(i.operands["vdst"].value, 1, value)
     else: write(r, i.operands["vdst"], value)
   if kept is not None: r.restore(kept)
 
@@ -154,7 +163,9 @@ def _vector_sources(r: Registers, i: Instruction, meaning: Meaning, mode: int, d
   sources: list[Value] = []
   position = 0
   for t in meaning.sources:
-    if t == "vcc" or t == "mask" and position >= len(names): sources.append(r.mask(VCC_LO))
+    fixed = bind.constant_source(i, t, mode)
+    if fixed is not None: sources.append(r.e.const(U32, fixed))
+    elif t == "vcc" or t == "mask" and position >= len(names): sources.append(r.mask(VCC_LO))
     elif t == "mask":
       sources.append(_mask_operand(r, i.operands[names[position]]))
       position += 1
@@ -162,9 +173,9 @@ def _vector_sources(r: Registers, i: Instruction, meaning: Meaning, mode: int, d
       tied = modified(read(r, i.operands["vdst"], t[2:]), neg >> 2 & 1, absolute >> 2 & 1)
       sources.append(r.o.flush(tied) if bind.flushes(i, t[2:], mode, 0) else tied)
     else:
-      x = read(r, i.operands[names[position]], t)
+      index, o = int(names[position][3]) if names[position] != "imm" else 3, i.operands[names[position]]
+      x = _half(r, o, 1, t) if bind.high_half(i, o, t, index) else read(r, o, t)
       if position == 0 and dpp: x = _through_dpp(r, i, x)
-      index = int(names[position][3]) if names[position] != "imm" else 3
       x = modified(x, neg >> index & 1, absolute >> index & 1)
       sources.append(r.o.flush(x) if bind.flushes(i, t, mode, 0) else x)
       position += 1
@@ -177,7 +188,7 @@ def _finished(r: Registers, i: Instruction, t: str, value: Value, mode: int) -> 
   omod, clamp = i.get("omod"), i.get("clamp")
   if omod: value = value * bind.OMOD.get(omod, 1.0)
   if bind.flushes(i, t, mode, 1): value = r.o.flush(value)
-  return _clamped(r, value, bool(mode >> 8 & 1)) if clamp else value
+  return _clamped(r, value, bind.nan_clamps(i, mode)) if clamp else value
 
 
 def _clamped(r: Registers, value: Value, dx10: bool) -> Value:
@@ -247,7 +258,7 @@ def _dual(r: Registers, i: Instruction, mode: int) -> None:
   done: list[tuple[Operand, Value]] = []
   x_name, y_name = i.mnemonic.split(" :: ")
   for name, suffix in ((x_name, "X"), (y_name, "Y")):
-    meaning = MEANINGS.get(name.replace("v_dual_", "v_"))
+    meaning = MEANINGS.get(name.replace("v_dual_", "v_"), i.isa)
     if meaning is None: raise Untranslatable(name)
     _check(i, meaning, mode)
     destination = i.operands["vdst" + suffix]
@@ -283,6 +294,7 @@ def _half(r: Registers, o: Operand, high: int, t: str) -> Value:
 
 def _packed(r: Registers, i: Instruction, meaning: Meaning, mode: int) -> None:
   """Each half of the result from the halves that op_sel and op_sel_hi choose."""
+  if DTYPES[meaning.results[0]].itemsize == 4: return _pairs(r, i, meaning, mode)
   names = bind.source_names(i)
   op_sel, op_sel_hi = i.get("op_sel"), i.get("op_sel_hi", 7)
   neg_lo, neg_hi = i.get("neg_lo"), i.get("neg_hi")
@@ -307,11 +319,22 @@ def _packed(r: Registers, i: Instruction, meaning: Meaning, mode: int) -> None:
   write(r, destination, halves[0] | halves[1] << 16)
 
 
-FMA_MIX: Final = frozenset({"v_fma_mix_f32", "v_fma_mixlo_f16", "v_fma_mixhi_f16"})
+def _pairs(r: Registers, i: Instruction, meaning: Meaning, mode: int) -> None:
+  """v_pk_*_f32: each of two registers from the dwords that op_sel and op_sel_hi choose."""
+  names, first, t = bind.source_names(i), i.operands["vdst"].value, meaning.results[0]
+  results: list[Value] = []
+  for select, negate in ((i.get("op_sel"), i.get("neg_lo")), (i.get("op_sel_hi"), i.get("neg_hi"))):
+    sources = []
+    for k, kind in enumerate(meaning.sources):
+      x = modified(read(r, bind.dword(i.operands[names[k]], select >> k & 1), kind), negate >> k & 1, 0)
+      sources.append(r.o.flush(x) if bind.flushes(i, kind, mode, 0) else x)
+    results.append(_finished(r, i, t, _typed(meaning.function(r.o, *sources), t), mode))
+  for k, value in enumerate(results): r.set_vector(first + k, value)
 
 
 def _fma_mix(r: Registers, i: Instruction, mode: int) -> None:
   """v_fma_mix*: each source is f32, or one half as f16."""
+  if mode & 15: raise Untranslatable("a directed rounding mode")
   op_sel, op_sel_hi = i.get("op_sel"), i.get("op_sel_hi")
   neg, absolute = i.get("neg_lo"), i.get("neg_hi")
   sources = []
@@ -323,7 +346,7 @@ def _fma_mix(r: Registers, i: Instruction, mode: int) -> None:
   destination = i.operands["vdst"]
   if i.mnemonic == "v_fma_mix_f32":
     return write(r, destination, _finished(r, i, "f32", r.o.fma(*sources), mode))
-  value = convert(r.o.fma_f16_of_f32(*(convert(x, F64) for x in sources)), F16)
+  value = convert(r.o.fma(*sources), F16)  # rounded twice, as the manual says
   if i.get("clamp"):
     value = _clamped(r, value, False)
   r.set_vector16(destination.value, 1 if i.mnemonic == "v_fma_mixhi_f16" else 0, value)
@@ -343,16 +366,16 @@ def _pick(r: Registers, x: Value, lane: Value) -> Value:
   return Value(r.e, r.e.op(f"extractelement {x.type} {x.text}, i32 {lane.text}"), x.dtype, False)
 
 
-def _readfirstlane(r: Registers, i: Instruction) -> None:
+def _readfirstlane(r: Registers, i: Instruction, mode: int) -> None:
   r.set_scalar(i.operands["vdst"].value, _pick(r, read(r, i.operands["src0"], "u32"), _first_lane(r)))
 
 
-def _readlane(r: Registers, i: Instruction) -> None:
+def _readlane(r: Registers, i: Instruction, mode: int) -> None:
   lane = read(r, i.operands["src1"], "u32") & r.lanes - 1
   r.set_scalar(i.operands["vdst"].value, _pick(r, read(r, i.operands["src0"], "u32"), lane))
 
 
-def _writelane(r: Registers, i: Instruction) -> None:
+def _writelane(r: Registers, i: Instruction, mode: int) -> None:
   lane, value = read(r, i.operands["src1"], "u32") & r.lanes - 1, read(r, i.operands["src0"], "u32")
   old = r.vector(i.operands["vdst"].value, U32)
   if value.wide: raise Untranslatable("a lane from lanes")
@@ -371,7 +394,7 @@ def permuted(r: Registers, x: Value, index: Value) -> Value:
   return Value(e, gather(e, "i32", text, "splat (i1 true)"), U32, True)
 
 
-def _permlane(r: Registers, i: Instruction) -> None:
+def _permlane(r: Registers, i: Instruction, mode: int) -> None:
   """v_permlane16 and v_permlanex16: any lane of the same row, or of the other row of the pair."""
   x, low, high = (read(r, i.operands[n], "u32") for n in ("src0", "src1", "src2"))
   other = 16 if i.mnemonic == "v_permlanex16_b32" else 0
@@ -388,12 +411,12 @@ def _permlane(r: Registers, i: Instruction) -> None:
   write(r, i.operands["vdst"], moved)
 
 
-def _permlane64(r: Registers, i: Instruction) -> None:
+def _permlane64(r: Registers, i: Instruction, mode: int) -> None:
   x = read(r, i.operands["src0"], "u32")
   write(r, i.operands["vdst"], _shuffled(r, x, np.arange(64) ^ 32) if r.lanes == 64 else x)
 
 
-def _mbcnt(r: Registers, i: Instruction) -> None:
+def _mbcnt(r: Registers, i: Instruction, mode: int) -> None:
   """Count mask bits of the lanes below this one: the low or the high 32 lanes."""
   lane = np.arange(r.lanes) - (32 if i.mnemonic.startswith("v_mbcnt_hi") else 0)
   below = r.e.vector(U32, (1 << np.clip(lane, 0, 32).astype(object)) - 1)
@@ -401,8 +424,8 @@ def _mbcnt(r: Registers, i: Instruction) -> None:
   write(r, i.operands["vdst"], value)
 
 
-SPECIAL: Final[dict[str, Emit]] = {
-  "v_readfirstlane_b32": _readfirstlane, "v_readlane_b32": _readlane, "v_writelane_b32": _writelane,
-  "v_permlane16_b32": _permlane, "v_permlanex16_b32": _permlane, "v_permlane64_b32": _permlane64,
-  "v_mbcnt_lo_u32_b32": _mbcnt, "v_mbcnt_hi_u32_b32": _mbcnt,
+# By the reference's binder, so that an instruction that a generation binds otherwise is not taken for this one.
+SPECIAL: Final[dict[bind.Binder, Emit]] = {
+  bind.readfirstlane: _readfirstlane, bind.readlane: _readlane, bind.writelane: _writelane, bind.permlane: _permlane,
+  bind.permlane64: _permlane64, bind.mbcnt: _mbcnt, bind.fma_mix: _fma_mix, reference.wmma: matrix.wmma,
 }

@@ -67,6 +67,7 @@ class Outlined(Accesses):
       index = len(self.sites)
       self.sites.append(site)
     active = r.e.const(U64 if e.lanes == 64 else U32, 0) if r.full else r.mask_bits(EXEC_LO)
+    e.stack["out"] = f"alloca [{WORDS * e.lanes} x i32], align 64"
     arguments = ", ".join(f"{v.type} {v.text}" for v in (active, *given) if v is not None)
     bad = e.op(f"call i1 {name}(ptr %state, ptr %context, i32 {index}, ptr %out, {arguments})")
     after = e.new_label("after")
@@ -82,7 +83,7 @@ class Outlined(Accesses):
     e.declared, e.constants = self.e.declared, self.e.constants
     inside, registers = _Inside(e, "fault"), Registers(e, r.vgprs, r.arch)
     registers.full = r.full
-    e.start("entry")
+    e.label = "entry"
     parameters, values = ["ptr %state, ptr %context, i32 %index, ptr %out", f"i{e.lanes} %exec"], []
     for k, v in enumerate(given):
       values.append(None if v is None else Value(e, f"%a{k}", v.dtype, v.wide))
@@ -94,4 +95,5 @@ class Outlined(Accesses):
     e.do("ret i1 false")
     e.start("fault")
     e.do("ret i1 true")
-    return "\n".join([f"define internal i1 {name}({', '.join(parameters)}) #1 {{", *e.lines, "}"])
+    allocations = [f"  %{name} = {allocation}" for name, allocation in e.stack.items()]
+    return "\n".join([f"define internal i1 {name}({', '.join(parameters)}) #1 {{", "entry:", *allocations, *e.lines, "}"])

@@ -371,7 +371,7 @@ class Waves:
       else: access.scratch_store(group, offsets, words, site.width)
     elif site.segment == "flat":
       n = i.operands["vaddr"].value
-      raw = addresses - np.uint64(i.fields["offset"] & 0xFFF)
+      raw = addresses - np.uint64(memory.flat_offset(i) & (1 << 64) - 1)
       group.v[n], group.v[n + 1] = raw.astype(np.uint32), (raw >> np.uint64(32)).astype(np.uint32)
       if site.kind == "load": words = memory.flat_fetch(i, site.width)(group)
       else: memory.flat_put(i, site.width)(group, words)

@@ -15,7 +15,7 @@ from tinyhw.emulator.amdgcn import control
 from tinyhw.emulator.amdgcn.values import U64
 from tinyhw.emulator.jit import alu
 from tinyhw.emulator.jit.access import ENTRY, FIND, WAVE, Accesses, Site
-from tinyhw.emulator.jit.outline import WORDS, Outlined
+from tinyhw.emulator.jit.outline import Outlined
 from tinyhw.emulator.jit.state import HEADER, LEFT, MODE, RESUME, STATUS, Registers
 from tinyhw.emulator.jit.values import Emitter, Untranslatable, Value
 from tinyhw.isa.amdgcn import EXEC_LO, VCC_LO, Instruction
@@ -125,9 +125,9 @@ class Translator:
     for key, value in stops.items(): text = text.replace(key, str(value))
     cases = " ".join(f"i32 {k}, label %d{k}" for k in range(len(self.order)))
     resume = f"  %resume.at = getelementptr i32, ptr %state, i64 {RESUME}\n  %resume = load i32, ptr %resume.at\n"
+    stack = "".join(f"  %{name} = {allocation}\n" for name, allocation in e.stack.items())
     head = (f"define internal void @wave(ptr noalias %state, ptr noalias %context) #0 {{\n"
-            f"  %lanes = alloca [{self.lanes} x i32], align 64\n"
-            f"  %out = alloca [{WORDS * self.lanes} x i32], align 64\n{resume}"
+            f"  %lanes = alloca [{self.lanes} x i32], align 64\n{stack}{resume}"
             f"  switch i32 %resume, label %lost [ {cases} ]\nlost:\n  unreachable\n"
             f"fault:\n{_status(FAULT, 'fault')}  ret void\n")
     run = _RUN.format(status=STATUS, wave=WAVE, fault=FAULT)

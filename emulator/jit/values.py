@@ -48,6 +48,7 @@ class Emitter:
     self.lines: list[str] = []
     self.declared: dict[str, str] = {}
     self.constants: list[str] = []
+    self.stack: dict[str, str] = {}  # memory of the function: name, allocation
     self.label = ""
     self.side = False  # inside a branch of an instruction: what is computed here is not at hand after it
     self._count = 0

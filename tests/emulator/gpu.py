@@ -1,4 +1,4 @@
-"""A bare GPU for tests of the interpreter: compiles LLVM IR for gfx1100 and the host, loads objects, launches kernels.
+"""A bare GPU for tests of the interpreter: compiles LLVM IR for it and the host, loads objects, launches kernels.
 
 It shares nothing with the project's loader, driver or mock: an error in one of them cannot hide one here.
 """
@@ -6,8 +6,10 @@ from __future__ import annotations
 
 import ctypes
 import io
+import os
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,12 +17,14 @@ import llvmlite.binding as llvm
 import numpy as np
 from elftools.elf.elffile import ELFFile
 
-from tinyhw.arch import arch
+from tinyhw.arch import decoded
 from tinyhw.core.memory import AddressSpace, Region
-from tinyhw.emulator.amdgcn import Dispatch, DispatchStats, dispatch
+from tinyhw.emulator.amdgcn import Dispatch, DispatchStats
+from tinyhw.emulator.engines import dispatch
+from tinyhw.emulator.observe import Observer
 
 TRIPLE = "amdgcn-amd-amdhsa"
-ARCH = arch("gfx1100")
+ARCH = decoded("gfx1100")
 llvm.initialize_all_targets()
 llvm.initialize_all_asmprinters()
 llvm.initialize_native_asmparser()
@@ -28,8 +32,20 @@ llvm.initialize_native_asmparser()
 ABS32_LO, ABS32_HI, REL32, REL32_LO, REL32_HI = 1, 2, 4, 10, 11
 
 
-def compile_gpu(ir: str, optimization: int = 3, features: str = "", cpu: str = "gfx1100") -> bytes:
-  """An ELF object for gfx1100. The pass pipeline of the code generator runs at `optimization`."""
+_CHOSEN = ["gfx1100"]
+
+
+@contextmanager
+def generation(cpu: str) -> Iterator[None]:
+  """Within, what names no GPU means this one: tests written once run for every generation."""
+  _CHOSEN.append(cpu)
+  try: yield
+  finally: _CHOSEN.pop()
+
+
+def compile_gpu(ir: str, optimization: int = 3, features: str = "", cpu: str = "") -> bytes:
+  """An ELF object for a GPU. The pass pipeline of the code generator runs at `optimization`."""
+  cpu = cpu or _CHOSEN[-1]
   module = llvm.parse_assembly(f'target triple = "{TRIPLE}"\n{ir}')
   machine = llvm.Target.from_triple(TRIPLE).create_target_machine(cpu=cpu, opt=optimization, features=features)
   if optimization > 1:
@@ -71,7 +87,9 @@ class Kernel:
 class Gpu:
   """An address space with memory, loaded kernels and launches."""
 
-  def __init__(self, size: int = 1 << 26) -> None:
+  def __init__(self, size: int = 1 << 26, cpu: str = "") -> None:
+    self.arch = decoded(cpu or _CHOSEN[-1])
+    self.engine = os.environ.get("EMU", "ref")  # runs every kernel that the tests launch
     self.space = AddressSpace()
     self.region = Region("vram", size)
     self.base = 0x1_0000_0000
@@ -127,7 +145,8 @@ class Gpu:
     return kernels
 
   def launch(self, kernel: Kernel, grid: Sequence[int], block: Sequence[int], arguments: Sequence[Any], *,
-             watchdog: int = 10_000_000) -> DispatchStats:
+             watchdog: int = 10_000_000,
+             observer: Observer | None = None) -> DispatchStats:
     """Run a kernel; arguments are addresses (int) or NumPy scalars."""
     packed = b""
     for value in arguments:
@@ -148,4 +167,4 @@ class Gpu:
       scratch = {"scratch_base": self.alloc(size * 64 * 64), "scratch_size": size, "scratch_waves": 64}
     self.last = Dispatch(kernel.entry, tuple(grid), tuple(block), kernel.rsrc1, kernel.rsrc2, kernel.rsrc3,
                          tuple(users), lds_size=kernel.lds, wave32=bool(kernel.properties >> 10 & 1), **scratch)
-    return dispatch(self.space, ARCH, self.last, watchdog=watchdog)
+    return dispatch(self.space, self.arch, self.last, watchdog=watchdog, observer=observer, engine=self.engine)

@@ -14,7 +14,8 @@ END = bytes.fromhex("0000b0bf")
 def test_random_programs_end_in_a_result_or_an_error() -> None:
   rng = random.Random(21)
   rows = [r for r in TABLE.rows() if r.family != "EXP" and not r.mnemonic.startswith(("s_trap", "s_sleep"))
-          and all(coverage.status(p.strip().replace("v_dual_", "v_")) != "missing" for p in r.mnemonic.split("::"))]
+          and all(coverage.status(p.strip().replace("v_dual_", "v_"), TABLE.name) != "missing"
+                  for p in r.mnemonic.split("::"))]
   gpu = Gpu(1 << 22)
   code, data = gpu.alloc(4096), gpu.alloc(1 << 16)
   finished = 0

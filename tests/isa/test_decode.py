@@ -27,6 +27,7 @@ OTHER_TEXT = {"s_version", "s_delay_alu", "s_sendmsg", "s_sendmsghalt", "s_nop",
               "v_trig_preop_f64"}  # LLVM prints the sign bit of its integer source as sext()
 VECTOR_ONLY = {"v_readfirstlane_b32", "v_swap_b32", "v_permlane64_b32", "v_swaprel_b32", "v_readlane_b32",
                "v_movrels_b32", "v_movrelsd_b32", "v_movrelsd_2_b32"}
+WAVE_PATTERNS = [0x130, 0x134, 0x138, 0x13C, 0x142, 0x143]  # lane patterns of gfx9: wave_shl:1 ... row_bcast:31
 MODIFIERS = {"neg", "abs", "op_sel_hi", "neg_lo", "neg_hi", "clamp", "omod"}
 
 
@@ -42,9 +43,15 @@ def field_value(rng: random.Random, row: Row, name: str, width: int) -> int:
   """A legal value of one field of a row."""
   spec = next((o for o in row.operands if o[0] == name), None)
   kind, dwords, half = (spec[2], spec[3], spec[5]) if spec else ("", 0, "")
-  if kind == "v": return rng.randrange(0, 128 if half else 256 - dwords)
-  if kind == "x":
-    only = row.mnemonic in VECTOR_ONLY or "wmma" in row.mnemonic or rng.random() < 0.5
+  if kind in "va" and kind: return rng.randrange(0, 128 if half else 256 - dwords) | (256 if width > 8 else 0)
+  if kind == "g":  # either file of vector registers: bit 9, or a field of its own
+    code = rng.randrange(0, 256 - dwords) | (rng.getrandbits(1) << 9 if width > 9 else 0)
+    return code | 256 if name in {"src0", "src1"} else code
+  if kind == "w": return rng.randrange(256) if rng.random() < 0.7 else 256 + scalar(rng, 1, True)
+  if kind == "c": return 0 if rng.random() < 0.5 else 0x80 | scalar(rng, 2, False)
+  if kind in "yz" and kind and rng.random() < 0.3: return rng.choice([*range(128, 209), *range(240, 249)])
+  if kind in "xyz" and kind:
+    only = kind != "x" or row.mnemonic in VECTOR_ONLY or "wmma" in row.mnemonic or rng.random() < 0.5
     return 256 + rng.randrange(0, (128 if half else 256) - max(dwords, 1)) if only else scalar(rng, dwords, True)
   if kind == "s":
     if name == "sbase": return rng.choice([0, 4, 8, 20, 96])
@@ -52,12 +59,21 @@ def field_value(rng: random.Random, row: Row, name: str, width: int) -> int:
     return scalar(rng, dwords, name.startswith("src") or name == "soffset" and width >= 8)
   if name in {"neg", "abs"} and not re.search(r"_f\d\d$", row.mnemonic): return 0
   if name in {"neg", "abs"} and row.mnemonic.startswith(("v_cvt_pk_u8", "v_ldexp")): return 0
+  if name.endswith("_sel") and name != "op_sel": return rng.randrange(7)
+  if name == "dst_unused": return rng.randrange(3)
   if name == "op_sel": return 0 if row.family == "VOP3" else rng.getrandbits(width)
   if name in MODIFIERS: return rng.getrandbits(width) if rng.random() < 0.3 else (7 if name == "op_sel_hi" else 0)
   if name == "dpp_ctrl":
+    late = [0x150 + rng.randrange(16), *([0x160 + rng.randrange(16)] if row.isa != "gfx9" else WAVE_PATTERNS)]
     return rng.choice([rng.randrange(256), 0x101 + rng.randrange(15), 0x111 + rng.randrange(15),
-                       0x121 + rng.randrange(15), 0x140, 0x141, 0x150 + rng.randrange(16), 0x160 + rng.randrange(16)])
+                       0x121 + rng.randrange(15), 0x140, 0x141, rng.choice(late)])
   return rng.getrandbits(width)
+
+
+def even(fields: dict[str, int], row: Row) -> dict[str, int]:
+  """gfx90a and later have groups of vector registers that start at even ones; LLVM's assembler refuses others."""
+  return {name: value & ~1 if any(o[0] == name and o[2] in "vagx" and o[3] > 1 for o in row.operands) else value
+          for name, value in fields.items()}
 
 
 def random_fields(rng: random.Random, row: Row) -> dict[str, int]:
@@ -68,23 +84,24 @@ def random_fields(rng: random.Random, row: Row) -> dict[str, int]:
   return out
 
 
-def test_every_row_decodes_to_itself() -> None:
+@pytest.mark.parametrize("generation, least", [("gfx9", 5900), ("gfx11", 7500), ("gfx12", 7500)])
+def test_every_row_decodes_to_itself(generation: str, least: int) -> None:
   """Random legal fields of each row: encode, decode, compare the row and each field."""
   rng = random.Random(11)
-  count = 0
-  for row in TABLE.rows():
+  count, isa = 0, table(generation)
+  for row in isa.rows():
     if row.family == "EXP": continue
     for _ in range(2):
       fields = random_fields(rng, row)
-      code = TABLE.encode(row, fields)
-      i = TABLE.decode(code)
+      code = isa.encode(row, fields)
+      i = isa.decode(code)
       if (row.variant, i.variant) == ("sgpr", "imm"): continue  # soffset null with offset 0: one meaning, two rows
       assert i.row is row and i.size == row.size and i.data == code, (row.mnemonic, row.variant, i.mnemonic, i.variant)
-      rtn = any(o[4].startswith("CPol_GLC") for o in row.operands)
+      rtn = row.returns and "cpol" in fields
       assert {k: v for k, v in i.fields.items()} == (fields | {"cpol": fields["cpol"] | 1} if rtn else fields)
       assert str(i)
       count += 1
-  assert count > 7500
+  assert count > least
 
 
 @pytest.mark.skipif(LLVM_MC is None, reason="llvm-mc-19 is not installed")

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from tinyhw.arch.base import Arch
+from tinyhw.arch.gfx942 import GFX942
 from tinyhw.arch.gfx1100 import GFX1100, GFX1101, GFX1102
 from tinyhw.arch.gfx1201 import GFX1201
 from tinyhw.core.errors import InvalidArgument
@@ -10,7 +11,7 @@ __all__ = ["ARCHES", "DECODED", "Arch", "arch", "decoded"]
 
 ARCHES: dict[str, Arch] = {a.name: a for a in (GFX1100, GFX1101, GFX1102)}
 # Those whose instructions are decoded and assembled; a device needs packets, registers and an emulator too.
-DECODED: dict[str, Arch] = {**ARCHES, GFX1201.name: GFX1201}
+DECODED: dict[str, Arch] = {**ARCHES, **{a.name: a for a in (GFX1201, GFX942)}}
 
 
 def arch(name: str) -> Arch:

@@ -1,7 +1,8 @@
 """What a GPU generation is: a frozen record of names, sizes and tables. Code asks it, never the number of the chip."""
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,14 @@ class Arch:
   # The upper halves of flat addresses that reach LDS and scratch (KFD: MAKE_LDS_APP_BASE_V9, MAKE_SCRATCH_APP_BASE_V9).
   shared_aperture: int = 0x1 << 48
   private_aperture: int = 0x2 << 48
+  # Whether a wave finds its workgroup's ids in TTMP9 and TTMP7 (LLVM AMDGPUUsage: architected SGPRs), not in SGPRs
+  # behind the user data.
+  ids_in_ttmp: bool = False
+  # Bits of MODE that COMPUTE_PGM_RSRC1 sets besides the rounding and denormal modes: (its bit, MODE's bit).
+  mode_bits: tuple[tuple[int, int], ...] = ((21, 8), (23, 9))  # DX10_CLAMP and IEEE
+  # How many vector registers COMPUTE_PGM_RSRC1's count stands for, by wave size (LLVM AMDGPUUsage).
+  vgpr_unit: Mapping[int, int] = field(default_factory=lambda: {32: 8, 64: 4})
+  accumulation: bool = False  # the second half of `vgprs` is for accumulation registers, numbered from 256
 
   @property
   def version(self) -> tuple[int, int, int]:

@@ -109,6 +109,20 @@ def tinygrad_matmul(device: str, n: int = 256) -> Seconds:
   return [float(child(code, DEV=device, **{device: "1"}))]
 
 
+def wmma(n: int = 512) -> Seconds:
+  """`tinyhw.launch` of an n x n x n f16 product by v_wmma_f32_16x16x16_f16, with the copies in and out."""
+  from tinyhw import launch
+  from tinyhw.cli.wmma import code
+  rng = np.random.default_rng(0)
+  a, b = (rng.standard_normal((n, n)).astype(np.float16) for _ in range(2))
+  c = np.zeros((n, n), np.float32)
+  def run() -> np.ndarray: return launch(code(n), "product", (n // 32, n // 32), (32,), [a, b, c])[2]
+  with engine("jit"):
+    if not np.allclose(run(), a.astype(np.float64) @ b.astype(np.float64).T, rtol=1e-4, atol=1e-4):
+      raise TinyhwError("wrong product", where="WMMA")
+    return repeat(run)
+
+
 def raw_launch() -> Seconds:
   """Launch and wait of a loaded three-element kernel, below Tensor: encode, ring, decode, interpret, signal."""
   from tinyhw import Device, Tensor
@@ -134,6 +148,8 @@ CASES = (
   Case("matmul-amd", "AMD mock: the same, reference interpreter", lambda: matmul_on_mock("ref"), numpy_matmul,
        None, 0.3),
   Case("matmul-jit", "AMD mock: the same, compiled", lambda: matmul_on_mock("jit"), numpy_matmul),
+  Case("wmma-jit", "AMD mock: 512x512x512 f16 matmul by WMMA, compiled, with copies", wmma, lambda: numpy_matmul(512),
+       None, 0.05),
   Case("launch-amd", "AMD mock: launch of a tiny kernel, raw", raw_launch, None, None, 150e-6),
   Case("first-amd", "AMD mock: Tensor([1,2,3])+1, whole process",
        lambda: process(FIRST.format(m="tinyhw"), DEV="AMD"),

@@ -27,8 +27,18 @@ VGPR0: Final = 256
 SPECIAL: Final = {VCC_LO: "vcc_lo", VCC_HI: "vcc_hi", NULL: "null", M0: "m0", EXEC_LO: "exec_lo", EXEC_HI: "exec_hi",
                   235: "src_shared_base", 236: "src_shared_limit", 237: "src_private_base", 238: "src_private_limit",
                   239: "src_pops_exiting_wave_id", 251: "src_vccz", 252: "src_execz", 253: "src_scc"}
+# The same numbers hold for every generation. gfx9 has more registers, and M0 and NULL the other way round.
+SPECIALS: Final = {
+  "gfx11": SPECIAL, "gfx12": SPECIAL,
+  "gfx9": SPECIAL | {102: "flat_scratch_lo", 103: "flat_scratch_hi", 104: "xnack_mask_lo", 105: "xnack_mask_hi",
+                     254: "src_lds_direct"}}
+CANONICAL: Final = {"gfx11": {}, "gfx12": {}, "gfx9": {124: M0, 125: NULL}}
+LDS_DIRECT: Final = 254
+SDWA_SELECTIONS: Final = ("dst_sel", "src0_sel", "src1_sel")
 # Registers that no pair or longer group starts with.
-SINGLE: Final = frozenset({VCC_HI, M0, EXEC_HI})
+SINGLE: Final = {"gfx11": frozenset({VCC_HI, M0, EXEC_HI}), "gfx12": frozenset({VCC_HI, M0, EXEC_HI}),
+                 "gfx9": frozenset({103, 105, VCC_HI, M0, EXEC_HI})}
+AGPR0: Final = 256  # number of the first accumulation register among the vector registers (gfx90a and later)
 # Inline float constants: operand code -> value. 248 is 1/(2*pi), rounded to each type.
 INLINE_FLOATS: Final = {240: 0.5, 241: -0.5, 242: 1.0, 243: -1.0, 244: 2.0, 245: -2.0, 246: 4.0, 247: -4.0,
                         248: 0.15915494309189535}
@@ -38,9 +48,9 @@ INLINE_FLOATS: Final = {240: 0.5, 241: -0.5, 242: 1.0, 243: -1.0, 244: 2.0, 245:
 class Operand:
   """One operand of a decoded instruction.
 
-  `kind`: "v" vector register, "s" scalar register or special (by its code), "const" inline constant
-  (`value` is its code), "lit" 32-bit literal (`value` is it), "imm" a plain field. `dwords` 0 marks a lane mask
-  (one or two SGPRs by wave size).
+  `kind`: "v" vector register (accumulation registers from AGPR0 on), "s" scalar register or special (by its code),
+  "const" inline constant (`value` is its code), "lit" 32-bit literal (`value` is it), "imm" a plain field. `dwords` 0
+  marks a lane mask (one or two SGPRs by wave size).
   `half` is 0 or 1 for 16-bit operands that name half a vector register, else None.
   """
   name: str
@@ -69,20 +79,21 @@ class Row:
   loads: bool
   stores: bool
   isa: str
+  fill: int = 0  # bits that no field has and that the decoder ignores, as an assembler sets them
 
   @cached_property
   def literal_operands(self) -> tuple[str, ...]:
     """Operands whose code 255 calls for a literal dword after the instruction."""
     if "imm" in self.fields and self.fields["imm"][0][2] == 32 and self.family != "SOPK": return ()
+    if self.isa == "gfx9" and self.family.startswith("VOP3"): return ()
     return tuple(n for n, _, kind, _, _, _ in self.operands
                  if kind in "sx" and n.startswith(("src", "ssrc")) and sum(w for _, _, w in self.fields[n]) >= 8)
-
 
   @cached_property
   def returns(self) -> bool:
     """Whether this is an atomic that gives the old value: its opcode holds the lowest bit of the cache policy."""
     return any(o[4].startswith("CPol_GLC") for o in self.operands) or (
-      "_atomic_" in self.mnemonic and "cpol" in self.fields and any(o[1] == "d" for o in self.operands))
+      "_atomic_" in self.mnemonic and "$cpol" in self.text and any(o[1] == "d" for o in self.operands))
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +108,11 @@ class Instruction:
 
   @property
   def mnemonic(self) -> str: return self.row.mnemonic
+
+  @property
+  def isa(self) -> str:
+    """Name of the instruction table."""
+    return self.row.isa
 
   @property
   def family(self) -> str: return self.row.family
@@ -166,9 +182,10 @@ class Table:
       name, role, kind, dwords, kind_type, half = item.split(":")
       specs.append((name, role, kind, int(dwords), kind_type, half))
     uses, defs, memory = self.module.EFFECTS[int(effects)].split("|")
-    return Row(mnemonic, variant, family, int(size), int(mask, 16), int(value, 16), fields, tuple(specs),  # type: ignore[arg-type]
+    fixed, bits = int(mask, 16), int(value, 16)
+    return Row(mnemonic, variant, family, int(size), fixed, bits & fixed, fields, tuple(specs),  # type: ignore[arg-type]
                self.module.TEXTS[int(template)], tuple(uses.split()), tuple(defs.split()), "L" in memory, "S" in memory,
-               self.name)
+               self.name, bits & ~fixed)
 
   def decode(self, code: bytes | memoryview, at: int = 0, *, where: int = 0) -> Instruction:
     """The instruction at offset `at`. `where` is the address that errors name. Raises DecodeError for unknown words."""
@@ -190,6 +207,8 @@ class Table:
       value = 0
       for position, bit, width in pieces: value |= (word >> position & (1 << width) - 1) << bit
       fields[name] = value
+    if row.variant == "sdwa" and (fields.get("dst_unused") == 3 or 7 in map(fields.get, SDWA_SELECTIONS)):
+      raise DecodeError("a reserved byte or word selection", where=hex(where))
     size, literal = row.size, None
     if any(fields[n] == LITERAL for n in row.literal_operands):
       if at + size + 4 > len(code): raise DecodeError("the literal of an instruction is missing", where=hex(where))
@@ -203,27 +222,52 @@ class Table:
       if kind == "i": operand = Operand(name, role, "imm", value, dwords, kind_type)
       elif kind == "v" or kind == "x" and value >= VGPR0:
         value &= 0xFF
+        if value + dwords > 256: raise DecodeError(f"operand {name} passes the last register", where=hex(where))
         which = None
         if name == "vdstY": value |= ~fields["vdstX"] & 1  # the Y half writes the other parity
         if half == "h": which, value = value >> 7, value & 0x7F
         elif half == "o": which = op_sel >> (3 if role == "d" else int(name[-1])) & 1
         operand = Operand(name, role, "v", value, dwords, kind_type, which)
-      else: operand = self._scalar(name, role, value, dwords, kind_type, literal, where)
+      elif kind in "sx": operand = self._scalar(name, role, value, dwords, kind_type, literal, where)
+      else: operand = self._gfx9(name, role, kind, value, dwords, kind_type, fields, where)
       operands[name] = operand
     words = tuple(int.from_bytes(code[i:i + 4], "little") for i in range(at, at + size, 4))
     return Instruction(row, size, words, fields, operands, literal)
 
+  def _gfx9(self, name: str, role: str, kind: str, value: int, dwords: int, kind_type: str, fields: Mapping[str, int],
+            where: int) -> Operand:
+    """Operands that only gfx9 has: those that are accumulation registers (a) or either kind (g), matrix instructions'
+    third source (y, z: accumulation or vector registers, or a constant), and SDWA's (w, c)."""
+    if kind == "c":  # VCC, unless bit 7 says that a register is given
+      return Operand(name, role, "s", value & 0x7F if value & 0x80 else VCC_LO, dwords, kind_type)
+    if kind == "w":
+      if value < VGPR0: return Operand(name, role, "v", value, dwords, kind_type)
+      return self._scalar(name, role, value - VGPR0, dwords, kind_type, None, where)
+    if kind in "yz" and value < VGPR0:
+      found = self._scalar(name, role, value, dwords, kind_type, None, where)
+      if found.kind != "s" or found.value > EXEC_HI: return found
+      raise DecodeError(f"operand {name} is a scalar register", where=hex(where))
+    if name.startswith("src") and not value & VGPR0:
+      raise DecodeError(f"operand {name} is no vector register", where=hex(where))
+    accumulator = value >> 9 or fields.get("acc", 0) if kind == "g" else kind != "z"
+    value &= 0xFF
+    if value + dwords > AGPR0: raise DecodeError(f"operand {name} passes the last register", where=hex(where))
+    return Operand(name, role, "v", value | (AGPR0 if accumulator else 0), dwords, kind_type)
+
   def _scalar(self, name: str, role: str, code: int, dwords: int, kind_type: str, literal: int | None,
               where: int) -> Operand:
-    if dwords > 1 and code in SINGLE: raise DecodeError(f"operand {name} starts no group", where=hex(where))
-    if code <= EXEC_HI or code in SPECIAL: return Operand(name, role, "s", code, dwords, kind_type)
+    code = CANONICAL[self.name].get(code, code)
+    if dwords > 1 and code in SINGLE[self.name]: raise DecodeError(f"operand {name} starts no group", where=hex(where))
+    if code <= EXEC_HI or code in SPECIALS[self.name]:
+      if code != LDS_DIRECT or dwords < 2 and name.startswith("src") and kind_type[0] not in "s":
+        return Operand(name, role, "s", code, dwords, kind_type)
     if code == LITERAL and literal is not None: return Operand(name, role, "lit", literal, dwords, kind_type)
     if 128 <= code <= 208 or code in INLINE_FLOATS: return Operand(name, role, "const", code, dwords, kind_type)
     raise DecodeError(f"operand {name} has the reserved code {code}", where=hex(where))
 
   def encode(self, row: Row, values: Mapping[str, int], literal: int | None = None) -> bytes:
     """Bytes of a row from raw field values. Raises EncodeError for an unknown field or a value that does not fit."""
-    word = row.value
+    word = row.value | row.fill
     for name, value in values.items():
       pieces = row.fields.get(name)
       if pieces is None: raise EncodeError(f"{row.mnemonic} has no field {name}")

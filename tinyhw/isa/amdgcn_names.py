@@ -23,12 +23,26 @@ FORMATS: Final = (
   "32_32_32_SINT 32_32_32_FLOAT 32_32_32_32_UINT 32_32_32_32_SINT 32_32_32_32_FLOAT").split()
 
 
+# gfx9's formats are a data format (4 bits) and a number format above it; (1, 0) is not shown.
+DATA_FORMATS: Final = ("INVALID 8 16 8_8 32 16_16 10_11_11 11_11_10 10_10_10_2 2_10_10_10 8_8_8_8 32_32 16_16_16_16 "
+                       "32_32_32 32_32_32_32 RESERVED_15").split()
+NUMBER_FORMATS: Final = "UNORM SNORM USCALED SSCALED UINT SINT RESERVED_6 FLOAT".split()
+# SDWA's selections of bytes and words, and what becomes of the rest of the destination (CDNA3 manual, section 13.3.7).
+SELECTIONS: Final = "BYTE_0 BYTE_1 BYTE_2 BYTE_3 WORD_0 WORD_1 DWORD".split()
+UNUSED: Final = "UNUSED_PAD UNUSED_SEXT UNUSED_PRESERVE".split()
+# What s_set_gpr_idx_on indexes, a bit each.
+INDEXED: Final = "SRC0 SRC1 SRC2 DST".split()
+
+
 @dataclass(frozen=True)
 class Names:
   """Names of one generation: register ids of s_getreg, message ids of s_sendmsg, and the forms of address fields.
 
   `scoped` cache policies are a temporal hint and a scope, others are single bits. `flat_bits` and `scalar_bits` are
-  the widths of signed offsets; `flat_signed` says whether flat_ instructions have signed ones too.
+  the widths of signed offsets; `flat_signed` says whether flat_ instructions have signed ones too. `counters` are those
+  of s_waitcnt: name -> (position in the immediate, position in the counter, width) of each piece. `policies` are the
+  names of the cache policy's bits, in the order in which they are shown. `operations` are those of a message that has
+  some: what bits 4 to 6 say.
   """
   hwregs: dict[int, str]
   messages: dict[int, str]
@@ -38,6 +52,14 @@ class Names:
   flat_signed: bool = False
   scopes: tuple[str, ...] = ("", "SCOPE_SE", "SCOPE_DEV", "SCOPE_SYS")
   hints: dict[str, tuple[str, ...]] = field(default_factory=dict)
+  counters: dict[str, tuple[tuple[int, int, int], ...]] = field(default_factory=lambda: {
+    "vmcnt": ((10, 0, 6),), "expcnt": ((0, 0, 3),), "lgkmcnt": ((4, 0, 6),)})
+  policies: tuple[tuple[str, int], ...] = (("glc", 1), ("slc", 2), ("dlc", 4))
+  operations: dict[str, dict[int, str]] = field(default_factory=dict)
+
+  def policy(self, family: str) -> tuple[tuple[str, int], ...]:
+    """The cache policy's bits of a family: gfx942's scalar memory has kept the older name."""
+    return (("glc", 1),) if family == "SMEM" and self.policies[0][0] == "sc0" else self.policies
 
   def hint(self, kind: str, hint: int, scope: int) -> str:
     """Name of a temporal hint of a load, store or atomic; the same code means something else at another scope."""
@@ -55,7 +77,22 @@ class Names:
     return next((h for h in found if h & 1 == returns), found[0] if found else None)
 
 
+_GS: Final = {1: "GS_OP_CUT", 2: "GS_OP_EMIT", 3: "GS_OP_EMIT_CUT"}
 NAMES: Final = {
+  "gfx9": Names(
+    hwregs={1: "HW_REG_MODE", 2: "HW_REG_STATUS", 3: "HW_REG_TRAPSTS", 4: "HW_REG_HW_ID", 5: "HW_REG_GPR_ALLOC",
+            6: "HW_REG_LDS_ALLOC", 7: "HW_REG_IB_STS", 15: "HW_REG_SH_MEM_BASES", 16: "HW_REG_TBA_LO",
+            17: "HW_REG_TBA_HI", 18: "HW_REG_TMA_LO", 19: "HW_REG_TMA_HI", 20: "HW_REG_XCC_ID",
+            21: "HW_REG_SQ_PERF_SNAPSHOT_DATA", 22: "HW_REG_SQ_PERF_SNAPSHOT_DATA1",
+            23: "HW_REG_SQ_PERF_SNAPSHOT_PC_LO", 24: "HW_REG_SQ_PERF_SNAPSHOT_PC_HI"},
+    messages={1: "MSG_INTERRUPT", 2: "MSG_GS", 3: "MSG_GS_DONE", 4: "MSG_SAVEWAVE", 5: "MSG_STALL_WAVE_GEN",
+              6: "MSG_HALT_WAVES", 7: "MSG_ORDERED_PS_DONE", 8: "MSG_EARLY_PRIM_DEALLOC", 9: "MSG_GS_ALLOC_REQ",
+              10: "MSG_GET_DOORBELL", 15: "MSG_SYSMSG"},
+    operations={"MSG_GS": _GS, "MSG_GS_DONE": {0: "GS_OP_NOP", **_GS},
+                "MSG_SYSMSG": {1: "SYSMSG_OP_ECC_ERR_INTERRUPT", 2: "SYSMSG_OP_REG_RD", 3: "SYSMSG_OP_HOST_TRAP_ACK",
+                               4: "SYSMSG_OP_TTRACE_PC"}},
+    counters={"vmcnt": ((0, 0, 4), (14, 4, 2)), "expcnt": ((4, 0, 3),), "lgkmcnt": ((8, 0, 4),)},
+    policies=(("sc0", 1), ("nt", 2), ("sc1", 16))),
   "gfx11": Names(
     hwregs={1: "HW_REG_MODE", 2: "HW_REG_STATUS", 3: "HW_REG_TRAPSTS", 5: "HW_REG_GPR_ALLOC", 6: "HW_REG_LDS_ALLOC",
             7: "HW_REG_IB_STS", 15: "HW_REG_SH_MEM_BASES", 18: "HW_REG_PERF_SNAPSHOT_PC_LO",

@@ -6,8 +6,20 @@ import struct
 from collections.abc import Callable
 from typing import Final
 
-from tinyhw.isa.amdgcn import INLINE_FLOATS, NULL, SPECIAL, TTMP0, VCC_LO, Instruction, Operand, Row, Table, table
-from tinyhw.isa.amdgcn_names import FORMATS, NAMES
+from tinyhw.isa.amdgcn import (
+  AGPR0,
+  INLINE_FLOATS,
+  NULL,
+  SPECIALS,
+  TTMP0,
+  VCC_LO,
+  Instruction,
+  Operand,
+  Row,
+  Table,
+  table,
+)
+from tinyhw.isa.amdgcn_names import DATA_FORMATS, FORMATS, INDEXED, NAMES, NUMBER_FORMATS, SELECTIONS, UNUSED
 
 INTEGER16: Final = frozenset({"i16", "b16"})
 Printer = Callable[[Instruction, int], str]
@@ -21,14 +33,16 @@ def _range(letter: str, first: int, dwords: int) -> str:
   return f"{letter}{first}" if dwords <= 1 else f"{letter}[{first}:{first + dwords - 1}]"
 
 
-def scalar_name(code: int, dwords: int) -> str:
+def scalar_name(code: int, dwords: int, isa: str = "gfx11") -> str:
   """A scalar register or special operand by its code. Groups start at a multiple of two or four, as LLVM shows them."""
+  if 102 <= code < VCC_LO and isa == "gfx9":
+    return SPECIALS[isa][code].removesuffix("_lo" if dwords == 2 else "")
   if code < VCC_LO or TTMP0 <= code < NULL: code &= -4 if dwords > 3 else -2 if dwords == 2 else -1
   if code < VCC_LO: return _range("s", code, dwords)
   if code == VCC_LO and dwords == 2: return "vcc"
   if code == 126 and dwords == 2: return "exec"
   if TTMP0 <= code < NULL: return _range("ttmp", code - TTMP0, dwords)
-  return SPECIAL[code]
+  return SPECIALS[isa][code]
 
 
 def constant(code: int, type_: str) -> str:
@@ -64,12 +78,12 @@ def literal(value: int, type_: str) -> str:
   return constant(floats[value], type_) if value in floats and not (half and type_ in INTEGER16) else hex(value)
 
 
-def operand(o: Operand) -> str:
+def operand(o: Operand, isa: str = "gfx11") -> str:
   """An operand without modifiers."""
   if o.kind == "v":
     if o.half is not None: return f"v{o.value}.{'lh'[o.half]}"
-    return _range("v", o.value, o.dwords)
-  if o.kind == "s": return scalar_name(o.value, o.dwords or 1)
+    return _range("a" if o.value >= AGPR0 else "v", o.value % AGPR0, o.dwords)
+  if o.kind == "s": return scalar_name(o.value, o.dwords or (2 if isa == "gfx9" else 1), isa)
   if o.kind == "const": return constant(o.value, o.type)
   return literal(o.value, o.type) if o.kind == "lit" else hex(o.value)
 
@@ -78,7 +92,8 @@ def _source(i: Instruction, name: str) -> str:
   """A source with its neg and abs modifiers."""
   o = i.operands[name]
   k = int(name[3])
-  text = operand(o)
+  text = operand(o, i.row.isa)
+  if i.get("sext") >> k & 1: return f"sext({text})"
   neg, absolute = i.get("neg", i.get("neg_lo")) >> k & 1, i.get("abs", i.get("neg_hi")) >> k & 1
   if absolute: text = f"|{text}|"
   if neg: text = f"-{text}" if o.kind in "vs" or absolute else f"neg({text})"
@@ -103,10 +118,13 @@ def _hwreg(i: Instruction, value: int) -> str:
   return f"hwreg({name})" if (offset, size) == (0, 32) else f"hwreg({name}, {offset}, {size})"
 
 
-def _waitcnt(value: int) -> str:
-  counters = (("vmcnt", value >> 10 & 63, 63), ("expcnt", value & 7, 7), ("lgkmcnt", value >> 4 & 63, 63))
-  parts = [f"{n}({v})" for n, v, top in counters if v != top]
-  return " ".join(parts) if parts else " ".join(f"{n}({v})" for n, v, _ in counters)
+def _waitcnt(i: Instruction, value: int) -> str:
+  parts, top = [], []
+  for name, pieces in NAMES[i.row.isa].counters.items():
+    count = sum((value >> at & (1 << w) - 1) << bit for at, bit, w in pieces)
+    parts.append(f"{name}({count})")
+    top.append(count == (1 << sum(w for _, _, w in pieces)) - 1)
+  return " ".join(p for p, t in zip(parts, top, strict=True) if not t) or " ".join(parts)
 
 
 def _delay(value: int) -> str:
@@ -136,20 +154,35 @@ def _small(value: int) -> str:
 
 
 def _message(i: Instruction, value: int) -> str:
+  if i.row.isa == "gfx9": return _staged_message(value)
   name = NAMES[i.row.isa].messages.get(value & 0xFF)
   if name is None and value > 0xFF: return str(value)
   return f"sendmsg({name or f'{value}, 0, 0'})"
 
 
+def _staged_message(value: int) -> str:
+  """A message of gfx9: an id in 4 bits, an operation in 3 and a stream in 2."""
+  names = NAMES["gfx9"]
+  ident, operation, stream = value & 15, value >> 4 & 7, value >> 8 & 3
+  name = names.messages.get(ident)
+  known = names.operations.get(name, {}) if name else {}
+  streamed = known and name != "MSG_SYSMSG" and operation > 0
+  if name and (operation in known if known else not operation) and (streamed or not stream):
+    rest = ([known[operation]] if known else []) + ([str(stream)] if streamed else [])
+    return f"sendmsg({', '.join([name, *rest])})"
+  return str(value) if value & ~0x37F else f"sendmsg({ident}, {operation}, {stream})"
+
+
 def _simm16(i: Instruction, value: int) -> str:
   kind = i.operands["simm16"].type
-  if kind == "SWaitCnt": return _waitcnt(value)
+  if kind == "SWaitCnt": return _waitcnt(i, value)
   if kind == "SDelayALU": return _delay(value)
   if kind == "hwreg": return _hwreg(i, value)
   if kind == "SendMsg": return _message(i, value)
   if kind == "Endpgm": return f" {value}" if value else ""
   if kind == "SOPPBrTarget": return str(value)
   if kind == "DepCtr": return _depctr(value)
+  if kind == "GPRIdxMode": return _indexed(value)
   return _small(value) if kind in {"i16imm", "i32imm"} else hex(value)
 
 
@@ -186,11 +219,22 @@ def _swizzle(value: int) -> str:
 DPP_ROWS: Final = {0x100: "row_shl", 0x110: "row_shr", 0x120: "row_ror", 0x150: "row_share", 0x160: "row_xmask"}
 
 
-def _dpp_ctrl(value: int) -> str:
+# Lane patterns without one; those of waves and broadcasts are gfx9's.
+DPP_PATTERNS: Final = {0x130: "wave_shl:1", 0x134: "wave_rol:1", 0x138: "wave_shr:1", 0x13C: "wave_ror:1",
+                       0x140: "row_mirror", 0x141: "row_half_mirror", 0x142: "row_bcast:15", 0x143: "row_bcast:31"}
+
+
+def dpp_rows(isa: str) -> dict[int, str]:
+  """DPP_ROWS of a generation: gfx9's 0x150 has a name of its own, and it has no row_xmask."""
+  return {k: v for k, v in DPP_ROWS.items() if k < 0x150} | {0x150: "row_newbcast"} if isa == "gfx9" else DPP_ROWS
+
+
+def _dpp_ctrl(i: Instruction, value: int) -> str:
   if value < 0x100: return f"quad_perm:[{','.join(str(value >> 2 * k & 3) for k in range(4))}]"
   base = value & 0x1F0
-  if base in DPP_ROWS: return f"{DPP_ROWS[base]}:{value & 15}"
-  return {0x140: "row_mirror", 0x141: "row_half_mirror"}.get(value, hex(value))
+  rows = dpp_rows(i.row.isa)
+  if base in rows: return f"{rows[base]}:{value & 15}"
+  return DPP_PATTERNS.get(value, hex(value))
 
 
 def _dpp8(value: int) -> str: return f"dpp8:[{','.join(str(value >> 3 * k & 7) for k in range(8))}]"
@@ -202,27 +246,56 @@ def _cpol(i: Instruction, value: int) -> str:
     kind = "ATOMIC" if "_atomic_" in i.mnemonic else "STORE" if i.row.stores and not i.row.loads else "LOAD"
     hint, scope = value & 7, value >> 3
     return (f" th:{names.hint(kind, hint, scope)}" if hint else "") + (f" scope:{names.scopes[scope]}" if scope else "")
-  return " glc" * (value & 1) + " slc" * (value >> 1 & 1) + " dlc" * (value >> 2 & 1)
+  value |= i.row.returns
+  return "".join(f" {name}" for name, bit in names.policy(i.family) if value & bit)
+
+
+def _format(i: Instruction, value: int) -> str:
+  """The format of a tbuffer instruction."""
+  if value == 1: return ""
+  if i.row.isa == "gfx9":
+    data, number = value & 15, value >> 4
+    parts = [f"BUF_DATA_FORMAT_{DATA_FORMATS[data]}"] if data != 1 else []
+    return f" format:[{','.join(parts + ([f'BUF_NUM_FORMAT_{NUMBER_FORMATS[number]}'] if number else []))}]"
+  return f" format:[BUF_FMT_{FORMATS[value]}]" if value < len(FORMATS) else f" format:{value}"
+
+
+def _blgp(i: Instruction, value: int) -> str:
+  """B's lane pattern of a matrix instruction; those of f64 have negations there."""
+  if not value: return ""
+  return f" neg:[{','.join(str(value >> k & 1) for k in range(3))}]" if "_f64_" in i.mnemonic else f" blgp:{value}"
+
+
+def _indexed(value: int) -> str:
+  """Which operands of vector instructions M0 indexes."""
+  return hex(value) if value > 15 else f"gpr_idx({','.join(n for k, n in enumerate(INDEXED) if value >> k & 1)})"
 
 
 MODIFIERS: Final[dict[str, Printer]] = {
   "clamp": lambda i, v: " clamp" * v,
   "omod": lambda i, v: ("", " mul:2", " mul:4", " div:2")[v],
   "cpol": _cpol,
-  "gds": lambda i, v: " gds" * v,
+  "gds": lambda i, v: " gds" * (v and i.row.isa != "gfx9"),  # gfx942 has no GDS: the bit means nothing
   "offset": _offset,
   "offset0": lambda i, v: f" offset0:{v}" if v else "",
   "offset1": lambda i, v: f" offset1:{v}" if v else "",
   "simm16": _simm16,
   "imm": lambda i, v: _small(v) if i.family == "SOPK" else hex(v),
   "immDeferred": lambda i, v: hex(v),
-  "dpp_ctrl": lambda i, v: _dpp_ctrl(v),
+  "dpp_ctrl": _dpp_ctrl,
   "dpp8": lambda i, v: _dpp8(v),
   "row_mask": lambda i, v: f" row_mask:{v:#x}",
   "bank_mask": lambda i, v: f" bank_mask:{v:#x}",
   "bound_ctrl": lambda i, v: " bound_ctrl:1" * v,
   "fi": lambda i, v: " fi:1" * v,
-  "format": lambda i, v: "" if v == 1 else f" format:[BUF_FMT_{FORMATS[v]}]" if v < len(FORMATS) else f" format:{v}",
+  "format": _format,
+  "cbsz": lambda i, v: f" cbsz:{v}" if v else "",
+  "abid": lambda i, v: f" abid:{v}" if v else "",
+  "blgp": _blgp,
+  "dst_sel": lambda i, v: f"dst_sel:{SELECTIONS[v]}",
+  "src0_sel": lambda i, v: f"src0_sel:{SELECTIONS[v]}",
+  "src1_sel": lambda i, v: f"src1_sel:{SELECTIONS[v]}",
+  "dst_unused": lambda i, v: f"dst_unused:{UNUSED[v]}",
   "waitexp": lambda i, v: f" wait_exp:{v}",
   "waitvdst": lambda i, v: f" wait_va_vdst:{v}" if "waitvsrc" in i.fields else f" wait_vdst:{v}",
   "attr": lambda i, v: f"attr{v}",
@@ -239,21 +312,24 @@ MODIFIERS: Final[dict[str, Printer]] = {
 def suffix(i: Row, generation: Table) -> str:
   """LLVM names the encoding of instructions that have several."""
   variant = i.variant.removesuffix("_fi")
+  if variant == "sdwa": return "_sdwa"
   if variant in {"dpp8", "dpp"}: return "_e64_dpp" if i.family == "VOP3P" else "_dpp"
   if variant.startswith("e64_dpp"): return "_e64_dpp"
   if i.family not in {"VOP1", "VOP2", "VOPC", "VOP3"}: return ""
   forms = {r.variant for r in generation.by_mnemonic[i.mnemonic]}
   if i.family == "VOP3": return "_e64" if "e32" in forms else ""
-  return "_e32" if "e64" in forms else ""
+  return "_e32" if "e64" in forms or i.isa == "gfx9" and i.mnemonic == "v_pk_fmac_f16" else ""
 
 
 def template(i: Row) -> str:
   """The row's text with the VCC that short encodings use or write without an operand."""
   line = i.text.replace(",$format $soffset", ", $soffset$format")
   if i.family not in {"VOP2", "VOPC"} or "vcc" in line: return line
-  if i.family == "VOPC" and "VCC" in i.defs: return re.sub(r"@(\{\w+\})? ?", r"@\1 vcc_lo, ", line)
-  if "VCC" in i.defs: line = line.replace("$vdst", "$vdst, vcc_lo")
-  if "VCC" in i.uses: line = re.sub(r"(\$src1(_modifiers)?)", r"\1, vcc_lo", line)
+  vcc = "vcc" if i.isa == "gfx9" else "vcc_lo"
+  if i.family == "VOPC" and "VCC" in i.defs and "$sdst" not in line:
+    return re.sub(r"@(\{\w+\})? ?", rf"@\1 {vcc}, ", line)
+  if "VCC" in i.defs: line = line.replace("$vdst", f"$vdst, {vcc}")
+  if "VCC" in i.uses: line = re.sub(r"(\$src1(_modifiers)?)", rf"\1, {vcc}", line)
   return line
 
 
@@ -274,10 +350,12 @@ def text(i: Instruction, generation: Table | None = None) -> str:
     if key.endswith("_modifiers"): return _source(i, key.removesuffix("_modifiers"))
     if key == "vdst" and key not in i.operands: key = "vdata"
     o = i.operands.get(key)
-    if key in MODIFIERS: return MODIFIERS[key](i, i.get(key if key != "immDeferred" else "imm"))
+    if key in MODIFIERS and (o is None or o.kind == "imm"):
+      return MODIFIERS[key](i, i.get(key if key != "immDeferred" else "imm"))
     assert o is not None, key
     if o.type == "SendMsg": return _message(i, o.value)
-    return operand(o)
+    if o.type == "GPRIdxMode": return _indexed(o.value)
+    return operand(o, i.row.isa)
 
   line = re.sub(r"@(?:\{(\w+)\})?(?=(\$)?)", name, template(i.row))
   return re.sub(r" {2,}", " ", re.sub(r"\$(\w+)", item, line)).rstrip()

@@ -32,7 +32,7 @@ def main() -> int:
   parser.add_argument("--levels", default="0123", help="LLVM optimization levels (default: 0123)")
   parser.add_argument("--seeds", type=int, default=1, help="sets of inputs for each case")
   parser.add_argument("--programs", type=int, default=0, help="random programs besides the cases")
-  parser.add_argument("--cpu", default="gfx1100")
+  parser.add_argument("--arch", "--cpu", dest="cpu", default="gfx1100")
   parser.add_argument("--engine", default="ref", choices=ENGINES, help="what runs the machine code (default: ref)")
   parser.add_argument("--wave64", action="store_true", help="compile for waves of 64 lanes")
   parser.add_argument("--mnemonics", action="store_true", help="list the compiler's mnemonics and stop")

@@ -28,10 +28,20 @@ _COMMON = (
 FAMILIES: dict[str, tuple[tuple[str, str], ...]] = {
   "gfx11": (*_COMMON, ("FLAT", "110111"), ("MUBUF", "111000"), ("MTBUF", "111010"), ("EXP", "111110")),
   "gfx12": (*_COMMON, ("FLAT", "111011"), ("MUBUF", "110001"), ("EXP", "111110")),  # RDNA4: VFLAT, VBUFFER, VEXPORT
+  # CDNA3 manual, chapter 13 "Microcode Formats". VOP3P holds the matrix instructions (VOP3P-MAI) too.
+  "gfx9": (*_COMMON[:8], ("VOP3", "110100"), ("VOP3P", "110100111"), ("SMEM", "110000"), ("DS", "110110"),
+           ("FLAT", "110111"), ("MUBUF", "111000"), ("MTBUF", "111010")),
 }
+# LLVM's decoder namespaces of a generation, in the order in which its disassembler asks them.
+NAMESPACES = {
+  "gfx11": ("GFX11", "GFX11_FAKE16", "GFX11W64"), "gfx12": ("GFX12", "GFX12_FAKE16", "GFX12W64"),
+  "gfx9": ("GFX9_DL", "GFX940", "GFX90A", "GFX8", "GFX9"),
+}
+# Generations whose 16-bit operands name halves of registers (v1.l); earlier ones choose halves by op_sel or SDWA.
+HALVES = {"gfx11", "gfx12"}
 # Row variants that may match a subset of the words of another row of the same instruction; anything else is refused.
 MORE_SPECIFIC = {
-  ("dpp", "e32"), ("dpp8", "e32"), ("e64_dpp", "e64"), ("e64_dpp8", "e64"),
+  ("sdwa", "e32"), ("dpp", "e32"), ("dpp8", "e32"), ("e64_dpp", "e64"), ("e64_dpp8", "e64"),
   ("dpp8_fi", "e32"), ("e64_dpp8_fi", "e64"), ("dpp", ""), ("dpp8", ""), ("dpp8_fi", ""),
   ("", "saddr"), ("saddr", "svs"), ("st", "saddr"), ("st", "svs"), ("", "svs"),
   ("imm", "sgpr_imm"), ("sgpr", "sgpr_imm"), ("m0", "const"),
@@ -43,13 +53,22 @@ FIRST = {("imm", "sgpr")}
 # The DPP8 marker in the src0 field: it says whether inactive lanes are fetched (RDNA3 manual, section 15.3.8).
 DPP8_MARKERS = ((0xE9, ""), (0xEA, "_fi"))
 # Features of later members of the generation, whose rows this table leaves out (gfx1150 and later).
-LEFT_OUT = {"gfx11": {"HasSALUFloatInsts"}, "gfx12": set[str]()}
+# For gfx9 the predicates that gfx942 lacks: rows of GFX8, of gfx90a alone, of earlier and of graphics members.
+LEFT_OUT = {
+  "gfx11": {"HasSALUFloatInsts"}, "gfx12": set[str](),
+  "gfx9": {"isGFX8Only", "isGFX8GFX9NotGFX90A", "isGFX8GFX9NotGFX940", "isGFX90AOnly", "isNotGFX90APlus", "HasMovrel",
+           "isGCN3ExcludingGFX90A", "HasMadMacF32Insts", "HasMadMixInsts", "HasDsSrc2Insts", "HasImageInsts",
+           "HasSDWA", "isGFX6GFX7GFX8GFX9NotGFX90A", "has16BankLDS"},
+}
+# Other names of rows that have the same bits: an assembler's aliases.
+ALIASES = {"gfx9": {"v_mul_lo_i32"}}
 # Register operands that LLVM's records leave anonymous: (kind, dwords). Held by the assembler round trip in tests/isa.
 ANONYMOUS = {
   "anonymous_15868": ("v", 1), "anonymous_15870": ("v", 4), "anonymous_15871": ("v", 2), "anonymous_15872": ("v", 1),
   "anonymous_15875": ("v", 2), "anonymous_15876": ("v", 1), "anonymous_21878": ("s", 1), "anonymous_23267": ("v", 1),
-  "anonymous_24166": ("s", 1),
+  "anonymous_22824": ("a", 1), "anonymous_24166": ("s", 1),
 }
+ACC = 9  # bit of a register operand that says accumulation register (gfx90a and later)
 WIDTHS = {"32": 1, "64": 2, "96": 3, "128": 4, "160": 5, "256": 8, "512": 16, "1024": 32}
 
 
@@ -81,9 +100,11 @@ def operands(text: str) -> list[tuple[str, str]]:
 def variant_of(name: str, generation: str) -> str:
   """e32, e64, dpp, dpp8, e64_dpp, e64_dpp8, or how a memory row addresses, from LLVM's record name."""
   stem = name.removesuffix("_" + generation)
-  if m := re.search(r"_(e64_dpp8|e64_dpp|e32_dpp8|e32_dpp|dpp8|dpp|e64|e32)(_w32|_w64)?$", stem):
+  if generation == "gfx9": stem = re.sub(r"(_(vi|gfx9|gfx90a|gfx940))*$", "", name)
+  if m := re.search(r"_(e64_dpp8|e64_dpp|e32_dpp8|e32_dpp|dpp8|dpp|e64|e32|sdwa)(_w32|_w64)?$", stem):
     return m[1].removeprefix("e32_") if m[1] != "e32" else "e32"
-  if m := re.search(r"_(SGPR_IMM|SGPR|IMM)$", stem): return "const" if "BARRIER" in stem else m[1].lower()
+  if m := re.search(r"_(SGPR_IMM|SGPR_alt|SGPR|IMM)(_RTN)?$", stem):
+    return "const" if "BARRIER" in stem else m[1].lower()
   if stem.endswith("_M0"): return "m0"
   if m := re.search(r"_(SADDR|SVS|ST)(_RTN)?$", stem): return m[1].lower()
   if m := re.search(r"_(BOTHEN|IDXEN|OFFEN|OFFSET)(_RTN)?$", stem): return m[1].lower()
@@ -107,19 +128,28 @@ def sixteen_bit(mnemonic: str, role: str) -> bool:
   return types[-1].endswith("16")
 
 
-def normal_fields(raw: dict[str, Any], packed: bool) -> dict[str, list[tuple[int, int, int]]]:
-  """LLVM's per-source modifier operands, regrouped as the vendor's fields neg, abs, op_sel (_hi/_lo when packed)."""
+def normal_fields(raw: dict[str, Any], family: str, sext: set[str]) -> dict[str, list[tuple[int, int, int]]]:
+  """LLVM's per-source modifier operands, regrouped as the vendor's fields neg, abs, op_sel (_hi/_lo when packed).
+
+  Sources in `sext` are integers of SDWA, whose only modifier is sign extension. The bit that makes the data of a
+  memory instruction accumulation registers is a field `acc`. Names that are expressions stand for ignored bits.
+  """
   out: dict[str, list[tuple[int, int, int]]] = {}
-  names = ("neg_lo", "neg_hi", "op_sel", "op_sel_hi") if packed else ("neg", "abs", "op_sel", "op_sel")
+  packed = ("neg_lo", "neg_hi", "op_sel", "op_sel_hi")
   for name, pieces in raw.items():
+    if not name.isidentifier() or name in {"SOffsetEn", "Offset"}: continue
     m = re.match(r"src(\d)_modifiers$", name)
     if not m:
-      out[name] = [tuple(p) for p in pieces]
+      memory = family in {"DS", "FLAT", "MUBUF", "MTBUF"}
+      if name != "offset" and memory and (acc := [p for p in pieces if p[1] == ACC]): out["acc"] = [(acc[0][0], 0, 1)]
+      else: acc = []
+      out[name] = [tuple(p) for p in pieces if p not in acc]
       continue
+    names = ("sext",) if name in sext else packed if family == "VOP3P" else ("neg", "abs", "op_sel", "op_sel")
     for position, bit, width in pieces:
       for k in range(width):
         target = names[bit + k]
-        index = 3 if not packed and bit + k == 3 else int(m[1])
+        index = 3 if family != "VOP3P" and bit + k == 3 else int(m[1])
         out.setdefault(target, []).append((position + k, index, 1))
   return out
 
@@ -128,9 +158,42 @@ def normal_fields(raw: dict[str, Any], packed: bool) -> dict[str, list[tuple[int
 SIXTEEN_BIT_SOURCES = ((r"v_cmpx?_class_f16", {"src1", "vsrc1"}), (r"v_align(bit|byte)_b32", {"src2"}))
 
 
+def operand_kind(cls: str, width: int) -> tuple[str, int, str]:
+  """(kind, dwords, type) of an operand class; `width` is the field's.
+
+  Kinds: v vector register, a accumulation register, g either, s scalar, x vector or scalar or constant by a 9-bit
+  code, y and z an
+  accumulation or vector register or a constant, w the reverse of SDWA (below 256 a vector register), c SDWA's compare
+  destination, i a plain field.
+  """
+  if cls in ANONYMOUS: kind, dwords, kind_type = *ANONYMOUS[cls], ""
+  elif cls == "SplitBarrier": kind, dwords, kind_type = "s", 1, "b32"
+  elif cls in {"VOPDstS64orS32", "SSrc_i1"}: kind, dwords, kind_type = "s", 0, "mask"
+  elif cls == "SDWAVopcDst": kind, dwords, kind_type = "c", 0, "mask"
+  elif m := re.match(r"SDWASrc_(\w\d+)", cls): kind, dwords, kind_type = "w", 1, m[1]
+  elif m := re.match(r"(SSrcOrLds|SSrc|SCSrc)_(\w\d+|f32)", cls):
+    kind, kind_type = "s", m[2]
+    dwords = 2 if m[2].endswith("64") else 1
+  elif m := re.match(r"(?:SReg|SGPR)_(\d+)", cls): kind, dwords, kind_type = "s", WIDTHS[m[1]], ""
+  elif m := re.match(r"(?:VSrcT|VSrcFake16|VSrc|VCSrc)_(v2\w+?(?:16|32)|\w+?\d+)(?:_|$)", cls):
+    kind, kind_type = "v", m[1]
+    dwords = 2 if m[1].endswith("64") or m[1].startswith("v2") and m[1].endswith("32") else 1
+  elif m := re.match(r"AISrc_(\d+)_(\w+)$", cls): kind, dwords, kind_type = "y", WIDTHS[m[1]], m[2]
+  elif m := re.match(r"VISrc_(\d+)_(f64)$", cls): kind, dwords, kind_type = "v", WIDTHS[m[1]], m[2]
+  elif m := re.match(r"A(?:Dst|RegSrc)_(\d+)", cls): kind, dwords, kind_type = "a", WIDTHS[m[1]], ""
+  elif m := re.match(r"(?:VRegSrc|VISrc|AVLdSt|AVSrc|AVDst|VReg|VDst|VRegOrLdsSrc|VGPR|VGPRSrc)_(\d+)", cls):
+    kind, dwords, kind_type = "v", WIDTHS.get(m[1], 1), ""
+  elif cls.startswith(("VOPDstOperand", "VOPDDst")): kind, dwords, kind_type = "v", 1, ""
+  else: kind, dwords, kind_type = "i", 0, cls
+  if kind == "v" and width == 9: kind = "x"
+  return kind, dwords, kind_type
+
+
 def build(name: str, record: dict[str, Any], generation: str) -> Row:
   """One LLVM record as a row."""
   mask, value = int(record["mask"], 16), int(record["val"], 16)
+  # Rows without soffset leave the bit that announces it open; a row with soffset and the bit is the other meaning.
+  if "SOffsetEn" in record["fields"]: mask |= 1 << record["fields"]["SOffsetEn"][0][0]
   family = family_of(value & 0xFFFFFFFF, generation)
   text = record["asm"]
   mnemonic = " :: ".join(re.match(r"[a-z0-9_]+", part)[0] for part in text.split(" :: "))  # type: ignore[index]
@@ -138,50 +201,51 @@ def build(name: str, record: dict[str, Any], generation: str) -> Row:
   mnemonic = re.sub(r"_(e32|e64)$", "", mnemonic)
   if m := re.search(r"_(e32|e64)$", re.match(r"[a-z0-9_]+", text)[0]):  # type: ignore[index]
     template = template.replace("@", "@{_" + m[1] + "}", 1)
-  packed = family == "VOP3P"
-  fields = normal_fields(record["fields"], packed)
+  given = [(role, c, n) for role, io in (("d", "outs"), ("s", "ins")) for c, n in operands(record[io])]
   variant = variant_of(name, generation)
+  sext = {n for _, c, n in given if variant == "sdwa" and c.startswith(("Int", "Bin"))}
+  fields = normal_fields(record["fields"], family, sext)
   specs = []
-  halves = family in {"VOP1", "VOP2", "VOPC", "VOP3"}
+  halves = family in {"VOP1", "VOP2", "VOPC", "VOP3"} and generation in HALVES
   opsel = family == "VOP3" and "sdst" not in fields or "v_cmp" in mnemonic and family == "VOP3"
   any16 = False
-  for role, items in (("d", operands(record["outs"])), ("s", operands(record["ins"]))):
-    for cls, operand in items:
-      if operand.endswith("_modifiers") or operand == "old": continue
-      pieces = fields.get(operand)
-      if pieces is None: continue  # tied to another operand, or a modifier that has fields of its own
-      width = sum(w for _, _, w in pieces)
-      if cls in ANONYMOUS: kind, dwords = ANONYMOUS[cls]; kind_type = ""
-      elif cls == "SplitBarrier": kind, dwords, kind_type = "s", 1, "b32"
-      elif cls in {"VOPDstS64orS32", "SSrc_i1"}: kind, dwords, kind_type = "s", 0, "mask"
-      elif m := re.match(r"(SSrcOrLds|SSrc|SCSrc)_(\w\d+|f32)", cls):
-        kind, kind_type = "s", m[2]
-        dwords = 2 if m[2].endswith("64") else 1
-      elif m := re.match(r"(?:SReg|SGPR)_(\d+)", cls): kind, dwords, kind_type = "s", WIDTHS[m[1]], ""
-      elif m := re.match(r"(?:VSrcT|VSrcFake16|VSrc|VCSrc)_(v2\w+?16|\w+?\d+)(?:_|$)", cls):
-        kind, kind_type = "v", m[1]
-        dwords = 2 if m[1].endswith("64") else 1
-      elif m := re.match(r"(?:VRegSrc|VISrc|AVLdSt|VReg|VDst|VRegOrLdsSrc|VGPR|VGPRSrc)_(\d+)", cls):
-        kind, dwords, kind_type = "v", WIDTHS.get(m[1], 1), ""
-      elif cls.startswith(("VOPDstOperand", "VOPDDst")): kind, dwords, kind_type = "v", 1, ""
-      else: kind, dwords, kind_type = "i", 0, cls
-      if kind == "v" and width == 9: kind = "x"
-      if any(operand in names and re.fullmatch(m, mnemonic) for m, names in SIXTEEN_BIT_SOURCES): kind_type = "b16"
-      half = ""
-      if kind in "vx" and halves and dwords == 1:
-        typed16 = kind_type[-2:] == "16" and not kind_type.startswith("v2")
-        is16 = typed16 if kind_type else sixteen_bit(mnemonic, role)
-        if is16:
-          any16 = True
-          half = "o" if family == "VOP3" else "h"
-          if not kind_type: kind_type = "b16"
-      specs.append(f"{operand}:{role}:{kind}:{dwords}:{kind_type}:{half}")
+  for role, cls, operand in given:
+    if operand.endswith("_modifiers") or operand == "old": continue
+    pieces = fields.get(operand)
+    if pieces is None: continue  # tied to another operand, or a modifier that has fields of its own
+    kind, dwords, kind_type = operand_kind(cls, sum(w for _, _, w in pieces))
+    if cls.startswith("VISrc"):  # gfx11's have types that are not those of their matrices, and may be scalars
+      kind, kind_type = ("z", kind_type) if "_mfma_" in mnemonic else (kind, "")
+    if cls.startswith("AV") and ("acc" in fields or pieces[-1][1] == ACC): kind = "g"
+    if any(operand in names and re.fullmatch(m, mnemonic) for m, names in SIXTEEN_BIT_SOURCES): kind_type = "b16"
+    half = ""
+    if kind in "vx" and halves and dwords == 1:
+      typed16 = kind_type[-2:] == "16" and not kind_type.startswith("v2")
+      is16 = typed16 if kind_type else sixteen_bit(mnemonic, role)
+      if is16:
+        any16 = True
+        half = "o" if family == "VOP3" else "h"
+        if not kind_type: kind_type = "b16"
+    specs.append(f"{operand}:{role}:{kind}:{dwords}:{kind_type}:{half}")
   if any16 and opsel and "op_sel" not in "".join(fields):  # LLVM 19 knows no halves for this one; the hardware does
     free = [(11 + k, k, 1) for k in range(4)]
     mask &= ~(15 << 11)
     fields["op_sel"] = free
   return Row(name, mnemonic, variant, family, record["size"], mask, value, fields, specs, template,
              record["uses"], record["defs"], record["mayLoad"] == 1, record["mayStore"] == 1)
+
+
+def filled(row: Row) -> Row:
+  """Bits that the decoder ignores and that LLVM's assembler sets all the same, in `value` outside of `mask`.
+
+  The unused destination of RDNA's v_cmpx says EXEC, which it writes; op_sel_hi of sources that a packed instruction
+  does not have, or whose halves it does not choose, has its default of one.
+  """
+  free = ~row.mask & ~sum((1 << w) - 1 << at for pieces in row.fields.values() for at, _, w in pieces)
+  fill = 0
+  if row.family == "VOP3" and row.mnemonic.startswith("v_cmpx_") and "sdst" not in row.fields: fill = 126
+  if row.family == "VOP3P": fill = 1 << 14 | 3 << 59
+  return replace(row, value=row.value | fill & free & (1 << row.size * 8) - 1)
 
 
 def split_return(row: Row) -> Row:
@@ -193,7 +257,10 @@ def split_return(row: Row) -> Row:
       fixed, value = 1 << position, int(any(o.split(":")[1] == "d" for o in row.operands)) << position
       position, bit, width = position + 1, 1, width - 1
     if width: pieces.append((position, bit, width))
-  return replace(row, mask=row.mask | fixed, value=row.value | value, fields={**row.fields, "cpol": pieces})
+  fields = {**row.fields, "cpol": pieces}
+  kept = row.operands if pieces else [o for o in row.operands if not o.startswith("cpol:")]
+  if not pieces: del fields["cpol"]
+  return replace(row, mask=row.mask | fixed, value=row.value | value, fields=fields, operands=kept)
 
 
 def split_dpp8(row: Row) -> list[Row]:
@@ -225,11 +292,13 @@ def select(records: dict[str, Any], generation: str) -> list[Row]:
   Left out: image instructions, and gfx12's `_format` rows, which decode a field that the named rows hold fixed.
   """
   rows: dict[tuple[str, str, int, int], Row] = {}
-  upper = generation.upper()
-  for name, record in sorted(records.items(), key=lambda r: ("fake16" in r[0], "w64" in r[0].lower(), r[0])):
-    if not record["ns"].startswith(upper) or name.startswith("IMAGE") or name.endswith("_format"): continue
-    if LEFT_OUT[generation] & set(record["pred"]): continue
-    for row in map(split_return, split_dpp8(build(name, record, generation))):
+  order = NAMESPACES[generation]
+  wanted = {n: r for n, r in records.items() if r["ns"] in order and not LEFT_OUT[generation] & set(r["pred"])}
+  for name, record in sorted(wanted.items(), key=lambda r: (
+      "fake16" in r[0], "w64" in r[0].lower(), generation not in HALVES and order.index(r[1]["ns"]), r[0])):
+    if name.startswith("IMAGE") or name.endswith("_format"): continue
+    for row in map(filled, map(split_return, split_dpp8(build(name, record, generation)))):
+      if row.mnemonic in ALIASES.get(generation, ()): continue
       check(row)
       kept = rows.setdefault((row.mnemonic, row.variant, row.size, row.value), row)
       if kept is not row and kept.mask != row.mask and "fake16" not in name and "w64" not in name:
@@ -297,7 +366,8 @@ def emit(rows: list[Row], generation: str, source: Path) -> str:
     "from __future__ import annotations",
     "",
     f"FAMILIES = ({prefixes})",
-    "# A row: mnemonic;variant;bytes;mask;value;layout;operands;text;effects (numbers index the tuples below)",
+    "# A row: mnemonic;variant;bytes;mask;value;layout;operands;text;effects (numbers index the tuples below).",
+    "# Bits of a value outside of its mask are ignored in decoding and set in encoding.",
     "ROWS = {", *lines, "}",
   ]
   for kind, texts in shared.items(): head += [f"{kind.upper()} = (", *(f"  {t!r}," for t in texts), ")"]

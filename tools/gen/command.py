@@ -16,7 +16,8 @@ from tinyhw.core.errors import MissingTool, TinyhwError
 from tinyhw.tools.gen.family import AUTOGEN, Family
 from tinyhw.tools.gen.sources import Sources
 
-NAMES = ("kfd", "kfd_sysfs", "amdgpu_drm", "hsa", "amdhsa", "elf", "pm4", "sdma", "gc", "amdgcn", "amdgcn_gfx12")
+NAMES = ("kfd", "kfd_sysfs", "amdgpu_drm", "hsa", "amdhsa", "elf", "pm4", "sdma", "gc", "buffer_formats",
+         "amdgcn", "amdgcn_gfx12", "amdgcn_gfx9")
 ABOUT = """Write the modules of autogen/ from the vendors' own headers, or check the committed ones.
 
 examples:
@@ -33,7 +34,7 @@ INSTRUCTIONS = "amdgpu19_compact.json.xz"
 
 
 # family -> generation, and the module's name without its folder
-TABLES = {"amdgcn": "gfx11", "amdgcn_gfx12": "gfx12"}
+TABLES = {"amdgcn": "gfx11", "amdgcn_gfx12": "gfx12", "amdgcn_gfx9": "gfx9"}
 
 
 def _instructions(generation: str) -> Callable[[Sources], str]:

@@ -1,0 +1,59 @@
+"""What can be seen of a dispatch while the reference interpreter runs it: instructions, accesses, barriers, ends.
+
+An observer slows the run down by about one Python call an instruction and group; without one nothing is paid.
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+  from tinyhw.arch import Arch
+  from tinyhw.core.memory import AddressSpace
+  from tinyhw.emulator.simt import Cohort, Group, Stats
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+  """What one instruction does to one kind of memory, about to happen.
+
+  `segment` is "global", "lds", "scratch" or "scalar", `kind` "load", "store" or "atomic". `addresses` (u64) and
+  `active` (bool) are [waves, lanes], of a scalar access [waves, 1]; only active elements touch memory. Addresses count
+  bytes of the GPU's address space, of the workgroup's LDS, or of the lane's own scratch. `width` is in bytes.
+  """
+  segment: str
+  kind: str
+  addresses: Any
+  width: int
+  active: Any
+
+
+class Observer:
+  """Override what you want to see. An exception that a method raises stops the dispatch and reaches its caller."""
+
+  def dispatch(self, space: AddressSpace, arch: Arch, d: Any) -> None:
+    """A dispatch begins; `d` is an `emulator.amdgcn.Dispatch`."""
+
+  def cohort(self, cohort: Cohort) -> None:
+    """Workgroups that run together have their first registers; they run next, or after others have had turns."""
+
+  def before(self, group: Group, pc: int, instruction: Any) -> None:
+    """The waves of `group` execute the instruction at `pc` next; their registers are those that it reads."""
+
+  def after(self, group: Group, pc: int, instruction: Any) -> None:
+    """They have executed it; their registers hold its results. Where they go on is not known yet."""
+
+  def access(self, group: Group, pc: int, instruction: Any, access: Access) -> None:
+    """The instruction touches memory next, between its `before` and `after`; it may do so several times."""
+
+  def barrier(self, group: Group, pc: int) -> None:
+    """The waves have executed the barrier at `pc` and wait there, or go on at once when they are the last ones."""
+
+  def released(self, cohort: Cohort, workgroups: Any) -> None:
+    """Every living wave of these workgroups (their numbers in the cohort) stands at a barrier; they go on."""
+
+  def ended(self, group: Group) -> None:
+    """The waves of the group have ended."""
+
+  def end(self, stats: Stats) -> None:
+    """The dispatch has run to its end without a fault."""
