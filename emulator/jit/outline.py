@@ -96,4 +96,5 @@ class Outlined(Accesses):
     e.start("fault")
     e.do("ret i1 true")
     allocations = [f"  %{name} = {allocation}" for name, allocation in e.stack.items()]
-    return "\n".join([f"define internal i1 {name}({', '.join(parameters)}) #1 {{", "entry:", *allocations, *e.lines, "}"])
+    head = f"define internal i1 {name}({', '.join(parameters)}) #1 {{"
+    return "\n".join([head, "entry:", *allocations, *e.lines, "}"])
