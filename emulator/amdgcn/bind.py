@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from tinyhw.core.errors import MachineFault, Unsupported
-from tinyhw.emulator.amdgcn import floats, gfx12, integer, matrix, rounding, scalar  # noqa: F401  (meanings)
+from tinyhw.emulator.amdgcn import floats, gfx9, gfx12, integer, matrix, rounding, scalar, sdwa  # noqa: F401  (meanings)
 from tinyhw.emulator.amdgcn.meaning import Meaning
 from tinyhw.emulator.amdgcn.quiet import IEEE, meaning_of
 from tinyhw.emulator.amdgcn.registers import (
@@ -47,6 +47,8 @@ OMOD: Final = {1: 2.0, 2: 4.0, 3: 0.5}
 _DENORM_SHIFT: Final = {"f32": 4, "f16": 6, "f64": 6}
 _ROUND_SHIFT: Final = {"f32": 0, "f16": 2, "f64": 2}
 WIDE: Final = {"u16": "i64", "i16": "i64", "u32": "i64", "i32": "i64"}
+# Instruction tables whose 16-bit results fill the register, with zeros above.
+ZERO_FILLING: Final = frozenset({"gfx9"})
 # Instructions that read no MODE: their float type only says how to look at bits; and those that round nothing.
 _UNROUNDED: Final = ("v_cmp", "s_cmp", "v_div_scale", "v_div_fixup", "v_frexp", "v_trig_preop")
 # clamp counts for sums, not for shifts and the low half of a product (section 7.2.3.1).
@@ -152,8 +154,7 @@ def source_names(i: Instruction, suffix: str = "") -> list[str]:
   if suffix: names = ["src0" + suffix, "vsrc1" + suffix]
   else: names = list(_SOURCES)
   names = [n for n in names if n in i.operands]
-  if "imm" in i.operands and "fmamk" in i.mnemonic and not suffix: names.insert(1, "imm")
-  elif "imm" in i.operands and "fmaak" in i.mnemonic and not suffix: names.append("imm")
+  if "imm" in i.operands and not suffix: names.insert(1 if "mk_" in i.mnemonic else len(names), "imm")
   return names
 
 
@@ -186,8 +187,8 @@ def _vector_parts(i: Instruction, meaning: Meaning, mode: int) -> tuple[list[Rea
     else:
       o = i.operands[names[position]]
       read = _dpp_source(i, o, t) if position == 0 else None
-      if read is None: read = reader(o, t)
       index = int(names[position][3]) if names[position] != "imm" else 3
+      if read is None: read = _source(i, o, t, index)
       read = with_modifiers(read, t, bool(neg >> index & 1), bool(absolute >> index & 1))
       readers.append(_flushing(read) if flushes(i, t, mode, 0) else read)
       position += 1
@@ -198,8 +199,40 @@ def _vector_parts(i: Instruction, meaning: Meaning, mode: int) -> tuple[list[Rea
     elif t.startswith("s:"): writers.append(writer(i.operands["src0"], t[2:]))
     else:
       assert destination is not None
-      writers.append(_float_result(i, t, writer(destination, t), mode) if t in FLOAT else writer(destination, t))
+      write = _destination(i, destination, t)
+      writers.append(_float_result(i, t, write, mode) if t in FLOAT else write)
   return readers, writers
+
+
+def _source(i: Instruction, o: Operand, t: str, index: int) -> Reader:
+  """Source `index`: the part that SDWA or, where registers have no named halves, op_sel selects."""
+  if i.variant == "sdwa" and DTYPES[t].itemsize < 8:
+    return sdwa.source(reader(o, "u32"), i.get(f"src{index}_sel", sdwa.DWORD), bool(i.get("sext") >> index & 1), t)
+  return _half(o, 1, t) if high_half(i, o, t, index) else reader(o, t)
+
+
+def high_half(i: Instruction, o: Operand, t: str, index: int) -> bool:
+  """Whether op_sel selects the upper half of an operand that does not name its half itself."""
+  return o.half is None and t.endswith("16") and bool(i.get("op_sel") >> index & 1)
+
+
+def fills_register(i: Instruction, o: Operand, t: str) -> bool:
+  """Whether a 16-bit result fills its register, zeros above, instead of keeping the other half.
+
+  Those that can choose the half with op_sel keep the other one (LLVM: GCNSubtarget::zeroesHigh16BitsOfDest).
+  """
+  return i.isa in ZERO_FILLING and o.kind == "v" and t.endswith("16") and "op_sel" not in i.fields
+
+
+def _destination(i: Instruction, o: Operand, t: str) -> Writer:
+  """The writer of a result of type t."""
+  if i.variant == "sdwa" and DTYPES[t].itemsize < 8:
+    return sdwa.destination(o.value, i.get("dst_sel", sdwa.DWORD), i.get("dst_unused"))
+  if fills_register(i, o, t):
+    whole = write_vector32(o.value)
+    return lambda group, value: whole(group, value.view(U16).astype(U32))
+  if high_half(i, o, t, 3): return write_vector16(o.value, 1)
+  return writer(o, t)
 
 
 def _always(value: Value) -> Reader: return lambda group: value
@@ -323,6 +356,7 @@ def _dual(i: Instruction, pc: int, mode: int) -> Step:
 
 def _packed(i: Instruction, meaning: Meaning, mode: int) -> Step:
   """Each half of the result from the halves that op_sel and op_sel_hi choose."""
+  if DTYPES[meaning.results[0]].itemsize == 4: return _pairs(i, meaning, mode)
   names = source_names(i)
   op_sel, op_sel_hi = i.get("op_sel"), i.get("op_sel_hi", 7)
   neg_lo, neg_hi = i.get("neg_lo"), i.get("neg_hi")
@@ -376,6 +410,32 @@ def _half(o: Operand, high: int, t: str) -> Reader:
   return lambda group: read(group).astype(U16).view(dtype)
 
 
+def dword(o: Operand, high: int) -> Operand:
+  """One dword of a source of two; a constant counts for both."""
+  return replace(o, value=o.value + high, dwords=1) if o.kind in {"v", "s"} else o
+
+
+def _pairs(i: Instruction, meaning: Meaning, mode: int) -> Step:
+  """v_pk_*_f32: each of two registers from the dwords that op_sel and op_sel_hi choose."""
+  names, first, t = source_names(i), i.operands["vdst"].value, meaning.results[0]
+  parts: list[list[Reader]] = []
+  for select, negate in ((i.get("op_sel"), i.get("neg_lo")), (i.get("op_sel_hi"), i.get("neg_hi"))):
+    readers = []
+    for k, kind in enumerate(meaning.sources):
+      read = reader(dword(i.operands[names[k]], select >> k & 1), kind)
+      read = with_modifiers(read, kind, bool(negate >> k & 1), False)
+      readers.append(_flushing(read) if flushes(i, kind, mode, 0) else read)
+    parts.append(readers)
+  low, high = parts
+  writers = [_float_result(i, t, write_vector32(first + k), mode) for k in (0, 1)]
+  function = meaning.function
+
+  def step(group: Group) -> None:
+    values = function(Ops, *[r(group) for r in low]), function(Ops, *[r(group) for r in high])
+    for write, value in zip(writers, values): write(group, value)
+  return step
+
+
 def fma_mix(i: Instruction, pc: int, mode: int) -> Step:
   """v_fma_mix*: each source is f32, or one half as f16 (op_sel_hi says that, op_sel which half)."""
   op_sel, op_sel_hi = i.get("op_sel"), i.get("op_sel_hi")
@@ -411,6 +471,10 @@ def fma_mix(i: Instruction, pc: int, mode: int) -> Step:
 
 # ---- DPP
 
+# DPP controls that only one instruction table has, or has otherwise: control -> (source lanes, whether they exist).
+DPP_OF: Final[dict[str, dict[int, Callable[[Value], tuple[Value, Value]]]]] = {}
+
+
 def dpp_index(i: Instruction, lanes: int) -> tuple[Value, Value]:
   """(source lane, whether it exists) for each lane (RDNA3 ISA manual, section 15.3.8 and DPP tables)."""
   lane = np.arange(lanes)
@@ -418,6 +482,7 @@ def dpp_index(i: Instruction, lanes: int) -> tuple[Value, Value]:
     select = i.fields["dpp8"]
     return (lane & ~7) + (select >> 3 * (lane & 7) & 7), np.ones(lanes, bool)
   ctrl = i.fields["dpp_ctrl"]
+  if (found := DPP_OF.get(i.isa, {}).get(ctrl)) is not None: return found(lane)
   row, column, n = lane & ~15, lane & 15, ctrl & 15
   if ctrl < 0x100: return (lane & ~3) + (ctrl >> 2 * (lane & 3) & 3), np.ones(lanes, bool)
   kind = ctrl & 0x1F0
@@ -625,17 +690,35 @@ def movrel(i: Instruction, pc: int, mode: int) -> Step:
   return step
 
 
+def swap_relative(i: Instruction, pc: int, mode: int) -> Step:
+  """v_swaprel_b32: two registers change places; M0 has 10 bits for the number of each."""
+  first, second = i.operands["src0"].value, i.operands["vdst"].value
+
+  def step(group: Group) -> None:
+    m0 = _m0(group)
+    a, b = first + (m0 & 0x3FF), second + (m0 >> 16 & 0x3FF)
+    if max(a, b) >= len(group.v):
+      raise MachineFault(f"M0 of {m0:#x} moves a register's number past the wave's", pc=pc, instruction=str(i))
+    x, y = vector32(a, U32)(group), vector32(b, U32)(group)
+    write_vector32(b)(group, x)
+    write_vector32(a)(group, y)
+  return step
+
+
 def scalar_move_relative(i: Instruction, pc: int, mode: int) -> Step:
-  """s_movrels (source + M0) and s_movreld (destination + M0), of one or two registers."""
+  """s_movrels (source + M0), s_movreld (destination + M0) of one or two registers; movrelsd_2: 10 bits for each."""
   source, n = i.operands["src0"], i.operands["sdst"].value
   dwords = 2 if i.mnemonic.endswith("b64") else 1
-  by_source, by_destination = "movrels" in i.mnemonic, "movreld" in i.mnemonic
+  halves = i.mnemonic == "s_movrelsd_2_b32"
+  by_source, by_destination = "movrels" in i.mnemonic, "movreld" in i.mnemonic or halves
   plain = reader(source, "u64" if dwords == 2 else "u32")
 
   def step(group: Group) -> None:
-    index = _m0(group)
-    if by_source and source.value + index + dwords > VCC_LO: raise Unsupported("register index", str(index))
-    first = n + index if by_destination else n
+    m0 = _m0(group)
+    index, second = (m0 & 0x3FF, m0 >> 16 & 0x3FF) if halves else (m0, m0)
+    first = n + second if by_destination else n
+    if by_source and source.value + index + dwords > VCC_LO or first + dwords > VCC_LO + 2:
+      raise MachineFault(f"M0 of {m0:#x} moves a register's number past the wave's", pc=pc, instruction=str(i))
     if not by_source: value = plain(group)
     elif dwords == 2: value = scalar64(source.value + index)(group)
     else: value = group.s[source.value + index]
@@ -684,7 +767,9 @@ SPECIAL: Final[dict[str, Binder]] = {
   "v_fma_mix_f32": fma_mix, "v_fma_mixlo_f16": fma_mix, "v_fma_mixhi_f16": fma_mix,
   "v_dot4_i32_iu8": dot_iu, "v_dot8_i32_iu4": dot_iu,
   **dict.fromkeys(("v_movrels_b32", "v_movreld_b32", "v_movrelsd_b32", "v_movrelsd_2_b32"), movrel),
-  **dict.fromkeys(("s_movrels_b32", "s_movrels_b64", "s_movreld_b32", "s_movreld_b64"), scalar_move_relative),
+  **dict.fromkeys(("s_movrels_b32", "s_movrels_b64", "s_movreld_b32", "s_movreld_b64", "s_movrelsd_2_b32"),
+                  scalar_move_relative),
+  "v_swaprel_b32": swap_relative,
   **dict.fromkeys(("v_qsad_pk_u16_u8", "v_mqsad_pk_u16_u8", "v_mqsad_u32_u8"), quad_sad),
   **dict.fromkeys(matrix.SHAPES, matrix.wmma), "s_trap": stop, "s_code_end": stop,
 }

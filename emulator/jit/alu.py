@@ -36,6 +36,7 @@ def translate(r: Registers, i: Instruction, mode: int) -> None:
   if meaning is None: raise Untranslatable(i.mnemonic)
   _check(i, meaning, mode)
   if i.family in bind.SCALAR_FAMILIES: return _scalar(r, i, meaning, mode)
+  if i.variant == "sdwa": raise Untranslatable("SDWA")
   if meaning.packed: return _packed(r, i, meaning, mode)
   _vector(r, i, meaning, mode)
 
@@ -151,6 +152,8 @@ def _vector(r: Registers, i: Instruction, meaning: Meaning, mode: int) -> None:
     if t == "mask": r.set_mask(sdst.value if sdst is not None else VCC_LO, value)
     elif t == "exec": r.set_mask(EXEC_LO, value)
     elif t.startswith("s:"): write(r, i.operands["src0"], value)
+    elif bind.fills_register(i, i.operands["vdst"], t): write(r, i.operands["vdst"], convert(value.view(U16), U32))
+    elif bind.high_half(i, i.operands["vdst"], t, 3): r.set_vector16(i.operands["vdst"].value, 1, value)
     else: write(r, i.operands["vdst"], value)
   if kept is not None: r.restore(kept)
 
@@ -171,9 +174,9 @@ def _vector_sources(r: Registers, i: Instruction, meaning: Meaning, mode: int, d
       tied = modified(read(r, i.operands["vdst"], t[2:]), neg >> 2 & 1, absolute >> 2 & 1)
       sources.append(r.o.flush(tied) if bind.flushes(i, t[2:], mode, 0) else tied)
     else:
-      x = read(r, i.operands[names[position]], t)
+      index, o = int(names[position][3]) if names[position] != "imm" else 3, i.operands[names[position]]
+      x = _half(r, o, 1, t) if bind.high_half(i, o, t, index) else read(r, o, t)
       if position == 0 and dpp: x = _through_dpp(r, i, x)
-      index = int(names[position][3]) if names[position] != "imm" else 3
       x = modified(x, neg >> index & 1, absolute >> index & 1)
       sources.append(r.o.flush(x) if bind.flushes(i, t, mode, 0) else x)
       position += 1
@@ -295,6 +298,7 @@ def _half(r: Registers, o: Operand, high: int, t: str) -> Value:
 
 def _packed(r: Registers, i: Instruction, meaning: Meaning, mode: int) -> None:
   """Each half of the result from the halves that op_sel and op_sel_hi choose."""
+  if DTYPES[meaning.results[0]].itemsize == 4: return _pairs(r, i, meaning, mode)
   names = bind.source_names(i)
   op_sel, op_sel_hi = i.get("op_sel"), i.get("op_sel_hi", 7)
   neg_lo, neg_hi = i.get("neg_lo"), i.get("neg_hi")
@@ -317,6 +321,19 @@ def _packed(r: Registers, i: Instruction, meaning: Meaning, mode: int) -> None:
     if i.get("clamp") and t == "f16": value = _clamped(r, value, bind.nan_clamps(i, mode))
     halves.append(convert(value.view(U16), U32))
   write(r, destination, halves[0] | halves[1] << 16)
+
+
+def _pairs(r: Registers, i: Instruction, meaning: Meaning, mode: int) -> None:
+  """v_pk_*_f32: each of two registers from the dwords that op_sel and op_sel_hi choose."""
+  names, first, t = bind.source_names(i), i.operands["vdst"].value, meaning.results[0]
+  results: list[Value] = []
+  for select, negate in ((i.get("op_sel"), i.get("neg_lo")), (i.get("op_sel_hi"), i.get("neg_hi"))):
+    sources = []
+    for k, kind in enumerate(meaning.sources):
+      x = modified(read(r, bind.dword(i.operands[names[k]], select >> k & 1), kind), negate >> k & 1, 0)
+      sources.append(r.o.flush(x) if bind.flushes(i, kind, mode, 0) else x)
+    results.append(_finished(r, i, t, _typed(meaning.function(r.o, *sources), t), mode))
+  for k, value in enumerate(results): r.set_vector(first + k, value)
 
 
 def _fma_mix(r: Registers, i: Instruction, mode: int) -> None:
