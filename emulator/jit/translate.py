@@ -14,7 +14,8 @@ from tinyhw.emulator.amdgcn import control
 from tinyhw.emulator.amdgcn.program import Program
 from tinyhw.emulator.amdgcn.values import U64
 from tinyhw.emulator.jit import alu
-from tinyhw.emulator.jit.access import ENTRY, FIND, WAVE, Accesses, Site
+from tinyhw.emulator.jit.access import FIND, Accesses, Site
+from tinyhw.emulator.jit.context import ENTRY, WAVE
 from tinyhw.emulator.jit.state import HEADER, LEFT, MODE, RESUME, STATUS, Registers
 from tinyhw.emulator.jit.values import Emitter, Untranslatable, Value
 from tinyhw.isa.amdgcn import EXEC_LO, VCC_LO, Instruction
