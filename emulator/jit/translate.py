@@ -17,6 +17,7 @@ from tinyhw.emulator.jit import alu
 from tinyhw.emulator.jit.access import ENTRY, FIND, WAVE, Accesses, Site
 from tinyhw.emulator.jit.outline import Outlined
 from tinyhw.emulator.jit.state import HEADER, LEFT, MODE, RESUME, STATUS, Registers
+from tinyhw.emulator.jit.threads import alone
 from tinyhw.emulator.jit.values import Emitter, Untranslatable, Value
 from tinyhw.isa.amdgcn import EXEC_LO, VCC_LO, Instruction
 
@@ -63,6 +64,7 @@ class Translation:
   compiled: int  # how many of the first places have code
   code: dict[int, bytes]  # the bytes that were translated, by offset
   instructions: int  # how many those are
+  alone: bool  # see `threads.alone`
   interpreted: dict[str, int] = field(default_factory=dict)
 
 
@@ -136,7 +138,7 @@ class Translator:
              f'attributes #0 = {{ nounwind {_WIDTH} }}', f'attributes #1 = {{ nounwind noinline {_WIDTH} }}',
              '!0 = !{}', '!1 = !{!"branch_weights", i32 2000, i32 1}', '!2 = !{!"branch_weights", i32 1, i32 2000}']
     return Translation("\n".join(parts), places, self.accesses.sites, len(self.order), self.code, self.count,
-                       self.interpreted)
+                       alone(self.found), self.interpreted)
 
   # ---- finding blocks
 
