@@ -665,17 +665,35 @@ def movrel(i: Instruction, pc: int, mode: int) -> Step:
   return step
 
 
+def swap_relative(i: Instruction, pc: int, mode: int) -> Step:
+  """v_swaprel_b32: two registers change places; M0 has 10 bits for the number of each."""
+  first, second = i.operands["src0"].value, i.operands["vdst"].value
+
+  def step(group: Group) -> None:
+    m0 = _m0(group)
+    a, b = first + (m0 & 0x3FF), second + (m0 >> 16 & 0x3FF)
+    if max(a, b) >= len(group.v):
+      raise MachineFault(f"M0 of {m0:#x} moves a register's number past the wave's", pc=pc, instruction=str(i))
+    x, y = vector32(a, U32)(group), vector32(b, U32)(group)
+    write_vector32(b)(group, x)
+    write_vector32(a)(group, y)
+  return step
+
+
 def scalar_move_relative(i: Instruction, pc: int, mode: int) -> Step:
-  """s_movrels (source + M0) and s_movreld (destination + M0), of one or two registers."""
+  """s_movrels (source + M0), s_movreld (destination + M0) of one or two registers; movrelsd_2: 10 bits for each."""
   source, n = i.operands["src0"], i.operands["sdst"].value
   dwords = 2 if i.mnemonic.endswith("b64") else 1
-  by_source, by_destination = "movrels" in i.mnemonic, "movreld" in i.mnemonic
+  halves = i.mnemonic == "s_movrelsd_2_b32"
+  by_source, by_destination = "movrels" in i.mnemonic, "movreld" in i.mnemonic or halves
   plain = reader(source, "u64" if dwords == 2 else "u32")
 
   def step(group: Group) -> None:
-    index = _m0(group)
-    if by_source and source.value + index + dwords > VCC_LO: raise Unsupported("register index", str(index))
-    first = n + index if by_destination else n
+    m0 = _m0(group)
+    index, second = (m0 & 0x3FF, m0 >> 16 & 0x3FF) if halves else (m0, m0)
+    first = n + second if by_destination else n
+    if by_source and source.value + index + dwords > VCC_LO or first + dwords > VCC_LO + 2:
+      raise MachineFault(f"M0 of {m0:#x} moves a register's number past the wave's", pc=pc, instruction=str(i))
     if not by_source: value = plain(group)
     elif dwords == 2: value = scalar64(source.value + index)(group)
     else: value = group.s[source.value + index]
@@ -724,7 +742,9 @@ SPECIAL: Final[dict[str, Binder]] = {
   "v_fma_mix_f32": fma_mix, "v_fma_mixlo_f16": fma_mix, "v_fma_mixhi_f16": fma_mix,
   "v_dot4_i32_iu8": dot_iu, "v_dot8_i32_iu4": dot_iu,
   **dict.fromkeys(("v_movrels_b32", "v_movreld_b32", "v_movrelsd_b32", "v_movrelsd_2_b32"), movrel),
-  **dict.fromkeys(("s_movrels_b32", "s_movrels_b64", "s_movreld_b32", "s_movreld_b64"), scalar_move_relative),
+  **dict.fromkeys(("s_movrels_b32", "s_movrels_b64", "s_movreld_b32", "s_movreld_b64", "s_movrelsd_2_b32"),
+                  scalar_move_relative),
+  "v_swaprel_b32": swap_relative,
   **dict.fromkeys(("v_qsad_pk_u16_u8", "v_mqsad_pk_u16_u8", "v_mqsad_u32_u8"), quad_sad),
   **dict.fromkeys(matrix.SHAPES, matrix.wmma), "s_trap": stop, "s_code_end": stop,
 }
