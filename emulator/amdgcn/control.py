@@ -34,6 +34,7 @@ IGNORED.ignores("s_setprio", "s_incperflevel", "s_decperflevel", "s_ttracedata",
                 why="priorities, performance counters and traces are not modelled")
 IGNORED.ignores("s_icache_inv", why="code is compared with memory at each dispatch")
 IGNORED.ignores("s_version", why="a marker")
+IGNORED.ignores("v_clrexcp", why="floating-point exceptions are not modelled")
 IGNORED.ignores("s_atc_probe", "s_atc_probe_buffer", why="asks for a translation ahead of time; the answer is no one's")
 
 MODE_REGISTER: Final = 1

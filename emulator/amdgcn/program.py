@@ -142,6 +142,11 @@ class Program:
 
   def step(self, i: Instruction, pc: int, mode: int) -> Step | None:
     """An instruction that does not end a block, bound; None for one that does nothing."""
+    other = bind.altered(i, mode)
+    return self._step(i, pc, mode) if other is None else other(i, pc, mode, self._step)
+
+  def _step(self, i: Instruction, pc: int, mode: int) -> Step | None:
+    """The same, whatever MODE makes of it."""
     if i.mnemonic in control.IGNORED: return None
     special = bind.special(i.mnemonic, i.isa)
     if special is not None: return special(i, pc, mode)

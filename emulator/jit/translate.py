@@ -11,7 +11,7 @@ from typing import Final, Protocol
 
 from tinyhw.arch import Arch
 from tinyhw.core.errors import TinyhwError
-from tinyhw.emulator.amdgcn import control
+from tinyhw.emulator.amdgcn import bind, control
 from tinyhw.emulator.amdgcn.values import U64
 from tinyhw.emulator.jit import alu
 from tinyhw.emulator.jit.access import ENTRY, FIND, WAVE, Accesses, Site
@@ -234,6 +234,7 @@ class Translator:
 
   def _plain(self, i: Instruction, at: int, mode: int) -> None:
     r = self.r
+    if bind.altered(i, mode) is not None: raise Untranslatable(i.mnemonic)
     if i.mnemonic in control.IGNORED: return
     if i.family in MEMORY: return self.accesses.translate(r, i, at)
     if i.mnemonic == "s_getpc_b64": return r.set_scalar64(i.operands["sdst"].value, self._pc(at + i.size))

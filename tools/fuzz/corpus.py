@@ -19,7 +19,8 @@ def all_cases() -> list[Case]:
 
 # Cases whose instructions a generation does not have, so that LLVM refuses them.
 LACKING: Final = {
-  "gfx942": r"amdgcn_(sudot[48]_.*|fma_legacy|fdot2_f16_f16|dpp_(\w+_)?xmask|dpp_masks|mov_dpp8_i32|permlane\w+|ballot_32)",
+  "gfx942": r"amdgcn_(sudot[48]_.*|fma_legacy|fdot2_f16_f16|dpp_(\w+_)?xmask|dpp_masks|mov_dpp8_i32|permlane\w+"
+            r"|ballot_32)",
 }
 # Cases whose witnesses are written for waves of 32 lanes.
 WAVE32: Final = r"amdgcn_(mbcnt_lo|ds_bpermute|readlane_i32|readfirstlane_\w+|writelane|wave_reduce_\w+)"
