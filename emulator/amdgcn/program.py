@@ -62,9 +62,14 @@ class Program:
     try: return all(self.space.read(at, len(data), Access.EXECUTE) == data for at, data in self._spans.items())
     except PageFault: return False
 
-  def remember(self, start: int, stop: int) -> None:
-    """Keep the bytes that were decoded, for `fresh`."""
-    self._spans[start] = self.space.read(start, stop - start, Access.EXECUTE)
+  def remember(self, start: int, stop: int) -> bytes:
+    """Keep the bytes that were decoded, for `fresh`; returns them."""
+    data = self._spans[start] = self.space.read(start, stop - start, Access.EXECUTE)
+    return data
+
+  def hold(self, start: int, data: bytes) -> None:
+    """Keep bytes that something made elsewhere depends on, for `fresh`."""
+    self._spans[start] = data
 
   def block(self, pc: int, mode: int) -> CodeBlock:
     """The block that starts at pc, bound for a value of MODE."""
