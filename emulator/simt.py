@@ -81,6 +81,8 @@ class Program(Protocol):
 
   def describe(self, pc: int) -> str: ...
 
+  def refresh(self) -> None: ...
+
 
 class Group:
   """Waves at one PC, with their registers."""

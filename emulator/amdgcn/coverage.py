@@ -12,7 +12,7 @@ from tinyhw.isa.amdgcn import Table
 CONTROL = control.DIRECT | frozenset((
   "s_endpgm", "s_barrier", "s_sleep", "s_setpc_b64", "s_swappc_b64", "s_setreg_b32", "s_setreg_imm32_b32",
   "s_round_mode", "s_denorm_mode", "s_getpc_b64", "s_sendmsg", "s_sendmsg_rtn_b32", "s_sendmsg_rtn_b64",
-  "s_getreg_b32", "s_sleep_var", "s_barrier_signal", "s_barrier_signal_isfirst", "s_barrier_wait",
+  "s_getreg_b32", "s_icache_inv", "s_sleep_var", "s_barrier_signal", "s_barrier_signal_isfirst", "s_barrier_wait",
   "s_get_barrier_state"))
 # Mnemonics that memory.py binds by name or by table.
 MEMORY = frozenset((

@@ -62,6 +62,13 @@ class Program:
     try: return all(self.space.read(at, len(data), Access.EXECUTE) == data for at, data in self._spans.items())
     except PageFault: return False
 
+  def refresh(self) -> None:
+    """Forget what was decoded where the code in memory has changed."""
+    if self.fresh(): return
+    self._blocks.clear()
+    self._decoded.clear()
+    self._spans.clear()
+
   def remember(self, start: int, stop: int) -> bytes:
     """Keep the bytes that were decoded, for `fresh`; returns them."""
     data = self._spans[start] = self.space.read(start, stop - start, Access.EXECUTE)

@@ -15,6 +15,7 @@ from tinyhw.emulator.amdgcn import bind, control
 from tinyhw.emulator.amdgcn.values import U64
 from tinyhw.emulator.jit import alu
 from tinyhw.emulator.jit.access import ENTRY, FIND, WAVE, Accesses, Site
+from tinyhw.emulator.jit.native import NotCompiled
 from tinyhw.emulator.jit.outline import Outlined
 from tinyhw.emulator.jit.state import HEADER, LEFT, MODE, RESUME, STATUS, Registers
 from tinyhw.emulator.jit.values import Emitter, Untranslatable, Value
@@ -155,6 +156,7 @@ class Translator:
       self.leaders.add(at)
       while (i := self._fetch(at)) is not None:
         self.found.append(i)
+        if i.mnemonic == "s_icache_inv": raise NotCompiled("code that may change itself (s_icache_inv)")
         if i.mnemonic in control.DIRECT: todo.append(self._target(i, at))
         at += i.size
         if i.mnemonic in {"s_endpgm", "s_branch", "s_setpc_b64"}: break
