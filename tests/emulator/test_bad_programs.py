@@ -67,8 +67,8 @@ def test_a_jump_into_the_middle_of_an_instruction_executes_what_lies_there(bench
 @ENGINES
 def test_nothing_is_done_with_no_active_lane(bench: Bench, engine: str) -> None:
   lines = ["v_mov_b32 v2, 5", "v_mov_b32 v5, -1", "s_mov_b32 exec_lo, 0", "v_mov_b32 v2, 6",
-           "global_load_b32 v2, v5, s[4:5]", "global_store_b32 v5, v2, s[4:5]", "ds_store_b32 v5, v2", "v_readfirstlane_b32 s6, v2",
-           "s_mov_b32 exec_lo, -1", "v_add_nc_u32 v2, s6, v2", *STORE]
+           "global_load_b32 v2, v5, s[4:5]", "global_store_b32 v5, v2, s[4:5]", "ds_store_b32 v5, v2",
+           "v_readfirstlane_b32 s6, v2", "s_mov_b32 exec_lo, -1", "v_add_nc_u32 v2, s6, v2", *STORE]
   bench.run(bench.assemble(lines), engine=engine)
   assert (bench.results() == 10).all()
 
