@@ -33,6 +33,37 @@ class Atomic:
 _TYPES: Final[dict[tuple[str, int], Any]] = {
   ("u", 4): U32, ("u", 8): U64, ("i", 4): I32, ("i", 8): I64, ("f", 4): F32, ("f", 8): F64}
 
+
+def _exchanged(o: O, old: Value, data: Value, at: int) -> Value:
+  """A half of two dwords: the new one without its top bit where that bit is set, else the old one."""
+  return o.where((data >> at + 31 & 1) == 1, data & 0x7FFFFFFF << at, old & 0xFFFFFFFF << at)
+
+
+def _two(add: Callable[[O, Value, Value], Value]) -> Callable[[O, Value, Value, Value], Value]:
+  """The function on both 16-bit halves of a u32."""
+  def both(o: O, old: Value, d: Value, c: Value) -> Value:
+    return add(o, old & 0xFFFF, d & 0xFFFF) | add(o, old >> 16, d >> 16) << 16
+  return both
+
+
+def _add_f16(o: O, a: Value, b: Value) -> Value:
+  x, y = (o.bits(o.to(v, "u16"), "f16") for v in (a, b))
+  return o.to(o.bits(x + y, "u16"), "u32")
+
+
+def _add_bf16(o: O, a: Value, b: Value) -> Value:
+  """The sum of two bf16 is exact in f64 or far from a tie, and rounds correctly by way of f32 rounded to odd."""
+  x, y = (o.to(o.bits(v << 16, "f32"), "f64") for v in (a, b))
+  total = o.fma_f16_of_f32(x, o.const("f64", 1), y)
+  near = o.to(total, "f32")
+  raw = o.bits(near, "u32")
+  inexact = (o.to(near, "f64") != total) & ~o.isnan(total)
+  down = o.abs(o.to(near, "f64")) > o.abs(total)
+  odd = o.where(inexact, o.where(down, raw - 1, raw) | 1, raw)
+  rounded = odd + 0x7FFF + (odd >> 16 & 1) >> 16
+  return o.where(o.isnan(total), o.const("u32", 0x7FC0), rounded)
+
+
 ATOMICS: Final[dict[str, Atomic]] = {
   "swap": Atomic("u", lambda o, old, d, c: d),
   "cmpswap": Atomic("u", lambda o, old, d, c: o.where(old == c, d, old), compares=True),
@@ -52,9 +83,14 @@ ATOMICS: Final[dict[str, Atomic]] = {
   "dec": Atomic("u", lambda o, old, d, c: o.where((old == 0) | (old > d), d, old - 1)),
   "mskor": Atomic("u", lambda o, old, d, c: old & ~d | c, compares=True),
   "wrap": Atomic("u", lambda o, old, d, c: o.where(old >= d, old - d, old + c), compares=True),
+  "condxchg": Atomic("u", lambda o, old, d, c: _exchanged(o, old, d, 0) | _exchanged(o, old, d, 32)),
   "fadd": Atomic("f", lambda o, old, d, c: old + d, np.add),
   "fmin": Atomic("f", lambda o, old, d, c: o.fmin(old, d)),
   "fmax": Atomic("f", lambda o, old, d, c: o.fmax(old, d)),
+  "pk_add_f16": Atomic("u", _two(_add_f16)), "pk_add_bf16": Atomic("u", _two(_add_bf16)),
+  # the first operand is what to compare with, the second the new value
+  "cmpst": Atomic("u", lambda o, old, d, c: o.where(old == d, c, old), compares=True),
+  "fcmpst": Atomic("f", lambda o, old, d, c: o.where(old == d, c, old), compares=True),
 }
 
 

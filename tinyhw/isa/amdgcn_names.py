@@ -27,9 +27,15 @@ FORMATS: Final = (
 DATA_FORMATS: Final = ("INVALID 8 16 8_8 32 16_16 10_11_11 11_11_10 10_10_10_2 2_10_10_10 8_8_8_8 32_32 16_16_16_16 "
                        "32_32_32 32_32_32_32 RESERVED_15").split()
 NUMBER_FORMATS: Final = "UNORM SNORM USCALED SSCALED UINT SINT RESERVED_6 FLOAT".split()
-# SDWA's selections of bytes and words, and what becomes of the rest of the destination (CDNA3 manual, section 12.9).
+# SDWA's selections of bytes and words, and what becomes of the rest of the destination (CDNA3 manual, section 13.3.7).
 SELECTIONS: Final = "BYTE_0 BYTE_1 BYTE_2 BYTE_3 WORD_0 WORD_1 DWORD".split()
 UNUSED: Final = "UNUSED_PAD UNUSED_SEXT UNUSED_PRESERVE".split()
+# Targets of exports (RDNA3 manual, section 12.1 and the export format's table).
+TARGETS: Final = {**{k: f"mrt{k}" for k in range(8)}, 8: "mrtz", **{12 + k: f"pos{k}" for k in range(5)}, 20: "prim",
+                  21: "dual_src_blend0", 22: "dual_src_blend1"}
+# s_version's number, and its flags.
+VERSIONS: Final = {0: "UC_VERSION_GFX7", 4: "UC_VERSION_GFX10", 6: "UC_VERSION_GFX11", 9: "UC_VERSION_GFX12"}
+VERSION_FLAGS: Final = ((0x2000, "UC_VERSION_W64_BIT"), (0x4000, "UC_VERSION_W32_BIT"), (0x8000, "UC_VERSION_MDP_BIT"))
 # What s_set_gpr_idx_on indexes, a bit each.
 INDEXED: Final = "SRC0 SRC1 SRC2 DST".split()
 
@@ -56,6 +62,10 @@ class Names:
     "vmcnt": ((10, 0, 6),), "expcnt": ((0, 0, 3),), "lgkmcnt": ((4, 0, 6),)})
   policies: tuple[tuple[str, int], ...] = (("glc", 1), ("slc", 2), ("dlc", 4))
   operations: dict[str, dict[int, str]] = field(default_factory=dict)
+
+  def policy(self, family: str) -> tuple[tuple[str, int], ...]:
+    """The cache policy's bits of a family: gfx942's scalar memory has kept the older name."""
+    return (("glc", 1),) if family == "SMEM" and self.policies[0][0] == "sc0" else self.policies
 
   def hint(self, kind: str, hint: int, scope: int) -> str:
     """Name of a temporal hint of a load, store or atomic; the same code means something else at another scope."""
