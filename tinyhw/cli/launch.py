@@ -64,10 +64,16 @@ def parse_argument(text: str) -> Argument:
 @click.option("--save", "-o", multiple=True, metavar="N=FILE.npy", help="Write the N-th buffer (from 0) after the run.")
 @click.option("--json", "as_json", is_flag=True, help="Print the buffers as one JSON object.")
 @click.option("--debug", is_flag=True, help="Stand before the first instruction and take the debugger's commands.")
+@click.option("--report", "report_form", type=click.Choice(["text", "json", "html"]), is_flag=False, flag_value="text",
+              default=None, help="Report what the kernel executed, as text, JSON or a page  [default: text].")
+@click.option("--report-file", type=click.Path(dir_okay=False, path_type=Path), default=None, metavar="FILE",
+              help="Write the report to FILE; .html and .json say its form.")
+@click.option("--exactness", is_flag=True, help="Report which executed instructions were not exact, what they reached.")
 @click.option("--command", "-x", "script", type=click.Path(path_type=Path), default=None, metavar="FILE",
               help="With --debug: take the commands from FILE.")
 def command(file: Path, kernel: str, grid: str, block: str, arguments: tuple[str, ...], device: str | None,
-            save: tuple[str, ...], as_json: bool, debug: bool, script: Path | None) -> None:
+            save: tuple[str, ...], as_json: bool, debug: bool, report_form: str | None, report_file: Path | None,
+            exactness: bool, script: Path | None) -> None:
   """Run KERNEL of FILE (an AMDGPU code object) and show its buffers.
 
   \b
@@ -77,30 +83,47 @@ def command(file: Path, kernel: str, grid: str, block: str, arguments: tuple[str
     7:i32          a value of that type; plain 7 or 0.5 takes the kernel's
 
   \b
-  --device EMU, --debug: the kernel runs on the emulator itself, for
-  whatever generation FILE is compiled; no card, no mock.
+  --device EMU, --debug, --report and --exactness run the kernel on the
+  emulator itself, for whatever generation FILE is; no card, no mock.
 
   \b
   Example:
     MOCKGPU=1 tinyhw launch add.co --kernel add --grid 4 --block 256 \\
         --arg a.npy --arg b.npy --arg out:f32:1024 --save 2=sum.npy
   """
-  from tinyhw import debug as start_debugger
-  from tinyhw import launch
   targets = [parse_save(s) for s in save]
   values = [parse_argument(a) for a in arguments]
-  status, what = 0, (file.read_bytes(), kernel, parse_dims(grid), parse_dims(block), values)
+  what = (file.read_bytes(), kernel, parse_dims(grid), parse_dims(block), values)
+  form = report_form if report_form or report_file is None else form_of(report_file)
+  looks = [name for name, on in (("--debug", debug), ("--report", form), ("--exactness", exactness)) if on]
+  if looks: on_emulator(device, looks[0])
   if script is not None and not debug: raise InvalidArgument("needs --debug", where="--command")
+  if debug and len(looks) > 1: raise InvalidArgument("does not go with --debug", where=looks[1])
   if debug:
+    import tinyhw
     from tinyhw.cli.debug import debug as debugger
-    on_emulator(device, "--debug")
-    session, status = debugger(lambda: start_debugger(*what), script)
+    session, status = debugger(lambda: tinyhw.debug(*what), script)
     with session:
-      if not session.ended: sys.exit(status)
-      buffers = session.buffers()
-  else: buffers = launch(*what, device=device or "AMD")
-  show_buffers(buffers, targets, as_json)
-  sys.exit(status)
+      if session.ended: show_buffers(session.buffers(), targets, as_json)
+    if status: sys.exit(status)
+  elif looks:
+    from tinyhw import report as start_report
+    from tinyhw.cli.report import write
+    report = start_report(*what)
+    if as_json:
+      save_buffers(report.buffers, targets)
+      click.echo(json.dumps({"buffers": plain(report.buffers), "report": report.to_dict()}))
+    elif report_file is not None or form in {None, "text"}: show_buffers(report.buffers, targets, False)
+    else: save_buffers(report.buffers, targets)
+    if report_file is not None or not as_json: write(report, form, report_file, exactness)
+  else:
+    from tinyhw import launch
+    show_buffers(launch(*what, device=device or "AMD"), targets, as_json)
+
+
+def form_of(file: Path) -> str:
+  """The form of a report that a file's name asks for."""
+  return {".html": "html", ".htm": "html", ".json": "json"}.get(file.suffix.lower(), "text")
 
 
 def on_emulator(device: str | None, option: str) -> None:
@@ -109,14 +132,23 @@ def on_emulator(device: str | None, option: str) -> None:
     raise InvalidArgument(f"runs on the emulator itself, not on {device}", where=option, hint="leave --device out")
 
 
-def show_buffers(buffers: list[npt.NDArray[np.generic]], targets: list[tuple[int, str]], as_json: bool) -> None:
-  """Save and print what the kernel left in its buffers."""
+def plain(buffers: list[npt.NDArray[np.generic]]) -> list[dict[str, object]]:
+  """Buffers as JSON has them."""
+  return [{"dtype": str(b.dtype), "shape": b.shape, "data": b.tolist()} for b in buffers]
+
+
+def save_buffers(buffers: list[npt.NDArray[np.generic]], targets: list[tuple[int, str]]) -> None:
+  """Write the buffers that --save names."""
   for index, path in targets:
     if index >= len(buffers): raise InvalidArgument(f"there are {len(buffers)} buffers", where=f"--save {index}={path}")
     np.save(path, buffers[index])
+
+
+def show_buffers(buffers: list[npt.NDArray[np.generic]], targets: list[tuple[int, str]], as_json: bool) -> None:
+  """Save and print what the kernel left in its buffers."""
+  save_buffers(buffers, targets)
   if as_json:
-    rows = [{"dtype": str(b.dtype), "shape": b.shape, "data": b.tolist()} for b in buffers]
-    click.echo(json.dumps({"buffers": rows}))
+    click.echo(json.dumps({"buffers": plain(buffers)}))
     return
   for i, b in enumerate(buffers):
     shown = np.array2string(b, threshold=16, max_line_width=100)
