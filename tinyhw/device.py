@@ -1,7 +1,7 @@
 """Composition root: from a device's name to its renderer (what compiles for it) and its runtime (what runs it).
 
-The only place that reads `DEV`, `MOCKGPU` and `EMU`, and the only one that knows that a mock exists: drivers are
-handed a `Port`, the real one or the mock's, and cannot tell which. Devices open on first use and stay open
+The only place that reads `DEV`, `MOCKGPU`, `EMU` and `EMU_CHECK`, and the only one that knows that a mock exists:
+drivers are handed a `Port`, the real one or the mock's, and cannot tell which. Devices open on first use and stay open
 until the process ends.
 """
 from __future__ import annotations
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
   from tinyhw.core.port import Port
   from tinyhw.drive.amd.bare import BareRuntime
   from tinyhw.drive.base import Allocation, Runtime
+  from tinyhw.emulator.check import Checker, Report
   from tinyhw.engine.run import Kernel
   from tinyhw.ir.uop import UOp
 
@@ -94,6 +95,8 @@ class Devices:
     self._default: str | None = None
     self._port: Port | None = None
     self._machine: Any = None
+    self.check = ""  # checks asked for by a program, in the words of EMU_CHECK, which they replace
+    self._checker: Checker | None = None
 
   @property
   def DEFAULT(self) -> str:
@@ -148,6 +151,22 @@ class Devices:
       if os.environ.get("DEBUG", "0") not in ("", "0"):
         for line in self.report(): print(f"mock: {line}", file=sys.stderr)
       self._port = self._machine = None
+    if self._checker is not None and not self._checker.fails and not self.check:
+      for finding in self._checker.report: print(f"tinyhw: check: {finding}", file=sys.stderr)
+    self._checker = None
+
+  def findings(self) -> Report:
+    """What the checks (EMU_CHECK, or `check`) have found on emulated devices since these were opened."""
+    from tinyhw.emulator.check import Report
+    return Report() if self._checker is None else self._checker.report
+
+  def checker(self) -> Checker | None:
+    """The observer that checks emulated dispatches, or None where nobody asked for it; one until `close`."""
+    text = self.check or os.environ.get("EMU_CHECK", "")
+    if self._checker is None and text not in ("", "0"):
+      from tinyhw.emulator.check import checker
+      self._checker = checker(text)
+    return self._checker
 
   def report(self) -> list[str]:
     """What the mock machine accepted without modelling it, found doubtful, or stopped at; one line each.
@@ -188,7 +207,7 @@ def refuse_planned_variables() -> None:
 def mock_options() -> dict[str, Any]:
   """What `MOCKGPU_WATCHDOG` (instructions of one wave) and `MOCKGPU_SEED` (turns of the queues) ask of the mock.
 
-  `EMU` chooses its emulator's engine: `ref`, `jit`, `both` or `auto`.
+  `EMU` chooses its emulator's engine: `ref`, `jit`, `both` or `auto`; `EMU_CHECK` has dispatches checked.
   """
   options: dict[str, Any] = {}
   for option in ("watchdog", "seed"):
@@ -197,6 +216,7 @@ def mock_options() -> dict[str, Any]:
     if not text.isdecimal(): raise InvalidArgument(f"{text!r} is no count", where=f"MOCKGPU_{option.upper()}")
     options[option] = int(text)
   if engine := os.environ.get("EMU"): options["engine"] = engine
+  if (checker := Device.checker()) is not None: options["observer"] = checker
   return options
 
 

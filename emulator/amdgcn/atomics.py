@@ -34,6 +34,11 @@ _TYPES: Final[dict[tuple[str, int], Any]] = {
   ("u", 4): U32, ("u", 8): U64, ("i", 4): I32, ("i", 8): I64, ("f", 4): F32, ("f", 8): F64}
 
 
+def _exchanged(o: O, old: Value, data: Value, at: int) -> Value:
+  """A half of two dwords: the new one without its top bit where that bit is set, else the old one."""
+  return o.where((data >> at + 31 & 1) == 1, data & 0x7FFFFFFF << at, old & 0xFFFFFFFF << at)
+
+
 def _two(add: Callable[[O, Value, Value], Value]) -> Callable[[O, Value, Value, Value], Value]:
   """The function on both 16-bit halves of a u32."""
   def both(o: O, old: Value, d: Value, c: Value) -> Value:
@@ -78,6 +83,7 @@ ATOMICS: Final[dict[str, Atomic]] = {
   "dec": Atomic("u", lambda o, old, d, c: o.where((old == 0) | (old > d), d, old - 1)),
   "mskor": Atomic("u", lambda o, old, d, c: old & ~d | c, compares=True),
   "wrap": Atomic("u", lambda o, old, d, c: o.where(old >= d, old - d, old + c), compares=True),
+  "condxchg": Atomic("u", lambda o, old, d, c: _exchanged(o, old, d, 0) | _exchanged(o, old, d, 32)),
   "fadd": Atomic("f", lambda o, old, d, c: old + d, np.add),
   "fmin": Atomic("f", lambda o, old, d, c: o.fmin(old, d)),
   "fmax": Atomic("f", lambda o, old, d, c: o.fmax(old, d)),

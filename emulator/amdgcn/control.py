@@ -11,6 +11,7 @@ import numpy as np
 
 from tinyhw.core.table import Handlers
 from tinyhw.emulator.amdgcn.bind import unsupported
+from tinyhw.emulator.amdgcn.ends import ENDERS
 from tinyhw.emulator.amdgcn.registers import constant, reader, scalar64, write_scalar32, write_scalar64
 from tinyhw.emulator.simt import Barrier, End, Group, Next, Split, Step, Wait, Yield
 from tinyhw.isa.amdgcn import EXEC_LO, VCC_LO, Instruction
@@ -31,8 +32,9 @@ IGNORED.ignores("s_prefetch_inst", "s_prefetch_inst_pc_rel", "s_prefetch_data", 
                 "s_buffer_prefetch_data", "global_inv", "global_wb", "global_wbinv", why="no caches are modelled")
 IGNORED.ignores("s_setprio", "s_incperflevel", "s_decperflevel", "s_ttracedata", "s_ttracedata_imm", "s_wakeup",
                 why="priorities, performance counters and traces are not modelled")
-IGNORED.ignores("s_icache_inv", why="code is compared with memory at each dispatch")
 IGNORED.ignores("s_version", why="a marker")
+IGNORED.ignores("v_clrexcp", why="floating-point exceptions are not modelled")
+IGNORED.ignores("s_atc_probe", "s_atc_probe_buffer", why="asks for a translation ahead of time; the answer is no one's")
 
 MODE_REGISTER: Final = 1
 CONDITIONS: Final[dict[str, tuple[str, bool]]] = {
@@ -59,6 +61,7 @@ def ender(i: Instruction, pc: int) -> Ender | None:
     there = target(i, pc)
     return lambda group: there
   if name in CONDITIONS: return _branch(i, pc)
+  if name == "s_icache_inv": return _invalidate(after)
   if name == "s_barrier": return lambda group: Barrier(after)
   if name == "s_barrier_wait": return _barrier_wait(i, after)
   if name in {"s_sleep", "s_sleep_var"}: return lambda group: Yield(after)
@@ -79,7 +82,16 @@ def ender(i: Instruction, pc: int) -> Ender | None:
       return _go(group, pcs)
     return jump
   if name in {"s_setreg_b32", "s_setreg_imm32_b32", "s_round_mode", "s_denorm_mode"}: return _set_mode(i, pc)
-  return None
+  made = ENDERS.get(name)
+  return None if made is None else made(i, pc)
+
+
+def _invalidate(after: int) -> Ender:
+  """Only now do waves see code that the program has changed: until here it was in the instruction cache."""
+  def invalidate(group: Group) -> Next:
+    group.cohort.program.refresh()
+    return after
+  return invalidate
 
 
 def _barrier_id(i: Instruction, pc: int) -> int:

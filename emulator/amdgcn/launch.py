@@ -13,6 +13,7 @@ from tinyhw.core.errors import InvalidArgument
 from tinyhw.core.memory import AddressSpace
 from tinyhw.emulator.amdgcn.program import Program, ProgramCache
 from tinyhw.emulator.amdgcn.registers import FULL32
+from tinyhw.emulator.amdgcn.sync import Shared
 from tinyhw.emulator.observe import Observer
 from tinyhw.emulator.simt import ZERO, Cohort, Group, Stats, run_all
 from tinyhw.isa.amdgcn import AGPR0, EXEC_LO, TTMP0
@@ -126,12 +127,13 @@ def _cohorts(program: Program, space: AddressSpace, arch: Arch, d: Dispatch, wat
   lds_size = -(-d.lds_size // granule) * granule
   mode = d.rsrc1 >> 12 & 0xFF
   for source, bit in arch.mode_bits: mode |= (d.rsrc1 >> source & 1) << bit
+  shared = Shared()
   slots: list[int] = list(range(resident))
   active: list[tuple[Cohort, int]] = []
   for first in range(0, total, workgroups):
     count = min(workgroups, total - first)
     cohort = Cohort(program, space, lanes, mode, watchdog, stats, lds_size, count)
-    cohort.arch, cohort.dispatch = arch, d
+    cohort.arch, cohort.dispatch, cohort.shared = arch, d, shared
     for held in [h for h in active if not h[0].left]:
       active.remove(held)
       slots.append(held[1])

@@ -525,10 +525,10 @@ def test_an_instruction_without_meaning_is_named() -> None:
   gpu = Gpu()
   kernel = gpu.load(compile_gpu(store_kernel()))["k"]
   p = gpu.put(np.zeros(32, np.uint32))
-  gpu.space.write(kernel.entry, bytes.fromhex("000081bf"))
-  with pytest.raises(Unsupported, match="s_setkill") as caught:
+  gpu.space.write(kernel.entry, bytes.fromhex("024a80be"))
+  with pytest.raises(Unsupported, match="s_rfe_b64") as caught:
     gpu.launch(kernel, (1, 1, 1), (32, 1, 1), [p, p])
-  assert hex(kernel.entry) in str(caught.value) and "000081bf" in str(caught.value)
+  assert hex(kernel.entry) in str(caught.value) and "024a80be" in str(caught.value)
 
 
 def test_empty_masks_as_operands() -> None:

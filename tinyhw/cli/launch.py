@@ -2,14 +2,20 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import numpy as np
 import numpy.typing as npt
 
-from tinyhw.core.errors import InvalidArgument
+from tinyhw.core.errors import InvalidArgument, Unsupported
+from tinyhw.device import Device, mock_cards
+
+if TYPE_CHECKING:
+  from tinyhw.emulator.check import Report
 
 TYPES = {"i8": np.int8, "u8": np.uint8, "i16": np.int16, "u16": np.uint16, "i32": np.int32, "u32": np.uint32,
          "i64": np.int64, "u64": np.uint64, "f16": np.float16, "f32": np.float32, "f64": np.float64}
@@ -54,7 +60,16 @@ def parse_argument(text: str) -> Argument:
   return value
 
 
-@click.command()
+class Launch(click.Command):
+  """The verb, with the list of checks under its help."""
+
+  def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    from tinyhw.emulator.check import KINDS
+    with formatter.section("Checks (--check; EMU_CHECK=report,NAME,... chooses)"):
+      formatter.write_dl(list(KINDS.items()))
+
+
+@click.command(cls=Launch)
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--kernel", "-k", required=True, help="Name of the kernel in FILE.")
 @click.option("--grid", "-g", default="1", show_default=True, help="Workgroups, as X,Y,Z.")
@@ -71,9 +86,10 @@ def parse_argument(text: str) -> Argument:
 @click.option("--exactness", is_flag=True, help="Report which executed instructions were not exact, what they reached.")
 @click.option("--command", "-x", "script", type=click.Path(path_type=Path), default=None, metavar="FILE",
               help="With --debug: take the commands from FILE.")
+@click.option("--check", is_flag=True, help="Check for hazards on the emulator; status 1 if there are any.")
 def command(file: Path, kernel: str, grid: str, block: str, arguments: tuple[str, ...], device: str | None,
             save: tuple[str, ...], as_json: bool, debug: bool, report_form: str | None, report_file: Path | None,
-            exactness: bool, script: Path | None) -> None:
+            exactness: bool, script: Path | None, check: bool) -> None:
   """Run KERNEL of FILE (an AMDGPU code object) and show its buffers.
 
   \b
@@ -98,6 +114,7 @@ def command(file: Path, kernel: str, grid: str, block: str, arguments: tuple[str
   looks = [name for name, on in (("--debug", debug), ("--report", form), ("--exactness", exactness)) if on]
   if looks: on_emulator(device, looks[0])
   if script is not None and not debug: raise InvalidArgument("needs --debug", where="--command")
+  if check and looks: raise InvalidArgument(f"does not go with {looks[0]}", where="--check")
   if debug and len(looks) > 1: raise InvalidArgument("does not go with --debug", where=looks[1])
   if debug:
     import tinyhw
@@ -118,7 +135,12 @@ def command(file: Path, kernel: str, grid: str, block: str, arguments: tuple[str
     if report_file is not None or not as_json: write(report, form, report_file, exactness)
   else:
     from tinyhw import launch
-    show_buffers(launch(*what, device=device or "AMD"), targets, as_json)
+    if check: device = prepare_checks(device)
+    findings = None
+    buffers = launch(*what, device=device or "AMD")
+    if check: findings = Device.findings()
+    show_buffers(buffers, targets, as_json, findings)
+    if findings is not None and len(findings): sys.exit(1)
 
 
 def form_of(file: Path) -> str:
@@ -144,15 +166,39 @@ def save_buffers(buffers: list[npt.NDArray[np.generic]], targets: list[tuple[int
     np.save(path, buffers[index])
 
 
-def show_buffers(buffers: list[npt.NDArray[np.generic]], targets: list[tuple[int, str]], as_json: bool) -> None:
-  """Save and print what the kernel left in its buffers."""
+def show_buffers(buffers: list[npt.NDArray[np.generic]], targets: list[tuple[int, str]], as_json: bool,
+                 report: Report | None = None) -> None:
+  """Save and print what the kernel left in its buffers, and what the checks found."""
   save_buffers(buffers, targets)
   if as_json:
-    click.echo(json.dumps({"buffers": plain(buffers)}))
+    findings = {} if report is None else {"findings": report.rows()}
+    click.echo(json.dumps({"buffers": plain(buffers), **findings}))
     return
   for i, b in enumerate(buffers):
     shown = np.array2string(b, threshold=16, max_line_width=100)
     click.echo(f"buffer {i}: {b.dtype}[{', '.join(map(str, b.shape))}] {shown}")
+  if report is not None: show_findings(report)
+
+
+def prepare_checks(device: str | None) -> str:
+  """Have the coming launch checked; the device to run on. Raises Unsupported for a card."""
+  device = device or ("EMU" if mock_cards() is None else "AMD")
+  if mock_cards() is None and device.upper().startswith("AMD"):
+    raise Unsupported("hazard checks on", "a card", hint="set MOCKGPU=1, or leave --device out")
+  names = [word for word in os.environ.get("EMU_CHECK", "").split(",") if word not in {"", "0", "1", "report"}]
+  Device.check = ",".join(["report", *names])
+  return device
+
+
+def show_findings(report: Report) -> None:
+  """A table: kind, where, both instructions, what."""
+  if not len(report): return click.echo("checks: nothing found")
+  for f in report:
+    where = [f"{name} {value}" for name in ("workgroup", "wave", "lane") if (value := getattr(f, name)) is not None]
+    click.echo(f"{f.kind:<12} {f.message} ({', '.join(where)}; {f.count:,} times)")
+    click.echo(f"{'':12}   +{f.pc - f.entry:#06x}  {f.instruction}")
+    if f.other_pc is not None: click.echo(f"{'':12}   +{f.other_pc - f.entry:#06x}  {f.other_instruction}")
+  if report.more: click.echo(f"{report.more:,} more are not shown")
 
 
 def parse_save(text: str) -> tuple[int, str]:
