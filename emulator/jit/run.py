@@ -6,6 +6,10 @@ the reference; that one is interpreted and the wave goes on. Faults and the watc
 from __future__ import annotations
 
 import ctypes
+import threading
+from collections import deque
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, wait
 from typing import Any, Final
 
 import numpy as np
@@ -14,12 +18,14 @@ from tinyhw.arch import Arch
 from tinyhw.core.errors import MachineFault, TinyhwError
 from tinyhw.core.memory import AddressSpace
 from tinyhw.emulator.amdgcn import access, control, memory
+from tinyhw.emulator.amdgcn.atomics import ATOMICS
 from tinyhw.emulator.amdgcn.launch import Dispatch, DispatchStats, prepare
 from tinyhw.emulator.amdgcn.program import Program
 from tinyhw.emulator.amdgcn.registers import exec_changed
-from tinyhw.emulator.jit import access as context
+from tinyhw.emulator.jit import atomics, context, threads
 from tinyhw.emulator.jit.access import Site
-from tinyhw.emulator.jit.native import Cache, Callback, Native, NotCompiled
+from tinyhw.emulator.jit.forms import BACKGROUND, Form, Snapshot, Wish
+from tinyhw.emulator.jit.native import Callback, NotCompiled
 from tinyhw.emulator.jit.state import HEADER, LDS, LEFT, RESUME, SCC, SCRATCH, SGPRS, STATUS
 from tinyhw.emulator.jit.translate import (
   BARRIER,
@@ -27,8 +33,6 @@ from tinyhw.emulator.jit.translate import (
   RUN,
   STEP,
   YIELD,
-  Translation,
-  Translator,
   state_words,
 )
 from tinyhw.emulator.simt import ZERO, Barrier, Cohort, End, Group, Standstill, Yield
@@ -36,36 +40,49 @@ from tinyhw.isa.amdgcn import EXEC_LO
 
 Value = Any
 TURN: Final = 1 << 20  # instructions that a wave may run while others could
-_NATIVE: Final = Cache()
+HOT = 20_000  # a program is compiled again when it has run so many times as many instructions as it has; 0: at once
 
 
 class Code:
   """A program compiled for one number of lanes and vector registers; grows when waves come to new places."""
 
   def __init__(self, program: Program, lanes: int, vgprs: int, partial: bool, mode: int) -> None:
-    self.program, self.lanes, self.vgprs, self.partial = program, lanes, vgprs, partial
-    self.starts = [(0, mode)]
+    self.program = program
+    self._for = lanes, vgprs, partial
+    self._starts = [(0, mode)]
+    self._lock = threading.Lock()
     self._make()
+
+  @property
+  def form(self) -> Form:
+    """The best form that there is by now."""
+    return self._wish.hot or self._form
 
   def _make(self) -> None:
-    translator = Translator(self.program, self.lanes, self.vgprs, self.partial)
-    self.translation: Translation = translator.translate(self.starts)
-    self.native: Native = _NATIVE.get(self.translation.text)
-    self.index = {place: k for k, place in enumerate(self.translation.places[:self.translation.compiled])}
-
-  def place(self, pc: int, mode: int) -> int | None:
-    """Index of a place; None when the code must grow first."""
-    return self.index.get((pc - self.program.entry, mode))
+    wish = self._wish = Wish(self.program, *self._for, self._starts)
+    self._executed, self._asked = 0, False
+    self._form = wish.find(True) or wish.find(False) or wish.make(HOT == 0)
 
   def grow(self, pc: int, mode: int) -> None:
-    """Compile anew with one more place to start from. Indices of places change."""
-    self.starts.append((pc - self.program.entry, mode))
-    self._make()
+    """Compile anew with one more place to start from, unless it is known by now. Indices of places change."""
+    place = pc - self.program.entry, mode
+    with self._lock:  # waves in several threads may come to it
+      if place in self.form.index: return
+      self._starts.append(place)
+      self._make()
 
-  def where(self, place: int) -> tuple[int, int]:
-    """(PC, MODE) of a place."""
-    offset, mode = self.translation.places[place]
-    return self.program.entry + offset, mode
+  def ran(self, instructions: int) -> None:
+    """Count what waves executed; a program that has become hot is compiled again, meanwhile this form goes on."""
+    self._executed += instructions
+    form, wish = self._form, self._wish
+    if self._asked or form.hot or self._executed < HOT * form.instructions: return
+    self._asked = True
+    snapshot = Snapshot(self.program.arch, self.program.entry, form.code)
+
+    def improve() -> None:
+      try: wish.hot = wish.make(True, snapshot)
+      except NotCompiled: pass  # the form that there is serves on
+    BACKGROUND.add(improve)
 
 
 def code_of(program: Program, lanes: int, vgprs: int, partial: bool, mode: int) -> Code:
@@ -78,28 +95,103 @@ def code_of(program: Program, lanes: int, vgprs: int, partial: bool, mode: int) 
 
 def dispatch(space: AddressSpace, arch: Arch, d: Dispatch, *, watchdog: int = 100_000_000) -> DispatchStats:
   """Run a dispatch to its end with compiled code. Raises what the reference's `dispatch` raises."""
-  stats = DispatchStats(engine="jit")
+  stats = DispatchStats()
   cohorts, resident = prepare(space, arch, d, watchdog, stats)
-  running: list[Waves] = []
-  for cohort in cohorts:
-    try: waves = Waves(cohort)
-    except NotCompiled as refused:
-      refused.started = stats.instructions > 0
-      raise
-    if not waves.run(): running.append(waves)
-    if len(running) >= resident: running = _turns(running, resident)
-  _turns(running, 1)
+  run_cohorts(cohorts, resident, d, stats)
   return stats
 
 
-def _turns(running: list[Waves], limit: int) -> list[Waves]:
-  """Give turns until fewer than `limit` cohorts are left; returns those."""
-  standstill = Standstill()
-  while len(running) >= limit:
-    before = len(running)
-    running = [w for w in running if not w.run()]
-    if len(running) == before: standstill.check(running)  # type: ignore[arg-type]
-  return running
+def run_cohorts(cohorts: Iterator[Cohort], resident: int, d: Dispatch, stats: DispatchStats,
+                started: Sequence[Cohort] = ()) -> None:
+  """Run cohorts to their end with compiled code, at most `resident` together; `started` are some that the reference
+  has begun and goes on with."""
+  stats.engine = "jit"
+  launch = Launch(d, stats, list(started))
+  for cohort in cohorts:
+    try: waves = launch.waves(cohort)
+    except NotCompiled as refused:
+      launch.settle(0)
+      refused.started = stats.instructions > 0
+      raise
+    launch.begin(waves)
+    if launch.count() >= resident: launch.turns(resident)
+  launch.turns(1)
+
+
+class Launch:
+  """The cohorts of a dispatch: those in threads, and those that have had a turn and have not ended."""
+
+  def __init__(self, d: Dispatch, stats: DispatchStats, started: list[Cohort]) -> None:
+    self.stats = stats
+    self._running: list[Cohort | Waves] = [*started]
+    self._left = d.grid[0] * d.grid[1] * d.grid[2] - sum(len(c.live) for c in started)  # workgroups
+    self._scratch = bool(d.scratch_size)
+    self._threads = 0  # how many; 0 until it is known that threads pay
+    self._turns: deque[tuple[Waves, Future[bool]]] = deque()
+    self._memory: Memory | None = None
+    self._states: list[Value] = []
+
+  def count(self) -> int:
+    """Cohorts that have begun and have not been seen to end."""
+    return len(self._running) + len(self._turns)
+
+  def waves(self, cohort: Cohort) -> Waves:
+    """The waves of a new cohort, ready to run."""
+    if self._memory is None: self._memory = Memory(cohort.space)
+    return Waves(cohort, self._memory, self._states.pop() if self._states else None)
+
+  def begin(self, waves: Waves) -> None:
+    """Give new waves their first turn, here or in a thread."""
+    if self._threads:
+      self._turns.append((waves, threads.pool().submit(waves.run)))
+      return self.settle(2 * self._threads)
+    ended, live = waves.run(), len(waves.cohort.live)
+    self._left -= live
+    expected = waves.instructions // live * self._left
+    self._ended(waves, ended)
+    if ended and waves.form.alone and not self._scratch and expected >= threads.WORTH and (n := threads.count()) > 1:
+      self._threads = n
+
+  def settle(self, limit: int) -> None:
+    """Wait until at most `limit` turns are out in threads. Raises the error of the first cohort that has one."""
+    try:
+      while len(self._turns) > limit:
+        waves, turn = self._turns.popleft()
+        self._ended(waves, turn.result())
+    except BaseException:
+      for _, turn in self._turns: turn.cancel()
+      wait([turn for _, turn in self._turns])  # they use memory that the caller may give back
+      raise
+
+  def turns(self, limit: int) -> None:
+    """Give turns until fewer than `limit` cohorts are left."""
+    self.settle(0)
+    standstill = Standstill()
+    with np.errstate(all="ignore"):
+      while len(self._running) >= limit:
+        before = len(self._running)
+        self._running = [c for c in self._running if not self._again(c)]
+        if len(self._running) == before: standstill.check(self._running)  # type: ignore[arg-type]
+
+  def _again(self, cohort: Cohort | Waves) -> bool:
+    ended = cohort.run()
+    if isinstance(cohort, Waves): cohort.account(self.stats)
+    return ended
+
+  def _ended(self, waves: Waves, ended: bool) -> None:
+    """Take note of a first turn."""
+    waves.account(self.stats)
+    if not ended: self._running.append(waves)
+    elif len(self._states) <= self._threads: self._states.append(waves.raw)
+
+
+class Memory:
+  """The mappings of an address space as compiled code reads them: rows of start, size, distance to the host, access."""
+
+  def __init__(self, space: AddressSpace) -> None:
+    self._mappings = space.mappings()  # keeps the memory itself
+    rows = [(m.start, m.end - m.start, m.u8.ctypes.data - m.start & (1 << 64) - 1, m.access) for m in self._mappings]
+    self.table = np.array(rows, np.uint64).reshape(-1, 4)
 
 
 def _aligned(shape: tuple[int, int]) -> Value:
@@ -113,7 +205,8 @@ def _aligned(shape: tuple[int, int]) -> Value:
 class Waves:
   """The waves of a cohort in memory, with the context that compiled code shares."""
 
-  def __init__(self, cohort: Cohort) -> None:
+  def __init__(self, cohort: Cohort, memory: Memory, raw: Value = None) -> None:
+    """`raw` is memory of other waves that have ended, to be used again."""
     group = cohort.runnable.pop()
     self.cohort, self.group = cohort, group
     self.lanes, self.vgprs, self.size = cohort.lanes, len(group.v), group.size
@@ -121,23 +214,29 @@ class Waves:
     d: Dispatch = cohort.dispatch
     self.partial = d.block[0] * d.block[1] * d.block[2] % cohort.lanes != 0
     self.code = code_of(program, self.lanes, self.vgprs, self.partial, cohort.mode)
+    self.form: Form = self.code.form
     self.error: BaseException | None = None
-    self._fill(group)
+    self.instructions = self.steps = 0  # executed, and not yet accounted for
+    self.interpreted: dict[str, int] = {}
+    self._fill(group, raw)
     self._callback = Callback(self._slow)
-    self._context(d)
+    self._context(d, memory)
     self.executed = np.zeros(self.size, np.int64)
-    place = self.code.place(program.entry, cohort.mode)
-    if place is None:
+    start = 0, cohort.mode
+    if start not in self.form.index:
       self.code.grow(program.entry, cohort.mode)
-      place = self.code.place(program.entry, cohort.mode)
-    self.states[:, RESUME] = place
+      self._take(self.code.form)
+    self.states[:, RESUME] = self.form.index[start]
 
   # ---- memory that compiled code sees
 
-  def _fill(self, group: Group) -> None:
+  def _fill(self, group: Group, raw: Value) -> None:
     n, lanes = self.size, self.lanes
     words = state_words(self.vgprs, lanes)
-    states = self.states = _aligned((n, words))
+    if raw is None or raw.size < n * words: raw = _aligned((n, words)).reshape(-1)
+    else: raw[:n * words] = 0
+    self.raw = raw
+    states = self.states = raw[:n * words].reshape(n, words)
     for k, x in enumerate(group.s):
       if x is not ZERO: states[:, k] = x if x.ndim == 0 else x.reshape(-1)
     if group.v[0] is not ZERO: states[:, HEADER:HEADER + lanes] = group.v[0].view(np.uint32)
@@ -146,17 +245,14 @@ class Waves:
     if group.scratch is not None: states[:, SCRATCH:SCRATCH + 2] = _u64(np.broadcast_to(group.scratch.reshape(-1), n))
     self.left = states[:, LEFT:LEFT + 2].view(np.int64)[:, 0]
 
-  def _context(self, d: Dispatch) -> None:
+  def _context(self, d: Dispatch, memory: Memory) -> None:
     raw = self.context = _aligned((1, context.CONTEXT_SIZE // 4))[0]
     words = raw.view(np.uint64)
-    space: AddressSpace = self.cohort.space
-    self._mappings = space.mappings()  # keeps the memory itself
-    rows = [(m.start, m.end - m.start, m.u8.ctypes.data - m.start & (1 << 64) - 1, m.access) for m in self._mappings]
-    self.table = np.array(rows, np.uint64).reshape(-1, 4)
-    self.sites = np.zeros((max(1, len(self.code.translation.sites)), 4), np.uint64)
+    self._memory = memory
+    self._clear_sites()
     pointer = ctypes.cast(self._callback, ctypes.c_void_p).value
-    for at, value in ((context.CALLBACK, pointer), (context.MAPPINGS, len(rows)),
-                      (context.TABLE, self.table.ctypes.data), (context.SITES, self.sites.ctypes.data),
+    for at, value in ((context.CALLBACK, pointer), (context.MAPPINGS, len(memory.table)),
+                      (context.TABLE, memory.table.ctypes.data), (context.SITES, self.sites.ctypes.data),
                       (context.ENTRY, self.code.program.entry),
                       (context.LDS_SIZE, self.cohort.lds_size), (context.SCRATCH_SIZE, d.scratch_size)):
       words[at // 8] = value
@@ -166,6 +262,30 @@ class Waves:
     self._mask = raw[context.MASK // 4:context.MASK // 4 + 2]
     self._data = raw[context.DATA // 4:context.DATA // 4 + 16 * lanes]
 
+  def _clear_sites(self) -> None:
+    """What memory each site found last, for the form's sites."""
+    self.sites = np.zeros((max(1, len(self.form.sites)), 4), np.uint64)
+    self.context.view(np.uint64)[context.SITES // 8] = self.sites.ctypes.data
+
+  def _take(self, form: Form) -> None:
+    """Go on with another form of the program; its numbers of places and sites are others."""
+    self.form = form
+    self._clear_sites()
+
+  def _exchange(self, form: Form) -> None:
+    """Go on with another form of the program when it has the places of all waves."""
+    old, status = self.form.places, self.states[:, STATUS]
+    stops = {place: k for k, place in enumerate(form.places)}
+    found = []
+    for place, at in zip(map(old.__getitem__, self.states[:, RESUME].tolist()), status.tolist()):
+      new = stops.get(place) if at == STEP else form.index.get(place)
+      if new is None:
+        if at != END: return
+        new = 0
+      found.append(new)
+    self._take(form)
+    self.states[:, RESUME] = found
+
   # ---- turns
 
   def run(self) -> bool:
@@ -173,13 +293,14 @@ class Waves:
     states, watchdog = self.states, self.cohort.watchdog
     status = states[:, STATUS]
     while True:
+      if self.form is not self.code.form: self._exchange(self.code.form)
       self.left[:] = granted = np.minimum(TURN, watchdog - self.executed)
-      self.code.native.run(self.context.ctypes.data, states.ctypes.data, states.shape[1] * 4, self.size)
+      self.form.native.run(self.context.ctypes.data, states.ctypes.data, states.shape[1] * 4, self.size)
       if self.error is not None: raise self.error
       used = granted - self.left
       self.executed += used
-      self.cohort.stats.instructions += int(used.sum())
-      self.cohort.stats.steps += int(used.max())
+      self.instructions += int(used.sum())
+      self.steps += int(used.max())
       if (status == END).all(): return self._finish()
       for wave in np.flatnonzero(status == STEP): self._step(int(wave))
       slept = np.flatnonzero(status == YIELD)
@@ -188,6 +309,15 @@ class Waves:
       states[slept, STATUS] = RUN
       self._release(status)
       if slept.size: return False
+
+  def account(self, stats: DispatchStats) -> None:
+    """Add what was executed to the launch's statistics."""
+    stats.instructions += self.instructions
+    stats.steps += self.steps
+    for name, n in self.interpreted.items(): stats.interpreted[name] = stats.interpreted.get(name, 0) + n
+    self.code.ran(self.instructions)
+    self.instructions = self.steps = 0
+    self.interpreted.clear()
 
   def _finish(self) -> bool:
     self.cohort.left = 0
@@ -220,7 +350,10 @@ class Waves:
     self.cohort.runnable = [self._small(wave, self._where(wave)[0], 0)]
     self.cohort.endless()
 
-  def _where(self, wave: int) -> tuple[int, int]: return self.code.where(int(self.states[wave, RESUME]))
+  def _where(self, wave: int) -> tuple[int, int]:
+    """(PC, MODE) of a wave."""
+    offset, mode = self.form.places[int(self.states[wave, RESUME])]
+    return self.code.program.entry + offset, mode
 
   def _expired(self, wave: int) -> None:
     self.cohort.expired(self._small(wave, self._where(wave)[0], 0))
@@ -270,9 +403,8 @@ class Waves:
         elif (step := program.step(i, pc, mode)) is not None: step(group)
     except (TinyhwError, IndexError) as error:
       raise cohort.located(error, pc, group) from (None if isinstance(error, TinyhwError) else error)
-    stats = cohort.stats
-    stats.interpreted[i.mnemonic] = stats.interpreted.get(i.mnemonic, 0) + 1
-    stats.instructions += 1
+    self.interpreted[i.mnemonic] = self.interpreted.get(i.mnemonic, 0) + 1
+    self.instructions += 1
     self.context.view(np.uint64)[context.WRITES // 8] += np.uint64(1)
     self.executed[wave] += 1
     self._store(wave, group, before)
@@ -288,26 +420,24 @@ class Waves:
 
   def _resume(self, wave: int, pc: int, mode: int) -> None:
     """Set where a wave goes on; the code grows for a place that is new."""
-    place = self.code.place(pc, mode)
-    if place is None:
-      places = [self._where(w) for w in range(self.size)]
-      places[wave] = pc, mode
-      try: self.code.grow(pc, mode)
+    place = pc - self.code.program.entry, mode
+    if place not in self.form.index:
+      status = self.states[wave, STATUS]
+      self.states[wave, STATUS] = END  # where this one goes on is set below
+      try:
+        self.code.grow(pc, mode)
       except NotCompiled as refused:
         refused.started = True
         raise
-      self.sites = np.zeros((max(1, len(self.code.translation.sites)), 4), np.uint64)
-      self.context.view(np.uint64)[context.SITES // 8] = self.sites.ctypes.data
-      stops = {p: k for k, p in enumerate(self.code.translation.places)}
-      entry = self.code.program.entry
-      for w, (at, m) in enumerate(places): self.states[w, RESUME] = stops.get((at - entry, m), 0)
-    else: self.states[wave, RESUME] = place
+      self._exchange(self.code.form)
+      self.states[wave, STATUS] = status
+    self.states[wave, RESUME] = self.form.index[place]
 
   def _slow(self, handle: int, index: int) -> int:
     """Serve a memory access that compiled code could not; 1 when it faults, with the error kept."""
-    site = self.code.translation.sites[index]
-    wave = int(self._wave[0])
-    pc = self.code.program.entry + site.offset
+    program, wave = self.code.program, int(self._wave[0])
+    site = self.form.site(index, lambda offset: program.fetch(program.entry + offset))
+    pc = program.entry + site.offset
     group = self._small(wave, pc, 256)
     try:
       with np.errstate(all="ignore"): self._serve(site, group)
@@ -325,6 +455,10 @@ class Waves:
     group.s[EXEC_LO], group.s[EXEC_LO + 1] = self._mask[0], self._mask[1]
     exec_changed(group)
     if access.nobody(group): return
+    if site.kind == "atomic":
+      words = data[:count * (1 + ATOMICS[site.operation].compares)].copy()
+      data[:count] = atomics.serve(group, site.segment, site.operation, site.width, self._addresses.copy(), words)
+      return
     addresses = self._addresses.copy()[None, :]
     words = [data[k].copy()[None, :] for k in range(count)]
     i = site.instruction

@@ -1,0 +1,256 @@
+"""The engines around compiled code: forms that are exchanged while waves run, code that is kept on disk."""
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.emulator.gpu import ARCH, Gpu
+from tests.emulator.test_jit import CODE, END, EXEC, OUT, descriptor, encode, inputs, outcome, program, prologue, store
+from tinyhw.core.errors import InvalidArgument, PageFault, TinyhwError, WatchdogExpired
+from tinyhw.emulator.amdgcn import Dispatch, dispatch
+from tinyhw.emulator.jit import forms, native, run, threads
+from tinyhw.emulator.jit import store as disk
+from tinyhw.emulator.jit.run import dispatch as compiled
+
+GUARD = encode("s_mov_b64", src0=EXEC, sdst=70)
+
+
+def sample(seed: int) -> bytes:
+  """A random program that leaves its registers in memory."""
+  rng = random.Random(seed)
+  code = GUARD + prologue(32) + program(rng, 1) + encode("s_mov_b64", src0=70, sdst=EXEC)
+  return code + b"".join(store(n) for n in range(12))
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+  """A store of this test's own, and nothing in memory."""
+  monkeypatch.setenv(disk.VARIABLE, str(tmp_path))
+  monkeypatch.setattr(forms, "_MEMORY", {})
+  yield tmp_path / "emulator"
+  disk._store_at.cache_clear()
+
+
+def forget(monkeypatch: pytest.MonkeyPatch) -> None: monkeypatch.setattr(forms, "_MEMORY", {})
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_hot_code_does_the_same(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+  monkeypatch.setattr(run, "HOT", 0)
+  code, data = sample(seed), inputs(random.Random(seed))
+  expected, found = (outcome(engine, code, data, descriptor(32, 27)) for engine in (dispatch, compiled))
+  assert np.array_equal(expected[0], found[0]) and expected[1].instructions == found[1].instructions
+
+
+def test_waves_go_on_in_the_hot_form(monkeypatch: pytest.MonkeyPatch) -> None:
+  """A loop outlives the first form: the turns after the exchange run the second one."""
+  monkeypatch.setattr(run, "HOT", 1)
+  monkeypatch.setattr(run, "TURN", 500)
+  monkeypatch.setattr(run.BACKGROUND, "add", lambda job: job())
+  loop = encode("v_add_nc_u32", "e32", src0=129, src1=1, vdst=1) + encode("s_sub_u32", src0=20, src1=129, sdst=20)
+  loop += encode("s_cmp_lg_u32", src0=20, src1=128)
+  loop += encode("s_cbranch_scc1", simm16=-(len(loop) // 4 + 1) & 0xFFFF)
+  code = prologue(32) + encode("v_mov_b32", "e32", src0=128, vdst=1)
+  code += encode("s_mov_b32", src0=255, sdst=20, literal=3000) + loop + store(1)
+  taken: list[bool] = []
+  exchange = run.Waves._exchange
+
+  def watched(self: Any, form: forms.Form) -> None:
+    exchange(self, form)
+    taken.append(self.form.hot)
+  monkeypatch.setattr(run.Waves, "_exchange", watched)
+  expected, found = (outcome(engine, code, b"", descriptor()) for engine in (dispatch, compiled))
+  assert np.array_equal(expected[0], found[0]) and expected[1].instructions == found[1].instructions
+  assert taken and all(taken)
+
+
+def test_code_is_found_on_disk(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+  code, data = sample(1), inputs(random.Random(1))
+  first = outcome(compiled, code, data, descriptor())
+  assert len(list(folder.iterdir())) == 1
+  forget(monkeypatch)
+  monkeypatch.setattr(forms, "Translator", None)  # whoever would translate fails
+  second = outcome(compiled, code, data, descriptor())
+  assert np.array_equal(first[0], second[0]) and first[1].instructions == second[1].instructions
+
+
+def test_a_fault_is_exact_in_code_from_disk(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+  code = encode("v_mov_b32", "e32", src0=0, vdst=1) + encode("v_mov_b32", "e32", src0=128, vdst=2)
+  code += encode("global_load_b32", "", vdst=4, vaddr=1, offset=8)
+  first = outcome(compiled, code, b"", descriptor())
+  forget(monkeypatch)
+  monkeypatch.setattr(forms, "Translator", None)
+  assert outcome(compiled, code, b"", descriptor()) == first == outcome(dispatch, code, b"", descriptor())
+
+
+@pytest.mark.parametrize("damage", ["truncated", "flipped", "empty", "foreign", "header", "unreadable"])
+def test_a_damaged_file_is_ignored(damage: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+  code, data = sample(2), inputs(random.Random(2))
+  first = outcome(compiled, code, data, descriptor())
+  path, = folder.iterdir()
+  kept = path.read_bytes()
+  if damage == "truncated": path.write_bytes(kept[:-7])
+  elif damage == "flipped": path.write_bytes(kept[:900] + bytes([kept[900] ^ 1]) + kept[901:])
+  elif damage == "empty": path.write_bytes(b"")
+  elif damage == "foreign": path.write_bytes(b"something else " * 100)
+  elif damage == "header": disk.Store(folder).save(path.name, {"hot": True}, b"no object")
+  else:
+    path.unlink()
+    path.mkdir()
+  forget(monkeypatch)
+  second = outcome(compiled, code, data, descriptor())
+  assert np.array_equal(first[0], second[0])
+  if damage != "unreadable": assert path.read_bytes() == kept  # written anew
+
+
+def test_other_code_with_the_same_beginning_is_not_mistaken(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+  """The name of a form covers the bytes up to the first s_endpgm; what follows is compared."""
+  results = []
+  for value in (1, 2):
+    skip = encode("s_cmp_eq_u32", src0=128, src1=128) + encode("s_cbranch_scc1", simm16=1) + END
+    code = prologue(32) + skip + encode("v_mov_b32", "e32", src0=128 + value, vdst=1) + store(1)
+    forget(monkeypatch)
+    results.append(outcome(compiled, code, b"", descriptor())[0].max())
+  assert results == [1, 2] and len(list(folder.iterdir())) == 1
+
+
+def test_the_store_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+  monkeypatch.setattr(disk, "LIMIT", 10_000)
+  kept = disk.Store(tmp_path)
+  for n in range(20):
+    kept.save(f"{n:02}", {}, bytes(1000))
+    os.utime(tmp_path / f"{n:02}", (n, n))
+  assert sum(p.stat().st_size for p in tmp_path.iterdir()) <= 11_100
+  assert kept.load("19") == ({}, bytes(1000)) and kept.load("00") is None
+
+
+def test_no_store_where_others_could_plant_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+  (tmp_path / "emulator").mkdir()
+  (tmp_path / "emulator").chmod(0o777)
+  assert disk._store_at(str(tmp_path)).folder is None
+  assert disk._store_at("0").folder is None
+  (tmp_path / "file").write_text("")
+  assert disk._store_at(str(tmp_path / "file")).folder is None
+
+
+def test_a_full_disk_does_not_stop_a_dispatch(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+  def full(*_: Any, **__: Any) -> Any: raise OSError(28, "No space left on device")
+  monkeypatch.setattr("tempfile.mkstemp", full)
+  assert outcome(compiled, sample(1), inputs(random.Random(1)), descriptor())[1].engine == "jit"
+  assert list(folder.iterdir()) == []
+
+
+def test_processes_write_one_file(tmp_path: Path) -> None:
+  """Writers of one key at the same time: whoever reads meanwhile finds a whole file."""
+  kept, results = disk.Store(tmp_path), []
+  children = []
+  for n in range(4):
+    child = os.fork()
+    if not child:
+      for _ in range(50): kept.save("key", {"n": n}, bytes([n]) * 5000)
+      os._exit(0)
+    children.append(child)
+  for _ in range(300): results.append(kept.load("key"))
+  for child in children: os.waitpid(child, 0)
+  for found in filter(None, results): assert found[1] == bytes([found[0]["n"]]) * 5000
+  assert any(results) and [p.name for p in tmp_path.iterdir()] == ["key"]
+
+
+def test_an_object_that_does_not_link_is_an_error() -> None:
+  with pytest.raises(TinyhwError): native.Native(b"no object")
+
+
+def test_changed_code_is_compiled_anew(folder: Path) -> None:
+  """The same entry with other instructions, found by their bytes."""
+  gpu = Gpu(1 << 21)
+  values = []
+  for value in (3, 4, 3):
+    code = encode("v_mov_b32", "e32", src0=128 + value, vdst=1) + encode("v_mov_b32", "e32", src0=128, vdst=3)
+    code += encode("global_store_b32", "saddr", vdata=1, vaddr=3, saddr=0, offset=0)
+    gpu.space.write(CODE, code + END)
+    compiled(gpu.space, ARCH, descriptor(), watchdog=1000)
+    values.append(int(gpu.get(OUT, np.uint32, 1)[0]))
+  assert values == [3, 4, 3]
+
+
+# ---- threads
+
+def wide(lanes: int = 32, grid: int = 160, block: int = 256) -> Dispatch: return replace(
+  descriptor(lanes), grid=(grid, 1, 1), block=(block, 1, 1))
+
+
+def spread(monkeypatch: pytest.MonkeyPatch, n: int = 3) -> list[int]:
+  """Every launch that may use threads does; the list gets an element for each turn that a thread gives."""
+  turns: list[int] = []
+  monkeypatch.setenv(threads.VARIABLE, str(n))
+  monkeypatch.setattr(threads, "WORTH", 0)
+  monkeypatch.setattr(threads, "_pool", None)
+  submit = ThreadPoolExecutor.submit
+
+  def watched(self: Any, *args: Any) -> Any:
+    turns.append(1)
+    return submit(self, *args)
+  monkeypatch.setattr(ThreadPoolExecutor, "submit", watched)
+  return turns
+
+
+# v1 = 4 * (256 * workgroup + work-item): where each work-item has a dword of its own
+PLACE = encode("s_lshl_b32", src0=4, src1=128 + 10, sdst=20) + encode("v_lshlrev_b32", "e32", src0=130, src1=0, vdst=1)
+PLACE += encode("v_add_nc_u32", "e32", src0=20, src1=1, vdst=1)
+PUT = encode("global_store_b32", "saddr", vdata=2, vaddr=1, saddr=0, offset=0)
+
+
+def test_threads_do_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+  turns = spread(monkeypatch)
+  code = PLACE + encode("s_mov_b32", src0=255, sdst=21, literal=500)
+  loop = encode("v_mul_u32_u24", "e32", src0=133, src1=1, vdst=2) + encode("v_xor_b32", "e32", src0=4, src1=2, vdst=2)
+  loop += encode("s_sub_u32", src0=21, src1=129, sdst=21) + encode("s_cmp_lg_u32", src0=21, src1=128)
+  code += loop + encode("s_cbranch_scc1", simm16=-(len(loop) // 4 + 1) & 0xFFFF) + PUT
+  one, several = (outcome(engine, code, b"", wide()) for engine in (dispatch, compiled))
+  assert len(turns) == 4 and one[1].waves == several[1].waves == 1280
+  assert np.array_equal(one[0], several[0]) and one[1].instructions == several[1].instructions
+
+
+@pytest.mark.parametrize("bad", [3, 40, 130, 159])
+def test_the_first_fault_wins(bad: int, monkeypatch: pytest.MonkeyPatch) -> None:
+  """All workgroups from one on fault; the error is that of the first of them."""
+  spread(monkeypatch)
+  code = PLACE + encode("s_cmp_ge_u32", src0=4, src1=255, literal=bad)
+  code += encode("s_cselect_b32", src0=255, src1=128, sdst=22, literal=1 << 30)
+  code += encode("v_add_nc_u32", "e32", src0=22, src1=1, vdst=1) + PUT
+  expected, found = (outcome(engine, code, b"", wide()) for engine in (dispatch, compiled))
+  assert expected[0] is found[0] is PageFault and found[2][2] == bad * 8
+  assert expected[1:] == found[1:]
+
+
+def test_workgroups_that_count_each_other_run_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+  turns = spread(monkeypatch)
+  one = encode("v_mov_b32", "e32", src0=128, vdst=3) + encode("v_mov_b32", "e32", src0=129, vdst=2)
+  code = PLACE + one
+  code += encode("global_atomic_add_u32", "saddr", vdst=2, vdata=2, vaddr=3, saddr=0, offset=0)
+  code += encode("global_store_b32", "saddr", vdata=2, vaddr=1, saddr=0, offset=16)
+  expected, found = (outcome(engine, code, b"", wide()) for engine in (dispatch, compiled))
+  assert np.array_equal(expected[0], found[0]) and not turns
+
+
+def test_the_watchdog_ends_waves_in_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+  """From workgroup 40 on a counter runs for ever."""
+  turns = spread(monkeypatch)
+  loop = encode("s_add_u32", src0=20, src1=129, sdst=20)
+  loop += encode("s_branch", simm16=-(len(loop) // 4 + 1) & 0xFFFF)
+  code = encode("s_cmp_lt_u32", src0=4, src1=128 + 40) + encode("s_cbranch_scc1", simm16=len(loop) // 4) + loop
+  expected, found = (outcome(engine, code, b"", wide(), 5000) for engine in (dispatch, compiled))
+  assert expected[0] is found[0] is WatchdogExpired and expected[1:] == found[1:] and turns
+
+
+def test_a_number_of_threads_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+  monkeypatch.setenv(threads.VARIABLE, "many")
+  with pytest.raises(InvalidArgument, match="TINYHW_THREADS is a number of threads"): threads.count()
