@@ -13,7 +13,7 @@ STORE = "v_lshlrev_b32 v1, 2, v0\n"
 CASES = {
   "a stored register": (STORE + "{}\nglobal_store_b32 v1, v5, s[0:1]", "v_mov_b32 v5, 0", "v5", "v5, which nobody"),
   "a sum of an undefined register": (
-    STORE + "{}\nv_add_nc_u32 v6, v5, v0\nglobal_store_b32 v1, v6, s[0:1]", "v_mov_b32 v5, 0", "v6", "v5, which nobody"),
+    STORE + "{}\nv_add_nc_u32 v6, v5, v0\nglobal_store_b32 v1, v6, s[0:1]", "v_mov_b32 v5, 0", "v6", "v5, which"),
   "an undefined accumulator": (
     STORE + "{}\nv_fmac_f32 v5, v0, v0\nglobal_store_b32 v1, v5, s[0:1]", "v_mov_b32 v5, 0", "v5", "v5, which nobody"),
   "lanes that a divergent write leaves out": (
