@@ -13,7 +13,8 @@ import numpy as np
 
 from tinyhw.core.errors import MachineFault, Unsupported
 from tinyhw.emulator.amdgcn import floats, gfx9, gfx12, integer, matrix, rounding, scalar, sdwa  # noqa: F401  (meanings)
-from tinyhw.emulator.amdgcn.meaning import MEANINGS, Meaning
+from tinyhw.emulator.amdgcn.meaning import Meaning
+from tinyhw.emulator.amdgcn.quiet import IEEE, meaning_of
 from tinyhw.emulator.amdgcn.registers import (
   Reader,
   Writer,
@@ -49,7 +50,9 @@ WIDE: Final = {"u16": "i64", "i16": "i64", "u32": "i64", "i32": "i64"}
 # Instruction tables whose 16-bit results fill the register, with zeros above.
 ZERO_FILLING: Final = frozenset({"gfx9"})
 # Instructions that read no MODE: their float type only says how to look at bits; and those that round nothing.
-_UNROUNDED: Final = ("v_cmp", "s_cmp", "v_div_scale", "v_div_fixup", "v_frexp")
+_UNROUNDED: Final = ("v_cmp", "s_cmp", "v_div_scale", "v_div_fixup", "v_frexp", "v_trig_preop")
+# clamp counts for sums, not for shifts and the low half of a product (section 7.2.3.1).
+_BITWISE: Final = ("v_pk_lshl", "v_pk_lshr", "v_pk_ashr", "v_pk_mul_lo")
 _MODELESS: Final = ("v_cmp", "s_cmp", "v_div_scale", "v_div_fixup", "v_frexp", "v_ldexp")
 
 
@@ -62,7 +65,7 @@ def unsupported(i: Instruction, pc: int, why: str = "") -> Unsupported:
 def alu(i: Instruction, pc: int, mode: int) -> Step:
   """The step of a vector or scalar ALU instruction. Raises Unsupported where there is no meaning."""
   if i.family == "VOPD": return _dual(i, pc, mode)
-  meaning = MEANINGS.get(i.mnemonic, i.isa)
+  meaning = meaning_of(i.mnemonic, i.isa, mode)
   if meaning is None: raise unsupported(i, pc)
   if rounds(i, meaning, mode): meaning = replace(meaning, function=rounding.directed(meaning.function, mode))
   if i.family in SCALAR_FAMILIES: return _scalar(i, meaning, mode)
@@ -256,9 +259,14 @@ def nan_clamps(i: Instruction, mode: int) -> bool:
   return i.isa in CLAMPS_NAN or bool(mode >> 8 & 1)
 
 
+def output_modifier(i: Instruction, t: str, mode: int) -> int:
+  """omod, which counts only where output denormals are flushed and IEEE is off (RDNA3 ISA manual, section 7.2.3.1)."""
+  return i.get("omod") if flushes(i, t, mode, 1) and not mode & IEEE else 0
+
+
 def _float_result(i: Instruction, t: str, write: Writer, mode: int) -> Writer:
   """omod, denormal flush and clamp of a float result."""
-  omod, clamp, flush = i.get("omod"), i.get("clamp"), flushes(i, t, mode, 1)
+  omod, clamp, flush = output_modifier(i, t, mode), i.get("clamp"), flushes(i, t, mode, 1)
   if not (omod or clamp or flush): return write
   one, zero = DTYPES[t].type(1), DTYPES[t].type(0)
   factor = DTYPES[t].type(OMOD.get(omod, 1.0))
@@ -267,6 +275,7 @@ def _float_result(i: Instruction, t: str, write: Writer, mode: int) -> Writer:
   def finish(group: Group, value: Value) -> None:
     if omod: value = value * factor
     if flush: value = Ops.flush(value)
+    if omod: value = np.where(value == zero, zero, value)  # -0 becomes +0
     if clamp:
       limited = np.where(value > zero, np.minimum(value, one), zero)  # -0 becomes +0
       value = np.where(np.isnan(value), zero if dx10 else value, limited)
@@ -274,11 +283,23 @@ def _float_result(i: Instruction, t: str, write: Writer, mode: int) -> Writer:
   return finish
 
 
+def saturates(i: Instruction, meaning: Meaning) -> bool:
+  """Whether clamp limits an integer result. Conversions from floats saturate anyway."""
+  t = meaning.results[0] if meaning.results else ""
+  if i.mnemonic.startswith(_BITWISE): return False
+  return bool(i.get("clamp")) and t in WIDE and not FLOAT.intersection(s.removeprefix("d:") for s in meaning.sources)
+
+
+def low24(i: Instruction) -> int:
+  """How many sources are 24-bit numbers with sign."""
+  return 2 if "_i24" in i.mnemonic else 0
+
+
 def _clamped_integer(i: Instruction, meaning: Meaning) -> Callable[..., Any]:
   """With clamp, integer results saturate: the meaning is evaluated in i64 and limited to the type."""
   t = meaning.results[0] if meaning.results else ""
   function = meaning.function
-  if not i.get("clamp") or t not in WIDE: return function
+  if not saturates(i, meaning): return function
   low, high = np.iinfo(DTYPES[t]).min, np.iinfo(DTYPES[t]).max
   kinds = [DTYPES[s.removeprefix("d:")] if s.removeprefix("d:") in DTYPES else None for s in meaning.sources]
   signed = i.mnemonic.endswith(("i32", "i16"))
@@ -287,6 +308,7 @@ def _clamped_integer(i: Instruction, meaning: Meaning) -> Callable[..., Any]:
   def saturating(o: Any, *values: Value) -> Value:
     wide = [v.view(f"i{v.dtype.itemsize}").astype(np.int64) if signed and k is not None
             else v.astype(np.int64) if k is not None else v for v, k in zip(values, kinds)]
+    wide[:low24(i)] = [v << np.int64(40) >> np.int64(40) for v in wide[:low24(i)]]
     result = function(o, *wide)
     if isinstance(result, tuple): return np.clip(result[0], low, high).astype(DTYPES[t]), *result[1:]
     if signed and t == "u32": return np.clip(result, low, high).astype(np.int32).view(U32)
@@ -301,7 +323,7 @@ def _dual(i: Instruction, pc: int, mode: int) -> Step:
   parts = []
   x_name, y_name = i.mnemonic.split(" :: ")
   for name, suffix in ((x_name, "X"), (y_name, "Y")):
-    meaning = MEANINGS.get(name.replace("v_dual_", "v_"), i.isa)
+    meaning = meaning_of(name.replace("v_dual_", "v_"), i.isa, mode)
     if meaning is None: raise unsupported(i, pc)
     if rounds(i, meaning, mode): meaning = replace(meaning, function=rounding.directed(meaning.function, mode))
     destination = i.operands["vdst" + suffix]
@@ -355,12 +377,15 @@ def _packed(i: Instruction, meaning: Meaning, mode: int) -> Step:
   function = _clamped_integer(i, meaning)
   t = meaning.results[0]
   flush, clamp = flushes(i, t, mode, 1), i.get("clamp") and t == "f16"
+  dx10 = nan_clamps(i, mode)
   write = writer(destination, "u32")
   low, high_readers = halves
 
   def finish(value: Value) -> Value:
     if flush: value = Ops.flush(value)
-    if clamp: value = np.where(value > F16.type(0), np.minimum(value, F16.type(1)), F16.type(0))
+    if clamp:
+      limited = np.where(value > F16.type(0), np.minimum(value, F16.type(1)), F16.type(0))
+      value = limited if dx10 else np.where(np.isnan(value), value, limited)
     return value.view(U16).astype(U32)
 
   def step(group: Group) -> None:
@@ -748,6 +773,19 @@ SPECIAL: Final[dict[str, Binder]] = {
   **dict.fromkeys(("v_qsad_pk_u16_u8", "v_mqsad_pk_u16_u8", "v_mqsad_u32_u8"), quad_sad),
   **dict.fromkeys(matrix.SHAPES, matrix.wmma), "s_trap": stop, "s_code_end": stop,
 }
+
+# Whether MODE makes an instruction something else, and how that is bound: (instruction, PC, MODE, plain binder). By
+# instruction table.
+Altered = Callable[[Instruction, int, int, Callable[[Instruction, int, int], Step | None]], Step | None]
+ALTERED_OF: Final[dict[str, tuple[Callable[[Instruction, int], bool], Altered]]] = {}
+
+
+def altered(i: Instruction, mode: int) -> Altered | None:
+  """How an instruction is bound that MODE makes something else; None where it does not."""
+  found = ALTERED_OF.get(i.isa)
+  return found[1] if found is not None and found[0](i, mode) else None
+
+
 # Binders of one instruction table alone, by its name; they come before SPECIAL.
 SPECIAL_OF: Final[dict[str, dict[str, Binder]]] = {}
 

@@ -12,13 +12,14 @@ from tinyhw.isa.amdgcn import Table
 CONTROL = control.DIRECT | frozenset((
   "s_endpgm", "s_barrier", "s_sleep", "s_setpc_b64", "s_swappc_b64", "s_setreg_b32", "s_setreg_imm32_b32",
   "s_round_mode", "s_denorm_mode", "s_getpc_b64", "s_sendmsg", "s_sendmsg_rtn_b32", "s_sendmsg_rtn_b64",
-  "s_getreg_b32", "s_sleep_var", "s_barrier_signal", "s_barrier_signal_isfirst", "s_barrier_wait",
+  "s_getreg_b32", "s_icache_inv", "s_sleep_var", "s_barrier_signal", "s_barrier_signal_isfirst", "s_barrier_wait",
   "s_get_barrier_state"))
 # Mnemonics that memory.py binds by name or by table.
 MEMORY = frozenset((
   *memory.LOADS, *memory.STORES, *memory.VECTOR_ATOMICS, *memory.SCALAR_LOADS, *memory.DS_ATOMICS, *memory.DS_LOADS,
   *memory.DS_STORES, *memory.DS_PAIRS, *memory.DS_EXCHANGE_PAIRS, *memory.NO_EFFECT, "ds_bpermute_b32",
   "ds_permute_b32", "ds_swizzle_b32", "ds_append", "ds_consume", "ds_load_addtid_b32", "ds_store_addtid_b32",
+  "ds_read_addtid_b32", "ds_write_addtid_b32",
   *memory.GLOBAL_BY_LANE))
 # What compute code cannot use, and why; these count in no coverage figure of compute opcodes.
 NOT_COMPUTE: Final[Handlers[str]] = Handlers("instruction")
@@ -32,6 +33,7 @@ NOT_COMPUTE.ignores("ds_add_gs_reg_rtn", "ds_sub_gs_reg_rtn", why="stream-out re
 NOT_COMPUTE.ignores("ds_bvh_stack_rtn_b32", why="the traversal stack of ray tracing")
 NOT_COMPUTE.ignores("s_rfe_b64", "s_rfe_restore_b64", "s_cbranch_cdbgsys", "s_cbranch_cdbguser",
                     "s_cbranch_cdbgsys_or_user", "s_cbranch_cdbgsys_and_user", why="trap handlers and debuggers")
+NOT_COMPUTE.ignores("s_endpgm_ordered_ps_done", "v_screen_partition_4se_b32", why="pixel shaders")
 
 
 def compute(table: Table) -> set[str]:
@@ -52,7 +54,7 @@ def status(mnemonic: str, isa: str) -> str:
   # how typed stores round, and what D16 makes of integers, no manual says
   if buffer.FORMATTED.fullmatch(mnemonic): return "approximate"
   if mnemonic.startswith("buffer_load_lds_"): return "exact"
-  if "_wmma_f" in mnemonic or "_wmma_b" in mnemonic: return "approximate"
+  if any(f"{stem}_{t}" in mnemonic for stem in ("_wmma", "_mfma", "_smfmac") for t in ("f", "b")): return "approximate"
   bound = bind.special(mnemonic, isa) or any(mnemonic in names for names in (CONTROL, MEMORY, ends.ENDERS))
   return "exact" if bound else "missing"
 

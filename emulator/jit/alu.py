@@ -11,7 +11,8 @@ import numpy as np
 
 from tinyhw.emulator.amdgcn import bind
 from tinyhw.emulator.amdgcn import matrix as reference
-from tinyhw.emulator.amdgcn.meaning import MEANINGS, Meaning
+from tinyhw.emulator.amdgcn.meaning import Meaning
+from tinyhw.emulator.amdgcn.quiet import meaning_of
 from tinyhw.emulator.amdgcn.registers import constant
 from tinyhw.emulator.amdgcn.values import DTYPES, F16, F32, I32, I64, U16, U32
 from tinyhw.emulator.jit import matrix
@@ -31,7 +32,7 @@ def translate(r: Registers, i: Instruction, mode: int) -> None:
     if special is None: raise Untranslatable(i.mnemonic)
     return special(r, i, mode)
   if i.family == "VOPD": return _dual(r, i, mode)
-  meaning = MEANINGS.get(i.mnemonic, i.isa)
+  meaning = meaning_of(i.mnemonic, i.isa, mode)
   if meaning is None: raise Untranslatable(i.mnemonic)
   _check(i, meaning, mode)
   if i.family in bind.SCALAR_FAMILIES: return _scalar(r, i, meaning, mode)
@@ -185,9 +186,10 @@ def _vector_sources(r: Registers, i: Instruction, meaning: Meaning, mode: int, d
 def _finished(r: Registers, i: Instruction, t: str, value: Value, mode: int) -> Value:
   """omod, denormal flush and clamp of a float result."""
   if t not in bind.FLOAT: return value
-  omod, clamp = i.get("omod"), i.get("clamp")
+  omod, clamp = bind.output_modifier(i, t, mode), i.get("clamp")
   if omod: value = value * bind.OMOD.get(omod, 1.0)
   if bind.flushes(i, t, mode, 1): value = r.o.flush(value)
+  if omod: value = r.o.where(value == 0, number(r.e, value.dtype, 0), value)  # -0 becomes +0
   return _clamped(r, value, bind.nan_clamps(i, mode)) if clamp else value
 
 
@@ -200,7 +202,7 @@ def _clamped(r: Registers, value: Value, dx10: bool) -> Value:
 def _saturating(i: Instruction, meaning: Meaning) -> Callable[..., Any]:
   """With clamp, integer results saturate: the meaning is evaluated in i64 and limited to the type."""
   t = meaning.results[0] if meaning.results else ""
-  if not i.get("clamp") or t not in bind.WIDE: return meaning.function
+  if not bind.saturates(i, meaning): return meaning.function
   signed = i.mnemonic.endswith(("i32", "i16"))
   bits = int(t[1:])
   low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if t[0] == "i" or signed else (0, (1 << bits) - 1)
@@ -209,7 +211,9 @@ def _saturating(i: Instruction, meaning: Meaning) -> Callable[..., Any]:
   def wide(x: Value) -> Value: return convert(x.view(DTYPES[f"i{x.dtype.itemsize * 8}"]) if signed else x, I64)
 
   def function(o: Any, *values: Value) -> Any:
-    results = _results(meaning.function(o, *[wide(v) if k else v for v, k in zip(values, kinds)]), len(meaning.results))
+    operands = [wide(v) if k else v for v, k in zip(values, kinds)]
+    operands[:bind.low24(i)] = [v << 40 >> 40 for v in operands[:bind.low24(i)]]
+    results = _results(meaning.function(o, *operands), len(meaning.results))
     first = convert(o.clip(results[0], low, high), DTYPES[t])
     return first if len(results) == 1 else (first, *results[1:])
   return function
@@ -258,7 +262,7 @@ def _dual(r: Registers, i: Instruction, mode: int) -> None:
   done: list[tuple[Operand, Value]] = []
   x_name, y_name = i.mnemonic.split(" :: ")
   for name, suffix in ((x_name, "X"), (y_name, "Y")):
-    meaning = MEANINGS.get(name.replace("v_dual_", "v_"), i.isa)
+    meaning = meaning_of(name.replace("v_dual_", "v_"), i.isa, mode)
     if meaning is None: raise Untranslatable(name)
     _check(i, meaning, mode)
     destination = i.operands["vdst" + suffix]
@@ -314,7 +318,7 @@ def _packed(r: Registers, i: Instruction, meaning: Meaning, mode: int) -> None:
       sources.append(r.o.flush(x) if bind.flushes(i, source, mode, 0) else x)
     value = _typed(function(r.o, *sources), t)
     if bind.flushes(i, t, mode, 1): value = r.o.flush(value)
-    if i.get("clamp") and t == "f16": value = _clamped(r, value, True)
+    if i.get("clamp") and t == "f16": value = _clamped(r, value, bind.nan_clamps(i, mode))
     halves.append(convert(value.view(U16), U32))
   write(r, destination, halves[0] | halves[1] << 16)
 
