@@ -93,7 +93,8 @@ def _both(space: AddressSpace, arch: Arch, d: Dispatch, watchdog: int) -> Dispat
     raise EnginesDiffer(f"the reference {_told(error)}, compiled code {_told(other)}")
   if error is not None: raise other
   assert expected is not None and stats is not None
-  if expected.instructions != stats.instructions:
+  # how often waves try may depend on who runs when, where they wait for each other with atomics
+  if expected.instructions != stats.instructions and not any("atomic" in name for name in expected.mnemonics):
     raise EnginesDiffer(f"the reference executed {expected.instructions:,} instructions, compiled code "
                         f"{stats.instructions:,}")
   for m, n in zip(copy.mappings(), space.mappings()):

@@ -1,7 +1,6 @@
 """Vector accesses to memory, LDS and scratch: many lanes at once, with exact faults, and atomics in lane order."""
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -9,7 +8,8 @@ import numpy as np
 from tinyhw.core.errors import MachineFault, PageFault
 from tinyhw.core.memory import Access, AddressSpace, Mapping
 from tinyhw.emulator import observe
-from tinyhw.emulator.amdgcn.values import F32, F64, I32, I64, U32, U64
+from tinyhw.emulator.amdgcn.atomics import modify
+from tinyhw.emulator.amdgcn.values import U32, U64
 from tinyhw.emulator.simt import Group
 
 Value = Any
@@ -290,68 +290,6 @@ def scratch_store(group: Group, offsets: Value, words: list[Value], width: int) 
 
 
 # ---- atomics
-
-def _wrap_inc(old: Value, limit: Value) -> Value:
-  return np.where(old >= limit, old.dtype.type(0), old + old.dtype.type(1))
-
-
-def _wrap_dec(old: Value, limit: Value) -> Value:
-  return np.where((old == 0) | (old > limit), limit, old - old.dtype.type(1))
-
-
-def _sub_clamp(old: Value, data: Value) -> Value: return np.where(old >= data, old - data, old.dtype.type(0))
-
-
-# operation -> (type of the operands, new value from old and data, ufunc with the same effect or None)
-Function = Callable[[Value, Value], Value]
-ATOMICS: Final[dict[str, tuple[str, Function, Any]]] = {
-  "swap": ("u", lambda old, data: data, None), "add": ("u", np.add, np.add), "sub": ("u", np.subtract, np.subtract),
-  "rsub": ("u", lambda old, data: data - old, None), "csub": ("u", _sub_clamp, None),
-  "smin": ("i", np.minimum, np.minimum), "smax": ("i", np.maximum, np.maximum),
-  "umin": ("u", np.minimum, np.minimum), "umax": ("u", np.maximum, np.maximum),
-  "and": ("u", np.bitwise_and, np.bitwise_and), "or": ("u", np.bitwise_or, np.bitwise_or),
-  "xor": ("u", np.bitwise_xor, np.bitwise_xor), "inc": ("u", _wrap_inc, None), "dec": ("u", _wrap_dec, None),
-  "fadd": ("f", np.add, np.add), "fmin": ("f", np.fmin, np.fmin), "fmax": ("f", np.fmax, np.fmax),
-}
-_TYPES: Final[dict[tuple[str, int], Any]] = {
-  ("u", 4): U32, ("u", 8): U64, ("i", 4): I32, ("i", 8): I64, ("f", 4): F32, ("f", 8): F64}
-
-
-def modify(memory: Value, index: Value, operation: str, data: Value, compare: Value | None, want: bool) -> Value | None:
-  """Read-modify-write of memory[index] in the order of the lanes; returns the old values when wanted.
-
-  `memory`, `data` and `compare` are u32 or u64 arrays; equal indices are served one after the other.
-  """
-  width = memory.dtype.itemsize
-  if operation in {"cmpswap", "fcmpswap"}:
-    dtype = _TYPES["f" if operation == "fcmpswap" else "u", width]
-    def new(old: Value, d: Value, c: Value) -> Value: return np.where(old == c, d, old)
-  elif operation in {"mskor", "wrap"}:
-    dtype = _TYPES["u", width]
-    def new(old: Value, d: Value, c: Value) -> Value:
-      return old & ~d | c if operation == "mskor" else np.where(old >= d, old - d, old + c)
-  else:
-    kind, function, ufunc = ATOMICS[operation]
-    dtype = _TYPES[kind, width]
-    if not want and ufunc is not None and index.size > 1:
-      ufunc.at(memory.view(dtype), index, data.view(dtype))
-      return None
-    def new(old: Value, d: Value, c: Value) -> Value: return function(old, d)
-  cells, values = memory.view(dtype), data.view(dtype)
-  wanted = compare.view(dtype) if compare is not None else values
-  out = np.empty(index.size, dtype)
-  order = np.argsort(index, kind="stable")
-  ordered = index[order]
-  start = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
-  rank = np.empty(index.size, np.intp)
-  rank[order] = np.arange(index.size) - np.repeat(start, np.diff(np.append(start, index.size)))
-  for r in range(int(rank.max()) + 1 if index.size else 0):
-    at = np.flatnonzero(rank == r) if r or len(start) != index.size else slice(None)
-    old = cells[index[at]]
-    out[at] = old
-    cells[index[at]] = new(old, values[at], wanted[at])
-  return out.view(memory.dtype)
-
 
 def atomic(group: Group, addresses: Value, width: int, operation: str, data: Value, compare: Value | None,
            want: bool) -> Value | None:

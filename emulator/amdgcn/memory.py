@@ -578,20 +578,25 @@ def _bit_reversed(lane: Any) -> Any:
   return sum((lane >> k & 1) << 4 - k for k in range(5))
 
 
+def swizzled(code: int, lanes: int) -> Value:
+  """The lane that each one reads: FFT, rotation, quad permutation, and/or/xor (RDNA3 ISA manual, DS_SWIZZLE_B32)."""
+  lane = np.arange(lanes)
+  if code >= 0xE000: return lane & ~31 | _bit_reversed(lane) >> (code & 31).bit_count() | lane & code & 31
+  if code >= 0xC000:
+    distance = code >> 5 & 31
+    moved = lane + (-distance if code >> 10 & 1 else distance)
+    return lane & ~31 | lane & code & 31 | moved & ~code & 31
+  if code >> 15: return lane & ~3 | code >> 2 * (lane & 3) & 3
+  return lane & ~31 | (lane & code & 31 | code >> 5 & 31) ^ code >> 10 & 31
+
+
 def _swizzle(i: Instruction) -> Step:
-  """ds_swizzle_b32: FFT, rotation, quad permutation, and/or/xor of the lane (RDNA3 ISA manual, DS_SWIZZLE_B32)."""
+  """ds_swizzle_b32."""
   address, n = vector32(i.operands["addr"].value, U32), i.operands["vdst"].value
   code = i.fields["offset"]
 
   def step(group: Group) -> None:
-    lane = np.arange(group.cohort.lanes)
-    if code >= 0xE000: index = lane & ~31 | _bit_reversed(lane) >> (code & 31).bit_count() | lane & code & 31
-    elif code >= 0xC000:
-      distance = code >> 5 & 31
-      moved = lane + (-distance if code >> 10 & 1 else distance)
-      index = lane & ~31 | lane & code & 31 | moved & ~code & 31
-    elif code >> 15: index = lane & ~3 | code >> 2 * (lane & 3) & 3
-    else: index = lane & ~31 | (lane & code & 31 | code >> 5 & 31) ^ code >> 10 & 31
+    index = swizzled(code, group.cohort.lanes)
     on, x = need_lanes(group), full(group, address(group))
     _write_words(group, n, [np.where(on[:, index], x[:, index], np.uint32(0))])
   return step

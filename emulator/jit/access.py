@@ -9,9 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
-
-import numpy as np
+from typing import Final
 
 from tinyhw.core.memory import Access
 from tinyhw.emulator.amdgcn.memory import (
@@ -24,6 +22,7 @@ from tinyhw.emulator.amdgcn.memory import (
   STORES,
   byte_offset,
   flat_offset,
+  swizzled,
 )
 from tinyhw.emulator.amdgcn.values import I32, U32, U64
 from tinyhw.emulator.jit.alu import lane_numbers, permuted
@@ -543,11 +542,8 @@ class Accesses:
     r.set_vector(i.operands["vdst"].value, permuted(r, x, index))
 
   def _swizzle(self, r: Registers, i: Instruction) -> None:
-    """ds_swizzle_b32: quad permutation, or and/or/xor of the lane number."""
-    lane, code = np.arange(r.lanes), i.fields["offset"]
-    if code >= 0xE000: raise Untranslatable("FFT and rotate modes")
-    if code >> 15: index: Any = lane & ~3 | code >> 2 * (lane & 3) & 3
-    else: index = lane & ~31 | (lane & code & 31 | code >> 5 & 31) ^ code >> 10 & 31
+    """ds_swizzle_b32."""
+    index = swizzled(i.fields["offset"], r.lanes)
     x = r.vector(i.operands["addr"].value, U32)
     if not r.full: x = r.o.where(r.active(), x, r.e.const(U32, 0))
     r.set_vector(i.operands["vdst"].value, permuted(r, x, r.e.vector(U32, index)))

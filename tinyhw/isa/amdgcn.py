@@ -79,6 +79,7 @@ class Row:
   loads: bool
   stores: bool
   isa: str
+  fill: int = 0  # bits that no field has and that the decoder ignores, as an assembler sets them
 
   @cached_property
   def literal_operands(self) -> tuple[str, ...]:
@@ -181,9 +182,10 @@ class Table:
       name, role, kind, dwords, kind_type, half = item.split(":")
       specs.append((name, role, kind, int(dwords), kind_type, half))
     uses, defs, memory = self.module.EFFECTS[int(effects)].split("|")
-    return Row(mnemonic, variant, family, int(size), int(mask, 16), int(value, 16), fields, tuple(specs),  # type: ignore[arg-type]
+    fixed, bits = int(mask, 16), int(value, 16)
+    return Row(mnemonic, variant, family, int(size), fixed, bits & fixed, fields, tuple(specs),  # type: ignore[arg-type]
                self.module.TEXTS[int(template)], tuple(uses.split()), tuple(defs.split()), "L" in memory, "S" in memory,
-               self.name)
+               self.name, bits & ~fixed)
 
   def decode(self, code: bytes | memoryview, at: int = 0, *, where: int = 0) -> Instruction:
     """The instruction at offset `at`. `where` is the address that errors name. Raises DecodeError for unknown words."""
@@ -265,7 +267,7 @@ class Table:
 
   def encode(self, row: Row, values: Mapping[str, int], literal: int | None = None) -> bytes:
     """Bytes of a row from raw field values. Raises EncodeError for an unknown field or a value that does not fit."""
-    word = row.value
+    word = row.value | row.fill
     for name, value in values.items():
       pieces = row.fields.get(name)
       if pieces is None: raise EncodeError(f"{row.mnemonic} has no field {name}")

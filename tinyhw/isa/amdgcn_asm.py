@@ -13,14 +13,15 @@ from functools import cache
 from typing import Final
 
 from tinyhw.core.errors import DecodeError, EncodeError, InvalidArgument
-from tinyhw.isa.amdgcn import INLINE_FLOATS, LITERAL, SPECIAL, VGPR0, Row, Table, table
-from tinyhw.isa.amdgcn_names import FORMATS, NAMES
+from tinyhw.isa.amdgcn import CANONICAL, INLINE_FLOATS, LITERAL, SPECIALS, VGPR0, Row, Table, table
+from tinyhw.isa.amdgcn_names import DATA_FORMATS, FORMATS, INDEXED, NAMES, NUMBER_FORMATS, SELECTIONS, UNUSED
 from tinyhw.isa.amdgcn_text import (
   DELAYS,
   DEPCTR,
-  DPP_ROWS,
+  DPP_PATTERNS,
   SKIPS,
   constant,
+  dpp_rows,
   scalar_name,
   suffix,
   template,
@@ -48,6 +49,7 @@ class Line:
   at: int = 0
   fields: dict[str, int] = field(default_factory=dict)
   literal: int | None = None
+  accumulation: bool | None = None
 
   def space(self) -> None:
     while self.text[self.at:self.at + 1] == " ": self.at += 1
@@ -77,11 +79,12 @@ class Line:
 
 
 @cache
-def scalars(dwords: int) -> dict[str, int]:
+def scalars(dwords: int, isa: str) -> dict[str, int]:
   """Name -> code of each scalar operand of a size."""
   out: dict[str, int] = {}
-  for code in [*range(128), *(c for c in SPECIAL if c > 127)]:
-    try: out.setdefault(scalar_name(code, dwords), code)
+  own = {canonical: code for code, canonical in CANONICAL[isa].items()}
+  for code in [*range(128), *(c for c in SPECIALS[isa] if c > 127)]:
+    try: out.setdefault(scalar_name(code, dwords, isa), own.get(code, code))
     except KeyError: continue
   if dwords == 2: out.setdefault("vcc_lo", 106)
   return out
@@ -100,36 +103,55 @@ def number(text: str) -> int | None:
 
 def register(line: Line, token: str, spec: Operand) -> int | None:
   """Number of a vector register, its half put into op_sel where it belongs there; None for another kind of operand."""
-  name, role, _, dwords, _, half = spec
-  m = re.fullmatch(r"v(?:(\d+)|\[(\d+):(\d+)\])(?:\.([lh]))?", token)
+  name, role, kind, dwords, _, half = spec
+  m = re.fullmatch(r"([av])(?:(\d+)|\[(\d+):(\d+)\])(?:\.([lh]))?", token)
   if m is None: return None
-  first = int(m[1] or m[2])
-  if (int(m[3]) - first + 1 if m[3] else 1) != max(dwords, 1):
+  first = int(m[2] or m[3])
+  if (int(m[4]) - first + 1 if m[4] else 1) != max(dwords, 1):
     raise Reject(line.at, f"operand {name}: {token} is not {max(dwords, 1)} registers")
+  if kind != "g" and (m[1] == "a") != (kind in "ay"):
+    raise Reject(line.at, f"operand {name}: {token} is {'an' if m[1] == 'a' else 'no'} accumulation register")
   if first > (127 if half == "h" else 255): raise Reject(line.at, f"operand {name}: there is no {token}")
-  which = int(m[4] == "h")
+  which = int(m[5] == "h")
   if which and not half: raise Reject(line.at, f"operand {name}: {token} names a half, which it does not take")
   if half == "h": first |= which << 7
   if half == "o": line.put("op_sel", which << (3 if role == "d" else int(name[-1])))
+  if kind == "g": first = accumulation(line, name, first, m[1] == "a")
+  return first
+
+
+def accumulation(line: Line, name: str, first: int, chosen: bool) -> int:
+  """Which kind of register, said by a bit of the operand or of the row: then all data of the row are of one kind."""
+  if any(bit == 9 for _, bit, _ in line.row.fields[name]): return first | chosen << 9
+  if line.accumulation not in (None, chosen):
+    raise Reject(line.at, f"operand {name}: data are vector registers or accumulation registers, not both")
+  line.accumulation = chosen
+  if chosen: line.fields["acc"] = 1
   return first
 
 
 def operand(line: Line, token: str, spec: Operand) -> None:
   """One register, constant or literal."""
   name, _, kind, dwords, type_, _ = spec
-  what = "vector register" if kind == "v" else "operand"
+  what = "vector register" if kind in "va" else "operand"
   wrong = Reject(line.at - len(token), f"operand {name}: {token!r} is no {what}")
-  if kind in "vx" and (found := register(line, token, spec)) is not None:
+  if kind not in "sci" and (found := register(line, token, spec)) is not None:
     if name == "vdstY":
       if found & 1 == line.fields["vdstX"] & 1: raise Reject(line.at, f"operand vdstY: {token} has vdstX's parity")
       found &= ~1
-    return line.put(name, found | (VGPR0 if kind == "x" else 0))
-  if kind == "v": raise wrong
+    wide = kind in "xyz" or kind in "ag" and name.startswith("src")
+    return line.put(name, found | (VGPR0 if wide else 0))
+  if kind in "vag": raise wrong
   if kind == "i":
-    value = message(token, line.isa) if type_ == "SendMsg" else number(token)
+    value = SIMM16[type_](token, line.isa) if type_ in SIMM16 else number(token)
+    if value is None: value = number(token)
     if value is None: raise wrong
     return line.put(name, value)
-  names = scalars(dwords or 1)
+  names = scalars(dwords or (2 if line.isa == "gfx9" else 1), line.isa)
+  if kind == "c":
+    if token == "vcc": return None
+    if token not in names: raise wrong
+    return line.put(name, names[token] | 0x80)
   if token in names: code = names[token]
   elif token in constants(type_): code = constants(type_)[token]
   elif (value := number(token)) is not None and name in line.row.literal_operands:
@@ -137,17 +159,20 @@ def operand(line: Line, token: str, spec: Operand) -> None:
     if line.literal not in (None, value & 0xFFFFFFFF): raise Reject(line.at, f"operand {name}: a second literal")
     code, line.literal = LITERAL, value & 0xFFFFFFFF
   else: raise wrong
-  line.put(name, code)
+  return line.put(name, code | (VGPR0 if kind == "w" else 0))
 
 
 def source(line: Line, spec: Operand) -> None:
   """A source with its neg and abs modifiers."""
   name = spec[0]
-  token = line.need(r"neg\([^,\s]+\)|[^,\s]+", name)[0]
+  token = line.need(r"(?:neg|sext)\([^,\s]+\)|[^,\s]+", name)[0]
   k = int(name[3])
   inner = token
+  if "sext" in line.row.fields and (m := re.fullmatch(r"sext\((.+)\)", token)):
+    line.put("sext", 1 << k)
+    return operand(line, m[1], spec)
   negative, absolute = "neg" if "neg" in line.row.fields else "neg_lo", "abs" if "abs" in line.row.fields else "neg_hi"
-  if m := re.fullmatch(r"neg\((.+)\)|-(?=[|svte])(.+)", inner):
+  if m := re.fullmatch(r"neg\((.+)\)|-(?=[|svtefxmna])(.+)", inner):
     inner = m[1] or m[2]
     line.put(negative, 1 << k)
   if m := re.fullmatch(r"\|(.+)\|", inner):
@@ -175,9 +200,9 @@ def cpol(line: Line) -> None:
   """Cache policy. Atomics that return have glc in their opcode, so it must stand there and has no field."""
   names, returns = NAMES[line.isa], line.row.returns
   if names.scoped: return scoped(line)
-  for word, bit in (("glc", 1), ("slc", 2), ("dlc", 4)):
+  for word, bit in names.policy(line.row.family):
     found = line.take(word + r"\b") is not None
-    if bit == 1 and returns and not found: raise Reject(line.at, "operand cpol: an atomic that returns has glc")
+    if bit == 1 and returns and not found: raise Reject(line.at, f"operand cpol: an atomic that returns has {word}")
     if found and not (bit == 1 and returns): line.put("cpol", bit)
 
 
@@ -233,11 +258,13 @@ def swizzle(line: Line, text: str) -> int:
 def dpp_ctrl(line: Line) -> None:
   if found := line.take(r"quad_perm:\[([0-3]),([0-3]),([0-3]),([0-3])\]"):
     return line.put("dpp_ctrl", sum(int(v) << 2 * k for k, v in enumerate(found.groups())))
-  found = line.need(r"(row_mirror|row_half_mirror)\b|(row_\w+):(\d+)", "dpp_ctrl")
-  if found[1]: return line.put("dpp_ctrl", 0x140 if found[1] == "row_mirror" else 0x141)
-  base = next((b for b, n in DPP_ROWS.items() if n == found[2]), None)
-  if base is None or int(found[3]) > 15: raise Reject(line.at, f"operand dpp_ctrl: {found[0]!r} is no lane pattern")
-  line.put("dpp_ctrl", base | int(found[3]))
+  found = line.need(r"(\w+)(?::(\d+))?", "dpp_ctrl")
+  whole = next((c for c, n in DPP_PATTERNS.items() if n == found[0]), None)
+  base = next((b for b, n in dpp_rows(line.isa).items() if n == found[1]), None)
+  if whole is not None: return line.put("dpp_ctrl", whole)
+  if base is None or not found[2] or int(found[2]) > 15:
+    raise Reject(line.at, f"operand dpp_ctrl: {found[0]!r} is no lane pattern")
+  line.put("dpp_ctrl", base | int(found[2]))
 
 
 def dpp8(line: Line) -> None:
@@ -263,16 +290,26 @@ def packed(name: str) -> Callable[[Line], None]:
   return read
 
 
-def counters(text: str, fields: dict[str, tuple[int, int]], start: int) -> int | None:
+Pieces = tuple[tuple[int, int, int], ...]
+
+
+def counters(text: str, fields: dict[str, Pieces], start: int) -> int | None:
   """`name(value) name(value)` into a word that starts with all counters at their defaults."""
   value = start
   for part in re.split(r"[\s&]+", text.strip()):
     m = re.fullmatch(r"(\w+)\((\d+)\)", part)
     if m is None or m[1] not in fields: return None
-    at, width = fields[m[1]]
-    if int(m[2]) >> width: return None
-    value = value & ~((1 << width) - 1 << at) | int(m[2]) << at
+    if int(m[2]) >> sum(w for _, _, w in fields[m[1]]): return None
+    for at, bit, width in fields[m[1]]:
+      top = (1 << width) - 1
+      value = value & ~(top << at) | (int(m[2]) >> bit & top) << at
   return value
+
+
+def waitcnt(text: str, isa: str) -> int | None:
+  """s_waitcnt's counters; those that are not named do not wait."""
+  fields = NAMES[isa].counters
+  return counters(text, fields, sum((1 << w) - 1 << at for pieces in fields.values() for at, _, w in pieces))
 
 
 def delay(text: str) -> int | None:
@@ -297,16 +334,36 @@ def hwreg(text: str, isa: str) -> int | None:
 
 
 def message(text: str, isa: str) -> int | None:
-  """sendmsg(NAME) or sendmsg(NUMBER, 0, 0)."""
+  """sendmsg(NAME) or sendmsg(NUMBER, 0, 0); on gfx9 sendmsg(NAME, OPERATION, STREAM), each a name or a number."""
+  if isa == "gfx9": return staged_message(text)
   m = re.fullmatch(r"sendmsg\((\w+)(?:, *0, *0)?\)", text)
   if m is None: return None
   return next((k for k, n in NAMES[isa].messages.items() if n == m[1]), int(m[1]) if m[1].isdecimal() else None)
 
 
-WAITCNT: Final = {"vmcnt": (10, 6), "expcnt": (0, 3), "lgkmcnt": (4, 6)}
+def staged_message(text: str) -> int | None:
+  """gfx9's message: an id, an operation and a stream."""
+  m = re.fullmatch(r"sendmsg\((\w+)(?:, *(\w+))?(?:, *(\d+))?\)", text)
+  if m is None: return None
+  names = NAMES["gfx9"]
+  ident = next((k for k, n in names.messages.items() if n == m[1]), number(m[1]))
+  operations = names.operations.get(m[1], {})
+  operation = next((k for k, n in operations.items() if n == m[2]), number(m[2] or "0"))
+  stream = int(m[3] or 0)
+  if ident is None or operation is None or ident > 15 or operation > 7 or stream > 3: return None
+  return ident | operation << 4 | stream << 8
+
+
+def indexed(text: str, _: str) -> int | None:
+  """gpr_idx(SRC0,DST) and the like."""
+  m = re.fullmatch(r"gpr_idx\(([A-Z0-9, ]*)\)", text)
+  parts = [p.strip() for p in m[1].split(",") if p.strip()] if m else []
+  return sum(1 << INDEXED.index(p) for p in set(parts)) if m and set(parts) <= set(INDEXED) else None
+
+
 SIMM16: Final[dict[str, Callable[[str, str], int | None]]] = {
-  "SWaitCnt": lambda t, _: counters(t, WAITCNT, 0xFFF7),
-  "DepCtr": lambda t, _: counters(t, {f"depctr_{n}": (at, w) for n, at, w in DEPCTR}, 0xFF9F),
+  "SWaitCnt": waitcnt, "GPRIdxMode": indexed,
+  "DepCtr": lambda t, _: counters(t, {f"depctr_{n}": ((at, 0, w),) for n, at, w in DEPCTR}, 0xFF9F),
   "SDelayALU": lambda t, _: delay(t), "hwreg": hwreg, "SendMsg": message,
 }
 
@@ -314,7 +371,7 @@ SIMM16: Final[dict[str, Callable[[str, str], int | None]]] = {
 def simm16(line: Line) -> None:
   """The 16-bit immediate of scalar instructions, in the form of its kind."""
   kind = next(o[4] for o in line.row.operands if o[0] == "simm16")
-  rest = line.need(r"(?:hwreg|sendmsg)\([^)]*\)|[^,]*", "simm16")[0].strip()
+  rest = line.need(r"(?:hwreg|sendmsg|gpr_idx)\([^)]*\)|[^,]*", "simm16")[0].strip()
   if not rest and kind == "Endpgm": return line.put("simm16", 0)
   value = number(rest)
   if value is None and kind in SIMM16: value = SIMM16[kind](rest, line.isa)
@@ -323,7 +380,13 @@ def simm16(line: Line) -> None:
 
 
 def buffer_format(line: Line) -> None:
-  """format:[BUF_FMT_NAME] or format:NUMBER; 1 when there is none."""
+  """format:[BUF_FMT_NAME] or format:NUMBER; 1 when there is none. gfx9's has a data and a number format, or one."""
+  if line.isa == "gfx9":
+    both = line.take(r"format:\[(?:BUF_DATA_FORMAT_(\w+))?,?(?:BUF_NUM_FORMAT_(\w+))?\]")
+    data, kind = (both[1] or "8", both[2] or "UNORM") if both else ("8", "UNORM")
+    if data not in DATA_FORMATS or kind not in NUMBER_FORMATS:
+      raise Reject(line.at, f"operand format: {data}, {kind} is no format")
+    return line.put("format", DATA_FORMATS.index(data) | NUMBER_FORMATS.index(kind) << 4)
   found = line.take(r"format:(?:\[BUF_FMT_(\w+)\]|(\d+))")
   if found and found[1] and found[1] not in FORMATS: raise Reject(line.at, f"operand format: {found[1]} is no format")
   line.put("format", 1 if not found else FORMATS.index(found[1]) if found[1] else int(found[2]))
@@ -337,7 +400,26 @@ def immediate(line: Line) -> None:
   line.fields["imm"] = value
 
 
+def chosen(name: str, names: list[str]) -> Callable[[Line], None]:
+  """A field with a name for each value, which must be there."""
+  def read(line: Line) -> None:
+    found = line.need(name + r":(\w+)", name)
+    if found[1] not in names: raise Reject(line.at, f"operand {name}: {found[1]} is none of {', '.join(names)}")
+    line.put(name, names.index(found[1]))
+  return read
+
+
+def blgp(line: Line) -> None:
+  """blgp:N, or neg:[x,y,z] of f64 matrices, which is the same field."""
+  if found := line.take(r"blgp:([0-7])\b"): line.put("blgp", int(found[1]))
+  elif "_f64_" in line.row.mnemonic and (found := line.take(r"neg:\[([01]),([01]),([01])\]")):
+    line.put("blgp", sum(int(b) << k for k, b in enumerate(found.groups())))
+
+
 MODIFIERS: Final[dict[str, Callable[[Line], None]]] = {
+  "cbsz": numbered("cbsz", r"cbsz:(\d+)"), "abid": numbered("abid", r"abid:(\d+)"), "blgp": blgp,
+  "dst_sel": chosen("dst_sel", SELECTIONS), "src0_sel": chosen("src0_sel", SELECTIONS),
+  "src1_sel": chosen("src1_sel", SELECTIONS), "dst_unused": chosen("dst_unused", UNUSED),
   "clamp": flag("clamp", "clamp"), "gds": flag("gds", "gds"), "bound_ctrl": flag("bound_ctrl", "bound_ctrl:1"),
   "fi": flag("fi", "fi:1"), "omod": omod, "cpol": cpol, "offset": offset,
   "offset0": numbered("offset0", r"offset0:(\d+)"), "offset1": numbered("offset1", r"offset1:(\d+)"),
@@ -368,8 +450,8 @@ def walk(row: Row, text: str, generation: Table) -> Line:
     elif key:
       if key == "vdst" and key not in operands: key = "vdata"
       if key.endswith("_modifiers"): source(line, operands[key.removesuffix("_modifiers")])
-      elif key in MODIFIERS: MODIFIERS[key](line)
-      else: operand(line, line.need(r"sendmsg\([^)]*\)|[^,\s]+", key)[0], operands[key])
+      elif key in MODIFIERS and (key not in operands or operands[key][2] == "i"): MODIFIERS[key](line)
+      else: operand(line, line.need(r"(?:sendmsg|gpr_idx)\([^)]*\)|[^,\s]+", key)[0], operands[key])
     else:
       name = next(names)
       full = name + (own or suffix(row, generation))
@@ -390,7 +472,7 @@ def candidates(text: str, generation: Table) -> tuple[Row, ...]:
   heads = [part.split()[0] if part.split() else "" for part in text.split(" :: ")]
   for names in (heads, *([h.removesuffix(v) for h in heads] for v in VARIANTS)):
     rows = generation.by_mnemonic.get(" :: ".join(names))
-    if rows: return rows
+    if rows: return tuple(sorted(rows, key=lambda r: (r.size, r.returns)))  # of two with one text, as LLVM chooses
   raise InvalidArgument(f"{' :: '.join(heads)!r} is no instruction of {generation.name}", where=repr(text))
 
 

@@ -27,7 +27,7 @@ FORMATS: Final = (
 DATA_FORMATS: Final = ("INVALID 8 16 8_8 32 16_16 10_11_11 11_11_10 10_10_10_2 2_10_10_10 8_8_8_8 32_32 16_16_16_16 "
                        "32_32_32 32_32_32_32 RESERVED_15").split()
 NUMBER_FORMATS: Final = "UNORM SNORM USCALED SSCALED UINT SINT RESERVED_6 FLOAT".split()
-# SDWA's selections of bytes and words, and what becomes of the rest of the destination (CDNA3 manual, section 12.9).
+# SDWA's selections of bytes and words, and what becomes of the rest of the destination (CDNA3 manual, section 13.3.7).
 SELECTIONS: Final = "BYTE_0 BYTE_1 BYTE_2 BYTE_3 WORD_0 WORD_1 DWORD".split()
 UNUSED: Final = "UNUSED_PAD UNUSED_SEXT UNUSED_PRESERVE".split()
 # What s_set_gpr_idx_on indexes, a bit each.
@@ -56,6 +56,10 @@ class Names:
     "vmcnt": ((10, 0, 6),), "expcnt": ((0, 0, 3),), "lgkmcnt": ((4, 0, 6),)})
   policies: tuple[tuple[str, int], ...] = (("glc", 1), ("slc", 2), ("dlc", 4))
   operations: dict[str, dict[int, str]] = field(default_factory=dict)
+
+  def policy(self, family: str) -> tuple[tuple[str, int], ...]:
+    """The cache policy's bits of a family: gfx942's scalar memory has kept the older name."""
+    return (("glc", 1),) if family == "SMEM" and self.policies[0][0] == "sc0" else self.policies
 
   def hint(self, kind: str, hint: int, scope: int) -> str:
     """Name of a temporal hint of a load, store or atomic; the same code means something else at another scope."""

@@ -246,9 +246,8 @@ def _cpol(i: Instruction, value: int) -> str:
     kind = "ATOMIC" if "_atomic_" in i.mnemonic else "STORE" if i.row.stores and not i.row.loads else "LOAD"
     hint, scope = value & 7, value >> 3
     return (f" th:{names.hint(kind, hint, scope)}" if hint else "") + (f" scope:{names.scopes[scope]}" if scope else "")
-  policies = (("glc", 1),) if i.row.isa == "gfx9" and i.family == "SMEM" else names.policies
   value |= i.row.returns
-  return "".join(f" {name}" for name, bit in policies if value & bit)
+  return "".join(f" {name}" for name, bit in names.policy(i.family) if value & bit)
 
 
 def _format(i: Instruction, value: int) -> str:

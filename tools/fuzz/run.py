@@ -18,6 +18,7 @@ from tinyhw.core.errors import TinyhwError
 from tinyhw.core.memory import Access, AddressSpace, Region
 from tinyhw.emulator.amdgcn import Dispatch
 from tinyhw.emulator.engines import dispatch
+from tinyhw.emulator.observe import Observer
 from tinyhw.tools.fuzz.build import Host, gpu_object
 from tinyhw.tools.fuzz.case import Array, Case, split, stored, width
 from tinyhw.tools.fuzz.values import FORMATS, draw
@@ -55,8 +56,8 @@ def _pages(size: int) -> int: return -(-size // PAGE) * PAGE
 class Emulated:
   """A code object on the emulator."""
 
-  def __init__(self, binary: bytes, cpu: Arch, engine: str = "ref") -> None:
-    self.arch, self.engine = cpu, engine
+  def __init__(self, binary: bytes, cpu: Arch, engine: str = "ref", observer: Observer | None = None) -> None:
+    self.arch, self.engine, self.observer = cpu, engine, observer
     self.code: CodeObject = load(binary, arch=cpu.name)
     image = self.code.link(CODE)
     self._image = Region("code", _pages(len(image)))
@@ -90,7 +91,7 @@ class Emulated:
       entry_pc=CODE + kernel.entry_offset, grid=grid, block=block, rsrc1=d.compute_pgm_rsrc1, rsrc2=d.compute_pgm_rsrc2,
       rsrc3=d.compute_pgm_rsrc3, user_data=self._user_data(kernel), scratch_base=SCRATCH, scratch_size=scratch,
       scratch_waves=SCRATCH_WAVES, lds_size=kernel.group_segment_size, wave32=wave32), watchdog=WATCHDOG,
-             engine=self.engine)
+             engine=self.engine, observer=self.observer)
     for array, address in zip(arrays, addresses):
       array.reshape(-1).view(np.uint8)[:] = space.view(address, array.nbytes)
 

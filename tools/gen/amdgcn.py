@@ -28,7 +28,7 @@ _COMMON = (
 FAMILIES: dict[str, tuple[tuple[str, str], ...]] = {
   "gfx11": (*_COMMON, ("FLAT", "110111"), ("MUBUF", "111000"), ("MTBUF", "111010"), ("EXP", "111110")),
   "gfx12": (*_COMMON, ("FLAT", "111011"), ("MUBUF", "110001"), ("EXP", "111110")),  # RDNA4: VFLAT, VBUFFER, VEXPORT
-  # CDNA3 manual, section 12 "Microcode Formats". VOP3P holds the matrix instructions (VOP3P-MAI) too.
+  # CDNA3 manual, chapter 13 "Microcode Formats". VOP3P holds the matrix instructions (VOP3P-MAI) too.
   "gfx9": (*_COMMON[:8], ("VOP3", "110100"), ("VOP3P", "110100111"), ("SMEM", "110000"), ("DS", "110110"),
            ("FLAT", "110111"), ("MUBUF", "111000"), ("MTBUF", "111010")),
 }
@@ -235,6 +235,19 @@ def build(name: str, record: dict[str, Any], generation: str) -> Row:
              record["uses"], record["defs"], record["mayLoad"] == 1, record["mayStore"] == 1)
 
 
+def filled(row: Row) -> Row:
+  """Bits that the decoder ignores and that LLVM's assembler sets all the same, in `value` outside of `mask`.
+
+  The unused destination of RDNA's v_cmpx says EXEC, which it writes; op_sel_hi of sources that a packed instruction
+  does not have, or whose halves it does not choose, has its default of one.
+  """
+  free = ~row.mask & ~sum((1 << w) - 1 << at for pieces in row.fields.values() for at, _, w in pieces)
+  fill = 0
+  if row.family == "VOP3" and row.mnemonic.startswith("v_cmpx_") and "sdst" not in row.fields: fill = 126
+  if row.family == "VOP3P": fill = 1 << 14 | 3 << 59
+  return replace(row, value=row.value | fill & free & (1 << row.size * 8) - 1)
+
+
 def split_return(row: Row) -> Row:
   """The bit by which an atomic returns the old value belongs to the opcode; some rows of LLVM have it in cpol."""
   if "_atomic_" not in row.mnemonic or "cpol" not in row.fields: return row
@@ -284,7 +297,7 @@ def select(records: dict[str, Any], generation: str) -> list[Row]:
   for name, record in sorted(wanted.items(), key=lambda r: (
       "fake16" in r[0], "w64" in r[0].lower(), generation not in HALVES and order.index(r[1]["ns"]), r[0])):
     if name.startswith("IMAGE") or name.endswith("_format"): continue
-    for row in map(split_return, split_dpp8(build(name, record, generation))):
+    for row in map(filled, map(split_return, split_dpp8(build(name, record, generation)))):
       if row.mnemonic in ALIASES.get(generation, ()): continue
       check(row)
       kept = rows.setdefault((row.mnemonic, row.variant, row.size, row.value), row)
@@ -353,7 +366,8 @@ def emit(rows: list[Row], generation: str, source: Path) -> str:
     "from __future__ import annotations",
     "",
     f"FAMILIES = ({prefixes})",
-    "# A row: mnemonic;variant;bytes;mask;value;layout;operands;text;effects (numbers index the tuples below)",
+    "# A row: mnemonic;variant;bytes;mask;value;layout;operands;text;effects (numbers index the tuples below).",
+    "# Bits of a value outside of its mask are ignored in decoding and set in encoding.",
     "ROWS = {", *lines, "}",
   ]
   for kind, texts in shared.items(): head += [f"{kind.upper()} = (", *(f"  {t!r}," for t in texts), ")"]

@@ -1,0 +1,84 @@
+"""What atomics do to a memory cell: pure functions, as the meanings are, for global memory and for LDS."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from tinyhw.emulator.amdgcn.values import F32, F64, I32, I64, U32, U64, Ops
+
+Value = Any
+O = type[Ops]
+
+
+@dataclass(frozen=True)
+class Atomic:
+  """The new value of a cell from `function(o, old, data, compare)`, all of one type.
+
+  `kind` is the type: u, i or f, as wide as the cell. `ufunc` is a NumPy function with the same effect, where there is
+  one; `compares` says that the instruction has a second operand.
+  """
+  kind: str
+  function: Callable[[O, Value, Value, Value], Value]
+  ufunc: Any = None
+  compares: bool = False
+
+  def dtype(self, width: int) -> Any:
+    """The type of a cell of `width` bytes."""
+    return _TYPES[self.kind, width]
+
+
+_TYPES: Final[dict[tuple[str, int], Any]] = {
+  ("u", 4): U32, ("u", 8): U64, ("i", 4): I32, ("i", 8): I64, ("f", 4): F32, ("f", 8): F64}
+
+ATOMICS: Final[dict[str, Atomic]] = {
+  "swap": Atomic("u", lambda o, old, d, c: d),
+  "cmpswap": Atomic("u", lambda o, old, d, c: o.where(old == c, d, old), compares=True),
+  "fcmpswap": Atomic("f", lambda o, old, d, c: o.where(old == c, d, old), compares=True),
+  "add": Atomic("u", lambda o, old, d, c: old + d, np.add),
+  "sub": Atomic("u", lambda o, old, d, c: old - d, np.subtract),
+  "rsub": Atomic("u", lambda o, old, d, c: d - old),
+  "csub": Atomic("u", lambda o, old, d, c: o.where(old >= d, old - d, old ^ old)),
+  "smin": Atomic("i", lambda o, old, d, c: o.min(old, d), np.minimum),
+  "smax": Atomic("i", lambda o, old, d, c: o.max(old, d), np.maximum),
+  "umin": Atomic("u", lambda o, old, d, c: o.min(old, d), np.minimum),
+  "umax": Atomic("u", lambda o, old, d, c: o.max(old, d), np.maximum),
+  "and": Atomic("u", lambda o, old, d, c: old & d, np.bitwise_and),
+  "or": Atomic("u", lambda o, old, d, c: old | d, np.bitwise_or),
+  "xor": Atomic("u", lambda o, old, d, c: old ^ d, np.bitwise_xor),
+  "inc": Atomic("u", lambda o, old, d, c: o.where(old >= d, old ^ old, old + 1)),
+  "dec": Atomic("u", lambda o, old, d, c: o.where((old == 0) | (old > d), d, old - 1)),
+  "mskor": Atomic("u", lambda o, old, d, c: old & ~d | c, compares=True),
+  "wrap": Atomic("u", lambda o, old, d, c: o.where(old >= d, old - d, old + c), compares=True),
+  "fadd": Atomic("f", lambda o, old, d, c: old + d, np.add),
+  "fmin": Atomic("f", lambda o, old, d, c: o.fmin(old, d)),
+  "fmax": Atomic("f", lambda o, old, d, c: o.fmax(old, d)),
+}
+
+
+def modify(memory: Value, index: Value, operation: str, data: Value, compare: Value | None, want: bool) -> Value | None:
+  """Read-modify-write of memory[index] in the order of the lanes; returns the old values when wanted.
+
+  `memory`, `data` and `compare` are u32 or u64 arrays; equal indices are served one after the other.
+  """
+  what = ATOMICS[operation]
+  dtype = what.dtype(memory.dtype.itemsize)
+  cells, values = memory.view(dtype), data.view(dtype)
+  if not want and what.ufunc is not None and index.size > 1:
+    what.ufunc.at(cells, index, values)
+    return None
+  wanted = compare.view(dtype) if compare is not None else values
+  out = np.empty(index.size, dtype)
+  order = np.argsort(index, kind="stable")
+  ordered = index[order]
+  start = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]]))
+  rank = np.empty(index.size, np.intp)
+  rank[order] = np.arange(index.size) - np.repeat(start, np.diff(np.append(start, index.size)))
+  for r in range(int(rank.max()) + 1 if index.size else 0):
+    at = np.flatnonzero(rank == r) if r or len(start) != index.size else slice(None)
+    old = cells[index[at]]
+    out[at] = old
+    cells[index[at]] = what.function(Ops, old, values[at], wanted[at])
+  return out.view(memory.dtype)

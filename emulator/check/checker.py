@@ -1,0 +1,167 @@
+"""The observer that runs the checks and turns what they see into findings."""
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+import numpy as np
+
+from tinyhw.arch import Arch
+from tinyhw.core.memory import AddressSpace
+from tinyhw.emulator.check.counters import COUNTERS
+from tinyhw.emulator.check.effects import SGPR0, Effects, effects, name_of
+from tinyhw.emulator.check.races import ATOMIC, COMPARE, PLAIN, Memory, Race, Races
+from tinyhw.emulator.check.report import DEFAULT, KINDS, Finding, Report
+from tinyhw.emulator.check.waits import Waits
+from tinyhw.emulator.observe import Access, Observer
+from tinyhw.emulator.simt import Cohort, Group, Stats
+from tinyhw.isa.amdgcn import EXEC_HI, EXEC_LO, Instruction
+
+Value = Any
+_32 = np.uint64(32)
+WGP_MODE: Final = 29  # bit of COMPUTE_PGM_RSRC1: the waves of a workgroup may run on two compute units
+
+
+RACES: Final = frozenset({"race", "workgroup-race"})
+
+
+class State:
+  """What the checks know of the waves of one cohort."""
+
+  def __init__(self, cohort: Cohort, isa: str, memory: Memory) -> None:
+    group = cohort.runnable[0]
+    self.first, self.count = int(group.waves[0]), group.size
+    self.a_group = int(cohort.live[0])
+    self.first_workgroup = self.first // self.a_group
+    self.waits = Waits(COUNTERS[isa], group.size)
+    wgp = bool(cohort.dispatch.rsrc1 >> WGP_MODE & 1) and isa != "gfx9"
+    self.races = Races(self.count, self.a_group, self.first, cohort.lds_size, memory, wgp)
+    self.barrier = np.zeros(self.count, np.int64)  # PC of the barrier at which each wave stands or stood last
+    self.end = np.zeros(self.count, np.int64)  # PC at which each wave has ended
+
+
+class Checker(Observer):
+  """Checks every dispatch that it observes; `report` collects the findings of all of them.
+
+  `kinds` are names of `KINDS`; those of `DEFAULT` when left out. `last` is the report of the latest dispatch alone.
+  """
+
+  def __init__(self, kinds: Iterable[str] = DEFAULT) -> None:
+    self.kinds = frozenset(kinds)
+    assert self.kinds <= KINDS.keys(), self.kinds
+    self.report, self.last = Report(), Report()
+    self._effects: dict[tuple[Instruction, int], Effects] = {}
+    self._states: dict[Cohort, State] = {}
+    self._segments: set[str] = set()
+    self._entry, self._isa = 0, ""
+    self._memory = Memory()
+
+  # ---- what the interpreter shows
+
+  def dispatch(self, space: AddressSpace, arch: Arch, d: Any) -> None:
+    self._entry, self._isa = d.entry_pc, arch.isa
+    self.last = Report()
+    self._states.clear()
+    self._effects.clear()
+    self._memory = Memory()
+
+  def cohort(self, cohort: Cohort) -> None:
+    for done in [c for c in self._states if not c.left]: del self._states[done]
+    self._states[cohort] = State(cohort, self._isa, self._memory)
+
+  def before(self, group: Group, pc: int, instruction: Instruction) -> None:
+    state, does, w, active = self._at(group, instruction)
+    self._segments = set()
+    for reading, (counter, register, wave, lane, other) in state.waits.find(w, active, does):
+      what = "read" if reading else "overwritten"
+      self._found(group.cohort, "wait", f"{name_of(register)} is {what} before {counter} says that it is loaded", pc,
+                  other=other, wave=int(group.waves[wave]), lane=lane if register < SGPR0 else None,
+                  register=name_of(register))
+
+  def access(self, group: Group, pc: int, instruction: Instruction, access: Access) -> None:
+    self._segments.add(access.segment)
+    if access.segment not in {"lds", "global"} or not self.kinds & RACES: return
+    state = self._states[group.cohort]
+    returns = access.kind == "atomic" and any(o.role == "d" for o in instruction.operands.values())
+    compares = "cmps" in instruction.mnemonic
+    how = PLAIN if access.kind != "atomic" else COMPARE if compares else ATOMIC
+    across = "workgroup-race" in self.kinds
+    for race in state.races.touch(group.waves - state.first, access.segment, access.kind, access.addresses,
+                                  access.width, access.active, pc, how, returns, across):
+      self._race(group.cohort, access, race, pc)
+
+  def _race(self, cohort: Cohort, access: Access, race: Race, pc: int) -> None:
+    a_group = self._states[cohort].a_group
+    within = race.wave // a_group == race.other_wave // a_group
+    verbs = [("write" if w else "read") + "s" for w in (race.write, race.other_write)]
+    memory = "LDS" if access.segment == "lds" else "global memory"
+    other = f"wave {race.other_wave % a_group}" if within else f"workgroup {race.other_wave // a_group}"
+    self._found(cohort, "race" if within else "workgroup-race",
+                f"{verbs[0]} {memory} at {race.address:#x}, which {other} {verbs[1]} with nothing that orders them", pc,
+                other=race.other_pc, wave=race.wave, lane=race.lane, address=race.address)
+
+  def after(self, group: Group, pc: int, instruction: Instruction) -> None:
+    state, does, w, active = self._at(group, instruction)
+    if does.kind:
+      numbers = state.waits.issue(w, active, pc, does, self._segments)
+      if self._segments: state.races.issued(group.waves - state.first, numbers, state.waits, pc)
+    else: state.waits.wait(group, w, instruction)
+
+  def barrier(self, group: Group, pc: int) -> None:
+    state = self._states[group.cohort]
+    state.barrier[group.waves - state.first] = pc
+
+  def released(self, cohort: Cohort, workgroups: Any) -> None:
+    state = self._states[cohort]
+    state.races.barrier(workgroups, state.waits)
+    if state.a_group == 1: return
+    rows = (workgroups[:, None] * state.a_group + np.arange(state.a_group)).astype(np.intp)
+    at, ended = state.barrier[rows], state.end[rows]
+    for k in np.flatnonzero((ended > 0).any(axis=1) | (at != at[:, :1]).any(axis=1)):
+      self._divergent(cohort, rows[k] + state.first, at[k], ended[k])
+
+  def _divergent(self, cohort: Cohort, waves: Value, at: Value, ended: Value) -> None:
+    """The waves of a workgroup have met at a barrier that is not the same for all."""
+    living = np.flatnonzero(ended == 0)
+    pc = int(at[living[0]])
+    elsewhere = living[at[living] != pc]
+    if len(elsewhere):
+      k = int(elsewhere[0])
+      self._found(cohort, "barrier", f"a wave waits here while wave {k} of its workgroup waits at another barrier", pc,
+                  other=int(at[k]), wave=int(waves[living[0]]))
+    for k in np.flatnonzero(ended)[:1]:
+      self._found(cohort, "barrier", f"a wave waits here though wave {k} of its workgroup has ended", pc,
+                  other=int(ended[k]), wave=int(waves[living[0]]))
+
+  def ended(self, group: Group) -> None:
+    state = self._states[group.cohort]
+    state.end[group.waves - state.first] = group.cohort.seen[0]
+
+  def end(self, stats: Stats) -> None:
+    self.report.take(self.last)
+    self._states.clear()
+    self._effects.clear()
+
+  # ---- helpers
+
+  def _at(self, group: Group, i: Instruction) -> tuple[State, Effects, Value, Value]:
+    """(state of the cohort, effects, indices of the waves, EXEC as u64 of each)."""
+    lanes = group.cohort.lanes
+    does = self._effects.get((i, lanes))
+    if does is None: does = self._effects[i, lanes] = effects(i, lanes)
+    state = self._states[group.cohort]
+    w = slice(None) if group.size == state.count else group.waves - state.first
+    low = np.asarray(group.s[EXEC_LO]).astype(np.uint64)
+    if lanes == 64: low = low | np.asarray(group.s[EXEC_HI]).astype(np.uint64) << _32
+    return state, does, w, np.broadcast_to(low.reshape(-1), (group.size,))
+
+  def _found(self, cohort: Cohort, kind: str, message: str, pc: int, *, other: int | None = None,
+             wave: int | None = None, lane: int | None = None, register: str | None = None,
+             address: int | None = None) -> None:
+    """Add a finding; `wave` counts from the dispatch's first."""
+    if kind not in self.kinds: return
+    state, describe = self._states[cohort], cohort.program.describe
+    self.last.add(Finding(
+      kind, message, pc, describe(pc), self._entry, other, None if other is None else describe(other),
+      None if wave is None else wave // state.a_group, None if wave is None else wave % state.a_group, lane, register,
+      address))

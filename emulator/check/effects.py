@@ -1,0 +1,118 @@
+"""What a decoded instruction reads and writes, dword by dword, and which kind of instruction it is for the counters.
+
+Registers have one numbering here: vector registers as in `Group.v`, scalar ones from `SGPR0` on, then SCC.
+"""
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from tinyhw.emulator.amdgcn.meaning import MEANINGS
+from tinyhw.isa.amdgcn import EXEC_LO, M0, NULL, SPECIAL, VCC_LO, Instruction, Operand
+
+VGPRS: Final = 512  # gfx942's accumulation registers are those from 256 on
+SGPR0: Final = VGPRS
+SCC: Final = SGPR0 + 128
+REGISTERS: Final = SCC + 1
+_SRC_SCC: Final = 253
+_IMPLICIT: Final = {"SCC": (SCC, 0), "VCC": (SGPR0 + VCC_LO, 1), "EXEC": (SGPR0 + EXEC_LO, 1), "M0": (SGPR0 + M0, 0)}
+
+# Kinds of instructions that a counter of outstanding work counts: (family, pattern of the mnemonic, kind); the first
+# match counts. "load" and "store" end in what the row says: an atomic that returns nothing is a store.
+_KINDS: Final = tuple((family, re.compile(pattern), kind) for family, pattern, kind in (
+  ("SMEM", r"s_(load|buffer_load|scratch_load|memtime|memrealtime|atc_probe)", "smem"),
+  ("SMEM", r"s_(store|buffer_store|scratch_store|.*atomic)", "smem"),
+  ("DS", r"ds_(gws|ordered_count|add_gs|sub_gs)", "gds"), ("DS", r"ds_nop", ""), ("DS", r"ds_", "lds"),
+  ("FLAT", r"global_inv$", "invalidate"), ("FLAT", r"global_wb", "writeback"),
+  ("FLAT", r"(global|scratch)_load_lds", "vmem_lds"), ("FLAT", r"(global|scratch)_", "vmem"),
+  ("FLAT", r"flat_", "flat"),
+  ("MUBUF", r"buffer_(gl|wb|inv)", ""), ("MUBUF", r"buffer_load_lds|buffer_load_.*_lds", "vmem_lds"),
+  ("MUBUF", r"t?buffer_", "vmem"), ("MTBUF", r"", "vmem"),
+  ("MIMG", r"image_bvh", "bvh"), ("MIMG", r"image_(sample|gather|get_lod|msaa)", "sample"), ("MIMG", r"", "vmem"),
+  ("EXP", r"", "export"), ("LDSDIR", r"", "lds_direct"),
+  ("SOPP", r"s_sendmsg", "message"), ("SOP1", r"s_sendmsg_rtn|s_get_barrier_state", "message_rtn")))
+
+# Instructions whose vector sources are read in other lanes than EXEC's.
+_CROSS_LANE: Final = re.compile(r"v_(readlane|readfirstlane|permlane|wmma|swmmac|mfma|smfmac)|ds_(b?permute|swizzle)")
+TRANSCENDENTAL: Final = re.compile(r"v_(exp|log|rcp|rcp_iflag|rsq|sqrt|sin|cos)(_legacy)?_f(16|32|64)$")
+
+
+@dataclass(frozen=True)
+class Effects:
+  """Dword registers that an instruction reads and writes, and its kind for the counters ("" for none).
+
+  `kind` is of `_KINDS`, with "_load" or "_store" behind "vmem" and "flat". `cross_lane` says that lanes read others'
+  registers. `defined` are the registers whose contents matter to the result: what only selects or is tied to a part
+  that stays is not among them.
+  """
+  reads: tuple[int, ...]
+  writes: tuple[int, ...]
+  kind: str
+  cross_lane: bool
+
+
+def name_of(register: int) -> str:
+  """The vendor's name of a register of this module's numbering."""
+  if register == SCC: return "scc"
+  if register >= SGPR0:
+    code = register - SGPR0
+    return SPECIAL.get(code, f"s{code}")
+  return f"v{register}" if register < 256 else f"a{register - 256}"
+
+
+def dwords(o: Operand, lanes: int) -> tuple[int, ...]:
+  """The registers of an operand; none for constants, NULL and apertures."""
+  count = o.dwords or lanes // 32
+  if o.kind == "v": return tuple(range(o.value, o.value + count))
+  if o.kind != "s" or o.value == NULL: return ()
+  if o.value == _SRC_SCC: return (SCC,)
+  if o.value > EXEC_LO + 1: return ()
+  return tuple(range(SGPR0 + o.value, SGPR0 + min(o.value + count, 128)))
+
+
+def _implicit(names: tuple[str, ...], lanes: int) -> list[int]:
+  out: list[int] = []
+  for name in names:
+    if name not in _IMPLICIT: continue
+    first, mask = _IMPLICIT[name]
+    out += range(first, first + (lanes // 32 if mask else 1))
+  return out
+
+
+def kind_of(i: Instruction) -> str:
+  """The kind of an instruction for the counters."""
+  for family, pattern, kind in _KINDS:
+    if family == i.family and pattern.match(i.mnemonic):
+      if kind == "lds" and i.get("gds"): return "gds"
+      if kind not in {"vmem", "flat"}: return kind
+      return f"{kind}_load" if any(o.role == "d" for o in i.operands.values()) else f"{kind}_store"
+  return ""
+
+
+def effects(i: Instruction, lanes: int) -> Effects:
+  """The effects of an instruction in waves of 32 or 64 lanes."""
+  reads: list[int] = []
+  writes: list[int] = []
+  for o in i.operands.values():
+    (writes if o.role == "d" else reads).extend(dwords(o, lanes))
+  destination = i.operands.get("vdst", i.operands.get("sdst"))
+  for half, suffix in zip(i.mnemonic.split(" :: "), ("X", "Y") if " :: " in i.mnemonic else ("",)):
+    meaning = MEANINGS.get(half.replace("v_dual_", "v_"), i.isa)
+    target = i.operands.get("vdst" + suffix, destination)
+    if meaning is None or target is None: continue
+    if any(s.startswith("d:") for s in meaning.sources): reads.extend(dwords(target, lanes))
+    if any(r.startswith("s:") for r in meaning.results): writes.extend(dwords(i.operands["src0"], lanes))
+  kind = kind_of(i)
+  memory = kind in {"vmem_load", "vmem_store", "flat_load", "flat_store", "lds"}
+  if memory and i.row.returns and "vdst" not in i.operands and "vdata" in i.operands:  # buffer atomics: data and result
+    o = i.operands["vdata"]
+    reads.extend(dwords(o, lanes))
+    if "cmpswap" in i.mnemonic: reads.extend(range(o.value, o.value + max(2, o.dwords)))
+  if i.mnemonic in {"v_movreld_b32", "v_movrelsd_b32", "v_movrelsd_2_b32"}: reads = [r for r in reads if r >= SGPR0]
+  if "smfmac" in i.mnemonic or "swmmac" in i.mnemonic: reads.extend(dwords(i.operands["vdst"], lanes))
+  uses = tuple(u for u in i.row.uses if not (memory and u == "M0"))
+  reads += _implicit(uses, lanes)
+  writes += _implicit(i.row.defs, lanes)
+  cross = bool(_CROSS_LANE.match(i.mnemonic)) or "dpp" in i.variant
+  return Effects(tuple(dict.fromkeys(reads)), tuple(dict.fromkeys(writes)), kind, cross)

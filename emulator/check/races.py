@@ -1,0 +1,200 @@
+"""Races: two waves touch the same byte, at least one writes, and neither a barrier nor an atomic orders them.
+
+Every wave has a clock, and knows of each wave of its workgroup up to which clock all is done that it did (a vector
+clock). A barrier tells everyone of everyone. An atomic tells of its wave, one that returns a value also listens; that
+is more order than a program may rely on, so that a lock or a counter makes no false finding. What a wave has issued and
+not waited for when it comes to a barrier counts as done after it.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from tinyhw.emulator.check.counters import Order
+from tinyhw.emulator.check.waits import Waits
+
+Value = Any
+PAGE: Final = 4096
+# A plain read beside a compare-and-swap is how a loop around one begins: what it read is compared again.
+PLAIN, ATOMIC, COMPARE = range(3)
+_PRUNE: Final = 64  # outstanding accesses that are kept before those that are done are dropped
+
+
+@dataclass(frozen=True)
+class Race:
+  """The access at hand meets one at `other_pc`; waves count from the dispatch's first. `address` as in the access."""
+  other_pc: int
+  wave: int
+  lane: int
+  other_wave: int
+  address: int
+  write: bool
+  other_write: bool
+
+
+class Shadow:
+  """The latest accesses to each byte: the last write, the last read, and the last one by another wave before that."""
+
+  def __init__(self, size: int) -> None:
+    def array(kind: Any, fill: int = 0) -> Value: return np.full(size, fill, kind) if fill else np.zeros(size, kind)
+    self.size = size
+    self.wave = {k: array(np.int32, -1) for k in ("write", "read", "read2")}
+    self.clock = {k: array(np.int32) for k in ("write", "read", "read2")}
+    self.pc = {k: array(np.int64) for k in ("write", "read", "read2")}
+    self.atomic = array(np.uint8)  # of the last write: PLAIN, ATOMIC or COMPARE
+
+  def grow(self, size: int) -> None:
+    """More bytes, untouched."""
+    for table, fill in ((self.wave, -1), (self.clock, 0), (self.pc, 0)):
+      for k, old in table.items(): table[k] = np.concatenate([old, np.full(size - self.size, fill, old.dtype)])
+    self.atomic = np.concatenate([self.atomic, np.zeros(size - self.size, np.uint8)])
+    self.size = size
+
+
+class Memory:
+  """Shadows of the pages of global memory that a dispatch touches."""
+
+  def __init__(self) -> None:
+    self.shadow = Shadow(16 * PAGE)
+    self._pages: dict[int, int] = {}
+
+  def index(self, addresses: Value) -> Value:
+    """Where the shadow of these bytes is."""
+    pages, inverse = np.unique(addresses // np.uint64(PAGE), return_inverse=True)
+    slots = np.array([self._pages.setdefault(int(p), len(self._pages)) for p in pages], np.int64)
+    if len(self._pages) * PAGE > self.shadow.size: self.shadow.grow(max(2 * self.shadow.size, len(self._pages) * PAGE))
+    return slots[inverse.reshape(-1)] * PAGE + (addresses % np.uint64(PAGE)).astype(np.int64)
+
+
+class Races:
+  """The accesses of one cohort's waves. `everywhere` is the dispatch's global memory, which cohorts share."""
+
+  def __init__(self, waves: int, a_group: int, first: int, lds_size: int, everywhere: Memory, wgp: bool) -> None:
+    self.a_group, self.first, self.lds_size, self.everywhere = a_group, first, lds_size, everywhere
+    self.late = {"lds"} | ({"global"} if wgp else set())  # memories where a barrier does not order what is under way
+    self.lds = Shadow(waves // a_group * lds_size) if lds_size else None
+    self.known = np.zeros((waves, a_group), np.int32)
+    own = np.arange(waves)
+    self.known[own, own % a_group] = 1
+    self.told = np.zeros((waves // a_group, a_group), np.int32)  # what the atomics of each workgroup tell
+    self._under_way: list[tuple[Shadow, str, Value, Value, int, dict[Order, Value], Value]] = []
+    self._fresh: list[tuple[Shadow, str, Value, Value]] = []
+
+  # ---- accesses
+
+  def touch(self, w: Value, segment: str, kind: str, addresses: Value, width: int, active: Value, pc: int,
+            how: int, returns: bool, across: bool) -> Iterator[Race]:
+    """Note an access of the waves `w` (indices into the cohort) and give the races that it makes.
+
+    `how` is PLAIN, ATOMIC or COMPARE, `returns` says whether an atomic gives the old value, `across` asks for races
+    between workgroups too.
+    """
+    shadow = self.lds if segment == "lds" else self.everywhere.shadow
+    if shadow is None or not active.any(): return
+    row, lane = np.nonzero(active)
+    wave = np.asarray(w)[row]
+    start = addresses[active]
+    each = np.arange(width, dtype=np.uint64)
+    byte = (start[:, None] + each).reshape(-1)
+    wave, lane = np.repeat(wave, width), np.repeat(lane, width)
+    if segment == "lds": index = (wave // self.a_group * self.lds_size + byte.astype(np.int64))
+    else:
+      index = self.everywhere.index(byte)
+    number = wave + self.first
+    writes = kind != "load"
+    across = across and segment == "global"
+    against = ("write", "read", "read2") if writes and how != COMPARE else ("write",)
+    for k in against: yield from self._conflicts(shadow, k, index, wave, lane, byte, number, pc, kind, across)
+    if kind == "store": yield from self._together(index, wave, lane, byte, pc, across)
+    if kind == "atomic": self._speak(np.unique(wave), returns)
+    self._note(shadow, "write" if writes else "read", index, wave, number, pc, how)
+    if segment in self.late: self._fresh.append((shadow, "write" if writes else "read", index, wave))
+
+  def _conflicts(self, shadow: Shadow, k: str, index: Value, wave: Value, lane: Value, byte: Value, number: Value,
+                 pc: int, kind: str, across: bool) -> Iterator[Race]:
+    """Races of an access with the noted ones of one kind."""
+    other = shadow.wave[k][index]
+    clash = (other >= 0) & (other != number)
+    if not clash.any(): return
+    if k == "write" and kind == "atomic": clash &= shadow.atomic[index] == PLAIN
+    if k == "write" and kind == "load": clash &= shadow.atomic[index] != COMPARE
+    same = other // self.a_group == number // self.a_group
+    ordered = self.known[wave, other % self.a_group] >= shadow.clock[k][index]
+    clash &= np.where(same, ~ordered, across)
+    pcs = shadow.pc[k][index]
+    for other_pc in np.unique(pcs[clash]):
+      for here in (clash & same & (pcs == other_pc), clash & ~same & (pcs == other_pc)):
+        if not here.any(): continue
+        at = int(here.argmax())
+        yield Race(int(other_pc), int(number[at]), int(lane[at]), int(other[at]), int(byte[at]), kind != "load",
+                   k == "write")
+
+  def _together(self, index: Value, wave: Value, lane: Value, byte: Value, pc: int, across: bool) -> Iterator[Race]:
+    """Waves that store to the same byte by one instruction, side by side."""
+    if wave[0] == wave[-1]: return
+    order = np.argsort(index, kind="stable")
+    a, b = order[:-1], order[1:]
+    clash = (index[a] == index[b]) & (wave[a] != wave[b])
+    same = wave[a] // self.a_group == wave[b] // self.a_group
+    for here in (clash & same, clash & ~same & across):
+      if not here.any(): continue
+      at = int(here.argmax())
+      x, y = int(a[at]), int(b[at])
+      yield Race(pc, int(wave[y]) + self.first, int(lane[y]), int(wave[x]) + self.first, int(byte[y]), True, True)
+
+  def _note(self, shadow: Shadow, k: str, index: Value, wave: Value, number: Value, pc: int, how: int) -> None:
+    if k == "read":
+      moved = shadow.wave["read"][index] != number
+      at = index[moved]
+      for table in (shadow.wave, shadow.clock, shadow.pc): table["read2"][at] = table["read"][at]
+    else: shadow.atomic[index] = how
+    shadow.wave[k][index] = number
+    shadow.clock[k][index] = self.known[wave, wave % self.a_group]
+    shadow.pc[k][index] = pc
+
+  def _speak(self, waves: Value, listens: bool) -> None:
+    """Waves do an atomic: what they know is told, and those that get a value back learn what was told."""
+    group = waves // self.a_group
+    np.maximum.at(self.told, group, self.known[waves])
+    if listens: self.known[waves] = np.maximum(self.known[waves], self.told[group])
+    self.known[waves, waves % self.a_group] += 1
+
+  # ---- order
+
+  def issued(self, w: Value, numbers: dict[Order, Value], waits: Waits, pc: int) -> None:
+    """The accesses noted since the last call belong to an instruction with these numbers in its queues."""
+    fresh, self._fresh = self._fresh, []
+    if not numbers or not fresh: return
+    for shadow, k, index, wave in fresh:
+      self._under_way.append((shadow, k, index, wave, pc, numbers, np.asarray(w)))
+    if len(self._under_way) > _PRUNE: self._under_way = [u for u in self._under_way if self._open(u, waits).any()]
+
+  def _open(self, access: Any, waits: Waits) -> Value:
+    """Which bytes of an access under way belong to waves that have not waited for it."""
+    *_, wave, _, numbers, w = access
+    late = np.zeros(len(self.known), np.bool_)
+    for order, number in numbers.items(): late[w] |= number > waits.queue(order).done[w]
+    return late[wave]
+
+  def barrier(self, workgroups: Value, waits: Waits) -> None:
+    """All living waves of these workgroups (numbers in the cohort) have met."""
+    rows = self.known.reshape(-1, self.a_group, self.a_group)
+    met = rows[workgroups].max(axis=1, keepdims=True)
+    rows[workgroups] = np.broadcast_to(met, rows[workgroups].shape)
+    own = np.arange(len(self.known)).reshape(-1, self.a_group)[workgroups].reshape(-1)
+    self.known[own, own % self.a_group] += 1
+    kept = []
+    for access in self._under_way:
+      shadow, k, index, wave, pc, *_ = access
+      late = self._open(access, waits)
+      if not late.any(): continue
+      kept.append(access)
+      late &= np.isin(wave // self.a_group, workgroups)
+      at, wave = index[late], wave[late]
+      mine = (shadow.wave[k][at] == wave + self.first) & (shadow.pc[k][at] == pc)
+      at, wave = at[mine], wave[mine]
+      shadow.clock[k][at] = self.known[wave, wave % self.a_group]
+    self._under_way = kept

@@ -1,0 +1,100 @@
+"""Findings of the checks: what, where, and how often; as one line each and as JSON."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field, replace
+from typing import Any, Final
+
+LIMIT: Final = 200  # distinct findings that a report keeps
+SHOWN: Final = 5  # findings that an error's text holds
+
+KINDS: Final[dict[str, str]] = {
+  "wait": "a register that an outstanding load, message or scalar load has yet to write is used or overwritten "
+          "(missing s_waitcnt, s_wait_*)",
+  "wait-states": "two instructions of gfx942 stand closer together than the manual's tables of wait states allow "
+                 "(missing s_nop)",
+  "race": "two waves of a workgroup touch the same bytes of LDS or global memory, at least one writes, and no barrier "
+          "or atomic orders them",
+  "workgroup-race": "two workgroups of a dispatch touch the same bytes of global memory, at least one writes, and not "
+                    "both do it atomically (only when asked for by name: much that orders workgroups is not seen)",
+  "undefined": "an address, a branch, EXEC or a stored value depends on a register, LDS, scratch or device memory that "
+               "nobody has written",
+  "barrier": "waves of a workgroup stand at different barriers, or some have ended while others wait at one",
+}
+DEFAULT: Final = frozenset(KINDS) - {"workgroup-race"}
+
+
+@dataclass(frozen=True)
+class Finding:
+  """One finding, of the first time that it occurred.
+
+  `pc` is the instruction at which it shows, `other_pc` the one that it is about (the load, the other access, the other
+  barrier), if there is one; `entry` is the kernel's first PC. `workgroup` counts x fastest, `wave` within it, `lane`
+  within that. `register` is the vendor's name, `address` bytes of the segment. `count` is how often it occurred.
+  """
+  kind: str
+  message: str
+  pc: int
+  instruction: str
+  entry: int
+  other_pc: int | None = None
+  other_instruction: str | None = None
+  workgroup: int | None = None
+  wave: int | None = None
+  lane: int | None = None
+  register: str | None = None
+  address: int | None = None
+  count: int = 1
+
+  def __str__(self) -> str:
+    text = f"{self.kind}: {self.message}: '{self.instruction}' at +{self.pc - self.entry:#x}"
+    if self.other_pc is not None: text += f", '{self.other_instruction}' at +{self.other_pc - self.entry:#x}"
+    where = [f"{name} {value}" for name in ("workgroup", "wave", "lane") if (value := getattr(self, name)) is not None]
+    if where: text += f"; {' '.join(where)}"
+    return f"{text} ({self.count:,} times)" if self.count > 1 else text
+
+  def row(self) -> dict[str, Any]:
+    """The finding as plain values, for JSON."""
+    return asdict(self)
+
+
+@dataclass
+class Report:
+  """Findings, one for each kind and pair of PCs, in the order of their first occurrence; `more` were not kept."""
+  more: int = 0
+  _found: dict[tuple[Any, ...], Finding] = field(default_factory=dict)
+
+  def add(self, finding: Finding) -> None:
+    """Keep a finding, or count one more of the same."""
+    key = finding.kind, finding.pc, finding.other_pc, finding.entry
+    known = self._found.get(key)
+    if known is not None: self._found[key] = replace(known, count=known.count + finding.count)
+    elif len(self._found) < LIMIT: self._found[key] = finding
+    else: self.more += finding.count
+
+  def known(self, kind: str, pc: int, other_pc: int | None, entry: int) -> bool:
+    """Whether such a finding is kept already."""
+    return (kind, pc, other_pc, entry) in self._found
+
+  def take(self, other: Report) -> None:
+    """Add all findings of another report."""
+    for finding in other: self.add(finding)
+    self.more += other.more
+
+  def __iter__(self) -> Iterator[Finding]: return iter(self._found.values())
+
+  def __len__(self) -> int: return len(self._found)
+
+  def __str__(self) -> str:
+    lines = [str(f) for f in self]
+    return "\n".join(lines + ([f"and {self.more:,} more"] if self.more else []))
+
+  def first(self) -> str:
+    """The first findings in one line, for an error."""
+    shown = [str(f) for f in self][:SHOWN]
+    left = len(self) - len(shown) + self.more
+    return " | ".join(shown) + (f" | and {left:,} more" if left else "")
+
+  def rows(self) -> list[dict[str, Any]]:
+    """The findings as plain values, for JSON."""
+    return [f.row() for f in self]
