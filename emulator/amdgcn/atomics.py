@@ -30,6 +30,33 @@ class Atomic:
     return _TYPES[self.kind, width]
 
 
+def _packed(o: O, old: Value, data: Value, one: Callable[[O, Value, Value], Value]) -> Value:
+  """Both 16-bit halves of a dword, each from `one(o, half of old, half of data)` on u32 below 2**16."""
+  return one(o, old & 0xFFFF, data & 0xFFFF) | one(o, old >> 16, data >> 16) << 16
+
+
+def _add_f16(o: O, a: Value, b: Value) -> Value:
+  x, y = (o.bits(o.to(v, "u16"), "f16") for v in (a, b))
+  return o.to(o.bits(x + y, "u16"), "u32")
+
+
+def _add_bf16(o: O, a: Value, b: Value) -> Value:
+  """The sum of two bf16 in f32 needs one more rounding, which no earlier one can spoil: they are too short."""
+  total = o.bits(a << 16, "f32") + o.bits(b << 16, "f32")
+  raw = o.bits(total, "u32")
+  return o.where(o.isnan(total), raw >> 16 | 0x40, raw + 0x7FFF + (raw >> 16 & 1) >> 16)
+
+
+def _ordered_add(o: O, old: Value, data: Value, compare: Value) -> Value:
+  """{value, id} in memory: where the id is the data's, it goes one up and the value rises by the data's upper half.
+
+  The chip's id wraps at VGT_GS_MAX_WAVE_ID, a register of the geometry stage, which is not modelled.
+  """
+  mine = o.to(old, "u32") == o.to(data, "u32")
+  raised = o.pack(o.to(old, "u32") + 1, o.to(old >> 32, "u32") + o.to(data >> 32, "u32"))
+  return o.where(mine, raised, old)
+
+
 _TYPES: Final[dict[tuple[str, int], Any]] = {
   ("u", 4): U32, ("u", 8): U64, ("i", 4): I32, ("i", 8): I64, ("f", 4): F32, ("f", 8): F64}
 
@@ -41,6 +68,10 @@ ATOMICS: Final[dict[str, Atomic]] = {
   "sub": Atomic("u", lambda o, old, d, c: old - d, np.subtract),
   "rsub": Atomic("u", lambda o, old, d, c: d - old),
   "csub": Atomic("u", lambda o, old, d, c: o.where(old >= d, old - d, old ^ old)),
+  "condsub": Atomic("u", lambda o, old, d, c: o.where(old >= d, old - d, old)),
+  "pk_add_f16": Atomic("u", lambda o, old, d, c: _packed(o, old, d, _add_f16)),
+  "pk_add_bf16": Atomic("u", lambda o, old, d, c: _packed(o, old, d, _add_bf16)),
+  "ordered_add": Atomic("u", _ordered_add),
   "smin": Atomic("i", lambda o, old, d, c: o.min(old, d), np.minimum),
   "smax": Atomic("i", lambda o, old, d, c: o.max(old, d), np.maximum),
   "umin": Atomic("u", lambda o, old, d, c: o.min(old, d), np.minimum),

@@ -16,9 +16,10 @@ CONTROL = control.DIRECT | frozenset((
   "s_get_barrier_state"))
 # Mnemonics that memory.py binds by name or by table.
 MEMORY = frozenset((
-  *memory.LOADS, *memory.STORES, *memory.VECTOR_ATOMICS, *memory.SCALAR_LOADS, *memory.DS_ATOMICS, *memory.DS_LOADS,
-  *memory.DS_STORES, *memory.DS_PAIRS, *memory.DS_EXCHANGE_PAIRS, *memory.NO_EFFECT, "ds_bpermute_b32",
-  "ds_permute_b32", "ds_swizzle_b32", "ds_append", "ds_consume", "ds_load_addtid_b32", "ds_store_addtid_b32"))
+  *memory.LOADS, *memory.STORES, *memory.VECTOR_ATOMICS, *memory.SCALAR_LOADS, *memory.SCALAR_SMALL,
+  *memory.DS_ATOMICS, *memory.DS_LOADS, *memory.DS_STORES, *memory.DS_PAIRS, *memory.DS_EXCHANGE_PAIRS,
+  *memory.NO_EFFECT, "ds_bpermute_b32", "ds_permute_b32", "ds_swizzle_b32", "ds_append", "ds_consume",
+  "ds_load_addtid_b32", "ds_store_addtid_b32"))
 # What compute code cannot use, and why; these count in no coverage figure of compute opcodes.
 NOT_COMPUTE: Final[Handlers[str]] = Handlers("instruction")
 NOT_COMPUTE.ignores("exp", "export", why="exports to the pixel and vertex stages")
@@ -31,6 +32,9 @@ NOT_COMPUTE.ignores("ds_add_gs_reg_rtn", "ds_sub_gs_reg_rtn", why="stream-out re
 NOT_COMPUTE.ignores("ds_bvh_stack_rtn_b32", why="the traversal stack of ray tracing")
 NOT_COMPUTE.ignores("s_rfe_b64", "s_rfe_restore_b64", "s_cbranch_cdbgsys", "s_cbranch_cdbguser",
                     "s_cbranch_cdbgsys_or_user", "s_cbranch_cdbgsys_and_user", why="trap handlers and debuggers")
+NOT_COMPUTE.ignores("s_barrier_init", "s_barrier_join", "s_barrier_leave", "s_wakeup_barrier",
+                    why="barriers with names: not in the RDNA4 manual, for other chips")
+NOT_COMPUTE.ignores("s_atc_probe", "s_atc_probe_buffer", why="address translation probes: not in the manuals")
 
 
 def compute(table: Table) -> set[str]:
@@ -48,7 +52,7 @@ def status(mnemonic: str, isa: str) -> str:
   meaning = MEANINGS.get(mnemonic, isa)
   if meaning is not None: return "exact" if meaning.exact else "approximate"
   if mnemonic in control.IGNORED or mnemonic in memory.NO_EFFECT: return "no effect"
-  if "_wmma_f" in mnemonic or "_wmma_b" in mnemonic: return "approximate"
+  if mnemonic.startswith(("v_wmma_f", "v_wmma_b", "v_swmmac_f", "v_swmmac_b")): return "approximate"
   return "exact" if bind.special(mnemonic, isa) or mnemonic in CONTROL or mnemonic in MEMORY else "missing"
 
 

@@ -23,8 +23,8 @@ from tinyhw.isa.amdgcn import Instruction, Operand
 Value = Any
 BITS: Final = {"f16": 16, "bf16": 16, "fp8": 8, "bf8": 8, "iu8": 8, "iu4": 4, "f32": 32, "i32": 32}
 SMALL: Final[dict[str, SmallFloat]] = {"fp8": FP8, "bf8": BF8}
-# (bits of an element, how many positions, lanes) -> bits of the position that number the elements of one lane, bits that
-# number its group of 16 lanes. Tables of section 7.12.2; a sparse A lies as the dense one of half as many columns.
+# (bits of an element, how many positions, lanes) -> bits of the position that number the elements of one lane, bits
+# that number its group of 16 lanes. Tables of section 7.12.2; a sparse A lies as the dense one of half as many columns.
 PLACES: Final[dict[tuple[int, int, int], tuple[tuple[int, ...], tuple[int, ...]]]] = {
   (16, 16, 32): ((0, 1, 3), (2,)), (16, 16, 64): ((0, 1), (2, 3)),
   (16, 32, 32): ((0, 1, 2, 4), (3,)), (16, 32, 64): ((0, 1, 2), (3, 4)),
