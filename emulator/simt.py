@@ -181,6 +181,7 @@ class Cohort:
     self.lds32 = self.lds.view(np.uint32)
     self.arch: Any = None
     self.dispatch: Any = None
+    self.shared: Any = None  # what the workgroups of a dispatch share
     self.observer: Observer | None = None
     self.seen: tuple[int, Any] = (0, None)  # PC and instruction that the observer is shown
     self.live: Value = None  # waves of each workgroup that have not ended

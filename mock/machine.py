@@ -12,7 +12,7 @@ import random
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakSet
 
 from tinyhw.core.errors import MachineFault, PageFault, TinyhwError
@@ -26,6 +26,9 @@ from tinyhw.mock.amd.pm4 import ComputeQueue
 from tinyhw.mock.amd.process import OpenFile
 from tinyhw.mock.amd.queue import Queue, State
 from tinyhw.mock.amd.topology import Files, bus_of, gpu_id_of
+
+if TYPE_CHECKING:
+  from tinyhw.emulator.observe import Observer
 
 SYSTEM_MEMORY: Final = 64 << 30
 MMAP_START: Final = 0x1_0000_0000  # DRM_FILE_PAGE_OFFSET_START: render nodes hand out mmap offsets from here on
@@ -57,6 +60,7 @@ class Machine:
   out.
 
   `seed` decides the order in which queues take turns. `tracing` records every packet; errors are recorded always.
+  An `observer` sees all that the waves do.
   """
 
   def __init__(
@@ -71,12 +75,13 @@ class Machine:
     watchdog: int = WATCHDOG,
     executor: Executor | None = None,
     engine: str = "ref",
+    observer: Observer | None = None,
   ) -> None:
     self.cards = cards_named(cards)
     self.clock = clock if clock is not None else Clock(step_ns=10)
     self.trace = Trace(self.clock, enabled=tracing)
     self.rng = random.Random(seed)
-    self.seed, self.watchdog, self.engine = seed, watchdog, engine
+    self.seed, self.watchdog, self.engine, self.observer = seed, watchdog, engine, observer
     self.ignored = Ignored()
     self.kernel_log: list[str] = []
     self.findings: list[str] = []

@@ -1,10 +1,13 @@
 """Kernels as LLVM IR, compiled here through llvmlite, so that no compiler needs to be installed."""
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from functools import cache
 
 import pytest
+
+os.environ.setdefault("TINYHW_CACHE", "0")  # tests compile what they test
 
 HEADER = 'target triple = "amdgcn-amd-amdhsa"\ntarget datalayout = "{layout}"\n'
 FOOTER = """

@@ -1,7 +1,7 @@
 """Composition root: from a device's name to its renderer (what compiles for it) and its runtime (what runs it).
 
-The only place that reads `DEV`, `MOCKGPU` and `EMU`, and the only one that knows that a mock exists: drivers are
-handed a `Port`, the real one or the mock's, and cannot tell which. Devices open on first use and stay open
+The only place that reads `DEV`, `MOCKGPU`, `EMU` and `EMU_CHECK`, and the only one that knows that a mock exists:
+drivers are handed a `Port`, the real one or the mock's, and cannot tell which. Devices open on first use and stay open
 until the process ends.
 """
 from __future__ import annotations
@@ -20,7 +20,9 @@ from tinyhw.core.errors import DeviceError, InvalidArgument, Unsupported
 
 if TYPE_CHECKING:
   from tinyhw.core.port import Port
+  from tinyhw.drive.amd.bare import BareRuntime
   from tinyhw.drive.base import Allocation, Runtime
+  from tinyhw.emulator.check import Checker, Report
   from tinyhw.engine.run import Kernel
   from tinyhw.ir.uop import UOp
 
@@ -28,6 +30,7 @@ KINDS: dict[str, str] = {
   "LLVM": "the host processor, through llvmlite's JIT",
   "PYTHON": "the UOp emulator, in Python and NumPy",
   "AMD": "AMD GPUs through /dev/kfd, or a mock GPU with MOCKGPU=1",
+  "EMU": "AMD code objects of any generation, straight on the emulator (tinyhw.launch)",
   "C": "the host processor, through a C compiler",
   "NV": "NVIDIA GPUs through /dev/nvidiactl",
   "CUDA": "NVIDIA GPUs through libcuda",
@@ -92,6 +95,8 @@ class Devices:
     self._default: str | None = None
     self._port: Port | None = None
     self._machine: Any = None
+    self.check = ""  # checks asked for by a program, in the words of EMU_CHECK, which they replace
+    self._checker: Checker | None = None
 
   @property
   def DEFAULT(self) -> str:
@@ -146,6 +151,22 @@ class Devices:
       if os.environ.get("DEBUG", "0") not in ("", "0"):
         for line in self.report(): print(f"mock: {line}", file=sys.stderr)
       self._port = self._machine = None
+    if self._checker is not None and not self._checker.fails and not self.check:
+      for finding in self._checker.report: print(f"tinyhw: check: {finding}", file=sys.stderr)
+    self._checker = None
+
+  def findings(self) -> Report:
+    """What the checks (EMU_CHECK, or `check`) have found on emulated devices since these were opened."""
+    from tinyhw.emulator.check import Report
+    return Report() if self._checker is None else self._checker.report
+
+  def checker(self) -> Checker | None:
+    """The observer that checks emulated dispatches, or None where nobody asked for it; one until `close`."""
+    text = self.check or os.environ.get("EMU_CHECK", "")
+    if self._checker is None and text not in ("", "0"):
+      from tinyhw.emulator.check import checker
+      self._checker = checker(text)
+    return self._checker
 
   def report(self) -> list[str]:
     """What the mock machine accepted without modelling it, found doubtful, or stopped at; one line each.
@@ -186,7 +207,7 @@ def refuse_planned_variables() -> None:
 def mock_options() -> dict[str, Any]:
   """What `MOCKGPU_WATCHDOG` (instructions of one wave) and `MOCKGPU_SEED` (turns of the queues) ask of the mock.
 
-  `EMU` chooses its emulator's engine: `ref`, `jit`, `both` or `auto`.
+  `EMU` chooses its emulator's engine: `ref`, `jit`, `both` or `auto`; `EMU_CHECK` has dispatches checked.
   """
   options: dict[str, Any] = {}
   for option in ("watchdog", "seed"):
@@ -195,6 +216,7 @@ def mock_options() -> dict[str, Any]:
     if not text.isdecimal(): raise InvalidArgument(f"{text!r} is no count", where=f"MOCKGPU_{option.upper()}")
     options[option] = int(text)
   if engine := os.environ.get("EMU"): options["engine"] = engine
+  if (checker := Device.checker()) is not None: options["observer"] = checker
   return options
 
 
@@ -231,8 +253,24 @@ def _open_amd(devices: Devices, name: str, index: int) -> OpenDevice:
   return OpenDevice(name, runtime, renderer)
 
 
+def _open_emu(devices: Devices, name: str, index: int) -> OpenDevice:
+  def renderer() -> Any:
+    raise Unsupported("tensors on", name, hint="it runs ready code objects; DEV=AMD MOCKGPU=1 has tensors")
+  return OpenDevice(name, emulated(name), renderer)
+
+
+def emulated(name: str = "EMU") -> BareRuntime:
+  """A runtime of its own that runs code objects of any generation on the emulator, without driver and mock."""
+  from tinyhw.drive.amd.bare import BareRuntime
+  from tinyhw.emulator.amdgcn import Dispatch
+  from tinyhw.emulator.engines import dispatch
+  options = mock_options()
+  options.pop("seed", None)  # there are no queues to take turns
+  return BareRuntime(Dispatch, functools.partial(dispatch, **options), name)
+
+
 Opener = Callable[[Devices, str, int], OpenDevice]
-_OPENERS: dict[str, Opener] = {"LLVM": _open_llvm, "PYTHON": _open_python, "AMD": _open_amd}
+_OPENERS: dict[str, Opener] = {"LLVM": _open_llvm, "PYTHON": _open_python, "AMD": _open_amd, "EMU": _open_emu}
 
 Device = Devices()
 atexit.register(Device.close)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
   from tinyhw.wire.codeobject import Argument
 
 Array = np.ndarray[Any, np.dtype[Any]]
+Buffer = tuple[Array, "Allocation"]
 FLOATS = {2: "<e", 4: "<f", 8: "<d"}
 FLOAT_NAMES = frozenset({"half", "float", "double", "_Float16", "__half"})  # where the metadata has a type's name
 
@@ -33,37 +34,43 @@ def launch(binary: bytes, kernel: str, grid: Sequence[int], block: Sequence[int]
   opened = Device[device]
   runtime: Any = opened.runtime
   if not hasattr(runtime, "load_kernel"):
-    raise Unsupported("launch of ready code objects on", opened.name, hint="use device='AMD'")
+    raise Unsupported("launch of ready code objects on", opened.name, hint="use device='AMD' or device='EMU'")
   program = runtime.load_kernel(binary, kernel)
-  parameters: Sequence[Argument] = program.kernel.arguments
-  if len(args) != len(parameters):
-    wanted = ", ".join(f"{p.name or '?'}: {p.kind}" for p in parameters)
-    raise InvalidArgument(f"{len(args)} arguments given, the kernel takes {len(parameters)} ({wanted})", where=kernel)
-  buffers: list[tuple[Array, Allocation]] = []
-  payload = bytearray(program.kernel.kernarg_size)
+  buffers: list[Buffer] = []
   try:
-    for index, (value, p) in enumerate(zip(args, parameters, strict=True)):
-      where = f"{kernel}, argument {index}{f' ({p.name})' if p.name else ''}"
-      if p.kind == "by_value": data = pack_value(value, p, where)
-      elif p.kind == "global_buffer":
-        if isinstance(value, np.ndarray):
-          allocation = runtime.alloc(max(value.nbytes, 1))
-          buffers.append((value, allocation))
-          if value.nbytes: runtime.copyin(allocation, raw(np.ascontiguousarray(value)))
-          address = allocation.address
-        elif isinstance(value, (int, np.integer)) and not isinstance(value, bool): address = int(value)
-        else:
-          raise InvalidArgument(f"{type(value).__name__} given for a pointer", where=where,
-                                hint="give a NumPy array or an address")
-        if not 0 <= address < 1 << 64: raise InvalidArgument(f"{address:#x} is no 64-bit address", where=where)
-        data = address.to_bytes(8, "little")
-      else: raise Unsupported("kernel argument kind", p.kind, where=where)
-      payload[p.offset:p.offset + p.size] = data
-    program.launch(bytes(payload), dims(grid, "grid"), dims(block, "block"))
+    payload = bind(runtime, program, args, buffers)
+    program.launch(payload, dims(grid, "grid"), dims(block, "block"))
     runtime.synchronize()
     return [fetch(runtime, value, allocation) for value, allocation in buffers]
   finally:
     for _, allocation in buffers: runtime.free(allocation)
+
+
+def bind(runtime: Any, program: Any, args: Sequence[Any], buffers: list[Buffer]) -> bytes:
+  """The explicit arguments of a kernel as bytes; arrays are copied into memory that is added to `buffers`."""
+  kernel, parameters = program.name, program.kernel.arguments
+  if len(args) != len(parameters):
+    wanted = ", ".join(f"{p.name or '?'}: {p.kind}" for p in parameters)
+    raise InvalidArgument(f"{len(args)} arguments given, the kernel takes {len(parameters)} ({wanted})", where=kernel)
+  payload = bytearray(program.kernel.kernarg_size)
+  for index, (value, p) in enumerate(zip(args, parameters, strict=True)):
+    where = f"{kernel}, argument {index}{f' ({p.name})' if p.name else ''}"
+    if p.kind == "by_value": data = pack_value(value, p, where)
+    elif p.kind == "global_buffer":
+      if isinstance(value, np.ndarray):
+        allocation = runtime.alloc(max(value.nbytes, 1))
+        buffers.append((value, allocation))
+        if value.nbytes: runtime.copyin(allocation, raw(np.ascontiguousarray(value)))
+        address = allocation.address
+      elif isinstance(value, (int, np.integer)) and not isinstance(value, bool): address = int(value)
+      else:
+        raise InvalidArgument(f"{type(value).__name__} given for a pointer", where=where,
+                              hint="give a NumPy array or an address")
+      if not 0 <= address < 1 << 64: raise InvalidArgument(f"{address:#x} is no 64-bit address", where=where)
+      data = address.to_bytes(8, "little")
+    else: raise Unsupported("kernel argument kind", p.kind, where=where)
+    payload[p.offset:p.offset + p.size] = data
+  return bytes(payload)
 
 
 def raw(array: Array) -> memoryview:

@@ -6,7 +6,6 @@ them in lockstep groups. A step is made by `bind` (vector and scalar ALU, cross-
 the vendor's mnemonic and written against the operations of `values`. A new instruction: its row comes from the
 generated table, its meaning is one function with a signature there, and `coverage` stops listing it as missing.
 """
-from tinyhw.emulator.amdgcn import gfx12_bind, gfx12_matrix  # noqa: F401  (they register binders)
 from tinyhw.emulator.amdgcn.launch import Dispatch, DispatchStats, dispatch
 
 __all__ = ["Dispatch", "DispatchStats", "dispatch"]

@@ -30,23 +30,6 @@ class Atomic:
     return _TYPES[self.kind, width]
 
 
-def _packed(o: O, old: Value, data: Value, one: Callable[[O, Value, Value], Value]) -> Value:
-  """Both 16-bit halves of a dword, each from `one(o, half of old, half of data)` on u32 below 2**16."""
-  return one(o, old & 0xFFFF, data & 0xFFFF) | one(o, old >> 16, data >> 16) << 16
-
-
-def _add_f16(o: O, a: Value, b: Value) -> Value:
-  x, y = (o.bits(o.to(v, "u16"), "f16") for v in (a, b))
-  return o.to(o.bits(x + y, "u16"), "u32")
-
-
-def _add_bf16(o: O, a: Value, b: Value) -> Value:
-  """The sum of two bf16 in f32 needs one more rounding, which no earlier one can spoil: they are too short."""
-  total = o.bits(a << 16, "f32") + o.bits(b << 16, "f32")
-  raw = o.bits(total, "u32")
-  return o.where(o.isnan(total), raw >> 16 | 0x40, raw + 0x7FFF + (raw >> 16 & 1) >> 16)
-
-
 def _ordered_add(o: O, old: Value, data: Value, compare: Value) -> Value:
   """{value, id} in memory: where the id is the data's, it goes one up and the value rises by the data's upper half.
 
@@ -60,6 +43,37 @@ def _ordered_add(o: O, old: Value, data: Value, compare: Value) -> Value:
 _TYPES: Final[dict[tuple[str, int], Any]] = {
   ("u", 4): U32, ("u", 8): U64, ("i", 4): I32, ("i", 8): I64, ("f", 4): F32, ("f", 8): F64}
 
+
+def _exchanged(o: O, old: Value, data: Value, at: int) -> Value:
+  """A half of two dwords: the new one without its top bit where that bit is set, else the old one."""
+  return o.where((data >> at + 31 & 1) == 1, data & 0x7FFFFFFF << at, old & 0xFFFFFFFF << at)
+
+
+def _two(add: Callable[[O, Value, Value], Value]) -> Callable[[O, Value, Value, Value], Value]:
+  """The function on both 16-bit halves of a u32."""
+  def both(o: O, old: Value, d: Value, c: Value) -> Value:
+    return add(o, old & 0xFFFF, d & 0xFFFF) | add(o, old >> 16, d >> 16) << 16
+  return both
+
+
+def _add_f16(o: O, a: Value, b: Value) -> Value:
+  x, y = (o.bits(o.to(v, "u16"), "f16") for v in (a, b))
+  return o.to(o.bits(x + y, "u16"), "u32")
+
+
+def _add_bf16(o: O, a: Value, b: Value) -> Value:
+  """The sum of two bf16 is exact in f64 or far from a tie, and rounds correctly by way of f32 rounded to odd."""
+  x, y = (o.to(o.bits(v << 16, "f32"), "f64") for v in (a, b))
+  total = o.fma_f16_of_f32(x, o.const("f64", 1), y)
+  near = o.to(total, "f32")
+  raw = o.bits(near, "u32")
+  inexact = (o.to(near, "f64") != total) & ~o.isnan(total)
+  down = o.abs(o.to(near, "f64")) > o.abs(total)
+  odd = o.where(inexact, o.where(down, raw - 1, raw) | 1, raw)
+  rounded = odd + 0x7FFF + (odd >> 16 & 1) >> 16
+  return o.where(o.isnan(total), o.const("u32", 0x7FC0), rounded)
+
+
 ATOMICS: Final[dict[str, Atomic]] = {
   "swap": Atomic("u", lambda o, old, d, c: d),
   "cmpswap": Atomic("u", lambda o, old, d, c: o.where(old == c, d, old), compares=True),
@@ -69,8 +83,6 @@ ATOMICS: Final[dict[str, Atomic]] = {
   "rsub": Atomic("u", lambda o, old, d, c: d - old),
   "csub": Atomic("u", lambda o, old, d, c: o.where(old >= d, old - d, old ^ old)),
   "condsub": Atomic("u", lambda o, old, d, c: o.where(old >= d, old - d, old)),
-  "pk_add_f16": Atomic("u", lambda o, old, d, c: _packed(o, old, d, _add_f16)),
-  "pk_add_bf16": Atomic("u", lambda o, old, d, c: _packed(o, old, d, _add_bf16)),
   "ordered_add": Atomic("u", _ordered_add),
   "smin": Atomic("i", lambda o, old, d, c: o.min(old, d), np.minimum),
   "smax": Atomic("i", lambda o, old, d, c: o.max(old, d), np.maximum),
@@ -83,9 +95,14 @@ ATOMICS: Final[dict[str, Atomic]] = {
   "dec": Atomic("u", lambda o, old, d, c: o.where((old == 0) | (old > d), d, old - 1)),
   "mskor": Atomic("u", lambda o, old, d, c: old & ~d | c, compares=True),
   "wrap": Atomic("u", lambda o, old, d, c: o.where(old >= d, old - d, old + c), compares=True),
+  "condxchg": Atomic("u", lambda o, old, d, c: _exchanged(o, old, d, 0) | _exchanged(o, old, d, 32)),
   "fadd": Atomic("f", lambda o, old, d, c: old + d, np.add),
   "fmin": Atomic("f", lambda o, old, d, c: o.fmin(old, d)),
   "fmax": Atomic("f", lambda o, old, d, c: o.fmax(old, d)),
+  "pk_add_f16": Atomic("u", _two(_add_f16)), "pk_add_bf16": Atomic("u", _two(_add_bf16)),
+  # the first operand is what to compare with, the second the new value
+  "cmpst": Atomic("u", lambda o, old, d, c: o.where(old == d, c, old), compares=True),
+  "fcmpst": Atomic("f", lambda o, old, d, c: o.where(old == d, c, old), compares=True),
 }
 
 

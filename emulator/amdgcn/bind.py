@@ -12,8 +12,9 @@ from typing import Any, Final
 import numpy as np
 
 from tinyhw.core.errors import MachineFault, Unsupported
-from tinyhw.emulator.amdgcn import floats, gfx12, integer, matrix, rounding, scalar  # noqa: F401  (meanings)
-from tinyhw.emulator.amdgcn.meaning import MEANINGS, Meaning
+from tinyhw.emulator.amdgcn import floats, gfx9, gfx12, integer, matrix, rounding, scalar, sdwa  # noqa: F401  (meanings)
+from tinyhw.emulator.amdgcn.meaning import Meaning
+from tinyhw.emulator.amdgcn.quiet import IEEE, meaning_of
 from tinyhw.emulator.amdgcn.registers import (
   Reader,
   Writer,
@@ -41,13 +42,18 @@ Value = Any
 _SOURCES: Final = ("src0", "src1", "src2")
 SCALAR_FAMILIES: Final = frozenset(("SOP1", "SOP2", "SOPC", "SOPK"))
 FLOAT = frozenset({"f16", "f32", "f64"})
-CLAMPS_NAN: Final = frozenset({"gfx12"})  # instruction tables of chips without MODE.DX10_CLAMP
+# Instruction tables of chips whose MODE has neither DX10_CLAMP nor IEEE.
+WITHOUT_IEEE: Final = frozenset({"gfx12"})
 OMOD: Final = {1: 2.0, 2: 4.0, 3: 0.5}
 _DENORM_SHIFT: Final = {"f32": 4, "f16": 6, "f64": 6}
 _ROUND_SHIFT: Final = {"f32": 0, "f16": 2, "f64": 2}
 WIDE: Final = {"u16": "i64", "i16": "i64", "u32": "i64", "i32": "i64"}
+# Instruction tables whose 16-bit results fill the register, with zeros above.
+ZERO_FILLING: Final = frozenset({"gfx9"})
 # Instructions that read no MODE: their float type only says how to look at bits; and those that round nothing.
-_UNROUNDED: Final = ("v_cmp", "s_cmp", "v_div_scale", "v_div_fixup", "v_frexp")
+_UNROUNDED: Final = ("v_cmp", "s_cmp", "v_div_scale", "v_div_fixup", "v_frexp", "v_trig_preop")
+# clamp counts for sums, not for shifts and the low half of a product (section 7.2.3.1).
+_BITWISE: Final = ("v_pk_lshl", "v_pk_lshr", "v_pk_ashr", "v_pk_mul_lo")
 _MODELESS: Final = ("v_cmp", "s_cmp", "v_div_scale", "v_div_fixup", "v_frexp", "v_ldexp")
 
 
@@ -60,7 +66,7 @@ def unsupported(i: Instruction, pc: int, why: str = "") -> Unsupported:
 def alu(i: Instruction, pc: int, mode: int) -> Step:
   """The step of a vector or scalar ALU instruction. Raises Unsupported where there is no meaning."""
   if i.family == "VOPD": return _dual(i, pc, mode)
-  meaning = MEANINGS.get(i.mnemonic, i.isa)
+  meaning = meaning_of(i.mnemonic, i.isa, mode)
   if meaning is None: raise unsupported(i, pc)
   if rounds(i, meaning, mode): meaning = replace(meaning, function=rounding.directed(meaning.function, mode))
   if i.family in SCALAR_FAMILIES: return _scalar(i, meaning, mode)
@@ -149,8 +155,7 @@ def source_names(i: Instruction, suffix: str = "") -> list[str]:
   if suffix: names = ["src0" + suffix, "vsrc1" + suffix]
   else: names = list(_SOURCES)
   names = [n for n in names if n in i.operands]
-  if "imm" in i.operands and "fmamk" in i.mnemonic and not suffix: names.insert(1, "imm")
-  elif "imm" in i.operands and "fmaak" in i.mnemonic and not suffix: names.append("imm")
+  if "imm" in i.operands and not suffix: names.insert(1 if "mk_" in i.mnemonic else len(names), "imm")
   return names
 
 
@@ -183,8 +188,8 @@ def _vector_parts(i: Instruction, meaning: Meaning, mode: int) -> tuple[list[Rea
     else:
       o = i.operands[names[position]]
       read = _dpp_source(i, o, t) if position == 0 else None
-      if read is None: read = reader(o, t)
       index = int(names[position][3]) if names[position] != "imm" else 3
+      if read is None: read = _source(i, o, t, index)
       read = with_modifiers(read, t, bool(neg >> index & 1), bool(absolute >> index & 1))
       readers.append(_flushing(read) if flushes(i, t, mode, 0) else read)
       position += 1
@@ -195,8 +200,40 @@ def _vector_parts(i: Instruction, meaning: Meaning, mode: int) -> tuple[list[Rea
     elif t.startswith("s:"): writers.append(writer(i.operands["src0"], t[2:]))
     else:
       assert destination is not None
-      writers.append(_float_result(i, t, writer(destination, t), mode) if t in FLOAT else writer(destination, t))
+      write = _destination(i, destination, t)
+      writers.append(_float_result(i, t, write, mode) if t in FLOAT else write)
   return readers, writers
+
+
+def _source(i: Instruction, o: Operand, t: str, index: int) -> Reader:
+  """Source `index`: the part that SDWA or, where registers have no named halves, op_sel selects."""
+  if i.variant == "sdwa" and DTYPES[t].itemsize < 8:
+    return sdwa.source(reader(o, "u32"), i.get(f"src{index}_sel", sdwa.DWORD), bool(i.get("sext") >> index & 1), t)
+  return _half(o, 1, t) if high_half(i, o, t, index) else reader(o, t)
+
+
+def high_half(i: Instruction, o: Operand, t: str, index: int) -> bool:
+  """Whether op_sel selects the upper half of an operand that does not name its half itself."""
+  return o.half is None and t.endswith("16") and bool(i.get("op_sel") >> index & 1)
+
+
+def fills_register(i: Instruction, o: Operand, t: str) -> bool:
+  """Whether a 16-bit result fills its register, zeros above, instead of keeping the other half.
+
+  Those that can choose the half with op_sel keep the other one (LLVM: GCNSubtarget::zeroesHigh16BitsOfDest).
+  """
+  return i.isa in ZERO_FILLING and o.kind == "v" and t.endswith("16") and "op_sel" not in i.fields
+
+
+def _destination(i: Instruction, o: Operand, t: str) -> Writer:
+  """The writer of a result of type t."""
+  if i.variant == "sdwa" and DTYPES[t].itemsize < 8:
+    return sdwa.destination(o.value, i.get("dst_sel", sdwa.DWORD), i.get("dst_unused"))
+  if fills_register(i, o, t):
+    whole = write_vector32(o.value)
+    return lambda group, value: whole(group, value.view(U16).astype(U32))
+  if high_half(i, o, t, 3): return write_vector16(o.value, 1)
+  return writer(o, t)
 
 
 def _always(value: Value) -> Reader: return lambda group: value
@@ -220,12 +257,21 @@ def _mask_writer(register: int) -> Writer:
 
 def nan_clamps(i: Instruction, mode: int) -> bool:
   """Whether clamp makes NaN zero: by MODE.DX10_CLAMP, or always where MODE has no such bit (RDNA4 ISA, 7.2.3.1)."""
-  return i.isa in CLAMPS_NAN or bool(mode >> 8 & 1)
+  return i.isa in WITHOUT_IEEE or bool(mode >> 8 & 1)
+
+
+def output_modifier(i: Instruction, t: str, mode: int) -> int:
+  """omod, which counts only where output denormals are flushed and IEEE is off (RDNA3 ISA manual, section 7.2.3.1).
+
+  Without MODE.IEEE it always counts, and then output denormals are flushed (RDNA4 ISA manual, section 7.2.3.1).
+  """
+  return i.get("omod") if i.isa in WITHOUT_IEEE or flushes(i, t, mode, 1) and not mode & IEEE else 0
 
 
 def _float_result(i: Instruction, t: str, write: Writer, mode: int) -> Writer:
   """omod, denormal flush and clamp of a float result."""
-  omod, clamp, flush = i.get("omod"), i.get("clamp"), flushes(i, t, mode, 1)
+  omod, clamp = output_modifier(i, t, mode), i.get("clamp")
+  flush = bool(omod) or flushes(i, t, mode, 1)
   if not (omod or clamp or flush): return write
   one, zero = DTYPES[t].type(1), DTYPES[t].type(0)
   factor = DTYPES[t].type(OMOD.get(omod, 1.0))
@@ -234,6 +280,7 @@ def _float_result(i: Instruction, t: str, write: Writer, mode: int) -> Writer:
   def finish(group: Group, value: Value) -> None:
     if omod: value = value * factor
     if flush: value = Ops.flush(value)
+    if omod: value = np.where(value == zero, zero, value)  # -0 becomes +0
     if clamp:
       limited = np.where(value > zero, np.minimum(value, one), zero)  # -0 becomes +0
       value = np.where(np.isnan(value), zero if dx10 else value, limited)
@@ -241,11 +288,23 @@ def _float_result(i: Instruction, t: str, write: Writer, mode: int) -> Writer:
   return finish
 
 
+def saturates(i: Instruction, meaning: Meaning) -> bool:
+  """Whether clamp limits an integer result. Conversions from floats saturate anyway."""
+  t = meaning.results[0] if meaning.results else ""
+  if i.mnemonic.startswith(_BITWISE): return False
+  return bool(i.get("clamp")) and t in WIDE and not FLOAT.intersection(s.removeprefix("d:") for s in meaning.sources)
+
+
+def low24(i: Instruction) -> int:
+  """How many sources are 24-bit numbers with sign."""
+  return 2 if "_i24" in i.mnemonic else 0
+
+
 def _clamped_integer(i: Instruction, meaning: Meaning) -> Callable[..., Any]:
   """With clamp, integer results saturate: the meaning is evaluated in i64 and limited to the type."""
   t = meaning.results[0] if meaning.results else ""
   function = meaning.function
-  if not i.get("clamp") or t not in WIDE: return function
+  if not saturates(i, meaning): return function
   low, high = np.iinfo(DTYPES[t]).min, np.iinfo(DTYPES[t]).max
   kinds = [DTYPES[s.removeprefix("d:")] if s.removeprefix("d:") in DTYPES else None for s in meaning.sources]
   signed = i.mnemonic.endswith(("i32", "i16"))
@@ -254,6 +313,7 @@ def _clamped_integer(i: Instruction, meaning: Meaning) -> Callable[..., Any]:
   def saturating(o: Any, *values: Value) -> Value:
     wide = [v.view(f"i{v.dtype.itemsize}").astype(np.int64) if signed and k is not None
             else v.astype(np.int64) if k is not None else v for v, k in zip(values, kinds)]
+    wide[:low24(i)] = [v << np.int64(40) >> np.int64(40) for v in wide[:low24(i)]]
     result = function(o, *wide)
     if isinstance(result, tuple): return np.clip(result[0], low, high).astype(DTYPES[t]), *result[1:]
     if signed and t == "u32": return np.clip(result, low, high).astype(np.int32).view(U32)
@@ -268,7 +328,7 @@ def _dual(i: Instruction, pc: int, mode: int) -> Step:
   parts = []
   x_name, y_name = i.mnemonic.split(" :: ")
   for name, suffix in ((x_name, "X"), (y_name, "Y")):
-    meaning = MEANINGS.get(name.replace("v_dual_", "v_"), i.isa)
+    meaning = meaning_of(name.replace("v_dual_", "v_"), i.isa, mode)
     if meaning is None: raise unsupported(i, pc)
     if rounds(i, meaning, mode): meaning = replace(meaning, function=rounding.directed(meaning.function, mode))
     destination = i.operands["vdst" + suffix]
@@ -301,6 +361,7 @@ def _dual(i: Instruction, pc: int, mode: int) -> Step:
 
 def _packed(i: Instruction, meaning: Meaning, mode: int) -> Step:
   """Each half of the result from the halves that op_sel and op_sel_hi choose."""
+  if DTYPES[meaning.results[0]].itemsize == 4: return _pairs(i, meaning, mode)
   names = source_names(i)
   op_sel, op_sel_hi = i.get("op_sel"), i.get("op_sel_hi", 7)
   neg_lo, neg_hi = i.get("neg_lo"), i.get("neg_hi")
@@ -321,12 +382,15 @@ def _packed(i: Instruction, meaning: Meaning, mode: int) -> Step:
   function = _clamped_integer(i, meaning)
   t = meaning.results[0]
   flush, clamp = flushes(i, t, mode, 1), i.get("clamp") and t == "f16"
+  dx10 = nan_clamps(i, mode)
   write = writer(destination, "u32")
   low, high_readers = halves
 
   def finish(value: Value) -> Value:
     if flush: value = Ops.flush(value)
-    if clamp: value = np.where(value > F16.type(0), np.minimum(value, F16.type(1)), F16.type(0))
+    if clamp:
+      limited = np.where(value > F16.type(0), np.minimum(value, F16.type(1)), F16.type(0))
+      value = limited if dx10 else np.where(np.isnan(value), value, limited)
     return value.view(U16).astype(U32)
 
   def step(group: Group) -> None:
@@ -349,6 +413,32 @@ def _half(o: Operand, high: int, t: str) -> Reader:
   read = reader(o, "u32")
   if high: return lambda group: (read(group) >> np.uint32(16)).astype(U16).view(dtype)
   return lambda group: read(group).astype(U16).view(dtype)
+
+
+def dword(o: Operand, high: int) -> Operand:
+  """One dword of a source of two; a constant counts for both."""
+  return replace(o, value=o.value + high, dwords=1) if o.kind in {"v", "s"} else o
+
+
+def _pairs(i: Instruction, meaning: Meaning, mode: int) -> Step:
+  """v_pk_*_f32: each of two registers from the dwords that op_sel and op_sel_hi choose."""
+  names, first, t = source_names(i), i.operands["vdst"].value, meaning.results[0]
+  parts: list[list[Reader]] = []
+  for select, negate in ((i.get("op_sel"), i.get("neg_lo")), (i.get("op_sel_hi"), i.get("neg_hi"))):
+    readers = []
+    for k, kind in enumerate(meaning.sources):
+      read = reader(dword(i.operands[names[k]], select >> k & 1), kind)
+      read = with_modifiers(read, kind, bool(negate >> k & 1), False)
+      readers.append(_flushing(read) if flushes(i, kind, mode, 0) else read)
+    parts.append(readers)
+  low, high = parts
+  writers = [_float_result(i, t, write_vector32(first + k), mode) for k in (0, 1)]
+  function = meaning.function
+
+  def step(group: Group) -> None:
+    values = function(Ops, *[r(group) for r in low]), function(Ops, *[r(group) for r in high])
+    for write, value in zip(writers, values): write(group, value)
+  return step
 
 
 def fma_mix(i: Instruction, pc: int, mode: int) -> Step:
@@ -386,6 +476,10 @@ def fma_mix(i: Instruction, pc: int, mode: int) -> Step:
 
 # ---- DPP
 
+# DPP controls that only one instruction table has, or has otherwise: control -> (source lanes, whether they exist).
+DPP_OF: Final[dict[str, dict[int, Callable[[Value], tuple[Value, Value]]]]] = {}
+
+
 def dpp_index(i: Instruction, lanes: int) -> tuple[Value, Value]:
   """(source lane, whether it exists) for each lane (RDNA3 ISA manual, section 15.3.8 and DPP tables)."""
   lane = np.arange(lanes)
@@ -393,6 +487,7 @@ def dpp_index(i: Instruction, lanes: int) -> tuple[Value, Value]:
     select = i.fields["dpp8"]
     return (lane & ~7) + (select >> 3 * (lane & 7) & 7), np.ones(lanes, bool)
   ctrl = i.fields["dpp_ctrl"]
+  if (found := DPP_OF.get(i.isa, {}).get(ctrl)) is not None: return found(lane)
   row, column, n = lane & ~15, lane & 15, ctrl & 15
   if ctrl < 0x100: return (lane & ~3) + (ctrl >> 2 * (lane & 3) & 3), np.ones(lanes, bool)
   kind = ctrl & 0x1F0
@@ -600,17 +695,35 @@ def movrel(i: Instruction, pc: int, mode: int) -> Step:
   return step
 
 
+def swap_relative(i: Instruction, pc: int, mode: int) -> Step:
+  """v_swaprel_b32: two registers change places; M0 has 10 bits for the number of each."""
+  first, second = i.operands["src0"].value, i.operands["vdst"].value
+
+  def step(group: Group) -> None:
+    m0 = _m0(group)
+    a, b = first + (m0 & 0x3FF), second + (m0 >> 16 & 0x3FF)
+    if max(a, b) >= len(group.v):
+      raise MachineFault(f"M0 of {m0:#x} moves a register's number past the wave's", pc=pc, instruction=str(i))
+    x, y = vector32(a, U32)(group), vector32(b, U32)(group)
+    write_vector32(b)(group, x)
+    write_vector32(a)(group, y)
+  return step
+
+
 def scalar_move_relative(i: Instruction, pc: int, mode: int) -> Step:
-  """s_movrels (source + M0) and s_movreld (destination + M0), of one or two registers."""
+  """s_movrels (source + M0), s_movreld (destination + M0) of one or two registers; movrelsd_2: 10 bits for each."""
   source, n = i.operands["src0"], i.operands["sdst"].value
   dwords = 2 if i.mnemonic.endswith("b64") else 1
-  by_source, by_destination = "movrels" in i.mnemonic, "movreld" in i.mnemonic
+  halves = i.mnemonic == "s_movrelsd_2_b32"
+  by_source, by_destination = "movrels" in i.mnemonic, "movreld" in i.mnemonic or halves
   plain = reader(source, "u64" if dwords == 2 else "u32")
 
   def step(group: Group) -> None:
-    index = _m0(group)
-    if by_source and source.value + index + dwords > VCC_LO: raise Unsupported("register index", str(index))
-    first = n + index if by_destination else n
+    m0 = _m0(group)
+    index, second = (m0 & 0x3FF, m0 >> 16 & 0x3FF) if halves else (m0, m0)
+    first = n + second if by_destination else n
+    if by_source and source.value + index + dwords > VCC_LO or first + dwords > VCC_LO + 2:
+      raise MachineFault(f"M0 of {m0:#x} moves a register's number past the wave's", pc=pc, instruction=str(i))
     if not by_source: value = plain(group)
     elif dwords == 2: value = scalar64(source.value + index)(group)
     else: value = group.s[source.value + index]
@@ -659,7 +772,9 @@ SPECIAL: Final[dict[str, Binder]] = {
   "v_fma_mix_f32": fma_mix, "v_fma_mixlo_f16": fma_mix, "v_fma_mixhi_f16": fma_mix,
   "v_dot4_i32_iu8": dot_iu, "v_dot8_i32_iu4": dot_iu,
   **dict.fromkeys(("v_movrels_b32", "v_movreld_b32", "v_movrelsd_b32", "v_movrelsd_2_b32"), movrel),
-  **dict.fromkeys(("s_movrels_b32", "s_movrels_b64", "s_movreld_b32", "s_movreld_b64"), scalar_move_relative),
+  **dict.fromkeys(("s_movrels_b32", "s_movrels_b64", "s_movreld_b32", "s_movreld_b64", "s_movrelsd_2_b32"),
+                  scalar_move_relative),
+  "v_swaprel_b32": swap_relative,
   **dict.fromkeys(("v_qsad_pk_u16_u8", "v_mqsad_pk_u16_u8", "v_mqsad_u32_u8"), quad_sad),
   **dict.fromkeys(matrix.SHAPES, matrix.wmma), "s_trap": stop, "s_code_end": stop,
 }

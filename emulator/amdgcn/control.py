@@ -11,6 +11,7 @@ import numpy as np
 
 from tinyhw.core.table import Handlers
 from tinyhw.emulator.amdgcn.bind import unsupported
+from tinyhw.emulator.amdgcn.ends import ENDERS
 from tinyhw.emulator.amdgcn.registers import constant, reader, scalar64, write_scalar32, write_scalar64
 from tinyhw.emulator.simt import Barrier, End, Group, Next, Split, Step, Wait, Yield
 from tinyhw.isa.amdgcn import EXEC_LO, VCC_LO, Instruction
@@ -33,6 +34,7 @@ IGNORED.ignores("s_setprio", "s_incperflevel", "s_decperflevel", "s_ttracedata",
                 why="priorities, performance counters and traces are not modelled")
 IGNORED.ignores("s_icache_inv", why="code is compared with memory at each dispatch")
 IGNORED.ignores("s_version", why="a marker")
+IGNORED.ignores("s_atc_probe", "s_atc_probe_buffer", why="asks for a translation ahead of time; the answer is no one's")
 
 MODE_REGISTER: Final = 1
 CONDITIONS: Final[dict[str, tuple[str, bool]]] = {
@@ -79,7 +81,8 @@ def ender(i: Instruction, pc: int) -> Ender | None:
       return _go(group, pcs)
     return jump
   if name in {"s_setreg_b32", "s_setreg_imm32_b32", "s_round_mode", "s_denorm_mode"}: return _set_mode(i, pc)
-  return None
+  made = ENDERS.get(name)
+  return None if made is None else made(i, pc)
 
 
 def _barrier_id(i: Instruction, pc: int) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Final
 
 from tinyhw.core.table import Handlers
-from tinyhw.emulator.amdgcn import bind, control, memory
+from tinyhw.emulator.amdgcn import bind, buffer, control, ends, memory
 from tinyhw.emulator.amdgcn.meaning import MEANINGS
 from tinyhw.isa.amdgcn import Table
 
@@ -19,7 +19,7 @@ MEMORY = frozenset((
   *memory.LOADS, *memory.STORES, *memory.VECTOR_ATOMICS, *memory.SCALAR_LOADS, *memory.SCALAR_SMALL,
   *memory.DS_ATOMICS, *memory.DS_LOADS, *memory.DS_STORES, *memory.DS_PAIRS, *memory.DS_EXCHANGE_PAIRS,
   *memory.NO_EFFECT, "ds_bpermute_b32", "ds_permute_b32", "ds_swizzle_b32", "ds_append", "ds_consume",
-  "ds_load_addtid_b32", "ds_store_addtid_b32"))
+  "ds_load_addtid_b32", "ds_store_addtid_b32", *memory.GLOBAL_BY_LANE))
 # What compute code cannot use, and why; these count in no coverage figure of compute opcodes.
 NOT_COMPUTE: Final[Handlers[str]] = Handlers("instruction")
 NOT_COMPUTE.ignores("exp", "export", why="exports to the pixel and vertex stages")
@@ -52,8 +52,12 @@ def status(mnemonic: str, isa: str) -> str:
   meaning = MEANINGS.get(mnemonic, isa)
   if meaning is not None: return "exact" if meaning.exact else "approximate"
   if mnemonic in control.IGNORED or mnemonic in memory.NO_EFFECT: return "no effect"
+  # how typed stores round, and what D16 makes of integers, no manual says
+  if buffer.FORMATTED.fullmatch(mnemonic): return "approximate"
+  if mnemonic.startswith("buffer_load_lds_"): return "exact"
   if mnemonic.startswith(("v_wmma_f", "v_wmma_b", "v_swmmac_f", "v_swmmac_b")): return "approximate"
-  return "exact" if bind.special(mnemonic, isa) or mnemonic in CONTROL or mnemonic in MEMORY else "missing"
+  bound = bind.special(mnemonic, isa) or any(mnemonic in names for names in (CONTROL, MEMORY, ends.ENDERS))
+  return "exact" if bound else "missing"
 
 
 def report(table: Table) -> dict[str, list[str]]:

@@ -99,7 +99,9 @@ def maxmin(o: O, a: V, b: V, c: V) -> V: return o.fmin(o.fmax(a, b), c)
 @_for("v_med3_T", "T(T, T, T)", "f16 f32")
 def med3(o: O, a: V, b: V, c: V) -> V:
   nan = o.isnan(a) | o.isnan(b) | o.isnan(c)
-  return o.where(nan, min3(o, a, b, c), o.fmax(o.fmin(a, b), o.fmin(o.fmax(a, b), c)))
+  top = max3(o, a, b, c)
+  rest = o.where(top == a, o.fmax(b, c), o.where(top == b, o.fmax(a, c), o.fmax(a, b)))  # a zero equals the other one
+  return o.where(nan, min3(o, a, b, c), rest)
 
 
 # ---- rounding and parts

@@ -141,7 +141,7 @@ def mad_u64_u32(o: O, a: V, b: V, c: V) -> V:
 def mad_i64_i32(o: O, a: V, b: V, c: V) -> V:
   p = o.to(a, "i64") * o.to(b, "i64")
   s = p + c
-  return s, ((p ^ s) & (c ^ s)) < 0
+  return s, (s < 0) ^ (((p ^ s) & (c ^ s)) < 0)  # the top bit of the sum of 65 bits
 
 
 # ---- minimum, maximum, median

@@ -13,9 +13,10 @@ from tinyhw.core.errors import InvalidArgument
 from tinyhw.core.memory import AddressSpace
 from tinyhw.emulator.amdgcn.program import Program, ProgramCache
 from tinyhw.emulator.amdgcn.registers import FULL32
+from tinyhw.emulator.amdgcn.sync import Shared
 from tinyhw.emulator.observe import Observer
 from tinyhw.emulator.simt import ZERO, Cohort, Group, Stats, run_all
-from tinyhw.isa.amdgcn import EXEC_LO, TTMP0
+from tinyhw.isa.amdgcn import AGPR0, EXEC_LO, TTMP0
 
 DispatchStats = Stats
 WAVES_A_COHORT: Final = 256  # how many waves start together: enough lanes for NumPy, few enough for the caches
@@ -126,12 +127,13 @@ def _cohorts(program: Program, space: AddressSpace, arch: Arch, d: Dispatch, wat
   lds_size = -(-d.lds_size // granule) * granule
   mode = d.rsrc1 >> 12 & 0xFF
   for source, bit in arch.mode_bits: mode |= (d.rsrc1 >> source & 1) << bit
+  shared = Shared()
   slots: list[int] = list(range(resident))
   active: list[tuple[Cohort, int]] = []
   for first in range(0, total, workgroups):
     count = min(workgroups, total - first)
     cohort = Cohort(program, space, lanes, mode, watchdog, stats, lds_size, count)
-    cohort.arch, cohort.dispatch = arch, d
+    cohort.arch, cohort.dispatch, cohort.shared = arch, d, shared
     for held in [h for h in active if not h[0].left]:
       active.remove(held)
       slots.append(held[1])
@@ -146,8 +148,7 @@ def _first_group(cohort: Cohort, arch: Arch, d: Dispatch, first: int, count: int
   items = _work_items(d.block, lanes)
   a_group = items.shape[0]
   size = count * a_group
-  granule = 8 if lanes == 32 else 4
-  group = Group(cohort, size, d.entry_pc, ((d.rsrc1 & 63) + 1) * granule, 128)
+  group = Group(cohort, size, d.entry_pc, _vector_registers(arch, d, lanes), 128)
   v, s = group.v, group.s
   v[0] = items if count == 1 or a_group == 1 else np.tile(items, (count, 1))
   group.waves, group.workgroups = _numbers(a_group, count)
@@ -168,6 +169,17 @@ def _first_group(cohort: Cohort, arch: Arch, d: Dispatch, first: int, count: int
     group.scratch = np.uint64(d.scratch_base) + slots * np.uint64(a_wave)
     if size == 1: group.scratch = group.scratch[0, 0]
   return group
+
+
+def _vector_registers(arch: Arch, d: Dispatch, lanes: int) -> int:
+  """How many vector registers a wave has: with accumulation registers, numbered from 256, those before them too.
+
+  rsrc3.ACCUM_OFFSET says where accumulation registers start in a wave's file, in units of 4 (LLVM AMDGPUUsage). Numbers
+  between the last other register and 256 exist in vain.
+  """
+  total = ((d.rsrc1 & 63) + 1) * arch.vgpr_unit[lanes]
+  first = 4 * (d.rsrc3 & 63) + 4
+  return AGPR0 + total - first if arch.accumulation and total > first else total
 
 
 def _workgroup_ids(group: Group, d: Dispatch, first: int, count: int, at: int, arch: Arch) -> None:

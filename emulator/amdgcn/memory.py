@@ -1,4 +1,4 @@
-"""Binds memory instructions: SMEM, GLOBAL, FLAT, SCRATCH, MUBUF and DS."""
+"""Binds memory instructions: SMEM, GLOBAL, FLAT, SCRATCH and DS."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -8,7 +8,7 @@ import numpy as np
 
 from tinyhw.core.errors import MachineFault
 from tinyhw.core.memory import Access
-from tinyhw.emulator.amdgcn import access
+from tinyhw.emulator.amdgcn import access, names_gfx9
 from tinyhw.emulator.amdgcn.bind import unsupported
 from tinyhw.emulator.amdgcn.registers import (
   Reader,
@@ -17,7 +17,6 @@ from tinyhw.emulator.amdgcn.registers import (
   full,
   merged,
   need_lanes,
-  reader,
   scalar32,
   vector32,
   vector64,
@@ -32,7 +31,8 @@ Value = Any
 Loader = Callable[[Group], list[Value]]
 _32: Final = np.uint64(32)
 
-# Suffix of a load -> (bytes, bits to extend the sign from or 0, half of the register for d16 or None)
+# Suffix of a load -> (bytes, bits to extend the sign from or 0, half of the register for d16 or None). Halves 0 and 1
+# keep the other half, 2 (low) and 3 (high) make it 0.
 _LOADS: Final = {
   "b32": (4, 0, None), "b64": (8, 0, None), "b96": (12, 0, None), "b128": (16, 0, None), "u8": (1, 0, None),
   "i8": (1, 8, None), "u16": (2, 0, None), "i16": (2, 16, None), "d16_u8": (1, 0, 0), "d16_i8": (1, 8, 0),
@@ -52,10 +52,14 @@ _ATOMICS: Final = {
      "csub_u32": ("csub", 4), "sub_clamp_u32": ("csub", 4), "cond_sub_u32": ("condsub", 4),
      "min_num_f32": ("fmin", 4), "max_num_f32": ("fmax", 4), "pk_add_f16": ("pk_add_f16", 4),
      "pk_add_bf16": ("pk_add_bf16", 4), "ordered_add_b64": ("ordered_add", 8)}
-LOADS: Final = {f"{p}_load_{s}": v for p in ("global", "flat", "scratch", "buffer") for s, v in _LOADS.items()}
-STORES: Final = {f"{p}_store_{s}": v for p in ("global", "flat", "scratch", "buffer") for s, v in _STORES.items()}
-VECTOR_ATOMICS: Final = {f"{p}_atomic_{s}": v for p in ("global", "flat", "buffer") for s, v in _ATOMICS.items()}
-SCALAR_LOADS: Final = {f"{p}_b{32 * n}": n for p in ("s_load", "s_buffer_load") for n in (1, 2, 3, 4, 8, 16)}
+LOADS: Final = {f"{p}_load_{s}": v for p in ("global", "flat", "scratch", "buffer")
+                for s, v in (*_LOADS.items(), *names_gfx9.LOADS.items())}
+STORES: Final = {f"{p}_store_{s}": v for p in ("global", "flat", "scratch", "buffer")
+                 for s, v in (*_STORES.items(), *names_gfx9.STORES.items())}
+VECTOR_ATOMICS: Final = {f"{p}_atomic_{s}": v for p in ("global", "flat", "buffer")
+                         for s, v in (*_ATOMICS.items(), *names_gfx9.ATOMICS.items())}
+SCALAR_LOADS: Final = {f"{p}_b{32 * n}": n for p in ("s_load", "s_buffer_load") for n in (1, 2, 3, 4, 8, 16)} | \
+  names_gfx9.SCALAR_LOADS
 SCALAR_SMALL: Final = {  # bytes, bits to extend the sign from or 0
   f"{p}_{s}": v for p in ("s_load", "s_buffer_load")
   for s, v in (("i8", (1, 8)), ("u8", (1, 0)), ("i16", (2, 16)), ("u16", (2, 0)))}
@@ -72,22 +76,25 @@ DS_ATOMICS: Final = {
   f"ds_storexchg_rtn_b{width * 8}": ("swap", width, True) for width in (4, 8)} | {
   f"ds_mskor{rtn}_b{width * 8}": ("mskor", width, bool(rtn)) for width in (4, 8) for rtn in ("", "_rtn")} | {
   f"ds_pk_add{rtn}_{kind}": (f"pk_add_{kind}", 4, bool(rtn)) for kind in ("f16", "bf16") for rtn in ("", "_rtn")} | {
-  "ds_wrap_rtn_b32": ("wrap", 4, True)}
+  "ds_wrap_rtn_b32": ("wrap", 4, True), "ds_condxchg32_rtn_b64": ("condxchg", 8, True)} | names_gfx9.DS_ATOMICS
 DS_LOADS: Final = {
   "ds_load_b32": (4, 0, None), "ds_load_b64": (8, 0, None), "ds_load_b96": (12, 0, None), "ds_load_b128": (16, 0, None),
   "ds_load_u8": (1, 0, None), "ds_load_i8": (1, 8, None), "ds_load_u16": (2, 0, None), "ds_load_i16": (2, 16, None),
   "ds_load_u8_d16": (1, 0, 0), "ds_load_i8_d16": (1, 8, 0), "ds_load_u16_d16": (2, 0, 0),
-  "ds_load_u8_d16_hi": (1, 0, 1), "ds_load_i8_d16_hi": (1, 8, 1), "ds_load_u16_d16_hi": (2, 0, 1)}
+  "ds_load_u8_d16_hi": (1, 0, 1), "ds_load_i8_d16_hi": (1, 8, 1), "ds_load_u16_d16_hi": (2, 0, 1),
+  **names_gfx9.DS_LOADS}
 DS_STORES: Final = {
   "ds_store_b8": (1, 0), "ds_store_b16": (2, 0), "ds_store_b32": (4, 0), "ds_store_b64": (8, 0),
-  "ds_store_b96": (12, 0), "ds_store_b128": (16, 0), "ds_store_b8_d16_hi": (1, 16), "ds_store_b16_d16_hi": (2, 16)}
+  "ds_store_b96": (12, 0), "ds_store_b128": (16, 0), "ds_store_b8_d16_hi": (1, 16), "ds_store_b16_d16_hi": (2, 16),
+  **names_gfx9.DS_STORES}
 DS_PAIRS: Final = {  # bytes of an element, what an offset counts, whether it stores
   f"ds_{kind}_2addr{stride}_b{width * 8}": (width, width * (64 if stride else 1), kind == "store")
-  for kind in ("load", "store") for stride in ("", "_stride64") for width in (4, 8)}
+  for kind in ("load", "store") for stride in ("", "_stride64") for width in (4, 8)} | names_gfx9.DS_PAIRS
 DS_EXCHANGE_PAIRS: Final = {
   f"ds_storexchg_2addr{stride}_rtn_b{width * 8}": (width, width * (64 if stride else 1))
-  for stride in ("", "_stride64") for width in (4, 8)}
-NO_EFFECT: Final = {"buffer_gl0_inv", "buffer_gl1_inv", "s_dcache_inv", "s_gl1_inv", "ds_nop"}
+  for stride in ("", "_stride64") for width in (4, 8)} | names_gfx9.DS_EXCHANGE_PAIRS
+GLOBAL_BY_LANE: Final = ("global_load_addtid_b32", "global_store_addtid_b32")
+NO_EFFECT: Final = {"buffer_gl0_inv", "buffer_gl1_inv", "s_dcache_inv", "s_gl1_inv", "ds_nop"} | names_gfx9.NO_EFFECT
 
 
 def signed(value: int, bits: int) -> int: return value - (1 << bits) if value >> bits - 1 & 1 else value
@@ -107,43 +114,47 @@ def flat_offset(i: Instruction) -> int:
 
 # ---- destinations
 
-def _write_words(group: Group, n: int, words: list[Value]) -> None:
+def write_words(group: Group, n: int, words: list[Value]) -> None:
+  """Write dwords to vector registers from n on, in active lanes."""
   v = group.v
   v[n + len(words) - 1]  # a register beyond the allocation must not be made
   mask = group.mask
   for k, w in enumerate(words): v[n + k] = w if mask is None else merged(group, w, v[n + k].view(U32))
 
 
-def _extended(word: Value, sign_bits: int) -> Value:
+def extended(word: Value, sign_bits: int) -> Value:
+  """A dword whose low bits are a signed number."""
   if not sign_bits: return word
   s = np.int32(32 - sign_bits)
   return ((word.view(np.int32) << s) >> s).view(U32)
 
 
-def _write_loaded(n: int, sign_bits: int, half: int | None) -> Callable[[Group, list[Value]], None]:
+def write_loaded(n: int, sign_bits: int, half: int | None) -> Callable[[Group, list[Value]], None]:
   """Writer of loaded dwords: sign extension of small ones, or one half of the register."""
   def write(group: Group, words: list[Value]) -> None:
-    if sign_bits: words = [_extended(words[0], sign_bits)]
+    if sign_bits: words = [extended(words[0], sign_bits)]
     if half is not None:
-      old = group.v[n].view(U32)
+      old = group.v[n].view(U32) if half < 2 else np.uint32(0)
       word = words[0] & np.uint32(0xFFFF)
-      words = [old & np.uint32(0xFFFF) | word << np.uint32(16) if half else old & np.uint32(0xFFFF0000) | word]
-    _write_words(group, n, words)
+      words = [old & np.uint32(0xFFFF) | word << np.uint32(16) if half & 1 else old & np.uint32(0xFFFF0000) | word]
+    write_words(group, n, words)
   return write
 
 
-def _data_reader(n: int, width: int, shift: int = 0) -> Loader:
+def data_reader(n: int, width: int, shift: int = 0) -> Loader:
+  """Reader of the dwords of store data."""
   count = max(1, width // 4)
   if shift: return lambda group: [group.v[n].view(U32) >> np.uint32(shift)]
   return lambda group: [group.v[n + k].view(U32) for k in range(count)]
 
 
-def _wide(words: list[Value]) -> Value:
+def wide(words: list[Value]) -> Value:
   """One or two dwords as u32 or u64."""
   return words[0] if len(words) == 1 else words[0].astype(U64) | words[1].astype(U64) << _32
 
 
-def _split(value: Value) -> list[Value]:
+def split(value: Value) -> list[Value]:
+  """u32 or u64 as one or two dwords."""
   return [value] if value.dtype == U32 else [value.astype(U32), (value >> _32).astype(U32)]
 
 
@@ -186,7 +197,6 @@ def bind(i: Instruction, pc: int) -> Step:
   if i.mnemonic in NO_EFFECT: return lambda group: None
   if i.family == "SMEM": return _smem(i, pc)
   if i.family == "DS": return _ds(i, pc)
-  if i.family == "MUBUF": return _buffer(i, pc)
   if i.family == "FLAT":
     if i.mnemonic.startswith("global_"): return _segment(i, pc, "global")
     return _segment(i, pc, "scratch" if i.mnemonic.startswith("scratch_") else "flat")
@@ -196,7 +206,7 @@ def bind(i: Instruction, pc: int) -> Step:
 def _segment(i: Instruction, pc: int, segment: str) -> Step:
   if i.mnemonic in LOADS:
     width, sign_bits, half = LOADS[i.mnemonic]
-    write = _write_loaded(i.operands["vdst"].value, sign_bits, half)
+    write = write_loaded(i.operands["vdst"].value, sign_bits, half)
     fetch = _fetch(i, segment, width)
 
     def load(group: Group) -> None:
@@ -205,11 +215,32 @@ def _segment(i: Instruction, pc: int, segment: str) -> Step:
     return load
   if i.mnemonic in STORES:
     width, shift = STORES[i.mnemonic]
-    data = _data_reader(i.operands["vdata"].value, width, shift)
+    data = data_reader(i.operands["vdata"].value, width, shift)
     put = _put(i, segment, width)
     return lambda group: put(group, data(group))
   if i.mnemonic in VECTOR_ATOMICS and segment != "scratch": return _vector_atomic(i, segment)
+  if i.mnemonic in GLOBAL_BY_LANE: return _global_by_lane(i)
   raise unsupported(i, pc)
+
+
+def _global_by_lane(i: Instruction) -> Step:
+  """Dword `lane` at saddr + offset."""
+  offset = np.uint64(byte_offset(i) & (1 << 64) - 1)
+  base = base_address(i.operands["saddr"].value) if "saddr" in i.operands else None
+
+  def address(group: Group) -> Value:
+    start = np.uint64(0) if base is None else np.asarray(base(group), U64)
+    return start + offset + np.arange(group.cohort.lanes, dtype=U64)[None, :] * np.uint64(4)
+
+  if i.mnemonic == "global_load_addtid_b32":
+    n = i.operands["vdst"].value
+
+    def load(group: Group) -> None:
+      if access.nobody(group): return
+      write_words(group, n, access.words_of(access.load(group, None, address(group), 4), 4))
+    return load
+  data = data_reader(i.operands["vdata"].value, 4)
+  return lambda group: access.store(group, None, address(group), data(group), 4)
 
 
 def _fetch(i: Instruction, segment: str, width: int) -> Loader:
@@ -300,15 +331,15 @@ def _vector_atomic(i: Instruction, segment: str) -> Step:
   count = width // 4
   want = bool(i.get("cpol") & 1)
   n = i.operands["vdata"].value
-  data_of = _data_reader(n, width)
-  compare_of = _data_reader(n + count, width) if operation.endswith("cmpswap") else None
+  data_of = data_reader(n, width)
+  compare_of = data_reader(n + count, width) if operation.endswith("cmpswap") else None
   destination = i.operands["vdst"].value if want and "vdst" in i.operands else n
   plain = global_address(i) if segment == "global" else None
   flat = _flat_address(i) if segment == "flat" else None
 
   def step(group: Group) -> None:
-    data = _wide(data_of(group))
-    compare = None if compare_of is None else _wide(compare_of(group))
+    data = wide(data_of(group))
+    compare = None if compare_of is None else wide(compare_of(group))
     if flat is not None:
       address = flat(group)
       parts = _apertures(group, address)
@@ -321,14 +352,14 @@ def _vector_atomic(i: Instruction, segment: str) -> Step:
           else: old = access.atomic(group, at, width, operation, data, compare, want)
           if old is not None: out[0] = np.where(group.mask, old, out[0])
         _each_part(group, address, parts, run)
-        if want: _write_words(group, destination, _split(out[0]))
+        if want: write_words(group, destination, split(out[0]))
         return
     else:
       assert plain is not None
       base, offsets = plain(group)
       address = offsets if base is None else np.uint64(base) + offsets.astype(U64)
     old = access.atomic(group, address, width, operation, data, compare, want)
-    if old is not None: _write_words(group, destination, _split(old))
+    if old is not None: write_words(group, destination, split(old))
   return step
 
 
@@ -416,90 +447,9 @@ def _smem_small(i: Instruction) -> Step:
     address = np.broadcast_to(np.asarray(at, U64), (group.size, 1))
     if group.cohort.observer is not None: access.show(group, "scalar", "load", address, width)
     left = None if inside is None else np.broadcast_to(np.asarray(inside, np.int64), (group.size, 1))
-    word = _extended(_gathered(group.space, address, width, left), sign_bits)
+    word = extended(_gathered(group.space, address, width, left), sign_bits)
     write(group, word if type(at) is not int else word[0, 0])
   return step
-
-
-# ---- buffers (RDNA3 ISA manual, sections 9.1 and 9.5): linear addressing with range checks
-
-def _buffer(i: Instruction, pc: int) -> Step:
-  if i.get("tfe"): raise unsupported(i, pc, "tfe")
-  srsrc = i.operands["srsrc"].value
-  words_of = [scalar32(srsrc + k) for k in range(4)]
-  soffset = reader(i.operands["soffset"], "u32")
-  fixed = i.fields["offset"]
-  n = i.operands["vaddr"].value if "vaddr" in i.operands else 0
-  index_of = vector32(n, U32) if i.variant in {"idxen", "bothen"} else None
-  offset_of = None if i.variant not in {"offen", "bothen"} else vector32(n + (i.variant == "bothen"), U32)
-  vdata = i.operands["vdata"].value if "vdata" in i.operands else 0
-
-  def address(group: Group, width: int) -> tuple[Value, Value]:
-    """(u64 addresses, bools of those in range)."""
-    w0, w1, w2, w3 = (r(group) for r in words_of)
-    if any(w.ndim for w in (w0, w1, w2, w3)): raise unsupported(i, pc, "a different buffer in each wave")
-    if int(w1) >> 30 or int(w3) >> 23 & 1: raise unsupported(i, pc, "a swizzled buffer")
-    base, stride, records = int(w0) | (int(w1) & 0xFFFF) << 32, int(w1) >> 16 & 0x3FFF, int(w2)
-    select = int(w3) >> 28 & 3
-    within = np.uint64(fixed)
-    if offset_of is not None: within = within + offset_of(group).astype(U64)
-    index = np.uint64(0) if index_of is None else index_of(group).astype(U64)
-    extra = soffset(group).astype(U64)
-    total = index * np.uint64(stride) + within
-    size = np.uint64(width)
-    if select == 0: ok = (index < np.uint64(records)) & (within + size <= np.uint64(max(stride, 1)))
-    elif select == 1: ok = index < np.uint64(records)
-    elif select == 2: ok = np.bool_(records != 0)
-    else: ok = total + extra + size <= np.uint64(records)
-    return np.uint64(base) + total + extra, ok
-
-  def under(group: Group, ok: Value, run: Callable[[], None]) -> None:
-    mask = group.mask
-    if not np.all(ok): group.mask = need_lanes(group) & full(group, ok)
-    try:
-      if not access.nobody(group): run()
-    finally: group.mask = mask
-
-  if i.mnemonic in LOADS:
-    width, sign_bits, half = LOADS[i.mnemonic]
-    write = _write_loaded(vdata, sign_bits, half)
-
-    def load(group: Group) -> None:
-      at, ok = address(group, width)
-      out: list[Value] = [np.uint32(0)] * max(1, width // 4)
-
-      def run() -> None:
-        words = access.words_of(access.load(group, None, at, width), width)
-        for k, w in enumerate(words): out[k] = w if np.all(ok) else np.where(ok, w, np.uint32(0))
-      under(group, ok, run)
-      write(group, out)
-    return load
-  if i.mnemonic in STORES:
-    width, shift = STORES[i.mnemonic]
-    data = _data_reader(vdata, width, shift)
-
-    def store(group: Group) -> None:
-      at, ok = address(group, width)
-      under(group, ok, lambda: access.store(group, None, at, data(group), width))
-    return store
-  if i.mnemonic in VECTOR_ATOMICS:
-    operation, width = VECTOR_ATOMICS[i.mnemonic]
-    want = bool(i.get("cpol") & 1)
-    data_of = _data_reader(vdata, width)
-    compare_of = _data_reader(vdata + width // 4, width) if operation.endswith("cmpswap") else None
-
-    def atomic(group: Group) -> None:
-      at, ok = address(group, width)
-      out: list[Value] = [np.zeros((1, group.cohort.lanes), U32 if width == 4 else U64)]
-
-      def run() -> None:
-        compare = None if compare_of is None else _wide(compare_of(group))
-        old = access.atomic(group, at, width, operation, _wide(data_of(group)), compare, want)
-        if old is not None: out[0] = old
-      under(group, ok, run)
-      if want: _write_words(group, vdata, _split(out[0]))
-    return atomic
-  raise unsupported(i, pc)
 
 
 # ---- LDS
@@ -511,7 +461,7 @@ def _ds(i: Instruction, pc: int) -> Step:
   if name == "ds_swizzle_b32": return _swizzle(i)
   if name in DS_PAIRS or name in DS_EXCHANGE_PAIRS: return _ds_pair(i)
   if name in {"ds_append", "ds_consume"}: return _ds_count(i)
-  if name in {"ds_load_addtid_b32", "ds_store_addtid_b32"}: return _ds_by_lane(i)
+  if name.endswith("_addtid_b32"): return _ds_by_lane(i)
   known = name in DS_LOADS or name in DS_STORES or name in DS_ATOMICS
   if not known: raise unsupported(i, pc)
   offset = np.uint32(i.fields["offset"])
@@ -521,22 +471,22 @@ def _ds(i: Instruction, pc: int) -> Step:
 
   if name in DS_LOADS:
     width, sign_bits, half = DS_LOADS[name]
-    write = _write_loaded(i.operands["vdst"].value, sign_bits, half)
+    write = write_loaded(i.operands["vdst"].value, sign_bits, half)
     return lambda group: write(group, access.lds_load(group, address(group), width))
   if name in DS_STORES:
     width, shift = DS_STORES[name]
-    data = _data_reader(i.operands["data0"].value, width, shift)
+    data = data_reader(i.operands["data0"].value, width, shift)
     return lambda group: access.lds_store(group, address(group), data(group), width)
   operation, width, want = DS_ATOMICS[name]
-  data_of = _data_reader(i.operands["data0"].value, width)
+  data_of = data_reader(i.operands["data0"].value, width)
   # ds_cmpstore: data0 is the new value, data1 the one to compare with
-  compare_of = _data_reader(i.operands["data1"].value, width) if "data1" in i.operands else None
+  compare_of = data_reader(i.operands["data1"].value, width) if "data1" in i.operands else None
   destination = i.operands["vdst"].value if want else 0
 
   def step(group: Group) -> None:
-    compare = None if compare_of is None else _wide(compare_of(group))
-    old = access.lds_atomic(group, address(group), width, operation, _wide(data_of(group)), compare, want)
-    if want and old is not None: _write_words(group, destination, _split(old))
+    compare = None if compare_of is None else wide(compare_of(group))
+    old = access.lds_atomic(group, address(group), width, operation, wide(data_of(group)), compare, want)
+    if want and old is not None: write_words(group, destination, split(old))
   return step
 
 
@@ -551,7 +501,7 @@ def _ds_count(i: Instruction) -> Step:
     group.mask = on & (np.cumsum(on, axis=1) == 1)  # the first active lane acts for its wave
     try: old = access.lds_atomic(group, group.s[M0] + offset, 4, "add", count, None, True)
     finally: group.mask = mask
-    if old is not None: _write_words(group, n, [full(group, old.max(axis=1, keepdims=True))])
+    if old is not None: write_words(group, n, [full(group, old.max(axis=1, keepdims=True))])
   return step
 
 
@@ -562,10 +512,10 @@ def _ds_by_lane(i: Instruction) -> Step:
   def address(group: Group) -> Value:
     return (group.s[M0] & np.uint32(0xFFFF)) + offset + np.arange(group.cohort.lanes, dtype=U32)[None, :] * np.uint32(4)
 
-  if i.mnemonic == "ds_load_addtid_b32":
+  if "vdst" in i.operands:
     n = i.operands["vdst"].value
-    return lambda group: _write_words(group, n, access.lds_load(group, address(group), 4))
-  data = _data_reader(i.operands["data0"].value, 4)
+    return lambda group: write_words(group, n, access.lds_load(group, address(group), 4))
+  data = data_reader(i.operands["data0"].value, 4)
   return lambda group: access.lds_store(group, address(group), data(group), 4)
 
 
@@ -578,7 +528,7 @@ def _ds_pair(i: Instruction) -> Step:
   first, second = (np.uint32(i.fields[n] * unit) for n in ("offset0", "offset1"))
   count = width // 4
   if stores:
-    a, b = (_data_reader(i.operands[n].value, width) for n in ("data0", "data1"))
+    a, b = (data_reader(i.operands[n].value, width) for n in ("data0", "data1"))
 
     def store(group: Group) -> None:
       at = raw(group)
@@ -587,21 +537,21 @@ def _ds_pair(i: Instruction) -> Step:
     return store
   n = i.operands["vdst"].value
   if i.mnemonic in DS_EXCHANGE_PAIRS:
-    a, b = (_data_reader(i.operands[d].value, width) for d in ("data0", "data1"))
+    a, b = (data_reader(i.operands[d].value, width) for d in ("data0", "data1"))
 
     def exchange(group: Group) -> None:
       at = raw(group)
-      x, y = _wide(a(group)), _wide(b(group))
+      x, y = wide(a(group)), wide(b(group))
       one = access.lds_atomic(group, at + first, width, "swap", x, None, True)
       two = access.lds_atomic(group, at + second, width, "swap", y, None, True)
-      _write_words(group, n, _split(one) + _split(two))
+      write_words(group, n, split(one) + split(two))
     return exchange
 
   def load(group: Group) -> None:
     at = raw(group)
     one = access.lds_load(group, at + first, width)
     two = access.lds_load(group, at + second, width)
-    _write_words(group, n, one[:count] + two[:count])
+    write_words(group, n, one[:count] + two[:count])
   return load
 
 
@@ -621,7 +571,7 @@ def _permute(i: Instruction) -> Step:
       out = np.zeros(x.shape, U32)
       wave, lane = np.nonzero(on)
       out[wave, at[wave, lane]] = x[wave, lane]
-    _write_words(group, n, [out])
+    write_words(group, n, [out])
   return step
 
 
@@ -650,5 +600,5 @@ def _swizzle(i: Instruction) -> Step:
   def step(group: Group) -> None:
     index = swizzled(code, group.cohort.lanes)
     on, x = need_lanes(group), full(group, address(group))
-    _write_words(group, n, [np.where(on[:, index], x[:, index], np.uint32(0))])
+    write_words(group, n, [np.where(on[:, index], x[:, index], np.uint32(0))])
   return step

@@ -9,12 +9,21 @@ from weakref import WeakKeyDictionary, ref
 from tinyhw.arch import Arch
 from tinyhw.core.errors import DecodeError, PageFault, Unsupported
 from tinyhw.core.memory import Access, AddressSpace
-from tinyhw.emulator.amdgcn import bind, control, memory
+from tinyhw.emulator.amdgcn import (  # noqa: F401  (bind_gfx9, bind_gfx12 and matrix_gfx12 register binders)
+  bind,
+  bind_gfx9,
+  bind_gfx12,
+  buffer,
+  control,
+  matrix_gfx12,
+  memory,
+)
 from tinyhw.emulator.simt import Group, Next, Step
 from tinyhw.isa.amdgcn import Instruction, table
 
 BLOCK_LIMIT = 512
-_MEMORY = frozenset({"SMEM", "FLAT", "DS", "MUBUF", "MTBUF"})
+_MEMORY = frozenset({"SMEM", "FLAT", "DS"})
+_BUFFERS = frozenset({"MUBUF", "MTBUF"})
 
 
 @dataclass(eq=False)
@@ -61,9 +70,14 @@ class Program:
     try: return all(self.space.read(at, len(data), Access.EXECUTE) == data for at, data in self._spans.items())
     except PageFault: return False
 
-  def remember(self, start: int, stop: int) -> None:
-    """Keep the bytes that were decoded, for `fresh`."""
-    self._spans[start] = self.space.read(start, stop - start, Access.EXECUTE)
+  def remember(self, start: int, stop: int) -> bytes:
+    """Keep the bytes that were decoded, for `fresh`; returns them."""
+    data = self._spans[start] = self.space.read(start, stop - start, Access.EXECUTE)
+    return data
+
+  def hold(self, start: int, data: bytes) -> None:
+    """Keep bytes that something made elsewhere depends on, for `fresh`."""
+    self._spans[start] = data
 
   def block(self, pc: int, mode: int) -> CodeBlock:
     """The block that starts at pc, bound for a value of MODE."""
@@ -139,6 +153,7 @@ class Program:
     if i.mnemonic in control.IGNORED: return None
     special = bind.special(i.mnemonic, i.isa)
     if special is not None: return special(i, pc, mode)
+    if i.family in _BUFFERS: return buffer.bind(i, pc)
     if i.family in _MEMORY: return memory.bind(i, pc)
     plain = control.step(i, pc)
     return plain if plain is not None else bind.alu(i, pc, mode)

@@ -67,10 +67,13 @@ def fma(a: Value, b: Value, c: Value, mode: int) -> Value:
   with np.errstate(all="ignore"):
     if t == F64:
       r = _each(lambda x, y, z: x * y + z, Ops.fma(a, b, c), mode, a, b, c)
+      zero = np.array(r == 0)
+      x, y, z = (np.broadcast_to(v, zero.shape) for v in (a, b, c))
+      for at in zip(*np.nonzero(zero)):  # a tiny sum may have become the zero
+        zero[at] = Fraction(float(x[at])) * Fraction(float(y[at])) + Fraction(float(z[at])) == 0
     else:
-      r = _narrow(Ops.fma_f16_of_f32(*(x.astype(F64) for x in (a, b, c))), t, mode)
-    product = np.multiply(a, b, dtype=F64) if t != F64 else a * b
-    zero = (r == 0) & (np.where(product == 0, (a == 0) | (b == 0), True)) & (Ops.fma(a, b, c) == 0)
+      wide = Ops.fma_f16_of_f32(*(x.astype(F64) for x in (a, b, c)))
+      r, zero = _narrow(wide, t, mode), wide == 0
     negative = np.signbit(a) != np.signbit(b)
     return _signed_zero(r, zero, np.where(negative, -1.0, 1.0), c, mode)
 
@@ -205,7 +208,12 @@ class DirectedOps:
     def exact(x: Fraction, y: Fraction, z: Fraction, n: Fraction) -> Fraction:
       return (x * y + z) * Fraction(2) ** int(n)
     if a.dtype == F64:
-      plain = Ops.fma_scaled(a.x, b.x, c.x, e.x)
+      plain = np.array(Ops.fma_scaled(a.x, b.x, c.x, e.x))
+      x, y, z, n = (np.broadcast_to(v, plain.shape) for v in (a.x, b.x, c.x, scale))
+      down = np.isinf(plain) & np.isfinite(x) & np.isfinite(y) & np.isfinite(z) & (n < 0)
+      for at in zip(*np.nonzero(down)):  # the product alone left the range
+        value = exact(*(Fraction(float(v[at])) for v in (x, y, z, n)))
+        if abs(value) < Fraction(2) ** 1024 - Fraction(2) ** 970: plain[at] = float(value)
       return Directed(_each(exact, plain, mode, a.x, b.x, c.x, scale.astype(F64)), self.modes)
     wide = np.ldexp(Ops.fma_f16_of_f32(*(v.x.astype(F64) for v in (a, b, c))), scale)
     return Directed(_narrow(wide, F32, mode), self.modes)

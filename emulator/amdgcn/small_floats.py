@@ -50,6 +50,9 @@ class SmallFloat:
 
 FP8: Final = SmallFloat("fp8", fraction=3, bias=7, top=0x7E, overflow=0x7F, nan=0x7F)
 BF8: Final = SmallFloat("bf8", fraction=2, bias=15, top=0x7B, overflow=0x7C, nan=0x7F, infinity=0x7C)
+# CDNA3 (its ISA manual, section 7.2): no infinity, no -0, whose code is the NaN.
+FP8_FNUZ: Final = SmallFloat("fp8", fraction=3, bias=8, top=0x7F, overflow=0x80, nan=0x80, unsigned_zero=True)
+BF8_FNUZ: Final = SmallFloat("bf8", fraction=2, bias=16, top=0x7F, overflow=0x80, nan=0x80, unsigned_zero=True)
 
 
 def decoded(o: O, code: V, t: SmallFloat) -> V:

@@ -4,7 +4,7 @@
 """
 from __future__ import annotations
 
-from tinyhw.emulator.check.checker import Checker
+from tinyhw.emulator.check.checker import Checker, checker
 from tinyhw.emulator.check.report import KINDS, Finding, Report
 
-__all__ = ["KINDS", "Checker", "Finding", "Report"]
+__all__ = ["KINDS", "Checker", "Finding", "Report", "checker"]

@@ -7,6 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from tinyhw.arch import Arch
+from tinyhw.core.errors import HazardFound, InvalidArgument
 from tinyhw.core.memory import AddressSpace
 from tinyhw.emulator.check.counters import COUNTERS
 from tinyhw.emulator.check.effects import SGPR0, Effects, effects, name_of
@@ -37,18 +38,21 @@ class State:
     wgp = bool(cohort.dispatch.rsrc1 >> WGP_MODE & 1) and isa != "gfx9"
     self.races = Races(self.count, self.a_group, self.first, cohort.lds_size, memory, wgp)
     self.barrier = np.zeros(self.count, np.int64)  # PC of the barrier at which each wave stands or stood last
+    self.waiting: set[int] = set()  # waves that wait for a split barrier
     self.end = np.zeros(self.count, np.int64)  # PC at which each wave has ended
 
 
 class Checker(Observer):
   """Checks every dispatch that it observes; `report` collects the findings of all of them.
 
-  `kinds` are names of `KINDS`; those of `DEFAULT` when left out. `last` is the report of the latest dispatch alone.
+  `kinds` are names of `KINDS`; those of `DEFAULT` when left out. With `fails` a dispatch that has findings raises
+  HazardFound at its end. `last` is the report of the latest dispatch alone.
   """
 
-  def __init__(self, kinds: Iterable[str] = DEFAULT) -> None:
-    self.kinds = frozenset(kinds)
-    assert self.kinds <= KINDS.keys(), self.kinds
+  def __init__(self, kinds: Iterable[str] = DEFAULT, *, fails: bool = False) -> None:
+    self.kinds, self.fails = frozenset(kinds), fails
+    if unknown := self.kinds - KINDS.keys():
+      raise InvalidArgument(f"no check is called {', '.join(sorted(unknown))}", hint=f"there are {', '.join(KINDS)}")
     self.report, self.last = Report(), Report()
     self._effects: dict[tuple[Instruction, int], Effects] = {}
     self._states: dict[Cohort, State] = {}
@@ -71,6 +75,7 @@ class Checker(Observer):
 
   def before(self, group: Group, pc: int, instruction: Instruction) -> None:
     state, does, w, active = self._at(group, instruction)
+    if state.waiting: self._passed(state, group.waves - state.first)
     self._segments = set()
     for reading, (counter, register, wave, lane, other) in state.waits.find(w, active, does):
       what = "read" if reading else "overwritten"
@@ -105,17 +110,27 @@ class Checker(Observer):
     if does.kind:
       numbers = state.waits.issue(w, active, pc, does, self._segments)
       if self._segments: state.races.issued(group.waves - state.first, numbers, state.waits, pc)
+    elif instruction.mnemonic == "s_barrier_wait": state.waiting.update((group.waves - state.first).tolist())
     else: state.waits.wait(group, w, instruction)
+
+  def _passed(self, state: State, w: Value) -> None:
+    """Waves that waited for a split barrier go on."""
+    behind = state.waiting.intersection(w.tolist())
+    if behind: state.races.learn(np.array(sorted(behind)))
+    state.waiting -= behind
 
   def barrier(self, group: Group, pc: int) -> None:
     state = self._states[group.cohort]
-    state.barrier[group.waves - state.first] = pc
+    w = group.waves - state.first
+    state.barrier[w] = pc
+    state.races.signal(w, state.waits)
 
   def released(self, cohort: Cohort, workgroups: Any) -> None:
     state = self._states[cohort]
-    state.races.barrier(workgroups, state.waits)
-    if state.a_group == 1: return
     rows = (workgroups[:, None] * state.a_group + np.arange(state.a_group)).astype(np.intp)
+    state.races.meet(workgroups)
+    if cohort.passed is None: state.races.learn(rows.reshape(-1))
+    if state.a_group == 1: return
     at, ended = state.barrier[rows], state.end[rows]
     for k in np.flatnonzero((ended > 0).any(axis=1) | (at != at[:, :1]).any(axis=1)):
       self._divergent(cohort, rows[k] + state.first, at[k], ended[k])
@@ -141,6 +156,10 @@ class Checker(Observer):
     self.report.take(self.last)
     self._states.clear()
     self._effects.clear()
+    if self.fails and len(self.last):
+      count = f"{len(self.last)} hazard{'s' if len(self.last) > 1 else ''}"
+      raise HazardFound(f"the checks found {count}: {self.last.first()}", self.last.rows(),
+                        hint="EMU_CHECK=report goes on and reports")
 
   # ---- helpers
 
@@ -165,3 +184,16 @@ class Checker(Observer):
       kind, message, pc, describe(pc), self._entry, other, None if other is None else describe(other),
       None if wave is None else wave // state.a_group, None if wave is None else wave % state.a_group, lane, register,
       address))
+
+
+def checker(text: str) -> Checker | None:
+  """What EMU_CHECK asks for: "" or "0" nothing; "1" fails a dispatch with findings, "report" only collects them.
+
+  Names of checks after commas choose those alone: "report,race,workgroup-race". Raises InvalidArgument for others.
+  """
+  policy, *names = (word.strip() for word in text.split(","))
+  if policy in {"", "0"} and not names: return None
+  if policy not in {"1", "report"}: names.insert(0, policy)
+  try: return Checker(names or DEFAULT, fails=policy != "report")
+  except InvalidArgument as error: raise InvalidArgument(error.message, where=f"EMU_CHECK={text}",
+                                                         hint=f"1, report, or names: {', '.join(KINDS)}") from None

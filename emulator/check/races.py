@@ -79,6 +79,7 @@ class Races:
     self.known = np.zeros((waves, a_group), np.int32)
     own = np.arange(waves)
     self.known[own, own % a_group] = 1
+    self._met = np.zeros((waves, a_group), np.int32)  # what each wave takes to its barrier, then what all took there
     self.told = np.zeros((waves // a_group, a_group), np.int32)  # what the atomics of each workgroup tell
     self._under_way: list[tuple[Shadow, str, Value, Value, int, dict[Order, Value], Value]] = []
     self._fresh: list[tuple[Shadow, str, Value, Value]] = []
@@ -179,22 +180,31 @@ class Races:
     for order, number in numbers.items(): late[w] |= number > waits.queue(order).done[w]
     return late[wave]
 
-  def barrier(self, workgroups: Value, waits: Waits) -> None:
-    """All living waves of these workgroups (numbers in the cohort) have met."""
-    rows = self.known.reshape(-1, self.a_group, self.a_group)
-    met = rows[workgroups].max(axis=1, keepdims=True)
-    rows[workgroups] = np.broadcast_to(met, rows[workgroups].shape)
-    own = np.arange(len(self.known)).reshape(-1, self.a_group)[workgroups].reshape(-1)
+  def signal(self, w: Value, waits: Waits) -> None:
+    """Waves come to a barrier: what they have done by now is done before it, but for what is still under way."""
+    self._met[w] = self.known[w]
+    own = np.asarray(w)
     self.known[own, own % self.a_group] += 1
+    here = np.zeros(len(self.known), np.bool_)
+    here[own] = True
     kept = []
     for access in self._under_way:
       shadow, k, index, wave, pc, *_ = access
       late = self._open(access, waits)
       if not late.any(): continue
       kept.append(access)
-      late &= np.isin(wave // self.a_group, workgroups)
+      late &= here[wave]
       at, wave = index[late], wave[late]
       mine = (shadow.wave[k][at] == wave + self.first) & (shadow.pc[k][at] == pc)
       at, wave = at[mine], wave[mine]
       shadow.clock[k][at] = self.known[wave, wave % self.a_group]
     self._under_way = kept
+
+  def meet(self, workgroups: Value) -> None:
+    """The barrier of these workgroups (numbers in the cohort) is complete: `learn` is what lets their waves know."""
+    met = self._met.reshape(-1, self.a_group, self.a_group)
+    met[workgroups] = met[workgroups].max(axis=1, keepdims=True)
+
+  def learn(self, w: Value) -> None:
+    """Waves go on behind a barrier."""
+    self.known[w] = np.maximum(self.known[w], self._met[w])

@@ -441,8 +441,8 @@ class Accesses:
     words = list(words)
     if sign_bits: words = [(words[0].view(I32) << 32 - sign_bits >> 32 - sign_bits).view(U32)]
     if half is not None:
-      old, word = r.vector(n, U32), words[0] & 0xFFFF
-      words = [old & 0xFFFF | word << 16 if half else old & 0xFFFF0000 | word]
+      old, word = r.vector(n, U32) if half < 2 else self.e.const(U32, 0), words[0] & 0xFFFF
+      words = [old & 0xFFFF | word << 16 if half & 1 else old & 0xFFFF0000 | word]
     if n + len(words) > r.vgprs: raise Untranslatable("a register beyond the wave's allocation")
     for k, w in enumerate(words): r.set_vector(n + k, w)
 

@@ -11,7 +11,8 @@ import numpy as np
 
 from tinyhw.emulator.amdgcn import bind
 from tinyhw.emulator.amdgcn import matrix as reference
-from tinyhw.emulator.amdgcn.meaning import MEANINGS, Meaning
+from tinyhw.emulator.amdgcn.meaning import Meaning
+from tinyhw.emulator.amdgcn.quiet import meaning_of
 from tinyhw.emulator.amdgcn.registers import constant
 from tinyhw.emulator.amdgcn.values import DTYPES, F16, F32, I32, I64, U16, U32
 from tinyhw.emulator.jit import matrix
@@ -31,10 +32,11 @@ def translate(r: Registers, i: Instruction, mode: int) -> None:
     if special is None: raise Untranslatable(i.mnemonic)
     return special(r, i, mode)
   if i.family == "VOPD": return _dual(r, i, mode)
-  meaning = MEANINGS.get(i.mnemonic, i.isa)
+  meaning = meaning_of(i.mnemonic, i.isa, mode)
   if meaning is None: raise Untranslatable(i.mnemonic)
   _check(i, meaning, mode)
   if i.family in bind.SCALAR_FAMILIES: return _scalar(r, i, meaning, mode)
+  if i.variant == "sdwa": raise Untranslatable("SDWA")
   if meaning.packed: return _packed(r, i, meaning, mode)
   _vector(r, i, meaning, mode)
 
@@ -150,6 +152,8 @@ def _vector(r: Registers, i: Instruction, meaning: Meaning, mode: int) -> None:
     if t == "mask": r.set_mask(sdst.value if sdst is not None else VCC_LO, value)
     elif t == "exec": r.set_mask(EXEC_LO, value)
     elif t.startswith("s:"): write(r, i.operands["src0"], value)
+    elif bind.fills_register(i, i.operands["vdst"], t): write(r, i.operands["vdst"], convert(value.view(U16), U32))
+    elif bind.high_half(i, i.operands["vdst"], t, 3): r.set_vector16(i.operands["vdst"].value, 1, value)
     else: write(r, i.operands["vdst"], value)
   if kept is not None: r.restore(kept)
 
@@ -170,9 +174,9 @@ def _vector_sources(r: Registers, i: Instruction, meaning: Meaning, mode: int, d
       tied = modified(read(r, i.operands["vdst"], t[2:]), neg >> 2 & 1, absolute >> 2 & 1)
       sources.append(r.o.flush(tied) if bind.flushes(i, t[2:], mode, 0) else tied)
     else:
-      x = read(r, i.operands[names[position]], t)
+      index, o = int(names[position][3]) if names[position] != "imm" else 3, i.operands[names[position]]
+      x = _half(r, o, 1, t) if bind.high_half(i, o, t, index) else read(r, o, t)
       if position == 0 and dpp: x = _through_dpp(r, i, x)
-      index = int(names[position][3]) if names[position] != "imm" else 3
       x = modified(x, neg >> index & 1, absolute >> index & 1)
       sources.append(r.o.flush(x) if bind.flushes(i, t, mode, 0) else x)
       position += 1
@@ -182,9 +186,10 @@ def _vector_sources(r: Registers, i: Instruction, meaning: Meaning, mode: int, d
 def _finished(r: Registers, i: Instruction, t: str, value: Value, mode: int) -> Value:
   """omod, denormal flush and clamp of a float result."""
   if t not in bind.FLOAT: return value
-  omod, clamp = i.get("omod"), i.get("clamp")
+  omod, clamp = bind.output_modifier(i, t, mode), i.get("clamp")
   if omod: value = value * bind.OMOD.get(omod, 1.0)
-  if bind.flushes(i, t, mode, 1): value = r.o.flush(value)
+  if omod or bind.flushes(i, t, mode, 1): value = r.o.flush(value)
+  if omod: value = r.o.where(value == 0, number(r.e, value.dtype, 0), value)  # -0 becomes +0
   return _clamped(r, value, bind.nan_clamps(i, mode)) if clamp else value
 
 
@@ -197,7 +202,7 @@ def _clamped(r: Registers, value: Value, dx10: bool) -> Value:
 def _saturating(i: Instruction, meaning: Meaning) -> Callable[..., Any]:
   """With clamp, integer results saturate: the meaning is evaluated in i64 and limited to the type."""
   t = meaning.results[0] if meaning.results else ""
-  if not i.get("clamp") or t not in bind.WIDE: return meaning.function
+  if not bind.saturates(i, meaning): return meaning.function
   signed = i.mnemonic.endswith(("i32", "i16"))
   bits = int(t[1:])
   low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if t[0] == "i" or signed else (0, (1 << bits) - 1)
@@ -206,7 +211,9 @@ def _saturating(i: Instruction, meaning: Meaning) -> Callable[..., Any]:
   def wide(x: Value) -> Value: return convert(x.view(DTYPES[f"i{x.dtype.itemsize * 8}"]) if signed else x, I64)
 
   def function(o: Any, *values: Value) -> Any:
-    results = _results(meaning.function(o, *[wide(v) if k else v for v, k in zip(values, kinds)]), len(meaning.results))
+    operands = [wide(v) if k else v for v, k in zip(values, kinds)]
+    operands[:bind.low24(i)] = [v << 40 >> 40 for v in operands[:bind.low24(i)]]
+    results = _results(meaning.function(o, *operands), len(meaning.results))
     first = convert(o.clip(results[0], low, high), DTYPES[t])
     return first if len(results) == 1 else (first, *results[1:])
   return function
@@ -255,7 +262,7 @@ def _dual(r: Registers, i: Instruction, mode: int) -> None:
   done: list[tuple[Operand, Value]] = []
   x_name, y_name = i.mnemonic.split(" :: ")
   for name, suffix in ((x_name, "X"), (y_name, "Y")):
-    meaning = MEANINGS.get(name.replace("v_dual_", "v_"), i.isa)
+    meaning = meaning_of(name.replace("v_dual_", "v_"), i.isa, mode)
     if meaning is None: raise Untranslatable(name)
     _check(i, meaning, mode)
     destination = i.operands["vdst" + suffix]
@@ -291,6 +298,7 @@ def _half(r: Registers, o: Operand, high: int, t: str) -> Value:
 
 def _packed(r: Registers, i: Instruction, meaning: Meaning, mode: int) -> None:
   """Each half of the result from the halves that op_sel and op_sel_hi choose."""
+  if DTYPES[meaning.results[0]].itemsize == 4: return _pairs(r, i, meaning, mode)
   names = bind.source_names(i)
   op_sel, op_sel_hi = i.get("op_sel"), i.get("op_sel_hi", 7)
   neg_lo, neg_hi = i.get("neg_lo"), i.get("neg_hi")
@@ -310,9 +318,22 @@ def _packed(r: Registers, i: Instruction, meaning: Meaning, mode: int) -> None:
       sources.append(r.o.flush(x) if bind.flushes(i, source, mode, 0) else x)
     value = _typed(function(r.o, *sources), t)
     if bind.flushes(i, t, mode, 1): value = r.o.flush(value)
-    if i.get("clamp") and t == "f16": value = _clamped(r, value, True)
+    if i.get("clamp") and t == "f16": value = _clamped(r, value, bind.nan_clamps(i, mode))
     halves.append(convert(value.view(U16), U32))
   write(r, destination, halves[0] | halves[1] << 16)
+
+
+def _pairs(r: Registers, i: Instruction, meaning: Meaning, mode: int) -> None:
+  """v_pk_*_f32: each of two registers from the dwords that op_sel and op_sel_hi choose."""
+  names, first, t = bind.source_names(i), i.operands["vdst"].value, meaning.results[0]
+  results: list[Value] = []
+  for select, negate in ((i.get("op_sel"), i.get("neg_lo")), (i.get("op_sel_hi"), i.get("neg_hi"))):
+    sources = []
+    for k, kind in enumerate(meaning.sources):
+      x = modified(read(r, bind.dword(i.operands[names[k]], select >> k & 1), kind), negate >> k & 1, 0)
+      sources.append(r.o.flush(x) if bind.flushes(i, kind, mode, 0) else x)
+    results.append(_finished(r, i, t, _typed(meaning.function(r.o, *sources), t), mode))
+  for k, value in enumerate(results): r.set_vector(first + k, value)
 
 
 def _fma_mix(r: Registers, i: Instruction, mode: int) -> None:

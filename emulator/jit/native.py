@@ -1,8 +1,10 @@
-"""LLVM IR to code of the host, kept by the text it came from."""
+"""LLVM IR to an object file of the host, and an object file to code that can be called."""
 from __future__ import annotations
 
 import ctypes
+import threading
 from functools import cache
+from itertools import count
 from typing import Any, Final
 
 import llvmlite.binding as llvm
@@ -11,7 +13,8 @@ from tinyhw.core.errors import Unsupported
 
 Callback: Final = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int64, ctypes.c_int32)
 _Run: Final = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
-LIMIT: Final = 256  # programs that are kept
+_NUMBERS: Final = count()
+_LOCK: Final = threading.Lock()
 
 
 class NotCompiled(Unsupported):
@@ -23,48 +26,61 @@ class NotCompiled(Unsupported):
 
 
 class Native:
-  """Compiled text; `run(context, states, stride in bytes, count)` runs waves that are ready. Keeps the code alive."""
+  """A loaded object; `run(context, states, stride in bytes, count)` runs waves that are ready. Keeps the code alive."""
 
-  def __init__(self, text: str) -> None:
-    try: module = llvm.parse_assembly(text)
-    except RuntimeError as error: raise NotCompiled(str(error).strip()) from None
-    module.triple = llvm.get_process_triple()
-    machine = _machine()
-    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=1))
-    passes = llvm.create_new_function_pass_manager()
-    passes.add_instruction_combine_pass()
-    passes.add_simplify_cfg_pass()
-    for function in module.functions:
-      if not function.is_declaration: passes.run(function, builder)
-    self._engine = llvm.create_mcjit_compiler(module, machine)
-    self._engine.finalize_object()
-    self.run: Any = _Run(self._engine.get_function_address("run"))
+  def __init__(self, code: bytes) -> None:
+    with _LOCK:
+      builder = llvm.JITLibraryBuilder().add_object_img(code).add_current_process().export_symbol("run")
+      try: self._library = builder.link(_linker(), f"waves.{next(_NUMBERS)}")
+      except RuntimeError as error: raise NotCompiled(str(error).strip()) from None
+    self.run: Any = _Run(self._library["run"])
 
 
-def _machine() -> Any:
-  """A target machine for this processor (an execution engine takes it over)."""
+def compiled(text: str, hot: bool) -> bytes:
+  """An object file for this processor. Hot code is worth LLVM's time, other code is wanted soon.
+
+  May run in any thread; others go on meanwhile.
+  """
   _initialize()
+  context = llvm.create_context()
+  try: module = llvm.parse_assembly(text, context)
+  except RuntimeError as error: raise NotCompiled(str(error).strip()) from None
+  module.triple = llvm.get_process_triple()
+  machine = _machine(2 if hot else 0)
+  builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=1))
+  passes = llvm.create_new_function_pass_manager()
+  passes.add_instruction_combine_pass()
+  passes.add_simplify_cfg_pass()
+  for function in module.functions:
+    if not function.is_declaration: passes.run(function, builder)
+  return bytes(machine.emit_object(module))
+
+
+def host() -> str:
+  """The processor and the compiler that objects are made for and by."""
+  version = ".".join(map(str, llvm.llvm_version_info))
+  return f"{llvm.get_process_triple()} {llvm.get_host_cpu_name()} {_features()} LLVM {version}"
+
+
+def _machine(opt: int) -> Any:
+  """A target machine for this processor."""
   target = llvm.Target.from_triple(llvm.get_process_triple())
-  features = llvm.get_host_cpu_features().flatten()
-  return target.create_target_machine(cpu=llvm.get_host_cpu_name(), features=features, opt=2, reloc="default",
+  return target.create_target_machine(cpu=llvm.get_host_cpu_name(), features=_features(), opt=opt, reloc="default",
                                       codemodel="jitdefault", jit=True)
+
+
+@cache
+def _features() -> str: return str(llvm.get_host_cpu_features().flatten())
+
+
+@cache
+def _linker() -> Any:
+  """JITLink puts the sections of an object side by side, so that they reach each other."""
+  _initialize()
+  return llvm.create_lljit_compiler(_machine(0), use_jit_link=True)
 
 
 @cache
 def _initialize() -> None:
   llvm.initialize_native_target()
   llvm.initialize_native_asmprinter()
-
-
-class Cache:
-  """Compiled programs by their text, which has no addresses in it: equal programs share code wherever they lie."""
-
-  def __init__(self) -> None: self._kept: dict[str, Native] = {}
-
-  def get(self, text: str) -> Native:
-    """The code of a text, compiled when it is new."""
-    native = self._kept.get(text)
-    if native is None:
-      if len(self._kept) >= LIMIT: del self._kept[next(iter(self._kept))]
-      native = self._kept[text] = Native(text)
-    return native

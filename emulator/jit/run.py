@@ -19,7 +19,8 @@ from tinyhw.emulator.amdgcn.program import Program
 from tinyhw.emulator.amdgcn.registers import exec_changed
 from tinyhw.emulator.jit import access as context
 from tinyhw.emulator.jit.access import Site
-from tinyhw.emulator.jit.native import Cache, Callback, Native, NotCompiled
+from tinyhw.emulator.jit.forms import BACKGROUND, Form, Snapshot, Wish
+from tinyhw.emulator.jit.native import Callback, NotCompiled
 from tinyhw.emulator.jit.state import HEADER, LDS, LEFT, RESUME, SCC, SCRATCH, SGPRS, STATUS
 from tinyhw.emulator.jit.translate import (
   BARRIER,
@@ -27,8 +28,6 @@ from tinyhw.emulator.jit.translate import (
   RUN,
   STEP,
   YIELD,
-  Translation,
-  Translator,
   state_words,
 )
 from tinyhw.emulator.simt import ZERO, Barrier, Cohort, End, Group, Standstill, Yield
@@ -36,36 +35,45 @@ from tinyhw.isa.amdgcn import EXEC_LO
 
 Value = Any
 TURN: Final = 1 << 20  # instructions that a wave may run while others could
-_NATIVE: Final = Cache()
+HOT = 20_000  # a program is compiled again when it has run so many times as many instructions as it has; 0: at once
 
 
 class Code:
   """A program compiled for one number of lanes and vector registers; grows when waves come to new places."""
 
   def __init__(self, program: Program, lanes: int, vgprs: int, partial: bool, mode: int) -> None:
-    self.program, self.lanes, self.vgprs, self.partial = program, lanes, vgprs, partial
-    self.starts = [(0, mode)]
+    self.program = program
+    self._for = lanes, vgprs, partial
+    self._starts = [(0, mode)]
     self._make()
 
-  def _make(self) -> None:
-    translator = Translator(self.program, self.lanes, self.vgprs, self.partial)
-    self.translation: Translation = translator.translate(self.starts)
-    self.native: Native = _NATIVE.get(self.translation.text)
-    self.index = {place: k for k, place in enumerate(self.translation.places[:self.translation.compiled])}
+  @property
+  def form(self) -> Form:
+    """The best form that there is by now."""
+    return self._wish.hot or self._form
 
-  def place(self, pc: int, mode: int) -> int | None:
-    """Index of a place; None when the code must grow first."""
-    return self.index.get((pc - self.program.entry, mode))
+  def _make(self) -> None:
+    wish = self._wish = Wish(self.program, *self._for, self._starts)
+    self._executed, self._asked = 0, False
+    self._form = wish.find(True) or wish.find(False) or wish.make(HOT == 0)
 
   def grow(self, pc: int, mode: int) -> None:
     """Compile anew with one more place to start from. Indices of places change."""
-    self.starts.append((pc - self.program.entry, mode))
+    self._starts.append((pc - self.program.entry, mode))
     self._make()
 
-  def where(self, place: int) -> tuple[int, int]:
-    """(PC, MODE) of a place."""
-    offset, mode = self.translation.places[place]
-    return self.program.entry + offset, mode
+  def ran(self, instructions: int) -> None:
+    """Count what waves executed; a program that has become hot is compiled again, meanwhile this form goes on."""
+    self._executed += instructions
+    form, wish = self._form, self._wish
+    if self._asked or form.hot or self._executed < HOT * form.instructions: return
+    self._asked = True
+    snapshot = Snapshot(self.program.arch, self.program.entry, form.code)
+
+    def improve() -> None:
+      try: wish.hot = wish.make(True, snapshot)
+      except NotCompiled: pass  # the form that there is serves on
+    BACKGROUND.add(improve)
 
 
 def code_of(program: Program, lanes: int, vgprs: int, partial: bool, mode: int) -> Code:
@@ -121,16 +129,17 @@ class Waves:
     d: Dispatch = cohort.dispatch
     self.partial = d.block[0] * d.block[1] * d.block[2] % cohort.lanes != 0
     self.code = code_of(program, self.lanes, self.vgprs, self.partial, cohort.mode)
+    self.form: Form = self.code.form
     self.error: BaseException | None = None
     self._fill(group)
     self._callback = Callback(self._slow)
     self._context(d)
     self.executed = np.zeros(self.size, np.int64)
-    place = self.code.place(program.entry, cohort.mode)
-    if place is None:
+    start = 0, cohort.mode
+    if start not in self.form.index:
       self.code.grow(program.entry, cohort.mode)
-      place = self.code.place(program.entry, cohort.mode)
-    self.states[:, RESUME] = place
+      self._take(self.code.form)
+    self.states[:, RESUME] = self.form.index[start]
 
   # ---- memory that compiled code sees
 
@@ -153,7 +162,7 @@ class Waves:
     self._mappings = space.mappings()  # keeps the memory itself
     rows = [(m.start, m.end - m.start, m.u8.ctypes.data - m.start & (1 << 64) - 1, m.access) for m in self._mappings]
     self.table = np.array(rows, np.uint64).reshape(-1, 4)
-    self.sites = np.zeros((max(1, len(self.code.translation.sites)), 4), np.uint64)
+    self._clear_sites()
     pointer = ctypes.cast(self._callback, ctypes.c_void_p).value
     for at, value in ((context.CALLBACK, pointer), (context.MAPPINGS, len(rows)),
                       (context.TABLE, self.table.ctypes.data), (context.SITES, self.sites.ctypes.data),
@@ -166,6 +175,30 @@ class Waves:
     self._mask = raw[context.MASK // 4:context.MASK // 4 + 2]
     self._data = raw[context.DATA // 4:context.DATA // 4 + 16 * lanes]
 
+  def _clear_sites(self) -> None:
+    """What memory each site found last, for the form's sites."""
+    self.sites = np.zeros((max(1, len(self.form.sites)), 4), np.uint64)
+    self.context.view(np.uint64)[context.SITES // 8] = self.sites.ctypes.data
+
+  def _take(self, form: Form) -> None:
+    """Go on with another form of the program; its numbers of places and sites are others."""
+    self.form = form
+    self._clear_sites()
+
+  def _exchange(self, form: Form) -> None:
+    """Go on with another form of the program when it has the places of all waves."""
+    old, status = self.form.places, self.states[:, STATUS]
+    stops = {place: k for k, place in enumerate(form.places)}
+    found = []
+    for place, at in zip(map(old.__getitem__, self.states[:, RESUME].tolist()), status.tolist()):
+      new = stops.get(place) if at == STEP else form.index.get(place)
+      if new is None:
+        if at != END: return
+        new = 0
+      found.append(new)
+    self._take(form)
+    self.states[:, RESUME] = found
+
   # ---- turns
 
   def run(self) -> bool:
@@ -173,12 +206,15 @@ class Waves:
     states, watchdog = self.states, self.cohort.watchdog
     status = states[:, STATUS]
     while True:
+      if self.form is not self.code.form: self._exchange(self.code.form)
       self.left[:] = granted = np.minimum(TURN, watchdog - self.executed)
-      self.code.native.run(self.context.ctypes.data, states.ctypes.data, states.shape[1] * 4, self.size)
+      self.form.native.run(self.context.ctypes.data, states.ctypes.data, states.shape[1] * 4, self.size)
       if self.error is not None: raise self.error
       used = granted - self.left
       self.executed += used
-      self.cohort.stats.instructions += int(used.sum())
+      total = int(used.sum())
+      self.cohort.stats.instructions += total
+      self.code.ran(total)
       self.cohort.stats.steps += int(used.max())
       if (status == END).all(): return self._finish()
       for wave in np.flatnonzero(status == STEP): self._step(int(wave))
@@ -220,7 +256,10 @@ class Waves:
     self.cohort.runnable = [self._small(wave, self._where(wave)[0], 0)]
     self.cohort.endless()
 
-  def _where(self, wave: int) -> tuple[int, int]: return self.code.where(int(self.states[wave, RESUME]))
+  def _where(self, wave: int) -> tuple[int, int]:
+    """(PC, MODE) of a wave."""
+    offset, mode = self.form.places[int(self.states[wave, RESUME])]
+    return self.code.program.entry + offset, mode
 
   def _expired(self, wave: int) -> None:
     self.cohort.expired(self._small(wave, self._where(wave)[0], 0))
@@ -288,26 +327,24 @@ class Waves:
 
   def _resume(self, wave: int, pc: int, mode: int) -> None:
     """Set where a wave goes on; the code grows for a place that is new."""
-    place = self.code.place(pc, mode)
-    if place is None:
-      places = [self._where(w) for w in range(self.size)]
-      places[wave] = pc, mode
-      try: self.code.grow(pc, mode)
+    place = pc - self.code.program.entry, mode
+    if place not in self.form.index:
+      status = self.states[wave, STATUS]
+      self.states[wave, STATUS] = END  # where this one goes on is set below
+      try:
+        if place not in self.code.form.index: self.code.grow(pc, mode)
       except NotCompiled as refused:
         refused.started = True
         raise
-      self.sites = np.zeros((max(1, len(self.code.translation.sites)), 4), np.uint64)
-      self.context.view(np.uint64)[context.SITES // 8] = self.sites.ctypes.data
-      stops = {p: k for k, p in enumerate(self.code.translation.places)}
-      entry = self.code.program.entry
-      for w, (at, m) in enumerate(places): self.states[w, RESUME] = stops.get((at - entry, m), 0)
-    else: self.states[wave, RESUME] = place
+      self._exchange(self.code.form)
+      self.states[wave, STATUS] = status
+    self.states[wave, RESUME] = self.form.index[place]
 
   def _slow(self, handle: int, index: int) -> int:
     """Serve a memory access that compiled code could not; 1 when it faults, with the error kept."""
-    site = self.code.translation.sites[index]
-    wave = int(self._wave[0])
-    pc = self.code.program.entry + site.offset
+    program, wave = self.code.program, int(self._wave[0])
+    site = self.form.site(index, lambda offset: program.fetch(program.entry + offset))
+    pc = program.entry + site.offset
     group = self._small(wave, pc, 256)
     try:
       with np.errstate(all="ignore"): self._serve(site, group)

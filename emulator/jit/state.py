@@ -201,6 +201,11 @@ class Registers:
     if self._active is None or self._active[0] is not bits: self._active = bits, self.mask(EXEC_LO)
     return self._active[1]
 
+  def assume_exec(self, bits: Value) -> None:
+    """Take EXEC from a value instead of the state."""
+    parts = [bits] if self.lanes == 32 else [convert(bits, U32), convert(bits >> 32, U32)]
+    self._s.update({EXEC_LO + k: part for k, part in enumerate(parts)})
+
   def exec_changed(self) -> None:
     """EXEC was written: from here on its lanes are not known."""
     self.exec_written = True

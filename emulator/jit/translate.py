@@ -7,14 +7,15 @@ that instruction.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Protocol
 
+from tinyhw.arch import Arch
 from tinyhw.core.errors import TinyhwError
 from tinyhw.emulator.amdgcn import control
-from tinyhw.emulator.amdgcn.program import Program
 from tinyhw.emulator.amdgcn.values import U64
 from tinyhw.emulator.jit import alu
 from tinyhw.emulator.jit.access import ENTRY, FIND, WAVE, Accesses, Site
+from tinyhw.emulator.jit.outline import Outlined
 from tinyhw.emulator.jit.state import HEADER, LEFT, MODE, RESUME, STATUS, Registers
 from tinyhw.emulator.jit.values import Emitter, Untranslatable, Value
 from tinyhw.isa.amdgcn import EXEC_LO, VCC_LO, Instruction
@@ -60,22 +61,41 @@ class Translation:
   places: list[Place]
   sites: list[Site]
   compiled: int  # how many of the first places have code
+  code: dict[int, bytes]  # the bytes that were translated, by offset
+  instructions: int  # how many those are
   interpreted: dict[str, int] = field(default_factory=dict)
 
 
-class Translator:
-  """Translates the code that is reachable from some places of a program."""
+class Source(Protocol):
+  """What a translator needs of a program."""
+  arch: Arch
+  entry: int
 
-  def __init__(self, program: Program, lanes: int, vgprs: int, partial: bool) -> None:
-    self.program, self.lanes, self.vgprs, self.partial = program, lanes, vgprs, partial
+  def fetch(self, pc: int) -> Instruction: ...
+
+  def remember(self, start: int, stop: int) -> bytes: ...
+
+
+class Translator:
+  """Translates the code that is reachable from some places of a program.
+
+  `quick` makes text that LLVM compiles several times faster: accesses are calls, and a program in which lanes are
+  switched off has its general form only.
+  """
+
+  def __init__(self, program: Source, lanes: int, vgprs: int, partial: bool, quick: bool = False) -> None:
+    self.program, self.lanes, self.vgprs, self.partial, self.quick = program, lanes, vgprs, partial, quick
     self.e = Emitter(lanes)
     self.r = Registers(self.e, vgprs, program.arch)
-    self.accesses = Accesses(self.e, "fault")
+    self.accesses = Outlined(self.e, "fault") if quick else Accesses(self.e, "fault")
     self.index: dict[Place, int] = {}
     self.order: list[Place] = []
     self.stops: dict[Place, int] = {}
     self.leaders: set[int] = set()
+    self.found: list[Instruction] = []
     self.interpreted: dict[str, int] = {}
+    self.code: dict[int, bytes] = {}
+    self.count = 0
     self.exec_written = False
     self.full = True
 
@@ -85,9 +105,10 @@ class Translator:
     for place in starts: self._place(place)
     e = self.e
     full = general = 0
-    both = self.partial
-    while full < len(self.order) or both and general < len(self.order):
-      self.full = full < len(self.order)
+    both = self.partial or any(map(_switches_lanes, self.found))
+    only_general = both and self.quick
+    while not only_general and full < len(self.order) or both and general < len(self.order):
+      self.full = not only_general and full < len(self.order)
       if self.full:
         self._block(full)
         full += 1
@@ -97,7 +118,7 @@ class Translator:
       both |= self.exec_written
     body = e.lines
     e.lines = []
-    for k in range(len(self.order)): self._entrance(k, both)
+    for k in range(len(self.order)): self._entrance(k, both, only_general)
     places = self.order + list(self.stops)
     stops = {f"@STOP{n}@": len(self.order) + n for n in range(len(self.stops))}
     text = "\n".join(e.lines + body)
@@ -110,10 +131,12 @@ class Translator:
             f"  switch i32 %resume, label %lost [ {cases} ]\nlost:\n  unreachable\n"
             f"fault:\n{_status(FAULT, 'fault')}  ret void\n")
     run = _RUN.format(status=STATUS, wave=WAVE, fault=FAULT)
-    parts = [*e.constants, *e.declared.values(), FIND, head + text + "\n}", run,
-             'attributes #0 = { nounwind "prefer-vector-width"="512" "min-legal-vector-width"="512" }',
+    outlined = self.accesses.functions.values() if isinstance(self.accesses, Outlined) else ()
+    parts = [*e.constants, *e.declared.values(), FIND, *outlined, head + text + "\n}", run,
+             f'attributes #0 = {{ nounwind {_WIDTH} }}', f'attributes #1 = {{ nounwind noinline {_WIDTH} }}',
              '!0 = !{}', '!1 = !{!"branch_weights", i32 2000, i32 1}', '!2 = !{!"branch_weights", i32 1, i32 2000}']
-    return Translation("\n".join(parts), places, self.accesses.sites, len(self.order), self.interpreted)
+    return Translation("\n".join(parts), places, self.accesses.sites, len(self.order), self.code, self.count,
+                       self.interpreted)
 
   # ---- finding blocks
 
@@ -131,6 +154,7 @@ class Translator:
       seen.add(at)
       self.leaders.add(at)
       while (i := self._fetch(at)) is not None:
+        self.found.append(i)
         if i.mnemonic in control.DIRECT: todo.append(self._target(i, at))
         at += i.size
         if i.mnemonic in {"s_endpgm", "s_branch", "s_setpc_b64"}: break
@@ -152,11 +176,11 @@ class Translator:
 
   # ---- blocks
 
-  def _entrance(self, k: int, both: bool) -> None:
+  def _entrance(self, k: int, both: bool, only_general: bool) -> None:
     """Where waves come in with any EXEC."""
     e, n = self.e, self.lanes
     e.start(f"d{k}")
-    if not both: return e.do(f"br label %f{k}")
+    if only_general or not both: return e.do(f"br label %{'g' if only_general else 'f'}{k}")
     at = e.op(f"getelementptr i32, ptr %state, i64 {EXEC_LO}")
     bits = e.op(f"load i{n}, ptr {at}, align 4")
     e.do(f"br i1 {e.op(f'icmp eq i{n} {bits}, -1')}, label %f{k}, label %g{k}")
@@ -173,7 +197,9 @@ class Translator:
       found.append((at, i))
       at += i.size
       if i.mnemonic in _ENDS or i.mnemonic in control.DIRECT or i.mnemonic == "s_endpgm" or at in self.leaders: break
-    if found: self.program.remember(self.program.entry + offset, self.program.entry + at)
+    if found and offset not in self.code:
+      self.code[offset] = self.program.remember(self.program.entry + offset, self.program.entry + at)
+      self.count += len(found)
     body = e.new_label("body")
     left_at = e.op(f"getelementptr i32, ptr %state, i64 {LEFT}")
     left = Value(e, e.op(f"load i64, ptr {left_at}"), U64, False)
@@ -282,8 +308,16 @@ class Translator:
     return mode & ~(field_ << offset) | (value & field_) << offset
 
 
+_WIDTH: Final = '"prefer-vector-width"="512" "min-legal-vector-width"="512"'
 _ENDS: Final = frozenset({"s_barrier", "s_sleep", "s_call_b64", "s_setpc_b64", "s_swappc_b64", "s_setreg_b32",
                           "s_setreg_imm32_b32", "s_round_mode", "s_denorm_mode"})
+
+
+def _switches_lanes(i: Instruction) -> bool:
+  """Whether an instruction may write EXEC, for all that its text tells."""
+  if "exec" in i.mnemonic or "v_cmpx" in i.mnemonic: return True
+  destination = i.operands.get("sdst")
+  return destination is not None and destination.kind == "s" and destination.value in {EXEC_LO, EXEC_LO + 1}
 
 
 def _status(status: int, name: str) -> str:

@@ -6,7 +6,9 @@ out of an operation on several NaNs.
 """
 from __future__ import annotations
 
+import operator
 import struct
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -105,13 +107,17 @@ class Emitter:
 
 
 class Value:
-  """A typed operand of LLVM IR; `wide` says that it has an element for each lane, `bits` a scalar constant's value."""
+  """A typed operand of LLVM IR; `wide` says that it has an element for each lane, `bits` a scalar constant's value.
 
-  __slots__ = ("bits", "dtype", "e", "text", "wide")
+  `most` is an upper bound of an unsigned value, where one is known.
+  """
+
+  __slots__ = ("bits", "dtype", "e", "most", "text", "wide")
   __hash__ = None  # type: ignore[assignment]
 
   def __init__(self, e: Emitter, text: str, dtype: Any, wide: bool, bits: int | None = None) -> None:
     self.e, self.text, self.dtype, self.wide, self.bits = e, text, dtype, wide, bits
+    self.most: int | None = bits
 
   def in_lanes(self) -> str:
     """The operand as a vector."""
@@ -159,8 +165,12 @@ class Value:
       if not floating: raise Untranslatable(integer)
       if dtype == F16: return convert(Value._binary(convert(a, F32), convert(b, F32), integer, floating), F16)
       what = floating
-    else: what = integer
-    return Value(self.e, self.e.op(f"{what} {self.e.type(dtype, wide)} {a.at(wide)}, {b.at(wide)}"), dtype, wide)
+    else:
+      what = integer
+      if (known := _folded(what, a, b)) is not None: return known
+    value = Value(self.e, self.e.op(f"{what} {self.e.type(dtype, wide)} {a.at(wide)}, {b.at(wide)}"), dtype, wide)
+    if what == "and" and dtype.kind == "u": value.most = b.bits if b.bits is not None else a.bits
+    return value
 
   def __add__(self, x: Any) -> Value: return self._binary(x, "add", "fadd")
   def __radd__(self, x: Any) -> Value: return self._binary(x, "add", "fadd", True)
@@ -197,6 +207,8 @@ class Value:
         if what != "ashr": return e.const(a.dtype, 0)
         n = e.const(a.dtype, width - 1)
       return Value(e, e.op(f"{what} {t} {a.at(wide)}, {n.at(wide)}"), a.dtype, wide)
+    if n.most is not None and n.most < width:
+      return Value(e, e.op(f"{what} {t} {a.at(wide)}, {n.at(wide)}"), a.dtype, wide)
     limit = e.const(n.dtype, width)
     inside = e.op(f"icmp ult {t} {n.at(wide)}, {limit.at(wide)}")
     shifted = e.op(f"{what} {t} {a.at(wide)}, {n.at(wide)}")
@@ -223,6 +235,18 @@ class Value:
   def __ne__(self, x: object) -> Value: return self._compare(x, "ne", "ne", "une")  # type: ignore[override]
 
 
+_FOLDS: Final[dict[str, Callable[[int, int], int]]] = {
+  "add": operator.add, "sub": operator.sub, "mul": operator.mul, "and": operator.and_, "or": operator.or_,
+  "xor": operator.xor}
+
+
+def _folded(what: str, a: Value, b: Value) -> Value | None:
+  """The result of an integer operation on constants, or of one that changes nothing."""
+  if b.bits is None or a.dtype.kind == "b": return None
+  if a.bits is not None: return a.e.const(a.dtype, _FOLDS[what](a.bits, b.bits))
+  return a if b.bits == 0 and what in {"add", "sub", "or", "xor"} else None
+
+
 def number(e: Emitter, dtype: Any, x: float) -> Value:
   """A Python number as a constant of a type."""
   if dtype.kind == "f":
@@ -244,6 +268,10 @@ def convert(x: Value, dtype: Any) -> Value:
       return e.const(dtype, bits)
     if a == b: return x.view(dtype)
     what = "trunc" if b < a else "sext" if source.kind == "i" else "zext"
+    if what == "zext" and x.most is not None:
+      wider = x.like(e.op(f"zext {x.type} {x.text} to {e.type(dtype, x.wide)}"), dtype)
+      wider.most = x.most
+      return wider
   elif source.kind in "iub":
     if dtype == F16: return convert(convert(x, F32), F16)
     what = "sitofp" if source.kind == "i" else "uitofp"

@@ -41,6 +41,7 @@ def run_waves(queue: ComputeQueue, program: Program, size: tuple[int, int, int],
       ),
       watchdog=queue.machine.watchdog,
       engine=queue.machine.engine,
+      observer=queue.machine.observer,
     )
   except InvalidArgument as refused:  # what the registers ask for and no chip has
     raise MachineFault(f"DISPATCH: {refused}") from None

@@ -41,6 +41,22 @@ def test_a_barrier_orders_only_what_was_waited_for() -> None:
   assert finding.kind == "race"
 
 
+SPLIT = SHARE.replace("lgkmcnt(0)", "").replace("s_waitcnt ", "s_wait_dscnt 0x0")
+
+
+def test_split_barriers_order_what_comes_before_the_signal_and_behind_the_wait() -> None:
+  fixed = "s_wait_dscnt 0x0\ns_barrier_signal -1\ns_barrier_wait 0xffff"
+  assert not list(check(SPLIT.format(fixed), cpu="gfx1201", waves=2, lds=512))
+  for hole in ("s_wait_dscnt 0x0", "s_barrier_signal -1\ns_barrier_wait 0xffff\ns_wait_dscnt 0x0",
+               "s_wait_dscnt 0x0\ns_barrier_signal -1"):
+    finding, = check(SPLIT.format(hole), cpu="gfx1201", waves=2, lds=512)
+    assert finding.kind == "race"
+  late = SPLIT.replace("ds_store_b32 v1, v0\n{}", "s_barrier_signal -1\nds_store_b32 v1, v0\n"
+                       "s_wait_dscnt 0x0\ns_barrier_wait 0xffff")
+  finding, = check(late, cpu="gfx1201", waves=2, lds=512)
+  assert finding.kind == "race"
+
+
 def test_a_wave_may_read_what_it_wrote() -> None:
   assert not list(check(SHARE.format("s_nop 0"), waves=1, lds=512, kinds={"race", "wait", "barrier"}))
 

@@ -19,7 +19,7 @@ from tinyhw.isa.amdgcn_asm import assemble
 
 GPU = "gfx1201"
 BITS = {"f16": 16, "bf16": 16, "fp8": 8, "bf8": 8, "iu8": 8, "iu4": 4, "f32": 32, "i32": 32}
-# (bits, k) -> waves of 32, waves of 64: "lane's upper bits | register | position"; the lane's lower four are row or column
+# (bits, k) -> waves of 32, waves of 64: "lane's upper bits | register | position"; below is the row or the column
 PLACES = {
   (16, 16): ("k2|k3 k1|k0", "k3 k2|k1|k0"), (16, 32): ("k3|k4 k2 k1|k0", "k4 k3|k2 k1|k0"),
   (8, 16): ("k3|k2|k1 k0", "k2 k3||k1 k0"), (8, 32): ("k4|k3 k2|k1 k0", "k3 k4|k2|k1 k0"),
@@ -163,7 +163,9 @@ def by_intrinsic(shape: Shape, signs: tuple[bool, bool], a: np.ndarray, b: np.nd
   name = shape.name.replace("_", ".")
   family = "swmmac" if shape.sparse else "wmma"
   overloads, arguments = [tc, ta], [(ta, "%x0"), (tb, "%x1"), (tc, "%x2")]
-  if shape.a.startswith("iu"): arguments[1:1], arguments[0:0] = [("i1", str(int(signs[1])))], [("i1", str(int(signs[0])))]
+  if shape.a.startswith("iu"):
+    one, two = (("i1", str(int(sign))) for sign in signs)
+    arguments = [one, arguments[0], two, *arguments[1:]]
   prologue = ""
   if index is not None:
     overloads += [tb, f"i{index_bits}"]

@@ -19,17 +19,9 @@ from tinyhw.isa.amdgcn import LITERAL, Row, Table, table
 
 LLVM_MC = shutil.which("llvm-mc-19")
 CPUS = {"gfx9": "gfx942", "gfx11": "gfx1100", "gfx12": "gfx1201"}
-GRAPHICS = "export is graphics: the emulator refuses it; its targets and sources are not named"
-SEXT = "llvm-mc 19 shows neg of the integer source as sext(...) and drops its abs"
-UC = "llvm-mc 19 names microcode versions of other chips (UC_VERSION_GFX7)"
 WIDE = "llvm-mc 19 shows the 16-bit integer constant 0x3800 as 0.5: it takes the operand for a 32-bit one"
 # Rows whose text is not llvm-mc 19's, and why: (generation, pattern of mnemonics, evidence).
 DISAGREE = (
-  ("gfx11", "exp", GRAPHICS), ("gfx12", "export", GRAPHICS),
-  ("gfx11", "s_singleuse_vdst", "gfx1150 and later: llvm-mc 19 refuses it on gfx1100"),
-  ("gfx11", "s_version", UC), ("gfx12", "s_version", UC),
-  ("gfx9", "v_trig_preop_f64|v_cvt_pkaccum_u8_f32", SEXT), ("gfx9", "v_cmpx?_class_f16|v_align(bit|byte)_b32", WIDE),
-  ("gfx11", "v_trig_preop_f64", SEXT), ("gfx12", "v_trig_preop_f64|v_cvt_sr_(fp8|bf8)_f32", SEXT),
   ("gfx11", "v_cmpx?_class_f16|v_align(bit|byte)_b32", WIDE),
   ("gfx12", "v_cmpx?_class_f16|v_align(bit|byte)_b32", WIDE),
 )
@@ -103,7 +95,7 @@ def test_text_of_every_row_is_llvms(generation: str) -> None:
   known = [re.compile(pattern) for g, pattern, _ in DISAGREE if g == generation]
   new = {name: what for name, what in report.differ.items() if not any(p.fullmatch(name.split()[0]) for p in known)}
   assert not new
-  assert len(report.compared) >= report.rows - 30 and report.exact >= report.rows - 50, (report.rows, report.exact)
+  assert len(report.compared) >= report.rows - 5 and report.exact >= report.rows - 12, (report.rows, report.exact)
 
 
 # Scalar codes that random words seldom hold: VCC, trap registers, null, M0, EXEC, apertures, vccz, execz, scc, inline.
@@ -112,8 +104,7 @@ LITERALS = (3, 0x3C00, 0x12345678, 0x3F800000, 0xFFFFFFFF)
 # Operands for which llvm-mc 19 is no judge of the others' text, with the evidence.
 UNJUDGED = re.compile(
   r"v_(wmma|swmmac)_"  # a matrix in scalar registers: llvm-mc refuses or shows it as invalid, the hardware has no form
-  r"|v_(cmpx?_class_f16|alignb\w+_b32|dot2_b?f16_b?f16)"  # 16-bit types in the hardware, 32-bit ones to LLVM 19
-  r"|v_trig_preop_f64|v_cvt_sr_(fp8|bf8)_f32|s_nop$|exp|v_cvt_pkaccum")  # see DISAGREE; s_nop marks the lines here
+  r"|v_(cmpx?_class_f16|alignb\w+_b32|dot2_b?f16_b?f16)")  # 16-bit types in the hardware, 32-bit ones to LLVM 19
 
 
 def special_words(isa: Table, rng: random.Random) -> list[tuple[bytes, str | None, Row]]:

@@ -1,7 +1,8 @@
 """What a GPU generation is: a frozen record of names, sizes and tables. Code asks it, never the number of the chip."""
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
@@ -38,6 +39,8 @@ class Arch:
   ids_in_ttmp: bool = False
   # Bits of MODE that COMPUTE_PGM_RSRC1 sets besides the rounding and denormal modes: (its bit, MODE's bit).
   mode_bits: tuple[tuple[int, int], ...] = ((21, 8), (23, 9))  # DX10_CLAMP and IEEE
+  # How many vector registers COMPUTE_PGM_RSRC1's count stands for, by wave size (LLVM AMDGPUUsage).
+  vgpr_unit: Mapping[int, int] = field(default_factory=lambda: {32: 8, 64: 4})
   accumulation: bool = False  # the second half of `vgprs` is for accumulation registers, numbered from 256
 
   @property

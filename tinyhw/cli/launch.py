@@ -2,13 +2,20 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import numpy as np
 import numpy.typing as npt
 
-from tinyhw.core.errors import InvalidArgument
+from tinyhw.core.errors import InvalidArgument, Unsupported
+from tinyhw.device import Device, mock_cards
+
+if TYPE_CHECKING:
+  from tinyhw.emulator.check import Report
 
 TYPES = {"i8": np.int8, "u8": np.uint8, "i16": np.int16, "u16": np.uint16, "i32": np.int32, "u32": np.uint32,
          "i64": np.int64, "u64": np.uint64, "f16": np.float16, "f32": np.float32, "f64": np.float64}
@@ -53,7 +60,16 @@ def parse_argument(text: str) -> Argument:
   return value
 
 
-@click.command()
+class Launch(click.Command):
+  """The verb, with the list of checks under its help."""
+
+  def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    from tinyhw.emulator.check import KINDS
+    with formatter.section("Checks (--check; EMU_CHECK=report,NAME,... chooses)"):
+      formatter.write_dl(list(KINDS.items()))
+
+
+@click.command(cls=Launch)
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
 @click.option("--kernel", "-k", required=True, help="Name of the kernel in FILE.")
 @click.option("--grid", "-g", default="1", show_default=True, help="Workgroups, as X,Y,Z.")
@@ -62,8 +78,12 @@ def parse_argument(text: str) -> Argument:
 @click.option("--device", default=None, help="Device to run on [default: AMD].")
 @click.option("--save", "-o", multiple=True, metavar="N=FILE.npy", help="Write the N-th buffer (from 0) after the run.")
 @click.option("--json", "as_json", is_flag=True, help="Print the buffers as one JSON object.")
+@click.option("--debug", is_flag=True, help="Stand before the first instruction and take the debugger's commands.")
+@click.option("--command", "-x", "script", type=click.Path(path_type=Path), default=None, metavar="FILE",
+              help="With --debug: take the commands from FILE.")
+@click.option("--check", is_flag=True, help="Check for hazards on the emulator; status 1 if there are any.")
 def command(file: Path, kernel: str, grid: str, block: str, arguments: tuple[str, ...], device: str | None,
-            save: tuple[str, ...], as_json: bool) -> None:
+            save: tuple[str, ...], as_json: bool, debug: bool, script: Path | None, check: bool) -> None:
   """Run KERNEL of FILE (an AMDGPU code object) and show its buffers.
 
   \b
@@ -73,24 +93,75 @@ def command(file: Path, kernel: str, grid: str, block: str, arguments: tuple[str
     7:i32          a value of that type; plain 7 or 0.5 takes the kernel's
 
   \b
+  --device EMU, --debug: the kernel runs on the emulator itself, for
+  whatever generation FILE is compiled; no card, no mock.
+
+  \b
   Example:
     MOCKGPU=1 tinyhw launch add.co --kernel add --grid 4 --block 256 \\
         --arg a.npy --arg b.npy --arg out:f32:1024 --save 2=sum.npy
   """
+  from tinyhw import debug as start_debugger
   from tinyhw import launch
   targets = [parse_save(s) for s in save]
   values = [parse_argument(a) for a in arguments]
-  buffers = launch(file.read_bytes(), kernel, parse_dims(grid), parse_dims(block), values, device=device or "AMD")
+  status, what = 0, (file.read_bytes(), kernel, parse_dims(grid), parse_dims(block), values)
+  if script is not None and not debug: raise InvalidArgument("needs --debug", where="--command")
+  if debug and check: raise InvalidArgument("does not go with --debug", where="--check")
+  if check: device = prepare_checks(device)
+  if debug:
+    from tinyhw.cli.debug import debug as debugger
+    on_emulator(device, "--debug")
+    session, status = debugger(lambda: start_debugger(*what), script)
+    with session:
+      if not session.ended: sys.exit(status)
+      buffers = session.buffers()
+  else: buffers = launch(*what, device=device or "AMD")
+  show_buffers(buffers, targets, as_json, Device.findings() if check else None)
+  sys.exit(1 if check and len(Device.findings()) else status)
+
+
+def on_emulator(device: str | None, option: str) -> None:
+  """Refuse a device that has no part in what looks into a kernel."""
+  if device is not None and device.upper() != "EMU":
+    raise InvalidArgument(f"runs on the emulator itself, not on {device}", where=option, hint="leave --device out")
+
+
+def show_buffers(buffers: list[npt.NDArray[np.generic]], targets: list[tuple[int, str]], as_json: bool,
+                 report: Report | None) -> None:
+  """Save and print what the kernel left in its buffers, and what the checks found."""
   for index, path in targets:
     if index >= len(buffers): raise InvalidArgument(f"there are {len(buffers)} buffers", where=f"--save {index}={path}")
     np.save(path, buffers[index])
   if as_json:
     rows = [{"dtype": str(b.dtype), "shape": b.shape, "data": b.tolist()} for b in buffers]
-    click.echo(json.dumps({"buffers": rows}))
-    return
-  for i, b in enumerate(buffers):
-    shown = np.array2string(b, threshold=16, max_line_width=100)
-    click.echo(f"buffer {i}: {b.dtype}[{', '.join(map(str, b.shape))}] {shown}")
+    click.echo(json.dumps({"buffers": rows} | ({} if report is None else {"findings": report.rows()})))
+  else:
+    for i, b in enumerate(buffers):
+      shown = np.array2string(b, threshold=16, max_line_width=100)
+      click.echo(f"buffer {i}: {b.dtype}[{', '.join(map(str, b.shape))}] {shown}")
+    if report is not None: show_findings(report)
+
+
+def prepare_checks(device: str | None) -> str:
+  """Have the coming launch checked; the device to run on. Raises Unsupported for a card."""
+  device = device or ("EMU" if mock_cards() is None else "AMD")
+  if mock_cards() is None and device.upper().startswith("AMD"):
+    raise Unsupported("hazard checks on", "a card", hint="set MOCKGPU=1, or leave --device out")
+  names = [word for word in os.environ.get("EMU_CHECK", "").split(",") if word not in {"", "0", "1", "report"}]
+  Device.check = ",".join(["report", *names])
+  return device
+
+
+def show_findings(report: Report) -> None:
+  """A table: kind, where, both instructions, what."""
+  if not len(report): return click.echo("checks: nothing found")
+  for f in report:
+    where = [f"{name} {value}" for name in ("workgroup", "wave", "lane") if (value := getattr(f, name)) is not None]
+    click.echo(f"{f.kind:<12} {f.message} ({', '.join(where)}; {f.count:,} times)")
+    click.echo(f"{'':12}   +{f.pc - f.entry:#06x}  {f.instruction}")
+    if f.other_pc is not None: click.echo(f"{'':12}   +{f.other_pc - f.entry:#06x}  {f.other_instruction}")
+  if report.more: click.echo(f"{report.more:,} more are not shown")
 
 
 def parse_save(text: str) -> tuple[int, str]:

@@ -99,6 +99,14 @@ class WatchdogExpired(MachineFault):
   """A wave ran longer than the watchdog allows: most likely an endless loop."""
 
 
+class HazardFound(MachineFault):
+  """A dispatch ran to its end, and the checks found what need not work on a chip. `findings` are JSON-like rows."""
+
+  def __init__(self, message: str, findings: Sequence[dict[str, object]], *, hint: str | None = None) -> None:
+    self.findings = tuple(findings)
+    super().__init__(message, hint=hint)
+
+
 class DriverError(TinyhwError):
   """A kernel driver's call failed. `ioctl` is its name, `errno` the number, `arguments` what was asked."""
 

@@ -90,6 +90,11 @@ class Row:
                  if kind in "sx" and n.startswith(("src", "ssrc")) and sum(w for _, _, w in self.fields[n]) >= 8)
 
   @cached_property
+  def extended(self) -> frozenset[str]:
+    """Integer sources in encodings whose modifiers are those of floats: LLVM calls neg sign extension there."""
+    return frozenset(o[0] for o in self.operands if "e" in o[5])
+
+  @cached_property
   def returns(self) -> bool:
     """Whether this is an atomic that gives the old value: its opcode holds the lowest bit of the cache policy."""
     return any(o[4].startswith("CPol_GLC") for o in self.operands) or (
@@ -220,24 +225,24 @@ class Table:
       if name == "cpol" and row.returns: fields[name] |= 1  # atomics that return: the bit is part of the opcode
       value = fields[name]
       if kind == "i": operand = Operand(name, role, "imm", value, dwords, kind_type)
-      elif kind == "v" or kind == "x" and value >= VGPR0:
+      elif kind == "v" or kind in "xp" and value >= VGPR0:
         value &= 0xFF
         if value + dwords > 256: raise DecodeError(f"operand {name} passes the last register", where=hex(where))
         which = None
         if name == "vdstY": value |= ~fields["vdstX"] & 1  # the Y half writes the other parity
-        if half == "h": which, value = value >> 7, value & 0x7F
-        elif half == "o": which = op_sel >> (3 if role == "d" else int(name[-1])) & 1
+        if half[:1] == "h": which, value = value >> 7, value & 0x7F
+        elif half[:1] == "o": which = op_sel >> (3 if role == "d" else int(name[-1])) & 1
         operand = Operand(name, role, "v", value, dwords, kind_type, which)
       elif kind in "sx": operand = self._scalar(name, role, value, dwords, kind_type, literal, where)
-      else: operand = self._gfx9(name, role, kind, value, dwords, kind_type, fields, where)
+      else: operand = self._other(name, role, kind, value, dwords, kind_type, fields, where)
       operands[name] = operand
     words = tuple(int.from_bytes(code[i:i + 4], "little") for i in range(at, at + size, 4))
     return Instruction(row, size, words, fields, operands, literal)
 
-  def _gfx9(self, name: str, role: str, kind: str, value: int, dwords: int, kind_type: str, fields: Mapping[str, int],
+  def _other(self, name: str, role: str, kind: str, value: int, dwords: int, kind_type: str, fields: Mapping[str, int],
             where: int) -> Operand:
-    """Operands that only gfx9 has: those that are accumulation registers (a) or either kind (g), matrix instructions'
-    third source (y, z: accumulation or vector registers, or a constant), and SDWA's (w, c)."""
+    """Operands that are accumulation registers (a) or of either kind (g), the third source of gfx9's matrix
+    instructions (y, z: a register or a constant), SDWA's operands (w, c), vector registers alone (p)."""
     if kind == "c":  # VCC, unless bit 7 says that a register is given
       return Operand(name, role, "s", value & 0x7F if value & 0x80 else VCC_LO, dwords, kind_type)
     if kind == "w":
@@ -249,6 +254,7 @@ class Table:
       raise DecodeError(f"operand {name} is a scalar register", where=hex(where))
     if name.startswith("src") and not value & VGPR0:
       raise DecodeError(f"operand {name} is no vector register", where=hex(where))
+    if kind == "p": raise DecodeError(f"operand {name} is no vector register", where=hex(where))
     accumulator = value >> 9 or fields.get("acc", 0) if kind == "g" else kind != "z"
     value &= 0xFF
     if value + dwords > AGPR0: raise DecodeError(f"operand {name} passes the last register", where=hex(where))
@@ -257,7 +263,8 @@ class Table:
   def _scalar(self, name: str, role: str, code: int, dwords: int, kind_type: str, literal: int | None,
               where: int) -> Operand:
     code = CANONICAL[self.name].get(code, code)
-    if dwords > 1 and code in SINGLE[self.name]: raise DecodeError(f"operand {name} starts no group", where=hex(where))
+    if code in SINGLE[self.name] and (dwords > 1 or not dwords and self.name == "gfx9"):  # its waves have 64 lanes
+      raise DecodeError(f"operand {name} starts no group", where=hex(where))
     if code <= EXEC_HI or code in SPECIALS[self.name]:
       if code != LDS_DIRECT or dwords < 2 and name.startswith("src") and kind_type[0] not in "s":
         return Operand(name, role, "s", code, dwords, kind_type)

@@ -14,7 +14,18 @@ from typing import Final
 
 from tinyhw.core.errors import DecodeError, EncodeError, InvalidArgument
 from tinyhw.isa.amdgcn import CANONICAL, INLINE_FLOATS, LITERAL, SPECIALS, VGPR0, Row, Table, table
-from tinyhw.isa.amdgcn_names import DATA_FORMATS, FORMATS, INDEXED, NAMES, NUMBER_FORMATS, SELECTIONS, UNUSED
+from tinyhw.isa.amdgcn_names import (
+  DATA_FORMATS,
+  FORMATS,
+  INDEXED,
+  NAMES,
+  NUMBER_FORMATS,
+  SELECTIONS,
+  TARGETS,
+  UNUSED,
+  VERSION_FLAGS,
+  VERSIONS,
+)
 from tinyhw.isa.amdgcn_text import (
   DELAYS,
   DEPCTR,
@@ -104,6 +115,7 @@ def number(text: str) -> int | None:
 def register(line: Line, token: str, spec: Operand) -> int | None:
   """Number of a vector register, its half put into op_sel where it belongs there; None for another kind of operand."""
   name, role, kind, dwords, _, half = spec
+  half = half.rstrip("e")
   m = re.fullmatch(r"([av])(?:(\d+)|\[(\d+):(\d+)\])(?:\.([lh]))?", token)
   if m is None: return None
   first = int(m[2] or m[3])
@@ -133,15 +145,18 @@ def accumulation(line: Line, name: str, first: int, chosen: bool) -> int:
 def operand(line: Line, token: str, spec: Operand) -> None:
   """One register, constant or literal."""
   name, _, kind, dwords, type_, _ = spec
-  what = "vector register" if kind in "va" else "operand"
+  what = "vector register" if kind in "vap" else "operand"
   wrong = Reject(line.at - len(token), f"operand {name}: {token!r} is no {what}")
+  if line.row.family == "EXP":
+    if token == "off": return None
+    line.put("en", 1 << int(name[3]))
   if kind not in "sci" and (found := register(line, token, spec)) is not None:
     if name == "vdstY":
       if found & 1 == line.fields["vdstX"] & 1: raise Reject(line.at, f"operand vdstY: {token} has vdstX's parity")
       found &= ~1
-    wide = kind in "xyz" or kind in "ag" and name.startswith("src")
+    wide = kind in "xyzp" or kind in "ag" and name.startswith("src")
     return line.put(name, found | (VGPR0 if wide else 0))
-  if kind in "vag": raise wrong
+  if kind in "vagp": raise wrong
   if kind == "i":
     value = SIMM16[type_](token, line.isa) if type_ in SIMM16 else number(token)
     if value is None: value = number(token)
@@ -168,8 +183,9 @@ def source(line: Line, spec: Operand) -> None:
   token = line.need(r"(?:neg|sext)\([^,\s]+\)|[^,\s]+", name)[0]
   k = int(name[3])
   inner = token
-  if "sext" in line.row.fields and (m := re.fullmatch(r"sext\((.+)\)", token)):
-    line.put("sext", 1 << k)
+  field_ = "sext" if "sext" in line.row.fields else "neg" if name in line.row.extended else None
+  if field_ and (m := re.fullmatch(r"sext\((.+)\)", token)):
+    line.put(field_, 1 << k)
     return operand(line, m[1], spec)
   negative, absolute = "neg" if "neg" in line.row.fields else "neg_lo", "abs" if "abs" in line.row.fields else "neg_hi"
   if m := re.fullmatch(r"neg\((.+)\)|-(?=[|svtefxmna])(.+)", inner):
@@ -361,8 +377,19 @@ def indexed(text: str, _: str) -> int | None:
   return sum(1 << INDEXED.index(p) for p in set(parts)) if m and set(parts) <= set(INDEXED) else None
 
 
+def version(text: str, _: str) -> int | None:
+  """s_version's number or name, with flags behind bars."""
+  value = 0
+  for part in text.replace("(", "").replace(")", "").split("|"):
+    names = {n: k for k, n in VERSIONS.items()} | {n: bit for bit, n in VERSION_FLAGS}
+    found = names.get(part.strip(), number(part.strip()))
+    if found is None: return None
+    value |= found
+  return value
+
+
 SIMM16: Final[dict[str, Callable[[str, str], int | None]]] = {
-  "SWaitCnt": waitcnt, "GPRIdxMode": indexed,
+  "SWaitCnt": waitcnt, "GPRIdxMode": indexed, "Version": version,
   "DepCtr": lambda t, _: counters(t, {f"depctr_{n}": ((at, 0, w),) for n, at, w in DEPCTR}, 0xFF9F),
   "SDelayALU": lambda t, _: delay(t), "hwreg": hwreg, "SendMsg": message,
 }
@@ -409,6 +436,14 @@ def chosen(name: str, names: list[str]) -> Callable[[Line], None]:
   return read
 
 
+def target(line: Line) -> None:
+  """An export's target, by name or as invalid_target_NUMBER."""
+  token = line.need(r"\w+", "tgt")[0]
+  code = next((k for k, n in TARGETS.items() if n == token), number(token.removeprefix("invalid_target_")))
+  if code is None or code > 63: raise Reject(line.at, f"operand tgt: {token} is no target")
+  line.put("tgt", code)
+
+
 def blgp(line: Line) -> None:
   """blgp:N, or neg:[x,y,z] of f64 matrices, which is the same field."""
   if found := line.take(r"blgp:([0-7])\b"): line.put("blgp", int(found[1]))
@@ -431,7 +466,7 @@ MODIFIERS: Final[dict[str, Callable[[Line], None]]] = {
   "waitvdst": numbered("waitvdst", r"wait_(?:va_)?vdst:(\d+)", needed=True),
   "attr": numbered("attr", r"attr(\d+)", needed=True),
   "attrchan": lambda line: line.put("attrchan", "xyzw".index(line.need(r"\.([xyzw])", "attrchan")[1])),
-  "tgt": numbered("tgt", r"tgt\((\d+)\)", needed=True),
+  "tgt": target,
   "sdata": numbered("sdata", NUMBER, needed=True),
   "byte_sel": numbered("byte_sel", r"byte_sel:(\d+)"), "waitvsrc": numbered("waitvsrc", r"wait_vm_vsrc:(\d+)"),
   "index_key_8bit": numbered("index_key_8bit", r"index_key:(\d+)"),

@@ -30,6 +30,12 @@ NUMBER_FORMATS: Final = "UNORM SNORM USCALED SSCALED UINT SINT RESERVED_6 FLOAT"
 # SDWA's selections of bytes and words, and what becomes of the rest of the destination (CDNA3 manual, section 13.3.7).
 SELECTIONS: Final = "BYTE_0 BYTE_1 BYTE_2 BYTE_3 WORD_0 WORD_1 DWORD".split()
 UNUSED: Final = "UNUSED_PAD UNUSED_SEXT UNUSED_PRESERVE".split()
+# Targets of exports (RDNA3 manual, section 12.1 and the export format's table).
+TARGETS: Final = {**{k: f"mrt{k}" for k in range(8)}, 8: "mrtz", **{12 + k: f"pos{k}" for k in range(5)}, 20: "prim",
+                  21: "dual_src_blend0", 22: "dual_src_blend1"}
+# s_version's number, and its flags.
+VERSIONS: Final = {0: "UC_VERSION_GFX7", 4: "UC_VERSION_GFX10", 6: "UC_VERSION_GFX11", 9: "UC_VERSION_GFX12"}
+VERSION_FLAGS: Final = ((0x2000, "UC_VERSION_W64_BIT"), (0x4000, "UC_VERSION_W32_BIT"), (0x8000, "UC_VERSION_MDP_BIT"))
 # What s_set_gpr_idx_on indexes, a bit each.
 INDEXED: Final = "SRC0 SRC1 SRC2 DST".split()
 

@@ -19,7 +19,18 @@ from tinyhw.isa.amdgcn import (
   Table,
   table,
 )
-from tinyhw.isa.amdgcn_names import DATA_FORMATS, FORMATS, INDEXED, NAMES, NUMBER_FORMATS, SELECTIONS, UNUSED
+from tinyhw.isa.amdgcn_names import (
+  DATA_FORMATS,
+  FORMATS,
+  INDEXED,
+  NAMES,
+  NUMBER_FORMATS,
+  SELECTIONS,
+  TARGETS,
+  UNUSED,
+  VERSION_FLAGS,
+  VERSIONS,
+)
 
 INTEGER16: Final = frozenset({"i16", "b16"})
 Printer = Callable[[Instruction, int], str]
@@ -94,6 +105,7 @@ def _source(i: Instruction, name: str) -> str:
   k = int(name[3])
   text = operand(o, i.row.isa)
   if i.get("sext") >> k & 1: return f"sext({text})"
+  if name in i.row.extended: return f"sext({text})" if i.get("neg") >> k & 1 else text
   neg, absolute = i.get("neg", i.get("neg_lo")) >> k & 1, i.get("abs", i.get("neg_hi")) >> k & 1
   if absolute: text = f"|{text}|"
   if neg: text = f"-{text}" if o.kind in "vs" or absolute else f"neg({text})"
@@ -173,6 +185,18 @@ def _staged_message(value: int) -> str:
   return str(value) if value & ~0x37F else f"sendmsg({ident}, {operation}, {stream})"
 
 
+def _version(value: int) -> str:
+  """s_version's microcode version: a number in 8 bits and three flags."""
+  if value & 0x1F00: return hex(value)
+  text = VERSIONS.get(value & 0xFF, str(value & 0xFF))
+  for k, flag in enumerate(n for bit, n in VERSION_FLAGS if value & bit):
+    text = f"{f'({text})' if k else text}|{flag}"
+  return text
+
+
+def _target(value: int) -> str: return TARGETS.get(value, f"invalid_target_{value}")
+
+
 def _simm16(i: Instruction, value: int) -> str:
   kind = i.operands["simm16"].type
   if kind == "SWaitCnt": return _waitcnt(i, value)
@@ -183,6 +207,7 @@ def _simm16(i: Instruction, value: int) -> str:
   if kind == "SOPPBrTarget": return str(value)
   if kind == "DepCtr": return _depctr(value)
   if kind == "GPRIdxMode": return _indexed(value)
+  if kind == "Version": return _version(value)
   return _small(value) if kind in {"i16imm", "i32imm"} else hex(value)
 
 
@@ -300,7 +325,7 @@ MODIFIERS: Final[dict[str, Printer]] = {
   "waitvdst": lambda i, v: f" wait_va_vdst:{v}" if "waitvsrc" in i.fields else f" wait_vdst:{v}",
   "attr": lambda i, v: f"attr{v}",
   "attrchan": lambda i, v: f".{'xyzw'[v]}",
-  "tgt": lambda i, v: f" tgt({v})",
+  "tgt": lambda i, v: " " + _target(v),
   "sdata": lambda i, v: _small(v),
   "byte_sel": lambda i, v: f" byte_sel:{v}" if v else "",
   "index_key_8bit": lambda i, v: f" index_key:{v}" if v else "",
@@ -355,6 +380,7 @@ def text(i: Instruction, generation: Table | None = None) -> str:
     assert o is not None, key
     if o.type == "SendMsg": return _message(i, o.value)
     if o.type == "GPRIdxMode": return _indexed(o.value)
+    if i.family == "EXP" and not i.get("en") >> int(key[3]) & 1: return "off"
     return operand(o, i.row.isa)
 
   line = re.sub(r"@(?:\{(\w+)\})?(?=(\$)?)", name, template(i.row))

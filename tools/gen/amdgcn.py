@@ -55,7 +55,7 @@ DPP8_MARKERS = ((0xE9, ""), (0xEA, "_fi"))
 # Features of later members of the generation, whose rows this table leaves out (gfx1150 and later).
 # For gfx9 the predicates that gfx942 lacks: rows of GFX8, of gfx90a alone, of earlier and of graphics members.
 LEFT_OUT = {
-  "gfx11": {"HasSALUFloatInsts"}, "gfx12": set[str](),
+  "gfx11": {"HasSALUFloatInsts", "HasVGPRSingleUseHintInsts"}, "gfx12": set[str](),
   "gfx9": {"isGFX8Only", "isGFX8GFX9NotGFX90A", "isGFX8GFX9NotGFX940", "isGFX90AOnly", "isNotGFX90APlus", "HasMovrel",
            "isGCN3ExcludingGFX90A", "HasMadMacF32Insts", "HasMadMixInsts", "HasDsSrc2Insts", "HasImageInsts",
            "HasSDWA", "isGFX6GFX7GFX8GFX9NotGFX90A", "has16BankLDS"},
@@ -163,7 +163,8 @@ def operand_kind(cls: str, width: int) -> tuple[str, int, str]:
 
   Kinds: v vector register, a accumulation register, g either, s scalar, x vector or scalar or constant by a 9-bit
   code, y and z an
-  accumulation or vector register or a constant, w the reverse of SDWA (below 256 a vector register), c SDWA's compare
+  accumulation or vector register or a constant, p a vector register by such a code,
+  w the reverse of SDWA (below 256 a vector register), c SDWA's compare
   destination, i a plain field.
   """
   if cls in ANONYMOUS: kind, dwords, kind_type = *ANONYMOUS[cls], ""
@@ -183,9 +184,9 @@ def operand_kind(cls: str, width: int) -> tuple[str, int, str]:
   elif m := re.match(r"A(?:Dst|RegSrc)_(\d+)", cls): kind, dwords, kind_type = "a", WIDTHS[m[1]], ""
   elif m := re.match(r"(?:VRegSrc|VISrc|AVLdSt|AVSrc|AVDst|VReg|VDst|VRegOrLdsSrc|VGPR|VGPRSrc)_(\d+)", cls):
     kind, dwords, kind_type = "v", WIDTHS.get(m[1], 1), ""
-  elif cls.startswith(("VOPDstOperand", "VOPDDst")): kind, dwords, kind_type = "v", 1, ""
+  elif cls.startswith(("VOPDstOperand", "VOPDDst", "ExpSrc")): kind, dwords, kind_type = "v", 1, ""
   else: kind, dwords, kind_type = "i", 0, cls
-  if kind == "v" and width == 9: kind = "x"
+  if kind == "v" and width == 9: kind = "p" if cls.startswith(("VReg", "VGPR")) else "x"
   return kind, dwords, kind_type
 
 
@@ -205,6 +206,8 @@ def build(name: str, record: dict[str, Any], generation: str) -> Row:
   variant = variant_of(name, generation)
   sext = {n for _, c, n in given if variant == "sdwa" and c.startswith(("Int", "Bin"))}
   fields = normal_fields(record["fields"], family, sext)
+  # Integer sources in encodings whose modifiers are those of floats: LLVM shows neg as sext() and abs not at all.
+  extended = {n for _, c, n in given if c.startswith("Int") and n not in sext and "$" + n in text}
   specs = []
   halves = family in {"VOP1", "VOP2", "VOPC", "VOP3"} and generation in HALVES
   opsel = family == "VOP3" and "sdst" not in fields or "v_cmp" in mnemonic and family == "VOP3"
@@ -217,15 +220,18 @@ def build(name: str, record: dict[str, Any], generation: str) -> Row:
     if cls.startswith("VISrc"):  # gfx11's have types that are not those of their matrices, and may be scalars
       kind, kind_type = ("z", kind_type) if "_mfma_" in mnemonic else (kind, "")
     if cls.startswith("AV") and ("acc" in fields or pieces[-1][1] == ACC): kind = "g"
-    if any(operand in names and re.fullmatch(m, mnemonic) for m, names in SIXTEEN_BIT_SOURCES): kind_type = "b16"
+    if generation in HALVES and any(operand in names and re.fullmatch(m, mnemonic) for m, names in SIXTEEN_BIT_SOURCES):
+      kind_type = "b16"
     half = ""
-    if kind in "vx" and halves and dwords == 1:
+    if kind in "vxp" and halves and dwords == 1:
       typed16 = kind_type[-2:] == "16" and not kind_type.startswith("v2")
       is16 = typed16 if kind_type else sixteen_bit(mnemonic, role)
       if is16:
         any16 = True
         half = "o" if family == "VOP3" else "h"
         if not kind_type: kind_type = "b16"
+    if operand + "_modifiers" in extended: half += "e"
+    if mnemonic == "s_version" and kind == "i": kind_type = "Version"
     specs.append(f"{operand}:{role}:{kind}:{dwords}:{kind_type}:{half}")
   if any16 and opsel and "op_sel" not in "".join(fields):  # LLVM 19 knows no halves for this one; the hardware does
     free = [(11 + k, k, 1) for k in range(4)]

@@ -183,6 +183,22 @@ def user_sgprs(kernel: Kernel, target: str, queue_pointer: int) -> UserSgprs:
   return UserSgprs(tuple(values), pairs)
 
 
+def describe_launch(packet: hsa.hsa_kernel_dispatch_packet_t, kernel: Kernel, image: int, kernarg: int, grid: Dim3,
+                    block: Dim3, dynamic_lds: int) -> None:
+  """Fill the AQL packet that a kernel of the code object at `image` reads its launch from. No packet processor sees it.
+  """
+  d = kernel.descriptor
+  packet.header, packet.setup = hsa.HSA_PACKET_TYPE_KERNEL_DISPATCH, len(grid)
+  packet.workgroup_size_x, packet.workgroup_size_y, packet.workgroup_size_z = block
+  threads = [g * b & _DWORD for g, b in zip(grid, block, strict=True)]
+  packet.grid_size_x, packet.grid_size_y, packet.grid_size_z = threads
+  packet.private_segment_size = d.private_segment_fixed_size
+  packet.group_segment_size = d.group_segment_fixed_size + dynamic_lds
+  packet.kernel_object = image + kernel.descriptor_offset
+  packet.kernarg_address = kernarg
+  packet.completion_signal.handle = 0
+
+
 @dataclass(eq=False)
 class Prepared:
   """One kernel with one block shape, as words. `grid` is the one filled in now.
@@ -280,7 +296,7 @@ class AMDProgram(Program):
     if self._takes_kernarg: stream.set("kernarg" + suffix, address)
     if self._needs_packet:
       packet = hsa.hsa_kernel_dispatch_packet_t.from_buffer(memory, at + self._packet_at)
-      self._describe_launch(packet, address, grid, block, dynamic_lds)
+      describe_launch(packet, self.kernel, self.image.address, address, grid, block, dynamic_lds)
       stream.set("dispatch_packet" + suffix, address + self._packet_at)
 
   def check_grid(self, grid: Dim3) -> None:
@@ -299,21 +315,6 @@ class AMDProgram(Program):
     shape = Shape(grid, block, dynamic_lds, gpu.scratch_base, gpu.lds_base, self.runtime.queue_pointer)
     made = self._hidden[grid, block, dynamic_lds] = self.layout.hidden_bytes(shape)
     return made
-
-  def _describe_launch(
-    self, packet: hsa.hsa_kernel_dispatch_packet_t, kernarg: int, grid: Dim3, block: Dim3, dynamic_lds: int
-  ) -> None:
-    """The AQL packet that the kernel reads its launch from. No packet processor sees it."""
-    d = self.kernel.descriptor
-    packet.header, packet.setup = hsa.HSA_PACKET_TYPE_KERNEL_DISPATCH, len(grid)
-    packet.workgroup_size_x, packet.workgroup_size_y, packet.workgroup_size_z = block
-    threads = [g * b & _DWORD for g, b in zip(grid, block, strict=True)]
-    packet.grid_size_x, packet.grid_size_y, packet.grid_size_z = threads
-    packet.private_segment_size = d.private_segment_fixed_size
-    packet.group_segment_size = d.group_segment_fixed_size + dynamic_lds
-    packet.kernel_object = self.image.address + self.kernel.descriptor_offset
-    packet.kernarg_address = kernarg
-    packet.completion_signal.handle = 0
 
   # ---- commands
 

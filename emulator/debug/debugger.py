@@ -1,0 +1,503 @@
+"""The kernel debugger: a dispatch that runs on the reference interpreter and stands where it is told to."""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from tinyhw.arch import Arch
+from tinyhw.core.errors import InvalidArgument, MachineFault, TinyhwError
+from tinyhw.core.memory import AddressSpace
+from tinyhw.emulator.amdgcn.launch import Dispatch
+from tinyhw.emulator.debug import snapshot as snapshots
+from tinyhw.emulator.debug.breaks import Break, MemoryBreak, MnemonicBreak, PlaceBreak, Watch
+from tinyhw.emulator.debug.code import BARRIERS, CALLS, RETURNS, Code, Line
+from tinyhw.emulator.debug.engine import Engine
+from tinyhw.emulator.debug.expression import Expression
+from tinyhw.emulator.debug.snapshot import CohortState, Snapshot
+from tinyhw.emulator.debug.wave import TYPES, Wave, WaveInfo
+from tinyhw.emulator.observe import Access, Observer
+from tinyhw.emulator.simt import Cohort, Group
+from tinyhw.isa.amdgcn import Instruction, table
+
+WATCHDOG: Final = 100_000_000
+Done = Callable[[], "str | None"]
+
+
+@dataclass(frozen=True)
+class Stop:
+  """Why the run stands: `reason` is "start", "breakpoint", "memory", "watch", "step", "barrier", "fault",
+  "interrupted" or "end"; `text` says it in one line. `waves` stand together at `pc`, `wave` is the one looked at."""
+  reason: str
+  text: str
+  wave: int | None = None
+  waves: tuple[int, ...] = ()
+  pc: int | None = None
+  breakpoint: Break | None = None
+  error: TinyhwError | None = None
+
+  def __str__(self) -> str: return self.text
+
+
+@dataclass(frozen=True)
+class Frame:
+  """A level of the calls that a wave is in: where it stands, in which function."""
+  pc: int
+  where: str
+
+
+@dataclass
+class _Call:
+  at: int  # PC of the call
+  back: int  # where it returns to
+
+
+class _Watcher(Observer):
+  """Collects what a single instruction did, for the debugger to judge."""
+
+  def __init__(self) -> None:
+    self.ranges: list[MemoryBreak] = []
+    self.hits: list[tuple[MemoryBreak, int, int, int, Access]] = []
+    self.pristine: dict[Cohort, CohortState] = {}
+
+  def cohort(self, cohort: Cohort) -> None:
+    if cohort in self.pristine: return
+    kept = {n: getattr(cohort, n) for n in ("left", "writes", "budget")}
+    kept |= {n: getattr(cohort, n).copy() for n in ("live", "arrived")}
+    groups = [snapshots.copied(g) for g in cohort.runnable]
+    self.pristine[cohort] = CohortState(groups, [], cohort.lds.copy(), kept)
+
+  def access(self, group: Group, pc: int, instruction: Any, access: Access) -> None:
+    for b in self.ranges:
+      if b.enabled and (found := b.touched(group, access)) is not None:
+        row, lane, address = found
+        self.hits.append((b, int(group.waves[row]), lane, address, access))
+
+
+@dataclass
+class Debugger:
+  """A dispatch under control. It stands before its first instruction; `run` and the step methods say why they stood.
+
+  `symbols` has the address of each name, `ranges` where code is, `places` names memory: (name, start, size). `close`
+  drops the run; leaving a `with` block does that too.
+
+      with tinyhw.debug(binary, "add", (1,), (64,), [a, b, out]) as d:
+        d.break_at("add+0x10")
+        print(d.run(), d.wave.v(0))
+  """
+  space: AddressSpace
+  arch: Arch
+  dispatch: Dispatch
+  symbols: Mapping[str, int] = field(default_factory=dict)
+  ranges: Iterable[tuple[int, int]] = ()
+  places: Iterable[tuple[str, int, int]] = ()
+  watchdog: int = WATCHDOG
+  closing: Callable[[], Any] = lambda: None
+
+  def __post_init__(self) -> None:
+    self.code = Code(self.space, table(self.arch.isa), self.ranges, self.symbols, self.dispatch.entry_pc)
+    self.places = list(self.places)
+    self.code.data = {name: start for name, start, _ in self.places}
+    self.breaks: dict[int, Break] = {}
+    self.snapshots: dict[int, Snapshot] = {}
+    self._next_number = self._next_snapshot = 1
+    self._watcher = _Watcher()
+    self.engine = Engine(self.space, self.arch, self.dispatch, self.watchdog, self._watcher)
+    self._shown: set[int] = set()  # waves whose stop at their place was reported
+    self._calls: dict[int, list[_Call]] = {}
+    self._interrupted = self.closed = False
+    self.focus = 0
+    self._quick: dict[int, list[Break]] = {}
+    self.last = Stop("start", "", 0)
+    picked = self.engine.pick()
+    self.last = self._end() if picked is None else self._stop("start", "", picked[1], 0)
+
+  # ---- life
+
+  def __enter__(self) -> Debugger: return self
+
+  def __exit__(self, *_: object) -> None: self.close()
+
+  def close(self) -> None:
+    """Drop the run, wherever it stands."""
+    if self.closed: return
+    self.closed = True
+    self.closing()
+
+  def interrupt(self) -> None:
+    """Make the run stand at the next instruction; for signal handlers and other threads."""
+    self._interrupted = True
+
+  @property
+  def ended(self) -> bool:
+    """Whether every wave has ended."""
+    return self.last.reason == "end"
+
+  def _live(self) -> None:
+    if self.closed: raise InvalidArgument("this debugger is closed")
+    if self.ended: raise InvalidArgument("the dispatch has ended", hint="launch it again, or restore a snapshot")
+
+  # ---- breakpoints
+
+  def _add(self, b: Break) -> Break:
+    b.number, self._next_number = self._next_number, self._next_number + 1
+    self.breaks[b.number] = b
+    self._changed_breaks()
+    return b
+
+  def _changed_breaks(self) -> None:
+    self._quick.clear()
+    self._watcher.ranges = [b for b in self.breaks.values() if isinstance(b, MemoryBreak)]
+
+  @staticmethod
+  def _limits(condition: str | None, limits: dict[str, Any]) -> dict[str, Any]:
+    return {"condition": Expression(condition) if condition else None, **limits}
+
+  def break_at(self, place: str | int, condition: str | None = None, **limits: Any) -> Break:
+    """Stand before the instruction at "add+0x10", "+0x10" (from the kernel's entry), ".L1" or an address.
+
+    `limits`: wave=, workgroup=, lane= (numbers), ignore= (how often to only count), temporary=.
+    """
+    text = place if isinstance(place, str) else f"{place:#x}"
+    address = self.code.instruction_at(text)
+    return self._add(PlaceBreak(0, **self._limits(condition, limits), address=address, place=self.code.where(address)))
+
+  def break_on(self, pattern: str, condition: str | None = None, **limits: Any) -> Break:
+    """Stand before instructions whose mnemonic fits a pattern: "s_barrier", "v_exp_*". See `break_at` for limits."""
+    made = MnemonicBreak(0, **self._limits(condition, limits), pattern=pattern)
+    if not any(made.fits(m) for m in self.code.table.mnemonics):
+      raise InvalidArgument(f"no instruction of {self.arch.name} is called {pattern!r}", hint="v_exp_* is a pattern")
+    return self._add(made)
+
+  def break_memory(self, start: int, size: int = 4, access: str = "rw", segment: str = "global",
+                   condition: str | None = None, **limits: Any) -> Break:
+    """Stand after an instruction that reads ("r"), writes ("w") or does either ("rw") to memory or to "lds"."""
+    if segment not in {"global", "lds"}: raise InvalidArgument(f"no memory is called {segment!r}", hint="global or lds")
+    made = MemoryBreak(0, **self._limits(condition, limits), segment=segment, start=start, size=size, access=access)
+    return self._add(made)
+
+  def watch(self, expression: str, wave: int | None = None, condition: str | None = None, **limits: Any) -> Break:
+    """Stand after an instruction that changed the expression's value for a wave (the one in focus by default)."""
+    number = self.focus if wave is None else wave
+    made = Watch(0, **self._limits(condition, limits), expression=Expression(expression), of=number)
+    made.changed(self.view(number), self.code)
+    return self._add(made)
+
+  def delete(self, number: int) -> None:
+    """Forget a breakpoint or watch."""
+    if self.breaks.pop(number, None) is None: raise self._no_break(number)
+    self._changed_breaks()
+
+  def enable(self, number: int, on: bool = True) -> None:
+    """Switch a breakpoint or watch on or off."""
+    if number not in self.breaks: raise self._no_break(number)
+    self.breaks[number].enabled = on
+
+  def _no_break(self, number: int) -> InvalidArgument:
+    there = ", ".join(map(str, self.breaks)) or "none"
+    return InvalidArgument(f"no breakpoint {number}", hint=f"there are {there}")
+
+  # ---- running
+
+  def run(self, done: Done | None = None) -> Stop:
+    """Go on until a breakpoint, a fault or the end. `done`, asked after each instruction, gives a reason to stand."""
+    self._live()
+    self._interrupted = False
+    while True:
+      try: picked = self.engine.pick()
+      except TinyhwError as error: return self._fault(error, None)
+      if picked is None: return self._end()
+      stop = self._before(*picked) or self._execute(*picked)
+      if stop is not None: return stop
+      if done is not None and (text := done()) is not None: return self._stand("step", text)
+
+  cont = run
+
+  def _before(self, cohort: Cohort, group: Group) -> Stop | None:
+    if self._interrupted:
+      self._interrupted = False
+      return self._stop("interrupted", "interrupted", group)
+    if not self.breaks: return None
+    pc = group.pc
+    found = self._quick.get(pc)
+    if found is None: found = self._quick[pc] = self._at(cohort, group)
+    for b in found:
+      if not b.enabled: continue
+      waves = [w for w in group.waves.tolist() if w not in self._shown and b.counts(self.view(w), self.code)]
+      if not waves: continue
+      self._shown.update(waves)
+      if b.hit(): return self._stop("breakpoint", f"breakpoint {b.number}, {b}", group, waves[0], b)
+    return None
+
+  def _at(self, cohort: Cohort, group: Group) -> list[Break]:
+    """Breakpoints that an instruction may meet, wherever they are switched on."""
+    try: i = self.engine.bound(cohort, group.pc, group.mode)[0]
+    except TinyhwError: return []  # it is told when it is executed
+    return [b for b in self.breaks.values() if isinstance(b, PlaceBreak) and b.address == group.pc
+            or isinstance(b, MnemonicBreak) and b.fits(i.mnemonic)]
+
+  def _execute(self, cohort: Cohort, group: Group, alone: bool = False) -> Stop | None:
+    """One instruction of a group; why to stand after it, or None."""
+    pc, waves = group.pc, group.waves.tolist()
+    if self._shown: self._shown.difference_update(waves)
+    hits = self._watcher.hits
+    hits.clear()
+    try:
+      i = self.engine.bound(cohort, pc, group.mode)[0]
+      link = i.operands["sdst"].value if i.mnemonic in CALLS else None
+      self.engine.execute(cohort, group, alone)
+    except TinyhwError as error: return self._fault(error, group)
+    if link is not None or i.mnemonic in RETURNS: self._follow_calls(i, pc, waves)
+    for b, wave, lane, address, access in hits:
+      if not b.enabled or not self._counts_after(b, wave) or not b.hit(): continue
+      text = (f"breakpoint {b.number}, {b}: {access.kind} of {access.width} bytes at {self.place(address)} by lane "
+              f"{lane} of wave {wave}, {self.code.where(pc)}")
+      return self._stand("memory" if b.segment == "global" else "lds", text, wave, b)
+    for w in self.breaks.values():
+      if not isinstance(w, Watch) or not w.enabled: continue
+      if w.of not in waves and not w.expression.reads_memory: continue
+      if self.engine.find(w.of) is None: continue
+      change = w.changed(self.view(w.of), self.code)
+      if change is None or not self._counts_after(w, w.of) or not w.hit(): continue
+      return self._stand("watch", f"watch {w.number}, {w.expression.text}: {change}, by {self.code.where(pc)}", w.of, w)
+    return None
+
+  def _counts_after(self, b: Break, wave: int) -> bool:
+    """Conditions after an instruction; a wave that has just ended has no registers to ask for."""
+    return b.counts(self.view(wave), self.code) if self.engine.find(wave) is not None else b.condition is None
+
+  def _follow_calls(self, i: Instruction, pc: int, waves: list[int]) -> None:
+    for wave in waves:
+      if self.engine.find(wave) is None: continue
+      stack = self._calls.setdefault(wave, [])
+      if i.mnemonic in CALLS: stack.append(_Call(pc, pc + i.size))
+      else:
+        now = self.view(wave).pc
+        depth = next((k for k in range(len(stack) - 1, -1, -1) if stack[k].back == now), None)
+        if depth is not None: del stack[depth:]
+
+  # ---- stopping
+
+  def _stop(self, reason: str, text: str, group: Group, wave: int | None = None, b: Break | None = None,
+            error: TinyhwError | None = None) -> Stop:
+    """Stand with the waves of a group; the wave looked at stays the same where it is one of them."""
+    waves = tuple(group.waves.tolist())
+    self.focus = wave if wave is not None else self.focus if self.focus in waves else waves[0]
+    text = text or f"wave {self.focus} at {self.code.where(group.pc)}"
+    self.last = Stop(reason, text, self.focus, waves, group.pc, b, error)
+    return self.last
+
+  def _stand(self, reason: str, text: str, wave: int | None = None, b: Break | None = None) -> Stop:
+    """Stand after an instruction, with a wave in focus; where it has ended, with another one."""
+    for candidate in (wave, self.focus):
+      if candidate is not None and (found := self.engine.find(candidate)) is not None:
+        return self._stop(reason, text, found[1], candidate, b)
+    group = next((g for _, g, _ in self.engine.groups()), None)
+    if group is not None: return self._stop(reason, text, group, int(group.waves[0]), b)
+    try: picked = self.engine.pick()
+    except TinyhwError as error: return self._fault(error, None)
+    if picked is None: return replace(self._end(), text=f"{text}; every wave has ended")
+    return self._stop(reason, text, picked[1], None, b)
+
+  def _fault(self, error: TinyhwError, group: Group | None) -> Stop:
+    if group is None:
+      wave = error.wave if isinstance(error, MachineFault) else None
+      found = None if wave is None else self.engine.find(wave)
+      group = found[1] if found is not None else next((g for _, g, _ in self.engine.groups()))
+    wave = getattr(error, "wave", None)
+    return self._stop("fault", f"{type(error).__name__}: {error}", group, wave if wave in group.waves else None, None,
+                      error)
+
+  def _end(self) -> Stop:
+    n = self.engine.stats.instructions
+    self.last = Stop("end", f"the dispatch has ended: {self.engine.stats.waves} waves, {n:,} wave instructions")
+    return self.last
+
+  # ---- steps
+
+  def _focused(self) -> tuple[Cohort, Group, int] | Stop:
+    """Where the wave in focus is, ready to execute; a Stop where it cannot."""
+    self._live()
+    found = self.engine.find(self.focus)
+    if found is None:
+      raise InvalidArgument(f"wave {self.focus} has {self.view(self.focus).state}", hint="look at another one")
+    cohort, group, row, runs = found
+    if not runs: return self._stand("barrier", f"wave {self.focus} waits at a barrier: `next` lets the others go on")
+    return cohort, group, row
+
+  def _step(self, count: int, alone: bool) -> Stop:
+    self._interrupted = False
+    for k in range(count):
+      at = self._focused()
+      if isinstance(at, Stop): return at
+      cohort, group, row = at
+      if alone: group = self.engine.isolate(cohort, group, row)
+      stop = self._before(cohort, group) if k else None
+      self.engine.cohort, self.engine.group = cohort, group
+      cohort.budget = max(cohort.budget, 1)
+      stop = stop or self._execute(cohort, group, alone)
+      if stop is not None: return stop
+      if self.engine.find(self.focus) is None: return self._stand("step", f"wave {self.focus} has ended")
+    return self._stand("step", "")
+
+  def stepi(self, count: int = 1) -> Stop:
+    """The wave in focus executes instructions alone; all other waves stand."""
+    return self._step(count, alone=True)
+
+  def step(self, count: int = 1) -> Stop:
+    """The waves that stand together with the one in focus execute instructions; all others stand."""
+    return self._step(count, alone=False)
+
+  def next(self, count: int = 1) -> Stop:
+    """As `step`, but a call runs to its return, and at a barrier the others run until the wave goes on."""
+    stop = self.last
+    for _ in range(count):
+      found = self.engine.find(self.focus)
+      self._live()
+      line = None if found is None else self.code.at(found[1].pc)
+      name = line.instruction.mnemonic if line is not None and line.instruction is not None else ""
+      if found is not None and (not found[3] or name in BARRIERS): stop = self._over_barrier(found[1].pc, found[3])
+      elif line is not None and name in CALLS:
+        stop = self._run_until(line.address + line.size, len(self._calls.get(self.focus, ())))
+      else: stop = self.step()
+      if stop.reason not in {"step", "barrier"}: break
+    return stop
+
+  def _over_barrier(self, pc: int, runs: bool) -> Stop:
+    if runs:
+      stop = self.step()
+      if stop.reason != "step" and stop.reason != "barrier": return stop
+      found = self.engine.find(self.focus)
+      if found is None or found[3]: return self._stand("step", "")
+
+    def done() -> str | None:
+      found = self.engine.find(self.focus)
+      return "" if found is None or found[3] else None
+    return self.run(done)
+
+  def _run_until(self, address: int, depth: int) -> Stop:
+    """Run until the wave in focus is at an address with no more calls open than `depth`, or has ended."""
+    wave = self.focus
+
+    def done() -> str | None:
+      found = self.engine.find(wave)
+      if found is None: return f"wave {wave} has ended"
+      return "" if found[1].pc == address and len(self._calls.get(wave, ())) <= depth else None
+    return self.run(done)
+
+  def until(self, place: str | int) -> Stop:
+    """Go on until the wave in focus comes to a place, or ends."""
+    address = self.code.instruction_at(place if isinstance(place, str) else f"{place:#x}")
+    self._focused()
+    return self._run_until(address, 1 << 30)
+
+  def finish(self) -> Stop:
+    """Go on until the function that the wave in focus is in returns; without a call, until the wave ends."""
+    self._focused()
+    stack = self._calls.get(self.focus)
+    if stack: return self._run_until(stack[-1].back, len(stack) - 1)
+    return self._run_until(-1, -1)
+
+  # ---- looking
+
+  def view(self, wave: int) -> Wave:
+    """A wave by its number in the dispatch: workgroup * waves of a workgroup + wave of the workgroup."""
+    return Wave(self.engine, wave)
+
+  @property
+  def wave(self) -> Wave:
+    """The wave in focus."""
+    return self.view(self.focus)
+
+  def look_at(self, wave: int) -> Wave:
+    """Put another wave in focus."""
+    view = self.view(wave)
+    view._place()
+    self.focus = wave
+    return view
+
+  def waves(self, ended: bool = False) -> list[WaveInfo]:
+    """All waves that have started and not ended; with `ended` every wave of the dispatch."""
+    if ended: return [self.view(n).info() for n in range(self.engine.wave_count)]
+    numbers = sorted(w for _, g, _ in self.engine.groups() for w in g.waves.tolist())
+    return [self.view(n).info() for n in numbers]
+
+  def disassemble(self, before: int = 4, after: int = 8, place: str | None = None) -> list[Line]:
+    """Instructions around the PC of the wave in focus, or around a place."""
+    return self.code.around(self.wave.pc if place is None else self.code.instruction_at(place), before, after)
+
+  def backtrace(self, wave: int | None = None) -> list[Frame]:
+    """Where a wave is, then each call that it has not returned from, the latest first."""
+    number = self.focus if wave is None else wave
+    pcs = [self.view(number).pc, *(c.at for c in reversed(self._calls.get(number, [])))]
+    return [Frame(pc, self.code.where(pc)) for pc in pcs]
+
+  def evaluate(self, expression: str, wave: int | None = None) -> Any:
+    """The value of an expression for a wave; see `tinyhw.emulator.debug.expression`."""
+    return Expression(expression).value(self.wave if wave is None else self.view(wave), self.code)
+
+  def place(self, address: int) -> str:
+    """"out+0x10": the named memory that an address is in; the address alone elsewhere."""
+    if self.code.holds(address): return self.code.where(address)
+    for name, start, size in self.places:
+      if start <= address < start + size: return f"{name}+{address - start:#x}" if address > start else name
+    return f"{address:#x}"
+
+  def read(self, address: int, kind: str = "u32", count: int = 1) -> npt.NDArray[Any]:
+    """`count` values of a type out of memory. Raises PageFault where nothing is mapped."""
+    if kind not in TYPES: raise InvalidArgument(f"no type is called {kind!r}", hint=", ".join(TYPES))
+    dtype = np.dtype(TYPES[kind])
+    if not 0 <= address < 1 << 64 or not 0 < count <= 1 << 28: raise InvalidArgument(f"{count} values at {address:#x}")
+    return np.frombuffer(self.space.read(address, dtype.itemsize * count), dtype)
+
+  def write(self, address: int, values: npt.ArrayLike, kind: str = "u32") -> None:
+    """Store values of a type; code that changes is decoded anew. Raises PageFault where nothing can be written."""
+    if kind not in TYPES: raise InvalidArgument(f"no type is called {kind!r}", hint=", ".join(TYPES))
+    try: data = np.atleast_1d(np.array(values, TYPES[kind])).tobytes()
+    except (OverflowError, ValueError, TypeError) as error: raise InvalidArgument(str(error), where=kind) from None
+    self.space.write(address, data)
+    self.engine.touched()
+    if any(lo < address + len(data) and address < hi for lo, hi in self.code.ranges):
+      self.code.changed()
+      self.engine.code_changed()
+      self._quick.clear()
+
+  # ---- the whole machine
+
+  def snapshot(self, name: str = "") -> int:
+    """Keep the state of all waves, LDS and memory; its number."""
+    number, self._next_snapshot = self._next_snapshot, self._next_snapshot + 1
+    taken = snapshots.take(self.engine, name or str(number))
+    taken.extra = self.focus, {w: list(c) for w, c in self._calls.items()}, set(self._shown), self.last
+    self.snapshots[number] = taken
+    return number
+
+  def _snapshot(self, number: int) -> Snapshot:
+    found = self.snapshots.get(number)
+    if found is None:
+      there = ", ".join(map(str, self.snapshots)) or "none"
+      raise InvalidArgument(f"no snapshot {number}", hint=f"there are {there}")
+    return found
+
+  def diff(self, old: int, new: int | None = None) -> list[str]:
+    """One line for each thing in which a snapshot differs from another one, or from now."""
+    after = snapshots.take(self.engine) if new is None else self._snapshot(new)
+
+    def workgroup(cohort: Cohort, slot: int) -> int:
+      return self.engine.first_wave[cohort] // self.engine.waves_a_group + slot
+    return snapshots.diff(self._snapshot(old), after, self.code.where, self.place, workgroup)
+
+  def restore(self, number: int) -> Stop:
+    """Go back to a snapshot: the run continues from there."""
+    kept = self._snapshot(number)
+    snapshots.restore(self.engine, kept, self._watcher.pristine)
+    self.focus, calls, shown, self.last = kept.extra
+    self._calls, self._shown = {w: list(c) for w, c in calls.items()}, set(shown)
+    for b in self.breaks.values():
+      if isinstance(b, Watch) and self.engine.find(b.of) is not None: b.changed(self.view(b.of), self.code)
+    self.code.changed()
+    self.engine.code_changed()
+    return self.last

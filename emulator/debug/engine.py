@@ -1,0 +1,200 @@
+"""Runs a dispatch one instruction of one group of waves at a time, so that it can stand anywhere and go on.
+
+Groups, blocks and steps are the reference's own; only the loop around them is here. All that it knows between two
+instructions is data (no thread, no suspended function), so that a run that stands can be looked at, changed, put back
+to an earlier state, or dropped.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from tinyhw.arch import Arch
+from tinyhw.core.errors import MachineFault, TinyhwError
+from tinyhw.core.memory import AddressSpace
+from tinyhw.emulator.amdgcn.launch import Dispatch, prepare
+from tinyhw.emulator.observe import Observer
+from tinyhw.emulator.simt import (
+  BLOCKS_A_TURN,
+  JUMPS_A_LAP,
+  Cohort,
+  Group,
+  Next,
+  Standstill,
+  Stats,
+  Step,
+)
+from tinyhw.isa.amdgcn import Instruction
+
+Bound = tuple[Instruction, Step | None, Any]  # an instruction, its step, its end
+
+
+class Engine:
+  """The waves of one dispatch. `pick` says which group is next, `execute` runs one instruction of a group.
+
+  A group stays in its cohort's `runnable` (or `parked`) while it stands.
+  """
+
+  def __init__(self, space: AddressSpace, arch: Arch, d: Dispatch, watchdog: int, observer: Observer) -> None:
+    self.space, self.arch, self.dispatch, self.observer = space, arch, d, observer
+    self.stats = Stats()
+    self._watchdog = watchdog
+    cohorts, self.resident = prepare(space, arch, d, watchdog, self.stats)
+    self._cohorts: Iterator[Cohort] = cohorts
+    self.exhausted = False
+    self.lanes = 32 if d.wave32 else 64
+    self.waves_a_group = -(-d.block[0] * d.block[1] * d.block[2] // self.lanes)
+    self.wave_count = self.waves_a_group * d.grid[0] * d.grid[1] * d.grid[2]
+    self.started = 0  # waves that have started: the first so many
+    self.running: list[Cohort] = []  # cohorts with waves that have not ended
+    self.first_wave: dict[Cohort, int] = {}
+    self.waiting: list[Cohort] = []  # made, but put back to before their start
+    self.cohort: Cohort | None = None  # the one whose turn it is
+    self.group: Group | None = None  # the one that runs, for as long as nothing speaks against it
+    self._round = 0
+    self._fewest = 0
+    self._jumps = 0
+    self._standstill = Standstill()
+    self._bound: dict[tuple[int, int], Bound] = {}
+    observer.dispatch(space, arch, d)
+
+  # ---- whose turn it is
+
+  def _start(self) -> Cohort | None:
+    """The next cohort that has not started yet."""
+    if self.waiting: cohort = self.waiting.pop(0)
+    else:
+      found = next(self._cohorts, None)
+      if found is None:
+        self.exhausted = True
+        return None
+      cohort = found
+      self.first_wave[cohort] = self.started
+    group = cohort.runnable[0]
+    self.started += group.size
+    cohort.observer = self.observer
+    self.observer.cohort(cohort)
+    self.running.append(cohort)
+    return cohort
+
+  def _turn(self) -> Cohort | None:
+    """The cohort whose turn is next; a new one while the GPU has room."""
+    self.running = [c for c in self.running if c.left]
+    if (self.waiting or not self.exhausted) and len(self.running) < self.resident:
+      fresh = self._start()
+      if fresh is not None: return fresh
+    if not self.running: return None
+    if self._round >= len(self.running):
+      if len(self.running) == self._fewest: self._standstill.check(self.running)
+      self._round, self._fewest = 0, len(self.running)
+    self._round += 1
+    return self.running[self._round - 1]
+
+  def pick(self) -> tuple[Cohort, Group] | None:
+    """The group that runs next, or None when every wave has ended. Raises MachineFault for a barrier never reached."""
+    while True:
+      cohort = self.cohort
+      if cohort is None or not cohort.left or cohort.budget <= 0:
+        cohort = self.cohort = self._turn()
+        if cohort is None: return None
+        cohort.budget, self.group = BLOCKS_A_TURN, None
+      group = self.group
+      if group is not None and any(g is group for g in cohort.runnable): return cohort, group
+      if not cohort.runnable:
+        at = cohort.parked[0]
+        raise MachineFault("a barrier that some waves of a workgroup never reach", pc=at.pc, wave=int(at.waves[0]))
+      self.group, self._jumps = min(cohort.runnable, key=lambda g: (g.lap, g.pc)), 0
+      return cohort, self.group
+
+  # ---- execution
+
+  def bound(self, cohort: Cohort, pc: int, mode: int) -> Bound:
+    """The instruction at pc with its step. Raises PageFault or DecodeError where there is none."""
+    found = self._bound.get((pc, mode))
+    if found is None:
+      block = cohort.program.block(pc, mode)
+      steps = dict(zip(block.pcs, block.steps))
+      at, last = pc, len(block.instructions) - 1
+      for k, i in enumerate(block.instructions):
+        self._bound[at, mode] = i, steps.get(at), block.end if k == last else None
+        at += i.size
+      found = self._bound[pc, mode]
+    return found
+
+  def execute(self, cohort: Cohort, group: Group, alone: bool = False) -> None:
+    """One instruction of a group. With `alone` it does not join waves that stand where it comes to.
+
+    Raises MachineFault and the like with the place; the group then stands at the instruction.
+    """
+    pc = group.pc
+    i, step, end = self.bound(cohort, pc, group.mode)
+    observer, size = self.observer, group.size
+    after: Next = pc + i.size
+    cohort.seen = pc, i
+    try:
+      observer.before(group, pc, i)
+      with np.errstate(all="ignore"):
+        if end is not None: after = end(group)
+        elif step is not None: step(group)
+      observer.after(group, pc, i)
+    except (TinyhwError, IndexError) as error:
+      raise cohort.located(error, pc, group) from (None if isinstance(error, TinyhwError) else error)
+    group.count += 1
+    self.stats.instructions += size
+    self.stats.steps += 1
+    cohort.runnable = [g for g in cohort.runnable if g is not group]
+    if type(after) is not int:
+      cohort._leave(group, after)
+      if not cohort.left: self.group = None
+      return
+    group.pc = after
+    if end is not None: cohort.budget -= 1
+    joined = None if alone else next((g for g in cohort.runnable if g.pc == after and g.mode == group.mode), None)
+    if joined is not None: joined.join(group)
+    else: cohort.runnable.append(group)
+    if group.count > self._watchdog: cohort.expired(group)
+    if after <= pc and len(cohort.runnable) > 1:
+      self._jumps += 1
+      if self._jumps >= JUMPS_A_LAP:
+        group.lap += 1
+        self.group = None
+
+  def touched(self) -> None:
+    """Somebody changed registers or memory from outside: what was remembered of them does not count any more."""
+    self._standstill = Standstill()
+
+  def code_changed(self) -> None:
+    """Code in memory was changed from outside: decode it anew."""
+    self._bound.clear()
+    for cohort in (*self.running, *self.waiting):
+      program: Any = cohort.program
+      program._blocks.clear()
+      program._decoded.clear()
+      program._spans.clear()
+
+  # ---- waves
+
+  def groups(self) -> Iterator[tuple[Cohort, Group, bool]]:
+    """Each group of waves that have started and not ended, and whether it can run (else it waits at a barrier)."""
+    for cohort in self.running:
+      for group in cohort.runnable: yield cohort, group, True
+      for group in cohort.parked: yield cohort, group, False
+
+  def find(self, wave: int) -> tuple[Cohort, Group, int, bool] | None:
+    """(cohort, group, the wave's row in it, whether it can run) of a wave that has started and not ended."""
+    for cohort, group, runs in self.groups():
+      at = np.flatnonzero(group.waves == wave)
+      if at.size: return cohort, group, int(at[0]), runs
+    return None
+
+  def isolate(self, cohort: Cohort, group: Group, row: int) -> Group:
+    """Take one wave out of a group that can run, so that it can go on alone."""
+    if group.size == 1: return group
+    rows = np.arange(group.size)
+    one, others = group.take(rows[row:row + 1]), group.take(np.delete(rows, row))
+    one.count = others.count = group.count
+    one.lap = others.lap = group.lap
+    cohort.runnable = [part for g in cohort.runnable for part in ((one, others) if g is group else (g,))]
+    return one

@@ -1,0 +1,209 @@
+"""The whole machine at one moment: waves, LDS, memory. Two of them differ in lines that a person can read."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from tinyhw.core.errors import InvalidArgument
+from tinyhw.core.memory import PAGE, Access
+from tinyhw.emulator.debug.engine import Engine
+from tinyhw.emulator.debug.wave import cell, scalar_register_name, vector_name
+
+if TYPE_CHECKING:
+  from tinyhw.emulator.simt import Cohort, Group
+
+MEMORY_LIMIT: Final = 1 << 30  # bytes of pages in use that a snapshot copies
+SHOWN: Final = 8  # differing places of one kind that a diff lists
+
+
+def copied(group: Group) -> Group:
+  """A group of its own with the same register values, which are never changed in place."""
+  other = type(group).__new__(type(group))
+  for slot in type(group).__slots__: setattr(other, slot, getattr(group, slot))
+  other.v, other.s = list(group.v), list(group.s)
+  other.bools, other.pairs = dict(group.bools), dict(group.pairs)
+  return other
+
+
+@dataclass
+class CohortState:
+  """What a cohort had."""
+  runnable: list[Group]
+  parked: list[Group]
+  lds: npt.NDArray[np.uint8]
+  fields: dict[str, Any]
+
+
+@dataclass
+class Snapshot:
+  """Made by `take`; `name` is for people. Pages that hold only zeros are not kept."""
+  name: str
+  engine: dict[str, Any]
+  cohorts: dict[Cohort, CohortState]
+  pages: dict[int, bytes] = field(repr=False)
+  extra: Any = None  # what the debugger keeps with it
+
+  def groups(self) -> dict[int, tuple[Group, int, bool]]:
+    """Wave -> (its group, its row there, whether it could run)."""
+    out = {}
+    for state in self.cohorts.values():
+      for groups, runs in ((state.runnable, True), (state.parked, False)):
+        for group in groups:
+          for row, wave in enumerate(group.waves.tolist()): out[wave] = group, row, runs
+    return out
+
+
+_ENGINE: Final = ("exhausted", "started", "cohort", "_round", "_fewest", "_jumps")
+_COHORT: Final = ("left", "writes", "budget")
+
+
+def _pages(engine: Engine) -> dict[int, bytes]:
+  """Address -> contents of each page that holds something."""
+  out: dict[int, bytes] = {}
+  for m in engine.space.mappings():
+    if not m.access & Access.WRITE: continue
+    used = np.flatnonzero(m.u64.reshape(-1, PAGE // 8).any(axis=1))
+    if (len(out) + used.size) * PAGE > MEMORY_LIMIT:
+      raise InvalidArgument(f"a snapshot holds up to {MEMORY_LIMIT >> 20} MiB of memory in use")
+    for k in used.tolist(): out[m.start + k * PAGE] = m.raw[k * PAGE:(k + 1) * PAGE].tobytes()
+  return out
+
+
+def take(engine: Engine, name: str = "") -> Snapshot:
+  """The state now."""
+  cohorts = {}
+  for cohort in engine.running:
+    kept = {n: getattr(cohort, n) for n in _COHORT} | {n: getattr(cohort, n).copy() for n in ("live", "arrived")}
+    cohorts[cohort] = CohortState([copied(g) for g in cohort.runnable], [copied(g) for g in cohort.parked],
+                                  cohort.lds.copy(), kept)
+  fields = {n: getattr(engine, n) for n in _ENGINE}
+  fields |= {"running": list(engine.running), "stats": (engine.stats.instructions, engine.stats.steps)}
+  return Snapshot(name, fields, cohorts, _pages(engine))
+
+
+def restore(engine: Engine, s: Snapshot, pristine: dict[Cohort, CohortState]) -> None:
+  """Go back. `pristine` has each cohort as it was before it ran.
+
+  Raises InvalidArgument where a later workgroup has taken over the scratch memory of one that would live again.
+  """
+  later = [c for c in engine.first_wave if engine.first_wave[c] >= s.engine["started"]]
+  if engine.dispatch.scratch_size and later and any(c not in engine.running for c in s.cohorts):
+    raise InvalidArgument("the way back leads past the start of workgroups that reuse scratch memory",
+                          where=f"snapshot {s.name}")
+  for cohort, state in [*s.cohorts.items(), *((c, pristine[c]) for c in later)]:
+    cohort.runnable, cohort.parked = [copied(g) for g in state.runnable], [copied(g) for g in state.parked]
+    cohort.lds[:] = state.lds
+    for name, value in state.fields.items(): setattr(cohort, name, value.copy() if hasattr(value, "copy") else value)
+  for name in _ENGINE: setattr(engine, name, s.engine[name])
+  engine.running = list(s.engine["running"])
+  engine.waiting = sorted(later, key=lambda c: engine.first_wave[c])
+  engine.exhausted = s.engine["exhausted"]
+  engine.stats.instructions, engine.stats.steps = s.engine["stats"]
+  engine.group = None
+  for m in engine.space.mappings():
+    if not m.access & Access.WRITE: continue
+    for k in np.flatnonzero(m.u64.reshape(-1, PAGE // 8).any(axis=1)).tolist():
+      if m.start + k * PAGE not in s.pages: m.u8[k * PAGE:(k + 1) * PAGE] = 0
+    at = [a for a in s.pages if m.start <= a < m.end]
+    for a in at: m.u8[a - m.start:a - m.start + PAGE] = np.frombuffer(s.pages[a], np.uint8)
+  engine.touched()
+
+
+# ---- differences
+
+def diff(a: Snapshot, b: Snapshot, where: Callable[[int], str], place: Callable[[int], str],
+         workgroup: Callable[[Cohort, int], int]) -> list[str]:
+  """One line for each thing in which two snapshots differ.
+
+  `where` names code, `place` other memory, `workgroup` numbers a workgroup of a cohort.
+  """
+  old, new = a.groups(), b.groups()
+  same: dict[str, list[int]] = {}  # what happened -> to which waves
+  for wave in sorted(old.keys() | new.keys()):
+    for text in _wave(old.get(wave), new.get(wave), where): same.setdefault(text, []).append(wave)
+  lines = [f"wave{'s' if len(waves) > 1 else ''} {numbers(waves)} {text}" for text, waves in same.items()]
+  for cohort, state in b.cohorts.items():
+    before = a.cohorts[cohort].lds if cohort in a.cohorts else np.zeros_like(state.lds)
+    size = cohort.lds_size
+    for slot in range(len(before) // size if size else 0):
+      part, name = slice(slot * size, (slot + 1) * size), f"lds of workgroup {workgroup(cohort, slot)}"
+      lines += _changed(before[part], state.lds[part], 0, lambda at, name=name: f"{name} +{at:#x}")  # type: ignore[misc]
+  return lines + _memory(a.pages, b.pages, place)
+
+
+def numbers(values: Sequence[int]) -> str:
+  """"0-3, 7" of sorted numbers."""
+  runs: list[list[int]] = []
+  for n in values:
+    if runs and runs[-1][-1] + 1 == n: runs[-1].append(n)
+    else: runs.append([n])
+  return ", ".join(str(r[0]) if len(r) == 1 else f"{r[0]}-{r[-1]}" for r in runs)
+
+
+def _wave(old: tuple[Group, int, bool] | None, new: tuple[Group, int, bool] | None,
+          where: Callable[[int], str]) -> list[str]:
+  if old is None or new is None: return ["ended" if new is None else "started"]
+  (g, i, runs), (h, k, runs_now) = old, new
+  lines = []
+  if g.pc != h.pc: lines.append(f"pc: {where(g.pc)} -> {where(h.pc)}")
+  if runs is not runs_now: lines.append("on from the barrier" if runs_now else "at a barrier")
+  if g.mode != h.mode: lines.append(f"mode: {g.mode:#x} -> {h.mode:#x}")
+  x, y = cell(np.asarray(g.scc), i), cell(np.asarray(h.scc), k)
+  if x != y: lines.append(f"scc: {x} -> {y}")
+  for n, (p, q) in enumerate(zip(g.s, h.s)):
+    if p is q: continue
+    x, y = cell(p, i), cell(q, k)
+    if x != y: lines.append(f"{scalar_register_name(n)}: {x:#x} -> {y:#x}")
+  for n, (p, q) in enumerate(zip(g.v, h.v)):
+    if p is q: continue
+    u, w = _row(p, i, g), _row(q, k, h)
+    lanes = np.flatnonzero(u != w)
+    if lanes.size: lines.append(f"{vector_name(n)}{_lanes(lanes, u, w)}")
+  return lines
+
+
+def _row(x: Any, row: int, group: Group) -> npt.NDArray[np.uint32]:
+  full: npt.NDArray[np.uint32] = np.broadcast_to(x.view(np.uint32), (group.size, group.cohort.lanes))[row]
+  return full
+
+
+def _lanes(lanes: Any, u: Any, w: Any) -> str:
+  """"[lane 7]: 0x3f800000 -> 0x40000000 (1 -> 2)"; of many lanes the first, and how many there are."""
+  k = int(lanes[0])
+  x, y = (float(z[k:k + 1].view(np.float32)[0]) for z in (u, w))
+  floats = f" ({x:.7g} -> {y:.7g})" if _likely(x) and _likely(y) and (x or y) else ""
+  more = f" and {lanes.size - 1} more lanes" if lanes.size > 1 else ""
+  return f"[lane {k}]: {int(u[k]):#x} -> {int(w[k]):#x}{floats}{more}"
+
+
+def _likely(x: float) -> bool:
+  """Whether bits that read as x are likely to be a float."""
+  return x == 0 or 1e-9 < abs(x) < 1e12
+
+
+def _changed(old: Any, new: Any, at: int, name: Callable[[int], str]) -> list[str]:
+  """Differing dwords of two byte arrays, neighbours counted together after the first few."""
+  places = np.flatnonzero(old.view(np.uint32) != new.view(np.uint32))
+  out = []
+  for k in places[:SHOWN].tolist():
+    x, y = int(old.view(np.uint32)[k]), int(new.view(np.uint32)[k])
+    out.append(f"{name(at + 4 * k)}: {x:#010x} -> {y:#010x}")
+  if places.size > SHOWN: out.append(f"{name(at + 4 * int(places[SHOWN]))} and on: {places.size - SHOWN} more dwords")
+  return out
+
+
+def _memory(old: dict[int, bytes], new: dict[int, bytes], place: Callable[[int], str]) -> list[str]:
+  empty, lines = bytes(PAGE), list[str]()
+  runs: list[list[int]] = []
+  for page in sorted(old.keys() | new.keys()):
+    if old.get(page, empty) == new.get(page, empty): continue
+    if runs and runs[-1][-1] + PAGE == page: runs[-1].append(page)
+    else: runs.append([page])
+  for run in runs:
+    x, y = (np.frombuffer(b"".join(pages.get(p, empty) for p in run), np.uint8) for pages in (old, new))
+    lines += _changed(x, y, run[0], place)
+  return lines

@@ -1,0 +1,156 @@
+"""Instructions that compilers seldom emit: global wave sync, ordered counts, relative moves, ends and halts."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from tests.emulator.gpu import Gpu
+from tinyhw.core.errors import MachineFault, WatchdogExpired
+from tinyhw.emulator.amdgcn import Dispatch, DispatchStats, dispatch
+from tinyhw.isa.amdgcn import table
+from tinyhw.isa.amdgcn_asm import assemble
+
+OUT = 0x8  # user SGPRs s[8:9] hold the address of the results
+LANES = 32
+TABLE = table("gfx11")
+
+
+def run(gpu: Gpu, lines: Sequence[str], *, waves: int = 1, groups: int = 1, lanes: int = LANES,
+        lds: int = 0) -> DispatchStats:
+  """Run assembly on `groups` workgroups of `waves` waves; v0 is the lane, s8:s9 the results, s10 the workgroup."""
+  code = b"".join(assemble(line, TABLE) for line in lines)
+  entry = gpu.put(np.frombuffer(code + bytes(64), np.uint8))
+  users = (0,) * 8 + (gpu.out & 0xFFFFFFFF, gpu.out >> 32)
+  d = Dispatch(entry, (groups, 1, 1), (waves * lanes, 1, 1), 0xC0 << 12 | 7, len(users) << 1 | 1 << 7, 0, users,
+               lds_size=lds, wave32=lanes == 32)
+  return dispatch(gpu.space, gpu.arch, d, watchdog=100_000)
+
+
+class Bench(Gpu):
+  def __init__(self) -> None:
+    super().__init__(1 << 22)
+    self.out = self.put(np.zeros(4096, np.uint32))
+
+  def results(self, count: int) -> np.ndarray: return self.get(self.out, np.uint32, count)
+
+
+@pytest.fixture
+def bench() -> Bench: return Bench()
+
+
+STORE = ["v_lshlrev_b32 v1, 2, v0", "global_store_b32 v1, v2, s[8:9]", "s_endpgm"]
+
+
+def test_a_global_barrier_holds_waves_of_all_workgroups(bench: Bench) -> None:
+  """Each workgroup writes its cell, waits for all 6 and then sums the cells."""
+  lines = [
+    "v_mov_b32 v3, 5", "s_mov_b32 m0, 0",  # 6 waves, less one
+    "s_cmp_lg_u32 s10, 0", "s_cbranch_scc1 2", "ds_gws_init v3 offset:1 gds",
+    "s_lshl_b32 s11, s10, 2", "v_mov_b32 v4, s11", "v_mov_b32 v5, 7", "v_add_nc_u32 v5, s10, v5",
+    "global_store_b32 v4, v5, s[8:9]",
+    "s_sleep 1", "ds_gws_barrier v3 offset:1 gds",
+    "v_mov_b32 v6, 0", "global_load_b128 v[8:11], v6, s[8:9]", "global_load_b64 v[12:13], v6, s[8:9] offset:16",
+    "v_add3_u32 v2, v8, v9, v10", "v_add3_u32 v2, v2, v11, v12", "v_add_nc_u32 v2, v2, v13",
+    "v_mov_b32 v4, s11", "global_store_b32 v4, v2, s[8:9] offset:64", "s_endpgm"]
+  run(bench, lines, groups=6)
+  got = bench.results(32)
+  assert got[:6].tolist() == [7, 8, 9, 10, 11, 12] and got[16:22].tolist() == [57] * 6
+
+
+def test_a_barrier_that_too_few_waves_reach_is_an_endless_wait(bench: Bench) -> None:
+  lines = ["v_mov_b32 v3, 3", "s_mov_b32 m0, 0", "ds_gws_init v3 offset:1 gds", "ds_gws_barrier v3 offset:1 gds",
+           "s_endpgm"]
+  with pytest.raises(WatchdogExpired, match="ds_gws_barrier"): run(bench, lines)
+
+
+def test_semaphores_let_as_many_waves_go_on_as_were_released(bench: Bench) -> None:
+  """Workgroup 3 releases the three others, each of which passes once."""
+  lines = [
+    "v_mov_b32 v3, 2", "s_mov_b32 m0, 0x30000", "s_cmp_eq_u32 s10, 3", "s_cbranch_scc1 8",
+    "ds_gws_sema_p offset:2 gds", "s_lshl_b32 s11, s10, 2", "v_mov_b32 v4, s11", "v_mov_b32 v5, 1",
+    "global_store_b32 v4, v5, s[8:9]", "s_endpgm",
+    "ds_gws_sema_v offset:2 gds", "ds_gws_sema_br v3 offset:2 gds", "s_endpgm"]
+  run(bench, lines, groups=4)
+  assert bench.results(4).tolist() == [1, 1, 1, 0]
+  alone = [*lines[:-3], "s_nop 0", "s_nop 0", "s_endpgm"]
+  with pytest.raises(WatchdogExpired, match="ds_gws_sema_p"): run(bench, alone, groups=4)
+
+
+def test_ordered_counts_follow_the_creation_of_the_waves(bench: Bench) -> None:
+  """Later waves come first (earlier ones sleep longer), yet each gets the sum of the increments before it."""
+  lines = [
+    "s_mov_b32 m0, 0", "v_readfirstlane_b32 s12, v0", "s_lshr_b32 s12, s12, 5",  # wave of the workgroup
+    "s_lshl_b32 s13, s10, 1", "s_add_u32 s13, s13, s12", "s_add_u32 s14, s13, 1", "v_mov_b32 v3, s14",
+    "s_cmp_gt_u32 s13, 2", "s_cbranch_scc1 2", "s_sleep 1", "s_sleep 1",
+    "ds_ordered_count v2, v3 offset:260 gds",  # index 1, release
+    "v_readfirstlane_b32 s15, v2", "v_mov_b32 v2, s15", "s_lshl_b32 s13, s13, 2", "v_mov_b32 v4, s13",
+    "global_store_b32 v4, v2, s[8:9]", "s_endpgm"]
+  run(bench, lines, waves=2, groups=3)
+  assert bench.results(6).tolist() == [0, 1, 3, 6, 10, 15]
+
+
+def test_v_swaprel(bench: Bench) -> None:
+  lines = ["v_add_nc_u32 v4, 100, v0", "v_add_nc_u32 v6, 200, v0", "s_mov_b32 m0, 0x20001", "v_swaprel_b32 v4, v3",
+           "v_mov_b32 v2, v6", "v_sub_nc_u32 v2, v2, v4", *STORE]
+  run(bench, lines)
+  assert (bench.results(32).view(np.int32) == -100).all()
+
+
+def test_s_movrelsd_2(bench: Bench) -> None:
+  lines = ["s_mov_b32 s20, 77", "s_mov_b32 s31, 5", "s_mov_b32 m0, 0x30002", "s_movrelsd_2_b32 s28, s18",
+           "v_mov_b32 v2, s31", *STORE]
+  run(bench, lines)
+  assert (bench.results(32) == 77).all()
+  with pytest.raises(MachineFault, match="past the wave's"):
+    run(bench, ["s_mov_b32 m0, 0x3ff0000", "s_movrelsd_2_b32 s28, s18", "s_endpgm"])
+
+
+def test_global_by_lane(bench: Bench) -> None:
+  lines = ["v_mul_u32_u24 v2, 3, v0", "global_store_addtid_b32 v2, s[8:9] offset:16",
+           "global_load_addtid_b32 v3, s[8:9] offset:20", "v_mov_b32 v2, v3",
+           "global_store_addtid_b32 v2, s[8:9] offset:256", "s_endpgm"]
+  run(bench, lines)
+  got = bench.results(96)
+  assert (got[4:36] == 3 * np.arange(32)).all() and (got[64:95] == 3 * np.arange(1, 32)).all()
+
+
+def test_ds_condxchg32(bench: Bench) -> None:
+  lines = ["v_lshlrev_b32 v3, 3, v0", "v_mov_b32 v4, 11", "v_mov_b32 v5, 22", "ds_store_b64 v3, v[4:5]",
+           "v_mov_b32 v6, 0x80000021", "v_mov_b32 v7, 0x42", "ds_condxchg32_rtn_b64 v[8:9], v3, v[6:7]",
+           "ds_load_b64 v[10:11], v3", "v_lshl_or_b32 v2, v8, 8, v9", "v_lshl_or_b32 v12, v10, 8, v11",
+           "v_lshl_or_b32 v2, v2, 16, v12", *STORE]
+  run(bench, lines, lds=512)
+  assert (bench.results(32) == (11 << 8 | 22) << 16 | (0x21 << 8 | 22)).all()
+
+
+@pytest.mark.parametrize(("line", "text"), [("s_sethalt 1", "s_sethalt"), ("s_sendmsghalt 0", "s_sendmsghalt")])
+def test_a_wave_that_halts_itself_is_a_fault(bench: Bench, line: str, text: str) -> None:
+  with pytest.raises(MachineFault, match=f"halted itself.*{text}"): run(bench, [line, "s_endpgm"])
+
+
+def test_ends_and_what_does_nothing(bench: Bench) -> None:
+  one = ["v_mov_b32 v2, 1", *STORE[:2]]
+  two = ["v_mov_b32 v2, 2", *STORE]
+  run(bench, ["s_sethalt 0", "s_setkill 0", *one, "s_setkill 1", *two])
+  assert (bench.results(32) == 1).all()
+  run(bench, [*two[:-1], "s_endpgm_saved", *one, "s_endpgm"])
+  assert (bench.results(32) == 2).all()
+
+
+@pytest.mark.parametrize("mask", [(0xFF, 0xF0F0), (0, 3), (7, 0), (0, 0)])
+def test_a_subvector_loop_runs_its_body_for_each_half(bench: Bench, mask: tuple[int, int]) -> None:
+  low, high = mask
+  lines = ["v_mov_b32 v2, 0", "s_mov_b32 s20, 0", f"s_mov_b32 exec_lo, {low:#x}", f"s_mov_b32 exec_hi, {high:#x}",
+           "s_subvector_loop_begin s21, 3",
+           "v_add_nc_u32 v2, 1, v2", "s_add_u32 s20, s20, 1", "s_subvector_loop_end s21, 0xfffd",
+           "s_mov_b32 s22, exec_lo", "s_mov_b32 s23, exec_hi", "s_mov_b64 exec, -1",
+           "v_lshl_or_b32 v2, s20, 8, v2", "v_lshlrev_b32 v1, 2, v0", "global_store_b32 v1, v2, s[8:9]",
+           "v_mov_b32 v3, s22", "v_mov_b32 v4, s23", "v_mov_b32 v5, 0",
+           "global_store_b64 v5, v[3:4], s[8:9] offset:256", "s_endpgm"]
+  run(bench, lines, lanes=64)
+  got = bench.results(66)
+  active = [(low >> k if k < 32 else high >> k - 32) & 1 for k in range(64)]
+  assert (got[:64] & 0xFF).tolist() == active
+  assert (got[:64] >> 8 == (low != 0) + (high != 0)).all() and tuple(got[64:66]) == mask

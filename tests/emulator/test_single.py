@@ -1,0 +1,24 @@
+"""Every instruction with a witness, one at a time, in all its forms: the emulator against `tools/witness`."""
+from __future__ import annotations
+
+import pytest
+
+from tinyhw.tools.witness.run import bench
+from tinyhw.tools.witness.table import WITNESSES
+
+GPUS = ("gfx1100",)
+
+
+def groups(gpu: str, size: int = 20) -> list[list[str]]:
+  """Mnemonics of a GPU that have a witness, a few for each test."""
+  isa = bench(gpu).table
+  names = sorted({m for generation, m in WITNESSES.names() if m in isa.by_mnemonic and generation in ("", isa.name)})
+  return [names[k:k + size] for k in range(0, len(names), size)]
+
+
+@pytest.mark.parametrize(("gpu", "names"), [(gpu, names) for gpu in GPUS for names in groups(gpu)],
+                         ids=lambda x: x if isinstance(x, str) else x[0])
+def test_instructions(gpu: str, names: list[str]) -> None:
+  machine = bench(gpu)
+  wrong = [d for name in names for d in machine.check(name)]
+  assert not wrong, "\n".join(map(str, wrong))

@@ -1,0 +1,612 @@
+"""The terminal debugger of `tinyhw launch --debug`: gdb's words over `tinyhw.emulator.debug`."""
+from __future__ import annotations
+
+import cmd
+import re
+import signal
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from tinyhw.core.errors import InvalidArgument, TinyhwError
+from tinyhw.emulator.debug.breaks import Break, show
+from tinyhw.emulator.debug.code import Line
+from tinyhw.emulator.debug.debugger import Stop
+from tinyhw.emulator.debug.expression import Expression, Register
+from tinyhw.emulator.debug.snapshot import numbers
+from tinyhw.emulator.debug.wave import MODE_FIELDS, TYPES, register, vector_name
+
+if TYPE_CHECKING:
+  from tinyhw.debugger import Session
+
+PROMPT: Final = "(tinyhw) "
+ALIASES: Final = {"b": "break", "c": "continue", "s": "step", "si": "stepi", "n": "next", "p": "print", "i": "info",
+                  "d": "delete", "bt": "backtrace", "q": "quit", "u": "until", "fin": "finish", "r": "restart",
+                  "exit": "quit", "h": "help", "disassemble": "disas", "cont": "continue"}
+FORMATS: Final = {"x": "u32", "f": "f32", "d": "i32", "u": "u32", "h": "f16", "b": "u8", "g": "u64"}
+LIMITS: Final = ("wave", "workgroup", "lane", "ignore")
+
+
+def parse_limits(words: str) -> tuple[str, dict[str, int], str | None]:
+  """"add+4 wave 3 if s4 > 1" to ("add+4", {"wave": 3}, "s4 > 1")."""
+  head, _, condition = (words + " ").partition(" if ")
+  limits: dict[str, int] = {}
+  while m := re.search(rf"\s({'|'.join(LIMITS)})\s+(\w+)\s*$", head):
+    try: limits[m[1]] = int(m[2], 0)
+    except ValueError: raise InvalidArgument(f"{m[2]!r} is no number", where=m[1]) from None
+    head = head[:m.start()]
+  return head.strip(), limits, condition.strip() or None
+
+
+def parse_names(text: str) -> list[str]:
+  """"v0 v4-v7" to the names of the registers."""
+  names: list[str] = []
+  for word in text.replace(",", " ").split():
+    m = re.fullmatch(r"([sva])(\d+)-(?:\1)?(\d+)", word)
+    if m: names += [f"{m[1]}{k}" for k in range(int(m[2]), min(int(m[3]), 511) + 1)]
+    else: names.append(word.lower())
+  return names
+
+
+class Shell(cmd.Cmd):
+  """Commands read from a terminal, a file or a pipe. `failed` says whether a command of a file or pipe went wrong."""
+
+  prompt = PROMPT
+  use_rawinput = True
+
+  def __init__(self, start: Callable[[], Session], console: Console, interactive: bool) -> None:
+    super().__init__(stdin=None, stdout=console.file)
+    self.start, self.console, self.interactive = start, console, interactive
+    self.session = start()
+    self.failed = self.done = False
+
+  # ---- reading commands
+
+  def read(self, lines: Iterable[str]) -> None:
+    """Run commands that are not typed: each is shown; the first that fails ends it."""
+    for line in lines:
+      line = line.strip()
+      if not line or line.startswith("#"): continue
+      self.say(f"{PROMPT}{line}", style="bold")
+      if self.onecmd(line): self.done = True
+      if self.done or self.failed: return
+
+  def type(self) -> None:
+    """The prompt, until quit."""
+    with history():
+      while not self.done:
+        try:
+          line = input(PROMPT)
+          self.done = bool(self.onecmd(line))
+        except EOFError:
+          self.say("")
+          return
+        except KeyboardInterrupt: self.say("\n(quit ends the debugger)")
+
+  def emptyline(self) -> bool:
+    """An empty line repeats a step or continue, and nothing else."""
+    words = self.lastcmd.split()
+    again = words and ALIASES.get(words[0], words[0]) in {"step", "stepi", "next", "continue"}
+    return self.onecmd(self.lastcmd) if again else False
+
+  def onecmd(self, line: str) -> bool:
+    """One command; an error of the tree is one line."""
+    m = re.match(r"\s*([\w?]+)(/\S*)?\s*(.*)", line)
+    if m is None and line.strip(): return self.fail(f"unknown command {line.strip()!r}; help lists them")
+    if m is None: return self.emptyline()
+    word = self.unabbreviated(m[1])
+    if word is None: return self.fail(f"unknown command {m[1]!r}; help lists them")
+    self.lastcmd = line
+    try: return bool(getattr(self, f"do_{word}")(f"{m[2] or ''} {m[3]}".strip()))
+    except TinyhwError as error: return self.fail(str(error))
+
+  def unabbreviated(self, word: str) -> str | None:
+    """A command by its name, alias or unique beginning."""
+    word = ALIASES.get(word, word)
+    names = [n[3:] for n in dir(self) if n.startswith("do_")]
+    if word in names: return word
+    found = [n for n in names if n.startswith(word)]
+    return found[0] if len(found) == 1 else None
+
+  def fail(self, text: str) -> bool:
+    """Say what went wrong."""
+    if self.interactive: self.console.print(Text(text, style="red"))
+    else: click.echo(f"tinyhw: {text}", err=True)
+    self.failed = not self.interactive
+    return False
+
+  # ---- showing
+
+  def say(self, text: str | Text, style: str = "") -> None:
+    """A line as it is: no markup, no wrapping."""
+    self.console.print(Text(text, style=style) if isinstance(text, str) else text, soft_wrap=True, highlight=False)
+
+  def line(self, n: Line, pc: int | None, stops: set[int]) -> Text:
+    """One instruction of a listing, with a marker at the PC and at breakpoints."""
+    here = n.address == pc
+    text = Text("=> " if here else "   ", style="bold green" if here else "")
+    text.append("* " if n.address in stops else "  ", style="red")
+    text.append(f"{n.address:#x} ", style="dim")
+    text.append(f"{'<' + self.session.code.where(n.address) + '>':<18} ", style="cyan")
+    name, _, rest = n.text.partition(" ")
+    text.append(name, style="bold" if here else "blue")
+    return text.append(f" {rest}") if rest else text
+
+  def listing(self, lines: Iterable[Line]) -> None:
+    """Instructions with their labels."""
+    live = not self.session.ended and self.session.engine.find(self.session.focus) is not None
+    pc = self.session.wave.pc if live else None
+    stops = {b.address for b in self.session.breaks.values() if hasattr(b, "address") and b.enabled}
+    for n in lines:
+      if n.label: self.say(f"{n.label}:", style="yellow")
+      self.say(self.line(n, pc, stops))
+
+  def told(self, stop: Stop) -> bool:
+    """Why the run stands, and where."""
+    styles = {"fault": "bold red", "end": "green", "breakpoint": "magenta", "watch": "magenta", "memory": "magenta"}
+    plain = stop.pc is not None and stop.text == f"wave {stop.wave} at {self.session.code.where(stop.pc)}"
+    if not plain: self.say(stop.text, style=styles.get(stop.reason, ""))
+    if stop.pc is None: return False
+    if stop.waves:
+      others = f", looking at wave {stop.wave}" if len(stop.waves) > 1 else ""
+      self.say(f"wave{'s' if len(stop.waves) > 1 else ''} {numbers(stop.waves)} at "
+               f"{self.session.code.where(stop.pc)}{others}", style="dim")
+    found = self.session.code.at(stop.pc)
+    if found is not None: self.listing([found])
+    return False
+
+  def go(self, run: Callable[[], Stop]) -> bool:
+    """Run with Ctrl-C as an interruption."""
+    with interruptible(self.session): return self.told(run())
+
+  # ---- running
+
+  def do_continue(self, args: str) -> bool:
+    """continue: go on until a breakpoint, a watch, a fault or the end."""
+    return self.go(self.session.run)
+
+  def do_step(self, args: str) -> bool:
+    """step [N]: the waves that stand together execute N instructions; all others stand."""
+    return self.go(lambda: self.session.step(count(args)))
+
+  def do_stepi(self, args: str) -> bool:
+    """stepi [N]: the wave in focus executes N instructions alone; all others stand."""
+    return self.go(lambda: self.session.stepi(count(args)))
+
+  def do_next(self, args: str) -> bool:
+    """next [N]: as step, over calls and barriers."""
+    return self.go(lambda: self.session.next(count(args)))
+
+  def do_until(self, args: str) -> bool:
+    """until PLACE: go on until the wave in focus comes there."""
+    return self.go(lambda: self.session.until(need(args, "PLACE")))
+
+  def do_finish(self, args: str) -> bool:
+    """finish: go on until the current function returns, or the wave ends."""
+    return self.go(self.session.finish)
+
+  def do_restart(self, args: str) -> bool:
+    """restart: launch the kernel anew; breakpoints on places and mnemonics stay."""
+    old, self.session = self.session, self.start()
+    for b in old.breaks.values():
+      kept = {"wave": b.wave, "workgroup": b.workgroup, "lane": b.lane, "ignore": b.ignore, "temporary": b.temporary}
+      condition = None if b.condition is None else b.condition.text
+      if hasattr(b, "address"): self.session.break_at(old.code.where(b.address), condition, **kept)
+      elif hasattr(b, "pattern"): self.session.break_on(b.pattern, condition, **kept)
+    old.close()
+    return self.told(self.session.last)
+
+  # ---- breakpoints
+
+  def do_break(self, args: str) -> bool:
+    """break PLACE | break on MNEMONIC [wave N] [workgroup N] [lane N] [ignore N] [if EXPRESSION]: stand there."""
+    return self.add(args, temporary=False)
+
+  def do_tbreak(self, args: str) -> bool:
+    """tbreak ...: as break, once."""
+    return self.add(args, temporary=True)
+
+  def add(self, args: str, temporary: bool) -> bool:
+    place, limits, condition = parse_limits(args)
+    if not place and not self.session.ended: place = f"{self.session.wave.pc:#x}"
+    if m := re.fullmatch(r"on\s+(\S+)", place):
+      return self.made(self.session.break_on(m[1], condition, temporary=temporary, **limits))
+    return self.made(self.session.break_at(place, condition, temporary=temporary, **limits))
+
+  def made(self, b: Break) -> bool:
+    self.say(f"{'watch' if hasattr(b, 'expression') else 'breakpoint'} {b.number}: {b}")
+    return False
+
+  def do_watch(self, args: str) -> bool:
+    """watch EXPRESSION [wave N] [if EXPRESSION]: stand when an instruction changed its value for a wave."""
+    expression, limits, condition = parse_limits(args)
+    wave = limits.pop("wave", None)
+    return self.made(self.session.watch(need(expression, "EXPRESSION"), wave, condition, **limits))
+
+  def memory_break(self, args: str, access: str) -> bool:
+    place, limits, condition = parse_limits(args)
+    segment = "lds" if place.startswith("lds ") else "global"
+    start, _, size = place.removeprefix("lds ").partition(":")
+    at = self.number(need(start, "ADDRESS"))
+    return self.made(self.session.break_memory(at, self.number(size or "4"), access, segment, condition, **limits))
+
+  def do_awatch(self, args: str) -> bool:
+    """awatch [lds] ADDRESS[:SIZE] [limits]: stand after a read or write of memory."""
+    return self.memory_break(args, "rw")
+
+  def do_rwatch(self, args: str) -> bool:
+    """rwatch [lds] ADDRESS[:SIZE] [limits]: stand after a read of memory."""
+    return self.memory_break(args, "r")
+
+  def do_wwatch(self, args: str) -> bool:
+    """wwatch [lds] ADDRESS[:SIZE] [limits]: stand after a write of memory."""
+    return self.memory_break(args, "w")
+
+  def do_delete(self, args: str) -> bool:
+    """delete [N ...]: forget breakpoints and watches, all without a number."""
+    for n in [whole(w) for w in args.split()] or list(self.session.breaks): self.session.delete(n)
+    return False
+
+  def do_enable(self, args: str) -> bool:
+    """enable N ...: switch breakpoints on."""
+    for w in args.split(): self.session.enable(whole(w))
+    return False
+
+  def do_disable(self, args: str) -> bool:
+    """disable N ...: switch breakpoints off."""
+    for w in args.split(): self.session.enable(whole(w), False)
+    return False
+
+  # ---- looking
+
+  def do_info(self, args: str) -> bool:
+    """info waves | regs [NAMES] | vregs [NAMES] | breaks | places | symbols | snapshots | dispatch: show them."""
+    what, _, rest = args.partition(" ")
+    topics = {"waves": self.info_waves, "regs": self.info_regs, "registers": self.info_regs, "vregs": self.info_vregs,
+              "breaks": self.info_breaks, "breakpoints": self.info_breaks, "places": self.info_places,
+              "symbols": self.info_symbols, "snapshots": self.info_snapshots, "dispatch": self.info_dispatch}
+    found = [f for n, f in topics.items() if what and n.startswith(what)]
+    if not found or len(set(found)) > 1:
+      raise InvalidArgument(f"info {what or '?'} is unknown", hint=f"there are {', '.join(topics)}")
+    found[0](rest.strip())
+    return False
+
+  def table(self, *columns: str) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="dim")
+    for c in columns: table.add_column(c.lstrip(">"), justify="right" if c.startswith(">") else "left", no_wrap=True)
+    return table
+
+  def info_waves(self, args: str) -> None:
+    table = self.table("", ">wave", "workgroup", "state", "at", ">active", ">executed")
+    for w in self.session.waves(ended=args == "all"):
+      here = w.wave == self.session.focus
+      table.add_row("=>" if here else "", str(w.wave), ",".join(map(str, w.workgroup)), w.state,
+                    "-" if w.pc is None else self.session.code.where(w.pc), f"{w.active}/{w.lanes}",
+                    f"{w.instructions:,}", style="bold" if here else "")
+    self.console.print(table)
+
+  def info_regs(self, args: str) -> None:
+    wave = self.session.wave
+    if args:
+      for name in parse_names(args): self.print_value(name, self.session.evaluate(name), "x")
+      return
+    mode = " ".join(f"{n}={wave.mode >> at & mask:#x}" for n, at, mask in MODE_FIELDS)
+    self.say(f"pc   {wave.pc:#x} <{self.session.code.where(wave.pc)}>   scc {wave.scc}   m0 {wave.s(125):#x}")
+    digits = wave.engine.lanes // 4
+    self.say(f"exec {wave.exec:0{digits}x} ({wave.exec.bit_count()} lanes)   vcc {wave.vcc:0{digits}x}   mode {mode}")
+    table = self.table(*([">", ""] * 4))
+    table.show_header = False
+    cells = [(f"s{n}", f"{value:08x}") for n in range(106) if (value := wave.s(n))]
+    for k in range(0, len(cells), 4): table.add_row(*[c for pair in cells[k:k + 4] for c in pair])
+    self.console.print(table)
+    if not cells: self.say("every SGPR is 0")
+
+  def info_vregs(self, args: str) -> None:
+    wave = self.session.wave
+    form, rest = format_of(args, "x")
+    names = parse_names(rest) or [vector_name(n) for n in range(wave.vgprs()) if wave.v(n).any()][:6]
+    for n in names:
+      if register(n)[0] != "v": raise InvalidArgument(f"{n} is no vector register")
+    table, on = self.table(">lane", *(f">{n}" for n in names)), wave.active()
+    columns = [typed(wave.values(n), form) for n in names]
+    for lane in range(wave.engine.lanes):
+      table.add_row(str(lane), *[number_text(c[lane], form) for c in columns], style="" if on[lane] else "dim")
+    self.console.print(table)
+
+  def info_breaks(self, args: str) -> None:
+    if not self.session.breaks: self.say("no breakpoints")
+    for b in self.session.breaks.values():
+      state = "" if b.enabled else " (off)"
+      self.say(f"{b.number}: {b}{' once' if b.temporary else ''}{state}, {b.hits} hits")
+
+  def info_places(self, args: str) -> None:
+    for name, start, size in self.session.places:
+      self.say(f"{start:#x}..{start + size - 1:#x}  {size:>10,} bytes  {name}")
+
+  def info_symbols(self, args: str) -> None:
+    symbols = self.session.code.symbols
+    for name in sorted(symbols, key=lambda n: symbols[n]): self.say(f"{symbols[name]:#x}  {name}")
+
+  def info_snapshots(self, args: str) -> None:
+    if not self.session.snapshots: self.say("no snapshots")
+    for n, s in self.session.snapshots.items(): self.say(f"{n}: {s.name}, {len(s.pages)} pages")
+
+  def info_dispatch(self, args: str) -> None:
+    d, engine = self.session.dispatch, self.session.engine
+    self.say(f"{self.session.arch.name}: grid {d.grid}, block {d.block}, {engine.wave_count} waves of {engine.lanes} "
+             f"lanes, {d.lds_size} bytes of LDS a workgroup, {d.scratch_size} bytes of scratch a lane, entry "
+             f"{self.session.code.where(d.entry_pc)}")
+
+  def do_wave(self, args: str) -> bool:
+    """wave [N]: look at another wave, or say which one is looked at."""
+    if args: self.session.look_at(self.number(args))
+    wave = self.session.wave
+    self.say(f"wave {wave.number} of workgroup {','.join(map(str, wave.workgroup))}, {wave.state}, at "
+             f"{self.session.code.where(wave.pc)}")
+    found = self.session.code.at(wave.pc)
+    if found is not None: self.listing([found])
+    return False
+
+  def do_print(self, args: str) -> bool:
+    """print[/x /f /d /h] EXPRESSION: a value: v3.f32, v3[5], s[4:5], exec, u32(out+4), lds.f32(0)."""
+    form, rest = format_of(args, "")
+    text = need(rest, "EXPRESSION")
+    self.print_value(text, self.session.evaluate(text), form)
+    return False
+
+  def print_value(self, text: str, value: Any, form: str) -> None:
+    """A number in one line, the lanes of an array in rows of eight."""
+    if not isinstance(value, np.ndarray):
+      bits = f" ({value:#x})" if isinstance(value, int) and not form and abs(value) > 9 else ""
+      shown = number_text(convert(value, form), form) if form else str(value)
+      self.say(f"{text} = {shown}{bits}")
+      return
+    on = self.session.wave.active() if not self.session.ended else np.ones(len(value), bool)
+    cells = [number_text(convert(v.item(), form), form or ("f" if value.dtype.kind == "f" else "")) for v in value]
+    width = max(map(len, cells))
+    a_row = 8 if width <= 10 else 4
+    for k in range(0, len(cells), a_row):
+      row = Text(f"{text + ' ' if k == 0 else '':<{len(text) + 1}}[{k:>2}]")
+      for j, c in enumerate(cells[k:k + a_row]): row.append(f" {c:>{width}}", style="" if on[k + j] else "dim")
+      self.say(row)
+
+  def do_x(self, args: str) -> bool:
+    """x[/COUNT][x f d h b g or TYPE] ADDRESS: memory: x/16f out+0x40."""
+    m = re.fullmatch(r"(?:/(\d+)?(\w+)?)?\s*(.*)", args)
+    assert m is not None
+    self.dump(self.session.place, self.number(need(m[3], "ADDRESS")), int(m[1] or 8), m[2] or "x", self.session.read)
+    return False
+
+  def dump(self, name: Callable[[int], str], at: int, many: int, form: str, read: Callable[..., Any]) -> None:
+    kind = FORMATS.get(form, form)
+    values = read(at, kind, many)
+    cells = [number_text(v.item(), form if form in FORMATS else "f" if kind[0] == "f" else "u") for v in values]
+    size, width = values.itemsize, max(map(len, cells))
+    a_row = {1: 16, 2: 8, 4: 8 if width <= 8 else 4}.get(size, 4)
+    for k in range(0, len(cells), a_row):
+      self.say(f"{name(at + k * size):<16} {' '.join(f'{c:>{width}}' for c in cells[k:k + a_row])}")
+
+  def do_lds(self, args: str) -> bool:
+    """lds[/COUNT][x f d h b g or TYPE] [OFFSET]: LDS of the wave's workgroup."""
+    m = re.fullmatch(r"(?:/(\d+)?(\w+)?)?\s*(.*)", args)
+    assert m is not None
+    lds = self.session.wave.lds()
+    if not len(lds): raise InvalidArgument("the kernel has no LDS")
+
+    def read(at: int, kind: str, many: int) -> Any:
+      dtype = np.dtype(kinds(kind))
+      there = (len(lds) - at) // dtype.itemsize
+      if at < 0 or there < 1: raise InvalidArgument(f"LDS has {len(lds)} bytes, not {at:#x}")
+      return np.frombuffer(lds.tobytes(), dtype, min(many, there), at)
+    self.dump(lambda a: f"lds+{a:#x}", self.number(m[3]) if m[3] else 0, int(m[1] or 32), m[2] or "x", read)
+    return False
+
+  def do_scratch(self, args: str) -> bool:
+    """scratch LANE [OFFSET [COUNT]]: dwords of a lane's scratch memory."""
+    words = [self.number(w) for w in args.split()]
+    if not words or len(words) > 3: raise InvalidArgument("scratch LANE [OFFSET [COUNT]]")
+    lane, at, many = (*words, *(0, 8)[len(words) - 1:])
+    size = self.session.dispatch.scratch_size
+    values = [int(self.session.read(self.session.wave.scratch_address(at + 4 * k, lane))[0])
+              for k in range(min(many, max(1, (size - at) // 4)))]
+    for k in range(0, len(values), 8):
+      self.say(f"scratch+{at + 4 * k:#x} {' '.join(f'{v:08x}' for v in values[k:k + 8])}")
+    return False
+
+  def do_disas(self, args: str) -> bool:
+    """disas [PLACE | all]: instructions around the PC, around a place, or of the whole function."""
+    if args == "all":
+      name = self.session.code.where(self.session.wave.pc).partition("+")[0]
+      self.listing(self.session.code.function(name))
+    else: self.listing(self.session.disassemble(5, 10, args or None))
+    return False
+
+  def do_backtrace(self, args: str) -> bool:
+    """backtrace: where the wave is, and the calls that led there."""
+    for k, frame in enumerate(self.session.backtrace()): self.say(f"#{k}  {frame.pc:#x} <{frame.where}>")
+    return False
+
+  def do_buffers(self, args: str) -> bool:
+    """buffers: the arrays of the launch as they are now."""
+    for i, b in enumerate(self.session.buffers()):
+      self.say(f"buffer {i}: {b.dtype}[{', '.join(map(str, b.shape))}] "
+               f"{np.array2string(b, threshold=16, max_line_width=100)}")
+    return False
+
+  # ---- changing
+
+  def do_set(self, args: str) -> bool:
+    """set REGISTER[LANE][.TYPE] = EXPRESSION | set TYPE(ADDRESS) = EXPRESSION: write a register or memory."""
+    left, equals, right = args.partition("=")
+    if not equals: raise InvalidArgument("set REGISTER = EXPRESSION")
+    value = self.session.evaluate(right)
+    if isinstance(value, np.ndarray): raise InvalidArgument(f"{right.strip()} has a value for each lane")
+    left = left.strip()
+    if m := re.fullmatch(r"(\w+)\((.*)\)", left):
+      self.session.write(self.number(m[2]), value, m[1])
+      return False
+    m = re.fullmatch(r"(\w+?)(?:\[(\d+)\])?(?:\.(\w+))?", left)
+    if m is None: raise InvalidArgument(f"{left!r} is no register")
+    name, lane = m[1], None if m[2] is None else int(m[2])
+    if m[3] or isinstance(value, float):
+      dtype = np.dtype(kinds(m[3] or "f32"))
+      if dtype.itemsize > 4: raise InvalidArgument(f"{m[3]} does not fit one register")
+      value = int(np.array([value]).astype(dtype).view(f"u{dtype.itemsize}")[0])
+    self.session.wave.write(name, int(value), lane)
+    return False
+
+  def do_snapshot(self, args: str) -> bool:
+    """snapshot [NAME]: keep the state of waves, LDS and memory."""
+    self.say(f"snapshot {self.session.snapshot(args)}")
+    return False
+
+  def do_diff(self, args: str) -> bool:
+    """diff N [M]: what differs between a snapshot and now, or another one."""
+    words = [whole(w) for w in need(args, "N").split()]
+    lines = self.session.diff(*words[:2])
+    for line in lines: self.say(line)
+    if not lines: self.say("nothing differs")
+    return False
+
+  def do_restore(self, args: str) -> bool:
+    """restore N: go back to a snapshot."""
+    return self.told(self.session.restore(whole(need(args, "N"))))
+
+  # ---- others
+
+  def do_quit(self, args: str) -> bool:
+    """quit: end the debugger; the run is dropped."""
+    return True
+
+  def do_help(self, args: str) -> bool:
+    """help [COMMAND]: one line for each command."""
+    names = [n[3:] for n in dir(self) if n.startswith("do_")]
+    if args:
+      word = self.unabbreviated(args)
+      if word is None: raise InvalidArgument(f"no command is called {args!r}", hint=", ".join(names))
+      names = [word]
+    short = {full: alias for alias, full in reversed(ALIASES.items())}
+    for n in names:
+      usage, _, what = (getattr(self, f"do_{n}").__doc__ or "").partition(": ")
+      alias = f" ({short[n]})" if n in short else ""
+      line = Text(usage, style="bold")
+      self.say(line.append(f"{alias}: {what}", style="not bold"))
+    return False
+
+  def number(self, text: str) -> int:
+    """An expression that is one whole number."""
+    wave = self.session.wave
+    value = Expression(text).value(wave, self.session.code) if not text.isdecimal() else int(text)
+    if not isinstance(value, int) or isinstance(value, bool): raise InvalidArgument(f"{text} is no whole number")
+    return value
+
+
+# ---- small things
+
+def count(text: str) -> int:
+  """How often; 1 without a word."""
+  n = whole(text) if text else 1
+  if n < 1: raise InvalidArgument(f"{n} times is not at least once")
+  return n
+
+
+def whole(text: str) -> int:
+  try: return int(text, 0)
+  except ValueError: raise InvalidArgument(f"{text!r} is no whole number") from None
+
+
+def need(text: str, what: str) -> str:
+  if not text: raise InvalidArgument(f"{what} is missing", hint="see help")
+  return text
+
+
+def kinds(kind: str) -> Any:
+  """The NumPy type of a type's name."""
+  if kind not in TYPES: raise InvalidArgument(f"no type is called {kind!r}", hint=", ".join(TYPES))
+  return TYPES[kind]
+
+
+def format_of(args: str, default: str) -> tuple[str, str]:
+  """"/f v3" to ("f", "v3")."""
+  m = re.fullmatch(r"(?:/(\w+))?\s*(.*)", args)
+  assert m is not None
+  form = m[1] or default
+  if form and form not in FORMATS: raise InvalidArgument(f"no format /{form}", hint="/x /f /d /u /h /b /g")
+  return form, m[2]
+
+
+def typed(words: Any, form: str) -> Any:
+  """u32 words read as a format."""
+  dtype = np.dtype(TYPES[FORMATS[form]])
+  return words.astype(f"u{dtype.itemsize}").view(dtype) if dtype.itemsize <= 4 else words
+
+
+def convert(value: Any, form: str) -> Any:
+  """A number read as a format: the bits of a whole number as f32 and so on."""
+  if form in {"", "x", "u", "b", "g"} or isinstance(value, float): return value
+  return Register("value", np.array([value & 0xFFFFFFFF], np.uint32), None).typed(FORMATS[form])
+
+
+def number_text(value: Any, form: str) -> str:
+  """A number in a format."""
+  if form in {"x", "b", "g"} and not isinstance(value, float):
+    return f"{int(value):0{ {'x': 8, 'b': 2, 'g': 16}[form] }x}"
+  if form in {"f", "h"} or isinstance(value, float | np.floating): return f"{value:.7g}"
+  return show(value) if form == "" else str(value)
+
+
+@contextmanager
+def interruptible(session: Session) -> Iterator[None]:
+  """Ctrl-C makes the run stand instead of ending the process."""
+  try: before = signal.signal(signal.SIGINT, lambda *_: session.interrupt())
+  except ValueError:  # not the main thread: nobody can press Ctrl-C
+    yield
+    return
+  try: yield
+  finally: signal.signal(signal.SIGINT, before)
+
+
+@contextmanager
+def history() -> Iterator[None]:
+  """Line editing, with the commands of earlier sessions."""
+  from platformdirs import user_state_path
+  try:
+    import readline
+  except ImportError:
+    yield
+    return
+  file = user_state_path("tinyhw") / "debug_history"
+  try: readline.read_history_file(file)
+  except OSError: pass  # the first session
+  readline.set_history_length(1000)
+  try: yield
+  finally:
+    try:
+      file.parent.mkdir(parents=True, exist_ok=True)
+      readline.write_history_file(file)
+    except OSError as error: click.echo(f"tinyhw: history not kept: {error}", err=True)
+
+
+def debug(start: Callable[[], Session], script: Path | None) -> tuple[Session, int]:
+  """Debug a launch: commands come from a file, from a pipe, or from the terminal. (The session, exit status.)"""
+  typed_in = script is None and sys.stdin.isatty()
+  console = Console(width=None if sys.stdout.isatty() else 110, highlight=False)
+  shell = Shell(start, console, interactive=typed_in)
+  if typed_in: shell.say("tinyhw debugger: help lists the commands, quit ends it")
+  shell.told(shell.session.last)
+  if script is not None:
+    try: lines = script.read_text().splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+      raise InvalidArgument(f"cannot be read: {error}", where=str(script)) from None
+    shell.read(lines)
+  elif typed_in: shell.type()
+  else: shell.read(sys.stdin)
+  return shell.session, int(shell.failed)

@@ -1,0 +1,246 @@
+"""AMD code objects without a driver: memory, a loader and dispatches that go straight to the emulator.
+
+Runs what no device of this machine runs: any generation whose instructions the emulator executes, the code object's
+own. There are no queues; a launch is done when it returns. Conventions: LLVM's AMDGPUUsage, "Initial Kernel Execution
+State".
+"""
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from tinyhw.arch import DECODED, Arch, decoded
+from tinyhw.autogen import hsa
+from tinyhw.core.errors import DecodeError, InvalidArgument, OutOfMemory
+from tinyhw.core.memory import PAGE, Access, AddressSpace, Region
+from tinyhw.drive.allocate import round_up
+from tinyhw.drive.amd.program import ArgumentLayout, Shape, describe_launch, user_sgprs
+from tinyhw.drive.base import Allocation, Dim3, Program, Runtime, free_bytes
+from tinyhw.wire import codeobject
+from tinyhw.wire.codeobject import CodeObject, Kernel
+
+FIRST_ADDRESS: Final = 0x1_0000_0000
+MEMORY_LIMIT: Final = 64 << 30
+SCRATCH_WAVES: Final = 256  # waves that can have scratch at a time, a workgroup's at least
+_STACK: Final = 4096  # bytes of a work-item's stack where the code object does not know how many it needs
+_DWORD: Final = 0xFFFFFFFF
+
+MakeDispatch = Callable[..., Any]
+"""Makes the emulator's dispatch from keywords: entry_pc, grid, block, rsrc1 to rsrc3, user_data, scratch_*, lds_size,
+wave32."""
+Execute = Callable[[AddressSpace, Arch, Any], Any]
+"""Runs a dispatch to its end."""
+
+
+@dataclass(frozen=True)
+class Place:
+  """A named range of memory: an argument's buffer, code, arguments, scratch."""
+  name: str
+  start: int
+  size: int
+
+  @property
+  def end(self) -> int: return self.start + self.size
+
+
+@dataclass(eq=False)
+class Loaded:
+  """A code object at its address, for the generation that it was compiled for."""
+  address: int
+  code: CodeObject
+  arch: Arch
+
+  def symbols(self) -> dict[str, int]:
+    """Address of each symbol; a kernel's name is its entry point."""
+    found = {name: self.address + at for name, at in self.code.symbols.items()}
+    return found | {k.name: self.address + k.entry_offset for k in self.code.kernels.values()}
+
+  def code_ranges(self) -> list[tuple[int, int]]:
+    """[start, end) of each executable segment."""
+    return [(self.address + s.offset, self.address + s.offset + s.size) for s in self.code.segments if s.executable]
+
+
+@dataclass(eq=False)
+class Ready:
+  """A launch with everything in memory, not run yet."""
+  space: AddressSpace
+  arch: Arch
+  dispatch: Any
+  kernel: Kernel
+  loaded: Loaded
+  temporary: list[Allocation] = field(default_factory=list)
+
+
+def generation(name: str) -> Arch:
+  """The generation that code for `name` runs on: itself, or for a generic processor the first one that it covers."""
+  for prefix in codeobject.GENERIC.get(name, ()):
+    for known in DECODED.values():
+      if known.name.startswith(prefix): return known
+  return decoded(name)
+
+
+class BareProgram(Program):
+  """A kernel that the emulator runs without a device."""
+
+  def __init__(self, runtime: BareRuntime, loaded: Loaded, kernel: Kernel) -> None:
+    self.name, self.runtime, self.loaded, self.kernel = kernel.name, runtime, loaded, kernel
+    self.layout = ArgumentLayout(kernel)
+    self._where = f"{runtime.name}, kernel {kernel.name}"
+
+  def __call__(self, buffers: Sequence[Allocation], values: Sequence[int | float], grid: Dim3, block: Dim3,
+               wait: bool = False) -> float | None:
+    packed = self.layout.packer(len(buffers), values).pack(*[b.address for b in buffers], *values)
+    self.launch(packed, grid, block)
+    return 0.0 if wait else None
+
+  def launch(self, kernargs: bytes, grid: Dim3, block: Dim3) -> None:
+    """Run with the explicit arguments as bytes, laid out as the metadata says."""
+    ready = self.ready(kernargs, grid, block)
+    try: self.runtime.execute(ready.space, ready.arch, ready.dispatch)
+    finally: self.release(ready)
+
+  def release(self, ready: Ready) -> None:
+    """Give back what a launch took for itself: arguments and scratch."""
+    for allocation in ready.temporary: self.runtime.free(allocation)
+    ready.temporary.clear()
+
+  def _check(self, block: Dim3) -> None:
+    threads, kernel = block[0] * block[1] * block[2], self.kernel
+    if kernel.max_workgroup_size and threads > kernel.max_workgroup_size:
+      raise InvalidArgument(f"block {block} has {threads} threads, the kernel was compiled for at most "
+                            f"{kernel.max_workgroup_size}", where=self._where,
+                            hint="compile it with a larger amdgpu_flat_work_group_size")
+    required = kernel.required_workgroup_size
+    if required and required != block:
+      raise InvalidArgument(f"block {block}, the kernel was compiled for exactly {required}", where=self._where)
+
+  def ready(self, kernargs: bytes, grid: Dim3, block: Dim3, dynamic_lds: int = 0) -> Ready:
+    """Put arguments, hidden arguments and scratch in memory and make the dispatch."""
+    self._check(block)
+    runtime, kernel, arch, layout = self.runtime, self.kernel, self.loaded.arch, self.layout
+    d, temporary = kernel.descriptor, []
+
+    def take(name: str, size: int) -> int:
+      allocation = runtime.take(name, size)
+      temporary.append(allocation)
+      assert allocation.address is not None
+      return allocation.address
+
+    try:
+      sgprs = user_sgprs(kernel, arch.name, 0)
+      packet_at = round_up(layout.size, 64)
+      size = packet_at + ctypes.sizeof(hsa.hsa_kernel_dispatch_packet_t)
+      address = take("kernarg", size)
+      shape = Shape(grid, block, dynamic_lds, arch.private_aperture, arch.shared_aperture, 0)
+      data = bytearray(kernargs[:layout.hidden_start].ljust(layout.hidden_start, b"\0"))
+      data += layout.hidden_bytes(shape)
+      data = data.ljust(size, b"\0")
+      packet = hsa.hsa_kernel_dispatch_packet_t.from_buffer(data, packet_at)
+      describe_launch(packet, kernel, self.loaded.address, address, grid, block, dynamic_lds)
+      del packet
+      runtime.space.write(address, data)
+      users = list(sgprs.values)
+      known = {"kernarg": address, "dispatch_packet": address + packet_at, "timeline": 1}
+      for at, name in sgprs.pairs.items(): users[at:at + 2] = known[name] & _DWORD, known[name] >> 32
+      users += [0] * ((d.compute_pgm_rsrc2 >> 1 & 31) - len(users))
+      lane = kernel.private_segment_size
+      if kernel.dynamic_stack: lane = max(lane, _STACK)
+      scratch: dict[str, int] = {}
+      if lane:
+        a_group = -(-block[0] * block[1] * block[2] // kernel.wavefront_size)
+        waves = min(a_group * grid[0] * grid[1] * grid[2], max(SCRATCH_WAVES, a_group))
+        lane = round_up(lane, arch.scratch_granule)
+        base = take("scratch", lane * kernel.wavefront_size * waves)
+        scratch = {"scratch_base": base, "scratch_size": lane, "scratch_waves": waves}
+      dispatch = runtime.make_dispatch(
+        entry_pc=self.loaded.address + kernel.entry_offset, grid=grid, block=block, rsrc1=d.compute_pgm_rsrc1,
+        rsrc2=d.compute_pgm_rsrc2, rsrc3=d.compute_pgm_rsrc3, user_data=tuple(users),
+        lds_size=kernel.group_segment_size + dynamic_lds, wave32=kernel.wavefront_size == 32, **scratch)
+    except BaseException:
+      for allocation in temporary: runtime.free(allocation)
+      raise
+    return Ready(runtime.space, arch, dispatch, kernel, self.loaded, temporary)
+
+
+class BareRuntime(Runtime):
+  """See the module. `make_dispatch` and `execute` are the emulator's, handed in: a runtime knows no emulator."""
+
+  def __init__(self, make_dispatch: MakeDispatch, execute: Execute, name: str = "EMU") -> None:
+    self.name, self.make_dispatch, self.execute = name, make_dispatch, execute
+    self.space = AddressSpace(name)
+    self.places: list[Place] = []
+    self._regions: dict[int, Region] = {}
+    self._images: dict[bytes, Loaded] = {}
+    self._top = FIRST_ADDRESS
+    self._used = 0
+
+  def describe(self) -> str: return "code objects of any executed generation, straight on the emulator"
+
+  # ---- memory: a region for each allocation, with an unmapped page behind it
+
+  def take(self, name: str, nbytes: int, access: int = Access.ALL) -> Allocation:
+    """Zeroed memory that reports call `name`."""
+    if nbytes <= 0: raise InvalidArgument(f"cannot allocate {nbytes} bytes", where=self.name)
+    size = round_up(nbytes, PAGE)
+    if self._used + size > MEMORY_LIMIT: raise OutOfMemory(self.name, nbytes, MEMORY_LIMIT - self._used)
+    try: region = Region(name, size)
+    except (OSError, ValueError): raise OutOfMemory(self.name, nbytes, free_bytes()) from None
+    address, self._top = self._top, self._top + size + PAGE
+    self.space.map(address, size, region, access=access)
+    self._regions[address] = region
+    self.places.append(Place(name, address, nbytes))
+    self._used += size
+    return Allocation(address, nbytes)
+
+  def alloc(self, nbytes: int) -> Allocation: return self.take("buffer", nbytes)
+
+  def rename(self, allocation: Allocation, name: str) -> None:
+    """Let reports call an allocation by another name."""
+    self.places = [replace(p, name=name) if p.start == allocation.address else p for p in self.places]
+
+  def free(self, allocation: Allocation) -> None:
+    assert allocation.address is not None
+    region = self._regions.pop(allocation.address, None)
+    if region is None: raise InvalidArgument(f"{allocation.address:#x} is not allocated", where=self.name)
+    self.space.unmap(allocation.address, region.size)
+    self._used -= region.size
+    self.places = [p for p in self.places if p.start != allocation.address]
+    region.close()
+
+  def copyin(self, dst: Allocation, data: memoryview) -> None:
+    assert dst.address is not None
+    self.space.write(dst.address, data.cast("B"))
+
+  def copyout(self, dst: memoryview, src: Allocation) -> None:
+    assert src.address is not None
+    dst.cast("B")[:] = self.space.read(src.address, dst.nbytes)
+
+  def copy(self, dst: Allocation, src: Allocation, nbytes: int) -> None:
+    assert dst.address is not None and src.address is not None
+    self.space.write(dst.address, self.space.read(src.address, nbytes))
+
+  def synchronize(self) -> None: return None
+
+  # ---- code
+
+  def load(self, binary: bytes, kernel: str) -> BareProgram: return self.load_kernel(binary, kernel)
+
+  def load_kernel(self, binary: bytes, kernel: str) -> BareProgram:
+    """Place a code object in memory (once) and make one of its kernels ready."""
+    loaded = self._images.get(binary)
+    if loaded is None:
+      code = codeobject.load(binary)
+      if not code.image: raise DecodeError("no section or segment has anything to load", where="code object")
+      arch = generation(code.arch)
+      address = self.take("code", len(code.image))
+      assert address.address is not None
+      self.space.write(address.address, code.link(address.address))
+      loaded = self._images[binary] = Loaded(address.address, code, arch)
+    return BareProgram(self, loaded, loaded.code.kernel(kernel))
+
+  def close(self) -> None:
+    for region in self._regions.values(): region.close()
+    self._regions, self._images, self.places = {}, {}, []
+    self.space = AddressSpace(self.name)

@@ -1,0 +1,16 @@
+"""What each machine instruction means, a second time: scalar Python written from AMD's ISA manuals, one lane at a time.
+
+It shares nothing with `emulator/`: integers are Python's, floats are rounded exactly here, transcendental functions are
+mpmath's. `table.py` has the registry, `run.py` holds the emulator against it.
+"""
+from __future__ import annotations
+
+import importlib
+from typing import Final
+
+MODULES: Final = ("integers", "scalars", "compares", "floats", "conversions")
+
+
+def registers_all() -> None:
+  """Import every module that registers witnesses."""
+  for name in MODULES: importlib.import_module(f"tinyhw.tools.witness.{name}")
