@@ -43,8 +43,8 @@ class Yield:
 
 
 class Split:
-  """Waves of the group go different ways: `pcs` holds an address for each wave."""
-  def __init__(self, pcs: Value) -> None: self.pcs = pcs
+  """Waves of the group go different ways: `pcs` holds an address for each wave, `modes` a MODE where that differs."""
+  def __init__(self, pcs: Value, modes: Value | None = None) -> None: self.pcs, self.modes = pcs, modes
 
 
 Next = int | End | Barrier | Wait | Yield | Split
@@ -80,6 +80,8 @@ class Program(Protocol):
   def block(self, pc: int, mode: int) -> Block: ...
 
   def describe(self, pc: int) -> str: ...
+
+  def refresh(self) -> None: ...
 
 
 class Group:
@@ -314,9 +316,10 @@ class Cohort:
     else:
       assert isinstance(after, Split)
       if group.count > self.watchdog: self.expired(group)
-      for pc in np.unique(after.pcs):
-        part = group.take(np.flatnonzero(after.pcs == pc))
-        part.pc = int(pc)
+      modes = np.full(group.size, group.mode) if after.modes is None else after.modes
+      for pc, mode in np.unique(np.stack([after.pcs, modes], axis=1), axis=0):
+        part = group.take(np.flatnonzero((after.pcs == pc) & (modes == mode)))
+        part.pc, part.mode = int(pc), int(mode)
         self._meet(part)
 
   def _meet(self, group: Group) -> None:

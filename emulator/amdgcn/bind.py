@@ -778,6 +778,19 @@ SPECIAL: Final[dict[str, Binder]] = {
   **dict.fromkeys(("v_qsad_pk_u16_u8", "v_mqsad_pk_u16_u8", "v_mqsad_u32_u8"), quad_sad),
   **dict.fromkeys(matrix.SHAPES, matrix.wmma), "s_trap": stop, "s_code_end": stop,
 }
+
+# Whether MODE makes an instruction something else, and how that is bound: (instruction, PC, MODE, plain binder). By
+# instruction table.
+Altered = Callable[[Instruction, int, int, Callable[[Instruction, int, int], Step | None]], Step | None]
+ALTERED_OF: Final[dict[str, tuple[Callable[[Instruction, int], bool], Altered]]] = {}
+
+
+def altered(i: Instruction, mode: int) -> Altered | None:
+  """How an instruction is bound that MODE makes something else; None where it does not."""
+  found = ALTERED_OF.get(i.isa)
+  return found[1] if found is not None and found[0](i, mode) else None
+
+
 # Binders of one instruction table alone, by its name; they come before SPECIAL.
 SPECIAL_OF: Final[dict[str, dict[str, Binder]]] = {}
 

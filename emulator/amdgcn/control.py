@@ -32,8 +32,8 @@ IGNORED.ignores("s_prefetch_inst", "s_prefetch_inst_pc_rel", "s_prefetch_data", 
                 "s_buffer_prefetch_data", "global_inv", "global_wb", "global_wbinv", why="no caches are modelled")
 IGNORED.ignores("s_setprio", "s_incperflevel", "s_decperflevel", "s_ttracedata", "s_ttracedata_imm", "s_wakeup",
                 why="priorities, performance counters and traces are not modelled")
-IGNORED.ignores("s_icache_inv", why="code is compared with memory at each dispatch")
 IGNORED.ignores("s_version", why="a marker")
+IGNORED.ignores("v_clrexcp", why="floating-point exceptions are not modelled")
 IGNORED.ignores("s_atc_probe", "s_atc_probe_buffer", why="asks for a translation ahead of time; the answer is no one's")
 
 MODE_REGISTER: Final = 1
@@ -61,6 +61,7 @@ def ender(i: Instruction, pc: int) -> Ender | None:
     there = target(i, pc)
     return lambda group: there
   if name in CONDITIONS: return _branch(i, pc)
+  if name == "s_icache_inv": return _invalidate(after)
   if name == "s_barrier": return lambda group: Barrier(after)
   if name == "s_barrier_wait": return _barrier_wait(i, after)
   if name in {"s_sleep", "s_sleep_var"}: return lambda group: Yield(after)
@@ -83,6 +84,14 @@ def ender(i: Instruction, pc: int) -> Ender | None:
   if name in {"s_setreg_b32", "s_setreg_imm32_b32", "s_round_mode", "s_denorm_mode"}: return _set_mode(i, pc)
   made = ENDERS.get(name)
   return None if made is None else made(i, pc)
+
+
+def _invalidate(after: int) -> Ender:
+  """Only now do waves see code that the program has changed: until here it was in the instruction cache."""
+  def invalidate(group: Group) -> Next:
+    group.cohort.program.refresh()
+    return after
+  return invalidate
 
 
 def _barrier_id(i: Instruction, pc: int) -> int:

@@ -207,7 +207,7 @@ def _segment(i: Instruction, pc: int, segment: str) -> Step:
   if i.mnemonic in LOADS:
     width, sign_bits, half = LOADS[i.mnemonic]
     write = write_loaded(i.operands["vdst"].value, sign_bits, half)
-    fetch = _fetch(i, segment, width)
+    fetch = fetcher(i, segment, width)
 
     def load(group: Group) -> None:
       if access.nobody(group): return
@@ -243,7 +243,8 @@ def _global_by_lane(i: Instruction) -> Step:
   return lambda group: access.store(group, None, address(group), data(group), 4)
 
 
-def _fetch(i: Instruction, segment: str, width: int) -> Loader:
+def fetcher(i: Instruction, segment: str, width: int) -> Loader:
+  """Loads dwords, or one zero-extended smaller value, of a segment: global, scratch or flat."""
   if segment == "global":
     address = global_address(i)
     return lambda group: access.words_of(access.load(group, *address(group), width), width)

@@ -70,6 +70,13 @@ class Program:
     try: return all(self.space.read(at, len(data), Access.EXECUTE) == data for at, data in self._spans.items())
     except PageFault: return False
 
+  def refresh(self) -> None:
+    """Forget what was decoded where the code in memory has changed."""
+    if self.fresh(): return
+    self._blocks.clear()
+    self._decoded.clear()
+    self._spans.clear()
+
   def remember(self, start: int, stop: int) -> bytes:
     """Keep the bytes that were decoded, for `fresh`; returns them."""
     data = self._spans[start] = self.space.read(start, stop - start, Access.EXECUTE)
@@ -150,6 +157,11 @@ class Program:
 
   def step(self, i: Instruction, pc: int, mode: int) -> Step | None:
     """An instruction that does not end a block, bound; None for one that does nothing."""
+    other = bind.altered(i, mode)
+    return self._step(i, pc, mode) if other is None else other(i, pc, mode, self._step)
+
+  def _step(self, i: Instruction, pc: int, mode: int) -> Step | None:
+    """The same, whatever MODE makes of it."""
     if i.mnemonic in control.IGNORED: return None
     special = bind.special(i.mnemonic, i.isa)
     if special is not None: return special(i, pc, mode)
