@@ -9,6 +9,7 @@ import numpy as np
 from tinyhw.core.errors import MachineFault
 from tinyhw.core.memory import Access
 from tinyhw.emulator.amdgcn import access, names_gfx9
+from tinyhw.emulator.amdgcn.atomics import ATOMICS
 from tinyhw.emulator.amdgcn.bind import unsupported
 from tinyhw.emulator.amdgcn.registers import (
   Reader,
@@ -327,13 +328,18 @@ def flat_put(i: Instruction, width: int) -> Callable[[Group, list[Value]], None]
   return put
 
 
+def returns(i: Instruction) -> bool:
+  """Whether an atomic of a vector memory family gives back the old value."""
+  return bool(i.get("cpol") & 1)
+
+
 def _vector_atomic(i: Instruction, segment: str) -> Step:
   operation, width = VECTOR_ATOMICS[i.mnemonic]
   count = width // 4
-  want = bool(i.get("cpol") & 1)
+  want = returns(i)
   n = i.operands["vdata"].value
   data_of = data_reader(n, width)
-  compare_of = data_reader(n + count, width) if operation.endswith("cmpswap") else None
+  compare_of = data_reader(n + count, width) if ATOMICS[operation].compares else None
   destination = i.operands["vdst"].value if want and "vdst" in i.operands else n
   plain = global_address(i) if segment == "global" else None
   flat = _flat_address(i) if segment == "flat" else None
@@ -341,27 +347,30 @@ def _vector_atomic(i: Instruction, segment: str) -> Step:
   def step(group: Group) -> None:
     data = wide(data_of(group))
     compare = None if compare_of is None else wide(compare_of(group))
-    if flat is not None:
-      address = flat(group)
-      parts = _apertures(group, address)
-      if parts is not None:
-        out: list[Value] = [np.zeros((group.size, group.cohort.lanes), data.dtype)]
-
-        def run(segment: str, at: Value) -> None:
-          if segment == "scratch": raise MachineFault("an atomic on scratch memory")
-          if segment == "lds": old = access.lds_atomic(group, at.astype(U32), width, operation, data, compare, want)
-          else: old = access.atomic(group, at, width, operation, data, compare, want)
-          if old is not None: out[0] = np.where(group.mask, old, out[0])
-        _each_part(group, address, parts, run)
-        if want: write_words(group, destination, split(out[0]))
-        return
+    if flat is not None: old = flat_atomic(group, flat(group), width, operation, data, compare, want)
     else:
       assert plain is not None
       base, offsets = plain(group)
       address = offsets if base is None else np.uint64(base) + offsets.astype(U64)
-    old = access.atomic(group, address, width, operation, data, compare, want)
+      old = access.atomic(group, address, width, operation, data, compare, want)
     if old is not None: write_words(group, destination, split(old))
   return step
+
+
+def flat_atomic(group: Group, address: Value, width: int, operation: str, data: Value, compare: Value | None,
+                want: bool) -> Value | None:
+  """An atomic at flat addresses, each in global memory or in LDS. Returns old values or None."""
+  parts = _apertures(group, address)
+  if parts is None: return access.atomic(group, address, width, operation, data, compare, want)
+  out: list[Value] = [np.zeros((group.size, group.cohort.lanes), data.dtype)]
+
+  def run(segment: str, at: Value) -> None:
+    if segment == "scratch": raise MachineFault("an atomic on scratch memory")
+    if segment == "lds": old = access.lds_atomic(group, at.astype(U32), width, operation, data, compare, want)
+    else: old = access.atomic(group, at, width, operation, data, compare, want)
+    if old is not None: out[0] = np.where(group.mask, old, out[0])
+  _each_part(group, address, parts, run)
+  return out[0] if want else None
 
 
 # ---- scalar memory
