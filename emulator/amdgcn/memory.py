@@ -427,13 +427,13 @@ def _scalar_address(i: Instruction, align: int) -> Callable[[Group], tuple[int |
       if not buffer: return base + forward & keep, None
       size = int(s[sbase + 2]) * max(base >> 48 & 0x3FFF, 1)
       return (base & (1 << 48) - 1) + forward & keep, size - forward
-    forward = np.full((1, 1), offset & (1 << 64) - 1, U64)
-    if extra is not None: forward = forward + extra.astype(U64)
+    moved = np.full((1, 1), offset & (1 << 64) - 1, U64)
+    if extra is not None: moved = moved + extra.astype(U64)
     low = np.asarray(base, U64)
-    if not buffer: return low + forward & np.uint64(keep), None
-    size = s[sbase + 2].astype(np.int64) * np.maximum(low >> np.uint64(48) & np.uint64(0x3FFF), 1).astype(np.int64)
-    at = (low & np.uint64((1 << 48) - 1)) + forward & np.uint64(keep)
-    return at, np.broadcast_to(size - forward.view(np.int64), (group.size, 1))
+    if not buffer: return low + moved & np.uint64(keep), None
+    total = s[sbase + 2].astype(np.int64) * np.maximum(low >> np.uint64(48) & np.uint64(0x3FFF), 1).astype(np.int64)
+    at = (low & np.uint64((1 << 48) - 1)) + moved & np.uint64(keep)
+    return at, np.broadcast_to(total - moved.view(np.int64), (group.size, 1))
   return address
 
 
