@@ -14,7 +14,8 @@ from tinyhw.core.errors import TinyhwError
 from tinyhw.emulator.amdgcn import bind, control, hwreg
 from tinyhw.emulator.amdgcn.values import U64
 from tinyhw.emulator.jit import alu
-from tinyhw.emulator.jit.access import ENTRY, FIND, WAVE, Accesses, Site
+from tinyhw.emulator.jit.access import FIND, Accesses, Site
+from tinyhw.emulator.jit.context import ENTRY, WAVE
 from tinyhw.emulator.jit.native import NotCompiled
 from tinyhw.emulator.jit.outline import Outlined
 from tinyhw.emulator.jit.state import HEADER, LEFT, MODE, RESUME, STATUS, Registers
