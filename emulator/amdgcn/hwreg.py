@@ -71,14 +71,14 @@ def _is_zero(group: Group, register: int) -> Value:
 
 @_reads("HW_REG_STATUS")
 def _status(group: Group) -> Value:
-  """SCC (bit 0, not on gfx12), EXECZ, VCCZ, IN_WG, VALID, and scratch's or wave64's flag in bit 29."""
+  """SCC (bit 0, not on gfx12), EXECZ, VCCZ, IN_WG, VALID, and SCRATCH_EN (gfx12: WAVE64)."""
   cohort = group.cohort
-  d, gfx12 = cohort.dispatch, cohort.arch.isa == "gfx12"
+  d, isa = cohort.dispatch, cohort.arch.isa
   several = d.block[0] * d.block[1] * d.block[2] > cohort.lanes
-  top = cohort.lanes == 64 if gfx12 else group.scratch is not None
+  top = (cohort.lanes == 64) << 29 if isa == "gfx12" else (group.scratch is not None) << (28 if isa == "gfx9" else 29)
   bits = _is_zero(group, EXEC_LO) << np.uint32(9) | _is_zero(group, VCC_LO) << np.uint32(10)
-  if not gfx12: bits = bits | np.asarray(group.scc).astype(U32)
-  return bits | np.uint32(several << 11 | 1 << 16 | top << 29)
+  if isa != "gfx12": bits = bits | np.asarray(group.scc).astype(U32)
+  return bits | np.uint32(several << 11 | 1 << 16 | top)
 
 
 @_reads("HW_REG_STATE_PRIV")
@@ -86,7 +86,8 @@ def _state_priv(group: Group) -> Value:
   return np.asarray(group.scc).astype(U32) << np.uint32(9) | np.uint32((group.scratch is not None) << 18)
 
 
-@_reads("HW_REG_TRAPSTS", "HW_REG_EXCP_FLAG_PRIV", "HW_REG_EXCP_FLAG_USER", "HW_REG_TRAP_CTRL", "HW_REG_XCC_ID")
+@_reads("HW_REG_TBA_LO", "HW_REG_TBA_HI", "HW_REG_TMA_LO", "HW_REG_TMA_HI", "HW_REG_TRAPSTS", "HW_REG_EXCP_FLAG_PRIV",
+        "HW_REG_EXCP_FLAG_USER", "HW_REG_TRAP_CTRL", "HW_REG_XCC_ID")
 def _zero(group: Group) -> Value: return np.uint32(0)
 
 
@@ -125,10 +126,11 @@ def _bases(group: Group) -> Value:
 
 @_reads("HW_REG_GPR_ALLOC")
 def _registers(group: Group) -> Value:
-  """VGPR_SIZE (bits 12 to 19 on gfx11 and later, 8 to 13 on gfx9), less one in granules; the bases are 0."""
-  arch = group.cohort.arch
-  granule = arch.vgpr_granule[group.cohort.lanes]
-  return np.uint32(-(-len(group.v) // granule) - 1 << (8 if arch.isa == "gfx9" else 12))
+  """VGPR_SIZE in granules less one (gfx9 also has the AGPRs' offset and SGPR_SIZE); registers start at 0."""
+  arch, d = group.cohort.arch, group.cohort.dispatch
+  if arch.isa == "gfx9":
+    return np.uint32((((d.rsrc1 & 63) + 1) * 2 - 1) << 6 | ((d.rsrc3 & 63) + 1) << 12 | (d.rsrc1 >> 6 & 15) << 24)
+  return np.uint32(-(-len(group.v) // arch.vgpr_granule[group.cohort.lanes]) - 1 << 12)
 
 
 @_reads("HW_REG_LDS_ALLOC")

@@ -116,7 +116,8 @@ def test_an_interrupt_carries_the_low_bits_of_m0(cpu: str) -> None:
 
 def test_messages_with_answers() -> None:
   bench = Bench("gfx1100")
-  lines = ["s_sendmsg_rtn_b64 s[4:5], sendmsg(MSG_RTN_GET_REALTIME)", "s_sendmsg_rtn_b32 s6, sendmsg(MSG_RTN_GET_DOORBELL)"]
+  lines = ["s_sendmsg_rtn_b64 s[4:5], sendmsg(MSG_RTN_GET_REALTIME)",
+           "s_sendmsg_rtn_b32 s6, sendmsg(MSG_RTN_GET_DOORBELL)"]
   stats = bench.launch_lines(lines)
   assert stats.modelled["MSG_RTN_GET_REALTIME"] == 2 and stats.modelled["MSG_RTN_GET_DOORBELL"] == 2
   with pytest.raises(Unsupported, match="MSG_RTN_SAVE_WAVE"):
