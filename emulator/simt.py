@@ -160,6 +160,7 @@ class Stats:
   steps: int = 0
   blocks: dict[Any, int] = field(default_factory=dict, repr=False)  # block -> waves that executed it
   engine: str = "ref"
+  modelled: Counter[str] = field(default_factory=Counter)  # uses of what only hardware has, by register or message
   interpreted: dict[str, int] = field(default_factory=dict)  # what compiled code left to the reference, by mnemonic
 
   @property

@@ -9,7 +9,15 @@ from weakref import WeakKeyDictionary, ref
 from tinyhw.arch import Arch
 from tinyhw.core.errors import DecodeError, PageFault, Unsupported
 from tinyhw.core.memory import Access, AddressSpace
-from tinyhw.emulator.amdgcn import bind, bind_gfx9, buffer, control, memory  # noqa: F401  (bind_gfx9 registers)
+from tinyhw.emulator.amdgcn import (  # noqa: F401  (bind_gfx9, bind_gfx12 and matrix_gfx12 register binders)
+  bind,
+  bind_gfx9,
+  bind_gfx12,
+  buffer,
+  control,
+  matrix_gfx12,
+  memory,
+)
 from tinyhw.emulator.simt import Group, Next, Step
 from tinyhw.isa.amdgcn import Instruction, table
 

@@ -18,11 +18,11 @@ from tinyhw.arch import Arch
 from tinyhw.core.errors import MachineFault, TinyhwError
 from tinyhw.core.memory import AddressSpace
 from tinyhw.emulator.amdgcn import access, control, memory
+from tinyhw.emulator.amdgcn.atomics import ATOMICS
 from tinyhw.emulator.amdgcn.launch import Dispatch, DispatchStats, prepare
 from tinyhw.emulator.amdgcn.program import Program
 from tinyhw.emulator.amdgcn.registers import exec_changed
-from tinyhw.emulator.jit import access as context
-from tinyhw.emulator.jit import threads
+from tinyhw.emulator.jit import atomics, context, threads
 from tinyhw.emulator.jit.access import Site
 from tinyhw.emulator.jit.forms import BACKGROUND, Form, Snapshot, Wish
 from tinyhw.emulator.jit.native import Callback, NotCompiled
@@ -473,6 +473,10 @@ class Waves:
     group.s[EXEC_LO], group.s[EXEC_LO + 1] = self._mask[0], self._mask[1]
     exec_changed(group)
     if access.nobody(group): return
+    if site.kind == "atomic":
+      words = data[:count * (1 + ATOMICS[site.operation].compares)].copy()
+      data[:count] = atomics.serve(group, site.segment, site.operation, site.width, self._addresses.copy(), words)
+      return
     addresses = self._addresses.copy()[None, :]
     words = [data[k].copy()[None, :] for k in range(count)]
     i = site.instruction

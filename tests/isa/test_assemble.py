@@ -34,6 +34,7 @@ def test_every_row_assembles_back(generation: str) -> None:
   same, other = 0, set()
   isa = table(generation)
   for row in isa.rows():
+    if row.variant == "w64": continue  # its registers may lie where waves of 32, which have more, cannot have them
     for _ in range(2):
       i = isa.decode(isa.encode(row, random_fields(rng, row)))
       code = assemble(str(i), isa)
@@ -69,6 +70,7 @@ def test_lines_that_llvm_takes_give_llvms_bytes(generation: str, least: int) -> 
   rng, isa = random.Random(15), table(generation)
   lines, codes = [], []
   for row in isa.rows():
+    if row.variant == "w64": continue  # llvm-mc assembles for waves of 32 here
     for _ in range(2):
       fields = random_fields(rng, row)
       i = isa.decode(isa.encode(row, even(fields, row) if generation == "gfx9" else fields))

@@ -90,9 +90,12 @@ def test_every_row_decodes_to_itself(generation: str, least: int) -> None:
     if row.family == "EXP": continue
     for _ in range(2):
       fields = random_fields(rng, row)
+      if row.variant == "w64": fields |= {n: v & 0x7F for n, v in fields.items() if n == "vdst"} | {
+        n: 256 + v % 128 for n, v in fields.items() if n.startswith("src")}  # fewer registers than waves of 32 take
       code = isa.encode(row, fields)
       i = isa.decode(code)
-      if (row.variant, i.variant) == ("sgpr", "imm"): continue  # soffset null with offset 0: one meaning, two rows
+      # soffset null with offset 0, index keys that waves of 32 have too: one meaning, two rows
+      if (row.variant, i.variant) in {("sgpr", "imm"), ("w64", "")}: continue
       assert i.row is row and i.size == row.size and i.data == code, (row.mnemonic, row.variant, i.mnemonic, i.variant)
       rtn = row.returns and "cpol" in fields
       assert {k: v for k, v in i.fields.items()} == (fields | {"cpol": fields["cpol"] | 1} if rtn else fields)

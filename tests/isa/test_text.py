@@ -72,6 +72,7 @@ def compare(generation: str, seed: int, words: int = 3) -> Report:
   rng, isa, report = random.Random(seed), table(generation), Report()
   items: list[tuple[bytes, str, int, str]] = []
   for number, row in enumerate(isa.rows()):
+    if row.variant == "w64": continue  # llvm-mc takes words of waves of 32 here
     report.rows += 1
     for _ in range(words):
       i = isa.decode(isa.encode(row, random_fields(rng, row)))

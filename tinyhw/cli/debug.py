@@ -598,7 +598,7 @@ def history() -> Iterator[None]:
 def debug(start: Callable[[], Session], script: Path | None) -> tuple[Session, int]:
   """Debug a launch: commands come from a file, from a pipe, or from the terminal. (The session, exit status.)"""
   typed_in = script is None and sys.stdin.isatty()
-  console = Console(width=None if sys.stdout.isatty() else 110, highlight=False)
+  console = Console(width=None if sys.stdout.isatty() else 110, highlight=False, markup=False)
   shell = Shell(start, console, interactive=typed_in)
   if typed_in: shell.say("tinyhw debugger: help lists the commands, quit ends it")
   shell.told(shell.session.last)
