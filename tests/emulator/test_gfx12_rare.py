@@ -1,4 +1,4 @@
-"""What only gfx1201 has, in kernels: split barriers, small scalar loads, block transfers, transposing loads, atomics."""
+"""What only gfx1201 has, in kernels: split barriers, small scalar loads, blocks, transposing loads, atomics."""
 from __future__ import annotations
 
 import numpy as np
