@@ -108,18 +108,23 @@ def _dot(a: str, b: str) -> Witness:
   return witness
 
 
+def _widened(kind: str, which: int | slice) -> Witness:
+  """f32 of some bytes of a dword."""
+  return lambda arrays: [_floats(VALUES[kind][_bytes(arrays[0])[:, which]])]
+
+
 def small_floats() -> Iterator[Case]:
   """Conversions from and to 8-bit floats, and dot products of them."""
   for kind in ("fp8", "bf8"):
     for byte in range(4):
-      yield intrinsic(f"cvt.f32.{kind}", "float", ("i32",), lambda x, k=kind, n=byte: [
-        _floats(VALUES[k][_bytes(x[0])[:, n]])], extra=[f"i32 {byte}"], label=f"cvt_f32_{kind}_{byte}")
+      yield intrinsic(f"cvt.f32.{kind}", "float", ("i32",), _widened(kind, byte), extra=[f"i32 {byte}"],
+                      label=f"cvt_f32_{kind}_{byte}")
       yield intrinsic(f"cvt.sr.{kind}.f32", "i32", ("float", "i32", "i32"), _stochastic(kind, byte),
                       extra=[f"i32 {byte}"], label=f"cvt_sr_{kind}_f32_{byte}", fill=_small)
     for word in range(2):
       flag = "true" if word else "false"
-      yield intrinsic(f"cvt.pk.f32.{kind}", "<2 x float>", ("i32",), lambda x, k=kind, n=word: [
-        _floats(VALUES[k][_bytes(x[0])[:, 2 * n:2 * n + 2]])], extra=[f"i1 {flag}"], label=f"cvt_pk_f32_{kind}_{word}")
+      yield intrinsic(f"cvt.pk.f32.{kind}", "<2 x float>", ("i32",), _widened(kind, slice(2 * word, 2 * word + 2)),
+                      extra=[f"i1 {flag}"], label=f"cvt_pk_f32_{kind}_{word}")
       for name, fill in (("any", _without_nan), ("near", _near)):
         yield intrinsic(f"cvt.pk.{kind}.f32", "i32", ("float", "float", "i32"), _pair(kind, word),
                         extra=[f"i1 {flag}"], label=f"cvt_pk_{kind}_f32_{word}_{name}", fill=fill)
