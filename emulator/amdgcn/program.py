@@ -57,6 +57,7 @@ class Program:
     self._leaders: set[int] = {entry}
     self._spans: dict[int, bytes] = {}  # start -> bytes that were decoded
     self.compiled: dict[Any, Any] = {}  # what the compiled engine keeps with the program
+    self.spent = 0.0  # microseconds, about, that interpreting it has cost
 
   @property
   def space(self) -> AddressSpace:
@@ -64,6 +65,11 @@ class Program:
     space = self._space()
     assert space is not None
     return space
+
+  @property
+  def size(self) -> int:
+    """Instructions of the blocks that were executed so far."""
+    return sum(block.count for block in self._blocks.values())
 
   def fresh(self) -> bool:
     """Whether the code in memory still is what was decoded."""
