@@ -15,6 +15,7 @@ import numpy as np
 from tinyhw.autogen import buffer_formats
 from tinyhw.core.errors import MachineFault
 from tinyhw.emulator.amdgcn import access, formats, memory
+from tinyhw.emulator.amdgcn.atomics import ATOMICS
 from tinyhw.emulator.amdgcn.bind import unsupported
 from tinyhw.emulator.amdgcn.registers import full, need_lanes, reader, scalar32, vector32
 from tinyhw.emulator.amdgcn.values import U32, U64
@@ -206,7 +207,7 @@ def _atomic(i: Instruction, addressing: Addressing) -> Step:
   want = bool(i.get("cpol") & 1)
   vdata = i.operands["vdata"].value
   data_of = memory.data_reader(vdata, width)
-  compare_of = memory.data_reader(vdata + width // 4, width) if operation.endswith("cmpswap") else None
+  compare_of = memory.data_reader(vdata + width // 4, width) if ATOMICS[operation].compares else None
 
   def atomic(group: Group) -> None:
     at, (ok,) = addressing(group, addressing.resource(group), [width])

@@ -197,14 +197,14 @@ class Ops:
   @staticmethod
   def fmin(a: Value, b: Value) -> Value:
     """The number of two operands where one is NaN; -0 is less than +0."""
-    r = np.fmin(a, b)
+    r = _of_numbers(np.fmin(a, b), a, b)
     if np.any(r == 0): r = np.where((a == 0) & (b == 0) & (np.signbit(a) | np.signbit(b)), a.dtype.type(-0.0), r)
     return r
 
   @staticmethod
   def fmax(a: Value, b: Value) -> Value:
     """The number of two operands where one is NaN; +0 is more than -0."""
-    r = np.fmax(a, b)
+    r = _of_numbers(np.fmax(a, b), a, b)
     if np.any(r == 0): r = np.where((a == 0) & (b == 0) & ~(np.signbit(a) & np.signbit(b)), a.dtype.type(0.0), r)
     return r
 
@@ -244,6 +244,11 @@ class Ops:
     tiny = np.finfo(x.dtype).tiny
     small = np.abs(x) < tiny
     return np.where(small, np.copysign(x.dtype.type(0), x), x) if np.any(small) else x
+
+
+def _of_numbers(r: Value, a: Value, b: Value) -> Value:
+  """NumPy's fmin or fmax r of a and b: it may give NaN for a number and a signalling NaN, as the C library does."""
+  return np.where(np.isnan(b), a, np.where(np.isnan(a), b, r)) if np.any(r != r) else r
 
 
 def _error_of_sum(a: Value, b: Value, s: Value) -> Value:

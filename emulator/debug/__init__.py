@@ -2,7 +2,11 @@
 
 Reading order: `engine` runs a dispatch instruction by instruction, `code` names places, `wave` shows registers,
 `expression` and `breaks` say when to stand, `snapshot` keeps and compares states, `debugger` puts them together.
+`record` counts what a run does (`traffic` has the models of memory, `exactness` follows values that are not exact),
+`report` reads the counts, `page` shows them as HTML.
 """
 from tinyhw.emulator.debug.debugger import Debugger, Frame, Stop
+from tinyhw.emulator.debug.record import Recorder
+from tinyhw.emulator.debug.report import Report
 
-__all__ = ["Debugger", "Frame", "Stop"]
+__all__ = ["Debugger", "Frame", "Recorder", "Report", "Stop"]

@@ -12,7 +12,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from tinyhw.core.memory import Access
+from tinyhw.emulator.amdgcn.atomics import ATOMICS
 from tinyhw.emulator.amdgcn.memory import (
+  DS_ATOMICS,
+  DS_EXCHANGE_PAIRS,
   DS_LOADS,
   DS_PAIRS,
   DS_STORES,
@@ -20,44 +23,46 @@ from tinyhw.emulator.amdgcn.memory import (
   NO_EFFECT,
   SCALAR_LOADS,
   STORES,
+  VECTOR_ATOMICS,
   byte_offset,
   flat_offset,
+  returns,
   swizzled,
 )
-from tinyhw.emulator.amdgcn.values import I32, U32, U64
+from tinyhw.emulator.amdgcn.values import I32, I64, U32, U64
+from tinyhw.emulator.jit import atomics
 from tinyhw.emulator.jit.alu import lane_numbers, permuted
+from tinyhw.emulator.jit.context import (
+  ADDRESSES,
+  CALLBACK,
+  DATA,
+  HANDLE,
+  LDS_SIZE,
+  MAPPINGS,
+  MASK,
+  ROW,
+  SCRATCH_SIZE,
+  SITES,
+  TABLE,
+  WRITES,
+)
 from tinyhw.emulator.jit.state import LDS, SCRATCH, Registers
 from tinyhw.emulator.jit.values import BOOL, Emitter, Untranslatable, Value, convert, gather
-from tinyhw.isa.amdgcn import EXEC_LO, NULL, Instruction
+from tinyhw.isa.amdgcn import M0, Instruction
 
-# The context of a thread in memory, in bytes: what compiled code shares with the caller.
-CALLBACK: Final = 0
-HANDLE: Final = 8
-MAPPINGS: Final = 16  # how many
-TABLE: Final = 24  # address of rows: start, size, host address - start, access
-SITES: Final = 32  # address of rows: start, size, host address - start, unused
-ENTRY: Final = 40  # the program's entry PC
-LDS_SIZE: Final = 48
-SCRATCH_SIZE: Final = 56
-WAVE: Final = 64  # index of the wave that runs
-WRITES: Final = 72  # how often waves stored to memory
-ADDRESSES: Final = 128  # u64 of each lane
-MASK: Final = ADDRESSES + 64 * 8
-DATA: Final = MASK + 64  # dwords: lanes of the first, lanes of the second...
-CONTEXT_SIZE: Final = DATA + 16 * 64 * 4
-ROW: Final = 32
 READ, WRITE = Access.READ, Access.WRITE
 
 
 @dataclass(frozen=True)
 class Site:
-  """What the slow path needs to know about a memory instruction; `kind`: load, store or scalar."""
+  """What the slow path needs to know about a memory instruction; `kind`: load, store, atomic or scalar."""
   offset: int
   kind: str
   segment: str
   width: int
   instruction: Instruction
   shift: int = 0
+  operation: str = ""  # of an atomic
 
 
 FIND: Final = f"""
@@ -280,14 +285,22 @@ class Accesses:
   def _slow(self, index: int, addresses: Value, r: Registers, words: Sequence[Value] | None, count: int,
             after: str) -> tuple[str, list[Value]]:
     """Hand the access to the reference; go to the fault exit when it raised."""
+    self._hand_over(addresses, r.active(), words or ())
+    self._callback(index, after if words is not None else None)
+    return ("", []) if words is not None else self._handed_back(count, after)
+
+  def _hand_over(self, addresses: Value, lanes: Value, words: Sequence[Value]) -> None:
+    """Addresses, active lanes and dwords for the reference."""
     e, n = self.e, self.e.lanes
     e.do(f"store {e.type(U64, True)} {addresses.in_lanes()}, ptr {self._context(ADDRESSES)}, align 8")
-    bits = r.to_bits(r.active())
-    e.do(f"store i{n} {bits.text}, ptr {self._context(MASK)}, align 8")
-    for k, w in enumerate(words or ()):
+    bits = e.op(f"bitcast <{n} x i1> {lanes.in_lanes()} to i{n}")
+    e.do(f"store i{n} {bits}, ptr {self._context(MASK)}, align 8")
+    for k, w in enumerate(words):
       e.do(f"store <{n} x i32> {w.view(U32).in_lanes()}, ptr {self._context(DATA + k * 4 * n)}, align 4")
-    self._callback(index, after if words is not None else None)
-    if words is not None: return "", []
+
+  def _handed_back(self, count: int, after: str) -> tuple[str, list[Value]]:
+    """The dwords that the reference left, and the LLVM block that goes on to `after` with them."""
+    e, n = self.e, self.e.lanes
     loaded = [Value(e, e.op(f"load <{n} x i32>, ptr {self._context(DATA + k * 4 * n)}, align 4"), U32, True)
               for k in range(count)]
     label = e.label
@@ -369,12 +382,7 @@ class Accesses:
     e.side = True
     self._branch(good, fast, miss)
     e.start(miss)
-    first: Value = e.const(U32, 0)
-    if not r.full:
-      bits = r.mask_bits(EXEC_LO)
-      first = r.o.min(r.o.trailing_zeros(bits), e.const(U32, e.lanes - 1))
-    leader = Value(e, e.op(f"extractelement {addresses.type} {addresses.text}, i32 {first.text}"), U64, False)
-    self._find(row, leader, width, READ if words is None else WRITE)
+    self._find(row, self._leader(r, addresses), width, READ if words is None else WRITE)
     self._branch(inside(), fast, slow)
     e.start(slow)
     parts = [self._slow(index, addresses, r, words, count, after)]
@@ -385,18 +393,50 @@ class Accesses:
     e.side = False
     return self._merged(parts, count) if words is None else []
 
+  # ---- atomics
+
+  def _atomic(self, r: Registers, addresses: Value, lanes: Value, site: Site, words: Sequence[Value]) -> list[Value]:
+    """An atomic of some lanes; `words` has the data, then what to compare with. Old dwords of those lanes."""
+    e = self.e
+    index, row = self._site(site)
+    bad, old = atomics.call(e, site.operation, site.segment == "lds", row, index, addresses, lanes, words, site.width)
+    after = e.new_label("after")
+    e.do(f"br i1 {bad}, label %{self.fault}, label %{after}")
+    e.start(after)
+    return old
+
+  def _leader(self, r: Registers, addresses: Value) -> Value:
+    """The address of the lowest active lane."""
+    e = self.e
+    first: Value = e.const(U32, 0)
+    if not r.full: first = r.o.min(r.o.trailing_zeros(r.to_bits(r.active())), e.const(U32, e.lanes - 1))
+    return Value(e, e.op(f"extractelement {addresses.type} {addresses.text}, i32 {first.text}"), U64, False)
+
+  def _vector_atomic(self, r: Registers, i: Instruction, site: Site, addresses: Value) -> None:
+    """An atomic of a vector memory family: its operands and its result."""
+    count = site.width // 4 * (1 + ATOMICS[site.operation].compares)
+    n = i.operands["vdata"].value
+    destination = i.operands["vdst"].value if "vdst" in i.operands else n
+    if returns(i) and destination + site.width // 4 > r.vgprs: raise Untranslatable("a register beyond")
+    old = self._atomic(r, addresses, r.active(), site, self._data(r, n, 4 * count, 0))
+    if returns(i): self._write(r, destination, old, 0, None)
+
   # ---- instructions
 
   def translate(self, r: Registers, i: Instruction, offset: int) -> None:
     """Emit a memory instruction at a byte offset from the entry. Raises Untranslatable for what has no form here."""
     if i.mnemonic in NO_EFFECT: return
     if i.family == "SMEM": self._smem(r, i, offset)
-    elif i.family == "DS": self._ds(r, i)
+    elif i.family == "DS": self._ds(r, i, offset)
     elif i.family == "FLAT": self._flat(r, i, offset)
     else: raise Untranslatable(i.mnemonic)
 
   def _flat(self, r: Registers, i: Instruction, offset: int) -> None:
     segment = i.mnemonic.split("_")[0]
+    if i.mnemonic in VECTOR_ATOMICS and segment != "scratch":
+      operation, width = VECTOR_ATOMICS[i.mnemonic]
+      site = Site(offset, "atomic", segment, width, i, operation=operation)
+      return self._vector_atomic(r, i, site, self._flat_address(r, i, segment))
     if i.mnemonic in LOADS: width, sign_bits, half = LOADS[i.mnemonic]
     elif i.mnemonic in STORES: width, shift = STORES[i.mnemonic]
     else: raise Untranslatable(i.mnemonic)
@@ -405,16 +445,19 @@ class Accesses:
     elif i.operands["vdst"].value + max(1, width // 4) > r.vgprs: raise Untranslatable("a register beyond")
     site = Site(offset, "load" if words is None else "store", segment, width, i)
     if segment == "scratch": loaded = self._scratch(r, i, site, words)
-    elif segment == "flat":
-      loaded = self._far(r, r.vector64(i.operands["vaddr"].value, U64) + r.e.const(U64, flat_offset(i)), site, words)
-    else:
-      shift64 = byte_offset(i) & (1 << 64) - 1
-      n = i.operands["vaddr"].value
-      if "saddr" in i.operands:
-        base = r.scalar64(i.operands["saddr"].value) + Value(r.e, str(shift64), U64, False, shift64)
-        loaded = self._near(r, base, r.vector(n, U32), site, words)
-      else: loaded = self._far(r, r.vector64(n, U64) + r.e.const(U64, shift64), site, words)
+    elif segment == "global" and "saddr" in i.operands:
+      base = r.scalar64(i.operands["saddr"].value) + r.e.const(U64, byte_offset(i))
+      loaded = self._near(r, base, r.vector(i.operands["vaddr"].value, U32), site, words)
+    else: loaded = self._far(r, self._flat_address(r, i, segment), site, words)
     if words is None: self._write(r, i.operands["vdst"].value, loaded, sign_bits, half)
+
+  def _flat_address(self, r: Registers, i: Instruction, segment: str) -> Value:
+    """The 64-bit address in each lane of a flat_ or global_ instruction."""
+    n, e = i.operands["vaddr"].value, self.e
+    if segment == "flat": return r.vector64(n, U64) + e.const(U64, flat_offset(i))
+    fixed = e.const(U64, byte_offset(i))
+    if "saddr" not in i.operands: return r.vector64(n, U64) + fixed
+    return convert(r.vector(n, U32), U64) + (r.scalar64(i.operands["saddr"].value) + fixed)
 
   def _scratch(self, r: Registers, i: Instruction, site: Site, words: list[Value] | None) -> list[Value]:
     """Each lane's dword k lies at base + k * 4 * lanes + lane * 4."""
@@ -448,10 +491,11 @@ class Accesses:
 
   def _smem(self, r: Registers, i: Instruction, offset: int) -> None:
     e = self.e
-    if i.mnemonic not in SCALAR_LOADS or i.mnemonic.startswith("s_buffer"): raise Untranslatable(i.mnemonic)
+    if i.mnemonic not in SCALAR_LOADS: raise Untranslatable(i.mnemonic)
     count = SCALAR_LOADS[i.mnemonic]
-    fixed = byte_offset(i) & (1 << 64) - 1
-    address = r.scalar64(i.operands["sbase"].value) + e.const(U64, fixed)
+    base, buffer = r.scalar64(i.operands["sbase"].value), i.mnemonic.startswith("s_buffer")
+    if buffer: base = base & (1 << 48) - 1
+    address = base + e.const(U64, byte_offset(i))
     if "soffset" in i.operands: address = address + convert(r.scalar(i.operands["soffset"].value), U64)
     address = address & e.const(U64, (1 << 64) - 4)
     index, row = self._site(Site(offset, "scalar", "", 4 * count, i))
@@ -476,16 +520,22 @@ class Accesses:
     e.start(after)
     loaded = e.op(f"phi {t} [ {by_callback}, %{by_slow} ], [ {direct}, %{fast} ]")
     first = i.operands["sdst"].value
-    for k in range(count):
-      if first + k == NULL: continue
-      r.set_scalar(first + k, Value(e, e.op(f"extractelement {t} {loaded}, i64 {k}"), U32, False))
+    words = [Value(e, e.op(f"extractelement {t} {loaded}, i64 {k}"), U32, False) for k in range(count)]
+    if buffer:
+      left = convert(r.scalar(i.operands["sbase"].value + 2), I64) - (address - base).view(I64)
+      words = [r.o.where(left >= 4 * k + 4, w, 0) for k, w in enumerate(words)]
+    for k, w in enumerate(words): r.set_scalar(first + k, w)
 
   # ---- LDS
 
-  def _ds(self, r: Registers, i: Instruction) -> None:
+  def _ds(self, r: Registers, i: Instruction, offset: int) -> None:
     if i.get("gds"): raise Untranslatable(i.mnemonic)
     name = i.mnemonic
     if name == "ds_bpermute_b32": return self._bpermute(r, i)
+    if name == "ds_permute_b32": return self._permute(r, i)
+    if name in DS_ATOMICS or name in DS_EXCHANGE_PAIRS: return self._ds_atomic(r, i, offset)
+    if name in {"ds_append", "ds_consume"}: return self._ds_count(r, i, offset)
+    if name in {"ds_load_addtid_b32", "ds_store_addtid_b32"}: return self._ds_by_lane(r, i)
     if name == "ds_swizzle_b32": return self._swizzle(r, i)
     if name in DS_PAIRS:
       width, unit, stores = DS_PAIRS[name]
@@ -534,6 +584,56 @@ class Accesses:
     e.side = False
     return self._merged(parts, max(1, width // 4)) if words is None else []
 
+  def _ds_atomic(self, r: Registers, i: Instruction, offset: int) -> None:
+    at = r.vector(i.operands["addr"].value, U32)
+    if i.mnemonic in DS_EXCHANGE_PAIRS:
+      width, unit = DS_EXCHANGE_PAIRS[i.mnemonic]
+      parts = [("swap", at + i.fields[f"offset{k}"] * unit, self._data(r, i.operands[f"data{k}"].value, width, 0))
+               for k in (0, 1)]
+      want = True
+    else:
+      operation, width, want = DS_ATOMICS[i.mnemonic]
+      words = self._data(r, i.operands["data0"].value, width, 0)
+      if ATOMICS[operation].compares: words += self._data(r, i.operands["data1"].value, width, 0)
+      parts = [(operation, at + i.fields["offset"], words)]
+    n = i.operands["vdst"].value if want else 0
+    if want and n + len(parts) * width // 4 > r.vgprs: raise Untranslatable("a register beyond the wave's allocation")
+    old: list[Value] = []
+    for operation, address, words in parts:
+      site = Site(offset, "atomic", "lds", width, i, operation=operation)
+      old += self._atomic(r, convert(address, U64), r.active(), site, words)
+    if want: self._write(r, n, old, 0, None)
+
+  def _ds_count(self, r: Registers, i: Instruction, offset: int) -> None:
+    """ds_append and ds_consume: the first active lane adds or subtracts the number of active lanes at M0 + offset."""
+    e = self.e
+    bits = r.to_bits(r.active())
+    count = r.o.popcount(bits)
+    data = count if i.mnemonic == "ds_append" else -count
+    at = convert(r.scalar(M0) + i.fields["offset"], U64)
+    site = Site(offset, "atomic", "lds", 4, i, operation="add")
+    old = self._atomic(r, at, r.to_lanes(bits & -bits), site, [data])[0]
+    first = r.o.min(r.o.trailing_zeros(bits), e.lanes - 1)
+    one = Value(e, e.op(f"extractelement {old.type} {old.text}, i32 {first.text}"), U32, False)
+    r.set_vector(i.operands["vdst"].value, one)
+
+  def _ds_by_lane(self, r: Registers, i: Instruction) -> None:
+    """Dword `lane` at M0 + offset."""
+    at = (r.scalar(M0) & 0xFFFF) + i.fields["offset"] + lane_numbers(r) * 4
+    if i.mnemonic == "ds_load_addtid_b32":
+      return self._write(r, i.operands["vdst"].value, self._lds(r, at, 4, None), 0, None)
+    self._lds(r, at, 4, self._data(r, i.operands["data0"].value, 4, 0))
+
+  def _permute(self, r: Registers, i: Instruction) -> None:
+    """Lanes push values by address, the highest wins; who gets none has 0."""
+    e, n = self.e, r.lanes
+    at, x = r.vector(i.operands["addr"].value, U32), r.vector(i.operands["data0"].value, U32)
+    index = at + i.fields["offset"] >> 2 & n - 1
+    e.do(f"store <{n} x i32> zeroinitializer, ptr %lanes, align 64")
+    pointers = e.op(f"getelementptr i32, ptr %lanes, <{n} x i32> {index.in_lanes()}")
+    self._scatter_call("i32", n, x.in_lanes(), pointers, r.active().in_lanes())
+    r.set_vector(i.operands["vdst"].value, Value(e, e.op(f"load <{n} x i32>, ptr %lanes, align 64"), U32, True))
+
   def _bpermute(self, r: Registers, i: Instruction) -> None:
     """Lanes pull values by address; inactive lanes give 0."""
     at, x = r.vector(i.operands["addr"].value, U32), r.vector(i.operands["data0"].value, U32)
@@ -547,4 +647,3 @@ class Accesses:
     x = r.vector(i.operands["addr"].value, U32)
     if not r.full: x = r.o.where(r.active(), x, r.e.const(U32, 0))
     r.set_vector(i.operands["vdst"].value, permuted(r, x, r.e.vector(U32, index)))
-

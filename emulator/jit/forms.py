@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import fields
@@ -32,7 +33,8 @@ _SITE: Final = [f.name for f in fields(Site) if f.name != "instruction"]
 
 
 class Form:
-  """Compiled code of a program with what its numbers mean. `hot` says which way it was compiled."""
+  """Compiled code of a program with what its numbers mean. `hot` says which way it was compiled, `alone` whether its
+  workgroups may run in any order (see `threads.alone`)."""
 
   def __init__(self, header: dict[str, Any], native: Native, code: Sequence[tuple[int, bytes]]) -> None:
     self.native, self.header, self.code = native, header, list(code)
@@ -40,6 +42,7 @@ class Form:
     self.places: list[Place] = [(a, b) for a, b in header["places"]]
     self.compiled: int = header["compiled"]
     self.instructions: int = header["instructions"]
+    self.alone: bool = header["alone"]
     self.index = {place: k for k, place in enumerate(self.places[:self.compiled])}
     self.sites: list[dict[str, Any]] = header["sites"]
 
@@ -130,7 +133,7 @@ def _merged(code: dict[int, bytes]) -> list[tuple[int, bytes]]:
 def _header(translation: Translation, code: list[tuple[int, bytes]], hot: bool) -> dict[str, Any]:
   """All of a form but its code, as JSON has it."""
   sites = [{name: getattr(site, name) for name in _SITE} for site in translation.sites]
-  return {"hot": hot, "places": translation.places, "compiled": translation.compiled,
+  return {"hot": hot, "places": translation.places, "compiled": translation.compiled, "alone": translation.alone,
           "instructions": translation.instructions, "spans": [(at, len(data)) for at, data in code],
           "digest": hashlib.sha256(b"".join(data for _, data in code)).hexdigest(), "sites": sites}
 
@@ -187,6 +190,10 @@ class Background:
     thread = self._thread
     if thread is not None: thread.join()
 
+  def forget(self) -> None:
+    """A child process has none of its parent's threads."""
+    self.__init__()  # type: ignore[misc]
+
   def _work(self) -> None:
     while True:
       with self._lock:
@@ -198,3 +205,4 @@ class Background:
 
 
 BACKGROUND: Final = Background()
+os.register_at_fork(after_in_child=BACKGROUND.forget)

@@ -9,10 +9,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from tinyhw.emulator.amdgcn.values import U32, U64
-from tinyhw.emulator.jit.access import ROW, SITES, Accesses, Site
+from tinyhw.emulator.jit.access import Accesses, Site
+from tinyhw.emulator.jit.context import ROW, SITES
 from tinyhw.emulator.jit.state import Registers
 from tinyhw.emulator.jit.values import Emitter, Value
-from tinyhw.isa.amdgcn import EXEC_LO
 
 WORDS: Final = 16  # dwords of a lane that an access can load
 Given = Sequence["Value | None"]
@@ -66,7 +66,7 @@ class Outlined(Accesses):
     if site is not None:
       index = len(self.sites)
       self.sites.append(site)
-    active = r.e.const(U64 if e.lanes == 64 else U32, 0) if r.full else r.mask_bits(EXEC_LO)
+    active = r.e.const(U64 if e.lanes == 64 else U32, 0) if r.full else r.to_bits(r.active())
     e.stack["out"] = f"alloca [{WORDS * e.lanes} x i32], align 64"
     arguments = ", ".join(f"{v.type} {v.text}" for v in (active, *given) if v is not None)
     bad = e.op(f"call i1 {name}(ptr %state, ptr %context, i32 {index}, ptr %out, {arguments})")

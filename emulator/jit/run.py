@@ -6,6 +6,10 @@ the reference; that one is interpreted and the wave goes on. Faults and the watc
 from __future__ import annotations
 
 import ctypes
+import threading
+from collections import deque
+from collections.abc import Iterable, Sequence
+from concurrent.futures import Future, wait
 from typing import Any, Final
 
 import numpy as np
@@ -14,10 +18,11 @@ from tinyhw.arch import Arch
 from tinyhw.core.errors import MachineFault, TinyhwError
 from tinyhw.core.memory import AddressSpace
 from tinyhw.emulator.amdgcn import access, control, memory
+from tinyhw.emulator.amdgcn.atomics import ATOMICS
 from tinyhw.emulator.amdgcn.launch import Dispatch, DispatchStats, prepare
 from tinyhw.emulator.amdgcn.program import Program
 from tinyhw.emulator.amdgcn.registers import exec_changed
-from tinyhw.emulator.jit import access as context
+from tinyhw.emulator.jit import atomics, context, threads
 from tinyhw.emulator.jit.access import Site
 from tinyhw.emulator.jit.forms import BACKGROUND, Form, Snapshot, Wish
 from tinyhw.emulator.jit.native import Callback, NotCompiled
@@ -30,7 +35,7 @@ from tinyhw.emulator.jit.translate import (
   YIELD,
   state_words,
 )
-from tinyhw.emulator.simt import ZERO, Barrier, Cohort, End, Group, Standstill, Yield
+from tinyhw.emulator.simt import ZERO, Barrier, Cohort, End, Group, Split, Standstill, Wait, Yield
 from tinyhw.isa.amdgcn import EXEC_LO
 
 Value = Any
@@ -45,6 +50,7 @@ class Code:
     self.program = program
     self._for = lanes, vgprs, partial
     self._starts = [(0, mode)]
+    self._lock = threading.Lock()
     self._make()
 
   @property
@@ -58,9 +64,12 @@ class Code:
     self._form = wish.find(True) or wish.find(False) or wish.make(HOT == 0)
 
   def grow(self, pc: int, mode: int) -> None:
-    """Compile anew with one more place to start from. Indices of places change."""
-    self._starts.append((pc - self.program.entry, mode))
-    self._make()
+    """Compile anew with one more place to start from, unless it is known by now. Indices of places change."""
+    place = pc - self.program.entry, mode
+    with self._lock:  # waves in several threads may come to it
+      if place in self.form.index: return
+      self._starts.append(place)
+      self._make()
 
   def ran(self, instructions: int) -> None:
     """Count what waves executed; a program that has become hot is compiled again, meanwhile this form goes on."""
@@ -76,38 +85,112 @@ class Code:
     BACKGROUND.add(improve)
 
 
-def code_of(program: Program, lanes: int, vgprs: int, partial: bool, mode: int) -> Code:
-  """The compiled form of a program, made when it is first wanted."""
-  key = lanes, vgprs, partial
+def code_for(cohort: Cohort, vgprs: int) -> Code:
+  """The code that a cohort's waves with so many vector registers run, made when it is first wanted."""
+  program: Program = cohort.program  # type: ignore[assignment]
+  x, y, z = cohort.dispatch.block
+  key = cohort.lanes, vgprs, x * y * z % cohort.lanes != 0
   code: Code | None = program.compiled.get(key)
-  if code is None: code = program.compiled[key] = Code(program, lanes, vgprs, partial, mode)
+  if code is None: code = program.compiled[key] = Code(program, *key, cohort.mode)
   return code
 
 
 def dispatch(space: AddressSpace, arch: Arch, d: Dispatch, *, watchdog: int = 100_000_000) -> DispatchStats:
   """Run a dispatch to its end with compiled code. Raises what the reference's `dispatch` raises."""
-  stats = DispatchStats(engine="jit")
+  stats = DispatchStats()
   cohorts, resident = prepare(space, arch, d, watchdog, stats)
-  running: list[Waves] = []
-  for cohort in cohorts:
-    try: waves = Waves(cohort)
-    except NotCompiled as refused:
-      refused.started = stats.instructions > 0
-      raise
-    if not waves.run(): running.append(waves)
-    if len(running) >= resident: running = _turns(running, resident)
-  _turns(running, 1)
+  run_cohorts(cohorts, resident, d, stats)
   return stats
 
 
-def _turns(running: list[Waves], limit: int) -> list[Waves]:
-  """Give turns until fewer than `limit` cohorts are left; returns those."""
-  standstill = Standstill()
-  while len(running) >= limit:
-    before = len(running)
-    running = [w for w in running if not w.run()]
-    if len(running) == before: standstill.check(running)  # type: ignore[arg-type]
-  return running
+def run_cohorts(cohorts: Iterable[Cohort], resident: int, d: Dispatch, stats: DispatchStats) -> None:
+  """Run cohorts to their end with compiled code, at most `resident` together; they may have begun."""
+  stats.engine = "jit"
+  launch = Launch(d, stats)
+  for cohort in cohorts:
+    try: waves = launch.waves(cohort)
+    except NotCompiled as refused:
+      launch.settle(0)
+      refused.started = stats.instructions > 0
+      raise
+    launch.begin(waves)
+    if launch.count() >= resident: launch.turns(resident)
+  launch.turns(1)
+
+
+class Launch:
+  """The cohorts of a dispatch: those in threads, and those that have had a turn and have not ended."""
+
+  def __init__(self, d: Dispatch, stats: DispatchStats) -> None:
+    self.stats = stats
+    self._running: list[Waves] = []
+    self._left = d.grid[0] * d.grid[1] * d.grid[2]  # workgroups that have not begun
+    self._scratch = bool(d.scratch_size)
+    self._threads = 0  # how many; 0 until it is known that threads pay
+    self._turns: deque[tuple[Waves, Future[bool]]] = deque()
+    self._memory: Memory | None = None
+    self._states: list[Value] = []
+
+  def count(self) -> int:
+    """Cohorts that have begun and have not been seen to end."""
+    return len(self._running) + len(self._turns)
+
+  def waves(self, cohort: Cohort) -> Waves:
+    """The waves of a new cohort, ready to run."""
+    if self._memory is None: self._memory = Memory(cohort.space)
+    return Waves(cohort, self._memory, self._states.pop() if self._states else None)
+
+  def begin(self, waves: Waves) -> None:
+    """Give new waves their first turn, here or in a thread."""
+    if self._threads:
+      self._turns.append((waves, threads.pool().submit(waves.run)))
+      return self.settle(2 * self._threads)
+    ended, live = waves.run(), len(waves.cohort.live)
+    self._left -= live
+    expected = waves.instructions // live * self._left
+    self._ended(waves, ended)
+    if ended and waves.form.alone and not self._scratch and expected >= threads.WORTH and (n := threads.count()) > 1:
+      self._threads = n
+
+  def settle(self, limit: int) -> None:
+    """Wait until at most `limit` turns are out in threads. Raises the error of the first cohort that has one."""
+    try:
+      while len(self._turns) > limit:
+        waves, turn = self._turns.popleft()
+        self._ended(waves, turn.result())
+    except BaseException:
+      for _, turn in self._turns: turn.cancel()
+      wait([turn for _, turn in self._turns])  # they use memory that the caller may give back
+      raise
+
+  def turns(self, limit: int) -> None:
+    """Give turns until fewer than `limit` cohorts are left."""
+    self.settle(0)
+    standstill = Standstill()
+    while len(self._running) >= limit:
+      before = len(self._running)
+      self._running = [w for w in self._running if not self._again(w)]
+      if len(self._running) == before: standstill.check(self._running)  # type: ignore[arg-type]
+
+  def _again(self, waves: Waves) -> bool:
+    ended = waves.run()
+    waves.account(self.stats)
+    return ended
+
+  def _ended(self, waves: Waves, ended: bool) -> None:
+    """Take note of a first turn."""
+    waves.account(self.stats)
+    if not ended: self._running.append(waves)
+    elif len(self._states) <= self._threads: self._states.append(waves.raw)
+
+
+class Memory:
+  """The mappings of an address space as compiled code reads them: rows of start, size, distance to the host, access."""
+
+  def __init__(self, space: AddressSpace) -> None:
+    self._mappings = space.mappings()  # keeps the memory itself
+    rows = [(m.start, m.end - m.start, m.u8.ctypes.data - m.start & (1 << 64) - 1, m.access) for m in self._mappings]
+    self.table = np.array(rows, np.uint64).reshape(-1, 4)
 
 
 def _aligned(shape: tuple[int, int]) -> Value:
@@ -119,55 +202,70 @@ def _aligned(shape: tuple[int, int]) -> Value:
 
 
 class Waves:
-  """The waves of a cohort in memory, with the context that compiled code shares."""
+  """The waves of a cohort in memory, with the context that compiled code shares.
 
-  def __init__(self, cohort: Cohort) -> None:
-    group = cohort.runnable.pop()
-    self.cohort, self.group = cohort, group
-    self.lanes, self.vgprs, self.size = cohort.lanes, len(group.v), group.size
-    program: Program = cohort.program  # type: ignore[assignment]
-    d: Dispatch = cohort.dispatch
-    self.partial = d.block[0] * d.block[1] * d.block[2] % cohort.lanes != 0
-    self.code = code_of(program, self.lanes, self.vgprs, self.partial, cohort.mode)
+  The cohort may be new, or one that the reference has begun: its groups of waves go on where they stand.
+  """
+
+  def __init__(self, cohort: Cohort, memory: Memory, raw: Value = None) -> None:
+    """`raw` is memory of other waves that have ended, to be used again."""
+    groups = [*cohort.runnable, *cohort.parked]
+    count = len(cohort.live)
+    self.cohort, self.size = cohort, count * cohort.waves_a_group
+    self.numbers = np.arange(cohort.first, cohort.first + self.size)  # of the waves in the dispatch
+    self.workgroups = np.repeat(np.arange(count), cohort.waves_a_group)
+    self.lanes, self.vgprs = cohort.lanes, len(groups[0].v)
+    self.code = code_for(cohort, self.vgprs)
+    for group in groups: self.code.grow(group.pc, group.mode)
     self.form: Form = self.code.form
     self.error: BaseException | None = None
-    self._fill(group)
+    self.instructions = self.steps = 0  # executed, and not yet accounted for
+    self.interpreted: dict[str, int] = {}
+    self._fill(groups, raw)
     self._callback = Callback(self._slow)
-    self._context(d)
-    self.executed = np.zeros(self.size, np.int64)
-    start = 0, cohort.mode
-    if start not in self.form.index:
-      self.code.grow(program.entry, cohort.mode)
-      self._take(self.code.form)
-    self.states[:, RESUME] = self.form.index[start]
+    self._context(memory)
+    cohort.runnable, cohort.parked = [], []
 
   # ---- memory that compiled code sees
 
-  def _fill(self, group: Group) -> None:
-    n, lanes = self.size, self.lanes
-    words = state_words(self.vgprs, lanes)
-    states = self.states = _aligned((n, words))
-    for k, x in enumerate(group.s):
-      if x is not ZERO: states[:, k] = x if x.ndim == 0 else x.reshape(-1)
-    if group.v[0] is not ZERO: states[:, HEADER:HEADER + lanes] = group.v[0].view(np.uint32)
+  def _fill(self, groups: Sequence[Group], raw: Value) -> None:
+    n, words = self.size, state_words(self.vgprs, self.lanes)
+    if raw is None or raw.size < n * words: raw = _aligned((n, words)).reshape(-1)
+    else: raw[:n * words] = 0
+    self.raw = raw
+    states = self.states = raw[:n * words].reshape(n, words)
+    self.executed = np.zeros(n, np.int64)
+    self.scratch = None if groups[0].scratch is None else np.zeros(n, np.uint64)
+    states[:, STATUS] = END
+    for group in groups: self._place(group, slice(None) if group.size == n else group.waves - self.cohort.first)
+    for group in self.cohort.parked: states[group.waves - self.cohort.first, STATUS] = BARRIER
     base, size = self.cohort.lds.ctypes.data, self.cohort.lds_size
-    states[:, LDS:LDS + 2] = _u64(base + group.workgroups.astype(np.uint64) * np.uint64(size))
-    if group.scratch is not None: states[:, SCRATCH:SCRATCH + 2] = _u64(np.broadcast_to(group.scratch.reshape(-1), n))
+    states[:, LDS:LDS + 2] = _u64(base + self.workgroups.astype(np.uint64) * np.uint64(size))
+    if self.scratch is not None: states[:, SCRATCH:SCRATCH + 2] = _u64(self.scratch)
     self.left = states[:, LEFT:LEFT + 2].view(np.int64)[:, 0]
 
-  def _context(self, d: Dispatch) -> None:
+  def _place(self, group: Group, rows: Value) -> None:
+    """The registers of a group to the states of its waves."""
+    states, lanes = self.states, self.lanes
+    for k, x in enumerate(group.s):
+      if x is not ZERO: states[rows, k] = x if x.ndim == 0 else x.reshape(-1)
+    for k, x in enumerate(group.v):
+      if x is not ZERO: states[rows, HEADER + k * lanes:HEADER + (k + 1) * lanes] = x.view(np.uint32)
+    if group.scc is not np.False_: states[rows, SCC] = np.asarray(group.scc).reshape(-1)
+    states[rows, STATUS], states[rows, RESUME] = RUN, self.form.index[group.pc - self.code.program.entry, group.mode]
+    self.executed[rows] = group.count
+    if self.scratch is not None: self.scratch[rows] = group.scratch.reshape(-1)
+
+  def _context(self, memory: Memory) -> None:
     raw = self.context = _aligned((1, context.CONTEXT_SIZE // 4))[0]
     words = raw.view(np.uint64)
-    space: AddressSpace = self.cohort.space
-    self._mappings = space.mappings()  # keeps the memory itself
-    rows = [(m.start, m.end - m.start, m.u8.ctypes.data - m.start & (1 << 64) - 1, m.access) for m in self._mappings]
-    self.table = np.array(rows, np.uint64).reshape(-1, 4)
+    self._memory = memory
     self._clear_sites()
     pointer = ctypes.cast(self._callback, ctypes.c_void_p).value
-    for at, value in ((context.CALLBACK, pointer), (context.MAPPINGS, len(rows)),
-                      (context.TABLE, self.table.ctypes.data), (context.SITES, self.sites.ctypes.data),
-                      (context.ENTRY, self.code.program.entry),
-                      (context.LDS_SIZE, self.cohort.lds_size), (context.SCRATCH_SIZE, d.scratch_size)):
+    for at, value in ((context.CALLBACK, pointer), (context.MAPPINGS, len(memory.table)),
+                      (context.TABLE, memory.table.ctypes.data), (context.SITES, self.sites.ctypes.data),
+                      (context.ENTRY, self.code.program.entry), (context.LDS_SIZE, self.cohort.lds_size),
+                      (context.SCRATCH_SIZE, self.cohort.dispatch.scratch_size)):
       words[at // 8] = value
     lanes = self.lanes
     self._wave = words[context.WAVE // 8:context.WAVE // 8 + 1]
@@ -212,10 +310,8 @@ class Waves:
       if self.error is not None: raise self.error
       used = granted - self.left
       self.executed += used
-      total = int(used.sum())
-      self.cohort.stats.instructions += total
-      self.code.ran(total)
-      self.cohort.stats.steps += int(used.max())
+      self.instructions += int(used.sum())
+      self.steps += int(used.max())
       if (status == END).all(): return self._finish()
       for wave in np.flatnonzero(status == STEP): self._step(int(wave))
       slept = np.flatnonzero(status == YIELD)
@@ -225,24 +321,35 @@ class Waves:
       self._release(status)
       if slept.size: return False
 
+  def account(self, stats: DispatchStats) -> None:
+    """Add what was executed to the launch's statistics."""
+    stats.instructions += self.instructions
+    stats.steps += self.steps
+    for name, n in self.interpreted.items(): stats.interpreted[name] = stats.interpreted.get(name, 0) + n
+    self.code.ran(self.instructions)
+    self.instructions = self.steps = 0
+    self.interpreted.clear()
+
   def _finish(self) -> bool:
     self.cohort.left = 0
     return True
 
   def _release(self, status: Value) -> None:
-    """Let the waves of workgroups go on whose every live wave stands at the barrier."""
+    """Let the waves go on whose workgroup's live waves all stand at the barrier, or have signalled a split one."""
     waiting = status == BARRIER
     if not waiting.any(): return
-    workgroups = self.group.workgroups
-    count = len(self.cohort.live)
-    live = np.bincount(workgroups[status != END], minlength=count)
-    ready = np.bincount(workgroups[waiting], minlength=count) >= live
-    go = waiting & ready[workgroups]
+    cohort, workgroups = self.cohort, self.workgroups
+    cohort.live = np.bincount(workgroups[status != END], minlength=len(cohort.live))
+    if cohort.passed is not None:
+      cohort.complete()
+      go = waiting.copy()
+      go[waiting] = cohort.take_passed(self.numbers[waiting])
+    else: go = waiting & (np.bincount(workgroups[waiting], minlength=len(cohort.live)) >= cohort.live)[workgroups]
     self.states[go, STATUS] = RUN
     if not (status == RUN).any() and not (status == STEP).any():
       wave = int(np.flatnonzero(waiting)[0])
       raise MachineFault("a barrier that some waves of a workgroup never reach", pc=self._where(wave)[0],
-                         wave=int(self.group.waves[wave]))
+                         wave=int(self.numbers[wave]))
 
   def state(self) -> list[Any]:
     """As `Cohort.state`."""
@@ -268,11 +375,9 @@ class Waves:
 
   def _small(self, wave: int, pc: int, vgprs: int) -> Group:
     """A group of one wave without register values."""
-    whole = self.group
     group = Group(self.cohort, 1, pc, vgprs, SGPRS)
-    group.waves, group.workgroups = whole.waves[wave:wave + 1], whole.workgroups[wave:wave + 1]
-    if whole.scratch is not None:
-      group.scratch = whole.scratch if whole.scratch.ndim == 0 else whole.scratch.reshape(-1)[wave]
+    group.waves, group.workgroups = self.numbers[wave:wave + 1], self.workgroups[wave:wave + 1]
+    if self.scratch is not None: group.scratch = self.scratch[wave]
     return group
 
   def _loaded(self, wave: int, pc: int, mode: int) -> Group:
@@ -300,6 +405,7 @@ class Waves:
     program, cohort = self.code.program, self.cohort
     group = self._loaded(wave, pc, mode)
     before = list(group.s), list(group.v)
+    cohort.live = np.bincount(self.workgroups[self.states[:, STATUS] != END], minlength=len(cohort.live))
     try:
       i = program.fetch(pc)
       end = control.ender(i, pc)
@@ -309,9 +415,8 @@ class Waves:
         elif (step := program.step(i, pc, mode)) is not None: step(group)
     except (TinyhwError, IndexError) as error:
       raise cohort.located(error, pc, group) from (None if isinstance(error, TinyhwError) else error)
-    stats = cohort.stats
-    stats.interpreted[i.mnemonic] = stats.interpreted.get(i.mnemonic, 0) + 1
-    stats.instructions += 1
+    self.interpreted[i.mnemonic] = self.interpreted.get(i.mnemonic, 0) + 1
+    self.instructions += 1
     self.context.view(np.uint64)[context.WRITES // 8] += np.uint64(1)
     self.executed[wave] += 1
     self._store(wave, group, before)
@@ -321,6 +426,12 @@ class Waves:
       return
     if isinstance(after, Barrier): status, after = BARRIER, after.pc
     elif isinstance(after, Yield): status, after = YIELD, after.pc
+    elif isinstance(after, Wait):
+      status, after = BARRIER, after.pc
+      if cohort.passed is None: cohort.passed = np.zeros(self.size, bool)
+    elif isinstance(after, Split):
+      if after.modes is not None: group.mode = int(after.modes[0])
+      after = after.pcs[0]
     self.states[wave, STATUS] = status
     self._resume(wave, int(after), group.mode)
     if self.executed[wave] > cohort.watchdog: self._expired(wave)
@@ -332,7 +443,7 @@ class Waves:
       status = self.states[wave, STATUS]
       self.states[wave, STATUS] = END  # where this one goes on is set below
       try:
-        if place not in self.code.form.index: self.code.grow(pc, mode)
+        self.code.grow(pc, mode)
       except NotCompiled as refused:
         refused.started = True
         raise
@@ -362,6 +473,10 @@ class Waves:
     group.s[EXEC_LO], group.s[EXEC_LO + 1] = self._mask[0], self._mask[1]
     exec_changed(group)
     if access.nobody(group): return
+    if site.kind == "atomic":
+      words = data[:count * (1 + ATOMICS[site.operation].compares)].copy()
+      data[:count] = atomics.serve(group, site.segment, site.operation, site.width, self._addresses.copy(), words)
+      return
     addresses = self._addresses.copy()[None, :]
     words = [data[k].copy()[None, :] for k in range(count)]
     i = site.instruction

@@ -11,12 +11,15 @@ from typing import Final, Protocol
 
 from tinyhw.arch import Arch
 from tinyhw.core.errors import TinyhwError
-from tinyhw.emulator.amdgcn import control
+from tinyhw.emulator.amdgcn import bind, control, hwreg
 from tinyhw.emulator.amdgcn.values import U64
 from tinyhw.emulator.jit import alu
-from tinyhw.emulator.jit.access import ENTRY, FIND, WAVE, Accesses, Site
+from tinyhw.emulator.jit.access import FIND, Accesses, Site
+from tinyhw.emulator.jit.context import ENTRY, WAVE
+from tinyhw.emulator.jit.native import NotCompiled
 from tinyhw.emulator.jit.outline import Outlined
 from tinyhw.emulator.jit.state import HEADER, LEFT, MODE, RESUME, STATUS, Registers
+from tinyhw.emulator.jit.threads import alone
 from tinyhw.emulator.jit.values import Emitter, Untranslatable, Value
 from tinyhw.isa.amdgcn import EXEC_LO, VCC_LO, Instruction
 
@@ -63,6 +66,7 @@ class Translation:
   compiled: int  # how many of the first places have code
   code: dict[int, bytes]  # the bytes that were translated, by offset
   instructions: int  # how many those are
+  alone: bool  # see `threads.alone`
   interpreted: dict[str, int] = field(default_factory=dict)
 
 
@@ -136,7 +140,7 @@ class Translator:
              f'attributes #0 = {{ nounwind {_WIDTH} }}', f'attributes #1 = {{ nounwind noinline {_WIDTH} }}',
              '!0 = !{}', '!1 = !{!"branch_weights", i32 2000, i32 1}', '!2 = !{!"branch_weights", i32 1, i32 2000}']
     return Translation("\n".join(parts), places, self.accesses.sites, len(self.order), self.code, self.count,
-                       self.interpreted)
+                       alone(self.found), self.interpreted)
 
   # ---- finding blocks
 
@@ -155,6 +159,7 @@ class Translator:
       self.leaders.add(at)
       while (i := self._fetch(at)) is not None:
         self.found.append(i)
+        if i.mnemonic == "s_icache_inv": raise NotCompiled("code that may change itself (s_icache_inv)")
         if i.mnemonic in control.DIRECT: todo.append(self._target(i, at))
         at += i.size
         if i.mnemonic in {"s_endpgm", "s_branch", "s_setpc_b64"}: break
@@ -234,10 +239,11 @@ class Translator:
 
   def _plain(self, i: Instruction, at: int, mode: int) -> None:
     r = self.r
+    if bind.altered(i, mode) is not None: raise Untranslatable(i.mnemonic)
     if i.mnemonic in control.IGNORED: return
     if i.family in MEMORY: return self.accesses.translate(r, i, at)
     if i.mnemonic == "s_getpc_b64": return r.set_scalar64(i.operands["sdst"].value, self._pc(at + i.size))
-    if i.mnemonic == "s_sendmsg" and i.fields["simm16"] in control.MESSAGES: return
+    if i.mnemonic == "s_sendmsg" and hwreg.message(i.isa, i.fields["simm16"]) == "MSG_DEALLOC_VGPRS": return
     alu.translate(r, i, mode)
 
   def _pc(self, offset: int) -> Value:

@@ -28,6 +28,9 @@ class Untranslatable(Exception):
 def name_of(dtype: Any) -> str: return {"b": "bool"}.get(dtype.kind) or f"{dtype.kind}{dtype.itemsize * 8}"
 
 
+def type_of(dtype: Any) -> str: return _TYPES[dtype]
+
+
 def literal(dtype: Any, bits: int) -> str:
   """LLVM's text of a constant, from its bits."""
   if dtype.kind == "b": return "true" if bits else "false"

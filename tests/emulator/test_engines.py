@@ -4,6 +4,8 @@ from __future__ import annotations
 import os
 import random
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +14,11 @@ import pytest
 
 from tests.emulator.gpu import ARCH, Gpu
 from tests.emulator.test_jit import CODE, END, EXEC, OUT, descriptor, encode, inputs, outcome, program, prologue, store
-from tinyhw.core.errors import TinyhwError
-from tinyhw.emulator.amdgcn import dispatch
-from tinyhw.emulator.jit import forms, native, run
+from tinyhw.core.errors import InvalidArgument, PageFault, TinyhwError, WatchdogExpired
+from tinyhw.emulator import engines
+from tinyhw.emulator.amdgcn import Dispatch, dispatch
+from tinyhw.emulator.engines import dispatch as choose
+from tinyhw.emulator.jit import forms, native, run, threads
 from tinyhw.emulator.jit import store as disk
 from tinyhw.emulator.jit.run import dispatch as compiled
 
@@ -177,3 +181,123 @@ def test_changed_code_is_compiled_anew(folder: Path) -> None:
     compiled(gpu.space, ARCH, descriptor(), watchdog=1000)
     values.append(int(gpu.get(OUT, np.uint32, 1)[0]))
   assert values == [3, 4, 3]
+
+
+# ---- threads
+
+def wide(lanes: int = 32, grid: int = 160, block: int = 256) -> Dispatch: return replace(
+  descriptor(lanes), grid=(grid, 1, 1), block=(block, 1, 1))
+
+
+def spread(monkeypatch: pytest.MonkeyPatch, n: int = 3) -> list[int]:
+  """Every launch that may use threads does; the list gets an element for each turn that a thread gives."""
+  turns: list[int] = []
+  monkeypatch.setenv(threads.VARIABLE, str(n))
+  monkeypatch.setattr(threads, "WORTH", 0)
+  monkeypatch.setattr(threads, "_pool", None)
+  submit = ThreadPoolExecutor.submit
+
+  def watched(self: Any, *args: Any) -> Any:
+    turns.append(1)
+    return submit(self, *args)
+  monkeypatch.setattr(ThreadPoolExecutor, "submit", watched)
+  return turns
+
+
+# v1 = 4 * (256 * workgroup + work-item): where each work-item has a dword of its own
+PLACE = encode("s_lshl_b32", src0=4, src1=128 + 10, sdst=20) + encode("v_lshlrev_b32", "e32", src0=130, src1=0, vdst=1)
+PLACE += encode("v_add_nc_u32", "e32", src0=20, src1=1, vdst=1)
+PUT = encode("global_store_b32", "saddr", vdata=2, vaddr=1, saddr=0, offset=0)
+
+
+def test_threads_do_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+  turns = spread(monkeypatch)
+  code = PLACE + encode("s_mov_b32", src0=255, sdst=21, literal=500)
+  loop = encode("v_mul_u32_u24", "e32", src0=133, src1=1, vdst=2) + encode("v_xor_b32", "e32", src0=4, src1=2, vdst=2)
+  loop += encode("s_sub_u32", src0=21, src1=129, sdst=21) + encode("s_cmp_lg_u32", src0=21, src1=128)
+  code += loop + encode("s_cbranch_scc1", simm16=-(len(loop) // 4 + 1) & 0xFFFF) + PUT
+  one, several = (outcome(engine, code, b"", wide()) for engine in (dispatch, compiled))
+  assert len(turns) == 4 and one[1].waves == several[1].waves == 1280
+  assert np.array_equal(one[0], several[0]) and one[1].instructions == several[1].instructions
+
+
+@pytest.mark.parametrize("bad", [3, 40, 130, 159])
+def test_the_first_fault_wins(bad: int, monkeypatch: pytest.MonkeyPatch) -> None:
+  """All workgroups from one on fault; the error is that of the first of them."""
+  spread(monkeypatch)
+  code = PLACE + encode("s_cmp_ge_u32", src0=4, src1=255, literal=bad)
+  code += encode("s_cselect_b32", src0=255, src1=128, sdst=22, literal=1 << 30)
+  code += encode("v_add_nc_u32", "e32", src0=22, src1=1, vdst=1) + PUT
+  expected, found = (outcome(engine, code, b"", wide()) for engine in (dispatch, compiled))
+  assert expected[0] is found[0] is PageFault and found[2][2] == bad * 8
+  assert expected[1:] == found[1:]
+
+
+def test_workgroups_that_count_each_other_run_in_order(monkeypatch: pytest.MonkeyPatch) -> None:
+  turns = spread(monkeypatch)
+  one = encode("v_mov_b32", "e32", src0=128, vdst=3) + encode("v_mov_b32", "e32", src0=129, vdst=2)
+  code = PLACE + one
+  code += encode("global_atomic_add_u32", "saddr", vdst=2, vdata=2, vaddr=3, saddr=0, offset=0)
+  code += encode("global_store_b32", "saddr", vdata=2, vaddr=1, saddr=0, offset=16)
+  expected, found = (outcome(engine, code, b"", wide()) for engine in (dispatch, compiled))
+  assert np.array_equal(expected[0], found[0]) and not turns
+
+
+def test_the_watchdog_ends_waves_in_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+  """From workgroup 40 on a counter runs for ever."""
+  turns = spread(monkeypatch)
+  loop = encode("s_add_u32", src0=20, src1=129, sdst=20)
+  loop += encode("s_branch", simm16=-(len(loop) // 4 + 1) & 0xFFFF)
+  code = encode("s_cmp_lt_u32", src0=4, src1=128 + 40) + encode("s_cbranch_scc1", simm16=len(loop) // 4) + loop
+  expected, found = (outcome(engine, code, b"", wide(), 5000) for engine in (dispatch, compiled))
+  assert expected[0] is found[0] is WatchdogExpired and expected[1:] == found[1:] and turns
+
+
+def test_a_number_of_threads_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+  monkeypatch.setenv(threads.VARIABLE, "many")
+  with pytest.raises(InvalidArgument, match="TINYHW_THREADS is a number of threads"): threads.count()
+
+
+# ---- choosing
+
+def auto(*arguments: Any, **more: Any) -> Any: return choose(*arguments, engine="auto", **more)
+
+
+@pytest.mark.parametrize("cost", [50, 400, 3000])
+@pytest.mark.parametrize("seed", range(4))
+def test_compiled_code_takes_waves_over(seed: int, cost: int, monkeypatch: pytest.MonkeyPatch) -> None:
+  """Interpreted for a while, split by branches, then compiled: registers, memory and counts are the reference's."""
+  monkeypatch.setattr(engines, "_LLVM", cost)
+  monkeypatch.setattr(engines, "_COMPILING", 0.0)
+  monkeypatch.setattr(engines, "_BLOCKS_A_LOOK", 1)
+  code, data = sample(seed), inputs(random.Random(seed))
+  expected, found = (outcome(engine, code, data, descriptor(32, 27)) for engine in (dispatch, auto))
+  assert np.array_equal(expected[0], found[0]) and expected[1].instructions == found[1].instructions
+
+
+@pytest.mark.parametrize("cost", [0, 100, 200, 300, 400])
+def test_waves_at_a_barrier_are_taken_over(cost: int, monkeypatch: pytest.MonkeyPatch) -> None:
+  """The waves of a workgroup come to a barrier one after the other, and go on with each other's values from LDS."""
+  monkeypatch.setattr(engines, "_LLVM", cost)
+  monkeypatch.setattr(engines, "_COMPILING", 0.0)
+  monkeypatch.setattr(engines, "_BLOCKS_A_LOOK", 1)
+  number = encode("v_lshrrev_b32", "e32", src0=133, src1=0, vdst=5) + encode("v_readfirstlane_b32", src0=256 + 5,
+                                                                             vdst=20)
+  wait = encode("s_sub_u32", src0=20, src1=129, sdst=20) + encode("s_cmp_gt_i32", src0=20, src1=128)
+  wait += encode("s_cbranch_scc1", simm16=-(len(wait) // 4 + 1) & 0xFFFF)
+  at = encode("v_lshlrev_b32", "e32", src0=130, src1=0, vdst=6)
+  code = PLACE + number + wait + at + encode("ds_store_b32", addr=6, data0=1, offset=0)
+  code += encode("s_barrier") + encode("v_xor_b32", "e32", src0=255, src1=6, vdst=6, literal=4 * 255)
+  code += encode("ds_load_b32", addr=6, vdst=2, offset=0) + PUT
+  d = replace(wide(grid=4), lds_size=1024)
+  expected, found = (outcome(engine, code, b"", d) for engine in (dispatch, auto))
+  assert np.array_equal(expected[0], found[0]) and expected[1].instructions == found[1].instructions
+  assert found[1].engine == "jit" and expected[0].any()
+
+
+def test_a_launch_that_will_be_long_is_compiled_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+  """The first cohort's cost tells that of all."""
+  monkeypatch.setattr(engines, "_LLVM", 1000.0)
+  monkeypatch.setattr(engines, "_COMPILING", 0.0)
+  few, many = (outcome(auto, PLACE + PUT, b"", wide(grid=n))[1] for n in (32, 160))
+  assert (few.engine, many.engine) == ("ref", "jit") and many.instructions == 160 * 8 * 5

@@ -16,6 +16,7 @@ VERBS = {
   "devices": ("tinyhw.cli.devices", "List the devices, and what each one needs."),
   "disasm": ("tinyhw.cli.disasm", "Show machine code (an ELF, raw bytes, hex lines) as LLVM's text."),
   "gen": ("tinyhw.cli.gen", "Regenerate autogen/ from vendor headers, or check it."),
+  "ledger": ("tinyhw.cli.ledger", "How far each instruction's meaning can be trusted, and what proves it."),
   "launch": ("tinyhw.cli.launch", "Run a kernel of a ready code object on a device."),
 }
 

@@ -79,11 +79,17 @@ class Launch(click.Command):
 @click.option("--save", "-o", multiple=True, metavar="N=FILE.npy", help="Write the N-th buffer (from 0) after the run.")
 @click.option("--json", "as_json", is_flag=True, help="Print the buffers as one JSON object.")
 @click.option("--debug", is_flag=True, help="Stand before the first instruction and take the debugger's commands.")
+@click.option("--report", "report_form", type=click.Choice(["text", "json", "html"]), is_flag=False, flag_value="text",
+              default=None, help="Report what the kernel executed, as text, JSON or a page  [default: text].")
+@click.option("--report-file", type=click.Path(dir_okay=False, path_type=Path), default=None, metavar="FILE",
+              help="Write the report to FILE; .html and .json say its form.")
+@click.option("--exactness", is_flag=True, help="Report which executed instructions were not exact, what they reached.")
 @click.option("--command", "-x", "script", type=click.Path(path_type=Path), default=None, metavar="FILE",
               help="With --debug: take the commands from FILE.")
 @click.option("--check", is_flag=True, help="Check for hazards on the emulator; status 1 if there are any.")
 def command(file: Path, kernel: str, grid: str, block: str, arguments: tuple[str, ...], device: str | None,
-            save: tuple[str, ...], as_json: bool, debug: bool, script: Path | None, check: bool) -> None:
+            save: tuple[str, ...], as_json: bool, debug: bool, report_form: str | None, report_file: Path | None,
+            exactness: bool, script: Path | None, check: bool) -> None:
   """Run KERNEL of FILE (an AMDGPU code object) and show its buffers.
 
   \b
@@ -93,32 +99,53 @@ def command(file: Path, kernel: str, grid: str, block: str, arguments: tuple[str
     7:i32          a value of that type; plain 7 or 0.5 takes the kernel's
 
   \b
-  --device EMU, --debug: the kernel runs on the emulator itself, for
-  whatever generation FILE is compiled; no card, no mock.
+  --device EMU, --debug, --report and --exactness run the kernel on the
+  emulator itself, for whatever generation FILE is; no card, no mock.
 
   \b
   Example:
     MOCKGPU=1 tinyhw launch add.co --kernel add --grid 4 --block 256 \\
         --arg a.npy --arg b.npy --arg out:f32:1024 --save 2=sum.npy
   """
-  from tinyhw import debug as start_debugger
-  from tinyhw import launch
   targets = [parse_save(s) for s in save]
   values = [parse_argument(a) for a in arguments]
-  status, what = 0, (file.read_bytes(), kernel, parse_dims(grid), parse_dims(block), values)
+  what = (file.read_bytes(), kernel, parse_dims(grid), parse_dims(block), values)
+  form = report_form if report_form or report_file is None else form_of(report_file)
+  looks = [name for name, on in (("--debug", debug), ("--report", form), ("--exactness", exactness)) if on]
+  if looks: on_emulator(device, looks[0])
   if script is not None and not debug: raise InvalidArgument("needs --debug", where="--command")
-  if debug and check: raise InvalidArgument("does not go with --debug", where="--check")
-  if check: device = prepare_checks(device)
+  if check and looks: raise InvalidArgument(f"does not go with {looks[0]}", where="--check")
+  if debug and len(looks) > 1: raise InvalidArgument("does not go with --debug", where=looks[1])
   if debug:
+    import tinyhw
     from tinyhw.cli.debug import debug as debugger
-    on_emulator(device, "--debug")
-    session, status = debugger(lambda: start_debugger(*what), script)
+    session, status = debugger(lambda: tinyhw.debug(*what), script)
     with session:
-      if not session.ended: sys.exit(status)
-      buffers = session.buffers()
-  else: buffers = launch(*what, device=device or "AMD")
-  show_buffers(buffers, targets, as_json, Device.findings() if check else None)
-  sys.exit(1 if check and len(Device.findings()) else status)
+      if session.ended: show_buffers(session.buffers(), targets, as_json)
+    if status: sys.exit(status)
+  elif looks:
+    from tinyhw import report as start_report
+    from tinyhw.cli.report import write
+    report = start_report(*what)
+    if as_json:
+      save_buffers(report.buffers, targets)
+      click.echo(json.dumps({"buffers": plain(report.buffers), "report": report.to_dict()}))
+    elif report_file is not None or form in {None, "text"}: show_buffers(report.buffers, targets, False)
+    else: save_buffers(report.buffers, targets)
+    if report_file is not None or not as_json: write(report, form, report_file, exactness)
+  else:
+    from tinyhw import launch
+    if check: device = prepare_checks(device)
+    findings = None
+    buffers = launch(*what, device=device or "AMD")
+    if check: findings = Device.findings()
+    show_buffers(buffers, targets, as_json, findings)
+    if findings is not None and len(findings): sys.exit(1)
+
+
+def form_of(file: Path) -> str:
+  """The form of a report that a file's name asks for."""
+  return {".html": "html", ".htm": "html", ".json": "json"}.get(file.suffix.lower(), "text")
 
 
 def on_emulator(device: str | None, option: str) -> None:
@@ -127,20 +154,30 @@ def on_emulator(device: str | None, option: str) -> None:
     raise InvalidArgument(f"runs on the emulator itself, not on {device}", where=option, hint="leave --device out")
 
 
-def show_buffers(buffers: list[npt.NDArray[np.generic]], targets: list[tuple[int, str]], as_json: bool,
-                 report: Report | None) -> None:
-  """Save and print what the kernel left in its buffers, and what the checks found."""
+def plain(buffers: list[npt.NDArray[np.generic]]) -> list[dict[str, object]]:
+  """Buffers as JSON has them."""
+  return [{"dtype": str(b.dtype), "shape": b.shape, "data": b.tolist()} for b in buffers]
+
+
+def save_buffers(buffers: list[npt.NDArray[np.generic]], targets: list[tuple[int, str]]) -> None:
+  """Write the buffers that --save names."""
   for index, path in targets:
     if index >= len(buffers): raise InvalidArgument(f"there are {len(buffers)} buffers", where=f"--save {index}={path}")
     np.save(path, buffers[index])
+
+
+def show_buffers(buffers: list[npt.NDArray[np.generic]], targets: list[tuple[int, str]], as_json: bool,
+                 report: Report | None = None) -> None:
+  """Save and print what the kernel left in its buffers, and what the checks found."""
+  save_buffers(buffers, targets)
   if as_json:
-    rows = [{"dtype": str(b.dtype), "shape": b.shape, "data": b.tolist()} for b in buffers]
-    click.echo(json.dumps({"buffers": rows} | ({} if report is None else {"findings": report.rows()})))
-  else:
-    for i, b in enumerate(buffers):
-      shown = np.array2string(b, threshold=16, max_line_width=100)
-      click.echo(f"buffer {i}: {b.dtype}[{', '.join(map(str, b.shape))}] {shown}")
-    if report is not None: show_findings(report)
+    findings = {} if report is None else {"findings": report.rows()}
+    click.echo(json.dumps({"buffers": plain(buffers), **findings}))
+    return
+  for i, b in enumerate(buffers):
+    shown = np.array2string(b, threshold=16, max_line_width=100)
+    click.echo(f"buffer {i}: {b.dtype}[{', '.join(map(str, b.shape))}] {shown}")
+  if report is not None: show_findings(report)
 
 
 def prepare_checks(device: str | None) -> str:

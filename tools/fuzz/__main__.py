@@ -16,7 +16,7 @@ from collections import Counter
 
 from tinyhw.emulator.engines import ENGINES
 from tinyhw.tools.fuzz.build import gpu_assembly, mnemonics
-from tinyhw.tools.fuzz.corpus import all_cases
+from tinyhw.tools.fuzz.corpus import cases_of
 from tinyhw.tools.fuzz.program import programs
 from tinyhw.tools.fuzz.run import check
 
@@ -39,7 +39,7 @@ def main() -> int:
   options = parser.parse_args()
   features = "+wavefrontsize64" if options.wave64 else ""
   levels = [int(level) for level in options.levels]
-  cases = [c for c in [*all_cases(), *programs(range(options.programs))] if re.search(options.match, c.name)]
+  cases = [c for c in [*cases_of(options.cpu), *programs(range(options.programs))] if re.search(options.match, c.name)]
   if options.wave64: cases = [c for c in cases if not c.name.startswith("amdgcn_")]  # written for 32 lanes
   chunks = [cases[k:k + CHUNK] for k in range(0, len(cases), CHUNK)]
   if options.mnemonics:

@@ -1,0 +1,220 @@
+"""The report of a run: what a kernel executed, how many lanes worked, what its accesses cost, what was not exact."""
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+from tinyhw.core.errors import InvalidArgument
+from tinyhw.emulator.debug.code import Code, Line
+from tinyhw.emulator.debug.exactness import SINKS
+from tinyhw.emulator.debug.record import BRANCHES, Counts, Recorder, Traffic, unit
+
+
+@dataclass
+class Access:
+  """Accesses of one kind (by one instruction, or all): see `record.Traffic` for the counts."""
+  segment: str
+  kind: str
+  waves: int
+  lanes: int
+  bytes: int
+  sectors: int
+  lines: int
+  efficiency: float | None  # of sectors: part of their bytes that lanes asked for
+  cycles: int
+  ideal: int
+  repeats: int
+
+  @property
+  def slowdown(self) -> float | None:
+    """LDS cycles over those without bank conflicts; None where LDS was not touched."""
+    return self.cycles / self.ideal if self.ideal else None
+
+
+@dataclass
+class Instruction:
+  """One instruction of the listing. `waves` counts executions, `lanes` the mean of the active lanes, `idle` executions
+  with EXEC 0, `splits` those that switched some of the active lanes off, `taken` those where a branch was taken."""
+  address: int
+  place: str
+  label: str
+  text: str
+  mnemonic: str
+  unit: str
+  status: str
+  waves: int
+  lanes: float
+  idle: int
+  splits: int
+  taken: int | None
+  accesses: list[Access] = field(default_factory=list)
+
+
+@dataclass
+class Mnemonic:
+  """Executions of one mnemonic, by waves, with its unit and whether its meaning is exact."""
+  mnemonic: str
+  unit: str
+  status: str
+  waves: int
+
+
+@dataclass
+class Arrival:
+  """Values of approximate instructions (at `origins`) that arrived at `sink` in an instruction, in `waves` executions.
+  """
+  sink: str
+  place: str
+  text: str
+  waves: int
+  origins: list[str]
+
+
+@dataclass
+class Report:
+  """See the module. Sizes in bytes; counts of instructions are wave instructions. `buffers` are the launch's arrays."""
+  kernel: str
+  arch: str
+  grid: tuple[int, int, int]
+  block: tuple[int, int, int]
+  wave_lanes: int
+  waves: int
+  executed: int
+  vgprs: int
+  agprs: int
+  lds: int
+  scratch: int
+  lanes: float  # mean active lanes of a vector instruction
+  idle: int  # vector and memory instructions that ran with EXEC 0
+  splits: int
+  barriers: int  # executions by waves
+  meetings: int  # how often all waves of a workgroup met
+  waits: int
+  atomics: int
+  units: dict[str, int]
+  mnemonics: list[Mnemonic]
+  accesses: list[Access]
+  instructions: list[Instruction]
+  approximate: list[Instruction]
+  arrivals: list[Arrival] | None  # None: not followed
+  buffers: list[Any] = field(default_factory=list, repr=False)
+
+  @classmethod
+  def of(cls, recorder: Recorder, code: Code | None = None, kernel: str = "") -> Report:
+    """The report of what a recorder saw; with the `code`, instructions that were never executed are listed too."""
+    arch, d = recorder.arch, recorder.dispatched
+    if arch is None or d is None: raise InvalidArgument("the recorder has seen no dispatch")
+    lanes = 32 if d.wave32 else 64
+    rows = [_instruction(n, recorder.counts.get(n.address), code) for n in _lines(recorder, code)]
+    ran = [i for i in rows if i.waves]
+    vector = [i for i in ran if i.unit not in {"SALU", "SMEM", "branch", "wait", "barrier"}]
+    units: Counter[str] = Counter()
+    mnemonics: dict[str, Mnemonic] = {}
+    for i in ran:
+      units[i.unit] += i.waves
+      m = mnemonics.setdefault(i.mnemonic, Mnemonic(i.mnemonic, i.unit, i.status, 0))
+      m.waves += i.waves
+    texts = {i.address: i for i in rows}
+
+    def place(pc: int) -> str: return texts[pc].place if pc in texts else f"{pc:#x}"
+    arrivals = None
+    if recorder.exactness is not None:
+      arrivals = [Arrival(r.sink, place(r.pc), texts[r.pc].text if r.pc in texts else "", r.waves,
+                          [place(pc) for pc in r.origins]) for r in recorder.exactness.reached()]
+    executions = sum(i.waves for i in vector)
+    x, y, z = d.block
+    return cls(
+      kernel, arch.name, d.grid, d.block, lanes, -(-x * y * z // lanes) * d.grid[0] * d.grid[1] * d.grid[2],
+      sum(i.waves for i in ran), recorder.vgprs, recorder.agprs, d.lds_size, d.scratch_size,
+      sum(i.lanes * i.waves for i in vector) / executions if executions else 0.0, sum(i.idle for i in vector),
+      sum(i.splits for i in ran), sum(i.waves for i in ran if i.mnemonic in {"s_barrier", "s_barrier_wait"}),
+      recorder.releases,
+      sum(i.waves for i in ran if i.unit == "wait"),
+      sum(a.waves for i in ran for a in i.accesses if a.kind == "atomic"),
+      dict(units.most_common()), sorted(mnemonics.values(), key=lambda m: (-m.waves, m.mnemonic)),
+      _totals(recorder.counts.values()), rows, [i for i in ran if i.status == "approximate"], arrivals)
+
+  # ---- what is read from it
+
+  @property
+  def registers(self) -> str:
+    """Vector registers of a wave, in words."""
+    return f"{self.vgprs} VGPRs" + (f" and {self.agprs} AGPRs" if self.agprs else "")
+
+  def hot(self, count: int = 10) -> list[Instruction]:
+    """The instructions that were executed most, the first of equals by address."""
+    return sorted((i for i in self.instructions if i.waves), key=lambda i: (-i.waves, i.address))[:count]
+
+  def conflicts(self) -> list[tuple[Instruction, Access]]:
+    """LDS accesses that took more cycles than without bank conflicts, the worst first."""
+    found = [(i, a) for i in self.instructions for a in i.accesses if a.segment == "lds" and a.cycles > a.ideal]
+    return sorted(found, key=lambda p: p[1].ideal - p[1].cycles)
+
+  def exactness(self) -> list[str]:
+    """Which executed instructions were not exact and where their values arrived; a line each."""
+    if not self.approximate: return ["every executed instruction is exact"]
+    lines = [f"{i.place}: {i.text}: approximate, executed by {i.waves:,} waves" for i in self.approximate]
+    if self.arrivals is None: return lines
+    for sink, words in SINKS.items():
+      found = [a for a in self.arrivals if a.sink == sink]
+      if not found: lines.append(f"no such value reached {words}")
+      lines += [f"reached {words}: {a.place}: {a.text}, {a.waves:,} waves, from {', '.join(a.origins)}" for a in found]
+    return lines
+
+  def to_dict(self) -> dict[str, Any]:
+    """Plain values, as JSON has them."""
+    plain = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "buffers"}
+    for name in ("mnemonics", "accesses", "instructions", "approximate"): plain[name] = [asdict(r) for r in plain[name]]
+    if self.arrivals is not None: plain["arrivals"] = [asdict(a) for a in self.arrivals]
+    return {**plain, "grid": list(self.grid), "block": list(self.block)}
+
+  def json(self) -> str:
+    """The report as one JSON object."""
+    return json.dumps(self.to_dict())
+
+  def html(self) -> str:
+    """The report as one page that needs nothing else."""
+    from tinyhw.emulator.debug.page import page
+    return page(self)
+
+
+def _lines(recorder: Recorder, code: Code | None) -> list[Line]:
+  """The instructions to list: the functions of which something was executed, or only what was."""
+  seen = recorder.counts
+  if code is None: return [Line(pc, "", str(c.instruction), c.instruction, None, c.instruction.size)
+                           for pc, c in sorted(seen.items())]
+  functions = {code.where(pc).partition("+")[0] for pc in seen if code.holds(pc)}
+  order = sorted((n for n in functions if n in code.symbols), key=lambda n: code.symbols[n])
+  listed = [n for name in order for n in code.function(name)]
+  known = {n.address for n in listed}
+  rest = [Line(pc, "", str(c.instruction), c.instruction, None, c.instruction.size)
+          for pc, c in seen.items() if pc not in known]
+  return sorted(listed + rest, key=lambda n: n.address)
+
+
+def _instruction(n: Line, c: Counts | None, code: Code | None) -> Instruction:
+  i = n.instruction
+  place = code.where(n.address) if code is not None else f"{n.address:#x}"
+  if i is None: return Instruction(n.address, place, n.label, n.text, "", "", "", 0, 0.0, 0, 0, None)
+  if c is None: return Instruction(n.address, place, n.label, n.text, i.mnemonic, unit(i), "", 0, 0.0, 0, 0, None)
+  taken = c.taken if i.mnemonic in BRANCHES else None
+  return Instruction(n.address, place, n.label, n.text, i.mnemonic, unit(i), c.status, c.waves, c.lanes / c.waves,
+                     c.idle, c.splits, taken, [_access(t) for t in c.traffic.values()])
+
+
+def _access(t: Traffic) -> Access:
+  return Access(t.segment, t.kind, t.waves, t.lanes, t.bytes, t.sectors, t.lines, t.efficiency, t.cycles, t.ideal,
+                t.repeats)
+
+
+def _totals(counts: Iterable[Counts]) -> list[Access]:
+  """Traffic by segment and kind."""
+  sums: dict[tuple[str, str], Traffic] = {}
+  for c in counts:
+    for key, t in c.traffic.items():
+      total = sums.setdefault(key, Traffic(*key))
+      for f in fields(Traffic)[2:]: setattr(total, f.name, getattr(total, f.name) + getattr(t, f.name))
+  return [_access(sums[key]) for key in sorted(sums)]

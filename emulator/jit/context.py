@@ -1,0 +1,20 @@
+"""The context of a thread in memory, in bytes: what compiled code shares with the caller."""
+from __future__ import annotations
+
+from typing import Final
+
+CALLBACK: Final = 0
+HANDLE: Final = 8
+MAPPINGS: Final = 16  # how many
+TABLE: Final = 24  # address of rows: start, size, host address - start, access
+SITES: Final = 32  # address of rows: start, size, host address - start, unused
+ENTRY: Final = 40  # the program's entry PC
+LDS_SIZE: Final = 48
+SCRATCH_SIZE: Final = 56
+WAVE: Final = 64  # index of the wave that runs
+WRITES: Final = 72  # how often waves stored to memory
+ADDRESSES: Final = 128  # u64 of each lane
+MASK: Final = ADDRESSES + 64 * 8
+DATA: Final = MASK + 64  # dwords: lanes of the first, lanes of the second...
+CONTEXT_SIZE: Final = DATA + 16 * 64 * 4
+ROW: Final = 32

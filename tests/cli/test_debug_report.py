@@ -1,0 +1,91 @@
+"""`tinyhw launch --report` and `--exactness`: to the screen, to files, as JSON, with the buffers where they belong."""
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner, Result
+
+from tests.conftest import build
+from tinyhw.cli import tinyhw
+from tinyhw.cli.report import bar
+from tinyhw.core.errors import TinyhwError
+
+ROOT = """
+define amdgpu_kernel void @root(ptr addrspace(1) %out, ptr addrspace(1) %a) #0 {
+  %id = call i32 @llvm.amdgcn.workitem.id.x()
+  %at = mul i32 %id, 8
+  %pa = getelementptr float, ptr addrspace(1) %a, i32 %at
+  %v = load float, ptr addrspace(1) %pa
+  %s = call float @llvm.amdgcn.sqrt.f32(float %v)
+  %po = getelementptr float, ptr addrspace(1) %out, i32 %id
+  store float %s, ptr addrspace(1) %po
+  ret void
+}
+declare float @llvm.amdgcn.sqrt.f32(float)
+"""
+
+
+@pytest.fixture
+def words(tmp_path: Path) -> list[str]:
+  (tmp_path / "root.o").write_bytes(build(ROOT))
+  np.save(tmp_path / "a.npy", np.arange(512, dtype=np.float32))
+  return ["launch", str(tmp_path / "root.o"), "--kernel", "root", "--block", "64", "--arg", "out:f32:64", "--arg",
+          str(tmp_path / "a.npy")]
+
+
+def run(words: list[str]) -> Result:
+  done = CliRunner().invoke(tinyhw, words)
+  if done.exception is not None and not isinstance(done.exception, SystemExit): raise done.exception
+  assert done.exit_code == 0, done.output
+  return done
+
+
+def test_text(words: list[str]) -> None:
+  out = run([*words, "--report"]).stdout
+  for part in ("buffer 0: float32[64]", "root on gfx1100", "2 waves of 32 lanes", "global load", "12.5 %", "VALU",
+               "v_sqrt_f32", "approximate", "12.5 % of 32 sectors used", "reached memory: root+0x",
+               "no such value reached a branch"):
+    assert part in out, f"{part!r} is not in\n{out}"
+  assert all(line == line.rstrip() for line in out.splitlines())
+
+
+def test_json(tmp_path: Path, words: list[str]) -> None:
+  found = json.loads(run([*words, "--report", "json", "--save", f"0={tmp_path / 'out.npy'}"]).stdout)
+  assert found["kernel"] == "root" and [a["sink"] for a in found["arrivals"]] == ["memory"]
+  assert np.load(tmp_path / "out.npy")[2] == 4
+  both = json.loads(run([*words, "--report", "--json"]).stdout)
+  assert both["report"]["executed"] == found["executed"] and both["buffers"][0]["data"][2] == 4
+
+
+@pytest.mark.parametrize(("name", "start"), [
+  ("r.html", "<!doctype html>"), ("r.json", "{"), ("r.txt", "root on gfx1100")])
+def test_files(tmp_path: Path, words: list[str], name: str, start: str) -> None:
+  done = run([*words, "--report-file", str(tmp_path / name)])
+  assert (tmp_path / name).read_text().startswith(start) and "buffer 0:" in done.stdout and name in done.stderr
+
+
+def test_html_on_standard_output(words: list[str]) -> None:
+  out = run([*words, "--report", "html"]).stdout
+  assert out.startswith("<!doctype html>") and out.rstrip().endswith("</html>") and "buffer 0" not in out
+
+
+def test_exactness_alone(words: list[str]) -> None:
+  lines = run([*words, "--exactness"]).stdout.splitlines()[2:]
+  assert "v_sqrt_f32_e32" in lines[0] and len([n for n in lines if n.startswith("no such value reached")]) == 4
+  assert [n for n in lines if n.startswith("reached memory: root+0x")]
+
+
+@pytest.mark.parametrize(("extra", "message"), [
+  (["--report", "--debug"], "--report: does not go with --debug"),
+  (["--exactness", "--device", "AMD"], "--exactness: runs on the emulator itself, not on AMD"),
+  (["--report-file", "/nonexistent/r.html"], "/nonexistent/r.html: cannot be written: No such file"),
+  (["--report", "--save", "7=x.npy"], "there are 2 buffers")])
+def test_errors(words: list[str], extra: list[str], message: str) -> None:
+  with pytest.raises(TinyhwError, match=message): run([*words, *extra])
+
+
+def test_bars_have_eighths() -> None:
+  assert [bar(x, 4) for x in (0, 0.5, 1, 2, 0.28)] == ["", "██", "████", "████", "█▏"]

@@ -1,0 +1,120 @@
+"""Programs that do what programs should not: defined results, or one clear error."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from tests.emulator.gpu import Gpu
+from tinyhw.core.errors import DecodeError, InvalidArgument, MachineFault, PageFault
+from tinyhw.core.memory import Access
+from tinyhw.emulator.amdgcn import Dispatch, DispatchStats
+from tinyhw.emulator.engines import dispatch
+from tinyhw.isa.amdgcn import table
+from tinyhw.isa.amdgcn_asm import assemble
+
+TABLE = table("gfx11")
+STORE = ["v_lshlrev_b32 v1, 2, v0", "global_store_b32 v1, v2, s[0:1]", "s_endpgm"]
+
+
+class Bench(Gpu):
+  def __init__(self) -> None:
+    super().__init__(1 << 22)
+    self.out = self.put(np.zeros(1024, np.uint32))
+
+  def assemble(self, lines: Sequence[str]) -> bytes: return b"".join(assemble(line, TABLE) for line in lines)
+
+  def run(self, code: bytes, *, grid: tuple[int, int, int] = (1, 1, 1), block: int = 32, engine: str = "ref",
+          lds: int = 0, at: int = 0) -> DispatchStats:
+    """Run code from `at` with the address of the results in s[0:1] and that of the code in s[2:3]."""
+    self.entry = self.put(np.frombuffer(code, np.uint8))
+    users = (self.out & 0xFFFFFFFF, self.out >> 32, self.entry & 0xFFFFFFFF, self.entry >> 32)
+    d = Dispatch(self.entry + at, grid, (block, 1, 1), 0xC0 << 12 | 3, len(users) << 1, 0, users, lds_size=lds)
+    return dispatch(self.space, self.arch, d, watchdog=100_000, engine=engine)
+
+  def results(self, count: int = 32) -> np.ndarray: return self.get(self.out, np.uint32, count)
+
+
+@pytest.fixture
+def bench() -> Bench: return Bench()
+
+
+ENGINES = pytest.mark.parametrize("engine", ["ref", "jit"])
+
+
+@ENGINES
+@pytest.mark.parametrize("invalidates", [False, True])
+def test_changed_code_is_seen_when_the_instruction_cache_is_invalidated(bench: Bench, engine: str,
+                                                                        invalidates: bool) -> None:
+  """The program writes `v_mov_b32 v2, 2` over an instruction that it has executed and comes to once more."""
+  new = int.from_bytes(assemble("v_mov_b32 v2, 2", TABLE), "little")
+  lines = ["s_mov_b32 s4, 0", "v_mov_b32 v2, 1", "s_add_u32 s4, s4, 1", "s_cmp_eq_u32 s4, 2", "s_cbranch_scc1 7",
+           "v_mov_b32 v4, 0", f"v_mov_b32 v3, {new:#x}", "global_store_b32 v4, v3, s[2:3] offset:4",
+           "s_icache_inv" if invalidates else "s_nop 0", "s_branch 0xfff5", *STORE]
+  bench.run(bench.assemble(lines), engine=engine)
+  assert (bench.results() == (2 if invalidates else 1)).all()
+
+
+@ENGINES
+def test_a_jump_into_the_middle_of_an_instruction_executes_what_lies_there(bench: Bench, engine: str) -> None:
+  """The literal of the first instruction is itself an instruction."""
+  literal = int.from_bytes(assemble("v_mov_b32 v2, 7", TABLE), "little")
+  bench.run(bench.assemble([f"v_mov_b32 v2, {literal:#x}", *STORE]), engine=engine, at=4)
+  assert (bench.results() == 7).all()
+
+
+@ENGINES
+def test_nothing_is_done_with_no_active_lane(bench: Bench, engine: str) -> None:
+  lines = ["v_mov_b32 v2, 5", "v_mov_b32 v5, -1", "s_mov_b32 exec_lo, 0", "v_mov_b32 v2, 6",
+           "global_load_b32 v2, v5, s[4:5]", "global_store_b32 v5, v2, s[4:5]", "ds_store_b32 v5, v2",
+           "v_readfirstlane_b32 s6, v2", "s_mov_b32 exec_lo, -1", "v_add_nc_u32 v2, s6, v2", *STORE]
+  bench.run(bench.assemble(lines), engine=engine)
+  assert (bench.results() == 10).all()
+
+
+@ENGINES
+def test_grids_of_no_workgroup_and_of_many(bench: Bench, engine: str) -> None:
+  code = bench.assemble(["s_endpgm"])
+  assert bench.run(code, grid=(4, 0, 2), engine=engine).waves == 0
+  assert bench.run(code, grid=(300, 10, 10), engine=engine).waves == 30_000
+  with pytest.raises(InvalidArgument, match="grid"): bench.run(code, grid=(-1, 1, 1), engine=engine)
+
+
+@ENGINES
+def test_misaligned_accesses(bench: Bench, engine: str) -> None:
+  """Vector memory and LDS take any address; scalar loads drop the two lowest bits; atomics fault."""
+  lines = ["v_mov_b32 v3, 0x44332211", "v_lshlrev_b32 v4, 3, v0", "v_add_nc_u32 v4, 1, v4", "ds_store_b32 v4, v3",
+           "ds_load_b32 v5, v4", "global_store_b32 v4, v5, s[0:1] offset:1", "global_load_b32 v2, v4, s[0:1] offset:2",
+           "global_store_b32 v4, v2, s[0:1] offset:511", "s_add_u32 s2, s2, 3", "s_addc_u32 s3, s3, 0",
+           "s_load_b32 s6, s[2:3], 0x0", "v_mov_b32 v6, s6", "v_mov_b32 v7, 0",
+           "global_store_b32 v7, v6, s[0:1] offset:1024", "s_endpgm"]
+  code = bench.assemble(lines)
+  bench.run(code, engine=engine, lds=512)
+  raw = bench.results(512).view(np.uint8)
+  assert raw[2:6].tolist() == [0x11, 0x22, 0x33, 0x44] and raw[512:516].tolist() == [0x22, 0x33, 0x44, 0]
+  assert bench.results(257)[256] == int.from_bytes(code[:4], "little")
+  atomic = bench.assemble(["v_mov_b32 v1, 2", "global_atomic_add_u32 v1, v1, s[0:1]", "s_endpgm"])
+  with pytest.raises(MachineFault, match="misaligned atomic"): bench.run(atomic, engine=engine)
+
+
+@ENGINES
+def test_control_that_leaves_the_code(bench: Bench, engine: str) -> None:
+  with pytest.raises(PageFault, match="execute"):
+    bench.run(bench.assemble(["s_mov_b64 s[4:5], 0", "s_setpc_b64 s[4:5]"]), engine=engine)
+  with pytest.raises(PageFault, match="misaligned PC"):
+    bench.run(bench.assemble(["s_add_u32 s2, s2, 2", "s_setpc_b64 s[2:3]"]), engine=engine)
+  with pytest.raises((DecodeError, MachineFault)):
+    bench.run(bench.assemble(["v_mov_b32 v2, 7"]) + b"\xff" * 16, engine=engine)
+
+
+@ENGINES
+def test_an_instruction_cut_off_by_the_end_of_memory(bench: Bench, engine: str) -> None:
+  page = bench.alloc(4096)
+  at = 0x7000_0000_0000
+  bench.space.map(at, 4096, bench.region, page - bench.base, Access.READ | Access.WRITE | Access.EXECUTE)
+  code = assemble("v_add_f32_e64 v1, v2, |v3|", TABLE)
+  bench.space.write(at + 4092, code[:4])
+  d = Dispatch(at + 4092, (1, 1, 1), (32, 1, 1), 0xC0 << 12 | 3, 0, 0, ())
+  with pytest.raises(DecodeError, match="no gfx11 instruction|left"):
+    dispatch(bench.space, bench.arch, d, watchdog=1000, engine=engine)

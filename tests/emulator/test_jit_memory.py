@@ -1,0 +1,138 @@
+"""Compiled atomics, LDS instructions and buffer loads against the reference: memory, returned values and faults."""
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import pytest
+
+from tests.emulator.test_jit import EXEC, ONES, OUT, TABLE, descriptor, differences, encode, inputs, outcome, prologue
+from tests.emulator.test_jit import store as kept
+from tinyhw.core.errors import MachineFault, PageFault
+from tinyhw.emulator.amdgcn import Dispatch, dispatch
+from tinyhw.emulator.amdgcn.memory import DS_ATOMICS, DS_EXCHANGE_PAIRS, VECTOR_ATOMICS
+from tinyhw.emulator.jit.run import dispatch as compiled
+from tinyhw.isa.amdgcn import Row
+
+CELLS = 0x400  # where in the inputs the cells lie that atomics change
+LDS = 1024
+DS = sorted({*DS_ATOMICS, *DS_EXCHANGE_PAIRS, "ds_append", "ds_consume", "ds_load_addtid_b32", "ds_store_addtid_b32",
+             "ds_permute_b32", "ds_bpermute_b32", "ds_swizzle_b32"} & set(TABLE.by_mnemonic))
+
+
+def one_wave(lanes: int, lds: int = 0) -> Dispatch:
+  return replace(descriptor(lanes, lds=lds), grid=(1, 1, 1))
+
+
+def agree(code: bytes, data: bytes, d: Dispatch) -> None:
+  """Both engines give the same memory, and nothing is left to the reference."""
+  expected, found = (outcome(run, code, data, d) for run in (dispatch, compiled))
+  assert not isinstance(expected[0], type), expected
+  assert not isinstance(found[0], type), found
+  lanes = 32 if d.wave32 else 64
+  assert not differences(expected[0], found[0], lanes).size and not found[1].interpreted
+
+
+def by_type(rows: list[Row]) -> list[list[Row]]:
+  """Integers, f32 and f64 apart: which NaN a cell holds must not be seen by another type."""
+  kinds = [next((t for t in ("f32", "f64") if r.mnemonic.endswith(t)), "") for r in rows]
+  return [[r for r, k in zip(rows, kinds) if k == kind] for kind in ("", "f32", "f64")]
+
+
+def some_lanes(rng: random.Random) -> bytes:
+  """All lanes, some or none."""
+  return encode("s_mov_b64", src0=rng.choice((ONES, ONES, 8, 10, 12, 128)), sdst=EXEC)
+
+
+def results(n: int) -> bytes:
+  return encode("s_mov_b64", src0=ONES, sdst=EXEC) + b"".join(kept(16 + k) for k in range(n))
+
+
+def moved(rng: random.Random) -> bytes:
+  """Results begin as copies of inputs."""
+  return b"".join(encode("v_mov_b32", "e32", src0=256 + rng.randrange(12), vdst=16 + n) for n in range(4))
+
+
+def vector_atomic(rng: random.Random, row: Row) -> bytes:
+  """An atomic on cells that lanes share, by an address of the row's form."""
+  width = VECTOR_ATOMICS[row.mnemonic][1]
+  wide = "saddr" not in row.fields
+  out = encode("v_and_b32", "e32", src0=255, src1=rng.randrange(12), vdst=20, literal=0x7F & -width)
+  out += encode("v_add_nc_u32", "e32", src0=255, src1=20, vdst=20, literal=CELLS)
+  if wide:
+    out += encode("v_add_nc_u32", "e32", src0=0, src1=20, vdst=20)
+    out += encode("v_mov_b32", "e32", src0=1, vdst=21)
+  values = {"vaddr": 20, "vdata": rng.randrange(8), "vdst": 16, "saddr": 0, "cpol": 0,
+            "offset": rng.randrange(8) * width}
+  return moved(rng) + out + some_lanes(rng) + TABLE.encode(row, {k: v for k, v in values.items() if k in row.fields}) \
+    + results(2)
+
+
+@pytest.mark.parametrize("lanes", [32, 64])
+@pytest.mark.parametrize("segment", ["global", "flat"])
+def test_atomics_on_memory(segment: str, lanes: int) -> None:
+  """Every operation, with and without a result (rows of their own), several times on cells that lanes share."""
+  rng = random.Random(segment)
+  rows = [r for name in VECTOR_ATOMICS if name.startswith(segment) for r in TABLE.by_mnemonic.get(name, ())]
+  assert len(rows) > 25
+  for part in by_type(rows):
+    code = prologue(lanes) + b"".join(vector_atomic(rng, r) for r in part)
+    agree(code, inputs(rng), one_wave(lanes))
+
+
+def ds(rng: random.Random, row: Row, lanes: int) -> bytes:
+  """An LDS instruction at addresses of which some lie outside."""
+  width = 8 if row.mnemonic.endswith("64") else 4
+  mask = rng.choice((0x7F, 0x1FF, 0xFFF)) & -width
+  out = encode("v_and_b32", "e32", src0=255, src1=rng.randrange(12), vdst=20, literal=mask)
+  out += encode("s_mov_b32", src0=255, sdst=125, literal=rng.choice((0, 64, LDS - 64)))
+  values = {"addr": 20, "data0": rng.randrange(8), "data1": rng.randrange(8), "vdst": 16,
+            "offset": rng.randrange(1 << 16) if "swizzle" in row.mnemonic else rng.randrange(16) * width,
+            "offset0": rng.randrange(16), "offset1": rng.randrange(16)}
+  values = {k: v for k, v in values.items() if k in row.fields}
+  return moved(rng) + out + some_lanes(rng) + TABLE.encode(row, values) + results(4)
+
+
+@pytest.mark.parametrize("lanes", [32, 64])
+def test_lds_instructions(lanes: int) -> None:
+  rng = random.Random(lanes)
+  fill = b""
+  for n in range(8):
+    fill += encode("v_and_b32", "e32", src0=255, src1=14, vdst=20, literal=4 * lanes - 1)
+    fill += encode("ds_store_b32", addr=20, data0=n, offset=n * 4 * lanes)
+  rows = [r for name in DS for r in TABLE.by_mnemonic[name] if r.family == "DS"]
+  for part in by_type(rows):
+    code = prologue(lanes) + fill + b"".join(ds(rng, r, lanes) for r in part)
+    agree(code, inputs(rng), one_wave(lanes, LDS))
+
+
+@pytest.mark.parametrize("variant", ["imm", "sgpr"])
+def test_scalar_buffer_loads(variant: str) -> None:
+  """Words past the buffer's records are 0."""
+  rng = random.Random(variant)
+  code = prologue(32)
+  for _ in range(30):
+    name, count = rng.choice((("s_buffer_load_b32", 1), ("s_buffer_load_b64", 2), ("s_buffer_load_b128", 4),
+                              ("s_buffer_load_b256", 8)))
+    code += encode("s_mov_b64", src0=0, sdst=40) + encode("s_mov_b32", src0=255, sdst=42, literal=rng.randrange(80))
+    code += encode("s_mov_b32", src0=255, sdst=43, literal=rng.randrange(96))
+    row = next(r for r in TABLE.by_mnemonic[name] if r.variant == variant)
+    values = {"sdst": 48, "sbase": 40, "offset": rng.randrange(20) * 4,
+              "soffset": 43, "cpol": 0}
+    code += TABLE.encode(row, {k: v for k, v in values.items() if k in row.fields})
+    for n in range(count): code += encode("v_mov_b32", "e32", src0=48 + n, vdst=16) + kept(16)
+  agree(code, inputs(rng), one_wave(32))
+
+
+@pytest.mark.parametrize("kind", ["unmapped", "misaligned", "lds"])
+@pytest.mark.parametrize("lane", [0, 9, 31])
+def test_a_fault_of_an_atomic_is_exact(kind: str, lane: int) -> None:
+  code = encode("v_mov_b32", "e32", src0=0, vdst=20) + encode("v_mov_b32", "e32", src0=1, vdst=21)
+  code += encode("s_mov_b32", src0=255, sdst=20, literal=0x7654 if kind == "unmapped" else (OUT & 0xFFFFFFFF) + 2)
+  code += encode("v_writelane_b32", src0=20, src1=128 + lane, vdst=21 if kind == "unmapped" else 20)
+  if kind == "lds":
+    code += encode("v_and_b32", "e32", src0=255, src1=20, vdst=20, literal=0xFF)
+    code += encode("ds_add_u32", addr=20, data0=21, offset=0)
+  else: code += encode("global_atomic_add_u32", "", vaddr=20, vdata=21, offset=0, cpol=0)
+  expected, found = (outcome(run, code, b"", one_wave(32, LDS)) for run in (dispatch, compiled))
+  assert expected == found and issubclass(found[0], PageFault if kind == "unmapped" else MachineFault)

@@ -1,0 +1,86 @@
+"""`tinyhw ledger`: how far each instruction of each AMD generation can be trusted, and why."""
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+
+@click.command()
+@click.option("--arch", "arches", multiple=True, help="A generation; all of them when left out. May be repeated.")
+@click.option("--grade", "grades", multiple=True,
+              help="Only instructions of this grade: exact, ULP, approximate, 'no effect', unsupported, 'not compute'.")
+@click.option("--match", default="", help="Only mnemonics with this in their name.")
+@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
+@click.option("--html", "page_file", type=click.Path(path_type=Path), help="Write a page to look at and search in.")
+@click.option("--markdown", "as_markdown", is_flag=True, help="Print the README's table.")
+def command(arches: tuple[str, ...], grades: tuple[str, ...], match: str, as_json: bool, page_file: Path | None,
+            as_markdown: bool) -> None:
+  """How each instruction's meaning is known, and what proves it.
+
+  \b
+  Without --grade and --match: the numbers of each generation. Grades:
+    exact        bit for bit as AMD's manual defines it
+    ULP          the exact result rounded once; the manual allows the chip some ULP
+    approximate  the manual leaves the result open (sums of matrices, sin, cos)
+    no effect    accepted; what it does is not modelled (caches, priorities)
+    unsupported  refused by name when a wave comes to it
+    not compute  graphics and trap handlers
+
+  \b
+  Examples:
+    tinyhw ledger
+    tinyhw ledger --arch gfx942 --grade unsupported
+    tinyhw ledger --match v_mfma --json
+    tinyhw ledger --html ledger.html
+  """
+  from tinyhw.arch import decoded
+  from tinyhw.core.errors import InvalidArgument
+  from tinyhw.tools.ledger import ledger
+  chosen = list(arches or ledger.ARCHES)
+  for name in chosen: decoded(name)
+  unknown = [g for g in grades if g not in ledger.GRADES]
+  if unknown: raise InvalidArgument(f"no grade is called {unknown[0]!r}", hint=f"there are {', '.join(ledger.GRADES)}")
+  if page_file is not None:
+    from tinyhw.tools.ledger.page import page
+    page_file.write_text(page(chosen), encoding="utf-8")
+    click.echo(f"{page_file}: {page_file.stat().st_size // 1024:,} KiB")
+    return
+  if as_markdown:
+    click.echo(ledger.markdown(chosen), nl=False)
+    return
+  found = {a: [e for e in ledger.entries(a) if match in e.mnemonic and (not grades or e.grade in grades)]
+           for a in chosen}
+  if as_json:
+    document = ledger.document(chosen)
+    for arch, entries in found.items():
+      names = {e.mnemonic for e in entries}
+      document[arch]["instructions"] = [i for i in document[arch]["instructions"] if i["mnemonic"] in names]
+    click.echo(json.dumps(document))
+    return
+  from rich.console import Console
+  from rich.table import Table
+  table = Table()
+  if grades or match:
+    for column in ("arch", "instruction", "meaning", "manual", "witnesses"): table.add_column(column)
+    for arch, entries in found.items():
+      for e in entries:
+        table.add_row(arch, e.mnemonic, e.meaning, e.section or "-", ", ".join(e.witnesses) or "-")
+  else:
+    table.add_column("")
+    numbers = [ledger.summary(arch) for arch in chosen]
+    for arch in chosen: table.add_column(arch, justify="right")
+    for what, values in (
+        ("compute instructions", [f"{s.compute:,}" for s in numbers]),
+        ("  in AMD's manual", [f"{s.manual:,}" for s in numbers]),
+        ("  with a meaning", [f"{s.known:,} ({s.percent:.1f} %)" for s in numbers]),
+        ("    exact", [f"{s.exact:,}" for s in numbers]),
+        ("    within manual's ULP", [f"{s.ulp:,}" for s in numbers]),
+        ("    approximate", [f"{s.approximate:,}" for s in numbers]),
+        ("    no effect", [f"{s.no_effect:,}" for s in numbers]),
+        ("  run beside a witness", [f"{s.executed:,}" for s in numbers]),
+        ("encodings", [f"{s.encodings:,}" for s in numbers]),
+        ("text unlike LLVM's", [f"{s.text_differs:,}" for s in numbers])):
+      table.add_row(what, *values)
+  Console().print(table)
