@@ -26,10 +26,24 @@ from tinyhw.emulator.jit import atomics, context, threads
 from tinyhw.emulator.jit.access import Site
 from tinyhw.emulator.jit.forms import BACKGROUND, Form, Snapshot, Wish
 from tinyhw.emulator.jit.native import Callback, NotCompiled
-from tinyhw.emulator.jit.state import HEADER, LDS, LEFT, RESUME, SCC, SCRATCH, SGPRS, STATUS
+from tinyhw.emulator.jit.state import (
+  HEADER,
+  LDS,
+  LEFT,
+  MODE,
+  PASSED,
+  RESUME,
+  SCC,
+  SCRATCH,
+  SGPRS,
+  SIGNALS,
+  STATUS,
+  TARGET,
+)
 from tinyhw.emulator.jit.translate import (
   BARRIER,
   END,
+  JUMP,
   RUN,
   STEP,
   YIELD,
@@ -303,6 +317,7 @@ class Waves:
       self.steps += int(used.max())
       if (status == END).all(): return self._finish()
       for wave in np.flatnonzero(status == STEP): self._step(int(wave))
+      for wave in np.flatnonzero(status == JUMP): self._jump(int(wave))
       slept = np.flatnonzero(status == YIELD)
       for wave in slept:
         if self.executed[wave] > watchdog: self._expired(int(wave))
@@ -325,18 +340,25 @@ class Waves:
 
   def _release(self, status: Value) -> None:
     """Let the waves of workgroups go on whose every live wave stands at the barrier."""
-    waiting = status == BARRIER
+    waiting, states = status == BARRIER, self.states
     if not waiting.any(): return
     workgroups = self.group.workgroups
-    count = len(self.cohort.live)
-    live = np.bincount(workgroups[status != END], minlength=count)
-    ready = np.bincount(workgroups[waiting], minlength=count) >= live
+    live, signals = self._barriers(status)
+    ready = signals >= live if self.cohort.waves_a_group > 1 else live > 0
     go = waiting & ready[workgroups]
-    self.states[go, STATUS] = RUN
+    states[ready[workgroups], SIGNALS] = 0
+    states[ready[workgroups] & ~waiting, PASSED] = 1
+    states[go, STATUS] = RUN
     if not (status == RUN).any() and not (status == STEP).any():
       wave = int(np.flatnonzero(waiting)[0])
       raise MachineFault("a barrier that some waves of a workgroup never reach", pc=self._where(wave)[0],
                          wave=int(self.group.waves[wave]))
+
+  def _barriers(self, status: Value) -> tuple[Value, Value]:
+    """The live waves of each workgroup, and how often its barrier has been signalled."""
+    workgroups, count = self.group.workgroups, len(self.cohort.live)
+    signals = np.bincount(workgroups, self.states[:, SIGNALS], count).astype(np.int64)
+    return np.bincount(workgroups[status != END], minlength=count), signals
 
   def state(self) -> list[Any]:
     """As `Cohort.state`."""
@@ -393,6 +415,7 @@ class Waves:
     pc, mode = self._where(wave)
     program, cohort = self.code.program, self.cohort
     group = self._loaded(wave, pc, mode)
+    cohort.live, cohort.arrived = self._barriers(self.states[:, STATUS])
     before = list(group.s), list(group.v)
     try:
       i = program.fetch(pc)
@@ -408,6 +431,7 @@ class Waves:
     self.context.view(np.uint64)[context.WRITES // 8] += np.uint64(1)
     self.executed[wave] += 1
     self._store(wave, group, before)
+    if i.mnemonic == "s_barrier_signal_isfirst": self.states[wave, SIGNALS] += 1
     status = RUN
     if isinstance(after, End) or after is End:
       self.states[wave, STATUS] = END
@@ -417,6 +441,12 @@ class Waves:
     self.states[wave, STATUS] = status
     self._resume(wave, int(after), group.mode)
     if self.executed[wave] > cohort.watchdog: self._expired(wave)
+
+  def _jump(self, wave: int) -> None:
+    """Go on at the address that a wave jumps to."""
+    state = self.states[wave]
+    state[STATUS] = RUN
+    self._resume(wave, int(state[TARGET]) | int(state[TARGET + 1]) << 32, int(state[MODE]))
 
   def _resume(self, wave: int, pc: int, mode: int) -> None:
     """Set where a wave goes on; the code grows for a place that is new."""
