@@ -5,8 +5,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import chain
 from typing import Any, Final
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -15,15 +15,20 @@ from tinyhw.core.errors import InvalidArgument, TinyhwError
 from tinyhw.core.memory import AddressSpace, Region
 from tinyhw.emulator.amdgcn import Dispatch, DispatchStats
 from tinyhw.emulator.amdgcn import dispatch as interpret
+from tinyhw.emulator.amdgcn.launch import prepare
+from tinyhw.emulator.amdgcn.program import Program
 from tinyhw.emulator.observe import Observer
+from tinyhw.emulator.simt import Cohort, run_all
 
 ENGINES: Final = ("auto", "ref", "jit", "both")
 # What interpreting costs, in microseconds: a step of a group of waves, and each wave's share of it.
 _STEP: Final = 15.0
 _INSTRUCTION: Final = 0.15
 _HANDED_BACK: Final = 100.0  # one wave's instruction from compiled code to the reference and back
-COMPILING: Final = 300_000.0  # microseconds, about
-_SPENT: Final[WeakKeyDictionary[AddressSpace, dict[tuple[int, int], float]]] = WeakKeyDictionary()
+# What compiling costs: for LLVM at all, and for each instruction of a program.
+_LLVM: Final = 40_000.0
+_COMPILING: Final = 150.0
+_BLOCKS_A_LOOK: Final = 256  # how often the first cohort's cost is looked at
 
 
 class EnginesDiffer(TinyhwError):
@@ -41,18 +46,55 @@ def dispatch(space: AddressSpace, arch: Arch, d: Dispatch, *, watchdog: int = 10
   if engine == "jit": return compiled(space, arch, d, watchdog=watchdog)
   if engine == "both": return _both(space, arch, d, watchdog)
   if engine != "auto": raise InvalidArgument(f"no engine is called {engine!r}", hint=f"there are {', '.join(ENGINES)}")
-  spent = _SPENT.setdefault(space, {})
-  key = space.version, d.entry_pc
-  before = spent.get(key, 0.0)
-  if before > COMPILING:
-    stats = compiled(space, arch, d, watchdog=watchdog)
-    # a program that compiled code keeps handing back to the reference is better interpreted as a whole
-    if sum(stats.interpreted.values()) * _HANDED_BACK > stats.instructions * _INSTRUCTION: spent[key] = -float("inf")
-    return stats
-  stats = interpret(space, arch, d, watchdog=watchdog)
-  if len(spent) > 512: spent.clear()
-  spent[key] = before + stats.steps * _STEP + stats.instructions * _INSTRUCTION
+  return _auto(space, arch, d, watchdog)
+
+
+def _auto(space: AddressSpace, arch: Arch, d: Dispatch, watchdog: int) -> DispatchStats:
+  """Interpret until the program has cost, or the rest of the launch would cost, about as much as compiling does.
+
+  Compiled code then takes the waves over where they stand. What is chosen depends on counts alone, not on time.
+  """
+  stats = DispatchStats()
+  cohorts, resident = prepare(space, arch, d, watchdog, stats)
+  first = next(cohorts, None)
+  if first is None: return stats
+  program: Program = first.program  # type: ignore[assignment]
+  here, total, before = len(first.live), d.grid[0] * d.grid[1] * d.grid[2], program.spent
+  vgprs, ended = len(first.runnable[0].v), False
+  with np.errstate(all="ignore"):
+    while not ended and 0 <= before + _cost(stats) < _price(program): ended = first.run(_BLOCKS_A_LOOK)
+    expected = before + _cost(stats) / (here if ended else total) * total
+    unfinished = chain(() if ended else (first,), cohorts)
+    if expected < _price(program) or not _compiles(first, vgprs):
+      run_all(unfinished, resident)
+      program.spent = before + _cost(stats)
+      return stats
+  interpreted = stats.instructions
+  program.spent = before + _cost(stats)
+  from tinyhw.emulator.jit.run import run_cohorts
+  run_cohorts(unfinished, resident, d, stats)
+  # a program that compiled code keeps handing back to the reference is better interpreted as a whole
+  handed_back = sum(stats.interpreted.values()) * _HANDED_BACK
+  if handed_back > (stats.instructions - interpreted) * _INSTRUCTION: program.spent = -float("inf")
   return stats
+
+
+def _compiles(cohort: Cohort, vgprs: int) -> bool:
+  """Have the program compiled; a program that LLVM refuses is interpreted from then on."""
+  from tinyhw.emulator.jit.native import NotCompiled
+  from tinyhw.emulator.jit.run import code_for
+  program: Program = cohort.program  # type: ignore[assignment]
+  try: code_for(cohort, vgprs)
+  except NotCompiled:
+    program.spent = -float("inf")
+    return False
+  return True
+
+
+def _cost(stats: DispatchStats) -> float: return stats.steps * _STEP + stats.instructions * _INSTRUCTION
+
+
+def _price(program: Program) -> float: return _LLVM + program.size * _COMPILING
 
 
 def compiled(space: AddressSpace, arch: Arch, d: Dispatch, *, watchdog: int) -> DispatchStats:

@@ -160,6 +160,7 @@ class Stats:
   steps: int = 0
   blocks: dict[Any, int] = field(default_factory=dict, repr=False)  # block -> waves that executed it
   engine: str = "ref"
+  modelled: Counter[str] = field(default_factory=Counter)  # uses of what only hardware has, by register or message
   interpreted: dict[str, int] = field(default_factory=dict)  # what compiled code left to the reference, by mnemonic
 
   @property
@@ -205,13 +206,13 @@ class Cohort:
     self.runnable.append(group)
     self.stats.waves += group.size
 
-  def run(self) -> bool:
+  def run(self, blocks: int = BLOCKS_A_TURN) -> bool:
     """Run until all waves have ended (True) or the cohort has had its turn or sleeps (False).
 
     Of several groups the one at the lowest PC runs first, so that the others wait where they meet again; one that keeps
     jumping back lets the others run in between, because it may wait for them.
     """
-    self.budget = BLOCKS_A_TURN
+    self.budget = blocks
     while self.runnable:
       if self.budget <= 0: return False
       if len(self.runnable) == 1:
@@ -342,7 +343,7 @@ class Cohort:
     self._release()
     return first
 
-  def _complete(self) -> None:
+  def complete(self) -> None:
     """Note which split barriers every live wave has signalled, and begin them anew."""
     ready = (self.arrived >= self.live) & (self.live > 0) & (self.arrived > 0)
     if not ready.any(): return
@@ -361,7 +362,7 @@ class Cohort:
   def _release(self) -> None:
     """Let the waves of workgroups go on whose every live wave stands at the barrier or has signalled it."""
     ready = (self.arrived >= self.live) & (self.live > 0)
-    if self.passed is not None: self._complete()
+    if self.passed is not None: self.complete()
     elif not ready.any(): return
     elif self.observer is not None: self.observer.released(self, np.flatnonzero(ready))
     parked, self.parked = self.parked, []

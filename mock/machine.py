@@ -74,7 +74,7 @@ class Machine:
     clock: Clock | None = None,
     watchdog: int = WATCHDOG,
     executor: Executor | None = None,
-    engine: str = "ref",
+    engine: str = "auto",
     observer: Observer | None = None,
   ) -> None:
     self.cards = cards_named(cards)

@@ -30,6 +30,16 @@ class Atomic:
     return _TYPES[self.kind, width]
 
 
+def _ordered_add(o: O, old: Value, data: Value, compare: Value) -> Value:
+  """{value, id} in memory: where the id is the data's, it goes one up and the value rises by the data's upper half.
+
+  The chip's id wraps at VGT_GS_MAX_WAVE_ID, a register of the geometry stage, which is not modelled.
+  """
+  mine = o.to(old, "u32") == o.to(data, "u32")
+  raised = o.pack(o.to(old, "u32") + 1, o.to(old >> 32, "u32") + o.to(data >> 32, "u32"))
+  return o.where(mine, raised, old)
+
+
 _TYPES: Final[dict[tuple[str, int], Any]] = {
   ("u", 4): U32, ("u", 8): U64, ("i", 4): I32, ("i", 8): I64, ("f", 4): F32, ("f", 8): F64}
 
@@ -72,6 +82,8 @@ ATOMICS: Final[dict[str, Atomic]] = {
   "sub": Atomic("u", lambda o, old, d, c: old - d, np.subtract),
   "rsub": Atomic("u", lambda o, old, d, c: d - old),
   "csub": Atomic("u", lambda o, old, d, c: o.where(old >= d, old - d, old ^ old)),
+  "condsub": Atomic("u", lambda o, old, d, c: o.where(old >= d, old - d, old)),
+  "ordered_add": Atomic("u", _ordered_add),
   "smin": Atomic("i", lambda o, old, d, c: o.min(old, d), np.minimum),
   "smax": Atomic("i", lambda o, old, d, c: o.max(old, d), np.maximum),
   "umin": Atomic("u", lambda o, old, d, c: o.min(old, d), np.minimum),

@@ -42,7 +42,8 @@ Value = Any
 _SOURCES: Final = ("src0", "src1", "src2")
 SCALAR_FAMILIES: Final = frozenset(("SOP1", "SOP2", "SOPC", "SOPK"))
 FLOAT = frozenset({"f16", "f32", "f64"})
-CLAMPS_NAN: Final = frozenset({"gfx12"})  # instruction tables of chips without MODE.DX10_CLAMP
+# Instruction tables of chips whose MODE has neither DX10_CLAMP nor IEEE.
+WITHOUT_IEEE: Final = frozenset({"gfx12"})
 OMOD: Final = {1: 2.0, 2: 4.0, 3: 0.5}
 _DENORM_SHIFT: Final = {"f32": 4, "f16": 6, "f64": 6}
 _ROUND_SHIFT: Final = {"f32": 0, "f16": 2, "f64": 2}
@@ -256,17 +257,21 @@ def _mask_writer(register: int) -> Writer:
 
 def nan_clamps(i: Instruction, mode: int) -> bool:
   """Whether clamp makes NaN zero: by MODE.DX10_CLAMP, or always where MODE has no such bit (RDNA4 ISA, 7.2.3.1)."""
-  return i.isa in CLAMPS_NAN or bool(mode >> 8 & 1)
+  return i.isa in WITHOUT_IEEE or bool(mode >> 8 & 1)
 
 
 def output_modifier(i: Instruction, t: str, mode: int) -> int:
-  """omod, which counts only where output denormals are flushed and IEEE is off (RDNA3 ISA manual, section 7.2.3.1)."""
-  return i.get("omod") if flushes(i, t, mode, 1) and not mode & IEEE else 0
+  """omod, which counts only where output denormals are flushed and IEEE is off (RDNA3 ISA manual, section 7.2.3.1).
+
+  Without MODE.IEEE it always counts, and then output denormals are flushed (RDNA4 ISA manual, section 7.2.3.1).
+  """
+  return i.get("omod") if i.isa in WITHOUT_IEEE or flushes(i, t, mode, 1) and not mode & IEEE else 0
 
 
 def _float_result(i: Instruction, t: str, write: Writer, mode: int) -> Writer:
   """omod, denormal flush and clamp of a float result."""
-  omod, clamp, flush = output_modifier(i, t, mode), i.get("clamp"), flushes(i, t, mode, 1)
+  omod, clamp = output_modifier(i, t, mode), i.get("clamp")
+  flush = bool(omod) or flushes(i, t, mode, 1)
   if not (omod or clamp or flush): return write
   one, zero = DTYPES[t].type(1), DTYPES[t].type(0)
   factor = DTYPES[t].type(OMOD.get(omod, 1.0))

@@ -13,12 +13,11 @@ import numpy as np
 
 from tinyhw.core.errors import MachineFault
 from tinyhw.emulator.amdgcn import bind, matrix_gfx9, memory_gfx9
-from tinyhw.emulator.amdgcn.bind import dword, unsupported
+from tinyhw.emulator.amdgcn.bind import dword
 from tinyhw.emulator.amdgcn.ends_gfx9 import GPR_IDX_EN, VSKIP, index_from, index_of
-from tinyhw.emulator.amdgcn.registers import reader, write_scalar32, write_vector32
-from tinyhw.emulator.amdgcn.values import U32
+from tinyhw.emulator.amdgcn.registers import reader, write_vector32
 from tinyhw.emulator.simt import Group, Step
-from tinyhw.isa.amdgcn import AGPR0, EXEC_LO, M0, VCC_LO, Instruction
+from tinyhw.isa.amdgcn import AGPR0, M0, Instruction
 
 Value = Any
 
@@ -134,52 +133,7 @@ def _altered(i: Instruction, pc: int, mode: int,
   return None if mode >> VSKIP & 1 else _indexed(i, pc, mode, plain)
 
 
-# ---- hardware registers (tables 3, 6, 19 to 22)
-
-def getreg(i: Instruction, pc: int, mode: int) -> Step:
-  """s_getreg_b32. No trap handler, no profiler: TRAPSTS, TBA and TMA are 0. A chip of one XCC.
-
-  HW_ID tells a wave's number in the dispatch, as if slots were given out in its order.
-  """
-  simm = i.fields["simm16"]
-  ident, first, size = simm & 63, simm >> 6 & 31, (simm >> 11 & 31) + 1
-  if ident not in REGISTERS: raise unsupported(i, pc, f"hardware register {ident}")
-  value, write, field = REGISTERS[ident], write_scalar32(i.operands["sdst"].value), np.uint32((1 << size) - 1)
-  return lambda group: write(group, value(group) >> np.uint32(first) & field)
-
-
-def _status(group: Group) -> Value:
-  """STATUS: SCC, EXECZ, VCCZ, IN_TG, VALID, SCRATCH_EN."""
-  s = group.s
-  scc = np.asarray(group.scc).astype(U32)
-  empty = [np.asarray(s[n] | s[n + 1] == 0).astype(U32) for n in (EXEC_LO, VCC_LO)]
-  several = np.uint32(group.cohort.waves_a_group > 1)
-  fixed = np.uint32(1 << 16 | (group.scratch is not None) << 28)
-  return scc[()] | empty[0][()] << np.uint32(9) | empty[1][()] << np.uint32(10) | several << np.uint32(11) | fixed
-
-
-def _hw_id(group: Group) -> Value:
-  """WAVE_ID of 8 slots, SIMD_ID of 4, CU_ID of 16, SE_ID of 8."""
-  n = group.waves.astype(U32)
-  value = n & np.uint32(7) | (n >> np.uint32(3) & np.uint32(3)) << np.uint32(4) | \
-    (n >> np.uint32(5) & np.uint32(15)) << np.uint32(8) | (n >> np.uint32(9) & np.uint32(7)) << np.uint32(13)
-  return value[0] if (value == value[0]).all() else value[:, None]
-
-
-def _gpr_alloc(group: Group) -> Value:
-  """Sizes and the offset of the accumulation registers; registers start at 0."""
-  d = group.cohort.dispatch
-  return np.uint32((((d.rsrc1 & 63) + 1) * 2 - 1) << 6 | ((d.rsrc3 & 63) + 1) << 12 | (d.rsrc1 >> 6 & 15) << 24)
-
-
-def _zero(group: Group) -> Value: return np.uint32(0)
-
-
-REGISTERS: Final[dict[int, Callable[[Group], Value]]] = {
-  1: lambda group: np.uint32(group.mode & 0xFFFFFFFF), 2: _status, 3: _zero, 4: _hw_id, 5: _gpr_alloc,
-  6: lambda group: np.uint32(group.cohort.lds_size // 256 << 12), 7: _zero, 16: _zero, 17: _zero, 18: _zero, 19: _zero,
-  20: _zero}
 bind.ALTERED_OF["gfx9"] = _is_altered, _altered
 bind.SPECIAL_OF["gfx9"] = {
-  **matrix_gfx9.BINDERS, **memory_gfx9.BINDERS, "v_pk_mov_b32": pk_mov, "s_getreg_b32": getreg,
+  **matrix_gfx9.BINDERS, **memory_gfx9.BINDERS, "v_pk_mov_b32": pk_mov,
   "s_set_gpr_idx_idx": _set_index, "s_set_gpr_idx_mode": _set_index}

@@ -9,12 +9,14 @@ from typing import Any, Final
 
 import numpy as np
 
+from tinyhw.core.errors import MachineFault
 from tinyhw.core.table import Handlers
+from tinyhw.emulator.amdgcn import hwreg
 from tinyhw.emulator.amdgcn.bind import unsupported
 from tinyhw.emulator.amdgcn.ends import ENDERS
 from tinyhw.emulator.amdgcn.registers import constant, reader, scalar64, write_scalar32, write_scalar64
 from tinyhw.emulator.simt import Barrier, End, Group, Next, Split, Step, Wait, Yield
-from tinyhw.isa.amdgcn import EXEC_LO, VCC_LO, Instruction
+from tinyhw.isa.amdgcn import EXEC_LO, M0, VCC_LO, Instruction
 
 Value = Any
 Ender = Callable[[Group], Next]
@@ -43,7 +45,6 @@ CONDITIONS: Final[dict[str, tuple[str, bool]]] = {
 }
 CONDITIONAL: Final = frozenset(CONDITIONS)
 DIRECT: Final = CONDITIONAL | {"s_branch", "s_call_b64"}
-MESSAGES: Final = {3: "deallocate VGPRs"}
 
 
 def target(i: Instruction, pc: int) -> int:
@@ -189,7 +190,14 @@ def _set_mode(i: Instruction, pc: int) -> Ender:
   """s_setreg and its short forms; MODE is part of what code is bound with, so that this ends a block."""
   after = pc + i.size
   ident, offset, size = _mode_field(i)
-  if ident != MODE_REGISTER: raise unsupported(i, pc, f"hardware register {ident}")
+  if ident != MODE_REGISTER:
+    register = hwreg.name(i.isa, ident)
+    if register not in hwreg.DROPPED: raise unsupported(i, pc, f"a write to hardware register {register}")
+
+    def dropped(group: Group) -> Next:
+      hwreg.note(group, register)
+      return after
+    return dropped
   field = (1 << size) - 1
   if i.mnemonic == "s_setreg_b32":
     read = reader(i.operands["sdst"], "u32")
@@ -214,15 +222,8 @@ def step(i: Instruction, pc: int) -> Step | None:
   if name == "s_getpc_b64":
     write64 = write_scalar64(i.operands["sdst"].value)
     return lambda group: write64(group, np.uint64(pc + i.size))
-  if name == "s_sendmsg":
-    if i.fields["simm16"] not in MESSAGES: raise unsupported(i, pc, f"message {i.fields['simm16']}")
-    return lambda group: None
-  if name == "s_sendmsg_rtn_b64" and i.fields["src0"] == 131:  # MSG_RTN_GET_REALTIME
-    clock = write_scalar64(i.operands["sdst"].value)
-    return lambda group: clock(group, np.uint64(group.cohort.stats.steps))
-  if name == "s_sendmsg_rtn_b32" and i.fields["src0"] == 128:  # MSG_RTN_GET_DOORBELL: the queue's number, here 0
-    write32 = write_scalar32(i.operands["sdst"].value)
-    return lambda group: write32(group, np.uint32(0))
+  if name == "s_sendmsg": return _send(i, pc)
+  if name in {"s_sendmsg_rtn_b32", "s_sendmsg_rtn_b64"}: return _ask(i, pc)
   if name == "s_getreg_b32": return _getreg(i, pc)
   if name in {"s_barrier_signal", "s_barrier_signal_isfirst"}: return _barrier_signal(i, pc)
   if name == "s_get_barrier_state": return _barrier_state(i, pc)
@@ -235,15 +236,41 @@ def _getreg(i: Instruction, pc: int) -> Step:
   field = np.uint32((1 << size) - 1)
   write = write_scalar32(i.operands["sdst"].value)
 
-  def value(group: Group) -> Value:
-    if ident == MODE_REGISTER: return np.uint32(group.mode)
-    if ident == 29: return np.uint32(group.cohort.stats.steps & 0xFFFFF)  # SHADER_CYCLES
-    if ident in {20, 21}:  # FLAT_SCR_LO, FLAT_SCR_HI
-      base = np.uint64(0) if group.scratch is None else group.scratch
-      return (base >> np.uint64(32 * (ident - 20))).astype(np.uint32)
-    if ident in {23, 24}:  # HW_ID1, HW_ID2: a wave's slot
-      return np.uint32(0) if group.size == 1 else group.waves.astype(np.uint32)[:, None]
-    raise unsupported(i, pc, f"hardware register {ident}")
-  return lambda group: write(group, value(group) >> np.uint32(offset) & field)
+  register = hwreg.name(i.isa, ident)
+  read = hwreg.READERS.get(register)
+  if read is None: raise unsupported(i, pc, f"hardware register {register}")
+
+  def get(group: Group) -> None:
+    hwreg.note(group, register)
+    write(group, read(group) >> np.uint32(offset) & field)
+  return get
 
 
+# ---- messages
+
+def _send(i: Instruction, pc: int) -> Step:
+  """s_sendmsg: an interrupt with what M0 holds, or a message that changes nothing."""
+  what = hwreg.message(i.isa, i.fields["simm16"])
+  if what == "MSG_INTERRUPT":
+    def interrupt(group: Group) -> None:
+      raised = group.cohort.dispatch.interrupt
+      if raised is None: raise MachineFault("an interrupt that nobody takes (s_sendmsg MSG_INTERRUPT)")
+      for m0 in np.broadcast_to(np.asarray(group.s[M0]).reshape(-1), group.size): raised(int(m0) & 0xFFFFFF)
+    return interrupt
+  if what not in hwreg.MODELLED: raise unsupported(i, pc, f"message {what}")
+  return lambda group: hwreg.note(group, what)
+
+
+def _ask(i: Instruction, pc: int) -> Step:
+  """s_sendmsg_rtn: the message that src0 names, and its answer."""
+  what = hwreg.message(i.isa, i.fields["src0"])
+  answer = hwreg.returned(what)
+  if answer is None: raise unsupported(i, pc, f"message {what}")
+  wide = i.mnemonic.endswith("b64")
+  write = (write_scalar64 if wide else write_scalar32)(i.operands["sdst"].value)
+  kind = np.uint64 if wide else np.uint32
+
+  def ask(group: Group) -> None:
+    hwreg.note(group, what)
+    write(group, kind(answer(group) & ((1 << 64) - 1 if wide else 0xFFFFFFFF)))
+  return ask

@@ -16,11 +16,10 @@ CONTROL = control.DIRECT | frozenset((
   "s_get_barrier_state"))
 # Mnemonics that memory.py binds by name or by table.
 MEMORY = frozenset((
-  *memory.LOADS, *memory.STORES, *memory.VECTOR_ATOMICS, *memory.SCALAR_LOADS, *memory.DS_ATOMICS, *memory.DS_LOADS,
-  *memory.DS_STORES, *memory.DS_PAIRS, *memory.DS_EXCHANGE_PAIRS, *memory.NO_EFFECT, "ds_bpermute_b32",
-  "ds_permute_b32", "ds_swizzle_b32", "ds_append", "ds_consume", "ds_load_addtid_b32", "ds_store_addtid_b32",
-  "ds_read_addtid_b32", "ds_write_addtid_b32",
-  *memory.GLOBAL_BY_LANE))
+  *memory.LOADS, *memory.STORES, *memory.VECTOR_ATOMICS, *memory.SCALAR_LOADS, *memory.SCALAR_SMALL,
+  *memory.DS_ATOMICS, *memory.DS_LOADS, *memory.DS_STORES, *memory.DS_PAIRS, *memory.DS_EXCHANGE_PAIRS,
+  *memory.NO_EFFECT, "ds_bpermute_b32", "ds_permute_b32", "ds_swizzle_b32", "ds_append", "ds_consume",
+  "ds_load_addtid_b32", "ds_store_addtid_b32", "ds_read_addtid_b32", "ds_write_addtid_b32", *memory.GLOBAL_BY_LANE))
 # What compute code cannot use, and why; these count in no coverage figure of compute opcodes.
 NOT_COMPUTE: Final[Handlers[str]] = Handlers("instruction")
 NOT_COMPUTE.ignores("exp", "export", why="exports to the pixel and vertex stages")
@@ -33,6 +32,9 @@ NOT_COMPUTE.ignores("ds_add_gs_reg_rtn", "ds_sub_gs_reg_rtn", why="stream-out re
 NOT_COMPUTE.ignores("ds_bvh_stack_rtn_b32", why="the traversal stack of ray tracing")
 NOT_COMPUTE.ignores("s_rfe_b64", "s_rfe_restore_b64", "s_cbranch_cdbgsys", "s_cbranch_cdbguser",
                     "s_cbranch_cdbgsys_or_user", "s_cbranch_cdbgsys_and_user", why="trap handlers and debuggers")
+NOT_COMPUTE.ignores("s_barrier_init", "s_barrier_join", "s_barrier_leave", "s_wakeup_barrier",
+                    why="barriers with names: not in the RDNA4 manual, for other chips")
+NOT_COMPUTE.ignores("s_atc_probe", "s_atc_probe_buffer", why="address translation probes: not in the manuals")
 NOT_COMPUTE.ignores("s_endpgm_ordered_ps_done", "v_screen_partition_4se_b32", why="pixel shaders")
 
 
@@ -46,6 +48,11 @@ def names(table: Table) -> set[str]:
   return {part.strip().replace("v_dual_", "v_") for name in table.mnemonics for part in name.split("::")}
 
 
+# Matrix products of floats: the chips' order of additions is not specified.
+_FLOAT_MATRICES: Final = tuple(
+  f"v_{stem}_{t}" for stem in ("wmma", "swmmac", "mfma", "smfmac") for t in ("f", "b"))
+
+
 def status(mnemonic: str, isa: str) -> str:
   """"exact", "approximate", "no effect" or "missing"."""
   meaning = MEANINGS.get(mnemonic, isa)
@@ -54,7 +61,7 @@ def status(mnemonic: str, isa: str) -> str:
   # how typed stores round, and what D16 makes of integers, no manual says
   if buffer.FORMATTED.fullmatch(mnemonic): return "approximate"
   if mnemonic.startswith("buffer_load_lds_"): return "exact"
-  if any(f"{stem}_{t}" in mnemonic for stem in ("_wmma", "_mfma", "_smfmac") for t in ("f", "b")): return "approximate"
+  if mnemonic.startswith(_FLOAT_MATRICES): return "approximate"
   bound = bind.special(mnemonic, isa) or any(mnemonic in names for names in (CONTROL, MEMORY, ends.ENDERS))
   return "exact" if bound else "missing"
 

@@ -1,7 +1,7 @@
 """Starts the waves of a dispatch as the AMDGPU ABI says (LLVM AMDGPUUsage, "Initial Kernel Execution State")."""
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Any, Final
@@ -29,7 +29,8 @@ class Dispatch:
 
   `grid` counts workgroups, `block` is the workgroup's size. `rsrc1` to `rsrc3` are COMPUTE_PGM_RSRC*, `user_data` the
   SGPRs that the queue set. Scratch: `scratch_base` is the address of wave slots of `scratch_size * wave size` bytes
-  each, `scratch_size` the bytes of a lane, `scratch_waves` the number of slots. `lds_size` in bytes.
+  each, `scratch_size` the bytes of a lane, `scratch_waves` the number of slots. `lds_size` in bytes. `interrupt` is
+  called with the low 24 bits of M0 of a wave that interrupts the host.
   """
   entry_pc: int
   grid: tuple[int, int, int]
@@ -43,6 +44,7 @@ class Dispatch:
   scratch_waves: int = 0
   lds_size: int = 0
   wave32: bool = True
+  interrupt: Callable[[int], None] | None = None
 
 
 @cache

@@ -21,6 +21,7 @@ from tinyhw.emulator.amdgcn.registers import (
   scalar32,
   vector32,
   vector64,
+  write_scalar32,
 )
 from tinyhw.emulator.amdgcn.values import U32, U64
 from tinyhw.emulator.simt import ZERO, Group, Step
@@ -49,26 +50,33 @@ _ATOMICS: Final = {
     ("xor", "xor", "b"), ("inc", "inc", "u"), ("dec", "dec", "u"))
   for width in (4, 8) for suffix in (suffixes + str(width * 8),)
 } | {"add_f32": ("fadd", 4), "min_f32": ("fmin", 4), "max_f32": ("fmax", 4), "cmpswap_f32": ("fcmpswap", 4),
-     "csub_u32": ("csub", 4)}
+     "csub_u32": ("csub", 4), "sub_clamp_u32": ("csub", 4), "cond_sub_u32": ("condsub", 4),
+     "min_num_f32": ("fmin", 4), "max_num_f32": ("fmax", 4), "pk_add_f16": ("pk_add_f16", 4),
+     "pk_add_bf16": ("pk_add_bf16", 4), "ordered_add_b64": ("ordered_add", 8)}
 LOADS: Final = {f"{p}_load_{s}": v for p in ("global", "flat", "scratch", "buffer")
                 for s, v in (*_LOADS.items(), *names_gfx9.LOADS.items())}
 STORES: Final = {f"{p}_store_{s}": v for p in ("global", "flat", "scratch", "buffer")
                  for s, v in (*_STORES.items(), *names_gfx9.STORES.items())}
 VECTOR_ATOMICS: Final = {f"{p}_atomic_{s}": v for p in ("global", "flat", "buffer")
                          for s, v in (*_ATOMICS.items(), *names_gfx9.ATOMICS.items())}
-SCALAR_LOADS: Final = {f"{p}_b{32 * n}": n for p in ("s_load", "s_buffer_load") for n in (1, 2, 4, 8, 16)} | \
+SCALAR_LOADS: Final = {f"{p}_b{32 * n}": n for p in ("s_load", "s_buffer_load") for n in (1, 2, 3, 4, 8, 16)} | \
   names_gfx9.SCALAR_LOADS
+SCALAR_SMALL: Final = {  # bytes, bits to extend the sign from or 0
+  f"{p}_{s}": v for p in ("s_load", "s_buffer_load")
+  for s, v in (("i8", (1, 8)), ("u8", (1, 0)), ("i16", (2, 16)), ("u16", (2, 0)))}
 
 _DS_OPS: Final = (
   ("add", "add", "u"), ("sub", "sub", "u"), ("rsub", "rsub", "u"), ("inc", "inc", "u"), ("dec", "dec", "u"),
   ("min", "smin", "i"), ("max", "smax", "i"), ("min", "umin", "u"), ("max", "umax", "u"), ("and", "and", "b"),
   ("or", "or", "b"), ("xor", "xor", "b"), ("add", "fadd", "f"), ("min", "fmin", "f"), ("max", "fmax", "f"),
+  ("min_num", "fmin", "f"), ("max_num", "fmax", "f"), ("cond_sub", "condsub", "u"), ("sub_clamp", "csub", "u"),
   ("cmpstore", "cmpswap", "b"), ("cmpstore", "fcmpswap", "f"))
 DS_ATOMICS: Final = {
   f"ds_{name}{rtn}_{kind}{width * 8}": (operation, width, bool(rtn)) for name, operation, kind in _DS_OPS
   for width in (4, 8) for rtn in ("", "_rtn")} | {
   f"ds_storexchg_rtn_b{width * 8}": ("swap", width, True) for width in (4, 8)} | {
   f"ds_mskor{rtn}_b{width * 8}": ("mskor", width, bool(rtn)) for width in (4, 8) for rtn in ("", "_rtn")} | {
+  f"ds_pk_add{rtn}_{kind}": (f"pk_add_{kind}", 4, bool(rtn)) for kind in ("f16", "bf16") for rtn in ("", "_rtn")} | {
   "ds_wrap_rtn_b32": ("wrap", 4, True), "ds_condxchg32_rtn_b64": ("condxchg", 8, True)} | names_gfx9.DS_ATOMICS
 DS_LOADS: Final = {
   "ds_load_b32": (4, 0, None), "ds_load_b64": (8, 0, None), "ds_load_b96": (12, 0, None), "ds_load_b128": (16, 0, None),
@@ -156,7 +164,7 @@ def split(value: Value) -> list[Value]:
 Address = Callable[[Group], tuple[int | None, Value]]
 
 
-def _global_address(i: Instruction) -> Address:
+def global_address(i: Instruction) -> Address:
   """saddr + zero-extended vaddr + offset, or a 64-bit vaddr + offset."""
   offset = byte_offset(i)
   n = i.operands["vaddr"].value
@@ -172,7 +180,7 @@ def _global_address(i: Instruction) -> Address:
   return address
 
 
-def _scratch_offset(i: Instruction) -> Reader:
+def scratch_offset(i: Instruction) -> Reader:
   """Offset of each lane in its scratch: vaddr + saddr + offset, those that the form has."""
   offset = np.uint32(byte_offset(i) & 0xFFFFFFFF)
   parts: list[Reader] = []
@@ -239,22 +247,22 @@ def _global_by_lane(i: Instruction) -> Step:
 def fetcher(i: Instruction, segment: str, width: int) -> Loader:
   """Loads dwords, or one zero-extended smaller value, of a segment: global, scratch or flat."""
   if segment == "global":
-    address = _global_address(i)
+    address = global_address(i)
     return lambda group: access.words_of(access.load(group, *address(group), width), width)
   if segment == "scratch":
-    offset = _scratch_offset(i)
+    offset = scratch_offset(i)
     return lambda group: access.scratch_load(group, offset(group), width)
   return flat_fetch(i, width)
 
 
 def _put(i: Instruction, segment: str, width: int) -> Callable[[Group, list[Value]], None]:
   if segment == "global":
-    address = _global_address(i)
+    address = global_address(i)
 
     def put(group: Group, words: list[Value]) -> None: access.store(group, *address(group), words, width)
     return put
   if segment == "scratch":
-    offset = _scratch_offset(i)
+    offset = scratch_offset(i)
     return lambda group, words: access.scratch_store(group, offset(group), words, width)
   return flat_put(i, width)
 
@@ -333,7 +341,7 @@ def _vector_atomic(i: Instruction, segment: str) -> Step:
   data_of = data_reader(n, width)
   compare_of = data_reader(n + count, width) if ATOMICS[operation].compares else None
   destination = i.operands["vdst"].value if want and "vdst" in i.operands else n
-  plain = _global_address(i) if segment == "global" else None
+  plain = global_address(i) if segment == "global" else None
   flat = _flat_address(i) if segment == "flat" else None
 
   def step(group: Group) -> None:
@@ -368,45 +376,89 @@ def flat_atomic(group: Group, address: Value, width: int, operation: str, data: 
 # ---- scalar memory
 
 def _smem(i: Instruction, pc: int) -> Step:
+  if i.mnemonic in SCALAR_SMALL: return _smem_small(i)
   if i.mnemonic not in SCALAR_LOADS: raise unsupported(i, pc)
   count = SCALAR_LOADS[i.mnemonic]
-  sbase = i.operands["sbase"].value
-  base_of = base_address(sbase)
-  buffer = i.mnemonic.startswith("s_buffer_load")
-  offset = byte_offset(i)
-  soffset = scalar32(i.operands["soffset"].value) if "soffset" in i.operands else None
+  address_of = _scalar_address(i, 4)
   destination = i.operands["sdst"].value
   touches_exec = destination <= EXEC_LO + 1 < destination + count + 1
-  records_of = scalar32(sbase + 2)
 
   def step(group: Group) -> None:
-    base = base_of(group)
-    extra = None if soffset is None else soffset(group)
-    s = group.s
-    if type(base) is int and (extra is None or extra.ndim == 0):
-      if buffer: base &= (1 << 48) - 1
-      at = base + offset + (0 if extra is None else int(extra)) & (1 << 64) - 4  # the two low bits are ignored
+    at, inside = address_of(group)
+    s, space = group.s, group.space
+    if type(at) is int and (inside is None or type(inside) is int):
       if group.cohort.observer is not None: access.show(group, "scalar", "load", np.uint64(at), 4 * count)
-      space = group.space
+      wanted = count if inside is None else min(max(inside // 4, 0), count)
       m = space.find(at)
       words: Any
-      if m is not None and at + 4 * count <= m.end and m.access & Access.READ:
-        words = m.u32[at - m.start >> 2:(at - m.start >> 2) + count].copy()
-      else: words = np.frombuffer(space.read(at, 4 * count), U32)
-      if buffer:
-        left = int(records_of(group)) - (at - base)
-        words = np.where(np.arange(count) * 4 + 4 <= left, words, np.uint32(0))
+      if m is not None and at + 4 * wanted <= m.end and m.access & Access.READ:
+        words = m.u32[at - m.start >> 2:(at - m.start >> 2) + wanted].copy()
+      else: words = np.frombuffer(space.read(at, 4 * wanted), U32) if wanted else np.zeros(0, U32)
+      if destination == NULL: return
+      if wanted < count: words = np.concatenate([words, np.zeros(count - wanted, U32)])
       s[destination:destination + count] = words
       s[NULL] = ZERO
     else:
-      if buffer: raise unsupported(i, pc, "a different buffer or offset in each wave")
-      address = np.asarray(base, U64) + np.uint64(offset & (1 << 64) - 1)
-      if extra is not None: address = address + extra.astype(U64)
-      address = address & np.uint64((1 << 64) - 4)
+      address = np.broadcast_to(np.asarray(at, U64), (group.size, 1))
       if group.cohort.observer is not None: access.show(group, "scalar", "load", address, 4 * count)
       for k in range(count):
-        s[destination + k] = group.space.gather((address + np.uint64(4 * k)).reshape(-1), 4).reshape(-1, 1)
+        word = _gathered(space, address + np.uint64(4 * k), 4, None if inside is None else inside - 4 * k)
+        if destination != NULL: s[destination + k] = word
     if touches_exec: exec_changed(group)
+  return step
+
+
+def _scalar_address(i: Instruction, align: int) -> Callable[[Group], tuple[int | Value, int | Value | None]]:
+  """(address, bytes left in the buffer from there, None without a buffer): ints, or [waves, 1] where waves differ.
+
+  The low bits of an address that is no multiple of `align` are ignored. A buffer's base has 48 bits, its size is in
+  strides (1 for a stride of 0) (RDNA4 ISA manual, 8.1.2; RDNA3, 8.2.2).
+  """
+  sbase = i.operands["sbase"].value
+  base_of, offset = base_address(sbase), byte_offset(i)
+  soffset = scalar32(i.operands["soffset"].value) if "soffset" in i.operands else None
+  buffer, keep = i.mnemonic.startswith("s_buffer_load"), (1 << 64) - align
+
+  def address(group: Group) -> tuple[int | Value, int | Value | None]:
+    base, s = base_of(group), group.s
+    extra = None if soffset is None else soffset(group)
+    if type(base) is int and (extra is None or extra.ndim == 0) and (not buffer or s[sbase + 2].ndim == 0):
+      forward = offset + (0 if extra is None else int(extra))
+      if not buffer: return base + forward & keep, None
+      size = int(s[sbase + 2]) * max(base >> 48 & 0x3FFF, 1)
+      return (base & (1 << 48) - 1) + forward & keep, size - forward
+    moved = np.full((1, 1), offset & (1 << 64) - 1, U64)
+    if extra is not None: moved = moved + extra.astype(U64)
+    low = np.asarray(base, U64)
+    if not buffer: return low + moved & np.uint64(keep), None
+    total = s[sbase + 2].astype(np.int64) * np.maximum(low >> np.uint64(48) & np.uint64(0x3FFF), 1).astype(np.int64)
+    at = (low & np.uint64((1 << 48) - 1)) + moved & np.uint64(keep)
+    return at, np.broadcast_to(total - moved.view(np.int64), (group.size, 1))
+  return address
+
+
+def _gathered(space: Any, address: Value, width: int, inside: Value | None) -> Value:
+  """A value of each wave [waves, 1] as u32; 0 where fewer than `width` bytes of its buffer are left."""
+  flat = address.reshape(-1)
+  if inside is None: return space.gather(flat, width).astype(U32).reshape(-1, 1)
+  use = inside.reshape(-1) >= width
+  out = np.zeros(flat.shape, U32)
+  if use.any(): out[use] = space.gather(flat[use], width)
+  return out.reshape(-1, 1)
+
+
+def _smem_small(i: Instruction) -> Step:
+  """One or two bytes, extended to a dword."""
+  width, sign_bits = SCALAR_SMALL[i.mnemonic]
+  address_of, write = _scalar_address(i, width), write_scalar32(i.operands["sdst"].value)
+
+  def step(group: Group) -> None:
+    at, inside = address_of(group)
+    address = np.broadcast_to(np.asarray(at, U64), (group.size, 1))
+    if group.cohort.observer is not None: access.show(group, "scalar", "load", address, width)
+    left = None if inside is None else np.broadcast_to(np.asarray(inside, np.int64), (group.size, 1))
+    word = extended(_gathered(group.space, address, width, left), sign_bits)
+    write(group, word if type(at) is not int else word[0, 0])
   return step
 
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from tinyhw.core.memory import Access
-from tinyhw.emulator.amdgcn import access, names_gfx9
+from tinyhw.emulator.amdgcn import access, hwreg, names_gfx9
 from tinyhw.emulator.amdgcn.atomics import ATOMICS
 from tinyhw.emulator.amdgcn.memory import byte_offset, extended, fetcher
 from tinyhw.emulator.amdgcn.registers import Reader, scalar32, scalar64, write_scalar64
@@ -110,9 +110,13 @@ def _atomic(i: Instruction, pc: int, mode: int) -> Step:
 
 
 def _clock(i: Instruction, pc: int, mode: int) -> Step:
-  """s_memtime, s_memrealtime: the instructions that waves of the dispatch have executed, counted once for a group."""
-  write = write_scalar64(i.operands["sdst"].value)
-  return lambda group: write(group, np.uint64(group.cohort.stats.steps))
+  """s_memtime, s_memrealtime."""
+  write, name = write_scalar64(i.operands["sdst"].value), i.mnemonic
+
+  def tell(group: Group) -> None:
+    hwreg.note(group, name)
+    write(group, np.uint64(hwreg.clock(group)))
+  return tell
 
 
 # ---- loads into LDS (10.3): a dword for each lane at M0 + offset + 4 * lane

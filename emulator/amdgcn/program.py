@@ -9,7 +9,15 @@ from weakref import WeakKeyDictionary, ref
 from tinyhw.arch import Arch
 from tinyhw.core.errors import DecodeError, PageFault, Unsupported
 from tinyhw.core.memory import Access, AddressSpace
-from tinyhw.emulator.amdgcn import bind, bind_gfx9, buffer, control, memory  # noqa: F401  (bind_gfx9 registers)
+from tinyhw.emulator.amdgcn import (  # noqa: F401  (bind_gfx9, bind_gfx12 and matrix_gfx12 register binders)
+  bind,
+  bind_gfx9,
+  bind_gfx12,
+  buffer,
+  control,
+  matrix_gfx12,
+  memory,
+)
 from tinyhw.emulator.simt import Group, Next, Step
 from tinyhw.isa.amdgcn import Instruction, table
 
@@ -49,6 +57,7 @@ class Program:
     self._leaders: set[int] = {entry}
     self._spans: dict[int, bytes] = {}  # start -> bytes that were decoded
     self.compiled: dict[Any, Any] = {}  # what the compiled engine keeps with the program
+    self.spent = 0.0  # microseconds, about, that interpreting it has cost
 
   @property
   def space(self) -> AddressSpace:
@@ -56,6 +65,11 @@ class Program:
     space = self._space()
     assert space is not None
     return space
+
+  @property
+  def size(self) -> int:
+    """Instructions of the blocks that were executed so far."""
+    return sum(block.count for block in self._blocks.values())
 
   def fresh(self) -> bool:
     """Whether the code in memory still is what was decoded."""

@@ -11,8 +11,11 @@ from tinyhw.core.errors import HazardFound, InvalidArgument
 from tinyhw.core.memory import AddressSpace
 from tinyhw.emulator.check.counters import COUNTERS
 from tinyhw.emulator.check.effects import SGPR0, Effects, effects, name_of
+from tinyhw.emulator.check.nops import Nops
 from tinyhw.emulator.check.races import ATOMIC, COMPARE, PLAIN, Memory, Race, Races
 from tinyhw.emulator.check.report import DEFAULT, KINDS, Finding, Report
+from tinyhw.emulator.check.states import RULES_OF
+from tinyhw.emulator.check.undefined import Holes, Undefined, Use, set_up_registers
 from tinyhw.emulator.check.waits import Waits
 from tinyhw.emulator.observe import Access, Observer
 from tinyhw.emulator.simt import Cohort, Group, Stats
@@ -29,14 +32,17 @@ RACES: Final = frozenset({"race", "workgroup-race"})
 class State:
   """What the checks know of the waves of one cohort."""
 
-  def __init__(self, cohort: Cohort, isa: str, memory: Memory) -> None:
+  def __init__(self, cohort: Cohort, isa: str, memory: Memory, holes: Holes | None) -> None:
     group = cohort.runnable[0]
     self.first, self.count = int(group.waves[0]), group.size
     self.a_group = int(cohort.live[0])
     self.first_workgroup = self.first // self.a_group
     self.waits = Waits(COUNTERS[isa], group.size)
+    rules = RULES_OF.get(isa)
+    self.nops = None if rules is None else Nops(rules, group.size)
     wgp = bool(cohort.dispatch.rsrc1 >> WGP_MODE & 1) and isa != "gfx9"
     self.races = Races(self.count, self.a_group, self.first, cohort.lds_size, memory, wgp)
+    self.undefined = None if holes is None else Undefined(cohort, holes, set_up_registers(cohort.dispatch, cohort.arch))
     self.barrier = np.zeros(self.count, np.int64)  # PC of the barrier at which each wave stands or stood last
     self.waiting: set[int] = set()  # waves that wait for a split barrier
     self.end = np.zeros(self.count, np.int64)  # PC at which each wave has ended
@@ -57,8 +63,10 @@ class Checker(Observer):
     self._effects: dict[tuple[Instruction, int], Effects] = {}
     self._states: dict[Cohort, State] = {}
     self._segments: set[str] = set()
+    self._mask: Value = None  # the lanes under which the current instruction runs
     self._entry, self._isa = 0, ""
     self._memory = Memory()
+    self._holes: Holes | None = None
 
   # ---- what the interpreter shows
 
@@ -68,10 +76,11 @@ class Checker(Observer):
     self._states.clear()
     self._effects.clear()
     self._memory = Memory()
+    self._holes = Holes(space) if "undefined" in self.kinds else None
 
   def cohort(self, cohort: Cohort) -> None:
     for done in [c for c in self._states if not c.left]: del self._states[done]
-    self._states[cohort] = State(cohort, self._isa, self._memory)
+    self._states[cohort] = State(cohort, self._isa, self._memory, self._holes)
 
   def before(self, group: Group, pc: int, instruction: Instruction) -> None:
     state, does, w, active = self._at(group, instruction)
@@ -82,11 +91,28 @@ class Checker(Observer):
       self._found(group.cohort, "wait", f"{name_of(register)} is {what} before {counter} says that it is loaded", pc,
                   other=other, wave=int(group.waves[wave]), lane=lane if register < SGPR0 else None,
                   register=name_of(register))
+    if state.nops is not None:
+      for soon in state.nops.find(w, instruction, does):
+        where = "" if soon.register is None else f" in {name_of(soon.register)}"
+        self._found(group.cohort, "wait-states",
+                    f"{soon.needed} wait states are needed behind {soon.rule.first}{where} and there are {soon.found} "
+                    f"(CDNA3 ISA manual, section {soon.rule.section})", pc, other=soon.other_pc,
+                    wave=soon.wave + state.first, register=None if soon.register is None else name_of(soon.register))
+    if state.undefined is not None:
+      self._mask = group.mask
+      for use in state.undefined.before(group, w, pc, instruction, does): self._undefined(group.cohort, use, pc)
+
+  def _undefined(self, cohort: Cohort, use: Use, pc: int) -> None:
+    self._found(cohort, "undefined", use.message, pc, other=use.origin_pc,
+                wave=use.wave + self._states[cohort].first, lane=use.lane, register=use.register)
 
   def access(self, group: Group, pc: int, instruction: Instruction, access: Access) -> None:
     self._segments.add(access.segment)
-    if access.segment not in {"lds", "global"} or not self.kinds & RACES: return
     state = self._states[group.cohort]
+    if state.undefined is not None:
+      _, _, w, _ = self._at(group, instruction)
+      for use in state.undefined.access(group, w, pc, instruction, access): self._undefined(group.cohort, use, pc)
+    if access.segment not in {"lds", "global"} or not self.kinds & RACES: return
     returns = access.kind == "atomic" and any(o.role == "d" for o in instruction.operands.values())
     compares = "cmps" in instruction.mnemonic
     how = PLAIN if access.kind != "atomic" else COMPARE if compares else ATOMIC
@@ -107,6 +133,8 @@ class Checker(Observer):
 
   def after(self, group: Group, pc: int, instruction: Instruction) -> None:
     state, does, w, active = self._at(group, instruction)
+    if state.nops is not None: state.nops.issue(w, pc, instruction, does)
+    if state.undefined is not None: state.undefined.after(group, w, self._mask, instruction, does)
     if does.kind:
       numbers = state.waits.issue(w, active, pc, does, self._segments)
       if self._segments: state.races.issued(group.waves - state.first, numbers, state.waits, pc)

@@ -43,13 +43,13 @@ class Effects:
   """Dword registers that an instruction reads and writes, and its kind for the counters ("" for none).
 
   `kind` is of `_KINDS`, with "_load" or "_store" behind "vmem" and "flat". `cross_lane` says that lanes read others'
-  registers. `defined` are the registers whose contents matter to the result: what only selects or is tied to a part
-  that stays is not among them.
+  registers. `tied` are the registers of a destination that is a source too, as an accumulator is.
   """
   reads: tuple[int, ...]
   writes: tuple[int, ...]
   kind: str
   cross_lane: bool
+  tied: tuple[int, ...] = ()
 
 
 def name_of(register: int) -> str:
@@ -94,6 +94,7 @@ def effects(i: Instruction, lanes: int) -> Effects:
   """The effects of an instruction in waves of 32 or 64 lanes."""
   reads: list[int] = []
   writes: list[int] = []
+  tied: list[int] = []
   for o in i.operands.values():
     (writes if o.role == "d" else reads).extend(dwords(o, lanes))
   destination = i.operands.get("vdst", i.operands.get("sdst"))
@@ -101,7 +102,7 @@ def effects(i: Instruction, lanes: int) -> Effects:
     meaning = MEANINGS.get(half.replace("v_dual_", "v_"), i.isa)
     target = i.operands.get("vdst" + suffix, destination)
     if meaning is None or target is None: continue
-    if any(s.startswith("d:") for s in meaning.sources): reads.extend(dwords(target, lanes))
+    if any(s.startswith("d:") for s in meaning.sources): tied.extend(dwords(target, lanes))
     if any(r.startswith("s:") for r in meaning.results): writes.extend(dwords(i.operands["src0"], lanes))
   kind = kind_of(i)
   memory = kind in {"vmem_load", "vmem_store", "flat_load", "flat_store", "lds"}
@@ -110,9 +111,10 @@ def effects(i: Instruction, lanes: int) -> Effects:
     reads.extend(dwords(o, lanes))
     if "cmpswap" in i.mnemonic: reads.extend(range(o.value, o.value + max(2, o.dwords)))
   if i.mnemonic in {"v_movreld_b32", "v_movrelsd_b32", "v_movrelsd_2_b32"}: reads = [r for r in reads if r >= SGPR0]
-  if "smfmac" in i.mnemonic or "swmmac" in i.mnemonic: reads.extend(dwords(i.operands["vdst"], lanes))
+  if "smfmac" in i.mnemonic or "swmmac" in i.mnemonic: tied.extend(dwords(i.operands["vdst"], lanes))
+  reads += tied
   uses = tuple(u for u in i.row.uses if not (memory and u == "M0"))
   reads += _implicit(uses, lanes)
   writes += _implicit(i.row.defs, lanes)
   cross = bool(_CROSS_LANE.match(i.mnemonic)) or "dpp" in i.variant
-  return Effects(tuple(dict.fromkeys(reads)), tuple(dict.fromkeys(writes)), kind, cross)
+  return Effects(tuple(dict.fromkeys(reads)), tuple(dict.fromkeys(writes)), kind, cross, tuple(tied))

@@ -2,8 +2,9 @@
 
 Every wave has a clock, and knows of each wave of its workgroup up to which clock all is done that it did (a vector
 clock). A barrier tells everyone of everyone. An atomic tells of its wave, one that returns a value also listens; that
-is more order than a program may rely on, so that a lock or a counter makes no false finding. What a wave has issued and
-not waited for when it comes to a barrier counts as done after it.
+is more order than a program may rely on, so that a lock or a counter makes no false finding. Code does not show which
+loads and stores are atomic: those of bytes that an atomic with a result has touched (in LDS: since the last barrier)
+count as such. What a wave has issued and not waited for when it comes to a barrier counts as done after it.
 """
 from __future__ import annotations
 
@@ -45,12 +46,14 @@ class Shadow:
     self.clock = {k: array(np.int32) for k in ("write", "read", "read2")}
     self.pc = {k: array(np.int64) for k in ("write", "read", "read2")}
     self.atomic = array(np.uint8)  # of the last write: PLAIN, ATOMIC or COMPARE
+    self.lock = array(np.bool_)  # touched by atomics that return a value: locks, tickets, flags
 
   def grow(self, size: int) -> None:
     """More bytes, untouched."""
     for table, fill in ((self.wave, -1), (self.clock, 0), (self.pc, 0)):
       for k, old in table.items(): table[k] = np.concatenate([old, np.full(size - self.size, fill, old.dtype)])
     self.atomic = np.concatenate([self.atomic, np.zeros(size - self.size, np.uint8)])
+    self.lock = np.concatenate([self.lock, np.zeros(size - self.size, np.bool_)])
     self.size = size
 
 
@@ -101,12 +104,15 @@ class Races:
     each = np.arange(width, dtype=np.uint64)
     byte = (start[:, None] + each).reshape(-1)
     wave, lane = np.repeat(wave, width), np.repeat(lane, width)
-    if segment == "lds": index = (wave // self.a_group * self.lds_size + byte.astype(np.int64))
-    else:
-      index = self.everywhere.index(byte)
+    if segment == "lds": index = wave // self.a_group * self.lds_size + byte.astype(np.int64)
+    else: index = self.everywhere.index(byte)
     number = wave + self.first
     writes = kind != "load"
     across = across and segment == "global"
+    if kind == "atomic" and returns: shadow.lock[index] = True
+    elif kind != "atomic" and shadow.lock[index].any():  # a plain access of a lock: an atomic load or store, in effect
+      if kind == "store": how = ATOMIC
+      self._speak(np.unique(wave[shadow.lock[index]]), kind == "load")
     against = ("write", "read", "read2") if writes and how != COMPARE else ("write",)
     for k in against: yield from self._conflicts(shadow, k, index, wave, lane, byte, number, pc, kind, across)
     if kind == "store": yield from self._together(index, wave, lane, byte, pc, across)
@@ -121,6 +127,7 @@ class Races:
     clash = (other >= 0) & (other != number)
     if not clash.any(): return
     if k == "write" and kind == "atomic": clash &= shadow.atomic[index] == PLAIN
+    else: clash &= ~shadow.lock[index]
     if k == "write" and kind == "load": clash &= shadow.atomic[index] != COMPARE
     same = other // self.a_group == number // self.a_group
     ordered = self.known[wave, other % self.a_group] >= shadow.clock[k][index]
@@ -204,6 +211,7 @@ class Races:
     """The barrier of these workgroups (numbers in the cohort) is complete: `learn` is what lets their waves know."""
     met = self._met.reshape(-1, self.a_group, self.a_group)
     met[workgroups] = met[workgroups].max(axis=1, keepdims=True)
+    if self.lds is not None: self.lds.lock.reshape(-1, self.lds_size)[workgroups] = False
 
   def learn(self, w: Value) -> None:
     """Waves go on behind a barrier."""

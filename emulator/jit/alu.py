@@ -188,7 +188,7 @@ def _finished(r: Registers, i: Instruction, t: str, value: Value, mode: int) -> 
   if t not in bind.FLOAT: return value
   omod, clamp = bind.output_modifier(i, t, mode), i.get("clamp")
   if omod: value = value * bind.OMOD.get(omod, 1.0)
-  if bind.flushes(i, t, mode, 1): value = r.o.flush(value)
+  if omod or bind.flushes(i, t, mode, 1): value = r.o.flush(value)
   if omod: value = r.o.where(value == 0, number(r.e, value.dtype, 0), value)  # -0 becomes +0
   return _clamped(r, value, bind.nan_clamps(i, mode)) if clamp else value
 

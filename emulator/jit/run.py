@@ -8,7 +8,7 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import Future, wait
 from typing import Any, Final
 
@@ -49,7 +49,7 @@ from tinyhw.emulator.jit.translate import (
   YIELD,
   state_words,
 )
-from tinyhw.emulator.simt import ZERO, Barrier, Cohort, End, Group, Standstill, Yield
+from tinyhw.emulator.simt import ZERO, Barrier, Cohort, End, Group, Split, Standstill, Wait, Yield
 from tinyhw.isa.amdgcn import EXEC_LO
 
 Value = Any
@@ -99,11 +99,13 @@ class Code:
     BACKGROUND.add(improve)
 
 
-def code_of(program: Program, lanes: int, vgprs: int, partial: bool, mode: int) -> Code:
-  """The compiled form of a program, made when it is first wanted."""
-  key = lanes, vgprs, partial
+def code_for(cohort: Cohort, vgprs: int) -> Code:
+  """The code that a cohort's waves with so many vector registers run, made when it is first wanted."""
+  program: Program = cohort.program  # type: ignore[assignment]
+  x, y, z = cohort.dispatch.block
+  key = cohort.lanes, vgprs, x * y * z % cohort.lanes != 0
   code: Code | None = program.compiled.get(key)
-  if code is None: code = program.compiled[key] = Code(program, lanes, vgprs, partial, mode)
+  if code is None: code = program.compiled[key] = Code(program, *key, cohort.mode)
   return code
 
 
@@ -115,12 +117,10 @@ def dispatch(space: AddressSpace, arch: Arch, d: Dispatch, *, watchdog: int = 10
   return stats
 
 
-def run_cohorts(cohorts: Iterator[Cohort], resident: int, d: Dispatch, stats: DispatchStats,
-                started: Sequence[Cohort] = ()) -> None:
-  """Run cohorts to their end with compiled code, at most `resident` together; `started` are some that the reference
-  has begun and goes on with."""
+def run_cohorts(cohorts: Iterable[Cohort], resident: int, d: Dispatch, stats: DispatchStats) -> None:
+  """Run cohorts to their end with compiled code, at most `resident` together; they may have begun."""
   stats.engine = "jit"
-  launch = Launch(d, stats, list(started))
+  launch = Launch(d, stats)
   for cohort in cohorts:
     try: waves = launch.waves(cohort)
     except NotCompiled as refused:
@@ -135,10 +135,10 @@ def run_cohorts(cohorts: Iterator[Cohort], resident: int, d: Dispatch, stats: Di
 class Launch:
   """The cohorts of a dispatch: those in threads, and those that have had a turn and have not ended."""
 
-  def __init__(self, d: Dispatch, stats: DispatchStats, started: list[Cohort]) -> None:
+  def __init__(self, d: Dispatch, stats: DispatchStats) -> None:
     self.stats = stats
-    self._running: list[Cohort | Waves] = [*started]
-    self._left = d.grid[0] * d.grid[1] * d.grid[2] - sum(len(c.live) for c in started)  # workgroups
+    self._running: list[Waves] = []
+    self._left = d.grid[0] * d.grid[1] * d.grid[2]  # workgroups that have not begun
     self._scratch = bool(d.scratch_size)
     self._threads = 0  # how many; 0 until it is known that threads pay
     self._turns: deque[tuple[Waves, Future[bool]]] = deque()
@@ -181,15 +181,14 @@ class Launch:
     """Give turns until fewer than `limit` cohorts are left."""
     self.settle(0)
     standstill = Standstill()
-    with np.errstate(all="ignore"):
-      while len(self._running) >= limit:
-        before = len(self._running)
-        self._running = [c for c in self._running if not self._again(c)]
-        if len(self._running) == before: standstill.check(self._running)  # type: ignore[arg-type]
+    while len(self._running) >= limit:
+      before = len(self._running)
+      self._running = [w for w in self._running if not self._again(w)]
+      if len(self._running) == before: standstill.check(self._running)  # type: ignore[arg-type]
 
-  def _again(self, cohort: Cohort | Waves) -> bool:
-    ended = cohort.run()
-    if isinstance(cohort, Waves): cohort.account(self.stats)
+  def _again(self, waves: Waves) -> bool:
+    ended = waves.run()
+    waves.account(self.stats)
     return ended
 
   def _ended(self, waves: Waves, ended: bool) -> None:
@@ -217,49 +216,63 @@ def _aligned(shape: tuple[int, int]) -> Value:
 
 
 class Waves:
-  """The waves of a cohort in memory, with the context that compiled code shares."""
+  """The waves of a cohort in memory, with the context that compiled code shares.
+
+  The cohort may be new, or one that the reference has begun: its groups of waves go on where they stand.
+  """
 
   def __init__(self, cohort: Cohort, memory: Memory, raw: Value = None) -> None:
     """`raw` is memory of other waves that have ended, to be used again."""
-    group = cohort.runnable.pop()
-    self.cohort, self.group = cohort, group
-    self.lanes, self.vgprs, self.size = cohort.lanes, len(group.v), group.size
-    program: Program = cohort.program  # type: ignore[assignment]
-    d: Dispatch = cohort.dispatch
-    self.partial = d.block[0] * d.block[1] * d.block[2] % cohort.lanes != 0
-    self.code = code_of(program, self.lanes, self.vgprs, self.partial, cohort.mode)
+    groups = [*cohort.runnable, *cohort.parked]
+    count = len(cohort.live)
+    self.cohort, self.size = cohort, count * cohort.waves_a_group
+    self.numbers = np.arange(cohort.first, cohort.first + self.size)  # of the waves in the dispatch
+    self.workgroups = np.repeat(np.arange(count), cohort.waves_a_group)
+    self.lanes, self.vgprs = cohort.lanes, len(groups[0].v)
+    self.code = code_for(cohort, self.vgprs)
+    for group in groups: self.code.grow(group.pc, group.mode)
     self.form: Form = self.code.form
     self.error: BaseException | None = None
     self.instructions = self.steps = 0  # executed, and not yet accounted for
     self.interpreted: dict[str, int] = {}
-    self._fill(group, raw)
+    self._fill(groups, raw)
     self._callback = Callback(self._slow)
-    self._context(d, memory)
-    self.executed = np.zeros(self.size, np.int64)
-    start = 0, cohort.mode
-    if start not in self.form.index:
-      self.code.grow(program.entry, cohort.mode)
-      self._take(self.code.form)
-    self.states[:, RESUME] = self.form.index[start]
+    self._context(memory)
+    cohort.runnable, cohort.parked = [], []
 
   # ---- memory that compiled code sees
 
-  def _fill(self, group: Group, raw: Value) -> None:
-    n, lanes = self.size, self.lanes
-    words = state_words(self.vgprs, lanes)
+  def _fill(self, groups: Sequence[Group], raw: Value) -> None:
+    n, words = self.size, state_words(self.vgprs, self.lanes)
     if raw is None or raw.size < n * words: raw = _aligned((n, words)).reshape(-1)
     else: raw[:n * words] = 0
     self.raw = raw
     states = self.states = raw[:n * words].reshape(n, words)
-    for k, x in enumerate(group.s):
-      if x is not ZERO: states[:, k] = x if x.ndim == 0 else x.reshape(-1)
-    if group.v[0] is not ZERO: states[:, HEADER:HEADER + lanes] = group.v[0].view(np.uint32)
+    self.executed = np.zeros(n, np.int64)
+    self.scratch = None if groups[0].scratch is None else np.zeros(n, np.uint64)
+    states[:, STATUS] = END
+    for group in groups: self._place(group, slice(None) if group.size == n else group.waves - self.cohort.first)
+    for group in self.cohort.parked: states[group.waves - self.cohort.first, STATUS] = BARRIER
+    states[::self.cohort.waves_a_group, SIGNALS] = self.cohort.arrived  # only their sum in a workgroup counts
+    if self.cohort.passed is not None: states[:, PASSED] = self.cohort.passed
     base, size = self.cohort.lds.ctypes.data, self.cohort.lds_size
-    states[:, LDS:LDS + 2] = _u64(base + group.workgroups.astype(np.uint64) * np.uint64(size))
-    if group.scratch is not None: states[:, SCRATCH:SCRATCH + 2] = _u64(np.broadcast_to(group.scratch.reshape(-1), n))
+    states[:, LDS:LDS + 2] = _u64(base + self.workgroups.astype(np.uint64) * np.uint64(size))
+    if self.scratch is not None: states[:, SCRATCH:SCRATCH + 2] = _u64(self.scratch)
     self.left = states[:, LEFT:LEFT + 2].view(np.int64)[:, 0]
 
-  def _context(self, d: Dispatch, memory: Memory) -> None:
+  def _place(self, group: Group, rows: Value) -> None:
+    """The registers of a group to the states of its waves."""
+    states, lanes = self.states, self.lanes
+    for k, x in enumerate(group.s):
+      if x is not ZERO: states[rows, k] = x if x.ndim == 0 else x.reshape(-1)
+    for k, x in enumerate(group.v):
+      if x is not ZERO: states[rows, HEADER + k * lanes:HEADER + (k + 1) * lanes] = x.view(np.uint32)
+    if group.scc is not np.False_: states[rows, SCC] = np.asarray(group.scc).reshape(-1)
+    states[rows, STATUS], states[rows, RESUME] = RUN, self.form.index[group.pc - self.code.program.entry, group.mode]
+    self.executed[rows] = group.count
+    if self.scratch is not None: self.scratch[rows] = group.scratch.reshape(-1)
+
+  def _context(self, memory: Memory) -> None:
     raw = self.context = _aligned((1, context.CONTEXT_SIZE // 4))[0]
     words = raw.view(np.uint64)
     self._memory = memory
@@ -267,8 +280,8 @@ class Waves:
     pointer = ctypes.cast(self._callback, ctypes.c_void_p).value
     for at, value in ((context.CALLBACK, pointer), (context.MAPPINGS, len(memory.table)),
                       (context.TABLE, memory.table.ctypes.data), (context.SITES, self.sites.ctypes.data),
-                      (context.ENTRY, self.code.program.entry),
-                      (context.LDS_SIZE, self.cohort.lds_size), (context.SCRATCH_SIZE, d.scratch_size)):
+                      (context.ENTRY, self.code.program.entry), (context.LDS_SIZE, self.cohort.lds_size),
+                      (context.SCRATCH_SIZE, self.cohort.dispatch.scratch_size)):
       words[at // 8] = value
     lanes = self.lanes
     self._wave = words[context.WAVE // 8:context.WAVE // 8 + 1]
@@ -339,24 +352,22 @@ class Waves:
     return True
 
   def _release(self, status: Value) -> None:
-    """Let the waves of workgroups go on whose every live wave stands at the barrier."""
-    waiting, states = status == BARRIER, self.states
+    """Let the waves go on whose workgroup's live waves have all signalled its barrier: those that wait, or will."""
+    waiting, states, workgroups = status == BARRIER, self.states, self.workgroups
     if not waiting.any(): return
-    workgroups = self.group.workgroups
     live, signals = self._barriers(status)
-    ready = signals >= live if self.cohort.waves_a_group > 1 else live > 0
-    go = waiting & ready[workgroups]
-    states[ready[workgroups], SIGNALS] = 0
-    states[ready[workgroups] & ~waiting, PASSED] = 1
-    states[go, STATUS] = RUN
+    ready = (signals >= live if self.cohort.waves_a_group > 1 else live > 0)[workgroups]
+    states[ready, SIGNALS] = 0
+    states[ready & ~waiting, PASSED] = 1
+    states[waiting & ready, STATUS] = RUN
     if not (status == RUN).any() and not (status == STEP).any():
       wave = int(np.flatnonzero(waiting)[0])
       raise MachineFault("a barrier that some waves of a workgroup never reach", pc=self._where(wave)[0],
-                         wave=int(self.group.waves[wave]))
+                         wave=int(self.numbers[wave]))
 
   def _barriers(self, status: Value) -> tuple[Value, Value]:
     """The live waves of each workgroup, and how often its barrier has been signalled."""
-    workgroups, count = self.group.workgroups, len(self.cohort.live)
+    workgroups, count = self.workgroups, len(self.cohort.live)
     signals = np.bincount(workgroups, self.states[:, SIGNALS], count).astype(np.int64)
     return np.bincount(workgroups[status != END], minlength=count), signals
 
@@ -384,11 +395,9 @@ class Waves:
 
   def _small(self, wave: int, pc: int, vgprs: int) -> Group:
     """A group of one wave without register values."""
-    whole = self.group
     group = Group(self.cohort, 1, pc, vgprs, SGPRS)
-    group.waves, group.workgroups = whole.waves[wave:wave + 1], whole.workgroups[wave:wave + 1]
-    if whole.scratch is not None:
-      group.scratch = whole.scratch if whole.scratch.ndim == 0 else whole.scratch.reshape(-1)[wave]
+    group.waves, group.workgroups = self.numbers[wave:wave + 1], self.workgroups[wave:wave + 1]
+    if self.scratch is not None: group.scratch = self.scratch[wave]
     return group
 
   def _loaded(self, wave: int, pc: int, mode: int) -> Group:
@@ -431,13 +440,19 @@ class Waves:
     self.context.view(np.uint64)[context.WRITES // 8] += np.uint64(1)
     self.executed[wave] += 1
     self._store(wave, group, before)
-    if i.mnemonic == "s_barrier_signal_isfirst": self.states[wave, SIGNALS] += 1
+    if i.mnemonic == "s_barrier_signal_isfirst" or isinstance(after, Barrier): self.states[wave, SIGNALS] += 1
     status = RUN
     if isinstance(after, End) or after is End:
       self.states[wave, STATUS] = END
       return
     if isinstance(after, Barrier): status, after = BARRIER, after.pc
     elif isinstance(after, Yield): status, after = YIELD, after.pc
+    elif isinstance(after, Wait):
+      status, after = RUN if self.states[wave, PASSED] else BARRIER, after.pc
+      self.states[wave, PASSED] = 0
+    elif isinstance(after, Split):
+      if after.modes is not None: group.mode = int(after.modes[0])
+      after = after.pcs[0]
     self.states[wave, STATUS] = status
     self._resume(wave, int(after), group.mode)
     if self.executed[wave] > cohort.watchdog: self._expired(wave)

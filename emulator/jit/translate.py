@@ -12,7 +12,7 @@ from typing import Final, Protocol
 
 from tinyhw.arch import Arch
 from tinyhw.core.errors import TinyhwError, Unsupported
-from tinyhw.emulator.amdgcn import bind, control
+from tinyhw.emulator.amdgcn import bind, control, hwreg
 from tinyhw.emulator.amdgcn.values import U64
 from tinyhw.emulator.jit import alu
 from tinyhw.emulator.jit.access import FIND, Accesses, Site
@@ -277,7 +277,7 @@ class Translator:
       if number == -1: self._signal()
       return
     if i.mnemonic == "s_getpc_b64": return r.set_scalar64(i.operands["sdst"].value, self._pc(at + i.size))
-    if i.mnemonic == "s_sendmsg" and i.fields["simm16"] in control.MESSAGES: return
+    if i.mnemonic == "s_sendmsg" and hwreg.message(i.isa, i.fields["simm16"]) == "MSG_DEALLOC_VGPRS": return
     alu.translate(r, i, mode)
 
   def _pc(self, offset: int) -> Value:

@@ -563,7 +563,7 @@ class Kfd:
     if args.queue_id not in process.queues:
       raise Refused(errno.EINVAL, f"no queue {args.queue_id}")
     args.first_gws = 0
-    self.machine.ignored.note("KFD setting", "ALLOC_QUEUE_GWS", "global wave sync is not modelled")
+    self.machine.ignored.note("KFD setting", "ALLOC_QUEUE_GWS", "every dispatch has the resources")
 
   @ioctls.handles(kfd.AMDKFD_IOC_GET_QUEUE_WAVE_STATE)
   def get_queue_wave_state(self, process: KfdProcess, args: Any) -> None:

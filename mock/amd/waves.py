@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from tinyhw.arch import arch
 from tinyhw.core.errors import InvalidArgument, MachineFault
 from tinyhw.emulator.amdgcn import Dispatch
+from tinyhw.emulator.amdgcn.hwreg import MODELLED
 from tinyhw.emulator.engines import dispatch
 from tinyhw.mock.amd.compute import Program
 
@@ -38,6 +39,7 @@ def run_waves(queue: ComputeQueue, program: Program, size: tuple[int, int, int],
         scratch_waves=program.scratch_waves,
         lds_size=program.lds_size,
         wave32=program.wave32,
+        interrupt=lambda what: queue.process.events.interrupt(what, 24),  # the SQ's interrupts have 24 bits
       ),
       watchdog=queue.machine.watchdog,
       engine=queue.machine.engine,
@@ -45,6 +47,8 @@ def run_waves(queue: ComputeQueue, program: Program, size: tuple[int, int, int],
     )
   except InvalidArgument as refused:  # what the registers ask for and no chip has
     raise MachineFault(f"DISPATCH: {refused}") from None
+  for what, count in stats.modelled.items():
+    queue.machine.ignored.note("hardware state", what, MODELLED[what], count)
   waves = max(stats.waves, 1)
   turns = -(-waves // card.simds)
   return stats.instructions // waves * turns * CYCLES_PER_INSTRUCTION * 1000 // card.engine_clock

@@ -15,7 +15,9 @@ import pytest
 from tests.emulator.gpu import ARCH, Gpu
 from tests.emulator.test_jit import CODE, END, EXEC, OUT, descriptor, encode, inputs, outcome, program, prologue, store
 from tinyhw.core.errors import InvalidArgument, PageFault, TinyhwError, WatchdogExpired
+from tinyhw.emulator import engines
 from tinyhw.emulator.amdgcn import Dispatch, dispatch
+from tinyhw.emulator.engines import dispatch as choose
 from tinyhw.emulator.jit import forms, native, run, threads
 from tinyhw.emulator.jit import store as disk
 from tinyhw.emulator.jit.run import dispatch as compiled
@@ -254,3 +256,48 @@ def test_the_watchdog_ends_waves_in_threads(monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_number_of_threads_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
   monkeypatch.setenv(threads.VARIABLE, "many")
   with pytest.raises(InvalidArgument, match="TINYHW_THREADS is a number of threads"): threads.count()
+
+
+# ---- choosing
+
+def auto(*arguments: Any, **more: Any) -> Any: return choose(*arguments, engine="auto", **more)
+
+
+@pytest.mark.parametrize("cost", [50, 400, 3000])
+@pytest.mark.parametrize("seed", range(4))
+def test_compiled_code_takes_waves_over(seed: int, cost: int, monkeypatch: pytest.MonkeyPatch) -> None:
+  """Interpreted for a while, split by branches, then compiled: registers, memory and counts are the reference's."""
+  monkeypatch.setattr(engines, "_LLVM", cost)
+  monkeypatch.setattr(engines, "_COMPILING", 0.0)
+  monkeypatch.setattr(engines, "_BLOCKS_A_LOOK", 1)
+  code, data = sample(seed), inputs(random.Random(seed))
+  expected, found = (outcome(engine, code, data, descriptor(32, 27)) for engine in (dispatch, auto))
+  assert np.array_equal(expected[0], found[0]) and expected[1].instructions == found[1].instructions
+
+
+@pytest.mark.parametrize("cost", [0, 100, 200, 300, 400])
+def test_waves_at_a_barrier_are_taken_over(cost: int, monkeypatch: pytest.MonkeyPatch) -> None:
+  """The waves of a workgroup come to a barrier one after the other, and go on with each other's values from LDS."""
+  monkeypatch.setattr(engines, "_LLVM", cost)
+  monkeypatch.setattr(engines, "_COMPILING", 0.0)
+  monkeypatch.setattr(engines, "_BLOCKS_A_LOOK", 1)
+  number = encode("v_lshrrev_b32", "e32", src0=133, src1=0, vdst=5) + encode("v_readfirstlane_b32", src0=256 + 5,
+                                                                             vdst=20)
+  wait = encode("s_sub_u32", src0=20, src1=129, sdst=20) + encode("s_cmp_gt_i32", src0=20, src1=128)
+  wait += encode("s_cbranch_scc1", simm16=-(len(wait) // 4 + 1) & 0xFFFF)
+  at = encode("v_lshlrev_b32", "e32", src0=130, src1=0, vdst=6)
+  code = PLACE + number + wait + at + encode("ds_store_b32", addr=6, data0=1, offset=0)
+  code += encode("s_barrier") + encode("v_xor_b32", "e32", src0=255, src1=6, vdst=6, literal=4 * 255)
+  code += encode("ds_load_b32", addr=6, vdst=2, offset=0) + PUT
+  d = replace(wide(grid=4), lds_size=1024)
+  expected, found = (outcome(engine, code, b"", d) for engine in (dispatch, auto))
+  assert np.array_equal(expected[0], found[0]) and expected[1].instructions == found[1].instructions
+  assert found[1].engine == "jit" and expected[0].any()
+
+
+def test_a_launch_that_will_be_long_is_compiled_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+  """The first cohort's cost tells that of all."""
+  monkeypatch.setattr(engines, "_LLVM", 1000.0)
+  monkeypatch.setattr(engines, "_COMPILING", 0.0)
+  few, many = (outcome(auto, PLACE + PUT, b"", wide(grid=n))[1] for n in (32, 160))
+  assert (few.engine, many.engine) == ("ref", "jit") and many.instructions == 160 * 8 * 5

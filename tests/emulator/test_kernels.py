@@ -293,6 +293,7 @@ init:
   store {kind} %v0, ptr addrspace({space}) %m
   br label %go
 go:
+  fence syncscope("workgroup") release
   call void @llvm.amdgcn.s.barrier()
   %r = atomicrmw {operation} ptr addrspace({space}) %m, {kind} %x syncscope("agent-one-as") monotonic
   %h = getelementptr {kind}, ptr addrspace(1) %o, i32 %i

@@ -10,12 +10,12 @@ import llvmlite.binding as llvm
 import pytest
 from elftools.elf.elffile import ELFFile
 
-from tests.isa.test_decode import LLVM_MC, PROGRAM, even, random_fields
-from tests.isa.test_text import CPUS
+from tests.isa.test_decode import PROGRAM
 from tinyhw.arch import decoded
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.isa.amdgcn import table
 from tinyhw.isa.amdgcn_asm import assemble
+from tinyhw.tools.ledger.llvm import CPUS, LLVM_MC, even, random_fields
 
 TABLE = table("gfx11")
 HIDDEN = {"EXP", "SOPP", "VINTERP", "VOP3", "FLAT", "MUBUF", "DS"}
@@ -34,6 +34,7 @@ def test_every_row_assembles_back(generation: str) -> None:
   same, other = 0, set()
   isa = table(generation)
   for row in isa.rows():
+    if row.variant == "w64": continue  # its registers may lie where waves of 32, which have more, cannot have them
     for _ in range(2):
       i = isa.decode(isa.encode(row, random_fields(rng, row)))
       code = assemble(str(i), isa)
@@ -69,6 +70,7 @@ def test_lines_that_llvm_takes_give_llvms_bytes(generation: str, least: int) -> 
   rng, isa = random.Random(15), table(generation)
   lines, codes = [], []
   for row in isa.rows():
+    if row.variant == "w64": continue  # llvm-mc assembles for waves of 32 here
     for _ in range(2):
       fields = random_fields(rng, row)
       i = isa.decode(isa.encode(row, even(fields, row) if generation == "gfx9" else fields))

@@ -89,7 +89,7 @@ class Ignored:
   """What a run met, accepted and did not model: (kind, name, why) with its count."""
   counts: Counter[tuple[str, str, str]] = field(default_factory=Counter)
 
-  def note(self, kind: str, name: str, why: str) -> None: self.counts[kind, name, why] += 1
+  def note(self, kind: str, name: str, why: str, count: int = 1) -> None: self.counts[kind, name, why] += count
 
   def lines(self) -> list[str]:
     """One line a thing: `PM4 packet ACQUIRE_MEM x3: no caches are modelled`."""

@@ -8,25 +8,17 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Final
 
+from tinyhw.autogen import buffer_formats
+
 _RTN: Final = {128: "MSG_RTN_GET_DOORBELL", 129: "MSG_RTN_GET_DDID", 130: "MSG_RTN_GET_TMA",
                131: "MSG_RTN_GET_REALTIME", 132: "MSG_RTN_SAVE_WAVE", 133: "MSG_RTN_GET_TBA",
                134: "MSG_RTN_GET_TBA_TO_PC"}
 # Buffer formats of tbuffer instructions, BUF_FMT_ and a name each; 0 is INVALID and 1, 8_UNORM, is not shown.
-FORMATS: Final = (
-  "INVALID 8_UNORM 8_SNORM 8_USCALED 8_SSCALED 8_UINT 8_SINT 16_UNORM 16_SNORM 16_USCALED 16_SSCALED 16_UINT 16_SINT "
-  "16_FLOAT 8_8_UNORM 8_8_SNORM 8_8_USCALED 8_8_SSCALED 8_8_UINT 8_8_SINT 32_UINT 32_SINT 32_FLOAT 16_16_UNORM "
-  "16_16_SNORM 16_16_USCALED 16_16_SSCALED 16_16_UINT 16_16_SINT 16_16_FLOAT 10_11_11_FLOAT 11_11_10_FLOAT "
-  "10_10_10_2_UNORM 10_10_10_2_SNORM 10_10_10_2_UINT 10_10_10_2_SINT 2_10_10_10_UNORM 2_10_10_10_SNORM "
-  "2_10_10_10_USCALED 2_10_10_10_SSCALED 2_10_10_10_UINT 2_10_10_10_SINT 8_8_8_8_UNORM 8_8_8_8_SNORM 8_8_8_8_USCALED "
-  "8_8_8_8_SSCALED 8_8_8_8_UINT 8_8_8_8_SINT 32_32_UINT 32_32_SINT 32_32_FLOAT 16_16_16_16_UNORM 16_16_16_16_SNORM "
-  "16_16_16_16_USCALED 16_16_16_16_SSCALED 16_16_16_16_UINT 16_16_16_16_SINT 16_16_16_16_FLOAT 32_32_32_UINT "
-  "32_32_32_SINT 32_32_32_FLOAT 32_32_32_32_UINT 32_32_32_32_SINT 32_32_32_32_FLOAT").split()
-
-
+FORMATS: Final = [buffer_formats.UNIFIED[k] for k in range(len(buffer_formats.UNIFIED))]
 # gfx9's formats are a data format (4 bits) and a number format above it; (1, 0) is not shown.
-DATA_FORMATS: Final = ("INVALID 8 16 8_8 32 16_16 10_11_11 11_11_10 10_10_10_2 2_10_10_10 8_8_8_8 32_32 16_16_16_16 "
-                       "32_32_32 32_32_32_32 RESERVED_15").split()
-NUMBER_FORMATS: Final = "UNORM SNORM USCALED SSCALED UINT SINT RESERVED_6 FLOAT".split()
+# LLVM's names for the two that are left over, which the vendor's list lacks or calls otherwise, are its own.
+DATA_FORMATS: Final = [buffer_formats.DATA.get(k, f"RESERVED_{k}") for k in range(16)]
+NUMBER_FORMATS: Final = ["RESERVED_6" if k == 6 else buffer_formats.NUMBER[k] for k in range(8)]
 # SDWA's selections of bytes and words, and what becomes of the rest of the destination (CDNA3 manual, section 13.3.7).
 SELECTIONS: Final = "BYTE_0 BYTE_1 BYTE_2 BYTE_3 WORD_0 WORD_1 DWORD".split()
 UNUSED: Final = "UNUSED_PAD UNUSED_SEXT UNUSED_PRESERVE".split()

@@ -44,7 +44,7 @@ MORE_SPECIFIC = {
   ("sdwa", "e32"), ("dpp", "e32"), ("dpp8", "e32"), ("e64_dpp", "e64"), ("e64_dpp8", "e64"),
   ("dpp8_fi", "e32"), ("e64_dpp8_fi", "e64"), ("dpp", ""), ("dpp8", ""), ("dpp8_fi", ""),
   ("", "saddr"), ("saddr", "svs"), ("st", "saddr"), ("st", "svs"), ("", "svs"),
-  ("imm", "sgpr_imm"), ("sgpr", "sgpr_imm"), ("m0", "const"),
+  ("imm", "sgpr_imm"), ("sgpr", "sgpr_imm"), ("m0", "const"), ("", "w64"),
 }
 # DPP rows hold a marker in src0 that is no operand, so they need not fix every bit that the plain row fixes.
 MARKED = {("e64_dpp", "e64"), ("e64_dpp8", "e64"), ("e64_dpp8_fi", "e64")}
@@ -295,6 +295,8 @@ def check(row: Row) -> None:
 def select(records: dict[str, Any], generation: str) -> list[Row]:
   """The rows of a generation: real 16-bit rows win over LLVM's 'fake' ones, wave32 over wave64.
 
+  A wave64 row that has more in its fields (the index keys of sparse products) stays as the variant "w64", for the words
+  that the wave32 row leaves.
   Left out: image instructions, and gfx12's `_format` rows, which decode a field that the named rows hold fixed.
   """
   rows: dict[tuple[str, str, int, int], Row] = {}
@@ -307,7 +309,9 @@ def select(records: dict[str, Any], generation: str) -> list[Row]:
       if row.mnemonic in ALIASES.get(generation, ()): continue
       check(row)
       kept = rows.setdefault((row.mnemonic, row.variant, row.size, row.value), row)
-      if kept is not row and kept.mask != row.mask and "fake16" not in name and "w64" not in name:
+      if "w64" in name and kept.mask & row.mask == row.mask != kept.mask:
+        rows[row.mnemonic, "w64", row.size, row.value] = replace(row, variant="w64")
+      elif kept is not row and kept.mask != row.mask and "fake16" not in name and "w64" not in name:
         raise LayoutError(f"{name} and {kept.name} differ and share a key")
   return list(rows.values())
 

@@ -1,0 +1,111 @@
+"""Binders of RDNA4 alone: permutations by a lane's own selector, block transfers, the transposing load.
+
+RDNA4 ISA manual, sections 11.5 "Block VGPR Load & Store", 11.6 "WMMA Matrix Load Ops with Transpose" and 16.
+"""
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from tinyhw.emulator.amdgcn import access, memory
+from tinyhw.emulator.amdgcn.bind import SPECIAL_OF, unsupported
+from tinyhw.emulator.amdgcn.registers import full, merged, need_lanes, reader, vector32, writer
+from tinyhw.emulator.amdgcn.values import U32, U64
+from tinyhw.emulator.simt import Group, Step
+from tinyhw.isa.amdgcn import M0, Instruction
+
+Value = Any
+BLOCK: Final = 32  # registers of a block
+
+
+def permlane_var(i: Instruction, pc: int, mode: int) -> Step:
+  """v_permlane16_var and v_permlanex16_var: each lane names the lane of its row, or of the row's partner, in source 1.
+
+  op_sel has FI and BOUND_CTRL, as for v_permlane16.
+  """
+  read, select_of = (reader(i.operands[n], "u32") for n in ("src0", "src1"))
+  write, old = writer(i.operands["vdst"], "u32"), vector32(i.operands["vdst"].value, U32)
+  other = 16 if "permlanex16" in i.mnemonic else 0
+  fetch_inactive, bound = i.get("op_sel") & 1, i.get("op_sel") >> 1 & 1
+
+  def step(group: Group) -> None:
+    row = np.arange(group.cohort.lanes) & ~15 ^ other
+    index = row + (full(group, select_of(group)) & np.uint32(15)).astype(np.intp)
+    x = np.take_along_axis(full(group, read(group)), index, axis=1)
+    if group.mask is not None and not fetch_inactive:
+      valid = np.take_along_axis(need_lanes(group), index, axis=1)
+      x = np.where(valid, x, np.uint32(0) if bound else old(group))
+    write(group, x)
+  return step
+
+
+def block(i: Instruction, pc: int, mode: int) -> Step:
+  """Registers n to n + 31, those whose bit M0 has, to or from the dwords at offsets 0, 4, 8...
+
+  A register beyond the wave's is left out of a load, and a store takes register 0 in its place.
+  """
+  stores, scratch = "store" in i.mnemonic, i.mnemonic.startswith("scratch")
+  n = i.operands["vdata" if stores else "vdst"].value
+  offset_of = memory.scratch_offset(i) if scratch else None
+  address_of = None if scratch else memory.global_address(i)
+
+  def transfer(group: Group, k: int) -> None:
+    far = np.uint32(4 * k)
+    if stores:
+      words = [group.v[n + k if n + k < len(group.v) else 0].view(U32)]
+      if offset_of is not None: access.scratch_store(group, offset_of(group) + far, words, 4)
+      else: access.store(group, *_shifted(address_of(group), far), words, 4)  # type: ignore[misc]
+      return
+    if n + k >= len(group.v): return
+    if offset_of is not None: word = access.scratch_load(group, offset_of(group) + far, 4)[0]
+    else: word = access.load(group, *_shifted(address_of(group), far), 4)  # type: ignore[misc]
+    group.v[n + k] = merged(group, word, group.v[n + k].view(U32))
+
+  def step(group: Group) -> None:
+    m0, mask = group.s[M0], group.mask
+    try:
+      for k in range(BLOCK):
+        chosen = m0 >> np.uint32(k) & np.uint32(1) != 0
+        if not np.any(chosen): continue
+        if not np.all(chosen): group.mask = need_lanes(group) & chosen
+        if not access.nobody(group): transfer(group, k)
+        group.mask = mask
+    finally: group.mask = mask
+  return step
+
+
+def _shifted(address: tuple[int | None, Value], far: Any) -> tuple[int | None, Value]:
+  base, offsets = address
+  return (base + int(far), offsets) if base is not None else (None, offsets + np.uint64(far))
+
+
+def load_transposed(i: Instruction, pc: int, mode: int) -> Step:
+  """global_load_tr_b128: eight lanes read eight runs of eight 16-bit elements; lane l gets element l of each run.
+
+  The manual's text does not say which lane gets what; this is the order that a gfx1201 was seen to have with waves of
+  32 lanes. All lanes must be active, or none. Of global_load_tr_b64 no order is known, so that it has no meaning here.
+  """
+  address_of, n = memory.global_address(i), i.operands["vdst"].value
+
+  def step(group: Group) -> None:
+    if access.nobody(group): return
+    if group.cohort.lanes != 32: raise unsupported(i, pc, "which lane gets what in waves of 64 is not documented")
+    if group.mask is not None: raise unsupported(i, pc, "some lanes are inactive, which the manual leaves undefined")
+    base, offsets = address_of(group)
+    at = full(group, offsets) if base is not None else full(group, offsets.astype(U64))
+    words = access.words_of(access.load(group, base, at, 16), 16)
+    halves = np.stack([w >> np.uint32(s) & np.uint32(0xFFFF) for w in words for s in (0, 16)], axis=-1)
+    runs = halves.reshape(group.size, 4, 8, 8)  # [waves, group of lanes, lane, element]
+    turned = runs.swapaxes(2, 3).reshape(group.size, 32, 8)
+    group.v[n + 3]  # a register beyond the allocation must not be made
+    for k in range(4):
+      group.v[n + k] = np.ascontiguousarray(turned[..., 2 * k] | turned[..., 2 * k + 1] << np.uint32(16))
+  return step
+
+
+SPECIAL_OF.setdefault("gfx12", {}).update({
+  "v_permlane16_var_b32": permlane_var, "v_permlanex16_var_b32": permlane_var,
+  **dict.fromkeys(("global_load_block", "global_store_block", "scratch_load_block", "scratch_store_block"), block),
+  "global_load_tr_b128": load_transposed,
+})

@@ -1,0 +1,103 @@
+"""What nobody has written decides something: programs with one such use, each beside its mended twin."""
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.emulator.checking import check
+from tests.emulator.gpu import Gpu, compile_gpu
+from tinyhw.emulator.check import Checker
+
+STORE = "v_lshlrev_b32 v1, 2, v0\n"
+# name -> (program with a hole, what mends it, register of the finding, words of its message)
+CASES = {
+  "a stored register": (STORE + "{}\nglobal_store_b32 v1, v5, s[0:1]", "v_mov_b32 v5, 0", "v5", "v5, which nobody"),
+  "a sum of an undefined register": (
+    STORE + "{}\nv_add_nc_u32 v6, v5, v0\nglobal_store_b32 v1, v6, s[0:1]", "v_mov_b32 v5, 0", "v6", "v5, which"),
+  "an undefined accumulator": (
+    STORE + "{}\nv_fmac_f32 v5, v0, v0\nglobal_store_b32 v1, v5, s[0:1]", "v_mov_b32 v5, 0", "v5", "v5, which nobody"),
+  "lanes that a divergent write leaves out": (
+    STORE + "{}\ns_mov_b32 exec_lo, 0xff\nv_mov_b32 v5, 1\ns_mov_b32 exec_lo, -1\nglobal_store_b32 v1, v5, s[0:1]",
+    "v_mov_b32 v5, 0", "v5", "stored"),
+  "an address": ("{}\nglobal_load_b32 v2, v5, s[0:1]\ns_waitcnt vmcnt(0)", "v_mov_b32 v5, 0", "v5", "address"),
+  "a scalar address": ("{}\ns_load_b32 s8, s[0:1], s6\ns_waitcnt lgkmcnt(0)", "s_mov_b32 s6, 0", "s6", "address"),
+  "a scalar branch": ("{}\ns_cmp_eq_u32 s6, 0\ns_cbranch_scc1 done\ns_nop 0\ndone:", "s_mov_b32 s6, 0", "scc",
+                      "where to go depends on s6"),
+  "a branch on lanes": ("{}\nv_cmp_eq_u32 vcc_lo, 0, v5\ns_cbranch_vccz done\ns_nop 0\ndone:", "v_mov_b32 v5, 0",
+                        "vcc_lo", "where to go depends on v5"),
+  "EXEC": ("{}\nv_cmp_gt_u32 vcc_lo, 16, v5\ns_and_saveexec_b32 s6, vcc_lo", "v_mov_b32 v5, 0", "vcc_lo", "EXEC"),
+  "LDS that nobody wrote": (
+    STORE + "{}\nds_load_b32 v5, v1\ns_waitcnt lgkmcnt(0)\nglobal_store_b32 v1, v5, s[0:1]",
+    "ds_store_b32 v1, v0\ns_waitcnt lgkmcnt(0)", "v5", "LDS at 0x0"),
+  "LDS of which a half was written": (
+    STORE + "ds_store_b16 v1, v0\n{}\nds_load_b32 v5, v1\ns_waitcnt lgkmcnt(0)\nglobal_store_b32 v1, v5, s[0:1]",
+    "ds_store_b16 v1, v0 offset:2", "v5", "LDS at 0x0"),
+  "scratch that nobody wrote": (
+    STORE + "{}\nscratch_load_b32 v5, off, off offset:16\ns_waitcnt vmcnt(0)\nglobal_store_b32 v1, v5, s[0:1]",
+    "scratch_store_b32 off, v0, off offset:16", "v5", "scratch at 0x10"),
+  "a spilled undefined register": (
+    STORE + "{}\nscratch_store_b32 off, v5, off offset:16\nscratch_load_b32 v6, off, off offset:16\n"
+    "s_waitcnt vmcnt(0)\nglobal_store_b32 v1, v6, s[0:1]", "v_mov_b32 v5, 0", "v6", "scratch at 0x10"),
+  "a lane that nobody wrote": (
+    STORE + "{}\ns_mov_b32 exec_lo, 0xff\nv_mov_b32 v5, 1\ns_mov_b32 exec_lo, -1\nv_readlane_b32 s6, v5, 9\n"
+    "s_cmp_eq_u32 s6, 0\ns_cbranch_scc1 done\ns_nop 0\ndone:", "v_mov_b32 v5, 0", "scc", "where to go"),
+  "the upper half of a register": (
+    STORE + "{}\nglobal_load_d16_b16 v5, v1, s[0:1]\ns_waitcnt vmcnt(0)\nglobal_store_b32 v1, v5, s[0:1]",
+    "v_mov_b32 v5, 0", "v5", "v5, which nobody"),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_each_use_is_found_and_each_write_counts(name: str) -> None:
+  program, mend, register, words = CASES[name]
+  assert not list(check(program.format(mend), lds=1024, scratch=True))
+  finding, = check(program.format(""), lds=1024, scratch=True)
+  assert finding.kind == "undefined" and finding.register == register and words in finding.message, finding
+
+
+@pytest.mark.parametrize("program", [
+  "v_mov_b32 v6, v5\nscratch_store_b32 off, v6, off",  # copying and spilling decides nothing
+  "v_writelane_b32 v5, s6, 3\nv_readlane_b32 s7, v5, 3",
+  "v_and_b32 v6, 0, v5\nglobal_store_b32 v1, v6, s[0:1]",
+  "v_xor_b32 v5, v0, v0\nglobal_store_b32 v1, v5, s[0:1]",
+  "v_or_b32 v6, -1, v5\nglobal_store_b32 v1, v6, s[0:1]",
+  "global_load_d16_b16 v5, v1, s[0:1]\ns_waitcnt vmcnt(0)\nv_and_b32 v6, 0xffff, v5\nglobal_store_b32 v1, v6, s[0:1]",
+  "global_load_d16_b16 v5, v1, s[0:1]\ns_waitcnt vmcnt(0)\nglobal_store_b16 v1, v5, s[0:1]",
+  "global_load_d16_b16 v5, v1, s[0:1]\ns_waitcnt vmcnt(0)\nv_lshlrev_b32 v6, 16, v5\nglobal_store_b32 v1, v6, s[0:1]",
+  "global_load_d16_b16 v5, v1, s[0:1]\nglobal_load_d16_hi_b16 v5, v1, s[0:1]\ns_waitcnt vmcnt(0)\n"
+  "global_store_b32 v1, v5, s[0:1]",
+  "v_cndmask_b32 v6, v0, v5, s6\nv_and_b32 v6, 0, v6\nglobal_store_b32 v1, v6, s[0:1]",
+  "s_and_b32 s7, s6, 0\ns_cbranch_scc1 done\ns_nop 0\ndone:",
+  "s_or_b32 s7, s6, 1\ns_cbranch_scc1 done\ns_nop 0\ndone:",
+  # lanes that are switched off
+  "s_mov_b32 exec_lo, 0xff\nv_mov_b32 v5, 1\nglobal_store_b32 v1, v5, s[0:1]",
+  "v_cmp_gt_u32 vcc_lo, 16, v0\ns_and_saveexec_b32 s6, vcc_lo\ns_or_b32 exec_lo, exec_lo, s6",
+])
+def test_what_decides_nothing_is_no_finding(program: str) -> None:
+  assert not list(check(STORE + program, lds=1024, scratch=True))
+
+
+COPY = """
+define amdgpu_kernel void @k(ptr addrspace(1) %a, ptr addrspace(1) %b) {
+  %x = call i32 @llvm.amdgcn.workitem.id.x()
+  %p = getelementptr i32, ptr addrspace(1) %a, i32 %x
+  %q = getelementptr i32, ptr addrspace(1) %b, i32 %x
+  %v = load i32, ptr addrspace(1) %p
+  store i32 %v, ptr addrspace(1) %q
+  ret void
+}
+declare i32 @llvm.amdgcn.workitem.id.x()
+"""
+
+
+def test_device_memory_that_nobody_wrote() -> None:
+  gpu = Gpu(1 << 20)
+  kernel = gpu.load(compile_gpu(COPY))["k"]
+  written, fresh, out = gpu.put(np.arange(64, dtype=np.uint32)), gpu.alloc(4096), gpu.alloc(4096)
+  checker = Checker()
+  gpu.launch(kernel, (1, 1, 1), (64, 1, 1), [written, out], observer=checker)
+  assert not len(checker.report)
+  gpu.launch(kernel, (1, 1, 1), (64, 1, 1), [fresh, out], observer=checker)
+  finding, = checker.report
+  assert f"device memory at {fresh:#x}, which nobody has written" in finding.message
+  assert str(finding.other_instruction).startswith("global_load_b32")
