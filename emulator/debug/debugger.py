@@ -64,11 +64,8 @@ class _Watcher(Observer):
     self.pristine: dict[Cohort, CohortState] = {}
 
   def cohort(self, cohort: Cohort) -> None:
-    if cohort in self.pristine: return
-    kept = {n: getattr(cohort, n) for n in ("left", "writes", "budget")}
-    kept |= {n: getattr(cohort, n).copy() for n in ("live", "arrived")}
-    groups = [snapshots.copied(g) for g in cohort.runnable]
-    self.pristine[cohort] = CohortState(groups, [], cohort.lds.copy(), kept)
+    if cohort in self.pristine: return  # started again, after a way back
+    self.pristine[cohort] = snapshots.cohort_state(cohort)
 
   def access(self, group: Group, pc: int, instruction: Any, access: Access) -> None:
     for b in self.ranges:

@@ -98,9 +98,10 @@ def page(r: Report) -> str:
 
 def _head(r: Report) -> str:
   dims = " &times; ".join(map(str, r.grid)), " &times; ".join(map(str, r.block))
-  return (f"<h1>{escape(r.kernel or 'kernel')} <small>on {escape(r.arch)}</small></h1><p class=soft>grid {dims[0]} of "
-          f"{dims[1]} work-items: {r.waves:,} waves of {r.wave_lanes} lanes. {r.vgprs} VGPRs a wave, {size(r.lds)} of "
-          f"LDS a workgroup, {size(r.scratch)} of scratch a lane.</p>")
+  name = escape(r.kernel or "kernel")
+  return (f"<h1>{name} <small>on {escape(r.arch)}</small></h1><p class=soft>grid {dims[0]} of "
+          f"{dims[1]} work-items: {r.waves:,} waves of {r.wave_lanes} lanes. {r.registers} a wave, "
+          f"{size(r.lds)} of LDS a workgroup, {size(r.scratch)} of scratch a lane.</p>")
 
 
 def _card(value: str, words: str, part: float | None = None) -> str:

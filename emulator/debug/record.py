@@ -13,7 +13,7 @@ from tinyhw.emulator.debug import traffic
 from tinyhw.emulator.debug.code import BARRIERS, CALLS
 from tinyhw.emulator.debug.exactness import Exactness
 from tinyhw.emulator.observe import Access, Observer
-from tinyhw.isa.amdgcn import EXEC_LO, VCC_LO, Instruction
+from tinyhw.isa.amdgcn import AGPR0, EXEC_LO, VCC_LO, Instruction
 
 if TYPE_CHECKING:
   from tinyhw.arch import Arch
@@ -88,7 +88,7 @@ class Recorder(Observer):
     self.arch: Arch | None = None
     self.dispatched: Any = None
     self.stats: Stats | None = None
-    self.vgprs = 0
+    self.vgprs = self.agprs = 0
     self._exec: Any = None
     self._barriers: list[Callable[..., Any]] = []
     self.releases = 0  # how often all waves of a workgroup met at a barrier
@@ -97,7 +97,9 @@ class Recorder(Observer):
     self.space, self.arch, self.dispatched = space, arch, d
 
   def cohort(self, cohort: Cohort) -> None:
-    self.vgprs = len(cohort.runnable[0].v)
+    total, d = len(cohort.runnable[0].v), cohort.dispatch
+    self.agprs = max(0, total - AGPR0)
+    self.vgprs = 4 * (d.rsrc3 & 63) + 4 if self.agprs else total  # LLVM AMDGPUUsage: ACCUM_OFFSET
     if self.exactness is not None: self.exactness.cohort(cohort)
 
   def before(self, group: Group, pc: int, instruction: Any) -> None:

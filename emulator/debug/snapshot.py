@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -58,7 +59,13 @@ class Snapshot:
 
 
 _ENGINE: Final = ("exhausted", "started", "cohort", "_round", "_fewest", "_jumps")
-_COHORT: Final = ("left", "writes", "budget")
+_COHORT: Final = ("left", "writes", "budget", "live", "arrived", "passed")
+
+
+def cohort_state(cohort: Cohort) -> CohortState:
+  """What a cohort has now."""
+  return CohortState([copied(g) for g in cohort.runnable], [copied(g) for g in cohort.parked], cohort.lds.copy(),
+                     {n: deepcopy(getattr(cohort, n)) for n in _COHORT})
 
 
 def _pages(engine: Engine) -> dict[int, bytes]:
@@ -75,13 +82,11 @@ def _pages(engine: Engine) -> dict[int, bytes]:
 
 def take(engine: Engine, name: str = "") -> Snapshot:
   """The state now."""
-  cohorts = {}
-  for cohort in engine.running:
-    kept = {n: getattr(cohort, n) for n in _COHORT} | {n: getattr(cohort, n).copy() for n in ("live", "arrived")}
-    cohorts[cohort] = CohortState([copied(g) for g in cohort.runnable], [copied(g) for g in cohort.parked],
-                                  cohort.lds.copy(), kept)
+  cohorts = {cohort: cohort_state(cohort) for cohort in engine.running}
   fields = {n: getattr(engine, n) for n in _ENGINE}
-  fields |= {"running": list(engine.running), "stats": (engine.stats.instructions, engine.stats.steps)}
+  fields |= {"running": list(engine.running),
+             "shared": deepcopy([c.shared for c in engine.running[:1]]),
+             "stats": (engine.stats.instructions, engine.stats.steps)}
   return Snapshot(name, fields, cohorts, _pages(engine))
 
 
@@ -97,9 +102,11 @@ def restore(engine: Engine, s: Snapshot, pristine: dict[Cohort, CohortState]) ->
   for cohort, state in [*s.cohorts.items(), *((c, pristine[c]) for c in later)]:
     cohort.runnable, cohort.parked = [copied(g) for g in state.runnable], [copied(g) for g in state.parked]
     cohort.lds[:] = state.lds
-    for name, value in state.fields.items(): setattr(cohort, name, value.copy() if hasattr(value, "copy") else value)
+    for name, value in state.fields.items(): setattr(cohort, name, deepcopy(value))
   for name in _ENGINE: setattr(engine, name, s.engine[name])
   engine.running = list(s.engine["running"])
+  for shared in deepcopy(s.engine["shared"]):  # one for all workgroups of the dispatch
+    for cohort in engine.first_wave: cohort.shared = shared
   engine.waiting = sorted(later, key=lambda c: engine.first_wave[c])
   engine.exhausted = s.engine["exhausted"]
   engine.stats.instructions, engine.stats.steps = s.engine["stats"]

@@ -4,9 +4,10 @@ from __future__ import annotations
 import random
 
 from tests.emulator.gpu import ARCH, Gpu
-from tests.isa.test_decode import TABLE, random_fields
+from tests.isa.test_decode import TABLE
 from tinyhw.core.errors import TinyhwError
 from tinyhw.emulator.amdgcn import Dispatch, coverage, dispatch
+from tinyhw.tools.ledger.llvm import random_fields
 
 END = bytes.fromhex("0000b0bf")
 

@@ -10,12 +10,12 @@ import llvmlite.binding as llvm
 import pytest
 from elftools.elf.elffile import ELFFile
 
-from tests.isa.test_decode import LLVM_MC, PROGRAM, even, random_fields
-from tests.isa.test_text import CPUS
+from tests.isa.test_decode import PROGRAM
 from tinyhw.arch import decoded
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.isa.amdgcn import table
 from tinyhw.isa.amdgcn_asm import assemble
+from tinyhw.tools.ledger.llvm import CPUS, LLVM_MC, even, random_fields
 
 TABLE = table("gfx11")
 HIDDEN = {"EXP", "SOPP", "VINTERP", "VOP3", "FLAT", "MUBUF", "DS"}

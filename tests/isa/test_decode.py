@@ -4,7 +4,6 @@ from __future__ import annotations
 import io
 import random
 import re
-import shutil
 import subprocess
 import sys
 import time
@@ -14,71 +13,10 @@ import pytest
 from elftools.elf.elffile import ELFFile
 
 from tinyhw.core.errors import DecodeError, EncodeError
-from tinyhw.isa.amdgcn import Row, table
+from tinyhw.isa.amdgcn import table
+from tinyhw.tools.ledger.llvm import LLVM_MC, random_fields
 
 TABLE = table("gfx11")
-LLVM_MC = shutil.which("llvm-mc-19")
-VECTOR_ONLY = {"v_readfirstlane_b32", "v_swap_b32", "v_permlane64_b32", "v_swaprel_b32", "v_readlane_b32",
-               "v_movrels_b32", "v_movrelsd_b32", "v_movrelsd_2_b32"}
-WAVE_PATTERNS = [0x130, 0x134, 0x138, 0x13C, 0x142, 0x143]  # lane patterns of gfx9: wave_shl:1 ... row_bcast:31
-MODIFIERS = {"neg", "abs", "op_sel_hi", "neg_lo", "neg_hi", "clamp", "omod"}
-
-
-def scalar(rng: random.Random, dwords: int, source: bool) -> int:
-  """Code of a scalar operand that is legal for its size."""
-  if source and rng.random() < 0.25: return rng.choice([*range(128, 209), *range(240, 249)])
-  if dwords <= 2 and rng.random() < 0.1: return 106
-  align = 4 if dwords >= 3 else max(dwords, 1)
-  return rng.randrange(0, 104 - max(dwords, 1)) // align * align
-
-
-def field_value(rng: random.Random, row: Row, name: str, width: int) -> int:
-  """A legal value of one field of a row."""
-  spec = next((o for o in row.operands if o[0] == name), None)
-  kind, dwords, half = (spec[2], spec[3], spec[5]) if spec else ("", 0, "")
-  last = (128 if half[:1] == "h" else 256) - max(dwords, 1)
-  if kind in {"v", "a"}: return rng.randrange(last + 1) | (256 if width > 8 else 0)
-  if kind == "p": return 256 + rng.randrange(last + 1)
-  if kind == "g":  # either file of vector registers: bit 9, or a field of its own
-    code = rng.randrange(0, 256 - dwords) | (rng.getrandbits(1) << 9 if width > 9 else 0)
-    return code | 256 if name in {"src0", "src1"} else code
-  if kind == "w": return rng.randrange(256) if rng.random() < 0.7 else 256 + scalar(rng, 1, True)
-  if kind == "c": return 0 if rng.random() < 0.5 else 0x80 | scalar(rng, 2, False)
-  if kind in {"y", "z"} and rng.random() < 0.3: return rng.choice([*range(128, 209), *range(240, 249)])
-  if kind in {"x", "y", "z"}:
-    only = kind != "x" or row.mnemonic in VECTOR_ONLY or "wmma" in row.mnemonic or rng.random() < 0.5
-    return 256 + rng.randrange(last + 1) if only else scalar(rng, dwords, True)
-  if kind == "s":
-    if name == "sbase": return rng.choice([0, 4, 8, 20, 96])
-    if name == "srsrc": return rng.choice([0, 4, 8, 20, 96])
-    return scalar(rng, dwords, name.startswith("src") or name == "soffset" and width >= 8)
-  if name in {"neg", "abs"} and not re.search(r"_f\d\d$", row.mnemonic): return 0
-  if name in {"neg", "abs"} and row.mnemonic.startswith(("v_cvt_pk_u8", "v_ldexp")): return 0
-  if name.endswith("_sel") and name != "op_sel": return rng.randrange(7)
-  if name == "dst_unused": return rng.randrange(3)
-  if name == "op_sel": return 0 if row.family == "VOP3" else rng.getrandbits(width)
-  if name in MODIFIERS: return rng.getrandbits(width) if rng.random() < 0.3 else (7 if name == "op_sel_hi" else 0)
-  if name == "dpp_ctrl" and row.isa == "gfx9" and any(o[3] == 2 for o in row.operands):
-    return 0x150 + rng.randrange(16)  # instructions on 64 bits have no other lane pattern
-  if name == "dpp_ctrl":
-    late = [0x150 + rng.randrange(16), *([0x160 + rng.randrange(16)] if row.isa != "gfx9" else WAVE_PATTERNS)]
-    return rng.choice([rng.randrange(256), 0x101 + rng.randrange(15), 0x111 + rng.randrange(15),
-                       0x121 + rng.randrange(15), 0x140, 0x141, rng.choice(late)])
-  return rng.getrandbits(width)
-
-
-def even(fields: dict[str, int], row: Row) -> dict[str, int]:
-  """gfx90a and later have groups of vector registers that start at even ones; LLVM's assembler refuses others."""
-  return {name: value & ~1 if any(o[0] == name and o[2] in "vagx" and o[3] > 1 for o in row.operands) else value
-          for name, value in fields.items()}
-
-
-def random_fields(rng: random.Random, row: Row) -> dict[str, int]:
-  out = {}
-  for name, pieces in row.fields.items():
-    declared = sum(((1 << w) - 1) << bit for _, bit, w in pieces)
-    out[name] = field_value(rng, row, name, max(bit + w for _, bit, w in pieces)) & declared
-  return out
 
 
 @pytest.mark.parametrize("generation, least", [("gfx9", 5900), ("gfx11", 7500), ("gfx12", 7500)])

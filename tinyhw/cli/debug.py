@@ -22,7 +22,7 @@ from tinyhw.emulator.debug.code import Line
 from tinyhw.emulator.debug.debugger import Stop
 from tinyhw.emulator.debug.expression import Expression, Register
 from tinyhw.emulator.debug.snapshot import numbers
-from tinyhw.emulator.debug.wave import MODE_FIELDS, TYPES, register, vector_name
+from tinyhw.emulator.debug.wave import TYPES, register, vector_name
 
 if TYPE_CHECKING:
   from tinyhw.debugger import Session
@@ -298,10 +298,10 @@ class Shell(cmd.Cmd):
     if args:
       for name in parse_names(args): self.print_value(name, self.session.evaluate(name), "x")
       return
-    mode = " ".join(f"{n}={wave.mode >> at & mask:#x}" for n, at, mask in MODE_FIELDS)
     self.say(f"pc   {wave.pc:#x} <{self.session.code.where(wave.pc)}>   scc {wave.scc}   m0 {wave.s(125):#x}")
     digits = wave.engine.lanes // 4
-    self.say(f"exec {wave.exec:0{digits}x} ({wave.exec.bit_count()} lanes)   vcc {wave.vcc:0{digits}x}   mode {mode}")
+    self.say(f"exec {wave.exec:0{digits}x} ({wave.exec.bit_count()} lanes)   vcc {wave.vcc:0{digits}x}   "
+             f"mode {wave.mode_text()}")
     table = self.table(*([">", ""] * 4))
     table.show_header = False
     cells = [(f"s{n}", f"{value:08x}") for n in range(106) if (value := wave.s(n))]
