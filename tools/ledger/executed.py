@@ -2,8 +2,8 @@
 
     python -m tinyhw.tools.ledger.executed
 
-"scalar witness": `tools/witness`, run by tests/emulator/test_single.py. "LLVM host": the corpus of `tools/fuzz`, the same
-IR compiled for the GPU and for the host, run by tests/emulator/test_corpus.py (gfx1100).
+"scalar witness": `tools/witness`, run by tests/emulator/test_single.py. "LLVM host": the corpus of `tools/fuzz`, the
+same IR compiled for the GPU and for the host, run by tests/emulator/test_corpus.py (gfx1100).
 """
 from __future__ import annotations
 
@@ -56,9 +56,11 @@ def main() -> None:
   """Write the record."""
   record: dict[str, dict[str, list[str]]] = {isa: {m: [SCALAR] for m in witnessed(isa)} for isa in GPUS}
   for name in corpus(): record["gfx11"].setdefault(name, []).append(HOST)
-  lines = [f' "{isa}": {{\n' + ",\n".join(f"  {json.dumps(m)}: {json.dumps(w)}" for m, w in sorted(rows.items())) + "\n }"
-           for isa, rows in record.items()]
-  RECORD.write_text("{\n" + ",\n".join(lines) + "\n}\n")
+  parts = []
+  for isa, rows in record.items():
+    lines = [f"  {json.dumps(m)}: {json.dumps(names)}" for m, names in sorted(rows.items())]
+    parts.append(f' "{isa}": {{\n' + ",\n".join(lines) + "\n }")
+  RECORD.write_text("{\n" + ",\n".join(parts) + "\n}\n")
   for isa, rows in record.items(): print(f"{isa}: {len(rows)} mnemonics executed beside a witness")
 
 
