@@ -26,6 +26,7 @@ WAITS: Final = ("s_wait", "s_sleep")
 TRANSCENDENTAL: Final = ("v_exp_", "v_log_", "v_rcp_", "v_rsq_", "v_sqrt_", "v_sin_", "v_cos_", "v_s_exp", "v_s_log",
                          "v_s_rcp", "v_s_rsq", "v_s_sqrt")
 MATRIX: Final = ("wmma", "mfma", "smfmac")
+SCALAR: Final = frozenset({"SALU", "SMEM", "branch", "wait", "barrier"})  # units that no lane takes part in
 _FAMILIES: Final = {"SMEM": "SMEM", "DS": "LDS", "FLAT": "VMEM", "MUBUF": "VMEM", "MTBUF": "VMEM", "MIMG": "VMEM",
                     "EXP": "export"}
 

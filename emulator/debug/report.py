@@ -10,7 +10,7 @@ from typing import Any
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.emulator.debug.code import Code, Line
 from tinyhw.emulator.debug.exactness import SINKS
-from tinyhw.emulator.debug.record import BRANCHES, Counts, Recorder, Traffic, unit
+from tinyhw.emulator.debug.record import BRANCHES, SCALAR, Counts, Recorder, Traffic, unit
 
 
 @dataclass
@@ -110,7 +110,7 @@ class Report:
     lanes = 32 if d.wave32 else 64
     rows = [_instruction(n, recorder.counts.get(n.address), code) for n in _lines(recorder, code)]
     ran = [i for i in rows if i.waves]
-    vector = [i for i in ran if i.unit not in {"SALU", "SMEM", "branch", "wait", "barrier"}]
+    vector = [i for i in ran if i.unit not in SCALAR]
     units: Counter[str] = Counter()
     mnemonics: dict[str, Mnemonic] = {}
     for i in ran:

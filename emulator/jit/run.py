@@ -26,10 +26,24 @@ from tinyhw.emulator.jit import atomics, context, threads
 from tinyhw.emulator.jit.access import Site
 from tinyhw.emulator.jit.forms import BACKGROUND, Form, Snapshot, Wish
 from tinyhw.emulator.jit.native import Callback, NotCompiled
-from tinyhw.emulator.jit.state import HEADER, LDS, LEFT, RESUME, SCC, SCRATCH, SGPRS, STATUS
+from tinyhw.emulator.jit.state import (
+  HEADER,
+  LDS,
+  LEFT,
+  MODE,
+  PASSED,
+  RESUME,
+  SCC,
+  SCRATCH,
+  SGPRS,
+  SIGNALS,
+  STATUS,
+  TARGET,
+)
 from tinyhw.emulator.jit.translate import (
   BARRIER,
   END,
+  JUMP,
   RUN,
   STEP,
   YIELD,
@@ -239,6 +253,8 @@ class Waves:
     states[:, STATUS] = END
     for group in groups: self._place(group, slice(None) if group.size == n else group.waves - self.cohort.first)
     for group in self.cohort.parked: states[group.waves - self.cohort.first, STATUS] = BARRIER
+    states[::self.cohort.waves_a_group, SIGNALS] = self.cohort.arrived  # only their sum in a workgroup counts
+    if self.cohort.passed is not None: states[:, PASSED] = self.cohort.passed
     base, size = self.cohort.lds.ctypes.data, self.cohort.lds_size
     states[:, LDS:LDS + 2] = _u64(base + self.workgroups.astype(np.uint64) * np.uint64(size))
     if self.scratch is not None: states[:, SCRATCH:SCRATCH + 2] = _u64(self.scratch)
@@ -314,6 +330,7 @@ class Waves:
       self.steps += int(used.max())
       if (status == END).all(): return self._finish()
       for wave in np.flatnonzero(status == STEP): self._step(int(wave))
+      for wave in np.flatnonzero(status == JUMP): self._jump(int(wave))
       slept = np.flatnonzero(status == YIELD)
       for wave in slept:
         if self.executed[wave] > watchdog: self._expired(int(wave))
@@ -335,21 +352,24 @@ class Waves:
     return True
 
   def _release(self, status: Value) -> None:
-    """Let the waves go on whose workgroup's live waves all stand at the barrier, or have signalled a split one."""
-    waiting = status == BARRIER
+    """Let the waves go on whose workgroup's live waves have all signalled its barrier: those that wait, or will."""
+    waiting, states, workgroups = status == BARRIER, self.states, self.workgroups
     if not waiting.any(): return
-    cohort, workgroups = self.cohort, self.workgroups
-    cohort.live = np.bincount(workgroups[status != END], minlength=len(cohort.live))
-    if cohort.passed is not None:
-      cohort.complete()
-      go = waiting.copy()
-      go[waiting] = cohort.take_passed(self.numbers[waiting])
-    else: go = waiting & (np.bincount(workgroups[waiting], minlength=len(cohort.live)) >= cohort.live)[workgroups]
-    self.states[go, STATUS] = RUN
+    live, signals = self._barriers(status)
+    ready = (signals >= live if self.cohort.waves_a_group > 1 else live > 0)[workgroups]
+    states[ready, SIGNALS] = 0
+    states[ready & ~waiting, PASSED] = 1
+    states[waiting & ready, STATUS] = RUN
     if not (status == RUN).any() and not (status == STEP).any():
       wave = int(np.flatnonzero(waiting)[0])
       raise MachineFault("a barrier that some waves of a workgroup never reach", pc=self._where(wave)[0],
                          wave=int(self.numbers[wave]))
+
+  def _barriers(self, status: Value) -> tuple[Value, Value]:
+    """The live waves of each workgroup, and how often its barrier has been signalled."""
+    workgroups, count = self.workgroups, len(self.cohort.live)
+    signals = np.bincount(workgroups, self.states[:, SIGNALS], count).astype(np.int64)
+    return np.bincount(workgroups[status != END], minlength=count), signals
 
   def state(self) -> list[Any]:
     """As `Cohort.state`."""
@@ -404,8 +424,8 @@ class Waves:
     pc, mode = self._where(wave)
     program, cohort = self.code.program, self.cohort
     group = self._loaded(wave, pc, mode)
+    cohort.live, cohort.arrived = self._barriers(self.states[:, STATUS])
     before = list(group.s), list(group.v)
-    cohort.live = np.bincount(self.workgroups[self.states[:, STATUS] != END], minlength=len(cohort.live))
     try:
       i = program.fetch(pc)
       end = control.ender(i, pc)
@@ -420,6 +440,7 @@ class Waves:
     self.context.view(np.uint64)[context.WRITES // 8] += np.uint64(1)
     self.executed[wave] += 1
     self._store(wave, group, before)
+    if i.mnemonic == "s_barrier_signal_isfirst" or isinstance(after, Barrier): self.states[wave, SIGNALS] += 1
     status = RUN
     if isinstance(after, End) or after is End:
       self.states[wave, STATUS] = END
@@ -427,14 +448,20 @@ class Waves:
     if isinstance(after, Barrier): status, after = BARRIER, after.pc
     elif isinstance(after, Yield): status, after = YIELD, after.pc
     elif isinstance(after, Wait):
-      status, after = BARRIER, after.pc
-      if cohort.passed is None: cohort.passed = np.zeros(self.size, bool)
+      status, after = RUN if self.states[wave, PASSED] else BARRIER, after.pc
+      self.states[wave, PASSED] = 0
     elif isinstance(after, Split):
       if after.modes is not None: group.mode = int(after.modes[0])
       after = after.pcs[0]
     self.states[wave, STATUS] = status
     self._resume(wave, int(after), group.mode)
     if self.executed[wave] > cohort.watchdog: self._expired(wave)
+
+  def _jump(self, wave: int) -> None:
+    """Go on at the address that a wave jumps to."""
+    state = self.states[wave]
+    state[STATUS] = RUN
+    self._resume(wave, int(state[TARGET]) | int(state[TARGET + 1]) << 32, int(state[MODE]))
 
   def _resume(self, wave: int, pc: int, mode: int) -> None:
     """Set where a wave goes on; the code grows for a place that is new."""
@@ -468,7 +495,11 @@ class Waves:
     lanes, data = self.lanes, self._data.reshape(16, self.lanes)
     count = max(1, site.width // 4)
     if site.kind == "scalar":
-      self._data[:count] = np.frombuffer(self.cohort.space.read(int(self._addresses[0]), site.width), np.uint32)
+      inside = min(max(int(self._addresses[1:2].view(np.int64)[0]) // 4, 0), count)  # dwords of a buffer that exist
+      self._data[:count] = 0
+      if inside:
+        raw = self.cohort.space.read(int(self._addresses[0]), 4 * inside)
+        self._data[:inside] = np.frombuffer(raw, np.uint32)
       return
     group.s[EXEC_LO], group.s[EXEC_LO + 1] = self._mask[0], self._mask[1]
     exec_changed(group)
