@@ -14,6 +14,7 @@ from tinyhw.isa.amdgcn import Row
 
 FAMILIES = {"SOP1", "SOP2", "SOPC", "SOPK", "VOP1", "VOP2", "VOP3", "VOPC", "VOP3P"}
 VCC, EXEC = 106, 126
+CONTROLS = (0x101, 0x112, 0x123, 0x130, 0x13C, 0x140, 0x142, 0x143)  # of DPP
 COUNT = 20  # instructions of a program
 SPECIAL_BITS = (0, 1, 0x80000000, 0x3F800000, 0xBF800000, 0x7F800000, 0xFF800000, 0x7FC00000, 0x00400000, 0x007FFFFF,
                 0x7F7FFFFF, 0xFFFFFFFF, 0x7FFFFFFF, 0x3C003C00, 0x7C00FC00, 0x40490FDB, 0x3F8FFFFF)
@@ -50,7 +51,7 @@ def instruction(rng: random.Random, row: Row) -> bytes:
       elif name in {"clamp", "omod"}: value = rng.choice((0, 0, rng.randrange(1 << width)))
       elif name == "dpp_ctrl":
         wide = any(d > 1 for _, d in kinds.values())
-        value = 0x155 if wide else rng.choice((rng.randrange(256), 0x101, 0x112, 0x123, 0x130, 0x13C, 0x140, 0x142, 0x143))
+        value = 0x155 if wide else rng.choice((rng.randrange(256), *CONTROLS))
       elif name.endswith("_sel") and name != "op_sel": value = rng.randrange(7)
       elif name == "dst_unused": value = rng.randrange(3)
       elif name in {"cbsz", "abid"}: value = 0
