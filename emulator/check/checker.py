@@ -123,6 +123,10 @@ class Checker(Observer):
 
   def _race(self, cohort: Cohort, access: Access, race: Race, pc: int) -> None:
     a_group = self._states[cohort].a_group
+    if race.wave == race.other_wave:
+      what = "overwritten" if race.write else "read"
+      return self._found(cohort, "wait", f"LDS at {race.address:#x} is {what} before its load is waited for", pc,
+                         other=race.other_pc, wave=race.wave, lane=race.lane, address=race.address)
     within = race.wave // a_group == race.other_wave // a_group
     verbs = [("write" if w else "read") + "s" for w in (race.write, race.other_write)]
     memory = "LDS" if access.segment == "lds" else "global memory"
@@ -137,7 +141,8 @@ class Checker(Observer):
     if state.undefined is not None: state.undefined.after(group, w, self._mask, instruction, does)
     if does.kind:
       numbers = state.waits.issue(w, active, pc, does, self._segments)
-      if self._segments: state.races.issued(group.waves - state.first, numbers, state.waits, pc)
+      if self._segments: state.races.issued(group.waves - state.first, numbers, state.waits, pc,
+                                               does.kind == "vmem_lds")
     elif instruction.mnemonic == "s_barrier_wait": state.waiting.update((group.waves - state.first).tolist())
     else: state.waits.wait(group, w, instruction)
 
