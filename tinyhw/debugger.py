@@ -58,7 +58,7 @@ class _Start:
       program = self.runtime.load_kernel(binary, kernel)
       payload = bind(self.runtime, program, args, self.arrays)
       parameters = program.kernel.arguments
-      names = [p.name or f"argument {k}" for k, (p, a) in enumerate(zip(parameters, args)) if isinstance(a, np.ndarray)]
+      names = [p.name or f"arg{k}" for k, (p, a) in enumerate(zip(parameters, args)) if isinstance(a, np.ndarray)]
       for name, (_, allocation) in zip(names, self.arrays): self.runtime.rename(allocation, name)
       self.ready: Ready = program.ready(payload, dims(grid, "grid"), dims(block, "block"))
     except BaseException:

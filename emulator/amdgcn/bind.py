@@ -615,12 +615,12 @@ def permlane(i: Instruction, pc: int, mode: int) -> Step:
 
 
 def permlane64(i: Instruction, pc: int, mode: int) -> Step:
-  """Swap the halves of a wave of 64 lanes; a wave of 32 keeps its value."""
+  """Swap the halves of a wave of 64 lanes; a wave of 32 does nothing (RDNA3 ISA manual, V_PERMLANE64_B32)."""
   read, write = reader(i.operands["src0"], "u32"), writer(i.operands["vdst"], "u32")
 
   def step(group: Group) -> None:
     lanes = group.cohort.lanes
-    write(group, full(group, read(group))[:, np.arange(lanes) ^ 32] if lanes == 64 else read(group))
+    if lanes == 64: write(group, full(group, read(group))[:, np.arange(lanes) ^ 32])
   return step
 
 

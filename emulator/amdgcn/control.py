@@ -95,7 +95,7 @@ def _invalidate(after: int) -> Ender:
   return invalidate
 
 
-def _barrier_id(i: Instruction, pc: int) -> int:
+def barrier_id(i: Instruction, pc: int) -> int:
   """Number of a barrier: -1 the workgroup's, -2 the trap handler's, 0 none; the chip has no others."""
   if "simm16" in i.fields: number = i.fields["simm16"] - (i.fields["simm16"] >> 15 << 16)
   elif "src0" in i.operands: number = int(constant(i.operands["src0"], "i32"))
@@ -106,7 +106,7 @@ def _barrier_id(i: Instruction, pc: int) -> int:
 
 def _barrier_wait(i: Instruction, after: int) -> Ender:
   """Only the workgroup's barrier makes a wave wait; the trap handler's is not its business."""
-  if _barrier_id(i, after - i.size) != -1: return lambda group: after
+  if barrier_id(i, after - i.size) != -1: return lambda group: after
 
   def wait(group: Group) -> Next:
     cohort = group.cohort
@@ -119,7 +119,7 @@ def _barrier_wait(i: Instruction, after: int) -> Ender:
 
 def _barrier_signal(i: Instruction, pc: int) -> Step:
   """s_barrier_signal; s_barrier_signal_isfirst says in SCC which wave of a workgroup is the first (RDNA4 ISA, 5.6)."""
-  counts, asks = _barrier_id(i, pc) == -1, i.mnemonic.endswith("isfirst")
+  counts, asks = barrier_id(i, pc) == -1, i.mnemonic.endswith("isfirst")
 
   def signal(group: Group) -> None:
     first = group.cohort.signal(group) if counts else np.zeros(group.size, bool)
@@ -129,7 +129,7 @@ def _barrier_signal(i: Instruction, pc: int) -> Step:
 
 def _barrier_state(i: Instruction, pc: int) -> Step:
   """{signals, waves that must signal, valid} of the workgroup's barrier; others are not valid."""
-  write, known = write_scalar32(i.operands["sdst"].value), _barrier_id(i, pc) == -1
+  write, known = write_scalar32(i.operands["sdst"].value), barrier_id(i, pc) == -1
 
   def state(group: Group) -> None:
     cohort = group.cohort

@@ -426,14 +426,14 @@ def _scalar_address(i: Instruction, align: int) -> Callable[[Group], tuple[int |
       forward = offset + (0 if extra is None else int(extra))
       if not buffer: return base + forward & keep, None
       size = int(s[sbase + 2]) * max(base >> 48 & 0x3FFF, 1)
-      return (base & (1 << 48) - 1) + forward & keep, size - forward
+      return (base & (1 << 48) - 1) + forward & keep, size - (forward & -align)
     moved = np.full((1, 1), offset & (1 << 64) - 1, U64)
     if extra is not None: moved = moved + extra.astype(U64)
     low = np.asarray(base, U64)
     if not buffer: return low + moved & np.uint64(keep), None
     total = s[sbase + 2].astype(np.int64) * np.maximum(low >> np.uint64(48) & np.uint64(0x3FFF), 1).astype(np.int64)
     at = (low & np.uint64((1 << 48) - 1)) + moved & np.uint64(keep)
-    return at, np.broadcast_to(total - moved.view(np.int64), (group.size, 1))
+    return at, np.broadcast_to(total - (moved & np.uint64(keep)).view(np.int64), (group.size, 1))
   return address
 
 

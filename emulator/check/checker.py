@@ -11,8 +11,10 @@ from tinyhw.core.errors import HazardFound, InvalidArgument
 from tinyhw.core.memory import AddressSpace
 from tinyhw.emulator.check.counters import COUNTERS
 from tinyhw.emulator.check.effects import SGPR0, Effects, effects, name_of
+from tinyhw.emulator.check.nops import Nops
 from tinyhw.emulator.check.races import ATOMIC, COMPARE, PLAIN, Memory, Race, Races
 from tinyhw.emulator.check.report import DEFAULT, KINDS, Finding, Report
+from tinyhw.emulator.check.states import RULES_OF
 from tinyhw.emulator.check.undefined import Holes, Undefined, Use, set_up_registers
 from tinyhw.emulator.check.waits import Waits
 from tinyhw.emulator.observe import Access, Observer
@@ -36,6 +38,8 @@ class State:
     self.a_group = int(cohort.live[0])
     self.first_workgroup = self.first // self.a_group
     self.waits = Waits(COUNTERS[isa], group.size)
+    rules = RULES_OF.get(isa)
+    self.nops = None if rules is None else Nops(rules, group.size)
     wgp = bool(cohort.dispatch.rsrc1 >> WGP_MODE & 1) and isa != "gfx9"
     self.races = Races(self.count, self.a_group, self.first, cohort.lds_size, memory, wgp)
     self.undefined = None if holes is None else Undefined(cohort, holes, set_up_registers(cohort.dispatch, cohort.arch))
@@ -87,6 +91,13 @@ class Checker(Observer):
       self._found(group.cohort, "wait", f"{name_of(register)} is {what} before {counter} says that it is loaded", pc,
                   other=other, wave=int(group.waves[wave]), lane=lane if register < SGPR0 else None,
                   register=name_of(register))
+    if state.nops is not None:
+      for soon in state.nops.find(w, instruction, does):
+        where = "" if soon.register is None else f" in {name_of(soon.register)}"
+        self._found(group.cohort, "wait-states",
+                    f"{soon.needed} wait states are needed behind {soon.rule.first}{where} and there are {soon.found} "
+                    f"(CDNA3 ISA manual, section {soon.rule.section})", pc, other=soon.other_pc,
+                    wave=soon.wave + state.first, register=None if soon.register is None else name_of(soon.register))
     if state.undefined is not None:
       self._mask = group.mask
       for use in state.undefined.before(group, w, pc, instruction, does): self._undefined(group.cohort, use, pc)
@@ -112,6 +123,10 @@ class Checker(Observer):
 
   def _race(self, cohort: Cohort, access: Access, race: Race, pc: int) -> None:
     a_group = self._states[cohort].a_group
+    if race.wave == race.other_wave:
+      what = "overwritten" if race.write else "read"
+      return self._found(cohort, "wait", f"LDS at {race.address:#x} is {what} before its load is waited for", pc,
+                         other=race.other_pc, wave=race.wave, lane=race.lane, address=race.address)
     within = race.wave // a_group == race.other_wave // a_group
     verbs = [("write" if w else "read") + "s" for w in (race.write, race.other_write)]
     memory = "LDS" if access.segment == "lds" else "global memory"
@@ -122,10 +137,12 @@ class Checker(Observer):
 
   def after(self, group: Group, pc: int, instruction: Instruction) -> None:
     state, does, w, active = self._at(group, instruction)
+    if state.nops is not None: state.nops.issue(w, pc, instruction, does)
     if state.undefined is not None: state.undefined.after(group, w, self._mask, instruction, does)
     if does.kind:
       numbers = state.waits.issue(w, active, pc, does, self._segments)
-      if self._segments: state.races.issued(group.waves - state.first, numbers, state.waits, pc)
+      if self._segments: state.races.issued(group.waves - state.first, numbers, state.waits, pc,
+                                               does.kind == "vmem_lds")
     elif instruction.mnemonic == "s_barrier_wait": state.waiting.update((group.waves - state.first).tolist())
     else: state.waits.wait(group, w, instruction)
 

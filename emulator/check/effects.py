@@ -86,6 +86,7 @@ def kind_of(i: Instruction) -> str:
     if family == i.family and pattern.match(i.mnemonic):
       if kind == "lds" and i.get("gds"): return "gds"
       if kind not in {"vmem", "flat"}: return kind
+      if "_load" in i.mnemonic and not any(n in i.operands for n in ("vdst", "vdata")): return "vmem_lds"
       return f"{kind}_load" if any(o.role == "d" for o in i.operands.values()) else f"{kind}_store"
   return ""
 

@@ -64,11 +64,8 @@ class _Watcher(Observer):
     self.pristine: dict[Cohort, CohortState] = {}
 
   def cohort(self, cohort: Cohort) -> None:
-    if cohort in self.pristine: return
-    kept = {n: getattr(cohort, n) for n in ("left", "writes", "budget")}
-    kept |= {n: getattr(cohort, n).copy() for n in ("live", "arrived")}
-    groups = [snapshots.copied(g) for g in cohort.runnable]
-    self.pristine[cohort] = CohortState(groups, [], cohort.lds.copy(), kept)
+    if cohort in self.pristine: return  # started again, after a way back
+    self.pristine[cohort] = snapshots.cohort_state(cohort)
 
   def access(self, group: Group, pc: int, instruction: Any, access: Access) -> None:
     for b in self.ranges:
@@ -482,13 +479,13 @@ class Debugger:
       raise InvalidArgument(f"no snapshot {number}", hint=f"there are {there}")
     return found
 
-  def diff(self, old: int, new: int | None = None) -> list[str]:
-    """One line for each thing in which a snapshot differs from another one, or from now."""
+  def diff(self, old: int, new: int | None = None, wave: int | None = None) -> list[str]:
+    """One line for each thing in which a snapshot differs from another one, or from now; with `wave`, of it alone."""
     after = snapshots.take(self.engine) if new is None else self._snapshot(new)
 
     def workgroup(cohort: Cohort, slot: int) -> int:
       return self.engine.first_wave[cohort] // self.engine.waves_a_group + slot
-    return snapshots.diff(self._snapshot(old), after, self.code.where, self.place, workgroup)
+    return snapshots.diff(self._snapshot(old), after, self.code.where, self.place, workgroup, wave)
 
   def restore(self, number: int) -> Stop:
     """Go back to a snapshot: the run continues from there."""

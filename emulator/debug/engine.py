@@ -141,6 +141,7 @@ class Engine:
       observer.after(group, pc, i)
     except (TinyhwError, IndexError) as error:
       raise cohort.located(error, pc, group) from (None if isinstance(error, TinyhwError) else error)
+    if i.mnemonic == "s_icache_inv": self._bound.clear()
     group.count += 1
     self.stats.instructions += size
     self.stats.steps += 1
@@ -169,10 +170,7 @@ class Engine:
     """Code in memory was changed from outside: decode it anew."""
     self._bound.clear()
     for cohort in (*self.running, *self.waiting):
-      program: Any = cohort.program
-      program._blocks.clear()
-      program._decoded.clear()
-      program._spans.clear()
+      cohort.program.refresh()
 
   # ---- waves
 

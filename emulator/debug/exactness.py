@@ -10,91 +10,65 @@ v_rcp_f32 to the last bit still carries it.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import numpy.typing as npt
 
 from tinyhw.emulator.amdgcn import coverage
-from tinyhw.emulator.amdgcn.meaning import MEANINGS
+from tinyhw.emulator.check.effects import SGPR0, dwords, effects
 from tinyhw.emulator.observe import Access
-from tinyhw.isa.amdgcn import EXEC_HI, EXEC_LO, M0, VCC_LO, Instruction, Operand
+from tinyhw.isa.amdgcn import EXEC_HI, EXEC_LO, Instruction
 
 if TYPE_CHECKING:
   from tinyhw.emulator.simt import Cohort, Group
 
 Bits = npt.NDArray[np.uint64]
-SCC: Final = 253
 SHARED: Final = 63  # the bit of all origins past the first 63
 NONE: Final = np.uint64(0)
 # where values can arrive -> in words
 SINKS: Final = {"address": "an address", "branch": "a branch", "mask": "a lane mask (EXEC, VCC or a compare's result)",
                 "memory": "memory", "wait": "a wait or message"}
-MIXING: Final = ("permlane", "readlane", "readfirstlane", "writelane", "bpermute", "ds_permute", "swizzle", "wmma",
-                 "mfma", "smfmac", "swmmac")
-_IMPLICIT: Final = {"VCC": VCC_LO, "SCC": SCC, "M0": M0, "EXEC": EXEC_LO}
+EXEC: Final = frozenset({SGPR0 + EXEC_LO, SGPR0 + EXEC_HI})
 _ADDRESSES: Final = frozenset({"vaddr", "saddr", "addr", "sbase", "soffset", "srsrc", "rsrc"})
 
 
 @dataclass
 class Shape:
-  """What an instruction reads and writes: vector registers as numbers, scalar ones too (SCC is 253)."""
-  data_v: list[int] = field(default_factory=list)
-  data_s: list[int] = field(default_factory=list)
-  address_v: list[int] = field(default_factory=list)
-  address_s: list[int] = field(default_factory=list)
-  out_v: list[int] = field(default_factory=list)
-  out_s: list[int] = field(default_factory=list)
-  keeps: bool = False  # the old destination is a part of the new one
-  mixes: bool = False
-  approximate: bool = False
-  memory: bool = False
-  sink: str = ""  # where what it reads arrives: "branch", "mask" or "wait"
-
-
-def _numbers(o: Operand, lanes: int) -> list[int]:
-  count = o.dwords or (lanes // 32 if o.kind == "s" else 1)
-  return list(range(o.value, o.value + count))
+  """What an instruction reads and writes, by the numbers of `check.effects`; addresses apart from other data."""
+  data: list[int]
+  address: list[int]
+  out: list[int]
+  keeps: bool  # parts of the old destination stay
+  mixes: bool  # lanes read others' registers
+  approximate: bool
+  memory: bool
+  sink: str  # where what it reads arrives: "branch", "mask" or "wait"
 
 
 def shape_of(i: Instruction, lanes: int) -> Shape:
-  """The registers that an instruction reads and writes, from its row in the generated table."""
-  x = Shape()
+  """The registers that an instruction reads and writes, from its row in the generated table and its meaning."""
+  does = effects(i, lanes)
   names = [p.strip().replace("v_dual_", "v_") for p in i.mnemonic.split("::")]
-  x.approximate = any(coverage.status(n, i.isa) == "approximate" for n in names)
-  x.memory = i.row.loads or i.row.stores
-  x.mixes = "dpp" in i.variant or any(m in i.mnemonic for m in MIXING)
+  memory = i.row.loads or i.row.stores
+  addresses: list[int] = []
+  others: set[int] = set()
   for name, o in i.operands.items():
-    if o.kind not in {"v", "s"}: continue
-    regs = _numbers(o, lanes)
-    if o.role == "d": (x.out_v if o.kind == "v" else x.out_s).extend(regs)
-    elif x.memory and name in _ADDRESSES: (x.address_v if o.kind == "v" else x.address_s).extend(regs)
-    else: (x.data_v if o.kind == "v" else x.data_s).extend(regs)
-    if o.role == "d" and o.half is not None: x.keeps = True
-  for n in i.row.uses:
-    if n in _IMPLICIT and not (n == "EXEC" and i.mnemonic not in {"s_cbranch_execz", "s_cbranch_execnz"}):
-      if not (n == "M0" and x.memory): x.data_s.extend(_pair(_IMPLICIT[n], lanes))
-  for n in i.row.defs:
-    if n in _IMPLICIT: x.out_s.extend(_pair(_IMPLICIT[n], lanes))
-  for n in names:
-    meaning = MEANINGS.get(n, i.isa)
-    if meaning is not None and any(s.startswith("d:") for s in meaning.sources): x.keeps = True
-  if "d16" in i.mnemonic or "movrel" in i.mnemonic or i.mnemonic == "v_writelane_b32": x.keeps = True
-  x.sink = _sink(i, x)
-  return x
-
-
-def _pair(register: int, lanes: int) -> list[int]:
-  return [register, register + 1] if lanes == 64 and register in {VCC_LO, EXEC_LO} else [register]
-
-
-def _sink(i: Instruction, x: Shape) -> str:
+    if o.role == "d": continue
+    if memory and name in _ADDRESSES: addresses += dwords(o, lanes)
+    else: others.update(dwords(o, lanes))
+  lanes_active = not i.mnemonic.startswith("s_")  # EXEC chooses lanes; it is no operand of theirs
+  data = [r for r in does.reads if (r not in addresses or r in others) and not (lanes_active and r in EXEC)]
+  halves = any(o.half is not None for o in i.operands.values() if o.role == "d")
+  keeps = halves or "d16" in i.mnemonic or "movrel" in i.mnemonic or i.mnemonic == "v_writelane_b32"
   name = i.mnemonic
-  if name.startswith(("s_cbranch", "s_setpc", "s_swappc")): return "branch"
-  if name.startswith(("s_wait", "s_sleep", "s_barrier", "s_sendmsg", "s_sethalt")): return "wait"
-  if name.startswith(("v_cmp", "v_div_scale")) or EXEC_LO in x.out_s or EXEC_HI in x.out_s: return "mask"
-  return ""
+  if name.startswith(("s_cbranch", "s_setpc", "s_swappc")): sink = "branch"
+  elif name.startswith(("s_wait", "s_sleep", "s_barrier", "s_sendmsg", "s_sethalt", "ds_gws")): sink = "wait"
+  elif name.startswith(("v_cmp", "v_div_scale")) or EXEC & set(does.writes): sink = "mask"
+  else: sink = ""
+  return Shape(data, addresses, list(does.writes), keeps, does.cross_lane or name == "v_writelane_b32",
+               any(coverage.status(n, i.isa) == "approximate" for n in names), memory, sink)
 
 
 @dataclass
@@ -147,23 +121,20 @@ class Exactness:
     v, s = self._v[cohort], self._s[cohort]
     if not v and not s: return
     rows = group.waves - self._first[cohort]
-    data, address = self._union(v, s, rows, x.data_v, x.data_s), self._union(v, s, rows, x.address_v, x.address_s)
+    data, address = self._union(v, s, rows, x.data), self._union(v, s, rows, x.address)
     if data is None and address is None: return
     self._sources = data, address
     if x.sink and data is not None:
-      own = {EXEC_LO, EXEC_HI}
-      cause = data if x.sink != "mask" else self._union(v, s, rows, x.data_v, [r for r in x.data_s if r not in own])
+      cause = data if x.sink != "mask" else self._union(v, s, rows, [r for r in x.data if r not in EXEC])
       self._arrived(x.sink, pc, group, cause, i)
     if address is not None: self._arrived("address", pc, group, address, i)
 
-  def _union(self, v: dict[int, Bits], s: dict[int, Bits], rows: Any, vectors: list[int],
-             scalars: list[int]) -> Bits | None:
+  def _union(self, v: dict[int, Bits], s: dict[int, Bits], rows: Any, registers: list[int]) -> Bits | None:
     """Origins of some registers, [waves, lanes] or [waves, 1]; None where there are none."""
     out: Bits | None = None
-    for n in vectors:
+    for n in registers:
       if n in v: out = v[n][rows] if out is None else out | v[n][rows]
-    for n in scalars:
-      if n in s: out = s[n][rows][:, None] if out is None else out | s[n][rows][:, None]
+      elif n in s: out = s[n][rows][:, None] if out is None else out | s[n][rows][:, None]
     return out
 
   def _arrived(self, sink: str, pc: int, group: Group, bits: Bits | None, i: Instruction) -> None:
@@ -265,16 +236,18 @@ class Exactness:
     if x.approximate:
       bit = np.uint64(1 << min(self.origins.setdefault(pc, len(self.origins)), SHARED))
       total = np.full((group.size, 1), bit) if total is None else total | bit
-    if total is None and not any(n in v for n in x.out_v) and not any(n in s for n in x.out_s): return
+    if total is None and not any(n in v or n in s for n in x.out): return
     if total is not None and x.mixes: total = np.bitwise_or.reduce(total, axis=1, keepdims=True)
     rows = group.waves - self._first[cohort]
-    for n in x.out_v: self._set_vector(group, v, n, rows, total, x.keeps)
-    if not x.out_s: return
+    scalars = [n for n in x.out if n >= SGPR0]
+    for n in x.out:
+      if n < SGPR0: self._set_vector(group, v, n, rows, total, x.keeps)
+    if not scalars: return
     if total is None: flat: Any = np.zeros(group.size, np.uint64)
     else:
       if group.mask is not None and total.shape[1] > 1: total = np.where(group.mask, total, NONE)
       flat = np.bitwise_or.reduce(total, axis=1)
-    for n in x.out_s:
+    for n in scalars:
       kept = s.get(n)
       if kept is None:
         if not flat.any(): continue

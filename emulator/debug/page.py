@@ -6,6 +6,7 @@ from html import escape
 from typing import TYPE_CHECKING, Final
 
 from tinyhw.emulator.debug.exactness import SINKS
+from tinyhw.emulator.debug.record import SCALAR
 
 if TYPE_CHECKING:
   from tinyhw.emulator.debug.report import Access, Instruction, Report
@@ -83,7 +84,7 @@ def notes(i: Instruction) -> list[tuple[str, str]]:
     if a.repeats: out.append(("warn", f"{a.repeats:,} lanes at an address of another lane"))
   if i.taken is not None and i.waves: out.append(("", f"taken {percent(i.taken / i.waves)}"))
   if i.splits: out.append(("warn", f"splits lanes in {i.splits:,} waves"))
-  if i.idle: out.append(("warn", f"{i.idle:,} times without a lane"))
+  if i.idle and i.unit not in SCALAR: out.append(("warn", f"{i.idle:,} times without a lane"))
   return out
 
 
@@ -98,9 +99,10 @@ def page(r: Report) -> str:
 
 def _head(r: Report) -> str:
   dims = " &times; ".join(map(str, r.grid)), " &times; ".join(map(str, r.block))
-  return (f"<h1>{escape(r.kernel or 'kernel')} <small>on {escape(r.arch)}</small></h1><p class=soft>grid {dims[0]} of "
-          f"{dims[1]} work-items: {r.waves:,} waves of {r.wave_lanes} lanes. {r.vgprs} VGPRs a wave, {size(r.lds)} of "
-          f"LDS a workgroup, {size(r.scratch)} of scratch a lane.</p>")
+  name = escape(r.kernel or "kernel")
+  return (f"<h1>{name} <small>on {escape(r.arch)}</small></h1><p class=soft>grid {dims[0]} of "
+          f"{dims[1]} work-items: {r.waves:,} waves of {r.wave_lanes} lanes. {r.registers} a wave, "
+          f"{size(r.lds)} of LDS a workgroup, {size(r.scratch)} of scratch a lane.</p>")
 
 
 def _card(value: str, words: str, part: float | None = None) -> str:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.emulator.amdgcn.registers import exec_changed
 from tinyhw.emulator.debug.engine import Engine
-from tinyhw.isa.amdgcn import EXEC_LO, M0, TTMP0, VCC_LO
+from tinyhw.isa.amdgcn import AGPR0, EXEC_LO, M0, TTMP0, VCC_LO
 
 if TYPE_CHECKING:
   from tinyhw.emulator.simt import Cohort, Group
@@ -21,8 +21,8 @@ NAMED: Final = {"vcc_lo": VCC_LO, "vcc_hi": VCC_LO + 1, "m0": M0, "exec_lo": EXE
 MASKS: Final = {"vcc": VCC_LO, "exec": EXEC_LO}
 TYPES: Final = {"u32": np.uint32, "i32": np.int32, "f32": np.float32, "u16": np.uint16, "i16": np.int16,
                 "f16": np.float16, "u64": np.uint64, "i64": np.int64, "f64": np.float64, "u8": np.uint8, "i8": np.int8}
-AGPR0: Final = 256  # where accumulation registers start among a group's vector registers
-MODE_FIELDS: Final = (("FP_ROUND", 0, 15), ("FP_DENORM", 4, 15), ("DX10_CLAMP", 8, 1), ("IEEE", 9, 1))
+MODE_FIELDS: Final = (("FP_ROUND", 0, 15), ("FP_DENORM", 4, 15), ("DX10_CLAMP", 8, 1), ("IEEE", 9, 1),
+                      ("FP16_OVFL", 23, 1))
 
 
 @dataclass(frozen=True)
@@ -99,6 +99,11 @@ class Wave:
 
   @property
   def vcc(self) -> int: return self.mask(VCC_LO)
+
+  def mode_text(self) -> str:
+    """MODE's fields by name, those that this generation has."""
+    own = {bit for _, bit in self.engine.arch.mode_bits}
+    return " ".join(f"{name}={self.mode >> at & bits:#x}" for name, at, bits in MODE_FIELDS if at < 8 or at in own)
 
   def mask(self, register: int) -> int:
     """A lane mask: one SGPR, two of a wave of 64 lanes."""

@@ -48,7 +48,7 @@ from tinyhw.emulator.jit.context import (
 )
 from tinyhw.emulator.jit.state import LDS, SCRATCH, Registers
 from tinyhw.emulator.jit.values import BOOL, Emitter, Untranslatable, Value, convert, gather
-from tinyhw.isa.amdgcn import M0, Instruction
+from tinyhw.isa.amdgcn import M0, NULL, Instruction
 
 READ, WRITE = Access.READ, Access.WRITE
 
@@ -493,21 +493,27 @@ class Accesses:
     e = self.e
     if i.mnemonic not in SCALAR_LOADS: raise Untranslatable(i.mnemonic)
     count = SCALAR_LOADS[i.mnemonic]
-    base, buffer = r.scalar64(i.operands["sbase"].value), i.mnemonic.startswith("s_buffer")
-    if buffer: base = base & (1 << 48) - 1
+    sbase, buffer = i.operands["sbase"].value, i.mnemonic.startswith("s_buffer")
+    base = r.scalar64(sbase)
+    if buffer:
+      stride = convert(r.scalar(sbase + 1) >> 16 & 0x3FFF, I64)
+      size = convert(r.scalar(sbase + 2), I64) * r.o.where(stride == 0, e.const(I64, 1), stride)
+      base = base & (1 << 48) - 1
     address = base + e.const(U64, byte_offset(i))
     if "soffset" in i.operands: address = address + convert(r.scalar(i.operands["soffset"].value), U64)
     address = address & e.const(U64, (1 << 64) - 4)
+    left = size - (address - base).view(I64) if buffer else e.const(I64, 4 * count)
     index, row = self._site(Site(offset, "scalar", "", 4 * count, i))
-    start, size = self._row(row)
+    start, mapped = self._row(row)
     relative = address - start
-    inside = (relative <= size) & (relative + 4 * count <= size)
+    inside = (relative <= mapped) & (relative + 4 * count <= mapped)
     fast, miss, slow, after = (e.new_label(x) for x in ("fast", "miss", "slow", "after"))
     self._branch(inside, fast, miss)
     e.start(miss)
     self._branch(self._find(row, address, e.const(U64, 4 * count), READ), fast, slow)
     e.start(slow)
     e.do(f"store i64 {address.text}, ptr {self._context(ADDRESSES)}, align 8")
+    e.do(f"store i64 {left.text}, ptr {self._context(ADDRESSES + 8)}, align 8")
     self._callback(index, None)
     t = f"<{count} x i32>"
     by_callback = e.op(f"load {t}, ptr {self._context(DATA)}, align 4")
@@ -520,10 +526,9 @@ class Accesses:
     e.start(after)
     loaded = e.op(f"phi {t} [ {by_callback}, %{by_slow} ], [ {direct}, %{fast} ]")
     first = i.operands["sdst"].value
+    if first == NULL: return
     words = [Value(e, e.op(f"extractelement {t} {loaded}, i64 {k}"), U32, False) for k in range(count)]
-    if buffer:
-      left = convert(r.scalar(i.operands["sbase"].value + 2), I64) - (address - base).view(I64)
-      words = [r.o.where(left >= 4 * k + 4, w, 0) for k, w in enumerate(words)]
+    if buffer: words = [r.o.where(left >= 4 * k + 4, w, 0) for k, w in enumerate(words)]
     for k, w in enumerate(words): r.set_scalar(first + k, w)
 
   # ---- LDS

@@ -416,8 +416,7 @@ def _permlane(r: Registers, i: Instruction, mode: int) -> None:
 
 
 def _permlane64(r: Registers, i: Instruction, mode: int) -> None:
-  x = read(r, i.operands["src0"], "u32")
-  write(r, i.operands["vdst"], _shuffled(r, x, np.arange(64) ^ 32) if r.lanes == 64 else x)
+  if r.lanes == 64: write(r, i.operands["vdst"], _shuffled(r, read(r, i.operands["src0"], "u32"), np.arange(64) ^ 32))
 
 
 def _mbcnt(r: Registers, i: Instruction, mode: int) -> None:

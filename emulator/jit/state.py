@@ -5,6 +5,7 @@ are vectors of lanes; SGPRs, VCC, EXEC and M0 are scalars; a lane mask in an SGP
 """
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 from tinyhw.emulator.amdgcn.values import DTYPES, U16, U32, U64
@@ -20,8 +21,14 @@ LEFT: Final = 132  # instructions that the wave may still execute in this turn, 
 SCRATCH: Final = 134  # scratch base address, u64
 LDS: Final = 136  # host address of the workgroup's LDS, u64
 EXECUTED: Final = 138  # instructions executed, u64
+SIGNALS: Final = 140  # how often the wave has signalled its workgroup's barrier since that last completed
+PASSED: Final = 141  # whether the barrier completed since the wave last waited for it
+TARGET: Final = 142  # PC that the wave jumps to, u64
 HEADER: Final = 160
 SGPRS: Final = 128
+
+
+def _stay() -> None: raise Untranslatable("a condition that only the translator of a program can leave by")
 
 
 class Registers:
@@ -31,6 +38,7 @@ class Registers:
     self.e, self.vgprs, self.arch, self.lanes = e, vgprs, arch, e.lanes
     self.o = LLVMOps(e)
     self.full = False
+    self.leave: Callable[[], None] = _stay
     self.begin()
 
   def begin(self) -> None:
@@ -47,10 +55,30 @@ class Registers:
     self._active: tuple[Value, Value] | None = None
     self.exec_written = False
 
+  def unless(self, condition: Value) -> None:
+    """Where the condition holds, leave the instruction to the reference; nothing of it may have been written yet."""
+    e = self.e
+    if condition.wide:
+      lanes = condition if self.full else condition & self.active()
+      condition = self.to_bits(lanes) != 0
+    away, on = e.new_label("away"), e.new_label("on")
+    e.do(f"br i1 {condition.text}, label %{away}, label %{on}, !prof !2")
+    e.start(away)
+    e.side = True
+    self.spill()
+    self.leave()
+    e.side = False
+    e.start(on)
+
   def _pointer(self, dword: int) -> str: return self.e.op(f"getelementptr i32, ptr %state, i64 {dword}")
 
   def flush(self) -> None:
     """Write back what changed."""
+    self.spill()
+    self._dirty_v, self._dirty_s, self._dirty_scc = set(), set(), False
+
+  def spill(self) -> None:
+    """As `flush`, on a way that leaves the block while another goes on."""
     for n in sorted(self._dirty_v):
       value = next(iter(self._v[n].values()))
       if not value.wide: value = Value(self.e, value.in_lanes(), value.dtype, True)
@@ -58,7 +86,6 @@ class Registers:
     for n in sorted(self._dirty_s): self.e.do(f"store i32 {self._s[n].text}, ptr {self._pointer(n)}")
     if self._dirty_scc and self._scc is not None:
       self.e.do(f"store i32 {convert(self._scc, U32).text}, ptr {self._pointer(SCC)}")
-    self._dirty_v, self._dirty_s, self._dirty_scc = set(), set(), False
 
   # ---- vector registers
 

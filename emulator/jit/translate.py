@@ -7,10 +7,11 @@ that instruction.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final, Protocol
 
 from tinyhw.arch import Arch
-from tinyhw.core.errors import TinyhwError
+from tinyhw.core.errors import TinyhwError, Unsupported
 from tinyhw.emulator.amdgcn import bind, control, hwreg
 from tinyhw.emulator.amdgcn.values import U64
 from tinyhw.emulator.jit import alu
@@ -18,13 +19,14 @@ from tinyhw.emulator.jit.access import FIND, Accesses, Site
 from tinyhw.emulator.jit.context import ENTRY, WAVE
 from tinyhw.emulator.jit.native import NotCompiled
 from tinyhw.emulator.jit.outline import Outlined
-from tinyhw.emulator.jit.state import HEADER, LEFT, MODE, RESUME, STATUS, Registers
+from tinyhw.emulator.jit.state import HEADER, LEFT, MODE, PASSED, RESUME, SIGNALS, STATUS, TARGET, Registers
 from tinyhw.emulator.jit.threads import alone
 from tinyhw.emulator.jit.values import Emitter, Untranslatable, Value
 from tinyhw.isa.amdgcn import EXEC_LO, VCC_LO, Instruction
 
-RUN, END, BARRIER, YIELD, STEP, FAULT = range(6)  # a wave's status
+RUN, END, BARRIER, YIELD, STEP, FAULT, JUMP = range(7)  # a wave's status
 BLOCK_LIMIT: Final = 512
+LAST, EACH = 1, 2  # details of a translation
 MEMORY: Final = frozenset({"SMEM", "FLAT", "DS", "MUBUF", "MTBUF"})
 Place = tuple[int, int]  # offset from the entry, MODE
 _RUN: Final = """
@@ -84,11 +86,14 @@ class Translator:
   """Translates the code that is reachable from some places of a program.
 
   `quick` makes text that LLVM compiles several times faster: accesses are calls, and a program in which lanes are
-  switched off has its general form only.
+  switched off has its general form only. `detail` is for comparisons: with LAST the registers of waves that end are in
+  their states, with EACH blocks have one instruction.
   """
 
-  def __init__(self, program: Source, lanes: int, vgprs: int, partial: bool, quick: bool = False) -> None:
+  def __init__(self, program: Source, lanes: int, vgprs: int, partial: bool, quick: bool = False,
+               detail: int = 0) -> None:
     self.program, self.lanes, self.vgprs, self.partial, self.quick = program, lanes, vgprs, partial, quick
+    self.detail = detail
     self.e = Emitter(lanes)
     self.r = Registers(self.e, vgprs, program.arch)
     self.accesses = Outlined(self.e, "fault") if quick else Accesses(self.e, "fault")
@@ -100,13 +105,20 @@ class Translator:
     self.interpreted: dict[str, int] = {}
     self.code: dict[int, bytes] = {}
     self.count = 0
+    self.named: list[int] = []  # offsets whose addresses the program makes
     self.exec_written = False
     self.full = True
+    self.block = 0  # offset of the block that is translated
+    self.left = ""  # instructions that the wave may execute after that block
 
   def translate(self, starts: list[Place]) -> Translation:
     """The translation of everything that can be reached from the places."""
     for offset, mode in starts: self._discover(offset, mode)
+    jumps = any(i.mnemonic in {"s_setpc_b64", "s_swappc_b64"} for i in self.found)
+    for offset in self.named if jumps else (): self._discover(offset, starts[0][1])
     for place in starts: self._place(place)
+    for offset in self.named if jumps else ():
+      if offset in self.leaders and self._fetch(offset) is not None: self._place((offset, starts[0][1]))
     e = self.e
     full = general = 0
     both = self.partial or any(map(_switches_lanes, self.found))
@@ -127,6 +139,9 @@ class Translator:
     stops = {f"@STOP{n}@": len(self.order) + n for n in range(len(self.stops))}
     text = "\n".join(e.lines + body)
     for key, value in stops.items(): text = text.replace(key, str(value))
+    for mode in {mode for _, mode in self.order}:
+      known = " ".join(f"i64 {at}, label %d{k}" for k, (at, m) in enumerate(self.order) if m == mode)
+      text = text.replace(f"@PLACES{mode}@", known)
     cases = " ".join(f"i32 {k}, label %d{k}" for k in range(len(self.order)))
     resume = f"  %resume.at = getelementptr i32, ptr %state, i64 {RESUME}\n  %resume = load i32, ptr %resume.at\n"
     stack = "".join(f"  %{name} = {allocation}\n" for name, allocation in e.stack.items())
@@ -161,12 +176,26 @@ class Translator:
         self.found.append(i)
         if i.mnemonic == "s_icache_inv": raise NotCompiled("code that may change itself (s_icache_inv)")
         if i.mnemonic in control.DIRECT: todo.append(self._target(i, at))
+        if i.mnemonic == "s_getpc_b64": self.named += self._named(i, at)
         at += i.size
         if i.mnemonic in {"s_endpgm", "s_branch", "s_setpc_b64"}: break
         if i.mnemonic in control.CONDITIONAL or i.mnemonic in _ENDS:
           todo.append(at)
           break
         if at in seen: break
+
+  def _named(self, i: Instruction, offset: int) -> list[int]:
+    """The place whose address is made from the PC: s_getpc, then an addition of a constant to its low half."""
+    low, after = i.operands["sdst"].value, offset + i.size
+    at = after
+    for _ in range(4):
+      following = self._fetch(at)
+      if following is None: break
+      at += following.size
+      if following.mnemonic in _ADD_LOW and following.operands["sdst"].value == low:
+        literals = [o.value for o in following.operands.values() if o.kind == "lit"]
+        return [after + (literals[0] & 0x7FFFFFFF) - (literals[0] & 0x80000000)] if literals else []
+    return []
 
   def _target(self, i: Instruction, offset: int) -> int:
     return control.target(i, self.program.entry + offset) - self.program.entry
@@ -193,12 +222,14 @@ class Translator:
   def _block(self, k: int) -> None:
     e, r = self.e, self.r
     offset, mode = self.order[k]
+    self.block = offset
     e.start(f"{'f' if self.full else 'g'}{k}")
     r.begin()
     r.full = self.full
     found: list[tuple[int, Instruction]] = []
     at = offset
-    while len(found) < BLOCK_LIMIT and (i := self._fetch(at)) is not None:
+    limit = 1 if self.detail == EACH else BLOCK_LIMIT
+    while len(found) < limit and (i := self._fetch(at)) is not None:
       found.append((at, i))
       at += i.size
       if i.mnemonic in _ENDS or i.mnemonic in control.DIRECT or i.mnemonic == "s_endpgm" or at in self.leaders: break
@@ -217,13 +248,16 @@ class Translator:
     counted = e.op(f"sub i64 {left.text}, @COUNT@")
     where = len(e.lines) - 1
     e.do(f"store i64 {counted}, ptr {left_at}")
-    count = self._instructions(found, at, mode)
-    e.lines[where] = e.lines[where].replace("@COUNT@", str(count))
+    self.left = counted
+    count = str(self._instructions(found, at, mode))
+    for n in range(where, len(e.lines)):
+      if "@COUNT@" in e.lines[n]: e.lines[n] = e.lines[n].replace("@COUNT@", count)
     self.exec_written |= r.exec_written
 
   def _instructions(self, found: list[tuple[int, Instruction]], after: int, mode: int) -> int:
     """Emit the instructions and the end of a block; returns how many of them it executes."""
     for n, (at, i) in enumerate(found):
+      self.r.leave = partial(self._leave_to_reference, at, mode, n)
       try:
         if self._end(i, at, mode): return n + 1
         self._plain(i, at, mode)
@@ -242,6 +276,11 @@ class Translator:
     if bind.altered(i, mode) is not None: raise Untranslatable(i.mnemonic)
     if i.mnemonic in control.IGNORED: return
     if i.family in MEMORY: return self.accesses.translate(r, i, at)
+    if i.mnemonic == "s_barrier_signal":
+      try: number = control.barrier_id(i, at)
+      except Unsupported as error: raise Untranslatable(str(error)) from None
+      if number == -1: self._signal()
+      return
     if i.mnemonic == "s_getpc_b64": return r.set_scalar64(i.operands["sdst"].value, self._pc(at + i.size))
     if i.mnemonic == "s_sendmsg" and hwreg.message(i.isa, i.fields["simm16"]) == "MSG_DEALLOC_VGPRS": return
     alu.translate(r, i, mode)
@@ -266,6 +305,25 @@ class Translator:
     number = self.stops.setdefault((offset, mode), len(self.stops))
     self._leave(STEP, f"@STOP{number}@", mode)
 
+  def _leave_to_reference(self, offset: int, mode: int, done: int) -> None:
+    """On a way out of a block, after `done` of its instructions."""
+    e = self.e
+    left = e.op(f"add i64 {self.left}, {e.op(f'sub i64 @COUNT@, {done}')}")
+    e.do(f"store i64 {left}, ptr {e.op(f'getelementptr i32, ptr %state, i64 {LEFT}')}")
+    number = self.stops.setdefault((offset, mode), len(self.stops))
+    self._leave(STEP, f"@STOP{number}@", mode)
+
+  def _jump(self, target: Value, place: Place) -> None:
+    """To an address: any place of the code, or out to where the caller finds or makes one."""
+    e = self.e
+    self.r.flush()
+    away = e.new_label("jump")
+    offset = target - self._pc(0)
+    e.do(f"switch i64 {offset.text}, label %{away} [ @PLACES{place[1]}@ ]")
+    e.start(away)
+    e.do(f"store i64 {target.text}, ptr {e.op(f'getelementptr i32, ptr %state, i64 {TARGET}')}")
+    self._leave(JUMP, str(self._place(place)), place[1])
+
   def _label(self, offset: int, mode: int) -> str:
     """Where to go from here for a place: lanes that were all active still are unless EXEC was written."""
     k = self._place((offset, mode))
@@ -279,6 +337,7 @@ class Translator:
     """Emit an instruction that ends a block; False for one that does not."""
     name, after, r, e = i.mnemonic, at + i.size, self.r, self.e
     if name == "s_endpgm":
+      if self.detail: r.flush()
       e.do(f"store i32 {END}, ptr {e.op(f'getelementptr i32, ptr %state, i64 {STATUS}')}")
       e.do("ret void")
     elif name == "s_branch": self._go(self._target(i, at), mode)
@@ -287,9 +346,15 @@ class Translator:
       r.flush()
       yes, no = self._label(self._target(i, at), mode), self._label(after, mode)
       e.do(f"br i1 {condition.text}, label %{yes}, label %{no}")
-    elif name in {"s_barrier", "s_sleep"}:
+    elif name in {"s_barrier", "s_sleep", "s_sleep_var"}:
       r.flush()
+      if name == "s_barrier": self._signal()
       self._leave(BARRIER if name == "s_barrier" else YIELD, str(self._place((after, mode))), mode)
+    elif name == "s_barrier_wait": self._wait(i, at, mode)
+    elif name in {"s_setpc_b64", "s_swappc_b64"}:
+      target = r.scalar64(i.operands["src0"].value)
+      if name == "s_swappc_b64": r.set_scalar64(i.operands["sdst"].value, self._pc(after))
+      self._jump(target, (after, mode) if name == "s_swappc_b64" else (self.block, mode))
     elif name == "s_call_b64":
       r.set_scalar64(i.operands["sdst"].value, self._pc(after))
       self._place((after, mode))
@@ -298,6 +363,29 @@ class Translator:
     elif name in _ENDS: raise Untranslatable(name)
     else: return False
     return True
+
+  def _signal(self) -> None:
+    e = self.e
+    at = e.op(f"getelementptr i32, ptr %state, i64 {SIGNALS}")
+    before = e.op(f"load i32, ptr {at}")
+    e.do(f"store i32 {e.op(f'add i32 {before}, 1')}, ptr {at}")
+
+  def _wait(self, i: Instruction, at: int, mode: int) -> None:
+    """s_barrier_wait: on at once where the barrier has completed since the wave last waited."""
+    e, after = self.e, at + i.size
+    try: number = control.barrier_id(i, at)
+    except Unsupported as error: raise Untranslatable(str(error)) from None
+    if number != -1: return self._go(after, mode)
+    self.r.flush()
+    pointer = e.op(f"getelementptr i32, ptr %state, i64 {PASSED}")
+    passed = e.op(f"icmp ne i32 {e.op(f'load i32, ptr {pointer}')}, 0")
+    on, park = e.new_label("on"), e.new_label("park")
+    e.do(f"br i1 {passed}, label %{on}, label %{park}")
+    e.start(park)
+    self._leave(BARRIER, str(self._place((after, mode))), mode)
+    e.start(on)
+    e.do(f"store i32 0, ptr {pointer}")
+    e.do(f"br label %{self._label(after, mode)}")
 
   def _condition(self, name: str) -> Value:
     what, wanted = control.CONDITIONS[name]
@@ -314,9 +402,10 @@ class Translator:
     return mode & ~(field_ << offset) | (value & field_) << offset
 
 
+_ADD_LOW: Final = frozenset({"s_add_u32", "s_add_co_u32", "s_add_nc_u64"})
 _WIDTH: Final = '"prefer-vector-width"="512" "min-legal-vector-width"="512"'
-_ENDS: Final = frozenset({"s_barrier", "s_sleep", "s_call_b64", "s_setpc_b64", "s_swappc_b64", "s_setreg_b32",
-                          "s_setreg_imm32_b32", "s_round_mode", "s_denorm_mode"})
+_ENDS: Final = frozenset({"s_barrier", "s_barrier_wait", "s_sleep", "s_sleep_var", "s_call_b64", "s_setpc_b64",
+                          "s_swappc_b64", "s_setreg_b32", "s_setreg_imm32_b32", "s_round_mode", "s_denorm_mode"})
 
 
 def _switches_lanes(i: Instruction) -> bool:

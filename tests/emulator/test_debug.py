@@ -307,7 +307,7 @@ def test_memory_and_code_are_written(session: Session) -> None:
   (lambda d: d.break_memory(0, 4, "q"), "'q' is no access"),
   (lambda d: d.break_memory(0, 4, "r", "moon"), "no memory is called 'moon'"),
   (lambda d: d.delete(9), "no breakpoint 9; there are none"),
-  (lambda d: d.watch("v999"), "no register is called 'v999'"),
+  (lambda d: d.watch("v999"), "nothing is called 'v999'; there are registers .* out, a"),
   (lambda d: d.evaluate("v200"), "no register v200; the wave has v0 to v"),
   (lambda d: d.evaluate("1 +"), "'1 [+]' is no expression"),
   (lambda d: d.evaluate("open('x')"), "'x' is no number"),

@@ -22,7 +22,7 @@ from tinyhw.emulator.debug.code import Line
 from tinyhw.emulator.debug.debugger import Stop
 from tinyhw.emulator.debug.expression import Expression, Register
 from tinyhw.emulator.debug.snapshot import numbers
-from tinyhw.emulator.debug.wave import MODE_FIELDS, TYPES, register, vector_name
+from tinyhw.emulator.debug.wave import TYPES, WaveInfo, register, vector_name
 
 if TYPE_CHECKING:
   from tinyhw.debugger import Session
@@ -268,7 +268,7 @@ class Shell(cmd.Cmd):
   # ---- looking
 
   def do_info(self, args: str) -> bool:
-    """info waves | regs [NAMES] | vregs [NAMES] | breaks | places | symbols | snapshots | dispatch: show them."""
+    """info waves [each] | regs [NAMES] | vregs [NAMES] | breaks | places | symbols | snapshots | dispatch: show."""
     what, _, rest = args.partition(" ")
     topics = {"waves": self.info_waves, "regs": self.info_regs, "registers": self.info_regs, "vregs": self.info_vregs,
               "breaks": self.info_breaks, "breakpoints": self.info_breaks, "places": self.info_places,
@@ -285,8 +285,25 @@ class Shell(cmd.Cmd):
     return table
 
   def info_waves(self, args: str) -> None:
+    if args == "each": return self.each_wave()
+    table = self.table("", "waves", ">count", "state", "at", ">active lanes", ">executed")
+    same: dict[tuple[str, int | None], list[WaveInfo]] = {}
+    for w in self.session.waves(): same.setdefault((w.state, w.pc), []).append(w)
+    for (state, pc), waves in same.items():
+      here = any(w.wave == self.session.focus for w in waves)
+      active, ran = [w.active for w in waves], [w.instructions for w in waves]
+      shown = numbers([w.wave for w in waves])
+      table.add_row("=>" if here else "", shown if len(shown) < 40 else shown[:36] + " ...", str(len(waves)), state,
+                    "-" if pc is None else self.session.code.where(pc), span(active), span(ran),
+                    style="bold" if here else "")
+    self.console.print(table)
+    engine = self.session.engine
+    ended, left = engine.started - sum(map(len, same.values())), engine.wave_count - engine.started
+    if ended or left: self.say(f"{ended:,} have ended, {left:,} have not started", style="dim")
+
+  def each_wave(self) -> None:
     table = self.table("", ">wave", "workgroup", "state", "at", ">active", ">executed")
-    for w in self.session.waves(ended=args == "all"):
+    for w in self.session.waves():
       here = w.wave == self.session.focus
       table.add_row("=>" if here else "", str(w.wave), ",".join(map(str, w.workgroup)), w.state,
                     "-" if w.pc is None else self.session.code.where(w.pc), f"{w.active}/{w.lanes}",
@@ -298,10 +315,10 @@ class Shell(cmd.Cmd):
     if args:
       for name in parse_names(args): self.print_value(name, self.session.evaluate(name), "x")
       return
-    mode = " ".join(f"{n}={wave.mode >> at & mask:#x}" for n, at, mask in MODE_FIELDS)
     self.say(f"pc   {wave.pc:#x} <{self.session.code.where(wave.pc)}>   scc {wave.scc}   m0 {wave.s(125):#x}")
     digits = wave.engine.lanes // 4
-    self.say(f"exec {wave.exec:0{digits}x} ({wave.exec.bit_count()} lanes)   vcc {wave.vcc:0{digits}x}   mode {mode}")
+    self.say(f"exec {wave.exec:0{digits}x} ({wave.exec.bit_count()} lanes)   vcc {wave.vcc:0{digits}x}   "
+             f"mode {wave.mode_text()}")
     table = self.table(*([">", ""] * 4))
     table.show_header = False
     cells = [(f"s{n}", f"{value:08x}") for n in range(106) if (value := wave.s(n))]
@@ -370,7 +387,9 @@ class Shell(cmd.Cmd):
       self.say(f"{text} = {shown}{bits}")
       return
     on = self.session.wave.active() if not self.session.ended else np.ones(len(value), bool)
-    cells = [number_text(convert(v.item(), form), form or ("f" if value.dtype.kind == "f" else "")) for v in value]
+    if not form: form = "f" if value.dtype.kind == "f" else "d" if (abs(value) < 1024).all() else "x"
+    if form == "x" and (value < 0).any(): form = "d"
+    cells = [number_text(convert(v.item(), form) if form != "d" else v.item(), form) for v in value]
     width = max(map(len, cells))
     a_row = 8 if width <= 10 else 4
     for k in range(0, len(cells), a_row):
@@ -469,9 +488,11 @@ class Shell(cmd.Cmd):
     return False
 
   def do_diff(self, args: str) -> bool:
-    """diff N [M]: what differs between a snapshot and now, or another one."""
-    words = [whole(w) for w in need(args, "N").split()]
-    lines = self.session.diff(*words[:2])
+    """diff N [M] [wave W]: what differs between a snapshot and now, or another one; of a wave alone."""
+    head, limits, _ = parse_limits(need(args, "N"))
+    words = [whole(w) for w in head.split()]
+    if not 1 <= len(words) <= 2: raise InvalidArgument("diff N [M] [wave W]")
+    lines = self.session.diff(words[0], words[1] if len(words) > 1 else None, limits.get("wave"))
     for line in lines: self.say(line)
     if not lines: self.say("nothing differs")
     return False
@@ -510,6 +531,12 @@ class Shell(cmd.Cmd):
 
 
 # ---- small things
+
+def span(values: list[int]) -> str:
+  """"12 to 32", or the one number."""
+  low, high = min(values), max(values)
+  return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+
 
 def count(text: str) -> int:
   """How often; 1 without a word."""

@@ -37,7 +37,7 @@ def show(r: Report, console: Console, everything: bool = False) -> None:
   """The report as tables that fit a terminal; with `everything`, no table is cut."""
   rows = len(r.instructions) if everything else ROWS
   console.print(Text(f"{r.kernel or 'kernel'} on {r.arch}", style="bold"))
-  console.print(f"grid {r.grid} of {r.block}: {r.waves:,} waves of {r.wave_lanes} lanes; {r.vgprs} VGPRs, "
+  console.print(f"grid {r.grid} of {r.block}: {r.waves:,} waves of {r.wave_lanes} lanes; {r.registers}, "
                 f"{r.lds:,} bytes of LDS a workgroup, {r.scratch:,} bytes of scratch a lane", soft_wrap=True)
   console.print(f"{r.executed:,} wave instructions; {r.lanes:.1f} of {r.wave_lanes} lanes active in vector "
                 f"instructions; {r.idle:,} ran without a lane; {r.barriers:,} barriers, {r.waits:,} waits, "

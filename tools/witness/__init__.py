@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 from typing import Final
 
-MODULES: Final = ("integers", "scalars", "compares", "floats", "conversions")
+MODULES: Final = ("integers", "scalars", "compares", "floats", "conversions", "memory", "lds", "waves", "control")
 
 
 def registers_all() -> None:

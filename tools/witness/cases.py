@@ -73,6 +73,8 @@ class Encoder:
       if name == "vdstY": self.fields[name] = self.take_vgpr(dwords, half) & ~1
       elif kind == "v": self.fields[name] = self.take_vgpr(dwords, half)
       elif kind == "s": self.fields[name] = self.take_sgpr(dwords or 2)
+      elif kind == "a" or kind == "g": self.fields[name] = self.take_vgpr(dwords, half) | (
+        VGPR0 if name.startswith("src") else 0)
       elif name == other: self.fields[name] = self.other(name, dwords, type_)
       else: self.fields[name] = VGPR0 + self.take_vgpr(dwords, half)
 
@@ -125,9 +127,9 @@ def _rng(row: Row, note: str, isa: str) -> random.Random:
   return random.Random(f"{isa} {row.mnemonic} {row.variant} {note}")
 
 
-def rows_of(generation: Table, mnemonic: str) -> dict[str, Row]:
-  """The rows of a mnemonic by variant."""
-  return {r.variant: r for r in generation.by_mnemonic.get(mnemonic, ())}
+def rows_of(generation: Table, mnemonic: str) -> list[Row]:
+  """The rows of a mnemonic."""
+  return list(generation.by_mnemonic.get(mnemonic, ()))
 
 
 def dpp_control(isa: str, rng: random.Random) -> int:
@@ -148,7 +150,8 @@ def lane_cases(generation: Table, mnemonic: str, x: Witness) -> list[Case]:
 
   def encoder(row: Row, note: str) -> Encoder: return Encoder(generation, row, _rng(row, note, isa))
 
-  for variant, row in rows.items():
+  for row in rows:
+    variant = row.variant
     if variant in {"", "e32", "e64"}:
       e = encoder(row, "plain")
       e.operands()
@@ -235,14 +238,15 @@ def _scalar_cases(generation: Table, row: Row, x: Witness) -> list[Case]:
 def wave_cases(generation: Table, mnemonic: str, x: WaveWitness) -> list[Case]:
   """Forms of an instruction of whole waves; the witness's `forms` chooses the fields of each."""
   isa, out = generation.name, []
-  for variant, row in rows_of(generation, mnemonic).items():
+  for number, row in enumerate(rows_of(generation, mnemonic)):
     for k in range(x.forms_of(row)):
-      e = Encoder(generation, row, _rng(row, f"wave {k}", isa))
+      e = Encoder(generation, row, _rng(row, f"wave {number} {k}", isa))
       if x.fields is not None and x.fields(e, k) is False: continue
       e.operands()
       lanes = x.lanes[k % len(x.lanes)] if x.lanes else wave_size(isa)
       if isa == "gfx9": lanes = 64
-      out.append(e.done(PLAIN[isa], ("all", "some", "some", "none")[k % 4], lanes, f"{variant} {k}", x.waves))
+      mask = ("all", "some", "some", "none")[k % 4]
+      out.append(e.done(PLAIN[isa], mask, lanes, f"{row.variant} {number} {k}", x.waves))
   return out
 
 

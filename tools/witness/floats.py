@@ -213,7 +213,7 @@ def division_scale(f: Format) -> Function:
   step = 64 if f is F32 else 128
   near, tiny = (96, 23) if f is F32 else (768, 53)
 
-  def scale(a: int, b: int, c: int) -> tuple[int, int]:
+  def scale(a: int, b: int, c: int) -> tuple[int | list[int], int]:
     up, down = f.scaled(a, step), f.scaled(a, -step)
     if f.is_zero(b) or f.is_zero(c): return f.nan, 0
     same_b, same_c = f.order(a) == f.order(b), f.order(a) == f.order(c)
@@ -221,7 +221,8 @@ def division_scale(f: Format) -> Function:
     if f.denormal(b): return up, 0
     inverse = f.denormal(f.div(f.bias << f.mantissa, b))
     quotient = f.denormal(f.div(c, b))
-    if inverse and quotient: return (up if same_b else a), 1
+    # "only scale the denominator" by the manual's factor takes it out of range; the quotient needs the inverse factor
+    if inverse and quotient: return ([down, up] if same_b else a), 1
     if inverse: return down, 0
     if quotient: return (up if same_c else a), 1
     return (up if f.exponent(c) <= tiny else a), 0
@@ -296,6 +297,12 @@ def dot2(source: Format, f: Format, after: bool) -> Function:
   return total
 
 
+def flushing_dot2(a: int, b: int, c: int) -> list[int]:
+  """V_DOT2_F32_F16 and V_DOT2C_F32_F16 without denormals."""
+  a, b = (F16.flush(field(x, 0, 16)) | F16.flush(field(x, 16, 16)) << 16 for x in (a, b))
+  return [F32.flush(x) for x in dot2(F16, F32, False)(a, b, F32.flush(c))]
+
+
 def once(products: list[tuple[int, int]], source: Format, f: Format, c: int) -> int:
   """The exact sum of products and c, rounded to nearest even."""
   values = [F64.mul(convert(a, source, F64), convert(b, source, F64)) for a, b in products] + [convert(c, f, F64)]
@@ -308,7 +315,10 @@ def once(products: list[tuple[int, int]], source: Format, f: Format, c: int) -> 
 
 
 bare("v_dot2_f32_f16", "b32 b32 f32 -> f32", dot2(F16, F32, True), clamps=False)
+# CDNA3's flush denormals of sources and results (CDNA3 ISA manual, section 6.4)
+bare("v_dot2_f32_f16", "b32 b32 f32 -> f32", flushing_dot2, clamps=False, isa="gfx9")
+bare("v_dot2c_f32_f16", "b32 b32 d:f32 -> f32", flushing_dot2, clamps=False, isa="gfx9")
 bare("v_dot2_f32_bf16", "b32 b32 f32 -> f32", dot2(BF16, F32, True), clamps=False)
-bare("v_dot2acc_f32_f16 v_dot2c_f32_f16", "b32 b32 d:f32 -> f32", dot2(F16, F32, False), clamps=False)
+bare("v_dot2acc_f32_f16", "b32 b32 d:f32 -> f32", dot2(F16, F32, False), clamps=False)
 bare("v_dot2_f16_f16", "b32 b32 f16 -> f16", dot2(F16, F16, True), clamps=False)
 bare("v_dot2_bf16_bf16", "b32 b32 bf16 -> bf16", dot2(BF16, BF16, True), clamps=False)

@@ -199,7 +199,6 @@ lane("v_pk_mul_lo_u16", "pk u16 u16 -> b16", lambda a, b: a * b)
 lane("v_pk_lshlrev_b16", "pk b16 b16 -> b16", lambda a, b: b << (a & 15))
 lane("v_pk_lshrrev_b16", "pk b16 b16 -> b16", lambda a, b: b >> (a & 15))
 lane("v_pk_ashrrev_i16", "pk b16 i16 -> b16", lambda a, b: b >> (a & 15))
-lane("v_pk_mov_b32", "pk b32 b32 -> b32", lambda a, b: a)
 
 
 def dot(a: int, b: int, bits: int, a_signed: bool, b_signed: bool) -> int:

@@ -44,8 +44,8 @@ def scalar(s: State, i: Instruction, x: Witness) -> None:
       elif t == "ku": values.append(i.fields["simm16"])
       elif t.startswith("d:"):
         assert destination is not None
-        values.append(typed(s.bits(destination, width_of(t), wave, 0), t))
-      else: values.append(_scalar_value(s, i, next(free), t, wave))
+        values.append(typed(_flushed(s, x, t[2:], s.bits(destination, width_of(t), wave, 0)), t))
+      else: values.append(_scalar_value(s, i, x, next(free), t, wave))
     results = x.function(s.mode, *values) if x.mode else x.function(*values)
     for t, value in zip(x.results, results if len(x.results) > 1 else (results,)):
       if t == "scc": s.scc[wave] = bool(value)
@@ -62,9 +62,9 @@ def scalar(s: State, i: Instruction, x: Witness) -> None:
         elif destination.value != 124: s.s[destination.value][wave] = value & (1 << width_of(t)) - 1
 
 
-def _scalar_value(s: State, i: Instruction, name: str, t: str, wave: int) -> Any:
+def _scalar_value(s: State, i: Instruction, x: Witness, name: str, t: str, wave: int) -> Any:
   value = i.fields["imm"] if name == "imm" else s.bits(i.operands[name], width_of(t), wave, 0, t)
-  return typed(value, t)
+  return typed(_flushed(s, x, t, value), t)
 
 
 # ---- DPP (RDNA3 ISA manual, sections 15.3.8, 15.3.9 and 7.7)
@@ -144,7 +144,7 @@ def _readers(s: State, i: Instruction, x: Witness) -> Iterator[Read]:
       k += 1
     else:
       n = int(names[k][3])
-      yield _operand(s, x, i.operands[names[k]], t, neg >> n & 1, absolute >> n & 1, k == 0)
+      yield _operand(s, x, i.operands[names[k]], t, neg >> n & 1, absolute >> n & 1, k == 0, selected_half(i, k))
       k += 1
 
 
@@ -155,20 +155,27 @@ def _mask_operand(s: State, o: Operand) -> Read:
   return lambda wave, lane, at, origin: s.mask(o.value, wave) >> lane & 1
 
 
-def _operand(s: State, x: Witness, o: Operand, t: str, negate: int, absolute: int, first: bool) -> Read:
-  """An operand with its modifiers; `first`: DPP chooses its lane."""
+def selected_half(i: Instruction, k: int) -> int:
+  """The half that op_sel chooses for source k (3: the result) where registers have no halves of their own."""
+  return i.get("op_sel") >> k & 1 if i.isa == "gfx9" and i.family == "VOP3" else 0
+
+
+def _operand(s: State, x: Witness, o: Operand, t: str, negate: int, absolute: int, first: bool,
+             selected: int = 0) -> Read:
+  """An operand with its modifiers; `first`: DPP chooses its lane; `selected`: the half of 16 bits."""
   bits, f = width_of(t), format_of(t)
   sign = 1 << bits - 1
   modifies = (negate or absolute) and (f is not None or t[0] == "m")
   flushes = f if f and x.rounds and s.mode.flushes_in(f) else None
   signed = t[0] == "i"
+  half = o.half or selected if bits == 16 else 0
   simple = o.kind == "v" and bits <= 32
-  shift, mask = (16 * (o.half or 0) if bits == 16 else 0), (1 << bits) - 1
+  shift, mask = 16 * (half or 0), (1 << bits) - 1
 
   def read(wave: int, lane: int, at: int, origin: int | None) -> Any:
     if first and origin is None: value = 0
     elif simple: value = s.v[o.value][origin if first and origin is not None else at] >> shift & mask
-    else: value = s.bits(o, bits, wave, origin if first and origin is not None else at, t)
+    else: value = s.bits(o, bits, wave, origin if first and origin is not None else at, t, selected)
     if modifies: value = _modified(value, t, negate, absolute)
     if flushes: value = flushes.flush(value)
     return value - (1 << bits) if signed and value & sign else value
@@ -203,7 +210,8 @@ def vector(s: State, i: Instruction, x: Witness) -> None:
         else: _write_later(s, x, i, vdst, t, value, at, writes)
   for (t, wave), value in masks.items():
     if t == "exec": s.set_mask(EXEC_LO, wave, value)
-    else: s.set_mask(sdst.value if sdst is not None else VCC_LO, wave, value)
+    if t == "mask" or s.isa == "gfx9":  # v_cmpx of gfx9 writes its destination too (CDNA3 ISA manual, V_CMPX)
+      s.set_mask(sdst.value if sdst is not None else VCC_LO, wave, value)
   for write in writes: write()
 
 
@@ -212,13 +220,16 @@ def _write_later(s: State, x: Witness, i: Instruction, o: Operand, t: str, value
   others = tuple(_finished(s, x, i, t, v) for v in value) if isinstance(value, list) else ()
   value, bits, f = others[0] if others else _finished(s, x, i, t, value), width_of(t), format_of(t)
 
+  # gfx9 fills the register with zeros above 16 bits, but for the instructions that have op_sel (LLVM: they preserve)
+  half = selected_half(i, 3) if i.isa == "gfx9" and i.family == "VOP3" and "op_sel" in i.fields else o.half
+
   def write() -> None:
-    if bits == 16 and o.half is not None:
-      s.v[o.value][at] = s.v[o.value][at] & ~(0xFFFF << 16 * o.half) & M32 | (value & 0xFFFF) << 16 * o.half
+    if bits == 16 and half is not None:
+      s.v[o.value][at] = s.v[o.value][at] & ~(0xFFFF << 16 * half) & M32 | (value & 0xFFFF) << 16 * half
     else:
       for k in range(-(-bits // 32)): s.v[o.value + k][at] = value >> 32 * k & M32
     if f:
-      how = Loose(f, 16 * (o.half or 0), x.ulp, x.absolute, others)
+      how = Loose(f, 16 * (half or 0) if bits == 16 else 0, x.ulp, x.absolute, others)
       for k in range(-(-bits // 32)): s.loose.setdefault((o.value + k, at), []).append(how)
     elif t == "v2f16": s.loose.setdefault((o.value, at), []).extend((Loose(F16), Loose(F16, 16)))
   writes.append(write)
@@ -247,7 +258,7 @@ def output(s: State, f: Format, value: int, omod: int, rounds: bool) -> int:
 def clamped(s: State, f: Format, value: int, clamp: bool) -> int:
   """Clamp to [0, 1]; -0 becomes +0, and NaN becomes 0 where DX10_CLAMP is set."""
   if not clamp: return value
-  if f.is_nan(value): return 0 if s.mode.dx10 else value
+  if f.is_nan(value): return 0 if s.mode.dx10 or s.isa == "gfx12" else value  # RDNA4 ISA manual, section 7.2.3.1
   one = f.bias << f.mantissa
   return 0 if f.negative(value) else min(value, one)
 

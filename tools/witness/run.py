@@ -20,14 +20,11 @@ from tinyhw.tools.witness import registers_all
 from tinyhw.tools.witness.cases import Case, cases, state_of
 from tinyhw.tools.witness.lanes import lane_witness
 from tinyhw.tools.witness.softfloat import to_float
-from tinyhw.tools.witness.state import Loose, State
+from tinyhw.tools.witness.state import MEMORY, MEMORY_SIZE, Loose, State
 from tinyhw.tools.witness.table import WITNESSES, WaveWitness, Witness
 
 CODE: Final = 0x7F00_0000_0000
-MEMORY: Final = 0x7F10_0000_0000
 PAGE: Final = 4096
-MEMORY_SIZE: Final = 4 * PAGE
-LDS_SIZE: Final = 2048
 END: Final = {"gfx11": 0xBFB00000, "gfx12": 0xBFB00000, "gfx9": 0xBF810000}  # s_endpgm
 
 
@@ -56,9 +53,8 @@ class Prepared:
 
   @cached_property
   def s(self) -> list[Any]:
-    """The scalar registers [waves, 1], or () for one wave."""
-    if self.case.waves == 1: return [np.uint32(r[0]) for r in self.start.s]
-    return [np.array(r, np.uint32)[:, None] for r in self.start.s]
+    """The scalar registers [waves, 1], or () where all waves have one value."""
+    return [np.uint32(r[0]) if r.count(r[0]) == len(r) else np.array(r, np.uint32)[:, None] for r in self.start.s]
 
   @cached_property
   def results(self) -> list[tuple[int, Any]]:
@@ -143,7 +139,6 @@ def bench(name: str) -> Bench:
 def expected(case: Case, x: Witness | WaveWitness) -> Prepared:
   """The start of a case and what the witness makes of it."""
   start = state_of(case, x)
-  start.base = MEMORY
   wanted = copy.copy(start)
   wanted.v, wanted.s = [r[:] for r in start.v], [r[:] for r in start.s]
   wanted.scc, wanted.memory, wanted.lds = start.scc[:], bytearray(start.memory), bytearray(start.lds)
@@ -179,6 +174,7 @@ def compare(p: Prepared, outcome: tuple[Group, Any]) -> str:
         return f"s{k} wave {wave}: emulator {got:#010x}, witness {values[wave]:#010x}; {inputs(p, wave * case.lanes)}"
   scc = np.broadcast_to(group.scc, (case.waves, 1)).reshape(-1).tolist()
   if scc != wanted.scc: return f"SCC: emulator {scc}, witness {wanted.scc}; {inputs(p, 0)}"
+  if group.mode != wanted.mode.value: return f"MODE: emulator {group.mode:#x}, witness {wanted.mode.value:#x}"
   return compare_memory(p, group) or compare_flow(p, after)
 
 
@@ -199,7 +195,8 @@ def compare_flow(p: Prepared, after: Any) -> str:
   following = CODE + len(p.case.code)
   wanted = [following if j is None else j for j in p.wanted.jump]
   if isinstance(after, Split): got = [int(x) for x in after.pcs]
-  else: got = [following if isinstance(after, End) else int(getattr(after, "pc", after))] * len(wanted)
+  elif isinstance(after, End): got = [-1 if p.case.row.mnemonic.startswith("s_endpgm") else following] * len(wanted)
+  else: got = [int(getattr(after, "pc", after))] * len(wanted)
   return "" if got == wanted else f"goes on at {got}, witness {wanted}"
 
 

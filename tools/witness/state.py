@@ -9,6 +9,9 @@ from tinyhw.tools.witness.softfloat import F16, F32, F64, Format
 from tinyhw.tools.witness.table import Mode, format_of, width_of
 
 M32: Final = (1 << 32) - 1
+MEMORY: Final = 0x7F10_0000_0000  # where `State.memory` is mapped
+MEMORY_SIZE: Final = 4 * 4096
+LDS_SIZE: Final = 2048
 # 1/(2*pi) in each format, from its binary expansion (RDNA3 ISA manual, table of source operands: 248).
 _INVERSE_2PI: Final = {16: 0x3118, 32: 0x3E22F983, 64: 0x3FC45F306DC9C882}
 _OF_WIDTH: Final[dict[int, Format]] = {16: F16, 32: F32, 64: F64}
@@ -32,7 +35,7 @@ class State:
   """Registers of `waves` waves of `lanes` lanes; `v[register][wave * lanes + lane]`, `s[register][wave]`.
 
   `loose` has results that need not be exact: (register, index) -> how; scalar register n is -1 - n. `jump` is where
-  each wave goes on, None for the next instruction. `memory` and `lds` are bytes; `base` is the address of `memory`.
+  each wave goes on, None for the next instruction. `memory` and `lds` are bytes.
   """
   lanes: int
   waves: int
@@ -42,7 +45,6 @@ class State:
   mode: Mode
   memory: bytearray = field(default_factory=bytearray)
   lds: bytearray = field(default_factory=bytearray)
-  base: int = 0
   isa: str = "gfx11"
   pc: int = 0
   loose: dict[tuple[int, int], list[Loose]] = field(default_factory=dict)
@@ -79,16 +81,17 @@ class State:
 
   # ---- operands
 
-  def bits(self, o: Operand, bits: int, wave: int, index: int, type_: str = "") -> int:
-    """`bits` bits of an operand; `index` is the lane's place in vector registers."""
+  def bits(self, o: Operand, bits: int, wave: int, index: int, type_: str = "", selected: int = 0) -> int:
+    """`bits` bits of an operand; `index` is the lane's place in vector registers, `selected` the half of a register."""
+    half = o.half or selected
     if o.kind == "v":
       value = sum(self.v[o.value + k][index] << 32 * k for k in range(-(-bits // 32)))
-      return (value >> 16 * (o.half or 0) if bits == 16 else value) & (1 << bits) - 1
+      return (value >> 16 * half if bits == 16 else value) & (1 << bits) - 1
     if o.kind == "s":
       if o.value > 127: value = self.special(o.value, wave)
       elif o.value == NULL: value = 0
       else: value = sum(self.s[o.value + k][wave] << 32 * k for k in range(-(-bits // 32)))
-      return (value >> 16 * (o.half or 0) if bits == 16 else value) & (1 << bits) - 1
+      return (value >> 16 * half if bits == 16 else value) & (1 << bits) - 1
     if o.kind == "lit":
       if bits == 64 and type_ == "f64": return o.value << 32
       if bits == 64 and type_.startswith("i") and o.value >> 31: return o.value | M32 << 32
