@@ -158,7 +158,7 @@ def test_a_subvector_loop_runs_its_body_for_each_half(bench: Bench, mask: tuple[
 
 # ---- scalars that differ from wave to wave of a lockstep group
 
-STORE_WAVES = ["v_lshl_add_u32 v1, s10, 5, v0", "v_lshlrev_b32 v1, 2, v1", "global_store_b32 v1, v2, s[8:9]", "s_endpgm"]
+STORE_WAVES = ["v_lshl_add_u32 v1, s10, 5, v0", "v_lshlrev_b32 v1, 2, v1", *STORE[1:]]
 
 
 def test_each_workgroup_has_a_buffer_of_its_own(bench: Bench) -> None:
