@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tinyhw.emulator.amdgcn import bind
+from tinyhw.emulator.amdgcn import bind, sdwa
 from tinyhw.emulator.amdgcn import matrix as reference
 from tinyhw.emulator.amdgcn.meaning import Meaning
 from tinyhw.emulator.amdgcn.quiet import meaning_of
@@ -36,7 +36,6 @@ def translate(r: Registers, i: Instruction, mode: int) -> None:
   if meaning is None: raise Untranslatable(i.mnemonic)
   _check(i, meaning, mode)
   if i.family in bind.SCALAR_FAMILIES: return _scalar(r, i, meaning, mode)
-  if i.variant == "sdwa": raise Untranslatable("SDWA")
   if meaning.packed: return _packed(r, i, meaning, mode)
   _vector(r, i, meaning, mode)
 
@@ -152,6 +151,7 @@ def _vector(r: Registers, i: Instruction, meaning: Meaning, mode: int) -> None:
     if t == "mask": r.set_mask(sdst.value if sdst is not None else VCC_LO, value)
     elif t == "exec": r.set_mask(EXEC_LO, value)
     elif t.startswith("s:"): write(r, i.operands["src0"], value)
+    elif i.variant == "sdwa" and value.dtype.itemsize < 8: _sdwa_result(r, i, value)
     elif bind.fills_register(i, i.operands["vdst"], t): write(r, i.operands["vdst"], convert(value.view(U16), U32))
     elif bind.high_half(i, i.operands["vdst"], t, 3): r.set_vector16(i.operands["vdst"].value, 1, value)
     else: write(r, i.operands["vdst"], value)
@@ -175,12 +175,37 @@ def _vector_sources(r: Registers, i: Instruction, meaning: Meaning, mode: int, d
       sources.append(r.o.flush(tied) if bind.flushes(i, t[2:], mode, 0) else tied)
     else:
       index, o = int(names[position][3]) if names[position] != "imm" else 3, i.operands[names[position]]
-      x = _half(r, o, 1, t) if bind.high_half(i, o, t, index) else read(r, o, t)
+      if i.variant == "sdwa" and DTYPES[t].itemsize < 8: x = _sdwa_source(r, i, o, t, index)
+      else: x = _half(r, o, 1, t) if bind.high_half(i, o, t, index) else read(r, o, t)
       if position == 0 and dpp: x = _through_dpp(r, i, x)
       x = modified(x, neg >> index & 1, absolute >> index & 1)
       sources.append(r.o.flush(x) if bind.flushes(i, t, mode, 0) else x)
       position += 1
   return sources
+
+
+# ---- sub-dword addressing, as emulator.amdgcn.sdwa has it
+
+def _sdwa_source(r: Registers, i: Instruction, o: Operand, t: str, index: int) -> Value:
+  """The selected part of a source, extended."""
+  first, bits = sdwa.PARTS[i.get(f"src{index}_sel", sdwa.DWORD)]
+  x = read(r, o, "u32")
+  if bits < 32:
+    x = x << 32 - first - bits
+    x = (x.view(I32) >> 32 - bits).view(U32) if i.get("sext") >> index & 1 else x >> 32 - bits
+  return (convert(x, U16) if t.endswith("16") else x).view(DTYPES[t])
+
+
+def _sdwa_result(r: Registers, i: Instruction, value: Value) -> None:
+  """A result into the selected part of the destination."""
+  n, unused = i.operands["vdst"].value, i.get("dst_unused")
+  first, bits = sdwa.PARTS[i.get("dst_sel", sdwa.DWORD)]
+  word = convert(value.view(U16), U32) if value.dtype.itemsize == 2 else value.view(U32)
+  if bits < 32:
+    word = (word & (1 << bits) - 1) << first
+    if unused == sdwa.PRESERVE: word = word | r.vector(n, U32) & (~((1 << bits) - 1 << first) & 0xFFFFFFFF)
+    elif unused == sdwa.SEXT: word = ((word << 32 - first - bits).view(I32) >> 32 - first - bits).view(U32)
+  r.set_vector(n, word)
 
 
 def _finished(r: Registers, i: Instruction, t: str, value: Value, mode: int) -> Value:
