@@ -29,6 +29,7 @@ from tinyhw.emulator.amdgcn.quiet import IEEE, meaning_of
 from tinyhw.emulator.amdgcn.registers import (
   Reader,
   Writer,
+  each_wave,
   full,
   need_lanes,
   read_mask,
@@ -643,12 +644,6 @@ def dot_iu(i: Instruction, pc: int, mode: int) -> Step:
 
 # ---- registers by M0 (RDNA3 ISA manual: V_MOVREL*, S_MOVREL*)
 
-def _m0(group: Group, shift: int = 0, bits: int = 32) -> int:
-  value = group.s[M0]
-  if value.ndim: raise Unsupported("register index", "a different M0 in each wave of a group")
-  return int(value) >> shift & (1 << bits) - 1
-
-
 def movrel(i: Instruction, pc: int, mode: int) -> Step:
   """v_movrel*: the number of the source or destination register plus M0 (movrelsd_2: 10 bits of it for each)."""
   source, destination = i.operands["src0"], i.operands["vdst"]
@@ -664,32 +659,21 @@ def movrel(i: Instruction, pc: int, mode: int) -> Step:
       raise MachineFault(f"M0 of {m0:#x} moves a register's number past the wave's", pc=pc, instruction=str(i))
     writer(to, "u32")(group, reader(at, "u32")(group))
 
-  def step(group: Group) -> None:
-    m0 = np.asarray(group.s[M0]).reshape(-1)
-    if (m0 == m0[0]).all(): return moved(group, int(m0[0]))
-    mask = group.mask
-    try:
-      for value in np.unique(m0):
-        here = (m0 == value)[:, None]
-        group.mask = np.broadcast_to(here, (group.size, group.cohort.lanes)) if mask is None else mask & here
-        moved(group, int(value))
-    finally: group.mask = mask
-  return step
+  return lambda group: each_wave(group, [group.s[M0]], lambda m0: moved(group, m0))
 
 
 def swap_relative(i: Instruction, pc: int, mode: int) -> Step:
   """v_swaprel_b32: two registers change places; M0 has 10 bits for the number of each."""
   first, second = i.operands["src0"].value, i.operands["vdst"].value
 
-  def step(group: Group) -> None:
-    m0 = _m0(group)
+  def swap(group: Group, m0: int) -> None:
     a, b = first + (m0 & 0x3FF), second + (m0 >> 16 & 0x3FF)
     if max(a, b) >= len(group.v):
       raise MachineFault(f"M0 of {m0:#x} moves a register's number past the wave's", pc=pc, instruction=str(i))
     x, y = vector32(a, U32)(group), vector32(b, U32)(group)
     write_vector32(b)(group, x)
     write_vector32(a)(group, y)
-  return step
+  return lambda group: each_wave(group, [group.s[M0]], lambda m0: swap(group, m0))
 
 
 def scalar_move_relative(i: Instruction, pc: int, mode: int) -> Step:
@@ -698,18 +682,24 @@ def scalar_move_relative(i: Instruction, pc: int, mode: int) -> Step:
   dwords = 2 if i.mnemonic.endswith("b64") else 1
   halves = i.mnemonic == "s_movrelsd_2_b32"
   by_source, by_destination = "movrels" in i.mnemonic, "movreld" in i.mnemonic or halves
-  plain = reader(source, "u64" if dwords == 2 else "u32")
+  wide = dwords == 2
+  plain = reader(source, "u64" if wide else "u32")
 
-  def step(group: Group) -> None:
-    m0 = _m0(group)
+  def moved(group: Group, m0: int) -> tuple[int, Value]:
+    """(the destination's first register, the value) for waves with this M0."""
     index, second = (m0 & 0x3FF, m0 >> 16 & 0x3FF) if halves else (m0, m0)
     first = n + second if by_destination else n
     if by_source and source.value + index + dwords > VCC_LO or first + dwords > VCC_LO + 2:
       raise MachineFault(f"M0 of {m0:#x} moves a register's number past the wave's", pc=pc, instruction=str(i))
-    if not by_source: value = plain(group)
-    elif dwords == 2: value = scalar64(source.value + index)(group)
-    else: value = group.s[source.value + index]
-    (write_scalar64 if dwords == 2 else write_scalar32)(first)(group, value)
+    if not by_source: return first, plain(group)
+    return first, scalar64(source.value + index)(group) if wide else group.s[source.value + index]
+
+  def step(group: Group) -> None:
+    m0 = np.asarray(group.s[M0]).reshape(-1)
+    found = [(moved(group, int(v)), (m0 == v)[:, None]) for v in np.unique(m0)]  # all are read before any is written
+    for (first, value), here in found:
+      if len(found) > 1: value = np.where(here, value, scalar64(first)(group) if wide else group.s[first])
+      (write_scalar64 if wide else write_scalar32)(first)(group, value)
   return step
 
 
