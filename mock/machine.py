@@ -96,6 +96,7 @@ class Machine:
     self.files = Files(self.cards, [g.gpu_id for g in self.gpus], [g.vram.size for g in self.gpus], system_memory)
     self.queues: list[Queue] = []
     self.packet_ns = PACKET_NS
+    self.executed = 0  # instructions, each counted once for every wave that executed it
     self._executor = executor
     self.lock = threading.RLock()
     self.changed = threading.Condition(self.lock)

@@ -1,33 +1,44 @@
 """`tinyhw.debug` and `tinyhw.report`: a launch of a ready code object looked into, step by step or as a whole.
 
 It runs on the emulator itself, for whatever generation the code object is: no driver, no queue and no mock GPU.
+`tinyhw.reports` does the same for whatever runs on mock GPUs, tensors included.
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tinyhw.device import emulated, mock_options
+from tinyhw.core.errors import Unsupported
+from tinyhw.device import Device, emulated, mock_cards, mock_options
 from tinyhw.emulator.amdgcn import dispatch
+from tinyhw.emulator.check import checker
 from tinyhw.emulator.debug import Debugger, Recorder, Report
 from tinyhw.emulator.debug.code import Code
 from tinyhw.emulator.debug.debugger import WATCHDOG
+from tinyhw.emulator.observe import Observer
 from tinyhw.isa.amdgcn import table
 from tinyhw.launcher import Array, Buffer, bind, dims, fetch
 
 if TYPE_CHECKING:
+  from tinyhw.arch import Arch
+  from tinyhw.core.memory import AddressSpace
   from tinyhw.drive.amd.bare import Ready
+  from tinyhw.emulator.simt import Stats
+  from tinyhw.wire.codeobject import CodeObject
 
 
-def debug(binary: bytes, kernel: str, grid: Sequence[int], block: Sequence[int], args: Sequence[Any]) -> Session:
+def debug(binary: bytes, kernel: str, grid: Sequence[int], block: Sequence[int], args: Sequence[Any], *,
+          check: str = "") -> Session:
   """Start a debugger on a launch; arguments as for `launch`. It stands before the kernel's first instruction.
 
   The kernel runs on the emulator itself (device EMU), whatever generation the code object is for. Leave the `with`
-  block, or `close()`, to drop the run; `buffers()` gives the arrays as they are.
+  block, or `close()`, to drop the run; `buffers()` gives the arrays as they are. With `check`, in the words of
+  EMU_CHECK ("1", or names of checks), the run also stands where the hazard checks find something.
   """
-  return Session(binary, kernel, grid, block, args)
+  return Session(binary, kernel, grid, block, args, check)
 
 
 def report(binary: bytes, kernel: str, grid: Sequence[int], block: Sequence[int], args: Sequence[Any], *,
@@ -47,6 +58,60 @@ def report(binary: bytes, kernel: str, grid: Sequence[int], block: Sequence[int]
   finally: start.runtime.close()
 
 
+@contextmanager
+def reports(*, exactness: bool = True) -> Iterator[list[Report]]:
+  """Report every kernel that emulated devices run inside the block, in order; the list fills while it runs.
+
+  They run on the reference interpreter meanwhile. `exactness` as in `report`. Raises Unsupported without a mock GPU.
+  """
+  seen: list[Report] = []
+  if mock_cards() is None and not Device.DEFAULT.startswith("EMU"):
+    raise Unsupported("reports of", "a device that is not emulated", hint="set MOCKGPU=1, or use device EMU")
+  with Device.observing(_Reporter(seen, exactness)): yield seen
+
+
+class _Reporter(Observer):
+  """A recorder for each dispatch, and its report at the end; faults have none."""
+
+  def __init__(self, seen: list[Report], exactness: bool) -> None:
+    self.seen, self.exactness = seen, exactness
+    self.recorder = Recorder(exactness)
+
+  def dispatch(self, space: AddressSpace, arch: Arch, d: Any) -> None:
+    self.recorder = Recorder(self.exactness)
+    self.recorder.dispatch(space, arch, d)
+    for name in ("cohort", "before", "after", "access", "released"):  # nothing stands between them and the recorder
+      setattr(self, name, getattr(self.recorder, name))
+
+  def end(self, stats: Stats) -> None:
+    recorder = self.recorder
+    recorder.end(stats)
+    assert recorder.space is not None and recorder.arch is not None
+    entry, code, kernel = recorder.dispatched.entry_pc, None, ""
+    for runtime in (device.runtime for device in Device.opened):
+      for address, image in getattr(runtime, "loaded", list)():
+        found = [k.name for k in image.kernels.values() if address + k.entry_offset == entry]
+        if not found: continue
+        kernel, code = found[0], listing(recorder.space, recorder.arch, image, address, entry)
+    self.seen.append(Report.of(recorder, code, kernel))
+
+
+def symbols(code: CodeObject, address: int) -> dict[str, int]:
+  """Address of each symbol of a code object; a kernel's name is its entry point."""
+  found = {name: address + at for name, at in code.symbols.items()}
+  return found | {k.name: address + k.entry_offset for k in code.kernels.values()}
+
+
+def ranges(code: CodeObject, address: int) -> list[tuple[int, int]]:
+  """[start, end) of each executable segment."""
+  return [(address + s.offset, address + s.offset + s.size) for s in code.segments if s.executable]
+
+
+def listing(space: AddressSpace, arch: Arch, code: CodeObject, address: int, entry: int) -> Code:
+  """The instructions and names of a code object in memory."""
+  return Code(space, table(arch.isa), ranges(code, address), symbols(code, address), entry)
+
+
 class _Start:
   """A launch on a runtime of its own, with everything in memory."""
 
@@ -58,7 +123,7 @@ class _Start:
       program = self.runtime.load_kernel(binary, kernel)
       payload = bind(self.runtime, program, args, self.arrays)
       parameters = program.kernel.arguments
-      names = [p.name or f"argument {k}" for k, (p, a) in enumerate(zip(parameters, args)) if isinstance(a, np.ndarray)]
+      names = [p.name or f"arg{k}" for k, (p, a) in enumerate(zip(parameters, args)) if isinstance(a, np.ndarray)]
       for name, (_, allocation) in zip(names, self.arrays): self.runtime.rename(allocation, name)
       self.ready: Ready = program.ready(payload, dims(grid, "grid"), dims(block, "block"))
     except BaseException:
@@ -68,7 +133,7 @@ class _Start:
   def code(self) -> Code:
     """The code object's listing."""
     r = self.ready
-    return Code(r.space, table(r.arch.isa), r.loaded.code_ranges(), r.loaded.symbols(), r.dispatch.entry_pc)
+    return listing(r.space, r.arch, r.loaded.code, r.loaded.address, r.dispatch.entry_pc)
 
   def buffers(self) -> list[Array]:
     """Every array's contents now."""
@@ -79,13 +144,15 @@ class Session(Debugger):
   """A debugger with the arrays of its launch."""
 
   def __init__(self, binary: bytes, kernel: str, grid: Sequence[int], block: Sequence[int],
-               args: Sequence[Any]) -> None:
+               args: Sequence[Any], check: str = "") -> None:
+    checks = checker(check)
     self._start = start = _Start(binary, kernel, grid, block, args)
-    loaded, d = start.ready.loaded, start.ready.dispatch
+    r = start.ready
     try:
-      super().__init__(start.ready.space, loaded.arch, d, loaded.symbols(), loaded.code_ranges(),
+      super().__init__(r.space, r.arch, r.dispatch, symbols(r.loaded.code, r.loaded.address),
+                       ranges(r.loaded.code, r.loaded.address),
                        [(p.name, p.start, p.size) for p in start.runtime.places], watchdog=start.watchdog,
-                       closing=start.runtime.close)
+                       checker=checks, closing=start.runtime.close)
     except BaseException:
       start.runtime.close()
       raise

@@ -105,9 +105,11 @@ class _Evaluation:
     if name in {"pc", "mode", *MASKS}: return getattr(wave, name)
     try: kind, number = register(name)
     except InvalidArgument:
-      for names in (self.code.symbols, self.code.data):
-        if node.id in names: return names[node.id]
-      raise
+      named = {**self.code.symbols, **self.code.data}
+      if node.id in named: return named[node.id]
+      known = ", ".join(n for n in named if n.isidentifier())
+      raise InvalidArgument(f"nothing is called {node.id!r}", hint=f"there are registers (s4, v3, exec) and {known}") \
+        from None
     return self.register(name, kind, number)
 
   def register(self, name: str, kind: str, number: int) -> Register:

@@ -6,6 +6,7 @@ from html import escape
 from typing import TYPE_CHECKING, Final
 
 from tinyhw.emulator.debug.exactness import SINKS
+from tinyhw.emulator.debug.record import SCALAR
 
 if TYPE_CHECKING:
   from tinyhw.emulator.debug.report import Access, Instruction, Report
@@ -83,7 +84,7 @@ def notes(i: Instruction) -> list[tuple[str, str]]:
     if a.repeats: out.append(("warn", f"{a.repeats:,} lanes at an address of another lane"))
   if i.taken is not None and i.waves: out.append(("", f"taken {percent(i.taken / i.waves)}"))
   if i.splits: out.append(("warn", f"splits lanes in {i.splits:,} waves"))
-  if i.idle: out.append(("warn", f"{i.idle:,} times without a lane"))
+  if i.idle and i.unit not in SCALAR: out.append(("warn", f"{i.idle:,} times without a lane"))
   return out
 
 

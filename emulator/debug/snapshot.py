@@ -18,6 +18,7 @@ if TYPE_CHECKING:
   from tinyhw.emulator.simt import Cohort, Group
 
 MEMORY_LIMIT: Final = 1 << 30  # bytes of pages in use that a snapshot copies
+WAYS: Final = 3  # different changes of a register that a diff lists
 SHOWN: Final = 8  # differing places of one kind that a diff lists
 
 
@@ -123,16 +124,23 @@ def restore(engine: Engine, s: Snapshot, pristine: dict[Cohort, CohortState]) ->
 # ---- differences
 
 def diff(a: Snapshot, b: Snapshot, where: Callable[[int], str], place: Callable[[int], str],
-         workgroup: Callable[[Cohort, int], int]) -> list[str]:
-  """One line for each thing in which two snapshots differ.
+         workgroup: Callable[[Cohort, int], int], wave: int | None = None) -> list[str]:
+  """One line for each thing in which two snapshots differ; with `wave`, for each of its registers alone.
 
-  `where` names code, `place` other memory, `workgroup` numbers a workgroup of a cohort.
+  `where` names code, `place` other memory, `workgroup` numbers a workgroup of a cohort. A register that changed in many
+  ways in many waves has a line for the first of them.
   """
   old, new = a.groups(), b.groups()
-  same: dict[str, list[int]] = {}  # what happened -> to which waves
-  for wave in sorted(old.keys() | new.keys()):
-    for text in _wave(old.get(wave), new.get(wave), where): same.setdefault(text, []).append(wave)
-  lines = [f"wave{'s' if len(waves) > 1 else ''} {numbers(waves)} {text}" for text, waves in same.items()]
+  same: dict[str, dict[str, list[int]]] = {}  # register or the like -> how it changed -> in which waves
+  for n in sorted(old.keys() | new.keys()) if wave is None else [wave]:
+    for what, change in _wave(old.get(n), new.get(n), where): same.setdefault(what, {}).setdefault(change, []).append(n)
+  lines: list[str] = []
+  for what, changes in same.items():
+    shown = list(changes.items())[:WAYS if len(changes) <= WAYS else 1]
+    lines += [f"{_waves(waves)} {what}{change}" for change, waves in shown]
+    rest = sorted(n for waves in list(changes.values())[len(shown):] for n in waves)
+    if rest: lines.append(f"{_waves(rest)} {what}: in other ways")
+  if wave is not None: return lines
   for cohort, state in b.cohorts.items():
     before = a.cohorts[cohort].lds if cohort in a.cohorts else np.zeros_like(state.lds)
     size = cohort.lds_size
@@ -140,6 +148,9 @@ def diff(a: Snapshot, b: Snapshot, where: Callable[[int], str], place: Callable[
       part, name = slice(slot * size, (slot + 1) * size), f"lds of workgroup {workgroup(cohort, slot)}"
       lines += _changed(before[part], state.lds[part], 0, lambda at, name=name: f"{name} +{at:#x}")  # type: ignore[misc]
   return lines + _memory(a.pages, b.pages, place)
+
+
+def _waves(numbers_: Sequence[int]) -> str: return f"wave{'s' if len(numbers_) > 1 else ''} {numbers(numbers_)}"
 
 
 def numbers(values: Sequence[int]) -> str:
@@ -152,24 +163,26 @@ def numbers(values: Sequence[int]) -> str:
 
 
 def _wave(old: tuple[Group, int, bool] | None, new: tuple[Group, int, bool] | None,
-          where: Callable[[int], str]) -> list[str]:
-  if old is None or new is None: return ["ended" if new is None else "started"]
+          where: Callable[[int], str]) -> list[tuple[str, str]]:
+  """(what changed, how) of one wave."""
+  if old is None and new is None: return []
+  if old is None or new is None: return [("ended" if new is None else "started", "")]
   (g, i, runs), (h, k, runs_now) = old, new
-  lines = []
-  if g.pc != h.pc: lines.append(f"pc: {where(g.pc)} -> {where(h.pc)}")
-  if runs is not runs_now: lines.append("on from the barrier" if runs_now else "at a barrier")
-  if g.mode != h.mode: lines.append(f"mode: {g.mode:#x} -> {h.mode:#x}")
+  lines: list[tuple[str, str]] = []
+  if g.pc != h.pc: lines.append(("pc", f": {where(g.pc)} -> {where(h.pc)}"))
+  if runs is not runs_now: lines.append(("on from the barrier" if runs_now else "at a barrier", ""))
+  if g.mode != h.mode: lines.append(("mode", f": {g.mode:#x} -> {h.mode:#x}"))
   x, y = cell(np.asarray(g.scc), i), cell(np.asarray(h.scc), k)
-  if x != y: lines.append(f"scc: {x} -> {y}")
+  if x != y: lines.append(("scc", f": {x} -> {y}"))
   for n, (p, q) in enumerate(zip(g.s, h.s)):
     if p is q: continue
     x, y = cell(p, i), cell(q, k)
-    if x != y: lines.append(f"{scalar_register_name(n)}: {x:#x} -> {y:#x}")
+    if x != y: lines.append((scalar_register_name(n), f": {x:#x} -> {y:#x}"))
   for n, (p, q) in enumerate(zip(g.v, h.v)):
     if p is q: continue
     u, w = _row(p, i, g), _row(q, k, h)
     lanes = np.flatnonzero(u != w)
-    if lanes.size: lines.append(f"{vector_name(n)}{_lanes(lanes, u, w)}")
+    if lanes.size: lines.append((vector_name(n), _lanes(lanes, u, w)))
   return lines
 
 

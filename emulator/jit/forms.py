@@ -55,8 +55,9 @@ class Form:
 class Wish:
   """What a form is made for: a program, a number of lanes and vector registers, places to start from."""
 
-  def __init__(self, program: Program, lanes: int, vgprs: int, partial: bool, starts: Sequence[Place]) -> None:
-    self.program, self.lanes, self.vgprs, self.partial = program, lanes, vgprs, partial
+  def __init__(self, program: Program, lanes: int, vgprs: int, partial: bool, detail: int,
+               starts: Sequence[Place]) -> None:
+    self.program, self.lanes, self.vgprs, self.partial, self.detail = program, lanes, vgprs, partial, detail
     self.starts = list(starts)
     self.hot: Form | None = None  # set when the program has become hot and is compiled for it
     self._name = self._digest()
@@ -76,7 +77,8 @@ class Wish:
 
   def make(self, hot: bool, snapshot: Snapshot | None = None) -> Form:
     """Translate and compile. Raises NotCompiled. A snapshot stands for the program in another thread."""
-    translator = Translator(snapshot or self.program, self.lanes, self.vgprs, self.partial, not hot)
+    translator = Translator(snapshot or self.program, self.lanes, self.vgprs, self.partial, not hot,
+                            self.detail)
     translation = translator.translate(self.starts)
     compiled_code = compiled(translation.text, hot)
     code = _merged(translation.code)
@@ -91,7 +93,7 @@ class Wish:
     m = program.space.find(program.entry)
     raw = bytes(m.raw[program.entry - m.start:program.entry - m.start + NAMED]) if m is not None else b""
     end = raw.find(_end(program.arch.isa))
-    what = [program.arch.name, self.lanes, self.vgprs, self.partial, self.starts, host(), llvmlite_version]
+    what = [program.arch.name, self.lanes, self.vgprs, self.partial, self.detail, self.starts, host(), llvmlite_version]
     digest = hashlib.sha256(sources_digest() + json.dumps(what).encode())
     digest.update(raw if end < 0 else raw[:end])
     return digest.digest()

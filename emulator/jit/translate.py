@@ -26,6 +26,7 @@ from tinyhw.isa.amdgcn import EXEC_LO, VCC_LO, Instruction
 
 RUN, END, BARRIER, YIELD, STEP, FAULT, JUMP = range(7)  # a wave's status
 BLOCK_LIMIT: Final = 512
+LAST, EACH = 1, 2  # details of a translation
 MEMORY: Final = frozenset({"SMEM", "FLAT", "DS", "MUBUF", "MTBUF"})
 Place = tuple[int, int]  # offset from the entry, MODE
 _RUN: Final = """
@@ -85,11 +86,14 @@ class Translator:
   """Translates the code that is reachable from some places of a program.
 
   `quick` makes text that LLVM compiles several times faster: accesses are calls, and a program in which lanes are
-  switched off has its general form only.
+  switched off has its general form only. `detail` is for comparisons: with LAST the registers of waves that end are in
+  their states, with EACH blocks have one instruction.
   """
 
-  def __init__(self, program: Source, lanes: int, vgprs: int, partial: bool, quick: bool = False) -> None:
+  def __init__(self, program: Source, lanes: int, vgprs: int, partial: bool, quick: bool = False,
+               detail: int = 0) -> None:
     self.program, self.lanes, self.vgprs, self.partial, self.quick = program, lanes, vgprs, partial, quick
+    self.detail = detail
     self.e = Emitter(lanes)
     self.r = Registers(self.e, vgprs, program.arch)
     self.accesses = Outlined(self.e, "fault") if quick else Accesses(self.e, "fault")
@@ -224,7 +228,8 @@ class Translator:
     r.full = self.full
     found: list[tuple[int, Instruction]] = []
     at = offset
-    while len(found) < BLOCK_LIMIT and (i := self._fetch(at)) is not None:
+    limit = 1 if self.detail == EACH else BLOCK_LIMIT
+    while len(found) < limit and (i := self._fetch(at)) is not None:
       found.append((at, i))
       at += i.size
       if i.mnemonic in _ENDS or i.mnemonic in control.DIRECT or i.mnemonic == "s_endpgm" or at in self.leaders: break
@@ -332,6 +337,7 @@ class Translator:
     """Emit an instruction that ends a block; False for one that does not."""
     name, after, r, e = i.mnemonic, at + i.size, self.r, self.e
     if name == "s_endpgm":
+      if self.detail: r.flush()
       e.do(f"store i32 {END}, ptr {e.op(f'getelementptr i32, ptr %state, i64 {STATUS}')}")
       e.do("ret void")
     elif name == "s_branch": self._go(self._target(i, at), mode)

@@ -49,6 +49,7 @@ def run_waves(queue: ComputeQueue, program: Program, size: tuple[int, int, int],
     raise MachineFault(f"DISPATCH: {refused}") from None
   for what, count in stats.modelled.items():
     queue.machine.ignored.note("hardware state", what, MODELLED[what], count)
+  queue.machine.executed += stats.instructions
   waves = max(stats.waves, 1)
   turns = -(-waves // card.simds)
   return stats.instructions // waves * turns * CYCLES_PER_INSTRUCTION * 1000 // card.engine_clock

@@ -59,7 +59,7 @@ def test_a_script_of_commands(tmp_path: Path, words: list[str]) -> None:
   done = run([*words, "--command", str(tmp_path / "script"), "--save", f"0={tmp_path / 'out.npy'}"])
   assert done.returncode == 0, done.stderr
   for part in ("breakpoint 1: on global_store_b32 wave 3", "breakpoint 1, on global_store_b32 wave 3\nwave",
-               "3  1,0,0      running  add+0x70   32/32", "exec ffffffff (32 lanes)", "print v2.f32",
+               "=>  0-3        4  running  add+0x70            32        18", "exec ffffffff (32 lanes)",
                "v2.f32 [ 0]  96.5  97.5", "s4 = 3f000000", "a+0x180          96 97 98 99", "=>   0x", "snapshot 1",
                "wave 3 pc: add+0x70 -> add+0x78", "watch 2, f32(out+0x180): 0.0 -> 7.5, by add+0x70", "#0  0x",
                "the dispatch has ended: 4 waves, "):
@@ -143,7 +143,7 @@ def test_a_terminal_with_interruption(tmp_path: Path) -> None:
 
   try:
     wait_for("(tinyhw) ")
-    os.write(main, b"continue\n")
+    os.write(main, b"contin\t\n")
     wait_for("continue")
     time.sleep(0.3)
     process.send_signal(2)

@@ -41,8 +41,8 @@ def by_reference(machine: Bench, p: Prepared) -> Any:
   n = p.case.waves
   v = [np.broadcast_to(np.asarray(x).view(np.uint32), (n, p.case.lanes)) for x in group.v]
   s = [np.broadcast_to(x, (n, 1)) for x in group.s]
-  return np.stack(v, 1), np.concatenate(s, 1), np.broadcast_to(group.scc, (n, 1)).reshape(-1), group.cohort.lds.copy(), \
-    machine.space.read(MEMORY, MEMORY_SIZE)
+  scc = np.broadcast_to(group.scc, (n, 1)).reshape(-1)
+  return np.stack(v, 1), np.concatenate(s, 1), scc, group.cohort.lds.copy(), machine.space.read(MEMORY, MEMORY_SIZE)
 
 
 def by_code(machine: Bench, p: Prepared) -> Any:

@@ -18,6 +18,8 @@ from tinyhw.autogen import kfd
 from tinyhw.autogen import pm4_gfx11 as p4
 from tinyhw.core.errors import DeviceError
 from tinyhw.drive.amd.device import AMDRuntime
+from tinyhw.isa.amdgcn import table
+from tinyhw.isa.amdgcn_asm import assemble
 from tinyhw.mock.machine import Machine
 from tinyhw.mock.port import MockPort
 from tinyhw.wire import pm4
@@ -203,3 +205,36 @@ def test_a_machine_that_ran_programs_gives_its_memory_back() -> None:
   assert machine() is None
   with pytest.raises(OSError):
     os.fstat(fd)
+
+
+def test_a_wave_signals_an_event_by_a_message() -> None:
+  """What ROCm's device code does to wake the host: write the event's slot, then s_sendmsg MSG_INTERRUPT with its id."""
+  client = Client()
+  page = client.alloc(kfd.KFD_SIGNAL_EVENT_LIMIT * 8)
+  event = client.call("CREATE_EVENT", event_type=kfd.KFD_IOC_EVENT_SIGNAL, auto_reset=1, event_page_offset=page.handle)
+  slot = page.address + event.event_id * 8
+  lines = [f"s_mov_b32 s0, {slot & 0xFFFF_FFFF:#x}", f"s_mov_b32 s1, {slot >> 32:#x}", "v_mov_b32 v0, 0",
+           "v_mov_b32 v1, 1", "global_store_b32 v0, v1, s[0:1]", f"s_mov_b32 m0, {event.event_id:#x}",
+           "s_sendmsg sendmsg(MSG_INTERRUPT)", "s_endpgm"]  # fmt: skip
+  code = client.alloc(4096, VRAM)
+  machine_code = b"".join(assemble(line, table("gfx11")) for line in lines)
+  code.view[: len(machine_code)] = machine_code
+  queue = client.queue()
+  assert client.wait_events([event.event_id])[0] == kfd.KFD_IOC_WAIT_RESULT_TIMEOUT
+  queue.submit(*settings(code.address))
+  client.run()
+  assert client.wait_events([event.event_id])[0] == kfd.KFD_IOC_WAIT_RESULT_COMPLETE
+  client.port.end()
+
+
+def test_hardware_state_that_a_program_reads_is_declared() -> None:
+  client = Client()
+  code = client.alloc(4096, VRAM)
+  lines = ["s_getreg_b32 s0, hwreg(HW_REG_HW_ID1)", "s_getreg_b32 s0, hwreg(HW_REG_SHADER_CYCLES)", "s_endpgm"]
+  machine_code = b"".join(assemble(line, table("gfx11")) for line in lines)
+  code.view[: len(machine_code)] = machine_code
+  client.queue().submit(*settings(code.address))
+  client.run()
+  report = "\n".join(client.machine.report())
+  assert "hardware state HW_REG_HW_ID1 x1: waves are dealt out" in report and "HW_REG_SHADER_CYCLES" in report
+  client.port.end()

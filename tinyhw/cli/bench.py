@@ -6,11 +6,13 @@ import os
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.util import find_spec
+from typing import Any
 
 import click
 import numpy as np
@@ -18,6 +20,7 @@ import numpy as np
 from tinyhw.core.errors import InvalidArgument, TinyhwError
 
 Seconds = list[float]
+SETTLING = 20  # runs until what is hot has been compiled
 
 
 @dataclass(frozen=True)
@@ -28,6 +31,7 @@ class Case:
   ours: Callable[[], Seconds]
   numpy: Callable[[], Seconds] | None = None
   tinygrad: Callable[[], Seconds] | None = None
+  llvm: Callable[[], Seconds] | None = None  # the same tensor program on this processor
   reach: float | None = None  # seconds on a 2-core machine
 
 
@@ -65,17 +69,19 @@ def child(code: str, **env: str) -> str:
 
 
 @contextmanager
-def engine(name: str) -> Iterator[None]:
-  """The AMD emulator's engine (`EMU`) for what runs inside; devices open anew."""
+def engine(name: str, **more: str) -> Iterator[None]:
+  """The AMD emulator's engine (`EMU`) and other variables for what runs inside; devices open anew."""
   from tinyhw import Device
-  before = os.environ.get("EMU")
+  wanted = {"EMU": name, **more}
+  before = {variable: os.environ.get(variable) for variable in wanted}
   Device.close()
-  os.environ["EMU"] = name
+  os.environ.update(wanted)
   try: yield
   finally:
     Device.close()
-    if before is None: del os.environ["EMU"]
-    else: os.environ["EMU"] = before
+    for variable, value in before.items():
+      if value is None: del os.environ[variable]
+      else: os.environ[variable] = value
 
 
 def matmul_on_mock(emulator: str) -> Seconds:
@@ -92,6 +98,7 @@ def matmul(device: str, n: int = 256) -> Seconds:
     (a @ b).realize()
     Device[device].synchronize()
   if not np.allclose((a @ b).numpy(), host[0] @ host[1], rtol=1e-4): raise TinyhwError("wrong product", where=device)
+  if device == "AMD" and os.environ.get("EMU") != "ref": settle(run)
   return repeat(run)
 
 
@@ -123,6 +130,76 @@ def wmma(n: int = 512) -> Seconds:
     return repeat(run)
 
 
+def a_million(device: str, adds: bool) -> Seconds:
+  """The sum of two tensors of 2**20 floats, or the sum of one's elements, from realized tensors to the value on the
+  device: graph, cached kernels, launches, wait."""
+  from tinyhw import Device, Tensor
+  rng = np.random.default_rng(0)
+  x, y = (Tensor(rng.random(1 << 20, dtype=np.float32), device=device).realize() for _ in range(2))
+  def run() -> Tensor:
+    result = (x + y if adds else x.sum()).realize()
+    Device[device].synchronize()
+    return result
+  if adds: right = np.array_equal(run().numpy(), x.numpy() + y.numpy())
+  else: right = np.isclose(run().item(), x.numpy().sum(dtype=np.float64), rtol=1e-5)
+  if not right: raise TinyhwError("wrong sum", where=device)
+  if device == "AMD": settle(run)
+  return repeat(run)
+
+
+def settle(run: Callable[[], object]) -> None:
+  """Run until what is hot has been compiled."""
+  from tinyhw.emulator.jit.forms import BACKGROUND
+  for _ in range(SETTLING):
+    run()
+    BACKGROUND.wait()
+
+
+def a_million_in_numpy(adds: bool) -> Seconds:
+  x, y = (np.random.default_rng(0).random(1 << 20, dtype=np.float32) for _ in range(2))
+  return repeat((lambda: x + y) if adds else x.sum)
+
+
+def a_million_in_tinygrad(adds: bool) -> Seconds:
+  """On its own emulator, in a process of its own."""
+  code = ("import time, numpy as np\nfrom tinygrad import Tensor, Device\n"
+          "r = np.random.default_rng(0)\n"
+          "x, y = (Tensor(r.random(1 << 20, dtype=np.float32)).realize() for _ in range(2))\n"
+          f"def run(): {'(x + y)' if adds else 'x.sum()'}.realize(); Device[Device.DEFAULT].synchronize()\n"
+          "run(); s = time.perf_counter(); run(); print(time.perf_counter() - s)")
+  return [float(child(code, DEV="PYTHON", PYTHON="1"))]
+
+
+def instruction() -> Seconds:
+  """Time of one instruction of one wave in the compiled 256x256x256 matmul, on one processor: a whole warm run (graph,
+  launch, wait) through its number of instructions."""
+  from tinyhw import Device, Tensor
+  rng = np.random.default_rng(0)
+  with engine("jit", TINYHW_THREADS="1"):
+    a, b = (Tensor(rng.random((256, 256), dtype=np.float32), device="AMD").realize() for _ in range(2))
+    def run() -> None:
+      (a @ b).realize()
+      Device["AMD"].synchronize()
+    settle(run)
+    runtime: Any = Device["AMD"].runtime
+    machine = runtime.port.machine
+    before = machine.executed
+    seconds = repeat(run, warm=0)
+    each = (machine.executed - before) / len(seconds)
+  return [s / each for s in seconds]
+
+
+def first_launch(cached: bool) -> Seconds:
+  """First launches of kernels of about 1,000 instructions in fresh processes; cached: that another process has run."""
+  seconds = []
+  with tempfile.TemporaryDirectory() as folder:
+    for seed in range(5):
+      code = f"from tinyhw.cli.cold import first_launch; print(first_launch({seed}))"
+      for _ in range(1 + cached): out = child(code, EMU="jit", MOCKGPU="1", TINYHW_CACHE=folder)
+      seconds.append(float(out))
+  return seconds
+
+
 def raw_launch() -> Seconds:
   """Launch and wait of a loaded three-element kernel, below Tensor: encode, ring, decode, interpret, signal."""
   from tinyhw import Device, Tensor
@@ -144,20 +221,31 @@ def raw_launch() -> Seconds:
 FIRST = "from {m} import Tensor; assert (Tensor([1, 2, 3]) + 1).tolist() == [2, 3, 4]"
 CASES = (
   Case("matmul-python", "PYTHON: 256x256x256 f32 matmul, warm", lambda: matmul("PYTHON"), numpy_matmul,
-       lambda: tinygrad_matmul("PYTHON"), 0.4),
+       lambda: tinygrad_matmul("PYTHON"), reach=0.4),
   Case("matmul-amd", "AMD mock: the same, reference interpreter", lambda: matmul_on_mock("ref"), numpy_matmul,
-       None, 0.3),
-  Case("matmul-jit", "AMD mock: the same, compiled", lambda: matmul_on_mock("jit"), numpy_matmul),
+       reach=0.15),
+  Case("matmul-jit", "AMD mock: the same, compiled (LLVM: the same tensor program on this processor, at most 10x)",
+       lambda: matmul_on_mock("jit"), numpy_matmul, llvm=lambda: matmul("LLVM")),
+  Case("instruction", "AMD mock: an instruction of a wave of that, compiled, one core (150 M/s)", instruction,
+       reach=1 / 150e6),
+  Case("add-amd", "AMD mock: sum of two tensors of 1M floats, warm", lambda: a_million("AMD", True),
+       lambda: a_million_in_numpy(True), lambda: a_million_in_tinygrad(True), lambda: a_million("LLVM", True), 0.02),
+  Case("sum-amd", "AMD mock: sum of 1M floats, warm", lambda: a_million("AMD", False),
+       lambda: a_million_in_numpy(False), lambda: a_million_in_tinygrad(False), lambda: a_million("LLVM", False),
+       0.015),
+  Case("cold-jit", "AMD mock: first launch of a new 1,000-instruction kernel, compiled",
+       lambda: first_launch(False), reach=0.15),
+  Case("cached-jit", "AMD mock: the same, compiled by another process before", lambda: first_launch(True), reach=5e-3),
   Case("wmma-jit", "AMD mock: 512x512x512 f16 matmul by WMMA, compiled, with copies", wmma, lambda: numpy_matmul(512),
-       None, 0.05),
-  Case("launch-amd", "AMD mock: launch of a tiny kernel, raw", raw_launch, None, None, 150e-6),
+       reach=0.05),
+  Case("launch-amd", "AMD mock: launch of a tiny kernel, raw", raw_launch, reach=150e-6),
   Case("first-amd", "AMD mock: Tensor([1,2,3])+1, whole process",
        lambda: process(FIRST.format(m="tinyhw"), DEV="AMD"),
-       lambda: process("import numpy as n; assert (n.array([1, 2, 3]) + 1).tolist() == [2, 3, 4]"), None, 1.0),
+       lambda: process("import numpy as n; assert (n.array([1, 2, 3]) + 1).tolist() == [2, 3, 4]"), reach=1.0),
   Case("first-llvm", "LLVM: Tensor([1,2,3])+1, whole process", lambda: process(FIRST.format(m="tinyhw"), DEV="LLVM"),
        None, lambda: process(FIRST.format(m="tinygrad"), DEV="PYTHON", PYTHON="1")),
   Case("import", "import tinyhw, whole process", lambda: process("import tinyhw"), lambda: process("import numpy"),
-       lambda: process("import tinygrad"), 0.2),
+       lambda: process("import tinygrad"), reach=0.2),
   Case("matmul-llvm", "LLVM: 256x256x256 f32 matmul, warm", lambda: matmul("LLVM"), numpy_matmul),
 )
 
@@ -174,7 +262,7 @@ def show_time(seconds: float | None) -> str:
 @click.option("--no-rivals", is_flag=True, help="Measure tinyhw alone.")
 @click.option("--json", "as_json", is_flag=True, help="Print every run's seconds as JSON.")
 def command(names: tuple[str, ...], no_rivals: bool, as_json: bool) -> None:
-  """Measure the cases NAMES (all when none is given) beside NumPy and, where it is installed, tinygrad.
+  """Measure the cases NAMES (all when none is given) beside NumPy, LLVM on this processor and tinygrad, if installed.
 
   Figures are medians. A ratio says how many times longer (more than 1) or shorter tinyhw takes than the rival.
 
@@ -189,7 +277,7 @@ def command(names: tuple[str, ...], no_rivals: bool, as_json: bool) -> None:
     there = ", ".join(c.name for c in CASES)
     raise InvalidArgument(f"no case is called {', '.join(unknown)}", hint=f"there are {there}")
   os.environ.setdefault("MOCKGPU", "1")
-  rivals = [] if no_rivals else ["numpy", *(["tinygrad"] if find_spec("tinygrad") else [])]
+  rivals = [] if no_rivals else ["numpy", *(["tinygrad"] if find_spec("tinygrad") else []), "llvm"]
   results = []
   for case in (c for c in CASES if not names or c.name in names):
     result = Result(case.name, case.title, case.reach)

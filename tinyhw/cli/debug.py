@@ -1,7 +1,6 @@
 """The terminal debugger of `tinyhw launch --debug`: gdb's words over `tinyhw.emulator.debug`."""
 from __future__ import annotations
 
-import cmd
 import re
 import signal
 import sys
@@ -22,7 +21,7 @@ from tinyhw.emulator.debug.code import Line
 from tinyhw.emulator.debug.debugger import Stop
 from tinyhw.emulator.debug.expression import Expression, Register
 from tinyhw.emulator.debug.snapshot import numbers
-from tinyhw.emulator.debug.wave import TYPES, register, vector_name
+from tinyhw.emulator.debug.wave import TYPES, WaveInfo, register, vector_name
 
 if TYPE_CHECKING:
   from tinyhw.debugger import Session
@@ -56,14 +55,11 @@ def parse_names(text: str) -> list[str]:
   return names
 
 
-class Shell(cmd.Cmd):
+class Shell:
   """Commands read from a terminal, a file or a pipe. `failed` says whether a command of a file or pipe went wrong."""
 
-  prompt = PROMPT
-  use_rawinput = True
-
   def __init__(self, start: Callable[[], Session], console: Console, interactive: bool) -> None:
-    super().__init__(stdin=None, stdout=console.file)
+    self.lastcmd = ""
     self.start, self.console, self.interactive = start, console, interactive
     self.session = start()
     self.failed = self.done = False
@@ -81,7 +77,7 @@ class Shell(cmd.Cmd):
 
   def type(self) -> None:
     """The prompt, until quit."""
-    with history():
+    with history(self.completions):
       while not self.done:
         try:
           line = input(PROMPT)
@@ -90,6 +86,19 @@ class Shell(cmd.Cmd):
           self.say("")
           return
         except KeyboardInterrupt: self.say("\n(quit ends the debugger)")
+
+  def completions(self, line: str, word: str) -> list[str]:
+    """What a word of a line could become: a command at the start, else symbols, branch targets and buffers."""
+    if not line[:len(line) - len(word)].strip(): names: Iterable[str] = self.commands()
+    else:
+      code = self.session.code
+      names = [*code.symbols, *code.data, *code.part(code.here).labels, "waves", "regs", "vregs", "breaks", "places"]
+    return sorted(n for n in names if n.startswith(word))
+
+  @staticmethod
+  def commands() -> list[str]:
+    """The names of all commands."""
+    return [n[3:] for n in dir(Shell) if n.startswith("do_")]
 
   def emptyline(self) -> bool:
     """An empty line repeats a step or continue, and nothing else."""
@@ -111,7 +120,7 @@ class Shell(cmd.Cmd):
   def unabbreviated(self, word: str) -> str | None:
     """A command by its name, alias or unique beginning."""
     word = ALIASES.get(word, word)
-    names = [n[3:] for n in dir(self) if n.startswith("do_")]
+    names = self.commands()
     if word in names: return word
     found = [n for n in names if n.startswith(word)]
     return found[0] if len(found) == 1 else None
@@ -151,7 +160,8 @@ class Shell(cmd.Cmd):
 
   def told(self, stop: Stop) -> bool:
     """Why the run stands, and where."""
-    styles = {"fault": "bold red", "end": "green", "breakpoint": "magenta", "watch": "magenta", "memory": "magenta"}
+    styles = {"fault": "bold red", "end": "green", "breakpoint": "magenta", "watch": "magenta", "memory": "magenta",
+              "lds": "magenta", "check": "bold yellow"}
     plain = stop.pc is not None and stop.text == f"wave {stop.wave} at {self.session.code.where(stop.pc)}"
     if not plain: self.say(stop.text, style=styles.get(stop.reason, ""))
     if stop.pc is None: return False
@@ -268,7 +278,7 @@ class Shell(cmd.Cmd):
   # ---- looking
 
   def do_info(self, args: str) -> bool:
-    """info waves | regs [NAMES] | vregs [NAMES] | breaks | places | symbols | snapshots | dispatch: show them."""
+    """info waves [each] | regs [NAMES] | vregs [NAMES] | breaks | places | symbols | snapshots | dispatch: show."""
     what, _, rest = args.partition(" ")
     topics = {"waves": self.info_waves, "regs": self.info_regs, "registers": self.info_regs, "vregs": self.info_vregs,
               "breaks": self.info_breaks, "breakpoints": self.info_breaks, "places": self.info_places,
@@ -285,8 +295,25 @@ class Shell(cmd.Cmd):
     return table
 
   def info_waves(self, args: str) -> None:
+    if args == "each": return self.each_wave()
+    table = self.table("", "waves", ">count", "state", "at", ">active lanes", ">executed")
+    same: dict[tuple[str, int | None], list[WaveInfo]] = {}
+    for w in self.session.waves(): same.setdefault((w.state, w.pc), []).append(w)
+    for (state, pc), waves in same.items():
+      here = any(w.wave == self.session.focus for w in waves)
+      active, ran = [w.active for w in waves], [w.instructions for w in waves]
+      shown = numbers([w.wave for w in waves])
+      table.add_row("=>" if here else "", shown if len(shown) < 40 else shown[:36] + " ...", str(len(waves)), state,
+                    "-" if pc is None else self.session.code.where(pc), span(active), span(ran),
+                    style="bold" if here else "")
+    self.console.print(table)
+    engine = self.session.engine
+    ended, left = engine.started - sum(map(len, same.values())), engine.wave_count - engine.started
+    if ended or left: self.say(f"{ended:,} have ended, {left:,} have not started", style="dim")
+
+  def each_wave(self) -> None:
     table = self.table("", ">wave", "workgroup", "state", "at", ">active", ">executed")
-    for w in self.session.waves(ended=args == "all"):
+    for w in self.session.waves():
       here = w.wave == self.session.focus
       table.add_row("=>" if here else "", str(w.wave), ",".join(map(str, w.workgroup)), w.state,
                     "-" if w.pc is None else self.session.code.where(w.pc), f"{w.active}/{w.lanes}",
@@ -370,7 +397,9 @@ class Shell(cmd.Cmd):
       self.say(f"{text} = {shown}{bits}")
       return
     on = self.session.wave.active() if not self.session.ended else np.ones(len(value), bool)
-    cells = [number_text(convert(v.item(), form), form or ("f" if value.dtype.kind == "f" else "")) for v in value]
+    if not form: form = "f" if value.dtype.kind == "f" else "d" if (abs(value) < 1024).all() else "x"
+    if form == "x" and (value < 0).any(): form = "d"
+    cells = [number_text(convert(v.item(), form) if form != "d" else v.item(), form) for v in value]
     width = max(map(len, cells))
     a_row = 8 if width <= 10 else 4
     for k in range(0, len(cells), a_row):
@@ -469,9 +498,11 @@ class Shell(cmd.Cmd):
     return False
 
   def do_diff(self, args: str) -> bool:
-    """diff N [M]: what differs between a snapshot and now, or another one."""
-    words = [whole(w) for w in need(args, "N").split()]
-    lines = self.session.diff(*words[:2])
+    """diff N [M] [wave W]: what differs between a snapshot and now, or another one; of a wave alone."""
+    head, limits, _ = parse_limits(need(args, "N"))
+    words = [whole(w) for w in head.split()]
+    if not 1 <= len(words) <= 2: raise InvalidArgument("diff N [M] [wave W]")
+    lines = self.session.diff(words[0], words[1] if len(words) > 1 else None, limits.get("wave"))
     for line in lines: self.say(line)
     if not lines: self.say("nothing differs")
     return False
@@ -488,7 +519,7 @@ class Shell(cmd.Cmd):
 
   def do_help(self, args: str) -> bool:
     """help [COMMAND]: one line for each command."""
-    names = [n[3:] for n in dir(self) if n.startswith("do_")]
+    names = self.commands()
     if args:
       word = self.unabbreviated(args)
       if word is None: raise InvalidArgument(f"no command is called {args!r}", hint=", ".join(names))
@@ -510,6 +541,12 @@ class Shell(cmd.Cmd):
 
 
 # ---- small things
+
+def span(values: list[int]) -> str:
+  """"12 to 32", or the one number."""
+  low, high = min(values), max(values)
+  return f"{low:,}" if low == high else f"{low:,} to {high:,}"
+
 
 def count(text: str) -> int:
   """How often; 1 without a word."""
@@ -575,8 +612,8 @@ def interruptible(session: Session) -> Iterator[None]:
 
 
 @contextmanager
-def history() -> Iterator[None]:
-  """Line editing, with the commands of earlier sessions."""
+def history(completions: Callable[[str, str], list[str]]) -> Iterator[None]:
+  """Line editing with the commands of earlier sessions, and completion by the tab key."""
   from platformdirs import user_state_path
   try:
     import readline
@@ -587,6 +624,13 @@ def history() -> Iterator[None]:
   try: readline.read_history_file(file)
   except OSError: pass  # the first session
   readline.set_history_length(1000)
+  readline.set_completer_delims(" \t()[]*/:")
+  readline.parse_and_bind("tab: complete")
+
+  def complete(text: str, state: int) -> str | None:
+    found = completions(readline.get_line_buffer()[:readline.get_endidx()], text)
+    return found[state] if state < len(found) else None
+  readline.set_completer(complete)
   try: yield
   finally:
     try:

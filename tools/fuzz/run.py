@@ -5,6 +5,7 @@ The emulator is used directly: an address space, a code object's image in it, an
 from __future__ import annotations
 
 import zlib
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -58,6 +59,7 @@ class Emulated:
 
   def __init__(self, binary: bytes, cpu: Arch, engine: str = "ref", observer: Observer | None = None) -> None:
     self.arch, self.engine, self.observer = cpu, engine, observer
+    self.executed: Counter[str] = Counter()  # how many waves executed each mnemonic
     self.code: CodeObject = load(binary, arch=cpu.name)
     image = self.code.link(CODE)
     self._image = Region("code", _pages(len(image)))
@@ -87,11 +89,12 @@ class Emulated:
       space.map(SCRATCH, self._scratch.size, self._scratch, access=Access.READ | Access.WRITE | Access.ATOMIC)
     grid, block = case.launch
     d = kernel.descriptor
-    dispatch(space, self.arch, Dispatch(
+    stats = dispatch(space, self.arch, Dispatch(
       entry_pc=CODE + kernel.entry_offset, grid=grid, block=block, rsrc1=d.compute_pgm_rsrc1, rsrc2=d.compute_pgm_rsrc2,
       rsrc3=d.compute_pgm_rsrc3, user_data=self._user_data(kernel), scratch_base=SCRATCH, scratch_size=scratch,
       scratch_waves=SCRATCH_WAVES, lds_size=kernel.group_segment_size, wave32=wave32), watchdog=WATCHDOG,
              engine=self.engine, observer=self.observer)
+    self.executed += stats.mnemonics
     for array, address in zip(arrays, addresses):
       array.reshape(-1).view(np.uint8)[:] = space.view(address, array.nbytes)
 
@@ -236,8 +239,11 @@ def _show(kind: str, value: Any) -> str:
 
 
 def check(cases: Sequence[Case], levels: Sequence[int], *, seed: int = 0, cpu: str = "gfx1100", features: str = "",
-          engine: str = "ref") -> list[Mismatch]:
-  """Compile the cases at each level, run them everywhere, and say where an engine of the emulator disagrees."""
+          engine: str = "ref", executed: Counter[str] | None = None) -> list[Mismatch]:
+  """Compile the cases at each level, run them everywhere, and say where an engine of the emulator disagrees.
+
+  `executed` counts what was executed.
+  """
   plain = [c for c in cases if c.witness is None]
   host = Host(plain) if plain else None
   wanted = {c.name: expected(c, host, seed) for c in cases}
@@ -252,4 +258,5 @@ def check(cases: Sequence[Case], levels: Sequence[int], *, seed: int = 0, cpu: s
       except TinyhwError as error: found.append(Mismatch(case.name, level, f"{type(error).__name__}: {error}", error))
       else:
         if text is not None: found.append(Mismatch(case.name, level, text))
+    if executed is not None: executed.update(machine.executed)
   return found
