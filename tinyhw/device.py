@@ -154,8 +154,8 @@ class Devices:
       if os.environ.get("DEBUG", "0") not in ("", "0"):
         for line in self.report(): print(f"mock: {line}", file=sys.stderr)
       self._port = self._machine = None
-    if self._checker is not None and not self._checker.fails and not self.check:
-      for finding in self._checker.report: print(f"tinyhw: check: {finding}", file=sys.stderr)
+    if self._checker is not None and not self.check:
+      for finding in self._checker.untold: print(f"tinyhw: check: {finding}", file=sys.stderr)
     self._checker = None
 
   def findings(self) -> Report:

@@ -203,10 +203,12 @@ def _set_mode(i: Instruction, pc: int) -> Ender:
     read = reader(i.operands["sdst"], "u32")
 
     def from_register(group: Group) -> Next:
-      value = read(group)
-      if value.ndim: raise unsupported(i, pc, "a different MODE in each wave")
-      group.mode = group.mode & ~(field << offset) | (int(value) & field) << offset
-      return after
+      kept = group.mode & ~(field << offset)
+      values = np.asarray(read(group)).reshape(-1)
+      if (values == values[0]).all():
+        group.mode = kept | (int(values[0]) & field) << offset
+        return after
+      return Split(np.full(group.size, after, np.int64), kept | (values.astype(np.int64) & field) << offset)
     return from_register
   value = i.fields["imm"] if "imm" in i.fields else i.fields["simm16"]
 

@@ -10,7 +10,7 @@ from tinyhw.arch import Arch
 from tinyhw.core.errors import HazardFound, InvalidArgument
 from tinyhw.core.memory import AddressSpace
 from tinyhw.emulator.check.counters import COUNTERS
-from tinyhw.emulator.check.effects import SGPR0, Effects, effects, name_of
+from tinyhw.emulator.check.effects import SGPR0, Effects, effects, indices, moved, name_of
 from tinyhw.emulator.check.nops import Nops
 from tinyhw.emulator.check.races import ATOMIC, COMPARE, PLAIN, Memory, Race, Races
 from tinyhw.emulator.check.report import DEFAULT, KINDS, Finding, Report
@@ -48,6 +48,10 @@ class State:
     self.end = np.zeros(self.count, np.int64)  # PC at which each wave has ended
 
 
+# state of the cohort, effects, indices of the waves, EXEC as u64 of each, the instruction with its actual registers
+Now = tuple[State, Effects, Value, Value, Instruction]
+
+
 class Checker(Observer):
   """Checks every dispatch that it observes; `report` collects the findings of all of them.
 
@@ -60,7 +64,9 @@ class Checker(Observer):
     if unknown := self.kinds - KINDS.keys():
       raise InvalidArgument(f"no check is called {', '.join(sorted(unknown))}", hint=f"there are {', '.join(KINDS)}")
     self.report, self.last = Report(), Report()
-    self._effects: dict[tuple[Instruction, int], Effects] = {}
+    self.untold = Report()  # what no error has told yet
+    self._effects: dict[tuple[Instruction, int, tuple[int, ...] | None], tuple[Instruction, Effects]] = {}
+    self._now: Now | None = None
     self._states: dict[Cohort, State] = {}
     self._segments: set[str] = set()
     self._mask: Value = None  # the lanes under which the current instruction runs
@@ -83,7 +89,8 @@ class Checker(Observer):
     self._states[cohort] = State(cohort, self._isa, self._memory, self._holes)
 
   def before(self, group: Group, pc: int, instruction: Instruction) -> None:
-    state, does, w, active = self._at(group, instruction)
+    now = self._now = self._at(group, instruction)
+    state, does, w, active, instruction = now
     if state.waiting: self._passed(state, group.waves - state.first)
     self._segments = set()
     for reading, (counter, register, wave, lane, other) in state.waits.find(w, active, does):
@@ -108,9 +115,9 @@ class Checker(Observer):
 
   def access(self, group: Group, pc: int, instruction: Instruction, access: Access) -> None:
     self._segments.add(access.segment)
-    state = self._states[group.cohort]
+    assert self._now is not None
+    state, _, w, _, instruction = self._now
     if state.undefined is not None:
-      _, _, w, _ = self._at(group, instruction)
       for use in state.undefined.access(group, w, pc, instruction, access): self._undefined(group.cohort, use, pc)
     if access.segment not in {"lds", "global"} or not self.kinds & RACES: return
     returns = access.kind == "atomic" and any(o.role == "d" for o in instruction.operands.values())
@@ -136,7 +143,8 @@ class Checker(Observer):
                 other=race.other_pc, wave=race.wave, lane=race.lane, address=race.address)
 
   def after(self, group: Group, pc: int, instruction: Instruction) -> None:
-    state, does, w, active = self._at(group, instruction)
+    assert self._now is not None
+    state, does, w, active, instruction = self._now
     if state.nops is not None: state.nops.issue(w, pc, instruction, does)
     if state.undefined is not None: state.undefined.after(group, w, self._mask, instruction, does)
     if does.kind:
@@ -186,26 +194,30 @@ class Checker(Observer):
     state.end[group.waves - state.first] = group.cohort.seen[0]
 
   def end(self, stats: Stats) -> None:
-    self.report.take(self.last)
     self._states.clear()
     self._effects.clear()
     if self.fails and len(self.last):
+      self.untold = Report()
       count = f"{len(self.last)} hazard{'s' if len(self.last) > 1 else ''}"
       raise HazardFound(f"the checks found {count}: {self.last.first()}", self.last.rows(),
                         hint="EMU_CHECK=report goes on and reports")
 
   # ---- helpers
 
-  def _at(self, group: Group, i: Instruction) -> tuple[State, Effects, Value, Value]:
-    """(state of the cohort, effects, indices of the waves, EXEC as u64 of each)."""
+  def _at(self, group: Group, i: Instruction) -> Now:
+    """What the waves are about to execute; registers that M0 moves have the numbers that it gives them."""
     lanes = group.cohort.lanes
-    does = self._effects.get((i, lanes))
-    if does is None: does = self._effects[i, lanes] = effects(i, lanes)
+    m0 = indices(group, i)
+    known = self._effects.get((i, lanes, m0))
+    if known is None:
+      actual = i if m0 is None else moved(i, m0)
+      known = self._effects[i, lanes, m0] = actual, effects(actual, lanes)
+    actual, does = known
     state = self._states[group.cohort]
     w = slice(None) if group.size == state.count else group.waves - state.first
     low = np.asarray(group.s[EXEC_LO]).astype(np.uint64)
     if lanes == 64: low = low | np.asarray(group.s[EXEC_HI]).astype(np.uint64) << _32
-    return state, does, w, np.broadcast_to(low.reshape(-1), (group.size,))
+    return state, does, w, np.broadcast_to(low.reshape(-1), (group.size,)), actual
 
   def _found(self, cohort: Cohort, kind: str, message: str, pc: int, *, other: int | None = None,
              wave: int | None = None, lane: int | None = None, register: str | None = None,
@@ -213,10 +225,11 @@ class Checker(Observer):
     """Add a finding; `wave` counts from the dispatch's first."""
     if kind not in self.kinds: return
     state, describe = self._states[cohort], cohort.program.describe
-    self.last.add(Finding(
+    finding = Finding(
       kind, message, pc, describe(pc), self._entry, other, None if other is None else describe(other),
       None if wave is None else wave // state.a_group, None if wave is None else wave % state.a_group, lane, register,
-      address))
+      address)
+    for report in (self.last, self.report, self.untold): report.add(finding)
 
 
 def checker(text: str) -> Checker | None:

@@ -12,6 +12,7 @@ from tinyhw.arch import Arch
 from tinyhw.core.errors import InvalidArgument, MachineFault, TinyhwError
 from tinyhw.core.memory import AddressSpace
 from tinyhw.emulator.amdgcn.launch import Dispatch
+from tinyhw.emulator.check import Checker
 from tinyhw.emulator.debug import snapshot as snapshots
 from tinyhw.emulator.debug.breaks import Break, MemoryBreak, MnemonicBreak, PlaceBreak, Watch
 from tinyhw.emulator.debug.code import BARRIERS, CALLS, RETURNS, Code, Line
@@ -29,8 +30,11 @@ Done = Callable[[], "str | None"]
 
 @dataclass(frozen=True)
 class Stop:
-  """Why the run stands: `reason` is "start", "breakpoint", "memory", "watch", "step", "barrier", "fault",
-  "interrupted" or "end"; `text` says it in one line. `waves` stand together at `pc`, `wave` is the one looked at."""
+  """Why the run stands, in one line of `text`. `waves` stand together at `pc`, `wave` is the one looked at.
+
+  `reason` is "start", "breakpoint", "memory", "lds", "watch", "check", "step", "barrier", "fault", "interrupted" or
+  "end".
+  """
   reason: str
   text: str
   wave: int | None = None
@@ -58,16 +62,22 @@ class _Call:
 class _Watcher(Observer):
   """Collects what a single instruction did, for the debugger to judge."""
 
-  def __init__(self) -> None:
+  def __init__(self, checker: Checker | None) -> None:
     self.ranges: list[MemoryBreak] = []
     self.hits: list[tuple[MemoryBreak, int, int, int, Access]] = []
     self.pristine: dict[Cohort, CohortState] = {}
+    self.checker = checker
+    if checker is not None:
+      for name in ("dispatch", "before", "after", "barrier", "released", "ended"):
+        setattr(self, name, getattr(checker, name))
 
   def cohort(self, cohort: Cohort) -> None:
+    if self.checker is not None: self.checker.cohort(cohort)
     if cohort in self.pristine: return  # started again, after a way back
     self.pristine[cohort] = snapshots.cohort_state(cohort)
 
   def access(self, group: Group, pc: int, instruction: Any, access: Access) -> None:
+    if self.checker is not None: self.checker.access(group, pc, instruction, access)
     for b in self.ranges:
       if b.enabled and (found := b.touched(group, access)) is not None:
         row, lane, address = found
@@ -78,8 +88,9 @@ class _Watcher(Observer):
 class Debugger:
   """A dispatch under control. It stands before its first instruction; `run` and the step methods say why they stood.
 
-  `symbols` has the address of each name, `ranges` where code is, `places` names memory: (name, start, size). `close`
-  drops the run; leaving a `with` block does that too.
+  `symbols` has the address of each name, `ranges` where code is, `places` names memory: (name, start, size). With a
+  `checker` the run also stands at each new finding of its checks. `close` drops the run; leaving a `with` block does
+  that too.
 
       with tinyhw.debug(binary, "add", (1,), (64,), [a, b, out]) as d:
         d.break_at("add+0x10")
@@ -92,6 +103,7 @@ class Debugger:
   ranges: Iterable[tuple[int, int]] = ()
   places: Iterable[tuple[str, int, int]] = ()
   watchdog: int = WATCHDOG
+  checker: Checker | None = None
   closing: Callable[[], Any] = lambda: None
 
   def __post_init__(self) -> None:
@@ -101,7 +113,8 @@ class Debugger:
     self.breaks: dict[int, Break] = {}
     self.snapshots: dict[int, Snapshot] = {}
     self._next_number = self._next_snapshot = 1
-    self._watcher = _Watcher()
+    self._watcher = _Watcher(self.checker)
+    self._findings: set[tuple[str, int, int | None]] = set()
     self.engine = Engine(self.space, self.arch, self.dispatch, self.watchdog, self._watcher)
     self._shown: set[int] = set()  # waves whose stop at their place was reported
     self._calls: dict[int, list[_Call]] = {}
@@ -248,6 +261,7 @@ class Debugger:
       self.engine.execute(cohort, group, alone)
     except TinyhwError as error: return self._fault(error, group)
     if link is not None or i.mnemonic in RETURNS: self._follow_calls(i, pc, waves)
+    if self.checker is not None and len(self.checker.last) > len(self._findings): return self._found(waves)
     for b, wave, lane, address, access in hits:
       if not b.enabled or not self._counts_after(b, wave) or not b.hit(): continue
       text = (f"breakpoint {b.number}, {b}: {access.kind} of {access.width} bytes at {self.place(address)} by lane "
@@ -261,6 +275,17 @@ class Debugger:
       if change is None or not self._counts_after(w, w.of) or not w.hit(): continue
       return self._stand("watch", f"watch {w.number}, {w.expression.text}: {change}, by {self.code.where(pc)}", w.of, w)
     return None
+
+  def _found(self, waves: list[int]) -> Stop:
+    """Stand after an instruction of which the checks have found something new."""
+    assert self.checker is not None
+    fresh = [f for f in self.checker.last if (f.kind, f.pc, f.other_pc) not in self._findings]
+    self._findings.update((f.kind, f.pc, f.other_pc) for f in fresh)
+    first = fresh[0]
+    wave = waves[0]
+    if first.workgroup is not None and first.wave is not None:
+      wave = first.workgroup * self.engine.waves_a_group + first.wave
+    return self._stand("check", "; ".join(f"check {f}" for f in fresh), wave)
 
   def _counts_after(self, b: Break, wave: int) -> bool:
     """Conditions after an instruction; a wave that has just ended has no registers to ask for."""
@@ -283,6 +308,7 @@ class Debugger:
     """Stand with the waves of a group; the wave looked at stays the same where it is one of them."""
     waves = tuple(group.waves.tolist())
     self.focus = wave if wave is not None else self.focus if self.focus in waves else waves[0]
+    self.code.here = group.pc
     text = text or f"wave {self.focus} at {self.code.where(group.pc)}"
     self.last = Stop(reason, text, self.focus, waves, group.pc, b, error)
     return self.last
@@ -412,7 +438,7 @@ class Debugger:
   def look_at(self, wave: int) -> Wave:
     """Put another wave in focus."""
     view = self.view(wave)
-    view._place()
+    self.code.here = view.pc
     self.focus = wave
     return view
 
@@ -490,8 +516,10 @@ class Debugger:
   def restore(self, number: int) -> Stop:
     """Go back to a snapshot: the run continues from there."""
     kept = self._snapshot(number)
+    if self.checker is not None: raise InvalidArgument("the checks cannot go back", hint="debug without them")
     snapshots.restore(self.engine, kept, self._watcher.pristine)
     self.focus, calls, shown, self.last = kept.extra
+    if self.last.pc is not None: self.code.here = self.last.pc
     self._calls, self._shown = {w: list(c) for w, c in calls.items()}, set(shown)
     for b in self.breaks.values():
       if isinstance(b, Watch) and self.engine.find(b.of) is not None: b.changed(self.view(b.of), self.code)

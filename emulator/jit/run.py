@@ -540,11 +540,11 @@ class Waves:
     lanes, data = self.lanes, self._data.reshape(16, self.lanes)
     count = max(1, site.width // 4)
     if site.kind == "scalar":
-      inside = min(max(int(self._addresses[1:2].view(np.int64)[0]) // 4, 0), count)  # dwords of a buffer that exist
+      unit = min(site.width, 4)  # what is beyond the end of a buffer is not read
+      inside = min(max(int(self._addresses[1:2].view(np.int64)[0]) // unit * unit, 0), site.width)
       self._data[:count] = 0
-      if inside:
-        raw = self.cohort.space.read(int(self._addresses[0]), 4 * inside)
-        self._data[:inside] = np.frombuffer(raw, np.uint32)
+      if inside: self._data.view(np.uint8)[:inside] = np.frombuffer(
+        self.cohort.space.read(int(self._addresses[0]), inside), np.uint8)
       return
     group.s[EXEC_LO], group.s[EXEC_LO + 1] = self._mask[0], self._mask[1]
     exec_changed(group)

@@ -143,7 +143,7 @@ def test_a_terminal_with_interruption(tmp_path: Path) -> None:
 
   try:
     wait_for("(tinyhw) ")
-    os.write(main, b"continue\n")
+    os.write(main, b"contin\t\n")
     wait_for("continue")
     time.sleep(0.3)
     process.send_signal(2)

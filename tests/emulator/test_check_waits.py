@@ -36,6 +36,8 @@ CASES = {
   "a flat load that global memory serves": (
     "gfx1100", "v_mov_b32 v2, s0\nv_mov_b32 v3, s1\nflat_load_b32 v4, v[2:3]\n{}\nv_mov_b32 v5, v4",
     "s_waitcnt vmcnt(0) lgkmcnt(0)", "s_waitcnt lgkmcnt(0)", "v4"),
+  "a register that M0 names": ("gfx1100", LOAD + "s_mov_b32 m0, 1\n{}\nv_movrels_b32 v5, v1", "s_waitcnt vmcnt(0)",
+                               "s_nop 0", "v2"),
   "a readlane of another lane's value": (
     "gfx1100", LOAD + "s_mov_b32 exec_lo, 1\n{}\nv_readlane_b32 s4, v2, 7", "s_waitcnt vmcnt(0)", "s_nop 0", "v2"),
   "gfx12: a loaded register is read": ("gfx1201", LOAD + "{}\nv_add_f32 v3, v2, v2", "s_wait_loadcnt 0x0",

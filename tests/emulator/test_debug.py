@@ -349,6 +349,26 @@ def test_launch_errors_come_before_the_debugger(code_object: Build, add_source: 
   with pytest.raises(InvalidArgument, match="at most 256"): tinyhw.debug(build, "add", (1,), (512,), [a, a, 1.0])
 
 
+RACE = REVERSE.replace("call void @llvm.amdgcn.s.barrier()", "")
+
+
+@pytest.mark.parametrize("cpu", ["gfx1100", "gfx1201", "gfx942"])
+def test_hazard_checks_stop_the_run(code_object: Build, cpu: str) -> None:
+  """Without its barrier the kernel races through LDS: the debugger stands at the second access."""
+  wide = RACE.replace("64 x float", "128 x float").replace("%group, 64", "%group, 128").replace("i32 63", "i32 127")
+  a = np.ones(256, np.float32)
+  with tinyhw.debug(code_object(wide, cpu=cpu), "reverse", (2,), (128,), [np.zeros_like(a), a], check="race") as d:
+    s = d.snapshot()
+    stop = d.run()
+    assert stop.reason == "check" and "check race: " in stop.text and "LDS" in stop.text and "\n" not in stop.text
+    assert stop.pc is not None and any(n.text.startswith("ds_") for n in d.disassemble(2, 0))
+    while (stop := d.run()).reason == "check": assert "race" in stop.text
+    assert stop.reason == "end"
+    with pytest.raises(InvalidArgument, match="the checks cannot go back"): d.restore(s)
+  with tinyhw.debug(code_object(REVERSE), "reverse", (2,), (64,), [np.zeros_like(A), A], check="1") as d:
+    assert d.run().reason == "end" and (d.buffers()[0] == EXPECTED).all()
+
+
 def test_wave64_registers(code_object: Build, add_source: str) -> None:
   attributes = '"amdgpu-flat-work-group-size"="1,256" "target-features"="+wavefrontsize64,-wavefrontsize32"'
   a = np.arange(128, dtype=np.float32)
