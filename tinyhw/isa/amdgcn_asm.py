@@ -296,6 +296,7 @@ def packed(name: str) -> Callable[[Line], None]:
     if name not in line.row.fields: return
     found = line.take(name + r":\[([01](?:,[01])*)\]")
     count = sum(1 for o in line.row.operands if o[0].startswith("src"))
+    if line.row.mnemonic.startswith("v_permlane"): count = 2
     if found:
       bits = [int(b) for b in found[1].split(",")]
       last = name == "op_sel" and line.row.family in {"VOP3", "VINTERP"} and len(bits) == count + 1
