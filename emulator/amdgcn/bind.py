@@ -7,12 +7,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from typing import Any, Final
 
 import numpy as np
 
 from tinyhw.core.errors import MachineFault, Unsupported
-from tinyhw.emulator.amdgcn import floats, gfx9, gfx12, integer, matrix, rounding, scalar, sdwa  # noqa: F401  (meanings)
+from tinyhw.emulator.amdgcn import (
+  dpp,
+  floats,  # noqa: F401  (this and others register meanings)
+  gfx9,  # noqa: F401
+  gfx12,  # noqa: F401
+  integer,
+  matrix,
+  rounding,
+  scalar,  # noqa: F401
+  sdwa,
+)
 from tinyhw.emulator.amdgcn.meaning import Meaning
 from tinyhw.emulator.amdgcn.quiet import IEEE, meaning_of
 from tinyhw.emulator.amdgcn.registers import (
@@ -38,7 +49,7 @@ from tinyhw.emulator.amdgcn.registers import (
 )
 from tinyhw.emulator.amdgcn.values import DTYPES, F16, F32, U16, U32, Ops
 from tinyhw.emulator.simt import Group, Step
-from tinyhw.isa.amdgcn import EXEC_LO, M0, VCC_LO, Instruction, Operand
+from tinyhw.isa.amdgcn import EXEC_LO, M0, VCC_LO, Instruction, Operand, table
 
 Value = Any
 _SOURCES: Final = ("src0", "src1", "src2")
@@ -293,8 +304,14 @@ def _float_result(i: Instruction, t: str, write: Writer, mode: int) -> Writer:
 def saturates(i: Instruction, meaning: Meaning) -> bool:
   """Whether clamp limits an integer result. Conversions from floats saturate anyway."""
   t = meaning.results[0] if meaning.results else ""
-  if i.mnemonic.startswith(_BITWISE): return False
+  if i.mnemonic.startswith(_BITWISE) or i.variant == "sdwa" and not _clampable(i.mnemonic, i.isa): return False
   return bool(i.get("clamp")) and t in WIDE and not FLOAT.intersection(s.removeprefix("d:") for s in meaning.sources)
+
+
+@cache
+def _clampable(mnemonic: str, isa: str) -> bool:
+  """Whether a form other than SDWA, which has a clamp bit for all, can clamp."""
+  return any("clamp" in row.fields for row in table(isa).by_mnemonic[mnemonic] if row.variant != "sdwa")
 
 
 def low24(i: Instruction) -> int:
@@ -478,41 +495,6 @@ def fma_mix(i: Instruction, pc: int, mode: int) -> Step:
 
 # ---- DPP
 
-# DPP controls that only one instruction table has, or has otherwise: control -> (source lanes, whether they exist).
-DPP_OF: Final[dict[str, dict[int, Callable[[Value], tuple[Value, Value]]]]] = {}
-
-
-def dpp_index(i: Instruction, lanes: int) -> tuple[Value, Value]:
-  """(source lane, whether it exists) for each lane (RDNA3 ISA manual, section 15.3.8 and DPP tables)."""
-  lane = np.arange(lanes)
-  if "dpp8" in i.fields:
-    select = i.fields["dpp8"]
-    return (lane & ~7) + (select >> 3 * (lane & 7) & 7), np.ones(lanes, bool)
-  ctrl = i.fields["dpp_ctrl"]
-  if (found := DPP_OF.get(i.isa, {}).get(ctrl)) is not None: return found(lane)
-  row, column, n = lane & ~15, lane & 15, ctrl & 15
-  if ctrl < 0x100: return (lane & ~3) + (ctrl >> 2 * (lane & 3) & 3), np.ones(lanes, bool)
-  kind = ctrl & 0x1F0
-  if kind == 0x100: at = column + n
-  elif kind == 0x110: at = column - n
-  elif kind == 0x120: at = column - n & 15
-  elif ctrl == 0x140: at = 15 - column
-  elif ctrl == 0x141: at = column ^ 7
-  elif kind == 0x150: at = np.full(lanes, n)
-  elif kind == 0x160: at = column ^ n
-  else: raise Unsupported("DPP control", hex(ctrl))
-  valid = (at >= 0) & (at < 16)
-  return row + np.where(valid, at, column), valid
-
-
-def dpp_enabled(i: Instruction, lanes: int) -> Value:
-  """Lanes that row_mask and bank_mask leave enabled."""
-  if "dpp8" in i.fields: return np.ones(lanes, bool)
-  lane = np.arange(lanes)
-  rows, banks = i.fields["row_mask"], i.fields["bank_mask"]
-  return (rows >> (lane >> 4) & 1 == 1) & (banks >> (lane >> 2 & 3) & 1 == 1)
-
-
 def _dpp_valid(i: Instruction, group: Group, index: Value, exists: Value) -> Value:
   """Lanes whose source lane exists and may be fetched."""
   fetch_inactive = i.get("fi") or i.variant.endswith("_fi")
@@ -528,7 +510,7 @@ def _dpp_source(i: Instruction, o: Operand, t: str) -> Reader | None:
 
   def read(group: Group) -> Value:
     lanes = group.cohort.lanes
-    if lanes not in tables: tables[lanes] = dpp_index(i, lanes)
+    if lanes not in tables: tables[lanes] = dpp.source_lanes(i, lanes)
     index, exists = tables[lanes]
     x = plain(group)
     x = np.broadcast_to(x, (x.shape[0] if x.ndim else 1, lanes)).take(index, axis=1)
@@ -543,7 +525,7 @@ def _dpp_step(i: Instruction, function: Callable[..., Any], readers: list[Reader
 
   def run(group: Group) -> None:
     lanes = group.cohort.lanes
-    if lanes not in tables: tables[lanes] = (*dpp_index(i, lanes), dpp_enabled(i, lanes))
+    if lanes not in tables: tables[lanes] = (*dpp.source_lanes(i, lanes), dpp.enabled(i, lanes))
     index, exists, enabled = tables[lanes]
     keep = np.broadcast_to(enabled[None, :], (1, lanes))
     if not bound_ctrl: keep = keep & _dpp_valid(i, group, index, exists)

@@ -52,6 +52,7 @@ def instruction(rng: random.Random, row: Row) -> bytes:
       elif name == "dpp_ctrl":
         wide = any(d > 1 for _, d in kinds.values())
         value = 0x155 if wide else rng.choice((rng.randrange(256), *CONTROLS))
+      elif name == "dst_sel": value = rng.randrange(4 if row.mnemonic.endswith(("f16", "f32")) else 0, 7)  # whole NaNs
       elif name.endswith("_sel") and name != "op_sel": value = rng.randrange(7)
       elif name == "dst_unused": value = rng.randrange(3)
       elif name in {"cbsz", "abid"}: value = 0
