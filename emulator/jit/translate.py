@@ -395,7 +395,7 @@ class Translator:
       self._leave(BARRIER if name == "s_barrier" else YIELD, str(self._place((after, mode))), mode)
     elif name == "s_barrier_wait": self._wait(i, at, mode)
     elif name in {"s_setpc_b64", "s_swappc_b64"}:
-      target = r.scalar64(i.operands["src0"].value)
+      target = alu.read(r, i.operands["src0"], "u64")
       if name == "s_swappc_b64": r.set_scalar64(i.operands["sdst"].value, self._pc(after))
       self._jump(target, (after, mode) if name == "s_swappc_b64" else (self.block, mode))
     elif name == "s_call_b64":
