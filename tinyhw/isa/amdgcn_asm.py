@@ -541,7 +541,8 @@ def candidates(text: str, generation: Table) -> tuple[Row, ...]:
   heads = [part.split()[0] if part.split() else "" for part in text.split(" :: ")]
   for names in (heads, *([h.removesuffix(v) for h in heads] for v in VARIANTS)):
     rows = generation.by_mnemonic.get(" :: ".join(names))
-    if rows: return tuple(sorted(rows, key=lambda r: (r.size, r.returns)))  # of two with one text, as LLVM chooses
+    if rows:  # of two with one text, as LLVM chooses
+      return tuple(sorted(rows, key=lambda r: (r.size, r.returns, r.variant.endswith("_alt"))))
   raise InvalidArgument(f"{' :: '.join(heads)!r} is no instruction of {generation.name}", where=repr(text))
 
 
