@@ -4,15 +4,14 @@
 """
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import chain
 from typing import Any, Final
 
 import numpy as np
 
 from tinyhw.arch import Arch
-from tinyhw.core.errors import InvalidArgument, TinyhwError
-from tinyhw.core.memory import AddressSpace, Region
+from tinyhw.core.errors import InvalidArgument
+from tinyhw.core.memory import AddressSpace
 from tinyhw.emulator.amdgcn import Dispatch, DispatchStats
 from tinyhw.emulator.amdgcn import dispatch as interpret
 from tinyhw.emulator.amdgcn.launch import prepare
@@ -31,10 +30,6 @@ _COMPILING: Final = 150.0
 _BLOCKS_A_LOOK: Final = 256  # how often the first cohort's cost is looked at
 
 
-class EnginesDiffer(TinyhwError):
-  """The reference and the compiled code do not agree."""
-
-
 def dispatch(space: AddressSpace, arch: Arch, d: Dispatch, *, watchdog: int = 100_000_000, engine: str = "auto",
              observer: Observer | None = None) -> DispatchStats:
   """Run a dispatch with an engine of `ENGINES`; see `tinyhw.emulator.amdgcn.dispatch` for the rest.
@@ -44,7 +39,9 @@ def dispatch(space: AddressSpace, arch: Arch, d: Dispatch, *, watchdog: int = 10
   if observer is not None: return interpret(space, arch, d, watchdog=watchdog, observer=observer)
   if engine == "ref": return interpret(space, arch, d, watchdog=watchdog)
   if engine == "jit": return compiled(space, arch, d, watchdog=watchdog)
-  if engine == "both": return _both(space, arch, d, watchdog)
+  if engine == "both":
+    from tinyhw.emulator.both import both
+    return both(space, arch, d, watchdog, compiled)
   if engine != "auto": raise InvalidArgument(f"no engine is called {engine!r}", hint=f"there are {', '.join(ENGINES)}")
   return _auto(space, arch, d, watchdog)
 
@@ -97,68 +94,13 @@ def _cost(stats: DispatchStats) -> float: return stats.steps * _STEP + stats.ins
 def _price(program: Program) -> float: return _LLVM + program.size * _COMPILING
 
 
-def compiled(space: AddressSpace, arch: Arch, d: Dispatch, *, watchdog: int) -> DispatchStats:
+def compiled(space: AddressSpace, arch: Arch, d: Dispatch, *, watchdog: int, **more: Any) -> DispatchStats:
   """Run a dispatch with compiled code; LLVM loads with the first one. A program that it refuses is interpreted."""
   from tinyhw.emulator.jit.native import NotCompiled
   from tinyhw.emulator.jit.run import dispatch as run
-  try: return run(space, arch, d, watchdog=watchdog)
+  try: return run(space, arch, d, watchdog=watchdog, **more)
   except NotCompiled as refused:
     if refused.started: raise
     stats = interpret(space, arch, d, watchdog=watchdog)
     stats.interpreted[str(refused)] = stats.waves
     return stats
-
-
-def _copy(space: AddressSpace) -> AddressSpace:
-  """The same mappings over a copy of the memory; what is shared in it stays shared."""
-  other = AddressSpace(space.name)
-  regions: dict[int, Region] = {}
-  for m in space.mappings():
-    key = id(m.backing)
-    if key not in regions: regions[key] = Region("copy", -(-m.backing.size // 4096) * 4096)
-    regions[key].u8[m.offset:m.offset + m.end - m.start] = m.u8
-    other.map(m.start, m.end - m.start, regions[key], m.offset, m.access)
-  return other
-
-
-def _outcome(run: Callable[..., DispatchStats], *arguments: Any, watchdog: int) -> tuple[DispatchStats | None, Any]:
-  try: return run(*arguments, watchdog=watchdog), None
-  except TinyhwError as error: return None, error
-
-
-def _both(space: AddressSpace, arch: Arch, d: Dispatch, watchdog: int) -> DispatchStats:
-  """The reference on a copy of the memory, compiled code on the memory itself. Raises EnginesDiffer."""
-  copy = _copy(space)
-  expected, error = _outcome(interpret, copy, arch, d, watchdog=watchdog)
-  stats, other = _outcome(compiled, space, arch, d, watchdog=watchdog)
-  if type(error) is not type(other) or str(error) != str(other):
-    raise EnginesDiffer(f"the reference {_told(error)}, compiled code {_told(other)}")
-  if error is not None: raise other
-  assert expected is not None and stats is not None
-  # how often waves try may depend on who runs when, where they wait for each other with atomics
-  if expected.instructions != stats.instructions and not any("atomic" in name for name in expected.mnemonics):
-    raise EnginesDiffer(f"the reference executed {expected.instructions:,} instructions, compiled code "
-                        f"{stats.instructions:,}")
-  for m, n in zip(copy.mappings(), space.mappings()):
-    if (m.u64 == n.u64).all(): continue
-    at = np.flatnonzero(m.u32 != n.u32)
-    at = at[~_both_nan(m.u32[at], n.u32[at])]
-    if not at.size: continue
-    lines = [f"{m.start + 4 * int(k):#x}: reference {int(m.u32[k]):#010x}, compiled {int(n.u32[k]):#010x}"
-             for k in at[:8]]
-    raise EnginesDiffer(f"memory differs in {at.size} dwords after the dispatch at {d.entry_pc:#x}: {'; '.join(lines)}")
-  return stats
-
-
-def _both_nan(a: Any, b: Any) -> Any:
-  """Which NaN comes out of several is not compared: f32, or f16 in either half."""
-  def f32(x: Any) -> Any: return x & np.uint32(0x7FFFFFFF) > np.uint32(0x7F800000)
-
-  def halves_agree() -> Any:
-    x, y = a.view(np.uint16).reshape(-1, 2), b.view(np.uint16).reshape(-1, 2)
-    nan = [v & np.uint16(0x7FFF) > np.uint16(0x7C00) for v in (x, y)]
-    return ((x == y) | nan[0] & nan[1]).all(axis=1)
-  return f32(a) & f32(b) | halves_agree()
-
-
-def _told(error: Any) -> str: return "ended well" if error is None else f"raised {type(error).__name__}: {error}"

@@ -12,7 +12,8 @@ import importlib
 import os
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
   from tinyhw.drive.amd.bare import BareRuntime
   from tinyhw.drive.base import Allocation, Runtime
   from tinyhw.emulator.check import Checker, Report
+  from tinyhw.emulator.observe import Observer
   from tinyhw.engine.run import Kernel
   from tinyhw.ir.uop import UOp
 
@@ -30,7 +32,7 @@ KINDS: dict[str, str] = {
   "LLVM": "the host processor, through llvmlite's JIT",
   "PYTHON": "the UOp emulator, in Python and NumPy",
   "AMD": "AMD GPUs through /dev/kfd, or a mock GPU with MOCKGPU=1",
-  "EMU": "AMD code objects of any generation, straight on the emulator (tinyhw.launch)",
+  "EMU": "AMD code objects, straight on the emulator",
   "C": "the host processor, through a C compiler",
   "NV": "NVIDIA GPUs through /dev/nvidiactl",
   "CUDA": "NVIDIA GPUs through libcuda",
@@ -97,6 +99,7 @@ class Devices:
     self._machine: Any = None
     self.check = ""  # checks asked for by a program, in the words of EMU_CHECK, which they replace
     self._checker: Checker | None = None
+    self._observer: Observer | None = None  # what emulated devices that open now are shown to
 
   @property
   def DEFAULT(self) -> str:
@@ -151,8 +154,8 @@ class Devices:
       if os.environ.get("DEBUG", "0") not in ("", "0"):
         for line in self.report(): print(f"mock: {line}", file=sys.stderr)
       self._port = self._machine = None
-    if self._checker is not None and not self._checker.fails and not self.check:
-      for finding in self._checker.report: print(f"tinyhw: check: {finding}", file=sys.stderr)
+    if self._checker is not None and not self.check:
+      for finding in self._checker.untold: print(f"tinyhw: check: {finding}", file=sys.stderr)
     self._checker = None
 
   def findings(self) -> Report:
@@ -167,6 +170,26 @@ class Devices:
       from tinyhw.emulator.check import checker
       self._checker = checker(text)
     return self._checker
+
+  @contextmanager
+  def observing(self, observer: Observer) -> Iterator[None]:
+    """Show an observer all that emulated devices run inside the block; they use the reference interpreter meanwhile.
+
+    Checks that were asked for rest meanwhile: an emulated dispatch has one observer.
+    """
+    if mock_cards() is not None: self.amd_port()
+    emulators: list[Any] = [d.runtime for n, d in self._open.items() if n.startswith("EMU")]
+    emulators += [self._machine] if self._machine is not None else []
+    self.synchronize()
+    before, self._observer = [e.observer for e in emulators], observer
+    for e in emulators: e.observer = observer
+    try:
+      yield
+      self.synchronize()
+    finally:
+      self._observer = None
+      opened = [d.runtime for n, d in self._open.items() if n.startswith("EMU") and d.runtime not in emulators]
+      for e, old in zip([*emulators, *opened], [*before, *(None for _ in opened)]): e.observer = old
 
   def report(self) -> list[str]:
     """What the mock machine accepted without modelling it, found doubtful, or stopped at; one line each.
@@ -215,7 +238,14 @@ def mock_options() -> dict[str, Any]:
     if not text: continue
     if not text.isdecimal(): raise InvalidArgument(f"{text!r} is no count", where=f"MOCKGPU_{option.upper()}")
     options[option] = int(text)
-  if engine := os.environ.get("EMU"): options["engine"] = engine
+  if engine := os.environ.get("EMU"):
+    from tinyhw.emulator.engines import ENGINES
+    if engine not in ENGINES:
+      raise InvalidArgument(f"no engine is called {engine!r}", where="EMU", hint=f"there are {', '.join(ENGINES)}")
+    options["engine"] = engine
+  threads = os.environ.get("TINYHW_THREADS", "1")
+  if not threads.isdecimal() or not int(threads):
+    raise InvalidArgument(f"{threads!r} is no number of threads", where="TINYHW_THREADS")
   if (checker := Device.checker()) is not None: options["observer"] = checker
   return options
 
@@ -256,7 +286,9 @@ def _open_amd(devices: Devices, name: str, index: int) -> OpenDevice:
 def _open_emu(devices: Devices, name: str, index: int) -> OpenDevice:
   def renderer() -> Any:
     raise Unsupported("tensors on", name, hint="it runs ready code objects; DEV=AMD MOCKGPU=1 has tensors")
-  return OpenDevice(name, emulated(name), renderer)
+  runtime = emulated(name)
+  runtime.observer = devices._observer
+  return OpenDevice(name, runtime, renderer)
 
 
 def emulated(name: str = "EMU") -> BareRuntime:

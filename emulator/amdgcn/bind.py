@@ -7,17 +7,30 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from typing import Any, Final
 
 import numpy as np
 
 from tinyhw.core.errors import MachineFault, Unsupported
-from tinyhw.emulator.amdgcn import floats, gfx9, gfx12, integer, matrix, rounding, scalar, sdwa  # noqa: F401  (meanings)
+from tinyhw.emulator.amdgcn import (
+  dpp,
+  floats,  # noqa: F401  (this and others register meanings)
+  gfx9,  # noqa: F401
+  gfx12,  # noqa: F401
+  integer,
+  matrix,
+  rounding,
+  scalar,  # noqa: F401
+  sdwa,
+)
 from tinyhw.emulator.amdgcn.meaning import Meaning
 from tinyhw.emulator.amdgcn.quiet import IEEE, meaning_of
 from tinyhw.emulator.amdgcn.registers import (
   Reader,
   Writer,
+  each_wave,
+  exec_changed,
   full,
   need_lanes,
   read_mask,
@@ -36,7 +49,7 @@ from tinyhw.emulator.amdgcn.registers import (
 )
 from tinyhw.emulator.amdgcn.values import DTYPES, F16, F32, U16, U32, Ops
 from tinyhw.emulator.simt import Group, Step
-from tinyhw.isa.amdgcn import EXEC_LO, M0, VCC_LO, Instruction, Operand
+from tinyhw.isa.amdgcn import EXEC_LO, M0, VCC_LO, Instruction, Operand, table
 
 Value = Any
 _SOURCES: Final = ("src0", "src1", "src2")
@@ -291,8 +304,14 @@ def _float_result(i: Instruction, t: str, write: Writer, mode: int) -> Writer:
 def saturates(i: Instruction, meaning: Meaning) -> bool:
   """Whether clamp limits an integer result. Conversions from floats saturate anyway."""
   t = meaning.results[0] if meaning.results else ""
-  if i.mnemonic.startswith(_BITWISE): return False
+  if i.mnemonic.startswith(_BITWISE) or i.variant == "sdwa" and not _clampable(i.mnemonic, i.isa): return False
   return bool(i.get("clamp")) and t in WIDE and not FLOAT.intersection(s.removeprefix("d:") for s in meaning.sources)
+
+
+@cache
+def _clampable(mnemonic: str, isa: str) -> bool:
+  """Whether a form other than SDWA, which has a clamp bit for all, can clamp."""
+  return any("clamp" in row.fields for row in table(isa).by_mnemonic[mnemonic] if row.variant != "sdwa")
 
 
 def low24(i: Instruction) -> int:
@@ -476,41 +495,6 @@ def fma_mix(i: Instruction, pc: int, mode: int) -> Step:
 
 # ---- DPP
 
-# DPP controls that only one instruction table has, or has otherwise: control -> (source lanes, whether they exist).
-DPP_OF: Final[dict[str, dict[int, Callable[[Value], tuple[Value, Value]]]]] = {}
-
-
-def dpp_index(i: Instruction, lanes: int) -> tuple[Value, Value]:
-  """(source lane, whether it exists) for each lane (RDNA3 ISA manual, section 15.3.8 and DPP tables)."""
-  lane = np.arange(lanes)
-  if "dpp8" in i.fields:
-    select = i.fields["dpp8"]
-    return (lane & ~7) + (select >> 3 * (lane & 7) & 7), np.ones(lanes, bool)
-  ctrl = i.fields["dpp_ctrl"]
-  if (found := DPP_OF.get(i.isa, {}).get(ctrl)) is not None: return found(lane)
-  row, column, n = lane & ~15, lane & 15, ctrl & 15
-  if ctrl < 0x100: return (lane & ~3) + (ctrl >> 2 * (lane & 3) & 3), np.ones(lanes, bool)
-  kind = ctrl & 0x1F0
-  if kind == 0x100: at = column + n
-  elif kind == 0x110: at = column - n
-  elif kind == 0x120: at = column - n & 15
-  elif ctrl == 0x140: at = 15 - column
-  elif ctrl == 0x141: at = column ^ 7
-  elif kind == 0x150: at = np.full(lanes, n)
-  elif kind == 0x160: at = column ^ n
-  else: raise Unsupported("DPP control", hex(ctrl))
-  valid = (at >= 0) & (at < 16)
-  return row + np.where(valid, at, column), valid
-
-
-def dpp_enabled(i: Instruction, lanes: int) -> Value:
-  """Lanes that row_mask and bank_mask leave enabled."""
-  if "dpp8" in i.fields: return np.ones(lanes, bool)
-  lane = np.arange(lanes)
-  rows, banks = i.fields["row_mask"], i.fields["bank_mask"]
-  return (rows >> (lane >> 4) & 1 == 1) & (banks >> (lane >> 2 & 3) & 1 == 1)
-
-
 def _dpp_valid(i: Instruction, group: Group, index: Value, exists: Value) -> Value:
   """Lanes whose source lane exists and may be fetched."""
   fetch_inactive = i.get("fi") or i.variant.endswith("_fi")
@@ -526,7 +510,7 @@ def _dpp_source(i: Instruction, o: Operand, t: str) -> Reader | None:
 
   def read(group: Group) -> Value:
     lanes = group.cohort.lanes
-    if lanes not in tables: tables[lanes] = dpp_index(i, lanes)
+    if lanes not in tables: tables[lanes] = dpp.source_lanes(i, lanes)
     index, exists = tables[lanes]
     x = plain(group)
     x = np.broadcast_to(x, (x.shape[0] if x.ndim else 1, lanes)).take(index, axis=1)
@@ -541,7 +525,7 @@ def _dpp_step(i: Instruction, function: Callable[..., Any], readers: list[Reader
 
   def run(group: Group) -> None:
     lanes = group.cohort.lanes
-    if lanes not in tables: tables[lanes] = (*dpp_index(i, lanes), dpp_enabled(i, lanes))
+    if lanes not in tables: tables[lanes] = (*dpp.source_lanes(i, lanes), dpp.enabled(i, lanes))
     index, exists, enabled = tables[lanes]
     keep = np.broadcast_to(enabled[None, :], (1, lanes))
     if not bound_ctrl: keep = keep & _dpp_valid(i, group, index, exists)
@@ -552,6 +536,7 @@ def _dpp_step(i: Instruction, function: Callable[..., Any], readers: list[Reader
     try:
       for write, value in zip(writers, results): write(group, value)
     finally: group.mask = mask
+    if set_exec in writers: exec_changed(group)
   return run
 
 
@@ -661,12 +646,6 @@ def dot_iu(i: Instruction, pc: int, mode: int) -> Step:
 
 # ---- registers by M0 (RDNA3 ISA manual: V_MOVREL*, S_MOVREL*)
 
-def _m0(group: Group, shift: int = 0, bits: int = 32) -> int:
-  value = group.s[M0]
-  if value.ndim: raise Unsupported("register index", "a different M0 in each wave of a group")
-  return int(value) >> shift & (1 << bits) - 1
-
-
 def movrel(i: Instruction, pc: int, mode: int) -> Step:
   """v_movrel*: the number of the source or destination register plus M0 (movrelsd_2: 10 bits of it for each)."""
   source, destination = i.operands["src0"], i.operands["vdst"]
@@ -682,32 +661,21 @@ def movrel(i: Instruction, pc: int, mode: int) -> Step:
       raise MachineFault(f"M0 of {m0:#x} moves a register's number past the wave's", pc=pc, instruction=str(i))
     writer(to, "u32")(group, reader(at, "u32")(group))
 
-  def step(group: Group) -> None:
-    m0 = np.asarray(group.s[M0]).reshape(-1)
-    if (m0 == m0[0]).all(): return moved(group, int(m0[0]))
-    mask = group.mask
-    try:
-      for value in np.unique(m0):
-        here = (m0 == value)[:, None]
-        group.mask = np.broadcast_to(here, (group.size, group.cohort.lanes)) if mask is None else mask & here
-        moved(group, int(value))
-    finally: group.mask = mask
-  return step
+  return lambda group: each_wave(group, [group.s[M0]], lambda m0: moved(group, m0))
 
 
 def swap_relative(i: Instruction, pc: int, mode: int) -> Step:
   """v_swaprel_b32: two registers change places; M0 has 10 bits for the number of each."""
   first, second = i.operands["src0"].value, i.operands["vdst"].value
 
-  def step(group: Group) -> None:
-    m0 = _m0(group)
+  def swap(group: Group, m0: int) -> None:
     a, b = first + (m0 & 0x3FF), second + (m0 >> 16 & 0x3FF)
     if max(a, b) >= len(group.v):
       raise MachineFault(f"M0 of {m0:#x} moves a register's number past the wave's", pc=pc, instruction=str(i))
     x, y = vector32(a, U32)(group), vector32(b, U32)(group)
     write_vector32(b)(group, x)
     write_vector32(a)(group, y)
-  return step
+  return lambda group: each_wave(group, [group.s[M0]], lambda m0: swap(group, m0))
 
 
 def scalar_move_relative(i: Instruction, pc: int, mode: int) -> Step:
@@ -716,18 +684,24 @@ def scalar_move_relative(i: Instruction, pc: int, mode: int) -> Step:
   dwords = 2 if i.mnemonic.endswith("b64") else 1
   halves = i.mnemonic == "s_movrelsd_2_b32"
   by_source, by_destination = "movrels" in i.mnemonic, "movreld" in i.mnemonic or halves
-  plain = reader(source, "u64" if dwords == 2 else "u32")
+  wide = dwords == 2
+  plain = reader(source, "u64" if wide else "u32")
 
-  def step(group: Group) -> None:
-    m0 = _m0(group)
+  def moved(group: Group, m0: int) -> tuple[int, Value]:
+    """(the destination's first register, the value) for waves with this M0."""
     index, second = (m0 & 0x3FF, m0 >> 16 & 0x3FF) if halves else (m0, m0)
     first = n + second if by_destination else n
     if by_source and source.value + index + dwords > VCC_LO or first + dwords > VCC_LO + 2:
       raise MachineFault(f"M0 of {m0:#x} moves a register's number past the wave's", pc=pc, instruction=str(i))
-    if not by_source: value = plain(group)
-    elif dwords == 2: value = scalar64(source.value + index)(group)
-    else: value = group.s[source.value + index]
-    (write_scalar64 if dwords == 2 else write_scalar32)(first)(group, value)
+    if not by_source: return first, plain(group)
+    return first, scalar64(source.value + index)(group) if wide else group.s[source.value + index]
+
+  def step(group: Group) -> None:
+    m0 = np.asarray(group.s[M0]).reshape(-1)
+    found = [(moved(group, int(v)), (m0 == v)[:, None]) for v in np.unique(m0)]  # all are read before any is written
+    for (first, value), here in found:
+      if len(found) > 1: value = np.where(here, value, scalar64(first)(group) if wide else group.s[first])
+      (write_scalar64 if wide else write_scalar32)(first)(group, value)
   return step
 
 

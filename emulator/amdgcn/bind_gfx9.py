@@ -1,4 +1,4 @@
-"""Binders of gfx9 alone: its DPP controls, matrix instructions, packed moves, and VGPR indexing by M0.
+"""Binders of gfx9 alone: matrix instructions, packed moves, and VGPR indexing by M0.
 
 Register indexing and VSKIP are bits of MODE, which code is bound for: a vector instruction met while one is set is
 bound another way (`altered`).
@@ -20,30 +20,6 @@ from tinyhw.emulator.simt import Group, Step
 from tinyhw.isa.amdgcn import AGPR0, M0, Instruction
 
 Value = Any
-
-
-# ---- DPP controls (CDNA3 ISA manual, table 93)
-
-def _wave_shift(step: int, around: bool) -> Any:
-  """Each lane from the next (step 1) or the one before (-1) of the wave."""
-  def control(lane: Value) -> tuple[Value, Value]:
-    at = lane + step
-    inside = (at >= 0) & (at < len(lane))
-    return at % len(lane), np.ones(len(lane), bool) if around else inside
-  return control
-
-
-def _broadcast_row_end(rows: int) -> Any:
-  """The last lane of each `rows` rows to the lanes after it; the first lanes have no source."""
-  def control(lane: Value) -> tuple[Value, Value]:
-    last = (lane & ~(16 * rows - 1)) - 1
-    return np.maximum(last, 0), last >= 0
-  return control
-
-
-bind.DPP_OF["gfx9"] = {
-  0x130: _wave_shift(1, False), 0x134: _wave_shift(1, True), 0x138: _wave_shift(-1, False),
-  0x13C: _wave_shift(-1, True), 0x142: _broadcast_row_end(1), 0x143: _broadcast_row_end(2)}
 
 
 # ---- packed moves

@@ -17,7 +17,7 @@ from tinyhw.core.errors import MachineFault
 from tinyhw.emulator.amdgcn import access, formats, memory
 from tinyhw.emulator.amdgcn.atomics import ATOMICS
 from tinyhw.emulator.amdgcn.bind import unsupported
-from tinyhw.emulator.amdgcn.registers import full, need_lanes, reader, scalar32, vector32
+from tinyhw.emulator.amdgcn.registers import each_wave, full, need_lanes, reader, scalar32, vector32
 from tinyhw.emulator.amdgcn.values import U32, U64
 from tinyhw.emulator.simt import Group, Step
 from tinyhw.isa.amdgcn import M0, Instruction
@@ -91,11 +91,9 @@ class Addressing:
     offen = i.variant in {"offen", "bothen"}
     self.offset_of = vector32(n + (i.variant == "bothen"), U32) if offen else None
 
-  def resource(self, group: Group) -> Resource:
-    words = [np.asarray(r(group)) for r in self.words]
-    for w in words:
-      if w.ndim and (w != w.flat[0]).any(): raise unsupported(self.i, self.pc, "a different buffer in each wave")
-    return self.parse(*(int(w.flat[0]) for w in words))
+  def each(self, group: Group, run: Callable[[Resource], None]) -> None:
+    """Run for the buffer that the waves have; where they have several, for each with only its waves active."""
+    if not access.nobody(group): each_wave(group, [r(group) for r in self.words], lambda *w: run(self.parse(*w)))
 
   def __call__(self, group: Group, r: Resource, widths: list[int]) -> tuple[Value, list[Value]]:
     """(u64 addresses, for each width in bytes from the address whether that much is in range)."""
@@ -178,10 +176,10 @@ def _load(i: Instruction, addressing: Addressing) -> Step:
   width, sign_bits, half = memory.LOADS[i.mnemonic]
   write = memory.write_loaded(i.operands["vdata"].value, sign_bits, half)
 
-  def load(group: Group) -> None:
-    at, oks = addressing(group, addressing.resource(group), _widths(width))
+  def load(group: Group, r: Resource) -> None:
+    at, oks = addressing(group, r, _widths(width))
     write(group, _fetch(group, at, oks, width))
-  return load
+  return lambda group: addressing.each(group, lambda r: load(group, r))
 
 
 def _put(group: Group, at: Value, oks: list[Value], words: list[Value], width: int) -> None:
@@ -196,10 +194,10 @@ def _store(i: Instruction, addressing: Addressing) -> Step:
   width, shift = memory.STORES[i.mnemonic]
   data = memory.data_reader(i.operands["vdata"].value, width, shift)
 
-  def store(group: Group) -> None:
-    at, oks = addressing(group, addressing.resource(group), _widths(width))
+  def store(group: Group, r: Resource) -> None:
+    at, oks = addressing(group, r, _widths(width))
     _put(group, at, oks, data(group), width)
-  return store
+  return lambda group: addressing.each(group, lambda r: store(group, r))
 
 
 def _atomic(i: Instruction, addressing: Addressing) -> Step:
@@ -209,8 +207,8 @@ def _atomic(i: Instruction, addressing: Addressing) -> Step:
   data_of = memory.data_reader(vdata, width)
   compare_of = memory.data_reader(vdata + width // 4, width) if ATOMICS[operation].compares else None
 
-  def atomic(group: Group) -> None:
-    at, (ok,) = addressing(group, addressing.resource(group), [width])
+  def atomic(group: Group, r: Resource) -> None:
+    at, (ok,) = addressing(group, r, [width])
     out: list[Value] = [np.zeros((1, group.cohort.lanes), U32 if width == 4 else U64)]
 
     def run() -> None:
@@ -219,7 +217,7 @@ def _atomic(i: Instruction, addressing: Addressing) -> Step:
       if old is not None: out[0] = old
     under(group, ok, run)
     if want: memory.write_words(group, vdata, memory.split(out[0]))
-  return atomic
+  return lambda group: addressing.each(group, lambda r: atomic(group, r))
 
 
 # ---- typed buffers; an element is in range or out of it as a whole
@@ -238,8 +236,7 @@ def _typed(i: Instruction, pc: int, r: Resource) -> tuple[formats.Format | None,
 def _format_load(i: Instruction, pc: int, addressing: Addressing, count: int, d16: bool, high: bool) -> Step:
   vdata = i.operands["vdata"].value
 
-  def load(group: Group) -> None:
-    r = addressing.resource(group)
+  def load(group: Group, r: Resource) -> None:
     f, selects = _typed(i, pc, r)
     if f is None: values: list[Value] = [np.uint32(0)] * count
     else:
@@ -251,7 +248,7 @@ def _format_load(i: Instruction, pc: int, addressing: Addressing, count: int, d1
     if count == 1: return memory.write_loaded(vdata, 0, int(high))(group, values)
     values.append(np.uint32(0))
     memory.write_words(group, vdata, [values[k] | values[k + 1] << np.uint32(16) for k in range(0, count, 2)])
-  return load
+  return lambda group: addressing.each(group, lambda r: load(group, r))
 
 
 def _format_store(i: Instruction, pc: int, addressing: Addressing, count: int, d16: bool, high: bool) -> Step:
@@ -261,8 +258,7 @@ def _format_store(i: Instruction, pc: int, addressing: Addressing, count: int, d
     if not d16: return group.v[vdata + k].view(U32)
     return group.v[vdata + k // 2].view(U32) >> np.uint32(16 * (k % 2 or high))
 
-  def store(group: Group) -> None:
-    r = addressing.resource(group)
+  def store(group: Group, r: Resource) -> None:
     f, selects = _typed(i, pc, r)
     if f is None: return
     values = [component(group, k) for k in range(count)]
@@ -271,7 +267,7 @@ def _format_store(i: Instruction, pc: int, addressing: Addressing, count: int, d
     at, (ok,) = addressing(group, r, [f.size])
     words = formats.store(f, chosen, d16)
     under(group, ok, lambda: access.store(group, None, at, words, f.size))
-  return store
+  return lambda group: addressing.each(group, lambda r: store(group, r))
 
 
 # ---- loads into LDS (CDNA3 ISA manual, section 9.1.9)
@@ -284,8 +280,7 @@ def _load_to_lds(i: Instruction, pc: int, addressing: Addressing) -> Step:
   width, sign_bits, _ = (4, 0, None) if typed else memory.LOADS[name]
   if width > 4: raise unsupported(i, pc, "more than a dword a lane")
 
-  def load(group: Group) -> None:
-    r = addressing.resource(group)
+  def load(group: Group, r: Resource) -> None:
     f, selects = _typed(i, pc, r) if typed else (None, IDENTITY)
     size = width if not typed else f.size if f is not None else 4
     at, (ok,) = addressing(group, r, [size])
@@ -295,4 +290,4 @@ def _load_to_lds(i: Instruction, pc: int, addressing: Addressing) -> Step:
     lane = np.arange(group.cohort.lanes, dtype=U32)[None, :] * np.uint32(4)
     where = (group.s[M0] & np.uint32(0xFFFF)) + np.uint32(i.fields["offset"]) + lane
     access.lds_store(group, where, words, 4)
-  return load
+  return lambda group: addressing.each(group, lambda r: load(group, r))

@@ -411,11 +411,11 @@ def _smem(i: Instruction, pc: int) -> Step:
 def _scalar_address(i: Instruction, align: int) -> Callable[[Group], tuple[int | Value, int | Value | None]]:
   """(address, bytes left in the buffer from there, None without a buffer): ints, or [waves, 1] where waves differ.
 
-  The low bits of an address that is no multiple of `align` are ignored. A buffer's base has 48 bits, its size is in
-  strides (1 for a stride of 0) (RDNA4 ISA manual, 8.1.2; RDNA3, 8.2.2).
+  Of each part of the address the bits below a multiple of `align` are ignored (RDNA4 ISA manual, 8.1.1). A buffer's
+  base has 48 bits, its size is in strides (1 for a stride of 0) (RDNA4 ISA manual, 8.1.2; RDNA3, 8.2.2).
   """
   sbase = i.operands["sbase"].value
-  base_of, offset = base_address(sbase), byte_offset(i)
+  base_of, offset = base_address(sbase), byte_offset(i) & -align
   soffset = scalar32(i.operands["soffset"].value) if "soffset" in i.operands else None
   buffer, keep = i.mnemonic.startswith("s_buffer_load"), (1 << 64) - align
 
@@ -423,17 +423,17 @@ def _scalar_address(i: Instruction, align: int) -> Callable[[Group], tuple[int |
     base, s = base_of(group), group.s
     extra = None if soffset is None else soffset(group)
     if type(base) is int and (extra is None or extra.ndim == 0) and (not buffer or s[sbase + 2].ndim == 0):
-      forward = offset + (0 if extra is None else int(extra))
-      if not buffer: return base + forward & keep, None
+      forward = offset + (0 if extra is None else int(extra) & -align)
+      if not buffer: return (base & keep) + forward & (1 << 64) - 1, None
       size = int(s[sbase + 2]) * max(base >> 48 & 0x3FFF, 1)
-      return (base & (1 << 48) - 1) + forward & keep, size - (forward & -align)
+      return (base & (1 << 48) - 1 & keep) + forward & (1 << 64) - 1, size - forward
     moved = np.full((1, 1), offset & (1 << 64) - 1, U64)
-    if extra is not None: moved = moved + extra.astype(U64)
+    if extra is not None: moved = moved + (extra.astype(U64) & np.uint64(keep))
     low = np.asarray(base, U64)
-    if not buffer: return low + moved & np.uint64(keep), None
+    if not buffer: return (low & np.uint64(keep)) + moved, None
     total = s[sbase + 2].astype(np.int64) * np.maximum(low >> np.uint64(48) & np.uint64(0x3FFF), 1).astype(np.int64)
-    at = (low & np.uint64((1 << 48) - 1)) + moved & np.uint64(keep)
-    return at, np.broadcast_to(total - (moved & np.uint64(keep)).view(np.int64), (group.size, 1))
+    at = (low & np.uint64((1 << 48) - 1 & keep)) + moved
+    return at, np.broadcast_to(total - moved.view(np.int64), (group.size, 1))
   return address
 
 
@@ -456,9 +456,11 @@ def _smem_small(i: Instruction) -> Step:
     at, inside = address_of(group)
     address = np.broadcast_to(np.asarray(at, U64), (group.size, 1))
     if group.cohort.observer is not None: access.show(group, "scalar", "load", address, width)
+    if type(at) is int:
+      found = np.uint32(group.space.load(at, width) if inside is None or inside >= width else 0)
+      return write(group, extended(found, sign_bits))
     left = None if inside is None else np.broadcast_to(np.asarray(inside, np.int64), (group.size, 1))
-    word = extended(_gathered(group.space, address, width, left), sign_bits)
-    write(group, word if type(at) is not int else word[0, 0])
+    write(group, extended(_gathered(group.space, address, width, left), sign_bits))
   return step
 
 

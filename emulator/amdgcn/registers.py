@@ -210,6 +210,20 @@ def merged(group: Group, new: Value, old: Value) -> Value:
   return np.where(mask, new, old if old.dtype is new.dtype else old.view(new.dtype))
 
 
+def each_wave(group: Group, values: list[Value], run: Callable[..., None]) -> None:
+  """Call `run` with ints once for each set of scalar values that waves hold, with only those waves' lanes active."""
+  columns = [np.asarray(v).reshape(-1) for v in values]
+  if all((c == c[0]).all() for c in columns): return run(*(int(c[0]) for c in columns))
+  table = np.stack([np.broadcast_to(c, group.size) for c in columns], axis=1)
+  mask = group.mask
+  try:
+    for row in np.unique(table, axis=0):
+      here = (table == row).all(axis=1)[:, None]
+      group.mask = np.broadcast_to(here, (group.size, group.cohort.lanes)) if mask is None else mask & here
+      run(*(int(v) for v in row))
+  finally: group.mask = mask
+
+
 def write_vector32(n: int) -> Writer:
   def write(group: Group, value: Value) -> None:
     v = group.v

@@ -9,8 +9,9 @@ import numpy as np
 from tinyhw.arch import Arch
 from tinyhw.core.errors import HazardFound, InvalidArgument
 from tinyhw.core.memory import AddressSpace
+from tinyhw.emulator.check.alu import GUARDS_OF, AluWaits
 from tinyhw.emulator.check.counters import COUNTERS
-from tinyhw.emulator.check.effects import SGPR0, Effects, effects, name_of
+from tinyhw.emulator.check.effects import SGPR0, Effects, effects, indices, moved, name_of
 from tinyhw.emulator.check.nops import Nops
 from tinyhw.emulator.check.races import ATOMIC, COMPARE, PLAIN, Memory, Race, Races
 from tinyhw.emulator.check.report import DEFAULT, KINDS, Finding, Report
@@ -38,6 +39,8 @@ class State:
     self.a_group = int(cohort.live[0])
     self.first_workgroup = self.first // self.a_group
     self.waits = Waits(COUNTERS[isa], group.size)
+    guards = GUARDS_OF.get(isa)
+    self.alu = None if guards is None else AluWaits(guards, group.size)
     rules = RULES_OF.get(isa)
     self.nops = None if rules is None else Nops(rules, group.size)
     wgp = bool(cohort.dispatch.rsrc1 >> WGP_MODE & 1) and isa != "gfx9"
@@ -46,6 +49,10 @@ class State:
     self.barrier = np.zeros(self.count, np.int64)  # PC of the barrier at which each wave stands or stood last
     self.waiting: set[int] = set()  # waves that wait for a split barrier
     self.end = np.zeros(self.count, np.int64)  # PC at which each wave has ended
+
+
+# state of the cohort, effects, indices of the waves, EXEC as u64 of each, the instruction with its actual registers
+Now = tuple[State, Effects, Value, Value, Instruction]
 
 
 class Checker(Observer):
@@ -60,7 +67,9 @@ class Checker(Observer):
     if unknown := self.kinds - KINDS.keys():
       raise InvalidArgument(f"no check is called {', '.join(sorted(unknown))}", hint=f"there are {', '.join(KINDS)}")
     self.report, self.last = Report(), Report()
-    self._effects: dict[tuple[Instruction, int], Effects] = {}
+    self.untold = Report()  # what no error has told yet
+    self._effects: dict[tuple[Instruction, int, tuple[int, ...] | None], tuple[Instruction, Effects]] = {}
+    self._now: Now | None = None
     self._states: dict[Cohort, State] = {}
     self._segments: set[str] = set()
     self._mask: Value = None  # the lanes under which the current instruction runs
@@ -83,7 +92,8 @@ class Checker(Observer):
     self._states[cohort] = State(cohort, self._isa, self._memory, self._holes)
 
   def before(self, group: Group, pc: int, instruction: Instruction) -> None:
-    state, does, w, active = self._at(group, instruction)
+    now = self._now = self._at(group, instruction)
+    state, does, w, active, instruction = now
     if state.waiting: self._passed(state, group.waves - state.first)
     self._segments = set()
     for reading, (counter, register, wave, lane, other) in state.waits.find(w, active, does):
@@ -91,6 +101,10 @@ class Checker(Observer):
       self._found(group.cohort, "wait", f"{name_of(register)} is {what} before {counter} says that it is loaded", pc,
                   other=other, wave=int(group.waves[wave]), lane=lane if register < SGPR0 else None,
                   register=name_of(register))
+    if state.alu is not None:
+      for guard, register, wave, other in state.alu.find(w, instruction, does):
+        self._found(group.cohort, "wait", f"{name_of(register)} is read before {guard.wait} {guard.name}(0)", pc,
+                    other=other, wave=wave + state.first, register=name_of(register))
     if state.nops is not None:
       for soon in state.nops.find(w, instruction, does):
         where = "" if soon.register is None else f" in {name_of(soon.register)}"
@@ -108,9 +122,9 @@ class Checker(Observer):
 
   def access(self, group: Group, pc: int, instruction: Instruction, access: Access) -> None:
     self._segments.add(access.segment)
-    state = self._states[group.cohort]
+    assert self._now is not None
+    state, _, w, _, instruction = self._now
     if state.undefined is not None:
-      _, _, w, _ = self._at(group, instruction)
       for use in state.undefined.access(group, w, pc, instruction, access): self._undefined(group.cohort, use, pc)
     if access.segment not in {"lds", "global"} or not self.kinds & RACES: return
     returns = access.kind == "atomic" and any(o.role == "d" for o in instruction.operands.values())
@@ -123,6 +137,10 @@ class Checker(Observer):
 
   def _race(self, cohort: Cohort, access: Access, race: Race, pc: int) -> None:
     a_group = self._states[cohort].a_group
+    if race.wave == race.other_wave:
+      what = "overwritten" if race.write else "read"
+      return self._found(cohort, "wait", f"LDS at {race.address:#x} is {what} before its load is waited for", pc,
+                         other=race.other_pc, wave=race.wave, lane=race.lane, address=race.address)
     within = race.wave // a_group == race.other_wave // a_group
     verbs = [("write" if w else "read") + "s" for w in (race.write, race.other_write)]
     memory = "LDS" if access.segment == "lds" else "global memory"
@@ -132,12 +150,15 @@ class Checker(Observer):
                 other=race.other_pc, wave=race.wave, lane=race.lane, address=race.address)
 
   def after(self, group: Group, pc: int, instruction: Instruction) -> None:
-    state, does, w, active = self._at(group, instruction)
+    assert self._now is not None
+    state, does, w, active, instruction = self._now
+    if state.alu is not None: state.alu.issue(w, pc, instruction, does)
     if state.nops is not None: state.nops.issue(w, pc, instruction, does)
     if state.undefined is not None: state.undefined.after(group, w, self._mask, instruction, does)
     if does.kind:
       numbers = state.waits.issue(w, active, pc, does, self._segments)
-      if self._segments: state.races.issued(group.waves - state.first, numbers, state.waits, pc)
+      if self._segments: state.races.issued(group.waves - state.first, numbers, state.waits, pc,
+                                               does.kind == "vmem_lds")
     elif instruction.mnemonic == "s_barrier_wait": state.waiting.update((group.waves - state.first).tolist())
     else: state.waits.wait(group, w, instruction)
 
@@ -181,26 +202,30 @@ class Checker(Observer):
     state.end[group.waves - state.first] = group.cohort.seen[0]
 
   def end(self, stats: Stats) -> None:
-    self.report.take(self.last)
     self._states.clear()
     self._effects.clear()
     if self.fails and len(self.last):
+      self.untold = Report()
       count = f"{len(self.last)} hazard{'s' if len(self.last) > 1 else ''}"
       raise HazardFound(f"the checks found {count}: {self.last.first()}", self.last.rows(),
                         hint="EMU_CHECK=report goes on and reports")
 
   # ---- helpers
 
-  def _at(self, group: Group, i: Instruction) -> tuple[State, Effects, Value, Value]:
-    """(state of the cohort, effects, indices of the waves, EXEC as u64 of each)."""
+  def _at(self, group: Group, i: Instruction) -> Now:
+    """What the waves are about to execute; registers that M0 moves have the numbers that it gives them."""
     lanes = group.cohort.lanes
-    does = self._effects.get((i, lanes))
-    if does is None: does = self._effects[i, lanes] = effects(i, lanes)
+    m0 = indices(group, i)
+    known = self._effects.get((i, lanes, m0))
+    if known is None:
+      actual = i if m0 is None else moved(i, m0)
+      known = self._effects[i, lanes, m0] = actual, effects(actual, lanes)
+    actual, does = known
     state = self._states[group.cohort]
     w = slice(None) if group.size == state.count else group.waves - state.first
     low = np.asarray(group.s[EXEC_LO]).astype(np.uint64)
     if lanes == 64: low = low | np.asarray(group.s[EXEC_HI]).astype(np.uint64) << _32
-    return state, does, w, np.broadcast_to(low.reshape(-1), (group.size,))
+    return state, does, w, np.broadcast_to(low.reshape(-1), (group.size,)), actual
 
   def _found(self, cohort: Cohort, kind: str, message: str, pc: int, *, other: int | None = None,
              wave: int | None = None, lane: int | None = None, register: str | None = None,
@@ -208,10 +233,11 @@ class Checker(Observer):
     """Add a finding; `wave` counts from the dispatch's first."""
     if kind not in self.kinds: return
     state, describe = self._states[cohort], cohort.program.describe
-    self.last.add(Finding(
+    finding = Finding(
       kind, message, pc, describe(pc), self._entry, other, None if other is None else describe(other),
       None if wave is None else wave // state.a_group, None if wave is None else wave % state.a_group, lane, register,
-      address))
+      address)
+    for report in (self.last, self.report, self.untold): report.add(finding)
 
 
 def checker(text: str) -> Checker | None:

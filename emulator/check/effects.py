@@ -5,10 +5,14 @@ Registers have one numbering here: vector registers as in `Group.v`, scalar ones
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
+import numpy as np
+
+from tinyhw.emulator.amdgcn.ends_gfx9 import GPR_IDX_EN
 from tinyhw.emulator.amdgcn.meaning import MEANINGS
+from tinyhw.emulator.simt import Group
 from tinyhw.isa.amdgcn import EXEC_LO, M0, NULL, SPECIAL, VCC_LO, Instruction, Operand
 
 VGPRS: Final = 512  # gfx942's accumulation registers are those from 256 on
@@ -64,11 +68,45 @@ def name_of(register: int) -> str:
 def dwords(o: Operand, lanes: int) -> tuple[int, ...]:
   """The registers of an operand; none for constants, NULL and apertures."""
   count = o.dwords or lanes // 32
-  if o.kind == "v": return tuple(range(o.value, o.value + count))
+  if o.kind == "v": return tuple(range(o.value, min(o.value + count, VGPRS)))
   if o.kind != "s" or o.value == NULL: return ()
   if o.value == _SRC_SCC: return (SCC,)
   if o.value > EXEC_LO + 1: return ()
   return tuple(range(SGPR0 + o.value, SGPR0 + min(o.value + count, 128)))
+
+
+_MOVREL: Final = {  # operands that M0 moves: (name, first bit of M0, bits)
+  "v_movrels_b32": (("src0", 0, 32),), "v_movreld_b32": (("vdst", 0, 32),),
+  "v_movrelsd_b32": (("src0", 0, 32), ("vdst", 0, 32)), "v_movrelsd_2_b32": (("src0", 0, 10), ("vdst", 16, 10)),
+  **{f"s_movrels_b{n}": (("src0", 0, 32),) for n in (32, 64)},
+  **{f"s_movreld_b{n}": (("sdst", 0, 32),) for n in (32, 64)}}
+_INDEXED: Final = (("src0", 12), ("src1", 13), ("src2", 14), ("vdst", 15))  # CDNA3 ISA manual, 3.4.1 and 6.6
+
+
+def indices(group: Group, i: Instruction) -> tuple[int, ...] | None:
+  """The values of M0, of all waves, where it moves the numbers of the instruction's registers; else None."""
+  if i.mnemonic in _MOVREL: pass
+  elif not (group.mode >> GPR_IDX_EN & 1 and i.family.startswith("V")): return None
+  return tuple(int(m0) for m0 in np.unique(group.s[M0]))
+
+
+def moved(i: Instruction, m0s: tuple[int, ...]) -> Instruction:
+  """The instruction with the registers that it uses. Where M0 differs between waves, it is all that some wave uses."""
+  offsets: dict[str, list[int]] = {}
+  for m0 in m0s:
+    if i.mnemonic in _MOVREL:
+      for name, first, bits in _MOVREL[i.mnemonic]: offsets.setdefault(name, []).append(m0 >> first & (1 << bits) - 1)
+    else:
+      for name, bit in _INDEXED:
+        if m0 >> bit & 1: offsets.setdefault(name, []).append(m0 & 0xFF)
+  operands = dict(i.operands)
+  for name, by in offsets.items():
+    o = operands.get(name)
+    if o is None or o.kind not in "vs": continue
+    low, high = min(by), min(max(by), VGPRS)
+    role = "d" if name in {"vdst", "sdst"} else o.role
+    operands[name] = replace(o, value=o.value + low, dwords=max(o.dwords, 1) + high - low, role=role)
+  return replace(i, operands=operands)
 
 
 def _implicit(names: tuple[str, ...], lanes: int) -> list[int]:
@@ -86,6 +124,7 @@ def kind_of(i: Instruction) -> str:
     if family == i.family and pattern.match(i.mnemonic):
       if kind == "lds" and i.get("gds"): return "gds"
       if kind not in {"vmem", "flat"}: return kind
+      if "_load" in i.mnemonic and not any(n in i.operands for n in ("vdst", "vdata")): return "vmem_lds"
       return f"{kind}_load" if any(o.role == "d" for o in i.operands.values()) else f"{kind}_store"
   return ""
 
@@ -110,7 +149,6 @@ def effects(i: Instruction, lanes: int) -> Effects:
     o = i.operands["vdata"]
     reads.extend(dwords(o, lanes))
     if "cmpswap" in i.mnemonic: reads.extend(range(o.value, o.value + max(2, o.dwords)))
-  if i.mnemonic in {"v_movreld_b32", "v_movrelsd_b32", "v_movrelsd_2_b32"}: reads = [r for r in reads if r >= SGPR0]
   if "smfmac" in i.mnemonic or "swmmac" in i.mnemonic: tied.extend(dwords(i.operands["vdst"], lanes))
   reads += tied
   uses = tuple(u for u in i.row.uses if not (memory and u == "M0"))

@@ -86,6 +86,7 @@ class Races:
     self.told = np.zeros((waves // a_group, a_group), np.int32)  # what the atomics of each workgroup tell
     self._under_way: list[tuple[Shadow, str, Value, Value, int, dict[Order, Value], Value]] = []
     self._fresh: list[tuple[Shadow, str, Value, Value]] = []
+    self._into_lds: list[Any] = []  # loads under way that write LDS instead of registers
 
   # ---- accesses
 
@@ -109,6 +110,7 @@ class Races:
     number = wave + self.first
     writes = kind != "load"
     across = across and segment == "global"
+    if segment == "lds" and self._into_lds: yield from self._early(index, wave, lane, byte, number, writes)
     if kind == "atomic" and returns: shadow.lock[index] = True
     elif kind != "atomic" and shadow.lock[index].any():  # a plain access of a lock: an atomic load or store, in effect
       if kind == "store": how = ATOMIC
@@ -119,6 +121,17 @@ class Races:
     if kind == "atomic": self._speak(np.unique(wave), returns)
     self._note(shadow, "write" if writes else "read", index, wave, number, pc, how)
     if segment in self.late: self._fresh.append((shadow, "write" if writes else "read", index, wave))
+
+  def _early(self, index: Value, wave: Value, lane: Value, byte: Value, number: Value, writes: bool) -> Iterator[Race]:
+    """Bytes of LDS that a load of the same wave has yet to write: a race of the wave with itself."""
+    for access, waits in self._into_lds:
+      _, _, coming, of, pc, *_ = access
+      late = self._open(access, waits)
+      here = np.isin(index, coming[late]) & np.isin(wave, of[late])
+      if here.any():
+        at = int(here.argmax())
+        yield Race(pc, int(number[at]), int(lane[at]), int(number[at]), int(byte[at]), writes, True)
+    self._into_lds = [a for a in self._into_lds if self._open(*a).any()]
 
   def _conflicts(self, shadow: Shadow, k: str, index: Value, wave: Value, lane: Value, byte: Value, number: Value,
                  pc: int, kind: str, across: bool) -> Iterator[Race]:
@@ -172,12 +185,14 @@ class Races:
 
   # ---- order
 
-  def issued(self, w: Value, numbers: dict[Order, Value], waits: Waits, pc: int) -> None:
+  def issued(self, w: Value, numbers: dict[Order, Value], waits: Waits, pc: int, into_lds: bool) -> None:
     """The accesses noted since the last call belong to an instruction with these numbers in its queues."""
     fresh, self._fresh = self._fresh, []
     if not numbers or not fresh: return
     for shadow, k, index, wave in fresh:
-      self._under_way.append((shadow, k, index, wave, pc, numbers, np.asarray(w)))
+      access = shadow, k, index, wave, pc, numbers, np.asarray(w)
+      self._under_way.append(access)
+      if into_lds and shadow is self.lds: self._into_lds.append((access, waits))
     if len(self._under_way) > _PRUNE: self._under_way = [u for u in self._under_way if self._open(u, waits).any()]
 
   def _open(self, access: Any, waits: Waits) -> Value:

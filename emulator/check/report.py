@@ -72,15 +72,6 @@ class Report:
     elif len(self._found) < LIMIT: self._found[key] = finding
     else: self.more += finding.count
 
-  def known(self, kind: str, pc: int, other_pc: int | None, entry: int) -> bool:
-    """Whether such a finding is kept already."""
-    return (kind, pc, other_pc, entry) in self._found
-
-  def take(self, other: Report) -> None:
-    """Add all findings of another report."""
-    for finding in other: self.add(finding)
-    self.more += other.more
-
   def __iter__(self) -> Iterator[Finding]: return iter(self._found.values())
 
   def __len__(self) -> int: return len(self._found)

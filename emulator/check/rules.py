@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from tinyhw.emulator.amdgcn.ends_gfx9 import GPR_IDX_EN
 from tinyhw.emulator.amdgcn.registers import reader
 from tinyhw.emulator.amdgcn.values import U32, U64
 from tinyhw.emulator.check.effects import SCC, SGPR0, Effects, dwords
@@ -249,22 +250,22 @@ def _moved(u: Undefined, group: Group, w: Value, pc: int, i: Instruction, does: 
   """Run the instruction on shadows. Where what chooses is undefined itself, so is the result."""
   operands = {n: replace(_ZERO, name=n, type=o.type, dwords=o.dwords) if n in data and o.kind in {"const", "lit", "imm"}
               else o for n, o in i.operands.items()}
+  chooses = {r for n, o in i.operands.items() if o.role != "d" and n not in data for r in dwords(o, u.lanes)}
+  shadowed = [r for n in data if n in i.operands for r in dwords(i.operands[n], u.lanes)]
+  if not chooses.isdisjoint(shadowed): return _whole(group, does, i, _touched(u, group, w, i, does))
+  shadowed += [r for r in does.writes if r != SCC and r not in shadowed]
   plain = replace(i, operands=operands)
   clone = group.take(np.arange(group.size))
-  shadowed = [r for n in data if n in i.operands for r in dwords(i.operands[n], u.lanes)]
-  shadowed += [r for r in does.writes if r != SCC and r not in shadowed]
-  chooses = {r for n, o in i.operands.items() if o.role != "d" and n not in data for r in dwords(o, u.lanes)}
   for r in shadowed:
-    if r in chooses: continue  # a register that both is moved and chooses: taken as whole below
+    if r in chooses: continue  # of a destination only what is not written counts
     shadow = np.broadcast_to(u.of(w, r), (group.size, u.lanes if r < SGPR0 else 1))
     if r < SGPR0: clone.v[r] = shadow
     else: clone.s[r - SGPR0] = shadow if group.size > 1 else shadow[0, 0]
   program: Any = group.cohort.program
-  step = program.step(plain, pc, group.mode)
+  step = program.step(plain, pc, group.mode & ~(1 << GPR_IDX_EN))
   if step is not None: step(clone)
   out: dict[int, Value] = {}
   bad = _touched(u, group, w, i, does, data)
-  if any(r in chooses for r in shadowed): bad = bad | _touched(u, group, w, i, does)
   for r in does.writes:
     if r == SCC:
       source = [k for k in shadowed if k < SCC]

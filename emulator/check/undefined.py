@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
@@ -29,6 +30,8 @@ _EXEC: Final = (SGPR0 + EXEC_LO, SGPR0 + EXEC_LO + 1)
 _ADDRESSES: Final = ("vaddr", "saddr", "sbase", "srsrc", "soffset", "addr")
 _DATA: Final = ("vdata", "data0", "data1", "sdata")
 _BY_INDEX: Final = frozenset({"ds_bpermute_b32", "ds_permute_b32", "ds_swizzle_b32"})
+_NO_OPERAND: Final = Operand("", "s", "imm", 0, 0, "")
+_PAIR: Final = re.compile(r"ds_\w+2(addr|st64)?(_stride64)?(_rtn)?_b")
 _JUMPS: Final = frozenset({"s_setpc_b64", "s_swappc_b64"})
 
 
@@ -192,6 +195,8 @@ class Undefined:
         self._find(f"device memory at {int(access.addresses[bad][0]):#x}, which nobody has written", pc)
         self._loaded = [np.where(bad, ONES, ZERO32)] * sdst.dwords
       return
+    whole = _PAIR.match(i.mnemonic) is not None or len(dwords(self._result(i), self.lanes)) <= max(1, access.width // 4)
+    if not whole: return  # a wide buffer access of which some dwords are out of range comes dword by dword
     if kind != "load": yield from self._stored(group, w, i, access)
     if kind == "store": return
     if segment == "global":
@@ -208,11 +213,15 @@ class Undefined:
     words = np.ascontiguousarray(missing).view(np.uint32)
     self._take(i, [words[:, :, k] for k in range(words.shape[2])], access, bad, pc)
 
+  def _result(self, i: Instruction) -> Operand:
+    """The operand whose registers the instruction loads or stores."""
+    return next((i.operands[n] for n in ("vdst", "vdata", "data0", "addr") if n in i.operands), _NO_OPERAND)
+
   def _take(self, i: Instruction, words: list[Value], access: Access, bad: Value, pc: int) -> None:
     """Undefined dwords arrive."""
     names = {"lds": "LDS", "scratch": "scratch", "global": "device memory"}
     self._find(f"{names[access.segment]} at {int(access.addresses[bad][0]):#x}, which nobody has written", pc)
-    if "2addr" in i.mnemonic:
+    if _PAIR.match(i.mnemonic):
       zero = [np.zeros((1, 1), np.uint32)] * len(words)
       self._loaded = (self._loaded or zero)[:len(words)] + words if self._stores > 1 else words + zero
     elif self._loaded is None: self._loaded = words
@@ -240,7 +249,7 @@ class Undefined:
 
   def _stored(self, group: Group, w: Value, i: Instruction, access: Access) -> Iterator[Use]:
     names = [n for n in _DATA if n in i.operands]
-    if "2addr" in i.mnemonic: names = names[self._stores - 1:self._stores]
+    if _PAIR.match(i.mnemonic): names = names[self._stores - 1:self._stores]
     elif i.mnemonic.startswith("ds_") and access.kind == "store": names = names[:1]
     words = self._data(w, [i.operands[n] for n in names[:1]], i, access.width)
     defined = words is None or not (np.broadcast_to(words.any(axis=2), access.active.shape) & access.active).any()

@@ -89,7 +89,7 @@ class Recorder(Observer):
     self.arch: Arch | None = None
     self.dispatched: Any = None
     self.stats: Stats | None = None
-    self.vgprs = self.agprs = 0
+    self.sgprs = self.vgprs = self.agprs = 0
     self._exec: Any = None
     self._barriers: list[Callable[..., Any]] = []
     self.releases = 0  # how often all waves of a workgroup met at a barrier
@@ -101,6 +101,8 @@ class Recorder(Observer):
     total, d = len(cohort.runnable[0].v), cohort.dispatch
     self.agprs = max(0, total - AGPR0)
     self.vgprs = 4 * (d.rsrc3 & 63) + 4 if self.agprs else total  # LLVM AMDGPUUsage: ACCUM_OFFSET
+    granulated = d.rsrc1 >> 6 & 15  # in pairs of 8 before gfx10, where every wave has all (LLVM AMDGPUUsage)
+    self.sgprs = 16 * (granulated // 2 + 1) if cohort.arch.accumulation else cohort.arch.sgprs
     if self.exactness is not None: self.exactness.cohort(cohort)
 
   def before(self, group: Group, pc: int, instruction: Any) -> None:

@@ -83,6 +83,7 @@ class Report:
   wave_lanes: int
   waves: int
   executed: int
+  sgprs: int
   vgprs: int
   agprs: int
   lds: int
@@ -128,7 +129,7 @@ class Report:
     x, y, z = d.block
     return cls(
       kernel, arch.name, d.grid, d.block, lanes, -(-x * y * z // lanes) * d.grid[0] * d.grid[1] * d.grid[2],
-      sum(i.waves for i in ran), recorder.vgprs, recorder.agprs, d.lds_size, d.scratch_size,
+      sum(i.waves for i in ran), recorder.sgprs, recorder.vgprs, recorder.agprs, d.lds_size, d.scratch_size,
       sum(i.lanes * i.waves for i in vector) / executions if executions else 0.0, sum(i.idle for i in vector),
       sum(i.splits for i in ran), sum(i.waves for i in ran if i.mnemonic in {"s_barrier", "s_barrier_wait"}),
       recorder.releases,
@@ -141,8 +142,8 @@ class Report:
 
   @property
   def registers(self) -> str:
-    """Vector registers of a wave, in words."""
-    return f"{self.vgprs} VGPRs" + (f" and {self.agprs} AGPRs" if self.agprs else "")
+    """Registers of a wave, in words."""
+    return f"{self.sgprs} SGPRs, {self.vgprs} VGPRs" + (f" and {self.agprs} AGPRs" if self.agprs else "")
 
   def hot(self, count: int = 10) -> list[Instruction]:
     """The instructions that were executed most, the first of equals by address."""

@@ -22,6 +22,7 @@ from tinyhw.emulator.amdgcn.memory import (
   LOADS,
   NO_EFFECT,
   SCALAR_LOADS,
+  SCALAR_SMALL,
   STORES,
   VECTOR_ATOMICS,
   byte_offset,
@@ -491,44 +492,49 @@ class Accesses:
 
   def _smem(self, r: Registers, i: Instruction, offset: int) -> None:
     e = self.e
-    if i.mnemonic not in SCALAR_LOADS: raise Untranslatable(i.mnemonic)
-    count = SCALAR_LOADS[i.mnemonic]
+    small = SCALAR_SMALL.get(i.mnemonic)
+    if small is None and i.mnemonic not in SCALAR_LOADS: raise Untranslatable(i.mnemonic)
+    width = 4 * SCALAR_LOADS[i.mnemonic] if small is None else small[0]
+    align = min(width, 4)
+    keep = e.const(U64, (1 << 64) - align)
     sbase, buffer = i.operands["sbase"].value, i.mnemonic.startswith("s_buffer")
     base = r.scalar64(sbase)
     if buffer:
       stride = convert(r.scalar(sbase + 1) >> 16 & 0x3FFF, I64)
       size = convert(r.scalar(sbase + 2), I64) * r.o.where(stride == 0, e.const(I64, 1), stride)
       base = base & (1 << 48) - 1
-    address = base + e.const(U64, byte_offset(i))
-    if "soffset" in i.operands: address = address + convert(r.scalar(i.operands["soffset"].value), U64)
-    address = address & e.const(U64, (1 << 64) - 4)
-    left = size - (address - base).view(I64) if buffer else e.const(I64, 4 * count)
-    index, row = self._site(Site(offset, "scalar", "", 4 * count, i))
+    forward = e.const(U64, byte_offset(i) & -align)
+    if "soffset" in i.operands: forward = forward + (convert(r.scalar(i.operands["soffset"].value), U64) & keep)
+    address = (base & keep) + forward
+    left = size - forward.view(I64) if buffer else e.const(I64, width)
+    index, row = self._site(Site(offset, "scalar", "", width, i))
     start, mapped = self._row(row)
     relative = address - start
-    inside = (relative <= mapped) & (relative + 4 * count <= mapped)
+    inside = (relative <= mapped) & (relative + width <= mapped)
     fast, miss, slow, after = (e.new_label(x) for x in ("fast", "miss", "slow", "after"))
     self._branch(inside, fast, miss)
     e.start(miss)
-    self._branch(self._find(row, address, e.const(U64, 4 * count), READ), fast, slow)
+    self._branch(self._find(row, address, e.const(U64, width), READ), fast, slow)
     e.start(slow)
     e.do(f"store i64 {address.text}, ptr {self._context(ADDRESSES)}, align 8")
     e.do(f"store i64 {left.text}, ptr {self._context(ADDRESSES + 8)}, align 8")
     self._callback(index, None)
-    t = f"<{count} x i32>"
-    by_callback = e.op(f"load {t}, ptr {self._context(DATA)}, align 4")
+    t = f"<{width // 4} x i32>" if small is None else f"i{8 * width}"
+    by_callback = e.op(f"load {t}, ptr {self._context(DATA)}, align {align}")
     by_slow = e.label
     e.do(f"br label %{after}")
     e.start(fast)
     host = e.op(f"inttoptr i64 {(address + self._distance(row)).text} to ptr")
-    direct = e.op(f"load {t}, ptr {host}, align 4")
+    direct = e.op(f"load {t}, ptr {host}, align {align}")
     e.do(f"br label %{after}")
     e.start(after)
     loaded = e.op(f"phi {t} [ {by_callback}, %{by_slow} ], [ {direct}, %{fast} ]")
     first = i.operands["sdst"].value
     if first == NULL: return
-    words = [Value(e, e.op(f"extractelement {t} {loaded}, i64 {k}"), U32, False) for k in range(count)]
-    if buffer: words = [r.o.where(left >= 4 * k + 4, w, 0) for k, w in enumerate(words)]
+    if small is None:
+      words = [Value(e, e.op(f"extractelement {t} {loaded}, i64 {k}"), U32, False) for k in range(width // 4)]
+    else: words = [Value(e, e.op(f"{'sext' if small[1] else 'zext'} {t} {loaded} to i32"), U32, False)]
+    if buffer: words = [r.o.where(left >= 4 * k + align, w, 0) for k, w in enumerate(words)]
     for k, w in enumerate(words): r.set_scalar(first + k, w)
 
   # ---- LDS

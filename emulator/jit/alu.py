@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tinyhw.emulator.amdgcn import bind
+from tinyhw.emulator.amdgcn import bind, dpp, sdwa
 from tinyhw.emulator.amdgcn import matrix as reference
 from tinyhw.emulator.amdgcn.meaning import Meaning
 from tinyhw.emulator.amdgcn.quiet import meaning_of
@@ -36,7 +36,6 @@ def translate(r: Registers, i: Instruction, mode: int) -> None:
   if meaning is None: raise Untranslatable(i.mnemonic)
   _check(i, meaning, mode)
   if i.family in bind.SCALAR_FAMILIES: return _scalar(r, i, meaning, mode)
-  if i.variant == "sdwa": raise Untranslatable("SDWA")
   if meaning.packed: return _packed(r, i, meaning, mode)
   _vector(r, i, meaning, mode)
 
@@ -139,26 +138,26 @@ def _mask_operand(r: Registers, o: Operand) -> Value:
 
 
 def _vector(r: Registers, i: Instruction, meaning: Meaning, mode: int) -> None:
-  dpp = i.variant.endswith(DPP_VARIANTS)
-  if dpp and "exec" in meaning.results: raise Untranslatable("EXEC through DPP")
-  sources = _vector_sources(r, i, meaning, mode, dpp)
+  moves = i.variant.endswith(DPP_VARIANTS)
+  sources = _vector_sources(r, i, meaning, mode, moves)
   function = _saturating(i, meaning)
   results = _results(function(r.o, *sources), len(meaning.results))
   typed = [v if t in {"mask", "exec"} else _finished(r, i, t, _typed(v, t.removeprefix("s:")), mode)
            for v, t in zip(results, meaning.results)]
-  kept = _limit_by_dpp(r, i) if dpp else None
+  kept = _limit_by_dpp(r, i) if moves else None
   sdst = i.operands.get("sdst")
   for t, value in zip(meaning.results, typed):
     if t == "mask": r.set_mask(sdst.value if sdst is not None else VCC_LO, value)
     elif t == "exec": r.set_mask(EXEC_LO, value)
     elif t.startswith("s:"): write(r, i.operands["src0"], value)
+    elif i.variant == "sdwa" and value.dtype.itemsize < 8: _sdwa_result(r, i, value)
     elif bind.fills_register(i, i.operands["vdst"], t): write(r, i.operands["vdst"], convert(value.view(U16), U32))
     elif bind.high_half(i, i.operands["vdst"], t, 3): r.set_vector16(i.operands["vdst"].value, 1, value)
     else: write(r, i.operands["vdst"], value)
-  if kept is not None: r.restore(kept)
+  if kept is not None and "exec" not in meaning.results: r.restore(kept)
 
 
-def _vector_sources(r: Registers, i: Instruction, meaning: Meaning, mode: int, dpp: bool) -> list[Value]:
+def _vector_sources(r: Registers, i: Instruction, meaning: Meaning, mode: int, moves: bool) -> list[Value]:
   names = bind.source_names(i)
   neg, absolute = i.get("neg"), i.get("abs")
   sources: list[Value] = []
@@ -175,12 +174,37 @@ def _vector_sources(r: Registers, i: Instruction, meaning: Meaning, mode: int, d
       sources.append(r.o.flush(tied) if bind.flushes(i, t[2:], mode, 0) else tied)
     else:
       index, o = int(names[position][3]) if names[position] != "imm" else 3, i.operands[names[position]]
-      x = _half(r, o, 1, t) if bind.high_half(i, o, t, index) else read(r, o, t)
-      if position == 0 and dpp: x = _through_dpp(r, i, x)
+      if i.variant == "sdwa" and DTYPES[t].itemsize < 8: x = _sdwa_source(r, i, o, t, index)
+      else: x = _half(r, o, 1, t) if bind.high_half(i, o, t, index) else read(r, o, t)
+      if position == 0 and moves: x = _through_dpp(r, i, x)
       x = modified(x, neg >> index & 1, absolute >> index & 1)
       sources.append(r.o.flush(x) if bind.flushes(i, t, mode, 0) else x)
       position += 1
   return sources
+
+
+# ---- sub-dword addressing, as emulator.amdgcn.sdwa has it
+
+def _sdwa_source(r: Registers, i: Instruction, o: Operand, t: str, index: int) -> Value:
+  """The selected part of a source, extended."""
+  first, bits = sdwa.PARTS[i.get(f"src{index}_sel", sdwa.DWORD)]
+  x = read(r, o, "u32")
+  if bits < 32:
+    x = x << 32 - first - bits
+    x = (x.view(I32) >> 32 - bits).view(U32) if i.get("sext") >> index & 1 else x >> 32 - bits
+  return (convert(x, U16) if t.endswith("16") else x).view(DTYPES[t])
+
+
+def _sdwa_result(r: Registers, i: Instruction, value: Value) -> None:
+  """A result into the selected part of the destination."""
+  n, unused = i.operands["vdst"].value, i.get("dst_unused")
+  first, bits = sdwa.PARTS[i.get("dst_sel", sdwa.DWORD)]
+  word = convert(value.view(U16), U32) if value.dtype.itemsize == 2 else value.view(U32)
+  if bits < 32:
+    word = (word & (1 << bits) - 1) << first
+    if unused == sdwa.PRESERVE: word = word | r.vector(n, U32) & (~((1 << bits) - 1 << first) & 0xFFFFFFFF)
+    elif unused == sdwa.SEXT: word = ((word << 32 - first - bits).view(I32) >> 32 - first - bits).view(U32)
+  r.set_vector(n, word)
 
 
 def _finished(r: Registers, i: Instruction, t: str, value: Value, mode: int) -> Value:
@@ -238,7 +262,7 @@ def _shuffled(r: Registers, x: Value, index: Any) -> Value:
 
 def _through_dpp(r: Registers, i: Instruction, x: Value) -> Value:
   """Source 0 through DPP: lanes without a source give 0."""
-  try: index, exists = bind.dpp_index(i, r.lanes)
+  try: index, exists = dpp.source_lanes(i, r.lanes)
   except Exception as error: raise Untranslatable(str(error)) from None
   moved = _shuffled(r, x, index)
   valid = _valid_lanes(r, i, index, exists)
@@ -247,8 +271,8 @@ def _through_dpp(r: Registers, i: Instruction, x: Value) -> Value:
 
 def _limit_by_dpp(r: Registers, i: Instruction) -> tuple[bool, Any] | None:
   """Narrow the active lanes to those that DPP leaves enabled; returns what `Registers.restore` takes, or None."""
-  index, exists = bind.dpp_index(i, r.lanes)
-  enabled = bind.dpp_enabled(i, r.lanes)
+  index, exists = dpp.source_lanes(i, r.lanes)
+  enabled = dpp.enabled(i, r.lanes)
   valid = None if i.get("bound_ctrl") or "dpp8" in i.fields else _valid_lanes(r, i, index, exists)
   if valid is None and enabled.all(): return None
   keep = r.e.vector(BOOL, enabled)

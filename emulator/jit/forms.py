@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from functools import cache
+from itertools import accumulate
 from typing import Any, Final
 
 from llvmlite import __version__ as llvmlite_version
@@ -55,8 +56,9 @@ class Form:
 class Wish:
   """What a form is made for: a program, a number of lanes and vector registers, places to start from."""
 
-  def __init__(self, program: Program, lanes: int, vgprs: int, partial: bool, starts: Sequence[Place]) -> None:
-    self.program, self.lanes, self.vgprs, self.partial = program, lanes, vgprs, partial
+  def __init__(self, program: Program, lanes: int, vgprs: int, partial: bool, detail: int,
+               starts: Sequence[Place]) -> None:
+    self.program, self.lanes, self.vgprs, self.partial, self.detail = program, lanes, vgprs, partial, detail
     self.starts = list(starts)
     self.hot: Form | None = None  # set when the program has become hot and is compiled for it
     self._name = self._digest()
@@ -71,19 +73,20 @@ class Wish:
     header, code = entry
     try:
       held = self._held(header)
-      return None if held is None else _keep(key, Form(header, Native(code), held))
+      return None if held is None else _keep(key, Form(header, Native(_parts(code, header["objects"])), held))
     except (NotCompiled, KeyError, TypeError, ValueError): return None  # a file of another kind
 
   def make(self, hot: bool, snapshot: Snapshot | None = None) -> Form:
     """Translate and compile. Raises NotCompiled. A snapshot stands for the program in another thread."""
-    translator = Translator(snapshot or self.program, self.lanes, self.vgprs, self.partial, not hot)
+    translator = Translator(snapshot or self.program, self.lanes, self.vgprs, self.partial, not hot,
+                            self.detail)
     translation = translator.translate(self.starts)
-    compiled_code = compiled(translation.text, hot)
+    objects = compiled(translation.texts, hot)
     code = _merged(translation.code)
-    header = _header(translation, code, hot)
+    header = _header(translation, code, hot) | {"objects": [len(o) for o in objects]}
     key = self._key(hot)
-    store().save(key, header, compiled_code)
-    return _keep(key, Form(header, Native(compiled_code), code))
+    store().save(key, header, b"".join(objects))
+    return _keep(key, Form(header, Native(objects), code))
 
   def _digest(self) -> bytes:
     """Names the program by its first bytes, up to where the first wave may end."""
@@ -91,7 +94,7 @@ class Wish:
     m = program.space.find(program.entry)
     raw = bytes(m.raw[program.entry - m.start:program.entry - m.start + NAMED]) if m is not None else b""
     end = raw.find(_end(program.arch.isa))
-    what = [program.arch.name, self.lanes, self.vgprs, self.partial, self.starts, host(), llvmlite_version]
+    what = [program.arch.name, self.lanes, self.vgprs, self.partial, self.detail, self.starts, host(), llvmlite_version]
     digest = hashlib.sha256(sources_digest() + json.dumps(what).encode())
     digest.update(raw if end < 0 else raw[:end])
     return digest.digest()
@@ -128,6 +131,12 @@ def _merged(code: dict[int, bytes]) -> list[tuple[int, bytes]]:
     if out and at <= (end := out[-1][0] + len(out[-1][1])): out[-1] = out[-1][0], out[-1][1] + data[end - at:]
     else: out.append((at, data))
   return out
+
+
+def _parts(data: bytes, sizes: Sequence[int]) -> list[bytes]:
+  """Data cut into pieces of these sizes."""
+  ends = list(accumulate(sizes))
+  return [data[end - n:end] for n, end in zip(sizes, ends)]
 
 
 def _header(translation: Translation, code: list[tuple[int, bytes]], hot: bool) -> dict[str, Any]:

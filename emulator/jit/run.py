@@ -8,7 +8,7 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, wait
 from typing import Any, Final
 
@@ -42,8 +42,10 @@ from tinyhw.emulator.jit.state import (
 )
 from tinyhw.emulator.jit.translate import (
   BARRIER,
+  EACH,
   END,
   JUMP,
+  LAST,
   RUN,
   STEP,
   YIELD,
@@ -53,16 +55,22 @@ from tinyhw.emulator.simt import ZERO, Barrier, Cohort, End, Group, Split, Stand
 from tinyhw.isa.amdgcn import EXEC_LO
 
 Value = Any
+Last = dict[int, tuple[Value, Value, bool]]  # by a wave's number: u32 [scalars], u32 [vectors, lanes], SCC
+Traced = tuple[int, int, Value, Value, bool]
+PATIENCE: Final = 10_000  # passes in which a traced wave may wait for others
 TURN: Final = 1 << 20  # instructions that a wave may run while others could
-HOT = 20_000  # a program is compiled again when it has run so many times as many instructions as it has; 0: at once
+# A program is compiled again when it has run so many times as many instructions as it has; 0: at once. Compiling again
+# costs milliseconds an instruction and holds up the end of the process, so it must have paid, and be no giant.
+HOT = 50_000
+LARGEST_HOT: Final = 4000  # instructions
 
 
 class Code:
   """A program compiled for one number of lanes and vector registers; grows when waves come to new places."""
 
-  def __init__(self, program: Program, lanes: int, vgprs: int, partial: bool, mode: int) -> None:
+  def __init__(self, program: Program, lanes: int, vgprs: int, partial: bool, detail: int, mode: int) -> None:
     self.program = program
-    self._for = lanes, vgprs, partial
+    self._for = lanes, vgprs, partial, detail
     self._starts = [(0, mode)]
     self._lock = threading.Lock()
     self._make()
@@ -89,7 +97,7 @@ class Code:
     """Count what waves executed; a program that has become hot is compiled again, meanwhile this form goes on."""
     self._executed += instructions
     form, wish = self._form, self._wish
-    if self._asked or form.hot or self._executed < HOT * form.instructions: return
+    if self._asked or form.hot or self._executed < HOT * form.instructions or form.instructions > LARGEST_HOT: return
     self._asked = True
     snapshot = Snapshot(self.program.arch, self.program.entry, form.code)
 
@@ -99,28 +107,55 @@ class Code:
     BACKGROUND.add(improve)
 
 
-def code_for(cohort: Cohort, vgprs: int) -> Code:
+def code_for(cohort: Cohort, vgprs: int, detail: int = 0) -> Code:
   """The code that a cohort's waves with so many vector registers run, made when it is first wanted."""
   program: Program = cohort.program  # type: ignore[assignment]
   x, y, z = cohort.dispatch.block
-  key = cohort.lanes, vgprs, x * y * z % cohort.lanes != 0
+  key = cohort.lanes, vgprs, x * y * z % cohort.lanes != 0, detail
   code: Code | None = program.compiled.get(key)
   if code is None: code = program.compiled[key] = Code(program, *key, cohort.mode)
   return code
 
 
-def dispatch(space: AddressSpace, arch: Arch, d: Dispatch, *, watchdog: int = 100_000_000) -> DispatchStats:
-  """Run a dispatch to its end with compiled code. Raises what the reference's `dispatch` raises."""
+def dispatch(space: AddressSpace, arch: Arch, d: Dispatch, *, watchdog: int = 100_000_000,
+             last: Last | None = None) -> DispatchStats:
+  """Run a dispatch to its end with compiled code. Raises what the reference's `dispatch` raises.
+
+  `last` gets the scalars, vectors and SCC of each wave as it ends; waves then run in one thread.
+  """
   stats = DispatchStats()
   cohorts, resident = prepare(space, arch, d, watchdog, stats)
-  run_cohorts(cohorts, resident, d, stats)
+  run_cohorts(cohorts, resident, d, stats, last)
   return stats
 
 
-def run_cohorts(cohorts: Iterable[Cohort], resident: int, d: Dispatch, stats: DispatchStats) -> None:
+def trace(space: AddressSpace, arch: Arch, d: Dispatch, watchdog: int, wave: int) -> Iterator[Traced]:
+  """Run a dispatch with code of single instructions; one wave as (count, PC, scalars, vectors, SCC) before each.
+
+  Instructions that the reference helps with are not seen by themselves. Ends with the wave, or with an error.
+  """
+  stats = DispatchStats()
+  cohorts, _ = prepare(space, arch, d, watchdog, stats)
+  memory = Memory(space)
+  for cohort in cohorts:
+    waves = Waves(cohort, memory, detail=EACH)
+    row, seen, idle = wave - cohort.first, -1, 0
+    if not 0 <= row < waves.size:
+      waves.run()
+      continue
+    while waves.states[row, STATUS] != END and idle < PATIENCE:
+      count = int(waves.executed[row])
+      if count != seen: yield count, waves.where(row)[0], *waves.registers(row)
+      idle, seen = 0 if count != seen else idle + 1, count
+      waves.run(0)
+    return
+
+
+def run_cohorts(cohorts: Iterable[Cohort], resident: int, d: Dispatch, stats: DispatchStats,
+                last: Last | None = None) -> None:
   """Run cohorts to their end with compiled code, at most `resident` together; they may have begun."""
   stats.engine = "jit"
-  launch = Launch(d, stats)
+  launch = Launch(d, stats, last)
   for cohort in cohorts:
     try: waves = launch.waves(cohort)
     except NotCompiled as refused:
@@ -135,8 +170,8 @@ def run_cohorts(cohorts: Iterable[Cohort], resident: int, d: Dispatch, stats: Di
 class Launch:
   """The cohorts of a dispatch: those in threads, and those that have had a turn and have not ended."""
 
-  def __init__(self, d: Dispatch, stats: DispatchStats) -> None:
-    self.stats = stats
+  def __init__(self, d: Dispatch, stats: DispatchStats, last: Last | None) -> None:
+    self.stats, self._last = stats, last
     self._running: list[Waves] = []
     self._left = d.grid[0] * d.grid[1] * d.grid[2]  # workgroups that have not begun
     self._scratch = bool(d.scratch_size)
@@ -152,7 +187,8 @@ class Launch:
   def waves(self, cohort: Cohort) -> Waves:
     """The waves of a new cohort, ready to run."""
     if self._memory is None: self._memory = Memory(cohort.space)
-    return Waves(cohort, self._memory, self._states.pop() if self._states else None)
+    detail = 0 if self._last is None else LAST
+    return Waves(cohort, self._memory, self._states.pop() if self._states else None, detail)
 
   def begin(self, waves: Waves) -> None:
     """Give new waves their first turn, here or in a thread."""
@@ -163,7 +199,8 @@ class Launch:
     self._left -= live
     expected = waves.instructions // live * self._left
     self._ended(waves, ended)
-    if ended and waves.form.alone and not self._scratch and expected >= threads.WORTH and (n := threads.count()) > 1:
+    spread = ended and waves.form.alone and not self._scratch and self._last is None
+    if spread and expected >= threads.WORTH and (n := threads.count()) > 1:
       self._threads = n
 
   def settle(self, limit: int) -> None:
@@ -189,11 +226,17 @@ class Launch:
   def _again(self, waves: Waves) -> bool:
     ended = waves.run()
     waves.account(self.stats)
+    if ended: self._keep(waves)
     return ended
+
+  def _keep(self, waves: Waves) -> None:
+    if self._last is None: return
+    for row, number in enumerate(waves.numbers): self._last[int(number)] = waves.registers(row)
 
   def _ended(self, waves: Waves, ended: bool) -> None:
     """Take note of a first turn."""
     waves.account(self.stats)
+    if ended: self._keep(waves)
     if not ended: self._running.append(waves)
     elif len(self._states) <= self._threads: self._states.append(waves.raw)
 
@@ -221,15 +264,15 @@ class Waves:
   The cohort may be new, or one that the reference has begun: its groups of waves go on where they stand.
   """
 
-  def __init__(self, cohort: Cohort, memory: Memory, raw: Value = None) -> None:
-    """`raw` is memory of other waves that have ended, to be used again."""
+  def __init__(self, cohort: Cohort, memory: Memory, raw: Value = None, detail: int = 0) -> None:
+    """`raw` is memory of other waves that have ended, to be used again; `detail` that of a translation."""
     groups = [*cohort.runnable, *cohort.parked]
     count = len(cohort.live)
     self.cohort, self.size = cohort, count * cohort.waves_a_group
     self.numbers = np.arange(cohort.first, cohort.first + self.size)  # of the waves in the dispatch
     self.workgroups = np.repeat(np.arange(count), cohort.waves_a_group)
     self.lanes, self.vgprs = cohort.lanes, len(groups[0].v)
-    self.code = code_for(cohort, self.vgprs)
+    self.code = code_for(cohort, self.vgprs, detail)
     for group in groups: self.code.grow(group.pc, group.mode)
     self.form: Form = self.code.form
     self.error: BaseException | None = None
@@ -315,13 +358,13 @@ class Waves:
 
   # ---- turns
 
-  def run(self) -> bool:
+  def run(self, turn: int | None = None) -> bool:
     """Run until all waves have ended (True) or some have used up their turn (False)."""
     states, watchdog = self.states, self.cohort.watchdog
     status = states[:, STATUS]
     while True:
       if self.form is not self.code.form: self._exchange(self.code.form)
-      self.left[:] = granted = np.minimum(TURN, watchdog - self.executed)
+      self.left[:] = granted = np.minimum(TURN if turn is None else turn, watchdog - self.executed)
       self.form.native.run(self.context.ctypes.data, states.ctypes.data, states.shape[1] * 4, self.size)
       if self.error is not None: raise self.error
       used = granted - self.left
@@ -362,7 +405,7 @@ class Waves:
     states[waiting & ready, STATUS] = RUN
     if not (status == RUN).any() and not (status == STEP).any():
       wave = int(np.flatnonzero(waiting)[0])
-      raise MachineFault("a barrier that some waves of a workgroup never reach", pc=self._where(wave)[0],
+      raise MachineFault("a barrier that some waves of a workgroup never reach", pc=self.where(wave)[0],
                          wave=int(self.numbers[wave]))
 
   def _barriers(self, status: Value) -> tuple[Value, Value]:
@@ -380,16 +423,21 @@ class Waves:
   def endless(self) -> None:
     """As `Cohort.endless`."""
     wave = int(np.flatnonzero(self.states[:, STATUS] == RUN)[0])
-    self.cohort.runnable = [self._small(wave, self._where(wave)[0], 0)]
+    self.cohort.runnable = [self._small(wave, self.where(wave)[0], 0)]
     self.cohort.endless()
 
-  def _where(self, wave: int) -> tuple[int, int]:
+  def where(self, wave: int) -> tuple[int, int]:
     """(PC, MODE) of a wave."""
     offset, mode = self.form.places[int(self.states[wave, RESUME])]
     return self.code.program.entry + offset, mode
 
   def _expired(self, wave: int) -> None:
-    self.cohort.expired(self._small(wave, self._where(wave)[0], 0))
+    self.cohort.expired(self._small(wave, self.where(wave)[0], 0))
+
+  def registers(self, wave: int) -> tuple[Value, Value, bool]:
+    """Copies of u32 [scalars], u32 [vectors, lanes] and SCC of a wave."""
+    state = self.states[wave]
+    return state[:SGPRS].copy(), state[HEADER:].reshape(-1, self.lanes).copy(), bool(state[SCC])
 
   # ---- the reference's help
 
@@ -421,7 +469,7 @@ class Waves:
 
   def _step(self, wave: int) -> None:
     """Interpret the instruction at which a wave stopped."""
-    pc, mode = self._where(wave)
+    pc, mode = self.where(wave)
     program, cohort = self.code.program, self.cohort
     group = self._loaded(wave, pc, mode)
     cohort.live, cohort.arrived = self._barriers(self.states[:, STATUS])
@@ -495,11 +543,11 @@ class Waves:
     lanes, data = self.lanes, self._data.reshape(16, self.lanes)
     count = max(1, site.width // 4)
     if site.kind == "scalar":
-      inside = min(max(int(self._addresses[1:2].view(np.int64)[0]) // 4, 0), count)  # dwords of a buffer that exist
+      unit = min(site.width, 4)  # what is beyond the end of a buffer is not read
+      inside = min(max(int(self._addresses[1:2].view(np.int64)[0]) // unit * unit, 0), site.width)
       self._data[:count] = 0
-      if inside:
-        raw = self.cohort.space.read(int(self._addresses[0]), 4 * inside)
-        self._data[:inside] = np.frombuffer(raw, np.uint32)
+      if inside: self._data.view(np.uint8)[:inside] = np.frombuffer(
+        self.cohort.space.read(int(self._addresses[0]), inside), np.uint8)
       return
     group.s[EXEC_LO], group.s[EXEC_LO + 1] = self._mask[0], self._mask[1]
     exec_changed(group)

@@ -28,7 +28,8 @@ def code(text: str) -> bytes:
 
 
 def run(text: str, inputs: Mapping[int, np.ndarray], outputs: Sequence[int | str], *, waves: int = 1,
-        extra: np.ndarray | None = None, lds: int = 0, mode: int = ALLOW_DENORMALS) -> list[np.ndarray]:
+        extra: np.ndarray | None = None, lds: int = 0, mode: int = ALLOW_DENORMALS,
+        engine: str = os.environ.get("EMU", "ref")) -> list[np.ndarray]:
   """Values (u32 of each lane of each wave) of registers after a program.
 
   `inputs` fills vector registers, u32 for each lane of each wave; `outputs` are numbers of vector registers, or scalar
@@ -59,7 +60,7 @@ def run(text: str, inputs: Mapping[int, np.ndarray], outputs: Sequence[int | str
   users = [w for a in (DATA, OUT, EXTRA) for w in (a, 0)]
   dispatch(space, decoded("gfx942"), Dispatch(
     CODE, (waves, 1, 1), (LANES, 1, 1), rsrc1=63 | mode << 12 | 1 << 21 | 1 << 23, rsrc2=6 << 1 | 1 << 7, rsrc3=63,
-    user_data=tuple(users), lds_size=lds, wave32=False), engine=os.environ.get("EMU", "ref"))
+    user_data=tuple(users), lds_size=lds, wave32=False), engine=engine)
   if extra is not None: extra.reshape(-1).view(np.uint8)[:] = held[EXTRA].u8[:extra.nbytes]
   out = held[OUT].u8[:regions[OUT].nbytes].view(np.uint32)
   return [out[k * LANES * waves:(k + 1) * LANES * waves].copy() for k in range(len(outputs))]

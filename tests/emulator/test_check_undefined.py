@@ -41,6 +41,11 @@ CASES = {
   "a lane that nobody wrote": (
     STORE + "{}\ns_mov_b32 exec_lo, 0xff\nv_mov_b32 v5, 1\ns_mov_b32 exec_lo, -1\nv_readlane_b32 s6, v5, 9\n"
     "s_cmp_eq_u32 s6, 0\ns_cbranch_scc1 done\ns_nop 0\ndone:", "v_mov_b32 v5, 0", "scc", "where to go"),
+  "a register that M0 names": (
+    STORE + "{}\ns_mov_b32 m0, 2\nv_movrels_b32 v7, v3\nglobal_store_b32 v1, v7, s[0:1]", "v_mov_b32 v5, 0", "v7",
+    "v5, which nobody"),
+  "a register that M0 has written": (
+    STORE + "{}\nglobal_store_b32 v1, v5, s[0:1]", "s_mov_b32 m0, 2\nv_movreld_b32 v3, v0", "v5", "v5, which nobody"),
   "the upper half of a register": (
     STORE + "{}\nglobal_load_d16_b16 v5, v1, s[0:1]\ns_waitcnt vmcnt(0)\nglobal_store_b32 v1, v5, s[0:1]",
     "v_mov_b32 v5, 0", "v5", "v5, which nobody"),

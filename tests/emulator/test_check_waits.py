@@ -36,6 +36,8 @@ CASES = {
   "a flat load that global memory serves": (
     "gfx1100", "v_mov_b32 v2, s0\nv_mov_b32 v3, s1\nflat_load_b32 v4, v[2:3]\n{}\nv_mov_b32 v5, v4",
     "s_waitcnt vmcnt(0) lgkmcnt(0)", "s_waitcnt lgkmcnt(0)", "v4"),
+  "a register that M0 names": ("gfx1100", LOAD + "s_mov_b32 m0, 1\n{}\nv_movrels_b32 v5, v1", "s_waitcnt vmcnt(0)",
+                               "s_nop 0", "v2"),
   "a readlane of another lane's value": (
     "gfx1100", LOAD + "s_mov_b32 exec_lo, 1\n{}\nv_readlane_b32 s4, v2, 7", "s_waitcnt vmcnt(0)", "s_nop 0", "v2"),
   "gfx12: a loaded register is read": ("gfx1201", LOAD + "{}\nv_add_f32 v3, v2, v2", "s_wait_loadcnt 0x0",
@@ -43,6 +45,22 @@ CASES = {
   "gfx12: LDS and loads in one wait": (
     "gfx1201", LOAD + "ds_store_b32 v1, v0\nds_load_b32 v3, v1\n{}\nv_add_f32 v4, v3, v3", "s_wait_loadcnt_dscnt 0x0",
     "s_wait_loadcnt 0x0", "v3"),
+  "gfx12: a value of the scalar unit": (
+    "gfx1201", "v_mov_b32 v1, s3\ns_mov_b32 s2, 1\n{}\ns_mov_b32 s4, s2", "s_wait_alu 0xfffe", "s_wait_alu 0xfffd",
+    "s2"),
+  "gfx12: a carry": (
+    "gfx1201", "v_add_co_u32 v1, vcc_lo, v0, v0\nv_add_co_ci_u32 v2, vcc_lo, v0, v0, vcc_lo\n{}\n"
+    "v_add_co_ci_u32 v3, vcc_lo, v0, v0, vcc_lo\n", "s_wait_alu 0xfffd", "s_wait_alu 0xfffe", "vcc_lo"),
+  "gfx12: a mask that a compare writes": (
+    "gfx1201", "v_mov_b32 v1, s3\nv_cmp_eq_u32 s2, v0, v0\n{}\nv_cndmask_b32 v2, v0, v0, s2", "s_wait_alu 0xf1ff",
+    "s_wait_alu 0xfffd", "s2"),
+  "gfx942: loads and stores count together": (
+    "gfx942", LOAD.replace("b32 v2", "dword v2") + "global_store_dword v1, v0, s[0:1]\n{}\nv_add_f32 v4, v2, v2",
+    "s_waitcnt vmcnt(1)", "s_waitcnt vmcnt(2)", "v2"),
+  "gfx942: LDS": ("gfx942", "v_lshlrev_b32 v1, 2, v0\nds_write_b32 v1, v0\nds_read_b32 v2, v1\n{}\nv_mov_b32 v3, v2",
+                  "s_waitcnt lgkmcnt(0)", "s_waitcnt vmcnt(0)", "v2"),
+  "gfx942: scalar loads": ("gfx942", "s_load_dword s4, s[0:1], 0x0\n{}\ns_mov_b32 s6, s4", "s_waitcnt lgkmcnt(0)",
+                           "s_waitcnt lgkmcnt(1)", "s4"),
   "gfx12: scalar loads": ("gfx1201", "s_load_b32 s4, s[0:1], 0x0\n{}\ns_mov_b32 s6, s4", "s_wait_kmcnt 0x0",
                           "s_wait_dscnt 0x0", "s4"),
 }
@@ -51,11 +69,31 @@ CASES = {
 @pytest.mark.parametrize("name", CASES)
 def test_each_missing_wait_is_found_and_each_wait_counts(name: str) -> None:
   cpu, program, right, wrong, register = CASES[name]
-  assert not list(check(program.format(right), cpu=cpu, lds=1024))
+  lanes = 64 if cpu == "gfx942" else 32
+  assert not list(check(program.format(right), cpu=cpu, lds=1024, lanes=lanes))
   for wait in ("", wrong):
-    finding, = check(program.format(wait), cpu=cpu, lds=1024)
+    finding, = check(program.format(wait), cpu=cpu, lds=1024, lanes=lanes)
     assert finding.kind == "wait" and finding.register == register and finding.workgroup == finding.wave == 0
-    assert "load" in str(finding.other_instruction) or "atomic" in str(finding.other_instruction)
+    assert finding.other_pc is not None and finding.other_pc < finding.pc
+
+
+INTO_LDS = """
+v_lshlrev_b32 v1, 2, v0
+s_mov_b32 m0, 0
+s_nop 4
+global_load_lds_dword v1, s[0:1]
+{}
+ds_read_b32 v3, v1
+s_waitcnt lgkmcnt(0)
+"""
+
+
+def test_a_load_into_lds_is_waited_for_before_lds_is_read() -> None:
+  assert not list(check(INTO_LDS.format("s_waitcnt vmcnt(0)"), cpu="gfx942", lanes=64, lds=1024))
+  for wait in ("s_waitcnt lgkmcnt(0)", "s_nop 0"):
+    finding, = check(INTO_LDS.format(wait), cpu="gfx942", lanes=64, lds=1024)
+    assert finding.kind == "wait" and finding.address == 0
+    assert finding.instruction.startswith("ds_read") and str(finding.other_instruction).startswith("global_load_lds")
 
 
 @pytest.mark.parametrize("program", [

@@ -1,6 +1,7 @@
 """The report of a run: counts against what is known of the kernels, costs of accesses against a lane-by-lane model."""
 from __future__ import annotations
 
+import io
 import json
 from collections import Counter
 from collections.abc import Callable
@@ -13,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tinyhw
-from tinyhw.core.errors import InvalidArgument, PageFault
+from tinyhw.core.errors import InvalidArgument, PageFault, Unsupported
 from tinyhw.emulator.debug import Recorder, Report, traffic
 
 Build = Callable[..., bytes]
@@ -263,6 +264,66 @@ def test_a_recorder_without_a_dispatch_and_a_kernel_that_faults(code_object: Bui
   a = np.zeros(64, np.float32)
   with pytest.raises(PageFault, match="write of 4 bytes"):
     tinyhw.report(code_object(add_source), "add", (1,), (64,), [0x1000, a, 0.5])
+
+
+def test_reports_of_tensors_on_a_mock(monkeypatch: pytest.MonkeyPatch) -> None:
+  """Every kernel of the block, by its name, and none before or after it; results as without."""
+  monkeypatch.setenv("MOCKGPU", "1")
+  a = np.arange(64 * 64, dtype=np.float32).reshape(64, 64) / 4096
+  try:
+    x = (tinyhw.Tensor(a, device="AMD") * 0.25).realize()
+    with tinyhw.reports() as seen: total = (x @ x).exp().sum().item()
+    (x + 2).realize()
+    assert total == pytest.approx(np.exp(a @ a / 16).sum(), rel=1e-4)
+    assert len(seen) == 2 and all(r.kernel and r.executed > 0 and r.arch == "gfx1100" for r in seen)
+    assert seen[0].units["transcendental"] > 0 and "memory" in sinks(seen[0]) and seen[0].instructions[0].label
+    assert "v_exp_f32" in {i.mnemonic for i in seen[0].approximate}
+  finally: tinyhw.Device.close()
+
+
+def test_kernels_of_a_tensor_program_are_captured_and_debugged(monkeypatch: pytest.MonkeyPatch,
+                                                               capsys: pytest.CaptureFixture[str]) -> None:
+  """A launch is kept as it was; its debugger computes what the program got, as often as one likes."""
+  monkeypatch.setenv("MOCKGPU", "1")
+  a = np.arange(64 * 64, dtype=np.float32).reshape(64, 64) / 4096
+  try:
+    x = tinyhw.Tensor(a, device="AMD").realize()
+    with tinyhw.captures("r_64*") as kept: product = (x @ x).numpy()
+    assert np.allclose(product, a @ a, rtol=1e-4) and len(kept) == 1 and kept[0].kernel.startswith("r_64")
+    name, address, size = kept[0].buffers[0]
+    assert size >= product.nbytes
+    for _ in range(2):
+      with kept[0].debug() as d:
+        d.break_on("global_store*", ignore=1)
+        assert d.run().reason == "breakpoint" and d.code.where(d.wave.pc).startswith(kept[0].kernel)
+        d.delete(1)
+        assert d.run().reason == "end"
+        assert d.read(address, "f32", 4096).tobytes() == product.tobytes()
+    monkeypatch.setattr("sys.stdin", io.StringIO("stepi\ninfo places\nbuffers\n"))
+    kept[0].shell()
+    out = capsys.readouterr()
+    assert f"=>   {kept[0].dispatch.entry_pc:#x}" in out.out and name in out.out and "has no arrays" in out.err
+    with tinyhw.captures(limit=1) as kept:
+      for _ in range(3): (x + 1).realize()
+    assert len(kept) == 1
+  finally: tinyhw.Device.close()
+
+
+def test_reports_of_code_objects_on_the_emulator(monkeypatch: pytest.MonkeyPatch, code_object: Build,
+                                                 add_source: str) -> None:
+  a = np.arange(64, dtype=np.float32)
+  launch = lambda: tinyhw.launch(code_object(add_source, cpu="gfx1201"), "add", (1,), (64,), [a, a, 1.0], "EMU")
+  monkeypatch.delenv("MOCKGPU", raising=False)
+  with pytest.raises(Unsupported, match="not emulated; set MOCKGPU=1"), tinyhw.reports(): launch()
+  monkeypatch.setenv("MOCKGPU", "1")
+  try:
+    with tinyhw.reports(exactness=False) as seen:
+      launch()
+      launch()
+    launch()
+    assert [r.kernel for r in seen] == ["add", "add"] and seen[0].arrivals is None and seen[0].arch == "gfx1201"
+    assert seen[0].executed == seen[1].executed and seen[0].instructions[0].place == "add"
+  finally: tinyhw.Device.close()
 
 
 # ---- the models of memory, against lanes counted one by one

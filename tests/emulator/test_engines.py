@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import os
 import random
+import re
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -17,10 +18,12 @@ from tests.emulator.test_jit import CODE, END, EXEC, OUT, descriptor, encode, in
 from tinyhw.core.errors import InvalidArgument, PageFault, TinyhwError, WatchdogExpired
 from tinyhw.emulator import engines
 from tinyhw.emulator.amdgcn import Dispatch, dispatch
+from tinyhw.emulator.both import EnginesDiffer
 from tinyhw.emulator.engines import dispatch as choose
-from tinyhw.emulator.jit import forms, native, run, threads
+from tinyhw.emulator.jit import forms, native, run, threads, translate
 from tinyhw.emulator.jit import store as disk
 from tinyhw.emulator.jit.run import dispatch as compiled
+from tinyhw.emulator.jit.values import LLVMOps
 
 GUARD = encode("s_mov_b64", src0=EXEC, sdst=70)
 
@@ -50,6 +53,24 @@ def test_hot_code_does_the_same(seed: int, monkeypatch: pytest.MonkeyPatch) -> N
   code, data = sample(seed), inputs(random.Random(seed))
   expected, found = (outcome(engine, code, data, descriptor(32, 27)) for engine in (dispatch, compiled))
   assert np.array_equal(expected[0], found[0]) and expected[1].instructions == found[1].instructions
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_modules_make_one_program(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+  """Waves go from one function to another and back."""
+  monkeypatch.setattr(translate, "LINES_A_MODULE", 50)
+  monkeypatch.setenv(threads.VARIABLE, "5")
+  made: list[int] = []
+  objects = forms.compiled
+  def watched(texts: list[str], hot: bool) -> list[bytes]:
+    made.append(len(texts))
+    return objects(texts, hot)
+  monkeypatch.setattr(forms, "compiled", watched)
+  forget(monkeypatch)
+  code, data = sample(seed), inputs(random.Random(seed))
+  expected, found = (outcome(engine, code, data, descriptor(32, 27)) for engine in (dispatch, compiled))
+  assert np.array_equal(expected[0], found[0]) and expected[1].instructions == found[1].instructions
+  assert made == [5]
 
 
 def test_waves_go_on_in_the_hot_form(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -167,7 +188,7 @@ def test_processes_write_one_file(tmp_path: Path) -> None:
 
 
 def test_an_object_that_does_not_link_is_an_error() -> None:
-  with pytest.raises(TinyhwError): native.Native(b"no object")
+  with pytest.raises(TinyhwError): native.Native([b"no object"])
 
 
 def test_changed_code_is_compiled_anew(folder: Path) -> None:
@@ -301,3 +322,48 @@ def test_a_launch_that_will_be_long_is_compiled_at_once(monkeypatch: pytest.Monk
   monkeypatch.setattr(engines, "_COMPILING", 0.0)
   few, many = (outcome(auto, PLACE + PUT, b"", wide(grid=n))[1] for n in (32, 160))
   assert (few.engine, many.engine) == ("ref", "jit") and many.instructions == 160 * 8 * 5
+
+
+# ---- both
+
+def side_by_side(code: bytes, data: bytes = b"", d: Dispatch | None = None) -> Any:
+  return outcome(lambda *a, **k: choose(*a, engine="both", **k), code, data, d or descriptor())
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_both_agree_on_random_programs(seed: int) -> None:
+  found = side_by_side(sample(seed), inputs(random.Random(seed)), descriptor(32, 27))
+  assert not isinstance(found[0], type) and found[1].engine == "jit", found
+
+
+def wrong(monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+  """Compiled code of an operation of values is off by one."""
+  right = getattr(LLVMOps, name)
+  monkeypatch.setattr(LLVMOps, name, lambda self, *operands: right(self, *operands) + 1)
+  forget(monkeypatch)
+
+
+def test_both_name_the_first_wrong_instruction(monkeypatch: pytest.MonkeyPatch) -> None:
+  """The wrong value is overwritten in the end: what it led to is not, and the error tells where it began."""
+  wrong(monkeypatch, "popcount")
+  before = encode("v_mov_b32", "e32", src0=255, vdst=5, literal=0xF0F) * 3
+  bad = encode("s_mov_b32", src0=255, sdst=20, literal=0x777) + encode("s_bcnt1_i32_b32", src0=20, sdst=21)
+  after = encode("v_add_nc_u32", "e32", src0=21, src1=5, vdst=6) + encode("s_mov_b32", src0=128, sdst=21)
+  loop = encode("s_sub_u32", src0=22, src1=129, sdst=22) + encode("s_cmp_lg_u32", src0=22, src1=128)
+  start = encode("s_mov_b32", src0=128 + 9, sdst=22)
+  code = start + loop + encode("s_cbranch_scc1", simm16=-(len(loop) // 4 + 1) & 0xFFFF) + before + bad + after
+  kind, text, _ = side_by_side(code)
+  assert kind is EnginesDiffer
+  assert re.search(r"wave 0 after the dispatch at 0x100000000: v6\[lane 0\]: reference 0x00000f18, compiled 0x00000f19"
+                   r"; .*; 24 more; first after instruction 33 of the wave, 's_bcnt1_i32_b32 s21, s20' at 0x[0-9a-f]+: "
+                   r"s21: reference 0x00000009, compiled 0x0000000a$", text), text
+
+
+def test_both_compare_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+  wrong(monkeypatch, "popcount")
+  code = encode("s_mov_b32", src0=255, sdst=20, literal=0x777) + encode("s_bcnt1_i32_b32", src0=20, sdst=21)
+  code += encode("v_mov_b32", "e32", src0=21, vdst=2) + encode("v_mov_b32", "e32", src0=128, vdst=1) + PUT
+  code += encode("v_mov_b32", "e32", src0=128, vdst=2) + encode("s_mov_b32", src0=128, sdst=21)
+  code += encode("s_cmp_eq_u32", src0=128, src1=129)
+  kind, text, _ = side_by_side(code)
+  assert kind is EnginesDiffer and "1 dwords differ: 0x100100000: reference 0x00000009, compiled 0x0000000a" in text

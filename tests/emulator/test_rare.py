@@ -154,3 +154,44 @@ def test_a_subvector_loop_runs_its_body_for_each_half(bench: Bench, mask: tuple[
   active = [(low >> k if k < 32 else high >> k - 32) & 1 for k in range(64)]
   assert (got[:64] & 0xFF).tolist() == active
   assert (got[:64] >> 8 == (low != 0) + (high != 0)).all() and tuple(got[64:66]) == mask
+
+
+# ---- scalars that differ from wave to wave of a lockstep group
+
+STORE_WAVES = ["v_lshl_add_u32 v1, s10, 5, v0", "v_lshlrev_b32 v1, 2, v1", *STORE[1:]]
+
+
+def test_each_workgroup_has_a_buffer_of_its_own(bench: Bench) -> None:
+  data = np.arange(4096, dtype=np.uint32)
+  at = bench.put(data)
+  lines = [f"s_mov_b32 s20, {at & 0xFFFFFFFF:#x}", "s_lshl_b32 s21, s10, 7", "s_add_u32 s20, s20, s21",
+           f"s_addc_u32 s21, {at >> 32:#x}, 0", "s_lshl_b32 s22, s10, 5", "s_mov_b32 s23, 0x31014000",
+           "v_lshlrev_b32 v3, 2, v0", "buffer_load_b32 v2, v3, s[20:23], 0 offen", *STORE_WAVES]
+  run(bench, lines, groups=5)
+  got = bench.results(160).reshape(5, 32)
+  lane = np.arange(32)
+  for group in range(5):  # workgroup g reads from dword 32 g on, and its buffer has 32 g bytes
+    assert (got[group] == np.where(4 * lane + 4 <= 32 * group, 32 * group + lane, 0)).all()
+
+
+def test_relative_moves_by_another_m0_in_each_workgroup(bench: Bench) -> None:
+  lines = ["s_mov_b32 m0, s10", "s_mov_b32 s20, 70", "s_mov_b32 s21, 71", "s_mov_b32 s22, 72",
+           "s_movrels_b32 s24, s20", "s_mov_b32 s30, 1", "s_mov_b32 s31, 2", "s_mov_b32 s32, 3", "s_movreld_b32 s30, 9",
+           "v_mov_b32 v10, 5", "v_mov_b32 v11, 6", "v_mov_b32 v12, 7", "v_movrels_b32 v13, v10",
+           "v_mov_b32 v2, s24", "v_lshl_or_b32 v2, v2, 8, s30", "v_lshl_or_b32 v2, v2, 4, s31",
+           "v_lshl_or_b32 v2, v2, 4, s32", "v_lshl_or_b32 v2, v2, 4, v13", *STORE_WAVES]
+  run(bench, lines, groups=3)
+  got = bench.results(96).reshape(3, 32)
+  want = [(70 << 8 | 9) << 12 | 0x235, (71 << 8 | 1) << 12 | 0x936, (72 << 8 | 1) << 12 | 0x297]
+  assert (got == np.array(want, np.uint32)[:, None]).all()
+
+
+def test_another_mode_in_each_workgroup(bench: Bench) -> None:
+  """Workgroup g rounds by mode g: up, down and toward zero differ from nearest for 1 + 2^-24 and its negative."""
+  lines = ["s_and_b32 s11, s10, 3", "s_setreg_b32 hwreg(HW_REG_MODE, 0, 2), s11",
+           "v_mov_b32 v3, 0x33800000", "v_add_f32 v2, 1.0, v3", "v_add_f32 v4, -1.0, -v3", "v_sub_nc_u32 v2, v2, v4",
+           *STORE_WAVES]
+  run(bench, lines, groups=4)
+  one, next_ = 0x3F800000, 0x3F800001
+  want = [(a - (b | 1 << 31)) & 0xFFFFFFFF for a, b in ((one, one), (next_, one), (one, next_), (one, one))]
+  assert (bench.results(128).reshape(4, 32) == np.array(want, np.uint32)[:, None]).all()

@@ -81,6 +81,6 @@ def command(arches: tuple[str, ...], grades: tuple[str, ...], match: str, as_jso
         ("    no effect", [f"{s.no_effect:,}" for s in numbers]),
         ("  run beside a witness", [f"{s.executed:,}" for s in numbers]),
         ("encodings", [f"{s.encodings:,}" for s in numbers]),
-        ("text unlike LLVM's", [f"{s.text_differs:,}" for s in numbers])):
+        ("text unlike llvm-mc 19's", [f"{s.text_differs:,}" for s in numbers])):
       table.add_row(what, *values)
   Console().print(table)

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, cached_property
 from typing import Any, Final
 
 from tinyhw.core.errors import DecodeError, EncodeError
+from tinyhw.isa.amdgcn_images import IMAGES, data_dwords, groups
 
 VCC_LO: Final = 106
 VCC_HI: Final = 107
@@ -38,6 +39,7 @@ SDWA_SELECTIONS: Final = ("dst_sel", "src0_sel", "src1_sel")
 # Registers that no pair or longer group starts with.
 SINGLE: Final = {"gfx11": frozenset({VCC_HI, M0, EXEC_HI}), "gfx12": frozenset({VCC_HI, M0, EXEC_HI}),
                  "gfx9": frozenset({103, 105, VCC_HI, M0, EXEC_HI})}
+SGPRS: Final = {"gfx9": 104, "gfx11": 106, "gfx12": 106}  # where groups end; gfx9's may reach over flat_scratch
 AGPR0: Final = 256  # number of the first accumulation register among the vector registers (gfx90a and later)
 # Inline float constants: operand code -> value. 248 is 1/(2*pi), rounded to each type.
 INLINE_FLOATS: Final = {240: 0.5, 241: -0.5, 242: 1.0, 243: -1.0, 244: 2.0, 245: -2.0, 246: 4.0, 247: -4.0,
@@ -84,10 +86,15 @@ class Row:
   @cached_property
   def literal_operands(self) -> tuple[str, ...]:
     """Operands whose code 255 calls for a literal dword after the instruction."""
-    if "imm" in self.fields and self.fields["imm"][0][2] == 32 and self.family != "SOPK": return ()
+    if self.deferred: return ()
     if self.isa == "gfx9" and self.family.startswith("VOP3"): return ()
     return tuple(n for n, _, kind, _, _, _ in self.operands
                  if kind in "sx" and n.startswith(("src", "ssrc")) and sum(w for _, _, w in self.fields[n]) >= 8)
+
+  @cached_property
+  def deferred(self) -> bool:
+    """Whether the second dword is an operand of its own (fmaak and its kin), which sources of code 255 share."""
+    return "imm" in self.fields and self.fields["imm"][0][2] == 32 and self.family != "SOPK"
 
   @cached_property
   def extended(self) -> frozenset[str]:
@@ -219,6 +226,7 @@ class Table:
       if at + size + 4 > len(code): raise DecodeError("the literal of an instruction is missing", where=hex(where))
       literal = int.from_bytes(code[at + size:at + size + 4], "little")
       size += 4
+    if row.deferred: literal = fields["imm"]
     operands = {}
     op_sel = fields.get("op_sel", 0)
     for name, role, kind, dwords, kind_type, half in row.operands:
@@ -233,11 +241,22 @@ class Table:
         if half[:1] == "h": which, value = value >> 7, value & 0x7F
         elif half[:1] == "o": which = op_sel >> (3 if role == "d" else int(name[-1])) & 1
         operand = Operand(name, role, "v", value, dwords, kind_type, which)
-      elif kind in "sx": operand = self._scalar(name, role, value, dwords, kind_type, literal, where)
+      elif kind in "sx": operand = self._scalar(name, role, value, dwords, kind_type, literal, where, kind == "x")
       else: operand = self._other(name, role, kind, value, dwords, kind_type, fields, where)
       operands[name] = operand
     words = tuple(int.from_bytes(code[i:i + 4], "little") for i in range(at, at + size, 4))
-    return Instruction(row, size, words, fields, operands, literal)
+    if row.family in IMAGES and "dmask" in fields: self._size_image(row, fields, operands, where)
+    return Instruction(row, size, words, fields, operands, None if row.deferred else literal)
+
+  def _size_image(self, row: Row, fields: Mapping[str, int], operands: dict[str, Operand], where: int) -> None:
+    """Give data and addresses the registers that the other fields say; addresses that are not used go."""
+    slots = [n for n in operands if n.startswith("vaddr")]
+    sizes = groups(row.mnemonic, fields, len(slots))
+    for name, dwords in zip(["vdata", *slots], [data_dwords(row.mnemonic, fields), *sizes], strict=False):
+      if operands[name].value + dwords > 256:
+        raise DecodeError(f"operand {name} passes the last register", where=hex(where))
+      operands[name] = replace(operands[name], dwords=dwords)
+    for name in slots[len(sizes):]: del operands[name]
 
   def _other(self, name: str, role: str, kind: str, value: int, dwords: int, kind_type: str, fields: Mapping[str, int],
             where: int) -> Operand:
@@ -261,13 +280,17 @@ class Table:
     return Operand(name, role, "v", value | (AGPR0 if accumulator else 0), dwords, kind_type)
 
   def _scalar(self, name: str, role: str, code: int, dwords: int, kind_type: str, literal: int | None,
-              where: int) -> Operand:
+              where: int, vector: bool = True) -> Operand:
     code = CANONICAL[self.name].get(code, code)
     if code in SINGLE[self.name] and (dwords > 1 or not dwords and self.name == "gfx9"):  # its waves have 64 lanes
       raise DecodeError(f"operand {name} starts no group", where=hex(where))
+    if dwords > 2 and code <= EXEC_HI and code != NULL:
+      # groups start at a multiple of four, and end with their file of registers
+      first, end = (0, SGPRS[self.name]) if code < SGPRS[self.name] else (TTMP0, NULL)
+      if not first <= code < end or first + (code - first & -4) + dwords > end:
+        raise DecodeError(f"operand {name} passes the last register", where=hex(where))
     if code <= EXEC_HI or code in SPECIALS[self.name]:
-      if code != LDS_DIRECT or dwords < 2 and name.startswith("src") and kind_type[0] not in "s":
-        return Operand(name, role, "s", code, dwords, kind_type)
+      if code != LDS_DIRECT or vector and dwords < 2: return Operand(name, role, "s", code, dwords, kind_type)
     if code == LITERAL and literal is not None: return Operand(name, role, "lit", literal, dwords, kind_type)
     if 128 <= code <= 208 or code in INLINE_FLOATS: return Operand(name, role, "const", code, dwords, kind_type)
     raise DecodeError(f"operand {name} has the reserved code {code}", where=hex(where))

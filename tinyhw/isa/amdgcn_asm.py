@@ -14,6 +14,7 @@ from typing import Final
 
 from tinyhw.core.errors import DecodeError, EncodeError, InvalidArgument
 from tinyhw.isa.amdgcn import CANONICAL, INLINE_FLOATS, LITERAL, SPECIALS, VGPR0, Row, Table, table
+from tinyhw.isa.amdgcn_images import DIMENSIONS, IMAGES
 from tinyhw.isa.amdgcn_names import (
   DATA_FORMATS,
   FORMATS,
@@ -38,6 +39,7 @@ from tinyhw.isa.amdgcn_text import (
   template,
 )
 
+REGISTERS: Final = r"v(?:(\d+)|\[(\d+)(?::\d+)?\])"
 VARIANTS: Final = ("_e64_dpp", "_e32_dpp", "_dpp", "_sdwa", "_e64", "_e32")
 NUMBER: Final = r"(0x[0-9a-f]+|0|[1-9]\d*)(?!\w)"
 Operand = tuple[str, str, str, int, str, str]
@@ -294,6 +296,7 @@ def packed(name: str) -> Callable[[Line], None]:
     if name not in line.row.fields: return
     found = line.take(name + r":\[([01](?:,[01])*)\]")
     count = sum(1 for o in line.row.operands if o[0].startswith("src"))
+    if line.row.mnemonic.startswith("v_permlane"): count = 2
     if found:
       bits = [int(b) for b in found[1].split(",")]
       last = name == "op_sel" and line.row.family in {"VOP3", "VINTERP"} and len(bits) == count + 1
@@ -444,6 +447,32 @@ def target(line: Line) -> None:
   line.put("tgt", code)
 
 
+def addresses(line: Line) -> None:
+  """Address registers of an image: a list, or one group; how many registers each has is checked on the whole text."""
+  listed = line.take(r"\[([^\[\]]*(?:\[[^\]]*\][^\[\]]*)*)\]")
+  parts = [p.strip() for p in re.split(r",(?![^\[]*\])", listed[1])] if listed else [line.need(REGISTERS, "vaddr0")[0]]
+  names = [o[0] for o in line.row.operands if o[0].startswith("vaddr")]
+  if len(parts) > len(names) or line.row.family == "MIMG" and (listed is None) == (line.row.variant == "nsa"):
+    raise Reject(line.at, f"operand vaddr0: {len(parts)} addresses are not in this form's list")
+  for name, part in zip(names, parts, strict=False): image_register(line, name, part)
+
+
+def image_register(line: Line, name: str, token: str) -> None:
+  """The first of an image operand's registers."""
+  m = re.fullmatch(REGISTERS, token)
+  if m is None or int(m[1] or m[2]) > 255: raise Reject(line.at, f"operand {name}: {token!r} is no vector register")
+  line.put(name, int(m[1] or m[2]))
+
+
+def dimension(line: Line) -> None:
+  """dim:SQ_RSRC_IMG_2D, or without the prefix."""
+  token = line.need(r"dim:(\w+)", "dim")[1]
+  names = [d.name for d in DIMENSIONS]
+  if (name := f"SQ_RSRC_IMG_{token.removeprefix('SQ_RSRC_IMG_')}") not in names:
+    raise Reject(line.at, f"operand dim: {token} is none of {', '.join(names)}")
+  line.put("dim", names.index(name))
+
+
 def blgp(line: Line) -> None:
   """blgp:N, or neg:[x,y,z] of f64 matrices, which is the same field."""
   if found := line.take(r"blgp:([0-7])\b"): line.put("blgp", int(found[1]))
@@ -452,6 +481,8 @@ def blgp(line: Line) -> None:
 
 
 MODIFIERS: Final[dict[str, Callable[[Line], None]]] = {
+  "dmask": numbered("dmask", r"dmask:" + NUMBER), "dim": dimension, "addresses": addresses,
+  **{name: flag(name, name) for name in ("unorm", "r128", "a16", "tfe", "lwe", "d16")},
   "cbsz": numbered("cbsz", r"cbsz:(\d+)"), "abid": numbered("abid", r"abid:(\d+)"), "blgp": blgp,
   "dst_sel": chosen("dst_sel", SELECTIONS), "src0_sel": chosen("src0_sel", SELECTIONS),
   "src1_sel": chosen("src1_sel", SELECTIONS), "dst_unused": chosen("dst_unused", UNUSED),
@@ -485,6 +516,9 @@ def walk(row: Row, text: str, generation: Table) -> Line:
     elif key:
       if key == "vdst" and key not in operands: key = "vdata"
       if key.endswith("_modifiers"): source(line, operands[key.removesuffix("_modifiers")])
+      elif row.family in IMAGES and key in {"vdata", "vaddr0"}:
+        if key == "vdata": image_register(line, key, line.need(REGISTERS, key)[0])
+        else: addresses(line)
       elif key in MODIFIERS and (key not in operands or operands[key][2] == "i"): MODIFIERS[key](line)
       else: operand(line, line.need(r"(?:sendmsg|gpr_idx)\([^)]*\)|[^,\s]+", key)[0], operands[key])
     else:
@@ -507,7 +541,8 @@ def candidates(text: str, generation: Table) -> tuple[Row, ...]:
   heads = [part.split()[0] if part.split() else "" for part in text.split(" :: ")]
   for names in (heads, *([h.removesuffix(v) for h in heads] for v in VARIANTS)):
     rows = generation.by_mnemonic.get(" :: ".join(names))
-    if rows: return tuple(sorted(rows, key=lambda r: (r.size, r.returns)))  # of two with one text, as LLVM chooses
+    if rows:  # of two with one text, as LLVM chooses
+      return tuple(sorted(rows, key=lambda r: (r.size, r.returns, r.variant.endswith("_alt"))))
   raise InvalidArgument(f"{' :: '.join(heads)!r} is no instruction of {generation.name}", where=repr(text))
 
 
@@ -529,6 +564,9 @@ def assemble(text: str, generation: Table | None = None) -> bytes:
       furthest = Reject(len(text), error.message)
       continue
     if str(back) == text: return code
+    if row.family in IMAGES:
+      furthest = Reject(len(text), f"its fields make it {back}")  # whose registers are as many as dmask, dim ... say
+      continue
     if loose is None and back.row is row: loose = code
   if loose is not None: return loose
   raise InvalidArgument(furthest.what, where=repr(text))

@@ -19,6 +19,7 @@ from tinyhw.isa.amdgcn import (
   Table,
   table,
 )
+from tinyhw.isa.amdgcn_images import DIMENSIONS, IMAGES
 from tinyhw.isa.amdgcn_names import (
   DATA_FORMATS,
   FORMATS,
@@ -48,7 +49,7 @@ def scalar_name(code: int, dwords: int, isa: str = "gfx11") -> str:
   """A scalar register or special operand by its code. Groups start at a multiple of two or four, as LLVM shows them."""
   if 102 <= code < VCC_LO and isa == "gfx9":
     return SPECIALS[isa][code].removesuffix("_lo" if dwords == 2 else "")
-  if code < VCC_LO or TTMP0 <= code < NULL: code &= -4 if dwords > 3 else -2 if dwords == 2 else -1
+  if code < VCC_LO or TTMP0 <= code < NULL: code &= -4 if dwords > 2 else -2 if dwords == 2 else -1
   if code < VCC_LO: return _range("s", code, dwords)
   if code == VCC_LO and dwords == 2: return "vcc"
   if code == 126 and dwords == 2: return "exec"
@@ -117,7 +118,8 @@ def _packed(i: Instruction, name: str, default: int) -> str:
   count = sum(1 for n in i.operands if n.startswith("src"))
   bits = [i.fields[name] >> k & 1 for k in range(count)]
   if name == "op_sel" and i.family == "VINTERP": bits += [i.fields[name] >> 3 & 1]
-  if name == "op_sel" and i.family == "VOP3":
+  if i.mnemonic.startswith("v_permlane"): bits = bits[:2]  # whether inactive lanes are read, and lanes beyond the row
+  elif name == "op_sel" and i.family == "VOP3":
     if any(o.half is not None for o in i.operands.values()): return ""  # registers are printed as v1.h
     bits += [i.fields[name] >> 3 & 1] if "vdst" in i.operands else []
   if all(b == default for b in bits): return ""
@@ -327,11 +329,25 @@ MODIFIERS: Final[dict[str, Printer]] = {
   "attrchan": lambda i, v: f".{'xyzw'[v]}",
   "tgt": lambda i, v: " " + _target(v),
   "sdata": lambda i, v: _small(v),
+  "dmask": lambda i, v: f" dmask:{v:#x}" if v else "",
+  "dim": lambda i, v: f" dim:{DIMENSIONS[v].name}",
+  "unorm": lambda i, v: " unorm" * v,
+  "r128": lambda i, v: " r128" * v,
+  "a16": lambda i, v: " a16" * v,
+  "tfe": lambda i, v: " tfe" * v,
+  "lwe": lambda i, v: " lwe" * v,
+  "d16": lambda i, v: " d16" * v,
   "byte_sel": lambda i, v: f" byte_sel:{v}" if v else "",
   "index_key_8bit": lambda i, v: f" index_key:{v}" if v else "",
   "index_key_16bit": lambda i, v: f" index_key:{v}" if v else "",
   "waitvsrc": lambda i, v: f" wait_vm_vsrc:{v}",
 }
+
+
+def _addresses(i: Instruction) -> str:
+  """The address registers of an image: a list, unless there is one."""
+  parts = [operand(o) for n, o in i.operands.items() if n.startswith("vaddr")]
+  return parts[0] if len(parts) == 1 else f"[{', '.join(parts)}]"
 
 
 def suffix(i: Row, generation: Table) -> str:
@@ -349,6 +365,7 @@ def suffix(i: Row, generation: Table) -> str:
 def template(i: Row) -> str:
   """The row's text with the VCC that short encodings use or write without an operand."""
   line = i.text.replace(",$format $soffset", ", $soffset$format")
+  if i.family in IMAGES: return re.sub(r"\[\$vaddr0[^\]]*\]", "$addresses", line)
   if i.family not in {"VOP2", "VOPC"} or "vcc" in line: return line
   vcc = "vcc" if i.isa == "gfx9" else "vcc_lo"
   if i.family == "VOPC" and "VCC" in i.defs and "$sdst" not in line:
@@ -372,6 +389,7 @@ def text(i: Instruction, generation: Table | None = None) -> str:
     key = match[1]
     if key in {"op_sel", "neg_lo", "neg_hi"}: return _packed(i, key, 0)
     if key == "op_sel_hi": return _packed(i, key, 0 if "_mix" in i.mnemonic else 1)
+    if key == "addresses": return _addresses(i)
     if key.endswith("_modifiers"): return _source(i, key.removesuffix("_modifiers"))
     if key == "vdst" and key not in i.operands: key = "vdata"
     o = i.operands.get(key)

@@ -26,8 +26,10 @@ _COMMON = (
   ("VINTERP", "11001101"), ("LDSDIR", "11001110"), ("VOPD", "110010"), ("SMEM", "111101"), ("DS", "110110"),
 )
 FAMILIES: dict[str, tuple[tuple[str, str], ...]] = {
-  "gfx11": (*_COMMON, ("FLAT", "110111"), ("MUBUF", "111000"), ("MTBUF", "111010"), ("EXP", "111110")),
-  "gfx12": (*_COMMON, ("FLAT", "111011"), ("MUBUF", "110001"), ("EXP", "111110")),  # RDNA4: VFLAT, VBUFFER, VEXPORT
+  "gfx11": (*_COMMON, ("FLAT", "110111"), ("MUBUF", "111000"), ("MTBUF", "111010"), ("EXP", "111110"),
+            ("MIMG", "111100")),
+  "gfx12": (*_COMMON, ("FLAT", "111011"), ("MUBUF", "110001"), ("EXP", "111110"),  # RDNA4: VFLAT, VBUFFER, VEXPORT
+            ("VIMAGE", "110100"), ("VSAMPLE", "111001")),
   # CDNA3 manual, chapter 13 "Microcode Formats". VOP3P holds the matrix instructions (VOP3P-MAI) too.
   "gfx9": (*_COMMON[:8], ("VOP3", "110100"), ("VOP3P", "110100111"), ("SMEM", "110000"), ("DS", "110110"),
            ("FLAT", "110111"), ("MUBUF", "111000"), ("MTBUF", "111010")),
@@ -69,7 +71,8 @@ ANONYMOUS = {
   "anonymous_22824": ("a", 1), "anonymous_24166": ("s", 1),
 }
 ACC = 9  # bit of a register operand that says accumulation register (gfx90a and later)
-WIDTHS = {"32": 1, "64": 2, "96": 3, "128": 4, "160": 5, "256": 8, "512": 16, "1024": 32}
+WIDTHS = {"32": 1, "64": 2, "96": 3, "128": 4, "160": 5, "256": 8, "288": 9, "352": 11, "384": 12,
+          "512": 16, "1024": 32}
 
 
 @dataclass
@@ -100,6 +103,7 @@ def operands(text: str) -> list[tuple[str, str]]:
 def variant_of(name: str, generation: str) -> str:
   """e32, e64, dpp, dpp8, e64_dpp, e64_dpp8, or how a memory row addresses, from LLVM's record name."""
   stem = name.removesuffix("_" + generation)
+  if name.startswith("IMAGE_"): return "nsa" if stem.endswith("_nsa") else ""
   if generation == "gfx9": stem = re.sub(r"(_(vi|gfx9|gfx90a|gfx940))*$", "", name)
   if m := re.search(r"_(e64_dpp8|e64_dpp|e32_dpp8|e32_dpp|dpp8|dpp|e64|e32|sdwa)(_w32|_w64)?$", stem):
     return m[1].removeprefix("e32_") if m[1] != "e32" else "e32"
@@ -190,20 +194,28 @@ def operand_kind(cls: str, width: int) -> tuple[str, int, str]:
   return kind, dwords, kind_type
 
 
-def build(name: str, record: dict[str, Any], generation: str) -> Row:
-  """One LLVM record as a row."""
+def build(name: str, record: dict[str, Any], generation: str, loose: int = -1) -> Row:
+  """One LLVM record as a row. Fixed bits that are not in `loose` are ignored in decoding and set in encoding."""
   mask, value = int(record["mask"], 16), int(record["val"], 16)
   # Rows without soffset leave the bit that announces it open; a row with soffset and the bit is the other meaning.
-  if "SOffsetEn" in record["fields"]: mask |= 1 << record["fields"]["SOffsetEn"][0][0]
+  if "SOffsetEn" in record["fields"] and {"offset", "soffset"} & set(record["fields"]):
+    mask |= 1 << record["fields"]["SOffsetEn"][0][0]
+  mask &= loose
   family = family_of(value & 0xFFFFFFFF, generation)
   text = record["asm"]
+  size = record["size"]
   mnemonic = " :: ".join(re.match(r"[a-z0-9_]+", part)[0] for part in text.split(" :: "))  # type: ignore[index]
   template = " :: ".join(re.sub(r"^[a-z0-9_]+", "@", part) for part in text.split(" :: "))
+  if "BVH" in name: template = template.replace("$a16", " a16" if "_a16" in name else "")
   mnemonic = re.sub(r"_(e32|e64)$", "", mnemonic)
   if m := re.search(r"_(e32|e64)$", re.match(r"[a-z0-9_]+", text)[0]):  # type: ignore[index]
     template = template.replace("@", "@{_" + m[1] + "}", 1)
   given = [(role, c, n) for role, io in (("d", "outs"), ("s", "ins")) for c, n in operands(record[io])]
   variant = variant_of(name, generation)
+  if variant == "nsa":  # the addresses after the first are in a dword of their own, which LLVM's records leave out
+    more = [n for _, _, n in given if re.fullmatch(r"vaddr[1-4]", n)]
+    record = record | {"fields": record["fields"] | {n: [[64 + 8 * k, 0, 8]] for k, n in enumerate(more)}}
+    size = 12
   sext = {n for _, c, n in given if variant == "sdwa" and c.startswith(("Int", "Bin"))}
   fields = normal_fields(record["fields"], family, sext)
   # Integer sources in encodings whose modifiers are those of floats: LLVM shows neg as sext() and abs not at all.
@@ -237,7 +249,7 @@ def build(name: str, record: dict[str, Any], generation: str) -> Row:
     free = [(11 + k, k, 1) for k in range(4)]
     mask &= ~(15 << 11)
     fields["op_sel"] = free
-  return Row(name, mnemonic, variant, family, record["size"], mask, value, fields, specs, template,
+  return Row(name, mnemonic, variant, family, size, mask, value, fields, specs, template,
              record["uses"], record["defs"], record["mayLoad"] == 1, record["mayStore"] == 1)
 
 
@@ -256,7 +268,7 @@ def filled(row: Row) -> Row:
 
 def split_return(row: Row) -> Row:
   """The bit by which an atomic returns the old value belongs to the opcode; some rows of LLVM have it in cpol."""
-  if "_atomic_" not in row.mnemonic or "cpol" not in row.fields: return row
+  if "_atomic_" not in row.mnemonic or "cpol" not in row.fields or row.mnemonic.startswith("image_"): return row
   fixed, value, pieces = 0, 0, []
   for position, bit, width in row.fields["cpol"]:
     if bit == 0:
@@ -304,8 +316,11 @@ def select(records: dict[str, Any], generation: str) -> list[Row]:
   wanted = {n: r for n, r in records.items() if r["ns"] in order and not LEFT_OUT[generation] & set(r["pred"])}
   for name, record in sorted(wanted.items(), key=lambda r: (
       "fake16" in r[0], "w64" in r[0].lower(), generation not in HALVES and order.index(r[1]["ns"]), r[0])):
-    if name.startswith("IMAGE") or name.endswith("_format"): continue
-    for row in map(filled, map(split_return, split_dpp8(build(name, record, generation)))):
+    # RDNA4's images have one address form here, the list; LLVM has another for one address in the same words
+    if name.endswith("_format") or name.startswith("IMAGE_") and generation == "gfx12" and "[" not in record["asm"]:
+      continue
+    loose = int(records[name + "_format"]["mask"], 16) if name + "_format" in records else -1
+    for row in map(filled, map(split_return, split_dpp8(build(name, record, generation, loose)))):
       if row.mnemonic in ALIASES.get(generation, ()): continue
       check(row)
       kept = rows.setdefault((row.mnemonic, row.variant, row.size, row.value), row)

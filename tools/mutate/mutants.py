@@ -140,7 +140,8 @@ class Source:
     self.original = dict(_paths(compile(self.tree, self.path, "exec")))
     shapes = {_shape(code): path for path, code in self.original.items()}
     self.live: dict[tuple[int, ...], list[FunctionType]] = {}
-    for f in [o for o in gc.get_objects() if isinstance(o, FunctionType)]:
+    name = Path(self.path).name
+    for f in [o for o in gc.get_objects() if isinstance(o, FunctionType) and o.__code__.co_filename.endswith(name)]:
       if Path(f.__code__.co_filename).resolve() != Path(self.path).resolve(): continue
       path = shapes.get(_shape(f.__code__))
       if path is not None: self.live.setdefault(path, []).append(f)

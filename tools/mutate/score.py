@@ -7,6 +7,7 @@ import signal
 from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cache
 from types import CodeType, FunctionType
 from typing import Any, Final
 
@@ -48,6 +49,7 @@ class Score:
   def percent(self) -> float: return 100 * self.killed / max(1, self.counted)
 
 
+@cache
 def _names(code: CodeType) -> set[str]:
   """Names that code refers to, nested code too."""
   out = set(code.co_names) | set(code.co_freevars)

@@ -249,10 +249,10 @@ def _finished(s: State, x: Witness, i: Instruction, t: str, value: int) -> int:
 def output(s: State, f: Format, value: int, omod: int, rounds: bool) -> int:
   """omod, which counts only where output denormals are flushed and IEEE is off, and the flush (section 7.2.3.1).
 
-  RDNA4's always counts, and then denormals are flushed (RDNA4 ISA manual, section 7.2.3.1).
+  On RDNA4 it always counts, and denormals are then flushed whatever MODE says (RDNA4 ISA manual, section 7.2.3.1).
   """
   flushes = rounds and s.mode.flushes_out(f)
-  if omod and rounds and (s.isa == "gfx12" or flushes and not s.mode.ieee):
+  if omod and (s.isa == "gfx12" or flushes and not s.mode.ieee):
     value = f.flush(f.scaled(value, OMOD[omod], s.mode.rounding(f)))
     return 0 if f.is_zero(value) else value  # -0 becomes +0
   return f.flush(value) if flushes else value

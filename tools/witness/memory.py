@@ -245,6 +245,7 @@ def scalar_load(s: State, i: Instruction) -> None:
     address = (s.pair(base, wave) & (1 << 48) - 1 if buffered else s.pair(base, wave)) + offset + extra
     if rest in SCALAR_SMALL:
       width, sign = SCALAR_SMALL[rest]
+      address &= -width  # "for 16-bit loads the one LSB is ignored" (RDNA4 ISA manual, section 8.1.1)
       value = load(s.memory, address - MEMORY, width)
       if buffered and offset + extra + width > s.s[base + 2][wave]: value = 0
       s.s[destination][wave] = (value - (1 << sign) if sign and value >> sign - 1 else value) & 0xFFFFFFFF

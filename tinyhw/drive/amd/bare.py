@@ -30,8 +30,8 @@ _DWORD: Final = 0xFFFFFFFF
 MakeDispatch = Callable[..., Any]
 """Makes the emulator's dispatch from keywords: entry_pc, grid, block, rsrc1 to rsrc3, user_data, scratch_*, lds_size,
 wave32."""
-Execute = Callable[[AddressSpace, Arch, Any], Any]
-"""Runs a dispatch to its end."""
+Execute = Callable[..., Any]
+"""Runs a dispatch to its end: (address space, generation, dispatch), and `observer=` where there is one."""
 
 
 @dataclass(frozen=True)
@@ -51,15 +51,6 @@ class Loaded:
   address: int
   code: CodeObject
   arch: Arch
-
-  def symbols(self) -> dict[str, int]:
-    """Address of each symbol; a kernel's name is its entry point."""
-    found = {name: self.address + at for name, at in self.code.symbols.items()}
-    return found | {k.name: self.address + k.entry_offset for k in self.code.kernels.values()}
-
-  def code_ranges(self) -> list[tuple[int, int]]:
-    """[start, end) of each executable segment."""
-    return [(self.address + s.offset, self.address + s.offset + s.size) for s in self.code.segments if s.executable]
 
 
 @dataclass(eq=False)
@@ -98,7 +89,7 @@ class BareProgram(Program):
   def launch(self, kernargs: bytes, grid: Dim3, block: Dim3) -> None:
     """Run with the explicit arguments as bytes, laid out as the metadata says."""
     ready = self.ready(kernargs, grid, block)
-    try: self.runtime.execute(ready.space, ready.arch, ready.dispatch)
+    try: self.runtime.run(ready)
     finally: self.release(ready)
 
   def release(self, ready: Ready) -> None:
@@ -171,12 +162,13 @@ class BareRuntime(Runtime):
     self.name, self.make_dispatch, self.execute = name, make_dispatch, execute
     self.space = AddressSpace(name)
     self.places: list[Place] = []
+    self.observer: Any = None
     self._regions: dict[int, Region] = {}
     self._images: dict[bytes, Loaded] = {}
     self._top = FIRST_ADDRESS
     self._used = 0
 
-  def describe(self) -> str: return "code objects of any executed generation, straight on the emulator"
+  def describe(self) -> str: return f"runs {', '.join(DECODED)}"
 
   # ---- memory: a region for each allocation, with an unmapped page behind it
 
@@ -224,6 +216,15 @@ class BareRuntime(Runtime):
   def synchronize(self) -> None: return None
 
   # ---- code
+
+  def run(self, ready: Ready) -> None:
+    """Execute a launch, shown to the observer where there is one."""
+    observer = {} if self.observer is None else {"observer": self.observer}
+    self.execute(ready.space, ready.arch, ready.dispatch, **observer)
+
+  def loaded(self) -> list[tuple[int, CodeObject]]:
+    """(address, code object) of each code object in memory."""
+    return [(image.address, image.code) for image in self._images.values()]
 
   def load(self, binary: bytes, kernel: str) -> BareProgram: return self.load_kernel(binary, kernel)
 

@@ -286,6 +286,10 @@ class AMDRuntime(QueuedRuntime):
     if program.layout.unserved: self.unserved[program.name] = program.layout.unserved
     return program
 
+  def loaded(self) -> list[tuple[int, codeobject.CodeObject]]:
+    """(address, code object) of each code object in GPU memory."""
+    return [(image.address, image.code) for image in self._images.values()]
+
   def _place(self, binary: bytes) -> CodeImage:
     code = codeobject.load(binary, arch=self.target)
     if not code.image: raise DecodeError("no section or segment has anything to load", where="code object")

@@ -1,0 +1,203 @@
+"""The reference and compiled code side by side: outcome, memory and every wave's last registers must agree.
+
+When they do not, the first wave that differs is run again in both, instruction by instruction, and the error names the
+first instruction after which its registers are not the same, with wave, register, lane and both values.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from tinyhw.arch import Arch
+from tinyhw.core.errors import TinyhwError
+from tinyhw.core.memory import AddressSpace, Region
+from tinyhw.emulator.amdgcn import Dispatch, DispatchStats
+from tinyhw.emulator.amdgcn import dispatch as interpret
+from tinyhw.emulator.observe import Observer
+from tinyhw.emulator.simt import Group
+from tinyhw.isa.amdgcn import EXEC_LO, NULL, VCC_LO
+
+Value = Any
+Run = Callable[..., DispatchStats]
+SHOWN: Final = 8  # differences that an error spells out
+_NAMES: Final = {VCC_LO: "vcc_lo", VCC_LO + 1: "vcc_hi", EXEC_LO: "exec_lo", EXEC_LO + 1: "exec_hi", 125: "m0"}
+
+
+class EnginesDiffer(TinyhwError):
+  """The reference and the compiled code do not agree."""
+
+
+@dataclass(frozen=True)
+class Registers:
+  """A wave's registers: u32 [n] scalars, u32 [n, lanes] vectors, SCC."""
+  s: Value
+  v: Value
+  scc: bool
+
+  def differences(self, other: Registers) -> Iterator[str]:
+    """A line for each register, or lane of one, in which the other (compiled code's) differs from this one."""
+    for n in np.flatnonzero(_differ(self.s, other.s)):
+      if n != NULL: yield _line(_NAMES.get(int(n), f"s{n}"), self.s[n], other.s[n])
+    if self.scc != other.scc: yield f"scc: reference {self.scc:d}, compiled {other.scc:d}"
+    for n, lane in np.argwhere(_differ(self.v, other.v)):
+      yield _line(f"v{n}[lane {lane}]", self.v[n, lane], other.v[n, lane])
+
+
+def _line(name: str, a: Value, b: Value) -> str: return f"{name}: reference {int(a):#010x}, compiled {int(b):#010x}"
+
+
+def _differ(a: Value, b: Value) -> Value:
+  """Where registers differ; which NaN comes out of several is not compared, in any width."""
+  out = a != b
+  if not out.any(): return out
+  out &= ~both_nan(a, b)
+  high = (a & 0x7FFFFFFF >= 0x7FF00000) & (b & 0x7FFFFFFF >= 0x7FF00000)  # the high half of an f64 that is NaN
+  out[:-1] &= ~high[1:]
+  out &= ~high
+  return out
+
+
+def both_nan(a: Value, b: Value) -> Value:
+  """Which elements are NaN in both: as f32, or in either half as f16 with the other half the same."""
+  def nan32(x: Value) -> Value: return x & np.uint32(0x7FFFFFFF) > np.uint32(0x7F800000)
+
+  def half_agrees(shift: int) -> Value:
+    x, y = (v >> np.uint32(shift) & np.uint32(0xFFFF) for v in (a, b))
+    return (x == y) | ((x & np.uint32(0x7FFF) > 0x7C00) & (y & np.uint32(0x7FFF) > 0x7C00))
+  return nan32(a) & nan32(b) | half_agrees(0) & half_agrees(16)
+
+
+def both(space: AddressSpace, arch: Arch, d: Dispatch, watchdog: int, compiled: Run) -> DispatchStats:
+  """The reference on a copy of the memory, compiled code on the memory itself. Raises EnginesDiffer."""
+  start, copy = copied(space), copied(space)
+  reference, last = _Last(), dict[int, tuple[Value, Value, bool]]()
+  expected, error = _outcome(interpret, copy, arch, d, watchdog=watchdog, observer=reference)
+  stats, other = _outcome(compiled, space, arch, d, watchdog=watchdog, last=last)
+  where = f"after the dispatch at {d.entry_pc:#x}"
+  if type(error) is not type(other) or str(error) != str(other):
+    raise EnginesDiffer(f"the reference {_told(error)}, compiled code {_told(other)}")
+  if error is not None: raise other
+  assert expected is not None and stats is not None
+  # what waves get, and how often they try, may depend on who runs when, where they meet in atomics
+  ordered = not any("atomic" in name or "_rtn" in name for name in expected.mnemonics)
+  for wave, registers in reference.waves() if ordered else ():
+    found = list(registers.differences(Registers(*last[wave]))) if wave in last else []
+    if not found: continue
+    first = first_difference(start, arch, d, watchdog, wave)
+    raise EnginesDiffer(f"wave {wave} {where}: {_some(found)}{f'; {first}' if first else ''}")
+  if expected.instructions != stats.instructions and ordered:
+    raise EnginesDiffer(f"the reference executed {expected.instructions:,} instructions, compiled code "
+                        f"{stats.instructions:,}")
+  for m, n in zip(copy.mappings(), space.mappings()):
+    if (m.u64 == n.u64).all(): continue
+    at = np.flatnonzero(m.u32 != n.u32)
+    at = at[~both_nan(m.u32[at], n.u32[at])]
+    if at.size: raise EnginesDiffer(f"memory {where}: {at.size} dwords differ: " + "; ".join(
+      _line(f"{m.start + 4 * int(k):#x}", m.u32[k], n.u32[k]) for k in at[:SHOWN]))
+  return stats
+
+
+def _some(lines: list[str]) -> str:
+  more = f"; {len(lines) - SHOWN} more" if len(lines) > SHOWN else ""
+  return "; ".join(lines[:SHOWN]) + more
+
+
+def _told(error: Any) -> str: return "ended well" if error is None else f"raised {type(error).__name__}: {error}"
+
+
+def _outcome(run: Run, *arguments: Any, **more: Any) -> tuple[DispatchStats | None, Any]:
+  try: return run(*arguments, **more), None
+  except TinyhwError as error: return None, error
+
+
+def copied(space: AddressSpace) -> AddressSpace:
+  """The same mappings over a copy of the memory; what is shared in it stays shared."""
+  other = AddressSpace(space.name)
+  regions: dict[int, Region] = {}
+  for m in space.mappings():
+    key = id(m.backing)
+    if key not in regions: regions[key] = Region("copy", -(-m.backing.size // 4096) * 4096)
+    regions[key].u8[m.offset:m.offset + m.end - m.start] = m.u8
+    other.map(m.start, m.end - m.start, regions[key], m.offset, m.access)
+  return other
+
+
+# ---- the reference's registers
+
+def _of(group: Group, row: int) -> Registers:
+  """The registers of one wave of a group."""
+  lanes = group.cohort.lanes
+  s = np.array([x if x.ndim == 0 else x.reshape(-1)[row] for x in group.s], np.uint32)
+  v = np.empty((len(group.v), lanes), np.uint32)
+  for n, x in enumerate(group.v):
+    bits = np.asarray(x).view(np.uint32)
+    v[n] = bits[row] if bits.ndim == 2 and bits.shape[0] == group.size else bits[0] if bits.ndim == 2 else bits
+  scc = np.asarray(group.scc).reshape(-1)
+  return Registers(s, v, bool(scc[row if scc.size > 1 else 0]))
+
+
+class _Last(Observer):
+  """Keeps the registers of waves as they end. Values are never changed in place, so groups are kept as they are."""
+
+  def __init__(self) -> None: self._ended: list[Group] = []
+
+  def ended(self, group: Group) -> None: self._ended.append(group)
+
+  def waves(self) -> Iterator[tuple[int, Registers]]:
+    """Each wave's number with its registers, in the order of the numbers."""
+    rows = [(int(wave), group, row) for group in self._ended for row, wave in enumerate(group.waves)]
+    for wave, group, row in sorted(rows, key=lambda r: r[0]): yield wave, _of(group, row)
+
+
+# ---- the first difference
+
+@dataclass(frozen=True)
+class Step:
+  """A wave's registers after `count` instructions, the next of which is at `pc`."""
+  count: int
+  pc: int
+  registers: Registers
+
+
+class _Found(Exception):
+  """The reference has come to where the wave differs."""
+
+  def __init__(self, text: str) -> None:
+    self.text = text
+    super().__init__(text)
+
+
+class _Comparing(Observer):
+  """Holds a wave's registers, before each instruction, against compiled code's after as many instructions."""
+
+  def __init__(self, wave: int, steps: Iterator[Step]) -> None:
+    self._wave, self._steps, self._count = wave, steps, 0
+    self._next = next(steps, None)
+    self._last = ""
+
+  def before(self, group: Group, pc: int, instruction: Any) -> None:
+    """Stop at the first difference."""
+    rows = np.flatnonzero(group.waves == self._wave)
+    if not rows.size: return
+    while self._next is not None and self._next.count < self._count: self._next = next(self._steps, None)
+    if self._next is not None and self._next.count == self._count:
+      if self._next.pc != pc: raise _Found(f"after {self._last} the reference goes on at {pc:#x}, compiled code at "
+                                           f"{self._next.pc:#x}")
+      found = list(_of(group, int(rows[0])).differences(self._next.registers))
+      if found: raise _Found(f"first after instruction {self._count} of the wave, {self._last}: {_some(found)}")
+    self._count += 1
+    self._last = f"{str(instruction)!r} at {pc:#x}"
+
+
+def first_difference(space: AddressSpace, arch: Arch, d: Dispatch, watchdog: int, wave: int) -> str:
+  """Where a wave's registers first differ, in words; empty when they do not in code of single instructions."""
+  from tinyhw.emulator.jit.run import trace
+  traced = trace(copied(space), arch, d, watchdog, wave)
+  steps = (Step(count, pc, Registers(s, v, scc)) for count, pc, s, v, scc in traced)
+  try: interpret(space, arch, d, watchdog=watchdog, observer=_Comparing(wave, steps))
+  except _Found as found: return found.text
+  except TinyhwError: pass  # the wave was the same up to here
+  return ""

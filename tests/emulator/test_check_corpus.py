@@ -1,0 +1,52 @@
+"""No finding on compilers' output: cases of the corpus by LLVM for each generation, and this project's own kernels."""
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import zlib
+
+import pytest
+
+from tinyhw.arch import decoded
+from tinyhw.core.errors import Unsupported
+from tinyhw.emulator.check import Checker
+from tinyhw.tools.fuzz.build import gpu_object
+from tinyhw.tools.fuzz.corpus import all_cases
+from tinyhw.tools.fuzz.program import programs
+from tinyhw.tools.fuzz.run import Emulated, emulated
+
+TENSORS = """
+import numpy as np
+from tinyhw import Tensor
+rng = np.random.default_rng(0)
+a = Tensor(rng.random((20, 30), np.float32), requires_grad=True)
+b = Tensor(rng.random((30, 40), np.float32))
+(a @ b).relu().mean().backward()
+assert np.isfinite(a.grad.numpy()).all()
+assert abs(Tensor(np.ones(20000, np.float32)).sum().numpy() - 20000) < 1
+"""
+
+
+@pytest.mark.parametrize(("cpu", "features", "lanes"), [
+  ("gfx1100", "", 32), ("gfx1100", "+wavefrontsize64", 64), ("gfx1201", "", 32), ("gfx942", "", 64)])
+def test_no_finding_on_llvms_code(cpu: str, features: str, lanes: int) -> None:
+  cases = [c for c in all_cases() if lanes == 32 or not c.name.startswith("amdgcn_")][3::14] + programs(range(50, 58))
+  ran, found = 0, []
+  for level in range(4):
+    chosen = [c for c in cases if c.levels[zlib.crc32(c.name.encode()) % len(c.levels)] == level]
+    if not chosen: continue
+    checker = Checker()
+    machine = Emulated(gpu_object(chosen, level, cpu=cpu, features=features), decoded(cpu), observer=checker)
+    for case in chosen:
+      try: emulated(case, machine, 0)
+      except Unsupported: continue
+      ran += 1
+      if len(checker.last): found.append(f"{case.name} at O{level}: {checker.last}")
+  assert ran > 90 and not found, "\n".join(found[:5])
+
+
+def test_no_finding_on_tensors_kernels() -> None:
+  done = subprocess.run([sys.executable, "-c", TENSORS], capture_output=True, text=True,
+                        env=os.environ | {"MOCKGPU": "1", "DEV": "AMD", "EMU_CHECK": "1"})
+  assert done.returncode == 0 and done.stderr == "", done.stderr
