@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tinyhw.arch import Arch
-from tinyhw.core.errors import InvalidArgument, MachineFault, TinyhwError
+from tinyhw.core.errors import InvalidArgument, MachineFault, PageFault, TinyhwError
 from tinyhw.core.memory import AddressSpace
 from tinyhw.emulator.amdgcn.launch import Dispatch
 from tinyhw.emulator.check import Checker
@@ -153,6 +153,9 @@ class Debugger:
   # ---- breakpoints
 
   def _add(self, b: Break) -> Break:
+    if b.condition is not None and self.engine.find(self.focus) is not None:
+      try: b.condition.true(self.wave, self.code)  # a bad name is told now, not when the run comes by
+      except PageFault: pass  # its address may be good when it counts
     b.number, self._next_number = self._next_number, self._next_number + 1
     self.breaks[b.number] = b
     self._changed_breaks()
@@ -236,10 +239,17 @@ class Debugger:
     if found is None: found = self._quick[pc] = self._at(cohort, group)
     for b in found:
       if not b.enabled: continue
-      waves = [w for w in group.waves.tolist() if w not in self._shown and b.counts(self.view(w), self.code)]
+      waves, trouble = [], ""
+      for w in group.waves.tolist():
+        if w in self._shown: continue
+        try:
+          if b.counts(self.view(w), self.code): waves.append(w)
+        except TinyhwError as error:
+          waves, trouble = [w], f"; its condition cannot be told: {error}"
+          break
       if not waves: continue
       self._shown.update(waves)
-      if b.hit(): return self._stop("breakpoint", f"breakpoint {b.number}, {b}", group, waves[0], b)
+      if b.hit() or trouble: return self._stop("breakpoint", f"breakpoint {b.number}, {b}{trouble}", group, waves[0], b)
     return None
 
   def _at(self, cohort: Cohort, group: Group) -> list[Break]:
@@ -263,17 +273,23 @@ class Debugger:
     if link is not None or i.mnemonic in RETURNS: self._follow_calls(i, pc, waves)
     if self.checker is not None and len(self.checker.last) > len(self._findings): return self._found(waves)
     for b, wave, lane, address, access in hits:
-      if not b.enabled or not self._counts_after(b, wave) or not b.hit(): continue
+      trouble = self._counts_after(b, wave) if b.enabled else None
+      if trouble is None or not (b.hit() or trouble): continue
       text = (f"breakpoint {b.number}, {b}: {access.kind} of {access.width} bytes at {self.place(address)} by lane "
-              f"{lane} of wave {wave}, {self.code.where(pc)}")
+              f"{lane} of wave {wave}, {self.code.where(pc)}{trouble}")
       return self._stand("memory" if b.segment == "global" else "lds", text, wave, b)
     for w in self.breaks.values():
       if not isinstance(w, Watch) or not w.enabled: continue
       if w.of not in waves and not w.expression.reads_memory: continue
       if self.engine.find(w.of) is None: continue
-      change = w.changed(self.view(w.of), self.code)
-      if change is None or not self._counts_after(w, w.of) or not w.hit(): continue
-      return self._stand("watch", f"watch {w.number}, {w.expression.text}: {change}, by {self.code.where(pc)}", w.of, w)
+      try: change = w.changed(self.view(w.of), self.code)
+      except TinyhwError as error:
+        w.enabled = False
+        return self._stand("watch", f"watch {w.number} is off: {error}, after {self.code.where(pc)}", w.of, w)
+      trouble = self._counts_after(w, w.of) if change is not None else None
+      if trouble is None or not (w.hit() or trouble): continue
+      text = f"watch {w.number}, {w.expression.text}: {change}, by {self.code.where(pc)}{trouble}"
+      return self._stand("watch", text, w.of, w)
     return None
 
   def _found(self, waves: list[int]) -> Stop:
@@ -287,9 +303,14 @@ class Debugger:
       wave = first.workgroup * self.engine.waves_a_group + first.wave
     return self._stand("check", "; ".join(f"check {f}" for f in fresh), wave)
 
-  def _counts_after(self, b: Break, wave: int) -> bool:
-    """Conditions after an instruction; a wave that has just ended has no registers to ask for."""
-    return b.counts(self.view(wave), self.code) if self.engine.find(wave) is not None else b.condition is None
+  def _counts_after(self, b: Break, wave: int) -> str | None:
+    """Conditions after an instruction: None where they do not hold, else what went wrong with them ("" nothing).
+
+    A wave that has just ended has no registers to ask for.
+    """
+    if self.engine.find(wave) is None: return "" if b.condition is None and b.lane is None else None
+    try: return "" if b.counts(self.view(wave), self.code) else None
+    except TinyhwError as error: return f"; its condition cannot be told: {error}"
 
   def _follow_calls(self, i: Instruction, pc: int, waves: list[int]) -> None:
     for wave in waves:

@@ -113,6 +113,20 @@ def test_breakpoints_on_mnemonics_with_conditions(session: Session) -> None:
   assert session.run().reason == "end"
 
 
+def test_conditions_that_fail_stand_and_say_so(session: Session) -> None:
+  with pytest.raises(InvalidArgument, match="nothing is called 'v777'"): session.break_at("twice", "v777 > 1")
+  assert not session.breaks
+  session.break_on("ds_store_b32", "u32(s0) == 1")  # s0 holds no address
+  stop = session.run()
+  assert stop.reason == "breakpoint" and "its condition cannot be told: GPU page fault: read of 4 bytes" in stop.text
+  session.delete(1)
+  w = session.watch("u32(out + s40)")
+  session.wave.write("s40", 1 << 31)
+  stop = session.run()
+  assert stop.reason == "watch" and "watch 2 is off: GPU page fault" in stop.text and not w.enabled
+  assert session.run().reason == "end"
+
+
 def test_ignore_and_disable(session: Session) -> None:
   b, off = session.break_on("s_waitcnt", ignore=1), session.break_at("twice")
   session.enable(off.number, False)
@@ -305,6 +319,7 @@ def test_memory_and_code_are_written(session: Session) -> None:
   (lambda d: d.break_at("a b"), "'a b' is no location"),
   (lambda d: d.break_on("v_nonsense"), "no instruction of gfx1100 is called 'v_nonsense'"),
   (lambda d: d.break_memory(0, 4, "q"), "'q' is no access"),
+  (lambda d: d.break_memory(-1, 4), "-0x1 is no 64-bit address"),
   (lambda d: d.break_memory(0, 4, "r", "moon"), "no memory is called 'moon'"),
   (lambda d: d.delete(9), "no breakpoint 9; there are none"),
   (lambda d: d.watch("v999"), "nothing is called 'v999'; there are registers .* out, a"),
