@@ -298,3 +298,27 @@ def test_scalar_floats_round_as_mode_says(mode: str) -> None:
   got, = run_text(lines, [np.zeros(2, U32)])
   up = mode == "0x5"
   assert got.tolist() == [0x3F800001 if up else 0x3F800000, 0x3C01 if up else 0x3C00]
+
+
+@pytest.mark.parametrize("rounding", [0, 5, 15])
+def test_halves_and_bytes_that_overflow_by_mode(rounding: int) -> None:
+  """MODE.FP16_OVFL: the largest number in place of infinity, or of fp8's NaN; infinite operands stay infinite."""
+  lines = f"""
+    s_setreg_imm32_b32 hwreg(HW_REG_MODE, 23, 1), 1
+    s_round_mode {rounding:#x}
+    v_mov_b32_e32 v2, 0x7bff
+    v_mov_b32_e32 v3, 0xfc00
+    v_mov_b32_e32 v10, 0
+    v_add_f16_e32 v4.l, v2.l, v2.l
+    v_mul_f16_e32 v5.l, v2.l, v3.l
+    v_rcp_f16_e32 v6.l, v10.l
+    v_cvt_f16_f32_e32 v7.l, 0xd0000000
+    v_mov_b32_e32 v12, 0x7f800000
+    v_cvt_pk_fp8_f32 v8, 0x47000000, -v12
+    v_cvt_pk_bf8_f32 v9, v12, 1.0
+    s_mov_b32 s24, 0x7bff
+    s_add_f16 s25, s24, s24
+    v_mov_b32_e32 v11, s25"""
+  lines += "".join(f"\nglobal_store_b16 v10, v{4 + k}, s[8:9] offset:{2 * k}" for k in range(8) if k != 6)
+  got, = run_text(lines, [np.zeros(8, np.uint16)])
+  assert [hex(x) for x in got] == ["0x7bff", "0xfc00", "0x7c00", "0xfbff", "0xfe7e", "0x3c7b", "0x0", "0x7bff"]
