@@ -15,7 +15,7 @@ from tinyhw.arch import Arch
 from tinyhw.core.errors import TinyhwError, Unsupported
 from tinyhw.emulator.amdgcn import bind, control, hwreg
 from tinyhw.emulator.amdgcn.values import U64
-from tinyhw.emulator.jit import alu, special, threads  # noqa: F401  (it registers what it translates)
+from tinyhw.emulator.jit import alu, matrix_plans, special, threads  # noqa: F401  (they register what they translate)
 from tinyhw.emulator.jit.access import FIND, Accesses, Site
 from tinyhw.emulator.jit.context import ENTRY, WAVE
 from tinyhw.emulator.jit.native import NotCompiled
