@@ -41,7 +41,9 @@ class Format:
 def parse(name: str) -> Format:
   """A format from the vendor's name, like 10_11_11_FLOAT."""
   *bits, kind = name.split("_")
-  return Format(name, tuple(int(b) for b in reversed(bits)), kind)
+  sizes = tuple(int(b) for b in reversed(bits))
+  if kind == "FLOAT" and not {10, 11, 16, 32}.issuperset(sizes): raise Unsupported("buffer format", name)
+  return Format(name, sizes, kind)
 
 
 def _fields(f: Format, words: list[Value]) -> list[Value]:
