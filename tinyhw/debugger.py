@@ -14,6 +14,7 @@ import numpy as np
 from tinyhw.core.errors import Unsupported
 from tinyhw.device import Device, emulated, mock_cards, mock_options
 from tinyhw.emulator.amdgcn import dispatch
+from tinyhw.emulator.check import checker
 from tinyhw.emulator.debug import Debugger, Recorder, Report
 from tinyhw.emulator.debug.code import Code
 from tinyhw.emulator.debug.debugger import WATCHDOG
@@ -29,13 +30,15 @@ if TYPE_CHECKING:
   from tinyhw.wire.codeobject import CodeObject
 
 
-def debug(binary: bytes, kernel: str, grid: Sequence[int], block: Sequence[int], args: Sequence[Any]) -> Session:
+def debug(binary: bytes, kernel: str, grid: Sequence[int], block: Sequence[int], args: Sequence[Any], *,
+          check: str = "") -> Session:
   """Start a debugger on a launch; arguments as for `launch`. It stands before the kernel's first instruction.
 
   The kernel runs on the emulator itself (device EMU), whatever generation the code object is for. Leave the `with`
-  block, or `close()`, to drop the run; `buffers()` gives the arrays as they are.
+  block, or `close()`, to drop the run; `buffers()` gives the arrays as they are. With `check`, in the words of
+  EMU_CHECK ("1", or names of checks), the run also stands where the hazard checks find something.
   """
-  return Session(binary, kernel, grid, block, args)
+  return Session(binary, kernel, grid, block, args, check)
 
 
 def report(binary: bytes, kernel: str, grid: Sequence[int], block: Sequence[int], args: Sequence[Any], *,
@@ -141,14 +144,15 @@ class Session(Debugger):
   """A debugger with the arrays of its launch."""
 
   def __init__(self, binary: bytes, kernel: str, grid: Sequence[int], block: Sequence[int],
-               args: Sequence[Any]) -> None:
+               args: Sequence[Any], check: str = "") -> None:
+    checks = checker(check)
     self._start = start = _Start(binary, kernel, grid, block, args)
     r = start.ready
     try:
       super().__init__(r.space, r.arch, r.dispatch, symbols(r.loaded.code, r.loaded.address),
                        ranges(r.loaded.code, r.loaded.address),
                        [(p.name, p.start, p.size) for p in start.runtime.places], watchdog=start.watchdog,
-                       closing=start.runtime.close)
+                       checker=checks, closing=start.runtime.close)
     except BaseException:
       start.runtime.close()
       raise

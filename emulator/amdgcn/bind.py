@@ -30,6 +30,7 @@ from tinyhw.emulator.amdgcn.registers import (
   Reader,
   Writer,
   each_wave,
+  exec_changed,
   full,
   need_lanes,
   read_mask,
@@ -535,6 +536,7 @@ def _dpp_step(i: Instruction, function: Callable[..., Any], readers: list[Reader
     try:
       for write, value in zip(writers, results): write(group, value)
     finally: group.mask = mask
+    if set_exec in writers: exec_changed(group)
   return run
 
 

@@ -101,6 +101,8 @@ class MemoryBreak(Break):
   def __post_init__(self) -> None:
     if self.access not in KINDS: raise InvalidArgument(f"{self.access!r} is no access", hint="r, w or rw")
     if self.size < 1: raise InvalidArgument(f"a range of {self.size} bytes")
+    if not 0 <= self.start <= self.start + self.size <= 1 << 64:
+      raise InvalidArgument(f"{self.start:#x} is no 64-bit address")
 
   @property
   def what(self) -> str:

@@ -5,7 +5,6 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Final
 
 from tinyhw.core.errors import DecodeError, InvalidArgument
@@ -31,6 +30,14 @@ class Line:
   size: int
 
 
+@dataclass(frozen=True)
+class Part:
+  """A decoded function: its instructions, where each address is among them, its local labels."""
+  lines: list[Line]
+  index: dict[int, int]
+  labels: dict[str, int]
+
+
 class Code:
   """The executable ranges of a launch, with their symbols."""
 
@@ -41,6 +48,8 @@ class Code:
     self.symbols = {n: a for n, a in symbols.items() if any(lo <= a < hi for lo, hi in self.ranges)}
     self._starts = sorted(set(self.symbols.values()))
     self.data: dict[str, int] = {}  # names of other memory
+    self.here = entry  # an address in the function that is looked at
+    self._parts: dict[int, Part] = {}
     self._names: dict[int, str] = {}
     for name, address in sorted(self.symbols.items(), key=lambda s: -len(s[0])): self._names[address] = name
 
@@ -58,7 +67,8 @@ class Code:
     return any(lo <= address < hi for lo, hi in self.ranges)
 
   def resolve(self, text: str) -> int:
-    """Address of "add", "add+0x10", "+0x10" (from the kernel's entry), ".L2" (a branch target) or "0x1000".
+    """Address of "add", "add+0x10", "+0x10" (from the kernel's entry), ".L2" (a branch target of the function that is
+    looked at) or "0x1000".
 
     Raises InvalidArgument for an unknown symbol.
     """
@@ -68,7 +78,8 @@ class Code:
     offset = int(m[3], 0) if m[3] else 0
     if m[2] == "-": offset = -offset
     if m[1]:
-      start = self.symbols.get(m[1], self.locals.get(m[1]))
+      start = self.symbols.get(m[1])
+      if start is None and m[1].startswith(".L"): start = self.part(self.here).labels.get(m[1])
       if start is None:
         known = ", ".join(sorted(self.symbols)[:12])
         raise InvalidArgument(f"no symbol is called {m[1]!r}", hint=f"there are {known or 'none'}")
@@ -81,64 +92,63 @@ class Code:
     if not self.holds(address):
       shown = ", ".join(f"{lo:#x}..{hi - 1:#x}" for lo, hi in self.ranges)
       raise InvalidArgument(f"{address:#x} is outside the code", where=text, hint=f"code is at {shown}")
-    if address not in self.index:
-      before = self.lines[bisect_right([n.address for n in self.lines], address) - 1]
+    part = self.part(address)
+    if address not in part.index:
+      before = part.lines[bisect_right([n.address for n in part.lines], address) - 1]
       raise InvalidArgument(f"{address:#x} is inside the instruction at {self.where(before.address)}", where=text)
     return address
 
-  # ---- listing
+  # ---- listing: each function is decoded when it is first looked at
 
-  @cached_property
-  def locals(self) -> dict[str, int]:
-    """Branch targets that no symbol names: ".L1" and so on, by address."""
-    targets = {n.target for n in self._decoded if n.target is not None and self.holds(n.target)}
-    return {f".L{k}": a for k, a in enumerate(sorted(targets - set(self._starts)), 1)}
+  def part(self, address: int) -> Part:
+    """The function that holds an address: from a symbol to the next one, or what lies before the first one."""
+    lo, hi = next(((lo, hi) for lo, hi in self.ranges if lo <= address < hi), (address, address))
+    at = bisect_right(self._starts, address)
+    start = max(lo, self._starts[at - 1]) if at else lo
+    stop = min(hi, self._starts[at]) if at < len(self._starts) else hi
+    found = self._parts.get(start)
+    if found is None: found = self._parts[start] = self._decode(start, stop)
+    return found
 
-  @cached_property
-  def _decoded(self) -> list[Line]:
-    out: list[Line] = []
-    for lo, hi in self.ranges:
-      at, bounds = lo, [s for s in self._starts if lo < s < hi] + [hi]
-      code = self.space.read(lo, hi - lo)
-      while at < hi:
-        end = bounds[bisect_right(bounds, at)] if at < bounds[-1] else hi
-        try:
-          i = self.table.decode(code[:end - lo], at - lo, where=at)
-          target = control.target(i, at) if i.mnemonic in control.DIRECT else None
-          out.append(Line(at, "", str(i), i, target, i.size))
-          at += i.size
-        except DecodeError:
-          size = min(4, end - at)
-          out.append(Line(at, "", "<unknown>", None, None, size))
-          at += size
-    return out
+  def _decode(self, start: int, stop: int) -> Part:
+    rows: list[tuple[int, Instruction | None, int]] = []
+    code, at = self.space.read(start, stop - start) if stop > start else b"", start
+    while at < stop:
+      try: i: Instruction | None = self.table.decode(code, at - start, where=at)
+      except DecodeError: i = None
+      size = min(4, stop - at) if i is None else i.size
+      rows.append((at, i, size))
+      at += size
+    targets = {at: control.target(i, at) for at, i, _ in rows if i is not None and i.mnemonic in control.DIRECT}
+    inside = sorted({t for t in targets.values() if start <= t < stop} - set(self._names))
+    labels = {f".L{k}": a for k, a in enumerate(inside, 1)}
+    names = {a: n for n, a in labels.items()}
+    lines = []
+    for at, i, size in rows:
+      text, target = "<unknown>" if i is None else str(i), targets.get(at)
+      if target is not None: text = f"{text.rsplit(' ', 1)[0]} {names.get(target) or self.where(target)}"
+      lines.append(Line(at, self._names.get(at) or names.get(at, ""), text, i, target, size))
+    return Part(lines, {n.address: k for k, n in enumerate(lines)}, labels)
 
-  @cached_property
+  @property
   def lines(self) -> list[Line]:
-    """Every instruction of the code, by address; branches name where they go."""
-    names = {a: n for n, a in self.locals.items()} | self._names
-    out = []
-    for n in self._decoded:
-      text = n.text
-      if n.target is not None: text = f"{text.rsplit(' ', 1)[0]} {names.get(n.target) or self.where(n.target)}"
-      out.append(Line(n.address, names.get(n.address, ""), text, n.instruction, n.target, n.size))
-    return out
-
-  @cached_property
-  def index(self) -> dict[int, int]:
-    """Address of an instruction -> its place in `lines`."""
-    return {n.address: k for k, n in enumerate(self.lines)}
+    """Every instruction of the code, by address."""
+    firsts = sorted({lo for lo, _ in self.ranges} | set(self._starts))
+    return [n for first in firsts for n in self.part(first).lines]
 
   def at(self, address: int) -> Line | None:
     """The instruction at an address, or None."""
-    k = self.index.get(address)
-    return None if k is None else self.lines[k]
+    if not self.holds(address): return None
+    part = self.part(address)
+    k = part.index.get(address)
+    return None if k is None else part.lines[k]
 
   def around(self, address: int, before: int = 4, after: int = 8) -> list[Line]:
-    """Instructions around an address; trailing padding of a function is left out."""
-    k = self.index.get(address)
-    if k is None: return []
-    return [n for n in self.lines[max(0, k - before):k + after + 1]
+    """Instructions around an address, of its function; trailing padding is left out."""
+    if self.at(address) is None: return []
+    part = self.part(address)
+    k = part.index[address]
+    return [n for n in part.lines[max(0, k - before):k + after + 1]
             if n.address == address or n.instruction is None or n.instruction.mnemonic != "s_code_end"]
 
   def function(self, name: str) -> list[Line]:
@@ -147,12 +157,10 @@ class Code:
     if start is None:
       there = ", ".join(sorted(self.symbols)) or "none"
       raise InvalidArgument(f"no symbol is called {name!r}", hint=f"there are {there}")
-    stop = next((s for s in self._starts if s > start), None)
-    stop = stop if stop is not None else next(hi for lo, hi in self.ranges if lo <= start < hi)
-    found = [n for n in self.lines if start <= n.address < stop]
+    found = list(self.part(start).lines)
     while found and (found[-1].instruction is None or found[-1].instruction.mnemonic in PADDING): found.pop()
     return found
 
   def changed(self) -> None:
     """Code was written: read it anew when it is next shown."""
-    for name in ("locals", "_decoded", "lines", "index"): self.__dict__.pop(name, None)
+    self._parts.clear()

@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from tinyhw.arch import Arch
-from tinyhw.core.errors import InvalidArgument, MachineFault, TinyhwError
+from tinyhw.core.errors import InvalidArgument, MachineFault, PageFault, TinyhwError
 from tinyhw.core.memory import AddressSpace
 from tinyhw.emulator.amdgcn.launch import Dispatch
+from tinyhw.emulator.check import Checker
 from tinyhw.emulator.debug import snapshot as snapshots
 from tinyhw.emulator.debug.breaks import Break, MemoryBreak, MnemonicBreak, PlaceBreak, Watch
 from tinyhw.emulator.debug.code import BARRIERS, CALLS, RETURNS, Code, Line
@@ -29,8 +30,11 @@ Done = Callable[[], "str | None"]
 
 @dataclass(frozen=True)
 class Stop:
-  """Why the run stands: `reason` is "start", "breakpoint", "memory", "watch", "step", "barrier", "fault",
-  "interrupted" or "end"; `text` says it in one line. `waves` stand together at `pc`, `wave` is the one looked at."""
+  """Why the run stands, in one line of `text`. `waves` stand together at `pc`, `wave` is the one looked at.
+
+  `reason` is "start", "breakpoint", "memory", "lds", "watch", "check", "step", "barrier", "fault", "interrupted" or
+  "end".
+  """
   reason: str
   text: str
   wave: int | None = None
@@ -58,16 +62,22 @@ class _Call:
 class _Watcher(Observer):
   """Collects what a single instruction did, for the debugger to judge."""
 
-  def __init__(self) -> None:
+  def __init__(self, checker: Checker | None) -> None:
     self.ranges: list[MemoryBreak] = []
     self.hits: list[tuple[MemoryBreak, int, int, int, Access]] = []
     self.pristine: dict[Cohort, CohortState] = {}
+    self.checker = checker
+    if checker is not None:
+      for name in ("dispatch", "before", "after", "barrier", "released", "ended"):
+        setattr(self, name, getattr(checker, name))
 
   def cohort(self, cohort: Cohort) -> None:
+    if self.checker is not None: self.checker.cohort(cohort)
     if cohort in self.pristine: return  # started again, after a way back
     self.pristine[cohort] = snapshots.cohort_state(cohort)
 
   def access(self, group: Group, pc: int, instruction: Any, access: Access) -> None:
+    if self.checker is not None: self.checker.access(group, pc, instruction, access)
     for b in self.ranges:
       if b.enabled and (found := b.touched(group, access)) is not None:
         row, lane, address = found
@@ -78,8 +88,9 @@ class _Watcher(Observer):
 class Debugger:
   """A dispatch under control. It stands before its first instruction; `run` and the step methods say why they stood.
 
-  `symbols` has the address of each name, `ranges` where code is, `places` names memory: (name, start, size). `close`
-  drops the run; leaving a `with` block does that too.
+  `symbols` has the address of each name, `ranges` where code is, `places` names memory: (name, start, size). With a
+  `checker` the run also stands at each new finding of its checks. `close` drops the run; leaving a `with` block does
+  that too.
 
       with tinyhw.debug(binary, "add", (1,), (64,), [a, b, out]) as d:
         d.break_at("add+0x10")
@@ -92,6 +103,7 @@ class Debugger:
   ranges: Iterable[tuple[int, int]] = ()
   places: Iterable[tuple[str, int, int]] = ()
   watchdog: int = WATCHDOG
+  checker: Checker | None = None
   closing: Callable[[], Any] = lambda: None
 
   def __post_init__(self) -> None:
@@ -101,7 +113,8 @@ class Debugger:
     self.breaks: dict[int, Break] = {}
     self.snapshots: dict[int, Snapshot] = {}
     self._next_number = self._next_snapshot = 1
-    self._watcher = _Watcher()
+    self._watcher = _Watcher(self.checker)
+    self._findings: set[tuple[str, int, int | None]] = set()
     self.engine = Engine(self.space, self.arch, self.dispatch, self.watchdog, self._watcher)
     self._shown: set[int] = set()  # waves whose stop at their place was reported
     self._calls: dict[int, list[_Call]] = {}
@@ -140,6 +153,9 @@ class Debugger:
   # ---- breakpoints
 
   def _add(self, b: Break) -> Break:
+    if b.condition is not None and self.engine.find(self.focus) is not None:
+      try: b.condition.true(self.wave, self.code)  # a bad name is told now, not when the run comes by
+      except PageFault: pass  # its address may be good when it counts
     b.number, self._next_number = self._next_number, self._next_number + 1
     self.breaks[b.number] = b
     self._changed_breaks()
@@ -223,10 +239,17 @@ class Debugger:
     if found is None: found = self._quick[pc] = self._at(cohort, group)
     for b in found:
       if not b.enabled: continue
-      waves = [w for w in group.waves.tolist() if w not in self._shown and b.counts(self.view(w), self.code)]
+      waves, trouble = [], ""
+      for w in group.waves.tolist():
+        if w in self._shown: continue
+        try:
+          if b.counts(self.view(w), self.code): waves.append(w)
+        except TinyhwError as error:
+          waves, trouble = [w], f"; its condition cannot be told: {error}"
+          break
       if not waves: continue
       self._shown.update(waves)
-      if b.hit(): return self._stop("breakpoint", f"breakpoint {b.number}, {b}", group, waves[0], b)
+      if b.hit() or trouble: return self._stop("breakpoint", f"breakpoint {b.number}, {b}{trouble}", group, waves[0], b)
     return None
 
   def _at(self, cohort: Cohort, group: Group) -> list[Break]:
@@ -248,23 +271,46 @@ class Debugger:
       self.engine.execute(cohort, group, alone)
     except TinyhwError as error: return self._fault(error, group)
     if link is not None or i.mnemonic in RETURNS: self._follow_calls(i, pc, waves)
+    if self.checker is not None and len(self.checker.last) > len(self._findings): return self._found(waves)
     for b, wave, lane, address, access in hits:
-      if not b.enabled or not self._counts_after(b, wave) or not b.hit(): continue
+      trouble = self._counts_after(b, wave) if b.enabled else None
+      if trouble is None or not (b.hit() or trouble): continue
       text = (f"breakpoint {b.number}, {b}: {access.kind} of {access.width} bytes at {self.place(address)} by lane "
-              f"{lane} of wave {wave}, {self.code.where(pc)}")
+              f"{lane} of wave {wave}, {self.code.where(pc)}{trouble}")
       return self._stand("memory" if b.segment == "global" else "lds", text, wave, b)
     for w in self.breaks.values():
       if not isinstance(w, Watch) or not w.enabled: continue
       if w.of not in waves and not w.expression.reads_memory: continue
       if self.engine.find(w.of) is None: continue
-      change = w.changed(self.view(w.of), self.code)
-      if change is None or not self._counts_after(w, w.of) or not w.hit(): continue
-      return self._stand("watch", f"watch {w.number}, {w.expression.text}: {change}, by {self.code.where(pc)}", w.of, w)
+      try: change = w.changed(self.view(w.of), self.code)
+      except TinyhwError as error:
+        w.enabled = False
+        return self._stand("watch", f"watch {w.number} is off: {error}, after {self.code.where(pc)}", w.of, w)
+      trouble = self._counts_after(w, w.of) if change is not None else None
+      if trouble is None or not (w.hit() or trouble): continue
+      text = f"watch {w.number}, {w.expression.text}: {change}, by {self.code.where(pc)}{trouble}"
+      return self._stand("watch", text, w.of, w)
     return None
 
-  def _counts_after(self, b: Break, wave: int) -> bool:
-    """Conditions after an instruction; a wave that has just ended has no registers to ask for."""
-    return b.counts(self.view(wave), self.code) if self.engine.find(wave) is not None else b.condition is None
+  def _found(self, waves: list[int]) -> Stop:
+    """Stand after an instruction of which the checks have found something new."""
+    assert self.checker is not None
+    fresh = [f for f in self.checker.last if (f.kind, f.pc, f.other_pc) not in self._findings]
+    self._findings.update((f.kind, f.pc, f.other_pc) for f in fresh)
+    first = fresh[0]
+    wave = waves[0]
+    if first.workgroup is not None and first.wave is not None:
+      wave = first.workgroup * self.engine.waves_a_group + first.wave
+    return self._stand("check", "; ".join(f"check {f}" for f in fresh), wave)
+
+  def _counts_after(self, b: Break, wave: int) -> str | None:
+    """Conditions after an instruction: None where they do not hold, else what went wrong with them ("" nothing).
+
+    A wave that has just ended has no registers to ask for.
+    """
+    if self.engine.find(wave) is None: return "" if b.condition is None and b.lane is None else None
+    try: return "" if b.counts(self.view(wave), self.code) else None
+    except TinyhwError as error: return f"; its condition cannot be told: {error}"
 
   def _follow_calls(self, i: Instruction, pc: int, waves: list[int]) -> None:
     for wave in waves:
@@ -283,6 +329,7 @@ class Debugger:
     """Stand with the waves of a group; the wave looked at stays the same where it is one of them."""
     waves = tuple(group.waves.tolist())
     self.focus = wave if wave is not None else self.focus if self.focus in waves else waves[0]
+    self.code.here = group.pc
     text = text or f"wave {self.focus} at {self.code.where(group.pc)}"
     self.last = Stop(reason, text, self.focus, waves, group.pc, b, error)
     return self.last
@@ -412,7 +459,7 @@ class Debugger:
   def look_at(self, wave: int) -> Wave:
     """Put another wave in focus."""
     view = self.view(wave)
-    view._place()
+    self.code.here = view.pc
     self.focus = wave
     return view
 
@@ -490,8 +537,10 @@ class Debugger:
   def restore(self, number: int) -> Stop:
     """Go back to a snapshot: the run continues from there."""
     kept = self._snapshot(number)
+    if self.checker is not None: raise InvalidArgument("the checks cannot go back", hint="debug without them")
     snapshots.restore(self.engine, kept, self._watcher.pristine)
     self.focus, calls, shown, self.last = kept.extra
+    if self.last.pc is not None: self.code.here = self.last.pc
     self._calls, self._shown = {w: list(c) for w, c in calls.items()}, set(shown)
     for b in self.breaks.values():
       if isinstance(b, Watch) and self.engine.find(b.of) is not None: b.changed(self.view(b.of), self.code)

@@ -139,7 +139,6 @@ def _mask_operand(r: Registers, o: Operand) -> Value:
 
 def _vector(r: Registers, i: Instruction, meaning: Meaning, mode: int) -> None:
   moves = i.variant.endswith(DPP_VARIANTS)
-  if moves and "exec" in meaning.results: raise Untranslatable("EXEC through DPP")
   sources = _vector_sources(r, i, meaning, mode, moves)
   function = _saturating(i, meaning)
   results = _results(function(r.o, *sources), len(meaning.results))
@@ -155,7 +154,7 @@ def _vector(r: Registers, i: Instruction, meaning: Meaning, mode: int) -> None:
     elif bind.fills_register(i, i.operands["vdst"], t): write(r, i.operands["vdst"], convert(value.view(U16), U32))
     elif bind.high_half(i, i.operands["vdst"], t, 3): r.set_vector16(i.operands["vdst"].value, 1, value)
     else: write(r, i.operands["vdst"], value)
-  if kept is not None: r.restore(kept)
+  if kept is not None and "exec" not in meaning.results: r.restore(kept)
 
 
 def _vector_sources(r: Registers, i: Instruction, meaning: Meaning, mode: int, moves: bool) -> list[Value]:

@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from functools import cache
+from itertools import accumulate
 from typing import Any, Final
 
 from llvmlite import __version__ as llvmlite_version
@@ -72,7 +73,7 @@ class Wish:
     header, code = entry
     try:
       held = self._held(header)
-      return None if held is None else _keep(key, Form(header, Native(code), held))
+      return None if held is None else _keep(key, Form(header, Native(_parts(code, header["objects"])), held))
     except (NotCompiled, KeyError, TypeError, ValueError): return None  # a file of another kind
 
   def make(self, hot: bool, snapshot: Snapshot | None = None) -> Form:
@@ -80,12 +81,12 @@ class Wish:
     translator = Translator(snapshot or self.program, self.lanes, self.vgprs, self.partial, not hot,
                             self.detail)
     translation = translator.translate(self.starts)
-    compiled_code = compiled(translation.text, hot)
+    objects = compiled(translation.texts, hot)
     code = _merged(translation.code)
-    header = _header(translation, code, hot)
+    header = _header(translation, code, hot) | {"objects": [len(o) for o in objects]}
     key = self._key(hot)
-    store().save(key, header, compiled_code)
-    return _keep(key, Form(header, Native(compiled_code), code))
+    store().save(key, header, b"".join(objects))
+    return _keep(key, Form(header, Native(objects), code))
 
   def _digest(self) -> bytes:
     """Names the program by its first bytes, up to where the first wave may end."""
@@ -130,6 +131,12 @@ def _merged(code: dict[int, bytes]) -> list[tuple[int, bytes]]:
     if out and at <= (end := out[-1][0] + len(out[-1][1])): out[-1] = out[-1][0], out[-1][1] + data[end - at:]
     else: out.append((at, data))
   return out
+
+
+def _parts(data: bytes, sizes: Sequence[int]) -> list[bytes]:
+  """Data cut into pieces of these sizes."""
+  ends = list(accumulate(sizes))
+  return [data[end - n:end] for n, end in zip(sizes, ends)]
 
 
 def _header(translation: Translation, code: list[tuple[int, bytes]], hot: bool) -> dict[str, Any]:

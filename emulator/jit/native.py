@@ -3,6 +3,8 @@ from __future__ import annotations
 
 import ctypes
 import threading
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from itertools import count
 from typing import Any, Final
@@ -26,22 +28,33 @@ class NotCompiled(Unsupported):
 
 
 class Native:
-  """A loaded object; `run(context, states, stride in bytes, count)` runs waves that are ready. Keeps the code alive."""
+  """Loaded objects of one program; `run(context, states, stride in bytes, count)` runs waves that are ready.
 
-  def __init__(self, code: bytes) -> None:
+  Keeps the code alive.
+  """
+
+  def __init__(self, objects: Sequence[bytes]) -> None:
     with _LOCK:
-      builder = llvm.JITLibraryBuilder().add_object_img(code).add_current_process().export_symbol("run")
+      builder = llvm.JITLibraryBuilder().add_current_process().export_symbol("run")
+      for code in objects: builder = builder.add_object_img(code)
       try: self._library = builder.link(_linker(), f"waves.{next(_NUMBERS)}")
       except RuntimeError as error: raise NotCompiled(str(error).strip()) from None
     self.run: Any = _Run(self._library["run"])
 
 
-def compiled(text: str, hot: bool) -> bytes:
-  """An object file for this processor. Hot code is worth LLVM's time, other code is wanted soon.
+def compiled(texts: Sequence[str], hot: bool) -> list[bytes]:
+  """An object file for this processor from each text. Hot code is worth LLVM's time, other code is wanted soon.
 
   May run in any thread; others go on meanwhile.
   """
   _initialize()
+  if len(texts) == 1: return [_object(texts[0], hot)]
+  with ThreadPoolExecutor(len(texts) - 1, "tinyhw compiles") as others:
+    more = [others.submit(_object, text, hot) for text in texts[1:]]
+    return [_object(texts[0], hot), *(m.result() for m in more)]
+
+
+def _object(text: str, hot: bool) -> bytes:
   context = llvm.create_context()
   try: module = llvm.parse_assembly(text, context)
   except RuntimeError as error: raise NotCompiled(str(error).strip()) from None

@@ -110,6 +110,37 @@ class Registers:
     self._v[n] = {value.dtype.kind: value}
     self._dirty_v.add(n)
 
+  def indexed(self, n: Value) -> Value:
+    """The vector register whose number (below `vgprs`) is in a scalar, as u32."""
+    self.flush()
+    text = self.e.op(f"load <{self.lanes} x i32>, ptr {self._vector_at(n)}, align 64")
+    return Value(self.e, text, U32, True)
+
+  def set_indexed(self, n: Value, value: Value) -> None:
+    """Write a u32 under EXEC to the vector register whose number (below `vgprs`) is in a scalar."""
+    value = self._masked(value, self.indexed(n))
+    self.e.do(f"store {self.e.type(U32, True)} {value.in_lanes()}, ptr {self._vector_at(n)}, align 64")
+    self._v.clear()
+    self._pairs = {key: kept for key, kept in self._pairs.items() if key[0] != "v"}
+
+  def _vector_at(self, n: Value) -> str:
+    return self._pointer_to(convert(n, U64) * self.lanes + HEADER)
+
+  def _pointer_to(self, dword: Value) -> str: return self.e.op(f"getelementptr i32, ptr %state, i64 {dword.text}")
+
+  def scalar_indexed(self, n: Value) -> Value:
+    """The SGPR whose number is in a scalar."""
+    self.flush()
+    return Value(self.e, self.e.op(f"load i32, ptr {self._pointer_to(convert(n, U64))}"), U32, False)
+
+  def set_scalar_indexed(self, n: Value, value: Value) -> None:
+    """Write the SGPR, which is not EXEC, whose number is in a scalar."""
+    self.flush()
+    self.e.do(f"store i32 {value.view(U32).text}, ptr {self._pointer_to(convert(n, U64))}")
+    kept = {k: v for k, v in self._s.items() if k >= EXEC_LO}
+    self._s.clear()
+    self._s.update(kept)
+
   def vector64(self, n: int, dtype: Any) -> Value:
     low, high = self.vector(n, U32), self.vector(n + 1, U32)
     return self._joined("v", n, low, high).view(dtype)

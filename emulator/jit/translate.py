@@ -6,6 +6,7 @@ that instruction.
 """
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, Protocol
@@ -14,18 +15,19 @@ from tinyhw.arch import Arch
 from tinyhw.core.errors import TinyhwError, Unsupported
 from tinyhw.emulator.amdgcn import bind, control, hwreg
 from tinyhw.emulator.amdgcn.values import U64
-from tinyhw.emulator.jit import alu
+from tinyhw.emulator.jit import alu, special, threads  # noqa: F401  (it registers what it translates)
 from tinyhw.emulator.jit.access import FIND, Accesses, Site
 from tinyhw.emulator.jit.context import ENTRY, WAVE
 from tinyhw.emulator.jit.native import NotCompiled
 from tinyhw.emulator.jit.outline import Outlined
 from tinyhw.emulator.jit.state import HEADER, LEFT, MODE, PASSED, RESUME, SIGNALS, STATUS, TARGET, Registers
-from tinyhw.emulator.jit.threads import alone
 from tinyhw.emulator.jit.values import Emitter, Untranslatable, Value
 from tinyhw.isa.amdgcn import EXEC_LO, VCC_LO, Instruction
 
 RUN, END, BARRIER, YIELD, STEP, FAULT, JUMP = range(7)  # a wave's status
-BLOCK_LIMIT: Final = 512
+BLOCK_LIMIT: Final = 256
+LINES_A_MODULE: Final = 1000  # of text, at least
+_LABEL: Final = re.compile(r"label %[dfg](\d+)\b(?!\.)")
 LAST, EACH = 1, 2  # details of a translation
 MEMORY: Final = frozenset({"SMEM", "FLAT", "DS", "MUBUF", "MTBUF"})
 Place = tuple[int, int]  # offset from the entry, MODE
@@ -46,10 +48,10 @@ look:
 go:
   %wave.at = getelementptr i8, ptr %context, i64 {wave}
   store i64 %i, ptr %wave.at
-  call void @wave(ptr %state, ptr %context)
+{call}
+went:
   %then = load i32, ptr %status.at
-  %bad = icmp eq i32 %then, {fault}
-  br i1 %bad, label %done, label %after
+  switch i32 %then, label %after [ i32 {run}, label %go  i32 {fault}, label %done ]
 after:
   %next = add i64 %i, 1
   br label %loop
@@ -61,8 +63,11 @@ done:
 
 @dataclass
 class Translation:
-  """The text of a program and what its numbers mean: resume points by index, memory sites by index."""
-  text: str
+  """The text of a program and what its numbers mean: resume points by index, memory sites by index.
+
+  Several texts are modules that together make the program, for as many threads to compile.
+  """
+  texts: list[str]
   places: list[Place]
   sites: list[Site]
   compiled: int  # how many of the first places have code
@@ -123,39 +128,74 @@ class Translator:
     full = general = 0
     both = self.partial or any(map(_switches_lanes, self.found))
     only_general = both and self.quick
+    blocks: dict[int, list[str]] = {}
     while not only_general and full < len(self.order) or both and general < len(self.order):
       self.full = not only_general and full < len(self.order)
-      if self.full:
-        self._block(full)
-        full += 1
-      else:
-        self._block(general)
-        general += 1
+      k = full if self.full else general
+      self._block(k)
+      if self.full: full += 1
+      else: general += 1
+      blocks.setdefault(k, []).extend(e.lines)
+      e.lines = []
       both |= self.exec_written
-    body = e.lines
-    e.lines = []
-    for k in range(len(self.order)): self._entrance(k, both, only_general)
+    for k in range(len(self.order)):
+      self._entrance(k, both, only_general)
+      blocks[k] = e.lines + blocks[k]
+      e.lines = []
+    groups = self._groups([len(blocks[k]) for k in range(len(self.order))])
+    bodies = [self._numbered("\n".join("\n".join(blocks[k]) for k in group)) for group in groups]
     places = self.order + list(self.stops)
-    stops = {f"@STOP{n}@": len(self.order) + n for n in range(len(self.stops))}
-    text = "\n".join(e.lines + body)
-    for key, value in stops.items(): text = text.replace(key, str(value))
+    texts = [self._module(groups, n, bodies[n]) for n in range(len(groups))]
+    together = threads.alone(self.found)
+    return Translation(texts, places, self.accesses.sites, len(self.order), self.code, self.count, together,
+                       self.interpreted)
+
+  # ---- text
+
+  def _groups(self, lines: list[int]) -> list[range]:
+    """Blocks, by their numbers of lines, for functions of their own: one, or as many as compile at the same time."""
+    count = max(1, min(threads.count(), sum(lines) // LINES_A_MODULE)) if self.quick else 1
+    out: list[range] = []
+    first, total, have = 0, sum(lines), 0
+    for k, n in enumerate(lines):
+      have += n
+      if have * count >= total * (len(out) + 1) or k == len(lines) - 1:
+        out.append(range(first, k + 1))
+        first = k + 1
+    return out
+
+  def _numbered(self, text: str) -> str:
+    """Numbers that were not known when the text was made."""
+    for n in range(len(self.stops)): text = text.replace(f"@STOP{n}@", str(len(self.order) + n))
     for mode in {mode for _, mode in self.order}:
       known = " ".join(f"i64 {at}, label %d{k}" for k, (at, m) in enumerate(self.order) if m == mode)
       text = text.replace(f"@PLACES{mode}@", known)
-    cases = " ".join(f"i32 {k}, label %d{k}" for k in range(len(self.order)))
-    resume = f"  %resume.at = getelementptr i32, ptr %state, i64 {RESUME}\n  %resume = load i32, ptr %resume.at\n"
+    return text
+
+  def _module(self, groups: list[range], n: int, body: str) -> str:
+    """The module of a group of blocks; the last one has the function that runs waves."""
+    e, group, last = self.e, groups[n], n == len(groups) - 1
+    out = []
+    for k in sorted({int(k) for k in _LABEL.findall(body)} - set(group)):  # go on in another function
+      labels = "".join(f"{kind}{k}:\n  br label %x{k}\n" for kind in "dfg")
+      out.append(f"{labels}x{k}:\n  store i32 {k}, ptr %resume.at\n  ret void")
+    cases = " ".join(f"i32 {k}, label %d{k}" for k in group)
     stack = "".join(f"  %{name} = {allocation}\n" for name, allocation in e.stack.items())
-    head = (f"define internal void @wave(ptr noalias %state, ptr noalias %context) #0 {{\n"
-            f"  %lanes = alloca [{self.lanes} x i32], align 64\n{stack}{resume}"
+    head = (f"define hidden void @wave.{n}(ptr noalias %state, ptr noalias %context) #0 {{\n"
+            f"  %lanes = alloca [{self.lanes} x i32], align 64\n{stack}"
+            f"  %resume.at = getelementptr i32, ptr %state, i64 {RESUME}\n  %resume = load i32, ptr %resume.at\n"
             f"  switch i32 %resume, label %lost [ {cases} ]\nlost:\n  unreachable\n"
             f"fault:\n{_status(FAULT, 'fault')}  ret void\n")
-    run = _RUN.format(status=STATUS, wave=WAVE, fault=FAULT)
-    outlined = self.accesses.functions.values() if isinstance(self.accesses, Outlined) else ()
-    parts = [*e.constants, *e.declared.values(), FIND, *outlined, head + text + "\n}", run,
-             f'attributes #0 = {{ nounwind {_WIDTH} }}', f'attributes #1 = {{ nounwind noinline {_WIDTH} }}',
-             '!0 = !{}', '!1 = !{!"branch_weights", i32 2000, i32 1}', '!2 = !{!"branch_weights", i32 1, i32 2000}']
-    return Translation("\n".join(parts), places, self.accesses.sites, len(self.order), self.code, self.count,
-                       alone(self.found), self.interpreted)
+    function = "\n".join([head, body, *out, "}"])
+    outlined = self.accesses.functions.items() if isinstance(self.accesses, Outlined) else ()
+    called = [text for name, text in outlined if f"{name}(" in body]
+    parts = [*e.constants, *e.declared.values(), FIND, *called, function]
+    if last:
+      parts += [f"declare hidden void @wave.{m}(ptr, ptr)" for m in range(n)]
+      parts.append(_RUN.format(status=STATUS, wave=WAVE, fault=FAULT, run=RUN, call=_call(groups)))
+    return "\n".join([*parts, f"attributes #0 = {{ nounwind {_WIDTH} }}",
+                      f"attributes #1 = {{ nounwind noinline {_WIDTH} }}", "!0 = !{}",
+                      '!1 = !{!"branch_weights", i32 2000, i32 1}', '!2 = !{!"branch_weights", i32 1, i32 2000}'])
 
   # ---- finding blocks
 
@@ -413,6 +453,16 @@ def _switches_lanes(i: Instruction) -> bool:
   if "exec" in i.mnemonic or "v_cmpx" in i.mnemonic: return True
   destination = i.operands.get("sdst")
   return destination is not None and destination.kind == "s" and destination.value in {EXEC_LO, EXEC_LO + 1}
+
+
+def _call(groups: list[range]) -> str:
+  """The call of the function in which a wave goes on, by the number of its place."""
+  if len(groups) == 1: return "  call void @wave.0(ptr %state, ptr %context)\n  br label %went"
+  lines = [f"  %resume.at = getelementptr i32, ptr %state, i64 {RESUME}", "  %resume = load i32, ptr %resume.at"]
+  for n, group in enumerate(groups):
+    lines += [f"  %in.{n} = icmp ult i32 %resume, {group.stop}", f"  br i1 %in.{n}, label %call.{n}, label %not.{n}",
+              f"call.{n}:", f"  call void @wave.{n}(ptr %state, ptr %context)", "  br label %went", f"not.{n}:"]
+  return "\n".join([*lines, "  unreachable"])
 
 
 def _status(status: int, name: str) -> str:

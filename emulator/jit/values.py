@@ -308,6 +308,12 @@ def _to_odd(o: LLVMOps, s: Value, error: Value) -> Value:
   return o.where(inexact, raw + step, raw).view(F64)
 
 
+def _rounded_to_odd(o: LLVMOps, a: Value, b: Value) -> Value:
+  """a + b, rounded to odd."""
+  s = a + b
+  return _to_odd(o, s, _error_of_sum(a, b, s))
+
+
 class LLVMOps:
   """Value operations that emit LLVM IR. See `tinyhw.emulator.amdgcn.values.Ops` for what each one means."""
 
@@ -394,9 +400,27 @@ class LLVMOps:
     return _to_odd(self, s, _error_of_sum(p, c, s))
 
   def fma_scaled(self, a: Value, b: Value, c: Value, e: Value) -> Value:
-    if a.dtype != F32: raise Untranslatable("a scaled fma of f64")
+    if a.dtype == F64: return self._fma_scaled64(a, b, c, self._clamped(e, 500))
     wide = self.fma_f16_of_f32(*(convert(x, F64) for x in (a, b, c)))
     return convert(wide * self._power(self._clamped(e, 500)), F32)
+
+  def _fma_scaled64(self, a: Value, b: Value, c: Value, e: Value) -> Value:
+    """Results that are no normal numbers are rounded where their last bit will be, by adding a great number."""
+    plain = self.fma(a, b, c)
+    scaled = self.ldexp(plain, e)
+    up = self._power(self.const("i32", 256))  # keeps the error of the product a normal number
+    a, c, e = a * up, c * up, self.clip(e, -500, 0) - 256
+    product = a * b
+    low = self.fma(a, b, -product)
+    total = product + c
+    lost = _error_of_sum(product, c, total)
+    rest = _rounded_to_odd(self, lost, low)
+    great = self._power(-(e + 1022)) * 1.5
+    high = great + total
+    small = _rounded_to_odd(self, _error_of_sum(great, total, high), rest)
+    exact = self.ldexp((high + small) - great, e)
+    tiny = (self.abs(scaled) < 2.0**-1021) & (e < -256) & (self.abs(plain) < float("inf"))
+    return self.where(tiny, self.copysign(exact, plain), scaled)
 
   def fdiv(self, a: Value, b: Value) -> Value: return a._binary(b, "", "fdiv")
   def sqrt(self, x: Value) -> Value: return self._call("sqrt", x)

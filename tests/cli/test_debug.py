@@ -98,6 +98,45 @@ def test_wrong_commands_are_one_line(words: list[str], command: str, message: st
   shell.session.close()
 
 
+WORDS = (
+  "break", "tbreak", "watch", "awatch", "rwatch", "delete", "enable", "disable", "info", "waves", "regs", "vregs",
+  "breaks", "x", "x/8f", "x/3q", "lds", "lds/4x", "scratch", "print", "print/f", "print/x", "set", "step", "stepi",
+  "next", "until", "finish", "continue", "wave", "snapshot", "diff", "restore", "disas", "backtrace", "buffers",
+  "help", "add", "add+0x10", "+0x14", ".L1", "on", "v_*", "s_load*", "if", "v3", "v3[5]", "v3.f32", "s[4:5]", "exec",
+  "vcc", "s4", "=", "0", "1", "-1", "0x100", "99999999999999999999", "out", "a", "u32(out)", "lds.u32(0)", "(", ")",
+  "[", "lane", "3", "wave", "workgroup", "ignore", ">", "<<", "/", "*", "~v0", "1.5", "'", "\"", "#", "\\", "\x00",
+  "pc", "add+0", "u32(0)", "all", "each", "restart", "places", "symbols", "snapshots", "dispatch")
+
+
+def test_whatever_is_typed_is_a_command_or_one_line(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+  """Random words: never another kind of error, never more than a line of it, and never an end of the session."""
+  import io
+  import random
+
+  from rich.console import Console
+
+  import tinyhw
+  from tinyhw.cli.debug import Shell
+  rng = random.Random(3)
+  a = np.arange(128, dtype=np.float32)
+  binary = Path(words[1]).read_bytes()
+  shell = Shell(lambda: tinyhw.debug(binary, "add", (2,), (64,), [np.zeros_like(a), a, 0.5]),
+                Console(width=110, file=io.StringIO()), interactive=False)
+  good = 0
+  for k in range(700):
+    line = " ".join(rng.choice(WORDS) for _ in range(rng.randrange(1, 6)))
+    if rng.random() < 0.5: line = f"{rng.choice(WORDS[:37])} {line}"
+    shell.failed = False
+    shell.read([line])
+    error = capsys.readouterr().err
+    assert len(error.splitlines()) == shell.failed, f"{line!r} gave {error!r}"
+    assert not shell.done
+    good += not shell.failed
+    if k % 40 == 39: shell.onecmd("restart")
+  assert good > 40
+  shell.session.close()
+
+
 def test_a_fault_stands_in_the_debugger(words: list[str]) -> None:
   words[words.index("out:f32:128")] = "0x7000000000"
   done = run(words, "continue\nprint v0\n")
@@ -143,7 +182,7 @@ def test_a_terminal_with_interruption(tmp_path: Path) -> None:
 
   try:
     wait_for("(tinyhw) ")
-    os.write(main, b"continue\n")
+    os.write(main, b"contin\t\n")
     wait_for("continue")
     time.sleep(0.3)
     process.send_signal(2)

@@ -89,3 +89,22 @@ def test_errors(words: list[str], extra: list[str], message: str) -> None:
 
 def test_bars_have_eighths() -> None:
   assert [bar(x, 4) for x in (0, 0.5, 1, 2, 0.28)] == ["", "██", "████", "████", "█▏"]
+
+
+def test_generations_without_a_mock_card_run_on_the_emulator(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+  """MOCKGPU=gfx942 as well as --device EMU."""
+  from tinyhw import Device
+  (tmp_path / "root.o").write_bytes(build(ROOT, cpu="gfx942"))
+  np.save(tmp_path / "a.npy", np.arange(512, dtype=np.float32))
+  words = ["launch", str(tmp_path / "root.o"), "--kernel", "root", "--block", "64", "--arg", "out:f32:64", "--arg",
+           str(tmp_path / "a.npy"), "--json"]
+  expected = np.sqrt(np.arange(0, 512, 8, dtype=np.float32))
+  for mock, extra in (("gfx942", []), ("", ["--device", "EMU"]), ("1", ["--device", "EMU"])):
+    monkeypatch.setenv("MOCKGPU", mock)
+    Device.close()
+    found = json.loads(run([*words, *extra]).stdout)
+    assert np.allclose(found["buffers"][0]["data"], expected)
+  monkeypatch.setenv("MOCKGPU", "1")
+  Device.close()
+  with pytest.raises(TinyhwError, match="the code is for gfx942, the device is gfx1100"): run(words)
+  Device.close()

@@ -113,6 +113,20 @@ def test_breakpoints_on_mnemonics_with_conditions(session: Session) -> None:
   assert session.run().reason == "end"
 
 
+def test_conditions_that_fail_stand_and_say_so(session: Session) -> None:
+  with pytest.raises(InvalidArgument, match="nothing is called 'v777'"): session.break_at("twice", "v777 > 1")
+  assert not session.breaks
+  session.break_on("ds_store_b32", "u32(s0) == 1")  # s0 holds no address
+  stop = session.run()
+  assert stop.reason == "breakpoint" and "its condition cannot be told: GPU page fault: read of 4 bytes" in stop.text
+  session.delete(1)
+  w = session.watch("u32(out + s40)")
+  session.wave.write("s40", 1 << 31)
+  stop = session.run()
+  assert stop.reason == "watch" and "watch 2 is off: GPU page fault" in stop.text and not w.enabled
+  assert session.run().reason == "end"
+
+
 def test_ignore_and_disable(session: Session) -> None:
   b, off = session.break_on("s_waitcnt", ignore=1), session.break_at("twice")
   session.enable(off.number, False)
@@ -305,6 +319,7 @@ def test_memory_and_code_are_written(session: Session) -> None:
   (lambda d: d.break_at("a b"), "'a b' is no location"),
   (lambda d: d.break_on("v_nonsense"), "no instruction of gfx1100 is called 'v_nonsense'"),
   (lambda d: d.break_memory(0, 4, "q"), "'q' is no access"),
+  (lambda d: d.break_memory(-1, 4), "-0x1 is no 64-bit address"),
   (lambda d: d.break_memory(0, 4, "r", "moon"), "no memory is called 'moon'"),
   (lambda d: d.delete(9), "no breakpoint 9; there are none"),
   (lambda d: d.watch("v999"), "nothing is called 'v999'; there are registers .* out, a"),
@@ -347,6 +362,26 @@ def test_launch_errors_come_before_the_debugger(code_object: Build, add_source: 
   with pytest.raises(InvalidArgument, match="no kernel 'sub'"): tinyhw.debug(build, "sub", (1,), (64,), [])
   with pytest.raises(InvalidArgument, match="2 arguments given"): tinyhw.debug(build, "add", (1,), (64,), [a, a])
   with pytest.raises(InvalidArgument, match="at most 256"): tinyhw.debug(build, "add", (1,), (512,), [a, a, 1.0])
+
+
+RACE = REVERSE.replace("call void @llvm.amdgcn.s.barrier()", "")
+
+
+@pytest.mark.parametrize("cpu", ["gfx1100", "gfx1201", "gfx942"])
+def test_hazard_checks_stop_the_run(code_object: Build, cpu: str) -> None:
+  """Without its barrier the kernel races through LDS: the debugger stands at the second access."""
+  wide = RACE.replace("64 x float", "128 x float").replace("%group, 64", "%group, 128").replace("i32 63", "i32 127")
+  a = np.ones(256, np.float32)
+  with tinyhw.debug(code_object(wide, cpu=cpu), "reverse", (2,), (128,), [np.zeros_like(a), a], check="race") as d:
+    s = d.snapshot()
+    stop = d.run()
+    assert stop.reason == "check" and "check race: " in stop.text and "LDS" in stop.text and "\n" not in stop.text
+    assert stop.pc is not None and any(n.text.startswith("ds_") for n in d.disassemble(2, 0))
+    while (stop := d.run()).reason == "check": assert "race" in stop.text
+    assert stop.reason == "end"
+    with pytest.raises(InvalidArgument, match="the checks cannot go back"): d.restore(s)
+  with tinyhw.debug(code_object(REVERSE), "reverse", (2,), (64,), [np.zeros_like(A), A], check="1") as d:
+    assert d.run().reason == "end" and (d.buffers()[0] == EXPECTED).all()
 
 
 def test_wave64_registers(code_object: Build, add_source: str) -> None:

@@ -20,7 +20,7 @@ from tinyhw.emulator import engines
 from tinyhw.emulator.amdgcn import Dispatch, dispatch
 from tinyhw.emulator.both import EnginesDiffer
 from tinyhw.emulator.engines import dispatch as choose
-from tinyhw.emulator.jit import forms, native, run, threads
+from tinyhw.emulator.jit import forms, native, run, threads, translate
 from tinyhw.emulator.jit import store as disk
 from tinyhw.emulator.jit.run import dispatch as compiled
 from tinyhw.emulator.jit.values import LLVMOps
@@ -53,6 +53,24 @@ def test_hot_code_does_the_same(seed: int, monkeypatch: pytest.MonkeyPatch) -> N
   code, data = sample(seed), inputs(random.Random(seed))
   expected, found = (outcome(engine, code, data, descriptor(32, 27)) for engine in (dispatch, compiled))
   assert np.array_equal(expected[0], found[0]) and expected[1].instructions == found[1].instructions
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_modules_make_one_program(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+  """Waves go from one function to another and back."""
+  monkeypatch.setattr(translate, "LINES_A_MODULE", 50)
+  monkeypatch.setenv(threads.VARIABLE, "5")
+  made: list[int] = []
+  objects = forms.compiled
+  def watched(texts: list[str], hot: bool) -> list[bytes]:
+    made.append(len(texts))
+    return objects(texts, hot)
+  monkeypatch.setattr(forms, "compiled", watched)
+  forget(monkeypatch)
+  code, data = sample(seed), inputs(random.Random(seed))
+  expected, found = (outcome(engine, code, data, descriptor(32, 27)) for engine in (dispatch, compiled))
+  assert np.array_equal(expected[0], found[0]) and expected[1].instructions == found[1].instructions
+  assert made == [5]
 
 
 def test_waves_go_on_in_the_hot_form(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,7 +188,7 @@ def test_processes_write_one_file(tmp_path: Path) -> None:
 
 
 def test_an_object_that_does_not_link_is_an_error() -> None:
-  with pytest.raises(TinyhwError): native.Native(b"no object")
+  with pytest.raises(TinyhwError): native.Native([b"no object"])
 
 
 def test_changed_code_is_compiled_anew(folder: Path) -> None:

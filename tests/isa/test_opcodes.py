@@ -18,16 +18,17 @@ COLUMN = {"gfx9": 0, "gfx11": 1, "gfx12": 2}
 # Family -> (first bit, bits) of the opcode (manuals: Microcode Formats).
 _COMMON = {"SOP2": (23, 7), "SOPK": (23, 5), "SOP1": (8, 8), "SOPC": (16, 7), "SOPP": (16, 7), "VOP2": (25, 6),
            "VOP1": (9, 8), "VOPC": (17, 8), "VOP3": (16, 10), "VOP3P": (16, 7), "MTBUF": (15, 4)}
-_LATER = _COMMON | {"DS": (18, 8), "VINTERP": (16, 7), "LDSDIR": (20, 2)}
+_LATER = _COMMON | {"MIMG": (18, 8), "VIMAGE": (14, 8), "VSAMPLE": (14, 8), "DS": (18, 8), "VINTERP": (16, 7),
+                    "LDSDIR": (20, 2)}
 OPCODE = {
   "gfx9": _COMMON | {"SMEM": (18, 8), "DS": (17, 8), "FLAT": (18, 7), "MUBUF": (18, 7)},
   "gfx11": _LATER | {"SMEM": (18, 8), "FLAT": (18, 7), "MUBUF": (18, 8)},
   "gfx12": _LATER | {"SMEM": (13, 6), "FLAT": (14, 7), "MUBUF": (14, 8)},
 }
 FAMILY = {"VINTERP_INREG": "VINTERP", "GLOBAL": "FLAT", "SCRATCH": "FLAT"}
-# Families that are not compared by name: exports have one opcode, images are numbered in test_images' way, dual
-# instructions are pairs here, and VINTRP is gone on all three chips.
-NOT_HERE = {"EXP", "MIMG", "VINTRP", "VOPD"}
+# Families that are not compared by name: exports have one opcode, dual instructions are pairs here (below), and VINTRP
+# is gone on all three chips.
+NOT_HERE = {"EXP", "VINTRP", "VOPD"}
 # VOP3 opcodes of instructions that have a short form too: the short opcode and this (manuals: VOP3).
 LONG = {"gfx9": {"VOPC": 0, "VOP2": 0x100, "VOP1": 0x140}, "gfx11": {"VOPC": 0, "VOP2": 0x100, "VOP1": 0x180},
         "gfx12": {"VOPC": 0, "VOP2": 0x100, "VOP1": 0x180}}
@@ -66,7 +67,7 @@ GFX11: tuple[Rule, ...] = (
   (r"(.*_(?:load|store))_(dword(?:x\d+)?|[us]?byte|[us]?short)(_addtid)?",
    lambda m: f"{m[1]}_{'addtid_' if m[3] else ''}{SIZES[m[2]]}"),
   (r"(t?buffer_(?:load|store))_format_d16(_hi)?_(\w+)", lambda m: f"{m[1]}_d16{m[2] or ''}_format_{m[3]}"),
-  (r"(\w+)_atomic_(\w+?)(_x2)?", lambda m: f"{m[1]}_atomic_{ATOMICS[m[2]]}{64 if m[3] else 32}"
+  (r"(flat|global|buffer)_atomic_(\w+?)(_x2)?", lambda m: f"{m[1]}_atomic_{ATOMICS[m[2]]}{64 if m[3] else 32}"
    if m[2] in ATOMICS else m[0]),
   (r"ds_(cmpst|wrxchg|read|write)(2(?:st64)?)?(_\w+)", lambda m:
    f"ds_{ {'cmpst': 'cmpstore', 'wrxchg': 'storexchg', 'read': 'load', 'write': 'store'}[m[1]]}"
@@ -82,6 +83,8 @@ GFX11: tuple[Rule, ...] = (
   (r"v_(add|sub|subrev)_([iu](?:16|32))", r"v_\1_nc_\2"),
 )
 GFX12: tuple[Rule, ...] = (
+  (r"image_atomic_(add|sub|inc|dec)", r"image_atomic_\1_uint"), (r"image_atomic_s(min|max)", r"image_atomic_\1_int"),
+  (r"image_atomic_u(min|max)", r"image_atomic_\1_uint"), (r"image_atomic_f(min|max)", r"image_atomic_\1_flt"),
   (r"(\w+_atomic|ds)_(min|max)((?:_rtn)?_f\d+)", r"\1_\2_num\3"), (r"(\w+_atomic)_csub_u32", r"\1_sub_clamp_u32"),
   (r"ds_cond_sub_rtn", "ds_cond_sub_rtn_u32"), (r"lds_(direct|param)_load", r"ds_\1_load"),
   (r"([sv](?:_pk)?_(?:min|max|minmax|maxmin|med3|min3|max3))_(f\d+)", r"\1_num_\2"),
@@ -100,7 +103,8 @@ MOVED = {("gfx9", "v_mul_legacy_f32")}
 # does not know. On gfx12 Mesa keeps five branches and barriers of gfx11 and comparisons that are always true; LLVM 19
 # and the RDNA4 manual do not have them.
 MESA_ALONE = {
-  "gfx9": r"ds_\w+_src2_\w+|ds_ordered_count|s_gl1_inv|v_interp_\w+|v_(mac|mad|madak|madmk|mad_legacy|mul_legacy)_f32",
+  "gfx9": r"image_\w+|ds_\w+_src2_\w+|ds_ordered_count|s_gl1_inv|v_interp_\w+"
+          r"|v_(mac|mad|madak|madmk|mad_legacy|mul_legacy)_f32",
   "gfx11": r"s_(add|sub|mul|min|max|fmac|fmaak|fmamk|ceil|floor|trunc|rndne)_f(16|32)|s_cmp_\w+_f(16|32)|s_cvt_\w+"
            r"|s_singleuse_vdst|v_swap_b16",
   "gfx12": r"s_barrier|s_cbranch_cdbg\w+|s_inst_prefetch|v_cmpx?_tru_u(32|64)|v_swap_b16",
@@ -111,8 +115,8 @@ HERE_ALONE = {
           r"|ds_pk_add_\w+|(global|scratch)_load_lds_\w+|v_accvgpr_\w+|v_cvt_\w*[bf](f|p)8\w*|v_dot(2c|8|8c)_i32_\w+|v_fmaak_f32"
           r"|v_fmamk_f32|v_fmac_f(32|64)|v_lshl_add_u64|v_s?mfmac?_\w+|v_mov_b64|v_mul_legacy_f32|v_xnor_b32"
           r"|v_pk_((add|fma|mul)_f32|fmac_f16|mov_b32)",
-  "gfx11": r"ds_bvh_stack_rtn_b32",
-  "gfx12": r"buffer_atomic_cond_sub_u32|(global|scratch)_(load|store)_block",
+  "gfx11": r"ds_bvh_stack_rtn_b32|image_gather4h",
+  "gfx12": r"image_gather4h|buffer_atomic_cond_sub_u32|(global|scratch)_(load|store)_block",
 }
 
 
@@ -141,8 +145,10 @@ def test_opcodes_are_mesas(generation: str, least: int) -> None:
     # RDNA4 has typed and untyped buffer instructions in one encoding, the typed ones from 0x80 on
     typed = (generation, family) == ("gfx12", "MTBUF")
     own_family, base = ("MUBUF", 0x80) if typed else (FAMILY.get(family, family), 0)
+    images = (generation, family) == ("gfx12", "MIMG")
     for name, opcode in names.items():
       own = current(name, family, generation)
+      if images: own_family = "VSAMPLE" if own in here["VSAMPLE"] else "VIMAGE"
       if (generation, own) in MOVED: alone.add(name)
       elif own not in here[own_family]: alone.add(name)
       else:

@@ -1,7 +1,6 @@
 """The terminal debugger of `tinyhw launch --debug`: gdb's words over `tinyhw.emulator.debug`."""
 from __future__ import annotations
 
-import cmd
 import re
 import signal
 import sys
@@ -56,14 +55,11 @@ def parse_names(text: str) -> list[str]:
   return names
 
 
-class Shell(cmd.Cmd):
+class Shell:
   """Commands read from a terminal, a file or a pipe. `failed` says whether a command of a file or pipe went wrong."""
 
-  prompt = PROMPT
-  use_rawinput = True
-
   def __init__(self, start: Callable[[], Session], console: Console, interactive: bool) -> None:
-    super().__init__(stdin=None, stdout=console.file)
+    self.lastcmd = ""
     self.start, self.console, self.interactive = start, console, interactive
     self.session = start()
     self.failed = self.done = False
@@ -81,7 +77,7 @@ class Shell(cmd.Cmd):
 
   def type(self) -> None:
     """The prompt, until quit."""
-    with history():
+    with history(self.completions):
       while not self.done:
         try:
           line = input(PROMPT)
@@ -90,6 +86,19 @@ class Shell(cmd.Cmd):
           self.say("")
           return
         except KeyboardInterrupt: self.say("\n(quit ends the debugger)")
+
+  def completions(self, line: str, word: str) -> list[str]:
+    """What a word of a line could become: a command at the start, else symbols, branch targets and buffers."""
+    if not line[:len(line) - len(word)].strip(): names: Iterable[str] = self.commands()
+    else:
+      code = self.session.code
+      names = [*code.symbols, *code.data, *code.part(code.here).labels, "waves", "regs", "vregs", "breaks", "places"]
+    return sorted(n for n in names if n.startswith(word))
+
+  @staticmethod
+  def commands() -> list[str]:
+    """The names of all commands."""
+    return [n[3:] for n in dir(Shell) if n.startswith("do_")]
 
   def emptyline(self) -> bool:
     """An empty line repeats a step or continue, and nothing else."""
@@ -111,7 +120,7 @@ class Shell(cmd.Cmd):
   def unabbreviated(self, word: str) -> str | None:
     """A command by its name, alias or unique beginning."""
     word = ALIASES.get(word, word)
-    names = [n[3:] for n in dir(self) if n.startswith("do_")]
+    names = self.commands()
     if word in names: return word
     found = [n for n in names if n.startswith(word)]
     return found[0] if len(found) == 1 else None
@@ -151,7 +160,8 @@ class Shell(cmd.Cmd):
 
   def told(self, stop: Stop) -> bool:
     """Why the run stands, and where."""
-    styles = {"fault": "bold red", "end": "green", "breakpoint": "magenta", "watch": "magenta", "memory": "magenta"}
+    styles = {"fault": "bold red", "end": "green", "breakpoint": "magenta", "watch": "magenta", "memory": "magenta",
+              "lds": "magenta", "check": "bold yellow"}
     plain = stop.pc is not None and stop.text == f"wave {stop.wave} at {self.session.code.where(stop.pc)}"
     if not plain: self.say(stop.text, style=styles.get(stop.reason, ""))
     if stop.pc is None: return False
@@ -509,7 +519,7 @@ class Shell(cmd.Cmd):
 
   def do_help(self, args: str) -> bool:
     """help [COMMAND]: one line for each command."""
-    names = [n[3:] for n in dir(self) if n.startswith("do_")]
+    names = self.commands()
     if args:
       word = self.unabbreviated(args)
       if word is None: raise InvalidArgument(f"no command is called {args!r}", hint=", ".join(names))
@@ -602,8 +612,8 @@ def interruptible(session: Session) -> Iterator[None]:
 
 
 @contextmanager
-def history() -> Iterator[None]:
-  """Line editing, with the commands of earlier sessions."""
+def history(completions: Callable[[str, str], list[str]]) -> Iterator[None]:
+  """Line editing with the commands of earlier sessions, and completion by the tab key."""
   from platformdirs import user_state_path
   try:
     import readline
@@ -614,6 +624,13 @@ def history() -> Iterator[None]:
   try: readline.read_history_file(file)
   except OSError: pass  # the first session
   readline.set_history_length(1000)
+  readline.set_completer_delims(" \t()[]*/:")
+  readline.parse_and_bind("tab: complete")
+
+  def complete(text: str, state: int) -> str | None:
+    found = completions(readline.get_line_buffer()[:readline.get_endidx()], text)
+    return found[state] if state < len(found) else None
+  readline.set_completer(complete)
   try: yield
   finally:
     try:

@@ -75,7 +75,7 @@ class Launch(click.Command):
 @click.option("--grid", "-g", default="1", show_default=True, help="Workgroups, as X,Y,Z.")
 @click.option("--block", "-b", default="1", show_default=True, help="Work-items of a workgroup, as X,Y,Z.")
 @click.option("--arg", "-a", "arguments", multiple=True, help="One for each kernel argument, in order.")
-@click.option("--device", default=None, help="Device to run on [default: AMD].")
+@click.option("--device", default=None, help="Device to run on [default: AMD; EMU for MOCKGPU=gfx1201 or gfx942].")
 @click.option("--save", "-o", multiple=True, metavar="N=FILE.npy", help="Write the N-th buffer (from 0) after the run.")
 @click.option("--json", "as_json", is_flag=True, help="Print the buffers as one JSON object.")
 @click.option("--debug", is_flag=True, help="Stand before the first instruction and take the debugger's commands.")
@@ -114,12 +114,13 @@ def command(file: Path, kernel: str, grid: str, block: str, arguments: tuple[str
   looks = [name for name, on in (("--debug", debug), ("--report", form), ("--exactness", exactness)) if on]
   if looks: on_emulator(device, looks[0])
   if script is not None and not debug: raise InvalidArgument("needs --debug", where="--command")
-  if check and looks: raise InvalidArgument(f"does not go with {looks[0]}", where="--check")
+  if check and looks and not debug: raise InvalidArgument(f"does not go with {looks[0]}", where="--check")
   if debug and len(looks) > 1: raise InvalidArgument("does not go with --debug", where=looks[1])
   if debug:
     import tinyhw
     from tinyhw.cli.debug import debug as debugger
-    session, status = debugger(lambda: tinyhw.debug(*what), script)
+    checks = (os.environ.get("EMU_CHECK") or "1") if check else ""
+    session, status = debugger(lambda: tinyhw.debug(*what, check=checks), script)
     with session:
       if session.ended: show_buffers(session.buffers(), targets, as_json)
     if status: sys.exit(status)
@@ -137,10 +138,18 @@ def command(file: Path, kernel: str, grid: str, block: str, arguments: tuple[str
     from tinyhw import launch
     if check: device = prepare_checks(device)
     findings = None
-    buffers = launch(*what, device=device or "AMD")
+    buffers = launch(*what, device=device or default_device())
     if check: findings = Device.findings()
     show_buffers(buffers, targets, as_json, findings)
     if findings is not None and len(findings): sys.exit(1)
+
+
+def default_device() -> str:
+  """AMD; EMU where MOCKGPU names generations that are executed and that no mock card has yet."""
+  from tinyhw.arch import DECODED
+  from tinyhw.mock.amd.card import CARDS
+  cards = mock_cards() or ()
+  return "EMU" if cards and all(c in DECODED and c not in CARDS for c in cards) else "AMD"
 
 
 def form_of(file: Path) -> str:
@@ -182,7 +191,7 @@ def show_buffers(buffers: list[npt.NDArray[np.generic]], targets: list[tuple[int
 
 def prepare_checks(device: str | None) -> str:
   """Have the coming launch checked; the device to run on. Raises Unsupported for a card."""
-  device = device or ("EMU" if mock_cards() is None else "AMD")
+  device = device or ("EMU" if mock_cards() is None else default_device())
   if mock_cards() is None and device.upper().startswith("AMD"):
     raise Unsupported("hazard checks on", "a card", hint="set MOCKGPU=1, or leave --device out")
   names = [word for word in os.environ.get("EMU_CHECK", "").split(",") if word not in {"", "0", "1", "report"}]

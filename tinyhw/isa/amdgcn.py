@@ -39,7 +39,7 @@ SDWA_SELECTIONS: Final = ("dst_sel", "src0_sel", "src1_sel")
 # Registers that no pair or longer group starts with.
 SINGLE: Final = {"gfx11": frozenset({VCC_HI, M0, EXEC_HI}), "gfx12": frozenset({VCC_HI, M0, EXEC_HI}),
                  "gfx9": frozenset({103, 105, VCC_HI, M0, EXEC_HI})}
-SGPRS: Final = {"gfx9": 102, "gfx11": 106, "gfx12": 106}
+SGPRS: Final = {"gfx9": 104, "gfx11": 106, "gfx12": 106}  # where groups end; gfx9's may reach over flat_scratch
 AGPR0: Final = 256  # number of the first accumulation register among the vector registers (gfx90a and later)
 # Inline float constants: operand code -> value. 248 is 1/(2*pi), rounded to each type.
 INLINE_FLOATS: Final = {240: 0.5, 241: -0.5, 242: 1.0, 243: -1.0, 244: 2.0, 245: -2.0, 246: 4.0, 247: -4.0,
@@ -241,7 +241,7 @@ class Table:
         if half[:1] == "h": which, value = value >> 7, value & 0x7F
         elif half[:1] == "o": which = op_sel >> (3 if role == "d" else int(name[-1])) & 1
         operand = Operand(name, role, "v", value, dwords, kind_type, which)
-      elif kind in "sx": operand = self._scalar(name, role, value, dwords, kind_type, literal, where)
+      elif kind in "sx": operand = self._scalar(name, role, value, dwords, kind_type, literal, where, kind == "x")
       else: operand = self._other(name, role, kind, value, dwords, kind_type, fields, where)
       operands[name] = operand
     words = tuple(int.from_bytes(code[i:i + 4], "little") for i in range(at, at + size, 4))
@@ -280,18 +280,17 @@ class Table:
     return Operand(name, role, "v", value | (AGPR0 if accumulator else 0), dwords, kind_type)
 
   def _scalar(self, name: str, role: str, code: int, dwords: int, kind_type: str, literal: int | None,
-              where: int) -> Operand:
+              where: int, vector: bool = True) -> Operand:
     code = CANONICAL[self.name].get(code, code)
     if code in SINGLE[self.name] and (dwords > 1 or not dwords and self.name == "gfx9"):  # its waves have 64 lanes
       raise DecodeError(f"operand {name} starts no group", where=hex(where))
-    if dwords > 2 and code <= EXEC_HI and (code != NULL or dwords > 4):
+    if dwords > 2 and code <= EXEC_HI and code != NULL:
       # groups start at a multiple of four, and end with their file of registers
       first, end = (0, SGPRS[self.name]) if code < SGPRS[self.name] else (TTMP0, NULL)
       if not first <= code < end or first + (code - first & -4) + dwords > end:
         raise DecodeError(f"operand {name} passes the last register", where=hex(where))
     if code <= EXEC_HI or code in SPECIALS[self.name]:
-      if code != LDS_DIRECT or dwords < 2 and name.startswith("src") and kind_type[0] not in "s":
-        return Operand(name, role, "s", code, dwords, kind_type)
+      if code != LDS_DIRECT or vector and dwords < 2: return Operand(name, role, "s", code, dwords, kind_type)
     if code == LITERAL and literal is not None: return Operand(name, role, "lit", literal, dwords, kind_type)
     if 128 <= code <= 208 or code in INLINE_FLOATS: return Operand(name, role, "const", code, dwords, kind_type)
     raise DecodeError(f"operand {name} has the reserved code {code}", where=hex(where))

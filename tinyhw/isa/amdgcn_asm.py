@@ -296,6 +296,7 @@ def packed(name: str) -> Callable[[Line], None]:
     if name not in line.row.fields: return
     found = line.take(name + r":\[([01](?:,[01])*)\]")
     count = sum(1 for o in line.row.operands if o[0].startswith("src"))
+    if line.row.mnemonic.startswith("v_permlane"): count = 2
     if found:
       bits = [int(b) for b in found[1].split(",")]
       last = name == "op_sel" and line.row.family in {"VOP3", "VINTERP"} and len(bits) == count + 1
@@ -540,7 +541,8 @@ def candidates(text: str, generation: Table) -> tuple[Row, ...]:
   heads = [part.split()[0] if part.split() else "" for part in text.split(" :: ")]
   for names in (heads, *([h.removesuffix(v) for h in heads] for v in VARIANTS)):
     rows = generation.by_mnemonic.get(" :: ".join(names))
-    if rows: return tuple(sorted(rows, key=lambda r: (r.size, r.returns)))  # of two with one text, as LLVM chooses
+    if rows:  # of two with one text, as LLVM chooses
+      return tuple(sorted(rows, key=lambda r: (r.size, r.returns, r.variant.endswith("_alt"))))
   raise InvalidArgument(f"{' :: '.join(heads)!r} is no instruction of {generation.name}", where=repr(text))
 
 

@@ -118,7 +118,8 @@ def _packed(i: Instruction, name: str, default: int) -> str:
   count = sum(1 for n in i.operands if n.startswith("src"))
   bits = [i.fields[name] >> k & 1 for k in range(count)]
   if name == "op_sel" and i.family == "VINTERP": bits += [i.fields[name] >> 3 & 1]
-  if name == "op_sel" and i.family == "VOP3":
+  if i.mnemonic.startswith("v_permlane"): bits = bits[:2]  # whether inactive lanes are read, and lanes beyond the row
+  elif name == "op_sel" and i.family == "VOP3":
     if any(o.half is not None for o in i.operands.values()): return ""  # registers are printed as v1.h
     bits += [i.fields[name] >> 3 & 1] if "vdst" in i.operands else []
   if all(b == default for b in bits): return ""

@@ -198,7 +198,8 @@ def build(name: str, record: dict[str, Any], generation: str, loose: int = -1) -
   """One LLVM record as a row. Fixed bits that are not in `loose` are ignored in decoding and set in encoding."""
   mask, value = int(record["mask"], 16), int(record["val"], 16)
   # Rows without soffset leave the bit that announces it open; a row with soffset and the bit is the other meaning.
-  if "SOffsetEn" in record["fields"]: mask |= 1 << record["fields"]["SOffsetEn"][0][0]
+  if "SOffsetEn" in record["fields"] and {"offset", "soffset"} & set(record["fields"]):
+    mask |= 1 << record["fields"]["SOffsetEn"][0][0]
   mask &= loose
   family = family_of(value & 0xFFFFFFFF, generation)
   text = record["asm"]

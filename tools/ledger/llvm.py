@@ -134,7 +134,8 @@ def disassembled(generation: str, words: list[bytes]) -> list[list[str] | None]:
   """llvm-mc's lines for each word, none where it refuses the start; None where the marker after the word was lost.
 
   An s_nop with a number after each word, twice, tells which lines belong to it: after a refusal LLVM goes on inside
-  the word, and a literal may take the marker.
+  the word, and a literal may take the marker. Where llvm-mc dies, as it does of a reserved selection of SDWA, it is
+  started again behind that word.
   """
   if LLVM_MC is None: raise MissingTool("llvm-mc-19 is not installed", where="tools/ledger/llvm.py")
   given = []
@@ -155,6 +156,8 @@ def disassembled(generation: str, words: list[bytes]) -> list[list[str] | None]:
     out[n] = [] if n in refused else given[start:k - 1] if n == at else None
     at = n + 1
     start = k + 1
+  if done.returncode < 0 and at < len(words):  # llvm-mc has died of a word, or of bytes inside one that it refused
+    out[at + 1:] = disassembled(generation, words[at + 1:])
   return out
 
 
