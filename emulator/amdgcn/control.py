@@ -14,7 +14,7 @@ from tinyhw.core.table import Handlers
 from tinyhw.emulator.amdgcn import hwreg
 from tinyhw.emulator.amdgcn.bind import unsupported
 from tinyhw.emulator.amdgcn.ends import ENDERS
-from tinyhw.emulator.amdgcn.registers import constant, reader, scalar64, write_scalar32, write_scalar64
+from tinyhw.emulator.amdgcn.registers import constant, reader, write_scalar32, write_scalar64
 from tinyhw.emulator.simt import Barrier, End, Group, Next, Split, Step, Wait, Yield
 from tinyhw.isa.amdgcn import EXEC_LO, M0, VCC_LO, Instruction
 
@@ -74,7 +74,7 @@ def ender(i: Instruction, pc: int) -> Ender | None:
       return there
     return call
   if name in {"s_setpc_b64", "s_swappc_b64"}:
-    where = scalar64(i.operands["src0"].value)
+    where = reader(i.operands["src0"], "u64")
     keep = write_scalar64(i.operands["sdst"].value) if name == "s_swappc_b64" else None
 
     def jump(group: Group) -> Next:

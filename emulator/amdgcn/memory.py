@@ -456,9 +456,11 @@ def _smem_small(i: Instruction) -> Step:
     at, inside = address_of(group)
     address = np.broadcast_to(np.asarray(at, U64), (group.size, 1))
     if group.cohort.observer is not None: access.show(group, "scalar", "load", address, width)
+    if type(at) is int:
+      found = np.uint32(group.space.load(at, width) if inside is None or inside >= width else 0)
+      return write(group, extended(found, sign_bits))
     left = None if inside is None else np.broadcast_to(np.asarray(inside, np.int64), (group.size, 1))
-    word = extended(_gathered(group.space, address, width, left), sign_bits)
-    write(group, word if type(at) is not int else word[0, 0])
+    write(group, extended(_gathered(group.space, address, width, left), sign_bits))
   return step
 
 

@@ -7,7 +7,7 @@ transcendental instructions, which are not exact anyway, stay as they are.
 """
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
 from typing import Any, Final
 
@@ -61,6 +61,12 @@ def _signed_zero(r: Value, exact_zero: Value, a: Value, b: Value, mode: int) -> 
   return np.where(exact_zero & (np.signbit(a) != np.signbit(b)), r.dtype.type(-0.0), r)
 
 
+def _places(flags: Value) -> Iterable[tuple[Any, ...]]:
+  """The indices of what is true, for arrays of any shape."""
+  if flags.ndim: return zip(*np.nonzero(flags))
+  return [()] if flags else []
+
+
 def fma(a: Value, b: Value, c: Value, mode: int) -> Value:
   """a * b + c rounded once, as `mode` says."""
   t = a.dtype
@@ -69,7 +75,7 @@ def fma(a: Value, b: Value, c: Value, mode: int) -> Value:
       r = _each(lambda x, y, z: x * y + z, Ops.fma(a, b, c), mode, a, b, c)
       zero = np.array(r == 0)
       x, y, z = (np.broadcast_to(v, zero.shape) for v in (a, b, c))
-      for at in zip(*np.nonzero(zero)):  # a tiny sum may have become the zero
+      for at in _places(zero):  # a tiny sum may have become the zero
         zero[at] = Fraction(float(x[at])) * Fraction(float(y[at])) + Fraction(float(z[at])) == 0
     else:
       wide = Ops.fma_f16_of_f32(*(x.astype(F64) for x in (a, b, c)))
@@ -211,12 +217,17 @@ class DirectedOps:
       plain = np.array(Ops.fma_scaled(a.x, b.x, c.x, e.x))
       x, y, z, n = (np.broadcast_to(v, plain.shape) for v in (a.x, b.x, c.x, scale))
       down = np.isinf(plain) & np.isfinite(x) & np.isfinite(y) & np.isfinite(z) & (n < 0)
-      for at in zip(*np.nonzero(down)):  # the product alone left the range
+      for at in _places(np.asarray(down)):  # the product alone left the range
         value = exact(*(Fraction(float(v[at])) for v in (x, y, z, n)))
         if abs(value) < Fraction(2) ** 1024 - Fraction(2) ** 970: plain[at] = float(value)
-      return Directed(_each(exact, plain, mode, a.x, b.x, c.x, scale.astype(F64)), self.modes)
-    wide = np.ldexp(Ops.fma_f16_of_f32(*(v.x.astype(F64) for v in (a, b, c))), scale)
-    return Directed(_narrow(wide, F32, mode), self.modes)
+      r = np.asarray(_each(exact, plain, mode, a.x, b.x, c.x, scale.astype(F64)))
+      zero = np.array(r == 0)
+      for at in zip(*np.nonzero(zero)): zero[at] = exact(*(Fraction(float(v[at])) for v in (x, y, z, n))) == 0
+    else:
+      wide = np.ldexp(Ops.fma_f16_of_f32(*(v.x.astype(F64) for v in (a, b, c))), scale)
+      r, zero = _narrow(wide, F32, mode), wide == 0
+    negative = np.signbit(a.x) != np.signbit(b.x)
+    return Directed(_signed_zero(r, zero, np.where(negative, -1.0, 1.0), c.x, mode), self.modes)
 
 
 def directed(function: Callable[..., Any], mode: int) -> Callable[..., Any]:

@@ -59,7 +59,10 @@ Last = dict[int, tuple[Value, Value, bool]]  # by a wave's number: u32 [scalars]
 Traced = tuple[int, int, Value, Value, bool]
 PATIENCE: Final = 10_000  # passes in which a traced wave may wait for others
 TURN: Final = 1 << 20  # instructions that a wave may run while others could
-HOT = 20_000  # a program is compiled again when it has run so many times as many instructions as it has; 0: at once
+# A program is compiled again when it has run so many times as many instructions as it has; 0: at once. Compiling again
+# costs milliseconds an instruction and holds up the end of the process, so it must have paid, and be no giant.
+HOT = 50_000
+LARGEST_HOT: Final = 4000  # instructions
 
 
 class Code:
@@ -94,7 +97,7 @@ class Code:
     """Count what waves executed; a program that has become hot is compiled again, meanwhile this form goes on."""
     self._executed += instructions
     form, wish = self._form, self._wish
-    if self._asked or form.hot or self._executed < HOT * form.instructions: return
+    if self._asked or form.hot or self._executed < HOT * form.instructions or form.instructions > LARGEST_HOT: return
     self._asked = True
     snapshot = Snapshot(self.program.arch, self.program.entry, form.code)
 

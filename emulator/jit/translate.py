@@ -15,7 +15,7 @@ from tinyhw.arch import Arch
 from tinyhw.core.errors import TinyhwError, Unsupported
 from tinyhw.emulator.amdgcn import bind, control, hwreg
 from tinyhw.emulator.amdgcn.values import U64
-from tinyhw.emulator.jit import alu, special, threads  # noqa: F401  (it registers what it translates)
+from tinyhw.emulator.jit import alu, matrix_plans, special, threads  # noqa: F401  (they register what they translate)
 from tinyhw.emulator.jit.access import FIND, Accesses, Site
 from tinyhw.emulator.jit.context import ENTRY, WAVE
 from tinyhw.emulator.jit.native import NotCompiled
@@ -26,6 +26,7 @@ from tinyhw.isa.amdgcn import EXEC_LO, VCC_LO, Instruction
 
 RUN, END, BARRIER, YIELD, STEP, FAULT, JUMP = range(7)  # a wave's status
 BLOCK_LIMIT: Final = 256
+INLINED: Final = 200  # memory instructions that hot code has in place: each costs LLVM milliseconds
 LINES_A_MODULE: Final = 1000  # of text, at least
 _LABEL: Final = re.compile(r"label %[dfg](\d+)\b(?!\.)")
 LAST, EACH = 1, 2  # details of a translation
@@ -101,7 +102,7 @@ class Translator:
     self.detail = detail
     self.e = Emitter(lanes)
     self.r = Registers(self.e, vgprs, program.arch)
-    self.accesses = Outlined(self.e, "fault") if quick else Accesses(self.e, "fault")
+    self.accesses: Accesses = Outlined(self.e, "fault")
     self.index: dict[Place, int] = {}
     self.order: list[Place] = []
     self.stops: dict[Place, int] = {}
@@ -126,6 +127,8 @@ class Translator:
       if offset in self.leaders and self._fetch(offset) is not None: self._place((offset, starts[0][1]))
     e = self.e
     full = general = 0
+    if not self.quick and sum(i.family in MEMORY for i in self.found) <= INLINED:
+      self.accesses = Accesses(self.e, "fault")
     both = self.partial or any(map(_switches_lanes, self.found))
     only_general = both and self.quick
     blocks: dict[int, list[str]] = {}
@@ -392,7 +395,7 @@ class Translator:
       self._leave(BARRIER if name == "s_barrier" else YIELD, str(self._place((after, mode))), mode)
     elif name == "s_barrier_wait": self._wait(i, at, mode)
     elif name in {"s_setpc_b64", "s_swappc_b64"}:
-      target = r.scalar64(i.operands["src0"].value)
+      target = alu.read(r, i.operands["src0"], "u64")
       if name == "s_swappc_b64": r.set_scalar64(i.operands["sdst"].value, self._pc(after))
       self._jump(target, (after, mode) if name == "s_swappc_b64" else (self.block, mode))
     elif name == "s_call_b64":

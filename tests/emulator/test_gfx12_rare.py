@@ -265,3 +265,60 @@ def test_ordered_add() -> None:
   cell, got = run_text(lines, [np.zeros(2, U32), np.zeros(32, U32)])
   sums = np.cumsum([0, *range(10, 42)])
   assert cell.tolist() == [32, sums[32]] and got.tolist() == sums[:32].tolist()
+
+
+# ---- found by random programs, the two engines against each other
+
+def test_exec_from_a_compare_through_dpp_counts_at_once() -> None:
+  """Lanes whose neighbour below has a smaller number than 5 stay active; lane 0 of each row has none."""
+  lines = """
+    v_mov_b32_e32 v2, 0
+    v_mov_b32_e32 v3, 5
+    v_cmpx_lt_u32_dpp v0, v3 row_shr:1 row_mask:0xf bank_mask:0xf
+    v_mov_b32_e32 v2, 1
+    s_mov_b32 exec_lo, -1
+    global_store_b32 v1, v2, s[8:9]"""
+  got, = run_text(lines, [np.zeros(32, U32)])
+  assert got.tolist() == [0, *[1] * 5, *[0] * 26]
+
+
+@pytest.mark.parametrize("mode", ["0x5", "0xf"])
+def test_scalar_floats_round_as_mode_says(mode: str) -> None:
+  """1 + 2**-30 upward and toward zero, in f32; the same of 2**-15 in f16."""
+  lines = f"""
+    s_round_mode {mode}
+    s_mov_b32 s24, 0x30800000
+    s_add_f32 s24, s24, 1.0
+    s_movk_i32 s25, 0x200
+    s_add_f16 s25, s25, 1.0
+    v_mov_b32_e32 v2, s24
+    v_mov_b32_e32 v3, s25
+    v_mov_b32_e32 v4, 0
+    global_store_b64 v4, v[2:3], s[8:9]"""
+  got, = run_text(lines, [np.zeros(2, U32)])
+  up = mode == "0x5"
+  assert got.tolist() == [0x3F800001 if up else 0x3F800000, 0x3C01 if up else 0x3C00]
+
+
+@pytest.mark.parametrize("rounding", [0, 5, 15])
+def test_halves_and_bytes_that_overflow_by_mode(rounding: int) -> None:
+  """MODE.FP16_OVFL: the largest number in place of infinity, or of fp8's NaN; infinite operands stay infinite."""
+  lines = f"""
+    s_setreg_imm32_b32 hwreg(HW_REG_MODE, 23, 1), 1
+    s_round_mode {rounding:#x}
+    v_mov_b32_e32 v2, 0x7bff
+    v_mov_b32_e32 v3, 0xfc00
+    v_mov_b32_e32 v10, 0
+    v_add_f16_e32 v4.l, v2.l, v2.l
+    v_mul_f16_e32 v5.l, v2.l, v3.l
+    v_rcp_f16_e32 v6.l, v10.l
+    v_cvt_f16_f32_e32 v7.l, 0xd0000000
+    v_mov_b32_e32 v12, 0x7f800000
+    v_cvt_pk_fp8_f32 v8, 0x47000000, -v12
+    v_cvt_pk_bf8_f32 v9, v12, 1.0
+    s_mov_b32 s24, 0x7bff
+    s_add_f16 s25, s24, s24
+    v_mov_b32_e32 v11, s25"""
+  lines += "".join(f"\nglobal_store_b16 v10, v{4 + k}, s[8:9] offset:{2 * k}" for k in range(8) if k != 6)
+  got, = run_text(lines, [np.zeros(8, np.uint16)])
+  assert [hex(x) for x in got] == ["0x7bff", "0xfc00", "0x7c00", "0xfbff", "0xfe7e", "0x3c7b", "0x0", "0x7bff"]
