@@ -9,6 +9,7 @@ import numpy as np
 from tinyhw.arch import Arch
 from tinyhw.core.errors import HazardFound, InvalidArgument
 from tinyhw.core.memory import AddressSpace
+from tinyhw.emulator.check.alu import GUARDS_OF, AluWaits
 from tinyhw.emulator.check.counters import COUNTERS
 from tinyhw.emulator.check.effects import SGPR0, Effects, effects, indices, moved, name_of
 from tinyhw.emulator.check.nops import Nops
@@ -38,6 +39,8 @@ class State:
     self.a_group = int(cohort.live[0])
     self.first_workgroup = self.first // self.a_group
     self.waits = Waits(COUNTERS[isa], group.size)
+    guards = GUARDS_OF.get(isa)
+    self.alu = None if guards is None else AluWaits(guards, group.size)
     rules = RULES_OF.get(isa)
     self.nops = None if rules is None else Nops(rules, group.size)
     wgp = bool(cohort.dispatch.rsrc1 >> WGP_MODE & 1) and isa != "gfx9"
@@ -98,6 +101,10 @@ class Checker(Observer):
       self._found(group.cohort, "wait", f"{name_of(register)} is {what} before {counter} says that it is loaded", pc,
                   other=other, wave=int(group.waves[wave]), lane=lane if register < SGPR0 else None,
                   register=name_of(register))
+    if state.alu is not None:
+      for guard, register, wave, other in state.alu.find(w, instruction, does):
+        self._found(group.cohort, "wait", f"{name_of(register)} is read before {guard.wait} {guard.name}(0)", pc,
+                    other=other, wave=wave + state.first, register=name_of(register))
     if state.nops is not None:
       for soon in state.nops.find(w, instruction, does):
         where = "" if soon.register is None else f" in {name_of(soon.register)}"
@@ -145,6 +152,7 @@ class Checker(Observer):
   def after(self, group: Group, pc: int, instruction: Instruction) -> None:
     assert self._now is not None
     state, does, w, active, instruction = self._now
+    if state.alu is not None: state.alu.issue(w, pc, instruction, does)
     if state.nops is not None: state.nops.issue(w, pc, instruction, does)
     if state.undefined is not None: state.undefined.after(group, w, self._mask, instruction, does)
     if does.kind:
