@@ -92,7 +92,7 @@ def deletions(machine: Emulated, checker: Checker, case: Case, isa: str) -> tupl
   entry = machine.code.kernel(case.name).entry_offset
   code = straight(bytes(image), isa, entry)
   if code is None: return 0, 0, []
-  waits = [(at, i) for at, i in code if re.match(r"s_wait(cnt)?(_|$)", i.mnemonic) and i.size == 4]
+  waits = [(at, i) for at, i in code if re.match(r"s_wait(cnt)?(_(?!alu)|$)", i.mnemonic) and i.size == 4]
   count, unsafe, wrong = 0, 0, []
   for at, i in waits:
     model = Model(isa)
@@ -100,7 +100,7 @@ def deletions(machine: Emulated, checker: Checker, case: Case, isa: str) -> tupl
     image[at:at + 4] = list(NOP)
     emulated(case, machine, 0)
     image[at:at + 4] = list(i.data)
-    found = any(f.kind == "wait" for f in checker.last)
+    found = any("s_wait_alu" not in f.message for f in checker.last)  # a wait for memory stands in for some of those
     count, unsafe = count + 1, unsafe + expected
     if found != expected: wrong.append(f"{case.name} without '{i}' at {at - entry:#x}: {checker.last}")
   emulated(case, machine, 0)
@@ -127,7 +127,7 @@ def test_every_deleted_wait_is_found_where_it_matters(cpu: str) -> None:
 @pytest.mark.parametrize(("cpu", "lanes"), [("gfx1100", 32), ("gfx942", 64)])
 @pytest.mark.parametrize("name", ["reduce_i32_256", "reduce_double_256"])
 def test_every_deleted_barrier_of_a_reduction_is_found_but_within_a_wave(name: str, cpu: str, lanes: int) -> None:
-  """A sum over a tree: the last log2(lanes) steps are among the lanes of one wave, which need no barrier."""
+  """A sum over a tree: the last log2(lanes) steps, but not the sum's way to all, are among the lanes of one wave."""
   case = next(c for c in all_groups() if c.name == name)
   arch, checker = decoded(cpu), Checker()
   machine = Emulated(gpu_object([case], 2, cpu=cpu), arch, observer=checker)
@@ -142,4 +142,4 @@ def test_every_deleted_barrier_of_a_reduction_is_found_but_within_a_wave(name: s
       found.append(len(checker.last) > 0)
     at += i.size
   alone = lanes.bit_length() - 1
-  assert found == [True] * (8 - alone) + [False] * alone, found
+  assert found == [True] * (8 - alone) + [False] * alone + [True], found
