@@ -94,14 +94,16 @@ MODIFIER = re.compile(r" (?:[a-z_0-9]+:(?:\[[^\]]*\]|[^ ,]+)|clamp|[gsd]lc|tfe|l
 @pytest.mark.skipif(LLVM_MC is None, reason="llvm-mc-19 is not installed")
 @pytest.mark.parametrize("generation, least", [("gfx9", 1200), ("gfx11", 900), ("gfx12", 1000)])
 def test_modifiers_that_are_not_there_have_llvms_defaults(generation: str, least: int) -> None:
-  """Lines of every row without some of their modifiers: where llvm-mc takes one, so do we, and the bytes are the same."""
+  """Lines of every row without some of their modifiers: what llvm-mc takes we take, and the bytes are the same."""
   rng, isa, lines = random.Random(17), table(generation), []
   for row in isa.rows():
+    if row.variant == "w64": continue
     fields = random_fields(rng, row)
     text = str(isa.decode(isa.encode(row, even(fields, row) if generation == "gfx9" else fields)))
     modifiers = MODIFIER.findall(text)
-    for one in rng.sample(modifiers, rng.randint(1, len(modifiers)) if modifiers else 0): text = text.replace(one, "", 1)
-    if modifiers: lines.append(text)
+    if not modifiers: continue
+    for one in rng.sample(modifiers, rng.randint(1, len(modifiers))): text = text.replace(one, "", 1)
+    lines.append(text)
   same, wrong = 0, []
   for line, theirs in zip(lines, llvm_assembles(generation, lines), strict=True):
     if theirs is None: continue
