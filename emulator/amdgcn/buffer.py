@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -75,12 +75,23 @@ def instruction_format(i: Instruction) -> str:
   return f"{buffer_formats.DATA.get(code & 15, 'INVALID')}_{buffer_formats.NUMBER.get(code >> 4, '')}"
 
 
+# Tables where a resource that adds the lane's number has 4 more bits of stride in the data format's place, for
+# instructions that have no use for a format (CDNA3 ISA, table 44).
+LONG_STRIDES: Final = frozenset({"gfx9"})
+
+
+def _long_stride(w0: int, w1: int, w2: int, w3: int) -> Resource:
+  plain = _gfx9(w0, w1, w2, w3)
+  return replace(plain, stride=plain.stride | (w3 >> 15 & 15) << 14) if plain.add_thread else plain
+
+
 class Addressing:
   """Where the lanes of a buffer instruction go."""
 
   def __init__(self, i: Instruction, pc: int) -> None:
     if i.get("tfe"): raise unsupported(i, pc, "tfe")
     self.i, self.pc, self.parse = i, pc, PARSERS[i.isa]
+    if i.isa in LONG_STRIDES and not FORMATTED.fullmatch(i.mnemonic): self.parse = _long_stride
     srsrc = i.operands["srsrc"].value
     self.words = [scalar32(srsrc + k) for k in range(4)]
     self.soffset = reader(i.operands["soffset"], "u32")
