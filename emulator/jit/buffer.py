@@ -16,7 +16,8 @@ from tinyhw.emulator.jit.state import Registers
 from tinyhw.emulator.jit.values import BOOL, Untranslatable, Value, convert
 from tinyhw.isa.amdgcn import Instruction
 
-if TYPE_CHECKING: from tinyhw.emulator.jit.access import Accesses
+if TYPE_CHECKING:
+  from tinyhw.emulator.jit.access import Accesses
 
 
 def translate(a: Accesses, r: Registers, i: Instruction, offset: int) -> None:
