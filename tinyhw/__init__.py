@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
   from tinyhw import nn as nn
+  from tinyhw.debugger import captures as captures
   from tinyhw.debugger import debug as debug
   from tinyhw.debugger import report as report
   from tinyhw.debugger import reports as reports
@@ -23,7 +24,7 @@ __version__ = "0.1.0"
 _HANDLES = {"Tensor": "tinyhw.tensor", "dtypes": "tinyhw.ir.dtype", "Device": "tinyhw.device",
             "Variable": "tinyhw.variable", "TinyJit": "tinyhw.engine.jit", "launch": "tinyhw.launcher",
             "debug": "tinyhw.debugger", "report": "tinyhw.debugger",
-            "reports": "tinyhw.debugger"}
+            "reports": "tinyhw.debugger", "captures": "tinyhw.debugger"}
 __all__ = [*_HANDLES, "nn"]
 
 

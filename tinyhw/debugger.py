@@ -1,23 +1,27 @@
 """`tinyhw.debug` and `tinyhw.report`: a launch of a ready code object looked into, step by step or as a whole.
 
 It runs on the emulator itself, for whatever generation the code object is: no driver, no queue and no mock GPU.
-`tinyhw.reports` does the same for whatever runs on mock GPUs, tensors included.
+`tinyhw.reports` and `tinyhw.captures` do the same for whatever runs on mock GPUs, tensors included.
 """
 from __future__ import annotations
 
+import fnmatch
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from tinyhw.core.errors import Unsupported
 from tinyhw.device import Device, emulated, mock_cards, mock_options
+from tinyhw.drive.amd.program import user_sgprs
 from tinyhw.emulator.amdgcn import dispatch
 from tinyhw.emulator.check import checker
 from tinyhw.emulator.debug import Debugger, Recorder, Report
 from tinyhw.emulator.debug.code import Code
 from tinyhw.emulator.debug.debugger import WATCHDOG
+from tinyhw.emulator.debug.snapshot import copied_space
 from tinyhw.emulator.observe import Observer
 from tinyhw.isa.amdgcn import table
 from tinyhw.launcher import Array, Buffer, bind, dims, fetch
@@ -27,7 +31,7 @@ if TYPE_CHECKING:
   from tinyhw.core.memory import AddressSpace
   from tinyhw.drive.amd.bare import Ready
   from tinyhw.emulator.simt import Stats
-  from tinyhw.wire.codeobject import CodeObject
+  from tinyhw.wire.codeobject import CodeObject, Kernel
 
 
 def debug(binary: bytes, kernel: str, grid: Sequence[int], block: Sequence[int], args: Sequence[Any], *,
@@ -65,8 +69,7 @@ def reports(*, exactness: bool = True) -> Iterator[list[Report]]:
   They run on the reference interpreter meanwhile. `exactness` as in `report`. Raises Unsupported without a mock GPU.
   """
   seen: list[Report] = []
-  if mock_cards() is None and not Device.DEFAULT.startswith("EMU"):
-    raise Unsupported("reports of", "a device that is not emulated", hint="set MOCKGPU=1, or use device EMU")
+  need_emulation("reports of")
   with Device.observing(_Reporter(seen, exactness)): yield seen
 
 
@@ -87,13 +90,87 @@ class _Reporter(Observer):
     recorder = self.recorder
     recorder.end(stats)
     assert recorder.space is not None and recorder.arch is not None
-    entry, code, kernel = recorder.dispatched.entry_pc, None, ""
-    for runtime in (device.runtime for device in Device.opened):
-      for address, image in getattr(runtime, "loaded", list)():
-        found = [k.name for k in image.kernels.values() if address + k.entry_offset == entry]
-        if not found: continue
-        kernel, code = found[0], listing(recorder.space, recorder.arch, image, address, entry)
-    self.seen.append(Report.of(recorder, code, kernel))
+    entry = recorder.dispatched.entry_pc
+    found = kernel_at(entry)
+    code = None if found is None else listing(recorder.space, recorder.arch, found[0], found[1], entry)
+    self.seen.append(Report.of(recorder, code, "" if found is None else found[2].name))
+
+
+def kernel_at(entry: int) -> tuple[CodeObject, int, Kernel] | None:
+  """(code object, its address, kernel) of an entry point, among what is loaded on the devices in use."""
+  for runtime in (device.runtime for device in Device.opened):
+    for address, code in getattr(runtime, "loaded", list)():
+      for kernel in code.kernels.values():
+        if address + kernel.entry_offset == entry: return code, address, kernel
+  return None
+
+
+@dataclass
+class Captured:
+  """A launch as it was before its first instruction: memory, registers, code; to be debugged as often as one likes."""
+  kernel: str
+  space: AddressSpace = field(repr=False)
+  arch: Arch = field(repr=False)
+  dispatch: Any = field(repr=False)
+  symbols: dict[str, int] = field(repr=False)
+  ranges: list[tuple[int, int]] = field(repr=False)
+  buffers: list[tuple[str, int, int]] = field(repr=False)  # name, address, bytes to the end of its mapping
+
+  def debug(self, *, check: str = "") -> Debugger:
+    """A debugger on a copy of the memory; as `tinyhw.debug` else."""
+    return Debugger(copied_space(self.space), self.arch, self.dispatch, self.symbols, self.ranges, self.buffers,
+                    watchdog=int(mock_options().get("watchdog", WATCHDOG)), checker=checker(check))
+
+
+  def shell(self, *, check: str = "") -> None:
+    """The terminal debugger of `tinyhw launch --debug` on this launch."""
+    from tinyhw.cli.debug import debug as terminal
+    terminal(lambda: self.debug(check=check), None)[0].close()
+
+
+@contextmanager
+def captures(pattern: str = "*", limit: int = 16) -> Iterator[list[Captured]]:
+  """Keep the launches of kernels on emulated devices whose name fits a pattern, to debug them later.
+
+  Memory in use is copied at each launch kept, of which there are at most `limit`. Raises Unsupported without a mock
+  GPU.
+  """
+  kept: list[Captured] = []
+  need_emulation("captures of")
+  with Device.observing(_Capturer(kept, pattern, limit)): yield kept
+
+
+class _Capturer(Observer):
+  def __init__(self, kept: list[Captured], pattern: str, limit: int) -> None:
+    self.kept, self.pattern, self.limit = kept, pattern, limit
+
+  def dispatch(self, space: AddressSpace, arch: Arch, d: Any) -> None:
+    found = kernel_at(d.entry_pc)
+    name = "" if found is None else found[2].name
+    if len(self.kept) >= self.limit or not fnmatch.fnmatchcase(name, self.pattern): return
+    code, address, kernel = found or (None, 0, None)
+    self.kept.append(Captured(name, copied_space(space), arch, d, {} if code is None else symbols(code, address),
+                              [] if code is None else ranges(code, address),
+                              [] if kernel is None else _buffers(space, arch, d, kernel)))
+
+
+def _buffers(space: AddressSpace, arch: Arch, d: Any, kernel: Kernel) -> list[tuple[str, int, int]]:
+  """The buffers that a launch's arguments point to."""
+  at = next((i for i, name in user_sgprs(kernel, arch.name, 0).pairs.items() if name == "kernarg"), None)
+  if at is None: return []
+  kernarg, out = d.user_data[at] | d.user_data[at + 1] << 32, []
+  for k, p in enumerate(kernel.arguments):
+    if p.kind != "global_buffer": continue
+    address = space.load(kernarg + p.offset, 8)
+    m = space.find(address)
+    if m is not None: out.append((p.name or f"arg{k}", address, m.end - address))
+  return out
+
+
+def need_emulation(what: str) -> None:
+  """Raise Unsupported where kernels run on a card, or on the host."""
+  if mock_cards() is None and not Device.DEFAULT.startswith("EMU"):
+    raise Unsupported(what, "a device that is not emulated", hint="set MOCKGPU=1, or use device EMU")
 
 
 def symbols(code: CodeObject, address: int) -> dict[str, int]:

@@ -32,7 +32,7 @@ KINDS: dict[str, str] = {
   "LLVM": "the host processor, through llvmlite's JIT",
   "PYTHON": "the UOp emulator, in Python and NumPy",
   "AMD": "AMD GPUs through /dev/kfd, or a mock GPU with MOCKGPU=1",
-  "EMU": "AMD code objects of any generation, straight on the emulator (tinyhw.launch)",
+  "EMU": "AMD code objects, straight on the emulator",
   "C": "the host processor, through a C compiler",
   "NV": "NVIDIA GPUs through /dev/nvidiactl",
   "CUDA": "NVIDIA GPUs through libcuda",
@@ -238,7 +238,14 @@ def mock_options() -> dict[str, Any]:
     if not text: continue
     if not text.isdecimal(): raise InvalidArgument(f"{text!r} is no count", where=f"MOCKGPU_{option.upper()}")
     options[option] = int(text)
-  if engine := os.environ.get("EMU"): options["engine"] = engine
+  if engine := os.environ.get("EMU"):
+    from tinyhw.emulator.engines import ENGINES
+    if engine not in ENGINES:
+      raise InvalidArgument(f"no engine is called {engine!r}", where="EMU", hint=f"there are {', '.join(ENGINES)}")
+    options["engine"] = engine
+  threads = os.environ.get("TINYHW_THREADS", "1")
+  if not threads.isdecimal() or not int(threads):
+    raise InvalidArgument(f"{threads!r} is no number of threads", where="TINYHW_THREADS")
   if (checker := Device.checker()) is not None: options["observer"] = checker
   return options
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tinyhw.core.errors import InvalidArgument
-from tinyhw.core.memory import PAGE, Access
+from tinyhw.core.memory import PAGE, Access, AddressSpace, Region
 from tinyhw.emulator.debug.engine import Engine
 from tinyhw.emulator.debug.wave import cell, scalar_register_name, vector_name
 
@@ -89,6 +89,19 @@ def take(engine: Engine, name: str = "") -> Snapshot:
              "shared": deepcopy([c.shared for c in engine.running[:1]]),
              "stats": (engine.stats.instructions, engine.stats.steps)}
   return Snapshot(name, fields, cohorts, _pages(engine))
+
+
+def copied_space(space: AddressSpace) -> AddressSpace:
+  """The same mappings over a copy of the memory in use; what is shared in it stays shared."""
+  other, regions = AddressSpace(space.name), dict[int, Region]()
+  for m in space.mappings():
+    key = id(m.backing)
+    if key not in regions: regions[key] = Region("copy", -(-m.backing.size // PAGE) * PAGE)
+    target = regions[key].u8[m.offset:m.offset + m.end - m.start]
+    for k in np.flatnonzero(m.u64.reshape(-1, PAGE // 8).any(axis=1)).tolist():
+      target[k * PAGE:(k + 1) * PAGE] = m.u8[k * PAGE:(k + 1) * PAGE]
+    other.map(m.start, m.end - m.start, regions[key], m.offset, m.access)
+  return other
 
 
 def restore(engine: Engine, s: Snapshot, pristine: dict[Cohort, CohortState]) -> None:

@@ -197,6 +197,11 @@ def test_wrong_options_of_the_mock_are_named(monkeypatch: pytest.MonkeyPatch) ->
   monkeypatch.setenv("MOCKGPU_WATCHDOG", "many")
   with pytest.raises(InvalidArgument, match="MOCKGPU_WATCHDOG: 'many' is no count"): Device["AMD"].runtime.describe()
   monkeypatch.delenv("MOCKGPU_WATCHDOG")
+  for variable, value, message in (("EMU", "fast", "EMU: no engine is called 'fast'.*auto, ref, jit, both"),
+                                   ("TINYHW_THREADS", "0", "TINYHW_THREADS: '0' is no number of threads")):
+    with monkeypatch.context() as patch, pytest.raises(InvalidArgument, match=message):
+      patch.setenv(variable, value)
+      Device["AMD"].runtime.describe()
   monkeypatch.setenv("MOCKGPU", "voodoo2")
   with pytest.raises(TinyhwError, match="voodoo2"): Device["AMD"].runtime.describe()
 

@@ -1,6 +1,7 @@
 """The report of a run: counts against what is known of the kernels, costs of accesses against a lane-by-lane model."""
 from __future__ import annotations
 
+import io
 import json
 from collections import Counter
 from collections.abc import Callable
@@ -277,6 +278,34 @@ def test_reports_of_tensors_on_a_mock(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(seen) == 2 and all(r.kernel and r.executed > 0 and r.arch == "gfx1100" for r in seen)
     assert seen[0].units["transcendental"] > 0 and "memory" in sinks(seen[0]) and seen[0].instructions[0].label
     assert "v_exp_f32" in {i.mnemonic for i in seen[0].approximate}
+  finally: tinyhw.Device.close()
+
+
+def test_kernels_of_a_tensor_program_are_captured_and_debugged(monkeypatch: pytest.MonkeyPatch,
+                                                               capsys: pytest.CaptureFixture[str]) -> None:
+  """A launch is kept as it was; its debugger computes what the program got, as often as one likes."""
+  monkeypatch.setenv("MOCKGPU", "1")
+  a = np.arange(64 * 64, dtype=np.float32).reshape(64, 64) / 4096
+  try:
+    x = tinyhw.Tensor(a, device="AMD").realize()
+    with tinyhw.captures("r_64*") as kept: product = (x @ x).numpy()
+    assert np.allclose(product, a @ a, rtol=1e-4) and len(kept) == 1 and kept[0].kernel.startswith("r_64")
+    name, address, size = kept[0].buffers[0]
+    assert size >= product.nbytes
+    for _ in range(2):
+      with kept[0].debug() as d:
+        d.break_on("global_store*", ignore=1)
+        assert d.run().reason == "breakpoint" and d.code.where(d.wave.pc).startswith(kept[0].kernel)
+        d.delete(1)
+        assert d.run().reason == "end"
+        assert d.read(address, "f32", 4096).tobytes() == product.tobytes()
+    monkeypatch.setattr("sys.stdin", io.StringIO("stepi\ninfo places\nbuffers\n"))
+    kept[0].shell()
+    out = capsys.readouterr()
+    assert f"=>   {kept[0].dispatch.entry_pc:#x}" in out.out and name in out.out and "has no arrays" in out.err
+    with tinyhw.captures(limit=1) as kept:
+      for _ in range(3): (x + 1).realize()
+    assert len(kept) == 1
   finally: tinyhw.Device.close()
 
 

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Generic, TypeVar
 
 import click
 import numpy as np
@@ -18,13 +18,10 @@ from rich.text import Text
 from tinyhw.core.errors import InvalidArgument, TinyhwError
 from tinyhw.emulator.debug.breaks import Break, show
 from tinyhw.emulator.debug.code import Line
-from tinyhw.emulator.debug.debugger import Stop
+from tinyhw.emulator.debug.debugger import Debugger, Stop
 from tinyhw.emulator.debug.expression import Expression, Register
 from tinyhw.emulator.debug.snapshot import numbers
 from tinyhw.emulator.debug.wave import TYPES, WaveInfo, register, vector_name
-
-if TYPE_CHECKING:
-  from tinyhw.debugger import Session
 
 PROMPT: Final = "(tinyhw) "
 ALIASES: Final = {"b": "break", "c": "continue", "s": "step", "si": "stepi", "n": "next", "p": "print", "i": "info",
@@ -55,10 +52,13 @@ def parse_names(text: str) -> list[str]:
   return names
 
 
-class Shell:
+D = TypeVar("D", bound=Debugger)
+
+
+class Shell(Generic[D]):
   """Commands read from a terminal, a file or a pipe. `failed` says whether a command of a file or pipe went wrong."""
 
-  def __init__(self, start: Callable[[], Session], console: Console, interactive: bool) -> None:
+  def __init__(self, start: Callable[[], D], console: Console, interactive: bool) -> None:
     self.lastcmd = ""
     self.start, self.console, self.interactive = start, console, interactive
     self.session = start()
@@ -465,7 +465,9 @@ class Shell:
 
   def do_buffers(self, args: str) -> bool:
     """buffers: the arrays of the launch as they are now."""
-    for i, b in enumerate(self.session.buffers()):
+    read: Callable[[], list[Any]] | None = getattr(self.session, "buffers", None)
+    if read is None: raise InvalidArgument("this launch has no arrays", hint="info places names its memory")
+    for i, b in enumerate(read()):
       self.say(f"buffer {i}: {b.dtype}[{', '.join(map(str, b.shape))}] "
                f"{np.array2string(b, threshold=16, max_line_width=100)}")
     return False
@@ -601,7 +603,7 @@ def number_text(value: Any, form: str) -> str:
 
 
 @contextmanager
-def interruptible(session: Session) -> Iterator[None]:
+def interruptible(session: Debugger) -> Iterator[None]:
   """Ctrl-C makes the run stand instead of ending the process."""
   try: before = signal.signal(signal.SIGINT, lambda *_: session.interrupt())
   except ValueError:  # not the main thread: nobody can press Ctrl-C
@@ -639,7 +641,7 @@ def history(completions: Callable[[str, str], list[str]]) -> Iterator[None]:
     except OSError as error: click.echo(f"tinyhw: history not kept: {error}", err=True)
 
 
-def debug(start: Callable[[], Session], script: Path | None) -> tuple[Session, int]:
+def debug(start: Callable[[], D], script: Path | None) -> tuple[D, int]:
   """Debug a launch: commands come from a file, from a pipe, or from the terminal. (The session, exit status.)"""
   typed_in = script is None and sys.stdin.isatty()
   console = Console(width=None if sys.stdout.isatty() else 110, highlight=False, markup=False)

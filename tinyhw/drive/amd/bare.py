@@ -168,7 +168,7 @@ class BareRuntime(Runtime):
     self._top = FIRST_ADDRESS
     self._used = 0
 
-  def describe(self) -> str: return "code objects of any executed generation, straight on the emulator"
+  def describe(self) -> str: return f"runs {', '.join(DECODED)}"
 
   # ---- memory: a region for each allocation, with an unmapped page behind it
 
