@@ -74,8 +74,8 @@ class Memory:
 
   def _places(self, addresses: Value) -> Value:
     number = addresses // np.uint64(PAGE)
-    first = int(number[0])
-    if (number == number[0]).all(): pages, inverse = [first], np.zeros(len(number), np.intp)
+    pages: Value
+    if (number == number[0]).all(): pages, inverse = number[:1], np.zeros(len(number), np.intp)
     else: pages, inverse = np.unique(number, return_inverse=True)
     slots = np.array([self._pages.setdefault(int(p), len(self._pages)) for p in pages], np.int64)
     if len(self._pages) * PAGE > self.shadow.size: self.shadow.grow(max(2 * self.shadow.size, len(self._pages) * PAGE))
