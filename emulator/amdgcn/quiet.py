@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from tinyhw.emulator.amdgcn.meaning import MEANINGS, Meaning
+from tinyhw.emulator.amdgcn.overflow import limited
 
 IEEE: Final = 1 << 9
 _EXTREMES: Final = re.compile(r"v_(pk_)?(min|max|min3|max3|med3|minmax|maxmin)_f(16|32|64)")
@@ -32,5 +33,6 @@ def quieting(function: Callable[..., Any], t: str) -> Callable[..., Any]:
 def meaning_of(mnemonic: str, isa: str, mode: int) -> Meaning | None:
   """The meaning of an instruction under a MODE, apart from its rounding."""
   meaning = MEANINGS.get(mnemonic, isa)
+  if meaning is not None: meaning = limited(meaning, mode)
   if meaning is None or not mode & IEEE or not _EXTREMES.fullmatch(mnemonic): return meaning
   return replace(meaning, function=quieting(meaning.function, meaning.results[0]))

@@ -220,9 +220,14 @@ class DirectedOps:
       for at in _places(np.asarray(down)):  # the product alone left the range
         value = exact(*(Fraction(float(v[at])) for v in (x, y, z, n)))
         if abs(value) < Fraction(2) ** 1024 - Fraction(2) ** 970: plain[at] = float(value)
-      return Directed(_each(exact, plain, mode, a.x, b.x, c.x, scale.astype(F64)), self.modes)
-    wide = np.ldexp(Ops.fma_f16_of_f32(*(v.x.astype(F64) for v in (a, b, c))), scale)
-    return Directed(_narrow(wide, F32, mode), self.modes)
+      r = np.asarray(_each(exact, plain, mode, a.x, b.x, c.x, scale.astype(F64)))
+      zero = np.array(r == 0)
+      for at in zip(*np.nonzero(zero)): zero[at] = exact(*(Fraction(float(v[at])) for v in (x, y, z, n))) == 0
+    else:
+      wide = np.ldexp(Ops.fma_f16_of_f32(*(v.x.astype(F64) for v in (a, b, c))), scale)
+      r, zero = _narrow(wide, F32, mode), wide == 0
+    negative = np.signbit(a.x) != np.signbit(b.x)
+    return Directed(_signed_zero(r, zero, np.where(negative, -1.0, 1.0), c.x, mode), self.modes)
 
 
 def directed(function: Callable[..., Any], mode: int) -> Callable[..., Any]:

@@ -279,13 +279,13 @@ def convert(x: Value, dtype: Any) -> Value:
     if dtype == F16: return convert(convert(x, F32), F16)
     what = "sitofp" if source.kind == "i" else "uitofp"
   elif dtype.kind == "f":
-    if source == F64 and dtype == F16: return convert(_narrow_to_odd(x), F16)
+    if source == F64 and dtype == F16: return convert(narrow_to_odd(x), F16)
     what = "fptrunc" if dtype.itemsize < source.itemsize else "fpext"
   else: raise Untranslatable("float to integer")
   return x.like(e.op(f"{what} {x.type} {x.text} to {e.type(dtype, x.wide)}"), dtype)
 
 
-def _narrow_to_odd(x: Value) -> Value:
+def narrow_to_odd(x: Value) -> Value:
   """f64 to f32, rounded to odd, so that one more rounding to f16 is exact."""
   o = LLVMOps(x.e)
   near = convert(x, F32)

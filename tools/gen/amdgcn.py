@@ -107,8 +107,8 @@ def variant_of(name: str, generation: str) -> str:
   if generation == "gfx9": stem = re.sub(r"(_(vi|gfx9|gfx90a|gfx940))*$", "", name)
   if m := re.search(r"_(e64_dpp8|e64_dpp|e32_dpp8|e32_dpp|dpp8|dpp|e64|e32|sdwa)(_w32|_w64)?$", stem):
     return m[1].removeprefix("e32_") if m[1] != "e32" else "e32"
-  if m := re.search(r"_(SGPR_IMM|SGPR_alt|SGPR|IMM)(_RTN)?$", stem):
-    return "const" if "BARRIER" in stem else m[1].lower()
+  if m := re.search(r"_(SGPR_IMM|SGPR|IMM)(?:_RTN)?(_alt)?$", stem):
+    return "const" if "BARRIER" in stem else m[1].lower() + (m[2] or "")
   if stem.endswith("_M0"): return "m0"
   if m := re.search(r"_(SADDR|SVS|ST)(_RTN)?$", stem): return m[1].lower()
   if m := re.search(r"_(BOTHEN|IDXEN|OFFEN|OFFSET)(_RTN)?$", stem): return m[1].lower()

@@ -8,7 +8,8 @@ from __future__ import annotations
 import importlib
 from typing import Final
 
-MODULES: Final = ("integers", "scalars", "compares", "floats", "conversions", "memory", "lds", "waves", "control")
+MODULES: Final = ("integers", "scalars", "compares", "floats", "conversions", "memory", "lds", "waves", "control",
+                  "buffers")
 
 
 def registers_all() -> None:

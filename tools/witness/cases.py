@@ -297,12 +297,65 @@ def _typed_operands(state: State, i: Instruction, x: Witness, rng: random.Random
       o = i.operands[name]
     if o.kind == "v": _fill(state, o.value, max(1, o.dwords), plain, rng, x.packed)
     elif o.kind == "s" and o.value < 106: _fill_scalar(state, o.value, max(1, o.dwords), plain, rng)
+  _related(state, i, x, names, rng)
+  if i.mnemonic.startswith(("s_bfe", "v_bfe")): _edges(state, i, rng)
+  if i.mnemonic.startswith("v_div_") and "f16" not in i.mnemonic: _exponents(state, i, names, rng)
   if i.mnemonic.startswith("v_div_scale"):  # source 0 is one of the others
     a, b, c = (i.operands[n] for n in names)
     if {a.kind, b.kind, c.kind} == {"v"}:
       for at in range(state.waves * state.lanes):
         from_ = rng.choice([b, c])
         for d in range(a.dwords): state.v[a.value + d][at] = state.v[from_.value + d][at]
+
+
+def _related(state: State, i: Instruction, x: Witness, names: list[str], rng: random.Random) -> None:
+  """Now and then two sources are alike, or the third one takes the product of the first two away."""
+  plain = [t for t in x.sources if t[:2] != "d:" and t not in {"mask", "vcc", "scc"}]
+  spots = [i.operands.get(n) for n in names]
+  if len(plain) < 2 or plain[0] != plain[1] or x.packed or any(o is None or o.kind != "v" for o in spots): return
+  a, b = (o for o in spots[:2] if o is not None)
+  for at in range(state.waves * state.lanes):
+    if rng.random() < 0.08:
+      for k in range(max(1, a.dwords)): state.v[b.value + k][at] = state.v[a.value + k][at]
+    if len(plain) == 3 and len(spots) == 3 and rng.random() < 0.06 and (c := spots[2]) is not None:
+      f, n = format_of(plain[2]), width_of(plain[2])
+      one, two = (state.bits(o, width_of(plain[0]), 0, at) for o in (a, b))
+      if f is not None: value = f.mul(one, two) ^ f.sign
+      else: value = -_whole(one, plain[0]) * _whole(two, plain[1])
+      if n >= 32:
+        for k in range(n // 32): state.v[c.value + k][at] = value >> 32 * k & M32
+      else: state.v[c.value][at] = (value & 0xFFFF) * 0x10001
+
+
+def _edges(state: State, i: Instruction, rng: random.Random) -> None:
+  """Widths and offsets of fields around those of the register."""
+  o = i.operands["src1"]
+  if o.kind == "s" and o.value < 106:
+    widths = (0, 1, 31, 32, 33, 63, 64, 65, 127)
+    for w in range(state.waves):
+      if rng.random() < 0.8: state.s[o.value][w] = rng.choice(widths) << 16 | rng.choice((0, 1, 31, 32, 63, 17, 40))
+
+
+def _exponents(state: State, i: Instruction, names: list[str], rng: random.Random) -> None:
+  """Denominators and numerators whose exponents stand where division is scaled or overflows."""
+  b, c = (i.operands[n] for n in names[1:3])
+  if (b.kind, c.kind) != ("v", "v"): return
+  top, at_bit = (b.dwords - 1, 20) if b.dwords == 2 else (0, 23)
+  limit = (1 << 31 - at_bit) - 1
+  spread, tiny = ((96, 23) if at_bit == 23 else (768, 53))
+  for at in range(state.waves * state.lanes):
+    if rng.random() > 0.5: continue
+    numerator = rng.choice((tiny - 1, tiny, tiny + 1, spread + 1, limit - 1, rng.randrange(1, limit)))
+    gap = rng.choice((spread - 1, spread, spread + 1, -149, -150, -151, -1074, -1075, -1076, -limit // 2, 0,
+                      1 - limit // 2))
+    for o, e in ((c, numerator), (b, numerator - gap)):
+      word = state.v[o.value + top][at] & ~(limit << at_bit)
+      state.v[o.value + top][at] = word | max(0, min(limit - 1, e)) << at_bit
+
+
+def _whole(value: int, type_: str) -> int:
+  n = width_of(type_)
+  return value - (1 << n) if type_[0] == "i" and value >> n - 1 else value
 
 
 def _drawn(type_: str, dwords: int, rng: random.Random, packed: bool) -> list[int]:

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from tinyhw.isa.amdgcn import NULL, Instruction
 from tinyhw.tools.witness.atomics import LOADS, STORES, Atomic, atomic, drawn, load, put_loaded, store, words
+from tinyhw.tools.witness.softfloat import FORMATS
 from tinyhw.tools.witness.state import MEMORY, MEMORY_SIZE, State
 from tinyhw.tools.witness.table import WITNESSES
 
@@ -56,7 +57,9 @@ def fill_memory(s: State, i: Instruction, rng: Random, data: int | None = None) 
   s.memory = bytearray(rng.randbytes(MEMORY_SIZE))
   if kind != "atomic": return
   a = ATOMICS[rest]
-  for at in range(0, MEMORY_SIZE, a.width): store(s.memory, at, a.width, drawn(a.type, a.width, rng))
+  if a.type in FORMATS:
+    some = b"".join(drawn(a.type, a.width, rng).to_bytes(a.width, "little") for _ in range(64))
+    s.memory = bytearray(some * (MEMORY_SIZE // len(some)))
   register = i.operands["vdata"].value if data is None else data
   for at in range(s.waves * s.lanes):
     for part in range(1 + a.compares):

@@ -81,8 +81,8 @@ class Bench:
       known = self.prepared[mnemonic] = [expected(c, x) for c in cases(self.table, mnemonic, x)]
     return known
 
-  def check(self, mnemonic: str, limit: int = 3) -> list[Difference]:
-    """Run the cases of a mnemonic; up to `limit` differences."""
+  def check(self, mnemonic: str, limit: int = 3, keep: bool = False) -> list[Difference]:
+    """Run the cases of a mnemonic; up to `limit` differences. `keep` the prepared cases for another run."""
     out: list[Difference] = []
     for p in self.cases(mnemonic):
       try: text = compare(p, self.execute(p))
@@ -90,6 +90,7 @@ class Bench:
       else:
         if text: out.append(Difference(p.case, text))
       if len(out) >= limit: break
+    if not keep: del self.prepared[mnemonic]
     return out
 
   def execute(self, p: Prepared) -> tuple[Group, Any]:

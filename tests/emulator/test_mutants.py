@@ -1,0 +1,21 @@
+"""Changed meanings are noticed: a part of the mutation score, drawn by a seed, and the list of what changes nothing."""
+from __future__ import annotations
+
+import random
+
+from tinyhw.tools.mutate.equivalent import RULES
+from tinyhw.tools.mutate.score import measure, mutants
+
+SAMPLE = 60
+
+
+def test_a_sample_of_changes_is_noticed() -> None:
+  chosen = random.Random(11).sample(mutants(("floats", "integer", "scalar")), SAMPLE)
+  score = measure(chosen, most=3)
+  assert score.counted > SAMPLE // 2
+  assert score.percent >= 90, "\n".join(str(m) for m, _ in score.survivors)
+
+
+def test_every_rule_of_what_changes_nothing_fits_something() -> None:
+  found = [m for _, m in mutants()]
+  assert [r for r in RULES if not any(r.fits(*m.key) for m in found)] == []

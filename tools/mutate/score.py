@@ -1,0 +1,152 @@
+"""Which changes of the meanings the witness notices."""
+from __future__ import annotations
+
+import importlib
+import random
+import signal
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import cache
+from types import CodeType, FunctionType
+from typing import Any, Final
+
+from tinyhw.emulator.amdgcn import bind, coverage
+from tinyhw.emulator.amdgcn.atomics import ATOMICS
+from tinyhw.emulator.amdgcn.meaning import MEANINGS
+from tinyhw.emulator.amdgcn.values import Ops
+from tinyhw.tools.mutate.equivalent import reason
+from tinyhw.tools.mutate.mutants import Mutant, Source, planted
+from tinyhw.tools.witness.run import bench
+from tinyhw.tools.witness.table import WITNESSES
+
+GPUS: Final = {"gfx11": "gfx1100", "gfx12": "gfx1201", "gfx9": "gfx942"}
+MODULES: Final = ("floats", "integer", "scalar", "gfx12", "gfx9", "small_floats", "quiet", "atomics", "bind", "values")
+# Parts of bind.py that are no meaning but make modifiers: tested with these.
+SAMPLE: Final = ("v_add_f32", "v_add_f16", "v_add_f64", "v_fma_f32", "v_min_f16", "v_pk_add_f16", "v_pk_add_u16",
+                 "v_pk_fmac_f16", "v_mad_i16", "v_mul_i32_i24", "v_add_nc_i32", "v_cmp_lt_f32", "v_cndmask_b32",
+                 "v_fmac_f32", "v_mov_b32", "v_add_co_u32", "s_add_u32", "s_cmov_b32", "s_movk_i32",
+                 "s_and_saveexec_b64",
+                 "v_swap_b32", "v_div_scale_f32", "v_fmamk_f32", "v_add_nc_u16", "v_cvt_pk_rtz_f16_f32")
+TIMEOUT: Final = 5  # seconds for one change
+
+
+class Expired(Exception):
+  """A changed meaning does not come to an end."""
+
+
+@dataclass
+class Score:
+  """What became of the changes."""
+  killed: int = 0
+  survivors: list[tuple[Mutant, list[str]]] = field(default_factory=list)
+  equivalent: list[Mutant] = field(default_factory=list)
+
+  @property
+  def counted(self) -> int: return self.killed + len(self.survivors)
+
+  @property
+  def percent(self) -> float: return 100 * self.killed / max(1, self.counted)
+
+
+@cache
+def _names(code: CodeType) -> set[str]:
+  """Names that code refers to, nested code too."""
+  out = set(code.co_names) | set(code.co_freevars)
+  for c in code.co_consts:
+    if isinstance(c, CodeType): out |= _names(c)
+  return out
+
+
+def _reach(f: Any, seen: set[int], out: list[FunctionType]) -> None:
+  """The function and those of the emulator that it may call."""
+  f = getattr(f, "__wrapped__", f)
+  if not isinstance(f, FunctionType) or id(f) in seen or ".emulator." not in f"{f.__module__}.": return
+  seen.add(id(f))
+  out.append(f)
+  for cell in f.__closure__ or ():
+    with suppress(ValueError): _reach(cell.cell_contents, seen, out)
+  for default in f.__defaults__ or (): _reach(default, seen, out)
+  for name in _names(f.__code__):
+    for holder in (f.__globals__, vars(Ops)):
+      found = holder.get(name)
+      _reach(getattr(found, "__func__", found), seen, out)
+
+
+def users() -> dict[int, list[tuple[str, str]]]:
+  """id of a function -> (table, mnemonic) of the instructions whose meaning may call it and that have a witness."""
+  out: dict[int, list[tuple[str, str]]] = {}
+  for isa, gpu in GPUS.items():
+    generation = bench(gpu).table
+    for mnemonic in generation.by_mnemonic:
+      if WITNESSES.get(mnemonic, isa) is None or coverage.status(mnemonic, isa) == "missing": continue
+      roots: list[Any] = []
+      meaning, binder = MEANINGS.get(mnemonic, isa), bind.special(mnemonic, isa)
+      if meaning is not None: roots.append(meaning.function)
+      if binder is not None: roots.append(binder)
+      if "atomic" in mnemonic or mnemonic.startswith("ds_"): roots += _atomic_roots(mnemonic)
+      if mnemonic in SAMPLE and isa == "gfx11": roots += [f for f in vars(bind).values() if isinstance(f, FunctionType)]
+      reached: list[FunctionType] = []
+      seen: set[int] = set()
+      for root in roots: _reach(root, seen, reached)
+      for f in reached: out.setdefault(id(f), []).append((isa, mnemonic))
+  return out
+
+
+def _atomic_roots(mnemonic: str) -> list[Any]:
+  """The functions of the operations that an atomic's name may mean."""
+  found = []
+  for name, operation in ATOMICS.items():
+    if any(part in mnemonic for part in (name, name.lstrip("suf"))): found += list(_functions(operation))
+  return found
+
+
+def _functions(x: Any) -> Iterable[Any]:
+  if isinstance(x, FunctionType): yield x
+  elif isinstance(x, (tuple, list)):
+    for y in x: yield from _functions(y)
+  elif hasattr(x, "__dict__"):
+    for y in vars(x).values(): yield from _functions(y)
+
+
+def noticed(mnemonics: list[tuple[str, str]]) -> bool:
+  """Whether the witness disagrees about one of these instructions."""
+  def expire(*_: Any) -> None: raise Expired
+  old = signal.signal(signal.SIGALRM, expire)
+  signal.alarm(TIMEOUT)
+  try:
+    for isa, mnemonic in mnemonics:
+      if bench(GPUS[isa]).check(mnemonic, limit=1, keep=True): return True
+  except Exception: return True  # whatever a test would have failed with
+  finally:
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, old)
+  return False
+
+
+def mutants(modules: Iterable[str] = MODULES) -> list[tuple[Source, Mutant]]:
+  """All changes of the modules, in order."""
+  out = []
+  for name in modules:
+    source = Source(importlib.import_module(f"tinyhw.emulator.amdgcn.{name}"))
+    out += [(source, m) for m in source.mutants()]
+  return out
+
+
+def measure(chosen: Iterable[tuple[Source, Mutant]], match: str = "", most: int = 12, seed: int = 0) -> Score:
+  """Make each change and ask the witness. `most` instructions are asked about one change, drawn by `seed`."""
+  known, score = users(), Score()
+  rng = random.Random(seed)
+  for source, mutant in chosen:
+    changes = source.changed(mutant)
+    affected = sorted({pair for f, _ in changes for pair in known.get(id(f), ())})
+    affected = [a for a in affected if match in a[1]]
+    if not affected: continue
+    if len(affected) > most: affected = rng.sample(affected, most)
+    if reason(*mutant.key) is not None:
+      score.equivalent.append(mutant)
+      continue
+    with planted(changes): caught = noticed(affected)
+    if caught: score.killed += 1
+    else: score.survivors.append((mutant, [m for _, m in affected]))
+  return score
