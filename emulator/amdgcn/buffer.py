@@ -165,10 +165,15 @@ def bind(i: Instruction, pc: int) -> Step:
 def _widths(width: int) -> list[int]: return [width] if width <= 4 else list(range(4, width + 1, 4))
 
 
+def _together(group: Group, oks: list[Value]) -> bool:
+  """Whether each active lane is in range with all of its dwords or with none."""
+  return all(ok is oks[0] or not np.any((ok ^ oks[0]) & need_lanes(group)) for ok in oks)
+
+
 def _fetch(group: Group, at: Value, oks: list[Value], width: int) -> list[Value]:
   """Dwords from addresses; those out of range are 0."""
   out: list[Value] = [np.uint32(0)] * max(1, width // 4)
-  if all(np.all(ok) for ok in oks) or len(oks) == 1:
+  if _together(group, oks):
     ok = oks[0]
 
     def whole() -> None:
@@ -194,7 +199,7 @@ def _load(i: Instruction, addressing: Addressing) -> Step:
 
 
 def _put(group: Group, at: Value, oks: list[Value], words: list[Value], width: int) -> None:
-  if all(np.all(ok) for ok in oks) or len(oks) == 1:
+  if _together(group, oks):
     return under(group, oks[0], lambda: access.store(group, None, at, words, width))
   for k, ok in enumerate(oks):
     def one(k: int = k) -> None: access.store(group, None, at + np.uint64(4 * k), [words[k]], 4)
