@@ -106,6 +106,47 @@ ATOMICS: Final[dict[str, Atomic]] = {
 }
 
 
+# ---- LDS: MODE flushes denormals, but those of flat_ atomics (RDNA4 ISA manual, section 13.2; RDNA3, chapter 12)
+
+def _flushing(what: Atomic, source: bool, result: bool) -> Atomic:
+  """The same on operands, or to a result, whose denormals are zeros."""
+  def function(o: O, old: Value, d: Value, c: Value) -> Value:
+    if source: old, d, c = (o.flush(x) for x in (old, d, c))
+    value = what.function(o, old, d, c)
+    return o.flush(value) if result else value
+  return Atomic(what.kind, function, compares=what.compares)
+
+
+def _flushing_halves(source: bool, result: bool) -> Atomic:
+  def add(o: O, a: Value, b: Value) -> Value:
+    x, y = (o.bits(o.to(v, "u16"), "f16") for v in (a, b))
+    if source: x, y = o.flush(x), o.flush(y)
+    total = x + y
+    return o.to(o.bits(o.flush(total) if result else total, "u16"), "u32")
+  return Atomic("u", _two(add))
+
+
+def in_lds(operation: str, width: int, mode: int) -> str:
+  """The name of a float atomic of a data share under MODE; others keep theirs.
+
+  Sums follow both denormal bits, but for f64, which never flushes; minima and maxima only that of the sources; compare
+  and store flushes both by it. Of the sums of bf16 halves no bits are named: they flush nothing here.
+  """
+  if operation not in _BY_MODE or operation == "fadd" and width == 8: return operation
+  allowed = mode >> (4 if width == 4 and operation != "pk_add_f16" else 6) & 3
+  source, result = not allowed & 1, not allowed & 2
+  if operation in {"fmin", "fmax"}: result = False
+  elif operation in {"fcmpswap", "fcmpst"}: result = source
+  return f"{operation}{'.source' if source else ''}{'.result' if result else ''}"
+
+
+_BY_MODE: Final = frozenset(("fadd", "fmin", "fmax", "fcmpswap", "fcmpst", "pk_add_f16"))
+for _name in _BY_MODE:
+  for _source, _result in ((True, False), (False, True), (True, True)):
+    ATOMICS[_name + ".source" * _source + ".result" * _result] = (
+      _flushing_halves(_source, _result) if _name == "pk_add_f16" else _flushing(ATOMICS[_name], _source, _result))
+
+
 def modify(memory: Value, index: Value, operation: str, data: Value, compare: Value | None, want: bool) -> Value | None:
   """Read-modify-write of memory[index] in the order of the lanes; returns the old values when wanted.
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -75,12 +75,23 @@ def instruction_format(i: Instruction) -> str:
   return f"{buffer_formats.DATA.get(code & 15, 'INVALID')}_{buffer_formats.NUMBER.get(code >> 4, '')}"
 
 
+# Tables where a resource that adds the lane's number has 4 more bits of stride in the data format's place, for
+# instructions that have no use for a format (CDNA3 ISA, table 44).
+LONG_STRIDES: Final = frozenset({"gfx9"})
+
+
+def _long_stride(w0: int, w1: int, w2: int, w3: int) -> Resource:
+  plain = _gfx9(w0, w1, w2, w3)
+  return replace(plain, stride=plain.stride | (w3 >> 15 & 15) << 14) if plain.add_thread else plain
+
+
 class Addressing:
   """Where the lanes of a buffer instruction go."""
 
   def __init__(self, i: Instruction, pc: int) -> None:
     if i.get("tfe"): raise unsupported(i, pc, "tfe")
     self.i, self.pc, self.parse = i, pc, PARSERS[i.isa]
+    if i.isa in LONG_STRIDES and not FORMATTED.fullmatch(i.mnemonic): self.parse = _long_stride
     srsrc = i.operands["srsrc"].value
     self.words = [scalar32(srsrc + k) for k in range(4)]
     self.soffset = reader(i.operands["soffset"], "u32")
@@ -154,10 +165,15 @@ def bind(i: Instruction, pc: int) -> Step:
 def _widths(width: int) -> list[int]: return [width] if width <= 4 else list(range(4, width + 1, 4))
 
 
+def _together(group: Group, oks: list[Value]) -> bool:
+  """Whether each active lane is in range with all of its dwords or with none."""
+  return all(ok is oks[0] or not np.any((ok ^ oks[0]) & need_lanes(group)) for ok in oks)
+
+
 def _fetch(group: Group, at: Value, oks: list[Value], width: int) -> list[Value]:
   """Dwords from addresses; those out of range are 0."""
   out: list[Value] = [np.uint32(0)] * max(1, width // 4)
-  if all(np.all(ok) for ok in oks) or len(oks) == 1:
+  if _together(group, oks):
     ok = oks[0]
 
     def whole() -> None:
@@ -183,7 +199,7 @@ def _load(i: Instruction, addressing: Addressing) -> Step:
 
 
 def _put(group: Group, at: Value, oks: list[Value], words: list[Value], width: int) -> None:
-  if all(np.all(ok) for ok in oks) or len(oks) == 1:
+  if _together(group, oks):
     return under(group, oks[0], lambda: access.store(group, None, at, words, width))
   for k, ok in enumerate(oks):
     def one(k: int = k) -> None: access.store(group, None, at + np.uint64(4 * k), [words[k]], 4)

@@ -135,8 +135,9 @@ def _registers(group: Group) -> Value:
 
 @_reads("HW_REG_LDS_ALLOC")
 def _lds(group: Group) -> Value:
-  """LDS_SIZE in granules in bits 12 to 20; the base is 0."""
-  return np.uint32(group.cohort.lds_size // group.cohort.arch.lds_granule << 12)
+  """LDS_SIZE in granules, or on gfx9 in units of 64 dwords (CDNA3 ISA, table 22), in bits 12 to 20; the base is 0."""
+  arch = group.cohort.arch
+  return np.uint32(group.cohort.lds_size // (256 if arch.isa == "gfx9" else arch.lds_granule) << 12)
 
 
 @_reads("HW_REG_IB_STS")

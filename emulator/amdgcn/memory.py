@@ -9,7 +9,7 @@ import numpy as np
 from tinyhw.core.errors import MachineFault
 from tinyhw.core.memory import Access
 from tinyhw.emulator.amdgcn import access, names_gfx9
-from tinyhw.emulator.amdgcn.atomics import ATOMICS
+from tinyhw.emulator.amdgcn.atomics import ATOMICS, in_lds
 from tinyhw.emulator.amdgcn.bind import unsupported
 from tinyhw.emulator.amdgcn.registers import (
   Reader,
@@ -193,11 +193,11 @@ def scratch_offset(i: Instruction) -> Reader:
 
 # ---- binders: loads, stores and atomics of each segment
 
-def bind(i: Instruction, pc: int) -> Step:
+def bind(i: Instruction, pc: int, mode: int) -> Step:
   """The step of a memory instruction. Raises Unsupported for one without meaning."""
   if i.mnemonic in NO_EFFECT: return lambda group: None
   if i.family == "SMEM": return _smem(i, pc)
-  if i.family == "DS": return _ds(i, pc)
+  if i.family == "DS": return _ds(i, pc, mode)
   if i.family == "FLAT":
     if i.mnemonic.startswith("global_"): return _segment(i, pc, "global")
     return _segment(i, pc, "scratch" if i.mnemonic.startswith("scratch_") else "flat")
@@ -466,7 +466,13 @@ def _smem_small(i: Instruction) -> Step:
 
 # ---- LDS
 
-def _ds(i: Instruction, pc: int) -> Step:
+def ds_atomic(i: Instruction, mode: int) -> tuple[str, int, bool]:
+  """(operation under MODE, bytes, whether it returns) of an atomic of LDS."""
+  operation, width, want = DS_ATOMICS[i.mnemonic]
+  return in_lds(operation, width, mode), width, want
+
+
+def _ds(i: Instruction, pc: int, mode: int) -> Step:
   if i.get("gds"): raise unsupported(i, pc, "global data share")
   name = i.mnemonic
   if name in {"ds_bpermute_b32", "ds_permute_b32"}: return _permute(i)
@@ -489,7 +495,7 @@ def _ds(i: Instruction, pc: int) -> Step:
     width, shift = DS_STORES[name]
     data = data_reader(i.operands["data0"].value, width, shift)
     return lambda group: access.lds_store(group, address(group), data(group), width)
-  operation, width, want = DS_ATOMICS[name]
+  operation, width, want = ds_atomic(i, mode)
   data_of = data_reader(i.operands["data0"].value, width)
   # ds_cmpstore: data0 is the new value, data1 the one to compare with
   compare_of = data_reader(i.operands["data1"].value, width) if "data1" in i.operands else None

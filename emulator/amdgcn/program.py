@@ -172,7 +172,7 @@ class Program:
     special = bind.special(i.mnemonic, i.isa)
     if special is not None: return special(i, pc, mode)
     if i.family in _BUFFERS: return buffer.bind(i, pc)
-    if i.family in _MEMORY: return memory.bind(i, pc)
+    if i.family in _MEMORY: return memory.bind(i, pc, mode)
     plain = control.step(i, pc)
     return plain if plain is not None else bind.alu(i, pc, mode)
 

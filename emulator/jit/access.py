@@ -31,7 +31,7 @@ from tinyhw.emulator.amdgcn.memory import (
   swizzled,
 )
 from tinyhw.emulator.amdgcn.values import I32, I64, U32, U64
-from tinyhw.emulator.jit import atomics
+from tinyhw.emulator.jit import atomics, buffer
 from tinyhw.emulator.jit.alu import lane_numbers, permuted
 from tinyhw.emulator.jit.context import (
   ADDRESSES,
@@ -419,8 +419,20 @@ class Accesses:
     n = i.operands["vdata"].value
     destination = i.operands["vdst"].value if "vdst" in i.operands else n
     if returns(i) and destination + site.width // 4 > r.vgprs: raise Untranslatable("a register beyond")
-    old = self._atomic(r, addresses, r.active(), site, self._data(r, n, 4 * count, 0))
-    if returns(i): self._write(r, destination, old, 0, None)
+    old = self._atomic(r, addresses, r.active(), site, self.data(r, n, 4 * count, 0))
+    if returns(i): self.loaded(r, destination, old, 0, None)
+
+  # ---- what buffer instructions are made of
+
+  def far(self, r: Registers, addresses: Value, offset: int, i: Instruction, width: int,
+          words: Sequence[Value] | None) -> list[Value]:
+    """A load (`words` None) or store of the active lanes at 64-bit addresses."""
+    return self._far(r, addresses, Site(offset, "load" if words is None else "store", "global", width, i), words)
+
+  def atomic(self, r: Registers, addresses: Value, lanes: Value, offset: int, i: Instruction, operation: str,
+             width: int, words: Sequence[Value]) -> list[Value]:
+    """An atomic of some lanes on global memory; their old dwords."""
+    return self._atomic(r, addresses, lanes, Site(offset, "atomic", "global", width, i, operation=operation), words)
 
   # ---- instructions
 
@@ -430,6 +442,7 @@ class Accesses:
     if i.family == "SMEM": self._smem(r, i, offset)
     elif i.family == "DS": self._ds(r, i, offset)
     elif i.family == "FLAT": self._flat(r, i, offset)
+    elif i.family == "MUBUF": buffer.translate(self, r, i, offset)
     else: raise Untranslatable(i.mnemonic)
 
   def _flat(self, r: Registers, i: Instruction, offset: int) -> None:
@@ -442,7 +455,7 @@ class Accesses:
     elif i.mnemonic in STORES: width, shift = STORES[i.mnemonic]
     else: raise Untranslatable(i.mnemonic)
     words: list[Value] | None = None
-    if i.mnemonic in STORES: words = self._data(r, i.operands["vdata"].value, width, shift)
+    if i.mnemonic in STORES: words = self.data(r, i.operands["vdata"].value, width, shift)
     elif i.operands["vdst"].value + max(1, width // 4) > r.vgprs: raise Untranslatable("a register beyond")
     site = Site(offset, "load" if words is None else "store", segment, width, i)
     if segment == "scratch": loaded = self._scratch(r, i, site, words)
@@ -450,7 +463,7 @@ class Accesses:
       base = r.scalar64(i.operands["saddr"].value) + r.e.const(U64, byte_offset(i))
       loaded = self._near(r, base, r.vector(i.operands["vaddr"].value, U32), site, words)
     else: loaded = self._far(r, self._flat_address(r, i, segment), site, words)
-    if words is None: self._write(r, i.operands["vdst"].value, loaded, sign_bits, half)
+    if words is None: self.loaded(r, i.operands["vdst"].value, loaded, sign_bits, half)
 
   def _flat_address(self, r: Registers, i: Instruction, segment: str) -> Value:
     """The 64-bit address in each lane of a flat_ or global_ instruction."""
@@ -476,11 +489,12 @@ class Accesses:
     at = (o >> 2) * (4 * n) + lane_numbers(r) * 4 + (o & 3)
     return self._near(r, base, at, site, words, 4 * n, inside, convert(o, U64))
 
-  def _data(self, r: Registers, n: int, width: int, shift: int) -> list[Value]:
+  def data(self, r: Registers, n: int, width: int, shift: int) -> list[Value]:
+    """The dwords of data in registers."""
     if shift: return [r.vector(n, U32) >> shift]
     return [r.vector(n + k, U32) for k in range(max(1, width // 4))]
 
-  def _write(self, r: Registers, n: int, words: Sequence[Value], sign_bits: int, half: int | None) -> None:
+  def loaded(self, r: Registers, n: int, words: Sequence[Value], sign_bits: int, half: int | None) -> None:
     """Loaded dwords to registers: small ones sign-extended, or into one half."""
     words = list(words)
     if sign_bits: words = [(words[0].view(I32) << 32 - sign_bits >> 32 - sign_bits).view(U32)]
@@ -553,23 +567,23 @@ class Accesses:
       at = r.vector(i.operands["addr"].value, U32)
       places = [at + i.fields[n] * unit for n in ("offset0", "offset1")]
       if stores:
-        data = [self._data(r, i.operands[n].value, width, 0) for n in ("data0", "data1")]
+        data = [self.data(r, i.operands[n].value, width, 0) for n in ("data0", "data1")]
         for place, words in zip(places, data): self._lds(r, place, width, words)
         return
       n = i.operands["vdst"].value
       if n + width // 2 > r.vgprs: raise Untranslatable("a register beyond the wave's allocation")
       loaded = [self._lds(r, place, width, None) for place in places]
-      return self._write(r, n, loaded[0] + loaded[1], 0, None)
+      return self.loaded(r, n, loaded[0] + loaded[1], 0, None)
     if name not in DS_LOADS and name not in DS_STORES: raise Untranslatable(name)
     at = r.vector(i.operands["addr"].value, U32) + i.fields["offset"]
     if name in DS_STORES:
       width, shift = DS_STORES[name]
-      self._lds(r, at, width, self._data(r, i.operands["data0"].value, width, shift))
+      self._lds(r, at, width, self.data(r, i.operands["data0"].value, width, shift))
       return
     width, sign_bits, half = DS_LOADS[name]
     n = i.operands["vdst"].value
     if n + max(1, width // 4) > r.vgprs: raise Untranslatable("a register beyond the wave's allocation")
-    self._write(r, n, self._lds(r, at, width, None), sign_bits, half)
+    self.loaded(r, n, self._lds(r, at, width, None), sign_bits, half)
 
   def _lds(self, r: Registers, at: Value, width: int, words: Sequence[Value] | None) -> list[Value]:
     """Reads past the workgroup's LDS give 0, writes past it are dropped."""
@@ -599,13 +613,13 @@ class Accesses:
     at = r.vector(i.operands["addr"].value, U32)
     if i.mnemonic in DS_EXCHANGE_PAIRS:
       width, unit = DS_EXCHANGE_PAIRS[i.mnemonic]
-      parts = [("swap", at + i.fields[f"offset{k}"] * unit, self._data(r, i.operands[f"data{k}"].value, width, 0))
+      parts = [("swap", at + i.fields[f"offset{k}"] * unit, self.data(r, i.operands[f"data{k}"].value, width, 0))
                for k in (0, 1)]
       want = True
     else:
       operation, width, want = DS_ATOMICS[i.mnemonic]
-      words = self._data(r, i.operands["data0"].value, width, 0)
-      if ATOMICS[operation].compares: words += self._data(r, i.operands["data1"].value, width, 0)
+      words = self.data(r, i.operands["data0"].value, width, 0)
+      if ATOMICS[operation].compares: words += self.data(r, i.operands["data1"].value, width, 0)
       parts = [(operation, at + i.fields["offset"], words)]
     n = i.operands["vdst"].value if want else 0
     if want and n + len(parts) * width // 4 > r.vgprs: raise Untranslatable("a register beyond the wave's allocation")
@@ -613,7 +627,7 @@ class Accesses:
     for operation, address, words in parts:
       site = Site(offset, "atomic", "lds", width, i, operation=operation)
       old += self._atomic(r, convert(address, U64), r.active(), site, words)
-    if want: self._write(r, n, old, 0, None)
+    if want: self.loaded(r, n, old, 0, None)
 
   def _ds_count(self, r: Registers, i: Instruction, offset: int) -> None:
     """ds_append and ds_consume: the first active lane adds or subtracts the number of active lanes at M0 + offset."""
@@ -632,8 +646,8 @@ class Accesses:
     """Dword `lane` at M0 + offset."""
     at = (r.scalar(M0) & 0xFFFF) + i.fields["offset"] + lane_numbers(r) * 4
     if i.mnemonic == "ds_load_addtid_b32":
-      return self._write(r, i.operands["vdst"].value, self._lds(r, at, 4, None), 0, None)
-    self._lds(r, at, 4, self._data(r, i.operands["data0"].value, 4, 0))
+      return self.loaded(r, i.operands["vdst"].value, self._lds(r, at, 4, None), 0, None)
+    self._lds(r, at, 4, self.data(r, i.operands["data0"].value, 4, 0))
 
   def _permute(self, r: Registers, i: Instruction) -> None:
     """Lanes push values by address, the highest wins; who gets none has 0."""

@@ -13,7 +13,7 @@ from typing import Final, Protocol
 
 from tinyhw.arch import Arch
 from tinyhw.core.errors import TinyhwError, Unsupported
-from tinyhw.emulator.amdgcn import bind, control, hwreg
+from tinyhw.emulator.amdgcn import bind, control, hwreg, memory
 from tinyhw.emulator.amdgcn.values import U64
 from tinyhw.emulator.jit import alu, matrix_plans, special, threads  # noqa: F401  (they register what they translate)
 from tinyhw.emulator.jit.access import FIND, Accesses, Site
@@ -318,6 +318,8 @@ class Translator:
     r = self.r
     if bind.altered(i, mode) is not None: raise Untranslatable(i.mnemonic)
     if i.mnemonic in control.IGNORED: return
+    if i.mnemonic in memory.DS_ATOMICS and memory.ds_atomic(i, mode) != memory.DS_ATOMICS[i.mnemonic]:
+      raise Untranslatable(f"{i.mnemonic} that flushes denormals")
     if i.family in MEMORY: return self.accesses.translate(r, i, at)
     if i.mnemonic == "s_barrier_signal":
       try: number = control.barrier_id(i, at)

@@ -31,7 +31,7 @@ def run_text(lines: str, arrays: list[np.ndarray], block: int = 32, vgprs: int =
   kernel.rsrc1 = kernel.rsrc1 & ~63 | vgprs // 8 - 1
   kernel.lds = lds
   code = ["s_load_b512 s[8:23], s[0:1], 0x0", "s_wait_kmcnt 0x0", "v_lshlrev_b32_e32 v1, 2, v0",
-          *map(str.strip, lines.strip().splitlines()), "s_endpgm"]
+          *filter(None, map(str.strip, lines.splitlines())), "s_endpgm"]
   gpu.space.write(kernel.entry, b"".join(assemble(line, table("gfx12")) for line in code))
   at = [gpu.put(x) for x in arrays]
   gpu.launch(kernel, (1, 1, 1), (block, 1, 1), at)
@@ -322,3 +322,36 @@ def test_halves_and_bytes_that_overflow_by_mode(rounding: int) -> None:
   lines += "".join(f"\nglobal_store_b16 v10, v{4 + k}, s[8:9] offset:{2 * k}" for k in range(8) if k != 6)
   got, = run_text(lines, [np.zeros(8, np.uint16)])
   assert [hex(x) for x in got] == ["0x7bff", "0xfc00", "0x7c00", "0xfbff", "0xfe7e", "0x3c7b", "0x0", "0x7bff"]
+
+
+@pytest.mark.parametrize("mode", range(4))
+def test_lds_flushes_denormals_by_mode_and_flat_does_not(mode: int) -> None:
+  """Bit 0 keeps those of the sources, bit 1 those of results; minima know only the first."""
+  tiny = 0x00000003
+  lines = f"""
+    s_denorm_mode {0xC | mode:#x}
+    v_mov_b32_e32 v2, {tiny}
+    v_mov_b32_e32 v3, 0x00800000
+    v_mov_b32_e32 v4, 0x80800001
+    v_mov_b32_e32 v8, 0
+    v_mov_b32_e32 v9, 0
+    ds_store_b32 v8, v2
+    ds_add_f32 v8, v2
+    ds_load_b32 v10, v8
+    ds_store_b32 v8, v3
+    ds_add_f32 v8, v4
+    ds_load_b32 v11, v8
+    ds_store_b32 v8, v3
+    ds_min_num_f32 v8, v2
+    ds_load_b32 v12, v8
+    ds_store_b32 v8, v2
+    v_mov_b32_e32 v5, src_shared_base
+    v_mov_b32_e32 v6, 0
+    s_mov_b64 s[24:25], src_shared_base
+    v_mov_b32_e32 v7, s25
+    flat_atomic_add_f32 v[6:7], v2
+    ds_load_b32 v13, v8
+    global_store_b128 v8, v[10:13], s[8:9]"""
+  got, = run_text("s_mov_b32 exec_lo, 1\n" + lines, [np.zeros(4, U32)], lds=512)
+  source, result = mode & 1, mode >> 1
+  assert got.tolist() == [6 if source and result else 0, 0x80000001 if result else 0x80000000, 3 if source else 0, 6]
