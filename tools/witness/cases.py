@@ -252,7 +252,8 @@ def wave_cases(generation: Table, mnemonic: str, x: WaveWitness, salt: str = "")
 
 def cases(generation: Table, mnemonic: str, x: Witness | WaveWitness, salt: str = "") -> list[Case]:
   """All cases of an instruction; another `salt` draws others."""
-  return (lane_cases if isinstance(x, Witness) else wave_cases)(generation, mnemonic, x, salt)  # type: ignore[operator]
+  if isinstance(x, Witness): return lane_cases(generation, mnemonic, x, salt)
+  return wave_cases(generation, mnemonic, x, salt)
 
 
 def state_of(case: Case, x: Witness | WaveWitness) -> State:
