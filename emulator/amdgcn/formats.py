@@ -18,6 +18,8 @@ from tinyhw.emulator.amdgcn.values import F16, F32, F64, U16, U32
 Value = Any
 SIGNED: Final = ("SNORM", "SSCALED", "SINT")
 INTEGER: Final = ("UINT", "SINT")
+KINDS: Final = ("UNORM", "SNORM", "USCALED", "SSCALED", "UINT", "SINT", "FLOAT")
+FLOATS: Final = frozenset({10, 11, 16, 32})  # bits of a float
 SMALL_FLOATS: Final = {10: 5, 11: 4}  # bits of an unsigned float -> how far its bits are from those of an f16
 
 
@@ -39,9 +41,11 @@ class Format:
 
 @cache
 def parse(name: str) -> Format:
-  """A format from the vendor's name, like 10_11_11_FLOAT."""
+  """A format from the vendor's name, like 10_11_11_FLOAT. Raises ValueError for one that no chip reads numbers from."""
   *bits, kind = name.split("_")
-  return Format(name, tuple(int(b) for b in reversed(bits)), kind)
+  found = Format(name, tuple(int(b) for b in reversed(bits)), kind)
+  if kind not in KINDS or kind == "FLOAT" and not set(found.bits) <= FLOATS: raise ValueError(name)
+  return found
 
 
 def _fields(f: Format, words: list[Value]) -> list[Value]:

@@ -64,9 +64,19 @@ class Memory:
     self.shadow = Shadow(16 * PAGE)
     self._pages: dict[int, int] = {}
 
-  def index(self, addresses: Value) -> Value:
-    """Where the shadow of these bytes is."""
-    pages, inverse = np.unique(addresses // np.uint64(PAGE), return_inverse=True)
+  def index(self, addresses: Value, width: int) -> Value:
+    """Where the shadow of `width` bytes from each address is: [accesses * width]."""
+    each = np.arange(width, dtype=np.int64)
+    last = addresses + np.uint64(width - 1)
+    if ((addresses ^ last) >= np.uint64(PAGE)).any():  # some cross a page: byte by byte
+      return self._places((addresses[:, None] + each.astype(np.uint64)).reshape(-1))
+    return (self._places(addresses)[:, None] + each).reshape(-1)
+
+  def _places(self, addresses: Value) -> Value:
+    number = addresses // np.uint64(PAGE)
+    pages: Value
+    if (number == number[0]).all(): pages, inverse = number[:1], np.zeros(len(number), np.intp)
+    else: pages, inverse = np.unique(number, return_inverse=True)
     slots = np.array([self._pages.setdefault(int(p), len(self._pages)) for p in pages], np.int64)
     if len(self._pages) * PAGE > self.shadow.size: self.shadow.grow(max(2 * self.shadow.size, len(self._pages) * PAGE))
     return slots[inverse.reshape(-1)] * PAGE + (addresses % np.uint64(PAGE)).astype(np.int64)
@@ -86,6 +96,7 @@ class Races:
     self.told = np.zeros((waves // a_group, a_group), np.int32)  # what the atomics of each workgroup tell
     self._under_way: list[tuple[Shadow, str, Value, Value, int, dict[Order, Value], Value]] = []
     self._fresh: list[tuple[Shadow, str, Value, Value]] = []
+    self._prune_at = _PRUNE
     self._into_lds: list[Any] = []  # loads under way that write LDS instead of registers
 
   # ---- accesses
@@ -106,7 +117,7 @@ class Races:
     byte = (start[:, None] + each).reshape(-1)
     wave, lane = np.repeat(wave, width), np.repeat(lane, width)
     if segment == "lds": index = wave // self.a_group * self.lds_size + byte.astype(np.int64)
-    else: index = self.everywhere.index(byte)
+    else: index = self.everywhere.index(start, width)
     number = wave + self.first
     writes = kind != "load"
     across = across and segment == "global"
@@ -127,6 +138,7 @@ class Races:
     for access, waits in self._into_lds:
       _, _, coming, of, pc, *_ = access
       late = self._open(access, waits)
+      if not late.any(): continue
       here = np.isin(index, coming[late]) & np.isin(wave, of[late])
       if here.any():
         at = int(here.argmax())
@@ -193,14 +205,21 @@ class Races:
       access = shadow, k, index, wave, pc, numbers, np.asarray(w)
       self._under_way.append(access)
       if into_lds and shadow is self.lds: self._into_lds.append((access, waits))
-    if len(self._under_way) > _PRUNE: self._under_way = [u for u in self._under_way if self._open(u, waits).any()]
+    if len(self._under_way) > self._prune_at:
+      self._under_way = [u for u in self._under_way if self._late(u, waits).any()]
+      self._prune_at = max(_PRUNE, 2 * len(self._under_way))
+
+  def _late(self, access: Any, waits: Waits) -> Value:
+    """Which waves have not waited for their part of an access."""
+    *_, numbers, w = access
+    late = np.zeros(len(self.known), np.bool_)
+    for order, number in numbers.items(): late[w] |= number > waits.queue(order).done[w]
+    return late
 
   def _open(self, access: Any, waits: Waits) -> Value:
     """Which bytes of an access under way belong to waves that have not waited for it."""
-    *_, wave, _, numbers, w = access
-    late = np.zeros(len(self.known), np.bool_)
-    for order, number in numbers.items(): late[w] |= number > waits.queue(order).done[w]
-    return late[wave]
+    late = self._late(access, waits)
+    return late[access[3]] if late.any() else np.zeros(1, np.bool_)
 
   def signal(self, w: Value, waits: Waits) -> None:
     """Waves come to a barrier: what they have done by now is done before it, but for what is still under way."""

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 from tests.emulator.gpu import Gpu, compile_gpu
+from tinyhw.autogen import buffer_formats
+from tinyhw.emulator.amdgcn import formats
 
 N = 64
 CPUS = ("gfx1100", "gfx1201")
@@ -225,3 +227,17 @@ def test_typed_loads_of_sixteen_bits_truncate(cpu: str) -> None:
   exact = memory.astype(np.float64)
   assert (np.abs(halves) <= np.abs(exact)).all()
   assert (np.abs(exact - halves) < np.abs(exact) * 2.0**-10 + 2.0**-24).all()
+
+
+def test_formats_that_no_chip_has_are_refused() -> None:
+  known = [n for n in {*buffer_formats.UNIFIED.values()} if n != "INVALID"]
+  assert all(formats.parse(n).size in (1, 2, 4, 8, 12, 16) for n in known)
+  for data in buffer_formats.DATA.values():
+    for number in buffer_formats.NUMBER.values():
+      try: f = formats.parse(f"{data}_{number}")
+      except ValueError: continue
+      words = [np.arange(8, dtype=np.uint32)] * max(1, f.size // 4)
+      assert len(formats.load(f, words, (4, 5, 6, 7), False)) == 4
+      formats.store(f, [np.arange(8, dtype=np.uint32)] * 4, False)
+  for bad in ("8_8_8_8_FLOAT", "32_UNORM_UINT", "INVALID_UNORM"):
+    with pytest.raises(ValueError): formats.parse(bad)

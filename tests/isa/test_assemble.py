@@ -19,6 +19,8 @@ from tinyhw.tools.ledger.llvm import CPUS, LLVM_MC, even, random_fields
 
 TABLE = table("gfx11")
 HIDDEN = {"EXP", "SOPP", "VINTERP", "VOP3", "FLAT", "MUBUF", "DS", "MIMG", "VIMAGE", "VSAMPLE"}
+# A number that is a 16-bit integer's inline constant: a literal to LLVM's assembler, though LLVM prints it.
+SMALL_INTEGER = re.compile(r" 0x(3118|[34][048c]00|[bc][048c]00)\b")
 GFX9_HIDDEN = {"DS", "SMEM", "SOPP", "VOP1", "VOP3", "VOPC"}
 
 
@@ -80,8 +82,35 @@ def test_lines_that_llvm_takes_give_llvms_bytes(generation: str, least: int) -> 
   same, wrong = 0, []
   for line, mine, theirs in zip(lines, codes, llvm_assembles(generation, lines), strict=True):
     if theirs == mine: same += 1
-    elif theirs is not None and not re.search(r" 0x(3118|[34][048c]00|[bc][048c]00)\b", line):
+    elif theirs is not None and not SMALL_INTEGER.search(line):
       wrong.append(f"{line}: {mine.hex()}, LLVM {theirs.hex()}")
+  assert not wrong, f"{len(wrong)}\n" + "\n".join(wrong[:20])
+  assert same > least, same
+
+
+MODIFIER = re.compile(r" (?:[a-z_0-9]+:(?:\[[^\]]*\]|[^ ,]+)|clamp|[gsd]lc|tfe|lwe|unorm|r128|[ad]16|sc[01]|nt)(?= |$)")
+
+
+@pytest.mark.skipif(LLVM_MC is None, reason="llvm-mc-19 is not installed")
+@pytest.mark.parametrize("generation, least", [("gfx9", 1200), ("gfx11", 900), ("gfx12", 1000)])
+def test_modifiers_that_are_not_there_have_llvms_defaults(generation: str, least: int) -> None:
+  """Lines of every row without some of their modifiers: what llvm-mc takes we take, and the bytes are the same."""
+  rng, isa, lines = random.Random(17), table(generation), []
+  for row in isa.rows():
+    if row.variant == "w64": continue
+    fields = random_fields(rng, row)
+    text = str(isa.decode(isa.encode(row, even(fields, row) if generation == "gfx9" else fields)))
+    modifiers = MODIFIER.findall(text)
+    if not modifiers: continue
+    for one in rng.sample(modifiers, rng.randint(1, len(modifiers))): text = text.replace(one, "", 1)
+    lines.append(text)
+  same, wrong = 0, []
+  for line, theirs in zip(lines, llvm_assembles(generation, lines), strict=True):
+    if theirs is None: continue
+    try: mine = assemble(line, isa)
+    except InvalidArgument as error: mine = str(error).encode()
+    if mine == theirs: same += 1
+    elif not SMALL_INTEGER.search(line): wrong.append(f"{line}: {mine.hex()}, LLVM {theirs.hex()}")
   assert not wrong, f"{len(wrong)}\n" + "\n".join(wrong[:20])
   assert same > least, same
 

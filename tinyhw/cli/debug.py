@@ -138,13 +138,13 @@ class Shell(Generic[D]):
     """A line as it is: no markup, no wrapping."""
     self.console.print(Text(text, style=style) if isinstance(text, str) else text, soft_wrap=True, highlight=False)
 
-  def line(self, n: Line, pc: int | None, stops: set[int]) -> Text:
+  def line(self, n: Line, pc: int | None, stops: set[int], width: int) -> Text:
     """One instruction of a listing, with a marker at the PC and at breakpoints."""
     here = n.address == pc
     text = Text("=> " if here else "   ", style="bold green" if here else "")
     text.append("* " if n.address in stops else "  ", style="red")
     text.append(f"{n.address:#x} ", style="dim")
-    text.append(f"{'<' + self.session.code.where(n.address) + '>':<18} ", style="cyan")
+    text.append(f"{'<' + self.session.code.where(n.address) + '>':<{width}} ", style="cyan")
     name, _, rest = n.text.partition(" ")
     text.append(name, style="bold" if here else "blue")
     return text.append(f" {rest}") if rest else text
@@ -154,9 +154,11 @@ class Shell(Generic[D]):
     live = not self.session.ended and self.session.engine.find(self.session.focus) is not None
     pc = self.session.wave.pc if live else None
     stops = {b.address for b in self.session.breaks.values() if hasattr(b, "address") and b.enabled}
-    for n in lines:
+    shown = list(lines)
+    width = max(18, *(len(self.session.code.where(n.address)) + 2 for n in shown), 0)
+    for n in shown:
       if n.label: self.say(f"{n.label}:", style="yellow")
-      self.say(self.line(n, pc, stops))
+      self.say(self.line(n, pc, stops, width))
 
   def told(self, stop: Stop) -> bool:
     """Why the run stands, and where."""

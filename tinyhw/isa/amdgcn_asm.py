@@ -13,7 +13,7 @@ from functools import cache
 from typing import Final
 
 from tinyhw.core.errors import DecodeError, EncodeError, InvalidArgument
-from tinyhw.isa.amdgcn import CANONICAL, INLINE_FLOATS, LITERAL, SPECIALS, VGPR0, Row, Table, table
+from tinyhw.isa.amdgcn import CANONICAL, INLINE_FLOATS, LITERAL, SDWA_SELECTIONS, SPECIALS, VGPR0, Row, Table, table
 from tinyhw.isa.amdgcn_images import DIMENSIONS, IMAGES
 from tinyhw.isa.amdgcn_names import (
   DATA_FORMATS,
@@ -206,11 +206,11 @@ def flag(name: str, text: str) -> Callable[[Line], None]:
   return read
 
 
-def numbered(name: str, text: str, *, needed: bool = False) -> Callable[[Line], None]:
-  """A modifier with a number, which is zero when it is not there."""
+def numbered(name: str, text: str, *, needed: bool = False, default: int = 0) -> Callable[[Line], None]:
+  """A modifier with a number, which is `default` when it is not there."""
   def read(line: Line) -> None:
     found = line.need(text, name) if needed else line.take(text)
-    if found: line.put(name, int(found[1], 0))
+    line.put(name, int(found[1], 0) if found else default)
   return read
 
 
@@ -231,6 +231,7 @@ def scoped(line: Line) -> None:
   level = names.scopes.index(scope[1]) if scope and scope[1] in names.scopes else 0
   if scope and not level: raise Reject(line.at, f"operand cpol: {scope[1]} is no scope")
   code = names.hint_code(hint[1], level, line.row.returns) if hint else 0
+  if code is None and hint and not scope: code = names.hint_code(hint[1], 3, line.row.returns)  # as LLVM takes it
   if code is None: raise Reject(line.at, f"operand cpol: {hint and hint[1]} is no temporal hint")
   if line.row.returns:
     if not code & 1: raise Reject(line.at, "operand cpol: an atomic that returns has a hint that says so")
@@ -430,10 +431,11 @@ def immediate(line: Line) -> None:
   line.fields["imm"] = value
 
 
-def chosen(name: str, names: list[str]) -> Callable[[Line], None]:
-  """A field with a name for each value, which must be there."""
+def chosen(name: str, names: list[str], default: str) -> Callable[[Line], None]:
+  """A field with a name for each value."""
   def read(line: Line) -> None:
-    found = line.need(name + r":(\w+)", name)
+    found = line.take(name + r":(\w+)")
+    if found is None: return line.put(name, names.index(default))
     if found[1] not in names: raise Reject(line.at, f"operand {name}: {found[1]} is none of {', '.join(names)}")
     line.put(name, names.index(found[1]))
   return read
@@ -484,17 +486,17 @@ MODIFIERS: Final[dict[str, Callable[[Line], None]]] = {
   "dmask": numbered("dmask", r"dmask:" + NUMBER), "dim": dimension, "addresses": addresses,
   **{name: flag(name, name) for name in ("unorm", "r128", "a16", "tfe", "lwe", "d16")},
   "cbsz": numbered("cbsz", r"cbsz:(\d+)"), "abid": numbered("abid", r"abid:(\d+)"), "blgp": blgp,
-  "dst_sel": chosen("dst_sel", SELECTIONS), "src0_sel": chosen("src0_sel", SELECTIONS),
-  "src1_sel": chosen("src1_sel", SELECTIONS), "dst_unused": chosen("dst_unused", UNUSED),
+  **{name: chosen(name, SELECTIONS, "DWORD") for name in SDWA_SELECTIONS},
+  "dst_unused": chosen("dst_unused", UNUSED, "UNUSED_PRESERVE"),
   "clamp": flag("clamp", "clamp"), "gds": flag("gds", "gds"), "bound_ctrl": flag("bound_ctrl", "bound_ctrl:1"),
   "fi": flag("fi", "fi:1"), "omod": omod, "cpol": cpol, "offset": offset,
   "offset0": numbered("offset0", r"offset0:(\d+)"), "offset1": numbered("offset1", r"offset1:(\d+)"),
   "simm16": simm16, "imm": immediate, "immDeferred": immediate, "dpp_ctrl": dpp_ctrl, "dpp8": dpp8,
-  "row_mask": numbered("row_mask", r"row_mask:" + NUMBER, needed=True),
-  "bank_mask": numbered("bank_mask", r"bank_mask:" + NUMBER, needed=True),
+  "row_mask": numbered("row_mask", r"row_mask:" + NUMBER, default=15),
+  "bank_mask": numbered("bank_mask", r"bank_mask:" + NUMBER, default=15),
   "format": buffer_format,
-  "waitexp": numbered("waitexp", r"wait_exp:(\d+)", needed=True),
-  "waitvdst": numbered("waitvdst", r"wait_(?:va_)?vdst:(\d+)", needed=True),
+  "waitexp": numbered("waitexp", r"wait_exp:(\d+)"),
+  "waitvdst": numbered("waitvdst", r"wait_(?:va_)?vdst:(\d+)"),
   "attr": numbered("attr", r"attr(\d+)", needed=True),
   "attrchan": lambda line: line.put("attrchan", "xyzw".index(line.need(r"\.([xyzw])", "attrchan")[1])),
   "tgt": target,
