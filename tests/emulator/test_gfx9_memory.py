@@ -268,6 +268,10 @@ def test_forks_run_both_ways_and_join(instruction: str) -> None:
   assert got[2].reshape(4, LANES)[:, 0].tolist() == [16, 1, 17, 17]
 
 
+def test_reserved_operands_are_refused() -> None:
+  with pytest.raises(Unsupported, match="src_lds_direct"): run("v_mov_b32_e32 v1, src_lds_direct", {}, [])
+
+
 def test_hardware_registers() -> None:
   got = run("""
     s_getreg_b32 s10, hwreg(HW_REG_MODE)
