@@ -287,3 +287,11 @@ def test_hardware_registers() -> None:
   assert status >> 16 & 1 and not status >> 9 & 1 and not status >> 28 & 1
   assert registers >> 6 & 63 == (512 // 4 - 1) & 63 and lds == 1024 // 256
   with pytest.raises(Unsupported, match="HW_REG_SQ_PERF_SNAPSHOT_PC_LO"): run("s_getreg_b32 s10, hwreg(23)", {}, [])
+
+
+def test_a_branch_into_the_middle_of_an_instruction_is_harmless_until_it_is_taken() -> None:
+  """What lies there is an instruction of its own: here the literal 0xbf810000, which is s_endpgm."""
+  got = run("s_cbranch_execz 1\ns_mov_b32 s10, 0xbf810000\ns_add_u32 s10, s10, 1", {}, ["s10"])
+  assert (got[0] == 0xBF810001).all()
+  got = run("s_cbranch_execnz 1\ns_mov_b32 s10, 0xbf810000", {}, ["s10"])
+  assert not got[0].any()  # the wave ended before it stored
