@@ -7,7 +7,7 @@ from typing import Any
 from weakref import WeakKeyDictionary, ref
 
 from tinyhw.arch import Arch
-from tinyhw.core.errors import DecodeError, PageFault, Unsupported
+from tinyhw.core.errors import DecodeError, PageFault, TinyhwError, Unsupported
 from tinyhw.core.memory import Access, AddressSpace
 from tinyhw.emulator.amdgcn import (  # noqa: F401  (bind_gfx9, bind_gfx12 and matrix_gfx12 register binders)
   bind,
@@ -116,7 +116,7 @@ class Program:
   def _make(self, start: int, mode: int) -> CodeBlock:
     self._leaders.add(start)
     try: return self._build(start, mode)
-    except Exception:
+    except TinyhwError:
       self._decoded.clear()  # what was decoded here is guarded by no span: decode it again next time
       raise
 
