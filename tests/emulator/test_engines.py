@@ -243,6 +243,16 @@ def test_threads_do_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
   assert np.array_equal(one[0], several[0]) and one[1].instructions == several[1].instructions
 
 
+def test_what_compilers_end_kernels_with_may_run_in_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+  """s_sendmsg MSG_DEALLOC_VGPRS is at the end of nearly every kernel; another message is not for threads."""
+  turns = spread(monkeypatch)
+  for message, given in ((3, 4), (1, 4)):
+    code = PLACE + encode("v_mov_b32", "e32", src0=4, vdst=2) + PUT + encode("s_sendmsg", simm16=message)
+    d = replace(wide(), interrupt=lambda what: None)
+    expected, found = (outcome(engine, code, b"", d) for engine in (dispatch, compiled))
+    assert np.array_equal(expected[0], found[0]) and len(turns) == given
+
+
 @pytest.mark.parametrize("bad", [3, 40, 130, 159])
 def test_the_first_fault_wins(bad: int, monkeypatch: pytest.MonkeyPatch) -> None:
   """All workgroups from one on fault; the error is that of the first of them."""
