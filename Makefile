@@ -5,7 +5,10 @@ BIN := $(VENV)/bin
 SOURCE ?= /usr/src/linux-source-6.12.tar.xz
 JOBS ?= 2
 
-.PHONY: demo test lint bench gen-check clean
+SECONDS ?= 600
+SEED ?= 0
+
+.PHONY: demo test lint bench fuzz gen-check clean
 
 demo: $(VENV)/.run
 	@$(BIN)/tinyhw demo
@@ -19,6 +22,9 @@ lint: $(VENV)/.test
 
 bench: $(VENV)/.test
 	$(BIN)/tinyhw bench
+
+fuzz: $(VENV)/.test
+	$(BIN)/python -m tinyhw.tools.fuzz.campaign --seconds $(SECONDS) --seed $(SEED)
 
 gen-check: $(VENV)/.gen
 	$(BIN)/tinyhw gen check --source $(SOURCE)

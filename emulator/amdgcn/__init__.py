@@ -5,6 +5,7 @@ them in lockstep groups. A step is made by `bind` (vector and scalar ALU, cross-
 `control`, or `matrix`. What an instruction computes is a pure function in `integer`, `floats` or `scalar`, keyed by
 the vendor's mnemonic and written against the operations of `values`. A new instruction: its row comes from the
 generated table, its meaning is one function with a signature there, and `coverage` stops listing it as missing.
+What only one generation has is in files that end in its table's name: `gfx12`, `bind_gfx12`, `matrix_gfx12`.
 """
 from tinyhw.emulator.amdgcn.launch import Dispatch, DispatchStats, dispatch
 

@@ -98,8 +98,9 @@ def _invalidate(after: int) -> Ender:
 def barrier_id(i: Instruction, pc: int) -> int:
   """Number of a barrier: -1 the workgroup's, -2 the trap handler's, 0 none; the chip has no others."""
   if "simm16" in i.fields: number = i.fields["simm16"] - (i.fields["simm16"] >> 15 << 16)
-  elif "src0" in i.operands: number = int(constant(i.operands["src0"], "i32"))
-  else: raise unsupported(i, pc, "a barrier named by M0 belongs to other chips")
+  elif "src0" in i.operands and i.operands["src0"].kind in {"const", "lit"}:
+    number = int(constant(i.operands["src0"], "i32"))
+  else: raise unsupported(i, pc, "a barrier named by a register belongs to other chips")
   if number not in {0, -1, -2}: raise unsupported(i, pc, f"barrier {number} belongs to other chips")
   return number
 

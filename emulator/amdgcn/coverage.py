@@ -18,8 +18,9 @@ CONTROL = control.DIRECT | frozenset((
 MEMORY = frozenset((
   *memory.LOADS, *memory.STORES, *memory.VECTOR_ATOMICS, *memory.SCALAR_LOADS, *memory.SCALAR_SMALL,
   *memory.DS_ATOMICS, *memory.DS_LOADS, *memory.DS_STORES, *memory.DS_PAIRS, *memory.DS_EXCHANGE_PAIRS,
-  *memory.NO_EFFECT, "ds_bpermute_b32", "ds_permute_b32", "ds_swizzle_b32", "ds_append", "ds_consume",
-  "ds_load_addtid_b32", "ds_store_addtid_b32", "ds_read_addtid_b32", "ds_write_addtid_b32", *memory.GLOBAL_BY_LANE))
+  *memory.NO_EFFECT, "ds_bpermute_b32", "ds_bpermute_fi_b32", "ds_permute_b32", "ds_swizzle_b32", "ds_append",
+  "ds_consume", "ds_load_addtid_b32", "ds_store_addtid_b32", "ds_read_addtid_b32", "ds_write_addtid_b32",
+  *memory.GLOBAL_BY_LANE))
 # What compute code cannot use, and why; these count in no coverage figure of compute opcodes.
 NOT_COMPUTE: Final[Handlers[str]] = Handlers("instruction")
 NOT_COMPUTE.ignores("exp", "export", why="exports to the pixel and vertex stages")
@@ -29,7 +30,8 @@ NOT_COMPUTE.ignores(
   "v_interp_p2_legacy_f16", "v_interp_mov_f32", "lds_direct_load", "lds_param_load", "ds_direct_load",
   "ds_param_load", why="attributes of pixel shaders")
 NOT_COMPUTE.ignores("ds_add_gs_reg_rtn", "ds_sub_gs_reg_rtn", why="stream-out registers of geometry shaders")
-NOT_COMPUTE.ignores("ds_bvh_stack_rtn_b32", why="the traversal stack of ray tracing")
+NOT_COMPUTE.ignores("ds_bvh_stack_rtn_b32", "ds_bvh_stack_push4_pop1_rtn_b32", "ds_bvh_stack_push8_pop1_rtn_b32",
+                    "ds_bvh_stack_push8_pop2_rtn_b64", why="the traversal stack of ray tracing")
 NOT_COMPUTE.ignores("s_rfe_b64", "s_rfe_restore_b64", "s_cbranch_cdbgsys", "s_cbranch_cdbguser",
                     "s_cbranch_cdbgsys_or_user", "s_cbranch_cdbgsys_and_user", why="trap handlers and debuggers")
 NOT_COMPUTE.ignores("s_barrier_init", "s_barrier_join", "s_barrier_leave", "s_wakeup_barrier",

@@ -26,6 +26,9 @@ def cndmask16(o: O, a: V, b: V, c: V) -> V: return o.where(c, b, a)
 @M("v_swap_b32", "u32, s:u32(d:u32, u32)")
 def swap(o: O, d: V, a: V) -> V: return a, d
 
+@M("v_swap_b16", "u16, s:u16(d:u16, u16)")
+def swap16(o: O, d: V, a: V) -> V: return a, d
+
 
 # ---- addition and multiplication
 @M("v_add_nc_u32 v_add_nc_i32", "u32(u32, u32)")

@@ -475,7 +475,7 @@ def ds_atomic(i: Instruction, mode: int) -> tuple[str, int, bool]:
 def _ds(i: Instruction, pc: int, mode: int) -> Step:
   if i.get("gds"): raise unsupported(i, pc, "global data share")
   name = i.mnemonic
-  if name in {"ds_bpermute_b32", "ds_permute_b32"}: return _permute(i)
+  if name in {"ds_bpermute_b32", "ds_bpermute_fi_b32", "ds_permute_b32"}: return _permute(i)
   if name == "ds_swizzle_b32": return _swizzle(i)
   if name in DS_PAIRS or name in DS_EXCHANGE_PAIRS: return _ds_pair(i)
   if name in {"ds_append", "ds_consume"}: return _ds_count(i)
@@ -574,17 +574,17 @@ def _ds_pair(i: Instruction) -> Step:
 
 
 def _permute(i: Instruction) -> Step:
-  """Lanes exchange values by address: bpermute pulls, permute pushes. Inactive lanes give 0."""
+  """Lanes exchange values by address: bpermute pulls, permute pushes. Inactive lanes give 0, but to bpermute_fi."""
   address, data = vector32(i.operands["addr"].value, U32), vector32(i.operands["data0"].value, U32)
   offset, n = np.uint32(i.fields["offset"]), i.operands["vdst"].value
-  pull = i.mnemonic == "ds_bpermute_b32"
+  pull, every = i.mnemonic != "ds_permute_b32", i.mnemonic == "ds_bpermute_fi_b32"
 
   def step(group: Group) -> None:
     lanes = group.cohort.lanes
     at = full(group, (address(group) + offset >> np.uint32(2)) & np.uint32(lanes - 1)).astype(np.intp)
     x = full(group, data(group))
     on = need_lanes(group)
-    if pull: out = np.take_along_axis(np.where(on, x, np.uint32(0)), at, axis=1)
+    if pull: out = np.take_along_axis(x if every else np.where(on, x, np.uint32(0)), at, axis=1)
     else:
       out = np.zeros(x.shape, U32)
       wave, lane = np.nonzero(on)

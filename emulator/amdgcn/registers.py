@@ -102,6 +102,7 @@ def _special(group: Group, code: int) -> Value:
   arch = group.cohort.arch
   values = {235: arch.shared_aperture >> 32, 236: (arch.shared_aperture >> 32) + 0xFFFF,
             237: arch.private_aperture >> 32, 238: (arch.private_aperture >> 32) + 0xFFFF}
+  if code not in values: raise Unsupported("operand", f"scalar code {code}")
   return np.uint32(values[code] & 0xFFFFFFFF)
 
 

@@ -222,7 +222,7 @@ class DirectedOps:
         if abs(value) < Fraction(2) ** 1024 - Fraction(2) ** 970: plain[at] = float(value)
       r = np.asarray(_each(exact, plain, mode, a.x, b.x, c.x, scale.astype(F64)))
       zero = np.array(r == 0)
-      for at in zip(*np.nonzero(zero)): zero[at] = exact(*(Fraction(float(v[at])) for v in (x, y, z, n))) == 0
+      for at in _places(zero): zero[at] = exact(*(Fraction(float(v[at])) for v in (x, y, z, n))) == 0
     else:
       wide = np.ldexp(Ops.fma_f16_of_f32(*(v.x.astype(F64) for v in (a, b, c))), scale)
       r, zero = _narrow(wide, F32, mode), wide == 0

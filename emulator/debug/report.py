@@ -157,12 +157,12 @@ class Report:
   def exactness(self) -> list[str]:
     """Which executed instructions were not exact and where their values arrived; a line each."""
     if not self.approximate: return ["every executed instruction is exact"]
-    lines = [f"{i.place}: {i.text}: approximate, executed by {i.waves:,} waves" for i in self.approximate]
+    lines = [f"{i.place}: {i.text}: approximate, executed by {waves(i.waves)}" for i in self.approximate]
     if self.arrivals is None: return lines
     for sink, words in SINKS.items():
       found = [a for a in self.arrivals if a.sink == sink]
       if not found: lines.append(f"no such value reached {words}")
-      lines += [f"reached {words}: {a.place}: {a.text}, {a.waves:,} waves, from {', '.join(a.origins)}" for a in found]
+      lines += [f"reached {words}: {a.place}: {a.text}, {waves(a.waves)}, from {', '.join(a.origins)}" for a in found]
     return lines
 
   def to_dict(self) -> dict[str, Any]:
@@ -180,6 +180,9 @@ class Report:
     """The report as one page that needs nothing else."""
     from tinyhw.emulator.debug.page import page
     return page(self)
+
+
+def waves(count: int) -> str: return f"{count:,} wave{'s' if count != 1 else ''}"
 
 
 def _lines(recorder: Recorder, code: Code | None) -> list[Line]:

@@ -26,6 +26,8 @@ from tinyhw.isa.amdgcn import EXEC_LO, VCC_LO, Instruction
 
 RUN, END, BARRIER, YIELD, STEP, FAULT, JUMP = range(7)  # a wave's status
 BLOCK_LIMIT: Final = 256
+LARGEST: Final = 65_536  # instructions of a program that is compiled
+LONGEST_RUN: Final = 8192  # instructions of a function before its first end
 INLINED: Final = 200  # memory instructions that hot code has in place: each costs LLVM milliseconds
 LINES_A_MODULE: Final = 1000  # of text, at least
 _LABEL: Final = re.compile(r"label %[dfg](\d+)\b(?!\.)")
@@ -112,6 +114,7 @@ class Translator:
     self.code: dict[int, bytes] = {}
     self.count = 0
     self.named: list[int] = []  # offsets whose addresses the program makes
+    self.functions: list[int] = []  # those of them where there is code
     self.exec_written = False
     self.full = True
     self.block = 0  # offset of the block that is translated
@@ -119,12 +122,10 @@ class Translator:
 
   def translate(self, starts: list[Place]) -> Translation:
     """The translation of everything that can be reached from the places."""
-    for offset, mode in starts: self._discover(offset, mode)
-    jumps = any(i.mnemonic in {"s_setpc_b64", "s_swappc_b64"} for i in self.found)
-    for offset in self.named if jumps else (): self._discover(offset, starts[0][1])
+    for offset, _ in starts: self._discover(offset)
+    if any(i.mnemonic in {"s_setpc_b64", "s_swappc_b64"} for i in self.found): self._discover_named()
     for place in starts: self._place(place)
-    for offset in self.named if jumps else ():
-      if offset in self.leaders and self._fetch(offset) is not None: self._place((offset, starts[0][1]))
+    for offset in self.functions: self._place((offset, starts[0][1]))
     e = self.e
     full = general = 0
     if not self.quick and sum(i.family in MEMORY for i in self.found) <= INLINED:
@@ -207,8 +208,8 @@ class Translator:
     try: return self.program.fetch(self.program.entry + offset)
     except TinyhwError: return None
 
-  def _discover(self, offset: int, mode: int) -> None:
-    """Every offset where a block must begin."""
+  def _discover(self, offset: int) -> None:
+    """Every offset where a block must begin. Raises NotCompiled for code that changes itself, or that has no end."""
     todo, seen = [offset], set()
     while todo:
       at = todo.pop()
@@ -217,6 +218,7 @@ class Translator:
       self.leaders.add(at)
       while (i := self._fetch(at)) is not None:
         self.found.append(i)
+        if len(self.found) > LARGEST: raise NotCompiled(f"more than {LARGEST:,} instructions")
         if i.mnemonic == "s_icache_inv": raise NotCompiled("code that may change itself (s_icache_inv)")
         if i.mnemonic in control.DIRECT: todo.append(self._target(i, at))
         if i.mnemonic == "s_getpc_b64": self.named += self._named(i, at)
@@ -226,6 +228,23 @@ class Translator:
           todo.append(at)
           break
         if at in seen: break
+
+  def _discover_named(self) -> None:
+    """Code at addresses that the program makes. They may as well be those of data: what has no end is none."""
+    for offset in self.named:  # which grows as code is found
+      if offset not in self.leaders:
+        if not self._ends(offset): continue
+        self._discover(offset)
+      self.functions.append(offset)
+
+  def _ends(self, offset: int) -> bool:
+    """Whether instructions from here on come to an end, a return or a jump before long."""
+    for _ in range(LONGEST_RUN):
+      i = self._fetch(offset)
+      if i is None: return False
+      if i.mnemonic in {"s_endpgm", "s_branch", "s_setpc_b64"}: return True
+      offset += i.size
+    return False
 
   def _named(self, i: Instruction, offset: int) -> list[int]:
     """The place whose address is made from the PC: s_getpc, then an addition of a constant to its low half."""

@@ -202,6 +202,23 @@ def test_approximate_values_are_followed_through_lds_memory_and_scratch(code_obj
   assert found["memory"] == ["ds_store_b32", "global_store_b32"] and found["address"] == ["global_store_b32"]
 
 
+@pytest.mark.parametrize("cpu", ["gfx1100", "gfx1201", "gfx942"])
+def test_approximate_values_are_followed_through_scratch(code_object: Build, cpu: str) -> None:
+  source = f"""{DECLARE}
+define amdgpu_kernel void @k(ptr addrspace(1) %a, ptr addrspace(1) %out) #0 {{{HEAD}{SQRT}
+  %t = alloca float, addrspace(5)
+  store volatile float %s, ptr addrspace(5) %t
+  %x = load volatile float, ptr addrspace(5) %t
+  %n = fptoui float %x to i32
+  %q = getelementptr float, ptr addrspace(1) %out, i32 %n
+  store float 1.0, ptr addrspace(1) %q
+  ret void
+}}"""
+  args = [np.arange(64, dtype=np.float32), np.zeros(64, np.float32)]
+  r = tinyhw.report(code_object(source, cpu=cpu, opt=0), "k", (1,), (64,), args)
+  assert access(r, "scratch", "store").bytes >= 256 and set(sinks(r)) == {"address"}
+
+
 def test_inactive_lanes_do_not_carry(code_object: Build) -> None:
   """Only lanes below 8 take the root; the address is theirs alone, of an untouched register in the others."""
   r = exact_report(code_object, """

@@ -324,6 +324,31 @@ def test_a_launch_that_will_be_long_is_compiled_at_once(monkeypatch: pytest.Monk
   assert (few.engine, many.engine) == ("ref", "jit") and many.instructions == 160 * 8 * 5
 
 
+def test_the_address_of_data_is_no_code(monkeypatch: pytest.MonkeyPatch) -> None:
+  """An address that the program makes may be that of data, which decodes as instructions without an end."""
+  forget(monkeypatch)
+  monkeypatch.setattr(translate, "LONGEST_RUN", 50)
+  code = encode("s_cmp_eq_u32", src0=128, src1=129) + encode("s_getpc_b64", sdst=20)
+  body = encode("s_cbranch_scc0", simm16=1) + encode("s_setpc_b64", src0=20)
+  body += encode("v_mov_b32", "e32", src0=128, vdst=2) + PLACE + PUT + END
+  code += encode("s_add_u32", src0=20, src1=255, sdst=20, literal=len(body) + 8) + body
+  code += encode("s_nop", simm16=0) * 60
+  expected, found = (outcome(engine, code, b"", descriptor()) for engine in (dispatch, compiled))
+  assert np.array_equal(expected[0], found[0])
+  assert max(f.instructions for f in forms._MEMORY.values()) < 20
+
+
+@pytest.mark.parametrize("name", ["jit", "auto"])
+def test_giants_are_interpreted(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+  monkeypatch.setattr(engines, "_LLVM", 0.0)
+  monkeypatch.setattr(engines, "_COMPILING", 0.0)
+  monkeypatch.setattr(translate, "LARGEST", 100)
+  def run_it(*arguments: Any, **more: Any) -> Any: return choose(*arguments, engine=name, **more)
+  code = PLACE + encode("s_nop", simm16=0) * 200 + PUT
+  expected, found = (outcome(engine, code, b"", descriptor()) for engine in (dispatch, run_it))
+  assert np.array_equal(expected[0], found[0]) and found[1].engine == "ref"
+
+
 # ---- both
 
 def side_by_side(code: bytes, data: bytes = b"", d: Dispatch | None = None) -> Any:

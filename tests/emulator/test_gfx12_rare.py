@@ -4,6 +4,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.emulator.checking import check
 from tests.emulator.gpu import Gpu, compile_gpu
 from tinyhw.core.errors import MachineFault, Unsupported
 from tinyhw.isa.amdgcn import table
@@ -355,3 +356,18 @@ def test_lds_flushes_denormals_by_mode_and_flat_does_not(mode: int) -> None:
   got, = run_text("s_mov_b32 exec_lo, 1\n" + lines, [np.zeros(4, U32)], lds=512)
   source, result = mode & 1, mode >> 1
   assert got.tolist() == [6 if source and result else 0, 0x80000001 if result else 0x80000000, 3 if source else 0, 6]
+
+
+@pytest.mark.parametrize(("wait", "races"), [("s_barrier_wait -1", 0), ("s_nop 0", 1)])
+def test_a_wave_that_does_not_wait_races(wait: str, races: int) -> None:
+  """The hazard checks order what lies before a signal and after a wait, and nothing else."""
+  report = check(f"""
+    v_lshlrev_b32_e32 v1, 2, v0
+    ds_store_b32 v1, v0
+    s_wait_dscnt 0x0
+    s_barrier_signal -1
+    {wait}
+    v_xor_b32_e32 v2, 0x80, v1
+    ds_load_b32 v3, v2
+    s_wait_dscnt 0x0""", cpu=GPU, waves=2, lds=512)
+  assert str(report).count("race:") == races

@@ -301,3 +301,75 @@ def test_overflow_and_denormals(limit: bool) -> None:
     assert (whole == (0x7FFFFFFF if limit else (0x7FFFFFFF + 4 * 127 * 127 & 0xFFFFFFFF))).all()
     assert (total.view(np.float32) == (np.finfo(np.float32).max if limit else np.inf)).all()
     assert (small == (5 if flushes else 25)).all()
+
+
+def test_a_product_by_tiles_in_a_loop() -> None:
+  """64x96 = 64x128 by 128x96 in f16: a wave has a tile of 32x32 and goes along k in steps of 8."""
+  m, n, depth = 64, 96, 128
+  ir = f"""
+define amdgpu_kernel void @k(ptr addrspace(1) %a, ptr addrspace(1) %b, ptr addrspace(1) %c) #0 {{
+entry:
+  %l = call i32 @llvm.amdgcn.workitem.id.x()
+  %tile.j = call i32 @llvm.amdgcn.workgroup.id.x()
+  %tile.i = call i32 @llvm.amdgcn.workgroup.id.y()
+  %row = and i32 %l, 31
+  %group = lshr i32 %l, 5
+  %first.i = shl i32 %tile.i, 5
+  %first.j = shl i32 %tile.j, 5
+  %i = add i32 %first.i, %row
+  %j = add i32 %first.j, %row
+  %ai = mul i32 %i, {depth}
+  %bj = mul i32 %j, {depth}
+  %four = shl i32 %group, 2
+  %a0 = add i32 %ai, %four
+  %b0 = add i32 %bj, %four
+  br label %loop
+loop:
+  %k = phi i32 [ 0, %entry ], [ %k.next, %loop ]
+  %acc = phi <16 x float> [ zeroinitializer, %entry ], [ %sum, %loop ]
+  %ak = add i32 %a0, %k
+  %bk = add i32 %b0, %k
+  %ap = getelementptr half, ptr addrspace(1) %a, i32 %ak
+  %bp = getelementptr half, ptr addrspace(1) %b, i32 %bk
+  %x = load <4 x half>, ptr addrspace(1) %ap
+  %y = load <4 x half>, ptr addrspace(1) %bp
+  %sum = call <16 x float> @llvm.amdgcn.mfma.f32.32x32x8f16(<4 x half> %x, <4 x half> %y, <16 x float> %acc, i32 0,
+                                                            i32 0, i32 0)
+  %k.next = add i32 %k, 8
+  %more = icmp ult i32 %k.next, {depth}
+  br i1 %more, label %loop, label %done
+done:
+  %down = add i32 %first.i, %four
+  br label %store
+store:
+  %r = phi i32 [ 0, %done ], [ %r.next, %store ]
+  %v = extractelement <16 x float> %sum, i32 %r
+  %high = and i32 %r, 12
+  %twice = shl i32 %high, 1
+  %low = and i32 %r, 3
+  %step = or i32 %twice, %low
+  %oi = add i32 %down, %step
+  %line = mul i32 %oi, {n}
+  %o = add i32 %line, %j
+  %cp = getelementptr float, ptr addrspace(1) %c, i32 %o
+  store float %v, ptr addrspace(1) %cp
+  %r.next = add i32 %r, 1
+  %again = icmp ult i32 %r.next, 16
+  br i1 %again, label %store, label %end
+end:
+  ret void
+}}
+declare i32 @llvm.amdgcn.workitem.id.x()
+declare i32 @llvm.amdgcn.workgroup.id.x()
+declare i32 @llvm.amdgcn.workgroup.id.y()
+declare <16 x float> @llvm.amdgcn.mfma.f32.32x32x8f16(<4 x half>, <4 x half>, <16 x float>, i32, i32, i32)
+attributes #0 = {{ "amdgpu-flat-work-group-size"="64,64" }}"""
+  a, b = RNG.normal(0, 1, (m, depth)).astype(np.float16), RNG.normal(0, 1, (n, depth)).astype(np.float16)
+  for optimization in (0, 3):
+    with generation("gfx942"):
+      gpu = Gpu()
+      kernel = gpu.load(compile_gpu(ir, optimization))["k"]
+      o = gpu.put(np.zeros((m, n), np.float32))
+      gpu.launch(kernel, (n // 32, m // 32, 1), (64, 1, 1), [gpu.put(a), gpu.put(b), o])
+      got = gpu.get(o, np.float32, m * n).reshape(m, n)
+    assert np.allclose(got, a.astype(np.float64) @ b.T.astype(np.float64), rtol=1e-5, atol=1e-5)

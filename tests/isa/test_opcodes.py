@@ -99,15 +99,14 @@ MESAS: tuple[Rule, ...] = (
 )
 # gfx942's v_mul_legacy_f32 has a long form alone, 673 (CDNA3 manual, section 13.3.4): v_fmac_f64 took its short number.
 MOVED = {("gfx9", "v_mul_legacy_f32")}
-# What Mesa has alone, as patterns: of gfx9's graphics chips (Vega), of gfx1150 and later, and v_swap_b16, which LLVM 19
-# does not know. On gfx12 Mesa keeps five branches and barriers of gfx11 and comparisons that are always true; LLVM 19
-# and the RDNA4 manual do not have them.
+# What Mesa has alone, as patterns: of gfx9's graphics chips (Vega), and of gfx1150 and later. On gfx12 it keeps five
+# branches and barriers of gfx11, and comparisons that are always true: LLVM 19 and the RDNA4 manual do not have them.
 MESA_ALONE = {
   "gfx9": r"image_\w+|ds_\w+_src2_\w+|ds_ordered_count|s_gl1_inv|v_interp_\w+"
           r"|v_(mac|mad|madak|madmk|mad_legacy|mul_legacy)_f32",
   "gfx11": r"s_(add|sub|mul|min|max|fmac|fmaak|fmamk|ceil|floor|trunc|rndne)_f(16|32)|s_cmp_\w+_f(16|32)|s_cvt_\w+"
-           r"|s_singleuse_vdst|v_swap_b16",
-  "gfx12": r"s_barrier|s_cbranch_cdbg\w+|s_inst_prefetch|v_cmpx?_tru_u(32|64)|v_swap_b16",
+           r"|s_singleuse_vdst",
+  "gfx12": r"s_barrier|s_cbranch_cdbg\w+|s_inst_prefetch|v_cmpx?_tru_u(32|64)",
 }
 # What the tables have alone: what gfx908 to gfx942 added to gfx9; instructions that no shader compiler needs.
 HERE_ALONE = {
@@ -116,7 +115,8 @@ HERE_ALONE = {
           r"|v_fmamk_f32|v_fmac_f(32|64)|v_lshl_add_u64|v_s?mfmac?_\w+|v_mov_b64|v_mul_legacy_f32|v_xnor_b32"
           r"|v_pk_((add|fma|mul)_f32|fmac_f16|mov_b32)",
   "gfx11": r"ds_bvh_stack_rtn_b32|image_gather4h",
-  "gfx12": r"image_gather4h|buffer_atomic_cond_sub_u32|(global|scratch)_(load|store)_block",
+  "gfx12": r"image_gather4h|s_alloc_vgpr|ds_bpermute_fi_b32|ds_bvh_stack_push\w+|buffer_atomic_cond_sub_u32"
+           r"|(global|scratch)_(load|store)_block",
 }
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from tinyhw.core.errors import LayoutError
+from tinyhw.tools.gen.family import Erratum, errata
 
 # Encoding families by the top bits of the first dword (RDNA3 ISA manual, section 15 "Microcode Formats").
 _COMMON = (
@@ -304,13 +305,21 @@ def check(row: Row) -> None:
   if seen >> (row.size * 8): raise LayoutError(f"{row.name}: a field passes the end")
 
 
+def added(records: dict[str, Any], row: Erratum) -> dict[str, Any]:
+  """The record of an instruction that the dump lacks: one that it is like, with what differs. Raises LayoutError."""
+  if row.what in records: raise LayoutError(f"{row.what} is in the dump now", hint="review its erratum")
+  given = json.loads(row.now)
+  return dict(records[given.pop("like")] | given)
+
+
 def select(records: dict[str, Any], generation: str) -> list[Row]:
   """The rows of a generation: real 16-bit rows win over LLVM's 'fake' ones, wave32 over wave64.
 
   A wave64 row that has more in its fields (the index keys of sparse products) stays as the variant "w64", for the words
   that the wave32 row leaves.
-  Left out: image instructions, and gfx12's `_format` rows, which decode a field that the named rows hold fixed.
+  Left out: gfx12's `_format` rows, which decode a field that the named rows hold fixed. Added: those of the errata.
   """
+  records = records | {row.what: added(records, row) for row in errata(f"amdgcn_{generation}")}
   rows: dict[tuple[str, str, int, int], Row] = {}
   order = NAMESPACES[generation]
   wanted = {n: r for n, r in records.items() if r["ns"] in order and not LEFT_OUT[generation] & set(r["pred"])}
@@ -387,6 +396,7 @@ def emit(rows: list[Row], generation: str, source: Path) -> str:
     "Licence: Apache-2.0 WITH LLVM-exception.",
     f"Input sha256: {digest} ({source.name}).",
     "Generator: tools/gen/amdgcn.py",
+    *([f"Corrections: autogen/errata/amdgcn_{generation}.toml"] if errata(f"amdgcn_{generation}") else []),
     '"""',
     "from __future__ import annotations",
     "",

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import importlib
 import random
+import re
 import signal
 from collections.abc import Iterable
 from contextlib import suppress
@@ -11,7 +12,7 @@ from functools import cache
 from types import CodeType, FunctionType
 from typing import Any, Final
 
-from tinyhw.emulator.amdgcn import bind, coverage
+from tinyhw.emulator.amdgcn import bind, coverage, quiet
 from tinyhw.emulator.amdgcn.atomics import ATOMICS
 from tinyhw.emulator.amdgcn.meaning import MEANINGS
 from tinyhw.emulator.amdgcn.values import Ops
@@ -28,6 +29,7 @@ SAMPLE: Final = ("v_add_f32", "v_add_f16", "v_add_f64", "v_fma_f32", "v_min_f16"
                  "v_fmac_f32", "v_mov_b32", "v_add_co_u32", "s_add_u32", "s_cmov_b32", "s_movk_i32",
                  "s_and_saveexec_b64",
                  "v_swap_b32", "v_div_scale_f32", "v_fmamk_f32", "v_add_nc_u16", "v_cvt_pk_rtz_f16_f32")
+EXTREME: Final = re.compile(r"v_(min|max|med|pk_min|pk_max)")
 TIMEOUT: Final = 5  # seconds for one change
 
 
@@ -85,6 +87,7 @@ def users() -> dict[int, list[tuple[str, str]]]:
       if meaning is not None: roots.append(meaning.function)
       if binder is not None: roots.append(binder)
       if "atomic" in mnemonic or mnemonic.startswith("ds_"): roots += _atomic_roots(mnemonic)
+      if EXTREME.match(mnemonic): roots += [f for f in vars(quiet).values() if isinstance(f, FunctionType)]
       if mnemonic in SAMPLE and isa == "gfx11": roots += [f for f in vars(bind).values() if isinstance(f, FunctionType)]
       reached: list[FunctionType] = []
       seen: set[int] = set()
@@ -97,7 +100,9 @@ def _atomic_roots(mnemonic: str) -> list[Any]:
   """The functions of the operations that an atomic's name may mean."""
   found = []
   for name, operation in ATOMICS.items():
-    if any(part in mnemonic for part in (name, name.lstrip("suf"))): found += list(_functions(operation))
+    letter = name[0] if name[1:] in {"min", "max", "add"} or name == "fcmpswap" else ""
+    if not re.search(rf"(atomic|ds)_{letter}?{name.removeprefix(letter)}(_|$)", mnemonic): continue
+    if (letter == "f") == bool(re.search(r"f(32|64)$", mnemonic)): found += list(_functions(operation))
   return found
 
 
@@ -142,7 +147,7 @@ def measure(chosen: Iterable[tuple[Source, Mutant]], match: str = "", most: int 
     affected = sorted({pair for f, _ in changes for pair in known.get(id(f), ())})
     affected = [a for a in affected if match in a[1]]
     if not affected: continue
-    if len(affected) > most: affected = rng.sample(affected, most)
+    if len(affected) > most and not {m for _, m in affected} <= set(SAMPLE): affected = rng.sample(affected, most)
     if reason(*mutant.key) is not None:
       score.equivalent.append(mutant)
       continue

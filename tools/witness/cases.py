@@ -44,8 +44,8 @@ def wave_size(generation: str) -> int: return 64 if generation == "gfx9" else 32
 class Encoder:
   """Chooses registers and fields for one row. `rng` decides between what the row allows."""
 
-  def __init__(self, generation: Table, row: Row, rng: random.Random) -> None:
-    self.table, self.row, self.rng = generation, row, rng
+  def __init__(self, generation: Table, row: Row, rng: random.Random, salt: str = "") -> None:
+    self.table, self.row, self.rng, self.salt = generation, row, rng, salt
     self.fields: dict[str, int] = {}
     self.literal: int | None = None
     self.vgpr, self.sgpr = 2, 8
@@ -98,7 +98,7 @@ class Encoder:
     if "op_sel_hi" in self.row.fields: self.fields.setdefault("op_sel_hi", self.all_ones("op_sel_hi"))
     code = self.table.encode(self.row, self.fields, self.literal)
     i = self.table.decode(code)
-    seed = zlib.crc32(f"{self.row.mnemonic} {note} {mode} {mask}".encode())
+    seed = zlib.crc32(f"{self.row.mnemonic} {note} {mode} {mask}{self.salt}".encode())
     return Case(self.row, code, i, mode, mask, lanes, waves, seed, note)
 
   def default(self, name: str, type_: str) -> int:
@@ -123,8 +123,8 @@ class Encoder:
       if name in self.row.fields: self.fields[name] = self.rng.getrandbits(3) & bits & self.all_ones(name)
 
 
-def _rng(row: Row, note: str, isa: str) -> random.Random:
-  return random.Random(f"{isa} {row.mnemonic} {row.variant} {note}")
+def _rng(row: Row, note: str, isa: str, salt: str = "") -> random.Random:
+  return random.Random(f"{isa} {row.mnemonic} {row.variant} {note}{salt}")
 
 
 def rows_of(generation: Table, mnemonic: str) -> list[Row]:
@@ -140,7 +140,7 @@ def dpp_control(isa: str, rng: random.Random) -> int:
   return rng.choice(kinds)
 
 
-def lane_cases(generation: Table, mnemonic: str, x: Witness) -> list[Case]:
+def lane_cases(generation: Table, mnemonic: str, x: Witness, salt: str = "") -> list[Case]:
   """Forms of an instruction that works lane by lane, or of a scalar one."""
   isa = generation.name
   plain, lanes = PLAIN[isa], wave_size(isa)
@@ -148,7 +148,7 @@ def lane_cases(generation: Table, mnemonic: str, x: Witness) -> list[Case]:
   out: list[Case] = []
   floats = any(format_of(t) for t in (*x.sources, *x.results))
 
-  def encoder(row: Row, note: str) -> Encoder: return Encoder(generation, row, _rng(row, note, isa))
+  def encoder(row: Row, note: str) -> Encoder: return Encoder(generation, row, _rng(row, note, isa, salt), salt)
 
   for row in rows:
     variant = row.variant
@@ -157,7 +157,7 @@ def lane_cases(generation: Table, mnemonic: str, x: Witness) -> list[Case]:
       e.operands()
       out.append(e.done(plain, "all", lanes, f"{variant} plain", 1 if row.family.startswith("SOP") else WAVES))
       if row.family.startswith("SOP"):
-        out += _scalar_cases(generation, row, x)
+        out += _scalar_cases(generation, row, x, salt)
         continue
       # a swapped or moved register stays one, and V_DIV_SCALE's sources belong together
       lone = any(t.startswith("s:") for t in x.results) or mnemonic.startswith("v_div_scale")
@@ -209,19 +209,19 @@ def lane_cases(generation: Table, mnemonic: str, x: Witness) -> list[Case]:
   return out
 
 
-def _scalar_cases(generation: Table, row: Row, x: Witness) -> list[Case]:
+def _scalar_cases(generation: Table, row: Row, x: Witness, salt: str = "") -> list[Case]:
   """Scalar instructions: many states, then each kind of source."""
   isa, out = generation.name, []
   names = [o[0] for o in row.operands if o[1] == "s" and o[2] == "s"]
   count = {"k": 6, "ku": 6}.get(x.sources[-1], 1) if x.sources else 1
   if "simm16" in row.fields: count = 8
   for k in range(count):
-    e = Encoder(generation, row, _rng(row, f"scalar {k}", isa))
+    e = Encoder(generation, row, _rng(row, f"scalar {k}", isa, salt), salt)
     e.operands()
     out.append(e.done(PLAIN[isa], "some", wave_size(isa), f"scalar {k}", 48 if count == 1 else 12))
   for name in names:
     for k in range(3):
-      e = Encoder(generation, row, _rng(row, f"{name} {k}", isa))
+      e = Encoder(generation, row, _rng(row, f"{name} {k}", isa, salt), salt)
       spec = next(o for o in row.operands if o[0] == name)
       if e.width(name) < 8: continue
       e.fields[name] = e.other(name, spec[3], spec[4]) if k else e.rng.choice([251, 252, 253, VCC_LO])
@@ -229,18 +229,18 @@ def _scalar_cases(generation: Table, row: Row, x: Witness) -> list[Case]:
       out.append(e.done(PLAIN[isa], "some", wave_size(isa), f"{name} other {k}", 4))
   if x.rounds:
     for mode in (PLAIN[isa] | 5, PLAIN[isa] | 10, PLAIN[isa] | 15, PLAIN[isa] & ~0xF0):
-      e = Encoder(generation, row, _rng(row, "modes", isa))
+      e = Encoder(generation, row, _rng(row, "modes", isa, salt), salt)
       e.operands()
       out.append(e.done(mode, "all", wave_size(isa), f"mode {mode:x}", 16))
   return out
 
 
-def wave_cases(generation: Table, mnemonic: str, x: WaveWitness) -> list[Case]:
+def wave_cases(generation: Table, mnemonic: str, x: WaveWitness, salt: str = "") -> list[Case]:
   """Forms of an instruction of whole waves; the witness's `forms` chooses the fields of each."""
   isa, out = generation.name, []
   for number, row in enumerate(rows_of(generation, mnemonic)):
     for k in range(x.forms_of(row)):
-      e = Encoder(generation, row, _rng(row, f"wave {number} {k}", isa))
+      e = Encoder(generation, row, _rng(row, f"wave {number} {k}", isa, salt), salt)
       if x.fields is not None and x.fields(e, k) is False: continue
       e.operands()
       lanes = x.lanes[k % len(x.lanes)] if x.lanes else wave_size(isa)
@@ -250,9 +250,10 @@ def wave_cases(generation: Table, mnemonic: str, x: WaveWitness) -> list[Case]:
   return out
 
 
-def cases(generation: Table, mnemonic: str, x: Witness | WaveWitness) -> list[Case]:
-  """All cases of an instruction."""
-  return lane_cases(generation, mnemonic, x) if isinstance(x, Witness) else wave_cases(generation, mnemonic, x)
+def cases(generation: Table, mnemonic: str, x: Witness | WaveWitness, salt: str = "") -> list[Case]:
+  """All cases of an instruction; another `salt` draws others."""
+  if isinstance(x, Witness): return lane_cases(generation, mnemonic, x, salt)
+  return wave_cases(generation, mnemonic, x, salt)
 
 
 def state_of(case: Case, x: Witness | WaveWitness) -> State:
@@ -298,6 +299,7 @@ def _typed_operands(state: State, i: Instruction, x: Witness, rng: random.Random
     if o.kind == "v": _fill(state, o.value, max(1, o.dwords), plain, rng, x.packed)
     elif o.kind == "s" and o.value < 106: _fill_scalar(state, o.value, max(1, o.dwords), plain, rng)
   _related(state, i, x, names, rng)
+  if i.family in {"SOP2", "SOPC"}: _related_scalars(state, i, rng)
   if i.mnemonic.startswith(("s_bfe", "v_bfe")): _edges(state, i, rng)
   if i.mnemonic.startswith("v_div_") and "f16" not in i.mnemonic: _exponents(state, i, names, rng)
   if i.mnemonic.startswith("v_div_scale"):  # source 0 is one of the others
@@ -325,6 +327,19 @@ def _related(state: State, i: Instruction, x: Witness, names: list[str], rng: ra
       if n >= 32:
         for k in range(n // 32): state.v[c.value + k][at] = value >> 32 * k & M32
       else: state.v[c.value][at] = (value & 0xFFFF) * 0x10001
+
+
+def _related_scalars(state: State, i: Instruction, rng: random.Random) -> None:
+  """Second operands that make a sum, a difference or a bitwise result 0, 1 or all ones."""
+  a, b = i.operands["src0"], i.operands["src1"]
+  if (a.kind, b.kind) != ("s", "s") or max(a.value, b.value) > 105: return
+  for w in range(state.waves):
+    x, kind = state.pair(a.value, w), rng.randrange(14)
+    if kind > 8: continue
+    y = (x, ~x, -x, x + 1, x - 1, -(x << rng.randrange(1, 5)), rng.choice((0, 1)), 0, x ^ 1)[kind]
+    if kind == 6: x = rng.choice((0, 1))
+    for o, value in ((a, x), (b, y)):
+      for k in range(max(1, o.dwords)): state.s[o.value + k][w] = value >> 32 * k & M32
 
 
 def _edges(state: State, i: Instruction, rng: random.Random) -> None:

@@ -72,19 +72,23 @@ class Bench:
   memory: Region
   prepared: dict[str, list[Prepared]] = field(default_factory=dict)
 
-  def cases(self, mnemonic: str) -> list[Prepared]:
+  def cases(self, mnemonic: str, salt: str = "") -> list[Prepared]:
     """The cases of a mnemonic; the witness is asked once."""
     known = self.prepared.get(mnemonic)
     if known is None:
       x = WITNESSES.get(mnemonic, self.table.name)
       assert x is not None, mnemonic
-      known = self.prepared[mnemonic] = [expected(c, x) for c in cases(self.table, mnemonic, x)]
+      known = self.prepared[mnemonic] = [expected(c, x) for c in cases(self.table, mnemonic, x, salt)]
     return known
 
-  def check(self, mnemonic: str, limit: int = 3, keep: bool = False) -> list[Difference]:
-    """Run the cases of a mnemonic; up to `limit` differences. `keep` the prepared cases for another run."""
+  def check(self, mnemonic: str, limit: int = 3, keep: bool = False, salt: str = "") -> list[Difference]:
+    """Run the cases of a mnemonic; up to `limit` differences. `keep` the prepared cases for another run.
+
+    Another `salt` draws other cases.
+    """
     out: list[Difference] = []
-    for p in self.cases(mnemonic):
+    if salt: self.prepared.pop(mnemonic, None)
+    for p in self.cases(mnemonic, salt):
       try: text = compare(p, self.execute(p))
       except TinyhwError as error: out.append(Difference(p.case, f"{type(error).__name__}: {error}", error))
       else:
