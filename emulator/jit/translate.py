@@ -31,7 +31,7 @@ LONGEST_RUN: Final = 8192  # instructions of a function before its first end
 INLINED: Final = 200  # memory instructions that hot code has in place: each costs LLVM milliseconds
 LINES_A_MODULE: Final = 1000  # of text, at least
 _LABEL: Final = re.compile(r"label %[dfg](\d+)\b(?!\.)")
-LAST, EACH = 1, 2  # details of a translation
+LAST, EACH, EACH_HOT = 1, 2, 3  # details of a translation
 MEMORY: Final = frozenset({"SMEM", "FLAT", "DS", "MUBUF", "MTBUF"})
 Place = tuple[int, int]  # offset from the entry, MODE
 _RUN: Final = """
@@ -95,7 +95,7 @@ class Translator:
 
   `quick` makes text that LLVM compiles several times faster: accesses are calls, and a program in which lanes are
   switched off has its general form only. `detail` is for comparisons: with LAST the registers of waves that end are in
-  their states, with EACH blocks have one instruction.
+  their states, with EACH and EACH_HOT blocks have one instruction.
   """
 
   def __init__(self, program: Source, lanes: int, vgprs: int, partial: bool, quick: bool = False,
@@ -290,7 +290,7 @@ class Translator:
     r.full = self.full
     found: list[tuple[int, Instruction]] = []
     at = offset
-    limit = 1 if self.detail == EACH else BLOCK_LIMIT
+    limit = 1 if self.detail >= EACH else BLOCK_LIMIT
     while len(found) < limit and (i := self._fetch(at)) is not None:
       found.append((at, i))
       at += i.size
