@@ -195,9 +195,10 @@ class _Comparing(Observer):
 def first_difference(space: AddressSpace, arch: Arch, d: Dispatch, watchdog: int, wave: int) -> str:
   """Where a wave's registers first differ, in words; empty when they do not in code of single instructions."""
   from tinyhw.emulator.jit.run import trace
-  traced = trace(copied(space), arch, d, watchdog, wave)
-  steps = (Step(count, pc, Registers(s, v, scc)) for count, pc, s, v, scc in traced)
-  try: interpret(space, arch, d, watchdog=watchdog, observer=_Comparing(wave, steps))
-  except _Found as found: return found.text
-  except TinyhwError: pass  # the wave was the same up to here
+  for hot in (False, True):
+    traced = trace(copied(space), arch, d, watchdog, wave, hot)
+    steps = (Step(count, pc, Registers(s, v, scc)) for count, pc, s, v, scc in traced)
+    try: interpret(copied(space), arch, d, watchdog=watchdog, observer=_Comparing(wave, steps))
+    except _Found as found: return found.text
+    except TinyhwError: continue  # the wave was the same up to here
   return ""

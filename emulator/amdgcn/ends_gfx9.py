@@ -84,7 +84,7 @@ def _fork(i: Instruction, pc: int) -> Ender:
   """s_cbranch_g_fork, s_cbranch_i_fork: where lanes go both ways, the fewer go first and the others are kept."""
   after = pc + i.size
   if i.mnemonic == "s_cbranch_g_fork":
-    mask, there = scalar64(i.operands["src0"].value), reader(i.operands["src1"], "u64")
+    mask, there = reader(i.operands["src0"], "u64"), reader(i.operands["src1"], "u64")
   else:
     offset = i.fields["simm16"]
     target = np.uint64(after + 4 * (offset - (offset >> 15 << 16)))

@@ -20,7 +20,7 @@ from typing import Any, Final
 import numpy as np
 
 from tinyhw.emulator.amdgcn.matrix import product
-from tinyhw.emulator.amdgcn.registers import constant, full
+from tinyhw.emulator.amdgcn.registers import full, reader
 from tinyhw.emulator.amdgcn.small_floats import BF8_FNUZ, FP8_FNUZ, SmallFloat
 from tinyhw.emulator.amdgcn.values import F16, F32, F64, I32, U16, U32, U64, Ops
 from tinyhw.emulator.simt import Group, Step
@@ -123,7 +123,7 @@ def _numbers(raw: Value, kind: str, flush: bool) -> Value:
 
 def _accumulator(group: Group, o: Operand, kind: str, count: int) -> Value:
   """C as f64 or i64 [waves, item, lane]; a constant is the same everywhere."""
-  if o.kind != "v": raw = np.asarray(constant(o, kind)).reshape(1, 1, 1)
+  if o.kind != "v": raw = np.asarray(reader(o, kind)(group)).reshape(-1, 1, 1)
   else: raw = _items(group, o.value, BITS[kind], count).view({"f64": F64, "f32": F32, "i32": I32}[kind])
   return raw.astype(np.int64 if kind == "i32" else F64)
 

@@ -7,7 +7,7 @@ from typing import Any
 from weakref import WeakKeyDictionary, ref
 
 from tinyhw.arch import Arch
-from tinyhw.core.errors import DecodeError, PageFault, Unsupported
+from tinyhw.core.errors import DecodeError, PageFault, TinyhwError, Unsupported
 from tinyhw.core.memory import Access, AddressSpace
 from tinyhw.emulator.amdgcn import (  # noqa: F401  (bind_gfx9, bind_gfx12 and matrix_gfx12 register binders)
   bind,
@@ -116,7 +116,7 @@ class Program:
   def _make(self, start: int, mode: int) -> CodeBlock:
     self._leaders.add(start)
     try: return self._build(start, mode)
-    except Exception:
+    except TinyhwError:
       self._decoded.clear()  # what was decoded here is guarded by no span: decode it again next time
       raise
 
@@ -124,6 +124,7 @@ class Program:
     steps: list[Step] = []
     pcs: list[int] = []
     instructions: list[Instruction] = []
+    starts: set[int] = set()
     end: Callable[[Group], Next] | None = None
     pc = start
     while len(instructions) < BLOCK_LIMIT:
@@ -133,6 +134,7 @@ class Program:
         break  # only an error if control gets there
       if i.mnemonic in control.DIRECT: self._lead(control.target(i, pc), start, pc)
       instructions.append(i)
+      starts.add(pc)
       pc += i.size
       try: end = control.ender(i, pc - i.size)
       except Unsupported as error: end = _refusal(error)
@@ -147,8 +149,8 @@ class Program:
       if pc in self._leaders: break
     if end is None: pcs.append(pcs[-1] if pcs else start)
     block = CodeBlock(steps, len(instructions), end, pc, pcs, start, pc, instructions)
-    inner = [p for p in self._leaders if start < p < pc]
-    if inner:  # a branch found on the way leads into this very block
+    inner = [p for p in self._leaders if start < p < pc and p in starts]
+    if inner:  # a branch found on the way leads into this very block, though not into the middle of an instruction
       self._leaders.add(min(inner))
       return self._build(start, mode)
     self.remember(start, pc)

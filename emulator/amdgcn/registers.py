@@ -14,7 +14,7 @@ import numpy as np
 from tinyhw.core.errors import Unsupported
 from tinyhw.emulator.amdgcn.values import DTYPES, U16, U32, U64
 from tinyhw.emulator.simt import ZERO, Group
-from tinyhw.isa.amdgcn import EXEC_HI, EXEC_LO, INLINE_FLOATS, NULL, VCC_LO, Operand
+from tinyhw.isa.amdgcn import EXEC_HI, EXEC_LO, INLINE_FLOATS, LDS_DIRECT, NULL, VCC_LO, Operand
 
 Value = Any
 Reader = Callable[[Group], Value]
@@ -98,6 +98,7 @@ def _special(group: Group, code: int) -> Value:
     low = EMPTY[code]
     bits = group.s[low] | group.s[low + 1] if group.cohort.lanes == 64 else group.s[low]
     return np.asarray(bits == 0).astype(U32)[()]
+  if code == LDS_DIRECT: raise Unsupported("operand", "src_lds_direct", hint="CDNA3's ISA manual has its code reserved")
   if code == POPS: raise Unsupported("operand", "src_pops_exiting_wave_id", hint="it belongs to pixel shaders")
   arch = group.cohort.arch
   values = {235: arch.shared_aperture >> 32, 236: (arch.shared_aperture >> 32) + 0xFFFF,

@@ -31,6 +31,7 @@ NONE: Final = np.uint64(0)
 SINKS: Final = {"address": "an address", "branch": "a branch", "mask": "a lane mask (EXEC, VCC or a compare's result)",
                 "memory": "memory", "wait": "a wait or message"}
 EXEC: Final = frozenset({SGPR0 + EXEC_LO, SGPR0 + EXEC_HI})
+_STORED: Final = frozenset({"vdata", "data0", "data1", "sdata"})
 _ADDRESSES: Final = frozenset({"vaddr", "saddr", "addr", "sbase", "soffset", "srsrc", "rsrc"})
 
 
@@ -38,6 +39,7 @@ _ADDRESSES: Final = frozenset({"vaddr", "saddr", "addr", "sbase", "soffset", "sr
 class Shape:
   """What an instruction reads and writes, by the numbers of `check.effects`; addresses apart from other data."""
   data: list[int]
+  stored: list[int]  # the registers of a store's one data operand, a dword each
   address: list[int]
   out: list[int]
   keeps: bool  # parts of the old destination stay
@@ -62,12 +64,14 @@ def shape_of(i: Instruction, lanes: int) -> Shape:
   data = [r for r in does.reads if (r not in addresses or r in others) and not (lanes_active and r in EXEC)]
   halves = any(o.half is not None for o in i.operands.values() if o.role == "d")
   keeps = halves or "d16" in i.mnemonic or "movrel" in i.mnemonic or i.mnemonic == "v_writelane_b32"
+  operands = [o for n, o in i.operands.items() if n in _STORED and o.role != "d"]
+  stored = list(dwords(operands[0], lanes)) if i.row.stores and len(operands) == 1 else []
   name = i.mnemonic
   if name.startswith(("s_cbranch", "s_setpc", "s_swappc")): sink = "branch"
   elif name.startswith(("s_wait", "s_sleep", "s_barrier", "s_sendmsg", "s_sethalt", "ds_gws")): sink = "wait"
   elif name.startswith(("v_cmp", "v_div_scale")) or EXEC & set(does.writes): sink = "mask"
   else: sink = ""
-  return Shape(data, addresses, list(does.writes), keeps, does.cross_lane or name == "v_writelane_b32",
+  return Shape(data, stored, addresses, list(does.writes), keeps, does.cross_lane or name == "v_writelane_b32",
                any(coverage.status(n, i.isa) == "approximate" for n in names), memory, sink)
 
 
@@ -95,7 +99,7 @@ class Exactness:
     self._lds: dict[Cohort, Bits] = {}  # [dwords]
     self._memory: dict[int, Bits] = {}  # 4 KiB page -> [1024 dwords]
     self._counts: dict[Cohort, int] = {}
-    self._loaded: Any = None  # what the current instruction has loaded so far
+    self._loaded: list[Bits] = []  # what the current instruction has loaded so far: [waves, lanes, dwords] an access
     self._sources: Any = None  # (data, address) that the current instruction reads: [waves, lanes] each, or None
 
   def cohort(self, cohort: Cohort) -> None:
@@ -116,7 +120,7 @@ class Exactness:
 
   def before(self, group: Group, pc: int, i: Instruction) -> None:
     """What the instruction reads, and where that arrives."""
-    self._sources = self._loaded = None
+    self._sources, self._loaded = None, []
     cohort, x = group.cohort, self._shape(group, pc, i)
     v, s = self._v[cohort], self._s[cohort]
     if not v and not s: return
@@ -149,28 +153,37 @@ class Exactness:
   def access(self, group: Group, pc: int, i: Instruction, access: Access) -> None:
     """Memory gives its origins to what is loaded, and takes those of what is stored."""
     data = None if self._sources is None else self._sources[0]
-    if access.segment == "scratch": return self._scratch(group, pc, i, access, data)
-    if access.kind != "store":
-      loaded = self._read(group, access)
-      if loaded is not None: self._loaded = loaded if self._loaded is None else self._loaded | loaded
+    words = None if data is None else self._words(group, pc, i, access, data)
+    if access.segment == "scratch": return self._scratch(group, access, words)
+    if access.kind != "store" and (loaded := self._read(group, access)) is not None: self._loaded.append(loaded)
     if access.kind != "load":
       if data is not None: self._arrived("memory", pc, group, data, i)
-      self._write(group, access, data)
+      self._write(group, access, words)
 
-  def _scratch(self, group: Group, pc: int, i: Instruction, access: Access, data: Bits | None) -> None:
+  def _words(self, group: Group, pc: int, i: Instruction, access: Access, data: Bits) -> Bits:
+    """Origins of each dword that is stored, [waves, lanes, dwords]; of all together where they cannot be told apart."""
+    stored, cohort = self._shape(group, pc, i).stored, group.cohort
+    if access.kind != "store" or len(stored) < 2 or len(stored) != access.width // 4: return data[:, :, None]
+    rows = group.waves - self._first[cohort]
+    shape = group.size, data.shape[1]
+    each = [self._union(self._v[cohort], self._s[cohort], rows, [n]) for n in stored]
+    return np.stack([np.zeros(shape, np.uint64) if e is None else np.broadcast_to(e, shape) for e in each], axis=2)
+
+  def _scratch(self, group: Group, access: Access, words: Bits | None) -> None:
     """Scratch is memory where dword k of a wave's lanes lies side by side; values kept there arrive nowhere."""
     if group.scratch is None: return
     lanes = group.cohort.lanes
     base = np.broadcast_to(np.asarray(group.scratch), (group.size, 1)).astype(np.uint64)
     lane = np.arange(lanes, dtype=np.uint64) * np.uint64(4)
     at = base + (access.addresses >> np.uint64(2)) * np.uint64(4 * lanes) + lane
-    width = max(4, access.width)
-    for k in range(width // 4):
-      part = Access("global", access.kind, at + np.uint64(4 * lanes * k), 4, access.active)
-      if access.kind != "store":
-        loaded = self._read(group, part)
-        if loaded is not None: self._loaded = loaded if self._loaded is None else self._loaded | loaded
-      if access.kind != "load": self._write(group, part, data)
+    loaded: list[Bits | None] = []
+    for k in range(max(4, access.width) // 4):
+      part = Access("global", access.kind, at + np.uint64(4 * lanes * k), min(4, access.width), access.active)
+      if access.kind == "load": loaded.append(self._read(group, part))
+      else: self._write(group, part, words if words is None or words.shape[2] == 1 else words[:, :, k:k + 1])
+    if any(x is not None for x in loaded):
+      none = np.zeros((*at.shape, 1), np.uint64)
+      self._loaded.append(np.concatenate([none if x is None else x for x in loaded], axis=2))
 
   def _cells(self, group: Group, access: Access) -> tuple[Any, Any]:
     """Dword numbers of an access [waves, lanes, dwords], in the cohort's LDS or in memory, and which count."""
@@ -181,12 +194,13 @@ class Exactness:
     return at, np.broadcast_to(access.active[:, :, None], at.shape)
 
   def _read(self, group: Group, access: Access) -> Bits | None:
+    """Origins of what is loaded, [waves, lanes, dwords]; None where there are none."""
     if access.segment == "lds":
       lds = self._lds.get(group.cohort)
       if lds is None: return None
       at, on = self._cells(group, access)
       inside = on & (at >= 0) & (at < lds.size)
-      found: Bits = np.bitwise_or.reduce(np.where(inside, lds[np.where(inside, at, 0)], NONE), axis=2)
+      found: Bits = np.where(inside, lds[np.where(inside, at, 0)], NONE)
       return found if found.any() else None
     if not self._memory: return None
     at, on = self._cells(group, access)
@@ -196,13 +210,13 @@ class Exactness:
       if page not in self._memory: continue
       here = on & (pages == page)
       out[here] = self._memory[page][at[here] & 1023]
-    total: Bits = np.bitwise_or.reduce(out, axis=2)
-    return total if total.any() else None
+    return out if out.any() else None
 
   def _write(self, group: Group, access: Access, data: Bits | None) -> None:
+    """Memory takes over origins [waves, lanes, dwords or 1]."""
     if data is None and (group.cohort not in self._lds if access.segment == "lds" else not self._memory): return
     at, on = self._cells(group, access)
-    bits = np.zeros(at.shape, np.uint64) if data is None else np.broadcast_to(data[:, :, None], at.shape)
+    bits = np.zeros(at.shape, np.uint64) if data is None else np.broadcast_to(data, at.shape)
     keep = access.kind == "atomic" or access.width < 4
     if access.segment == "lds":
       lds = self._lds.get(group.cohort)
@@ -225,35 +239,41 @@ class Exactness:
     cohort, x = group.cohort, self._shape(group, pc, i)
     v, s = self._v[cohort], self._s[cohort]
     if x.approximate: self.executed[pc] += group.size
-    elif self._sources is None and self._loaded is None and not v and not s: return
+    elif self._sources is None and not self._loaded and not v and not s: return
     total: Any = None
     if self._sources is not None:
       for part in self._sources:
         if part is not None: total = part if total is None else total | part
-    if x.memory and self._sources is not None and (self._loaded is not None or i.row.loads):
+    if x.memory and self._sources is not None and (self._loaded or i.row.loads):
       total = self._sources[1]  # what is loaded does not depend on what is stored
-    if self._loaded is not None: total = self._loaded if total is None else total | self._loaded
+    words: Bits | None = None  # of each dword, where each goes to a register of its own
+    if len(self._loaded) == 1 and self._loaded[0].shape[2] == len(x.out) and not x.mixes: words = self._loaded[0]
+    else:
+      for loaded in self._loaded:
+        both = np.bitwise_or.reduce(loaded, axis=2)
+        total = both if total is None else total | both
     if x.approximate:
       bit = np.uint64(1 << min(self.origins.setdefault(pc, len(self.origins)), SHARED))
       total = np.full((group.size, 1), bit) if total is None else total | bit
-    if total is None and not any(n in v or n in s for n in x.out): return
+    if total is None and words is None and not any(n in v or n in s for n in x.out): return
     if total is not None and x.mixes: total = np.bitwise_or.reduce(total, axis=1, keepdims=True)
     rows = group.waves - self._first[cohort]
-    scalars = [n for n in x.out if n >= SGPR0]
-    for n in x.out:
-      if n < SGPR0: self._set_vector(group, v, n, rows, total, x.keeps)
-    if not scalars: return
-    if total is None: flat: Any = np.zeros(group.size, np.uint64)
-    else:
+    for k, n in enumerate(x.out):
+      own = total if words is None else words[:, :, k] if total is None else total | words[:, :, k]
+      if n < SGPR0: self._set_vector(group, v, n, rows, own, x.keeps)
+      else: self._set_scalar(group, s, n, rows, own)
+
+  def _set_scalar(self, group: Group, s: dict[int, Bits], n: int, rows: Any, total: Bits | None) -> None:
+    flat: Any = NONE
+    if total is not None:
       if group.mask is not None and total.shape[1] > 1: total = np.where(group.mask, total, NONE)
       flat = np.bitwise_or.reduce(total, axis=1)
-    for n in scalars:
-      kept = s.get(n)
-      if kept is None:
-        if not flat.any(): continue
-        kept = s[n] = np.zeros(self._counts[cohort], np.uint64)
-      kept[rows] = flat
-      if not kept.any(): del s[n]
+    kept = s.get(n)
+    if kept is None:
+      if not flat.any(): return
+      kept = s[n] = np.zeros(self._counts[group.cohort], np.uint64)
+    kept[rows] = flat
+    if not kept.any(): del s[n]
 
   def _set_vector(self, group: Group, v: dict[int, Bits], n: int, rows: Any, total: Bits | None, keeps: bool) -> None:
     kept = v.get(n)

@@ -115,7 +115,7 @@ class _Evaluation:
   def register(self, name: str, kind: str, number: int) -> Register:
     wave, high = self.wave, None
     if kind == "v":
-      if number + 1 < wave.vgprs(): high = wave.v(number + 1)
+      if number + 1 in wave.vgprs(): high = wave.v(number + 1)
     elif kind == "s": high = np.array([wave.s(number + 1)], np.uint32)
     return Register(name, wave.values(name), high)
 

@@ -123,14 +123,23 @@ class Wave:
   def v(self, number: int) -> U32Array:
     """A vector register as u32 [lanes], a copy; accumulation registers start at 256."""
     _, group, row = self._place()
-    if not 0 <= number < len(group.v):
-      raise InvalidArgument(f"no register {vector_name(number)}", hint=f"the wave has {registers_text(len(group.v))}")
+    plain, accumulation = self.allocated()
+    if not (0 <= number < plain or AGPR0 <= number < AGPR0 + accumulation):
+      has = f"v0 to v{plain - 1}" + (f" and a0 to a{accumulation - 1}" if accumulation else "")
+      raise InvalidArgument(f"no register {vector_name(number)}", hint=f"the wave has {has}")
     x = np.broadcast_to(group.v[number].view(np.uint32), (group.size, self.engine.lanes))
     return np.array(x[row])
 
-  def vgprs(self) -> int:
-    """How many vector registers the wave has."""
-    return len(self._place()[1].v)
+  def allocated(self) -> tuple[int, int]:
+    """How many vector registers the wave has, and how many accumulation registers."""
+    total = len(self._place()[1].v)
+    if total <= AGPR0: return total, 0
+    return 4 * (self.engine.dispatch.rsrc3 & 63) + 4, total - AGPR0  # LLVM AMDGPUUsage: ACCUM_OFFSET
+
+  def vgprs(self) -> list[int]:
+    """The numbers of the wave's vector registers; accumulation registers start at 256."""
+    plain, accumulation = self.allocated()
+    return [*range(plain), *range(AGPR0, AGPR0 + accumulation)]
 
   def values(self, name: str) -> U32Array:
     """A register by name as u32: [1] of a scalar one, [lanes] of a vector one."""
@@ -203,11 +212,6 @@ class Wave:
 
 
 def vector_name(number: int) -> str: return f"v{number}" if number < AGPR0 else f"a{number - AGPR0}"
-
-
-def registers_text(count: int) -> str:
-  """"v0 to v31", and the accumulation registers where there are some."""
-  return f"v0 to v{min(count, AGPR0) - 1}" + (f" and a0 to a{count - AGPR0 - 1}" if count > AGPR0 else "")
 
 
 def register(name: str) -> tuple[str, int]:

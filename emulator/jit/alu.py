@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from tinyhw.core.errors import Unsupported
 from tinyhw.emulator.amdgcn import bind, dpp, sdwa
 from tinyhw.emulator.amdgcn import matrix as reference
 from tinyhw.emulator.amdgcn.meaning import Meaning
@@ -263,7 +264,7 @@ def _shuffled(r: Registers, x: Value, index: Any) -> Value:
 def _through_dpp(r: Registers, i: Instruction, x: Value) -> Value:
   """Source 0 through DPP: lanes without a source give 0."""
   try: index, exists = dpp.source_lanes(i, r.lanes)
-  except Exception as error: raise Untranslatable(str(error)) from None
+  except Unsupported as error: raise Untranslatable(str(error)) from None
   moved = _shuffled(r, x, index)
   valid = _valid_lanes(r, i, index, exists)
   return moved if valid is None else r.o.where(valid, moved, number(r.e, x.dtype, 0))

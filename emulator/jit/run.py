@@ -43,6 +43,7 @@ from tinyhw.emulator.jit.state import (
 from tinyhw.emulator.jit.translate import (
   BARRIER,
   EACH,
+  EACH_HOT,
   END,
   JUMP,
   LAST,
@@ -83,7 +84,8 @@ class Code:
   def _make(self) -> None:
     wish = self._wish = Wish(self.program, *self._for, self._starts)
     self._executed, self._asked = 0, False
-    self._form = wish.find(True) or wish.find(False) or wish.make(HOT == 0)
+    hot = HOT == 0 or wish.detail == EACH_HOT
+    self._form = wish.find(True) or not hot and wish.find(False) or wish.make(hot)
 
   def grow(self, pc: int, mode: int) -> None:
     """Compile anew with one more place to start from, unless it is known by now. Indices of places change."""
@@ -129,16 +131,18 @@ def dispatch(space: AddressSpace, arch: Arch, d: Dispatch, *, watchdog: int = 10
   return stats
 
 
-def trace(space: AddressSpace, arch: Arch, d: Dispatch, watchdog: int, wave: int) -> Iterator[Traced]:
-  """Run a dispatch with code of single instructions; one wave as (count, PC, scalars, vectors, SCC) before each.
+def trace(space: AddressSpace, arch: Arch, d: Dispatch, watchdog: int, wave: int,
+          hot: bool) -> Iterator[Traced]:
+  """Run a dispatch with code of single instructions, made quickly or as hot code is.
 
-  Instructions that the reference helps with are not seen by themselves. Ends with the wave, or with an error.
+  One wave is shown as (count, PC, scalars, vectors, SCC) before each. Instructions that the reference helps with are
+  not seen by themselves. Ends with the wave, or with an error.
   """
   stats = DispatchStats()
   cohorts, _ = prepare(space, arch, d, watchdog, stats)
   memory = Memory(space)
   for cohort in cohorts:
-    waves = Waves(cohort, memory, detail=EACH)
+    waves = Waves(cohort, memory, detail=EACH_HOT if hot else EACH)
     row, seen, idle = wave - cohort.first, -1, 0
     if not 0 <= row < waves.size:
       waves.run()

@@ -13,12 +13,13 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from tinyhw.core.errors import InvalidArgument
+from tinyhw.emulator.amdgcn import hwreg
 from tinyhw.isa.amdgcn import Instruction
 
 VARIABLE: Final = "TINYHW_THREADS"
 WORTH = 2_000_000  # instructions of waves that are left to run; fewer are done before threads have woken up
 _SPEAKS: Final = frozenset({
-  "s_sleep", "s_sleep_var", "s_sethalt", "s_trap", "s_wakeup", "s_setprio", "s_setpc_b64", "s_swappc_b64", "s_memtime",
+  "s_sleep", "s_sleep_var", "s_sethalt", "s_trap", "s_wakeup", "s_setpc_b64", "s_swappc_b64", "s_memtime",
   "s_memrealtime", "s_sendmsg", "s_sendmsghalt", "s_sendmsg_rtn_b32", "s_sendmsg_rtn_b64", "s_getreg_b32"})
 _pool: ThreadPoolExecutor | None = None
 
@@ -32,6 +33,7 @@ def alone(instructions: Iterable[Instruction]) -> bool:
 
 
 def _speaks(i: Instruction) -> bool:
+  if i.mnemonic == "s_sendmsg" and hwreg.message(i.isa, i.fields["simm16"]) == "MSG_DEALLOC_VGPRS": return False
   if i.mnemonic in _SPEAKS: return True
   if i.family == "DS": return bool(i.get("gds")) or i.mnemonic.startswith(("ds_gws", "ds_ordered"))
   return "atomic" in i.mnemonic

@@ -14,7 +14,7 @@ from typing import Final, Protocol
 from tinyhw.arch import Arch
 from tinyhw.core.errors import TinyhwError, Unsupported
 from tinyhw.emulator.amdgcn import bind, control, hwreg, memory
-from tinyhw.emulator.amdgcn.values import U64
+from tinyhw.emulator.amdgcn.values import U32, U64
 from tinyhw.emulator.jit import alu, matrix_plans, special, threads  # noqa: F401  (they register what they translate)
 from tinyhw.emulator.jit.access import FIND, Accesses, Site
 from tinyhw.emulator.jit.context import ENTRY, WAVE
@@ -31,7 +31,7 @@ LONGEST_RUN: Final = 8192  # instructions of a function before its first end
 INLINED: Final = 200  # memory instructions that hot code has in place: each costs LLVM milliseconds
 LINES_A_MODULE: Final = 1000  # of text, at least
 _LABEL: Final = re.compile(r"label %[dfg](\d+)\b(?!\.)")
-LAST, EACH = 1, 2  # details of a translation
+LAST, EACH, EACH_HOT = 1, 2, 3  # details of a translation
 MEMORY: Final = frozenset({"SMEM", "FLAT", "DS", "MUBUF", "MTBUF"})
 Place = tuple[int, int]  # offset from the entry, MODE
 _RUN: Final = """
@@ -95,7 +95,7 @@ class Translator:
 
   `quick` makes text that LLVM compiles several times faster: accesses are calls, and a program in which lanes are
   switched off has its general form only. `detail` is for comparisons: with LAST the registers of waves that end are in
-  their states, with EACH blocks have one instruction.
+  their states, with EACH and EACH_HOT blocks have one instruction.
   """
 
   def __init__(self, program: Source, lanes: int, vgprs: int, partial: bool, quick: bool = False,
@@ -290,7 +290,7 @@ class Translator:
     r.full = self.full
     found: list[tuple[int, Instruction]] = []
     at = offset
-    limit = 1 if self.detail == EACH else BLOCK_LIMIT
+    limit = 1 if self.detail >= EACH else BLOCK_LIMIT
     while len(found) < limit and (i := self._fetch(at)) is not None:
       found.append((at, i))
       at += i.size
@@ -345,6 +345,10 @@ class Translator:
       except Unsupported as error: raise Untranslatable(str(error)) from None
       if number == -1: self._signal()
       return
+    if i.mnemonic == "s_getreg_b32" and hwreg.name(i.isa, i.fields["simm16"] & 63) == "HW_REG_MODE":
+      simm = i.fields["simm16"]
+      value = mode >> (simm >> 6 & 31) & (1 << (simm >> 11 & 31) + 1) - 1
+      return r.set_scalar(i.operands["sdst"].value, self.e.const(U32, value))
     if i.mnemonic == "s_getpc_b64": return r.set_scalar64(i.operands["sdst"].value, self._pc(at + i.size))
     if i.mnemonic == "s_sendmsg" and hwreg.message(i.isa, i.fields["simm16"]) == "MSG_DEALLOC_VGPRS": return
     alu.translate(r, i, mode)
@@ -356,7 +360,7 @@ class Translator:
 
   # ---- ends
 
-  def _leave(self, status: int, place: str, mode: int) -> None:
+  def _leave(self, status: int, place: str, mode: int | str) -> None:
     e = self.e
     e.do(f"store i32 {status}, ptr {e.op(f'getelementptr i32, ptr %state, i64 {STATUS}')}")
     e.do(f"store i32 {place}, ptr {e.op(f'getelementptr i32, ptr %state, i64 {RESUME}')}")
@@ -424,6 +428,7 @@ class Translator:
       self._place((after, mode))
       self._go(self._target(i, at), mode)
     elif name in {"s_round_mode", "s_denorm_mode", "s_setreg_imm32_b32"}: self._go(after, self._new_mode(i, mode))
+    elif name == "s_setreg_b32": self._mode_from_register(i, after, mode)
     elif name in _ENDS: raise Untranslatable(name)
     else: return False
     return True
@@ -458,6 +463,20 @@ class Translator:
       return scc if wanted else ~scc
     bits = self.r.mask_bits(VCC_LO if what == "vcc" else EXEC_LO)
     return bits != 0 if wanted else bits == 0
+
+  def _mode_from_register(self, i: Instruction, after: int, mode: int) -> None:
+    """s_setreg_b32: on at once where MODE stays as it is, else by way of the caller, who finds code for the new one."""
+    simm, e, r = i.fields["simm16"], self.e, self.r
+    if simm & 63 != control.MODE_REGISTER: raise Untranslatable(i.mnemonic)
+    first, field_ = simm >> 6 & 31, (1 << (simm >> 11 & 31) + 1) - 1
+    new = (r.scalar(i.operands["sdst"].value) & field_) << first | mode & ~(field_ << first)
+    target = self._pc(after)
+    r.flush()
+    away = e.new_label("mode")
+    e.do(f"br i1 {(new == mode).text}, label %{self._label(after, mode)}, label %{away}")
+    e.start(away)
+    e.do(f"store i64 {target.text}, ptr {e.op(f'getelementptr i32, ptr %state, i64 {TARGET}')}")
+    self._leave(JUMP, str(self._place((after, mode))), new.text)
 
   def _new_mode(self, i: Instruction, mode: int) -> int:
     change = control.mode_change(i)

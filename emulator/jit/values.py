@@ -409,17 +409,19 @@ class LLVMOps:
     plain = self.fma(a, b, c)
     scaled = self.ldexp(plain, e)
     up = self._power(self.const("i32", 256))  # keeps the error of the product a normal number
-    a, c, e = a * up, c * up, self.clip(e, -500, 0) - 256
+    large = self.abs(a) >= 1
+    a, b, c = self.where(large, a, a * up), self.where(large, b * up, b), c * up
+    e = self.clip(e, -500, 0) - 256
     product = a * b
     low = self.fma(a, b, -product)
     total = product + c
     lost = _error_of_sum(product, c, total)
     rest = _rounded_to_odd(self, lost, low)
-    great = self._power(-(e + 1022)) * 1.5
+    great = self.copysign(self._power(-(e + 1022)), plain)  # where 1 is the last bit
     high = great + total
     small = _rounded_to_odd(self, _error_of_sum(great, total, high), rest)
     exact = self.ldexp((high + small) - great, e)
-    tiny = (self.abs(scaled) < 2.0**-1021) & (e < -256) & (self.abs(plain) < float("inf"))
+    tiny = (self.abs(scaled) <= 2.0**-1022) & (e < -256) & (plain != 0) & (self.abs(plain) < float("inf"))
     return self.where(tiny, self.copysign(exact, plain), scaled)
 
   def fdiv(self, a: Value, b: Value) -> Value: return a._binary(b, "", "fdiv")

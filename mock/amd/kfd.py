@@ -623,6 +623,6 @@ class Kfd:
           gpu_id=gpu.gpu_id,
         ),
       )
-    cause = "a wave never ends" if hang else "the engine refused a packet"
+    cause = "its waves cannot end" if hang else "the engine refused a packet"
     self.machine.trace.add(f"GPU{gpu.index}", "reset", f"{queue.name}: {cause}")
     self.machine.log(gpu, f"GPU reset: {queue.name}: {cause}; video memory is lost")

@@ -169,7 +169,7 @@ def test_registers_are_shown_and_written(session: Session) -> None:
   data = f"v{ds.instruction.operands['data0'].value}"
   w = session.wave
   assert (w.values(data).view(np.float32) == np.where(A > 4, 2 * A, A)[:32]).all() and w.exec == 0xFFFFFFFF
-  assert w.active().all() and w.vgprs() >= 32
+  assert w.active().all() and len(w.vgprs()) >= 32
   assert session.evaluate(f"{data}[3].f32") == 3.0 and session.evaluate(f"{data}.f32 > 4").sum() == (A[:32] > 4).sum()
   w.write(data, 0x42280000, lane=5)  # 42.0
   assert session.evaluate(f"{data}.f32")[5] == 42

@@ -5,6 +5,7 @@ import io
 import json
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from html.parser import HTMLParser
 from typing import Any
 
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 
 import tinyhw
 from tinyhw.core.errors import InvalidArgument, PageFault, Unsupported
+from tinyhw.emulator.amdgcn.meaning import MEANINGS
 from tinyhw.emulator.debug import Recorder, Report, traffic
 
 Build = Callable[..., bytes]
@@ -237,6 +239,69 @@ late:
   br label %end
 end:""")
   assert "address" not in sinks(r)  # the waves of lanes 32 and on never had it
+
+
+PERTURBED = """
+  %p = getelementptr float, ptr addrspace(1) %a, i32 %i
+  %v = load float, ptr addrspace(1) %p
+  %sq = call float @llvm.amdgcn.sqrt.f32(float %v)
+  %e = call float @llvm.amdgcn.exp2.f32(float %v)
+  %d = fdiv float %sq, %v
+  %even = and i32 %i, 1
+  %c = icmp eq i32 %even, 0
+  %pick = select i1 %c, float %e, float %v
+  %pl = getelementptr [64 x float], ptr addrspace(3) @t, i32 0, i32 %id
+  store float %pick, ptr addrspace(3) %pl
+  call void @llvm.amdgcn.s.barrier()
+  %o = xor i32 %id, 5
+  %po = getelementptr [64 x float], ptr addrspace(3) @t, i32 0, i32 %o
+  %x = load float, ptr addrspace(3) %po
+  %bits = bitcast float %sq to i32
+  %m = call i32 @llvm.amdgcn.update.dpp.i32(i32 0, i32 %bits, i32 273, i32 15, i32 15, i1 false)
+  %k = and i32 %m, 255
+  %q0 = getelementptr [4 x float], ptr addrspace(1) %out, i32 %i
+  store float %x, ptr addrspace(1) %q0
+  %q1 = getelementptr float, ptr addrspace(1) %q0, i32 1
+  store float %d, ptr addrspace(1) %q1
+  %q2 = getelementptr float, ptr addrspace(1) %q0, i32 2
+  store i32 %k, ptr addrspace(1) %q2
+  %q3 = getelementptr float, ptr addrspace(1) %q0, i32 3
+  store float %v, ptr addrspace(1) %q3
+"""
+
+
+@pytest.mark.parametrize("cpu", ["gfx1100", "gfx1201", "gfx942"])
+def test_what_depends_on_an_approximate_value_is_marked(code_object: Build, monkeypatch: pytest.MonkeyPatch,
+                                                        cpu: str) -> None:
+  """Approximate instructions that give another last bit change only memory that the report follows them to, and much
+  of it; what they cannot reach is not marked."""
+  source = f"""declare float @llvm.amdgcn.sqrt.f32(float)
+declare float @llvm.amdgcn.exp2.f32(float)
+declare i32 @llvm.amdgcn.update.dpp.i32(i32, i32, i32, i32, i32, i1)
+@t = internal addrspace(3) global [64 x float] undef
+define amdgpu_kernel void @k(ptr addrspace(1) %a, ptr addrspace(1) %out) #0 {{{HEAD}{PERTURBED}
+  ret void
+}}"""
+  binary, a = code_object(source, cpu=cpu), np.arange(1, 65, dtype=np.float32) / 3
+  recorders: list[Recorder] = []
+  monkeypatch.setattr("tinyhw.debugger.Recorder", lambda exactness: recorders.append(Recorder()) or recorders[-1])
+
+  def run() -> Any: return tinyhw.report(binary, "k", (1,), (64,), [a, np.zeros((64, 4), np.float32)])
+  plain = run().buffers[1].view(np.uint32)
+  exactness = recorders[0].exactness
+  assert exactness is not None
+  marked = np.concatenate([exactness._memory[page] for page in sorted(exactness._memory)])[:256].reshape(64, 4) != 0
+  for name in ("v_sqrt_f32", "v_exp_f32", "v_rcp_f32"):
+    known = MEANINGS.get(name)
+    assert known is not None and not known.exact
+
+    def other(o: Any, *sources: Any, of: Any = known.function) -> Any:
+      value = of(o, *sources)
+      return (value.view(np.uint32) + np.uint32(1)).view(np.float32)
+    monkeypatch.setitem(MEANINGS._meanings, ("", name), replace(known, function=other))
+  changed = run().buffers[1].view(np.uint32) != plain
+  assert not (changed & ~marked).any() and changed[:, 0].sum() == 32 and changed[:, 2].sum() > 40
+  assert not marked[:, 3].any() and marked[:, :3].all()  # a select carries what either of its sources carries
 
 
 class Balanced(HTMLParser):

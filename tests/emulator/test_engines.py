@@ -23,6 +23,7 @@ from tinyhw.emulator.engines import dispatch as choose
 from tinyhw.emulator.jit import forms, native, run, threads, translate
 from tinyhw.emulator.jit import store as disk
 from tinyhw.emulator.jit.run import dispatch as compiled
+from tinyhw.emulator.jit.translate import Translator
 from tinyhw.emulator.jit.values import LLVMOps
 
 GUARD = encode("s_mov_b64", src0=EXEC, sdst=70)
@@ -242,6 +243,16 @@ def test_threads_do_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
   assert np.array_equal(one[0], several[0]) and one[1].instructions == several[1].instructions
 
 
+def test_what_compilers_end_kernels_with_may_run_in_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+  """s_sendmsg MSG_DEALLOC_VGPRS is at the end of nearly every kernel; another message is not for threads."""
+  turns = spread(monkeypatch)
+  for message, given in ((3, 4), (1, 4)):
+    code = PLACE + encode("v_mov_b32", "e32", src0=4, vdst=2) + PUT + encode("s_sendmsg", simm16=message)
+    d = replace(wide(), interrupt=lambda what: None)
+    expected, found = (outcome(engine, code, b"", d) for engine in (dispatch, compiled))
+    assert np.array_equal(expected[0], found[0]) and len(turns) == given
+
+
 @pytest.mark.parametrize("bad", [3, 40, 130, 159])
 def test_the_first_fault_wins(bad: int, monkeypatch: pytest.MonkeyPatch) -> None:
   """All workgroups from one on fault; the error is that of the first of them."""
@@ -382,6 +393,20 @@ def test_both_name_the_first_wrong_instruction(monkeypatch: pytest.MonkeyPatch) 
   assert re.search(r"wave 0 after the dispatch at 0x100000000: v6\[lane 0\]: reference 0x00000f18, compiled 0x00000f19"
                    r"; .*; 24 more; first after instruction 33 of the wave, 's_bcnt1_i32_b32 s21, s20' at 0x[0-9a-f]+: "
                    r"s21: reference 0x00000009, compiled 0x0000000a$", text), text
+
+
+def test_both_find_what_only_hot_code_does_wrong(monkeypatch: pytest.MonkeyPatch) -> None:
+  monkeypatch.setattr(run, "HOT", 0)
+  forget(monkeypatch)
+  right = Translator._plain
+
+  def broken(self: Translator, i: Any, at: int, mode: int) -> None:
+    right(self, i, at, mode)
+    if i.mnemonic == "s_bcnt1_i32_b32" and not self.quick: self.r.set_scalar(21, self.r.scalar(21) + 1)
+  monkeypatch.setattr(Translator, "_plain", broken)
+  code = encode("s_mov_b32", src0=255, sdst=20, literal=0x777) + encode("s_bcnt1_i32_b32", src0=20, sdst=21)
+  kind, text, _ = side_by_side(code)
+  assert kind is EnginesDiffer and "first after instruction 2 of the wave, 's_bcnt1_i32_b32 s21, s20' at" in text
 
 
 def test_both_compare_memory(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -268,6 +268,10 @@ def test_forks_run_both_ways_and_join(instruction: str) -> None:
   assert got[2].reshape(4, LANES)[:, 0].tolist() == [16, 1, 17, 17]
 
 
+def test_reserved_operands_are_refused() -> None:
+  with pytest.raises(Unsupported, match="src_lds_direct"): run("v_mov_b32_e32 v1, src_lds_direct", {}, [])
+
+
 def test_hardware_registers() -> None:
   got = run("""
     s_getreg_b32 s10, hwreg(HW_REG_MODE)
@@ -283,3 +287,11 @@ def test_hardware_registers() -> None:
   assert status >> 16 & 1 and not status >> 9 & 1 and not status >> 28 & 1
   assert registers >> 6 & 63 == (512 // 4 - 1) & 63 and lds == 1024 // 256
   with pytest.raises(Unsupported, match="HW_REG_SQ_PERF_SNAPSHOT_PC_LO"): run("s_getreg_b32 s10, hwreg(23)", {}, [])
+
+
+def test_a_branch_into_the_middle_of_an_instruction_is_harmless_until_it_is_taken() -> None:
+  """What lies there is an instruction of its own: here the literal 0xbf810000, which is s_endpgm."""
+  got = run("s_cbranch_execz 1\ns_mov_b32 s10, 0xbf810000\ns_add_u32 s10, s10, 1", {}, ["s10"])
+  assert (got[0] == 0xBF810001).all()
+  got = run("s_cbranch_execnz 1\ns_mov_b32 s10, 0xbf810000", {}, ["s10"])
+  assert not got[0].any()  # the wave ended before it stored

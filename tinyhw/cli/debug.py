@@ -341,7 +341,7 @@ class Shell(Generic[D]):
   def info_vregs(self, args: str) -> None:
     wave = self.session.wave
     form, rest = format_of(args, "x")
-    names = parse_names(rest) or [vector_name(n) for n in range(wave.vgprs()) if wave.v(n).any()][:6]
+    names = parse_names(rest) or [vector_name(n) for n in wave.vgprs() if wave.v(n).any()][:6]
     for n in names:
       if register(n)[0] != "v": raise InvalidArgument(f"{n} is no vector register")
     table, on = self.table(">lane", *(f">{n}" for n in names)), wave.active()

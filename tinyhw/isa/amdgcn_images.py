@@ -1,7 +1,7 @@
 """Images: how many registers an image instruction's data and addresses take, which other fields decide.
 
 Sources: RDNA3 ISA manual, chapter 10 "Vector Memory Image Instructions" (address and data registers), RDNA4 manual,
-chapter 11; LLVM 19's disassembler for each combination (tests/isa/test_images.py).
+chapter 11; LLVM 19's disassembler for each combination (tests/isa/test_text.py).
 """
 from __future__ import annotations
 
