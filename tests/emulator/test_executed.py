@@ -11,7 +11,7 @@ from tinyhw.tools.ledger.executed import GPUS, SCALAR, executed, witnessed
 
 # Why each group has no witness: formatted buffers and loads to LDS; sparse matrices and dot products of 8-bit floats,
 # whose order of additions the manuals leave open; f16 products that are rounded apart from their sums; scalar stores
-# and atomics; blocks and transposed loads; what stops, hands over or indexes the wave (a debugger's, the trap handler's,
+# and atomics; blocks and transposed loads; what stops, hands over or indexes the wave (a debugger's, the trap's,
 # the front end's); the chip's clocks, barriers by name and slots.
 GAPS = r"""
 t?buffer_(load|store)_\w*format_\w+ buffer_load_lds_\w+ v_swmmac_\w+ v_smfmac_\w+ v_dot4_f32_\w+
