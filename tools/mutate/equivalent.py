@@ -46,6 +46,7 @@ RULES: Final = (
   Rule(r"gfx12\.(minimum3|maximum3|minimummaximum|maximumminimum)", r"(minimum|maximum)\(o, ",
        r"(minimum|maximum): arguments 1 and 2 swapped", "both commute, NaNs too"),
   Rule(r"gfx9\.(.*_signed|dot2_u16)", r"_dot\(o, a, b", r"_dot: arguments 1 and 2 swapped", "products commute"),
+  Rule(r"atomics\.<lambda>", r"csub", r"GtE becomes Gt", "the difference of equal numbers is 0 both ways"),
   Rule(r"atomics\._two\.both", r"add\(o, old", r"add: arguments 1 and 2 swapped", "a sum commutes"),
   Rule(r"atomics\._add_bf16", r"0x7FC0", r"32704 becomes 32705", "any NaN stands for any other"),
   Rule(r"floats\.med3", r"(max3|min3)\(o, a, b, c\)", r"(max3|min3): arguments \d and \d swapped",

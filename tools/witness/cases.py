@@ -110,9 +110,13 @@ class Encoder:
   def all_ones(self, name: str) -> int: return sum((1 << w) - 1 << bit for _, bit, w in self.row.fields[name])
 
   def random_bits(self, *names: str) -> None:
-    """Set modifier bits at random where the row has them."""
+    """Set modifier bits at random where the row has them; op_sel's only for operands that are halves."""
     for name in names:
-      if name in self.row.fields: self.fields[name] = self.rng.getrandbits(16) & self.all_ones(name)
+      if name not in self.row.fields: continue
+      self.fields[name] = self.rng.getrandbits(16) & self.all_ones(name)
+      if name == "op_sel" and self.row.family == "VOP3" and self.table.name != "gfx9":
+        halves = [o for o in self.row.operands if o[5][:1] == "o"]
+        self.fields[name] &= sum(1 << (3 if o[1] == "d" else int(o[0][-1])) for o in halves)
 
 
   def source_modifiers(self, x: Witness) -> None:
