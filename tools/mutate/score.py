@@ -29,7 +29,7 @@ SAMPLE: Final = ("v_add_f32", "v_add_f16", "v_add_f64", "v_fma_f32", "v_min_f16"
                  "v_fmac_f32", "v_mov_b32", "v_add_co_u32", "s_add_u32", "s_cmov_b32", "s_movk_i32",
                  "s_and_saveexec_b64",
                  "v_swap_b32", "v_div_scale_f32", "v_fmamk_f32", "v_add_nc_u16", "v_cvt_pk_rtz_f16_f32")
-EXTREME: Final = re.compile(r"v_(min|max|med|pk_min|pk_max)")
+EXTREME: Final = re.compile(r"v_(pk_)?(min|max|min3|max3|med3|minmax|maxmin)_f(16|32|64)")
 TIMEOUT: Final = 5  # seconds for one change
 
 
@@ -87,7 +87,7 @@ def users() -> dict[int, list[tuple[str, str]]]:
       if meaning is not None: roots.append(meaning.function)
       if binder is not None: roots.append(binder)
       if "atomic" in mnemonic or mnemonic.startswith("ds_"): roots += _atomic_roots(mnemonic)
-      if EXTREME.match(mnemonic): roots += [f for f in vars(quiet).values() if isinstance(f, FunctionType)]
+      if EXTREME.fullmatch(mnemonic): roots += [f for f in vars(quiet).values() if isinstance(f, FunctionType)]
       if mnemonic in SAMPLE and isa == "gfx11": roots += [f for f in vars(bind).values() if isinstance(f, FunctionType)]
       reached: list[FunctionType] = []
       seen: set[int] = set()
