@@ -56,6 +56,7 @@ for f, name in ((F16, "f16"), (F32, "f32")):
   lane(f"v_pk_add_{name}", f"pk {name} {name} -> {name}", added(f))
   lane(f"v_pk_mul_{name}", f"pk {name} {name} -> {name}", multiplied(f))
   lane(f"v_pk_fma_{name}", f"pk {name} {name} {name} -> {name}", fused(f))
+lane("v_fma_legacy_f16", "f16 f16 f16 -> f16", fused(F16))
 lane("v_pk_fmac_f16", "pk f16 f16 d:f16 -> f16", fused(F16))
 
 
@@ -255,6 +256,7 @@ def division_fma(f: Format, step: int) -> Function:
   return scaled
 
 
+lane("v_div_fixup_legacy_f16", "f16 f16 f16 -> f16", fixup(F16), rounds=False)
 lane("v_div_fmas_f32", "f32 f32 f32 vcc -> f32", division_fma(F32, 64))
 lane("v_div_fmas_f64", "f64 f64 f64 vcc -> f64", division_fma(F64, 128))
 for f in (F32, F64):

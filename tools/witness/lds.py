@@ -146,7 +146,7 @@ def by_lane(s: State, i: Instruction) -> None:
   """ds_load_addtid, ds_store_addtid: dword `lane` at M0 + offset."""
   for wave, lane, at in s.active():
     place = (s.m0(wave) & 0xFFFF) + i.fields["offset"] + 4 * lane
-    if "load" in i.mnemonic: s.write(i.operands["vdst"].value, at, lds_load(s, place, 4))
+    if "vdst" in i.operands: s.write(i.operands["vdst"].value, at, lds_load(s, place, 4))
     else: lds_store(s, place, 4, s.v[i.operands["data0"].value][at])
 
 
@@ -167,5 +167,6 @@ wave(" ".join([*(f"ds_{v}_{n}" for v in ("load", "read") for n in LOADS), *(f"ds
 wave(" ".join(PAIRS), BYTES, prepare=prepare, fields=fields)(pair)
 wave(" ".join(ATOMICS), BYTES, prepare=prepare, fields=fields)(modify)
 wave("ds_append ds_consume", BYTES, prepare=prepare, fields=fields)(count)
-wave("ds_load_addtid_b32 ds_store_addtid_b32", BYTES, prepare=prepare, fields=fields)(by_lane)
+wave("ds_load_addtid_b32 ds_store_addtid_b32 ds_read_addtid_b32 ds_write_addtid_b32", BYTES, prepare=prepare,
+     fields=fields)(by_lane)
 wave("ds_condxchg32_rtn_b64", BYTES, prepare=prepare, fields=fields)(conditional_exchange)

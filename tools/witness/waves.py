@@ -121,14 +121,14 @@ def lane_addresses(s: State, i: Instruction, rng: Random) -> None:
     s.write(i.operands["addr"].value, at, rng.randrange(256) * 4 + rng.randrange(4))
 
 
-@wave("ds_bpermute_b32", prepare=lane_addresses, fields=lambda e, k: e.fields.update(offset=4 * k))
+@wave("ds_bpermute_b32 ds_bpermute_fi_b32", prepare=lane_addresses, fields=lambda e, k: e.fields.update(offset=4 * k))
 def bpermute(s: State, i: Instruction) -> None:
-  """Pull: lanes without EXEC give zeros."""
+  """Pull: lanes without EXEC give zeros, but for the form that fetches them (RDNA4 ISA manual, DS_BPERMUTE_FI_B32)."""
   data = s.v[i.operands["data0"].value][:]
-  address = s.v[i.operands["addr"].value][:]
+  address, fetches = s.v[i.operands["addr"].value][:], "_fi_" in i.mnemonic
   for w, _, at in s.active():
     source = (address[at] + i.fields["offset"]) // 4 % s.lanes
-    s.write(i.operands["vdst"].value, at, data[w * s.lanes + source] if s.exec(w) >> source & 1 else 0)
+    s.write(i.operands["vdst"].value, at, data[w * s.lanes + source] if fetches or s.exec(w) >> source & 1 else 0)
 
 
 @wave("ds_permute_b32", prepare=lane_addresses, fields=lambda e, k: e.fields.update(offset=4 * k))
