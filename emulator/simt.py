@@ -231,7 +231,8 @@ class Cohort:
     program, stats, size = self.program, self.stats, group.size
     executed, jumps = stats.blocks, 0
     while True:
-      block = program.block(group.pc, group.mode)
+      start = group.pc
+      block = program.block(start, group.mode)
       steps = iter(block.steps)
       left = 0
       after: Next
@@ -253,6 +254,7 @@ class Cohort:
       executed[block] = executed.get(block, 0) + size
       self.budget -= 1
       if type(after) is int:
+        group.pc = start  # an observer has seen it move on
         if group.count > self.watchdog: self.expired(group)
         back, group.pc = after <= group.pc, after
         if meeting is not None:

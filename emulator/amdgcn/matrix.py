@@ -9,6 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from tinyhw.core.errors import Unsupported
 from tinyhw.emulator.amdgcn.registers import constant, full
 from tinyhw.emulator.amdgcn.values import F16, F32, F64, U16, U32
 from tinyhw.emulator.simt import Group, Step
@@ -58,12 +59,20 @@ def _numbers(raw: Value, kind: str, bits: int, signed: bool) -> Value:
   return np.where(wide >> bits - 1, wide - (1 << bits), wide) if signed else wide
 
 
+def refuse_scalars(i: Instruction, pc: int) -> None:
+  """Matrices lie in vector registers, or are one inline constant for C; the words have room for scalar registers."""
+  for n in ("src0", "src1", "src2"):
+    if i.operands[n].kind == "s" or n != "src2" and i.operands[n].kind != "v":
+      raise Unsupported("instruction", f"{i.mnemonic} with {n} in no vector register", where=f"PC {pc:#x}")
+
+
 def wmma(i: Instruction, pc: int, mode: int) -> Step:
   """The products are summed in f64 (or i64) in the order of k, C is added, and the sum is rounded once.
 
   The chip's order of additions is not specified.
   """
   bits, source, result = SHAPES[i.mnemonic]
+  refuse_scalars(i, pc)
   a, b, c, d = (i.operands[n] for n in ("src0", "src1", "src2", "vdst"))
   neg_lo, neg_hi, clamp = i.get("neg_lo"), i.get("neg_hi"), i.get("clamp")
   half = i.get("op_sel") >> 2 & 1  # which half of the registers holds C and D of 16 bits

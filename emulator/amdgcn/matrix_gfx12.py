@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from tinyhw.emulator.amdgcn.bind import SPECIAL_OF
-from tinyhw.emulator.amdgcn.matrix import product
+from tinyhw.emulator.amdgcn.matrix import product, refuse_scalars
 from tinyhw.emulator.amdgcn.registers import constant, full
 from tinyhw.emulator.amdgcn.small_floats import BF8, FP8, SmallFloat
 from tinyhw.emulator.amdgcn.values import F16, F32, F64, U16, U32
@@ -156,6 +156,7 @@ def wmma(i: Instruction, pc: int, mode: int) -> Step:
   The chip's order of additions is not specified. MODE and EXEC are not looked at.
   """
   shape = SHAPES[i.mnemonic]
+  refuse_scalars(i, pc)
   a, b, c, d = (i.operands[n] for n in ("src0", "src1", "src2", "vdst"))
   neg_lo, neg_hi, clamp = i.get("neg_lo"), i.get("neg_hi"), i.get("clamp")
 
@@ -177,6 +178,7 @@ def swmmac(i: Instruction, pc: int, mode: int) -> Step:
   stored. Of one register's sets of numbers the index key chooses one.
   """
   shape = SHAPES[i.mnemonic]
+  refuse_scalars(i, pc)
   a, b, index, d = (i.operands[n] for n in ("src0", "src1", "src2", "vdst"))
   neg_lo, neg_hi, clamp = i.get("neg_lo"), i.get("neg_hi"), i.get("clamp")
   key = i.get("index_key_16bit") or i.get("index_key_8bit")

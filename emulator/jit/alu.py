@@ -431,7 +431,11 @@ def _permlane(r: Registers, i: Instruction, mode: int) -> None:
   column = lane & 15
   choose = r.e.vector(BOOL, column < 8)
   shift = r.e.vector(U32, 4 * (column & 7))
-  index = (r.o.where(choose, low, high) >> shift & 15) + r.e.vector(U32, lane & ~15 ^ other)
+  fetch(r, i, x, (r.o.where(choose, low, high) >> shift & 15) + r.e.vector(U32, lane & ~15 ^ other))
+
+
+def fetch(r: Registers, i: Instruction, x: Value, index: Value) -> None:
+  """Write x[index] of each lane; op_sel says what comes from a lane that is not active."""
   moved = permuted(r, x, index)
   if not r.full and not i.get("op_sel") & 1:
     on = permuted(r, convert(r.active(), U32), index) != 0

@@ -2,7 +2,7 @@
 by register numbers in M0."""
 from __future__ import annotations
 
-from tinyhw.emulator.amdgcn import bind, bind_gfx9, integer
+from tinyhw.emulator.amdgcn import bind, bind_gfx9, bind_gfx12, integer
 from tinyhw.emulator.amdgcn.values import I32, I64, U32
 from tinyhw.emulator.jit import alu
 from tinyhw.emulator.jit.alu import read, write
@@ -55,6 +55,13 @@ def _pk_mov(r: Registers, i: Instruction, mode: int) -> None:
   if first + 1 >= r.vgprs: raise Untranslatable("a register beyond the wave's allocation")
   words = [read(r, bind.dword(i.operands[f"src{k}"], op_sel >> k & 1), "u32") for k in (0, 1)]
   for k, w in enumerate(words): r.set_vector(first + k, w)
+
+
+def _permlane_var(r: Registers, i: Instruction, mode: int) -> None:
+  """v_permlane16_var, v_permlanex16_var: each lane names the lane of its row, or of the row's partner, in source 1."""
+  other = 16 if "permlanex16" in i.mnemonic else 0
+  row = r.e.vector(U32, [lane & ~15 ^ other for lane in range(r.lanes)])
+  alu.fetch(r, i, read(r, i.operands["src0"], "u32"), (read(r, i.operands["src1"], "u32") & 15) + row)
 
 
 # ---- registers by M0
@@ -111,6 +118,7 @@ def _scalar_move_relative(r: Registers, i: Instruction, mode: int) -> None:
 
 
 alu.SPECIAL.update({
-  bind.dot_iu: _dot, bind.quad_sad: _quad_sad, bind_gfx9.pk_mov: _pk_mov, bind.movrel: _movrel,
+  bind.dot_iu: _dot, bind.quad_sad: _quad_sad, bind_gfx9.pk_mov: _pk_mov,
+  bind_gfx12.permlane_var: _permlane_var, bind.movrel: _movrel,
   bind.swap_relative: _swap_relative, bind.scalar_move_relative: _scalar_move_relative,
 })

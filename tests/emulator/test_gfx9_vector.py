@@ -358,3 +358,15 @@ def test_f16_dot_product_flushes_denormals() -> None:
   p, q = (v.view(np.float16).reshape(-1, 2).astype(np.float64) for v in (x, y))
   want = (p * q).sum(axis=1) + z
   assert got[0] == 0 and np.allclose(got[1:], want[1:], rtol=1e-6, atol=1e-6)
+
+
+def test_clamp_of_sdwa_counts_only_where_other_forms_can_clamp() -> None:
+  x, y = words(), words()
+  got = run("""
+    v_add_u32_sdwa v3, v1, v2 clamp dst_sel:DWORD dst_unused:UNUSED_PAD src0_sel:DWORD src1_sel:DWORD
+    v_xor_b32_sdwa v4, v1, v2 clamp dst_sel:DWORD dst_unused:UNUSED_PAD src0_sel:DWORD src1_sel:DWORD
+    v_sat_pk_u8_i16_sdwa v5, v1 clamp dst_sel:DWORD dst_unused:UNUSED_PAD src0_sel:DWORD""", {1: x, 2: y}, [3, 4, 5])
+  assert np.array_equal(got[0], np.minimum(x.astype(np.uint64) + y, M32).astype(np.uint32))
+  assert np.array_equal(got[1], x ^ y)
+  bytes_ = np.clip(x.view(np.int16).reshape(-1, 2), 0, 255).astype(np.uint32)
+  assert np.array_equal(got[2], bytes_[:, 0] | bytes_[:, 1] << 8)

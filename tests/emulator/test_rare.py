@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests.emulator.gpu import Gpu
-from tinyhw.core.errors import MachineFault, WatchdogExpired
+from tinyhw.core.errors import DecodeError, MachineFault, Unsupported, WatchdogExpired
 from tinyhw.emulator.amdgcn import Dispatch, DispatchStats, dispatch
 from tinyhw.isa.amdgcn import table
 from tinyhw.isa.amdgcn_asm import assemble
@@ -195,3 +195,14 @@ def test_another_mode_in_each_workgroup(bench: Bench) -> None:
   one, next_ = 0x3F800000, 0x3F800001
   want = [(a - (b | 1 << 31)) & 0xFFFFFFFF for a, b in ((one, one), (next_, one), (one, next_), (one, one))]
   assert (bench.results(128).reshape(4, 32) == np.array(want, np.uint32)[:, None]).all()
+
+
+@pytest.mark.parametrize("code", [4, 253])
+def test_a_matrix_in_scalar_registers_is_refused(bench: Bench, code: int) -> None:
+  """The field of C has room for them; LLVM's assembler takes none either."""
+  word = int.from_bytes(assemble("v_wmma_f32_16x16x16_f16 v[0:7], v[8:15], v[16:23], v[0:7]", TABLE), "little")
+  position, _, width = TABLE.by_mnemonic["v_wmma_f32_16x16x16_f16"][0].fields["src2"][0]
+  word = word & ~((1 << width) - 1 << position) | code << position
+  entry = bench.put(np.frombuffer(word.to_bytes(8, "little") + bytes(64), np.uint8))
+  d = Dispatch(entry, (1, 1, 1), (32, 1, 1), 0xC0 << 12 | 7, 0, 0, ())
+  with pytest.raises((Unsupported, DecodeError)): dispatch(bench.space, bench.arch, d, watchdog=1000)
