@@ -477,7 +477,7 @@ class Waves:
     program, cohort = self.code.program, self.cohort
     group = self._loaded(wave, pc, mode)
     cohort.live, cohort.arrived = self._barriers(self.states[:, STATUS])
-    before = list(group.s), list(group.v)
+    before, writes = (list(group.s), list(group.v)), cohort.writes
     try:
       i = program.fetch(pc)
       end = control.ender(i, pc)
@@ -489,7 +489,7 @@ class Waves:
       raise cohort.located(error, pc, group) from (None if isinstance(error, TinyhwError) else error)
     self.interpreted[i.mnemonic] = self.interpreted.get(i.mnemonic, 0) + 1
     self.instructions += 1
-    self.context.view(np.uint64)[context.WRITES // 8] += np.uint64(1)
+    self.context.view(np.uint64)[context.WRITES // 8] += np.uint64(cohort.writes - writes)
     self.executed[wave] += 1
     self._store(wave, group, before)
     if i.mnemonic == "s_barrier_signal_isfirst" or isinstance(after, Barrier): self.states[wave, SIGNALS] += 1

@@ -9,6 +9,7 @@ import pytest
 from tests.emulator.gpu import Gpu
 from tinyhw.core.errors import DecodeError, MachineFault, Unsupported, WatchdogExpired
 from tinyhw.emulator.amdgcn import Dispatch, DispatchStats, dispatch
+from tinyhw.emulator.engines import dispatch as run_engine
 from tinyhw.isa.amdgcn import table
 from tinyhw.isa.amdgcn_asm import assemble
 
@@ -206,3 +207,12 @@ def test_a_matrix_in_scalar_registers_is_refused(bench: Bench, code: int) -> Non
   entry = bench.put(np.frombuffer(word.to_bytes(8, "little") + bytes(64), np.uint8))
   d = Dispatch(entry, (1, 1, 1), (32, 1, 1), 0xC0 << 12 | 7, 0, 0, ())
   with pytest.raises((Unsupported, DecodeError)): dispatch(bench.space, bench.arch, d, watchdog=1000)
+
+
+@pytest.mark.parametrize("engine", ["jit", "auto"])
+def test_compiled_waves_that_wait_for_ever_are_found_at_once(bench: Bench, engine: str) -> None:
+  """The waiting instruction is the reference's; that it is executed again and again is no progress."""
+  code = b"".join(assemble(line, TABLE) for line in ["s_mov_b32 m0, 0", "ds_gws_sema_p offset:2 gds", "s_endpgm"])
+  d = Dispatch(bench.put(np.frombuffer(code + bytes(64), np.uint8)), (2, 1, 1), (64, 1, 1), 0xC0 << 12 | 7, 0, 0, ())
+  with pytest.raises(WatchdogExpired, match="repeat one state.*ds_gws_sema_p"):
+    run_engine(bench.space, bench.arch, d, engine=engine)
