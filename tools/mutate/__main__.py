@@ -13,7 +13,7 @@ import random
 import sys
 import time
 
-from tinyhw.tools.mutate.score import MODULES, measure, mutants
+from tinyhw.tools.mutate.score import MACHINERY, MODULES, measure, mutants
 
 
 def main() -> int:
@@ -21,7 +21,8 @@ def main() -> int:
   head, _, examples = (__doc__ or "").partition("\n\n")
   parser = argparse.ArgumentParser(prog="python -m tinyhw.tools.mutate", description=head, epilog=examples,
                                    formatter_class=argparse.RawDescriptionHelpFormatter)
-  parser.add_argument("--module", action="append", choices=MODULES, help="only this module (may be repeated)")
+  parser.add_argument("--module", action="append", choices=(*MODULES, *MACHINERY),
+                      help="only this module (may be repeated); bind and values are not in the score of the meanings")
   parser.add_argument("--match", default="", help="only instructions with this in their mnemonic")
   parser.add_argument("--sample", type=int, default=0, help="this many changes, drawn by --seed")
   parser.add_argument("--seed", type=int, default=0)

@@ -22,7 +22,8 @@ from tinyhw.tools.witness.run import bench
 from tinyhw.tools.witness.table import WITNESSES
 
 GPUS: Final = {"gfx11": "gfx1100", "gfx12": "gfx1201", "gfx9": "gfx942"}
-MODULES: Final = ("floats", "integer", "scalar", "gfx12", "gfx9", "small_floats", "quiet", "atomics", "bind", "values")
+MODULES: Final = ("floats", "integer", "scalar", "gfx12", "gfx9", "small_floats", "quiet", "atomics")  # the meanings
+MACHINERY: Final = ("bind", "values")  # what is around them; which instructions a line of these serves is only guessed
 # Parts of bind.py that are no meaning but make modifiers: tested with these.
 SAMPLE: Final = ("v_add_f32", "v_add_f16", "v_add_f64", "v_fma_f32", "v_min_f16", "v_pk_add_f16", "v_pk_add_u16",
                  "v_pk_fmac_f16", "v_mad_i16", "v_mul_i32_i24", "v_add_nc_i32", "v_cmp_lt_f32", "v_cndmask_b32",
