@@ -31,7 +31,7 @@ def test_every_instruction_of_the_table_has_an_entry(arch: str) -> None:
 
 @pytest.mark.parametrize("arch", ledger.ARCHES)
 def test_almost_every_compute_instruction_has_a_meaning(arch: str) -> None:
-  assert ledger.summary(arch).percent >= {"gfx1100": 100, "gfx1201": 99.9, "gfx942": 99.9}[arch]
+  assert ledger.summary(arch).percent >= {"gfx1100": 100, "gfx1201": 99.8, "gfx942": 99.9}[arch]
 
 
 def test_the_manuals_are_cited() -> None:

@@ -31,7 +31,7 @@ def gfx942() -> Iterator[None]:
 
 
 @pytest.mark.parametrize(("count", "attributes"), [
-  (120, ""), (330, ""), (330, '"amdgpu-waves-per-eu"="8,8"'), (600, "")])
+  (120, ""), (330, ""), (330, '"amdgpu-waves-per-eu"="8,8"')])
 def test_more_values_than_registers(count: int, attributes: str) -> None:
   """Values alive together fill vector registers, then accumulation registers, then scratch memory."""
   loads = "\n".join(f"  %g{k} = getelementptr i32, ptr addrspace(1) %q, i32 {64 * k}\n"
