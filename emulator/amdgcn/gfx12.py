@@ -19,9 +19,13 @@ _F16_F32: Final = ("f16", "f32")
 
 
 # ---- minimum and maximum
-def minimum(o: O, a: V, b: V) -> V: return o.where(o.isnan(a) | o.isnan(b), a + b, o.fmin(a, b))
+def _nan_or(o: O, a: V, b: V, number: V) -> V:
+  """The first NaN, made quiet; a sum of both would leave it to the engine which one comes out."""
+  return o.where(o.isnan(a), a + a, o.where(o.isnan(b), b + b, number))
 
-def maximum(o: O, a: V, b: V) -> V: return o.where(o.isnan(a) | o.isnan(b), a + b, o.fmax(a, b))
+def minimum(o: O, a: V, b: V) -> V: return _nan_or(o, a, b, o.fmin(a, b))
+
+def maximum(o: O, a: V, b: V) -> V: return _nan_or(o, a, b, o.fmax(a, b))
 
 def minimum3(o: O, a: V, b: V, c: V) -> V: return minimum(o, minimum(o, a, b), c)
 

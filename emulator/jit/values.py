@@ -271,6 +271,8 @@ def convert(x: Value, dtype: Any) -> Value:
       return e.const(dtype, bits)
     if a == b: return x.view(dtype)
     what = "trunc" if b < a else "sext" if source.kind == "i" else "zext"
+    # without the freeze LLVM 22 never ends over some sums whose carry is a shuffled mask
+    if source.kind == "b" and x.wide: x = x.like(e.op(f"freeze {x.type} {x.text}"))
     if what == "zext" and x.most is not None:
       wider = x.like(e.op(f"zext {x.type} {x.text} to {e.type(dtype, x.wide)}"), dtype)
       wider.most = x.most
