@@ -311,7 +311,7 @@ def saturates(i: Instruction, meaning: Meaning) -> bool:
 @cache
 def _clampable(mnemonic: str, isa: str) -> bool:
   """Whether a form other than SDWA, which has a clamp bit for all, can clamp."""
-  return any("clamp" in row.fields for row in table(isa).by_mnemonic[mnemonic] if row.variant != "sdwa")
+  return any("clamp" in row.fields for row in table(isa).rows_of(mnemonic) if row.variant != "sdwa")
 
 
 def low24(i: Instruction) -> int:

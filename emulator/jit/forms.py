@@ -151,7 +151,7 @@ def _header(translation: Translation, code: list[tuple[int, bytes]], hot: bool) 
 def _end(isa: str) -> bytes:
   """The code of s_endpgm."""
   instructions = table(isa)
-  return instructions.encode(instructions.by_mnemonic["s_endpgm"][0], {})
+  return instructions.encode(instructions.rows_of("s_endpgm")[0], {})
 
 
 class Snapshot:

@@ -175,6 +175,21 @@ class Table:
     for row in self.rows(): out.setdefault(row.mnemonic, []).append(row)
     return {k: tuple(v) for k, v in out.items()}
 
+  @cached_property
+  def _places(self) -> dict[str, list[tuple[str, int]]]:
+    """(family, opcode) of the rows of each mnemonic, from the table's text: nothing is parsed."""
+    out: dict[str, list[tuple[str, int]]] = {}
+    for family, (_, opcodes) in self.module.ROWS.items():
+      for opcode, text in opcodes.items():
+        for name in dict.fromkeys(line.partition(";")[0] for line in text.split("\n")):
+          out.setdefault(name, []).append((family, opcode))
+    return out
+
+  def rows_of(self, mnemonic: str) -> tuple[Row, ...]:
+    """The rows of one mnemonic, as `by_mnemonic` has them; only these are parsed."""
+    found = (row for place in self._places.get(mnemonic, ()) for row in self._candidates(*place))
+    return tuple(row for row in found if row.mnemonic == mnemonic)
+
   def _candidates(self, family: str, opcode: int) -> tuple[Row, ...]:
     key = family, opcode
     rows = self._parsed.get(key)
