@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -66,3 +67,8 @@ def test_what_is_wrong_is_said() -> None:
 @pytest.mark.parametrize("arch", ledger.ARCHES)
 def test_900_instructions_are_executed_beside_a_witness(arch: str) -> None:
   assert ledger.summary(arch).executed >= 900
+
+
+def test_the_readme_has_the_ledgers_numbers() -> None:
+  readme = (Path(__file__).parents[2] / "README.md").read_text()
+  assert ledger.markdown(list(ledger.ARCHES)) in readme
