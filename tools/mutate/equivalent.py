@@ -42,7 +42,7 @@ RULES: Final = (
   Rule(r"floats\.(mul_dx9|mullit)", r"_zero_wins", r"_zero_wins: arguments 1 and 2 swapped", "the factors commute"),
   Rule(r"floats\.mullit", r"isinf\(b\) & \(b < 0\)", r"(Lt becomes LtE|0 becomes 1)",
        "an infinity is neither 0 nor between 0 and 1"),
-  Rule(r"gfx12\.(minimum|maximum)", r"isnan\(a\) \| o\.isnan\(b\), a \+ b", r"Add becomes Sub", "NaN either way"),
+  Rule(r"gfx12\._nan_or", r"a \+ a", r"Add becomes Sub", "NaN either way"),
   Rule(r"gfx12\.(minimum3|maximum3|minimummaximum|maximumminimum)", r"(minimum|maximum)\(o, ",
        r"(minimum|maximum): arguments 1 and 2 swapped", "both commute, NaNs too"),
   Rule(r"gfx9\.(.*_signed|dot2_u16)", r"_dot\(o, a, b", r"_dot: arguments 1 and 2 swapped", "products commute"),
