@@ -228,6 +228,7 @@ def _saturating(i: Instruction, meaning: Meaning) -> Callable[..., Any]:
   """With clamp, integer results saturate: the meaning is evaluated in i64 and limited to the type."""
   t = meaning.results[0] if meaning.results else ""
   if not bind.saturates(i, meaning): return meaning.function
+  if "mask" in meaning.results: return bind.saturated_carry(i, meaning)
   signed = i.mnemonic.endswith(("i32", "i16"))
   bits = int(t[1:])
   low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if t[0] == "i" or signed else (0, (1 << bits) - 1)
@@ -238,9 +239,7 @@ def _saturating(i: Instruction, meaning: Meaning) -> Callable[..., Any]:
   def function(o: Any, *values: Value) -> Any:
     operands = [wide(v) if k else v for v, k in zip(values, kinds)]
     operands[:bind.low24(i)] = [v << 40 >> 40 for v in operands[:bind.low24(i)]]
-    results = _results(meaning.function(o, *operands), len(meaning.results))
-    first = convert(o.clip(results[0], low, high), DTYPES[t])
-    return first if len(results) == 1 else (first, *results[1:])
+    return convert(o.clip(meaning.function(o, *operands), low, high), DTYPES[t])
   return function
 
 
