@@ -1,19 +1,7 @@
-"""Random machine code for as long as wished: instructions against the witness, programs on both engines, any bytes.
-
-    python -m tinyhw.tools.fuzz.campaign --seconds 3600
-    python -m tinyhw.tools.fuzz.campaign --programs 100000 --seed 7 --only bytes
-    make fuzz SECONDS=600
-
-Every program has a number; `--seed N` starts there, so that a run that was stopped goes on, and one that failed is run
-again alone with `--seed N --programs 1`. It stops at the first thing that is wrong.
-"""
+"""The random programs of the campaign, each drawn by its number: instructions against the witness, programs, any bytes."""
 from __future__ import annotations
 
-import argparse
 import random
-import resource
-import sys
-import time
 from collections.abc import Callable
 from functools import cache
 from typing import Final
@@ -21,10 +9,10 @@ from typing import Final
 import numpy as np
 
 from tinyhw.arch import decoded
-from tinyhw.core.errors import EncodeError, TinyhwError
+from tinyhw.core.errors import DecodeError, EncodeError, TinyhwError
 from tinyhw.core.memory import Access, AddressSpace, Region
 from tinyhw.emulator.amdgcn import Dispatch, coverage
-from tinyhw.emulator.amdgcn import dispatch as interpret
+from tinyhw.emulator.both import EnginesDiffer
 from tinyhw.emulator.engines import dispatch
 from tinyhw.isa.amdgcn import Row, Table, table
 from tinyhw.isa.amdgcn_asm import assemble
@@ -37,8 +25,8 @@ GPUS: Final = ("gfx1100", "gfx1201", "gfx942")
 CODE: Final = 0x7F00_0000_0000
 DATA: Final = 0x7F10_0000_0000
 PAGE: Final = 4096
+VALID: Final = 20_000  # instructions of a generation that programs are drawn from
 WATCHDOG: Final = 400  # instructions of a wave that runs random bytes
-MEMORY_LIMIT: Final = 3 << 20  # KiB of this process
 
 
 class Wrong(Exception):
@@ -55,13 +43,14 @@ def witnessed(gpu: str) -> list[str]:
                 and coverage.status(m, generation.name) != "missing")
 
 
-def instruction(number: int) -> None:
+def instruction(number: int) -> str:
   """The forms of one instruction, drawn by the number, against the witness."""
   rng = random.Random(number)
   gpu = rng.choice(GPUS)
   name = rng.choice(witnessed(gpu))
   wrong = bench(gpu).check(name, salt=f" {number}")
   if wrong: raise Wrong(f"{gpu}: {wrong[0]}")
+  return gpu
 
 
 # ---- any bytes as code
@@ -71,15 +60,16 @@ class Playground:
 
   def __init__(self, gpu: str) -> None:
     self.arch = decoded(gpu)
+    self.table = table(self.arch.isa)
+    self.rows, self.end = list(self.table.rows()), assemble("s_endpgm", self.table)
     self.space, self.code, self.data = AddressSpace("fuzz"), Region("code", PAGE), Region("data", 4 * PAGE)
     self.space.map(CODE, PAGE, self.code, access=Access.READ | Access.EXECUTE)
     self.space.map(DATA, 4 * PAGE, self.data, access=Access.READ | Access.WRITE | Access.ATOMIC)
-    self.rows = [r for r in table(self.arch.isa).rows()]
 
-  def start(self, lanes: int, waves: int) -> Dispatch:
+  def start(self, lanes: int, waves: int, vgprs: int = 7) -> Dispatch:
     """One workgroup, with the data's address in s[0:1] and scratch in its last page."""
     users = 2
-    return Dispatch(CODE, (1, 1, 1), (lanes * waves, 1, 1), 7 | 0xF0 << 12, users << 1,
+    return Dispatch(CODE, (1, 1, 1), (lanes * waves, 1, 1), vgprs | 0xF0 << 12, users << 1,
                     user_data=(DATA & 0xFFFFFFFF, DATA >> 32, *[0] * 14), scratch_base=DATA + 3 * PAGE, scratch_size=16,
                     scratch_waves=4, lds_size=512, wave32=lanes == 32)
 
@@ -88,23 +78,62 @@ class Playground:
 def playground(gpu: str) -> Playground: return Playground(gpu)
 
 
-def any_bytes(number: int) -> None:
-  """Random bytes, or opcodes with random fields: the emulator ends, or says one clear thing, and stays what it is."""
-  rng = random.Random(number)
+def _noise(p: Playground, rng: random.Random) -> bytes:
+  """An opcode of the table with random fields; they may make no instruction."""
+  row: Row = rng.choice(p.rows)
+  noise = rng.getrandbits(8 * row.size) & ~row.mask & (1 << 8 * row.size) - 1
+  return (row.value | noise).to_bytes(row.size, "little")
+
+
+@cache
+def valid(gpu: str) -> list[bytes]:
+  """Instructions with random fields that can be decoded, the same ones in each process."""
+  p, rng, out = playground(gpu), random.Random(gpu), []
+  while len(out) < VALID:
+    code = _noise(p, rng)
+    try: p.table.decode(code + bytes(16 - len(code)))
+    except DecodeError: continue
+    out.append(code)
+  return out
+
+
+def bytes_of(number: int) -> bytes:
+  """1 to 24 words: valid instructions, opcodes with random fields and random words, as many of each as the number says."""
+  rng, gpu = random.Random(number), GPUS[number % 3]
+  noisy, words, size = rng.choice((0.0, 0.02, 0.1, 0.5)), bytearray(), 4 * rng.randrange(1, 25)
+  while len(words) < size:
+    kind = rng.random()
+    words += rng.randbytes(4) if kind < noisy / 2 else _noise(playground(gpu), rng) if kind < noisy else \
+      rng.choice(valid(gpu))
+  return bytes(words[:size])
+
+
+def _bytes_on(number: int, engine: str) -> str:
   p = playground(GPUS[number % 3])
-  words = bytearray()
-  while len(words) < 96:
-    if rng.random() < 0.3: words += rng.randbytes(4)
-    else:
-      row: Row = rng.choice(p.rows)
-      noise = rng.getrandbits(8 * row.size) & ~row.mask & (1 << 8 * row.size) - 1
-      words += (row.value | noise).to_bytes(row.size, "little")
-  p.code.u8[:len(words)] = np.frombuffer(bytes(words), np.uint8)
-  p.code.u8[len(words):256] = 0
-  lanes = 64 if p.arch.isa == "gfx9" else rng.choice((32, 32, 64))
-  try: interpret(p.space, p.arch, p.start(lanes, 1 + number % 2), watchdog=WATCHDOG)
+  code = bytes_of(number)
+  p.code.u8[:len(code)] = np.frombuffer(code, np.uint8)
+  end = p.end if number % 5 else bytes(4)
+  p.code.u8[len(code):256] = np.frombuffer(end * 64, np.uint8)[:256 - len(code)]
+  before = p.code.u8.tobytes()
+  d = p.start(64 if p.arch.isa == "gfx9" or number & 4 else 32, 1 + number % 2, 63)
+  ending = "ended"
+  try: dispatch(p.space, p.arch, d, watchdog=WATCHDOG, engine=engine)
+  except EnginesDiffer: raise
   except TinyhwError as error:
     if not str(error) or "\n" in str(error): raise Wrong(f"an error of no line or of several: {error!r}") from error
+    ending = type(error).__name__
+  if p.code.u8.tobytes() != before: raise Wrong("code changed that nobody may write")
+  return ending
+
+
+def any_bytes(number: int) -> str:
+  """Random bytes as code: the emulator ends, or says one clear thing, and stays what it is. Returns how it ended."""
+  return _bytes_on(number, "ref")
+
+
+def bytes_on_both(number: int) -> str:
+  """Random bytes as code, interpreted and compiled: the same end, the same memory and registers."""
+  return _bytes_on(number, "both")
 
 
 # ---- programs, on both engines
@@ -174,58 +203,15 @@ def program(number: int) -> bytes:
   return code + line("s_endpgm")
 
 
-def both_engines(number: int) -> None:
+def both_engines(number: int) -> str:
   """A random program on the reference and compiled: the same memory."""
   code = program(number)
   p = playground("gfx1100" if number % 2 else "gfx1201")
   p.code.u8[:len(code)] = np.frombuffer(code, np.uint8)
   p.data.u8[:] = np.frombuffer(random.Random(number + 1).randbytes(p.data.size), np.uint8)
   dispatch(p.space, p.arch, p.start(32, 1), watchdog=10_000, engine="both")
+  return p.arch.name
 
 
-KINDS: Final[dict[str, tuple[Callable[[int], None], int]]] = {  # kind -> (what runs one, how many in a round)
-  "instructions": (instruction, 2), "programs": (both_engines, 1), "bytes": (any_bytes, 200)}
-
-
-def run(seconds: float, programs: int, seed: int, only: str = "") -> dict[str, tuple[int, float]]:
-  """Run until the time or the number is over: kind -> (how many ran, seconds). Raises Wrong with the number."""
-  done = {kind: (0, 0.0) for kind in KINDS if not only or kind == only}
-  began, number = time.monotonic(), seed
-  while True:
-    for kind in done:
-      one, share = KINDS[kind]
-      for _ in range(share):
-        if sum(n for n, _ in done.values()) >= programs or time.monotonic() - began >= seconds: return done
-        start = time.monotonic()
-        try: one(number)
-        except Exception as error:
-          raise Wrong(f"{kind} {number}: {type(error).__name__}: {error} (--only {kind} --seed {number} --programs 1)"
-                      ) from error
-        done[kind] = done[kind][0] + 1, done[kind][1] + time.monotonic() - start
-        number += 1
-    used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    if used > MEMORY_LIMIT: raise Wrong(f"{used >> 10} MiB of memory in use after program {number}")
-
-
-def main() -> int:
-  """Run, and say how many of what, how fast, and where to go on."""
-  head, _, examples = (__doc__ or "").partition("\n\n")
-  parser = argparse.ArgumentParser(prog="python -m tinyhw.tools.fuzz.campaign", description=head, epilog=examples,
-                                   formatter_class=argparse.RawDescriptionHelpFormatter)
-  parser.add_argument("--seconds", type=float, default=60.0)
-  parser.add_argument("--programs", type=int, default=1 << 62, help="stop after this many")
-  parser.add_argument("--seed", type=int, default=0, help="number of the first program")
-  parser.add_argument("--only", default="", choices=("", *KINDS))
-  options = parser.parse_args()
-  try: done = run(options.seconds, options.programs, options.seed, options.only)
-  except Wrong as wrong:
-    print(wrong, file=sys.stderr)
-    return 1
-  for kind, (count, spent) in done.items():
-    print(f"{kind}: {count:,} in {spent:.1f} s, {count / max(spent, 1e-9):,.0f} a second")
-  print(f"nothing wrong; {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10} MiB of memory at most; "
-        f"go on with --seed {options.seed + sum(n for n, _ in done.values())}")
-  return 0
-
-
-if __name__ == "__main__": sys.exit(main())
+KINDS: Final[dict[str, Callable[[int], str]]] = {  # kind -> what runs the program of a number and says how it ended
+  "bytes": any_bytes, "compiled": bytes_on_both, "instructions": instruction, "programs": both_engines}
