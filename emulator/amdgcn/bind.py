@@ -13,19 +13,13 @@ from typing import Any, Final
 import numpy as np
 
 from tinyhw.core.errors import MachineFault, Unsupported
-from tinyhw.emulator.amdgcn import (
-  dpp,
-  floats,  # noqa: F401  (this and others register meanings)
-  gfx9,  # noqa: F401
-  gfx12,  # noqa: F401
-  integer,
-  matrix,
-  rounding,
-  scalar,  # noqa: F401
-  sdwa,
-)
-from tinyhw.emulator.amdgcn.meaning import Meaning
-from tinyhw.emulator.amdgcn.quiet import IEEE, meaning_of
+from tinyhw.emulator.amdgcn import dpp, matrix
+from tinyhw.emulator.amdgcn.gfx9 import meanings as _gfx9  # noqa: F401  (registers meanings)
+from tinyhw.emulator.amdgcn.gfx9 import sdwa
+from tinyhw.emulator.amdgcn.gfx12 import meanings as _gfx12  # noqa: F401  (registers meanings)
+from tinyhw.emulator.amdgcn.meanings import floats, integer, rounding, scalar  # noqa: F401  (all register meanings)
+from tinyhw.emulator.amdgcn.meanings.quiet import IEEE, meaning_of
+from tinyhw.emulator.amdgcn.meanings.registry import Meaning
 from tinyhw.emulator.amdgcn.registers import (
   Reader,
   Writer,

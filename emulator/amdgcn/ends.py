@@ -10,7 +10,8 @@ from typing import Any, Final
 import numpy as np
 
 from tinyhw.core.errors import MachineFault
-from tinyhw.emulator.amdgcn import ends_gfx9, sync
+from tinyhw.emulator.amdgcn import sync
+from tinyhw.emulator.amdgcn.gfx9 import ends as ends_gfx9
 from tinyhw.emulator.amdgcn.registers import exec_changed, write_scalar32
 from tinyhw.emulator.amdgcn.values import U32
 from tinyhw.emulator.simt import End, Group, Next, Split

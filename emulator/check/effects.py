@@ -10,8 +10,8 @@ from typing import Final
 
 import numpy as np
 
-from tinyhw.emulator.amdgcn.ends_gfx9 import GPR_IDX_EN
-from tinyhw.emulator.amdgcn.meaning import MEANINGS
+from tinyhw.emulator.amdgcn.gfx9.ends import GPR_IDX_EN
+from tinyhw.emulator.amdgcn.meanings.registry import MEANINGS
 from tinyhw.emulator.simt import Group
 from tinyhw.isa.amdgcn import EXEC_LO, M0, NULL, SPECIAL, VCC_LO, Instruction, Operand
 

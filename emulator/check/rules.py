@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from tinyhw.emulator.amdgcn.ends_gfx9 import GPR_IDX_EN
+from tinyhw.emulator.amdgcn.gfx9.ends import GPR_IDX_EN
 from tinyhw.emulator.amdgcn.registers import reader
 from tinyhw.emulator.amdgcn.values import U32, U64
 from tinyhw.emulator.check.effects import SCC, SGPR0, Effects, dwords

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from tinyhw.core.memory import Access
-from tinyhw.emulator.amdgcn.atomics import ATOMICS
-from tinyhw.emulator.amdgcn.memory import (
+from tinyhw.emulator.amdgcn.memory.atomics import ATOMICS
+from tinyhw.emulator.amdgcn.memory.instructions import (
   DS_ATOMICS,
   DS_EXCHANGE_PAIRS,
   DS_LOADS,

@@ -10,10 +10,11 @@ from typing import Any, Final
 import numpy as np
 
 from tinyhw.core.errors import Unsupported
-from tinyhw.emulator.amdgcn import bind, dpp, sdwa
+from tinyhw.emulator.amdgcn import bind, dpp
 from tinyhw.emulator.amdgcn import matrix as reference
-from tinyhw.emulator.amdgcn.meaning import Meaning
-from tinyhw.emulator.amdgcn.quiet import meaning_of
+from tinyhw.emulator.amdgcn.gfx9 import sdwa
+from tinyhw.emulator.amdgcn.meanings.quiet import meaning_of
+from tinyhw.emulator.amdgcn.meanings.registry import Meaning
 from tinyhw.emulator.amdgcn.registers import constant
 from tinyhw.emulator.amdgcn.values import DTYPES, F16, F32, I32, I64, U16, U32
 from tinyhw.emulator.jit import matrix
@@ -184,7 +185,7 @@ def _vector_sources(r: Registers, i: Instruction, meaning: Meaning, mode: int, m
   return sources
 
 
-# ---- sub-dword addressing, as emulator.amdgcn.sdwa has it
+# ---- sub-dword addressing, as gfx9.sdwa has it
 
 def _sdwa_source(r: Registers, i: Instruction, o: Operand, t: str, index: int) -> Value:
   """The selected part of a source, extended."""

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from tinyhw.emulator.amdgcn import memory
-from tinyhw.emulator.amdgcn.atomics import ATOMICS
+from tinyhw.emulator.amdgcn.memory import instructions as memory
+from tinyhw.emulator.amdgcn.memory.atomics import ATOMICS
 from tinyhw.emulator.amdgcn.values import U32, U64
 from tinyhw.emulator.jit.alu import read
 from tinyhw.emulator.jit.state import Registers

@@ -17,9 +17,11 @@ import numpy as np
 from tinyhw.arch import Arch
 from tinyhw.core.errors import MachineFault, TinyhwError
 from tinyhw.core.memory import AddressSpace
-from tinyhw.emulator.amdgcn import access, control, memory
-from tinyhw.emulator.amdgcn.atomics import ATOMICS
+from tinyhw.emulator.amdgcn import control
 from tinyhw.emulator.amdgcn.launch import Dispatch, DispatchStats, prepare
+from tinyhw.emulator.amdgcn.memory import access
+from tinyhw.emulator.amdgcn.memory import instructions as memory
+from tinyhw.emulator.amdgcn.memory.atomics import ATOMICS
 from tinyhw.emulator.amdgcn.program import Program
 from tinyhw.emulator.amdgcn.registers import exec_changed
 from tinyhw.emulator.jit import atomics, context, threads

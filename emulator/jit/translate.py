@@ -13,7 +13,8 @@ from typing import Final, Protocol
 
 from tinyhw.arch import Arch
 from tinyhw.core.errors import PageFault, TinyhwError, Unsupported
-from tinyhw.emulator.amdgcn import bind, control, hwreg, memory
+from tinyhw.emulator.amdgcn import bind, control, hwreg
+from tinyhw.emulator.amdgcn.memory import instructions as memory
 from tinyhw.emulator.amdgcn.values import U32, U64
 from tinyhw.emulator.jit import alu, matrix_plans, special, threads  # noqa: F401  (they register what they translate)
 from tinyhw.emulator.jit.access import FIND, Accesses, Site

@@ -7,7 +7,7 @@ import pytest
 
 from tinyhw.arch import DECODED
 from tinyhw.emulator.amdgcn import coverage
-from tinyhw.emulator.amdgcn.meaning import MEANINGS
+from tinyhw.emulator.amdgcn.meanings.registry import MEANINGS
 from tinyhw.isa.amdgcn import table
 
 TABLE = table("gfx11")

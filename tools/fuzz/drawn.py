@@ -25,7 +25,7 @@ GPUS: Final = ("gfx1100", "gfx1201", "gfx942")
 CODE: Final = 0x7F00_0000_0000
 DATA: Final = 0x7F10_0000_0000
 PAGE: Final = 4096
-VALID: Final = 20_000  # instructions of a generation that programs are drawn from
+VALID: Final = 5_000  # instructions of a generation that programs are drawn from
 WATCHDOG: Final = 400  # instructions of a wave that runs random bytes
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from tinyhw.emulator.amdgcn import floats, integer, scalar
-from tinyhw.emulator.amdgcn.meaning import MEANINGS as M
-from tinyhw.emulator.amdgcn.small_floats import BF8, FP8, decoded, dot4, encoded, stochastic
+from tinyhw.emulator.amdgcn.meanings import floats, integer, scalar
+from tinyhw.emulator.amdgcn.meanings.registry import MEANINGS as M
+from tinyhw.emulator.amdgcn.meanings.small_floats import BF8, FP8, decoded, dot4, encoded, stochastic
 from tinyhw.emulator.amdgcn.values import Ops
 
 O = type[Ops]

@@ -11,9 +11,11 @@ from typing import Any, Final
 import numpy as np
 
 from tinyhw.core.memory import Access
-from tinyhw.emulator.amdgcn import access, hwreg, names_gfx9
-from tinyhw.emulator.amdgcn.atomics import ATOMICS
-from tinyhw.emulator.amdgcn.memory import byte_offset, extended, fetcher
+from tinyhw.emulator.amdgcn import hwreg
+from tinyhw.emulator.amdgcn.gfx9 import names as names_gfx9
+from tinyhw.emulator.amdgcn.memory import access
+from tinyhw.emulator.amdgcn.memory.atomics import ATOMICS
+from tinyhw.emulator.amdgcn.memory.instructions import byte_offset, extended, fetcher
 from tinyhw.emulator.amdgcn.registers import Reader, scalar32, scalar64, write_scalar64
 from tinyhw.emulator.amdgcn.values import DTYPES, U32, U64, Ops
 from tinyhw.emulator.simt import Group, Step

@@ -8,9 +8,10 @@ import numpy as np
 
 from tinyhw.core.errors import MachineFault
 from tinyhw.core.memory import Access
-from tinyhw.emulator.amdgcn import access, names_gfx9
-from tinyhw.emulator.amdgcn.atomics import ATOMICS, in_lds
 from tinyhw.emulator.amdgcn.bind import unsupported
+from tinyhw.emulator.amdgcn.gfx9 import names as names_gfx9
+from tinyhw.emulator.amdgcn.memory import access
+from tinyhw.emulator.amdgcn.memory.atomics import ATOMICS, in_lds
 from tinyhw.emulator.amdgcn.registers import (
   Reader,
   base_address,

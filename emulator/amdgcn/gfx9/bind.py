@@ -12,9 +12,11 @@ from typing import Any, Final
 import numpy as np
 
 from tinyhw.core.errors import MachineFault
-from tinyhw.emulator.amdgcn import bind, matrix_gfx9, memory_gfx9
+from tinyhw.emulator.amdgcn import bind
 from tinyhw.emulator.amdgcn.bind import dword
-from tinyhw.emulator.amdgcn.ends_gfx9 import GPR_IDX_EN, VSKIP, index_from, index_of
+from tinyhw.emulator.amdgcn.gfx9 import matrix as matrix_gfx9
+from tinyhw.emulator.amdgcn.gfx9 import memory as memory_gfx9
+from tinyhw.emulator.amdgcn.gfx9.ends import GPR_IDX_EN, VSKIP, index_from, index_of
 from tinyhw.emulator.amdgcn.registers import reader, write_vector32
 from tinyhw.emulator.simt import Group, Step
 from tinyhw.isa.amdgcn import AGPR0, M0, Instruction

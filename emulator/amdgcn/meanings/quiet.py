@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
-from tinyhw.emulator.amdgcn.meaning import MEANINGS, Meaning
-from tinyhw.emulator.amdgcn.overflow import limited
+from tinyhw.emulator.amdgcn.meanings.overflow import limited
+from tinyhw.emulator.amdgcn.meanings.registry import MEANINGS, Meaning
 
 IEEE: Final = 1 << 9
 _EXTREMES: Final = re.compile(r"v_(pk_)?(min|max|min3|max3|med3|minmax|maxmin)_f(16|32|64)")

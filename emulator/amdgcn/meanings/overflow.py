@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, Final
 
-from tinyhw.emulator.amdgcn.meaning import Meaning
+from tinyhw.emulator.amdgcn.meanings.registry import Meaning
 
 FP16_OVFL: Final = 1 << 23
 _LARGEST: Final = 0x7BFF

@@ -8,8 +8,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from tinyhw.emulator.amdgcn import access, memory
 from tinyhw.emulator.amdgcn.bind import SPECIAL_OF, unsupported
+from tinyhw.emulator.amdgcn.memory import access
+from tinyhw.emulator.amdgcn.memory import instructions as memory
 from tinyhw.emulator.amdgcn.registers import full, merged, need_lanes, reader, vector32, writer
 from tinyhw.emulator.amdgcn.values import U32, U64
 from tinyhw.emulator.simt import Group, Step

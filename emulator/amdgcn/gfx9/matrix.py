@@ -20,8 +20,8 @@ from typing import Any, Final
 import numpy as np
 
 from tinyhw.emulator.amdgcn.matrix import product
+from tinyhw.emulator.amdgcn.meanings.small_floats import BF8_FNUZ, FP8_FNUZ, SmallFloat
 from tinyhw.emulator.amdgcn.registers import full, reader
-from tinyhw.emulator.amdgcn.small_floats import BF8_FNUZ, FP8_FNUZ, SmallFloat
 from tinyhw.emulator.amdgcn.values import F16, F32, F64, I32, U16, U32, U64, Ops
 from tinyhw.emulator.simt import Group, Step
 from tinyhw.isa.amdgcn import Instruction, Operand

@@ -14,9 +14,10 @@ import numpy as np
 
 from tinyhw.autogen import buffer_formats
 from tinyhw.core.errors import MachineFault
-from tinyhw.emulator.amdgcn import access, formats, memory
-from tinyhw.emulator.amdgcn.atomics import ATOMICS
 from tinyhw.emulator.amdgcn.bind import unsupported
+from tinyhw.emulator.amdgcn.memory import access, formats
+from tinyhw.emulator.amdgcn.memory import instructions as memory
+from tinyhw.emulator.amdgcn.memory.atomics import ATOMICS
 from tinyhw.emulator.amdgcn.registers import each_wave, full, need_lanes, reader, scalar32, vector32
 from tinyhw.emulator.amdgcn.values import U32, U64
 from tinyhw.emulator.simt import Group, Step
