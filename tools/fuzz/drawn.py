@@ -98,9 +98,9 @@ def valid(gpu: str) -> list[bytes]:
 
 
 def bytes_of(number: int) -> bytes:
-  """1 to 24 words: valid instructions, opcodes with random fields and random words, as many of each as the number says."""
+  """1 to 16 words: valid instructions, opcodes with random fields and random words, as many of each as the number says."""
   rng, gpu = random.Random(number), GPUS[number % 3]
-  noisy, words, size = rng.choice((0.0, 0.02, 0.1, 0.5)), bytearray(), 4 * rng.randrange(1, 25)
+  noisy, words, size = rng.choice((0.0, 0.02, 0.1, 0.5)), bytearray(), 4 * rng.randrange(1, 17)
   while len(words) < size:
     kind = rng.random()
     words += rng.randbytes(4) if kind < noisy / 2 else _noise(playground(gpu), rng) if kind < noisy else \
@@ -112,7 +112,7 @@ def _bytes_on(number: int, engine: str) -> str:
   p = playground(GPUS[number % 3])
   code = bytes_of(number)
   p.code.u8[:len(code)] = np.frombuffer(code, np.uint8)
-  end = p.end if number % 5 else bytes(4)
+  end = p.end if number % 50 else bytes(4)
   p.code.u8[len(code):256] = np.frombuffer(end * 64, np.uint8)[:256 - len(code)]
   before = p.code.u8.tobytes()
   d = p.start(64 if p.arch.isa == "gfx9" or number & 4 else 32, 1 + number % 2, 63)
