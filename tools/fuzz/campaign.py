@@ -121,7 +121,7 @@ class Journal:
     """Write it, at once or when the last time is long enough ago; a file that is there is replaced as a whole."""
     if self.path is None or not now and time.monotonic() - self._written < SAVED: return
     self._written = time.monotonic()
-    data = asdict(plan) | asdict(tally) | {"open": [asdict(t) for t in [*running, *plan.open]]}
+    data = vars(plan) | vars(tally) | {"open": [asdict(t) for t in [*running, *plan.open]]}
     new = self.path.with_suffix(".new")
     new.write_text(json.dumps(data, indent=1) + "\n")
     new.replace(self.path)
