@@ -26,6 +26,7 @@ from tinyhw.emulator.amdgcn.registers import (
   each_wave,
   exec_changed,
   full,
+  mask_reader,
   need_lanes,
   read_mask,
   reader,
@@ -185,7 +186,7 @@ def _vector_parts(i: Instruction, meaning: Meaning, mode: int) -> tuple[list[Rea
     if fixed is not None: readers.append(_always(np.uint32(fixed)))
     elif t == "vcc" or t == "mask" and position >= len(names): readers.append(_mask_reader(VCC_LO))
     elif t == "mask":
-      readers.append(_mask_operand(i.operands[names[position]]))
+      readers.append(mask_reader(i.operands[names[position]]))
       position += 1
     elif t.startswith("d:"):
       assert destination is not None
@@ -250,12 +251,6 @@ def _flushing(read: Reader) -> Reader: return lambda group: Ops.flush(read(group
 
 
 def _mask_reader(register: int) -> Reader: return lambda group: read_mask(group, register)
-
-
-def _mask_operand(o: Operand) -> Reader:
-  if o.kind == "s": return _mask_reader(o.value)
-  value = np.bool_(o.kind == "const" and 193 <= o.value <= 208 and o.value == 193)
-  return lambda group: value
 
 
 def _mask_writer(register: int) -> Writer:

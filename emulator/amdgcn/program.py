@@ -69,8 +69,9 @@ class Program:
     return sum(block.count for block in self._blocks.values())
 
   def fresh(self) -> bool:
-    """Whether the code in memory still is what was decoded. Where nothing could be decoded there is nothing to keep."""
-    try: return bool(self._spans) and all(self.space.read(at, len(data), Access.EXECUTE) == data for at, data in self._spans.items())
+    """Whether the code in memory still is what was decoded; no, where nothing could be decoded."""
+    if not self._spans: return False
+    try: return all(self.space.read(at, len(data), Access.EXECUTE) == data for at, data in self._spans.items())
     except PageFault: return False
 
   def refresh(self) -> None:

@@ -135,8 +135,7 @@ def _scalar(r: Registers, i: Instruction, meaning: Meaning, mode: int) -> None:
 # ---- vector
 
 def _mask_operand(r: Registers, o: Operand) -> Value:
-  if o.kind == "s": return r.mask(o.value)
-  return r.e.const(BOOL, 1 if o.kind == "const" and o.value == 193 else 0)
+  return r.mask(o.value) if o.kind == "s" else r.to_lanes(read(r, o, f"u{r.lanes}"))
 
 
 def _vector(r: Registers, i: Instruction, meaning: Meaning, mode: int) -> None:

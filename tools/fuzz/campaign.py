@@ -87,18 +87,16 @@ class Plan:
   left: int  # programs that are still to be handed out
   open: list[Task] = field(default_factory=list)
 
-  def tasks(self) -> Iterator[Task]:
-    """Tasks until the number of programs is handed out."""
-    at = 0
-    while self.open or self.left > 0:
-      if self.open: yield self.open.pop(0)
-      else:
-        kind = self.kinds[at % len(self.kinds)]
-        at += 1
-        count = min(self.left, ROUND.get(kind, 1))
-        task = Task(kind, self.next, count)
-        self.next, self.left = self.next + count, self.left - count
-        yield task
+  turn: int = 0  # of which kind the next task is
+
+  def task(self) -> Task | None:
+    """The next task; None when all are handed out."""
+    if self.open: return self.open.pop(0)
+    if not self.left: return None
+    kind = self.kinds[self.turn % len(self.kinds)]
+    task = Task(kind, self.next, min(self.left, ROUND.get(kind, 1)))
+    self.turn, self.next, self.left = self.turn + 1, self.next + task.count, self.left - task.count
+    return task
 
 
 class Journal:
@@ -111,7 +109,8 @@ class Journal:
     if self.path is None or not self.path.exists(): return None
     try:
       data = json.loads(self.path.read_text())
-      plan = Plan(data["kinds"], data["next"], data["left"], [Task(**t) for t in data["open"]])
+      plan = Plan(data["kinds"], data["next"], data["left"], [Task(**t) for t in data["open"]],
+                  data["turn"])
       return plan, Tally(Counter(data["done"]), {k: Counter(e) for k, e in data["endings"].items()},
                          Counter(data["seconds"]), data["wrong"], data["memory"], data["files"])
     except (ValueError, KeyError, TypeError) as error:
@@ -203,15 +202,15 @@ class Campaign:
 
   def run(self, seconds: float) -> None:
     """Run until the time or the number of programs is over. Raises Wrong with the kind and number."""
-    until, tasks = time.monotonic() + seconds, self.plan.tasks()
+    until = time.monotonic() + seconds
     try:
-      for worker in self._workers: self._next(worker, tasks)
+      for worker in self._workers: self._next(worker)
       while any(w.task for w in self._workers):
         ready = wait([w.pipe for w in self._workers if w.task], timeout=1.0)
         for k, worker in enumerate(self._workers):
           if worker.pipe in ready: self._answer(k)
           elif worker.hangs: self._lost(k, f"still running after {HANG:.0f} s")
-          if self._workers[k].task is None and time.monotonic() < until: self._next(self._workers[k], tasks)
+          if self._workers[k].task is None and time.monotonic() < until: self._next(self._workers[k])
         self.journal.save(self.plan, self._running(), self.tally)
         self._shown(self.tally)
     finally:
@@ -220,8 +219,8 @@ class Campaign:
 
   def _running(self) -> list[Task]: return [w.task for w in self._workers if w.task]
 
-  def _next(self, worker: Worker, tasks: Iterator[Task]) -> None:
-    if (task := next(tasks, None)) is not None: worker.give(task)
+  def _next(self, worker: Worker) -> None:
+    if (task := self.plan.task()) is not None: worker.give(task)
 
   def _answer(self, k: int) -> None:
     worker = self._workers[k]

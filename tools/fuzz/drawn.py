@@ -1,4 +1,4 @@
-"""The random programs of the campaign, each drawn by its number: instructions against the witness, programs, any bytes."""
+"""The random programs of the campaign, each drawn by its number: any bytes, instructions, programs on both engines."""
 from __future__ import annotations
 
 import random
@@ -88,7 +88,8 @@ def _noise(p: Playground, rng: random.Random) -> bytes:
 @cache
 def valid(gpu: str) -> list[bytes]:
   """Instructions with random fields that can be decoded, the same ones in each process."""
-  p, rng, out = playground(gpu), random.Random(gpu), []
+  p, rng = playground(gpu), random.Random(gpu)
+  out: list[bytes] = []
   while len(out) < VALID:
     code = _noise(p, rng)
     try: p.table.decode(code + bytes(16 - len(code)))
@@ -98,7 +99,7 @@ def valid(gpu: str) -> list[bytes]:
 
 
 def bytes_of(number: int) -> bytes:
-  """1 to 16 words: valid instructions, opcodes with random fields and random words, as many of each as the number says."""
+  """1 to 16 words: valid instructions, opcodes with random fields, random words; as many of each as the number says."""
   rng, gpu = random.Random(number), GPUS[number % 3]
   noisy, words, size = rng.choice((0.0, 0.02, 0.1, 0.5)), bytearray(), 4 * rng.randrange(1, 17)
   while len(words) < size:
