@@ -10,8 +10,8 @@ from typing import Final
 
 import numpy as np
 
-from tinyhw.emulator.amdgcn.gfx9.ends import GPR_IDX_EN
 from tinyhw.emulator.amdgcn.meanings.registry import MEANINGS
+from tinyhw.emulator.amdgcn.modes import GPR_IDX_EN
 from tinyhw.emulator.simt import Group
 from tinyhw.isa.amdgcn import EXEC_LO, M0, NULL, SPECIAL, VCC_LO, Instruction, Operand
 
@@ -86,7 +86,7 @@ _INDEXED: Final = (("src0", 12), ("src1", 13), ("src2", 14), ("vdst", 15))  # CD
 def indices(group: Group, i: Instruction) -> tuple[int, ...] | None:
   """The values of M0, of all waves, where it moves the numbers of the instruction's registers; else None."""
   if i.mnemonic in _MOVREL: pass
-  elif not (group.mode >> GPR_IDX_EN & 1 and i.family.startswith("V")): return None
+  elif not (GPR_IDX_EN.of(group.mode) and i.family.startswith("V")): return None
   return tuple(int(m0) for m0 in np.unique(group.s[M0]))
 
 

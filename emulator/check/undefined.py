@@ -16,6 +16,7 @@ import numpy as np
 
 from tinyhw.arch import Arch
 from tinyhw.core.memory import AddressSpace
+from tinyhw.emulator.amdgcn.fields import GROUP_IDS, TG_SIZE_EN, USER_SGPR
 from tinyhw.emulator.check import rules
 from tinyhw.emulator.check.effects import REGISTERS, SGPR0, Effects, dwords, name_of
 from tinyhw.emulator.observe import Access
@@ -287,7 +288,8 @@ def set_up_registers(d: Any, arch: Arch) -> set[int]:
 
   LLVM AMDGPUUsage, "Initial Kernel Execution State".
   """
-  scalars = (d.rsrc2 >> 1 & 31) + (0 if arch.ids_in_ttmp else (d.rsrc2 >> 7 & 15).bit_count())
+  ids = 0 if arch.ids_in_ttmp else sum(f.of(d.rsrc2) for f in (*GROUP_IDS, TG_SIZE_EN))
+  scalars = USER_SGPR.of(d.rsrc2) + ids
   kept = range(TTMP0, TTMP0 + 16)
   flat = (102, 103, 104, 105) if arch.isa == "gfx9" else ()  # FLAT_SCRATCH and XNACK_MASK
   registers = {SGPR0 + s for s in (*range(scalars), *kept, *flat, EXEC_LO, EXEC_LO + 1)}
