@@ -29,6 +29,7 @@ MODELLED: Final[dict[str, str]] = {
   "MSG_RTN_GET_DOORBELL": "the queue's doorbell is number 0", "MSG_RTN_GET_DDID": "draws have no number",
   "MSG_RTN_GET_TMA": "there is no trap handler", "MSG_RTN_GET_TBA": "there is no trap handler",
   "MSG_RTN_GET_SE_AID_ID": "all shader engines are one", "MSG_DEALLOC_VGPRS": "registers stay until a wave ends",
+  "s_alloc_vgpr": "there always are enough vector registers",
 }
 # Registers that user code may not write: the chip drops the value. Those that it may hold nothing here.
 DROPPED: Final = frozenset((

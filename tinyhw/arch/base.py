@@ -41,6 +41,7 @@ class Arch:
   mode_bits: tuple[tuple[int, int], ...] = ((21, 8), (23, 9), (26, 23))  # DX10_CLAMP, IEEE, FP16_OVFL
   # How many vector registers COMPUTE_PGM_RSRC1's count stands for, by wave size (LLVM AMDGPUUsage).
   vgpr_unit: Mapping[int, int] = field(default_factory=lambda: {32: 8, 64: 4})
+  dynamic_vgprs: int = -1  # the bit of COMPUTE_PGM_RSRC2 that lets waves allocate vector registers; -1: none
   accumulation: bool = False  # the second half of `vgprs` is for accumulation registers, numbered from 256
 
   @property
