@@ -57,7 +57,7 @@ def composed(isa: str, register: str, values: Mapping[str, Value]) -> Value:
   return out
 
 
-def asked(isa: str, register: str, field: str, value: int) -> int:
+def program_field(isa: str, register: str, field: str, value: int) -> int:
   """What a COMPUTE_PGM register says in a field, 0 where the generation has no such field."""
   place = sq.PROGRAM[isa][register].get(field)
   return 0 if place is None else Field(*place).of(value)

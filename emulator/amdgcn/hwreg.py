@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tinyhw.emulator.amdgcn.fields import ACCUM_OFFSET, SGPRS, VGPRS, composed
+from tinyhw.emulator.amdgcn.fields import ACCUM_OFFSET, SGPRS, VGPRS, composed, program_field
 from tinyhw.emulator.amdgcn.values import U32
 from tinyhw.emulator.simt import Group
 from tinyhw.isa.amdgcn import EXEC_LO, VCC_LO
@@ -30,6 +30,7 @@ MODELLED: Final[dict[str, str]] = {
   "MSG_RTN_GET_DOORBELL": "the queue's doorbell is number 0", "MSG_RTN_GET_DDID": "draws have no number",
   "MSG_RTN_GET_TMA": "there is no trap handler", "MSG_RTN_GET_TBA": "there is no trap handler",
   "MSG_RTN_GET_SE_AID_ID": "all shader engines are one", "MSG_DEALLOC_VGPRS": "registers stay until a wave ends",
+  "s_alloc_vgpr": "there always are enough vector registers",
 }
 # Registers that user code may not write: the chip drops the value. Those that it may hold nothing here.
 DROPPED: Final = frozenset((
@@ -77,7 +78,8 @@ def _status(group: Group) -> Value:
   several = d.block[0] * d.block[1] * d.block[2] > cohort.lanes
   return composed(cohort.arch.isa, "STATUS", {
     "SCC": group.scc, "EXECZ": _is_zero(group, EXEC_LO), "VCCZ": _is_zero(group, VCC_LO), "IN_TG": several,
-    "IN_WG": several, "VALID": 1, "SCRATCH_EN": group.scratch is not None, "WAVE64": cohort.lanes == 64})
+    "IN_WG": several, "VALID": 1, "SCRATCH_EN": group.scratch is not None, "WAVE64": cohort.lanes == 64,
+    "DVGPR_EN": program_field(cohort.arch.isa, "RSRC2", "DYNAMIC_VGPR", d.rsrc2)})
 
 
 @_reads("HW_REG_STATE_PRIV")

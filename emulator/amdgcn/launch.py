@@ -13,6 +13,7 @@ from tinyhw.core.errors import InvalidArgument
 from tinyhw.core.memory import AddressSpace
 from tinyhw.emulator.amdgcn import modes
 from tinyhw.emulator.amdgcn.fields import ACCUM_OFFSET, GROUP_IDS, TG_SIZE_EN, USER_SGPR, VGPRS
+from tinyhw.emulator.amdgcn.gfx12.registers import first_block
 from tinyhw.emulator.amdgcn.program import Program, ProgramCache
 from tinyhw.emulator.amdgcn.registers import FULL32
 from tinyhw.emulator.amdgcn.sync import Shared
@@ -32,7 +33,8 @@ class Dispatch:
   `grid` counts workgroups, `block` is the workgroup's size. `rsrc1` to `rsrc3` are COMPUTE_PGM_RSRC*, `user_data` the
   SGPRs that the queue set. Scratch: `scratch_base` is the address of wave slots of `scratch_size * wave size` bytes
   each, `scratch_size` the bytes of a lane, `scratch_waves` the number of slots. `lds_size` in bytes. `interrupt` is
-  called with the low 24 bits of M0 of a wave that interrupts the host.
+  called with the low 24 bits of M0 of a wave that interrupts the host. `vgpr_block` is the size of the blocks in which
+  waves allocate vector registers, where they do; the chip's SQ_DYN_VGPR sets it, and compilers take 16 unless told.
   """
   entry_pc: int
   grid: tuple[int, int, int]
@@ -47,6 +49,7 @@ class Dispatch:
   lds_size: int = 0
   wave32: bool = True
   interrupt: Callable[[int], None] | None = None
+  vgpr_block: int = 16
 
 
 @cache
@@ -180,6 +183,7 @@ def _vector_registers(arch: Arch, d: Dispatch, lanes: int) -> int:
   rsrc3.ACCUM_OFFSET says where accumulation registers start in a wave's file, in units of 4 (LLVM AMDGPUUsage). Numbers
   between the last other register and 256 exist in vain.
   """
+  if dynamic := first_block(arch, d, lanes): return dynamic
   total = (VGPRS.of(d.rsrc1) + 1) * arch.vgpr_unit[lanes]
   first = 4 * ACCUM_OFFSET.of(d.rsrc3) + 4
   return AGPR0 + total - first if arch.accumulation and total > first else total

@@ -8,7 +8,7 @@ from functools import cache
 from typing import Final
 
 from tinyhw.autogen import sq
-from tinyhw.emulator.amdgcn.fields import FLOAT_MODE, Field, asked, everywhere
+from tinyhw.emulator.amdgcn.fields import FLOAT_MODE, Field, everywhere, program_field
 
 
 @cache
@@ -42,7 +42,7 @@ def initial(isa: str, rsrc1: int) -> int:
   """MODE of a wave that starts, from COMPUTE_PGM_RSRC1."""
   mode = FLOAT_MODE.of(rsrc1)  # FP_ROUND and FP_DENORM in one
   for name, there in _INITIAL.items():
-    if has(isa, name): mode |= asked(isa, "RSRC1", there, rsrc1) << _field(name).low
+    if has(isa, name): mode |= program_field(isa, "RSRC1", there, rsrc1) << _field(name).low
   return mode
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from tinyhw.arch import Arch
 from tinyhw.core.errors import HazardFound, InvalidArgument
 from tinyhw.core.memory import AddressSpace
-from tinyhw.emulator.amdgcn.fields import asked
+from tinyhw.emulator.amdgcn.fields import program_field
 from tinyhw.emulator.check.alu import GUARDS_OF, AluWaits
 from tinyhw.emulator.check.counters import COUNTERS
 from tinyhw.emulator.check.effects import SGPR0, Effects, effects, indices, moved, name_of
@@ -43,7 +43,7 @@ class State:
     self.alu = None if guards is None else AluWaits(guards, group.size)
     rules = RULES_OF.get(isa)
     self.nops = None if rules is None else Nops(rules, group.size)
-    wgp = bool(asked(isa, "RSRC1", "WGP_MODE", cohort.dispatch.rsrc1))
+    wgp = bool(program_field(isa, "RSRC1", "WGP_MODE", cohort.dispatch.rsrc1))
     self.races = Races(self.count, self.a_group, self.first, cohort.lds_size, memory, wgp)
     self.undefined = None if holes is None else Undefined(cohort, holes, set_up_registers(cohort.dispatch, cohort.arch))
     self.barrier = np.zeros(self.count, np.int64)  # PC of the barrier at which each wave stands or stood last

@@ -150,6 +150,7 @@ def effects(i: Instruction, lanes: int) -> Effects:
     reads.extend(dwords(o, lanes))
     if "cmpswap" in i.mnemonic: reads.extend(range(o.value, o.value + max(2, o.dwords)))
   if "smfmac" in i.mnemonic or "swmmac" in i.mnemonic: tied.extend(dwords(i.operands["vdst"], lanes))
+  if "_load_tr_" in i.mnemonic and lanes == 64: writes = writes[:len(writes) // 2]  # the data of 32 lanes
   reads += tied
   uses = tuple(u for u in i.row.uses if not (memory and u == "M0"))
   reads += _implicit(uses, lanes)
