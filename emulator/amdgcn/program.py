@@ -13,6 +13,7 @@ from tinyhw.emulator.amdgcn import bind, control
 from tinyhw.emulator.amdgcn.gfx9 import bind as _gfx9  # noqa: F401  (registers binders)
 from tinyhw.emulator.amdgcn.gfx12 import bind as _gfx12  # noqa: F401  (registers binders)
 from tinyhw.emulator.amdgcn.gfx12 import matrix as _gfx12_matrix  # noqa: F401  (registers binders)
+from tinyhw.emulator.amdgcn.gfx12 import transpose as _gfx12_transpose  # noqa: F401  (registers binders)
 from tinyhw.emulator.amdgcn.memory import buffer
 from tinyhw.emulator.amdgcn.memory import instructions as memory
 from tinyhw.emulator.simt import Group, Next, Step

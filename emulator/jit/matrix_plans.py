@@ -8,6 +8,7 @@ import numpy as np
 from tinyhw.emulator.amdgcn.gfx9 import matrix as gfx9
 from tinyhw.emulator.amdgcn.gfx12 import matrix as gfx12
 from tinyhw.emulator.amdgcn.meanings.small_floats import BF8_FNUZ, FP8_FNUZ, SmallFloat
+from tinyhw.emulator.amdgcn.modes import FP16_OVFL, denormals
 from tinyhw.emulator.amdgcn.registers import constant
 from tinyhw.emulator.amdgcn.values import DTYPES, F16, F32, F64, U16, U32
 from tinyhw.emulator.jit import alu, blocks
@@ -67,9 +68,9 @@ def _out(s: gfx9.Shape) -> Any:
 
 def _mfma(r: Registers, i: Instruction, mode: int) -> None:
   s = gfx9.shape(i.mnemonic)
-  if mode >> gfx9.FP16_OVFL & 1 or r.lanes != gfx9.LANES: raise Untranslatable(i.mnemonic)
+  if FP16_OVFL.of(mode) or r.lanes != gfx9.LANES: raise Untranslatable(i.mnemonic)
   cbsz, abid, blgp = i.get("cbsz"), i.get("abid"), i.get("blgp")
-  double, flush = s.c == "f64", s.a == "f32" and not mode >> 4 & 1
+  double, flush = s.c == "f64", s.a == "f32" and not denormals(mode, "f32") & 1
   a_lane, a_item = gfx9.inputs(s.rows, s.depth, s.blocks)
   b_lane, b_item = gfx9.inputs(s.columns, s.depth, s.blocks)
   negative: list[Any] = [None, None]
@@ -83,7 +84,7 @@ def _mfma(r: Registers, i: Instruction, mode: int) -> None:
 
 def _smfmac(r: Registers, i: Instruction, mode: int) -> None:
   s = gfx9.shape(i.mnemonic)
-  if mode >> gfx9.FP16_OVFL & 1 or r.lanes != gfx9.LANES: raise Untranslatable(i.mnemonic)
+  if FP16_OVFL.of(mode) or r.lanes != gfx9.LANES: raise Untranslatable(i.mnemonic)
   lane, item = gfx9.inputs(s.rows, s.depth // 2, 1)
   held = int(item.max()) + 1
   field = 0 if i.get("cbsz") & 3 else (i.get("abid") & (32 // (2 * held) - 1)) * 2 * held
