@@ -2,7 +2,10 @@
 by register numbers in M0."""
 from __future__ import annotations
 
-from tinyhw.emulator.amdgcn import bind, bind_gfx9, bind_gfx12, integer
+from tinyhw.emulator.amdgcn import bind
+from tinyhw.emulator.amdgcn.gfx9 import bind as bind_gfx9
+from tinyhw.emulator.amdgcn.gfx12 import bind as bind_gfx12
+from tinyhw.emulator.amdgcn.meanings import integer
 from tinyhw.emulator.amdgcn.values import I32, I64, U32
 from tinyhw.emulator.jit import alu
 from tinyhw.emulator.jit.alu import read, write

@@ -12,7 +12,7 @@ from tinyhw.core.errors import DecodeError, EncodeError, PageFault, TinyhwError,
 from tinyhw.core.memory import Access, Region
 from tinyhw.emulator.amdgcn import Dispatch, dispatch
 from tinyhw.emulator.amdgcn.bind import SPECIAL
-from tinyhw.emulator.amdgcn.meaning import MEANINGS
+from tinyhw.emulator.amdgcn.meanings.registry import MEANINGS
 from tinyhw.emulator.engines import dispatch as choose
 from tinyhw.emulator.jit.run import dispatch as compiled
 from tinyhw.isa.amdgcn import Row, table

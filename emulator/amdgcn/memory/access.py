@@ -8,7 +8,7 @@ import numpy as np
 from tinyhw.core.errors import MachineFault, PageFault
 from tinyhw.core.memory import Access, AddressSpace, Mapping
 from tinyhw.emulator import observe
-from tinyhw.emulator.amdgcn.atomics import modify
+from tinyhw.emulator.amdgcn.memory.atomics import modify
 from tinyhw.emulator.amdgcn.values import U32, U64
 from tinyhw.emulator.simt import Group
 

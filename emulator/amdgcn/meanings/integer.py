@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tinyhw.emulator.amdgcn.meaning import MEANINGS as M
+from tinyhw.emulator.amdgcn.meanings.registry import MEANINGS as M
 from tinyhw.emulator.amdgcn.values import Ops
 
 O = type[Ops]

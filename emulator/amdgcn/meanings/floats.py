@@ -9,8 +9,8 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from tinyhw.emulator.amdgcn.meaning import MEANINGS as M
-from tinyhw.emulator.amdgcn.meaning import Function
+from tinyhw.emulator.amdgcn.meanings.registry import MEANINGS as M
+from tinyhw.emulator.amdgcn.meanings.registry import Function
 from tinyhw.emulator.amdgcn.values import Ops
 
 O = type[Ops]

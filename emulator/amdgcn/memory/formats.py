@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tinyhw.emulator.amdgcn import rounding
+from tinyhw.emulator.amdgcn.meanings import rounding
 from tinyhw.emulator.amdgcn.values import F16, F32, F64, U16, U32
 
 Value = Any

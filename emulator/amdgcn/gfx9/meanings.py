@@ -7,11 +7,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tinyhw.emulator.amdgcn import floats, integer, scalar  # noqa: F401  (integer registers what is renamed here)
-from tinyhw.emulator.amdgcn.meaning import MEANINGS, Function
-from tinyhw.emulator.amdgcn.small_floats import BF8_FNUZ as BF8
-from tinyhw.emulator.amdgcn.small_floats import FP8_FNUZ as FP8
-from tinyhw.emulator.amdgcn.small_floats import SmallFloat, decoded, encoded, stochastic
+from tinyhw.emulator.amdgcn.meanings import floats, integer, scalar  # noqa: F401  (integer has what is renamed here)
+from tinyhw.emulator.amdgcn.meanings.registry import MEANINGS, Function
+from tinyhw.emulator.amdgcn.meanings.small_floats import BF8_FNUZ as BF8
+from tinyhw.emulator.amdgcn.meanings.small_floats import FP8_FNUZ as FP8
+from tinyhw.emulator.amdgcn.meanings.small_floats import SmallFloat, decoded, encoded, stochastic
 from tinyhw.emulator.amdgcn.values import Ops
 
 O = type[Ops]
@@ -86,12 +86,12 @@ def lshl_add64(o: O, a: V, n: V, b: V) -> V: return (a << o.to(n & 7, "u64")) + 
 def cvt_pkaccum(o: O, a: V, at: V, old: V) -> V: return floats.cvt_pk_u8(o, a, at, old)
 
 
-# ---- multiply-add with two roundings; MODE's bit 7 allows a denormal product as it allows a denormal result
-@M("v_mac_f16", "f16(f16, f16, d:f16, mode:7)")
-@M("v_mad_f16 v_mad_legacy_f16 v_madak_f16 v_madmk_f16", "f16(f16, f16, f16, mode:7)")
+# ---- multiply-add with two roundings; MODE allows a denormal product as it allows a denormal result
+@M("v_mac_f16", "f16(f16, f16, d:f16, mode:FP_DENORM)")
+@M("v_mad_f16 v_mad_legacy_f16 v_madak_f16 v_madmk_f16", "f16(f16, f16, f16, mode:FP_DENORM)")
 def mad(o: O, a: V, b: V, c: V, denormals: V) -> V:
   product = a * b
-  return o.where(denormals != 0, product, o.flush(product)) + c
+  return o.where((denormals & 8) != 0, product, o.flush(product)) + c
 
 @M("v_fmac_f64", "f64(f64, f64, d:f64)")
 def fmac64(o: O, a: V, b: V, c: V) -> V: return o.fma(a, b, c)
@@ -129,7 +129,7 @@ def dot2(o: O, a: V, b: V, c: V) -> V:
   return o.flush(o.to(half(a, 0) * half(b, 0) + half(a, 16) * half(b, 16) + o.to(o.flush(c), "f64"), "f32"))
 
 
-# ---- 8-bit floats (7.2): the FNUZ formats; `mode:23` is MODE.FP16_OVFL
+# ---- 8-bit floats (7.2): the FNUZ formats
 for _name, _small in (("fp8", FP8), ("bf8", BF8)):
   @M(f"v_cvt_f32_{_name}", "f32(u32)")
   def _cvt_small(o: O, a: V, t: SmallFloat = _small) -> V: return decoded(o, a & 0xFF, t)
@@ -138,11 +138,11 @@ for _name, _small in (("fp8", FP8), ("bf8", BF8)):
   def _cvt_pk(o: O, a: V, t: SmallFloat = _small) -> V:
     return o.pack(*(o.bits(decoded(o, a >> shift & 0xFF, t), "u32") for shift in (0, 8)))
 
-  @M(f"v_cvt_pk_{_name}_f32", "u16(f32, f32, mode:23)")
+  @M(f"v_cvt_pk_{_name}_f32", "u16(f32, f32, mode:FP16_OVFL)")
   def _cvt_to_pk(o: O, a: V, b: V, limit: V, t: SmallFloat = _small) -> V:
     return o.to(encoded(o, a, t, limit) | encoded(o, b, t, limit) << 8, "u16")
 
-  @M(f"v_cvt_sr_{_name}_f32", "u32(f32, u32, d:u32, i:op_sel, mode:23)", exact=False)
+  @M(f"v_cvt_sr_{_name}_f32", "u32(f32, u32, d:u32, i:op_sel, mode:FP16_OVFL)", exact=False)
   def _cvt_sr(o: O, a: V, seed: V, old: V, at: V, limit: V, t: SmallFloat = _small) -> V:
     shift = 8 * (at >> 2 & 3)
     return old & ~(o.const("u32", 0xFF) << shift) | stochastic(o, a, seed, t, limit) << shift

@@ -14,8 +14,8 @@ import numpy as np
 
 from tinyhw.emulator.amdgcn.bind import SPECIAL_OF
 from tinyhw.emulator.amdgcn.matrix import product, refuse_scalars
+from tinyhw.emulator.amdgcn.meanings.small_floats import BF8, FP8, SmallFloat
 from tinyhw.emulator.amdgcn.registers import constant, full
-from tinyhw.emulator.amdgcn.small_floats import BF8, FP8, SmallFloat
 from tinyhw.emulator.amdgcn.values import F16, F32, F64, U16, U32
 from tinyhw.emulator.simt import Group, Step
 from tinyhw.isa.amdgcn import Instruction, Operand
