@@ -43,8 +43,12 @@ class Yield:
 
 
 class Split:
-  """Waves of the group go different ways: `pcs` holds an address for each wave, `modes` a MODE where that differs."""
-  def __init__(self, pcs: Value, modes: Value | None = None) -> None: self.pcs, self.modes = pcs, modes
+  """Waves of the group go different ways: `pcs` holds an address for each wave, `modes` a MODE where that differs.
+
+  `vgprs` is how many vector registers each has from now on; new ones hold 0.
+  """
+  def __init__(self, pcs: Value, modes: Value | None = None, vgprs: Value | None = None) -> None:
+    self.pcs, self.modes, self.vgprs = pcs, modes, vgprs
 
 
 Next = int | End | Barrier | Wait | Yield | Split
@@ -220,7 +224,8 @@ class Cohort:
         continue
       group = min(self.runnable, key=lambda g: (g.lap, g.pc))
       self.runnable.remove(group)
-      self._run(group, {g.pc for g in self.runnable if g.mode == group.mode})
+      alike = (g for g in self.runnable if g.mode == group.mode and len(g.v) == len(group.v))
+      self._run(group, {g.pc for g in alike})
     if self.parked:
       at = self.parked[0]
       raise MachineFault("a barrier that some waves of a workgroup never reach", pc=at.pc, wave=int(at.waves[0]))
@@ -320,15 +325,18 @@ class Cohort:
       assert isinstance(after, Split)
       if group.count > self.watchdog: self.expired(group)
       modes = np.full(group.size, group.mode) if after.modes is None else after.modes
-      for pc, mode in np.unique(np.stack([after.pcs, modes], axis=1), axis=0):
-        part = group.take(np.flatnonzero((after.pcs == pc) & (modes == mode)))
-        part.pc, part.mode = int(pc), int(mode)
+      vgprs = np.full(group.size, len(group.v)) if after.vgprs is None else after.vgprs
+      ways = np.stack([after.pcs, modes, vgprs], axis=1)
+      for way in np.unique(ways, axis=0):
+        part = group.take(np.flatnonzero((ways == way).all(axis=1)))
+        part.pc, part.mode, count = map(int, way)
+        part.v = part.v[:count] + [ZERO] * (count - len(part.v))
         self._meet(part)
 
   def _meet(self, group: Group) -> None:
     """Make a group runnable, as part of a group at the same PC where there is one."""
     for other in self.runnable:
-      if other.pc == group.pc and other.mode == group.mode:
+      if other.pc == group.pc and other.mode == group.mode and len(other.v) == len(group.v):
         other.join(group)
         return
     self.runnable.append(group)

@@ -18,14 +18,16 @@ from tinyhw.emulator.amdgcn.gfx9 import meanings as _gfx9  # noqa: F401  (regist
 from tinyhw.emulator.amdgcn.gfx9 import sdwa
 from tinyhw.emulator.amdgcn.gfx12 import meanings as _gfx12  # noqa: F401  (registers meanings)
 from tinyhw.emulator.amdgcn.meanings import floats, integer, rounding, scalar  # noqa: F401  (all register meanings)
-from tinyhw.emulator.amdgcn.meanings.quiet import IEEE, meaning_of
+from tinyhw.emulator.amdgcn.meanings.quiet import meaning_of
 from tinyhw.emulator.amdgcn.meanings.registry import Meaning
+from tinyhw.emulator.amdgcn.modes import DX10_CLAMP, FP_ROUND, IEEE, denormals, has, named, round_of
 from tinyhw.emulator.amdgcn.registers import (
   Reader,
   Writer,
   each_wave,
   exec_changed,
   full,
+  mask_reader,
   need_lanes,
   read_mask,
   reader,
@@ -49,11 +51,7 @@ Value = Any
 _SOURCES: Final = ("src0", "src1", "src2")
 SCALAR_FAMILIES: Final = frozenset(("SOP1", "SOP2", "SOPC", "SOPK"))
 FLOAT = frozenset({"f16", "f32", "f64"})
-# Instruction tables of chips whose MODE has neither DX10_CLAMP nor IEEE.
-WITHOUT_IEEE: Final = frozenset({"gfx12"})
 OMOD: Final = {1: 2.0, 2: 4.0, 3: 0.5}
-_DENORM_SHIFT: Final = {"f32": 4, "f16": 6, "f64": 6}
-_ROUND_SHIFT: Final = {"f32": 0, "f16": 2, "f64": 2}
 WIDE: Final = {"u16": "i64", "i16": "i64", "u32": "i64", "i32": "i64"}
 # Instruction tables whose 16-bit results fill the register, with zeros above.
 ZERO_FILLING: Final = frozenset({"gfx9"})
@@ -84,7 +82,7 @@ def alu(i: Instruction, pc: int, mode: int) -> Step:
 def rounds(i: Instruction, meaning: Meaning, mode: int) -> bool:
   """Whether MODE rounds a result other than to nearest even. What is not exact anyway is left as it is."""
   return meaning.exact and not i.mnemonic.startswith(_UNROUNDED) and any(
-    t in _ROUND_SHIFT and mode >> _ROUND_SHIFT[t] & 3 for t in meaning.results)
+    t in FLOAT and round_of(mode, t) for t in meaning.results)
 
 
 # ---- scalar
@@ -149,13 +147,13 @@ def _step(function: Callable[..., Any], readers: list[Reader], writers: list[Wri
 def flushes(i: Instruction, t: str, mode: int, bit: int) -> bool:
   """Whether MODE flushes denormals of this type; bit 0 allows them in sources, bit 1 in results."""
   if t not in FLOAT or i.mnemonic.startswith(_MODELESS): return False
-  return not mode >> _DENORM_SHIFT[t] + bit & 1
+  return not denormals(mode, t) >> bit & 1
 
 
 def constant_source(i: Instruction, t: str, mode: int) -> int | None:
-  """The value of a source that the instruction's fields or MODE give, `i:NAME` or `mode:BIT`; None for another."""
+  """The value of a source that the instruction's fields or MODE give, `i:NAME` or `mode:NAME`; None for another."""
   if t.startswith("i:"): return i.get(t[2:])
-  return mode >> int(t[5:]) & 1 if t.startswith("mode:") else None
+  return named(mode, t[5:]) if t.startswith("mode:") else None
 
 
 def source_names(i: Instruction, suffix: str = "") -> list[str]:
@@ -185,7 +183,7 @@ def _vector_parts(i: Instruction, meaning: Meaning, mode: int) -> tuple[list[Rea
     if fixed is not None: readers.append(_always(np.uint32(fixed)))
     elif t == "vcc" or t == "mask" and position >= len(names): readers.append(_mask_reader(VCC_LO))
     elif t == "mask":
-      readers.append(_mask_operand(i.operands[names[position]]))
+      readers.append(mask_reader(i.operands[names[position]]))
       position += 1
     elif t.startswith("d:"):
       assert destination is not None
@@ -252,19 +250,13 @@ def _flushing(read: Reader) -> Reader: return lambda group: Ops.flush(read(group
 def _mask_reader(register: int) -> Reader: return lambda group: read_mask(group, register)
 
 
-def _mask_operand(o: Operand) -> Reader:
-  if o.kind == "s": return _mask_reader(o.value)
-  value = np.bool_(o.kind == "const" and 193 <= o.value <= 208 and o.value == 193)
-  return lambda group: value
-
-
 def _mask_writer(register: int) -> Writer:
   return lambda group, value: write_mask(group, register, np.asarray(value)[()])
 
 
 def nan_clamps(i: Instruction, mode: int) -> bool:
   """Whether clamp makes NaN zero: by MODE.DX10_CLAMP, or always where MODE has no such bit (RDNA4 ISA, 7.2.3.1)."""
-  return i.isa in WITHOUT_IEEE or bool(mode >> 8 & 1)
+  return not has(i.isa, "DX10_CLAMP") or bool(DX10_CLAMP.of(mode))
 
 
 def output_modifier(i: Instruction, t: str, mode: int) -> int:
@@ -272,7 +264,7 @@ def output_modifier(i: Instruction, t: str, mode: int) -> int:
 
   Without MODE.IEEE it always counts, and then output denormals are flushed (RDNA4 ISA manual, section 7.2.3.1).
   """
-  return i.get("omod") if i.isa in WITHOUT_IEEE or flushes(i, t, mode, 1) and not mode & IEEE else 0
+  return i.get("omod") if not has(i.isa, "IEEE") or flushes(i, t, mode, 1) and not IEEE.of(mode) else 0
 
 
 def _float_result(i: Instruction, t: str, write: Writer, mode: int) -> Writer:
@@ -466,16 +458,16 @@ def fma_mix(i: Instruction, pc: int, mode: int) -> Step:
       read: Reader = lambda group, half=half: half(group).astype(F32)  # type: ignore[misc]
     else: read = reader(o, "f32")
     read = with_modifiers(read, "f32", bool(neg >> k & 1), bool(absolute >> k & 1))
-    readers.append(_flushing(read) if not mode >> 4 & 1 else read)
+    readers.append(_flushing(read) if not denormals(mode, "f32") & 1 else read)
   destination, clamp = i.operands["vdst"], i.get("clamp")
   one, two, three = readers
   fused: Callable[..., Any] = lambda o, x, y, z: o.fma(x, y, z)
   if i.mnemonic == "v_fma_mix_f32":
-    if mode & 3: fused = rounding.directed(fused, mode)
+    if round_of(mode, "f32"): fused = rounding.directed(fused, mode)
     write = _float_result(i, "f32", writer(destination, "f32"), mode)
     return lambda group: write(group, fused(Ops, one(group), two(group), three(group)))
   half_of: Callable[..., Any] = lambda o, x, y, z: o.to(o.fma(x, y, z), "f16")  # rounded twice, as the manual says
-  if mode & 15: half_of = rounding.directed(half_of, mode)
+  if FP_ROUND.of(mode): half_of = rounding.directed(half_of, mode)
   which = 1 if i.mnemonic == "v_fma_mixhi_f16" else 0
   write16 = write_vector16(destination.value, which)
 

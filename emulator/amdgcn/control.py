@@ -14,6 +14,7 @@ from tinyhw.core.table import Handlers
 from tinyhw.emulator.amdgcn import hwreg
 from tinyhw.emulator.amdgcn.bind import unsupported
 from tinyhw.emulator.amdgcn.ends import ENDERS
+from tinyhw.emulator.amdgcn.modes import FP_DENORM, FP_ROUND
 from tinyhw.emulator.amdgcn.registers import constant, reader, write_scalar32, write_scalar64
 from tinyhw.emulator.simt import Barrier, End, Group, Next, Split, Step, Wait, Yield
 from tinyhw.isa.amdgcn import EXEC_LO, M0, VCC_LO, Instruction
@@ -175,8 +176,8 @@ def _either(group: Group, taken: Value, there: int, after: int) -> Next:
 def _mode_field(i: Instruction) -> tuple[int, int, int]:
   """(hardware register, first bit, bits) that s_setreg or one of its short forms writes."""
   simm = i.fields["simm16"]
-  if i.mnemonic == "s_round_mode": return MODE_REGISTER, 0, 4
-  if i.mnemonic == "s_denorm_mode": return MODE_REGISTER, 4, 4
+  if i.mnemonic == "s_round_mode": return MODE_REGISTER, *FP_ROUND
+  if i.mnemonic == "s_denorm_mode": return MODE_REGISTER, *FP_DENORM
   return simm & 63, simm >> 6 & 31, (simm >> 11 & 31) + 1
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from tinyhw.core.errors import MachineFault
 from tinyhw.emulator.amdgcn import sync
 from tinyhw.emulator.amdgcn.gfx9 import ends as ends_gfx9
+from tinyhw.emulator.amdgcn.gfx12 import registers as registers_gfx12
 from tinyhw.emulator.amdgcn.registers import exec_changed, write_scalar32
 from tinyhw.emulator.amdgcn.values import U32
 from tinyhw.emulator.simt import End, Group, Next, Split
@@ -72,5 +73,5 @@ ENDERS: Final[dict[str, Callable[[Instruction, int], Ender]]] = {
   "s_sendmsghalt": _halted, "s_subvector_loop_begin": _subvector_loop, "s_subvector_loop_end": _subvector_loop,
   "ds_ordered_count": sync.ordered_count,
   **{f"ds_gws_{name}": sync.gws for name in ("init", "barrier", "sema_v", "sema_br", "sema_p", "sema_release_all")},
-  **ends_gfx9.ENDERS,
+  **ends_gfx9.ENDERS, **registers_gfx12.ENDERS,
 }

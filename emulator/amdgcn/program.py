@@ -13,6 +13,7 @@ from tinyhw.emulator.amdgcn import bind, control
 from tinyhw.emulator.amdgcn.gfx9 import bind as _gfx9  # noqa: F401  (registers binders)
 from tinyhw.emulator.amdgcn.gfx12 import bind as _gfx12  # noqa: F401  (registers binders)
 from tinyhw.emulator.amdgcn.gfx12 import matrix as _gfx12_matrix  # noqa: F401  (registers binders)
+from tinyhw.emulator.amdgcn.gfx12 import transpose as _gfx12_transpose  # noqa: F401  (registers binders)
 from tinyhw.emulator.amdgcn.memory import buffer
 from tinyhw.emulator.amdgcn.memory import instructions as memory
 from tinyhw.emulator.simt import Group, Next, Step
@@ -69,7 +70,8 @@ class Program:
     return sum(block.count for block in self._blocks.values())
 
   def fresh(self) -> bool:
-    """Whether the code in memory still is what was decoded."""
+    """Whether the code in memory still is what was decoded; no, where nothing could be decoded."""
+    if not self._spans: return False
     try: return all(self.space.read(at, len(data), Access.EXECUTE) == data for at, data in self._spans.items())
     except PageFault: return False
 

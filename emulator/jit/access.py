@@ -28,6 +28,7 @@ from tinyhw.emulator.amdgcn.memory.instructions import (
   returns,
   swizzled,
 )
+from tinyhw.emulator.amdgcn.memory.resource import field, part
 from tinyhw.emulator.amdgcn.values import I32, I64, U32, U64
 from tinyhw.emulator.jit import atomics, buffer
 from tinyhw.emulator.jit.alu import lane_numbers, permuted
@@ -515,9 +516,10 @@ class Accesses:
     sbase, buffer = i.operands["sbase"].value, i.mnemonic.startswith("s_buffer")
     base = r.scalar64(sbase)
     if buffer:
-      stride = convert(r.scalar(sbase + 1) >> 16 & 0x3FFF, I64)
-      size = convert(r.scalar(sbase + 2), I64) * r.o.where(stride == 0, e.const(I64, 1), stride)
-      base = base & (1 << 48) - 1
+      at, records = part(i.isa, "stride"), part(i.isa, "num_records")
+      stride = convert(at.field.of(r.scalar(sbase + at.dword)), I64)
+      size = convert(r.scalar(sbase + records.dword), I64) * r.o.where(stride == 0, e.const(I64, 1), stride)
+      base = base & field(i.isa, "base_address").mask
     forward = r.number(i, "signed offset", U64) & keep
     if "soffset" in i.operands: forward = forward + (convert(r.scalar(i.operands["soffset"].value), U64) & keep)
     address = (base & keep) + forward

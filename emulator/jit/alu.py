@@ -15,6 +15,7 @@ from tinyhw.emulator.amdgcn import matrix as reference
 from tinyhw.emulator.amdgcn.gfx9 import sdwa
 from tinyhw.emulator.amdgcn.meanings.quiet import meaning_of
 from tinyhw.emulator.amdgcn.meanings.registry import Meaning
+from tinyhw.emulator.amdgcn.modes import FP_ROUND, denormals
 from tinyhw.emulator.amdgcn.registers import constant
 from tinyhw.emulator.amdgcn.values import DTYPES, F16, F32, I32, I64, U16, U32
 from tinyhw.emulator.jit import matrix
@@ -135,8 +136,7 @@ def _scalar(r: Registers, i: Instruction, meaning: Meaning, mode: int) -> None:
 # ---- vector
 
 def _mask_operand(r: Registers, o: Operand) -> Value:
-  if o.kind == "s": return r.mask(o.value)
-  return r.e.const(BOOL, 1 if o.kind == "const" and o.value == 193 else 0)
+  return r.mask(o.value) if o.kind == "s" else r.to_lanes(read(r, o, f"u{r.lanes}"))
 
 
 def _vector(r: Registers, i: Instruction, meaning: Meaning, mode: int) -> None:
@@ -363,7 +363,7 @@ def _pairs(r: Registers, i: Instruction, meaning: Meaning, mode: int) -> None:
 
 def _fma_mix(r: Registers, i: Instruction, mode: int) -> None:
   """v_fma_mix*: each source is f32, or one half as f16."""
-  if mode & 15: raise Untranslatable("a directed rounding mode")
+  if FP_ROUND.of(mode): raise Untranslatable("a directed rounding mode")
   op_sel, op_sel_hi = i.get("op_sel"), i.get("op_sel_hi")
   neg, absolute = i.get("neg_lo"), i.get("neg_hi")
   sources = []
@@ -371,7 +371,7 @@ def _fma_mix(r: Registers, i: Instruction, mode: int) -> None:
     o = i.operands[name]
     x = convert(_half(r, o, op_sel >> k & 1, "f16"), F32) if op_sel_hi >> k & 1 else read(r, o, "f32")
     x = modified(x, neg >> k & 1, absolute >> k & 1)
-    sources.append(x if mode >> 4 & 1 else r.o.flush(x))
+    sources.append(x if denormals(mode, "f32") & 1 else r.o.flush(x))
   destination = i.operands["vdst"]
   if i.mnemonic == "v_fma_mix_f32":
     return write(r, destination, _finished(r, i, "f32", r.o.fma(*sources), mode))

@@ -18,6 +18,7 @@ from tinyhw.arch import Arch
 from tinyhw.core.errors import MachineFault, TinyhwError
 from tinyhw.core.memory import AddressSpace
 from tinyhw.emulator.amdgcn import control
+from tinyhw.emulator.amdgcn.gfx12.registers import first_block
 from tinyhw.emulator.amdgcn.launch import Dispatch, DispatchStats, prepare
 from tinyhw.emulator.amdgcn.memory import access
 from tinyhw.emulator.amdgcn.memory import instructions as memory
@@ -114,6 +115,7 @@ class Code:
 def code_for(cohort: Cohort, vgprs: int, detail: int = 0) -> Code:
   """The code that a cohort's waves with so many vector registers run, made when it is first wanted."""
   program: Program = cohort.program  # type: ignore[assignment]
+  if first_block(program.arch, cohort.dispatch, cohort.lanes): raise NotCompiled("vector registers that come and go")
   x, y, z = cohort.dispatch.block
   key = cohort.lanes, vgprs, x * y * z % cohort.lanes != 0, detail
   code: Code | None = program.compiled.get(key)

@@ -12,7 +12,7 @@ from functools import partial
 from typing import Final, Protocol
 
 from tinyhw.arch import Arch
-from tinyhw.core.errors import TinyhwError, Unsupported
+from tinyhw.core.errors import PageFault, TinyhwError, Unsupported
 from tinyhw.emulator.amdgcn import bind, control, hwreg
 from tinyhw.emulator.amdgcn.memory import instructions as memory
 from tinyhw.emulator.amdgcn.values import U32, U64
@@ -320,8 +320,9 @@ class Translator:
       found.append((at, i))
       at += i.size
       if i.mnemonic in _ENDS or i.mnemonic in control.DIRECT or i.mnemonic == "s_endpgm" or at in self.leaders: break
-    if found and offset not in self.code:
-      self.code[offset] = self.program.remember(self.program.entry + offset, self.program.entry + at)
+    if offset not in self.code:
+      if found: self.code[offset] = self.program.remember(self.program.entry + offset, self.program.entry + at)
+      else: self._guard(offset)
       self.count += len(found)
     body = e.new_label("body")
     left_at = e.op(f"getelementptr i32, ptr %state, i64 {LEFT}")
@@ -340,6 +341,12 @@ class Translator:
     for n in range(where, len(e.lines)):
       if "@COUNT@" in e.lines[n]: e.lines[n] = e.lines[n].replace("@COUNT@", count)
     self.exec_written |= r.exec_written
+
+  def _guard(self, offset: int) -> None:
+    """Remember what could not be decoded: once it changes, this translation counts no more."""
+    start = self.program.entry + offset
+    try: self.code[offset] = self.program.remember(start, start + 4)
+    except PageFault: pass  # nothing is mapped there: what comes there later is another program's
 
   def _instructions(self, found: list[tuple[int, Instruction]], after: int, mode: int) -> int:
     """Emit the instructions and the end of a block; returns how many of them it executes."""

@@ -1,6 +1,6 @@
-"""Binders of RDNA4 alone: permutations by a lane's own selector, block transfers, the transposing load.
+"""Binders of RDNA4 alone: permutations by a lane's own selector, block transfers.
 
-RDNA4 ISA manual, sections 11.5 "Block VGPR Load & Store", 11.6 "WMMA Matrix Load Ops with Transpose" and 16.
+RDNA4 ISA manual, sections 11.5 "Block VGPR Load & Store" and 16.
 """
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from tinyhw.emulator.amdgcn.bind import SPECIAL_OF, unsupported
+from tinyhw.emulator.amdgcn.bind import SPECIAL_OF
 from tinyhw.emulator.amdgcn.memory import access
 from tinyhw.emulator.amdgcn.memory import instructions as memory
 from tinyhw.emulator.amdgcn.registers import full, merged, need_lanes, reader, vector32, writer
-from tinyhw.emulator.amdgcn.values import U32, U64
+from tinyhw.emulator.amdgcn.values import U32
 from tinyhw.emulator.simt import Group, Step
 from tinyhw.isa.amdgcn import M0, Instruction
 
@@ -81,32 +81,7 @@ def _shifted(address: tuple[int | None, Value], far: Any) -> tuple[int | None, V
   return (base + int(far), offsets) if base is not None else (None, offsets + np.uint64(far))
 
 
-def load_transposed(i: Instruction, pc: int, mode: int) -> Step:
-  """global_load_tr_b128: eight lanes read eight runs of eight 16-bit elements; lane l gets element l of each run.
-
-  The manual's text does not say which lane gets what; this is the order that a gfx1201 was seen to have with waves of
-  32 lanes. All lanes must be active, or none. Of global_load_tr_b64 no order is known, so that it has no meaning here.
-  """
-  address_of, n = memory.global_address(i), i.operands["vdst"].value
-
-  def step(group: Group) -> None:
-    if access.nobody(group): return
-    if group.cohort.lanes != 32: raise unsupported(i, pc, "which lane gets what in waves of 64 is not documented")
-    if group.mask is not None: raise unsupported(i, pc, "some lanes are inactive, which the manual leaves undefined")
-    base, offsets = address_of(group)
-    at = full(group, offsets) if base is not None else full(group, offsets.astype(U64))
-    words = access.words_of(access.load(group, base, at, 16), 16)
-    halves = np.stack([w >> np.uint32(s) & np.uint32(0xFFFF) for w in words for s in (0, 16)], axis=-1)
-    runs = halves.reshape(group.size, 4, 8, 8)  # [waves, group of lanes, lane, element]
-    turned = runs.swapaxes(2, 3).reshape(group.size, 32, 8)
-    group.v[n + 3]  # a register beyond the allocation must not be made
-    for k in range(4):
-      group.v[n + k] = np.ascontiguousarray(turned[..., 2 * k] | turned[..., 2 * k + 1] << np.uint32(16))
-  return step
-
-
 SPECIAL_OF.setdefault("gfx12", {}).update({
   "v_permlane16_var_b32": permlane_var, "v_permlanex16_var_b32": permlane_var,
   **dict.fromkeys(("global_load_block", "global_store_block", "scratch_load_block", "scratch_store_block"), block),
-  "global_load_tr_b128": load_transposed,
 })

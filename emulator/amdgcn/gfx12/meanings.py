@@ -102,7 +102,7 @@ def sub64(o: O, a: V, b: V) -> V: return a - b
 def mul64(o: O, a: V, b: V) -> V: return a * b
 
 
-# ---- 8-bit floats; `i:` is a field of the instruction, `mode:23` MODE.FP16_OVFL
+# ---- 8-bit floats; `i:` is a field of the instruction, `mode:` one of MODE
 for _name, _small in (("fp8", FP8), ("bf8", BF8)):
   @M(f"v_cvt_f32_{_name}", "f32(u32, i:byte_sel)", isa="gfx12")
   def cvt_small(o: O, a: V, at: V, t: Any = _small) -> V: return decoded(o, a >> 8 * at & 0xFF, t)
@@ -112,13 +112,13 @@ for _name, _small in (("fp8", FP8), ("bf8", BF8)):
     word = a >> 16 * (select & 1)
     return o.pack(*(o.bits(decoded(o, word >> shift & 0xFF, t), "u32") for shift in (0, 8)))
 
-  @M(f"v_cvt_pk_{_name}_f32", "u32(f32, f32, d:u32, i:op_sel, mode:23)", isa="gfx12")
+  @M(f"v_cvt_pk_{_name}_f32", "u32(f32, f32, d:u32, i:op_sel, mode:FP16_OVFL)", isa="gfx12")
   def cvt_to_pk(o: O, a: V, b: V, old: V, select: V, limit: V, t: Any = _small) -> V:
     shift = 16 * (select >> 3 & 1)
     pair = encoded(o, a, t, limit) | encoded(o, b, t, limit) << 8
     return old & ~(o.const("u32", 0xFFFF) << shift) | pair << shift
 
-  @M(f"v_cvt_sr_{_name}_f32", "u32(f32, u32, d:u32, i:byte_sel, mode:23)", isa="gfx12", exact=False)
+  @M(f"v_cvt_sr_{_name}_f32", "u32(f32, u32, d:u32, i:byte_sel, mode:FP16_OVFL)", isa="gfx12", exact=False)
   def cvt_sr(o: O, a: V, seed: V, old: V, at: V, limit: V, t: Any = _small) -> V:
     shift = 8 * (at & 3)
     return old & ~(o.const("u32", 0xFF) << shift) | stochastic(o, a, seed, t, limit) << shift

@@ -16,7 +16,8 @@ from tinyhw.emulator.amdgcn import bind
 from tinyhw.emulator.amdgcn.bind import dword
 from tinyhw.emulator.amdgcn.gfx9 import matrix as matrix_gfx9
 from tinyhw.emulator.amdgcn.gfx9 import memory as memory_gfx9
-from tinyhw.emulator.amdgcn.gfx9.ends import GPR_IDX_EN, VSKIP, index_from, index_of
+from tinyhw.emulator.amdgcn.gfx9.ends import index_from, index_of
+from tinyhw.emulator.amdgcn.modes import GPR_IDX_EN, VSKIP
 from tinyhw.emulator.amdgcn.registers import reader, write_vector32
 from tinyhw.emulator.simt import Group, Step
 from tinyhw.isa.amdgcn import AGPR0, M0, Instruction
@@ -103,12 +104,12 @@ _VECTOR: Final = _ALU | {"DS", "FLAT", "MUBUF", "MTBUF"}
 
 
 def _is_altered(i: Instruction, mode: int) -> bool:
-  return bool(mode >> VSKIP & 1 and i.family in _VECTOR or mode >> GPR_IDX_EN & 1 and i.family in _ALU)
+  return bool(VSKIP.of(mode) and i.family in _VECTOR or GPR_IDX_EN.of(mode) and i.family in _ALU)
 
 
 def _altered(i: Instruction, pc: int, mode: int,
              plain: Callable[[Instruction, int, int], Step | None]) -> Step | None:
-  return None if mode >> VSKIP & 1 else _indexed(i, pc, mode, plain)
+  return None if VSKIP.of(mode) else _indexed(i, pc, mode, plain)
 
 
 bind.ALTERED_OF["gfx9"] = _is_altered, _altered

@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from tinyhw.emulator.amdgcn.modes import CSP, GPR_IDX_EN, VSKIP
 from tinyhw.emulator.amdgcn.registers import exec_changed, reader, scalar64
 from tinyhw.emulator.amdgcn.values import U32, U64
 from tinyhw.emulator.simt import Group, Next, Split
@@ -17,10 +18,6 @@ from tinyhw.isa.amdgcn import EXEC_LO, M0, Instruction
 
 Value = Any
 Ender = Callable[[Group], Next]
-GPR_IDX_EN: Final = 27  # bits of MODE
-VSKIP: Final = 28
-CSP: Final = 29
-_CSP_BITS: Final = 7 << CSP
 
 
 def index_from(old: Value, index: Value) -> Value:
@@ -38,7 +35,7 @@ def _index_on(i: Instruction, pc: int) -> Ender:
 
   def on(group: Group) -> Next:
     group.s[M0] = index_of(index_from(group.s[M0], read(group)), operands)
-    group.mode |= 1 << GPR_IDX_EN
+    group.mode |= GPR_IDX_EN.mask
     return after
   return on
 
@@ -47,7 +44,7 @@ def _index_off(i: Instruction, pc: int) -> Ender:
   after = pc + i.size
 
   def off(group: Group) -> Next:
-    group.mode &= ~(1 << GPR_IDX_EN)
+    group.mode &= ~GPR_IDX_EN.mask
     return after
   return off
 
@@ -76,8 +73,11 @@ def _skip(i: Instruction, pc: int) -> Ender:
 
   def skip(group: Group) -> Next:
     on = _each(group, value(group) >> (bit(group) & np.uint32(31)) & np.uint32(1)).astype(np.int64)
-    return _go(group, np.full(group.size, after), group.mode & ~(1 << VSKIP) | on << VSKIP)
+    return _go(group, np.full(group.size, after), group.mode & ~VSKIP.mask | on << VSKIP.low)
   return skip
+
+
+def _with_depth(mode: int, depth: int) -> int: return mode & ~CSP.mask | (depth & CSP.limit) << CSP.low
 
 
 def _fork(i: Instruction, pc: int) -> Ender:
@@ -92,7 +92,7 @@ def _fork(i: Instruction, pc: int) -> Ender:
   exec_mask = scalar64(EXEC_LO)
 
   def fork(group: Group) -> Next:
-    s, top = group.s, (group.mode >> CSP & 7) * 4
+    s, top = group.s, CSP.of(group.mode) * 4
     active, chosen, to = (_each(group, f(group)) for f in (exec_mask, mask, there))
     passing, failing = chosen & active, ~chosen & active
     both = (passing != 0) & (failing != 0)
@@ -104,7 +104,7 @@ def _fork(i: Instruction, pc: int) -> Ender:
       s[top + k] = _column(np.where(both, word, _each(group, s[top + k])))
     s[EXEC_LO], s[EXEC_LO + 1] = _column(now.astype(U32)), _column((now >> np.uint64(32)).astype(U32))
     exec_changed(group)
-    deeper = group.mode & ~_CSP_BITS | ((group.mode >> CSP) + 1 & 7) << CSP
+    deeper = _with_depth(group.mode, CSP.of(group.mode) + 1)
     return _go(group, np.where(jumps, to, np.uint64(after)).astype(np.int64), np.where(both, deeper, group.mode))
   return fork
 
@@ -114,13 +114,13 @@ def _join(i: Instruction, pc: int) -> Ender:
   saved, after = reader(i.operands["src0"], "u32"), pc + i.size
 
   def join(group: Group) -> Next:
-    s, depth = group.s, group.mode >> CSP & 7
+    s, depth = group.s, CSP.of(group.mode)
     done = _each(group, saved(group)) == depth
-    top = (depth - 1 & 7) * 4
+    top = (depth - 1 & CSP.limit) * 4
     for k in (0, 1): s[EXEC_LO + k] = _column(np.where(done, _each(group, s[EXEC_LO + k]), _each(group, s[top + k])))
     exec_changed(group)
     back = _each(group, s[top + 2]).astype(U64) | _each(group, s[top + 3]).astype(U64) << np.uint64(32)
-    shallower = group.mode & ~_CSP_BITS | (depth - 1 & 7) << CSP
+    shallower = _with_depth(group.mode, depth - 1)
     return _go(group, np.where(done, np.uint64(after), back).astype(np.int64), np.where(done, group.mode, shallower))
   return join
 

@@ -21,6 +21,7 @@ import numpy as np
 
 from tinyhw.emulator.amdgcn.matrix import product
 from tinyhw.emulator.amdgcn.meanings.small_floats import BF8_FNUZ, FP8_FNUZ, SmallFloat
+from tinyhw.emulator.amdgcn.modes import FP16_OVFL, denormals
 from tinyhw.emulator.amdgcn.registers import full, reader
 from tinyhw.emulator.amdgcn.values import F16, F32, F64, I32, U16, U32, U64, Ops
 from tinyhw.emulator.simt import Group, Step
@@ -28,7 +29,6 @@ from tinyhw.isa.amdgcn import Instruction, Operand
 
 Value = Any
 LANES: Final = 64
-FP16_OVFL: Final = 23  # bit of MODE
 BITS: Final = {"f64": 64, "f32": 32, "xf32": 32, "i32": 32, "f16": 16, "bf16": 16, "i8": 8, "fp8": 8, "bf8": 8}
 _EIGHT: Final = ("bf8_bf8", "bf8_fp8", "fp8_bf8", "fp8_fp8")
 MFMA: Final = tuple(f"v_mfma_{name}" for name in (
@@ -130,7 +130,7 @@ def _accumulator(group: Group, o: Operand, kind: str, count: int) -> Value:
 
 def finish(total: Value, kind: str, mode: int) -> Value:
   """The sums as raw items: u64 for f64, else u32."""
-  limit = mode >> FP16_OVFL & 1
+  limit = FP16_OVFL.of(mode)
   if kind == "f64": return total.view(U64)
   if kind == "i32":
     return (np.clip(total, -(1 << 31), (1 << 31) - 1) if limit else total).astype(I32).view(U32)
@@ -180,7 +180,7 @@ def mfma(i: Instruction, pc: int, mode: int) -> Step:
   if not double: a_lane, b_lane = a_lanes(cbsz, abid % (1 << cbsz))[a_lane], b_lanes(blgp)[b_lane]
   held = (s.depth * s.rows * s.blocks // LANES, s.depth * s.columns * s.blocks // LANES)
   block, row, column = outputs(s)
-  flush = s.a == "f32" and not mode >> 4 & 1
+  flush = s.a == "f32" and not denormals(mode, "f32") & 1
 
   def step(group: Group) -> None:
     x = _numbers(_items(group, a.value, BITS[s.a], held[0])[:, a_item, a_lane], s.a, flush)

@@ -130,7 +130,7 @@ def dot2(o: O, a: V, b: V, c: V) -> V:
   return o.flush(o.to(half(a, 0) * half(b, 0) + half(a, 16) * half(b, 16) + o.to(o.flush(c), "f64"), "f32"))
 
 
-# ---- 8-bit floats (7.2): the FNUZ formats; `mode:23` is MODE.FP16_OVFL
+# ---- 8-bit floats (7.2): the FNUZ formats
 for _name, _small in (("fp8", FP8), ("bf8", BF8)):
   @M(f"v_cvt_f32_{_name}", "f32(u32)")
   def _cvt_small(o: O, a: V, t: SmallFloat = _small) -> V: return decoded(o, a & 0xFF, t)
@@ -139,11 +139,11 @@ for _name, _small in (("fp8", FP8), ("bf8", BF8)):
   def _cvt_pk(o: O, a: V, t: SmallFloat = _small) -> V:
     return o.pack(*(o.bits(decoded(o, a >> shift & 0xFF, t), "u32") for shift in (0, 8)))
 
-  @M(f"v_cvt_pk_{_name}_f32", "u16(f32, f32, mode:23)")
+  @M(f"v_cvt_pk_{_name}_f32", "u16(f32, f32, mode:FP16_OVFL)")
   def _cvt_to_pk(o: O, a: V, b: V, limit: V, t: SmallFloat = _small) -> V:
     return o.to(encoded(o, a, t, limit) | encoded(o, b, t, limit) << 8, "u16")
 
-  @M(f"v_cvt_sr_{_name}_f32", "u32(f32, u32, d:u32, i:op_sel, mode:23)", exact=False)
+  @M(f"v_cvt_sr_{_name}_f32", "u32(f32, u32, d:u32, i:op_sel, mode:FP16_OVFL)", exact=False)
   def _cvt_sr(o: O, a: V, seed: V, old: V, at: V, limit: V, t: SmallFloat = _small) -> V:
     shift = 8 * (at >> 2 & 3)
     return old & ~(o.const("u32", 0xFF) << shift) | stochastic(o, a, seed, t, limit) << shift

@@ -10,8 +10,8 @@ from dataclasses import replace
 from typing import Any, Final
 
 from tinyhw.emulator.amdgcn.meanings.registry import Meaning
+from tinyhw.emulator.amdgcn.modes import FP16_OVFL
 
-FP16_OVFL: Final = 1 << 23
 _LARGEST: Final = 0x7BFF
 _POLES: Final = re.compile(r"v_(s_)?(rcp|rsq|log)_f16")  # infinite where the operand is zero
 _MOVES: Final = re.compile(r"[vs]_(pk_)?(min|max|med3|cndmask)\w*|v_div_fixup_f16")  # these choose, they round nothing
@@ -19,7 +19,7 @@ _MOVES: Final = re.compile(r"[vs]_(pk_)?(min|max|med3|cndmask)\w*|v_div_fixup_f1
 
 def limited(meaning: Meaning, mode: int) -> Meaning:
   """The meaning under a MODE: with FP16_OVFL, finite operands give finite halves."""
-  if not mode & FP16_OVFL or meaning.results != ("f16",) or _MOVES.fullmatch(meaning.mnemonic): return meaning
+  if not FP16_OVFL.of(mode) or meaning.results != ("f16",) or _MOVES.fullmatch(meaning.mnemonic): return meaning
   floats = [t.removeprefix("d:") in {"f16", "f32", "f64"} for t in meaning.sources]
   pole = bool(_POLES.fullmatch(meaning.mnemonic))
   return replace(meaning, function=_limited(meaning.function, floats, pole))

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 from tinyhw.emulator.amdgcn.meanings.overflow import limited
 from tinyhw.emulator.amdgcn.meanings.registry import MEANINGS, Meaning
+from tinyhw.emulator.amdgcn.modes import IEEE
 
-IEEE: Final = 1 << 9
 _EXTREMES: Final = re.compile(r"v_(pk_)?(min|max|min3|max3|med3|minmax|maxmin)_f(16|32|64)")
 _QUIET_BIT: Final = {"f16": 0x200, "f32": 0x400000, "f64": 1 << 51}
 _NAN: Final = {"f16": 0x7E00, "f32": 0x7FC00000, "f64": 0x7FF8 << 48}
@@ -34,5 +34,5 @@ def meaning_of(mnemonic: str, isa: str, mode: int) -> Meaning | None:
   """The meaning of an instruction under a MODE, apart from its rounding."""
   meaning = MEANINGS.get(mnemonic, isa)
   if meaning is not None: meaning = limited(meaning, mode)
-  if meaning is None or not mode & IEEE or not _EXTREMES.fullmatch(mnemonic): return meaning
+  if meaning is None or not IEEE.of(mode) or not _EXTREMES.fullmatch(mnemonic): return meaning
   return replace(meaning, function=quieting(meaning.function, meaning.results[0]))

@@ -18,7 +18,7 @@ class Meaning:
   A signature reads `results(sources)`. Types: u16 i16 f16 u32 i32 f32 u64 i64 f64 in registers; `mask` a bool for each
   lane, from an SGPR operand or VCC; `vcc` the same, always VCC; `scc` one bool for each wave; `exec` a result for EXEC.
   A source with `d:` is the old destination, one with `i:` a field of the instruction (0 where its form has none) and
-  one with `mode:` a bit of MODE, both u32 constants.
+  one with `mode:` a field of MODE, both u32 constants.
   A signature that begins with `pk ` works on both halves of its registers, or on two registers of f32.
   `exact` is False where the hardware's result is only given to some ULP and this one is computed in f64 and rounded.
   """

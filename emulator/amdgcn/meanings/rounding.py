@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from tinyhw.emulator.amdgcn.modes import round_of
 from tinyhw.emulator.amdgcn.values import DTYPES, F16, F32, F64, I32, Ops
 
 Value = Any
@@ -231,8 +232,8 @@ class DirectedOps:
 
 
 def directed(function: Callable[..., Any], mode: int) -> Callable[..., Any]:
-  """A meaning that rounds by the fields FP_ROUND of MODE: bits 0-1 for f32, bits 2-3 for f16 and f64."""
-  modes = {"f32": mode & 3, "f16": mode >> 2 & 3, "f64": mode >> 2 & 3}
+  """A meaning that rounds as MODE says of each float type."""
+  modes = {t: round_of(mode, t) for t in _NAMES}
   ops = DirectedOps(modes)
 
   def rounded(_: Any, *operands: Value) -> Any:

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from tinyhw.emulator.amdgcn.modes import denormals
 from tinyhw.emulator.amdgcn.values import F32, F64, I32, I64, U32, U64, Ops
 
 Value = Any
@@ -133,7 +134,7 @@ def in_lds(operation: str, width: int, mode: int) -> str:
   and store flushes both by it. Of the sums of bf16 halves no bits are named: they flush nothing here.
   """
   if operation not in _BY_MODE or operation == "fadd" and width == 8: return operation
-  allowed = mode >> (4 if width == 4 and operation != "pk_add_f16" else 6) & 3
+  allowed = denormals(mode, "f32" if width == 4 and operation != "pk_add_f16" else "f64")
   source, result = not allowed & 1, not allowed & 2
   if operation in {"fmin", "fmax"}: result = False
   elif operation in {"fcmpswap", "fcmpst"}: result = source
