@@ -99,7 +99,7 @@ def _scalar(i: Instruction, meaning: Meaning, mode: int) -> Step:
     elif t in {"k", "ku"}:
       k = i.fields["simm16"]
       value = np.uint32(k) if t == "ku" else np.int32(k - (k >> 15 << 16))
-      readers.append(lambda group, value=value: value)  # type: ignore[misc]
+      readers.append(_always(value))
     elif t.startswith("d:"):
       assert destination is not None
       tied = reader(destination, t[2:])
@@ -451,6 +451,9 @@ def _pairs(i: Instruction, meaning: Meaning, mode: int) -> Step:
   return step
 
 
+def _widened(half: Reader) -> Reader: return lambda group: half(group).astype(F32)
+
+
 def fma_mix(i: Instruction, pc: int, mode: int) -> Step:
   """v_fma_mix*: each source is f32, or one half as f16 (op_sel_hi says that, op_sel which half)."""
   op_sel, op_sel_hi = i.get("op_sel"), i.get("op_sel_hi")
@@ -459,8 +462,7 @@ def fma_mix(i: Instruction, pc: int, mode: int) -> Step:
   for k, name in enumerate(_SOURCES):
     o = i.operands[name]
     if op_sel_hi >> k & 1:
-      half = _half(o, op_sel >> k & 1, "f16")
-      read: Reader = lambda group, half=half: half(group).astype(F32)  # type: ignore[misc]
+      read = _widened(_half(o, op_sel >> k & 1, "f16"))
     else: read = reader(o, "f32")
     read = with_modifiers(read, "f32", bool(neg >> k & 1), bool(absolute >> k & 1))
     readers.append(_flushing(read) if not denormals(mode, "f32") & 1 else read)
