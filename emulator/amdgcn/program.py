@@ -38,8 +38,12 @@ class CodeBlock:
 
 
 def _refusal(error: Unsupported) -> Callable[[Group], Any]:
-  """Raises when control reaches an instruction that has no meaning, not when it is decoded."""
-  def refuse(group: Group) -> None: raise error
+  """Raises when control reaches an instruction that has no meaning, not when it is decoded.
+
+  A new error each time: one that is kept would keep the frames that it passed, and so the memory of a launch.
+  """
+  kind, name, arch, where, hint = error.kind, error.name, error.arch, error.where, error.hint
+  def refuse(group: Group) -> None: raise Unsupported(kind, name, arch=arch, where=where, hint=hint)
   return refuse
 
 
