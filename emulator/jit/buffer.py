@@ -72,7 +72,7 @@ def _addresses(r: Registers, i: Instruction) -> tuple[Value, Callable[[int], Val
   n = i.operands["vaddr"].value if "vaddr" in i.operands else 0
   idxen, offen = i.variant in {"idxen", "bothen"}, i.variant in {"offen", "bothen"}
   index: Value = convert(r.vector(n, U32), U64) if idxen else e.const(U64, 0)
-  within: Value = e.const(U64, i.fields["offset"])
+  within: Value = r.number(i, "offset", U64)
   if offen: within = convert(r.vector(n + (i.variant == "bothen"), U32), U64) + within
   extra = convert(read(r, i.operands["soffset"], "u32"), U64)
   at = index * stride + within if idxen else within
