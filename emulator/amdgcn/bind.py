@@ -27,6 +27,7 @@ from tinyhw.emulator.amdgcn.registers import (
   each_wave,
   exec_changed,
   full,
+  mask_reader,
   need_lanes,
   read_mask,
   reader,
@@ -99,7 +100,7 @@ def _scalar(i: Instruction, meaning: Meaning, mode: int) -> Step:
     elif t in {"k", "ku"}:
       k = i.fields["simm16"]
       value = np.uint32(k) if t == "ku" else np.int32(k - (k >> 15 << 16))
-      readers.append(lambda group, value=value: value)  # type: ignore[misc]
+      readers.append(_always(value))
     elif t.startswith("d:"):
       assert destination is not None
       tied = reader(destination, t[2:])
@@ -182,7 +183,7 @@ def _vector_parts(i: Instruction, meaning: Meaning, mode: int) -> tuple[list[Rea
     if fixed is not None: readers.append(_always(np.uint32(fixed)))
     elif t == "vcc" or t == "mask" and position >= len(names): readers.append(_mask_reader(VCC_LO))
     elif t == "mask":
-      readers.append(_mask_operand(i.operands[names[position]]))
+      readers.append(mask_reader(i.operands[names[position]]))
       position += 1
     elif t.startswith("d:"):
       assert destination is not None
@@ -249,12 +250,6 @@ def _flushing(read: Reader) -> Reader: return lambda group: Ops.flush(read(group
 def _mask_reader(register: int) -> Reader: return lambda group: read_mask(group, register)
 
 
-def _mask_operand(o: Operand) -> Reader:
-  if o.kind == "s": return _mask_reader(o.value)
-  value = np.bool_(o.kind == "const" and 193 <= o.value <= 208 and o.value == 193)
-  return lambda group: value
-
-
 def _mask_writer(register: int) -> Writer:
   return lambda group, value: write_mask(group, register, np.asarray(value)[()])
 
@@ -305,6 +300,16 @@ def _clampable(mnemonic: str, isa: str) -> bool:
   return any("clamp" in row.fields for row in table(isa).rows_of(mnemonic) if row.variant != "sdwa")
 
 
+def saturated_carry(i: Instruction, meaning: Meaning) -> Callable[..., Any]:
+  """Sums with a carry under clamp: where it is set the result is the largest number, for differences 0."""
+  function, bound = meaning.function, 0 if "sub" in i.mnemonic else 0xFFFFFFFF
+
+  def limited(o: Any, *values: Value) -> tuple[Value, Value]:
+    value, carry = function(o, *values)
+    return o.where(carry, o.const("u32", bound), value), carry
+  return limited
+
+
 def low24(i: Instruction) -> int:
   """How many sources are 24-bit numbers with sign."""
   return 2 if "_i24" in i.mnemonic else 0
@@ -315,6 +320,7 @@ def _clamped_integer(i: Instruction, meaning: Meaning) -> Callable[..., Any]:
   t = meaning.results[0] if meaning.results else ""
   function = meaning.function
   if not saturates(i, meaning): return function
+  if "mask" in meaning.results: return saturated_carry(i, meaning)
   low, high = np.iinfo(DTYPES[t]).min, np.iinfo(DTYPES[t]).max
   kinds = [DTYPES[s.removeprefix("d:")] if s.removeprefix("d:") in DTYPES else None for s in meaning.sources]
   signed = i.mnemonic.endswith(("i32", "i16"))
@@ -325,7 +331,6 @@ def _clamped_integer(i: Instruction, meaning: Meaning) -> Callable[..., Any]:
             else v.astype(np.int64) if k is not None else v for v, k in zip(values, kinds)]
     wide[:low24(i)] = [v << np.int64(40) >> np.int64(40) for v in wide[:low24(i)]]
     result = function(o, *wide)
-    if isinstance(result, tuple): return np.clip(result[0], low, high).astype(DTYPES[t]), *result[1:]
     if signed and t == "u32": return np.clip(result, low, high).astype(np.int32).view(U32)
     return np.clip(result, low, high).astype(DTYPES[t])
   return saturating
@@ -451,6 +456,9 @@ def _pairs(i: Instruction, meaning: Meaning, mode: int) -> Step:
   return step
 
 
+def _widened(half: Reader) -> Reader: return lambda group: half(group).astype(F32)
+
+
 def fma_mix(i: Instruction, pc: int, mode: int) -> Step:
   """v_fma_mix*: each source is f32, or one half as f16 (op_sel_hi says that, op_sel which half)."""
   op_sel, op_sel_hi = i.get("op_sel"), i.get("op_sel_hi")
@@ -459,8 +467,7 @@ def fma_mix(i: Instruction, pc: int, mode: int) -> Step:
   for k, name in enumerate(_SOURCES):
     o = i.operands[name]
     if op_sel_hi >> k & 1:
-      half = _half(o, op_sel >> k & 1, "f16")
-      read: Reader = lambda group, half=half: half(group).astype(F32)  # type: ignore[misc]
+      read = _widened(_half(o, op_sel >> k & 1, "f16"))
     else: read = reader(o, "f32")
     read = with_modifiers(read, "f32", bool(neg >> k & 1), bool(absolute >> k & 1))
     readers.append(_flushing(read) if not denormals(mode, "f32") & 1 else read)

@@ -38,8 +38,12 @@ class CodeBlock:
 
 
 def _refusal(error: Unsupported) -> Callable[[Group], Any]:
-  """Raises when control reaches an instruction that has no meaning, not when it is decoded."""
-  def refuse(group: Group) -> None: raise error
+  """Raises when control reaches an instruction that has no meaning, not when it is decoded.
+
+  A new error each time: one that is kept would keep the frames that it passed, and so the memory of a launch.
+  """
+  kind, name, arch, where, hint = error.kind, error.name, error.arch, error.where, error.hint
+  def refuse(group: Group) -> None: raise Unsupported(kind, name, arch=arch, where=where, hint=hint)
   return refuse
 
 
@@ -70,7 +74,8 @@ class Program:
     return sum(block.count for block in self._blocks.values())
 
   def fresh(self) -> bool:
-    """Whether the code in memory still is what was decoded."""
+    """Whether the code in memory still is what was decoded; no, where nothing could be decoded."""
+    if not self._spans: return False
     try: return all(self.space.read(at, len(data), Access.EXECUTE) == data for at, data in self._spans.items())
     except PageFault: return False
 

@@ -56,6 +56,7 @@ def read(r: Registers, o: Operand, type_: str) -> Value:
     return r.e.const(dtype, int(constant(o, type_).view(DTYPES[f"u{dtype.itemsize * 8}"])))
   size = dtype.itemsize
   if o.kind == "imm": return r.e.const(dtype, o.value)
+  if o.kind == "given": return r.given((o.name, type_), dtype)
   if o.kind == "v":
     if size == 8: return r.vector64(o.value, dtype)
     if size == 2: return r.vector16(o.value, o.half or 0, dtype)
@@ -109,8 +110,7 @@ def _scalar(r: Registers, i: Instruction, meaning: Meaning, mode: int) -> None:
     if t == "scc": sources.append(r.scc())
     elif t == "exec": sources.append(r.scalar64(EXEC_LO) if wide else r.scalar(EXEC_LO))
     elif t in {"k", "ku"}:
-      k = i.fields["simm16"]
-      sources.append(r.e.const(U32, k) if t == "ku" else r.e.const(I32, k - (k >> 15 << 16)))
+      sources.append(r.number(i, "constant", U32) if t == "ku" else r.number(i, "signed constant", I32))
     elif t.startswith("d:"):
       assert destination is not None
       tied = read(r, destination, t[2:])
@@ -136,8 +136,7 @@ def _scalar(r: Registers, i: Instruction, meaning: Meaning, mode: int) -> None:
 # ---- vector
 
 def _mask_operand(r: Registers, o: Operand) -> Value:
-  if o.kind == "s": return r.mask(o.value)
-  return r.e.const(BOOL, 1 if o.kind == "const" and o.value == 193 else 0)
+  return r.mask(o.value) if o.kind == "s" else r.to_lanes(read(r, o, f"u{r.lanes}"))
 
 
 def _vector(r: Registers, i: Instruction, meaning: Meaning, mode: int) -> None:
@@ -230,6 +229,7 @@ def _saturating(i: Instruction, meaning: Meaning) -> Callable[..., Any]:
   """With clamp, integer results saturate: the meaning is evaluated in i64 and limited to the type."""
   t = meaning.results[0] if meaning.results else ""
   if not bind.saturates(i, meaning): return meaning.function
+  if "mask" in meaning.results: return bind.saturated_carry(i, meaning)
   signed = i.mnemonic.endswith(("i32", "i16"))
   bits = int(t[1:])
   low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if t[0] == "i" or signed else (0, (1 << bits) - 1)
@@ -240,9 +240,7 @@ def _saturating(i: Instruction, meaning: Meaning) -> Callable[..., Any]:
   def function(o: Any, *values: Value) -> Any:
     operands = [wide(v) if k else v for v, k in zip(values, kinds)]
     operands[:bind.low24(i)] = [v << 40 >> 40 for v in operands[:bind.low24(i)]]
-    results = _results(meaning.function(o, *operands), len(meaning.results))
-    first = convert(o.clip(results[0], low, high), DTYPES[t])
-    return first if len(results) == 1 else (first, *results[1:])
+    return convert(o.clip(meaning.function(o, *operands), low, high), DTYPES[t])
   return function
 
 
@@ -294,9 +292,8 @@ def _dual(r: Registers, i: Instruction, mode: int) -> None:
     _check(i, meaning, mode)
     destination = i.operands["vdst" + suffix]
     operands = [i.operands[n] for n in ("src0" + suffix, "vsrc1" + suffix) if n in i.operands]
-    constant_ = Operand("imm", "s", "lit", i.get("imm"), 1, "f32")
-    if "fmaak" in name: operands.append(constant_)
-    if "fmamk" in name: operands.insert(1, constant_)
+    if "fmaak" in name: operands.append(i.operands["imm"])
+    if "fmamk" in name: operands.insert(1, i.operands["imm"])
     sources: list[Value] = []
     for k, t in enumerate(meaning.sources):
       if t in {"mask", "vcc"}: sources.append(r.mask(VCC_LO))

@@ -99,6 +99,7 @@ def _gfx9(r: Registers, i: Instruction, p: Plan, c: Operand, kind: str, negative
   """C, the call, and D, which is written in every lane."""
   count, n, dtype = len(p.out), i.operands["vdst"].value, DTYPES[kind]
   wide = dtype.itemsize // 4
+  if c.kind == "s": raise Untranslatable("a matrix in scalar registers")
   if n + count * wide > r.vgprs: raise Untranslatable("a register beyond the wave's allocation")
   for k in range(count):
     if c.kind == "v": x = r.vector64(c.value + 2 * k, F64) if wide == 2 else r.vector(c.value + k, dtype)
@@ -167,6 +168,7 @@ def _gfx12(r: Registers, i: Instruction, mode: int) -> None:
 
 def _gfx12_old(r: Registers, o: Operand, result: str, k: int) -> Value:
   """Item k of C: f32 and i32 as they are, narrow floats as f64."""
+  if o.kind == "s": raise Untranslatable("a matrix in scalar registers")
   if o.kind != "v":
     if result != "bf16": x = r.e.const(DTYPES[result], int(constant(o, result).view(f"u{DTYPES[result].itemsize}")))
     else:

@@ -47,7 +47,7 @@ def test_no_meaning_is_for_an_instruction_of_no_table() -> None:
 
 def test_signatures_name_known_types() -> None:
   known = {"u16", "i16", "f16", "u32", "i32", "f32", "u64", "i64", "f64", "mask", "vcc", "scc", "exec", "k", "ku"}
-  fields = re.compile(r"i:(byte_sel|op_sel|neg_lo|neg_hi)|mode:\d+")
+  fields = re.compile(r"i:(byte_sel|op_sel|neg_lo|neg_hi)|mode:[A-Z0-9_]+")
   for m in MEANINGS:
     for t in (*m.results, *m.sources):
       assert t.removeprefix("d:").removeprefix("s:") in known or fields.fullmatch(t), m.mnemonic

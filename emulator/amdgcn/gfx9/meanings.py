@@ -86,13 +86,12 @@ def lshl_add64(o: O, a: V, n: V, b: V) -> V: return (a << o.to(n & 7, "u64")) + 
 def cvt_pkaccum(o: O, a: V, at: V, old: V) -> V: return floats.cvt_pk_u8(o, a, at, old)
 
 
-# ---- multiply-add with two roundings
-@M("v_mac_f16", "f16(f16, f16, d:f16)")
-@M("v_mad_f16 v_mad_legacy_f16 v_madak_f16", "f16(f16, f16, f16)")
-def mad(o: O, a: V, b: V, c: V) -> V: return a * b + c
-
-@M("v_madmk_f16", "f16(f16, f16, f16)")
-def madmk(o: O, a: V, k: V, b: V) -> V: return a * k + b
+# ---- multiply-add with two roundings; MODE allows a denormal product as it allows a denormal result
+@M("v_mac_f16", "f16(f16, f16, d:f16, mode:FP_DENORM)")
+@M("v_mad_f16 v_mad_legacy_f16 v_madak_f16 v_madmk_f16", "f16(f16, f16, f16, mode:FP_DENORM)")
+def mad(o: O, a: V, b: V, c: V, denormals: V) -> V:
+  product = a * b
+  return o.where((denormals & 8) != 0, product, o.flush(product)) + c
 
 @M("v_fmac_f64", "f64(f64, f64, d:f64)")
 def fmac64(o: O, a: V, b: V, c: V) -> V: return o.fma(a, b, c)

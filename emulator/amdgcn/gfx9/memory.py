@@ -16,6 +16,7 @@ from tinyhw.emulator.amdgcn.gfx9 import names as names_gfx9
 from tinyhw.emulator.amdgcn.memory import access
 from tinyhw.emulator.amdgcn.memory.atomics import ATOMICS
 from tinyhw.emulator.amdgcn.memory.instructions import byte_offset, extended, fetcher
+from tinyhw.emulator.amdgcn.memory.resource import field, part
 from tinyhw.emulator.amdgcn.registers import Reader, scalar32, scalar64, write_scalar64
 from tinyhw.emulator.amdgcn.values import DTYPES, U32, U64, Ops
 from tinyhw.emulator.simt import Group, Step
@@ -23,7 +24,6 @@ from tinyhw.isa.amdgcn import M0, Instruction
 
 Value = Any
 _ALIGNED: Final = (1 << 64) - 4  # the two low bits of a scalar address are ignored
-_BASE: Final = np.uint64((1 << 48) - 1)
 
 
 # ---- scalar memory
@@ -37,14 +37,15 @@ def _address(i: Instruction, scale: int) -> Callable[[Group], tuple[Value, Value
   base = scalar64(sbase)
   extra: Reader = scalar32(i.operands["soffset"].value) if "soffset" in i.operands else lambda group: np.uint32(0)
   buffer = i.operands["sbase"].dwords == 4
-  high, records = scalar32(sbase + 1), scalar32(sbase + 2)
+  start_of, stride_of = field(i.isa, "base_address"), part(i.isa, "stride")
+  strides, records = scalar32(sbase + stride_of.dword), scalar32(sbase + part(i.isa, "num_records").dword)
 
   def address(group: Group) -> tuple[Value, Value]:
-    start = base(group) & _BASE if buffer else base(group)
+    start = start_of.of(base(group)) if buffer else base(group)
     at = offset + extra(group).astype(U64) * np.uint64(scale)
     inside: Value = np.True_
     if buffer:
-      stride = high(group) >> np.uint32(16) & np.uint32(0x3FFF)
+      stride = stride_of.field.of(strides(group))
       inside = at < np.maximum(stride, 1).astype(U64) * records(group).astype(U64)
     each = np.broadcast_to(np.asarray(start + at & np.uint64(_ALIGNED)).reshape(-1), group.size)
     return each, np.broadcast_to(np.asarray(inside).reshape(-1), group.size)

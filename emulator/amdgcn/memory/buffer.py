@@ -1,23 +1,21 @@
 """Binds buffer instructions: MUBUF and MTBUF (gfx9, gfx11), VBUFFER (gfx12).
 
-Sources: RDNA3 ISA manual, section 9; RDNA4, section 9; CDNA3, section 9.1. What differs between the generations is how
-a buffer resource is laid out and how an address is checked against it: a `Resource` for each, in `PARSERS`.
+Sources: RDNA3 ISA manual, section 9; RDNA4, section 9; CDNA3, section 9.1. How a generation lays out its resources is
+`resource`'s matter.
 """
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
 
-from tinyhw.autogen import buffer_formats
-from tinyhw.core.errors import MachineFault
 from tinyhw.emulator.amdgcn.bind import unsupported
 from tinyhw.emulator.amdgcn.memory import access, formats
 from tinyhw.emulator.amdgcn.memory import instructions as memory
 from tinyhw.emulator.amdgcn.memory.atomics import ATOMICS
+from tinyhw.emulator.amdgcn.memory.resource import Resource, instruction_format, parser
 from tinyhw.emulator.amdgcn.registers import each_wave, full, need_lanes, reader, scalar32, vector32
 from tinyhw.emulator.amdgcn.values import U32, U64
 from tinyhw.emulator.simt import Group, Step
@@ -28,71 +26,12 @@ IDENTITY: Final = (4, 5, 6, 7)
 FORMATTED: Final = re.compile(r"(t?)buffer_(load|store)_(lds_)?(d16_)?(hi_)?format_(d16_)?(hi_)?(x|xy|xyz|xyzw)")
 
 
-@dataclass(frozen=True)
-class Resource:
-  """A buffer resource (V#). `element` is the swizzle's element size in bytes, 0 for a linear buffer; `out_of_range` has
-  the number of one of the checks of RDNA's table "Buffer Out Of Bounds Selection", or -1 for gfx9's own rules."""
-  base: int
-  stride: int
-  records: int
-  format: str
-  selects: tuple[int, int, int, int]
-  element: int
-  indices: int
-  add_thread: bool
-  out_of_range: int
-
-
-def _selects(w3: int) -> tuple[int, int, int, int]: return w3 & 7, w3 >> 3 & 7, w3 >> 6 & 7, w3 >> 9 & 7
-
-
-def _gfx11(w0: int, w1: int, w2: int, w3: int) -> Resource:
-  element = {0: 0, 1: 4, 3: 16}.get(w1 >> 30)
-  if element is None: raise MachineFault("a buffer resource with the reserved swizzle 2")
-  return Resource(w0 | (w1 & 0xFFFF) << 32, w1 >> 16 & 0x3FFF, w2, buffer_formats.UNIFIED.get(w3 >> 12 & 63, "INVALID"),
-                  _selects(w3), element, 8 << (w3 >> 21 & 3), bool(w3 >> 23 & 1), w3 >> 28 & 3)
-
-
-def _gfx12(w0: int, w1: int, w2: int, w3: int) -> Resource:
-  plain = _gfx11(w0, w1, w2, w3)
-  scale = (1, 4, 8, 32)[w3 >> 18 & 3]
-  return Resource(plain.base, plain.stride * scale, *(getattr(plain, n) for n in (
-    "records", "format", "selects", "element", "indices", "add_thread", "out_of_range")))
-
-
-def _gfx9(w0: int, w1: int, w2: int, w3: int) -> Resource:
-  name = f"{buffer_formats.DATA.get(w3 >> 15 & 15, 'INVALID')}_{buffer_formats.NUMBER.get(w3 >> 12 & 7, '')}"
-  return Resource(w0 | (w1 & 0xFFFF) << 32, w1 >> 16 & 0x3FFF, w2, "INVALID" if name.startswith("INVALID") else name,
-                  _selects(w3), 4 * (w1 >> 31), 8 << (w3 >> 21 & 3), bool(w3 >> 23 & 1), -1)
-
-
-PARSERS: Final[dict[str, Callable[[int, int, int, int], Resource]]] = {"gfx9": _gfx9, "gfx11": _gfx11, "gfx12": _gfx12}
-
-
-def instruction_format(i: Instruction) -> str:
-  """The name of the format that an MTBUF instruction carries."""
-  code = i.fields["format"]
-  if i.isa != "gfx9": return buffer_formats.UNIFIED.get(code, "INVALID")
-  return f"{buffer_formats.DATA.get(code & 15, 'INVALID')}_{buffer_formats.NUMBER.get(code >> 4, '')}"
-
-
-# Tables where a resource that adds the lane's number has 4 more bits of stride in the data format's place, for
-# instructions that have no use for a format (CDNA3 ISA, table 44).
-LONG_STRIDES: Final = frozenset({"gfx9"})
-
-
-def _long_stride(w0: int, w1: int, w2: int, w3: int) -> Resource:
-  plain = _gfx9(w0, w1, w2, w3)
-  return replace(plain, stride=plain.stride | (w3 >> 15 & 15) << 14) if plain.add_thread else plain
-
-
 class Addressing:
   """Where the lanes of a buffer instruction go."""
 
   def __init__(self, i: Instruction, pc: int) -> None:
     if i.get("tfe"): raise unsupported(i, pc, "tfe")
-    self.i, self.pc, self.parse = i, pc, PARSERS[i.isa]
-    if i.isa in LONG_STRIDES and not FORMATTED.fullmatch(i.mnemonic): self.parse = _long_stride
+    self.i, self.pc, self.parse = i, pc, parser(i.isa, FORMATTED.fullmatch(i.mnemonic) is not None)
     srsrc = i.operands["srsrc"].value
     self.words = [scalar32(srsrc + k) for k in range(4)]
     self.soffset = reader(i.operands["soffset"], "u32")

@@ -12,6 +12,7 @@ from tinyhw.emulator.amdgcn.bind import unsupported
 from tinyhw.emulator.amdgcn.gfx9 import names as names_gfx9
 from tinyhw.emulator.amdgcn.memory import access, gds
 from tinyhw.emulator.amdgcn.memory.atomics import ATOMICS, in_lds
+from tinyhw.emulator.amdgcn.memory.resource import field, part
 from tinyhw.emulator.amdgcn.registers import (
   Reader,
   base_address,
@@ -413,27 +414,29 @@ def _scalar_address(i: Instruction, align: int) -> Callable[[Group], tuple[int |
   """(address, bytes left in the buffer from there, None without a buffer): ints, or [waves, 1] where waves differ.
 
   Of each part of the address the bits below a multiple of `align` are ignored (RDNA4 ISA manual, 8.1.1). A buffer's
-  base has 48 bits, its size is in strides (1 for a stride of 0) (RDNA4 ISA manual, 8.1.2; RDNA3, 8.2.2).
+  size is in strides (1 for a stride of 0) (RDNA4 ISA manual, 8.1.2; RDNA3, 8.2.2).
   """
   sbase = i.operands["sbase"].value
   base_of, offset = base_address(sbase), byte_offset(i) & -align
   soffset = scalar32(i.operands["soffset"].value) if "soffset" in i.operands else None
   buffer, keep = i.mnemonic.startswith("s_buffer_load"), (1 << 64) - align
+  start_of, stride_of = (field(i.isa, name) for name in ("base_address", "stride"))
+  records = sbase + part(i.isa, "num_records").dword
 
   def address(group: Group) -> tuple[int | Value, int | Value | None]:
     base, s = base_of(group), group.s
     extra = None if soffset is None else soffset(group)
-    if type(base) is int and (extra is None or extra.ndim == 0) and (not buffer or s[sbase + 2].ndim == 0):
+    if type(base) is int and (extra is None or extra.ndim == 0) and (not buffer or s[records].ndim == 0):
       forward = offset + (0 if extra is None else int(extra) & -align)
       if not buffer: return (base & keep) + forward & (1 << 64) - 1, None
-      size = int(s[sbase + 2]) * max(base >> 48 & 0x3FFF, 1)
-      return (base & (1 << 48) - 1 & keep) + forward & (1 << 64) - 1, size - forward
+      size = int(s[records]) * max(stride_of.of(base), 1)
+      return (base & start_of.mask & keep) + forward & (1 << 64) - 1, size - forward
     moved = np.full((1, 1), offset & (1 << 64) - 1, U64)
     if extra is not None: moved = moved + (extra.astype(U64) & np.uint64(keep))
     low = np.asarray(base, U64)
     if not buffer: return (low & np.uint64(keep)) + moved, None
-    total = s[sbase + 2].astype(np.int64) * np.maximum(low >> np.uint64(48) & np.uint64(0x3FFF), 1).astype(np.int64)
-    at = (low & np.uint64((1 << 48) - 1 & keep)) + moved
+    total = s[records].astype(np.int64) * np.maximum(stride_of.of(low), 1).astype(np.int64)
+    at = (low & np.uint64(start_of.mask & keep)) + moved
     return at, np.broadcast_to(total - moved.view(np.int64), (group.size, 1))
   return address
 
