@@ -24,6 +24,8 @@ from tinyhw.emulator.amdgcn.modes import DX10_CLAMP, FP_ROUND, IEEE, denormals, 
 from tinyhw.emulator.amdgcn.registers import (
   Reader,
   Writer,
+  by_wave,
+  column,
   each_wave,
   exec_changed,
   full,
@@ -549,8 +551,7 @@ def _pick(group: Group, x: Value, lane: Value) -> Value:
   """One lane of each wave as () or [waves, 1]."""
   if x.ndim == 0: return x
   if x.shape[1] == 1: return x[0, 0] if x.shape[0] == 1 else x
-  picked = full(group, x)[np.arange(group.size), np.broadcast_to(np.asarray(lane).reshape(-1), (group.size,))]
-  return picked[0] if group.size == 1 or (picked == picked[0]).all() else picked[:, None]
+  return column(full(group, x)[np.arange(group.size), by_wave(group, lane)])
 
 
 def readfirstlane(i: Instruction, pc: int, mode: int) -> Step:
