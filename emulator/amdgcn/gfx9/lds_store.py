@@ -19,7 +19,7 @@ Value = Any
 
 
 def store(i: Instruction, pc: int, mode: int) -> Step:
-  """The dword at M0[15:0] + offset + 4 * lane of LDS; lanes for which that is past the workgroup's LDS store nothing."""
+  """The dword at M0[15:0] + offset + 4 * lane of LDS; lanes that would be past the workgroup's LDS store nothing."""
   addressing, offset = buffer.Addressing(i, pc), np.uint32(i.fields["offset"])
 
   def to(group: Group, resource: Any) -> None:
