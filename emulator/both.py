@@ -16,6 +16,7 @@ from tinyhw.core.errors import TinyhwError, WatchdogExpired
 from tinyhw.core.memory import AddressSpace, Region
 from tinyhw.emulator.amdgcn import Dispatch, DispatchStats
 from tinyhw.emulator.amdgcn import dispatch as interpret
+from tinyhw.emulator.amdgcn.memory import gds
 from tinyhw.emulator.observe import Observer
 from tinyhw.emulator.simt import Group
 from tinyhw.isa.amdgcn import EXEC_LO, NULL, VCC_LO
@@ -127,6 +128,7 @@ def copied(space: AddressSpace) -> AddressSpace:
     if key not in regions: regions[key] = Region("copy", -(-m.backing.size // 4096) * 4096)
     regions[key].u8[m.offset:m.offset + m.end - m.start] = m.u8
     other.map(m.start, m.end - m.start, regions[key], m.offset, m.access)
+  gds.copy(space, other)
   return other
 
 

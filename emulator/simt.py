@@ -8,8 +8,9 @@ Writing a register replaces its value, so that moves, splits and merges of group
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from operator import length_hint
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -248,7 +249,7 @@ class Cohort:
           left = -1
           after = block.next if block.end is None else block.end(group)
       except (TinyhwError, IndexError) as error:
-        if left == 0: left = steps.__length_hint__()  # type: ignore[attr-defined]
+        if left == 0: left = length_hint(steps)
         at = block.pcs[len(block.steps) - left - 1] if self.observer is None else group.pc
         raise self.located(error, at, group) from (
           None if isinstance(error, TinyhwError) else error)
@@ -416,6 +417,13 @@ class Cohort:
     return error
 
 
+class Spinning(Protocol):
+  """Waves that may be in an endless loop."""
+  def state(self) -> list[Any]: ...
+
+  def endless(self) -> None: ...
+
+
 class Standstill:
   """Notices that waves which spin can never go on: their whole state comes back, and nothing was stored meanwhile.
 
@@ -426,7 +434,7 @@ class Standstill:
     self._kept: list[Any] = []
     self._age, self._renew = 0, 1
 
-  def check(self, cohorts: list[Cohort]) -> None:
+  def check(self, cohorts: Sequence[Spinning]) -> None:
     """Called when each resident cohort has had a turn. Raises WatchdogExpired for an endless loop."""
     state = [c.state() for c in cohorts]
     if _same(state, self._kept): cohorts[0].endless()

@@ -14,6 +14,7 @@ from tinyhw.core.memory import AddressSpace
 from tinyhw.emulator.amdgcn import modes
 from tinyhw.emulator.amdgcn.fields import ACCUM_OFFSET, GROUP_IDS, TG_SIZE_EN, USER_SGPR, VGPRS
 from tinyhw.emulator.amdgcn.gfx12.registers import first_block
+from tinyhw.emulator.amdgcn.memory import gds
 from tinyhw.emulator.amdgcn.program import Program, ProgramCache
 from tinyhw.emulator.amdgcn.registers import FULL32
 from tinyhw.emulator.amdgcn.sync import Shared
@@ -133,7 +134,7 @@ def _cohorts(program: Program, space: AddressSpace, arch: Arch, d: Dispatch, wat
   granule = arch.lds_granule
   lds_size = -(-d.lds_size // granule) * granule
   mode = modes.initial(arch.isa, d.rsrc1)
-  shared = Shared()
+  shared = Shared(gds.of(space, arch.gds_size))
   slots: list[int] = list(range(resident))
   active: list[tuple[Cohort, int]] = []
   for first in range(0, total, workgroups):

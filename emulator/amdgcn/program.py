@@ -11,6 +11,7 @@ from tinyhw.core.errors import DecodeError, PageFault, TinyhwError, Unsupported
 from tinyhw.core.memory import Access, AddressSpace
 from tinyhw.emulator.amdgcn import bind, control
 from tinyhw.emulator.amdgcn.gfx9 import bind as _gfx9  # noqa: F401  (registers binders)
+from tinyhw.emulator.amdgcn.gfx9 import lds_store as _lds_store  # noqa: F401  (registers binders)
 from tinyhw.emulator.amdgcn.gfx12 import bind as _gfx12  # noqa: F401  (registers binders)
 from tinyhw.emulator.amdgcn.gfx12 import matrix as _gfx12_matrix  # noqa: F401  (registers binders)
 from tinyhw.emulator.amdgcn.gfx12 import transpose as _gfx12_transpose  # noqa: F401  (registers binders)
@@ -38,8 +39,12 @@ class CodeBlock:
 
 
 def _refusal(error: Unsupported) -> Callable[[Group], Any]:
-  """Raises when control reaches an instruction that has no meaning, not when it is decoded."""
-  def refuse(group: Group) -> None: raise error
+  """Raises when control reaches an instruction that has no meaning, not when it is decoded.
+
+  A new error each time: one that is kept would keep the frames that it passed, and so the memory of a launch.
+  """
+  kind, name, arch, where, hint = error.kind, error.name, error.arch, error.where, error.hint
+  def refuse(group: Group) -> None: raise Unsupported(kind, name, arch=arch, where=where, hint=hint)
   return refuse
 
 

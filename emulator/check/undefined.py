@@ -249,6 +249,7 @@ class Undefined:
     each = np.arange(access.width, dtype=np.int64)
     at = np.where(access.active, access.addresses, np.uint64(0)).astype(np.int64)[:, :, None] + each
     wave = np.arange(self.waves)[w][:, None, None]
+    if access.segment == "gds": return None  # who wrote it last may be another dispatch
     if access.segment == "lds":
       if not self.lds_size: return None
       a_group = self.waves * self.lds_size // len(self.lds)
@@ -272,7 +273,7 @@ class Undefined:
       assert words is not None
       bad = np.broadcast_to(words.any(axis=2), access.active.shape) & access.active
       r = next(r for r in dwords(i.operands[names[0]], self.lanes) if self.shadow[r] is not None)
-      memory = "LDS" if access.segment == "lds" else "memory"
+      memory = {"lds": "LDS", "gds": "the global data share"}.get(access.segment, "memory")
       yield self._use(f"the value stored to {memory} depends on", w, bad, True, r)
     if access.segment == "global":
       self.holes.stored(access.addresses[access.active])

@@ -147,7 +147,7 @@ class Recorder(Observer):
       cycles, ideal = traffic.lds_cycles(addresses, active, width, access.kind == "atomic")
       t.cycles += int(cycles.sum())
       t.ideal += int(ideal.sum())
-    elif on and access.segment != "scratch":
+    elif on and access.segment not in {"scratch", "gds"}:
       sectors = traffic.distinct(addresses, active, width, traffic.SECTOR)
       t.sectors += int(sectors.sum())
       t.lines += int(traffic.distinct(addresses, active, width, traffic.LINE).sum())

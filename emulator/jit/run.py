@@ -10,7 +10,7 @@ import threading
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, wait
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 
@@ -114,7 +114,7 @@ class Code:
 
 def code_for(cohort: Cohort, vgprs: int, detail: int = 0) -> Code:
   """The code that a cohort's waves with so many vector registers run, made when it is first wanted."""
-  program: Program = cohort.program  # type: ignore[assignment]
+  program = cast(Program, cohort.program)  # amdgcn's cohorts have no other
   if first_block(program.arch, cohort.dispatch, cohort.lanes): raise NotCompiled("vector registers that come and go")
   x, y, z = cohort.dispatch.block
   key = cohort.lanes, vgprs, x * y * z % cohort.lanes != 0, detail
@@ -229,7 +229,7 @@ class Launch:
     while len(self._running) >= limit:
       before = len(self._running)
       self._running = [w for w in self._running if not self._again(w)]
-      if len(self._running) == before: standstill.check(self._running)  # type: ignore[arg-type]
+      if len(self._running) == before: standstill.check(self._running)
 
   def _again(self, waves: Waves) -> bool:
     ended = waves.run()

@@ -53,6 +53,20 @@ def test_what_goes_wrong_is_named_and_the_others_are_run(one: campaign.Callable[
     Campaign(Plan(["bytes"], BAD, 1), Tally(), Journal(None), 1, {"bytes": one}).run(60)
 
 
+def test_a_process_that_leaks_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+  monkeypatch.setattr(campaign, "FILES", 60)
+  monkeypatch.setitem(campaign.ROUND, "bytes", 10)
+  kept: list[int] = []
+
+  def leak(number: int) -> str:
+    kept.extend(os.pipe())
+    return "ended"
+  tally = Tally()
+  Campaign(Plan(["bytes"], 0, 50), tally, Journal(None), 1, {"bytes": leak}, keep_going=True).run(60)
+  assert tally.done["bytes"] == 50
+  assert tally.wrong and all("open files" in w for w in tally.wrong)
+
+
 def test_a_journal_goes_on_where_a_run_was_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
   """Every number is run once, however often the campaign is stopped."""
   monkeypatch.setitem(campaign.ROUND, "bytes", 7)

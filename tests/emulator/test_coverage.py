@@ -32,12 +32,9 @@ def test_most_instructions_have_a_meaning() -> None:
   assert total - counts["missing"] > 960 and counts["exact"] > 850
 
 
-@pytest.mark.parametrize(("isa", "known"), [
-  ("gfx9", ["buffer_store_lds_dword"])])  # the CDNA3 ISA manual does not describe it
-def test_what_compute_code_can_use_has_a_meaning(isa: str, known: list[str]) -> None:
-  usable = coverage.compute(table(isa))
-  missing = usable.intersection(coverage.report(table(isa))["missing"])
-  assert sorted(missing) == known and len(missing) < 0.02 * len(usable)
+@pytest.mark.parametrize("isa", ["gfx9", "gfx11", "gfx12"])
+def test_what_compute_code_can_use_has_a_meaning(isa: str) -> None:
+  assert not coverage.compute(table(isa)).intersection(coverage.report(table(isa))["missing"])
 
 
 def test_no_meaning_is_for_an_instruction_of_no_table() -> None:

@@ -18,7 +18,7 @@ s_(subvector_loop_begin|subvector_loop_end|barrier_signal|barrier_signal_isfirst
 s_(atc_probe|atc_probe_buffer|prefetch_\w+|buffer_prefetch_data|dcache_discard|dcache_discard_x2)
 s_(cbranch_join|cbranch_g_fork|cbranch_i_fork|set_gpr_idx_\w+|setvskip|dcache_wb\w*|memtime|memrealtime)
 ds_(gws_\w+|ordered_count)
-(global|scratch)_(load|store)_block global_atomic_ordered_add_b64
+(global|scratch)_(load|store)_block global_atomic_ordered_add_b64 buffer_store_lds_dword
 """
 
 

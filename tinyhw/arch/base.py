@@ -39,6 +39,7 @@ class Arch:
   ids_in_ttmp: bool = False
   # How many vector registers COMPUTE_PGM_RSRC1's count stands for, by wave size (LLVM AMDGPUUsage).
   vgpr_unit: Mapping[int, int] = field(default_factory=lambda: {32: 8, 64: 4})
+  gds_size: int = 0  # bytes of global data share
   accumulation: bool = False  # the second half of `vgprs` is for accumulation registers, numbered from 256
 
   @property

@@ -36,6 +36,7 @@ Kinds = Mapping[str, Callable[[int], str]]
 ROUND: Final = {"bytes": 1000, "compiled": 8, "instructions": 8, "programs": 4}  # programs of a kind in turn
 HANG: Final = 120.0  # seconds that one program may take
 LEAK: Final = 3 << 20  # KiB that a process may hold
+FILES: Final = 500  # files that a process may have open
 SAVED: Final = 5.0  # seconds between two writes of the journal
 _FORK: Final = multiprocessing.get_context("fork")
 
@@ -239,16 +240,16 @@ class Campaign:
     self.tally.files = max(self.tally.files, done.files)
     if done.wrong: self._wrong(task, done.number, done.wrong)
     if done.memory > LEAK: self._lost(k, f"{done.memory >> 10} MiB of memory in use", task)
+    elif done.files > FILES: self._lost(k, f"{done.files} open files", task)
 
-  def _lost(self, k: int, what: str, task: Task | None = None) -> None:
-    """A process that crashed, hangs or leaks: another takes its place."""
+  def _lost(self, k: int, what: str, counted: Task | None = None) -> None:
+    """A process that crashed, hangs or leaks: another takes its place. `counted` is a task that it has answered."""
     worker = self._workers[k]
-    task = worker.task or task
+    task, number = counted or worker.task, int(worker.at[0])
     assert task is not None
-    number = int(worker.at[0])
     worker.stop()
     self._workers[k] = Worker(self._kinds)
-    if number > task.first: self.plan.open.append(Task(task.kind, task.first, number - task.first))  # not counted yet
+    if counted is None and number > task.first: self.plan.open.append(Task(task.kind, task.first, number - task.first))
     self._wrong(task, number, what)
 
   def _wrong(self, task: Task, number: int, what: str) -> None:

@@ -4,41 +4,34 @@ RDNA4 ISA manual, sections 11.5 "Block VGPR Load & Store" and 16.
 """
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
 
 from tinyhw.emulator.amdgcn.bind import SPECIAL_OF
+from tinyhw.emulator.amdgcn.lanes import fetched
 from tinyhw.emulator.amdgcn.memory import access
 from tinyhw.emulator.amdgcn.memory import instructions as memory
-from tinyhw.emulator.amdgcn.registers import full, merged, need_lanes, reader, vector32, writer
+from tinyhw.emulator.amdgcn.registers import full, merged, need_lanes, reader
 from tinyhw.emulator.amdgcn.values import U32
 from tinyhw.emulator.simt import Group, Step
 from tinyhw.isa.amdgcn import M0, Instruction
 
 Value = Any
+Load = Callable[[Group, int], Value]  # (waves, bytes from the instruction's address) -> a dword of each lane
+Store = Callable[[Group, int, Value], None]
 BLOCK: Final = 32  # registers of a block
 
 
 def permlane_var(i: Instruction, pc: int, mode: int) -> Step:
-  """v_permlane16_var and v_permlanex16_var: each lane names the lane of its row, or of the row's partner, in source 1.
+  """v_permlane16_var, v_permlanex16_var: each lane names the lane of its row, or of the row's partner, in source 1."""
+  select_of, other = reader(i.operands["src1"], "u32"), 16 if "permlanex16" in i.mnemonic else 0
 
-  op_sel has FI and BOUND_CTRL, as for v_permlane16.
-  """
-  read, select_of = (reader(i.operands[n], "u32") for n in ("src0", "src1"))
-  write, old = writer(i.operands["vdst"], "u32"), vector32(i.operands["vdst"].value, U32)
-  other = 16 if "permlanex16" in i.mnemonic else 0
-  fetch_inactive, bound = i.get("op_sel") & 1, i.get("op_sel") >> 1 & 1
-
-  def step(group: Group) -> None:
+  def index(group: Group) -> Value:
     row = np.arange(group.cohort.lanes) & ~15 ^ other
-    index = row + (full(group, select_of(group)) & np.uint32(15)).astype(np.intp)
-    x = np.take_along_axis(full(group, read(group)), index, axis=1)
-    if group.mask is not None and not fetch_inactive:
-      valid = np.take_along_axis(need_lanes(group), index, axis=1)
-      x = np.where(valid, x, np.uint32(0) if bound else old(group))
-    write(group, x)
-  return step
+    return row + (full(group, select_of(group)) & np.uint32(15)).astype(np.intp)
+  return fetched(i, index)
 
 
 def block(i: Instruction, pc: int, mode: int) -> Step:
@@ -48,20 +41,11 @@ def block(i: Instruction, pc: int, mode: int) -> Step:
   """
   stores, scratch = "store" in i.mnemonic, i.mnemonic.startswith("scratch")
   n = i.operands["vdata" if stores else "vdst"].value
-  offset_of = memory.scratch_offset(i) if scratch else None
-  address_of = None if scratch else memory.global_address(i)
+  load, store = _in_scratch(i) if scratch else _in_memory(i)
 
   def transfer(group: Group, k: int) -> None:
-    far = np.uint32(4 * k)
-    if stores:
-      words = [group.v[n + k if n + k < len(group.v) else 0].view(U32)]
-      if offset_of is not None: access.scratch_store(group, offset_of(group) + far, words, 4)
-      else: access.store(group, *_shifted(address_of(group), far), words, 4)  # type: ignore[misc]
-      return
-    if n + k >= len(group.v): return
-    if offset_of is not None: word = access.scratch_load(group, offset_of(group) + far, 4)[0]
-    else: word = access.load(group, *_shifted(address_of(group), far), 4)  # type: ignore[misc]
-    group.v[n + k] = merged(group, word, group.v[n + k].view(U32))
+    if stores: return store(group, 4 * k, group.v[n + k if n + k < len(group.v) else 0].view(U32))
+    if n + k < len(group.v): group.v[n + k] = merged(group, load(group, 4 * k), group.v[n + k].view(U32))
 
   def step(group: Group) -> None:
     m0, mask = group.s[M0], group.mask
@@ -74,6 +58,18 @@ def block(i: Instruction, pc: int, mode: int) -> Step:
         group.mask = mask
     finally: group.mask = mask
   return step
+
+
+def _in_scratch(i: Instruction) -> tuple[Load, Store]:
+  offset_of = memory.scratch_offset(i)
+  return (lambda group, far: access.scratch_load(group, offset_of(group) + np.uint32(far), 4)[0],
+          lambda group, far, word: access.scratch_store(group, offset_of(group) + np.uint32(far), [word], 4))
+
+
+def _in_memory(i: Instruction) -> tuple[Load, Store]:
+  address_of = memory.global_address(i)
+  return (lambda group, far: access.load(group, *_shifted(address_of(group), np.uint32(far)), 4),
+          lambda group, far, word: access.store(group, *_shifted(address_of(group), np.uint32(far)), [word], 4))
 
 
 def _shifted(address: tuple[int | None, Value], far: Any) -> tuple[int | None, Value]:

@@ -168,11 +168,11 @@ class Directed:
   def __le__(self, o: Any) -> Directed: return self._binary(o, lambda a, b: a <= b)
   def __gt__(self, o: Any) -> Directed: return self._binary(o, lambda a, b: a > b)
   def __ge__(self, o: Any) -> Directed: return self._binary(o, lambda a, b: a >= b)
-  def __eq__(self, o: object) -> Directed: return self._binary(o, lambda a, b: a == b)  # type: ignore[override]
-  def __ne__(self, o: object) -> Directed: return self._binary(o, lambda a, b: a != b)  # type: ignore[override]
+  def __eq__(self, o: object) -> Directed: return self._binary(o, lambda a, b: a == b)  # type: ignore[override]  # lane by lane, as NumPy's
+  def __ne__(self, o: object) -> Directed: return self._binary(o, lambda a, b: a != b)  # type: ignore[override]  # lane by lane, as NumPy's
   def __neg__(self) -> Directed: return Directed(-self.x, self.modes)
   def __invert__(self) -> Directed: return Directed(~self.x, self.modes)
-  __hash__ = None  # type: ignore[assignment]
+  __hash__ = None  # type: ignore[assignment]  # unhashable: == gives no bool
 
 
 def _subtract(a: Value, b: Value, mode: int) -> Value: return add(a, -b, mode)

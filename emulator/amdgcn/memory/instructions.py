@@ -10,7 +10,7 @@ from tinyhw.core.errors import MachineFault
 from tinyhw.core.memory import Access
 from tinyhw.emulator.amdgcn.bind import unsupported
 from tinyhw.emulator.amdgcn.gfx9 import names as names_gfx9
-from tinyhw.emulator.amdgcn.memory import access
+from tinyhw.emulator.amdgcn.memory import access, gds
 from tinyhw.emulator.amdgcn.memory.atomics import ATOMICS, in_lds
 from tinyhw.emulator.amdgcn.memory.resource import field, part
 from tinyhw.emulator.amdgcn.registers import (
@@ -476,12 +476,26 @@ def ds_atomic(i: Instruction, mode: int) -> tuple[str, int, bool]:
   return in_lds(operation, width, mode), width, want
 
 
+_LDS_ONLY: Final = frozenset(("ds_bpermute_b32", "ds_bpermute_fi_b32", "ds_permute_b32", "ds_swizzle_b32"))
+
+
 def _ds(i: Instruction, pc: int, mode: int) -> Step:
-  if i.get("gds"): raise unsupported(i, pc, "global data share")
+  if not i.get("gds"): return _share(i, pc, mode, gds.LDS)
+  if i.mnemonic in _LDS_ONLY or i.mnemonic.endswith("_addtid_b32"):
+    raise unsupported(i, pc, "the global data share has no such instruction")
+  if i.mnemonic in {"ds_append", "ds_consume"}:
+    n = i.operands["vdst"].value
+    sign = 1 if i.mnemonic == "ds_append" else -1
+    return gds.count(sign, i.fields["offset"], lambda group, words: write_words(group, n, words))
+  return gds.alone(_share(i, pc, mode, gds.GDS))
+
+
+def _share(i: Instruction, pc: int, mode: int, memory: gds.Share) -> Step:
+  """The step of an instruction on a workgroup's LDS, or on the global data share."""
   name = i.mnemonic
   if name in {"ds_bpermute_b32", "ds_bpermute_fi_b32", "ds_permute_b32"}: return _permute(i)
   if name == "ds_swizzle_b32": return _swizzle(i)
-  if name in DS_PAIRS or name in DS_EXCHANGE_PAIRS: return _ds_pair(i)
+  if name in DS_PAIRS or name in DS_EXCHANGE_PAIRS: return _ds_pair(i, memory)
   if name in {"ds_append", "ds_consume"}: return _ds_count(i)
   if name.endswith("_addtid_b32"): return _ds_by_lane(i)
   known = name in DS_LOADS or name in DS_STORES or name in DS_ATOMICS
@@ -494,11 +508,11 @@ def _ds(i: Instruction, pc: int, mode: int) -> Step:
   if name in DS_LOADS:
     width, sign_bits, half = DS_LOADS[name]
     write = write_loaded(i.operands["vdst"].value, sign_bits, half)
-    return lambda group: write(group, access.lds_load(group, address(group), width))
+    return lambda group: write(group, memory.load(group, address(group), width))
   if name in DS_STORES:
     width, shift = DS_STORES[name]
     data = data_reader(i.operands["data0"].value, width, shift)
-    return lambda group: access.lds_store(group, address(group), data(group), width)
+    return lambda group: memory.store(group, address(group), data(group), width)
   operation, width, want = ds_atomic(i, mode)
   data_of = data_reader(i.operands["data0"].value, width)
   # ds_cmpstore: data0 is the new value, data1 the one to compare with
@@ -507,7 +521,7 @@ def _ds(i: Instruction, pc: int, mode: int) -> Step:
 
   def step(group: Group) -> None:
     compare = None if compare_of is None else wide(compare_of(group))
-    old = access.lds_atomic(group, address(group), width, operation, wide(data_of(group)), compare, want)
+    old = memory.atomic(group, address(group), width, operation, wide(data_of(group)), compare, want)
     if want and old is not None: write_words(group, destination, split(old))
   return step
 
@@ -541,7 +555,7 @@ def _ds_by_lane(i: Instruction) -> Step:
   return lambda group: access.lds_store(group, address(group), data(group), 4)
 
 
-def _ds_pair(i: Instruction) -> Step:
+def _ds_pair(i: Instruction, memory: gds.Share) -> Step:
   if i.mnemonic in DS_EXCHANGE_PAIRS:
     width, unit = DS_EXCHANGE_PAIRS[i.mnemonic]
     stores = False
@@ -554,8 +568,8 @@ def _ds_pair(i: Instruction) -> Step:
 
     def store(group: Group) -> None:
       at = raw(group)
-      access.lds_store(group, at + first, a(group), width)
-      access.lds_store(group, at + second, b(group), width)
+      memory.store(group, at + first, a(group), width)
+      memory.store(group, at + second, b(group), width)
     return store
   n = i.operands["vdst"].value
   if i.mnemonic in DS_EXCHANGE_PAIRS:
@@ -564,15 +578,15 @@ def _ds_pair(i: Instruction) -> Step:
     def exchange(group: Group) -> None:
       at = raw(group)
       x, y = wide(a(group)), wide(b(group))
-      one = access.lds_atomic(group, at + first, width, "swap", x, None, True)
-      two = access.lds_atomic(group, at + second, width, "swap", y, None, True)
+      one = memory.atomic(group, at + first, width, "swap", x, None, True)
+      two = memory.atomic(group, at + second, width, "swap", y, None, True)
       write_words(group, n, split(one) + split(two))
     return exchange
 
   def load(group: Group) -> None:
     at = raw(group)
-    one = access.lds_load(group, at + first, width)
-    two = access.lds_load(group, at + second, width)
+    one = memory.load(group, at + first, width)
+    two = memory.load(group, at + second, width)
     write_words(group, n, one[:count] + two[:count])
   return load
 
