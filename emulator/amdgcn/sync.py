@@ -13,7 +13,7 @@ import numpy as np
 
 from tinyhw.core.errors import Unsupported
 from tinyhw.emulator.amdgcn.memory import gds
-from tinyhw.emulator.amdgcn.registers import full, merged, need_lanes, vector32
+from tinyhw.emulator.amdgcn.registers import by_wave, full, merged, need_lanes, vector32
 from tinyhw.emulator.amdgcn.values import U32
 from tinyhw.emulator.simt import Group, Next, Split, Yield
 from tinyhw.isa.amdgcn import M0, Instruction
@@ -49,7 +49,7 @@ def _first_lane(group: Group, read: Callable[[Group], Value]) -> list[int]:
 
 
 def _m0(group: Group) -> list[int]:
-  return [int(v) for v in np.broadcast_to(np.asarray(group.s[M0]).reshape(-1), group.size)]
+  return [int(v) for v in by_wave(group, group.s[M0])]
 
 
 def _several(group: Group, go: list[bool], pc: int, after: int) -> Next:

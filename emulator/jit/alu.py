@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from tinyhw.core.errors import Unsupported
-from tinyhw.emulator.amdgcn import bind, dpp
+from tinyhw.emulator.amdgcn import bind, dpp, lanes
 from tinyhw.emulator.amdgcn import matrix as reference
 from tinyhw.emulator.amdgcn.gfx9 import sdwa
 from tinyhw.emulator.amdgcn.meanings.quiet import meaning_of
@@ -457,6 +457,7 @@ def _mbcnt(r: Registers, i: Instruction, mode: int) -> None:
 
 # By the reference's binder, so that an instruction that a generation binds otherwise is not taken for this one.
 SPECIAL: Final[dict[bind.Binder, Emit]] = {
-  bind.readfirstlane: _readfirstlane, bind.readlane: _readlane, bind.writelane: _writelane, bind.permlane: _permlane,
-  bind.permlane64: _permlane64, bind.mbcnt: _mbcnt, bind.fma_mix: _fma_mix, reference.wmma: matrix.wmma,
+  lanes.readfirstlane: _readfirstlane, lanes.readlane: _readlane, lanes.writelane: _writelane,
+  lanes.permlane: _permlane, lanes.permlane64: _permlane64, lanes.mbcnt: _mbcnt, bind.fma_mix: _fma_mix,
+  reference.wmma: matrix.wmma,
 }

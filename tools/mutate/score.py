@@ -26,8 +26,9 @@ GPUS: Final = {"gfx11": "gfx1100", "gfx12": "gfx1201", "gfx9": "gfx942"}
 MODULES: Final = ("floats", "integer", "scalar", "gfx12", "gfx9", "small_floats", "quiet", "atomics")  # the meanings
 # Where a module lies, unless it is amdgcn/meanings/NAME.py.
 PLACES: Final = {"gfx12": "gfx12.meanings", "gfx9": "gfx9.meanings", "atomics": "memory.atomics", "bind": "bind",
-                 "values": "values"}
-MACHINERY: Final = ("bind", "values")  # what is around them; which instructions a line of these serves is only guessed
+                 "values": "values", "lanes": "lanes", "relative": "relative"}
+# What is around them; which instructions a line of these serves is only guessed.
+MACHINERY: Final = ("bind", "values", "lanes", "relative")
 # Parts of bind.py that are no meaning but make modifiers: tested with these.
 SAMPLE: Final = ("v_add_f32", "v_add_f16", "v_add_f64", "v_fma_f32", "v_min_f16", "v_pk_add_f16", "v_pk_add_u16",
                  "v_pk_fmac_f16", "v_mad_i16", "v_mul_i32_i24", "v_add_nc_i32", "v_cmp_lt_f32", "v_cndmask_b32",

@@ -10,9 +10,10 @@ from typing import Any, Final
 import numpy as np
 
 from tinyhw.emulator.amdgcn.bind import SPECIAL_OF
+from tinyhw.emulator.amdgcn.lanes import fetched
 from tinyhw.emulator.amdgcn.memory import access
 from tinyhw.emulator.amdgcn.memory import instructions as memory
-from tinyhw.emulator.amdgcn.registers import full, merged, need_lanes, reader, vector32, writer
+from tinyhw.emulator.amdgcn.registers import full, merged, need_lanes, reader
 from tinyhw.emulator.amdgcn.values import U32
 from tinyhw.emulator.simt import Group, Step
 from tinyhw.isa.amdgcn import M0, Instruction
@@ -24,24 +25,13 @@ BLOCK: Final = 32  # registers of a block
 
 
 def permlane_var(i: Instruction, pc: int, mode: int) -> Step:
-  """v_permlane16_var and v_permlanex16_var: each lane names the lane of its row, or of the row's partner, in source 1.
+  """v_permlane16_var, v_permlanex16_var: each lane names the lane of its row, or of the row's partner, in source 1."""
+  select_of, other = reader(i.operands["src1"], "u32"), 16 if "permlanex16" in i.mnemonic else 0
 
-  op_sel has FI and BOUND_CTRL, as for v_permlane16.
-  """
-  read, select_of = (reader(i.operands[n], "u32") for n in ("src0", "src1"))
-  write, old = writer(i.operands["vdst"], "u32"), vector32(i.operands["vdst"].value, U32)
-  other = 16 if "permlanex16" in i.mnemonic else 0
-  fetch_inactive, bound = i.get("op_sel") & 1, i.get("op_sel") >> 1 & 1
-
-  def step(group: Group) -> None:
+  def index(group: Group) -> Value:
     row = np.arange(group.cohort.lanes) & ~15 ^ other
-    index = row + (full(group, select_of(group)) & np.uint32(15)).astype(np.intp)
-    x = np.take_along_axis(full(group, read(group)), index, axis=1)
-    if group.mask is not None and not fetch_inactive:
-      valid = np.take_along_axis(need_lanes(group), index, axis=1)
-      x = np.where(valid, x, np.uint32(0) if bound else old(group))
-    write(group, x)
-  return step
+    return row + (full(group, select_of(group)) & np.uint32(15)).astype(np.intp)
+  return fetched(i, index)
 
 
 def block(i: Instruction, pc: int, mode: int) -> Step:

@@ -13,7 +13,7 @@ import numpy as np
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.emulator.amdgcn import hwreg
 from tinyhw.emulator.amdgcn.fields import program_field
-from tinyhw.emulator.amdgcn.registers import reader
+from tinyhw.emulator.amdgcn.registers import by_wave, column, reader
 from tinyhw.emulator.simt import Group, Next, Split
 from tinyhw.isa.amdgcn import Instruction
 
@@ -51,10 +51,10 @@ def allocate(i: Instruction, pc: int) -> Callable[[Group], Next]:
     size = first_block(cohort.arch, cohort.dispatch, cohort.lanes)
     if not size: return after
     hwreg.note(group, "s_alloc_vgpr")
-    asked = np.broadcast_to(np.asarray(read(group)).reshape(-1), group.size).astype(np.int64) & 0x1FF
+    asked = by_wave(group, read(group)).astype(np.int64) & 0x1FF
     blocks = np.maximum(-(-asked // size), 1)
     granted = blocks <= BLOCKS
-    group.scc = np.bool_(granted[0]) if (granted == granted[0]).all() else granted[:, None]
+    group.scc = column(granted)
     return Split(np.full(group.size, after), vgprs=np.where(granted, blocks * size, len(group.v)))
   return step
 

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from tinyhw.emulator.amdgcn.modes import CSP, GPR_IDX_EN, VSKIP
-from tinyhw.emulator.amdgcn.registers import exec_changed, reader, scalar64
+from tinyhw.emulator.amdgcn.registers import by_wave, column, exec_changed, reader, scalar64
 from tinyhw.emulator.amdgcn.values import U32, U64
 from tinyhw.emulator.simt import Group, Next, Split
 from tinyhw.isa.amdgcn import EXEC_LO, M0, Instruction
@@ -49,16 +49,6 @@ def _index_off(i: Instruction, pc: int) -> Ender:
   return off
 
 
-def _each(group: Group, value: Value) -> Value:
-  """A scalar of each wave [waves]."""
-  return np.broadcast_to(np.asarray(value).reshape(-1), group.size)
-
-
-def _column(x: Value) -> Value:
-  """[waves] as a register: () where all agree."""
-  return x[0] if (x == x[0]).all() else x[:, None]
-
-
 def _go(group: Group, pcs: Value, modes: Value) -> Next:
   """On at an address with a MODE for each wave."""
   if (modes == modes[0]).all() and (pcs == pcs[0]).all():
@@ -72,7 +62,7 @@ def _skip(i: Instruction, pc: int) -> Ender:
   value, bit, after = reader(i.operands["src0"], "u32"), reader(i.operands["src1"], "u32"), pc + i.size
 
   def skip(group: Group) -> Next:
-    on = _each(group, value(group) >> (bit(group) & np.uint32(31)) & np.uint32(1)).astype(np.int64)
+    on = by_wave(group, value(group) >> (bit(group) & np.uint32(31)) & np.uint32(1)).astype(np.int64)
     return _go(group, np.full(group.size, after), group.mode & ~VSKIP.mask | on << VSKIP.low)
   return skip
 
@@ -93,7 +83,7 @@ def _fork(i: Instruction, pc: int) -> Ender:
 
   def fork(group: Group) -> Next:
     s, top = group.s, CSP.of(group.mode) * 4
-    active, chosen, to = (_each(group, f(group)) for f in (exec_mask, mask, there))
+    active, chosen, to = (by_wave(group, f(group)) for f in (exec_mask, mask, there))
     passing, failing = chosen & active, ~chosen & active
     both = (passing != 0) & (failing != 0)
     fail_first = both & (np.bitwise_count(failing) < np.bitwise_count(passing))
@@ -101,8 +91,8 @@ def _fork(i: Instruction, pc: int) -> Ender:
     now = np.where(both, np.where(fail_first, failing, passing), active)
     kept = np.where(fail_first, passing, failing), np.where(fail_first, to, np.uint64(after))
     for k, word in enumerate(part for x in kept for part in (x.astype(U32), (x >> np.uint64(32)).astype(U32))):
-      s[top + k] = _column(np.where(both, word, _each(group, s[top + k])))
-    s[EXEC_LO], s[EXEC_LO + 1] = _column(now.astype(U32)), _column((now >> np.uint64(32)).astype(U32))
+      s[top + k] = column(np.where(both, word, by_wave(group, s[top + k])))
+    s[EXEC_LO], s[EXEC_LO + 1] = column(now.astype(U32)), column((now >> np.uint64(32)).astype(U32))
     exec_changed(group)
     deeper = _with_depth(group.mode, CSP.of(group.mode) + 1)
     return _go(group, np.where(jumps, to, np.uint64(after)).astype(np.int64), np.where(both, deeper, group.mode))
@@ -115,11 +105,11 @@ def _join(i: Instruction, pc: int) -> Ender:
 
   def join(group: Group) -> Next:
     s, depth = group.s, CSP.of(group.mode)
-    done = _each(group, saved(group)) == depth
+    done = by_wave(group, saved(group)) == depth
     top = (depth - 1 & CSP.limit) * 4
-    for k in (0, 1): s[EXEC_LO + k] = _column(np.where(done, _each(group, s[EXEC_LO + k]), _each(group, s[top + k])))
+    for k in (0, 1): s[EXEC_LO + k] = column(np.where(done, by_wave(group, s[EXEC_LO + k]), by_wave(group, s[top + k])))
     exec_changed(group)
-    back = _each(group, s[top + 2]).astype(U64) | _each(group, s[top + 3]).astype(U64) << np.uint64(32)
+    back = by_wave(group, s[top + 2]).astype(U64) | by_wave(group, s[top + 3]).astype(U64) << np.uint64(32)
     shallower = _with_depth(group.mode, depth - 1)
     return _go(group, np.where(done, np.uint64(after), back).astype(np.int64), np.where(done, group.mode, shallower))
   return join

@@ -17,7 +17,7 @@ from tinyhw.emulator.amdgcn.memory import access
 from tinyhw.emulator.amdgcn.memory.atomics import ATOMICS
 from tinyhw.emulator.amdgcn.memory.instructions import byte_offset, extended, fetcher
 from tinyhw.emulator.amdgcn.memory.resource import field, part
-from tinyhw.emulator.amdgcn.registers import Reader, scalar32, scalar64, write_scalar64
+from tinyhw.emulator.amdgcn.registers import Reader, by_wave, column, scalar32, scalar64, write_scalar64
 from tinyhw.emulator.amdgcn.values import DTYPES, U32, U64, Ops
 from tinyhw.emulator.simt import Group, Step
 from tinyhw.isa.amdgcn import M0, Instruction
@@ -47,18 +47,13 @@ def _address(i: Instruction, scale: int) -> Callable[[Group], tuple[Value, Value
     if buffer:
       stride = stride_of.field.of(strides(group))
       inside = at < np.maximum(stride, 1).astype(U64) * records(group).astype(U64)
-    each = np.broadcast_to(np.asarray(start + at & np.uint64(_ALIGNED)).reshape(-1), group.size)
-    return each, np.broadcast_to(np.asarray(inside).reshape(-1), group.size)
+    return by_wave(group, start + at & np.uint64(_ALIGNED)), by_wave(group, inside)
   return address
 
 
 def _words(group: Group, first: int, count: int) -> Value:
   """SGPRs of each wave [waves, count]."""
-  columns = [np.asarray(group.s[first + k]).reshape(-1) for k in range(count)]
-  return np.stack([np.broadcast_to(c, group.size) for c in columns], axis=1)
-
-
-def _column(x: Value) -> Value: return x[0] if (x == x[0]).all() else x[:, None]
+  return np.stack([by_wave(group, group.s[first + k]) for k in range(count)], axis=1)
 
 
 def _store(i: Instruction, pc: int, mode: int) -> Step:
@@ -82,7 +77,7 @@ def _scratch_load(i: Instruction, pc: int, mode: int) -> Step:
   def load(group: Group) -> None:
     at, _ = address(group)
     if group.cohort.observer is not None: access.show(group, "scalar", "load", at[:, None], 4 * count)
-    for k in range(count): group.s[first + k] = _column(group.space.gather(at + np.uint64(4 * k), 4))
+    for k in range(count): group.s[first + k] = column(group.space.gather(at + np.uint64(4 * k), 4))
   return load
 
 
@@ -108,7 +103,7 @@ def _atomic(i: Instruction, pc: int, mode: int) -> Step:
       group.space.write(int(at[wave]), np.asarray(after, dtype).tobytes(), Access.WRITE | Access.ATOMIC)
       old[wave] = before
     if want:
-      for k, word in enumerate(old.view(U32).reshape(-1, count).T): group.s[data + k] = _column(word.copy())
+      for k, word in enumerate(old.view(U32).reshape(-1, count).T): group.s[data + k] = column(word.copy())
   return atomic
 
 
