@@ -7,6 +7,7 @@ JOBS ?= 2
 
 SECONDS ?= 600
 SEED ?= 0
+JOURNAL ?= .venv/campaign.json
 
 .PHONY: demo test lint bench fuzz gen-check clean
 
@@ -24,7 +25,7 @@ bench: $(VENV)/.test
 	$(BIN)/tinyhw bench
 
 fuzz: $(VENV)/.test
-	$(BIN)/python -m tinyhw.tools.fuzz.campaign --seconds $(SECONDS) --seed $(SEED)
+	$(BIN)/python -m tinyhw.tools.fuzz.campaign --seconds $(SECONDS) --seed $(SEED) --jobs $(JOBS) --journal $(JOURNAL)
 
 gen-check: $(VENV)/.gen
 	$(BIN)/tinyhw gen check --source $(SOURCE)

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 from itertools import chain
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 
@@ -55,7 +55,7 @@ def _auto(space: AddressSpace, arch: Arch, d: Dispatch, watchdog: int) -> Dispat
   cohorts, resident = prepare(space, arch, d, watchdog, stats)
   first = next(cohorts, None)
   if first is None: return stats
-  program: Program = first.program  # type: ignore[assignment]
+  program = cast(Program, first.program)  # amdgcn's cohorts have no other
   here, total, before = len(first.live), d.grid[0] * d.grid[1] * d.grid[2], program.spent
   vgprs, ended = len(first.runnable[0].v), False
   with np.errstate(all="ignore"):
@@ -80,7 +80,7 @@ def _compiles(cohort: Cohort, vgprs: int) -> bool:
   """Have the program compiled; a program that LLVM refuses is interpreted from then on."""
   from tinyhw.emulator.jit.native import NotCompiled
   from tinyhw.emulator.jit.run import code_for
-  program: Program = cohort.program  # type: ignore[assignment]
+  program = cast(Program, cohort.program)  # amdgcn's cohorts have no other
   try: code_for(cohort, vgprs)
   except NotCompiled:
     program.spent = -float("inf")

@@ -17,9 +17,10 @@ if TYPE_CHECKING:
 class Access:
   """What one instruction does to one kind of memory, about to happen.
 
-  `segment` is "global", "lds", "scratch" or "scalar", `kind` "load", "store" or "atomic". `addresses` (u64) and
+  `segment` is "global", "lds", "scratch", "gds" or "scalar", `kind` "load", "store" or "atomic". `addresses` (u64) and
   `active` (bool) are [waves, lanes], of a scalar access [waves, 1]; only active elements touch memory. Addresses count
-  bytes of the GPU's address space, of the workgroup's LDS, or of the lane's own scratch. `width` is in bytes.
+  bytes of the GPU's address space, of the workgroup's LDS, of the lane's own scratch, or of the global data share.
+  `width` is in bytes.
   """
   segment: str
   kind: str

@@ -8,8 +8,9 @@ Writing a register replaces its value, so that moves, splits and merges of group
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from operator import length_hint
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -43,8 +44,12 @@ class Yield:
 
 
 class Split:
-  """Waves of the group go different ways: `pcs` holds an address for each wave, `modes` a MODE where that differs."""
-  def __init__(self, pcs: Value, modes: Value | None = None) -> None: self.pcs, self.modes = pcs, modes
+  """Waves of the group go different ways: `pcs` holds an address for each wave, `modes` a MODE where that differs.
+
+  `vgprs` is how many vector registers each has from now on; new ones hold 0.
+  """
+  def __init__(self, pcs: Value, modes: Value | None = None, vgprs: Value | None = None) -> None:
+    self.pcs, self.modes, self.vgprs = pcs, modes, vgprs
 
 
 Next = int | End | Barrier | Wait | Yield | Split
@@ -220,7 +225,8 @@ class Cohort:
         continue
       group = min(self.runnable, key=lambda g: (g.lap, g.pc))
       self.runnable.remove(group)
-      self._run(group, {g.pc for g in self.runnable if g.mode == group.mode})
+      alike = (g for g in self.runnable if g.mode == group.mode and len(g.v) == len(group.v))
+      self._run(group, {g.pc for g in alike})
     if self.parked:
       at = self.parked[0]
       raise MachineFault("a barrier that some waves of a workgroup never reach", pc=at.pc, wave=int(at.waves[0]))
@@ -243,7 +249,7 @@ class Cohort:
           left = -1
           after = block.next if block.end is None else block.end(group)
       except (TinyhwError, IndexError) as error:
-        if left == 0: left = steps.__length_hint__()  # type: ignore[attr-defined]
+        if left == 0: left = length_hint(steps)
         at = block.pcs[len(block.steps) - left - 1] if self.observer is None else group.pc
         raise self.located(error, at, group) from (
           None if isinstance(error, TinyhwError) else error)
@@ -320,15 +326,18 @@ class Cohort:
       assert isinstance(after, Split)
       if group.count > self.watchdog: self.expired(group)
       modes = np.full(group.size, group.mode) if after.modes is None else after.modes
-      for pc, mode in np.unique(np.stack([after.pcs, modes], axis=1), axis=0):
-        part = group.take(np.flatnonzero((after.pcs == pc) & (modes == mode)))
-        part.pc, part.mode = int(pc), int(mode)
+      vgprs = np.full(group.size, len(group.v)) if after.vgprs is None else after.vgprs
+      ways = np.stack([after.pcs, modes, vgprs], axis=1)
+      for way in np.unique(ways, axis=0):
+        part = group.take(np.flatnonzero((ways == way).all(axis=1)))
+        part.pc, part.mode, count = map(int, way)
+        part.v = part.v[:count] + [ZERO] * (count - len(part.v))
         self._meet(part)
 
   def _meet(self, group: Group) -> None:
     """Make a group runnable, as part of a group at the same PC where there is one."""
     for other in self.runnable:
-      if other.pc == group.pc and other.mode == group.mode:
+      if other.pc == group.pc and other.mode == group.mode and len(other.v) == len(group.v):
         other.join(group)
         return
     self.runnable.append(group)
@@ -408,6 +417,13 @@ class Cohort:
     return error
 
 
+class Spinning(Protocol):
+  """Waves that may be in an endless loop."""
+  def state(self) -> list[Any]: ...
+
+  def endless(self) -> None: ...
+
+
 class Standstill:
   """Notices that waves which spin can never go on: their whole state comes back, and nothing was stored meanwhile.
 
@@ -418,7 +434,7 @@ class Standstill:
     self._kept: list[Any] = []
     self._age, self._renew = 0, 1
 
-  def check(self, cohorts: list[Cohort]) -> None:
+  def check(self, cohorts: Sequence[Spinning]) -> None:
     """Called when each resident cohort has had a turn. Raises WatchdogExpired for an endless loop."""
     state = [c.state() for c in cohorts]
     if _same(state, self._kept): cohorts[0].endless()

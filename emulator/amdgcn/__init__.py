@@ -1,11 +1,11 @@
 """AMD GPU machine code, executed: the reference interpreter in NumPy.
 
 Reading order: `launch` starts waves, `program` decodes code into blocks of bound steps, `simt` (one folder up) runs
-them in lockstep groups. A step is made by `bind` (vector and scalar ALU, cross-lane, DPP), `memory` with `access`,
-`control`, or `matrix`. What an instruction computes is a pure function in `integer`, `floats` or `scalar`, keyed by
-the vendor's mnemonic and written against the operations of `values`. A new instruction: its row comes from the
-generated table, its meaning is one function with a signature there, and `coverage` stops listing it as missing.
-What only one generation has is in files that end in its table's name: `gfx12`, `bind_gfx12`, `matrix_gfx12`.
+them in lockstep groups. A step is made by `bind` (vector and scalar ALU, cross-lane, DPP), `control`, `matrix` or the
+folder `memory`. What an instruction computes is a pure function in the folder `meanings`, keyed by the vendor's
+mnemonic and written against the operations of `values`. A new instruction: its row comes from the generated table, its
+meaning is one function with a signature there, and `coverage` stops listing it as missing. What only one generation has
+is in the folder of its name: `gfx9`, `gfx12`.
 """
 from tinyhw.emulator.amdgcn.launch import Dispatch, DispatchStats, dispatch
 

@@ -13,26 +13,19 @@ from typing import Any, Final
 import numpy as np
 
 from tinyhw.core.errors import MachineFault, Unsupported
-from tinyhw.emulator.amdgcn import (
-  dpp,
-  floats,  # noqa: F401  (this and others register meanings)
-  gfx9,  # noqa: F401
-  gfx12,  # noqa: F401
-  integer,
-  matrix,
-  rounding,
-  scalar,  # noqa: F401
-  sdwa,
-)
-from tinyhw.emulator.amdgcn.meaning import Meaning
-from tinyhw.emulator.amdgcn.quiet import IEEE, meaning_of
+from tinyhw.emulator.amdgcn import dpp, lanes, matrix, relative
+from tinyhw.emulator.amdgcn.gfx9 import meanings as _gfx9  # noqa: F401  (registers meanings)
+from tinyhw.emulator.amdgcn.gfx9 import sdwa
+from tinyhw.emulator.amdgcn.gfx12 import meanings as _gfx12  # noqa: F401  (registers meanings)
+from tinyhw.emulator.amdgcn.meanings import floats, integer, rounding, scalar  # noqa: F401  (all register meanings)
+from tinyhw.emulator.amdgcn.meanings.quiet import meaning_of
+from tinyhw.emulator.amdgcn.meanings.registry import Meaning
+from tinyhw.emulator.amdgcn.modes import DX10_CLAMP, FP_ROUND, IEEE, denormals, has, named, round_of
 from tinyhw.emulator.amdgcn.registers import (
   Reader,
   Writer,
-  each_wave,
   exec_changed,
-  full,
-  need_lanes,
+  mask_reader,
   read_mask,
   reader,
   scalar64,
@@ -49,17 +42,13 @@ from tinyhw.emulator.amdgcn.registers import (
 )
 from tinyhw.emulator.amdgcn.values import DTYPES, F16, F32, U16, U32, Ops
 from tinyhw.emulator.simt import Group, Step
-from tinyhw.isa.amdgcn import EXEC_LO, M0, VCC_LO, Instruction, Operand, table
+from tinyhw.isa.amdgcn import EXEC_LO, VCC_LO, Instruction, Operand, table
 
 Value = Any
 _SOURCES: Final = ("src0", "src1", "src2")
 SCALAR_FAMILIES: Final = frozenset(("SOP1", "SOP2", "SOPC", "SOPK"))
 FLOAT = frozenset({"f16", "f32", "f64"})
-# Instruction tables of chips whose MODE has neither DX10_CLAMP nor IEEE.
-WITHOUT_IEEE: Final = frozenset({"gfx12"})
 OMOD: Final = {1: 2.0, 2: 4.0, 3: 0.5}
-_DENORM_SHIFT: Final = {"f32": 4, "f16": 6, "f64": 6}
-_ROUND_SHIFT: Final = {"f32": 0, "f16": 2, "f64": 2}
 WIDE: Final = {"u16": "i64", "i16": "i64", "u32": "i64", "i32": "i64"}
 # Instruction tables whose 16-bit results fill the register, with zeros above.
 ZERO_FILLING: Final = frozenset({"gfx9"})
@@ -90,7 +79,7 @@ def alu(i: Instruction, pc: int, mode: int) -> Step:
 def rounds(i: Instruction, meaning: Meaning, mode: int) -> bool:
   """Whether MODE rounds a result other than to nearest even. What is not exact anyway is left as it is."""
   return meaning.exact and not i.mnemonic.startswith(_UNROUNDED) and any(
-    t in _ROUND_SHIFT and mode >> _ROUND_SHIFT[t] & 3 for t in meaning.results)
+    t in FLOAT and round_of(mode, t) for t in meaning.results)
 
 
 # ---- scalar
@@ -108,7 +97,7 @@ def _scalar(i: Instruction, meaning: Meaning, mode: int) -> Step:
     elif t in {"k", "ku"}:
       k = i.fields["simm16"]
       value = np.uint32(k) if t == "ku" else np.int32(k - (k >> 15 << 16))
-      readers.append(lambda group, value=value: value)  # type: ignore[misc]
+      readers.append(_always(value))
     elif t.startswith("d:"):
       assert destination is not None
       tied = reader(destination, t[2:])
@@ -155,13 +144,13 @@ def _step(function: Callable[..., Any], readers: list[Reader], writers: list[Wri
 def flushes(i: Instruction, t: str, mode: int, bit: int) -> bool:
   """Whether MODE flushes denormals of this type; bit 0 allows them in sources, bit 1 in results."""
   if t not in FLOAT or i.mnemonic.startswith(_MODELESS): return False
-  return not mode >> _DENORM_SHIFT[t] + bit & 1
+  return not denormals(mode, t) >> bit & 1
 
 
 def constant_source(i: Instruction, t: str, mode: int) -> int | None:
-  """The value of a source that the instruction's fields or MODE give, `i:NAME` or `mode:BIT`; None for another."""
+  """The value of a source that the instruction's fields or MODE give, `i:NAME` or `mode:NAME`; None for another."""
   if t.startswith("i:"): return i.get(t[2:])
-  return mode >> int(t[5:]) & 1 if t.startswith("mode:") else None
+  return named(mode, t[5:]) if t.startswith("mode:") else None
 
 
 def source_names(i: Instruction, suffix: str = "") -> list[str]:
@@ -191,7 +180,7 @@ def _vector_parts(i: Instruction, meaning: Meaning, mode: int) -> tuple[list[Rea
     if fixed is not None: readers.append(_always(np.uint32(fixed)))
     elif t == "vcc" or t == "mask" and position >= len(names): readers.append(_mask_reader(VCC_LO))
     elif t == "mask":
-      readers.append(_mask_operand(i.operands[names[position]]))
+      readers.append(mask_reader(i.operands[names[position]]))
       position += 1
     elif t.startswith("d:"):
       assert destination is not None
@@ -258,19 +247,13 @@ def _flushing(read: Reader) -> Reader: return lambda group: Ops.flush(read(group
 def _mask_reader(register: int) -> Reader: return lambda group: read_mask(group, register)
 
 
-def _mask_operand(o: Operand) -> Reader:
-  if o.kind == "s": return _mask_reader(o.value)
-  value = np.bool_(o.kind == "const" and 193 <= o.value <= 208 and o.value == 193)
-  return lambda group: value
-
-
 def _mask_writer(register: int) -> Writer:
   return lambda group, value: write_mask(group, register, np.asarray(value)[()])
 
 
 def nan_clamps(i: Instruction, mode: int) -> bool:
   """Whether clamp makes NaN zero: by MODE.DX10_CLAMP, or always where MODE has no such bit (RDNA4 ISA, 7.2.3.1)."""
-  return i.isa in WITHOUT_IEEE or bool(mode >> 8 & 1)
+  return not has(i.isa, "DX10_CLAMP") or bool(DX10_CLAMP.of(mode))
 
 
 def output_modifier(i: Instruction, t: str, mode: int) -> int:
@@ -278,7 +261,7 @@ def output_modifier(i: Instruction, t: str, mode: int) -> int:
 
   Without MODE.IEEE it always counts, and then output denormals are flushed (RDNA4 ISA manual, section 7.2.3.1).
   """
-  return i.get("omod") if i.isa in WITHOUT_IEEE or flushes(i, t, mode, 1) and not mode & IEEE else 0
+  return i.get("omod") if not has(i.isa, "IEEE") or flushes(i, t, mode, 1) and not IEEE.of(mode) else 0
 
 
 def _float_result(i: Instruction, t: str, write: Writer, mode: int) -> Writer:
@@ -314,6 +297,16 @@ def _clampable(mnemonic: str, isa: str) -> bool:
   return any("clamp" in row.fields for row in table(isa).rows_of(mnemonic) if row.variant != "sdwa")
 
 
+def saturated_carry(i: Instruction, meaning: Meaning) -> Callable[..., Any]:
+  """Sums with a carry under clamp: where it is set the result is the largest number, for differences 0."""
+  function, bound = meaning.function, 0 if "sub" in i.mnemonic else 0xFFFFFFFF
+
+  def limited(o: Any, *values: Value) -> tuple[Value, Value]:
+    value, carry = function(o, *values)
+    return o.where(carry, o.const("u32", bound), value), carry
+  return limited
+
+
 def low24(i: Instruction) -> int:
   """How many sources are 24-bit numbers with sign."""
   return 2 if "_i24" in i.mnemonic else 0
@@ -324,6 +317,7 @@ def _clamped_integer(i: Instruction, meaning: Meaning) -> Callable[..., Any]:
   t = meaning.results[0] if meaning.results else ""
   function = meaning.function
   if not saturates(i, meaning): return function
+  if "mask" in meaning.results: return saturated_carry(i, meaning)
   low, high = np.iinfo(DTYPES[t]).min, np.iinfo(DTYPES[t]).max
   kinds = [DTYPES[s.removeprefix("d:")] if s.removeprefix("d:") in DTYPES else None for s in meaning.sources]
   signed = i.mnemonic.endswith(("i32", "i16"))
@@ -334,7 +328,6 @@ def _clamped_integer(i: Instruction, meaning: Meaning) -> Callable[..., Any]:
             else v.astype(np.int64) if k is not None else v for v, k in zip(values, kinds)]
     wide[:low24(i)] = [v << np.int64(40) >> np.int64(40) for v in wide[:low24(i)]]
     result = function(o, *wide)
-    if isinstance(result, tuple): return np.clip(result[0], low, high).astype(DTYPES[t]), *result[1:]
     if signed and t == "u32": return np.clip(result, low, high).astype(np.int32).view(U32)
     return np.clip(result, low, high).astype(DTYPES[t])
   return saturating
@@ -460,6 +453,9 @@ def _pairs(i: Instruction, meaning: Meaning, mode: int) -> Step:
   return step
 
 
+def _widened(half: Reader) -> Reader: return lambda group: half(group).astype(F32)
+
+
 def fma_mix(i: Instruction, pc: int, mode: int) -> Step:
   """v_fma_mix*: each source is f32, or one half as f16 (op_sel_hi says that, op_sel which half)."""
   op_sel, op_sel_hi = i.get("op_sel"), i.get("op_sel_hi")
@@ -468,20 +464,19 @@ def fma_mix(i: Instruction, pc: int, mode: int) -> Step:
   for k, name in enumerate(_SOURCES):
     o = i.operands[name]
     if op_sel_hi >> k & 1:
-      half = _half(o, op_sel >> k & 1, "f16")
-      read: Reader = lambda group, half=half: half(group).astype(F32)  # type: ignore[misc]
+      read = _widened(_half(o, op_sel >> k & 1, "f16"))
     else: read = reader(o, "f32")
     read = with_modifiers(read, "f32", bool(neg >> k & 1), bool(absolute >> k & 1))
-    readers.append(_flushing(read) if not mode >> 4 & 1 else read)
+    readers.append(_flushing(read) if not denormals(mode, "f32") & 1 else read)
   destination, clamp = i.operands["vdst"], i.get("clamp")
   one, two, three = readers
   fused: Callable[..., Any] = lambda o, x, y, z: o.fma(x, y, z)
   if i.mnemonic == "v_fma_mix_f32":
-    if mode & 3: fused = rounding.directed(fused, mode)
+    if round_of(mode, "f32"): fused = rounding.directed(fused, mode)
     write = _float_result(i, "f32", writer(destination, "f32"), mode)
     return lambda group: write(group, fused(Ops, one(group), two(group), three(group)))
   half_of: Callable[..., Any] = lambda o, x, y, z: o.to(o.fma(x, y, z), "f16")  # rounded twice, as the manual says
-  if mode & 15: half_of = rounding.directed(half_of, mode)
+  if FP_ROUND.of(mode): half_of = rounding.directed(half_of, mode)
   which = 1 if i.mnemonic == "v_fma_mixhi_f16" else 0
   write16 = write_vector16(destination.value, which)
 
@@ -540,87 +535,7 @@ def _dpp_step(i: Instruction, function: Callable[..., Any], readers: list[Reader
   return run
 
 
-# ---- lanes: reads and writes of single lanes, permutations
-
-def _first_lane(group: Group) -> Value:
-  """Index of the lowest active lane of each wave; lane 0 where none is."""
-  return np.zeros(group.size, np.intp) if group.mask is None else need_lanes(group).argmax(axis=1)
-
-
-def _pick(group: Group, x: Value, lane: Value) -> Value:
-  """One lane of each wave as () or [waves, 1]."""
-  if x.ndim == 0: return x
-  if x.shape[1] == 1: return x[0, 0] if x.shape[0] == 1 else x
-  picked = full(group, x)[np.arange(group.size), np.broadcast_to(np.asarray(lane).reshape(-1), (group.size,))]
-  return picked[0] if group.size == 1 or (picked == picked[0]).all() else picked[:, None]
-
-
-def readfirstlane(i: Instruction, pc: int, mode: int) -> Step:
-  read, write = reader(i.operands["src0"], "u32"), write_scalar32(i.operands["vdst"].value)
-  return lambda group: write(group, _pick(group, read(group), _first_lane(group)))
-
-
-def readlane(i: Instruction, pc: int, mode: int) -> Step:
-  read, lane = reader(i.operands["src0"], "u32"), reader(i.operands["src1"], "u32")
-  write = write_scalar32(i.operands["vdst"].value)
-  return lambda group: write(group, _pick(group, read(group), lane(group) & np.uint32(group.cohort.lanes - 1)))
-
-
-def writelane(i: Instruction, pc: int, mode: int) -> Step:
-  value, lane, n = reader(i.operands["src0"], "u32"), reader(i.operands["src1"], "u32"), i.operands["vdst"].value
-
-  def step(group: Group) -> None:
-    lanes = group.cohort.lanes
-    here = np.arange(lanes)[None, :] == (lane(group) & np.uint32(lanes - 1))
-    group.v[n] = np.where(here, value(group), group.v[n].view(U32))
-  return step
-
-
-def permlane(i: Instruction, pc: int, mode: int) -> Step:
-  """v_permlane16 and v_permlanex16: any lane of the same row, or of the other row of the pair."""
-  read, low, high = (reader(i.operands[n], "u32") for n in _SOURCES)
-  write = writer(i.operands["vdst"], "u32")
-  other = 16 if i.mnemonic == "v_permlanex16_b32" else 0
-  fetch_inactive, bound = i.get("op_sel") & 1, i.get("op_sel") >> 1 & 1
-  old = vector32(i.operands["vdst"].value, U32)
-
-  def step(group: Group) -> None:
-    lanes = group.cohort.lanes
-    lane = np.arange(lanes)
-    column = lane & 15
-    select = np.where(column < 8, low(group), high(group)) >> (4 * (column & 7)).astype(U32) & np.uint32(15)
-    index = (lane & ~15 ^ other) + select.astype(np.intp)
-    index = np.broadcast_to(index, (group.size, lanes))
-    x = np.take_along_axis(full(group, read(group)), index, axis=1)
-    if group.mask is not None and not fetch_inactive:
-      valid = np.take_along_axis(need_lanes(group), index, axis=1)
-      x = np.where(valid, x, np.uint32(0) if bound else old(group))
-    write(group, x)
-  return step
-
-
-def permlane64(i: Instruction, pc: int, mode: int) -> Step:
-  """Swap the halves of a wave of 64 lanes; a wave of 32 does nothing (RDNA3 ISA manual, V_PERMLANE64_B32)."""
-  read, write = reader(i.operands["src0"], "u32"), writer(i.operands["vdst"], "u32")
-
-  def step(group: Group) -> None:
-    lanes = group.cohort.lanes
-    if lanes == 64: write(group, full(group, read(group))[:, np.arange(lanes) ^ 32])
-  return step
-
-
-def mbcnt(i: Instruction, pc: int, mode: int) -> Step:
-  """Count mask bits of the lanes below this one: the low or the high 32 lanes."""
-  mask, add = reader(i.operands["src0"], "u32"), reader(i.operands["src1"], "u32")
-  write = writer(i.operands["vdst"], "u32")
-  high = i.mnemonic.startswith("v_mbcnt_hi")
-
-  def step(group: Group) -> None:
-    lane = np.arange(group.cohort.lanes)[None, :] - (32 if high else 0)
-    below = ((np.uint64(1) << np.clip(lane, 0, 32).astype(np.uint64)) - np.uint64(1)).astype(U32)
-    write(group, np.bitwise_count(mask(group) & below).astype(U32) + add(group))
-  return step
-
+# ---- dot products of integers
 
 def dot_iu(i: Instruction, pc: int, mode: int) -> Step:
   """v_dot4_i32_iu8, v_dot8_i32_iu4: neg_lo says which source is signed."""
@@ -641,67 +556,6 @@ def dot_iu(i: Instruction, pc: int, mode: int) -> Step:
     for x, y in zip(elements(a(group), signed & 1), elements(b(group), signed >> 1 & 1)): total = total + x * y
     if clamp: total = np.clip(total, -(1 << 31), (1 << 31) - 1)
     write(group, np.asarray(total).astype(np.int32))
-  return step
-
-
-# ---- registers by M0 (RDNA3 ISA manual: V_MOVREL*, S_MOVREL*)
-
-def movrel(i: Instruction, pc: int, mode: int) -> Step:
-  """v_movrel*: the number of the source or destination register plus M0 (movrelsd_2: 10 bits of it for each)."""
-  source, destination = i.operands["src0"], i.operands["vdst"]
-  from_m0, to_m0 = "movrels" in i.mnemonic, "movreld" in i.mnemonic or "movrelsd" in i.mnemonic
-  if source.kind != "v": from_m0 = False
-  halves = i.mnemonic == "v_movrelsd_2_b32"
-
-  def moved(group: Group, m0: int) -> None:
-    first, second = (m0 & 0x3FF, m0 >> 16 & 0x3FF) if halves else (m0, m0)
-    at = replace(source, value=source.value + first) if from_m0 else source
-    to = replace(destination, value=destination.value + second) if to_m0 else destination
-    if not 0 <= max(at.value * (at.kind == "v"), to.value) < len(group.v):
-      raise MachineFault(f"M0 of {m0:#x} moves a register's number past the wave's", pc=pc, instruction=str(i))
-    writer(to, "u32")(group, reader(at, "u32")(group))
-
-  return lambda group: each_wave(group, [group.s[M0]], lambda m0: moved(group, m0))
-
-
-def swap_relative(i: Instruction, pc: int, mode: int) -> Step:
-  """v_swaprel_b32: two registers change places; M0 has 10 bits for the number of each."""
-  first, second = i.operands["src0"].value, i.operands["vdst"].value
-
-  def swap(group: Group, m0: int) -> None:
-    a, b = first + (m0 & 0x3FF), second + (m0 >> 16 & 0x3FF)
-    if max(a, b) >= len(group.v):
-      raise MachineFault(f"M0 of {m0:#x} moves a register's number past the wave's", pc=pc, instruction=str(i))
-    x, y = vector32(a, U32)(group), vector32(b, U32)(group)
-    write_vector32(b)(group, x)
-    write_vector32(a)(group, y)
-  return lambda group: each_wave(group, [group.s[M0]], lambda m0: swap(group, m0))
-
-
-def scalar_move_relative(i: Instruction, pc: int, mode: int) -> Step:
-  """s_movrels (source + M0), s_movreld (destination + M0) of one or two registers; movrelsd_2: 10 bits for each."""
-  source, n = i.operands["src0"], i.operands["sdst"].value
-  dwords = 2 if i.mnemonic.endswith("b64") else 1
-  halves = i.mnemonic == "s_movrelsd_2_b32"
-  by_source, by_destination = "movrels" in i.mnemonic, "movreld" in i.mnemonic or halves
-  wide = dwords == 2
-  plain = reader(source, "u64" if wide else "u32")
-
-  def moved(group: Group, m0: int) -> tuple[int, Value]:
-    """(the destination's first register, the value) for waves with this M0."""
-    index, second = (m0 & 0x3FF, m0 >> 16 & 0x3FF) if halves else (m0, m0)
-    first = n + second if by_destination else n
-    if by_source and source.value + index + dwords > VCC_LO or first + dwords > VCC_LO + 2:
-      raise MachineFault(f"M0 of {m0:#x} moves a register's number past the wave's", pc=pc, instruction=str(i))
-    if not by_source: return first, plain(group)
-    return first, scalar64(source.value + index)(group) if wide else group.s[source.value + index]
-
-  def step(group: Group) -> None:
-    m0 = np.asarray(group.s[M0]).reshape(-1)
-    found = [(moved(group, int(v)), (m0 == v)[:, None]) for v in np.unique(m0)]  # all are read before any is written
-    for (first, value), here in found:
-      if len(found) > 1: value = np.where(here, value, scalar64(first)(group) if wide else group.s[first])
-      (write_scalar64 if wide else write_scalar32)(first)(group, value)
   return step
 
 
@@ -740,15 +594,15 @@ def stop(i: Instruction, pc: int, mode: int) -> Step:
 
 Binder = Callable[[Instruction, int, int], Step]
 SPECIAL: Final[dict[str, Binder]] = {
-  "v_readfirstlane_b32": readfirstlane, "v_readlane_b32": readlane, "v_writelane_b32": writelane,
-  "v_permlane16_b32": permlane, "v_permlanex16_b32": permlane, "v_permlane64_b32": permlane64,
-  "v_mbcnt_lo_u32_b32": mbcnt, "v_mbcnt_hi_u32_b32": mbcnt,
+  "v_readfirstlane_b32": lanes.readfirstlane, "v_readlane_b32": lanes.readlane, "v_writelane_b32": lanes.writelane,
+  "v_permlane16_b32": lanes.permlane, "v_permlanex16_b32": lanes.permlane, "v_permlane64_b32": lanes.permlane64,
+  "v_mbcnt_lo_u32_b32": lanes.mbcnt, "v_mbcnt_hi_u32_b32": lanes.mbcnt,
   "v_fma_mix_f32": fma_mix, "v_fma_mixlo_f16": fma_mix, "v_fma_mixhi_f16": fma_mix,
   "v_dot4_i32_iu8": dot_iu, "v_dot8_i32_iu4": dot_iu,
-  **dict.fromkeys(("v_movrels_b32", "v_movreld_b32", "v_movrelsd_b32", "v_movrelsd_2_b32"), movrel),
+  **dict.fromkeys(("v_movrels_b32", "v_movreld_b32", "v_movrelsd_b32", "v_movrelsd_2_b32"), relative.movrel),
   **dict.fromkeys(("s_movrels_b32", "s_movrels_b64", "s_movreld_b32", "s_movreld_b64", "s_movrelsd_2_b32"),
-                  scalar_move_relative),
-  "v_swaprel_b32": swap_relative,
+                  relative.scalar_move_relative),
+  "v_swaprel_b32": relative.swap_relative,
   **dict.fromkeys(("v_qsad_pk_u16_u8", "v_mqsad_pk_u16_u8", "v_mqsad_u32_u8"), quad_sad),
   **dict.fromkeys(matrix.SHAPES, matrix.wmma), "s_trap": stop, "s_code_end": stop,
 }

@@ -14,7 +14,8 @@ from tinyhw.core.table import Handlers
 from tinyhw.emulator.amdgcn import hwreg
 from tinyhw.emulator.amdgcn.bind import unsupported
 from tinyhw.emulator.amdgcn.ends import ENDERS
-from tinyhw.emulator.amdgcn.registers import constant, reader, write_scalar32, write_scalar64
+from tinyhw.emulator.amdgcn.modes import FP_DENORM, FP_ROUND
+from tinyhw.emulator.amdgcn.registers import by_wave, column, constant, reader, write_scalar32, write_scalar64
 from tinyhw.emulator.simt import Barrier, End, Group, Next, Split, Step, Wait, Yield
 from tinyhw.isa.amdgcn import EXEC_LO, M0, VCC_LO, Instruction
 
@@ -124,7 +125,7 @@ def _barrier_signal(i: Instruction, pc: int) -> Step:
 
   def signal(group: Group) -> None:
     first = group.cohort.signal(group) if counts else np.zeros(group.size, bool)
-    if asks: group.scc = first[0] if (first == first[0]).all() else first[:, None]
+    if asks: group.scc = column(first)
   return signal
 
 
@@ -136,7 +137,7 @@ def _barrier_state(i: Instruction, pc: int) -> Step:
     cohort = group.cohort
     value = cohort.arrived[group.workgroups] << 16 | cohort.live[group.workgroups] << 4 | 1
     if not known: value = value * 0
-    write(group, np.uint32(value[0]) if (value == value[0]).all() else value.astype(np.uint32)[:, None])
+    write(group, column(value.astype(np.uint32)))
   return state
 
 
@@ -175,8 +176,8 @@ def _either(group: Group, taken: Value, there: int, after: int) -> Next:
 def _mode_field(i: Instruction) -> tuple[int, int, int]:
   """(hardware register, first bit, bits) that s_setreg or one of its short forms writes."""
   simm = i.fields["simm16"]
-  if i.mnemonic == "s_round_mode": return MODE_REGISTER, 0, 4
-  if i.mnemonic == "s_denorm_mode": return MODE_REGISTER, 4, 4
+  if i.mnemonic == "s_round_mode": return MODE_REGISTER, *FP_ROUND
+  if i.mnemonic == "s_denorm_mode": return MODE_REGISTER, *FP_DENORM
   return simm & 63, simm >> 6 & 31, (simm >> 11 & 31) + 1
 
 
@@ -258,7 +259,7 @@ def _send(i: Instruction, pc: int) -> Step:
     def interrupt(group: Group) -> None:
       raised = group.cohort.dispatch.interrupt
       if raised is None: raise MachineFault("an interrupt that nobody takes (s_sendmsg MSG_INTERRUPT)")
-      for m0 in np.broadcast_to(np.asarray(group.s[M0]).reshape(-1), group.size): raised(int(m0) & 0xFFFFFF)
+      for m0 in by_wave(group, group.s[M0]): raised(int(m0) & 0xFFFFFF)
     return interrupt
   if what not in hwreg.MODELLED: raise unsupported(i, pc, f"message {what}")
   return lambda group: hwreg.note(group, what)

@@ -4,8 +4,10 @@ from __future__ import annotations
 from typing import Final
 
 from tinyhw.core.table import Handlers
-from tinyhw.emulator.amdgcn import bind, buffer, control, ends, memory
-from tinyhw.emulator.amdgcn.meaning import MEANINGS
+from tinyhw.emulator.amdgcn import bind, control, ends
+from tinyhw.emulator.amdgcn.meanings.registry import MEANINGS
+from tinyhw.emulator.amdgcn.memory import buffer
+from tinyhw.emulator.amdgcn.memory import instructions as memory
 from tinyhw.isa.amdgcn import Table
 
 # Mnemonics that control.py binds by name.
@@ -14,7 +16,7 @@ CONTROL = control.DIRECT | frozenset((
   "s_round_mode", "s_denorm_mode", "s_getpc_b64", "s_sendmsg", "s_sendmsg_rtn_b32", "s_sendmsg_rtn_b64",
   "s_getreg_b32", "s_icache_inv", "s_sleep_var", "s_barrier_signal", "s_barrier_signal_isfirst", "s_barrier_wait",
   "s_get_barrier_state"))
-# Mnemonics that memory.py binds by name or by table.
+# Mnemonics that memory/instructions.py binds by name or by table.
 MEMORY = frozenset((
   *memory.LOADS, *memory.STORES, *memory.VECTOR_ATOMICS, *memory.SCALAR_LOADS, *memory.SCALAR_SMALL,
   *memory.DS_ATOMICS, *memory.DS_LOADS, *memory.DS_STORES, *memory.DS_PAIRS, *memory.DS_EXCHANGE_PAIRS,

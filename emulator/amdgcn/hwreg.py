@@ -10,6 +10,8 @@ from typing import Any, Final
 
 import numpy as np
 
+from tinyhw.emulator.amdgcn.fields import ACCUM_OFFSET, SGPRS, VGPRS, composed, program_field
+from tinyhw.emulator.amdgcn.registers import column
 from tinyhw.emulator.amdgcn.values import U32
 from tinyhw.emulator.simt import Group
 from tinyhw.isa.amdgcn import EXEC_LO, VCC_LO
@@ -29,6 +31,7 @@ MODELLED: Final[dict[str, str]] = {
   "MSG_RTN_GET_DOORBELL": "the queue's doorbell is number 0", "MSG_RTN_GET_DDID": "draws have no number",
   "MSG_RTN_GET_TMA": "there is no trap handler", "MSG_RTN_GET_TBA": "there is no trap handler",
   "MSG_RTN_GET_SE_AID_ID": "all shader engines are one", "MSG_DEALLOC_VGPRS": "registers stay until a wave ends",
+  "s_alloc_vgpr": "there always are enough vector registers",
 }
 # Registers that user code may not write: the chip drops the value. Those that it may hold nothing here.
 DROPPED: Final = frozenset((
@@ -53,12 +56,6 @@ def _reads(*names: str) -> Callable[[Reader], Reader]:
   return register
 
 
-def column(group: Group, values: Value) -> Value:
-  """A value for each wave as a register."""
-  x = np.asarray(values, np.int64).reshape(-1).astype(U32)
-  return x[0] if group.size == 1 or (x == x[0]).all() else x[:, None]
-
-
 @_reads("HW_REG_MODE")
 def _mode(group: Group) -> Value: return np.uint32(group.mode)
 
@@ -71,19 +68,18 @@ def _is_zero(group: Group, register: int) -> Value:
 
 @_reads("HW_REG_STATUS")
 def _status(group: Group) -> Value:
-  """SCC (bit 0, not on gfx12), EXECZ, VCCZ, IN_WG, VALID, and SCRATCH_EN (gfx12: WAVE64)."""
   cohort = group.cohort
-  d, isa = cohort.dispatch, cohort.arch.isa
+  d = cohort.dispatch
   several = d.block[0] * d.block[1] * d.block[2] > cohort.lanes
-  top = (cohort.lanes == 64) << 29 if isa == "gfx12" else (group.scratch is not None) << (28 if isa == "gfx9" else 29)
-  bits = _is_zero(group, EXEC_LO) << np.uint32(9) | _is_zero(group, VCC_LO) << np.uint32(10)
-  if isa != "gfx12": bits = bits | np.asarray(group.scc).astype(U32)
-  return bits | np.uint32(several << 11 | 1 << 16 | top)
+  return composed(cohort.arch.isa, "STATUS", {
+    "SCC": group.scc, "EXECZ": _is_zero(group, EXEC_LO), "VCCZ": _is_zero(group, VCC_LO), "IN_TG": several,
+    "IN_WG": several, "VALID": 1, "SCRATCH_EN": group.scratch is not None, "WAVE64": cohort.lanes == 64,
+    "DVGPR_EN": program_field(cohort.arch.isa, "RSRC2", "DYNAMIC_VGPR", d.rsrc2)})
 
 
 @_reads("HW_REG_STATE_PRIV")
 def _state_priv(group: Group) -> Value:
-  return np.asarray(group.scc).astype(U32) << np.uint32(9) | np.uint32((group.scratch is not None) << 18)
+  return composed(group.cohort.arch.isa, "STATE_PRIV", {"SCC": group.scc, "SCRATCH_EN": group.scratch is not None})
 
 
 @_reads("HW_REG_TBA_LO", "HW_REG_TBA_HI", "HW_REG_TMA_LO", "HW_REG_TMA_HI", "HW_REG_TRAPSTS", "HW_REG_EXCP_FLAG_PRIV",
@@ -91,9 +87,13 @@ def _state_priv(group: Group) -> Value:
 def _zero(group: Group) -> Value: return np.uint32(0)
 
 
-@_reads("HW_REG_SHADER_CYCLES", "HW_REG_SHADER_CYCLES_LO")
+@_reads("HW_REG_SHADER_CYCLES")
 def _cycles(group: Group) -> Value:
-  return np.uint32(clock(group) & (0xFFFFF if group.cohort.arch.isa == "gfx11" else 0xFFFFFFFF))
+  return composed(group.cohort.arch.isa, "SHADER_CYCLES", {"CYCLES": clock(group)})
+
+
+@_reads("HW_REG_SHADER_CYCLES_LO")
+def _cycles_low(group: Group) -> Value: return np.uint32(clock(group) & 0xFFFFFFFF)
 
 
 @_reads("HW_REG_SHADER_CYCLES_HI")
@@ -121,23 +121,30 @@ def _scratch(group: Group, shift: int) -> Value:
 @_reads("HW_REG_SH_MEM_BASES")
 def _bases(group: Group) -> Value:
   arch = group.cohort.arch
-  return np.uint32(arch.private_aperture >> 48 | arch.shared_aperture >> 48 << 16)
+  return composed(arch.isa, "SH_MEM_BASES", {"PRIVATE_BASE": arch.private_aperture >> 48,
+                                             "SHARED_BASE": arch.shared_aperture >> 48})
+
+
+# What a unit of VGPR_SIZE (registers) and of LDS_SIZE (bytes) stands for where it is no granule (CDNA3 ISA, table 22).
+_UNITS: Final = {"gfx9": (4, 256)}
 
 
 @_reads("HW_REG_GPR_ALLOC")
 def _registers(group: Group) -> Value:
-  """VGPR_SIZE in granules less one (gfx9 also has the AGPRs' offset and SGPR_SIZE); registers start at 0."""
-  arch, d = group.cohort.arch, group.cohort.dispatch
-  if arch.isa == "gfx9":
-    return np.uint32((((d.rsrc1 & 63) + 1) * 2 - 1) << 6 | ((d.rsrc3 & 63) + 1) << 12 | (d.rsrc1 >> 6 & 15) << 24)
-  return np.uint32(-(-len(group.v) // arch.vgpr_granule[group.cohort.lanes]) - 1 << 12)
+  """Sizes in units less one; registers start at 0."""
+  arch, d, lanes = group.cohort.arch, group.cohort.dispatch, group.cohort.lanes
+  # where there are accumulation registers, numbers of registers have gaps
+  count = (VGPRS.of(d.rsrc1) + 1) * arch.vgpr_unit[lanes] if arch.accumulation else len(group.v)
+  unit = _UNITS[arch.isa][0] if arch.isa in _UNITS else arch.vgpr_granule[lanes]
+  return composed(arch.isa, "GPR_ALLOC", {"VGPR_SIZE": -(-count // unit) - 1, "SGPR_SIZE": SGPRS.of(d.rsrc1),
+                                          "ACCV_OFFSET": ACCUM_OFFSET.of(d.rsrc3) + 1})
 
 
 @_reads("HW_REG_LDS_ALLOC")
 def _lds(group: Group) -> Value:
-  """LDS_SIZE in granules, or on gfx9 in units of 64 dwords (CDNA3 ISA, table 22), in bits 12 to 20; the base is 0."""
   arch = group.cohort.arch
-  return np.uint32(group.cohort.lds_size // (256 if arch.isa == "gfx9" else arch.lds_granule) << 12)
+  unit = _UNITS[arch.isa][1] if arch.isa in _UNITS else arch.lds_granule
+  return composed(arch.isa, "LDS_ALLOC", {"LDS_SIZE": group.cohort.lds_size // unit})
 
 
 @_reads("HW_REG_IB_STS")
@@ -160,19 +167,24 @@ def _place(group: Group) -> tuple[Value, Value, Value, Value]:
 @_reads("HW_REG_HW_ID")
 def _hw_id(group: Group) -> Value:
   slot, simd, cu, workgroup = _place(group)
-  return column(group, slot & 15 | (simd & 3) << 4 | (cu & 15) << 8 | (cu >> 4 & 7) << 13 | (workgroup & 15) << 16)
+  return _identity(group, "HW_ID", WAVE_ID=slot, SIMD_ID=simd, CU_ID=cu, SE_ID=cu >> 4, TG_ID=workgroup)
 
 
 @_reads("HW_REG_HW_ID1")
 def _hw_id1(group: Group) -> Value:
   slot, simd, cu, _ = _place(group)
   wgp = cu >> 1
-  return column(group, slot & 31 | (simd << 1 | cu & 1) % 4 << 8 | wgp % 8 << 10 | (wgp // 8 & 1) << 16
-                | (wgp // 16 & 7) << 18)
+  return _identity(group, "HW_ID1", WAVE_ID=slot, SIMD_ID=simd << 1 | cu & 1, WGP_ID=wgp % 8, SA_ID=wgp // 8,
+                   SE_ID=wgp // 16)
 
 
 @_reads("HW_REG_HW_ID2")
-def _hw_id2(group: Group) -> Value: return column(group, 1 << 8 | (_place(group)[3] & 31) << 16)
+def _hw_id2(group: Group) -> Value: return _identity(group, "HW_ID2", ME_ID=np.ones(1, int), WG_ID=_place(group)[3])
+
+
+def _identity(group: Group, register: str, **values: Value) -> Value:
+  """A register from values of the waves [waves]."""
+  return composed(group.cohort.arch.isa, register, {n: column(v) for n, v in values.items()})
 
 
 def message(isa: str, code: int) -> str:

@@ -11,6 +11,10 @@ import numpy as np
 from tinyhw.arch import Arch
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.core.memory import AddressSpace
+from tinyhw.emulator.amdgcn import modes
+from tinyhw.emulator.amdgcn.fields import ACCUM_OFFSET, GROUP_IDS, TG_SIZE_EN, USER_SGPR, VGPRS
+from tinyhw.emulator.amdgcn.gfx12.registers import first_block
+from tinyhw.emulator.amdgcn.memory import gds
 from tinyhw.emulator.amdgcn.program import Program, ProgramCache
 from tinyhw.emulator.amdgcn.registers import FULL32
 from tinyhw.emulator.amdgcn.sync import Shared
@@ -30,7 +34,8 @@ class Dispatch:
   `grid` counts workgroups, `block` is the workgroup's size. `rsrc1` to `rsrc3` are COMPUTE_PGM_RSRC*, `user_data` the
   SGPRs that the queue set. Scratch: `scratch_base` is the address of wave slots of `scratch_size * wave size` bytes
   each, `scratch_size` the bytes of a lane, `scratch_waves` the number of slots. `lds_size` in bytes. `interrupt` is
-  called with the low 24 bits of M0 of a wave that interrupts the host.
+  called with the low 24 bits of M0 of a wave that interrupts the host. `vgpr_block` is the size of the blocks in which
+  waves allocate vector registers, where they do; the chip's SQ_DYN_VGPR sets it, and compilers take 16 unless told.
   """
   entry_pc: int
   grid: tuple[int, int, int]
@@ -45,6 +50,7 @@ class Dispatch:
   lds_size: int = 0
   wave32: bool = True
   interrupt: Callable[[int], None] | None = None
+  vgpr_block: int = 16
 
 
 @cache
@@ -72,7 +78,7 @@ def _check(arch: Arch, d: Dispatch) -> None:
   if min(d.grid) < 0: raise InvalidArgument(f"a grid of {d.grid} workgroups")
   if d.lds_size > arch.lds_per_workgroup:
     raise InvalidArgument(f"{d.lds_size} bytes of LDS; a workgroup of {arch.name} has {arch.lds_per_workgroup}")
-  users = d.rsrc2 >> 1 & 31
+  users = USER_SGPR.of(d.rsrc2)
   if len(d.user_data) < users: raise InvalidArgument(f"{users} user SGPRs are wanted, {len(d.user_data)} are set")
 
 
@@ -127,9 +133,8 @@ def _cohorts(program: Program, space: AddressSpace, arch: Arch, d: Dispatch, wat
   total = d.grid[0] * d.grid[1] * d.grid[2]
   granule = arch.lds_granule
   lds_size = -(-d.lds_size // granule) * granule
-  mode = d.rsrc1 >> 12 & 0xFF
-  for source, bit in arch.mode_bits: mode |= (d.rsrc1 >> source & 1) << bit
-  shared = Shared()
+  mode = modes.initial(arch.isa, d.rsrc1)
+  shared = Shared(gds.of(space, arch.gds_size))
   slots: list[int] = list(range(resident))
   active: list[tuple[Cohort, int]] = []
   for first in range(0, total, workgroups):
@@ -155,7 +160,7 @@ def _first_group(cohort: Cohort, arch: Arch, d: Dispatch, first: int, count: int
   v[0] = items if count == 1 or a_group == 1 else np.tile(items, (count, 1))
   group.waves, group.workgroups = _numbers(a_group, count)
   if first: group.waves = group.waves + first * a_group
-  users = d.rsrc2 >> 1 & 31
+  users = USER_SGPR.of(d.rsrc2)
   s[:users] = np.array(d.user_data[:users], np.uint32)
   _workgroup_ids(group, d, first, count, users, arch)
   s[EXEC_LO] = FULL32
@@ -179,8 +184,9 @@ def _vector_registers(arch: Arch, d: Dispatch, lanes: int) -> int:
   rsrc3.ACCUM_OFFSET says where accumulation registers start in a wave's file, in units of 4 (LLVM AMDGPUUsage). Numbers
   between the last other register and 256 exist in vain.
   """
-  total = ((d.rsrc1 & 63) + 1) * arch.vgpr_unit[lanes]
-  first = 4 * (d.rsrc3 & 63) + 4
+  if dynamic := first_block(arch, d, lanes): return dynamic
+  total = (VGPRS.of(d.rsrc1) + 1) * arch.vgpr_unit[lanes]
+  first = 4 * ACCUM_OFFSET.of(d.rsrc3) + 4
   return AGPR0 + total - first if arch.accumulation and total > first else total
 
 
@@ -196,11 +202,11 @@ def _workgroup_ids(group: Group, d: Dispatch, first: int, count: int, at: int, a
     wave = _register(group.waves[:, None] % a_group) if a_group > 1 else ZERO
     s[TTMP0 + 8] = wave << np.uint32(25) | np.uint32(1 << 30)  # the wave's number in its workgroup; y and z are valid
   else:
-    for bit, value in zip((7, 8, 9), ids):
-      if d.rsrc2 >> bit & 1:
+    for enabled, value in zip(GROUP_IDS, ids):
+      if enabled.of(d.rsrc2):
         s[at] = value
         at += 1
-  if d.rsrc2 >> 10 & 1: s[at] = np.uint32(a_group)  # TG_SIZE: waves in the workgroup
+  if TG_SIZE_EN.of(d.rsrc2): s[at] = np.uint32(a_group)  # waves in the workgroup
 
 
 @lru_cache(maxsize=256)

@@ -9,15 +9,14 @@ from weakref import WeakKeyDictionary, ref
 from tinyhw.arch import Arch
 from tinyhw.core.errors import DecodeError, PageFault, TinyhwError, Unsupported
 from tinyhw.core.memory import Access, AddressSpace
-from tinyhw.emulator.amdgcn import (  # noqa: F401  (bind_gfx9, bind_gfx12 and matrix_gfx12 register binders)
-  bind,
-  bind_gfx9,
-  bind_gfx12,
-  buffer,
-  control,
-  matrix_gfx12,
-  memory,
-)
+from tinyhw.emulator.amdgcn import bind, control
+from tinyhw.emulator.amdgcn.gfx9 import bind as _gfx9  # noqa: F401  (registers binders)
+from tinyhw.emulator.amdgcn.gfx9 import lds_store as _lds_store  # noqa: F401  (registers binders)
+from tinyhw.emulator.amdgcn.gfx12 import bind as _gfx12  # noqa: F401  (registers binders)
+from tinyhw.emulator.amdgcn.gfx12 import matrix as _gfx12_matrix  # noqa: F401  (registers binders)
+from tinyhw.emulator.amdgcn.gfx12 import transpose as _gfx12_transpose  # noqa: F401  (registers binders)
+from tinyhw.emulator.amdgcn.memory import buffer
+from tinyhw.emulator.amdgcn.memory import instructions as memory
 from tinyhw.emulator.simt import Group, Next, Step
 from tinyhw.isa.amdgcn import Instruction, table
 
@@ -40,8 +39,12 @@ class CodeBlock:
 
 
 def _refusal(error: Unsupported) -> Callable[[Group], Any]:
-  """Raises when control reaches an instruction that has no meaning, not when it is decoded."""
-  def refuse(group: Group) -> None: raise error
+  """Raises when control reaches an instruction that has no meaning, not when it is decoded.
+
+  A new error each time: one that is kept would keep the frames that it passed, and so the memory of a launch.
+  """
+  kind, name, arch, where, hint = error.kind, error.name, error.arch, error.where, error.hint
+  def refuse(group: Group) -> None: raise Unsupported(kind, name, arch=arch, where=where, hint=hint)
   return refuse
 
 
@@ -72,7 +75,8 @@ class Program:
     return sum(block.count for block in self._blocks.values())
 
   def fresh(self) -> bool:
-    """Whether the code in memory still is what was decoded."""
+    """Whether the code in memory still is what was decoded; no, where nothing could be decoded."""
+    if not self._spans: return False
     try: return all(self.space.read(at, len(data), Access.EXECUTE) == data for at, data in self._spans.items())
     except PageFault: return False
 

@@ -56,7 +56,23 @@ def read_mask(group: Group, register: int) -> Value:
     lanes = lanes_of(value)
     group.bools[register] = (value, lanes)
     return lanes
-  low, high = lanes_of(group.s[register]), lanes_of(group.s[register + 1])
+  return _joined(lanes_of(group.s[register]), lanes_of(group.s[register + 1]))
+
+
+def mask_reader(o: Operand) -> Reader:
+  """Reader of a scalar operand as a lane mask: of the bits of a constant or an aperture too."""
+  if o.kind == "s" and o.value <= EXEC_HI: return lambda group: read_mask(group, o.value)
+  narrow, wide = reader(o, "u32"), reader(o, "u64")
+
+  def read(group: Group) -> Value:
+    if group.cohort.lanes == 32: return lanes_of(narrow(group))
+    bits = wide(group)
+    return _joined(lanes_of(bits.astype(U32)), lanes_of((bits >> _SHIFT32).astype(U32)))
+  return read
+
+
+def _joined(low: Value, high: Value) -> Value:
+  """The lanes of the low and the high half of a mask of 64."""
   if low.ndim == 0 and high.ndim == 0 and low == high: return low
   rows = max(x.shape[0] if x.ndim else 1 for x in (low, high))
   return np.concatenate([np.broadcast_to(low, (rows, 32)), np.broadcast_to(high, (rows, 32))], axis=1)
@@ -90,6 +106,16 @@ def set_exec(group: Group, lanes: Value) -> None:
 
 
 # ---- scalars
+
+def by_wave(group: Group, value: Value) -> Value:
+  """A scalar register's value for each wave [waves]."""
+  return np.broadcast_to(np.asarray(value).reshape(-1), group.size)
+
+
+def column(values: Value) -> Value:
+  """Values of the waves [waves] as a scalar register's: () where all agree, else [waves, 1]."""
+  return values[0] if len(values) == 1 or (values == values[0]).all() else values[:, None]
+
 
 def _special(group: Group, code: int) -> Value:
   """32-bit value of a scalar operand that is no register."""

@@ -12,7 +12,8 @@ from typing import Any, Final
 import numpy as np
 
 from tinyhw.core.errors import Unsupported
-from tinyhw.emulator.amdgcn.registers import full, merged, need_lanes, vector32
+from tinyhw.emulator.amdgcn.memory import gds
+from tinyhw.emulator.amdgcn.registers import by_wave, full, merged, need_lanes, vector32
 from tinyhw.emulator.amdgcn.values import U32
 from tinyhw.emulator.simt import Group, Next, Split, Yield
 from tinyhw.isa.amdgcn import M0, Instruction
@@ -20,7 +21,6 @@ from tinyhw.isa.amdgcn import M0, Instruction
 Value = Any
 Ender = Callable[[Group], Next]
 RESOURCES: Final = 64
-DWORDS: Final = 1024  # 4 KiB of global data share
 
 
 @dataclass
@@ -34,8 +34,8 @@ class Resource:
 
 @dataclass
 class Shared:
-  """The global data share of a dispatch, its GWS resources, and whose turn it is to count in order."""
-  counters: Value = field(default_factory=lambda: np.zeros(DWORDS, np.uint32))
+  """The global data share (u8), a dispatch's GWS resources, and whose turn it is to count in order."""
+  gds: Value
   resources: dict[int, Resource] = field(default_factory=dict)
   turn: int = 0
 
@@ -49,7 +49,7 @@ def _first_lane(group: Group, read: Callable[[Group], Value]) -> list[int]:
 
 
 def _m0(group: Group) -> list[int]:
-  return [int(v) for v in np.broadcast_to(np.asarray(group.s[M0]).reshape(-1), group.size)]
+  return [int(v) for v in by_wave(group, group.s[M0])]
 
 
 def _several(group: Group, go: list[bool], pc: int, after: int) -> Next:
@@ -105,15 +105,16 @@ def ordered_count(i: Instruction, pc: int) -> Ender:
 
   def step(group: Group) -> Next:
     shared: Shared = group.cohort.shared
+    counters = gds.memory(group).view(U32)
     values, on = _first_lane(group, value_of), full(group, need_lanes(group))
     old = np.zeros((group.size, 1), np.uint32)
     go = [False] * group.size
     for k in np.argsort(group.waves):
       if int(group.waves[k]) != shared.turn: continue
-      at = (_m0(group)[k] >> 18) + index
-      old[k] = shared.counters[at % DWORDS]
+      at = ((_m0(group)[k] >> 18) + index) % counters.size
+      old[k] = counters[at]
       value = np.uint32(values[k] if on[k].any() else 0)
-      shared.counters[at % DWORDS] = value if operation == 1 else old[k, 0] + value
+      counters[at] = value if operation == 1 else old[k, 0] + value
       shared.turn += release
       go[k] = True
     mask = group.mask

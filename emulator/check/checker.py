@@ -9,6 +9,7 @@ import numpy as np
 from tinyhw.arch import Arch
 from tinyhw.core.errors import HazardFound, InvalidArgument
 from tinyhw.core.memory import AddressSpace
+from tinyhw.emulator.amdgcn.fields import program_field
 from tinyhw.emulator.check.alu import GUARDS_OF, AluWaits
 from tinyhw.emulator.check.counters import COUNTERS
 from tinyhw.emulator.check.effects import SGPR0, Effects, effects, indices, moved, name_of
@@ -24,7 +25,6 @@ from tinyhw.isa.amdgcn import EXEC_HI, EXEC_LO, Instruction
 
 Value = Any
 _32 = np.uint64(32)
-WGP_MODE: Final = 29  # bit of COMPUTE_PGM_RSRC1: the waves of a workgroup may run on two compute units
 
 
 RACES: Final = frozenset({"race", "workgroup-race"})
@@ -43,7 +43,7 @@ class State:
     self.alu = None if guards is None else AluWaits(guards, group.size)
     rules = RULES_OF.get(isa)
     self.nops = None if rules is None else Nops(rules, group.size)
-    wgp = bool(cohort.dispatch.rsrc1 >> WGP_MODE & 1) and isa != "gfx9"
+    wgp = bool(program_field(isa, "RSRC1", "WGP_MODE", cohort.dispatch.rsrc1))
     self.races = Races(self.count, self.a_group, self.first, cohort.lds_size, memory, wgp)
     self.undefined = None if holes is None else Undefined(cohort, holes, set_up_registers(cohort.dispatch, cohort.arch))
     self.barrier = np.zeros(self.count, np.int64)  # PC of the barrier at which each wave stands or stood last

@@ -10,8 +10,8 @@ from typing import Final
 
 import numpy as np
 
-from tinyhw.emulator.amdgcn.ends_gfx9 import GPR_IDX_EN
-from tinyhw.emulator.amdgcn.meaning import MEANINGS
+from tinyhw.emulator.amdgcn.meanings.registry import MEANINGS
+from tinyhw.emulator.amdgcn.modes import GPR_IDX_EN
 from tinyhw.emulator.simt import Group
 from tinyhw.isa.amdgcn import EXEC_LO, M0, NULL, SPECIAL, VCC_LO, Instruction, Operand
 
@@ -86,7 +86,7 @@ _INDEXED: Final = (("src0", 12), ("src1", 13), ("src2", 14), ("vdst", 15))  # CD
 def indices(group: Group, i: Instruction) -> tuple[int, ...] | None:
   """The values of M0, of all waves, where it moves the numbers of the instruction's registers; else None."""
   if i.mnemonic in _MOVREL: pass
-  elif not (group.mode >> GPR_IDX_EN & 1 and i.family.startswith("V")): return None
+  elif not (GPR_IDX_EN.of(group.mode) and i.family.startswith("V")): return None
   return tuple(int(m0) for m0 in np.unique(group.s[M0]))
 
 
@@ -150,6 +150,7 @@ def effects(i: Instruction, lanes: int) -> Effects:
     reads.extend(dwords(o, lanes))
     if "cmpswap" in i.mnemonic: reads.extend(range(o.value, o.value + max(2, o.dwords)))
   if "smfmac" in i.mnemonic or "swmmac" in i.mnemonic: tied.extend(dwords(i.operands["vdst"], lanes))
+  if "_load_tr_" in i.mnemonic and lanes == 64: writes = writes[:len(writes) // 2]  # the data of 32 lanes
   reads += tied
   uses = tuple(u for u in i.row.uses if not (memory and u == "M0"))
   reads += _implicit(uses, lanes)

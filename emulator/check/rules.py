@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from tinyhw.emulator.amdgcn.ends_gfx9 import GPR_IDX_EN
+from tinyhw.emulator.amdgcn.modes import GPR_IDX_EN
 from tinyhw.emulator.amdgcn.registers import reader
 from tinyhw.emulator.amdgcn.values import U32, U64
 from tinyhw.emulator.check.effects import SCC, SGPR0, Effects, dwords
@@ -262,7 +262,7 @@ def _moved(u: Undefined, group: Group, w: Value, pc: int, i: Instruction, does: 
     if r < SGPR0: clone.v[r] = shadow
     else: clone.s[r - SGPR0] = shadow if group.size > 1 else shadow[0, 0]
   program: Any = group.cohort.program
-  step = program.step(plain, pc, group.mode & ~(1 << GPR_IDX_EN))
+  step = program.step(plain, pc, group.mode & ~GPR_IDX_EN.mask)
   if step is not None: step(clone)
   out: dict[int, Value] = {}
   bad = _touched(u, group, w, i, does, data)

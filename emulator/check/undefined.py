@@ -16,6 +16,8 @@ import numpy as np
 
 from tinyhw.arch import Arch
 from tinyhw.core.memory import AddressSpace
+from tinyhw.emulator.amdgcn.fields import GROUP_IDS, TG_SIZE_EN, USER_SGPR
+from tinyhw.emulator.amdgcn.gfx12.registers import first_block
 from tinyhw.emulator.check import rules
 from tinyhw.emulator.check.effects import REGISTERS, SGPR0, Effects, dwords, name_of
 from tinyhw.emulator.observe import Access
@@ -95,12 +97,15 @@ class Undefined:
     self._source: tuple[str, int | None] = ("", None)
     self._loaded: list[Value] | None = None
     self._stores = 0
+    dynamic = first_block(cohort.arch, cohort.dispatch, cohort.lanes)
+    self._vgprs = np.full(self.waves, dynamic) if dynamic else None  # how many each wave has, where that changes
 
   # ---- an instruction
 
   def before(self, group: Group, w: Value, pc: int, i: Instruction, does: Effects) -> Iterator[Use]:
     """Look at the sources; gives the uses that they decide."""
     self._slow, self._loaded, self._stores = None, None, 0
+    if self._vgprs is not None: self._allocated(group, w, self._vgprs)
     tainted = [r for r in does.reads if self.shadow[r] is not None and self._bad(group, w, r, does.cross_lane)]
     if not tainted: return
     self._source = self._origin(tainted[0])
@@ -141,6 +146,16 @@ class Undefined:
     table[w] = value
     self.shadow[r] = table if table.any() else None
     if new is not None: self.origin[r] = self._source
+
+  def _allocated(self, group: Group, w: Value, known: Value) -> None:
+    """Vector registers that waves gave back, or that are new, hold nothing."""
+    count, before = len(group.v), known[w]
+    if (before == count).all(): return
+    lost = np.minimum(before, count)[:, None]
+    for r in range(int(lost.min()), SGPR0):
+      self._write(group, w, r, self.of(w, r) | np.where(lost <= r, ONES, ZERO32), 0xFFFFFFFF, None)
+      self.origin[r] = f"{name_of(r)}, which nobody has written since it was allocated", None
+    known[w] = count
 
   # ---- what is read
 
@@ -234,6 +249,7 @@ class Undefined:
     each = np.arange(access.width, dtype=np.int64)
     at = np.where(access.active, access.addresses, np.uint64(0)).astype(np.int64)[:, :, None] + each
     wave = np.arange(self.waves)[w][:, None, None]
+    if access.segment == "gds": return None  # who wrote it last may be another dispatch
     if access.segment == "lds":
       if not self.lds_size: return None
       a_group = self.waves * self.lds_size // len(self.lds)
@@ -257,7 +273,7 @@ class Undefined:
       assert words is not None
       bad = np.broadcast_to(words.any(axis=2), access.active.shape) & access.active
       r = next(r for r in dwords(i.operands[names[0]], self.lanes) if self.shadow[r] is not None)
-      memory = "LDS" if access.segment == "lds" else "memory"
+      memory = {"lds": "LDS", "gds": "the global data share"}.get(access.segment, "memory")
       yield self._use(f"the value stored to {memory} depends on", w, bad, True, r)
     if access.segment == "global":
       self.holes.stored(access.addresses[access.active])
@@ -287,7 +303,8 @@ def set_up_registers(d: Any, arch: Arch) -> set[int]:
 
   LLVM AMDGPUUsage, "Initial Kernel Execution State".
   """
-  scalars = (d.rsrc2 >> 1 & 31) + (0 if arch.ids_in_ttmp else (d.rsrc2 >> 7 & 15).bit_count())
+  ids = 0 if arch.ids_in_ttmp else sum(f.of(d.rsrc2) for f in (*GROUP_IDS, TG_SIZE_EN))
+  scalars = USER_SGPR.of(d.rsrc2) + ids
   kept = range(TTMP0, TTMP0 + 16)
   flat = (102, 103, 104, 105) if arch.isa == "gfx9" else ()  # FLAT_SCRATCH and XNACK_MASK
   registers = {SGPR0 + s for s in (*range(scalars), *kept, *flat, EXEC_LO, EXEC_LO + 1)}

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import fnmatch
+from abc import ABC, abstractmethod
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -20,7 +21,7 @@ KINDS: Final = {"r": ("load", "atomic"), "w": ("store", "atomic"), "rw": ("load"
 
 
 @dataclass(eq=False)
-class Break:
+class Break(ABC):
   """Base: a number, and who it counts for.
 
   It counts for waves for which `condition` holds, of wave number `wave` and workgroup number `workgroup` where they are
@@ -37,9 +38,9 @@ class Break:
   hits: int = 0
 
   @property
+  @abstractmethod
   def what(self) -> str:
     """What it is, in a few words."""
-    raise NotImplementedError
 
   @property
   def limits(self) -> str:

@@ -9,6 +9,7 @@ import numpy as np
 
 from tinyhw.emulator.amdgcn import coverage
 from tinyhw.emulator.amdgcn.control import CONDITIONS
+from tinyhw.emulator.amdgcn.fields import ACCUM_OFFSET, SGPRS
 from tinyhw.emulator.debug import traffic
 from tinyhw.emulator.debug.code import BARRIERS, CALLS
 from tinyhw.emulator.debug.exactness import Exactness
@@ -100,8 +101,8 @@ class Recorder(Observer):
   def cohort(self, cohort: Cohort) -> None:
     total, d = len(cohort.runnable[0].v), cohort.dispatch
     self.agprs = max(0, total - AGPR0)
-    self.vgprs = 4 * (d.rsrc3 & 63) + 4 if self.agprs else total  # LLVM AMDGPUUsage: ACCUM_OFFSET
-    granulated = d.rsrc1 >> 6 & 15  # in pairs of 8 before gfx10, where every wave has all (LLVM AMDGPUUsage)
+    self.vgprs = 4 * ACCUM_OFFSET.of(d.rsrc3) + 4 if self.agprs else total
+    granulated = SGPRS.of(d.rsrc1)  # in pairs of 8 before gfx10, where every wave has all (LLVM AMDGPUUsage)
     self.sgprs = 16 * (granulated // 2 + 1) if cohort.arch.accumulation else cohort.arch.sgprs
     if self.exactness is not None: self.exactness.cohort(cohort)
 
@@ -146,7 +147,7 @@ class Recorder(Observer):
       cycles, ideal = traffic.lds_cycles(addresses, active, width, access.kind == "atomic")
       t.cycles += int(cycles.sum())
       t.ideal += int(ideal.sum())
-    elif on and access.segment != "scratch":
+    elif on and access.segment not in {"scratch", "gds"}:
       sectors = traffic.distinct(addresses, active, width, traffic.SECTOR)
       t.sectors += int(sectors.sum())
       t.lines += int(traffic.distinct(addresses, active, width, traffic.LINE).sum())

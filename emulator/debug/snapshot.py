@@ -159,7 +159,7 @@ def diff(a: Snapshot, b: Snapshot, where: Callable[[int], str], place: Callable[
     size = cohort.lds_size
     for slot in range(len(before) // size if size else 0):
       part, name = slice(slot * size, (slot + 1) * size), f"lds of workgroup {workgroup(cohort, slot)}"
-      lines += _changed(before[part], state.lds[part], 0, lambda at, name=name: f"{name} +{at:#x}")  # type: ignore[misc]
+      lines += _changed(before[part], state.lds[part], 0, f"{name} +{{:#x}}".format)
   return lines + _memory(a.pages, b.pages, place)
 
 

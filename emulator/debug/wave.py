@@ -9,6 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from tinyhw.core.errors import InvalidArgument
+from tinyhw.emulator.amdgcn import modes
+from tinyhw.emulator.amdgcn.fields import ACCUM_OFFSET
 from tinyhw.emulator.amdgcn.registers import exec_changed
 from tinyhw.emulator.debug.engine import Engine
 from tinyhw.isa.amdgcn import AGPR0, EXEC_LO, M0, TTMP0, VCC_LO
@@ -21,8 +23,7 @@ NAMED: Final = {"vcc_lo": VCC_LO, "vcc_hi": VCC_LO + 1, "m0": M0, "exec_lo": EXE
 MASKS: Final = {"vcc": VCC_LO, "exec": EXEC_LO}
 TYPES: Final = {"u32": np.uint32, "i32": np.int32, "f32": np.float32, "u16": np.uint16, "i16": np.int16,
                 "f16": np.float16, "u64": np.uint64, "i64": np.int64, "f64": np.float64, "u8": np.uint8, "i8": np.int8}
-MODE_FIELDS: Final = (("FP_ROUND", 0, 15), ("FP_DENORM", 4, 15), ("DX10_CLAMP", 8, 1), ("IEEE", 9, 1),
-                      ("FP16_OVFL", 23, 1))
+MODE_FIELDS: Final = ("FP_ROUND", "FP_DENORM", "DX10_CLAMP", "IEEE", "FP16_OVFL")
 
 
 @dataclass(frozen=True)
@@ -102,8 +103,8 @@ class Wave:
 
   def mode_text(self) -> str:
     """MODE's fields by name, those that this generation has."""
-    own = {bit for _, bit in self.engine.arch.mode_bits}
-    return " ".join(f"{name}={self.mode >> at & bits:#x}" for name, at, bits in MODE_FIELDS if at < 8 or at in own)
+    isa = self.engine.arch.isa
+    return " ".join(f"{name}={modes.named(self.mode, name):#x}" for name in MODE_FIELDS if modes.has(isa, name))
 
   def mask(self, register: int) -> int:
     """A lane mask: one SGPR, two of a wave of 64 lanes."""
@@ -134,7 +135,7 @@ class Wave:
     """How many vector registers the wave has, and how many accumulation registers."""
     total = len(self._place()[1].v)
     if total <= AGPR0: return total, 0
-    return 4 * (self.engine.dispatch.rsrc3 & 63) + 4, total - AGPR0  # LLVM AMDGPUUsage: ACCUM_OFFSET
+    return 4 * ACCUM_OFFSET.of(self.engine.dispatch.rsrc3) + 4, total - AGPR0
 
   def vgprs(self) -> list[int]:
     """The numbers of the wave's vector registers; accumulation registers start at 256."""

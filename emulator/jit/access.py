@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from tinyhw.core.memory import Access
-from tinyhw.emulator.amdgcn.atomics import ATOMICS
-from tinyhw.emulator.amdgcn.memory import (
+from tinyhw.emulator.amdgcn.memory.atomics import ATOMICS
+from tinyhw.emulator.amdgcn.memory.instructions import (
   DS_ATOMICS,
   DS_EXCHANGE_PAIRS,
   DS_LOADS,
@@ -25,11 +25,10 @@ from tinyhw.emulator.amdgcn.memory import (
   SCALAR_SMALL,
   STORES,
   VECTOR_ATOMICS,
-  byte_offset,
-  flat_offset,
   returns,
   swizzled,
 )
+from tinyhw.emulator.amdgcn.memory.resource import field, part
 from tinyhw.emulator.amdgcn.values import I32, I64, U32, U64
 from tinyhw.emulator.jit import atomics, buffer
 from tinyhw.emulator.jit.alu import lane_numbers, permuted
@@ -125,11 +124,14 @@ class Accesses:
   def _context(self, at: int) -> str: return self.e.op(f"getelementptr i8, ptr %context, i64 {at}")
   def _load64(self, pointer: str) -> Value: return Value(self.e, self.e.op(f"load i64, ptr {pointer}"), U64, False)
 
-  def _site(self, site: Site) -> tuple[int, str]:
-    index = len(self.sites)
-    self.sites.append(site)
+  def _site(self, site: Site) -> tuple[str, str]:
+    index = self._number(site)
     rows = self.e.op(f"load ptr, ptr {self._context(SITES)}, !invariant.load !0")
-    return index, self.e.op(f"getelementptr i8, ptr {rows}, i64 {index * ROW}")
+    return index, self.e.op(f"getelementptr [{ROW} x i8], ptr {rows}, i32 {index}")
+
+  def _number(self, site: Site) -> str:
+    self.sites.append(site)
+    return str(len(self.sites) - 1)
 
   def _row(self, site: str) -> tuple[Value, Value]:
     return self._load64(site), self._load64(self.e.op(f"getelementptr i8, ptr {site}, i64 8"))
@@ -283,7 +285,7 @@ class Accesses:
     e.do(f"br label %{after}")
     return out
 
-  def _slow(self, index: int, addresses: Value, r: Registers, words: Sequence[Value] | None, count: int,
+  def _slow(self, index: str, addresses: Value, r: Registers, words: Sequence[Value] | None, count: int,
             after: str) -> tuple[str, list[Value]]:
     """Hand the access to the reference; go to the fault exit when it raised."""
     self._hand_over(addresses, r.active(), words or ())
@@ -308,7 +310,7 @@ class Accesses:
     e.do(f"br label %{after}")
     return label, loaded
 
-  def _callback(self, index: int, after: str | None) -> None:
+  def _callback(self, index: str, after: str | None) -> None:
     e = self.e
     function = e.op(f"load ptr, ptr {self._context(CALLBACK)}")
     handle = self._load64(self._context(HANDLE))
@@ -460,23 +462,23 @@ class Accesses:
     site = Site(offset, "load" if words is None else "store", segment, width, i)
     if segment == "scratch": loaded = self._scratch(r, i, site, words)
     elif segment == "global" and "saddr" in i.operands:
-      base = r.scalar64(i.operands["saddr"].value) + r.e.const(U64, byte_offset(i))
+      base = r.scalar64(i.operands["saddr"].value) + r.number(i, "signed offset", U64)
       loaded = self._near(r, base, r.vector(i.operands["vaddr"].value, U32), site, words)
     else: loaded = self._far(r, self._flat_address(r, i, segment), site, words)
     if words is None: self.loaded(r, i.operands["vdst"].value, loaded, sign_bits, half)
 
   def _flat_address(self, r: Registers, i: Instruction, segment: str) -> Value:
     """The 64-bit address in each lane of a flat_ or global_ instruction."""
-    n, e = i.operands["vaddr"].value, self.e
-    if segment == "flat": return r.vector64(n, U64) + e.const(U64, flat_offset(i))
-    fixed = e.const(U64, byte_offset(i))
+    n = i.operands["vaddr"].value
+    if segment == "flat": return r.vector64(n, U64) + r.number(i, "flat offset", U64)
+    fixed = r.number(i, "signed offset", U64)
     if "saddr" not in i.operands: return r.vector64(n, U64) + fixed
     return convert(r.vector(n, U32), U64) + (r.scalar64(i.operands["saddr"].value) + fixed)
 
   def _scratch(self, r: Registers, i: Instruction, site: Site, words: list[Value] | None) -> list[Value]:
     """Each lane's dword k lies at base + k * 4 * lanes + lane * 4."""
     e, n = self.e, self.e.lanes
-    o: Value = e.const(U32, byte_offset(i))
+    o: Value = r.number(i, "signed offset", U32)
     if "saddr" in i.operands: o = r.scalar(i.operands["saddr"].value) + o
     if "vaddr" in i.operands: o = r.vector(i.operands["vaddr"].value, U32) + o
     o = Value(e, o.in_lanes(), U32, True)
@@ -514,10 +516,11 @@ class Accesses:
     sbase, buffer = i.operands["sbase"].value, i.mnemonic.startswith("s_buffer")
     base = r.scalar64(sbase)
     if buffer:
-      stride = convert(r.scalar(sbase + 1) >> 16 & 0x3FFF, I64)
-      size = convert(r.scalar(sbase + 2), I64) * r.o.where(stride == 0, e.const(I64, 1), stride)
-      base = base & (1 << 48) - 1
-    forward = e.const(U64, byte_offset(i) & -align)
+      at, records = part(i.isa, "stride"), part(i.isa, "num_records")
+      stride = convert(at.field.of(r.scalar(sbase + at.dword)), I64)
+      size = convert(r.scalar(sbase + records.dword), I64) * r.o.where(stride == 0, e.const(I64, 1), stride)
+      base = base & field(i.isa, "base_address").mask
+    forward = r.number(i, "signed offset", U64) & keep
     if "soffset" in i.operands: forward = forward + (convert(r.scalar(i.operands["soffset"].value), U64) & keep)
     address = (base & keep) + forward
     left = size - forward.view(I64) if buffer else e.const(I64, width)
@@ -565,7 +568,7 @@ class Accesses:
     if name in DS_PAIRS:
       width, unit, stores = DS_PAIRS[name]
       at = r.vector(i.operands["addr"].value, U32)
-      places = [at + i.fields[n] * unit for n in ("offset0", "offset1")]
+      places = [at + r.number(i, n, U32) * unit for n in ("offset0", "offset1")]
       if stores:
         data = [self.data(r, i.operands[n].value, width, 0) for n in ("data0", "data1")]
         for place, words in zip(places, data): self._lds(r, place, width, words)
@@ -575,7 +578,7 @@ class Accesses:
       loaded = [self._lds(r, place, width, None) for place in places]
       return self.loaded(r, n, loaded[0] + loaded[1], 0, None)
     if name not in DS_LOADS and name not in DS_STORES: raise Untranslatable(name)
-    at = r.vector(i.operands["addr"].value, U32) + i.fields["offset"]
+    at = r.vector(i.operands["addr"].value, U32) + r.number(i, "offset", U32)
     if name in DS_STORES:
       width, shift = DS_STORES[name]
       self._lds(r, at, width, self.data(r, i.operands["data0"].value, width, shift))
@@ -613,14 +616,15 @@ class Accesses:
     at = r.vector(i.operands["addr"].value, U32)
     if i.mnemonic in DS_EXCHANGE_PAIRS:
       width, unit = DS_EXCHANGE_PAIRS[i.mnemonic]
-      parts = [("swap", at + i.fields[f"offset{k}"] * unit, self.data(r, i.operands[f"data{k}"].value, width, 0))
-               for k in (0, 1)]
+      places = [at + r.number(i, f"offset{k}", U32) * unit for k in (0, 1)]
+      parts = [("swap", place, self.data(r, i.operands[f"data{k}"].value, width, 0))
+               for k, place in enumerate(places)]
       want = True
     else:
       operation, width, want = DS_ATOMICS[i.mnemonic]
       words = self.data(r, i.operands["data0"].value, width, 0)
       if ATOMICS[operation].compares: words += self.data(r, i.operands["data1"].value, width, 0)
-      parts = [(operation, at + i.fields["offset"], words)]
+      parts = [(operation, at + r.number(i, "offset", U32), words)]
     n = i.operands["vdst"].value if want else 0
     if want and n + len(parts) * width // 4 > r.vgprs: raise Untranslatable("a register beyond the wave's allocation")
     old: list[Value] = []
@@ -635,7 +639,7 @@ class Accesses:
     bits = r.to_bits(r.active())
     count = r.o.popcount(bits)
     data = count if i.mnemonic == "ds_append" else -count
-    at = convert(r.scalar(M0) + i.fields["offset"], U64)
+    at = convert(r.scalar(M0) + r.number(i, "offset", U32), U64)
     site = Site(offset, "atomic", "lds", 4, i, operation="add")
     old = self._atomic(r, at, r.to_lanes(bits & -bits), site, [data])[0]
     first = r.o.min(r.o.trailing_zeros(bits), e.lanes - 1)
@@ -644,7 +648,7 @@ class Accesses:
 
   def _ds_by_lane(self, r: Registers, i: Instruction) -> None:
     """Dword `lane` at M0 + offset."""
-    at = (r.scalar(M0) & 0xFFFF) + i.fields["offset"] + lane_numbers(r) * 4
+    at = (r.scalar(M0) & 0xFFFF) + r.number(i, "offset", U32) + lane_numbers(r) * 4
     if i.mnemonic == "ds_load_addtid_b32":
       return self.loaded(r, i.operands["vdst"].value, self._lds(r, at, 4, None), 0, None)
     self._lds(r, at, 4, self.data(r, i.operands["data0"].value, 4, 0))
@@ -653,7 +657,7 @@ class Accesses:
     """Lanes push values by address, the highest wins; who gets none has 0."""
     e, n = self.e, r.lanes
     at, x = r.vector(i.operands["addr"].value, U32), r.vector(i.operands["data0"].value, U32)
-    index = at + i.fields["offset"] >> 2 & n - 1
+    index = at + r.number(i, "offset", U32) >> 2 & n - 1
     e.do(f"store <{n} x i32> zeroinitializer, ptr %lanes, align 64")
     pointers = e.op(f"getelementptr i32, ptr %lanes, <{n} x i32> {index.in_lanes()}")
     self._scatter_call("i32", n, x.in_lanes(), pointers, r.active().in_lanes())
@@ -662,7 +666,7 @@ class Accesses:
   def _bpermute(self, r: Registers, i: Instruction) -> None:
     """Lanes pull values by address; inactive lanes give 0."""
     at, x = r.vector(i.operands["addr"].value, U32), r.vector(i.operands["data0"].value, U32)
-    index = at + i.fields["offset"] >> 2 & r.lanes - 1
+    index = at + r.number(i, "offset", U32) >> 2 & r.lanes - 1
     if not r.full: x = r.o.where(r.active(), x, r.e.const(U32, 0))
     r.set_vector(i.operands["vdst"].value, permuted(r, x, index))
 

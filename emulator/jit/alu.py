@@ -10,10 +10,12 @@ from typing import Any, Final
 import numpy as np
 
 from tinyhw.core.errors import Unsupported
-from tinyhw.emulator.amdgcn import bind, dpp, sdwa
+from tinyhw.emulator.amdgcn import bind, dpp, lanes
 from tinyhw.emulator.amdgcn import matrix as reference
-from tinyhw.emulator.amdgcn.meaning import Meaning
-from tinyhw.emulator.amdgcn.quiet import meaning_of
+from tinyhw.emulator.amdgcn.gfx9 import sdwa
+from tinyhw.emulator.amdgcn.meanings.quiet import meaning_of
+from tinyhw.emulator.amdgcn.meanings.registry import Meaning
+from tinyhw.emulator.amdgcn.modes import FP_ROUND, denormals
 from tinyhw.emulator.amdgcn.registers import constant
 from tinyhw.emulator.amdgcn.values import DTYPES, F16, F32, I32, I64, U16, U32
 from tinyhw.emulator.jit import matrix
@@ -54,6 +56,7 @@ def read(r: Registers, o: Operand, type_: str) -> Value:
     return r.e.const(dtype, int(constant(o, type_).view(DTYPES[f"u{dtype.itemsize * 8}"])))
   size = dtype.itemsize
   if o.kind == "imm": return r.e.const(dtype, o.value)
+  if o.kind == "given": return r.given((o.name, type_), dtype)
   if o.kind == "v":
     if size == 8: return r.vector64(o.value, dtype)
     if size == 2: return r.vector16(o.value, o.half or 0, dtype)
@@ -107,8 +110,7 @@ def _scalar(r: Registers, i: Instruction, meaning: Meaning, mode: int) -> None:
     if t == "scc": sources.append(r.scc())
     elif t == "exec": sources.append(r.scalar64(EXEC_LO) if wide else r.scalar(EXEC_LO))
     elif t in {"k", "ku"}:
-      k = i.fields["simm16"]
-      sources.append(r.e.const(U32, k) if t == "ku" else r.e.const(I32, k - (k >> 15 << 16)))
+      sources.append(r.number(i, "constant", U32) if t == "ku" else r.number(i, "signed constant", I32))
     elif t.startswith("d:"):
       assert destination is not None
       tied = read(r, destination, t[2:])
@@ -134,8 +136,7 @@ def _scalar(r: Registers, i: Instruction, meaning: Meaning, mode: int) -> None:
 # ---- vector
 
 def _mask_operand(r: Registers, o: Operand) -> Value:
-  if o.kind == "s": return r.mask(o.value)
-  return r.e.const(BOOL, 1 if o.kind == "const" and o.value == 193 else 0)
+  return r.mask(o.value) if o.kind == "s" else r.to_lanes(read(r, o, f"u{r.lanes}"))
 
 
 def _vector(r: Registers, i: Instruction, meaning: Meaning, mode: int) -> None:
@@ -184,7 +185,7 @@ def _vector_sources(r: Registers, i: Instruction, meaning: Meaning, mode: int, m
   return sources
 
 
-# ---- sub-dword addressing, as emulator.amdgcn.sdwa has it
+# ---- sub-dword addressing, as gfx9.sdwa has it
 
 def _sdwa_source(r: Registers, i: Instruction, o: Operand, t: str, index: int) -> Value:
   """The selected part of a source, extended."""
@@ -228,6 +229,7 @@ def _saturating(i: Instruction, meaning: Meaning) -> Callable[..., Any]:
   """With clamp, integer results saturate: the meaning is evaluated in i64 and limited to the type."""
   t = meaning.results[0] if meaning.results else ""
   if not bind.saturates(i, meaning): return meaning.function
+  if "mask" in meaning.results: return bind.saturated_carry(i, meaning)
   signed = i.mnemonic.endswith(("i32", "i16"))
   bits = int(t[1:])
   low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if t[0] == "i" or signed else (0, (1 << bits) - 1)
@@ -238,9 +240,7 @@ def _saturating(i: Instruction, meaning: Meaning) -> Callable[..., Any]:
   def function(o: Any, *values: Value) -> Any:
     operands = [wide(v) if k else v for v, k in zip(values, kinds)]
     operands[:bind.low24(i)] = [v << 40 >> 40 for v in operands[:bind.low24(i)]]
-    results = _results(meaning.function(o, *operands), len(meaning.results))
-    first = convert(o.clip(results[0], low, high), DTYPES[t])
-    return first if len(results) == 1 else (first, *results[1:])
+    return convert(o.clip(meaning.function(o, *operands), low, high), DTYPES[t])
   return function
 
 
@@ -292,9 +292,8 @@ def _dual(r: Registers, i: Instruction, mode: int) -> None:
     _check(i, meaning, mode)
     destination = i.operands["vdst" + suffix]
     operands = [i.operands[n] for n in ("src0" + suffix, "vsrc1" + suffix) if n in i.operands]
-    constant_ = Operand("imm", "s", "lit", i.get("imm"), 1, "f32")
-    if "fmaak" in name: operands.append(constant_)
-    if "fmamk" in name: operands.insert(1, constant_)
+    if "fmaak" in name: operands.append(i.operands["imm"])
+    if "fmamk" in name: operands.insert(1, i.operands["imm"])
     sources: list[Value] = []
     for k, t in enumerate(meaning.sources):
       if t in {"mask", "vcc"}: sources.append(r.mask(VCC_LO))
@@ -363,7 +362,7 @@ def _pairs(r: Registers, i: Instruction, meaning: Meaning, mode: int) -> None:
 
 def _fma_mix(r: Registers, i: Instruction, mode: int) -> None:
   """v_fma_mix*: each source is f32, or one half as f16."""
-  if mode & 15: raise Untranslatable("a directed rounding mode")
+  if FP_ROUND.of(mode): raise Untranslatable("a directed rounding mode")
   op_sel, op_sel_hi = i.get("op_sel"), i.get("op_sel_hi")
   neg, absolute = i.get("neg_lo"), i.get("neg_hi")
   sources = []
@@ -371,7 +370,7 @@ def _fma_mix(r: Registers, i: Instruction, mode: int) -> None:
     o = i.operands[name]
     x = convert(_half(r, o, op_sel >> k & 1, "f16"), F32) if op_sel_hi >> k & 1 else read(r, o, "f32")
     x = modified(x, neg >> k & 1, absolute >> k & 1)
-    sources.append(x if mode >> 4 & 1 else r.o.flush(x))
+    sources.append(x if denormals(mode, "f32") & 1 else r.o.flush(x))
   destination = i.operands["vdst"]
   if i.mnemonic == "v_fma_mix_f32":
     return write(r, destination, _finished(r, i, "f32", r.o.fma(*sources), mode))
@@ -458,6 +457,7 @@ def _mbcnt(r: Registers, i: Instruction, mode: int) -> None:
 
 # By the reference's binder, so that an instruction that a generation binds otherwise is not taken for this one.
 SPECIAL: Final[dict[bind.Binder, Emit]] = {
-  bind.readfirstlane: _readfirstlane, bind.readlane: _readlane, bind.writelane: _writelane, bind.permlane: _permlane,
-  bind.permlane64: _permlane64, bind.mbcnt: _mbcnt, bind.fma_mix: _fma_mix, reference.wmma: matrix.wmma,
+  lanes.readfirstlane: _readfirstlane, lanes.readlane: _readlane, lanes.writelane: _writelane,
+  lanes.permlane: _permlane, lanes.permlane64: _permlane64, lanes.mbcnt: _mbcnt, bind.fma_mix: _fma_mix,
+  reference.wmma: matrix.wmma,
 }

@@ -1,7 +1,7 @@
 """Atomics as LLVM IR: one function an operation, with loops over the active lanes in their order, as the reference has.
 
 Global memory is changed by the host's own atomics, because workgroups may run at the same time; a workgroup's LDS
-belongs to one thread. What a cell becomes is the same function that the reference runs (`emulator.amdgcn.atomics`).
+belongs to one thread. What a cell becomes is the same function that the reference runs (`memory.atomics`).
 Addresses, lanes and operands are in the context, where the reference finds them too when it has to help.
 """
 from __future__ import annotations
@@ -12,8 +12,9 @@ from typing import Any, Final
 import numpy as np
 
 from tinyhw.core.memory import Access
-from tinyhw.emulator.amdgcn import access, memory
-from tinyhw.emulator.amdgcn.atomics import ATOMICS
+from tinyhw.emulator.amdgcn.memory import access
+from tinyhw.emulator.amdgcn.memory import instructions as memory
+from tinyhw.emulator.amdgcn.memory.atomics import ATOMICS
 from tinyhw.emulator.amdgcn.values import U32, U64
 from tinyhw.emulator.jit import context
 from tinyhw.emulator.jit.state import LDS

@@ -8,8 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from tinyhw.emulator.amdgcn import memory
-from tinyhw.emulator.amdgcn.atomics import ATOMICS
+from tinyhw.emulator.amdgcn.memory import instructions as memory
+from tinyhw.emulator.amdgcn.memory.atomics import ATOMICS
+from tinyhw.emulator.amdgcn.memory.resource import field, has, part
 from tinyhw.emulator.amdgcn.values import U32, U64
 from tinyhw.emulator.jit.alu import read
 from tinyhw.emulator.jit.state import Registers
@@ -56,28 +57,31 @@ def _addresses(r: Registers, i: Instruction) -> tuple[Value, Callable[[int], Val
   """(u64 addresses, a function that says of a width which lanes are in range with it), both for each lane."""
   e, o = r.e, r.o
   first = i.operands["srsrc"].value
-  w0, w1, records32, w3 = (r.scalar(first + k) for k in range(4))
-  swizzle = w1 >> 31 if i.isa == "gfx9" else w1 >> 30
-  r.unless((swizzle != 0) | ((w3 >> 23 & 1) != 0))
-  base, records = o.pack(w0, w1 & 0xFFFF), convert(records32, U64)
-  stride = convert(w1 >> 16 & 0x3FFF, U64)
-  if i.isa == "gfx12":
-    scale = w3 >> 18 & 3
+  dwords = [r.scalar(first + k) for k in range(4)]
+
+  def value(name: str) -> Value:
+    found: Value = part(i.isa, name).of(dwords)
+    return found
+  r.unless((value("swizzle_enable") != 0) | (value("add_tid_enable") != 0))
+  base = o.pack(dwords[0], dwords[1] & field(i.isa, "base_address").limit >> 32)
+  records, stride = convert(dwords[part(i.isa, "num_records").dword], U64), convert(value("stride"), U64)
+  if has(i.isa, "stride_scale"):
+    scale = value("stride_scale")
     stride = stride << o.where(scale == 3, e.const(U64, 5), o.where(scale == 0, e.const(U64, 0),
                                                                     convert(scale + 1, U64)))
   n = i.operands["vaddr"].value if "vaddr" in i.operands else 0
   idxen, offen = i.variant in {"idxen", "bothen"}, i.variant in {"offen", "bothen"}
   index: Value = convert(r.vector(n, U32), U64) if idxen else e.const(U64, 0)
-  within: Value = e.const(U64, i.fields["offset"])
+  within: Value = r.number(i, "offset", U64)
   if offen: within = convert(r.vector(n + (i.variant == "bothen"), U32), U64) + within
   extra = convert(read(r, i.operands["soffset"], "u32"), U64)
   at = index * stride + within if idxen else within
-  select = w3 >> 28 & 3
+  select = value("oob_select") if has(i.isa, "oob_select") else None
 
   def check(width: int) -> Value:
-    """Which lanes are in range, by the generation's rules (see `amdgcn.buffer`)."""
+    """Which lanes are in range, by the generation's rules (see `memory.buffer`)."""
     inside = index < records
-    if i.isa == "gfx9":
+    if select is None:
       linear = within + width <= records
       ok = o.where(stride != 0, inside, linear) if idxen else linear
     else:

@@ -182,10 +182,11 @@ class Snapshot:
 class Background:
   """Runs jobs one after the other in a thread that lives as long as there are some and the main thread lives."""
 
-  def __init__(self) -> None:
-    self._lock = threading.Lock()
-    self._jobs: list[Callable[[], None]] = []
-    self._thread: threading.Thread | None = None
+  _lock: threading.Lock
+  _jobs: list[Callable[[], None]]
+  _thread: threading.Thread | None
+
+  def __init__(self) -> None: self.forget()
 
   def add(self, job: Callable[[], None]) -> None:
     with self._lock:
@@ -200,8 +201,8 @@ class Background:
     if thread is not None: thread.join()
 
   def forget(self) -> None:
-    """A child process has none of its parent's threads."""
-    self.__init__()  # type: ignore[misc]
+    """Begin anew: a child process has none of its parent's threads, and the lock may be held by one of them."""
+    self._lock, self._jobs, self._thread = threading.Lock(), [], None
 
   def _work(self) -> None:
     while True:

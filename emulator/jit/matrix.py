@@ -176,7 +176,7 @@ def wmma(r: Registers, i: Instruction, mode: int) -> None:
   a, b, c, d = (i.operands[n] for n in ("src0", "src1", "src2", "vdst"))
   neg_lo, neg_hi = i.get("neg_lo"), i.get("neg_hi")
   rows, count = 256 // r.lanes, bits // 2
-  if a.kind != "v" or b.kind != "v" or d.value + rows > r.vgprs: raise Untranslatable(i.mnemonic)
+  if a.kind != "v" or b.kind != "v" or c.kind == "s" or d.value + rows > r.vgprs: raise Untranslatable(i.mnemonic)
   old = _accumulator(r, c, result, rows, i)
   last = [r.vector(d.value + k, U32) for k in range(rows)] if result in {"f16", "bf16"} else []
   ints = source == "int"

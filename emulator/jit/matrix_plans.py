@@ -5,10 +5,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from tinyhw.emulator.amdgcn import matrix_gfx9 as gfx9
-from tinyhw.emulator.amdgcn import matrix_gfx12 as gfx12
+from tinyhw.emulator.amdgcn.gfx9 import matrix as gfx9
+from tinyhw.emulator.amdgcn.gfx12 import matrix as gfx12
+from tinyhw.emulator.amdgcn.meanings.small_floats import BF8_FNUZ, FP8_FNUZ, SmallFloat
+from tinyhw.emulator.amdgcn.modes import FP16_OVFL, denormals
 from tinyhw.emulator.amdgcn.registers import constant
-from tinyhw.emulator.amdgcn.small_floats import BF8_FNUZ, FP8_FNUZ, SmallFloat
 from tinyhw.emulator.amdgcn.values import DTYPES, F16, F32, F64, U16, U32
 from tinyhw.emulator.jit import alu, blocks
 from tinyhw.emulator.jit.blocks import Plan, Source
@@ -67,9 +68,9 @@ def _out(s: gfx9.Shape) -> Any:
 
 def _mfma(r: Registers, i: Instruction, mode: int) -> None:
   s = gfx9.shape(i.mnemonic)
-  if mode >> gfx9.FP16_OVFL & 1 or r.lanes != gfx9.LANES: raise Untranslatable(i.mnemonic)
+  if FP16_OVFL.of(mode) or r.lanes != gfx9.LANES: raise Untranslatable(i.mnemonic)
   cbsz, abid, blgp = i.get("cbsz"), i.get("abid"), i.get("blgp")
-  double, flush = s.c == "f64", s.a == "f32" and not mode >> 4 & 1
+  double, flush = s.c == "f64", s.a == "f32" and not denormals(mode, "f32") & 1
   a_lane, a_item = gfx9.inputs(s.rows, s.depth, s.blocks)
   b_lane, b_item = gfx9.inputs(s.columns, s.depth, s.blocks)
   negative: list[Any] = [None, None]
@@ -83,7 +84,7 @@ def _mfma(r: Registers, i: Instruction, mode: int) -> None:
 
 def _smfmac(r: Registers, i: Instruction, mode: int) -> None:
   s = gfx9.shape(i.mnemonic)
-  if mode >> gfx9.FP16_OVFL & 1 or r.lanes != gfx9.LANES: raise Untranslatable(i.mnemonic)
+  if FP16_OVFL.of(mode) or r.lanes != gfx9.LANES: raise Untranslatable(i.mnemonic)
   lane, item = gfx9.inputs(s.rows, s.depth // 2, 1)
   held = int(item.max()) + 1
   field = 0 if i.get("cbsz") & 3 else (i.get("abid") & (32 // (2 * held) - 1)) * 2 * held
@@ -98,6 +99,7 @@ def _gfx9(r: Registers, i: Instruction, p: Plan, c: Operand, kind: str, negative
   """C, the call, and D, which is written in every lane."""
   count, n, dtype = len(p.out), i.operands["vdst"].value, DTYPES[kind]
   wide = dtype.itemsize // 4
+  if c.kind == "s": raise Untranslatable("a matrix in scalar registers")
   if n + count * wide > r.vgprs: raise Untranslatable("a register beyond the wave's allocation")
   for k in range(count):
     if c.kind == "v": x = r.vector64(c.value + 2 * k, F64) if wide == 2 else r.vector(c.value + k, dtype)
@@ -166,6 +168,7 @@ def _gfx12(r: Registers, i: Instruction, mode: int) -> None:
 
 def _gfx12_old(r: Registers, o: Operand, result: str, k: int) -> Value:
   """Item k of C: f32 and i32 as they are, narrow floats as f64."""
+  if o.kind == "s": raise Untranslatable("a matrix in scalar registers")
   if o.kind != "v":
     if result != "bf16": x = r.e.const(DTYPES[result], int(constant(o, result).view(f"u{DTYPES[result].itemsize}")))
     else:

@@ -10,6 +10,7 @@ from itertools import count
 from typing import Any, Final
 
 import llvmlite.binding as llvm
+from llvmlite.binding import ffi
 
 from tinyhw.core.errors import Unsupported
 
@@ -56,17 +57,45 @@ def compiled(texts: Sequence[str], hot: bool) -> list[bytes]:
 
 def _object(text: str, hot: bool) -> bytes:
   context = llvm.create_context()
-  try: module = llvm.parse_assembly(text, context)
-  except RuntimeError as error: raise NotCompiled(str(error).strip()) from None
+  module = _parsed(text, context)
   module.triple = llvm.get_process_triple()
-  machine = _machine(2 if hot else 0)
-  builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=1))
-  passes = llvm.create_new_function_pass_manager()
-  passes.add_instruction_combine_pass()
-  passes.add_simplify_cfg_pass()
-  for function in module.functions:
-    if not function.is_declaration: passes.run(function, builder)
-  return bytes(machine.emit_object(module))
+  machine = _machine(2, "jitdefault") if hot else _machine(0, "small")
+  if hot:
+    builder = llvm.create_pass_builder(machine, llvm.create_pipeline_tuning_options(speed_level=1))
+    passes = llvm.create_new_function_pass_manager()
+    passes.add_instruction_combine_pass()
+    passes.add_simplify_cfg_pass()
+    for function in module.functions:
+      if not function.is_declaration: _free("LLVMPY_RunNewFunctionPassManager")(passes, function, builder)
+  return _emitted(machine, module)
+
+
+# llvmlite lets one thread at a time into LLVM, whatever it does there. What takes long has a context of its own, so
+# that LLVM needs no such lock; and a compilation that never ends must not keep every other one from beginning.
+
+def _free(name: str) -> Any:
+  """A function of llvmlite's library that is called without its lock."""
+  wrapped = getattr(ffi.lib, name)
+  return getattr(wrapped, "_cfn", wrapped)
+
+
+def _parsed(text: str, context: Any) -> Any:
+  with ffi.OutputString() as error:
+    made = _free("LLVMPY_ParseAssembly")(context, ctypes.c_char_p(text.encode()), error)
+    module = llvm.ModuleRef(made, context)
+    if error:
+      module.close()
+      raise NotCompiled(str(error).strip())
+  return module
+
+
+def _emitted(machine: Any, module: Any) -> bytes:
+  """The object file of a module."""
+  with ffi.OutputString() as error:
+    buffer = _free("LLVMPY_TargetMachineEmitToMemory")(machine, module, 1, error)
+    if not buffer: raise NotCompiled(str(error).strip())
+  try: return ctypes.string_at(ffi.lib.LLVMPY_GetBufferStart(buffer), ffi.lib.LLVMPY_GetBufferSize(buffer))
+  finally: ffi.lib.LLVMPY_DisposeMemoryBuffer(buffer)
 
 
 def host() -> str:
@@ -75,11 +104,11 @@ def host() -> str:
   return f"{llvm.get_process_triple()} {llvm.get_host_cpu_name()} {_features()} LLVM {version}"
 
 
-def _machine(opt: int) -> Any:
-  """A target machine for this processor."""
+def _machine(opt: int, model: str) -> Any:
+  """A target machine for this processor. Of the code models, LLVM is quick with the small one alone."""
   target = llvm.Target.from_triple(llvm.get_process_triple())
-  return target.create_target_machine(cpu=llvm.get_host_cpu_name(), features=_features(), opt=opt, reloc="default",
-                                      codemodel="jitdefault", jit=True)
+  return target.create_target_machine(cpu=llvm.get_host_cpu_name(), features=_features(), opt=opt,
+                                      reloc="pic" if model == "small" else "default", codemodel=model, jit=True)
 
 
 @cache
@@ -90,7 +119,7 @@ def _features() -> str: return str(llvm.get_host_cpu_features().flatten())
 def _linker() -> Any:
   """JITLink puts the sections of an object side by side, so that they reach each other."""
   _initialize()
-  return llvm.create_lljit_compiler(_machine(0), use_jit_link=True)
+  return llvm.create_lljit_compiler(_machine(0, "jitdefault"), use_jit_link=True)
 
 
 @cache

@@ -10,7 +10,6 @@ from typing import Any, Final
 
 from tinyhw.emulator.amdgcn.values import U32, U64
 from tinyhw.emulator.jit.access import Accesses, Site
-from tinyhw.emulator.jit.context import ROW, SITES
 from tinyhw.emulator.jit.state import Registers
 from tinyhw.emulator.jit.values import Emitter, Value
 
@@ -22,17 +21,15 @@ Body = Callable[[Accesses, Registers, list[Any]], list[Value]]
 class _Inside(Accesses):
   """The accesses of one function: which site it serves is an argument."""
 
-  def _site(self, site: Site) -> tuple[Any, str]:
-    rows = self.e.op(f"load ptr, ptr {self._context(SITES)}")
-    return "%index", self.e.op(f"getelementptr [{ROW} x i8], ptr {rows}, i32 %index")
+  def _number(self, site: Site) -> str: return "%index"
 
 
 class Outlined(Accesses):
   """As `Accesses`, with calls where that has the access in place. `functions` holds the text of what they call."""
 
-  def __init__(self, e: Emitter, fault: str) -> None:
+  def __init__(self, e: Emitter, fault: str, functions: dict[str, str]) -> None:
     super().__init__(e, fault)
-    self.functions: dict[str, str] = {}
+    self.functions = functions
 
   def _near(self, r: Registers, base: Value, offsets: Value, site: Site, words: Sequence[Value] | None,
             stride: int = 4, ok: Value | None = None, told: Value | None = None) -> list[Value]:
@@ -62,10 +59,7 @@ class Outlined(Accesses):
     kinds = "".join("-" if v is None else f"{'v' if v.wide else 's'}{v.dtype.itemsize}" for v in given)
     name = f"@{shape}.{'load' if words is None else 'store'}.{width}.{'full' if r.full else 'some'}.{kinds}"
     if name not in self.functions: self.functions[name] = self._define(name, r, given, body)
-    index = 0
-    if site is not None:
-      index = len(self.sites)
-      self.sites.append(site)
+    index = "0" if site is None else self._number(site)
     active = r.e.const(U64 if e.lanes == 64 else U32, 0) if r.full else r.to_bits(r.active())
     e.stack["out"] = f"alloca [{WORDS * e.lanes} x i32], align 64"
     arguments = ", ".join(f"{v.type} {v.text}" for v in (active, *given) if v is not None)
@@ -96,5 +90,5 @@ class Outlined(Accesses):
     e.start("fault")
     e.do("ret i1 true")
     allocations = [f"  %{name} = {allocation}" for name, allocation in e.stack.items()]
-    head = f"define internal i1 {name}({', '.join(parameters)}) #1 {{"
+    head = f"define hidden i1 {name}({', '.join(parameters)}) #1 {{"
     return "\n".join([head, "entry:", *allocations, *e.lines, "}"])

@@ -10,16 +10,19 @@ import threading
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, wait
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 
 from tinyhw.arch import Arch
 from tinyhw.core.errors import MachineFault, TinyhwError
 from tinyhw.core.memory import AddressSpace
-from tinyhw.emulator.amdgcn import access, control, memory
-from tinyhw.emulator.amdgcn.atomics import ATOMICS
+from tinyhw.emulator.amdgcn import control
+from tinyhw.emulator.amdgcn.gfx12.registers import first_block
 from tinyhw.emulator.amdgcn.launch import Dispatch, DispatchStats, prepare
+from tinyhw.emulator.amdgcn.memory import access
+from tinyhw.emulator.amdgcn.memory import instructions as memory
+from tinyhw.emulator.amdgcn.memory.atomics import ATOMICS
 from tinyhw.emulator.amdgcn.program import Program
 from tinyhw.emulator.amdgcn.registers import exec_changed
 from tinyhw.emulator.jit import atomics, context, threads
@@ -111,7 +114,8 @@ class Code:
 
 def code_for(cohort: Cohort, vgprs: int, detail: int = 0) -> Code:
   """The code that a cohort's waves with so many vector registers run, made when it is first wanted."""
-  program: Program = cohort.program  # type: ignore[assignment]
+  program = cast(Program, cohort.program)  # amdgcn's cohorts have no other
+  if first_block(program.arch, cohort.dispatch, cohort.lanes): raise NotCompiled("vector registers that come and go")
   x, y, z = cohort.dispatch.block
   key = cohort.lanes, vgprs, x * y * z % cohort.lanes != 0, detail
   code: Code | None = program.compiled.get(key)
@@ -225,7 +229,7 @@ class Launch:
     while len(self._running) >= limit:
       before = len(self._running)
       self._running = [w for w in self._running if not self._again(w)]
-      if len(self._running) == before: standstill.check(self._running)  # type: ignore[arg-type]
+      if len(self._running) == before: standstill.check(self._running)
 
   def _again(self, waves: Waves) -> bool:
     ended = waves.run()

@@ -9,8 +9,9 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from tinyhw.emulator.amdgcn.values import DTYPES, U16, U32, U64
+from tinyhw.emulator.jit.fields import FIELDS
 from tinyhw.emulator.jit.values import BOOL, Emitter, LLVMOps, Untranslatable, Value, convert
-from tinyhw.isa.amdgcn import EXEC_LO, NULL
+from tinyhw.isa.amdgcn import EXEC_LO, NULL, Instruction
 
 # A wave's state in memory: dwords. Vector registers follow the header, `lanes` dwords each.
 SCC: Final = 128
@@ -42,6 +43,11 @@ class Registers:
     self.begin()
 
   def begin(self) -> None:
+    """A new block: nothing is at hand, all is in memory."""
+    self.forget()
+    self.exec_written = False
+
+  def forget(self) -> None:
     """Nothing is at hand: all is in memory."""
     self.e.forget()
     self._v: dict[int, dict[str, Value]] = {}
@@ -53,7 +59,6 @@ class Registers:
     self._dirty_s: set[int] = set()
     self._dirty_scc = False
     self._active: tuple[Value, Value] | None = None
-    self.exec_written = False
 
   def unless(self, condition: Value) -> None:
     """Where the condition holds, leave the instruction to the reference; nothing of it may have been written yet."""
@@ -71,6 +76,15 @@ class Registers:
     e.start(on)
 
   def _pointer(self, dword: int) -> str: return self.e.op(f"getelementptr i32, ptr %state, i64 {dword}")
+  def _vector_place(self, n: int) -> str: return self._pointer(HEADER + n * self.lanes)
+
+  def number(self, i: Instruction, name: str, dtype: Any) -> Value:
+    """A number of an instruction, see `fields`."""
+    return self.e.const(dtype, FIELDS[name][0](i))
+
+  def given(self, source: tuple[str, str], dtype: Any) -> Value:
+    """A literal that is not known, see `shapes`."""
+    raise Untranslatable(f"{source[0]} is not given")
 
   def flush(self) -> None:
     """Write back what changed."""
@@ -82,7 +96,7 @@ class Registers:
     for n in sorted(self._dirty_v):
       value = next(iter(self._v[n].values()))
       if not value.wide: value = Value(self.e, value.in_lanes(), value.dtype, True)
-      self.e.do(f"store {value.type} {value.text}, ptr {self._pointer(HEADER + n * self.lanes)}, align 64")
+      self.e.do(f"store {value.type} {value.text}, ptr {self._vector_place(n)}, align 64")
     for n in sorted(self._dirty_s): self.e.do(f"store i32 {self._s[n].text}, ptr {self._pointer(n)}")
     if self._dirty_scc and self._scc is not None:
       self.e.do(f"store i32 {convert(self._scc, U32).text}, ptr {self._pointer(SCC)}")
@@ -94,7 +108,7 @@ class Registers:
     if n >= self.vgprs: raise Untranslatable("a register beyond the wave's allocation")
     forms = self._v.get(n)
     if forms is None:
-      text = self.e.op(f"load <{self.lanes} x i32>, ptr {self._pointer(HEADER + n * self.lanes)}, align 64")
+      text = self.e.op(f"load <{self.lanes} x i32>, ptr {self._vector_place(n)}, align 64")
       forms = self._v[n] = {"u": Value(self.e, text, U32, True)}
     kept = forms.get(dtype.kind)
     if kept is None: kept = forms[dtype.kind] = next(iter(forms.values())).view(dtype)

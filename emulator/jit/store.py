@@ -18,8 +18,8 @@ VARIABLE: Final = "TINYHW_CACHE"
 FORMAT: Final = b"tinyhw compiled code 1\n"
 LIMIT: Final = 256 << 20  # bytes in the folder
 LARGEST: Final = 64 << 20  # bytes of one file
-_SOURCES: Final = ("emulator/jit/*.py", "emulator/amdgcn/*.py", "isa/amdgcn.py", "autogen/amdgcn*.py", "arch/*.py",
-                   "core/memory.py")
+_SOURCES: Final = ("emulator/jit/*.py", "emulator/amdgcn/**/*.py", "isa/amdgcn.py", "autogen/amdgcn*.py",
+                   "autogen/sq.py", "arch/*.py", "core/memory.py")
 
 Entry = tuple[dict[str, Any], bytes]
 
@@ -106,5 +106,5 @@ def sources_digest() -> bytes:
   root = Path(tinyhw.__file__).parent
   digest = hashlib.sha256()
   for pattern in _SOURCES:
-    for path in sorted(root.glob(pattern)): digest.update(path.name.encode() + path.read_bytes())
+    for path in sorted(root.glob(pattern)): digest.update(str(path.relative_to(root)).encode() + path.read_bytes())
   return digest.digest()

@@ -7,19 +7,21 @@ that instruction.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final, Protocol
 
 from tinyhw.arch import Arch
-from tinyhw.core.errors import TinyhwError, Unsupported
-from tinyhw.emulator.amdgcn import bind, control, hwreg, memory
+from tinyhw.core.errors import PageFault, TinyhwError, Unsupported
+from tinyhw.emulator.amdgcn import bind, control, hwreg
+from tinyhw.emulator.amdgcn.memory import instructions as memory
 from tinyhw.emulator.amdgcn.values import U32, U64
 from tinyhw.emulator.jit import alu, matrix_plans, special, threads  # noqa: F401  (they register what they translate)
 from tinyhw.emulator.jit.access import FIND, Accesses, Site
 from tinyhw.emulator.jit.context import ENTRY, WAVE
 from tinyhw.emulator.jit.native import NotCompiled
 from tinyhw.emulator.jit.outline import Outlined
+from tinyhw.emulator.jit.shapes import MEMORY, Shapes
 from tinyhw.emulator.jit.state import HEADER, LEFT, MODE, PASSED, RESUME, SIGNALS, STATUS, TARGET, Registers
 from tinyhw.emulator.jit.values import Emitter, Untranslatable, Value
 from tinyhw.isa.amdgcn import EXEC_LO, VCC_LO, Instruction
@@ -29,10 +31,11 @@ BLOCK_LIMIT: Final = 256
 LARGEST: Final = 65_536  # instructions of a program that is compiled
 LONGEST_RUN: Final = 8192  # instructions of a function before its first end
 INLINED: Final = 200  # memory instructions that hot code has in place: each costs LLVM milliseconds
-LINES_A_MODULE: Final = 1000  # of text, at least
+LINES_A_FUNCTION: Final = 4000  # of text, at least, where blocks are more functions than one
+LARGE_MODULE: Final = 20_000  # bytes of text, at least, where there are more modules than one
+CALLS: Final = 3  # how many times sooner LLVM is done with text that is calls for the most part
 _LABEL: Final = re.compile(r"label %[dfg](\d+)\b(?!\.)")
 LAST, EACH, EACH_HOT = 1, 2, 3  # details of a translation
-MEMORY: Final = frozenset({"SMEM", "FLAT", "DS", "MUBUF", "MTBUF"})
 Place = tuple[int, int]  # offset from the entry, MODE
 _RUN: Final = """
 define void @run(ptr %context, ptr %states, i64 %stride, i64 %count) {{
@@ -104,7 +107,9 @@ class Translator:
     self.detail = detail
     self.e = Emitter(lanes)
     self.r = Registers(self.e, vgprs, program.arch)
-    self.accesses: Accesses = Outlined(self.e, "fault")
+    self.called: dict[str, str] = {}  # functions beside those of blocks
+    self.accesses: Accesses = Outlined(self.e, "fault", self.called)
+    self.shapes = Shapes(self.e, vgprs, program.arch, self.called) if quick else None
     self.index: dict[Place, int] = {}
     self.order: list[Place] = []
     self.stops: dict[Place, int] = {}
@@ -147,9 +152,10 @@ class Translator:
       blocks[k] = e.lines + blocks[k]
       e.lines = []
     groups = self._groups([len(blocks[k]) for k in range(len(self.order))])
-    bodies = [self._numbered("\n".join("\n".join(blocks[k]) for k in group)) for group in groups]
+    waves = [self._wave(groups, n, self._numbered("\n".join("\n".join(blocks[k]) for k in group)))
+             for n, group in enumerate(groups)]
     places = self.order + list(self.stops)
-    texts = [self._module(groups, n, bodies[n]) for n in range(len(groups))]
+    texts = self._modules(waves, groups)
     together = threads.alone(self.found)
     return Translation(texts, places, self.accesses.sites, len(self.order), self.code, self.count, together,
                        self.interpreted)
@@ -158,7 +164,7 @@ class Translator:
 
   def _groups(self, lines: list[int]) -> list[range]:
     """Blocks, by their numbers of lines, for functions of their own: one, or as many as compile at the same time."""
-    count = max(1, min(threads.count(), sum(lines) // LINES_A_MODULE)) if self.quick else 1
+    count = max(1, min(threads.count(), sum(lines) // LINES_A_FUNCTION)) if self.quick else 1
     out: list[range] = []
     first, total, have = 0, sum(lines), 0
     for k, n in enumerate(lines):
@@ -176,9 +182,9 @@ class Translator:
       text = text.replace(f"@PLACES{mode}@", known)
     return text
 
-  def _module(self, groups: list[range], n: int, body: str) -> str:
-    """The module of a group of blocks; the last one has the function that runs waves."""
-    e, group, last = self.e, groups[n], n == len(groups) - 1
+  def _wave(self, groups: list[range], n: int, body: str) -> str:
+    """The function of a group of blocks."""
+    e, group = self.e, groups[n]
     out = []
     for k in sorted({int(k) for k in _LABEL.findall(body)} - set(group)):  # go on in another function
       labels = "".join(f"{kind}{k}:\n  br label %x{k}\n" for kind in "dfg")
@@ -190,14 +196,33 @@ class Translator:
             f"  %resume.at = getelementptr i32, ptr %state, i64 {RESUME}\n  %resume = load i32, ptr %resume.at\n"
             f"  switch i32 %resume, label %lost [ {cases} ]\nlost:\n  unreachable\n"
             f"fault:\n{_status(FAULT, 'fault')}  ret void\n")
-    function = "\n".join([head, body, *out, "}"])
-    outlined = self.accesses.functions.items() if isinstance(self.accesses, Outlined) else ()
-    called = [text for name, text in outlined if f"{name}(" in body]
-    parts = [*e.constants, *e.declared.values(), FIND, *called, function]
-    if last:
-      parts += [f"declare hidden void @wave.{m}(ptr, ptr)" for m in range(n)]
-      parts.append(_RUN.format(status=STATUS, wave=WAVE, fault=FAULT, run=RUN, call=_call(groups)))
-    return "\n".join([*parts, f"attributes #0 = {{ nounwind {_WIDTH} }}",
+    return "\n".join([head, body, *out, "}"])
+
+  def _modules(self, waves: list[str], groups: list[range]) -> list[str]:
+    """Modules that take LLVM about as long: functions of blocks, then what they call by turns to who has least."""
+    functions = self.called
+    run = _RUN.format(status=STATUS, wave=WAVE, fault=FAULT, run=RUN, call=_call(groups))
+    names = {f"@wave.{n}": text for n, text in enumerate(waves)} | {"@run": run} | functions
+    costs = {name: len(text) // (1 if name in functions else CALLS) for name, text in names.items()}
+    count = max(1, min(threads.count(), sum(costs.values()) // LARGE_MODULE)) if self.quick else 1
+    modules: list[list[str]] = [[] for _ in range(count)]
+    filled = [0] * count
+    for name in sorted(costs, key=costs.__getitem__, reverse=True):
+      least = filled.index(min(filled))
+      modules[least].append(name)
+      filled[least] += costs[name]
+    return [self._module(names, module) for module in modules]
+
+  def _module(self, functions: dict[str, str], here: list[str]) -> str:
+    """The text of a module that has some of the functions, with all that it needs."""
+    e, text = self.e, "\n".join(functions[name] for name in here)
+    more = dict(e.declared)
+    while added := [name for name in more if f"@{name}(" in text]:
+      text = "\n".join([text, *(more.pop(name) for name in added)])
+    if "@find(" in text: text += FIND
+    elsewhere = [_declaration(functions[name]) for name in functions if name not in here and f"{name}(" in text]
+    constants = [c for c in e.constants if c.partition(" ")[0] in text]
+    return "\n".join([*constants, text, *elsewhere, f"attributes #0 = {{ nounwind {_WIDTH} }}",
                       f"attributes #1 = {{ nounwind noinline {_WIDTH} }}", "!0 = !{}",
                       '!1 = !{!"branch_weights", i32 2000, i32 1}', '!2 = !{!"branch_weights", i32 1, i32 2000}'])
 
@@ -295,8 +320,9 @@ class Translator:
       found.append((at, i))
       at += i.size
       if i.mnemonic in _ENDS or i.mnemonic in control.DIRECT or i.mnemonic == "s_endpgm" or at in self.leaders: break
-    if found and offset not in self.code:
-      self.code[offset] = self.program.remember(self.program.entry + offset, self.program.entry + at)
+    if offset not in self.code:
+      if found: self.code[offset] = self.program.remember(self.program.entry + offset, self.program.entry + at)
+      else: self._guard(offset)
       self.count += len(found)
     body = e.new_label("body")
     left_at = e.op(f"getelementptr i32, ptr %state, i64 {LEFT}")
@@ -315,6 +341,12 @@ class Translator:
     for n in range(where, len(e.lines)):
       if "@COUNT@" in e.lines[n]: e.lines[n] = e.lines[n].replace("@COUNT@", count)
     self.exec_written |= r.exec_written
+
+  def _guard(self, offset: int) -> None:
+    """Remember what could not be decoded: once it changes, this translation counts no more."""
+    start = self.program.entry + offset
+    try: self.code[offset] = self.program.remember(start, start + 4)
+    except PageFault: pass  # nothing is mapped there: what comes there later is another program's
 
   def _instructions(self, found: list[tuple[int, Instruction]], after: int, mode: int) -> int:
     """Emit the instructions and the end of a block; returns how many of them it executes."""
@@ -339,7 +371,7 @@ class Translator:
     if i.mnemonic in control.IGNORED: return
     if i.mnemonic in memory.DS_ATOMICS and memory.ds_atomic(i, mode) != memory.DS_ATOMICS[i.mnemonic]:
       raise Untranslatable(f"{i.mnemonic} that flushes denormals")
-    if i.family in MEMORY: return self.accesses.translate(r, i, at)
+    if i.family in MEMORY: return None if self._called(i, at, mode) else self.accesses.translate(r, i, at)
     if i.mnemonic == "s_barrier_signal":
       try: number = control.barrier_id(i, at)
       except Unsupported as error: raise Untranslatable(str(error)) from None
@@ -351,7 +383,26 @@ class Translator:
       return r.set_scalar(i.operands["sdst"].value, self.e.const(U32, value))
     if i.mnemonic == "s_getpc_b64": return r.set_scalar64(i.operands["sdst"].value, self._pc(at + i.size))
     if i.mnemonic == "s_sendmsg" and hwreg.message(i.isa, i.fields["simm16"]) == "MSG_DEALLOC_VGPRS": return
-    alu.translate(r, i, mode)
+    if not self._called(i, at, mode): alu.translate(r, i, mode)
+
+  def _called(self, i: Instruction, at: int, mode: int) -> bool:
+    """Call the function of the instruction's shape; False where there is none."""
+    e, r = self.e, self.r
+    found = self.shapes.find(i, mode, r.full) if self.shapes is not None else None
+    if found is None: return False
+    shape, given = found[0], "".join(f", i64 {x}" for x in found[1])
+    r.flush()
+    r.forget()
+    if not shape.accesses: e.do(f"call void {shape.name}(ptr %state{given})")
+    else:
+      first = len(self.accesses.sites)
+      self.accesses.sites += [replace(site, offset=at, instruction=i) for site in shape.sites]
+      bad = e.op(f"call i1 {shape.name}(ptr %state, ptr %context, i32 {first}{given})")
+      after = e.new_label("after")
+      e.do(f"br i1 {bad}, label %{self.accesses.fault}, label %{after}")
+      e.start(after)
+    if shape.writes_exec: r.exec_changed()
+    return True
 
   def _pc(self, offset: int) -> Value:
     e = self.e
@@ -506,6 +557,12 @@ def _call(groups: list[range]) -> str:
     lines += [f"  %in.{n} = icmp ult i32 %resume, {group.stop}", f"  br i1 %in.{n}, label %call.{n}, label %not.{n}",
               f"call.{n}:", f"  call void @wave.{n}(ptr %state, ptr %context)", "  br label %went", f"not.{n}:"]
   return "\n".join([*lines, "  unreachable"])
+
+
+def _declaration(function: str) -> str:
+  """The declaration of a function from its definition."""
+  head = function.lstrip().partition("\n")[0]
+  return head.replace("define", "declare").partition(") ")[0] + ")"
 
 
 def _status(status: int, name: str) -> str:

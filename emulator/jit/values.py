@@ -116,7 +116,7 @@ class Value:
   """
 
   __slots__ = ("bits", "dtype", "e", "most", "text", "wide")
-  __hash__ = None  # type: ignore[assignment]
+  __hash__ = None  # type: ignore[assignment]  # unhashable: == gives no bool
 
   def __init__(self, e: Emitter, text: str, dtype: Any, wide: bool, bits: int | None = None) -> None:
     self.e, self.text, self.dtype, self.wide, self.bits = e, text, dtype, wide, bits
@@ -234,8 +234,8 @@ class Value:
   def __le__(self, x: Any) -> Value: return self._compare(x, "sle", "ule", "ole")
   def __gt__(self, x: Any) -> Value: return self._compare(x, "sgt", "ugt", "ogt")
   def __ge__(self, x: Any) -> Value: return self._compare(x, "sge", "uge", "oge")
-  def __eq__(self, x: object) -> Value: return self._compare(x, "eq", "eq", "oeq")  # type: ignore[override]
-  def __ne__(self, x: object) -> Value: return self._compare(x, "ne", "ne", "une")  # type: ignore[override]
+  def __eq__(self, x: object) -> Value: return self._compare(x, "eq", "eq", "oeq")  # type: ignore[override]  # lane by lane, as NumPy's
+  def __ne__(self, x: object) -> Value: return self._compare(x, "ne", "ne", "une")  # type: ignore[override]  # lane by lane, as NumPy's
 
 
 _FOLDS: Final[dict[str, Callable[[int, int], int]]] = {

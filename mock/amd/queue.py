@@ -8,6 +8,7 @@ pointer modulo the ring's size.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
@@ -82,7 +83,7 @@ class Frame:
   at: int = 0
 
 
-class Queue:
+class Queue(ABC):
   """Base of the engines' queues. `read` and `write` are the hardware's copies of the pointers: dwords shifted left by
   `SHIFT`."""
 
@@ -178,8 +179,9 @@ class Queue:
       self._store_read()
       self._reported = self.read
 
+  @abstractmethod
   def _store_read(self) -> None:
-    raise NotImplementedError
+    """Write the read pointer where the client looks for it."""
 
   # ---- execution
 
@@ -219,9 +221,9 @@ class Queue:
     self.wait = wait
     self.state = State.BLOCKED
 
+  @abstractmethod
   def _step(self) -> None:
     """Execute the packet at the top frame's position and move past it."""
-    raise NotImplementedError
 
   def _retire(self) -> None:
     """Drop finished frames and move the read pointer, which counts the ring's dwords only."""
@@ -280,9 +282,9 @@ class Queue:
     frame, at = self.last
     return f"{frame.address + at * 4:#x}: {self._text(frame.words[at : at + 64])}"
 
+  @abstractmethod
   def _text(self, words: list[int]) -> str:
     """The first packet of some words, for people."""
-    raise NotImplementedError
 
   def describe(self) -> str:
     """One line: state, pointers, what it waits for or why it stopped."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Final
 
 from tinyhw.autogen import kfd_sysfs as sysfs
@@ -53,6 +54,9 @@ def capability(card: Card) -> int:
 
 def _properties(rows: Sequence[tuple[str, int]]) -> bytes:
   return "".join(f"{k} {v}\n" for k, v in rows).encode()
+
+
+def _line(value: str | int) -> bytes: return f"{value}\n".encode()
 
 
 def _link(kind: int, source: int, target: int, weight: int, bandwidth: tuple[int, int]) -> bytes:
@@ -209,9 +213,7 @@ class Files:
     for index, card in enumerate(self.cards):
       self._add(
         f"{at}/io_links/{index}/properties",
-        lambda index=index, card=card: _link(  # type: ignore[misc]
-          sysfs.HSA_IOLINK_TYPE_PCIEXPRESS, 0, index + 1, CPU_LINK_WEIGHT, card.link_bandwidth
-        ),
+        partial(_link, sysfs.HSA_IOLINK_TYPE_PCIEXPRESS, 0, index + 1, CPU_LINK_WEIGHT, card.link_bandwidth),
       )
 
   def _gpu_node(self, index: int, card: Card) -> None:
@@ -281,7 +283,7 @@ class Files:
       ),
     )
     for i, (cache, first) in enumerate(caches):
-      self._add(f"{at}/caches/{i}/properties", lambda cache=cache, first=first: self._cache(cache, first))  # type: ignore[misc]
+      self._add(f"{at}/caches/{i}/properties", partial(self._cache, cache, first))
     self._add(
       f"{at}/io_links/0/properties",
       lambda: _link(sysfs.HSA_IOLINK_TYPE_PCIEXPRESS, node, 0, CPU_LINK_WEIGHT, card.link_bandwidth),
@@ -289,9 +291,7 @@ class Files:
     for i, peer in enumerate(peers):
       self._add(
         f"{at}/p2p_links/{i}/properties",
-        lambda peer=peer: _link(  # type: ignore[misc]
-          sysfs.HSA_IOLINK_TYPE_PCIEXPRESS, node, peer, 2 * CPU_LINK_WEIGHT, card.link_bandwidth
-        ),
+        partial(_link, sysfs.HSA_IOLINK_TYPE_PCIEXPRESS, node, peer, 2 * CPU_LINK_WEIGHT, card.link_bandwidth),
       )
     device = f"/sys/class/drm/renderD{minor}/device"
     for name, text in (
@@ -302,10 +302,10 @@ class Files:
       ("mem_info_vram_total", str(vram_size)),
       ("uevent", f"DRIVER=amdgpu\nPCI_SLOT_NAME=0000:{bus_of(index):02x}:00.0"),
     ):
-      self._add(f"{device}/{name}", lambda text=text: f"{text}\n".encode())  # type: ignore[misc]
+      self._add(f"{device}/{name}", partial(_line, text))
     for name, version in (("GC", card.gc_version), ("SDMA0", card.sdma_version), ("NBIF", card.nbio_version)):
       for part, number in zip(("major", "minor", "revision"), version):
-        self._add(f"{device}/ip_discovery/die/0/{name}/0/{part}", lambda number=number: f"{number}\n".encode())  # type: ignore[misc]
+        self._add(f"{device}/ip_discovery/die/0/{name}/0/{part}", partial(_line, number))
 
   @staticmethod
   def _debug_prop() -> int:

@@ -49,7 +49,7 @@ def test_json_has_the_numbers_and_the_instructions() -> None:
   assert {i["mnemonic"] for i in document["gfx1100"]["instructions"]} >= {"v_rcp_f32", "v_rcp_f64"}
 
 
-def test_the_table_and_the_page(tmp_path) -> None:  # type: ignore[no-untyped-def]
+def test_the_table_and_the_page(tmp_path: Path) -> None:
   assert "gfx942" in run() and "v_sin_f32" in run("--arch", "gfx1201", "--grade", "approximate")
   page = tmp_path / "ledger.html"
   run("--html", str(page))

@@ -80,9 +80,9 @@ def test_text_names_enum_members() -> None:
 
 
 def test_wrong_calls_are_named() -> None:
-  with pytest.raises(TypeError, match="wide"): Sample(func=0, address=0, across=0)  # type: ignore[call-arg]
+  with pytest.raises(TypeError, match="wide"): Sample(func=0, address=0, across=0)  # type: ignore[call-arg]  # wrong on purpose
   with pytest.raises(DecodeError, match="5 dwords, expected 6"): Sample.decode([0] * 5)
-  with pytest.raises(EncodeError, match="is not an integer"): Sample(func=0, address=0, wide="x", across=0).encode()  # type: ignore[arg-type]
+  with pytest.raises(EncodeError, match="is not an integer"): Sample(func=0, address=0, wide="x", across=0).encode()  # type: ignore[arg-type]  # wrong on purpose
 
 
 @pytest.mark.parametrize(("fields", "message"), [
@@ -93,7 +93,7 @@ def test_wrong_calls_are_named() -> None:
   ({"a": bits(0, 3, 0, default=1, shift=2)}, "default 0x1 does not fit"),
 ])
 def test_a_contradictory_declaration_fails_at_import(fields: dict[str, object], message: str) -> None:
-  with pytest.raises(LayoutError, match=message): type("Wrong", (Packet,), fields, dwords=1)  # type: ignore[call-overload]
+  with pytest.raises(LayoutError, match=message): type("Wrong", (Packet,), fields, dwords=1)  # type: ignore[call-overload]  # wrong on purpose
 
 
 def test_registers_default_to_zero_and_refuse_stray_bits() -> None:

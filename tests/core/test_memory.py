@@ -3,8 +3,10 @@ from __future__ import annotations
 
 import ctypes
 import os
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -37,7 +39,7 @@ offsets = st.one_of(st.integers(-64, 6 * PAGE), *(st.integers(p * PAGE - 20, p *
 widths = st.sampled_from([1, 2, 4, 8, 12, 16])
 
 
-def as_array(region: Region, width: int, n: int, seed: int) -> np.ndarray:  # type: ignore[type-arg]
+def as_array(region: Region, width: int, n: int, seed: int) -> npt.NDArray[Any]:
   dtype = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}.get(width, np.uint32)
   shape = (n, width // 4) if width > 8 else (n,)
   return np.random.default_rng(seed).integers(0, np.iinfo(dtype).max, shape, dtype=dtype, endpoint=True)

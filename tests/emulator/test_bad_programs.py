@@ -1,13 +1,15 @@
 """Programs that do what programs should not: defined results, or one clear error."""
 from __future__ import annotations
 
+import gc
+import weakref
 from collections.abc import Sequence
 
 import numpy as np
 import pytest
 
 from tests.emulator.gpu import Gpu
-from tinyhw.core.errors import DecodeError, InvalidArgument, MachineFault, PageFault
+from tinyhw.core.errors import DecodeError, InvalidArgument, MachineFault, PageFault, Unsupported
 from tinyhw.core.memory import Access
 from tinyhw.emulator.amdgcn import Dispatch, DispatchStats
 from tinyhw.emulator.engines import dispatch
@@ -118,3 +120,38 @@ def test_an_instruction_cut_off_by_the_end_of_memory(bench: Bench, engine: str) 
   d = Dispatch(at + 4092, (1, 1, 1), (32, 1, 1), 0xC0 << 12 | 3, 0, 0, ())
   with pytest.raises(DecodeError, match="no gfx11 instruction|left"):
     dispatch(bench.space, bench.arch, d, watchdog=1000, engine=engine)
+
+
+@ENGINES
+def test_code_that_was_no_code_is_seen_once_it_is(bench: Bench, engine: str) -> None:
+  """A launch of what cannot be decoded leaves nothing behind that a later launch at the same place would run."""
+  bad, good = bytes(8), bench.assemble(["v_mov_b32 v2, 7", *STORE])
+  at = bench.put(np.zeros(64, np.uint8))
+  for code in (bad, good, bad, bench.assemble(["v_mov_b32 v2, 9", *STORE])):
+    bench.space.write(at, code.ljust(64, b"\0"))
+    d = Dispatch(at, (1, 1, 1), (32, 1, 1), 0xC0 << 12 | 3, 4, 0, (bench.out & 0xFFFFFFFF, bench.out >> 32))
+    if code is bad:
+      with pytest.raises(DecodeError): dispatch(bench.space, bench.arch, d, watchdog=1000, engine=engine)
+    else:
+      dispatch(bench.space, bench.arch, d, watchdog=1000, engine=engine)
+      assert (bench.results() == (7 if code is good else 9)).all()
+
+
+@pytest.mark.parametrize("engine", ["ref", "jit", "both"])
+def test_a_refused_instruction_keeps_no_memory(engine: str) -> None:
+  """The error that an unsupported instruction raises is not kept with the program, nor what it passed through."""
+  bench = Bench()
+  code = assemble("s_mov_b32 s0, src_pops_exiting_wave_id", TABLE)
+  for _ in range(3):
+    with pytest.raises(Unsupported): bench.run(code, engine=engine)
+  space = weakref.ref(bench.space)
+  del bench
+  gc.collect()
+  assert space() is None
+
+
+@pytest.mark.parametrize("engine", ["ref", "both"])
+@pytest.mark.parametrize(("mask", "bits"), [("-1", 0xFFFFFFFF), ("5", 5), ("1.0", 0x3F800000), ("null", 0)])
+def test_a_lane_mask_may_be_a_constant(bench: Bench, mask: str, bits: int, engine: str) -> None:
+  bench.run(bench.assemble([f"v_cndmask_b32_e64 v2, 3, 4, {mask}", *STORE]), engine=engine)
+  assert (bench.results() == np.where(bits >> np.arange(32) & 1, 4, 3)).all()

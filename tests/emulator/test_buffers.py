@@ -9,7 +9,7 @@ import pytest
 
 from tests.emulator.gpu import Gpu, compile_gpu
 from tinyhw.autogen import buffer_formats
-from tinyhw.emulator.amdgcn import formats
+from tinyhw.emulator.amdgcn.memory import formats
 
 N = 64
 CPUS = ("gfx1100", "gfx1201")

@@ -306,7 +306,8 @@ def test_memory_and_code_are_written(session: Session) -> None:
   line = next(n for n in session.code.lines if n.text.startswith("v_add_f32") or n.text.startswith("v_mul_f32"))
   assert line.instruction is not None
   session.write(line.address, [0xBF800000] * (line.size // 4))  # s_nop
-  assert session.code.at(line.address).text == "s_nop 0"  # type: ignore[union-attr]
+  written = session.code.at(line.address)
+  assert written is not None and written.text == "s_nop 0"
   session.run()
   out = session.buffers()[0]
   assert out[63] == 9 and out[62] == 1.5 and (out[64:] == A.reshape(2, 64)[1, ::-1]).all()

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import tinyhw
 from tinyhw.core.errors import InvalidArgument, PageFault, Unsupported
-from tinyhw.emulator.amdgcn.meaning import MEANINGS
+from tinyhw.emulator.amdgcn.meanings.registry import MEANINGS
 from tinyhw.emulator.debug import Recorder, Report, traffic
 
 Build = Callable[..., bytes]

@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import pytest
@@ -148,12 +149,12 @@ def run(cases: list[Case], optimization: int, witness: Witness | None = None, fe
   assert not wrong, "\n".join(wrong)
 
 
-def call(function: str, kind: str, suffix: str, count: int, extra: str = "", name: str = "", **options: object) -> Case:
+def call(function: str, kind: str, suffix: str, count: int, extra: str = "", name: str = "", **options: Any) -> Case:
   """A call of an LLVM intrinsic with all operands of one type."""
   arguments = ", ".join(f"{kind} %x{k}" for k in range(count))
   types = ", ".join([kind] * count) + (", i1" if extra else "")
   return Case(name or f"{function} {kind}", f"  %r = call {kind} @llvm.{function}.{suffix}({arguments}{extra})",
-              (kind,) * count, kind, f"declare {kind} @llvm.{function}.{suffix}({types})", **options)  # type: ignore[arg-type]
+              (kind,) * count, kind, f"declare {kind} @llvm.{function}.{suffix}({types})", **options)
 
 
 def integer_cases(t: str) -> list[Case]:

@@ -59,7 +59,8 @@ def test_hot_code_does_the_same(seed: int, monkeypatch: pytest.MonkeyPatch) -> N
 @pytest.mark.parametrize("seed", range(4))
 def test_modules_make_one_program(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
   """Waves go from one function to another and back."""
-  monkeypatch.setattr(translate, "LINES_A_MODULE", 50)
+  monkeypatch.setattr(translate, "LINES_A_FUNCTION", 50)
+  monkeypatch.setattr(translate, "LARGE_MODULE", 1000)
   monkeypatch.setenv(threads.VARIABLE, "5")
   made: list[int] = []
   objects = forms.compiled

@@ -1,6 +1,8 @@
 """What only gfx1201 has, in kernels: split barriers, small scalar loads, blocks, transposing loads, atomics."""
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 import pytest
 
@@ -223,7 +225,7 @@ ATOMICS = [
 
 @pytest.mark.parametrize("segment", ["global", "flat", "ds"])
 @pytest.mark.parametrize(("name", "function"), ATOMICS, ids=lambda x: x if isinstance(x, str) else "")
-def test_subtracting_atomics(name: str, function, segment: str) -> None:  # type: ignore[no-untyped-def]
+def test_subtracting_atomics(name: str, function: Callable[[int, int], int], segment: str) -> None:
   """All lanes on one cell, one after the other."""
   start = np.array([1000], U32)
   lines = "v_mul_u32_u24_e32 v4, 3, v0\nv_add_nc_u32_e32 v4, 7, v4\nv_mov_b32_e32 v2, 0\n"

@@ -9,7 +9,7 @@ import pytest
 from tests.emulator.gfx9 import LANES, TABLE, code, run
 from tinyhw.core.errors import DecodeError, EncodeError
 from tinyhw.emulator.amdgcn import bind
-from tinyhw.emulator.amdgcn.meaning import MEANINGS
+from tinyhw.emulator.amdgcn.meanings.registry import MEANINGS
 from tinyhw.isa.amdgcn import Row
 
 FAMILIES = {"SOP1", "SOP2", "SOPC", "SOPK", "VOP1", "VOP2", "VOP3", "VOPC", "VOP3P"}

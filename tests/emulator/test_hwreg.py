@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -25,16 +26,16 @@ class Bench(Gpu):
     super().__init__(1 << 22, cpu)
     self.out = self.put(np.zeros(4096, np.uint32))
 
-  def launch_lines(self, lines: Sequence[str], threads: int = 64, groups: int = 1, **fields: object) -> DispatchStats:
+  def launch_lines(self, lines: Sequence[str], threads: int = 64, groups: int = 1, **fields: Any) -> DispatchStats:
     isa = table(self.arch.isa)
     text = [*lines, *STORE[self.arch.name].split("\n")]
     entry = self.put(np.frombuffer(b"".join(assemble(t, isa) for t in text), np.uint8))
     users = self.out & 0xFFFFFFFF, self.out >> 32
     d = Dispatch(entry, (groups, 1, 1), (threads, 1, 1), MODE | 3, 2 << 1, 0, users, wave32=self.arch.isa != "gfx9")
-    return dispatch(self.space, self.arch, replace(d, **fields), watchdog=1000)  # type: ignore[arg-type]
+    return dispatch(self.space, self.arch, replace(d, **fields), watchdog=1000)
 
-  def read(self, register: str, before: Sequence[str] = (), **more: object) -> np.ndarray:
-    self.stats = self.launch_lines([*before, f"s_getreg_b32 s4, hwreg({register})"], **more)  # type: ignore[arg-type]
+  def read(self, register: str, before: Sequence[str] = (), **more: Any) -> np.ndarray:
+    self.stats = self.launch_lines([*before, f"s_getreg_b32 s4, hwreg({register})"], **more)
     return self.get(self.out, np.uint32, 64)
 
 

@@ -12,7 +12,7 @@ from tinyhw.core.errors import DecodeError, EncodeError, PageFault, TinyhwError,
 from tinyhw.core.memory import Access, Region
 from tinyhw.emulator.amdgcn import Dispatch, dispatch
 from tinyhw.emulator.amdgcn.bind import SPECIAL
-from tinyhw.emulator.amdgcn.meaning import MEANINGS
+from tinyhw.emulator.amdgcn.meanings.registry import MEANINGS
 from tinyhw.emulator.engines import dispatch as choose
 from tinyhw.emulator.jit.run import dispatch as compiled
 from tinyhw.isa.amdgcn import Row, table
@@ -188,9 +188,8 @@ def test_instructions_through_dpp(seed: int) -> None:
 # ---- branches: forward over random distances, loops that count down, divergence through EXEC
 
 SCALARS = [r for r in ROWS if r.family in {"SOP2", "SOPC"} and not r.mnemonic.endswith(("b64", "i64", "u64"))]
-VECTORS = [r for r in ROWS if r.variant == "e32" and r.family in {"VOP1", "VOP2"} and MEANINGS.get(r.mnemonic)
-           and all(t.removeprefix("d:") in {"u32", "i32", "u16", "i16", "mask"} for t in (
-             *MEANINGS.get(r.mnemonic).results, *MEANINGS.get(r.mnemonic).sources))]  # type: ignore[union-attr]
+VECTORS = [r for r in ROWS if r.variant == "e32" and r.family in {"VOP1", "VOP2"} and (m := MEANINGS.get(r.mnemonic))
+           and all(t.removeprefix("d:") in {"u32", "i32", "u16", "i16", "mask"} for t in (*m.results, *m.sources))]
 
 
 def block(rng: random.Random, n: int) -> bytes:

@@ -12,9 +12,9 @@ from tests.emulator.test_jit import TABLE, descriptor, differences, encode, inpu
 from tests.emulator.test_jit_single import by_code, difference
 from tinyhw.core.errors import EncodeError
 from tinyhw.emulator.amdgcn import dispatch
+from tinyhw.emulator.amdgcn.gfx9.matrix import MFMA, SMFMAC
+from tinyhw.emulator.amdgcn.gfx12.matrix import SHAPES as GFX12
 from tinyhw.emulator.amdgcn.matrix import SHAPES
-from tinyhw.emulator.amdgcn.matrix_gfx9 import MFMA, SMFMAC
-from tinyhw.emulator.amdgcn.matrix_gfx12 import SHAPES as GFX12
 from tinyhw.emulator.jit.run import dispatch as compiled
 from tinyhw.tools.witness.run import bench
 

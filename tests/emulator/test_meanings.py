@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tinyhw.emulator.amdgcn import bind  # noqa: F401  (it registers the meanings)
-from tinyhw.emulator.amdgcn.meaning import MEANINGS
+from tinyhw.emulator.amdgcn.meanings.registry import MEANINGS
 from tinyhw.emulator.amdgcn.values import Ops
 from tinyhw.tools.fuzz.values import random, special
 

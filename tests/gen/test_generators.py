@@ -9,7 +9,7 @@ import pytest
 
 from tinyhw.core import layout
 from tinyhw.core.errors import LayoutError
-from tinyhw.tools.gen import amdhsa, ctypes_types, emit, gc, kfd, kfd_sysfs, pm4, sdma
+from tinyhw.tools.gen import amdhsa, ctypes_types, emit, gc, kfd, kfd_sysfs, pm4, sdma, sq
 from tinyhw.tools.gen.emit import FieldRow
 
 PAL = """
@@ -100,6 +100,27 @@ def test_llvm_fields_by_generation() -> None:
     for g in (11, 12)
   ]
   assert names == [["A", "B"], ["A", "C"]]
+
+
+def test_registers_of_a_wave() -> None:
+  text = ("#define SQ_WAVE_X__A__SHIFT 0x4\n#define SQ_WAVE_X__A_B_MASK   0x000000F0L\n"
+          "#define COMPUTE_PGM_RSRC1__C_MASK 0x80000000L\n#define SQ_OTHER__D_MASK 0x1L\n")
+  assert sq.masks(text) == {"SQ_WAVE_X": {"A_B": (4, 4)}, "COMPUTE_PGM_RSRC1": {"C": (31, 1)}}
+  with pytest.raises(LayoutError, match=r"SQ_WAVE_X\.A_B: mask 0x00000050 has a hole"):
+    sq.masks(text.replace("F0L", "50L"))
+
+
+def test_buffer_resources() -> None:
+  dwords = {"SQ_BUF_RSRC_WORD0": {"BASE": (0, 32)}, "SQ_BUF_RSRC_WORD1": {"BASE_HI": (0, 16), "STRIDE": (16, 14)}}
+  assert sq.words(dwords) == {"base": (0, 48), "stride": (48, 14)}
+  with pytest.raises(LayoutError, match="do not meet"):
+    sq.words({**dwords, "SQ_BUF_RSRC_WORD1": {"BASE_HI": (1, 16)}})
+  text = ("union sq_buf_rsrc_t {\n struct { uint64_t base : 48; uint64_t : 16; uint64_t records : 64; };\n"
+          " struct { uint64_t : 62; uint64_t swizzle : 2; uint64_t : 64; } later;\n"
+          " struct { uint64_t : 63; uint64_t swizzle : 1; uint64_t : 64; } earlier;\n};\n")
+  assert sq.union(text, "later") == {"base": (0, 48), "records": (64, 64), "swizzle": (62, 2)}
+  with pytest.raises(LayoutError, match="127 bits instead of 128"):
+    sq.union(text.replace(": 62", ": 61"), "later")
 
 
 def test_ioctl_rows() -> None:

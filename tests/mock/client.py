@@ -99,7 +99,7 @@ class Client:
   def call(self, name: str, **values: Any) -> Any:
     """An ioctl by its name; returns the argument struct."""
     request = getattr(kfd, f"AMDKFD_IOC_{name}")
-    argument = kfd.IOCTLS[request].struct(**values)  # type: ignore[misc]
+    argument = kfd.IOCTLS[request].struct(**values)  # type: ignore[misc]  # each of these has a struct
     self.port.ioctl(self.fd, request, argument)
     return argument
 

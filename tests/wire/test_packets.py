@@ -161,8 +161,8 @@ def test_streams_may_be_arrays() -> None:
   words = pm4_wire.stream([pm4.NOP(payload=(1, 2)), pm4.EVENT_WRITE(event_type=7)])
   array = np.array(words, dtype=np.uint32)
   for stream in (array, memoryview(array.tobytes()).cast("I")):
-    packets = [packet for _, packet in pm4_wire.walk(stream)]  # type: ignore[arg-type]
+    packets = [packet for _, packet in pm4_wire.walk(stream)]  # type: ignore[arg-type]  # an array is no Sequence
     assert pm4_wire.stream(packets) == words and all(type(v) is int for p in packets for _, v in p.items())
   copies = sdma_wire.stream([sdma.SDMA_PKT_WRITE_UNTILED(dst_addr=4, count=0, payload=(7,)), sdma.SDMA_PKT_NOP()])
-  found = [packet for _, packet in sdma_wire.walk(np.array(copies, dtype=np.uint32))]  # type: ignore[arg-type]
+  found = [packet for _, packet in sdma_wire.walk(np.array(copies, dtype=np.uint32))]  # type: ignore[arg-type]  # an array is no Sequence
   assert sdma_wire.stream(found) == copies

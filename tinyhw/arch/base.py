@@ -37,10 +37,9 @@ class Arch:
   # Whether a wave finds its workgroup's ids in TTMP9 and TTMP7 (LLVM AMDGPUUsage: architected SGPRs), not in SGPRs
   # behind the user data.
   ids_in_ttmp: bool = False
-  # Bits of MODE that COMPUTE_PGM_RSRC1 sets besides the rounding and denormal modes: (its bit, MODE's bit).
-  mode_bits: tuple[tuple[int, int], ...] = ((21, 8), (23, 9), (26, 23))  # DX10_CLAMP, IEEE, FP16_OVFL
   # How many vector registers COMPUTE_PGM_RSRC1's count stands for, by wave size (LLVM AMDGPUUsage).
   vgpr_unit: Mapping[int, int] = field(default_factory=lambda: {32: 8, 64: 4})
+  gds_size: int = 0  # bytes of global data share
   accumulation: bool = False  # the second half of `vgprs` is for accumulation registers, numbered from 256
 
   @property

@@ -12,4 +12,4 @@ GFX1201: Final = Arch(
   name="gfx1201", gfx_target_version=120001, elf_machine=0x4E, isa="gfx12", pm4="", sdma="", registers="",
   wave_sizes=(32, 64), lds_per_workgroup=64 * 1024, lds_granule=512, workgroup_limit=1024, sgprs=106, vgprs=256,
   vgpr_granule={32: 24, 64: 12}, scratch_granule=256, cu_count=64, simd_per_cu=2, waves_per_simd=16,
-  ids_in_ttmp=True, mode_bits=((26, 23),))  # FP16_OVFL; NaN is clamped to 0 and quieted whatever MODE says
+  ids_in_ttmp=True)

@@ -76,7 +76,7 @@ class Elementwise(TensorBase):
         raise InvalidArgument(f"operands on {self.device} and {other.device}", hint="move one with .to(device)")
       return other
     if isinstance(other, (list, tuple)) or getattr(other, "shape", ()) != ():
-      return type(self)(other, device=self.device)  # type: ignore[call-arg]
+      return type(self)(other, device=self.device)  # type: ignore[call-arg]  # a Tensor is made of data
     if isinstance(other, Variable): return self._wrap(other.on(self.device))
     value = number(other)
     return self._wrap(UOp.const(scalar_dtype(value, self.dtype), value, self.device))
@@ -252,8 +252,8 @@ class Elementwise(TensorBase):
   def ne(self, x: Any) -> Self:
     """Whether the elements differ."""
     return self._compare(Ops.CMPNE, x)
-  def __eq__(self, x: Any) -> Self: return self.eq(x)  # type: ignore[override]
-  def __ne__(self, x: Any) -> Self: return self.ne(x)  # type: ignore[override]
+  def __eq__(self, x: Any) -> Self: return self.eq(x)  # type: ignore[override]  # element by element
+  def __ne__(self, x: Any) -> Self: return self.ne(x)  # type: ignore[override]  # element by element
   __hash__ = object.__hash__
 
   def logical_not(self) -> Self:
@@ -282,8 +282,8 @@ class Elementwise(TensorBase):
       # Two bare numbers: their common default type.
       dtype = promote(dtypes.from_py(value), dtypes.from_py(other))
       yes = self._wrap(UOp.const(dtype, value, self.device))
-    a: Self = yes if isinstance(yes, TensorBase) else self._like(no, yes)  # type: ignore[assignment]
-    b: Self = no if isinstance(no, TensorBase) else self._like(a, no)  # type: ignore[assignment]
+    a: Self = yes if isinstance(yes, TensorBase) else self._like(no, yes)  # type: ignore[assignment]  # one kind of tensor
+    b: Self = no if isinstance(no, TensorBase) else self._like(a, no)  # type: ignore[assignment]  # the same
     a, b = self._operand(a), self._operand(b)
     dtype, shape = promote(a.dtype, b.dtype), broadcast_shape(self.shape, a.shape, b.shape)
     condition = expand_to(self.uop.cast(dtypes.bool), shape)

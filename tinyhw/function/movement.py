@@ -154,12 +154,12 @@ class Movement(Elementwise):
     """Elements added around: ((before, after) or None for each axis), or a flat list (before, after) from the last
     axis on."""
     if padding and all(isinstance(p, int) for p in padding):
-      flat: list[int] = list(padding)  # type: ignore[arg-type]
+      flat: list[int] = list(padding)  # type: ignore[arg-type]  # all of them are ints
       if len(flat) % 2 or len(flat) > 2 * self.ndim:
         raise InvalidArgument(f"padding {padding} of shape {self.shape}", hint="give (before, after) for the last axes")
       pairs = list(zip(flat[::2], flat[1::2]))[::-1]
       return self.pad([(0, 0)] * (self.ndim - len(pairs)) + pairs, value)
-    full = tuple((0, 0) if p is None else tuple(p) for p in padding)  # type: ignore[arg-type]
+    full = tuple((0, 0) if p is None else tuple(p) for p in padding)  # type: ignore[arg-type]  # none is an int
     if len(full) != self.ndim or any(len(p) != 2 for p in full):
       raise InvalidArgument(f"padding {padding} of shape {self.shape}", hint="give (before, after) for each axis")
     # A negative padding cuts.
@@ -264,7 +264,7 @@ class Movement(Elementwise):
   def _index_axis(self, item: Any, axis: int, found: Index) -> None:
     size = self.shape[axis]
     if not isinstance(item, Movement) and (isinstance(item, (list, tuple)) or getattr(item, "shape", ()) != ()):
-      item = type(self)(item, device=self.device)  # type: ignore[call-arg]
+      item = type(self)(item, device=self.device)  # type: ignore[call-arg]  # a Tensor is made of data
     if isinstance(item, Movement):
       if not item.dtype.is_int:
         raise InvalidArgument(f"an index tensor of {item.dtype}",

@@ -91,7 +91,7 @@ class DType:
 @dataclass(frozen=True, eq=False, repr=False)
 class PtrDType(DType):
   """A pointer to `size` elements of `base` in `space`. Its own kind is void: no arithmetic is defined on it."""
-  base: DType = None  # type: ignore[assignment]
+  base: DType = None  # type: ignore[assignment]  # always given; DType's fields before it have defaults
   space: AddressSpace = AddressSpace.GLOBAL
   size: int = -1
 

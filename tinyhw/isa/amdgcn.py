@@ -219,7 +219,7 @@ class Table:
       specs.append((name, role, kind, int(dwords), kind_type, half))
     uses, defs, memory = self.module.EFFECTS[int(effects)].split("|")
     fixed, bits = int(mask, 16), int(value, 16)
-    return Row(mnemonic, variant, family, int(size), fixed, bits & fixed, fields, tuple(specs),  # type: ignore[arg-type]
+    return Row(mnemonic, variant, family, int(size), fixed, bits & fixed, fields, tuple(specs),  # type: ignore[arg-type]  # threes
                self.module.TEXTS[int(template)], tuple(uses.split()), tuple(defs.split()), "L" in memory, "S" in memory,
                self.name, bits & ~fixed)
 

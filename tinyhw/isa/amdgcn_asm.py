@@ -265,10 +265,11 @@ def offset(line: Line) -> None:
   """An address offset: a bare one (scalar memory), a swizzle, or `offset:N`, signed where the encoding is."""
   kind = next(o[4] for o in line.row.operands if o[0] == "offset")
   bits = max(bit + w for _, bit, w in line.row.fields["offset"])
+  found: re.Match[str] | None
   if kind == "SMEMOffset": found = line.need(r"(-?\w+)", "offset")
   elif kind == "Swizzle" and line.take(r"offset:swizzle"):
     return line.put("offset", swizzle(line, line.need(r"\(([^)]*)\)", "swizzle")[1]))
-  else: found = line.take(r"offset:(-?\w+)")  # type: ignore[assignment]
+  else: found = line.take(r"offset:(-?\w+)")
   if not found: return
   value = number(found[1])
   if value is None or not -1 << bits - 1 <= value < 1 << bits:

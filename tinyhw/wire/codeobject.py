@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ctypes
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from tinyhw.autogen import amdhsa
 from tinyhw.autogen import elf_amdgpu as elf
@@ -440,7 +440,7 @@ def _get(row: dict[Any, Any], key: str, kind: type[T], default: T = _REQUIRED) -
   value = row.get(key, default)
   if value is _REQUIRED:
     raise DecodeError(f"metadata has no {key}", where=WHERE)
-  if not isinstance(value, kind) or kind is int and (isinstance(value, bool) or not 0 <= value < 1 << 64):  # type: ignore[operator]
+  if not isinstance(value, kind) or kind is int and (isinstance(value, bool) or not 0 <= cast(int, value) < 1 << 64):
     raise DecodeError(f"metadata {key} is {value!r:.40}, expected {kind.__name__}", where=WHERE)
   return value
 

@@ -54,7 +54,7 @@ def encode(packet: Packet) -> list[int]:
 
 
 def _payload(packet: Sdma) -> int:
-  return int(getattr(packet, "count")) + packet.PAYLOAD_BIAS  # noqa: B009
+  return int(getattr(packet, "count")) + packet.PAYLOAD_BIAS  # noqa: B009  (only some packets declare it)
 
 
 def stream(packets: Iterable[Packet]) -> list[int]:

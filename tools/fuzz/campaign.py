@@ -1,214 +1,287 @@
 """Random machine code for as long as wished: instructions against the witness, programs on both engines, any bytes.
 
     python -m tinyhw.tools.fuzz.campaign --seconds 3600
-    python -m tinyhw.tools.fuzz.campaign --programs 100000 --seed 7 --only bytes
+    python -m tinyhw.tools.fuzz.campaign --programs 10000000 --only bytes --journal campaign.json
+    python -m tinyhw.tools.fuzz.campaign --only compiled --seed 73 --programs 1
     make fuzz SECONDS=600
 
-Every program has a number; `--seed N` starts there, so that a run that was stopped goes on, and one that failed is run
-again alone with `--seed N --programs 1`. It stops at the first thing that is wrong.
+Every program has a number; one that failed is run again alone by its kind and number. Programs run in processes of
+their own, so that a crash, a hang or a leak is seen and named. With --journal nothing that was counted is lost: the
+same command goes on where a run was stopped. It stops at the first thing that is wrong, unless --keep-going.
 """
 from __future__ import annotations
 
 import argparse
-import random
-import resource
+import faulthandler
+import json
+import multiprocessing
+import os
+import signal
 import sys
 import time
-from collections.abc import Callable
-from functools import cache
-from typing import Final
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import Any, Final
 
-import numpy as np
+from rich.console import Console
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from tinyhw.arch import decoded
-from tinyhw.core.errors import EncodeError, TinyhwError
-from tinyhw.core.memory import Access, AddressSpace, Region
-from tinyhw.emulator.amdgcn import Dispatch, coverage
-from tinyhw.emulator.amdgcn import dispatch as interpret
-from tinyhw.emulator.engines import dispatch
-from tinyhw.isa.amdgcn import Row, Table, table
-from tinyhw.isa.amdgcn_asm import assemble
-from tinyhw.tools.witness import registers_all
-from tinyhw.tools.witness.cases import Encoder, dpp_control
-from tinyhw.tools.witness.run import bench
-from tinyhw.tools.witness.table import WITNESSES, Witness
+from tinyhw.core.errors import InvalidArgument, TinyhwError
+from tinyhw.tools.fuzz.drawn import KINDS
 
-GPUS: Final = ("gfx1100", "gfx1201", "gfx942")
-CODE: Final = 0x7F00_0000_0000
-DATA: Final = 0x7F10_0000_0000
-PAGE: Final = 4096
-WATCHDOG: Final = 400  # instructions of a wave that runs random bytes
-MEMORY_LIMIT: Final = 3 << 20  # KiB of this process
+Kinds = Mapping[str, Callable[[int], str]]
+ROUND: Final = {"bytes": 1000, "compiled": 8, "instructions": 8, "programs": 4}  # programs of a kind in turn
+HANG: Final = 120.0  # seconds that one program may take
+LEAK: Final = 3 << 20  # KiB that a process may hold
+FILES: Final = 500  # files that a process may have open
+SAVED: Final = 5.0  # seconds between two writes of the journal
+_FORK: Final = multiprocessing.get_context("fork")
 
 
-class Wrong(Exception):
-  """A random program did what it must not."""
+class Wrong(TinyhwError):
+  """A random program did what none may: its kind and number, and what happened."""
 
 
-# ---- one instruction
-
-@cache
-def witnessed(gpu: str) -> list[str]:
-  """Mnemonics of a GPU that the witness knows and the emulator means."""
-  generation = bench(gpu).table
-  return sorted(m for m in generation.by_mnemonic if WITNESSES.get(m, generation.name)
-                and coverage.status(m, generation.name) != "missing")
+@dataclass(frozen=True)
+class Task:
+  """Programs `first` to `first + count - 1` of a kind."""
+  kind: str
+  first: int
+  count: int
 
 
-def instruction(number: int) -> None:
-  """The forms of one instruction, drawn by the number, against the witness."""
-  rng = random.Random(number)
-  gpu = rng.choice(GPUS)
-  name = rng.choice(witnessed(gpu))
-  wrong = bench(gpu).check(name, salt=f" {number}")
-  if wrong: raise Wrong(f"{gpu}: {wrong[0]}")
+@dataclass
+class Tally:
+  """What has been run: by kind how many, how they ended, seconds; and what went wrong."""
+  done: Counter[str] = field(default_factory=Counter)
+  endings: dict[str, Counter[str]] = field(default_factory=dict)
+  seconds: Counter[str] = field(default_factory=Counter)
+  wrong: list[str] = field(default_factory=list)
+  memory: dict[str, int] = field(default_factory=dict)  # KiB of a process: after its first tasks, at the end, at most
+  files: int = 0  # open files of a process at most
+
+  def add(self, task: Task, endings: Mapping[str, int], seconds: float) -> None:
+    """Count the programs of a task."""
+    self.done[task.kind] += sum(endings.values())
+    self.seconds[task.kind] += seconds  # type: ignore[assignment]  # Counter's values are declared as int
+    self.endings.setdefault(task.kind, Counter()).update(endings)
+
+  def lines(self) -> Iterator[str]:
+    """A line a kind, and one of memory."""
+    for kind, count in self.done.items():
+      ends = ", ".join(f"{name} {100 * n / count:.1f} %" for name, n in self.endings[kind].most_common(8))
+      rate = count / max(self.seconds[kind], 1e-9)
+      yield f"{kind}: {count:,} in {self.seconds[kind]:,.1f} s of a core, {rate:,.0f} a second ({ends})"
+    if self.memory: yield (f"memory of a process: {self.memory['first'] >> 10} MiB after its first tasks, "
+                           f"{self.memory['last'] >> 10} MiB at the end, {self.memory['most'] >> 10} MiB at most; "
+                           f"{self.files} open files at most")
 
 
-# ---- any bytes as code
+@dataclass
+class Plan:
+  """Which tasks are next; what was handed out and not done is done first. All of it is in the journal."""
+  kinds: list[str]
+  next: int
+  left: int  # programs that are still to be handed out
+  open: list[Task] = field(default_factory=list)
 
-class Playground:
-  """Memory of one GPU for random programs: code, and data that they may reach through s[0:1]."""
+  turn: int = 0  # of which kind the next task is
 
-  def __init__(self, gpu: str) -> None:
-    self.arch = decoded(gpu)
-    self.space, self.code, self.data = AddressSpace("fuzz"), Region("code", PAGE), Region("data", 4 * PAGE)
-    self.space.map(CODE, PAGE, self.code, access=Access.READ | Access.EXECUTE)
-    self.space.map(DATA, 4 * PAGE, self.data, access=Access.READ | Access.WRITE | Access.ATOMIC)
-    self.rows = [r for r in table(self.arch.isa).rows()]
-
-  def start(self, lanes: int, waves: int) -> Dispatch:
-    """One workgroup, with the data's address in s[0:1] and scratch in its last page."""
-    users = 2
-    return Dispatch(CODE, (1, 1, 1), (lanes * waves, 1, 1), 7 | 0xF0 << 12, users << 1,
-                    user_data=(DATA & 0xFFFFFFFF, DATA >> 32, *[0] * 14), scratch_base=DATA + 3 * PAGE, scratch_size=16,
-                    scratch_waves=4, lds_size=512, wave32=lanes == 32)
-
-
-@cache
-def playground(gpu: str) -> Playground: return Playground(gpu)
+  def task(self) -> Task | None:
+    """The next task; None when all are handed out."""
+    if self.open: return self.open.pop(0)
+    if not self.left: return None
+    kind = self.kinds[self.turn % len(self.kinds)]
+    task = Task(kind, self.next, min(self.left, ROUND.get(kind, 1)))
+    self.turn, self.next, self.left = self.turn + 1, self.next + task.count, self.left - task.count
+    return task
 
 
-def any_bytes(number: int) -> None:
-  """Random bytes, or opcodes with random fields: the emulator ends, or says one clear thing, and stays what it is."""
-  rng = random.Random(number)
-  p = playground(GPUS[number % 3])
-  words = bytearray()
-  while len(words) < 96:
-    if rng.random() < 0.3: words += rng.randbytes(4)
-    else:
-      row: Row = rng.choice(p.rows)
-      noise = rng.getrandbits(8 * row.size) & ~row.mask & (1 << 8 * row.size) - 1
-      words += (row.value | noise).to_bytes(row.size, "little")
-  p.code.u8[:len(words)] = np.frombuffer(bytes(words), np.uint8)
-  p.code.u8[len(words):256] = 0
-  lanes = 64 if p.arch.isa == "gfx9" else rng.choice((32, 32, 64))
-  try: interpret(p.space, p.arch, p.start(lanes, 1 + number % 2), watchdog=WATCHDOG)
-  except TinyhwError as error:
-    if not str(error) or "\n" in str(error): raise Wrong(f"an error of no line or of several: {error!r}") from error
+class Journal:
+  """The plan and the tally in a file."""
 
+  def __init__(self, path: Path | None) -> None: self.path, self._written = path, 0.0
 
-# ---- programs, on both engines
-
-class Writer(Encoder):
-  """Registers at random: v2 to v17, s8 to s39."""
-
-  def take_vgpr(self, dwords: int, half: str) -> int:
-    first = self.rng.randrange(2, 18 - max(1, dwords)) & (~1 if dwords > 1 else ~0)
-    return max(2, first) | (self.rng.randrange(2) << 7 if half == "h" else 0)
-
-  def take_sgpr(self, dwords: int) -> int:
-    step = 4 if dwords > 2 else 2
-    return 8 + self.rng.randrange(32 // step) * step
-
-
-@cache
-def arithmetic(isa: str) -> list[Row]:
-  """Rows of exact instructions that work on registers alone."""
-  out: list[Row] = []
-  registers_all()
-  for row in table(isa).rows():
-    x = WITNESSES.get(row.mnemonic, isa)
-    if isinstance(x, Witness) and coverage.status(row.mnemonic, isa) == "exact" and row.variant != "sdwa":
-      if not any(t.startswith("s:") for t in x.results): out.append(row)
-  return out
-
-
-def one_of(generation: Table, rng: random.Random) -> bytes:
-  """A random arithmetic instruction."""
-  while True:
-    row = rng.choice(arithmetic(generation.name))
-    e = Writer(generation, row, rng)
-    sources = [o[0] for o in row.operands if o[2] == "x" and o[3] <= 2]
-    if "dpp_ctrl" in row.fields:
-      e.fields |= {"dpp_ctrl": dpp_control(generation.name, rng), "row_mask": 15, "bank_mask": 15}
-    if "dpp8" in row.fields: e.fields["dpp8"] = rng.getrandbits(24)
+  def load(self) -> tuple[Plan, Tally] | None:
+    """What an earlier run left. Raises InvalidArgument for a file of another kind."""
+    if self.path is None or not self.path.exists(): return None
     try:
-      e.operands(other=rng.choice(sources) if sources and rng.random() < 0.4 and "dpp" not in row.variant else "")
-      if rng.random() < 0.3: e.random_bits("neg", "abs", "op_sel", "op_sel_hi", "neg_lo", "neg_hi", "clamp")
-      return e.done(0xF0, "all", 32, "").code
-    except (EncodeError, TinyhwError, ValueError): continue
+      data = json.loads(self.path.read_text())
+      plan = Plan(data["kinds"], data["next"], data["left"], [Task(**t) for t in data["open"]],
+                  data["turn"])
+      return plan, Tally(Counter(data["done"]), {k: Counter(e) for k, e in data["endings"].items()},
+                         Counter(data["seconds"]), data["wrong"], data["memory"], data["files"])
+    except (ValueError, KeyError, TypeError) as error:
+      raise InvalidArgument(f"{self.path} is no journal of a campaign ({error})", hint="name another file") from None
+
+  def save(self, plan: Plan, running: list[Task], tally: Tally, now: bool = False) -> None:
+    """Write it, at once or when the last time is long enough ago; a file that is there is replaced as a whole."""
+    if self.path is None or not now and time.monotonic() - self._written < SAVED: return
+    self._written = time.monotonic()
+    data = vars(plan) | vars(tally) | {"open": [asdict(t) for t in [*running, *plan.open]]}
+    new = self.path.with_suffix(".new")
+    new.write_text(json.dumps(data, indent=1) + "\n")
+    new.replace(self.path)
 
 
-def program(number: int) -> bytes:
-  """Load registers, compute with branches over parts of it, store all registers. gfx11 and gfx12."""
-  rng = random.Random(number)
-  generation = table("gfx11" if number % 2 else "gfx12")
-  def line(text: str) -> bytes: return assemble(text, generation)
-  code = line("v_and_b32_e32 v0, 0x3ff, v0") + line("v_lshlrev_b32_e32 v1, 2, v0")
-  for k in range(2, 18): code += line(f"global_load_b32 v{k}, v1, s[0:1] offset:{128 * (k - 2)}")
-  for k in range(8, 40): code += line(f"s_mov_b32 s{k}, {rng.getrandbits(32):#x}")
-  body = [one_of(generation, rng) for _ in range(rng.randrange(4, 24))]
-  at = 0
-  while at < len(body):
-    part = body[at:at + rng.randrange(1, 6)]
-    if rng.random() < 0.5:
-      size = sum(map(len, part)) // 4
-      condition = rng.choice(("scc0", "scc1", "vccz", "vccnz", "execz", "execnz"))
-      code += line(f"s_cbranch_{condition} {size}")
-    code += b"".join(part)
-    at += len(part)
-  code += line("s_mov_b32 exec_lo, -1")
-  for k in range(2, 18): code += line(f"global_store_b32 v1, v{k}, s[0:1] offset:{128 * (k - 2)}")
-  for k in range(8, 16):
-    code += line(f"v_mov_b32_e32 v2, s{k}") + line(f"global_store_b32 v1, v2, s[0:1] offset:{2048 + 128 * (k - 8)}")
-  return code + line("s_endpgm")
+# ---- the processes
+
+class Worker:
+  """A process that runs tasks; what it is at, and since when, is seen from here."""
+
+  def __init__(self, kinds: Kinds) -> None:
+    self.at = _FORK.RawArray("d", 2)  # number of the program, time at which it began
+    self.pipe, theirs = _FORK.Pipe()
+    self.task: Task | None = None
+    self.endings: Counter[str] = Counter()
+    self.process = _FORK.Process(target=_work, args=(kinds, theirs, self.at), daemon=True)
+    self.process.start()
+    theirs.close()
+
+  def give(self, task: Task) -> None:
+    """Have it run a task."""
+    self.task = task
+    self.at[0], self.at[1] = task.first, time.monotonic()
+    self.pipe.send(task)
+
+  @property
+  def hangs(self) -> bool: return self.task is not None and time.monotonic() - self.at[1] > HANG
+
+  def stop(self) -> None:
+    """End the process, whatever it is at."""
+    self.process.kill()
+    self.process.join()
+    self.pipe.close()
 
 
-def both_engines(number: int) -> None:
-  """A random program on the reference and compiled: the same memory."""
-  code = program(number)
-  p = playground("gfx1100" if number % 2 else "gfx1201")
-  p.code.u8[:len(code)] = np.frombuffer(code, np.uint8)
-  p.data.u8[:] = np.frombuffer(random.Random(number + 1).randbytes(p.data.size), np.uint8)
-  dispatch(p.space, p.arch, p.start(32, 1), watchdog=10_000, engine="both")
+@dataclass(frozen=True)
+class Done:
+  """What a process answers: how the programs of a task ended, seconds, KiB and open files; what was wrong, at which."""
+  endings: dict[str, int]
+  seconds: float
+  memory: int
+  files: int
+  wrong: str = ""
+  number: int = -1
 
 
-KINDS: Final[dict[str, tuple[Callable[[int], None], int]]] = {  # kind -> (what runs one, how many in a round)
-  "instructions": (instruction, 2), "programs": (both_engines, 1), "bytes": (any_bytes, 200)}
-
-
-def run(seconds: float, programs: int, seed: int, only: str = "") -> dict[str, tuple[int, float]]:
-  """Run until the time or the number is over: kind -> (how many ran, seconds). Raises Wrong with the number."""
-  done = {kind: (0, 0.0) for kind in KINDS if not only or kind == only}
-  began, number = time.monotonic(), seed
+def _work(kinds: Kinds, pipe: Connection, at: Any) -> None:
+  """A process's life. What the programs print to standard error stays there, a crash with its Python frames too."""
+  signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends it
+  faulthandler.enable()
   while True:
-    for kind in done:
-      one, share = KINDS[kind]
-      for _ in range(share):
-        if sum(n for n, _ in done.values()) >= programs or time.monotonic() - began >= seconds: return done
-        start = time.monotonic()
-        try: one(number)
-        except Exception as error:
-          raise Wrong(f"{kind} {number}: {type(error).__name__}: {error} (--only {kind} --seed {number} --programs 1)"
-                      ) from error
-        done[kind] = done[kind][0] + 1, done[kind][1] + time.monotonic() - start
-        number += 1
-    used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    if used > MEMORY_LIMIT: raise Wrong(f"{used >> 10} MiB of memory in use after program {number}")
+    try: task: Task = pipe.recv()
+    except EOFError: return
+    pipe.send(_run(kinds, task, at))
+
+
+def _run(kinds: Kinds, task: Task, at: Any) -> Done:
+  endings: Counter[str] = Counter()
+  start, wrong, number = time.process_time(), "", -1
+  for number in range(task.first, task.first + task.count):
+    at[0], at[1] = number, time.monotonic()
+    try: endings[kinds[task.kind](number)] += 1
+    except Exception as error:
+      wrong = f"{type(error).__name__}: {error}"
+      break
+  pages = int(Path("/proc/self/statm").read_text().split()[1])
+  return Done(dict(endings), time.process_time() - start, pages * (os.sysconf("SC_PAGE_SIZE") >> 10),
+              len(os.listdir("/proc/self/fd")), wrong, number)
+
+
+class Campaign:
+  """Runs a plan with some processes. `shown` is called with the tally now and then."""
+
+  def __init__(self, plan: Plan, tally: Tally, journal: Journal, jobs: int, kinds: Kinds = KINDS,
+               keep_going: bool = False, shown: Callable[[Tally], None] = lambda tally: None) -> None:
+    self.plan, self.tally, self.journal = plan, tally, journal
+    self._kinds, self._keep_going, self._shown = kinds, keep_going, shown
+    self._workers = [Worker(kinds) for _ in range(jobs)]
+
+  def run(self, seconds: float) -> None:
+    """Run until the time or the number of programs is over. Raises Wrong with the kind and number."""
+    until = time.monotonic() + seconds
+    try:
+      for worker in self._workers: self._next(worker)
+      while any(w.task for w in self._workers):
+        ready = wait([w.pipe for w in self._workers if w.task], timeout=1.0)
+        for k, worker in enumerate(self._workers):
+          if worker.pipe in ready: self._answer(k)
+          elif worker.hangs: self._lost(k, f"still running after {HANG:.0f} s")
+          if self._workers[k].task is None and time.monotonic() < until: self._next(self._workers[k])
+        self.journal.save(self.plan, self._running(), self.tally)
+        self._shown(self.tally)
+    finally:
+      for worker in self._workers: worker.stop()
+      self.journal.save(self.plan, self._running(), self.tally, now=True)
+
+  def _running(self) -> list[Task]: return [w.task for w in self._workers if w.task]
+
+  def _next(self, worker: Worker) -> None:
+    if (task := self.plan.task()) is not None: worker.give(task)
+
+  def _answer(self, k: int) -> None:
+    worker = self._workers[k]
+    task = worker.task
+    assert task is not None
+    try: done: Done = worker.pipe.recv()
+    except (EOFError, ConnectionResetError):
+      worker.process.join()
+      code = worker.process.exitcode or 0
+      return self._lost(k, f"the process ended with {signal.Signals(-code).name if code < 0 else f'status {code}'}")
+    worker.task = None
+    self.tally.add(task, done.endings, done.seconds)
+    m = self.tally.memory
+    m.setdefault("first", done.memory)
+    m["last"], m["most"] = done.memory, max(m.get("most", 0), done.memory)
+    self.tally.files = max(self.tally.files, done.files)
+    if done.wrong: self._wrong(task, done.number, done.wrong)
+    if done.memory > LEAK: self._lost(k, f"{done.memory >> 10} MiB of memory in use", task)
+    elif done.files > FILES: self._lost(k, f"{done.files} open files", task)
+
+  def _lost(self, k: int, what: str, counted: Task | None = None) -> None:
+    """A process that crashed, hangs or leaks: another takes its place. `counted` is a task that it has answered."""
+    worker = self._workers[k]
+    task, number = counted or worker.task, int(worker.at[0])
+    assert task is not None
+    worker.stop()
+    self._workers[k] = Worker(self._kinds)
+    if counted is None and number > task.first: self.plan.open.append(Task(task.kind, task.first, number - task.first))
+    self._wrong(task, number, what)
+
+  def _wrong(self, task: Task, number: int, what: str) -> None:
+    text = f"{task.kind} {number}: {what} (--only {task.kind} --seed {number} --programs 1)"
+    self.tally.wrong.append(text)
+    rest = task.first + task.count - number - 1
+    if rest: self.plan.open.append(Task(task.kind, number + 1, rest))
+    if not self._keep_going: raise Wrong(text)
+
+
+# ---- the command
+
+def shown(console: Console, progress: Progress | None) -> Callable[[Tally], None]:
+  """Shows a tally as it grows: in place on a terminal, as a line each half minute elsewhere."""
+  bar = progress.add_task("") if progress is not None else None
+  began = last = time.monotonic()
+  before: int | None = None
+
+  def show(tally: Tally) -> None:
+    nonlocal last, before
+    total, now = sum(tally.done.values()), time.monotonic()
+    if before is None: before = total
+    text = f"{total:,} programs, {(total - before) / max(now - began, 1e-9):,.0f} a second, {len(tally.wrong)} wrong"
+    if progress is not None and bar is not None: progress.update(bar, description=text)
+    elif now - last >= 30:
+      last = now
+      console.print(text)
+  return show
 
 
 def main() -> int:
-  """Run, and say how many of what, how fast, and where to go on."""
+  """Run, and say how many of what, how they ended and how fast."""
   head, _, examples = (__doc__ or "").partition("\n\n")
   parser = argparse.ArgumentParser(prog="python -m tinyhw.tools.fuzz.campaign", description=head, epilog=examples,
                                    formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -216,16 +289,29 @@ def main() -> int:
   parser.add_argument("--programs", type=int, default=1 << 62, help="stop after this many")
   parser.add_argument("--seed", type=int, default=0, help="number of the first program")
   parser.add_argument("--only", default="", choices=("", *KINDS))
+  parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes (one for each processor)")
+  parser.add_argument("--journal", type=Path, help="a file that keeps what was done; a run with the same file goes on")
+  parser.add_argument("--keep-going", action="store_true", help="note what is wrong and go on")
   options = parser.parse_args()
-  try: done = run(options.seconds, options.programs, options.seed, options.only)
-  except Wrong as wrong:
-    print(wrong, file=sys.stderr)
-    return 1
-  for kind, (count, spent) in done.items():
-    print(f"{kind}: {count:,} in {spent:.1f} s, {count / max(spent, 1e-9):,.0f} a second")
-  print(f"nothing wrong; {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10} MiB of memory at most; "
-        f"go on with --seed {options.seed + sum(n for n, _ in done.values())}")
-  return 0
+  if options.jobs < 1 or options.programs < 1: parser.error("--jobs and --programs want at least 1")
+  journal, console = Journal(options.journal), Console(stderr=True, highlight=False)
+  try: plan, tally = journal.load() or (Plan([options.only] if options.only else list(KINDS), options.seed,
+                                             options.programs), Tally())
+  except InvalidArgument as error: parser.error(str(error))
+  jobs, code = min(options.jobs, plan.left + len(plan.open)), 0
+  with Progress(SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), console=console,
+                disable=not console.is_terminal) as progress:
+    campaign = Campaign(plan, tally, journal, jobs, keep_going=options.keep_going,
+                        shown=shown(console, progress if console.is_terminal else None))
+    try: campaign.run(options.seconds)
+    except Wrong: code = 1
+    except KeyboardInterrupt: code = 130
+  for line in tally.lines(): print(line)
+  for line in tally.wrong: print(line, file=sys.stderr)
+  go_on = f"go on with --seed {plan.next}" if options.journal is None else f"{plan.left:,} left in the journal"
+  if plan.left: print(go_on if plan.left < 1 << 61 or options.journal is None else "the journal goes on from here")
+  print(f"{len(tally.wrong)} wrong" if tally.wrong else "nothing wrong")
+  return code or (1 if tally.wrong else 0)
 
 
 if __name__ == "__main__": sys.exit(main())

@@ -195,6 +195,13 @@ def operand_kind(cls: str, width: int) -> tuple[str, int, str]:
   return kind, dwords, kind_type
 
 
+def _first_word(text: str) -> str:
+  """The mnemonic that a text begins with. Raises LayoutError where there is none."""
+  found = re.match(r"[a-z0-9_]+", text)
+  if found is None: raise LayoutError("no mnemonic", where=repr(text))
+  return found[0]
+
+
 def build(name: str, record: dict[str, Any], generation: str, loose: int = -1) -> Row:
   """One LLVM record as a row. Fixed bits that are not in `loose` are ignored in decoding and set in encoding."""
   mask, value = int(record["mask"], 16), int(record["val"], 16)
@@ -205,11 +212,11 @@ def build(name: str, record: dict[str, Any], generation: str, loose: int = -1) -
   family = family_of(value & 0xFFFFFFFF, generation)
   text = record["asm"]
   size = record["size"]
-  mnemonic = " :: ".join(re.match(r"[a-z0-9_]+", part)[0] for part in text.split(" :: "))  # type: ignore[index]
+  mnemonic = " :: ".join(_first_word(part) for part in text.split(" :: "))
   template = " :: ".join(re.sub(r"^[a-z0-9_]+", "@", part) for part in text.split(" :: "))
   if "BVH" in name: template = template.replace("$a16", " a16" if "_a16" in name else "")
   mnemonic = re.sub(r"_(e32|e64)$", "", mnemonic)
-  if m := re.search(r"_(e32|e64)$", re.match(r"[a-z0-9_]+", text)[0]):  # type: ignore[index]
+  if m := re.search(r"_(e32|e64)$", _first_word(text)):
     template = template.replace("@", "@{_" + m[1] + "}", 1)
   given = [(role, c, n) for role, io in (("d", "outs"), ("s", "ins")) for c, n in operands(record[io])]
   variant = variant_of(name, generation)

@@ -129,10 +129,10 @@ class _Walker(ast.NodeTransformer):
 
 
 class Source:
-  """A module that can be mutated."""
+  """A module that can be mutated, under a short name."""
 
-  def __init__(self, module: ModuleType) -> None:
-    self.name = module.__name__.rsplit(".", 1)[-1]
+  def __init__(self, module: ModuleType, name: str) -> None:
+    self.name = name
     self.path = str(module.__file__)
     text = Path(self.path).read_text()
     self.lines = text.split("\n")
@@ -140,8 +140,8 @@ class Source:
     self.original = dict(_paths(compile(self.tree, self.path, "exec")))
     shapes = {_shape(code): path for path, code in self.original.items()}
     self.live: dict[tuple[int, ...], list[FunctionType]] = {}
-    name = Path(self.path).name
-    for f in [o for o in gc.get_objects() if isinstance(o, FunctionType) and o.__code__.co_filename.endswith(name)]:
+    file = Path(self.path).name
+    for f in [o for o in gc.get_objects() if isinstance(o, FunctionType) and o.__code__.co_filename.endswith(file)]:
       if Path(f.__code__.co_filename).resolve() != Path(self.path).resolve(): continue
       path = shapes.get(_shape(f.__code__))
       if path is not None: self.live.setdefault(path, []).append(f)

@@ -12,9 +12,10 @@ from functools import cache
 from types import CodeType, FunctionType
 from typing import Any, Final
 
-from tinyhw.emulator.amdgcn import bind, coverage, quiet
-from tinyhw.emulator.amdgcn.atomics import ATOMICS
-from tinyhw.emulator.amdgcn.meaning import MEANINGS
+from tinyhw.emulator.amdgcn import bind, coverage
+from tinyhw.emulator.amdgcn.meanings import quiet
+from tinyhw.emulator.amdgcn.meanings.registry import MEANINGS
+from tinyhw.emulator.amdgcn.memory.atomics import ATOMICS
 from tinyhw.emulator.amdgcn.values import Ops
 from tinyhw.tools.mutate.equivalent import reason
 from tinyhw.tools.mutate.mutants import Mutant, Source, planted
@@ -23,7 +24,11 @@ from tinyhw.tools.witness.table import WITNESSES
 
 GPUS: Final = {"gfx11": "gfx1100", "gfx12": "gfx1201", "gfx9": "gfx942"}
 MODULES: Final = ("floats", "integer", "scalar", "gfx12", "gfx9", "small_floats", "quiet", "atomics")  # the meanings
-MACHINERY: Final = ("bind", "values")  # what is around them; which instructions a line of these serves is only guessed
+# Where a module lies, unless it is amdgcn/meanings/NAME.py.
+PLACES: Final = {"gfx12": "gfx12.meanings", "gfx9": "gfx9.meanings", "atomics": "memory.atomics", "bind": "bind",
+                 "values": "values", "lanes": "lanes", "relative": "relative"}
+# What is around them; which instructions a line of these serves is only guessed.
+MACHINERY: Final = ("bind", "values", "lanes", "relative")
 # Parts of bind.py that are no meaning but make modifiers: tested with these.
 SAMPLE: Final = ("v_add_f32", "v_add_f16", "v_add_f64", "v_fma_f32", "v_min_f16", "v_pk_add_f16", "v_pk_add_u16",
                  "v_pk_fmac_f16", "v_mad_i16", "v_mul_i32_i24", "v_add_nc_i32", "v_cmp_lt_f32", "v_cndmask_b32",
@@ -134,7 +139,8 @@ def mutants(modules: Iterable[str] = MODULES) -> list[tuple[Source, Mutant]]:
   """All changes of the modules, in order."""
   out = []
   for name in modules:
-    source = Source(importlib.import_module(f"tinyhw.emulator.amdgcn.{name}"))
+    place = PLACES.get(name, f"meanings.{name}")
+    source = Source(importlib.import_module(f"tinyhw.emulator.amdgcn.{place}"), name)
     out += [(source, m) for m in source.mutants()]
   return out
 

@@ -13,6 +13,7 @@ from tinyhw.isa.amdgcn import EXEC_LO, INLINE_FLOATS, NULL, VCC_LO, VGPR0, Instr
 from tinyhw.tools.witness import draw
 from tinyhw.tools.witness.lanes import sources
 from tinyhw.tools.witness.state import M32, State
+from tinyhw.tools.witness.subdword import DWORD, PRESERVE, SIGN, ZEROS
 from tinyhw.tools.witness.table import Mode, WaveWitness, Witness, format_of, width_of
 
 SGPRS: Final = 128
@@ -20,6 +21,7 @@ DENORMALS, DX10, IEEE = 0xF0, 0x100, 0x200
 # RDNA4 has neither DX10_CLAMP nor IEEE (RDNA4 ISA manual, MODE): what other tables do with both set.
 PLAIN: Final = {"gfx11": DENORMALS | DX10 | IEEE, "gfx12": DENORMALS, "gfx9": DENORMALS | DX10 | IEEE}
 WAVES: Final = 2
+UNCLAMPED: Final = ("v_mad_u64", "v_mad_i64", "v_mad_co", "v_div_scale")
 
 
 @dataclass(frozen=True)
@@ -73,6 +75,9 @@ class Encoder:
       if name == "vdstY": self.fields[name] = self.take_vgpr(dwords, half) & ~1
       elif kind == "v": self.fields[name] = self.take_vgpr(dwords, half)
       elif kind == "s": self.fields[name] = self.take_sgpr(dwords or 2)
+      elif kind == "w" and name == other: self.fields[name] = VGPR0 + self.take_sgpr(dwords)
+      elif kind == "w": self.fields[name] = self.take_vgpr(dwords, "")
+      elif kind == "c": self.fields[name] = self.rng.choice([0, 0x80 | self.take_sgpr(2)])
       elif kind == "a" or kind == "g": self.fields[name] = self.take_vgpr(dwords, half) | (
         VGPR0 if name.startswith("src") else 0)
       elif name == other: self.fields[name] = self.other(name, dwords, type_)
@@ -118,6 +123,19 @@ class Encoder:
         halves = [o for o in self.row.operands if o[5][:1] == "o"]
         self.fields[name] &= sum(1 << (3 if o[1] == "d" else int(o[0][-1])) for o in halves)
 
+
+  def parts(self, x: Witness) -> None:
+    """SDWA's selections. The bytes of a float result, or its sign, would tell one NaN from another."""
+    whole = [t for t in x.results if format_of(t)]
+    names = [n for n in ("src0_sel", "src1_sel") if n in self.row.fields]
+    self.fields |= {n: self.rng.randrange(7) for n in names}
+    if "dst_sel" in self.row.fields:
+      choices = range(7) if not whole else (DWORD,) if width_of(whole[0]) == 32 else (4, 5, DWORD)
+      self.fields |= {"dst_sel": self.rng.choice(choices),
+                      "dst_unused": self.rng.choice((ZEROS, PRESERVE) if whole else (ZEROS, SIGN, PRESERVE))}
+    if "sext" in self.row.fields:
+      bits = sum(1 << k for k, t in enumerate(x.sources[:len(names)]) if t[0] in "uib")
+      self.fields["sext"] = self.rng.getrandbits(2) & bits & self.all_ones("sext")
 
   def source_modifiers(self, x: Witness) -> None:
     """neg and abs at random on the sources that are floats."""
@@ -180,7 +198,8 @@ def lane_cases(generation: Table, mnemonic: str, x: Witness, salt: str = "") -> 
         e.random_bits(*(m for m in modifiers if m not in {"neg", "abs"}))
         e.source_modifiers(x)
         out.append(e.done(plain, "some" if k else "all", lanes, f"{variant} modifiers {k}"))
-      if "clamp" in row.fields and x.clamps and not {"mask", "exec"} & set(x.results):
+      # whether V_MAD_U64_U32 and V_MAD_I64_I32 saturate, and V_DIV_SCALE clamps, the manuals leave open
+      if "clamp" in row.fields and x.clamps and not mnemonic.startswith(UNCLAMPED):
         for k, mode in enumerate((plain, plain & ~DX10)):
           e = encoder(row, "clamp")
           e.operands()
@@ -198,6 +217,14 @@ def lane_cases(generation: Table, mnemonic: str, x: Witness, salt: str = "") -> 
         e = encoder(row, "modes")
         e.operands()
         out.append(e.done(mode, "all", lanes, f"{variant} mode {mode:x}"))
+    if variant == "sdwa":
+      for k in range(3):
+        e = encoder(row, f"sdwa {k}")
+        e.parts(x)
+        e.operands(other=("", "src0", "src1")[k])
+        if floats or any(t[0] == "m" for t in x.sources): e.source_modifiers(x)
+        if "clamp" in row.fields and k and x.clamps: e.fields["clamp"] = e.rng.randrange(2)
+        out.append(e.done(plain, "some" if k else "all", lanes, f"sdwa {k}"))
     if "dpp" in variant and isa in {"gfx9", "gfx11", "gfx12"}:
       for k in range(2 if variant in {"dpp", "e64_dpp", "dpp8"} else 1):
         e = encoder(row, f"dpp {k}")

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from tinyhw.tools.witness.integers import field
-from tinyhw.tools.witness.softfloat import BF16, DOWN, F16, F32, F64, UP, ZERO, Format, convert
+from tinyhw.tools.witness.softfloat import BF8, BF16, DOWN, F16, F32, F64, FP8, UP, ZERO, Format, convert
 from tinyhw.tools.witness.table import EXACT, WITNESSES, Mode
 
 ALL: Final = (F16, F32, F64)
@@ -57,6 +57,16 @@ for f, name in ((F16, "f16"), (F32, "f32")):
   lane(f"v_pk_mul_{name}", f"pk {name} {name} -> {name}", multiplied(f))
   lane(f"v_pk_fma_{name}", f"pk {name} {name} {name} -> {name}", fused(f))
 lane("v_fma_legacy_f16", "f16 f16 f16 -> f16", fused(F16))
+
+
+def apart(m: Mode, a: int, b: int, c: int) -> int:
+  """A product rounded before it is added: what LLVM's FMAD says of V_MAD_F16 and its like (CDNA3 has V_FMA_F16 too)."""
+  product = F16.mul(a, b, m.rounding(F16))
+  return F16.add(F16.flush(product) if m.flushes_out(F16) else product, c, m.rounding(F16))
+
+
+lane("v_mad_f16 v_mad_legacy_f16 v_madak_f16 v_madmk_f16", "f16 f16 f16 -> f16", apart)
+lane("v_mac_f16", "f16 f16 d:f16 -> f16", apart)
 lane("v_pk_fmac_f16", "pk f16 f16 d:f16 -> f16", fused(F16))
 
 
@@ -322,5 +332,20 @@ bare("v_dot2_f32_f16", "b32 b32 f32 -> f32", flushing_dot2, clamps=False, isa="g
 bare("v_dot2c_f32_f16", "b32 b32 d:f32 -> f32", flushing_dot2, clamps=False, isa="gfx9")
 bare("v_dot2_f32_bf16", "b32 b32 f32 -> f32", dot2(BF16, F32, True), clamps=False)
 bare("v_dot2acc_f32_f16", "b32 b32 d:f32 -> f32", dot2(F16, F32, False), clamps=False)
+
+
+def dot4(first: Format, second: Format) -> Function:
+  """Four products of 8-bit floats and the accumulator, in the manual's order or rounded once."""
+  def total(a: int, b: int, c: int) -> list[int]:
+    pairs = [(convert(field(a, k, 8), first, F32), convert(field(b, k, 8), second, F32)) for k in range(0, 32, 8)]
+    in_order = c
+    for x, y in pairs: in_order = F32.add(in_order, F32.mul(x, y))
+    return [in_order, once(pairs, F32, F32, c)]
+  return total
+
+
+for one, first in (("fp8", FP8), ("bf8", BF8)):
+  for two, second in (("fp8", FP8), ("bf8", BF8)):
+    bare(f"v_dot4_f32_{one}_{two}", "b32 b32 f32 -> f32", dot4(first, second), clamps=False)
 bare("v_dot2_f16_f16", "b32 b32 f16 -> f16", dot2(F16, F16, True), clamps=False)
 bare("v_dot2_bf16_bf16", "b32 b32 bf16 -> bf16", dot2(BF16, BF16, True), clamps=False)

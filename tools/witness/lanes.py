@@ -2,11 +2,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from tinyhw.isa.amdgcn import EXEC_LO, VCC_LO, Instruction, Operand
 from tinyhw.tools.witness.softfloat import F16, F32, Format
 from tinyhw.tools.witness.state import M32, Loose, State, typed
+from tinyhw.tools.witness.subdword import PARTS, is_sdwa, placed, source
 from tinyhw.tools.witness.table import Witness, format_of, width_of
 
 Values = list[Any]
@@ -16,8 +18,8 @@ OMOD = {1: 1, 2: 2, 3: -1}  # exponents
 def sources(i: Instruction) -> list[str]:
   """Names of the source operands in the order of the manual's S0, S1, S2."""
   names = [n for n in ("src0", "src1", "src2") if n in i.operands]
-  if "fmamk" in i.mnemonic: names.insert(1, "imm")
-  if "fmaak" in i.mnemonic: names.append("imm")
+  if "mk_f" in i.mnemonic: names.insert(1, "imm")
+  if "ak_f" in i.mnemonic: names.append("imm")
   return names
 
 
@@ -139,12 +141,16 @@ def _readers(s: State, i: Instruction, x: Witness) -> Iterator[Read]:
       yield _mask_operand(s, i.operands[names[k]])
       k += 1
     elif t.startswith("d:"): yield _operand(s, x, i.operands["vdst"], t[2:], neg >> 2 & 1, absolute >> 2 & 1, False)
+    elif i.mnemonic.startswith("v_dot4_f32"):  # neg_hi is abs, and both are for source 2 alone
+      yield _operand(s, x, i.operands[names[k]], t, i.get("neg_lo") >> k & 1, i.get("neg_hi") >> k & 1, k == 0)
+      k += 1
     elif names[k] == "imm":
       yield _fixed(typed(_flushed(s, x, t, i.fields["imm"] & (1 << width_of(t)) - 1), t))
       k += 1
     else:
       n = int(names[k][3])
-      yield _operand(s, x, i.operands[names[k]], t, neg >> n & 1, absolute >> n & 1, k == 0, selected_half(i, k))
+      part = partial(source, i, n) if is_sdwa(i) else None
+      yield _operand(s, x, i.operands[names[k]], t, neg >> n & 1, absolute >> n & 1, k == 0, selected_half(i, k), part)
       k += 1
 
 
@@ -161,8 +167,8 @@ def selected_half(i: Instruction, k: int) -> int:
 
 
 def _operand(s: State, x: Witness, o: Operand, t: str, negate: int, absolute: int, first: bool,
-             selected: int = 0) -> Read:
-  """An operand with its modifiers; `first`: DPP chooses its lane; `selected`: the half of 16 bits."""
+             selected: int = 0, part: Callable[[int], int] | None = None) -> Read:
+  """An operand with its modifiers; `first`: DPP chooses its lane; `selected`: the half of 16 bits; `part`: SDWA's."""
   bits, f = width_of(t), format_of(t)
   sign = 1 << bits - 1
   modifies = (negate or absolute) and (f is not None or t[0] == "m")
@@ -174,6 +180,7 @@ def _operand(s: State, x: Witness, o: Operand, t: str, negate: int, absolute: in
 
   def read(wave: int, lane: int, at: int, origin: int | None) -> Any:
     if first and origin is None: value = 0
+    elif part is not None: value = part(s.bits(o, 32, wave, at)) & mask
     elif simple: value = s.v[o.value][origin if first and origin is not None else at] >> shift & mask
     else: value = s.bits(o, bits, wave, origin if first and origin is not None else at, t, selected)
     if modifies: value = _modified(value, t, negate, absolute)
@@ -224,12 +231,14 @@ def _write_later(s: State, x: Witness, i: Instruction, o: Operand, t: str, value
   half = selected_half(i, 3) if i.isa == "gfx9" and i.family == "VOP3" and "op_sel" in i.fields else o.half
 
   def write() -> None:
-    if bits == 16 and half is not None:
+    if is_sdwa(i): s.v[o.value][at] = placed(i, s.v[o.value][at], value)
+    elif bits == 16 and half is not None:
       s.v[o.value][at] = s.v[o.value][at] & ~(0xFFFF << 16 * half) & M32 | (value & 0xFFFF) << 16 * half
     else:
       for k in range(-(-bits // 32)): s.v[o.value + k][at] = value >> 32 * k & M32
     if f:
-      how = Loose(f, 16 * (half or 0) if bits == 16 else 0, x.ulp, x.absolute, others)
+      first = PARTS[i.get("dst_sel")][0] if is_sdwa(i) else 16 * (half or 0) if bits == 16 else 0
+      how = Loose(f, first, x.ulp, x.absolute, others)
       for k in range(-(-bits // 32)): s.loose.setdefault((o.value + k, at), []).append(how)
     elif t == "v2f16": s.loose.setdefault((o.value, at), []).extend((Loose(F16), Loose(F16, 16)))
   writes.append(write)

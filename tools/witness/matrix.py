@@ -56,8 +56,16 @@ def input_place(i: Instruction, x: Shape, lanes: int, row: int, k: int, block: i
     each = x.k // (64 // (size * x.blocks))
     return row + size * (block + x.blocks * (k // each)), k % each
   if i.isa == "gfx11": return row, k  # lanes 16 and up repeat the first ones
-  each = x.k * 16 // lanes
-  return row + 16 * (k // each), k % each
+  return input_gfx12(x.k, lanes, row, k, WIDTHS[x.a])
+
+
+def input_gfx12(count: int, lanes: int, row: int, k: int, bits: int) -> Place:
+  """RDNA4's place of element k of `count` (RDNA4 ISA manual, 7.12.2). 16 elements of 4 bits fill 32 lanes of 64."""
+  if bits == 4 and count == 16: lanes = 32
+  each = count * 16 // lanes
+  group = k // each
+  if lanes == 64: group = group >> 1 | (group & 1) << 1
+  return row + 16 * group, k % each
 
 
 def output_place(i: Instruction, x: Shape, lanes: int, row: int, column: int, block: int) -> Place:
@@ -72,8 +80,8 @@ def output_place(i: Instruction, x: Shape, lanes: int, row: int, column: int, bl
   if i.isa == "gfx11":
     groups = lanes // 16
     return column + 16 * (row % groups), row // groups
-  each = 256 // lanes
-  return column + 16 * (row // each), row % each
+  if lanes == 64: return row // 4 % 2 * 32 + row // 8 * 16 + column, row % 4
+  return column + 16 * (row // 8), row % 8
 
 
 def read_item(s: State, register: int, lane: int, item: int, bits: int) -> int:
@@ -125,8 +133,8 @@ def prepare(s: State, i: Instruction, rng: Random) -> None:
         for lane in range(s.lanes): column[lane] = column[lane % 16]
 
 
-def fields(e: Any, k: int) -> bool:
-  """Signs of integers, or neg and abs of floats; clamp; a broadcast block (gfx9). gfx12 in waves of 32 alone."""
+def fields(e: Any, k: int) -> None:
+  """Signs of integers, or neg and abs of floats; clamp; a broadcast block (gfx9)."""
   x = shape_of(e.row.mnemonic)
   if x.a.startswith("iu"): e.fields["neg_lo"] = k & 3
   elif "neg_lo" in e.row.fields and k and x.a not in {"fp8", "bf8"}:
@@ -136,7 +144,6 @@ def fields(e: Any, k: int) -> bool:
   if "op_sel_hi" in e.row.fields and e.table.name == "gfx11": e.fields["op_sel_hi"] = 7
   if "cbsz" in e.row.fields and x.blocks > 1 and k == 2 and x.d != "f64":
     e.fields |= {"cbsz": 1, "abid": 1}
-  return e.table.name != "gfx12" or k != 2
 
 
 def element(s: State, i: Instruction, t: str, place: Place, source: int, k: int) -> int:

@@ -1,0 +1,423 @@
+"""What shaders see of the chip: registers of a wave and of a program, and buffer resources.
+
+Generated; do not edit. Source:
+  Linux (Debian linux-source-6.12) 6.12.117-1~deb12u1, licence MIT (AMD's notice in each file)
+    drivers/gpu/drm/amd/include/asic_reg/gc/gc_9_4_3_sh_mask.h sha256 e5b931d70ecd47c6506ba1b5533dccb652105b3521173aebd940c8bca77fa828
+    drivers/gpu/drm/amd/include/asic_reg/gc/gc_11_0_0_sh_mask.h sha256 83dd0060886da2927e3f722b992af208e4d41999b0740123a770a6561f060c94
+    drivers/gpu/drm/amd/include/asic_reg/gc/gc_12_0_0_sh_mask.h sha256 571b966b6b65668522cceab66ea4addab6ed5c6599e3dbfbc1ea6308b9cee339
+  GPUOpen-Drivers/pal commit c5e800072a32f68b6ccc4422936d96167c6e0728 (2025-04-29), licence MIT
+    src/core/hw/gfxip/gfx9/chip/gfx10_sq_ko_reg.h sha256 a7c82aa24c458c45c47a249bd176bf4f18205da3f48d4ffae3b9e349c08e9129
+    src/core/hw/gfxip/gfx12/chip/gfx12_sq_ko_reg.h sha256 8e9a48d283602f9c606a0d88feffd9c32d5a2a75f3ca64e927d690a7b89e2634
+Generator: tinyhw gen sq
+
+A range is (lowest bit, number of bits). A buffer resource has 128 bits.
+"""
+from __future__ import annotations
+
+Registers = dict[str, dict[str, tuple[int, int]]]  # register (or instruction table) -> field -> range
+
+# gfx9: registers that s_getreg reads
+WAVE_GFX9: Registers = {
+  "MODE": {
+    "FP_ROUND": (0, 4),
+    "FP_DENORM": (4, 4),
+    "DX10_CLAMP": (8, 1),
+    "IEEE": (9, 1),
+    "LOD_CLAMPED": (10, 1),
+    "DEBUG_EN": (11, 1),
+    "EXCP_EN": (12, 9),
+    "FP16_OVFL": (23, 1),
+    "POPS_PACKER0": (24, 1),
+    "POPS_PACKER1": (25, 1),
+    "DISABLE_PERF": (26, 1),
+    "GPR_IDX_EN": (27, 1),
+    "VSKIP": (28, 1),
+    "CSP": (29, 3),
+  },
+  "STATUS": {
+    "SCC": (0, 1),
+    "SPI_PRIO": (1, 2),
+    "USER_PRIO": (3, 2),
+    "PRIV": (5, 1),
+    "TRAP_EN": (6, 1),
+    "TTRACE_EN": (7, 1),
+    "EXPORT_RDY": (8, 1),
+    "EXECZ": (9, 1),
+    "VCCZ": (10, 1),
+    "IN_TG": (11, 1),
+    "IN_BARRIER": (12, 1),
+    "HALT": (13, 1),
+    "TRAP": (14, 1),
+    "TTRACE_CU_EN": (15, 1),
+    "VALID": (16, 1),
+    "ECC_ERR": (17, 1),
+    "SKIP_EXPORT": (18, 1),
+    "PERF_EN": (19, 1),
+    "COND_DBG_USER": (20, 1),
+    "COND_DBG_SYS": (21, 1),
+    "ALLOW_REPLAY": (22, 1),
+    "FATAL_HALT": (23, 1),
+    "MUST_EXPORT": (27, 1),
+    "SCRATCH_EN": (28, 1),
+    "IDLE": (31, 1),
+  },
+  "HW_ID": {
+    "WAVE_ID": (0, 4),
+    "SIMD_ID": (4, 2),
+    "PIPE_ID": (6, 2),
+    "CU_ID": (8, 4),
+    "SH_ID": (12, 1),
+    "SE_ID": (13, 3),
+    "TG_ID": (16, 4),
+    "VM_ID": (20, 4),
+    "QUEUE_ID": (24, 3),
+    "STATE_ID": (27, 3),
+    "ME_ID": (30, 2),
+  },
+  "GPR_ALLOC": {
+    "VGPR_BASE": (0, 6),
+    "VGPR_SIZE": (6, 6),
+    "ACCV_OFFSET": (12, 6),
+    "SGPR_BASE": (18, 6),
+    "SGPR_SIZE": (24, 4),
+  },
+  "LDS_ALLOC": {
+    "LDS_BASE": (0, 8),
+    "LDS_SIZE": (12, 9),
+  },
+  "SH_MEM_BASES": {
+    "PRIVATE_BASE": (0, 16),
+    "SHARED_BASE": (16, 16),
+  },
+}
+
+# gfx11: registers that s_getreg reads
+WAVE_GFX11: Registers = {
+  "MODE": {
+    "FP_ROUND": (0, 4),
+    "FP_DENORM": (4, 4),
+    "DX10_CLAMP": (8, 1),
+    "IEEE": (9, 1),
+    "LOD_CLAMPED": (10, 1),
+    "TRAP_AFTER_INST_EN": (11, 1),
+    "EXCP_EN": (12, 9),
+    "WAVE_END": (21, 1),
+    "FP16_OVFL": (23, 1),
+    "DISABLE_PERF": (27, 1),
+  },
+  "STATUS": {
+    "SCC": (0, 1),
+    "SPI_PRIO": (1, 2),
+    "USER_PRIO": (3, 2),
+    "PRIV": (5, 1),
+    "TRAP_EN": (6, 1),
+    "TTRACE_EN": (7, 1),
+    "EXPORT_RDY": (8, 1),
+    "EXECZ": (9, 1),
+    "VCCZ": (10, 1),
+    "IN_TG": (11, 1),
+    "IN_BARRIER": (12, 1),
+    "HALT": (13, 1),
+    "TRAP": (14, 1),
+    "TTRACE_SIMD_EN": (15, 1),
+    "VALID": (16, 1),
+    "ECC_ERR": (17, 1),
+    "SKIP_EXPORT": (18, 1),
+    "PERF_EN": (19, 1),
+    "OREO_CONFLICT": (22, 1),
+    "FATAL_HALT": (23, 1),
+    "NO_VGPRS": (24, 1),
+    "LDS_PARAM_READY": (25, 1),
+    "MUST_GS_ALLOC": (26, 1),
+    "MUST_EXPORT": (27, 1),
+    "IDLE": (28, 1),
+    "SCRATCH_EN": (29, 1),
+  },
+  "HW_ID1": {
+    "WAVE_ID": (0, 5),
+    "SIMD_ID": (8, 2),
+    "WGP_ID": (10, 4),
+    "SA_ID": (16, 1),
+    "SE_ID": (18, 3),
+    "DP_RATE": (29, 3),
+  },
+  "HW_ID2": {
+    "QUEUE_ID": (0, 4),
+    "PIPE_ID": (4, 2),
+    "ME_ID": (8, 2),
+    "STATE_ID": (12, 3),
+    "WG_ID": (16, 5),
+    "VM_ID": (24, 4),
+  },
+  "GPR_ALLOC": {
+    "VGPR_BASE": (0, 9),
+    "VGPR_SIZE": (12, 8),
+  },
+  "LDS_ALLOC": {
+    "LDS_BASE": (0, 9),
+    "LDS_SIZE": (12, 9),
+    "VGPR_SHARED_SIZE": (24, 4),
+  },
+  "SHADER_CYCLES": {
+    "CYCLES": (0, 20),
+  },
+  "SH_MEM_BASES": {
+    "PRIVATE_BASE": (0, 16),
+    "SHARED_BASE": (16, 16),
+  },
+}
+
+# gfx12: registers that s_getreg reads
+WAVE_GFX12: Registers = {
+  "MODE": {
+    "FP_ROUND": (0, 4),
+    "FP_DENORM": (4, 4),
+    "FP16_OVFL": (23, 1),
+    "SCALAR_PREFETCH_EN": (24, 1),
+    "DISABLE_PERF": (27, 1),
+  },
+  "STATUS": {
+    "PRIV": (5, 1),
+    "TRAP_EN": (6, 1),
+    "EXPORT_RDY": (8, 1),
+    "EXECZ": (9, 1),
+    "VCCZ": (10, 1),
+    "IN_WG": (11, 1),
+    "TRAP": (14, 1),
+    "TRAP_BARRIER_COMPLETE": (15, 1),
+    "VALID": (16, 1),
+    "SKIP_EXPORT": (18, 1),
+    "OREO_CONFLICT": (22, 1),
+    "FATAL_HALT": (23, 1),
+    "NO_VGPRS": (24, 1),
+    "LDS_PARAM_READY": (25, 1),
+    "MUST_GS_ALLOC": (26, 1),
+    "MUST_EXPORT": (27, 1),
+    "IDLE": (28, 1),
+    "WAVE64": (29, 1),
+    "DVGPR_EN": (30, 1),
+    "WGP_TAKEOVER": (31, 1),
+  },
+  "STATE_PRIV": {
+    "WG_RR_EN": (0, 1),
+    "SLEEP_WAKEUP": (1, 1),
+    "BARRIER_COMPLETE": (2, 1),
+    "NAMED_BARRIER_COMPLETE": (3, 1),
+    "NAMED_BARRIER_ID": (4, 5),
+    "SCC": (9, 1),
+    "SYS_PRIO": (10, 2),
+    "USER_PRIO": (12, 2),
+    "HALT": (14, 1),
+    "POISON_ERR": (15, 1),
+    "COND_DBG_USER": (16, 1),
+    "COND_DBG_SYS": (17, 1),
+    "SCRATCH_EN": (18, 1),
+    "PERF_EN": (19, 1),
+    "TTRACE_EN": (20, 1),
+  },
+  "HW_ID1": {
+    "WAVE_ID": (0, 5),
+    "SIMD_ID": (8, 2),
+    "WGP_ID": (10, 4),
+    "SA_ID": (16, 1),
+    "SE_ID": (18, 3),
+    "DP_RATE": (29, 3),
+  },
+  "HW_ID2": {
+    "QUEUE_ID": (0, 4),
+    "PIPE_ID": (4, 2),
+    "ME_ID": (8, 2),
+    "STATE_ID": (12, 3),
+    "WG_ID": (16, 5),
+    "VM_ID": (24, 4),
+  },
+  "GPR_ALLOC": {
+    "VGPR_BASE": (0, 9),
+    "VGPR_SIZE": (12, 8),
+  },
+  "LDS_ALLOC": {
+    "LDS_BASE": (0, 8),
+    "LDS_SIZE": (12, 9),
+    "VGPR_SHARED_SIZE": (24, 4),
+  },
+  "SH_MEM_BASES": {
+    "PRIVATE_BASE": (0, 16),
+    "SHARED_BASE": (16, 16),
+  },
+}
+
+WAVE = {"gfx9": WAVE_GFX9, "gfx11": WAVE_GFX11, "gfx12": WAVE_GFX12}
+
+# gfx9: COMPUTE_PGM_*
+PROGRAM_GFX9: Registers = {
+  "RSRC1": {
+    "VGPRS": (0, 6),
+    "SGPRS": (6, 4),
+    "PRIORITY": (10, 2),
+    "FLOAT_MODE": (12, 8),
+    "PRIV": (20, 1),
+    "DX10_CLAMP": (21, 1),
+    "DEBUG_MODE": (22, 1),
+    "IEEE_MODE": (23, 1),
+    "BULKY": (24, 1),
+    "CDBG_USER": (25, 1),
+    "FP16_OVFL": (26, 1),
+  },
+  "RSRC2": {
+    "SCRATCH_EN": (0, 1),
+    "USER_SGPR": (1, 5),
+    "TRAP_PRESENT": (6, 1),
+    "TGID_X_EN": (7, 1),
+    "TGID_Y_EN": (8, 1),
+    "TGID_Z_EN": (9, 1),
+    "TG_SIZE_EN": (10, 1),
+    "TIDIG_COMP_CNT": (11, 2),
+    "EXCP_EN_MSB": (13, 2),
+    "LDS_SIZE": (15, 9),
+    "EXCP_EN": (24, 7),
+    "SKIP_USGPR0": (31, 1),
+  },
+  "RSRC3": {
+    "ACCUM_OFFSET": (0, 6),
+    "TRAP_ON_START": (10, 1),
+    "TRAP_ON_END": (11, 1),
+    "TG_SPLIT": (16, 1),
+  },
+}
+
+# gfx11: COMPUTE_PGM_*
+PROGRAM_GFX11: Registers = {
+  "RSRC1": {
+    "VGPRS": (0, 6),
+    "SGPRS": (6, 4),
+    "PRIORITY": (10, 2),
+    "FLOAT_MODE": (12, 8),
+    "PRIV": (20, 1),
+    "DX10_CLAMP": (21, 1),
+    "IEEE_MODE": (23, 1),
+    "BULKY": (24, 1),
+    "FP16_OVFL": (26, 1),
+    "WGP_MODE": (29, 1),
+    "MEM_ORDERED": (30, 1),
+    "FWD_PROGRESS": (31, 1),
+  },
+  "RSRC2": {
+    "SCRATCH_EN": (0, 1),
+    "USER_SGPR": (1, 5),
+    "TRAP_PRESENT": (6, 1),
+    "TGID_X_EN": (7, 1),
+    "TGID_Y_EN": (8, 1),
+    "TGID_Z_EN": (9, 1),
+    "TG_SIZE_EN": (10, 1),
+    "TIDIG_COMP_CNT": (11, 2),
+    "EXCP_EN_MSB": (13, 2),
+    "LDS_SIZE": (15, 9),
+    "EXCP_EN": (24, 7),
+  },
+  "RSRC3": {
+    "SHARED_VGPR_CNT": (0, 4),
+    "INST_PREF_SIZE": (4, 6),
+    "TRAP_ON_START": (10, 1),
+    "TRAP_ON_END": (11, 1),
+    "IMAGE_OP": (31, 1),
+  },
+}
+
+# gfx12: COMPUTE_PGM_*
+PROGRAM_GFX12: Registers = {
+  "RSRC1": {
+    "VGPRS": (0, 6),
+    "SGPRS": (6, 4),
+    "PRIORITY": (10, 2),
+    "FLOAT_MODE": (12, 8),
+    "PRIV": (20, 1),
+    "WG_RR_EN": (21, 1),
+    "DEBUG_MODE": (22, 1),
+    "DISABLE_PERF": (23, 1),
+    "BULKY": (24, 1),
+    "CDBG_USER": (25, 1),
+    "FP16_OVFL": (26, 1),
+    "WGP_MODE": (29, 1),
+    "MEM_ORDERED": (30, 1),
+    "FWD_PROGRESS": (31, 1),
+  },
+  "RSRC2": {
+    "SCRATCH_EN": (0, 1),
+    "USER_SGPR": (1, 5),
+    "DYNAMIC_VGPR": (6, 1),
+    "TGID_X_EN": (7, 1),
+    "TGID_Y_EN": (8, 1),
+    "TGID_Z_EN": (9, 1),
+    "TG_SIZE_EN": (10, 1),
+    "TIDIG_COMP_CNT": (11, 2),
+    "EXCP_EN_MSB": (13, 2),
+    "LDS_SIZE": (15, 9),
+    "EXCP_EN": (24, 7),
+    "WGP_TAKEOVER": (31, 1),
+  },
+  "RSRC3": {
+    "SHARED_VGPR_CNT": (0, 4),
+    "INST_PREF_SIZE": (4, 8),
+    "GLG_EN": (13, 1),
+    "IMAGE_OP": (31, 1),
+  },
+}
+
+PROGRAM = {"gfx9": PROGRAM_GFX9, "gfx11": PROGRAM_GFX11, "gfx12": PROGRAM_GFX12}
+
+# instruction table -> fields of a buffer resource
+BUFFER_RESOURCE: Registers = {
+  "gfx9": {
+    "base_address": (0, 48),
+    "stride": (48, 14),
+    "cache_swizzle": (62, 1),
+    "swizzle_enable": (63, 1),
+    "num_records": (64, 32),
+    "dst_sel_x": (96, 3),
+    "dst_sel_y": (99, 3),
+    "dst_sel_z": (102, 3),
+    "dst_sel_w": (105, 3),
+    "num_format": (108, 3),
+    "data_format": (111, 4),
+    "user_vm_enable": (115, 1),
+    "user_vm_mode": (116, 1),
+    "index_stride": (117, 2),
+    "add_tid_enable": (119, 1),
+    "nv": (123, 1),
+    "type": (126, 2),
+  },
+  "gfx11": {
+    "base_address": (0, 48),
+    "stride": (48, 14),
+    "swizzle_enable": (62, 2),
+    "num_records": (64, 32),
+    "dst_sel_x": (96, 3),
+    "dst_sel_y": (99, 3),
+    "dst_sel_z": (102, 3),
+    "dst_sel_w": (105, 3),
+    "format": (108, 6),
+    "index_stride": (117, 2),
+    "add_tid_enable": (119, 1),
+    "oob_select": (124, 2),
+    "type": (126, 2),
+  },
+  "gfx12": {
+    "base_address": (0, 48),
+    "stride": (48, 14),
+    "swizzle_enable": (62, 2),
+    "num_records": (64, 32),
+    "dst_sel_x": (96, 3),
+    "dst_sel_y": (99, 3),
+    "dst_sel_z": (102, 3),
+    "dst_sel_w": (105, 3),
+    "format": (108, 6),
+    "stride_scale": (114, 2),
+    "index_stride": (117, 2),
+    "add_tid_enable": (119, 1),
+    "write_compress_enable": (120, 1),
+    "compression_en": (121, 1),
+    "compression_access_mode": (122, 2),
+    "oob_select": (124, 2),
+    "type": (126, 2),
+  },
+}
