@@ -494,7 +494,7 @@ def _dpp_valid(i: Instruction, group: Group, index: Value, exists: Value) -> Val
 def _dpp_source(i: Instruction, o: Operand, t: str) -> Reader | None:
   """Source 0 through DPP: lanes without a source give 0."""
   if not i.variant.endswith(("dpp", "dpp8", "dpp8_fi")): return None
-  plain = reader(o, t)
+  plain = _source(i, o, t, 0)
   tables: dict[int, tuple[Value, Value]] = {}
 
   def read(group: Group) -> Value:
