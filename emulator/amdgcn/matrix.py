@@ -10,6 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from tinyhw.core.errors import Unsupported
+from tinyhw.emulator.amdgcn.binders import binds
 from tinyhw.emulator.amdgcn.registers import constant, full
 from tinyhw.emulator.amdgcn.values import F16, F32, F64, U16, U32
 from tinyhw.emulator.simt import Group, Step
@@ -66,6 +67,7 @@ def refuse_scalars(i: Instruction, pc: int) -> None:
       raise Unsupported("instruction", f"{i.mnemonic} with {n} in no vector register", where=f"PC {pc:#x}")
 
 
+@binds(*SHAPES, isa="gfx11")
 def wmma(i: Instruction, pc: int, mode: int) -> Step:
   """The products are summed in f64 (or i64) in the order of k, C is added, and the sum is rounded once.
 

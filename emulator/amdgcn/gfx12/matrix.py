@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tinyhw.emulator.amdgcn.bind import SPECIAL_OF
+from tinyhw.emulator.amdgcn.binders import binds
 from tinyhw.emulator.amdgcn.matrix import product, refuse_scalars
 from tinyhw.emulator.amdgcn.meanings.small_floats import BF8, FP8, SmallFloat
 from tinyhw.emulator.amdgcn.registers import constant, full
@@ -150,6 +150,7 @@ def _operand(group: Group, o: Operand, kind: str, at: tuple[Value, Value], even:
   return x
 
 
+@binds(*(name for name, shape in SHAPES.items() if not shape.sparse), isa="gfx12")
 def wmma(i: Instruction, pc: int, mode: int) -> Step:
   """D = A * B + C. Products are summed in f64 (or i64) in the order of k, C is added, the sum is rounded once.
 
@@ -171,6 +172,7 @@ def wmma(i: Instruction, pc: int, mode: int) -> Step:
   return step
 
 
+@binds(*(name for name, shape in SHAPES.items() if shape.sparse), isa="gfx12")
 def swmmac(i: Instruction, pc: int, mode: int) -> Step:
   """D += A * B, where of each four columns of A two are stored, with their numbers in source 2 (section 7.12.3).
 
@@ -203,7 +205,3 @@ def swmmac(i: Instruction, pc: int, mode: int) -> Step:
       total += np.where(stored[:, k, :, None], x[:, k, :, None] * chosen, x.dtype.type(0))
     _store(group, d.value, total + _accumulator(group, d, shape, lanes), shape, clamp)
   return step
-
-
-SPECIAL_OF.setdefault("gfx12", {}).update(
-  {name: swmmac if shape.sparse else wmma for name, shape in SHAPES.items()})

@@ -19,6 +19,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from tinyhw.emulator.amdgcn.binders import binds
 from tinyhw.emulator.amdgcn.matrix import product
 from tinyhw.emulator.amdgcn.meanings.small_floats import BF8_FNUZ, FP8_FNUZ, SmallFloat
 from tinyhw.emulator.amdgcn.modes import FP16_OVFL, denormals
@@ -169,6 +170,7 @@ def b_lanes(blgp: int) -> Value:
 
 # ---- binders
 
+@binds(*MFMA, isa="gfx9")
 def mfma(i: Instruction, pc: int, mode: int) -> Step:
   """v_mfma_*: dense matrices."""
   s = shape(i.mnemonic)
@@ -211,6 +213,7 @@ def sparse_k(s: Shape, words: Value, cbsz: int, abid: int) -> Value:
   return (lane // s.rows * 2 * held + item // 2 * 4) + index.astype(np.intp)
 
 
+@binds(*SMFMAC, isa="gfx9")
 def smfmac(i: Instruction, pc: int, mode: int) -> Step:
   """v_smfmac_*: A is sparse; C is what the destination held, and source 2 has the indices."""
   s = shape(i.mnemonic)
@@ -231,6 +234,3 @@ def smfmac(i: Instruction, pc: int, mode: int) -> Step:
     result = total[:, row, column] + _accumulator(group, d, s.c, len(block))
     _write(group, d.value, finish(result, s.c, mode))
   return step
-
-
-BINDERS: Final = {**dict.fromkeys(MFMA, mfma), **dict.fromkeys(SMFMAC, smfmac)}

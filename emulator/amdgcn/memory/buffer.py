@@ -11,7 +11,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from tinyhw.emulator.amdgcn.bind import unsupported
+from tinyhw.emulator.amdgcn.bind import ZERO_FILLING
+from tinyhw.emulator.amdgcn.binders import unsupported
 from tinyhw.emulator.amdgcn.memory import access, formats
 from tinyhw.emulator.amdgcn.memory import instructions as memory
 from tinyhw.emulator.amdgcn.memory.atomics import ATOMICS
@@ -201,7 +202,7 @@ def _format_load(i: Instruction, pc: int, addressing: Addressing, count: int, d1
       values = formats.load(f, words, selects[:count], d16)
       if not np.all(ok): values = [v if s == 1 else np.where(ok, v, np.uint32(0)) for v, s in zip(values, selects)]
     if not d16: return memory.write_words(group, vdata, values)
-    if count == 1: return memory.write_loaded(vdata, 0, int(high))(group, values)
+    if count == 1: return memory.write_loaded(vdata, 0, int(high) + 2 * (i.isa in ZERO_FILLING))(group, values)
     values.append(np.uint32(0))
     memory.write_words(group, vdata, [values[k] | values[k + 1] << np.uint32(16) for k in range(0, count, 2)])
   return lambda group: addressing.each(group, lambda r: load(group, r))
