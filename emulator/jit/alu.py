@@ -11,9 +11,9 @@ import numpy as np
 
 from tinyhw.core.errors import Unsupported
 from tinyhw.emulator.amdgcn import bind, dpp, lanes
-from tinyhw.emulator.amdgcn import matrix as reference
 from tinyhw.emulator.amdgcn.binders import Binder, binds
 from tinyhw.emulator.amdgcn.gfx9 import sdwa
+from tinyhw.emulator.amdgcn.gfx11 import matrix as reference
 from tinyhw.emulator.amdgcn.meanings.quiet import meaning_of
 from tinyhw.emulator.amdgcn.meanings.registry import Meaning
 from tinyhw.emulator.amdgcn.modes import FP_ROUND, denormals
