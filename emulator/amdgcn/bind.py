@@ -12,12 +12,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from tinyhw.core.errors import MachineFault, Unsupported
-from tinyhw.emulator.amdgcn import dpp, lanes, matrix, relative
-from tinyhw.emulator.amdgcn.gfx9 import meanings as _gfx9  # noqa: F401  (registers meanings)
+from tinyhw.core.errors import MachineFault
+from tinyhw.emulator.amdgcn import dpp
+from tinyhw.emulator.amdgcn.binders import binds, unsupported
 from tinyhw.emulator.amdgcn.gfx9 import sdwa
-from tinyhw.emulator.amdgcn.gfx12 import meanings as _gfx12  # noqa: F401  (registers meanings)
-from tinyhw.emulator.amdgcn.meanings import floats, integer, rounding, scalar  # noqa: F401  (all register meanings)
+from tinyhw.emulator.amdgcn.meanings import integer, rounding
 from tinyhw.emulator.amdgcn.meanings.quiet import meaning_of
 from tinyhw.emulator.amdgcn.meanings.registry import Meaning
 from tinyhw.emulator.amdgcn.modes import DX10_CLAMP, FP_ROUND, IEEE, denormals, has, named, round_of
@@ -57,12 +56,6 @@ _UNROUNDED: Final = ("v_cmp", "s_cmp", "v_div_scale", "v_div_fixup", "v_frexp", 
 # clamp counts for sums, not for shifts and the low half of a product (section 7.2.3.1).
 _BITWISE: Final = ("v_pk_lshl", "v_pk_lshr", "v_pk_ashr", "v_pk_mul_lo")
 _MODELESS: Final = ("v_cmp", "s_cmp", "v_div_scale", "v_div_fixup", "v_frexp", "v_ldexp")
-
-
-def unsupported(i: Instruction, pc: int, why: str = "") -> Unsupported:
-  """The error for an instruction without meaning, with its bytes and PC."""
-  what = f" ({why})" if why else ""
-  return Unsupported("instruction", i.mnemonic + what, where=f"PC {pc:#x}, bytes {i.data.hex()}")
 
 
 def alu(i: Instruction, pc: int, mode: int) -> Step:
@@ -460,6 +453,7 @@ def _pairs(i: Instruction, meaning: Meaning, mode: int) -> Step:
 def _widened(half: Reader) -> Reader: return lambda group: half(group).astype(F32)
 
 
+@binds("v_fma_mix_f32", "v_fma_mixlo_f16", "v_fma_mixhi_f16")
 def fma_mix(i: Instruction, pc: int, mode: int) -> Step:
   """v_fma_mix*: each source is f32, or one half as f16 (op_sel_hi says that, op_sel which half)."""
   op_sel, op_sel_hi = i.get("op_sel"), i.get("op_sel_hi")
@@ -541,6 +535,7 @@ def _dpp_step(i: Instruction, function: Callable[..., Any], readers: list[Reader
 
 # ---- dot products of integers
 
+@binds("v_dot4_i32_iu8", "v_dot8_i32_iu4")
 def dot_iu(i: Instruction, pc: int, mode: int) -> Step:
   """v_dot4_i32_iu8, v_dot8_i32_iu4: neg_lo says which source is signed."""
   bits = 8 if i.mnemonic == "v_dot4_i32_iu8" else 4
@@ -565,6 +560,7 @@ def dot_iu(i: Instruction, pc: int, mode: int) -> Step:
 
 # ---- sums of absolute differences of four bytes at four offsets
 
+@binds("v_qsad_pk_u16_u8", "v_mqsad_pk_u16_u8", "v_mqsad_u32_u8")
 def quad_sad(i: Instruction, pc: int, mode: int) -> Step:
   """v_qsad_pk_u16_u8, v_mqsad_pk_u16_u8, v_mqsad_u32_u8: source 0 has 8 bytes, the accumulators 16 or 32 bits."""
   one = integer.msad_u8 if "mqsad" in i.mnemonic else integer.sad_u8
@@ -588,45 +584,10 @@ def quad_sad(i: Instruction, pc: int, mode: int) -> Step:
   return step
 
 
+@binds("s_trap", "s_code_end")
 def stop(i: Instruction, pc: int, mode: int) -> Step:
   """s_trap, and padding that control ran into: the wave stops and the queue reports an error."""
   what = f"s_trap {i.fields['simm16']}" if i.mnemonic == "s_trap" else i.mnemonic
 
   def step(group: Group) -> None: raise MachineFault(f"the program stopped itself ({what})", wave=int(group.waves[0]))
   return step
-
-
-Binder = Callable[[Instruction, int, int], Step]
-SPECIAL: Final[dict[str, Binder]] = {
-  "v_readfirstlane_b32": lanes.readfirstlane, "v_readlane_b32": lanes.readlane, "v_writelane_b32": lanes.writelane,
-  "v_permlane16_b32": lanes.permlane, "v_permlanex16_b32": lanes.permlane, "v_permlane64_b32": lanes.permlane64,
-  "v_mbcnt_lo_u32_b32": lanes.mbcnt, "v_mbcnt_hi_u32_b32": lanes.mbcnt,
-  "v_fma_mix_f32": fma_mix, "v_fma_mixlo_f16": fma_mix, "v_fma_mixhi_f16": fma_mix,
-  "v_dot4_i32_iu8": dot_iu, "v_dot8_i32_iu4": dot_iu,
-  **dict.fromkeys(("v_movrels_b32", "v_movreld_b32", "v_movrelsd_b32", "v_movrelsd_2_b32"), relative.movrel),
-  **dict.fromkeys(("s_movrels_b32", "s_movrels_b64", "s_movreld_b32", "s_movreld_b64", "s_movrelsd_2_b32"),
-                  relative.scalar_move_relative),
-  "v_swaprel_b32": relative.swap_relative,
-  **dict.fromkeys(("v_qsad_pk_u16_u8", "v_mqsad_pk_u16_u8", "v_mqsad_u32_u8"), quad_sad),
-  **dict.fromkeys(matrix.SHAPES, matrix.wmma), "s_trap": stop, "s_code_end": stop,
-}
-
-# Whether MODE makes an instruction something else, and how that is bound: (instruction, PC, MODE, plain binder). By
-# instruction table.
-Altered = Callable[[Instruction, int, int, Callable[[Instruction, int, int], Step | None]], Step | None]
-ALTERED_OF: Final[dict[str, tuple[Callable[[Instruction, int], bool], Altered]]] = {}
-
-
-def altered(i: Instruction, mode: int) -> Altered | None:
-  """How an instruction is bound that MODE makes something else; None where it does not."""
-  found = ALTERED_OF.get(i.isa)
-  return found[1] if found is not None and found[0](i, mode) else None
-
-
-# Binders of one instruction table alone, by its name; they come before SPECIAL.
-SPECIAL_OF: Final[dict[str, dict[str, Binder]]] = {}
-
-
-def special(mnemonic: str, isa: str) -> Binder | None:
-  """The binder of a mnemonic that is not bound by a meaning's signature, or None."""
-  return SPECIAL_OF.get(isa, {}).get(mnemonic) or SPECIAL.get(mnemonic)

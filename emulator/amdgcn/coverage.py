@@ -4,18 +4,12 @@ from __future__ import annotations
 from typing import Final
 
 from tinyhw.core.table import Handlers
-from tinyhw.emulator.amdgcn import bind, control, ends
-from tinyhw.emulator.amdgcn.meanings.registry import MEANINGS
+from tinyhw.emulator.amdgcn import control
+from tinyhw.emulator.amdgcn.all_tables import MEANINGS, binds, ends
 from tinyhw.emulator.amdgcn.memory import buffer
 from tinyhw.emulator.amdgcn.memory import instructions as memory
 from tinyhw.isa.amdgcn import Table
 
-# Mnemonics that control.py binds by name.
-CONTROL = control.DIRECT | frozenset((
-  "s_endpgm", "s_barrier", "s_sleep", "s_setpc_b64", "s_swappc_b64", "s_setreg_b32", "s_setreg_imm32_b32",
-  "s_round_mode", "s_denorm_mode", "s_getpc_b64", "s_sendmsg", "s_sendmsg_rtn_b32", "s_sendmsg_rtn_b64",
-  "s_getreg_b32", "s_icache_inv", "s_sleep_var", "s_barrier_signal", "s_barrier_signal_isfirst", "s_barrier_wait",
-  "s_get_barrier_state"))
 # Mnemonics that memory/instructions.py binds by name or by table.
 MEMORY = frozenset((
   *memory.LOADS, *memory.STORES, *memory.VECTOR_ATOMICS, *memory.SCALAR_LOADS, *memory.SCALAR_SMALL,
@@ -66,7 +60,7 @@ def status(mnemonic: str, isa: str) -> str:
   if buffer.FORMATTED.fullmatch(mnemonic): return "approximate"
   if mnemonic.startswith("buffer_load_lds_"): return "exact"
   if mnemonic.startswith(_FLOAT_MATRICES): return "approximate"
-  bound = bind.special(mnemonic, isa) or any(mnemonic in names for names in (CONTROL, MEMORY, ends.ENDERS))
+  bound = binds.get(mnemonic, isa) or ends.get(mnemonic, isa) or mnemonic in MEMORY
   return "exact" if bound else "missing"
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from tinyhw.emulator.amdgcn.binders import binds
 from tinyhw.emulator.amdgcn.registers import (
   by_wave,
   column,
@@ -38,12 +39,14 @@ def _pick(group: Group, x: Value, lane: Value) -> Value:
   return column(full(group, x)[np.arange(group.size), by_wave(group, lane)])
 
 
+@binds("v_readfirstlane_b32")
 def readfirstlane(i: Instruction, pc: int, mode: int) -> Step:
   """v_readfirstlane_b32: the lowest active lane, or lane 0 where none is."""
   read, write = reader(i.operands["src0"], "u32"), write_scalar32(i.operands["vdst"].value)
   return lambda group: write(group, _pick(group, read(group), _first_lane(group)))
 
 
+@binds("v_readlane_b32")
 def readlane(i: Instruction, pc: int, mode: int) -> Step:
   """v_readlane_b32: a lane by its number, active or not."""
   read, lane = reader(i.operands["src0"], "u32"), reader(i.operands["src1"], "u32")
@@ -51,6 +54,7 @@ def readlane(i: Instruction, pc: int, mode: int) -> Step:
   return lambda group: write(group, _pick(group, read(group), lane(group) & np.uint32(group.cohort.lanes - 1)))
 
 
+@binds("v_writelane_b32")
 def writelane(i: Instruction, pc: int, mode: int) -> Step:
   """v_writelane_b32: into a lane by its number, active or not."""
   value, lane, n = reader(i.operands["src0"], "u32"), reader(i.operands["src1"], "u32"), i.operands["vdst"].value
@@ -81,6 +85,7 @@ def fetched(i: Instruction, index_of: Callable[[Group], Value]) -> Step:
   return step
 
 
+@binds("v_permlane16_b32", "v_permlanex16_b32")
 def permlane(i: Instruction, pc: int, mode: int) -> Step:
   """v_permlane16 and v_permlanex16: any lane of the same row, or of the other row of the pair."""
   low, high = (reader(i.operands[n], "u32") for n in ("src1", "src2"))
@@ -94,6 +99,7 @@ def permlane(i: Instruction, pc: int, mode: int) -> Step:
   return fetched(i, index)
 
 
+@binds("v_permlane64_b32")
 def permlane64(i: Instruction, pc: int, mode: int) -> Step:
   """Swap the halves of a wave of 64 lanes; a wave of 32 does nothing (RDNA3 ISA manual, V_PERMLANE64_B32)."""
   read, write = reader(i.operands["src0"], "u32"), writer(i.operands["vdst"], "u32")
@@ -104,6 +110,7 @@ def permlane64(i: Instruction, pc: int, mode: int) -> Step:
   return step
 
 
+@binds("v_mbcnt_lo_u32_b32", "v_mbcnt_hi_u32_b32")
 def mbcnt(i: Instruction, pc: int, mode: int) -> Step:
   """Count mask bits of the lanes below this one: the low or the high 32 lanes."""
   mask, add = reader(i.operands["src0"], "u32"), reader(i.operands["src1"], "u32")

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from tinyhw.core.errors import MachineFault
+from tinyhw.emulator.amdgcn.binders import binds
 from tinyhw.emulator.amdgcn.registers import (
   each_wave,
   reader,
@@ -24,6 +25,7 @@ from tinyhw.isa.amdgcn import M0, VCC_LO, Instruction
 Value = Any
 
 
+@binds("v_movrels_b32", "v_movreld_b32", "v_movrelsd_b32", "v_movrelsd_2_b32")
 def movrel(i: Instruction, pc: int, mode: int) -> Step:
   """v_movrel*: the number of the source or destination register plus M0 (movrelsd_2: 10 bits of it for each)."""
   source, destination = i.operands["src0"], i.operands["vdst"]
@@ -42,6 +44,7 @@ def movrel(i: Instruction, pc: int, mode: int) -> Step:
   return lambda group: each_wave(group, [group.s[M0]], lambda m0: moved(group, m0))
 
 
+@binds("v_swaprel_b32")
 def swap_relative(i: Instruction, pc: int, mode: int) -> Step:
   """v_swaprel_b32: two registers change places; M0 has 10 bits for the number of each."""
   first, second = i.operands["src0"].value, i.operands["vdst"].value
@@ -56,6 +59,7 @@ def swap_relative(i: Instruction, pc: int, mode: int) -> Step:
   return lambda group: each_wave(group, [group.s[M0]], lambda m0: swap(group, m0))
 
 
+@binds("s_movrels_b32", "s_movrels_b64", "s_movreld_b32", "s_movreld_b64", "s_movrelsd_2_b32")
 def scalar_move_relative(i: Instruction, pc: int, mode: int) -> Step:
   """s_movrels (source + M0), s_movreld (destination + M0) of one or two registers; movrelsd_2: 10 bits for each."""
   source, n = i.operands["src0"], i.operands["sdst"].value

@@ -11,8 +11,9 @@ import numpy as np
 
 from tinyhw.core.errors import Unsupported
 from tinyhw.emulator.amdgcn import bind, dpp, lanes
-from tinyhw.emulator.amdgcn import matrix as reference
+from tinyhw.emulator.amdgcn.binders import Binder, binds
 from tinyhw.emulator.amdgcn.gfx9 import sdwa
+from tinyhw.emulator.amdgcn.gfx11 import matrix as reference
 from tinyhw.emulator.amdgcn.meanings.quiet import meaning_of
 from tinyhw.emulator.amdgcn.meanings.registry import Meaning
 from tinyhw.emulator.amdgcn.modes import FP_ROUND, denormals
@@ -29,7 +30,7 @@ Emit = Callable[[Registers, Instruction, int], None]
 
 def translate(r: Registers, i: Instruction, mode: int) -> None:
   """Emit an ALU instruction. Raises Untranslatable, with nothing written, for one that is left to the reference."""
-  binder = bind.special(i.mnemonic, i.isa)
+  binder = binds.get(i.mnemonic, i.isa)
   if binder is not None:
     special = SPECIAL.get(binder)
     if special is None: raise Untranslatable(i.mnemonic)
@@ -457,7 +458,7 @@ def _mbcnt(r: Registers, i: Instruction, mode: int) -> None:
 
 
 # By the reference's binder, so that an instruction that a generation binds otherwise is not taken for this one.
-SPECIAL: Final[dict[bind.Binder, Emit]] = {
+SPECIAL: Final[dict[Binder, Emit]] = {
   lanes.readfirstlane: _readfirstlane, lanes.readlane: _readlane, lanes.writelane: _writelane,
   lanes.permlane: _permlane, lanes.permlane64: _permlane64, lanes.mbcnt: _mbcnt, bind.fma_mix: _fma_mix,
   reference.wmma: matrix.wmma,

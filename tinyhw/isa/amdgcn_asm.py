@@ -31,9 +31,12 @@ from tinyhw.isa.amdgcn_text import (
   DELAYS,
   DEPCTR,
   DPP_PATTERNS,
+  FLOATS32,
   SKIPS,
   constant,
   dpp_rows,
+  literal,
+  op_sel_bits,
   scalar_name,
   suffix,
   template,
@@ -53,6 +56,15 @@ class Reject(Exception):
     super().__init__(what)
 
 
+compiled = cache(re.compile)
+
+
+@cache
+def pieces(wanted: str) -> tuple[str, ...]:
+  """The words and signs of a fixed part of a template."""
+  return tuple(re.findall(r"\w+|[^\w\s]", wanted))
+
+
 @dataclass
 class Line:
   """The walk over one line: position, and the fields found so far."""
@@ -69,7 +81,7 @@ class Line:
 
   def word(self, wanted: str) -> None:
     """A fixed part of the template."""
-    for piece in re.findall(r"\w+|[^\w\s]", wanted):
+    for piece in pieces(wanted):
       self.space()
       end = self.at + len(piece)
       if self.text[self.at:end] != piece or piece[-1].isalnum() and self.text[end:end + 1].isalnum():
@@ -79,7 +91,7 @@ class Line:
   def take(self, pattern: str) -> re.Match[str] | None:
     """The pattern at this place, if it is there."""
     self.space()
-    found = re.compile(pattern).match(self.text, self.at)
+    found = compiled(pattern).match(self.text, self.at)
     if found: self.at = found.end()
     return found
 
@@ -107,6 +119,12 @@ def scalars(dwords: int, isa: str) -> dict[str, int]:
 def constants(type_: str) -> dict[str, int]:
   """Text -> code of each inline constant for a type."""
   return {constant(c, type_): c for c in (*INLINE_FLOATS, *range(128, 209))}
+
+
+@cache
+def literals(type_: str) -> dict[str, int]:
+  """Text -> literal of the floats that have an inline constant."""
+  return {literal(bits, type_): bits for bits in FLOATS32}
 
 
 def number(text: str) -> int | None:
@@ -297,7 +315,7 @@ def packed(name: str) -> Callable[[Line], None]:
   def read(line: Line) -> None:
     if name not in line.row.fields: return
     found = line.take(name + r":\[([01](?:,[01])*)\]")
-    count = sum(1 for o in line.row.operands if o[0].startswith("src"))
+    count = op_sel_bits(line.row)
     if line.row.mnemonic.startswith("v_permlane"): count = 2
     if found:
       bits = [int(b) for b in found[1].split(",")]
@@ -425,8 +443,9 @@ def buffer_format(line: Line) -> None:
 
 
 def immediate(line: Line) -> None:
-  token = line.need(r"-?\w+", "imm")[0]
-  value = number(token)
+  token = line.need(r"-?[\w.]+", "imm")[0]
+  value = literals("i32").get(token, number(token)) if line.row.family == "SOPK" else number(token)
+  if value is not None and -1 << 31 <= value < 0: value &= 0xFFFFFFFF
   if value is None: raise Reject(line.at, f"operand imm: {token!r} is no number")
   if line.fields.get("imm", value) != value: raise Reject(line.at, "operand imm: two literals")
   line.fields["imm"] = value
@@ -509,26 +528,36 @@ MODIFIERS: Final[dict[str, Callable[[Line], None]]] = {
 }
 
 
+Step = tuple[str, str, str]  # a fixed part; a key of an operand or modifier; or the mnemonic and its encoding's suffix
+
+
+@cache
+def steps(row: Row) -> tuple[Step, ...]:
+  """The parts of a row's template in their order."""
+  names, out = iter(row.mnemonic.split(" :: ")), []
+  for fixed, own, _, key in re.findall(r"([^@$]+)|@(?:\{(\w+)\})?(?=(\$)?)|\$(\w+)", template(row)):
+    if key == "vdst" and not any(o[0] == key for o in row.operands): key = "vdata"
+    if fixed or key: out.append((fixed, key, ""))
+    else:
+      name = next(names)
+      out.append(("", name, name + (own or suffix(row))))
+  return tuple(out)
+
+
 def walk(row: Row, text: str, generation: Table) -> Line:
   """Fields of the row that the line gives. Raises Reject where the line leaves the template."""
   line = Line(row, text, generation.name)
-  names = iter(row.mnemonic.split(" :: "))
   operands = {o[0]: o for o in row.operands}
-  for fixed, own, _, key in re.findall(r"([^@$]+)|@(?:\{(\w+)\})?(?=(\$)?)|\$(\w+)", template(row)):
+  for fixed, key, full in steps(row):
     if fixed: line.word(fixed)
-    elif key:
-      if key == "vdst" and key not in operands: key = "vdata"
-      if key.endswith("_modifiers"): source(line, operands[key.removesuffix("_modifiers")])
-      elif row.family in IMAGES and key in {"vdata", "vaddr0"}:
-        if key == "vdata": image_register(line, key, line.need(REGISTERS, key)[0])
-        else: addresses(line)
-      elif key in MODIFIERS and (key not in operands or operands[key][2] == "i"): MODIFIERS[key](line)
-      else: operand(line, line.need(r"(?:sendmsg|gpr_idx)\([^)]*\)|[^,\s]+", key)[0], operands[key])
-    else:
-      name = next(names)
-      full = name + (own or suffix(row, generation))
+    elif full:
       word = line.need(r"\S+", "mnemonic")[0]
-      if word not in (full, name): raise Reject(0, f"{word} is not {full}")
+      if word not in (full, key): raise Reject(0, f"{word} is not {full}")
+    elif key.endswith("_modifiers"): source(line, operands[key.removesuffix("_modifiers")])
+    elif row.family in IMAGES and key == "vdata": image_register(line, key, line.need(REGISTERS, key)[0])
+    elif row.family in IMAGES and key == "vaddr0": addresses(line)
+    elif key in MODIFIERS and (key not in operands or operands[key][2] == "i"): MODIFIERS[key](line)
+    else: operand(line, line.need(r"(?:sendmsg|gpr_idx)\([^)]*\)|[^,\s]+", key)[0], operands[key])
   line.space()
   if line.at != len(text): raise Reject(line.at, f"{text[line.at:]!r} is left over")
   return line
@@ -541,12 +570,19 @@ def normal(text: str) -> str:
 
 def candidates(text: str, generation: Table) -> tuple[Row, ...]:
   """Rows whose mnemonic the line starts with. Raises InvalidArgument for an unknown one."""
-  heads = [part.split()[0] if part.split() else "" for part in text.split(" :: ")]
+  heads = tuple(part.split(None, 1)[0] if part.split() else "" for part in text.split(" :: "))
+  rows = named(heads, generation.name)
+  if not rows: raise InvalidArgument(f"{' :: '.join(heads)!r} is no instruction of {generation.name}", where=repr(text))
+  return rows
+
+
+@cache
+def named(heads: tuple[str, ...], isa: str) -> tuple[Row, ...]:
+  """Rows of a mnemonic with or without its encoding's suffix; of two with one text, first the one that LLVM chooses."""
   for names in (heads, *([h.removesuffix(v) for h in heads] for v in VARIANTS)):
-    rows = generation.by_mnemonic.get(" :: ".join(names))
-    if rows:  # of two with one text, as LLVM chooses
+    if rows := table(isa).rows_of(" :: ".join(names)):
       return tuple(sorted(rows, key=lambda r: (r.size, r.returns, r.variant.endswith("_alt"))))
-  raise InvalidArgument(f"{' :: '.join(heads)!r} is no instruction of {generation.name}", where=repr(text))
+  return ()
 
 
 def assemble(text: str, generation: Table | None = None) -> bytes:

@@ -13,6 +13,7 @@ from types import CodeType, FunctionType
 from typing import Any, Final
 
 from tinyhw.emulator.amdgcn import bind, coverage
+from tinyhw.emulator.amdgcn.binders import binds
 from tinyhw.emulator.amdgcn.meanings import quiet
 from tinyhw.emulator.amdgcn.meanings.registry import MEANINGS
 from tinyhw.emulator.amdgcn.memory.atomics import ATOMICS
@@ -89,7 +90,7 @@ def users() -> dict[int, list[tuple[str, str]]]:
     for mnemonic in generation.by_mnemonic:
       if WITNESSES.get(mnemonic, isa) is None or coverage.status(mnemonic, isa) == "missing": continue
       roots: list[Any] = []
-      meaning, binder = MEANINGS.get(mnemonic, isa), bind.special(mnemonic, isa)
+      meaning, binder = MEANINGS.get(mnemonic, isa), binds.get(mnemonic, isa)
       if meaning is not None: roots.append(meaning.function)
       if binder is not None: roots.append(binder)
       if "atomic" in mnemonic or mnemonic.startswith("ds_"): roots += _atomic_roots(mnemonic)

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tinyhw.emulator.amdgcn.bind import SPECIAL_OF
+from tinyhw.emulator.amdgcn.binders import binds
 from tinyhw.emulator.amdgcn.lanes import fetched
 from tinyhw.emulator.amdgcn.memory import access
 from tinyhw.emulator.amdgcn.memory import instructions as memory
@@ -24,6 +24,7 @@ Store = Callable[[Group, int, Value], None]
 BLOCK: Final = 32  # registers of a block
 
 
+@binds("v_permlane16_var_b32", "v_permlanex16_var_b32", isa="gfx12")
 def permlane_var(i: Instruction, pc: int, mode: int) -> Step:
   """v_permlane16_var, v_permlanex16_var: each lane names the lane of its row, or of the row's partner, in source 1."""
   select_of, other = reader(i.operands["src1"], "u32"), 16 if "permlanex16" in i.mnemonic else 0
@@ -34,6 +35,7 @@ def permlane_var(i: Instruction, pc: int, mode: int) -> Step:
   return fetched(i, index)
 
 
+@binds("global_load_block", "global_store_block", "scratch_load_block", "scratch_store_block", isa="gfx12")
 def block(i: Instruction, pc: int, mode: int) -> Step:
   """Registers n to n + 31, those whose bit M0 has, to or from the dwords at offsets 0, 4, 8...
 
@@ -75,9 +77,3 @@ def _in_memory(i: Instruction) -> tuple[Load, Store]:
 def _shifted(address: tuple[int | None, Value], far: Any) -> tuple[int | None, Value]:
   base, offsets = address
   return (base + int(far), offsets) if base is not None else (None, offsets + np.uint64(far))
-
-
-SPECIAL_OF.setdefault("gfx12", {}).update({
-  "v_permlane16_var_b32": permlane_var, "v_permlanex16_var_b32": permlane_var,
-  **dict.fromkeys(("global_load_block", "global_store_block", "scratch_load_block", "scratch_store_block"), block),
-})

@@ -5,13 +5,13 @@ to eight. The emulator never runs out of them, so that a request within that lim
 """
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.emulator.amdgcn import hwreg
+from tinyhw.emulator.amdgcn.binders import Ender, ends
 from tinyhw.emulator.amdgcn.fields import program_field
 from tinyhw.emulator.amdgcn.registers import by_wave, column, reader
 from tinyhw.emulator.simt import Group, Next, Split
@@ -38,7 +38,8 @@ def first_block(arch: Arch, d: Dispatch, lanes: int) -> int:
   return d.vgpr_block
 
 
-def allocate(i: Instruction, pc: int) -> Callable[[Group], Next]:
+@ends("s_alloc_vgpr", isa="gfx12")
+def allocate(i: Instruction, pc: int) -> Ender:
   """s_alloc_vgpr: bits 8 to 0 of the source are rounded up to blocks; SCC says whether the wave has got them.
 
   Registers are added and taken away at the upper end; new ones hold 0. The first block stays: it is not the wave's
@@ -57,6 +58,3 @@ def allocate(i: Instruction, pc: int) -> Callable[[Group], Next]:
     group.scc = column(granted)
     return Split(np.full(group.size, after), vgprs=np.where(granted, blocks * size, len(group.v)))
   return step
-
-
-ENDERS: Final = {"s_alloc_vgpr": allocate}

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tinyhw.emulator.amdgcn.bind import SPECIAL_OF, unsupported
+from tinyhw.emulator.amdgcn.binders import binds, unsupported
 from tinyhw.emulator.amdgcn.memory import access
 from tinyhw.emulator.amdgcn.memory import instructions as memory
 from tinyhw.emulator.amdgcn.registers import full, need_lanes
@@ -36,6 +36,7 @@ def sources(bits: int) -> tuple[Value, Value]:
   return sum((joined >> bit & 1) << k for k, bit in enumerate(_SOURCE[bits])), lane & 7
 
 
+@binds("global_load_tr_b128", "global_load_tr_b64", isa="gfx12")
 def load_transposed(i: Instruction, pc: int, mode: int) -> Step:
   """Binds a load; all lanes of a wave must be active, or none."""
   bits = 16 if i.mnemonic.endswith("b128") else 8
@@ -60,7 +61,3 @@ def load_transposed(i: Instruction, pc: int, mode: int) -> Step:
     if lanes > READERS: turned = np.concatenate(np.split(turned, 2, axis=2), axis=1)
     memory.write_words(group, n, [np.ascontiguousarray(w) for w in np.moveaxis(turned, 2, 0)])
   return step
-
-
-SPECIAL_OF.setdefault("gfx12", {}).update(
-  dict.fromkeys(("global_load_tr_b128", "global_load_tr_b64"), load_transposed))

@@ -5,11 +5,11 @@ stack of s_cbranch_*_fork is, which lies in SGPRs from s0 on, four for each entr
 """
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
+from tinyhw.emulator.amdgcn.binders import Ender, ends
 from tinyhw.emulator.amdgcn.modes import CSP, GPR_IDX_EN, VSKIP
 from tinyhw.emulator.amdgcn.registers import by_wave, column, exec_changed, reader, scalar64
 from tinyhw.emulator.amdgcn.values import U32, U64
@@ -17,7 +17,6 @@ from tinyhw.emulator.simt import Group, Next, Split
 from tinyhw.isa.amdgcn import EXEC_LO, M0, Instruction
 
 Value = Any
-Ender = Callable[[Group], Next]
 
 
 def index_from(old: Value, index: Value) -> Value:
@@ -30,6 +29,7 @@ def index_of(old: Value, operands: int) -> Value:
   return old & np.uint32(0xFFFF0FFF) | np.uint32((operands & 15) << 12)
 
 
+@ends("s_set_gpr_idx_on", isa="gfx9")
 def _index_on(i: Instruction, pc: int) -> Ender:
   read, operands, after = reader(i.operands["src0"], "u32"), i.operands["src1"].value, pc + i.size
 
@@ -40,6 +40,7 @@ def _index_on(i: Instruction, pc: int) -> Ender:
   return on
 
 
+@ends("s_set_gpr_idx_off", isa="gfx9")
 def _index_off(i: Instruction, pc: int) -> Ender:
   after = pc + i.size
 
@@ -57,6 +58,7 @@ def _go(group: Group, pcs: Value, modes: Value) -> Next:
   return Split(pcs, modes)
 
 
+@ends("s_setvskip", isa="gfx9")
 def _skip(i: Instruction, pc: int) -> Ender:
   """s_setvskip: a bit of source 0, by number."""
   value, bit, after = reader(i.operands["src0"], "u32"), reader(i.operands["src1"], "u32"), pc + i.size
@@ -70,6 +72,7 @@ def _skip(i: Instruction, pc: int) -> Ender:
 def _with_depth(mode: int, depth: int) -> int: return mode & ~CSP.mask | (depth & CSP.limit) << CSP.low
 
 
+@ends("s_cbranch_g_fork", "s_cbranch_i_fork", isa="gfx9")
 def _fork(i: Instruction, pc: int) -> Ender:
   """s_cbranch_g_fork, s_cbranch_i_fork: where lanes go both ways, the fewer go first and the others are kept."""
   after = pc + i.size
@@ -99,6 +102,7 @@ def _fork(i: Instruction, pc: int) -> Ender:
   return fork
 
 
+@ends("s_cbranch_join", isa="gfx9")
 def _join(i: Instruction, pc: int) -> Ender:
   """s_cbranch_join: on where the stack is as deep as before the fork, else to the lanes that were kept."""
   saved, after = reader(i.operands["src0"], "u32"), pc + i.size
@@ -113,8 +117,3 @@ def _join(i: Instruction, pc: int) -> Ender:
     shallower = _with_depth(group.mode, depth - 1)
     return _go(group, np.where(done, np.uint64(after), back).astype(np.int64), np.where(done, group.mode, shallower))
   return join
-
-
-ENDERS: Final[dict[str, Callable[[Instruction, int], Ender]]] = {
-  "s_set_gpr_idx_on": _index_on, "s_set_gpr_idx_off": _index_off, "s_setvskip": _skip, "s_cbranch_g_fork": _fork,
-  "s_cbranch_i_fork": _fork, "s_cbranch_join": _join}

@@ -12,6 +12,7 @@ import numpy as np
 
 from tinyhw.core.memory import Access
 from tinyhw.emulator.amdgcn import hwreg
+from tinyhw.emulator.amdgcn.binders import binds
 from tinyhw.emulator.amdgcn.gfx9 import names as names_gfx9
 from tinyhw.emulator.amdgcn.memory import access
 from tinyhw.emulator.amdgcn.memory.atomics import ATOMICS
@@ -56,6 +57,7 @@ def _words(group: Group, first: int, count: int) -> Value:
   return np.stack([by_wave(group, group.s[first + k]) for k in range(count)], axis=1)
 
 
+@binds(*(f"s_{kind}store_dword{n}" for kind in ("", "buffer_", "scratch_") for n in ("", "x2", "x4")), isa="gfx9")
 def _store(i: Instruction, pc: int, mode: int) -> Step:
   """s_store_*, s_buffer_store_*, s_scratch_store_*, whose offset register counts 64 bytes."""
   count = int(re.sub(r".*_dwordx?", "", i.mnemonic) or 1)
@@ -70,6 +72,7 @@ def _store(i: Instruction, pc: int, mode: int) -> Step:
   return store
 
 
+@binds(*(f"s_scratch_load_dword{n}" for n in ("", "x2", "x4")), isa="gfx9")
 def _scratch_load(i: Instruction, pc: int, mode: int) -> Step:
   count = int(re.sub(r".*_dwordx?", "", i.mnemonic) or 1)
   address, first = _address(i, 64), i.operands["sdst"].value
@@ -81,6 +84,8 @@ def _scratch_load(i: Instruction, pc: int, mode: int) -> Step:
   return load
 
 
+@binds(*(f"s_{kind}atomic_{name}" for kind in ("", "buffer_") for name in names_gfx9.ATOMICS
+         if not name.startswith("pk_") and not name.endswith("f64")), isa="gfx9")
 def _atomic(i: Instruction, pc: int, mode: int) -> Step:
   """s_atomic_*, s_buffer_atomic_*: the data registers receive the old value where GLC asks for it."""
   suffix = i.mnemonic.partition("atomic_")[2]
@@ -107,6 +112,7 @@ def _atomic(i: Instruction, pc: int, mode: int) -> Step:
   return atomic
 
 
+@binds("s_memtime", "s_memrealtime", isa="gfx9")
 def _clock(i: Instruction, pc: int, mode: int) -> Step:
   """s_memtime, s_memrealtime."""
   write, name = write_scalar64(i.operands["sdst"].value), i.mnemonic
@@ -122,6 +128,7 @@ def _clock(i: Instruction, pc: int, mode: int) -> Step:
 _TO_LDS: Final = {"ubyte": (1, 0), "sbyte": (1, 8), "ushort": (2, 0), "sshort": (2, 16), "dword": (4, 0)}
 
 
+@binds(*(f"{segment}_load_lds_{kind}" for segment in ("global", "scratch") for kind in _TO_LDS), isa="gfx9")
 def _load_to_lds(i: Instruction, pc: int, mode: int) -> Step:
   """global_load_lds_*, scratch_load_lds_*; the instruction's offset counts for both addresses."""
   segment, kind = i.mnemonic.partition("_")[0], i.mnemonic.rpartition("_")[2]
@@ -135,12 +142,3 @@ def _load_to_lds(i: Instruction, pc: int, mode: int) -> Step:
     at = (group.s[M0] & np.uint32(0x3FFFC)) + offset + np.arange(group.cohort.lanes, dtype=U32)[None, :] * np.uint32(4)
     access.lds_store(group, at, [word], 4)
   return load
-
-
-BINDERS: Final = {
-  **{f"s_{kind}store_dword{n}": _store for kind in ("", "buffer_", "scratch_") for n in ("", "x2", "x4")},
-  **{f"s_scratch_load_dword{n}": _scratch_load for n in ("", "x2", "x4")},
-  **{f"s_{kind}atomic_{name}": _atomic for kind in ("", "buffer_") for name in names_gfx9.ATOMICS
-     if not name.startswith("pk_") and not name.endswith("f64")},
-  "s_memtime": _clock, "s_memrealtime": _clock,
-  **{f"{segment}_load_lds_{kind}": _load_to_lds for segment in ("global", "scratch") for kind in _TO_LDS}}

@@ -11,7 +11,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from tinyhw.emulator.amdgcn.bind import ZERO_FILLING, unsupported
+from tinyhw.emulator.amdgcn.bind import ZERO_FILLING
+from tinyhw.emulator.amdgcn.binders import unsupported
 from tinyhw.emulator.amdgcn.memory import access, formats
 from tinyhw.emulator.amdgcn.memory import instructions as memory
 from tinyhw.emulator.amdgcn.memory.atomics import ATOMICS

@@ -8,7 +8,7 @@ import numpy as np
 
 from tinyhw.core.errors import MachineFault
 from tinyhw.core.memory import Access
-from tinyhw.emulator.amdgcn.bind import unsupported
+from tinyhw.emulator.amdgcn.binders import unsupported
 from tinyhw.emulator.amdgcn.gfx9 import names as names_gfx9
 from tinyhw.emulator.amdgcn.memory import access, gds
 from tinyhw.emulator.amdgcn.memory.atomics import ATOMICS, in_lds
