@@ -284,7 +284,8 @@ def _limit_by_dpp(r: Registers, i: Instruction) -> tuple[bool, Any] | None:
 # ---- dual issue
 
 def _dual(r: Registers, i: Instruction, mode: int) -> None:
-  """VOPD: both halves read before either writes."""
+  """VOPD: both halves read before either writes; a wave of 64 skips it."""
+  if r.lanes == 64: return
   done: list[tuple[Operand, Value]] = []
   x_name, y_name = i.mnemonic.split(" :: ")
   for name, suffix in ((x_name, "X"), (y_name, "Y")):
