@@ -12,23 +12,19 @@ from typing import Any, Final
 
 import numpy as np
 
-from tinyhw.core.errors import MachineFault, Unsupported
-from tinyhw.emulator.amdgcn import dpp, matrix
-from tinyhw.emulator.amdgcn.gfx9 import meanings as _gfx9  # noqa: F401  (registers meanings)
+from tinyhw.core.errors import MachineFault
+from tinyhw.emulator.amdgcn import dpp
+from tinyhw.emulator.amdgcn.binders import binds, unsupported
 from tinyhw.emulator.amdgcn.gfx9 import sdwa
-from tinyhw.emulator.amdgcn.gfx12 import meanings as _gfx12  # noqa: F401  (registers meanings)
-from tinyhw.emulator.amdgcn.meanings import floats, integer, rounding, scalar  # noqa: F401  (all register meanings)
+from tinyhw.emulator.amdgcn.meanings import integer, rounding
 from tinyhw.emulator.amdgcn.meanings.quiet import meaning_of
 from tinyhw.emulator.amdgcn.meanings.registry import Meaning
 from tinyhw.emulator.amdgcn.modes import DX10_CLAMP, FP_ROUND, IEEE, denormals, has, named, round_of
 from tinyhw.emulator.amdgcn.registers import (
   Reader,
   Writer,
-  each_wave,
   exec_changed,
-  full,
   mask_reader,
-  need_lanes,
   read_mask,
   reader,
   scalar64,
@@ -45,7 +41,7 @@ from tinyhw.emulator.amdgcn.registers import (
 )
 from tinyhw.emulator.amdgcn.values import DTYPES, F16, F32, U16, U32, Ops
 from tinyhw.emulator.simt import Group, Step
-from tinyhw.isa.amdgcn import EXEC_LO, M0, VCC_LO, Instruction, Operand, table
+from tinyhw.isa.amdgcn import EXEC_LO, VCC_LO, Instruction, Operand, table
 
 Value = Any
 _SOURCES: Final = ("src0", "src1", "src2")
@@ -60,12 +56,6 @@ _UNROUNDED: Final = ("v_cmp", "s_cmp", "v_div_scale", "v_div_fixup", "v_frexp", 
 # clamp counts for sums, not for shifts and the low half of a product (section 7.2.3.1).
 _BITWISE: Final = ("v_pk_lshl", "v_pk_lshr", "v_pk_ashr", "v_pk_mul_lo")
 _MODELESS: Final = ("v_cmp", "s_cmp", "v_div_scale", "v_div_fixup", "v_frexp", "v_ldexp")
-
-
-def unsupported(i: Instruction, pc: int, why: str = "") -> Unsupported:
-  """The error for an instruction without meaning, with its bytes and PC."""
-  what = f" ({why})" if why else ""
-  return Unsupported("instruction", i.mnemonic + what, where=f"PC {pc:#x}, bytes {i.data.hex()}")
 
 
 def alu(i: Instruction, pc: int, mode: int) -> Step:
@@ -339,7 +329,10 @@ def _clamped_integer(i: Instruction, meaning: Meaning) -> Callable[..., Any]:
 # ---- dual issue
 
 def _dual(i: Instruction, pc: int, mode: int) -> Step:
-  """VOPD: both halves read before either writes. The Y half's destination has the other parity (it is decoded so)."""
+  """VOPD: both halves read before either writes; a wave of 64 skips it (RDNA3 ISA manual, section 7.6).
+
+  The Y half's destination has the other parity (it is decoded so).
+  """
   parts = []
   x_name, y_name = i.mnemonic.split(" :: ")
   for name, suffix in ((x_name, "X"), (y_name, "Y")):
@@ -365,6 +358,7 @@ def _dual(i: Instruction, pc: int, mode: int) -> Step:
   (fx, rx, wx), (fy, ry, wy) = parts
 
   def step(group: Group) -> None:
+    if group.cohort.lanes == 64: return
     x = fx(Ops, *[r(group) for r in rx])
     y = fy(Ops, *[r(group) for r in ry])
     wx(group, x)
@@ -459,6 +453,7 @@ def _pairs(i: Instruction, meaning: Meaning, mode: int) -> Step:
 def _widened(half: Reader) -> Reader: return lambda group: half(group).astype(F32)
 
 
+@binds("v_fma_mix_f32", "v_fma_mixlo_f16", "v_fma_mixhi_f16")
 def fma_mix(i: Instruction, pc: int, mode: int) -> Step:
   """v_fma_mix*: each source is f32, or one half as f16 (op_sel_hi says that, op_sel which half)."""
   op_sel, op_sel_hi = i.get("op_sel"), i.get("op_sel_hi")
@@ -503,7 +498,7 @@ def _dpp_valid(i: Instruction, group: Group, index: Value, exists: Value) -> Val
 def _dpp_source(i: Instruction, o: Operand, t: str) -> Reader | None:
   """Source 0 through DPP: lanes without a source give 0."""
   if not i.variant.endswith(("dpp", "dpp8", "dpp8_fi")): return None
-  plain = reader(o, t)
+  plain = _source(i, o, t, 0)
   tables: dict[int, tuple[Value, Value]] = {}
 
   def read(group: Group) -> Value:
@@ -538,88 +533,9 @@ def _dpp_step(i: Instruction, function: Callable[..., Any], readers: list[Reader
   return run
 
 
-# ---- lanes: reads and writes of single lanes, permutations
+# ---- dot products of integers
 
-def _first_lane(group: Group) -> Value:
-  """Index of the lowest active lane of each wave; lane 0 where none is."""
-  return np.zeros(group.size, np.intp) if group.mask is None else need_lanes(group).argmax(axis=1)
-
-
-def _pick(group: Group, x: Value, lane: Value) -> Value:
-  """One lane of each wave as () or [waves, 1]."""
-  if x.ndim == 0: return x
-  if x.shape[1] == 1: return x[0, 0] if x.shape[0] == 1 else x
-  picked = full(group, x)[np.arange(group.size), np.broadcast_to(np.asarray(lane).reshape(-1), (group.size,))]
-  return picked[0] if group.size == 1 or (picked == picked[0]).all() else picked[:, None]
-
-
-def readfirstlane(i: Instruction, pc: int, mode: int) -> Step:
-  read, write = reader(i.operands["src0"], "u32"), write_scalar32(i.operands["vdst"].value)
-  return lambda group: write(group, _pick(group, read(group), _first_lane(group)))
-
-
-def readlane(i: Instruction, pc: int, mode: int) -> Step:
-  read, lane = reader(i.operands["src0"], "u32"), reader(i.operands["src1"], "u32")
-  write = write_scalar32(i.operands["vdst"].value)
-  return lambda group: write(group, _pick(group, read(group), lane(group) & np.uint32(group.cohort.lanes - 1)))
-
-
-def writelane(i: Instruction, pc: int, mode: int) -> Step:
-  value, lane, n = reader(i.operands["src0"], "u32"), reader(i.operands["src1"], "u32"), i.operands["vdst"].value
-
-  def step(group: Group) -> None:
-    lanes = group.cohort.lanes
-    here = np.arange(lanes)[None, :] == (lane(group) & np.uint32(lanes - 1))
-    group.v[n] = np.where(here, value(group), group.v[n].view(U32))
-  return step
-
-
-def permlane(i: Instruction, pc: int, mode: int) -> Step:
-  """v_permlane16 and v_permlanex16: any lane of the same row, or of the other row of the pair."""
-  read, low, high = (reader(i.operands[n], "u32") for n in _SOURCES)
-  write = writer(i.operands["vdst"], "u32")
-  other = 16 if i.mnemonic == "v_permlanex16_b32" else 0
-  fetch_inactive, bound = i.get("op_sel") & 1, i.get("op_sel") >> 1 & 1
-  old = vector32(i.operands["vdst"].value, U32)
-
-  def step(group: Group) -> None:
-    lanes = group.cohort.lanes
-    lane = np.arange(lanes)
-    column = lane & 15
-    select = np.where(column < 8, low(group), high(group)) >> (4 * (column & 7)).astype(U32) & np.uint32(15)
-    index = (lane & ~15 ^ other) + select.astype(np.intp)
-    index = np.broadcast_to(index, (group.size, lanes))
-    x = np.take_along_axis(full(group, read(group)), index, axis=1)
-    if group.mask is not None and not fetch_inactive:
-      valid = np.take_along_axis(need_lanes(group), index, axis=1)
-      x = np.where(valid, x, np.uint32(0) if bound else old(group))
-    write(group, x)
-  return step
-
-
-def permlane64(i: Instruction, pc: int, mode: int) -> Step:
-  """Swap the halves of a wave of 64 lanes; a wave of 32 does nothing (RDNA3 ISA manual, V_PERMLANE64_B32)."""
-  read, write = reader(i.operands["src0"], "u32"), writer(i.operands["vdst"], "u32")
-
-  def step(group: Group) -> None:
-    lanes = group.cohort.lanes
-    if lanes == 64: write(group, full(group, read(group))[:, np.arange(lanes) ^ 32])
-  return step
-
-
-def mbcnt(i: Instruction, pc: int, mode: int) -> Step:
-  """Count mask bits of the lanes below this one: the low or the high 32 lanes."""
-  mask, add = reader(i.operands["src0"], "u32"), reader(i.operands["src1"], "u32")
-  write = writer(i.operands["vdst"], "u32")
-  high = i.mnemonic.startswith("v_mbcnt_hi")
-
-  def step(group: Group) -> None:
-    lane = np.arange(group.cohort.lanes)[None, :] - (32 if high else 0)
-    below = ((np.uint64(1) << np.clip(lane, 0, 32).astype(np.uint64)) - np.uint64(1)).astype(U32)
-    write(group, np.bitwise_count(mask(group) & below).astype(U32) + add(group))
-  return step
-
-
+@binds("v_dot4_i32_iu8", "v_dot8_i32_iu4")
 def dot_iu(i: Instruction, pc: int, mode: int) -> Step:
   """v_dot4_i32_iu8, v_dot8_i32_iu4: neg_lo says which source is signed."""
   bits = 8 if i.mnemonic == "v_dot4_i32_iu8" else 4
@@ -642,69 +558,9 @@ def dot_iu(i: Instruction, pc: int, mode: int) -> Step:
   return step
 
 
-# ---- registers by M0 (RDNA3 ISA manual: V_MOVREL*, S_MOVREL*)
-
-def movrel(i: Instruction, pc: int, mode: int) -> Step:
-  """v_movrel*: the number of the source or destination register plus M0 (movrelsd_2: 10 bits of it for each)."""
-  source, destination = i.operands["src0"], i.operands["vdst"]
-  from_m0, to_m0 = "movrels" in i.mnemonic, "movreld" in i.mnemonic or "movrelsd" in i.mnemonic
-  if source.kind != "v": from_m0 = False
-  halves = i.mnemonic == "v_movrelsd_2_b32"
-
-  def moved(group: Group, m0: int) -> None:
-    first, second = (m0 & 0x3FF, m0 >> 16 & 0x3FF) if halves else (m0, m0)
-    at = replace(source, value=source.value + first) if from_m0 else source
-    to = replace(destination, value=destination.value + second) if to_m0 else destination
-    if not 0 <= max(at.value * (at.kind == "v"), to.value) < len(group.v):
-      raise MachineFault(f"M0 of {m0:#x} moves a register's number past the wave's", pc=pc, instruction=str(i))
-    writer(to, "u32")(group, reader(at, "u32")(group))
-
-  return lambda group: each_wave(group, [group.s[M0]], lambda m0: moved(group, m0))
-
-
-def swap_relative(i: Instruction, pc: int, mode: int) -> Step:
-  """v_swaprel_b32: two registers change places; M0 has 10 bits for the number of each."""
-  first, second = i.operands["src0"].value, i.operands["vdst"].value
-
-  def swap(group: Group, m0: int) -> None:
-    a, b = first + (m0 & 0x3FF), second + (m0 >> 16 & 0x3FF)
-    if max(a, b) >= len(group.v):
-      raise MachineFault(f"M0 of {m0:#x} moves a register's number past the wave's", pc=pc, instruction=str(i))
-    x, y = vector32(a, U32)(group), vector32(b, U32)(group)
-    write_vector32(b)(group, x)
-    write_vector32(a)(group, y)
-  return lambda group: each_wave(group, [group.s[M0]], lambda m0: swap(group, m0))
-
-
-def scalar_move_relative(i: Instruction, pc: int, mode: int) -> Step:
-  """s_movrels (source + M0), s_movreld (destination + M0) of one or two registers; movrelsd_2: 10 bits for each."""
-  source, n = i.operands["src0"], i.operands["sdst"].value
-  dwords = 2 if i.mnemonic.endswith("b64") else 1
-  halves = i.mnemonic == "s_movrelsd_2_b32"
-  by_source, by_destination = "movrels" in i.mnemonic, "movreld" in i.mnemonic or halves
-  wide = dwords == 2
-  plain = reader(source, "u64" if wide else "u32")
-
-  def moved(group: Group, m0: int) -> tuple[int, Value]:
-    """(the destination's first register, the value) for waves with this M0."""
-    index, second = (m0 & 0x3FF, m0 >> 16 & 0x3FF) if halves else (m0, m0)
-    first = n + second if by_destination else n
-    if by_source and source.value + index + dwords > VCC_LO or first + dwords > VCC_LO + 2:
-      raise MachineFault(f"M0 of {m0:#x} moves a register's number past the wave's", pc=pc, instruction=str(i))
-    if not by_source: return first, plain(group)
-    return first, scalar64(source.value + index)(group) if wide else group.s[source.value + index]
-
-  def step(group: Group) -> None:
-    m0 = np.asarray(group.s[M0]).reshape(-1)
-    found = [(moved(group, int(v)), (m0 == v)[:, None]) for v in np.unique(m0)]  # all are read before any is written
-    for (first, value), here in found:
-      if len(found) > 1: value = np.where(here, value, scalar64(first)(group) if wide else group.s[first])
-      (write_scalar64 if wide else write_scalar32)(first)(group, value)
-  return step
-
-
 # ---- sums of absolute differences of four bytes at four offsets
 
+@binds("v_qsad_pk_u16_u8", "v_mqsad_pk_u16_u8", "v_mqsad_u32_u8")
 def quad_sad(i: Instruction, pc: int, mode: int) -> Step:
   """v_qsad_pk_u16_u8, v_mqsad_pk_u16_u8, v_mqsad_u32_u8: source 0 has 8 bytes, the accumulators 16 or 32 bits."""
   one = integer.msad_u8 if "mqsad" in i.mnemonic else integer.sad_u8
@@ -728,45 +584,10 @@ def quad_sad(i: Instruction, pc: int, mode: int) -> Step:
   return step
 
 
+@binds("s_trap", "s_code_end")
 def stop(i: Instruction, pc: int, mode: int) -> Step:
   """s_trap, and padding that control ran into: the wave stops and the queue reports an error."""
   what = f"s_trap {i.fields['simm16']}" if i.mnemonic == "s_trap" else i.mnemonic
 
   def step(group: Group) -> None: raise MachineFault(f"the program stopped itself ({what})", wave=int(group.waves[0]))
   return step
-
-
-Binder = Callable[[Instruction, int, int], Step]
-SPECIAL: Final[dict[str, Binder]] = {
-  "v_readfirstlane_b32": readfirstlane, "v_readlane_b32": readlane, "v_writelane_b32": writelane,
-  "v_permlane16_b32": permlane, "v_permlanex16_b32": permlane, "v_permlane64_b32": permlane64,
-  "v_mbcnt_lo_u32_b32": mbcnt, "v_mbcnt_hi_u32_b32": mbcnt,
-  "v_fma_mix_f32": fma_mix, "v_fma_mixlo_f16": fma_mix, "v_fma_mixhi_f16": fma_mix,
-  "v_dot4_i32_iu8": dot_iu, "v_dot8_i32_iu4": dot_iu,
-  **dict.fromkeys(("v_movrels_b32", "v_movreld_b32", "v_movrelsd_b32", "v_movrelsd_2_b32"), movrel),
-  **dict.fromkeys(("s_movrels_b32", "s_movrels_b64", "s_movreld_b32", "s_movreld_b64", "s_movrelsd_2_b32"),
-                  scalar_move_relative),
-  "v_swaprel_b32": swap_relative,
-  **dict.fromkeys(("v_qsad_pk_u16_u8", "v_mqsad_pk_u16_u8", "v_mqsad_u32_u8"), quad_sad),
-  **dict.fromkeys(matrix.SHAPES, matrix.wmma), "s_trap": stop, "s_code_end": stop,
-}
-
-# Whether MODE makes an instruction something else, and how that is bound: (instruction, PC, MODE, plain binder). By
-# instruction table.
-Altered = Callable[[Instruction, int, int, Callable[[Instruction, int, int], Step | None]], Step | None]
-ALTERED_OF: Final[dict[str, tuple[Callable[[Instruction, int], bool], Altered]]] = {}
-
-
-def altered(i: Instruction, mode: int) -> Altered | None:
-  """How an instruction is bound that MODE makes something else; None where it does not."""
-  found = ALTERED_OF.get(i.isa)
-  return found[1] if found is not None and found[0](i, mode) else None
-
-
-# Binders of one instruction table alone, by its name; they come before SPECIAL.
-SPECIAL_OF: Final[dict[str, dict[str, Binder]]] = {}
-
-
-def special(mnemonic: str, isa: str) -> Binder | None:
-  """The binder of a mnemonic that is not bound by a meaning's signature, or None."""
-  return SPECIAL_OF.get(isa, {}).get(mnemonic) or SPECIAL.get(mnemonic)

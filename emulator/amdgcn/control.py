@@ -1,10 +1,9 @@
 """Control flow and wave state: branches, calls, barriers, messages, MODE and hardware registers.
 
-An *end* is a function of a group that says where it goes on; an instruction here either is an end or a plain step.
+An instruction here either ends a block, by a function of a group that says where it goes on, or is a plain step.
 """
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -12,15 +11,13 @@ import numpy as np
 from tinyhw.core.errors import MachineFault
 from tinyhw.core.table import Handlers
 from tinyhw.emulator.amdgcn import hwreg
-from tinyhw.emulator.amdgcn.bind import unsupported
-from tinyhw.emulator.amdgcn.ends import ENDERS
+from tinyhw.emulator.amdgcn.binders import Ender, binds, ends, unsupported
 from tinyhw.emulator.amdgcn.modes import FP_DENORM, FP_ROUND
-from tinyhw.emulator.amdgcn.registers import constant, reader, write_scalar32, write_scalar64
+from tinyhw.emulator.amdgcn.registers import by_wave, column, constant, reader, write_scalar32, write_scalar64
 from tinyhw.emulator.simt import Barrier, End, Group, Next, Split, Step, Wait, Yield
 from tinyhw.isa.amdgcn import EXEC_LO, M0, VCC_LO, Instruction
 
 Value = Any
-Ender = Callable[[Group], Next]
 
 # Instructions that are accepted and change nothing that is modelled.
 IGNORED: Final[Handlers[str]] = Handlers("instruction")
@@ -56,44 +53,65 @@ def target(i: Instruction, pc: int) -> int:
 
 def ender(i: Instruction, pc: int) -> Ender | None:
   """The end of a block, or None for an instruction that goes on to the next."""
-  after = pc + i.size
-  name = i.mnemonic
-  if name == "s_endpgm": return lambda group: End()
-  if name == "s_branch":
-    there = target(i, pc)
-    return lambda group: there
-  if name in CONDITIONS: return _branch(i, pc)
-  if name == "s_icache_inv": return _invalidate(after)
-  if name == "s_barrier": return lambda group: Barrier(after)
-  if name == "s_barrier_wait": return _barrier_wait(i, after)
-  if name in {"s_sleep", "s_sleep_var"}: return lambda group: Yield(after)
-  if name == "s_call_b64":
-    link, there = write_scalar64(i.operands["sdst"].value), target(i, pc)
-
-    def call(group: Group) -> Next:
-      link(group, np.uint64(after))
-      return there
-    return call
-  if name in {"s_setpc_b64", "s_swappc_b64"}:
-    where = reader(i.operands["src0"], "u64")
-    keep = write_scalar64(i.operands["sdst"].value) if name == "s_swappc_b64" else None
-
-    def jump(group: Group) -> Next:
-      pcs = where(group)
-      if keep is not None: keep(group, np.uint64(after))
-      return _go(group, pcs)
-    return jump
-  if name in {"s_setreg_b32", "s_setreg_imm32_b32", "s_round_mode", "s_denorm_mode"}: return _set_mode(i, pc)
-  made = ENDERS.get(name)
+  made = ends.get(i.mnemonic, i.isa)
   return None if made is None else made(i, pc)
 
 
-def _invalidate(after: int) -> Ender:
+@ends("s_endpgm", "s_endpgm_saved")
+def _end(i: Instruction, pc: int) -> Ender: return lambda group: End()
+
+
+@ends("s_branch")
+def _jump(i: Instruction, pc: int) -> Ender:
+  there = target(i, pc)
+  return lambda group: there
+
+
+@ends("s_call_b64")
+def _call(i: Instruction, pc: int) -> Ender:
+  link, there, after = write_scalar64(i.operands["sdst"].value), target(i, pc), pc + i.size
+
+  def call(group: Group) -> Next:
+    link(group, np.uint64(after))
+    return there
+  return call
+
+
+@ends("s_setpc_b64", "s_swappc_b64")
+def _jump_to(i: Instruction, pc: int) -> Ender:
+  where, after = reader(i.operands["src0"], "u64"), pc + i.size
+  keep = write_scalar64(i.operands["sdst"].value) if i.mnemonic == "s_swappc_b64" else None
+
+  def jump(group: Group) -> Next:
+    pcs = where(group)
+    if keep is not None: keep(group, np.uint64(after))
+    return _go(group, pcs)
+  return jump
+
+
+@ends("s_sleep", "s_sleep_var")
+def _sleep(i: Instruction, pc: int) -> Ender:
+  after = pc + i.size
+  return lambda group: Yield(after)
+
+
+@ends("s_icache_inv")
+def _invalidate(i: Instruction, pc: int) -> Ender:
   """Only now do waves see code that the program has changed: until here it was in the instruction cache."""
+  after = pc + i.size
+
   def invalidate(group: Group) -> Next:
     group.cohort.program.refresh()
     return after
   return invalidate
+
+
+# ---- barriers
+
+@ends("s_barrier")
+def _barrier(i: Instruction, pc: int) -> Ender:
+  after = pc + i.size
+  return lambda group: Barrier(after)
 
 
 def barrier_id(i: Instruction, pc: int) -> int:
@@ -106,9 +124,11 @@ def barrier_id(i: Instruction, pc: int) -> int:
   return number
 
 
-def _barrier_wait(i: Instruction, after: int) -> Ender:
+@ends("s_barrier_wait")
+def _barrier_wait(i: Instruction, pc: int) -> Ender:
   """Only the workgroup's barrier makes a wave wait; the trap handler's is not its business."""
-  if barrier_id(i, after - i.size) != -1: return lambda group: after
+  after = pc + i.size
+  if barrier_id(i, pc) != -1: return lambda group: after
 
   def wait(group: Group) -> Next:
     cohort = group.cohort
@@ -119,17 +139,19 @@ def _barrier_wait(i: Instruction, after: int) -> Ender:
   return wait
 
 
-def _barrier_signal(i: Instruction, pc: int) -> Step:
+@binds("s_barrier_signal", "s_barrier_signal_isfirst")
+def _barrier_signal(i: Instruction, pc: int, mode: int) -> Step:
   """s_barrier_signal; s_barrier_signal_isfirst says in SCC which wave of a workgroup is the first (RDNA4 ISA, 5.6)."""
   counts, asks = barrier_id(i, pc) == -1, i.mnemonic.endswith("isfirst")
 
   def signal(group: Group) -> None:
     first = group.cohort.signal(group) if counts else np.zeros(group.size, bool)
-    if asks: group.scc = first[0] if (first == first[0]).all() else first[:, None]
+    if asks: group.scc = column(first)
   return signal
 
 
-def _barrier_state(i: Instruction, pc: int) -> Step:
+@binds("s_get_barrier_state")
+def _barrier_state(i: Instruction, pc: int, mode: int) -> Step:
   """{signals, waves that must signal, valid} of the workgroup's barrier; others are not valid."""
   write, known = write_scalar32(i.operands["sdst"].value), barrier_id(i, pc) == -1
 
@@ -137,9 +159,11 @@ def _barrier_state(i: Instruction, pc: int) -> Step:
     cohort = group.cohort
     value = cohort.arrived[group.workgroups] << 16 | cohort.live[group.workgroups] << 4 | 1
     if not known: value = value * 0
-    write(group, np.uint32(value[0]) if (value == value[0]).all() else value.astype(np.uint32)[:, None])
+    write(group, column(value.astype(np.uint32)))
   return state
 
+
+# ---- branches
 
 def _go(group: Group, pcs: Value) -> Next:
   if pcs.ndim == 0: return int(pcs)
@@ -147,6 +171,7 @@ def _go(group: Group, pcs: Value) -> Next:
   return int(flat[0]) if (flat == flat[0]).all() else Split(flat)
 
 
+@ends(*CONDITIONS)
 def _branch(i: Instruction, pc: int) -> Ender:
   what, wanted = CONDITIONS[i.mnemonic]
   there, after = target(i, pc), pc + i.size
@@ -173,6 +198,8 @@ def _either(group: Group, taken: Value, there: int, after: int) -> Next:
   return Split(np.where(flat, np.int64(there), np.int64(after)))
 
 
+# ---- MODE and hardware registers
+
 def _mode_field(i: Instruction) -> tuple[int, int, int]:
   """(hardware register, first bit, bits) that s_setreg or one of its short forms writes."""
   simm = i.fields["simm16"]
@@ -188,6 +215,7 @@ def mode_change(i: Instruction) -> tuple[int, int, int] | None:
   return offset, (1 << size) - 1, i.fields["imm"] if "imm" in i.fields else i.fields["simm16"]
 
 
+@ends("s_setreg_b32", "s_setreg_imm32_b32", "s_round_mode", "s_denorm_mode")
 def _set_mode(i: Instruction, pc: int) -> Ender:
   """s_setreg and its short forms; MODE is part of what code is bound with, so that this ends a block."""
   after = pc + i.size
@@ -220,21 +248,14 @@ def _set_mode(i: Instruction, pc: int) -> Ender:
   return fixed
 
 
-def step(i: Instruction, pc: int) -> Step | None:
-  """A plain step for the other instructions of this kind, or None when `i` is not one."""
-  name = i.mnemonic
-  if name == "s_getpc_b64":
-    write64 = write_scalar64(i.operands["sdst"].value)
-    return lambda group: write64(group, np.uint64(pc + i.size))
-  if name == "s_sendmsg": return _send(i, pc)
-  if name in {"s_sendmsg_rtn_b32", "s_sendmsg_rtn_b64"}: return _ask(i, pc)
-  if name == "s_getreg_b32": return _getreg(i, pc)
-  if name in {"s_barrier_signal", "s_barrier_signal_isfirst"}: return _barrier_signal(i, pc)
-  if name == "s_get_barrier_state": return _barrier_state(i, pc)
-  return None
+@binds("s_getpc_b64")
+def _getpc(i: Instruction, pc: int, mode: int) -> Step:
+  write = write_scalar64(i.operands["sdst"].value)
+  return lambda group: write(group, np.uint64(pc + i.size))
 
 
-def _getreg(i: Instruction, pc: int) -> Step:
+@binds("s_getreg_b32")
+def _getreg(i: Instruction, pc: int, mode: int) -> Step:
   simm = i.fields["simm16"]
   ident, offset, size = simm & 63, simm >> 6 & 31, (simm >> 11 & 31) + 1
   field = np.uint32((1 << size) - 1)
@@ -252,20 +273,22 @@ def _getreg(i: Instruction, pc: int) -> Step:
 
 # ---- messages
 
-def _send(i: Instruction, pc: int) -> Step:
+@binds("s_sendmsg")
+def _send(i: Instruction, pc: int, mode: int) -> Step:
   """s_sendmsg: an interrupt with what M0 holds, or a message that changes nothing."""
   what = hwreg.message(i.isa, i.fields["simm16"])
   if what == "MSG_INTERRUPT":
     def interrupt(group: Group) -> None:
       raised = group.cohort.dispatch.interrupt
       if raised is None: raise MachineFault("an interrupt that nobody takes (s_sendmsg MSG_INTERRUPT)")
-      for m0 in np.broadcast_to(np.asarray(group.s[M0]).reshape(-1), group.size): raised(int(m0) & 0xFFFFFF)
+      for m0 in by_wave(group, group.s[M0]): raised(int(m0) & 0xFFFFFF)
     return interrupt
   if what not in hwreg.MODELLED: raise unsupported(i, pc, f"message {what}")
   return lambda group: hwreg.note(group, what)
 
 
-def _ask(i: Instruction, pc: int) -> Step:
+@binds("s_sendmsg_rtn_b32", "s_sendmsg_rtn_b64")
+def _ask(i: Instruction, pc: int, mode: int) -> Step:
   """s_sendmsg_rtn: the message that src0 names, and its answer."""
   what = hwreg.message(i.isa, i.fields["src0"])
   answer = hwreg.returned(what)

@@ -4,30 +4,27 @@ The loops over the halves of a 64-lane wave, s_subvector_loop_*, are those of th
 """
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
 
 from tinyhw.core.errors import MachineFault
-from tinyhw.emulator.amdgcn import sync
-from tinyhw.emulator.amdgcn.gfx9 import ends as ends_gfx9
-from tinyhw.emulator.amdgcn.gfx12 import registers as registers_gfx12
-from tinyhw.emulator.amdgcn.registers import exec_changed, write_scalar32
-from tinyhw.emulator.amdgcn.values import U32
+from tinyhw.emulator.amdgcn.binders import Ender, ends
+from tinyhw.emulator.amdgcn.registers import by_wave, column, exec_changed, write_scalar32
 from tinyhw.emulator.simt import End, Group, Next, Split
 from tinyhw.isa.amdgcn import EXEC_LO, Instruction
 
 Value = Any
-Ender = Callable[[Group], Next]
 EXEC_HI: Final = EXEC_LO + 1
 
 
+@ends("s_setkill")
 def _killed(i: Instruction, pc: int) -> Ender:
   after, kills = pc + i.size, i.fields["simm16"] & 1
   return lambda group: End() if kills else after
 
 
+@ends("s_sethalt", "s_sendmsghalt")
 def _halted(i: Instruction, pc: int) -> Ender:
   """A halted wave waits for a debugger to let it go on; there is none, so that its queue would hang."""
   after, halts = pc + i.size, i.mnemonic == "s_sendmsghalt" or i.fields["simm16"] & 1
@@ -38,6 +35,7 @@ def _halted(i: Instruction, pc: int) -> Ender:
   return halt
 
 
+@ends("s_subvector_loop_begin", "s_subvector_loop_end")
 def _subvector_loop(i: Instruction, pc: int) -> Ender:
   """The body runs for the low half of EXEC, then for the high half; the other half waits in an SGPR."""
   after, offset = pc + i.size, i.fields["simm16"]
@@ -46,7 +44,7 @@ def _subvector_loop(i: Instruction, pc: int) -> Ender:
 
   def step(group: Group) -> Next:
     s = group.s
-    low, high, saved = (np.broadcast_to(np.asarray(s[n]).reshape(-1), group.size) for n in (EXEC_LO, EXEC_HI, kept))
+    low, high, saved = (by_wave(group, s[n]) for n in (EXEC_LO, EXEC_HI, kept))
     zero = np.uint32(0)
     if begins:  # nothing active: leave the loop; only the high half: it is the first; else the low half goes first
       jumps, first = (low == 0) & (high == 0), low != 0
@@ -59,19 +57,9 @@ def _subvector_loop(i: Instruction, pc: int) -> Ender:
       new_low = np.where(was_high, saved, np.where(jumps, zero, low))
       new_high = np.where(jumps, saved, high)
 
-    def column(x: Value) -> Value: return x[0] if (x == x[0]).all() else x.astype(U32)[:, None]
     write(group, column(new_saved))
     s[EXEC_LO], s[EXEC_HI] = column(new_low), column(new_high)
     exec_changed(group)
     if jumps.all(): return there
     return Split(np.where(jumps, np.int64(there), np.int64(after))) if jumps.any() else after
   return step
-
-
-ENDERS: Final[dict[str, Callable[[Instruction, int], Ender]]] = {
-  "s_endpgm_saved": lambda i, pc: lambda group: End(), "s_setkill": _killed, "s_sethalt": _halted,
-  "s_sendmsghalt": _halted, "s_subvector_loop_begin": _subvector_loop, "s_subvector_loop_end": _subvector_loop,
-  "ds_ordered_count": sync.ordered_count,
-  **{f"ds_gws_{name}": sync.gws for name in ("init", "barrier", "sema_v", "sema_br", "sema_p", "sema_release_all")},
-  **ends_gfx9.ENDERS, **registers_gfx12.ENDERS,
-}

@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from tinyhw.emulator.amdgcn.fields import ACCUM_OFFSET, SGPRS, VGPRS, composed, program_field
+from tinyhw.emulator.amdgcn.registers import column
 from tinyhw.emulator.amdgcn.values import U32
 from tinyhw.emulator.simt import Group
 from tinyhw.isa.amdgcn import EXEC_LO, VCC_LO
@@ -53,12 +54,6 @@ def _reads(*names: str) -> Callable[[Reader], Reader]:
     for n in names: READERS[n] = function
     return function
   return register
-
-
-def column(group: Group, values: Value) -> Value:
-  """A value for each wave as a register."""
-  x = np.asarray(values, np.int64).reshape(-1).astype(U32)
-  return x[0] if group.size == 1 or (x == x[0]).all() else x[:, None]
 
 
 @_reads("HW_REG_MODE")
@@ -184,11 +179,12 @@ def _hw_id1(group: Group) -> Value:
 
 
 @_reads("HW_REG_HW_ID2")
-def _hw_id2(group: Group) -> Value: return _identity(group, "HW_ID2", ME_ID=np.int64(1), WG_ID=_place(group)[3])
+def _hw_id2(group: Group) -> Value: return _identity(group, "HW_ID2", ME_ID=np.ones(1, int), WG_ID=_place(group)[3])
 
 
 def _identity(group: Group, register: str, **values: Value) -> Value:
-  return composed(group.cohort.arch.isa, register, {n: column(group, v) for n, v in values.items()})
+  """A register from values of the waves [waves]."""
+  return composed(group.cohort.arch.isa, register, {n: column(v) for n, v in values.items()})
 
 
 def message(isa: str, code: int) -> str:

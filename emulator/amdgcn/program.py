@@ -10,19 +10,13 @@ from tinyhw.arch import Arch
 from tinyhw.core.errors import DecodeError, PageFault, TinyhwError, Unsupported
 from tinyhw.core.memory import Access, AddressSpace
 from tinyhw.emulator.amdgcn import bind, control
-from tinyhw.emulator.amdgcn.gfx9 import bind as _gfx9  # noqa: F401  (registers binders)
-from tinyhw.emulator.amdgcn.gfx9 import lds_store as _lds_store  # noqa: F401  (registers binders)
-from tinyhw.emulator.amdgcn.gfx12 import bind as _gfx12  # noqa: F401  (registers binders)
-from tinyhw.emulator.amdgcn.gfx12 import matrix as _gfx12_matrix  # noqa: F401  (registers binders)
-from tinyhw.emulator.amdgcn.gfx12 import transpose as _gfx12_transpose  # noqa: F401  (registers binders)
-from tinyhw.emulator.amdgcn.memory import buffer
-from tinyhw.emulator.amdgcn.memory import instructions as memory
+from tinyhw.emulator.amdgcn.all_tables import binds
+from tinyhw.emulator.amdgcn.binders import altered
+from tinyhw.emulator.amdgcn.memory import bind as memory
 from tinyhw.emulator.simt import Group, Next, Step
 from tinyhw.isa.amdgcn import Instruction, table
 
 BLOCK_LIMIT = 512
-_MEMORY = frozenset({"SMEM", "FLAT", "DS"})
-_BUFFERS = frozenset({"MUBUF", "MTBUF"})
 
 
 @dataclass(eq=False)
@@ -169,18 +163,16 @@ class Program:
 
   def step(self, i: Instruction, pc: int, mode: int) -> Step | None:
     """An instruction that does not end a block, bound; None for one that does nothing."""
-    other = bind.altered(i, mode)
+    other = altered(i, mode)
     return self._step(i, pc, mode) if other is None else other(i, pc, mode, self._step)
 
   def _step(self, i: Instruction, pc: int, mode: int) -> Step | None:
     """The same, whatever MODE makes of it."""
     if i.mnemonic in control.IGNORED: return None
-    special = bind.special(i.mnemonic, i.isa)
+    special = binds.get(i.mnemonic, i.isa)
     if special is not None: return special(i, pc, mode)
-    if i.family in _BUFFERS: return buffer.bind(i, pc)
-    if i.family in _MEMORY: return memory.bind(i, pc, mode)
-    plain = control.step(i, pc)
-    return plain if plain is not None else bind.alu(i, pc, mode)
+    if i.family in memory.FAMILIES: return memory.bind(i, pc, mode)
+    return bind.alu(i, pc, mode)
 
 
 class ProgramCache:

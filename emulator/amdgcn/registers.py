@@ -107,6 +107,16 @@ def set_exec(group: Group, lanes: Value) -> None:
 
 # ---- scalars
 
+def by_wave(group: Group, value: Value) -> Value:
+  """A scalar register's value for each wave [waves]."""
+  return np.broadcast_to(np.asarray(value).reshape(-1), group.size)
+
+
+def column(values: Value) -> Value:
+  """Values of the waves [waves] as a scalar register's: () where all agree, else [waves, 1]."""
+  return values[0] if len(values) == 1 or (values == values[0]).all() else values[:, None]
+
+
 def _special(group: Group, code: int) -> Value:
   """32-bit value of a scalar operand that is no register."""
   if code == SCC: return np.asarray(group.scc).astype(U32)[()]

@@ -12,14 +12,14 @@ from typing import Any, Final
 import numpy as np
 
 from tinyhw.core.errors import Unsupported
+from tinyhw.emulator.amdgcn.binders import Ender, ends
 from tinyhw.emulator.amdgcn.memory import gds
-from tinyhw.emulator.amdgcn.registers import full, merged, need_lanes, vector32
+from tinyhw.emulator.amdgcn.registers import by_wave, full, merged, need_lanes, vector32
 from tinyhw.emulator.amdgcn.values import U32
 from tinyhw.emulator.simt import Group, Next, Split, Yield
 from tinyhw.isa.amdgcn import M0, Instruction
 
 Value = Any
-Ender = Callable[[Group], Next]
 RESOURCES: Final = 64
 
 
@@ -49,7 +49,7 @@ def _first_lane(group: Group, read: Callable[[Group], Value]) -> list[int]:
 
 
 def _m0(group: Group) -> list[int]:
-  return [int(v) for v in np.broadcast_to(np.asarray(group.s[M0]).reshape(-1), group.size)]
+  return [int(v) for v in by_wave(group, group.s[M0])]
 
 
 def _several(group: Group, go: list[bool], pc: int, after: int) -> Next:
@@ -59,6 +59,7 @@ def _several(group: Group, go: list[bool], pc: int, after: int) -> Next:
   return Split(np.where(np.array(go), np.int64(after), np.int64(pc)))
 
 
+@ends(*(f"ds_gws_{name}" for name in ("init", "barrier", "sema_v", "sema_br", "sema_p", "sema_release_all")))
 def gws(i: Instruction, pc: int) -> Ender:
   """ds_gws_*. The counts of init and barrier are numbers of waves less one, as ROCm's device library gives them."""
   name, after, offset = i.mnemonic.removeprefix("ds_gws_"), pc + i.size, i.fields["offset"] & 63
@@ -96,6 +97,7 @@ def _one(name: str, r: Resource, wave: int, value: int) -> bool:
   return True
 
 
+@ends("ds_ordered_count")
 def ordered_count(i: Instruction, pc: int) -> Ender:
   """ds_ordered_count: a counter of the global data share, which waves reach in the order of their creation."""
   offset, after = i.fields["offset"], pc + i.size

@@ -151,16 +151,7 @@ class Ops:
   def log2(x: Value) -> Value: return np.log2(x)
 
   @staticmethod
-  def sin_turns(x: Value) -> Value:
-    """sin(2 pi x) of an f64."""
-    t = x - np.rint(x)
-    return np.sin(t * (2 * np.pi))
-
-  @staticmethod
-  def cos_turns(x: Value) -> Value:
-    """cos(2 pi x) of an f64."""
-    t = x - np.rint(x)
-    return np.cos(t * (2 * np.pi))
+  def sin(x: Value) -> Value: return np.sin(x)
 
   @staticmethod
   def floor(x: Value) -> Value: return np.floor(x)

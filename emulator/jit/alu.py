@@ -10,9 +10,10 @@ from typing import Any, Final
 import numpy as np
 
 from tinyhw.core.errors import Unsupported
-from tinyhw.emulator.amdgcn import bind, dpp
-from tinyhw.emulator.amdgcn import matrix as reference
+from tinyhw.emulator.amdgcn import bind, dpp, lanes
+from tinyhw.emulator.amdgcn.binders import Binder, binds
 from tinyhw.emulator.amdgcn.gfx9 import sdwa
+from tinyhw.emulator.amdgcn.gfx11 import matrix as reference
 from tinyhw.emulator.amdgcn.meanings.quiet import meaning_of
 from tinyhw.emulator.amdgcn.meanings.registry import Meaning
 from tinyhw.emulator.amdgcn.modes import FP_ROUND, denormals
@@ -29,7 +30,7 @@ Emit = Callable[[Registers, Instruction, int], None]
 
 def translate(r: Registers, i: Instruction, mode: int) -> None:
   """Emit an ALU instruction. Raises Untranslatable, with nothing written, for one that is left to the reference."""
-  binder = bind.special(i.mnemonic, i.isa)
+  binder = binds.get(i.mnemonic, i.isa)
   if binder is not None:
     special = SPECIAL.get(binder)
     if special is None: raise Untranslatable(i.mnemonic)
@@ -283,7 +284,8 @@ def _limit_by_dpp(r: Registers, i: Instruction) -> tuple[bool, Any] | None:
 # ---- dual issue
 
 def _dual(r: Registers, i: Instruction, mode: int) -> None:
-  """VOPD: both halves read before either writes."""
+  """VOPD: both halves read before either writes; a wave of 64 skips it."""
+  if r.lanes == 64: return
   done: list[tuple[Operand, Value]] = []
   x_name, y_name = i.mnemonic.split(" :: ")
   for name, suffix in ((x_name, "X"), (y_name, "Y")):
@@ -456,7 +458,8 @@ def _mbcnt(r: Registers, i: Instruction, mode: int) -> None:
 
 
 # By the reference's binder, so that an instruction that a generation binds otherwise is not taken for this one.
-SPECIAL: Final[dict[bind.Binder, Emit]] = {
-  bind.readfirstlane: _readfirstlane, bind.readlane: _readlane, bind.writelane: _writelane, bind.permlane: _permlane,
-  bind.permlane64: _permlane64, bind.mbcnt: _mbcnt, bind.fma_mix: _fma_mix, reference.wmma: matrix.wmma,
+SPECIAL: Final[dict[Binder, Emit]] = {
+  lanes.readfirstlane: _readfirstlane, lanes.readlane: _readlane, lanes.writelane: _writelane,
+  lanes.permlane: _permlane, lanes.permlane64: _permlane64, lanes.mbcnt: _mbcnt, bind.fma_mix: _fma_mix,
+  reference.wmma: matrix.wmma,
 }

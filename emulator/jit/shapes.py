@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from tinyhw.arch import Arch
-from tinyhw.emulator.amdgcn import bind
+from tinyhw.emulator.amdgcn.binders import binds
 from tinyhw.emulator.amdgcn.registers import constant
 from tinyhw.emulator.amdgcn.values import DTYPES, U64
 from tinyhw.emulator.jit import alu
@@ -127,7 +127,7 @@ class Shapes:
     return replace(i, fields=fields, operands=operands, words=(), literal=None)
 
 
-def _bound(i: Instruction) -> bool: return bind.special(i.mnemonic, i.isa) is not None
+def _bound(i: Instruction) -> bool: return binds.get(i.mnemonic, i.isa) is not None
 
 
 def _slots(ranges: Sequence[tuple[int, int]]) -> Slots:

@@ -2,7 +2,7 @@
 by register numbers in M0."""
 from __future__ import annotations
 
-from tinyhw.emulator.amdgcn import bind
+from tinyhw.emulator.amdgcn import bind, relative
 from tinyhw.emulator.amdgcn.gfx9 import bind as bind_gfx9
 from tinyhw.emulator.amdgcn.gfx12 import bind as bind_gfx12
 from tinyhw.emulator.amdgcn.meanings import integer
@@ -122,6 +122,6 @@ def _scalar_move_relative(r: Registers, i: Instruction, mode: int) -> None:
 
 alu.SPECIAL.update({
   bind.dot_iu: _dot, bind.quad_sad: _quad_sad, bind_gfx9.pk_mov: _pk_mov,
-  bind_gfx12.permlane_var: _permlane_var, bind.movrel: _movrel,
-  bind.swap_relative: _swap_relative, bind.scalar_move_relative: _scalar_move_relative,
+  bind_gfx12.permlane_var: _permlane_var, relative.movrel: _movrel,
+  relative.swap_relative: _swap_relative, relative.scalar_move_relative: _scalar_move_relative,
 })

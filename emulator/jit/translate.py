@@ -15,8 +15,10 @@ from typing import Final, Protocol
 
 from tinyhw.arch import Arch
 from tinyhw.core.errors import PageFault, TinyhwError, Unsupported
-from tinyhw.emulator.amdgcn import bind, control, hwreg
-from tinyhw.emulator.amdgcn.memory import instructions as memory
+from tinyhw.emulator.amdgcn import control, hwreg
+from tinyhw.emulator.amdgcn.binders import altered
+from tinyhw.emulator.amdgcn.memory.lds import ds_atomic
+from tinyhw.emulator.amdgcn.memory.tables import DS_ATOMICS
 from tinyhw.emulator.amdgcn.values import U32, U64
 from tinyhw.emulator.jit import alu, matrix_plans, special, threads  # noqa: F401  (they register what they translate)
 from tinyhw.emulator.jit.access import FIND, Accesses, Site
@@ -358,9 +360,9 @@ class Translator:
 
   def _plain(self, i: Instruction, at: int, mode: int) -> None:
     r = self.r
-    if bind.altered(i, mode) is not None: raise Untranslatable(i.mnemonic)
+    if altered(i, mode) is not None: raise Untranslatable(i.mnemonic)
     if i.mnemonic in control.IGNORED: return
-    if i.mnemonic in memory.DS_ATOMICS and memory.ds_atomic(i, mode) != memory.DS_ATOMICS[i.mnemonic]:
+    if i.mnemonic in DS_ATOMICS and ds_atomic(i, mode) != DS_ATOMICS[i.mnemonic]:
       raise Untranslatable(f"{i.mnemonic} that flushes denormals")
     if i.family in MEMORY: return None if self._called(i, at, mode) else self.accesses.translate(r, i, at)
     if i.mnemonic == "s_barrier_signal":

@@ -11,8 +11,6 @@ import struct
 from collections.abc import Callable
 from typing import Any, Final
 
-import numpy as np
-
 from tinyhw.emulator.amdgcn.values import BITS, DTYPES, F16, F32, F64, I32, I64, U32, U64
 
 _TYPES: Final = {d: ("i1" if d.kind == "b" else f"i{d.itemsize * 8}" if d.kind in "iu" else
@@ -430,8 +428,7 @@ class LLVMOps:
   def sqrt(self, x: Value) -> Value: return self._call("sqrt", x)
   def exp2(self, x: Value) -> Value: return self._each("exp2", x)
   def log2(self, x: Value) -> Value: return self._each("log2", x)
-  def sin_turns(self, x: Value) -> Value: return self._each("sin", (x - self.rint(x)) * (2 * np.pi))
-  def cos_turns(self, x: Value) -> Value: return self._each("cos", (x - self.rint(x)) * (2 * np.pi))
+  def sin(self, x: Value) -> Value: return self._each("sin", x)
 
   def _each(self, name: str, x: Value) -> Value:
     """A function of the host's C library on each element, in f64."""

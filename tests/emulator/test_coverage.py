@@ -6,9 +6,12 @@ import re
 import pytest
 
 from tinyhw.arch import DECODED
+from tinyhw.core.errors import LayoutError
 from tinyhw.emulator.amdgcn import coverage
+from tinyhw.emulator.amdgcn.binders import Binder, Binders
 from tinyhw.emulator.amdgcn.meanings.registry import MEANINGS
-from tinyhw.isa.amdgcn import table
+from tinyhw.emulator.simt import Step
+from tinyhw.isa.amdgcn import Instruction, table
 
 TABLE = table("gfx11")
 # Why each group is missing: graphics (export, interpolation, attributes, streams), ray tracing, trap handlers; and
@@ -48,3 +51,13 @@ def test_signatures_name_known_types() -> None:
   for m in MEANINGS:
     for t in (*m.results, *m.sources):
       assert t.removeprefix("d:").removeprefix("s:") in known or fields.fullmatch(t), m.mnemonic
+
+
+def test_a_binder_is_taken_once_in_each_table() -> None:
+  table: Binders[Binder] = Binders("the step")
+  def one(i: Instruction, pc: int, mode: int) -> Step: return lambda group: None
+  def other(i: Instruction, pc: int, mode: int) -> Step: return lambda group: None
+  table("v_a", "v_b")(one)
+  table("v_a", isa="gfx9")(other)
+  assert table.get("v_a", "gfx9") is other and table.get("v_a", "gfx11") is one and table.get("v_c", "gfx9") is None
+  with pytest.raises(LayoutError, match="gfx9: the step of v_a is registered twice"): table("v_a", isa="gfx9")(one)

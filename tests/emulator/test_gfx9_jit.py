@@ -8,7 +8,7 @@ import pytest
 
 from tests.emulator.gfx9 import LANES, TABLE, code, run
 from tinyhw.core.errors import DecodeError, EncodeError
-from tinyhw.emulator.amdgcn import bind
+from tinyhw.emulator.amdgcn.binders import binds
 from tinyhw.emulator.amdgcn.meanings.registry import MEANINGS
 from tinyhw.isa.amdgcn import Row
 
@@ -20,8 +20,8 @@ SPECIAL_BITS = (0, 1, 0x80000000, 0x3F800000, 0xBF800000, 0x7F800000, 0xFF800000
                 0x7F7FFFFF, 0xFFFFFFFF, 0x7FFFFFFF, 0x3C003C00, 0x7C00FC00, 0x40490FDB, 0x3F8FFFFF)
 # What may differ: the bits of a NaN. A wide register has it in its upper dword alone.
 ROWS = [r for r in TABLE.rows() if r.family in FAMILIES and (
-  MEANINGS.get(r.mnemonic, "gfx9") or bind.special(r.mnemonic, "gfx9"))
-  and not r.mnemonic.startswith(("s_getreg", "s_set_gpr", "s_setreg"))]
+  MEANINGS.get(r.mnemonic, "gfx9") or binds.get(r.mnemonic, "gfx9"))
+  and not r.mnemonic.startswith(("s_getpc", "s_getreg", "s_set_gpr", "s_setreg"))]
 
 
 def operand(rng: random.Random, kind: str, dwords: int, name: str) -> int:

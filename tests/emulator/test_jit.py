@@ -11,7 +11,7 @@ from tests.emulator.gpu import ARCH, Gpu
 from tinyhw.core.errors import DecodeError, EncodeError, PageFault, TinyhwError, WatchdogExpired
 from tinyhw.core.memory import Access, Region
 from tinyhw.emulator.amdgcn import Dispatch, dispatch
-from tinyhw.emulator.amdgcn.bind import SPECIAL
+from tinyhw.emulator.amdgcn.binders import binds
 from tinyhw.emulator.amdgcn.meanings.registry import MEANINGS
 from tinyhw.emulator.engines import dispatch as choose
 from tinyhw.emulator.jit.run import dispatch as compiled
@@ -155,7 +155,8 @@ def differences(a: Any, b: Any, lanes: int) -> Any:
 
 
 KNOWN = [r for r in TABLE.rows() if r.family in FAMILIES and (
-  MEANINGS.get(r.mnemonic) or r.mnemonic in SPECIAL or r.family == "VOPD")]
+  MEANINGS.get(r.mnemonic) or binds.get(r.mnemonic, "gfx11") or r.family == "VOPD")
+  and not r.mnemonic.startswith(("s_get", "s_sendmsg"))]
 ROWS = [r for r in KNOWN if "dpp" not in r.variant]
 DPP_ROWS = [r for r in KNOWN if "dpp" in r.variant]
 

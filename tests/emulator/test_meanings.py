@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tinyhw.emulator.amdgcn import bind  # noqa: F401  (it registers the meanings)
-from tinyhw.emulator.amdgcn.meanings.registry import MEANINGS
+from tinyhw.emulator.amdgcn.all_tables import MEANINGS
 from tinyhw.emulator.amdgcn.values import Ops
 from tinyhw.tools.fuzz.values import random, special
 

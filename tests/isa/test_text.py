@@ -30,11 +30,11 @@ def test_text_of_every_row_is_llvms(generation: str) -> None:
 
 # Scalar codes that random words seldom hold: VCC, trap registers, null, M0, EXEC, apertures, vccz, execz, scc, inline.
 CODES = (106, 107, 108, 123, 124, 125, 126, 127, 192, 193, 208, 235, 236, 237, 238, 239, 240, 248, 251, 252, 253)
-LITERALS = (3, 0x3C00, 0x12345678, 0x3F800000, 0xFFFFFFFF)
+LITERALS = (3, 0x3C00, 0xFFF0, 0x12345678, 0x3F800000, 0x7FFFFFFF, 0xFFFFFFFF)
 # Operands for which llvm-mc 19 is no judge of the others' text, with the evidence.
 UNJUDGED = re.compile(
   r"v_(wmma|swmmac)_"  # a matrix in scalar registers: llvm-mc refuses or shows it as invalid, the hardware has no form
-  r"|s_alloc_vgpr"  # LLVM 19 does not know it
+  r"|s_alloc_vgpr|v_mov_b16"  # LLVM 19 does not know it, or in its mode true16 alone
   r"|v_(cmpx?_class_f16|alignb\w+_b32|dot2_b?f16_b?f16)")  # 16-bit types in the hardware, 32-bit ones to LLVM 19
 
 
@@ -71,9 +71,9 @@ def test_special_operands_and_literals_are_llvms(generation: str) -> None:
     found = theirs[n]
     if found is None or len(found) > 1 or found and "/*" in found[0]: continue  # LLVM lost its place, or says invalid
     count += 1
-    other = re.sub(r"(v\d+)\.l", r"\1", found[0]) if found else None
+    other = found[0] if found else None
     if mine is None and other is not None and not other.startswith(row.mnemonic): continue  # it went on inside the word
-    if (re.sub(r"(v\d+)\.l", r"\1", mine) if mine else None) != other:
+    if mine != other:
       wrong.append(f"{row.mnemonic} {row.variant} {data.hex()}: {mine!r}, LLVM {other!r}")
   assert not wrong, f"{len(wrong)} of {count}\n" + "\n".join(wrong[:20])
   assert count > {"gfx9": 2400, "gfx11": 5000, "gfx12": 5000}[generation], count  # gfx9 has no literals in VOP3

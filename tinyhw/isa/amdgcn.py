@@ -35,7 +35,13 @@ SPECIALS: Final = {
                      254: "src_lds_direct"}}
 CANONICAL: Final = {"gfx11": {}, "gfx12": {}, "gfx9": {124: M0, 125: NULL}}
 LDS_DIRECT: Final = 254
+REGISTERS_ONLY: Final = frozenset({"", "mask"})  # types of scalar operands that have no constants
 SDWA_SELECTIONS: Final = ("dst_sel", "src0_sel", "src1_sel")
+# Lane patterns of DPP beside quad_perm (below 0x100): rows moved by 1 to 15, mirrored, shared; on gfx9 whole waves too.
+_ROWS: Final = frozenset(base + n for base in (0x100, 0x110, 0x120) for n in range(1, 16)) | {0x140, 0x141}
+LANE_PATTERNS: Final = {
+  "gfx9": _ROWS | {0x130, 0x134, 0x138, 0x13C, 0x142, 0x143, *range(0x150, 0x160)},
+  "gfx11": _ROWS | frozenset(range(0x150, 0x170)), "gfx12": _ROWS | frozenset(range(0x150, 0x170))}
 # Registers that no pair or longer group starts with.
 SINGLE: Final = {"gfx11": frozenset({VCC_HI, M0, EXEC_HI}), "gfx12": frozenset({VCC_HI, M0, EXEC_HI}),
                  "gfx9": frozenset({103, 105, VCC_HI, M0, EXEC_HI})}
@@ -64,9 +70,12 @@ class Operand:
   half: int | None = None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Row:
-  """One encoding of one instruction. `fields` maps a name to (position in the word, position in the field, width)."""
+  """One encoding of one instruction. `fields` maps a name to (position in the word, position in the field, width).
+
+  A row is equal to itself alone: each table makes its rows once.
+  """
   mnemonic: str
   variant: str
   family: str
@@ -236,6 +245,7 @@ class Table:
       fields[name] = value
     if row.variant == "sdwa" and (fields.get("dst_unused") == 3 or 7 in map(fields.get, SDWA_SELECTIONS)):
       raise DecodeError("a reserved byte or word selection", where=hex(where))
+    if "dpp_ctrl" in fields: self._check_lanes(row, fields["dpp_ctrl"], where)
     size, literal = row.size, None
     if any(fields[n] == LITERAL for n in row.literal_operands):
       if at + size + 4 > len(code): raise DecodeError("the literal of an instruction is missing", where=hex(where))
@@ -256,12 +266,24 @@ class Table:
         if half[:1] == "h": which, value = value >> 7, value & 0x7F
         elif half[:1] == "o": which = op_sel >> (3 if role == "d" else int(name[-1])) & 1
         operand = Operand(name, role, "v", value, dwords, kind_type, which)
-      elif kind in "sx": operand = self._scalar(name, role, value, dwords, kind_type, literal, where, kind == "x")
+      elif kind in "sx":
+        operand = self._scalar(name, role, value, dwords, kind_type, literal, where, kind == "x")
+        if operand.kind != "s" and kind == "s" and kind_type in REGISTERS_ONLY:
+          raise DecodeError(f"operand {name} is no register", where=hex(where))
+        if row.family == "SMEM" and name in {"sdst", "sdata"} and operand.value in {M0, EXEC_LO, EXEC_HI}:
+          raise DecodeError(f"operand {name} is M0 or EXEC, which scalar memory does not reach", where=hex(where))
       else: operand = self._other(name, role, kind, value, dwords, kind_type, fields, where)
       operands[name] = operand
     words = tuple(int.from_bytes(code[i:i + 4], "little") for i in range(at, at + size, 4))
     if row.family in IMAGES and "dmask" in fields: self._size_image(row, fields, operands, where)
     return Instruction(row, size, words, fields, operands, None if row.deferred else literal)
+
+  def _check_lanes(self, row: Row, pattern: int, where: int) -> None:
+    """Refuse reserved lane patterns; gfx9's instructions on 64 bits have row_newbcast alone (manuals, DPP_CTRL)."""
+    if pattern >= 0x100 and pattern not in LANE_PATTERNS[self.name]:
+      raise DecodeError(f"the reserved lane pattern {pattern:#x}", where=hex(where))
+    if self.name == "gfx9" and not 0x150 <= pattern < 0x160 and any(o[3] == 2 for o in row.operands):
+      raise DecodeError(f"the lane pattern {pattern:#x} of an instruction on 64 bits", where=hex(where))
 
   def _size_image(self, row: Row, fields: Mapping[str, int], operands: dict[str, Operand], where: int) -> None:
     """Give data and addresses the registers that the other fields say; addresses that are not used go."""
@@ -278,7 +300,7 @@ class Table:
     """Operands that are accumulation registers (a) or of either kind (g), the third source of gfx9's matrix
     instructions (y, z: a register or a constant), SDWA's operands (w, c), vector registers alone (p)."""
     if kind == "c":  # VCC, unless bit 7 says that a register is given
-      return Operand(name, role, "s", value & 0x7F if value & 0x80 else VCC_LO, dwords, kind_type)
+      return self._scalar(name, role, value & 0x7F if value & 0x80 else VCC_LO, dwords, kind_type, None, where)
     if kind == "w":
       if value < VGPR0: return Operand(name, role, "v", value, dwords, kind_type)
       return self._scalar(name, role, value - VGPR0, dwords, kind_type, None, where)
@@ -302,7 +324,8 @@ class Table:
     if dwords > 2 and code <= EXEC_HI and code != NULL:
       # groups start at a multiple of four, and end with their file of registers
       first, end = (0, SGPRS[self.name]) if code < SGPRS[self.name] else (TTMP0, NULL)
-      if not first <= code < end or first + (code - first & -4) + dwords > end:
+      inside = first <= code < end and not (self.name == "gfx9" and 102 <= code < VCC_LO)
+      if not inside or first + (code - first & -4) + dwords > end:
         raise DecodeError(f"operand {name} passes the last register", where=hex(where))
     if code <= EXEC_HI or code in SPECIALS[self.name]:
       if code != LDS_DIRECT or vector and dwords < 2: return Operand(name, role, "s", code, dwords, kind_type)

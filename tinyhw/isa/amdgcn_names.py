@@ -87,8 +87,7 @@ NAMES: Final = {
               6: "MSG_HALT_WAVES", 7: "MSG_ORDERED_PS_DONE", 8: "MSG_EARLY_PRIM_DEALLOC", 9: "MSG_GS_ALLOC_REQ",
               10: "MSG_GET_DOORBELL", 15: "MSG_SYSMSG"},
     operations={"MSG_GS": _GS, "MSG_GS_DONE": {0: "GS_OP_NOP", **_GS},
-                "MSG_SYSMSG": {1: "SYSMSG_OP_ECC_ERR_INTERRUPT", 2: "SYSMSG_OP_REG_RD", 3: "SYSMSG_OP_HOST_TRAP_ACK",
-                               4: "SYSMSG_OP_TTRACE_PC"}},
+                "MSG_SYSMSG": {1: "SYSMSG_OP_ECC_ERR_INTERRUPT", 2: "SYSMSG_OP_REG_RD", 4: "SYSMSG_OP_TTRACE_PC"}},
     counters={"vmcnt": ((0, 0, 4), (14, 4, 2)), "expcnt": ((4, 0, 3),), "lgkmcnt": ((8, 0, 4),)},
     policies=(("sc0", 1), ("nt", 2), ("sc1", 16))),
   "gfx11": Names(

@@ -4,6 +4,7 @@ from __future__ import annotations
 import re
 import struct
 from collections.abc import Callable
+from functools import cache
 from typing import Final
 
 from tinyhw.isa.amdgcn import (
@@ -16,7 +17,6 @@ from tinyhw.isa.amdgcn import (
   Instruction,
   Operand,
   Row,
-  Table,
   table,
 )
 from tinyhw.isa.amdgcn_images import DIMENSIONS, IMAGES
@@ -34,8 +34,16 @@ from tinyhw.isa.amdgcn_names import (
 )
 
 INTEGER16: Final = frozenset({"i16", "b16"})
+# 16-bit instructions that LLVM writes with the halves of their registers (v1.l) always; it has no other form of them.
+HALVES: Final = frozenset({"v_mov_b16", "v_swap_b16"})
+# Instructions whose op_sel has a bit of a third source that the text does not name.
+THIRD_SOURCE: Final = frozenset({"v_fmac_f16", "v_cvt_sr_fp8_f32", "v_cvt_sr_bf8_f32"})
 Printer = Callable[[Instruction, int], str]
 
+# Of a template: the mnemonic with its own suffix, and whether operands follow; a key.
+NAME: Final = re.compile(r"@(?:\{(\w+)\})?(?=(\$)?)")
+KEY: Final = re.compile(r"\$(\w+)")
+SPACES: Final = re.compile(r" {2,}")
 DELAYS: Final = ("NO_DEP", "VALU_DEP_1", "VALU_DEP_2", "VALU_DEP_3", "VALU_DEP_4", "TRANS32_DEP_1", "TRANS32_DEP_2",
                  "TRANS32_DEP_3", "FMA_ACCUM_CYCLE_1", "SALU_CYCLE_1", "SALU_CYCLE_2", "SALU_CYCLE_3")
 SKIPS: Final = ("SAME", "NEXT", "SKIP_1", "SKIP_2", "SKIP_3", "SKIP_4")
@@ -71,40 +79,52 @@ def constant(code: int, type_: str) -> str:
 def _signed(value: int, bits: int) -> int: return value - (1 << bits) if value >> bits - 1 else value
 
 
-_FLOATS32: Final = {struct.unpack("<I", struct.pack("<f", v))[0]: k for k, v in INLINE_FLOATS.items()}
-_FLOATS16: Final = {struct.unpack("<H", struct.pack("<e", v))[0]: k for k, v in INLINE_FLOATS.items()}
+FLOATS32: Final = {struct.unpack("<I", struct.pack("<f", v))[0]: k for k, v in INLINE_FLOATS.items()}
+FLOATS16: Final = {struct.unpack("<H", struct.pack("<e", v))[0]: k for k, v in INLINE_FLOATS.items()}
 
 
 def literal(value: int, type_: str) -> str:
   """A literal as LLVM prints it: a number that has an inline code looks like that, 16-bit types show 16 bits."""
   if type_ == "f64": return hex(value)  # the upper half of the double
   if type_[-2:] == "64": return str(value) if value <= 64 else hex(value)
-  if type_ in INTEGER16 and value in _FLOATS32: return constant(_FLOATS32[value], "b32")
+  if type_ in INTEGER16 and value in FLOATS32: return constant(FLOATS32[value], "b32")
   half = type_[-2:] == "16" and not type_.startswith("v2")
+  if type_ in INTEGER16:  # what is a small number only in its lower 16 bits would be read back as another code
+    signed = _signed(value, 32)
+    return str(signed) if -16 <= signed <= 64 else hex(value & 0xFFFF)
   bits = 16 if half else 32
   value &= (1 << bits) - 1
   signed = _signed(value, bits)
   if -16 <= signed <= 64: return str(signed)
   if type_ == "v2bf16": return hex(value)  # LLVM 19 has no inline form of these
-  floats = _FLOATS16 if half or type_ == "v2f16" else _FLOATS32
-  return constant(floats[value], type_) if value in floats and not (half and type_ in INTEGER16) else hex(value)
+  floats = FLOATS16 if half or type_ == "v2f16" else FLOATS32
+  return constant(floats[value], type_) if value in floats else hex(value)
 
 
-def operand(o: Operand, isa: str = "gfx11") -> str:
-  """An operand without modifiers."""
+def operand(o: Operand, isa: str = "gfx11", halves: bool = True) -> str:
+  """An operand without modifiers. `halves`: 16-bit operands are v1.l or v1.h, else v1."""
   if o.kind == "v":
-    if o.half is not None: return f"v{o.value}.{'lh'[o.half]}"
+    if o.half is not None and halves: return f"v{o.value}.{'lh'[o.half]}"
     return _range("a" if o.value >= AGPR0 else "v", o.value % AGPR0, o.dwords)
   if o.kind == "s": return scalar_name(o.value, o.dwords or (2 if isa == "gfx9" else 1), isa)
   if o.kind == "const": return constant(o.value, o.type)
   return literal(o.value, o.type) if o.kind == "lit" else hex(o.value)
 
 
-def _source(i: Instruction, name: str) -> str:
+def _halves(i: Instruction, true16: bool) -> bool:
+  """Whether registers are shown by their halves: where the text has nothing else to tell v1.h from v1.
+
+  Long encodings say it with op_sel; the short ones have no other way, but need it for upper halves only.
+  """
+  if true16 or i.mnemonic in HALVES: return True
+  return i.family != "VOP3" and any(o.half for o in i.operands.values())
+
+
+def _source(i: Instruction, name: str, halves: bool) -> str:
   """A source with its neg and abs modifiers."""
   o = i.operands[name]
   k = int(name[3])
-  text = operand(o, i.row.isa)
+  text = operand(o, i.row.isa, halves)
   if i.get("sext") >> k & 1: return f"sext({text})"
   if name in i.row.extended: return f"sext({text})" if i.get("neg") >> k & 1 else text
   neg, absolute = i.get("neg", i.get("neg_lo")) >> k & 1, i.get("abs", i.get("neg_hi")) >> k & 1
@@ -113,15 +133,21 @@ def _source(i: Instruction, name: str) -> str:
   return text
 
 
-def _packed(i: Instruction, name: str, default: int) -> str:
+def op_sel_bits(row: Row) -> int:
+  """How many sources op_sel and its kin have a bit for."""
+  return sum(o[0].startswith("src") for o in row.operands) + (row.mnemonic in THIRD_SOURCE)
+
+
+def _packed(i: Instruction, name: str, default: int, halves: bool) -> str:
   if name not in i.fields: return ""
-  count = sum(1 for n in i.operands if n.startswith("src"))
+  count = op_sel_bits(i.row)
   bits = [i.fields[name] >> k & 1 for k in range(count)]
   if name == "op_sel" and i.family == "VINTERP": bits += [i.fields[name] >> 3 & 1]
   if i.mnemonic.startswith("v_permlane"): bits = bits[:2]  # whether inactive lanes are read, and lanes beyond the row
   elif name == "op_sel" and i.family == "VOP3":
-    if any(o.half is not None for o in i.operands.values()): return ""  # registers are printed as v1.h
     bits += [i.fields[name] >> 3 & 1] if "vdst" in i.operands else []
+    if halves and not any(b and i.operands[f"src{k}"].half is None for k, b in enumerate(bits[:count])):
+      return ""  # registers are printed as v1.h
   if all(b == default for b in bits): return ""
   return f" {name}:[{','.join(map(str, bits))}]"
 
@@ -217,8 +243,7 @@ def _offset(i: Instruction, value: int) -> str:
   kind, names = i.operands["offset"].type, NAMES[i.row.isa]
   if kind == "SMEMOffset": return hex(_signed(value, names.scalar_bits))
   if kind in {"SMEMOffsetMod", "OptSMEMOffsetMod"}:
-    value = _signed(value, names.scalar_bits)
-    return f" offset:{hex(value)}" if value or kind == "SMEMOffsetMod" else ""
+    return f" offset:{hex(_signed(value, names.scalar_bits))}"
   if kind == "flat_offset" and (names.flat_signed or not i.mnemonic.startswith("flat_")):
     value = _signed(value, names.flat_bits)
   if i.family == "MUBUF" and names.scoped: value = _signed(value, names.flat_bits)
@@ -307,7 +332,7 @@ MODIFIERS: Final[dict[str, Printer]] = {
   "offset0": lambda i, v: f" offset0:{v}" if v else "",
   "offset1": lambda i, v: f" offset1:{v}" if v else "",
   "simm16": _simm16,
-  "imm": lambda i, v: _small(v) if i.family == "SOPK" else hex(v),
+  "imm": lambda i, v: literal(v, "i32") if i.family == "SOPK" else hex(v),
   "immDeferred": lambda i, v: hex(v),
   "dpp_ctrl": _dpp_ctrl,
   "dpp8": lambda i, v: _dpp8(v),
@@ -350,22 +375,26 @@ def _addresses(i: Instruction) -> str:
   return parts[0] if len(parts) == 1 else f"[{', '.join(parts)}]"
 
 
-def suffix(i: Row, generation: Table) -> str:
+@cache
+def suffix(i: Row) -> str:
   """LLVM names the encoding of instructions that have several."""
   variant = i.variant.removesuffix("_fi")
   if variant == "sdwa": return "_sdwa"
   if variant in {"dpp8", "dpp"}: return "_e64_dpp" if i.family == "VOP3P" else "_dpp"
   if variant.startswith("e64_dpp"): return "_e64_dpp"
   if i.family not in {"VOP1", "VOP2", "VOPC", "VOP3"}: return ""
-  forms = {r.variant for r in generation.by_mnemonic[i.mnemonic]}
+  forms = {r.variant for r in table(i.isa).rows_of(i.mnemonic)}
   if i.family == "VOP3": return "_e64" if "e32" in forms else ""
   return "_e32" if "e64" in forms or i.isa == "gfx9" and i.mnemonic == "v_pk_fmac_f16" else ""
 
 
+@cache
 def template(i: Row) -> str:
   """The row's text with the VCC that short encodings use or write without an operand."""
   line = i.text.replace(",$format $soffset", ", $soffset$format")
   if i.family in IMAGES: return re.sub(r"\[\$vaddr0[^\]]*\]", "$addresses", line)
+  if i.family == "VOP3" and "$op_sel" not in line and any(o[5][:1] == "o" for o in i.operands):
+    line = re.sub(r"(.*\$src\d(?:_modifiers)?)", r"\1$op_sel", line)  # halves that LLVM's own text does not show
   if i.family not in {"VOP2", "VOPC"} or "vcc" in line: return line
   vcc = "vcc" if i.isa == "gfx9" else "vcc_lo"
   if i.family == "VOPC" and "VCC" in i.defs and "$sdst" not in line:
@@ -375,22 +404,25 @@ def template(i: Row) -> str:
   return line
 
 
-def text(i: Instruction, generation: Table | None = None) -> str:
-  """The instruction as LLVM's disassembler prints it (branch targets as raw offsets)."""
-  generation = generation or table(i.row.isa)
+def text(i: Instruction, *, true16: bool = False) -> str:
+  """The instruction as LLVM's disassembler prints it (branch targets as raw offsets).
+
+  With `true16`, 16-bit operands are always called by their halves (v1.l), as LLVM does in its mode of that name.
+  """
   names = iter(i.mnemonic.split(" :: "))
+  halves = _halves(i, true16)
 
   def name(match: re.Match[str]) -> str:
     own = next(names)
     if match[1]: return own + match[1]
-    return own + (suffix(i.row, generation) if match[2] else "") + (" " if match[2] else "")
+    return own + (suffix(i.row) if match[2] else "") + (" " if match[2] else "")
 
   def item(match: re.Match[str]) -> str:
     key = match[1]
-    if key in {"op_sel", "neg_lo", "neg_hi"}: return _packed(i, key, 0)
-    if key == "op_sel_hi": return _packed(i, key, 0 if "_mix" in i.mnemonic else 1)
+    if key in {"op_sel", "neg_lo", "neg_hi"}: return _packed(i, key, 0, halves)
+    if key == "op_sel_hi": return _packed(i, key, 0 if "_mix" in i.mnemonic else 1, halves)
     if key == "addresses": return _addresses(i)
-    if key.endswith("_modifiers"): return _source(i, key.removesuffix("_modifiers"))
+    if key.endswith("_modifiers"): return _source(i, key.removesuffix("_modifiers"), halves)
     if key == "vdst" and key not in i.operands: key = "vdata"
     o = i.operands.get(key)
     if key in MODIFIERS and (o is None or o.kind == "imm"):
@@ -399,7 +431,7 @@ def text(i: Instruction, generation: Table | None = None) -> str:
     if o.type == "SendMsg": return _message(i, o.value)
     if o.type == "GPRIdxMode": return _indexed(o.value)
     if i.family == "EXP" and not i.get("en") >> int(key[3]) & 1: return "off"
-    return operand(o, i.row.isa)
+    return operand(o, i.row.isa, halves)
 
-  line = re.sub(r"@(?:\{(\w+)\})?(?=(\$)?)", name, template(i.row))
-  return re.sub(r" {2,}", " ", re.sub(r"\$(\w+)", item, line)).rstrip()
+  line = NAME.sub(name, template(i.row))
+  return SPACES.sub(" ", KEY.sub(item, line)).rstrip()

@@ -170,7 +170,7 @@ def one_of(generation: Table, rng: random.Random) -> bytes:
     e = Writer(generation, row, rng)
     sources = [o[0] for o in row.operands if o[2] == "x" and o[3] <= 2]
     if "dpp_ctrl" in row.fields:
-      e.fields |= {"dpp_ctrl": dpp_control(generation.name, rng), "row_mask": 15, "bank_mask": 15}
+      e.fields |= {"dpp_ctrl": dpp_control(row, rng), "row_mask": 15, "bank_mask": 15}
     if "dpp8" in row.fields: e.fields["dpp8"] = rng.getrandbits(24)
     try:
       e.operands(other=rng.choice(sources) if sources and rng.random() < 0.4 and "dpp" not in row.variant else "")

@@ -22,7 +22,7 @@ def main() -> int:
   parser = argparse.ArgumentParser(prog="python -m tinyhw.tools.mutate", description=head, epilog=examples,
                                    formatter_class=argparse.RawDescriptionHelpFormatter)
   parser.add_argument("--module", action="append", choices=(*MODULES, *MACHINERY),
-                      help="only this module (may be repeated); bind and values are not in the score of the meanings")
+                      help=f"only this module (may be repeated); not in the meanings' score: {', '.join(MACHINERY)}")
   parser.add_argument("--match", default="", help="only instructions with this in their mnemonic")
   parser.add_argument("--sample", type=int, default=0, help="this many changes, drawn by --seed")
   parser.add_argument("--seed", type=int, default=0)

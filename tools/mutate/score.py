@@ -13,6 +13,7 @@ from types import CodeType, FunctionType
 from typing import Any, Final
 
 from tinyhw.emulator.amdgcn import bind, coverage
+from tinyhw.emulator.amdgcn.binders import binds
 from tinyhw.emulator.amdgcn.meanings import quiet
 from tinyhw.emulator.amdgcn.meanings.registry import MEANINGS
 from tinyhw.emulator.amdgcn.memory.atomics import ATOMICS
@@ -26,8 +27,9 @@ GPUS: Final = {"gfx11": "gfx1100", "gfx12": "gfx1201", "gfx9": "gfx942"}
 MODULES: Final = ("floats", "integer", "scalar", "gfx12", "gfx9", "small_floats", "quiet", "atomics")  # the meanings
 # Where a module lies, unless it is amdgcn/meanings/NAME.py.
 PLACES: Final = {"gfx12": "gfx12.meanings", "gfx9": "gfx9.meanings", "atomics": "memory.atomics", "bind": "bind",
-                 "values": "values"}
-MACHINERY: Final = ("bind", "values")  # what is around them; which instructions a line of these serves is only guessed
+                 "values": "values", "lanes": "lanes", "relative": "relative"}
+# What is around them; which instructions a line of these serves is only guessed.
+MACHINERY: Final = ("bind", "values", "lanes", "relative")
 # Parts of bind.py that are no meaning but make modifiers: tested with these.
 SAMPLE: Final = ("v_add_f32", "v_add_f16", "v_add_f64", "v_fma_f32", "v_min_f16", "v_pk_add_f16", "v_pk_add_u16",
                  "v_pk_fmac_f16", "v_mad_i16", "v_mul_i32_i24", "v_add_nc_i32", "v_cmp_lt_f32", "v_cndmask_b32",
@@ -88,7 +90,7 @@ def users() -> dict[int, list[tuple[str, str]]]:
     for mnemonic in generation.by_mnemonic:
       if WITNESSES.get(mnemonic, isa) is None or coverage.status(mnemonic, isa) == "missing": continue
       roots: list[Any] = []
-      meaning, binder = MEANINGS.get(mnemonic, isa), bind.special(mnemonic, isa)
+      meaning, binder = MEANINGS.get(mnemonic, isa), binds.get(mnemonic, isa)
       if meaning is not None: roots.append(meaning.function)
       if binder is not None: roots.append(binder)
       if "atomic" in mnemonic or mnemonic.startswith("ds_"): roots += _atomic_roots(mnemonic)

@@ -51,6 +51,7 @@ class Encoder:
     self.fields: dict[str, int] = {}
     self.literal: int | None = None
     self.vgpr, self.sgpr = 2, 8
+    self.mode: int | None = None  # MODE, where the form chooses it
 
   def width(self, name: str) -> int:
     """Bits of a field that the row has."""
@@ -154,12 +155,12 @@ def rows_of(generation: Table, mnemonic: str) -> list[Row]:
   return list(generation.by_mnemonic.get(mnemonic, ()))
 
 
-def dpp_control(isa: str, rng: random.Random) -> int:
-  """A lane pattern that the generation has."""
-  n = rng.randrange(1, 16)
+def dpp_control(row: Row, rng: random.Random) -> int:
+  """A lane pattern that the generation has for the row: gfx9's operands of 64 bits have one kind alone."""
+  isa, n = row.isa, rng.randrange(1, 16)
   kinds = [rng.randrange(256), 0x100 | n, 0x110 | n, 0x120 | n, 0x140, 0x141, 0x150 | n]
   kinds += [0x130, 0x134, 0x138, 0x13C, 0x142, 0x143] if isa == "gfx9" else [0x160 | n]
-  return rng.choice(kinds)
+  return 0x150 | n if isa == "gfx9" and any(o[3] == 2 for o in row.operands) else rng.choice(kinds)
 
 
 def lane_cases(generation: Table, mnemonic: str, x: Witness, salt: str = "") -> list[Case]:
@@ -231,7 +232,7 @@ def lane_cases(generation: Table, mnemonic: str, x: Witness, salt: str = "") -> 
         e.operands()
         if "dpp8" in row.fields: e.fields["dpp8"] = e.rng.getrandbits(24)
         else:
-          e.fields |= {"dpp_ctrl": dpp_control(isa, e.rng), "row_mask": e.rng.choice([15, 15, 5]),
+          e.fields |= {"dpp_ctrl": dpp_control(row, e.rng), "row_mask": e.rng.choice([15, 15, 5]),
                        "bank_mask": e.rng.choice([15, 15, 9]), "bound_ctrl": e.rng.randrange(2)}
           if "fi" in row.fields: e.fields["fi"] = e.rng.randrange(2)
         if variant.startswith("e64"): e.random_bits("op_sel")
@@ -277,7 +278,8 @@ def wave_cases(generation: Table, mnemonic: str, x: WaveWitness, salt: str = "")
       lanes = x.lanes[k % len(x.lanes)] if x.lanes else wave_size(isa)
       if isa == "gfx9": lanes = 64
       mask = ("all", "some", "some", "none")[k % 4]
-      out.append(e.done(PLAIN[isa], mask, lanes, f"{row.variant} {number} {k}", x.waves))
+      mode = PLAIN[isa] if e.mode is None else e.mode
+      out.append(e.done(mode, mask, lanes, f"{row.variant} {number} {k}", x.waves))
   return out
 
 

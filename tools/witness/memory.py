@@ -37,7 +37,8 @@ def kind_of(i: Instruction) -> tuple[str, str]:
 def size_of(i: Instruction) -> int:
   """Bytes that a lane touches."""
   kind, rest = kind_of(i)
-  if rest == "addtid_b32": return 4
+  if rest in {"addtid_b32", "block"}: return 4 if rest != "block" else 128
+  rest = rest.removeprefix("lds_")
   return LOADS[rest][0] if kind == "load" else STORES[rest][0] if kind == "store" else ATOMICS[rest].width
 
 
@@ -153,16 +154,21 @@ def prepare_scratch(s: State, i: Instruction, rng: Random) -> None:
     s.write(vaddr.value, at, max(place, low) - base - offset)
 
 
-def scratch_access(s: State, i: Instruction) -> None:
-  """Scratch: dword k of lane l of a wave lies at 4 * (k * lanes + l) (RDNA3 ISA manual, section 10.9)."""
-  kind, rest = kind_of(i)
+def scratch_places(s: State, i: Instruction, wave: int, lane: int, at: int, size: int) -> list[int]:
+  """Each byte's place. Dword k of lane l of a wave lies at 4 * (k * lanes + l) (RDNA3 ISA manual, section 10.9)."""
   saddr, vaddr = i.operands.get("saddr"), i.operands.get("vaddr")
+  first = immediate(i) + (s.s[saddr.value][wave] if saddr is not None else 0) + (
+    s.v[vaddr.value][at] if vaddr is not None else 0)
+  start = wave * (MEMORY_SIZE // s.waves)
+  return [start + (o // 4 * s.lanes + lane) * 4 + o % 4 for o in range(first, first + size)]
+
+
+def scratch_access(s: State, i: Instruction) -> None:
+  """Scratch: lane after lane."""
+  kind, rest = kind_of(i)
   data = i.operands.get("vdata") or i.operands["vdst"]
   for wave, lane, at in s.active():
-    first = immediate(i) + (s.s[saddr.value][wave] if saddr is not None else 0) + (
-      s.v[vaddr.value][at] if vaddr is not None else 0)
-    start = wave * (MEMORY_SIZE // s.waves)
-    places = [start + (o // 4 * s.lanes + lane) * 4 + o % 4 for o in range(first, first + size_of(i))]
+    places = scratch_places(s, i, wave, lane, at, size_of(i))
     if kind == "load":
       width, sign, half = LOADS[rest]
       put_loaded(s, data.value, at, int.from_bytes(bytes(s.memory[p] for p in places), "little"), sign, half, width)

@@ -9,10 +9,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from tinyhw.emulator.amdgcn.bind import SPECIAL_OF
+from tinyhw.emulator.amdgcn.binders import binds
+from tinyhw.emulator.amdgcn.lanes import fetched
 from tinyhw.emulator.amdgcn.memory import access
-from tinyhw.emulator.amdgcn.memory import instructions as memory
-from tinyhw.emulator.amdgcn.registers import full, merged, need_lanes, reader, vector32, writer
+from tinyhw.emulator.amdgcn.memory.vector import global_address, scratch_offset
+from tinyhw.emulator.amdgcn.registers import full, merged, need_lanes, reader
 from tinyhw.emulator.amdgcn.values import U32
 from tinyhw.emulator.simt import Group, Step
 from tinyhw.isa.amdgcn import M0, Instruction
@@ -23,27 +24,18 @@ Store = Callable[[Group, int, Value], None]
 BLOCK: Final = 32  # registers of a block
 
 
+@binds("v_permlane16_var_b32", "v_permlanex16_var_b32", isa="gfx12")
 def permlane_var(i: Instruction, pc: int, mode: int) -> Step:
-  """v_permlane16_var and v_permlanex16_var: each lane names the lane of its row, or of the row's partner, in source 1.
+  """v_permlane16_var, v_permlanex16_var: each lane names the lane of its row, or of the row's partner, in source 1."""
+  select_of, other = reader(i.operands["src1"], "u32"), 16 if "permlanex16" in i.mnemonic else 0
 
-  op_sel has FI and BOUND_CTRL, as for v_permlane16.
-  """
-  read, select_of = (reader(i.operands[n], "u32") for n in ("src0", "src1"))
-  write, old = writer(i.operands["vdst"], "u32"), vector32(i.operands["vdst"].value, U32)
-  other = 16 if "permlanex16" in i.mnemonic else 0
-  fetch_inactive, bound = i.get("op_sel") & 1, i.get("op_sel") >> 1 & 1
-
-  def step(group: Group) -> None:
+  def index(group: Group) -> Value:
     row = np.arange(group.cohort.lanes) & ~15 ^ other
-    index = row + (full(group, select_of(group)) & np.uint32(15)).astype(np.intp)
-    x = np.take_along_axis(full(group, read(group)), index, axis=1)
-    if group.mask is not None and not fetch_inactive:
-      valid = np.take_along_axis(need_lanes(group), index, axis=1)
-      x = np.where(valid, x, np.uint32(0) if bound else old(group))
-    write(group, x)
-  return step
+    return row + (full(group, select_of(group)) & np.uint32(15)).astype(np.intp)
+  return fetched(i, index)
 
 
+@binds("global_load_block", "global_store_block", "scratch_load_block", "scratch_store_block", isa="gfx12")
 def block(i: Instruction, pc: int, mode: int) -> Step:
   """Registers n to n + 31, those whose bit M0 has, to or from the dwords at offsets 0, 4, 8...
 
@@ -71,13 +63,13 @@ def block(i: Instruction, pc: int, mode: int) -> Step:
 
 
 def _in_scratch(i: Instruction) -> tuple[Load, Store]:
-  offset_of = memory.scratch_offset(i)
+  offset_of = scratch_offset(i)
   return (lambda group, far: access.scratch_load(group, offset_of(group) + np.uint32(far), 4)[0],
           lambda group, far, word: access.scratch_store(group, offset_of(group) + np.uint32(far), [word], 4))
 
 
 def _in_memory(i: Instruction) -> tuple[Load, Store]:
-  address_of = memory.global_address(i)
+  address_of = global_address(i)
   return (lambda group, far: access.load(group, *_shifted(address_of(group), np.uint32(far)), 4),
           lambda group, far, word: access.store(group, *_shifted(address_of(group), np.uint32(far)), [word], 4))
 
@@ -85,9 +77,3 @@ def _in_memory(i: Instruction) -> tuple[Load, Store]:
 def _shifted(address: tuple[int | None, Value], far: Any) -> tuple[int | None, Value]:
   base, offsets = address
   return (base + int(far), offsets) if base is not None else (None, offsets + np.uint64(far))
-
-
-SPECIAL_OF.setdefault("gfx12", {}).update({
-  "v_permlane16_var_b32": permlane_var, "v_permlanex16_var_b32": permlane_var,
-  **dict.fromkeys(("global_load_block", "global_store_block", "scratch_load_block", "scratch_store_block"), block),
-})

@@ -5,15 +5,15 @@ to eight. The emulator never runs out of them, so that a request within that lim
 """
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.emulator.amdgcn import hwreg
+from tinyhw.emulator.amdgcn.binders import Ender, ends
 from tinyhw.emulator.amdgcn.fields import program_field
-from tinyhw.emulator.amdgcn.registers import reader
+from tinyhw.emulator.amdgcn.registers import by_wave, column, reader
 from tinyhw.emulator.simt import Group, Next, Split
 from tinyhw.isa.amdgcn import Instruction
 
@@ -38,7 +38,8 @@ def first_block(arch: Arch, d: Dispatch, lanes: int) -> int:
   return d.vgpr_block
 
 
-def allocate(i: Instruction, pc: int) -> Callable[[Group], Next]:
+@ends("s_alloc_vgpr", isa="gfx12")
+def allocate(i: Instruction, pc: int) -> Ender:
   """s_alloc_vgpr: bits 8 to 0 of the source are rounded up to blocks; SCC says whether the wave has got them.
 
   Registers are added and taken away at the upper end; new ones hold 0. The first block stays: it is not the wave's
@@ -51,12 +52,9 @@ def allocate(i: Instruction, pc: int) -> Callable[[Group], Next]:
     size = first_block(cohort.arch, cohort.dispatch, cohort.lanes)
     if not size: return after
     hwreg.note(group, "s_alloc_vgpr")
-    asked = np.broadcast_to(np.asarray(read(group)).reshape(-1), group.size).astype(np.int64) & 0x1FF
+    asked = by_wave(group, read(group)).astype(np.int64) & 0x1FF
     blocks = np.maximum(-(-asked // size), 1)
     granted = blocks <= BLOCKS
-    group.scc = np.bool_(granted[0]) if (granted == granted[0]).all() else granted[:, None]
+    group.scc = column(granted)
     return Split(np.full(group.size, after), vgprs=np.where(granted, blocks * size, len(group.v)))
   return step
-
-
-ENDERS: Final = {"s_alloc_vgpr": allocate}

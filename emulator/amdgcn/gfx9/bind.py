@@ -1,4 +1,4 @@
-"""Binders of gfx9 alone: matrix instructions, packed moves, and VGPR indexing by M0.
+"""Binders of gfx9 alone: packed moves, and VGPR indexing by M0.
 
 Register indexing and VSKIP are bits of MODE, which code is bound for: a vector instruction met while one is set is
 bound another way (`altered`).
@@ -12,10 +12,8 @@ from typing import Any, Final
 import numpy as np
 
 from tinyhw.core.errors import MachineFault
-from tinyhw.emulator.amdgcn import bind
 from tinyhw.emulator.amdgcn.bind import dword
-from tinyhw.emulator.amdgcn.gfx9 import matrix as matrix_gfx9
-from tinyhw.emulator.amdgcn.gfx9 import memory as memory_gfx9
+from tinyhw.emulator.amdgcn.binders import ALTERED_OF, binds
 from tinyhw.emulator.amdgcn.gfx9.ends import index_from, index_of
 from tinyhw.emulator.amdgcn.modes import GPR_IDX_EN, VSKIP
 from tinyhw.emulator.amdgcn.registers import reader, write_vector32
@@ -27,6 +25,7 @@ Value = Any
 
 # ---- packed moves
 
+@binds("v_pk_mov_b32", isa="gfx9")
 def pk_mov(i: Instruction, pc: int, mode: int) -> Step:
   """v_pk_mov_b32: the low register from source 0, the high one from source 1; op_sel says from which dword."""
   first, op_sel = i.operands["vdst"].value, i.get("op_sel")
@@ -42,6 +41,7 @@ def pk_mov(i: Instruction, pc: int, mode: int) -> Step:
 
 # ---- vector registers by M0 (6.6)
 
+@binds("s_set_gpr_idx_idx", "s_set_gpr_idx_mode", isa="gfx9")
 def _set_index(i: Instruction, pc: int, mode: int) -> Step:
   """s_set_gpr_idx_idx: the index; s_set_gpr_idx_mode: which operands it counts for."""
   if i.mnemonic == "s_set_gpr_idx_mode":
@@ -112,7 +112,4 @@ def _altered(i: Instruction, pc: int, mode: int,
   return None if VSKIP.of(mode) else _indexed(i, pc, mode, plain)
 
 
-bind.ALTERED_OF["gfx9"] = _is_altered, _altered
-bind.SPECIAL_OF["gfx9"] = {
-  **matrix_gfx9.BINDERS, **memory_gfx9.BINDERS, "v_pk_mov_b32": pk_mov,
-  "s_set_gpr_idx_idx": _set_index, "s_set_gpr_idx_mode": _set_index}
+ALTERED_OF["gfx9"] = _is_altered, _altered

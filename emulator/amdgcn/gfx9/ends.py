@@ -5,19 +5,18 @@ stack of s_cbranch_*_fork is, which lies in SGPRs from s0 on, four for each entr
 """
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 
+from tinyhw.emulator.amdgcn.binders import Ender, ends
 from tinyhw.emulator.amdgcn.modes import CSP, GPR_IDX_EN, VSKIP
-from tinyhw.emulator.amdgcn.registers import exec_changed, reader, scalar64
+from tinyhw.emulator.amdgcn.registers import by_wave, column, exec_changed, reader, scalar64
 from tinyhw.emulator.amdgcn.values import U32, U64
 from tinyhw.emulator.simt import Group, Next, Split
 from tinyhw.isa.amdgcn import EXEC_LO, M0, Instruction
 
 Value = Any
-Ender = Callable[[Group], Next]
 
 
 def index_from(old: Value, index: Value) -> Value:
@@ -30,6 +29,7 @@ def index_of(old: Value, operands: int) -> Value:
   return old & np.uint32(0xFFFF0FFF) | np.uint32((operands & 15) << 12)
 
 
+@ends("s_set_gpr_idx_on", isa="gfx9")
 def _index_on(i: Instruction, pc: int) -> Ender:
   read, operands, after = reader(i.operands["src0"], "u32"), i.operands["src1"].value, pc + i.size
 
@@ -40,6 +40,7 @@ def _index_on(i: Instruction, pc: int) -> Ender:
   return on
 
 
+@ends("s_set_gpr_idx_off", isa="gfx9")
 def _index_off(i: Instruction, pc: int) -> Ender:
   after = pc + i.size
 
@@ -47,16 +48,6 @@ def _index_off(i: Instruction, pc: int) -> Ender:
     group.mode &= ~GPR_IDX_EN.mask
     return after
   return off
-
-
-def _each(group: Group, value: Value) -> Value:
-  """A scalar of each wave [waves]."""
-  return np.broadcast_to(np.asarray(value).reshape(-1), group.size)
-
-
-def _column(x: Value) -> Value:
-  """[waves] as a register: () where all agree."""
-  return x[0] if (x == x[0]).all() else x[:, None]
 
 
 def _go(group: Group, pcs: Value, modes: Value) -> Next:
@@ -67,12 +58,13 @@ def _go(group: Group, pcs: Value, modes: Value) -> Next:
   return Split(pcs, modes)
 
 
+@ends("s_setvskip", isa="gfx9")
 def _skip(i: Instruction, pc: int) -> Ender:
   """s_setvskip: a bit of source 0, by number."""
   value, bit, after = reader(i.operands["src0"], "u32"), reader(i.operands["src1"], "u32"), pc + i.size
 
   def skip(group: Group) -> Next:
-    on = _each(group, value(group) >> (bit(group) & np.uint32(31)) & np.uint32(1)).astype(np.int64)
+    on = by_wave(group, value(group) >> (bit(group) & np.uint32(31)) & np.uint32(1)).astype(np.int64)
     return _go(group, np.full(group.size, after), group.mode & ~VSKIP.mask | on << VSKIP.low)
   return skip
 
@@ -80,6 +72,7 @@ def _skip(i: Instruction, pc: int) -> Ender:
 def _with_depth(mode: int, depth: int) -> int: return mode & ~CSP.mask | (depth & CSP.limit) << CSP.low
 
 
+@ends("s_cbranch_g_fork", "s_cbranch_i_fork", isa="gfx9")
 def _fork(i: Instruction, pc: int) -> Ender:
   """s_cbranch_g_fork, s_cbranch_i_fork: where lanes go both ways, the fewer go first and the others are kept."""
   after = pc + i.size
@@ -93,7 +86,7 @@ def _fork(i: Instruction, pc: int) -> Ender:
 
   def fork(group: Group) -> Next:
     s, top = group.s, CSP.of(group.mode) * 4
-    active, chosen, to = (_each(group, f(group)) for f in (exec_mask, mask, there))
+    active, chosen, to = (by_wave(group, f(group)) for f in (exec_mask, mask, there))
     passing, failing = chosen & active, ~chosen & active
     both = (passing != 0) & (failing != 0)
     fail_first = both & (np.bitwise_count(failing) < np.bitwise_count(passing))
@@ -101,30 +94,26 @@ def _fork(i: Instruction, pc: int) -> Ender:
     now = np.where(both, np.where(fail_first, failing, passing), active)
     kept = np.where(fail_first, passing, failing), np.where(fail_first, to, np.uint64(after))
     for k, word in enumerate(part for x in kept for part in (x.astype(U32), (x >> np.uint64(32)).astype(U32))):
-      s[top + k] = _column(np.where(both, word, _each(group, s[top + k])))
-    s[EXEC_LO], s[EXEC_LO + 1] = _column(now.astype(U32)), _column((now >> np.uint64(32)).astype(U32))
+      s[top + k] = column(np.where(both, word, by_wave(group, s[top + k])))
+    s[EXEC_LO], s[EXEC_LO + 1] = column(now.astype(U32)), column((now >> np.uint64(32)).astype(U32))
     exec_changed(group)
     deeper = _with_depth(group.mode, CSP.of(group.mode) + 1)
     return _go(group, np.where(jumps, to, np.uint64(after)).astype(np.int64), np.where(both, deeper, group.mode))
   return fork
 
 
+@ends("s_cbranch_join", isa="gfx9")
 def _join(i: Instruction, pc: int) -> Ender:
   """s_cbranch_join: on where the stack is as deep as before the fork, else to the lanes that were kept."""
   saved, after = reader(i.operands["src0"], "u32"), pc + i.size
 
   def join(group: Group) -> Next:
     s, depth = group.s, CSP.of(group.mode)
-    done = _each(group, saved(group)) == depth
+    done = by_wave(group, saved(group)) == depth
     top = (depth - 1 & CSP.limit) * 4
-    for k in (0, 1): s[EXEC_LO + k] = _column(np.where(done, _each(group, s[EXEC_LO + k]), _each(group, s[top + k])))
+    for k in (0, 1): s[EXEC_LO + k] = column(np.where(done, by_wave(group, s[EXEC_LO + k]), by_wave(group, s[top + k])))
     exec_changed(group)
-    back = _each(group, s[top + 2]).astype(U64) | _each(group, s[top + 3]).astype(U64) << np.uint64(32)
+    back = by_wave(group, s[top + 2]).astype(U64) | by_wave(group, s[top + 3]).astype(U64) << np.uint64(32)
     shallower = _with_depth(group.mode, depth - 1)
     return _go(group, np.where(done, np.uint64(after), back).astype(np.int64), np.where(done, group.mode, shallower))
   return join
-
-
-ENDERS: Final[dict[str, Callable[[Instruction, int], Ender]]] = {
-  "s_set_gpr_idx_on": _index_on, "s_set_gpr_idx_off": _index_off, "s_setvskip": _skip, "s_cbranch_g_fork": _fork,
-  "s_cbranch_i_fork": _fork, "s_cbranch_join": _join}

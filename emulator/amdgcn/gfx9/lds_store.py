@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tinyhw.emulator.amdgcn.bind import SPECIAL_OF
+from tinyhw.emulator.amdgcn.binders import binds
 from tinyhw.emulator.amdgcn.memory import access, buffer
 from tinyhw.emulator.amdgcn.values import U32
 from tinyhw.emulator.simt import Group, Step
@@ -18,6 +18,7 @@ from tinyhw.isa.amdgcn import M0, Instruction
 Value = Any
 
 
+@binds("buffer_store_lds_dword", isa="gfx9")
 def store(i: Instruction, pc: int, mode: int) -> Step:
   """The dword at M0[15:0] + offset + 4 * lane of LDS; lanes that would be past the workgroup's LDS store nothing."""
   addressing, offset = buffer.Addressing(i, pc), np.uint32(i.fields["offset"])
@@ -29,6 +30,3 @@ def store(i: Instruction, pc: int, mode: int) -> Step:
     _, inside = access.lds_offsets(group, where, 4)
     buffer.under(group, ok & inside, lambda: access.store(group, None, at, access.lds_load(group, where, 4), 4))
   return lambda group: addressing.each(group, lambda resource: to(group, resource))
-
-
-SPECIAL_OF.setdefault("gfx9", {})["buffer_store_lds_dword"] = store

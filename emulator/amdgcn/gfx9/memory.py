@@ -12,12 +12,14 @@ import numpy as np
 
 from tinyhw.core.memory import Access
 from tinyhw.emulator.amdgcn import hwreg
+from tinyhw.emulator.amdgcn.binders import binds
 from tinyhw.emulator.amdgcn.gfx9 import names as names_gfx9
 from tinyhw.emulator.amdgcn.memory import access
 from tinyhw.emulator.amdgcn.memory.atomics import ATOMICS
-from tinyhw.emulator.amdgcn.memory.instructions import byte_offset, extended, fetcher
 from tinyhw.emulator.amdgcn.memory.resource import field, part
-from tinyhw.emulator.amdgcn.registers import Reader, scalar32, scalar64, write_scalar64
+from tinyhw.emulator.amdgcn.memory.vector import fetcher
+from tinyhw.emulator.amdgcn.memory.words import byte_offset, extended
+from tinyhw.emulator.amdgcn.registers import Reader, by_wave, column, scalar32, scalar64, write_scalar64
 from tinyhw.emulator.amdgcn.values import DTYPES, U32, U64, Ops
 from tinyhw.emulator.simt import Group, Step
 from tinyhw.isa.amdgcn import M0, Instruction
@@ -47,20 +49,16 @@ def _address(i: Instruction, scale: int) -> Callable[[Group], tuple[Value, Value
     if buffer:
       stride = stride_of.field.of(strides(group))
       inside = at < np.maximum(stride, 1).astype(U64) * records(group).astype(U64)
-    each = np.broadcast_to(np.asarray(start + at & np.uint64(_ALIGNED)).reshape(-1), group.size)
-    return each, np.broadcast_to(np.asarray(inside).reshape(-1), group.size)
+    return by_wave(group, start + at & np.uint64(_ALIGNED)), by_wave(group, inside)
   return address
 
 
 def _words(group: Group, first: int, count: int) -> Value:
   """SGPRs of each wave [waves, count]."""
-  columns = [np.asarray(group.s[first + k]).reshape(-1) for k in range(count)]
-  return np.stack([np.broadcast_to(c, group.size) for c in columns], axis=1)
+  return np.stack([by_wave(group, group.s[first + k]) for k in range(count)], axis=1)
 
 
-def _column(x: Value) -> Value: return x[0] if (x == x[0]).all() else x[:, None]
-
-
+@binds(*(f"s_{kind}store_dword{n}" for kind in ("", "buffer_", "scratch_") for n in ("", "x2", "x4")), isa="gfx9")
 def _store(i: Instruction, pc: int, mode: int) -> Step:
   """s_store_*, s_buffer_store_*, s_scratch_store_*, whose offset register counts 64 bytes."""
   count = int(re.sub(r".*_dwordx?", "", i.mnemonic) or 1)
@@ -75,6 +73,7 @@ def _store(i: Instruction, pc: int, mode: int) -> Step:
   return store
 
 
+@binds(*(f"s_scratch_load_dword{n}" for n in ("", "x2", "x4")), isa="gfx9")
 def _scratch_load(i: Instruction, pc: int, mode: int) -> Step:
   count = int(re.sub(r".*_dwordx?", "", i.mnemonic) or 1)
   address, first = _address(i, 64), i.operands["sdst"].value
@@ -82,10 +81,12 @@ def _scratch_load(i: Instruction, pc: int, mode: int) -> Step:
   def load(group: Group) -> None:
     at, _ = address(group)
     if group.cohort.observer is not None: access.show(group, "scalar", "load", at[:, None], 4 * count)
-    for k in range(count): group.s[first + k] = _column(group.space.gather(at + np.uint64(4 * k), 4))
+    for k in range(count): group.s[first + k] = column(group.space.gather(at + np.uint64(4 * k), 4))
   return load
 
 
+@binds(*(f"s_{kind}atomic_{name}" for kind in ("", "buffer_") for name in names_gfx9.ATOMICS
+         if not name.startswith("pk_") and not name.endswith("f64")), isa="gfx9")
 def _atomic(i: Instruction, pc: int, mode: int) -> Step:
   """s_atomic_*, s_buffer_atomic_*: the data registers receive the old value where GLC asks for it."""
   suffix = i.mnemonic.partition("atomic_")[2]
@@ -108,10 +109,11 @@ def _atomic(i: Instruction, pc: int, mode: int) -> Step:
       group.space.write(int(at[wave]), np.asarray(after, dtype).tobytes(), Access.WRITE | Access.ATOMIC)
       old[wave] = before
     if want:
-      for k, word in enumerate(old.view(U32).reshape(-1, count).T): group.s[data + k] = _column(word.copy())
+      for k, word in enumerate(old.view(U32).reshape(-1, count).T): group.s[data + k] = column(word.copy())
   return atomic
 
 
+@binds("s_memtime", "s_memrealtime", isa="gfx9")
 def _clock(i: Instruction, pc: int, mode: int) -> Step:
   """s_memtime, s_memrealtime."""
   write, name = write_scalar64(i.operands["sdst"].value), i.mnemonic
@@ -127,6 +129,7 @@ def _clock(i: Instruction, pc: int, mode: int) -> Step:
 _TO_LDS: Final = {"ubyte": (1, 0), "sbyte": (1, 8), "ushort": (2, 0), "sshort": (2, 16), "dword": (4, 0)}
 
 
+@binds(*(f"{segment}_load_lds_{kind}" for segment in ("global", "scratch") for kind in _TO_LDS), isa="gfx9")
 def _load_to_lds(i: Instruction, pc: int, mode: int) -> Step:
   """global_load_lds_*, scratch_load_lds_*; the instruction's offset counts for both addresses."""
   segment, kind = i.mnemonic.partition("_")[0], i.mnemonic.rpartition("_")[2]
@@ -140,12 +143,3 @@ def _load_to_lds(i: Instruction, pc: int, mode: int) -> Step:
     at = (group.s[M0] & np.uint32(0x3FFFC)) + offset + np.arange(group.cohort.lanes, dtype=U32)[None, :] * np.uint32(4)
     access.lds_store(group, at, [word], 4)
   return load
-
-
-BINDERS: Final = {
-  **{f"s_{kind}store_dword{n}": _store for kind in ("", "buffer_", "scratch_") for n in ("", "x2", "x4")},
-  **{f"s_scratch_load_dword{n}": _scratch_load for n in ("", "x2", "x4")},
-  **{f"s_{kind}atomic_{name}": _atomic for kind in ("", "buffer_") for name in names_gfx9.ATOMICS
-     if not name.startswith("pk_") and not name.endswith("f64")},
-  "s_memtime": _clock, "s_memrealtime": _clock,
-  **{f"{segment}_load_lds_{kind}": _load_to_lds for segment in ("global", "scratch") for kind in _TO_LDS}}

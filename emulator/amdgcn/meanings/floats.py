@@ -5,6 +5,7 @@ are computed in f64 and rounded once. Sums, products and fused operations are ex
 """
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -177,11 +178,24 @@ def exp(o: O, a: V) -> V: return _flushed(o, _rounded(o, o.exp2(_wide(o, _flushe
 @_for("v_log_T", "T(T)", "f16 f32", exact=False)
 def log(o: O, a: V) -> V: return _rounded(o, o.log2(_wide(o, _flushed(o, a))), a)
 
+def _turned(o: O, turns: V) -> V:
+  """sin(2 pi x) for x from -1/4 to 1/4, where the sine of a rounded angle is as near as the angle is."""
+  return o.sin(turns * (2 * math.pi))
+
 @_for("v_sin_T", "T(T)", "f16 f32", exact=False)
-def sin(o: O, a: V) -> V: return _rounded(o, o.sin_turns(_wide(o, _flushed(o, a))), a)
+def sin(o: O, a: V) -> V:
+  """Denormals count whatever their size is, and -0 stays -0. Whole and half turns are taken off exactly."""
+  x = _wide(o, a)
+  t = x - o.rint(x)
+  half = o.copysign(o.const("f64", 0.5), t)
+  return _rounded(o, o.where(x == 0, x, _turned(o, o.where(o.abs(t) > 0.25, half - t, t))), a)
 
 @_for("v_cos_T", "T(T)", "f16 f32", exact=False)
-def cos(o: O, a: V) -> V: return _rounded(o, o.cos_turns(_wide(o, _flushed(o, a))), a)
+def cos(o: O, a: V) -> V:
+  """The sine of what is left to a quarter turn."""
+  x = _wide(o, a)
+  t = x - o.rint(x)
+  return _rounded(o, _turned(o, 0.25 - o.where(t < 0, o.neg(t), t)), a)
 
 
 # ---- division: scale, fused multiply-add with scale, fix-up
@@ -420,10 +434,12 @@ def dot2_f16(o: O, a: V, b: V, c: V) -> V:
 
 @M("v_dot2_bf16_bf16", "u16(u32, u32, u16)", exact=False)
 def dot2_bf16_bf16(o: O, a: V, b: V, c: V) -> V:
-  low = _wide(o, _bf16(o, a & 0xFFFF)) * _wide(o, _bf16(o, b & 0xFFFF))
-  high = _wide(o, _bf16(o, a >> 16)) * _wide(o, _bf16(o, b >> 16))
-  raw = o.bits(o.to(low + high + _wide(o, _bf16(o, c)), "f32"), "u32")
+  """Without denormals, whatever MODE says (RDNA3 ISA manual, section 7.2.4)."""
+  low = _wide(o, o.flush(_bf16(o, a & 0xFFFF))) * _wide(o, o.flush(_bf16(o, b & 0xFFFF)))
+  high = _wide(o, o.flush(_bf16(o, a >> 16))) * _wide(o, o.flush(_bf16(o, b >> 16)))
+  raw = o.bits(o.to(low + high + _wide(o, o.flush(_bf16(o, c))), "f32"), "u32")
   rounded = raw + 0x7FFF + (raw >> 16 & 1) >> 16
+  rounded = o.where((rounded & 0x7F80) == 0, rounded & 0x8000, rounded)
   return o.to(o.where(o.isnan(o.bits(raw, "f32")), o.const("u32", 0x7FC0), rounded), "u16")
 
 

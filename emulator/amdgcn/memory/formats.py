@@ -2,7 +2,7 @@
 
 A format's name lists the bits of its components from the most significant one: in 2_10_10_10 the X component is in the
 ten lowest bits. The manuals do not say how a store rounds; here numbers are rounded to the nearest code, numbers out of
-range are clamped to it, and f16 and smaller floats are truncated, as the manual has it for D16.
+range are clamped to it, and f16 and smaller floats are truncated, as the manual has it for D16 of 32-bit floats.
 """
 from __future__ import annotations
 
@@ -77,6 +77,12 @@ def _number(f: Format, raw: Value, bits: int) -> Value:
   return x.astype(F32).view(U32)
 
 
+def _truncated(x: Value) -> Value: return rounding.convert(x, "f16", rounding.ZERO)
+
+
+def _rounded(x: Value) -> Value: return x.astype(F16)
+
+
 def load(f: Format, words: list[Value], selects: tuple[int, ...], d16: bool) -> list[Value]:
   """The chosen components of elements in `words` (u32 arrays of one shape), as u32 registers' values.
 
@@ -86,6 +92,7 @@ def load(f: Format, words: list[Value], selects: tuple[int, ...], d16: bool) -> 
   raw = _fields(f, words)
   numbers = [_number(f, r, b) for r, b in zip(raw, f.bits)]
   one = np.uint32(1) if f.integer else np.float32(1).view(U32)
+  half = _truncated if 32 in f.bits else _rounded  # D16 truncates floats of 32 bits alone (section 9.3.1)
   out: list[Value] = []
   for select in selects:
     if select == 1: value: Value = one
@@ -93,7 +100,7 @@ def load(f: Format, words: list[Value], selects: tuple[int, ...], d16: bool) -> 
     else: value = np.uint32(0)
     if d16:
       if f.integer: value = np.asarray(value) & np.uint32(0xFFFF)
-      else: value = rounding.convert(np.asarray(value).view(F32), "f16", rounding.ZERO).view(U16).astype(U32)
+      else: value = half(np.asarray(value).view(F32)).view(U16).astype(U32)
     out.append(value)
   return out
 

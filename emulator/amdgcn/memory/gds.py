@@ -14,7 +14,7 @@ import numpy as np
 from tinyhw.core.errors import MachineFault
 from tinyhw.emulator.amdgcn.memory import access
 from tinyhw.emulator.amdgcn.memory.atomics import modify
-from tinyhw.emulator.amdgcn.registers import full, need_lanes
+from tinyhw.emulator.amdgcn.registers import by_wave, full, need_lanes
 from tinyhw.emulator.amdgcn.values import U32, U64
 from tinyhw.emulator.simt import Group, Step
 from tinyhw.isa.amdgcn import M0
@@ -131,7 +131,7 @@ def count(sign: int, offset: int, write: Callable[[Group, list[Value]], None]) -
     cells, on = memory(group).view(U32), need_lanes(group)
     waves = on.any(axis=1)
     if not waves.any(): return
-    at = np.broadcast_to(np.asarray((group.s[M0] >> np.uint32(16)) + np.uint32(offset)).reshape(-1), group.size)
+    at = by_wave(group, (group.s[M0] >> np.uint32(16)) + np.uint32(offset))
     first = on & (np.cumsum(on, axis=1) == 1)
     inside = waves & (at.astype(np.int64) + 4 <= cells.nbytes)
     if group.cohort.observer is not None: access.show(group, "gds", "atomic", at[:, None], 4, first & inside[:, None])

@@ -1,0 +1,55 @@
+"""Witnesses of loads that go to LDS instead of registers (CDNA3 ISA manual, sections 9.1.9 and 10.6)."""
+from __future__ import annotations
+
+from random import Random
+from typing import Any, Final
+
+from tinyhw.isa.amdgcn import M0, Instruction
+from tinyhw.tools.witness import memory
+from tinyhw.tools.witness.atomics import LOADS, load, signed, store
+from tinyhw.tools.witness.memory import BYTES
+from tinyhw.tools.witness.state import LDS_SIZE, MEMORY, MEMORY_SIZE, State
+from tinyhw.tools.witness.table import WITNESSES
+
+NAMES: Final = ("ubyte", "sbyte", "ushort", "sshort", "dword")
+
+
+def prepare(s: State, i: Instruction, rng: Random) -> None:
+  """LDS, and a part of it for each wave: what M0 has above its 16 (18) bits does not count."""
+  s.lds = bytearray(rng.randbytes(LDS_SIZE))
+  above = 1 << 20 if i.family == "FLAT" else 1 << 16
+  s.s[M0] = [w * 640 + rng.randrange(32) * 4 + rng.randrange(8) * above for w in range(s.waves)]
+
+
+def put(s: State, i: Instruction, wave: int, lane: int, offset: int, value: int, width: int, sign: int) -> None:
+  """A dword: the number extended, at M0 + the instruction's offset + 4 * lane; nothing past the end."""
+  if sign: value = signed(value, 8 * width)
+  base = s.m0(wave) & (0x3FFFC if i.family == "FLAT" else 0xFFFF)
+  at = base + offset + 4 * lane
+  if 0 <= at and at + 4 <= len(s.lds): store(s.lds, at, 4, value)
+
+
+def prepare_flat(s: State, i: Instruction, rng: Random) -> None:
+  s.memory = bytearray(rng.randbytes(MEMORY_SIZE))
+  (memory.prepare_scratch if i.mnemonic.startswith("scratch") else memory.prepare_global)(s, i, rng)
+  prepare(s, i, rng)
+
+
+def flat_fields(e: Any, k: int) -> None:
+  if e.row.mnemonic.startswith("scratch"): memory.scratch_fields(e, k)
+  else: memory.flat_fields(e, k)
+
+
+def from_memory(s: State, i: Instruction) -> None:
+  """The instruction's offset counts for both addresses."""
+  width, sign, _ = LOADS[i.mnemonic.rsplit("_", 1)[-1]]
+  for wave, lane, at in s.active():
+    if i.mnemonic.startswith("scratch"):
+      places = memory.scratch_places(s, i, wave, lane, at, width)
+      value = int.from_bytes(bytes(s.memory[p] for p in places), "little")
+    else: value = load(s.memory, memory.address_of(s, i, wave, lane, at) - MEMORY, width)
+    put(s, i, wave, lane, memory.immediate(i), value, width, sign)
+
+
+WITNESSES.wave(" ".join(f"{p}_load_lds_{n}" for p in ("global", "scratch") for n in NAMES), BYTES, prepare=prepare_flat,
+               fields=flat_fields)(from_memory)
