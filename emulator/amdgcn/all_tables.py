@@ -1,6 +1,6 @@
 # ruff: noqa: F401  (each of these registers meanings or binders; none is used by its name)
 """The tables of meanings and binders, whole: every module that registers some is imported here, a new one too."""
-from tinyhw.emulator.amdgcn import bind, control, lanes, matrix, relative, sync
+from tinyhw.emulator.amdgcn import bind, control, lanes, relative, sync
 from tinyhw.emulator.amdgcn import ends as rare_ends
 from tinyhw.emulator.amdgcn.binders import binds, ends
 from tinyhw.emulator.amdgcn.gfx9 import bind as gfx9_bind
@@ -9,6 +9,7 @@ from tinyhw.emulator.amdgcn.gfx9 import lds_store as gfx9_lds_store
 from tinyhw.emulator.amdgcn.gfx9 import matrix as gfx9_matrix
 from tinyhw.emulator.amdgcn.gfx9 import meanings as gfx9_meanings
 from tinyhw.emulator.amdgcn.gfx9 import memory as gfx9_memory
+from tinyhw.emulator.amdgcn.gfx11 import matrix as gfx11_matrix
 from tinyhw.emulator.amdgcn.gfx12 import bind as gfx12_bind
 from tinyhw.emulator.amdgcn.gfx12 import matrix as gfx12_matrix
 from tinyhw.emulator.amdgcn.gfx12 import meanings as gfx12_meanings

@@ -329,7 +329,10 @@ def _clamped_integer(i: Instruction, meaning: Meaning) -> Callable[..., Any]:
 # ---- dual issue
 
 def _dual(i: Instruction, pc: int, mode: int) -> Step:
-  """VOPD: both halves read before either writes. The Y half's destination has the other parity (it is decoded so)."""
+  """VOPD: both halves read before either writes; a wave of 64 skips it (RDNA3 ISA manual, section 7.6).
+
+  The Y half's destination has the other parity (it is decoded so).
+  """
   parts = []
   x_name, y_name = i.mnemonic.split(" :: ")
   for name, suffix in ((x_name, "X"), (y_name, "Y")):
@@ -355,6 +358,7 @@ def _dual(i: Instruction, pc: int, mode: int) -> Step:
   (fx, rx, wx), (fy, ry, wy) = parts
 
   def step(group: Group) -> None:
+    if group.cohort.lanes == 64: return
     x = fx(Ops, *[r(group) for r in rx])
     y = fy(Ops, *[r(group) for r in ry])
     wx(group, x)

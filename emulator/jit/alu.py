@@ -11,9 +11,9 @@ import numpy as np
 
 from tinyhw.core.errors import Unsupported
 from tinyhw.emulator.amdgcn import bind, dpp, lanes
-from tinyhw.emulator.amdgcn import matrix as reference
 from tinyhw.emulator.amdgcn.binders import Binder, binds
 from tinyhw.emulator.amdgcn.gfx9 import sdwa
+from tinyhw.emulator.amdgcn.gfx11 import matrix as reference
 from tinyhw.emulator.amdgcn.meanings.quiet import meaning_of
 from tinyhw.emulator.amdgcn.meanings.registry import Meaning
 from tinyhw.emulator.amdgcn.modes import FP_ROUND, denormals
@@ -284,7 +284,8 @@ def _limit_by_dpp(r: Registers, i: Instruction) -> tuple[bool, Any] | None:
 # ---- dual issue
 
 def _dual(r: Registers, i: Instruction, mode: int) -> None:
-  """VOPD: both halves read before either writes."""
+  """VOPD: both halves read before either writes; a wave of 64 skips it."""
+  if r.lanes == 64: return
   done: list[tuple[Operand, Value]] = []
   x_name, y_name = i.mnemonic.split(" :: ")
   for name, suffix in ((x_name, "X"), (y_name, "Y")):

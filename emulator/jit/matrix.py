@@ -1,4 +1,4 @@
-"""Matrix instructions as LLVM IR: operands go through memory to one function a kind of product, made once a program.
+"""RDNA3's matrix instructions as LLVM IR: operands go through memory to a function for each kind of product.
 
 The sums are those of `emulator.amdgcn.matrix`: f64 (or i32, where no sum of products can overflow), in the order of k.
 A product of two narrow floats is exact in f64, so that a fused multiply-add rounds as the reference's addition does.
@@ -9,12 +9,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from tinyhw.emulator.amdgcn.matrix import SHAPES
+from tinyhw.emulator.amdgcn.gfx11.matrix import SHAPES
+from tinyhw.emulator.amdgcn.matrix import half_constant
 from tinyhw.emulator.amdgcn.registers import constant
 from tinyhw.emulator.amdgcn.values import DTYPES, F16, F32, F64, U16, U32
 from tinyhw.emulator.jit.state import Registers
-from tinyhw.emulator.jit.values import Emitter, Untranslatable, Value, convert
-from tinyhw.isa.amdgcn import INLINE_FLOATS, Instruction, Operand
+from tinyhw.emulator.jit.values import Emitter, Untranslatable, Value, convert, narrow_to_odd
+from tinyhw.isa.amdgcn import Instruction, Operand
 
 # The function's memory: raw dwords of A, B (16 lanes each) and C, then the result. Bytes.
 _A: Final = 0
@@ -142,31 +143,33 @@ def _put(r: Registers, first: int, count: int, at: int, mask: int) -> None:
     e.do(f"store <16 x i32> {text}, ptr {_pointer(e, at + 64 * k)}, align 64")
 
 
+def constant_of(r: Registers, o: Operand, kind: str) -> Value:
+  """C as an inline constant: f16 and bf16 as f64, others as they are."""
+  dtype = F64 if kind in {"f16", "bf16"} else DTYPES[kind]
+  value = half_constant(o, kind) if dtype == F64 else constant(o, kind)
+  return r.e.const(dtype, int(value.view(DTYPES[f"u{dtype.itemsize * 8}"])))
+
+
 def _accumulator(r: Registers, o: Operand, result: str, rows: int, i: Instruction) -> list[Value]:
   """C of each register: f32 and i32 as dwords, 16-bit types as f64."""
   negative, absolute = i.get("neg_lo") >> 2 & 1, i.get("neg_hi") >> 2 & 1
   half = i.get("op_sel") >> 2 & 1
-  if o.kind != "v":
-    if result == "bf16": x = convert(r.o.const("f32", INLINE_FLOATS.get(o.value, 0.0)), F64)
-    else:
-      dtype = DTYPES[result]
-      x = r.e.const(dtype, int(constant(o, result).view(DTYPES[f"u{dtype.itemsize * 8}"])))
-    values = [x] * rows
+  if o.kind != "v": values = [constant_of(r, o, result)] * rows
   elif result in {"f32", "i32"}: values = [r.vector(o.value + k, DTYPES[result]) for k in range(rows)]
-  elif result == "f16": values = [r.vector16(o.value + k, half, F16) for k in range(rows)]
+  elif result == "f16": values = [convert(r.vector16(o.value + k, half, F16), F64) for k in range(rows)]
   else:
     words = [r.vector(o.value + k, U32) for k in range(rows)]
     values = [convert((w & 0xFFFF0000 if half else w << 16).view(F32), F64) for w in words]
   if result == "i32": return values
-  if result == "f16": values = [convert(v, F64) for v in values]
   if absolute: values = [r.o.abs(v) for v in values]
   return [-v for v in values] if negative else values
 
 
-def _bf16(r: Registers, x: Value) -> Value:
-  """f64 to bf16 by way of f32, as the reference rounds."""
-  raw = convert(x, F32).view(U32)
-  return r.o.where(r.o.isnan(x), r.e.const(U32, 0x7FC0), raw + 0x7FFF + (raw >> 16 & 1) >> 16)
+def narrowed(r: Registers, total: Value, kind: str) -> Value:
+  """f64 rounded once to f16 or bf16, as u32."""
+  if kind == "f16": return convert(convert(total, F16).view(U16), U32)
+  odd = narrow_to_odd(total).view(U32)
+  return r.o.where(r.o.isnan(total), r.e.const(U32, 0x7FC0), odd + 0x7FFF + (odd >> 16 & 1) >> 16)
 
 
 def wmma(r: Registers, i: Instruction, mode: int) -> None:
@@ -200,6 +203,6 @@ def wmma(r: Registers, i: Instruction, mode: int) -> None:
     value = Value(e, text, t, True)
     if last:
       total = value + old[k]
-      raw = convert(convert(total, F16).view(U16), U32) if result == "f16" else _bf16(r, total)
+      raw = narrowed(r, total, result)
       value = last[k] & (0xFFFF if half else 0xFFFF0000) | (raw << 16 if half else raw)
     r.set_vector(d.value + k, value, everywhere=True)

@@ -5,16 +5,18 @@ from typing import Any, Final
 
 import numpy as np
 
+from tinyhw.core.errors import Unsupported
 from tinyhw.emulator.amdgcn.gfx9 import matrix as gfx9
 from tinyhw.emulator.amdgcn.gfx12 import matrix as gfx12
 from tinyhw.emulator.amdgcn.meanings.small_floats import BF8_FNUZ, FP8_FNUZ, SmallFloat
 from tinyhw.emulator.amdgcn.modes import FP16_OVFL, denormals
 from tinyhw.emulator.amdgcn.registers import constant
-from tinyhw.emulator.amdgcn.values import DTYPES, F16, F32, F64, U16, U32
+from tinyhw.emulator.amdgcn.values import DTYPES, F16, F32, F64, U32
 from tinyhw.emulator.jit import alu, blocks
 from tinyhw.emulator.jit.blocks import Plan, Source
+from tinyhw.emulator.jit.matrix import constant_of, narrowed
 from tinyhw.emulator.jit.state import Registers
-from tinyhw.emulator.jit.values import Untranslatable, Value, convert, narrow_to_odd
+from tinyhw.emulator.jit.values import Untranslatable, Value, convert
 from tinyhw.isa.amdgcn import Instruction, Operand
 
 FNUZ: Final[dict[str, SmallFloat]] = {"fp8": FP8_FNUZ, "bf8": BF8_FNUZ}
@@ -69,13 +71,14 @@ def _out(s: gfx9.Shape) -> Any:
 def _mfma(r: Registers, i: Instruction, mode: int) -> None:
   s = gfx9.shape(i.mnemonic)
   if FP16_OVFL.of(mode) or r.lanes != gfx9.LANES: raise Untranslatable(i.mnemonic)
-  cbsz, abid, blgp = i.get("cbsz"), i.get("abid"), i.get("blgp")
-  double, flush = s.c == "f64", s.a == "f32" and not denormals(mode, "f32") & 1
+  blgp, double, flush = i.get("blgp"), s.c == "f64", s.a == "f32" and not denormals(mode, "f32") & 1
   a_lane, a_item = gfx9.inputs(s.rows, s.depth, s.blocks)
   b_lane, b_item = gfx9.inputs(s.columns, s.depth, s.blocks)
   negative: list[Any] = [None, None]
   if double: negative = [np.full(x.shape, True) if blgp >> k & 1 else None for k, x in enumerate((a_lane, b_lane))]
-  else: a_lane, b_lane = gfx9.a_lanes(cbsz, abid % (1 << cbsz))[a_lane], gfx9.b_lanes(blgp)[b_lane]
+  else:
+    try: a_lane, b_lane = gfx9.a_lanes(i, s.blocks)[a_lane], gfx9.b_lanes(blgp)[b_lane]
+    except Unsupported as error: raise Untranslatable(str(error)) from None
   a = _source(s.a, a_lane, a_item, FNUZ, flush=flush, negative=negative[0])
   b = _source(s.b, b_lane, b_item, FNUZ, flush=flush, negative=negative[1])
   p = Plan(_name(r, i, flush), r.lanes, s.blocks, s.rows, s.columns, s.depth, a, b, "fused" if double else s.c, _out(s))
@@ -161,7 +164,7 @@ def _gfx12(r: Registers, i: Instruction, mode: int) -> None:
   _registers(r, blocks.B, i.operands["src1"], b)
   values = _run(r, p, F64 if narrow else U32)
   if narrow:
-    halves = [_narrowed(r, total + x, s.result) for total, x in zip(values, old)]
+    halves = [narrowed(r, total + x, s.result) for total, x in zip(values, old)]
     values = [low | high << 16 for low, high in zip(halves[::2], halves[1::2])]
   for k, value in enumerate(values): r.set_vector(n + k, Value(e, value.in_lanes(), U32, True), everywhere=True)
 
@@ -169,24 +172,13 @@ def _gfx12(r: Registers, i: Instruction, mode: int) -> None:
 def _gfx12_old(r: Registers, o: Operand, result: str, k: int) -> Value:
   """Item k of C: f32 and i32 as they are, narrow floats as f64."""
   if o.kind == "s": raise Untranslatable("a matrix in scalar registers")
-  if o.kind != "v":
-    if result != "bf16": x = r.e.const(DTYPES[result], int(constant(o, result).view(f"u{DTYPES[result].itemsize}")))
-    else:
-      raw = int(constant(o, "u32")) >> (16 if o.value > 208 else 0)
-      x = r.e.const(U32, raw << 16).view(F32)
-  elif result in {"f32", "i32"}: return r.vector(o.value + k, DTYPES[result])
-  elif result == "f16": x = r.vector16(o.value + k // 2, k % 2, F16)
+  if o.kind != "v": return constant_of(r, o, result)
+  if result in {"f32", "i32"}: return r.vector(o.value + k, DTYPES[result])
+  if result == "f16": x = r.vector16(o.value + k // 2, k % 2, F16)
   else:
     word = r.vector(o.value + k // 2, U32)
     x = (word & 0xFFFF0000 if k % 2 else word << 16).view(F32)
-  return x if result in {"f32", "i32"} else convert(x, F64)
-
-
-def _narrowed(r: Registers, total: Value, result: str) -> Value:
-  """f64 rounded once to 16 bits, as u32."""
-  if result == "f16": return convert(convert(total, F16).view(U16), U32)
-  odd = narrow_to_odd(total).view(U32)
-  return r.o.where(r.o.isnan(total), r.e.const(U32, 0x7FC0), odd + 0x7FFF + (odd >> 16 & 1) >> 16)
+  return convert(x, F64)
 
 
 alu.SPECIAL.update({gfx9.mfma: _mfma, gfx9.smfmac: _smfmac, gfx12.wmma: _gfx12, gfx12.swmmac: _gfx12})

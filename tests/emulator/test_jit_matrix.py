@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.emulator.test_hwreg import Bench
 from tests.emulator.test_jit import TABLE, descriptor, differences, encode, inputs, outcome, prologue, store
 from tests.emulator.test_jit_single import by_code, difference
 from tinyhw.core.errors import EncodeError
 from tinyhw.emulator.amdgcn import dispatch
-from tinyhw.emulator.amdgcn.gfx9.matrix import MFMA, SMFMAC
+from tinyhw.emulator.amdgcn.gfx9.matrix import MFMA, SMFMAC, shape
+from tinyhw.emulator.amdgcn.gfx11.matrix import SHAPES
 from tinyhw.emulator.amdgcn.gfx12.matrix import SHAPES as GFX12
-from tinyhw.emulator.amdgcn.matrix import SHAPES
 from tinyhw.emulator.jit.run import dispatch as compiled
 from tinyhw.tools.witness.run import bench
 
@@ -56,6 +57,17 @@ def test_sums_that_cancel(mnemonic: str) -> None:
   assert np.array_equal(expected[0], found[0]) and not found[1].interpreted
 
 
+@pytest.mark.parametrize(("c", "want"), [("1.0", 0x3F81), ("0.15915494", 0x3E26), ("5", 0x3B80)])
+def test_bf16_is_rounded_once(c: str, want: int) -> None:
+  """1 + 2**-8 + 2**-30 lies above the middle of two bf16, which f32 cannot tell; integer constants are bits."""
+  lines = [f"v_mov_b32 v{n}, 0" for n in range(8, 24)]
+  lines += ["v_mov_b32 v8, 0x38003f80", "v_mov_b32 v16, 0x38003b80",  # A: 1 and 2**-15; B: 2**-8 and 2**-15
+            f"v_wmma_bf16_16x16x16_bf16 v[24:31], v[8:15], v[16:23], {c}", "v_readfirstlane_b32 s4, v24"]
+  bench = Bench("gfx1100")
+  bench.launch_lines(lines)
+  assert (bench.get(bench.out, np.uint32, 32) & 0xFFFF == want).all()
+
+
 # ---- CDNA3 and RDNA4: elements lie as tables say
 
 def case(gpu: str, mnemonic: str, lanes: int, rng: random.Random) -> Any:
@@ -70,6 +82,9 @@ def case(gpu: str, mnemonic: str, lanes: int, rng: random.Random) -> Any:
     if name in row.fields: values[name] = rng.randrange(1 << sum(width for _, _, width in row.fields[name]))
   if "iu" in mnemonic: values |= {name: values[name] & 3 for name in ("neg_lo", "neg_hi") if name in values}
   if "cbsz" in values: values["cbsz"] %= 3
+  if mnemonic in MFMA:  # a block that there is
+    values["cbsz"] %= shape(mnemonic).blocks.bit_length()
+    values["abid"] %= 1 << values["cbsz"]
   try: code = isa.encode(row, {k: v for k, v in values.items() if k in row.fields})
   except EncodeError: return case(gpu, mnemonic, lanes, rng)  # a modifier that this one does not have
   words = np.array([rng.getrandbits(32) for _ in range(144 * lanes)], np.uint32)

@@ -4,6 +4,7 @@ from __future__ import annotations
 import pytest
 
 from tinyhw.emulator.amdgcn import coverage
+from tinyhw.tools.witness import groups as more
 from tinyhw.tools.witness.run import bench
 from tinyhw.tools.witness.table import WITNESSES
 
@@ -23,4 +24,11 @@ def groups(gpu: str, size: int = 20) -> list[list[str]]:
 def test_instructions(gpu: str, names: list[str]) -> None:
   machine = bench(gpu)
   wrong = [d for name in names for d in machine.check(name)]
+  assert not wrong, "\n".join(map(str, wrong))
+
+
+@pytest.mark.parametrize(("gpu", "name"), [(gpu, name) for gpu in GPUS for name in more.names(bench(gpu).table.name)])
+def test_groups(gpu: str, name: str) -> None:
+  """Dual issue, registers numbered by M0, skipped instructions, all patterns of DPP and parts of SDWA."""
+  wrong = bench(gpu).check(name)
   assert not wrong, "\n".join(map(str, wrong))

@@ -51,6 +51,7 @@ class Encoder:
     self.fields: dict[str, int] = {}
     self.literal: int | None = None
     self.vgpr, self.sgpr = 2, 8
+    self.mode: int | None = None  # MODE, where the form chooses it
 
   def width(self, name: str) -> int:
     """Bits of a field that the row has."""
@@ -277,7 +278,8 @@ def wave_cases(generation: Table, mnemonic: str, x: WaveWitness, salt: str = "")
       lanes = x.lanes[k % len(x.lanes)] if x.lanes else wave_size(isa)
       if isa == "gfx9": lanes = 64
       mask = ("all", "some", "some", "none")[k % 4]
-      out.append(e.done(PLAIN[isa], mask, lanes, f"{row.variant} {number} {k}", x.waves))
+      mode = PLAIN[isa] if e.mode is None else e.mode
+      out.append(e.done(mode, mask, lanes, f"{row.variant} {number} {k}", x.waves))
   return out
 
 

@@ -348,4 +348,13 @@ for one, first in (("fp8", FP8), ("bf8", BF8)):
   for two, second in (("fp8", FP8), ("bf8", BF8)):
     bare(f"v_dot4_f32_{one}_{two}", "b32 b32 f32 -> f32", dot4(first, second), clamps=False)
 bare("v_dot2_f16_f16", "b32 b32 f16 -> f16", dot2(F16, F16, True), clamps=False)
-bare("v_dot2_bf16_bf16", "b32 b32 bf16 -> bf16", dot2(BF16, BF16, True), clamps=False)
+
+
+
+def without_denormals(a: int, b: int, c: int) -> list[int]:
+  """V_DOT2_BF16_BF16 flushes them, whatever MODE says (RDNA3 ISA manual, section 7.2.4)."""
+  a, b = (BF16.flush(field(x, 0, 16)) | BF16.flush(field(x, 16, 16)) << 16 for x in (a, b))
+  return [BF16.flush(x) for x in dot2(BF16, BF16, True)(a, b, BF16.flush(c))]
+
+
+bare("v_dot2_bf16_bf16", "b32 b32 bf16 -> bf16", without_denormals, clamps=False)

@@ -37,7 +37,7 @@ def kind_of(i: Instruction) -> tuple[str, str]:
 def size_of(i: Instruction) -> int:
   """Bytes that a lane touches."""
   kind, rest = kind_of(i)
-  if rest == "addtid_b32": return 4
+  if rest in {"addtid_b32", "block"}: return 4 if rest != "block" else 128
   rest = rest.removeprefix("lds_")
   return LOADS[rest][0] if kind == "load" else STORES[rest][0] if kind == "store" else ATOMICS[rest].width
 

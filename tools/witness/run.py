@@ -18,6 +18,7 @@ from tinyhw.emulator.simt import Cohort, End, Group, Split, Stats
 from tinyhw.isa.amdgcn import NULL, Table, table
 from tinyhw.tools.witness import registers_all
 from tinyhw.tools.witness.cases import Case, cases, state_of
+from tinyhw.tools.witness.groups import GROUPS, group
 from tinyhw.tools.witness.lanes import lane_witness
 from tinyhw.tools.witness.softfloat import to_float
 from tinyhw.tools.witness.state import MEMORY, MEMORY_SIZE, Loose, State
@@ -73,8 +74,10 @@ class Bench:
   prepared: dict[str, list[Prepared]] = field(default_factory=dict)
 
   def cases(self, mnemonic: str, salt: str = "") -> list[Prepared]:
-    """The cases of a mnemonic; the witness is asked once."""
+    """The cases of a mnemonic, or of a group ("@dual"); the witness is asked once."""
     known = self.prepared.get(mnemonic)
+    if known is None and mnemonic in GROUPS:
+      known = self.prepared[mnemonic] = [expected(c, x) for c, x in group(self.table, mnemonic, salt)]
     if known is None:
       x = WITNESSES.get(mnemonic, self.table.name)
       assert x is not None, mnemonic

@@ -13,15 +13,16 @@ from typing import Any, Final
 import numpy as np
 
 from tinyhw.emulator.amdgcn.binders import binds
-from tinyhw.emulator.amdgcn.matrix import product, refuse_scalars
+from tinyhw.emulator.amdgcn.matrix import half, half_constant, product, refuse_scalars, to_half, whole
 from tinyhw.emulator.amdgcn.meanings.small_floats import BF8, FP8, SmallFloat
 from tinyhw.emulator.amdgcn.registers import constant, full
-from tinyhw.emulator.amdgcn.values import F16, F32, F64, U16, U32
+from tinyhw.emulator.amdgcn.values import F32, F64, U32
 from tinyhw.emulator.simt import Group, Step
 from tinyhw.isa.amdgcn import Instruction, Operand
 
 Value = Any
 BITS: Final = {"f16": 16, "bf16": 16, "fp8": 8, "bf8": 8, "iu8": 8, "iu4": 4, "f32": 32, "i32": 32}
+HALVES: Final = ("f16", "bf16")
 SMALL: Final[dict[str, SmallFloat]] = {"fp8": FP8, "bf8": BF8}
 # (bits of an element, how many positions, lanes) -> bits of the position that number the elements of one lane, bits
 # that number its group of 16 lanes. Tables of section 7.12.2; a sparse A lies as the dense one of half as many columns.
@@ -90,33 +91,17 @@ def _raw(group: Group, first: int, bits: int, at: tuple[Value, Value]) -> Value:
   return picked >> (number % per * bits).astype(U32)[:, None] & np.uint32((1 << bits) - 1)
 
 
-def _bf16(raw: Value) -> Value: return (raw.astype(U32) << np.uint32(16)).view(F32).astype(F64)
-
-
 def _numbers(raw: Value, kind: str, signed: int) -> Value:
   """Values as f64, or i64 of integers."""
-  if kind == "f16": return raw.astype(U16).view(F16).astype(F64)
-  if kind == "bf16": return _bf16(raw)
+  if kind in HALVES: return half(raw, kind)
   if kind in SMALL: return np.array(SMALL[kind].values, U32).view(F32).astype(F64)[raw]
-  wide, bits = raw.astype(np.int64), BITS[kind]
-  return np.where(wide >> bits - 1, wide - (1 << bits), wide) if signed else wide
-
-
-def _to_bf16(x: Value) -> Value:
-  """f64 rounded once to bf16: to odd in f32, then to nearest even."""
-  near = x.astype(F32)
-  raw = near.view(U32)
-  outward, exact = np.abs(near) > np.abs(x), (near == x) | np.isnan(x)
-  odd = np.where(exact, raw, raw - outward.astype(U32) | np.uint32(1))
-  rounded = odd + np.uint32(0x7FFF) + (odd >> np.uint32(16) & np.uint32(1)) >> np.uint32(16)
-  return np.where(np.isnan(x), np.uint32(0x7FC0), rounded)
+  return whole(raw, BITS[kind], signed)
 
 
 def _accumulator(group: Group, o: Operand, shape: Shape, lanes: int) -> Value:
   """C as f64 or i64 [waves, 16, 16]; an inline constant is every element."""
   if o.kind != "v":
-    if shape.result != "bf16": value = constant(o, shape.result)
-    else: value = _bf16(constant(o, "u32") >> np.uint32(16 if o.value > 208 else 0))
+    value = half_constant(o, shape.result) if shape.result in HALVES else constant(o, shape.result)
     return np.full((group.size, 16, 16), value.astype(np.int64 if shape.result == "i32" else F64))
   raw = _raw(group, o.value, BITS[shape.result], row_places(lanes))
   if shape.result == "i32": return raw.view(np.int32).astype(np.int64)
@@ -129,8 +114,7 @@ def _store(group: Group, n: int, total: Value, shape: Shape, clamp: int) -> None
   if shape.result == "i32":
     raw = (np.clip(total, -(1 << 31), (1 << 31) - 1) if clamp else total).astype(np.int32).view(U32)
   elif shape.result == "f32": raw = total.astype(F32).view(U32)
-  elif shape.result == "f16": raw = total.astype(F16).view(U16).astype(U32)
-  else: raw = _to_bf16(total)
+  else: raw = to_half(total, shape.result)
   number, lane = row_places(lanes)
   per = 32 // BITS[shape.result]
   words = np.zeros((int(number.max()) // per + 1, group.size, lanes), U32)
@@ -152,10 +136,7 @@ def _operand(group: Group, o: Operand, kind: str, at: tuple[Value, Value], even:
 
 @binds(*(name for name, shape in SHAPES.items() if not shape.sparse), isa="gfx12")
 def wmma(i: Instruction, pc: int, mode: int) -> Step:
-  """D = A * B + C. Products are summed in f64 (or i64) in the order of k, C is added, the sum is rounded once.
-
-  The chip's order of additions is not specified. MODE and EXEC are not looked at.
-  """
+  """D = A * B + C. MODE and EXEC are not looked at."""
   shape = SHAPES[i.mnemonic]
   refuse_scalars(i, pc)
   a, b, c, d = (i.operands[n] for n in ("src0", "src1", "src2", "vdst"))

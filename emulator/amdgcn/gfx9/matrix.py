@@ -19,12 +19,13 @@ from typing import Any, Final
 
 import numpy as np
 
+from tinyhw.core.errors import Unsupported
 from tinyhw.emulator.amdgcn.binders import binds
-from tinyhw.emulator.amdgcn.matrix import product
+from tinyhw.emulator.amdgcn.matrix import half, product, whole
 from tinyhw.emulator.amdgcn.meanings.small_floats import BF8_FNUZ, FP8_FNUZ, SmallFloat
 from tinyhw.emulator.amdgcn.modes import FP16_OVFL, denormals
 from tinyhw.emulator.amdgcn.registers import full, reader
-from tinyhw.emulator.amdgcn.values import F16, F32, F64, I32, U16, U32, U64, Ops
+from tinyhw.emulator.amdgcn.values import F32, F64, I32, U32, U64, Ops
 from tinyhw.emulator.simt import Group, Step
 from tinyhw.isa.amdgcn import Instruction, Operand
 
@@ -116,9 +117,8 @@ def _numbers(raw: Value, kind: str, flush: bool) -> Value:
     kept = raw + np.uint32(0xFFF) + (raw >> np.uint32(13) & np.uint32(1)) & np.uint32(0xFFFFE000)
     special = raw & np.uint32(0x7F800000) == np.uint32(0x7F800000)
     return np.where(special, raw, kept).view(F32).astype(F64)
-  if kind == "f16": return raw.astype(U16).view(F16).astype(F64)
-  if kind == "bf16": return (raw << np.uint32(16)).view(F32).astype(F64)
-  if kind == "i8": return raw.astype(np.uint8).view(np.int8).astype(np.int64)
+  if kind in {"f16", "bf16"}: return half(raw, kind)
+  if kind == "i8": return whole(raw, 8, 1)
   return _values(FP8_FNUZ if kind == "fp8" else BF8_FNUZ)[raw]
 
 
@@ -154,8 +154,15 @@ def _write(group: Group, first: int, raw: Value) -> None:
 
 # ---- which lanes are read
 
-def a_lanes(cbsz: int, abid: int) -> Value:
-  """The lane that each lane's values of A come from: one of 2**cbsz groups of lanes gives its own to all (7.1.5.1)."""
+def a_lanes(i: Instruction, blocks: int) -> Value:
+  """The lane that each lane's values of A come from: one of 2**CBSZ groups of lanes gives its own to all (7.1.5.1).
+
+  Raises Unsupported for more groups than there are blocks and for a group that is not there, which are undefined.
+  """
+  cbsz, abid = i.get("cbsz"), i.get("abid")
+  if 1 << cbsz > blocks or abid >> cbsz:
+    raise Unsupported("broadcast", f"of block {abid} (ABID) of {1 << cbsz} (CBSZ {cbsz}) in {i.mnemonic}",
+                      hint=f"it has {blocks} block{'s' * (blocks > 1)}; the chip's result is undefined")
   size = LANES >> cbsz
   return np.arange(LANES) % size + size * abid
 
@@ -175,11 +182,10 @@ def mfma(i: Instruction, pc: int, mode: int) -> Step:
   """v_mfma_*: dense matrices."""
   s = shape(i.mnemonic)
   a, b, c, d = (i.operands[n] for n in ("src0", "src1", "src2", "vdst"))
-  cbsz, abid, blgp = i.get("cbsz"), i.get("abid"), i.get("blgp")
-  double = s.c == "f64"
+  blgp, double = i.get("blgp"), s.c == "f64"
   a_lane, a_item = inputs(s.rows, s.depth, s.blocks)
   b_lane, b_item = inputs(s.columns, s.depth, s.blocks)
-  if not double: a_lane, b_lane = a_lanes(cbsz, abid % (1 << cbsz))[a_lane], b_lanes(blgp)[b_lane]
+  if not double: a_lane, b_lane = a_lanes(i, s.blocks)[a_lane], b_lanes(blgp)[b_lane]
   held = (s.depth * s.rows * s.blocks // LANES, s.depth * s.columns * s.blocks // LANES)
   block, row, column = outputs(s)
   flush = s.a == "f32" and not denormals(mode, "f32") & 1

@@ -434,10 +434,12 @@ def dot2_f16(o: O, a: V, b: V, c: V) -> V:
 
 @M("v_dot2_bf16_bf16", "u16(u32, u32, u16)", exact=False)
 def dot2_bf16_bf16(o: O, a: V, b: V, c: V) -> V:
-  low = _wide(o, _bf16(o, a & 0xFFFF)) * _wide(o, _bf16(o, b & 0xFFFF))
-  high = _wide(o, _bf16(o, a >> 16)) * _wide(o, _bf16(o, b >> 16))
-  raw = o.bits(o.to(low + high + _wide(o, _bf16(o, c)), "f32"), "u32")
+  """Without denormals, whatever MODE says (RDNA3 ISA manual, section 7.2.4)."""
+  low = _wide(o, o.flush(_bf16(o, a & 0xFFFF))) * _wide(o, o.flush(_bf16(o, b & 0xFFFF)))
+  high = _wide(o, o.flush(_bf16(o, a >> 16))) * _wide(o, o.flush(_bf16(o, b >> 16)))
+  raw = o.bits(o.to(low + high + _wide(o, o.flush(_bf16(o, c))), "f32"), "u32")
   rounded = raw + 0x7FFF + (raw >> 16 & 1) >> 16
+  rounded = o.where((rounded & 0x7F80) == 0, rounded & 0x8000, rounded)
   return o.to(o.where(o.isnan(o.bits(raw, "f32")), o.const("u32", 0x7FC0), rounded), "u16")
 
 

@@ -13,9 +13,9 @@ import numpy as np
 
 from tinyhw.autogen import images
 from tinyhw.emulator.amdgcn.binders import binds, unsupported
-from tinyhw.emulator.amdgcn.memory import access, buffer, formats, texture
-from tinyhw.emulator.amdgcn.memory import instructions as memory
+from tinyhw.emulator.amdgcn.memory import access, buffer, formats, texture, vector
 from tinyhw.emulator.amdgcn.memory.atomics import ATOMICS
+from tinyhw.emulator.amdgcn.memory.words import data_reader, extended, split, wide, write_words
 from tinyhw.emulator.amdgcn.registers import each_wave, full, scalar32, vector32
 from tinyhw.emulator.amdgcn.values import U32, U64
 from tinyhw.emulator.simt import Group, Step
@@ -131,7 +131,7 @@ def _load(i: Instruction, pc: int, places: Places, packed: bool, signed: bool) -
     if image is not None:
       words, ok = _fetch(group, image, places)
       if packed:
-        if signed and image.format.size < 4: words = [memory.extended(words[0], 8 * image.format.size)]
+        if signed and image.format.size < 4: words = [extended(words[0], 8 * image.format.size)]
         values = [words[k] if k < len(words) else np.uint32(0) for k in chosen]
       else:
         selects = tuple(image.selects[k] for k in chosen)
@@ -140,7 +140,7 @@ def _load(i: Instruction, pc: int, places: Places, packed: bool, signed: bool) -
     if d16 and not packed:
       values.append(np.uint32(0))
       values = [values[k] | values[k + 1] << np.uint32(16) for k in range(0, len(chosen), 2)]
-    memory.write_words(group, n, values)
+    write_words(group, n, values)
   return load
 
 
@@ -174,23 +174,23 @@ def _atomic(i: Instruction, pc: int) -> Step:
   count = len(_chosen(i, pc)) // (2 if compares else 1)
   if i.fields["dmask"] not in ({3: 4, 15: 8} if compares else {1: 4, 3: 8}):
     raise unsupported(i, pc, f"dmask {i.fields['dmask']:#x}")
-  width, want, places = 4 * count, memory.returns(i), Places(i, pc, False)
+  width, want, places = 4 * count, vector.returns(i), Places(i, pc, False)
   n = i.operands["vdata"].value
-  data_of = memory.data_reader(n, width)
-  compare_of = memory.data_reader(n + count, width) if compares else None
+  data_of = data_reader(n, width)
+  compare_of = data_reader(n + count, width) if compares else None
 
   def atomic(group: Group, image: texture.Image | None) -> None:
     out: list[Value] = [np.zeros((1, group.cohort.lanes), U32 if count == 1 else U64)]
 
     def run(at: Value) -> None:
-      compare = None if compare_of is None else memory.wide(compare_of(group))
-      old = access.atomic(group, at, width, operation, memory.wide(data_of(group)), compare, want)
+      compare = None if compare_of is None else wide(compare_of(group))
+      old = access.atomic(group, at, width, operation, wide(data_of(group)), compare, want)
       if old is not None: out[0] = old
     if image is not None:
       if image.format.size != width: raise unsupported(i, pc, f"{8 * width} bits of an image of {image.format.name}")
       at, ok = places(group, image)
       buffer.under(group, ok, lambda: run(at))
-    if want: memory.write_words(group, n, memory.split(out[0]))
+    if want: write_words(group, n, split(out[0]))
   return lambda group: places.each(group, partial(atomic, group))
 
 
@@ -210,5 +210,5 @@ def _sizes(i: Instruction, pc: int) -> Step:
       rows = [(x.width, x.height, image.last - image.first + 1 if image.last >= 0 else x.depth) for x in levels]
       found = [np.where(ok, np.array([r[k] for r in rows], U32)[at], np.uint32(0)) for k in range(3)]
       found.append(np.uint32(image.last_level - image.base_level + 1))
-    memory.write_words(group, n, [full(group, np.asarray(found[k])) for k in chosen])
+    write_words(group, n, [full(group, np.asarray(found[k])) for k in chosen])
   return lambda group: places.each(group, partial(sizes, group))
