@@ -10,8 +10,10 @@ from typing import Final
 
 import numpy as np
 
+from tinyhw.emulator.amdgcn.gfx9.bind import INDEXED
 from tinyhw.emulator.amdgcn.meanings.registry import MEANINGS
 from tinyhw.emulator.amdgcn.modes import GPR_IDX_EN
+from tinyhw.emulator.amdgcn.registers import SCC as SRC_SCC
 from tinyhw.emulator.simt import Group
 from tinyhw.isa.amdgcn import EXEC_LO, M0, NULL, SPECIAL, VCC_LO, Instruction, Operand
 
@@ -19,7 +21,6 @@ VGPRS: Final = 512  # gfx942's accumulation registers are those from 256 on
 SGPR0: Final = VGPRS
 SCC: Final = SGPR0 + 128
 REGISTERS: Final = SCC + 1
-_SRC_SCC: Final = 253
 _IMPLICIT: Final = {"SCC": (SCC, 0), "VCC": (SGPR0 + VCC_LO, 1), "EXEC": (SGPR0 + EXEC_LO, 1), "M0": (SGPR0 + M0, 0)}
 
 # Kinds of instructions that a counter of outstanding work counts: (family, pattern of the mnemonic, kind); the first
@@ -71,7 +72,7 @@ def dwords(o: Operand, lanes: int) -> tuple[int, ...]:
   count = o.dwords or lanes // 32
   if o.kind == "v": return tuple(range(o.value, min(o.value + count, VGPRS)))
   if o.kind != "s" or o.value == NULL: return ()
-  if o.value == _SRC_SCC: return (SCC,)
+  if o.value == SRC_SCC: return (SCC,)
   if o.value > EXEC_LO + 1: return ()
   return tuple(range(SGPR0 + o.value, SGPR0 + min(o.value + count, 128)))
 
@@ -81,7 +82,6 @@ _MOVREL: Final = {  # operands that M0 moves: (name, first bit of M0, bits)
   "v_movrelsd_b32": (("src0", 0, 32), ("vdst", 0, 32)), "v_movrelsd_2_b32": (("src0", 0, 10), ("vdst", 16, 10)),
   **{f"s_movrels_b{n}": (("src0", 0, 32),) for n in (32, 64)},
   **{f"s_movreld_b{n}": (("sdst", 0, 32),) for n in (32, 64)}}
-_INDEXED: Final = (("src0", 12), ("src1", 13), ("src2", 14), ("vdst", 15))  # CDNA3 ISA manual, 3.4.1 and 6.6
 
 
 def indices(group: Group, i: Instruction) -> tuple[int, ...] | None:
@@ -98,7 +98,7 @@ def moved(i: Instruction, m0s: tuple[int, ...]) -> Instruction:
     if i.mnemonic in _MOVREL:
       for name, first, bits in _MOVREL[i.mnemonic]: offsets.setdefault(name, []).append(m0 >> first & (1 << bits) - 1)
     else:
-      for name, bit in _INDEXED:
+      for name, bit in INDEXED.items():
         if m0 >> bit & 1: offsets.setdefault(name, []).append(m0 & 0xFF)
   operands = dict(i.operands)
   for name, by in offsets.items():
