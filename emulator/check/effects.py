@@ -35,6 +35,7 @@ _KINDS: Final = tuple((family, re.compile(pattern), kind) for family, pattern, k
   ("MUBUF", r"buffer_(gl|wb|inv)", ""), ("MUBUF", r"buffer_load_lds|buffer_load_.*_lds", "vmem_lds"),
   ("MUBUF", r"t?buffer_", "vmem"), ("MTBUF", r"", "vmem"),
   ("MIMG", r"image_bvh", "bvh"), ("MIMG", r"image_(sample|gather|get_lod|msaa)", "sample"), ("MIMG", r"", "vmem"),
+  ("VIMAGE", r"image_bvh", "bvh"), ("VIMAGE", r"", "vmem"), ("VSAMPLE", r"", "sample"),
   ("EXP", r"", "export"), ("LDSDIR", r"", "lds_direct"),
   ("SOPP", r"s_sendmsg", "message"), ("SOP1", r"s_sendmsg_rtn|s_get_barrier_state", "message_rtn")))
 
@@ -118,6 +119,12 @@ def _implicit(names: tuple[str, ...], lanes: int) -> list[int]:
   return out
 
 
+def gives(i: Instruction) -> bool:
+  """Whether a memory instruction gives registers values; an image atomic says so in its cache policy alone."""
+  return any(o.role == "d" for o in i.operands.values()) or \
+    i.mnemonic.startswith("image_atomic_") and bool(i.get("cpol") & 1)
+
+
 def kind_of(i: Instruction) -> str:
   """The kind of an instruction for the counters."""
   for family, pattern, kind in _KINDS:
@@ -125,7 +132,7 @@ def kind_of(i: Instruction) -> str:
       if kind == "lds" and i.get("gds"): return "gds"
       if kind not in {"vmem", "flat"}: return kind
       if "_load" in i.mnemonic and not any(n in i.operands for n in ("vdst", "vdata")): return "vmem_lds"
-      return f"{kind}_load" if any(o.role == "d" for o in i.operands.values()) else f"{kind}_store"
+      return f"{kind}_load" if gives(i) else f"{kind}_store"
   return ""
 
 
@@ -149,6 +156,9 @@ def effects(i: Instruction, lanes: int) -> Effects:
     o = i.operands["vdata"]
     reads.extend(dwords(o, lanes))
     if "cmpswap" in i.mnemonic: reads.extend(range(o.value, o.value + max(2, o.dwords)))
+  if i.mnemonic.startswith("image_atomic_") and gives(i):  # the old value, which is half of what a comparison takes
+    data = dwords(i.operands["vdata"], lanes)
+    writes.extend(data[:len(data) // 2] if "cmpswap" in i.mnemonic else data)
   if "smfmac" in i.mnemonic or "swmmac" in i.mnemonic: tied.extend(dwords(i.operands["vdst"], lanes))
   if "_load_tr_" in i.mnemonic and lanes == 64: writes = writes[:len(writes) // 2]  # the data of 32 lanes
   reads += tied
