@@ -6,17 +6,30 @@ from typing import Final
 from tinyhw.core.table import Handlers
 from tinyhw.emulator.amdgcn import control
 from tinyhw.emulator.amdgcn.all_tables import MEANINGS, binds, ends
-from tinyhw.emulator.amdgcn.memory import buffer
-from tinyhw.emulator.amdgcn.memory import instructions as memory
+from tinyhw.emulator.amdgcn.memory import buffer, image
+from tinyhw.emulator.amdgcn.memory.tables import (
+  DS_ATOMICS,
+  DS_EXCHANGE_PAIRS,
+  DS_LOADS,
+  DS_PAIRS,
+  DS_STORES,
+  GLOBAL_BY_LANE,
+  LOADS,
+  NO_EFFECT,
+  SCALAR_LOADS,
+  SCALAR_SMALL,
+  STORES,
+  VECTOR_ATOMICS,
+)
 from tinyhw.isa.amdgcn import Table
 
-# Mnemonics that memory/instructions.py binds by name or by table.
+# Mnemonics that the folder memory binds by name or by table.
 MEMORY = frozenset((
-  *memory.LOADS, *memory.STORES, *memory.VECTOR_ATOMICS, *memory.SCALAR_LOADS, *memory.SCALAR_SMALL,
-  *memory.DS_ATOMICS, *memory.DS_LOADS, *memory.DS_STORES, *memory.DS_PAIRS, *memory.DS_EXCHANGE_PAIRS,
-  *memory.NO_EFFECT, "ds_bpermute_b32", "ds_bpermute_fi_b32", "ds_permute_b32", "ds_swizzle_b32", "ds_append",
+  *LOADS, *STORES, *VECTOR_ATOMICS, *SCALAR_LOADS, *SCALAR_SMALL,
+  *DS_ATOMICS, *DS_LOADS, *DS_STORES, *DS_PAIRS, *DS_EXCHANGE_PAIRS,
+  *NO_EFFECT, "ds_bpermute_b32", "ds_bpermute_fi_b32", "ds_permute_b32", "ds_swizzle_b32", "ds_append",
   "ds_consume", "ds_load_addtid_b32", "ds_store_addtid_b32", "ds_read_addtid_b32", "ds_write_addtid_b32",
-  *memory.GLOBAL_BY_LANE))
+  *GLOBAL_BY_LANE))
 # What compute code cannot use, and why; these count in no coverage figure of compute opcodes.
 NOT_COMPUTE: Final[Handlers[str]] = Handlers("instruction")
 NOT_COMPUTE.ignores("exp", "export", why="exports to the pixel and vertex stages")
@@ -37,8 +50,13 @@ NOT_COMPUTE.ignores("s_endpgm_ordered_ps_done", "v_screen_partition_4se_b32", wh
 
 
 def compute(table: Table) -> set[str]:
-  """The mnemonics that compute code can use: all but `NOT_COMPUTE` and images."""
-  return {n for n in names(table) if n not in NOT_COMPUTE and not n.startswith("image_")}
+  """The mnemonics that compute code can use: all but `NOT_COMPUTE` and what only a sampler or ray tracing serves."""
+  return {n for n in names(table) if n not in NOT_COMPUTE and not samples(n)}
+
+
+def samples(mnemonic: str) -> bool:
+  """Whether it is an image instruction of graphics: with a sampler, for several samples, or of ray tracing."""
+  return mnemonic.startswith("image_") and binds.get(mnemonic, "") is None
 
 
 def names(table: Table) -> set[str]:
@@ -55,9 +73,9 @@ def status(mnemonic: str, isa: str) -> str:
   """"exact", "approximate", "no effect" or "missing"."""
   meaning = MEANINGS.get(mnemonic, isa)
   if meaning is not None: return "exact" if meaning.exact else "approximate"
-  if mnemonic in control.IGNORED or mnemonic in memory.NO_EFFECT: return "no effect"
+  if mnemonic in control.IGNORED or mnemonic in NO_EFFECT: return "no effect"
   # how typed stores round, and what D16 makes of integers, no manual says
-  if buffer.FORMATTED.fullmatch(mnemonic): return "approximate"
+  if buffer.FORMATTED.fullmatch(mnemonic) or mnemonic in image.CONVERTING: return "approximate"
   if mnemonic.startswith("buffer_load_lds_"): return "exact"
   if mnemonic.startswith(_FLOAT_MATRICES): return "approximate"
   bound = binds.get(mnemonic, isa) or ends.get(mnemonic, isa) or mnemonic in MEMORY

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from tinyhw.core.errors import Unsupported
 from tinyhw.emulator.amdgcn.gfx9 import matrix as gfx9
 from tinyhw.emulator.amdgcn.gfx12 import matrix as gfx12
 from tinyhw.emulator.amdgcn.meanings.small_floats import BF8_FNUZ, FP8_FNUZ, SmallFloat
@@ -70,13 +71,14 @@ def _out(s: gfx9.Shape) -> Any:
 def _mfma(r: Registers, i: Instruction, mode: int) -> None:
   s = gfx9.shape(i.mnemonic)
   if FP16_OVFL.of(mode) or r.lanes != gfx9.LANES: raise Untranslatable(i.mnemonic)
-  cbsz, abid, blgp = i.get("cbsz"), i.get("abid"), i.get("blgp")
-  double, flush = s.c == "f64", s.a == "f32" and not denormals(mode, "f32") & 1
+  blgp, double, flush = i.get("blgp"), s.c == "f64", s.a == "f32" and not denormals(mode, "f32") & 1
   a_lane, a_item = gfx9.inputs(s.rows, s.depth, s.blocks)
   b_lane, b_item = gfx9.inputs(s.columns, s.depth, s.blocks)
   negative: list[Any] = [None, None]
   if double: negative = [np.full(x.shape, True) if blgp >> k & 1 else None for k, x in enumerate((a_lane, b_lane))]
-  else: a_lane, b_lane = gfx9.a_lanes(cbsz, abid % (1 << cbsz))[a_lane], gfx9.b_lanes(blgp)[b_lane]
+  else:
+    try: a_lane, b_lane = gfx9.a_lanes(i, s.blocks)[a_lane], gfx9.b_lanes(blgp)[b_lane]
+    except Unsupported as error: raise Untranslatable(str(error)) from None
   a = _source(s.a, a_lane, a_item, FNUZ, flush=flush, negative=negative[0])
   b = _source(s.b, b_lane, b_item, FNUZ, flush=flush, negative=negative[1])
   p = Plan(_name(r, i, flush), r.lanes, s.blocks, s.rows, s.columns, s.depth, a, b, "fused" if double else s.c, _out(s))

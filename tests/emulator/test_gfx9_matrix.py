@@ -12,6 +12,7 @@ import pytest
 
 from tests.emulator import gfx9
 from tests.emulator.gpu import Gpu, compile_gpu, generation
+from tinyhw.core.errors import Unsupported
 
 LANES = 64
 RNG = np.random.default_rng(942)
@@ -238,6 +239,16 @@ def test_f64_negates_by_blgp(name: str, blgp: int) -> None:
   negated = (value("f64", c) * signs[2]).view(np.uint64)
   want = expected(p, a, b, negated, np.einsum("bki,bkj->bij", x * signs[0], y * signs[1]))
   assert np.array_equal(run(p, a, b, c, np.zeros(LANES, np.uint32), 0, 0, blgp), want)
+
+
+@pytest.mark.parametrize(("name", "cbsz", "abid"), [
+  ("mfma.f32.32x32x4f16", 2, 0), ("mfma.f32.32x32x8f16", 1, 0), ("mfma.f32.4x4x1f32", 5, 0),
+  ("mfma.f32.16x16x1f32", 1, 2), ("mfma.f32.16x16x1f32", 0, 1)])
+def test_broadcasts_of_blocks_that_are_not_there(name: str, cbsz: int, abid: int) -> None:
+  """What the manual calls undefined and not legal (7.1.5.1) is refused by name."""
+  p = BY_NAME[name]
+  a, b, c = (np.ones((LANES, n), np.float32) for n in (p.held, p.held, p.outputs))
+  with pytest.raises(Unsupported, match=f"CBSZ {cbsz}"): run(p, a, b, c, np.zeros(LANES, np.uint32), cbsz, abid)
 
 
 @pytest.mark.parametrize(("cbsz", "abid"), [(0, 0), (0, 1), (0, 3), (1, 1)])

@@ -13,7 +13,7 @@ from tests.emulator.test_jit import TABLE, descriptor, differences, encode, inpu
 from tests.emulator.test_jit_single import by_code, difference
 from tinyhw.core.errors import EncodeError
 from tinyhw.emulator.amdgcn import dispatch
-from tinyhw.emulator.amdgcn.gfx9.matrix import MFMA, SMFMAC
+from tinyhw.emulator.amdgcn.gfx9.matrix import MFMA, SMFMAC, shape
 from tinyhw.emulator.amdgcn.gfx11.matrix import SHAPES
 from tinyhw.emulator.amdgcn.gfx12.matrix import SHAPES as GFX12
 from tinyhw.emulator.jit.run import dispatch as compiled
@@ -82,6 +82,9 @@ def case(gpu: str, mnemonic: str, lanes: int, rng: random.Random) -> Any:
     if name in row.fields: values[name] = rng.randrange(1 << sum(width for _, _, width in row.fields[name]))
   if "iu" in mnemonic: values |= {name: values[name] & 3 for name in ("neg_lo", "neg_hi") if name in values}
   if "cbsz" in values: values["cbsz"] %= 3
+  if mnemonic in MFMA:  # a block that there is
+    values["cbsz"] %= shape(mnemonic).blocks.bit_length()
+    values["abid"] %= 1 << values["cbsz"]
   try: code = isa.encode(row, {k: v for k, v in values.items() if k in row.fields})
   except EncodeError: return case(gpu, mnemonic, lanes, rng)  # a modifier that this one does not have
   words = np.array([rng.getrandbits(32) for _ in range(144 * lanes)], np.uint32)

@@ -19,6 +19,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from tinyhw.core.errors import Unsupported
 from tinyhw.emulator.amdgcn.binders import binds
 from tinyhw.emulator.amdgcn.matrix import half, product, whole
 from tinyhw.emulator.amdgcn.meanings.small_floats import BF8_FNUZ, FP8_FNUZ, SmallFloat
@@ -153,8 +154,15 @@ def _write(group: Group, first: int, raw: Value) -> None:
 
 # ---- which lanes are read
 
-def a_lanes(cbsz: int, abid: int) -> Value:
-  """The lane that each lane's values of A come from: one of 2**cbsz groups of lanes gives its own to all (7.1.5.1)."""
+def a_lanes(i: Instruction, blocks: int) -> Value:
+  """The lane that each lane's values of A come from: one of 2**CBSZ groups of lanes gives its own to all (7.1.5.1).
+
+  Raises Unsupported for more groups than there are blocks and for a group that is not there, which are undefined.
+  """
+  cbsz, abid = i.get("cbsz"), i.get("abid")
+  if 1 << cbsz > blocks or abid >> cbsz:
+    raise Unsupported("broadcast", f"of block {abid} (ABID) of {1 << cbsz} (CBSZ {cbsz}) in {i.mnemonic}",
+                      hint=f"it has {blocks} block{'s' * (blocks > 1)}; the chip's result is undefined")
   size = LANES >> cbsz
   return np.arange(LANES) % size + size * abid
 
@@ -174,11 +182,10 @@ def mfma(i: Instruction, pc: int, mode: int) -> Step:
   """v_mfma_*: dense matrices."""
   s = shape(i.mnemonic)
   a, b, c, d = (i.operands[n] for n in ("src0", "src1", "src2", "vdst"))
-  cbsz, abid, blgp = i.get("cbsz"), i.get("abid"), i.get("blgp")
-  double = s.c == "f64"
+  blgp, double = i.get("blgp"), s.c == "f64"
   a_lane, a_item = inputs(s.rows, s.depth, s.blocks)
   b_lane, b_item = inputs(s.columns, s.depth, s.blocks)
-  if not double: a_lane, b_lane = a_lanes(cbsz, abid % (1 << cbsz))[a_lane], b_lanes(blgp)[b_lane]
+  if not double: a_lane, b_lane = a_lanes(i, s.blocks)[a_lane], b_lanes(blgp)[b_lane]
   held = (s.depth * s.rows * s.blocks // LANES, s.depth * s.columns * s.blocks // LANES)
   block, row, column = outputs(s)
   flush = s.a == "f32" and not denormals(mode, "f32") & 1
