@@ -146,11 +146,9 @@ def constant_source(i: Instruction, t: str, mode: int) -> int | None:
   return named(mode, t[5:]) if t.startswith("mode:") else None
 
 
-def source_names(i: Instruction, suffix: str = "") -> list[str]:
-  if suffix: names = ["src0" + suffix, "vsrc1" + suffix]
-  else: names = list(_SOURCES)
-  names = [n for n in names if n in i.operands]
-  if "imm" in i.operands and not suffix: names.insert(1 if "mk_" in i.mnemonic else len(names), "imm")
+def source_names(i: Instruction) -> list[str]:
+  names = [n for n in _SOURCES if n in i.operands]
+  if "imm" in i.operands: names.insert(1 if "mk_" in i.mnemonic else len(names), "imm")
   return names
 
 
