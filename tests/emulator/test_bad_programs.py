@@ -155,3 +155,10 @@ def test_a_refused_instruction_keeps_no_memory(engine: str) -> None:
 def test_a_lane_mask_may_be_a_constant(bench: Bench, mask: str, bits: int, engine: str) -> None:
   bench.run(bench.assemble([f"v_cndmask_b32_e64 v2, 3, 4, {mask}", *STORE]), engine=engine)
   assert (bench.results() == np.where(bits >> np.arange(32) & 1, 4, 3)).all()
+
+
+@pytest.mark.parametrize("engine", ["ref", "jit", "both"])
+def test_a_scalar_load_of_two_waves_faults_as_a_whole(bench: Bench, engine: str) -> None:
+  """Addresses that differ between the waves: the fault has the bytes of the load, not those of one register."""
+  lines = ["v_readfirstlane_b32 s6, v0", "s_mov_b32 s7, 0", "s_load_b256 s[28:35], s[6:7], 0", "s_endpgm"]
+  with pytest.raises(PageFault, match="read of 32 bytes at 0x0 "): bench.run(bench.assemble(lines), block=64, engine=engine)
