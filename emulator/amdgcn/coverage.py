@@ -7,16 +7,29 @@ from tinyhw.core.table import Handlers
 from tinyhw.emulator.amdgcn import control
 from tinyhw.emulator.amdgcn.all_tables import MEANINGS, binds, ends
 from tinyhw.emulator.amdgcn.memory import buffer
-from tinyhw.emulator.amdgcn.memory import instructions as memory
+from tinyhw.emulator.amdgcn.memory.tables import (
+  DS_ATOMICS,
+  DS_EXCHANGE_PAIRS,
+  DS_LOADS,
+  DS_PAIRS,
+  DS_STORES,
+  GLOBAL_BY_LANE,
+  LOADS,
+  NO_EFFECT,
+  SCALAR_LOADS,
+  SCALAR_SMALL,
+  STORES,
+  VECTOR_ATOMICS,
+)
 from tinyhw.isa.amdgcn import Table
 
-# Mnemonics that memory/instructions.py binds by name or by table.
+# Mnemonics that the folder memory binds by name or by table.
 MEMORY = frozenset((
-  *memory.LOADS, *memory.STORES, *memory.VECTOR_ATOMICS, *memory.SCALAR_LOADS, *memory.SCALAR_SMALL,
-  *memory.DS_ATOMICS, *memory.DS_LOADS, *memory.DS_STORES, *memory.DS_PAIRS, *memory.DS_EXCHANGE_PAIRS,
-  *memory.NO_EFFECT, "ds_bpermute_b32", "ds_bpermute_fi_b32", "ds_permute_b32", "ds_swizzle_b32", "ds_append",
+  *LOADS, *STORES, *VECTOR_ATOMICS, *SCALAR_LOADS, *SCALAR_SMALL,
+  *DS_ATOMICS, *DS_LOADS, *DS_STORES, *DS_PAIRS, *DS_EXCHANGE_PAIRS,
+  *NO_EFFECT, "ds_bpermute_b32", "ds_bpermute_fi_b32", "ds_permute_b32", "ds_swizzle_b32", "ds_append",
   "ds_consume", "ds_load_addtid_b32", "ds_store_addtid_b32", "ds_read_addtid_b32", "ds_write_addtid_b32",
-  *memory.GLOBAL_BY_LANE))
+  *GLOBAL_BY_LANE))
 # What compute code cannot use, and why; these count in no coverage figure of compute opcodes.
 NOT_COMPUTE: Final[Handlers[str]] = Handlers("instruction")
 NOT_COMPUTE.ignores("exp", "export", why="exports to the pixel and vertex stages")
@@ -55,7 +68,7 @@ def status(mnemonic: str, isa: str) -> str:
   """"exact", "approximate", "no effect" or "missing"."""
   meaning = MEANINGS.get(mnemonic, isa)
   if meaning is not None: return "exact" if meaning.exact else "approximate"
-  if mnemonic in control.IGNORED or mnemonic in memory.NO_EFFECT: return "no effect"
+  if mnemonic in control.IGNORED or mnemonic in NO_EFFECT: return "no effect"
   # how typed stores round, and what D16 makes of integers, no manual says
   if buffer.FORMATTED.fullmatch(mnemonic): return "approximate"
   if mnemonic.startswith("buffer_load_lds_"): return "exact"

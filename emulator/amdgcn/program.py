@@ -12,14 +12,11 @@ from tinyhw.core.memory import Access, AddressSpace
 from tinyhw.emulator.amdgcn import bind, control
 from tinyhw.emulator.amdgcn.all_tables import binds
 from tinyhw.emulator.amdgcn.binders import altered
-from tinyhw.emulator.amdgcn.memory import buffer
-from tinyhw.emulator.amdgcn.memory import instructions as memory
+from tinyhw.emulator.amdgcn.memory import bind as memory
 from tinyhw.emulator.simt import Group, Next, Step
 from tinyhw.isa.amdgcn import Instruction, table
 
 BLOCK_LIMIT = 512
-_MEMORY = frozenset({"SMEM", "FLAT", "DS"})
-_BUFFERS = frozenset({"MUBUF", "MTBUF"})
 
 
 @dataclass(eq=False)
@@ -174,8 +171,7 @@ class Program:
     if i.mnemonic in control.IGNORED: return None
     special = binds.get(i.mnemonic, i.isa)
     if special is not None: return special(i, pc, mode)
-    if i.family in _BUFFERS: return buffer.bind(i, pc)
-    if i.family in _MEMORY: return memory.bind(i, pc, mode)
+    if i.family in memory.FAMILIES: return memory.bind(i, pc, mode)
     return bind.alu(i, pc, mode)
 
 

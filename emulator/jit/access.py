@@ -13,7 +13,9 @@ from typing import Final
 
 from tinyhw.core.memory import Access
 from tinyhw.emulator.amdgcn.memory.atomics import ATOMICS
-from tinyhw.emulator.amdgcn.memory.instructions import (
+from tinyhw.emulator.amdgcn.memory.lds import swizzled
+from tinyhw.emulator.amdgcn.memory.resource import field, part
+from tinyhw.emulator.amdgcn.memory.tables import (
   DS_ATOMICS,
   DS_EXCHANGE_PAIRS,
   DS_LOADS,
@@ -25,10 +27,8 @@ from tinyhw.emulator.amdgcn.memory.instructions import (
   SCALAR_SMALL,
   STORES,
   VECTOR_ATOMICS,
-  returns,
-  swizzled,
 )
-from tinyhw.emulator.amdgcn.memory.resource import field, part
+from tinyhw.emulator.amdgcn.memory.vector import returns
 from tinyhw.emulator.amdgcn.values import I32, I64, U32, U64
 from tinyhw.emulator.jit import atomics, buffer
 from tinyhw.emulator.jit.alu import lane_numbers, permuted

@@ -13,8 +13,8 @@ import numpy as np
 
 from tinyhw.core.memory import Access
 from tinyhw.emulator.amdgcn.memory import access
-from tinyhw.emulator.amdgcn.memory import instructions as memory
 from tinyhw.emulator.amdgcn.memory.atomics import ATOMICS
+from tinyhw.emulator.amdgcn.memory.vector import flat_atomic
 from tinyhw.emulator.amdgcn.values import U32, U64
 from tinyhw.emulator.jit import context
 from tinyhw.emulator.jit.state import LDS
@@ -216,7 +216,7 @@ def serve(group: Group, segment: str, operation: str, width: int, addresses: Arr
   data, compare = values[None, :, 0], values[None, :, 1] if ATOMICS[operation].compares else None
   at = addresses[None, :]
   if segment == "lds": old = access.lds_atomic(group, at.astype(U32), width, operation, data, compare, True)
-  elif segment == "flat": old = memory.flat_atomic(group, at, width, operation, data, compare, True)
+  elif segment == "flat": old = flat_atomic(group, at, width, operation, data, compare, True)
   else: old = access.atomic(group, at, width, operation, data, compare, True)
   assert old is not None
   lanes = group.cohort.lanes

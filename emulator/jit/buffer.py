@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from tinyhw.emulator.amdgcn.memory import instructions as memory
 from tinyhw.emulator.amdgcn.memory.atomics import ATOMICS
 from tinyhw.emulator.amdgcn.memory.resource import field, has, part
+from tinyhw.emulator.amdgcn.memory.tables import LOADS, STORES, VECTOR_ATOMICS
+from tinyhw.emulator.amdgcn.memory.vector import returns
 from tinyhw.emulator.amdgcn.values import U32, U64
 from tinyhw.emulator.jit.alu import read
 from tinyhw.emulator.jit.state import Registers
@@ -24,13 +25,13 @@ if TYPE_CHECKING:
 def translate(a: Accesses, r: Registers, i: Instruction, offset: int) -> None:
   """Emit a buffer instruction. Raises Untranslatable for typed ones and those that load into LDS."""
   name = i.mnemonic
-  known = name in memory.LOADS or name in memory.STORES or name in memory.VECTOR_ATOMICS
+  known = name in LOADS or name in STORES or name in VECTOR_ATOMICS
   if not known or i.get("tfe") or "vdata" not in i.operands: raise Untranslatable(name)
   n = i.operands["vdata"].value
-  if name in memory.VECTOR_ATOMICS: return _atomic(a, r, i, offset, n)
-  width, sign_bits, half = memory.LOADS.get(name) or (memory.STORES[name][0], 0, None)
+  if name in VECTOR_ATOMICS: return _atomic(a, r, i, offset, n)
+  width, sign_bits, half = LOADS.get(name) or (STORES[name][0], 0, None)
   if n + max(1, width // 4) > r.vgprs: raise Untranslatable("a register beyond the wave's allocation")
-  words = None if name in memory.LOADS else a.data(r, n, width, memory.STORES[name][1])
+  words = None if name in LOADS else a.data(r, n, width, STORES[name][1])
   at, check = _addresses(r, i)
   ok = check(width)
   if width > 4: r.unless(_differ(ok, check(4)))
@@ -44,13 +45,13 @@ def _differ(x: Value, y: Value) -> Value: return (x | y) & ~(x & y)
 
 
 def _atomic(a: Accesses, r: Registers, i: Instruction, offset: int, n: int) -> None:
-  operation, width = memory.VECTOR_ATOMICS[i.mnemonic]
+  operation, width = VECTOR_ATOMICS[i.mnemonic]
   if n + width // 4 > r.vgprs: raise Untranslatable("a register beyond the wave's allocation")
   words = a.data(r, n, width * (1 + ATOMICS[operation].compares), 0)
   at, check = _addresses(r, i)
   lanes = check(width) & r.active()
   old = a.atomic(r, at, lanes, offset, i, operation, width, words)
-  if memory.returns(i): a.loaded(r, n, [r.o.where(lanes, w, 0) for w in old], 0, None)
+  if returns(i): a.loaded(r, n, [r.o.where(lanes, w, 0) for w in old], 0, None)
 
 
 def _addresses(r: Registers, i: Instruction) -> tuple[Value, Callable[[int], Value]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from tinyhw.emulator.amdgcn.memory.instructions import byte_offset, flat_offset
+from tinyhw.emulator.amdgcn.memory.words import byte_offset, flat_offset
 from tinyhw.isa.amdgcn import Instruction
 
 

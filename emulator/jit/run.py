@@ -21,8 +21,9 @@ from tinyhw.emulator.amdgcn import control
 from tinyhw.emulator.amdgcn.gfx12.registers import first_block
 from tinyhw.emulator.amdgcn.launch import Dispatch, DispatchStats, prepare
 from tinyhw.emulator.amdgcn.memory import access
-from tinyhw.emulator.amdgcn.memory import instructions as memory
 from tinyhw.emulator.amdgcn.memory.atomics import ATOMICS
+from tinyhw.emulator.amdgcn.memory.vector import flat_fetch, flat_put
+from tinyhw.emulator.amdgcn.memory.words import flat_offset
 from tinyhw.emulator.amdgcn.program import Program
 from tinyhw.emulator.amdgcn.registers import exec_changed
 from tinyhw.emulator.jit import atomics, context, threads
@@ -573,10 +574,10 @@ class Waves:
       else: access.scratch_store(group, offsets, words, site.width)
     elif site.segment == "flat":
       n = i.operands["vaddr"].value
-      raw = addresses - np.uint64(memory.flat_offset(i) & (1 << 64) - 1)
+      raw = addresses - np.uint64(flat_offset(i) & (1 << 64) - 1)
       group.v[n], group.v[n + 1] = raw.astype(np.uint32), (raw >> np.uint64(32)).astype(np.uint32)
-      if site.kind == "load": words = memory.flat_fetch(i, site.width)(group)
-      else: memory.flat_put(i, site.width)(group, words)
+      if site.kind == "load": words = flat_fetch(i, site.width)(group)
+      else: flat_put(i, site.width)(group, words)
     elif site.kind == "load": words = access.words_of(access.load(group, None, addresses, site.width), site.width)
     else: access.store(group, None, addresses, words, site.width)
     if site.kind == "load":

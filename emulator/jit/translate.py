@@ -15,7 +15,8 @@ from tinyhw.arch import Arch
 from tinyhw.core.errors import PageFault, TinyhwError, Unsupported
 from tinyhw.emulator.amdgcn import control, hwreg
 from tinyhw.emulator.amdgcn.binders import altered
-from tinyhw.emulator.amdgcn.memory import instructions as memory
+from tinyhw.emulator.amdgcn.memory.lds import ds_atomic
+from tinyhw.emulator.amdgcn.memory.tables import DS_ATOMICS
 from tinyhw.emulator.amdgcn.values import U32, U64
 from tinyhw.emulator.jit import alu, matrix_plans, special, threads  # noqa: F401  (they register what they translate)
 from tinyhw.emulator.jit.access import FIND, Accesses, Site
@@ -370,7 +371,7 @@ class Translator:
     r = self.r
     if altered(i, mode) is not None: raise Untranslatable(i.mnemonic)
     if i.mnemonic in control.IGNORED: return
-    if i.mnemonic in memory.DS_ATOMICS and memory.ds_atomic(i, mode) != memory.DS_ATOMICS[i.mnemonic]:
+    if i.mnemonic in DS_ATOMICS and ds_atomic(i, mode) != DS_ATOMICS[i.mnemonic]:
       raise Untranslatable(f"{i.mnemonic} that flushes denormals")
     if i.family in MEMORY: return None if self._called(i, at, mode) else self.accesses.translate(r, i, at)
     if i.mnemonic == "s_barrier_signal":

@@ -151,6 +151,19 @@ def test_a_refused_instruction_keeps_no_memory(engine: str) -> None:
 
 
 @pytest.mark.parametrize("engine", ["ref", "both"])
+def test_a_lane_mask_is_in_scalar_registers(bench: Bench, engine: str) -> None:
+  """`null` is 0. The word has room for a constant in the mask's place; that is no instruction (LLVM: invalid)."""
+  row = next(r for r in TABLE.by_mnemonic["v_cndmask_b32"] if r.variant == "e64")
+
+  def choose(mask: int) -> bytes: return TABLE.encode(row, {"src0": 131, "src1": 132, "src2": mask, "vdst": 2})
+  bench.run(choose(124) + bench.assemble(STORE), engine=engine)
+  assert (bench.results() == 3).all()
+  for constant in (193, 133, 242):
+    with pytest.raises(DecodeError, match="operand src2 is no register"):
+      bench.run(choose(constant) + bench.assemble(STORE), engine=engine)
+
+
+@pytest.mark.parametrize("engine", ["ref", "both"])
 @pytest.mark.parametrize("mask", ["null", "src_shared_base", "src_private_limit", "src_scc"])
 def test_a_lane_mask_may_be_a_value_of_the_machine(bench: Bench, mask: str, engine: str) -> None:
   bench.run(bench.assemble([f"v_cndmask_b32_e64 v2, 3, 4, {mask}", f"s_mov_b32 s4, {mask}", "v_mov_b32 v3, s4",

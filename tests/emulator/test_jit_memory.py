@@ -14,7 +14,7 @@ from tests.emulator.test_jit import store as kept
 from tests.emulator.test_jit_single import by_code, difference
 from tinyhw.core.errors import MachineFault, PageFault
 from tinyhw.emulator.amdgcn import Dispatch, dispatch
-from tinyhw.emulator.amdgcn.memory.instructions import DS_ATOMICS, DS_EXCHANGE_PAIRS, LOADS, STORES, VECTOR_ATOMICS
+from tinyhw.emulator.amdgcn.memory.tables import DS_ATOMICS, DS_EXCHANGE_PAIRS, LOADS, STORES, VECTOR_ATOMICS
 from tinyhw.emulator.jit.run import dispatch as compiled
 from tinyhw.isa.amdgcn import Row
 from tinyhw.tools.witness.run import bench

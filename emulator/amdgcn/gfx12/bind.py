@@ -12,7 +12,7 @@ import numpy as np
 from tinyhw.emulator.amdgcn.binders import binds
 from tinyhw.emulator.amdgcn.lanes import fetched
 from tinyhw.emulator.amdgcn.memory import access
-from tinyhw.emulator.amdgcn.memory import instructions as memory
+from tinyhw.emulator.amdgcn.memory.vector import global_address, scratch_offset
 from tinyhw.emulator.amdgcn.registers import full, merged, need_lanes, reader
 from tinyhw.emulator.amdgcn.values import U32
 from tinyhw.emulator.simt import Group, Step
@@ -63,13 +63,13 @@ def block(i: Instruction, pc: int, mode: int) -> Step:
 
 
 def _in_scratch(i: Instruction) -> tuple[Load, Store]:
-  offset_of = memory.scratch_offset(i)
+  offset_of = scratch_offset(i)
   return (lambda group, far: access.scratch_load(group, offset_of(group) + np.uint32(far), 4)[0],
           lambda group, far, word: access.scratch_store(group, offset_of(group) + np.uint32(far), [word], 4))
 
 
 def _in_memory(i: Instruction) -> tuple[Load, Store]:
-  address_of = memory.global_address(i)
+  address_of = global_address(i)
   return (lambda group, far: access.load(group, *_shifted(address_of(group), np.uint32(far)), 4),
           lambda group, far, word: access.store(group, *_shifted(address_of(group), np.uint32(far)), [word], 4))
 

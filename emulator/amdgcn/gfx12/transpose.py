@@ -15,7 +15,8 @@ import numpy as np
 
 from tinyhw.emulator.amdgcn.binders import binds, unsupported
 from tinyhw.emulator.amdgcn.memory import access
-from tinyhw.emulator.amdgcn.memory import instructions as memory
+from tinyhw.emulator.amdgcn.memory.vector import global_address
+from tinyhw.emulator.amdgcn.memory.words import write_words
 from tinyhw.emulator.amdgcn.registers import full, need_lanes
 from tinyhw.emulator.amdgcn.values import U32, U64
 from tinyhw.emulator.simt import Group, Step
@@ -41,7 +42,7 @@ def load_transposed(i: Instruction, pc: int, mode: int) -> Step:
   """Binds a load; all lanes of a wave must be active, or none."""
   bits = 16 if i.mnemonic.endswith("b128") else 8
   width, element = bits, np.dtype(f"u{bits // 8}")  # eight elements a lane: as many bytes as an element has bits
-  address_of, n = memory.global_address(i), i.operands["vdst"].value
+  address_of, n = global_address(i), i.operands["vdst"].value
   reader, which = sources(bits)
 
   def step(group: Group) -> None:
@@ -59,5 +60,5 @@ def load_transposed(i: Instruction, pc: int, mode: int) -> Step:
     read = np.stack([w[:, :READERS] for w in words], axis=-1).view(element)
     turned = np.ascontiguousarray(read[:, reader, which]).view(U32)  # [waves, 32, dwords]
     if lanes > READERS: turned = np.concatenate(np.split(turned, 2, axis=2), axis=1)
-    memory.write_words(group, n, [np.ascontiguousarray(w) for w in np.moveaxis(turned, 2, 0)])
+    write_words(group, n, [np.ascontiguousarray(w) for w in np.moveaxis(turned, 2, 0)])
   return step

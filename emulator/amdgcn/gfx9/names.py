@@ -1,4 +1,4 @@
-"""gfx9's names of memory instructions (CDNA3 ISA manual, chapters 8 to 11), as data of `memory.instructions`' form.
+"""gfx9's names of memory instructions (CDNA3 ISA manual, chapters 8 to 11), as data of `memory.tables`' form.
 
 MI300 has ECC, with which a 16-bit load writes its whole register: the half that it does not load becomes 0 (9.1.6).
 In the tables half 2 is the low one, 3 the high one, with zeros in the other; 0 and 1 would keep it.

@@ -1,4 +1,6 @@
-"""Instructions that reach memory: `instructions` (scalar, FLAT, DS), `buffer`, `formats`, `atomics`; `access` does it.
+"""Instructions that reach memory: `bind` by family (`scalar`, `vector`, `lds`, `buffer`), from `tables` of names.
+
+`words` are between registers and memory, `access` and `gds` do it, `atomics` and `formats` say what becomes of values.
 
 No address arithmetic of queues or drivers: pages and faults are `core.memory`'s.
 """

@@ -14,9 +14,10 @@ import numpy as np
 from tinyhw.emulator.amdgcn.bind import ZERO_FILLING
 from tinyhw.emulator.amdgcn.binders import unsupported
 from tinyhw.emulator.amdgcn.memory import access, formats
-from tinyhw.emulator.amdgcn.memory import instructions as memory
 from tinyhw.emulator.amdgcn.memory.atomics import ATOMICS
 from tinyhw.emulator.amdgcn.memory.resource import Resource, instruction_format, parser
+from tinyhw.emulator.amdgcn.memory.tables import LOADS, STORES, VECTOR_ATOMICS
+from tinyhw.emulator.amdgcn.memory.words import data_reader, extended, split, wide, write_loaded, write_words
 from tinyhw.emulator.amdgcn.registers import each_wave, full, need_lanes, reader, scalar32, vector32
 from tinyhw.emulator.amdgcn.values import U32, U64
 from tinyhw.emulator.simt import Group, Step
@@ -84,9 +85,8 @@ def under(group: Group, ok: Value, run: Callable[[], None]) -> None:
   finally: group.mask = mask
 
 
-def bind(i: Instruction, pc: int) -> Step:
+def bind(i: Instruction, pc: int, mode: int) -> Step:
   """The step of a buffer instruction. Raises Unsupported for one without meaning."""
-  if i.mnemonic in memory.NO_EFFECT: return lambda group: None
   addressing = Addressing(i, pc)
   match = FORMATTED.fullmatch(i.mnemonic)
   to_lds = "_lds_" in i.mnemonic or "_load_" in i.mnemonic and "vdata" not in i.operands
@@ -95,9 +95,9 @@ def bind(i: Instruction, pc: int) -> Step:
     d16, high = bool(match[4] or match[6]), bool(match[5] or match[7])
     typed = _format_load if match[2] == "load" else _format_store
     return typed(i, pc, addressing, len(match[8]), d16, high)
-  if i.mnemonic in memory.LOADS: return _load(i, addressing)
-  if i.mnemonic in memory.STORES: return _store(i, addressing)
-  if i.mnemonic in memory.VECTOR_ATOMICS: return _atomic(i, addressing)
+  if i.mnemonic in LOADS: return _load(i, addressing)
+  if i.mnemonic in STORES: return _store(i, addressing)
+  if i.mnemonic in VECTOR_ATOMICS: return _atomic(i, addressing)
   raise unsupported(i, pc)
 
 
@@ -130,8 +130,8 @@ def _fetch(group: Group, at: Value, oks: list[Value], width: int) -> list[Value]
 
 
 def _load(i: Instruction, addressing: Addressing) -> Step:
-  width, sign_bits, half = memory.LOADS[i.mnemonic]
-  write = memory.write_loaded(i.operands["vdata"].value, sign_bits, half)
+  width, sign_bits, half = LOADS[i.mnemonic]
+  write = write_loaded(i.operands["vdata"].value, sign_bits, half)
 
   def load(group: Group, r: Resource) -> None:
     at, oks = addressing(group, r, _widths(width))
@@ -148,8 +148,8 @@ def _put(group: Group, at: Value, oks: list[Value], words: list[Value], width: i
 
 
 def _store(i: Instruction, addressing: Addressing) -> Step:
-  width, shift = memory.STORES[i.mnemonic]
-  data = memory.data_reader(i.operands["vdata"].value, width, shift)
+  width, shift = STORES[i.mnemonic]
+  data = data_reader(i.operands["vdata"].value, width, shift)
 
   def store(group: Group, r: Resource) -> None:
     at, oks = addressing(group, r, _widths(width))
@@ -158,22 +158,22 @@ def _store(i: Instruction, addressing: Addressing) -> Step:
 
 
 def _atomic(i: Instruction, addressing: Addressing) -> Step:
-  operation, width = memory.VECTOR_ATOMICS[i.mnemonic]
+  operation, width = VECTOR_ATOMICS[i.mnemonic]
   want = bool(i.get("cpol") & 1)
   vdata = i.operands["vdata"].value
-  data_of = memory.data_reader(vdata, width)
-  compare_of = memory.data_reader(vdata + width // 4, width) if ATOMICS[operation].compares else None
+  data_of = data_reader(vdata, width)
+  compare_of = data_reader(vdata + width // 4, width) if ATOMICS[operation].compares else None
 
   def atomic(group: Group, r: Resource) -> None:
     at, (ok,) = addressing(group, r, [width])
     out: list[Value] = [np.zeros((1, group.cohort.lanes), U32 if width == 4 else U64)]
 
     def run() -> None:
-      compare = None if compare_of is None else memory.wide(compare_of(group))
-      old = access.atomic(group, at, width, operation, memory.wide(data_of(group)), compare, want)
+      compare = None if compare_of is None else wide(compare_of(group))
+      old = access.atomic(group, at, width, operation, wide(data_of(group)), compare, want)
       if old is not None: out[0] = old
     under(group, ok, run)
-    if want: memory.write_words(group, vdata, memory.split(out[0]))
+    if want: write_words(group, vdata, split(out[0]))
   return lambda group: addressing.each(group, lambda r: atomic(group, r))
 
 
@@ -201,10 +201,10 @@ def _format_load(i: Instruction, pc: int, addressing: Addressing, count: int, d1
       words = _fetch(group, at, [ok], f.size)
       values = formats.load(f, words, selects[:count], d16)
       if not np.all(ok): values = [v if s == 1 else np.where(ok, v, np.uint32(0)) for v, s in zip(values, selects)]
-    if not d16: return memory.write_words(group, vdata, values)
-    if count == 1: return memory.write_loaded(vdata, 0, int(high) + 2 * (i.isa in ZERO_FILLING))(group, values)
+    if not d16: return write_words(group, vdata, values)
+    if count == 1: return write_loaded(vdata, 0, int(high) + 2 * (i.isa in ZERO_FILLING))(group, values)
     values.append(np.uint32(0))
-    memory.write_words(group, vdata, [values[k] | values[k + 1] << np.uint32(16) for k in range(0, count, 2)])
+    write_words(group, vdata, [values[k] | values[k + 1] << np.uint32(16) for k in range(0, count, 2)])
   return lambda group: addressing.each(group, lambda r: load(group, r))
 
 
@@ -233,8 +233,8 @@ def _load_to_lds(i: Instruction, pc: int, addressing: Addressing) -> Step:
   """Each lane's dword (or its extended byte or short) goes to LDS at M0[15:0] + offset + 4 * lane."""
   name = i.mnemonic.replace("_lds_", "_")
   typed = FORMATTED.fullmatch(name) is not None
-  if not typed and name not in memory.LOADS: raise unsupported(i, pc)
-  width, sign_bits, _ = (4, 0, None) if typed else memory.LOADS[name]
+  if not typed and name not in LOADS: raise unsupported(i, pc)
+  width, sign_bits, _ = (4, 0, None) if typed else LOADS[name]
   if width > 4: raise unsupported(i, pc, "more than a dword a lane")
 
   def load(group: Group, r: Resource) -> None:
@@ -243,7 +243,7 @@ def _load_to_lds(i: Instruction, pc: int, addressing: Addressing) -> Step:
     at, (ok,) = addressing(group, r, [size])
     words = [np.uint32(0)] if typed and f is None else _fetch(group, at, [ok], size)
     if typed and f is not None: words = formats.load(f, words, selects[:1], False)
-    elif sign_bits: words = [memory.extended(words[0], sign_bits)]
+    elif sign_bits: words = [extended(words[0], sign_bits)]
     lane = np.arange(group.cohort.lanes, dtype=U32)[None, :] * np.uint32(4)
     where = (group.s[M0] & np.uint32(0xFFFF)) + np.uint32(i.fields["offset"]) + lane
     access.lds_store(group, where, words, 4)
