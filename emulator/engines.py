@@ -27,6 +27,7 @@ _HANDED_BACK: Final = 100.0  # one wave's instruction from compiled code to the 
 # What compiling costs: for LLVM at all, and for each instruction of a program.
 _LLVM: Final = 40_000.0
 _COMPILING: Final = 150.0
+_SOON: Final = 0.5  # the part of it after which the compiling process is started
 _BLOCKS_A_LOOK: Final = 256  # how often the first cohort's cost is looked at
 
 
@@ -59,7 +60,9 @@ def _auto(space: AddressSpace, arch: Arch, d: Dispatch, watchdog: int) -> Dispat
   here, total, before = len(first.live), d.grid[0] * d.grid[1] * d.grid[2], program.spent
   vgprs, ended = len(first.runnable[0].v), False
   with np.errstate(all="ignore"):
-    while not ended and 0 <= before + _cost(stats) < _price(program): ended = first.run(_BLOCKS_A_LOOK)
+    while not ended and 0 <= before + _cost(stats) < _price(program):
+      ended = first.run(_BLOCKS_A_LOOK)
+      if before + _cost(stats) > _price(program) * _SOON: _expect_to_compile()
     expected = before + _cost(stats) / (here if ended else total) * total
     unfinished = chain(() if ended else (first,), cohorts)
     if expected < _price(program) or not _compiles(first, vgprs):
@@ -78,7 +81,7 @@ def _auto(space: AddressSpace, arch: Arch, d: Dispatch, watchdog: int) -> Dispat
 
 def _compiles(cohort: Cohort, vgprs: int) -> bool:
   """Have the program compiled; a program that LLVM refuses is interpreted from then on."""
-  from tinyhw.emulator.jit.native import NotCompiled
+  from tinyhw.emulator.jit.refusal import NotCompiled
   from tinyhw.emulator.jit.run import code_for
   program = cast(Program, cohort.program)  # amdgcn's cohorts have no other
   try: code_for(cohort, vgprs)
@@ -86,6 +89,11 @@ def _compiles(cohort: Cohort, vgprs: int) -> bool:
     program.spent = -float("inf")
     return False
   return True
+
+
+def _expect_to_compile() -> None:
+  from tinyhw.emulator.jit.servers import expect
+  expect()
 
 
 def _cost(stats: DispatchStats) -> float: return stats.steps * _STEP + stats.instructions * _INSTRUCTION
@@ -96,11 +104,10 @@ def _price(program: Program) -> float: return _LLVM + program.size * _COMPILING
 
 def compiled(space: AddressSpace, arch: Arch, d: Dispatch, *, watchdog: int, **more: Any) -> DispatchStats:
   """Run a dispatch with compiled code; LLVM loads with the first one. A program that it refuses is interpreted."""
-  from tinyhw.emulator.jit.native import NotCompiled
+  from tinyhw.emulator.jit.refusal import NotCompiled
   from tinyhw.emulator.jit.run import dispatch as run
   try: return run(space, arch, d, watchdog=watchdog, **more)
   except NotCompiled as refused:
-    if refused.started: raise
     stats = interpret(space, arch, d, watchdog=watchdog)
     stats.interpreted[str(refused)] = stats.waves
     return stats

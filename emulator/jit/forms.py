@@ -22,8 +22,10 @@ from tinyhw.arch import Arch
 from tinyhw.core.errors import PageFault
 from tinyhw.core.memory import Access
 from tinyhw.emulator.amdgcn.program import Program
+from tinyhw.emulator.jit import servers
 from tinyhw.emulator.jit.access import Site
-from tinyhw.emulator.jit.native import Native, NotCompiled, compiled, host
+from tinyhw.emulator.jit.native import Native, host
+from tinyhw.emulator.jit.refusal import NotCompiled
 from tinyhw.emulator.jit.store import sources_digest, store
 from tinyhw.emulator.jit.translate import Place, Translation, Translator
 from tinyhw.isa.amdgcn import Instruction, table
@@ -78,10 +80,10 @@ class Wish:
 
   def make(self, hot: bool, snapshot: Snapshot | None = None) -> Form:
     """Translate and compile. Raises NotCompiled. A snapshot stands for the program in another thread."""
-    translator = Translator(snapshot or self.program, self.lanes, self.vgprs, self.partial, not hot,
-                            self.detail)
-    translation = translator.translate(self.starts)
-    objects = compiled(translation.texts, hot)
+    with servers.job(hot) as job:
+      translator = Translator(snapshot or self.program, self.lanes, self.vgprs, self.partial, not hot, self.detail)
+      translation = translator.translate(self.starts, job.send)
+      objects = job.objects()
     code = _merged(translation.code)
     header = _header(translation, code, hot) | {"objects": [len(o) for o in objects]}
     key = self._key(hot)

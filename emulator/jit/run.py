@@ -8,8 +8,9 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, wait
+from itertools import chain
 from typing import Any, Final, cast
 
 import numpy as np
@@ -29,7 +30,8 @@ from tinyhw.emulator.amdgcn.registers import exec_changed
 from tinyhw.emulator.jit import atomics, context, threads
 from tinyhw.emulator.jit.access import Site
 from tinyhw.emulator.jit.forms import BACKGROUND, Form, Snapshot, Wish
-from tinyhw.emulator.jit.native import Callback, NotCompiled
+from tinyhw.emulator.jit.native import Callback
+from tinyhw.emulator.jit.refusal import NotCompiled, tell
 from tinyhw.emulator.jit.state import (
   HEADER,
   LDS,
@@ -54,9 +56,10 @@ from tinyhw.emulator.jit.translate import (
   RUN,
   STEP,
   YIELD,
+  Place,
   state_words,
 )
-from tinyhw.emulator.simt import ZERO, Barrier, Cohort, End, Group, Split, Standstill, Wait, Yield
+from tinyhw.emulator.simt import ZERO, Barrier, Cohort, End, Group, Split, Standstill, Wait, Yield, run_all
 from tinyhw.isa.amdgcn import EXEC_LO
 
 Value = Any
@@ -64,6 +67,7 @@ Last = dict[int, tuple[Value, Value, bool]]  # by a wave's number: u32 [scalars]
 Traced = tuple[int, int, Value, Value, bool]
 PATIENCE: Final = 10_000  # passes in which a traced wave may wait for others
 TURN: Final = 1 << 20  # instructions that a wave may run while others could
+STEPS: Final = 1000  # as many, of a wave that stands where there is no code
 # A program is compiled again when it has run so many times as many instructions as it has; 0: at once. Compiling again
 # costs milliseconds an instruction and holds up the end of the process, so it must have paid, and be no giant.
 HOT = 50_000
@@ -76,28 +80,36 @@ class Code:
   def __init__(self, program: Program, lanes: int, vgprs: int, partial: bool, detail: int, mode: int) -> None:
     self.program = program
     self._for = lanes, vgprs, partial, detail
-    self._starts = [(0, mode)]
+    self._starts: list[Place] = []
+    self._refused: set[Place] = set()
     self._lock = threading.Lock()
-    self._make()
+    self._make((0, mode))
 
   @property
   def form(self) -> Form:
     """The best form that there is by now."""
     return self._wish.hot or self._form
 
-  def _make(self) -> None:
-    wish = self._wish = Wish(self.program, *self._for, self._starts)
-    self._executed, self._asked = 0, False
+  def _make(self, place: Place) -> None:
+    """Compile with one more place to start from. Raises NotCompiled, with all as it was."""
+    wish = Wish(self.program, *self._for, [*self._starts, place])
     hot = HOT == 0 or wish.detail == EACH_HOT
     self._form = wish.find(True) or not hot and wish.find(False) or wish.make(hot)
+    self._starts.append(place)
+    self._wish, self._executed, self._asked = wish, 0, False
 
   def grow(self, pc: int, mode: int) -> None:
-    """Compile anew with one more place to start from, unless it is known by now. Indices of places change."""
+    """Compile anew with one more place to start from, unless it is known by now. Indices of places change.
+
+    A place that is refused has no code from then on.
+    """
     place = pc - self.program.entry, mode
     with self._lock:  # waves in several threads may come to it
-      if place in self.form.index: return
-      self._starts.append(place)
-      self._make()
+      if place in self.form.index or place in self._refused: return
+      try: self._make(place)
+      except NotCompiled as refused:
+        self._refused.add(place)
+        tell(self.program.entry, refused)
 
   def ran(self, instructions: int) -> None:
     """Count what waves executed; a program that has become hot is compiled again, meanwhile this form goes on."""
@@ -114,13 +126,22 @@ class Code:
 
 
 def code_for(cohort: Cohort, vgprs: int, detail: int = 0) -> Code:
-  """The code that a cohort's waves with so many vector registers run, made when it is first wanted."""
+  """The code that a cohort's waves with so many vector registers run, made when it is first wanted.
+
+  Raises NotCompiled, for this program always from then on.
+  """
   program = cast(Program, cohort.program)  # amdgcn's cohorts have no other
   if first_block(program.arch, cohort.dispatch, cohort.lanes): raise NotCompiled("vector registers that come and go")
   x, y, z = cohort.dispatch.block
   key = cohort.lanes, vgprs, x * y * z % cohort.lanes != 0, detail
-  code: Code | None = program.compiled.get(key)
-  if code is None: code = program.compiled[key] = Code(program, *key, cohort.mode)
+  code: Code | NotCompiled | None = program.compiled.get(key)
+  if code is None:
+    try: code = Code(program, *key, cohort.mode)
+    except NotCompiled as refused:
+      tell(program.entry, refused)
+      code = refused
+    program.compiled[key] = code
+  if isinstance(code, NotCompiled): raise type(code)(code.why)
   return code
 
 
@@ -160,17 +181,20 @@ def trace(space: AddressSpace, arch: Arch, d: Dispatch, watchdog: int, wave: int
     return
 
 
-def run_cohorts(cohorts: Iterable[Cohort], resident: int, d: Dispatch, stats: DispatchStats,
+def run_cohorts(cohorts: Iterator[Cohort], resident: int, d: Dispatch, stats: DispatchStats,
                 last: Last | None = None) -> None:
-  """Run cohorts to their end with compiled code, at most `resident` together; they may have begun."""
-  stats.engine = "jit"
+  """Run cohorts to their end with compiled code, at most `resident` together; they may have begun.
+
+  Raises NotCompiled before anything is done for a program that is refused; once waves run, the reference helps out.
+  """
   launch = Launch(d, stats, last)
-  for cohort in cohorts:
+  for n, cohort in enumerate(cohorts):
     try: waves = launch.waves(cohort)
-    except NotCompiled as refused:
-      launch.settle(0)
-      refused.started = stats.instructions > 0
-      raise
+    except NotCompiled:  # of later ones, those that have another number of registers or lanes
+      if not n: raise
+      launch.turns(1)
+      return run_all(chain((cohort,), cohorts), resident)
+    stats.engine = "jit"
     launch.begin(waves)
     if launch.count() >= resident: launch.turns(resident)
   launch.turns(1)
@@ -284,6 +308,7 @@ class Waves:
     self.code = code_for(cohort, self.vgprs, detail)
     for group in groups: self.code.grow(group.pc, group.mode)
     self.form: Form = self.code.form
+    self._places = list(self.form.places)  # by what waves have as RESUME: the form's, then others that have no code
     self.error: BaseException | None = None
     self.instructions = self.steps = 0  # executed, and not yet accounted for
     self.interpreted: dict[str, int] = {}
@@ -320,7 +345,7 @@ class Waves:
     for k, x in enumerate(group.v):
       if x is not ZERO: states[rows, HEADER + k * lanes:HEADER + (k + 1) * lanes] = x.view(np.uint32)
     if group.scc is not np.False_: states[rows, SCC] = np.asarray(group.scc).reshape(-1)
-    states[rows, STATUS], states[rows, RESUME] = RUN, self.form.index[group.pc - self.code.program.entry, group.mode]
+    states[rows, STATUS], states[rows, RESUME] = RUN, self._number((group.pc - self.code.program.entry, group.mode))
     self.executed[rows] = group.count
     if self.scratch is not None: self.scratch[rows] = group.scratch.reshape(-1)
 
@@ -348,30 +373,37 @@ class Waves:
 
   def _take(self, form: Form) -> None:
     """Go on with another form of the program; its numbers of places and sites are others."""
-    self.form = form
+    self.form, self._places = form, list(form.places)
     self._clear_sites()
+
+  def _number(self, place: Place) -> int:
+    """What waves have as RESUME at a place. Where it has no code, the reference executes the next instruction."""
+    known = self.form.index.get(place)
+    if known is not None: return known
+    if place not in self._places: self._places.append(place)
+    return self._places.index(place)
 
   def _exchange(self, form: Form) -> None:
     """Go on with another form of the program when it has the places of all waves."""
-    old, status = self.form.places, self.states[:, STATUS]
-    stops = {place: k for k, place in enumerate(form.places)}
-    found = []
-    for place, at in zip(map(old.__getitem__, self.states[:, RESUME].tolist()), status.tolist()):
-      new = stops.get(place) if at == STEP else form.index.get(place)
-      if new is None:
-        if at != END: return
-        new = 0
-      found.append(new)
+    old, known = self._places, self.form.index
+    found = [old[k] for k in self.states[:, RESUME].tolist()]
+    if any(place in known and place not in form.index and at not in {STEP, END}
+           for place, at in zip(found, self.states[:, STATUS].tolist())): return
     self._take(form)
-    self.states[:, RESUME] = found
+    status = self.states[:, STATUS].tolist()
+    self.states[:, RESUME] = [0 if at == END else self._number(place) for place, at in zip(found, status)]
 
   # ---- turns
 
   def run(self, turn: int | None = None) -> bool:
     """Run until all waves have ended (True) or some have used up their turn (False)."""
     states, watchdog = self.states, self.cohort.watchdog
-    status = states[:, STATUS]
+    status, alone = states[:, STATUS], 0
     while True:
+      if len(self._places) > len(self.form.places):  # there are waves without code, or were
+        if alone == STEPS: return False
+        alone += 1
+        status[(status == RUN) & (states[:, RESUME] >= self.form.compiled)] = STEP
       if self.form is not self.code.form: self._exchange(self.code.form)
       self.left[:] = granted = np.minimum(TURN if turn is None else turn, watchdog - self.executed)
       self.form.native.run(self.context.ctypes.data, states.ctypes.data, states.shape[1] * 4, self.size)
@@ -437,7 +469,7 @@ class Waves:
 
   def where(self, wave: int) -> tuple[int, int]:
     """(PC, MODE) of a wave."""
-    offset, mode = self.form.places[int(self.states[wave, RESUME])]
+    offset, mode = self._places[int(self.states[wave, RESUME])]
     return self.code.program.entry + offset, mode
 
   def _expired(self, wave: int) -> None:
@@ -526,14 +558,10 @@ class Waves:
     if place not in self.form.index:
       status = self.states[wave, STATUS]
       self.states[wave, STATUS] = END  # where this one goes on is set below
-      try:
-        self.code.grow(pc, mode)
-      except NotCompiled as refused:
-        refused.started = True
-        raise
-      self._exchange(self.code.form)
+      self.code.grow(pc, mode)
+      if self.form is not self.code.form: self._exchange(self.code.form)
       self.states[wave, STATUS] = status
-    self.states[wave, RESUME] = self.form.index[place]
+    self.states[wave, RESUME] = self._number(place)
 
   def _slow(self, handle: int, index: int) -> int:
     """Serve a memory access that compiled code could not; 1 when it faults, with the error kept."""

@@ -7,8 +7,10 @@ that instruction.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import islice
 from typing import Final, Protocol
 
 from tinyhw.arch import Arch
@@ -21,8 +23,8 @@ from tinyhw.emulator.amdgcn.values import U32, U64
 from tinyhw.emulator.jit import alu, matrix_plans, special, threads  # noqa: F401  (they register what they translate)
 from tinyhw.emulator.jit.access import FIND, Accesses, Site
 from tinyhw.emulator.jit.context import ENTRY, WAVE
-from tinyhw.emulator.jit.native import NotCompiled
 from tinyhw.emulator.jit.outline import Outlined
+from tinyhw.emulator.jit.refusal import NotCompiled
 from tinyhw.emulator.jit.shapes import MEMORY, Shapes
 from tinyhw.emulator.jit.state import HEADER, LEFT, MODE, PASSED, RESUME, SIGNALS, STATUS, TARGET, Registers
 from tinyhw.emulator.jit.values import Emitter, Untranslatable, Value
@@ -34,8 +36,7 @@ LARGEST: Final = 65_536  # instructions of a program that is compiled
 LONGEST_RUN: Final = 8192  # instructions of a function before its first end
 INLINED: Final = 200  # memory instructions that hot code has in place: each costs LLVM milliseconds
 LINES_A_FUNCTION: Final = 4000  # of text, at least, where blocks are more functions than one
-LARGE_MODULE: Final = 20_000  # bytes of text, at least, where there are more modules than one
-CALLS: Final = 3  # how many times sooner LLVM is done with text that is calls for the most part
+MODULE: Final = 12_000  # bytes of text that are sent before there is all
 _LABEL: Final = re.compile(r"label %[dfg](\d+)\b(?!\.)")
 LAST, EACH, EACH_HOT = 1, 2, 3  # details of a translation
 Place = tuple[int, int]  # offset from the entry, MODE
@@ -71,11 +72,9 @@ done:
 
 @dataclass
 class Translation:
-  """The text of a program and what its numbers mean: resume points by index, memory sites by index.
+  """What the numbers of a program's text mean: resume points by index, memory sites by index.
 
-  Several texts are modules that together make the program, for as many threads to compile.
   """
-  texts: list[str]
   places: list[Place]
   sites: list[Site]
   compiled: int  # how many of the first places have code
@@ -109,7 +108,8 @@ class Translator:
     self.detail = detail
     self.e = Emitter(lanes)
     self.r = Registers(self.e, vgprs, program.arch)
-    self.called: dict[str, str] = {}  # functions beside those of blocks
+    self.called: dict[str, str] = {}  # functions by name
+    self.sent = 0  # how many of them have been sent
     self.accesses: Accesses = Outlined(self.e, "fault", self.called)
     self.shapes = Shapes(self.e, vgprs, program.arch, self.called) if quick else None
     self.index: dict[Place, int] = {}
@@ -127,8 +127,9 @@ class Translator:
     self.block = 0  # offset of the block that is translated
     self.left = ""  # instructions that the wave may execute after that block
 
-  def translate(self, starts: list[Place]) -> Translation:
-    """The translation of everything that can be reached from the places."""
+  def translate(self, starts: list[Place], send: Callable[[str], None]) -> Translation:
+    """The translation of everything that can be reached from the places; modules of it are sent as they are ready."""
+    self.send = send
     for offset, _ in starts: self._discover(offset)
     if any(i.mnemonic in {"s_setpc_b64", "s_swappc_b64"} for i in self.found): self._discover_named()
     for place in starts: self._place(place)
@@ -154,12 +155,13 @@ class Translator:
       blocks[k] = e.lines + blocks[k]
       e.lines = []
     groups = self._groups([len(blocks[k]) for k in range(len(self.order))])
-    waves = [self._wave(groups, n, self._numbered("\n".join("\n".join(blocks[k]) for k in group)))
-             for n, group in enumerate(groups)]
+    for n, group in enumerate(groups):
+      self.called[f"@wave.{n}"] = self._wave(groups, n, self._numbered("\n".join("\n".join(blocks[k]) for k in group)))
+    self.called["@run"] = _RUN.format(status=STATUS, wave=WAVE, fault=FAULT, run=RUN, call=_call(groups))
+    self._send()
     places = self.order + list(self.stops)
-    texts = self._modules(waves, groups)
     together = threads.alone(self.found)
-    return Translation(texts, places, self.accesses.sites, len(self.order), self.code, self.count, together,
+    return Translation(places, self.accesses.sites, len(self.order), self.code, self.count, together,
                        self.interpreted)
 
   # ---- text
@@ -200,33 +202,22 @@ class Translator:
             f"fault:\n{_status(FAULT, 'fault')}  ret void\n")
     return "\n".join([head, body, *out, "}"])
 
-  def _modules(self, waves: list[str], groups: list[range]) -> list[str]:
-    """Modules that take LLVM about as long: functions of blocks, then what they call by turns to who has least."""
-    functions = self.called
-    run = _RUN.format(status=STATUS, wave=WAVE, fault=FAULT, run=RUN, call=_call(groups))
-    names = {f"@wave.{n}": text for n, text in enumerate(waves)} | {"@run": run} | functions
-    costs = {name: len(text) // (1 if name in functions else CALLS) for name, text in names.items()}
-    count = max(1, min(threads.count(), sum(costs.values()) // LARGE_MODULE)) if self.quick else 1
-    modules: list[list[str]] = [[] for _ in range(count)]
-    filled = [0] * count
-    for name in sorted(costs, key=costs.__getitem__, reverse=True):
-      least = filled.index(min(filled))
-      modules[least].append(name)
-      filled[least] += costs[name]
-    return [self._module(names, module) for module in modules]
-
-  def _module(self, functions: dict[str, str], here: list[str]) -> str:
-    """The text of a module that has some of the functions, with all that it needs."""
-    e, text = self.e, "\n".join(functions[name] for name in here)
+  def _send(self, least: int = 0) -> None:
+    """Send the functions that have not been sent as a module, when they are so many bytes of text."""
+    new = list(islice(self.called, self.sent, None))
+    if sum(len(self.called[name]) for name in new) < least: return
+    self.sent = len(self.called)
+    e, text = self.e, "\n".join(self.called[name] for name in new)
     more = dict(e.declared)
     while added := [name for name in more if f"@{name}(" in text]:
       text = "\n".join([text, *(more.pop(name) for name in added)])
     if "@find(" in text: text += FIND
-    elsewhere = [_declaration(functions[name]) for name in functions if name not in here and f"{name}(" in text]
+    elsewhere = [_declaration(f) for name, f in self.called.items() if name not in new and f"{name}(" in text]
     constants = [c for c in e.constants if c.partition(" ")[0] in text]
-    return "\n".join([*constants, text, *elsewhere, f"attributes #0 = {{ nounwind {_WIDTH} }}",
-                      f"attributes #1 = {{ nounwind noinline {_WIDTH} }}", "!0 = !{}",
-                      '!1 = !{!"branch_weights", i32 2000, i32 1}', '!2 = !{!"branch_weights", i32 1, i32 2000}'])
+    self.send("\n".join([
+      *constants, text, *elsewhere, f"attributes #0 = {{ nounwind {_WIDTH} }}",
+      f"attributes #1 = {{ nounwind noinline {_WIDTH} }}", "!0 = !{}", '!1 = !{!"branch_weights", i32 2000, i32 1}',
+      '!2 = !{!"branch_weights", i32 1, i32 2000}']))
 
   # ---- finding blocks
 
@@ -392,6 +383,7 @@ class Translator:
     e, r = self.e, self.r
     found = self.shapes.find(i, mode, r.full) if self.shapes is not None else None
     if found is None: return False
+    if found[0].name == next(reversed(self.called)): self._send(MODULE)  # it is new
     shape, given = found[0], "".join(f", i64 {x}" for x in found[1])
     r.flush()
     r.forget()

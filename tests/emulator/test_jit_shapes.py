@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import numpy as np
 import pytest
@@ -88,9 +89,9 @@ def test_one_function_serves_instructions_of_a_shape(monkeypatch: pytest.MonkeyP
   made: list[Translator] = []
   translate = Translator.translate
 
-  def watched(self: Translator, starts: list[tuple[int, int]]) -> object:
+  def watched(self: Translator, *arguments: Any) -> object:
     made.append(self)
-    return translate(self, starts)
+    return translate(self, *arguments)
   monkeypatch.setattr(Translator, "translate", watched)
   code = prologue(32)
   before = len(code)

@@ -16,7 +16,7 @@ import pytest
 from tinyhw.core.errors import TinyhwError
 from tinyhw.emulator.amdgcn.program import Program
 from tinyhw.emulator.amdgcn.registers import exec_changed
-from tinyhw.emulator.jit.native import NotCompiled
+from tinyhw.emulator.jit.refusal import NotCompiled
 from tinyhw.emulator.jit.run import Memory, Waves
 from tinyhw.emulator.jit.state import HEADER, SCC
 from tinyhw.emulator.simt import Group

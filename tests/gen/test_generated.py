@@ -119,7 +119,8 @@ def test_the_command_lists_and_refuses(capsys: pytest.CaptureFixture[str], tmp_p
   assert main(["pm4", "--source", str(tmp_path / "nowhere")]) == 2
   assert "does not exist" in capsys.readouterr().err
   assert main(["check", "--source", str(tmp_path)]) == 1
-  assert capsys.readouterr().out.count("NOT CHECKED") == len(command.NAMES)
+  files = [name for name in command.NAMES if command.family(name).needs]  # aliases are asked of llvm-mc
+  assert capsys.readouterr().out.count("NOT CHECKED") == len(files) == len(command.NAMES) - 1
 
 
 def test_a_missing_compiler_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

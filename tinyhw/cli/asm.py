@@ -20,9 +20,11 @@ def command(file: str, name: str, output: str | None, as_json: bool) -> None:
   """Assemble instructions, one a line.
 
   \b
-  Each line gives a line with the instruction's bytes in hex: the inverse of
-  `tinyhw disasm --arch A -`. "//" and ";" start a comment. Branch targets
-  are offsets in dwords, as disasm prints them.
+  Each instruction gives a line with its bytes in hex: the inverse of
+  `tinyhw disasm --arch A -`. "//", ";" and "/* */" are comments. A branch
+  goes to a label of the file, or by an offset in dwords, as disasm prints it.
+  Of a compiler's listing (clang -S) the code sections are taken; what needs a
+  linker is refused.
 
   \b
   Examples:
@@ -31,19 +33,14 @@ def command(file: str, name: str, output: str | None, as_json: bool) -> None:
   """
   from tinyhw.arch import decoded
   from tinyhw.isa.amdgcn import table
-  from tinyhw.isa.amdgcn_asm import assemble
+  from tinyhw.isa.amdgcn_program import program
   isa = table(decoded(name).isa)
   try: text = sys.stdin.read() if file == "-" else Path(file).read_text()
   except (OSError, UnicodeDecodeError) as error:
-    raise InvalidArgument(f"cannot be read: {error}", where=file) from None
-  rows: list[tuple[str, bytes]] = []
-  for n, line in enumerate(text.splitlines(), 1):
-    line = line.split("//")[0].split(";")[0].strip()
-    if not line: continue
-    try: rows.append((line, assemble(line, isa)))
-    except InvalidArgument as error:
-      raise InvalidArgument(f"line {n}: {error}", where="standard input" if file == "-" else file) from None
-  if output is not None: Path(output).write_bytes(b"".join(code for _, code in rows))
-  elif as_json: click.echo(json.dumps([{"text": t, "bytes": code.hex()} for t, code in rows]))
-  else:
-    for _, code in rows: click.echo(code.hex())
+    raise InvalidArgument(f"cannot be read: {getattr(error, 'strerror', 0) or error}", where=file) from None
+  items = program(text, isa, "standard input" if file == "-" else file)
+  if output is not None:
+    try: Path(output).write_bytes(b"".join(i.code for i in items))
+    except OSError as error: raise InvalidArgument(f"cannot be written: {error.strerror}", where=output) from None
+  elif as_json: click.echo(json.dumps([{"text": i.text, "bytes": i.code.hex()} for i in items]))
+  elif items: click.echo("\n".join(i.code.hex() for i in items))

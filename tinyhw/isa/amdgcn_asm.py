@@ -12,8 +12,20 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Final
 
+from tinyhw.autogen.amdgcn_aliases import ALIASES
 from tinyhw.core.errors import DecodeError, EncodeError, InvalidArgument
-from tinyhw.isa.amdgcn import CANONICAL, INLINE_FLOATS, LITERAL, SDWA_SELECTIONS, SPECIALS, VGPR0, Row, Table, table
+from tinyhw.isa.amdgcn import (
+  CANONICAL,
+  INLINE_FLOATS,
+  LITERAL,
+  REGISTERS_ONLY,
+  SDWA_SELECTIONS,
+  SPECIALS,
+  VGPR0,
+  Row,
+  Table,
+  table,
+)
 from tinyhw.isa.amdgcn_images import DIMENSIONS, IMAGES
 from tinyhw.isa.amdgcn_names import (
   DATA_FORMATS,
@@ -31,7 +43,6 @@ from tinyhw.isa.amdgcn_text import (
   DELAYS,
   DEPCTR,
   DPP_PATTERNS,
-  FLOATS32,
   SKIPS,
   constant,
   dpp_rows,
@@ -41,10 +52,10 @@ from tinyhw.isa.amdgcn_text import (
   suffix,
   template,
 )
+from tinyhw.isa.amdgcn_values import INTEGER, NUMBER, float_bits, float_code, fraction, inline, number
 
 REGISTERS: Final = r"v(?:(\d+)|\[(\d+)(?::\d+)?\])"
 VARIANTS: Final = ("_e64_dpp", "_e32_dpp", "_dpp", "_sdwa", "_e64", "_e32")
-NUMBER: Final = r"(0x[0-9a-f]+|0|[1-9]\d*)(?!\w)"
 Operand = tuple[str, str, str, int, str, str]
 
 
@@ -121,17 +132,6 @@ def constants(type_: str) -> dict[str, int]:
   return {constant(c, type_): c for c in (*INLINE_FLOATS, *range(128, 209))}
 
 
-@cache
-def literals(type_: str) -> dict[str, int]:
-  """Text -> literal of the floats that have an inline constant."""
-  return {literal(bits, type_): bits for bits in FLOATS32}
-
-
-def number(text: str) -> int | None:
-  """A whole number in decimal or 0x form."""
-  return int(text, 0) if re.fullmatch(r"-?(0x[0-9a-f]+|0|[1-9]\d*)", text) else None
-
-
 def register(line: Line, token: str, spec: Operand) -> int | None:
   """Number of a vector register, its half put into op_sel where it belongs there; None for another kind of operand."""
   name, role, kind, dwords, _, half = spec
@@ -188,19 +188,35 @@ def operand(line: Line, token: str, spec: Operand) -> None:
     if token not in names: raise wrong
     return line.put(name, names[token] | 0x80)
   if token in names: code = names[token]
+  elif kind == "s" and type_ in REGISTERS_ONLY: raise wrong
   elif token in constants(type_): code = constants(type_)[token]
-  elif (value := number(token)) is not None and name in line.row.literal_operands:
-    if not -1 << 31 <= value < 1 << 32: raise Reject(line.at, f"operand {name}: {token} does not fit 32 bits")
-    if line.literal not in (None, value & 0xFFFFFFFF): raise Reject(line.at, f"operand {name}: a second literal")
-    code, line.literal = LITERAL, value & 0xFFFFFFFF
-  else: raise wrong
+  else: code = written(line, token, name, type_, wrong)
   return line.put(name, code | (VGPR0 if kind == "w" else 0))
+
+
+def written(line: Line, token: str, name: str, type_: str, wrong: Reject) -> int:
+  """The code of a number: an inline constant where there is one, else that of a literal, which the line then has.
+
+  A number that is a literal's own text stays a literal, so that the disassembler's text gives its bytes.
+  """
+  value, real = number(token), fraction(token)
+  if value is None and real is None: raise wrong
+  if real is not None and (code := float_code(real, type_)) is not None: return code
+  if value is not None:
+    own = name in line.row.literal_operands and 0 <= value < 1 << 32 and literal(value, type_) == token
+    if not own and (code := inline(value, type_)) is not None: return code
+  elif real is not None: value = float_bits(real, type_)
+  if name not in line.row.literal_operands or value is None: raise wrong
+  if not -1 << 31 <= value < 1 << 32: raise Reject(line.at, f"operand {name}: {token} does not fit 32 bits")
+  if line.literal not in (None, value & 0xFFFFFFFF): raise Reject(line.at, f"operand {name}: a second literal")
+  line.literal = value & 0xFFFFFFFF
+  return LITERAL
 
 
 def source(line: Line, spec: Operand) -> None:
   """A source with its neg and abs modifiers."""
   name = spec[0]
-  token = line.need(r"(?:neg|sext)\([^,\s]+\)|[^,\s]+", name)[0]
+  token = re.sub(r"abs\(([^()]*)\)", r"|\1|", line.need(r"(?:neg|sext)\([^,\s]+\)|[^,\s]+", name)[0])
   k = int(name[3])
   inner = token
   field_ = "sext" if "sext" in line.row.fields else "neg" if name in line.row.extended else None
@@ -266,10 +282,10 @@ def offset(line: Line) -> None:
   kind = next(o[4] for o in line.row.operands if o[0] == "offset")
   bits = max(bit + w for _, bit, w in line.row.fields["offset"])
   found: re.Match[str] | None
-  if kind == "SMEMOffset": found = line.need(r"(-?\w+)", "offset")
+  if kind == "SMEMOffset": found = line.need(r"([^,\s]+)", "offset")
   elif kind == "Swizzle" and line.take(r"offset:swizzle"):
     return line.put("offset", swizzle(line, line.need(r"\(([^)]*)\)", "swizzle")[1]))
-  else: found = line.take(r"offset:(-?\w+)")
+  else: found = line.take(r"offset:([^,\s]+)")
   if not found: return
   value = number(found[1])
   if value is None or not -1 << bits - 1 <= value < 1 << bits:
@@ -296,13 +312,13 @@ def swizzle(line: Line, text: str) -> int:
 def dpp_ctrl(line: Line) -> None:
   if found := line.take(r"quad_perm:\[([0-3]),([0-3]),([0-3]),([0-3])\]"):
     return line.put("dpp_ctrl", sum(int(v) << 2 * k for k, v in enumerate(found.groups())))
-  found = line.need(r"(\w+)(?::(\d+))?", "dpp_ctrl")
+  found = line.need(rf"(\w+)(?::({INTEGER}))?", "dpp_ctrl")
   whole = next((c for c, n in DPP_PATTERNS.items() if n == found[0]), None)
   base = next((b for b, n in dpp_rows(line.isa).items() if n == found[1]), None)
   if whole is not None: return line.put("dpp_ctrl", whole)
-  if base is None or not found[2] or int(found[2]) > 15:
+  if base is None or not found[2] or int(found[2], 0) > 15:
     raise Reject(line.at, f"operand dpp_ctrl: {found[0]!r} is no lane pattern")
-  line.put("dpp_ctrl", base | int(found[2]))
+  line.put("dpp_ctrl", base | int(found[2], 0))
 
 
 def dpp8(line: Line) -> None:
@@ -335,13 +351,16 @@ Pieces = tuple[tuple[int, int, int], ...]
 def counters(text: str, fields: dict[str, Pieces], start: int) -> int | None:
   """`name(value) name(value)` into a word that starts with all counters at their defaults."""
   value = start
-  for part in re.split(r"[\s&]+", text.strip()):
-    m = re.fullmatch(r"(\w+)\((\d+)\)", part)
-    if m is None or m[1] not in fields: return None
-    if int(m[2]) >> sum(w for _, _, w in fields[m[1]]): return None
+  for part in re.split(r"[\s&,]+", re.sub(r"\s*([()])\s*", r"\1 ", text).replace("( ", "(").strip()):
+    m = re.fullmatch(r"(\w+?)(_sat)?\((\w+)\)", part)
+    count = number(m[3]) if m else None
+    if m is None or count is None or m[1] not in fields: return None
+    top = (1 << sum(w for _, _, w in fields[m[1]])) - 1
+    if m[2]: count = min(count, top)
+    if count > top: return None
     for at, bit, width in fields[m[1]]:
-      top = (1 << width) - 1
-      value = value & ~(top << at) | (int(m[2]) >> bit & top) << at
+      part_top = (1 << width) - 1
+      value = value & ~(part_top << at) | (count >> bit & part_top) << at
   return value
 
 
@@ -421,11 +440,13 @@ SIMM16: Final[dict[str, Callable[[str, str], int | None]]] = {
 def simm16(line: Line) -> None:
   """The 16-bit immediate of scalar instructions, in the form of its kind."""
   kind = next(o[4] for o in line.row.operands if o[0] == "simm16")
-  rest = line.need(r"(?:hwreg|sendmsg|gpr_idx)\([^)]*\)|[^,]*", "simm16")[0].strip()
+  whole = ".*" if kind in {"SWaitCnt", "DepCtr"} else r"(?:hwreg|sendmsg|gpr_idx)\([^)]*\)|[^,]*"
+  rest = line.need(whole, "simm16")[0].strip()
   if not rest and kind == "Endpgm": return line.put("simm16", 0)
   value = number(rest)
   if value is None and kind in SIMM16: value = SIMM16[kind](rest, line.isa)
-  if value is None or not -0x8000 <= value <= 0xFFFF: raise Reject(line.at, f"operand simm16: {rest!r} is no {kind}")
+  if value is None or not -0x8000 <= value <= 0xFFFF:
+    raise Reject(line.at, f"operand simm16: {rest!r} is no {kind.replace('SOPPBrTarget', 'branch target')}")
   line.put("simm16", value & 0xFFFF)
 
 
@@ -443,8 +464,9 @@ def buffer_format(line: Line) -> None:
 
 
 def immediate(line: Line) -> None:
-  token = line.need(r"-?[\w.]+", "imm")[0]
-  value = literals("i32").get(token, number(token)) if line.row.family == "SOPK" else number(token)
+  token = line.need(r"[^,\s]+", "imm")[0]
+  value, real = number(token), fraction(token)
+  if real is not None: value = float_bits(real, "f16" if line.row.mnemonic.endswith("_f16") else "f32")
   if value is not None and -1 << 31 <= value < 0: value &= 0xFFFFFFFF
   if value is None: raise Reject(line.at, f"operand imm: {token!r} is no number")
   if line.fields.get("imm", value) != value: raise Reject(line.at, "operand imm: two literals")
@@ -502,15 +524,20 @@ def blgp(line: Line) -> None:
     line.put("blgp", sum(int(b) << k for k, b in enumerate(found.groups())))
 
 
+def bound_ctrl(line: Line) -> None:
+  """bound_ctrl:1; bound_ctrl:0, which once was its name, means the same on gfx9."""
+  if found := line.take(r"bound_ctrl:([01])\b"): line.put("bound_ctrl", int(found[1] == "1" or line.isa == "gfx9"))
+
+
 MODIFIERS: Final[dict[str, Callable[[Line], None]]] = {
   "dmask": numbered("dmask", r"dmask:" + NUMBER), "dim": dimension, "addresses": addresses,
   **{name: flag(name, name) for name in ("unorm", "r128", "a16", "tfe", "lwe", "d16")},
-  "cbsz": numbered("cbsz", r"cbsz:(\d+)"), "abid": numbered("abid", r"abid:(\d+)"), "blgp": blgp,
+  "cbsz": numbered("cbsz", r"cbsz:" + NUMBER), "abid": numbered("abid", r"abid:" + NUMBER), "blgp": blgp,
   **{name: chosen(name, SELECTIONS, "DWORD") for name in SDWA_SELECTIONS},
   "dst_unused": chosen("dst_unused", UNUSED, "UNUSED_PRESERVE"),
-  "clamp": flag("clamp", "clamp"), "gds": flag("gds", "gds"), "bound_ctrl": flag("bound_ctrl", "bound_ctrl:1"),
+  "clamp": flag("clamp", "clamp"), "gds": flag("gds", "gds"), "bound_ctrl": bound_ctrl,
   "fi": flag("fi", "fi:1"), "omod": omod, "cpol": cpol, "offset": offset,
-  "offset0": numbered("offset0", r"offset0:(\d+)"), "offset1": numbered("offset1", r"offset1:(\d+)"),
+  "offset0": numbered("offset0", r"offset0:" + NUMBER), "offset1": numbered("offset1", r"offset1:" + NUMBER),
   "simm16": simm16, "imm": immediate, "immDeferred": immediate, "dpp_ctrl": dpp_ctrl, "dpp8": dpp8,
   "row_mask": numbered("row_mask", r"row_mask:" + NUMBER, default=15),
   "bank_mask": numbered("bank_mask", r"bank_mask:" + NUMBER, default=15),
@@ -521,9 +548,9 @@ MODIFIERS: Final[dict[str, Callable[[Line], None]]] = {
   "attrchan": lambda line: line.put("attrchan", "xyzw".index(line.need(r"\.([xyzw])", "attrchan")[1])),
   "tgt": target,
   "sdata": numbered("sdata", NUMBER, needed=True),
-  "byte_sel": numbered("byte_sel", r"byte_sel:(\d+)"), "waitvsrc": numbered("waitvsrc", r"wait_vm_vsrc:(\d+)"),
-  "index_key_8bit": numbered("index_key_8bit", r"index_key:(\d+)"),
-  "index_key_16bit": numbered("index_key_16bit", r"index_key:(\d+)"),
+  "byte_sel": numbered("byte_sel", r"byte_sel:" + NUMBER), "waitvsrc": numbered("waitvsrc", r"wait_vm_vsrc:(\d+)"),
+  "index_key_8bit": numbered("index_key_8bit", r"index_key:" + NUMBER),
+  "index_key_16bit": numbered("index_key_16bit", r"index_key:" + NUMBER),
   "op_sel": packed("op_sel"), "op_sel_hi": packed("op_sel_hi"), "neg_lo": packed("neg_lo"), "neg_hi": packed("neg_hi"),
 }
 
@@ -552,7 +579,8 @@ def walk(row: Row, text: str, generation: Table) -> Line:
     if fixed: line.word(fixed)
     elif full:
       word = line.need(r"\S+", "mnemonic")[0]
-      if word not in (full, key): raise Reject(0, f"{word} is not {full}")
+      if word not in (full, key) and renamed(word, line.isa) not in (full, key):
+        raise Reject(0, f"{word} is not {full}")
     elif key.endswith("_modifiers"): source(line, operands[key.removesuffix("_modifiers")])
     elif row.family in IMAGES and key == "vdata": image_register(line, key, line.need(REGISTERS, key)[0])
     elif row.family in IMAGES and key == "vaddr0": addresses(line)
@@ -563,9 +591,27 @@ def walk(row: Row, text: str, generation: Table) -> Line:
   return line
 
 
+REGISTER: Final = re.compile(r"\b(v|s|a|ttmp)\[\s*(\w+)\s*(?::\s*(\w+)\s*)?\]")
+
+
+def _group(match: re.Match[str]) -> str:
+  """v[1] is v1, v[0x4:7] is v[4:7]."""
+  first, last = number(match[2]), number(match[3] or match[2])
+  if first is None or last is None: return match[0]
+  return f"{match[1]}{first}" if first == last else f"{match[1]}[{first}:{last}]"
+
+
 def normal(text: str) -> str:
-  """One space between words, none at the ends."""
-  return re.sub(r"\s+", " ", text).strip()
+  """A line in the spelling of the templates.
+
+  One space between words, none at the ends; a mnemonic in small letters; a group of one register without brackets; a
+  dimension with its prefix.
+  """
+  text = re.sub(r"\s+", " ", text).strip()
+  head, gap, rest = text.partition(" ")
+  if head != head.lower(): text = head.lower() + gap + rest
+  if "[" in text: text = REGISTER.sub(_group, text)
+  return re.sub(r"\bdim:(?!SQ_RSRC)(\w+)", r"dim:SQ_RSRC_IMG_\1", text) if "dim:" in text else text
 
 
 def candidates(text: str, generation: Table) -> tuple[Row, ...]:
@@ -577,11 +623,19 @@ def candidates(text: str, generation: Table) -> tuple[Row, ...]:
 
 
 @cache
+def renamed(word: str, isa: str) -> str:
+  """The mnemonic of today of an older one that LLVM's assembler still takes, with the suffix that it has."""
+  bare = next((word.removesuffix(v) for v in VARIANTS if word.endswith(v)), word)
+  return ALIASES[isa].get(bare, bare) + word[len(bare):]
+
+
+@cache
 def named(heads: tuple[str, ...], isa: str) -> tuple[Row, ...]:
   """Rows of a mnemonic with or without its encoding's suffix; of two with one text, first the one that LLVM chooses."""
   for names in (heads, *([h.removesuffix(v) for h in heads] for v in VARIANTS)):
+    names = [ALIASES[isa].get(n, n) for n in names]
     if rows := table(isa).rows_of(" :: ".join(names)):
-      return tuple(sorted(rows, key=lambda r: (r.size, r.returns, r.variant.endswith("_alt"))))
+      return tuple(sorted(rows, key=lambda r: (r.variant == "sdwa", r.size, r.returns, r.variant.endswith("_alt"))))
   return ()
 
 
@@ -606,6 +660,6 @@ def assemble(text: str, generation: Table | None = None) -> bytes:
     if row.family in IMAGES:
       furthest = Reject(len(text), f"its fields make it {back}")  # whose registers are as many as dmask, dim ... say
       continue
-    if loose is None and back.row is row: loose = code
+    if loose is None and back.mnemonic == row.mnemonic: loose = code
   if loose is not None: return loose
   raise InvalidArgument(furthest.what, where=repr(text))

@@ -80,7 +80,7 @@ def _signed(value: int, bits: int) -> int: return value - (1 << bits) if value >
 
 
 FLOATS32: Final = {struct.unpack("<I", struct.pack("<f", v))[0]: k for k, v in INLINE_FLOATS.items()}
-_FLOATS16: Final = {struct.unpack("<H", struct.pack("<e", v))[0]: k for k, v in INLINE_FLOATS.items()}
+FLOATS16: Final = {struct.unpack("<H", struct.pack("<e", v))[0]: k for k, v in INLINE_FLOATS.items()}
 
 
 def literal(value: int, type_: str) -> str:
@@ -97,7 +97,7 @@ def literal(value: int, type_: str) -> str:
   signed = _signed(value, bits)
   if -16 <= signed <= 64: return str(signed)
   if type_ == "v2bf16": return hex(value)  # LLVM 19 has no inline form of these
-  floats = _FLOATS16 if half or type_ == "v2f16" else FLOATS32
+  floats = FLOATS16 if half or type_ == "v2f16" else FLOATS32
   return constant(floats[value], type_) if value in floats else hex(value)
 
 

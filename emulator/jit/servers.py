@@ -1,0 +1,184 @@
+"""The processes that compile, as their users have them: started when they are wanted, replaced when they end.
+
+There are two, one for code that is wanted soon and one for code that is worth LLVM's time, so that none waits for the
+other. A text over which LLVM ends or never ends costs its process, and nothing else.
+"""
+from __future__ import annotations
+
+import atexit
+import os
+import select
+import struct
+import subprocess
+import sys
+import threading
+import time
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+import llvmlite
+
+from tinyhw.emulator.jit.refusal import CompilerFailed, NotCompiled
+
+SECONDS: Final = (20.0, 60.0)  # that LLVM may take over a program: the first time, and when it is hot
+REQUEST: Final = struct.Struct("<IBI")  # number, whether it is hot, bytes of text
+ANSWER: Final = struct.Struct("<IBI")  # number, whether it was compiled, bytes of the object file or of what is wrong
+_NICENESS: Final = (0, 5)
+_SCRIPT: Final = str(Path(__file__).with_name("compiler.py"))  # imported, it would bring LLVM into this process
+_LOOK: Final = 0.1  # seconds between two looks whether the process is about to end
+
+
+class Server:
+  """A process that compiles, or none yet."""
+
+  def __init__(self, hot: bool) -> None:
+    self._hot = hot
+    self.lock = threading.Lock()  # held by who has a job
+    self.process: subprocess.Popen[bytes] | None = None
+    self._words = -1  # memory with what LLVM says last
+    self._number = 0
+
+  def start(self) -> None:
+    """Have a process, without waiting until it is ready."""
+    if self.process is not None and self.process.poll() is None: return
+    self.stop()
+    self._words = os.memfd_create("tinyhw compiler", os.MFD_CLOEXEC)
+    # -P keeps the script's own folder, and the modules in it, from the path
+    command = [sys.executable, "-P", _SCRIPT, str(_NICENESS[self._hot]), str(os.cpu_count() or 1), REQUEST.format,
+               ANSWER.format]
+    places = [str(Path(llvmlite.__file__).parent.parent), os.environ.get("PYTHONPATH", "")]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, places))}
+    self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._words,
+                                    env=environment, start_new_session=True)
+    assert self.process.stdin is not None
+    os.set_blocking(self.process.stdin.fileno(), False)
+
+  def stop(self) -> None:
+    """End the process, if there is one."""
+    process, self.process = self.process, None
+    if process is None: return
+    process.kill()
+    self._close(process)
+    process.wait()
+
+  def forget(self) -> None:
+    """In a forked child: the process is its parent's."""
+    process, self.process = self.process, None
+    self.lock = threading.Lock()
+    if process is None: return
+    self._close(process)
+    process.returncode = 0  # nobody here waits for it
+
+  def _close(self, process: subprocess.Popen[bytes]) -> None:
+    for pipe in (process.stdin, process.stdout):
+      assert pipe is not None
+      with suppress(OSError): pipe.close()
+    os.close(self._words)
+
+  def send(self, text: str, until: float) -> int:
+    """Have a text compiled; its number. Raises CompilerFailed."""
+    self.start()
+    assert self.process is not None and self.process.stdin is not None
+    self._number += 1
+    data = text.encode()
+    left = memoryview(REQUEST.pack(self._number, self._hot, len(data)) + data)
+    handle = self.process.stdin.fileno()
+    while left:
+      self._wait(handle, select.POLLOUT, until)
+      try: left = left[os.write(handle, left):]
+      except OSError: raise self._failed() from None
+    return self._number
+
+  def receive(self, until: float) -> tuple[int, bytes]:
+    """The next object file with its number. Raises NotCompiled; CompilerFailed where there is none by `until`."""
+    number, good, size = ANSWER.unpack(self._read(ANSWER.size, until))
+    data = self._read(size, until)
+    if not good: raise NotCompiled(data.decode(errors="replace"))
+    return number, data
+
+  def _read(self, size: int, until: float) -> bytes:
+    assert self.process is not None and self.process.stdout is not None
+    handle, data = self.process.stdout.fileno(), b""
+    while len(data) < size:
+      self._wait(handle, select.POLLIN, until)
+      part = os.read(handle, size - len(data))
+      if not part: raise self._failed()
+      data += part
+    return data
+
+  def _wait(self, handle: int, event: int, until: float) -> None:
+    """Return when a pipe is ready. Raises CompilerFailed when it takes too long, or there is nobody to wait for."""
+    ready = select.poll()
+    ready.register(handle, event)
+    while not ready.poll(1000 * max(0, min(until - time.monotonic(), _LOOK))):
+      over = time.monotonic() >= until
+      if not over and threading.main_thread().is_alive(): continue
+      self.stop()
+      raise CompilerFailed(f"LLVM did not end within {SECONDS[self._hot]:g} s" if over else "this process ends")
+
+  def _failed(self) -> CompilerFailed:
+    """What to tell of a process that has ended by itself."""
+    assert self.process is not None
+    self.process.wait()
+    status = self.process.returncode
+    words = os.pread(self._words, 4096, 0).decode(errors="replace").strip().partition("\n")[0]
+    self.stop()
+    return CompilerFailed(f"LLVM gave up: {words or f'its process ended with {status}'}")
+
+
+class Job:
+  """The texts of one program, which are compiled as soon as they are sent. The server is this job's until its end."""
+
+  def __init__(self, server: Server, seconds: float) -> None:
+    self._server, self._seconds = server, seconds
+    self._numbers: list[int] = []
+
+  def __enter__(self) -> Job:
+    self._server.lock.acquire()
+    self._server.start()
+    return self
+
+  def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+    if kind is not None and not issubclass(kind, NotCompiled): self._server.stop()  # an answer may be half read
+    self._server.lock.release()
+
+  def send(self, text: str) -> None:
+    """Have a text compiled. Raises CompilerFailed."""
+    self._numbers.append(self._server.send(text, time.monotonic() + self._seconds))
+
+  def objects(self) -> list[bytes]:
+    """The object files in the order of texts. Raises NotCompiled, and CompilerFailed when LLVM ends, or does not."""
+    until, found = time.monotonic() + self._seconds, dict[int, bytes]()
+    while len(found) < len(self._numbers):
+      number, data = self._server.receive(until)
+      if number in self._numbers: found[number] = data  # others are a job's that came to no end
+    return [found[n] for n in self._numbers]
+
+
+_SERVERS: Final = (Server(False), Server(True))
+
+
+def job(hot: bool) -> Job:
+  """A new job, to be entered; waits for the one before."""
+  return Job(_SERVERS[hot], SECONDS[hot])
+
+
+def expect() -> None:
+  """Start the process for code that is wanted soon: it will be."""
+  server = _SERVERS[False]
+  if server.process is None and server.lock.acquire(blocking=False):
+    try: server.start()
+    finally: server.lock.release()
+
+
+def _stop() -> None:
+  for server in _SERVERS: server.stop()
+
+
+def _forget() -> None:
+  for server in _SERVERS: server.forget()
+
+
+atexit.register(_stop)
+os.register_at_fork(after_in_child=_forget)
