@@ -1,4 +1,4 @@
-"""The report and the exactness record of the rarer memories: images, the global data share, LDS on its way to a buffer."""
+"""The report and the exactness record of the rarer memories: images, the global data share, allocated registers."""
 from __future__ import annotations
 
 from typing import Any
