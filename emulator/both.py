@@ -19,12 +19,12 @@ from tinyhw.emulator.amdgcn import dispatch as interpret
 from tinyhw.emulator.amdgcn.memory import gds
 from tinyhw.emulator.observe import Observer
 from tinyhw.emulator.simt import Group
-from tinyhw.isa.amdgcn import EXEC_LO, NULL, VCC_LO
+from tinyhw.isa.amdgcn import EXEC_LO, M0, NULL, VCC_LO
 
 Value = Any
 Run = Callable[..., DispatchStats]
 SHOWN: Final = 8  # differences that an error spells out
-_NAMES: Final = {VCC_LO: "vcc_lo", VCC_LO + 1: "vcc_hi", EXEC_LO: "exec_lo", EXEC_LO + 1: "exec_hi", 125: "m0"}
+_NAMES: Final = {VCC_LO: "vcc_lo", VCC_LO + 1: "vcc_hi", EXEC_LO: "exec_lo", EXEC_LO + 1: "exec_hi", M0: "m0"}
 
 
 class EnginesDiffer(TinyhwError):

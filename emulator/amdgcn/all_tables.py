@@ -17,5 +17,6 @@ from tinyhw.emulator.amdgcn.gfx12 import registers as gfx12_registers
 from tinyhw.emulator.amdgcn.gfx12 import transpose as gfx12_transpose
 from tinyhw.emulator.amdgcn.meanings import floats, integer, scalar
 from tinyhw.emulator.amdgcn.meanings.registry import MEANINGS
+from tinyhw.emulator.amdgcn.memory import image
 
 __all__ = ["MEANINGS", "binds", "ends"]

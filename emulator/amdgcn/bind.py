@@ -178,7 +178,6 @@ def _vector_parts(i: Instruction, meaning: Meaning, mode: int) -> tuple[list[Rea
     elif t.startswith("d:"):
       assert destination is not None
       tied = reader(destination, t[2:])
-      tied = with_modifiers(tied, t[2:], bool(neg >> 2 & 1), bool(absolute >> 2 & 1))
       readers.append(_flushing(tied) if flushes(i, t[2:], mode, 0) else tied)
     else:
       o = i.operands[names[position]]
@@ -466,7 +465,7 @@ def fma_mix(i: Instruction, pc: int, mode: int) -> Step:
     else: read = reader(o, "f32")
     read = with_modifiers(read, "f32", bool(neg >> k & 1), bool(absolute >> k & 1))
     readers.append(_flushing(read) if not denormals(mode, "f32") & 1 else read)
-  destination, clamp = i.operands["vdst"], i.get("clamp")
+  destination, clamp, dx10 = i.operands["vdst"], i.get("clamp"), nan_clamps(i, mode)
   one, two, three = readers
   fused: Callable[..., Any] = lambda o, x, y, z: o.fma(x, y, z)
   if i.mnemonic == "v_fma_mix_f32":
@@ -480,8 +479,9 @@ def fma_mix(i: Instruction, pc: int, mode: int) -> Step:
 
   def step(group: Group) -> None:
     value = half_of(Ops, one(group), two(group), three(group))
-    if clamp: value = np.where(value > F16.type(0), np.minimum(value, F16.type(1)),
-                               np.where(np.isnan(value), value, F16.type(0)))
+    if clamp:
+      limited = np.where(value > F16.type(0), np.minimum(value, F16.type(1)), F16.type(0))
+      value = limited if dx10 else np.where(np.isnan(value), value, limited)
     write16(group, value)
   return step
 

@@ -6,7 +6,7 @@ from typing import Final
 from tinyhw.core.table import Handlers
 from tinyhw.emulator.amdgcn import control
 from tinyhw.emulator.amdgcn.all_tables import MEANINGS, binds, ends
-from tinyhw.emulator.amdgcn.memory import buffer
+from tinyhw.emulator.amdgcn.memory import buffer, image
 from tinyhw.emulator.amdgcn.memory.tables import (
   DS_ATOMICS,
   DS_EXCHANGE_PAIRS,
@@ -50,8 +50,13 @@ NOT_COMPUTE.ignores("s_endpgm_ordered_ps_done", "v_screen_partition_4se_b32", wh
 
 
 def compute(table: Table) -> set[str]:
-  """The mnemonics that compute code can use: all but `NOT_COMPUTE` and images."""
-  return {n for n in names(table) if n not in NOT_COMPUTE and not n.startswith("image_")}
+  """The mnemonics that compute code can use: all but `NOT_COMPUTE` and what only a sampler or ray tracing serves."""
+  return {n for n in names(table) if n not in NOT_COMPUTE and not samples(n)}
+
+
+def samples(mnemonic: str) -> bool:
+  """Whether it is an image instruction of graphics: with a sampler, for several samples, or of ray tracing."""
+  return mnemonic.startswith("image_") and binds.get(mnemonic, "") is None
 
 
 def names(table: Table) -> set[str]:
@@ -70,7 +75,7 @@ def status(mnemonic: str, isa: str) -> str:
   if meaning is not None: return "exact" if meaning.exact else "approximate"
   if mnemonic in control.IGNORED or mnemonic in NO_EFFECT: return "no effect"
   # how typed stores round, and what D16 makes of integers, no manual says
-  if buffer.FORMATTED.fullmatch(mnemonic): return "approximate"
+  if buffer.FORMATTED.fullmatch(mnemonic) or mnemonic in image.CONVERTING: return "approximate"
   if mnemonic.startswith("buffer_load_lds_"): return "exact"
   if mnemonic.startswith(_FLOAT_MATRICES): return "approximate"
   bound = binds.get(mnemonic, isa) or ends.get(mnemonic, isa) or mnemonic in MEMORY

@@ -12,7 +12,7 @@ from tinyhw.core.memory import AddressSpace
 from tinyhw.emulator.amdgcn.fields import program_field
 from tinyhw.emulator.check.alu import GUARDS_OF, AluWaits
 from tinyhw.emulator.check.counters import COUNTERS
-from tinyhw.emulator.check.effects import SGPR0, Effects, effects, indices, moved, name_of
+from tinyhw.emulator.check.effects import SGPR0, Effects, effects, gives, indices, moved, name_of
 from tinyhw.emulator.check.nops import Nops
 from tinyhw.emulator.check.races import ATOMIC, COMPARE, PLAIN, Memory, Race, Races
 from tinyhw.emulator.check.report import DEFAULT, KINDS, Finding, Report
@@ -127,7 +127,7 @@ class Checker(Observer):
     if state.undefined is not None:
       for use in state.undefined.access(group, w, pc, instruction, access): self._undefined(group.cohort, use, pc)
     if access.segment not in {"lds", "global"} or not self.kinds & RACES: return
-    returns = access.kind == "atomic" and any(o.role == "d" for o in instruction.operands.values())
+    returns = access.kind == "atomic" and gives(instruction)
     compares = "cmps" in instruction.mnemonic
     how = PLAIN if access.kind != "atomic" else COMPARE if compares else ATOMIC
     across = "workgroup-race" in self.kinds

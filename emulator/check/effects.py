@@ -10,8 +10,10 @@ from typing import Final
 
 import numpy as np
 
+from tinyhw.emulator.amdgcn.gfx9.bind import INDEXED
 from tinyhw.emulator.amdgcn.meanings.registry import MEANINGS
 from tinyhw.emulator.amdgcn.modes import GPR_IDX_EN
+from tinyhw.emulator.amdgcn.registers import SCC as SRC_SCC
 from tinyhw.emulator.simt import Group
 from tinyhw.isa.amdgcn import EXEC_LO, M0, NULL, SPECIAL, VCC_LO, Instruction, Operand
 
@@ -19,7 +21,6 @@ VGPRS: Final = 512  # gfx942's accumulation registers are those from 256 on
 SGPR0: Final = VGPRS
 SCC: Final = SGPR0 + 128
 REGISTERS: Final = SCC + 1
-_SRC_SCC: Final = 253
 _IMPLICIT: Final = {"SCC": (SCC, 0), "VCC": (SGPR0 + VCC_LO, 1), "EXEC": (SGPR0 + EXEC_LO, 1), "M0": (SGPR0 + M0, 0)}
 
 # Kinds of instructions that a counter of outstanding work counts: (family, pattern of the mnemonic, kind); the first
@@ -34,6 +35,7 @@ _KINDS: Final = tuple((family, re.compile(pattern), kind) for family, pattern, k
   ("MUBUF", r"buffer_(gl|wb|inv)", ""), ("MUBUF", r"buffer_load_lds|buffer_load_.*_lds", "vmem_lds"),
   ("MUBUF", r"t?buffer_", "vmem"), ("MTBUF", r"", "vmem"),
   ("MIMG", r"image_bvh", "bvh"), ("MIMG", r"image_(sample|gather|get_lod|msaa)", "sample"), ("MIMG", r"", "vmem"),
+  ("VIMAGE", r"image_bvh", "bvh"), ("VIMAGE", r"", "vmem"), ("VSAMPLE", r"", "sample"),
   ("EXP", r"", "export"), ("LDSDIR", r"", "lds_direct"),
   ("SOPP", r"s_sendmsg", "message"), ("SOP1", r"s_sendmsg_rtn|s_get_barrier_state", "message_rtn")))
 
@@ -70,7 +72,7 @@ def dwords(o: Operand, lanes: int) -> tuple[int, ...]:
   count = o.dwords or lanes // 32
   if o.kind == "v": return tuple(range(o.value, min(o.value + count, VGPRS)))
   if o.kind != "s" or o.value == NULL: return ()
-  if o.value == _SRC_SCC: return (SCC,)
+  if o.value == SRC_SCC: return (SCC,)
   if o.value > EXEC_LO + 1: return ()
   return tuple(range(SGPR0 + o.value, SGPR0 + min(o.value + count, 128)))
 
@@ -80,7 +82,6 @@ _MOVREL: Final = {  # operands that M0 moves: (name, first bit of M0, bits)
   "v_movrelsd_b32": (("src0", 0, 32), ("vdst", 0, 32)), "v_movrelsd_2_b32": (("src0", 0, 10), ("vdst", 16, 10)),
   **{f"s_movrels_b{n}": (("src0", 0, 32),) for n in (32, 64)},
   **{f"s_movreld_b{n}": (("sdst", 0, 32),) for n in (32, 64)}}
-_INDEXED: Final = (("src0", 12), ("src1", 13), ("src2", 14), ("vdst", 15))  # CDNA3 ISA manual, 3.4.1 and 6.6
 
 
 def indices(group: Group, i: Instruction) -> tuple[int, ...] | None:
@@ -97,7 +98,7 @@ def moved(i: Instruction, m0s: tuple[int, ...]) -> Instruction:
     if i.mnemonic in _MOVREL:
       for name, first, bits in _MOVREL[i.mnemonic]: offsets.setdefault(name, []).append(m0 >> first & (1 << bits) - 1)
     else:
-      for name, bit in _INDEXED:
+      for name, bit in INDEXED.items():
         if m0 >> bit & 1: offsets.setdefault(name, []).append(m0 & 0xFF)
   operands = dict(i.operands)
   for name, by in offsets.items():
@@ -118,6 +119,12 @@ def _implicit(names: tuple[str, ...], lanes: int) -> list[int]:
   return out
 
 
+def gives(i: Instruction) -> bool:
+  """Whether a memory instruction gives registers values; an image atomic says so in its cache policy alone."""
+  return any(o.role == "d" for o in i.operands.values()) or \
+    i.mnemonic.startswith("image_atomic_") and bool(i.get("cpol") & 1)
+
+
 def kind_of(i: Instruction) -> str:
   """The kind of an instruction for the counters."""
   for family, pattern, kind in _KINDS:
@@ -125,7 +132,7 @@ def kind_of(i: Instruction) -> str:
       if kind == "lds" and i.get("gds"): return "gds"
       if kind not in {"vmem", "flat"}: return kind
       if "_load" in i.mnemonic and not any(n in i.operands for n in ("vdst", "vdata")): return "vmem_lds"
-      return f"{kind}_load" if any(o.role == "d" for o in i.operands.values()) else f"{kind}_store"
+      return f"{kind}_load" if gives(i) else f"{kind}_store"
   return ""
 
 
@@ -149,6 +156,9 @@ def effects(i: Instruction, lanes: int) -> Effects:
     o = i.operands["vdata"]
     reads.extend(dwords(o, lanes))
     if "cmpswap" in i.mnemonic: reads.extend(range(o.value, o.value + max(2, o.dwords)))
+  if i.mnemonic.startswith("image_atomic_") and gives(i):  # the old value, which is half of what a comparison takes
+    data = dwords(i.operands["vdata"], lanes)
+    writes.extend(data[:len(data) // 2] if "cmpswap" in i.mnemonic else data)
   if "smfmac" in i.mnemonic or "swmmac" in i.mnemonic: tied.extend(dwords(i.operands["vdst"], lanes))
   if "_load_tr_" in i.mnemonic and lanes == 64: writes = writes[:len(writes) // 2]  # the data of 32 lanes
   reads += tied

@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from tinyhw.emulator.amdgcn.bind import ZERO_FILLING
 from tinyhw.emulator.amdgcn.modes import GPR_IDX_EN
 from tinyhw.emulator.amdgcn.registers import reader
 from tinyhw.emulator.amdgcn.values import U32, U64
 from tinyhw.emulator.check.effects import SCC, SGPR0, Effects, dwords
 from tinyhw.emulator.simt import Group
-from tinyhw.isa.amdgcn import EXEC_LO, Instruction, Operand
+from tinyhw.isa.amdgcn import EXEC_LO, VCC_HI, VCC_LO, Instruction, Operand
 
 if TYPE_CHECKING:
   from tinyhw.emulator.check.undefined import Undefined
@@ -77,7 +78,8 @@ def below(shadow: Value) -> Value:
 def written(i: Instruction, r: int, isa: str) -> int:
   """The bits of a register that the instruction writes."""
   if r >= SGPR0: return 0xFFFFFFFF
-  if "d16" in i.mnemonic and i.row.loads: return 0xFFFF0000 if "_hi" in i.mnemonic else 0xFFFF
+  if "d16" in i.mnemonic and i.row.loads:
+    return 0xFFFFFFFF if isa in ZERO_FILLING else 0xFFFF0000 if "_hi" in i.mnemonic else 0xFFFF
   if "mixlo" in i.mnemonic: return 0xFFFF
   if "mixhi" in i.mnemonic: return 0xFFFF0000
   o = i.operands.get("vdst")
@@ -107,7 +109,6 @@ def _looked_at(i: Instruction, o: Operand, index: int) -> int:
   if _24.search(i.mnemonic) and index < 2: return 0xFFFFFF
   if i.mnemonic.startswith("v_fma_mix") and i.get("op_sel_hi") >> index & 1:
     return 0xFFFF0000 if i.get("op_sel") >> index & 1 else 0xFFFF
-  if re.search(r"(_i8|_u8)$", i.mnemonic) and "dot" not in i.mnemonic: return 0xFFFFFFFF
   return 0xFFFFFFFF
 
 
@@ -128,8 +129,8 @@ def _touched(u: Undefined, group: Group, w: Value, i: Instruction, does: Effects
   vector = i.family.startswith("V")
   for r in does.reads:  # implicit ones, and destinations that are read
     if r in seen or SGPR0 + EXEC_LO <= r <= SGPR0 + EXEC_LO + 1: continue
-    if vector and SGPR0 <= r < SCC and r - SGPR0 in {106, 107}:
-      if r - SGPR0 == 106: out = out | _lanes(u, w, (r, r + 1)[:u.lanes // 32])
+    if vector and r - SGPR0 in {VCC_LO, VCC_HI}:
+      if r - SGPR0 == VCC_LO: out = out | _lanes(u, w, (r, r + 1)[:u.lanes // 32])
       continue
     out = out | (u.of(w, r) != 0)
   return out
@@ -137,8 +138,12 @@ def _touched(u: Undefined, group: Group, w: Value, i: Instruction, does: Effects
 
 def _lanes(u: Undefined, w: Value, registers: tuple[int, ...]) -> Value:
   """The bits of a mask's registers as bools of the lanes."""
-  if not registers: return np.zeros((1, 1), bool)
-  parts = [np.ascontiguousarray(u.of(w, r)).view(np.uint8).reshape(-1, 4) for r in registers]
+  return _unpacked([u.of(w, r) for r in registers]) if registers else np.zeros((1, 1), bool)
+
+
+def _unpacked(masks: list[Value]) -> Value:
+  """Dwords of a mask, each () or [waves, 1], as bools of the lanes [waves, lanes]."""
+  parts = [np.ascontiguousarray(m).view(np.uint8).reshape(-1, 4) for m in masks]
   rows = max(len(p) for p in parts)
   unpacked = [np.unpackbits(np.broadcast_to(p, (rows, 4)), axis=1, bitorder="little").view(bool) for p in parts]
   return np.concatenate(unpacked, axis=1)
@@ -294,7 +299,7 @@ def _dual(u: Undefined, group: Group, w: Value, i: Instruction, does: Effects) -
     elif name == "v_dual_cndmask_b32":
       mask = _vcc(group)
       out[target] = np.where(mask, shadows[1], shadows[0]) | np.where(
-        _lanes(u, w, tuple(range(SGPR0 + 106, SGPR0 + 106 + u.lanes // 32))), ONES, NONE)
+        _lanes(u, w, tuple(range(SGPR0 + VCC_LO, SGPR0 + VCC_LO + u.lanes // 32))), ONES, NONE)
     else:
       bad = np.zeros((1, 1), bool)
       for s in shadows: bad = bad | (s != 0)
@@ -305,11 +310,7 @@ def _dual(u: Undefined, group: Group, w: Value, i: Instruction, does: Effects) -
 
 def _vcc(group: Group) -> Value:
   """VCC as bools of the lanes."""
-  parts = [np.ascontiguousarray(np.asarray(group.s[106 + k]).reshape(-1, 1)).view(np.uint8).reshape(-1, 4)
-           for k in range(group.cohort.lanes // 32)]
-  rows = max(len(p) for p in parts)
-  return np.concatenate([np.unpackbits(np.broadcast_to(p, (rows, 4)), axis=1, bitorder="little") for p in parts],
-                        axis=1).view(bool)
+  return _unpacked([np.asarray(group.s[VCC_LO + k]) for k in range(group.cohort.lanes // 32)])
 
 
 def loaded(u: Undefined, i: Instruction, words: list[Value]) -> dict[int, Value]:

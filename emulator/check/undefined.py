@@ -34,6 +34,7 @@ _DATA: Final = ("vdata", "data0", "data1", "sdata")
 _BY_INDEX: Final = frozenset({"ds_bpermute_b32", "ds_permute_b32", "ds_swizzle_b32"})
 _NO_OPERAND: Final = Operand("", "s", "imm", 0, 0, "")
 _PAIR: Final = re.compile(r"ds_\w+2(addr|st64)?(_stride64)?(_rtn)?_b")
+_KEPT_OF: Final = {"gfx9": (102, 103, 104, 105)}  # scalar registers that hardware keeps: FLAT_SCRATCH, XNACK_MASK
 _JUMPS: Final = frozenset({"s_setpc_b64", "s_swappc_b64"})
 
 
@@ -306,7 +307,6 @@ def set_up_registers(d: Any, arch: Arch) -> set[int]:
   ids = 0 if arch.ids_in_ttmp else sum(f.of(d.rsrc2) for f in (*GROUP_IDS, TG_SIZE_EN))
   scalars = USER_SGPR.of(d.rsrc2) + ids
   kept = range(TTMP0, TTMP0 + 16)
-  flat = (102, 103, 104, 105) if arch.isa == "gfx9" else ()  # FLAT_SCRATCH and XNACK_MASK
-  registers = {SGPR0 + s for s in (*range(scalars), *kept, *flat, EXEC_LO, EXEC_LO + 1)}
+  registers = {SGPR0 + s for s in (*range(scalars), *kept, *_KEPT_OF.get(arch.isa, ()), EXEC_LO, EXEC_LO + 1)}
   return registers | {0}
 

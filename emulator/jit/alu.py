@@ -173,7 +173,7 @@ def _vector_sources(r: Registers, i: Instruction, meaning: Meaning, mode: int, m
       sources.append(_mask_operand(r, i.operands[names[position]]))
       position += 1
     elif t.startswith("d:"):
-      tied = modified(read(r, i.operands["vdst"], t[2:]), neg >> 2 & 1, absolute >> 2 & 1)
+      tied = read(r, i.operands["vdst"], t[2:])
       sources.append(r.o.flush(tied) if bind.flushes(i, t[2:], mode, 0) else tied)
     else:
       index, o = int(names[position][3]) if names[position] != "imm" else 3, i.operands[names[position]]
@@ -378,7 +378,7 @@ def _fma_mix(r: Registers, i: Instruction, mode: int) -> None:
     return write(r, destination, _finished(r, i, "f32", r.o.fma(*sources), mode))
   value = convert(r.o.fma(*sources), F16)  # rounded twice, as the manual says
   if i.get("clamp"):
-    value = _clamped(r, value, False)
+    value = _clamped(r, value, bind.nan_clamps(i, mode))
   r.set_vector16(destination.value, 1 if i.mnemonic == "v_fma_mixhi_f16" else 0, value)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
+from tinyhw.emulator.amdgcn.registers import SCC as SRC_SCC
 from tinyhw.emulator.amdgcn.values import DTYPES, U16, U32, U64
 from tinyhw.emulator.jit.fields import FIELDS
 from tinyhw.emulator.jit.values import BOOL, Emitter, LLVMOps, Untranslatable, Value, convert
@@ -196,7 +197,7 @@ class Registers:
     return kept
 
   def _special(self, code: int) -> Value:
-    if code == 253: return convert(self.scc(), U32)
+    if code == SRC_SCC: return convert(self.scc(), U32)
     shared, private = self.arch.shared_aperture >> 32, self.arch.private_aperture >> 32
     values = {235: shared, 236: shared + 0xFFFF, 237: private, 238: private + 0xFFFF}
     if code not in values: raise Untranslatable(f"the scalar operand {code}")
@@ -204,7 +205,7 @@ class Registers:
 
   def scalar64(self, code: int) -> Value:
     if code == NULL: return self.e.const(U64, 0)
-    if code == 253: return convert(self._special(code), U64)
+    if code == SRC_SCC: return convert(self._special(code), U64)
     if code >= SGPRS: return convert(self._special(code), U64) << 32
     return self._joined("s", code, self.scalar(code), self.scalar(code + 1))
 

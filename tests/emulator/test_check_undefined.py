@@ -52,6 +52,12 @@ CASES = {
 }
 
 
+def test_a_half_that_is_loaded_into_a_whole_register() -> None:
+  """With ECC, as MI300 has it, a 16-bit load writes its register as a whole (CDNA3 ISA manual, 9.1.6)."""
+  program = STORE + "global_load_short_d16{} v5, v1, s[0:1]\ns_waitcnt vmcnt(0)\nglobal_store_dword v1, v5, s[0:1]"
+  for half in ("", "_hi"): assert not list(check(program.format(half), cpu="gfx942", lanes=64))
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_each_use_is_found_and_each_write_counts(name: str) -> None:
   program, mend, register, words = CASES[name]

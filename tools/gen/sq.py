@@ -54,17 +54,18 @@ def words(registers: dict[str, Ranges]) -> Ranges:
   return out
 
 
-def union(text: str, part: str) -> Ranges:
-  """sq_buf_rsrc_t: the fields that all have, and those of the named part."""
-  body = re.search(r"union sq_buf_rsrc_t \{(.*?)\n\};", text, re.S)
-  if body is None: raise LayoutError("no sq_buf_rsrc_t")
+def union(text: str, part: str, kind: str = "sq_buf_rsrc_t", size: int = 128) -> Ranges:
+  """A union that describes a resource: the fields that all have, and those of the named part."""
+  body = re.search(rf"union {kind} \{{(.*?)\n\}};", text, re.S)
+  if body is None: raise LayoutError(f"no {kind}")
   found: dict[str, Ranges] = {}
   for fields, name in re.findall(r"struct \{(.*?)\}\s*(\w*);", body[1], re.S):
     at, ranges = 0, found.setdefault(name, {})
     for field, bits in re.findall(r"uint64_t\s+(\w*)\s*:\s*(\d+);", fields):
       if field: ranges[field] = at, int(bits)
       at += int(bits)
-    if at != 128: raise LayoutError(f"{at} bits instead of 128", where=f"sq_buf_rsrc_t.{name}")
+    if at != size and name in ("", part):
+      raise LayoutError(f"{at} bits instead of {size}", where=f"{kind}.{name}")
   return {**found[""], **(found[part] if part else {})}
 
 

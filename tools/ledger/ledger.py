@@ -66,7 +66,7 @@ def section(mnemonic: str, isa: str) -> str:
 def _grade(mnemonic: str, isa: str) -> tuple[str, float | None, str]:
   """(grade, ULP, why) of an instruction."""
   status = coverage.status(mnemonic, isa)
-  if mnemonic.startswith("image_"): return "not compute", None, "images"
+  if coverage.samples(mnemonic): return "not compute", None, "images with samplers or samples, and ray tracing"
   if mnemonic in coverage.NOT_COMPUTE: return "not compute", None, coverage.NOT_COMPUTE.why_ignored(mnemonic) or ""
   if status == "missing": return "unsupported", None, ""
   if status != "approximate": return status, None, ""

@@ -55,13 +55,13 @@ def _set_index(i: Instruction, pc: int, mode: int) -> Step:
   return index
 
 
-_INDEXED: Final = {"src0": 12, "src1": 13, "src2": 14, "vdst": 15}  # bit of M0 that makes an operand relative
+INDEXED: Final = {"src0": 12, "src1": 13, "src2": 14, "vdst": 15}  # bit of M0 that makes an operand relative
 
 
 def _moved(i: Instruction, pc: int, m0: int) -> Instruction:
   """The instruction with the numbers of the vector registers that M0 moves."""
   operands = dict(i.operands)
-  for name, bit in _INDEXED.items():
+  for name, bit in INDEXED.items():
     # the second factor's place is taken by the constant: the addend is source 2 to the hardware
     if name == "src1" and "madmk" in i.mnemonic: bit = 14
     o = operands.get(name)

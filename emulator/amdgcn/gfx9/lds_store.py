@@ -7,13 +7,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from tinyhw.emulator.amdgcn.binders import binds
 from tinyhw.emulator.amdgcn.memory import access, buffer
-from tinyhw.emulator.amdgcn.values import U32
+from tinyhw.emulator.amdgcn.memory.words import by_lane
 from tinyhw.emulator.simt import Group, Step
-from tinyhw.isa.amdgcn import M0, Instruction
+from tinyhw.isa.amdgcn import Instruction
 
 Value = Any
 
@@ -21,12 +19,11 @@ Value = Any
 @binds("buffer_store_lds_dword", isa="gfx9")
 def store(i: Instruction, pc: int, mode: int) -> Step:
   """The dword at M0[15:0] + offset + 4 * lane of LDS; lanes that would be past the workgroup's LDS store nothing."""
-  addressing, offset = buffer.Addressing(i, pc), np.uint32(i.fields["offset"])
+  addressing, offset = buffer.Addressing(i, pc), i.fields["offset"]
 
   def to(group: Group, resource: Any) -> None:
     at, (ok,) = addressing(group, resource, [4])
-    lane = np.arange(group.cohort.lanes, dtype=U32)[None, :] * np.uint32(4)
-    where = (group.s[M0] & np.uint32(0xFFFF)) + offset + lane
+    where = by_lane(group, offset)
     _, inside = access.lds_offsets(group, where, 4)
     buffer.under(group, ok & inside, lambda: access.store(group, None, at, access.lds_load(group, where, 4), 4))
   return lambda group: addressing.each(group, lambda resource: to(group, resource))

@@ -18,11 +18,11 @@ from tinyhw.emulator.amdgcn.memory import access
 from tinyhw.emulator.amdgcn.memory.atomics import ATOMICS
 from tinyhw.emulator.amdgcn.memory.resource import field, part
 from tinyhw.emulator.amdgcn.memory.vector import fetcher
-from tinyhw.emulator.amdgcn.memory.words import byte_offset, extended
+from tinyhw.emulator.amdgcn.memory.words import by_lane, byte_offset, extended
 from tinyhw.emulator.amdgcn.registers import Reader, by_wave, column, scalar32, scalar64, write_scalar64
 from tinyhw.emulator.amdgcn.values import DTYPES, U32, U64, Ops
 from tinyhw.emulator.simt import Group, Step
-from tinyhw.isa.amdgcn import M0, Instruction
+from tinyhw.isa.amdgcn import Instruction
 
 Value = Any
 _ALIGNED: Final = (1 << 64) - 4  # the two low bits of a scalar address are ignored
@@ -134,12 +134,10 @@ def _load_to_lds(i: Instruction, pc: int, mode: int) -> Step:
   """global_load_lds_*, scratch_load_lds_*; the instruction's offset counts for both addresses."""
   segment, kind = i.mnemonic.partition("_")[0], i.mnemonic.rpartition("_")[2]
   width, sign_bits = _TO_LDS[kind]
-  fetch = fetcher(i, segment, width)
-  offset = np.uint32(byte_offset(i) & 0xFFFFFFFF)
+  fetch, offset = fetcher(i, segment, width), byte_offset(i)
 
   def load(group: Group) -> None:
     if access.nobody(group): return
     word = extended(fetch(group)[0], sign_bits)
-    at = (group.s[M0] & np.uint32(0x3FFFC)) + offset + np.arange(group.cohort.lanes, dtype=U32)[None, :] * np.uint32(4)
-    access.lds_store(group, at, [word], 4)
+    access.lds_store(group, by_lane(group, offset, 0x3FFFC), [word], 4)
   return load

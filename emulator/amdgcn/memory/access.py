@@ -9,6 +9,7 @@ from tinyhw.core.errors import MachineFault, PageFault
 from tinyhw.core.memory import Access, AddressSpace, Mapping
 from tinyhw.emulator import observe
 from tinyhw.emulator.amdgcn.memory.atomics import modify
+from tinyhw.emulator.amdgcn.registers import full
 from tinyhw.emulator.amdgcn.values import U32, U64
 from tinyhw.emulator.simt import Group
 
@@ -66,7 +67,7 @@ def _relocated(fault: PageFault, group: Group, shape: tuple[int, ...]) -> PageFa
     lane = int(row.argmax())
   fault.lane = wave * lanes + lane
   if group.mask is not None:
-    on = _full(group, group.mask).reshape(-1)
+    on = full(group, group.mask).reshape(-1)
     if not on[fault.lane]: fault.lane = int(on.argmax())  # an inactive lane stood in for the first active one
   return fault
 
@@ -131,9 +132,6 @@ def words_of(value: Value, width: int) -> list[Value]:
   return [np.ascontiguousarray(value[..., k]) for k in range(width // 4)]
 
 
-def _full(group: Group, x: Value) -> Value: return np.broadcast_to(x, (group.size, group.cohort.lanes))
-
-
 def store(group: Group, base: int | None, offsets: Value, words: list[Value], width: int) -> None:
   """Store dwords (or their low 1 or 2 bytes) at each active lane's address. The highest lane wins at one address."""
   if nobody(group): return
@@ -153,16 +151,16 @@ def put(group: Group, base: int | None, offsets: Value, words: list[Value], widt
       m, at, _ = found
       index = (offsets >> 2).reshape(-1)
       value = words[0].view(U32)
-      value = value.reshape(-1) if value.shape == offsets.shape else _full(group, value).reshape(-1)
+      value = value.reshape(-1) if value.shape == offsets.shape else full(group, value).reshape(-1)
       count = index.size
       if count >= 1024 and int(index[-1]) - (first := int(index[0])) == count - 1 and (index[1:] > index[:-1]).all():
         start = (at >> 2) + first
         m.u32[start:start + count] = value
       else: m.u32[at >> 2:][index] = value
       return
-  addresses = _full(group, offsets if base is None else np.uint64(base) + offsets.astype(U64))
-  lanes = None if mask is None else _full(group, mask)
-  columns = [_full(group, w.view(U32)) for w in words]
+  addresses = full(group, offsets if base is None else np.uint64(base) + offsets.astype(U64))
+  lanes = None if mask is None else full(group, mask)
+  columns = [full(group, w.view(U32)) for w in words]
   picked = addresses.reshape(-1) if lanes is None else addresses[lanes]
   data = [c.reshape(-1) if lanes is None else c[lanes] for c in columns]
   if width < 4: values: Value = data[0].astype(_UNITS[width])
@@ -226,11 +224,11 @@ def lds_store(group: Group, address: Value, words: list[Value], width: int) -> N
   memory = group.cohort.lds
   offsets, inside = lds_offsets(group, address, width)
   if group.cohort.observer is not None: show(group, "lds", "store", address, width, inside)
-  lanes = _full(group, inside) if group.mask is None else _full(group, inside) & group.mask
+  lanes = full(group, inside) if group.mask is None else full(group, inside) & group.mask
   everyone = bool(lanes.all())
-  offsets = _full(group, offsets)
+  offsets = full(group, offsets)
   offsets = offsets.reshape(-1) if everyone else offsets[lanes]
-  data = [_full(group, w.view(U32)) for w in words]
+  data = [full(group, w.view(U32)) for w in words]
   data = [w.reshape(-1) if everyone else w[lanes] for w in data]
   if width >= 4 and not np.bitwise_or.reduce(offsets, axis=None) & 3:
     index = offsets >> 2
@@ -245,7 +243,7 @@ def lds_store(group: Group, address: Value, words: list[Value], width: int) -> N
 def _scratch_addresses(group: Group, offsets: Value) -> Value:
   if group.scratch is None: raise MachineFault("a scratch access by a kernel that has no scratch memory")
   lanes = group.cohort.lanes
-  o = _full(group, offsets).astype(U64)
+  o = full(group, offsets).astype(U64)
   lane = np.arange(lanes, dtype=U64)[None, :]
   size = group.cohort.dispatch.scratch_size
   use = active(group, o.shape)
@@ -298,8 +296,8 @@ def atomic(group: Group, addresses: Value, width: int, operation: str, data: Val
   group.cohort.writes += 1
   if group.cohort.observer is not None: show(group, "global", "atomic", addresses, width)
   space: AddressSpace = group.space
-  lanes = None if group.mask is None else _full(group, group.mask)
-  def pick(x: Value) -> Value: return _full(group, x).reshape(-1) if lanes is None else _full(group, x)[lanes]
+  lanes = None if group.mask is None else full(group, group.mask)
+  def pick(x: Value) -> Value: return full(group, x).reshape(-1) if lanes is None else full(group, x)[lanes]
   at, values = pick(addresses), pick(data)
   wanted = None if compare is None else pick(compare)
   where = np.arange(group.size * group.cohort.lanes) if lanes is None else np.flatnonzero(lanes.reshape(-1))
@@ -341,11 +339,11 @@ def lds_atomic(group: Group, address: Value, width: int, operation: str, data: V
   if nobody(group): return np.zeros((1, group.cohort.lanes), _UNITS[width]) if want else None
   offsets, inside = lds_offsets(group, address, width)
   if group.cohort.observer is not None: show(group, "lds", "atomic", address, width, inside)
-  lanes = _full(group, inside) if group.mask is None else _full(group, inside) & group.mask
-  at = _full(group, offsets)[lanes]
+  lanes = full(group, inside) if group.mask is None else full(group, inside) & group.mask
+  at = full(group, offsets)[lanes]
   if (at & np.uint32(width - 1)).any(): raise MachineFault("a misaligned LDS atomic")
   memory = group.cohort.lds32 if width == 4 else group.cohort.lds.view(U64)
   index = (at >> np.uint32(2 if width == 4 else 3)).astype(np.intp)
-  old = modify(memory, index, operation, _full(group, data)[lanes],
-               None if compare is None else _full(group, compare)[lanes], want)
+  old = modify(memory, index, operation, full(group, data)[lanes],
+               None if compare is None else full(group, compare)[lanes], want)
   return _spread(group, old, lanes) if want and old is not None else None

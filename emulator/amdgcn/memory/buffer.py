@@ -17,11 +17,12 @@ from tinyhw.emulator.amdgcn.memory import access, formats
 from tinyhw.emulator.amdgcn.memory.atomics import ATOMICS
 from tinyhw.emulator.amdgcn.memory.resource import Resource, instruction_format, parser
 from tinyhw.emulator.amdgcn.memory.tables import LOADS, STORES, VECTOR_ATOMICS
-from tinyhw.emulator.amdgcn.memory.words import data_reader, extended, split, wide, write_loaded, write_words
+from tinyhw.emulator.amdgcn.memory.vector import returns
+from tinyhw.emulator.amdgcn.memory.words import by_lane, data_reader, extended, split, wide, write_loaded, write_words
 from tinyhw.emulator.amdgcn.registers import each_wave, full, need_lanes, reader, scalar32, vector32
 from tinyhw.emulator.amdgcn.values import U32, U64
 from tinyhw.emulator.simt import Group, Step
-from tinyhw.isa.amdgcn import M0, Instruction
+from tinyhw.isa.amdgcn import Instruction
 
 Value = Any
 IDENTITY: Final = (4, 5, 6, 7)
@@ -159,7 +160,7 @@ def _store(i: Instruction, addressing: Addressing) -> Step:
 
 def _atomic(i: Instruction, addressing: Addressing) -> Step:
   operation, width = VECTOR_ATOMICS[i.mnemonic]
-  want = bool(i.get("cpol") & 1)
+  want = returns(i)
   vdata = i.operands["vdata"].value
   data_of = data_reader(vdata, width)
   compare_of = data_reader(vdata + width // 4, width) if ATOMICS[operation].compares else None
@@ -244,7 +245,5 @@ def _load_to_lds(i: Instruction, pc: int, addressing: Addressing) -> Step:
     words = [np.uint32(0)] if typed and f is None else _fetch(group, at, [ok], size)
     if typed and f is not None: words = formats.load(f, words, selects[:1], False)
     elif sign_bits: words = [extended(words[0], sign_bits)]
-    lane = np.arange(group.cohort.lanes, dtype=U32)[None, :] * np.uint32(4)
-    where = (group.s[M0] & np.uint32(0xFFFF)) + np.uint32(i.fields["offset"]) + lane
-    access.lds_store(group, where, words, 4)
+    access.lds_store(group, by_lane(group, i.fields["offset"]), words, 4)
   return lambda group: addressing.each(group, lambda r: load(group, r))

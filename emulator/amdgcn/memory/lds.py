@@ -9,7 +9,7 @@ from tinyhw.emulator.amdgcn.binders import unsupported
 from tinyhw.emulator.amdgcn.memory import access, gds
 from tinyhw.emulator.amdgcn.memory.atomics import in_lds
 from tinyhw.emulator.amdgcn.memory.tables import DS_ATOMICS, DS_EXCHANGE_PAIRS, DS_LOADS, DS_PAIRS, DS_STORES
-from tinyhw.emulator.amdgcn.memory.words import data_reader, split, wide, write_loaded, write_words
+from tinyhw.emulator.amdgcn.memory.words import by_lane, data_reader, split, wide, write_loaded, write_words
 from tinyhw.emulator.amdgcn.registers import full, need_lanes, vector32
 from tinyhw.emulator.amdgcn.values import U32
 from tinyhw.emulator.simt import Group, Step
@@ -92,16 +92,12 @@ def _ds_count(i: Instruction) -> Step:
 
 def _ds_by_lane(i: Instruction) -> Step:
   """Dword `lane` at M0 + offset."""
-  offset = np.uint32(i.fields["offset"])
-
-  def address(group: Group) -> Value:
-    return (group.s[M0] & np.uint32(0xFFFF)) + offset + np.arange(group.cohort.lanes, dtype=U32)[None, :] * np.uint32(4)
-
+  offset = i.fields["offset"]
   if "vdst" in i.operands:
     n = i.operands["vdst"].value
-    return lambda group: write_words(group, n, access.lds_load(group, address(group), 4))
+    return lambda group: write_words(group, n, access.lds_load(group, by_lane(group, offset), 4))
   data = data_reader(i.operands["data0"].value, 4)
-  return lambda group: access.lds_store(group, address(group), data(group), 4)
+  return lambda group: access.lds_store(group, by_lane(group, offset), data(group), 4)
 
 
 def _ds_pair(i: Instruction, memory: gds.Share) -> Step:

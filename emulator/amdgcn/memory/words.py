@@ -9,7 +9,7 @@ import numpy as np
 from tinyhw.emulator.amdgcn.registers import merged
 from tinyhw.emulator.amdgcn.values import U32, U64
 from tinyhw.emulator.simt import Group
-from tinyhw.isa.amdgcn import Instruction
+from tinyhw.isa.amdgcn import M0, Instruction
 from tinyhw.isa.amdgcn_names import NAMES
 
 Value = Any
@@ -30,6 +30,12 @@ def flat_offset(i: Instruction) -> int:
   """The offset of a flat_ instruction: signed where the generation has it so, else without the field's sign bit."""
   names = NAMES[i.isa]
   return byte_offset(i) if names.flat_signed else i.fields["offset"] & (1 << names.flat_bits - 1) - 1
+
+
+def by_lane(group: Group, offset: int, mask: int = 0xFFFF) -> Value:
+  """LDS addresses of instructions that take none: a dword for each lane from M0 + offset on; `mask`: M0's bits."""
+  lane = np.arange(group.cohort.lanes, dtype=U32)[None, :]
+  return (group.s[M0] & np.uint32(mask)) + np.uint32(offset & 0xFFFFFFFF) + lane * np.uint32(4)
 
 
 # ---- registers as data
