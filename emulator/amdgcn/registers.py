@@ -29,7 +29,7 @@ _PACK: Final = {"f16": ("<e", "<H"), "f32": ("<f", "<I"), "f64": ("<d", "<Q")}
 
 # ---- lane masks
 
-def lanes_of(bits: Value, lanes: int = 32) -> Value:
+def lanes_of(bits: Value) -> Value:
   """u32 () or [waves, 1] as bool () (where all 32 agree), [1, 32] or [waves, 32]."""
   if bits.ndim == 0:
     if bits == FULL32: return np.True_

@@ -162,7 +162,7 @@ def _packed(group: Group, lanes: Value) -> list[Value]:
 
 def results(u: Undefined, group: Group, w: Value, pc: int, i: Instruction, does: Effects) -> dict[int, Value]:
   """The shadows of the registers that the instruction writes; those left out are defined."""
-  if " :: " in i.mnemonic: return _dual(u, group, w, i, does)
+  if " :: " in i.mnemonic: return _dual(u, group, w, i)
   name = i.mnemonic
   for pattern, data in _MOVES:
     if pattern.match(name): return _moved(u, group, w, pc, i, does, data)
@@ -283,7 +283,7 @@ def _moved(u: Undefined, group: Group, w: Value, pc: int, i: Instruction, does: 
   return out
 
 
-def _dual(u: Undefined, group: Group, w: Value, i: Instruction, does: Effects) -> dict[int, Value]:
+def _dual(u: Undefined, group: Group, w: Value, i: Instruction) -> dict[int, Value]:
   """Dual instructions: each half from its own operands; moves and selects exactly."""
   out: dict[int, Value] = {}
   for name, suffix in zip(i.mnemonic.split(" :: "), "XY"):

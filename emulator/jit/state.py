@@ -22,7 +22,6 @@ MODE: Final = 131
 LEFT: Final = 132  # instructions that the wave may still execute in this turn, as i64
 SCRATCH: Final = 134  # scratch base address, u64
 LDS: Final = 136  # host address of the workgroup's LDS, u64
-EXECUTED: Final = 138  # instructions executed, u64
 SIGNALS: Final = 140  # how often the wave has signalled its workgroup's barrier since that last completed
 PASSED: Final = 141  # whether the barrier completed since the wave last waited for it
 TARGET: Final = 142  # PC that the wave jumps to, u64
