@@ -375,7 +375,9 @@ class Translator:
       if register == hwreg.MODE: return r.set_scalar(i.operands["sdst"].value, self.e.const(U32, field_.of(mode)))
     if i.mnemonic == "s_getpc_b64": return r.set_scalar64(i.operands["sdst"].value, self._pc(at + i.size))
     if i.mnemonic == "s_sendmsg" and hwreg.message(i.isa, i.fields["simm16"]) == "MSG_DEALLOC_VGPRS": return
-    if not self._called(i, at, mode): alu.translate(r, i, mode)
+    halves = self.shapes.halves(i) if self.shapes is not None and i.family == "VOPD" and self.lanes == 32 else None
+    for one in halves or [i]:
+      if not self._called(one, at, mode): alu.translate(r, one, mode)
 
   def _called(self, i: Instruction, at: int, mode: int) -> bool:
     """Call the function of the instruction's shape; False where there is none."""
