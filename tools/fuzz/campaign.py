@@ -298,6 +298,7 @@ def main() -> int:
   try: plan, tally = journal.load() or (Plan([options.only] if options.only else list(KINDS), options.seed,
                                              options.programs), Tally())
   except InvalidArgument as error: parser.error(str(error))
+  for ending in (signal.SIGINT, signal.SIGTERM): signal.signal(ending, signal.default_int_handler)
   jobs, code = min(options.jobs, plan.left + len(plan.open)), 0
   with Progress(SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), console=console,
                 disable=not console.is_terminal) as progress:
