@@ -129,8 +129,12 @@ class Group:
     other.scratch = None if self.scratch is None else part(self.scratch)
     return other
 
+  def alike(self, other: Group) -> bool:
+    """Whether the other's waves can be taken in where both stand at one PC: MODE and the registers are as many."""
+    return self.mode == other.mode and len(self.v) == len(other.v)
+
   def join(self, other: Group) -> None:
-    """Take the other group's waves in; both stand at one PC and have one mode."""
+    """Take the other group's waves in; both stand at one PC and are alike."""
     a, b = self.size, other.size
     waves = np.concatenate([self.waves, other.waves])
     order = None if (waves[1:] > waves[:-1]).all() else np.argsort(waves)  # lanes keep the order of their waves
@@ -225,8 +229,7 @@ class Cohort:
         continue
       group = min(self.runnable, key=lambda g: (g.lap, g.pc))
       self.runnable.remove(group)
-      alike = (g for g in self.runnable if g.mode == group.mode and len(g.v) == len(group.v))
-      self._run(group, {g.pc for g in alike})
+      self._run(group, {g.pc for g in self.runnable if g.alike(group)})
     if self.parked:
       at = self.parked[0]
       raise MachineFault("a barrier that some waves of a workgroup never reach", pc=at.pc, wave=int(at.waves[0]))
@@ -275,7 +278,7 @@ class Cohort:
           self.runnable.append(group)
           return
         continue
-      return self._leave(group, after)
+      return self.leave(group, after)
 
   def _observed(self, group: Group, block: Block) -> Next:
     """Run a block instruction by instruction, with `group.pc` on each; where to go on."""
@@ -294,7 +297,7 @@ class Cohort:
       group.pc = pc + i.size
     return after
 
-  def _leave(self, group: Group, after: Next) -> None:
+  def leave(self, group: Group, after: Next) -> None:
     """A group ends, waits, sleeps or splits."""
     observer = self.observer
     if isinstance(after, End):
@@ -337,7 +340,7 @@ class Cohort:
   def _meet(self, group: Group) -> None:
     """Make a group runnable, as part of a group at the same PC where there is one."""
     for other in self.runnable:
-      if other.pc == group.pc and other.mode == group.mode and len(other.v) == len(group.v):
+      if other.pc == group.pc and other.alike(group):
         other.join(group)
         return
     self.runnable.append(group)

@@ -146,18 +146,17 @@ def constant_source(i: Instruction, t: str, mode: int) -> int | None:
   return named(mode, t[5:]) if t.startswith("mode:") else None
 
 
-def source_names(i: Instruction, suffix: str = "") -> list[str]:
-  if suffix: names = ["src0" + suffix, "vsrc1" + suffix]
-  else: names = list(_SOURCES)
-  names = [n for n in names if n in i.operands]
-  if "imm" in i.operands and not suffix: names.insert(1 if "mk_" in i.mnemonic else len(names), "imm")
+def source_names(i: Instruction) -> list[str]:
+  """The names of the operands that a meaning takes, in its order."""
+  names = [n for n in _SOURCES if n in i.operands]
+  if "imm" in i.operands: names.insert(1 if "mk_" in i.mnemonic else len(names), "imm")
   return names
 
 
 def _vector(i: Instruction, meaning: Meaning, mode: int) -> Step:
   readers, writers = _vector_parts(i, meaning, mode)
   function = _clamped_integer(i, meaning)
-  if i.variant.endswith(("dpp", "dpp8", "dpp8_fi")): return _dpp_step(i, function, readers, writers)
+  if i.variant.endswith(dpp.VARIANTS): return _dpp_step(i, function, readers, writers)
   return _step(function, readers, writers)
 
 
@@ -178,7 +177,6 @@ def _vector_parts(i: Instruction, meaning: Meaning, mode: int) -> tuple[list[Rea
     elif t.startswith("d:"):
       assert destination is not None
       tied = reader(destination, t[2:])
-      tied = with_modifiers(tied, t[2:], bool(neg >> 2 & 1), bool(absolute >> 2 & 1))
       readers.append(_flushing(tied) if flushes(i, t[2:], mode, 0) else tied)
     else:
       o = i.operands[names[position]]
@@ -466,7 +464,7 @@ def fma_mix(i: Instruction, pc: int, mode: int) -> Step:
     else: read = reader(o, "f32")
     read = with_modifiers(read, "f32", bool(neg >> k & 1), bool(absolute >> k & 1))
     readers.append(_flushing(read) if not denormals(mode, "f32") & 1 else read)
-  destination, clamp = i.operands["vdst"], i.get("clamp")
+  destination, clamp, dx10 = i.operands["vdst"], i.get("clamp"), nan_clamps(i, mode)
   one, two, three = readers
   fused: Callable[..., Any] = lambda o, x, y, z: o.fma(x, y, z)
   if i.mnemonic == "v_fma_mix_f32":
@@ -480,8 +478,9 @@ def fma_mix(i: Instruction, pc: int, mode: int) -> Step:
 
   def step(group: Group) -> None:
     value = half_of(Ops, one(group), two(group), three(group))
-    if clamp: value = np.where(value > F16.type(0), np.minimum(value, F16.type(1)),
-                               np.where(np.isnan(value), value, F16.type(0)))
+    if clamp:
+      limited = np.where(value > F16.type(0), np.minimum(value, F16.type(1)), F16.type(0))
+      value = limited if dx10 else np.where(np.isnan(value), value, limited)
     write16(group, value)
   return step
 
@@ -497,7 +496,7 @@ def _dpp_valid(i: Instruction, group: Group, index: Value, exists: Value) -> Val
 
 def _dpp_source(i: Instruction, o: Operand, t: str) -> Reader | None:
   """Source 0 through DPP: lanes without a source give 0."""
-  if not i.variant.endswith(("dpp", "dpp8", "dpp8_fi")): return None
+  if not i.variant.endswith(dpp.VARIANTS): return None
   plain = _source(i, o, t, 0)
   tables: dict[int, tuple[Value, Value]] = {}
 

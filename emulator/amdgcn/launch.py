@@ -185,9 +185,16 @@ def _vector_registers(arch: Arch, d: Dispatch, lanes: int) -> int:
   between the last other register and 256 exist in vain.
   """
   if dynamic := first_block(arch, d, lanes): return dynamic
-  total = (VGPRS.of(d.rsrc1) + 1) * arch.vgpr_unit[lanes]
-  first = 4 * ACCUM_OFFSET.of(d.rsrc3) + 4
+  total, first = (VGPRS.of(d.rsrc1) + 1) * arch.vgpr_unit[lanes], _before_accumulation(d)
   return AGPR0 + total - first if arch.accumulation and total > first else total
+
+
+def _before_accumulation(d: Dispatch) -> int: return 4 * ACCUM_OFFSET.of(d.rsrc3) + 4
+
+
+def allocated(d: Dispatch, numbers: int) -> tuple[int, int]:
+  """(vector registers, accumulation registers) of a wave whose registers have that many numbers."""
+  return (numbers, 0) if numbers <= AGPR0 else (_before_accumulation(d), numbers - AGPR0)
 
 
 def _workgroup_ids(group: Group, d: Dispatch, first: int, count: int, at: int, arch: Arch) -> None:

@@ -147,12 +147,12 @@ class Engine:
     self.stats.steps += 1
     cohort.runnable = [g for g in cohort.runnable if g is not group]
     if type(after) is not int:
-      cohort._leave(group, after)
+      cohort.leave(group, after)
       if not cohort.left: self.group = None
       return
     group.pc = after
     if end is not None: cohort.budget -= 1
-    joined = None if alone else next((g for g in cohort.runnable if g.pc == after and g.mode == group.mode), None)
+    joined = None if alone else next((g for g in cohort.runnable if g.pc == after and g.alike(group)), None)
     if joined is not None: joined.join(group)
     else: cohort.runnable.append(group)
     if group.count > self._watchdog: cohort.expired(group)

@@ -9,12 +9,13 @@ import numpy as np
 
 from tinyhw.emulator.amdgcn import coverage
 from tinyhw.emulator.amdgcn.control import CONDITIONS
-from tinyhw.emulator.amdgcn.fields import ACCUM_OFFSET, SGPRS
+from tinyhw.emulator.amdgcn.fields import SGPRS
+from tinyhw.emulator.amdgcn.launch import allocated
 from tinyhw.emulator.debug import traffic
 from tinyhw.emulator.debug.code import BARRIERS, CALLS
 from tinyhw.emulator.debug.exactness import Exactness
 from tinyhw.emulator.observe import Access, Observer
-from tinyhw.isa.amdgcn import AGPR0, EXEC_LO, VCC_LO, Instruction
+from tinyhw.isa.amdgcn import EXEC_LO, VCC_LO, Instruction
 
 if TYPE_CHECKING:
   from tinyhw.arch import Arch
@@ -99,10 +100,9 @@ class Recorder(Observer):
     self.space, self.arch, self.dispatched = space, arch, d
 
   def cohort(self, cohort: Cohort) -> None:
-    total, d = len(cohort.runnable[0].v), cohort.dispatch
-    self.agprs = max(0, total - AGPR0)
-    self.vgprs = 4 * ACCUM_OFFSET.of(d.rsrc3) + 4 if self.agprs else total
-    granulated = SGPRS.of(d.rsrc1)  # in pairs of 8 before gfx10, where every wave has all (LLVM AMDGPUUsage)
+    self.vgprs, self.agprs = allocated(cohort.dispatch, len(cohort.runnable[0].v))
+    # in pairs of 8 before gfx10, where every wave has all of them (LLVM AMDGPUUsage)
+    granulated = SGPRS.of(cohort.dispatch.rsrc1)
     self.sgprs = 16 * (granulated // 2 + 1) if cohort.arch.accumulation else cohort.arch.sgprs
     if self.exactness is not None: self.exactness.cohort(cohort)
 

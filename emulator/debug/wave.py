@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.emulator.amdgcn import modes
-from tinyhw.emulator.amdgcn.fields import ACCUM_OFFSET
+from tinyhw.emulator.amdgcn.launch import allocated
 from tinyhw.emulator.amdgcn.registers import exec_changed
 from tinyhw.emulator.debug.engine import Engine
 from tinyhw.isa.amdgcn import AGPR0, EXEC_LO, M0, TTMP0, VCC_LO
@@ -133,9 +133,7 @@ class Wave:
 
   def allocated(self) -> tuple[int, int]:
     """How many vector registers the wave has, and how many accumulation registers."""
-    total = len(self._place()[1].v)
-    if total <= AGPR0: return total, 0
-    return 4 * ACCUM_OFFSET.of(self.engine.dispatch.rsrc3) + 4, total - AGPR0
+    return allocated(self.engine.dispatch, len(self._place()[1].v))
 
   def vgprs(self) -> list[int]:
     """The numbers of the wave's vector registers; accumulation registers start at 256."""

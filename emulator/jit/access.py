@@ -398,7 +398,7 @@ class Accesses:
 
   # ---- atomics
 
-  def _atomic(self, r: Registers, addresses: Value, lanes: Value, site: Site, words: Sequence[Value]) -> list[Value]:
+  def _atomic(self, addresses: Value, lanes: Value, site: Site, words: Sequence[Value]) -> list[Value]:
     """An atomic of some lanes; `words` has the data, then what to compare with. Old dwords of those lanes."""
     e = self.e
     index, row = self._site(site)
@@ -421,7 +421,7 @@ class Accesses:
     n = i.operands["vdata"].value
     destination = i.operands["vdst"].value if "vdst" in i.operands else n
     if returns(i) and destination + site.width // 4 > r.vgprs: raise Untranslatable("a register beyond")
-    old = self._atomic(r, addresses, r.active(), site, self.data(r, n, 4 * count, 0))
+    old = self._atomic(addresses, r.active(), site, self.data(r, n, 4 * count, 0))
     if returns(i): self.loaded(r, destination, old, 0, None)
 
   # ---- what buffer instructions are made of
@@ -434,7 +434,7 @@ class Accesses:
   def atomic(self, r: Registers, addresses: Value, lanes: Value, offset: int, i: Instruction, operation: str,
              width: int, words: Sequence[Value]) -> list[Value]:
     """An atomic of some lanes on global memory; their old dwords."""
-    return self._atomic(r, addresses, lanes, Site(offset, "atomic", "global", width, i, operation=operation), words)
+    return self._atomic(addresses, lanes, Site(offset, "atomic", "global", width, i, operation=operation), words)
 
   # ---- instructions
 
@@ -630,7 +630,7 @@ class Accesses:
     old: list[Value] = []
     for operation, address, words in parts:
       site = Site(offset, "atomic", "lds", width, i, operation=operation)
-      old += self._atomic(r, convert(address, U64), r.active(), site, words)
+      old += self._atomic(convert(address, U64), r.active(), site, words)
     if want: self.loaded(r, n, old, 0, None)
 
   def _ds_count(self, r: Registers, i: Instruction, offset: int) -> None:
@@ -641,7 +641,7 @@ class Accesses:
     data = count if i.mnemonic == "ds_append" else -count
     at = convert(r.scalar(M0) + r.number(i, "offset", U32), U64)
     site = Site(offset, "atomic", "lds", 4, i, operation="add")
-    old = self._atomic(r, at, r.to_lanes(bits & -bits), site, [data])[0]
+    old = self._atomic(at, r.to_lanes(bits & -bits), site, [data])[0]
     first = r.o.min(r.o.trailing_zeros(bits), e.lanes - 1)
     one = Value(e, e.op(f"extractelement {old.type} {old.text}, i32 {first.text}"), U32, False)
     r.set_vector(i.operands["vdst"].value, one)

@@ -24,7 +24,6 @@ from tinyhw.emulator.jit.state import Registers
 from tinyhw.emulator.jit.values import BOOL, Untranslatable, Value, convert, gather, name_of, number
 from tinyhw.isa.amdgcn import EXEC_LO, VCC_LO, Instruction, Operand
 
-DPP_VARIANTS: Final = ("dpp", "dpp8", "dpp8_fi")
 Emit = Callable[[Registers, Instruction, int], None]
 
 
@@ -141,7 +140,7 @@ def _mask_operand(r: Registers, o: Operand) -> Value:
 
 
 def _vector(r: Registers, i: Instruction, meaning: Meaning, mode: int) -> None:
-  moves = i.variant.endswith(DPP_VARIANTS)
+  moves = i.variant.endswith(dpp.VARIANTS)
   sources = _vector_sources(r, i, meaning, mode, moves)
   function = _saturating(i, meaning)
   results = _results(function(r.o, *sources), len(meaning.results))
@@ -173,7 +172,7 @@ def _vector_sources(r: Registers, i: Instruction, meaning: Meaning, mode: int, m
       sources.append(_mask_operand(r, i.operands[names[position]]))
       position += 1
     elif t.startswith("d:"):
-      tied = modified(read(r, i.operands["vdst"], t[2:]), neg >> 2 & 1, absolute >> 2 & 1)
+      tied = read(r, i.operands["vdst"], t[2:])
       sources.append(r.o.flush(tied) if bind.flushes(i, t[2:], mode, 0) else tied)
     else:
       index, o = int(names[position][3]) if names[position] != "imm" else 3, i.operands[names[position]]
@@ -378,7 +377,7 @@ def _fma_mix(r: Registers, i: Instruction, mode: int) -> None:
     return write(r, destination, _finished(r, i, "f32", r.o.fma(*sources), mode))
   value = convert(r.o.fma(*sources), F16)  # rounded twice, as the manual says
   if i.get("clamp"):
-    value = _clamped(r, value, False)
+    value = _clamped(r, value, bind.nan_clamps(i, mode))
   r.set_vector16(destination.value, 1 if i.mnemonic == "v_fma_mixhi_f16" else 0, value)
 
 

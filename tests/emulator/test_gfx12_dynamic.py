@@ -11,7 +11,9 @@ from tests.emulator.gpu import Gpu, compile_gpu
 from tinyhw.core.errors import InvalidArgument, MachineFault, PageFault, Unsupported
 from tinyhw.emulator.amdgcn import Dispatch, DispatchStats, dispatch
 from tinyhw.emulator.check import Checker
+from tinyhw.emulator.debug.engine import Engine
 from tinyhw.emulator.engines import dispatch as run_with
+from tinyhw.emulator.observe import Observer
 
 GPU = "gfx1201"
 ENGINES = ("ref", "jit", "both", "auto")
@@ -128,6 +130,10 @@ def run(text: str, data: np.ndarray, *, lanes: int = 32, waves: int = 1, engine:
   d = Dispatch(at, (1, 1, 1), (lanes * waves, 1, 1), vgprs // (8 if lanes == 32 else 4) - 1 | 0xC0 << 12,
                2 << 1 | rsrc2, user_data=(where & 0xFFFFFFFF, where >> 32), wave32=lanes == 32, vgpr_block=block)
   if checker is not None: stats = dispatch(gpu.space, gpu.arch, d, observer=checker)
+  elif engine == "debugger":
+    stands = Engine(gpu.space, gpu.arch, d, 10_000, Observer())
+    while (turn := stands.pick()) is not None: stands.execute(*turn)
+    stats = stands.stats
   else: stats = run_with(gpu.space, gpu.arch, d, engine=engine)
   return gpu.get(where, data.dtype, data.size), stats
 
@@ -213,7 +219,8 @@ def test_what_a_wave_does_not_have_faults(text: str, block: int) -> None:
     run(f"{text}\n s_endpgm", np.zeros(4, U32), vgprs=64, rsrc2=DYNAMIC, block=block)
 
 
-def test_each_wave_has_its_own_number() -> None:
+@pytest.mark.parametrize("engine", ["ref", "debugger"])
+def test_each_wave_has_its_own_number(engine: str) -> None:
   """Three waves ask for different numbers (wave w for 16 * (w + 1)), meet at a barrier, and use what they have."""
   text = """
     v_lshrrev_b32_e32 v1, 5, v0
@@ -235,10 +242,11 @@ def test_each_wave_has_its_own_number() -> None:
     v_add_nc_u32_e32 v3, s6, v3
     global_store_b32 v2, v3, s[0:1]
     s_endpgm"""
-  got, _ = run(text, np.zeros(96, U32), waves=3, rsrc2=DYNAMIC)
+  got, _ = run(text, np.zeros(96, U32), waves=3, rsrc2=DYNAMIC, engine=engine)
   assert np.array_equal(got, np.repeat([17, 33, 1049], 32))
   with pytest.raises(MachineFault, match="a register beyond the wave's allocation") as caught:
-    run(text.replace("s_cmp_lg_u32 s4, 2", "s_cmp_lg_u32 s4, 1"), np.zeros(96, U32), waves=3, rsrc2=DYNAMIC)
+    run(text.replace("s_cmp_lg_u32 s4, 2", "s_cmp_lg_u32 s4, 1"), np.zeros(96, U32), waves=3, rsrc2=DYNAMIC,
+        engine=engine)
   assert caught.value.wave == 1
 
 
@@ -255,6 +263,18 @@ def test_without_the_mode_the_request_is_ignored(engine: str) -> None:
     s_endpgm"""
   assert (run(text, np.zeros(32, U32), engine=engine)[0] == 2).all()
   with pytest.raises(MachineFault): run("s_alloc_vgpr 64\n v_mov_b32_e32 v40, 0\n s_endpgm", np.zeros(32, U32))
+
+
+@pytest.mark.parametrize("rsrc2", [0, DYNAMIC])
+def test_a_wave_can_ask_for_the_mode(rsrc2: int) -> None:
+  """STATUS.DVGPR_EN, which assemblers name by its place (gc_12_0_0_sh_mask.h)."""
+  text = """
+    s_getreg_b32 s4, hwreg(HW_REG_STATUS, 30, 1)
+    v_mov_b32_e32 v1, s4
+    v_lshlrev_b32_e32 v2, 2, v0
+    global_store_b32 v2, v1, s[0:1]
+    s_endpgm"""
+  assert (run(text, np.zeros(32, U32), rsrc2=rsrc2)[0] == bool(rsrc2)).all()
 
 
 def test_the_mode_is_for_waves_of_32_lanes() -> None:

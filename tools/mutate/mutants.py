@@ -26,13 +26,15 @@ _DROPPED: Final = frozenset({"flush", "abs", "rint", "floor", "ceil", "trunc", "
 
 @dataclass(frozen=True)
 class Mutant:
-  """One change: where it is, and what. `key` names it without line numbers."""
+  """One change: where it is, and what. `key` names it without line numbers; `range` is that of the changed expression:
+  (line, column) of its start and of its end."""
   module: str
   function: str
   line: int
   source: str
   change: str
   number: int
+  range: tuple[tuple[int, int], tuple[int, int]] = ((0, 0), (0, 0))
 
   @property
   def key(self) -> tuple[str, str, str, str]: return self.module, self.function, self.source, self.change
@@ -46,13 +48,15 @@ class _Walker(ast.NodeTransformer):
   def __init__(self, lines: list[str], wanted: int = -1) -> None:
     self.lines, self.wanted, self.count = lines, wanted, 0
     self.names: list[str] = []
-    self.found: list[tuple[str, int, str, str]] = []
+    self.found: list[tuple[str, int, str, str, tuple[tuple[int, int], tuple[int, int]]]] = []
 
   def here(self, node: Any, change: str) -> bool:
     """Note a place; whether it is the wanted one."""
     if not self.names: return False
     self.count += 1
-    self.found.append((".".join(self.names), node.lineno, self.lines[node.lineno - 1].strip(), change))
+    place: Any = node.test if isinstance(node, ast.If) else node
+    range_ = (place.lineno, place.col_offset), (place.end_lineno, place.end_col_offset)
+    self.found.append((".".join(self.names), node.lineno, self.lines[node.lineno - 1].strip(), change, range_))
     return self.count - 1 == self.wanted
 
   def _function(self, node: Any, name: str) -> Any:
@@ -150,7 +154,7 @@ class Source:
     """All changes of the module's functions."""
     walker = _Walker(self.lines)
     walker.visit(copy.deepcopy(self.tree))
-    return [Mutant(self.name, f, line, text, change, k) for k, (f, line, text, change) in enumerate(walker.found)]
+    return [Mutant(self.name, *found[:4], k, found[4]) for k, found in enumerate(walker.found)]
 
   def changed(self, mutant: Mutant) -> list[tuple[FunctionType, CodeType]]:
     """The live functions that a change concerns, with their new code."""

@@ -12,7 +12,7 @@ from functools import cache
 from types import CodeType, FunctionType
 from typing import Any, Final
 
-from tinyhw.emulator.amdgcn import bind, coverage
+from tinyhw.emulator.amdgcn import coverage
 from tinyhw.emulator.amdgcn.binders import binds
 from tinyhw.emulator.amdgcn.meanings import quiet
 from tinyhw.emulator.amdgcn.meanings.registry import MEANINGS
@@ -20,24 +20,24 @@ from tinyhw.emulator.amdgcn.memory.atomics import ATOMICS
 from tinyhw.emulator.amdgcn.values import Ops
 from tinyhw.tools.mutate.equivalent import reason
 from tinyhw.tools.mutate.mutants import Mutant, Source, planted
+from tinyhw.tools.mutate.reach import GPUS, Reach, checks
 from tinyhw.tools.witness.run import bench
 from tinyhw.tools.witness.table import WITNESSES
 
-GPUS: Final = {"gfx11": "gfx1100", "gfx12": "gfx1201", "gfx9": "gfx942"}
 MODULES: Final = ("floats", "integer", "scalar", "gfx12", "gfx9", "small_floats", "quiet", "atomics")  # the meanings
+# What is around the meanings: operands, masks, modifiers, memory, control. Which checks see a line of these is traced.
+MACHINERY: Final = ("bind", "values", "lanes", "relative", "registers", "dpp", "sdwa", "control", "ends", "hwreg",
+                    "memory", "access", "buffer", "formats", "resource")
 # Where a module lies, unless it is amdgcn/meanings/NAME.py.
-PLACES: Final = {"gfx12": "gfx12.meanings", "gfx9": "gfx9.meanings", "atomics": "memory.atomics", "bind": "bind",
-                 "values": "values", "lanes": "lanes", "relative": "relative"}
-# What is around them; which instructions a line of these serves is only guessed.
-MACHINERY: Final = ("bind", "values", "lanes", "relative")
-# Parts of bind.py that are no meaning but make modifiers: tested with these.
-SAMPLE: Final = ("v_add_f32", "v_add_f16", "v_add_f64", "v_fma_f32", "v_min_f16", "v_pk_add_f16", "v_pk_add_u16",
-                 "v_pk_fmac_f16", "v_mad_i16", "v_mul_i32_i24", "v_add_nc_i32", "v_cmp_lt_f32", "v_cndmask_b32",
-                 "v_fmac_f32", "v_mov_b32", "v_add_co_u32", "s_add_u32", "s_cmov_b32", "s_movk_i32",
-                 "s_and_saveexec_b64",
-                 "v_swap_b32", "v_div_scale_f32", "v_fmamk_f32", "v_add_nc_u16", "v_cvt_pk_rtz_f16_f32")
+PLACES: Final = {"gfx12": "gfx12.meanings", "gfx9": "gfx9.meanings", "atomics": "memory.atomics", "sdwa": "gfx9.sdwa",
+                 "memory": "memory.instructions",
+                 **{name: f"memory.{name}" for name in ("access", "buffer", "formats", "resource")},
+                 **{name: name for name in ("bind", "values", "lanes", "relative", "registers", "dpp", "control",
+                                            "ends", "hwreg")}}
+THOROUGH: Final = 6  # times as many checks are asked about a change around the meanings: many lines serve them all
+KEPT: Final = 400  # mnemonics whose cases stay prepared
 EXTREME: Final = re.compile(r"v_(pk_)?(min|max|min3|max3|med3|minmax|maxmin)_f(16|32|64)")
-TIMEOUT: Final = 5  # seconds for one change
+TIMEOUT: Final = 20  # seconds for one change
 
 
 class Expired(Exception):
@@ -95,7 +95,6 @@ def users() -> dict[int, list[tuple[str, str]]]:
       if binder is not None: roots.append(binder)
       if "atomic" in mnemonic or mnemonic.startswith("ds_"): roots += _atomic_roots(mnemonic)
       if EXTREME.fullmatch(mnemonic): roots += [f for f in vars(quiet).values() if isinstance(f, FunctionType)]
-      if mnemonic in SAMPLE and isa == "gfx11": roots += [f for f in vars(bind).values() if isinstance(f, FunctionType)]
       reached: list[FunctionType] = []
       seen: set[int] = set()
       for root in roots: _reach(root, seen, reached)
@@ -136,30 +135,54 @@ def noticed(mnemonics: list[tuple[str, str]]) -> bool:
   return False
 
 
+def place(name: str) -> str:
+  """The full name of a module."""
+  return f"tinyhw.emulator.amdgcn.{PLACES.get(name, f'meanings.{name}')}"
+
+
 def mutants(modules: Iterable[str] = MODULES) -> list[tuple[Source, Mutant]]:
   """All changes of the modules, in order."""
   out = []
   for name in modules:
-    place = PLACES.get(name, f"meanings.{name}")
-    source = Source(importlib.import_module(f"tinyhw.emulator.amdgcn.{place}"), name)
+    source = Source(importlib.import_module(place(name)), name)
     out += [(source, m) for m in source.mutants()]
   return out
 
 
+def forget(module: str) -> None:
+  """Drop what a module's functions remember, and the oldest prepared cases."""
+  for f in vars(importlib.import_module(place(module))).values():
+    if hasattr(f, "cache_clear"): f.cache_clear()
+  for gpu in GPUS.values():
+    prepared = bench(gpu).prepared
+    for name in list(prepared)[:-KEPT]: del prepared[name]
+
+
 def measure(chosen: Iterable[tuple[Source, Mutant]], match: str = "", most: int = 12, seed: int = 0) -> Score:
-  """Make each change and ask the witness. `most` instructions are asked about one change, drawn by `seed`."""
-  known, score = users(), Score()
-  rng = random.Random(seed)
+  """Make each change and ask the witness. `most` instructions are asked about one change, drawn by `seed`.
+
+  A change around the meanings that no check reaches counts as one that none noticed.
+  """
+  chosen = list(chosen)
+  score, rng = Score(), random.Random(seed)
+  around = {m.module for _, m in chosen if m.module in MACHINERY}
+  known = users() if any(m.module not in MACHINERY for _, m in chosen) else {}
+  reach = Reach([place(m) for m in around], checks(seed) if around else [])
   for source, mutant in chosen:
     changes = source.changed(mutant)
-    affected = sorted({pair for f, _ in changes for pair in known.get(id(f), ())})
+    if mutant.module in MACHINERY: affected = reach.of(place(mutant.module), mutant.range)
+    else: affected = sorted({pair for f, _ in changes for pair in known.get(id(f), ())})
     affected = [a for a in affected if match in a[1]]
-    if not affected: continue
-    if len(affected) > most and not {m for _, m in affected} <= set(SAMPLE): affected = rng.sample(affected, most)
+    if not affected and (mutant.module not in MACHINERY or match): continue
     if reason(*mutant.key) is not None:
       score.equivalent.append(mutant)
       continue
-    with planted(changes): caught = noticed(affected)
+    rng.shuffle(affected)
+    affected.sort(key=lambda a: a[1][0] != "@")  # groups of cases have what is special
+    most_here = most if mutant.module not in MACHINERY else THOROUGH * most
+    forget(mutant.module)
+    with planted(changes): caught = noticed(affected[:most_here])
+    forget(mutant.module)
     if caught: score.killed += 1
     else: score.survivors.append((mutant, [m for _, m in affected]))
   return score

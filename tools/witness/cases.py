@@ -199,6 +199,15 @@ def lane_cases(generation: Table, mnemonic: str, x: Witness, salt: str = "") -> 
         e.random_bits(*(m for m in modifiers if m not in {"neg", "abs"}))
         e.source_modifiers(x)
         out.append(e.done(plain, "some" if k else "all", lanes, f"{variant} modifiers {k}"))
+      if row.family == "VOP3P" and x.packed:  # which halves of a constant or a scalar register count
+        for k, name in enumerate(o[0] for o in row.operands if o[2] == "x" for _ in range(2)):
+          e = encoder(row, f"constant {k}")
+          first, count = e.rng.choice(((193, 16), (128, 65), (240, 9)))
+          e.fields[name] = first + e.rng.randrange(count)
+          e.operands()
+          e.random_bits(*(m for m in modifiers if m not in {"neg", "abs"}))
+          if k % 2: e.fields["op_sel"] = e.fields.get("op_sel", 0) ^ 7 & e.all_ones("op_sel")
+          out.append(e.done(plain, "all", lanes, f"{variant} constant {k}"))
       # whether V_MAD_U64_U32 and V_MAD_I64_I32 saturate, and V_DIV_SCALE clamps, the manuals leave open
       if "clamp" in row.fields and x.clamps and not mnemonic.startswith(UNCLAMPED):
         for k, mode in enumerate((plain, plain & ~DX10)):

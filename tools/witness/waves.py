@@ -11,6 +11,7 @@ from typing import Any, Final
 from tinyhw.isa.amdgcn import M0, Instruction
 from tinyhw.tools.witness import draw
 from tinyhw.tools.witness.atomics import signed
+from tinyhw.tools.witness.cases import PLAIN
 from tinyhw.tools.witness.lanes import clamped, half_of, output
 from tinyhw.tools.witness.softfloat import (
   BF8,
@@ -204,7 +205,9 @@ def scalar_movrel(s: State, i: Instruction) -> None:
 def mix_fields(e: Any, k: int) -> Any:
   if "dpp" in e.row.variant: return False
   e.fields |= {n: e.rng.randrange(8) for n in ("op_sel", "op_sel_hi", "neg_lo", "neg_hi")}
-  e.fields["clamp"] = int(k == 3)
+  e.fields["clamp"] = int(k > 2)
+  if k > 5 and e.table.name != "gfx12": e.mode = 0x2F0 | k  # without DX10_CLAMP, other ways of rounding
+  if k == 8: e.mode = PLAIN[e.table.name] & ~0x30  # without f32's denormals
 
 
 def mix_values(s: State, i: Instruction, rng: Random) -> None:
@@ -216,7 +219,7 @@ def mix_values(s: State, i: Instruction, rng: Random) -> None:
         "f16", rng) << 16 for _ in s.v[o.value]]
 
 
-@wave("v_fma_mix_f32 v_fma_mixlo_f16 v_fma_mixhi_f16", EXACT, prepare=mix_values, fields=mix_fields, forms=6)
+@wave("v_fma_mix_f32 v_fma_mixlo_f16 v_fma_mixhi_f16", EXACT, prepare=mix_values, fields=mix_fields, forms=9)
 def fma_mix(s: State, i: Instruction) -> None:
   """op_sel_hi: a half, which op_sel chooses, else f32. neg_hi is abs. Rounded to f32, then to f16."""
   for w, _, at in s.active():
@@ -227,14 +230,16 @@ def fma_mix(s: State, i: Instruction) -> None:
       else: x = s.bits(o, 32, w, at)
       if i.get("neg_hi") >> k & 1: x &= ~F32.sign
       if i.get("neg_lo") >> k & 1: x ^= F32.sign
-      values.append(x)
-    r = F32.fma(*values)
+      values.append(F32.flush(x) if s.mode.flushes_in(F32) else x)
+    a, b, c = values
+    r = F32.fma(a, b, c, s.mode.rounding(F32))
     n = i.operands["vdst"].value
     if i.mnemonic == "v_fma_mix_f32":
       s.write(n, at, clamped(s, F32, output(s, F32, r, 0, True), bool(i.get("clamp"))))
       s.loose[n, at] = [Loose(F32)]
     else:
-      half, high = clamped(s, F16, convert(r, F32, F16), bool(i.get("clamp"))), "hi" in i.mnemonic
+      small, high = convert(r, F32, F16, s.mode.rounding(F16)), "hi" in i.mnemonic
+      half = clamped(s, F16, small, bool(i.get("clamp")))
       s.v[n][at] = s.v[n][at] & 0xFFFF | half << 16 if high else s.v[n][at] & 0xFFFF0000 | half
       s.loose[n, at] = [Loose(F16, 16 * high)]
 

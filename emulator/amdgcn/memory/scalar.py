@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from tinyhw.core.errors import PageFault
 from tinyhw.core.memory import Access
 from tinyhw.emulator.amdgcn.binders import unsupported
 from tinyhw.emulator.amdgcn.memory import access
@@ -47,9 +48,13 @@ def bind(i: Instruction, pc: int, mode: int) -> Step:
     else:
       address = np.broadcast_to(np.asarray(at, U64), (group.size, 1))
       if group.cohort.observer is not None: access.show(group, "scalar", "load", address, 4 * count)
-      for k in range(count):
-        word = _gathered(space, address + np.uint64(4 * k), 4, None if inside is None else inside - 4 * k)
-        if destination != NULL: s[destination + k] = word
+      try: words = [_gathered(space, address + np.uint64(4 * k), 4, None if inside is None else inside - 4 * k)
+                    for k in range(count)]
+      except PageFault:  # the access of the first wave that faults, as a whole
+        left = np.broadcast_to(4 * count if inside is None else inside, address.shape).reshape(-1).tolist()
+        for one, n in zip(address.reshape(-1).tolist(), left): space.read(one, max(0, min(n, 4 * count)) & -4)
+        raise
+      if destination != NULL: s[destination:destination + count] = words
     if touches_exec: exec_changed(group)
   return step
 
