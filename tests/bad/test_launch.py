@@ -266,7 +266,7 @@ def test_a_fault_says_where_in_the_code_and_next_to_what(code_object: Build) -> 
   binary, arguments = code_object(POKE), [np.zeros(16, np.int32), 1 << 20]
   with pytest.raises(DeviceError, match=r"running: kernel poke at poke\+0x[0-9a-f]+;"):
     tinyhw.launch(binary, "poke", (1,), (1,), [arguments[0], 1 << 40])
-  wanted = r"poke\+0x[0-9a-f]+, workgroup 0,0,0, 1,048,512 bytes past the end of argument 0 \(64 bytes\)"
+  wanted = r"poke\+0x[0-9a-f]+, workgroup 0,0,0, 1,048,512 bytes past the end of p \(64 bytes\)"
   with pytest.raises(PageFault, match=wanted): tinyhw.launch(binary, "poke", (2, 2), (1,), arguments, device="EMU")
   with pytest.raises(PageFault, match=wanted): tinyhw.report(binary, "poke", (2, 2), (1,), arguments)
 
