@@ -146,18 +146,17 @@ def constant_source(i: Instruction, t: str, mode: int) -> int | None:
   return named(mode, t[5:]) if t.startswith("mode:") else None
 
 
-def source_names(i: Instruction, suffix: str = "") -> list[str]:
-  if suffix: names = ["src0" + suffix, "vsrc1" + suffix]
-  else: names = list(_SOURCES)
-  names = [n for n in names if n in i.operands]
-  if "imm" in i.operands and not suffix: names.insert(1 if "mk_" in i.mnemonic else len(names), "imm")
+def source_names(i: Instruction) -> list[str]:
+  """The names of the operands that a meaning takes, in its order."""
+  names = [n for n in _SOURCES if n in i.operands]
+  if "imm" in i.operands: names.insert(1 if "mk_" in i.mnemonic else len(names), "imm")
   return names
 
 
 def _vector(i: Instruction, meaning: Meaning, mode: int) -> Step:
   readers, writers = _vector_parts(i, meaning, mode)
   function = _clamped_integer(i, meaning)
-  if i.variant.endswith(("dpp", "dpp8", "dpp8_fi")): return _dpp_step(i, function, readers, writers)
+  if i.variant.endswith(dpp.VARIANTS): return _dpp_step(i, function, readers, writers)
   return _step(function, readers, writers)
 
 
@@ -497,7 +496,7 @@ def _dpp_valid(i: Instruction, group: Group, index: Value, exists: Value) -> Val
 
 def _dpp_source(i: Instruction, o: Operand, t: str) -> Reader | None:
   """Source 0 through DPP: lanes without a source give 0."""
-  if not i.variant.endswith(("dpp", "dpp8", "dpp8_fi")): return None
+  if not i.variant.endswith(dpp.VARIANTS): return None
   plain = _source(i, o, t, 0)
   tables: dict[int, tuple[Value, Value]] = {}
 

@@ -435,7 +435,7 @@ class Accesses:
 
   # ---- atomics
 
-  def _atomic(self, r: Registers, addresses: Value, lanes: Value, site: Site, words: Sequence[Value]) -> list[Value]:
+  def _atomic(self, addresses: Value, lanes: Value, site: Site, words: Sequence[Value]) -> list[Value]:
     """An atomic of some lanes; `words` has the data, then what to compare with. Old dwords of those lanes."""
     e = self.e
     index, row = self._site(site)
@@ -462,9 +462,9 @@ class Accesses:
     if site.segment == "flat":
       low = convert(convert(addresses, U32), U64)
       old = self._by_aperture(r, addresses, {
-        r.arch.shared_aperture: lambda: self._atomic(r, low, lanes, replace(site, segment="lds"), words)},
-        lambda: self._atomic(r, addresses, lanes, site, words), site.width // 4)
-    else: old = self._atomic(r, addresses, lanes, site, words)
+        r.arch.shared_aperture: lambda: self._atomic(low, lanes, replace(site, segment="lds"), words)},
+        lambda: self._atomic(addresses, lanes, site, words), site.width // 4)
+    else: old = self._atomic(addresses, lanes, site, words)
     if returns(i): self.loaded(r, destination, old, 0, None)
 
   # ---- what buffer instructions are made of
@@ -477,7 +477,7 @@ class Accesses:
   def atomic(self, r: Registers, addresses: Value, lanes: Value, offset: int, i: Instruction, operation: str,
              width: int, words: Sequence[Value]) -> list[Value]:
     """An atomic of some lanes on global memory; their old dwords."""
-    return self._atomic(r, addresses, lanes, Site(offset, "atomic", "global", width, i, operation=operation), words)
+    return self._atomic(addresses, lanes, Site(offset, "atomic", "global", width, i, operation=operation), words)
 
   # ---- instructions
 
@@ -677,7 +677,7 @@ class Accesses:
     old: list[Value] = []
     for operation, address, words in parts:
       site = Site(offset, "atomic", "lds", width, i, operation=operation)
-      old += self._atomic(r, convert(address, U64), r.active(), site, words)
+      old += self._atomic(convert(address, U64), r.active(), site, words)
     if want: self.loaded(r, n, old, 0, None)
 
   def _ds_count(self, r: Registers, i: Instruction, offset: int) -> None:
@@ -688,7 +688,7 @@ class Accesses:
     data = count if i.mnemonic == "ds_append" else -count
     at = convert(r.scalar(M0) + r.number(i, "offset", U32), U64)
     site = Site(offset, "atomic", "lds", 4, i, operation="add")
-    old = self._atomic(r, at, r.to_lanes(bits & -bits), site, [data])[0]
+    old = self._atomic(at, r.to_lanes(bits & -bits), site, [data])[0]
     first = r.o.min(r.o.trailing_zeros(bits), e.lanes - 1)
     one = Value(e, e.op(f"extractelement {old.type} {old.text}, i32 {first.text}"), U32, False)
     r.set_vector(i.operands["vdst"].value, one)

@@ -39,9 +39,6 @@ SCRATCH_BASE: Final = 2 << 48  # MAKE_SCRATCH_APP_BASE_V9
 APERTURE_BYTES: Final = 1 << 32
 VM_PAGES: Final = 1 << 36  # amdgpu_vm_manager.max_pfn of four levels of page tables
 VRAM_ALIGN: Final = 1 << 21  # VRAM_AVAILABILITY_ALIGN
-_APERTURE_SIZE: Final = ctypes.sizeof(kfd.kfd_process_device_apertures)
-
-Handler = Callable[["Kfd", KfdProcess, Any], None]
 
 
 class Kfd:
