@@ -26,7 +26,7 @@ def translate(a: Accesses, r: Registers, i: Instruction, offset: int) -> None:
   """Emit a buffer instruction. Raises Untranslatable for typed ones and those that load into LDS."""
   name = i.mnemonic
   known = name in LOADS or name in STORES or name in VECTOR_ATOMICS
-  if not known or i.get("tfe") or "vdata" not in i.operands: raise Untranslatable(name)
+  if not known or "vdata" not in i.operands: raise Untranslatable(name)
   n = i.operands["vdata"].value
   if name in VECTOR_ATOMICS: return _atomic(a, r, i, offset, n)
   width, sign_bits, half = LOADS.get(name) or (STORES[name][0], 0, None)

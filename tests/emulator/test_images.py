@@ -344,6 +344,51 @@ def test_unbound_images_and_buffers(cpu: str, engine: str) -> None:
   assert not run_text(cpu, text, np.zeros(8, U32), np.ones(64, U32), engine)[:32].any()
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("cpu", CPUS)
+def test_residency_is_asked_for_and_nothing_is_missing(cpu: str, engine: str) -> None:
+  """With texfailctrl LLVM keeps 0 where the chip would say what failed: of an image and of a buffer."""
+  picture = Picture(cpu, "2D", "8_8_8_8_UINT", np.dtype("V4"), 30, 10)
+  run = Run(picture, engine)
+  c = places(picture, "2d", outside=False)
+  at, _ = texels(picture, run.memory, c, "2d")
+  t = "{ <4 x i32>, i32 }"
+  store = """
+  %v = extractvalue { <4 x i32>, i32 } %d, 0
+  %s = extractvalue { <4 x i32>, i32 } %d, 1
+  %u = insertelement <4 x i32> %v, i32 %s, i32 3
+  store <4 x i32> %u, ptr addrspace(1) %g"""
+  image = f"{t} @llvm.amdgcn.image.load.2d.sl_v4i32i32s.i32"
+  ir = kernel(f"%d = call {image}(i32 15, i32 %x, i32 %y, <8 x i32> %r, i32 1, i32 0){store}",
+              f"declare {image}(i32, i32, i32, <8 x i32>, i32, i32)", 2, "<4 x i32>")
+  got = run(ir, c, np.full((LANES, 4), 7, U32))
+  assert np.array_equal(got, [[*run.memory[a:a + 3], 0] for a in at])
+  buffer = f"{t} @llvm.amdgcn.struct.buffer.load.format.sl_v4i32i32s"
+  ir = kernel("%q = shufflevector <8 x i32> %r, <8 x i32> poison, <4 x i32> <i32 0, i32 1, i32 2, i32 3>\n"
+              f"  %d = call {buffer}(<4 x i32> %q, i32 %x, i32 0, i32 0, i32 0){store}",
+              f"declare {buffer}(<4 x i32>, i32, i32, i32, i32)", 1, "<4 x i32>")
+  words = np.zeros(8, U32)
+  words[:4] = run.at & 0xFFFFFFFF, run.at >> 32 | 4 << 16, 1000, 46 << 12 | 0xFAC
+  got = run(ir, [np.arange(LANES)], np.full((LANES, 4), 7, U32), words)
+  assert np.array_equal(got, [[*run.memory[4 * n:4 * n + 3], 0] for n in range(LANES)])
+
+
+@pytest.mark.parametrize("cpu", CPUS)
+def test_components_that_a_store_lacks(cpu: str) -> None:
+  """RDNA3 stores 0 in an image; RDNA4 repeats the first component, in buffers too."""
+  picture = Picture(cpu, "1D", "8_8_8_8_UINT", np.dtype("V4"), 64)
+  memory = np.full(64, 0x07070707, U32)
+  text = "v_mov_b32_e32 v1, v0\n v_mov_b32_e32 v8, 5\n v_mov_b32_e32 v9, 6\n{}"
+  store = load_text(cpu, "v1", "1D", name="image_store", dmask=9)
+  got = run_text(cpu, text.format(store), picture.words(0), memory)
+  assert (got[:32] == (0x06050505 if cpu == "gfx1201" else 0x06000005)).all()
+  if cpu == "gfx1201":
+    words = np.zeros(8, U32)
+    words[:4] = 0, 4 << 16, 64, 46 << 12 | 0xFAC
+    store = f"s_mov_b32 s8, s0\n s_or_b32 s9, s1, {4 << 16:#x}\n buffer_store_format_xy v[8:9], v1, s[8:11], null idxen"
+    assert (run_text(cpu, text.format(store), words, memory)[:32] == 0x05050605).all()
+
+
 @pytest.mark.parametrize("cpu", CPUS)
 def test_packed_texels_and_short_coordinates(cpu: str) -> None:
   """The texel's bits as they are, sign-extended or not; two coordinates of 16 bits in a register."""

@@ -122,7 +122,8 @@ def fields(e: Any, k: int) -> None:
     wide = name in WIDE and e.rng.random() < 0.3
     e.fields["dmask"] = (15 if wide else 3) if name == "cmpswap" else 3 if wide else 1
     e.fields["cpol"] = e.rng.randrange(2)
-  e.fields["a16"] = e.rng.randrange(2)
+  if "load" in name: e.fields["dmask"] *= e.rng.random() < 0.9  # without components nothing is fetched
+  e.fields["a16"], e.fields["tfe"] = e.rng.randrange(2), e.rng.randrange(2)
   if "d16" in e.row.fields and "_pck" not in name: e.fields["d16"] = e.rng.randrange(2)
   if "unorm" in e.row.fields: e.fields["unorm"] = 1
   e.fields["vdata"] = 2
@@ -221,7 +222,8 @@ def image_load(s: State, i: Instruction) -> None:
         select = p.selects[k]
         value = component(p, s.memory, where, select - 4) if select >= 4 else select
       out.append(value)
-    if d16:
+    if not out: out = [0]
+    elif d16:
       out.append(0)
       out = [out[k] & 0xFFFF | (out[k + 1] & 0xFFFF) << 16 for k in range(0, len(out) - 1, 2)]
     for k, value in enumerate(out): s.write(n + k, at, value)
@@ -243,7 +245,8 @@ def image_store(s: State, i: Instruction) -> None:
       for k in range(max(1, p.texel // 4)): store(s.memory, where + 4 * k, min(4, p.texel), given.get(k, 0))
       continue
     for c in range(count):
-      value = next((given[k] for k in sorted(given) if p.selects[k] == 4 + c), 0)
+      first = given[min(given)] if s.isa == "gfx12" and len(given) < count else 0  # RDNA4 repeats it, RDNA3 has 0
+      value = next((given[k] for k in sorted(given) if p.selects[k] == 4 + c), first)
       if sign:
         value = signed(value, 16 if d16 else 32)
         value = max(-(1 << 8 * width - 1), min((1 << 8 * width - 1) - 1, value))
