@@ -27,6 +27,7 @@ MEMORY: Final = frozenset({"SMEM", "FLAT", "DS", "MUBUF", "MTBUF"})
 _SLOT: Final = 64  # more registers than operands that overlap can span
 _NUMBERS: Final = frozenset(name for _, name in FIELDS.values())
 _PATTERNS: Final = frozenset({"ds_swizzle_b32"})  # whose offset is none
+DONE, FAULTED, LEFT = range(3)  # LEFT: to the reference, with nothing done
 Source = tuple[str, str]  # of an argument: a number's name, or an operand and the type as which it is read
 Slots = tuple[list[int], list[int], list[tuple[int, int]]]
 
@@ -35,10 +36,11 @@ Slots = tuple[list[int], list[int], list[tuple[int, int]]]
 class Shape:
   """A function: what it is called with, the memory sites that it asks for, what it does to EXEC."""
   name: str
-  accesses: bool  # it says whether an access faulted
+  accesses: bool  # it is for a memory instruction, and says what became of it: one of these
   sources: list[Source] = field(default_factory=list)
   sites: list[Site] = field(default_factory=list)
   writes_exec: bool = False
+  leaves: bool = False  # it may be LEFT
 
 
 @dataclass
@@ -148,6 +150,12 @@ class Shapes:
     shape = Shape(f"@shape.{len(self._known)}", i.family in MEMORY)
     r.sources = shape.sources
     general = _general(i, k, iter(v[2]), iter(s[2]))
+
+    def leave() -> None:
+      if not shape.accesses: raise Untranslatable("a condition on numbers of registers")
+      shape.leaves = True
+      e.do(f"ret i32 {LEFT}")
+    r.leave = leave
     try:
       if shape.accesses: _Accesses(e, shape.sites, self.functions).translate(r, general, 0)
       else: alu.translate(r, general, mode)
@@ -223,7 +231,8 @@ def _text(e: Emitter, shape: Shape, vectors: int, scalars: int, lanes: int) -> s
   stack = {"lanes": f"alloca [{lanes} x i32], align 64", **e.stack}
   text = "\n".join(e.lines)
   allocated = [f"  %{name} = {what}" for name, what in stack.items() if f"%{name}" in text]
-  result, end = ("i1", ["  ret i1 false", "fault:", "  ret i1 true"]) if shape.accesses else ("void", ["  ret void"])
+  result, end = "void", ["  ret void"]
+  if shape.accesses: result, end = "i32", [f"  ret i32 {DONE}", "fault:", f"  ret i32 {FAULTED}"]
   head = f"define hidden {result} {shape.name}({', '.join(parameters)}) #1 {{\nentry:"
   return "\n".join([head, *allocated, *body, text, *end, "}"])
 

@@ -25,7 +25,7 @@ from tinyhw.emulator.jit.access import FIND, Accesses, Site
 from tinyhw.emulator.jit.context import ENTRY, WAVE
 from tinyhw.emulator.jit.outline import Outlined
 from tinyhw.emulator.jit.refusal import NotCompiled
-from tinyhw.emulator.jit.shapes import MEMORY, Shapes
+from tinyhw.emulator.jit.shapes import DONE, FAULTED, MEMORY, Shapes
 from tinyhw.emulator.jit.state import HEADER, LEFT, MODE, PASSED, RESUME, SIGNALS, STATUS, TARGET, Registers
 from tinyhw.emulator.jit.values import Emitter, Untranslatable, Value
 from tinyhw.isa.amdgcn import EXEC_LO, VCC_LO, Instruction
@@ -392,9 +392,16 @@ class Translator:
     else:
       first = len(self.accesses.sites)
       self.accesses.sites += [replace(site, offset=at, instruction=i) for site in shape.sites]
-      bad = e.op(f"call i1 {shape.name}(ptr %state, ptr %context, i32 {first}{given})")
-      after = e.new_label("after")
-      e.do(f"br i1 {bad}, label %{self.accesses.fault}, label %{after}")
+      became = e.op(f"call i32 {shape.name}(ptr %state, ptr %context, i32 {first}{given})")
+      after, left = e.new_label("after"), e.new_label("left")
+      other = left if shape.leaves else self.accesses.fault
+      e.do(f"br i1 {e.op(f'icmp eq i32 {became}, {DONE}')}, label %{after}, label %{other}")
+      if shape.leaves:
+        out = e.new_label("out")
+        e.start(left)
+        e.do(f"br i1 {e.op(f'icmp eq i32 {became}, {FAULTED}')}, label %{self.accesses.fault}, label %{out}")
+        e.start(out)
+        r.leave()
       e.start(after)
     if shape.writes_exec: r.exec_changed()
     return True
