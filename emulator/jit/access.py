@@ -15,6 +15,7 @@ from tinyhw.core.memory import Access
 from tinyhw.emulator.amdgcn.memory.atomics import ATOMICS
 from tinyhw.emulator.amdgcn.memory.lds import swizzled
 from tinyhw.emulator.amdgcn.memory.resource import field, part
+from tinyhw.emulator.amdgcn.memory.scalar import violates
 from tinyhw.emulator.amdgcn.memory.tables import (
   DS_ATOMICS,
   DS_EXCHANGE_PAIRS,
@@ -565,7 +566,7 @@ class Accesses:
   def _smem(self, r: Registers, i: Instruction, offset: int) -> None:
     e = self.e
     small = SCALAR_SMALL.get(i.mnemonic)
-    if small is None and i.mnemonic not in SCALAR_LOADS: raise Untranslatable(i.mnemonic)
+    if small is None and i.mnemonic not in SCALAR_LOADS or violates(i): raise Untranslatable(i.mnemonic)
     width = 4 * SCALAR_LOADS[i.mnemonic] if small is None else small[0]
     align = min(width, 4)
     keep = e.const(U64, (1 << 64) - align)

@@ -178,3 +178,13 @@ def test_a_scalar_load_of_two_waves_faults_as_a_whole(bench: Bench, engine: str)
   lines = ["v_readfirstlane_b32 s6, v0", "s_mov_b32 s7, 0", "s_load_b256 s[28:35], s[6:7], 0", "s_endpgm"]
   code = bench.assemble(lines)
   with pytest.raises(PageFault, match="read of 32 bytes at 0x0 "): bench.run(code, block=64, engine=engine)
+
+
+@pytest.mark.parametrize("engine", ["ref", "jit", "both"])
+def test_a_scalar_load_from_a_buffer_has_no_negative_offset(bench: Bench, engine: str) -> None:
+  """It is a memory violation (RDNA3 ISA manual, 8.1.2), though the sum with the offset register lies inside."""
+  lines = ["s_mov_b32 s6, 64", "s_mov_b32 s7, 0", "s_mov_b64 s[4:5], s[0:1]", "s_mov_b32 s8, 8", "{}", "s_endpgm"]
+  bench.run(bench.assemble([n.format("s_buffer_load_b32 s9, s[4:7], s8 offset:0x4") for n in lines]), engine=engine)
+  with pytest.raises(MachineFault, match="a scalar load from a buffer with a negative offset") as caught:
+    bench.run(bench.assemble([n.format("s_buffer_load_b32 s9, s[4:7], s8 offset:-0x4") for n in lines]), engine=engine)
+  assert caught.value.instruction is not None and caught.value.instruction.startswith("s_buffer_load_b32")

@@ -206,8 +206,9 @@ def _sizes(i: Instruction, pc: int) -> Step:
       levels, _ = image.layout
       ok = level <= np.uint64(min(image.last_level, len(levels) - 1))
       at = np.minimum(level, np.uint64(len(levels) - 1)).astype(np.intp)
-      rows = [(x.width, x.height, image.last - image.first + 1 if image.last >= 0 else x.depth) for x in levels]
+      slices = max(0, image.last - image.first + 1)
+      rows = [(x.width, x.height, slices if image.last >= 0 else x.depth) for x in levels]
       found = [np.where(ok, np.array([r[k] for r in rows], U32)[at], np.uint32(0)) for k in range(3)]
-      found.append(np.uint32(image.last_level - image.base_level + 1))
+      found.append(np.uint32(max(0, image.last_level - image.base_level + 1)))
     write_words(group, n, [full(group, np.asarray(found[k])) for k in chosen])
   return lambda group: places.each(group, partial(sizes, group))
