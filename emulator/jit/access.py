@@ -31,7 +31,7 @@ from tinyhw.emulator.amdgcn.memory.tables import (
 )
 from tinyhw.emulator.amdgcn.memory.vector import returns
 from tinyhw.emulator.amdgcn.values import I32, I64, U32, U64
-from tinyhw.emulator.jit import atomics, buffer
+from tinyhw.emulator.jit import atomics, buffer, lds_loads
 from tinyhw.emulator.jit.alu import lane_numbers, permuted
 from tinyhw.emulator.jit.context import (
   ADDRESSES,
@@ -480,6 +480,10 @@ class Accesses:
     """An atomic of some lanes on global memory; their old dwords."""
     return self._atomic(addresses, lanes, Site(offset, "atomic", "global", width, i, operation=operation), words)
 
+  def to_lds(self, r: Registers, at: Value, word: Value) -> None:
+    """Store a dword of each active lane to LDS."""
+    self._lds(r, at, 4, [word])
+
   # ---- instructions
 
   def translate(self, r: Registers, i: Instruction, offset: int) -> None:
@@ -497,20 +501,25 @@ class Accesses:
       operation, width = VECTOR_ATOMICS[i.mnemonic]
       site = Site(offset, "atomic", segment, width, i, operation=operation)
       return self._vector_atomic(r, i, site, self._flat_address(r, i, segment))
+    if (kind := lds_loads.flat_kind(i)) is not None:
+      word = self._reach(r, i, Site(offset, "load", segment, kind[0], i), None)[0]
+      return lds_loads.put(self, r, i, word, kind[1])
     if i.mnemonic in LOADS: width, sign_bits, half = LOADS[i.mnemonic]
     elif i.mnemonic in STORES: width, shift = STORES[i.mnemonic]
     else: raise Untranslatable(i.mnemonic)
     words: list[Value] | None = None
     if i.mnemonic in STORES: words = self.data(r, i.operands["vdata"].value, width, shift)
     elif i.operands["vdst"].value + max(1, width // 4) > r.vgprs: raise Untranslatable("a register beyond")
-    site = Site(offset, "load" if words is None else "store", segment, width, i)
-    if segment == "scratch": loaded = self._scratch(r, i, site, words)
-    elif segment == "global" and "saddr" in i.operands:
-      base = r.scalar64(i.operands["saddr"].value) + r.number(i, "signed offset", U64)
-      loaded = self._near(r, base, r.vector(i.operands["vaddr"].value, U32), site, words)
-    elif segment == "flat": loaded = self._anywhere(r, self._flat_address(r, i, segment), site, words)
-    else: loaded = self._far(r, self._flat_address(r, i, segment), site, words)
+    loaded = self._reach(r, i, Site(offset, "load" if words is None else "store", segment, width, i), words)
     if words is None: self.loaded(r, i.operands["vdst"].value, loaded, sign_bits, half)
+
+  def _reach(self, r: Registers, i: Instruction, site: Site, words: list[Value] | None) -> list[Value]:
+    """A load (`words` None) or store of a global_, flat_ or scratch_ instruction; the dwords that it loads."""
+    if site.segment == "scratch": return self._scratch(r, i, site, words)
+    if site.segment == "flat": return self._anywhere(r, self._flat_address(r, i, "flat"), site, words)
+    if "saddr" not in i.operands: return self._far(r, self._flat_address(r, i, "global"), site, words)
+    base = r.scalar64(i.operands["saddr"].value) + r.number(i, "signed offset", U64)
+    return self._near(r, base, r.vector(i.operands["vaddr"].value, U32), site, words)
 
   def _flat_address(self, r: Registers, i: Instruction, segment: str) -> Value:
     """The 64-bit address in each lane of a flat_ or global_ instruction."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from tinyhw.autogen import kfd
 from tinyhw.core.errors import InvalidArgument, OutOfMemory, PageFault
+from tinyhw.core.ioctl import split
 from tinyhw.core.memory import PAGE, AddressSpace, HostRegion, Region
 from tinyhw.core.table import Handlers
 from tinyhw.mock.amd import kfd_queues
@@ -100,7 +101,7 @@ class Kfd:
       self.machine.doubt(f"KFD ioctl {name} is not modelled: EOPNOTSUPP")
       raise Refused(errno.EOPNOTSUPP, f"{name} is not modelled")
     process = self.process(pid)
-    given, size, direction = request >> 16 & 0x3FFF, ctypes.sizeof(struct), known >> 30
+    given, size, direction = split(request).size, ctypes.sizeof(struct), split(known).direction
     if argument is None or ctypes.sizeof(argument) < given:
       raise Refused(errno.EFAULT, f"{name}: {given} bytes of argument are promised, fewer are there")
     if type(argument) is struct and given == size and direction == 3:

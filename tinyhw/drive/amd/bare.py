@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from tinyhw.arch import DECODED, Arch, decoded
-from tinyhw.autogen import hsa
+from tinyhw.autogen import hsa, sq
 from tinyhw.core.errors import DecodeError, InvalidArgument, MachineFault, OutOfMemory, PageFault
 from tinyhw.core.memory import PAGE, Access, AddressSpace, Region
 from tinyhw.drive.allocate import round_up
@@ -139,7 +139,8 @@ class BareProgram(Program):
       users = list(sgprs.values)
       known = {"kernarg": address, "dispatch_packet": address + packet_at, "timeline": 1}
       for at, name in sgprs.pairs.items(): users[at:at + 2] = known[name] & _DWORD, known[name] >> 32
-      users += [0] * ((d.compute_pgm_rsrc2 >> 1 & 31) - len(users))
+      low, bits = sq.PROGRAM[arch.isa]["RSRC2"]["USER_SGPR"]
+      users += [0] * ((d.compute_pgm_rsrc2 >> low & (1 << bits) - 1) - len(users))
       lane = kernel.private_segment_size
       if kernel.dynamic_stack: lane = max(lane, _STACK)
       scratch: dict[str, int] = {}
