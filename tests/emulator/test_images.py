@@ -332,7 +332,7 @@ def test_other_images_are_refused_by_name(fields: dict[str, int], what: str, cpu
 @pytest.mark.parametrize("engine", ["ref", "jit", "both"])
 @pytest.mark.parametrize("cpu", CPUS)
 def test_unbound_images_and_buffers(cpu: str, engine: str) -> None:
-  """No resource at all reads 0; stores to it, and to one that is a buffer, do nothing."""
+  """No resource at all reads 0, one that is a buffer nothing; stores to either do nothing."""
   text = f"""
     v_mov_b32_e32 v1, 0
     v_mov_b32_e32 v2, 0
@@ -343,6 +343,8 @@ def test_unbound_images_and_buffers(cpu: str, engine: str) -> None:
     v_lshlrev_b32_e32 v3, 2, v0
     global_store_b32 v3, v8, s[0:1]"""
   assert not run_text(cpu, text, np.zeros(8, U32), np.ones(64, U32), engine)[:32].any()
+  buffer = Picture(cpu, "2D", "32_UINT", np.dtype("u4"), 8, 8).words(0, type=0)
+  assert (run_text(cpu, text, buffer, np.ones(64, U32), engine) == np.repeat([7, 1], 32)).all()
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -50,9 +50,11 @@ class Places:
 
   def each(self, group: Group, run: Callable[[texture.Image | None], None]) -> None:
     """Run for the image that the waves have; where they have several, for each with only its waves active."""
-    if access.nobody(group): return
-    each_wave(group, [r(group) for r in self.words],
-              lambda *w: run(self.parse(*w, *[0] * (texture.DWORDS - len(w)))))
+    def one(*words: int) -> None:
+      try: image = self.parse(*words, *[0] * (texture.DWORDS - len(words)))
+      except texture.NotAnImage: return
+      run(image)
+    if not access.nobody(group): each_wave(group, [r(group) for r in self.words], one)
 
   def coordinates(self, group: Group) -> dict[str, Value]:
     """The coordinates by their names: x, y, z, l (slice) and m (level), u64 of each lane."""
