@@ -120,7 +120,7 @@ def test_the_shell_completes_generations_grades_and_kernels(tmp_path: Path, add_
                         "COMP_CWORD": str(len(words)), "PYTHONPATH": str(Path(__file__).parents[2])}
     done = subprocess.run([sys.executable, "-c", "from tinyhw.cli import main; main()"], env=env, capture_output=True,
                           text=True, check=False)
-    return [line.split(",")[-1] for line in done.stdout.splitlines()]
+    return [line.split(",")[-1] for line in done.stdout.splitlines() if line]
 
   assert offered("asm", "--arch", "gfx12") == ["gfx1201"] and "approximate" in offered("ledger", "--grade", "a")
   assert offered("launch", str(tmp_path / "add.o"), "--kernel", "a") == ["add"]
