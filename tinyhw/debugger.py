@@ -55,7 +55,8 @@ def report(binary: bytes, kernel: str, grid: Sequence[int], block: Sequence[int]
   start = _Start(binary, kernel, grid, block, args)
   try:
     ready, recorder = start.ready, Recorder(exactness)
-    dispatch(ready.space, ready.arch, ready.dispatch, watchdog=start.watchdog, observer=recorder)
+    with start.runtime.explained(ready):
+      dispatch(ready.space, ready.arch, ready.dispatch, watchdog=start.watchdog, observer=recorder)
     made = Report.of(recorder, start.code(), kernel)
     made.buffers = start.buffers()
     return made

@@ -1,6 +1,7 @@
 """`tinyhw.launch`: run a kernel of a ready code object on a device, arrays in and arrays out."""
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,11 @@ if TYPE_CHECKING:
 Array = np.ndarray[Any, np.dtype[Any]]
 Buffer = tuple[Array, "Allocation"]
 FLOATS = {2: "<e", 4: "<f", 8: "<d"}
-FLOAT_NAMES = frozenset({"half", "float", "double", "_Float16", "__half"})  # where the metadata has a type's name
+# Where the metadata has a type's name: floats, and whole numbers.
+FLOAT_NAMES = frozenset({"half", "float", "double", "_Float16", "__half"})
+VECTOR = re.compile(r"u?(char|short|int|long|half|float|double)\d+")
+WHOLE_NAMES = frozenset({"char", "short", "int", "long", "uchar", "ushort", "uint", "ulong", "bool", "size_t",
+                         *(f"unsigned {n}" for n in ("char", "short", "int", "long", "long long"))})
 
 
 def launch(binary: bytes, kernel: str, grid: Sequence[int], block: Sequence[int], args: Sequence[Any],
@@ -59,6 +64,7 @@ def bind(runtime: Any, program: Any, args: Sequence[Any], buffers: list[Buffer])
     elif p.kind == "global_buffer":
       if isinstance(value, np.ndarray):
         allocation = runtime.alloc(max(value.nbytes, 1))
+        if hasattr(runtime, "rename"): runtime.rename(allocation, p.name or f"argument {index}")
         buffers.append((value, allocation))
         if value.nbytes: runtime.copyin(allocation, raw(np.ascontiguousarray(value)))
         address = allocation.address
@@ -94,7 +100,13 @@ def dims(counts: Sequence[int], where: str) -> tuple[int, int, int]:
 
 
 def pack_value(value: Any, p: Argument, where: str) -> bytes:
-  """Bytes of a by-value argument, of exactly the parameter's size."""
+  """Bytes of a by-value argument, of exactly the parameter's size, and of its kind where the metadata names it."""
+  real, whole = isinstance(value, (float, np.floating)), isinstance(value, np.integer)
+  if real and p.type_name in WHOLE_NAMES or whole and p.type_name in FLOAT_NAMES:
+    raise InvalidArgument(f"{value} ({type(value).__name__}) given for {p.type_name}", where=where)
+  if isinstance(value, (int, float, np.number)) and (p.size > 8 or VECTOR.fullmatch(p.type_name or "")):
+    raise InvalidArgument(f"a number given for {p.size} bytes of {p.type_name or 'a structure'}", where=where,
+                          hint="launch() in Python takes bytes")
   if isinstance(value, (bytes, bytearray)): data = bytes(value)
   elif isinstance(value, np.generic): data = value.tobytes()
   elif isinstance(value, float) or (isinstance(value, int) and p.type_name in FLOAT_NAMES):

@@ -147,6 +147,7 @@ def constant_source(i: Instruction, t: str, mode: int) -> int | None:
 
 
 def source_names(i: Instruction) -> list[str]:
+  """The names of the operands that a meaning takes, in its order."""
   names = [n for n in _SOURCES if n in i.operands]
   if "imm" in i.operands: names.insert(1 if "mk_" in i.mnemonic else len(names), "imm")
   return names
@@ -155,7 +156,7 @@ def source_names(i: Instruction) -> list[str]:
 def _vector(i: Instruction, meaning: Meaning, mode: int) -> Step:
   readers, writers = _vector_parts(i, meaning, mode)
   function = _clamped_integer(i, meaning)
-  if i.variant.endswith(("dpp", "dpp8", "dpp8_fi")): return _dpp_step(i, function, readers, writers)
+  if i.variant.endswith(dpp.VARIANTS): return _dpp_step(i, function, readers, writers)
   return _step(function, readers, writers)
 
 
@@ -495,7 +496,7 @@ def _dpp_valid(i: Instruction, group: Group, index: Value, exists: Value) -> Val
 
 def _dpp_source(i: Instruction, o: Operand, t: str) -> Reader | None:
   """Source 0 through DPP: lanes without a source give 0."""
-  if not i.variant.endswith(("dpp", "dpp8", "dpp8_fi")): return None
+  if not i.variant.endswith(dpp.VARIANTS): return None
   plain = _source(i, o, t, 0)
   tables: dict[int, tuple[Value, Value]] = {}
 

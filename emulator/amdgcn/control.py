@@ -12,7 +12,7 @@ from tinyhw.core.errors import MachineFault
 from tinyhw.core.table import Handlers
 from tinyhw.emulator.amdgcn import hwreg
 from tinyhw.emulator.amdgcn.binders import Ender, binds, ends, unsupported
-from tinyhw.emulator.amdgcn.modes import FP_DENORM, FP_ROUND
+from tinyhw.emulator.amdgcn.fields import Field
 from tinyhw.emulator.amdgcn.registers import by_wave, column, constant, reader, write_scalar32, write_scalar64
 from tinyhw.emulator.simt import Barrier, End, Group, Next, Split, Step, Wait, Yield
 from tinyhw.isa.amdgcn import EXEC_LO, M0, VCC_LO, Instruction
@@ -36,7 +36,6 @@ IGNORED.ignores("s_version", why="a marker")
 IGNORED.ignores("v_clrexcp", why="floating-point exceptions are not modelled")
 IGNORED.ignores("s_atc_probe", "s_atc_probe_buffer", why="asks for a translation ahead of time; the answer is no one's")
 
-MODE_REGISTER: Final = 1
 CONDITIONS: Final[dict[str, tuple[str, bool]]] = {
   "s_cbranch_scc0": ("scc", False), "s_cbranch_scc1": ("scc", True), "s_cbranch_vccz": ("vcc", False),
   "s_cbranch_vccnz": ("vcc", True), "s_cbranch_execz": ("exec", False), "s_cbranch_execnz": ("exec", True),
@@ -200,52 +199,42 @@ def _either(group: Group, taken: Value, there: int, after: int) -> Next:
 
 # ---- MODE and hardware registers
 
-def _mode_field(i: Instruction) -> tuple[int, int, int]:
-  """(hardware register, first bit, bits) that s_setreg or one of its short forms writes."""
-  simm = i.fields["simm16"]
-  if i.mnemonic == "s_round_mode": return MODE_REGISTER, *FP_ROUND
-  if i.mnemonic == "s_denorm_mode": return MODE_REGISTER, *FP_DENORM
-  return simm & 63, simm >> 6 & 31, (simm >> 11 & 31) + 1
-
-
-def mode_change(i: Instruction) -> tuple[int, int, int] | None:
-  """(first bit, mask, value) of a change of MODE that is known from the instruction alone, else None."""
-  ident, offset, size = _mode_field(i)
-  if ident != MODE_REGISTER or i.mnemonic == "s_setreg_b32": return None
-  return offset, (1 << size) - 1, i.fields["imm"] if "imm" in i.fields else i.fields["simm16"]
+def mode_change(i: Instruction) -> tuple[Field, int] | None:
+  """(field, value) of a change of MODE that is known from the instruction alone, else None."""
+  register, field = hwreg.operand(i)
+  if register != hwreg.MODE or i.mnemonic == "s_setreg_b32": return None
+  return field, i.fields["imm"] if "imm" in i.fields else i.fields["simm16"]
 
 
 @ends("s_setreg_b32", "s_setreg_imm32_b32", "s_round_mode", "s_denorm_mode")
 def _set_mode(i: Instruction, pc: int) -> Ender:
   """s_setreg and its short forms; MODE is part of what code is bound with, so that this ends a block."""
   after = pc + i.size
-  ident, offset, size = _mode_field(i)
-  if ident != MODE_REGISTER:
-    register = hwreg.name(i.isa, ident)
+  register, field = hwreg.operand(i)
+  if register != hwreg.MODE:
     if register not in hwreg.DROPPED: raise unsupported(i, pc, f"a write to hardware register {register}")
 
     def dropped(group: Group) -> Next:
       hwreg.note(group, register)
       return after
     return dropped
-  field = (1 << size) - 1
-  if i.mnemonic == "s_setreg_b32":
-    read = reader(i.operands["sdst"], "u32")
+  known = mode_change(i)
+  if known is not None:
+    value = known[1]
 
-    def from_register(group: Group) -> Next:
-      kept = group.mode & ~(field << offset)
-      values = np.asarray(read(group)).reshape(-1)
-      if (values == values[0]).all():
-        group.mode = kept | (int(values[0]) & field) << offset
-        return after
-      return Split(np.full(group.size, after, np.int64), kept | (values.astype(np.int64) & field) << offset)
-    return from_register
-  value = i.fields["imm"] if "imm" in i.fields else i.fields["simm16"]
+    def fixed(group: Group) -> Next:
+      group.mode = field.put(group.mode, value)
+      return after
+    return fixed
+  read = reader(i.operands["sdst"], "u32")
 
-  def fixed(group: Group) -> Next:
-    group.mode = group.mode & ~(field << offset) | (value & field) << offset
-    return after
-  return fixed
+  def from_register(group: Group) -> Next:
+    values = np.asarray(read(group)).reshape(-1)
+    if (values == values[0]).all():
+      group.mode = field.put(group.mode, int(values[0]))
+      return after
+    return Split(np.full(group.size, after, np.int64), field.put(group.mode, values.astype(np.int64)))
+  return from_register
 
 
 @binds("s_getpc_b64")
@@ -256,18 +245,13 @@ def _getpc(i: Instruction, pc: int, mode: int) -> Step:
 
 @binds("s_getreg_b32")
 def _getreg(i: Instruction, pc: int, mode: int) -> Step:
-  simm = i.fields["simm16"]
-  ident, offset, size = simm & 63, simm >> 6 & 31, (simm >> 11 & 31) + 1
-  field = np.uint32((1 << size) - 1)
-  write = write_scalar32(i.operands["sdst"].value)
-
-  register = hwreg.name(i.isa, ident)
-  read = hwreg.READERS.get(register)
+  register, field = hwreg.operand(i)
+  read, write = hwreg.READERS.get(register), write_scalar32(i.operands["sdst"].value)
   if read is None: raise unsupported(i, pc, f"hardware register {register}")
 
   def get(group: Group) -> None:
     hwreg.note(group, register)
-    write(group, read(group) >> np.uint32(offset) & field)
+    write(group, field.of(read(group)))
   return get
 
 

@@ -13,6 +13,7 @@ from tinyhw.core.errors import Unsupported
 from tinyhw.isa.amdgcn import Instruction
 
 Value = Any
+VARIANTS: Final = ("dpp", "dpp8", "dpp8_fi")  # how the names of a row's variant end
 Control = Callable[[Value], tuple[Value, Value]]  # (source lane, whether it exists) of lane numbers
 
 

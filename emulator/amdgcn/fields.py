@@ -38,6 +38,16 @@ class Field(NamedTuple):
     """The value that it has in a register: a number, an array or a value of compiled code."""
     return register >> self.low & self.limit
 
+  @overload
+  def put(self, register: int, value: int) -> int: ...
+
+  @overload
+  def put(self, register: int, value: Value) -> Value: ...
+
+  def put(self, register: int, value: Value) -> Value:
+    """The register with another value in the field."""
+    return register & ~self.mask | (value & self.limit) << self.low
+
 
 def everywhere(table: Mapping[str, sq.Registers], register: str, field: str) -> Field:
   """A field that stands at one place in each generation that has it. Raises LayoutError for another."""

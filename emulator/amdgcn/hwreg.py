@@ -10,16 +10,19 @@ from typing import Any, Final
 
 import numpy as np
 
-from tinyhw.emulator.amdgcn.fields import ACCUM_OFFSET, SGPRS, VGPRS, composed, program_field
+from tinyhw.emulator.amdgcn.fields import ACCUM_OFFSET, SGPRS, VGPRS, Field, composed, program_field
+from tinyhw.emulator.amdgcn.modes import FP_DENORM, FP_ROUND
 from tinyhw.emulator.amdgcn.registers import column
 from tinyhw.emulator.amdgcn.values import U32
 from tinyhw.emulator.simt import Group
-from tinyhw.isa.amdgcn import EXEC_LO, VCC_LO
+from tinyhw.isa.amdgcn import EXEC_LO, VCC_LO, Instruction
 from tinyhw.isa.amdgcn_names import NAMES
 
 Value = Any
 Reader = Callable[[Group], Value]
 READERS: Final[dict[str, Reader]] = {}
+MODE: Final = "HW_REG_MODE"
+_SHORT: Final = {"s_round_mode": FP_ROUND, "s_denorm_mode": FP_DENORM}
 NO_EXCEPTIONS: Final = "no exception is recorded: there is no trap handler"
 PLACE: Final = "waves are dealt out in the order of their creation: a workgroup a CU, its waves over the SIMDs"
 CLOCK: Final = "the clock counts the instructions that the dispatch has executed"
@@ -44,6 +47,14 @@ def name(isa: str, ident: int) -> str:
   return NAMES[isa].hwregs.get(ident, str(ident))
 
 
+def operand(i: Instruction) -> tuple[str, Field]:
+  """The register, and the field of it, that s_getreg, s_setreg or a short form of it names."""
+  if i.mnemonic in _SHORT: return MODE, _SHORT[i.mnemonic]
+  simm = i.fields["simm16"]
+  low = simm >> 6 & 31
+  return name(i.isa, simm & 63), Field(low, min((simm >> 11 & 31) + 1, 32 - low))
+
+
 def note(group: Group, what: str) -> None:
   """Count a use of something that is modelled."""
   if what in MODELLED: group.cohort.stats.modelled[what] += group.size
@@ -56,7 +67,7 @@ def _reads(*names: str) -> Callable[[Reader], Reader]:
   return register
 
 
-@_reads("HW_REG_MODE")
+@_reads(MODE)
 def _mode(group: Group) -> Value: return np.uint32(group.mode)
 
 

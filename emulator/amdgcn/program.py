@@ -130,7 +130,7 @@ class Program:
       except (DecodeError, PageFault):
         if not instructions: raise
         break  # only an error if control gets there
-      if i.mnemonic in control.DIRECT: self._lead(control.target(i, pc), start, pc)
+      if i.mnemonic in control.DIRECT: self._lead(control.target(i, pc))
       instructions.append(i)
       starts.add(pc)
       pc += i.size
@@ -155,7 +155,7 @@ class Program:
     self._blocks[start, mode] = block
     return block
 
-  def _lead(self, pc: int, start: int, at: int) -> None:
+  def _lead(self, pc: int) -> None:
     """A branch leads to pc: blocks that run across it are cut there."""
     if pc in self._leaders: return
     self._leaders.add(pc)

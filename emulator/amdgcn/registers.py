@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from tinyhw.arch import Arch
 from tinyhw.core.errors import Unsupported
 from tinyhw.emulator.amdgcn.values import DTYPES, U16, U32, U64
 from tinyhw.emulator.simt import ZERO, Group
@@ -22,6 +23,8 @@ Writer = Callable[[Group, Value], None]
 SCC: Final = 253
 POPS: Final = 239
 EMPTY: Final = {251: VCC_LO, 252: EXEC_LO}  # src_vccz and src_execz: 1 where the mask is 0
+_APERTURES: Final = {235: ("shared_aperture", False), 236: ("shared_aperture", True),
+                     237: ("private_aperture", False), 238: ("private_aperture", True)}
 FULL32: Final = np.uint32(0xFFFFFFFF)
 _SHIFT32: Final = np.uint64(32)
 _PACK: Final = {"f16": ("<e", "<H"), "f32": ("<f", "<I"), "f64": ("<d", "<Q")}
@@ -29,7 +32,7 @@ _PACK: Final = {"f16": ("<e", "<H"), "f32": ("<f", "<I"), "f64": ("<d", "<Q")}
 
 # ---- lane masks
 
-def lanes_of(bits: Value, lanes: int = 32) -> Value:
+def lanes_of(bits: Value) -> Value:
   """u32 () or [waves, 1] as bool () (where all 32 agree), [1, 32] or [waves, 32]."""
   if bits.ndim == 0:
     if bits == FULL32: return np.True_
@@ -117,6 +120,13 @@ def column(values: Value) -> Value:
   return values[0] if len(values) == 1 or (values == values[0]).all() else values[:, None]
 
 
+def aperture(arch: Arch, code: int) -> int | None:
+  """The upper half of where LDS or scratch begins or ends in flat addresses (src_shared_base and the like)."""
+  if code not in _APERTURES: return None
+  name, end = _APERTURES[code]
+  return (int(getattr(arch, name)) >> 32) + (0xFFFF if end else 0)
+
+
 def _special(group: Group, code: int) -> Value:
   """32-bit value of a scalar operand that is no register."""
   if code == SCC: return np.asarray(group.scc).astype(U32)[()]
@@ -126,11 +136,9 @@ def _special(group: Group, code: int) -> Value:
     return np.asarray(bits == 0).astype(U32)[()]
   if code == LDS_DIRECT: raise Unsupported("operand", "src_lds_direct", hint="CDNA3's ISA manual has its code reserved")
   if code == POPS: raise Unsupported("operand", "src_pops_exiting_wave_id", hint="it belongs to pixel shaders")
-  arch = group.cohort.arch
-  values = {235: arch.shared_aperture >> 32, 236: (arch.shared_aperture >> 32) + 0xFFFF,
-            237: arch.private_aperture >> 32, 238: (arch.private_aperture >> 32) + 0xFFFF}
-  if code not in values: raise Unsupported("operand", f"scalar code {code}")
-  return np.uint32(values[code] & 0xFFFFFFFF)
+  value = aperture(group.cohort.arch, code)
+  if value is None: raise Unsupported("operand", f"scalar code {code}")
+  return np.uint32(value)
 
 
 def scalar32(code: int) -> Reader:
@@ -165,6 +173,7 @@ def base_address(code: int) -> Callable[[Group], int | Value]:
 
 
 def write_scalar32(code: int) -> Writer:
+  """Writer of an SGPR as 32 bits of any type; NULL keeps nothing."""
   if code == NULL: return lambda group, value: None
   if code in {EXEC_LO, EXEC_HI}:
     def write_exec(group: Group, value: Value) -> None:
@@ -177,6 +186,7 @@ def write_scalar32(code: int) -> Writer:
 
 
 def write_scalar64(code: int) -> Writer:
+  """Writer of an SGPR pair as 64 bits of any type; NULL keeps nothing."""
   if code == NULL: return lambda group, value: None
 
   def write(group: Group, value: Value) -> None:

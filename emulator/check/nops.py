@@ -56,7 +56,7 @@ class Nops:
 
   def find(self, w: Value, i: Instruction, does: Effects) -> Iterator[TooSoon]:
     """What the instruction follows too soon."""
-    roles = self._roles_of(i, does)
+    roles = self._roles_of(i)
     clock = self.clock[w]
     newest = int(self.clock.min())
     for rule in second_rules(self.rules, roles):
@@ -91,15 +91,15 @@ class Nops:
       if equal and passes_of(i.mnemonic) == passes_of(first.mnemonic): return rule.same
     return rule.states
 
-  def _roles_of(self, i: Instruction, does: Effects) -> frozenset[str]:
+  def _roles_of(self, i: Instruction) -> frozenset[str]:
     roles = self._roles.get(i)
-    if roles is None: roles = self._roles[i] = roles_of(i, does)
+    if roles is None: roles = self._roles[i] = roles_of(i)
     return roles
 
   def issue(self, w: Value, pc: int, i: Instruction, does: Effects) -> None:
     """The waves have issued the instruction."""
     self.clock[w] += states_of(i)
-    for key in first_rules(self.rules, self._roles_of(i, does)):
+    for key in first_rules(self.rules, self._roles_of(i)):
       registers = SELECT[key[1]](i, does)
       if not registers: continue
       stamps = self._stamps.get(key)

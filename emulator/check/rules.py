@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tinyhw.emulator.amdgcn.bind import ZERO_FILLING
+from tinyhw.emulator.amdgcn.gfx9 import sdwa
 from tinyhw.emulator.amdgcn.modes import GPR_IDX_EN
 from tinyhw.emulator.amdgcn.registers import reader
 from tinyhw.emulator.amdgcn.values import U32, U64
@@ -80,6 +81,9 @@ def written(i: Instruction, r: int, isa: str) -> int:
   if r >= SGPR0: return 0xFFFFFFFF
   if "d16" in i.mnemonic and i.row.loads:
     return 0xFFFFFFFF if isa in ZERO_FILLING else 0xFFFF0000 if "_hi" in i.mnemonic else 0xFFFF
+  if i.variant == "sdwa" and i.get("dst_unused") == sdwa.PRESERVE:
+    first, bits = sdwa.PARTS[i.get("dst_sel", sdwa.DWORD)]
+    return (1 << bits) - 1 << first
   if "mixlo" in i.mnemonic: return 0xFFFF
   if "mixhi" in i.mnemonic: return 0xFFFF0000
   o = i.operands.get("vdst")
@@ -162,7 +166,7 @@ def _packed(group: Group, lanes: Value) -> list[Value]:
 
 def results(u: Undefined, group: Group, w: Value, pc: int, i: Instruction, does: Effects) -> dict[int, Value]:
   """The shadows of the registers that the instruction writes; those left out are defined."""
-  if " :: " in i.mnemonic: return _dual(u, group, w, i, does)
+  if " :: " in i.mnemonic: return _dual(u, group, w, i)
   name = i.mnemonic
   for pattern, data in _MOVES:
     if pattern.match(name): return _moved(u, group, w, pc, i, does, data)
@@ -283,7 +287,7 @@ def _moved(u: Undefined, group: Group, w: Value, pc: int, i: Instruction, does: 
   return out
 
 
-def _dual(u: Undefined, group: Group, w: Value, i: Instruction, does: Effects) -> dict[int, Value]:
+def _dual(u: Undefined, group: Group, w: Value, i: Instruction) -> dict[int, Value]:
   """Dual instructions: each half from its own operands; moves and selects exactly."""
   out: dict[int, Value] = {}
   for name, suffix in zip(i.mnemonic.split(" :: "), "XY"):
@@ -318,7 +322,7 @@ def loaded(u: Undefined, i: Instruction, words: list[Value]) -> dict[int, Value]
   o = next((i.operands[n] for n in ("vdst", "sdst", "vdata") if n in i.operands and i.operands[n].role == "d"), None)
   if o is None: return {}
   registers = dwords(o, u.lanes)
-  if "d16" in i.mnemonic:
+  if "d16" in i.mnemonic and len(registers) == 1:
     half = np.where(words[0] != 0, np.uint32(0xFFFF), NONE)
     words = [half << np.uint32(16) if "_hi" in i.mnemonic else half]
   elif re.search(r"_(load|read)_(i|s)(8|16|byte|short)|_sbyte|_sshort|load_i8|load_i16", i.mnemonic):

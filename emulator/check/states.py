@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Final
 
+from tinyhw.emulator.amdgcn.gfx9 import sdwa
+from tinyhw.emulator.amdgcn.registers import EMPTY
 from tinyhw.emulator.check.effects import REGISTERS, SCC, SGPR0, TRANSCENDENTAL, Effects, dwords
 from tinyhw.isa.amdgcn import EXEC_HI, EXEC_LO, M0, VCC_HI, VCC_LO, Instruction
 
@@ -61,8 +63,7 @@ def _constants(i: Instruction, does: Effects) -> Registers:
 def _empty_masks(i: Instruction, does: Effects) -> Registers:
   """The mask behind src_vccz or src_execz."""
   codes = {o.value for o in i.operands.values() if o.kind == "s"}
-  return ((SGPR0 + VCC_LO, SGPR0 + VCC_HI) if 251 in codes else ()) + (
-    (SGPR0 + EXEC_LO, SGPR0 + EXEC_HI) if 252 in codes else ())
+  return tuple(SGPR0 + EMPTY[code] + k for code in sorted(codes & EMPTY.keys()) for k in (0, 1))
 
 
 def _data(i: Instruction, does: Effects) -> Registers: return _operands(i, "vdata")
@@ -170,12 +171,12 @@ def _vector_roles(i: Instruction) -> set[str]:
   if name in {"v_readlane_b32", "v_readfirstlane_b32"}: roles |= {"lane read", "lane access"}
   if name.startswith("v_div_fmas"): roles.add("v_div_fmas")
   destination = i.operands.get("vdst")
-  moved = "sdwa" in i.variant and i.get("dst_sel", 6) != 6 or destination is not None and destination.half == 1
-  if moved: roles.add("shifted result")
+  upper = destination is not None and destination.half == 1
+  if upper or "sdwa" in i.variant and i.get("dst_sel", sdwa.DWORD) != sdwa.DWORD: roles.add("shifted result")
   return roles
 
 
-def roles_of(i: Instruction, does: Effects) -> frozenset[str]:
+def roles_of(i: Instruction) -> frozenset[str]:
   """The names that the rules have for an instruction."""
   roles: set[str] = set()
   if i.family.startswith("V"): roles = _vector_roles(i)

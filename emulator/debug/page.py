@@ -125,7 +125,7 @@ def _cards(r: Report) -> str:
     ideal, cycles = sum(a.ideal for a in lds), sum(a.cycles for a in lds)
     words = f"LDS cycles: {cycles:,}, {ideal:,} without conflicts"
     cards.append(_card(f"{cycles / ideal if ideal else 1:.3g}x", words))
-  exact = "all exact" if not r.approximate else f"{len(r.approximate)} places"
+  exact = "all exact" if not r.approximate else f"{len(r.approximate)} place{'s' * (len(r.approximate) > 1)}"
   cards.append(_card(exact, "approximate instructions" if r.approximate else "every result is the chip's"))
   return f"<div class=cards>{''.join(cards)}</div>"
 

@@ -7,14 +7,15 @@ raises the exact fault. No address is used before it was checked.
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from tinyhw.core.memory import Access
 from tinyhw.emulator.amdgcn.memory.atomics import ATOMICS
 from tinyhw.emulator.amdgcn.memory.lds import swizzled
 from tinyhw.emulator.amdgcn.memory.resource import field, part
+from tinyhw.emulator.amdgcn.memory.scalar import violates
 from tinyhw.emulator.amdgcn.memory.tables import (
   DS_ATOMICS,
   DS_EXCHANGE_PAIRS,
@@ -30,7 +31,7 @@ from tinyhw.emulator.amdgcn.memory.tables import (
 )
 from tinyhw.emulator.amdgcn.memory.vector import returns
 from tinyhw.emulator.amdgcn.values import I32, I64, U32, U64
-from tinyhw.emulator.jit import atomics, buffer
+from tinyhw.emulator.jit import atomics, buffer, lds_loads
 from tinyhw.emulator.jit.alu import lane_numbers, permuted
 from tinyhw.emulator.jit.context import (
   ADDRESSES,
@@ -348,7 +349,7 @@ class Accesses:
     inside = (relative <= size) & (relative + extent <= size) & (extent < 1 << 31)
     if ok is not None: inside = inside & ok
     fast, miss, slow, after = (e.new_label(x) for x in ("fast", "miss", "slow", "after"))
-    e.side = True
+    before, e.side = e.side, True
     self._branch(inside, fast, miss)
     e.start(miss)
     found = self._find(row, base, extent, READ if words is None else WRITE)
@@ -361,7 +362,7 @@ class Accesses:
     host = e.op(f"inttoptr i64 {(base + self._distance(row)).text} to ptr")
     parts += self._served(r, host, used.view(I32), site.width, stride, words, after)
     e.start(after)
-    e.side = False
+    e.side = before
     return self._merged(parts, count) if words is None else []
 
   def _far(self, r: Registers, addresses: Value, site: Site, words: Sequence[Value] | None) -> list[Value]:
@@ -382,7 +383,7 @@ class Accesses:
       return self._every(good)
 
     good = inside()
-    e.side = True
+    before, e.side = e.side, True
     self._branch(good, fast, miss)
     e.start(miss)
     self._find(row, self._leader(r, addresses), width, READ if words is None else WRITE)
@@ -393,12 +394,49 @@ class Accesses:
     pointers = addresses + self._distance(row)
     parts += self._served(r, "", pointers, site.width, 4, words, after)
     e.start(after)
-    e.side = False
+    e.side = before
     return self._merged(parts, count) if words is None else []
+
+  # ---- flat: the upper half of an address says whether it is in LDS, in scratch or global
+
+  def _anywhere(self, r: Registers, addresses: Value, site: Site, words: Sequence[Value] | None) -> list[Value]:
+    """An access at flat addresses. Lanes that all reach LDS, or all scratch, do so here; mixed ones the slow way."""
+    count = 0 if words is not None else max(1, site.width // 4)
+    low = convert(addresses, U32)
+    return self._by_aperture(r, addresses, {
+      r.arch.shared_aperture: lambda: self._lds(r, low, site.width, words),
+      r.arch.private_aperture: lambda: self._scratch_at(r, low, replace(site, segment="scratch"), words)},
+      lambda: self._far(r, addresses, site, words), count)
+
+  def _by_aperture(self, r: Registers, addresses: Value, ways: Mapping[int, Callable[[], list[Value]]],
+                   other: Callable[[], list[Value]], count: int) -> list[Value]:
+    """What the way gives whose aperture all active lanes point into, or the other one."""
+    e, after = self.e, self.e.new_label("there")
+    addresses = Value(e, addresses.in_lanes(), U64, True)
+    before, active = e.side, r.active()
+    high = convert(addresses >> 32, U32)
+    e.side = True
+    merged: list[tuple[str, list[Value]]] = []
+    for aperture, one in ways.items():
+      here, elsewhere = e.new_label("here"), e.new_label("elsewhere")
+      lanes = high == aperture >> 32
+      every = self._every(lanes if r.full else lanes | ~active)
+      e.do(f"br i1 {every.text}, label %{here}, label %{elsewhere}")
+      e.start(here)
+      found = one()
+      merged.append((e.label, found))
+      e.do(f"br label %{after}")
+      e.start(elsewhere)
+    found = other()
+    merged.append((e.label, found))
+    e.do(f"br label %{after}")
+    e.start(after)
+    e.side = before
+    return self._merged(merged, count)
 
   # ---- atomics
 
-  def _atomic(self, r: Registers, addresses: Value, lanes: Value, site: Site, words: Sequence[Value]) -> list[Value]:
+  def _atomic(self, addresses: Value, lanes: Value, site: Site, words: Sequence[Value]) -> list[Value]:
     """An atomic of some lanes; `words` has the data, then what to compare with. Old dwords of those lanes."""
     e = self.e
     index, row = self._site(site)
@@ -421,7 +459,13 @@ class Accesses:
     n = i.operands["vdata"].value
     destination = i.operands["vdst"].value if "vdst" in i.operands else n
     if returns(i) and destination + site.width // 4 > r.vgprs: raise Untranslatable("a register beyond")
-    old = self._atomic(r, addresses, r.active(), site, self.data(r, n, 4 * count, 0))
+    words, lanes = self.data(r, n, 4 * count, 0), r.active()
+    if site.segment == "flat":
+      low = convert(convert(addresses, U32), U64)
+      old = self._by_aperture(r, addresses, {
+        r.arch.shared_aperture: lambda: self._atomic(low, lanes, replace(site, segment="lds"), words)},
+        lambda: self._atomic(addresses, lanes, site, words), site.width // 4)
+    else: old = self._atomic(addresses, lanes, site, words)
     if returns(i): self.loaded(r, destination, old, 0, None)
 
   # ---- what buffer instructions are made of
@@ -434,7 +478,11 @@ class Accesses:
   def atomic(self, r: Registers, addresses: Value, lanes: Value, offset: int, i: Instruction, operation: str,
              width: int, words: Sequence[Value]) -> list[Value]:
     """An atomic of some lanes on global memory; their old dwords."""
-    return self._atomic(r, addresses, lanes, Site(offset, "atomic", "global", width, i, operation=operation), words)
+    return self._atomic(addresses, lanes, Site(offset, "atomic", "global", width, i, operation=operation), words)
+
+  def to_lds(self, r: Registers, at: Value, word: Value) -> None:
+    """Store a dword of each active lane to LDS."""
+    self._lds(r, at, 4, [word])
 
   # ---- instructions
 
@@ -453,19 +501,25 @@ class Accesses:
       operation, width = VECTOR_ATOMICS[i.mnemonic]
       site = Site(offset, "atomic", segment, width, i, operation=operation)
       return self._vector_atomic(r, i, site, self._flat_address(r, i, segment))
+    if (kind := lds_loads.flat_kind(i)) is not None:
+      word = self._reach(r, i, Site(offset, "load", segment, kind[0], i), None)[0]
+      return lds_loads.put(self, r, i, word, kind[1])
     if i.mnemonic in LOADS: width, sign_bits, half = LOADS[i.mnemonic]
     elif i.mnemonic in STORES: width, shift = STORES[i.mnemonic]
     else: raise Untranslatable(i.mnemonic)
     words: list[Value] | None = None
     if i.mnemonic in STORES: words = self.data(r, i.operands["vdata"].value, width, shift)
     elif i.operands["vdst"].value + max(1, width // 4) > r.vgprs: raise Untranslatable("a register beyond")
-    site = Site(offset, "load" if words is None else "store", segment, width, i)
-    if segment == "scratch": loaded = self._scratch(r, i, site, words)
-    elif segment == "global" and "saddr" in i.operands:
-      base = r.scalar64(i.operands["saddr"].value) + r.number(i, "signed offset", U64)
-      loaded = self._near(r, base, r.vector(i.operands["vaddr"].value, U32), site, words)
-    else: loaded = self._far(r, self._flat_address(r, i, segment), site, words)
+    loaded = self._reach(r, i, Site(offset, "load" if words is None else "store", segment, width, i), words)
     if words is None: self.loaded(r, i.operands["vdst"].value, loaded, sign_bits, half)
+
+  def _reach(self, r: Registers, i: Instruction, site: Site, words: list[Value] | None) -> list[Value]:
+    """A load (`words` None) or store of a global_, flat_ or scratch_ instruction; the dwords that it loads."""
+    if site.segment == "scratch": return self._scratch(r, i, site, words)
+    if site.segment == "flat": return self._anywhere(r, self._flat_address(r, i, "flat"), site, words)
+    if "saddr" not in i.operands: return self._far(r, self._flat_address(r, i, "global"), site, words)
+    base = r.scalar64(i.operands["saddr"].value) + r.number(i, "signed offset", U64)
+    return self._near(r, base, r.vector(i.operands["vaddr"].value, U32), site, words)
 
   def _flat_address(self, r: Registers, i: Instruction, segment: str) -> Value:
     """The 64-bit address in each lane of a flat_ or global_ instruction."""
@@ -477,10 +531,13 @@ class Accesses:
 
   def _scratch(self, r: Registers, i: Instruction, site: Site, words: list[Value] | None) -> list[Value]:
     """Each lane's dword k lies at base + k * 4 * lanes + lane * 4."""
-    e, n = self.e, self.e.lanes
     o: Value = r.number(i, "signed offset", U32)
     if "saddr" in i.operands: o = r.scalar(i.operands["saddr"].value) + o
     if "vaddr" in i.operands: o = r.vector(i.operands["vaddr"].value, U32) + o
+    return self._scratch_at(r, o, site, words)
+
+  def _scratch_at(self, r: Registers, o: Value, site: Site, words: Sequence[Value] | None) -> list[Value]:
+    e, n = self.e, self.e.lanes
     o = Value(e, o.in_lanes(), U32, True)
     used = o if r.full else r.o.where(r.active(), o, e.const(U32, 0))
     size = self._load64(self._context(SCRATCH_SIZE))
@@ -509,7 +566,7 @@ class Accesses:
   def _smem(self, r: Registers, i: Instruction, offset: int) -> None:
     e = self.e
     small = SCALAR_SMALL.get(i.mnemonic)
-    if small is None and i.mnemonic not in SCALAR_LOADS: raise Untranslatable(i.mnemonic)
+    if small is None and i.mnemonic not in SCALAR_LOADS or violates(i): raise Untranslatable(i.mnemonic)
     width = 4 * SCALAR_LOADS[i.mnemonic] if small is None else small[0]
     align = min(width, 4)
     keep = e.const(U64, (1 << 64) - align)
@@ -597,7 +654,7 @@ class Accesses:
     used = at if r.full else r.o.where(r.active(), at, e.const(U32, 0))
     inside = self._largest(used) + width <= size
     fast, partly, after = (e.new_label(x) for x in ("fast", "partly", "after"))
-    e.side = True
+    before, e.side = e.side, True
     self._branch(inside, fast, partly)
     e.start(partly)
     lanes = (convert(at, U64) + width <= size) & r.active()
@@ -609,7 +666,7 @@ class Accesses:
     e.start(fast)
     parts += self._served(r, base, used.view(I32), width, 4, words, after)
     e.start(after)
-    e.side = False
+    e.side = before
     return self._merged(parts, max(1, width // 4)) if words is None else []
 
   def _ds_atomic(self, r: Registers, i: Instruction, offset: int) -> None:
@@ -630,7 +687,7 @@ class Accesses:
     old: list[Value] = []
     for operation, address, words in parts:
       site = Site(offset, "atomic", "lds", width, i, operation=operation)
-      old += self._atomic(r, convert(address, U64), r.active(), site, words)
+      old += self._atomic(convert(address, U64), r.active(), site, words)
     if want: self.loaded(r, n, old, 0, None)
 
   def _ds_count(self, r: Registers, i: Instruction, offset: int) -> None:
@@ -641,7 +698,7 @@ class Accesses:
     data = count if i.mnemonic == "ds_append" else -count
     at = convert(r.scalar(M0) + r.number(i, "offset", U32), U64)
     site = Site(offset, "atomic", "lds", 4, i, operation="add")
-    old = self._atomic(r, at, r.to_lanes(bits & -bits), site, [data])[0]
+    old = self._atomic(at, r.to_lanes(bits & -bits), site, [data])[0]
     first = r.o.min(r.o.trailing_zeros(bits), e.lanes - 1)
     one = Value(e, e.op(f"extractelement {old.type} {old.text}, i32 {first.text}"), U32, False)
     r.set_vector(i.operands["vdst"].value, one)

@@ -24,7 +24,6 @@ from tinyhw.emulator.jit.state import Registers
 from tinyhw.emulator.jit.values import BOOL, Untranslatable, Value, convert, gather, name_of, number
 from tinyhw.isa.amdgcn import EXEC_LO, VCC_LO, Instruction, Operand
 
-DPP_VARIANTS: Final = ("dpp", "dpp8", "dpp8_fi")
 Emit = Callable[[Registers, Instruction, int], None]
 
 
@@ -141,7 +140,7 @@ def _mask_operand(r: Registers, o: Operand) -> Value:
 
 
 def _vector(r: Registers, i: Instruction, meaning: Meaning, mode: int) -> None:
-  moves = i.variant.endswith(DPP_VARIANTS)
+  moves = i.variant.endswith(dpp.VARIANTS)
   sources = _vector_sources(r, i, meaning, mode, moves)
   function = _saturating(i, meaning)
   results = _results(function(r.o, *sources), len(meaning.results))

@@ -63,7 +63,7 @@ class _Function:
     base, size = self._place()
     self._each(lambda lane: self._check(lane, base, size))
     host = base if self.lds else self._load64(self._site(16))
-    self._each(lambda lane: self._serve(lane, base, size, host))
+    self._each(lambda lane: self._serve(lane, size, host))
     e.do("ret i32 0")
     e.start("bad")
     if not self.lds:
@@ -138,7 +138,7 @@ class _Function:
     e.do(f"br i1 {good.text}, label %{ok}, label %bad")
     e.start(ok)
 
-  def _serve(self, lane: Value, base: Value, size: Value, host: Value) -> None:
+  def _serve(self, lane: Value, size: Value, host: Value) -> None:
     e = self.e
     address = self._address(lane)
     data, compare = self._operand(0, lane), None

@@ -173,16 +173,16 @@ class _Function:
     places = self.table("index_at", INDEX + lane * 4)
     shifts, base = self.table("index_shift", shift), self.table("index_base", first)
 
-    def index(n: str, at: str) -> str:
+    def index(at: str) -> str:
       down = e.op(f"lshr <{STEP} x i32> {self._gathered('%m', self._row(places, at))}, {self._row(shifts, at)}")
       return e.op(f"and <{STEP} x i32> {down}, splat (i32 3)")
 
     def some(n: str) -> None:
-      x = index(n, n)
+      x = index(n)
       k = e.op(f"add <{STEP} x i32> {x}, {self._row(base, n)}")
       if p.pairs:  # element n / 16 is a k; the two of a pair are an even and the odd k after it
         odd = e.op(f"icmp ne i64 {e.op(f'and i64 {n}, 16')}, 0")
-        partner = index(n, e.op(f"xor i64 {n}, 16"))
+        partner = index(e.op(f"xor i64 {n}, 16"))
         v = f"<{STEP} x i32>"
         good_first = e.op(f"icmp ult {v} {x}, splat (i32 3)")
         same = e.op(f"icmp eq {v} {x}, {partner}")

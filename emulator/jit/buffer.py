@@ -13,6 +13,7 @@ from tinyhw.emulator.amdgcn.memory.resource import field, has, part
 from tinyhw.emulator.amdgcn.memory.tables import LOADS, STORES, VECTOR_ATOMICS
 from tinyhw.emulator.amdgcn.memory.vector import returns
 from tinyhw.emulator.amdgcn.values import U32, U64
+from tinyhw.emulator.jit import lds_loads
 from tinyhw.emulator.jit.alu import read
 from tinyhw.emulator.jit.state import Registers
 from tinyhw.emulator.jit.values import BOOL, Untranslatable, Value, convert
@@ -23,10 +24,17 @@ if TYPE_CHECKING:
 
 
 def translate(a: Accesses, r: Registers, i: Instruction, offset: int) -> None:
-  """Emit a buffer instruction. Raises Untranslatable for typed ones and those that load into LDS."""
+  """Emit a buffer instruction. Raises Untranslatable for typed ones."""
   name = i.mnemonic
+  if (kind := lds_loads.buffer_kind(i)) is not None:
+    at, check = _addresses(r, i)
+    ok = check(kind[0])
+    kept = r.limit(ok)
+    word = a.far(r, at, offset, i, kind[0], None)[0]
+    r.restore(kept)
+    return lds_loads.put(a, r, i, r.o.where(ok, word, 0), kind[1])
   known = name in LOADS or name in STORES or name in VECTOR_ATOMICS
-  if not known or i.get("tfe") or "vdata" not in i.operands: raise Untranslatable(name)
+  if not known or "vdata" not in i.operands: raise Untranslatable(name)
   n = i.operands["vdata"].value
   if name in VECTOR_ATOMICS: return _atomic(a, r, i, offset, n)
   width, sign_bits, half = LOADS.get(name) or (STORES[name][0], 0, None)

@@ -40,7 +40,7 @@ class Server:
     self._number = 0
 
   def start(self) -> None:
-    """Have a process, without waiting until it is ready."""
+    """Have a process, without waiting until it is ready. Raises CompilerFailed."""
     if self.process is not None and self.process.poll() is None: return
     self.stop()
     self._words = os.memfd_create("tinyhw compiler", os.MFD_CLOEXEC)
@@ -49,8 +49,11 @@ class Server:
                ANSWER.format]
     places = [str(Path(llvmlite.__file__).parent.parent), os.environ.get("PYTHONPATH", "")]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, places))}
-    self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._words,
-                                    env=environment, start_new_session=True)
+    try: self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._words,
+                                         env=environment, start_new_session=True)
+    except OSError as error:
+      os.close(self._words)
+      raise CompilerFailed(f"no process that compiles: {error}") from None
     assert self.process.stdin is not None
     os.set_blocking(self.process.stdin.fileno(), False)
 
@@ -136,7 +139,10 @@ class Job:
 
   def __enter__(self) -> Job:
     self._server.lock.acquire()
-    self._server.start()
+    try: self._server.start()
+    except BaseException:
+      self._server.lock.release()
+      raise
     return self
 
   def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
@@ -169,6 +175,7 @@ def expect() -> None:
   server = _SERVERS[False]
   if server.process is None and server.lock.acquire(blocking=False):
     try: server.start()
+    except CompilerFailed: pass  # said when code is wanted
     finally: server.lock.release()
 
 

@@ -6,12 +6,13 @@ which LLVM selects fast. Where registers of several operands overlap, how they d
 """
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from tinyhw.arch import Arch
 from tinyhw.emulator.amdgcn.binders import binds
+from tinyhw.emulator.amdgcn.meanings.registry import MEANINGS
 from tinyhw.emulator.amdgcn.registers import constant
 from tinyhw.emulator.amdgcn.values import DTYPES, U64
 from tinyhw.emulator.jit import alu
@@ -20,12 +21,13 @@ from tinyhw.emulator.jit.fields import FIELDS
 from tinyhw.emulator.jit.outline import Outlined
 from tinyhw.emulator.jit.state import HEADER, Registers
 from tinyhw.emulator.jit.values import Emitter, Untranslatable, Value, convert
-from tinyhw.isa.amdgcn import VCC_LO, Instruction, Operand, Row
+from tinyhw.isa.amdgcn import VCC_LO, Instruction, Operand, Row, table
 
 MEMORY: Final = frozenset({"SMEM", "FLAT", "DS", "MUBUF", "MTBUF"})
 _SLOT: Final = 64  # more registers than operands that overlap can span
 _NUMBERS: Final = frozenset(name for _, name in FIELDS.values())
 _PATTERNS: Final = frozenset({"ds_swizzle_b32"})  # whose offset is none
+DONE, FAULTED, LEFT = range(3)  # LEFT: to the reference, with nothing done
 Source = tuple[str, str]  # of an argument: a number's name, or an operand and the type as which it is read
 Slots = tuple[list[int], list[int], list[tuple[int, int]]]
 
@@ -34,10 +36,38 @@ Slots = tuple[list[int], list[int], list[tuple[int, int]]]
 class Shape:
   """A function: what it is called with, the memory sites that it asks for, what it does to EXEC."""
   name: str
-  accesses: bool  # it says whether an access faulted
+  accesses: bool  # it is for a memory instruction, and says what became of it: one of these
   sources: list[Source] = field(default_factory=list)
   sites: list[Site] = field(default_factory=list)
   writes_exec: bool = False
+  leaves: bool = False  # it may be LEFT
+
+
+@dataclass
+class _Kind:
+  """What a row decides: the fields that are part of a shape, and whether literals and constants are none.
+
+  Registers that overlap count as different ones (`apart`) where all are read before the only operand is written.
+  """
+  row: Row
+  fields: tuple[str, ...]
+  literals: bool
+  constants: bool
+  apart: bool
+
+  @staticmethod
+  def of(row: Row) -> _Kind:
+    meaning, bound = MEANINGS.get(row.mnemonic, row.isa), binds.get(row.mnemonic, row.isa) is not None
+    memory = row.family in MEMORY
+    registers = {name for name, _, kind, _, _, _ in row.operands if kind != "i"}
+    numbers = set(_NUMBERS) if row.mnemonic not in _PATTERNS and (memory or not bound) else set()
+    if row.deferred: numbers.add("imm")
+    written = [name for name, role, _, _, _, _ in row.operands if role == "d"]
+    several = meaning is None or any(t.startswith("s:") for t in meaning.results) or len(written) > 1
+    plain = not memory and not bound
+    halves = meaning is None or meaning.packed or "op_sel" in row.fields  # what constants are there depends on them
+    return _Kind(row, tuple(n for n in row.fields if n not in registers and n not in numbers), plain,
+                 plain and not halves, memory or plain and not several)
 
 
 class Shapes:
@@ -46,12 +76,14 @@ class Shapes:
   def __init__(self, e: Emitter, vgprs: int, arch: Arch, functions: dict[str, str]) -> None:
     self.e, self.vgprs, self.arch, self.functions = e, vgprs, arch, functions
     self._known: dict[tuple[Any, ...], Shape | None] = {}
-    self._rows: dict[int, tuple[Row, tuple[str, ...], bool]] = {}
+    self._kinds: dict[int, _Kind] = {}
+    self._singles: dict[str, Row | None] = {}
 
   def find(self, i: Instruction, mode: int, full: bool) -> tuple[Shape, list[int]] | None:
     """The shape of an instruction and the numbers that it is called with; None for one that has to be in place."""
-    row, names, given = self._of_row(i)
-    key: list[Any] = [id(row), mode, full]
+    k = self._kinds.get(id(i.row))
+    if k is None: k = self._kinds[id(i.row)] = _Kind.of(i.row)
+    key: list[Any] = [id(i.row), mode, full]
     vectors: list[tuple[int, int]] = []
     scalars: list[tuple[int, int]] = []
     for o in i.operands.values():
@@ -66,14 +98,13 @@ class Shapes:
         if end > VCC_LO: return None
         scalars.append((n, end))
         key.append("s")
-      elif kind == "imm" or kind == "lit" and given: key.append(kind)
-      else: key.append((kind, n))
-    key += map(i.fields.get, names)
-    v, s = _slots(vectors), _slots(scalars)
-    key += v[2]
-    key += s[2]
+      elif _is_given(k, o): key.append("given")
+      elif kind != "imm": key.append((kind, n))
+    key += map(i.fields.get, k.fields)
+    v, s = (_apart(vectors), _apart(scalars)) if k.apart else (_slots(vectors), _slots(scalars))
+    if not k.apart: key += (*v[2], *s[2])
     place = tuple(key)
-    if place not in self._known: self._known[place] = self._made(i, mode, full, given, v, s)
+    if place not in self._known: self._known[place] = self._made(i, mode, full, k, v, s)
     shape = self._known[place]
     if shape is None: return None
     lanes = self.e.lanes
@@ -82,26 +113,49 @@ class Shapes:
     arguments += [_number(i, source) for source in shape.sources]
     return shape, arguments
 
-  def _of_row(self, i: Instruction) -> tuple[Row, tuple[str, ...], bool]:
-    """The row, the fields that are part of a shape, and whether literals are not."""
-    row = i.row
-    kept = self._rows.get(id(row))
-    if kept is None:
-      registers = {name for name, _, kind, _, _, _ in row.operands if kind != "i"}
-      literal = {"imm"} if row.deferred else set()
-      numbers = set() if row.mnemonic in _PATTERNS or not literal and _bound(i) else _NUMBERS | literal
-      names = tuple(n for n in row.fields if n not in registers and n not in numbers)
-      kept = self._rows[id(row)] = row, names, row.family not in MEMORY and not _bound(i)
-    return kept
+  def halves(self, i: Instruction) -> list[Instruction] | None:
+    """The two instructions of a dual one in an order that does the same; None where there is none.
 
-  def _made(self, i: Instruction, mode: int, full: bool, given: bool, v: Slots, s: Slots) -> Shape | None:
+    Each reads its registers before the other one writes where the second does not read what the first has written.
+    """
+    made: list[Instruction] = []
+    for name, suffix in zip(i.mnemonic.split(" :: "), "XY"):
+      row = self._single(name.replace("v_dual_", "v_"), i.isa)
+      if row is None: return None
+      operands = {}
+      for to, one in (("vdst", "vdst" + suffix), ("src0", "src0" + suffix), ("src1", "vsrc1" + suffix), ("imm", "imm")):
+        if one in i.operands and to in row.fields: operands[to] = replace(i.operands[one], name=to)
+      made.append(Instruction(row, i.size, (), {"imm": i.fields["imm"]} if "imm" in row.fields else {}, operands))
+
+    def reads(k: int) -> bool:
+      n = made[1 - k].operands["vdst"].value
+      return any(o.kind == "v" and o.value == n for name, o in made[k].operands.items() if name != "vdst")
+    return made if not reads(1) else made[::-1] if not reads(0) else None
+
+  def _single(self, mnemonic: str, isa: str) -> Row | None:
+    """The row of half a dual instruction as an instruction of its own."""
+    if mnemonic not in self._singles:
+      meaning = MEANINGS.get(mnemonic, isa)
+      rows = [row for row in table(isa).rows_of(mnemonic)
+              if row.family in {"VOP1", "VOP2"} and row.variant in {"", "e32"}]
+      plain = len(rows) == 1 and meaning is not None and not meaning.packed and binds.get(mnemonic, isa) is None
+      self._singles[mnemonic] = rows[0] if plain else None
+    return self._singles[mnemonic]
+
+  def _made(self, i: Instruction, mode: int, full: bool, k: _Kind, v: Slots, s: Slots) -> Shape | None:
     e = Emitter(self.e.lanes)
     e.declared, e.constants, e.label = self.e.declared, self.e.constants, "entry"
     r = _Slotted(e, self.arch, [*v[1]], [*s[1]])
     r.full = full
     shape = Shape(f"@shape.{len(self._known)}", i.family in MEMORY)
     r.sources = shape.sources
-    general = self._general(i, given, iter(v[2]), iter(s[2]))
+    general = _general(i, k, iter(v[2]), iter(s[2]))
+
+    def leave() -> None:
+      if not shape.accesses: raise Untranslatable("a condition on numbers of registers")
+      shape.leaves = True
+      e.do(f"ret i32 {LEFT}")
+    r.leave = leave
     try:
       if shape.accesses: _Accesses(e, shape.sites, self.functions).translate(r, general, 0)
       else: alu.translate(r, general, mode)
@@ -111,23 +165,32 @@ class Shapes:
     self.functions[shape.name] = _text(e, shape, len(v[0]), len(s[0]), e.lanes)
     return shape
 
-  def _general(self, i: Instruction, given: bool, v: Any, s: Any) -> Instruction:
-    """The instruction with places in slots in the place of registers, and without its numbers."""
-    operands: dict[str, Operand] = {}
-    for name, o in i.operands.items():
-      if o.kind == "v":
-        slot, at = next(v)
-        o = replace(o, value=slot * _SLOT + at)
-      elif o.kind == "s" and o.value < VCC_LO:
-        slot, at = next(s)
-        o = replace(o, value=at - (slot + 1) * _SLOT)
-      elif o.kind == "lit" and given or name == "imm" and i.row.deferred: o = replace(o, kind="given", value=0)
-      operands[name] = o
-    fields = _Fields({n: i.fields[n] for n in self._of_row(i)[1]})
-    return replace(i, fields=fields, operands=operands, words=(), literal=None)
+
+def _is_given(k: _Kind, o: Operand) -> bool:
+  """Whether what an operand holds is an argument. That of a lane mask is none: it says that there are all, or none."""
+  if o.kind == "lit": return k.literals
+  if o.kind == "const": return k.constants and o.dwords > 0
+  return o.name == "imm" and k.row.deferred
 
 
-def _bound(i: Instruction) -> bool: return binds.get(i.mnemonic, i.isa) is not None
+def _general(i: Instruction, k: _Kind, v: Iterator[tuple[int, int]], s: Iterator[tuple[int, int]]) -> Instruction:
+  """The instruction with places in slots in the place of registers, and without its numbers."""
+  operands: dict[str, Operand] = {}
+  for name, o in i.operands.items():
+    if o.kind == "v":
+      slot, at = next(v)
+      o = replace(o, value=slot * _SLOT + at)
+    elif o.kind == "s" and o.value < VCC_LO:
+      slot, at = next(s)
+      o = replace(o, value=at - (slot + 1) * _SLOT)
+    elif _is_given(k, o): o = replace(o, kind="given", value=0)
+    operands[name] = o
+  return replace(i, fields=_Fields({n: i.fields[n] for n in k.fields}), operands=operands, words=(), literal=None)
+
+
+def _apart(ranges: Sequence[tuple[int, int]]) -> Slots:
+  """As `_slots`, a group for each range."""
+  return [a for a, _ in ranges], [b - a for a, b in ranges], [(n, 0) for n in range(len(ranges))]
 
 
 def _slots(ranges: Sequence[tuple[int, int]]) -> Slots:
@@ -168,7 +231,8 @@ def _text(e: Emitter, shape: Shape, vectors: int, scalars: int, lanes: int) -> s
   stack = {"lanes": f"alloca [{lanes} x i32], align 64", **e.stack}
   text = "\n".join(e.lines)
   allocated = [f"  %{name} = {what}" for name, what in stack.items() if f"%{name}" in text]
-  result, end = ("i1", ["  ret i1 false", "fault:", "  ret i1 true"]) if shape.accesses else ("void", ["  ret void"])
+  result, end = "void", ["  ret void"]
+  if shape.accesses: result, end = "i32", [f"  ret i32 {DONE}", "fault:", f"  ret i32 {FAULTED}"]
   head = f"define hidden {result} {shape.name}({', '.join(parameters)}) #1 {{\nentry:"
   return "\n".join([head, *allocated, *body, text, *end, "}"])
 

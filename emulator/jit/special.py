@@ -2,7 +2,7 @@
 by register numbers in M0."""
 from __future__ import annotations
 
-from tinyhw.emulator.amdgcn import bind, relative
+from tinyhw.emulator.amdgcn import bind, dpp, relative
 from tinyhw.emulator.amdgcn.gfx9 import bind as bind_gfx9
 from tinyhw.emulator.amdgcn.gfx12 import bind as bind_gfx12
 from tinyhw.emulator.amdgcn.meanings import integer
@@ -79,7 +79,7 @@ def _movrel(r: Registers, i: Instruction, mode: int) -> None:
   """v_movrels_b32, v_movreld_b32, v_movrelsd_b32, v_movrelsd_2_b32."""
   source, destination = i.operands["src0"], i.operands["vdst"]
   from_m0, to_m0 = "movrels" in i.mnemonic and source.kind == "v", "movreld" in i.mnemonic or "movrelsd" in i.mnemonic
-  if i.variant.endswith(alu.DPP_VARIANTS) or destination.value >= r.vgprs: raise Untranslatable(i.mnemonic)
+  if i.variant.endswith(dpp.VARIANTS) or destination.value >= r.vgprs: raise Untranslatable(i.mnemonic)
   first, second = _numbers(r, i.mnemonic == "v_movrelsd_2_b32")
   at, to = first + source.value, second + destination.value
   if from_m0: r.unless((at >= r.vgprs) | (first >= r.vgprs))

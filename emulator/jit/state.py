@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from tinyhw.emulator.amdgcn.registers import SCC as SRC_SCC
+from tinyhw.emulator.amdgcn.registers import aperture
 from tinyhw.emulator.amdgcn.values import DTYPES, U16, U32, U64
 from tinyhw.emulator.jit.fields import FIELDS
 from tinyhw.emulator.jit.values import BOOL, Emitter, LLVMOps, Untranslatable, Value, convert
@@ -22,7 +23,6 @@ MODE: Final = 131
 LEFT: Final = 132  # instructions that the wave may still execute in this turn, as i64
 SCRATCH: Final = 134  # scratch base address, u64
 LDS: Final = 136  # host address of the workgroup's LDS, u64
-EXECUTED: Final = 138  # instructions executed, u64
 SIGNALS: Final = 140  # how often the wave has signalled its workgroup's barrier since that last completed
 PASSED: Final = 141  # whether the barrier completed since the wave last waited for it
 TARGET: Final = 142  # PC that the wave jumps to, u64
@@ -198,12 +198,12 @@ class Registers:
 
   def _special(self, code: int) -> Value:
     if code == SRC_SCC: return convert(self.scc(), U32)
-    shared, private = self.arch.shared_aperture >> 32, self.arch.private_aperture >> 32
-    values = {235: shared, 236: shared + 0xFFFF, 237: private, 238: private + 0xFFFF}
-    if code not in values: raise Untranslatable(f"the scalar operand {code}")
-    return self.e.const(U32, values[code])
+    value = aperture(self.arch, code)
+    if value is None: raise Untranslatable(f"the scalar operand {code}")
+    return self.e.const(U32, value)
 
   def scalar64(self, code: int) -> Value:
+    """An SGPR pair or a special operand as u64."""
     if code == NULL: return self.e.const(U64, 0)
     if code == SRC_SCC: return convert(self._special(code), U64)
     if code >= SGPRS: return convert(self._special(code), U64) << 32

@@ -25,7 +25,7 @@ from tinyhw.emulator.jit.access import FIND, Accesses, Site
 from tinyhw.emulator.jit.context import ENTRY, WAVE
 from tinyhw.emulator.jit.outline import Outlined
 from tinyhw.emulator.jit.refusal import NotCompiled
-from tinyhw.emulator.jit.shapes import MEMORY, Shapes
+from tinyhw.emulator.jit.shapes import DONE, FAULTED, MEMORY, Shapes
 from tinyhw.emulator.jit.state import HEADER, LEFT, MODE, PASSED, RESUME, SIGNALS, STATUS, TARGET, Registers
 from tinyhw.emulator.jit.values import Emitter, Untranslatable, Value
 from tinyhw.isa.amdgcn import EXEC_LO, VCC_LO, Instruction
@@ -370,13 +370,14 @@ class Translator:
       except Unsupported as error: raise Untranslatable(str(error)) from None
       if number == -1: self._signal()
       return
-    if i.mnemonic == "s_getreg_b32" and hwreg.name(i.isa, i.fields["simm16"] & 63) == "HW_REG_MODE":
-      simm = i.fields["simm16"]
-      value = mode >> (simm >> 6 & 31) & (1 << (simm >> 11 & 31) + 1) - 1
-      return r.set_scalar(i.operands["sdst"].value, self.e.const(U32, value))
+    if i.mnemonic == "s_getreg_b32":
+      register, field_ = hwreg.operand(i)
+      if register == hwreg.MODE: return r.set_scalar(i.operands["sdst"].value, self.e.const(U32, field_.of(mode)))
     if i.mnemonic == "s_getpc_b64": return r.set_scalar64(i.operands["sdst"].value, self._pc(at + i.size))
     if i.mnemonic == "s_sendmsg" and hwreg.message(i.isa, i.fields["simm16"]) == "MSG_DEALLOC_VGPRS": return
-    if not self._called(i, at, mode): alu.translate(r, i, mode)
+    halves = self.shapes.halves(i) if self.shapes is not None and i.family == "VOPD" and self.lanes == 32 else None
+    for one in halves or [i]:
+      if not self._called(one, at, mode): alu.translate(r, one, mode)
 
   def _called(self, i: Instruction, at: int, mode: int) -> bool:
     """Call the function of the instruction's shape; False where there is none."""
@@ -391,9 +392,16 @@ class Translator:
     else:
       first = len(self.accesses.sites)
       self.accesses.sites += [replace(site, offset=at, instruction=i) for site in shape.sites]
-      bad = e.op(f"call i1 {shape.name}(ptr %state, ptr %context, i32 {first}{given})")
-      after = e.new_label("after")
-      e.do(f"br i1 {bad}, label %{self.accesses.fault}, label %{after}")
+      became = e.op(f"call i32 {shape.name}(ptr %state, ptr %context, i32 {first}{given})")
+      after, left = e.new_label("after"), e.new_label("left")
+      other = left if shape.leaves else self.accesses.fault
+      e.do(f"br i1 {e.op(f'icmp eq i32 {became}, {DONE}')}, label %{after}, label %{other}")
+      if shape.leaves:
+        out = e.new_label("out")
+        e.start(left)
+        e.do(f"br i1 {e.op(f'icmp eq i32 {became}, {FAULTED}')}, label %{self.accesses.fault}, label %{out}")
+        e.start(out)
+        r.leave()
       e.start(after)
     if shape.writes_exec: r.exec_changed()
     return True
@@ -511,10 +519,10 @@ class Translator:
 
   def _mode_from_register(self, i: Instruction, after: int, mode: int) -> None:
     """s_setreg_b32: on at once where MODE stays as it is, else by way of the caller, who finds code for the new one."""
-    simm, e, r = i.fields["simm16"], self.e, self.r
-    if simm & 63 != control.MODE_REGISTER: raise Untranslatable(i.mnemonic)
-    first, field_ = simm >> 6 & 31, (1 << (simm >> 11 & 31) + 1) - 1
-    new = (r.scalar(i.operands["sdst"].value) & field_) << first | mode & ~(field_ << first)
+    e, r = self.e, self.r
+    register, field_ = hwreg.operand(i)
+    if register != hwreg.MODE: raise Untranslatable(i.mnemonic)
+    new: Value = field_.put(mode, r.scalar(i.operands["sdst"].value))
     target = self._pc(after)
     r.flush()
     away = e.new_label("mode")
@@ -526,8 +534,8 @@ class Translator:
   def _new_mode(self, i: Instruction, mode: int) -> int:
     change = control.mode_change(i)
     if change is None: raise Untranslatable(i.mnemonic)
-    offset, field_, value = change
-    return mode & ~(field_ << offset) | (value & field_) << offset
+    field_, value = change
+    return field_.put(mode, value)
 
 
 _ADD_LOW: Final = frozenset({"s_add_u32", "s_add_co_u32", "s_add_nc_u64"})

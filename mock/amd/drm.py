@@ -11,6 +11,7 @@ import errno
 from typing import TYPE_CHECKING, Any, Final
 
 from tinyhw.autogen import amdgpu_drm as drm
+from tinyhw.core.ioctl import split
 from tinyhw.core.table import Handlers
 from tinyhw.mock.memory import Refused
 
@@ -46,12 +47,13 @@ class _Version(ctypes.Structure):
 
 def ioctl(machine: Machine, file: OpenFile, request: int, argument: Any) -> int:
   """drm_ioctl on a render node."""
-  if request >> 8 & 0xFF != DRM_TYPE:
+  parts = split(request)
+  if parts.group != DRM_TYPE:
     raise Refused(errno.ENOTTY, f"ioctl {request:#x} is not DRM's")
-  if argument is None or ctypes.sizeof(argument) < request >> 16 & 0x3FFF:
+  if argument is None or ctypes.sizeof(argument) < parts.size:
     raise Refused(errno.EFAULT, "the argument is shorter than the request says")
   assert file.gpu is not None
-  if request & 0xFF == DRM_VERSION_NUMBER:
+  if parts.number == DRM_VERSION_NUMBER:
     return _version(machine, file, argument)
   if request == drm.DRM_IOCTL_AMDGPU_INFO:
     return _info(machine, file, argument)

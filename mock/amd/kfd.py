@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from tinyhw.autogen import kfd
 from tinyhw.core.errors import InvalidArgument, OutOfMemory, PageFault
+from tinyhw.core.ioctl import split
 from tinyhw.core.memory import PAGE, AddressSpace, HostRegion, Region
 from tinyhw.core.table import Handlers
 from tinyhw.mock.amd import kfd_queues
@@ -39,9 +40,6 @@ SCRATCH_BASE: Final = 2 << 48  # MAKE_SCRATCH_APP_BASE_V9
 APERTURE_BYTES: Final = 1 << 32
 VM_PAGES: Final = 1 << 36  # amdgpu_vm_manager.max_pfn of four levels of page tables
 VRAM_ALIGN: Final = 1 << 21  # VRAM_AVAILABILITY_ALIGN
-_APERTURE_SIZE: Final = ctypes.sizeof(kfd.kfd_process_device_apertures)
-
-Handler = Callable[["Kfd", KfdProcess, Any], None]
 
 
 class Kfd:
@@ -103,7 +101,7 @@ class Kfd:
       self.machine.doubt(f"KFD ioctl {name} is not modelled: EOPNOTSUPP")
       raise Refused(errno.EOPNOTSUPP, f"{name} is not modelled")
     process = self.process(pid)
-    given, size, direction = request >> 16 & 0x3FFF, ctypes.sizeof(struct), known >> 30
+    given, size, direction = split(request).size, ctypes.sizeof(struct), split(known).direction
     if argument is None or ctypes.sizeof(argument) < given:
       raise Refused(errno.EFAULT, f"{name}: {given} bytes of argument are promised, fewer are there")
     if type(argument) is struct and given == size and direction == 3:

@@ -14,7 +14,17 @@ from elftools.elf.elffile import ELFFile
 
 import tinyhw
 from tinyhw import Device
-from tinyhw.core.errors import DecodeError, DeviceError, InvalidArgument, OutOfMemory, TinyhwError, Unsupported
+from tinyhw.core.errors import (
+  DecodeError,
+  DeviceError,
+  InvalidArgument,
+  OutOfMemory,
+  PageFault,
+  TinyhwError,
+  Unsupported,
+)
+from tinyhw.launcher import pack_value
+from tinyhw.wire.codeobject import Argument
 
 Build = Callable[..., bytes]
 
@@ -249,3 +259,28 @@ sys.exit(os.waitstatus_to_exitcode(status))
   done = run(code, DEV="AMD", MOCKGPU="1")
   assert done.returncode == 0, done.stderr
   assert "fork" in done.stdout
+
+
+def test_a_fault_says_where_in_the_code_and_next_to_what(code_object: Build) -> None:
+  """Symbol and offset, the workgroup, the buffer that the address lies behind; on the mock and on the emulator."""
+  binary, arguments = code_object(POKE), [np.zeros(16, np.int32), 1 << 20]
+  with pytest.raises(DeviceError, match=r"running: kernel poke at poke\+0x[0-9a-f]+;"):
+    tinyhw.launch(binary, "poke", (1,), (1,), [arguments[0], 1 << 40])
+  wanted = r"poke\+0x[0-9a-f]+, workgroup 0,0,0, 1,048,512 bytes past the end of p \(64 bytes\)"
+  with pytest.raises(PageFault, match=wanted): tinyhw.launch(binary, "poke", (2, 2), (1,), arguments, device="EMU")
+  with pytest.raises(PageFault, match=wanted): tinyhw.report(binary, "poke", (2, 2), (1,), arguments)
+
+
+def test_a_grid_beyond_32_bits_of_work_items_is_refused(code_object: Build, add_source: str) -> None:
+  for grid in ((1 << 26,), (1, 1 << 32), (99999999999,)):
+    with pytest.raises(InvalidArgument, match="4,294,967,295"):
+      tinyhw.launch(code_object(add_source), "add", grid, (64,), [np.zeros(64, np.float32)] * 2 + [1.0], device="EMU")
+
+
+@pytest.mark.parametrize(("value", "size", "kind", "message"), [
+  (2.5, 4, "int", "2.5 .float. given for int"), (np.int32(2), 4, "float", "2 .int32. given for float"),
+  (1, 16, "float4", "16 bytes of float4"), (1.5, 8, "float2", "8 bytes of float2"), (1, 24, None, "a structure")])
+def test_a_value_of_another_kind_is_refused(value: Any, size: int, kind: str | None, message: str) -> None:
+  """A code object of OpenCL names its parameters' types: no bits are read as what they are not."""
+  with pytest.raises(InvalidArgument, match=message):
+    pack_value(value, Argument("x", "by_value", 0, size, type_name=kind), "kernel, argument 0")

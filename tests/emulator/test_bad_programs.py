@@ -161,3 +161,30 @@ def test_a_lane_mask_is_in_scalar_registers(bench: Bench, engine: str) -> None:
   for constant in (193, 133, 242):
     with pytest.raises(DecodeError, match="operand src2 is no register"):
       bench.run(choose(constant) + bench.assemble(STORE), engine=engine)
+
+
+@pytest.mark.parametrize("engine", ["ref", "both"])
+@pytest.mark.parametrize("mask", ["null", "src_shared_base", "src_private_limit", "src_scc"])
+def test_a_lane_mask_may_be_a_value_of_the_machine(bench: Bench, mask: str, engine: str) -> None:
+  bench.run(bench.assemble([f"v_cndmask_b32_e64 v2, 3, 4, {mask}", f"s_mov_b32 s4, {mask}", "v_mov_b32 v3, s4",
+                            "v_mov_b32 v1, 0", "global_store_b32 v1, v3, s[0:1] offset:128", *STORE]), engine=engine)
+  taken, bits = bench.results(), int(bench.get(bench.out + 128, np.uint32, 1)[0])
+  assert (taken == np.where(bits >> np.arange(32) & 1, 4, 3)).all()
+
+
+@pytest.mark.parametrize("engine", ["ref", "jit", "both"])
+def test_a_scalar_load_of_two_waves_faults_as_a_whole(bench: Bench, engine: str) -> None:
+  """Addresses that differ between the waves: the fault has the bytes of the load, not those of one register."""
+  lines = ["v_readfirstlane_b32 s6, v0", "s_mov_b32 s7, 0", "s_load_b256 s[28:35], s[6:7], 0", "s_endpgm"]
+  code = bench.assemble(lines)
+  with pytest.raises(PageFault, match="read of 32 bytes at 0x0 "): bench.run(code, block=64, engine=engine)
+
+
+@pytest.mark.parametrize("engine", ["ref", "jit", "both"])
+def test_a_scalar_load_from_a_buffer_has_no_negative_offset(bench: Bench, engine: str) -> None:
+  """It is a memory violation (RDNA3 ISA manual, 8.1.2), though the sum with the offset register lies inside."""
+  lines = ["s_mov_b32 s6, 64", "s_mov_b32 s7, 0", "s_mov_b64 s[4:5], s[0:1]", "s_mov_b32 s8, 8", "{}", "s_endpgm"]
+  bench.run(bench.assemble([n.format("s_buffer_load_b32 s9, s[4:7], s8 offset:0x4") for n in lines]), engine=engine)
+  with pytest.raises(MachineFault, match="a scalar load from a buffer with a negative offset") as caught:
+    bench.run(bench.assemble([n.format("s_buffer_load_b32 s9, s[4:7], s8 offset:-0x4") for n in lines]), engine=engine)
+  assert caught.value.instruction is not None and caught.value.instruction.startswith("s_buffer_load_b32")

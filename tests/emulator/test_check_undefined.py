@@ -58,6 +58,14 @@ def test_a_half_that_is_loaded_into_a_whole_register() -> None:
   for half in ("", "_hi"): assert not list(check(program.format(half), cpu="gfx942", lanes=64))
 
 
+def test_a_part_of_a_register_that_is_left_as_it_was() -> None:
+  program = STORE + "{}\nv_mov_b32_sdwa v5, v0 dst_sel:WORD_1 dst_unused:{} src0_sel:DWORD\n" \
+    "global_store_dword v1, v5, s[0:1]"
+  for first, unused, count in (("s_nop 0", "UNUSED_PRESERVE", 1), ("v_mov_b32 v5, 0", "UNUSED_PRESERVE", 0),
+                               ("s_nop 0", "UNUSED_PAD", 0)):
+    assert len(check(program.format(first, unused), cpu="gfx942", lanes=64)) == count
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_each_use_is_found_and_each_write_counts(name: str) -> None:
   program, mend, register, words = CASES[name]

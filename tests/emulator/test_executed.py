@@ -11,13 +11,12 @@ from tinyhw.tools.ledger.executed import GPUS, SCALAR, executed, witnessed
 
 # Why each group has no witness: what stops the wave or hands it over (a debugger's, the trap's); messages to the host;
 # the chip's clocks and its stream-out counters; barriers, which take more than one instruction to see; GWS and ordered
-# counts; halves of waves one after the other; a store from LDS, of which the manual says nothing;
-# images.
+# counts; halves of waves one after the other.
 GAPS = r"""
 s_(trap|code_end|sethalt|setkill|sendmsg|sendmsghalt|sendmsg_rtn_b32|sendmsg_rtn_b64|endpgm_saved)
 s_(subvector_loop_begin|subvector_loop_end|barrier_signal|barrier_signal_isfirst|get_barrier_state)
 s_(atc_probe|atc_probe_buffer|memtime|memrealtime) ds_(gws_\w+|ordered_count)
-global_atomic_ordered_add_b64 buffer_store_lds_dword image_\w+
+global_atomic_ordered_add_b64
 """
 
 

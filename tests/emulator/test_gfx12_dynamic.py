@@ -265,6 +265,18 @@ def test_without_the_mode_the_request_is_ignored(engine: str) -> None:
   with pytest.raises(MachineFault): run("s_alloc_vgpr 64\n v_mov_b32_e32 v40, 0\n s_endpgm", np.zeros(32, U32))
 
 
+@pytest.mark.parametrize("rsrc2", [0, DYNAMIC])
+def test_a_wave_can_ask_for_the_mode(rsrc2: int) -> None:
+  """STATUS.DVGPR_EN, which assemblers name by its place (gc_12_0_0_sh_mask.h)."""
+  text = """
+    s_getreg_b32 s4, hwreg(HW_REG_STATUS, 30, 1)
+    v_mov_b32_e32 v1, s4
+    v_lshlrev_b32_e32 v2, 2, v0
+    global_store_b32 v2, v1, s[0:1]
+    s_endpgm"""
+  assert (run(text, np.zeros(32, U32), rsrc2=rsrc2)[0] == bool(rsrc2)).all()
+
+
 def test_the_mode_is_for_waves_of_32_lanes() -> None:
   with pytest.raises(InvalidArgument, match="dynamic vector registers are for waves of 32 lanes"):
     run("s_endpgm", np.zeros(4, U32), lanes=64, rsrc2=DYNAMIC)

@@ -10,6 +10,7 @@ from tests.emulator.gfx9 import LANES, TABLE, code, run
 from tinyhw.core.errors import DecodeError, EncodeError
 from tinyhw.emulator.amdgcn.binders import binds
 from tinyhw.emulator.amdgcn.meanings.registry import MEANINGS
+from tinyhw.emulator.jit.run import Waves
 from tinyhw.isa.amdgcn import Row
 
 FAMILIES = {"SOP1", "SOP2", "SOPC", "SOPK", "VOP1", "VOP2", "VOP3", "VOPC", "VOP3P"}
@@ -120,3 +121,29 @@ def test_instructions_of_all_kinds(seed: int) -> None:
 
 def test_the_rows_cover_the_table() -> None:
   assert len({r.mnemonic for r in ROWS}) > 560 and code("s_nop 0")
+
+
+def test_loads_into_lds(monkeypatch: pytest.MonkeyPatch) -> None:
+  """Of every size, by global addresses, by buffers and from scratch, under any EXEC; the reference does not help."""
+  def refuse(self: Waves, wave: int) -> None: raise AssertionError(f"left to the reference at {self.where(wave)}")
+  monkeypatch.setattr(Waves, "_step", refuse)
+  rng = random.Random(7)
+  memory = np.array([rng.getrandbits(32) for _ in range(1024)], np.uint32)
+  text = ["v_lshlrev_b32_e32 v1, 2, v0", "s_mov_b64 s[8:9], s[4:5]", "s_or_b32 s9, s9, 0", "s_movk_i32 s10, 0x300",
+          "s_mov_b32 s11, 0x20000", "v_mov_b32_e32 v2, s4", "v_mov_b32_e32 v3, s5", "v_add_u32_e32 v2, v2, v1"]
+  text += [f"ds_write_b32 v1, v{32 + n} offset:{256 * n}" for n in range(4)]
+  outputs: list[int] = []
+  for n in range(24):
+    kind = rng.choice(("ubyte", "sbyte", "ushort", "sshort", "dword"))
+    offset = rng.randrange(0, 500, 4)
+    how = rng.choice((f"global_load_lds_{kind} v1, s[4:5] offset:{offset}",
+                      f"global_load_lds_{kind} v[2:3], off offset:{offset}",
+                      f"buffer_load_{kind} v1, s[8:11], 0 offen offset:{offset} lds"))
+    text += [f"s_mov_b32 m0, {rng.randrange(0, 900, 4):#x}", f"s_mov_b32 exec_lo, {rng.getrandbits(32):#x}",
+             f"s_mov_b32 exec_hi, {rng.choice((0, 0xFFFFFFFF, rng.getrandbits(32))):#x}", how, "s_mov_b64 exec, -1"]
+    first = 64 + 4 * n
+    text += [f"ds_read_b32 v{first + k}, v1 offset:{256 * k}" for k in range(4)]
+    outputs += range(first, first + 4)
+  inputs = {32 + n: np.array([rng.getrandbits(32) for _ in range(LANES)], np.uint32) for n in range(4)}
+  a, b = (run("\n".join(text), inputs, outputs, extra=memory.copy(), lds=1024, engine=e) for e in ("ref", "jit"))
+  for x, y in zip(a, b): assert np.array_equal(x, y)

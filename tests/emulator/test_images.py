@@ -223,7 +223,8 @@ def test_sizes(cpu: str) -> None:
   cases = [(("3D", "8_UINT", np.dtype("u1"), 20, 9, 5, 3), "3d", {}),
            (("2D_ARRAY", "8_UINT", np.dtype("u1"), 20, 9, 6), "2darray", {}),
            (("1D", "8_UINT", np.dtype("u1"), 300), "1d", {}),
-           (("2D", "32_FLOAT", np.dtype("f4"), 20, 9, 1, 4), "2d", {"base_level": 1, "last_level": 2})]
+           (("2D", "32_FLOAT", np.dtype("f4"), 20, 9, 1, 4), "2d", {"base_level": 1, "last_level": 2}),
+           (("2D", "32_FLOAT", np.dtype("f4"), 20, 9, 1, 4), "2d", {"base_level": 3, "last_level": 1})]  # no level
   for arguments, dim, view in cases:
     picture = Picture(cpu, *arguments)  # type: ignore[arg-type]
     run = Run(picture)
@@ -237,7 +238,7 @@ def test_sizes(cpu: str) -> None:
     for lane in range(LANES):
       there = base + level[lane] <= last
       extent = picture.extent(base + level[lane]) if there else (0, 0, 0)
-      assert got[lane].tolist() == [*extent, last - base + 1]
+      assert got[lane].tolist() == [*extent, max(0, last - base + 1)]
 
 
 @pytest.mark.parametrize("cpu", CPUS)
@@ -331,7 +332,7 @@ def test_other_images_are_refused_by_name(fields: dict[str, int], what: str, cpu
 @pytest.mark.parametrize("engine", ["ref", "jit", "both"])
 @pytest.mark.parametrize("cpu", CPUS)
 def test_unbound_images_and_buffers(cpu: str, engine: str) -> None:
-  """No resource at all reads 0; stores to it, and to one that is a buffer, do nothing."""
+  """No resource at all reads 0, one that is a buffer nothing; stores to either do nothing."""
   text = f"""
     v_mov_b32_e32 v1, 0
     v_mov_b32_e32 v2, 0
@@ -342,6 +343,53 @@ def test_unbound_images_and_buffers(cpu: str, engine: str) -> None:
     v_lshlrev_b32_e32 v3, 2, v0
     global_store_b32 v3, v8, s[0:1]"""
   assert not run_text(cpu, text, np.zeros(8, U32), np.ones(64, U32), engine)[:32].any()
+  buffer = Picture(cpu, "2D", "32_UINT", np.dtype("u4"), 8, 8).words(0, type=0)
+  assert (run_text(cpu, text, buffer, np.ones(64, U32), engine) == np.repeat([7, 1], 32)).all()
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("cpu", CPUS)
+def test_residency_is_asked_for_and_nothing_is_missing(cpu: str, engine: str) -> None:
+  """With texfailctrl LLVM keeps 0 where the chip would say what failed: of an image and of a buffer."""
+  picture = Picture(cpu, "2D", "8_8_8_8_UINT", np.dtype("V4"), 30, 10)
+  run = Run(picture, engine)
+  c = places(picture, "2d", outside=False)
+  at, _ = texels(picture, run.memory, c, "2d")
+  t = "{ <4 x i32>, i32 }"
+  store = """
+  %v = extractvalue { <4 x i32>, i32 } %d, 0
+  %s = extractvalue { <4 x i32>, i32 } %d, 1
+  %u = insertelement <4 x i32> %v, i32 %s, i32 3
+  store <4 x i32> %u, ptr addrspace(1) %g"""
+  image = f"{t} @llvm.amdgcn.image.load.2d.sl_v4i32i32s.i32"
+  ir = kernel(f"%d = call {image}(i32 15, i32 %x, i32 %y, <8 x i32> %r, i32 1, i32 0){store}",
+              f"declare {image}(i32, i32, i32, <8 x i32>, i32, i32)", 2, "<4 x i32>")
+  got = run(ir, c, np.full((LANES, 4), 7, U32))
+  assert np.array_equal(got, [[*run.memory[a:a + 3], 0] for a in at])
+  buffer = f"{t} @llvm.amdgcn.struct.buffer.load.format.sl_v4i32i32s"
+  ir = kernel("%q = shufflevector <8 x i32> %r, <8 x i32> poison, <4 x i32> <i32 0, i32 1, i32 2, i32 3>\n"
+              f"  %d = call {buffer}(<4 x i32> %q, i32 %x, i32 0, i32 0, i32 0){store}",
+              f"declare {buffer}(<4 x i32>, i32, i32, i32, i32)", 1, "<4 x i32>")
+  words = np.zeros(8, U32)
+  words[:4] = run.at & 0xFFFFFFFF, run.at >> 32 | 4 << 16, 1000, 46 << 12 | 0xFAC
+  got = run(ir, [np.arange(LANES)], np.full((LANES, 4), 7, U32), words)
+  assert np.array_equal(got, [[*run.memory[4 * n:4 * n + 3], 0] for n in range(LANES)])
+
+
+@pytest.mark.parametrize("cpu", CPUS)
+def test_components_that_a_store_lacks(cpu: str) -> None:
+  """RDNA3 stores 0 in an image; RDNA4 repeats the first component, in buffers too."""
+  picture = Picture(cpu, "1D", "8_8_8_8_UINT", np.dtype("V4"), 64)
+  memory = np.full(64, 0x07070707, U32)
+  text = "v_mov_b32_e32 v1, v0\n v_mov_b32_e32 v8, 5\n v_mov_b32_e32 v9, 6\n{}"
+  store = load_text(cpu, "v1", "1D", name="image_store", dmask=9)
+  got = run_text(cpu, text.format(store), picture.words(0), memory)
+  assert (got[:32] == (0x06050505 if cpu == "gfx1201" else 0x06000005)).all()
+  if cpu == "gfx1201":
+    words = np.zeros(8, U32)
+    words[:4] = 0, 4 << 16, 64, 46 << 12 | 0xFAC
+    store = f"s_mov_b32 s8, s0\n s_or_b32 s9, s1, {4 << 16:#x}\n buffer_store_format_xy v[8:9], v1, s[8:11], null idxen"
+    assert (run_text(cpu, text.format(store), words, memory)[:32] == 0x05050605).all()
 
 
 @pytest.mark.parametrize("cpu", CPUS)
@@ -398,3 +446,35 @@ def test_the_checks_wait_for_what_an_atomic_gives_back(cpu: str) -> None:
       global_store_b32 v3, v8, s[0:1]"""
     run_text(cpu, text, Picture(cpu, "1D", "32_UINT", np.dtype("u4"), 64).words(0), np.zeros(512, U32), checker=checker)
     assert bool(len(checker.report)) == bool(found), str(checker.report)
+
+
+@pytest.mark.parametrize("cpu", CPUS)
+def test_the_checks_know_which_registers_a_texel_takes(cpu: str) -> None:
+  """Components, not dwords: one of four dwords, and four of one; and each address register."""
+  def told(store: str, format_: str, texel: str, kind: str = "1D") -> str:
+    checker = Checker({"undefined"})
+    text = f"v_mov_b32_e32 v1, v0\n v_mov_b32_e32 v8, 5\n {store}"
+    run_text(cpu, text, Picture(cpu, kind, format_, np.dtype(texel), 64).words(0), np.zeros(512, U32), checker=checker)
+    return str(checker.report)
+  assert told(load_text(cpu, "v1", "1D", name="image_store"), "32_32_32_32_FLOAT", "V16") == ""
+  found = told(load_text(cpu, "v1", "1D", name="image_store", dmask=15), "8_8_8_8_UINT", "V4")
+  assert "the value stored to memory depends on v9" in found
+  found = told(load_text(cpu, "v1, v2", "1D_ARRAY", name="image_store"), "32_FLOAT", "V4", "1D_ARRAY")
+  assert "the address depends on v2" in found
+
+
+def test_the_checks_know_which_registers_a_typed_buffer_takes() -> None:
+  text = """
+    s_mov_b32 s10, 64
+    s_mov_b32 s11, {:#x}
+    v_mov_b32_e32 v1, v0
+    v_mov_b32_e32 v8, 5
+    s_mov_b32 s8, s0
+    s_or_b32 s9, s1, {:#x}
+    buffer_store_format_{} v{}, v1, s[8:11], 0 idxen"""
+  for code, stride, suffix, registers, found in ((63, 16, "x", "8", ""), (46, 4, "xy", "[8:9]", "depends on v9")):
+    checker = Checker({"undefined"})
+    words = np.zeros(8, U32)
+    program = text.format(code << 12 | 0xFAC, stride << 16, suffix, registers)
+    run_text("gfx1100", program, words, np.zeros(512, U32), checker=checker)
+    assert found in str(checker.report) and bool(found) == bool(len(checker.report))

@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.emulator.gpu import ARCH
 from tests.emulator.test_jit import EXEC, ONES, OUT, TABLE, descriptor, differences, encode, inputs, outcome, prologue
 from tests.emulator.test_jit import store as kept
 from tests.emulator.test_jit_single import by_code, difference
 from tinyhw.core.errors import MachineFault, PageFault
 from tinyhw.emulator.amdgcn import Dispatch, dispatch
 from tinyhw.emulator.amdgcn.memory.tables import DS_ATOMICS, DS_EXCHANGE_PAIRS, LOADS, STORES, VECTOR_ATOMICS
+from tinyhw.emulator.jit.run import Waves
 from tinyhw.emulator.jit.run import dispatch as compiled
 from tinyhw.isa.amdgcn import Row
 from tinyhw.tools.witness.run import bench
@@ -182,3 +184,49 @@ def test_buffers(gpu: str) -> None:
     assert difference(bench(gpu), p) == "", p.case.text
     left += bool(by_code(bench(gpu), p)[1])
   assert left < 10
+
+
+FLAT_LDS, FLAT_SCRATCH = (getattr(ARCH, f"{name}_aperture") >> 32 for name in ("shared", "private"))
+FLAT = [r for name in sorted({*LOADS, *STORES, *VECTOR_ATOMICS}) if name.startswith("flat")
+        for r in TABLE.by_mnemonic.get(name, ())]
+
+
+def flat(rng: random.Random, row: Row, where: str) -> bytes:
+  """A flat instruction at addresses in LDS, in scratch, in global memory, or in some of them by lane."""
+  width = next(t[row.mnemonic][at] for t, at in ((LOADS, 0), (STORES, 0), (VECTOR_ATOMICS, 1)) if row.mnemonic in t)
+  out = encode("v_and_b32", "e32", src0=255, src1=rng.randrange(12), vdst=20, literal=0xF0 | 16 - max(width, 4) & 15)
+  highs = {"lds": (255, FLAT_LDS), "scratch": (255, FLAT_SCRATCH)}
+  for one in where.split():
+    code, literal = highs.get(one, (1, None))
+    out += encode("v_mov_b32", "e32", src0=code, vdst=21, literal=literal)
+    if one == "global": out += encode("v_add_nc_u32", "e32", src0=0, src1=20, vdst=20)
+    out += encode("s_mov_b64", src0=255, sdst=EXEC, literal=0x0FF03355)  # the next place for some of the lanes
+  out += encode("s_mov_b64", src0=ONES, sdst=EXEC)
+  offset = rng.choice((0, 16, LDS)) if where in {"lds", "global"} else rng.choice((0, 16))
+  values = {"vaddr": 20, "vdata": rng.randrange(8), "vdst": 16, "offset": offset, "cpol": 0}
+  return moved(rng) + out + some_lanes(rng) + TABLE.encode(row, {k: v for k, v in values.items() if k in row.fields}) \
+    + results(4)
+
+
+@pytest.mark.parametrize("lanes", [32, 64])
+@pytest.mark.parametrize("where", ["lds", "scratch", "global", "lds global", "scratch lds", "scratch global"])
+def test_flat_accesses(where: str, lanes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+  """The upper half of an address chooses; only lanes that go different ways need the reference."""
+  rng = random.Random(where)
+  served = []
+  serve = Waves._serve
+
+  def watched(self: Waves, site: Any, group: Any) -> None:
+    served.append(site)
+    serve(self, site, group)
+  monkeypatch.setattr(Waves, "_serve", watched)
+  fill = b""
+  for n in range(8):
+    fill += encode("v_and_b32", "e32", src0=255, src1=14, vdst=20, literal=4 * lanes - 1)
+    fill += encode("ds_store_b32", addr=20, data0=n, offset=n * 4 * lanes)
+  rows = [r for r in FLAT if "scratch" not in where or r.mnemonic not in VECTOR_ATOMICS]
+  d = replace(one_wave(lanes, LDS), scratch_base=OUT + 0x30000, scratch_size=512, scratch_waves=4)
+  for part in by_type(rows):
+    code = prologue(lanes) + fill + b"".join(flat(rng, r, where) for r in part)
+    agree(code, inputs(rng), d)
+  assert bool(served) == (" " in where)

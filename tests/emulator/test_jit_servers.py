@@ -101,6 +101,13 @@ def test_answers_to_a_job_that_came_to_no_end_are_nobodys(server: servers.Server
   assert b"other" in one(server, GOOD.replace("@run", "@other"))[0]
 
 
+def test_no_process_at_all(server: servers.Server, monkeypatch: pytest.MonkeyPatch) -> None:
+  monkeypatch.setattr(sys, "executable", "/nowhere/python")
+  with pytest.raises(CompilerFailed, match="no process that compiles: .*No such file"): one(server, GOOD)
+  monkeypatch.undo()
+  assert one(server, GOOD)
+
+
 def test_nothing_is_left_open(server: servers.Server) -> None:
   def handles() -> int: return len(os.listdir("/proc/self/fd"))
   before = handles()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tinyhw.autogen import amdgpu_drm, amdhsa, gc_11_0_0, hsa, kfd, kfd_sysfs, pm4_gfx11, sdma_v6
+from tinyhw.autogen import amdgpu_drm, amdhsa, gc_11_0_0, hsa, kfd, kfd_sysfs, pm4_gfx11, sdma_v6, sq
 from tinyhw.core.errors import LayoutError
 from tinyhw.core.ioctl import Ioctl, split
 from tinyhw.tools.gen import command, family, gcc, main
@@ -72,7 +72,8 @@ def test_packets_and_descriptors_have_their_sizes() -> None:
     assert getattr(amdhsa.kernel_descriptor_t, name.lower()).offset == getattr(amdhsa, f"{name}_OFFSET")
 
 
-def test_two_vendors_agree_on_program_resources() -> None:
+@pytest.mark.parametrize("isa", ["gfx11", "gfx12"])
+def test_two_vendors_agree_on_program_resources(isa: str) -> None:
   """LLVM's fields of COMPUTE_PGM_RSRC1-3 are the bits that the kernel's register headers give, under other names."""
   pairs = {
     "GRANULATED_WORKITEM_VGPR_COUNT": "VGPRS", "FP16_OVFL": "FP16_OVFL", "WGP_MODE": "WGP_MODE",
@@ -80,12 +81,16 @@ def test_two_vendors_agree_on_program_resources() -> None:
     "USER_SGPR_COUNT": "USER_SGPR", "ENABLE_SGPR_WORKGROUP_ID_X": "TGID_X_EN",
     "ENABLE_SGPR_WORKGROUP_ID_Z": "TGID_Z_EN",
     "GRANULATED_LDS_SIZE": "LDS_SIZE", "ENABLE_VGPR_WORKITEM_ID": "TIDIG_COMP_CNT",
-    "SHARED_VGPR_COUNT": "SHARED_VGPR_CNT", "INST_PREF_SIZE": "INST_PREF_SIZE",
+    "INST_PREF_SIZE": "INST_PREF_SIZE", "GRANULATED_WAVEFRONT_SGPR_COUNT": "SGPRS",
+    "ENABLE_SGPR_WORKGROUP_INFO": "TG_SIZE_EN", **(
+      {"SHARED_VGPR_COUNT": "SHARED_VGPR_CNT", "ENABLE_DX10_CLAMP": "DX10_CLAMP", "ENABLE_IEEE_MODE": "IEEE_MODE"}
+      if isa == "gfx11" else {"ENABLE_WG_RR_EN": "WG_RR_EN", "DISABLE_PERF": "DISABLE_PERF", "GLG_EN": "GLG_EN"})
   }
   seen = 0
   for i in (1, 2, 3):
-    llvm = {f.name: f.mask for f in getattr(amdhsa, f"COMPUTE_PGM_RSRC{i}_GFX11").FIELDS}
-    kernel = {f.name: f.mask for f in getattr(gc_11_0_0, f"COMPUTE_PGM_RSRC{i}").FIELDS}
+    llvm = {f.name: f.mask for f in getattr(amdhsa, f"COMPUTE_PGM_RSRC{i}_{isa.upper()}").FIELDS}
+    kernel = {name: (1 << bits) - 1 << low for name, (low, bits) in sq.PROGRAM[isa][f"RSRC{i}"].items()}
+    if isa == "gfx11": assert kernel == {f.name: f.mask for f in getattr(gc_11_0_0, f"COMPUTE_PGM_RSRC{i}").FIELDS}
     for ours, theirs in pairs.items():
       if ours in llvm:
         assert llvm[ours] == kernel[theirs], ours

@@ -11,7 +11,8 @@ import click
 import numpy as np
 import numpy.typing as npt
 
-from tinyhw.core.errors import InvalidArgument, Unsupported
+from tinyhw.cli import complete
+from tinyhw.core.errors import DeviceError, InvalidArgument, Unsupported
 from tinyhw.device import Device, mock_cards
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
 TYPES = {"i8": np.int8, "u8": np.uint8, "i16": np.int16, "u16": np.uint16, "i32": np.int32, "u32": np.uint32,
          "i64": np.int64, "u64": np.uint64, "f16": np.float16, "f32": np.float32, "f64": np.float64}
+NO_CARD = "set MOCKGPU=1 for a mock gfx1100, or run it on the emulator itself with --device EMU"
 Argument = npt.NDArray[np.generic] | np.generic | int | float
 
 
@@ -71,7 +73,7 @@ class Launch(click.Command):
 
 @click.command(cls=Launch)
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--kernel", "-k", required=True, help="Name of the kernel in FILE.")
+@click.option("--kernel", "-k", required=True, shell_complete=complete.kernel, help="Name of the kernel in FILE.")
 @click.option("--grid", "-g", default="1", show_default=True, help="Workgroups, as X,Y,Z.")
 @click.option("--block", "-b", default="1", show_default=True, help="Work-items of a workgroup, as X,Y,Z.")
 @click.option("--arg", "-a", "arguments", multiple=True, help="One for each kernel argument, in order.")
@@ -138,7 +140,10 @@ def command(file: Path, kernel: str, grid: str, block: str, arguments: tuple[str
     from tinyhw import launch
     if check: device = prepare_checks(device)
     findings = None
-    buffers = launch(*what, device=device or default_device())
+    try: buffers = launch(*what, device=device or default_device())
+    except DeviceError as error:
+      if device is None and mock_cards() is None and not Path("/dev/kfd").exists(): error.hint = NO_CARD
+      raise
     if check: findings = Device.findings()
     show_buffers(buffers, targets, as_json, findings)
     if findings is not None and len(findings): sys.exit(1)
@@ -204,7 +209,8 @@ def show_findings(report: Report) -> None:
   if not len(report): return click.echo("checks: nothing found")
   for f in report:
     where = [f"{name} {value}" for name in ("workgroup", "wave", "lane") if (value := getattr(f, name)) is not None]
-    click.echo(f"{f.kind:<12} {f.message} ({', '.join(where)}; {f.count:,} times)")
+    times = f"; {f.count:,} times" if f.count > 1 else ""
+    click.echo(f"{f.kind:<12} {f.message} ({', '.join(where)}{times})")
     click.echo(f"{'':12}   +{f.pc - f.entry:#06x}  {f.instruction}")
     if f.other_pc is not None: click.echo(f"{'':12}   +{f.other_pc - f.entry:#06x}  {f.other_instruction}")
   if report.more: click.echo(f"{report.more:,} more are not shown")

@@ -6,10 +6,13 @@ from pathlib import Path
 
 import click
 
+from tinyhw.cli import complete
+
 
 @click.command()
-@click.option("--arch", "arches", multiple=True, help="A generation; all of them when left out. May be repeated.")
-@click.option("--grade", "grades", multiple=True,
+@click.option("--arch", "arches", multiple=True, shell_complete=complete.arch,
+              help="A generation; all of them when left out. May be repeated.")
+@click.option("--grade", "grades", multiple=True, shell_complete=complete.grade,
               help="Only instructions of this grade: exact, ULP, approximate, 'no effect', unsupported, 'not compute'.")
 @click.option("--match", default="", help="Only mnemonics with this in their name.")
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
@@ -59,16 +62,21 @@ def command(arches: tuple[str, ...], grades: tuple[str, ...], match: str, as_jso
       document[arch]["instructions"] = [i for i in document[arch]["instructions"] if i["mnemonic"] in names]
     click.echo(json.dumps(document))
     return
+  if not any(found.values()):
+    raise InvalidArgument(f"no instruction of {', '.join(chosen)} fits", where=f"--match {match}" if match else None,
+                          hint="names are the generation's own: exp is export on gfx1201")
+  from rich.box import SIMPLE_HEAD
   from rich.console import Console
   from rich.table import Table
-  table = Table()
+  table = Table(box=SIMPLE_HEAD, pad_edge=False)
   if grades or match:
-    for column in ("arch", "instruction", "meaning", "manual", "witnesses"): table.add_column(column)
+    for column in ("arch", "instruction", "meaning", "manual", "witnesses"):
+      table.add_column(column, no_wrap=column in {"arch", "instruction", "manual"}, overflow="fold")
     for arch, entries in found.items():
       for e in entries:
         table.add_row(arch, e.mnemonic, e.meaning, e.section or "-", ", ".join(e.witnesses) or "-")
   else:
-    table.add_column("")
+    table.add_column("", no_wrap=True)
     numbers = [ledger.summary(arch) for arch in chosen]
     for arch in chosen: table.add_column(arch, justify="right")
     for what, values in (
@@ -76,11 +84,11 @@ def command(arches: tuple[str, ...], grades: tuple[str, ...], match: str, as_jso
         ("  in AMD's manual", [f"{s.manual:,}" for s in numbers]),
         ("  with a meaning", [f"{s.known:,} ({s.percent:.1f} %)" for s in numbers]),
         ("    exact", [f"{s.exact:,}" for s in numbers]),
-        ("    within manual's ULP", [f"{s.ulp:,}" for s in numbers]),
+        ("    within its ULP", [f"{s.ulp:,}" for s in numbers]),
         ("    approximate", [f"{s.approximate:,}" for s in numbers]),
         ("    no effect", [f"{s.no_effect:,}" for s in numbers]),
         ("  run beside a witness", [f"{s.executed:,}" for s in numbers]),
         ("encodings", [f"{s.encodings:,}" for s in numbers]),
-        ("text unlike llvm-mc 19's", [f"{s.text_differs:,}" for s in numbers])):
+        ("text is not LLVM 19's", [f"{s.text_differs:,}" for s in numbers])):
       table.add_row(what, *values)
   Console().print(table)

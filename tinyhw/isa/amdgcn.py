@@ -106,6 +106,17 @@ class Row:
     return "imm" in self.fields and self.fields["imm"][0][2] == 32 and self.family != "SOPK"
 
   @cached_property
+  def whole(self) -> tuple[tuple[str, int, int], ...]:
+    """(name, position, mask) of the fields that lie in one place: nearly all, so they are taken out at once."""
+    return tuple((n, p[0][0], (1 << p[0][2]) - 1) for n, p in self.fields.items() if len(p) == 1 and not p[0][1])
+
+  @cached_property
+  def split(self) -> tuple[tuple[str, tuple[tuple[int, int, int], ...]], ...]:
+    """The fields in several pieces."""
+    whole = {name for name, _, _ in self.whole}
+    return tuple((n, p) for n, p in self.fields.items() if n not in whole)
+
+  @cached_property
   def extended(self) -> frozenset[str]:
     """Integer sources in encodings whose modifiers are those of floats: LLVM calls neg sign extension there."""
     return frozenset(o[0] for o in self.operands if "e" in o[5])
@@ -238,8 +249,8 @@ class Table:
     raise DecodeError(f"no {self.name} instruction", where=hex(where), words=shown)
 
   def _decoded(self, row: Row, word: int, code: bytes | memoryview, at: int, where: int) -> Instruction:
-    fields = {}
-    for name, pieces in row.fields.items():
+    fields = {name: word >> position & mask for name, position, mask in row.whole}
+    for name, pieces in row.split:
       value = 0
       for position, bit, width in pieces: value |= (word >> position & (1 << width) - 1) << bit
       fields[name] = value

@@ -8,6 +8,7 @@ Object Metadata".
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar, cast
 
@@ -162,6 +163,17 @@ class CodeObject:
     for f in self.fixups:
       _patch(image, f.offset, f.kind, f.value + f.sign * base)
     return bytes(image)
+
+
+def place(loaded: Iterable[tuple[int, CodeObject]], address: int) -> str | None:
+  """`symbol+0x10` of an address in the code of one of the objects, which lie at the addresses before them."""
+  for base, code in loaded:
+    at = address - base
+    part = next((s for s in code.segments if s.executable and s.offset <= at < s.offset + s.size), None)
+    if part is None: continue
+    found = max(((a, n) for n, a in code.symbols.items() if part.offset <= a <= at), default=None)
+    return f"{found[1]}+{at - found[0]:#x}" if found else None
+  return None
 
 
 def load(data: bytes, *, arch: str | None = None) -> CodeObject:

@@ -171,8 +171,12 @@ class Done:
 def _work(kinds: Kinds, pipe: Connection, at: Any) -> None:
   """A process's life. What the programs print to standard error stays there, a crash with its Python frames too."""
   signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends it
+  signal.signal(signal.SIGTERM, signal.SIG_DFL)
   faulthandler.enable()
+  parent = os.getppid()
   while True:
+    while not pipe.poll(2.0):
+      if os.getppid() != parent: return  # killed; another process may hold its end of the pipe
     try: task: Task = pipe.recv()
     except EOFError: return
     pipe.send(_run(kinds, task, at))
@@ -298,6 +302,7 @@ def main() -> int:
   try: plan, tally = journal.load() or (Plan([options.only] if options.only else list(KINDS), options.seed,
                                              options.programs), Tally())
   except InvalidArgument as error: parser.error(str(error))
+  for ending in (signal.SIGINT, signal.SIGTERM): signal.signal(ending, signal.default_int_handler)
   jobs, code = min(options.jobs, plan.left + len(plan.open)), 0
   with Progress(SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), console=console,
                 disable=not console.is_terminal) as progress:

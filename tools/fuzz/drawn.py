@@ -101,7 +101,7 @@ def valid(gpu: str) -> list[bytes]:
 def bytes_of(number: int) -> bytes:
   """1 to 16 words: valid instructions, opcodes with random fields, random words; as many of each as the number says."""
   rng, gpu = random.Random(number), GPUS[number % 3]
-  noisy, words, size = rng.choice((0.0, 0.02, 0.1, 0.5)), bytearray(), 4 * rng.randrange(1, 17)
+  noisy, words, size = rng.choice((0.0, 0.02, 0.1, 0.5)), bytearray(), 4 * rng.randrange(1, 1 + rng.choice((4, 8, 16)))
   while len(words) < size:
     kind = rng.random()
     words += rng.randbytes(4) if kind < noisy / 2 else _noise(playground(gpu), rng) if kind < noisy else \

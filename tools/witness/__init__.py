@@ -9,7 +9,7 @@ import importlib
 from typing import Final
 
 MODULES: Final = ("integers", "scalars", "compares", "floats", "conversions", "memory", "lds", "waves", "control",
-                  "buffers", "matrix", "scalar_memory", "sparse", "rdna4", "typed", "to_lds", "blocks")
+                  "buffers", "matrix", "scalar_memory", "sparse", "rdna4", "typed", "to_lds", "blocks", "pictures")
 
 
 def registers_all() -> None:

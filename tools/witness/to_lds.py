@@ -53,3 +53,28 @@ def from_memory(s: State, i: Instruction) -> None:
 
 WITNESSES.wave(" ".join(f"{p}_load_lds_{n}" for p in ("global", "scratch") for n in NAMES), BYTES, prepare=prepare_flat,
                fields=flat_fields)(from_memory)
+
+
+def prepare_store(s: State, i: Instruction, rng: Random) -> None:
+  """LDS, and a buffer that gives each lane a dword of its own (ADD_TID_ENABLE)."""
+  prepare(s, i, rng)
+  s.memory = bytearray(rng.randbytes(MEMORY_SIZE))
+  n, soffset = i.operands["srsrc"].value, i.operands["soffset"]
+  for w in range(s.waves):
+    base = MEMORY + 512 + 2048 * w
+    words = (base & 0xFFFFFFFF, base >> 32 | rng.choice([4, 8, 12]) << 16, 4096, 1 << 23)
+    for k, word in enumerate(words): s.s[n + k][w] = word
+    if soffset.kind == "s" and soffset.value < 106: s.s[soffset.value][w] = rng.randrange(16) * 4
+
+
+@WITNESSES.wave("buffer_store_lds_dword", BYTES, prepare=prepare_store, forms=8,
+                fields=lambda e, k: e.fields.update(offset=0 if not k else e.rng.randrange(64) * 4))
+def store_lds(s: State, i: Instruction) -> None:
+  """The way of a load to LDS the other way round; the CDNA3 manual has the name, but not what it does."""
+  n = i.operands["srsrc"].value
+  for w, lane, at in s.active():
+    source = (s.m0(w) & 0xFFFF) + i.fields["offset"] + 4 * lane
+    if source + 4 > len(s.lds): continue
+    base, stride = s.s[n][w] | (s.s[n + 1][w] & 0xFFFF) << 32, s.s[n + 1][w] >> 16 & 0x3FFF
+    where = base + stride * lane + i.fields["offset"] + s.bits(i.operands["soffset"], 32, w, at)
+    store(s.memory, where - MEMORY, 4, load(s.lds, source, 4))

@@ -118,7 +118,8 @@ for _name, _small in (("fp8", FP8), ("bf8", BF8)):
     pair = encoded(o, a, t, limit) | encoded(o, b, t, limit) << 8
     return old & ~(o.const("u32", 0xFFFF) << shift) | pair << shift
 
-  @M(f"v_cvt_sr_{_name}_f32", "u32(f32, u32, d:u32, i:byte_sel, mode:FP16_OVFL)", isa="gfx12", exact=False)
+  # section 7.6.1: the seed is added to the value, and the sum is truncated
+  @M(f"v_cvt_sr_{_name}_f32", "u32(f32, u32, d:u32, i:byte_sel, mode:FP16_OVFL)", isa="gfx12")
   def cvt_sr(o: O, a: V, seed: V, old: V, at: V, limit: V, t: Any = _small) -> V:
     shift = 8 * (at & 3)
     return old & ~(o.const("u32", 0xFF) << shift) | stochastic(o, a, seed, t, limit) << shift

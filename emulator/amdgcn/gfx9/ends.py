@@ -65,11 +65,8 @@ def _skip(i: Instruction, pc: int) -> Ender:
 
   def skip(group: Group) -> Next:
     on = by_wave(group, value(group) >> (bit(group) & np.uint32(31)) & np.uint32(1)).astype(np.int64)
-    return _go(group, np.full(group.size, after), group.mode & ~VSKIP.mask | on << VSKIP.low)
+    return _go(group, np.full(group.size, after), VSKIP.put(group.mode, on))
   return skip
-
-
-def _with_depth(mode: int, depth: int) -> int: return mode & ~CSP.mask | (depth & CSP.limit) << CSP.low
 
 
 @ends("s_cbranch_g_fork", "s_cbranch_i_fork", isa="gfx9")
@@ -97,7 +94,7 @@ def _fork(i: Instruction, pc: int) -> Ender:
       s[top + k] = column(np.where(both, word, by_wave(group, s[top + k])))
     s[EXEC_LO], s[EXEC_LO + 1] = column(now.astype(U32)), column((now >> np.uint64(32)).astype(U32))
     exec_changed(group)
-    deeper = _with_depth(group.mode, CSP.of(group.mode) + 1)
+    deeper = CSP.put(group.mode, CSP.of(group.mode) + 1)
     return _go(group, np.where(jumps, to, np.uint64(after)).astype(np.int64), np.where(both, deeper, group.mode))
   return fork
 
@@ -114,6 +111,6 @@ def _join(i: Instruction, pc: int) -> Ender:
     for k in (0, 1): s[EXEC_LO + k] = column(np.where(done, by_wave(group, s[EXEC_LO + k]), by_wave(group, s[top + k])))
     exec_changed(group)
     back = by_wave(group, s[top + 2]).astype(U64) | by_wave(group, s[top + 3]).astype(U64) << np.uint64(32)
-    shallower = _with_depth(group.mode, depth - 1)
+    shallower = CSP.put(group.mode, depth - 1)
     return _go(group, np.where(done, np.uint64(after), back).astype(np.int64), np.where(done, group.mode, shallower))
   return join

@@ -126,14 +126,14 @@ def _clock(i: Instruction, pc: int, mode: int) -> Step:
 
 # ---- loads into LDS (10.3): a dword for each lane at M0 + offset + 4 * lane
 
-_TO_LDS: Final = {"ubyte": (1, 0), "sbyte": (1, 8), "ushort": (2, 0), "sshort": (2, 16), "dword": (4, 0)}
+TO_LDS: Final = {"ubyte": (1, 0), "sbyte": (1, 8), "ushort": (2, 0), "sshort": (2, 16), "dword": (4, 0)}
 
 
-@binds(*(f"{segment}_load_lds_{kind}" for segment in ("global", "scratch") for kind in _TO_LDS), isa="gfx9")
+@binds(*(f"{segment}_load_lds_{kind}" for segment in ("global", "scratch") for kind in TO_LDS), isa="gfx9")
 def _load_to_lds(i: Instruction, pc: int, mode: int) -> Step:
   """global_load_lds_*, scratch_load_lds_*; the instruction's offset counts for both addresses."""
   segment, kind = i.mnemonic.partition("_")[0], i.mnemonic.rpartition("_")[2]
-  width, sign_bits = _TO_LDS[kind]
+  width, sign_bits = TO_LDS[kind]
   fetch, offset = fetcher(i, segment, width), byte_offset(i)
 
   def load(group: Group) -> None:

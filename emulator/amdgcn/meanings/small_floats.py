@@ -73,8 +73,9 @@ def encoded(o: O, x: V, t: SmallFloat, limit: V) -> V:
 def stochastic(o: O, x: V, seed: V, t: SmallFloat, limit: V) -> V:
   """Codes of f32 after adding the seed's high bits below the last bit that is kept, truncated.
 
-  The manual's text lets the sum of fraction and seed wrap around; here its carry goes to the exponent, without which
-  the expected value would not be the operand. Infinities and NaN take no seed.
+  The manuals' pseudocode lets the sum of fraction and seed wrap around; here its carry goes to the exponent, without
+  which the expected value would not be the operand: RDNA4's section 7.6.1 adds the seed to the value, and truncates.
+  CDNA3's does not say how it is rounded. Infinities and NaN take no seed.
   """
   raw = o.bits(x, "u32")
   magnitude = raw & 0x7FFFFFFF

@@ -15,7 +15,6 @@ from tinyhw.emulator.simt import Group
 
 Value = Any
 _UNITS: Final[dict[int, Any]] = {1: np.dtype("u1"), 2: np.dtype("u2"), 4: U32, 8: U64}
-_U16: Final = np.dtype("u2")
 _32: Final = np.uint64(32)
 
 

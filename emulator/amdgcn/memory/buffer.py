@@ -33,7 +33,6 @@ class Addressing:
   """Where the lanes of a buffer instruction go."""
 
   def __init__(self, i: Instruction, pc: int) -> None:
-    if i.get("tfe"): raise unsupported(i, pc, "tfe")
     self.i, self.pc, self.parse = i, pc, parser(i.isa, FORMATTED.fullmatch(i.mnemonic) is not None)
     srsrc = i.operands["srsrc"].value
     self.words = [scalar32(srsrc + k) for k in range(4)]
@@ -219,9 +218,7 @@ def _format_store(i: Instruction, pc: int, addressing: Addressing, count: int, d
   def store(group: Group, r: Resource) -> None:
     f, selects = _typed(i, pc, r)
     if f is None: return
-    values = [component(group, k) for k in range(count)]
-    # what is stored as X comes from the channel that a load would fill with X
-    chosen = [next((values[k] for k in range(count) if selects[k] == 4 + c), None) for c in range(len(f.bits))]
+    chosen = formats.components(f, {k: component(group, k) for k in range(count)}, selects, i.isa)
     at, (ok,) = addressing(group, r, [f.size])
     words = formats.store(f, chosen, d16)
     under(group, ok, lambda: access.store(group, None, at, words, f.size))

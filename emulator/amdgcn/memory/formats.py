@@ -129,6 +129,20 @@ def _code(f: Format, value: Value, bits: int, d16: bool) -> Value:
   return (whole & np.int64((1 << bits) - 1)).astype(U32)
 
 
+# Instruction tables whose stores fill components that the program does not give with the first one, instead of with 0
+# (RDNA4 ISA manual, sections 9.3 and 10.4.2).
+REPEATING: Final = frozenset({"gfx12"})
+
+
+def components(f: Format, given: dict[int, Value], selects: tuple[int, ...], isa: str) -> list[Value | None]:
+  """What is stored as each component of a format, None for 0, from a program's values by the component that they are.
+
+  What is stored as X is the one that a load would fill with X.
+  """
+  first = given[min(given)] if isa in REPEATING and len(given) < len(f.bits) else None
+  return [next((x for k, x in given.items() if selects[k] == 4 + c), first) for c in range(len(f.bits))]
+
+
 def store(f: Format, values: list[Value | None], d16: bool) -> list[Value]:
   """The dwords (or the low bytes of one) of elements from the values of X, Y, Z, W; None stands for 0."""
   words: list[Value] = [np.uint32(0)] * max(1, f.size // 4)

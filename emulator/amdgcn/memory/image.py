@@ -1,6 +1,7 @@
 """Binds image instructions without a sampler: loads, stores, atomics and sizes (RDNA3, RDNA4 ISA manuals, chapter 10).
 
-A texel outside its level, or a slice or level outside the view, reads 0 and is not stored.
+A texel outside its level, or a slice or level outside the view, reads 0 and is not stored. With TFE a lane whose page
+is not resident gets a status; pages that are not mapped fault here, so that nobody gets one (section 10.1.1).
 """
 from __future__ import annotations
 
@@ -39,7 +40,6 @@ class Places:
   """Where the lanes of an image instruction go: its resource and its coordinates."""
 
   def __init__(self, i: Instruction, pc: int, mip: bool) -> None:
-    if i.get("tfe"): raise unsupported(i, pc, "tfe")
     self.i, self.pc, self.parse = i, pc, texture.parser(i.isa)
     resource = i.operands["srsrc" if "srsrc" in i.operands else "rsrc"].value
     self.words = [scalar32(resource + k) for k in range(4 if i.get("r128") else texture.DWORDS)]
@@ -50,9 +50,11 @@ class Places:
 
   def each(self, group: Group, run: Callable[[texture.Image | None], None]) -> None:
     """Run for the image that the waves have; where they have several, for each with only its waves active."""
-    if access.nobody(group): return
-    each_wave(group, [r(group) for r in self.words],
-              lambda *w: run(self.parse(*w, *[0] * (texture.DWORDS - len(w)))))
+    def one(*words: int) -> None:
+      try: image = self.parse(*words, *[0] * (texture.DWORDS - len(words)))
+      except texture.NotAnImage: return
+      run(image)
+    if not access.nobody(group): each_wave(group, [r(group) for r in self.words], one)
 
   def coordinates(self, group: Group) -> dict[str, Value]:
     """The coordinates by their names: x, y, z, l (slice) and m (level), u64 of each lane."""
@@ -124,7 +126,9 @@ def _fetch(group: Group, image: texture.Image, places: Places) -> tuple[list[Val
 
 def _load(i: Instruction, pc: int, places: Places, packed: bool, signed: bool) -> Callable[..., None]:
   """Components in the format's numbers, or the texel's dwords as they are."""
-  n, chosen, d16 = i.operands["vdata"].value, _chosen(i, pc), bool(i.get("d16"))
+  n, d16 = i.operands["vdata"].value, bool(i.get("d16"))
+  if not i.fields["dmask"]: return lambda group, image: write_words(group, n, [np.uint32(0)])  # nothing is fetched
+  chosen = _chosen(i, pc)
 
   def load(group: Group, image: texture.Image | None) -> None:
     values: list[Value] = [np.uint32(0)] * len(chosen)
@@ -145,7 +149,7 @@ def _load(i: Instruction, pc: int, places: Places, packed: bool, signed: bool) -
 
 
 def _store(i: Instruction, pc: int, places: Places, packed: bool, signed: bool) -> Callable[..., None]:
-  """What dmask leaves out of the format is stored as 0; of D16 data the dmask has only the number of components."""
+  """Of D16 data the dmask has only the number of components; what it leaves out is `formats.components`'s matter."""
   n, chosen, d16 = i.operands["vdata"].value, _chosen(i, pc), bool(i.get("d16")) and not packed
   if d16: chosen = list(range(len(chosen)))
 
@@ -158,10 +162,7 @@ def _store(i: Instruction, pc: int, places: Places, packed: bool, signed: bool) 
     given = {c: component(group, k) for k, c in enumerate(chosen)}
     if packed: words = [given.get(k, np.uint32(0)) for k in range(max(1, image.format.size // 4))]
     else:
-      # what is stored as R comes from the component that a load would fill with R
-      source = [next((given[k] for k in given if image.selects[k] == 4 + c), None)
-                for c in range(len(image.format.bits))]
-      words = formats.store(image.format, source, d16)
+      words = formats.store(image.format, formats.components(image.format, given, image.selects, i.isa), d16)
     at, ok = places(group, image)
     buffer.under(group, ok, lambda: access.store(group, None, at, words, image.format.size))
   return store
@@ -207,8 +208,9 @@ def _sizes(i: Instruction, pc: int) -> Step:
       levels, _ = image.layout
       ok = level <= np.uint64(min(image.last_level, len(levels) - 1))
       at = np.minimum(level, np.uint64(len(levels) - 1)).astype(np.intp)
-      rows = [(x.width, x.height, image.last - image.first + 1 if image.last >= 0 else x.depth) for x in levels]
+      slices = max(0, image.last - image.first + 1)
+      rows = [(x.width, x.height, slices if image.last >= 0 else x.depth) for x in levels]
       found = [np.where(ok, np.array([r[k] for r in rows], U32)[at], np.uint32(0)) for k in range(3)]
-      found.append(np.uint32(image.last_level - image.base_level + 1))
+      found.append(np.uint32(max(0, image.last_level - image.base_level + 1)))
     write_words(group, n, [full(group, np.asarray(found[k])) for k in chosen])
   return lambda group: places.each(group, partial(sizes, group))

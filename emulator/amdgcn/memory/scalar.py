@@ -2,10 +2,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
+from tinyhw.core.errors import MachineFault, PageFault
 from tinyhw.core.memory import Access
 from tinyhw.emulator.amdgcn.binders import unsupported
 from tinyhw.emulator.amdgcn.memory import access
@@ -18,10 +19,12 @@ from tinyhw.emulator.simt import ZERO, Group, Step
 from tinyhw.isa.amdgcn import EXEC_LO, NULL, Instruction
 
 Value = Any
+SIGNED_BUFFERS: Final = frozenset({"gfx9"})  # instruction tables whose loads from buffers may have a negative offset
 
 
 def bind(i: Instruction, pc: int, mode: int) -> Step:
   """The step of a scalar load. Raises Unsupported for an instruction without meaning."""
+  if violates(i): return _violation
   if i.mnemonic in SCALAR_SMALL: return _smem_small(i)
   if i.mnemonic not in SCALAR_LOADS: raise unsupported(i, pc)
   count = SCALAR_LOADS[i.mnemonic]
@@ -47,11 +50,26 @@ def bind(i: Instruction, pc: int, mode: int) -> Step:
     else:
       address = np.broadcast_to(np.asarray(at, U64), (group.size, 1))
       if group.cohort.observer is not None: access.show(group, "scalar", "load", address, 4 * count)
-      for k in range(count):
-        word = _gathered(space, address + np.uint64(4 * k), 4, None if inside is None else inside - 4 * k)
-        if destination != NULL: s[destination + k] = word
+      try: words = [_gathered(space, address + np.uint64(4 * k), 4, None if inside is None else inside - 4 * k)
+                    for k in range(count)]
+      except PageFault:  # the access of the first wave that faults, as a whole
+        left = np.broadcast_to(4 * count if inside is None else inside, address.shape).reshape(-1).tolist()
+        for one, n in zip(address.reshape(-1).tolist(), left): space.read(one, max(0, min(n, 4 * count)) & -4)
+        raise
+      if destination != NULL: s[destination:destination + count] = words
     if touches_exec: exec_changed(group)
   return step
+
+
+def violates(i: Instruction) -> bool:
+  """Whether a load from a buffer has a negative offset, at which the chip stops (RDNA3 and RDNA4 ISA manuals, 8.1.2).
+
+  CDNA3 only says that the sum of the offsets must not be negative (8.2.1).
+  """
+  return i.isa not in SIGNED_BUFFERS and i.mnemonic.startswith("s_buffer_load") and byte_offset(i) < 0
+
+
+def _violation(group: Group) -> None: raise MachineFault("a scalar load from a buffer with a negative offset")
 
 
 def _scalar_address(i: Instruction, align: int) -> Callable[[Group], tuple[int | Value, int | Value | None]]:

@@ -23,6 +23,11 @@ ROWS: Final = {"gfx11": (256, 256), "gfx12": (128, 256)}
 # What the instruction's dim says, with the coordinates that it gives: the number is SQ_RSRC_IMG_TYPE's less 8.
 COORDINATES: Final = {"1D": "x", "2D": "xy", "3D": "xyz", "1D_ARRAY": "xl", "2D_ARRAY": "xyl"}
 FIRST_TYPE: Final = 8  # lower types are buffers
+_HINT: Final = "images of one sample that lie linearly in memory (swizzle mode 0) are emulated"
+
+
+class NotAnImage(Exception):
+  """The resource is a buffer: image instructions do nothing with it (RDNA3 ISA manual, chapter 10)."""
 
 
 @dataclass(frozen=True)
@@ -74,19 +79,21 @@ class Image:
     return tuple(out), start
 
 
-def _size(isa: str, name: str, value: int) -> int: return Field(*images.RESOURCE[isa][name]).of(value)
-
-
 @cache
 def parser(isa: str) -> Callable[..., Image | None]:
-  """What reads the dwords of a resource: None for one that is unbound, or for a buffer, which image instructions
-  ignore. Raises Unsupported for images that are tiled, compressed, or have samples or faces."""
-  def field(name: str, v: int) -> int: return _size(isa, name, v) if name in images.RESOURCE[isa] else 0
+  """What reads the dwords of a resource; None for one that is unbound.
+
+  Raises NotAnImage for a buffer, Unsupported for images that are tiled, compressed, or have samples or faces.
+  """
+  places = {name: Field(*place) for name, place in images.RESOURCE[isa].items()}
+
+  def field(name: str, v: int) -> int: return places[name].of(v) if name in places else 0
 
   @lru_cache(maxsize=1024)
   def parse(*dwords: int) -> Image | None:
     v = sum(d << 32 * k for k, d in enumerate(dwords))
-    if not v or field("type", v) < FIRST_TYPE: return None
+    if not v: return None
+    if field("type", v) < FIRST_TYPE: raise NotAnImage
     kind, code = images.TYPES[field("type", v)], field("format", v)
     if kind not in COORDINATES: raise Unsupported("image", f"of type {kind}", hint=_HINT)
     if mode := field("sw_mode", v): raise Unsupported("image", f"with swizzle mode {mode}", hint=_HINT)
@@ -105,6 +112,3 @@ def parser(isa: str) -> Callable[..., Image | None]:
                  field("base_array", v) if layered else 0, depth if layered else -1,
                  tuple(field(f"dst_sel_{c}", v) for c in "xyzw"), pitch)
   return parse
-
-
-_HINT: Final = "images of one sample that lie linearly in memory (swizzle mode 0) are emulated"

@@ -156,6 +156,7 @@ def _each_part(group: Group, address: Value, parts: tuple[Value, Value],
 
 
 def flat_fetch(i: Instruction, width: int) -> Loader:
+  """Loads from flat addresses, each in memory, in LDS or in scratch."""
   address_of = _flat_address(i)
 
   def fetch(group: Group) -> list[Value]:
@@ -175,6 +176,7 @@ def flat_fetch(i: Instruction, width: int) -> Loader:
 
 
 def flat_put(i: Instruction, width: int) -> Callable[[Group, list[Value]], None]:
+  """Stores to flat addresses, each in memory, in LDS or in scratch."""
   address_of = _flat_address(i)
 
   def put(group: Group, words: list[Value]) -> None:

@@ -7,13 +7,14 @@ State".
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from tinyhw.arch import DECODED, Arch, decoded
-from tinyhw.autogen import hsa
-from tinyhw.core.errors import DecodeError, InvalidArgument, OutOfMemory
+from tinyhw.autogen import hsa, sq
+from tinyhw.core.errors import DecodeError, InvalidArgument, MachineFault, OutOfMemory, PageFault
 from tinyhw.core.memory import PAGE, Access, AddressSpace, Region
 from tinyhw.drive.allocate import round_up
 from tinyhw.drive.amd.program import ArgumentLayout, Shape, describe_launch, user_sgprs
@@ -97,8 +98,11 @@ class BareProgram(Program):
     for allocation in ready.temporary: self.runtime.free(allocation)
     ready.temporary.clear()
 
-  def _check(self, block: Dim3) -> None:
+  def _check(self, grid: Dim3, block: Dim3) -> None:
     threads, kernel = block[0] * block[1] * block[2], self.kernel
+    if max(grid) > _DWORD or any(g * b > _DWORD for g, b in zip(grid, block)):
+      raise InvalidArgument(f"grid {grid} of blocks {block}: more than {_DWORD:,} work-items in a dimension",
+                            where=self._where)
     if kernel.max_workgroup_size and threads > kernel.max_workgroup_size:
       raise InvalidArgument(f"block {block} has {threads} threads, the kernel was compiled for at most "
                             f"{kernel.max_workgroup_size}", where=self._where,
@@ -109,7 +113,7 @@ class BareProgram(Program):
 
   def ready(self, kernargs: bytes, grid: Dim3, block: Dim3, dynamic_lds: int = 0) -> Ready:
     """Put arguments, hidden arguments and scratch in memory and make the dispatch."""
-    self._check(block)
+    self._check(grid, block)
     runtime, kernel, arch, layout = self.runtime, self.kernel, self.loaded.arch, self.layout
     d, temporary = kernel.descriptor, []
 
@@ -135,7 +139,8 @@ class BareProgram(Program):
       users = list(sgprs.values)
       known = {"kernarg": address, "dispatch_packet": address + packet_at, "timeline": 1}
       for at, name in sgprs.pairs.items(): users[at:at + 2] = known[name] & _DWORD, known[name] >> 32
-      users += [0] * ((d.compute_pgm_rsrc2 >> 1 & 31) - len(users))
+      low, bits = sq.PROGRAM[arch.isa]["RSRC2"]["USER_SGPR"]
+      users += [0] * ((d.compute_pgm_rsrc2 >> low & (1 << bits) - 1) - len(users))
       lane = kernel.private_segment_size
       if kernel.dynamic_stack: lane = max(lane, _STACK)
       scratch: dict[str, int] = {}
@@ -220,7 +225,34 @@ class BareRuntime(Runtime):
   def run(self, ready: Ready) -> None:
     """Execute a launch, shown to the observer where there is one."""
     observer = {} if self.observer is None else {"observer": self.observer}
-    self.execute(ready.space, ready.arch, ready.dispatch, **observer)
+    with self.explained(ready): self.execute(ready.space, ready.arch, ready.dispatch, **observer)
+
+  @contextmanager
+  def explained(self, ready: Ready) -> Iterator[None]:
+    """Faults of the launch say what they are about."""
+    try: yield
+    except MachineFault as error:
+      error.hint = "; ".join(filter(None, (self.about(error, ready), error.hint)))
+      raise
+
+  def about(self, fault: MachineFault, ready: Ready) -> str:
+    """What a fault is about: the place in the code, the workgroup, the memory at or closest below a page fault."""
+    parts = []
+    if fault.pc is not None and (found := codeobject.place(self.loaded(), fault.pc)): parts.append(found)
+    if fault.wave is not None:
+      x, y, z = ready.dispatch.grid
+      threads = ready.dispatch.block[0] * ready.dispatch.block[1] * ready.dispatch.block[2]
+      number = fault.wave // -(-threads // ready.kernel.wavefront_size)
+      if x * y * z > 1: parts.append(f"workgroup {number % x},{number // x % y},{number // x // y}")
+    if isinstance(fault, PageFault) and fault.address is not None: parts += self._near(fault.address)
+    return ", ".join(parts)
+
+  def _near(self, address: int) -> list[str]:
+    own = [p for p in self.places if p.name not in {"code", "kernarg", "scratch"} or p.start <= address < p.end]
+    below = max((p for p in own if p.start <= address), key=lambda p: p.start, default=None)
+    if below is None or address - below.start > 1 << 30: return []
+    past = "in" if address < below.end else f"{address - below.end:,} bytes past the end of"
+    return [f"{past} {below.name} ({below.size:,} bytes)"]
 
   def loaded(self) -> list[tuple[int, CodeObject]]:
     """(address, code object) of each code object in memory."""

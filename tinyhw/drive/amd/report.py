@@ -12,7 +12,7 @@ from tinyhw.core.errors import DecodeError, DeviceError, WaitTimeout
 from tinyhw.core.layout import Packet
 from tinyhw.drive.amd.kfd import Buffer, Fault
 from tinyhw.drive.queue import HardwareQueue, Submission
-from tinyhw.wire import pm4, sdma
+from tinyhw.wire import codeobject, pm4, sdma
 
 if TYPE_CHECKING:
   from tinyhw.drive.amd.device import AMDRuntime
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _SHOWN_LOG_LINES = 12
 _NULL_PAGES = 1 << 16  # an access below this went through a null pointer
 _LOG_PREFIX = re.compile(r"^amdgpu [0-9a-f:.]+: amdgpu: ")
+_PC = re.compile(r"at PC 0x([0-9a-f]+)")
 _STATUS = re.compile(r"GCVM_L2_PROTECTION_FAULT_STATUS:0x([0-9A-Fa-f]+)")
 _STATUS_BITS = sum(f.mask for f in gc.GCVM_L2_PROTECTION_FAULT_STATUS.FIELDS)
 # kfd_set_dbg_ev_from_interrupt evicts the process' queues on this GPU, and nothing brings them back
@@ -55,7 +56,7 @@ def fault_error(runtime: AMDRuntime, fault: Fault) -> DeviceError:
   running = _running(runtime)
   if running:
     label = running[0][1].label
-    message += f"; running: {label}"
+    message += f"; running: {label}{_stopped_at(runtime, log)}"
     unserved = runtime.unserved.get(label.removeprefix("kernel "))
     if unserved and fault.address is not None and fault.address < _NULL_PAGES:
       message += f", which asks for {', '.join(unserved)} (null here)"
@@ -71,6 +72,14 @@ def _logged_access(log: Sequence[str]) -> str | None:
     status = gc.GCVM_L2_PROTECTION_FAULT_STATUS.decode(int(found[1], 16) & _STATUS_BITS)
     return "atomic" if status.ATOMIC else "write" if status.RW else "read"
   return None
+
+
+def _stopped_at(runtime: AMDRuntime, log: Sequence[str]) -> str:
+  """Where in the code the log's PC is."""
+  found = (_PC.search(line) for line in reversed(log))
+  pc = next((int(m[1], 16) for m in found if m), None)
+  named = None if pc is None else codeobject.place(runtime.loaded(), pc)
+  return f" at {named}" if named else ""
 
 
 def _near(runtime: AMDRuntime, address: int) -> str:
