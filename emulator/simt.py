@@ -129,6 +129,12 @@ class Group:
     other.scratch = None if self.scratch is None else part(self.scratch)
     return other
 
+  def put_back(self, parts: Sequence[Group]) -> None:
+    """Have the registers of groups that were taken from this one, which together are all its waves."""
+    whole, *others = parts
+    for other in others: whole.join(other)
+    self.v, self.s, self.scc, self.mask, self.bools, self.pairs = whole.v, whole.s, whole.scc, whole.mask, {}, {}
+
   def alike(self, other: Group) -> bool:
     """Whether the other's waves can be taken in where both stand at one PC: MODE and the registers are as many."""
     return self.mode == other.mode and len(self.v) == len(other.v)

@@ -110,3 +110,18 @@ def test_the_digits_are_the_published_ones() -> None:
   images, digits = load_digits()
   assert images.shape == (1797, 64) and images.min() == 0 and images.max() == 1
   assert np.bincount(digits).tolist() == [178, 182, 177, 183, 181, 182, 181, 179, 174, 180]  # UCI's class counts
+
+
+def test_the_shell_completes_generations_grades_and_kernels(tmp_path: Path, add_kernel: bytes) -> None:
+  (tmp_path / "add.o").write_bytes(add_kernel)
+
+  def offered(*words: str) -> list[str]:
+    env = os.environ | {"_TINYHW_COMPLETE": "bash_complete", "COMP_WORDS": " ".join(["tinyhw", *words]),
+                        "COMP_CWORD": str(len(words)), "PYTHONPATH": str(Path(__file__).parents[2])}
+    done = subprocess.run([sys.executable, "-c", "from tinyhw.cli import main; main()"], env=env, capture_output=True,
+                          text=True, check=False)
+    return [line.split(",")[-1] for line in done.stdout.splitlines() if line]
+
+  assert offered("asm", "--arch", "gfx12") == ["gfx1201"] and "approximate" in offered("ledger", "--grade", "a")
+  assert offered("launch", str(tmp_path / "add.o"), "--kernel", "a") == ["add"]
+  assert offered("launch", str(tmp_path / "none"), "--kernel", "a") == []

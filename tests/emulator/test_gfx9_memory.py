@@ -221,6 +221,27 @@ def test_registers_are_indexed_by_m0() -> None:
   assert np.array_equal(got[3][first], (v[0] + v[1])[first]) and np.array_equal(got[4], v[0])
 
 
+@pytest.mark.parametrize("index", ["s6", "0"])
+@pytest.mark.parametrize("engine", ["ref", "both"])
+def test_indexed_compares_write_masks_and_exec(index: str, engine: str) -> None:
+  """Each wave's mask is its own, and lanes that v_cmpx turns off stay off."""
+  x = np.arange(2 * LANES, dtype=np.uint32)
+  got = run(f"""
+    s_mov_b32 s30, 50
+    s_mov_b32 s31, 150
+    s_set_gpr_idx_on {index}, gpr_idx(SRC1)
+    v_cmp_lt_u32_e64 s[20:21], s30, v8
+    v_cmpx_gt_u32_e64 s[22:23], s31, v8
+    v_mov_b32_e32 v20, 7
+    s_set_gpr_idx_off
+    v_mov_b32_e32 v21, 9""", {8: x, 9: x + 100, 20: x * 0, 21: x * 0}, ["s20", "s21", 20, 21], waves=2, engine=engine)
+  seen = np.where(x < LANES, x, x + 100) if index == "s6" else x
+  for wave in (0, 1):
+    mask = int(got[0][wave * LANES]) | int(got[1][wave * LANES]) << 32
+    assert mask == sum(int(v > 50) << k for k, v in enumerate(seen[wave * LANES:(wave + 1) * LANES]))
+  assert np.array_equal(got[2], np.where(seen < 150, 7, 0)) and np.array_equal(got[3], np.where(seen < 150, 9, 0))
+
+
 def test_an_index_past_the_last_register_is_refused() -> None:
   with pytest.raises(MachineFault, match="past the last"):
     run("s_mov_b32 s10, 200\ns_set_gpr_idx_on s10, gpr_idx(SRC0)\nv_mov_b32_e32 v5, v100\ns_set_gpr_idx_off", {}, [])

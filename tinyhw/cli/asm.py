@@ -7,13 +7,15 @@ from pathlib import Path
 
 import click
 
+from tinyhw.cli import complete
 from tinyhw.cli.disasm import DEFAULT
 from tinyhw.core.errors import InvalidArgument
 
 
 @click.command()
 @click.argument("file", metavar="FILE|-")
-@click.option("--arch", "name", default=DEFAULT, show_default=True, help="GPU to assemble for.")
+@click.option("--arch", "name", default=DEFAULT, shell_complete=complete.arch, show_default=True,
+              help="GPU to assemble for.")
 @click.option("--output", "-o", default=None, metavar="FILE", help="Write raw bytes here, not hex to the screen.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array, an object an instruction.")
 def command(file: str, name: str, output: str | None, as_json: bool) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 
+from tinyhw.cli import complete
 from tinyhw.core.errors import DecodeError, InvalidArgument
 
 UNKNOWN = "<unknown>"
@@ -74,8 +75,10 @@ def code_object(data: bytes) -> list[Shown]:
 
 @click.command()
 @click.argument("file", metavar="FILE|-")
-@click.option("--arch", "name", default=None, help=f"GPU of raw bytes [default: {DEFAULT}]; an ELF names its own.")
-@click.option("--kernel", "-k", default=None, help="Show this symbol of an ELF only.")
+@click.option("--arch", "name", default=None, shell_complete=complete.arch,
+              help=f"GPU of raw bytes [default: {DEFAULT}]; an ELF names its own.")
+@click.option("--kernel", "-k", default=None, shell_complete=complete.kernel,
+              help="Show this symbol of an ELF only.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON array, an object an instruction.")
 def command(file: str, name: str | None, kernel: str | None, as_json: bool) -> None:
   """Show machine code as LLVM's text.

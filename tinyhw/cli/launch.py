@@ -11,6 +11,7 @@ import click
 import numpy as np
 import numpy.typing as npt
 
+from tinyhw.cli import complete
 from tinyhw.core.errors import DeviceError, InvalidArgument, Unsupported
 from tinyhw.device import Device, mock_cards
 
@@ -72,7 +73,7 @@ class Launch(click.Command):
 
 @click.command(cls=Launch)
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--kernel", "-k", required=True, help="Name of the kernel in FILE.")
+@click.option("--kernel", "-k", required=True, shell_complete=complete.kernel, help="Name of the kernel in FILE.")
 @click.option("--grid", "-g", default="1", show_default=True, help="Workgroups, as X,Y,Z.")
 @click.option("--block", "-b", default="1", show_default=True, help="Work-items of a workgroup, as X,Y,Z.")
 @click.option("--arg", "-a", "arguments", multiple=True, help="One for each kernel argument, in order.")

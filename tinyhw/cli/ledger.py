@@ -6,10 +6,13 @@ from pathlib import Path
 
 import click
 
+from tinyhw.cli import complete
+
 
 @click.command()
-@click.option("--arch", "arches", multiple=True, help="A generation; all of them when left out. May be repeated.")
-@click.option("--grade", "grades", multiple=True,
+@click.option("--arch", "arches", multiple=True, shell_complete=complete.arch,
+              help="A generation; all of them when left out. May be repeated.")
+@click.option("--grade", "grades", multiple=True, shell_complete=complete.grade,
               help="Only instructions of this grade: exact, ULP, approximate, 'no effect', unsupported, 'not compute'.")
 @click.option("--match", default="", help="Only mnemonics with this in their name.")
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")

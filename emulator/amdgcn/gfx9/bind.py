@@ -16,7 +16,7 @@ from tinyhw.emulator.amdgcn.bind import dword
 from tinyhw.emulator.amdgcn.binders import ALTERED_OF, binds
 from tinyhw.emulator.amdgcn.gfx9.ends import index_from, index_of
 from tinyhw.emulator.amdgcn.modes import GPR_IDX_EN, VSKIP
-from tinyhw.emulator.amdgcn.registers import reader, write_vector32
+from tinyhw.emulator.amdgcn.registers import by_wave, reader, write_vector32
 from tinyhw.emulator.simt import Group, Step
 from tinyhw.isa.amdgcn import AGPR0, M0, Instruction
 
@@ -55,15 +55,19 @@ def _set_index(i: Instruction, pc: int, mode: int) -> Step:
   return index
 
 
-INDEXED: Final = {"src0": 12, "src1": 13, "src2": 14, "vdst": 15}  # bit of M0 that makes an operand relative
+_INDEXED: Final = {"src0": 12, "src1": 13, "src2": 14, "vdst": 15}  # bit of M0 that makes an operand relative
+
+
+def index_bits(i: Instruction) -> dict[str, int]:
+  """Operands of a vector instruction -> the bit of M0 that makes them relative."""
+  # in v_madmk the constant takes the second factor's place: the addend is source 2 to the hardware
+  return {**_INDEXED, "src1": _INDEXED["src2"]} if "madmk" in i.mnemonic else _INDEXED
 
 
 def _moved(i: Instruction, pc: int, m0: int) -> Instruction:
   """The instruction with the numbers of the vector registers that M0 moves."""
   operands = dict(i.operands)
-  for name, bit in INDEXED.items():
-    # the second factor's place is taken by the constant: the addend is source 2 to the hardware
-    if name == "src1" and "madmk" in i.mnemonic: bit = 14
+  for name, bit in index_bits(i).items():
     o = operands.get(name)
     if o is None or o.kind != "v" or not m0 >> bit & 1: continue
     number = o.value + (m0 & 0xFF)
@@ -82,18 +86,17 @@ def _indexed(i: Instruction, pc: int, mode: int, plain: Callable[[Instruction, i
     if key not in steps: steps[key] = plain(_moved(i, pc, key), pc, mode)
     return steps[key]
 
+  def run(group: Group, m0: int) -> None:
+    chosen = bound(m0)
+    if chosen is not None: chosen(group)
+
   def step(group: Group) -> None:
-    m0 = np.asarray(group.s[M0]).reshape(-1)
-    mask = group.mask
-    try:
-      for value in np.unique(m0):
-        chosen = bound(int(value))
-        if chosen is None: continue
-        if (m0 != value).any():
-          here = np.broadcast_to((m0 == value)[:, None], (group.size, group.cohort.lanes))
-          group.mask = here if mask is None else mask & here
-        chosen(group)
-    finally: group.mask = mask
+    m0 = by_wave(group, group.s[M0])
+    values = np.unique(m0)
+    if len(values) == 1: return run(group, int(values[0]))
+    parts = [group.take(np.flatnonzero(m0 == value)) for value in values]
+    for part, value in zip(parts, values): run(part, int(value))
+    group.put_back(parts)
   return step
 
 
