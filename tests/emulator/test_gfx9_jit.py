@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import random
+import warnings
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from tests.emulator.gfx9 import LANES, TABLE, code, run
 from tinyhw.core.errors import DecodeError, EncodeError
 from tinyhw.emulator.amdgcn.binders import binds
 from tinyhw.emulator.amdgcn.meanings.registry import MEANINGS
+from tinyhw.emulator.jit import run as jit
 from tinyhw.emulator.jit.run import Waves
 from tinyhw.isa.amdgcn import Row
 
@@ -163,3 +165,17 @@ def test_loads_into_lds(monkeypatch: pytest.MonkeyPatch) -> None:
   inputs = {32 + n: np.array([rng.getrandbits(32) for _ in range(LANES)], np.uint32) for n in range(4)}
   a, b = (run("\n".join(text), inputs, outputs, extra=memory.copy(), lds=1024, engine=e) for e in ("ref", "jit"))
   for x, y in zip(a, b): assert np.array_equal(x, y)
+
+
+@pytest.mark.parametrize("mask", ["s[8:9]", "vcc", "exec"])
+def test_a_lane_mask_from_the_bits_of_a_half(mask: str, monkeypatch: pytest.MonkeyPatch) -> None:
+  """LLVM 22 cannot select what this is straightforwardly, in hot code."""
+  monkeypatch.setattr(jit, "HOT", 0)
+  monkeypatch.setenv("TINYHW_CACHE", "0")
+  text = "v_cvt_f16_f32_e32 v2, s2\nv_readfirstlane_b32 s8, v2\ns_lshl_b32 s9, s8, 16\n"
+  text += f"s_not_b64 {mask}, s[8:9]\n" if mask != "s[8:9]" else ""
+  text += f"v_mov_b32_e32 v3, 0\nv_cndmask_b32_e64 v3, 1, v0, {mask if mask != 'exec' else 's[8:9]'}"
+  with warnings.catch_warnings():
+    warnings.simplefilter("error")
+    a, b = (run(text, {}, [3], engine=engine) for engine in ("ref", "jit"))
+  assert np.array_equal(a[0], b[0])
