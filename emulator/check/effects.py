@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from tinyhw.emulator.amdgcn.gfx9.bind import INDEXED
+from tinyhw.emulator.amdgcn.gfx9.bind import index_bits
 from tinyhw.emulator.amdgcn.meanings.registry import MEANINGS
 from tinyhw.emulator.amdgcn.modes import GPR_IDX_EN
 from tinyhw.emulator.amdgcn.registers import SCC as SRC_SCC
@@ -98,7 +98,7 @@ def moved(i: Instruction, m0s: tuple[int, ...]) -> Instruction:
     if i.mnemonic in _MOVREL:
       for name, first, bits in _MOVREL[i.mnemonic]: offsets.setdefault(name, []).append(m0 >> first & (1 << bits) - 1)
     else:
-      for name, bit in INDEXED.items():
+      for name, bit in index_bits(i).items():
         if m0 >> bit & 1: offsets.setdefault(name, []).append(m0 & 0xFF)
   operands = dict(i.operands)
   for name, by in offsets.items():

@@ -322,7 +322,7 @@ def loaded(u: Undefined, i: Instruction, words: list[Value]) -> dict[int, Value]
   o = next((i.operands[n] for n in ("vdst", "sdst", "vdata") if n in i.operands and i.operands[n].role == "d"), None)
   if o is None: return {}
   registers = dwords(o, u.lanes)
-  if "d16" in i.mnemonic:
+  if "d16" in i.mnemonic and len(registers) == 1:
     half = np.where(words[0] != 0, np.uint32(0xFFFF), NONE)
     words = [half << np.uint32(16) if "_hi" in i.mnemonic else half]
   elif re.search(r"_(load|read)_(i|s)(8|16|byte|short)|_sbyte|_sshort|load_i8|load_i16", i.mnemonic):

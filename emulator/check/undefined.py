@@ -29,7 +29,9 @@ ONES: Final = np.uint32(0xFFFFFFFF)
 ZERO32: Final = np.uint32(0)
 PAGE: Final = 4096
 _EXEC: Final = (SGPR0 + EXEC_LO, SGPR0 + EXEC_LO + 1)
-_ADDRESSES: Final = ("vaddr", "saddr", "sbase", "srsrc", "soffset", "addr")
+_ADDRESSES: Final = ("vaddr", "saddr", "sbase", "srsrc", "rsrc", "soffset", "addr", *(f"vaddr{k}" for k in range(5)))
+# Whose registers are as many as components, and not as dwords in memory.
+_CONVERTS: Final = re.compile(r"t?buffer_(load|store)_\w*format|image_(load|store)(_mip)?$")
 _DATA: Final = ("vdata", "data0", "data1", "sdata")
 _BY_INDEX: Final = frozenset({"ds_bpermute_b32", "ds_permute_b32", "ds_swizzle_b32"})
 _NO_OPERAND: Final = Operand("", "s", "imm", 0, 0, "")
@@ -211,14 +213,16 @@ class Undefined:
         self._find(f"device memory at {int(access.addresses[bad][0]):#x}, which nobody has written", pc)
         self._loaded = [np.where(bad, ONES, ZERO32)] * sdst.dwords
       return
-    whole = _PAIR.match(i.mnemonic) is not None or len(dwords(self._result(i), self.lanes)) <= max(1, access.width // 4)
-    if not whole: return  # a wide buffer access of which some dwords are out of range comes dword by dword
+    count, words = max(1, access.width // 4), len(dwords(self._result(i), self.lanes))
+    if _CONVERTS.match(i.mnemonic): count = words
+    elif not _PAIR.match(i.mnemonic) and words > count:
+      return  # a wide buffer access of which some dwords are out of range comes dword by dword
     if kind != "load": yield from self._stored(group, w, i, access)
     if kind == "store": return
     if segment == "global":
       if kind == "atomic": return
       bad = self.holes.at(access.addresses) & access.active
-      if bad.any(): self._take(i, [np.where(bad, ONES, ZERO32)] * max(1, access.width // 4), access, bad, pc)
+      if bad.any(): self._take(i, [np.where(bad, ONES, ZERO32)] * count, access, bad, pc)
       return
     raw = self._bytes(w, access)
     if raw is None: return
@@ -226,8 +230,8 @@ class Undefined:
     if not bad.any(): return
     missing = np.where(bad[:, :, None], ~raw, np.uint8(0))
     if access.width < 4: missing = np.concatenate([missing, np.zeros((*bad.shape, 4 - access.width), np.uint8)], axis=2)
-    words = np.ascontiguousarray(missing).view(np.uint32)
-    self._take(i, [words[:, :, k] for k in range(words.shape[2])], access, bad, pc)
+    arrived = np.ascontiguousarray(missing).view(np.uint32)
+    self._take(i, [arrived[:, :, k] for k in range(arrived.shape[2])], access, bad, pc)
 
   def _result(self, i: Instruction) -> Operand:
     """The operand whose registers the instruction loads or stores."""
@@ -289,12 +293,14 @@ class Undefined:
     memory[index[on]] = known[on]
 
   def _data(self, w: Value, operands: list[Operand], i: Instruction, width: int) -> Value | None:
-    """Undefined bits of the bytes that a store takes from its data [waves, lanes, width]; None where there are none."""
-    registers = [r for o in operands for r in range(o.value, o.value + max(1, width // 4))]
+    """Undefined bits of the bytes that a store takes from its data [waves, lanes, bytes]; None where there are none."""
+    converts = _CONVERTS.match(i.mnemonic) is not None
+    registers = [r for o in operands for r in range(o.value, o.value + (o.dwords if converts else max(1, width // 4)))]
     if all(self.shadow[r] is None for r in registers): return None
     words = np.stack([np.broadcast_to(self.of(w, r), (len(np.arange(self.waves)[w]), self.lanes)) for r in registers],
                      axis=2)
     raw = np.ascontiguousarray(words).view(np.uint8)
+    if converts: return raw
     first = 2 if "d16_hi" in i.mnemonic else 0
     return raw[:, :, first:first + width]
 

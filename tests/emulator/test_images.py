@@ -446,3 +446,35 @@ def test_the_checks_wait_for_what_an_atomic_gives_back(cpu: str) -> None:
       global_store_b32 v3, v8, s[0:1]"""
     run_text(cpu, text, Picture(cpu, "1D", "32_UINT", np.dtype("u4"), 64).words(0), np.zeros(512, U32), checker=checker)
     assert bool(len(checker.report)) == bool(found), str(checker.report)
+
+
+@pytest.mark.parametrize("cpu", CPUS)
+def test_the_checks_know_which_registers_a_texel_takes(cpu: str) -> None:
+  """Components, not dwords: one of four dwords, and four of one; and each address register."""
+  def told(store: str, format_: str, texel: str, kind: str = "1D") -> str:
+    checker = Checker({"undefined"})
+    text = f"v_mov_b32_e32 v1, v0\n v_mov_b32_e32 v8, 5\n {store}"
+    run_text(cpu, text, Picture(cpu, kind, format_, np.dtype(texel), 64).words(0), np.zeros(512, U32), checker=checker)
+    return str(checker.report)
+  assert told(load_text(cpu, "v1", "1D", name="image_store"), "32_32_32_32_FLOAT", "V16") == ""
+  found = told(load_text(cpu, "v1", "1D", name="image_store", dmask=15), "8_8_8_8_UINT", "V4")
+  assert "the value stored to memory depends on v9" in found
+  found = told(load_text(cpu, "v1, v2", "1D_ARRAY", name="image_store"), "32_FLOAT", "V4", "1D_ARRAY")
+  assert "the address depends on v2" in found
+
+
+def test_the_checks_know_which_registers_a_typed_buffer_takes() -> None:
+  text = """
+    s_mov_b32 s10, 64
+    s_mov_b32 s11, {:#x}
+    v_mov_b32_e32 v1, v0
+    v_mov_b32_e32 v8, 5
+    s_mov_b32 s8, s0
+    s_or_b32 s9, s1, {:#x}
+    buffer_store_format_{} v{}, v1, s[8:11], 0 idxen"""
+  for code, stride, suffix, registers, found in ((63, 16, "x", "8", ""), (46, 4, "xy", "[8:9]", "depends on v9")):
+    checker = Checker({"undefined"})
+    words = np.zeros(8, U32)
+    program = text.format(code << 12 | 0xFAC, stride << 16, suffix, registers)
+    run_text("gfx1100", program, words, np.zeros(512, U32), checker=checker)
+    assert found in str(checker.report) and bool(found) == bool(len(checker.report))

@@ -46,6 +46,10 @@ for _n in _all:
   ATOMICS[f"ds_{_n}"] = _a
 
 
+GDS_SIZE: Final = 4096
+LDS_ALONE: Final = re.compile(r"ds_(b?permute|swizzle|\w*addtid)")
+
+
 def lds_load(s: State, at: int, width: int) -> int:
   """Bytes at an LDS address; past the end there are zeros, for the whole access (RDNA3 ISA manual, section 3.3.4.1)."""
   return load(s.lds, at, width) if at + width <= len(s.lds) else 0
@@ -53,6 +57,29 @@ def lds_load(s: State, at: int, width: int) -> int:
 
 def lds_store(s: State, at: int, width: int, value: int) -> None:
   if at + width <= len(s.lds): store(s.lds, at, width, value)
+
+
+def acting(s: State, i: Instruction) -> list[tuple[int, int, int]]:
+  """The active lanes; of the global data share's instructions each wave's first (RDNA3 ISA manual, section 12.6)."""
+  if not i.get("gds"): return s.active()
+  first: dict[int, tuple[int, int, int]] = {}
+  for wave, lane, at in s.active(): first.setdefault(wave, (wave, lane, at))
+  return list(first.values())
+
+
+def fetch(s: State, i: Instruction, wave: int, place: int, width: int) -> int:
+  """Bytes of LDS, or of the global data share from M0's base on, of which M0 has the size too."""
+  if not i.get("gds"): return lds_load(s, place, width)
+  base, size = s.m0(wave) >> 16, s.m0(wave) & 0xFFFF
+  inside = place + width <= size and base + place + width <= len(s.gds)
+  return load(s.gds, base + place, width) if inside else 0
+
+
+def keep(s: State, i: Instruction, wave: int, place: int, width: int, value: int) -> None:
+  """The store that belongs to `fetch`."""
+  if not i.get("gds"): return lds_store(s, place, width, value)
+  base, size = s.m0(wave) >> 16, s.m0(wave) & 0xFFFF
+  if place + width <= size and base + place + width <= len(s.gds): store(s.gds, base + place, width, value)
 
 
 def prepare(s: State, i: Instruction, rng: Random) -> None:
@@ -77,43 +104,55 @@ def prepare(s: State, i: Instruction, rng: Random) -> None:
         value = drawn(a.type, a.width, rng)
         for k in range(a.width // 4): s.write(i.operands[name].value + k, at, value >> 32 * k)
   s.s[M0] = [rng.randrange(16) * 4 for _ in range(s.waves)]
+  if i.get("gds"):
+    s.gds = bytearray(s.lds * (GDS_SIZE // LDS_SIZE))
+    s.s[M0] = [rng.randrange(300) * 8 << 16 | rng.choice([0, 256, LDS_SIZE, 0xFFFF]) for _ in range(s.waves)]
+    if verb: s.s[M0] = s.s[M0][:1] * s.waves  # pairs do not meet there either
 
 
-def fields(e: Any, k: int) -> None:
+PLAIN_FORMS: Final = 4
+FORMS: Final = 7  # with those of the global data share, which gfx1100 has
+
+
+def fields(e: Any, k: int) -> bool:
   """Offsets: none, then some."""
   if "offset0" in e.row.fields:
     first = e.rng.randrange(2)
     e.fields |= {"offset0": first, "offset1": 1 - first}
   elif "offset" in e.row.fields: e.fields["offset"] = 0 if not k else e.rng.randrange(16) * 16
+  if k < PLAIN_FORMS: return True
+  if e.table.name != "gfx11" or "gds" not in e.row.fields or LDS_ALONE.match(e.row.mnemonic): return False
+  e.fields["gds"] = 1
+  return True
 
 
 def plain(s: State, i: Instruction) -> None:
   """ds_load, ds_store and their old names."""
   _, verb, rest = i.mnemonic.split("_", 2)
   offset = i.fields["offset"]
-  for _, _, at in s.active():
+  for wave, _, at in acting(s, i):
     place = s.v[i.operands["addr"].value][at] + offset & 0xFFFFFFFF
     if verb in {"load", "read"}:
       width, sign, half = LOADS[rest]
-      put_loaded(s, i.operands["vdst"].value, at, lds_load(s, place, width), sign, half, width)
+      put_loaded(s, i.operands["vdst"].value, at, fetch(s, i, wave, place, width), sign, half, width)
     else:
       width, shift = STORES[rest]
-      lds_store(s, place, width, words(s, i.operands["data0"].value, at, max(4, width)) >> shift)
+      keep(s, i, wave, place, width, words(s, i.operands["data0"].value, at, max(4, width)) >> shift)
 
 
 def pair(s: State, i: Instruction) -> None:
   """Two elements at two offsets."""
   verb, width, unit = PAIRS[i.mnemonic]
   offsets = [i.fields[n] * unit for n in ("offset0", "offset1")]
-  for _, _, at in s.active():
+  for wave, _, at in acting(s, i):
     base, out = s.v[i.operands["addr"].value][at], 0
     for k, offset in enumerate(offsets):
       place = base + offset & 0xFFFFFFFF
-      if verb != "store": out |= lds_load(s, place, width) << 8 * width * k
-      if verb == "swap": lds_store(s, place, width, words(s, i.operands[f"data{k}"].value, at, width))
+      if verb != "store": out |= fetch(s, i, wave, place, width) << 8 * width * k
+      if verb == "swap": keep(s, i, wave, place, width, words(s, i.operands[f"data{k}"].value, at, width))
     if verb == "store":
       for k, offset in enumerate(offsets):
-        lds_store(s, base + offset & 0xFFFFFFFF, width, words(s, i.operands[f"data{k}"].value, at, width))
+        keep(s, i, wave, base + offset & 0xFFFFFFFF, width, words(s, i.operands[f"data{k}"].value, at, width))
     else: put_loaded(s, i.operands["vdst"].value, at, out, 0, None, 2 * width)
 
 
@@ -121,12 +160,12 @@ def modify(s: State, i: Instruction) -> None:
   """Atomics. cmpst takes the value to compare with first, cmpstore last."""
   a = ATOMICS[i.mnemonic]
   swapped = "_cmpst_" in i.mnemonic
-  for _, _, at in s.active():
+  for wave, _, at in acting(s, i):
     place = s.v[i.operands["addr"].value][at] + i.fields["offset"] & 0xFFFFFFFF
     first = words(s, i.operands["data0"].value, at, a.width)
     second = words(s, i.operands["data1"].value, at, a.width) if "data1" in i.operands else 0
-    old = lds_load(s, place, a.width)
-    lds_store(s, place, a.width, a.change(old, *((second, first) if swapped else (first, second))))
+    old = fetch(s, i, wave, place, a.width)
+    keep(s, i, wave, place, a.width, a.change(old, *((second, first) if swapped else (first, second))))
     if "vdst" in i.operands: put_loaded(s, i.operands["vdst"].value, at, old, 0, None, a.width)
 
 
@@ -135,9 +174,15 @@ def count(s: State, i: Instruction) -> None:
   for wave in range(s.waves):
     active = s.exec(wave)
     if not active: continue
-    place = (s.m0(wave) & 0xFFFF) + i.fields["offset"]
-    old = lds_load(s, place, 4)
-    lds_store(s, place, 4, old + (active.bit_count() if i.mnemonic == "ds_append" else -active.bit_count()))
+    change = active.bit_count() if i.mnemonic == "ds_append" else -active.bit_count()
+    if i.get("gds"):  # M0's base alone counts
+      place = (s.m0(wave) >> 16) + i.fields["offset"]
+      old = load(s.gds, place, 4) if place + 4 <= len(s.gds) else 0
+      if place + 4 <= len(s.gds): store(s.gds, place, 4, old + change)
+    else:
+      place = (s.m0(wave) & 0xFFFF) + i.fields["offset"]
+      old = lds_load(s, place, 4)
+      lds_store(s, place, 4, old + change)
     for lane in range(s.lanes):
       if active >> lane & 1: s.write(i.operands["vdst"].value, wave * s.lanes + lane, old)
 
@@ -152,21 +197,21 @@ def by_lane(s: State, i: Instruction) -> None:
 
 def conditional_exchange(s: State, i: Instruction) -> None:
   """ds_condxchg32_rtn_b64: each dword whose data has bit 31 set is replaced by the other 31 bits."""
-  for _, _, at in s.active():
+  for wave, _, at in acting(s, i):
     place = s.v[i.operands["addr"].value][at] + i.fields["offset"] & 0xFFF8
-    data, old = words(s, i.operands["data0"].value, at, 8), lds_load(s, place, 8)
+    data, old = words(s, i.operands["data0"].value, at, 8), fetch(s, i, wave, place, 8)
     for k in (0, 1):
       word = data >> 32 * k & 0xFFFFFFFF
-      if word >> 31: lds_store(s, place + 4 * k, 4, word & 0x7FFFFFFF)
+      if word >> 31: keep(s, i, wave, place + 4 * k, 4, word & 0x7FFFFFFF)
     put_loaded(s, i.operands["vdst"].value, at, old, 0, None, 8)
 
 
 wave = WITNESSES.wave
 wave(" ".join([*(f"ds_{v}_{n}" for v in ("load", "read") for n in LOADS), *(f"ds_{v}_{n}" for v in ("store", "write")
-               for n in STORES)]), BYTES, prepare=prepare, fields=fields)(plain)
-wave(" ".join(PAIRS), BYTES, prepare=prepare, fields=fields)(pair)
-wave(" ".join(ATOMICS), BYTES, prepare=prepare, fields=fields)(modify)
-wave("ds_append ds_consume", BYTES, prepare=prepare, fields=fields)(count)
+               for n in STORES)]), BYTES, prepare=prepare, fields=fields, forms=FORMS)(plain)
+wave(" ".join(PAIRS), BYTES, prepare=prepare, fields=fields, forms=FORMS)(pair)
+wave(" ".join(ATOMICS), BYTES, prepare=prepare, fields=fields, forms=FORMS)(modify)
+wave("ds_append ds_consume", BYTES, prepare=prepare, fields=fields, forms=FORMS)(count)
 wave("ds_load_addtid_b32 ds_store_addtid_b32 ds_read_addtid_b32 ds_write_addtid_b32", BYTES, prepare=prepare,
-     fields=fields)(by_lane)
-wave("ds_condxchg32_rtn_b64", BYTES, prepare=prepare, fields=fields)(conditional_exchange)
+     fields=fields, forms=FORMS)(by_lane)
+wave("ds_condxchg32_rtn_b64", BYTES, prepare=prepare, fields=fields, forms=FORMS)(conditional_exchange)

@@ -14,6 +14,7 @@ from tinyhw.core.memory import Access, AddressSpace, Region
 from tinyhw.emulator.amdgcn.launch import Dispatch
 from tinyhw.emulator.amdgcn.program import Program
 from tinyhw.emulator.amdgcn.registers import exec_changed
+from tinyhw.emulator.amdgcn.sync import Shared
 from tinyhw.emulator.simt import Cohort, End, Group, Split, Stats
 from tinyhw.isa.amdgcn import NULL, Table, table
 from tinyhw.tools.witness import registers_all
@@ -113,6 +114,7 @@ class Bench:
     cohort.dispatch = Dispatch(CODE, (1, 1, 1), (case.waves * case.lanes, 1, 1), 0, 0, wave32=case.lanes == 32,
                                scratch_base=MEMORY, scratch_size=MEMORY_SIZE // case.lanes // case.waves,
                                scratch_waves=case.waves)
+    cohort.shared = Shared(np.frombuffer(bytes(start.gds), np.uint8).copy())
     if lds: cohort.lds[:] = np.frombuffer(bytes(start.lds), np.uint8)
     group = Group(cohort, case.waves, CODE, max(512, len(start.v)), 128)
     group.v[:len(p.v)] = p.v
@@ -150,6 +152,7 @@ def expected(case: Case, x: Witness | WaveWitness) -> Prepared:
   wanted = copy.copy(start)
   wanted.v, wanted.s = [r[:] for r in start.v], [r[:] for r in start.s]
   wanted.scc, wanted.memory, wanted.lds = start.scc[:], bytearray(start.memory), bytearray(start.lds)
+  wanted.gds = bytearray(start.gds)
   wanted.loose, wanted.jump = {}, [None] * case.waves
   if isinstance(x, Witness): lane_witness(wanted, case.instruction, x)
   else: x.function(wanted, case.instruction)
@@ -189,6 +192,7 @@ def compare(p: Prepared, outcome: tuple[Group, Any]) -> str:
 def compare_memory(p: Prepared, group: Group) -> str:
   """LDS and memory."""
   for name, got, want in (("LDS", group.cohort.lds.tobytes(), bytes(p.wanted.lds)),
+                          ("GDS", group.cohort.shared.gds.tobytes(), bytes(p.wanted.gds)),
                           ("memory", None, bytes(p.wanted.memory))):
     if not want: continue
     if got is None: got = group.space.read(MEMORY, len(want))

@@ -35,7 +35,7 @@ class State:
   """Registers of `waves` waves of `lanes` lanes; `v[register][wave * lanes + lane]`, `s[register][wave]`.
 
   `loose` has results that need not be exact: (register, index) -> how; scalar register n is -1 - n. `jump` is where
-  each wave goes on, None for the next instruction. `memory` and `lds` are bytes.
+  each wave goes on, None for the next instruction. `memory`, `lds` and `gds` are bytes.
   """
   lanes: int
   waves: int
@@ -45,6 +45,7 @@ class State:
   mode: Mode
   memory: bytearray = field(default_factory=bytearray)
   lds: bytearray = field(default_factory=bytearray)
+  gds: bytearray = field(default_factory=bytearray)
   isa: str = "gfx11"
   pc: int = 0
   loose: dict[tuple[int, int], list[Loose]] = field(default_factory=dict)

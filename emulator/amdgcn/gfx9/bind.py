@@ -55,15 +55,19 @@ def _set_index(i: Instruction, pc: int, mode: int) -> Step:
   return index
 
 
-INDEXED: Final = {"src0": 12, "src1": 13, "src2": 14, "vdst": 15}  # bit of M0 that makes an operand relative
+_INDEXED: Final = {"src0": 12, "src1": 13, "src2": 14, "vdst": 15}  # bit of M0 that makes an operand relative
+
+
+def index_bits(i: Instruction) -> dict[str, int]:
+  """Operands of a vector instruction -> the bit of M0 that makes them relative."""
+  # in v_madmk the constant takes the second factor's place: the addend is source 2 to the hardware
+  return {**_INDEXED, "src1": _INDEXED["src2"]} if "madmk" in i.mnemonic else _INDEXED
 
 
 def _moved(i: Instruction, pc: int, m0: int) -> Instruction:
   """The instruction with the numbers of the vector registers that M0 moves."""
   operands = dict(i.operands)
-  for name, bit in INDEXED.items():
-    # the second factor's place is taken by the constant: the addend is source 2 to the hardware
-    if name == "src1" and "madmk" in i.mnemonic: bit = 14
+  for name, bit in index_bits(i).items():
     o = operands.get(name)
     if o is None or o.kind != "v" or not m0 >> bit & 1: continue
     number = o.value + (m0 & 0xFF)
