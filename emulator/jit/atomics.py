@@ -40,8 +40,9 @@ def function(e: Emitter, operation: str, width: int, lds: bool) -> str:
     inner.declared = e.declared
     _Function(inner, operation, width, lds).emit()
     t = f"i{e.lanes}"
+    lines = [*(f"  %{x} = {allocation}" for x, allocation in inner.stack.items()), *inner.lines]
     e.declared[name] = (f"define private i32 @{name}(ptr %context, ptr %state, ptr %site, i32 %index, {t} %lanes) "
-                        f"noinline #0 {{\nentry:\n" + "\n".join(inner.lines) + "\n}")
+                        f"noinline #0 {{\nentry:\n" + "\n".join(lines) + "\n}")
   return name
 
 

@@ -144,7 +144,14 @@ class Value:
     if dtype.itemsize != self.dtype.itemsize or "b" in (dtype.kind, self.dtype.kind): raise Untranslatable("view")
     if self.bits is not None: return self.e.const(dtype, self.bits)
     if _TYPES[dtype] == _TYPES[self.dtype]: return self.like(self.text, dtype)
+    if self.dtype == F16 and not self.wide: return self._half_bits(dtype)
     return self.like(self.e.op(f"bitcast {self.type} {self.text} to {self.e.type(dtype, self.wide)}"), dtype)
+
+  def _half_bits(self, dtype: Any) -> Value:
+    """The bits of one f16, by way of memory: LLVM 22 cannot select lane masks that come straight from them."""
+    self.e.stack["half"] = "alloca half, align 2"
+    self.e.do(f"store volatile half {self.text}, ptr %half")
+    return self.like(self.e.op("load volatile i16, ptr %half"), dtype)
 
   def _other(self, x: Any) -> Value:
     """The other operand in this one's type."""

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import random
+import warnings
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from tests.emulator.gfx9 import LANES, TABLE, code, run
 from tinyhw.core.errors import DecodeError, EncodeError
 from tinyhw.emulator.amdgcn.binders import binds
 from tinyhw.emulator.amdgcn.meanings.registry import MEANINGS
+from tinyhw.emulator.jit import run as jit
 from tinyhw.emulator.jit.run import Waves
 from tinyhw.isa.amdgcn import Row
 
@@ -67,15 +69,23 @@ def instruction(rng: random.Random, row: Row) -> bytes:
   return b""
 
 
-def program(rng: random.Random, rows: list[Row]) -> tuple[str, list[int]]:
-  """Each instruction's results go to registers of their own: v64 to v67, and scalars in a register's lanes."""
+def program(rng: random.Random, rows: list[Row], indexed: bool = False) -> tuple[str, list[int]]:
+  """Each instruction's results go to registers of their own: v64 to v67, and scalars in a register's lanes.
+
+  With `indexed` M0 moves vector registers: by 2 for wave 1, by none or 2 for wave 0.
+  """
   text, outputs = [], []
   for k, row in enumerate(rows):
     text += [f"v_mov_b32_e32 v{64 + n}, v{32 + rng.randrange(16)}" for n in range(4)]
     text += ["s_mov_b64 s[40:41], s[10:11]", "s_mov_b64 vcc, s[12:13]"]
     if rng.random() < 0.6: text.append("s_mov_b64 exec, s[8:9]")
     data = instruction(rng, row)
+    if indexed:
+      moved = [n for n in ("SRC0", "SRC1", "SRC2", "DST") if rng.random() < 0.6] or ["SRC0"]
+      text += [rng.choice(("s_lshl_b32 s50, s6, 1", "s_mov_b32 s50, 2")),
+               f"s_set_gpr_idx_on s50, gpr_idx({','.join(moved)})"]
     text += [f".long {int.from_bytes(data[n:n + 4], 'little'):#x}" for n in range(0, len(data), 4)]
+    if indexed: text.append("s_set_gpr_idx_off")
     text += ["s_cselect_b32 s42, 1, 0", "s_mov_b64 s[44:45], exec", "s_mov_b64 exec, -1"]
     first = 100 + 5 * k
     text += [f"v_mov_b32_e32 v{first + n}, v{64 + n}" for n in range(4)] + [f"v_mov_b32_e32 v{first + 4}, s40"]
@@ -96,16 +106,17 @@ def same(a: np.ndarray, b: np.ndarray, c: np.ndarray, d: np.ndarray) -> np.ndarr
   return (a == b) | nan
 
 
-def disagreeing(rows: list[Row], seed: int) -> list[str]:
+def disagreeing(rows: list[Row], seed: int, indexed: bool = False) -> list[str]:
   rng = random.Random(seed)
   def word() -> int:
     pick = rng.random()
     if pick < 0.3: return rng.choice(SPECIAL_BITS)
     return rng.getrandbits(32) if pick < 0.6 else rng.randrange(0x3E000000, 0x42000000)
-  inputs = {32 + n: np.array([word() for _ in range(LANES)], np.uint32) for n in range(17)}
+  waves = 1 + indexed
+  inputs = {32 + n: np.array([word() for _ in range(LANES * waves)], np.uint32) for n in range(20)}
   scalars = "\n".join(f"s_mov_b32 s{s}, {word():#x}" for s in range(8, 30))
-  text, outputs = program(rng, rows)
-  a, b = (run(f"{scalars}\n{text}", inputs, outputs, engine=engine) for engine in ("ref", "jit"))
+  text, outputs = program(rng, rows, indexed)
+  a, b = (run(f"{scalars}\n{text}", inputs, outputs, waves=waves, engine=engine) for engine in ("ref", "jit"))
   wrong = []
   for k, row in enumerate(rows):
     x, y = a[5 * k:5 * k + 5], b[5 * k:5 * k + 5]
@@ -117,6 +128,13 @@ def disagreeing(rows: list[Row], seed: int) -> list[str]:
 @pytest.mark.parametrize("seed", range(6))
 def test_instructions_of_all_kinds(seed: int) -> None:
   assert disagreeing(random.Random(seed).sample(ROWS, COUNT), seed) == []
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_vector_instructions_whose_registers_m0_moves(seed: int) -> None:
+  """Two waves with different M0 run together in the reference and one by one behind compiled code."""
+  rows = [r for r in ROWS if r.family in {"VOP1", "VOP2", "VOP3", "VOPC"}]
+  assert disagreeing(random.Random(seed).sample(rows, COUNT), seed, indexed=True) == []
 
 
 def test_the_rows_cover_the_table() -> None:
@@ -147,3 +165,17 @@ def test_loads_into_lds(monkeypatch: pytest.MonkeyPatch) -> None:
   inputs = {32 + n: np.array([rng.getrandbits(32) for _ in range(LANES)], np.uint32) for n in range(4)}
   a, b = (run("\n".join(text), inputs, outputs, extra=memory.copy(), lds=1024, engine=e) for e in ("ref", "jit"))
   for x, y in zip(a, b): assert np.array_equal(x, y)
+
+
+@pytest.mark.parametrize("mask", ["s[8:9]", "vcc", "exec"])
+def test_a_lane_mask_from_the_bits_of_a_half(mask: str, monkeypatch: pytest.MonkeyPatch) -> None:
+  """LLVM 22 cannot select what this is straightforwardly, in hot code."""
+  monkeypatch.setattr(jit, "HOT", 0)
+  monkeypatch.setenv("TINYHW_CACHE", "0")
+  text = "v_cvt_f16_f32_e32 v2, s2\nv_readfirstlane_b32 s8, v2\ns_lshl_b32 s9, s8, 16\n"
+  text += f"s_not_b64 {mask}, s[8:9]\n" if mask != "s[8:9]" else ""
+  text += f"v_mov_b32_e32 v3, 0\nv_cndmask_b32_e64 v3, 1, v0, {mask if mask != 'exec' else 's[8:9]'}"
+  with warnings.catch_warnings():
+    warnings.simplefilter("error")
+    a, b = (run(text, {}, [3], engine=engine) for engine in ("ref", "jit"))
+  assert np.array_equal(a[0], b[0])

@@ -3,8 +3,8 @@ from __future__ import annotations
 
 import random
 
-from tinyhw.tools.mutate.equivalent import RULES
-from tinyhw.tools.mutate.score import measure, mutants
+from tinyhw.tools.mutate.equivalent import AROUND, RULES
+from tinyhw.tools.mutate.score import MACHINERY, measure, mutants
 
 SAMPLE = 60
 
@@ -16,6 +16,13 @@ def test_a_sample_of_changes_is_noticed() -> None:
   assert score.percent >= 90, "\n".join(str(m) for m, _ in score.survivors)
 
 
+def test_a_sample_of_changes_around_the_meanings_is_noticed() -> None:
+  chosen = random.Random(5).sample(mutants(("dpp", "sdwa")), SAMPLE // 2)
+  score = measure(chosen, among=[("gfx11", "@dpp"), ("gfx9", "@dpp"), ("gfx9", "@sdwa"), ("gfx11", "v_cmp_lt_f32")])
+  assert score.percent >= 90, "\n".join(str(m) for m, _ in score.survivors)
+
+
 def test_every_rule_of_what_changes_nothing_fits_something() -> None:
-  found = [m for _, m in mutants()]
-  assert [r for r in RULES if not any(r.fits(*m.key) for m in found)] == []
+  for rules, modules in ((RULES, None), (AROUND, MACHINERY)):
+    found = [m for _, m in (mutants() if modules is None else mutants(modules))]
+    assert [r for r in rules if not any(r.fits(*m.key) for m in found)] == []

@@ -27,12 +27,13 @@ def main() -> int:
   parser.add_argument("--sample", type=int, default=0, help="this many changes, drawn by --seed")
   parser.add_argument("--seed", type=int, default=0)
   parser.add_argument("--most", type=int, default=12, help="instructions asked about one change (default: 12)")
+  parser.add_argument("--tests", action="store_true", help="ask the emulator's tests too, where the witness is silent")
   parser.add_argument("--json", action="store_true")
   options = parser.parse_args()
   chosen = mutants(options.module or MODULES)
   if options.sample: chosen = random.Random(options.seed).sample(chosen, min(options.sample, len(chosen)))
   start = time.monotonic()
-  score = measure(chosen, options.match, options.most, options.seed)
+  score = measure(chosen, options.match, options.most, options.seed, options.tests)
   if options.json:
     print(json.dumps({"killed": score.killed, "survived": len(score.survivors), "equivalent": len(score.equivalent),
                       "percent": round(score.percent, 2),

@@ -11,6 +11,7 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, Final
@@ -142,13 +143,18 @@ class Source:
     self.lines = text.split("\n")
     self.tree = ast.parse(text)
     self.original = dict(_paths(compile(self.tree, self.path, "exec")))
+
+  @cached_property
+  def live(self) -> dict[tuple[int, ...], list[FunctionType]]:
+    """The functions of this process that the module's code objects belong to, by the code's place in the module."""
     shapes = {_shape(code): path for path, code in self.original.items()}
-    self.live: dict[tuple[int, ...], list[FunctionType]] = {}
+    out: dict[tuple[int, ...], list[FunctionType]] = {}
     file = Path(self.path).name
     for f in [o for o in gc.get_objects() if isinstance(o, FunctionType) and o.__code__.co_filename.endswith(file)]:
       if Path(f.__code__.co_filename).resolve() != Path(self.path).resolve(): continue
       path = shapes.get(_shape(f.__code__))
-      if path is not None: self.live.setdefault(path, []).append(f)
+      if path is not None: out.setdefault(path, []).append(f)
+    return out
 
   def mutants(self) -> list[Mutant]:
     """All changes of the module's functions."""

@@ -12,26 +12,29 @@ from functools import cache
 from types import CodeType, FunctionType
 from typing import Any, Final
 
+from tinyhw.core.errors import InvalidArgument
 from tinyhw.emulator.amdgcn import coverage
 from tinyhw.emulator.amdgcn.binders import binds
 from tinyhw.emulator.amdgcn.meanings import quiet
 from tinyhw.emulator.amdgcn.meanings.registry import MEANINGS
 from tinyhw.emulator.amdgcn.memory.atomics import ATOMICS
 from tinyhw.emulator.amdgcn.values import Ops
+from tinyhw.tools.mutate import suite
 from tinyhw.tools.mutate.equivalent import reason
 from tinyhw.tools.mutate.mutants import Mutant, Source, planted
-from tinyhw.tools.mutate.reach import GPUS, Reach, checks
+from tinyhw.tools.mutate.reach import GPUS, Check, Reach, checks
 from tinyhw.tools.witness.run import bench
 from tinyhw.tools.witness.table import WITNESSES
 
 MODULES: Final = ("floats", "integer", "scalar", "gfx12", "gfx9", "small_floats", "quiet", "atomics")  # the meanings
 # What is around the meanings: operands, masks, modifiers, memory, control. Which checks see a line of these is traced.
 MACHINERY: Final = ("bind", "values", "lanes", "relative", "registers", "dpp", "sdwa", "control", "ends", "hwreg",
-                    "memory", "access", "buffer", "formats", "resource")
+                    "lds", "vector", "smem", "words", "access", "buffer", "formats", "resource")
 # Where a module lies, unless it is amdgcn/meanings/NAME.py.
 PLACES: Final = {"gfx12": "gfx12.meanings", "gfx9": "gfx9.meanings", "atomics": "memory.atomics", "sdwa": "gfx9.sdwa",
-                 "memory": "memory.instructions",
-                 **{name: f"memory.{name}" for name in ("access", "buffer", "formats", "resource")},
+                 "smem": "memory.scalar",
+                 **{name: f"memory.{name}" for name in ("lds", "vector", "words", "access", "buffer", "formats",
+                                                        "resource")},
                  **{name: name for name in ("bind", "values", "lanes", "relative", "registers", "dpp", "control",
                                             "ends", "hwreg")}}
 THOROUGH: Final = 6  # times as many checks are asked about a change around the meanings: many lines serve them all
@@ -120,19 +123,19 @@ def _functions(x: Any) -> Iterable[Any]:
     for y in vars(x).values(): yield from _functions(y)
 
 
-def noticed(mnemonics: list[tuple[str, str]]) -> bool:
-  """Whether the witness disagrees about one of these instructions."""
+def noticed(mnemonics: list[tuple[str, str]], names: tuple[str, ...] = ()) -> bool:
+  """Whether the witness disagrees about one of these instructions, or one of these tests fails."""
   def expire(*_: Any) -> None: raise Expired
   old = signal.signal(signal.SIGALRM, expire)
   signal.alarm(TIMEOUT)
   try:
     for isa, mnemonic in mnemonics:
       if bench(GPUS[isa]).check(mnemonic, limit=1, keep=True): return True
+    return suite.fails(names)
   except Exception: return True  # whatever a test would have failed with
   finally:
     signal.alarm(0)
     signal.signal(signal.SIGALRM, old)
-  return False
 
 
 def place(name: str) -> str:
@@ -158,16 +161,20 @@ def forget(module: str) -> None:
     for name in list(prepared)[:-KEPT]: del prepared[name]
 
 
-def measure(chosen: Iterable[tuple[Source, Mutant]], match: str = "", most: int = 12, seed: int = 0) -> Score:
-  """Make each change and ask the witness. `most` instructions are asked about one change, drawn by `seed`.
+def measure(chosen: Iterable[tuple[Source, Mutant]], match: str = "", most: int = 12, seed: int = 0,
+            tests: bool = False, among: list[Check] | None = None) -> Score:
+  """Make each change and ask the witness. `most` instructions are asked about one change, drawn by `seed`; `tests`: the
+  emulator's tests are asked too about what is around the meanings.
 
-  A change around the meanings that no check reaches counts as one that none noticed.
+  A change around the meanings that no check reaches counts as one that none noticed; `among`: only these are asked.
   """
   chosen = list(chosen)
   score, rng = Score(), random.Random(seed)
   around = {m.module for _, m in chosen if m.module in MACHINERY}
   known = users() if any(m.module not in MACHINERY for _, m in chosen) else {}
-  reach = Reach([place(m) for m in around], checks(seed) if around else [])
+  reach = Reach([place(m) for m in around], (among or checks(seed)) if around else [])
+  for name in sorted({n for m in around for n in suite.TESTS.get(m, ())}) if tests else ():
+    if suite.fails([name]): raise InvalidArgument(f"{name} fails without a change")
   for source, mutant in chosen:
     changes = source.changed(mutant)
     if mutant.module in MACHINERY: affected = reach.of(place(mutant.module), mutant.range)
@@ -181,7 +188,7 @@ def measure(chosen: Iterable[tuple[Source, Mutant]], match: str = "", most: int 
     affected.sort(key=lambda a: a[1][0] != "@")  # groups of cases have what is special
     most_here = most if mutant.module not in MACHINERY else THOROUGH * most
     forget(mutant.module)
-    with planted(changes): caught = noticed(affected[:most_here])
+    with planted(changes): caught = noticed(affected[:most_here], suite.TESTS.get(mutant.module, ()) if tests else ())
     forget(mutant.module)
     if caught: score.killed += 1
     else: score.survivors.append((mutant, [m for _, m in affected]))

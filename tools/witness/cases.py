@@ -12,6 +12,7 @@ from typing import Final
 from tinyhw.isa.amdgcn import EXEC_LO, INLINE_FLOATS, NULL, VCC_LO, VGPR0, Instruction, Row, Table
 from tinyhw.tools.witness import draw
 from tinyhw.tools.witness.lanes import sources
+from tinyhw.tools.witness.softfloat import F16, F32
 from tinyhw.tools.witness.state import M32, State
 from tinyhw.tools.witness.subdword import DWORD, PRESERVE, SIGN, ZEROS
 from tinyhw.tools.witness.table import Mode, WaveWitness, Witness, format_of, width_of
@@ -207,7 +208,7 @@ def lane_cases(generation: Table, mnemonic: str, x: Witness, salt: str = "") -> 
           e.operands()
           e.random_bits(*(m for m in modifiers if m not in {"neg", "abs"}))
           if k % 2: e.fields["op_sel"] = e.fields.get("op_sel", 0) ^ 7 & e.all_ones("op_sel")
-          out.append(e.done(plain, "all", lanes, f"{variant} constant {k}"))
+          out.append(e.done(plain, "all", lanes, f"{variant} constant {k}", 1))
       # whether V_MAD_U64_U32 and V_MAD_I64_I32 saturate, and V_DIV_SCALE clamps, the manuals leave open
       if "clamp" in row.fields and x.clamps and not mnemonic.startswith(UNCLAMPED):
         for k, mode in enumerate((plain, plain & ~DX10)):
@@ -221,6 +222,10 @@ def lane_cases(generation: Table, mnemonic: str, x: Witness, salt: str = "") -> 
           e.operands()
           e.fields["omod"] = k
           out.append(e.done(mode & ~(IEEE if isa == "gfx12" else 0), "all", lanes, f"{variant} omod {k} {mode:x}"))
+    if floats and variant in {"", "e64"}:
+      e = encoder(row, "zeros")
+      e.operands()
+      out.append(e.done(plain, "all", lanes, f"{variant} zeros", 1))
     if x.rounds and floats and variant in {"", "e32", "e64"}:
       flushing = [plain & ~0xF0, plain & ~0xF0 | 0x50, plain & ~0xA0]
       for mode in (plain | 5, plain | 10, plain | 15, plain & ~IEEE, *flushing):
@@ -234,7 +239,7 @@ def lane_cases(generation: Table, mnemonic: str, x: Witness, salt: str = "") -> 
         e.operands(other=("", "src0", "src1")[k])
         if floats or any(t[0] == "m" for t in x.sources): e.source_modifiers(x)
         if "clamp" in row.fields and k and x.clamps: e.fields["clamp"] = e.rng.randrange(2)
-        out.append(e.done(plain, "some" if k else "all", lanes, f"sdwa {k}"))
+        out.append(e.done(plain, "some" if k else "all", lanes, f"sdwa {k}", 1))
     if "dpp" in variant and isa in {"gfx9", "gfx11", "gfx12"}:
       for k in range(2 if variant in {"dpp", "e64_dpp", "dpp8"} else 1):
         e = encoder(row, f"dpp {k}")
@@ -269,7 +274,8 @@ def _scalar_cases(generation: Table, row: Row, x: Witness, salt: str = "") -> li
       e.operands()
       out.append(e.done(PLAIN[isa], "some", wave_size(isa), f"{name} other {k}", 4))
   if x.rounds:
-    for mode in (PLAIN[isa] | 5, PLAIN[isa] | 10, PLAIN[isa] | 15, PLAIN[isa] & ~0xF0):
+    flushing = [PLAIN[isa] & ~bits for bits in (0xF0, 0x50, 0xA0)]
+    for mode in (PLAIN[isa] | 5, PLAIN[isa] | 10, PLAIN[isa] | 15, *flushing):
       e = Encoder(generation, row, _rng(row, "modes", isa, salt), salt)
       e.operands()
       out.append(e.done(mode, "all", wave_size(isa), f"mode {mode:x}", 16))
@@ -320,6 +326,7 @@ def state_of(case: Case, x: Witness | WaveWitness) -> State:
     elif o.kind == "s" and o.value < 106: _fill_scalar(state, o.value, o.dwords, "b32", rng)
   if isinstance(x, Witness): _typed_operands(state, i, x, rng)
   elif x.prepare is not None: x.prepare(state, i, rng)
+  if case.note.endswith("zeros"): _zeros(state, i, x, rng)
   return state
 
 
@@ -350,6 +357,17 @@ def _typed_operands(state: State, i: Instruction, x: Witness, rng: random.Random
       for at in range(state.waves * state.lanes):
         from_ = rng.choice([b, c])
         for d in range(a.dwords): state.v[a.value + d][at] = state.v[from_.value + d][at]
+
+
+def _zeros(state: State, i: Instruction, x: Witness | WaveWitness, rng: random.Random) -> None:
+  """Zeros of both signs in all lanes of f32 and f16 sources, some registers the same in all lanes."""
+  assert isinstance(x, Witness)
+  sign = 1 << width_of(x.sources[0]) - 1 if format_of(x.sources[0]) in {F16, F32} else 0
+  for o in i.operands.values():
+    if o.kind == "v" and o.role == "s" and o.dwords < 2:
+      column = state.v[o.value]
+      if sign: column[:] = [rng.choice((0, sign)) for _ in column]
+      if rng.random() < 0.5: column[:] = [column[at // state.lanes * state.lanes] for at in range(len(column))]
 
 
 def _related(state: State, i: Instruction, x: Witness, names: list[str], rng: random.Random) -> None:

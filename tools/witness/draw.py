@@ -32,15 +32,19 @@ def _floats(f: Format) -> tuple[int, ...]:
 
 def value(type_: str, rng: random.Random) -> int:
   """One pattern of a type."""
-  if rng.random() < 0.4: return rng.choice(special(type_))
+  chance = rng.random
+  if chance() < 0.4:
+    some = special(type_)
+    return some[int(chance() * len(some))]
   f, n = format_of(type_), width_of(type_)
   bits = rng.getrandbits(n)
   if f is None:
-    bits >>= rng.randrange(n) if rng.random() < 0.6 else 0
-    return -bits & (1 << n) - 1 if rng.random() < 0.3 else bits
-  kind = rng.random()
+    bits >>= int(chance() * n) if chance() < 0.6 else 0
+    return -bits & (1 << n) - 1 if chance() < 0.3 else bits
+  kind = chance()
   if kind < 0.3: return bits
-  near = rng.randrange(max(1, f.bias - 12), min(2 * f.bias, f.bias + 12)) << f.mantissa
+  low, high = max(1, f.bias - 12), min(2 * f.bias, f.bias + 12)
+  near = low + int(chance() * (high - low)) << f.mantissa
   fraction = bits & (1 << f.mantissa) - 1
   if kind < 0.6: fraction &= -1 << max(0, f.mantissa - 6)
   if kind > 0.95: near = 0

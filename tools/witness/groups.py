@@ -69,7 +69,7 @@ DUAL: Final = WaveWitness("dual", dual, "", prepare=numbers)
 def duals(generation: Table, salt: str) -> Cases:
   """Every pair of operations: registers that differ in their banks, and that the other operation writes."""
   plain = PLAIN[generation.name]
-  modes = (plain, plain | 15, plain & ~0xF0)
+  modes = (plain, plain | 15, plain & ~0xF0, plain & ~0x10, plain & ~0x20)
   rows = [r for name in generation.by_mnemonic if "::" in name for r in generation.by_mnemonic[name]]
   for number, row in enumerate(rows):
     e = Encoder(generation, row, _rng(row, "dual", generation.name, salt), salt)
@@ -86,7 +86,7 @@ def duals(generation: Table, salt: str) -> Cases:
     if kind == 3 and "imm" not in names and {"src0X", "src0Y"} & set(row.literal_operands):
       e.literal = draw.value("f32", e.rng)
       for name in row.literal_operands: e.fields[name] = 255
-    mode = plain if "dot2acc" in row.mnemonic else modes[number % 3]
+    mode = plain if "dot2acc" in row.mnemonic else modes[number % 5]
     yield e.done(mode, ("all", "some")[number % 2], 32, "dual", 1), DUAL
     if number % 40 == 0: yield e.done(plain, "some", 64, "dual 64", 1), DUAL
 
@@ -166,7 +166,7 @@ def patterns(generation: Table, salt: str) -> Cases:
                  "bank_mask": e.rng.choice([15, 15, 10, 5])}
     if "fi" in row.fields: e.fields["fi"] = e.rng.randrange(2)
     lanes = 64 if isa == "gfx9" or k % 3 == 0 else 32
-    yield e.done(PLAIN[isa], "some", lanes, f"pattern {control:x}", 2), lane_of(name, isa)
+    yield e.done(PLAIN[isa], "some", lanes, f"pattern {control:x}", 3), lane_of(name, isa)
 
 
 def parts(generation: Table, salt: str) -> Cases:
@@ -175,7 +175,8 @@ def parts(generation: Table, salt: str) -> Cases:
                                                    (ZEROS, SIGN, PRESERVE)):
     row = row_of(generation, name, "sdwa")
     e = Encoder(generation, row, _rng(row, f"part {source} {destination}", "gfx9", salt), salt)
-    e.fields |= {"src0_sel": source, "dst_sel": destination, "dst_unused": unused, "sext": int(name == "v_not_b32")}
+    e.fields |= {"src0_sel": source, "dst_sel": destination, "dst_unused": unused, "sext": int(name == "v_not_b32"),
+                 "clamp": source & 1}
     e.operands()
     yield e.done(PLAIN["gfx9"], "some", 64, f"part {source} {destination} {unused}", 1), lane_of(name, "gfx9")
 

@@ -27,6 +27,7 @@ from tinyhw.tools.witness.table import WITNESSES, WaveWitness, Witness
 
 CODE: Final = 0x7F00_0000_0000
 PAGE: Final = 4096
+VECTOR: Final = frozenset(("VOP1", "VOP2", "VOP3", "VOPC", "VOPD"))
 END: Final = {"gfx11": 0xBFB00000, "gfx12": 0xBFB00000, "gfx9": 0xBF810000}  # s_endpgm
 
 
@@ -51,7 +52,12 @@ class Prepared:
   def v(self) -> list[Any]:
     """The vector registers that the case starts from [waves, lanes]."""
     shape = self.case.waves, self.case.lanes
-    return [np.uint32(r) if isinstance(r, int) else np.array(r, np.uint32).reshape(shape) for r in self.start.v]
+    return [self.compact(np.array(r, np.uint32).reshape(shape)) for r in self.start.v]
+
+  def compact(self, column: Any) -> Any:
+    """A register as the emulator may keep it: one value a wave where all lanes have the same."""
+    alike = (column == column[:, :1]).all()
+    return column[:, :1] if alike and self.case.instruction.family in VECTOR else column
 
   @cached_property
   def s(self) -> list[Any]:
@@ -183,6 +189,10 @@ def compare(p: Prepared, outcome: tuple[Group, Any]) -> str:
       if got != values[wave]:
         if close([0, got, 0], [0, values[wave], 0], wanted.loose.get((-1 - k, wave), []), False): continue
         return f"s{k} wave {wave}: emulator {got:#010x}, witness {values[wave]:#010x}; {inputs(p, wave * case.lanes)}"
+  mask = np.broadcast_to(True if group.mask is None else group.mask, shape)
+  for wave, active in enumerate(np.packbits(mask, axis=1, bitorder="little")):
+    bits = int.from_bytes(active.tobytes(), "little")
+    if bits != wanted.exec(wave): return f"mask of wave {wave}: {bits:#x}, EXEC {wanted.exec(wave):#x}; {inputs(p, 0)}"
   scc = np.broadcast_to(group.scc, (case.waves, 1)).reshape(-1).tolist()
   if scc != wanted.scc: return f"SCC: emulator {scc}, witness {wanted.scc}; {inputs(p, 0)}"
   if group.mode != wanted.mode.value: return f"MODE: emulator {group.mode:#x}, witness {wanted.mode.value:#x}"

@@ -6,6 +6,7 @@ exact on those pairs and rounded once, by `Format.round`.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from math import isqrt
 from typing import Final
 
@@ -21,24 +22,24 @@ class Format:
   bias: int
   kind: str = "ieee"
 
-  @property
+  @cached_property
   def sign(self) -> int: return 1 << self.bits - 1
 
-  @property
+  @cached_property
   def infinity(self) -> int: return (1 << self.bits - 1) - (1 << self.mantissa)
 
-  @property
+  @cached_property
   def least(self) -> int:
     """Exponent of the smallest normal number."""
     return 1 - self.bias
 
-  @property
+  @cached_property
   def nan(self) -> int:
     """A quiet NaN."""
     if self.kind == "fn": return self.sign - 1
     return self.sign if self.kind == "fnuz" else self.infinity | 1 << self.mantissa - 1
 
-  @property
+  @cached_property
   def largest(self) -> int:
     """Pattern of the largest finite number."""
     return {"ieee": self.infinity - 1, "fn": self.sign - 2, "fnuz": self.sign - 1}[self.kind]

@@ -73,7 +73,7 @@ def permlane64(s: State, i: Instruction) -> None:
 
 def permlane_fields(e: Any, k: int) -> None:
   scalar_sources(*(("src1", "src2") if any(o[0] == "src2" for o in e.row.operands) else ()))(e, 0)
-  e.fields["op_sel"] = k & 3
+  e.fields["op_sel"] = k + k // 4 & 3
 
 
 @wave("v_permlane16_b32 v_permlanex16_b32", fields=permlane_fields, lanes=(32, 64, 32), forms=8)
@@ -167,11 +167,11 @@ def swizzle(s: State, i: Instruction) -> None:
 # ---- registers by M0
 
 def small_m0(s: State, i: Instruction, rng: Random) -> None:
-  """Register offsets that stay inside what the case has."""
+  """Register offsets that stay inside what the case has; waves may differ."""
   step = 2 if "b64" in i.mnemonic else 1
-  one = rng.randrange(1, 4) // step * step
-  two = rng.randrange(0, 4)
-  s.s[M0] = [one | two << 16 if "_2_" in i.mnemonic or "swaprel" in i.mnemonic else one] * s.waves
+  halves, alike = "_2_" in i.mnemonic or "swaprel" in i.mnemonic, rng.random() < 0.3
+  found = [rng.randrange(1, 4) // step * step | (rng.randrange(4) << 16 if halves else 0) for _ in range(s.waves)]
+  s.s[M0] = found[:1] * s.waves if alike else found
 
 
 def register_offsets(s: State, i: Instruction, w: int) -> tuple[int, int]:
@@ -249,7 +249,17 @@ def signed_fields(e: Any, k: int) -> Any:
   e.fields |= {"neg_lo": k & 3, "clamp": int(k > 3)}
 
 
-@wave("v_dot4_i32_iu8 v_dot8_i32_iu4", fields=signed_fields, forms=8)
+def near_the_ends(s: State, i: Instruction, rng: Random) -> None:
+  """Sums near the ends of their range, and products of the largest numbers."""
+  for name in ("src0", "src1", "src2"):
+    o = i.operands[name]
+    if o.kind != "v": continue
+    for at in range(len(s.v[o.value])):
+      if name == "src2" and rng.random() < 0.5: s.v[o.value][at] = (1 << 31) + rng.randrange(-40, 40) & M32
+      elif rng.random() < 0.3: s.v[o.value][at] = rng.choice((0x7F7F7F7F, 0x80808080, 0x77777777, 0x88888888))
+
+
+@wave("v_dot4_i32_iu8 v_dot8_i32_iu4", prepare=near_the_ends, fields=signed_fields, forms=8)
 def dot_iu(s: State, i: Instruction) -> None:
   """neg_lo says which source has signs; clamp saturates."""
   bits = 8 if "iu8" in i.mnemonic else 4
