@@ -26,7 +26,7 @@ _INSTRUCTION: Final = 0.15
 _HANDED_BACK: Final = 100.0  # one wave's instruction from compiled code to the reference and back
 # What compiling costs: for LLVM at all, and for each instruction of a program.
 _LLVM: Final = 40_000.0
-_COMPILING: Final = 150.0
+_COMPILING: Final = 60.0
 _SOON: Final = 0.5  # the part of it after which the compiling process is started
 _BLOCKS_A_LOOK: Final = 256  # how often the first cohort's cost is looked at
 

@@ -35,7 +35,7 @@ BLOCK_LIMIT: Final = 256
 LARGEST: Final = 65_536  # instructions of a program that is compiled
 LONGEST_RUN: Final = 8192  # instructions of a function before its first end
 INLINED: Final = 200  # memory instructions that hot code has in place: each costs LLVM milliseconds
-LINES_A_FUNCTION: Final = 4000  # of text, at least, where blocks are more functions than one
+LINES_A_FUNCTION: Final = 400  # of text, at least, where blocks are more functions than one
 MODULE: Final = 12_000  # bytes of text that are sent before there is all
 _LABEL: Final = re.compile(r"label %[dfg](\d+)\b(?!\.)")
 LAST, EACH, EACH_HOT = 1, 2, 3  # details of a translation
@@ -157,6 +157,7 @@ class Translator:
     groups = self._groups([len(blocks[k]) for k in range(len(self.order))])
     for n, group in enumerate(groups):
       self.called[f"@wave.{n}"] = self._wave(groups, n, self._numbered("\n".join("\n".join(blocks[k]) for k in group)))
+      if n < len(groups) - 1: self._send()
     self.called["@run"] = _RUN.format(status=STATUS, wave=WAVE, fault=FAULT, run=RUN, call=_call(groups))
     self._send()
     places = self.order + list(self.stops)

@@ -38,7 +38,8 @@ def parse_argument(text: str) -> Argument:
   where = f"--arg {text}"
   if text.endswith(".npy"):
     try: loaded = np.load(text, allow_pickle=False)
-    except (OSError, ValueError) as error: raise InvalidArgument(f"cannot be read: {error}", where=where) from None
+    except (OSError, ValueError) as error:
+      raise InvalidArgument(f"cannot be read: {getattr(error, 'strerror', 0) or error}", where=where) from None
     assert isinstance(loaded, np.ndarray)
     return loaded
   head, *rest = text.split(":")
