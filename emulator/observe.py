@@ -47,6 +47,9 @@ class Observer:
   def access(self, group: Group, pc: int, instruction: Any, access: Access) -> None:
     """The instruction touches memory next, between its `before` and `after`; it may do so several times."""
 
+  def outside(self, group: Group, pc: int, instruction: Any, access: Access) -> None:
+    """Lanes of the instruction are beyond the workgroup's LDS: they load 0 and store nothing."""
+
   def barrier(self, group: Group, pc: int) -> None:
     """The waves have executed the barrier at `pc` and wait there, or go on at once when they are the last ones."""
 

@@ -10,7 +10,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from tinyhw.emulator.amdgcn.fields import ACCUM_OFFSET, SGPRS, VGPRS, Field, composed, program_field
+from tinyhw.emulator.amdgcn.allocation import allocated
+from tinyhw.emulator.amdgcn.fields import ACCUM_OFFSET, SGPRS, Field, composed, program_field
 from tinyhw.emulator.amdgcn.modes import FP_DENORM, FP_ROUND
 from tinyhw.emulator.amdgcn.registers import column
 from tinyhw.emulator.amdgcn.values import U32
@@ -144,8 +145,7 @@ _UNITS: Final = {"gfx9": (4, 256)}
 def _registers(group: Group) -> Value:
   """Sizes in units less one; registers start at 0."""
   arch, d, lanes = group.cohort.arch, group.cohort.dispatch, group.cohort.lanes
-  # where there are accumulation registers, numbers of registers have gaps
-  count = (VGPRS.of(d.rsrc1) + 1) * arch.vgpr_unit[lanes] if arch.accumulation else len(group.v)
+  count = sum(allocated(d, len(group.v)))
   unit = _UNITS[arch.isa][0] if arch.isa in _UNITS else arch.vgpr_granule[lanes]
   return composed(arch.isa, "GPR_ALLOC", {"VGPR_SIZE": -(-count // unit) - 1, "SGPR_SIZE": SGPRS.of(d.rsrc1),
                                           "ACCV_OFFSET": ACCUM_OFFSET.of(d.rsrc3) + 1})

@@ -12,15 +12,15 @@ from tinyhw.arch import Arch
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.core.memory import AddressSpace
 from tinyhw.emulator.amdgcn import modes
-from tinyhw.emulator.amdgcn.fields import ACCUM_OFFSET, GROUP_IDS, TG_SIZE_EN, USER_SGPR, VGPRS
-from tinyhw.emulator.amdgcn.gfx12.registers import first_block
+from tinyhw.emulator.amdgcn.allocation import numbers
+from tinyhw.emulator.amdgcn.fields import GROUP_IDS, TG_SIZE_EN, USER_SGPR
 from tinyhw.emulator.amdgcn.memory import gds
 from tinyhw.emulator.amdgcn.program import Program, ProgramCache
 from tinyhw.emulator.amdgcn.registers import FULL32
 from tinyhw.emulator.amdgcn.sync import Shared
 from tinyhw.emulator.observe import Observer
 from tinyhw.emulator.simt import ZERO, Cohort, Group, Stats, run_all
-from tinyhw.isa.amdgcn import AGPR0, EXEC_LO, TTMP0
+from tinyhw.isa.amdgcn import EXEC_LO, TTMP0
 
 DispatchStats = Stats
 WAVES_A_COHORT: Final = 256  # how many waves start together: enough lanes for NumPy, few enough for the caches
@@ -155,7 +155,7 @@ def _first_group(cohort: Cohort, arch: Arch, d: Dispatch, first: int, count: int
   items = _work_items(d.block, lanes)
   a_group = items.shape[0]
   size = count * a_group
-  group = Group(cohort, size, d.entry_pc, _vector_registers(arch, d, lanes), 128)
+  group = Group(cohort, size, d.entry_pc, numbers(arch, d, lanes), 128)
   v, s = group.v, group.s
   v[0] = items if count == 1 or a_group == 1 else np.tile(items, (count, 1))
   group.waves, group.workgroups = _numbers(a_group, count)
@@ -176,25 +176,6 @@ def _first_group(cohort: Cohort, arch: Arch, d: Dispatch, first: int, count: int
     group.scratch = np.uint64(d.scratch_base) + slots * np.uint64(a_wave)
     if size == 1: group.scratch = group.scratch[0, 0]
   return group
-
-
-def _vector_registers(arch: Arch, d: Dispatch, lanes: int) -> int:
-  """How many vector registers a wave has: with accumulation registers, numbered from 256, those before them too.
-
-  rsrc3.ACCUM_OFFSET says where accumulation registers start in a wave's file, in units of 4 (LLVM AMDGPUUsage). Numbers
-  between the last other register and 256 exist in vain.
-  """
-  if dynamic := first_block(arch, d, lanes): return dynamic
-  total, first = (VGPRS.of(d.rsrc1) + 1) * arch.vgpr_unit[lanes], _before_accumulation(d)
-  return AGPR0 + total - first if arch.accumulation and total > first else total
-
-
-def _before_accumulation(d: Dispatch) -> int: return 4 * ACCUM_OFFSET.of(d.rsrc3) + 4
-
-
-def allocated(d: Dispatch, numbers: int) -> tuple[int, int]:
-  """(vector registers, accumulation registers) of a wave whose registers have that many numbers."""
-  return (numbers, 0) if numbers <= AGPR0 else (_before_accumulation(d), numbers - AGPR0)
 
 
 def _workgroup_ids(group: Group, d: Dispatch, first: int, count: int, at: int, arch: Arch) -> None:

@@ -11,6 +11,7 @@ from tinyhw.core.errors import HazardFound, InvalidArgument
 from tinyhw.core.memory import AddressSpace
 from tinyhw.emulator.amdgcn.fields import program_field
 from tinyhw.emulator.check.alu import GUARDS_OF, AluWaits
+from tinyhw.emulator.check.bounds import Bounds
 from tinyhw.emulator.check.counters import COUNTERS
 from tinyhw.emulator.check.effects import SGPR0, Effects, effects, gives, indices, moved, name_of
 from tinyhw.emulator.check.nops import Nops
@@ -76,6 +77,7 @@ class Checker(Observer):
     self._entry, self._isa = 0, ""
     self._memory = Memory()
     self._holes: Holes | None = None
+    self._bounds: Bounds | None = None
 
   # ---- what the interpreter shows
 
@@ -86,6 +88,7 @@ class Checker(Observer):
     self._effects.clear()
     self._memory = Memory()
     self._holes = Holes(space) if "undefined" in self.kinds else None
+    self._bounds = Bounds(space, d.lds_size)
 
   def cohort(self, cohort: Cohort) -> None:
     for done in [c for c in self._states if not c.left]: del self._states[done]
@@ -126,7 +129,9 @@ class Checker(Observer):
     state, _, w, _, instruction = self._now
     if state.undefined is not None:
       for use in state.undefined.access(group, w, pc, instruction, access): self._undefined(group.cohort, use, pc)
-    if access.segment not in {"lds", "global"} or not self.kinds & RACES: return
+    if access.segment not in {"lds", "global"}: return
+    if "bounds" in self.kinds: self._check_bounds(group, pc, access)
+    if not self.kinds & RACES: return
     returns = access.kind == "atomic" and gives(instruction)
     compares = "cmps" in instruction.mnemonic
     how = PLAIN if access.kind != "atomic" else COMPARE if compares else ATOMIC
@@ -134,6 +139,16 @@ class Checker(Observer):
     for race in state.races.touch(group.waves - state.first, access.segment, access.kind, access.addresses,
                                   access.width, access.active, pc, how, returns, across):
       self._race(group.cohort, access, race, pc)
+
+  def outside(self, group: Group, pc: int, instruction: Instruction, access: Access) -> None:
+    self._check_bounds(group, pc, access)
+
+  def _check_bounds(self, group: Group, pc: int, access: Access) -> None:
+    assert self._bounds is not None
+    found = self._bounds.find(access)
+    if found is not None:
+      row, lane, address, message = found
+      self._found(group.cohort, "bounds", message, pc, wave=int(group.waves[row]), lane=lane, address=address)
 
   def _race(self, cohort: Cohort, access: Access, race: Race, pc: int) -> None:
     a_group = self._states[cohort].a_group

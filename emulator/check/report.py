@@ -19,6 +19,8 @@ KINDS: Final[dict[str, str]] = {
                     "both do it atomically (only when asked for by name: much that orders workgroups is not seen)",
   "undefined": "an address, a branch, EXEC or a stored value depends on a register, LDS, scratch or device memory that "
                "nobody has written",
+  "bounds": "an access to LDS beyond the workgroup's, or on device EMU behind the end of an array, in the rest of its "
+            "last page (past that it is a page fault)",
   "barrier": "waves of a workgroup stand at different barriers, or some have ended while others wait at one",
 }
 DEFAULT: Final = frozenset(KINDS) - {"workgroup-race"}

@@ -16,8 +16,8 @@ import numpy as np
 
 from tinyhw.arch import Arch
 from tinyhw.core.memory import AddressSpace
+from tinyhw.emulator.amdgcn.allocation import first_block
 from tinyhw.emulator.amdgcn.fields import GROUP_IDS, TG_SIZE_EN, USER_SGPR
-from tinyhw.emulator.amdgcn.gfx12.registers import first_block
 from tinyhw.emulator.check import rules
 from tinyhw.emulator.check.effects import REGISTERS, SGPR0, Effects, dwords, name_of
 from tinyhw.emulator.observe import Access

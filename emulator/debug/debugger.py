@@ -68,7 +68,7 @@ class _Watcher(Observer):
     self.pristine: dict[Cohort, CohortState] = {}
     self.checker = checker
     if checker is not None:
-      for name in ("dispatch", "before", "after", "barrier", "released", "ended"):
+      for name in ("dispatch", "before", "after", "outside", "barrier", "released", "ended"):
         setattr(self, name, getattr(checker, name))
 
   def cohort(self, cohort: Cohort) -> None:

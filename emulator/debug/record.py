@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tinyhw.emulator.amdgcn import coverage
+from tinyhw.emulator.amdgcn.allocation import allocated
 from tinyhw.emulator.amdgcn.control import CONDITIONS
 from tinyhw.emulator.amdgcn.fields import SGPRS
-from tinyhw.emulator.amdgcn.launch import allocated
 from tinyhw.emulator.debug import traffic
 from tinyhw.emulator.debug.code import BARRIERS, CALLS
 from tinyhw.emulator.debug.exactness import Exactness

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.emulator.amdgcn import modes
-from tinyhw.emulator.amdgcn.launch import allocated
+from tinyhw.emulator.amdgcn.allocation import allocated
 from tinyhw.emulator.amdgcn.registers import exec_changed
 from tinyhw.emulator.debug.engine import Engine
 from tinyhw.isa.amdgcn import AGPR0, EXEC_LO, M0, TTMP0, VCC_LO

@@ -19,7 +19,7 @@ from tinyhw.arch import Arch
 from tinyhw.core.errors import MachineFault, TinyhwError
 from tinyhw.core.memory import AddressSpace
 from tinyhw.emulator.amdgcn import control
-from tinyhw.emulator.amdgcn.gfx12.registers import first_block
+from tinyhw.emulator.amdgcn.allocation import first_block
 from tinyhw.emulator.amdgcn.launch import Dispatch, DispatchStats, prepare
 from tinyhw.emulator.amdgcn.memory import access
 from tinyhw.emulator.amdgcn.memory.atomics import ATOMICS

@@ -47,11 +47,16 @@ def store(register: int) -> bytes:
 
 
 def prologue(lanes: int) -> bytes:
-  """Inputs to v0..v13 and s8..s31; v15 points to this workgroup's part of the results."""
+  """Inputs to v0..v13 and s8..s31; v15 points to this workgroup's part of the results.
+
+  In the second workgroup, whose waves run together with the first one's, every third scalar is another number.
+  """
   out = encode("v_and_b32", "e32", src0=128 + lanes - 1, src1=0, vdst=14)
   out += encode("v_lshlrev_b32", "e32", src0=130, src1=14, vdst=14)
   out += encode("s_load_b512", "imm", sdst=8, sbase=0, offset=RESULTS - 256, cpol=0)
   out += encode("s_load_b256", "imm", sdst=24, sbase=0, offset=RESULTS - 128, cpol=0)
+  out += encode("s_mul_i32", src0=255, src1=4, sdst=35, literal=0x9E3779B9)
+  for n in range(8, 32, 3): out += encode("s_xor_b32", src0=35, src1=n, sdst=n)
   for n in range(13): out += load(n, 0) + encode("v_add_nc_u32", "e32", src0=255, src1=14, vdst=14, literal=4 * lanes)
   out += encode("s_mul_i32", src0=255, src1=4, sdst=35, literal=(SIZE - RESULTS) // 2)
   out += encode("s_add_u32", src0=255, src1=35, sdst=35, literal=RESULTS)

@@ -130,11 +130,13 @@ class Mapping:
 class AddressSpace:
   """A GPU virtual address space: ranges of pages, each backed by a part of a region, with permissions.
 
-  `version` grows with every change of the mappings, so that caches of code or translations notice.
+  `version` grows with every change of the mappings, so that caches of code or translations notice. `used` says of some
+  addresses how many bytes from there on are in use, and by what: pages are larger than what lies in them.
   """
 
   def __init__(self, name: str = "GPU") -> None:
     self.name = name
+    self.used: dict[int, tuple[int, str]] = {}
     self.version = 0
     self._starts: list[int] = []
     self._maps: list[Mapping] = []

@@ -5,37 +5,19 @@ to eight. The emulator never runs out of them, so that a request within that lim
 """
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import numpy as np
 
-from tinyhw.core.errors import InvalidArgument
 from tinyhw.emulator.amdgcn import hwreg
+from tinyhw.emulator.amdgcn.allocation import first_block
 from tinyhw.emulator.amdgcn.binders import Ender, ends
-from tinyhw.emulator.amdgcn.fields import program_field
 from tinyhw.emulator.amdgcn.registers import by_wave, column, reader
 from tinyhw.emulator.simt import Group, Next, Split
 from tinyhw.isa.amdgcn import Instruction
 
-if TYPE_CHECKING:
-  from tinyhw.arch import Arch
-  from tinyhw.emulator.amdgcn.launch import Dispatch
-
 Value = Any
 BLOCKS: Final = 8  # the most that a wave may have
-SIZES: Final = (16, 32)  # registers of a block
-
-
-def first_block(arch: Arch, d: Dispatch, lanes: int) -> int:
-  """With how many vector registers the waves of a dispatch begin in this mode; 0 for a dispatch that is not in it.
-
-  Raises InvalidArgument where the chip could not run the dispatch.
-  """
-  if not program_field(arch.isa, "RSRC2", "DYNAMIC_VGPR", d.rsrc2): return 0
-  if lanes != 32: raise InvalidArgument("dynamic vector registers are for waves of 32 lanes")
-  if d.vgpr_block not in SIZES: raise InvalidArgument(f"a block of {d.vgpr_block} vector registers",
-                                                      hint="SQ_DYN_VGPR.BLOCK_SIZE is 16 or 32")
-  return d.vgpr_block
 
 
 @ends("s_alloc_vgpr", isa="gfx12")

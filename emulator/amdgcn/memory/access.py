@@ -1,6 +1,7 @@
 """Vector accesses to memory, LDS and scratch: many lanes at once, with exact faults, and atomics in lane order."""
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Final
 
 import numpy as np
@@ -24,11 +25,14 @@ def show(group: Group, segment: str, kind: str, addresses: Value, width: int, in
   """Show the access of the current instruction to the observer, which there is. `inside` leaves out more lanes."""
   shape = group.size, 1 if segment == "scalar" else group.cohort.lanes
   active = np.broadcast_to(np.asarray(inside), shape)
-  if group.mask is not None and segment != "scalar": active = active & group.mask
+  out = ~active
+  if group.mask is not None and segment != "scalar": active, out = active & group.mask, out & group.mask
   observer, (pc, i) = group.cohort.observer, group.cohort.seen
   assert observer is not None
   addresses = np.broadcast_to(np.asarray(addresses).astype(U64), shape)
-  observer.access(group, pc, i, observe.Access(segment, kind, addresses, width, active))
+  touched = observe.Access(segment, kind, addresses, width, active)
+  observer.access(group, pc, i, touched)
+  if segment == "lds" and out.any(): observer.outside(group, pc, i, replace(touched, active=out))
 
 
 def show_global(group: Group, kind: str, base: int | None, offsets: Value, width: int) -> None:

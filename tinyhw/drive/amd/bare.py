@@ -188,6 +188,7 @@ class BareRuntime(Runtime):
     self.space.map(address, size, region, access=access)
     self._regions[address] = region
     self.places.append(Place(name, address, nbytes))
+    self.space.used[address] = nbytes, name
     self._used += size
     return Allocation(address, nbytes)
 
@@ -196,6 +197,8 @@ class BareRuntime(Runtime):
   def rename(self, allocation: Allocation, name: str) -> None:
     """Let reports call an allocation by another name."""
     self.places = [replace(p, name=name) if p.start == allocation.address else p for p in self.places]
+    assert allocation.address is not None
+    self.space.used[allocation.address] = allocation.size, name
 
   def free(self, allocation: Allocation) -> None:
     assert allocation.address is not None
@@ -203,6 +206,7 @@ class BareRuntime(Runtime):
     if region is None: raise InvalidArgument(f"{allocation.address:#x} is not allocated", where=self.name)
     self.space.unmap(allocation.address, region.size)
     self._used -= region.size
+    del self.space.used[allocation.address]
     self.places = [p for p in self.places if p.start != allocation.address]
     region.close()
 

@@ -1,0 +1,45 @@
+"""Accesses past what was allocated that the hardware lets pass: beyond LDS, and in the rest of an array's last page."""
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from tinyhw.core.memory import PAGE, AddressSpace
+from tinyhw.emulator.observe import Access
+
+VERBS: Final = {"load": "reads", "store": "writes", "atomic": "changes"}
+
+
+class Bounds:
+  """What a dispatch may touch: its LDS, and of pages whose use the address space knows the bytes in use."""
+
+  def __init__(self, space: AddressSpace, lds: int) -> None:
+    self.lds = lds
+    rows = sorted((start, start + size, name) for start, (size, name) in space.used.items())
+    self.starts = np.array([start for start, _, _ in rows], np.uint64)
+    self.ends = np.array([end for _, end, _ in rows], np.uint64)
+    self.names = [name for _, _, name in rows]
+
+  def find(self, access: Access) -> tuple[int, int, int, str] | None:
+    """Row, lane and address of the first element past an end, and what is wrong with it."""
+    last = access.addresses + np.uint64(access.width)
+    if access.segment == "lds": wrong = access.active & (last > np.uint64(self.lds))
+    elif len(self.starts):
+      at = np.maximum(np.searchsorted(self.starts, access.addresses, "right"), 1) - 1
+      end = self.ends[at]
+      page = -(-end.astype(np.int64) // PAGE) * PAGE  # behind the last page is a page fault, or another array
+      inside = (access.addresses >= self.starts[at]) & (access.addresses < page.astype(np.uint64))
+      wrong = access.active & inside & (last > end)
+    else: return None
+    if not wrong.any(): return None
+    row, lane = (int(n) for n in np.argwhere(wrong)[0])
+    address = int(access.addresses[row, lane])
+    verb, count = VERBS[access.kind], int(wrong.sum())
+    lanes = f", as do {count - 1} more lanes" if count > 1 else ""
+    if access.segment == "lds":
+      return row, lane, address, f"{verb} LDS at {address:#x}, of {self.lds:#x} bytes{lanes}"
+    k = int(at[row, lane])
+    past = address + access.width - int(self.ends[k])
+    return row, lane, address, (f"{verb} {address:#x}, up to {past:,} bytes past the end of {self.names[k]} "
+                                f"({int(self.ends[k] - self.starts[k]):,} bytes){lanes}")
