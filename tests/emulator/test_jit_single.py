@@ -20,6 +20,7 @@ from tinyhw.emulator.jit.refusal import NotCompiled
 from tinyhw.emulator.jit.run import Memory, Waves
 from tinyhw.emulator.jit.state import HEADER, SCC
 from tinyhw.emulator.simt import Group
+from tinyhw.tools.witness import groups
 from tinyhw.tools.witness.run import Bench, Prepared, bench
 from tinyhw.tools.witness.state import MEMORY, MEMORY_SIZE
 from tinyhw.tools.witness.table import WITNESSES
@@ -121,3 +122,11 @@ def test_instructions(gpu: str) -> None:
       text = difference(machine, random.Random(name).choice(machine.cases(name)))
       if text: found.append(text)
   assert not found, "\n".join(found)
+
+
+@pytest.mark.parametrize(("gpu", "name"), [(g, n) for g in GPUS for n in groups.names(bench(g).table.name)])
+def test_groups(gpu: str, name: str) -> None:
+  """Some cases of each group: dual issue, registers numbered by M0, skipped instructions, DPP, SDWA."""
+  machine = bench(gpu)
+  found = [difference(machine, p) for p in random.Random(name).sample(machine.cases(name), 3)]
+  assert not any(found), "\n".join(found)

@@ -41,7 +41,7 @@ PLACES: Final = {"gfx12": "gfx12.meanings", "gfx9": "gfx9.meanings", "atomics": 
 THOROUGH: Final = 6  # times as many checks are asked about a change around the meanings: many lines serve them all
 KEPT: Final = 400  # mnemonics whose cases stay prepared
 EXTREME: Final = re.compile(r"v_(pk_)?(min|max|min3|max3|med3|minmax|maxmin)_f(16|32|64)")
-TIMEOUT: Final = 20  # seconds for one change
+TIMEOUT: Final = 20  # seconds of processor time for one change
 
 
 class Expired(Exception):
@@ -127,16 +127,16 @@ def _functions(x: Any) -> Iterable[Any]:
 def noticed(mnemonics: list[tuple[str, str]], names: tuple[str, ...] = ()) -> bool:
   """Whether the witness disagrees about one of these instructions, or one of these tests fails."""
   def expire(*_: Any) -> None: raise Expired
-  old = signal.signal(signal.SIGALRM, expire)
-  signal.alarm(TIMEOUT)
+  old = signal.signal(signal.SIGPROF, expire)
+  signal.setitimer(signal.ITIMER_PROF, TIMEOUT)
   try:
     for isa, mnemonic in mnemonics:
       if bench(GPUS[isa]).check(mnemonic, limit=1, keep=True): return True
     return suite.fails(names)
   except Exception: return True  # whatever a test would have failed with
   finally:
-    signal.alarm(0)
-    signal.signal(signal.SIGALRM, old)
+    signal.setitimer(signal.ITIMER_PROF, 0)
+    signal.signal(signal.SIGPROF, old)
 
 
 def place(name: str) -> str:
