@@ -80,7 +80,7 @@ lane("v_fmac_dx9_zero_f32", "f32 f32 d:f32 -> f32", dx9)
 
 
 def flushed(function: Function) -> Function:
-  """RDNA4's V_FMA_DX9_ZERO_F32 and V_CUBE*_F32 know no denormals, whatever MODE says (its ISA manual, section 7.2.4)."""
+  """RDNA4's V_FMA_DX9_ZERO_F32 and V_CUBE*_F32 have no denormals, whatever MODE says (RDNA4 ISA manual, 7.2.4)."""
   return lambda m, *values: F32.flush(function(m, *map(F32.flush, values)))
 
 
