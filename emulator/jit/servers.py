@@ -8,6 +8,7 @@ from __future__ import annotations
 import atexit
 import os
 import select
+import site
 import struct
 import subprocess
 import sys
@@ -47,8 +48,9 @@ class Server:
     # -P keeps the script's own folder, and the modules in it, from the path
     command = [sys.executable, "-P", _SCRIPT, str(_NICENESS[self._hot]), str(os.cpu_count() or 1), REQUEST.format,
                ANSWER.format]
-    places = [str(Path(llvmlite.__file__).parent.parent), os.environ.get("PYTHONPATH", "")]
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, places))}
+    place, environment = str(Path(llvmlite.__file__).parent.parent), dict(os.environ)
+    if place not in (*site.getsitepackages(), site.getusersitepackages()):  # where it would not be found
+      environment["PYTHONPATH"] = os.pathsep.join(filter(None, [environment.get("PYTHONPATH"), place]))
     try: self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._words,
                                          env=environment, start_new_session=True)
     except OSError as error:

@@ -125,3 +125,15 @@ def test_the_shell_completes_generations_grades_and_kernels(tmp_path: Path, add_
   assert offered("asm", "--arch", "gfx12") == ["gfx1201"] and "approximate" in offered("ledger", "--grade", "a")
   assert offered("launch", str(tmp_path / "add.o"), "--kernel", "a") == ["add"]
   assert offered("launch", str(tmp_path / "none"), "--kernel", "a") == []
+
+
+def test_a_file_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
+  done = run("ledger", "--html", str(tmp_path / "none" / "page.html"))
+  assert done.returncode == 1 and done.stdout == ""
+  assert done.stderr == f"tinyhw: {tmp_path / 'none' / 'page.html'}: No such file or directory\n"
+
+
+def test_the_kernel_may_be_left_out_where_there_is_one(tmp_path: Path, add_kernel: bytes) -> None:
+  (tmp_path / "add.o").write_bytes(add_kernel)
+  done = run("launch", str(tmp_path / "add.o"), "--device", "EMU")
+  assert done.returncode == 1 and done.stderr.startswith("tinyhw: add: 0 arguments given")

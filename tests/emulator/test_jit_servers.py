@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -106,6 +107,13 @@ def test_no_process_at_all(server: servers.Server, monkeypatch: pytest.MonkeyPat
   with pytest.raises(CompilerFailed, match="no process that compiles: .*No such file"): one(server, GOOD)
   monkeypatch.undo()
   assert one(server, GOOD)
+
+
+def test_threads_take_turns(server: servers.Server) -> None:
+  def work(n: int) -> bool:
+    texts = [GOOD.replace("@run", f"@f{n}_{k}") for k in range(4)]
+    return all(f"f{n}_{k}".encode() in code for k, code in enumerate(one(server, *texts)))
+  with ThreadPoolExecutor(6) as pool: assert all(pool.map(work, range(30)))
 
 
 def test_nothing_is_left_open(server: servers.Server) -> None:

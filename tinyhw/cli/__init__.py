@@ -62,6 +62,10 @@ def tinyhw() -> None:
 def main() -> None:
   """Entry point of the command."""
   try: tinyhw.main(prog_name="tinyhw")
-  except TinyhwError as error:
-    click.echo(f"tinyhw: {error}", err=True)
-    sys.exit(1)
+  except TinyhwError as error: message = str(error)
+  except OSError as error:  # a file that cannot be written
+    if error.filename is None: raise
+    message = f"{error.filename}: {error.strerror}"
+  else: return
+  click.echo(f"tinyhw: {message}", err=True)
+  sys.exit(1)

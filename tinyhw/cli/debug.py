@@ -653,7 +653,7 @@ def debug(start: Callable[[], D], script: Path | None) -> tuple[D, int]:
   if script is not None:
     try: lines = script.read_text().splitlines()
     except (OSError, UnicodeDecodeError) as error:
-      raise InvalidArgument(f"cannot be read: {error}", where=str(script)) from None
+      raise InvalidArgument(f"cannot be read: {getattr(error, 'strerror', 0) or error}", where=str(script)) from None
     shell.read(lines)
   elif typed_in: shell.type()
   else: shell.read(sys.stdin)

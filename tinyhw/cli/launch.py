@@ -74,7 +74,8 @@ class Launch(click.Command):
 
 @click.command(cls=Launch)
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
-@click.option("--kernel", "-k", required=True, shell_complete=complete.kernel, help="Name of the kernel in FILE.")
+@click.option("--kernel", "-k", default=None, shell_complete=complete.kernel,
+              help="Name of the kernel in FILE; may be left out where there is one.")
 @click.option("--grid", "-g", default="1", show_default=True, help="Workgroups, as X,Y,Z.")
 @click.option("--block", "-b", default="1", show_default=True, help="Work-items of a workgroup, as X,Y,Z.")
 @click.option("--arg", "-a", "arguments", multiple=True, help="One for each kernel argument, in order.")
@@ -90,7 +91,7 @@ class Launch(click.Command):
 @click.option("--command", "-x", "script", type=click.Path(path_type=Path), default=None, metavar="FILE",
               help="With --debug: take the commands from FILE.")
 @click.option("--check", is_flag=True, help="Check for hazards on the emulator; status 1 if there are any.")
-def command(file: Path, kernel: str, grid: str, block: str, arguments: tuple[str, ...], device: str | None,
+def command(file: Path, kernel: str | None, grid: str, block: str, arguments: tuple[str, ...], device: str | None,
             save: tuple[str, ...], as_json: bool, debug: bool, report_form: str | None, report_file: Path | None,
             exactness: bool, script: Path | None, check: bool) -> None:
   """Run KERNEL of FILE (an AMDGPU code object) and show its buffers.
@@ -112,7 +113,8 @@ def command(file: Path, kernel: str, grid: str, block: str, arguments: tuple[str
   """
   targets = [parse_save(s) for s in save]
   values = [parse_argument(a) for a in arguments]
-  what = (file.read_bytes(), kernel, parse_dims(grid), parse_dims(block), values)
+  binary = file.read_bytes()
+  what = (binary, kernel or only_kernel(binary, file), parse_dims(grid), parse_dims(block), values)
   form = report_form if report_form or report_file is None else form_of(report_file)
   looks = [name for name, on in (("--debug", debug), ("--report", form), ("--exactness", exactness)) if on]
   if looks: on_emulator(device, looks[0])
@@ -148,6 +150,15 @@ def command(file: Path, kernel: str, grid: str, block: str, arguments: tuple[str
     if check: findings = Device.findings()
     show_buffers(buffers, targets, as_json, findings)
     if findings is not None and len(findings): sys.exit(1)
+
+
+def only_kernel(binary: bytes, file: Path) -> str:
+  """The name of the one kernel of a code object. Raises InvalidArgument, with their names, where there are more."""
+  from tinyhw.wire.codeobject import load
+  names = list(load(binary).kernels)
+  if len(names) != 1: raise InvalidArgument(f"has {len(names)} kernels", where=str(file),
+                                            hint=f"choose with --kernel: {', '.join(names)}" if names else None)
+  return names[0]
 
 
 def default_device() -> str:

@@ -29,12 +29,13 @@ from tinyhw.tools.witness.table import WITNESSES
 MODULES: Final = ("floats", "integer", "scalar", "gfx12", "gfx9", "small_floats", "quiet", "atomics")  # the meanings
 # What is around the meanings: operands, masks, modifiers, memory, control. Which checks see a line of these is traced.
 MACHINERY: Final = ("bind", "values", "lanes", "relative", "registers", "dpp", "sdwa", "control", "ends", "hwreg",
-                    "lds", "vector", "smem", "words", "access", "buffer", "formats", "resource")
+                    "lds", "vector", "smem", "words", "access", "buffer", "formats", "resource", "image", "texture",
+                    "gds", "transpose")
 # Where a module lies, unless it is amdgcn/meanings/NAME.py.
 PLACES: Final = {"gfx12": "gfx12.meanings", "gfx9": "gfx9.meanings", "atomics": "memory.atomics", "sdwa": "gfx9.sdwa",
-                 "smem": "memory.scalar",
+                 "smem": "memory.scalar", "transpose": "gfx12.transpose",
                  **{name: f"memory.{name}" for name in ("lds", "vector", "words", "access", "buffer", "formats",
-                                                        "resource")},
+                                                        "resource", "image", "texture", "gds")},
                  **{name: name for name in ("bind", "values", "lanes", "relative", "registers", "dpp", "control",
                                             "ends", "hwreg")}}
 THOROUGH: Final = 6  # times as many checks are asked about a change around the meanings: many lines serve them all

@@ -25,7 +25,8 @@ TESTS: Final[dict[str, tuple[str, ...]]] = {
   "access": ("test_gfx9_memory", "test_rare", "test_bad_programs", "test_kernels"),
   "buffer": ("test_buffers", "test_gfx9_buffers", "test_bad_programs"),
   "formats": ("test_buffers", "test_gfx9_buffers"), "resource": ("test_buffers", "test_gfx9_buffers"),
-  "values": ("test_fma", "test_meanings")}
+  "image": ("test_images",), "texture": ("test_images",), "gds": ("test_gds", "test_rare"),
+  "transpose": ("test_gfx12_dynamic",), "values": ("test_fma", "test_meanings")}
 
 
 def fails(names: Iterable[str]) -> bool:

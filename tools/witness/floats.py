@@ -77,6 +77,14 @@ def dx9(m: Mode, a: int, b: int, c: int) -> int:
 
 lane("v_fma_dx9_zero_f32", "f32 f32 f32 -> f32", dx9)
 lane("v_fmac_dx9_zero_f32", "f32 f32 d:f32 -> f32", dx9)
+
+
+def flushed(function: Function) -> Function:
+  """RDNA4's V_FMA_DX9_ZERO_F32 and V_CUBE*_F32 have no denormals, whatever MODE says (RDNA4 ISA manual, 7.2.4)."""
+  return lambda m, *values: F32.flush(function(m, *map(F32.flush, values)))
+
+
+lane("v_fma_dx9_zero_f32", "f32 f32 f32 -> f32", flushed(dx9), isa="gfx12")
 lane("v_mul_dx9_zero_f32 v_mul_legacy_f32", "f32 f32 -> f32",
      lambda m, a, b: 0 if F32.is_zero(a) or F32.is_zero(b) else F32.mul(a, b, m.rounding(F32)))
 
@@ -288,12 +296,14 @@ def face(x: int, y: int, z: int) -> int:
 def minus(x: int) -> int: return x ^ F32.sign
 
 
-lane("v_cubeid_f32", "f32 f32 f32 -> f32", lambda m, x, y, z: F32.round(face(x, y, z), 0))
-lane("v_cubema_f32", "f32 f32 f32 -> f32",
-     lambda m, x, y, z: F32.scaled((x, y, z)[face(x, y, z) // 2], 1, m.rounding(F32)))
-lane("v_cubesc_f32", "f32 f32 f32 -> f32", lambda m, x, y, z: (minus(z), z, x, x, x, minus(x))[face(x, y, z)])
-lane("v_cubetc_f32", "f32 f32 f32 -> f32",
-     lambda m, x, y, z: (minus(y), minus(y), z, minus(z), minus(y), minus(y))[face(x, y, z)])
+CUBE: Final[dict[str, Function]] = {
+  "id": lambda m, x, y, z: F32.round(face(x, y, z), 0),
+  "ma": lambda m, x, y, z: F32.scaled((x, y, z)[face(x, y, z) // 2], 1, m.rounding(F32)),
+  "sc": lambda m, x, y, z: (minus(z), z, x, x, x, minus(x))[face(x, y, z)],
+  "tc": lambda m, x, y, z: (minus(y), minus(y), z, minus(z), minus(y), minus(y))[face(x, y, z)]}
+for part, function in CUBE.items():
+  lane(f"v_cube{part}_f32", "f32 f32 f32 -> f32", function)
+  lane(f"v_cube{part}_f32", "f32 f32 f32 -> f32", flushed(function), isa="gfx12")
 
 # ---- dot products: products and sums in f32 (or the type itself), to nearest even, in the manual's order
 

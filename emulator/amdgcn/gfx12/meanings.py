@@ -18,6 +18,15 @@ V = Any
 _F16_F32: Final = ("f16", "f32")
 
 
+# ---- without denormals, whatever MODE says (7.2.4)
+def _without_denormals(function: Any) -> Any:
+  return lambda o, a, b, c: o.flush(function(o, o.flush(a), o.flush(b), o.flush(c)))
+
+for _name, _function in (("fma_dx9_zero", floats.fma_dx9), ("cubeid", floats.cubeid), ("cubema", floats.cubema),
+                         ("cubesc", floats.cubesc), ("cubetc", floats.cubetc)):
+  M(f"v_{_name}_f32", "f32(f32, f32, f32)", isa="gfx12")(_without_denormals(_function))
+
+
 # ---- minimum and maximum
 def _nan_or(o: O, a: V, b: V, number: V) -> V:
   """The first NaN, made quiet; a sum of both would leave it to the engine which one comes out."""
