@@ -475,8 +475,8 @@ class Accesses:
     """A load (`words` None) or store of the active lanes at 64-bit addresses."""
     return self._far(r, addresses, Site(offset, "load" if words is None else "store", "global", width, i), words)
 
-  def atomic(self, r: Registers, addresses: Value, lanes: Value, offset: int, i: Instruction, operation: str,
-             width: int, words: Sequence[Value]) -> list[Value]:
+  def atomic(self, addresses: Value, lanes: Value, offset: int, i: Instruction, operation: str, width: int,
+             words: Sequence[Value]) -> list[Value]:
     """An atomic of some lanes on global memory; their old dwords."""
     return self._atomic(addresses, lanes, Site(offset, "atomic", "global", width, i, operation=operation), words)
 

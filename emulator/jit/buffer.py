@@ -58,7 +58,7 @@ def _atomic(a: Accesses, r: Registers, i: Instruction, offset: int, n: int) -> N
   words = a.data(r, n, width * (1 + ATOMICS[operation].compares), 0)
   at, check = _addresses(r, i)
   lanes = check(width) & r.active()
-  old = a.atomic(r, at, lanes, offset, i, operation, width, words)
+  old = a.atomic(at, lanes, offset, i, operation, width, words)
   if returns(i): a.loaded(r, n, [r.o.where(lanes, w, 0) for w in old], 0, None)
 
 

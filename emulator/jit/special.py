@@ -3,6 +3,7 @@ by register numbers in M0."""
 from __future__ import annotations
 
 from tinyhw.emulator.amdgcn import bind, dpp, relative
+from tinyhw.emulator.amdgcn.binders import binds
 from tinyhw.emulator.amdgcn.gfx9 import bind as bind_gfx9
 from tinyhw.emulator.amdgcn.gfx12 import bind as bind_gfx12
 from tinyhw.emulator.amdgcn.meanings import integer
@@ -11,7 +12,7 @@ from tinyhw.emulator.jit import alu
 from tinyhw.emulator.jit.alu import read, write
 from tinyhw.emulator.jit.state import Registers
 from tinyhw.emulator.jit.values import Untranslatable, Value, convert
-from tinyhw.isa.amdgcn import M0, VCC_LO, Instruction
+from tinyhw.isa.amdgcn import AGPR0, M0, VCC_LO, Instruction, Operand
 
 
 def _dot(r: Registers, i: Instruction, mode: int) -> None:
@@ -120,7 +121,47 @@ def _scalar_move_relative(r: Registers, i: Instruction, mode: int) -> None:
   else: r.set_scalar64(n, r.o.pack(words[0], words[1]))
 
 
+# ---- gfx9: registers relative to M0 while MODE says so (CDNA3 ISA manual, section 6.6)
+
+def _index(r: Registers, index: Value) -> None: r.set_scalar(M0, r.scalar(M0) & 0xFFFFFF00 | index & 0xFF)
+def _operands(r: Registers, bits: int) -> None: r.set_scalar(M0, r.scalar(M0) & 0xFFFF0FFF | (bits & 15) << 12)
+
+
+def index_on(r: Registers, i: Instruction) -> None:
+  """s_set_gpr_idx_on, but for MODE."""
+  _index(r, read(r, i.operands["src0"], "u32"))
+  _operands(r, i.operands["src1"].value)
+
+
+def _set_index(r: Registers, i: Instruction, mode: int) -> None:
+  """s_set_gpr_idx_idx, s_set_gpr_idx_mode."""
+  if i.mnemonic == "s_set_gpr_idx_mode": _operands(r, i.fields["simm16"])
+  else: _index(r, read(r, i.operands["src0"], "u32"))
+
+
+def relative_move(r: Registers, i: Instruction) -> bool:
+  """v_mov_b32 by register numbers relative to M0, which compilers index arrays with; False for another instruction.
+
+  What would pass the last register, or the last of its kind, is left to the reference.
+  """
+  if i.mnemonic != "v_mov_b32" or i.variant != "e32": return False
+  m0, source, destination = r.scalar(M0), i.operands["src0"], i.operands["vdst"]
+
+  def place(o: Operand, bit: int) -> Value:
+    n = r.o.where((m0 >> bit & 1) != 0, m0 & 0xFF, r.e.const(U32, 0)) + o.value
+    r.unless(n >= (min(AGPR0, r.vgprs) if o.value < AGPR0 else r.vgprs))
+    return n
+  to = place(destination, bind_gfx9.INDEXED["vdst"])
+  if source.kind == "v": value = r.indexed(place(source, bind_gfx9.INDEXED["src0"]))
+  else: value = read(r, source, "u32")
+  r.set_indexed(to, Value(r.e, value.in_lanes(), U32, True))
+  return True
+
+
+_SET_INDEX = binds.get("s_set_gpr_idx_idx", "gfx9")
+assert _SET_INDEX is not None
 alu.SPECIAL.update({
+  _SET_INDEX: _set_index,
   bind.dot_iu: _dot, bind.quad_sad: _quad_sad, bind_gfx9.pk_mov: _pk_mov,
   bind_gfx12.permlane_var: _permlane_var, relative.movrel: _movrel,
   relative.swap_relative: _swap_relative, relative.scalar_move_relative: _scalar_move_relative,

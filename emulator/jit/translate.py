@@ -19,6 +19,7 @@ from tinyhw.emulator.amdgcn import control, hwreg
 from tinyhw.emulator.amdgcn.binders import altered
 from tinyhw.emulator.amdgcn.memory.lds import ds_atomic
 from tinyhw.emulator.amdgcn.memory.tables import DS_ATOMICS
+from tinyhw.emulator.amdgcn.modes import GPR_IDX_EN, VSKIP
 from tinyhw.emulator.amdgcn.values import U32, U64
 from tinyhw.emulator.jit import alu, matrix_plans, special, threads  # noqa: F401  (they register what they translate)
 from tinyhw.emulator.jit.access import FIND, Accesses, Site
@@ -361,7 +362,9 @@ class Translator:
 
   def _plain(self, i: Instruction, at: int, mode: int) -> None:
     r = self.r
-    if altered(i, mode) is not None: raise Untranslatable(i.mnemonic)
+    if altered(i, mode) is not None:
+      if VSKIP.of(mode) or not special.relative_move(r, i): raise Untranslatable(i.mnemonic)
+      return
     if i.mnemonic in control.IGNORED: return
     if i.mnemonic in DS_ATOMICS and ds_atomic(i, mode) != DS_ATOMICS[i.mnemonic]:
       raise Untranslatable(f"{i.mnemonic} that flushes denormals")
@@ -482,6 +485,10 @@ class Translator:
       self._place((after, mode))
       self._go(self._target(i, at), mode)
     elif name in {"s_round_mode", "s_denorm_mode", "s_setreg_imm32_b32"}: self._go(after, self._new_mode(i, mode))
+    elif name == "s_set_gpr_idx_on":
+      special.index_on(r, i)
+      self._go(after, mode | GPR_IDX_EN.mask)
+    elif name == "s_set_gpr_idx_off": self._go(after, mode & ~GPR_IDX_EN.mask)
     elif name == "s_setreg_b32": self._mode_from_register(i, after, mode)
     elif name in _ENDS: raise Untranslatable(name)
     else: return False
@@ -542,7 +549,8 @@ class Translator:
 _ADD_LOW: Final = frozenset({"s_add_u32", "s_add_co_u32", "s_add_nc_u64"})
 _WIDTH: Final = '"prefer-vector-width"="512" "min-legal-vector-width"="512"'
 _ENDS: Final = frozenset({"s_barrier", "s_barrier_wait", "s_sleep", "s_sleep_var", "s_call_b64", "s_setpc_b64",
-                          "s_swappc_b64", "s_setreg_b32", "s_setreg_imm32_b32", "s_round_mode", "s_denorm_mode"})
+                          "s_swappc_b64", "s_setreg_b32", "s_setreg_imm32_b32", "s_round_mode", "s_denorm_mode",
+                          "s_set_gpr_idx_on", "s_set_gpr_idx_off"})
 
 
 def _switches_lanes(i: Instruction) -> bool:

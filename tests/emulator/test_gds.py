@@ -104,7 +104,7 @@ def test_drawn_instructions(seed: int, engine: str) -> None:
     name = rng.choice([*OPERATIONS, "ds_store_b32", "ds_load_b32", "ds_store_b16", "ds_load_u8", "ds_load_b64",
                        "ds_store_b64", "ds_load_2addr_b32"])
     place = base + address + offset
-    def inside(width: int) -> bool: return address + offset + width <= size and place + width <= SIZE  # noqa: B023
+    def inside(width: int) -> bool: return address + offset + width <= size and place + width <= SIZE  # noqa: B023  (called in this round alone)
     old = [77, 78]
     if name in OPERATIONS:
       data1 = ", v4" if "cmp" in name else ""
@@ -140,7 +140,7 @@ def test_drawn_instructions(seed: int, engine: str) -> None:
   assert bench.results(len(want)).tolist() == want
 
 
-def some_order(value: int, left: list) -> bool:  # type: ignore[type-arg]
+def some_order(value: int, left: list[tuple[int, tuple[tuple[int, int], ...]]]) -> bool:
   """Whether the steps (found, added) of some threads can follow each other from a value on, each thread's in order."""
   if not left: return True
   return any(some_order(value + steps[0][1], [x for x in left if x[0] != p] + ([(p, steps[1:])] if steps[1:] else []))

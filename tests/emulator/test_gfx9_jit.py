@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.emulator.gfx9 import LANES, TABLE, code, run
-from tinyhw.core.errors import DecodeError, EncodeError
+from tinyhw.core.errors import DecodeError, EncodeError, TinyhwError
 from tinyhw.emulator.amdgcn.binders import binds
 from tinyhw.emulator.amdgcn.meanings.registry import MEANINGS
 from tinyhw.emulator.jit import run as jit
@@ -179,3 +179,32 @@ def test_a_lane_mask_from_the_bits_of_a_half(mask: str, monkeypatch: pytest.Monk
     warnings.simplefilter("error")
     a, b = (run(text, {}, [3], engine=engine) for engine in ("ref", "jit"))
   assert np.array_equal(a[0], b[0])
+
+
+def test_arrays_in_registers(monkeypatch: pytest.MonkeyPatch) -> None:
+  """v_mov_b32 relative to M0 as compilers index arrays: any of its operands, under any EXEC, without the reference."""
+  def refuse(self: Waves, wave: int) -> None: raise AssertionError(f"left to the reference at {self.where(wave)}")
+  rng = random.Random(3)
+  text = []
+  for n in range(30):
+    operands = rng.choice(("SRC0", "DST", "SRC0,DST", "SRC1"))
+    index = rng.choice((f"{rng.randrange(8)}", "s6", "s50"))
+    text += [f"s_mov_b32 s50, {rng.randrange(8)}", rng.choice(("s_mov_b64 exec, -1", "s_mov_b64 exec, s[8:9]")),
+             f"s_set_gpr_idx_on {index}, gpr_idx({operands})"]
+    if n % 3 == 0: text.append(rng.choice(("s_set_gpr_idx_idx 3", "s_set_gpr_idx_mode gpr_idx(SRC0,DST)")))
+    source = rng.choice((f"v{32 + rng.randrange(8)}", "s4", "0.5"))
+    text += [f"v_mov_b32_e32 v{32 + rng.randrange(8)}, {source}", "s_set_gpr_idx_off"]
+  inputs = {32 + n: np.array([rng.getrandbits(32) for _ in range(2 * LANES)], np.uint32) for n in range(16)}
+  scalars = f"s_mov_b32 s8, {rng.getrandbits(32):#x}\ns_mov_b32 s9, {rng.getrandbits(32):#x}\n"
+  program = scalars + "\n".join(text)
+  expected = run(program, inputs, range(32, 48), waves=2, engine="ref")
+  monkeypatch.setattr(Waves, "_step", refuse)
+  for a, b in zip(expected, run(program, inputs, range(32, 48), waves=2, engine="jit")): assert np.array_equal(a, b)
+  monkeypatch.undo()
+  for far in ("s_set_gpr_idx_on s50, gpr_idx(SRC0)\nv_mov_b32_e32 v1, v100",
+              "s_set_gpr_idx_on s50, gpr_idx(DST)\nv_mov_b32_e32 v100, v1"):
+    told = []
+    for engine in ("ref", "jit"):
+      with pytest.raises(TinyhwError) as raised: run("s_movk_i32 s50, 200\n" + far, {}, [], engine=engine)
+      told.append((type(raised.value), str(raised.value)))
+    assert told[0] == told[1]

@@ -226,7 +226,7 @@ def test_sizes(cpu: str) -> None:
            (("2D", "32_FLOAT", np.dtype("f4"), 20, 9, 1, 4), "2d", {"base_level": 1, "last_level": 2}),
            (("2D", "32_FLOAT", np.dtype("f4"), 20, 9, 1, 4), "2d", {"base_level": 3, "last_level": 1})]  # no level
   for arguments, dim, view in cases:
-    picture = Picture(cpu, *arguments)  # type: ignore[arg-type]
+    picture = Picture(cpu, *arguments)  # type: ignore[arg-type]  # tuples of several lengths
     run = Run(picture)
     intrinsic = f"<4 x i32> @llvm.amdgcn.image.getresinfo.{dim}.v4i32.i32"
     ir = kernel(f"%d = call {intrinsic}(i32 15, i32 %x, <8 x i32> %r, i32 0, i32 0)\n"

@@ -91,7 +91,7 @@ def case(gpu: str, mnemonic: str, lanes: int, rng: random.Random) -> Any:
   tame = (words & 0x83FF83FF | 0x38003800) if narrow == 16 and "f64" not in mnemonic else words & 0xBFFFFFFF
   if narrow == 16: words = np.where(np.array([rng.random() < 0.02 for _ in words]), words, tame)
   v = list(words.reshape(144, 1, lanes))
-  start = SimpleNamespace(memory=b"", lds=b"", scc=[False], v=v)
+  start = SimpleNamespace(memory=b"", lds=b"", gds=b"", scc=[False], v=v)
   return SimpleNamespace(case=SimpleNamespace(code=code, lanes=lanes, waves=1, mode=0x3F0, text=str(isa.decode(code))),
                          start=start, v=v, s=[np.uint32(0)] * 124 + [np.uint32(0)] * 2 + [np.uint32(0xFFFFFFFF)] * 2)
 

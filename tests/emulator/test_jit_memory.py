@@ -166,7 +166,7 @@ def buffer_case(gpu: str, row: Row, lanes: int, rng: random.Random) -> Any:
   s = [np.uint32(words.get(k, 0)) for k in range(126)]
   s += [np.uint32(rng.choice((0, 0xFFFFFFFF, rng.getrandbits(32)))) for _ in range(2)]
   data = bytes(rng.getrandbits(8) for _ in range(1024)) * (MEMORY_SIZE // 1024)
-  start = SimpleNamespace(memory=data, lds=b"", scc=[False], v=v)
+  start = SimpleNamespace(memory=data, lds=b"", gds=b"", scc=[False], v=v)
   return SimpleNamespace(case=SimpleNamespace(code=code, lanes=lanes, waves=1, mode=0x3F0, text=str(isa.decode(code))),
                          start=start, v=v, s=s)
 

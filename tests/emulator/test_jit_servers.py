@@ -223,11 +223,14 @@ def jumps(after: bytes) -> bytes:
 
 @pytest.mark.parametrize("how", [NotCompiled("as it is"), CompilerFailed("LLVM gave up: no more")])
 @pytest.mark.parametrize("engine", [jit, auto])
-def test_places_without_code_are_interpreted(engine: Any, how: NotCompiled, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("steps", [1, 1000])
+def test_places_without_code_are_interpreted(steps: int, engine: Any, how: NotCompiled,
+                                             monkeypatch: pytest.MonkeyPatch) -> None:
   """Code that waves come to is refused in the midst of a launch: the reference goes on where they stand."""
   monkeypatch.setattr(engines, "_LLVM", 0.0)
   monkeypatch.setattr(engines, "_COMPILING", 0.0)
   monkeypatch.setattr(engines, "_BLOCKS_A_LOOK", 1)
+  monkeypatch.setattr(run, "STEPS", steps)
   forget(monkeypatch)
   monkeypatch.setenv("TINYHW_CACHE", "0")
   loop = encode("v_add_nc_u32", "e32", src0=129, src1=1, vdst=1) + encode("s_sub_u32", src0=20, src1=129, sdst=20)

@@ -162,7 +162,7 @@ def _compile_on_use(cls: type, dwords: int, fields: tuple[Field, ...], rest: str
   """Put off `_compile` until the class is first used: tables declare hundreds of classes, a program meets a dozen."""
   def init(self: Any, **values: Any) -> None:
     _compile(cls, dwords, fields, rest)
-    getattr(cls, "__init__")(self, **values)  # noqa: B009 - the compiled one, which mypy cannot see
+    getattr(cls, "__init__")(self, **values)  # noqa: B009  (the compiled one, which mypy cannot see)
 
   def encode(self: Any) -> Any:
     _compile(cls, dwords, fields, rest)

@@ -55,13 +55,13 @@ def _set_index(i: Instruction, pc: int, mode: int) -> Step:
   return index
 
 
-_INDEXED: Final = {"src0": 12, "src1": 13, "src2": 14, "vdst": 15}  # bit of M0 that makes an operand relative
+INDEXED: Final = {"src0": 12, "src1": 13, "src2": 14, "vdst": 15}  # bit of M0 that makes an operand relative
 
 
 def index_bits(i: Instruction) -> dict[str, int]:
   """Operands of a vector instruction -> the bit of M0 that makes them relative."""
   # in v_madmk the constant takes the second factor's place: the addend is source 2 to the hardware
-  return {**_INDEXED, "src1": _INDEXED["src2"]} if "madmk" in i.mnemonic else _INDEXED
+  return {**INDEXED, "src1": INDEXED["src2"]} if "madmk" in i.mnemonic else INDEXED
 
 
 def _moved(i: Instruction, pc: int, m0: int) -> Instruction:
