@@ -30,7 +30,7 @@ def command(as_json: bool) -> None:
         detail, ready, count = runtime.describe(), True, runtime.siblings()
       except Unsupported as error:
         detail, ready = str(error), False
-        planned.append(kind)
+        if error.kind == "device": planned.append(kind)  # else the device is there, and the machine asked for is not
       except TinyhwError as error: detail, ready = str(error), False
       rows.append({"device": name, "ready": ready, "default": name == Device.DEFAULT, "what": what, "detail": detail})
       index += 1

@@ -86,7 +86,8 @@ def command(file: str, name: str | None, kernel: str | None, as_json: bool) -> N
   \b
   FILE is an AMDGPU code object (ELF) or raw bytes. With "-", each line of
   standard input holds one instruction's bytes in hex, and gives a line of
-  text, or <unknown> where there is no such instruction.
+  text, or <unknown> where there is no such instruction. Upper halves of
+  registers are v1.h in short encodings and op_sel in long ones.
 
   \b
   Examples:

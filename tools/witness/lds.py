@@ -7,7 +7,9 @@ from typing import Any, Final
 
 from tinyhw.isa.amdgcn import M0, Instruction
 from tinyhw.tools.witness.atomics import LOADS, STORES, Atomic, atomic, drawn, load, put_loaded, store, words
+from tinyhw.tools.witness.cases import PLAIN
 from tinyhw.tools.witness.memory import BYTES
+from tinyhw.tools.witness.softfloat import FORMATS, Format
 from tinyhw.tools.witness.state import LDS_SIZE, State
 from tinyhw.tools.witness.table import WITNESSES
 
@@ -82,6 +84,46 @@ def keep(s: State, i: Instruction, wave: int, place: int, width: int, value: int
   if place + width <= size and base + place + width <= len(s.gds): store(s.gds, base + place, width, value)
 
 
+SMALL: Final = re.compile(r"ds_(pk_)?(add|min|max|min_num|max_num)(_rtn)?_(f32|f64|f16)")  # MODE's denormals count
+
+
+def small(f: Format, rng: Random, denormal: bool) -> int:
+  """A number about the least normal one, of which sums and differences are denormal; no zero."""
+  exponent = 0 if denormal and rng.random() < 0.5 else rng.randrange(1, 3)
+  return exponent << f.mantissa | max(1, rng.getrandbits(f.mantissa)) | (rng.getrandbits(1) * f.sign if exponent else 0)
+
+
+def prepare_small(s: State, i: Instruction, rng: Random) -> None:
+  """Small numbers in LDS, those and denormal ones beside them."""
+  a = ATOMICS[i.mnemonic]
+  f = FORMATS[a.type]
+  for at in range(0, LDS_SIZE, f.bits // 8): store(s.lds, at, f.bits // 8, small(f, rng, False))
+  for at in range(s.waves * s.lanes):
+    value = sum(small(f, rng, True) << f.bits * k for k in range(8 * a.width // f.bits))
+    for k in range(a.width // 4): s.write(i.operands["data0"].value + k, at, value >> 32 * k)
+
+
+def under_mode(s: State, i: Instruction, old: int, data: int) -> int:
+  """A sum or an extreme under MODE (RDNA3 ISA manual, section 13.2; RDNA4, 13.2; CDNA3, 9.2.2).
+
+  Sums of f64 flush nothing. RDNA4's extremes are of the flushed numbers; the others' are the number itself.
+  """
+  a = ATOMICS[i.mnemonic]
+  f = FORMATS[a.type]
+  if "_add_" in i.mnemonic and f.bits == 64: return a.change(old, data, 0)
+  inputs, outputs = s.mode.flushes_in(f), s.mode.flushes_out(f)
+  if "_add_" not in i.mnemonic:
+    x, y = (f.flush(v) if inputs else v for v in (old, data))
+    chosen = a.change(x, y, 0)
+    return chosen if s.isa == "gfx12" else old if chosen == x else data
+  out = 0
+  for at in range(0, 8 * a.width, f.bits):
+    x, y = ((v >> at) & (1 << f.bits) - 1 for v in (old, data))
+    total = f.add(f.flush(x), f.flush(y)) if inputs else f.add(x, y)
+    out |= (f.flush(total) if outputs else total) << at
+  return out
+
+
 def prepare(s: State, i: Instruction, rng: Random) -> None:
   """LDS, addresses in and now and then past it, typed data."""
   s.lds = bytearray(rng.randbytes(LDS_SIZE))
@@ -108,6 +150,7 @@ def prepare(s: State, i: Instruction, rng: Random) -> None:
     s.gds = bytearray(s.lds * (GDS_SIZE // LDS_SIZE))
     s.s[M0] = [rng.randrange(300) * 8 << 16 | rng.choice([0, 256, LDS_SIZE, 0xFFFF]) for _ in range(s.waves)]
     if verb: s.s[M0] = s.s[M0][:1] * s.waves  # pairs do not meet there either
+  if s.mode.value != PLAIN[s.isa]: prepare_small(s, i, rng)
 
 
 PLAIN_FORMS: Final = 4
@@ -120,6 +163,7 @@ def fields(e: Any, k: int) -> bool:
     first = e.rng.randrange(2)
     e.fields |= {"offset0": first, "offset1": 1 - first}
   elif "offset" in e.row.fields: e.fields["offset"] = 0 if not k else e.rng.randrange(16) * 16
+  if SMALL.fullmatch(e.row.mnemonic) and k < PLAIN_FORMS: e.mode = PLAIN[e.table.name] & ~(0, 0x50, 0xA0, 0xF0)[k]
   if k < PLAIN_FORMS: return True
   if e.table.name != "gfx11" or "gds" not in e.row.fields or LDS_ALONE.match(e.row.mnemonic): return False
   e.fields["gds"] = 1
@@ -165,7 +209,9 @@ def modify(s: State, i: Instruction) -> None:
     first = words(s, i.operands["data0"].value, at, a.width)
     second = words(s, i.operands["data1"].value, at, a.width) if "data1" in i.operands else 0
     old = fetch(s, i, wave, place, a.width)
-    keep(s, i, wave, place, a.width, a.change(old, *((second, first) if swapped else (first, second))))
+    if SMALL.fullmatch(i.mnemonic): new = under_mode(s, i, old, first)
+    else: new = a.change(old, *((second, first) if swapped else (first, second)))
+    keep(s, i, wave, place, a.width, new)
     if "vdst" in i.operands: put_loaded(s, i.operands["vdst"].value, at, old, 0, None, a.width)
 
 

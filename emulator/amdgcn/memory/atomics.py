@@ -118,6 +118,14 @@ def _flushing(what: Atomic, source: bool, result: bool) -> Atomic:
   return Atomic(what.kind, function, compares=what.compares)
 
 
+def _choosing(what: Atomic) -> Atomic:
+  """An extreme that compares with denormals as zeros, and gives the number that it chose as it was."""
+  def function(o: O, old: Value, d: Value, c: Value) -> Value:
+    x, bits = o.flush(old), f"u{old.dtype.itemsize * 8}"
+    return o.where(o.bits(what.function(o, x, o.flush(d), c), bits) == o.bits(x, bits), old, d)
+  return Atomic(what.kind, function, compares=what.compares)
+
+
 def _flushing_halves(source: bool, result: bool) -> Atomic:
   def add(o: O, a: Value, b: Value) -> Value:
     x, y = (o.bits(o.to(v, "u16"), "f16") for v in (a, b))
@@ -127,20 +135,25 @@ def _flushing_halves(source: bool, result: bool) -> Atomic:
   return Atomic("u", _two(add))
 
 
-def in_lds(operation: str, width: int, mode: int) -> str:
+def in_lds(operation: str, width: int, mode: int, isa: str) -> str:
   """The name of a float atomic of a data share under MODE; others keep theirs.
 
-  Sums follow both denormal bits, but for f64, which never flushes; minima and maxima only that of the sources; compare
-  and store flushes both by it. Of the sums of bf16 halves no bits are named: they flush nothing here.
+  Sums follow both denormal bits, but for f64, which never flushes; minima and maxima only that of the sources, and give
+  the flushed number on RDNA4 alone (RDNA3 ISA manual, 13.2; CDNA3, 9.2.2); compare and store flushes both by it. Of the
+  sums of bf16 halves no bits are named: they flush nothing here.
   """
   if operation not in _BY_MODE or operation == "fadd" and width == 8: return operation
   allowed = denormals(mode, "f32" if width == 4 and operation != "pk_add_f16" else "f64")
   source, result = not allowed & 1, not allowed & 2
-  if operation in {"fmin", "fmax"}: result = False
+  if operation in {"fmin", "fmax"}:
+    if source and isa not in FLUSHED_EXTREMES: return f"{operation}.chosen"
+    result = False
   elif operation in {"fcmpswap", "fcmpst"}: result = source
   return f"{operation}{'.source' if source else ''}{'.result' if result else ''}"
 
 
+FLUSHED_EXTREMES: Final = frozenset({"gfx12"})  # tables whose minima and maxima in LDS are of the flushed numbers
+for _name in ("fmin", "fmax"): ATOMICS[f"{_name}.chosen"] = _choosing(ATOMICS[_name])
 _BY_MODE: Final = frozenset(("fadd", "fmin", "fmax", "fcmpswap", "fcmpst", "pk_add_f16"))
 for _name in _BY_MODE:
   for _source, _result in ((True, False), (False, True), (True, True)):

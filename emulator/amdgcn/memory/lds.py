@@ -21,7 +21,7 @@ Value = Any
 def ds_atomic(i: Instruction, mode: int) -> tuple[str, int, bool]:
   """(operation under MODE, bytes, whether it returns) of an atomic of LDS."""
   operation, width, want = DS_ATOMICS[i.mnemonic]
-  return in_lds(operation, width, mode), width, want
+  return in_lds(operation, width, mode, i.isa), width, want
 
 
 _LDS_ONLY: Final = frozenset(("ds_bpermute_b32", "ds_bpermute_fi_b32", "ds_permute_b32", "ds_swizzle_b32"))
