@@ -117,6 +117,7 @@ class Translator:
     self.order: list[Place] = []
     self.stops: dict[Place, int] = {}
     self.leaders: set[int] = set()
+    self.fetched: dict[int, Instruction | None] = {}
     self.found: list[Instruction] = []
     self.interpreted: dict[str, int] = {}
     self.code: dict[int, bytes] = {}
@@ -139,7 +140,8 @@ class Translator:
     full = general = 0
     if not self.quick and sum(i.family in MEMORY for i in self.found) <= INLINED:
       self.accesses = Accesses(self.e, "fault")
-    both = self.partial or any(map(_switches_lanes, self.found))
+    kinds = {(id(i.row), *map(i.fields.get, ("sdst", "simm16", "gds"))): i for i in self.found}.values()
+    both = self.partial or any(map(_switches_lanes, kinds))
     only_general = both and self.quick
     blocks: dict[int, list[str]] = {}
     while not only_general and full < len(self.order) or both and general < len(self.order):
@@ -162,7 +164,7 @@ class Translator:
     self.called["@run"] = _RUN.format(status=STATUS, wave=WAVE, fault=FAULT, run=RUN, call=_call(groups))
     self._send()
     places = self.order + list(self.stops)
-    together = threads.alone(self.found)
+    together = threads.alone(kinds)
     return Translation(places, self.accesses.sites, len(self.order), self.code, self.count, together,
                        self.interpreted)
 
@@ -225,8 +227,10 @@ class Translator:
 
   def _fetch(self, offset: int) -> Instruction | None:
     """The instruction, or None where there is none: the reference then says why, if a wave comes there."""
-    try: return self.program.fetch(self.program.entry + offset)
-    except TinyhwError: return None
+    if offset not in self.fetched:
+      try: self.fetched[offset] = self.program.fetch(self.program.entry + offset)
+      except TinyhwError: self.fetched[offset] = None
+    return self.fetched[offset]
 
   def _discover(self, offset: int) -> None:
     """Every offset where a block must begin. Raises NotCompiled for code that changes itself, or that has no end."""
@@ -239,14 +243,15 @@ class Translator:
       while (i := self._fetch(at)) is not None:
         self.found.append(i)
         if len(self.found) > LARGEST: raise NotCompiled(f"more than {LARGEST:,} instructions")
-        if i.mnemonic == "s_icache_inv": raise NotCompiled("code that may change itself (s_icache_inv)")
-        if i.mnemonic in control.DIRECT: todo.append(self._target(i, at))
-        if i.mnemonic == "s_getpc_b64": self.named += self._named(i, at)
-        at += i.size
-        if i.mnemonic in {"s_endpgm", "s_branch", "s_setpc_b64"}: break
-        if i.mnemonic in control.CONDITIONAL or i.mnemonic in _ENDS:
-          todo.append(at)
-          break
+        name, before, at = i.mnemonic, at, at + i.size
+        if name in _LEADS:
+          if name == "s_icache_inv": raise NotCompiled("code that may change itself (s_icache_inv)")
+          if name in control.DIRECT: todo.append(self._target(i, before))
+          if name == "s_getpc_b64": self.named += self._named(i, before)
+          if name in {"s_endpgm", "s_branch", "s_setpc_b64"}: break
+          if name in control.CONDITIONAL or name in _ENDS:
+            todo.append(at)
+            break
         if at in seen: break
 
   def _discover_named(self) -> None:
@@ -551,6 +556,8 @@ _WIDTH: Final = '"prefer-vector-width"="512" "min-legal-vector-width"="512"'
 _ENDS: Final = frozenset({"s_barrier", "s_barrier_wait", "s_sleep", "s_sleep_var", "s_call_b64", "s_setpc_b64",
                           "s_swappc_b64", "s_setreg_b32", "s_setreg_imm32_b32", "s_round_mode", "s_denorm_mode",
                           "s_set_gpr_idx_on", "s_set_gpr_idx_off"})
+
+_LEADS: Final = _ENDS | {*control.DIRECT, *control.CONDITIONAL, "s_icache_inv", "s_getpc_b64", "s_endpgm", "s_branch"}
 
 
 def _switches_lanes(i: Instruction) -> bool:

@@ -126,6 +126,19 @@ def test_nothing_is_left_open(server: servers.Server) -> None:
   assert handles() == before
 
 
+def test_one_is_started_before_it_is_wanted(server: servers.Server, monkeypatch: pytest.MonkeyPatch) -> None:
+  """When interpreting has cost half of what compiling would: after 200 turns of a loop, and not after 50."""
+  monkeypatch.setattr(servers, "_SERVERS", (server, server))
+  monkeypatch.setattr(engines, "_LLVM", 10_000.0)
+  monkeypatch.setattr(engines, "_COMPILING", 0.0)
+  monkeypatch.setattr(engines, "_BLOCKS_A_LOOK", 1)
+  loop = encode("s_sub_u32", src0=20, src1=129, sdst=20) + encode("s_cmp_lg_u32", src0=20, src1=128)
+  loop += encode("s_cbranch_scc1", simm16=-(len(loop) // 4 + 1) & 0xFFFF)
+  for turns, started in ((50, False), (200, True)):
+    code = encode("s_mov_b32", src0=255, sdst=20, literal=turns) + loop
+    assert outcome(auto, code, b"", descriptor())[1].engine == "ref" and (server.process is not None) == started
+
+
 def test_a_forked_child_has_a_process_of_its_own() -> None:
   code = """
 import os
