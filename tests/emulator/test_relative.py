@@ -11,9 +11,10 @@ from tinyhw.tools.witness.run import Prepared, bench
 
 VGPRS = 512  # of the bench
 SGPRS = VCC_LO + 2  # VCC may be written by its number, and stands last
-LIMITS = [("v_movrels_b32", "src0", VGPRS, 1), ("v_movreld_b32", "vdst", VGPRS, 1),
-          ("v_movrelsd_b32", "src0", VGPRS, 1), ("s_movrels_b32", "src0", VCC_LO, 1), ("s_movrels_b64", "src0", VCC_LO, 2),
-          ("s_movreld_b32", "sdst", SGPRS, 1), ("s_movreld_b64", "sdst", SGPRS, 2)]
+LIMITS = [
+  ("v_movrels_b32", "src0", VGPRS, 1), ("v_movreld_b32", "vdst", VGPRS, 1), ("v_movrelsd_b32", "src0", VGPRS, 1),
+  ("s_movrels_b32", "src0", VCC_LO, 1), ("s_movrels_b64", "src0", VCC_LO, 2), ("s_movreld_b32", "sdst", SGPRS, 1),
+  ("s_movreld_b64", "sdst", SGPRS, 2)]
 
 
 def with_m0(mnemonic: str, value: int) -> Prepared:
