@@ -226,14 +226,15 @@ def lane_cases(generation: Table, mnemonic: str, x: Witness, salt: str = "") -> 
       e = encoder(row, "zeros")
       e.operands()
       out.append(e.done(plain, "all", lanes, f"{variant} zeros", 1))
-    if x.rounds and floats and variant in {"", "e32", "e64"}:
+    longer = any(r.variant == "e64" for r in rows)
+    if x.rounds and floats and variant in ({"", "e64"} if longer else {"", "e32"}):
       flushing = [plain & ~0xF0, plain & ~0xF0 | 0x50, plain & ~0xA0]
       for mode in (plain | 5, plain | 10, plain | 15, plain & ~IEEE, *flushing):
         e = encoder(row, "modes")
         e.operands()
         out.append(e.done(mode, "all", lanes, f"{variant} mode {mode:x}"))
     if variant == "sdwa":
-      for k in range(3):
+      for k in (0, 1 + len(mnemonic) % 2):
         e = encoder(row, f"sdwa {k}")
         e.parts(x)
         e.operands(other=("", "src0", "src1")[k])
