@@ -18,7 +18,7 @@ TESTS: Final[dict[str, tuple[str, ...]]] = {
   "control": ("test_gfx12_rare", "test_rare", "test_bad_programs", "test_observe", "test_kernels"),
   "ends": ("test_rare", "test_gfx12_rare", "test_bad_programs"),
   "registers": ("test_rare", "test_gfx9_vector", "test_gfx12_rare", "test_kernels"),
-  "relative": ("test_rare", "test_gfx9_vector"),
+  "relative": ("test_relative", "test_rare", "test_gfx9_vector"),
   "bind": ("test_modes", "test_rare", "test_gfx9_vector", "test_bad_programs"),
   **{name: ("test_gfx9_memory", "test_gfx12_rare", "test_rare", "test_bad_programs", "test_kernels")
      for name in ("lds", "vector", "smem", "words")},

@@ -55,9 +55,9 @@ class Prepared:
     return [self.compact(np.array(r, np.uint32).reshape(shape)) for r in self.start.v]
 
   def compact(self, column: Any) -> Any:
-    """A register as the emulator may keep it: one value a wave where all lanes have the same."""
-    alike = (column == column[:, :1]).all()
-    return column[:, :1] if alike and self.case.instruction.family in VECTOR else column
+    """A register as the emulator may keep it: one value, or one a wave, where all lanes have the same."""
+    if self.case.instruction.family not in VECTOR or (column != column[:, :1]).any(): return column
+    return column[0, 0] if (column == column[0, 0]).all() else column[:, :1]
 
   @cached_property
   def s(self) -> list[Any]:

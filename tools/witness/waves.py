@@ -39,7 +39,15 @@ def scalar_sources(*names: str) -> Callable[[Any, int], None]:
 
 # ---- single lanes
 
-@wave("v_readlane_b32", fields=scalar_sources("src1"), lanes=(32, 64), forms=6)
+def sometimes_alike(s: State, i: Instruction, rng: Random) -> None:
+  """A register with one value in all lanes, or one in each wave."""
+  o, kind = i.operands["src0"], rng.randrange(3)
+  if o.kind != "v" or not kind: return
+  column = s.v[o.value]
+  column[:] = [column[0 if kind == 1 else at // s.lanes * s.lanes] for at in range(len(column))]
+
+
+@wave("v_readlane_b32", prepare=sometimes_alike, fields=scalar_sources("src1"), lanes=(32, 64), forms=6)
 def readlane(s: State, i: Instruction) -> None:
   """EXEC does not count; the lane number wraps."""
   for w in range(s.waves):
@@ -54,7 +62,7 @@ def writelane(s: State, i: Instruction) -> None:
     s.v[i.operands["vdst"].value][w * s.lanes + lane] = s.bits(i.operands["src0"], 32, w, 0)
 
 
-@wave("v_readfirstlane_b32", lanes=(32, 64), forms=8)
+@wave("v_readfirstlane_b32", prepare=sometimes_alike, lanes=(32, 64), forms=8)
 def readfirstlane(s: State, i: Instruction) -> None:
   """The lowest active lane, or lane 0."""
   for w in range(s.waves):
@@ -73,7 +81,7 @@ def permlane64(s: State, i: Instruction) -> None:
 
 def permlane_fields(e: Any, k: int) -> None:
   scalar_sources(*(("src1", "src2") if any(o[0] == "src2" for o in e.row.operands) else ()))(e, 0)
-  e.fields["op_sel"] = k + k // 4 & 3
+  e.fields["op_sel"] = {1: 0, 2: 1, 5: 2, 6: 3}.get(k, k & 3)  # each with some lanes active
 
 
 @wave("v_permlane16_b32 v_permlanex16_b32", fields=permlane_fields, lanes=(32, 64, 32), forms=8)
