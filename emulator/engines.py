@@ -20,6 +20,8 @@ from tinyhw.emulator.observe import Observer
 from tinyhw.emulator.simt import Cohort, run_all
 
 ENGINES: Final = ("auto", "ref", "jit", "both")
+WATCHDOG: Final = 100_000_000  # instructions of one wave before a dispatch counts as endless
+OBSERVED: Final = 1_000_000  # the same for one that is observed, which takes a minute
 # What interpreting costs, in microseconds: a step of a group of waves, and each wave's share of it.
 _STEP: Final = 15.0
 _INSTRUCTION: Final = 0.15
@@ -31,12 +33,14 @@ _SOON: Final = 0.5  # the part of it after which the compiling process is starte
 _BLOCKS_A_LOOK: Final = 256  # how often the first cohort's cost is looked at
 
 
-def dispatch(space: AddressSpace, arch: Arch, d: Dispatch, *, watchdog: int = 100_000_000, engine: str = "auto",
+def dispatch(space: AddressSpace, arch: Arch, d: Dispatch, *, watchdog: int | None = None, engine: str = "auto",
              observer: Observer | None = None) -> DispatchStats:
   """Run a dispatch with an engine of `ENGINES`; see `tinyhw.emulator.amdgcn.dispatch` for the rest.
 
   With an observer it is the reference that runs, whatever the engine: compiled code shows nothing of its instructions.
+  Without `watchdog`, a wave may execute WATCHDOG instructions, or OBSERVED.
   """
+  if watchdog is None: watchdog = WATCHDOG if observer is None else OBSERVED
   if observer is not None: return interpret(space, arch, d, watchdog=watchdog, observer=observer)
   if engine == "ref": return interpret(space, arch, d, watchdog=watchdog)
   if engine == "jit": return compiled(space, arch, d, watchdog=watchdog)

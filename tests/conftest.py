@@ -6,7 +6,11 @@ from collections.abc import Callable
 from functools import cache
 
 import pytest
+from hypothesis import HealthCheck, settings
 
+# A loaded machine makes no test fail: time is what `tinyhw bench` measures.
+settings.register_profile("tinyhw", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("tinyhw")
 os.environ.setdefault("TINYHW_CACHE", "0")  # tests compile what they test
 
 HEADER = 'target triple = "amdgcn-amd-amdhsa"\ntarget datalayout = "{layout}"\n'

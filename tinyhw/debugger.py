@@ -22,6 +22,7 @@ from tinyhw.emulator.debug import Debugger, Recorder, Report
 from tinyhw.emulator.debug.code import Code
 from tinyhw.emulator.debug.debugger import WATCHDOG
 from tinyhw.emulator.debug.snapshot import copied_space
+from tinyhw.emulator.engines import OBSERVED
 from tinyhw.emulator.observe import Observer
 from tinyhw.isa.amdgcn import table
 from tinyhw.launcher import Array, Buffer, bind, dims, fetch
@@ -56,7 +57,8 @@ def report(binary: bytes, kernel: str, grid: Sequence[int], block: Sequence[int]
   try:
     ready, recorder = start.ready, Recorder(exactness)
     with start.runtime.explained(ready):
-      dispatch(ready.space, ready.arch, ready.dispatch, watchdog=start.watchdog, observer=recorder)
+      watchdog = int(mock_options().get("watchdog", OBSERVED))
+      dispatch(ready.space, ready.arch, ready.dispatch, watchdog=watchdog, observer=recorder)
     made = Report.of(recorder, start.code(), kernel)
     made.buffers = start.buffers()
     return made

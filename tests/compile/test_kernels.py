@@ -103,7 +103,7 @@ def graphs(draw: st.DrawFn) -> tuple[UOp, Memory]:
   return u, memory
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(graphs(), st.sampled_from(sorted(ON)))
 def test_random_graphs(case: tuple[UOp, Memory], target: str) -> None: check([case[0]], case[1], target)
 
@@ -142,7 +142,7 @@ def cases() -> dict[str, tuple[UOp, Memory]]:
 CASES = cases()
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.data(), st.sampled_from(sorted(CASES)),
        st.sampled_from(["host", "local", "gfx1100 O2"]))
 def test_any_options_keep_the_result(data: st.DataObject, name: str, target: str) -> None:
@@ -306,6 +306,6 @@ def programs(draw: st.DrawFn) -> tuple[list[UOp], Memory]:
   return draw(st.lists(st.sampled_from(pool), min_size=1, max_size=3)), memory
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(programs(), st.sampled_from(["local", "uops"]))
 def test_random_programs(case: tuple[list[UOp], Memory], target: str) -> None: check(case[0], case[1], target)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tinyhw.core.errors import InvalidArgument, OutOfMemory, PageFault
@@ -46,7 +46,6 @@ def as_array(region: Region, width: int, n: int, seed: int) -> npt.NDArray[Any]:
 
 
 @given(st.lists(offsets, min_size=0, max_size=40), widths, st.booleans(), st.integers(0, 9))
-@settings(deadline=None)
 def test_vector_accesses_equal_scalar_ones(region: Region, at: list[int], width: int, aligned: bool, seed: int) -> None:
   space = make_space(region)
   region.u8[:] = np.random.default_rng(seed).integers(0, 256, region.size, dtype=np.uint8)

@@ -235,7 +235,7 @@ def test_close_gives_everything_back_and_may_be_repeated(port: Any, machine: Any
   AMDRuntime(port).close()
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
 @given(st.integers(1, 1 << 23), st.integers(0, 3071))
 def test_scratch_registers_address_memory_that_is_there(port: Any, machine: Any, wave_bytes: int, wave: int) -> None:
   gpu = AMDRuntime(port)

@@ -64,7 +64,7 @@ def download(gpu: AMDRuntime, a: Allocation, like: np.ndarray[Any, Any]) -> np.n
   return out
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=10, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=10)
 @given(st.integers(1, 3_000_000))
 def test_copies_arrive(gpu: AMDRuntime, size: int) -> None:
   data = np.frombuffer(os.urandom(size), np.uint8)

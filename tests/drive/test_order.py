@@ -22,7 +22,7 @@ step = st.one_of(
 )
 
 
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(step, max_size=25), st.integers(0, 1000))
 def test_work_is_seen_in_the_order_it_was_queued(add_object: bytes, steps: list[Any], seed: int) -> None:
   port = MockPort(Machine("gfx1100,gfx1100", seed=seed))

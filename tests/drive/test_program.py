@@ -8,7 +8,7 @@ import struct
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tinyhw.autogen import amdhsa, hsa
@@ -228,7 +228,6 @@ def test_an_unknown_hidden_argument_is_named(add_object: bytes) -> None:
     ArgumentLayout(dataclasses.replace(kernel, hidden=(codeobject.Argument("", "hidden_from_the_future", 24, 8),)))
 
 
-@settings(deadline=None)
 @given(st.tuples(*[st.integers(1, 1000)] * 3), st.tuples(*[st.integers(1, 8)] * 3))
 def test_dimensions_count_up_to_the_last_that_is_more_than_one(
   grid: tuple[int, int, int], block: tuple[int, int, int]

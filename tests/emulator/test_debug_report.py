@@ -430,7 +430,7 @@ def lane_by_lane(addresses: Any, active: Any, width: int, atomic: bool) -> tuple
   return cycles, ideal
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.integers(0, 2 ** 32), st.sampled_from([1, 2, 4, 8, 12, 16]), st.sampled_from([32, 64]), st.booleans())
 def test_costs_against_a_model_lane_by_lane(seed: int, width: int, lanes: int, atomic: bool) -> None:
   rng = np.random.default_rng(seed)

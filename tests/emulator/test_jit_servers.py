@@ -184,6 +184,23 @@ began.wait()
   assert time.monotonic() - start < servers.SECONDS[1] / 2 and gone(pid)
 
 
+def test_it_ends_when_its_parent_is_killed() -> None:
+  code = """
+import time
+from tinyhw.emulator.jit import servers
+with servers.job(False) as job:
+  job.send("define i32 @run() { ret i32 7 }")
+  job.objects()
+print(servers._SERVERS[0].process.pid, flush=True)
+time.sleep(60)
+"""
+  with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as parent:
+    assert parent.stdout is not None
+    pid = int(parent.stdout.readline())
+    parent.kill()
+  assert gone(pid)
+
+
 def gone(pid: int) -> bool:
   """Whether a process ends within a few seconds."""
   for _ in range(200):

@@ -16,7 +16,7 @@ from tinyhw import Device, Tensor
 from tinyhw.arch.gfx1100 import GFX1100
 from tinyhw.compile.render.amdgcn import AMDGCNRenderer
 
-FEW = settings(max_examples=int(os.environ.get("TINYHW_EXAMPLES", "12")) // 2, deadline=None, derandomize=True,
+FEW = settings(max_examples=int(os.environ.get("TINYHW_EXAMPLES", "12")) // 2, derandomize=True,
                suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 
 

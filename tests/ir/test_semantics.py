@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from tinyhw.ir import semantics
@@ -88,7 +88,6 @@ def test_functions_of_one_float(op: Ops, dtype: DType) -> None:
       else: assert abs(got - expected) <= 2 * float(np.spacing(dtype.numpy.type(abs(expected)))), a
 
 
-@settings(deadline=None)
 @given(st.floats(), st.sampled_from(FLOATS), st.sampled_from(dtypes.all()))
 def test_casts_of_floats(value: float, source: DType, target: DType) -> None:
   x = semantics.canonical(value, source)

@@ -76,7 +76,7 @@ def elements(tracker: ShapeTracker) -> np.ndarray:
   return out
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(movements())
 def test_tracker_equals_numpy(case: tuple[tuple[int, ...], list[tuple[Ops, tuple]]]) -> None:
   start, steps = case
@@ -87,7 +87,7 @@ def test_tracker_equals_numpy(case: tuple[tuple[int, ...], list[tuple[Ops, tuple
   np.testing.assert_array_equal(elements(tracker), expected)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(movements())
 def test_moved_indices_equal_numpy(case: tuple[tuple[int, ...], list[tuple[Ops, tuple]]]) -> None:
   start, steps = case

@@ -49,7 +49,7 @@ def points(draw: st.DrawFn) -> list[dict[UOp, int]]:
   return [{u: draw(st.integers(int(u.vmin), int(u.vmax))) for u in BOUNDED} for _ in range(6)]
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(st.data())
 def test_meaning_is_kept(data: st.DataObject) -> None:
   before = data.draw(st.one_of(integers(), booleans()))
@@ -62,7 +62,7 @@ def test_meaning_is_kept(data: st.DataObject) -> None:
   assert simplify(after) is after
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(st.data())
 def test_linear_form_is_the_same_number(data: st.DataObject) -> None:
   u = data.draw(integers())

@@ -12,7 +12,7 @@ from tests.tensor.witness import value
 from tinyhw import Tensor, dtypes
 from tinyhw.ir.dtype import DType
 
-FAST = settings(max_examples=int(os.environ.get("TINYHW_EXAMPLES", "12")), deadline=None, derandomize=True,
+FAST = settings(max_examples=int(os.environ.get("TINYHW_EXAMPLES", "12")), derandomize=True,
                 suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 TYPES = (dtypes.bool, dtypes.int8, dtypes.uint8, dtypes.int16, dtypes.uint16, dtypes.int32, dtypes.uint32, dtypes.int64,
          dtypes.uint64, dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64)

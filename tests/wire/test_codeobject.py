@@ -178,7 +178,7 @@ CHANGES = st.lists(st.tuples(st.integers(0, 1 << 16), st.integers(0, 255)), min_
 
 
 @given(st.sampled_from(ALL), CHANGES, st.booleans())
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 def test_damage_gives_an_error_or_a_code_object(name: str, changes: list[tuple[int, int]], in_headers: bool) -> None:
   data = bytearray(read(name))
   for where, value in changes: data[where % (0x240 if in_headers else len(data))] = value
@@ -187,14 +187,13 @@ def test_damage_gives_an_error_or_a_code_object(name: str, changes: list[tuple[i
 
 
 @given(st.sampled_from(ALL), st.integers(0, 1 << 16))
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 def test_truncation_is_an_error(name: str, size: int) -> None:
   data = read(name)
   with pytest.raises(TinyhwError): codeobject.load(data[:size % len(data)])
 
 
 @given(st.binary(max_size=300))
-@settings(deadline=None)
 def test_any_bytes(data: bytes) -> None:
   for candidate in (data, b"\x7fELF\2\1\1\x40\3" + data):
     with pytest.raises(TinyhwError): codeobject.load(candidate)

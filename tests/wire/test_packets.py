@@ -29,7 +29,7 @@ def sdma_fuzz(cls: type[sdma.Sdma], rng: random.Random) -> sdma.Sdma:
 
 @pytest.mark.parametrize("cls", pm4.PACKETS, ids=lambda c: c.__name__)
 @given(seed=st.integers(0, 2**32))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_pm4_round_trip(cls: type[pm4.Pm4], seed: int) -> None:
   packet = cls.fuzz(random.Random(seed))
   words = pm4_wire.encode(packet)
@@ -41,7 +41,7 @@ def test_pm4_round_trip(cls: type[pm4.Pm4], seed: int) -> None:
 
 @pytest.mark.parametrize("cls", sdma.PACKETS, ids=lambda c: c.__name__)
 @given(seed=st.integers(0, 2**32))
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 def test_sdma_round_trip(cls: type[sdma.Sdma], seed: int) -> None:
   packet = sdma_fuzz(cls, random.Random(seed))
   words = sdma_wire.encode(packet)
@@ -73,7 +73,7 @@ def test_what_does_not_fit_is_refused(cls: type[Packet]) -> None:
 
 
 @given(st.lists(st.integers(0, 2**32 - 1), max_size=40))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_walks_of_any_dwords_end(words: list[int]) -> None:
   for wire in (pm4_wire, sdma_wire):
     seen = 0
@@ -86,7 +86,7 @@ def test_walks_of_any_dwords_end(words: list[int]) -> None:
 
 
 @given(st.sampled_from(pm4.PACKETS), st.integers(0, 2**32), st.integers(0, 2**32 - 1), st.integers(0, 12))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 def test_a_changed_packet_decodes_to_itself_or_is_refused(cls: type[pm4.Pm4], seed: int, flip: int, where: int) -> None:
   words = pm4_wire.encode(cls.fuzz(random.Random(seed)))
   words[where % len(words)] ^= flip
@@ -99,7 +99,6 @@ def test_a_changed_packet_decodes_to_itself_or_is_refused(cls: type[pm4.Pm4], se
 
 
 @given(st.text(max_size=60))
-@settings(deadline=None)
 def test_any_text_parses_or_is_refused(line: str) -> None:
   for candidate in (line, f"RELEASE_MEM({line})", f"SET_SH_REG(payload=({line}))"):
     try: pm4_wire.parse(candidate)
