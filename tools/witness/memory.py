@@ -19,6 +19,7 @@ _ATOMICS += ["add_f32", "min_f32", "max_f32", "cmpswap_f32", "csub_u32", "sub_cl
 _OLD = ("swap", "cmpswap", "add", "sub", "smin", "umin", "smax", "umax", "and", "or", "xor", "inc", "dec")
 _ATOMICS += [*_OLD, *(f"{n}_x2" for n in _OLD)]  # gfx9's names
 ATOMICS: Final[dict[str, Atomic]] = {n: atomic(n) for n in _ATOMICS}
+SHARED, PRIVATE = 1 << 48, 2 << 48  # where LDS and scratch lie in flat addresses
 
 
 def immediate(i: Instruction) -> int:
@@ -95,6 +96,26 @@ def prepare_global(s: State, i: Instruction, rng: Random) -> None:
       s.write(vaddr.value, at, address)
       s.write(vaddr.value + 1, at, address >> 32)
   if kind_of(i)[0] == "atomic" and i.operands["vdata"].value == vaddr.value: raise AssertionError("operands overlap")
+  if i.mnemonic.startswith("flat") and rng.random() < 0.6: into_apertures(s, i, rng)
+
+
+def into_apertures(s: State, i: Instruction, rng: Random) -> None:
+  """Some lanes point into LDS or, but for atomics, into scratch; stores then leave memory out, which holds scratch."""
+  kind, size = kind_of(i)[0], size_of(i)
+  s.lds = bytearray(rng.randbytes(2048))
+  if kind == "atomic":
+    a = ATOMICS[kind_of(i)[1]]
+    s.lds = bytearray(b"".join(drawn(a.type, a.width, rng).to_bytes(a.width, "little") for _ in range(2048 // a.width)))
+  register, offset = i.operands["vaddr"].value, immediate(i)
+  room = MEMORY_SIZE // s.lanes // s.waves - size
+  ways = {"atomic": ("lds", "global"), "load": ("lds", "scratch", "global"), "store": ("lds", "scratch")}[kind]
+  for at in range(s.waves * s.lanes):
+    way = rng.choice(ways)
+    if way == "global": continue
+    if way == "lds": address = SHARED + at * 16
+    else: address = PRIVATE + rng.randrange(room // min(size, 4) + 1) * min(size, 4)
+    s.write(register, at, address - offset)
+    s.write(register + 1, at, address - offset >> 32)
 
 
 def address_of(s: State, i: Instruction, wave: int, lane: int, at: int) -> int:
@@ -131,8 +152,16 @@ def access(s: State, i: Instruction, at: int, place: int, memory: bytearray, ok:
 
 
 def flat_access(s: State, i: Instruction) -> None:
-  """Global and flat: lane after lane."""
-  for wave, lane, at in s.active(): access(s, i, at, address_of(s, i, wave, lane, at) - MEMORY, s.memory)
+  """Global and flat: lane after lane; flat addresses may point into LDS and scratch."""
+  for wave, lane, at in s.active():
+    address = address_of(s, i, wave, lane, at)
+    if address >> 32 == SHARED >> 32 and s.lds: access(s, i, at, address & 0xFFFFFFFF, s.lds)
+    elif address >> 32 == PRIVATE >> 32 and s.lds:
+      places = private_places(s, wave, lane, address & 0xFFFFFFFF, size_of(i))
+      own = bytearray(s.memory[p] for p in places)
+      access(s, i, at, 0, own)
+      for p, byte in zip(places, own): s.memory[p] = byte
+    else: access(s, i, at, address - MEMORY, s.memory)
 
 
 def prepare_scratch(s: State, i: Instruction, rng: Random) -> None:
@@ -155,10 +184,15 @@ def prepare_scratch(s: State, i: Instruction, rng: Random) -> None:
 
 
 def scratch_places(s: State, i: Instruction, wave: int, lane: int, at: int, size: int) -> list[int]:
-  """Each byte's place. Dword k of lane l of a wave lies at 4 * (k * lanes + l) (RDNA3 ISA manual, section 10.9)."""
+  """Each byte's place."""
   saddr, vaddr = i.operands.get("saddr"), i.operands.get("vaddr")
   first = immediate(i) + (s.s[saddr.value][wave] if saddr is not None else 0) + (
     s.v[vaddr.value][at] if vaddr is not None else 0)
+  return private_places(s, wave, lane, first, size)
+
+
+def private_places(s: State, wave: int, lane: int, first: int, size: int) -> list[int]:
+  """Dword k of lane l of a wave lies at 4 * (k * lanes + l) (RDNA3 ISA manual, section 10.9)."""
   start = wave * (MEMORY_SIZE // s.waves)
   return [start + (o // 4 * s.lanes + lane) * 4 + o % 4 for o in range(first, first + size)]
 
