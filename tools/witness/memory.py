@@ -170,7 +170,7 @@ def prepare_scratch(s: State, i: Instruction, rng: Random) -> None:
   offset, size = immediate(i), size_of(i)
   saddr, vaddr = i.operands.get("saddr"), i.operands.get("vaddr")
   room = MEMORY_SIZE // s.lanes // s.waves
-  step = min(size, 4)
+  step = 1 if rng.random() < 0.3 else min(size, 4)  # scratch takes any alignment
   base = max(0, -offset) + rng.randrange(2) * 4
   if saddr is not None:
     for wave in range(s.waves): s.s[saddr.value][wave] = base
