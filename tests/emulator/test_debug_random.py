@@ -50,6 +50,12 @@ def outcome(run: Any) -> tuple[Any, str]:
   except TinyhwError as error: return None, f"{type(error).__name__}: {error}"
 
 
+def same_end(text: str, other: str) -> bool:
+  """Whether two runs ended alike. A block's instructions are counted as it begins, the debugger counts each by itself:
+  the place where a wave has used up its instructions is not the same."""
+  return text == other or text.startswith("WatchdogExpired") and other.startswith("WatchdogExpired")
+
+
 @pytest.mark.parametrize("cpu", CPUS)
 def test_debugger_recorder_and_interpreter_agree(cpu: str) -> None:
   """The same memory, count of instructions and error, however it is run."""
@@ -78,7 +84,7 @@ def test_debugger_recorder_and_interpreter_agree(cpu: str) -> None:
       if stop.reason == "end":
         finished += 1
         assert not error and debugger.engine.stats.instructions == stats.instructions
-      else: assert stop.reason == "fault" and stop.text == error
+      else: assert stop.reason == "fault" and same_end(stop.text, error)
       assert (gpu.region.u8 == after).all()
     gpu.region.u8[:] = before
   assert finished > 10

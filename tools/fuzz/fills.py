@@ -43,6 +43,12 @@ def numbers(arrays: list[Array], rng: np.random.Generator) -> None:
   _replace(arrays, lambda f: np.where(np.isfinite(f), f, 1.5))
 
 
+def normal_numbers(arrays: list[Array], rng: np.random.Generator) -> None:
+  """No infinities, no NaN, and nothing subnormal: some generations flush it."""
+  numbers(arrays, rng)
+  normal(arrays, rng)
+
+
 def turns(arrays: list[Array], rng: np.random.Generator) -> None:
   """Angles of a few turns, small exponents."""
   for x in arrays: as_floats(x)[:] = rng.uniform(-8, 8, x.shape)

@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from tinyhw.tools.fuzz.case import Array, Case, Witness
-from tinyhw.tools.fuzz.fills import normal, numbers, positive, tame, turns
+from tinyhw.tools.fuzz.fills import normal, normal_numbers, numbers, positive, tame, turns
 
 U32: Final = np.uint32
 U64: Final = np.uint64
@@ -260,7 +260,7 @@ def floating() -> Iterator[Case]:
   yield intrinsic("fmul.legacy", "float", ("float",) * 2, lambda x: [_legacy(x[0], x[1], None)], signless=True)
   yield intrinsic("fma.legacy", "float", ("float",) * 3, lambda x: [_legacy(*x)], signless=True, fill=turns)
   for at, name in enumerate(("cubeid", "cubesc", "cubetc", "cubema")):
-    yield intrinsic(name, "float", ("float",) * 3, _cube_part(at), fill=numbers)
+    yield intrinsic(name, "float", ("float",) * 3, _cube_part(at), fill=normal_numbers)
   yield intrinsic("fdot2", "float", ("<2 x half>", "<2 x half>", "float"), _fdot2, extra=["i1 false"], ulp=2, fill=tame,
                   absolute=1e-4)
   yield intrinsic("fdot2.f16.f16", "half", ("<2 x half>", "<2 x half>", "half"), _fdot2_half, ulp=2, fill=tame,
