@@ -7,14 +7,19 @@ from __future__ import annotations
 import json
 import random
 import re
+import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 
+from tinyhw.arch import decoded
+from tinyhw.cli.cold import code as compiled_kernel
 from tinyhw.core.errors import DecodeError
 from tinyhw.isa.amdgcn import LITERAL, Row, Table, table
 from tinyhw.tools.ledger.llvm import CPUS, DISAGREE, LLVM_MC, check, disassembled, random_fields
 
+OBJDUMP = shutil.which("llvm-objdump-19")
 RECORD = Path(__file__).parents[2] / "tools/ledger/llvm.json"
 
 
@@ -77,3 +82,20 @@ def test_special_operands_and_literals_are_llvms(generation: str) -> None:
       wrong.append(f"{row.mnemonic} {row.variant} {data.hex()}: {mine!r}, LLVM {other!r}")
   assert not wrong, f"{len(wrong)} of {count}\n" + "\n".join(wrong[:20])
   assert count > {"gfx9": 2400, "gfx11": 5000, "gfx12": 5000}[generation], count  # gfx9 has no literals in VOP3
+
+
+@pytest.mark.skipif(OBJDUMP is None, reason="llvm-objdump-19 is not installed")
+@pytest.mark.parametrize("cpu", ["gfx1100", "gfx1201", "gfx942"])
+def test_whole_kernels_are_shown_as_llvms_disassembler_shows_them(cpu: str, tmp_path: Path) -> None:
+  """Compiled code, instruction by instruction: what llvm-objdump 19 prints (branch targets aside)."""
+  assert OBJDUMP is not None
+  path, isa, count = tmp_path / "kernel.co", table(decoded(cpu).isa), 0
+  path.write_bytes(compiled_kernel(1, cpu))
+  listing = subprocess.run([OBJDUMP, "-d", path], capture_output=True, text=True, check=True).stdout
+  for line in listing.splitlines():
+    if (found := re.fullmatch(r"\s+(.*?)\s*// [0-9A-F]+: ([0-9A-F ]+?)(?: <.*>)?", line)) is None: continue
+    data = b"".join(int(word, 16).to_bytes(4, "little") for word in found[2].split())
+    if not found[1].startswith(("s_branch", "s_cbranch")):
+      assert str(isa.decode(data.ljust(16, b"\0"))) == re.sub(r"\s+", " ", found[1])
+      count += 1
+  assert count > 900

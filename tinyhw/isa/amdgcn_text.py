@@ -404,10 +404,22 @@ def template(i: Row) -> str:
   return line
 
 
+@cache
+def reads_as_register(row: Row) -> bool:
+  """Whether this scalar load without an offset is one with the register `null` as well, and that row fixes more bits.
+
+  LLVM's disassembler then shows the register (gfx11), though its assembler takes either.
+  """
+  if row.variant != "imm": return False
+  return any(r.variant == "sgpr" and not (row.value ^ r.value) & row.mask & r.mask
+             and r.mask.bit_count() > row.mask.bit_count() for r in table(row.isa).rows_of(row.mnemonic))
+
+
 def text(i: Instruction, *, true16: bool = False) -> str:
   """The instruction as LLVM's disassembler prints it (branch targets as raw offsets).
 
-  With `true16`, 16-bit operands are always called by their halves (v1.l), as LLVM does in its mode of that name.
+  With `true16`, 16-bit operands are always called by their halves (v1.l), and loads without an offset show 0x0, as
+  LLVM's listing of compiled code for gfx1100 has them.
   """
   names = iter(i.mnemonic.split(" :: "))
   halves = _halves(i, true16)
@@ -434,4 +446,5 @@ def text(i: Instruction, *, true16: bool = False) -> str:
     return operand(o, i.row.isa, halves)
 
   line = NAME.sub(name, template(i.row))
+  if not true16 and not i.get("offset") and reads_as_register(i.row): line = line.replace("$offset", "null")
   return SPACES.sub(" ", KEY.sub(item, line)).rstrip()
