@@ -75,6 +75,11 @@ def _optimized(text: str, machine: Any, level: int) -> Any:
   return parsed
 
 
+def optimized_for(text: str, cpu: str) -> Any:
+  """A module of a GPU's IR after LLVM's passes."""
+  return _optimized(text, _gpu(cpu, 1, ""), 1)
+
+
 def gpu_object(cases: Sequence[Case], level: int, *, cpu: str = "gfx1100", features: str = "") -> bytes:
   """A relocatable code object with a kernel for each case."""
   machine = _gpu(cpu, level, features)
