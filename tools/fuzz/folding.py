@@ -30,7 +30,7 @@ def _function(case: Case, row: int, arrays: Sequence[Array]) -> str:
   [kind] = case.outputs
   body = case.body
   for k, (source, array) in enumerate(zip(case.inputs, arrays)):
-    body = re.sub(rf"%{chr(97 + k)}\b", lambda m, t=_constant(source, array[row]): t, body)
+    body = re.sub(rf"%{chr(97 + k)}\b", _constant(source, array[row]), body)
   bits = _bits(kind)
   return f"define i{bits} @f{row}() {{\n  {body}\n  %o = bitcast {kind} %r to i{bits}\n  ret i{bits} %o\n}}\n"
 
