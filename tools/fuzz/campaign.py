@@ -58,7 +58,7 @@ class Tally:
   """What has been run: by kind how many, how they ended, seconds; and what went wrong."""
   done: Counter[str] = field(default_factory=Counter)
   endings: dict[str, Counter[str]] = field(default_factory=dict)
-  seconds: Counter[str] = field(default_factory=Counter)
+  seconds: dict[str, float] = field(default_factory=dict)  # of a processor
   wrong: list[str] = field(default_factory=list)
   memory: dict[str, int] = field(default_factory=dict)  # KiB of a process: after its first tasks, at the end, at most
   files: int = 0  # open files of a process at most
@@ -66,7 +66,7 @@ class Tally:
   def add(self, task: Task, endings: Mapping[str, int], seconds: float) -> None:
     """Count the programs of a task."""
     self.done[task.kind] += sum(endings.values())
-    self.seconds[task.kind] += seconds  # type: ignore[assignment]  # Counter's values are declared as int
+    self.seconds[task.kind] = self.seconds.get(task.kind, 0.0) + seconds
     self.endings.setdefault(task.kind, Counter()).update(endings)
 
   def lines(self) -> Iterator[str]:
@@ -87,7 +87,6 @@ class Plan:
   next: int
   left: int  # programs that are still to be handed out
   open: list[Task] = field(default_factory=list)
-
   turn: int = 0  # of which kind the next task is
 
   def task(self) -> Task | None:
@@ -110,10 +109,9 @@ class Journal:
     if self.path is None or not self.path.exists(): return None
     try:
       data = json.loads(self.path.read_text())
-      plan = Plan(data["kinds"], data["next"], data["left"], [Task(**t) for t in data["open"]],
-                  data["turn"])
+      plan = Plan(data["kinds"], data["next"], data["left"], [Task(**t) for t in data["open"]], data["turn"])
       return plan, Tally(Counter(data["done"]), {k: Counter(e) for k, e in data["endings"].items()},
-                         Counter(data["seconds"]), data["wrong"], data["memory"], data["files"])
+                         data["seconds"], data["wrong"], data["memory"], data["files"])
     except (ValueError, KeyError, TypeError) as error:
       raise InvalidArgument(f"{self.path} is no journal of a campaign ({error})", hint="name another file") from None
 
@@ -302,6 +300,9 @@ def main() -> int:
   try: plan, tally = journal.load() or (Plan([options.only] if options.only else list(KINDS), options.seed,
                                              options.programs), Tally())
   except InvalidArgument as error: parser.error(str(error))
+  if tally.done:
+    console.print(f"going on with {options.journal} after {sum(tally.done.values()):,} programs: kinds, number and "
+                  "seed are those of its beginning")
   for ending in (signal.SIGINT, signal.SIGTERM): signal.signal(ending, signal.default_int_handler)
   jobs, code = min(options.jobs, plan.left + len(plan.open)), 0
   with Progress(SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), console=console,
