@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tinyhw.emulator.amdgcn.meanings import integer
 from tinyhw.emulator.amdgcn.meanings.registry import MEANINGS as M
 from tinyhw.emulator.amdgcn.meanings.registry import Function
 from tinyhw.emulator.amdgcn.values import Ops
@@ -83,15 +84,9 @@ def addk(o: O, a: V, k: V) -> V: return add_i(o, a, k)
 @M("s_mulk_i32", "i32(d:i32, k)")
 def mulk(o: O, a: V, k: V) -> V: return a * k
 
-@M("s_addc_u32", "u32, scc(u32, u32, scc)")
-def addc(o: O, a: V, b: V, c: V) -> V:
-  s = o.to(a, "u64") + o.to(b, "u64") + o.to(c, "u64")
-  return o.to(s, "u32"), s > 0xFFFFFFFF
-
-@M("s_subb_u32", "u32, scc(u32, u32, scc)")
-def subb(o: O, a: V, b: V, c: V) -> V:
-  d = o.to(a, "i64") - o.to(b, "i64") - o.to(c, "i64")
-  return o.to(d, "u32"), d < 0
+# The carry is SCC instead of a lane's bit of a mask.
+addc = M("s_addc_u32", "u32, scc(u32, u32, scc)")(integer.add_co_ci)
+subb = M("s_subb_u32", "u32, scc(u32, u32, scc)")(integer.sub_co_ci)
 
 @M("s_mul_i32", "u32(u32, u32)")
 def mul(o: O, a: V, b: V) -> V: return a * b
