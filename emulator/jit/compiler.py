@@ -97,7 +97,7 @@ def serve(requests: BinaryIO, answers: BinaryIO, threads: int, request: struct.S
 
   def answer(number: int, hot: bool, text: bytes) -> None:
     try: good, data = True, object_file(text.decode(), hot)
-    except Exception as error: good, data = False, str(error).encode()
+    except Exception as error: good, data = False, str(error).encode()  # the asker tells; others are compiled on
     with lock:
       answers.write(reply.pack(number, good, len(data)) + data)
       answers.flush()
