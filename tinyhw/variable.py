@@ -44,9 +44,9 @@ class Variable:
 
   def _settle(self) -> None:
     """Compute the tensors that were made with the old value."""
-    from tinyhw.engine.realize import held, realize
+    from tinyhw.engine.realize import placed, realize
     from tinyhw.function.core import live_tensors
-    waiting = [t for t in list(live_tensors) if held(t.uop) is None]
+    waiting = [t for t in list(live_tensors) if placed(t.uop) is None]
     realize(*(t for t in waiting if self.node in t.uop.toposort()))
 
   def on(self, device: str) -> UOp:
