@@ -54,6 +54,7 @@ class OpenDevice:
 
   def __post_init__(self) -> None:
     self._spare: dict[int, list[Allocation]] = {}
+    self.closed = False
     self.kernels: dict[UOp, Kernel] = {}  # what was compiled and loaded on it; the engine fills it
 
   @functools.cached_property
@@ -63,6 +64,7 @@ class OpenDevice:
 
   def alloc(self, nbytes: int) -> Allocation:
     """Device memory: a freed allocation of that very size where there is one, else a new one."""
+    if self.closed: raise DeviceError("the device was closed", where=self.name, hint="open it again: Device[name]")
     if spare := self._spare.get(nbytes): return spare.pop()
     try: return self.runtime.alloc(nbytes)
     except DeviceError:
@@ -72,6 +74,7 @@ class OpenDevice:
 
   def free(self, allocation: Allocation) -> None:
     """Keep the memory for the next allocation of that size. Launches are in order, so queued work is not disturbed."""
+    if self.closed: return  # it went with the runtime
     self._spare.setdefault(allocation.size, []).append(allocation)
 
   def trim(self) -> None:
@@ -84,8 +87,9 @@ class OpenDevice:
     self.runtime.synchronize()
 
   def close(self) -> None:
-    """Give spare memory back and close the runtime."""
-    self._spare = {}
+    """Close the runtime: all memory on it is lost, which whoever still names it is told. Safe to call twice."""
+    self.closed = True
+    self._spare, self.kernels = {}, {}
     self.runtime.close()
 
 
