@@ -14,7 +14,8 @@ import click
 from tinyhw.cli import complete
 from tinyhw.core.errors import DecodeError, InvalidArgument
 
-if TYPE_CHECKING: from tinyhw.isa.amdgcn import Instruction
+if TYPE_CHECKING:
+  from tinyhw.isa.amdgcn import Instruction
 
 UNKNOWN = "<unknown>"
 DEFAULT = "gfx1100"
