@@ -209,7 +209,7 @@ class Cohort:
     self.first, self.waves_a_group = 0, 1  # index of the first wave; waves of each workgroup when they began
     self.passed: Value = None  # split barriers: whether each wave's completed since it last waited; None: unused
     self.left = 0
-    self.writes = 0  # how often the waves stored to memory
+    self.writes = 0  # how often the waves stored to memory, or to the global data share
     self.runnable: list[Group] = []
     self.parked: list[Group] = []
     self.budget = 0
@@ -398,9 +398,13 @@ class Cohort:
     if self.passed is None: self.arrived[ready] = 0
 
   def state(self) -> list[Any]:
-    """All that decides what these waves do next, but global memory, whose stores `writes` counts."""
-    groups = [[g.pc, g.mode, g.waves, g.scc, g.mask, g.s, g.v] for g in (*self.runnable, *self.parked)]
-    return [self.writes, self.lds.copy(), self.arrived.copy(), groups]
+    """All that decides what these waves do next, as it is now, but memory beyond LDS, whose stores `writes` counts.
+
+    Clocks and the like go on by themselves: how often they were asked tells one moment from another.
+    """
+    groups = [[g.pc, g.mode, g.waves, g.scc, g.mask, list(g.s), list(g.v)] for g in (*self.runnable, *self.parked)]
+    passed = None if self.passed is None else self.passed.copy()
+    return [self.writes, self.stats.modelled.total(), self.lds.copy(), self.arrived.copy(), passed, groups]
 
   def endless(self) -> None:
     """Report the first group as one that loops for ever."""

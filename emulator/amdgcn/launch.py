@@ -36,6 +36,7 @@ class Dispatch:
   each, `scratch_size` the bytes of a lane, `scratch_waves` the number of slots. `lds_size` in bytes. `interrupt` is
   called with the low 24 bits of M0 of a wave that interrupts the host. `vgpr_block` is the size of the blocks in which
   waves allocate vector registers, where they do; the chip's SQ_DYN_VGPR sets it, and compilers take 16 unless told.
+  `compute_units` is how many the card has, 0: as the Arch's has.
   """
   entry_pc: int
   grid: tuple[int, int, int]
@@ -51,6 +52,7 @@ class Dispatch:
   wave32: bool = True
   interrupt: Callable[[int], None] | None = None
   vgpr_block: int = 16
+  compute_units: int = 0
 
 
 @cache

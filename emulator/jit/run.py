@@ -459,7 +459,8 @@ class Waves:
     """As `Cohort.state`."""
     registers = self.states.copy()
     registers[:, LEFT:LEFT + 2] = 0
-    return [int(self.context.view(np.uint64)[context.WRITES // 8]), self.cohort.lds.copy(), registers]
+    writes, asked = int(self.context.view(np.uint64)[context.WRITES // 8]), self.cohort.stats.modelled.total()
+    return [writes, asked, self.cohort.lds.copy(), registers]
 
   def endless(self) -> None:
     """As `Cohort.endless`."""

@@ -39,6 +39,7 @@ def run_waves(queue: ComputeQueue, program: Program, size: tuple[int, int, int],
         scratch_waves=program.scratch_waves,
         lds_size=program.lds_size,
         wave32=program.wave32,
+        compute_units=card.compute_units,
         interrupt=lambda what: queue.process.events.interrupt(what, 24),  # the SQ's interrupts have 24 bits
       ),
       watchdog=queue.machine.watchdog,

@@ -120,6 +120,10 @@ class DeviceError(TinyhwError):
   """A device cannot be opened, or is lost. The message says how to go on."""
 
 
+class ValueLost(DeviceError):
+  """A tensor's value went with its device, which was closed. `where` names the device."""
+
+
 class OutOfMemory(DeviceError):
   """An allocation does not fit. `asked` and `free` are bytes."""
 
