@@ -40,6 +40,8 @@ class Arch:
   # How many vector registers COMPUTE_PGM_RSRC1's count stands for, by wave size (LLVM AMDGPUUsage).
   vgpr_unit: Mapping[int, int] = field(default_factory=lambda: {32: 8, 64: 4})
   gds_size: int = 0  # bytes of global data share
+  # Whether the command processor puts kernel arguments in SGPRs before a wave starts (descriptor: KERNARG_PRELOAD).
+  kernarg_preload: bool = False
   accumulation: bool = False  # the second half of `vgprs` is for accumulation registers, numbered from 256
   # What the waves on a chip share; with `cu_count`, `simd_per_cu` and `waves_per_simd` it says how many workgroups are
   # resident at once (emulator/amdgcn/occupancy.py). Registers of a SIMD's file by wave size; 0 SGPRs: as many as its
