@@ -16,6 +16,7 @@ from functools import cache
 from itertools import accumulate
 from typing import Any, Final
 
+import numpy as np
 from llvmlite import __version__ as llvmlite_version
 
 from tinyhw.arch import Arch
@@ -48,6 +49,7 @@ class Form:
     self.alone: bool = header["alone"]
     self.index = {place: k for k, place in enumerate(self.places[:self.compiled])}
     self.sites: list[dict[str, Any]] = header["sites"]
+    self.lds_sites = np.array([k for k, site in enumerate(self.sites) if site["segment"] == "lds"], np.intp)
 
   def site(self, number: int, instruction: Callable[[int], Instruction]) -> Site:
     """A memory site with its instruction, which `instruction` fetches by its offset."""
