@@ -264,6 +264,7 @@ class Cohort:
     jumping back lets the others run in between, because it may wait for them.
     """
     self.budget = blocks
+    if self.tick is not None and self.runnable: self.ticks(self.runnable[0])  # they may do nothing but sleep
     while self.runnable:
       if self.budget <= 0: return False
       if len(self.runnable) == 1:
@@ -305,11 +306,11 @@ class Cohort:
       stats.steps += count
       executed[block] = executed.get(block, 0) + size
       self.budget -= 1
-      if self.tick is not None and not self.budget % BLOCKS_A_TICK: self.ticks(group)
       if type(after) is int:
         group.pc = start  # an observer has seen it move on
         if group.count > self.watchdog: self.expired(group)
         back, group.pc = after <= group.pc, after
+        if self.tick is not None and not self.budget % BLOCKS_A_TICK: self.ticks(group)
         if meeting is not None:
           if after in meeting: return self._meet(group)
           if back:
@@ -461,7 +462,9 @@ class Cohort:
     """Let the caller end the dispatch; its error says where a group stands."""
     assert self.tick is not None
     try: self.tick()
-    except MachineFault as error: raise self.located(error, group.pc, group) from None
+    except MachineFault as error:
+      error.wave = int(group.waves[0])
+      raise self.located(error, group.pc, group) from None
 
   def expired(self, group: Group) -> None:
     """Report a group that ran longer than the watchdog allows."""
