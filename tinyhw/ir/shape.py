@@ -236,7 +236,7 @@ def move_indices(op: Ops, arg: tuple[Any, ...], shape: Shape, indices: Sequence[
       if stride: flat = flat + index * stride
     return [simplify(i, done) for i in unflatten(simplify(flat, done), shape)], valid
   if op is Ops.PERMUTE:
-    source: list[UOp] = [indices[0]] * len(arg)
+    source = list(indices)
     for i, axis in enumerate(arg): source[axis] = indices[i]
     return source, valid
   if op is Ops.EXPAND:
