@@ -29,7 +29,7 @@ def numpy_move(op: Ops, arg: tuple, a: np.ndarray) -> np.ndarray:
   if op is Ops.RESHAPE: return a.reshape(arg)
   if op is Ops.PERMUTE: return a.transpose(arg)
   if op is Ops.EXPAND: return np.broadcast_to(a, arg)
-  if op is Ops.PAD: return np.pad(a, arg, constant_values=-1)
+  if op is Ops.PAD: return np.pad(a, arg, constant_values=-1) if arg else a
   if op is Ops.SHRINK: return a[tuple(slice(*b) for b in arg)]
   return a[tuple(slice(None, None, -1 if f else 1) for f in arg)]
 
