@@ -54,6 +54,7 @@ class OpenDevice:
 
   def __post_init__(self) -> None:
     self._spare: dict[int, list[Allocation]] = {}
+    self.closed = False
     self.kernels: dict[UOp, Kernel] = {}  # what was compiled and loaded on it; the engine fills it
 
   @functools.cached_property
@@ -63,6 +64,7 @@ class OpenDevice:
 
   def alloc(self, nbytes: int) -> Allocation:
     """Device memory: a freed allocation of that very size where there is one, else a new one."""
+    if self.closed: raise DeviceError("the device was closed", where=self.name, hint="open it again: Device[name]")
     if spare := self._spare.get(nbytes): return spare.pop()
     try: return self.runtime.alloc(nbytes)
     except DeviceError:
@@ -72,6 +74,7 @@ class OpenDevice:
 
   def free(self, allocation: Allocation) -> None:
     """Keep the memory for the next allocation of that size. Launches are in order, so queued work is not disturbed."""
+    if self.closed: return  # it went with the runtime
     self._spare.setdefault(allocation.size, []).append(allocation)
 
   def trim(self) -> None:
@@ -84,8 +87,9 @@ class OpenDevice:
     self.runtime.synchronize()
 
   def close(self) -> None:
-    """Give spare memory back and close the runtime."""
-    self._spare = {}
+    """Close the runtime: all memory on it is lost, which whoever still names it is told. Safe to call twice."""
+    self.closed = True
+    self._spare, self.kernels = {}, {}
     self.runtime.close()
 
 
@@ -104,21 +108,27 @@ class Devices:
   @property
   def DEFAULT(self) -> str:
     """Canonical name of the device that new tensors use."""
-    return self._default or self.canonicalize(os.environ.get("DEV") or "LLVM")
+    return self._default or self.canonicalize(os.environ.get("DEV") or "LLVM", "DEV")
 
   @DEFAULT.setter
   def DEFAULT(self, name: str) -> None:
     self._default = self.canonicalize(name)
 
-  def canonicalize(self, name: str | None) -> str:
-    """The one spelling of a device: "amd:0" and "AMD" are "AMD", "AMD:1" stays."""
+  @property
+  def chosen(self) -> str | None:
+    """Canonical name of the device that the program or `DEV` has set; None when nobody has."""
+    return self.DEFAULT if self._default or os.environ.get("DEV") else None
+
+  def canonicalize(self, name: str | None, where: str | None = None) -> str:
+    """The one spelling of a device: "amd:0" and "AMD" are "AMD", "AMD:1" stays. `where` says who names it."""
     if name is None: return self.DEFAULT
     kind, _, index = name.partition(":")
     kind = kind.upper()
     if kind not in KINDS:
-      raise InvalidArgument(f"no device kind is called {name!r}", hint=f"there are {', '.join(KINDS)}")
+      raise InvalidArgument(f"no device kind is called {name!r}", where=where, hint=f"there are {', '.join(KINDS)}")
     if index and not index.isdecimal():
-      raise InvalidArgument(f"device {name!r} has no number after the colon", hint=f'write "{kind}:1" for the second')
+      raise InvalidArgument(f"device {name!r} has no number after the colon", where=where,
+                            hint=f'write "{kind}:1" for the second')
     return f"{kind}:{int(index)}" if index and int(index) else kind
 
   def __getitem__(self, name: str | None) -> OpenDevice:
@@ -190,6 +200,30 @@ class Devices:
       self._observer = None
       opened = [d.runtime for n, d in self._open.items() if n.startswith("EMU") and d.runtime not in emulators]
       for e, old in zip([*emulators, *opened], [*before, *(None for _ in opened)]): e.observer = old
+
+  @contextmanager
+  def limited(self, name: str, seconds: float | None) -> Iterator[None]:
+    """Inside the block, what takes longer on a device than these seconds of the host's time ends in WaitTimeout."""
+    runtime: Any = self[name].runtime
+    emulators = [e for e in (self._machine, runtime) if hasattr(e, "outside")]
+    for e in emulators: e.outside, e.interrupted = {}, None
+    if seconds is None:
+      yield
+      return
+    before, runtime.timeout_s = runtime.timeout_s, seconds
+    if self._machine is not None: self._machine.patience = seconds
+    try: yield
+    finally:
+      runtime.timeout_s = before
+      if self._machine is not None: self._machine.patience = None
+
+  def seen(self, name: str) -> tuple[dict[int, Any], Any]:
+    """What an emulated device saw since `limited`: LDS beyond a workgroup's by PC, and a dispatch taken off, or None.
+
+    A card tells neither.
+    """
+    emulator = self._machine if name.startswith("AMD") else self[name].runtime
+    return getattr(emulator, "outside", {}), getattr(emulator, "interrupted", None)
 
   def report(self) -> list[str]:
     """What the mock machine accepted without modelling it, found doubtful, or stopped at; one line each.

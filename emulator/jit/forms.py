@@ -16,6 +16,8 @@ from functools import cache
 from itertools import accumulate
 from typing import Any, Final
 
+import numpy as np
+
 from tinyhw.arch import Arch
 from tinyhw.core.errors import PageFault
 from tinyhw.core.memory import Access
@@ -46,6 +48,7 @@ class Form:
     self.alone: bool = header["alone"]
     self.index = {place: k for k, place in enumerate(self.places[:self.compiled])}
     self.sites: list[dict[str, Any]] = header["sites"]
+    self.lds_sites = np.array([k for k, site in enumerate(self.sites) if site["segment"] == "lds"], np.intp)
 
   def site(self, number: int, instruction: Callable[[int], Instruction]) -> Site:
     """A memory site with its instruction, which `instruction` fetches by its offset."""

@@ -14,10 +14,19 @@ from typing import Any, Final
 
 from tinyhw.arch import DECODED, Arch, decoded
 from tinyhw.autogen import hsa, sq
-from tinyhw.core.errors import DecodeError, InvalidArgument, MachineFault, OutOfMemory, PageFault
+from tinyhw.core.errors import (
+  DecodeError,
+  Interrupted,
+  InvalidArgument,
+  MachineFault,
+  OutOfMemory,
+  PageFault,
+  WaitTimeout,
+)
 from tinyhw.core.memory import PAGE, Access, AddressSpace, Region
+from tinyhw.core.patience import Patience
 from tinyhw.drive.allocate import round_up
-from tinyhw.drive.amd.program import ArgumentLayout, Shape, describe_launch, user_sgprs
+from tinyhw.drive.amd.program import ArgumentLayout, Shape, check_lds, describe_launch, user_sgprs
 from tinyhw.drive.base import Allocation, Dim3, Program, Runtime, free_bytes
 from tinyhw.wire import codeobject
 from tinyhw.wire.codeobject import CodeObject, Kernel
@@ -87,9 +96,9 @@ class BareProgram(Program):
     self.launch(packed, grid, block)
     return 0.0 if wait else None
 
-  def launch(self, kernargs: bytes, grid: Dim3, block: Dim3) -> None:
-    """Run with the explicit arguments as bytes, laid out as the metadata says."""
-    ready = self.ready(kernargs, grid, block)
+  def launch(self, kernargs: bytes, grid: Dim3, block: Dim3, *, dynamic_lds: int = 0) -> None:
+    """Run with the explicit arguments as bytes, laid out as the metadata says, and more LDS than it asks for."""
+    ready = self.ready(kernargs, grid, block, dynamic_lds)
     try: self.runtime.run(ready)
     finally: self.release(ready)
 
@@ -98,8 +107,11 @@ class BareProgram(Program):
     for allocation in ready.temporary: self.runtime.free(allocation)
     ready.temporary.clear()
 
-  def _check(self, grid: Dim3, block: Dim3) -> None:
-    threads, kernel = block[0] * block[1] * block[2], self.kernel
+  def _check(self, grid: Dim3, block: Dim3, dynamic_lds: int) -> None:
+    threads, kernel, arch = block[0] * block[1] * block[2], self.kernel, self.loaded.arch
+    if threads > arch.workgroup_limit:
+      raise InvalidArgument(f"block {block} has {threads} threads, {arch.name} runs at most {arch.workgroup_limit}",
+                            where=self._where)
     if max(grid) > _DWORD or any(g * b > _DWORD for g, b in zip(grid, block)):
       raise InvalidArgument(f"grid {grid} of blocks {block}: more than {_DWORD:,} work-items in a dimension",
                             where=self._where)
@@ -110,10 +122,11 @@ class BareProgram(Program):
     required = kernel.required_workgroup_size
     if required and required != block:
       raise InvalidArgument(f"block {block}, the kernel was compiled for exactly {required}", where=self._where)
+    check_lds(kernel, dynamic_lds, arch.lds_per_workgroup, self._where)
 
   def ready(self, kernargs: bytes, grid: Dim3, block: Dim3, dynamic_lds: int = 0) -> Ready:
     """Put arguments, hidden arguments and scratch in memory and make the dispatch."""
-    self._check(grid, block)
+    self._check(grid, block, dynamic_lds)
     runtime, kernel, arch, layout = self.runtime, self.kernel, self.loaded.arch, self.layout
     d, temporary = kernel.descriptor, []
 
@@ -153,7 +166,8 @@ class BareProgram(Program):
       dispatch = runtime.make_dispatch(
         entry_pc=self.loaded.address + kernel.entry_offset, grid=grid, block=block, rsrc1=d.compute_pgm_rsrc1,
         rsrc2=d.compute_pgm_rsrc2, rsrc3=d.compute_pgm_rsrc3, user_data=tuple(users),
-        lds_size=kernel.group_segment_size + dynamic_lds, wave32=kernel.wavefront_size == 32, **scratch)
+        lds_size=kernel.group_segment_size + dynamic_lds, wave32=kernel.wavefront_size == 32,
+        tick=None if runtime.timeout_s is None else Patience(runtime.timeout_s), **scratch)
     except BaseException:
       for allocation in temporary: runtime.free(allocation)
       raise
@@ -168,6 +182,9 @@ class BareRuntime(Runtime):
     self.space = AddressSpace(name)
     self.places: list[Place] = []
     self.observer: Any = None
+    self.timeout_s: float | None = None  # how long a launch may take
+    self.interrupted: Interrupted | None = None  # where the last launch that took longer stood
+    self.outside: dict[int, Any] = {}  # what launches touched of LDS that they do not have, by PC
     self._regions: dict[int, Region] = {}
     self._images: dict[bytes, Loaded] = {}
     self._top = FIRST_ADDRESS
@@ -227,9 +244,14 @@ class BareRuntime(Runtime):
   # ---- code
 
   def run(self, ready: Ready) -> None:
-    """Execute a launch, shown to the observer where there is one."""
+    """Execute a launch, shown to the observer where there is one. Raises WaitTimeout for one that takes too long."""
     observer = {} if self.observer is None else {"observer": self.observer}
-    with self.explained(ready): self.execute(ready.space, ready.arch, ready.dispatch, **observer)
+    try:
+      with self.explained(ready): stats = self.execute(ready.space, ready.arch, ready.dispatch, **observer)
+    except Interrupted as stopped:
+      self.interrupted = stopped
+      raise WaitTimeout(self.name, packet=f"kernel {ready.kernel.name}", seconds=self.timeout_s or 0) from None
+    self.outside |= stats.outside
 
   @contextmanager
   def explained(self, ready: Ready) -> Iterator[None]:
