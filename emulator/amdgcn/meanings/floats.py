@@ -5,11 +5,11 @@ are computed in f64 and rounded once. Sums, products and fused operations are ex
 """
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+from tinyhw.emulator.amdgcn.meanings.elementary import exp2, log2, sin_of_turns
 from tinyhw.emulator.amdgcn.meanings.registry import MEANINGS as M
 from tinyhw.emulator.amdgcn.meanings.registry import Function
 from tinyhw.emulator.amdgcn.values import Ops
@@ -173,14 +173,10 @@ def rsq(o: O, a: V) -> V:
 def sqrt(o: O, a: V) -> V: return _rounded(o, o.sqrt(_wide(o, _flushed(o, a))), a)
 
 @_for("v_exp_T", "T(T)", "f16 f32", exact=False)
-def exp(o: O, a: V) -> V: return _flushed(o, _rounded(o, o.exp2(_wide(o, _flushed(o, a))), a))
+def exp(o: O, a: V) -> V: return _flushed(o, _rounded(o, exp2(o, _wide(o, _flushed(o, a))), a))
 
 @_for("v_log_T", "T(T)", "f16 f32", exact=False)
-def log(o: O, a: V) -> V: return _rounded(o, o.log2(_wide(o, _flushed(o, a))), a)
-
-def _turned(o: O, turns: V) -> V:
-  """sin(2 pi x) for x from -1/4 to 1/4, where the sine of a rounded angle is as near as the angle is."""
-  return o.sin(turns * (2 * math.pi))
+def log(o: O, a: V) -> V: return _rounded(o, log2(o, _wide(o, _flushed(o, a))), a)
 
 @_for("v_sin_T", "T(T)", "f16 f32", exact=False)
 def sin(o: O, a: V) -> V:
@@ -188,14 +184,14 @@ def sin(o: O, a: V) -> V:
   x = _wide(o, a)
   t = x - o.rint(x)
   half = o.copysign(o.const("f64", 0.5), t)
-  return _rounded(o, o.where(x == 0, x, _turned(o, o.where(o.abs(t) > 0.25, half - t, t))), a)
+  return _rounded(o, o.where(x == 0, x, sin_of_turns(o, o.where(o.abs(t) > 0.25, half - t, t))), a)
 
 @_for("v_cos_T", "T(T)", "f16 f32", exact=False)
 def cos(o: O, a: V) -> V:
   """The sine of what is left to a quarter turn."""
   x = _wide(o, a)
   t = x - o.rint(x)
-  return _rounded(o, _turned(o, 0.25 - o.where(t < 0, o.neg(t), t)), a)
+  return _rounded(o, sin_of_turns(o, 0.25 - o.where(t < 0, o.neg(t), t)), a)
 
 
 # ---- division: scale, fused multiply-add with scale, fix-up
