@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from tinyhw.core.errors import InvalidArgument, Unsupported
 from tinyhw.device import Device
@@ -223,6 +223,11 @@ class Tensor(Window):
     if (watcher := watch.watching()) is not None: watcher.to_host(self)
     if out.nbytes: memory_of(self).copyout(out.cast("B"))
 
+  def _wide(self, read: str) -> Any:
+    """The value as float32, read in one of the ways: Python and NumPy know no bfloat16."""
+    if (watcher := watch.watching()) is not None: watcher.to_host(self)
+    with watch.watched(None): return getattr(self.detach().float(), read)()
+
   def data(self) -> memoryview[Any]:
     """A copy of the memory, as a memoryview of this shape (16-bit floats as uint16)."""
     raw = bytearray(self.nbytes())
@@ -235,14 +240,14 @@ class Tensor(Window):
   def numpy(self) -> NDArray:
     """The value as a new NumPy array (bfloat16 as float32)."""
     import numpy
-    if self.dtype is dtypes.bfloat16: return self.detach().float().numpy()
+    if self.dtype is dtypes.bfloat16: return cast("NDArray", self._wide("numpy"))
     out = numpy.empty(self.shape, self.dtype.numpy)
     self._read(out.reshape(-1).data)
     return out
 
   def tolist(self) -> Any:
     """The value as nested lists of Python numbers, or one number for shape ()."""
-    if self.dtype is dtypes.bfloat16: return self.detach().float().tolist()
+    if self.dtype is dtypes.bfloat16: return self._wide("tolist")
     if not self.numel(): return _nested([], self.shape)
     raw = bytearray(self.nbytes())
     self._read(memoryview(raw))
@@ -252,8 +257,9 @@ class Tensor(Window):
     """The one element as a Python number."""
     if self.numel() != 1:
       raise InvalidArgument(f"item() of shape {self.shape}", hint="it is for one element; use tolist()")
-    value: ConstType = self.reshape(()).tolist()
-    return value
+    value: Any = self.tolist()
+    while isinstance(value, list): value = value[0]
+    return cast(ConstType, value)
 
   def __bool__(self) -> bool:
     if self.numel() != 1:

@@ -44,13 +44,16 @@ def watching() -> Watcher | None:
 
 
 class watched:
-  """`with watched(watcher):` tells it what happens inside."""
+  """`with watched(watcher):` tells it what happens inside; with None nobody of this thread is told."""
 
-  def __init__(self, watcher: Watcher | None) -> None: self.watcher, self.before = watcher, active
+  def __init__(self, watcher: Watcher | None) -> None:
+    self.watcher = watcher
+    self.before: Watcher | None = None
 
   def __enter__(self) -> None:
     global active
-    self.before, active = active, self.watcher
+    self.before = active
+    if self.watcher is not None or watching() is not None: active = self.watcher
 
   def __exit__(self, *exc: object) -> None:
     global active
