@@ -7,7 +7,7 @@ State".
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -17,6 +17,7 @@ from tinyhw.autogen import hsa, sq
 from tinyhw.core.errors import DecodeError, InvalidArgument, MachineFault, OutOfMemory, PageFault
 from tinyhw.core.memory import PAGE, Access, AddressSpace, Region
 from tinyhw.drive.allocate import round_up
+from tinyhw.drive.amd.host import Span, mapped, merged
 from tinyhw.drive.amd.program import ArgumentLayout, Shape, describe_launch, user_sgprs
 from tinyhw.drive.base import Allocation, Dim3, Program, Runtime, free_bytes
 from tinyhw.wire import codeobject
@@ -87,9 +88,9 @@ class BareProgram(Program):
     self.launch(packed, grid, block)
     return 0.0 if wait else None
 
-  def launch(self, kernargs: bytes, grid: Dim3, block: Dim3) -> None:
+  def launch(self, kernargs: bytes, grid: Dim3, block: Dim3, *, dynamic_lds: int = 0) -> None:
     """Run with the explicit arguments as bytes, laid out as the metadata says."""
-    ready = self.ready(kernargs, grid, block)
+    ready = self.ready(kernargs, grid, block, dynamic_lds)
     try: self.runtime.run(ready)
     finally: self.release(ready)
 
@@ -168,6 +169,7 @@ class BareRuntime(Runtime):
     self.space = AddressSpace(name)
     self.places: list[Place] = []
     self.observer: Any = None
+    self.executed = 0  # instructions of all waves of all launches
     self._regions: dict[int, Region] = {}
     self._images: dict[bytes, Loaded] = {}
     self._top = FIRST_ADDRESS
@@ -224,12 +226,23 @@ class BareRuntime(Runtime):
 
   def synchronize(self) -> None: return None
 
+  @contextmanager
+  def borrowed(self, spans: Iterable[Span]) -> Iterator[None]:
+    """Have arrays of this process in GPU memory at their own addresses while the block runs; see `host`."""
+    whole = merged(spans)
+    places = [Place(s.name, s.start, s.size) for s in whole]
+    with mapped(self.space, whole):
+      self.places += places
+      try: yield
+      finally: self.places = [p for p in self.places if p not in places]
+
   # ---- code
 
   def run(self, ready: Ready) -> None:
     """Execute a launch, shown to the observer where there is one."""
     observer = {} if self.observer is None else {"observer": self.observer}
-    with self.explained(ready): self.execute(ready.space, ready.arch, ready.dispatch, **observer)
+    with self.explained(ready):
+      self.executed += self.execute(ready.space, ready.arch, ready.dispatch, **observer).instructions
 
   @contextmanager
   def explained(self, ready: Ready) -> Iterator[None]:
