@@ -104,21 +104,27 @@ class Devices:
   @property
   def DEFAULT(self) -> str:
     """Canonical name of the device that new tensors use."""
-    return self._default or self.canonicalize(os.environ.get("DEV") or "LLVM")
+    return self._default or self.canonicalize(os.environ.get("DEV") or "LLVM", "DEV")
 
   @DEFAULT.setter
   def DEFAULT(self, name: str) -> None:
     self._default = self.canonicalize(name)
 
-  def canonicalize(self, name: str | None) -> str:
-    """The one spelling of a device: "amd:0" and "AMD" are "AMD", "AMD:1" stays."""
+  @property
+  def chosen(self) -> str | None:
+    """Canonical name of the device that the program or `DEV` has set; None when nobody has."""
+    return self.DEFAULT if self._default or os.environ.get("DEV") else None
+
+  def canonicalize(self, name: str | None, where: str | None = None) -> str:
+    """The one spelling of a device: "amd:0" and "AMD" are "AMD", "AMD:1" stays. `where` says who names it."""
     if name is None: return self.DEFAULT
     kind, _, index = name.partition(":")
     kind = kind.upper()
     if kind not in KINDS:
-      raise InvalidArgument(f"no device kind is called {name!r}", hint=f"there are {', '.join(KINDS)}")
+      raise InvalidArgument(f"no device kind is called {name!r}", where=where, hint=f"there are {', '.join(KINDS)}")
     if index and not index.isdecimal():
-      raise InvalidArgument(f"device {name!r} has no number after the colon", hint=f'write "{kind}:1" for the second')
+      raise InvalidArgument(f"device {name!r} has no number after the colon", where=where,
+                            hint=f'write "{kind}:1" for the second')
     return f"{kind}:{int(index)}" if index and int(index) else kind
 
   def __getitem__(self, name: str | None) -> OpenDevice:

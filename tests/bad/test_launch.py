@@ -14,6 +14,7 @@ from elftools.elf.elffile import ELFFile
 
 import tinyhw
 from tinyhw import Device
+from tinyhw.arguments import pack_value
 from tinyhw.core.errors import (
   DecodeError,
   DeviceError,
@@ -23,7 +24,6 @@ from tinyhw.core.errors import (
   TinyhwError,
   Unsupported,
 )
-from tinyhw.launcher import pack_value
 from tinyhw.wire.codeobject import Argument
 
 Build = Callable[..., bytes]

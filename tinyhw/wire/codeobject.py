@@ -60,7 +60,10 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Argument:
-  """A kernel argument: `kind` is the metadata's value kind (by_value, global_buffer, hidden_block_count_x, ...)."""
+  """A kernel argument: `kind` is the metadata's value kind (by_value, global_buffer, hidden_block_count_x, ...).
+
+  `pointee_align` is the alignment that a dynamic_shared_pointer's memory needs.
+  """
 
   name: str
   kind: str
@@ -68,6 +71,7 @@ class Argument:
   size: int
   type_name: str | None = None
   address_space: str | None = None
+  pointee_align: int = 1
 
   @property
   def hidden(self) -> bool:
@@ -471,7 +475,14 @@ def _argument(row: dict[Any, Any]) -> Argument:
     _get(row, ".size", int),
     _get(row, ".type_name", str, "") or None,
     _get(row, ".address_space", str, "") or None,
+    _alignment(_get(row, ".pointee_align", int, 1)),
   )
+
+
+def _alignment(value: int) -> int:
+  if value & value - 1 or not value:
+    raise DecodeError(f"metadata .pointee_align is {value}, no power of two", where=WHERE)
+  return value
 
 
 def _kernel(

@@ -18,7 +18,7 @@ from tinyhw.core.errors import DecodeError, InvalidArgument, MachineFault, OutOf
 from tinyhw.core.memory import PAGE, Access, AddressSpace, Region
 from tinyhw.drive.allocate import round_up
 from tinyhw.drive.amd.host import Span, mapped, merged
-from tinyhw.drive.amd.program import ArgumentLayout, Shape, describe_launch, user_sgprs
+from tinyhw.drive.amd.program import ArgumentLayout, Shape, check_lds, describe_launch, user_sgprs
 from tinyhw.drive.base import Allocation, Dim3, Program, Runtime, free_bytes
 from tinyhw.wire import codeobject
 from tinyhw.wire.codeobject import CodeObject, Kernel
@@ -89,7 +89,7 @@ class BareProgram(Program):
     return 0.0 if wait else None
 
   def launch(self, kernargs: bytes, grid: Dim3, block: Dim3, *, dynamic_lds: int = 0) -> None:
-    """Run with the explicit arguments as bytes, laid out as the metadata says."""
+    """Run with the explicit arguments as bytes, laid out as the metadata says, and more LDS than it asks for."""
     ready = self.ready(kernargs, grid, block, dynamic_lds)
     try: self.runtime.run(ready)
     finally: self.release(ready)
@@ -99,8 +99,11 @@ class BareProgram(Program):
     for allocation in ready.temporary: self.runtime.free(allocation)
     ready.temporary.clear()
 
-  def _check(self, grid: Dim3, block: Dim3) -> None:
-    threads, kernel = block[0] * block[1] * block[2], self.kernel
+  def _check(self, grid: Dim3, block: Dim3, dynamic_lds: int) -> None:
+    threads, kernel, arch = block[0] * block[1] * block[2], self.kernel, self.loaded.arch
+    if threads > arch.workgroup_limit:
+      raise InvalidArgument(f"block {block} has {threads} threads, {arch.name} runs at most {arch.workgroup_limit}",
+                            where=self._where)
     if max(grid) > _DWORD or any(g * b > _DWORD for g, b in zip(grid, block)):
       raise InvalidArgument(f"grid {grid} of blocks {block}: more than {_DWORD:,} work-items in a dimension",
                             where=self._where)
@@ -111,10 +114,11 @@ class BareProgram(Program):
     required = kernel.required_workgroup_size
     if required and required != block:
       raise InvalidArgument(f"block {block}, the kernel was compiled for exactly {required}", where=self._where)
+    check_lds(kernel, dynamic_lds, arch.lds_per_workgroup, self._where)
 
   def ready(self, kernargs: bytes, grid: Dim3, block: Dim3, dynamic_lds: int = 0) -> Ready:
     """Put arguments, hidden arguments and scratch in memory and make the dispatch."""
-    self._check(grid, block)
+    self._check(grid, block, dynamic_lds)
     runtime, kernel, arch, layout = self.runtime, self.kernel, self.loaded.arch, self.layout
     d, temporary = kernel.descriptor, []
 

@@ -199,6 +199,17 @@ def describe_launch(packet: hsa.hsa_kernel_dispatch_packet_t, kernel: Kernel, im
   packet.completion_signal.handle = 0
 
 
+def check_lds(kernel: Kernel, dynamic: int, limit: int, where: str) -> int:
+  """LDS bytes of a workgroup: what the kernel asks for itself, and `dynamic` more. Refuses more than `limit`."""
+  static = kernel.group_segment_size
+  if dynamic < 0: raise InvalidArgument(f"{dynamic:,} bytes of dynamic LDS", where=where)
+  if static + dynamic > limit:
+    parts = f" ({static:,} of its own and {dynamic:,} dynamic)" if static and dynamic else ""
+    raise InvalidArgument(f"needs {static + dynamic:,} bytes of LDS{parts}, a workgroup has at most {limit:,}",
+                          where=where)
+  return static + dynamic
+
+
 @dataclass(eq=False)
 class Prepared:
   """One kernel with one block shape, as words. `grid` is the one filled in now.
@@ -337,12 +348,7 @@ class AMDProgram(Program):
     required = kernel.required_workgroup_size
     if required and tuple(required) != tuple(block):
       raise InvalidArgument(f"block {block}, the kernel was compiled for exactly {tuple(required)}", where=self._where)
-    lds = int(kernel.descriptor.group_segment_fixed_size) + dynamic_lds
-    if lds > self.runtime.gpu.node.lds_bytes:
-      raise InvalidArgument(
-        f"needs {lds:,} bytes of LDS, a workgroup has at most {self.runtime.gpu.node.lds_bytes:,}", where=self._where
-      )
-    return lds
+    return check_lds(kernel, dynamic_lds, self.runtime.gpu.node.lds_bytes, self._where)
 
   def _prepare(self, block: Dim3, dynamic_lds: int, profile: bool) -> Prepared:
     """Make the words of a launch, with names for what changes: kernarg, grid_x/y/z, timeline (and dispatch_packet)."""
