@@ -429,10 +429,11 @@ def cross_entropy(r: np.random.Generator, f: Formats) -> Case:
 
 @case
 def calls(r: np.random.Generator, f: Formats) -> Case:
-  x, y, t = normal(r, 200), normal(r, 200), F32(0.25)
-  once = x + (y - x) * t
-  return Case({"x": x, "y": y, "out": np.zeros_like(x), "n": I32(200), "t": t}).want(
-    "out", once + (y - once) * t, 1e-5, 1e-6)
+  x, y, t = normal(r, 200), normal(r, 200), 0.25
+  once = t + (1 - t) * t
+  w = np.where(np.arange(200) < 128, once, once + (1 - once) * once)
+  return Case({"x": x, "y": y, "out": np.zeros_like(x), "n": I32(200), "t": F32(t)}).want(
+    "out", x + (y - x) * w, 1e-5, 1e-6)
 
 
 @case

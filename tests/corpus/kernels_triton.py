@@ -69,15 +69,12 @@ def dropout(x, out, n, p, seed, BLOCK: tl.constexpr):
 def matmul(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
   row, column = tl.program_id(0) * BM + tl.arange(0, BM), tl.program_id(1) * BN + tl.arange(0, BN)
   depth = tl.arange(0, BK)
-  if c.dtype.element_ty == tl.int32:
-    total = tl.zeros((BM, BN), tl.int32)
-  else:
-    total = tl.zeros((BM, BN), tl.float32)
+  total = tl.zeros((BM, BN), tl.float32 if c.dtype.element_ty == tl.float16 else c.dtype.element_ty)
   for k in range(0, tl.cdiv(K, BK)):
     at = k * BK + depth
     x = tl.load(a + row[:, None] * K + at[None, :], mask=(row[:, None] < M) & (at[None, :] < K), other=0.0)
     y = tl.load(b + at[:, None] * N + column[None, :], mask=(at[:, None] < K) & (column[None, :] < N), other=0.0)
-    total = tl.dot(x, y, total)
+    total = tl.dot(x, y, total, out_dtype=total.dtype)
   tl.store(c + row[:, None] * N + column[None, :], total.to(c.dtype.element_ty),
            mask=(row[:, None] < M) & (column[None, :] < N))
 
@@ -351,8 +348,15 @@ def cross_entropy(logits, target, loss, grad, columns, BLOCK: tl.constexpr):
 
 
 @triton.jit(noinline=True)
-def _blend(a, b, t):
-  return a + (b - a) * t
+def _twice(t):
+  return t + (1 - t) * t
+
+
+@triton.jit(noinline=True)
+def _weight(t, times):
+  for _ in range(times):
+    t = _twice(t)
+  return t
 
 
 @triton.jit
@@ -360,7 +364,8 @@ def calls(x, y, out, n, t, BLOCK: tl.constexpr):
   at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
   inside = at < n
   a, b = tl.load(x + at, mask=inside, other=0.0), tl.load(y + at, mask=inside, other=0.0)
-  tl.store(out + at, _blend(_blend(a, b, t), b, t), mask=inside)
+  w = _weight(t, tl.program_id(0) + 1)
+  tl.store(out + at, a + (b - a) * w, mask=inside)
 
 
 @triton.jit
