@@ -54,6 +54,7 @@ class OpenDevice:
 
   def __post_init__(self) -> None:
     self._spare: dict[int, list[Allocation]] = {}
+    self.closed = False
     self.kernels: dict[UOp, Kernel] = {}  # what was compiled and loaded on it; the engine fills it
 
   @functools.cached_property
@@ -63,6 +64,7 @@ class OpenDevice:
 
   def alloc(self, nbytes: int) -> Allocation:
     """Device memory: a freed allocation of that very size where there is one, else a new one."""
+    if self.closed: raise DeviceError("the device was closed", where=self.name, hint="open it again: Device[name]")
     if spare := self._spare.get(nbytes): return spare.pop()
     try: return self.runtime.alloc(nbytes)
     except DeviceError:
@@ -72,6 +74,7 @@ class OpenDevice:
 
   def free(self, allocation: Allocation) -> None:
     """Keep the memory for the next allocation of that size. Launches are in order, so queued work is not disturbed."""
+    if self.closed: return  # it went with the runtime
     self._spare.setdefault(allocation.size, []).append(allocation)
 
   def trim(self) -> None:
@@ -84,8 +87,9 @@ class OpenDevice:
     self.runtime.synchronize()
 
   def close(self) -> None:
-    """Give spare memory back and close the runtime."""
-    self._spare = {}
+    """Close the runtime: all memory on it is lost, which whoever still names it is told. Safe to call twice."""
+    self.closed = True
+    self._spare, self.kernels = {}, {}
     self.runtime.close()
 
 
@@ -196,6 +200,30 @@ class Devices:
       self._observer = None
       opened = [d.runtime for n, d in self._open.items() if n.startswith("EMU") and d.runtime not in emulators]
       for e, old in zip([*emulators, *opened], [*before, *(None for _ in opened)]): e.observer = old
+
+  @contextmanager
+  def limited(self, name: str, seconds: float | None) -> Iterator[None]:
+    """Inside the block, what takes longer on a device than these seconds of the host's time ends in WaitTimeout."""
+    runtime: Any = self[name].runtime
+    emulators = [e for e in (self._machine, runtime) if hasattr(e, "outside")]
+    for e in emulators: e.outside, e.interrupted = {}, None
+    if seconds is None:
+      yield
+      return
+    before, runtime.timeout_s = runtime.timeout_s, seconds
+    if self._machine is not None: self._machine.patience = seconds
+    try: yield
+    finally:
+      runtime.timeout_s = before
+      if self._machine is not None: self._machine.patience = None
+
+  def seen(self, name: str) -> tuple[dict[int, Any], Any]:
+    """What an emulated device saw since `limited`: LDS beyond a workgroup's by PC, and a dispatch taken off, or None.
+
+    A card tells neither.
+    """
+    emulator = self._machine if name.startswith("AMD") else self[name].runtime
+    return getattr(emulator, "outside", {}), getattr(emulator, "interrupted", None)
 
   def report(self) -> list[str]:
     """What the mock machine accepted without modelling it, found doubtful, or stopped at; one line each.

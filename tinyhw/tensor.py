@@ -15,7 +15,7 @@ from tinyhw.core.errors import InvalidArgument, Unsupported
 from tinyhw.device import Device
 from tinyhw.engine import random
 from tinyhw.engine.buffer import from_host
-from tinyhw.engine.realize import held, memory_of, realize, realize_nodes
+from tinyhw.engine.realize import memory_of, placed, realize, realize_nodes
 from tinyhw.function.core import ConstType, TensorBase
 from tinyhw.function.movement import iota
 from tinyhw.function.window import Window
@@ -200,7 +200,7 @@ class Tensor(Window):
 
   def dropout(self, p: float = 0.5) -> Tensor:
     """While training: zeros with probability p, the rest scaled to keep the mean. Else the value as it is."""
-    if not Tensor.training or p == 0: return self
+    if not Tensor.training or p == 0: return self._derive(self.uop)
     if p == 1: return self.zeros_like()
     return (Tensor.rand(self.shape, device=self.device) >= p).where(self, 0) / (1 - p)
 
@@ -268,7 +268,7 @@ class Tensor(Window):
     return (self[i] for i in range(self.shape[0]))
 
   def __repr__(self) -> str:
-    state = "in memory" if held(self.uop) is not None else "lazy"
+    state = "in memory" if placed(self.uop) is not None else "lazy"
     grad = ", requires_grad=True" if self.requires_grad else ""
     return f"<Tensor {self.shape} {self.dtype} on {self.device}, {state}{grad}>"
 
@@ -309,14 +309,14 @@ class Tensor(Window):
   def __setitem__(self, index: Any, value: Any) -> None:
     """Give new values to a part chosen by ints, slices and Ellipsis, or where a mask of the same shape is True."""
     other = value if isinstance(value, Tensor) else Tensor(value, device=self.device, dtype=self.dtype)
-    if isinstance(index, Tensor) and index.dtype.is_bool: inside, placed = index, other
+    if isinstance(index, Tensor) and index.dtype.is_bool: inside, spread = index, other
     else:
       wanted = self._index(index)
       if wanted.tensors: raise Unsupported("assignment", "to places given by a tensor", hint="use where with a mask")
       part = tuple(wanted.shape)
       inside = Tensor.ones(part, device=self.device, dtype=dtypes.bool)._placed(wanted, self.shape)
-      placed = other.cast(self.dtype).expand(part)._placed(wanted, self.shape)
-    self.assign(inside.where(placed, self).cast(self.dtype))
+      spread = other.cast(self.dtype).expand(part)._placed(wanted, self.shape)
+    self.assign(inside.where(spread, self).cast(self.dtype))
 
   # *** gradients ***
 
@@ -330,7 +330,7 @@ class Tensor(Window):
         # Memory of its own: an equal constant, or another view of the same memory, is another variable.
         self.uop = self.uop.detach().contiguous()
         realize_nodes([self.uop])
-        self.uop = held(self.uop) or self.uop
+        self.uop = placed(self.uop) or self.uop
     self.requires_grad = wanted
     return self
 
@@ -347,7 +347,7 @@ class Tensor(Window):
     start = UOp.const(self.dtype, 1.0, self.device) if seed is None else seed.cast(self.dtype).expand(self.shape).uop
     nodes = [_variable(t.uop) for t in targets]
     # A target that was pending when the graph was made is in it as it was then; by now it may be memory.
-    memory = {u: place for u in self.uop.toposort() if u not in nodes and (place := held(u)) is not None
+    memory = {u: place for u in self.uop.toposort() if u not in nodes and (place := placed(u)) is not None
               and _variable(place) in nodes}
     found = gradients(self.uop.substitute(memory) if memory else self.uop, start, nodes)
     return [Tensor._wrap(found[n].reshape(t.shape) if n in found else t._const(0)) for t, n in zip(targets, nodes)]
@@ -356,7 +356,7 @@ class Tensor(Window):
     """Add the derivative of this scalar (or of `gradient` times this) to `.grad` of the leaves that require it."""
     if not self.requires_grad: raise InvalidArgument("backward of a value that no leaf with requires_grad was used for")
     below = self.uop.toposort()
-    memory = {_variable(found) for u in below if (found := held(u)) is not None}
+    memory = {_variable(found) for u in below if (found := placed(u)) is not None}
     leaves = [t for t in _leaves() if _variable(t.uop) in below or _variable(t.uop) in memory]
     for leaf, g in zip(leaves, self.gradient(*leaves, seed=gradient)):
       leaf.grad = g if leaf.grad is None else leaf.grad + g

@@ -11,7 +11,7 @@ import re
 import pytest
 
 from tinyhw.core.errors import DecodeError
-from tinyhw.isa.amdgcn import SDWA_SELECTIONS, Table, table
+from tinyhw.isa.amdgcn import SDWA_SELECTIONS, Instruction, Table, table
 from tinyhw.tools.ledger.llvm import LLVM_MC, disassembled
 
 WORDS = 6000
@@ -32,6 +32,11 @@ TAKEN = (
   (r"v_(interp|accvgpr|swap|readfirstlane|readlane|wmma|swmmac|mfma|smfmac|permlane|movrel|swaprel)\w* .*"
    r"(src_\w+|null|vcc|exec|m0|ttmp|\bs\d|s\[|\d).*", "a source that is a vector register, from the scalar side"),
 )
+
+
+def plain(i: Instruction) -> bytes:
+  """The instruction with the bits of unused sources as LLVM 19 has them: it refuses others, LLVM 22 ignores them."""
+  return (int.from_bytes(i.data, "little") ^ i.spare).to_bytes(i.size, "little")
 
 
 def words(isa: Table, seed: int) -> list[bytes]:
@@ -57,7 +62,7 @@ def test_random_words_are_llvms(generation: str, seed: int) -> None:
   for word in words(isa, seed):
     try: found = isa.decode(word)
     except DecodeError: ours.append((word[:12], None))
-    else: ours.append((found.data, str(found)))
+    else: ours.append((plain(found), str(found)))
   same = refused = 0
   wrong = []
   for (code, mine), theirs in zip(ours, disassembled(generation, [c for c, _ in ours]), strict=True):

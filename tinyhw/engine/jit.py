@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeVar, cast
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.engine import random
 from tinyhw.engine.buffer import Buffer, buffer_of, new_node
-from tinyhw.engine.realize import held, memory_of, realize
+from tinyhw.engine.realize import memory_of, placed, realize
 from tinyhw.engine.run import Step, listening, run
 from tinyhw.function.core import TensorBase, live_tensors
 from tinyhw.ir.dtype import DType
@@ -34,12 +34,12 @@ def _tensors(thing: Any, name: str = "") -> list[tuple[str, TensorBase]]:
 
 def _in_memory() -> dict[TensorBase, Buffer]:
   """Every tensor whose value is in memory, with that memory."""
-  return {t: buffer_of(node.base) for t in list(live_tensors) if (node := held(t.uop)) is not None}
+  return {t: buffer_of(node.base) for t in list(live_tensors) if (node := placed(t.uop)) is not None}
 
 
 def _changed(before: dict[TensorBase, Buffer]) -> list[tuple[TensorBase, Buffer]]:
   """Those that were given another value since, with the memory of the old one."""
-  return [(t, b) for t, b in before.items() if (node := held(t.uop)) is None or buffer_of(node.base) is not b]
+  return [(t, b) for t, b in before.items() if (node := placed(t.uop)) is None or buffer_of(node.base) is not b]
 
 
 class Capture:

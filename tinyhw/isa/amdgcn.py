@@ -93,6 +93,16 @@ class Row:
   fill: int = 0  # bits that no field has and that the decoder ignores, as an assembler sets them
 
   @cached_property
+  def declared(self) -> int:
+    """Mask of the bits that are fields."""
+    return sum((1 << width) - 1 << at for pieces in self.fields.values() for at, _, width in pieces)
+
+  @cached_property
+  def ignored(self) -> int:
+    """Mask of the bits that are neither fixed nor fields: the chip ignores them, and the assembler sets `fill`."""
+    return ~(self.mask | self.declared) & (1 << 8 * self.size) - 1
+
+  @cached_property
   def literal_operands(self) -> tuple[str, ...]:
     """Operands whose code 255 calls for a literal dword after the instruction."""
     if self.deferred: return ()
@@ -155,6 +165,11 @@ class Instruction:
   def get(self, name: str, default: int = 0) -> int:
     """A modifier field, or `default` where the encoding has none."""
     return self.fields.get(name, default)
+
+  @property
+  def spare(self) -> int:
+    """The bits that the chip ignores and that are not as the assembler here sets them, as a mask; 0 for most words."""
+    return (int.from_bytes(self.data[:self.row.size], "little") ^ self.row.fill) & self.row.ignored
 
   @property
   def data(self) -> bytes: return b"".join(w.to_bytes(4, "little") for w in self.words)

@@ -13,10 +13,12 @@ import json
 import lzma
 import re
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from tinyhw.autogen.amdgcn_ignored import IGNORED
 from tinyhw.core.errors import LayoutError
 from tinyhw.tools.gen.family import Erratum, errata
 
@@ -319,13 +321,20 @@ def added(records: dict[str, Any], row: Erratum) -> dict[str, Any]:
   return dict(records[given.pop("like")] | given)
 
 
-def select(records: dict[str, Any], generation: str) -> list[Row]:
+def ignoring(generation: str) -> dict[str, int]:
+  """Bits that LLVM's records of a generation fix and that the chip ignores (autogen/amdgcn_ignored.py)."""
+  return {name: mask for mask, names in IGNORED[generation].items() for name in names.split()}
+
+
+def select(records: dict[str, Any], generation: str, ignored: Mapping[str, int] | None = None) -> list[Row]:
   """The rows of a generation: real 16-bit rows win over LLVM's 'fake' ones, wave32 over wave64.
 
   A wave64 row that has more in its fields (the index keys of sparse products) stays as the variant "w64", for the words
   that the wave32 row leaves.
   Left out: gfx12's `_format` rows, which decode a field that the named rows hold fixed. Added: those of the errata.
+  Bits that the chip ignores (`ignored`, by record; those of autogen unless given) are taken out of the rows' masks.
   """
+  if ignored is None: ignored = ignoring(generation)
   records = records | {row.what: added(records, row) for row in errata(f"amdgcn_{generation}")}
   rows: dict[tuple[str, str, int, int], Row] = {}
   order = NAMESPACES[generation]
@@ -344,7 +353,7 @@ def select(records: dict[str, Any], generation: str) -> list[Row]:
         rows[row.mnemonic, "w64", row.size, row.value] = replace(row, variant="w64")
       elif kept is not row and kept.mask != row.mask and "fake16" not in name and "w64" not in name:
         raise LayoutError(f"{name} and {kept.name} differ and share a key")
-  return list(rows.values())
+  return [replace(row, mask=row.mask & ~ignored.get(row.name, 0)) for row in rows.values()]
 
 
 def overlap(a: Row, b: Row) -> bool:
@@ -402,6 +411,7 @@ def emit(rows: list[Row], generation: str, source: Path) -> str:
     "Source: LLVM 19 lib/Target/AMDGPU (llvm-tblgen --dump-json of AMDGPU.td, Debian llvm-toolchain-19), compacted.",
     "Licence: Apache-2.0 WITH LLVM-exception.",
     f"Input sha256: {digest} ({source.name}).",
+    "Bits of unused sources are ignored: autogen/amdgcn_ignored.py has them, and their source.",
     "Generator: tools/gen/amdgcn.py",
     *([f"Corrections: autogen/errata/amdgcn_{generation}.toml"] if errata(f"amdgcn_{generation}") else []),
     '"""',
