@@ -20,6 +20,7 @@ from tinyhw.core.errors import DecodeError, InvalidArgument, Unsupported
 from tinyhw.wire.elf import Elf, Relocation, Symbol
 
 PAGE = 4096
+PRELOAD_PROLOGUE = 256  # bytes at a kernel's entry that run where nothing preloads arguments (see Kernel.start_offset)
 IMAGE_LIMIT = 1 << 28  # bytes; a header that asks for more is taken for damage
 WHERE = "code object"
 VERSIONS = {
@@ -103,6 +104,21 @@ class Kernel:
   dynamic_stack: bool
   arguments: tuple[Argument, ...]  # as the source declares them
   hidden: tuple[Argument, ...]  # what the runtime fills
+
+  @property
+  def preload(self) -> tuple[int, int]:
+    """(first, count) of the dwords of its arguments that SGPRs hold when a wave starts (KERNARG_PRELOAD_SPEC)."""
+    spec = self.descriptor.kernarg_preload
+    offset = (spec & amdhsa.KERNARG_PRELOAD_SPEC_OFFSET) >> amdhsa.KERNARG_PRELOAD_SPEC_OFFSET_SHIFT
+    return offset, (spec & amdhsa.KERNARG_PRELOAD_SPEC_LENGTH) >> amdhsa.KERNARG_PRELOAD_SPEC_LENGTH_SHIFT
+
+  @property
+  def start_offset(self) -> int:
+    """Where waves start: behind the prologue that loads the arguments, where the command processor preloads them.
+
+    LLVM's AMDGPUUsage, "Preloaded Kernel Arguments": firmware that preloads adds 256 to the entry point.
+    """
+    return self.entry_offset + (PRELOAD_PROLOGUE if self.preload[1] else 0)
 
   def property(self, mask: int) -> bool:
     """Whether one of amdhsa.KERNEL_CODE_PROPERTY_* is set."""
@@ -505,7 +521,7 @@ def _kernel(
   if len(required) not in (0, 3):
     raise DecodeError("a required workgroup size has three numbers", where=where)
   wave32 = descriptor.kernel_code_properties & amdhsa.KERNEL_CODE_PROPERTY_ENABLE_WAVEFRONT_SIZE32
-  return Kernel(
+  kernel = Kernel(
     name=symbol.removesuffix(".kd"),
     descriptor=descriptor,
     descriptor_offset=offset,
@@ -521,3 +537,6 @@ def _kernel(
     arguments=tuple(a for a in arguments if not a.hidden),
     hidden=tuple(a for a in arguments if a.hidden),
   )
+  if not any(s.executable and s.offset <= kernel.start_offset < s.offset + s.size for s in segments):
+    raise DecodeError(f"nothing follows the {PRELOAD_PROLOGUE} bytes that load preloaded arguments", where=where)
+  return kernel

@@ -150,7 +150,7 @@ class BareProgram(Program):
       describe_launch(packet, kernel, self.loaded.address, address, grid, block, dynamic_lds)
       del packet
       runtime.space.write(address, data)
-      users = list(sgprs.values)
+      users = [*sgprs.values, *sgprs.preloaded(data)]
       known = {"kernarg": address, "dispatch_packet": address + packet_at, "timeline": 1}
       for at, name in sgprs.pairs.items(): users[at:at + 2] = known[name] & _DWORD, known[name] >> 32
       low, bits = sq.PROGRAM[arch.isa]["RSRC2"]["USER_SGPR"]
@@ -165,7 +165,7 @@ class BareProgram(Program):
         base = take("scratch", lane * kernel.wavefront_size * waves)
         scratch = {"scratch_base": base, "scratch_size": lane, "scratch_waves": waves}
       dispatch = runtime.make_dispatch(
-        entry_pc=self.loaded.address + kernel.entry_offset, grid=grid, block=block, rsrc1=d.compute_pgm_rsrc1,
+        entry_pc=self.loaded.address + kernel.start_offset, grid=grid, block=block, rsrc1=d.compute_pgm_rsrc1,
         rsrc2=d.compute_pgm_rsrc2, rsrc3=d.compute_pgm_rsrc3, user_data=tuple(users),
         lds_size=kernel.group_segment_size + dynamic_lds, wave32=kernel.wavefront_size == 32,
         tick=None if runtime.timeout_s is None else Patience(runtime.timeout_s), **scratch)
