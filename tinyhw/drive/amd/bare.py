@@ -7,7 +7,7 @@ State".
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
@@ -26,6 +26,7 @@ from tinyhw.core.errors import (
 from tinyhw.core.memory import PAGE, Access, AddressSpace, Region
 from tinyhw.core.patience import Patience
 from tinyhw.drive.allocate import round_up
+from tinyhw.drive.amd.host import Span, mapped, merged
 from tinyhw.drive.amd.program import ArgumentLayout, Shape, check_lds, describe_launch, user_sgprs
 from tinyhw.drive.base import Allocation, Dim3, Program, Runtime, free_bytes
 from tinyhw.wire import codeobject
@@ -182,6 +183,7 @@ class BareRuntime(Runtime):
     self.space = AddressSpace(name)
     self.places: list[Place] = []
     self.observer: Any = None
+    self.executed = 0  # instructions of all waves of all launches
     self.timeout_s: float | None = None  # how long a launch may take
     self.interrupted: Interrupted | None = None  # where the last launch that took longer stood
     self.outside: dict[int, Any] = {}  # what launches touched of LDS that they do not have, by PC
@@ -241,6 +243,16 @@ class BareRuntime(Runtime):
 
   def synchronize(self) -> None: return None
 
+  @contextmanager
+  def borrowed(self, spans: Iterable[Span]) -> Iterator[None]:
+    """Have arrays of this process in GPU memory at their own addresses while the block runs; see `host`."""
+    whole = merged(spans)
+    places = [Place(s.name, s.start, s.size) for s in whole]
+    with mapped(self.space, whole):
+      self.places += places
+      try: yield
+      finally: self.places = [p for p in self.places if p not in places]
+
   # ---- code
 
   def run(self, ready: Ready) -> None:
@@ -252,6 +264,7 @@ class BareRuntime(Runtime):
       self.interrupted = stopped
       raise WaitTimeout(self.name, packet=f"kernel {ready.kernel.name}", seconds=self.timeout_s or 0) from None
     self.outside |= stats.outside
+    self.executed += stats.instructions
 
   @contextmanager
   def explained(self, ready: Ready) -> Iterator[None]:
