@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from tinyhw.core.errors import DeviceError, InvalidArgument, Unsupported
 
 if TYPE_CHECKING:
+  from tinyhw.arch import Arch
   from tinyhw.core.port import Port
   from tinyhw.drive.amd.bare import BareRuntime
   from tinyhw.drive.base import Allocation, Runtime
@@ -339,19 +340,32 @@ def _open_amd(devices: Devices, name: str, index: int) -> OpenDevice:
 def _open_emu(devices: Devices, name: str, index: int) -> OpenDevice:
   def renderer() -> Any:
     raise Unsupported("tensors on", name, hint="it runs ready code objects; DEV=AMD MOCKGPU=1 has tensors")
-  runtime = emulated(name)
+  runtime = emulated(name, index)
   runtime.observer = devices._observer
   return OpenDevice(name, runtime, renderer)
 
 
-def emulated(name: str = "EMU") -> BareRuntime:
-  """A runtime of its own that runs code objects of any generation on the emulator, without driver and mock."""
+def emulated(name: str = "EMU", index: int = 0) -> BareRuntime:
+  """A runtime of its own that runs code objects of any generation on the emulator, without driver and mock.
+
+  Where MOCKGPU names cards that the mock has not yet, it stands for the one of that index, and refuses other code.
+  """
   from tinyhw.drive.amd.bare import BareRuntime
   from tinyhw.emulator.amdgcn import Dispatch
   from tinyhw.emulator.engines import dispatch
   options = mock_options()
   options.pop("seed", None)  # there are no queues to take turns
-  return BareRuntime(Dispatch, functools.partial(dispatch, **options), name)
+  return BareRuntime(Dispatch, functools.partial(dispatch, **options), name, stand_in(index))
+
+
+def stand_in(index: int = 0) -> Arch | None:
+  """The card of that index that MOCKGPU names, where the mock has none of them and the emulator runs them all."""
+  from tinyhw.arch import DECODED
+  from tinyhw.mock.amd.card import CARDS
+  cards = mock_cards() or ()
+  if not cards or any(c in CARDS or c not in DECODED for c in cards): return None
+  if index >= len(cards): raise DeviceError(f"no GPU {index}: MOCKGPU names {', '.join(cards)}", where=f"EMU:{index}")
+  return DECODED[cards[index]]
 
 
 Opener = Callable[[Devices, str, int], OpenDevice]
