@@ -249,7 +249,7 @@ def pack_number(value: Any, p: Parameter) -> bytes:
     return np.array(value, f"<c{size}").tobytes()
   if kind.kind in "fc" and not isinstance(value, bool):
     try: data = struct.pack(_FLOATS[size if kind.kind == "f" else size // 2], value)
-    except OverflowError: raise p.refuse(shown(value), f"{wanted}, which does not hold it") from None
+    except (OverflowError, struct.error): raise p.refuse(shown(value), f"{wanted}, which does not hold it") from None
     if isinstance(value, int) and struct.unpack(_FLOATS[len(data)], data)[0] != value:
       raise p.refuse(shown(value), f"{wanted}, which does not hold it exactly")
     return data.ljust(size, b"\0")

@@ -19,6 +19,7 @@ from tinyhw.emulator.check.effects import SGPR0, dwords, effects
 from tinyhw.isa.amdgcn import NULL, Instruction, Operand, table
 from tinyhw.wire.codeobject import CodeObject, Kernel
 
+_SIGNS: Final = frozenset({128, 193})  # the inline constants 0 and -1
 LARGEST: Final = 20_000  # instructions of a kernel that is looked at
 _WHOLE: Final = re.compile(r"_[iu](16|24|32|64)(_|$)")
 # Integer instructions that compilers also use on the bits of floats: shifts that spread the sign, fields, signs.
@@ -35,7 +36,7 @@ class Tag:
 
   "kernarg": dword `part` of the argument segment's address. "value": the dword at `at` of the segment, in bytes.
   "address": dword `part` of an address in the array whose pointer is at `at`. "element": a dword loaded from there.
-  "made": what an instruction whose result has the type `of` has computed.
+  "made": what an instruction whose result has the type `of` has computed. "sign": 0 or -1.
   """
   what: str
   at: int = 0
@@ -175,6 +176,9 @@ class _Flow:
   def _move(self, i: Instruction, state: State, new: State) -> None:
     source = next((o for o in i.operands.values() if o.role == "s" and o.kind in "vs"), None)
     target = next((o for o in i.operands.values() if o.role == "d"), None)
+    constant = next((o for o in i.operands.values() if o.role == "s" and o.kind == "const"), None)
+    if target is not None and constant is not None and constant.value in _SIGNS:
+      for r in dwords(target, self.lanes): new[r] = Tag("sign")
     if source is None or target is None: return
     for r, tag in zip(dwords(target, self.lanes), self._tags(source, state)):
       if tag is not None: new[r] = tag
@@ -187,7 +191,8 @@ class _Flow:
     types = [t for t in meaning.sources if ":" not in t and t not in {"vcc", "scc", "exec"}]
     target = next((o for n, o in i.operands.items() if o.role == "d" and (not suffix or n.endswith(suffix))), None)
     # a float's sign is read by an integer's comparison with 0 or -1
-    signs = "_cmp" in mnemonic and any(o.kind == "const" and o.value in {128, 193} for o in operands)
+    signs = "_cmp" in mnemonic and any(o.kind == "const" and o.value in _SIGNS or Tag("sign") in self._tags(o, state)
+                                       for o in operands)
     if found is not None and len(types) == len(operands) and not (signs and types[0] in {"i32", "i64"}):
       for o, t in zip(operands, types): self._use(o, _class(mnemonic, t, meaning.packed), state, found)
       tied = next((t[2:] for t in meaning.sources if t.startswith("d:")), None)
