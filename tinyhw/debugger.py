@@ -200,8 +200,9 @@ class _Start:
     self.runtime, self.arrays = emulated(), list[Buffer]()
     self.watchdog = int(mock_options().get("watchdog", WATCHDOG))
     try:
-      program = self.runtime.load_kernel(contents(binary), kernel)
-      payload, lds = bind(self.runtime, program, args, shared, self.arrays)
+      code = contents(binary)
+      program = self.runtime.load_kernel(code, kernel)
+      payload, lds = bind(self.runtime, program, code, args, shared, self.arrays)
       self.ready: Ready = program.ready(payload, dims(grid, "grid"), dims(block, "block"), lds)
     except BaseException:
       self.runtime.close()

@@ -75,12 +75,13 @@ def launch(binary: Binary, kernel: str, grid: Counts, block: Counts, args: Seque
   runtime: Any = opened.runtime
   if not hasattr(runtime, "load_kernel"):
     raise Unsupported("launch of ready code objects on", opened.name, hint="use device='AMD' or device='EMU'")
-  program = runtime.load_kernel(contents(binary), kernel)
+  code = contents(binary)
+  program = runtime.load_kernel(code, kernel)
   sizes = dims(grid, "grid"), dims(block, "block")
   buffers: list[Buffer] = []
   with observed(opened.name, check, report) as result:
     try:
-      payload, lds = bind(runtime, program, args, shared, buffers)
+      payload, lds = bind(runtime, program, code, args, shared, buffers)
       with timed(opened, timeout):
         program.launch(payload, *sizes, dynamic_lds=lds)
         runtime.synchronize()

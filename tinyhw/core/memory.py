@@ -271,13 +271,13 @@ class AddressSpace:
       out = np.empty((len(addresses), width // 4), np.uint32) if words else np.empty(len(addresses), _DTYPES[width])
       for m, lanes in self._split(addresses, width, access):
         if m is None:
-          for lane in lanes: out[lane] = np.frombuffer(self.read(int(addresses[lane]), width, access), out.dtype)
+          for lane in lanes: out[lane:lane + 1].data.cast("B")[:] = self.read(int(addresses[lane]), width, access)
         else: out[lanes] = _load(m, (addresses[lanes] - np.uint64(m.start)).view(np.int64), width)
       return out
     return _load(one[0], one[1], width)
 
   def scatter(self, addresses: U64, values: npt.NDArray[Any], access: int = Access.WRITE) -> None:
-    """Store values (u8, u16, u32 or u64 [n], or u32 [n, k]); where lanes meet at one address, the highest lane wins.
+    """Store values (u8, u16, u32 or u64 [n], or u32 [n, k]); where lanes meet in memory, the highest lane wins.
 
     Raises PageFault for the first lane at fault, its index in `.lane`; nothing is stored then.
     """
@@ -285,10 +285,13 @@ class AddressSpace:
     width = values.itemsize * (values.shape[1] if values.ndim == 2 else 1)
     one = self._one(addresses, width, access)
     if one is not None: return _store(one[0], one[1], values, width)
-    for m, lanes in list(self._split(addresses, width, access)):
-      if m is None:
-        for lane in lanes: self.write(int(addresses[lane]), values[lane].tobytes(), access)
-      else: _store(m, (addresses[lanes] - np.uint64(m.start)).view(np.int64), values[lanes], width)
+    groups = self._split(addresses, width, access)
+    apart = [m for m, _ in groups if m is not None]
+    if len(apart) == len(groups) and not _overlap(apart):
+      for m, (_, lanes) in zip(apart, groups):
+        _store(m, (addresses[lanes] - np.uint64(m.start)).view(np.int64), values[lanes], width)
+    else:  # lanes of different groups may meet
+      for at, value in zip(addresses.tolist(), values): self.write(at, value.tobytes(), access)
 
   def _split(self, addresses: U64, width: int, access: int) -> list[tuple[Mapping | None, npt.NDArray[np.intp]]]:
     """Lanes grouped by mapping, all checked; accesses that straddle two mappings come under None."""
@@ -310,6 +313,12 @@ class AddressSpace:
     groups: list[tuple[Mapping | None, npt.NDArray[np.intp]]] = [
       (self._maps[i], np.flatnonzero(whole & (index == i))) for i in np.unique(index[whole])]
     return groups + ([(None, np.flatnonzero(~whole))] if not whole.all() else [])
+
+
+def _overlap(maps: list[Mapping]) -> bool:
+  """Whether two of these mappings show the same bytes."""
+  parts = sorted((m.u8.ctypes.data, m.u8.size) for m in maps)
+  return any(at + size > following for (at, size), (following, _) in zip(parts, parts[1:]))
 
 
 def _load(m: Mapping, offsets: npt.NDArray[np.int64], width: int) -> npt.NDArray[Any]:
