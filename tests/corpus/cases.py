@@ -210,6 +210,13 @@ def matmul_float(r: np.random.Generator, f: Formats) -> Case:
 
 
 @case
+def matmul_tf32(r: np.random.Generator, f: Formats) -> Case:
+  """With inputs that the matrix cores cut to 10 bits of mantissa."""
+  a, b = normal(r, 32, 32), normal(r, 32, 32)
+  return product(a, b, a, b, np.zeros((32, 32), F32), 1e-3, 2e-2)
+
+
+@case
 def matmul_double(r: np.random.Generator, f: Formats) -> Case:
   a, b = r.standard_normal((32, 32)), r.standard_normal((32, 32))
   return product(a, b, a, b, np.zeros((32, 32), np.float64), 1e-12, 1e-12)

@@ -1,7 +1,7 @@
 """The corpus of compiled kernels: what there is, and how one is run and judged.
 
 As a program it prints the table of compilers, targets and engines:
-`python tests/corpus/corpus.py [--engines ref,jit,auto] [--only TEXT]`.
+`python -m tests.corpus.corpus [--engines ref,jit,auto] [--only TEXT]`.
 """
 from __future__ import annotations
 
@@ -22,20 +22,19 @@ from typing import Any
 
 import numpy as np
 
+from tests.corpus.cases import CASES, Formats
+from tinyhw.drive.amd.bare import BareRuntime
+from tinyhw.emulator.amdgcn import Dispatch
+from tinyhw.emulator.engines import dispatch
+
 HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE))
-from cases import CASES, Formats  # noqa: E402
-
-from tinyhw.drive.amd.bare import BareRuntime  # noqa: E402
-from tinyhw.emulator.amdgcn import Dispatch  # noqa: E402
-from tinyhw.emulator.engines import dispatch  # noqa: E402
-
 FORMATS = {"ocp": Formats(), "fnuz": Formats((4, 3, 8, "fnuz"), (5, 2, 16, "fnuz"))}
 
 
 @dataclass(frozen=True)
 class Entry:
-  """A row of the manifest: a kernel of an object and how it is launched. `arguments`: names of the case's arguments."""
+  """A row of the manifest: a kernel of an object and how it is launched. `arguments`: names of the case's arguments; one that the case
+  lacks points to LDS. `shared`: bytes of dynamic LDS."""
   file: str
   sha256: str
   compiler: str
@@ -55,8 +54,10 @@ class Entry:
 
 def entries() -> list[Entry]:
   """All of the manifest."""
-  rows = json.loads((HERE / "manifest.json").read_text())
-  return [Entry(**{k: tuple(v) if isinstance(v, list) else v for k, v in row.items()}) for row in rows]
+  manifest = json.loads((HERE / "manifest.json").read_text())
+  rows = [{**row, **kernel} for row in manifest["objects"] for kernel in manifest["kernels"][row["kernels"]]]
+  return [Entry(**{k: tuple(v) if isinstance(v, list) else v for k, v in row.items() if k != "kernels"})
+          for row in rows]
 
 
 @functools.cache
@@ -74,8 +75,9 @@ def run(entry: Entry, engine: str, seed: int = 0) -> list[str]:
     program = runtime.load_kernel(objects()[entry.file], entry.kernel)
     payload, buffers = bytearray(program.kernel.kernarg_size), dict[str, Any]()
     for name, parameter in zip(entry.arguments, program.kernel.arguments):
-      value = case.arguments[name]
-      if isinstance(value, np.ndarray):
+      value = case.arguments.get(name)
+      if value is None: data = program.kernel.group_segment_size.to_bytes(4, "little")  # a pointer to dynamic LDS
+      elif isinstance(value, np.ndarray):
         buffers[name] = runtime.take(name, value.nbytes)
         runtime.copyin(buffers[name], np.ascontiguousarray(value).view(np.uint8).reshape(-1).data)
         data = buffers[name].address.to_bytes(8, "little")
@@ -83,8 +85,7 @@ def run(entry: Entry, engine: str, seed: int = 0) -> list[str]:
       assert len(data) == parameter.size, f"{name} has {len(data)} bytes, the kernel's parameter {parameter.size}"
       payload[parameter.offset:parameter.offset + parameter.size] = data
     grid, block = ((*n, 1, 1)[:3] for n in (entry.grid, entry.block))
-    lds = max(0, entry.shared - program.kernel.group_segment_size)
-    program.launch(bytes(payload), grid, block, dynamic_lds=lds)
+    program.launch(bytes(payload), grid, block, dynamic_lds=entry.shared)
     got = {}
     for name in case.wanted:
       like = case.arguments[name]

@@ -66,7 +66,8 @@ def dropout(x, out, n, p, seed, BLOCK: tl.constexpr):
 
 
 @triton.jit
-def matmul(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr):
+def matmul(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr,
+           PRECISION: tl.constexpr = None):
   row, column = tl.program_id(0) * BM + tl.arange(0, BM), tl.program_id(1) * BN + tl.arange(0, BN)
   depth = tl.arange(0, BK)
   total = tl.zeros((BM, BN), tl.float32 if c.dtype.element_ty == tl.float16 else c.dtype.element_ty)
@@ -74,7 +75,7 @@ def matmul(a, b, c, M, N, K, BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexp
     at = k * BK + depth
     x = tl.load(a + row[:, None] * K + at[None, :], mask=(row[:, None] < M) & (at[None, :] < K), other=0.0)
     y = tl.load(b + at[:, None] * N + column[None, :], mask=(at[:, None] < K) & (column[None, :] < N), other=0.0)
-    total = tl.dot(x, y, total, out_dtype=total.dtype)
+    total = tl.dot(x, y, total, input_precision=PRECISION, out_dtype=total.dtype)
   tl.store(c + row[:, None] * N + column[None, :], total.to(c.dtype.element_ty),
            mask=(row[:, None] < M) & (column[None, :] < N))
 

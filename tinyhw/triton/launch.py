@@ -67,7 +67,6 @@ def launch(runtime: Any, program: Any, grid: tuple[int, int, int], block: tuple[
            rows: Sequence[Row], scratch: int = 0) -> None:
   """Run a kernel and wait for it. `scratch`: bytes of global memory that each program of the grid has for itself."""
   kernel, taken = program.kernel, list[Any]()
-  dynamic = max(0, shared - kernel.group_segment_size)
   memory = Memory(program.name, rows)
   try:
     extra: list[Row] = []
@@ -83,7 +82,7 @@ def launch(runtime: Any, program: Any, grid: tuple[int, int, int], block: tuple[
         if found is None: return address
         return address - found[0].start + found[1]
       payload = packed(kernel, [*rows, *extra], translate)
-      program.launch(payload, grid, block, dynamic_lds=dynamic)
+      program.launch(payload, grid, block, dynamic_lds=shared)
       runtime.synchronize()
   finally:
     for allocation in taken: runtime.free(allocation)
