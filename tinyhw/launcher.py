@@ -13,7 +13,7 @@ import numpy as np
 
 from tinyhw.arguments import Array, Buffer, bind, fetch
 from tinyhw.core.errors import HazardFound, InvalidArgument, LDSWarning, Unsupported, WaitTimeout
-from tinyhw.device import Device, OpenDevice, mock_cards
+from tinyhw.device import Device, OpenDevice, mock_cards, stand_in
 from tinyhw.wire.codeobject import CodeObject, Kernel, place
 
 if TYPE_CHECKING:
@@ -75,12 +75,13 @@ def launch(binary: Binary, kernel: str, grid: Counts, block: Counts, args: Seque
   runtime: Any = opened.runtime
   if not hasattr(runtime, "load_kernel"):
     raise Unsupported("launch of ready code objects on", opened.name, hint="use device='AMD' or device='EMU'")
-  program = runtime.load_kernel(contents(binary), kernel)
+  code = contents(binary)
+  program = runtime.load_kernel(code, kernel)
   sizes = dims(grid, "grid"), dims(block, "block")
   buffers: list[Buffer] = []
   with observed(opened.name, check, report) as result:
     try:
-      payload, lds = bind(runtime, program, args, shared, buffers)
+      payload, lds = bind(runtime, program, code, args, shared, buffers)
       with timed(opened, timeout):
         program.launch(payload, *sizes, dynamic_lds=lds)
         runtime.synchronize()
@@ -176,10 +177,7 @@ def contents(binary: Binary) -> bytes:
 def default_device() -> str:
   """What the program or `DEV` has set, else AMD; EMU where MOCKGPU names generations that no mock card has yet."""
   if Device.chosen is not None: return Device.chosen
-  from tinyhw.arch import DECODED
-  from tinyhw.mock.amd.card import CARDS
-  cards = mock_cards() or ()
-  return "EMU" if cards and all(c in DECODED and c not in CARDS for c in cards) else "AMD"
+  return "AMD" if stand_in() is None else "EMU"
 
 
 def dims(counts: Counts, where: str) -> tuple[int, int, int]:

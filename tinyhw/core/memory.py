@@ -18,6 +18,7 @@ import numpy.typing as npt
 from tinyhw.core.errors import InvalidArgument, OutOfMemory, PageFault
 
 PAGE: Final = 4096
+GRANULE: Final = 16  # host memory may be mapped in units of so many bytes, the widest access: arrays are no whole pages
 U8 = npt.NDArray[np.uint8]
 U64 = npt.NDArray[np.uint64]
 _DTYPES: Final[dict[int, np.dtype[Any]]] = {n: np.dtype(f"u{n}") for n in (1, 2, 4, 8)}
@@ -126,6 +127,11 @@ class Mapping:
   raw32: memoryview
   raw64: memoryview
 
+  @property
+  def unit(self) -> int:
+    """PAGE, or GRANULE for memory that was mapped in such units."""
+    return GRANULE if (self.start | self.end) % PAGE else PAGE
+
 
 class AddressSpace:
   """A GPU virtual address space: ranges of pages, each backed by a part of a region, with permissions.
@@ -145,10 +151,13 @@ class AddressSpace:
 
   # ---- mappings
 
-  def map(self, address: int, size: int, backing: Backing, offset: int = 0, access: int = Access.ALL) -> None:
-    """Map whole pages. Raises InvalidArgument for misalignment, a range past the backing or an overlap."""
-    if size <= 0 or (address | size) % PAGE:
-      raise InvalidArgument(f"map of {size:#x} bytes at {address:#x} is not whole pages", where=self.name)
+  def map(self, address: int, size: int, backing: Backing, offset: int = 0, access: int = Access.ALL,
+          unit: int = PAGE) -> None:
+    """Map whole pages, or units of GRANULE bytes. Raises InvalidArgument for misalignment, a range past the backing or
+    an overlap."""
+    if size <= 0 or (address | size) % unit:
+      units = "pages" if unit == PAGE else f"units of {unit} bytes"
+      raise InvalidArgument(f"map of {size:#x} bytes at {address:#x} is not whole {units}", where=self.name)
     if offset < 0 or offset + size > backing.size:
       raise InvalidArgument(f"map of {size:#x} bytes passes the end of its memory", where=self.name)
     i = bisect_right(self._starts, address)
