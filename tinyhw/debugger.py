@@ -24,7 +24,7 @@ from tinyhw.emulator.debug.snapshot import copied_space
 from tinyhw.emulator.engines import OBSERVED
 from tinyhw.emulator.observe import Observer
 from tinyhw.isa.amdgcn import table
-from tinyhw.launcher import Binary, Counts, contents, dims
+from tinyhw.launcher import Binary, Counts, contents, dims, told_outside, warn
 
 if TYPE_CHECKING:
   from tinyhw.arch import Arch
@@ -57,7 +57,8 @@ def report(binary: Binary, kernel: str, grid: Counts, block: Counts, args: Seque
     ready, recorder = start.ready, Recorder(exactness)
     with start.runtime.explained(ready):
       watchdog = int(mock_options().get("watchdog", OBSERVED))
-      dispatch(ready.space, ready.arch, ready.dispatch, watchdog=watchdog, observer=recorder)
+      stats = dispatch(ready.space, ready.arch, ready.dispatch, watchdog=watchdog, observer=recorder)
+    for text in told_outside(ready.kernel, start.runtime.loaded(), stats.outside): warn(text)
     made = Report.of(recorder, start.code(), kernel)
     made.buffers = start.buffers()
     return made
@@ -199,8 +200,9 @@ class _Start:
     self.runtime, self.arrays = emulated(), list[Buffer]()
     self.watchdog = int(mock_options().get("watchdog", WATCHDOG))
     try:
-      program = self.runtime.load_kernel(contents(binary), kernel)
-      payload, lds = bind(self.runtime, program, args, shared, self.arrays)
+      code = contents(binary)
+      program = self.runtime.load_kernel(code, kernel)
+      payload, lds = bind(self.runtime, program, code, args, shared, self.arrays)
       self.ready: Ready = program.ready(payload, dims(grid, "grid"), dims(block, "block"), lds)
     except BaseException:
       self.runtime.close()

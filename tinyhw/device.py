@@ -1,6 +1,6 @@
 """Composition root: from a device's name to its renderer (what compiles for it) and its runtime (what runs it).
 
-The only place that reads `DEV`, `MOCKGPU`, `EMU` and `EMU_CHECK`, and the only one that knows that a mock exists:
+The only place that reads `DEV`, `MOCKGPU`, `EMU`, `EMU_CHECK` and `TINYHW_TRITON`, and the only one that knows that a mock exists:
 drivers are handed a `Port`, the real one or the mock's, and cannot tell which. Devices open on first use and stay open
 until the process ends.
 """
@@ -202,6 +202,30 @@ class Devices:
       opened = [d.runtime for n, d in self._open.items() if n.startswith("EMU") and d.runtime not in emulators]
       for e, old in zip([*emulators, *opened], [*before, *(None for _ in opened)]): e.observer = old
 
+  @contextmanager
+  def limited(self, name: str, seconds: float | None) -> Iterator[None]:
+    """Inside the block, what takes longer on a device than these seconds of the host's time ends in WaitTimeout."""
+    runtime: Any = self[name].runtime
+    emulators = [e for e in (self._machine, runtime) if hasattr(e, "outside")]
+    for e in emulators: e.outside, e.interrupted = {}, None
+    if seconds is None:
+      yield
+      return
+    before, runtime.timeout_s = runtime.timeout_s, seconds
+    if self._machine is not None: self._machine.patience = seconds
+    try: yield
+    finally:
+      runtime.timeout_s = before
+      if self._machine is not None: self._machine.patience = None
+
+  def seen(self, name: str) -> tuple[dict[int, Any], Any]:
+    """What an emulated device saw since `limited`: LDS beyond a workgroup's by PC, and a dispatch taken off, or None.
+
+    A card tells neither.
+    """
+    emulator = self._machine if name.startswith("AMD") else self[name].runtime
+    return getattr(emulator, "outside", {}), getattr(emulator, "interrupted", None)
+
   def report(self) -> list[str]:
     """What the mock machine accepted without modelling it, found doubtful, or stopped at; one line each.
 
@@ -266,6 +290,25 @@ def mock_cards() -> tuple[str, ...] | None:
   wanted = os.environ.get("MOCKGPU", "")
   if wanted in ("", "0"): return None
   return ("gfx1100",) if wanted == "1" else tuple(card.strip() for card in wanted.split(","))
+
+
+def triton_target() -> tuple[str, str] | None:
+  """(device, GPU) that `TINYHW_TRITON` wants Triton's kernels to run on, or None where nobody asks for it.
+
+  `TINYHW_TRITON` is a GPU, a device ("AMD", "AMD:1"), or "1"; "0" is none. Unset, or "1", it is the mock machine's
+  first card. A card of the mock machine runs on that, with driver and queues, any other GPU on the emulator alone.
+  """
+  wanted, cards = os.environ.get("TINYHW_TRITON", ""), mock_cards() or ()
+  if wanted == "0" or not (wanted or cards): return None
+  if wanted in ("", "1"): wanted = cards[0] if cards else "gfx1100"
+  from tinyhw.arch import ARCHES, decoded
+  kind = wanted.partition(":")[0].upper()
+  if kind in KINDS:
+    if kind != "AMD": raise Unsupported("Triton on device", wanted, hint="TINYHW_TRITON takes AMD, or the name of a GPU")
+    return Device.canonicalize(wanted), ""
+  found = decoded(wanted).name
+  if found in cards and found in ARCHES: return Device.canonicalize(f"AMD:{cards.index(found)}"), found
+  return "EMU", found
 
 
 def _open_llvm(devices: Devices, name: str, index: int) -> OpenDevice:

@@ -17,6 +17,7 @@ from tinyhw.autogen import elf_amdgpu as elf
 from tinyhw.autogen.amdhsa import kernel_descriptor_t
 from tinyhw.autogen.elf_amdgpu import R_AMDGPU
 from tinyhw.core.errors import DecodeError, InvalidArgument, Unsupported
+from tinyhw.wire.ctype import CType, named, of_value_type
 from tinyhw.wire.elf import Elf, Relocation, Symbol
 
 PAGE = 4096
@@ -75,6 +76,7 @@ T = TypeVar("T")
 class Argument:
   """A kernel argument: `kind` is the metadata's value kind (by_value, global_buffer, hidden_block_count_x, ...).
 
+  `type` is what the metadata says of the parameter's type in the source, None where it says nothing that is known;
   `pointee_align` is the alignment that a dynamic_shared_pointer's memory needs.
   """
 
@@ -85,6 +87,7 @@ class Argument:
   type_name: str | None = None
   address_space: str | None = None
   pointee_align: int = 1
+  type: CType | None = None
 
   @property
   def hidden(self) -> bool:
@@ -521,14 +524,23 @@ def _list(values: list[Any], kind: type[T]) -> list[T]:
 
 
 def _argument(row: dict[Any, Any]) -> Argument:
+  kind, size, name = _get(row, ".value_kind", str), _get(row, ".size", int), _get(row, ".type_name", str, "")
+  found, declared = named(name), of_value_type(_get(row, ".value_type", str, ""))
+  if found is None and declared is not None:  # of a pointer it is the target's
+    found = declared if kind == "by_value" else CType(f"{declared.name}*", "*", 8, declared)
+  if found is not None and (found.kind == "*") == (kind == "by_value"):
+    found = None  # a name that the program has given a meaning of its own
+  if found is not None and kind == "by_value" and found.size != size:
+    found = None
   return Argument(
     _get(row, ".name", str, ""),
-    _get(row, ".value_kind", str),
+    kind,
     _get(row, ".offset", int),
-    _get(row, ".size", int),
-    _get(row, ".type_name", str, "") or None,
+    size,
+    name or None,
     _get(row, ".address_space", str, "") or None,
     _alignment(_get(row, ".pointee_align", int, 1)),
+    found,
   )
 
 

@@ -7,16 +7,26 @@ State".
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from tinyhw.arch import DECODED, Arch, decoded
 from tinyhw.autogen import hsa, sq
-from tinyhw.core.errors import DecodeError, InvalidArgument, MachineFault, OutOfMemory, PageFault
+from tinyhw.core.errors import (
+  DecodeError,
+  Interrupted,
+  InvalidArgument,
+  MachineFault,
+  OutOfMemory,
+  PageFault,
+  WaitTimeout,
+)
 from tinyhw.core.memory import PAGE, Access, AddressSpace, Region
+from tinyhw.core.patience import Patience
 from tinyhw.drive.allocate import round_up
+from tinyhw.drive.amd.host import Span, mapped, merged
 from tinyhw.drive.amd.program import ArgumentLayout, Shape, check_lds, describe_launch, user_sgprs
 from tinyhw.drive.base import Allocation, Dim3, Program, Runtime, free_bytes
 from tinyhw.wire import codeobject
@@ -155,7 +165,8 @@ class BareProgram(Program):
       dispatch = runtime.make_dispatch(
         entry_pc=self.loaded.address + kernel.start_offset, grid=grid, block=block, rsrc1=d.compute_pgm_rsrc1,
         rsrc2=d.compute_pgm_rsrc2, rsrc3=d.compute_pgm_rsrc3, user_data=tuple(users),
-        lds_size=kernel.group_segment_size + dynamic_lds, wave32=kernel.wavefront_size == 32, **scratch)
+        lds_size=kernel.group_segment_size + dynamic_lds, wave32=kernel.wavefront_size == 32,
+        tick=None if runtime.timeout_s is None else Patience(runtime.timeout_s), **scratch)
     except BaseException:
       for allocation in temporary: runtime.free(allocation)
       raise
@@ -175,6 +186,10 @@ class BareRuntime(Runtime):
     self.space = AddressSpace(name)
     self.places: list[Place] = []
     self.observer: Any = None
+    self.executed = 0  # instructions of all waves of all launches
+    self.timeout_s: float | None = None  # how long a launch may take
+    self.interrupted: Interrupted | None = None  # where the last launch that took longer stood
+    self.outside: dict[int, Any] = {}  # what launches touched of LDS that they do not have, by PC
     self._regions: dict[int, Region] = {}
     self._images: dict[bytes, Loaded] = {}
     self._top = FIRST_ADDRESS
@@ -231,12 +246,28 @@ class BareRuntime(Runtime):
 
   def synchronize(self) -> None: return None
 
+  @contextmanager
+  def borrowed(self, spans: Iterable[Span]) -> Iterator[None]:
+    """Have arrays of this process in GPU memory at their own addresses while the block runs; see `host`."""
+    whole = merged(spans)
+    places = [Place(s.name, s.start, s.size) for s in whole]
+    with mapped(self.space, whole):
+      self.places += places
+      try: yield
+      finally: self.places = [p for p in self.places if p not in places]
+
   # ---- code
 
   def run(self, ready: Ready) -> None:
-    """Execute a launch, shown to the observer where there is one."""
+    """Execute a launch, shown to the observer where there is one. Raises WaitTimeout for one that takes too long."""
     observer = {} if self.observer is None else {"observer": self.observer}
-    with self.explained(ready): self.execute(ready.space, ready.arch, ready.dispatch, **observer)
+    try:
+      with self.explained(ready): stats = self.execute(ready.space, ready.arch, ready.dispatch, **observer)
+    except Interrupted as stopped:
+      self.interrupted = stopped
+      raise WaitTimeout(self.name, packet=f"kernel {ready.kernel.name}", seconds=self.timeout_s or 0) from None
+    self.outside |= stats.outside
+    self.executed += stats.instructions
 
   @contextmanager
   def explained(self, ready: Ready) -> Iterator[None]:
