@@ -45,8 +45,7 @@ def _instructions(generation: str) -> Callable[[Sources], str]:
 
     source = sources.find(INSTRUCTIONS)
     with lzma.open(source.path) as file:
-      rows = amdgcn.select(json.loads(file.read()), generation)
-    return amdgcn.emit(rows, generation, source.path)
+      return amdgcn.module(json.loads(file.read()), generation, source.path)
 
   return generate
 
