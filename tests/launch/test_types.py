@@ -2,20 +2,20 @@
 from __future__ import annotations
 
 import ctypes
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tinyhw
 from tinyhw import Device
 from tinyhw.arguments import Parameter, pack_value
+from tinyhw.cli import tinyhw as tinyhw_command
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.wire.codeobject import Argument
 from tinyhw.wire.ctype import CType, named
@@ -208,17 +208,14 @@ def test_two_launches_in_a_row_do_not_mix() -> None:
 
 def test_the_command_line_says_types_the_same_way(tmp_path: Path) -> None:
   np.save(tmp_path / "x.npy", X)
-  def launch(path: Path, *args: str) -> subprocess.CompletedProcess[str]:
+  def launch(path: Path, *args: str) -> str:
     words = [w for a in (str(tmp_path / "x.npy"), *args) for w in ("--arg", a)]
-    command = [sys.executable, "-c", "from tinyhw.cli import main; main()", "launch", str(path), "-k", "axpn",
-               "-b", "64", "--device", "EMU", *words]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60)
-  done = launch(PLAIN_O0, "2", "3")
-  assert done.returncode == 1 and "2:i32 or 2:f32" in done.stderr
-  done = launch(PLAIN_O0, "2:f32", "3:i32")
-  assert done.returncode == 0 and "[  3.   5.   7." in done.stdout, done.stdout + done.stderr
-  done = launch(DEBUG, "2", "3.5")
-  assert done.returncode == 1 and "argument 2 (n): 3.5 (float) given for int" in done.stderr
+    words = ["launch", str(path), "-k", "axpn", "-b", "64", "--device", "EMU", *words]
+    done = CliRunner().invoke(tinyhw_command, words)
+    return f"{done.stdout}{done.exception or ''}"
+  assert "2:i32 or 2:f32" in launch(PLAIN_O0, "2", "3")
+  assert "[  3.   5.   7." in launch(PLAIN_O0, "2:f32", "3:i32")
+  assert "argument 2 (n): 3.5 (float) given for int" in launch(DEBUG, "2", "3.5")
 
 
 # ---- numbers and types, all of them

@@ -30,6 +30,7 @@ _DWORD = 0xFFFFFFFF
 _GRID_LIMIT = _DWORD
 _CACHE_LIMIT = 256
 KERNARG_BYTES_LIMIT = 64 * 1024
+NULL_PAGES = 1 << 16  # an access below this went through a null pointer
 
 
 def _u32(value: int) -> bytes: return struct.pack("<I", value)
