@@ -129,7 +129,7 @@ def copied(space: AddressSpace) -> AddressSpace:
     key = id(m.backing)
     if key not in regions: regions[key] = Region("copy", -(-m.backing.size // 4096) * 4096)
     regions[key].u8[m.offset:m.offset + m.end - m.start] = m.u8
-    other.map(m.start, m.end - m.start, regions[key], m.offset, m.access)
+    other.map(m.start, m.end - m.start, regions[key], m.offset, m.access, m.unit)
   gds.copy(space, other)
   return other
 

@@ -104,7 +104,7 @@ def kernel_at(entry: int) -> tuple[CodeObject, int, Kernel] | None:
   for runtime in (device.runtime for device in Device.opened):
     for address, code in getattr(runtime, "loaded", list)():
       for kernel in code.kernels.values():
-        if address + kernel.entry_offset == entry: return code, address, kernel
+        if address + kernel.start_offset == entry: return code, address, kernel
   return None
 
 
@@ -177,9 +177,9 @@ def need_emulation(what: str) -> None:
 
 
 def symbols(code: CodeObject, address: int) -> dict[str, int]:
-  """Address of each symbol of a code object; a kernel's name is its entry point."""
+  """Address of each symbol of a code object; a kernel's name is where its waves start."""
   found = {name: address + at for name, at in code.symbols.items()}
-  return found | {k.name: address + k.entry_offset for k in code.kernels.values()}
+  return found | {k.name: address + k.start_offset for k in code.kernels.values()}
 
 
 def ranges(code: CodeObject, address: int) -> list[tuple[int, int]]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from tinyhw.arguments import Array, Buffer, bind, fetch
 from tinyhw.core.errors import HazardFound, InvalidArgument, LDSWarning, TinyhwError, Unsupported, WaitTimeout
-from tinyhw.device import Device, OpenDevice, mock_cards
+from tinyhw.device import Device, OpenDevice, mock_cards, stand_in
 from tinyhw.wire.codeobject import CodeObject, Kernel, place, unbundled
 
 if TYPE_CHECKING:
@@ -181,10 +181,7 @@ def contents(binary: Binary, arch: str | None = None) -> bytes:
 def default_device() -> str:
   """What the program or `DEV` has set, else AMD; EMU where MOCKGPU names generations that no mock card has yet."""
   if Device.chosen is not None: return Device.chosen
-  from tinyhw.arch import DECODED
-  from tinyhw.mock.amd.card import CARDS
-  cards = mock_cards() or ()
-  return "EMU" if cards and all(c in DECODED and c not in CARDS for c in cards) else "AMD"
+  return "AMD" if stand_in() is None else "EMU"
 
 
 def dims(counts: Counts, where: str) -> tuple[int, int, int]:

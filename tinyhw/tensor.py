@@ -9,14 +9,14 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from tinyhw.core.errors import InvalidArgument, Unsupported
 from tinyhw.device import Device
-from tinyhw.engine import random
+from tinyhw.engine import random, watch
 from tinyhw.engine.buffer import from_host
 from tinyhw.engine.realize import memory_of, placed, realize, realize_nodes
-from tinyhw.function.core import ConstType, TensorBase
+from tinyhw.function.core import ConstType, TensorBase, live_tensors
 from tinyhw.function.movement import iota
 from tinyhw.function.window import Window
 from tinyhw.gradient import gradients
@@ -47,8 +47,7 @@ class Tensor(Window):
 
   def __init__(self, data: Any = None, device: str | None = None, dtype: DTypeLike = None, requires_grad: bool = False):
     self.grad, self.requires_grad, self.is_leaf = None, False, True
-    self.uop = _node(data, Device.canonicalize(device), _dtype(dtype), device is None)
-    _live(self)
+    self._live(_node(data, Device.canonicalize(device), _dtype(dtype), device is None))
     if requires_grad: self.requires_grad_()
 
   # *** creation ***
@@ -219,10 +218,20 @@ class Tensor(Window):
     """A copy in memory of its own."""
     return self.contiguous()
 
+  def _read(self, out: memoryview[Any]) -> None:
+    """Fill host memory of the value's size; the one way out of a device."""
+    if (watcher := watch.watching()) is not None: watcher.to_host(self)
+    if out.nbytes: memory_of(self).copyout(out.cast("B"))
+
+  def _wide(self, read: str) -> Any:
+    """The value as float32, read in one of the ways: Python and NumPy know no bfloat16."""
+    if (watcher := watch.watching()) is not None: watcher.to_host(self)
+    with watch.watched(None): return getattr(self.detach().float(), read)()
+
   def data(self) -> memoryview[Any]:
     """A copy of the memory, as a memoryview of this shape (16-bit floats as uint16)."""
     raw = bytearray(self.nbytes())
-    if raw: memory_of(self).copyout(memoryview(raw))
+    self._read(memoryview(raw))
     # memoryview knows no 16-bit floats.
     letter: Any = "H" if self.dtype.is_float and self.dtype.bits == 16 else semantics.FORMATS[self.dtype.name]
     view: memoryview[Any] = memoryview(raw)
@@ -231,24 +240,26 @@ class Tensor(Window):
   def numpy(self) -> NDArray:
     """The value as a new NumPy array (bfloat16 as float32)."""
     import numpy
-    if self.dtype is dtypes.bfloat16: return self.detach().float().numpy()
+    if self.dtype is dtypes.bfloat16: return cast("NDArray", self._wide("numpy"))
     out = numpy.empty(self.shape, self.dtype.numpy)
-    if out.size: memory_of(self).copyout(out.reshape(-1).data.cast("B"))
+    self._read(out.reshape(-1).data)
     return out
 
   def tolist(self) -> Any:
     """The value as nested lists of Python numbers, or one number for shape ()."""
-    if self.dtype is dtypes.bfloat16: return self.detach().float().tolist()
+    if self.dtype is dtypes.bfloat16: return self._wide("tolist")
     if not self.numel(): return _nested([], self.shape)
-    raw = memory_of(self).copyout(memoryview(bytearray(self.nbytes())))
+    raw = bytearray(self.nbytes())
+    self._read(memoryview(raw))
     return _nested(list(struct.unpack(f"<{self.numel()}{semantics.FORMATS[self.dtype.name]}", raw)), self.shape)
 
   def item(self) -> ConstType:
     """The one element as a Python number."""
     if self.numel() != 1:
       raise InvalidArgument(f"item() of shape {self.shape}", hint="it is for one element; use tolist()")
-    value: ConstType = self.reshape(()).tolist()
-    return value
+    value: Any = self.tolist()
+    while isinstance(value, list): value = value[0]
+    return cast(ConstType, value)
 
   def __bool__(self) -> bool:
     if self.numel() != 1:
@@ -326,7 +337,7 @@ class Tensor(Window):
       raise InvalidArgument(f"a gradient for {self.dtype}", hint="only floats have one")
     if wanted and self.is_leaf and not self.requires_grad:
       node = _variable(self.uop)
-      if node.op is not Ops.BUFFER or any(t is not self and _variable(t.uop) is node for t in _leaves()):
+      if node.op is not Ops.BUFFER or any(t is not self and _variable(t._uop) is node for t in _leaves()):
         # Memory of its own: an equal constant, or another view of the same memory, is another variable.
         self.uop = self.uop.detach().contiguous()
         realize_nodes([self.uop])
@@ -357,7 +368,7 @@ class Tensor(Window):
     if not self.requires_grad: raise InvalidArgument("backward of a value that no leaf with requires_grad was used for")
     below = self.uop.toposort()
     memory = {_variable(found) for u in below if (found := placed(u)) is not None}
-    leaves = [t for t in _leaves() if _variable(t.uop) in below or _variable(t.uop) in memory]
+    leaves = [t for t in _leaves() if _variable(t._uop) in below or _variable(t._uop) in memory]
     for leaf, g in zip(leaves, self.gradient(*leaves, seed=gradient)):
       leaf.grad = g if leaf.grad is None else leaf.grad + g
     return self
@@ -374,13 +385,8 @@ def _variable(node: UOp) -> UOp:
 
 
 def _leaves() -> list[Tensor]:
-  from tinyhw.function.core import live_tensors
+  """Every leaf that requires a gradient. Whether one is used is told by its `_uop`: looking is no use of it."""
   return [t for t in live_tensors if isinstance(t, Tensor) and t.requires_grad and t.is_leaf]
-
-
-def _live(tensor: Tensor) -> None:
-  from tinyhw.function.core import live_tensors
-  live_tensors.add(tensor)
 
 
 def _shape(shape: Any) -> tuple[int, ...]:

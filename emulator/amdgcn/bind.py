@@ -15,6 +15,7 @@ import numpy as np
 from tinyhw.core.errors import MachineFault
 from tinyhw.emulator.amdgcn import dpp
 from tinyhw.emulator.amdgcn.binders import binds, unsupported
+from tinyhw.emulator.amdgcn.constants import constant_half
 from tinyhw.emulator.amdgcn.gfx9 import sdwa
 from tinyhw.emulator.amdgcn.meanings import integer, rounding
 from tinyhw.emulator.amdgcn.meanings.quiet import meaning_of
@@ -408,15 +409,10 @@ def _packed(i: Instruction, meaning: Meaning, mode: int) -> Step:
 
 
 def _half(o: Operand, high: int, t: str) -> Reader:
-  """One 16-bit half of a packed source. An inline constant sits in the low half; a float one counts for both."""
+  """One 16-bit half of a source."""
   dtype = DTYPES[t]
   if o.kind == "v": return vector16(o.value, high, dtype)
-  if o.kind == "const":
-    read16 = reader(o, t)
-    if o.value >= 240 and not high: return read16
-    negative = 193 <= o.value <= 208  # integers are sign-extended to 32 bits
-    value = (np.uint16(0xFFFF if negative else 0).view(dtype)) if high else read16
-    return (lambda group: value) if high else read16
+  if o.kind in {"const", "lit"}: return _always(constant_half(o, high, t))
   read = reader(o, "u32")
   if high: return lambda group: (read(group) >> np.uint32(16)).astype(U16).view(dtype)
   return lambda group: read(group).astype(U16).view(dtype)

@@ -42,6 +42,8 @@ class Arch:
   gds_size: int = 0  # bytes of global data share
   # Whether the command processor puts kernel arguments in SGPRs before a wave starts (descriptor: KERNARG_PRELOAD).
   kernarg_preload: bool = False
+  # Features that cards of this processor can have on or off, and how a card has them (AMDGPUUsage, "Target ID").
+  features: Mapping[str, bool] = field(default_factory=dict)
   accumulation: bool = False  # the second half of `vgprs` is for accumulation registers, numbered from 256
   # What the waves on a chip share; with `cu_count`, `simd_per_cu` and `waves_per_simd` it says how many workgroups are
   # resident at once (emulator/amdgcn/occupancy.py). Registers of a SIMD's file by wave size; 0 SGPRs: as many as its

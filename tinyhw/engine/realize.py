@@ -108,6 +108,11 @@ def _remember(node: UOp, memory: UOp) -> bool:
   return True
 
 
+def forget(buffers: set[Buffer]) -> None:
+  """No node is in this memory any more: something else will be written there."""
+  for node in [n for n, memory in _homes.items() if buffer_of(memory) in buffers]: del _homes[node]
+
+
 def steps_of(plan: Schedule) -> list[Step]:
   """The schedule with its kernels compiled and its memory known."""
   steps = []
