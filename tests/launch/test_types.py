@@ -298,7 +298,24 @@ CASES: dict[str, tuple[str, str, str | None]] = {  # body, type, what the code s
            "store float %r, ptr addrspace(1) %p", "float", None)}
 
 
-@pytest.mark.parametrize("cpu", ["gfx1100", "gfx1201", "gfx942"])
+PRELOADED = """
+define amdgpu_kernel void @k(ptr addrspace(1) inreg %p, float inreg %x, i32 inreg %n) #0 {
+  %f = sitofp i32 %n to float
+  %r = fadd float %x, %f
+  store float %r, ptr addrspace(1) %p
+  ret void
+}
+"""
+
+
+def test_arguments_that_are_preloaded(code_object: Callable[..., bytes]) -> None:
+  binary, p = code_object(PRELOADED, cpu="gfx942"), np.zeros(1, np.float32)
+  assert tinyhw.launch(binary, "k", 1, 1, [p, 2, 3], "EMU")[0][0] == 5
+  for args, message in (([p, 2, 3.5], "3.5 .float. given for int32"), ([p.astype("f8"), 2, 3], "float64 given for")):
+    with pytest.raises(InvalidArgument, match=message): tinyhw.launch(binary, "k", 1, 1, args, "EMU")
+
+
+@pytest.mark.parametrize("cpu", ["gfx1100", "gfx1201", "gfx942", "gfx11-generic"])
 @pytest.mark.parametrize("opt", [0, 2])
 @pytest.mark.parametrize("name", CASES)
 def test_what_code_says_of_a_value(code_object: Callable[..., bytes], name: str, cpu: str, opt: int) -> None:
@@ -306,7 +323,7 @@ def test_what_code_says_of_a_value(code_object: Callable[..., bytes], name: str,
   from tinyhw.wire.codeobject import load
   body, kind, says = CASES[name]
   text = f"define amdgpu_kernel void @k(ptr addrspace(1) %p, {kind} %x) #0 {{\n  {body}\n  ret void\n}}\n"
-  binary = code_object(text, cpu=cpu, opt=opt)
+  binary = code_object(text, cpu=cpu, opt=opt, version=600 if "generic" in cpu else 500)
   found = seen(binary, load(binary).kernels["k"])[1]
   names = {("f", 4): "f32", ("f", 8): "f64", ("n", 4): "i32", ("n", 8): "i64"}
   got = None if found is None else names[found.kind, found.size]
