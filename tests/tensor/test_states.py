@@ -54,12 +54,12 @@ def life(devices: tuple[str, ...]) -> type[RuleBasedStateMachine]:
 
 @pytest.mark.parametrize("name", SETS)
 def test_a_life_equals_numpy(name: str) -> None:
-  run_state_machine_as_test(life(SETS[name]), settings=settings(max_examples=8, stateful_step_count=10))
+  run_state_machine_as_test(life(SETS[name]), settings=settings(max_examples=6, stateful_step_count=10))
 
 
 @pytest.mark.parametrize("name", SETS)
 def test_chains_of_the_campaign(name: str) -> None:
-  for number in range(25): chain(SETS[name], Seeded(f"ci.{number}"))
+  for number in range(12): chain(SETS[name], Seeded(f"ci.{number}"))
 
 
 def test_the_campaign_finds_a_view_that_is_taken_for_its_base(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -67,5 +67,5 @@ def test_the_campaign_finds_a_view_that_is_taken_for_its_base(monkeypatch: pytes
     while node.op in (Ops.RESHAPE, Ops.DETACH, Ops.PERMUTE, Ops.FLIP): node = node.src[0]
     return node
   monkeypatch.setattr(realize, "_same_order", base)
-  with pytest.raises(Wrong, match="NumPy has"):
+  with pytest.raises(Wrong):
     for number in range(100): chain(("PYTHON",), Seeded(f"ci.{number}"))
