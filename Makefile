@@ -14,6 +14,8 @@ JOURNAL ?= .venv/campaign.json
 demo: $(VENV)/.run
 	@$(BIN)/tinyhw demo
 
+# THOROUGH=1: many times the examples, from new seeds (tests/strength.py); about an hour.
+test: export THOROUGH := $(THOROUGH)
 test: $(VENV)/.test lint
 	$(BIN)/python -m pytest -n $(JOBS)
 

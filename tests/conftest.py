@@ -8,9 +8,14 @@ from functools import cache
 import pytest
 from hypothesis import HealthCheck, settings
 
-# A loaded machine makes no test fail: time is what `tinyhw bench` measures.
-settings.register_profile("tinyhw", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("tinyhw")
+from tests.strength import SEED, THOROUGH, VARIABLE, examples
+
+# A loaded machine makes no test fail: time is what `tinyhw bench` measures. The quick run draws the same examples each
+# time; the thorough one draws new ones and tries again what it has found in `.hypothesis`.
+ALWAYS = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+settings.register_profile("quick", max_examples=100, derandomize=True, **ALWAYS)
+settings.register_profile("thorough", max_examples=examples(100), print_blob=True, **ALWAYS)
+settings.load_profile("thorough" if THOROUGH else "quick")
 os.environ.setdefault("TINYHW_CACHE", "0")  # tests compile what they test
 
 HEADER = 'target triple = "amdgcn-amd-amdhsa"\ntarget datalayout = "{layout}"\n'
@@ -25,6 +30,12 @@ attributes #0 = {{ {attributes} }}
 !0 = !{{i32 1, !"amdhsa_code_object_version", i32 {version}}}
 """
 SIZE = '"amdgpu-flat-work-group-size"="1,{}"'
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+  """Says the seed of a thorough run, also where pytest is quiet."""
+  terminal = session.config.pluginmanager.get_plugin("terminalreporter")
+  if THOROUGH and terminal: terminal.write_line(f"{VARIABLE}={SEED}")
 
 
 @cache

@@ -291,7 +291,7 @@ class AMDRuntime(QueuedRuntime):
     return [(image.address, image.code) for image in self._images.values()]
 
   def _place(self, binary: bytes) -> CodeImage:
-    code = codeobject.load(binary, arch=self.target)
+    code = codeobject.load(binary, arch=self.target, features=self.arch.features)
     if not code.image: raise DecodeError("no section or segment has anything to load", where="code object")
     buffer = self._take(len(code.image), Memory.VRAM, executable=True)
     data = code.link(buffer.address)
