@@ -199,7 +199,7 @@ class Tensor(Window):
 
   def dropout(self, p: float = 0.5) -> Tensor:
     """While training: zeros with probability p, the rest scaled to keep the mean. Else the value as it is."""
-    if not Tensor.training or p == 0: return self._derive(self.uop)
+    if not Tensor.training or p == 0: return self._same()
     if p == 1: return self.zeros_like()
     return (Tensor.rand(self.shape, device=self.device) >= p).where(self, 0) / (1 - p)
 

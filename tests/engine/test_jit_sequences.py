@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.strength import examples
 from tinyhw import Tensor, TinyJit, Variable
 from tinyhw.engine import random
 from tinyhw.engine.arguments import tensors
@@ -116,7 +117,7 @@ class Side:
     return [t.tolist() for t in [*state, *self.kept]], None if self.model.w.grad is None else self.model.w.grad.tolist()
 
 
-@settings(max_examples=5, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(5), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @pytest.mark.parametrize("name", FUNCTIONS)
 @given(st.lists(st.tuples(st.sampled_from(ACTIONS), st.integers(0, 6)), min_size=4, max_size=14), st.booleans())
 def test_a_jit_equals_its_function(name: str, steps: list[tuple[str, int]], looking: bool) -> None:
