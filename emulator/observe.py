@@ -4,6 +4,7 @@ An observer slows the run down by about one Python call an instruction and group
 """
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -61,3 +62,39 @@ class Observer:
 
   def end(self, stats: Stats) -> None:
     """The dispatch has run to its end without a fault."""
+
+
+class Several(Observer):
+  """Shows everything to several observers, one after the other."""
+
+  def __init__(self, observers: Sequence[Observer]) -> None: self.observers = tuple(observers)
+
+  def dispatch(self, space: AddressSpace, arch: Arch, d: Any) -> None:
+    for o in self.observers: o.dispatch(space, arch, d)
+
+  def cohort(self, cohort: Cohort) -> None:
+    for o in self.observers: o.cohort(cohort)
+
+  def before(self, group: Group, pc: int, instruction: Any) -> None:
+    for o in self.observers: o.before(group, pc, instruction)
+
+  def after(self, group: Group, pc: int, instruction: Any) -> None:
+    for o in self.observers: o.after(group, pc, instruction)
+
+  def access(self, group: Group, pc: int, instruction: Any, access: Access) -> None:
+    for o in self.observers: o.access(group, pc, instruction, access)
+
+  def outside(self, group: Group, pc: int, instruction: Any, access: Access) -> None:
+    for o in self.observers: o.outside(group, pc, instruction, access)
+
+  def barrier(self, group: Group, pc: int) -> None:
+    for o in self.observers: o.barrier(group, pc)
+
+  def released(self, cohort: Cohort, workgroups: Any) -> None:
+    for o in self.observers: o.released(cohort, workgroups)
+
+  def ended(self, group: Group) -> None:
+    for o in self.observers: o.ended(group)
+
+  def end(self, stats: Stats) -> None:
+    for o in self.observers: o.end(stats)

@@ -7,6 +7,7 @@ Writing a register replaces its value, so that moves, splits and merges of group
 """
 from __future__ import annotations
 
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -22,6 +23,7 @@ Step = Callable[["Group"], None]
 U32: Final = np.dtype("u4")
 ZERO: Final = np.uint32(0)
 BLOCKS_A_TURN: Final = 8192  # how long a cohort may run while others could
+BLOCKS_A_TICK: Final = 256  # how often the caller may end a dispatch
 JUMPS_A_LAP: Final = 32  # how often a group may jump back while others of its cohort could run
 
 
@@ -170,6 +172,25 @@ class Group:
 
 
 @dataclass
+class Outside:
+  """What an instruction touched of LDS beyond its workgroup's: reads there gave 0, writes were dropped.
+
+  `start` and `end` bound the addresses of all its accesses outside, `lanes` counts them; `size` is the workgroup's LDS
+  as it was allocated. Bytes.
+  """
+  instruction: str
+  size: int
+  start: int
+  end: int
+  lanes: int
+
+  def __str__(self) -> str:
+    lanes = f"{self.lanes:,} lanes" if self.lanes > 1 else "one lane"
+    return (f"'{self.instruction}' touched LDS at {self.start:#x} to {self.end - 1:#x} in {lanes}, and its workgroup "
+            f"has {self.size:,} bytes: reads gave 0 and writes were dropped, as on the chip")
+
+
+@dataclass
 class Stats:
   """What a dispatch did: instructions counted once for each wave that executed them."""
   waves: int = 0
@@ -179,6 +200,8 @@ class Stats:
   engine: str = "ref"
   modelled: Counter[str] = field(default_factory=Counter)  # uses of what only hardware has, by register or message
   interpreted: dict[str, int] = field(default_factory=dict)  # what compiled code left to the reference, by mnemonic
+  outside: dict[int, Outside] = field(default_factory=dict)  # LDS beyond the workgroup's, by the PC that touched it
+  _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
   @property
   def mnemonics(self) -> Counter[str]:
@@ -187,6 +210,15 @@ class Stats:
     for block, waves in self.blocks.items():
       for i in block.instructions: out[i.mnemonic] += waves
     return out
+
+
+  def add_outside(self, pc: int, found: Outside) -> None:
+    """Count accesses of an instruction to LDS that its workgroup does not have."""
+    with self._lock:  # compiled code runs in threads
+      known = self.outside.setdefault(pc, found)
+      if known is found: return
+      known.start, known.end = min(known.start, found.start), max(known.end, found.end)
+      known.lanes += found.lanes
 
 
 class Cohort:
@@ -204,12 +236,14 @@ class Cohort:
     self.shared: Any = None  # what the workgroups of a dispatch share
     self.observer: Observer | None = None
     self.seen: tuple[int, Any] = (0, None)  # PC and instruction that the observer is shown
+    self.running: tuple[Block, Iterator[Step]] | None = None  # the block, and its steps to come; None: `seen` knows
+    self.tick: Callable[[], None] | None = None  # called now and then; what it raises ends the dispatch
     self.live: Value = None  # waves of each workgroup that have not ended
     self.arrived: Value = None  # waves of each workgroup that wait at a barrier, or have signalled a split one
     self.first, self.waves_a_group = 0, 1  # index of the first wave; waves of each workgroup when they began
     self.passed: Value = None  # split barriers: whether each wave's completed since it last waited; None: unused
     self.left = 0
-    self.writes = 0  # how often the waves stored to memory
+    self.writes = 0  # how often the waves stored to memory, or to the global data share
     self.runnable: list[Group] = []
     self.parked: list[Group] = []
     self.budget = 0
@@ -230,6 +264,7 @@ class Cohort:
     jumping back lets the others run in between, because it may wait for them.
     """
     self.budget = blocks
+    if self.tick is not None and self.runnable: self.ticks(self.runnable[0])  # they may do nothing but sleep
     while self.runnable:
       if self.budget <= 0: return False
       if len(self.runnable) == 1:
@@ -251,6 +286,7 @@ class Cohort:
       start = group.pc
       block = program.block(start, group.mode)
       steps = iter(block.steps)
+      self.running = block, steps
       left = 0
       after: Next
       try:
@@ -274,6 +310,7 @@ class Cohort:
         group.pc = start  # an observer has seen it move on
         if group.count > self.watchdog: self.expired(group)
         back, group.pc = after <= group.pc, after
+        if self.tick is not None and not self.budget % BLOCKS_A_TICK: self.ticks(group)
         if meeting is not None:
           if after in meeting: return self._meet(group)
           if back:
@@ -292,7 +329,7 @@ class Cohort:
     """Run a block instruction by instruction, with `group.pc` on each; where to go on."""
     observer = self.observer
     assert observer is not None
-    steps = dict(zip(block.pcs, block.steps))
+    self.running, steps = None, dict(zip(block.pcs, block.steps))
     last = len(block.instructions) - 1
     after: Next = block.next
     for k, i in enumerate(block.instructions):
@@ -398,15 +435,40 @@ class Cohort:
     if self.passed is None: self.arrived[ready] = 0
 
   def state(self) -> list[Any]:
-    """All that decides what these waves do next, but global memory, whose stores `writes` counts."""
-    groups = [[g.pc, g.mode, g.waves, g.scc, g.mask, g.s, g.v] for g in (*self.runnable, *self.parked)]
-    return [self.writes, self.lds.copy(), self.arrived.copy(), groups]
+    """All that decides what these waves do next, as it is now, but memory beyond LDS, whose stores `writes` counts.
+
+    Clocks and the like go on by themselves: how often they were asked tells one moment from another.
+    """
+    groups = [[g.pc, g.mode, g.waves, g.scc, g.mask, list(g.s), list(g.v)] for g in (*self.runnable, *self.parked)]
+    passed = None if self.passed is None else self.passed.copy()
+    return [self.writes, self.stats.modelled.total(), self.lds.copy(), self.arrived.copy(), passed, groups]
 
   def endless(self) -> None:
     """Report the first group as one that loops for ever."""
     group = self.runnable[0]
     raise WatchdogExpired("an endless loop: these waves repeat one state and store nothing", pc=group.pc,
                           instruction=self.program.describe(group.pc), wave=int(group.waves[0]))
+
+  def now(self) -> int:
+    """The PC of the instruction that a step is executing."""
+    if self.running is None: return self.seen[0]
+    block, steps = self.running
+    return block.pcs[len(block.steps) - length_hint(steps) - 1]
+
+  def outside(self, addresses: Value, width: int, lanes: Value) -> None:
+    """Take note of accesses to LDS that the workgroup does not have; both arrays are [waves, lanes]."""
+    if not lanes.any(): return
+    pc, where = self.now(), addresses[lanes].astype(np.uint64)
+    self.stats.add_outside(pc, Outside(self.program.describe(pc), self.lds_size, int(where.min()),
+                                       int(where.max()) + width, where.size))
+
+  def ticks(self, group: Group) -> None:
+    """Let the caller end the dispatch; its error says where a group stands."""
+    assert self.tick is not None
+    try: self.tick()
+    except MachineFault as error:
+      error.wave = int(group.waves[0])
+      raise self.located(error, group.pc, group) from None
 
   def expired(self, group: Group) -> None:
     """Report a group that ran longer than the watchdog allows."""

@@ -11,8 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
+from tinyhw.arguments import Array, Buffer, bind, fetch
 from tinyhw.core.errors import Unsupported
 from tinyhw.device import Device, emulated, mock_cards, mock_options
 from tinyhw.drive.amd.program import user_sgprs
@@ -25,7 +24,7 @@ from tinyhw.emulator.debug.snapshot import copied_space
 from tinyhw.emulator.engines import OBSERVED
 from tinyhw.emulator.observe import Observer
 from tinyhw.isa.amdgcn import table
-from tinyhw.launcher import Array, Buffer, bind, dims, fetch
+from tinyhw.launcher import Binary, Counts, contents, dims, told_outside, warn
 
 if TYPE_CHECKING:
   from tinyhw.arch import Arch
@@ -35,30 +34,31 @@ if TYPE_CHECKING:
   from tinyhw.wire.codeobject import CodeObject, Kernel
 
 
-def debug(binary: bytes, kernel: str, grid: Sequence[int], block: Sequence[int], args: Sequence[Any], *,
-          check: str = "") -> Session:
+def debug(binary: Binary, kernel: str, grid: Counts, block: Counts, args: Sequence[Any], *, check: str = "",
+          shared: int = 0) -> Session:
   """Start a debugger on a launch; arguments as for `launch`. It stands before the kernel's first instruction.
 
   The kernel runs on the emulator itself (device EMU), whatever generation the code object is for. Leave the `with`
   block, or `close()`, to drop the run; `buffers()` gives the arrays as they are. With `check`, in the words of
   EMU_CHECK ("1", or names of checks), the run also stands where the hazard checks find something.
   """
-  return Session(binary, kernel, grid, block, args, check)
+  return Session(binary, kernel, grid, block, args, check, shared)
 
 
-def report(binary: bytes, kernel: str, grid: Sequence[int], block: Sequence[int], args: Sequence[Any], *,
-           exactness: bool = True) -> Report:
+def report(binary: Binary, kernel: str, grid: Counts, block: Counts, args: Sequence[Any], *, exactness: bool = True,
+           shared: int = 0) -> Report:
   """Run a kernel on the reference interpreter and report what it did; arguments as for `launch`.
 
   `exactness` follows the values of instructions that are not exact, which takes time. The report's `buffers` are the
   arrays after the run.
   """
-  start = _Start(binary, kernel, grid, block, args)
+  start = _Start(binary, kernel, grid, block, args, shared)
   try:
     ready, recorder = start.ready, Recorder(exactness)
     with start.runtime.explained(ready):
       watchdog = int(mock_options().get("watchdog", OBSERVED))
-      dispatch(ready.space, ready.arch, ready.dispatch, watchdog=watchdog, observer=recorder)
+      stats = dispatch(ready.space, ready.arch, ready.dispatch, watchdog=watchdog, observer=recorder)
+    for text in told_outside(ready.kernel, start.runtime.loaded(), stats.outside): warn(text)
     made = Report.of(recorder, start.code(), kernel)
     made.buffers = start.buffers()
     return made
@@ -73,10 +73,10 @@ def reports(*, exactness: bool = True) -> Iterator[list[Report]]:
   """
   seen: list[Report] = []
   need_emulation("reports of")
-  with Device.observing(_Reporter(seen, exactness)): yield seen
+  with Device.observing(Reporter(seen, exactness)): yield seen
 
 
-class _Reporter(Observer):
+class Reporter(Observer):
   """A recorder for each dispatch, and its report at the end; faults have none."""
 
   def __init__(self, seen: list[Report], exactness: bool) -> None:
@@ -104,7 +104,7 @@ def kernel_at(entry: int) -> tuple[CodeObject, int, Kernel] | None:
   for runtime in (device.runtime for device in Device.opened):
     for address, code in getattr(runtime, "loaded", list)():
       for kernel in code.kernels.values():
-        if address + kernel.entry_offset == entry: return code, address, kernel
+        if address + kernel.start_offset == entry: return code, address, kernel
   return None
 
 
@@ -177,9 +177,9 @@ def need_emulation(what: str) -> None:
 
 
 def symbols(code: CodeObject, address: int) -> dict[str, int]:
-  """Address of each symbol of a code object; a kernel's name is its entry point."""
+  """Address of each symbol of a code object; a kernel's name is where its waves start."""
   found = {name: address + at for name, at in code.symbols.items()}
-  return found | {k.name: address + k.entry_offset for k in code.kernels.values()}
+  return found | {k.name: address + k.start_offset for k in code.kernels.values()}
 
 
 def ranges(code: CodeObject, address: int) -> list[tuple[int, int]]:
@@ -189,23 +189,21 @@ def ranges(code: CodeObject, address: int) -> list[tuple[int, int]]:
 
 def listing(space: AddressSpace, arch: Arch, code: CodeObject, address: int, entry: int) -> Code:
   """The instructions and names of a code object in memory."""
-  return Code(space, table(arch.isa), ranges(code, address), symbols(code, address), entry)
+  return Code(space, table(arch.table), ranges(code, address), symbols(code, address), entry)
 
 
 class _Start:
   """A launch on a runtime of its own, with everything in memory."""
 
-  def __init__(self, binary: bytes, kernel: str, grid: Sequence[int], block: Sequence[int],
-               args: Sequence[Any]) -> None:
+  def __init__(self, binary: Binary, kernel: str, grid: Counts, block: Counts, args: Sequence[Any],
+               shared: int) -> None:
     self.runtime, self.arrays = emulated(), list[Buffer]()
     self.watchdog = int(mock_options().get("watchdog", WATCHDOG))
     try:
-      program = self.runtime.load_kernel(binary, kernel)
-      payload = bind(self.runtime, program, args, self.arrays)
-      parameters = program.kernel.arguments
-      names = [p.name or f"arg{k}" for k, (p, a) in enumerate(zip(parameters, args)) if isinstance(a, np.ndarray)]
-      for name, (_, allocation) in zip(names, self.arrays): self.runtime.rename(allocation, name)
-      self.ready: Ready = program.ready(payload, dims(grid, "grid"), dims(block, "block"))
+      code = contents(binary)
+      program = self.runtime.load_kernel(code, kernel)
+      payload, lds = bind(self.runtime, program, code, args, shared, self.arrays)
+      self.ready: Ready = program.ready(payload, dims(grid, "grid"), dims(block, "block"), lds)
     except BaseException:
       self.runtime.close()
       raise
@@ -223,10 +221,10 @@ class _Start:
 class Session(Debugger):
   """A debugger with the arrays of its launch."""
 
-  def __init__(self, binary: bytes, kernel: str, grid: Sequence[int], block: Sequence[int],
-               args: Sequence[Any], check: str = "") -> None:
+  def __init__(self, binary: Binary, kernel: str, grid: Counts, block: Counts, args: Sequence[Any], check: str = "",
+               shared: int = 0) -> None:
     checks = checker(check)
-    self._start = start = _Start(binary, kernel, grid, block, args)
+    self._start = start = _Start(binary, kernel, grid, block, args, shared)
     r = start.ready
     try:
       super().__init__(r.space, r.arch, r.dispatch, symbols(r.loaded.code, r.loaded.address),

@@ -1,6 +1,6 @@
 """Composition root: from a device's name to its renderer (what compiles for it) and its runtime (what runs it).
 
-The only place that reads `DEV`, `MOCKGPU`, `EMU` and `EMU_CHECK`, and the only one that knows that a mock exists:
+The only place that reads `DEV`, `MOCKGPU`, `EMU`, `EMU_CHECK` and `TINYHW_TRITON`, and the only one that knows that a mock exists:
 drivers are handed a `Port`, the real one or the mock's, and cannot tell which. Devices open on first use and stay open
 until the process ends.
 """
@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from tinyhw.core.errors import DeviceError, InvalidArgument, Unsupported
 
 if TYPE_CHECKING:
+  from tinyhw.arch import Arch
   from tinyhw.core.port import Port
   from tinyhw.drive.amd.bare import BareRuntime
   from tinyhw.drive.base import Allocation, Runtime
@@ -54,6 +55,7 @@ class OpenDevice:
 
   def __post_init__(self) -> None:
     self._spare: dict[int, list[Allocation]] = {}
+    self.closed = False
     self.kernels: dict[UOp, Kernel] = {}  # what was compiled and loaded on it; the engine fills it
 
   @functools.cached_property
@@ -63,6 +65,7 @@ class OpenDevice:
 
   def alloc(self, nbytes: int) -> Allocation:
     """Device memory: a freed allocation of that very size where there is one, else a new one."""
+    if self.closed: raise DeviceError("the device was closed", where=self.name, hint="open it again: Device[name]")
     if spare := self._spare.get(nbytes): return spare.pop()
     try: return self.runtime.alloc(nbytes)
     except DeviceError:
@@ -72,6 +75,7 @@ class OpenDevice:
 
   def free(self, allocation: Allocation) -> None:
     """Keep the memory for the next allocation of that size. Launches are in order, so queued work is not disturbed."""
+    if self.closed: return  # it went with the runtime
     self._spare.setdefault(allocation.size, []).append(allocation)
 
   def trim(self) -> None:
@@ -84,8 +88,9 @@ class OpenDevice:
     self.runtime.synchronize()
 
   def close(self) -> None:
-    """Give spare memory back and close the runtime."""
-    self._spare = {}
+    """Close the runtime: all memory on it is lost, which whoever still names it is told. Safe to call twice."""
+    self.closed = True
+    self._spare, self.kernels = {}, {}
     self.runtime.close()
 
 
@@ -104,21 +109,27 @@ class Devices:
   @property
   def DEFAULT(self) -> str:
     """Canonical name of the device that new tensors use."""
-    return self._default or self.canonicalize(os.environ.get("DEV") or "LLVM")
+    return self._default or self.canonicalize(os.environ.get("DEV") or "LLVM", "DEV")
 
   @DEFAULT.setter
   def DEFAULT(self, name: str) -> None:
     self._default = self.canonicalize(name)
 
-  def canonicalize(self, name: str | None) -> str:
-    """The one spelling of a device: "amd:0" and "AMD" are "AMD", "AMD:1" stays."""
+  @property
+  def chosen(self) -> str | None:
+    """Canonical name of the device that the program or `DEV` has set; None when nobody has."""
+    return self.DEFAULT if self._default or os.environ.get("DEV") else None
+
+  def canonicalize(self, name: str | None, where: str | None = None) -> str:
+    """The one spelling of a device: "amd:0" and "AMD" are "AMD", "AMD:1" stays. `where` says who names it."""
     if name is None: return self.DEFAULT
     kind, _, index = name.partition(":")
     kind = kind.upper()
     if kind not in KINDS:
-      raise InvalidArgument(f"no device kind is called {name!r}", hint=f"there are {', '.join(KINDS)}")
+      raise InvalidArgument(f"no device kind is called {name!r}", where=where, hint=f"there are {', '.join(KINDS)}")
     if index and not index.isdecimal():
-      raise InvalidArgument(f"device {name!r} has no number after the colon", hint=f'write "{kind}:1" for the second')
+      raise InvalidArgument(f"device {name!r} has no number after the colon", where=where,
+                            hint=f'write "{kind}:1" for the second')
     return f"{kind}:{int(index)}" if index and int(index) else kind
 
   def __getitem__(self, name: str | None) -> OpenDevice:
@@ -191,6 +202,30 @@ class Devices:
       opened = [d.runtime for n, d in self._open.items() if n.startswith("EMU") and d.runtime not in emulators]
       for e, old in zip([*emulators, *opened], [*before, *(None for _ in opened)]): e.observer = old
 
+  @contextmanager
+  def limited(self, name: str, seconds: float | None) -> Iterator[None]:
+    """Inside the block, what takes longer on a device than these seconds of the host's time ends in WaitTimeout."""
+    runtime: Any = self[name].runtime
+    emulators = [e for e in (self._machine, runtime) if hasattr(e, "outside")]
+    for e in emulators: e.outside, e.interrupted = {}, None
+    if seconds is None:
+      yield
+      return
+    before, runtime.timeout_s = runtime.timeout_s, seconds
+    if self._machine is not None: self._machine.patience = seconds
+    try: yield
+    finally:
+      runtime.timeout_s = before
+      if self._machine is not None: self._machine.patience = None
+
+  def seen(self, name: str) -> tuple[dict[int, Any], Any]:
+    """What an emulated device saw since `limited`: LDS beyond a workgroup's by PC, and a dispatch taken off, or None.
+
+    A card tells neither.
+    """
+    emulator = self._machine if name.startswith("AMD") else self[name].runtime
+    return getattr(emulator, "outside", {}), getattr(emulator, "interrupted", None)
+
   def report(self) -> list[str]:
     """What the mock machine accepted without modelling it, found doubtful, or stopped at; one line each.
 
@@ -257,6 +292,25 @@ def mock_cards() -> tuple[str, ...] | None:
   return ("gfx1100",) if wanted == "1" else tuple(card.strip() for card in wanted.split(","))
 
 
+def triton_target() -> tuple[str, str] | None:
+  """(device, GPU) that `TINYHW_TRITON` wants Triton's kernels to run on, or None where nobody asks for it.
+
+  `TINYHW_TRITON` is a GPU, a device ("AMD", "AMD:1"), or "1"; "0" is none. Unset, or "1", it is the mock machine's
+  first card. A card of the mock machine runs on that, with driver and queues, any other GPU on the emulator alone.
+  """
+  wanted, cards = os.environ.get("TINYHW_TRITON", ""), mock_cards() or ()
+  if wanted == "0" or not (wanted or cards): return None
+  if wanted in ("", "1"): wanted = cards[0] if cards else "gfx1100"
+  from tinyhw.arch import ARCHES, decoded
+  kind = wanted.partition(":")[0].upper()
+  if kind in KINDS:
+    if kind != "AMD": raise Unsupported("Triton on device", wanted, hint="TINYHW_TRITON takes AMD, or the name of a GPU")
+    return Device.canonicalize(wanted), ""
+  found = decoded(wanted).name
+  if found in cards and found in ARCHES: return Device.canonicalize(f"AMD:{cards.index(found)}"), found
+  return "EMU", found
+
+
 def _open_llvm(devices: Devices, name: str, index: int) -> OpenDevice:
   from tinyhw.drive.cpu import HostRuntime
   def renderer() -> Any:
@@ -286,19 +340,32 @@ def _open_amd(devices: Devices, name: str, index: int) -> OpenDevice:
 def _open_emu(devices: Devices, name: str, index: int) -> OpenDevice:
   def renderer() -> Any:
     raise Unsupported("tensors on", name, hint="it runs ready code objects; DEV=AMD MOCKGPU=1 has tensors")
-  runtime = emulated(name)
+  runtime = emulated(name, index)
   runtime.observer = devices._observer
   return OpenDevice(name, runtime, renderer)
 
 
-def emulated(name: str = "EMU") -> BareRuntime:
-  """A runtime of its own that runs code objects of any generation on the emulator, without driver and mock."""
+def emulated(name: str = "EMU", index: int = 0) -> BareRuntime:
+  """A runtime of its own that runs code objects of any generation on the emulator, without driver and mock.
+
+  Where MOCKGPU names cards that the mock has not yet, it stands for the one of that index, and refuses other code.
+  """
   from tinyhw.drive.amd.bare import BareRuntime
   from tinyhw.emulator.amdgcn import Dispatch
   from tinyhw.emulator.engines import dispatch
   options = mock_options()
   options.pop("seed", None)  # there are no queues to take turns
-  return BareRuntime(Dispatch, functools.partial(dispatch, **options), name)
+  return BareRuntime(Dispatch, functools.partial(dispatch, **options), name, stand_in(index))
+
+
+def stand_in(index: int = 0) -> Arch | None:
+  """The card of that index that MOCKGPU names, where the mock has none of them and the emulator runs them all."""
+  from tinyhw.arch import DECODED
+  from tinyhw.mock.amd.card import CARDS
+  cards = mock_cards() or ()
+  if not cards or any(c in CARDS or c not in DECODED for c in cards): return None
+  if index >= len(cards): raise DeviceError(f"no GPU {index}: MOCKGPU names {', '.join(cards)}", where=f"EMU:{index}")
+  return DECODED[cards[index]]
 
 
 Opener = Callable[[Devices, str, int], OpenDevice]

@@ -1,121 +1,195 @@
 """`tinyhw.launch`: run a kernel of a ready code object on a device, arrays in and arrays out."""
 from __future__ import annotations
 
-import re
-import struct
-from collections.abc import Sequence
+import os
+import sys
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tinyhw.core.errors import InvalidArgument, Unsupported
-from tinyhw.device import Device
+from tinyhw.arguments import Array, Buffer, bind, fetch
+from tinyhw.core.errors import HazardFound, InvalidArgument, LDSWarning, TinyhwError, Unsupported, WaitTimeout
+from tinyhw.device import Device, OpenDevice, mock_cards, stand_in
+from tinyhw.wire.codeobject import CodeObject, Kernel, place, unbundled
 
 if TYPE_CHECKING:
-  from tinyhw.drive.base import Allocation
-  from tinyhw.wire.codeobject import Argument
+  from tinyhw.emulator.check import Report as Findings
+  from tinyhw.emulator.debug import Report
 
-Array = np.ndarray[Any, np.dtype[Any]]
-Buffer = tuple[Array, "Allocation"]
-FLOATS = {2: "<e", 4: "<f", 8: "<d"}
-# Where the metadata has a type's name: floats, and whole numbers.
-FLOAT_NAMES = frozenset({"half", "float", "double", "_Float16", "__half"})
-VECTOR = re.compile(r"u?(char|short|int|long|half|float|double)\d+")
-WHOLE_NAMES = frozenset({"char", "short", "int", "long", "uchar", "ushort", "uint", "ulong", "bool", "size_t",
-                         *(f"unsigned {n}" for n in ("char", "short", "int", "long", "long long"))})
+Binary = bytes | bytearray | memoryview | str | os.PathLike[str]
+Counts = int | Sequence[int]
 
 
-def launch(binary: bytes, kernel: str, grid: Sequence[int], block: Sequence[int], args: Sequence[Any],
-           device: str = "AMD") -> list[Array]:
-  """Run `kernel` of `binary` (an AMDGPU code object, versions 4 to 6) and wait for it.
+class Launched(list[Array]):
+  """The arrays of a launch as they are after it, in the order of the arguments.
 
-  `grid` counts workgroups and `block` work-items, (x, y, z) each; missing dimensions are 1. `args` has one entry for
-  each explicit parameter: a NumPy array is a buffer (copied in), a NumPy scalar, int, float or bytes is passed by value
-  with the size and type of the code object's metadata, and an int for a pointer parameter is a raw GPU address.
+  `report` is what `report=True` asked for; `findings` is what `check="report"` found, None without a check; `warnings`
+  are the texts of what was warned of.
+  """
+
+  def __init__(self, arrays: Sequence[Array] = ()) -> None:
+    super().__init__(arrays)
+    self.report: Report | None = None
+    self.findings: Findings | None = None
+    self.warnings: list[str] = []
+
+
+def launch(binary: Binary, kernel: str, grid: Counts, block: Counts, args: Sequence[Any], device: str | None = None,
+           shared: int = 0, *, check: bool | str = False, report: bool = False,
+           timeout: float | None = None) -> Launched:
+  """Run `kernel` of `binary` and wait for it: an AMDGPU code object, versions 4 to 6, as bytes or the path of its file.
+
+  `grid` counts workgroups and `block` work-items: an int, or one to three of them (x, y, z); missing ones are 1.
+  `shared` is dynamic LDS in bytes: it begins where the kernel's own LDS ends (HIP's `extern __shared__`).
+
+  `args` has one entry for each explicit parameter:
+
+  - for a pointer to global or constant memory: a NumPy array (or what has `__array__`, such as a torch tensor on the
+    CPU) is a buffer with a copy of it; None is a null pointer; an int is a raw GPU address;
+  - for a pointer to LDS (OpenCL's `local`): an int, how many bytes of dynamic LDS it points to;
+  - for a value: a NumPy scalar, int or float; for a structure or vector bytes, a NumPy record, a ctypes structure.
+
+  `device` is "AMD", "AMD:1", "EMU"...; left out, it is `Device.DEFAULT` where the program or `DEV` has set it, else AMD
+  (EMU where MOCKGPU names a generation that has no mock card).
+
+  On an emulated device, `check=True` raises HazardFound after a run in which the hazard checks found something;
+  "report" leaves them in the result's `findings`; names choose checks ("race,barrier"). `report=True` counts what the
+  kernel executed and moved: the result's `report`. Both use the reference interpreter.
+
+  `timeout` is how many seconds the launch may take on the host's clock, on EMU and the mock too: then it is taken off
+  the device, which goes on, and WaitTimeout is raised. Without it a driver waits TINYHW_TIMEOUT_S for a card, and
+  emulated devices end endless loops themselves (MOCKGPU_WATCHDOG).
+
+  LDS beyond what the launch has reads as 0 and takes no writes, as on the chip; emulated devices warn of it
+  (LDSWarning), once a launch.
 
   Returns every array's contents after the run, in order, as new arrays. Raises InvalidArgument for arguments that do
-  not fit the kernel, DecodeError for a broken binary, DeviceError for what went wrong on the device.
+  not fit the kernel, DecodeError for a broken binary, DeviceError for what went wrong on the device (MachineFault on
+  EMU), WaitTimeout, HazardFound, Unsupported for a device that runs no code objects.
   """
-  opened = Device[device]
+  opened = Device[device or default_device()]
   runtime: Any = opened.runtime
   if not hasattr(runtime, "load_kernel"):
     raise Unsupported("launch of ready code objects on", opened.name, hint="use device='AMD' or device='EMU'")
-  program = runtime.load_kernel(binary, kernel)
+  code = contents(binary, getattr(runtime, "target", None))
+  program = runtime.load_kernel(code, kernel)
+  sizes = dims(grid, "grid"), dims(block, "block")
   buffers: list[Buffer] = []
+  with observed(opened.name, check, report) as result:
+    try:
+      payload, lds = bind(runtime, program, code, args, shared, buffers)
+      with timed(opened, timeout):
+        program.launch(payload, *sizes, dynamic_lds=lds)
+        runtime.synchronize()
+      result += [fetch(runtime, value, allocation) for value, allocation in buffers]
+    finally:
+      for _, allocation in buffers: runtime.free(allocation)
+  result.warnings = told_outside(program.kernel, runtime.loaded(), Device.seen(opened.name)[0])
+  for text in result.warnings: warn(text)
+  return result
+
+
+@contextmanager
+def timed(opened: OpenDevice, seconds: float | None) -> Iterator[None]:
+  """Give what happens in the block so many seconds. Raises WaitTimeout, with the device ready for the next launch."""
+  number = isinstance(seconds, (int, float, np.integer, np.floating)) and not isinstance(seconds, bool)
+  if seconds is not None and not (number and 0 < seconds < float("inf")):
+    raise InvalidArgument(f"{seconds!r} is no positive number of seconds", where="timeout")
+  runtime: Any = opened.runtime
   try:
-    payload = bind(runtime, program, args, buffers)
-    program.launch(payload, dims(grid, "grid"), dims(block, "block"))
-    runtime.synchronize()
-    return [fetch(runtime, value, allocation) for value, allocation in buffers]
-  finally:
-    for _, allocation in buffers: runtime.free(allocation)
+    with Device.limited(opened.name, seconds): yield
+  except WaitTimeout as error:
+    if seconds is None: raise  # TINYHW_TIMEOUT_S: whoever waits so long may want to look at the device
+    if hasattr(runtime, "reset"): runtime.reset()
+    stopped, where = Device.seen(opened.name)[1], ""
+    if stopped is not None:
+      named = place(runtime.loaded(), stopped.pc) or f"PC {stopped.pc:#x}"
+      where = f"; wave {stopped.wave} stood at {named} before '{stopped.instruction}'"
+    error.hint = f"the launch was taken off the device, which goes on{where}"
+    raise
 
 
-def bind(runtime: Any, program: Any, args: Sequence[Any], buffers: list[Buffer]) -> bytes:
-  """The explicit arguments of a kernel as bytes; arrays are copied into memory that is added to `buffers`."""
-  kernel, parameters = program.name, program.kernel.arguments
-  if len(args) != len(parameters):
-    wanted = ", ".join(f"{p.name or '?'}: {p.kind}" for p in parameters)
-    raise InvalidArgument(f"{len(args)} arguments given, the kernel takes {len(parameters)} ({wanted})", where=kernel)
-  payload = bytearray(program.kernel.kernarg_size)
-  for index, (value, p) in enumerate(zip(args, parameters, strict=True)):
-    where = f"{kernel}, argument {index}{f' ({p.name})' if p.name else ''}"
-    if p.kind == "by_value": data = pack_value(value, p, where)
-    elif p.kind == "global_buffer":
-      if isinstance(value, np.ndarray):
-        allocation = runtime.alloc(max(value.nbytes, 1))
-        if hasattr(runtime, "rename"): runtime.rename(allocation, p.name or f"argument {index}")
-        buffers.append((value, allocation))
-        if value.nbytes: runtime.copyin(allocation, raw(np.ascontiguousarray(value)))
-        address = allocation.address
-      elif isinstance(value, (int, np.integer)) and not isinstance(value, bool): address = int(value)
-      else:
-        raise InvalidArgument(f"{type(value).__name__} given for a pointer", where=where,
-                              hint="give a NumPy array or an address")
-      if not 0 <= address < 1 << 64: raise InvalidArgument(f"{address:#x} is no 64-bit address", where=where)
-      data = address.to_bytes(8, "little")
-    else: raise Unsupported("kernel argument kind", p.kind, where=where)
-    payload[p.offset:p.offset + p.size] = data
-  return bytes(payload)
+def told_outside(kernel: Kernel, loaded: list[tuple[int, CodeObject]], outside: dict[int, Any]) -> list[str]:
+  """What to warn of where a launch touched LDS that it does not have: the first of the instructions that did."""
+  if not outside: return []
+  pc = min(outside)
+  locals_ = any(p.kind == "dynamic_shared_pointer" for p in kernel.arguments)
+  way = "give its pointers to LDS more bytes" if locals_ else "shared=BYTES (--shared) gives a launch dynamic LDS"
+  others = len(outside) - 1
+  more = f", as did {others} more instruction{'s' if others > 1 else ''}" if others else ""
+  return [f"kernel {kernel.name} at {place(loaded, pc) or f'PC {pc:#x}'}: {outside[pc]}{more}; {way}"]
 
 
-def raw(array: Array) -> memoryview:
-  """The bytes of a contiguous array of any type and shape."""
-  return array.reshape(-1).view(np.uint8).data
+def warn(text: str) -> None:
+  """Warn at each launch, with the place of the caller: the usual filter would show a text once."""
+  frame: Any = sys._getframe(2)
+  warnings.warn_explicit(text, LDSWarning, frame.f_code.co_filename, frame.f_lineno)
 
 
-def fetch(runtime: Any, like: Array, allocation: Allocation) -> Array:
-  """A buffer's contents, in the shape and type of the array that it was made from."""
-  out = np.empty(like.shape, like.dtype)
-  if out.nbytes: runtime.copyout(raw(out), allocation)
-  return out
+@contextmanager
+def observed(device: str, check: bool | str, report: bool) -> Iterator[Launched]:
+  """What a launch in the block returns; the checks and the report that were asked for see it run."""
+  from tinyhw.emulator.observe import Observer, Several
+  result, watching, reports = Launched(), list[Observer](), list[Any]()
+  fails = False
+  if check or report:
+    if device.startswith("AMD") and mock_cards() is None:
+      raise Unsupported("hazard checks on" if check else "a report of", "a card",
+                        hint="set MOCKGPU=1, or use device EMU")
+  if check:
+    from tinyhw.emulator.check import checker
+    text = "1" if check is True else check
+    asked = checker(text)
+    if asked is not None:
+      fails, asked.fails, result.findings = asked.fails, False, asked.report  # raised when the device is at rest again
+      watching.append(asked)
+  if report:
+    from tinyhw.debugger import Reporter
+    watching.append(Reporter(reports, exactness=True))
+  if not watching:
+    yield result
+    return
+  with Device.observing(watching[0] if len(watching) == 1 else Several(watching)): yield result
+  if reports:
+    result.report = reports[-1]
+    result.report.buffers = list(result)
+  if fails and result.findings:
+    count = f"{len(result.findings)} hazard{'s' if len(result.findings) > 1 else ''}"
+    raise HazardFound(f"the checks found {count}: {result.findings.first()}", result.findings.rows(),
+                      hint="check='report' goes on and leaves them in the result's findings")
 
 
-def dims(counts: Sequence[int], where: str) -> tuple[int, int, int]:
+def contents(binary: Binary, arch: str | None = None) -> bytes:
+  """The bytes of a code object, or of the file at its path; out of a bundle that for the generation `arch`, or the one.
+
+  Raises InvalidArgument for a file that cannot be read.
+  """
+  if isinstance(binary, (bytes, bytearray, memoryview)): return unbundled(bytes(binary), arch)
+  if not isinstance(binary, (str, os.PathLike)):
+    raise InvalidArgument(f"{type(binary).__name__} given for a code object", hint="give its bytes or its file's path")
+  try: return unbundled(Path(binary).read_bytes(), arch)
+  except TinyhwError: raise
+  except (OSError, ValueError) as error:
+    why = getattr(error, "strerror", None) or error
+    raise InvalidArgument(f"cannot be read: {why}", where=repr(os.fspath(binary))) from None
+
+
+def default_device() -> str:
+  """What the program or `DEV` has set, else AMD; EMU where MOCKGPU names generations that no mock card has yet."""
+  if Device.chosen is not None: return Device.chosen
+  return "AMD" if stand_in() is None else "EMU"
+
+
+def dims(counts: Counts, where: str) -> tuple[int, int, int]:
   """Three positive counts out of one to three."""
-  if not 1 <= len(counts) <= 3 or not all(isinstance(c, (int, np.integer)) and c > 0 for c in counts):
-    raise InvalidArgument(f"{tuple(counts)} is not one to three positive counts", where=where)
-  x, y, z = (int(c) for c in (*counts, 1, 1)[:3])
+  try: given = (counts,) if isinstance(counts, (int, np.integer)) else tuple(counts)
+  except TypeError: given = ()
+  whole = all(isinstance(c, (int, np.integer)) and not isinstance(c, bool) and c > 0 for c in given)
+  if not 1 <= len(given) <= 3 or not whole:
+    raise InvalidArgument(f"{counts!r} is not one to three positive counts", where=where)
+  x, y, z = (int(c) for c in (*given, 1, 1)[:3])
   return x, y, z
-
-
-def pack_value(value: Any, p: Argument, where: str) -> bytes:
-  """Bytes of a by-value argument, of exactly the parameter's size, and of its kind where the metadata names it."""
-  real, whole = isinstance(value, (float, np.floating)), isinstance(value, np.integer)
-  if real and p.type_name in WHOLE_NAMES or whole and p.type_name in FLOAT_NAMES:
-    raise InvalidArgument(f"{value} ({type(value).__name__}) given for {p.type_name}", where=where)
-  if isinstance(value, (int, float, np.number)) and (p.size > 8 or VECTOR.fullmatch(p.type_name or "")):
-    raise InvalidArgument(f"a number given for {p.size} bytes of {p.type_name or 'a structure'}", where=where,
-                          hint="launch() in Python takes bytes")
-  if isinstance(value, (bytes, bytearray)): data = bytes(value)
-  elif isinstance(value, np.generic): data = value.tobytes()
-  elif isinstance(value, float) or (isinstance(value, int) and p.type_name in FLOAT_NAMES):
-    if p.size not in FLOATS: raise InvalidArgument(f"a float given for {p.size} bytes", where=where)
-    data = struct.pack(FLOATS[p.size], value)
-  elif isinstance(value, int):
-    if not -(1 << 8 * p.size - 1) <= value < 1 << 8 * p.size:
-      raise InvalidArgument(f"{value} does not fit {p.size} bytes", where=where)
-    data = (value & (1 << 8 * p.size) - 1).to_bytes(p.size, "little")
-  else: raise InvalidArgument(f"{type(value).__name__} given for a value of {p.size} bytes", where=where)
-  if len(data) != p.size: raise InvalidArgument(f"{len(data)} bytes given for a value of {p.size} bytes", where=where)
-  return data

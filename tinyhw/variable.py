@@ -7,10 +7,14 @@ computes them first.
 from __future__ import annotations
 
 from tinyhw.core.errors import InvalidArgument
+from tinyhw.engine import watch
 from tinyhw.ir.dtype import dtypes
+from tinyhw.ir.ops import Ops
 from tinyhw.ir.uop import UOp, VariableArg
 
 _bound: dict[VariableArg, int] = {}
+_bindings: dict[VariableArg, int] = {}
+"""How often each got another value: a graph that was made with the old one is another graph, also where it is in memory."""
 
 
 class Variable:
@@ -36,27 +40,36 @@ class Variable:
   def bind(self, value: int) -> Variable:
     """Give it a value. Returns this."""
     arg: VariableArg = self.node.arg
+    if (watcher := watch.watching()) is not None: watcher.outside(f"Variable {arg.name} is bound")
     if not arg.min <= value <= arg.max:
       raise InvalidArgument(f"{value} is outside of {arg.min}..{arg.max}", where=f"Variable {arg.name}")
-    if _bound.get(arg, value) != value: self._settle()
+    if _bound.get(arg, value) != value:
+      self._settle()
+      _bindings[arg] = _bindings.get(arg, 0) + 1
     _bound[arg] = value
     return self
 
   def _settle(self) -> None:
     """Compute the tensors that were made with the old value."""
-    from tinyhw.engine.realize import held, realize
+    from tinyhw.engine.realize import placed, realize
     from tinyhw.function.core import live_tensors
-    waiting = [t for t in list(live_tensors) if held(t.uop) is None]
-    realize(*(t for t in waiting if self.node in t.uop.toposort()))
+    waiting = [t for t in list(live_tensors) if placed(t.uop) is None]
+    realize(*(t for t in waiting if any(u.op is Ops.DEFINE_VAR and u.arg == self.node.arg for u in t.uop.toposort())))
 
   def on(self, device: str) -> UOp:
     """The scalar graph node on a device. (The constant says which device; adding 0 costs nothing.)"""
     _ = self.value
-    return self.node + UOp.const(dtypes.int32, 0, device)
+    bound = self.node.replace(src=(UOp.const(dtypes.int32, _bindings.get(self.node.arg, 0)),))
+    return bound + UOp.const(dtypes.int32, 0, device)
 
   def __repr__(self) -> str:
     arg: VariableArg = self.node.arg
     return f"Variable({arg.name!r}, {arg.min}, {arg.max}){f'.bind({_bound[arg]})' if arg in _bound else ''}"
+
+
+def new_bindings() -> None:
+  """From now on graphs of Variables are other graphs than those made before, although the values are the same."""
+  for arg in _bound: _bindings[arg] = _bindings.get(arg, 0) + 1
 
 
 def bound_value(arg: VariableArg) -> int:

@@ -34,8 +34,10 @@ class Dispatch:
   `grid` counts workgroups, `block` is the workgroup's size. `rsrc1` to `rsrc3` are COMPUTE_PGM_RSRC*, `user_data` the
   SGPRs that the queue set. Scratch: `scratch_base` is the address of wave slots of `scratch_size * wave size` bytes
   each, `scratch_size` the bytes of a lane, `scratch_waves` the number of slots. `lds_size` in bytes. `interrupt` is
-  called with the low 24 bits of M0 of a wave that interrupts the host. `vgpr_block` is the size of the blocks in which
+  called with the low 24 bits of M0 of a wave that interrupts the host. `tick` is called now and then while waves run;
+  what it raises ends the dispatch. `vgpr_block` is the size of the blocks in which
   waves allocate vector registers, where they do; the chip's SQ_DYN_VGPR sets it, and compilers take 16 unless told.
+  `compute_units` is how many the card has, 0: as the Arch's has.
   """
   entry_pc: int
   grid: tuple[int, int, int]
@@ -51,6 +53,8 @@ class Dispatch:
   wave32: bool = True
   interrupt: Callable[[int], None] | None = None
   vgpr_block: int = 16
+  compute_units: int = 0
+  tick: Callable[[], None] | None = None
 
 
 @cache
@@ -140,7 +144,7 @@ def _cohorts(program: Program, space: AddressSpace, arch: Arch, d: Dispatch, wat
   for first in range(0, total, workgroups):
     count = min(workgroups, total - first)
     cohort = Cohort(program, space, lanes, mode, watchdog, stats, lds_size, count)
-    cohort.arch, cohort.dispatch, cohort.shared = arch, d, shared
+    cohort.arch, cohort.dispatch, cohort.shared, cohort.tick = arch, d, shared, d.tick
     for held in [h for h in active if not h[0].left]:
       active.remove(held)
       slots.append(held[1])

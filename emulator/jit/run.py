@@ -59,7 +59,7 @@ from tinyhw.emulator.jit.translate import (
   Place,
   state_words,
 )
-from tinyhw.emulator.simt import ZERO, Barrier, Cohort, End, Group, Split, Standstill, Wait, Yield, run_all
+from tinyhw.emulator.simt import ZERO, Barrier, Cohort, End, Group, Outside, Split, Standstill, Wait, Yield, run_all
 from tinyhw.isa.amdgcn import EXEC_LO
 
 Value = Any
@@ -373,6 +373,7 @@ class Waves:
 
   def _take(self, form: Form) -> None:
     """Go on with another form of the program; its numbers of places and sites are others."""
+    self._note_outside(self.cohort.stats)
     self.form, self._places = form, list(form.places)
     self._clear_sites()
 
@@ -400,6 +401,7 @@ class Waves:
     states, watchdog = self.states, self.cohort.watchdog
     status, alone = states[:, STATUS], 0
     while True:
+      if self.cohort.tick is not None: self._tick(status)
       if len(self._places) > len(self.form.places):  # there are waves without code, or were
         if alone == STEPS: return False
         alone += 1
@@ -422,14 +424,31 @@ class Waves:
       self._release(status)
       if slept.size: return False
 
+  def _tick(self, status: Value) -> None:
+    """As `Cohort.ticks`, for the first wave that could run."""
+    wave = int(np.argmax(status != END))
+    self.cohort.ticks(self._small(wave, self.where(wave)[0], 0))
+
   def account(self, stats: DispatchStats) -> None:
     """Add what was executed to the launch's statistics."""
+    self._note_outside(stats)
     stats.instructions += self.instructions
     stats.steps += self.steps
     for name, n in self.interpreted.items(): stats.interpreted[name] = stats.interpreted.get(name, 0) + n
     self.code.ran(self.instructions)
     self.instructions = self.steps = 0
     self.interpreted.clear()
+
+  def _note_outside(self, stats: DispatchStats) -> None:
+    """Take the accesses to LDS that the workgroups do not have out of the sites' rows."""
+    rows = self.sites[self.form.lds_sites]
+    for k in np.flatnonzero(rows[:, context.OUTSIDE_LANES // 8]):
+      offset = self.form.sites[int(self.form.lds_sites[k])]["offset"]
+      pc, program = self.code.program.entry + int(offset), self.code.program
+      not_start, end, lanes = (int(rows[k, at // 8]) for at in (
+        context.OUTSIDE_START, context.OUTSIDE_END, context.OUTSIDE_LANES))
+      stats.add_outside(pc, Outside(program.describe(pc), self.cohort.lds_size, ~not_start & (1 << 64) - 1, end, lanes))
+    if len(rows): self.sites[self.form.lds_sites] = 0
 
   def _finish(self) -> bool:
     self.cohort.left = 0
@@ -459,7 +478,8 @@ class Waves:
     """As `Cohort.state`."""
     registers = self.states.copy()
     registers[:, LEFT:LEFT + 2] = 0
-    return [int(self.context.view(np.uint64)[context.WRITES // 8]), self.cohort.lds.copy(), registers]
+    writes, asked = int(self.context.view(np.uint64)[context.WRITES // 8]), self.cohort.stats.modelled.total()
+    return [writes, asked, self.cohort.lds.copy(), registers]
 
   def endless(self) -> None:
     """As `Cohort.endless`."""
@@ -517,6 +537,7 @@ class Waves:
     before, writes = (list(group.s), list(group.v)), cohort.writes
     try:
       i = program.fetch(pc)
+      cohort.running, cohort.seen = None, (pc, i)
       end = control.ender(i, pc)
       after: Any = pc + i.size
       with np.errstate(all="ignore"):
@@ -569,6 +590,7 @@ class Waves:
     site = self.form.site(index, lambda offset: program.fetch(program.entry + offset))
     pc = program.entry + site.offset
     group = self._small(wave, pc, 256)
+    self.cohort.running, self.cohort.seen = None, (pc, site.instruction)
     try:
       with np.errstate(all="ignore"): self._serve(site, group)
     except (TinyhwError, IndexError) as error: self.error = self.cohort.located(error, pc, group)

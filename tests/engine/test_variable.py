@@ -38,3 +38,12 @@ def test_several_variables_keep_their_order(device: str, monkeypatch: pytest.Mon
     late, early = Variable("z", 1, 10).bind(a), Variable("a", 1, 10).bind(b)
     assert (x * late * 100 + early).tolist() == [i * a * 100 + b for i in (1, 2, 3)]
     assert (x * early * 100 + late).tolist() == [i * b * 100 + a for i in (1, 2, 3)]
+
+
+def test_a_graph_in_memory_is_of_its_value() -> None:
+  n, x = Variable("k", 1, 9).bind(5), Tensor([1.0, 2.0], requires_grad=True)
+  kept = x * n
+  view = kept.flip(0)
+  assert kept.tolist() == [5, 10]
+  n.bind(6)
+  assert ((x * n).tolist(), kept.tolist(), view.tolist()) == ([6, 12], [5, 10], [10, 5])

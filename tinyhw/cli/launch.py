@@ -4,6 +4,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,8 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tinyhw.cli import complete
-from tinyhw.core.errors import DeviceError, InvalidArgument, Unsupported
+from tinyhw.core.errors import DeviceError, InvalidArgument, LDSWarning
 from tinyhw.device import Device, mock_cards
+from tinyhw.launcher import default_device
 
 if TYPE_CHECKING:
   from tinyhw.emulator.check import Report
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 TYPES = {"i8": np.int8, "u8": np.uint8, "i16": np.int16, "u16": np.uint16, "i32": np.int32, "u32": np.uint32,
          "i64": np.int64, "u64": np.uint64, "f16": np.float16, "f32": np.float32, "f64": np.float64}
 NO_CARD = "set MOCKGPU=1 for a mock gfx1100, or run it on the emulator itself with --device EMU"
-Argument = npt.NDArray[np.generic] | np.generic | int | float
+Argument = npt.NDArray[np.generic] | np.generic | int | float | None
 
 
 def parse_dims(text: str) -> tuple[int, int, int]:
@@ -34,8 +36,9 @@ def parse_dims(text: str) -> tuple[int, int, int]:
 
 
 def parse_argument(text: str) -> Argument:
-  """A kernel argument: `a.npy` (a buffer), `out:f32:1024` (a zeroed buffer), `7:i32` (a value), `7`, `0.5`."""
+  """A kernel argument: `a.npy` (a buffer), `out:f32:1024` (a zeroed buffer), `7:i32` (a value), `7`, `0.5`, `null`."""
   where = f"--arg {text}"
+  if text == "null": return None
   if text.endswith(".npy"):
     try: loaded = np.load(text, allow_pickle=False)
     except (OSError, ValueError) as error:
@@ -79,7 +82,12 @@ class Launch(click.Command):
 @click.option("--grid", "-g", default="1", show_default=True, help="Workgroups, as X,Y,Z.")
 @click.option("--block", "-b", default="1", show_default=True, help="Work-items of a workgroup, as X,Y,Z.")
 @click.option("--arg", "-a", "arguments", multiple=True, help="One for each kernel argument, in order.")
-@click.option("--device", default=None, help="Device to run on [default: AMD; EMU for MOCKGPU=gfx1201 or gfx942].")
+@click.option("--shared", "-s", type=click.IntRange(min=0), default=0, metavar="BYTES",
+              help="Dynamic LDS of a workgroup, in bytes.")
+@click.option("--timeout", type=float, default=None, metavar="SECONDS",
+              help="Take the launch off the device after so many seconds.")
+@click.option("--device", default=None,
+              help="Device to run on [default: $DEV, else AMD; EMU for MOCKGPU=gfx1201 or gfx942].")
 @click.option("--save", "-o", multiple=True, metavar="N=FILE.npy", help="Write the N-th buffer (from 0) after the run.")
 @click.option("--json", "as_json", is_flag=True, help="Print the buffers as one JSON object.")
 @click.option("--debug", is_flag=True, help="Stand before the first instruction and take the debugger's commands.")
@@ -91,9 +99,10 @@ class Launch(click.Command):
 @click.option("--command", "-x", "script", type=click.Path(path_type=Path), default=None, metavar="FILE",
               help="With --debug: take the commands from FILE.")
 @click.option("--check", is_flag=True, help="Check for hazards on the emulator; status 1 if there are any.")
-def command(file: Path, kernel: str | None, grid: str, block: str, arguments: tuple[str, ...], device: str | None,
-            save: tuple[str, ...], as_json: bool, debug: bool, report_form: str | None, report_file: Path | None,
-            exactness: bool, script: Path | None, check: bool) -> None:
+def command(file: Path, kernel: str | None, grid: str, block: str, arguments: tuple[str, ...], shared: int,
+            timeout: float | None, device: str | None, save: tuple[str, ...], as_json: bool, debug: bool,
+            report_form: str | None, report_file: Path | None, exactness: bool, script: Path | None,
+            check: bool) -> None:
   """Run KERNEL of FILE (an AMDGPU code object) and show its buffers.
 
   \b
@@ -101,6 +110,7 @@ def command(file: Path, kernel: str | None, grid: str, block: str, arguments: tu
     a.npy          a buffer with this array
     out:f32:1024   a buffer of 1024 zeros
     7:i32          a value of that type; plain 7 or 0.5 takes the kernel's
+    null           a null pointer; for a pointer to LDS, 256 is its bytes
 
   \b
   --device EMU, --debug, --report and --exactness run the kernel on the
@@ -111,6 +121,8 @@ def command(file: Path, kernel: str | None, grid: str, block: str, arguments: tu
     MOCKGPU=1 tinyhw launch add.co --kernel add --grid 4 --block 256 \\
         --arg a.npy --arg b.npy --arg out:f32:1024 --save 2=sum.npy
   """
+  if device is not None: device = Device.canonicalize(device, "--device")
+  chosen = Device.chosen  # a DEV that names no device is refused, whatever else was asked for
   targets = [parse_save(s) for s in save]
   values = [parse_argument(a) for a in arguments]
   binary = file.read_bytes()
@@ -124,15 +136,15 @@ def command(file: Path, kernel: str | None, grid: str, block: str, arguments: tu
   if debug:
     import tinyhw
     from tinyhw.cli.debug import debug as debugger
-    checks = (os.environ.get("EMU_CHECK") or "1") if check else ""
-    session, status = debugger(lambda: tinyhw.debug(*what, check=checks), script)
+    wanted = (os.environ.get("EMU_CHECK") or "1") if check else ""
+    session, status = debugger(lambda: tinyhw.debug(*what, check=wanted, shared=shared), script)
     with session:
       if session.ended: show_buffers(session.buffers(), targets, as_json)
     if status: sys.exit(status)
   elif looks:
     from tinyhw import report as start_report
     from tinyhw.cli.report import write
-    report = start_report(*what)
+    report = start_report(*what, shared=shared)
     if as_json:
       save_buffers(report.buffers, targets)
       click.echo(json.dumps({"buffers": plain(report.buffers), "report": report.to_dict()}))
@@ -141,15 +153,17 @@ def command(file: Path, kernel: str | None, grid: str, block: str, arguments: tu
     if report_file is not None or not as_json: write(report, form, report_file, exactness)
   else:
     from tinyhw import launch
-    if check: device = prepare_checks(device)
-    findings = None
-    try: buffers = launch(*what, device=device or default_device())
+    device, asked = checks(device or chosen) if check else (device or default_device(), "")
+    try:
+      with warnings.catch_warnings():  # they are told below, in the command's own way
+        warnings.simplefilter("ignore", LDSWarning)
+        buffers = launch(*what, device=device, shared=shared, check=asked, timeout=timeout)
     except DeviceError as error:
-      if device is None and mock_cards() is None and not Path("/dev/kfd").exists(): error.hint = NO_CARD
+      if device == "AMD" and mock_cards() is None and not Path("/dev/kfd").exists(): error.hint = NO_CARD
       raise
-    if check: findings = Device.findings()
-    show_buffers(buffers, targets, as_json, findings)
-    if findings is not None and len(findings): sys.exit(1)
+    for text in buffers.warnings: click.echo(f"tinyhw: warning: {text}", err=True)
+    show_buffers(buffers, targets, as_json, buffers.findings)
+    if buffers.findings: sys.exit(1)
 
 
 def only_kernel(binary: bytes, file: Path) -> str:
@@ -159,14 +173,6 @@ def only_kernel(binary: bytes, file: Path) -> str:
   if len(names) != 1: raise InvalidArgument(f"has {len(names)} kernels", where=str(file),
                                             hint=f"choose with --kernel: {', '.join(names)}" if names else None)
   return names[0]
-
-
-def default_device() -> str:
-  """AMD; EMU where MOCKGPU names generations that are executed and that no mock card has yet."""
-  from tinyhw.arch import DECODED
-  from tinyhw.mock.amd.card import CARDS
-  cards = mock_cards() or ()
-  return "EMU" if cards and all(c in DECODED and c not in CARDS for c in cards) else "AMD"
 
 
 def form_of(file: Path) -> str:
@@ -206,14 +212,10 @@ def show_buffers(buffers: list[npt.NDArray[np.generic]], targets: list[tuple[int
   if report is not None: show_findings(report)
 
 
-def prepare_checks(device: str | None) -> str:
-  """Have the coming launch checked; the device to run on. Raises Unsupported for a card."""
-  device = device or ("EMU" if mock_cards() is None else default_device())
-  if mock_cards() is None and device.upper().startswith("AMD"):
-    raise Unsupported("hazard checks on", "a card", hint="set MOCKGPU=1, or leave --device out")
+def checks(device: str | None) -> tuple[str, str]:
+  """The device that a checked launch runs on, and its checks in the words of EMU_CHECK."""
   names = [word for word in os.environ.get("EMU_CHECK", "").split(",") if word not in {"", "0", "1", "report"}]
-  Device.check = ",".join(["report", *names])
-  return device
+  return device or ("EMU" if mock_cards() is None else default_device()), ",".join(["report", *names])
 
 
 def show_findings(report: Report) -> None:

@@ -50,7 +50,7 @@ _prepare = PatternMatcher([
 _views = PatternMatcher([
   (UPat(GroupOp.MOVEMENT, "u", (UPat(Ops.LOAD, "x"),)), lambda u, x: x.src[0].replace(
     arg=x.src[0].arg.apply(u.op, u.arg)).load()),
-  (UPat(Ops.CONST, "u"), lambda u: u.replace(src=()) if u.src else None),
+  (UPat((Ops.CONST, Ops.DEFINE_VAR), "u"), lambda u: u.replace(src=()) if u.src else None),
 ])
 
 

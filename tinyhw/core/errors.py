@@ -9,6 +9,10 @@ import os
 from collections.abc import Sequence
 
 
+class LDSWarning(UserWarning):
+  """A kernel reached LDS that its workgroup does not have: the chip returns zeros and says nothing."""
+
+
 class TinyhwError(Exception):
   """Base of all errors that tinyhw raises on purpose.
 
@@ -99,6 +103,10 @@ class WatchdogExpired(MachineFault):
   """A wave ran longer than the watchdog allows: most likely an endless loop."""
 
 
+class Interrupted(MachineFault):
+  """The host took a dispatch off an emulated GPU; the fields say where one of its waves stood."""
+
+
 class HazardFound(MachineFault):
   """A dispatch ran to its end, and the checks found what need not work on a chip. `findings` are JSON-like rows."""
 
@@ -120,6 +128,10 @@ class DeviceError(TinyhwError):
   """A device cannot be opened, or is lost. The message says how to go on."""
 
 
+class ValueLost(DeviceError):
+  """A tensor's value went with its device, which was closed. `where` names the device."""
+
+
 class OutOfMemory(DeviceError):
   """An allocation does not fit. `asked` and `free` are bytes."""
 
@@ -129,11 +141,11 @@ class OutOfMemory(DeviceError):
 
 
 class WaitTimeout(DeviceError):
-  """A wait that nobody ended. Names the signal's address, the value `wanted` and the one `seen`."""
+  """A wait that nobody ended. Names the signal's address, the value `wanted` and the one `seen`, where there is one."""
 
-  def __init__(self, queue: str, *, packet: str, address: int, wanted: int, seen: int, seconds: float,
-               hint: str | None = None) -> None:
+  def __init__(self, queue: str, *, packet: str, address: int | None = None, wanted: int = 0, seen: int = 0,
+               seconds: float, hint: str | None = None) -> None:
     self.queue, self.packet, self.address = queue, packet, address
     self.wanted, self.seen, self.seconds = wanted, seen, seconds
-    what = f"{packet} waits on {address:#x} for {wanted:#x}, found {seen:#x}"
+    what = packet if address is None else f"{packet} waits on {address:#x} for {wanted:#x}, found {seen:#x}"
     super().__init__(f"no progress after {seconds:.3g} s: {what}", where=queue, hint=hint)

@@ -1,34 +1,37 @@
 """Memory of tensors: a `Buffer` is typed memory on a device, and the graph's BUFFER nodes name it.
 
 Memory is allocated on first use and goes back to its device when the last node or tensor that names it is
-gone.
+gone. It is lost when its device is closed: from then on every use of it raises `ValueLost`, also when a new
+device has been opened under the same name.
 """
 from __future__ import annotations
 
 import weakref
 from typing import TYPE_CHECKING
 
-from tinyhw.core.errors import InvalidArgument
+from tinyhw.core.errors import InvalidArgument, ValueLost
 from tinyhw.device import Device, OpenDevice
 from tinyhw.ir.dtype import DType
 from tinyhw.ir.ops import Ops
 from tinyhw.ir.uop import UOp
 
 if TYPE_CHECKING:
-  from tinyhw.drive.base import Allocation
+  from tinyhw.drive.base import Allocation, Runtime
 
 
 class Buffer:
   """`size` elements of `dtype` on a device (by canonical name)."""
-  __slots__ = ("device", "size", "dtype", "_allocation", "_owner", "__weakref__")
+  __slots__ = ("device", "size", "dtype", "_allocation", "_owner", "_shared", "__weakref__")
 
   def __init__(self, device: str, size: int, dtype: DType):
     self.device, self.size, self.dtype = device, size, dtype
     self._allocation: Allocation | None = None
     self._owner: OpenDevice | None = None
+    self._shared: Buffer | None = None
 
   def __repr__(self) -> str:
-    return f"Buffer({self.device}, {self.size}, {self.dtype}{'' if self._allocation else ', no memory yet'})"
+    state = "" if self._allocation else ", no memory yet"
+    return f"Buffer({self.device}, {self.size}, {self.dtype}{', lost' if self.lost else state})"
 
   @property
   def nbytes(self) -> int:
@@ -36,39 +39,66 @@ class Buffer:
     return self.size * self.dtype.itemsize
 
   @property
+  def lost(self) -> bool:
+    """Whether the device that held the memory was closed."""
+    return self._owner is not None and self._owner.closed
+
+  @property
   def allocation(self) -> Allocation:
-    """The device memory, allocated now if it was not."""
+    """The device memory, allocated now if it was not. Raises ValueLost."""
     if self._allocation is None:
       self._owner = Device[self.device]
       self._allocation = self._owner.alloc(self.nbytes)
+    else: self.check()
     return self._allocation
+
+  def check(self) -> None:
+    """Raise ValueLost where the memory is lost."""
+    if self.lost:
+      raise ValueLost(f"the value ({self.size:,} x {self.dtype}) was lost when the device was closed", where=self.device,
+                      hint="make the tensor again, or copy it to another device before Device.close()")
+
+  def alias(self) -> Buffer:
+    """Another buffer of the same memory: who sees one of the two in a launch knows by which name it was meant."""
+    other = Buffer(self.device, self.size, self.dtype)
+    other._allocation, other._owner, other._shared = self.allocation, self._owner, self
+    return other
+
+  def _runtime(self) -> tuple[Runtime, Allocation]:
+    """The runtime that owns the memory, and the memory."""
+    allocation = self.allocation
+    assert self._owner is not None
+    return self._owner.runtime, allocation
 
   def copyin(self, data: memoryview) -> Buffer:
     """Fill from host bytes."""
     if data.nbytes != self.nbytes: raise InvalidArgument(f"{data.nbytes} bytes for a buffer of {self.nbytes}")
-    Device[self.device].runtime.copyin(self.allocation, data.cast("B"))
+    runtime, allocation = self._runtime()
+    runtime.copyin(allocation, data.cast("B"))
     return self
 
   def copyout(self, data: memoryview) -> memoryview:
     """Fill host bytes; waits for the work queued before."""
     if data.nbytes != self.nbytes:
       raise InvalidArgument(f"{self.nbytes} bytes of a buffer for {data.nbytes} bytes of host memory")
-    Device[self.device].runtime.copyout(data.cast("B"), self.allocation)
+    runtime, allocation = self._runtime()
+    runtime.copyout(data.cast("B"), allocation)
     return data
 
   def copy_from(self, source: Buffer) -> None:
     """Fill from a buffer on any device: by the driver where it can reach both, through the host otherwise."""
     if source.nbytes != self.nbytes: raise InvalidArgument(f"a copy from {source.nbytes} to {self.nbytes} bytes")
-    here, there = Device[self.device].runtime, Device[source.device].runtime
+    (there, origin), (here, target) = source._runtime(), self._runtime()
     if here is there or here.is_peer(there):
       if here is not there: there.synchronize()
-      here.copy(self.allocation, source.allocation, self.nbytes)
+      here.copy(target, origin, self.nbytes)
       if here is not there: here.synchronize()
     else:
       self.copyin(source.copyout(memoryview(bytearray(self.nbytes))))
 
   def __del__(self) -> None:
-    if self._allocation is not None and self._owner is not None: self._owner.free(self._allocation)
+    if self._shared is None and self._allocation is not None and self._owner is not None:
+      self._owner.free(self._allocation)
 
 
 _buffers: weakref.WeakKeyDictionary[UOp, Buffer] = weakref.WeakKeyDictionary()
@@ -83,8 +113,7 @@ def buffer_of(node: UOp) -> Buffer:
 
 
 def new_node(buffer: Buffer) -> UOp:
-  """A fresh BUFFER node that names existing memory: graphs made before it do not mean what the memory holds from
-  now on."""
+  """A fresh BUFFER node that names existing memory."""
   node = UOp.new_buffer(buffer.device, buffer.size, buffer.dtype)
   _buffers[node] = buffer
   return node

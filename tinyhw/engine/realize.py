@@ -1,7 +1,11 @@
-"""From graph nodes to memory: schedule what they need, run it, remember which memory holds which node.
+"""From graph nodes to memory: schedule what they need, run it, and remember which memory holds which node.
 
-A realized node that a gradient may still be asked through stays in its tensor's history; `held` knows its
-memory, and later schedules read that instead of computing it again.
+What is realized belongs to a node of the graph. Its memory is always one BUFFER that holds exactly the node's
+elements, in row-major order (`home`); views are nodes above it, which have no memory of their own and are read
+through the one below (`placed`), unless they were computed themselves. So a view can never be taken for its base.
+
+A realized node that a gradient may still be asked through stays in its tensor's history; later schedules read its
+memory instead of computing it again (`in_memory`).
 """
 from __future__ import annotations
 
@@ -12,43 +16,112 @@ from typing import TYPE_CHECKING
 from tinyhw.engine.buffer import Buffer, buffer_of
 from tinyhw.engine.run import Step, kernel_for, run
 from tinyhw.function.core import TensorBase
-from tinyhw.ir.ops import Ops
+from tinyhw.ir.ops import GroupOp, Ops
 from tinyhw.ir.uop import UOp
 
 if TYPE_CHECKING:
   from tinyhw.compile import Schedule
 
-_held: weakref.WeakKeyDictionary[UOp, UOp] = weakref.WeakKeyDictionary()
+_homes: weakref.WeakKeyDictionary[UOp, UOp] = weakref.WeakKeyDictionary()
+"""Realized node -> its BUFFER. The nodes are neither BUFFER, RESHAPE nor DETACH: those have the memory below them."""
 
 
-def held(node: UOp) -> UOp | None:
-  """The node in terms of memory: itself when it is a view of a buffer, its buffer when it was realized, else None."""
-  if (found := _held.get(node)) is not None: return found
-  return node if node.base.op is Ops.BUFFER else None
+def _same_order(node: UOp) -> UOp:
+  """The node below RESHAPE and DETACH: the same elements in the same order."""
+  while node.op is Ops.RESHAPE or node.op is Ops.DETACH: node = node.src[0]
+  return node
 
 
-def with_held(roots: Iterable[UOp]) -> list[UOp]:
-  """The nodes, where what was realized below them is read from memory."""
-  sink = UOp.sink(*roots)
-  if not len(_held): return list(sink.src)
+def _own_home(node: UOp) -> UOp | None:
+  """The BUFFER of a node that is no RESHAPE and no DETACH. Memory that was lost is forgotten: the graph may still be
+  able to give the value again."""
+  if node.op is Ops.BUFFER: return node
+  found = _homes.get(node)
+  if found is None or not buffer_of(found).lost: return found
+  del _homes[node]
+  return None
+
+
+def home(node: UOp) -> UOp | None:
+  """The BUFFER that holds exactly the node's elements in row-major order, or None."""
+  return _own_home(_same_order(node))
+
+
+def placed(node: UOp) -> UOp | None:
+  """The node as movements of a BUFFER, or None where something must be computed first."""
+  moves: list[UOp] = []
+  below = node
+  while (found := _own_home(below)) is None:
+    if below.op not in GroupOp.MOVEMENT and below.op is not Ops.DETACH: return None
+    moves.append(below)
+    below = below.src[0]
+  if found is below: return node
+  result = found.reshape(below.shape)
+  for move in reversed(moves):
+    if move.op is not Ops.DETACH: result = move.replace(src=(result,))
+  return result
+
+
+def in_memory(roots: Iterable[UOp]) -> list[UOp]:
+  """The nodes, where what was realized in or below them is read from memory."""
+  nodes = list(roots)
+  if not len(_homes): return nodes
   known: dict[UOp, UOp] = {}
-  for u in sink.toposort(lambda u: u not in _held):
-    for s in u.src:
-      if s not in known and (found := _held.get(s)) is not None: known[s] = found
-  return list(sink.substitute(known).src) if known else list(sink.src)
+  def open_(node: UOp) -> bool:
+    if node.op is Ops.BUFFER or (found := _own_home(node)) is None: return True
+    known[node] = found.reshape(node.shape)
+    return False
+  sink = UOp.sink(*nodes)
+  sink.toposort(open_)
+  return list(sink.substitute(known).src) if known else nodes
 
 
 def realize_nodes(nodes: Iterable[UOp]) -> None:
-  """Compute the nodes into new memory, and remember it as theirs."""
+  """Compute the nodes into memory, and remember it as theirs. Views of memory are left as they are."""
+  wanted = [n for n in dict.fromkeys(nodes) if n.size and placed(n) is None]
+  if wanted: _compute(wanted)
+
+
+def _compute(wanted: list[UOp]) -> None:
+  """Give each of the nodes a home."""
   from tinyhw.compile import schedule
-  wanted = [n for n in dict.fromkeys(nodes) if held(n) is None and n.size]
-  if not wanted: return
-  values = with_held(wanted)
+  values = in_memory(wanted)
   plan = schedule(list(dict.fromkeys(values)))
   run(steps_of(plan))
   # Also what was realized on the way need not be computed again.
-  for node, memory in plan.becomes.items(): _held[node] = memory
-  for node, value in zip(wanted, values): _held[node] = plan.becomes.get(value, value)
+  for node, memory in plan.becomes.items(): _remember(node, memory)
+  moved: dict[UOp, UOp] = {}
+  for node, value in zip(wanted, values):
+    memory = plan.becomes.get(value, value)
+    if not _remember(node, memory): moved[node] = memory.contiguous()
+  # What turned out to be a view (a sum over an axis of one element of a view, say) gets memory of its own.
+  if moved:
+    _compute(list(moved.values()))
+    for node, copy in moved.items(): _remember(node, home(copy) or copy)
+
+
+def _remember(node: UOp, memory: UOp) -> bool:
+  """Make the memory the node's home. False when it is only a view of some memory."""
+  node, memory = _same_order(node), _same_order(memory)
+  if memory.op is not Ops.BUFFER or memory.arg.size != node.size: return False
+  if node is not memory: _homes[node] = memory
+  return True
+
+
+def lost(found: UOp) -> bool:
+  """Whether the memory below movements went with its device."""
+  return buffer_of(found.base).lost
+
+
+def check_alive(node: UOp) -> None:
+  """Raise ValueLost where the value needs memory that was lost."""
+  for u in in_memory([node])[0].toposort():
+    if u.op is Ops.BUFFER: buffer_of(u).check()
+
+
+def forget(buffers: set[Buffer]) -> None:
+  """No node is in this memory any more: something else will be written there."""
+  for node in [n for n, memory in _homes.items() if buffer_of(memory) in buffers]: del _homes[node]
 
 
 def steps_of(plan: Schedule) -> list[Step]:
@@ -61,26 +134,23 @@ def steps_of(plan: Schedule) -> list[Step]:
 
 
 def realize(*tensors: TensorBase) -> None:
-  """Put the values of the tensors into memory, all in one schedule."""
+  """Put the values of the tensors into memory, all in one schedule. Raises ValueLost where a value was lost."""
   realize_nodes([t.uop for t in tensors])
   for t in tensors:
-    found = held(t.uop)
-    if found is not None and t.is_leaf: t.uop = found
+    if (found := placed(t.uop)) is None: continue
+    buffer_of(found.base).check()
+    # A leaf needs no history: what it was computed from may go.
+    if t.is_leaf: t.uop = found
 
 
 def memory_of(tensor: TensorBase) -> Buffer:
-  """The buffer that holds exactly the tensor's elements in row-major order; computed first where there is none."""
-  found = held(tensor.uop)
-  if found is None or not _plain(found):
-    node = tensor.uop if found is None else found.contiguous()
-    realize_nodes([node])
-    found = held(node)
-    if tensor.is_leaf and node is tensor.uop and found is not None: tensor.uop = found
-  assert found is not None
-  return buffer_of(found.base)
-
-
-def _plain(node: UOp) -> bool:
-  """Whether the node is a whole buffer in order."""
-  while node.op in (Ops.RESHAPE, Ops.DETACH): node = node.src[0]
-  return node.op is Ops.BUFFER
+  """The buffer that holds exactly the tensor's elements in row-major order; computed, or copied from the memory that
+  the tensor is a view of, where there is none."""
+  realize(tensor)
+  node = tensor.uop
+  if (found := home(node)) is None:
+    copy = node.contiguous()
+    _compute([copy])
+    found = home(copy)
+    assert found is not None, "what was computed has a home"
+  return buffer_of(found)

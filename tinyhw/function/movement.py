@@ -87,7 +87,8 @@ class Movement(Elementwise):
     """Without the axes of size 1, or without that one if its size is 1."""
     if axis is None: return self.reshape(tuple(s for s in self.shape if s != 1))
     axis = self._axis(axis)
-    return self if not self.shape or self.shape[axis] != 1 else self.reshape(self.shape[:axis] + self.shape[axis + 1:])
+    one = bool(self.shape) and self.shape[axis] == 1
+    return self.reshape(self.shape[:axis] + self.shape[axis + 1:] if one else self.shape)
 
   def unsqueeze(self, axis: int) -> Self:
     """With a new axis of size 1."""
@@ -241,7 +242,7 @@ class Movement(Elementwise):
     """Moved along an axis, around its end."""
     dim = self._axis(dim)
     cut = (self.shape[dim] - shift) % max(self.shape[dim], 1)
-    if cut == 0: return self
+    if cut == 0: return self._derive(self.uop)  # a value of its own: `assign` to either leaves the other alone
     head, tail = self.split([cut, self.shape[dim] - cut], dim)
     return tail.cat(head, dim=dim)
 
@@ -376,11 +377,11 @@ class Movement(Elementwise):
 
   def triu(self, diagonal: int = 0) -> Self:
     """The upper triangle of the last two axes, the rest 0."""
-    return self._diagonal_mask(diagonal, True).where(self, 0)
+    return self._diagonal_mask(diagonal, True).where(self, False)
 
   def tril(self, diagonal: int = 0) -> Self:
     """The lower triangle of the last two axes, the rest 0."""
-    return self._diagonal_mask(diagonal, False).where(self, 0)
+    return self._diagonal_mask(diagonal, False).where(self, False)
 
   def one_hot(self, classes: int) -> Self:
     """A new last axis that is 1 at each element's value and else 0, as int32."""

@@ -50,7 +50,7 @@ def _const(u: UOp) -> str | None:
 
 
 def _variable(u: UOp) -> str | None:
-  if u.dtype is not dtypes.int32 or u.src: return "is an int32 without sources"
+  if u.dtype is not dtypes.int32 or any(s.op is not Ops.CONST for s in u.src): return "is an int32 of no other value"
   name, low, high = u.arg
   return None if isinstance(name, str) and low <= high else f"bounds {low}..{high} are empty"
 
@@ -169,11 +169,12 @@ def _kernel_sink(u: UOp) -> str | None:
   return _void(u) or next((f"of {s.op.name}, not of STOREs" for s in u.src if s.op is not Ops.STORE), None)
 
 
-def _kernel_const(u: UOp) -> str | None: return _const(u) or _sources(u, 0)
+_kernel_values: Table = {**_values, Ops.CONST: lambda u: _const(u) or _sources(u, 0),
+                         Ops.DEFINE_VAR: lambda u: _variable(u) or _sources(u, 0)}
 
 
 KERNEL: Table = {
-  **_values, **_moves, Ops.CONST: _kernel_const,
+  **_kernel_values, **_moves,
   Ops.DEFINE_GLOBAL: _global, Ops.VIEW: _view, Ops.LOAD: _load_view, Ops.STORE: _store_view, Ops.SINK: _kernel_sink,
 }
 
@@ -251,7 +252,7 @@ def _not_bfloat16(check: Check) -> Check:
 
 
 LINEAR: Table = {op: _not_bfloat16(check) for op, check in {
-  **_values, Ops.CONST: _kernel_const,
+  **_kernel_values,
   Ops.DEFINE_GLOBAL: _global,
   Ops.DEFINE_LOCAL: lambda u: _pointer(u, AddressSpace.LOCAL) or _text_arg(u),
   Ops.DEFINE_ACC: _same, Ops.ASSIGN: _assign_register, Ops.SPECIAL: _special, Ops.RANGE: _range, Ops.ENDRANGE: _end,

@@ -6,7 +6,8 @@ knows its `shape` (a tuple of ints), `device`, `toposort()` and, for integers an
 Every stage: `op (sources) arg`
 ===============================
 CONST () or (DEVICE,), number      A scalar, shape (). The number is canonical for the dtype (`ir.semantics`).
-DEFINE_VAR (), (name, min, max)    An int32 scalar, shape (): a value given at launch, min..max inclusive.
+DEFINE_VAR (), (name, min, max)    An int32 scalar, shape (): a value given at launch, min..max inclusive. In the tensor
+                                   graph a CONST as its source says which of its values, counted from 0, is meant.
 CAST (x,)                          To the node's dtype; meaning in `ir.semantics`.
 BITCAST (x,)                       The same memory as another dtype of the same itemsize.
 arithmetic (x[, y[, z]])           Meaning in `ir.semantics`. All sources have one shape and one dtype, but WHERE's

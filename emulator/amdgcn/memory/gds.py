@@ -88,6 +88,7 @@ def load(group: Group, address: Value, width: int) -> list[Value]:
 
 def store(group: Group, address: Value, words: list[Value], width: int) -> None:
   """Dwords, or the low 1 or 2 bytes; dropped past the end."""
+  group.cohort.writes += 1
   places, lanes = _places(group, address, width)
   _show(group, "store", address, width, lanes)
   raw = np.stack([full(group, w.view(U32))[lanes] for w in words], axis=1).view(np.uint8)
@@ -97,6 +98,7 @@ def store(group: Group, address: Value, words: list[Value], width: int) -> None:
 def atomic(group: Group, address: Value, width: int, operation: str, data: Value, compare: Value | None,
            want: bool) -> Value | None:
   """An atomic in the order of the waves; past the end nothing happens and 0 returns."""
+  group.cohort.writes += 1
   places, lanes = _places(group, address, width)
   _show(group, "atomic", address, width, lanes)
   if (places % width).any(): raise MachineFault("a misaligned atomic on the global data share")
@@ -131,6 +133,7 @@ def count(sign: int, offset: int, write: Callable[[Group, list[Value]], None]) -
     cells, on = memory(group).view(U32), need_lanes(group)
     waves = on.any(axis=1)
     if not waves.any(): return
+    group.cohort.writes += 1
     at = by_wave(group, (group.s[M0] >> np.uint32(16)) + np.uint32(offset))
     first = on & (np.cumsum(on, axis=1) == 1)
     inside = waves & (at.astype(np.int64) + 4 <= cells.nbytes)

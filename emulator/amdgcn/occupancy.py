@@ -1,0 +1,69 @@
+"""How many workgroups of a dispatch a chip holds at once, and what limits them.
+
+A wave has a share of its SIMD's registers, a workgroup one of its compute unit's LDS. The limits are the
+Arch's. Sources: LLVM's AMDGPUUsage (register granules, WGP_MODE), the ISA manuals (waves, LDS), and as a witness what
+LLVM writes as "Occupancy" in its assembly listings.
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from tinyhw.emulator.amdgcn.allocation import first_block
+from tinyhw.emulator.amdgcn.fields import SGPRS, VGPRS, program_field
+
+if TYPE_CHECKING:
+  from tinyhw.arch import Arch
+  from tinyhw.emulator.amdgcn.launch import Dispatch
+
+
+@dataclass(frozen=True)
+class Occupancy:
+  """`waves_per_simd` a SIMD holds; `workgroups` the whole card of `compute_units`, of `waves` waves each.
+
+  `limit` says in words what there is no more of.
+  """
+  waves_per_simd: int
+  limit: str
+  workgroups: int
+  waves: int
+  compute_units: int
+
+  def __str__(self) -> str:
+    many = "" if self.waves_per_simd == 1 else "s"
+    return (f"{self.waves_per_simd} wave{many} a SIMD, limited by {self.limit}; {self.workgroups:,} workgroups of "
+            f"{self.waves} resident at once on {self.compute_units} compute units")
+
+
+def _up(n: int, granule: int) -> int: return -(-n // granule) * granule
+
+
+def occupancy(arch: Arch, d: Dispatch) -> Occupancy:
+  """What the chip holds of a dispatch; a workgroup at least, since one that does not fit is refused elsewhere."""
+  lanes = 32 if d.wave32 else 64
+  x, y, z = d.block
+  waves = -(-x * y * z // lanes)
+  units = d.compute_units or arch.cu_count
+  # a workgroup's waves stay in one compute unit, or with WGP_MODE in a pair of them that share their LDS
+  pair = arch.cus_per_wgp if program_field(arch.isa, "RSRC1", "WGP_MODE", d.rsrc1) else 1
+  simds, lds = arch.simd_per_cu * pair, arch.lds_per_cu * pair
+
+  vgprs = _up(first_block(arch, d, lanes) or (VGPRS.of(d.rsrc1) + 1) * arch.vgpr_unit[lanes], arch.vgpr_granule[lanes])
+  file = arch.simd_vgprs[lanes]
+  limits = [(arch.waves_per_simd, f"the {arch.waves_per_simd} waves of a SIMD"),
+            (file // vgprs, f"VGPRs ({vgprs} a wave of {file})")]
+  if arch.simd_sgprs:
+    # 8 registers a unit, of which the chip takes them by `sgpr_granule`
+    sgprs = _up((SGPRS.of(d.rsrc1) + 1) * 8, arch.sgpr_granule)
+    limits.append((arch.simd_sgprs // sgprs, f"SGPRs ({sgprs} a wave of {arch.simd_sgprs})"))
+  a_simd, why = min(limits, key=lambda row: row[0])
+  groups = a_simd * simds // waves
+  where = "workgroup processor" if pair > 1 else "compute unit"
+  if d.lds_size and (fits := lds // _up(d.lds_size, arch.lds_granule)) < groups:
+    groups, why = fits, f"LDS ({_up(d.lds_size, arch.lds_granule):,} bytes a workgroup of {lds:,} a {where})"
+  groups = max(1, groups)
+  total = groups * (units // pair)
+  if d.scratch_size and d.scratch_waves // waves < total:
+    total, why = max(1, d.scratch_waves // waves), f"scratch memory (for {d.scratch_waves:,} waves)"
+    groups = max(1, -(-total * pair // units))
+  return Occupancy(min(a_simd, -(-groups * waves // simds)), why, max(1, total), waves, units)
