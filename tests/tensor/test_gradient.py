@@ -146,3 +146,25 @@ def test_a_step_changes_the_leaf_and_not_what_was_made_from_it() -> None:
   assert w.grad is not None
   with Tensor.no_grad(): w.assign(w - 0.5 * w.grad)
   assert w.tolist() == [0, 0] and y.item() == 5
+
+
+@pytest.mark.parametrize("realized", [False, True])
+def test_what_requires_no_gradient_lets_none_through(realized: bool) -> None:
+  x = Tensor([2.0, 3.0])
+  before = x * 10                       # made before x was a variable
+  x.requires_grad_()
+  with Tensor.no_grad(): quiet = x * 100
+  (x * x).sum().backward()
+  gradient = x.grad
+  assert gradient is not None and not quiet.requires_grad
+  if realized: Tensor.realize(before, quiet, gradient)
+  x.zero_grad()
+  (x * (before + quiet + gradient)).sum().backward()
+  assert x.grad is not None and x.grad.tolist() == [224, 336]
+
+
+def test_views_of_one_memory_are_variables_of_their_own() -> None:
+  base = Tensor([[1.0, 2.0], [3.0, 4.0]]).realize()
+  a, b, c = (t.requires_grad_() for t in (base.detach(), base.T, base.reshape(4)))
+  ((a * b).sum() + (c * 5).sum()).backward()
+  assert [t.grad.tolist() for t in (a, b, c)] == [[[1, 3], [2, 4]], [[1, 2], [3, 4]], [5, 5, 5, 5]] and base.grad is None
