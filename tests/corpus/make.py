@@ -130,7 +130,7 @@ LANGUAGES = {
   "OpenCL C": ("kernels.cl", ["-x", "cl", "-cl-std=CL2.0"]),
   "HIP": ("kernels.hip", ["-x", "hip", "--cuda-device-only", "-nogpuinc", "--no-gpu-bundle-output"]),
 }
-SINCE = {"gfx1100": 15, "gfx942": 17, "gfx1201": 18, "gfx11-generic": 19, "gfx12-generic": 19, "gfx9-4-generic": 20}
+SINCE = {"gfx1100": 15, "gfx942": 17, "gfx1201": 18, "gfx11-generic": 19, "gfx12-generic": 19}
 CLANG_GRIDS = {
   "add": 5, "softmax": 6, "layer_norm": 5, "layer_norm_backward": 6, "dropout": 8, "matmul_half": 35,
   "matmul_float": 16, "matmul_double": 16, "matmul_int8": 64, "attention": 2, "scan": 4, "sort": 3, "histogram": 3,
@@ -161,7 +161,7 @@ def make_clang(folder: Path) -> None:
       for language, (source, words) in LANGUAGES.items():
         for extra in ([], ["-O0"], ["-mwavefrontsize64"], ["-mcumode", "-Os"]):
           if extra and language != {"-O0": "C", "-mcumode": "OpenCL C", "-mwavefrontsize64": "C++"}[extra[0]]: continue
-          if extra and version < 19 or "-m" in "".join(extra) and target in ("gfx942", "gfx9-4-generic"): continue
+          if extra and version < 19 or "-m" in "".join(extra) and target == "gfx942": continue
           if "generic" in target and (extra or language != "C"): continue
           name = f"clang{version}-{target}-{source.replace('.', '-')}{''.join(extra)}"
           where = [f"--offload-arch={target}"] if language == "HIP" else ["-target", "amdgcn-amd-amdhsa",

@@ -1,16 +1,22 @@
 """Code for another GPU than the one that is there: refused, naming both; the emulator alone runs each on its own."""
 from __future__ import annotations
 
+import shutil
+import subprocess
+from pathlib import Path
+
 import llvmlite.binding as llvm
 import numpy as np
 import pytest
 
 import tinyhw
 from tests.emulator.gpu import TRIPLE
+from tests.strength import THOROUGH
 from tinyhw.arch import DECODED
 from tinyhw.core.errors import DeviceError, InvalidArgument, Unsupported
 from tinyhw.device import Device
 
+CLANG = shutil.which("clang-19")
 KERNEL = """target triple = "amdgcn-amd-amdhsa"
 define amdgpu_kernel void @k(ptr addrspace(1) %p, i32 %n) {
   %i = call i32 @llvm.amdgcn.workitem.id.x()
@@ -48,6 +54,41 @@ def new_devices(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_emulator_runs_each_on_its_own(cpu: str, engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
   monkeypatch.setenv("EMU", engine)
   assert (run(compiled(cpu)) == X + 7).all()
+
+
+SOURCE = """
+#define GLOBAL __attribute__((address_space(1)))
+__attribute__((amdgpu_kernel))
+void k(GLOBAL float *out, const GLOBAL float *in, float scale, int n) {
+  static __attribute__((address_space(3), loader_uninitialized)) float shared[64];
+  unsigned i = __builtin_amdgcn_workitem_id_x();
+  float offset = scale < 1.5f ? scale * 2.0f + (float)n : __builtin_ceilf(scale) - (float)n;
+  shared[i] = in[i] * offset;
+  __builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup");
+  __builtin_amdgcn_s_barrier();
+  float sum = 0;
+  for (int j = 0; j < n; j++) sum += shared[i + j & 63];
+  out[i] = sum;
+}
+"""
+# Each kind in every run: scalar floats or not, the smaller and the larger file of registers, waves of 64 alone.
+QUICK = ("gfx1103", "gfx1150", "gfx1151", "gfx1200", "gfx942")
+
+
+@pytest.mark.skipif(CLANG is None, reason="clang-19 is not installed")
+@pytest.mark.parametrize("cpu", [c for c in DECODED if (THOROUGH or c in QUICK) and c != "gfx1153"])
+def test_objects_of_clang(cpu: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+  """A kernel with uniform floats, LDS and a barrier, compiled and linked by clang 19, on both engines at once."""
+  monkeypatch.setenv("EMU", "both")
+  (tmp_path / "k.c").write_text(SOURCE)
+  subprocess.run([str(CLANG), "-x", "c", "-target", TRIPLE, f"-mcpu={cpu}", "-nogpulib", "-O2", "-ffp-contract=off",
+                  "-fuse-ld=lld", "-o", str(tmp_path / "k.co"), str(tmp_path / "k.c")], check=True, capture_output=True)
+  given = np.arange(64, dtype=np.float32)
+  for scale, offset in ((1.25, 2.5 + 5), (2.25, 3.0 - 5)):
+    want = np.zeros(64, np.float32)
+    for j in range(5): want += np.roll(given * np.float32(offset), -j)
+    arguments = [np.zeros(64, np.float32), given, np.float32(scale), np.int32(5)]
+    assert np.array_equal(tinyhw.launch(tmp_path / "k.co", "k", 1, 64, arguments, "EMU")[0], want)
 
 
 @pytest.mark.parametrize("card, cpu, runs", [

@@ -37,6 +37,7 @@ class HostProgram(Program):
       types = [ctypes.c_void_p] * shape[0] + [ctypes.c_int32] * shape[1]
       function = self._functions[shape] = ctypes.CFUNCTYPE(None, *types)(self._address)
     arguments = [b.address for b in buffers]
+    if None in arguments: raise InvalidArgument("a buffer was freed", where=self.name)
     if not wait:
       function(*arguments, *values)
       return None
@@ -71,13 +72,13 @@ class HostRuntime(Runtime):
     allocation.handle, allocation.address = None, None
 
   def copyin(self, dst: Allocation, data: memoryview) -> None:
-    dst.handle[:data.nbytes] = data.cast("B")
+    dst.memory(data.nbytes, self.name)[:data.nbytes] = data.cast("B")
 
   def copyout(self, dst: memoryview, src: Allocation) -> None:
-    dst.cast("B")[:] = src.handle[:dst.nbytes]
+    dst.cast("B")[:] = src.memory(dst.nbytes, self.name)[:dst.nbytes]
 
   def copy(self, dst: Allocation, src: Allocation, nbytes: int) -> None:
-    dst.handle[:nbytes] = src.handle[:nbytes]
+    dst.memory(nbytes, self.name)[:nbytes] = src.memory(nbytes, self.name)[:nbytes]
 
   def load(self, binary: bytes, kernel: str) -> Program:
     if self._jit is None:

@@ -27,7 +27,7 @@ from tinyhw.core.memory import PAGE, Access, AddressSpace, Region
 from tinyhw.core.patience import Patience
 from tinyhw.drive.allocate import round_up
 from tinyhw.drive.amd.host import Span, mapped, merged
-from tinyhw.drive.amd.program import ArgumentLayout, Shape, check_lds, describe_launch, user_sgprs
+from tinyhw.drive.amd.program import NULL_PAGES, ArgumentLayout, Shape, check_lds, describe_launch, user_sgprs
 from tinyhw.drive.base import Allocation, Dim3, Program, Runtime, free_bytes
 from tinyhw.wire import codeobject
 from tinyhw.wire.codeobject import CodeObject, Kernel
@@ -286,7 +286,11 @@ class BareRuntime(Runtime):
       threads = ready.dispatch.block[0] * ready.dispatch.block[1] * ready.dispatch.block[2]
       number = fault.wave // -(-threads // ready.kernel.wavefront_size)
       if x * y * z > 1: parts.append(f"workgroup {number % x},{number // x % y},{number // x // y}")
-    if isinstance(fault, PageFault) and fault.address is not None: parts += self._near(fault.address)
+    if isinstance(fault, PageFault) and fault.address is not None:
+      parts += self._near(fault.address)
+      unserved = ArgumentLayout(ready.kernel).unserved
+      if fault.address < NULL_PAGES and unserved:
+        parts.append(f"the kernel asks for {', '.join(unserved)} (null here)")
     return ", ".join(parts)
 
   def _near(self, address: int) -> list[str]:
