@@ -99,6 +99,15 @@ class WatchdogExpired(MachineFault):
   """A wave ran longer than the watchdog allows: most likely an endless loop."""
 
 
+class Deadlock(WatchdogExpired):
+  """Waves wait for what nobody who can run will do. `polls` say which wait where, for what memory to change."""
+
+  def __init__(self, message: str, *, polls: Sequence[object] = (), pc: int | None = None,
+               instruction: str | None = None, wave: int | None = None, hint: str | None = None) -> None:
+    self.polls = tuple(polls)
+    super().__init__(message, pc=pc, instruction=instruction, wave=wave, hint=hint)
+
+
 class HazardFound(MachineFault):
   """A dispatch ran to its end, and the checks found what need not work on a chip. `findings` are JSON-like rows."""
 
