@@ -7,7 +7,7 @@ memory (the host, other queues) and go on, or take it as the deadlock that it is
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -75,7 +75,11 @@ class Idle:
     self.watched: dict[tuple[int, int], int] = {}  # value by (address, width) of global memory that waves wait for
     self._endless: tuple[Cohort, Group] | None = None  # waves that look at nothing
     for cohort in cohorts: self._look(cohort)
-    self.polls.sort(key=lambda p: p.wave)
+    found: dict[tuple[int, int, str], list[Poll]] = {}
+    for p in self.polls: found.setdefault((p.pc, p.address, p.segment), []).append(p)
+    same = (min(ps, key=lambda p: p.wave) for ps in found.values())
+    self.polls = sorted((replace(p, waves=sum(q.waves for q in found[p.pc, p.address, p.segment])) for p in same),
+                        key=lambda p: p.wave)
 
   def _look(self, cohort: Cohort) -> None:
     """Run a cohort that waits once round, and see what it reads."""
@@ -124,17 +128,18 @@ class Idle:
     first, *others = self.polls
     program = self._cohorts[0].program
     lines = [f"a deadlock: {_waves(first.waves)} for {first}, and nobody is left who could change that"]
-    lines += [f"{_waves(p.waves)} at PC {p.pc:#x} in '{program.describe(p.pc)}' (wave {p.wave}) for {p}"
+    lines += [f"{_waves(p.waves)} in '{program.describe(p.pc)}' (PC {p.pc:#x}, first wave {p.wave}) for {p}"
               for p in others[:TOLD - 1]]
     if len(others) >= TOLD: lines.append(f"{len(others) - TOLD + 1} more places where waves wait")
-    for cohort in self._cohorts:
-      if cohort.parked:
-        at = cohort.parked[0]
-        lines.append(f"{_waves(at.size)} at a barrier before PC {at.pc:#x} (wave {int(at.waves[0])})")
+    parked = [g for cohort in self._cohorts for g in cohort.parked]
+    for pc in sorted({g.pc for g in parked}):
+      here = [g for g in parked if g.pc == pc]
+      first_wave = min(int(g.waves[0]) for g in here)
+      lines.append(f"{_waves(sum(g.size for g in here))} at a barrier before PC {pc:#x} (first wave {first_wave})")
     w = self._workgroups
     if w.left: lines.append(w.rest)
     return Deadlock("; ".join(lines), pc=first.pc, instruction=program.describe(first.pc), wave=first.wave,
-                    polls=self.polls)
+                    polls=self.polls, address=first.address if first.segment == "global" else None)
 
 
 def _waves(n: int) -> str: return "a wave waits" if n == 1 else f"{n:,} waves wait"

@@ -147,7 +147,7 @@ class Workgroups:
     """Those that have not begun, in words."""
     first, count, entry = self.begun, self.left, self.dispatch.entry_pc
     which = f"workgroup {first} is" if count == 1 else f"workgroups {first} to {self.total - 1} are"
-    return f"{which} not resident (the chip holds {self.occupancy}) and would begin at PC {entry:#x}"
+    return f"{which} not resident (the chip holds {self.occupancy}) and would begin with PC {entry:#x}"
 
   def begin(self, room: int) -> Cohort:
     """The next workgroups, as many as there is room for and usual, with their waves ready to run."""

@@ -100,7 +100,7 @@ class Launch:
           return
         self.stats.engine = "jit"
         self._begin(waves)
-        yield None
+        if not self._turns: yield None  # nobody else may see or end what threads are about
       self.settle(0)
       if not self._running:
         if w.left: continue

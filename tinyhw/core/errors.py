@@ -100,12 +100,15 @@ class WatchdogExpired(MachineFault):
 
 
 class Deadlock(WatchdogExpired):
-  """Waves wait for what nobody who can run will do. `polls` say which wait where, for what memory to change."""
+  """Waves wait for what nobody who can run will do. `polls` say which wait where, for what memory to change.
+
+  `address` is that of the memory that `wave` waits for.
+  """
 
   def __init__(self, message: str, *, polls: Sequence[object] = (), pc: int | None = None,
-               instruction: str | None = None, wave: int | None = None, hint: str | None = None) -> None:
+               instruction: str | None = None, wave: int | None = None, address: int | None = None) -> None:
     self.polls = tuple(polls)
-    super().__init__(message, pc=pc, instruction=instruction, wave=wave, hint=hint)
+    super().__init__(message, pc=pc, instruction=instruction, wave=wave, address=address)
 
 
 class HazardFound(MachineFault):

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from tinyhw.arch import DECODED, Arch, decoded
 from tinyhw.autogen import hsa, sq
-from tinyhw.core.errors import DecodeError, InvalidArgument, MachineFault, OutOfMemory, PageFault
+from tinyhw.core.errors import Deadlock, DecodeError, InvalidArgument, MachineFault, OutOfMemory, PageFault
 from tinyhw.core.memory import PAGE, Access, AddressSpace, Region
 from tinyhw.drive.allocate import round_up
 from tinyhw.drive.amd.program import ArgumentLayout, Shape, check_lds, describe_launch, user_sgprs
@@ -240,6 +240,7 @@ class BareRuntime(Runtime):
     """Faults of the launch say what they are about."""
     try: yield
     except MachineFault as error:
+      error.message = codeobject.with_places(self.loaded(), error.message)
       error.hint = "; ".join(filter(None, (self.about(error, ready), error.hint)))
       raise
 
@@ -253,6 +254,8 @@ class BareRuntime(Runtime):
       number = fault.wave // -(-threads // ready.kernel.wavefront_size)
       if x * y * z > 1: parts.append(f"workgroup {number % x},{number // x % y},{number // x // y}")
     if isinstance(fault, PageFault) and fault.address is not None: parts += self._near(fault.address)
+    if isinstance(fault, Deadlock) and fault.address is not None:
+      parts += [f"what it waits for is {p}" for p in self._near(fault.address)]
     return ", ".join(parts)
 
   def _near(self, address: int) -> list[str]:
