@@ -193,13 +193,13 @@ class Queue(ABC):
       while packets and self.state is State.READY:
         if self.busy:
           packets = self._go_on(packets)
-          continue
-        if not frames:
-          if self.write == self._taken:
-            break
-          self._fetch()
-        packets -= 1
-        self._step()
+        else:
+          if not frames:
+            if self.write == self._taken:
+              break
+            self._fetch()
+          packets -= 1
+          self._step()
         if frames and frames[-1].at >= len(frames[-1].words):
           self._retire()
       self._retire()
