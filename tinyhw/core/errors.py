@@ -107,6 +107,18 @@ class Interrupted(MachineFault):
   """The host took a dispatch off an emulated GPU; the fields say where one of its waves stood."""
 
 
+class Deadlock(WatchdogExpired):
+  """Waves wait for what nobody who can run will do. `polls` say which wait where, for what memory to change.
+
+  `address` is that of the memory that `wave` waits for.
+  """
+
+  def __init__(self, message: str, *, polls: Sequence[object] = (), pc: int | None = None,
+               instruction: str | None = None, wave: int | None = None, address: int | None = None) -> None:
+    self.polls = tuple(polls)
+    super().__init__(message, pc=pc, instruction=instruction, wave=wave, address=address)
+
+
 class HazardFound(MachineFault):
   """A dispatch ran to its end, and the checks found what need not work on a chip. `findings` are JSON-like rows."""
 

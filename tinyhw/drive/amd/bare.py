@@ -15,6 +15,7 @@ from typing import Any, Final
 from tinyhw.arch import DECODED, Arch, decoded
 from tinyhw.autogen import hsa, sq
 from tinyhw.core.errors import (
+  Deadlock,
   DecodeError,
   Interrupted,
   InvalidArgument,
@@ -274,6 +275,7 @@ class BareRuntime(Runtime):
     """Faults of the launch say what they are about."""
     try: yield
     except MachineFault as error:
+      error.message = codeobject.with_places(self.loaded(), error.message)
       error.hint = "; ".join(filter(None, (self.about(error, ready), error.hint)))
       raise
 
@@ -291,6 +293,8 @@ class BareRuntime(Runtime):
       unserved = ArgumentLayout(ready.kernel).unserved
       if fault.address < NULL_PAGES and unserved:
         parts.append(f"the kernel asks for {', '.join(unserved)} (null here)")
+    if isinstance(fault, Deadlock) and fault.address is not None:
+      parts += [f"what it waits for is {p}" for p in self._near(fault.address)]
     return ", ".join(parts)
 
   def _near(self, address: int) -> list[str]:
