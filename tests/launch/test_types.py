@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tinyhw
+from tests.strength import examples
 from tinyhw import Device
 from tinyhw.arguments import Parameter, pack_value
 from tinyhw.cli import tinyhw as tinyhw_command
@@ -226,7 +227,7 @@ NUMBERS = st.one_of(st.integers(-(1 << 70), 1 << 70), st.floats(allow_nan=False)
                     st.sampled_from([0, 1, -1, 255, 256, 65504, 65520, 1 << 24, (1 << 24) + 1, -0.0]))
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(200))
 @given(st.sampled_from(TYPES), NUMBERS)
 def test_a_python_number_is_packed_as_itself_or_refused(t: CType, value: Any) -> None:
   """What is packed reads back as the number: exactly, or as the nearest float to a float."""
@@ -244,7 +245,7 @@ def test_a_python_number_is_packed_as_itself_or_refused(t: CType, value: Any) ->
   else: assert back == value and int(back) == int(value)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(200))
 @given(st.sampled_from(TYPES), st.sampled_from("?bBhHiIqQefdFD"), st.integers(0, (1 << 64) - 1))
 def test_a_numpy_scalar_is_packed_as_itself_or_refused(t: CType, code: str, bits: int) -> None:
   """With a type that is known or not: the bytes are its own, and mean the same number as the parameter's type."""

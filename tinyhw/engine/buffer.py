@@ -55,8 +55,8 @@ class Buffer:
   def check(self) -> None:
     """Raise ValueLost where the memory is lost."""
     if self.lost:
-      raise ValueLost(f"the value ({self.size:,} x {self.dtype}) was lost when the device was closed", where=self.device,
-                      hint="make the tensor again, or copy it to another device before Device.close()")
+      raise ValueLost(f"the value ({self.size:,} x {self.dtype}) was lost when the device was closed",
+                      where=self.device, hint="make the tensor again, or read its value before Device.close()")
 
   def alias(self) -> Buffer:
     """Another buffer of the same memory: who sees one of the two in a launch knows by which name it was meant."""

@@ -35,7 +35,8 @@ class Elementwise(TensorBase):
   # *** types ***
 
   def cast(self, dtype: DType | str) -> Self:
-    """Convert each element (semantics in `ir.semantics`: saturating and truncating from float to integer)."""
+    """Convert each element (semantics in `ir.semantics`: saturating and truncating from float to integer). This tensor
+    itself when it is of that type."""
     if isinstance(dtype, str): dtype = dtypes.named(dtype)
     return self if dtype is self.dtype else self._derive(self.uop.cast(dtype))
 
@@ -193,7 +194,7 @@ class Elementwise(TensorBase):
   def _power(self, exponent: int_) -> Self:
     result, square = None, self
     while exponent:
-      if exponent & 1: result = square if result is None else result * square
+      if exponent & 1: result = square._same() if result is None else result * square
       exponent >>= 1
       if exponent: square = square * square
     return self.const_like(1) if result is None else result
@@ -229,7 +230,7 @@ class Elementwise(TensorBase):
   def __pow__(self, x: Any) -> Self: return self.pow(x)
   def __rpow__(self, x: Any) -> Self: return self.pow(x, True)
   def __neg__(self) -> Self: return self.neg()
-  def __pos__(self) -> Self: return self
+  def __pos__(self) -> Self: return self._same()
   def __abs__(self) -> Self: return self.abs()
 
   # *** bits ***
@@ -368,7 +369,7 @@ class Elementwise(TensorBase):
     return self._binary(Ops.MAX, other)
 
   def _extreme(self, other: int_, self_wins: bool_) -> Self:
-    if self_wins: return self
+    if self_wins: return self._same()
     raise InvalidArgument(f"{other} is not a number of {self.dtype}, which the result has", hint="cast this first")
 
   def minimum(self, other: Any) -> Self:
@@ -383,7 +384,7 @@ class Elementwise(TensorBase):
 
   def clip(self, low: Any = None, high: Any = None) -> Self:
     """Limited to `low`..`high`; None means no limit."""
-    result = self if low is None else self.maximum(low)
+    result = self._same() if low is None else self.maximum(low)
     return result if high is None else result.minimum(high)
   clamp = clip
 
@@ -447,7 +448,7 @@ class Elementwise(TensorBase):
 
   def trunc(self) -> Self:
     """Rounded toward zero."""
-    return self._derive(self.uop.alu(Ops.TRUNC)) if self.dtype.is_float else self
+    return self._derive(self.uop.alu(Ops.TRUNC)) if self.dtype.is_float else self._same()
   def floor(self) -> Self:
     """Rounded down."""
     whole = self.trunc()
@@ -458,7 +459,7 @@ class Elementwise(TensorBase):
     return (self > whole).where(whole + 1, whole)
   def round(self) -> Self:
     """Rounded to the nearest integer, halves to the even one."""
-    if not self.dtype.is_float: return self
+    if not self.dtype.is_float: return self._same()
     whole = self.trunc()
     rest, half = (self - whole).abs(), whole * 0.5        # both are exact
     away = (rest > 0.5) | (rest.eq(0.5) & half.ne(half.trunc()))
@@ -469,7 +470,7 @@ class Elementwise(TensorBase):
     return (self > 0).where(self.const_like(1), (self < 0).where(negative, self.eq(0).where(self.const_like(0), self)))
   def abs(self) -> Self:
     """Magnitude."""
-    if self.dtype.is_bool or not self.dtype.min: return self
+    if self.dtype.is_bool or not self.dtype.min: return self._same()
     if not self.dtype.is_float: return self.maximum(-self)
     return (self < 0).where(-self, self.eq(0).where(self.const_like(0), self))
 
@@ -568,5 +569,5 @@ _GELU = Fraction("1.59576912160573071175978423973752747390343452465570")      # 
 
 _SHORT_POWERS: dict[float_, Callable[[Any], Any]] = {
   -1: lambda x: x.reciprocal(), -0.5: lambda x: x.rsqrt(), 0: lambda x: x.const_like(1), 0.5: lambda x: x.sqrt(),
-  1: lambda x: x, 2: lambda x: x * x, 3: lambda x: x * x * x}
+  1: lambda x: +x, 2: lambda x: x * x, 3: lambda x: x * x * x}
 """Exponents whose powers are computed without POW."""

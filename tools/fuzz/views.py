@@ -1,4 +1,4 @@
-"""Random lives of tensors against NumPy: made, viewed, computed, realized, read, assigned, copied, differentiated, jitted.
+"""Random lives of tensors against NumPy: viewed, computed, realized, read, assigned, copied, differentiated, jitted.
 
     python -m tinyhw.tools.fuzz.views                              1,000 chains on LLVM, PYTHON, and two mock AMD cards
     python -m tinyhw.tools.fuzz.views --chains 100000 --seed 0     the long form
@@ -327,7 +327,7 @@ class World:
       other = self.partner(choose, entry)
       total = total ^ other.array if logical else np.maximum(total, other.array)
       flipped, turned = function(other.tensor)
-      self.add(flipped, other.array.reshape(-1)[::-1] if other.array.ndim else other.array.reshape(1), f"f({other.name})[0]")
+      self.add(flipped, other.array.reshape(-1)[::-1], f"f({other.name})[0]")
       self.add(turned, total.T, f"f({other.name})[1]")
       if not choose.below(3): self.read(choose)
     if not same(state.numpy(), total): raise self.wrong(f"the state is {state.tolist()}, not {total.tolist()}")
