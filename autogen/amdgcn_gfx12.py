@@ -1820,6 +1820,8 @@ ROWS = {
     0xe4240000: 'image_gather4h;;12;ff00000000000000fc3fc000;e4240000;228;542;254;6',
   }),
 }
+LATER: dict[str, dict[str, dict[int, str]]] = {
+}
 FIELDS = (
   'offset=0:0:16 addr=32:0:8 data0=40:0:8',
   'offset=0:0:16 addr=32:0:8 data0=40:0:8 data1=48:0:8',

@@ -1922,6 +1922,8 @@ ROWS = {
     0x7dfe0000: 'v_cmpx_t_u64;e32;4;fffe0000;7dfe0000;114;440;121;36',
   }),
 }
+LATER: dict[str, dict[str, dict[int, str]]] = {
+}
 FIELDS = (
   'offset=0:0:16 gds=16:0:1 acc=25:0:1 data0=40:0:8 addr=32:0:8',
   'offset=0:0:16 gds=16:0:1 acc=25:0:1 data0=40:0:8 addr=32:0:8 data1=48:0:8',

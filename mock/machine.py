@@ -180,6 +180,8 @@ class Machine:
     with self.lock:
       if done():
         return True
+      if self.kfd.user_buffers:
+        self.kfd.check_user_memory()
       deadline: float | None = None
       while True:
         while self._turn():

@@ -190,7 +190,7 @@ def ranges(code: CodeObject, address: int) -> list[tuple[int, int]]:
 
 def listing(space: AddressSpace, arch: Arch, code: CodeObject, address: int, entry: int) -> Code:
   """The instructions and names of a code object in memory."""
-  return Code(space, table(arch.isa), ranges(code, address), symbols(code, address), entry)
+  return Code(space, table(arch.table), ranges(code, address), symbols(code, address), entry)
 
 
 class _Start:

@@ -11,6 +11,7 @@ import functools
 import importlib
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from tinyhw.core.errors import DeviceError, InvalidArgument, Unsupported
 
 if TYPE_CHECKING:
+  from tinyhw.arch import Arch
   from tinyhw.core.port import Port
   from tinyhw.drive.amd.bare import BareRuntime
   from tinyhw.drive.base import Allocation, Runtime
@@ -98,6 +100,7 @@ class Devices:
 
   def __init__(self) -> None:
     self._open: dict[str, OpenDevice] = {}
+    self.lock = threading.RLock()  # held while a device opens, and for each `tinyhw.launch`
     self._default: str | None = None
     self._port: Port | None = None
     self._machine: Any = None
@@ -133,15 +136,18 @@ class Devices:
 
   def __getitem__(self, name: str | None) -> OpenDevice:
     name = self.canonicalize(name)
-    if (device := self._open.get(name)) is None:
-      kind, _, index = name.partition(":")
-      if (opener := _OPENERS.get(kind)) is None:
-        raise Unsupported("device", kind, hint=f"it would be {KINDS[kind]}; built are {', '.join(_OPENERS)}")
-      refuse_planned_variables()
-      start = time.perf_counter()
-      device = self._open[name] = opener(self, name, int(index or 0))
-      if debug_level() >= 1:
-        print(f"{name:8s} opened in {(time.perf_counter() - start) * 1e3:.1f} ms: {KINDS[kind]}", file=sys.stderr)
+    if (device := self._open.get(name)) is not None: return device
+    with self.lock: return self._open.get(name) or self._opened(name)
+
+  def _opened(self, name: str) -> OpenDevice:
+    kind, _, index = name.partition(":")
+    if (opener := _OPENERS.get(kind)) is None:
+      raise Unsupported("device", kind, hint=f"it would be {KINDS[kind]}; built are {', '.join(_OPENERS)}")
+    refuse_planned_variables()
+    start = time.perf_counter()
+    device = self._open[name] = opener(self, name, int(index or 0))
+    if debug_level() >= 1:
+      print(f"{name:8s} opened in {(time.perf_counter() - start) * 1e3:.1f} ms: {KINDS[kind]}", file=sys.stderr)
     return device
 
   @property
@@ -339,19 +345,32 @@ def _open_amd(devices: Devices, name: str, index: int) -> OpenDevice:
 def _open_emu(devices: Devices, name: str, index: int) -> OpenDevice:
   def renderer() -> Any:
     raise Unsupported("tensors on", name, hint="it runs ready code objects; DEV=AMD MOCKGPU=1 has tensors")
-  runtime = emulated(name)
+  runtime = emulated(name, index)
   runtime.observer = devices._observer
   return OpenDevice(name, runtime, renderer)
 
 
-def emulated(name: str = "EMU") -> BareRuntime:
-  """A runtime of its own that runs code objects of any generation on the emulator, without driver and mock."""
+def emulated(name: str = "EMU", index: int = 0) -> BareRuntime:
+  """A runtime of its own that runs code objects of any generation on the emulator, without driver and mock.
+
+  Where MOCKGPU names cards that the mock has not yet, it stands for the one of that index, and refuses other code.
+  """
   from tinyhw.drive.amd.bare import BareRuntime
   from tinyhw.emulator.amdgcn import Dispatch
   from tinyhw.emulator.engines import dispatch
   options = mock_options()
   options.pop("seed", None)  # there are no queues to take turns
-  return BareRuntime(Dispatch, functools.partial(dispatch, **options), name)
+  return BareRuntime(Dispatch, functools.partial(dispatch, **options), name, stand_in(index))
+
+
+def stand_in(index: int = 0) -> Arch | None:
+  """The card of that index that MOCKGPU names, where the mock has none of them and the emulator runs them all."""
+  from tinyhw.arch import DECODED
+  from tinyhw.mock.amd.card import CARDS
+  cards = mock_cards() or ()
+  if not cards or any(c in CARDS or c not in DECODED for c in cards): return None
+  if index >= len(cards): raise DeviceError(f"no GPU {index}: MOCKGPU names {', '.join(cards)}", where=f"EMU:{index}")
+  return DECODED[cards[index]]
 
 
 Opener = Callable[[Devices, str, int], OpenDevice]

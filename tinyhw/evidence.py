@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from tinyhw.core.errors import DecodeError, TinyhwError
+from tinyhw.arch import Arch
+from tinyhw.core.errors import DecodeError
 from tinyhw.drive.amd.program import user_sgprs
 from tinyhw.emulator.amdgcn import control
 from tinyhw.emulator.amdgcn.all_tables import MEANINGS
@@ -19,6 +20,7 @@ from tinyhw.emulator.check.effects import SGPR0, dwords, effects
 from tinyhw.isa.amdgcn import NULL, Instruction, Operand, table
 from tinyhw.wire.codeobject import CodeObject, Kernel
 
+_SIGNS: Final = frozenset({128, 193})  # the inline constants 0 and -1
 LARGEST: Final = 20_000  # instructions of a kernel that is looked at
 _WHOLE: Final = re.compile(r"_[iu](16|24|32|64)(_|$)")
 # Integer instructions that compilers also use on the bits of floats: shifts that spread the sign, fields, signs.
@@ -35,7 +37,7 @@ class Tag:
 
   "kernarg": dword `part` of the argument segment's address. "value": the dword at `at` of the segment, in bytes.
   "address": dword `part` of an address in the array whose pointer is at `at`. "element": a dword loaded from there.
-  "made": what an instruction whose result has the type `of` has computed.
+  "made": what an instruction whose result has the type `of` has computed. "sign": 0 or -1.
   """
   what: str
   at: int = 0
@@ -69,14 +71,17 @@ class Uses:
     return next(iter(found)) if len(found) == 1 and found <= {"f32", "f64"} else None
 
 
-def uses(code: CodeObject, kernel: Kernel, isa: str) -> Uses:
-  """What a kernel's code does with its arguments; nothing for code that cannot be followed."""
+def uses(code: CodeObject, kernel: Kernel, arch: Arch) -> Uses:
+  """What a kernel's code does with its arguments; nothing for code that cannot be followed. Raises what keeps the
+  kernel from running."""
   found = Uses()
-  try: pointer = next(k for k, name in user_sgprs(kernel, code.arch, 0).pairs.items() if name == "kernarg")
-  except (StopIteration, TinyhwError): return found
-  lanes = kernel.wavefront_size
-  start: State = {SGPR0 + pointer + k: Tag("kernarg", 0, k) for k in (0, 1)}
-  flow = _Flow(code, isa, lanes, frozenset(a.offset for a in kernel.arguments if a.kind == "global_buffer"))
+  sgprs = user_sgprs(kernel, arch.name, 0)
+  start: State = {SGPR0 + at + k: Tag("kernarg", 0, k) for at, name in sgprs.pairs.items() if name == "kernarg"
+                  for k in (0, 1)}
+  first, count = sgprs.preload
+  start |= {SGPR0 + len(sgprs.values) + k: Tag("value", 4 * (first + k)) for k in range(count)}
+  pointers = frozenset(a.offset for a in kernel.arguments if a.kind == "global_buffer")
+  flow = _Flow(code, arch.isa, kernel.wavefront_size, pointers)
   if flow.follow(kernel.entry_offset, start): flow.collect(found)
   return found
 
@@ -175,6 +180,9 @@ class _Flow:
   def _move(self, i: Instruction, state: State, new: State) -> None:
     source = next((o for o in i.operands.values() if o.role == "s" and o.kind in "vs"), None)
     target = next((o for o in i.operands.values() if o.role == "d"), None)
+    constant = next((o for o in i.operands.values() if o.role == "s" and o.kind == "const"), None)
+    if target is not None and constant is not None and constant.value in _SIGNS:
+      for r in dwords(target, self.lanes): new[r] = Tag("sign")
     if source is None or target is None: return
     for r, tag in zip(dwords(target, self.lanes), self._tags(source, state)):
       if tag is not None: new[r] = tag
@@ -187,7 +195,8 @@ class _Flow:
     types = [t for t in meaning.sources if ":" not in t and t not in {"vcc", "scc", "exec"}]
     target = next((o for n, o in i.operands.items() if o.role == "d" and (not suffix or n.endswith(suffix))), None)
     # a float's sign is read by an integer's comparison with 0 or -1
-    signs = "_cmp" in mnemonic and any(o.kind == "const" and o.value in {128, 193} for o in operands)
+    signs = "_cmp" in mnemonic and any(o.kind == "const" and o.value in _SIGNS or Tag("sign") in self._tags(o, state)
+                                       for o in operands)
     if found is not None and len(types) == len(operands) and not (signs and types[0] in {"i32", "i64"}):
       for o, t in zip(operands, types): self._use(o, _class(mnemonic, t, meaning.packed), state, found)
       tied = next((t[2:] for t in meaning.sources if t.startswith("d:")), None)

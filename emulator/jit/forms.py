@@ -164,7 +164,7 @@ class Snapshot:
 
   def __init__(self, arch: Arch, entry: int, spans: Sequence[tuple[int, bytes]]) -> None:
     self.arch, self.entry = arch, entry
-    self._table, self._spans = table(arch.isa), list(spans)
+    self._table, self._spans = table(arch.table), list(spans)
     self._decoded: dict[int, Instruction] = {}
 
   def fetch(self, pc: int) -> Instruction:

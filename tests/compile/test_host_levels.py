@@ -17,7 +17,9 @@ from tests.strength import examples, seed
 from tinyhw.compile.render import objects
 from tinyhw.compile.render.base import TRANSCENDENTAL
 from tinyhw.compile.render.host import HostRenderer
+from tinyhw.core.errors import InvalidArgument
 from tinyhw.core.host import LEVELS, Host, levels
+from tinyhw.drive.cpu import HostRuntime
 from tinyhw.ir.dtype import DType, dtypes
 from tinyhw.ir.ops import GroupOp, Ops
 from tinyhw.ir.uop import UOp
@@ -92,6 +94,14 @@ def test_every_operation_gives_the_same_bits(dtype: DType) -> None:
 
 def test_kernels_of_different_levels_have_different_keys() -> None:
   assert len({HostRenderer(2, Host(HOST.triple, level)).key for level in LEVELS}) == len(LEVELS)
+
+
+def test_the_device_says_its_level(monkeypatch: pytest.MonkeyPatch) -> None:
+  monkeypatch.setenv("TINYHW_CPU", had()[0])
+  assert f" as {had()[0]} through LLVM " in HostRuntime().describe()
+  assert HostRenderer().host.cpu == had()[0]
+  monkeypatch.setenv("TINYHW_CPU", "z80")
+  with pytest.raises(InvalidArgument, match="TINYHW_CPU: 'z80' is no level"): HostRenderer()
 
 
 @pytest.mark.parametrize("target", INTS, ids=lambda d: d.name)

@@ -69,7 +69,8 @@ def movements(draw: st.DrawFn) -> tuple[tuple[int, ...], list[tuple[Ops, tuple]]
 def small_moves(shape: tuple[int, ...]) -> list[tuple[Ops, tuple]]:
   """Every kind of movement of a shape of one axis or none, in its smallest forms."""
   size = math.prod(shape)
-  moves: list[tuple[Ops, tuple]] = [(Ops.RESHAPE, s) for s in ([(), (1,), (1, 1)] if size == 1 else [(size,), (1, size)])]
+  shapes = [(), (1,), (1, 1)] if size == 1 else [(size,), (1, size)]
+  moves: list[tuple[Ops, tuple]] = [(Ops.RESHAPE, s) for s in shapes]
   if len(shape) > 1 and size < 4: moves.append((Ops.EXPAND, (2, *shape[1:]) if shape[0] == 1 else shape))
   if not shape or len(shape) > 1: return moves
   moves += [(Ops.FLIP, (True,)), (Ops.SHRINK, ((0, 1),)), (Ops.SHRINK, ((size - 1, size),))]

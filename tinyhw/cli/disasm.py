@@ -79,10 +79,10 @@ def listing(code: bytes, isa: str, address: int, symbols: dict[int, str]) -> Ite
 
 def code_object(data: bytes) -> list[Shown]:
   """The kernels and functions of a code object, by address."""
-  from tinyhw.arch import decoded
+  from tinyhw.drive.amd.bare import generation
   from tinyhw.wire.codeobject import load
   loaded = load(data)
-  isa = decoded(loaded.arch).isa
+  isa = generation(loaded.arch).table
   names = {loaded.kernels[k].entry_offset: loaded.kernels[k].name.removesuffix(".kd") for k in loaded.kernels}
   out: list[Shown] = []
   for segment in loaded.segments:
@@ -118,7 +118,7 @@ def command(file: str, name: str | None, kernel: str | None, as_json: bool) -> N
     echo 8002007e | tinyhw disasm --arch gfx1100 -
   """
   from tinyhw.arch import decoded
-  isa = decoded(name or DEFAULT).isa
+  isa = decoded(name or DEFAULT).table
   if file == "-":
     lines = [(n, line) for n, line in enumerate(sys.stdin, 1) if line.strip()]
     codes = [parse_hex(line, f"standard input, line {n}") for n, line in lines]

@@ -1,10 +1,11 @@
 """TinyJit: runs a function once as it is, records the second call's work, and from the third call on only replays it.
 
 A call gives what the function itself would give, or raises. The function takes Tensors, and other arguments that stay
-the same; it returns Tensors, or lists, tuples and dictionaries of them. A replay reads anew what the function reads: its
-arguments, every tensor that existed before the recorded call (parameters, optimizer state), the values of Variables,
-and random numbers. It gives new values to the tensors that the function assigned to, to the gradients that it left, and
-to its results, which are new tensors each time. Nothing is overwritten: whatever else was made from a value keeps it.
+the same; it returns Tensors, or lists, tuples and dictionaries of them. A replay reads anew what the function reads:
+its arguments, every tensor that existed before the recorded call (parameters, optimizer state), the values of
+Variables, and random numbers. It gives new values to the tensors that the function assigned to, to the gradients that
+it left, and to its results, which are new tensors each time. Nothing is overwritten: whatever else was made from a
+value keeps it.
 
 What a replay cannot do again is refused while it is recorded: reading a value into Python (`item`, `numpy`), keeping a
 tensor where only Python knows of it, a gradient through a tensor that was computed outside. Arguments and results carry
@@ -79,6 +80,8 @@ class Outcome:
     self._places[id(tensor)] = found
     return found
 
+  def __bool__(self) -> bool: return bool(self._places or self.values or self.gradients)
+
   def graphs(self) -> Iterable[UOp]:
     """The graphs of all values that it shows."""
     for place in self._places.values():
@@ -98,7 +101,8 @@ class Outcome:
     for slot, value in self.values:
       if (target := slot.present(given)) is not None: target.uop = graph(value)
     for slot, gradient, _ in self.gradients:
-      if (leaf := slot.present(given)) is not None: leaf.grad = None if gradient is None else cast(Any, tensor(gradient))
+      if (leaf := slot.present(given)) is not None:
+        leaf.grad = None if gradient is None else cast(Any, tensor(gradient))
     return _filled(self.result, tensor)
 
 
@@ -153,7 +157,8 @@ class Capture:
         found = nodes[u] = u if memory is None else new_node(memory)
       return found
     def graph(template: UOp) -> UOp:
-      if template.op is Ops.RESHAPE and template.src[0].op is Ops.BUFFER: return node(template.src[0]).reshape(template.arg)
+      below = template.src[0] if template.op is Ops.RESHAPE else template
+      if below.op is Ops.BUFFER: return node(below).reshape(template.shape)
       return template.substitute({u: node(u) for u in template.toposort() if u.op is Ops.BUFFER})
     return self.outcome.give(given, graph)
 
@@ -227,7 +232,8 @@ class TinyJit(Generic[Function]):
       with watched(recording):
         outcome = Outcome(recording, self.function(*rebuilt(args, lambda t: inside[id(t)]),
                                                    **rebuilt(kwargs, lambda t: inside[id(t)])))
-      if not recording.steps: raise InvalidArgument("a TinyJit's function did no work on a device", where=recording.where)
+      if not recording.steps and not outcome:
+        raise InvalidArgument("its function did no work on a device and gives nothing", where=recording.where)
       capture = Capture(call, recording, outcome)
     finally: recording.leave()
     given = [t for _, t in call.tensors]

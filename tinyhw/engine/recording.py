@@ -59,7 +59,8 @@ class Slot:
 
   def memory(self, tensor: TensorBase) -> Buffer:
     """The tensor's elements in order."""
-    if self._last is not None and self._last[0]() is tensor._uop and (known := self._last[1]()) is not None: return known
+    last = self._last
+    if last is not None and last[0]() is tensor._uop and (known := last[1]()) is not None: return known
     found = memory_of(tensor)
     self._last = weakref.ref(tensor._uop), weakref.ref(found)
     return found

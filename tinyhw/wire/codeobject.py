@@ -8,7 +8,7 @@ Object Metadata".
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar, cast
 
@@ -31,14 +31,28 @@ VERSIONS = {
   elf.ELFABIVERSION_AMDGPU_HSA_V2: 2,
   elf.ELFABIVERSION_AMDGPU_HSA_V3: 3,
 }
-# A generic processor's code runs on these (LLVM's AMDGPUUsage, "AMDGPU Generic Processors").
+# A generic processor's code runs on these (LLVM's AMDGPUUsage, "AMDGPU Generic Processors"), each of which was there
+# from the first version of its generic processor on.
 GENERIC = {
   "gfx9-generic": ("gfx900", "gfx902", "gfx904", "gfx906", "gfx909", "gfx90c"),
-  "gfx10-1-generic": ("gfx101",),
-  "gfx10-3-generic": ("gfx103",),
-  "gfx11-generic": ("gfx11",),
-  "gfx12-generic": ("gfx12",),
+  "gfx9-4-generic": ("gfx940", "gfx941", "gfx942", "gfx950"),
+  "gfx10-1-generic": ("gfx1010", "gfx1011", "gfx1012", "gfx1013"),
+  "gfx10-3-generic": ("gfx1030", "gfx1031", "gfx1032", "gfx1033", "gfx1034", "gfx1035", "gfx1036"),
+  "gfx11-generic": ("gfx1100", "gfx1101", "gfx1102", "gfx1103", "gfx1150", "gfx1151", "gfx1152", "gfx1153"),
+  "gfx12-generic": ("gfx1200", "gfx1201"),
 }
+# What code may be compiled for: a feature's mask in the ELF's flags, and what its values say. Code for "any" setting
+# runs with both, other code only where the card is set so (AMDGPUUsage, "Target ID").
+FEATURES: dict[str, tuple[int, dict[int, str]]] = {
+  "sramecc": (elf.EF_AMDGPU_FEATURE_SRAMECC_V4, {
+    elf.EF_AMDGPU_FEATURE_SRAMECC_ANY_V4: "", elf.EF_AMDGPU_FEATURE_SRAMECC_OFF_V4: "-",
+    elf.EF_AMDGPU_FEATURE_SRAMECC_ON_V4: "+"}),
+  "xnack": (elf.EF_AMDGPU_FEATURE_XNACK_V4, {
+    elf.EF_AMDGPU_FEATURE_XNACK_ANY_V4: "", elf.EF_AMDGPU_FEATURE_XNACK_OFF_V4: "-",
+    elf.EF_AMDGPU_FEATURE_XNACK_ON_V4: "+"}),
+}
+BUNDLE, COMPRESSED = b"__CLANG_OFFLOAD_BUNDLE__", b"CCOB"  # how files of several code objects begin
+BUNDLED_LIMIT = 256  # code objects in one; a header that claims more is taken for damage
 OTHER_MACHINES = {
   elf.EM_X86_64: "x86-64",
   elf.EM_386: "x86",
@@ -160,6 +174,13 @@ class CodeObject:
   segments: tuple[Segment, ...]
   image: bytes = field(repr=False)
   fixups: tuple[Fixup, ...] = field(repr=False)
+  features: Mapping[str, bool] = field(default_factory=dict)  # those that the code wants on (xnack+) or off
+  generic_version: int = 0  # of a generic processor's code, from 1 on
+
+  @property
+  def target_id(self) -> str:
+    """What the code is for: `gfx942:sramecc+:xnack-`."""
+    return target_id(self.arch, self.features)
 
   def kernel(self, name: str) -> Kernel:
     """Raises InvalidArgument, listing the kernels there are."""
@@ -168,12 +189,21 @@ class CodeObject:
       raise InvalidArgument(f"no kernel {name!r}", where=WHERE, hint=f"it has {', '.join(self.kernels) or 'none'}")
     return found
 
-  def check(self, arch: str) -> None:
-    """Raises InvalidArgument when the code is for another GPU than `arch`."""
-    if self.arch == arch or any(arch.startswith(name) for name in GENERIC.get(self.arch, ())):
+  def check(self, arch: str, features: Mapping[str, bool] | None = None) -> None:
+    """Raises InvalidArgument when a card with that processor and those features on or off would not load the code.
+
+    The rules of ROCm's loader: the processor itself, or a generic one that covers it in a code object that says so; and
+    each feature that the code wants on or off has to be so on the card.
+    """
+    has = features or {}
+    covered = arch in GENERIC.get(self.arch, ()) and self.generic_version >= elf.EF_AMDGPU_GENERIC_VERSION_MIN
+    if (self.arch == arch or covered) and all(has.get(name) is on for name, on in self.features.items()):
       return
+    hint = f"compile it with -mcpu={target_id(arch, has)}"
+    if arch in GENERIC.get(self.arch, ()) and not covered:
+      hint = "code for a generic processor says its version: compile it with -mcode-object-version=6"
     raise InvalidArgument(
-      f"the code is for {self.arch}, the device is {arch}", where=WHERE, hint=f"compile it with -mcpu={arch}"
+      f"the code is for {self.target_id}, the device is {target_id(arch, has)}", where=WHERE, hint=hint
     )
 
   def link(self, base: int) -> bytes:
@@ -188,6 +218,11 @@ class CodeObject:
     return bytes(image)
 
 
+def target_id(processor: str, features: Mapping[str, bool]) -> str:
+  """A processor and its features as LLVM writes them: `gfx942:sramecc+:xnack-`."""
+  return ":".join([processor, *(f"{name}{'+' if on else '-'}" for name, on in sorted(features.items()))])
+
+
 def place(loaded: Iterable[tuple[int, CodeObject]], address: int) -> str | None:
   """`symbol+0x10` of an address in the code of one of the objects, which lie at the addresses before them."""
   for base, code in loaded:
@@ -199,13 +234,44 @@ def place(loaded: Iterable[tuple[int, CodeObject]], address: int) -> str | None:
   return None
 
 
-def load(data: bytes, *, arch: str | None = None) -> CodeObject:
-  """Read a code object; with `arch`, refuse one for another GPU.
+def unbundled(data: bytes, arch: str | None = None) -> bytes:
+  """The code object in a bundle (of `clang -x hip`, `hipcc --genco`) that is for `arch`, or the only one; other bytes
+  stay. Format: LLVM's ClangOffloadBundler, "Bundled Binary File Layout".
+
+  Raises DecodeError for a broken bundle, Unsupported for a compressed one, InvalidArgument where none or several fit.
+  """
+  if data.startswith(COMPRESSED):
+    raise Unsupported("file", "a compressed offload bundle", where=WHERE, hint="compile with --no-offload-compress")
+  if not data.startswith(BUNDLE): return data
+
+  def number(at: int) -> int:
+    if at + 8 > len(data): raise DecodeError("truncated offload bundle", where=WHERE)
+    return int.from_bytes(data[at:at + 8], "little")
+  found: dict[str, bytes] = {}
+  at = len(BUNDLE) + 8
+  for _ in range(min(number(len(BUNDLE)), BUNDLED_LIMIT)):
+    start, size, length = (number(at + 8 * k) for k in range(3))
+    at += 24 + length
+    if start + size > len(data) or at > len(data): raise DecodeError("truncated offload bundle", where=WHERE)
+    kind, _, target = data[at - length:at].decode("ascii", "replace").partition("-amdgcn-amd-amdhsa-")
+    if target and size: found[target.lstrip("-")] = data[start:start + size]
+  names = {t: t.split(":")[0] for t in found}
+  fitting = [t for t in found if arch is None or names[t] == arch]
+  fitting = fitting or [t for t in found if arch in GENERIC.get(names[t], ())]
+  if len(fitting) == 1: return found[fitting[0]]
+  has = f"an offload bundle for {', '.join(found) or 'no AMD GPU'}"
+  raise InvalidArgument(has if arch is None else f"{has}; the device is {arch}", where=WHERE,
+                        hint="compile for one GPU with --offload-arch, or take one out with clang-offload-bundler")
+
+
+def load(data: bytes, *, arch: str | None = None, features: Mapping[str, bool] | None = None) -> CodeObject:
+  """Read a code object, or the one for `arch` in an offload bundle; with `arch`, refuse one for another GPU, or for
+  other `features` than it has.
 
   Raises DecodeError for what is no code object, Unsupported for versions before 4, InvalidArgument for another GPU.
   """
-  file = Elf(data)
-  processor, version = _identify(file)
+  file = Elf(unbundled(data, arch))
+  processor, version, features_of_code, generic = _identify(file)
   if file.header.e_type == elf.ET_DYN:
     image, symbols, segments, fixups = _linked(file)
   elif file.header.e_type == elf.ET_REL:
@@ -222,15 +288,16 @@ def load(data: bytes, *, arch: str | None = None) -> CodeObject:
     _kernel(name, offset, image, segments, rows.get(name)) for name, offset in symbols.items() if name.endswith(".kd")
   ]
   result = CodeObject(
-    processor, version, target, {k.name: k for k in kernels}, symbols, segments, bytes(image), fixups
+    processor, version, target, {k.name: k for k in kernels}, symbols, segments, bytes(image), fixups,
+    features_of_code, generic,
   )
   if arch is not None:
-    result.check(arch)
+    result.check(arch, features)
   return result
 
 
-def _identify(file: Elf) -> tuple[str, int]:
-  """Processor and code object version."""
+def _identify(file: Elf) -> tuple[str, int, dict[str, bool], int]:
+  """Processor, code object version, the features that the code wants on or off, version of a generic processor."""
   header = file.header
   if header.e_machine != elf.EM_AMDGPU:
     machine = OTHER_MACHINES.get(header.e_machine, f"machine {header.e_machine}")
@@ -247,7 +314,10 @@ def _identify(file: Elf) -> tuple[str, int]:
   mach = header.e_flags & elf.EF_AMDGPU_MACH
   if mach not in elf.MACHINES:
     raise DecodeError(f"unknown processor {mach:#x}", where=WHERE)
-  return elf.MACHINES[mach], version
+  chosen = {name: values.get(header.e_flags & mask, "") for name, (mask, values) in FEATURES.items()}
+  generic = (header.e_flags & elf.EF_AMDGPU_GENERIC_VERSION) >> elf.EF_AMDGPU_GENERIC_VERSION_OFFSET
+  wanted = {name: sign == "+" for name, sign in chosen.items() if sign}
+  return elf.MACHINES[mach], version, wanted, generic if version >= 6 else 0
 
 
 Loaded = tuple[bytearray, dict[str, int], tuple[Segment, ...], tuple[Fixup, ...]]

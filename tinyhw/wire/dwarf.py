@@ -23,7 +23,7 @@ def parameters(data: bytes, function: str) -> list[tuple[str, CType]] | None:
   """(name, type) of each parameter of a function, by its symbol; None where there is no debug information of it."""
   file = Elf(data)
   if not any(s.name in {".debug_info", ".zdebug_info"} for s in file.sections): return None
-  from elftools.elf.elffile import ELFFile  # a third of a second of imports: only for a file that has something to read
+  from elftools.elf.elffile import ELFFile  # slow to import: only for a file that it can read
   try:
     dwarf = ELFFile(io.BytesIO(_relocated(file))).get_dwarf_info(relocate_dwarf_sections=False)
     for unit in dwarf.iter_CUs():

@@ -4,7 +4,7 @@ All loops, also those over the output, are inside the function: a launch is one 
 overlap. The object needs nothing from outside but memset and memcpy, which LLVM may call, and the C library's functions
 of numbers where a processor has no instruction (`fma`, `trunc`): all of them exact.
 
-Values do not depend on the processor. So MULACC is fused on all (of halves on none), and MAX tells zeros apart.
+Values do not depend on the processor. So MULACC is fused on all (of halves on none).
 """
 from __future__ import annotations
 
@@ -23,7 +23,6 @@ class HostRenderer(LLVMRenderer):
   target = "host"
   vector_bytes = 32
   tile = 8
-  zeros = ""
   refused = frozenset({Ops.SPECIAL, Ops.DEFINE_LOCAL, Ops.BARRIER})
 
   def __init__(self, optimization: int = 2, host: Host | None = None) -> None:

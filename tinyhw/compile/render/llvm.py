@@ -3,9 +3,8 @@
 Every UOp becomes the instructions that mean what `tinyhw.ir.semantics` says, on every operand: what LLVM leaves
 undefined (division by zero, shifts beyond the width, floats outside of an integer's range) is guarded here. Integer
 instructions say that they do not wrap only where the bounds of the UOp prove it. Floating point carries no fast-math
-flags, so that nothing is reassociated or contracted behind the program's back; but MAX need not promise which of two
-zeros it gives. MULACC of floats is `llvm.fmuladd`, which is one fused instruction wherever the target has it. Targets
-that are many processors promise more (`host`).
+flags, so that nothing is reassociated or contracted behind the program's back. MULACC of floats is `llvm.fmuladd`: one
+fused instruction wherever the target has it; targets that are many processors promise it (`host`).
 
 Accumulators are phis of the loops that they live through, so that no program needs a stack.
 """
@@ -30,7 +29,7 @@ INTEGER = {Ops.ADD: "add", Ops.SUB: "sub", Ops.MUL: "mul", Ops.AND: "and", Ops.O
 FLOAT = {Ops.ADD: "fadd", Ops.SUB: "fsub", Ops.MUL: "fmul", Ops.FDIV: "fdiv"}
 # On one bit: ADD and MAX are OR, MUL is AND, SUB is XOR (True where the difference is not zero).
 LOGICAL = {Ops.ADD: "or", Ops.MAX: "or", Ops.MUL: "and", Ops.SUB: "xor", Ops.AND: "and", Ops.OR: "or", Ops.XOR: "xor"}
-INTRINSICS = {Ops.EXP2: "exp2", Ops.LOG2: "log2", Ops.SIN: "sin", Ops.SQRT: "sqrt", Ops.TRUNC: "trunc"}
+INTRINSICS = {Ops.EXP2: "exp2", Ops.LOG2: "log2", Ops.SQRT: "sqrt", Ops.TRUNC: "trunc"}
 
 
 def scalar_type(dtype: DType) -> str:
@@ -72,7 +71,6 @@ class LLVMRenderer(Renderer):
   """A renderer whose source text is LLVM IR. Targets say how a kernel looks from outside and what its indices are."""
   tile = 4
   fused = True
-  zeros = "nsz "                # MAX may give either of two zeros
 
   def __init__(self, optimization: int = 2) -> None:
     self.optimization = optimization
@@ -385,7 +383,7 @@ class Writer:
     if op is Ops.RECIP: return self.new(f"fdiv {t} {constant(1.0, dtype)}, {x[0]}")
     suffix = f"f{dtype.bits}"
     if op is Ops.MULACC: return self.target.multiply_add(self, dtype, x)
-    if op is Ops.MAX: return self.intrinsic(t, f"maximum.{suffix}", (t, x[0]), (t, x[1]), attribute=self.target.zeros)
+    if op is Ops.MAX: return self.intrinsic(t, f"maximum.{suffix}", (t, x[0]), (t, x[1]))
     if op not in INTRINSICS or not self.target.native(op, dtype): raise self.unsupported(op, dtype)
     return self.intrinsic(t, f"{INTRINSICS[op]}.{suffix}", (t, x[0]))
 

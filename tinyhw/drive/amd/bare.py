@@ -27,7 +27,7 @@ from tinyhw.core.memory import PAGE, Access, AddressSpace, Region
 from tinyhw.core.patience import Patience
 from tinyhw.drive.allocate import round_up
 from tinyhw.drive.amd.host import Span, mapped, merged
-from tinyhw.drive.amd.program import ArgumentLayout, Shape, check_lds, describe_launch, user_sgprs
+from tinyhw.drive.amd.program import NULL_PAGES, ArgumentLayout, Shape, check_lds, describe_launch, user_sgprs
 from tinyhw.drive.base import Allocation, Dim3, Program, Runtime, free_bytes
 from tinyhw.wire import codeobject
 from tinyhw.wire.codeobject import CodeObject, Kernel
@@ -77,10 +77,8 @@ class Ready:
 
 def generation(name: str) -> Arch:
   """The generation that code for `name` runs on: itself, or for a generic processor the first one that it covers."""
-  for prefix in codeobject.GENERIC.get(name, ()):
-    for known in DECODED.values():
-      if known.name.startswith(prefix): return known
-  return decoded(name)
+  covered = (DECODED[n] for n in codeobject.GENERIC.get(name, ()) if n in DECODED)
+  return next(covered, None) or decoded(name)
 
 
 class BareProgram(Program):
@@ -176,9 +174,14 @@ class BareProgram(Program):
 
 
 class BareRuntime(Runtime):
-  """See the module. `make_dispatch` and `execute` are the emulator's, handed in: a runtime knows no emulator."""
+  """See the module. `make_dispatch` and `execute` are the emulator's, handed in: a runtime knows no emulator.
 
-  def __init__(self, make_dispatch: MakeDispatch, execute: Execute, name: str = "EMU") -> None:
+  With a `card` it stands for that one and refuses code for others; else it runs each code object on its own GPU.
+  """
+
+  def __init__(self, make_dispatch: MakeDispatch, execute: Execute, name: str = "EMU",
+               card: Arch | None = None) -> None:
+    self.card = card
     self.name, self.make_dispatch, self.execute = name, make_dispatch, execute
     self.space = AddressSpace(name)
     self.places: list[Place] = []
@@ -192,7 +195,7 @@ class BareRuntime(Runtime):
     self._top = FIRST_ADDRESS
     self._used = 0
 
-  def describe(self) -> str: return f"runs {', '.join(DECODED)}"
+  def describe(self) -> str: return f"runs {', '.join(DECODED) if self.card is None else self.card.name}"
 
   # ---- memory: a region for each allocation, with an unmapped page behind it
 
@@ -283,7 +286,11 @@ class BareRuntime(Runtime):
       threads = ready.dispatch.block[0] * ready.dispatch.block[1] * ready.dispatch.block[2]
       number = fault.wave // -(-threads // ready.kernel.wavefront_size)
       if x * y * z > 1: parts.append(f"workgroup {number % x},{number // x % y},{number // x // y}")
-    if isinstance(fault, PageFault) and fault.address is not None: parts += self._near(fault.address)
+    if isinstance(fault, PageFault) and fault.address is not None:
+      parts += self._near(fault.address)
+      unserved = ArgumentLayout(ready.kernel).unserved
+      if fault.address < NULL_PAGES and unserved:
+        parts.append(f"the kernel asks for {', '.join(unserved)} (null here)")
     return ", ".join(parts)
 
   def _near(self, address: int) -> list[str]:
@@ -305,7 +312,8 @@ class BareRuntime(Runtime):
     if loaded is None:
       code = codeobject.load(binary)
       if not code.image: raise DecodeError("no section or segment has anything to load", where="code object")
-      arch = generation(code.arch)
+      if self.card is not None: code.check(self.card.name, self.card.features)
+      arch = self.card or generation(code.arch)
       address = self.take("code", len(code.image))
       assert address.address is not None
       self.space.write(address.address, code.link(address.address))
