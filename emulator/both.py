@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from tinyhw.arch import Arch
-from tinyhw.core.errors import TinyhwError, WatchdogExpired
+from tinyhw.core.errors import Interrupted, TinyhwError, WatchdogExpired
 from tinyhw.core.memory import AddressSpace, Region
 from tinyhw.emulator.amdgcn import Dispatch, DispatchStats
 from tinyhw.emulator.amdgcn import dispatch as interpret
@@ -80,6 +80,8 @@ def both(space: AddressSpace, arch: Arch, d: Dispatch, watchdog: int, compiled: 
   expected, error = _outcome(interpret, copy, arch, d, watchdog=watchdog, observer=reference)
   stats, other = _outcome(compiled, space, arch, d, watchdog=watchdog, last=last)
   where = f"after the dispatch at {d.entry_pc:#x}"
+  for stopped in (error, other):
+    if isinstance(stopped, Interrupted): raise stopped  # where they stood then is a matter of time
   if not _same(error, other):
     raise EnginesDiffer(f"the reference {_told(error)}, compiled code {_told(other)}")
   if error is not None: raise other
@@ -146,7 +148,7 @@ def copied(space: AddressSpace) -> AddressSpace:
     key = id(m.backing)
     if key not in regions: regions[key] = Region("copy", -(-m.backing.size // 4096) * 4096)
     regions[key].u8[m.offset:m.offset + m.end - m.start] = m.u8
-    other.map(m.start, m.end - m.start, regions[key], m.offset, m.access)
+    other.map(m.start, m.end - m.start, regions[key], m.offset, m.access, m.unit)
   gds.copy(space, other)
   return other
 

@@ -7,8 +7,9 @@ Writing a register replaces its value, so that moves, splits and merges of group
 """
 from __future__ import annotations
 
+import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from operator import is_, length_hint
@@ -28,6 +29,7 @@ JUMPS_A_LAP: Final = 4  # the same while others of its cohort could run
 FIRST_LOOK: Final = 16  # laps of one jump in which a cohort is first held against its earlier states
 LONGEST_LOOK: Final = 1024
 BETWEEN: Final = 4  # laps of a look for each lap between it and the next
+BLOCKS_A_TICK: Final = 256  # how often the caller may end a dispatch
 
 
 class End: """A wave has ended."""
@@ -175,6 +177,25 @@ class Group:
 
 
 @dataclass
+class Outside:
+  """What an instruction touched of LDS beyond its workgroup's: reads there gave 0, writes were dropped.
+
+  `start` and `end` bound the addresses of all its accesses outside, `lanes` counts them; `size` is the workgroup's LDS
+  as it was allocated. Bytes.
+  """
+  instruction: str
+  size: int
+  start: int
+  end: int
+  lanes: int
+
+  def __str__(self) -> str:
+    lanes = f"{self.lanes:,} lanes" if self.lanes > 1 else "one lane"
+    return (f"'{self.instruction}' touched LDS at {self.start:#x} to {self.end - 1:#x} in {lanes}, and its workgroup "
+            f"has {self.size:,} bytes: reads gave 0 and writes were dropped, as on the chip")
+
+
+@dataclass
 class Stats:
   """What a dispatch did: instructions counted once for each wave that executed them."""
   waves: int = 0
@@ -184,6 +205,8 @@ class Stats:
   engine: str = "ref"
   modelled: Counter[str] = field(default_factory=Counter)  # uses of what only hardware has, by register or message
   interpreted: dict[str, int] = field(default_factory=dict)  # what compiled code left to the reference, by mnemonic
+  outside: dict[int, Outside] = field(default_factory=dict)  # LDS beyond the workgroup's, by the PC that touched it
+  _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
 
   @property
   def mnemonics(self) -> Counter[str]:
@@ -192,6 +215,15 @@ class Stats:
     for block, waves in self.blocks.items():
       for i in block.instructions: out[i.mnemonic] += waves
     return out
+
+
+  def add_outside(self, pc: int, found: Outside) -> None:
+    """Count accesses of an instruction to LDS that its workgroup does not have."""
+    with self._lock:  # compiled code runs in threads
+      known = self.outside.setdefault(pc, found)
+      if known is found: return
+      known.start, known.end = min(known.start, found.start), max(known.end, found.end)
+      known.lanes += found.lanes
 
 
 @dataclass
@@ -220,6 +252,8 @@ class Cohort:
     self.shared: Any = None  # what the workgroups of a dispatch share
     self.observer: Observer | None = None
     self.seen: tuple[int, Any] = (0, None)  # PC and instruction that the observer is shown
+    self.running: tuple[Block, Iterator[Step]] | None = None  # the block, and its steps to come; None: `seen` knows
+    self.tick: Callable[[], None] | None = None  # called now and then; what it raises ends the dispatch
     self.live: Value = None  # waves of each workgroup that have not ended
     self.arrived: Value = None  # waves of each workgroup that wait at a barrier, or have signalled a split one
     self.first, self.waves_a_group = 0, 1  # index of the first wave; waves of each workgroup when they began
@@ -250,6 +284,7 @@ class Cohort:
     once a lap: one that keeps jumping back lets the others run, because it may wait for them.
     """
     self.budget = blocks
+    if self.tick is not None and self.runnable: self.ticks(self.runnable[0])  # they may do nothing but sleep
     while self.runnable:
       group = self.runnable[0] if len(self.runnable) == 1 else min(self.runnable, key=lambda g: (g.lap, g.pc))
       idle = False
@@ -286,6 +321,7 @@ class Cohort:
       start = group.pc
       block = program.block(start, group.mode)
       steps = iter(block.steps)
+      self.running = block, steps
       left = 0
       after: Next
       try:
@@ -309,6 +345,7 @@ class Cohort:
         group.pc = start  # an observer has seen it move on
         if group.count > self.watchdog: self.expired(group)
         back, group.pc = after <= group.pc, after
+        if self.tick is not None and not self.budget % BLOCKS_A_TICK: self.ticks(group)
         if back:
           jumps -= 1
           if not jumps: return self._lapped(group)
@@ -329,7 +366,7 @@ class Cohort:
     """Run a block instruction by instruction, with `group.pc` on each; where to go on."""
     observer = self.observer
     assert observer is not None
-    steps = dict(zip(block.pcs, block.steps))
+    self.running, steps = None, dict(zip(block.pcs, block.steps))
     last = len(block.instructions) - 1
     after: Next = block.next
     for k, i in enumerate(block.instructions):
@@ -433,6 +470,27 @@ class Cohort:
         self.parked.append(group.take(np.flatnonzero(~go)))
         self._meet(group.take(np.flatnonzero(go)))
     if self.passed is None: self.arrived[ready] = 0
+
+  def now(self) -> int:
+    """The PC of the instruction that a step is executing."""
+    if self.running is None: return self.seen[0]
+    block, steps = self.running
+    return block.pcs[len(block.steps) - length_hint(steps) - 1]
+
+  def outside(self, addresses: Value, width: int, lanes: Value) -> None:
+    """Take note of accesses to LDS that the workgroup does not have; both arrays are [waves, lanes]."""
+    if not lanes.any(): return
+    pc, where = self.now(), addresses[lanes].astype(np.uint64)
+    self.stats.add_outside(pc, Outside(self.program.describe(pc), self.lds_size, int(where.min()),
+                                       int(where.max()) + width, where.size))
+
+  def ticks(self, group: Group) -> None:
+    """Let the caller end the dispatch; its error says where a group stands."""
+    assert self.tick is not None
+    try: self.tick()
+    except MachineFault as error:
+      error.wave = int(group.waves[0])
+      raise self.located(error, group.pc, group) from None
 
   def expired(self, group: Group) -> None:
     """Report a group that ran longer than the watchdog allows."""

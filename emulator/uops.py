@@ -31,10 +31,12 @@ Dim3 = tuple[int, int, int]
 
 SLAB = 1 << 17          # elements of one array that still fit a core's cache
 GARBAGE = 0xA5          # what local memory holds before it is written
-UFUNCS = {Ops.ADD: "add", Ops.MUL: "multiply", Ops.MAX: "maximum"}
-BOOL_UFUNCS = {Ops.ADD: "logical_or", Ops.MUL: "logical_and", Ops.MAX: "logical_or"}
+UFUNCS = {Ops.ADD: "np.add", Ops.MUL: "np.multiply", Ops.MAX: "np.maximum"}
+FLOAT_UFUNCS = {Ops.ADD: "SUM", Ops.MUL: "np.multiply", Ops.MAX: "MAXIMUM"}
+BOOL_UFUNCS = {Ops.ADD: "np.logical_or", Ops.MUL: "np.logical_and", Ops.MAX: "np.logical_or"}
 DECLARED = frozenset({Ops.DEFINE_GLOBAL, Ops.DEFINE_LOCAL, Ops.DEFINE_VAR, Ops.SPECIAL})
-FUNCTIONS = {Ops.EXP2: "np.exp2", Ops.LOG2: "np.log2", Ops.SIN: "np.sin", Ops.SQRT: "np.sqrt", Ops.TRUNC: "np.trunc"}
+# EXP2 and LOG2 occur in programs made for targets that have them.
+FUNCTIONS = {Ops.EXP2: "np.exp2", Ops.LOG2: "np.log2", Ops.SQRT: "np.sqrt", Ops.TRUNC: "np.trunc"}
 OPERATORS = {Ops.ADD: "+", Ops.SUB: "-", Ops.MUL: "*", Ops.FDIV: "/", Ops.CMPLT: "<", Ops.CMPNE: "!=", Ops.CMPEQ: "==",
              Ops.AND: "&", Ops.OR: "|", Ops.XOR: "^"}
 LOGICAL = {Ops.ADD: "|", Ops.MUL: "&", Ops.SUB: "^"}         # on bools
@@ -103,10 +105,37 @@ def to_integer(x: Any, target: np.dtype[Any]) -> Any:
   return np.where(whole < float(limits.min), np.array(limits.min, target), result)
 
 
-def fold(ufunc: np.ufunc, accumulator: Any, values: Any, count: int, varies: bool) -> Any:
+def total(values: Array) -> Any:
+  """The sum of floats along the first axis. NumPy starts from +0.0, which -0.0 does not survive."""
+  return np.add.reduce(values, axis=0, dtype=values.dtype, initial=values.dtype.type(-0.0))
+
+
+def maximum(a: Any, b: Any) -> Any:
+  """The greater float of two. NumPy takes either zero of two."""
+  greater = np.maximum(a, b)
+  zero = greater == 0
+  # The sum of two zeros is -0.0 where both are.
+  return np.where(zero & np.equal(a, b), np.add(a, b), greater) if np.any(zero) else greater
+
+
+def greatest(values: Array) -> Any:
+  """The greatest float along the first axis."""
+  found = np.maximum.reduce(values, axis=0)
+  zero = found == 0
+  if not np.any(zero): return found
+  positive = np.any((values == 0) & ~np.signbit(values), axis=0)
+  return np.where(zero, np.where(positive, values.dtype.type(0.0), values.dtype.type(-0.0)), found)
+
+
+SUM, MAXIMUM = (np.add, total), (maximum, greatest)       # how to combine two, how to combine many
+
+
+def fold(how: Any, accumulator: Any, values: Any, count: int, varies: bool) -> Any:
   """`accumulator` combined with the values of `count` iterations: an axis in front, when the value `varies`."""
   if not varies: values = np.broadcast_to(values, (count, *np.shape(values)))
-  return ufunc(accumulator, ufunc.reduce(values, axis=0, dtype=values.dtype))
+  if isinstance(how, np.ufunc): return how(accumulator, how.reduce(values, axis=0, dtype=values.dtype))
+  combine, along = how
+  return combine(accumulator, along(values))
 
 
 # *** translation ***
@@ -214,11 +243,12 @@ class Translator:
       if u not in skipped: self.one(u)
     for assign, found in folds.items():
       accumulator = assign.src[0]
-      ufunc = f"np.{(BOOL_UFUNCS if accumulator.dtype.is_bool else UFUNCS)[found.op]}"
+      kinds = BOOL_UFUNCS if accumulator.dtype.is_bool else FLOAT_UFUNCS if accumulator.dtype.is_float else UFUNCS
       for term in found.terms:
         parts = term.src[:2] if term.op is Ops.MULACC else (term,)
         text, varies = " * ".join(self.typed(p) for p in parts), any(counter in p.ranges for p in parts)
-        self.emit(f"{self.var(accumulator)} = fold({ufunc}, {self.var(accumulator)}, {text}, len({name}), {varies})")
+        how, old = kinds[found.op], self.var(accumulator)
+        self.emit(f"{old} = fold({how}, {old}, {text}, len({name}), {varies})")
     self.vector = None
     self.depth -= 1
     for assign in folds: self.emit(f"{self.var(assign)} = {self.var(assign.src[0])}")
@@ -311,7 +341,7 @@ class Translator:
     all_uniform = all(self.uniform[s] for s in src)
     names = [self.typed(s) if all_uniform else self.operand(s) for s in src]
     if op is Ops.MULACC: return f"{names[0]} * {names[1]} + {names[2]}"
-    if op is Ops.MAX: return f"np.maximum({names[0]}, {names[1]})"
+    if op is Ops.MAX: return f"{'maximum' if dtype.is_float else 'np.maximum'}({names[0]}, {names[1]})"
     if dtype.is_bool and op in LOGICAL: return f"{names[0]} {LOGICAL[op]} {names[1]}"
     if op in OPERATORS: return f"{names[0]} {OPERATORS[op]} {names[1]}"
     if op in (Ops.SHL, Ops.SHR):
@@ -396,7 +426,8 @@ def scalar_type(dtype: DType) -> Any:
 
 
 NAMES = {"np": np, "load": load, "load_checked": load_checked, "load_gated": load_gated, "store": store, "idiv": idiv,
-         "mod": mod, "to_integer": to_integer, "fold": fold, "inside": inside, "wrap": semantics.wrap,
+         "mod": mod, "to_integer": to_integer, "fold": fold, "SUM": SUM, "MAXIMUM": MAXIMUM, "maximum": maximum,
+         "inside": inside, "wrap": semantics.wrap,
          "scalar_alu": semantics.alu}
 
 

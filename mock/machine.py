@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakSet
 
-from tinyhw.core.errors import MachineFault, PageFault, TinyhwError, Unsupported
+from tinyhw.core.errors import Interrupted, MachineFault, PageFault, TinyhwError, Unsupported
 from tinyhw.core.memory import Allocator, Region
 from tinyhw.core.table import Ignored
 from tinyhw.core.trace import Clock, Trace
@@ -29,6 +29,7 @@ from tinyhw.mock.amd.topology import Files, bus_of, gpu_id_of
 
 if TYPE_CHECKING:
   from tinyhw.emulator.observe import Observer
+  from tinyhw.emulator.simt import Outside
 
 SYSTEM_MEMORY: Final = 64 << 30
 MMAP_START: Final = 0x1_0000_0000  # DRM_FILE_PAGE_OFFSET_START: render nodes hand out mmap offsets from here on
@@ -83,6 +84,9 @@ class Machine:
     self.trace = Trace(self.clock, enabled=tracing)
     self.rng = random.Random(seed)
     self.seed, self.watchdog, self.engine, self.observer = seed, watchdog, engine, observer
+    self.patience: float | None = None  # seconds of real time that a dispatch may take
+    self.interrupted: Interrupted | None = None  # the last dispatch that took longer
+    self.outside: dict[int, Outside] = {}  # what dispatches touched of LDS that they do not have, by PC
     self.ignored = Ignored()
     self.kernel_log: list[str] = []
     self.findings: list[str] = []
@@ -177,6 +181,8 @@ class Machine:
     with self.lock:
       if done():
         return True
+      if self.kfd.user_buffers:
+        self.kfd.check_user_memory()
       deadline: float | None = None
       while True:
         while self._turn():

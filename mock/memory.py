@@ -20,7 +20,6 @@ _LIBC: Final = ctypes.CDLL(None, use_errno=True)
 _LIBC.mmap.restype = ctypes.c_void_p
 _LIBC.mmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_longlong)
 _LIBC.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
-_LIBC.mincore.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p)
 _LIBC.pwrite.argtypes = _LIBC.pread.argtypes = (ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_longlong)
 _LIBC.pwrite.restype = _LIBC.pread.restype = ctypes.c_ssize_t
 _MAP_FIXED: Final = 0x10  # asm-generic/mman-common.h; the mmap module does not name these two
@@ -62,11 +61,20 @@ class UserMemory:
     if _LIBC.pread(self._fd, address, len(data), 0) != len(data):
       raise Refused(errno.EFAULT, f"{len(data)} bytes at {address:#x} cannot be written")
 
-  def mapped(self, address: int, size: int) -> bool:
-    """Whether each page of the range exists (mincore)."""
-    start = address & ~(PAGE - 1)
-    pages = (page_align(address + size) - start) // PAGE
-    return bool(_LIBC.mincore(start, pages * PAGE, ctypes.create_string_buffer(pages)) == 0)
+  def mapped(self, address: int, size: int, write: bool = False) -> bool:
+    """Whether each page of the range can be read (and written) by the client: what get_user_pages asks."""
+    at, end = address & ~(PAGE - 1), address + size
+    with open("/proc/self/maps", "rb") as ranges:
+      for line in ranges:
+        where, permissions = line.split(maxsplit=2)[:2]
+        lo, hi = (int(word, 16) for word in where.split(b"-"))
+        if lo <= at < hi:
+          if permissions[:1] != b"r" or write and permissions[1:2] != b"w":
+            return False
+          at = hi
+        if at >= end:
+          return True
+    return False
 
   def close(self) -> None:
     if self._fd >= 0:
@@ -107,9 +115,9 @@ def reserve_memory(size: int, align: int) -> int:
   return start
 
 
-def view_memory(address: int, length: int) -> memoryview:
-  """The bytes at an address that the caller has proven to be mapped."""
-  return memoryview((ctypes.c_ubyte * length).from_address(address)).cast("B")
+def blank_memory(address: int, length: int) -> None:
+  """Private zero pages in the place of what is mapped there."""
+  map_memory(-1, length, 0, address, int(Protection.READ | Protection.WRITE))
 
 
 def spans(space: AddressSpace, address: int, size: int, access: int = Access.READ) -> list[U8]:

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import errno
 import os
-from bisect import bisect_right
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from tinyhw.core.errors import InvalidArgument
+from tinyhw.core.mapped import Mapped, Mappings
 from tinyhw.core.memory import PAGE, Region
 from tinyhw.core.port import Protection
 from tinyhw.mock.amd import drm
@@ -21,21 +20,11 @@ from tinyhw.mock.amd.kfd import MMAP_GPU_ID_SHIFT, MMAP_TYPE_DOORBELL, MMAP_TYPE
 from tinyhw.mock.amd.process import OpenFile, ProcessDevice
 from tinyhw.mock.amd.topology import RENDER_MINOR
 from tinyhw.mock.machine import Machine
-from tinyhw.mock.memory import Refused, map_memory, page_align, reserve_memory, unmap_memory, view_memory
+from tinyhw.mock.memory import Refused, blank_memory, map_memory, page_align, reserve_memory, unmap_memory
 
 KFD_PATH = "/dev/kfd"
 KERNEL_LOG = "/dev/kmsg"
 RENDER_PATH = "/dev/dri/renderD"
-
-
-@dataclass(eq=False)
-class Mapped:
-  """A range of the client's addresses that this port mapped or reserved. `doorbells` says whose doorbells lie there."""
-
-  start: int
-  end: int
-  usable: bool
-  doorbells: ProcessDevice | None = None
 
 
 class MockPort:
@@ -43,9 +32,8 @@ class MockPort:
 
   def __init__(self, machine: Machine) -> None:
     self.machine = machine
-    self._starts: list[int] = []
-    self._mapped: list[Mapped] = []
-    self._doorbells: list[Mapped] = []
+    self._mappings = Mappings(unmap_memory, blank_memory)
+    self._doorbells: list[Mapped] = []  # whose owner is a ProcessDevice
 
   # ---- files
 
@@ -122,7 +110,7 @@ class MockPort:
         raise
 
   def end(self) -> None:
-    """The client process ends: queues, files, buffers and mappings go, views of its memory must not be used any more.
+    """The client process ends: queues, files, buffers and mappings go; views of its memory that live show zeros.
 
     A new port on the same machine is a new process, for which a GPU works again after a fault or a hang.
     """
@@ -130,17 +118,15 @@ class MockPort:
       for file in self.machine.open_files.pop(self.pid(), {}).values():
         self._closed(file)
       self.machine.kfd.end_process(self.pid())
-      for mapped in self._mapped:
-        unmap_memory(mapped.start, mapped.end - mapped.start)
-      self._mapped.clear()
-      self._starts.clear()
+      for mapped in self._mappings:
+        self._mappings.unmap(mapped.start, mapped.end - mapped.start)
       self._doorbells.clear()
 
   # ---- memory
 
   def reserve(self, size: int, align: int = PAGE) -> int:
     at = reserve_memory(size, align)
-    self._remember(Mapped(at, at + page_align(size), False))
+    self._remember(at, size, False)
     return at
 
   def mmap(
@@ -157,12 +143,12 @@ class MockPort:
     with self.machine.lock:
       if fd < 0:
         at = map_memory(-1, length, 0, address, int(protection))
-        self._remember(Mapped(at, at + page_align(length), bool(protection)))
+        self._remember(at, length, bool(protection))
         return at
       file = self._file(fd)
       region, start, owner = self._target(file, length, offset)
       at = map_memory(region.fd, length, start, address, int(protection))
-      self._remember(Mapped(at, at + page_align(length), bool(protection), owner))
+      self._remember(at, length, bool(protection), owner)
       return at
 
   def _target(self, file: OpenFile, length: int, offset: int) -> tuple[Region, int, ProcessDevice | None]:
@@ -206,42 +192,21 @@ class MockPort:
   def munmap(self, address: int, length: int) -> None:
     with self.machine.lock:
       end = address + page_align(length)
-      self._forget(address, end)
       self.machine.kfd.user_memory_gone(self.pid(), address, end)
-      unmap_memory(address, length)
+      self._mappings.unmap(address, length)
+      self._find_doorbells()
 
-  def _remember(self, new: Mapped) -> None:
-    self._forget(new.start, new.end)
-    i = bisect_right(self._starts, new.start)
-    self._starts.insert(i, new.start)
-    self._mapped.insert(i, new)
-    if new.doorbells is not None:
-      self._doorbells.append(new)
+  def _remember(self, address: int, size: int, usable: bool, doorbells: ProcessDevice | None = None) -> None:
+    self._mappings.add(address, size, usable, doorbells)
+    if doorbells is not None or self._doorbells:
+      self._find_doorbells()
 
-  def _forget(self, start: int, end: int) -> None:
-    """Take a range out, splitting what lies across its ends."""
-    i = max(bisect_right(self._starts, start) - 1, 0)
-    while i < len(self._mapped) and self._mapped[i].start < end:
-      old = self._mapped[i]
-      if old.end <= start:
-        i += 1
-        continue
-      parts = [Mapped(lo, hi, old.usable, old.doorbells) for lo, hi in ((old.start, start), (end, old.end)) if lo < hi]
-      self._mapped[i : i + 1] = parts
-      self._starts[i : i + 1] = [p.start for p in parts]
-      if old in self._doorbells:
-        self._doorbells.remove(old)
-      i += len(parts)
+  def _find_doorbells(self) -> None:
+    self._doorbells = [m for m in self._mappings if m.owner is not None]
 
   def memory(self, address: int, length: int) -> memoryview:
     """Raises InvalidArgument unless this port mapped all of it."""
-    at = address
-    while at < address + length:
-      i = bisect_right(self._starts, at) - 1
-      if i < 0 or self._mapped[i].end <= at or not self._mapped[i].usable:
-        raise InvalidArgument(f"{at:#x} is not mapped in this process", where="memory", hint="mmap it first")
-      at = self._mapped[i].end
-    return view_memory(address, length)
+    return self._mappings.view(address, length)
 
   # ---- the device
 
@@ -253,7 +218,7 @@ class MockPort:
     raise InvalidArgument(f"no doorbells are mapped at {address:#x}", where="doorbell")
 
   def _ring(self, mapped: Mapped, address: int, value: int) -> None:
-    device, machine = mapped.doorbells, self.machine
+    device, machine = mapped.owner, self.machine
     assert device is not None and device.doorbell_words is not None
     if address % 8:
       raise InvalidArgument(f"doorbell at {address:#x}: 64-bit stores are aligned", where="doorbell")

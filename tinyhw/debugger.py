@@ -24,7 +24,7 @@ from tinyhw.emulator.debug.snapshot import copied_space
 from tinyhw.emulator.engines import OBSERVED
 from tinyhw.emulator.observe import Observer
 from tinyhw.isa.amdgcn import table
-from tinyhw.launcher import Binary, Counts, contents, dims
+from tinyhw.launcher import Binary, Counts, contents, dims, told_outside, warn
 
 if TYPE_CHECKING:
   from tinyhw.arch import Arch
@@ -57,7 +57,8 @@ def report(binary: Binary, kernel: str, grid: Counts, block: Counts, args: Seque
     ready, recorder = start.ready, Recorder(exactness)
     with start.runtime.explained(ready):
       watchdog = int(mock_options().get("watchdog", OBSERVED))
-      dispatch(ready.space, ready.arch, ready.dispatch, watchdog=watchdog, observer=recorder)
+      stats = dispatch(ready.space, ready.arch, ready.dispatch, watchdog=watchdog, observer=recorder)
+    for text in told_outside(ready.kernel, start.runtime.loaded(), stats.outside): warn(text)
     made = Report.of(recorder, start.code(), kernel)
     made.buffers = start.buffers()
     return made
@@ -103,7 +104,7 @@ def kernel_at(entry: int) -> tuple[CodeObject, int, Kernel] | None:
   for runtime in (device.runtime for device in Device.opened):
     for address, code in getattr(runtime, "loaded", list)():
       for kernel in code.kernels.values():
-        if address + kernel.entry_offset == entry: return code, address, kernel
+        if address + kernel.start_offset == entry: return code, address, kernel
   return None
 
 
@@ -176,9 +177,9 @@ def need_emulation(what: str) -> None:
 
 
 def symbols(code: CodeObject, address: int) -> dict[str, int]:
-  """Address of each symbol of a code object; a kernel's name is its entry point."""
+  """Address of each symbol of a code object; a kernel's name is where its waves start."""
   found = {name: address + at for name, at in code.symbols.items()}
-  return found | {k.name: address + k.entry_offset for k in code.kernels.values()}
+  return found | {k.name: address + k.start_offset for k in code.kernels.values()}
 
 
 def ranges(code: CodeObject, address: int) -> list[tuple[int, int]]:
@@ -188,7 +189,7 @@ def ranges(code: CodeObject, address: int) -> list[tuple[int, int]]:
 
 def listing(space: AddressSpace, arch: Arch, code: CodeObject, address: int, entry: int) -> Code:
   """The instructions and names of a code object in memory."""
-  return Code(space, table(arch.isa), ranges(code, address), symbols(code, address), entry)
+  return Code(space, table(arch.table), ranges(code, address), symbols(code, address), entry)
 
 
 class _Start:
@@ -199,8 +200,9 @@ class _Start:
     self.runtime, self.arrays = emulated(), list[Buffer]()
     self.watchdog = int(mock_options().get("watchdog", WATCHDOG))
     try:
-      program = self.runtime.load_kernel(contents(binary), kernel)
-      payload, lds = bind(self.runtime, program, args, shared, self.arrays)
+      code = contents(binary)
+      program = self.runtime.load_kernel(code, kernel)
+      payload, lds = bind(self.runtime, program, code, args, shared, self.arrays)
       self.ready: Ready = program.ready(payload, dims(grid, "grid"), dims(block, "block"), lds)
     except BaseException:
       self.runtime.close()

@@ -1,6 +1,6 @@
 """Composition root: from a device's name to its renderer (what compiles for it) and its runtime (what runs it).
 
-The only place that reads `DEV`, `MOCKGPU`, `EMU` and `EMU_CHECK`, and the only one that knows that a mock exists:
+The only place that reads `DEV`, `MOCKGPU`, `EMU`, `EMU_CHECK` and `TINYHW_TRITON`, and the only one that knows that a mock exists:
 drivers are handed a `Port`, the real one or the mock's, and cannot tell which. Devices open on first use and stay open
 until the process ends.
 """
@@ -11,6 +11,7 @@ import functools
 import importlib
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from tinyhw.core.errors import DeviceError, InvalidArgument, Unsupported
 
 if TYPE_CHECKING:
+  from tinyhw.arch import Arch
   from tinyhw.core.port import Port
   from tinyhw.drive.amd.bare import BareRuntime
   from tinyhw.drive.base import Allocation, Runtime
@@ -98,6 +100,7 @@ class Devices:
 
   def __init__(self) -> None:
     self._open: dict[str, OpenDevice] = {}
+    self.lock = threading.RLock()  # held while a device opens, and for each `tinyhw.launch`
     self._default: str | None = None
     self._port: Port | None = None
     self._machine: Any = None
@@ -133,15 +136,18 @@ class Devices:
 
   def __getitem__(self, name: str | None) -> OpenDevice:
     name = self.canonicalize(name)
-    if (device := self._open.get(name)) is None:
-      kind, _, index = name.partition(":")
-      if (opener := _OPENERS.get(kind)) is None:
-        raise Unsupported("device", kind, hint=f"it would be {KINDS[kind]}; built are {', '.join(_OPENERS)}")
-      refuse_planned_variables()
-      start = time.perf_counter()
-      device = self._open[name] = opener(self, name, int(index or 0))
-      if debug_level() >= 1:
-        print(f"{name:8s} opened in {(time.perf_counter() - start) * 1e3:.1f} ms: {KINDS[kind]}", file=sys.stderr)
+    if (device := self._open.get(name)) is not None: return device
+    with self.lock: return self._open.get(name) or self._opened(name)
+
+  def _opened(self, name: str) -> OpenDevice:
+    kind, _, index = name.partition(":")
+    if (opener := _OPENERS.get(kind)) is None:
+      raise Unsupported("device", kind, hint=f"it would be {KINDS[kind]}; built are {', '.join(_OPENERS)}")
+    refuse_planned_variables()
+    start = time.perf_counter()
+    device = self._open[name] = opener(self, name, int(index or 0))
+    if debug_level() >= 1:
+      print(f"{name:8s} opened in {(time.perf_counter() - start) * 1e3:.1f} ms: {KINDS[kind]}", file=sys.stderr)
     return device
 
   @property
@@ -200,6 +206,30 @@ class Devices:
       self._observer = None
       opened = [d.runtime for n, d in self._open.items() if n.startswith("EMU") and d.runtime not in emulators]
       for e, old in zip([*emulators, *opened], [*before, *(None for _ in opened)]): e.observer = old
+
+  @contextmanager
+  def limited(self, name: str, seconds: float | None) -> Iterator[None]:
+    """Inside the block, what takes longer on a device than these seconds of the host's time ends in WaitTimeout."""
+    runtime: Any = self[name].runtime
+    emulators = [e for e in (self._machine, runtime) if hasattr(e, "outside")]
+    for e in emulators: e.outside, e.interrupted = {}, None
+    if seconds is None:
+      yield
+      return
+    before, runtime.timeout_s = runtime.timeout_s, seconds
+    if self._machine is not None: self._machine.patience = seconds
+    try: yield
+    finally:
+      runtime.timeout_s = before
+      if self._machine is not None: self._machine.patience = None
+
+  def seen(self, name: str) -> tuple[dict[int, Any], Any]:
+    """What an emulated device saw since `limited`: LDS beyond a workgroup's by PC, and a dispatch taken off, or None.
+
+    A card tells neither.
+    """
+    emulator = self._machine if name.startswith("AMD") else self[name].runtime
+    return getattr(emulator, "outside", {}), getattr(emulator, "interrupted", None)
 
   def report(self) -> list[str]:
     """What the mock machine accepted without modelling it, found doubtful, or stopped at; one line each.
@@ -267,6 +297,25 @@ def mock_cards() -> tuple[str, ...] | None:
   return ("gfx1100",) if wanted == "1" else tuple(card.strip() for card in wanted.split(","))
 
 
+def triton_target() -> tuple[str, str] | None:
+  """(device, GPU) that `TINYHW_TRITON` wants Triton's kernels to run on, or None where nobody asks for it.
+
+  `TINYHW_TRITON` is a GPU, a device ("AMD", "AMD:1"), or "1"; "0" is none. Unset, or "1", it is the mock machine's
+  first card. A card of the mock machine runs on that, with driver and queues, any other GPU on the emulator alone.
+  """
+  wanted, cards = os.environ.get("TINYHW_TRITON", ""), mock_cards() or ()
+  if wanted == "0" or not (wanted or cards): return None
+  if wanted in ("", "1"): wanted = cards[0] if cards else "gfx1100"
+  from tinyhw.arch import ARCHES, decoded
+  kind = wanted.partition(":")[0].upper()
+  if kind in KINDS:
+    if kind != "AMD": raise Unsupported("Triton on device", wanted, hint="TINYHW_TRITON takes AMD, or the name of a GPU")
+    return Device.canonicalize(wanted), ""
+  found = decoded(wanted).name
+  if found in cards and found in ARCHES: return Device.canonicalize(f"AMD:{cards.index(found)}"), found
+  return "EMU", found
+
+
 def _open_llvm(devices: Devices, name: str, index: int) -> OpenDevice:
   from tinyhw.drive.cpu import HostRuntime
   def renderer() -> Any:
@@ -296,19 +345,32 @@ def _open_amd(devices: Devices, name: str, index: int) -> OpenDevice:
 def _open_emu(devices: Devices, name: str, index: int) -> OpenDevice:
   def renderer() -> Any:
     raise Unsupported("tensors on", name, hint="it runs ready code objects; DEV=AMD MOCKGPU=1 has tensors")
-  runtime = emulated(name)
+  runtime = emulated(name, index)
   runtime.observer = devices._observer
   return OpenDevice(name, runtime, renderer)
 
 
-def emulated(name: str = "EMU") -> BareRuntime:
-  """A runtime of its own that runs code objects of any generation on the emulator, without driver and mock."""
+def emulated(name: str = "EMU", index: int = 0) -> BareRuntime:
+  """A runtime of its own that runs code objects of any generation on the emulator, without driver and mock.
+
+  Where MOCKGPU names cards that the mock has not yet, it stands for the one of that index, and refuses other code.
+  """
   from tinyhw.drive.amd.bare import BareRuntime
   from tinyhw.emulator.amdgcn import Dispatch
   from tinyhw.emulator.engines import dispatch
   options = mock_options()
   options.pop("seed", None)  # there are no queues to take turns
-  return BareRuntime(Dispatch, functools.partial(dispatch, **options), name)
+  return BareRuntime(Dispatch, functools.partial(dispatch, **options), name, stand_in(index))
+
+
+def stand_in(index: int = 0) -> Arch | None:
+  """The card of that index that MOCKGPU names, where the mock has none of them and the emulator runs them all."""
+  from tinyhw.arch import DECODED
+  from tinyhw.mock.amd.card import CARDS
+  cards = mock_cards() or ()
+  if not cards or any(c in CARDS or c not in DECODED for c in cards): return None
+  if index >= len(cards): raise DeviceError(f"no GPU {index}: MOCKGPU names {', '.join(cards)}", where=f"EMU:{index}")
+  return DECODED[cards[index]]
 
 
 Opener = Callable[[Devices, str, int], OpenDevice]

@@ -64,8 +64,40 @@ def _exp2(g: UOp, u: UOp) -> tuple[UOp | None, ...]: return (g * u * _like(u, ma
 @_rule(Ops.LOG2)
 def _log2(g: UOp, u: UOp) -> tuple[UOp | None, ...]: return (g / (u.src[0] * _like(u, math.log(2))),)
 
+@_rule(Ops.EXP)
+def _exp(g: UOp, u: UOp) -> tuple[UOp | None, ...]: return (g * u,)
+
+@_rule(Ops.EXPM1)
+def _expm1(g: UOp, u: UOp) -> tuple[UOp | None, ...]: return (g * u.src[0].alu(Ops.EXP),)
+
+@_rule(Ops.LOG)
+def _log(g: UOp, u: UOp) -> tuple[UOp | None, ...]: return (g / u.src[0],)
+
+@_rule(Ops.LOG10)
+def _log10(g: UOp, u: UOp) -> tuple[UOp | None, ...]: return (g / (u.src[0] * _like(u, math.log(10))),)
+
+@_rule(Ops.LOG1P)
+def _log1p(g: UOp, u: UOp) -> tuple[UOp | None, ...]: return (g / (u.src[0] + _like(u, 1.0)),)
+
 @_rule(Ops.SIN)
-def _sin(g: UOp, u: UOp) -> tuple[UOp | None, ...]: return (g * (_like(u, math.pi / 2) - u.src[0]).sin(),)
+def _sin(g: UOp, u: UOp) -> tuple[UOp | None, ...]: return (g * u.src[0].alu(Ops.COS),)
+
+@_rule(Ops.COS)
+def _cos(g: UOp, u: UOp) -> tuple[UOp | None, ...]: return (-(g * u.src[0].alu(Ops.SIN)),)
+
+@_rule(Ops.TANH)
+def _tanh(g: UOp, u: UOp) -> tuple[UOp | None, ...]: return (g * (_like(u, 1.0) - u * u),)
+
+@_rule(Ops.FMOD)
+def _fmod(g: UOp, u: UOp) -> tuple[UOp | None, ...]: return g, -(g * (u.src[0] / u.src[1]).alu(Ops.TRUNC))
+
+@_rule(Ops.POW)
+def _pow(g: UOp, u: UOp) -> tuple[UOp | None, ...]:
+  x, y = u.src
+  none = _like(u, 0.0)
+  # A power of 0 does not change with the exponent, and one whose exponent is 0 not with the base.
+  by_base = y.eq(0.0).where(none, g * y * x.alu(Ops.POW, y - _like(u, 1.0)))
+  return by_base, x.eq(0.0).where(none, g * u * x.alu(Ops.LOG))
 
 @_rule(Ops.SQRT)
 def _sqrt(g: UOp, u: UOp) -> tuple[UOp | None, ...]: return (g / (u * _like(u, 2.0)),)

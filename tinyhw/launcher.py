@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 import os
+import sys
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tinyhw.arguments import Array, Buffer, bind, fetch
-from tinyhw.core.errors import HazardFound, InvalidArgument, Unsupported
-from tinyhw.device import Device, mock_cards
+from tinyhw.core.errors import HazardFound, InvalidArgument, LDSWarning, TinyhwError, Unsupported, WaitTimeout
+from tinyhw.device import Device, OpenDevice, mock_cards, stand_in
+from tinyhw.wire.codeobject import CodeObject, Kernel, place, unbundled
 
 if TYPE_CHECKING:
   from tinyhw.emulator.check import Report as Findings
@@ -24,17 +27,20 @@ Counts = int | Sequence[int]
 class Launched(list[Array]):
   """The arrays of a launch as they are after it, in the order of the arguments.
 
-  `report` is what `report=True` asked for; `findings` is what `check="report"` found, None without a check.
+  `report` is what `report=True` asked for; `findings` is what `check="report"` found, None without a check; `warnings`
+  are the texts of what was warned of.
   """
 
-  def __init__(self, arrays: Sequence[Array] = (), report: Report | None = None,
-               findings: Findings | None = None) -> None:
+  def __init__(self, arrays: Sequence[Array] = ()) -> None:
     super().__init__(arrays)
-    self.report, self.findings = report, findings
+    self.report: Report | None = None
+    self.findings: Findings | None = None
+    self.warnings: list[str] = []
 
 
 def launch(binary: Binary, kernel: str, grid: Counts, block: Counts, args: Sequence[Any], device: str | None = None,
-           shared: int = 0, *, check: bool | str = False, report: bool = False) -> Launched:
+           shared: int = 0, *, check: bool | str = False, report: bool = False,
+           timeout: float | None = None) -> Launched:
   """Run `kernel` of `binary` and wait for it: an AMDGPU code object, versions 4 to 6, as bytes or the path of its file.
 
   `grid` counts workgroups and `block` work-items: an int, or one to three of them (x, y, z); missing ones are 1.
@@ -54,26 +60,76 @@ def launch(binary: Binary, kernel: str, grid: Counts, block: Counts, args: Seque
   "report" leaves them in the result's `findings`; names choose checks ("race,barrier"). `report=True` counts what the
   kernel executed and moved: the result's `report`. Both use the reference interpreter.
 
+  `timeout` is how many seconds the launch may take on the host's clock, on EMU and the mock too: then it is taken off
+  the device, which goes on, and WaitTimeout is raised. Without it a driver waits TINYHW_TIMEOUT_S for a card, and
+  emulated devices end endless loops themselves (MOCKGPU_WATCHDOG).
+
+  LDS beyond what the launch has reads as 0 and takes no writes, as on the chip; emulated devices warn of it
+  (LDSWarning), once a launch.
+
+  Threads may launch at the same time; their launches take turns.
+
   Returns every array's contents after the run, in order, as new arrays. Raises InvalidArgument for arguments that do
-  not fit the kernel, DecodeError for a broken binary, DeviceError for what went wrong on the device, MachineFault for
-  that on EMU, Unsupported for a device that runs no code objects.
+  not fit the kernel, DecodeError for a broken binary, DeviceError for what went wrong on the device (MachineFault on
+  EMU), WaitTimeout, HazardFound, Unsupported for a device that runs no code objects.
   """
   opened = Device[device or default_device()]
   runtime: Any = opened.runtime
   if not hasattr(runtime, "load_kernel"):
     raise Unsupported("launch of ready code objects on", opened.name, hint="use device='AMD' or device='EMU'")
-  program = runtime.load_kernel(contents(binary), kernel)
+  code = contents(binary, getattr(runtime, "target", None))
   sizes = dims(grid, "grid"), dims(block, "block")
   buffers: list[Buffer] = []
-  with observed(opened.name, check, report) as result:
+  with Device.lock, observed(opened.name, check, report) as result:
+    program = runtime.load_kernel(code, kernel)
     try:
-      payload, lds = bind(runtime, program, args, shared, buffers)
-      program.launch(payload, *sizes, dynamic_lds=lds)
-      runtime.synchronize()
+      payload, lds = bind(runtime, program, code, args, shared, buffers)
+      with timed(opened, timeout):
+        program.launch(payload, *sizes, dynamic_lds=lds)
+        runtime.synchronize()
       result += [fetch(runtime, value, allocation) for value, allocation in buffers]
     finally:
       for _, allocation in buffers: runtime.free(allocation)
+    result.warnings = told_outside(program.kernel, runtime.loaded(), Device.seen(opened.name)[0])
+  for text in result.warnings: warn(text)
   return result
+
+
+@contextmanager
+def timed(opened: OpenDevice, seconds: float | None) -> Iterator[None]:
+  """Give what happens in the block so many seconds. Raises WaitTimeout, with the device ready for the next launch."""
+  number = isinstance(seconds, (int, float, np.integer, np.floating)) and not isinstance(seconds, bool)
+  if seconds is not None and not (number and 0 < seconds < float("inf")):
+    raise InvalidArgument(f"{seconds!r} is no positive number of seconds", where="timeout")
+  runtime: Any = opened.runtime
+  try:
+    with Device.limited(opened.name, seconds): yield
+  except WaitTimeout as error:
+    if seconds is None: raise  # TINYHW_TIMEOUT_S: whoever waits so long may want to look at the device
+    if hasattr(runtime, "reset"): runtime.reset()
+    stopped, where = Device.seen(opened.name)[1], ""
+    if stopped is not None:
+      named = place(runtime.loaded(), stopped.pc) or f"PC {stopped.pc:#x}"
+      where = f"; wave {stopped.wave} stood at {named} before '{stopped.instruction}'"
+    error.hint = f"the launch was taken off the device, which goes on{where}"
+    raise
+
+
+def told_outside(kernel: Kernel, loaded: list[tuple[int, CodeObject]], outside: dict[int, Any]) -> list[str]:
+  """What to warn of where a launch touched LDS that it does not have: the first of the instructions that did."""
+  if not outside: return []
+  pc = min(outside)
+  locals_ = any(p.kind == "dynamic_shared_pointer" for p in kernel.arguments)
+  way = "give its pointers to LDS more bytes" if locals_ else "shared=BYTES (--shared) gives a launch dynamic LDS"
+  others = len(outside) - 1
+  more = f", as did {others} more instruction{'s' if others > 1 else ''}" if others else ""
+  return [f"kernel {kernel.name} at {place(loaded, pc) or f'PC {pc:#x}'}: {outside[pc]}{more}; {way}"]
+
+
+def warn(text: str) -> None:
+  """Warn at each launch, with the place of the caller: the usual filter would show a text once."""
+  frame: Any = sys._getframe(2)
+  warnings.warn_explicit(text, LDSWarning, frame.f_code.co_filename, frame.f_lineno)
 
 
 @contextmanager
@@ -109,13 +165,16 @@ def observed(device: str, check: bool | str, report: bool) -> Iterator[Launched]
                       hint="check='report' goes on and leaves them in the result's findings")
 
 
-def contents(binary: Binary) -> bytes:
-  """The bytes of a code object, or of the file at its path. Raises InvalidArgument for a file that cannot be read."""
-  if isinstance(binary, bytes): return binary
-  if isinstance(binary, (bytearray, memoryview)): return bytes(binary)
+def contents(binary: Binary, arch: str | None = None) -> bytes:
+  """The bytes of a code object, or of the file at its path; out of a bundle that for the generation `arch`, or the one.
+
+  Raises InvalidArgument for a file that cannot be read.
+  """
+  if isinstance(binary, (bytes, bytearray, memoryview)): return unbundled(bytes(binary), arch)
   if not isinstance(binary, (str, os.PathLike)):
     raise InvalidArgument(f"{type(binary).__name__} given for a code object", hint="give its bytes or its file's path")
-  try: return Path(binary).read_bytes()
+  try: return unbundled(Path(binary).read_bytes(), arch)
+  except TinyhwError: raise
   except (OSError, ValueError) as error:
     why = getattr(error, "strerror", None) or error
     raise InvalidArgument(f"cannot be read: {why}", where=repr(os.fspath(binary))) from None
@@ -124,10 +183,7 @@ def contents(binary: Binary) -> bytes:
 def default_device() -> str:
   """What the program or `DEV` has set, else AMD; EMU where MOCKGPU names generations that no mock card has yet."""
   if Device.chosen is not None: return Device.chosen
-  from tinyhw.arch import DECODED
-  from tinyhw.mock.amd.card import CARDS
-  cards = mock_cards() or ()
-  return "EMU" if cards and all(c in DECODED and c not in CARDS for c in cards) else "AMD"
+  return "AMD" if stand_in() is None else "EMU"
 
 
 def dims(counts: Counts, where: str) -> tuple[int, int, int]:

@@ -9,14 +9,14 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from tinyhw.core.errors import InvalidArgument, Unsupported
 from tinyhw.device import Device
-from tinyhw.engine import random
-from tinyhw.engine.buffer import from_host
-from tinyhw.engine.realize import memory_of, placed, realize, realize_nodes
-from tinyhw.function.core import ConstType, TensorBase
+from tinyhw.engine import random, watch
+from tinyhw.engine.buffer import buffer_of, from_host, new_node
+from tinyhw.engine.realize import check_alive, home, lost, memory_of, placed, realize, realize_nodes
+from tinyhw.function.core import ConstType, TensorBase, live_tensors
 from tinyhw.function.movement import iota
 from tinyhw.function.window import Window
 from tinyhw.gradient import gradients
@@ -47,8 +47,7 @@ class Tensor(Window):
 
   def __init__(self, data: Any = None, device: str | None = None, dtype: DTypeLike = None, requires_grad: bool = False):
     self.grad, self.requires_grad, self.is_leaf = None, False, True
-    self.uop = _node(data, Device.canonicalize(device), _dtype(dtype), device is None)
-    _live(self)
+    self._live(_node(data, Device.canonicalize(device), _dtype(dtype), device is None))
     if requires_grad: self.requires_grad_()
 
   # *** creation ***
@@ -200,7 +199,7 @@ class Tensor(Window):
 
   def dropout(self, p: float = 0.5) -> Tensor:
     """While training: zeros with probability p, the rest scaled to keep the mean. Else the value as it is."""
-    if not Tensor.training or p == 0: return self._derive(self.uop)
+    if not Tensor.training or p == 0: return self._same()
     if p == 1: return self.zeros_like()
     return (Tensor.rand(self.shape, device=self.device) >= p).where(self, 0) / (1 - p)
 
@@ -219,10 +218,20 @@ class Tensor(Window):
     """A copy in memory of its own."""
     return self.contiguous()
 
+  def _read(self, out: memoryview[Any]) -> None:
+    """Fill host memory of the value's size; the one way out of a device."""
+    if (watcher := watch.watching()) is not None: watcher.to_host(self)
+    if out.nbytes: memory_of(self).copyout(out.cast("B"))
+
+  def _wide(self, read: str) -> Any:
+    """The value as float32, read in one of the ways: Python and NumPy know no bfloat16."""
+    if (watcher := watch.watching()) is not None: watcher.to_host(self)
+    with watch.watched(None): return getattr(self.detach().float(), read)()
+
   def data(self) -> memoryview[Any]:
     """A copy of the memory, as a memoryview of this shape (16-bit floats as uint16)."""
     raw = bytearray(self.nbytes())
-    if raw: memory_of(self).copyout(memoryview(raw))
+    self._read(memoryview(raw))
     # memoryview knows no 16-bit floats.
     letter: Any = "H" if self.dtype.is_float and self.dtype.bits == 16 else semantics.FORMATS[self.dtype.name]
     view: memoryview[Any] = memoryview(raw)
@@ -231,24 +240,26 @@ class Tensor(Window):
   def numpy(self) -> NDArray:
     """The value as a new NumPy array (bfloat16 as float32)."""
     import numpy
-    if self.dtype is dtypes.bfloat16: return self.detach().float().numpy()
+    if self.dtype is dtypes.bfloat16: return cast("NDArray", self._wide("numpy"))
     out = numpy.empty(self.shape, self.dtype.numpy)
-    if out.size: memory_of(self).copyout(out.reshape(-1).data.cast("B"))
+    self._read(out.reshape(-1).data)
     return out
 
   def tolist(self) -> Any:
     """The value as nested lists of Python numbers, or one number for shape ()."""
-    if self.dtype is dtypes.bfloat16: return self.detach().float().tolist()
+    if self.dtype is dtypes.bfloat16: return self._wide("tolist")
     if not self.numel(): return _nested([], self.shape)
-    raw = memory_of(self).copyout(memoryview(bytearray(self.nbytes())))
+    raw = bytearray(self.nbytes())
+    self._read(memoryview(raw))
     return _nested(list(struct.unpack(f"<{self.numel()}{semantics.FORMATS[self.dtype.name]}", raw)), self.shape)
 
   def item(self) -> ConstType:
     """The one element as a Python number."""
     if self.numel() != 1:
       raise InvalidArgument(f"item() of shape {self.shape}", hint="it is for one element; use tolist()")
-    value: ConstType = self.reshape(()).tolist()
-    return value
+    value: Any = self.tolist()
+    while isinstance(value, list): value = value[0]
+    return cast(ConstType, value)
 
   def __bool__(self) -> bool:
     if self.numel() != 1:
@@ -268,7 +279,7 @@ class Tensor(Window):
     return (self[i] for i in range(self.shape[0]))
 
   def __repr__(self) -> str:
-    state = "in memory" if placed(self.uop) is not None else "lazy"
+    state = "lazy" if (found := placed(self._uop)) is None else "lost" if lost(found) else "in memory"
     grad = ", requires_grad=True" if self.requires_grad else ""
     return f"<Tensor {self.shape} {self.dtype} on {self.device}, {state}{grad}>"
 
@@ -297,6 +308,7 @@ class Tensor(Window):
     if self.requires_grad and self.is_leaf and TensorBase.grad_enabled and other.requires_grad:
       raise InvalidArgument("assign to a leaf that requires a gradient, from a value with a history",
                             hint="detach the value, or use `with Tensor.no_grad()`")
+    check_alive(other._uop)  # a lost value is told of here, and this tensor keeps its own
     # CONTIGUOUS: the value gets memory of its own, a parameter is never one node with a constant or another tensor.
     self.uop = other.uop.detach().contiguous() if self.is_leaf else other.uop.contiguous()
     return self
@@ -325,12 +337,14 @@ class Tensor(Window):
     if wanted and not self.dtype.is_float:
       raise InvalidArgument(f"a gradient for {self.dtype}", hint="only floats have one")
     if wanted and self.is_leaf and not self.requires_grad:
-      node = _variable(self.uop)
-      if node.op is not Ops.BUFFER or any(t is not self and _variable(t.uop) is node for t in _leaves()):
-        # Memory of its own: an equal constant, or another view of the same memory, is another variable.
-        self.uop = self.uop.detach().contiguous()
-        realize_nodes([self.uop])
-        self.uop = placed(self.uop) or self.uop
+      # A node of its own, which no graph made before has in it; and memory of its own, where it had none.
+      realize(self)
+      if (found := home(self.uop)) is None:
+        copy = self.uop.detach().contiguous()
+        realize_nodes([copy])
+        found = home(copy)
+      assert found is not None or not self.numel()
+      if found is not None: self.uop = new_node(buffer_of(found)).reshape(self.shape)
     self.requires_grad = wanted
     return self
 
@@ -340,7 +354,7 @@ class Tensor(Window):
     return result.requires_grad_() if requires_grad else result
 
   def gradient(self, *targets: Tensor, seed: Tensor | None = None) -> list[Tensor]:
-    """The derivative of this scalar (or of `seed` times this) by each of the targets."""
+    """The derivative of this scalar (or of `seed` times this) by each of the targets: values without a history."""
     if seed is None and self.shape != ():
       raise InvalidArgument(f"backward of shape {self.shape}", hint="reduce to a scalar, or give a gradient")
     if not self.dtype.is_float: raise InvalidArgument(f"backward of {self.dtype}", hint="only floats have derivatives")
@@ -350,14 +364,15 @@ class Tensor(Window):
     memory = {u: place for u in self.uop.toposort() if u not in nodes and (place := placed(u)) is not None
               and _variable(place) in nodes}
     found = gradients(self.uop.substitute(memory) if memory else self.uop, start, nodes)
-    return [Tensor._wrap(found[n].reshape(t.shape) if n in found else t._const(0)) for t, n in zip(targets, nodes)]
+    return [Tensor._wrap(found[n].reshape(t.shape).detach() if n in found else t._const(0))
+            for t, n in zip(targets, nodes)]
 
   def backward(self, gradient: Tensor | None = None) -> Tensor:
     """Add the derivative of this scalar (or of `gradient` times this) to `.grad` of the leaves that require it."""
     if not self.requires_grad: raise InvalidArgument("backward of a value that no leaf with requires_grad was used for")
-    below = self.uop.toposort()
+    below = self.uop.toposort(lambda u: u.op is not Ops.DETACH)
     memory = {_variable(found) for u in below if (found := placed(u)) is not None}
-    leaves = [t for t in _leaves() if _variable(t.uop) in below or _variable(t.uop) in memory]
+    leaves = [t for t in _leaves() if _variable(t._uop) in below or _variable(t._uop) in memory]
     for leaf, g in zip(leaves, self.gradient(*leaves, seed=gradient)):
       leaf.grad = g if leaf.grad is None else leaf.grad + g
     return self
@@ -374,13 +389,8 @@ def _variable(node: UOp) -> UOp:
 
 
 def _leaves() -> list[Tensor]:
-  from tinyhw.function.core import live_tensors
+  """Every leaf that requires a gradient. Whether one is used is told by its `_uop`: looking is no use of it."""
   return [t for t in live_tensors if isinstance(t, Tensor) and t.requires_grad and t.is_leaf]
-
-
-def _live(tensor: Tensor) -> None:
-  from tinyhw.function.core import live_tensors
-  live_tensors.add(tensor)
 
 
 def _shape(shape: Any) -> tuple[int, ...]:

@@ -7,13 +7,14 @@ computes them first.
 from __future__ import annotations
 
 from tinyhw.core.errors import InvalidArgument
+from tinyhw.engine import watch
 from tinyhw.ir.dtype import dtypes
 from tinyhw.ir.ops import Ops
 from tinyhw.ir.uop import UOp, VariableArg
 
 _bound: dict[VariableArg, int] = {}
 _bindings: dict[VariableArg, int] = {}
-"""How often each got another value: a graph that was made with the old one is another graph, also where it is in memory."""
+"""How often each got another value: a graph that was made with the old one is another graph, also in memory."""
 
 
 class Variable:
@@ -39,6 +40,7 @@ class Variable:
   def bind(self, value: int) -> Variable:
     """Give it a value. Returns this."""
     arg: VariableArg = self.node.arg
+    if (watcher := watch.watching()) is not None: watcher.outside(f"Variable {arg.name} is bound")
     if not arg.min <= value <= arg.max:
       raise InvalidArgument(f"{value} is outside of {arg.min}..{arg.max}", where=f"Variable {arg.name}")
     if _bound.get(arg, value) != value:
@@ -63,6 +65,11 @@ class Variable:
   def __repr__(self) -> str:
     arg: VariableArg = self.node.arg
     return f"Variable({arg.name!r}, {arg.min}, {arg.max}){f'.bind({_bound[arg]})' if arg in _bound else ''}"
+
+
+def new_bindings() -> None:
+  """From now on graphs of Variables are other graphs than those made before, although the values are the same."""
+  for arg in _bound: _bindings[arg] = _bindings.get(arg, 0) + 1
 
 
 def bound_value(arg: VariableArg) -> int:

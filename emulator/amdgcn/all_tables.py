@@ -10,6 +10,7 @@ from tinyhw.emulator.amdgcn.gfx9 import matrix as gfx9_matrix
 from tinyhw.emulator.amdgcn.gfx9 import meanings as gfx9_meanings
 from tinyhw.emulator.amdgcn.gfx9 import memory as gfx9_memory
 from tinyhw.emulator.amdgcn.gfx11 import matrix as gfx11_matrix
+from tinyhw.emulator.amdgcn.gfx11 import meanings as gfx11_meanings
 from tinyhw.emulator.amdgcn.gfx12 import bind as gfx12_bind
 from tinyhw.emulator.amdgcn.gfx12 import matrix as gfx12_matrix
 from tinyhw.emulator.amdgcn.gfx12 import meanings as gfx12_meanings

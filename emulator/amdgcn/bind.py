@@ -15,6 +15,7 @@ import numpy as np
 from tinyhw.core.errors import MachineFault
 from tinyhw.emulator.amdgcn import dpp
 from tinyhw.emulator.amdgcn.binders import binds, unsupported
+from tinyhw.emulator.amdgcn.constants import constant_half
 from tinyhw.emulator.amdgcn.gfx9 import sdwa
 from tinyhw.emulator.amdgcn.meanings import integer, rounding
 from tinyhw.emulator.amdgcn.meanings.quiet import meaning_of
@@ -51,11 +52,11 @@ OMOD: Final = {1: 2.0, 2: 4.0, 3: 0.5}
 WIDE: Final = {"u16": "i64", "i16": "i64", "u32": "i64", "i32": "i64"}
 # Instruction tables whose 16-bit results fill the register, with zeros above.
 ZERO_FILLING: Final = frozenset({"gfx9"})
-# Instructions that read no MODE: their float type only says how to look at bits; and those that round nothing.
+# Instructions that round nothing, and those that read no MODE: their float type only says how to look at bits.
 _UNROUNDED: Final = ("v_cmp", "s_cmp", "v_div_scale", "v_div_fixup", "v_frexp", "v_trig_preop")
 # clamp counts for sums, not for shifts and the low half of a product (section 7.2.3.1).
 _BITWISE: Final = ("v_pk_lshl", "v_pk_lshr", "v_pk_ashr", "v_pk_mul_lo")
-_MODELESS: Final = ("v_cmp", "s_cmp", "v_div_scale", "v_div_fixup", "v_frexp", "v_ldexp")
+_MODELESS: Final = ("v_cmp", "s_cmp", "v_frexp", "v_ldexp")
 
 
 def alu(i: Instruction, pc: int, mode: int) -> Step:
@@ -408,15 +409,10 @@ def _packed(i: Instruction, meaning: Meaning, mode: int) -> Step:
 
 
 def _half(o: Operand, high: int, t: str) -> Reader:
-  """One 16-bit half of a packed source. An inline constant sits in the low half; a float one counts for both."""
+  """One 16-bit half of a source."""
   dtype = DTYPES[t]
   if o.kind == "v": return vector16(o.value, high, dtype)
-  if o.kind == "const":
-    read16 = reader(o, t)
-    if o.value >= 240 and not high: return read16
-    negative = 193 <= o.value <= 208  # integers are sign-extended to 32 bits
-    value = (np.uint16(0xFFFF if negative else 0).view(dtype)) if high else read16
-    return (lambda group: value) if high else read16
+  if o.kind in {"const", "lit"}: return _always(constant_half(o, high, t))
   read = reader(o, "u32")
   if high: return lambda group: (read(group) >> np.uint32(16)).astype(U16).view(dtype)
   return lambda group: read(group).astype(U16).view(dtype)

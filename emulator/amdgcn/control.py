@@ -12,8 +12,9 @@ from tinyhw.core.errors import MachineFault
 from tinyhw.core.table import Handlers
 from tinyhw.emulator.amdgcn import hwreg
 from tinyhw.emulator.amdgcn.binders import Ender, binds, ends, unsupported
+from tinyhw.emulator.amdgcn.constants import constant
 from tinyhw.emulator.amdgcn.fields import Field
-from tinyhw.emulator.amdgcn.registers import by_wave, column, constant, reader, write_scalar32, write_scalar64
+from tinyhw.emulator.amdgcn.registers import by_wave, column, reader, write_scalar32, write_scalar64
 from tinyhw.emulator.simt import Barrier, End, Group, Next, Split, Step, Wait, Yield
 from tinyhw.isa.amdgcn import EXEC_LO, M0, VCC_LO, Instruction
 

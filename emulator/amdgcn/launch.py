@@ -36,7 +36,8 @@ class Dispatch:
   `grid` counts workgroups, `block` is the workgroup's size. `rsrc1` to `rsrc3` are COMPUTE_PGM_RSRC*, `user_data` the
   SGPRs that the queue set. Scratch: `scratch_base` is the address of wave slots of `scratch_size * wave size` bytes
   each, `scratch_size` the bytes of a lane, `scratch_waves` the number of slots. `lds_size` in bytes. `interrupt` is
-  called with the low 24 bits of M0 of a wave that interrupts the host. `vgpr_block` is the size of the blocks in which
+  called with the low 24 bits of M0 of a wave that interrupts the host. `tick` is called now and then while waves run;
+  what it raises ends the dispatch. `vgpr_block` is the size of the blocks in which
   waves allocate vector registers, where they do; the chip's SQ_DYN_VGPR sets it, and compilers take 16 unless told.
   `compute_units` is how many the card has, 0: as the Arch's has.
   """
@@ -55,6 +56,7 @@ class Dispatch:
   interrupt: Callable[[int], None] | None = None
   vgpr_block: int = 16
   compute_units: int = 0
+  tick: Callable[[], None] | None = None
 
 
 @cache
@@ -154,7 +156,7 @@ class Workgroups:
     count, d = min(self.usual, self.left, room), self.dispatch
     cohort = Cohort(self.program, self.space, self.lanes, self._mode, self._watchdog, self.stats, self._lds_size, count)
     cohort.arch, cohort.dispatch, cohort.shared, cohort.changes = self.arch, d, self._shared, self.changes
-    cohort.apart = self._apart
+    cohort.apart, cohort.tick = self._apart, d.tick
     slots = self._take(cohort, count) if d.scratch_size else []
     cohort.start(_first_group(cohort, self.arch, d, self.begun, count, self.lanes, slots))
     self.left -= count

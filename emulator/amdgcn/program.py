@@ -48,7 +48,7 @@ class Program:
   def __init__(self, space: AddressSpace, arch: Arch, entry: int) -> None:
     self._space = ref(space)  # the cache keeps programs as long as their space, not the other way round
     self.arch, self.entry = arch, entry
-    self.table = table(arch.isa)
+    self.table = table(arch.table)
     self._blocks: dict[tuple[int, int], CodeBlock] = {}
     self._decoded: dict[int, Instruction] = {}
     self._leaders: set[int] = {entry}

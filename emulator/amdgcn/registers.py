@@ -5,7 +5,6 @@ they are bits (one SGPR for wave32, two for wave64), converted with a cache: mos
 """
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable
 from typing import Any, Final
 
@@ -13,9 +12,10 @@ import numpy as np
 
 from tinyhw.arch import Arch
 from tinyhw.core.errors import Unsupported
+from tinyhw.emulator.amdgcn.constants import constant
 from tinyhw.emulator.amdgcn.values import DTYPES, U16, U32, U64
 from tinyhw.emulator.simt import ZERO, Group
-from tinyhw.isa.amdgcn import EXEC_HI, EXEC_LO, INLINE_FLOATS, LDS_DIRECT, NULL, VCC_LO, Operand
+from tinyhw.isa.amdgcn import EXEC_HI, EXEC_LO, LDS_DIRECT, NULL, VCC_LO, Operand
 
 Value = Any
 Reader = Callable[[Group], Value]
@@ -27,7 +27,6 @@ _APERTURES: Final = {235: ("shared_aperture", False), 236: ("shared_aperture", T
                      237: ("private_aperture", False), 238: ("private_aperture", True)}
 FULL32: Final = np.uint32(0xFFFFFFFF)
 _SHIFT32: Final = np.uint64(32)
-_PACK: Final = {"f16": ("<e", "<H"), "f32": ("<f", "<I"), "f64": ("<d", "<Q")}
 
 
 # ---- lane masks
@@ -195,22 +194,6 @@ def write_scalar64(code: int) -> Writer:
     group.s[code + 1] = (value >> _SHIFT32).astype(U32)
     if code == EXEC_LO: exec_changed(group)
   return write
-
-
-def constant(o: Operand, type_: str) -> Value:
-  """An inline constant or literal as a value of the type. 64-bit literals: floats take the upper half."""
-  width = int(type_[1:])
-  if o.kind == "lit":
-    if type_ == "f64": bits = o.value << 32
-    elif type_ == "i64": bits = o.value - (o.value >> 31 << 32)
-    else: bits = o.value
-  elif o.value <= 208: bits = o.value - 128 if o.value <= 192 else 192 - o.value
-  else:
-    name = {16: "f16", 32: "f32", 64: "f64"}[width]
-    as_float, as_int = _PACK[name]
-    bits = struct.unpack(as_int, struct.pack(as_float, INLINE_FLOATS[o.value]))[0]
-    if o.value == 248: bits = {16: 0x3118, 32: 0x3E22F983, 64: 0x3FC45F306DC9C882}[width]
-  return DTYPES[f"u{width}"].type(bits & (1 << width) - 1).view(DTYPES[type_])
 
 
 # ---- vector registers

@@ -107,7 +107,7 @@ class Debugger:
   closing: Callable[[], Any] = lambda: None
 
   def __post_init__(self) -> None:
-    self.code = Code(self.space, table(self.arch.isa), self.ranges, self.symbols, self.dispatch.entry_pc)
+    self.code = Code(self.space, table(self.arch.table), self.ranges, self.symbols, self.dispatch.entry_pc)
     self.places = list(self.places)
     self.code.data = {name: start for name, start, _ in self.places}
     self.breaks: dict[int, Break] = {}

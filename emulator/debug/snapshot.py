@@ -10,13 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from tinyhw.core.errors import InvalidArgument
-from tinyhw.core.memory import PAGE, Access, AddressSpace, Region
+from tinyhw.core.memory import PAGE, Access, AddressSpace, Mapping, Region
 from tinyhw.emulator.debug.engine import Engine
 from tinyhw.emulator.debug.wave import cell, scalar_register_name, vector_name
 
 if TYPE_CHECKING:
   from tinyhw.emulator.simt import Cohort, Group
 
+WORDS: Final = PAGE // 8
 MEMORY_LIMIT: Final = 1 << 30  # bytes of pages in use that a snapshot copies
 WAYS: Final = 3  # different changes of a register that a diff lists
 SHOWN: Final = 8  # differing places of one kind that a diff lists
@@ -69,15 +70,22 @@ def cohort_state(cohort: Cohort) -> CohortState:
                      {n: deepcopy(getattr(cohort, n)) for n in _COHORT})
 
 
+def in_use(m: Mapping) -> list[int]:
+  """Numbers of a mapping's pages that hold something, counted from its start; its last one may be short."""
+  whole = len(m.u64) // WORDS * WORDS
+  used = np.flatnonzero(m.u64[:whole].reshape(-1, WORDS).any(axis=1)).tolist()
+  return used + ([whole // WORDS] if m.u64[whole:].any() else [])
+
+
 def _pages(engine: Engine) -> dict[int, bytes]:
   """Address -> contents of each page that holds something."""
   out: dict[int, bytes] = {}
   for m in engine.space.mappings():
     if not m.access & Access.WRITE: continue
-    used = np.flatnonzero(m.u64.reshape(-1, PAGE // 8).any(axis=1))
-    if (len(out) + used.size) * PAGE > MEMORY_LIMIT:
+    used = in_use(m)
+    if (len(out) + len(used)) * PAGE > MEMORY_LIMIT:
       raise InvalidArgument(f"a snapshot holds up to {MEMORY_LIMIT >> 20} MiB of memory in use")
-    for k in used.tolist(): out[m.start + k * PAGE] = m.raw[k * PAGE:(k + 1) * PAGE].tobytes()
+    for k in used: out[m.start + k * PAGE] = m.raw[k * PAGE:(k + 1) * PAGE].tobytes()
   return out
 
 
@@ -98,9 +106,8 @@ def copied_space(space: AddressSpace) -> AddressSpace:
     key = id(m.backing)
     if key not in regions: regions[key] = Region("copy", -(-m.backing.size // PAGE) * PAGE)
     target = regions[key].u8[m.offset:m.offset + m.end - m.start]
-    for k in np.flatnonzero(m.u64.reshape(-1, PAGE // 8).any(axis=1)).tolist():
-      target[k * PAGE:(k + 1) * PAGE] = m.u8[k * PAGE:(k + 1) * PAGE]
-    other.map(m.start, m.end - m.start, regions[key], m.offset, m.access)
+    for k in in_use(m): target[k * PAGE:(k + 1) * PAGE] = m.u8[k * PAGE:(k + 1) * PAGE]
+    other.map(m.start, m.end - m.start, regions[key], m.offset, m.access, m.unit)
   return other
 
 
@@ -126,10 +133,10 @@ def restore(engine: Engine, s: Snapshot, pristine: dict[Cohort, CohortState]) ->
   engine.group = None
   for m in engine.space.mappings():
     if not m.access & Access.WRITE: continue
-    for k in np.flatnonzero(m.u64.reshape(-1, PAGE // 8).any(axis=1)).tolist():
+    for k in in_use(m):
       if m.start + k * PAGE not in s.pages: m.u8[k * PAGE:(k + 1) * PAGE] = 0
     at = [a for a in s.pages if m.start <= a < m.end]
-    for a in at: m.u8[a - m.start:a - m.start + PAGE] = np.frombuffer(s.pages[a], np.uint8)
+    for a in at: m.u8[a - m.start:a - m.start + len(s.pages[a])] = np.frombuffer(s.pages[a], np.uint8)
   engine.changes.count = s.engine["changes"]
 
 
@@ -236,6 +243,6 @@ def _memory(old: dict[int, bytes], new: dict[int, bytes], place: Callable[[int],
     if runs and runs[-1][-1] + PAGE == page: runs[-1].append(page)
     else: runs.append([page])
   for run in runs:
-    x, y = (np.frombuffer(b"".join(pages.get(p, empty) for p in run), np.uint8) for pages in (old, new))
+    x, y = (np.frombuffer(b"".join(pages.get(p, empty).ljust(PAGE, b"\0") for p in run), np.uint8) for pages in (old, new))
     lines += _changed(x, y, run[0], place)
   return lines

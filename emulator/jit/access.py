@@ -41,13 +41,16 @@ from tinyhw.emulator.jit.context import (
   LDS_SIZE,
   MAPPINGS,
   MASK,
+  OUTSIDE_END,
+  OUTSIDE_LANES,
+  OUTSIDE_START,
   ROW,
   SCRATCH_SIZE,
   SITES,
   TABLE,
 )
 from tinyhw.emulator.jit.state import LDS, SCRATCH, Registers
-from tinyhw.emulator.jit.values import BOOL, Emitter, Untranslatable, Value, convert, gather
+from tinyhw.emulator.jit.values import BOOL, Emitter, LLVMOps, Untranslatable, Value, convert, gather
 from tinyhw.isa.amdgcn import M0, NULL, Instruction
 
 READ, WRITE = Access.READ, Access.WRITE
@@ -397,7 +400,7 @@ class Accesses:
     count = 0 if words is not None else max(1, site.width // 4)
     low = convert(addresses, U32)
     return self._by_aperture(r, addresses, {
-      r.arch.shared_aperture: lambda: self._lds(r, low, site.width, words),
+      r.arch.shared_aperture: lambda: self._lds(r, low, replace(site, segment="lds"), words),
       r.arch.private_aperture: lambda: self._scratch_at(r, low, replace(site, segment="scratch"), words)},
       lambda: self._far(r, addresses, site, words), count)
 
@@ -473,9 +476,9 @@ class Accesses:
     """An atomic of some lanes on global memory; their old dwords."""
     return self._atomic(addresses, lanes, Site(offset, "atomic", "global", width, i, operation=operation), words)
 
-  def to_lds(self, r: Registers, at: Value, word: Value) -> None:
+  def to_lds(self, r: Registers, at: Value, offset: int, i: Instruction, word: Value) -> None:
     """Store a dword of each active lane to LDS."""
-    self._lds(r, at, 4, [word])
+    self._lds(r, at, Site(offset, "store", "lds", 4, i), [word])
 
   # ---- instructions
 
@@ -496,7 +499,7 @@ class Accesses:
       return self._vector_atomic(r, i, site, self._flat_address(r, i, segment))
     if (kind := lds_loads.flat_kind(i)) is not None:
       word = self._reach(r, i, Site(offset, "load", segment, kind[0], i), None)[0]
-      return lds_loads.put(self, r, i, word, kind[1])
+      return lds_loads.put(self, r, i, offset, word, kind[1])
     if i.mnemonic in LOADS: width, sign_bits, half = LOADS[i.mnemonic]
     elif i.mnemonic in STORES: width, shift = STORES[i.mnemonic]
     else: raise Untranslatable(i.mnemonic)
@@ -613,7 +616,7 @@ class Accesses:
     if name == "ds_permute_b32": return self._permute(r, i)
     if name in DS_ATOMICS or name in DS_EXCHANGE_PAIRS: return self._ds_atomic(r, i, offset)
     if name in {"ds_append", "ds_consume"}: return self._ds_count(r, i, offset)
-    if name in {"ds_load_addtid_b32", "ds_store_addtid_b32"}: return self._ds_by_lane(r, i)
+    if name in {"ds_load_addtid_b32", "ds_store_addtid_b32"}: return self._ds_by_lane(r, i, offset)
     if name == "ds_swizzle_b32": return self._swizzle(r, i)
     if name in DS_PAIRS:
       width, unit, stores = DS_PAIRS[name]
@@ -621,26 +624,26 @@ class Accesses:
       places = [at + r.number(i, n, U32) * unit for n in ("offset0", "offset1")]
       if stores:
         data = [self.data(r, i.operands[n].value, width, 0) for n in ("data0", "data1")]
-        for place, words in zip(places, data): self._lds(r, place, width, words)
+        for place, words in zip(places, data): self._lds(r, place, Site(offset, "store", "lds", width, i), words)
         return
       n = i.operands["vdst"].value
       if n + width // 2 > r.vgprs: raise Untranslatable("a register beyond the wave's allocation")
-      loaded = [self._lds(r, place, width, None) for place in places]
+      loaded = [self._lds(r, place, Site(offset, "load", "lds", width, i), None) for place in places]
       return self.loaded(r, n, loaded[0] + loaded[1], 0, None)
     if name not in DS_LOADS and name not in DS_STORES: raise Untranslatable(name)
     at = r.vector(i.operands["addr"].value, U32) + r.number(i, "offset", U32)
     if name in DS_STORES:
       width, shift = DS_STORES[name]
-      self._lds(r, at, width, self.data(r, i.operands["data0"].value, width, shift))
+      self._lds(r, at, Site(offset, "store", "lds", width, i), self.data(r, i.operands["data0"].value, width, shift))
       return
     width, sign_bits, half = DS_LOADS[name]
     n = i.operands["vdst"].value
     if n + max(1, width // 4) > r.vgprs: raise Untranslatable("a register beyond the wave's allocation")
-    self.loaded(r, n, self._lds(r, at, width, None), sign_bits, half)
+    self.loaded(r, n, self._lds(r, at, Site(offset, "load", "lds", width, i), None), sign_bits, half)
 
-  def _lds(self, r: Registers, at: Value, width: int, words: Sequence[Value] | None) -> list[Value]:
-    """Reads past the workgroup's LDS give 0, writes past it are dropped."""
-    e = self.e
+  def _lds(self, r: Registers, at: Value, site: Site, words: Sequence[Value] | None) -> list[Value]:
+    """Reads past the workgroup's LDS give 0, writes past it are dropped; the site's row remembers them."""
+    e, width = self.e, site.width
     at = Value(e, at.in_lanes(), U32, True)
     base = e.op(f"load ptr, ptr {e.op(f'getelementptr i32, ptr %state, i64 {LDS}')}")
     size = self._load64(self._context(LDS_SIZE))
@@ -651,6 +654,7 @@ class Accesses:
     self._branch(inside, fast, partly)
     e.start(partly)
     lanes = (convert(at, U64) + width <= size) & r.active()
+    self._outside(at, r.active() & ~lanes, site)
     safe = r.o.where(lanes, at, e.const(U32, 0)).view(I32)
     parts: list[tuple[str, list[Value]]] = []
     if words is None: parts.append((e.label, self._gather(base, safe, width, 4, lanes.text)))
@@ -661,6 +665,14 @@ class Accesses:
     e.start(after)
     e.side = before
     return self._merged(parts, max(1, width // 4)) if words is None else []
+
+  def _outside(self, at: Value, lanes: Value, site: Site) -> None:
+    """Let the site remember some lanes' addresses, which the workgroup's LDS does not have."""
+    e, n = self.e, self.e.lanes
+    if "outside" not in e.declared: e.declared["outside"] = _outside(e)
+    bits = e.op(f"bitcast {e.type(BOOL, True)} {lanes.in_lanes()} to i{n}")
+    row = self._site(site)[1]
+    e.do(f"call void @outside(ptr {row}, <{n} x i32> {at.in_lanes()}, i{n} {bits}, i64 {site.width})")
 
   def _ds_atomic(self, r: Registers, i: Instruction, offset: int) -> None:
     at = r.vector(i.operands["addr"].value, U32)
@@ -696,12 +708,13 @@ class Accesses:
     one = Value(e, e.op(f"extractelement {old.type} {old.text}, i32 {first.text}"), U32, False)
     r.set_vector(i.operands["vdst"].value, one)
 
-  def _ds_by_lane(self, r: Registers, i: Instruction) -> None:
+  def _ds_by_lane(self, r: Registers, i: Instruction, offset: int) -> None:
     """Dword `lane` at M0 + offset."""
     at = (r.scalar(M0) & 0xFFFF) + r.number(i, "offset", U32) + lane_numbers(r) * 4
     if i.mnemonic == "ds_load_addtid_b32":
-      return self.loaded(r, i.operands["vdst"].value, self._lds(r, at, 4, None), 0, None)
-    self._lds(r, at, 4, self.data(r, i.operands["data0"].value, 4, 0))
+      loaded = self._lds(r, at, Site(offset, "load", "lds", 4, i), None)
+      return self.loaded(r, i.operands["vdst"].value, loaded, 0, None)
+    self._lds(r, at, Site(offset, "store", "lds", 4, i), self.data(r, i.operands["data0"].value, 4, 0))
 
   def _permute(self, r: Registers, i: Instruction) -> None:
     """Lanes push values by address, the highest wins; who gets none has 0."""
@@ -726,3 +739,27 @@ class Accesses:
     x = r.vector(i.operands["addr"].value, U32)
     if not r.full: x = r.o.where(r.active(), x, r.e.const(U32, 0))
     r.set_vector(i.operands["vdst"].value, permuted(r, x, r.e.vector(U32, index)))
+
+
+def _outside(e: Emitter) -> str:
+  """The function that remembers addresses outside LDS in a site's row. Out of line: it is rarely called, if ever."""
+  n, inner = e.lanes, Emitter(e.lanes)
+  inner.declared, o = e.declared, LLVMOps(inner)
+  at = Value(inner, "%at", U32, True)
+  mask = Value(inner, inner.op(f"bitcast i{n} %lanes to {inner.type(BOOL, True)}"), BOOL, True)
+
+  def extreme(name: str, other: int) -> Value:
+    lanes = o.where(mask, at, inner.const(U32, other))
+    text = inner.call("i32", f"llvm.vector.reduce.{name}.v{n}i32", (lanes.type, lanes.text))
+    return convert(Value(inner, text, U32, False), U64)
+  bits = inner.call(f"i{n}", f"llvm.ctpop.i{n}", (f"i{n}", "%lanes"))
+  count = Value(inner, bits if n == 64 else inner.op(f"zext i32 {bits} to i64"), U64, False)
+  end = extreme("umax", 0) + Value(inner, "%width", U64, False)
+  for place, value in ((OUTSIDE_START, ~extreme("umin", 0xFFFFFFFF)), (OUTSIDE_END, end), (OUTSIDE_LANES, count)):
+    pointer = inner.op(f"getelementptr i8, ptr %site, i64 {place}")
+    old = Value(inner, inner.op(f"load i64, ptr {pointer}"), U64, False)
+    new = old + value if place == OUTSIDE_LANES else o.max(old, value)
+    inner.do(f"store i64 {new.text}, ptr {pointer}")
+  lines = [*(f"  %{x} = {allocation}" for x, allocation in inner.stack.items()), *inner.lines]
+  return (f"define private void @outside(ptr %site, <{n} x i32> %at, i{n} %lanes, i64 %width) noinline #0 {{\nentry:\n"
+          + "\n".join(lines) + "\n  ret void\n}")

@@ -12,12 +12,12 @@ import numpy as np
 from tinyhw.core.errors import Unsupported
 from tinyhw.emulator.amdgcn import bind, dpp, lanes
 from tinyhw.emulator.amdgcn.binders import Binder, binds
+from tinyhw.emulator.amdgcn.constants import constant
 from tinyhw.emulator.amdgcn.gfx9 import sdwa
 from tinyhw.emulator.amdgcn.gfx11 import matrix as reference
 from tinyhw.emulator.amdgcn.meanings.quiet import meaning_of
 from tinyhw.emulator.amdgcn.meanings.registry import Meaning
 from tinyhw.emulator.amdgcn.modes import FP_ROUND, denormals
-from tinyhw.emulator.amdgcn.registers import constant
 from tinyhw.emulator.amdgcn.values import DTYPES, F16, F32, I32, I64, U16, U32
 from tinyhw.emulator.jit import matrix
 from tinyhw.emulator.jit.state import Registers
@@ -311,12 +311,9 @@ def _dual(r: Registers, i: Instruction, mode: int) -> None:
 # ---- packed 16-bit and mixed precision
 
 def _half(r: Registers, o: Operand, high: int, t: str) -> Value:
-  """One 16-bit half of a packed source. An inline constant sits in the low half; a float one counts for both."""
+  """One 16-bit half of a source."""
   dtype = DTYPES[t]
   if o.kind == "v": return r.vector16(o.value, high, dtype)
-  if o.kind == "const":
-    if not high: return read(r, o, t)
-    return r.e.const(U16, 0xFFFF if 193 <= o.value <= 208 else 0).view(dtype)
   x = read(r, o, "u32")
   return convert(x >> 16 if high else x, U16).view(dtype)
 

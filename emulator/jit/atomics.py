@@ -143,9 +143,12 @@ class _Function:
     data, compare = self._operand(0, lane), None
     if ATOMICS[self.operation].compares: compare = self._operand(1, lane)
     inside, after = e.new_label("inside"), e.new_label("served")
-    before = e.label
     if self.lds:
-      e.do(f"br i1 {(address + self.width <= size).text}, label %{inside}, label %{after}")
+      outside = e.new_label("outside")
+      e.do(f"br i1 {(address + self.width <= size).text}, label %{inside}, label %{outside}")
+      e.start(outside)
+      self._remember(address)
+      e.do(f"br label %{after}")
       e.start(inside)
     pointer = e.op(f"inttoptr i64 {(address + host).text} to ptr")
     old = self._modify(pointer, data, compare)
@@ -154,9 +157,20 @@ class _Function:
       e.do(f"br label %{after}")
       e.start(after)
       t = type_of(self.raw)
-      old = Value(e, e.op(f"phi {t} [ {old.text}, %{by} ], [ 0, %{before} ]"), self.raw, False)
+      old = Value(e, e.op(f"phi {t} [ {old.text}, %{by} ], [ 0, %{outside} ]"), self.raw, False)
     words = [old] if self.width == 4 else [convert(old, U32), convert(old >> 32, U32)]
     for k, w in enumerate(words): e.do(f"store i32 {w.text}, ptr {self._element(k, lane)}")
+
+  def _remember(self, address: Value) -> None:
+    """Count a lane whose address is outside LDS in the site's row."""
+    o: Any = LLVMOps(self.e)
+    one = Value(self.e, "1", U64, False, 1)
+    for place, value in ((context.OUTSIDE_START, ~address), (context.OUTSIDE_END, address + self.width),
+                         (context.OUTSIDE_LANES, one)):
+      pointer = self._site(place)
+      old = self._load64(pointer)
+      new = old + value if place == context.OUTSIDE_LANES else o.max(old, value)
+      self.e.do(f"store i64 {new.text}, ptr {pointer}")
 
   def _modify(self, pointer: str, data: Value, compare: Value | None) -> Value:
     """Change one cell; its old value."""

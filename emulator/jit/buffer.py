@@ -32,7 +32,7 @@ def translate(a: Accesses, r: Registers, i: Instruction, offset: int) -> None:
     kept = r.limit(ok)
     word = a.far(r, at, offset, i, kind[0], None)[0]
     r.restore(kept)
-    return lds_loads.put(a, r, i, r.o.where(ok, word, 0), kind[1])
+    return lds_loads.put(a, r, i, offset, r.o.where(ok, word, 0), kind[1])
   known = name in LOADS or name in STORES or name in VECTOR_ATOMICS
   if not known or "vdata" not in i.operands: raise Untranslatable(name)
   n = i.operands["vdata"].value

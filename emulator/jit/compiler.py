@@ -19,8 +19,8 @@ import llvmlite.binding as llvm
 from llvmlite.binding import ffi
 
 
-def object_file(text: str, hot: bool) -> bytes:
-  """An object file for this processor. Hot code is worth LLVM's time, other code is wanted soon.
+def object_file(text: str, cpu: str, hot: bool) -> bytes:
+  """An object file for a processor of this kind. Hot code is worth LLVM's time, other code is wanted soon.
 
   Raises RuntimeError for what is no LLVM IR.
   """
@@ -28,7 +28,7 @@ def object_file(text: str, hot: bool) -> bytes:
   context = llvm.create_context()
   module = _parsed(text, context)
   module.triple = llvm.get_process_triple()
-  target = machine(2, "jitdefault") if hot else machine(0, "small")
+  target = machine(cpu, 2, "jitdefault") if hot else machine(cpu, 0, "small")
   if hot:
     builder = llvm.create_pass_builder(target, llvm.create_pipeline_tuning_options(speed_level=1))
     passes = llvm.create_new_function_pass_manager()
@@ -39,17 +39,11 @@ def object_file(text: str, hot: bool) -> bytes:
   return _emitted(target, module)
 
 
-def machine(opt: int, model: str) -> Any:
+def machine(cpu: str, opt: int, model: str) -> Any:
   """A target machine for this processor. Of the code models, LLVM is quick with the small one alone."""
   target = llvm.Target.from_triple(llvm.get_process_triple())
-  return target.create_target_machine(cpu=llvm.get_host_cpu_name(), features=features(), opt=opt,
-                                      reloc="pic" if model == "small" else "default", codemodel=model, jit=True)
-
-
-@cache
-def features() -> str:
-  """What this processor has, as LLVM names it."""
-  return str(llvm.get_host_cpu_features().flatten())
+  return target.create_target_machine(cpu=cpu, opt=opt, reloc="pic" if model == "small" else "default",
+                                      codemodel=model, jit=True)
 
 
 @cache
@@ -95,8 +89,8 @@ def serve(requests: BinaryIO, answers: BinaryIO, threads: int, request: struct.S
   """
   lock = threading.Lock()
 
-  def answer(number: int, hot: bool, text: bytes) -> None:
-    try: good, data = True, object_file(text.decode(), hot)
+  def answer(number: int, hot: bool, cpu: str, text: bytes) -> None:
+    try: good, data = True, object_file(text.decode(), cpu, hot)
     except Exception as error: good, data = False, str(error).encode()  # the asker tells; others are compiled on
     with lock:
       answers.write(reply.pack(number, good, len(data)) + data)
@@ -104,8 +98,9 @@ def serve(requests: BinaryIO, answers: BinaryIO, threads: int, request: struct.S
 
   pool = ThreadPoolExecutor(threads)
   while len(head := requests.read(request.size)) == request.size:
-    number, hot, size = request.unpack(head)
-    pool.submit(answer, number, bool(hot), requests.read(size))
+    number, hot, letters, size = request.unpack(head)
+    cpu = requests.read(letters).decode()
+    pool.submit(answer, number, bool(hot), cpu, requests.read(size))
 
 
 def main(niceness: str, threads: str, request: str, reply: str) -> None:

@@ -17,3 +17,8 @@ MASK: Final = ADDRESSES + 64 * 8
 DATA: Final = MASK + 64  # dwords: lanes of the first, lanes of the second...
 CONTEXT_SIZE: Final = DATA + 16 * 64 * 4
 ROW: Final = 32
+# The row of a site that reaches LDS: what it touched beyond the workgroup's, as two's complement of the lowest address
+# less one, as the highest end, and in how many lanes.
+OUTSIDE_START: Final = 0
+OUTSIDE_END: Final = 8
+OUTSIDE_LANES: Final = 16

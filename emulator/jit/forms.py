@@ -16,7 +16,7 @@ from functools import cache
 from itertools import accumulate
 from typing import Any, Final
 
-from llvmlite import __version__ as llvmlite_version
+import numpy as np
 
 from tinyhw.arch import Arch
 from tinyhw.core.errors import PageFault
@@ -24,7 +24,7 @@ from tinyhw.core.memory import Access
 from tinyhw.emulator.amdgcn.program import Program
 from tinyhw.emulator.jit import servers
 from tinyhw.emulator.jit.access import Site
-from tinyhw.emulator.jit.native import Native, host
+from tinyhw.emulator.jit.native import Native, compiled_by, host
 from tinyhw.emulator.jit.refusal import NotCompiled
 from tinyhw.emulator.jit.store import sources_digest, store
 from tinyhw.emulator.jit.translate import Place, Translation, Translator
@@ -48,6 +48,7 @@ class Form:
     self.alone: bool = header["alone"]
     self.index = {place: k for k, place in enumerate(self.places[:self.compiled])}
     self.sites: list[dict[str, Any]] = header["sites"]
+    self.lds_sites = np.array([k for k, site in enumerate(self.sites) if site["segment"] == "lds"], np.intp)
 
   def site(self, number: int, instruction: Callable[[int], Instruction]) -> Site:
     """A memory site with its instruction, which `instruction` fetches by its offset."""
@@ -63,6 +64,7 @@ class Wish:
     self.program, self.lanes, self.vgprs, self.partial, self.detail = program, lanes, vgprs, partial, detail
     self.starts = list(starts)
     self.hot: Form | None = None  # set when the program has become hot and is compiled for it
+    self.host = host()
     self._name = self._digest()
 
   def find(self, hot: bool) -> Form | None:
@@ -80,7 +82,7 @@ class Wish:
 
   def make(self, hot: bool, snapshot: Snapshot | None = None) -> Form:
     """Translate and compile. Raises NotCompiled. A snapshot stands for the program in another thread."""
-    with servers.job(hot) as job:
+    with servers.job(hot, self.host) as job:
       translator = Translator(snapshot or self.program, self.lanes, self.vgprs, self.partial, not hot, self.detail)
       translation = translator.translate(self.starts, job.send)
       objects = job.objects()
@@ -96,7 +98,8 @@ class Wish:
     m = program.space.find(program.entry)
     raw = bytes(m.raw[program.entry - m.start:program.entry - m.start + NAMED]) if m is not None else b""
     end = raw.find(_end(program.arch.isa))
-    what = [program.arch.name, self.lanes, self.vgprs, self.partial, self.detail, self.starts, host(), llvmlite_version]
+    what = [program.arch.name, self.lanes, self.vgprs, self.partial, self.detail, self.starts, str(self.host),
+            compiled_by()]
     digest = hashlib.sha256(sources_digest() + json.dumps(what).encode())
     digest.update(raw if end < 0 else raw[:end])
     return digest.digest()
@@ -161,7 +164,7 @@ class Snapshot:
 
   def __init__(self, arch: Arch, entry: int, spans: Sequence[tuple[int, bytes]]) -> None:
     self.arch, self.entry = arch, entry
-    self._table, self._spans = table(arch.isa), list(spans)
+    self._table, self._spans = table(arch.table), list(spans)
     self._decoded: dict[int, Instruction] = {}
 
   def fetch(self, pc: int) -> Instruction:

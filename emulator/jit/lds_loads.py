@@ -31,9 +31,10 @@ def buffer_kind(i: Instruction) -> tuple[int, int] | None:
   return width, sign_bits
 
 
-def put(a: Accesses, r: Registers, i: Instruction, word: Value, sign_bits: int) -> None:
-  """Store what the active lanes loaded."""
+def put(a: Accesses, r: Registers, i: Instruction, at: int, word: Value, sign_bits: int) -> None:
+  """Store what the active lanes loaded; `at` is the instruction's byte offset from the entry."""
   flat = i.family == "FLAT"
   if sign_bits: word = (word.view(I32) << 32 - sign_bits >> 32 - sign_bits).view(U32)
   offset = r.number(i, "signed offset" if flat else "offset", U32)
-  a.to_lds(r, (r.scalar(M0) & (_FLAT_M0 if flat else _BUFFER_M0)) + offset + lane_numbers(r) * 4, word)
+  place = (r.scalar(M0) & (_FLAT_M0 if flat else _BUFFER_M0)) + offset + lane_numbers(r) * 4
+  a.to_lds(r, place, at, i, word)

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from tinyhw.emulator.amdgcn.constants import constant
 from tinyhw.emulator.amdgcn.gfx11.matrix import SHAPES
 from tinyhw.emulator.amdgcn.matrix import half_constant
-from tinyhw.emulator.amdgcn.registers import constant
 from tinyhw.emulator.amdgcn.values import DTYPES, F16, F32, F64, U16, U32
 from tinyhw.emulator.jit.state import Registers
 from tinyhw.emulator.jit.values import Emitter, Untranslatable, Value, convert, narrow_to_odd

@@ -6,11 +6,11 @@ from typing import Any, Final
 import numpy as np
 
 from tinyhw.core.errors import Unsupported
+from tinyhw.emulator.amdgcn.constants import constant
 from tinyhw.emulator.amdgcn.gfx9 import matrix as gfx9
 from tinyhw.emulator.amdgcn.gfx12 import matrix as gfx12
 from tinyhw.emulator.amdgcn.meanings.small_floats import BF8_FNUZ, FP8_FNUZ, SmallFloat
 from tinyhw.emulator.amdgcn.modes import FP16_OVFL, denormals
-from tinyhw.emulator.amdgcn.registers import constant
 from tinyhw.emulator.amdgcn.values import DTYPES, F16, F32, F64, U32
 from tinyhw.emulator.jit import alu, blocks
 from tinyhw.emulator.jit.blocks import Plan, Source

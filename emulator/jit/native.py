@@ -9,7 +9,9 @@ from itertools import count
 from typing import Any, Final
 
 import llvmlite.binding as llvm
+from llvmlite import __version__ as llvmlite_version
 
+from tinyhw.core.host import Host, choose
 from tinyhw.emulator.jit import compiler
 from tinyhw.emulator.jit.refusal import NotCompiled
 
@@ -34,14 +36,22 @@ class Native:
     self.run: Any = _Run(self._library["run"])
 
 
-def host() -> str:
-  """The processor and the compiler that objects are made for and by."""
-  version = ".".join(map(str, llvm.llvm_version_info))
-  return f"{llvm.get_process_triple()} {llvm.get_host_cpu_name()} {compiler.features()} LLVM {version}"
+def host() -> Host:
+  """The processor that objects are made for, as far as code may use it."""
+  return choose(llvm.get_process_triple(), _features())
+
+
+def compiled_by() -> str:
+  """The compiler that objects are made by."""
+  return f"llvmlite {llvmlite_version} LLVM {'.'.join(map(str, llvm.llvm_version_info))}"
+
+
+@cache
+def _features() -> dict[str, bool]: return dict(llvm.get_host_cpu_features())
 
 
 @cache
 def _linker() -> Any:
   """JITLink puts the sections of an object side by side, so that they reach each other."""
   compiler.initialize()
-  return llvm.create_lljit_compiler(compiler.machine(0, "jitdefault"), use_jit_link=True)
+  return llvm.create_lljit_compiler(compiler.machine("", 0, "jitdefault"), use_jit_link=True)

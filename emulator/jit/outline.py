@@ -36,30 +36,30 @@ class Outlined(Accesses):
     def body(inside: Accesses, r: Registers, given: list[Any]) -> list[Value]:
       base, offsets, ok, told, *data = given
       return Accesses._near(inside, r, base, offsets, site, data if words is not None else None, stride, ok, told)
-    return self._call(f"near.{stride}", r, site, site.width, words, [base, offsets, ok, told], body)
+    return self._call(f"near.{stride}", r, site, words, [base, offsets, ok, told], body)
 
   def _far(self, r: Registers, addresses: Value, site: Site, words: Sequence[Value] | None) -> list[Value]:
     def body(inside: Accesses, r: Registers, given: list[Any]) -> list[Value]:
       return Accesses._far(inside, r, given[0], site, given[1:] if words is not None else None)
-    return self._call("far", r, site, site.width, words, [addresses], body)
+    return self._call("far", r, site, words, [addresses], body)
 
-  def _lds(self, r: Registers, at: Value, width: int, words: Sequence[Value] | None) -> list[Value]:
+  def _lds(self, r: Registers, at: Value, site: Site, words: Sequence[Value] | None) -> list[Value]:
     def body(inside: Accesses, r: Registers, given: list[Any]) -> list[Value]:
-      return Accesses._lds(inside, r, given[0], width, given[1:] if words is not None else None)
-    return self._call("lds", r, None, width, words, [at], body)
+      return Accesses._lds(inside, r, given[0], site, given[1:] if words is not None else None)
+    return self._call("lds", r, site, words, [at], body)
 
-  def _call(self, shape: str, r: Registers, site: Site | None, width: int, words: Sequence[Value] | None,
-            given: Given, body: Body) -> list[Value]:
+  def _call(self, shape: str, r: Registers, site: Site, words: Sequence[Value] | None, given: Given,
+            body: Body) -> list[Value]:
     """Call the function of this shape, made when it is first wanted; returns the dwords that it loads.
 
     It takes the state, the context, the site's index, where to leave dwords, EXEC and the values that are given.
     """
-    e = self.e
+    e, width = self.e, site.width
     given = [*given, *(words or ())]
     kinds = "".join("-" if v is None else f"{'v' if v.wide else 's'}{v.dtype.itemsize}" for v in given)
     name = f"@{shape}.{'load' if words is None else 'store'}.{width}.{'full' if r.full else 'some'}.{kinds}"
     if name not in self.functions: self.functions[name] = self._define(name, r, given, body)
-    index = "0" if site is None else self._number(site)
+    index = self._number(site)
     active = r.e.const(U64 if e.lanes == 64 else U32, 0) if r.full else r.to_bits(r.active())
     e.stack["out"] = f"alloca [{WORDS * e.lanes} x i32], align 64"
     arguments = ", ".join(f"{v.type} {v.text}" for v in (active, *given) if v is not None)

@@ -53,7 +53,7 @@ from tinyhw.emulator.jit.translate import (
   Place,
   state_words,
 )
-from tinyhw.emulator.simt import ZERO, Barrier, Cohort, End, Group, Split, Wait, Yield
+from tinyhw.emulator.simt import ZERO, Barrier, Cohort, End, Group, Outside, Split, Wait, Yield
 from tinyhw.isa.amdgcn import EXEC_LO, table
 
 Value = Any
@@ -240,6 +240,7 @@ class Waves:
 
   def _take(self, form: Form) -> None:
     """Go on with another form of the program; its numbers of places and sites are others."""
+    self._note_outside(self.cohort.stats)
     self.form, self._places = form, list(form.places)
     self._clear_sites()
 
@@ -267,6 +268,7 @@ class Waves:
     states, watchdog = self.states, self.cohort.watchdog
     status, alone = states[:, STATUS], 0
     while True:
+      if self.cohort.tick is not None: self._tick(status)
       if len(self._places) > len(self.form.places):  # there are waves without code, or were
         if alone == STEPS: return False
         alone += 1
@@ -291,14 +293,31 @@ class Waves:
         self._watch(slept)
         return False
 
+  def _tick(self, status: Value) -> None:
+    """As `Cohort.ticks`, for the first wave that could run."""
+    wave = int(np.argmax(status != END))
+    self.cohort.ticks(self._small(wave, self.where(wave)[0], 0))
+
   def account(self, stats: DispatchStats) -> None:
     """Add what was executed to the launch's statistics."""
+    self._note_outside(stats)
     stats.instructions += self.instructions
     stats.steps += self.steps
     for name, n in self.interpreted.items(): stats.interpreted[name] = stats.interpreted.get(name, 0) + n
     self.code.ran(self.instructions)
     self.instructions = self.steps = 0
     self.interpreted.clear()
+
+  def _note_outside(self, stats: DispatchStats) -> None:
+    """Take the accesses to LDS that the workgroups do not have out of the sites' rows."""
+    rows = self.sites[self.form.lds_sites]
+    for k in np.flatnonzero(rows[:, context.OUTSIDE_LANES // 8]):
+      offset = self.form.sites[int(self.form.lds_sites[k])]["offset"]
+      pc, program = self.code.program.entry + int(offset), self.code.program
+      not_start, end, lanes = (int(rows[k, at // 8]) for at in (
+        context.OUTSIDE_START, context.OUTSIDE_END, context.OUTSIDE_LANES))
+      stats.add_outside(pc, Outside(program.describe(pc), self.cohort.lds_size, ~not_start & (1 << 64) - 1, end, lanes))
+    if len(rows): self.sites[self.form.lds_sites] = 0
 
   def _finish(self) -> bool:
     self.cohort.left = 0
@@ -429,6 +448,7 @@ class Waves:
     before = list(group.s), list(group.v)
     try:
       i = program.fetch(pc)
+      cohort.running, cohort.seen = None, (pc, i)
       end = control.ender(i, pc)
       after: Any = pc + i.size
       with np.errstate(all="ignore"):
@@ -480,6 +500,7 @@ class Waves:
     site = self.form.site(index, lambda offset: program.fetch(program.entry + offset))
     pc = program.entry + site.offset
     group = self._small(wave, pc, 256)
+    self.cohort.running, self.cohort.seen = None, (pc, site.instruction)
     try:
       with np.errstate(all="ignore"): self._serve(site, group)
     except (TinyhwError, IndexError) as error: self.error = self.cohort.located(error, pc, group)

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from tinyhw.arch import Arch
 from tinyhw.emulator.amdgcn.binders import binds
+from tinyhw.emulator.amdgcn.constants import constant
 from tinyhw.emulator.amdgcn.meanings.registry import MEANINGS
-from tinyhw.emulator.amdgcn.registers import constant
 from tinyhw.emulator.amdgcn.values import DTYPES, U64
 from tinyhw.emulator.jit import alu
 from tinyhw.emulator.jit.access import Site

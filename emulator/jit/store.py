@@ -19,7 +19,7 @@ FORMAT: Final = b"tinyhw compiled code 1\n"
 LIMIT: Final = 256 << 20  # bytes in the folder
 LARGEST: Final = 64 << 20  # bytes of one file
 _SOURCES: Final = ("emulator/jit/*.py", "emulator/amdgcn/**/*.py", "isa/amdgcn.py", "autogen/amdgcn*.py",
-                   "autogen/sq.py", "arch/*.py", "core/memory.py")
+                   "autogen/sq.py", "arch/*.py", "core/host.py", "core/memory.py")
 
 Entry = tuple[dict[str, Any], bytes]
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from tinyhw.autogen import kfd
 from tinyhw.core.errors import InvalidArgument, OutOfMemory, PageFault
 from tinyhw.core.ioctl import split
-from tinyhw.core.memory import PAGE, AddressSpace, HostRegion, Region
+from tinyhw.core.memory import PAGE, Access, AddressSpace, HostRegion, Region
 from tinyhw.core.table import Handlers
 from tinyhw.mock.amd import kfd_queues
 from tinyhw.mock.amd.events import Events
@@ -53,6 +53,7 @@ class Kfd:
     self.mmio = {g.gpu_id: Region(f"GPU{g.index}.mmio_remap", PAGE) for g in machine.gpus}
     self.by_number = {request & 0xFF: request for request in kfd.IOCTLS}
     self.ttm_limit = self.system_limit = machine.system.size
+    self.user_buffers: list[tuple[KfdProcess, Buffer]] = []
 
   def close(self) -> None:
     for process in self.processes.values():
@@ -294,8 +295,9 @@ class Kfd:
       if not args.mmap_offset:
         raise Refused(errno.EINVAL, "a user pointer of 0")
       start = args.mmap_offset & ~(PAGE - 1)
-      if not process.user.mapped(start, size):
-        raise Refused(errno.EFAULT, f"user memory at {start:#x} is not mapped")
+      writable = bool(flags & kfd.KFD_IOC_ALLOC_MEM_FLAGS_WRITABLE)
+      if not process.user.mapped(start, size, writable):
+        raise Refused(errno.EFAULT, f"user memory at {start:#x} is not mapped{' for writing' * writable}")
       return "userptr", HostRegion(start, size), 0, 0
     if flags & kfd.KFD_IOC_ALLOC_MEM_FLAGS_DOORBELL:
       return "doorbell", device.doorbell_region(), 0, 0
@@ -323,6 +325,8 @@ class Kfd:
     )
     buffer = Buffer(0, args.gpu_id, kind, args.va_addr, size, flags, backing, offset, token, access, twice)
     self._enter(device, buffer)
+    if kind == "userptr":
+      self.user_buffers.append((process, buffer))
     if kind == "vram":
       device.vram_used += size
     args.handle, args.mmap_offset = buffer.handle, buffer.mmap_offset
@@ -359,6 +363,8 @@ class Kfd:
   def drop(self, buffer: Buffer) -> None:
     """One holder of a buffer's memory goes; with the last one the memory is wiped and free."""
     buffer.extent.holders -= 1
+    if buffer.kind == "userptr":
+      self.user_buffers = [row for row in self.user_buffers if row[1] is not buffer]
     if buffer.extent.holders or not isinstance(buffer.backing, Region) or buffer.kind not in ("vram", "gtt"):
       return
     buffer.backing.discard(buffer.offset, buffer.size)
@@ -483,17 +489,27 @@ class Kfd:
 
   def user_memory_gone(self, pid: int, start: int, end: int) -> None:
     """The client unmaps a range of its memory (the MMU notifier of user pointers): no GPU may reach it any more."""
-    process = self.processes.get(pid)
-    if process is None:
-      return
-    for device in process.devices.values():
-      for buffer in device.buffers.values():
-        if not isinstance(buffer.backing, HostRegion) or buffer.gone:
-          continue
-        if buffer.backing.address < end and start < buffer.backing.address + buffer.size:
-          buffer.gone = True
-          for gpu_id in buffer.mapped:
-            process.devices[gpu_id].bind().unmap(buffer.va, buffer.size)
+    for process, buffer in self.user_buffers:
+      backing = buffer.backing
+      assert isinstance(backing, HostRegion)
+      if process.pid == pid and not buffer.gone and backing.address < end and start < backing.address + buffer.size:
+        self._gone(process, buffer)
+
+  def check_user_memory(self) -> None:
+    """Notice what the client has unmapped without this port (the kernel would have been told): before GPUs run."""
+    for process, buffer in self.user_buffers:
+      backing = buffer.backing
+      assert isinstance(backing, HostRegion)
+      if process.pid != os.getpid() or buffer.gone:
+        continue
+      if not process.user.mapped(backing.address, buffer.size, bool(buffer.access & Access.WRITE)):
+        self._gone(process, buffer)
+
+  @staticmethod
+  def _gone(process: KfdProcess, buffer: Buffer) -> None:
+    buffer.gone = True
+    for gpu_id in buffer.mapped:
+      process.devices[gpu_id].bind().unmap(buffer.va, buffer.size)
 
   # ---- events
 

@@ -449,7 +449,7 @@ class ComputeQueue(Queue):
       return
     if len(self.frames) >= MAX_DEPTH:
       raise DecodeError("an indirect buffer calls another one without chain", where=self.name)
-    words = self.space.view(p.ib_base, p.ib_size * 4).view("u4").tolist()
+    words = memoryview(self.space.read(p.ib_base, p.ib_size * 4)).cast("I").tolist()
     self.frames.append(Frame(words, p.ib_base))
 
   @handles(pm4.DISPATCH_DIRECT)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from tinyhw.core.errors import DecodeError, MachineFault, PageFault, TinyhwError
+from tinyhw.core.errors import DecodeError, Interrupted, MachineFault, PageFault, TinyhwError
 from tinyhw.core.memory import Access, AddressSpace
 
 if TYPE_CHECKING:
@@ -204,6 +204,9 @@ class Queue(ABC):
           self._retire()
       self._retire()
       self._report_read()
+    except Interrupted as stopped:  # by the host's clock: the waves run on for ever, as far as the client can tell
+      self.machine.interrupted = stopped
+      self.block(Wait(self.packet_text(), "the end of its waves", "= 1", lambda: 0, lambda: False))
     except (PageFault, MachineFault, DecodeError) as error:
       self.fail(error)
     except TinyhwError as error:  # what tinyhw does not model is the caller's to hear of, at once

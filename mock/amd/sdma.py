@@ -226,7 +226,7 @@ class SdmaQueue(Queue):
       self.machine.doubt(f"{self.name}: INDIRECT ends at dword {self.frames[-1].at}: the engine needs a multiple of 8")
     if not p.ib_size:
       return
-    self.frames.append(Frame(self.space.view(p.ib_base, p.ib_size * 4).view("u4").tolist(), p.ib_base))
+    self.frames.append(Frame(memoryview(self.space.read(p.ib_base, p.ib_size * 4)).cast("I").tolist(), p.ib_base))
 
   @handles(sdma.SDMA_PKT_COND_EXE)
   def cond_exe(self, p: Any) -> None:

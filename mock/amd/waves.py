@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from tinyhw.arch import arch
 from tinyhw.core.errors import InvalidArgument, MachineFault
+from tinyhw.core.patience import Patience
 from tinyhw.emulator.amdgcn import Dispatch
 from tinyhw.emulator.amdgcn.hwreg import MODELLED
 from tinyhw.emulator.engines import start
@@ -48,6 +49,7 @@ def start_waves(queue: ComputeQueue, program: Program, size: tuple[int, int, int
         wave32=program.wave32,
         compute_units=card.compute_units,
         interrupt=lambda what: queue.process.events.interrupt(what, 24),  # the SQ's interrupts have 24 bits
+        tick=None if queue.machine.patience is None else Patience(queue.machine.patience),
       ),
       watchdog=queue.machine.watchdog,
       engine=queue.machine.engine,
@@ -55,6 +57,9 @@ def start_waves(queue: ComputeQueue, program: Program, size: tuple[int, int, int
     )
   except InvalidArgument as refused:  # what the registers ask for and no chip has
     raise MachineFault(f"DISPATCH: {refused}") from None
+  for pc, outside in stats.outside.items():
+    queue.machine.doubt(f"{queue.name}: at PC {pc:#x} {outside}")
+  queue.machine.outside |= stats.outside
   for what, count in stats.modelled.items():
     queue.machine.ignored.note("hardware state", what, MODELLED[what], count)
   queue.machine.executed += stats.instructions

@@ -14,7 +14,7 @@ from elftools.elf.elffile import ELFFile
 
 import tinyhw
 from tinyhw import Device
-from tinyhw.arguments import pack_value
+from tinyhw.arguments import Parameter, pack_value
 from tinyhw.core.errors import (
   DecodeError,
   DeviceError,
@@ -25,6 +25,7 @@ from tinyhw.core.errors import (
   Unsupported,
 )
 from tinyhw.wire.codeobject import Argument
+from tinyhw.wire.ctype import named
 
 Build = Callable[..., bytes]
 
@@ -142,7 +143,7 @@ def test_no_such_kernel_lists_those_there(code_object: Build) -> None:
   ([np.zeros(64, np.float32)] * 2, "2 arguments given, the kernel takes 3"),
   ([np.zeros(64, np.float32)] * 4, "4 arguments given, the kernel takes 3"),
   ([1.5, np.zeros(64, np.float32), 1.0], "float given for a pointer"),
-  ([np.zeros(64, np.float32)] * 3, "ndarray given for a value of 4 bytes"),
+  ([np.zeros(64, np.float32)] * 3, "an array of float32 given for float32 .as its code uses it."),
   ([np.zeros(64, np.float32)] * 2 + [np.float64(1)], "8 bytes given for a value of 4 bytes"),
   ([np.zeros(64, np.float32)] * 2 + ["1"], "str given for a value of 4 bytes"),
   ([-1, np.zeros(64, np.float32), 1.0], "no 64-bit address"),
@@ -279,8 +280,10 @@ def test_a_grid_beyond_32_bits_of_work_items_is_refused(code_object: Build, add_
 
 @pytest.mark.parametrize(("value", "size", "kind", "message"), [
   (2.5, 4, "int", "2.5 .float. given for int"), (np.int32(2), 4, "float", "2 .int32. given for float"),
-  (1, 16, "float4", "16 bytes of float4"), (1.5, 8, "float2", "8 bytes of float2"), (1, 24, None, "a structure")])
+  (1, 16, "float4", "1 .int. given for float4; give its elements"), (1.5, 8, "float2", "1.5 .float. given for float2"),
+  (1, 24, None, "nothing says what type the parameter's 24 bytes have; give bytes or a NumPy record")])
 def test_a_value_of_another_kind_is_refused(value: Any, size: int, kind: str | None, message: str) -> None:
   """A code object of OpenCL names its parameters' types: no bits are read as what they are not."""
   with pytest.raises(InvalidArgument, match=message):
-    pack_value(value, Argument("x", "by_value", 0, size, type_name=kind), "kernel, argument 0")
+    pack_value(value, Parameter(Argument("x", "by_value", 0, size), "kernel, argument 0",
+                                None if kind is None else named(kind), lambda: None))

@@ -17,7 +17,19 @@ def test_lines_of_hex() -> None:
   assert done.exit_code == 0
   assert done.output.splitlines() == ["v_mov_b32_e32 v1, 0", "s_nop 0", "<unknown>", "<unknown>", "<unknown>"]
   done = run("disasm", "--json", "-", text="8002027e\n")
-  assert json.loads(done.output) == [{"bytes": "8002027e", "text": "v_mov_b32_e32 v1, 0"}]
+  assert json.loads(done.output) == [{"bytes": "8002027e", "text": "v_mov_b32_e32 v1, 0", "ignored": ""}]
+
+
+def test_ignored_bits_are_marked(tmp_path: Path) -> None:
+  """LLVM 22 fills the unused source of a shift; the comment says so, and the assembler takes the line."""
+  code, text = "00003cd782040202", "v_lshlrev_b64 v[0:1], 2, v[2:3]"
+  line = run("disasm", "--arch", "gfx1100", "-", text=code).output
+  assert line == f"{text}  // ignored bits 0x200000000000000\n"
+  assert run("asm", "-", text=line).output.strip() == "00003cd782040200"
+  assert json.loads(run("disasm", "--json", "-", text=code).output)[0]["ignored"] == "0x200000000000000"
+  (tmp_path / "p.bin").write_bytes(bytes.fromhex(code))
+  assert run("disasm", str(tmp_path / "p.bin")).output.strip().endswith("// ignored bits 0x200000000000000")
+  assert json.loads(run("disasm", "--json", str(tmp_path / "p.bin")).output)[0]["ignored"] == "0x200000000000000"
 
 
 def test_asm_is_the_inverse(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import pytest
 from tinyhw.arch import ARCHES
 from tinyhw.arch.gfx1100 import GFX1100
 from tinyhw.compile.render.amdgcn import AMDGCNRenderer
-from tinyhw.compile.render.base import TRANSCENDENTAL, block_size, grid_size
+from tinyhw.compile.render.base import block_size, grid_size
 from tinyhw.compile.transcendental import lower
 from tinyhw.core.errors import InvalidArgument, Unsupported
 from tinyhw.core.memory import AddressSpace as GPUMemory
@@ -89,7 +89,8 @@ def operands(dtype: DType, seed: int) -> Array:
 
 def whole(u: UOp, renderer: AMDGCNRenderer = GPU) -> UOp:
   """The value with nothing in it that the GPU has no instruction for."""
-  while missing := {v: lower(v) for v in u.toposort() if v.op in TRANSCENDENTAL and not renderer.native(v.op, v.dtype)}:
+  def missed(v: UOp) -> bool: return v.op in GroupOp.LIBRARY and not renderer.native(v.op, v.dtype)
+  while missing := {v: lower(v, renderer.native) for v in u.toposort() if missed(v)}:
     u = u.substitute(missing)
   return u
 
@@ -114,7 +115,7 @@ def arithmetic(dtype: DType) -> tuple[list[Ops], list[tuple[DType, Callable[...,
     def value(a: UOp, b: UOp, c: UOp, condition: UOp) -> UOp:
       if op is Ops.WHERE: return condition.alu(op, a, b)
       if op is Ops.MULACC: return a.alu(op, b, c)
-      return whole(a.alu(op)) if op in GroupOp.UNARY else a.alu(op, b)
+      return whole(a.alu(op) if op in GroupOp.UNARY else a.alu(op, b))
     return value
   ops = operations(dtype)
   return ops, [(dtypes.bool if op in GroupOp.COMPARE else dtype, compute(op)) for op in ops]
@@ -128,7 +129,7 @@ def test_arithmetic_on_the_emulator_means_what_semantics_says(dtype: DType) -> N
   run(program(results, [dtype, dtype, dtype, dtypes.bool]), *found, *values)
   rows = list(zip(*(v.tolist() for v in values)))
   for op, (result, _), out in zip(ops, results, found):
-    if op in TRANSCENDENTAL or op is Ops.MULACC and dtype.is_float:
+    if op in GroupOp.LIBRARY or op is Ops.MULACC and dtype.is_float:
       with np.errstate(all="ignore"): check_close(op, out, values)
       continue
     for (a, b, c, condition), value in zip(rows, out.tolist()):
@@ -139,11 +140,16 @@ def test_arithmetic_on_the_emulator_means_what_semantics_says(dtype: DType) -> N
       assert same, f"{op.name} of {dtype.name} {args}: {value!r}, not {wanted!r} ({result.name})"
 
 
+UNARY_REFERENCES = {Ops.EXP2: np.exp2, Ops.EXP: np.exp, Ops.EXPM1: np.expm1, Ops.LOG2: np.log2, Ops.LOG: np.log,
+                    Ops.LOG10: np.log10, Ops.LOG1P: np.log1p, Ops.SIN: np.sin, Ops.COS: np.cos, Ops.TANH: np.tanh}
+REFERENCES = {Ops.POW: np.power, Ops.FMOD: np.fmod}
+
+
 def check_close(op: Ops, found: Array, values: Sequence[Array]) -> None:
   """Two units in the last place of what a wider type gives; of the product too for MULACC."""
   wide = np.longdouble if found.dtype == np.float64 else np.float64
   a, b, c = (v.astype(wide) for v in values[:3])
-  exact = {Ops.EXP2: np.exp2, Ops.LOG2: np.log2, Ops.SIN: np.sin}[op](a) if op in TRANSCENDENTAL else a * b + c
+  exact = REFERENCES[op](a, b) if op in REFERENCES else UNARY_REFERENCES[op](a) if op in GroupOp.LIBRARY else a * b + c
   rounded, size = exact.astype(found.dtype), np.abs(exact)
   if op is Ops.MULACC:
     rounded = np.where(np.isinf((a * b).astype(found.dtype)) & np.isinf(found), found, rounded)     # rounded twice

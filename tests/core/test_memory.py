@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tinyhw.core.errors import InvalidArgument, OutOfMemory, PageFault
@@ -30,56 +30,150 @@ def make_space(region: Region) -> AddressSpace:
   return space
 
 
-def legal(offset: int, width: int, write: bool) -> bool:
-  pages = {p for p in range(offset // PAGE, (offset + width - 1) // PAGE + 1)}
-  return pages <= ({0, 1, 2} if write else {0, 1, 2, 4})
+class Layout:
+  """Mappings at BASE, one after the other, and what they mean byte by byte."""
+
+  def __init__(self, region: Region, parts: list[tuple[int, int, int]]) -> None:
+    """`parts` are (pages, page of the region or -1 for a hole, what is allowed)."""
+    self.region, self.space = region, AddressSpace()
+    self.pages: list[tuple[int, int]] = []
+    for count, at, access in parts:
+      if at >= 0: self.space.map(BASE + len(self.pages) * PAGE, count * PAGE, region, at * PAGE, access)
+      self.pages += [(at + k if at >= 0 else -1, access if at >= 0 else 0) for k in range(count)]
+
+  def place(self, at: int, access: int) -> int | str:
+    """Where a byte lies in the region, or why it cannot be accessed."""
+    page, allowed = self.pages[at // PAGE] if 0 <= at < len(self.pages) * PAGE else (-1, 0)
+    if page < 0: return "not mapped"
+    return page * PAGE + at % PAGE if allowed & access == access else "no permission"
+
+  def places(self, at: int, width: int, access: int) -> list[int]:
+    """Where the bytes of an access lie. Raises the fault of the first byte that is none."""
+    found = []
+    for k in range(width):
+      place = self.place(at + k, access)
+      if isinstance(place, str): raise PageFault(BASE + at + k, Access.name(access), width, reason=place)
+      found.append(place)
+    return found
 
 
-offsets = st.one_of(st.integers(-64, 6 * PAGE), *(st.integers(p * PAGE - 20, p * PAGE + 20) for p in range(6)))
+page_counts = st.integers(1, 2)
+parts = st.tuples(page_counts, st.one_of(st.just(-1), st.integers(0, 14)),
+                  st.sampled_from([Access.ALL, Access.ALL, Access.READ, Access.READ | Access.WRITE, Access.WRITE]))
+layouts = st.lists(parts, min_size=1, max_size=5)
+offsets = st.one_of(st.integers(-64, 8 * PAGE), *(st.integers(p * PAGE - 20, p * PAGE + 20) for p in range(8)))
 widths = st.sampled_from([1, 2, 4, 8, 12, 16])
+kinds = st.sampled_from([Access.READ, Access.WRITE, Access.READ | Access.ATOMIC])
+TWO = [(1, 4, Access.ALL), (1, 9, Access.ALL)]  # adjacent, and apart in memory
+TWICE = [(1, 4, Access.ALL), (1, 4, Access.ALL)]  # the same memory
 
 
-def as_array(region: Region, width: int, n: int, seed: int) -> npt.NDArray[Any]:
-  dtype = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}.get(width, np.uint32)
+def as_array(width: int, n: int, seed: int) -> npt.NDArray[Any]:
+  dtype: Any = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}.get(width, np.uint32)
   shape = (n, width // 4) if width > 8 else (n,)
   return np.random.default_rng(seed).integers(0, np.iinfo(dtype).max, shape, dtype=dtype, endpoint=True)
 
 
-@given(st.lists(offsets, min_size=0, max_size=40), widths, st.booleans(), st.integers(0, 9))
-def test_vector_accesses_equal_scalar_ones(region: Region, at: list[int], width: int, aligned: bool, seed: int) -> None:
-  space = make_space(region)
+def same_fault(fault: PageFault, wanted: PageFault, lane: int | None = None) -> bool:
+  return (fault.address, fault.access, fault.reason, fault.lane) == (wanted.address, wanted.access, wanted.reason, lane)
+
+
+@given(layouts, st.lists(offsets, min_size=0, max_size=40), widths, st.sampled_from([1, 2, 4, 8, 16]), kinds,
+       st.integers(0, 9))
+@example(TWO, [PAGE - 7], 8, 1, Access.READ, 0)
+@example(TWO, [PAGE - 1], 2, 1, Access.READ, 0)
+@example(TWO, [PAGE - 2], 4, 2, Access.READ, 0)
+@example(TWO, [PAGE - 4, PAGE], 16, 4, Access.READ, 0)
+def test_gather_reads_what_the_bytes_are(region: Region, layout: list[tuple[int, int, int]], at: list[int], width: int,
+                                         alignment: int, access: int, seed: int) -> None:
+  model, at = Layout(region, layout), [a // alignment * alignment for a in at]
   region.u8[:] = np.random.default_rng(seed).integers(0, 256, region.size, dtype=np.uint8)
-  if aligned: at = [a // width * width for a in at]
   addresses = np.array([BASE + a for a in at], np.uint64)
-  bad = [i for i, a in enumerate(at) if not legal(a, width, write=False)]
-  if bad:
-    with pytest.raises(PageFault) as fault: space.gather(addresses, width)
-    assert fault.value.lane == bad[0] and fault.value.access == "read"
+  places, lane = [], 0
+  try:
+    for a in at:
+      places += model.places(a, width, access)
+      lane += 1
+  except PageFault as wanted:
+    with pytest.raises(PageFault) as fault: model.space.gather(addresses, width, access)
+    assert same_fault(fault.value, wanted, lane)
   else:
-    assert space.gather(addresses, width).tobytes() == b"".join(space.read(int(a), width) for a in addresses)
-  values, before = as_array(region, width, len(at), seed), region.u8.copy()
-  bad = [i for i, a in enumerate(at) if not legal(a, width, write=True)]
-  if bad:
-    with pytest.raises(PageFault) as fault: space.scatter(addresses, values)
-    assert fault.value.lane == bad[0] and fault.value.access == "write"
-    assert (region.u8 == before).all()  # nothing is stored by a vector with a lane at fault
-  elif len({x for a in at for x in range(a, a + width)}) == width * len(at):  # lanes that do not meet
-    space.scatter(addresses, values)
-    after = region.u8.copy()
-    region.u8[:] = before
-    for a, v in zip(addresses, values, strict=True): space.write(int(a), v.tobytes())
-    assert (region.u8 == after).all()
+    found = model.space.gather(addresses, width, access)
+    assert found.shape == as_array(width, len(at), 0).shape
+    assert found.tobytes() == region.u8[np.array(places, np.intp)].tobytes()
 
 
-@given(offsets, st.sampled_from([1, 2, 4, 8]), st.integers(0, (1 << 64) - 1))
-def test_load_returns_what_store_wrote(region: Region, at: int, width: int, value: int) -> None:
-  space, value = make_space(region), value & (1 << 8 * width) - 1
-  if legal(at, width, write=True):
-    space.store(BASE + at, width, value)
-    assert space.load(BASE + at, width) == value == int.from_bytes(space.read(BASE + at, width), "little")
+@given(layouts, st.lists(offsets, min_size=0, max_size=40), widths, st.sampled_from([1, 2, 4, 8, 16]),
+       st.sampled_from([Access.WRITE, Access.READ | Access.WRITE | Access.ATOMIC]), st.integers(0, 9))
+@example(TWO, [PAGE - 7], 8, 1, Access.WRITE, 0)
+@example(TWO, [PAGE - 4, PAGE], 8, 4, Access.WRITE, 0)  # lanes that meet where the first one straddles
+@example(TWO, [PAGE - 8, PAGE - 4, PAGE], 16, 4, Access.WRITE, 0)
+@example(TWICE, [PAGE, 0], 4, 4, Access.WRITE, 0)  # lanes that meet in memory and not in address
+def test_scatter_stores_lane_after_lane(region: Region, layout: list[tuple[int, int, int]], at: list[int], width: int,
+                                        alignment: int, access: int, seed: int) -> None:
+  """Where lanes meet the highest one wins; a lane at fault is named, and then nothing is stored."""
+  model, at = Layout(region, layout), [a // alignment * alignment for a in at]
+  region.u8[:] = np.random.default_rng(seed).integers(0, 256, region.size, dtype=np.uint8)
+  addresses, values = np.array([BASE + a for a in at], np.uint64), as_array(width, len(at), seed)
+  before, lane = region.u8.copy(), 0
+  wanted = before.copy()
+  try:
+    for a in at:
+      wanted[model.places(a, width, access)] = np.frombuffer(values[lane].tobytes(), np.uint8)
+      lane += 1
+  except PageFault as error:
+    with pytest.raises(PageFault) as fault: model.space.scatter(addresses, values, access)
+    assert same_fault(fault.value, error, lane)
+    after = before
   else:
-    with pytest.raises(PageFault) as fault: space.store(BASE + at, width, value)
-    assert fault.value.access == "write" and BASE + at <= (fault.value.address or 0) <= BASE + at + width
+    model.space.scatter(addresses, values, access)
+    after = wanted
+  assert (region.u8 == after).all()
+
+
+@given(layouts, st.lists(st.tuples(offsets, st.integers(1, 3 * PAGE), st.booleans()), max_size=5))
+@example(TWO, [(PAGE - 7, 8, True), (0, 2 * PAGE, False)])
+def test_bytes_are_read_and_written_across_mappings(region: Region, layout: list[tuple[int, int, int]],
+                                                    steps: list[tuple[int, int, bool]]) -> None:
+  model = Layout(region, layout)
+  region.u8[:] = np.random.default_rng(1).integers(0, 256, region.size, dtype=np.uint8)
+  for at, size, write in steps:
+    data, before = np.random.default_rng(size).integers(0, 256, size, dtype=np.uint8), region.u8.copy()
+    access = Access.WRITE if write else Access.READ
+
+    def run(at: int = at, size: int = size, write: bool = write, data: npt.NDArray[np.uint8] = data) -> bytes:
+      if not write: return model.space.read(BASE + at, size)
+      model.space.write(BASE + at, data.tobytes())
+      return b""
+    try: places = model.places(at, size, access)
+    except PageFault as wanted:
+      with pytest.raises(PageFault) as fault: run()
+      assert same_fault(fault.value, wanted)
+    else:
+      if not write: assert run() == region.u8[places].tobytes()
+      else:
+        run()
+        for place, value in zip(places, data): before[place] = value
+    assert (region.u8 == before).all()
+
+
+@given(layouts, offsets, st.sampled_from([1, 2, 4, 8]), st.integers(0, (1 << 64) - 1))
+def test_load_returns_what_store_wrote(region: Region, layout: list[tuple[int, int, int]], at: int, width: int,
+                                       value: int) -> None:
+  model, value = Layout(region, layout), value & (1 << 8 * width) - 1
+  data = np.frombuffer(value.to_bytes(width, "little"), np.uint8)
+  before = region.u8.copy()
+  try: before[model.places(at, width, Access.WRITE)] = data
+  except PageFault as wanted:
+    with pytest.raises(PageFault) as fault: model.space.store(BASE + at, width, value)
+    assert same_fault(fault.value, wanted)
+  else: model.space.store(BASE + at, width, value)
+  assert (region.u8 == before).all()
+  try: places = model.places(at, width, Access.READ)
+  except PageFault as wanted:
+    with pytest.raises(PageFault) as fault: model.space.load(BASE + at, width)
+    assert same_fault(fault.value, wanted)
+  else: assert model.space.load(BASE + at, width) == int.from_bytes(region.u8[places].tobytes(), "little")
 
 
 def test_a_region_is_shared_through_its_file(region: Region) -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import ctypes
 import errno
-import mmap
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -143,7 +142,7 @@ class FakePort(LinuxPort):
     a.handle, a.mmap_offset = self._next, self._next << 20
     self._next += 1
     if not a.flags & kfd.KFD_IOC_ALLOC_MEM_FLAGS_USERPTR:
-      super()._map(a.va_addr, a.size, 3, mmap.MAP_SHARED | mmap.MAP_ANONYMOUS | 0x10, -1, 0)
+      super().mmap(-1, a.size, 0, a.va_addr)
 
   def _free_memory_of_gpu(self, a: Any) -> None: self.machine.vram_free += self._vram.pop(a.handle, 0)
 

@@ -18,6 +18,7 @@ import numpy as np
 from elftools.elf.elffile import ELFFile
 
 from tinyhw.arch import decoded
+from tinyhw.core.host import choose
 from tinyhw.core.memory import AddressSpace, Region
 from tinyhw.emulator.amdgcn import Dispatch, DispatchStats
 from tinyhw.emulator.engines import dispatch
@@ -59,10 +60,9 @@ class Host:
   """The same IR compiled for this machine."""
 
   def __init__(self, ir: str) -> None:
-    target = llvm.Target.from_default_triple()
-    features = llvm.get_host_cpu_features().flatten()
-    machine = target.create_target_machine(cpu=llvm.get_host_cpu_name(), features=features, opt=1)
-    self._module = llvm.parse_assembly(ir)
+    host = choose(llvm.get_process_triple(), llvm.get_host_cpu_features())
+    machine = llvm.Target.from_triple(host.triple).create_target_machine(cpu=host.cpu, opt=1)
+    self._module = llvm.parse_assembly(ir + host.functions)
     self._engine = llvm.create_mcjit_compiler(self._module, machine)
     self._engine.finalize_object()
 

@@ -18,10 +18,12 @@ import pytest
 from tests.emulator.gpu import ARCH, Gpu
 from tests.emulator.test_engines import auto, forget, sample
 from tests.emulator.test_jit import CODE, END, OUT, descriptor, encode, inputs, outcome, prologue, store
+from tinyhw.core.host import Host
 from tinyhw.emulator import engines
 from tinyhw.emulator.amdgcn import dispatch
 from tinyhw.emulator.engines import dispatch as choose
 from tinyhw.emulator.jit import forms, run, servers
+from tinyhw.emulator.jit.native import host
 from tinyhw.emulator.jit.refusal import CompilerFailed, NotCompiled
 
 GOOD = "define i32 @run() {\n  ret i32 7\n}"
@@ -43,7 +45,7 @@ def jit(*arguments: Any, **more: Any) -> Any: return choose(*arguments, engine="
 
 
 def one(server: servers.Server, *texts: str, seconds: float = 60) -> list[bytes]:
-  with servers.Job(server, seconds) as job:
+  with servers.Job(server, host(), seconds) as job:
     for text in texts: job.send(text)
     return job.objects()
 
@@ -68,7 +70,8 @@ def test_an_abort_is_told_in_its_words_and_the_next_job_has_a_new_process(server
 
 
 def test_a_process_that_is_killed_at_work(server: servers.Server) -> None:
-  with pytest.raises(CompilerFailed, match="LLVM gave up: its process ended with -9"), servers.Job(server, 60) as job:
+  with (pytest.raises(CompilerFailed, match="LLVM gave up: its process ended with -9"),
+        servers.Job(server, host(), 60) as job):
     job.send(GOOD)
     assert server.process is not None
     server.process.kill()
@@ -96,7 +99,7 @@ def test_one_that_does_not_end_is_killed(server: servers.Server) -> None:
 
 
 def test_answers_to_a_job_that_came_to_no_end_are_nobodys(server: servers.Server) -> None:
-  with pytest.raises(NotCompiled, match="why"), servers.Job(server, 60) as job:
+  with pytest.raises(NotCompiled, match="why"), servers.Job(server, host(), 60) as job:
     job.send(GOOD)
     raise NotCompiled("why")
   assert b"other" in one(server, GOOD.replace("@run", "@other"))[0]
@@ -143,8 +146,9 @@ def test_a_forked_child_has_a_process_of_its_own() -> None:
   code = """
 import os
 from tinyhw.emulator.jit import servers
+from tinyhw.emulator.jit.native import host
 def one():
-  with servers.job(False) as job:
+  with servers.job(False, host()) as job:
     job.send("define i32 @run() { ret i32 7 }")
     job.objects()
   return servers._SERVERS[0].process.pid
@@ -167,9 +171,10 @@ def test_a_process_ends_though_llvm_does_not() -> None:
   code = """
 import os, signal, threading
 from tinyhw.emulator.jit import forms, servers
+from tinyhw.emulator.jit.native import host
 began = threading.Event()
 def work():
-  with servers.job(True) as job:
+  with servers.job(True, host()) as job:
     job.send("define i32 @run() { ret i32 7 }")
     os.kill(servers._SERVERS[1].process.pid, signal.SIGSTOP)
     print(servers._SERVERS[1].process.pid, flush=True)
@@ -188,7 +193,8 @@ def test_it_ends_when_its_parent_is_killed() -> None:
   code = """
 import time
 from tinyhw.emulator.jit import servers
-with servers.job(False) as job:
+from tinyhw.emulator.jit.native import host
+with servers.job(False, host()) as job:
   job.send("define i32 @run() { ret i32 7 }")
   job.objects()
 print(servers._SERVERS[0].process.pid, flush=True)
@@ -221,9 +227,9 @@ def test_a_program_that_llvm_fails_over_is_interpreted(engine: Any, how: str, mo
   tried = []
   send = servers.Server.send
 
-  def broken(self: servers.Server, text: str, until: float) -> int:
+  def broken(self: servers.Server, text: str, for_host: Host, until: float) -> int:
     tried.append(text)
-    number = send(self, ABORTS if how == "aborts" else text, until)
+    number = send(self, ABORTS if how == "aborts" else text, for_host, until)
     if how == "hangs" and self.process is not None: os.kill(self.process.pid, signal.SIGSTOP)
     return number
   monkeypatch.setattr(servers.Server, "send", broken)

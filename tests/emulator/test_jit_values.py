@@ -7,6 +7,7 @@ import random
 import llvmlite.binding as llvm
 import numpy as np
 
+from tinyhw.core.host import choose
 from tinyhw.emulator.amdgcn.values import DTYPES, Ops
 from tinyhw.emulator.jit.values import Emitter, LLVMOps, Value
 
@@ -31,8 +32,8 @@ def test_a_scaled_fma_is_rounded_once() -> None:
                     f"  store <8 x double> {result.text}, ptr %p, align 8\n  ret void\n}}"))
   llvm.initialize_native_target()
   llvm.initialize_native_asmprinter()
-  features = llvm.get_host_cpu_features().flatten()
-  machine = llvm.Target.from_default_triple().create_target_machine(cpu=llvm.get_host_cpu_name(), features=features)
+  cpu = choose(llvm.get_process_triple(), llvm.get_host_cpu_features()).cpu
+  machine = llvm.Target.from_default_triple().create_target_machine(cpu=cpu)
   engine = llvm.create_mcjit_compiler(llvm.parse_assembly(text), machine)
   engine.finalize_object()
   run = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(engine.get_function_address("f"))

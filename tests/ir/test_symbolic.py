@@ -103,8 +103,10 @@ def test_numbers_from_memory_may_wrap() -> None:
 def test_floats_keep_their_rounding() -> None:
   x = UOp.new_buffer("X", 1, dtypes.float32).reshape(())
   one = UOp.const(dtypes.float32, 1.0)
-  assert simplify(x * one) is x and simplify(x + UOp.const(dtypes.float32, 0.0)) is x
-  for u in (x - x, x * UOp.const(dtypes.float32, 0.0), x / x, (x + one) - one): assert simplify(u) is u
+  zero, minus_zero = (UOp.const(dtypes.float32, v) for v in (0.0, -0.0))
+  assert all(simplify(u) is x for u in (x * one, x - zero, x + minus_zero, minus_zero + x))
+  # -0.0 + 0.0 is 0.0.
+  for u in (x + zero, x - minus_zero, x - x, x * zero, x / x, (x + one) - one): assert simplify(u) is u
   assert simplify(UOp.const(dtypes.float32, 0.1) + UOp.const(dtypes.float32, 0.2)).arg != 0.1 + 0.2
 
 

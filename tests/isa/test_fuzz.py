@@ -11,7 +11,7 @@ import re
 import pytest
 
 from tinyhw.core.errors import DecodeError
-from tinyhw.isa.amdgcn import SDWA_SELECTIONS, Table, table
+from tinyhw.isa.amdgcn import SDWA_SELECTIONS, Instruction, Table, table
 from tinyhw.tools.ledger.llvm import LLVM_MC, disassembled
 
 WORDS = 6000
@@ -27,6 +27,7 @@ REFUSED = ((r"(v_swap_b16|s_alloc_vgpr|ds_bpermute_fi_b32|ds_bvh_stack_push\w+) 
 # We refuse what LLVM decodes: (pattern of its text, reason).
 TAKEN = (
   (r"image_.*", "registers beyond the last one, or an image without one of its forms"),
+  (r"v_\w+_dpp .*", "a scalar second source with DPP, which gfx1100 has not and LLVM's assembler refuses"),
   (r".*src_lds_direct.*", "no source of RDNA3 and RDNA4 (manuals: operand tables)"),
   (r"t?buffer_.* 0x[0-9a-f]+ .*|t?buffer_.* -?\d+\.\d+ .*", "a literal as offset, which the encoding has not"),
   (r"v_(interp|accvgpr|swap|readfirstlane|readlane|wmma|swmmac|mfma|smfmac|permlane|movrel|swaprel)\w* .*"
@@ -34,13 +35,18 @@ TAKEN = (
 )
 
 
+def plain(i: Instruction) -> bytes:
+  """The instruction with the bits of unused sources as LLVM 19 has them: it refuses others, LLVM 22 ignores them."""
+  return (int.from_bytes(i.data, "little") ^ i.spare).to_bytes(i.size, "little")
+
+
 def words(isa: Table, seed: int) -> list[bytes]:
   """Opcodes of the table with random other bits, and wholly random words of a family; 16 bytes each."""
   rng, out = random.Random(seed), []
-  families = [(f, prefix) for f, prefix in isa.module.FAMILIES if f in isa.module.ROWS]
+  families = [(f, prefix) for f, prefix in isa.module.FAMILIES if f in isa.opcodes]
   while len(out) < WORDS:
     family, prefix = rng.choice(families)
-    mask, opcodes = isa.module.ROWS[family]
+    mask, opcodes = isa.opcodes[family]
     word = rng.getrandbits(128)
     if rng.random() < 0.8: word = word & ~mask | rng.choice(list(opcodes))
     else: word = word & ~((1 << len(prefix)) - 1 << 32 - len(prefix)) | int(prefix, 2) << 32 - len(prefix)
@@ -49,7 +55,7 @@ def words(isa: Table, seed: int) -> list[bytes]:
 
 
 @pytest.mark.skipif(LLVM_MC is None, reason="llvm-mc-19 is not installed")
-@pytest.mark.parametrize("generation", ["gfx9", "gfx11", "gfx12"])
+@pytest.mark.parametrize("generation", ["gfx9", "gfx11", "gfx1150", "gfx12"])
 @pytest.mark.parametrize("seed", [1, 2])
 def test_random_words_are_llvms(generation: str, seed: int) -> None:
   isa = table(generation)
@@ -57,7 +63,7 @@ def test_random_words_are_llvms(generation: str, seed: int) -> None:
   for word in words(isa, seed):
     try: found = isa.decode(word)
     except DecodeError: ours.append((word[:12], None))
-    else: ours.append((found.data, str(found)))
+    else: ours.append((plain(found), str(found)))
   same = refused = 0
   wrong = []
   for (code, mine), theirs in zip(ours, disassembled(generation, [c for c, _ in ours]), strict=True):

@@ -122,6 +122,24 @@ def test_an_indirect_buffer_and_a_chained_one(client: Client) -> None:
   assert memory.u32[:3].tolist() == [1, 2, 3] and queue.state == "ready"
 
 
+@pytest.mark.parametrize("copy", [False, True])
+def test_an_indirect_buffer_may_lie_in_two_allocations(client: Client, copy: bool) -> None:
+  queue, memory = client.queue(copy=copy), client.alloc(4096)
+  at = client.port.reserve(8192)
+  parts = [client.alloc(4096, address=at), client.alloc(4096, address=at + 4096)]
+  if copy:
+    words = _words(sdma.stream([s6.SDMA_PKT_NOP(payload=())] * 8 + [s6.SDMA_PKT_FENCE(addr=memory.address, data=4)]))
+    indirect = s6.SDMA_PKT_INDIRECT(ib_base=at + 4096 - 32, ib_size=len(words), csa_addr=0)
+    queue.submit(s6.SDMA_PKT_NOP(payload=()), s6.SDMA_PKT_NOP(payload=()), indirect)
+  else:
+    words = _words(pm4.stream([write(memory.address, 3), write(memory.address, 4)]))
+    queue.submit(p4.INDIRECT_BUFFER(ib_base=at + 4096 - 32, ib_size=len(words), valid=1))
+  parts[0].u32[-8:] = words[:8]
+  parts[1].u32[: len(words) - 8] = words[8:]
+  client.run()
+  assert memory.u32[0] == 4 and queue.state == "ready"
+
+
 def test_indirect_buffers_that_chain_for_ever_meet_the_watchdog(client: Client) -> None:
   queue, memory = client.queue(), client.alloc(4096)
   words = pm4.stream([p4.INDIRECT_BUFFER(ib_base=memory.address, ib_size=4, chain=1, valid=1)])

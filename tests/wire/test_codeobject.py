@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 import io
+import itertools
+import re
 import struct
 from functools import cache
 from pathlib import Path
@@ -13,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tinyhw.autogen import amdhsa
+from tinyhw.autogen import elf_amdgpu as elf
 from tinyhw.autogen.elf_amdgpu import R_AMDGPU
 from tinyhw.core.errors import DecodeError, InvalidArgument, TinyhwError, Unsupported
 from tinyhw.wire import codeobject
@@ -166,12 +169,47 @@ def undefine(data: bytes, name: str) -> bytes:
   return data[:at] + b"\0\0" + data[at + 2:]
 
 
+def flagged(name: str, machine: int, features: int = 0, generic: int = 0) -> codeobject.CodeObject:
+  """An object with other flags in its header (EF_AMDGPU_MACH, EF_AMDGPU_FEATURE_*, EF_AMDGPU_GENERIC_VERSION)."""
+  data = bytearray(read(name))
+  data[48:52] = (machine | features | generic << elf.EF_AMDGPU_GENERIC_VERSION_OFFSET).to_bytes(4, "little")
+  return codeobject.load(bytes(data))
+
+
 def test_generic_processors() -> None:
-  generic = bytearray(read("gfx1100_v6.co"))
-  generic[48] = 0x54  # EF_AMDGPU_MACH_AMDGCN_GFX11_GENERIC
-  loaded = codeobject.load(bytes(generic), arch="gfx1100")
-  assert loaded.arch == "gfx11-generic"
-  with pytest.raises(InvalidArgument): loaded.check("gfx1030")
+  """Code of a generic processor says its version, in version 6 of the format, and runs on the listed processors."""
+  loaded = flagged("gfx1100_v6.co", elf.EF_AMDGPU_MACH_AMDGCN_GFX11_GENERIC, generic=1)
+  assert loaded.arch == "gfx11-generic" and loaded.generic_version == 1
+  for name in ("gfx1100", "gfx1103", "gfx1151"): loaded.check(name)
+  for name in ("gfx1030", "gfx1201", "gfx942"):
+    with pytest.raises(InvalidArgument, match=f"for gfx11-generic, the device is {name}"): loaded.check(name)
+  for name, generic in (("gfx1100_v6.co", 0), ("gfx1100_v5.co", 1)):
+    with pytest.raises(InvalidArgument, match="compile it with -mcode-object-version=6"):
+      flagged(name, elf.EF_AMDGPU_MACH_AMDGCN_GFX11_GENERIC, generic=generic).check("gfx1100")
+  flagged("gfx1100_v6.co", elf.EF_AMDGPU_MACH_AMDGCN_GFX9_4_GENERIC, generic=3).check("gfx942")
+  with pytest.raises(InvalidArgument, match="gfx1250"):
+    flagged("gfx1100_v6.co", elf.EF_AMDGPU_MACH_AMDGCN_GFX12_GENERIC, generic=1).check("gfx1250")
+
+
+@pytest.mark.parametrize("sramecc", ["any", "off", "on"])
+@pytest.mark.parametrize("xnack", ["any", "off", "on"])
+def test_features_are_as_the_card_has_them(sramecc: str, xnack: str) -> None:
+  """Code for any setting runs on every card; other code where the card is set so."""
+  flags = (getattr(elf, f"EF_AMDGPU_FEATURE_SRAMECC_{sramecc.upper()}_V4")
+           | getattr(elf, f"EF_AMDGPU_FEATURE_XNACK_{xnack.upper()}_V4"))
+  code = flagged("gfx1100_v6.co", elf.EF_AMDGPU_MACH_AMDGCN_GFX942, flags)
+  words = {"off": "-", "on": "+"}
+  assert code.target_id == "gfx942" + (f":sramecc{words[sramecc]}" if sramecc in words else "") + (
+    f":xnack{words[xnack]}" if xnack in words else "")
+  for ecc, retry in itertools.product((False, True), repeat=2):
+    fits = sramecc in {"any", "on" if ecc else "off"} and xnack in {"any", "on" if retry else "off"}
+    if fits: code.check("gfx942", {"sramecc": ecc, "xnack": retry})
+    else:
+      device = f"the device is gfx942:sramecc{'-+'[ecc]}:xnack{'-+'[retry]}"
+      with pytest.raises(InvalidArgument, match=re.escape(f"for {code.target_id}, {device}")):
+        code.check("gfx942", {"sramecc": ecc, "xnack": retry})
+  if "any" != sramecc or "any" != xnack:
+    with pytest.raises(InvalidArgument): code.check("gfx942")
 
 
 CHANGES = st.lists(st.tuples(st.integers(0, 1 << 16), st.integers(0, 255)), min_size=1, max_size=12)

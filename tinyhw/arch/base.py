@@ -40,6 +40,12 @@ class Arch:
   # How many vector registers COMPUTE_PGM_RSRC1's count stands for, by wave size (LLVM AMDGPUUsage).
   vgpr_unit: Mapping[int, int] = field(default_factory=lambda: {32: 8, 64: 4})
   gds_size: int = 0  # bytes of global data share
+  # The name of its instruction table where it has instructions that `isa`'s first processors lack.
+  instructions: str = ""
+  # Whether the command processor puts kernel arguments in SGPRs before a wave starts (descriptor: KERNARG_PRELOAD).
+  kernarg_preload: bool = False
+  # Features that cards of this processor can have on or off, and how a card has them (AMDGPUUsage, "Target ID").
+  features: Mapping[str, bool] = field(default_factory=dict)
   accumulation: bool = False  # the second half of `vgprs` is for accumulation registers, numbered from 256
   # What the waves on a chip share; with `cu_count`, `simd_per_cu` and `waves_per_simd` it says how many workgroups are
   # resident at once (emulator/amdgcn/occupancy.py). Registers of a SIMD's file by wave size; 0 SGPRs: as many as its
@@ -50,6 +56,11 @@ class Arch:
   lds_per_cu: int = 64 * 1024
   cus_per_wgp: int = 2
   card: str = ""  # the card whose number of compute units `cu_count` is
+
+  @property
+  def table(self) -> str:
+    """The name of its instruction table; names, registers and meanings go by `isa`."""
+    return self.instructions or self.isa
 
   @property
   def version(self) -> tuple[int, int, int]:

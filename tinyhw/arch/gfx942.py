@@ -13,4 +13,5 @@ GFX942: Final = Arch(
   name="gfx942", gfx_target_version=90402, elf_machine=0x4C, isa="gfx9", pm4="", sdma="", registers="",
   wave_sizes=(64,), lds_per_workgroup=64 * 1024, lds_granule=512, workgroup_limit=1024, sgprs=102, vgprs=512,
   vgpr_granule={64: 8}, scratch_granule=1024, cu_count=304, simd_per_cu=4, waves_per_simd=8, vgpr_unit={64: 8},
+  kernarg_preload=True, features={"sramecc": True, "xnack": False},
   accumulation=True, simd_vgprs={64: 512}, simd_sgprs=800, cus_per_wgp=1, card="Instinct MI300X")

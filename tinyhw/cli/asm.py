@@ -36,7 +36,7 @@ def command(file: str, name: str, output: str | None, as_json: bool) -> None:
   from tinyhw.arch import decoded
   from tinyhw.isa.amdgcn import table
   from tinyhw.isa.amdgcn_program import program
-  isa = table(decoded(name).isa)
+  isa = table(decoded(name).table)
   try: text = sys.stdin.read() if file == "-" else Path(file).read_text()
   except (OSError, UnicodeDecodeError) as error:
     raise InvalidArgument(f"cannot be read: {getattr(error, 'strerror', 0) or error}", where=file) from None

@@ -7,23 +7,32 @@ import sys
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from tinyhw.cli import complete
 from tinyhw.core.errors import DecodeError, InvalidArgument
 
+if TYPE_CHECKING:
+  from tinyhw.isa.amdgcn import Instruction
+
 UNKNOWN = "<unknown>"
 DEFAULT = "gfx1100"
+PLACES = {"symbol", "address"}  # what instructions of standard input have not
 
 
 @dataclass(frozen=True)
 class Shown:
-  """One instruction of a listing: its address, its bytes in hex, its text."""
+  """One instruction of a listing: its address, its bytes in hex, its text.
+
+  `ignored` names the bits, as a mask in hex, that the chip ignores and that `tinyhw asm` would set otherwise.
+  """
   symbol: str
   address: int
   bytes: str
   text: str
+  ignored: str = ""
 
 
 def parse_hex(line: str, where: str) -> bytes:
@@ -34,12 +43,23 @@ def parse_hex(line: str, where: str) -> bytes:
   except ValueError: raise InvalidArgument(f"{line.strip()!r} is not bytes in hex", where=where) from None
 
 
-def one(code: bytes, isa: str) -> str:
-  """Text of the bytes of exactly one instruction, or <unknown>."""
+def one(code: bytes, isa: str) -> Shown:
+  """The bytes of exactly one instruction, or <unknown>."""
   from tinyhw.isa.amdgcn import table
   try: found = table(isa).decode(code)
-  except DecodeError: return UNKNOWN
-  return str(found) if found.size == len(code) else UNKNOWN
+  except DecodeError: return Shown("", 0, code.hex(), UNKNOWN)
+  if found.size != len(code): return Shown("", 0, code.hex(), UNKNOWN)
+  return Shown("", 0, code.hex(), str(found), mark(found))
+
+
+def mark(instruction: Instruction) -> str:
+  """The mask of ignored bits that are not as `tinyhw asm` sets them: "" for nearly all instructions."""
+  return f"{instruction.spare:#x}" if instruction.spare else ""
+
+
+def comment(shown: Shown) -> str:
+  """The text, with its mark where it has one."""
+  return f"{shown.text}  // ignored bits {shown.ignored}" if shown.ignored else shown.text
 
 
 def listing(code: bytes, isa: str, address: int, symbols: dict[int, str]) -> Iterator[Shown]:
@@ -51,18 +71,18 @@ def listing(code: bytes, isa: str, address: int, symbols: dict[int, str]) -> Ite
     ends = min((a for a in symbols if a > address + at), default=address + len(code)) - address
     try:
       found = table(isa).decode(code[:ends], at, where=address + at)
-      size, text = found.size, str(found)
-    except DecodeError: size, text = min(4, ends - at), UNKNOWN
-    yield Shown(symbol, address + at, code[at:at + size].hex(), text)
+      size, text, ignored = found.size, str(found), mark(found)
+    except DecodeError: size, text, ignored = min(4, ends - at), UNKNOWN, ""
+    yield Shown(symbol, address + at, code[at:at + size].hex(), text, ignored)
     at += size
 
 
 def code_object(data: bytes) -> list[Shown]:
   """The kernels and functions of a code object, by address."""
-  from tinyhw.arch import decoded
+  from tinyhw.drive.amd.bare import generation
   from tinyhw.wire.codeobject import load
   loaded = load(data)
-  isa = decoded(loaded.arch).isa
+  isa = generation(loaded.arch).table
   names = {loaded.kernels[k].entry_offset: loaded.kernels[k].name.removesuffix(".kd") for k in loaded.kernels}
   out: list[Shown] = []
   for segment in loaded.segments:
@@ -87,7 +107,8 @@ def command(file: str, name: str | None, kernel: str | None, as_json: bool) -> N
   FILE is an AMDGPU code object (ELF) or raw bytes. With "-", each line of
   standard input holds one instruction's bytes in hex, and gives a line of
   text, or <unknown> where there is no such instruction. Upper halves of
-  registers are v1.h in short encodings and op_sel in long ones.
+  registers are v1.h in short encodings and op_sel in long ones. A comment
+  names bits that the chip ignores where `tinyhw asm` would set others.
 
   \b
   Examples:
@@ -97,13 +118,14 @@ def command(file: str, name: str | None, kernel: str | None, as_json: bool) -> N
     echo 8002007e | tinyhw disasm --arch gfx1100 -
   """
   from tinyhw.arch import decoded
-  isa = decoded(name or DEFAULT).isa
+  isa = decoded(name or DEFAULT).table
   if file == "-":
     lines = [(n, line) for n, line in enumerate(sys.stdin, 1) if line.strip()]
     codes = [parse_hex(line, f"standard input, line {n}") for n, line in lines]
-    if as_json: click.echo(json.dumps([{"bytes": c.hex(), "text": one(c, isa)} for c in codes]))
+    found = [one(code, isa) for code in codes]
+    if as_json: click.echo(json.dumps([{k: v for k, v in asdict(s).items() if k not in PLACES} for s in found]))
     else:
-      for code in codes: click.echo(one(code, isa))
+      for shown in found: click.echo(comment(shown))
     return
   try: data = Path(file).read_bytes()
   except OSError as error: raise InvalidArgument(f"cannot be read: {error.strerror}", where=file) from None
@@ -122,4 +144,4 @@ def command(file: str, name: str | None, kernel: str | None, as_json: bool) -> N
     if r.symbol != symbol:
       symbol = r.symbol
       click.echo(f"{r.address:016x} <{symbol}>:")
-    click.echo(f"  {r.address:8x}: {r.bytes:<24}  {r.text}")
+    click.echo(f"  {r.address:8x}: {r.bytes:<24}  {comment(r)}")

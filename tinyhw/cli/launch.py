@@ -4,6 +4,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -12,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tinyhw.cli import complete
-from tinyhw.core.errors import DeviceError, InvalidArgument
+from tinyhw.core.errors import DeviceError, InvalidArgument, LDSWarning
 from tinyhw.device import Device, mock_cards
 from tinyhw.launcher import default_device
 
@@ -83,6 +84,8 @@ class Launch(click.Command):
 @click.option("--arg", "-a", "arguments", multiple=True, help="One for each kernel argument, in order.")
 @click.option("--shared", "-s", type=click.IntRange(min=0), default=0, metavar="BYTES",
               help="Dynamic LDS of a workgroup, in bytes.")
+@click.option("--timeout", type=float, default=None, metavar="SECONDS",
+              help="Take the launch off the device after so many seconds.")
 @click.option("--device", default=None,
               help="Device to run on [default: $DEV, else AMD; EMU for MOCKGPU=gfx1201 or gfx942].")
 @click.option("--save", "-o", multiple=True, metavar="N=FILE.npy", help="Write the N-th buffer (from 0) after the run.")
@@ -97,8 +100,9 @@ class Launch(click.Command):
               help="With --debug: take the commands from FILE.")
 @click.option("--check", is_flag=True, help="Check for hazards on the emulator; status 1 if there are any.")
 def command(file: Path, kernel: str | None, grid: str, block: str, arguments: tuple[str, ...], shared: int,
-            device: str | None, save: tuple[str, ...], as_json: bool, debug: bool, report_form: str | None,
-            report_file: Path | None, exactness: bool, script: Path | None, check: bool) -> None:
+            timeout: float | None, device: str | None, save: tuple[str, ...], as_json: bool, debug: bool,
+            report_form: str | None, report_file: Path | None, exactness: bool, script: Path | None,
+            check: bool) -> None:
   """Run KERNEL of FILE (an AMDGPU code object) and show its buffers.
 
   \b
@@ -150,10 +154,14 @@ def command(file: Path, kernel: str | None, grid: str, block: str, arguments: tu
   else:
     from tinyhw import launch
     device, asked = checks(device or chosen) if check else (device or default_device(), "")
-    try: buffers = launch(*what, device=device, shared=shared, check=asked)
+    try:
+      with warnings.catch_warnings():  # they are told below, in the command's own way
+        warnings.simplefilter("ignore", LDSWarning)
+        buffers = launch(*what, device=device, shared=shared, check=asked, timeout=timeout)
     except DeviceError as error:
       if device == "AMD" and mock_cards() is None and not Path("/dev/kfd").exists(): error.hint = NO_CARD
       raise
+    for text in buffers.warnings: click.echo(f"tinyhw: warning: {text}", err=True)
     show_buffers(buffers, targets, as_json, buffers.findings)
     if buffers.findings: sys.exit(1)
 

@@ -198,8 +198,12 @@ def _widest(index: UOp, renderer: Renderer) -> int:
 
 
 def fuse_multiply_add(sink: UOp) -> UOp:
-  """a*b + c as MULACC, where the product has no other use. Floats only: the target rounds once."""
+  """register + a*b as MULACC, where the product has no other use: what accumulates sums of products may round once.
+  Elsewhere a sum and a product round as they are written, on every target alike."""
   nodes = sink.toposort()
+  accumulating: set[UOp] = set()
+  for u in nodes:
+    if u.op is Ops.DEFINE_ACC or u.op is Ops.ADD and any(s in accumulating for s in u.src): accumulating.add(u)
   uses: dict[UOp, int] = {}
   for u in nodes:
     for s in u.src: uses[s] = uses.get(s, 0) + 1
@@ -209,7 +213,7 @@ def fuse_multiply_add(sink: UOp) -> UOp:
     done[u] = u if src == u.src else UOp(u.op, u.dtype, src, u.arg)
     if u.op is not Ops.ADD or not u.dtype.is_float: continue
     for product_, other in ((1, 0), (0, 1)):
-      if u.src[product_].op is Ops.MUL and uses[u.src[product_]] == 1:
+      if u.src[other] in accumulating and u.src[product_].op is Ops.MUL and uses[u.src[product_]] == 1:
         a, b = done[u.src[product_]].src
         done[u] = UOp(Ops.MULACC, u.dtype, (a, b, done[u.src[other]]))
         break

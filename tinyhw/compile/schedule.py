@@ -16,20 +16,20 @@ from tinyhw.ir.shape import ShapeTracker
 from tinyhw.ir.spec import check_tensor
 from tinyhw.ir.uop import GroupOp, Ops, UOp, sources
 
-_COSTLY = frozenset({Ops.EXP2, Ops.LOG2, Ops.SIN, Ops.SQRT, Ops.RECIP, Ops.FDIV, Ops.IDIV, Ops.MOD})
+_COSTLY = GroupOp.LIBRARY | {Ops.SQRT, Ops.RECIP, Ops.FDIV, Ops.IDIV, Ops.MOD}
 _MAX_READS = 8          # values in memory from which one that is wanted more than once is computed again
 _MAX_CONTEXTS = 16      # different indices at which one kernel may compute a value
 _KEEPS_SIZE = frozenset({Ops.RESHAPE, Ops.PERMUTE, Ops.FLIP})
 
 
 def identity_element(op: Ops, like: UOp) -> UOp:
-  """What a reduction over no elements gives: 0, 1 or the least value."""
-  return UOp.const(like.dtype, {Ops.ADD: 0, Ops.MUL: 1, Ops.MAX: like.dtype.min}[op])
+  """What a reduction starts from: 0, 1 or the least value; the zero of floats is -0.0, which changes no sum."""
+  return UOp.const(like.dtype, {Ops.ADD: -0.0 if like.dtype.is_float else 0, Ops.MUL: 1, Ops.MAX: like.dtype.min}[op])
 
 
 def _empty_reduce(u: UOp) -> UOp | None:
   if u.src[0].size != 0 or u.size == 0: return None
-  return UOp.const(u.dtype, identity_element(u.arg[0], u).arg, u.device, u.shape)
+  return UOp.const(u.dtype, identity_element(u.arg[0], u).arg or 0, u.device, u.shape)     # -0.0 or 0 is 0
 
 
 def _trivial_reduce(u: UOp) -> UOp | None:

@@ -9,6 +9,10 @@ import os
 from collections.abc import Sequence
 
 
+class LDSWarning(UserWarning):
+  """A kernel reached LDS that its workgroup does not have: the chip returns zeros and says nothing."""
+
+
 class TinyhwError(Exception):
   """Base of all errors that tinyhw raises on purpose.
 
@@ -111,6 +115,10 @@ class Deadlock(WatchdogExpired):
     super().__init__(message, pc=pc, instruction=instruction, wave=wave, address=address)
 
 
+class Interrupted(MachineFault):
+  """The host took a dispatch off an emulated GPU; the fields say where one of its waves stood."""
+
+
 class HazardFound(MachineFault):
   """A dispatch ran to its end, and the checks found what need not work on a chip. `findings` are JSON-like rows."""
 
@@ -145,11 +153,11 @@ class OutOfMemory(DeviceError):
 
 
 class WaitTimeout(DeviceError):
-  """A wait that nobody ended. Names the signal's address, the value `wanted` and the one `seen`."""
+  """A wait that nobody ended. Names the signal's address, the value `wanted` and the one `seen`, where there is one."""
 
-  def __init__(self, queue: str, *, packet: str, address: int, wanted: int, seen: int, seconds: float,
-               hint: str | None = None) -> None:
+  def __init__(self, queue: str, *, packet: str, address: int | None = None, wanted: int = 0, seen: int = 0,
+               seconds: float, hint: str | None = None) -> None:
     self.queue, self.packet, self.address = queue, packet, address
     self.wanted, self.seen, self.seconds = wanted, seen, seconds
-    what = f"{packet} waits on {address:#x} for {wanted:#x}, found {seen:#x}"
+    what = packet if address is None else f"{packet} waits on {address:#x} for {wanted:#x}, found {seen:#x}"
     super().__init__(f"no progress after {seconds:.3g} s: {what}", where=queue, hint=hint)

@@ -18,6 +18,7 @@ import numpy.typing as npt
 from tinyhw.core.errors import InvalidArgument, OutOfMemory, PageFault
 
 PAGE: Final = 4096
+GRANULE: Final = 16  # host memory may be mapped in units of so many bytes, the widest access: arrays are no whole pages
 U8 = npt.NDArray[np.uint8]
 U64 = npt.NDArray[np.uint64]
 _DTYPES: Final[dict[int, np.dtype[Any]]] = {n: np.dtype(f"u{n}") for n in (1, 2, 4, 8)}
@@ -126,6 +127,11 @@ class Mapping:
   raw32: memoryview
   raw64: memoryview
 
+  @property
+  def unit(self) -> int:
+    """PAGE, or GRANULE for memory that was mapped in such units."""
+    return GRANULE if (self.start | self.end) % PAGE else PAGE
+
 
 class AddressSpace:
   """A GPU virtual address space: ranges of pages, each backed by a part of a region, with permissions.
@@ -145,10 +151,13 @@ class AddressSpace:
 
   # ---- mappings
 
-  def map(self, address: int, size: int, backing: Backing, offset: int = 0, access: int = Access.ALL) -> None:
-    """Map whole pages. Raises InvalidArgument for misalignment, a range past the backing or an overlap."""
-    if size <= 0 or (address | size) % PAGE:
-      raise InvalidArgument(f"map of {size:#x} bytes at {address:#x} is not whole pages", where=self.name)
+  def map(self, address: int, size: int, backing: Backing, offset: int = 0, access: int = Access.ALL,
+          unit: int = PAGE) -> None:
+    """Map whole pages, or units of GRANULE bytes. Raises InvalidArgument for misalignment, a range past the backing or
+    an overlap."""
+    if size <= 0 or (address | size) % unit:
+      units = "pages" if unit == PAGE else f"units of {unit} bytes"
+      raise InvalidArgument(f"map of {size:#x} bytes at {address:#x} is not whole {units}", where=self.name)
     if offset < 0 or offset + size > backing.size:
       raise InvalidArgument(f"map of {size:#x} bytes passes the end of its memory", where=self.name)
     i = bisect_right(self._starts, address)
@@ -262,13 +271,13 @@ class AddressSpace:
       out = np.empty((len(addresses), width // 4), np.uint32) if words else np.empty(len(addresses), _DTYPES[width])
       for m, lanes in self._split(addresses, width, access):
         if m is None:
-          for lane in lanes: out[lane] = np.frombuffer(self.read(int(addresses[lane]), width, access), out.dtype)
+          for lane in lanes: out[lane:lane + 1].data.cast("B")[:] = self.read(int(addresses[lane]), width, access)
         else: out[lanes] = _load(m, (addresses[lanes] - np.uint64(m.start)).view(np.int64), width)
       return out
     return _load(one[0], one[1], width)
 
   def scatter(self, addresses: U64, values: npt.NDArray[Any], access: int = Access.WRITE) -> None:
-    """Store values (u8, u16, u32 or u64 [n], or u32 [n, k]); where lanes meet at one address, the highest lane wins.
+    """Store values (u8, u16, u32 or u64 [n], or u32 [n, k]); where lanes meet in memory, the highest lane wins.
 
     Raises PageFault for the first lane at fault, its index in `.lane`; nothing is stored then.
     """
@@ -276,10 +285,13 @@ class AddressSpace:
     width = values.itemsize * (values.shape[1] if values.ndim == 2 else 1)
     one = self._one(addresses, width, access)
     if one is not None: return _store(one[0], one[1], values, width)
-    for m, lanes in list(self._split(addresses, width, access)):
-      if m is None:
-        for lane in lanes: self.write(int(addresses[lane]), values[lane].tobytes(), access)
-      else: _store(m, (addresses[lanes] - np.uint64(m.start)).view(np.int64), values[lanes], width)
+    groups = self._split(addresses, width, access)
+    apart = [m for m, _ in groups if m is not None]
+    if len(apart) == len(groups) and not _overlap(apart):
+      for m, (_, lanes) in zip(apart, groups):
+        _store(m, (addresses[lanes] - np.uint64(m.start)).view(np.int64), values[lanes], width)
+    else:  # lanes of different groups may meet
+      for at, value in zip(addresses.tolist(), values): self.write(at, value.tobytes(), access)
 
   def _split(self, addresses: U64, width: int, access: int) -> list[tuple[Mapping | None, npt.NDArray[np.intp]]]:
     """Lanes grouped by mapping, all checked; accesses that straddle two mappings come under None."""
@@ -301,6 +313,12 @@ class AddressSpace:
     groups: list[tuple[Mapping | None, npt.NDArray[np.intp]]] = [
       (self._maps[i], np.flatnonzero(whole & (index == i))) for i in np.unique(index[whole])]
     return groups + ([(None, np.flatnonzero(~whole))] if not whole.all() else [])
+
+
+def _overlap(maps: list[Mapping]) -> bool:
+  """Whether two of these mappings show the same bytes."""
+  parts = sorted((m.u8.ctypes.data, m.u8.size) for m in maps)
+  return any(at + size > following for (at, size), (following, _) in zip(parts, parts[1:]))
 
 
 def _load(m: Mapping, offsets: npt.NDArray[np.int64], width: int) -> npt.NDArray[Any]:

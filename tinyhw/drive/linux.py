@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from tinyhw.core.mapped import Mappings
 from tinyhw.core.port import Protection
 
 _MAP_FIXED = 0x10        # asm-generic/mman-common.h; Python's mmap module does not name these two
@@ -41,7 +42,8 @@ class LinuxPort:
 
   def __init__(self, spin_s: float = 200e-6) -> None:
     self._libc = _libc()
-    self._doorbells: dict[int, ctypes.c_uint64] = {}
+    self._mappings = Mappings(self._unmap, self._blank)
+    self._doorbells: dict[int, tuple[memoryview, ctypes.c_uint64]] = {}
     self._spin_s = spin_s
 
   def pid(self) -> int:
@@ -83,8 +85,9 @@ class LinuxPort:
     span = size + (align if align > mmap.PAGESIZE else 0)
     base = self._map(None, span, 0, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_NORESERVE, -1, 0)
     start = -(-base // align) * align
-    if start > base: self.munmap(base, start - base)
-    if base + span > start + size: self.munmap(start + size, base + span - start - size)
+    if start > base: self._unmap(base, start - base)
+    if base + span > start + size: self._unmap(start + size, base + span - start - size)
+    self._mappings.add(start, size, usable=False)
     return start
 
   def mmap(self, fd: int, length: int, offset: int = 0, address: int | None = None,
@@ -92,7 +95,9 @@ class LinuxPort:
     """Map a file, or anonymous memory for fd -1; exactly at `address` when one is given (it replaces what was there).
     """
     flags = mmap.MAP_SHARED | (mmap.MAP_ANONYMOUS if fd < 0 else 0) | (_MAP_FIXED if address is not None else 0)
-    return self._map(address, length, int(protection), flags, fd, offset)
+    at = self._map(address, length, int(protection), flags, fd, offset)
+    self._mappings.add(at, length, bool(protection))
+    return at
 
   def _map(self, address: int | None, length: int, protection: int, flags: int, fd: int, offset: int) -> int:
     signed = offset - (1 << 64) if offset >> 63 else offset  # KFD uses the top bits of the offset; off_t is signed
@@ -101,20 +106,30 @@ class LinuxPort:
       raise _system_error(f"mmap of {length} bytes of fd {fd} at offset {offset:#x}")
     return int(where)
 
-  def munmap(self, address: int, length: int) -> None:
+  def _unmap(self, address: int, length: int) -> None:
     if self._libc.munmap(address, length): raise _system_error(f"munmap of {length} bytes at {address:#x}")
+
+  def _blank(self, address: int, length: int) -> None:
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_NORESERVE | _MAP_FIXED
+    self._map(address, length, int(Protection.READ | Protection.WRITE), flags, -1, 0)
+
+  def munmap(self, address: int, length: int) -> None:
+    """Unmap whole pages. Where views of them live, they keep pages of zeros (`tinyhw.core.mapped`)."""
     for door in [d for d in self._doorbells if address <= d < address + length]: del self._doorbells[door]
+    self._mappings.unmap(address, length)
 
   def memory(self, address: int, length: int) -> memoryview:
-    """The bytes of mapped memory, writable. Valid until it is unmapped."""
-    return memoryview((ctypes.c_uint8 * length).from_address(address)).cast("B")
+    """The bytes of mapped memory, writable. Raises InvalidArgument unless this port mapped all of it."""
+    return self._mappings.view(address, length)
 
   def doorbell(self, address: int, value: int) -> None:
     """One 64-bit store. What was stored before it is visible to the device before it: x86-64 keeps the order of
     stores."""
     cell = self._doorbells.get(address)
-    if cell is None: cell = self._doorbells[address] = ctypes.c_uint64.from_address(address)
-    cell.value = value
+    if cell is None:
+      view = self._mappings.view(address, 8)
+      cell = self._doorbells[address] = view, ctypes.c_uint64.from_buffer(view)
+    cell[1].value = value
 
   def wait(self, done: Callable[[], bool], timeout_s: float) -> bool:
     """Whether `done` became true within the time: spins first, then sleeps."""

@@ -192,6 +192,7 @@ class QueuedRuntime(Runtime):
     if owner is not self: owner.depend_on(self.timeline.signal, value)
 
   def _range(self, allocation: Allocation, nbytes: int, what: str) -> int:
+    if self.lost is not None or os.getpid() != self._pid: self.check_usable()
     if nbytes > allocation.size:
       raise InvalidArgument(f"{what} of {nbytes:,} bytes, but the allocation has {allocation.size:,}", where=self.name)
     if allocation.address is None:

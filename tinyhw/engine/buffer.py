@@ -21,12 +21,13 @@ if TYPE_CHECKING:
 
 class Buffer:
   """`size` elements of `dtype` on a device (by canonical name)."""
-  __slots__ = ("device", "size", "dtype", "_allocation", "_owner", "__weakref__")
+  __slots__ = ("device", "size", "dtype", "_allocation", "_owner", "_shared", "__weakref__")
 
   def __init__(self, device: str, size: int, dtype: DType):
     self.device, self.size, self.dtype = device, size, dtype
     self._allocation: Allocation | None = None
     self._owner: OpenDevice | None = None
+    self._shared: Buffer | None = None
 
   def __repr__(self) -> str:
     state = "" if self._allocation else ", no memory yet"
@@ -48,10 +49,20 @@ class Buffer:
     if self._allocation is None:
       self._owner = Device[self.device]
       self._allocation = self._owner.alloc(self.nbytes)
-    elif self.lost:
-      raise ValueLost(f"the memory of {self.size:,} x {self.dtype} went when the device was closed", where=self.device,
-                      hint="make the tensor again, or copy it to another device before Device.close()")
+    else: self.check()
     return self._allocation
+
+  def check(self) -> None:
+    """Raise ValueLost where the memory is lost."""
+    if self.lost:
+      raise ValueLost(f"the value ({self.size:,} x {self.dtype}) was lost when the device was closed",
+                      where=self.device, hint="make the tensor again, or read its value before Device.close()")
+
+  def alias(self) -> Buffer:
+    """Another buffer of the same memory: who sees one of the two in a launch knows by which name it was meant."""
+    other = Buffer(self.device, self.size, self.dtype)
+    other._allocation, other._owner, other._shared = self.allocation, self._owner, self
+    return other
 
   def _runtime(self) -> tuple[Runtime, Allocation]:
     """The runtime that owns the memory, and the memory."""
@@ -86,7 +97,8 @@ class Buffer:
       self.copyin(source.copyout(memoryview(bytearray(self.nbytes))))
 
   def __del__(self) -> None:
-    if self._allocation is not None and self._owner is not None: self._owner.free(self._allocation)
+    if self._shared is None and self._allocation is not None and self._owner is not None:
+      self._owner.free(self._allocation)
 
 
 _buffers: weakref.WeakKeyDictionary[UOp, Buffer] = weakref.WeakKeyDictionary()

@@ -1,74 +1,184 @@
 """TinyJit: runs a function once as it is, records the second call's work, and from the third call on only replays it.
 
-The function takes Tensors (and other arguments, which must stay the same) and returns Tensors, or lists,
-tuples and dictionaries of them. What it does beside computing tensors happens in the first two calls only.
-Tensors that it assigns to (parameters, optimizer state) keep changing in each replay; random numbers are
-new in each. The tensors that it returns are the same ones in every replay: their contents are overwritten
-by the next call.
+A call gives what the function itself would give, or raises. The function takes Tensors, and other arguments that stay
+the same; it returns Tensors, or lists, tuples and dictionaries of them. A replay reads anew what the function reads:
+its arguments, every tensor that existed before the recorded call (parameters, optimizer state), the values of
+Variables, and random numbers. It gives new values to the tensors that the function assigned to, to the gradients that
+it left, and to its results, which are new tensors each time. Nothing is overwritten: whatever else was made from a
+value keeps it.
+
+What a replay cannot do again is refused while it is recorded: reading a value into Python (`item`, `numpy`), keeping a
+tensor where only Python knows of it, a gradient through a tensor that was computed outside. Arguments and results carry
+no history. What the function does beside computing tensors happens in the first two calls only. A TinyJit that is
+called while another one records is a part of that one.
 """
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, cast
 
-from tinyhw.core.errors import InvalidArgument
+from tinyhw.core.errors import InvalidArgument, ValueLost
 from tinyhw.engine import random
+from tinyhw.engine.arguments import Arguments, Call, rebuilt, tensors
 from tinyhw.engine.buffer import Buffer, buffer_of, new_node
-from tinyhw.engine.realize import memory_of, placed, realize
-from tinyhw.engine.run import Step, listening, run
-from tinyhw.function.core import TensorBase, live_tensors
-from tinyhw.ir.dtype import DType
+from tinyhw.engine.realize import forget, placed, realize
+from tinyhw.engine.recording import Makes, Recording, Slot
+from tinyhw.engine.run import Step, run
+from tinyhw.engine.watch import watched, watching
+from tinyhw.function.core import TensorBase
+from tinyhw.ir.ops import Ops
+from tinyhw.ir.uop import UOp
+from tinyhw.variable import new_bindings
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-Signature = tuple[tuple[str, tuple[int, ...], DType, str], ...]
+Graph = Callable[[UOp], UOp]
 
 
-def _tensors(thing: Any, name: str = "") -> list[tuple[str, TensorBase]]:
-  """The tensors in arguments or results, each with its place."""
-  if isinstance(thing, TensorBase): return [(name, thing)]
-  if isinstance(thing, (list, tuple)): return [f for i, x in enumerate(thing) for f in _tensors(x, f"{name}[{i}]")]
-  if isinstance(thing, dict): return [f for k, x in thing.items() for f in _tensors(x, f"{name}.{k}")]
-  return []
+@dataclass(eq=False)
+class Made:
+  """A tensor that the function made: its graph over memory, where a replay puts other memory."""
+  cls: type[TensorBase]
+  graph: UOp
+  requires_grad: bool
+  grad: Place | None
+
+  def graphs(self) -> list[UOp]:
+    """Its graph and that of its gradient."""
+    return [self.graph, *(self.grad.graphs() if isinstance(self.grad, Made) else [])]
 
 
-def _in_memory() -> dict[TensorBase, Buffer]:
-  """Every tensor whose value is in memory, with that memory."""
-  return {t: buffer_of(node.base) for t in list(live_tensors) if (node := placed(t.uop)) is not None}
+Place = Slot | Made
+"""Where a replay finds a tensor of its outcome."""
 
 
-def _changed(before: dict[TensorBase, Buffer]) -> list[tuple[TensorBase, Buffer]]:
-  """Those that were given another value since, with the memory of the old one."""
-  return [(t, b) for t, b in before.items() if (node := placed(t.uop)) is None or buffer_of(node.base) is not b]
+class Outcome:
+  """What a recorded call leaves behind. Made inside of the recording: what is not in memory yet, is computed."""
+
+  def __init__(self, recording: Recording, result: Any):
+    self._recording = recording
+    self._places: dict[int, Place] = {}
+    leaves = [g for g in recording.gradients if g.leaf.grad is not g.before]
+    new = [*tensors(result), *(g.leaf.grad for g in leaves if g.leaf.grad is not None)]
+    new += [t.grad for t in new if t.grad is not None]
+    realize(*new, *(s.shown for s in recording.slots.values() if s.shown is not None and s.changed))
+    self.result = rebuilt(result, self._place)
+    self.gradients = [(g.slot or recording.slot(g.leaf), None if g.leaf.grad is None else self._place(g.leaf.grad),
+                       g.before is None) for g in leaves]
+    """(leaf, its new gradient or None, whether it had none before)"""
+    self.values = [(s, _in_place(s.shown)) for s in recording.slots.values() if s.shown is not None and s.changed]
+    recording.check_ends(set(self._places))
+
+  def _place(self, tensor: TensorBase) -> Place:
+    if (found := self._places.get(id(tensor))) is not None: return found
+    if not self._recording.owns(tensor): found = self._recording.slot(tensor)
+    else:
+      found = Made(type(tensor), _in_place(tensor), tensor.requires_grad and tensor.is_leaf, None)
+      if tensor.grad is not None: found.grad = self._place(tensor.grad)
+    self._places[id(tensor)] = found
+    return found
+
+  def __bool__(self) -> bool: return bool(self._places or self.values or self.gradients)
+
+  def graphs(self) -> Iterable[UOp]:
+    """The graphs of all values that it shows."""
+    for place in self._places.values():
+      if isinstance(place, Made): yield place.graph
+    for _, graph in self.values: yield graph
+
+  def give(self, given: list[TensorBase], graph: Graph) -> Any:
+    """Put the values where they belong, for a call with these arguments; returns the result."""
+    made: dict[int, TensorBase] = {}
+    def tensor(place: Place) -> TensorBase:
+      if isinstance(place, Slot): return place.find(given)
+      if (found := made.get(id(place))) is None:
+        found = made[id(place)] = place.cls._wrap(graph(place.graph))
+        found.requires_grad = place.requires_grad
+        if place.grad is not None: found.grad = cast(Any, tensor(place.grad))
+      return found
+    for slot, value in self.values:
+      if (target := slot.present(given)) is not None: target.uop = graph(value)
+    for slot, gradient, _ in self.gradients:
+      if (leaf := slot.present(given)) is not None:
+        leaf.grad = None if gradient is None else cast(Any, tensor(gradient))
+    return _filled(self.result, tensor)
+
+
+def _in_place(tensor: TensorBase) -> UOp:
+  """The graph of a realized tensor, as movements of memory."""
+  if not tensor.numel(): return UOp.const(tensor.dtype, 0, tensor.device, tensor.shape)
+  found = placed(tensor._uop)
+  assert found is not None, "it was realized"
+  return found
+
+
+def _filled(thing: Any, tensor: Callable[[Place], TensorBase]) -> Any:
+  """A result with tensors in their places."""
+  return rebuilt(thing, tensor, (Slot, Made))
 
 
 class Capture:
-  """The steps of one call, its inputs' memory, and the random keys (kept alive) with what makes new ones."""
+  """The steps of one call with all that another call has to put in other places."""
+  __slots__ = ("call", "where", "steps", "outcome", "keys", "fresh", "slots", "devices")
 
-  def __init__(self, signature: Signature, inputs: list[Buffer], steps: list[Step], keys: list[Buffer],
-               refills: list[Callable[[], None]], result: Any):
-    self.signature, self.inputs, self.steps = signature, inputs, steps
-    self.keys, self.refills, self.result = keys, refills, result
+  def __init__(self, call: Call, recording: Recording, outcome: Outcome):
+    self.call, self.where, self.outcome, self.steps = call, recording.where, outcome, recording.steps
+    shown = {buffer_of(u) for g in outcome.graphs() for u in g.toposort() if u.op is Ops.BUFFER}
+    written = {s.buffers[0] for s in self.steps}
+    used = shown.union(*(s.buffers for s in self.steps))
+    self.keys = [(key, key in used) for key in recording.keys]
+    self.fresh = [b for b in written if b in shown]
+    self.slots = [s for s in recording.slots.values() if s.alias in used or s.fixed]
+    self.devices = list(dict.fromkeys(s.kernel.device for s in self.steps if s.kernel is not None))
+    forget(written - shown)   # each replay writes it again: no node of a graph may be said to be there
 
-  def replay(self, inputs: list[Buffer]) -> Any:
-    """Run the steps with other inputs."""
-    for refill in self.refills: refill()
-    swap = {id(old): new for old, new in zip(self.inputs, inputs)}
-    run([Step.of(s.kernel, tuple(swap.get(id(b), b) for b in s.buffers)) for s in self.steps])
-    return self.result
+  def replay(self, given: list[TensorBase]) -> Any:
+    """Do it again with other arguments."""
+    for device in self.devices:
+      if device.closed:
+        raise ValueLost(f"what {self.where} recorded went when the device was closed", where=device.name,
+                        hint="reset() it, and give it tensors of the new device")
+    swap = {id(slot.alias): slot.memory(tensor) for slot in self.slots if (tensor := slot.find(given)).numel()}
+    for leaf, _, had_none in self.outcome.gradients:
+      if had_none and (holder := leaf.present(given)) is not None and holder.grad is not None:
+        raise InvalidArgument(f"{leaf.place} had no gradient when it was recorded, and has one now", where=self.where,
+                              hint="call zero_grad() at the same place each time")
+    for key, used in self.keys:
+      data = random.generator.next()
+      if used: swap[id(key)] = Buffer(key.device, key.size, key.dtype).copyin(memoryview(data))
+    for b in self.fresh: swap[id(b)] = Buffer(b.device, b.size, b.dtype)
+    run([Step.of(s.kernel, tuple([swap.get(id(b), b) for b in s.buffers])) for s in self.steps])
+    nodes: dict[UOp, UOp] = {}
+    def node(u: UOp) -> UOp:
+      if (found := nodes.get(u)) is None:
+        memory = swap.get(id(buffer_of(u)))
+        found = nodes[u] = u if memory is None else new_node(memory)
+      return found
+    def graph(template: UOp) -> UOp:
+      below = template.src[0] if template.op is Ops.RESHAPE else template
+      if below.op is Ops.BUFFER: return node(below).reshape(template.shape)
+      return template.substitute({u: node(u) for u in template.toposort() if u.op is Ops.BUFFER})
+    return self.outcome.give(given, graph)
 
 
 class TinyJit(Generic[Function]):
-  """`f = TinyJit(f)`, or as a decorator. `JIT=0` in the environment turns it off."""
+  """`f = TinyJit(f)`, or as a decorator; each instance has its own of a method. `JIT=0` in the environment turns it
+  off."""
+  __slots__ = ("function", "capture", "_called", "_arguments", "_skip", "_methods")
 
-  def __init__(self, function: Function):
+  def __init__(self, function: Function, method: bool = False):
     self.function = function
-    self.calls = 0
     self.capture: Capture | None = None
+    self._called = False
+    self._arguments = Arguments(function)
+    self._skip = int(method)                  # arguments that belong to this TinyJit itself: an instance's own
+    self._methods: dict[int, tuple[Callable[[], Any], TinyJit[Any]]] = {}
 
   def reset(self) -> None:
     """Forget what was recorded: the next call runs as it is again."""
-    self.calls, self.capture = 0, None
+    self._called, self.capture = False, None
 
   @property
   def captured(self) -> bool:
@@ -76,64 +186,71 @@ class TinyJit(Generic[Function]):
     return self.capture is not None
 
   def __get__(self, instance: Any, owner: Any = None) -> Any:
-    return self if instance is None else _Bound(self, instance)
+    if instance is None: return self
+    found = self._methods.get(id(instance))
+    if found is None or found[0]() is not instance:
+      found = self._methods[id(instance)] = self._reference(instance), TinyJit(self.function, True)
+    return _Bound(found[1], instance)
+
+  def _reference(self, instance: Any) -> Callable[[], Any]:
+    """A weak reference that forgets the instance's TinyJit with it."""
+    key = id(instance)
+    try: return weakref.ref(instance, lambda _: self._methods.pop(key, None))
+    except TypeError: return lambda: instance  # it cannot be referred to weakly, so it stays
 
   def __call__(self, *args: Any, **kwargs: Any) -> Any:
-    if os.environ.get("JIT", "1") == "0": return self.function(*args, **kwargs)
-    given = _tensors(args, "args") + _tensors(kwargs, "kwargs")
-    realize(*(t for _, t in given))
-    inputs = [memory_of(t) for _, t in given]
-    signature: Signature = tuple((name, t.shape, t.dtype, t.device) for name, t in given)
-    if len({id(b) for b in inputs}) != len(inputs):
-      raise InvalidArgument("two arguments of a TinyJit share their memory")
-    self.calls += 1
+    if os.environ.get("JIT", "1") == "0" or watching() is not None: return self.function(*args, **kwargs)
+    call = self._arguments.call(args, kwargs, self._skip)
     if self.capture is not None:
-      if signature != self.capture.signature:
-        raise InvalidArgument(f"a TinyJit made for {_show(self.capture.signature)} was called with {_show(signature)}")
-      return self.capture.replay(inputs)
-    if self.calls == 1:
-      before = _in_memory()
-      result = self.function(*args, **kwargs)
-      realize(*(t for _, t in _tensors(result)), *(t for t, _ in _changed(before)))
-      return result
-    return self._record(signature, inputs, args, kwargs)
+      self.capture.call.check(call, self.capture.where)
+      return self.capture.replay([t for _, t in call.tensors])
+    if self._called: return self._record(call, args, kwargs)
+    result = self._first(call, args, kwargs)
+    self._called = True
+    return result
 
-  def _record(self, signature: Signature, inputs: list[Buffer], args: Any, kwargs: Any) -> Any:
-    before = _in_memory()
-    steps: list[Step] = []
-    refills: list[Callable[[], None]] = []
-    keys: list[Buffer] = []
-    def key_made(buffer: Buffer, refill: Callable[[], None]) -> None:
-      keys.append(buffer)
-      refills.append(refill)
-    random.generator.listeners.append(key_made)
+  def _first(self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The first call: nothing but that histories stay on their side."""
+    inside = {id(t): t if t.is_leaf else t._wrap(t._uop.detach()) for _, t in call.tensors}
+    graphs = {id(t): inside[id(t)]._uop for _, t in call.tensors}
+    with watched(makes := Makes()):
+      result = self.function(*rebuilt(args, lambda t: inside[id(t)]), **rebuilt(kwargs, lambda t: inside[id(t)]))
+    given = {id(inside[id(t)]): t for _, t in call.tensors}
+    for _, t in call.tensors:
+      if (shown := inside[id(t)]) is not t and shown._uop is not graphs[id(t)]: t.uop = shown._uop
+    def outside(t: TensorBase) -> TensorBase:
+      return given.get(id(t), t) if t.is_leaf or not makes.owns(t) else t._wrap(t._uop.detach())
+    realize(*tensors(result))
+    return rebuilt(result, outside)
+
+  def _record(self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    new_bindings()  # graphs of Variables that others have computed are not the function's
+    name = getattr(self.function, "__qualname__", type(self.function).__name__)
+    recording = Recording(f"TinyJit({name})")
+    inside = {id(t): recording.argument(i, place, t) for i, (place, t) in enumerate(call.tensors)}
     try:
-      with listening(steps.append):
-        result = self.function(*args, **kwargs)
-        changed = _changed(before)
-        realize(*(t for _, t in _tensors(result)), *(t for t, _ in changed))
-        # Tensors that hold another value now: it goes back to the memory where the next call reads it.
-        for tensor, home in changed:
-          fresh = memory_of(tensor)
-          if fresh is home or (fresh.size, fresh.dtype, fresh.device) != (home.size, home.dtype, home.device): continue
-          run([Step(None, (home, fresh))])
-          tensor.uop = new_node(home).reshape(tensor.shape)
-    finally:
-      random.generator.listeners.remove(key_made)
-    if not steps: raise InvalidArgument("a TinyJit's function did no work on a device")
-    self.capture = Capture(signature, inputs, steps, keys, refills, result)
+      with watched(recording):
+        outcome = Outcome(recording, self.function(*rebuilt(args, lambda t: inside[id(t)]),
+                                                   **rebuilt(kwargs, lambda t: inside[id(t)])))
+      if not recording.steps and not outcome:
+        raise InvalidArgument("its function did no work on a device and gives nothing", where=recording.where)
+      capture = Capture(call, recording, outcome)
+    finally: recording.leave()
+    given = [t for _, t in call.tensors]
+    result = outcome.give(given, lambda graph: graph)
+    # The call was checked as it began; only now may the arguments go.
+    capture.call.forget_tensors()
+    self.capture = capture
     return result
 
 
 class _Bound:
   """A TinyJit looked up on an instance: calls pass the instance first."""
+  __slots__ = ("jit", "instance")
 
   def __init__(self, jit: TinyJit[Any], instance: Any): self.jit, self.instance = jit, instance
   def __call__(self, *args: Any, **kwargs: Any) -> Any: return self.jit(self.instance, *args, **kwargs)
-
-
-def _show(signature: Signature) -> str:
-  return ", ".join(f"{name}: {shape} {dtype} on {device}" for name, shape, dtype, device in signature) or "no tensors"
+  def __getattr__(self, name: str) -> Any: return getattr(self.jit, name)
 
 
 def jit(function: Function) -> Function:

@@ -7,10 +7,9 @@ the same ones.
 from __future__ import annotations
 
 import struct
-import weakref
-from collections.abc import Callable
 
-from tinyhw.engine.buffer import Buffer, buffer_of, from_host
+from tinyhw.engine import watch
+from tinyhw.engine.buffer import buffer_of, from_host
 from tinyhw.function.movement import iota
 from tinyhw.ir.dtype import dtypes
 from tinyhw.ir.uop import UOp
@@ -19,31 +18,27 @@ ROTATIONS = (13, 15, 26, 6, 17, 29, 16, 24)
 PARITY = 0x1BD11BDA     # the key schedule's constant, for 32-bit words
 ROUNDS = 20
 
-Refill = Callable[[], None]
-
 
 class Generator:
   """The seed and how many draws were made. Each draw's key reaches its kernel as data, so the kernel can run again."""
 
   def __init__(self) -> None:
     self.seed(0)
-    self.listeners: list[Callable[[Buffer, Refill], None]] = []
 
   def seed(self, seed: int) -> None:
     """Start anew."""
+    if (watcher := watch.watching()) is not None: watcher.outside("the random numbers get a seed")
     self.state, self.draws = seed & 0xFFFFFFFF, 0
 
-  def _next(self) -> bytes:
+  def next(self) -> bytes:
+    """The key of the next draw, which no other has: two uint32."""
     self.draws += 1
     return struct.pack("<II", self.state, self.draws & 0xFFFFFFFF)
 
   def key(self, device: str) -> UOp:
-    """Memory of two uint32 with a key that no other draw has."""
-    node = from_host(self._next(), device, 2, dtypes.uint32)
-    memory = weakref.ref(buffer_of(node))
-    def refill() -> None:
-      if (buffer := memory()) is not None: buffer.copyin(memoryview(self._next()))
-    for listener in self.listeners: listener(buffer_of(node), refill)
+    """Memory of the next draw's key."""
+    node = from_host(self.next(), device, 2, dtypes.uint32)
+    if (watcher := watch.watching()) is not None: watcher.drew(buffer_of(node))
     return node
 
 

@@ -12,7 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from tinyhw.device import Device, debug_level
+from tinyhw.device import Device, OpenDevice, debug_level
+from tinyhw.engine import watch
 from tinyhw.engine.buffer import Buffer
 from tinyhw.ir.uop import UOp
 from tinyhw.variable import bound_value
@@ -29,7 +30,7 @@ class Kernel:
   """A compiled kernel, loaded on its device."""
   spec: ProgramSpec
   program: Program
-  device: str
+  device: OpenDevice
 
 
 @dataclass(eq=False)
@@ -96,7 +97,7 @@ def kernel_for(ast: UOp, device: str) -> Kernel:
   from tinyhw.compile import compile_kernel
   start = time.perf_counter()
   spec = compile_kernel(ast, opened.renderer)
-  kernel = Kernel(spec, opened.runtime.load(spec.binary, spec.name), device)
+  kernel = Kernel(spec, opened.runtime.load(spec.binary, spec.name), opened)
   if (level := debug_level()) >= 4: _show(spec, ast, level, time.perf_counter() - start)
   if len(kernels) >= CACHED_KERNELS: del kernels[next(iter(kernels))]
   kernels[ast] = kernel
@@ -121,9 +122,11 @@ _listeners: list[Listener] = []
 
 
 def run(steps: Sequence[Step]) -> None:
-  """Queue the steps in order; a JIT that captures is told of each."""
+  """Queue the steps in order; a watcher is told of each."""
+  watcher = watch.watching()
   for step in steps:
     step.run()
+    if watcher is not None: watcher.ran(step)
     for listener in _listeners: listener(step)
 
 

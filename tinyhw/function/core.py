@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from tinyhw.core.errors import InvalidArgument
+from tinyhw.engine import watch
 from tinyhw.ir.dtype import DType, can_cast_losslessly, dtypes
 from tinyhw.ir.uop import UOp
 
@@ -21,13 +22,14 @@ live_tensors: weakref.WeakSet[TensorBase] = weakref.WeakSet()
 
 
 class TensorBase:
-  """A value on a device: `uop` is the graph that gives it, or the buffer that holds it.
+  """A value on a device: `uop` is the graph that gives it, or the buffer that holds it. (`_uop` is the same, and nobody
+  is told that it was used.)
 
   Tensors are values: `assign` gives this one a new value and leaves every other tensor as it was.
   `requires_grad` of a leaf is set by the user; of a result it says whether a leaf that requires it was used.
   """
-  __slots__ = ("uop", "grad", "requires_grad", "is_leaf", "__weakref__")
-  uop: UOp
+  __slots__ = ("_uop", "grad", "requires_grad", "is_leaf", "__weakref__")
+  _uop: UOp
   grad: Self | None
   requires_grad: bool
   is_leaf: bool
@@ -40,14 +42,38 @@ class TensorBase:
   def _wrap(cls, uop: UOp, *parents: TensorBase) -> Self:
     """The tensor of a graph node; it requires a gradient when one of `parents` does."""
     self = cls.__new__(cls)
-    self.uop, self.grad = uop, None
-    self.requires_grad = TensorBase.grad_enabled and any(p.requires_grad for p in parents)
+    self.grad = None
+    wanted = any(p.requires_grad for p in parents)
+    self.requires_grad = wanted and TensorBase.grad_enabled
     self.is_leaf = not self.requires_grad
-    live_tensors.add(self)
+    # What requires no gradient lets none through, also while it is a graph that has a leaf in it.
+    self._live(uop.detach() if wanted and not self.requires_grad else uop)
     return self
+
+  def _same(self) -> Self:
+    """The value as a tensor of its own: `assign` to either leaves the other alone."""
+    return self._derive(self.uop)
+
+  def _live(self, uop: UOp) -> None:
+    """The last step of making a tensor: its graph."""
+    self._uop = uop
+    live_tensors.add(self)
+    if watch.active is not None and (watcher := watch.watching()) is not None: watcher.made(self)
 
   def _derive(self, uop: UOp) -> Self:
     return self._wrap(uop, self)
+
+  @property
+  def uop(self) -> UOp:
+    """The graph that gives the value, or the buffer that holds it."""
+    if watch.active is not None and (watcher := watch.watching()) is not None: watcher.read(self)
+    return self._uop
+
+  @uop.setter
+  def uop(self, node: UOp) -> None:
+    if watch.active is not None and (watcher := watch.watching()) is not None and node is not self._uop:
+      watcher.wrote(self)
+    self._uop = node
 
   # *** facts ***
 

@@ -167,7 +167,7 @@ class Movement(Elementwise):
     cut = self.shrink([(max(-b, 0), s - max(-a, 0)) for s, (b, a) in zip(self.shape, full)])
     grown = tuple((max(b, 0), max(a, 0)) for b, a in full)
     padded = cut._derive(cut.uop.pad(grown))
-    if value == 0: return padded
+    if value == 0 and math.copysign(1, value) > 0: return padded
     inside = self._wrap(self._const(True, dtypes.bool, cut.shape).pad(grown))
     return inside.where(padded, value)
 
@@ -205,14 +205,18 @@ class Movement(Elementwise):
       if t.shape[:dim] + t.shape[dim + 1:] != self.shape[:dim] + self.shape[dim + 1:] or t.ndim != self.ndim:
         raise InvalidArgument(f"shapes {', '.join(str(x.shape) for x in tensors)} do not join along axis {dim}")
     dtype = promote(*(t.dtype for t in tensors))
-    total, start = sum(t.shape[dim] for t in tensors), 0
+    pieces = [t.cast(dtype) for t in tensors if t.shape[dim]]
+    if not pieces: return self.cast(dtype)
+    total, start = sum(t.shape[dim] for t in pieces), 0
     result: Self | None = None
-    for t in tensors:
-      after = total - start - t.shape[dim]
-      piece = t.cast(dtype).pad([(start, after) if i == dim else None for i in range(self.ndim)])
-      # Where one piece has an element all others are zero.
-      result = piece if result is None else result.add(piece)
-      start += t.shape[dim]
+    for t in pieces:
+      size = t.shape[dim]
+      padding = [(start, total - start - size) if i == dim else (0, 0) for i in range(self.ndim)]
+      piece = t.pad(padding)
+      # Chosen, not added: no bit of an element changes.
+      if result is None: result = piece
+      else: result = self._wrap(self._const(True, dtypes.bool, t.shape).pad(tuple(padding))).where(piece, result)
+      start += size
     assert result is not None
     return result
 
@@ -238,7 +242,7 @@ class Movement(Elementwise):
     """Moved along an axis, around its end."""
     dim = self._axis(dim)
     cut = (self.shape[dim] - shift) % max(self.shape[dim], 1)
-    if cut == 0: return self._derive(self.uop)  # a value of its own: `assign` to either leaves the other alone
+    if cut == 0: return self._same()
     head, tail = self.split([cut, self.shape[dim] - cut], dim)
     return tail.cat(head, dim=dim)
 
@@ -321,16 +325,18 @@ class Movement(Elementwise):
     wide = broadcast_shape(*(t.shape for _, t in tensors))
     n, k, r = len(wide), len(axes), len(rest)
     mask: Self | None = None
+    found: Self | None = None
     for j, (axis, t) in enumerate(tensors):
       size = self.shape[axis]
-      place = (t < 0).where(t + size, t).cast(dtypes.int32) if t.dtype.is_signed else t.cast(dtypes.int32)
-      place = place.reshape((1,) * (n - t.ndim) + t.shape + (1,) * (k + r))
+      place = t._places()
+      place = (place < 0).where(place + size, place).reshape((1,) * (n - t.ndim) + t.shape + (1,) * (k + r))
       match = place == self._iota(size).reshape((1,) * (n + j) + (size,) + (1,) * (k - 1 - j + r))
       mask = match if mask is None else mask & match
-    assert mask is not None
+      inside = (place >= 0) & (place < size)
+      found = inside if found is None else found & inside
+    assert mask is not None and found is not None
     values = self.permute(axes + rest).reshape((1,) * n + tuple(self.shape[a] for a in axes + rest))
-    picked = mask.where(values, False)
-    summed = picked._derive(picked.uop.reduce(Ops.MAX if self.dtype.is_bool else Ops.ADD, range(n, n + k)))
+    summed = values._picked(mask, range(n, n + k), found)
     kept = tuple(self.shape[a] for a in rest)
     result = summed.reshape(wide + kept)
     # Neighbouring index tensors leave their result where they stood, others in front (NumPy's rule).
@@ -347,10 +353,22 @@ class Movement(Elementwise):
     values = self.shrink([None if a == dim else (0, i) for a, i in enumerate(index.shape)])
     # (index axes..., positions of dim)
     values = values.movedim(dim, -1).unsqueeze(dim)
-    mask = index.unsqueeze(-1) == self._iota(self.shape[dim])
-    picked = mask.where(values, False)
-    op = Ops.MAX if self.dtype.is_bool else Ops.ADD
-    return picked._derive(picked.uop.reduce(op, (self.ndim,))).squeeze(-1)
+    place = index._places().unsqueeze(-1)
+    mask, inside = place == self._iota(self.shape[dim]), (place >= 0) & (place < self.shape[dim])
+    return values._picked(mask, (self.ndim,), inside).squeeze(-1)
+
+  def _places(self) -> Self:
+    """This index in a type that counts elements, without wrapping: what is too large for one is in no axis."""
+    return self.cast(dtypes.int32 if self.dtype.bits < 32 or self.dtype is dtypes.int32 else dtypes.int64)
+
+  def _picked(self, mask: Self, axes: Sequence[int], inside: Self) -> Self:
+    """The element along the axes where the mask is True, which is True once at most: where `inside`, else it is 0. The
+    axes get size 1."""
+    if self.dtype.is_bool: return self._derive((mask & self).uop.reduce(Ops.MAX, axes))
+    # Nothing changes by adding -0.0, not even the sign of a zero.
+    picked = mask.where(self, -0.0 if self.dtype.is_float else 0)
+    total = picked._derive(picked.uop.reduce(Ops.ADD, axes))
+    return inside.where(total, 0) if self.dtype.is_float else total
 
   def _diagonal_mask(self, diagonal: int, upper: bool) -> Self:
     rows, columns = self.shape[-2:]

@@ -30,6 +30,7 @@ class Reduction(Movement):
   def _reduce(self, op: Ops, axes: Axes, keepdim: bool) -> Self:
     chosen = self._axes(axes)
     result = self._derive(self.uop.reduce(op, chosen))
+    if op is Ops.ADD and self.dtype.is_float: result = result + 0.0       # a sum of -0.0 alone is 0.0, as NumPy has it
     return result if keepdim else result.reshape(tuple(s for i, s in enumerate(self.shape) if i not in chosen))
 
   def _count(self, axes: Axes) -> int:
@@ -106,7 +107,7 @@ class Reduction(Movement):
   def cumsum(self, axis: int = 0) -> Self:
     """Running sum along an axis."""
     axis = self._axis(axis)
-    if not self.shape or self.shape[axis] == 0: return self._derive(self.uop)
+    if not self.shape or self.shape[axis] == 0: return self._same()
     size = self.shape[axis]
     last = self.cast(sum_dtype(self.dtype)).movedim(axis, -1)
     places = self._iota(size)
@@ -225,7 +226,7 @@ class Reduction(Movement):
   def binary_crossentropy_logits(self, target: Self, reduction: str = "mean") -> Self:
     """Cross entropy of logits and probabilities of one class."""
     broadcast_shape(self.shape, target.shape)
-    return (self.maximum(0) - self * target + (1 + (-self._magnitude()).exp()).log())._averaged(reduction)
+    return (self.softplus() - self * target)._averaged(reduction)
 
   def mse_loss(self, target: Self, reduction: str = "mean") -> Self:
     """Squared difference."""

@@ -30,8 +30,15 @@ class Ops(enum.Enum):
   BITCAST = enum.auto()
   # unary arithmetic
   EXP2 = enum.auto()
+  EXP = enum.auto()
+  EXPM1 = enum.auto()
   LOG2 = enum.auto()
+  LOG = enum.auto()
+  LOG10 = enum.auto()
+  LOG1P = enum.auto()
   SIN = enum.auto()
+  COS = enum.auto()
+  TANH = enum.auto()
   SQRT = enum.auto()
   RECIP = enum.auto()
   NEG = enum.auto()
@@ -43,6 +50,8 @@ class Ops(enum.Enum):
   FDIV = enum.auto()
   IDIV = enum.auto()
   MOD = enum.auto()
+  FMOD = enum.auto()
+  POW = enum.auto()
   MAX = enum.auto()
   CMPLT = enum.auto()
   CMPNE = enum.auto()
@@ -78,16 +87,19 @@ class Ops(enum.Enum):
 
 class GroupOp:
   """Families of operations."""
-  UNARY = frozenset({Ops.EXP2, Ops.LOG2, Ops.SIN, Ops.SQRT, Ops.RECIP, Ops.NEG, Ops.TRUNC})
+  # Functions that a target need not have: `compile.transcendental` writes them in plain arithmetic.
+  LIBRARY = frozenset({Ops.EXP2, Ops.EXP, Ops.EXPM1, Ops.LOG2, Ops.LOG, Ops.LOG10, Ops.LOG1P, Ops.SIN, Ops.COS,
+                       Ops.TANH, Ops.POW, Ops.FMOD})
+  UNARY = (LIBRARY - {Ops.POW, Ops.FMOD}) | {Ops.SQRT, Ops.RECIP, Ops.NEG, Ops.TRUNC}
   COMPARE = frozenset({Ops.CMPLT, Ops.CMPNE, Ops.CMPEQ})
   BINARY = COMPARE | {Ops.ADD, Ops.SUB, Ops.MUL, Ops.FDIV, Ops.IDIV, Ops.MOD, Ops.MAX, Ops.AND, Ops.OR, Ops.XOR,
-                      Ops.SHL, Ops.SHR}
+                      Ops.SHL, Ops.SHR, Ops.FMOD, Ops.POW}
   TERNARY = frozenset({Ops.WHERE, Ops.MULACC})
   ALU = UNARY | BINARY | TERNARY
   ELEMENTWISE = ALU | {Ops.CAST, Ops.BITCAST}
   MOVEMENT = frozenset({Ops.RESHAPE, Ops.PERMUTE, Ops.EXPAND, Ops.PAD, Ops.SHRINK, Ops.FLIP})
   COMMUTATIVE = frozenset({Ops.ADD, Ops.MUL, Ops.MAX, Ops.CMPNE, Ops.CMPEQ, Ops.AND, Ops.OR, Ops.XOR})
   REDUCING = frozenset({Ops.ADD, Ops.MUL, Ops.MAX})
-  FLOAT_ONLY = frozenset({Ops.EXP2, Ops.LOG2, Ops.SIN, Ops.SQRT, Ops.RECIP, Ops.TRUNC, Ops.FDIV})
+  FLOAT_ONLY = LIBRARY | {Ops.SQRT, Ops.RECIP, Ops.TRUNC, Ops.FDIV}
   INT_ONLY = frozenset({Ops.IDIV, Ops.MOD, Ops.SHL, Ops.SHR})
   BITWISE = frozenset({Ops.AND, Ops.OR, Ops.XOR})

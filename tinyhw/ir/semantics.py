@@ -8,10 +8,13 @@ precision.
   division by zero gives 0 and so does the remainder; the most negative number divided by -1 is itself.
 - A shift count is taken modulo the width of the type. SHR of a signed number copies its sign.
 - On bool ADD and MAX are OR and MUL is AND.
-- MAX of floats is NaN where either is NaN. CMPLT and CMPEQ with a NaN are False, CMPNE is True.
+- MAX of floats is NaN where either is NaN; of two zeros it is +0.0 unless both are -0.0. CMPLT and CMPEQ with a NaN are
+  False, CMPNE is True.
 - CAST of a float to an integer truncates toward zero, saturates at the type's bounds and gives 0 for NaN. CAST to
   bool is `!= 0`.
-- FDIV, RECIP and SQRT round correctly. EXP2, LOG2 and SIN are within 2 units in the last place on every device.
+- FDIV, RECIP and SQRT round correctly. EXP2, EXP, EXPM1 (exp(x)-1), LOG2, LOG, LOG10, LOG1P (log(1+x)), SIN, COS, TANH
+  and POW are within 2 units in the last place on every device; POW has the special cases of IEEE 754's pow.
+- FMOD is C's: exact, with the sign of the dividend; NaN for a zero divisor or an infinite dividend.
 - TRUNC is toward zero. MULACC is `a*b + c`, rounded once or twice: the device chooses.
 """
 from __future__ import annotations
@@ -91,14 +94,33 @@ def trunc_div(a: int, b: int) -> int:
   return quotient if (a < 0) == (b < 0) else -quotient
 
 
-def _exp2(x: float) -> float:
-  try: return math.pow(2.0, x)
-  except OverflowError: return math.inf
+def _or_infinite(function: Callable[[float], float]) -> Callable[[float], float]:
+  """A growing function of math, infinite where that overflows."""
+  def computed(x: float) -> float:
+    try: return function(x)
+    except OverflowError: return math.inf
+  return computed
 
 
-def _log2(x: float) -> float:
-  if x == 0: return -math.inf
-  return math.log2(x) if x > 0 else math.nan
+def _logarithm(function: Callable[[float], float], zero: float = 0.0) -> Callable[[float], float]:
+  """A logarithm of math that is -infinity at `zero` and NaN below."""
+  return lambda x: -math.inf if x == zero else function(x) if x > zero else math.nan
+
+
+def _circular(function: Callable[[float], float]) -> Callable[[float], float]:
+  return lambda x: function(x) if math.isfinite(x) else math.nan
+
+
+def _fmod(a: float, b: float) -> float:
+  return math.nan if b == 0 or math.isinf(a) else math.fmod(a, b)
+
+
+def _pow(a: float, b: float) -> float:
+  try: return math.pow(a, b)
+  except OverflowError: return math.copysign(math.inf, a if b % 2 == 1 else 1.0)
+  except ValueError:          # a zero to a negative power, or a negative number to a fraction
+    if a != 0: return math.nan
+    return math.copysign(math.inf, a) if b % 2 == 1 else math.inf
 
 
 def _fdiv(a: float, b: float) -> float:
@@ -107,16 +129,27 @@ def _fdiv(a: float, b: float) -> float:
   return math.copysign(math.inf, a) * math.copysign(1.0, b)
 
 
-def _maximum(a: Scalar, b: Scalar) -> Scalar: return a if a > b or a != a else b
+def _maximum(a: Scalar, b: Scalar) -> Scalar:
+  if a == b == 0: return a if math.copysign(1.0, a) > 0 else b
+  return a if a > b or a != a else b
 
 
 def _multiply(a: Scalar, b: Scalar) -> Scalar: return a * b
 
 
 _MEANING: dict[Ops, Callable[..., Scalar]] = {
-  Ops.EXP2: _exp2,
-  Ops.LOG2: _log2,
-  Ops.SIN: lambda a: math.sin(a) if math.isfinite(a) else math.nan,
+  Ops.EXP2: _or_infinite(lambda a: math.pow(2.0, a)),
+  Ops.EXP: _or_infinite(math.exp),
+  Ops.EXPM1: _or_infinite(math.expm1),
+  Ops.LOG2: _logarithm(math.log2),
+  Ops.LOG: _logarithm(math.log),
+  Ops.LOG10: _logarithm(math.log10),
+  Ops.LOG1P: _logarithm(math.log1p, -1.0),
+  Ops.SIN: _circular(math.sin),
+  Ops.COS: _circular(math.cos),
+  Ops.TANH: math.tanh,
+  Ops.FMOD: _fmod,
+  Ops.POW: _pow,
   Ops.SQRT: lambda a: math.sqrt(a) if a >= 0 else math.nan,
   Ops.RECIP: lambda a: _fdiv(1.0, a),
   Ops.NEG: lambda a: -a,

@@ -105,6 +105,7 @@ class View:
     if 0 in shape: return View.contiguous(shape)
     if self.is_contiguous: return View.contiguous(shape)
     if self.mask is not None and any(low >= high for low, high in self.mask):
+      if not shape: return None  # a scalar has no axis whose mask could say that nothing is valid
       return View.make(shape, (0,) * len(shape), 0, ((0, 0),) * len(shape))
     blocks = self._blocks()
     strides: list[int] = []
@@ -235,7 +236,7 @@ def move_indices(op: Ops, arg: tuple[Any, ...], shape: Shape, indices: Sequence[
       if stride: flat = flat + index * stride
     return [simplify(i, done) for i in unflatten(simplify(flat, done), shape)], valid
   if op is Ops.PERMUTE:
-    source: list[UOp] = [indices[0]] * len(arg)
+    source = list(indices)
     for i, axis in enumerate(arg): source[axis] = indices[i]
     return source, valid
   if op is Ops.EXPAND:

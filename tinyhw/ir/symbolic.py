@@ -2,8 +2,8 @@
 remainders that the bounds decide disappear.
 
 Rules that reorder integer arithmetic apply only where the bounds prove that nothing wraps (see `_exact`): so to index
-arithmetic, not to numbers loaded from memory. Floats keep their rounding: only rules that hold for every value (zeros
-compare equal) apply to them.
+arithmetic, not to numbers loaded from memory. Floats keep their bits: only rules that hold for every value, the signs
+of zeros included, apply to them. Functions that are not exact are not folded: their values come from the device.
 """
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def _less(u: UOp) -> UOp | None:
 
 
 def _fold(u: UOp) -> UOp | None:
-  if u.dtype.count > 1 or any(s.op is not Ops.CONST for s in u.src): return None
+  if u.dtype.count > 1 or u.op in GroupOp.LIBRARY or any(s.op is not Ops.CONST for s in u.src): return None
   operand = u.src[1 if u.op is Ops.WHERE else 0].dtype
   return UOp.const(u.dtype, semantics.alu(u.op, operand, *(s.arg for s in u.src)))
 
@@ -179,8 +179,16 @@ def _bounded(u: UOp) -> UOp | None:
 
 
 def _same_cast(u: UOp, inner: UOp, x: UOp) -> UOp | None:
-  if can_cast_losslessly(x.dtype, inner.dtype) and not (x.dtype.is_bool and u.dtype.is_bool): return x.cast(u.dtype)
-  return x if x.dtype is u.dtype and can_cast_losslessly(x.dtype, inner.dtype) else None
+  if not can_cast_losslessly(x.dtype, inner.dtype): return None
+  # An integer wraps where a float saturates: the way through a float is the direct one only where neither happens.
+  through_float = x.dtype.is_int and inner.dtype.is_float and u.dtype.is_int
+  return x.cast(u.dtype) if not through_float or can_cast_losslessly(x.dtype, u.dtype) else None
+
+
+def _plus_nothing(u: UOp, x: UOp, c: UOp) -> UOp | None:
+  """x + -0.0 and x - 0.0 are x; x + 0.0 is not, where x is -0.0."""
+  if not u.dtype.is_float: return x
+  return x if (math.copysign(1.0, c.arg) < 0) is (u.op is Ops.ADD) else None
 
 
 def _constant_last(u: UOp) -> UOp | None:
@@ -235,7 +243,7 @@ symbolic = PatternMatcher([
   (UPat(Ops.WHERE, None, (_c, UPat(Ops.CONST, dtype=_bool, arg=True), UPat(Ops.CONST, "y", dtype=_bool))),
    lambda c, y: None if y.arg else c),
   # identities of every number
-  (UPat((Ops.ADD, Ops.SUB), None, (_x, UPat.const(None, 0)), _number), lambda x: x),
+  (UPat((Ops.ADD, Ops.SUB), "u", (_x, UPat.const("c", 0)), _number), _plus_nothing),
   (UPat((Ops.MUL, Ops.FDIV, Ops.IDIV), None, (_x, UPat.const(None, 1)), _number), lambda x: x),
   (UPat(Ops.NEG, None, (UPat(Ops.NEG, None, (_x,)),)), lambda x: x),
   (UPat(Ops.MAX, None, (_x, _x)), lambda x: x),

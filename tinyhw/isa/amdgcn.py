@@ -36,6 +36,7 @@ SPECIALS: Final = {
 CANONICAL: Final = {"gfx11": {}, "gfx12": {}, "gfx9": {124: M0, 125: NULL}}
 LDS_DIRECT: Final = 254
 REGISTERS_ONLY: Final = frozenset({"", "mask"})  # types of scalar operands that have no constants
+MEMBERS: Final = {"gfx1150": "gfx11"}  # tables of later members of a generation, which are in the generation's module
 SDWA_SELECTIONS: Final = ("dst_sel", "src0_sel", "src1_sel")
 # Lane patterns of DPP beside quad_perm (below 0x100): rows moved by 1 to 15, mirrored, shared; on gfx9 whole waves too.
 _ROWS: Final = frozenset(base + n for base in (0x100, 0x110, 0x120) for n in range(1, 16)) | {0x140, 0x141}
@@ -90,7 +91,18 @@ class Row:
   loads: bool
   stores: bool
   isa: str
+  table: str = ""  # the table that it is of: `isa`, or a later member of that generation
   fill: int = 0  # bits that no field has and that the decoder ignores, as an assembler sets them
+
+  @cached_property
+  def declared(self) -> int:
+    """Mask of the bits that are fields."""
+    return sum((1 << width) - 1 << at for pieces in self.fields.values() for at, _, width in pieces)
+
+  @cached_property
+  def ignored(self) -> int:
+    """Mask of the bits that are neither fixed nor fields: the chip ignores them, and the assembler sets `fill`."""
+    return ~(self.mask | self.declared) & (1 << 8 * self.size) - 1
 
   @cached_property
   def literal_operands(self) -> tuple[str, ...]:
@@ -157,6 +169,11 @@ class Instruction:
     return self.fields.get(name, default)
 
   @property
+  def spare(self) -> int:
+    """The bits that the chip ignores and that are not as the assembler here sets them, as a mask; 0 for most words."""
+    return (int.from_bytes(self.data[:self.row.size], "little") ^ self.row.fill) & self.row.ignored
+
+  @property
   def data(self) -> bytes: return b"".join(w.to_bytes(4, "little") for w in self.words)
 
   def __str__(self) -> str:
@@ -166,9 +183,13 @@ class Instruction:
 
 @dataclass
 class Table:
-  """The instruction table of a generation."""
+  """The instruction table of a generation, or of a later `member` of it, which has instructions of its own.
+
+  `name` is the generation's either way: its rules for operands, names and meanings hold for the member too.
+  """
   name: str
   module: Any
+  member: str = ""
   _parsed: dict[tuple[str, int], tuple[Row, ...]] = field(default_factory=dict)
 
   def __post_init__(self) -> None:
@@ -178,9 +199,21 @@ class Table:
       first = int(prefix.ljust(9, "0"), 2)
       for i in range(first, first + (1 << 9 - len(prefix))): self._families[i] = family
 
+  @property
+  def key(self) -> str:
+    """What `table` knows it by."""
+    return self.member or self.name
+
+  @cached_property
+  def opcodes(self) -> dict[str, tuple[int, dict[int, str]]]:
+    """Family -> (mask of the opcode's bits in the first dword, opcode -> the text of its rows)."""
+    if not self.member: return dict(self.module.ROWS)
+    later = self.module.LATER[self.member]
+    return {family: (mask, texts | later.get(family, {})) for family, (mask, texts) in self.module.ROWS.items()}
+
   def rows(self) -> Iterator[Row]:
     """Every row of the table."""
-    for family, (_, opcodes) in self.module.ROWS.items():
+    for family, (_, opcodes) in self.opcodes.items():
       for opcode in opcodes: yield from self._candidates(family, opcode)
 
   @cached_property
@@ -199,7 +232,7 @@ class Table:
   def _places(self) -> dict[str, list[tuple[str, int]]]:
     """(family, opcode) of the rows of each mnemonic, from the table's text: nothing is parsed."""
     out: dict[str, list[tuple[str, int]]] = {}
-    for family, (_, opcodes) in self.module.ROWS.items():
+    for family, (_, opcodes) in self.opcodes.items():
       for opcode, text in opcodes.items():
         for name in dict.fromkeys(line.partition(";")[0] for line in text.split("\n")):
           out.setdefault(name, []).append((family, opcode))
@@ -214,7 +247,7 @@ class Table:
     key = family, opcode
     rows = self._parsed.get(key)
     if rows is None:
-      text = self.module.ROWS[family][1].get(opcode)
+      text = self.opcodes[family][1].get(opcode)
       rows = self._parsed[key] = tuple(self._row(family, line) for line in text.split("\n")) if text else ()
     return rows
 
@@ -232,7 +265,7 @@ class Table:
     fixed, bits = int(mask, 16), int(value, 16)
     return Row(mnemonic, variant, family, int(size), fixed, bits & fixed, fields, tuple(specs),  # type: ignore[arg-type]  # threes
                self.module.TEXTS[int(template)], tuple(uses.split()), tuple(defs.split()), "L" in memory, "S" in memory,
-               self.name, bits & ~fixed)
+               self.name, self.key, bits & ~fixed)
 
   def decode(self, code: bytes | memoryview, at: int = 0, *, where: int = 0) -> Instruction:
     """The instruction at offset `at`. `where` is the address that errors name. Raises DecodeError for unknown words."""
@@ -242,11 +275,19 @@ class Table:
     family = self._families[first >> 23]
     word = int.from_bytes(code[at:at + 12], "little")
     if family is not None:
-      opmask = self.module.ROWS[family][0]
+      opmask = self.opcodes[family][0]
       for row in self._candidates(family, first & opmask):
         if word & row.mask == row.value and row.size <= left: return self._decoded(row, word, code, at, where)
     shown = tuple(int.from_bytes(code[at + i:at + i + 4], "little") for i in range(0, min(left, 8), 4))
-    raise DecodeError(f"no {self.name} instruction", where=hex(where), words=shown)
+    raise DecodeError(f"no {self.key} instruction{self._elsewhere(word)}", where=hex(where), words=shown)
+
+  def _elsewhere(self, word: int) -> str:
+    """Which later member of the generation has the word, for the error of one that has not."""
+    if self.member: return ""
+    for member in self.module.LATER:
+      try: return f" ({member} and later have {table(member).decode(word.to_bytes(12, 'little')).mnemonic})"
+      except DecodeError: continue
+    return ""
 
   def _decoded(self, row: Row, word: int, code: bytes | memoryview, at: int, where: int) -> Instruction:
     fields = {name: word >> position & mask for name, position, mask in row.whole}
@@ -363,6 +404,8 @@ class Table:
 
 
 @cache
-def table(generation: str) -> Table:
-  """The instruction table of a generation ("gfx11"), built once in a process; it is never changed."""
-  return Table(generation, importlib.import_module(f"tinyhw.autogen.amdgcn_{generation}"))
+def table(name: str) -> Table:
+  """The instruction table of a generation ("gfx11") or a later member ("gfx1150"), built once; it is never changed."""
+  generation = MEMBERS.get(name, name)
+  module = importlib.import_module(f"tinyhw.autogen.amdgcn_{generation}")
+  return Table(generation, module, name if name != generation else "")

@@ -617,8 +617,8 @@ def normal(text: str) -> str:
 def candidates(text: str, generation: Table) -> tuple[Row, ...]:
   """Rows whose mnemonic the line starts with. Raises InvalidArgument for an unknown one."""
   heads = tuple(part.split(None, 1)[0] if part.split() else "" for part in text.split(" :: "))
-  rows = named(heads, generation.name)
-  if not rows: raise InvalidArgument(f"{' :: '.join(heads)!r} is no instruction of {generation.name}", where=repr(text))
+  rows = named(heads, generation.key)
+  if not rows: raise InvalidArgument(f"{' :: '.join(heads)!r} is no instruction of {generation.key}", where=repr(text))
   return rows
 
 
@@ -630,11 +630,11 @@ def renamed(word: str, isa: str) -> str:
 
 
 @cache
-def named(heads: tuple[str, ...], isa: str) -> tuple[Row, ...]:
+def named(heads: tuple[str, ...], key: str) -> tuple[Row, ...]:
   """Rows of a mnemonic with or without its encoding's suffix; of two with one text, first the one that LLVM chooses."""
   for names in (heads, *([h.removesuffix(v) for h in heads] for v in VARIANTS)):
-    names = [ALIASES[isa].get(n, n) for n in names]
-    if rows := table(isa).rows_of(" :: ".join(names)):
+    names = [ALIASES[table(key).name].get(n, n) for n in names]
+    if rows := table(key).rows_of(" :: ".join(names)):
       return tuple(sorted(rows, key=lambda r: (r.variant == "sdwa", r.size, r.returns, r.variant.endswith("_alt"))))
   return ()
 

@@ -383,7 +383,7 @@ def suffix(i: Row) -> str:
   if variant in {"dpp8", "dpp"}: return "_e64_dpp" if i.family == "VOP3P" else "_dpp"
   if variant.startswith("e64_dpp"): return "_e64_dpp"
   if i.family not in {"VOP1", "VOP2", "VOPC", "VOP3"}: return ""
-  forms = {r.variant for r in table(i.isa).rows_of(i.mnemonic)}
+  forms = {r.variant for r in table(i.table).rows_of(i.mnemonic)}
   if i.family == "VOP3": return "_e64" if "e32" in forms else ""
   return "_e32" if "e64" in forms or i.isa == "gfx9" and i.mnemonic == "v_pk_fmac_f16" else ""
 
@@ -412,7 +412,7 @@ def reads_as_register(row: Row) -> bool:
   """
   if row.variant != "imm": return False
   return any(r.variant == "sgpr" and not (row.value ^ r.value) & row.mask & r.mask
-             and r.mask.bit_count() > row.mask.bit_count() for r in table(row.isa).rows_of(row.mnemonic))
+             and r.mask.bit_count() > row.mask.bit_count() for r in table(row.table).rows_of(row.mnemonic))
 
 
 def text(i: Instruction, *, true16: bool = False) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar, cast
 
@@ -18,9 +18,11 @@ from tinyhw.autogen import elf_amdgpu as elf
 from tinyhw.autogen.amdhsa import kernel_descriptor_t
 from tinyhw.autogen.elf_amdgpu import R_AMDGPU
 from tinyhw.core.errors import DecodeError, InvalidArgument, Unsupported
+from tinyhw.wire.ctype import CType, named, of_value_type
 from tinyhw.wire.elf import Elf, Relocation, Symbol
 
 PAGE = 4096
+PRELOAD_PROLOGUE = 256  # bytes at a kernel's entry that run where nothing preloads arguments (see Kernel.start_offset)
 IMAGE_LIMIT = 1 << 28  # bytes; a header that asks for more is taken for damage
 WHERE = "code object"
 VERSIONS = {
@@ -30,14 +32,28 @@ VERSIONS = {
   elf.ELFABIVERSION_AMDGPU_HSA_V2: 2,
   elf.ELFABIVERSION_AMDGPU_HSA_V3: 3,
 }
-# A generic processor's code runs on these (LLVM's AMDGPUUsage, "AMDGPU Generic Processors").
+# A generic processor's code runs on these (LLVM's AMDGPUUsage, "AMDGPU Generic Processors"), each of which was there
+# from the first version of its generic processor on.
 GENERIC = {
   "gfx9-generic": ("gfx900", "gfx902", "gfx904", "gfx906", "gfx909", "gfx90c"),
-  "gfx10-1-generic": ("gfx101",),
-  "gfx10-3-generic": ("gfx103",),
-  "gfx11-generic": ("gfx11",),
-  "gfx12-generic": ("gfx12",),
+  "gfx9-4-generic": ("gfx940", "gfx941", "gfx942", "gfx950"),
+  "gfx10-1-generic": ("gfx1010", "gfx1011", "gfx1012", "gfx1013"),
+  "gfx10-3-generic": ("gfx1030", "gfx1031", "gfx1032", "gfx1033", "gfx1034", "gfx1035", "gfx1036"),
+  "gfx11-generic": ("gfx1100", "gfx1101", "gfx1102", "gfx1103", "gfx1150", "gfx1151", "gfx1152", "gfx1153"),
+  "gfx12-generic": ("gfx1200", "gfx1201"),
 }
+# What code may be compiled for: a feature's mask in the ELF's flags, and what its values say. Code for "any" setting
+# runs with both, other code only where the card is set so (AMDGPUUsage, "Target ID").
+FEATURES: dict[str, tuple[int, dict[int, str]]] = {
+  "sramecc": (elf.EF_AMDGPU_FEATURE_SRAMECC_V4, {
+    elf.EF_AMDGPU_FEATURE_SRAMECC_ANY_V4: "", elf.EF_AMDGPU_FEATURE_SRAMECC_OFF_V4: "-",
+    elf.EF_AMDGPU_FEATURE_SRAMECC_ON_V4: "+"}),
+  "xnack": (elf.EF_AMDGPU_FEATURE_XNACK_V4, {
+    elf.EF_AMDGPU_FEATURE_XNACK_ANY_V4: "", elf.EF_AMDGPU_FEATURE_XNACK_OFF_V4: "-",
+    elf.EF_AMDGPU_FEATURE_XNACK_ON_V4: "+"}),
+}
+BUNDLE, COMPRESSED = b"__CLANG_OFFLOAD_BUNDLE__", b"CCOB"  # how files of several code objects begin
+BUNDLED_LIMIT = 256  # code objects in one; a header that claims more is taken for damage
 OTHER_MACHINES = {
   elf.EM_X86_64: "x86-64",
   elf.EM_386: "x86",
@@ -63,6 +79,7 @@ T = TypeVar("T")
 class Argument:
   """A kernel argument: `kind` is the metadata's value kind (by_value, global_buffer, hidden_block_count_x, ...).
 
+  `type` is what the metadata says of the parameter's type in the source, None where it says nothing that is known;
   `pointee_align` is the alignment that a dynamic_shared_pointer's memory needs.
   """
 
@@ -73,6 +90,7 @@ class Argument:
   type_name: str | None = None
   address_space: str | None = None
   pointee_align: int = 1
+  type: CType | None = None
 
   @property
   def hidden(self) -> bool:
@@ -104,6 +122,21 @@ class Kernel:
   dynamic_stack: bool
   arguments: tuple[Argument, ...]  # as the source declares them
   hidden: tuple[Argument, ...]  # what the runtime fills
+
+  @property
+  def preload(self) -> tuple[int, int]:
+    """(first, count) of the dwords of its arguments that SGPRs hold when a wave starts (KERNARG_PRELOAD_SPEC)."""
+    spec = self.descriptor.kernarg_preload
+    offset = (spec & amdhsa.KERNARG_PRELOAD_SPEC_OFFSET) >> amdhsa.KERNARG_PRELOAD_SPEC_OFFSET_SHIFT
+    return offset, (spec & amdhsa.KERNARG_PRELOAD_SPEC_LENGTH) >> amdhsa.KERNARG_PRELOAD_SPEC_LENGTH_SHIFT
+
+  @property
+  def start_offset(self) -> int:
+    """Where waves start: behind the prologue that loads the arguments, where the command processor preloads them.
+
+    LLVM's AMDGPUUsage, "Preloaded Kernel Arguments": firmware that preloads adds 256 to the entry point.
+    """
+    return self.entry_offset + (PRELOAD_PROLOGUE if self.preload[1] else 0)
 
   def property(self, mask: int) -> bool:
     """Whether one of amdhsa.KERNEL_CODE_PROPERTY_* is set."""
@@ -142,6 +175,13 @@ class CodeObject:
   segments: tuple[Segment, ...]
   image: bytes = field(repr=False)
   fixups: tuple[Fixup, ...] = field(repr=False)
+  features: Mapping[str, bool] = field(default_factory=dict)  # those that the code wants on (xnack+) or off
+  generic_version: int = 0  # of a generic processor's code, from 1 on
+
+  @property
+  def target_id(self) -> str:
+    """What the code is for: `gfx942:sramecc+:xnack-`."""
+    return target_id(self.arch, self.features)
 
   def kernel(self, name: str) -> Kernel:
     """Raises InvalidArgument, listing the kernels there are."""
@@ -150,12 +190,21 @@ class CodeObject:
       raise InvalidArgument(f"no kernel {name!r}", where=WHERE, hint=f"it has {', '.join(self.kernels) or 'none'}")
     return found
 
-  def check(self, arch: str) -> None:
-    """Raises InvalidArgument when the code is for another GPU than `arch`."""
-    if self.arch == arch or any(arch.startswith(name) for name in GENERIC.get(self.arch, ())):
+  def check(self, arch: str, features: Mapping[str, bool] | None = None) -> None:
+    """Raises InvalidArgument when a card with that processor and those features on or off would not load the code.
+
+    The rules of ROCm's loader: the processor itself, or a generic one that covers it in a code object that says so; and
+    each feature that the code wants on or off has to be so on the card.
+    """
+    has = features or {}
+    covered = arch in GENERIC.get(self.arch, ()) and self.generic_version >= elf.EF_AMDGPU_GENERIC_VERSION_MIN
+    if (self.arch == arch or covered) and all(has.get(name) is on for name, on in self.features.items()):
       return
+    hint = f"compile it with -mcpu={target_id(arch, has)}"
+    if arch in GENERIC.get(self.arch, ()) and not covered:
+      hint = "code for a generic processor says its version: compile it with -mcode-object-version=6"
     raise InvalidArgument(
-      f"the code is for {self.arch}, the device is {arch}", where=WHERE, hint=f"compile it with -mcpu={arch}"
+      f"the code is for {self.target_id}, the device is {target_id(arch, has)}", where=WHERE, hint=hint
     )
 
   def link(self, base: int) -> bytes:
@@ -168,6 +217,11 @@ class CodeObject:
     for f in self.fixups:
       _patch(image, f.offset, f.kind, f.value + f.sign * base)
     return bytes(image)
+
+
+def target_id(processor: str, features: Mapping[str, bool]) -> str:
+  """A processor and its features as LLVM writes them: `gfx942:sramecc+:xnack-`."""
+  return ":".join([processor, *(f"{name}{'+' if on else '-'}" for name, on in sorted(features.items()))])
 
 
 def place(loaded: Iterable[tuple[int, CodeObject]], address: int) -> str | None:
@@ -191,13 +245,44 @@ def with_places(loaded: Iterable[tuple[int, CodeObject]], text: str) -> str:
   return re.sub(r"PC 0x([0-9a-f]+)", named, text)
 
 
-def load(data: bytes, *, arch: str | None = None) -> CodeObject:
-  """Read a code object; with `arch`, refuse one for another GPU.
+def unbundled(data: bytes, arch: str | None = None) -> bytes:
+  """The code object in a bundle (of `clang -x hip`, `hipcc --genco`) that is for `arch`, or the only one; other bytes
+  stay. Format: LLVM's ClangOffloadBundler, "Bundled Binary File Layout".
+
+  Raises DecodeError for a broken bundle, Unsupported for a compressed one, InvalidArgument where none or several fit.
+  """
+  if data.startswith(COMPRESSED):
+    raise Unsupported("file", "a compressed offload bundle", where=WHERE, hint="compile with --no-offload-compress")
+  if not data.startswith(BUNDLE): return data
+
+  def number(at: int) -> int:
+    if at + 8 > len(data): raise DecodeError("truncated offload bundle", where=WHERE)
+    return int.from_bytes(data[at:at + 8], "little")
+  found: dict[str, bytes] = {}
+  at = len(BUNDLE) + 8
+  for _ in range(min(number(len(BUNDLE)), BUNDLED_LIMIT)):
+    start, size, length = (number(at + 8 * k) for k in range(3))
+    at += 24 + length
+    if start + size > len(data) or at > len(data): raise DecodeError("truncated offload bundle", where=WHERE)
+    kind, _, target = data[at - length:at].decode("ascii", "replace").partition("-amdgcn-amd-amdhsa-")
+    if target and size: found[target.lstrip("-")] = data[start:start + size]
+  names = {t: t.split(":")[0] for t in found}
+  fitting = [t for t in found if arch is None or names[t] == arch]
+  fitting = fitting or [t for t in found if arch in GENERIC.get(names[t], ())]
+  if len(fitting) == 1: return found[fitting[0]]
+  has = f"an offload bundle for {', '.join(found) or 'no AMD GPU'}"
+  raise InvalidArgument(has if arch is None else f"{has}; the device is {arch}", where=WHERE,
+                        hint="compile for one GPU with --offload-arch, or take one out with clang-offload-bundler")
+
+
+def load(data: bytes, *, arch: str | None = None, features: Mapping[str, bool] | None = None) -> CodeObject:
+  """Read a code object, or the one for `arch` in an offload bundle; with `arch`, refuse one for another GPU, or for
+  other `features` than it has.
 
   Raises DecodeError for what is no code object, Unsupported for versions before 4, InvalidArgument for another GPU.
   """
-  file = Elf(data)
-  processor, version = _identify(file)
+  file = Elf(unbundled(data, arch))
+  processor, version, features_of_code, generic = _identify(file)
   if file.header.e_type == elf.ET_DYN:
     image, symbols, segments, fixups = _linked(file)
   elif file.header.e_type == elf.ET_REL:
@@ -214,15 +299,16 @@ def load(data: bytes, *, arch: str | None = None) -> CodeObject:
     _kernel(name, offset, image, segments, rows.get(name)) for name, offset in symbols.items() if name.endswith(".kd")
   ]
   result = CodeObject(
-    processor, version, target, {k.name: k for k in kernels}, symbols, segments, bytes(image), fixups
+    processor, version, target, {k.name: k for k in kernels}, symbols, segments, bytes(image), fixups,
+    features_of_code, generic,
   )
   if arch is not None:
-    result.check(arch)
+    result.check(arch, features)
   return result
 
 
-def _identify(file: Elf) -> tuple[str, int]:
-  """Processor and code object version."""
+def _identify(file: Elf) -> tuple[str, int, dict[str, bool], int]:
+  """Processor, code object version, the features that the code wants on or off, version of a generic processor."""
   header = file.header
   if header.e_machine != elf.EM_AMDGPU:
     machine = OTHER_MACHINES.get(header.e_machine, f"machine {header.e_machine}")
@@ -239,7 +325,10 @@ def _identify(file: Elf) -> tuple[str, int]:
   mach = header.e_flags & elf.EF_AMDGPU_MACH
   if mach not in elf.MACHINES:
     raise DecodeError(f"unknown processor {mach:#x}", where=WHERE)
-  return elf.MACHINES[mach], version
+  chosen = {name: values.get(header.e_flags & mask, "") for name, (mask, values) in FEATURES.items()}
+  generic = (header.e_flags & elf.EF_AMDGPU_GENERIC_VERSION) >> elf.EF_AMDGPU_GENERIC_VERSION_OFFSET
+  wanted = {name: sign == "+" for name, sign in chosen.items() if sign}
+  return elf.MACHINES[mach], version, wanted, generic if version >= 6 else 0
 
 
 Loaded = tuple[bytearray, dict[str, int], tuple[Segment, ...], tuple[Fixup, ...]]
@@ -479,14 +568,23 @@ def _list(values: list[Any], kind: type[T]) -> list[T]:
 
 
 def _argument(row: dict[Any, Any]) -> Argument:
+  kind, size, name = _get(row, ".value_kind", str), _get(row, ".size", int), _get(row, ".type_name", str, "")
+  found, declared = named(name), of_value_type(_get(row, ".value_type", str, ""))
+  if found is None and declared is not None:  # of a pointer it is the target's
+    found = declared if kind == "by_value" else CType(f"{declared.name}*", "*", 8, declared)
+  if found is not None and (found.kind == "*") == (kind == "by_value"):
+    found = None  # a name that the program has given a meaning of its own
+  if found is not None and kind == "by_value" and found.size != size:
+    found = None
   return Argument(
     _get(row, ".name", str, ""),
-    _get(row, ".value_kind", str),
+    kind,
     _get(row, ".offset", int),
-    _get(row, ".size", int),
-    _get(row, ".type_name", str, "") or None,
+    size,
+    name or None,
     _get(row, ".address_space", str, "") or None,
     _alignment(_get(row, ".pointee_align", int, 1)),
+    found,
   )
 
 
@@ -516,7 +614,7 @@ def _kernel(
   if len(required) not in (0, 3):
     raise DecodeError("a required workgroup size has three numbers", where=where)
   wave32 = descriptor.kernel_code_properties & amdhsa.KERNEL_CODE_PROPERTY_ENABLE_WAVEFRONT_SIZE32
-  return Kernel(
+  kernel = Kernel(
     name=symbol.removesuffix(".kd"),
     descriptor=descriptor,
     descriptor_offset=offset,
@@ -532,3 +630,6 @@ def _kernel(
     arguments=tuple(a for a in arguments if not a.hidden),
     hidden=tuple(a for a in arguments if a.hidden),
   )
+  if not any(s.executable and s.offset <= kernel.start_offset < s.offset + s.size for s in segments):
+    raise DecodeError(f"nothing follows the {PRELOAD_PROLOGUE} bytes that load preloaded arguments", where=where)
+  return kernel

@@ -10,10 +10,12 @@ from typing import Any, Final
 
 import llvmlite.binding as llvm
 
+from tinyhw.core.host import choose
 from tinyhw.tools.fuzz.case import Case, module
 
 TRIPLE: Final = "amdgcn-amd-amdhsa"
-# x86 has no instruction for these and libgcc has them only since release 13. The second rounds to odd, then once more.
+# x86 has no instruction for these and libgcc has them only since release 13. From double they round to odd, then once
+# more.
 HOST_HELPERS: Final = """
 define weak bfloat @__truncsfbf2(float %x) {
   %u = bitcast float %x to i32
@@ -31,6 +33,18 @@ define weak bfloat @__truncsfbf2(float %x) {
 }
 
 define weak bfloat @__truncdfbf2(double %x) {
+  %f = call float @narrow_to_odd(double %x)
+  %r = call bfloat @__truncsfbf2(float %f)
+  ret bfloat %r
+}
+
+define weak half @__truncdfhf2(double %x) {
+  %f = call float @narrow_to_odd(double %x)
+  %r = fptrunc float %f to half
+  ret half %r
+}
+
+define internal float @narrow_to_odd(double %x) {
   %near = fptrunc double %x to float
   %back = fpext float %near to double
   %inexact = fcmp one double %back, %x
@@ -43,8 +57,7 @@ define weak bfloat @__truncdfbf2(double %x) {
   %inner = sub i32 %bits, %step
   %odd = or i32 %inner, %sticky
   %f = bitcast i32 %odd to float
-  %r = call bfloat @__truncsfbf2(float %f)
-  ret bfloat %r
+  ret float %f
 }
 
 declare double @llvm.fabs.f64(double)
@@ -103,21 +116,15 @@ def mnemonics(assembly: str) -> Counter[str]:
   return found
 
 
-def _host_features() -> str:
-  """This CPU's, without its bfloat conversions: they flush subnormal numbers."""
-  found = llvm.get_host_cpu_features()
-  return ",".join([found.flatten(), "-avx512bf16", "-avxneconvert"])
-
-
 class Host:
-  """Cases compiled for this CPU: `run(name, addresses, lanes)` calls one."""
+  """Cases compiled for this CPU, or for one of its levels (`cpu`): `run(name, addresses, lanes)` calls one."""
 
-  def __init__(self, cases: Sequence[Case], level: int = 2) -> None:
+  def __init__(self, cases: Sequence[Case], level: int = 2, cpu: str = "") -> None:
     _start()
+    host = choose(llvm.get_process_triple(), llvm.get_host_cpu_features(), cpu)
     # Not shared: the engine owns its machine.
-    machine = llvm.Target.from_triple(llvm.get_process_triple()).create_target_machine(
-      cpu=llvm.get_host_cpu_name(), features=_host_features(), opt=level, jit=True)
-    helpers = _optimized(HOST_HELPERS, machine, level)
+    machine = llvm.Target.from_triple(host.triple).create_target_machine(cpu=host.cpu, opt=level, jit=True)
+    helpers = _optimized(HOST_HELPERS + host.functions, machine, level)
     self._engine = llvm.create_mcjit_compiler(helpers, machine)
     self._engine.add_module(_optimized(module(cases, gpu=False), machine, level))
     self._engine.finalize_object()

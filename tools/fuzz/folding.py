@@ -18,7 +18,7 @@ def _bits(kind: str) -> int:
   return count * (1 if scalar == "i1" else 8 * np.dtype(STORED[scalar]).itemsize)
 
 
-def _constant(kind: str, value: Array) -> str:
+def constant(kind: str, value: Array) -> str:
   """A stored value as a constant expression of its type."""
   bits = _bits(kind)
   number = int.from_bytes(np.ascontiguousarray(value).tobytes(), "little") & (1 << bits) - 1
@@ -30,7 +30,7 @@ def _function(case: Case, row: int, arrays: Sequence[Array]) -> str:
   [kind] = case.outputs
   body = case.body
   for k, (source, array) in enumerate(zip(case.inputs, arrays)):
-    body = re.sub(rf"%{chr(97 + k)}\b", _constant(source, array[row]), body)
+    body = re.sub(rf"%{chr(97 + k)}\b", constant(source, array[row]), body)
   bits = _bits(kind)
   return f"define i{bits} @f{row}() {{\n  {body}\n  %o = bitcast {kind} %r to i{bits}\n  ret i{bits} %o\n}}\n"
 

@@ -13,10 +13,12 @@ import json
 import lzma
 import re
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from tinyhw.autogen.amdgcn_ignored import IGNORED
 from tinyhw.core.errors import LayoutError
 from tinyhw.tools.gen.family import Erratum, errata
 
@@ -55,7 +57,8 @@ MARKED = {("e64_dpp", "e64"), ("e64_dpp8", "e64"), ("e64_dpp8_fi", "e64")}
 FIRST = {("imm", "sgpr")}
 # The DPP8 marker in the src0 field: it says whether inactive lanes are fetched (RDNA3 manual, section 15.3.8).
 DPP8_MARKERS = ((0xE9, ""), (0xEA, "_fi"))
-# Features of later members of the generation, whose rows this table leaves out (gfx1150 and later).
+# Features that the table's own processors lack, whose rows it leaves out. Those of later members of the generation
+# (gfx1150 and later) come back in LATER.
 # For gfx9 the predicates that gfx942 lacks: rows of GFX8, of gfx90a alone, of earlier and of graphics members.
 LEFT_OUT = {
   "gfx11": {"HasSALUFloatInsts", "HasVGPRSingleUseHintInsts"}, "gfx12": set[str](),
@@ -63,6 +66,11 @@ LEFT_OUT = {
            "isGCN3ExcludingGFX90A", "HasMadMacF32Insts", "HasMadMixInsts", "HasDsSrc2Insts", "HasImageInsts",
            "HasSDWA", "isGFX6GFX7GFX8GFX9NotGFX90A", "has16BankLDS"},
 }
+# The first processor of each generation's later members, and what it has that the earlier ones lack.
+LATER = {"gfx11": {"gfx1150": {"HasSALUFloatInsts", "HasVGPRSingleUseHintInsts"}}}
+# Whose DPP instructions take a scalar register or a constant as their second source (LLVM: FeatureDPPSrc1SGPR, which
+# its disassembler does not look at and its assembler does).
+DPP_SCALAR_SOURCE = {"gfx1150", "gfx12"}
 # Other names of rows that have the same bits: an assembler's aliases.
 ALIASES = {"gfx9": {"v_mul_lo_i32"}}
 # Register operands that LLVM's records leave anonymous: (kind, dwords). Held by the assembler round trip in tests/isa.
@@ -319,17 +327,33 @@ def added(records: dict[str, Any], row: Erratum) -> dict[str, Any]:
   return dict(records[given.pop("like")] | given)
 
 
-def select(records: dict[str, Any], generation: str) -> list[Row]:
+def ignoring(generation: str) -> dict[str, int]:
+  """Bits that LLVM's records of a generation fix and that the chip ignores (autogen/amdgcn_ignored.py)."""
+  return {name: mask for mask, names in IGNORED[generation].items() for name in names.split()}
+
+
+def scalars_refused(row: Row) -> Row:
+  """The row of a DPP instruction whose second source is a vector register alone."""
+  if not re.fullmatch("(e64_)?dpp8?(_fi)?", row.variant): return row
+  return replace(row, operands=[re.sub(r"^(src1:s):x:", r"\1:p:", spec) for spec in row.operands])
+
+
+def select(records: dict[str, Any], generation: str, ignored: Mapping[str, int] | None = None,
+           member: str = "") -> list[Row]:
   """The rows of a generation: real 16-bit rows win over LLVM's 'fake' ones, wave32 over wave64.
 
   A wave64 row that has more in its fields (the index keys of sparse products) stays as the variant "w64", for the words
   that the wave32 row leaves.
   Left out: gfx12's `_format` rows, which decode a field that the named rows hold fixed. Added: those of the errata.
+  Bits that the chip ignores (`ignored`, by record; those of autogen unless given) are taken out of the rows' masks.
+  With a later `member` of the generation, the rows are those of that one.
   """
+  if ignored is None: ignored = ignoring(generation)
   records = records | {row.what: added(records, row) for row in errata(f"amdgcn_{generation}")}
   rows: dict[tuple[str, str, int, int], Row] = {}
   order = NAMESPACES[generation]
-  wanted = {n: r for n, r in records.items() if r["ns"] in order and not LEFT_OUT[generation] & set(r["pred"])}
+  left_out = LEFT_OUT[generation] - (LATER[generation][member] if member else set())
+  wanted = {n: r for n, r in records.items() if r["ns"] in order and not left_out & set(r["pred"])}
   for name, record in sorted(wanted.items(), key=lambda r: (
       "fake16" in r[0], "w64" in r[0].lower(), generation not in HALVES and order.index(r[1]["ns"]), r[0])):
     # RDNA4's images have one address form here, the list; LLVM has another for one address in the same words
@@ -344,7 +368,8 @@ def select(records: dict[str, Any], generation: str) -> list[Row]:
         rows[row.mnemonic, "w64", row.size, row.value] = replace(row, variant="w64")
       elif kept is not row and kept.mask != row.mask and "fake16" not in name and "w64" not in name:
         raise LayoutError(f"{name} and {kept.name} differ and share a key")
-  return list(rows.values())
+  found = [replace(row, mask=row.mask & ~ignored.get(row.name, 0)) for row in rows.values()]
+  return found if (member or generation) in DPP_SCALAR_SOURCE else [scalars_refused(row) for row in found]
 
 
 def overlap(a: Row, b: Row) -> bool:
@@ -375,25 +400,40 @@ def arrange(rows: list[Row]) -> dict[str, tuple[int, dict[int, list[Row]]]]:
   return out
 
 
-def emit(rows: list[Row], generation: str, source: Path) -> str:
-  """The module's text."""
+def emit(rows: list[Row], generation: str, source: Path, later: Mapping[str, list[Row]] | None = None) -> str:
+  """The module's text; `later` are all rows of later members, of which those that differ are written."""
   shared: dict[str, dict[str, int]] = {k: {} for k in ("fields", "operands", "texts", "effects")}
 
   def number(kind: str, text: str) -> int: return shared[kind].setdefault(text, len(shared[kind]))
 
+  def cells(candidates: list[Row]) -> str:
+    out = []
+    for r in candidates:
+      layout = " ".join(n + "=" + ",".join(":".join(map(str, p)) for p in ps) for n, ps in r.fields.items())
+      effects = f"{' '.join(r.uses)}|{' '.join(r.defs)}|{'L' * r.load}{'S' * r.store}"
+      numbers = (number("fields", layout), number("operands", " ".join(r.operands)), number("texts", r.text),
+                 number("effects", effects))
+      out.append(f"{r.mnemonic};{r.variant};{r.size};{r.mask:x};{r.value:x};{';'.join(map(str, numbers))}")
+    return "\n".join(out)
+
+  own = {family: (opmask, {opcode: cells(found) for opcode, found in sorted(table.items())})
+         for family, (opmask, table) in sorted(arrange(rows).items())}
   lines: list[str] = []
-  for family, (opmask, table) in sorted(arrange(rows).items()):
+  for family, (opmask, texts) in own.items():
     lines.append(f"  {family!r}: ({opmask:#010x}, {{")
-    for opcode, candidates in sorted(table.items()):
-      cells = []
-      for r in candidates:
-        layout = " ".join(n + "=" + ",".join(":".join(map(str, p)) for p in ps) for n, ps in r.fields.items())
-        effects = f"{' '.join(r.uses)}|{' '.join(r.defs)}|{'L' * r.load}{'S' * r.store}"
-        numbers = (number("fields", layout), number("operands", " ".join(r.operands)), number("texts", r.text),
-                   number("effects", effects))
-        cells.append(f"{r.mnemonic};{r.variant};{r.size};{r.mask:x};{r.value:x};{';'.join(map(str, numbers))}")
-      lines.append(f"    {opcode:#x}: {chr(10).join(cells)!r},")
+    lines += [f"    {opcode:#x}: {text!r}," for opcode, text in texts.items()]
     lines.append("  }),")
+  more = ["# Rows that later members of the generation have instead, or beside."] if later else []
+  more.append("LATER: dict[str, dict[str, dict[int, str]]] = {")
+  for member, its_rows in (later or {}).items():
+    more.append(f"  {member!r}: {{")
+    for family, (opmask, table) in sorted(arrange(its_rows).items()):
+      if opmask != own[family][0]: raise LayoutError(f"opcodes of {family} have other bits", where=member)
+      members = {opcode: cells(found) for opcode, found in sorted(table.items())}
+      differ = {opcode: text for opcode, text in members.items() if own[family][1].get(opcode) != text}
+      if differ: more += [f"    {family!r}: {{", *(f"      {k:#x}: {text!r}," for k, text in differ.items()), "    },"]
+    more.append("  },")
+  more.append("}")
   digest = hashlib.sha256(source.read_bytes()).hexdigest()
   prefixes = ", ".join(f"({n!r}, {p!r})" for n, p in FAMILIES[generation])
   head = [
@@ -402,6 +442,7 @@ def emit(rows: list[Row], generation: str, source: Path) -> str:
     "Source: LLVM 19 lib/Target/AMDGPU (llvm-tblgen --dump-json of AMDGPU.td, Debian llvm-toolchain-19), compacted.",
     "Licence: Apache-2.0 WITH LLVM-exception.",
     f"Input sha256: {digest} ({source.name}).",
+    "Bits of unused sources are ignored: autogen/amdgcn_ignored.py has them, and their source.",
     "Generator: tools/gen/amdgcn.py",
     *([f"Corrections: autogen/errata/amdgcn_{generation}.toml"] if errata(f"amdgcn_{generation}") else []),
     '"""',
@@ -410,10 +451,16 @@ def emit(rows: list[Row], generation: str, source: Path) -> str:
     f"FAMILIES = ({prefixes})",
     "# A row: mnemonic;variant;bytes;mask;value;layout;operands;text;effects (numbers index the tuples below).",
     "# Bits of a value outside of its mask are ignored in decoding and set in encoding.",
-    "ROWS = {", *lines, "}",
+    "ROWS = {", *lines, "}", *more,
   ]
-  for kind, texts in shared.items(): head += [f"{kind.upper()} = (", *(f"  {t!r}," for t in texts), ")"]
+  for kind, known in shared.items(): head += [f"{kind.upper()} = (", *(f"  {t!r}," for t in known), ")"]
   return "\n".join(head) + "\n"
+
+
+def module(records: dict[str, Any], generation: str, source: Path) -> str:
+  """The text of a generation's module, later members included."""
+  later = {member: select(records, generation, member=member) for member in LATER.get(generation, ())}
+  return emit(select(records, generation), generation, source, later)
 
 
 def main(arguments: list[str]) -> int:
@@ -422,7 +469,7 @@ def main(arguments: list[str]) -> int:
   opened = lzma.open(source) if source.suffix == ".xz" else source.open("rb")
   with opened as file: records = json.loads(file.read())
   rows = select(records, generation)
-  output.write_text(emit(rows, generation, source))
+  output.write_text(module(records, generation, source))
   print(f"{output}: {len(rows)} rows, {len({r.mnemonic for r in rows})} mnemonics")
   return 0
 

@@ -17,7 +17,7 @@ from tinyhw.tools.gen.family import AUTOGEN, Family
 from tinyhw.tools.gen.sources import Sources
 
 NAMES = ("kfd", "kfd_sysfs", "amdgpu_drm", "hsa", "amdhsa", "elf", "pm4", "sdma", "gc", "sq", "buffer_formats",
-         "images", "isa_manuals", "amdgcn", "amdgcn_gfx12", "amdgcn_gfx9", "aliases", "aco")
+         "images", "isa_manuals", "ignored", "silicon", "amdgcn", "amdgcn_gfx12", "amdgcn_gfx9", "aliases", "aco")
 ABOUT = """Write the modules of autogen/ from the vendors' own headers, or check the committed ones.
 
 examples:
@@ -45,8 +45,7 @@ def _instructions(generation: str) -> Callable[[Sources], str]:
 
     source = sources.find(INSTRUCTIONS)
     with lzma.open(source.path) as file:
-      rows = amdgcn.select(json.loads(file.read()), generation)
-    return amdgcn.emit(rows, generation, source.path)
+      return amdgcn.module(json.loads(file.read()), generation, source.path)
 
   return generate
 

@@ -7,7 +7,7 @@ import re
 from tinyhw.core.errors import LayoutError
 from tinyhw.tools.gen import emit
 from tinyhw.tools.gen.amdhsa import LLVM
-from tinyhw.tools.gen.family import Family
+from tinyhw.tools.gen.family import Family, corrected
 from tinyhw.tools.gen.sources import Sources, head
 
 HEADER = "llvm/BinaryFormat/ELF.h"
@@ -38,7 +38,8 @@ def struct(text: str, name: str) -> str:
 
 def generate(sources: Sources) -> str:
   header, relocations = (sources.find(n) for n in FAMILY.needs)
-  rows = re.findall(r"^  ([A-Z]\w+)\s*=\s*(0x[0-9a-fA-F]+|\d+)\s*,?(?:\s*//.*)?$", header.text, re.M)
+  text = corrected(header.text, "elf_amdgpu", HEADER)
+  rows = re.findall(r"^  ([A-Z]\w+)\s*=\s*(0x[0-9a-fA-F]+|\d+)\s*,?(?:\s*//.*)?$", text, re.M)
   constants = {name: int(value, 0) for name, value in rows if CONSTANTS.fullmatch(name)}
   kinds = re.findall(r"ELF_RELOC\((R_AMDGPU_\w+),\s*(\d+)\)", relocations.text)
   machines = {
@@ -50,7 +51,7 @@ def generate(sources: Sources) -> str:
     head(
       "ELF structs and the AMDGPU's ELF constants and relocations.",
       [(LLVM, header), (LLVM, relocations)],
-      "tinyhw gen elf",
+      "tinyhw gen elf; corrections: autogen/errata/elf_amdgpu.toml",
     ),
     "import ctypes",
     "from enum import IntEnum",

@@ -148,7 +148,7 @@ def disassembled(generation: str, words: list[bytes]) -> list[list[str] | None]:
   given = []
   for n, data in enumerate(words):
     given += [" ".join(f"0x{b:02x}" for b in data), f"0x{n & 255:02x} 0x{n >> 8 & 255:02x} 0x80 0xbf " * 2]
-  command = [LLVM_MC, "--disassemble", "-triple=amdgcn-amd-amdhsa", f"-mcpu={CPUS[generation]}"]
+  command = [LLVM_MC, "--disassemble", "-triple=amdgcn-amd-amdhsa", f"-mcpu={CPUS.get(generation, generation)}"]
   done = subprocess.run(command, input="\n".join(given), capture_output=True, text=True, check=False)
   texts = (re.sub(r"\s+", " ", text.strip()) for text in done.stdout.splitlines() if text.startswith("\t"))
   given = [line for line in texts if line and line[0] != "."]
@@ -201,7 +201,7 @@ def check(isa: str) -> dict[str, Any]:
   different = {}
   for name, shown in sorted(item for r in reports for item in r.differ.items()):
     mnemonic = name.split()[0]
-    known = (why for g, pattern, why in DISAGREE if g == isa and re.fullmatch(pattern, mnemonic))
+    known = (why for g, pattern, why in DISAGREE if g == table(isa).name and re.fullmatch(pattern, mnemonic))
     different[mnemonic] = next(known, shown)
   return {"rows": reports[0].rows, "compared": len(compared), "exact": len(compared - wrong), "different": different}
 
@@ -209,7 +209,7 @@ def check(isa: str) -> dict[str, Any]:
 def main() -> None:
   """Compare every table and write the record."""
   path = Path(__file__).with_name("llvm.json")
-  found = {isa: check(isa) for isa in sorted({a.isa for a in DECODED.values()})}
+  found = {isa: check(isa) for isa in sorted({a.table for a in DECODED.values()})}
   path.write_text(json.dumps(found, indent=1, sort_keys=True) + "\n")
   for isa, one in found.items():
     print(f"{isa}: {one['exact']} of {one['rows']} rows have llvm-mc 19's text ({one['compared']} compared)")

@@ -89,7 +89,7 @@ class Encoder:
     """Something else than a vector register."""
     kinds = ["s", "s", "int"]
     floats = type_ in {"f16", "f32", "f64", "v2f16"} or type_ == "b32"
-    if floats: kinds.append("float")
+    if floats or type_.startswith("v2") or type_ == "bf16": kinds.append("float")
     if name in self.row.literal_operands and self.literal is None: kinds.append("lit")
     kind = self.rng.choice(kinds)
     if kind == "s": return self.take_sgpr(dwords)

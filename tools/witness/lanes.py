@@ -315,12 +315,9 @@ def packed(s: State, i: Instruction, x: Witness) -> None:
 
 
 def half_of(s: State, o: Operand, high: int, t: str, wave: int, at: int) -> int:
-  """A 16- or 32-bit part of a packed source. Inline constants are 32 bits wide: floats sit in the low half."""
+  """A 16- or 32-bit part of a packed source; inline constants are 32 bits wide."""
   bits = width_of(t)
   if bits == 32:
     if o.kind in "vs": return s.bits(o, 64, wave, at) >> 32 * high & M32
     return s.bits(o, 32, wave, at)
-  if o.kind == "const":
-    if o.value >= 240: return 0 if high else s.bits(o, 16, wave, at)
-    return s.bits(o, 32, wave, at) >> 16 * high & 0xFFFF
   return s.bits(o, 32, wave, at) >> 16 * high & 0xFFFF

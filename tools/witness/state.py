@@ -97,7 +97,7 @@ class State:
       if bits == 64 and type_ == "f64": return o.value << 32
       if bits == 64 and type_.startswith("i") and o.value >> 31: return o.value | M32 << 32
       return o.value & (1 << bits) - 1
-    return constant(o.value, bits)
+    return constant(o.value, bits, o.type)
 
   def special(self, code: int, wave: int) -> int:
     """src_vccz, src_execz, src_scc."""
@@ -106,13 +106,18 @@ class State:
   def write(self, register: int, index: int, value: int) -> None: self.v[register][index] = value & M32
 
 
-def constant(code: int, bits: int) -> int:
-  """An inline constant: integers -16 to 64, then floats of the operand's width (RDNA3 ISA manual, section 15)."""
+def constant(code: int, bits: int, type_: str = "") -> int:
+  """An inline constant: integers -16 to 64, then floats (RDNA3 ISA manual, sections 4.1, 7.5.1 and 15).
+
+  `type_` is the operand's: elements of 16 bits stand in the low half, as f16 or bf16, but pairs of integers get an f32.
+  """
   if code <= 192: return code - 128
   if code <= 208: return 192 - code & (1 << bits) - 1
-  if code == 248: return _INVERSE_2PI[bits]
-  number = INLINE_FLOATS[code]
-  return _OF_WIDTH[bits].round(int(number * 2), -1)
+  pairs_of_integers = type_.startswith("v2") and "f" not in type_
+  size = bits if bits == 64 or not type_ else 32 if pairs_of_integers or type_.endswith("32") else 16
+  if type_.endswith("bf16"): return constant(code, 32) >> 16
+  value = _INVERSE_2PI[size] if code == 248 else _OF_WIDTH[size].round(int(INLINE_FLOATS[code] * 2), -1)
+  return value & (1 << bits) - 1
 
 
 def typed(value: int, type_: str) -> int:

@@ -212,11 +212,16 @@ def changed(group: Group, cells: Value, index: Value, operation: str, data: Valu
 # ---- LDS
 
 def lds_offsets(group: Group, address: Value, width: int) -> tuple[Value, Value]:
-  """(byte offset in the cohort's LDS, whether inside the workgroup's part) of u32 addresses."""
+  """(byte offset in the cohort's LDS, whether inside the workgroup's part) of u32 addresses.
+
+  Active lanes outside are noted down: the chip says nothing, the caller of the launch must hear of it.
+  """
   size = group.cohort.lds_size
   inside = address.astype(U64) + np.uint64(width) <= np.uint64(size)
-  return np.where(inside, lds_base(group) + address, np.uint32(0)) if not np.all(inside) else \
-    lds_base(group) + address, inside
+  if np.all(inside): return lds_base(group) + address, inside
+  lanes = full(group, ~np.asarray(inside))
+  group.cohort.outside(full(group, address), width, lanes if group.mask is None else lanes & group.mask)
+  return np.where(inside, lds_base(group) + address, np.uint32(0)), inside
 
 
 def lds_base(group: Group) -> Value:

@@ -8,10 +8,8 @@ from collections.abc import Sequence
 from tinyhw.compile.program import Dim3
 from tinyhw.core.errors import InvalidArgument, Unsupported
 from tinyhw.ir.dtype import DType, PtrDType, dtypes
-from tinyhw.ir.ops import Ops
+from tinyhw.ir.ops import GroupOp, Ops
 from tinyhw.ir.uop import UOp
-
-TRANSCENDENTAL = frozenset({Ops.EXP2, Ops.LOG2, Ops.SIN})
 
 
 class Renderer(ABC):
@@ -49,7 +47,7 @@ class Renderer(ABC):
 
   def native(self, op: Ops, dtype: DType) -> bool:
     """Whether the target renders this arithmetic itself. Where it does not, `compile.transcendental` replaces it."""
-    return op not in TRANSCENDENTAL
+    return op not in GroupOp.LIBRARY
 
   @abstractmethod
   def source(self, name: str, uops: Sequence[UOp]) -> str:

@@ -3,8 +3,8 @@
 Every UOp becomes the instructions that mean what `tinyhw.ir.semantics` says, on every operand: what LLVM leaves
 undefined (division by zero, shifts beyond the width, floats outside of an integer's range) is guarded here. Integer
 instructions say that they do not wrap only where the bounds of the UOp prove it. Floating point carries no fast-math
-flags, so that nothing is reassociated or contracted behind the program's back; but MAX does not promise which of two
-zeros it gives. MULACC of floats is `llvm.fmuladd`, which is one fused instruction wherever the target has it.
+flags, so that nothing is reassociated or contracted behind the program's back. MULACC of floats is `llvm.fmuladd`: one
+fused instruction wherever the target has it; targets that are many processors promise it (`host`).
 
 Accumulators are phis of the loops that they live through, so that no program needs a stack.
 """
@@ -29,7 +29,7 @@ INTEGER = {Ops.ADD: "add", Ops.SUB: "sub", Ops.MUL: "mul", Ops.AND: "and", Ops.O
 FLOAT = {Ops.ADD: "fadd", Ops.SUB: "fsub", Ops.MUL: "fmul", Ops.FDIV: "fdiv"}
 # On one bit: ADD and MAX are OR, MUL is AND, SUB is XOR (True where the difference is not zero).
 LOGICAL = {Ops.ADD: "or", Ops.MAX: "or", Ops.MUL: "and", Ops.SUB: "xor", Ops.AND: "and", Ops.OR: "or", Ops.XOR: "xor"}
-INTRINSICS = {Ops.EXP2: "exp2", Ops.LOG2: "log2", Ops.SIN: "sin", Ops.SQRT: "sqrt", Ops.TRUNC: "trunc"}
+INTRINSICS = {Ops.EXP2: "exp2", Ops.LOG2: "log2", Ops.SQRT: "sqrt", Ops.TRUNC: "trunc"}
 
 
 def scalar_type(dtype: DType) -> str:
@@ -107,6 +107,11 @@ class LLVMRenderer(Renderer):
     wide = writer.new(f"{'zext nneg' if index.vmin >= 0 else 'sext'} i32 {i} to i64")
     base = f"{self.pointer_type(pointer.dtype)} {writer.value(pointer)}"
     return writer.new(f"getelementptr inbounds {memory_type(pointer.dtype.base)}, {base}, i64 {wide}")
+
+  def multiply_add(self, writer: Writer, dtype: DType, x: Sequence[str]) -> str:
+    """MULACC of three floats."""
+    t = scalar_type(dtype)
+    return writer.intrinsic(t, f"fmuladd.f{dtype.bits}", *((t, y) for y in x))
 
   def pointer_type(self, dtype: PtrDType) -> str:
     """The LLVM type of a pointer."""
@@ -325,7 +330,10 @@ class Writer:
       if source.bits == 64 and target.bits == 16: x, s = self.round_to_odd(x), "float"
       return self.new(f"fptrunc {s} {x} to {t}")
     sign = "s" if (target if source.is_float else source).is_signed else "u"
-    if source.is_float: return self.intrinsic(t, f"fpto{sign}i.sat.{t}.f{source.bits}", (s, x))
+    if source.is_float:
+      # LLVM 22 gives -32768 for the half NaN as int16 where the host converts halves to integers (AVX512-FP16).
+      if source.bits == 16: x, s, source = self.cast(x, source, dtypes.float32), "float", dtypes.float32
+      return self.intrinsic(t, f"fpto{sign}i.sat.{t}.f{source.bits}", (s, x))
     if target.is_float: return self.new(f"{sign}itofp {s} {x} to {t}")
     if target.bits == source.bits: return x
     if target.bits < source.bits: return self.new(f"trunc {s} {x} to {t}")
@@ -374,8 +382,8 @@ class Writer:
     if op is Ops.NEG: return self.new(f"fneg {t} {x[0]}")
     if op is Ops.RECIP: return self.new(f"fdiv {t} {constant(1.0, dtype)}, {x[0]}")
     suffix = f"f{dtype.bits}"
-    if op is Ops.MULACC: return self.intrinsic(t, f"fmuladd.{suffix}", (t, x[0]), (t, x[1]), (t, x[2]))
-    if op is Ops.MAX: return self.intrinsic(t, f"maximum.{suffix}", (t, x[0]), (t, x[1]), attribute="nsz ")
+    if op is Ops.MULACC: return self.target.multiply_add(self, dtype, x)
+    if op is Ops.MAX: return self.intrinsic(t, f"maximum.{suffix}", (t, x[0]), (t, x[1]))
     if op not in INTRINSICS or not self.target.native(op, dtype): raise self.unsupported(op, dtype)
     return self.intrinsic(t, f"{INTRINSICS[op]}.{suffix}", (t, x[0]))
 

@@ -13,6 +13,7 @@ from typing import Any
 import llvmlite.binding as llvm
 
 from tinyhw.core.errors import InvalidArgument
+from tinyhw.core.host import Host, choose
 
 # LLVM's passes that take addresses apart and undo what a renderer does about them: how to leave them out, and
 # how things were. Options belong to the process, so they are set for one compilation at a time.
@@ -35,10 +36,9 @@ class Processor:
   as_written: bool = False
 
 
-@functools.cache
-def host() -> Processor:
-  """The processor of this process, with all that it can do."""
-  return Processor(llvm.get_process_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten())
+def host() -> Host:
+  """The processor of this process, as far as code may use it."""
+  return choose(llvm.get_process_triple(), llvm.get_host_cpu_features())
 
 
 @functools.cache

@@ -7,17 +7,28 @@ State".
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from tinyhw.arch import DECODED, Arch, decoded
 from tinyhw.autogen import hsa, sq
-from tinyhw.core.errors import Deadlock, DecodeError, InvalidArgument, MachineFault, OutOfMemory, PageFault
+from tinyhw.core.errors import (
+  Deadlock,
+  DecodeError,
+  Interrupted,
+  InvalidArgument,
+  MachineFault,
+  OutOfMemory,
+  PageFault,
+  WaitTimeout,
+)
 from tinyhw.core.memory import PAGE, Access, AddressSpace, Region
+from tinyhw.core.patience import Patience
 from tinyhw.drive.allocate import round_up
-from tinyhw.drive.amd.program import ArgumentLayout, Shape, check_lds, describe_launch, user_sgprs
+from tinyhw.drive.amd.host import Span, mapped, merged
+from tinyhw.drive.amd.program import NULL_PAGES, ArgumentLayout, Shape, check_lds, describe_launch, user_sgprs
 from tinyhw.drive.base import Allocation, Dim3, Program, Runtime, free_bytes
 from tinyhw.wire import codeobject
 from tinyhw.wire.codeobject import CodeObject, Kernel
@@ -67,10 +78,8 @@ class Ready:
 
 def generation(name: str) -> Arch:
   """The generation that code for `name` runs on: itself, or for a generic processor the first one that it covers."""
-  for prefix in codeobject.GENERIC.get(name, ()):
-    for known in DECODED.values():
-      if known.name.startswith(prefix): return known
-  return decoded(name)
+  covered = (DECODED[n] for n in codeobject.GENERIC.get(name, ()) if n in DECODED)
+  return next(covered, None) or decoded(name)
 
 
 class BareProgram(Program):
@@ -140,7 +149,7 @@ class BareProgram(Program):
       describe_launch(packet, kernel, self.loaded.address, address, grid, block, dynamic_lds)
       del packet
       runtime.space.write(address, data)
-      users = list(sgprs.values)
+      users = [*sgprs.values, *sgprs.preloaded(data)]
       known = {"kernarg": address, "dispatch_packet": address + packet_at, "timeline": 1}
       for at, name in sgprs.pairs.items(): users[at:at + 2] = known[name] & _DWORD, known[name] >> 32
       low, bits = sq.PROGRAM[arch.isa]["RSRC2"]["USER_SGPR"]
@@ -155,9 +164,10 @@ class BareProgram(Program):
         base = take("scratch", lane * kernel.wavefront_size * waves)
         scratch = {"scratch_base": base, "scratch_size": lane, "scratch_waves": waves}
       dispatch = runtime.make_dispatch(
-        entry_pc=self.loaded.address + kernel.entry_offset, grid=grid, block=block, rsrc1=d.compute_pgm_rsrc1,
+        entry_pc=self.loaded.address + kernel.start_offset, grid=grid, block=block, rsrc1=d.compute_pgm_rsrc1,
         rsrc2=d.compute_pgm_rsrc2, rsrc3=d.compute_pgm_rsrc3, user_data=tuple(users),
-        lds_size=kernel.group_segment_size + dynamic_lds, wave32=kernel.wavefront_size == 32, **scratch)
+        lds_size=kernel.group_segment_size + dynamic_lds, wave32=kernel.wavefront_size == 32,
+        tick=None if runtime.timeout_s is None else Patience(runtime.timeout_s), **scratch)
     except BaseException:
       for allocation in temporary: runtime.free(allocation)
       raise
@@ -165,19 +175,28 @@ class BareProgram(Program):
 
 
 class BareRuntime(Runtime):
-  """See the module. `make_dispatch` and `execute` are the emulator's, handed in: a runtime knows no emulator."""
+  """See the module. `make_dispatch` and `execute` are the emulator's, handed in: a runtime knows no emulator.
 
-  def __init__(self, make_dispatch: MakeDispatch, execute: Execute, name: str = "EMU") -> None:
+  With a `card` it stands for that one and refuses code for others; else it runs each code object on its own GPU.
+  """
+
+  def __init__(self, make_dispatch: MakeDispatch, execute: Execute, name: str = "EMU",
+               card: Arch | None = None) -> None:
+    self.card = card
     self.name, self.make_dispatch, self.execute = name, make_dispatch, execute
     self.space = AddressSpace(name)
     self.places: list[Place] = []
     self.observer: Any = None
+    self.executed = 0  # instructions of all waves of all launches
+    self.timeout_s: float | None = None  # how long a launch may take
+    self.interrupted: Interrupted | None = None  # where the last launch that took longer stood
+    self.outside: dict[int, Any] = {}  # what launches touched of LDS that they do not have, by PC
     self._regions: dict[int, Region] = {}
     self._images: dict[bytes, Loaded] = {}
     self._top = FIRST_ADDRESS
     self._used = 0
 
-  def describe(self) -> str: return f"runs {', '.join(DECODED)}"
+  def describe(self) -> str: return f"runs {', '.join(DECODED) if self.card is None else self.card.name}"
 
   # ---- memory: a region for each allocation, with an unmapped page behind it
 
@@ -228,12 +247,28 @@ class BareRuntime(Runtime):
 
   def synchronize(self) -> None: return None
 
+  @contextmanager
+  def borrowed(self, spans: Iterable[Span]) -> Iterator[None]:
+    """Have arrays of this process in GPU memory at their own addresses while the block runs; see `host`."""
+    whole = merged(spans)
+    places = [Place(s.name, s.start, s.size) for s in whole]
+    with mapped(self.space, whole):
+      self.places += places
+      try: yield
+      finally: self.places = [p for p in self.places if p not in places]
+
   # ---- code
 
   def run(self, ready: Ready) -> None:
-    """Execute a launch, shown to the observer where there is one."""
+    """Execute a launch, shown to the observer where there is one. Raises WaitTimeout for one that takes too long."""
     observer = {} if self.observer is None else {"observer": self.observer}
-    with self.explained(ready): self.execute(ready.space, ready.arch, ready.dispatch, **observer)
+    try:
+      with self.explained(ready): stats = self.execute(ready.space, ready.arch, ready.dispatch, **observer)
+    except Interrupted as stopped:
+      self.interrupted = stopped
+      raise WaitTimeout(self.name, packet=f"kernel {ready.kernel.name}", seconds=self.timeout_s or 0) from None
+    self.outside |= stats.outside
+    self.executed += stats.instructions
 
   @contextmanager
   def explained(self, ready: Ready) -> Iterator[None]:
@@ -253,9 +288,13 @@ class BareRuntime(Runtime):
       threads = ready.dispatch.block[0] * ready.dispatch.block[1] * ready.dispatch.block[2]
       number = fault.wave // -(-threads // ready.kernel.wavefront_size)
       if x * y * z > 1: parts.append(f"workgroup {number % x},{number // x % y},{number // x // y}")
-    if isinstance(fault, PageFault) and fault.address is not None: parts += self._near(fault.address)
     if isinstance(fault, Deadlock) and fault.address is not None:
       parts += [f"what it waits for is {p}" for p in self._near(fault.address)]
+    if isinstance(fault, PageFault) and fault.address is not None:
+      parts += self._near(fault.address)
+      unserved = ArgumentLayout(ready.kernel).unserved
+      if fault.address < NULL_PAGES and unserved:
+        parts.append(f"the kernel asks for {', '.join(unserved)} (null here)")
     return ", ".join(parts)
 
   def _near(self, address: int) -> list[str]:
@@ -277,7 +316,8 @@ class BareRuntime(Runtime):
     if loaded is None:
       code = codeobject.load(binary)
       if not code.image: raise DecodeError("no section or segment has anything to load", where="code object")
-      arch = generation(code.arch)
+      if self.card is not None: code.check(self.card.name, self.card.features)
+      arch = self.card or generation(code.arch)
       address = self.take("code", len(code.image))
       assert address.address is not None
       self.space.write(address.address, code.link(address.address))

@@ -291,7 +291,7 @@ class AMDRuntime(QueuedRuntime):
     return [(image.address, image.code) for image in self._images.values()]
 
   def _place(self, binary: bytes) -> CodeImage:
-    code = codeobject.load(binary, arch=self.target)
+    code = codeobject.load(binary, arch=self.target, features=self.arch.features)
     if not code.image: raise DecodeError("no section or segment has anything to load", where="code object")
     buffer = self._take(len(code.image), Memory.VRAM, executable=True)
     data = code.link(buffer.address)
@@ -331,6 +331,7 @@ class AMDRuntime(QueuedRuntime):
     After a page fault or a GPU hang the kernel driver keeps the process' queues off the GPU (`report.GO_ON`); then this
     raises DeviceError too.
     """
+    if self._closed: self.check_usable()
     self._close_queues()
     self.lost, self._last_queue, self._armed, self.registers = None, None, -1, None
     self.kfd.faults.pop(self.gpu.gpu_id, None)
@@ -395,7 +396,7 @@ class AMDRuntime(QueuedRuntime):
     steps += free_all
     self.timeout_s = min(self.timeout_s, _CLOSE_TIMEOUT_S)
     if self.lost is None: steps.insert(0, self.synchronize)
-    self.lost = self.lost or DeviceError("closed", where=self.name)
+    self.lost = self.lost or DeviceError("the device was closed", where=self.name, hint="open it again")
     for step in steps:
       try: step()
       except TinyhwError: continue  # closing goes as far as the kernel lets it

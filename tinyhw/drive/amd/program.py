@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from tinyhw.arch import DECODED
 from tinyhw.autogen import amdhsa, hsa
 from tinyhw.autogen import gc_11_0_0 as gc
 from tinyhw.core.errors import InvalidArgument, Unsupported
@@ -28,8 +29,10 @@ _DYNAMIC_STACK_BYTES = 4096  # a work-item's, where the code object says only th
 _ENTRY_ALIGN = 256        # COMPUTE_PGM_LO and HI hold the address in units of 256 bytes
 _DWORD = 0xFFFFFFFF
 _GRID_LIMIT = _DWORD
+USER_SGPR_LIMIT = 16  # COMPUTE_USER_DATA_0 to 15
 _CACHE_LIMIT = 256
 KERNARG_BYTES_LIMIT = 64 * 1024
+NULL_PAGES = 1 << 16  # an access below this went through a null pointer
 
 
 def _u32(value: int) -> bytes: return struct.pack("<I", value)
@@ -150,16 +153,25 @@ def _value_code(argument: Argument, value: int | float, kernel: str) -> str:
 class UserSgprs:
   """The user SGPRs that a kernel asks for, in the order of its properties.
 
-  `values`: initial registers. `pairs`: register index -> name of the 64-bit value that a launch gives there.
+  `values`: initial registers. `pairs`: register index -> name of the 64-bit value that a launch gives there. Behind
+  these come the dwords of the arguments that the kernel wants preloaded.
   """
   values: tuple[int, ...]
   pairs: dict[int, str]
+  preload: tuple[int, int] = (0, 0)  # the first dword of the arguments, and how many
+
+  def preloaded(self, arguments: bytes | bytearray) -> tuple[int, ...]:
+    """The registers behind `values`, of a launch with these arguments."""
+    first, count = self.preload
+    return struct.unpack_from(f"<{count}I", arguments, 4 * first)
 
 
 def user_sgprs(kernel: Kernel, target: str, queue_pointer: int) -> UserSgprs:
   """Lay out the user SGPRs of a kernel (AMDGPUUsage, "Initial Kernel Execution State")."""
   d, where = kernel.descriptor, f"kernel {kernel.name}"
-  if d.kernarg_preload: raise Unsupported("kernel property", "kernarg preload", arch=target, where=where)
+  known = DECODED.get(target)
+  if d.kernarg_preload and not (known and known.kernarg_preload):
+    raise Unsupported("kernel property", "kernarg preload", arch=target, where=where)
   flags = d.kernel_code_properties
   values: list[int] = []
   pairs: dict[int, str] = {}
@@ -178,9 +190,16 @@ def user_sgprs(kernel: Kernel, target: str, queue_pointer: int) -> UserSgprs:
   if asked("ENABLE_SGPR_DISPATCH_ID"): pair("timeline")
   if asked("ENABLE_SGPR_PRIVATE_SEGMENT_SIZE"): values.append(d.private_segment_fixed_size)
   count = gc.COMPUTE_PGM_RSRC2.decode(d.compute_pgm_rsrc2).USER_SGPR
-  if len(values) > count:
-    raise InvalidArgument(f"its properties need {len(values)} user SGPRs, its descriptor has {count}", where=where)
-  return UserSgprs(tuple(values), pairs)
+  first, length = kernel.preload
+  if len(values) + length > count:
+    raise InvalidArgument(f"its properties need {len(values) + length} user SGPRs, its descriptor has {count}",
+                          where=where)
+  if count > USER_SGPR_LIMIT:
+    raise InvalidArgument(f"its descriptor has {count} user SGPRs, a wave gets at most {USER_SGPR_LIMIT}", where=where)
+  if length and 4 * (first + length) > round_up(kernel.kernarg_size, 4):
+    raise InvalidArgument(f"it preloads dwords {first} to {first + length - 1} of {kernel.kernarg_size} bytes of "
+                          "arguments", where=where)
+  return UserSgprs(tuple(values), pairs, (first, length))
 
 
 def describe_launch(packet: hsa.hsa_kernel_dispatch_packet_t, kernel: Kernel, image: int, kernarg: int, grid: Dim3,

@@ -1,0 +1,2 @@
+/* C: what kernels.h has. */
+#include "kernels.h"

@@ -1,0 +1,162 @@
+"""The arguments of a recorded function by their places (`x`, `options.scale`, `batch[1]`): which are tensors, and what
+the others were.
+
+A replay takes the tensors as they are then, of the recorded shape, dtype and device. All else was worked into the
+recorded kernels and must be the same. Numbers, text, NumPy arrays and bytes are compared by value, containers item by
+item, other objects by identity, or by equality where they can be hashed.
+"""
+from __future__ import annotations
+
+import enum
+import inspect
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from tinyhw.core.errors import InvalidArgument
+from tinyhw.device import Device
+from tinyhw.function.core import TensorBase
+from tinyhw.ir.dtype import dtypes
+from tinyhw.tensor import Tensor
+
+HINT = "use a Tensor or a Variable for what changes, a TinyJit of its own for each kind of call, or reset()"
+
+
+class Missing(enum.Enum):
+  """In the place of an argument that the other call does not have."""
+  MISSING = "nothing"
+
+
+@dataclass(frozen=True)
+class Fact:
+  """A value that does not change while it is kept here: `show` is its text, `key` is compared."""
+  key: Any
+  show: str
+
+
+@dataclass(frozen=True)
+class Same:
+  """An object that is compared by identity, or by equality where it has a hash."""
+  thing: Any
+
+  @property
+  def show(self) -> str:
+    """For an error."""
+    return repr(self.thing)
+
+
+def _container(thing: Any) -> tuple[str, list[tuple[str, Any]]] | None:
+  """What a list, tuple or dict is and what is in it; None for anything else."""
+  if isinstance(thing, (list, tuple)):
+    return f"a {type(thing).__name__} of {len(thing)}", [(f"[{i}]", x) for i, x in enumerate(thing)]
+  if isinstance(thing, dict):
+    return f"a {type(thing).__name__} of {', '.join(map(repr, thing)) or 'nothing'}", [
+      (f".{key}" if isinstance(key, str) and key.isidentifier() else f"[{key!r}]", x) for key, x in thing.items()]
+  return None
+
+
+def places(thing: Any, name: str) -> Iterator[tuple[str, Any]]:
+  """Everything in nested containers with its place; a container itself by a Fact of its kind."""
+  found = _container(thing)
+  if found is None: yield name, thing
+  else:
+    yield name, Fact(found[0], found[0])
+    for part, inside in found[1]: yield from places(inside, name + part)
+
+
+def rebuilt(thing: Any, made: Callable[[Any], Any], kinds: tuple[type, ...] = (TensorBase,)) -> Any:
+  """The same containers with other tensors (or other things of these kinds)."""
+  if isinstance(thing, kinds): return made(thing)
+  if isinstance(thing, dict):
+    changed = {key: rebuilt(x, made, kinds) for key, x in thing.items()}
+    if type(thing) is dict: return changed
+    copy = thing.copy()  # an OrderedDict, a defaultdict
+    copy.update(changed)
+    return copy
+  if isinstance(thing, (list, tuple)):
+    items = [rebuilt(x, made, kinds) for x in thing]
+    return type(thing)(*items) if hasattr(thing, "_fields") else type(thing)(items)
+  return thing
+
+
+def tensors(thing: Any) -> list[TensorBase]:
+  """The tensors in nested containers, each object once."""
+  found = {id(t): t for _, t in places(thing, "") if isinstance(t, TensorBase)}
+  return list(found.values())
+
+
+def _fact(value: Any) -> Fact | Same:
+  """A value as it is now."""
+  if isinstance(value, Fact): return value
+  if isinstance(value, (bool, int, float, complex, str, bytes, type(None))):
+    return Fact((type(value), repr(value)), repr(value))  # by repr: nan is nan, and 0.0 is not -0.0
+  if isinstance(value, (bytearray, memoryview)): return Fact((type(value), bytes(value)), f"{len(value)} bytes")
+  if hasattr(value, "dtype") and hasattr(value, "tobytes"):  # NumPy's arrays and scalars
+    key = (type(value), str(value.dtype), value.shape, value.tobytes())
+    return Fact(key, f"an array {value.shape} of {value.dtype}" if value.shape else repr(value))
+  return Same(value)
+
+
+def _equal(a: Fact | Same, b: Fact | Same) -> bool:
+  if isinstance(a, Fact) or isinstance(b, Fact): return isinstance(a, Fact) and isinstance(b, Fact) and a.key == b.key
+  x, y = a.thing, b.thing
+  if x is y: return True
+  return type(x) is type(y) and isinstance(x, Hashable) and (x == y) is True
+
+
+def kind_of(tensor: TensorBase) -> str:
+  """What a replay cannot change of a tensor."""
+  learns = ", requires_grad" if tensor.requires_grad and tensor.is_leaf else ""
+  return f"{tensor.shape} {tensor.dtype} on {tensor.device}{learns}"
+
+
+@dataclass(eq=False)
+class Call:
+  """The arguments of one call: each distinct tensor with its first place, and everything else."""
+  tensors: list[tuple[str, TensorBase]]
+  facts: dict[str, Fact | Same]
+
+  def forget_tensors(self) -> None:
+    """Keep no argument alive: what remains to be compared are facts."""
+    self.tensors = []
+
+  def check(self, other: Call, where: str) -> None:
+    """Raise InvalidArgument unless the other call differs in the values of tensors alone."""
+    if self.facts.keys() == other.facts.keys() and all(_equal(v, other.facts[k]) for k, v in self.facts.items()): return
+    for place in [*self.facts, *other.facts]:
+      old, new = self.facts.get(place), other.facts.get(place)
+      if old is not None and new is not None and _equal(old, new): continue
+      shown = [Missing.MISSING.value if v is None else v.show for v in (old, new)]
+      raise InvalidArgument(f"argument {place}: made for {shown[0]}, called with {shown[1]}", where=where, hint=HINT)
+
+
+class Arguments:
+  """The parameters of a function, and how a call fills them."""
+
+  def __init__(self, function: Callable[..., Any]) -> None:
+    self._names: list[str] = []
+    self._defaults: dict[str, Any] = {}
+    try: parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError): parameters = []
+    for p in parameters:
+      if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD): self._names.append(p.name)
+      if p.default is not p.empty: self._defaults[p.name] = p.default
+
+  def call(self, args: tuple[Any, ...], kwargs: dict[str, Any], skip: int = 0) -> Call:
+    """A call's arguments; the first `skip` (the instance of a method) are left out."""
+    named = {**self._defaults, **{self._names[i] if i < len(self._names) else f"args[{i}]": x
+                                  for i, x in enumerate(args) if i >= skip}, **kwargs}
+    facts: dict[str, Fact | Same] = {
+      "Tensor.training (a mode)": _fact(Tensor.training), "Tensor.no_grad (a mode)": _fact(not TensorBase.grad_enabled),
+      "Device.DEFAULT (a mode)": _fact(Device.DEFAULT), "dtypes.default_float (a mode)": Same(dtypes.default_float),
+      "dtypes.default_int (a mode)": Same(dtypes.default_int)}
+    found: dict[int, tuple[str, TensorBase]] = {}
+    for name, value in named.items():
+      for place, thing in places(value, name):
+        if not isinstance(thing, TensorBase):
+          facts[place] = _fact(thing)
+          continue
+        first = found.setdefault(id(thing), (place, thing))[0]
+        kind = kind_of(thing) if first == place else f"the tensor of {first}"
+        facts[place] = Fact(kind, kind)
+    return Call(list(found.values()), facts)

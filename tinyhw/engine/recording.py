@@ -1,0 +1,181 @@
+"""What a TinyJit learns of a call while its function runs: what it reads, writes, draws and makes."""
+from __future__ import annotations
+
+import gc
+import weakref
+from dataclasses import dataclass
+
+from tinyhw.core.errors import InvalidArgument
+from tinyhw.engine.arguments import kind_of
+from tinyhw.engine.buffer import Buffer, new_node
+from tinyhw.engine.realize import memory_of
+from tinyhw.engine.run import Step
+from tinyhw.engine.watch import Watcher, watched
+from tinyhw.function.core import TensorBase, live_tensors
+from tinyhw.ir.uop import UOp
+
+
+class Slot:
+  """A tensor that a replay finds anew: an argument, a tensor that existed before the call, or the gradient of one.
+
+  In the recorded steps its memory goes by a buffer of its own, `alias` (None for no elements): so they say which
+  tensor was meant where several share their memory.
+  """
+  __slots__ = ("place", "argument", "owner", "shown", "kind", "before", "inside", "alias", "fixed", "_tensor", "_last")
+
+  def __init__(self, place: str, tensor: TensorBase, argument: int | None, owner: Slot | None, shown: TensorBase):
+    self.place, self.argument, self.owner = place, argument, owner
+    self.shown: TensorBase | None = shown     # what the function has in its place; none once the recording is over
+    self.kind = kind_of(tensor)
+    self.before = self.inside = tensor._uop   # its graph before the call, and the one that the function sees
+    self.alias: Buffer | None = None
+    self.fixed = False                        # whether Python has read the value, which must stay then
+    self._tensor = weakref.ref(tensor)
+    self._last: tuple[weakref.ref[UOp], weakref.ref[Buffer]] | None = None
+
+  @property
+  def changed(self) -> bool:
+    """Whether the function gave it another value."""
+    return self.shown is not None and self.shown._uop is not self.inside
+
+  def present(self, given: list[TensorBase]) -> TensorBase | None:
+    """The tensor in a call with these arguments, if there is one."""
+    if self.argument is not None: return given[self.argument]
+    if self.owner is None: return self._tensor()
+    owner = self.owner.present(given)
+    return None if owner is None else owner.grad
+
+  def find(self, given: list[TensorBase]) -> TensorBase:
+    """The tensor in a call with these arguments. Raises where it is none that the recorded steps can take."""
+    tensor = self.present(given)
+    if tensor is None: raise InvalidArgument(f"{self.place} is gone", hint="assign to a tensor, do not replace it")
+    if self.argument is not None: return tensor
+    if (kind := kind_of(tensor)) != self.kind:
+      raise InvalidArgument(f"{self.place} was {self.kind} when a TinyJit recorded, and is {kind}", hint="reset() it")
+    if self.fixed and tensor._uop is not self.before:
+      raise InvalidArgument(f"{self.place} was read into Python when a TinyJit recorded, and has another value now",
+                            hint="reset() it, or compute with the tensor")
+    return tensor
+
+  def memory(self, tensor: TensorBase) -> Buffer:
+    """The tensor's elements in order."""
+    last = self._last
+    if last is not None and last[0]() is tensor._uop and (known := last[1]()) is not None: return known
+    found = memory_of(tensor)
+    self._last = weakref.ref(tensor._uop), weakref.ref(found)
+    return found
+
+
+class Makes(Watcher):
+  """Knows the tensors that a function makes."""
+
+  def __init__(self) -> None:
+    super().__init__()
+    self._made: dict[int, weakref.ref[TensorBase]] = {}
+
+  def made(self, tensor: TensorBase) -> None: self._made[id(tensor)] = weakref.ref(tensor)
+
+  def owns(self, tensor: TensorBase) -> bool:
+    """Whether the function made the tensor."""
+    found = self._made.get(id(tensor))
+    return found is not None and found() is tensor
+
+  def left(self, known: set[int]) -> list[str]:
+    """The tensors of the function that live on, except those with a known id, in words."""
+    return [kind_of(t) for r in list(self._made.values()) if (t := r()) is not None and id(t) not in known]
+
+
+@dataclass(eq=False)
+class Gradient:
+  """A leaf's gradient before the call."""
+  leaf: TensorBase
+  before: TensorBase | None
+  slot: Slot | None = None
+
+
+class Recording(Makes):
+  """Watches the call that will be replayed. What a replay could not do again is refused."""
+
+  def __init__(self, where: str):
+    super().__init__()
+    self.where = where
+    self.slots: dict[int, Slot] = {}          # by the id of `shown`
+    self.steps: list[Step] = []
+    self.keys: list[Buffer] = []
+    self.gradients = [Gradient(t, t.grad) for t in list(live_tensors) if t.is_leaf and t.requires_grad]
+
+  def refuse(self, why: str, hint: str) -> InvalidArgument:
+    """The error that ends the recording."""
+    return InvalidArgument(f"while it records, {why}", where=self.where, hint=hint)
+
+  def argument(self, number: int, place: str, tensor: TensorBase) -> TensorBase:
+    """What the function gets for an argument: a tensor of the same value and without a history."""
+    shown = type(tensor)._wrap(tensor._uop)
+    if tensor.is_leaf: shown.requires_grad, shown.grad = tensor.requires_grad, tensor.grad
+    slot = self._enter(Slot(f"argument {place}", tensor, number, None, shown), tensor)
+    if shown.requires_grad: self.gradients.append(Gradient(shown, shown.grad, slot))
+    return shown
+
+  def slot(self, tensor: TensorBase) -> Slot:
+    """The slot of a tensor that existed before."""
+    if (found := self.slots.get(id(tensor))) is not None: return found
+    # An argument's gradient is looked for first: its leaf is among the tensors that existed before, too.
+    holder = next((g for g in reversed(self.gradients) if g.before is tensor), None)
+    owner = None if holder is None else holder.slot or self.slot(holder.leaf)
+    place = "a tensor that the function uses" if owner is None else f"the gradient of {owner.place}"
+    return self._enter(Slot(f"{place} ({kind_of(tensor)})", tensor, None, owner, tensor), tensor)
+
+  def _enter(self, slot: Slot, tensor: TensorBase) -> Slot:
+    with watched(None):
+      shown = slot.shown
+      assert shown is not None
+      if tensor.numel():
+        slot.alias = memory_of(tensor).alias()
+        slot.before = tensor._uop             # in memory now
+        slot.inside = shown._uop = new_node(slot.alias).reshape(tensor.shape)
+    self.slots[id(shown)] = slot
+    return slot
+
+  def read(self, tensor: TensorBase) -> None:
+    if id(tensor) in self.slots or self.owns(tensor): return
+    with watched(None):
+      if not tensor.is_leaf and TensorBase.grad_enabled:
+        raise self.refuse(f"its function uses a tensor ({kind_of(tensor)}) whose history began outside of it",
+                          "compute it inside of the function, or detach() it")
+      self.slot(tensor)
+
+  def wrote(self, tensor: TensorBase) -> None: self.read(tensor)
+
+  def to_host(self, tensor: TensorBase) -> None:
+    self.read(tensor)
+    slot = self.slots.get(id(tensor))
+    if slot is None or slot.argument is not None or slot.changed:
+      with watched(None): what = kind_of(tensor) if slot is None else slot.place
+      raise self.refuse(f"its function reads a value into Python ({what}), which replays would take for theirs",
+                        "return the tensor and read it after the call, or compute with it")
+    slot.fixed = True
+
+  def ran(self, step: Step) -> None: self.steps.append(step)
+  def drew(self, key: Buffer) -> None: self.keys.append(key)
+
+  def outside(self, what: str) -> None:
+    raise self.refuse(f"{what}, which a replay would not do", "do it outside of the function")
+
+  def check_ends(self, known: set[int]) -> None:
+    """Refuse what a replay could not see: a tensor that is kept, or that was meant in two ways."""
+    if self.left(known): gc.collect()         # a cycle of Python's is no keeper
+    if kept := self.left(known):
+      raise self.refuse(f"its function keeps a tensor that it made ({kept[0]}), and a replay does not make another",
+                        "return it in a list, tuple or dict, or assign it to a tensor that exists before")
+    arguments = {id(t): s for s in self.slots.values() if s.argument is not None and (t := s._tensor()) is not None}
+    for slot in self.slots.values():
+      twin = arguments.get(id(slot.shown))
+      if twin is not None and (slot.changed or twin.changed):
+        raise self.refuse(f"{twin.place} is also used by the function itself, and gets another value",
+                          "assign to it by one of the two ways")
+
+  def leave(self) -> None:
+    """Give the tensors that were only read their own graphs back."""
+    for slot in self.slots.values():
+      if slot.shown is not None and not slot.changed: slot.shown._uop = slot.before
+      slot.shown = None

@@ -1,0 +1,60 @@
+"""Who watches tensors being made, read and written: the recording of a TinyJit, while it records.
+
+Tensors, the engine's runs and its random numbers tell the watcher of the thread that they work in; without one this
+costs a comparison. A watcher sees its own thread only.
+"""
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+  from tinyhw.engine.buffer import Buffer
+  from tinyhw.engine.run import Step
+  from tinyhw.function.core import TensorBase
+
+
+class Watcher:
+  """What it is told of. Nothing is done here; `thread` is the one that it sees."""
+
+  def __init__(self) -> None: self.thread = threading.get_ident()
+
+  def made(self, tensor: TensorBase) -> None:
+    """A tensor came to life."""
+  def read(self, tensor: TensorBase) -> None:
+    """A tensor's graph is about to be used."""
+  def wrote(self, tensor: TensorBase) -> None:
+    """A tensor is about to get another graph."""
+  def to_host(self, tensor: TensorBase) -> None:
+    """A tensor's value is about to become Python's."""
+  def ran(self, step: Step) -> None:
+    """A kernel or a copy was queued."""
+  def drew(self, key: Buffer) -> None:
+    """Random numbers got a key."""
+  def outside(self, what: str) -> None:
+    """Something is about to change that is not a tensor."""
+
+
+active: Watcher | None = None
+
+
+def watching() -> Watcher | None:
+  """The watcher of this thread."""
+  return active if active is not None and active.thread == threading.get_ident() else None
+
+
+class watched:
+  """`with watched(watcher):` tells it what happens inside; with None nobody of this thread is told."""
+
+  def __init__(self, watcher: Watcher | None) -> None:
+    self.watcher = watcher
+    self.before: Watcher | None = None
+
+  def __enter__(self) -> None:
+    global active
+    self.before = active
+    if self.watcher is not None or watching() is not None: active = self.watcher
+
+  def __exit__(self, *exc: object) -> None:
+    global active
+    active = self.before

@@ -1,0 +1,54 @@
+"""Types of a kernel's parameters: from the metadata, from debug information, from what the code does with them."""
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Final
+
+from tinyhw.core.errors import TinyhwError
+from tinyhw.wire import codeobject, dwarf
+from tinyhw.wire.codeobject import Argument, Kernel
+from tinyhw.wire.ctype import CType
+
+_KEPT: Final = 64  # kernels whose types are remembered
+_USED: Final = {name: CType(text, kind, size) for name, text, kind, size in (
+  ("f32", "float32", "f", 4), ("f64", "float64", "f", 8), ("i32", "int32", "n", 4), ("i64", "int64", "n", 8))}
+
+
+@lru_cache(maxsize=_KEPT)
+def declared(binary: bytes, kernel: Kernel) -> tuple[tuple[str, CType | None], ...]:
+  """Name ("" where nothing says it) and type of each explicit parameter, from the metadata and the debug information.
+  """
+  arguments = kernel.arguments
+  found: list[tuple[str, CType | None]] = [(a.name, a.type) for a in arguments]
+  if any(not name or known is None for name, known in found):
+    source = dwarf.parameters(binary, kernel.name) or []
+    if len(source) == len(arguments) and all(_fits(a, t) for a, (_, t) in zip(arguments, source)):
+      found = [(name or other, known or kind) for (name, known), (other, kind) in zip(found, source)]
+  return tuple(found)
+
+
+def _fits(a: Argument, t: CType) -> bool:
+  """Whether a parameter of the source can be this argument: compilers may pass others than were written."""
+  if a.kind == "by_value": return t.kind != "*" and t.size == a.size
+  return t.kind == "*"
+
+
+@lru_cache(maxsize=_KEPT)
+def seen(binary: bytes, kernel: Kernel) -> tuple[CType | None, ...]:
+  """The type under which the code uses each explicit parameter, where that is sure: a number's, or a pointer's to
+  floats."""
+  from tinyhw.drive.amd.bare import generation
+  from tinyhw.evidence import uses
+  try:
+    code = codeobject.load(binary)
+    found = uses(code, kernel, generation(code.arch))
+  except TinyhwError: return (None,) * len(kernel.arguments)
+  out: list[CType | None] = []
+  for a in kernel.arguments:
+    if a.kind == "by_value":
+      name = found.value(a.offset, a.size)
+      out.append(None if name is None else _USED[name])
+    else:
+      name = found.element(a.offset) if a.kind == "global_buffer" else None
+      out.append(None if name is None else CType(f"{_USED[name].name}*", "*", 8, _USED[name]))
+  return tuple(out)
