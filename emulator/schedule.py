@@ -18,12 +18,13 @@ from tinyhw.emulator.simt import Changes, Cohort, Group
 
 Value = Any
 BLOCKS_LATER: Final = 512  # a turn of a cohort that did not end in its first one
-WATCHED: Final = 4096  # turns in which a cohort that waits comes round
+ROUND: Final = 100_000  # steps in which a cohort that waits comes round, or does not wait any more
 TOLD: Final = 4  # places where waves wait that an error spells out
 
 
 class Workgroups(Protocol):
   """Workgroups that have not begun; see `amdgcn.launch.Workgroups`."""
+  space: Any
   places: int
   usual: int
   total: int
@@ -67,52 +68,48 @@ class Poll:
 
 
 class Idle:
-  """No resident wave can go on until memory changes."""
+  """No resident wave can go on until memory changes.
+
+  It may be `over` at once: somebody else changed memory while it was looked at.
+  """
 
   def __init__(self, workgroups: Workgroups, cohorts: list[Cohort]) -> None:
     self._workgroups, self._cohorts = workgroups, cohorts
     self.polls: list[Poll] = []
     self.watched: dict[tuple[int, int], int] = {}  # value by (address, width) of global memory that waves wait for
     self._endless: tuple[Cohort, Group] | None = None  # waves that look at nothing
-    for cohort in cohorts: self._look(cohort)
+    seen = [_Reads.of(cohort) for cohort in cohorts]
+    for reads in seen: self.watched.update(dict.fromkeys(reads.watched(), 0))
+    for key in self.watched: self.watched[key] = _loaded(workgroups.space, *key)
+    # only a round that begins after this finds the values that are kept
+    self.over = not all(_round(cohort) for cohort in cohorts)
+    if self.over: return
+    for cohort, reads in zip(cohorts, seen): self._tell(cohort, reads)
     found: dict[tuple[int, int, str], list[Poll]] = {}
     for p in self.polls: found.setdefault((p.pc, p.address, p.segment), []).append(p)
     same = (min(ps, key=lambda p: p.wave) for ps in found.values())
     self.polls = sorted((replace(p, waves=sum(q.waves for q in found[p.pc, p.address, p.segment])) for p in same),
                         key=lambda p: p.wave)
 
-  def _look(self, cohort: Cohort) -> None:
-    """Run a cohort that waits once round, and see what it reads."""
-    seen, observer = _Reads(), cohort.observer
-    cohort.observer, cohort.look.idle = seen, -1
-    try:
-      with np.errstate(all="ignore"):
-        for _ in range(WATCHED):
-          if cohort.run() or cohort.idle: break
-    finally: cohort.observer = observer
+  def _tell(self, cohort: Cohort, reads: _Reads) -> None:
+    """Note what the waves of a cohort wait for."""
     for group in cohort.runnable:
-      rows = seen.of(group)
+      rows = {int(w): reads.last[int(w)] for w in group.waves if int(w) in reads.last}
       if not rows:
         self._endless = self._endless or (cohort, group)
         continue
       found: dict[tuple[int, int], list[int]] = {}
       for wave, (pc, access, row) in rows.items():
-        lane = int(access.active[row].argmax())
-        found.setdefault((pc, int(access.addresses[row, lane])), []).append(wave)
-        if access.segment not in {"global", "scalar"}: continue
-        for address in np.unique(access.addresses[row][access.active[row]]).tolist():
-          self.watched[address, access.width] = 0
+        found.setdefault((pc, int(access.addresses[row, int(access.active[row].argmax())])), []).append(wave)
       for (pc, address), waves in found.items():
         access = rows[waves[0]][1]
-        value = _value(cohort, access.segment, address, access.width)
         segment = "global" if access.segment == "scalar" else access.segment
+        value = self.watched.get((address, access.width)) if segment == "global" else None
         self.polls.append(Poll(pc, min(waves), len(waves), segment, address, access.width, value))
-    space = cohort.space
-    for key in self.watched: self.watched[key] = _loaded(space, *key)
 
   def changed(self) -> bool:
     """Whether memory that waves wait for holds something else by now."""
-    space = self._cohorts[0].space
+    space = self._workgroups.space
     return any(_loaded(space, *key) != value for key, value in self.watched.items())
 
   def hopeless(self) -> bool:
@@ -150,25 +147,42 @@ def _loaded(space: Any, address: int, width: int) -> int:
   except PageFault: return -1
 
 
-def _value(cohort: Cohort, segment: str, address: int, width: int) -> int | None:
-  """What memory holds that all waves see; None for what is a wave's or a workgroup's own."""
-  return _loaded(cohort.space, address, width) if segment in {"global", "scalar"} else None
+def _round(cohort: Cohort) -> bool:
+  """Run a cohort that waits until it is where it was; False when it gets on instead."""
+  cohort.look.idle = -1
+  with np.errstate(all="ignore"):
+    limit = cohort.stats.steps + ROUND
+    while cohort.stats.steps < limit:
+      if cohort.run(BLOCKS_LATER): return False
+      if cohort.idle: return True
+  return False
 
 
 class _Reads(Observer):
-  """Keeps the last read of each wave."""
+  """Keeps the last read of each wave: PC, access, the wave's row in it."""
 
-  def __init__(self) -> None: self._last: dict[int, tuple[int, Access, int]] = {}
+  def __init__(self) -> None: self.last: dict[int, tuple[int, Access, int]] = {}
+
+  @classmethod
+  def of(cls, cohort: Cohort) -> _Reads:
+    """What the waves of a cohort read while it runs once round."""
+    reads, observer = cls(), cohort.observer
+    cohort.observer = reads
+    try: _round(cohort)
+    finally: cohort.observer = observer
+    return reads
 
   def access(self, group: Group, pc: int, instruction: Any, access: Access) -> None:
-    """Keep it with the place of the wave in it."""
+    """Keep it."""
     if access.kind == "store": return
     for row, wave in enumerate(group.waves):
-      if access.active[row].any(): self._last[int(wave)] = pc, access, row
+      if access.active[row].any(): self.last[int(wave)] = pc, access, row
 
-  def of(self, group: Group) -> dict[int, tuple[int, Access, int]]:
-    """(PC, access, row in it) of each wave of a group that read."""
-    return {int(w): self._last[int(w)] for w in group.waves if int(w) in self._last}
+  def watched(self) -> Iterator[tuple[int, int]]:
+    """(address, width) of what lanes read in memory that others could change."""
+    for _, access, row in self.last.values():
+      if access.segment not in {"global", "scalar"}: continue
+      for address in np.unique(access.addresses[row][access.active[row]]).tolist(): yield address, access.width
 
 
 class Schedule:
@@ -204,7 +218,8 @@ class Schedule:
         yield None
       part = len(self.running) == before  # no place for a whole cohort: begin what there is room for
       if self.running and all(c.idle for c in self.running) and not (w.left and self.room() > 0):
-        yield Idle(w, self.running)
+        idle = Idle(w, self.running)
+        if not idle.over: yield idle
         w.changes.count += 1
 
   def turn(self, cohort: Cohort, *blocks: int) -> None:

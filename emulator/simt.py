@@ -24,12 +24,12 @@ Step = Callable[["Group"], None]
 U32: Final = np.dtype("u4")
 ZERO: Final = np.uint32(0)
 BLOCKS_A_TURN: Final = 8192  # how long a cohort may run while others could
-BLOCKS_A_TICK: Final = 256  # how often the caller may end a dispatch
 JUMPS_ALONE: Final = 32  # how often a group may jump back in a lap
 JUMPS_A_LAP: Final = 4  # the same while others of its cohort could run
 FIRST_LOOK: Final = 16  # laps of one jump in which a cohort is first held against its earlier states
 LONGEST_LOOK: Final = 1024
 BETWEEN: Final = 4  # laps of a look for each lap between it and the next
+BLOCKS_A_TICK: Final = 256  # how often the caller may end a dispatch
 
 
 class End: """A wave has ended."""
@@ -215,6 +215,7 @@ class Stats:
     for block, waves in self.blocks.items():
       for i in block.instructions: out[i.mnemonic] += waves
     return out
+
 
   def add_outside(self, pc: int, found: Outside) -> None:
     """Count accesses of an instruction to LDS that its workgroup does not have."""

@@ -156,8 +156,7 @@ class Workgroups:
     count, d = min(self.usual, self.left, room), self.dispatch
     cohort = Cohort(self.program, self.space, self.lanes, self._mode, self._watchdog, self.stats, self._lds_size, count)
     cohort.arch, cohort.dispatch, cohort.shared, cohort.changes = self.arch, d, self._shared, self.changes
-    cohort.tick = d.tick
-    cohort.apart = self._apart
+    cohort.apart, cohort.tick = self._apart, d.tick
     slots = self._take(cohort, count) if d.scratch_size else []
     cohort.start(_first_group(cohort, self.arch, d, self.begun, count, self.lanes, slots))
     self.left -= count

@@ -137,7 +137,6 @@ def restore(engine: Engine, s: Snapshot, pristine: dict[Cohort, CohortState]) ->
       if m.start + k * PAGE not in s.pages: m.u8[k * PAGE:(k + 1) * PAGE] = 0
     at = [a for a in s.pages if m.start <= a < m.end]
     for a in at: m.u8[a - m.start:a - m.start + len(s.pages[a])] = np.frombuffer(s.pages[a], np.uint8)
-  engine.touched()
   engine.changes.count = s.engine["changes"]
 
 

@@ -103,10 +103,6 @@ class WatchdogExpired(MachineFault):
   """A wave ran longer than the watchdog allows: most likely an endless loop."""
 
 
-class Interrupted(MachineFault):
-  """The host took a dispatch off an emulated GPU; the fields say where one of its waves stood."""
-
-
 class Deadlock(WatchdogExpired):
   """Waves wait for what nobody who can run will do. `polls` say which wait where, for what memory to change.
 
@@ -117,6 +113,10 @@ class Deadlock(WatchdogExpired):
                instruction: str | None = None, wave: int | None = None, address: int | None = None) -> None:
     self.polls = tuple(polls)
     super().__init__(message, pc=pc, instruction=instruction, wave=wave, address=address)
+
+
+class Interrupted(MachineFault):
+  """The host took a dispatch off an emulated GPU; the fields say where one of its waves stood."""
 
 
 class HazardFound(MachineFault):

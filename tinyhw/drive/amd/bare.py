@@ -288,13 +288,13 @@ class BareRuntime(Runtime):
       threads = ready.dispatch.block[0] * ready.dispatch.block[1] * ready.dispatch.block[2]
       number = fault.wave // -(-threads // ready.kernel.wavefront_size)
       if x * y * z > 1: parts.append(f"workgroup {number % x},{number // x % y},{number // x // y}")
+    if isinstance(fault, Deadlock) and fault.address is not None:
+      parts += [f"what it waits for is {p}" for p in self._near(fault.address)]
     if isinstance(fault, PageFault) and fault.address is not None:
       parts += self._near(fault.address)
       unserved = ArgumentLayout(ready.kernel).unserved
       if fault.address < NULL_PAGES and unserved:
         parts.append(f"the kernel asks for {', '.join(unserved)} (null here)")
-    if isinstance(fault, Deadlock) and fault.address is not None:
-      parts += [f"what it waits for is {p}" for p in self._near(fault.address)]
     return ", ".join(parts)
 
   def _near(self, address: int) -> list[str]:
