@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tinyhw
+from tests.strength import examples
 from tinyhw.core.errors import InvalidArgument, PageFault, Unsupported
 from tinyhw.emulator.amdgcn.meanings.registry import MEANINGS
 from tinyhw.emulator.debug import Recorder, Report, traffic
@@ -430,7 +431,7 @@ def lane_by_lane(addresses: Any, active: Any, width: int, atomic: bool) -> tuple
   return cycles, ideal
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.integers(0, 2 ** 32), st.sampled_from([1, 2, 4, 8, 12, 16]), st.sampled_from([32, 64]), st.booleans())
 def test_costs_against_a_model_lane_by_lane(seed: int, width: int, lanes: int, atomic: bool) -> None:
   rng = np.random.default_rng(seed)
