@@ -31,8 +31,8 @@ Array = np.ndarray[Any, np.dtype[Any]]
 T = TypeVar("T")
 
 DEVICES = ("LLVM", "PYTHON", "AMD", "AMD:1")
-# Most lives have the same few types and shapes, so that most kernels are there already: compiling one costs more than all
-# else in a chain.
+# Most lives have the same few types and shapes, so that most kernels are there already: compiling one costs more than
+# all else in a chain.
 TYPES = (dtypes.int32,) * 9 + (dtypes.uint8, dtypes.float32, dtypes.bool)
 SHAPES = ((2, 3),) * 8 + ((3,),) * 4 + ((2, 2), (4,), (1, 3), (2, 1, 3), (2, 3, 2), (), (1,))
 LARGEST = 30      # elements of a tensor: what grows beyond is cut
@@ -384,7 +384,7 @@ def main() -> int:
       wrong += 1
       print(f"chain {number}:\n{error}\n", flush=True)
     if sys.stderr.isatty() and number % 100 == 0: print(f"{number} chains, {wrong} wrong", end="\r", file=sys.stderr)
-    elif number % 5000 == 4999: print(f"{number + 1 - options.first} chains, {wrong} wrong", file=sys.stderr, flush=True)
+    elif number % 5000 == 4999: print(f"{number + 1} chains, {wrong} wrong", file=sys.stderr, flush=True)
   seconds = time.monotonic() - start
   print(f"{options.chains} chains on {', '.join(devices)}, seed {options.seed}: {options.chains - wrong} right, "
         f"{wrong} wrong; {steps} steps, {seconds:.0f} s")
