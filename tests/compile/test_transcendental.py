@@ -22,7 +22,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 COUNT = 1 << 15
 REFERENCES: dict[Ops, Callable[..., Array]] = {
   Ops.EXP2: np.exp2, Ops.EXP: np.exp, Ops.EXPM1: np.expm1, Ops.LOG2: np.log2, Ops.LOG: np.log, Ops.LOG10: np.log10,
-  Ops.LOG1P: np.log1p, Ops.SIN: np.sin, Ops.COS: np.cos, Ops.POW: np.power, Ops.FMOD: np.fmod}
+  Ops.LOG1P: np.log1p, Ops.SIN: np.sin, Ops.COS: np.cos, Ops.TANH: np.tanh, Ops.POW: np.power, Ops.FMOD: np.fmod}
 GROWING = (Ops.LOG2, Ops.LOG, Ops.LOG10, Ops.LOG1P, Ops.POW, Ops.FMOD)
 WIDER = {dtypes.float16: np.float64, dtypes.float32: np.float64, dtypes.float64: np.longdouble}
 

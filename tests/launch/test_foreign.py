@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tinyhw
+from tests.strength import examples
 from tinyhw import Device
 from tinyhw.core.errors import DecodeError, DeviceError, InvalidArgument, PageFault, TinyhwError, Unsupported
 from tinyhw.wire import codeobject
@@ -98,7 +99,7 @@ def test_kinds_of_arguments_that_nobody_makes_are_named(code_object: Build) -> N
     tinyhw.launch(code_object(IMAGES), "kinds", 1, 1, [X, X], "EMU")
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(40))
 @given(st.sampled_from(["typed_O2_g.co", "typed_O0_g.o", "typed_cl.co"]), st.data())
 def test_damaged_files_run_or_are_refused(name: str, data: st.DataObject) -> None:
   """Cut off, or with bytes changed, in code, metadata or debug information: an error of the tree, or a launch."""

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ctypes
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tinyhw
+from tests.strength import examples
 from tinyhw import Device
 from tinyhw.arguments import Parameter, pack_value
 from tinyhw.cli import tinyhw as tinyhw_command
@@ -204,6 +206,20 @@ def test_two_launches_in_a_row_do_not_mix() -> None:
       assert (run(path, kernel, [X, 0.5, -1], device) == 0.5 * X - 1).all()
 
 
+@pytest.mark.parametrize("device", ["EMU", "AMD"])
+def test_threads_take_turns(device: str) -> None:
+  """Also where each of them would be the one that opens the device."""
+  wrong: list[object] = []
+
+  def work(a: int) -> None:
+    try: wrong.extend((a, n) for n in range(4) if (run(DEBUG, "axpn", [X, a, n], device) != a * X + n).any())
+    except BaseException as error: wrong.append(error)
+  threads = [threading.Thread(target=work, args=(a,)) for a in range(6)]
+  for t in threads: t.start()
+  for t in threads: t.join()
+  assert not wrong
+
+
 # ---- the command line
 
 def test_the_command_line_says_types_the_same_way(tmp_path: Path) -> None:
@@ -226,7 +242,7 @@ NUMBERS = st.one_of(st.integers(-(1 << 70), 1 << 70), st.floats(allow_nan=False)
                     st.sampled_from([0, 1, -1, 255, 256, 65504, 65520, 1 << 24, (1 << 24) + 1, -0.0]))
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(200))
 @given(st.sampled_from(TYPES), NUMBERS)
 def test_a_python_number_is_packed_as_itself_or_refused(t: CType, value: Any) -> None:
   """What is packed reads back as the number: exactly, or as the nearest float to a float."""
@@ -244,7 +260,7 @@ def test_a_python_number_is_packed_as_itself_or_refused(t: CType, value: Any) ->
   else: assert back == value and int(back) == int(value)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(200))
 @given(st.sampled_from(TYPES), st.sampled_from("?bBhHiIqQefdFD"), st.integers(0, (1 << 64) - 1))
 def test_a_numpy_scalar_is_packed_as_itself_or_refused(t: CType, code: str, bits: int) -> None:
   """With a type that is known or not: the bytes are its own, and mean the same number as the parameter's type."""

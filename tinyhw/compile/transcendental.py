@@ -185,6 +185,14 @@ def _expm1(x: UOp, precise: bool) -> UOp:
   return (x.ne(x) | x.eq(0.0)).where(x, result)
 
 
+def _tanh(x: UOp, precise: bool) -> UOp:
+  """With p = e^(2|x|) - 1: p / (p + 2), or 1 - 2 / (p + 2) where that is near 1."""
+  size = _absolute(x)
+  p = _expm1((size > 50.0).where(x.const_like(100.0), size + size), precise)
+  result = (size < 0.5).where(p / (p + 2.0), 1.0 - 2.0 / (p + 2.0))
+  return x.ne(x).where(x, _double(_bits(result) | (_bits(x) & SIGN)))
+
+
 def _exp_of_exp2(x: UOp) -> UOp:
   """e^x of a float by the target's EXP2: 2^(high + low) = 2^high * (1 + low * ln2), high + low = x / ln2."""
   inverse = 1 / math.log(2)
@@ -501,6 +509,7 @@ _FUNCTIONS: dict[Ops, Callable[..., UOp]] = {
   Ops.LOG1P: _log1p,
   Ops.SIN: lambda x, precise: _circular(x, precise, False),
   Ops.COS: lambda x, precise: _circular(x, precise, True),
+  Ops.TANH: _tanh,
   Ops.POW: _pow,
   Ops.FMOD: _fmod,
 }

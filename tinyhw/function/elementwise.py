@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.function.core import ConstType, TensorBase, broadcast_shape, expand_to, number, scalar_dtype, wide_float
+from tinyhw.ir import semantics
 from tinyhw.ir.dtype import DType, dtypes, promote
 from tinyhw.ir.ops import Ops
 from tinyhw.ir.uop import UOp
@@ -483,13 +485,22 @@ class Elementwise(TensorBase):
     narrow = dtypes.float32 if self.dtype is dtypes.float64 else dtypes.bfloat16
     return self._wrap(self.uop.detach()).cast(narrow).cast(self.dtype)
 
+  def _constant(self, value: Fraction, head: bool_ = False) -> tuple[float_, float_]:
+    """A number as two of this type, or as one with half of its bits and the rest."""
+    half = dtypes.float32 if self.dtype is dtypes.float64 else dtypes.bfloat16
+    upper = float(semantics.canonical(float(value), half if head else self.dtype))
+    return upper, float(value - Fraction(upper))
+
   def _gated(self, head: Self, rest: Self | None = None) -> Self:
-    """x * sigmoid(head + rest), where the gate has the sign of x. The exponential comes in halves: where it would be a
-    subnormal number, the product need not be one."""
-    half = (-0.5 * head._magnitude()).exp()
-    tail = half if rest is None else half * (self < 0).where(rest, -rest).exp()
-    below = 1 + half * tail
-    return (self < 0).where(self * tail / below * half, self / below)
+    """x * sigmoid(head + rest), where the gate has the sign of x. Where the exponential would be a subnormal number the
+    product need not be one: it is scaled at the end."""
+    size, limit = head._magnitude(), 512 if self.dtype is dtypes.float64 else 64
+    far = size > limit
+    scale = far.where(self.const_like(math.exp(-limit)), self.const_like(1))
+    power = (far.where(self.const_like(limit), self.const_like(0)) - size).exp()
+    if rest is not None: power = power * (self < 0).where(rest, -rest).exp()
+    below = 1 + power * scale
+    return (self < 0).where(self * power / below * scale, self / below)
 
   def relu(self) -> Self:
     """max(x, 0); NaN stays."""
@@ -507,11 +518,8 @@ class Elementwise(TensorBase):
     small = (-x._magnitude()).exp()
     return ((x < 0).where(small, 1) / (1 + small)).cast(dtype)
   def tanh(self) -> Self:
-    """Hyperbolic tangent, without overflow on either side."""
-    x, dtype = self._in_wide()
-    less = (-2 * x._magnitude()).expm1()
-    ratio = -less / (2 + less)
-    return (x < 0).where(-ratio, ratio).cast(dtype)
+    """Hyperbolic tangent."""
+    return self._unary(Ops.TANH)
   def silu(self) -> Self:
     """x * sigmoid(x)."""
     x, dtype = self._in_wide()
@@ -520,25 +528,26 @@ class Elementwise(TensorBase):
   def gelu(self) -> Self:
     """The Gaussian error unit in its tanh form: x * sigmoid(2u), u = sqrt(2/pi) * (x + 0.044715 x^3)."""
     x, dtype = self._in_wide()
-    factor, cubed = 2 * math.sqrt(2 / math.pi), 2 * math.sqrt(2 / math.pi) * 0.044715
+    factor, factor_rest = x._constant(_GELU)
+    upper, lower = x._constant(_GELU * Fraction("0.044715"), head=True)
     t = x.clip(-40, 40)               # beyond, the gate is 0 or 1
     # exp(2u) has 2u's absolute error for its relative one: 2u is head + rest, products of heads are exact.
     t1 = t._head()
     square1, square2 = t1 * t1, (t + t1) * (t - t1)                           # t^2
-    upper = x.const_like(cubed)._head()
     product = square1._head() * upper
-    more = (square1 - square1._head()) * upper + square1 * (cubed - upper) + square2 * cubed
+    more = (square1 - square1._head()) * upper + square1 * lower + square2 * (upper + lower)
     total = product + factor
     back = total - product
-    more = more + ((product - (total - back)) + (factor - back))              # total + more = factor + cubed * t^2
+    # total + more = the factor + its 0.044715th * t^2
+    more = more + ((product - (total - back)) + (factor - back)) + factor_rest
     total1 = total._head()
     return x._gated(t1 * total1, (t - t1) * total1 + t * (total - total1) + t * more).cast(dtype)
   def quick_gelu(self) -> Self:
     """x * sigmoid(1.702 x)."""
     x, dtype = self._in_wide()
     t = x.clip(-1000, 1000)           # beyond, the gate is 0 or 1
-    t1, factor1 = t._head(), x.const_like(1.702)._head()
-    return x._gated(t1 * factor1, (t - t1) * factor1 + t * (1.702 - factor1)).cast(dtype)
+    t1, (upper, lower) = t._head(), x._constant(Fraction("1.702"), head=True)
+    return x._gated(t1 * upper, (t - t1) * upper + t * lower).cast(dtype)
   def elu(self, alpha: float_ = 1.0) -> Self:
     """x, or `alpha * (exp(x) - 1)` below 0."""
     x, dtype = self._in_wide()
@@ -555,6 +564,8 @@ class Elementwise(TensorBase):
     """x limited to low..high."""
     return self.clip(low, high)
 
+
+_GELU = Fraction("1.59576912160573071175978423973752747390343452465570")      # 2 * sqrt(2 / pi)
 
 _SHORT_POWERS: dict[float_, Callable[[Any], Any]] = {
   -1: lambda x: x.reciprocal(), -0.5: lambda x: x.rsqrt(), 0: lambda x: x.const_like(1), 0.5: lambda x: x.sqrt(),
