@@ -255,13 +255,13 @@ def test_properties() -> None:
 
 @triton.jit
 def racing(out):
-  tl.store(out, tl.load(out) + 1.0)
+  tl.store(out, tl.load(out) + tl.program_id(0))
 
 
 @pytest.mark.skipif(GPU == "AMD", reason="a mock card has other words for it")
 def test_checks() -> None:
   Device.close()
-  Device.check = "1"
+  Device.check = "workgroup-race"
   try:
     out = torch.zeros(1)
     with pytest.raises(HazardFound, match="race"): racing[(8,)](out)

@@ -36,8 +36,10 @@ class Memory:
         continue
       if value is None: continue
       if isinstance(value, (int, np.integer)): self.loose.append(int(value))
-      elif pointer(value, f"{kernel}, argument {name}"):
-        start, end, writable = memory_of(value, f"{kernel}, argument {name}")
+      else:
+        where = f"{kernel}, argument {name}"
+        pointer(value, where)
+        start, end, writable = memory_of(value, where)
         self.spans.append(Span(start, end, name, writable))
         if kind in ("*i64", "*u64"): self.loose += table(base_of(value))
     self.add_pointed()
