@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 # mypy: ignore-errors
-# ruff: noqa: E741
 import os
 
 import numpy as np
@@ -219,7 +218,7 @@ def test_launch_hooks() -> None:
   x = torch.ones(16)
   if knobs is not None:
     before = knobs.runtime.launch_enter_hook
-    enter = lambda metadata: seen.append(metadata.get()["name"])  # noqa: E731
+    enter = lambda metadata: seen.append(metadata.get()["name"])
     if hasattr(before, "add"): before.add(enter)
     else: knobs.runtime.launch_enter_hook = enter
     try: double[(1,)](x, 16, B=16)

@@ -1,5 +1,4 @@
-"""Triton's users' programs (programs.py) on each GPU, each in a process of its own. Skipped where Triton is not installed.
-"""
+"""Triton's users' programs (programs.py) on each GPU, each in a process of its own; without Triton they are skipped."""
 from __future__ import annotations
 
 import importlib.util
@@ -31,8 +30,8 @@ def test_programs_on_the_emulator(gpu: str) -> None:
 
 
 def test_programs_on_a_mock_card() -> None:
-  run(["-m", "pytest", "-q", str(HERE / "programs.py"), "-k", "in_place or view or strides or share or scalars or tuples"],
-      MOCKGPU="gfx1100")
+  chosen = "in_place or view or strides or share or scalars or tuples"
+  run(["-m", "pytest", "-q", str(HERE / "programs.py"), "-k", chosen], MOCKGPU="gfx1100")
 
 
 @pytest.mark.parametrize("gpu", ["gfx1100", "gfx942"])

@@ -111,10 +111,10 @@ def copied(runtime: Any, spans: Sequence[Span]) -> Iterator[list[tuple[Span, int
       runtime.copyin(allocation, data.data)
       made.append((span, allocation, data.data))
     yield [(span, (a.address or 0) + span.start % ALIGN) for span, a, _ in made]
-    for span, allocation, data in made:
+    for span, allocation, after in made:
       if not span.writable: continue
-      runtime.copyout(data, allocation)
-      host_bytes(span.start, span.size)[:] = np.frombuffer(data, np.uint8)[span.start % ALIGN:]
+      runtime.copyout(after, allocation)
+      host_bytes(span.start, span.size)[:] = np.frombuffer(after, np.uint8)[span.start % ALIGN:]
   finally:
     for _, allocation, _ in made: runtime.free(allocation)
 
