@@ -31,7 +31,7 @@ def test_waves_of_a_simd_are_what_llvm_lists(cpu: str) -> None:
 
 def test_what_limits_is_named() -> None:
   assert str(of("gfx1100", 141)) == ("10 waves a SIMD, limited by VGPRs (144 a wave of 1536); 960 workgroups of 2 "
-                                     "resident at once on 96 compute units")
+                                     "waves resident at once on 96 compute units")
   assert "LDS (20,480 bytes a workgroup of 131,072 a workgroup processor)" in str(of("gfx1100", 8, 20000, 256))
   assert of("gfx1100", 8, 20000, 256, wgp=0).workgroups == 3 * 96 and of("gfx1100", 8, 20000, 256).workgroups == 6 * 48
   many = of("gfx942", 8, sgprs=12)  # 13 times 8 registers, taken by 16

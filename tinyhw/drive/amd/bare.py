@@ -15,6 +15,7 @@ from typing import Any, Final
 from tinyhw.arch import DECODED, Arch, decoded
 from tinyhw.autogen import hsa, sq
 from tinyhw.core.errors import (
+  Deadlock,
   DecodeError,
   Interrupted,
   InvalidArgument,
@@ -274,6 +275,7 @@ class BareRuntime(Runtime):
     """Faults of the launch say what they are about."""
     try: yield
     except MachineFault as error:
+      error.message = codeobject.with_places(self.loaded(), error.message)
       error.hint = "; ".join(filter(None, (self.about(error, ready), error.hint)))
       raise
 
@@ -286,6 +288,8 @@ class BareRuntime(Runtime):
       threads = ready.dispatch.block[0] * ready.dispatch.block[1] * ready.dispatch.block[2]
       number = fault.wave // -(-threads // ready.kernel.wavefront_size)
       if x * y * z > 1: parts.append(f"workgroup {number % x},{number // x % y},{number // x // y}")
+    if isinstance(fault, Deadlock) and fault.address is not None:
+      parts += [f"what it waits for is {p}" for p in self._near(fault.address)]
     if isinstance(fault, PageFault) and fault.address is not None:
       parts += self._near(fault.address)
       unserved = ArgumentLayout(ready.kernel).unserved
