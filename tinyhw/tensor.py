@@ -199,7 +199,7 @@ class Tensor(Window):
 
   def dropout(self, p: float = 0.5) -> Tensor:
     """While training: zeros with probability p, the rest scaled to keep the mean. Else the value as it is."""
-    if not Tensor.training or p == 0: return self._derive(self.uop)
+    if not Tensor.training or p == 0: return self._same()
     if p == 1: return self.zeros_like()
     return (Tensor.rand(self.shape, device=self.device) >= p).where(self, 0) / (1 - p)
 
@@ -354,8 +354,7 @@ class Tensor(Window):
     return result.requires_grad_() if requires_grad else result
 
   def gradient(self, *targets: Tensor, seed: Tensor | None = None) -> list[Tensor]:
-    """The derivative of this scalar (or of `seed` times this) by each of the targets. They are values without a history.
-    """
+    """The derivative of this scalar (or of `seed` times this) by each of the targets: values without a history."""
     if seed is None and self.shape != ():
       raise InvalidArgument(f"backward of shape {self.shape}", hint="reduce to a scalar, or give a gradient")
     if not self.dtype.is_float: raise InvalidArgument(f"backward of {self.dtype}", hint="only floats have derivatives")
@@ -365,12 +364,13 @@ class Tensor(Window):
     memory = {u: place for u in self.uop.toposort() if u not in nodes and (place := placed(u)) is not None
               and _variable(place) in nodes}
     found = gradients(self.uop.substitute(memory) if memory else self.uop, start, nodes)
-    return [Tensor._wrap(found[n].reshape(t.shape).detach() if n in found else t._const(0)) for t, n in zip(targets, nodes)]
+    return [Tensor._wrap(found[n].reshape(t.shape).detach() if n in found else t._const(0))
+            for t, n in zip(targets, nodes)]
 
   def backward(self, gradient: Tensor | None = None) -> Tensor:
     """Add the derivative of this scalar (or of `gradient` times this) to `.grad` of the leaves that require it."""
     if not self.requires_grad: raise InvalidArgument("backward of a value that no leaf with requires_grad was used for")
-    below = self.uop.toposort()
+    below = self.uop.toposort(lambda u: u.op is not Ops.DETACH)
     memory = {_variable(found) for u in below if (found := placed(u)) is not None}
     leaves = [t for t in _leaves() if _variable(t._uop) in below or _variable(t._uop) in memory]
     for leaf, g in zip(leaves, self.gradient(*leaves, seed=gradient)):

@@ -85,8 +85,7 @@ lost(x.tolist)
 """
 
 
-@pytest.mark.parametrize("device, again", [("LLVM", False), ("PYTHON", True), ("AMD", False), ("AMD", True),
-                                           ("AMD:1", True)])
+@pytest.mark.parametrize("device, again", [("LLVM", True), ("PYTHON", False), ("AMD", True)])
 def test_a_lost_value_says_so(device: str, again: bool) -> None:
   run_apart(CLOSED.replace("{again!r}", repr(again)), device)
 
@@ -240,27 +239,25 @@ import ctypes, mmap
 libc = ctypes.CDLL(None, use_errno=True)
 libc.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
 libc.mprotect.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
-x = Tensor([1.0, 2.0], device="AMD")
-gpu = Device["AMD"].runtime
-at = gpu.port.mmap(-1, 8192)
-host = gpu.kfd.register_host(gpu.gpu, at, 8192)
-gpu.port.memory(at, 8)[:] = bytes(range(8))
-from tinyhw.drive.base import Allocation
-out = bytearray(8)
-gpu.copyout(memoryview(out), Allocation(at, 8192))
-assert out == bytes(range(8))
-if {how!r} == "unmapped": libc.munmap(at, 8192)
-elif {how!r} == "protected": libc.mprotect(at, 8192, 0)
-else: gpu.port.munmap(at, 8192)
-assert "fault" in refused(gpu.copyout, memoryview(out), Allocation(at, 8192), by=DeviceError)
-none = gpu.port.reserve(4096)
-Device.close()
-gpu = Device["AMD"].runtime
 from tinyhw.drive.amd.kfd import Memory
+from tinyhw.drive.base import Allocation
+for how in ("unmapped", "protected", "told"):
+  gpu = Device["AMD"].runtime
+  at = gpu.port.mmap(-1, 8192)
+  host = gpu.kfd.register_host(gpu.gpu, at, 8192)
+  gpu.port.memory(at, 8)[:] = bytes(range(8))
+  out = bytearray(8)
+  gpu.copyout(memoryview(out), Allocation(at, 8192))
+  assert out == bytes(range(8))
+  if how == "unmapped": libc.munmap(at, 8192)
+  elif how == "protected": libc.mprotect(at, 8192, 0)
+  else: gpu.port.munmap(at, 8192)
+  assert "fault" in refused(gpu.copyout, memoryview(out), Allocation(at, 8192), by=DeviceError), how
+  Device.close()
+gpu = Device["AMD"].runtime
 none = gpu.port.reserve(4096)
 assert "Bad address" in refused(gpu.kfd._allocate, gpu.gpu, none, 4096, Memory.USERPTR.value, none)
 """
 
 
-@pytest.mark.parametrize("how", ["unmapped", "protected", "told"])
-def test_user_memory_that_goes_is_a_page_fault(how: str) -> None: run_apart(USER.replace("{how!r}", repr(how)))
+def test_user_memory_that_goes_is_a_page_fault() -> None: run_apart(USER)

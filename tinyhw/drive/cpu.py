@@ -14,6 +14,7 @@ from typing import Any
 import llvmlite.binding as llvm
 
 from tinyhw.core.errors import DeviceError, InvalidArgument, OutOfMemory
+from tinyhw.core.host import choose
 from tinyhw.drive.base import Allocation, Dim3, Program, Runtime, free_bytes
 
 ALIGNMENT = 64  # a cache line, and the widest vector register of any host
@@ -54,7 +55,9 @@ class HostRuntime(Runtime):
     self._loaded = 0
 
   def describe(self) -> str:
-    return f"{llvm.get_host_cpu_name()} through LLVM {'.'.join(map(str, llvm.llvm_version_info))}"
+    host = choose(llvm.get_process_triple(), llvm.get_host_cpu_features())
+    version = ".".join(map(str, llvm.llvm_version_info))
+    return f"{llvm.get_host_cpu_name()} as {host.cpu} through LLVM {version}"
 
   def alloc(self, nbytes: int) -> Allocation:
     if nbytes <= 0: raise InvalidArgument(f"cannot allocate {nbytes} bytes", where=self.name)

@@ -50,6 +50,10 @@ class TensorBase:
     self._live(uop.detach() if wanted and not self.requires_grad else uop)
     return self
 
+  def _same(self) -> Self:
+    """The value as a tensor of its own: `assign` to either leaves the other alone."""
+    return self._derive(self.uop)
+
   def _live(self, uop: UOp) -> None:
     """The last step of making a tensor: its graph."""
     self._uop = uop
