@@ -67,6 +67,8 @@ def launch(binary: Binary, kernel: str, grid: Counts, block: Counts, args: Seque
   LDS beyond what the launch has reads as 0 and takes no writes, as on the chip; emulated devices warn of it
   (LDSWarning), once a launch.
 
+  Threads may launch at the same time; their launches take turns.
+
   Returns every array's contents after the run, in order, as new arrays. Raises InvalidArgument for arguments that do
   not fit the kernel, DecodeError for a broken binary, DeviceError for what went wrong on the device (MachineFault on
   EMU), WaitTimeout, HazardFound, Unsupported for a device that runs no code objects.
@@ -76,10 +78,10 @@ def launch(binary: Binary, kernel: str, grid: Counts, block: Counts, args: Seque
   if not hasattr(runtime, "load_kernel"):
     raise Unsupported("launch of ready code objects on", opened.name, hint="use device='AMD' or device='EMU'")
   code = contents(binary, getattr(runtime, "target", None))
-  program = runtime.load_kernel(code, kernel)
   sizes = dims(grid, "grid"), dims(block, "block")
   buffers: list[Buffer] = []
-  with observed(opened.name, check, report) as result:
+  with Device.lock, observed(opened.name, check, report) as result:
+    program = runtime.load_kernel(code, kernel)
     try:
       payload, lds = bind(runtime, program, code, args, shared, buffers)
       with timed(opened, timeout):
@@ -88,7 +90,7 @@ def launch(binary: Binary, kernel: str, grid: Counts, block: Counts, args: Seque
       result += [fetch(runtime, value, allocation) for value, allocation in buffers]
     finally:
       for _, allocation in buffers: runtime.free(allocation)
-  result.warnings = told_outside(program.kernel, runtime.loaded(), Device.seen(opened.name)[0])
+    result.warnings = told_outside(program.kernel, runtime.loaded(), Device.seen(opened.name)[0])
   for text in result.warnings: warn(text)
   return result
 

@@ -15,7 +15,6 @@ import pytest
 from tests.compile.test_render_host import INTS, SCALARS, buffer, linear, load, specials
 from tests.strength import examples, seed
 from tinyhw.compile.render import objects
-from tinyhw.compile.render.base import TRANSCENDENTAL
 from tinyhw.compile.render.host import HostRenderer
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.core.host import LEVELS, Host, levels
@@ -41,7 +40,7 @@ def kernel(dtype: DType, count: int) -> tuple[list[UOp], list[DType]]:
   head = [*inputs, *linear(counter)]
   x = [i.index(counter).load() for i in inputs]
   made = [x[0].alu(op, *x[1:1 + (op in GroupOp.BINARY) + 2 * (op is Ops.MULACC)])
-          for op in sorted(GroupOp.ALU - TRANSCENDENTAL - {Ops.WHERE}, key=lambda op: op.name)
+          for op in sorted(GroupOp.ALU - GroupOp.LIBRARY - {Ops.WHERE}, key=lambda op: op.name)
           if op not in ((GroupOp.INT_ONLY | GroupOp.BITWISE) if dtype.is_float else GroupOp.FLOAT_ONLY)
           and (op not in GroupOp.INT_ONLY or dtype.is_int)]
   made.append(x[0].alu(Ops.CMPLT, x[1]).alu(Ops.WHERE, x[1], x[2]))

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ctypes
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -203,6 +204,20 @@ def test_two_launches_in_a_row_do_not_mix() -> None:
     for device in ("EMU", "AMD"):
       assert (run(path, kernel, [X, 3, 1], device) == 3 * X + 1).all()
       assert (run(path, kernel, [X, 0.5, -1], device) == 0.5 * X - 1).all()
+
+
+@pytest.mark.parametrize("device", ["EMU", "AMD"])
+def test_threads_take_turns(device: str) -> None:
+  """Also where each of them would be the one that opens the device."""
+  wrong: list[object] = []
+
+  def work(a: int) -> None:
+    try: wrong.extend((a, n) for n in range(4) if (run(DEBUG, "axpn", [X, a, n], device) != a * X + n).any())
+    except BaseException as error: wrong.append(error)
+  threads = [threading.Thread(target=work, args=(a,)) for a in range(6)]
+  for t in threads: t.start()
+  for t in threads: t.join()
+  assert not wrong
 
 
 # ---- the command line

@@ -492,12 +492,15 @@ class Elementwise(TensorBase):
     return upper, float(value - Fraction(upper))
 
   def _gated(self, head: Self, rest: Self | None = None) -> Self:
-    """x * sigmoid(head + rest), where the gate has the sign of x. The exponential comes in halves: where it would be a
-    subnormal number, the product need not be one."""
-    half = (-0.5 * head._magnitude()).exp()
-    tail = half if rest is None else half * (self < 0).where(rest, -rest).exp()
-    below = 1 + half * tail
-    return (self < 0).where(self * tail / below * half, self / below)
+    """x * sigmoid(head + rest), where the gate has the sign of x. Where the exponential would be a subnormal number the
+    product need not be one: it is scaled at the end."""
+    size, limit = head._magnitude(), 512 if self.dtype is dtypes.float64 else 64
+    far = size > limit
+    scale = far.where(self.const_like(math.exp(-limit)), self.const_like(1))
+    power = (far.where(self.const_like(limit), self.const_like(0)) - size).exp()
+    if rest is not None: power = power * (self < 0).where(rest, -rest).exp()
+    below = 1 + power * scale
+    return (self < 0).where(self * power / below * scale, self / below)
 
   def relu(self) -> Self:
     """max(x, 0); NaN stays."""

@@ -34,7 +34,7 @@ TOGETHER: Final = 4  # random choices of all ignored bits of a row
 CHUNK: Final = 4000
 
 
-def instructions(cpu: str, words: Sequence[bytes]) -> list[str]:
+def instructions(cpu: str, words: Sequence[bytes], features: str = "") -> list[str]:
   """What llvm-mc 22 decodes each word to: its record's name and operands; "" where it is not one whole instruction.
 
   Each word is a block of its own, behind which an s_nop with its number stands twice. llvm-mc dies of some words
@@ -42,16 +42,17 @@ def instructions(cpu: str, words: Sequence[bytes]) -> list[str]:
   """
   if LLVM_MC is None:
     raise MissingTool("llvm-mc-22 is not installed", where="tinyhw gen ignored", hint="apt-get install llvm-22")
-  if len(words) > CHUNK: return [i for k in range(0, len(words), CHUNK) for i in instructions(cpu, words[k:k + CHUNK])]
+  if len(words) > CHUNK: return [
+    i for k in range(0, len(words), CHUNK) for i in instructions(cpu, words[k:k + CHUNK], features)]
   lines: list[str] = []
   for n, data in enumerate(words):
     mark = f"[0x{n & 255:02x} 0x{n >> 8:02x} 0x80 0xbf]"
     lines += ["[" + " ".join(f"0x{b:02x}" for b in data) + "]", mark, mark]
-  command = [LLVM_MC, "--disassemble", "-triple=amdgcn-amd-amdhsa", f"-mcpu={cpu}", "--show-inst"]
+  command = [LLVM_MC, "--disassemble", "-triple=amdgcn-amd-amdhsa", f"-mcpu={cpu}", f"-mattr={features}", "--show-inst"]
   done = subprocess.run(command, input="\n".join(lines) + "\n", capture_output=True, text=True, check=False)
   if done.returncode < 0:
     half = len(words) // 2
-    return [*instructions(cpu, words[:half]), *instructions(cpu, words[half:])] if half else [""]
+    return [i for part in (words[:half], words[half:]) for i in instructions(cpu, part, features)] if half else [""]
   shown = re.split(r"^\t(?=[a-z])", done.stdout, flags=re.M)[1:]
   texts = [" ".join(re.findall(r"(?:MCInst #\d+ |MCOperand )([^\s>]+)", block)) for block in shown]
   refused = {(int(n) - 1) // 3 for n in re.findall(r"<stdin>:(\d+):\d+: \w+: invalid instruction", done.stderr)}
@@ -65,8 +66,11 @@ def instructions(cpu: str, words: Sequence[bytes]) -> list[str]:
   return out
 
 
-def probed(isa: Table, cpu: str, rows: Sequence[Row]) -> list[int]:
-  """For each row the bits outside of its fields that LLVM ignores. Raises LayoutError where samples disagree."""
+def probed(isa: Table, cpu: str, rows: Sequence[Row], features: str = "") -> list[int | None]:
+  """For each row the bits outside of its fields that LLVM ignores, None where it knows none of the row's words.
+
+  Raises LayoutError where samples disagree.
+  """
   rng = random.Random(22)
   bases = [[isa.encode(r, even(random_fields(rng, r), r)) for _ in range(SAMPLES)] for r in rows]
   words: list[bytes] = []
@@ -78,14 +82,22 @@ def probed(isa: Table, cpu: str, rows: Sequence[Row]) -> list[int]:
         words.append(base if bit < 0 else flipped(base, 1 << bit))
         places.append((k, s, bit))
   found = dict(zip(places, instructions(cpu, words), strict=True))
-  out = []
+  out: list[int | None] = []
   for k, row in enumerate(rows):
     samples = [s for s in range(SAMPLES) if found[k, s, -1]]
     masks = {sum(1 << bit for bit in range(8 * row.size) if found.get((k, s, bit)) == found[k, s, -1]) for s in samples}
     if len(masks) > 1: raise LayoutError(f"ignores {' or '.join(map(hex, masks))}", where=f"{isa.name} {row.mnemonic}")
-    out.append(masks.pop() if masks else 0)
-  together(isa, cpu, rows, bases, out)
+    out.append(masks.pop() if masks else None)
+  together(isa, cpu, rows, bases, out, features)
   return out
+
+
+def everywhere(isa: Table, cpu: str, rows: Sequence[Row]) -> list[int]:
+  """The same; rows that LLVM knows where halves of registers have names alone (v_mov_b16) are asked with these."""
+  out = probed(isa, cpu, rows)
+  again = [k for k, mask in enumerate(out) if mask is None] if isa.name in amdgcn.HALVES else []
+  for k, mask in zip(again, probed(isa, cpu, [rows[k] for k in again], "+real-true16"), strict=True): out[k] = mask
+  return [mask or 0 for mask in out]
 
 
 def flipped(code: bytes, bits: int) -> bytes:
@@ -93,14 +105,16 @@ def flipped(code: bytes, bits: int) -> bytes:
   return (int.from_bytes(code, "little") ^ bits).to_bytes(len(code), "little")
 
 
-def together(isa: Table, cpu: str, rows: Sequence[Row], bases: Sequence[Sequence[bytes]], masks: Sequence[int]) -> None:
+def together(isa: Table, cpu: str, rows: Sequence[Row], bases: Sequence[Sequence[bytes]], masks: Sequence[int | None],
+             features: str) -> None:
   """Raises LayoutError where several ignored bits at once are not ignored."""
   rng, words, where = random.Random(23), list[bytes](), list[str]()
   for row, samples, mask in zip(rows, bases, masks, strict=True):
-    for base in samples if mask else ():
+    if not mask: continue
+    for base in samples:
       words += [base, *(flipped(base, rng.getrandbits(96) & mask) for _ in range(TOGETHER))]
       where += [f"{isa.name} {row.mnemonic} {row.variant}"] * (TOGETHER + 1)
-  found = instructions(cpu, words)
+  found = instructions(cpu, words, features)
   for k in range(0, len(words), TOGETHER + 1):
     if found[k] and len(set(found[k:k + TOGETHER + 1])) > 1:
       raise LayoutError("bits that LLVM ignores one by one change the instruction together", where=where[k])
@@ -122,7 +136,7 @@ def generate(sources: Sources) -> str:
     isa, names = strict(records, generation, sources)
     rows = [r for r in isa.rows() if r.variant != "w64"]  # llvm-mc takes words of waves of 32 here
     masks: dict[str, set[int]] = {}
-    for row, mask in zip(rows, probed(isa, cpu, rows), strict=True):
+    for row, mask in zip(rows, everywhere(isa, cpu, rows), strict=True):
       masks.setdefault(names[row.mnemonic, row.variant, row.size, row.value], set()).add(mask & row.mask)
     by_mask: dict[int, list[str]] = {}
     for name, several in masks.items():

@@ -95,7 +95,8 @@ def errors(found: Array, x: Sequence[Array], exact: list[Any], function: Functio
     top = math.ldexp(1, high + 1)
     wanted, got = (np.clip(np.array(v, np.float64), -top, top) for v in (exact, found))
     _, exponent = np.frexp(wanted)
-    with np.errstate(all="ignore"): off = np.ldexp(np.abs(got - wanted), mantissa - np.maximum(exponent - 1, low))
+    with np.errstate(invalid="ignore"):
+      off = np.ldexp(np.abs(got - wanted), mantissa - np.clip(exponent - 1, low, high))
   else: off = np.array([_error(f, e, mantissa, low, high) for f, e in zip(found.tolist(), exact)])
   zero = np.array([e == 0 for e in exact])
   wrong = (np.isnan(found) != np.isnan(double)) | zero & ((found != 0) | (np.signbit(found) != np.signbit(double)))
@@ -106,7 +107,7 @@ def _error(found: float, exact: Any, mantissa: int, low: int, high: int) -> floa
   if exact != exact or found != found or exact == 0: return 0.0
   top = mp.ldexp(1, high + 1)
   got, wanted = (max(min(mp.mpf(v), top), -top) for v in (found, exact))
-  exponent = max(mp.frexp(wanted)[1] - 1, low)
+  exponent = min(max(mp.frexp(wanted)[1] - 1, low), high)
   return float(mp.ldexp(abs(got - wanted), mantissa - exponent))
 
 

@@ -28,7 +28,7 @@ class Row:
   def bound(self) -> float:
     """The promise: the next step above what was measured, and above a tenth more where that is no correct rounding."""
     worst = max(v for v, _ in self.found.values())
-    return next((s for s in STEPS if s >= (worst if worst <= 0.5 else worst + (worst - 0.5) / 5)), float("inf"))
+    return next((s for s in STEPS if s >= (worst if worst <= 0.5 else worst + (worst - 0.5) / 8)), float("inf"))
 
   def text(self, worst: bool = False) -> str:
     """The line; with where the greatest error is, if wanted."""
