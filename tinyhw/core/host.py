@@ -66,8 +66,8 @@ def choose(triple: str, found: Mapping[str, bool], wanted: str | None = None) ->
 
 
 # Conversions of half (libraries of compilers have them only of late, and with the old ABI before), and float's fused
-# multiply-add, in double: the product is exact, and a sum that is rounded to odd may be rounded once more. A NaN operand
-# comes before one that the product makes, as with the instruction.
+# multiply-add, in double: the product is exact, and a sum that is rounded to odd may be rounded once more. A NaN
+# operand comes before one that the product makes, as with the instruction.
 FUNCTIONS: Final = """
 define weak float @__extendhfsf2(half %x) {
   %h = bitcast half %x to i16
