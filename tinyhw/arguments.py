@@ -195,9 +195,10 @@ def shown(value: Any) -> str:
 
 def unsaid(value: Any, p: Parameter) -> InvalidArgument:
   """A Python number for a parameter of which only the size is known."""
-  names = {1: ("i8",), 2: ("i16", "f16"), 4: ("i32", "f32"), 8: ("i64", "f64")}.get(p.size, ())
-  if isinstance(value, float): names = tuple(n for n in names if n[0] == "f")
-  whole = {"i": "int", "f": "float"}
+  bits, whole = 8 * p.size, {"i": "int", "u": "uint", "f": "float"}
+  sign = "u" if isinstance(value, int) and value >> bits - 1 > 0 else "i"
+  names = [f"{kind}{bits}" for kind in (sign, "f") if p.size in {1, 2, 4, 8} and (kind != "f" or p.size > 1)]
+  if isinstance(value, (float, complex)): names = [n for n in names if n[0] == "f" and isinstance(value, float)]
   text = f"{value!r:.40}"
   ways = " or ".join(f"np.{whole[n[0]]}{n[1:]}({text})" for n in names)
   short = " or ".join(f"{text}:{n}" for n in names)
@@ -240,6 +241,7 @@ def pack_scalar(value: Any, p: Parameter) -> bytes:
 def pack_number(value: Any, p: Parameter) -> bytes:
   """A Python number in a type that holds it; a float may be rounded to a float, nothing else changes."""
   kind, wanted = p.known()
+  if kind is None and isinstance(value, bool) and p.size == 1: return bytes([value])  # every type of a byte has it
   if kind is None: raise unsaid(value, p)
   number(kind, wanted, value, p)
   if kind.bfloat: raise p.refuse(shown(value), wanted, "give its bits as np.uint16")

@@ -1,8 +1,8 @@
 """Composition root: from a device's name to its renderer (what compiles for it) and its runtime (what runs it).
 
-The only place that reads `DEV`, `MOCKGPU`, `EMU`, `EMU_CHECK` and `TINYHW_TRITON`, and the only one that knows that a mock exists:
-drivers are handed a `Port`, the real one or the mock's, and cannot tell which. Devices open on first use and stay open
-until the process ends.
+The only place that reads `DEV`, `MOCKGPU`, `EMU`, `EMU_CHECK` and `TINYHW_TRITON`, and the only one that knows that a
+mock exists: drivers are handed a `Port`, the real one or the mock's, and cannot tell which. Devices open on first use
+and stay open until the process ends.
 """
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ import functools
 import importlib
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -99,6 +100,7 @@ class Devices:
 
   def __init__(self) -> None:
     self._open: dict[str, OpenDevice] = {}
+    self.lock = threading.RLock()  # held while a device opens, and for each `tinyhw.launch`
     self._default: str | None = None
     self._port: Port | None = None
     self._machine: Any = None
@@ -134,15 +136,18 @@ class Devices:
 
   def __getitem__(self, name: str | None) -> OpenDevice:
     name = self.canonicalize(name)
-    if (device := self._open.get(name)) is None:
-      kind, _, index = name.partition(":")
-      if (opener := _OPENERS.get(kind)) is None:
-        raise Unsupported("device", kind, hint=f"it would be {KINDS[kind]}; built are {', '.join(_OPENERS)}")
-      refuse_planned_variables()
-      start = time.perf_counter()
-      device = self._open[name] = opener(self, name, int(index or 0))
-      if debug_level() >= 1:
-        print(f"{name:8s} opened in {(time.perf_counter() - start) * 1e3:.1f} ms: {KINDS[kind]}", file=sys.stderr)
+    if (device := self._open.get(name)) is not None: return device
+    with self.lock: return self._open.get(name) or self._opened(name)
+
+  def _opened(self, name: str) -> OpenDevice:
+    kind, _, index = name.partition(":")
+    if (opener := _OPENERS.get(kind)) is None:
+      raise Unsupported("device", kind, hint=f"it would be {KINDS[kind]}; built are {', '.join(_OPENERS)}")
+    refuse_planned_variables()
+    start = time.perf_counter()
+    device = self._open[name] = opener(self, name, int(index or 0))
+    if debug_level() >= 1:
+      print(f"{name:8s} opened in {(time.perf_counter() - start) * 1e3:.1f} ms: {KINDS[kind]}", file=sys.stderr)
     return device
 
   @property
@@ -304,7 +309,7 @@ def triton_target() -> tuple[str, str] | None:
   from tinyhw.arch import ARCHES, decoded
   kind = wanted.partition(":")[0].upper()
   if kind in KINDS:
-    if kind != "AMD": raise Unsupported("Triton on device", wanted, hint="TINYHW_TRITON takes AMD, or the name of a GPU")
+    if kind != "AMD": raise Unsupported("Triton on device", wanted, hint="TINYHW_TRITON takes AMD or a GPU's name")
     return Device.canonicalize(wanted), ""
   found = decoded(wanted).name
   if found in cards and found in ARCHES: return Device.canonicalize(f"AMD:{cards.index(found)}"), found

@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from tinyhw.core.errors import DecodeError, TinyhwError
+from tinyhw.arch import Arch
+from tinyhw.core.errors import DecodeError
 from tinyhw.drive.amd.program import user_sgprs
 from tinyhw.emulator.amdgcn import control
 from tinyhw.emulator.amdgcn.all_tables import MEANINGS
@@ -70,14 +71,17 @@ class Uses:
     return next(iter(found)) if len(found) == 1 and found <= {"f32", "f64"} else None
 
 
-def uses(code: CodeObject, kernel: Kernel, isa: str) -> Uses:
-  """What a kernel's code does with its arguments; nothing for code that cannot be followed."""
+def uses(code: CodeObject, kernel: Kernel, arch: Arch) -> Uses:
+  """What a kernel's code does with its arguments; nothing for code that cannot be followed. Raises what keeps the
+  kernel from running."""
   found = Uses()
-  try: pointer = next(k for k, name in user_sgprs(kernel, code.arch, 0).pairs.items() if name == "kernarg")
-  except (StopIteration, TinyhwError): return found
-  lanes = kernel.wavefront_size
-  start: State = {SGPR0 + pointer + k: Tag("kernarg", 0, k) for k in (0, 1)}
-  flow = _Flow(code, isa, lanes, frozenset(a.offset for a in kernel.arguments if a.kind == "global_buffer"))
+  sgprs = user_sgprs(kernel, arch.name, 0)
+  start: State = {SGPR0 + at + k: Tag("kernarg", 0, k) for at, name in sgprs.pairs.items() if name == "kernarg"
+                  for k in (0, 1)}
+  first, count = sgprs.preload
+  start |= {SGPR0 + len(sgprs.values) + k: Tag("value", 4 * (first + k)) for k in range(count)}
+  pointers = frozenset(a.offset for a in kernel.arguments if a.kind == "global_buffer")
+  flow = _Flow(code, arch.isa, kernel.wavefront_size, pointers)
   if flow.follow(kernel.entry_offset, start): flow.collect(found)
   return found
 

@@ -85,6 +85,9 @@ def _sin(g: UOp, u: UOp) -> tuple[UOp | None, ...]: return (g * u.src[0].alu(Ops
 @_rule(Ops.COS)
 def _cos(g: UOp, u: UOp) -> tuple[UOp | None, ...]: return (-(g * u.src[0].alu(Ops.SIN)),)
 
+@_rule(Ops.TANH)
+def _tanh(g: UOp, u: UOp) -> tuple[UOp | None, ...]: return (g * (_like(u, 1.0) - u * u),)
+
 @_rule(Ops.FMOD)
 def _fmod(g: UOp, u: UOp) -> tuple[UOp | None, ...]: return g, -(g * (u.src[0] / u.src[1]).alu(Ops.TRUNC))
 

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tinyhw.arguments import Array, Buffer, bind, fetch
-from tinyhw.core.errors import HazardFound, InvalidArgument, LDSWarning, Unsupported, WaitTimeout
+from tinyhw.core.errors import HazardFound, InvalidArgument, LDSWarning, TinyhwError, Unsupported, WaitTimeout
 from tinyhw.device import Device, OpenDevice, mock_cards, stand_in
-from tinyhw.wire.codeobject import CodeObject, Kernel, place
+from tinyhw.wire.codeobject import CodeObject, Kernel, place, unbundled
 
 if TYPE_CHECKING:
   from tinyhw.emulator.check import Report as Findings
@@ -67,6 +67,8 @@ def launch(binary: Binary, kernel: str, grid: Counts, block: Counts, args: Seque
   LDS beyond what the launch has reads as 0 and takes no writes, as on the chip; emulated devices warn of it
   (LDSWarning), once a launch.
 
+  Threads may launch at the same time; their launches take turns.
+
   Returns every array's contents after the run, in order, as new arrays. Raises InvalidArgument for arguments that do
   not fit the kernel, DecodeError for a broken binary, DeviceError for what went wrong on the device (MachineFault on
   EMU), WaitTimeout, HazardFound, Unsupported for a device that runs no code objects.
@@ -75,11 +77,11 @@ def launch(binary: Binary, kernel: str, grid: Counts, block: Counts, args: Seque
   runtime: Any = opened.runtime
   if not hasattr(runtime, "load_kernel"):
     raise Unsupported("launch of ready code objects on", opened.name, hint="use device='AMD' or device='EMU'")
-  code = contents(binary)
-  program = runtime.load_kernel(code, kernel)
+  code = contents(binary, getattr(runtime, "target", None))
   sizes = dims(grid, "grid"), dims(block, "block")
   buffers: list[Buffer] = []
-  with observed(opened.name, check, report) as result:
+  with Device.lock, observed(opened.name, check, report) as result:
+    program = runtime.load_kernel(code, kernel)
     try:
       payload, lds = bind(runtime, program, code, args, shared, buffers)
       with timed(opened, timeout):
@@ -88,7 +90,7 @@ def launch(binary: Binary, kernel: str, grid: Counts, block: Counts, args: Seque
       result += [fetch(runtime, value, allocation) for value, allocation in buffers]
     finally:
       for _, allocation in buffers: runtime.free(allocation)
-  result.warnings = told_outside(program.kernel, runtime.loaded(), Device.seen(opened.name)[0])
+    result.warnings = told_outside(program.kernel, runtime.loaded(), Device.seen(opened.name)[0])
   for text in result.warnings: warn(text)
   return result
 
@@ -119,7 +121,8 @@ def told_outside(kernel: Kernel, loaded: list[tuple[int, CodeObject]], outside: 
   pc = min(outside)
   locals_ = any(p.kind == "dynamic_shared_pointer" for p in kernel.arguments)
   way = "give its pointers to LDS more bytes" if locals_ else "shared=BYTES (--shared) gives a launch dynamic LDS"
-  more = f", and {len(outside) - 1} more instructions did so" if len(outside) > 1 else ""
+  others = len(outside) - 1
+  more = f", as did {others} more instruction{'s' if others > 1 else ''}" if others else ""
   return [f"kernel {kernel.name} at {place(loaded, pc) or f'PC {pc:#x}'}: {outside[pc]}{more}; {way}"]
 
 
@@ -162,13 +165,16 @@ def observed(device: str, check: bool | str, report: bool) -> Iterator[Launched]
                       hint="check='report' goes on and leaves them in the result's findings")
 
 
-def contents(binary: Binary) -> bytes:
-  """The bytes of a code object, or of the file at its path. Raises InvalidArgument for a file that cannot be read."""
-  if isinstance(binary, bytes): return binary
-  if isinstance(binary, (bytearray, memoryview)): return bytes(binary)
+def contents(binary: Binary, arch: str | None = None) -> bytes:
+  """The bytes of a code object, or of the file at its path; out of a bundle that for the generation `arch`, or the one.
+
+  Raises InvalidArgument for a file that cannot be read.
+  """
+  if isinstance(binary, (bytes, bytearray, memoryview)): return unbundled(bytes(binary), arch)
   if not isinstance(binary, (str, os.PathLike)):
     raise InvalidArgument(f"{type(binary).__name__} given for a code object", hint="give its bytes or its file's path")
-  try: return Path(binary).read_bytes()
+  try: return unbundled(Path(binary).read_bytes(), arch)
+  except TinyhwError: raise
   except (OSError, ValueError) as error:
     why = getattr(error, "strerror", None) or error
     raise InvalidArgument(f"cannot be read: {why}", where=repr(os.fspath(binary))) from None

@@ -37,11 +37,11 @@ def _fits(a: Argument, t: CType) -> bool:
 def seen(binary: bytes, kernel: Kernel) -> tuple[CType | None, ...]:
   """The type under which the code uses each explicit parameter, where that is sure: a number's, or a pointer's to
   floats."""
-  from tinyhw.arch import decoded
+  from tinyhw.drive.amd.bare import generation
   from tinyhw.evidence import uses
   try:
     code = codeobject.load(binary)
-    found = uses(code, kernel, decoded(code.arch).isa)
+    found = uses(code, kernel, generation(code.arch))
   except TinyhwError: return (None,) * len(kernel.arguments)
   out: list[CType | None] = []
   for a in kernel.arguments:

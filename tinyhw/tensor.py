@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, cast
 from tinyhw.core.errors import InvalidArgument, Unsupported
 from tinyhw.device import Device
 from tinyhw.engine import random, watch
-from tinyhw.engine.buffer import from_host
-from tinyhw.engine.realize import memory_of, placed, realize, realize_nodes
+from tinyhw.engine.buffer import buffer_of, from_host, new_node
+from tinyhw.engine.realize import check_alive, home, lost, memory_of, placed, realize, realize_nodes
 from tinyhw.function.core import ConstType, TensorBase, live_tensors
 from tinyhw.function.movement import iota
 from tinyhw.function.window import Window
@@ -199,7 +199,7 @@ class Tensor(Window):
 
   def dropout(self, p: float = 0.5) -> Tensor:
     """While training: zeros with probability p, the rest scaled to keep the mean. Else the value as it is."""
-    if not Tensor.training or p == 0: return self._derive(self.uop)
+    if not Tensor.training or p == 0: return self._same()
     if p == 1: return self.zeros_like()
     return (Tensor.rand(self.shape, device=self.device) >= p).where(self, 0) / (1 - p)
 
@@ -279,7 +279,7 @@ class Tensor(Window):
     return (self[i] for i in range(self.shape[0]))
 
   def __repr__(self) -> str:
-    state = "in memory" if placed(self.uop) is not None else "lazy"
+    state = "lazy" if (found := placed(self._uop)) is None else "lost" if lost(found) else "in memory"
     grad = ", requires_grad=True" if self.requires_grad else ""
     return f"<Tensor {self.shape} {self.dtype} on {self.device}, {state}{grad}>"
 
@@ -308,6 +308,7 @@ class Tensor(Window):
     if self.requires_grad and self.is_leaf and TensorBase.grad_enabled and other.requires_grad:
       raise InvalidArgument("assign to a leaf that requires a gradient, from a value with a history",
                             hint="detach the value, or use `with Tensor.no_grad()`")
+    check_alive(other._uop)  # a lost value is told of here, and this tensor keeps its own
     # CONTIGUOUS: the value gets memory of its own, a parameter is never one node with a constant or another tensor.
     self.uop = other.uop.detach().contiguous() if self.is_leaf else other.uop.contiguous()
     return self
@@ -336,12 +337,14 @@ class Tensor(Window):
     if wanted and not self.dtype.is_float:
       raise InvalidArgument(f"a gradient for {self.dtype}", hint="only floats have one")
     if wanted and self.is_leaf and not self.requires_grad:
-      node = _variable(self.uop)
-      if node.op is not Ops.BUFFER or any(t is not self and _variable(t._uop) is node for t in _leaves()):
-        # Memory of its own: an equal constant, or another view of the same memory, is another variable.
-        self.uop = self.uop.detach().contiguous()
-        realize_nodes([self.uop])
-        self.uop = placed(self.uop) or self.uop
+      # A node of its own, which no graph made before has in it; and memory of its own, where it had none.
+      realize(self)
+      if (found := home(self.uop)) is None:
+        copy = self.uop.detach().contiguous()
+        realize_nodes([copy])
+        found = home(copy)
+      assert found is not None or not self.numel()
+      if found is not None: self.uop = new_node(buffer_of(found)).reshape(self.shape)
     self.requires_grad = wanted
     return self
 
@@ -351,7 +354,7 @@ class Tensor(Window):
     return result.requires_grad_() if requires_grad else result
 
   def gradient(self, *targets: Tensor, seed: Tensor | None = None) -> list[Tensor]:
-    """The derivative of this scalar (or of `seed` times this) by each of the targets."""
+    """The derivative of this scalar (or of `seed` times this) by each of the targets: values without a history."""
     if seed is None and self.shape != ():
       raise InvalidArgument(f"backward of shape {self.shape}", hint="reduce to a scalar, or give a gradient")
     if not self.dtype.is_float: raise InvalidArgument(f"backward of {self.dtype}", hint="only floats have derivatives")
@@ -361,12 +364,13 @@ class Tensor(Window):
     memory = {u: place for u in self.uop.toposort() if u not in nodes and (place := placed(u)) is not None
               and _variable(place) in nodes}
     found = gradients(self.uop.substitute(memory) if memory else self.uop, start, nodes)
-    return [Tensor._wrap(found[n].reshape(t.shape) if n in found else t._const(0)) for t, n in zip(targets, nodes)]
+    return [Tensor._wrap(found[n].reshape(t.shape).detach() if n in found else t._const(0))
+            for t, n in zip(targets, nodes)]
 
   def backward(self, gradient: Tensor | None = None) -> Tensor:
     """Add the derivative of this scalar (or of `gradient` times this) to `.grad` of the leaves that require it."""
     if not self.requires_grad: raise InvalidArgument("backward of a value that no leaf with requires_grad was used for")
-    below = self.uop.toposort()
+    below = self.uop.toposort(lambda u: u.op is not Ops.DETACH)
     memory = {_variable(found) for u in below if (found := placed(u)) is not None}
     leaves = [t for t in _leaves() if _variable(t._uop) in below or _variable(t._uop) in memory]
     for leaf, g in zip(leaves, self.gradient(*leaves, seed=gradient)):

@@ -14,7 +14,7 @@ from tinyhw.ir.uop import UOp, VariableArg
 
 _bound: dict[VariableArg, int] = {}
 _bindings: dict[VariableArg, int] = {}
-"""How often each got another value: a graph that was made with the old one is another graph, also where it is in memory."""
+"""How often each got another value: a graph that was made with the old one is another graph, also in memory."""
 
 
 class Variable:

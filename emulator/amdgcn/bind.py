@@ -52,11 +52,11 @@ OMOD: Final = {1: 2.0, 2: 4.0, 3: 0.5}
 WIDE: Final = {"u16": "i64", "i16": "i64", "u32": "i64", "i32": "i64"}
 # Instruction tables whose 16-bit results fill the register, with zeros above.
 ZERO_FILLING: Final = frozenset({"gfx9"})
-# Instructions that read no MODE: their float type only says how to look at bits; and those that round nothing.
+# Instructions that round nothing, and those that read no MODE: their float type only says how to look at bits.
 _UNROUNDED: Final = ("v_cmp", "s_cmp", "v_div_scale", "v_div_fixup", "v_frexp", "v_trig_preop")
 # clamp counts for sums, not for shifts and the low half of a product (section 7.2.3.1).
 _BITWISE: Final = ("v_pk_lshl", "v_pk_lshr", "v_pk_ashr", "v_pk_mul_lo")
-_MODELESS: Final = ("v_cmp", "s_cmp", "v_div_scale", "v_div_fixup", "v_frexp", "v_ldexp")
+_MODELESS: Final = ("v_cmp", "s_cmp", "v_frexp", "v_ldexp")
 
 
 def alu(i: Instruction, pc: int, mode: int) -> Step:

@@ -145,15 +145,6 @@ class Ops:
   def sqrt(x: Value) -> Value: return np.sqrt(x)
 
   @staticmethod
-  def exp2(x: Value) -> Value: return np.exp2(x)
-
-  @staticmethod
-  def log2(x: Value) -> Value: return np.log2(x)
-
-  @staticmethod
-  def sin(x: Value) -> Value: return np.sin(x)
-
-  @staticmethod
   def floor(x: Value) -> Value: return np.floor(x)
 
   @staticmethod

@@ -433,21 +433,6 @@ class LLVMOps:
 
   def fdiv(self, a: Value, b: Value) -> Value: return a._binary(b, "", "fdiv")
   def sqrt(self, x: Value) -> Value: return self._call("sqrt", x)
-  def exp2(self, x: Value) -> Value: return self._each("exp2", x)
-  def log2(self, x: Value) -> Value: return self._each("log2", x)
-  def sin(self, x: Value) -> Value: return self._each("sin", x)
-
-  def _each(self, name: str, x: Value) -> Value:
-    """A function of the host's C library on each element, in f64."""
-    if x.dtype != F64: raise Untranslatable(name)
-    e = self.e
-    if not x.wide: return x.like(e.call("double", name, ("double", x.text)))
-    text = "poison"
-    for lane in range(e.lanes):
-      y = e.call("double", name, ("double", e.op(f"extractelement {x.type} {x.text}, i64 {lane}")))
-      text = e.op(f"insertelement {x.type} {text}, double {y}, i64 {lane}")
-    return x.like(text)
-
   def floor(self, x: Value) -> Value: return self._call("floor", x)
   def ceil(self, x: Value) -> Value: return self._call("ceil", x)
   def trunc(self, x: Value) -> Value: return self._call("trunc", x)

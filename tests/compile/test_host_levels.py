@@ -15,9 +15,10 @@ import pytest
 from tests.compile.test_render_host import INTS, SCALARS, buffer, linear, load, specials
 from tests.strength import examples, seed
 from tinyhw.compile.render import objects
-from tinyhw.compile.render.base import TRANSCENDENTAL
 from tinyhw.compile.render.host import HostRenderer
+from tinyhw.core.errors import InvalidArgument
 from tinyhw.core.host import LEVELS, Host, levels
+from tinyhw.drive.cpu import HostRuntime
 from tinyhw.ir.dtype import DType, dtypes
 from tinyhw.ir.ops import GroupOp, Ops
 from tinyhw.ir.uop import UOp
@@ -39,7 +40,7 @@ def kernel(dtype: DType, count: int) -> tuple[list[UOp], list[DType]]:
   head = [*inputs, *linear(counter)]
   x = [i.index(counter).load() for i in inputs]
   made = [x[0].alu(op, *x[1:1 + (op in GroupOp.BINARY) + 2 * (op is Ops.MULACC)])
-          for op in sorted(GroupOp.ALU - TRANSCENDENTAL - {Ops.WHERE}, key=lambda op: op.name)
+          for op in sorted(GroupOp.ALU - GroupOp.LIBRARY - {Ops.WHERE}, key=lambda op: op.name)
           if op not in ((GroupOp.INT_ONLY | GroupOp.BITWISE) if dtype.is_float else GroupOp.FLOAT_ONLY)
           and (op not in GroupOp.INT_ONLY or dtype.is_int)]
   made.append(x[0].alu(Ops.CMPLT, x[1]).alu(Ops.WHERE, x[1], x[2]))
@@ -92,6 +93,14 @@ def test_every_operation_gives_the_same_bits(dtype: DType) -> None:
 
 def test_kernels_of_different_levels_have_different_keys() -> None:
   assert len({HostRenderer(2, Host(HOST.triple, level)).key for level in LEVELS}) == len(LEVELS)
+
+
+def test_the_device_says_its_level(monkeypatch: pytest.MonkeyPatch) -> None:
+  monkeypatch.setenv("TINYHW_CPU", had()[0])
+  assert f" as {had()[0]} through LLVM " in HostRuntime().describe()
+  assert HostRenderer().host.cpu == had()[0]
+  monkeypatch.setenv("TINYHW_CPU", "z80")
+  with pytest.raises(InvalidArgument, match="TINYHW_CPU: 'z80' is no level"): HostRenderer()
 
 
 @pytest.mark.parametrize("target", INTS, ids=lambda d: d.name)

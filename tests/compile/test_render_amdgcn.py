@@ -141,7 +141,7 @@ def test_arithmetic_on_the_emulator_means_what_semantics_says(dtype: DType) -> N
 
 
 UNARY_REFERENCES = {Ops.EXP2: np.exp2, Ops.EXP: np.exp, Ops.EXPM1: np.expm1, Ops.LOG2: np.log2, Ops.LOG: np.log,
-                    Ops.LOG10: np.log10, Ops.LOG1P: np.log1p, Ops.SIN: np.sin, Ops.COS: np.cos}
+                    Ops.LOG10: np.log10, Ops.LOG1P: np.log1p, Ops.SIN: np.sin, Ops.COS: np.cos, Ops.TANH: np.tanh}
 REFERENCES = {Ops.POW: np.power, Ops.FMOD: np.fmod}
 
 

@@ -12,9 +12,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from tinyhw.core.errors import InvalidArgument, OutOfMemory, PageFault
-from tinyhw.core.memory import PAGE, Access, AddressSpace, Allocator, HostRegion, Region
+from tinyhw.core.memory import GRANULE, PAGE, Access, AddressSpace, Allocator, HostRegion, Region
 
 BASE = 0x7F00_0000_0000
+Part = tuple[int, int, int]  # pages, the first one's number in the region or -1 for a hole, what is allowed
 
 
 @pytest.fixture(scope="module")
@@ -33,19 +34,20 @@ def make_space(region: Region) -> AddressSpace:
 class Layout:
   """Mappings at BASE, one after the other, and what they mean byte by byte."""
 
-  def __init__(self, region: Region, parts: list[tuple[int, int, int]]) -> None:
-    """`parts` are (pages, page of the region or -1 for a hole, what is allowed)."""
-    self.region, self.space = region, AddressSpace()
+  def __init__(self, region: Region, parts: list[Part], unit: int) -> None:
+    """Pages have `unit` bytes."""
+    self.region, self.space, self.unit = region, AddressSpace(), unit
     self.pages: list[tuple[int, int]] = []
     for count, at, access in parts:
-      if at >= 0: self.space.map(BASE + len(self.pages) * PAGE, count * PAGE, region, at * PAGE, access)
+      if at >= 0: self.space.map(BASE + len(self.pages) * unit, count * unit, region, at * unit, access, unit)
       self.pages += [(at + k if at >= 0 else -1, access if at >= 0 else 0) for k in range(count)]
 
   def place(self, at: int, access: int) -> int | str:
     """Where a byte lies in the region, or why it cannot be accessed."""
-    page, allowed = self.pages[at // PAGE] if 0 <= at < len(self.pages) * PAGE else (-1, 0)
+    unit = self.unit
+    page, allowed = self.pages[at // unit] if 0 <= at < len(self.pages) * unit else (-1, 0)
     if page < 0: return "not mapped"
-    return page * PAGE + at % PAGE if allowed & access == access else "no permission"
+    return page * unit + at % unit if allowed & access == access else "no permission"
 
   def places(self, at: int, width: int, access: int) -> list[int]:
     """Where the bytes of an access lie. Raises the fault of the first byte that is none."""
@@ -61,9 +63,15 @@ page_counts = st.integers(1, 2)
 parts = st.tuples(page_counts, st.one_of(st.just(-1), st.integers(0, 14)),
                   st.sampled_from([Access.ALL, Access.ALL, Access.READ, Access.READ | Access.WRITE, Access.WRITE]))
 layouts = st.lists(parts, min_size=1, max_size=5)
+units = st.sampled_from([PAGE, GRANULE])
 offsets = st.one_of(st.integers(-64, 8 * PAGE), *(st.integers(p * PAGE - 20, p * PAGE + 20) for p in range(8)))
 widths = st.sampled_from([1, 2, 4, 8, 12, 16])
 kinds = st.sampled_from([Access.READ, Access.WRITE, Access.READ | Access.ATOMIC])
+def near(at: int, unit: int) -> int:
+  """The offset, or one that small units have."""
+  return at if unit == PAGE else at % (12 * unit) - 20
+
+
 TWO = [(1, 4, Access.ALL), (1, 9, Access.ALL)]  # adjacent, and apart in memory
 TWICE = [(1, 4, Access.ALL), (1, 4, Access.ALL)]  # the same memory
 
@@ -78,15 +86,15 @@ def same_fault(fault: PageFault, wanted: PageFault, lane: int | None = None) -> 
   return (fault.address, fault.access, fault.reason, fault.lane) == (wanted.address, wanted.access, wanted.reason, lane)
 
 
-@given(layouts, st.lists(offsets, min_size=0, max_size=40), widths, st.sampled_from([1, 2, 4, 8, 16]), kinds,
+@given(layouts, units, st.lists(offsets, min_size=0, max_size=40), widths, st.sampled_from([1, 2, 4, 8, 16]), kinds,
        st.integers(0, 9))
-@example(TWO, [PAGE - 7], 8, 1, Access.READ, 0)
-@example(TWO, [PAGE - 1], 2, 1, Access.READ, 0)
-@example(TWO, [PAGE - 2], 4, 2, Access.READ, 0)
-@example(TWO, [PAGE - 4, PAGE], 16, 4, Access.READ, 0)
-def test_gather_reads_what_the_bytes_are(region: Region, layout: list[tuple[int, int, int]], at: list[int], width: int,
+@example(TWO, PAGE, [PAGE - 7], 8, 1, Access.READ, 0)
+@example(TWO, PAGE, [PAGE - 1], 2, 1, Access.READ, 0)
+@example(TWO, PAGE, [PAGE - 2], 4, 2, Access.READ, 0)
+@example(TWO, PAGE, [PAGE - 4, PAGE], 16, 4, Access.READ, 0)
+def test_gather_reads_what_the_bytes_are(region: Region, layout: list[Part], unit: int, at: list[int], width: int,
                                          alignment: int, access: int, seed: int) -> None:
-  model, at = Layout(region, layout), [a // alignment * alignment for a in at]
+  model, at = Layout(region, layout, unit), [near(a, unit) // alignment * alignment for a in at]
   region.u8[:] = np.random.default_rng(seed).integers(0, 256, region.size, dtype=np.uint8)
   addresses = np.array([BASE + a for a in at], np.uint64)
   places, lane = [], 0
@@ -103,16 +111,16 @@ def test_gather_reads_what_the_bytes_are(region: Region, layout: list[tuple[int,
     assert found.tobytes() == region.u8[np.array(places, np.intp)].tobytes()
 
 
-@given(layouts, st.lists(offsets, min_size=0, max_size=40), widths, st.sampled_from([1, 2, 4, 8, 16]),
+@given(layouts, units, st.lists(offsets, min_size=0, max_size=40), widths, st.sampled_from([1, 2, 4, 8, 16]),
        st.sampled_from([Access.WRITE, Access.READ | Access.WRITE | Access.ATOMIC]), st.integers(0, 9))
-@example(TWO, [PAGE - 7], 8, 1, Access.WRITE, 0)
-@example(TWO, [PAGE - 4, PAGE], 8, 4, Access.WRITE, 0)  # lanes that meet where the first one straddles
-@example(TWO, [PAGE - 8, PAGE - 4, PAGE], 16, 4, Access.WRITE, 0)
-@example(TWICE, [PAGE, 0], 4, 4, Access.WRITE, 0)  # lanes that meet in memory and not in address
-def test_scatter_stores_lane_after_lane(region: Region, layout: list[tuple[int, int, int]], at: list[int], width: int,
+@example(TWO, PAGE, [PAGE - 7], 8, 1, Access.WRITE, 0)
+@example(TWO, PAGE, [PAGE - 4, PAGE], 8, 4, Access.WRITE, 0)  # lanes that meet where the first one straddles
+@example(TWO, PAGE, [PAGE - 8, PAGE - 4, PAGE], 16, 4, Access.WRITE, 0)
+@example(TWICE, PAGE, [PAGE, 0], 4, 4, Access.WRITE, 0)  # lanes that meet in memory and not in address
+def test_scatter_stores_lane_after_lane(region: Region, layout: list[Part], unit: int, at: list[int], width: int,
                                         alignment: int, access: int, seed: int) -> None:
   """Where lanes meet the highest one wins; a lane at fault is named, and then nothing is stored."""
-  model, at = Layout(region, layout), [a // alignment * alignment for a in at]
+  model, at = Layout(region, layout, unit), [near(a, unit) // alignment * alignment for a in at]
   region.u8[:] = np.random.default_rng(seed).integers(0, 256, region.size, dtype=np.uint8)
   addresses, values = np.array([BASE + a for a in at], np.uint64), as_array(width, len(at), seed)
   before, lane = region.u8.copy(), 0
@@ -131,13 +139,13 @@ def test_scatter_stores_lane_after_lane(region: Region, layout: list[tuple[int, 
   assert (region.u8 == after).all()
 
 
-@given(layouts, st.lists(st.tuples(offsets, st.integers(1, 3 * PAGE), st.booleans()), max_size=5))
-@example(TWO, [(PAGE - 7, 8, True), (0, 2 * PAGE, False)])
-def test_bytes_are_read_and_written_across_mappings(region: Region, layout: list[tuple[int, int, int]],
+@given(layouts, units, st.lists(st.tuples(offsets, st.integers(1, 3 * PAGE), st.booleans()), max_size=5))
+@example(TWO, PAGE, [(PAGE - 7, 8, True), (0, 2 * PAGE, False)])
+def test_bytes_are_read_and_written_across_mappings(region: Region, layout: list[Part], unit: int,
                                                     steps: list[tuple[int, int, bool]]) -> None:
-  model = Layout(region, layout)
+  model = Layout(region, layout, unit)
   region.u8[:] = np.random.default_rng(1).integers(0, 256, region.size, dtype=np.uint8)
-  for at, size, write in steps:
+  for at, size, write in ((near(a, unit), n if unit == PAGE else n % 100 + 1, w) for a, n, w in steps):
     data, before = np.random.default_rng(size).integers(0, 256, size, dtype=np.uint8), region.u8.copy()
     access = Access.WRITE if write else Access.READ
 
@@ -157,10 +165,10 @@ def test_bytes_are_read_and_written_across_mappings(region: Region, layout: list
     assert (region.u8 == before).all()
 
 
-@given(layouts, offsets, st.sampled_from([1, 2, 4, 8]), st.integers(0, (1 << 64) - 1))
-def test_load_returns_what_store_wrote(region: Region, layout: list[tuple[int, int, int]], at: int, width: int,
+@given(layouts, units, offsets, st.sampled_from([1, 2, 4, 8]), st.integers(0, (1 << 64) - 1))
+def test_load_returns_what_store_wrote(region: Region, layout: list[Part], unit: int, at: int, width: int,
                                        value: int) -> None:
-  model, value = Layout(region, layout), value & (1 << 8 * width) - 1
+  model, at, value = Layout(region, layout, unit), near(at, unit), value & (1 << 8 * width) - 1
   data = np.frombuffer(value.to_bytes(width, "little"), np.uint8)
   before = region.u8.copy()
   try: before[model.places(at, width, Access.WRITE)] = data
@@ -174,6 +182,14 @@ def test_load_returns_what_store_wrote(region: Region, layout: list[tuple[int, i
     with pytest.raises(PageFault) as fault: model.space.load(BASE + at, width)
     assert same_fault(fault.value, wanted)
   else: assert model.space.load(BASE + at, width) == int.from_bytes(region.u8[places].tobytes(), "little")
+
+
+def test_bytes_of_thousands_of_mappings(region: Region) -> None:
+  space = AddressSpace()
+  for k in range(3000): space.map(BASE + k * GRANULE, GRANULE, region, k * GRANULE, unit=GRANULE)
+  data = np.random.default_rng(0).integers(0, 256, 3000 * GRANULE, dtype=np.uint8).tobytes()
+  space.write(BASE, data)
+  assert space.read(BASE, len(data)) == region.u8[:len(data)].tobytes() == data
 
 
 def test_a_region_is_shared_through_its_file(region: Region) -> None:
@@ -203,7 +219,7 @@ def test_mapping_mistakes_are_refused(region: Region) -> None:
 
 
 @given(st.lists(st.tuples(st.integers(1, 5000), st.sampled_from([1, 16, 256, 4096]), st.integers(0, 9)), max_size=40))
-def test_the_allocator_never_overlaps_and_gives_all_back(steps: list[tuple[int, int, int]]) -> None:
+def test_the_allocator_never_overlaps_and_gives_all_back(steps: list[Part]) -> None:
   pool = Allocator(0x1000, 0x10000)
   live: dict[int, int] = {}
   for size, align, choice in steps:

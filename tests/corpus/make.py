@@ -130,7 +130,7 @@ LANGUAGES = {
   "OpenCL C": ("kernels.cl", ["-x", "cl", "-cl-std=CL2.0"]),
   "HIP": ("kernels.hip", ["-x", "hip", "--cuda-device-only", "-nogpuinc", "--no-gpu-bundle-output"]),
 }
-SINCE = {"gfx1100": 15, "gfx942": 17, "gfx1201": 18, "gfx11-generic": 19, "gfx12-generic": 19, "gfx9-4-generic": 20}
+SINCE = {"gfx1100": 15, "gfx942": 17, "gfx1201": 18, "gfx11-generic": 19, "gfx12-generic": 19}
 CLANG_GRIDS = {
   "add": 5, "softmax": 6, "layer_norm": 5, "layer_norm_backward": 6, "dropout": 8, "matmul_half": 35,
   "matmul_float": 16, "matmul_double": 16, "matmul_int8": 64, "attention": 2, "scan": 4, "sort": 3, "histogram": 3,
@@ -161,7 +161,7 @@ def make_clang(folder: Path) -> None:
       for language, (source, words) in LANGUAGES.items():
         for extra in ([], ["-O0"], ["-mwavefrontsize64"], ["-mcumode", "-Os"]):
           if extra and language != {"-O0": "C", "-mcumode": "OpenCL C", "-mwavefrontsize64": "C++"}[extra[0]]: continue
-          if extra and version < 19 or "-m" in "".join(extra) and target in ("gfx942", "gfx9-4-generic"): continue
+          if extra and version < 19 or "-m" in "".join(extra) and target == "gfx942": continue
           if "generic" in target and (extra or language != "C"): continue
           name = f"clang{version}-{target}-{source.replace('.', '-')}{''.join(extra)}"
           where = [f"--offload-arch={target}"] if language == "HIP" else ["-target", "amdgcn-amd-amdhsa",
@@ -170,9 +170,10 @@ def make_clang(folder: Path) -> None:
           if version == 15 and language != "HIP": linker = ["-c"]  # Debian has no lld of that version
           made = folder / "made"
           folder.mkdir(parents=True, exist_ok=True)
-          done = subprocess.run([clang, *words, *where, *(extra if "-O0" in extra or "-Os" in extra else ["-O2", *extra]),
-                                 "-fno-math-errno", "-ffreestanding", "-nogpulib", *linker, str(HERE / source), "-o",
-                                 str(made)], capture_output=True, text=True)
+          level = extra if "-O0" in extra or "-Os" in extra else ["-O2", *extra]
+          done = subprocess.run([clang, *words, *where, *level, "-fno-math-errno", "-ffreestanding",
+                                 "-nogpulib", *linker, str(HERE / source), "-o", str(made)],
+                                capture_output=True, text=True)
           if done.returncode:
             print(f"{name}: not compiled: {done.stderr.strip()[:300]}")
             continue

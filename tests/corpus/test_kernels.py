@@ -1,7 +1,7 @@
 """Kernels of every compiler of the corpus, on every engine, against NumPy.
 
-The quick run launches each object at least once, and each kernel of each language with some compiler, target and engine;
-the thorough run everything. `python -m tests.corpus.corpus` prints the table.
+The quick run launches each kernel of the newest Triton for each target with one of the engines, and a sample of the
+rest; the thorough run everything. `python -m tests.corpus.corpus` prints the table.
 """
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from tests.strength import THOROUGH
 ENGINES = ("ref", "jit", "auto")
 SLOW = {"attention", "matmul_int8", "matmul_half", "layer_norm_backward"}  # of clang's, a second or more each
 ALL = entries()
+NEWEST = max(e.compiler for e in ALL if e.language == "Triton")
 
 
 def chosen() -> list[tuple[Entry, str]]:
@@ -24,8 +25,8 @@ def chosen() -> list[tuple[Entry, str]]:
   out = []
   for k, entry in enumerate(ALL):
     dice = zlib.crc32(entry.id.encode())
-    several = entry.language not in ("Triton",)
-    if several and (dice // 7 % 6 or entry.case in SLOW): continue
+    one_in = 1 if entry.compiler == NEWEST else 4 if entry.language == "Triton" else 7
+    if dice // 7 % one_in or entry.language != "Triton" and entry.case in SLOW: continue
     out.append((entry, ENGINES[(dice + k) % 3]))
   return out
 

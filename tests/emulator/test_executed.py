@@ -7,7 +7,7 @@ import pytest
 
 from tinyhw.emulator.amdgcn import coverage
 from tinyhw.isa.amdgcn import table
-from tinyhw.tools.ledger.executed import GPUS, SCALAR, executed, witnessed
+from tinyhw.tools.ledger.executed import GPUS, SCALAR, SILICON, executed, on_silicon, witnessed
 
 # Why each group has no witness: what stops the wave or hands it over (a debugger's, the trap's); messages to the host;
 # the chip's clocks and its stream-out counters; barriers, which take more than one instruction to see; GWS and ordered
@@ -24,6 +24,8 @@ global_atomic_ordered_add_b64
 def test_the_record_is_true(isa: str) -> None:
   recorded = executed(isa)
   assert {m for m, names in recorded.items() if SCALAR in names} == set(witnessed(isa)), \
+    "python -m tinyhw.tools.ledger.executed"
+  assert {m for m, names in recorded.items() if SILICON in names} == on_silicon(isa), \
     "python -m tinyhw.tools.ledger.executed"
   assert set(recorded) <= coverage.names(table(isa))
 

@@ -86,7 +86,7 @@ def test_values_are_not_read_while_a_call_is_recorded(reading: Callable[[Tensor]
     return y * 2
   assert f(Tensor([1.0])).item() == 4
   for _ in range(2):
-    with pytest.raises(InvalidArgument, match=r"f.*: while it records, its function reads a value into Python .*return"):
+    with pytest.raises(InvalidArgument, match=r"f.*: while it records, its function reads a value into Python"):
       f(Tensor([2.0]))
   inside = False
   assert [f(Tensor([float(i)])).item() for i in range(3)] == [2, 4, 6] and f.captured
@@ -111,20 +111,22 @@ class Config:
 
 
 @pytest.mark.parametrize("old, new, name", [
-  (2, 3, "scale"), (2, 2.0, "scale"), (0.0, -0.0, "scale"), ("a", "b", "scale"), (None, 1, "scale"), ((1, 2), (1, 3), r"scale\[1\]"),
-  ({"a": [1]}, {"a": [2]}, r"scale\.a\[0\]"), ({"a": 1}, {"b": 1}, "scale"), ([1], [1, 2], "scale"), ([1], (1,), "scale"),
+  (2, 3, "scale"), (2, 2.0, "scale"), (0.0, -0.0, "scale"), ("a", "b", "scale"), (None, 1, "scale"),
+  ((1, 2), (1, 3), r"scale\[1\]"), ({"a": [1]}, {"a": [2]}, r"scale\.a\[0\]"), ({"a": 1}, {"b": 1}, "scale"),
+  ([1], [1, 2], "scale"), ([1], (1,), "scale"),
   (np.arange(3), np.arange(3) + 1, "scale"), (np.float32(1), np.float64(1), "scale"), (Config(), Config(), "scale"),
   (dtypes.int32, dtypes.int64, "scale"), (1, Tensor([1.0]), "scale"), (Tensor([1.0]), 1, "scale")])
 def test_other_arguments_are_refused_by_name(old: Any, new: Any, name: str) -> None:
   f = TinyJit(lambda x, scale=2: x + 1)
   for _ in range(3): assert f(Tensor([1.0]), old).item() == f(Tensor([1.0]), scale=old).item() == 2
-  with pytest.raises(InvalidArgument, match=rf"argument {name}: made for .*, called with .*Variable.*reset"): f(Tensor([1.0]), new)
+  with pytest.raises(InvalidArgument, match=rf"argument {name}: made for .*, called with .*Variable.*reset"):
+    f(Tensor([1.0]), new)
   assert f(Tensor([2.0]), old).item() == 3
 
 
 def test_equal_arguments_are_taken() -> None:
   f = TinyJit(lambda x, a, **more: x + 1)
-  for i in range(4): f(Tensor([1.0]), a=[float("nan"), np.arange(3), {"k": (True, b"x")}], other=dtypes.int32)
+  for _ in range(4): f(Tensor([1.0]), a=[float("nan"), np.arange(3), {"k": (True, b"x")}], other=dtypes.int32)
   array = np.arange(3)
   g = TinyJit(lambda x, a: x + Tensor(a))
   for _ in range(3): g(Tensor([1, 1, 1]), array)
@@ -136,16 +138,19 @@ def test_other_tensors_are_refused_by_name() -> None:
   f = TinyJit(lambda x, y: x + y)
   x = Tensor([1.0])
   for _ in range(3): f(x, y=Tensor([1.0]))
-  for other, shown in ((Tensor([1.0, 2.0]), r"\(2,\)"), (Tensor([1]), "int32"), (Tensor([1.0], device="PYTHON"), "PYTHON"),
-                       (Tensor([1.0], requires_grad=True), "requires_grad"), (x, "the tensor of x")):
-    with pytest.raises(InvalidArgument, match=rf"argument y: made for \(1,\) .* on LLVM, called with .*{shown}"): f(x, y=other)
+  others = {r"\(2,\)": Tensor([1.0, 2.0]), "int32": Tensor([1]), "the tensor of x": x,
+            "PYTHON": Tensor([1.0], device="PYTHON"), "requires_grad": Tensor([1.0], requires_grad=True)}
+  for shown, other in others.items():
+    with pytest.raises(InvalidArgument, match=rf"argument y: made for \(1,\) .* on LLVM, called with .*{shown}"):
+      f(x, y=other)
   with pytest.raises(InvalidArgument, match="called with nothing"): f(x)
 
 
 def test_modes_are_arguments() -> None:
   f = TinyJit(lambda x: x.dropout(0.5) + 1)
   for _ in range(3): f(Tensor([1.0]))
-  with Tensor.train(), pytest.raises(InvalidArgument, match=r"Tensor\.training .*made for False, called with True"): f(Tensor([1.0]))
+  with Tensor.train(), pytest.raises(InvalidArgument, match=r"Tensor\.training .*made for False, called with True"):
+    f(Tensor([1.0]))
   with Tensor.no_grad(), pytest.raises(InvalidArgument, match=r"Tensor\.no_grad"): f(Tensor([1.0]))
 
 
@@ -231,4 +236,13 @@ def test_a_gradient_that_appears_is_told() -> None:
     w.grad = None
     f(Tensor([float(i)]))
     assert w.grad is not None and w.grad.item() == i
-  with pytest.raises(InvalidArgument, match="had no gradient when it was recorded, and has one now.*zero_grad"): f(Tensor([1.0]))
+  with pytest.raises(InvalidArgument, match="had no gradient when it was recorded, and has one now.*zero_grad"):
+    f(Tensor([1.0]))
+
+
+def test_no_elements_are_no_work() -> None:
+  f = TinyJit(lambda x: (x + 1, x))
+  for _ in range(4):
+    x = Tensor([]).reshape(0, 2)
+    y, same = f(x)
+    assert y.shape == (0, 2) and y.tolist() == [] and same is x

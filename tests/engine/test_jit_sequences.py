@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.strength import examples
 from tinyhw import Tensor, TinyJit, Variable
 from tinyhw.engine import random
 from tinyhw.engine.arguments import tensors
@@ -58,7 +59,8 @@ class Model:
     return x
   def noise(self, x: Tensor) -> Any: return Tensor.rand(2, 2, device=x.device) + x, Tensor.randn(3, device=x.device)
   def variable(self, x: Tensor) -> Any: return x * N, Tensor.arange(3, device=x.device).float() * N
-  def empty(self, x: Tensor) -> Any: return x[2:], x.sum(), Tensor.zeros(0, 3, device=x.device), Tensor.ones(2, device=x.device)
+  def empty(self, x: Tensor) -> Any:
+    return x[2:], x.sum(), Tensor.zeros(0, 3, device=x.device), Tensor.ones(2, device=x.device)
   def learn(self, x: Tensor) -> Any:
     self.w.grad = None
     loss = (self.w * x).square().sum()
@@ -115,7 +117,7 @@ class Side:
     return [t.tolist() for t in [*state, *self.kept]], None if self.model.w.grad is None else self.model.w.grad.tolist()
 
 
-@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(5), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @pytest.mark.parametrize("name", FUNCTIONS)
 @given(st.lists(st.tuples(st.sampled_from(ACTIONS), st.integers(0, 6)), min_size=4, max_size=14), st.booleans())
 def test_a_jit_equals_its_function(name: str, steps: list[tuple[str, int]], looking: bool) -> None:

@@ -7,6 +7,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.strength import examples
 from tinyhw.ir import semantics
 from tinyhw.ir.dtype import dtypes
 from tinyhw.ir.shape import ShapeTracker, View, move_indices
@@ -69,7 +70,8 @@ def movements(draw: st.DrawFn) -> tuple[tuple[int, ...], list[tuple[Ops, tuple]]
 def small_moves(shape: tuple[int, ...]) -> list[tuple[Ops, tuple]]:
   """Every kind of movement of a shape of one axis or none, in its smallest forms."""
   size = math.prod(shape)
-  moves: list[tuple[Ops, tuple]] = [(Ops.RESHAPE, s) for s in ([(), (1,), (1, 1)] if size == 1 else [(size,), (1, size)])]
+  shapes = [(), (1,), (1, 1)] if size == 1 else [(size,), (1, size)]
+  moves: list[tuple[Ops, tuple]] = [(Ops.RESHAPE, s) for s in shapes]
   if len(shape) > 1 and size < 4: moves.append((Ops.EXPAND, (2, *shape[1:]) if shape[0] == 1 else shape))
   if not shape or len(shape) > 1: return moves
   moves += [(Ops.FLIP, (True,)), (Ops.SHRINK, ((0, 1),)), (Ops.SHRINK, ((size - 1, size),))]
@@ -103,7 +105,7 @@ def elements(tracker: ShapeTracker) -> np.ndarray:
   return out
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(movements())
 def test_tracker_equals_numpy(case: tuple[tuple[int, ...], list[tuple[Ops, tuple]]]) -> None:
   start, steps = case
@@ -114,7 +116,7 @@ def test_tracker_equals_numpy(case: tuple[tuple[int, ...], list[tuple[Ops, tuple
   np.testing.assert_array_equal(elements(tracker), expected)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(movements())
 def test_moved_indices_equal_numpy(case: tuple[tuple[int, ...], list[tuple[Ops, tuple]]]) -> None:
   start, steps = case

@@ -92,7 +92,8 @@ def test_lds_beyond_the_launch_is_told(code_object: Build, monkeypatch: pytest.M
     (text,) = texts
     assert text.startswith("kernel touch at touch+0x") and "'ds_store_b32 " in text
     assert "LDS at 0x200 to 0x3ff in 128 lanes, and its workgroup has 512 bytes" in text
-    assert "reads gave 0 and writes were dropped" in text and "3 more instructions" in text and "shared=BYTES" in text
+    assert "reads gave 0 and writes were dropped" in text and "as did 3 more instructions" in text
+    assert text.endswith("shared=BYTES (--shared) gives a launch dynamic LDS")
   out, texts = told(binary, "touch", 256, [np.tile(X, 9)], device, 0, 9)
   assert not out.any() and "LDS at 0x0 to 0x3ff in 2,304 lanes" in texts[0] and "has 0 bytes" in texts[0]
 

@@ -12,9 +12,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 import tinyhw
 from tinyhw import Device
+from tinyhw.cli import tinyhw as tinyhw_command
 from tinyhw.core.errors import HazardFound, InvalidArgument, TinyhwError, Unsupported
 
 Build = Callable[..., bytes]
@@ -269,10 +271,12 @@ def test_the_device_is_the_one_that_DEV_names(code_object: Build, monkeypatch: p
     tinyhw.launch(binary, "reverse", 1, 64, [X], shared=256)
 
 
-def shell(*words: str, **env: str) -> subprocess.CompletedProcess[str]:
-  clean = {k: v for k, v in os.environ.items() if k not in {"DEV", "MOCKGPU"}}
-  command = [sys.executable, "-c", "from tinyhw.cli import main; main()", *words]
-  return subprocess.run(command, env=clean | env, capture_output=True, text=True, timeout=60)
+def shell(*words: str, **env: str) -> tuple[str, str]:
+  """What the command prints, and the error that it ends with."""
+  Device.close()
+  done = CliRunner(env={"DEV": None, "MOCKGPU": None} | env).invoke(tinyhw_command, words)
+  assert done.exception is None or isinstance(done.exception, TinyhwError), done.output
+  return done.stdout, str(done.exception or "")
 
 
 def test_the_same_from_the_shell(code_object: Build, tmp_path: Path) -> None:
@@ -281,20 +285,26 @@ def test_the_same_from_the_shell(code_object: Build, tmp_path: Path) -> None:
   np.save(tmp_path / "x.npy", X)
   words = ("launch", str(tmp_path / "reverse.co"), "--block", "64", "--arg", str(tmp_path / "x.npy"), "--json")
   for env in ({"DEV": "EMU"}, {"DEV": "AMD", "MOCKGPU": "1"}, {"DEV": "AMD:1", "MOCKGPU": "gfx1100,gfx1100"}):
-    done = shell(*words, "--shared", "256", **env)
-    assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["buffers"][0]["data"] == X[::-1].tolist()
-  done = shell(*words, "--shared", "70000", DEV="EMU")
-  assert done.returncode == 1 and "at most 65,536" in done.stderr
-  done = shell(*words, DEV="FOO")
-  assert done.returncode == 1 and "DEV: no device kind is called 'FOO'" in done.stderr
-  done = shell(*words, "--device", "BAR", DEV="EMU")
-  assert done.returncode == 1 and "--device: no device kind is called 'BAR'" in done.stderr
-  done = shell(*words, "--shared", "256", "--device", "EMU", DEV="AMD:7")
-  assert done.returncode == 0, done.stderr
-  done = shell("launch", str(tmp_path / "locals.co"), "--block", "4", "--arg", "out:i32:8", "--arg", "8", "--arg", "16",
-               DEV="EMU")
-  assert done.returncode == 0 and "[1000   16 1001   20 1002   24 1003   28]" in done.stdout, done.stdout + done.stderr
+    text, error = shell(*words, "--shared", "256", **env)
+    assert not error and json.loads(text)["buffers"][0]["data"] == X[::-1].tolist()
+  assert "at most 65,536" in shell(*words, "--shared", "70000", DEV="EMU")[1]
+  assert "DEV: no device kind is called 'FOO'" in shell(*words, DEV="FOO")[1]
+  assert "DEV: no device kind is called 'FOO'" in shell(*words, "--report", DEV="FOO")[1]
+  assert "--device: no device kind is called 'BAR'" in shell(*words, "--device", "BAR", DEV="EMU")[1]
+  assert "no /dev/kfd" in shell(*words, "--shared", "256", DEV="AMD")[1] or os.path.exists("/dev/kfd")
+  assert not shell(*words, "--shared", "256", "--device", "EMU", DEV="AMD:7")[1]
+  locals_ = "launch", str(tmp_path / "locals.co"), "--block", "4", "--arg", "out:i32:8", "--arg", "8", "--arg", "16"
+  assert "[1000   16 1001   20 1002   24 1003   28]" in shell(*locals_, DEV="EMU")[0]
+
+
+def test_the_command_runs_as_a_program(code_object: Build, tmp_path: Path) -> None:
+  """Warnings are a line of the command's own on stderr; DEV counts."""
+  (tmp_path / "reverse.co").write_bytes(code_object(DYNAMIC))
+  command = [sys.executable, "-c", "from tinyhw.cli import main; main()", "launch", str(tmp_path / "reverse.co"),
+             "--block", "200", "--arg", "out:f32:200"]
+  done = subprocess.run(command, env=os.environ | {"DEV": "EMU"}, capture_output=True, text=True, timeout=60)
+  assert done.returncode == 0 and done.stderr.startswith("tinyhw: warning: kernel reverse at reverse+0x"), done.stderr
+  assert done.stderr.count("\n") == 1
 
 
 def test_nothing_is_left_on_the_device_after_an_error(code_object: Build) -> None:

@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.strength import seed
 from tests.tensor.witness import value
 from tinyhw import Tensor, dtypes
 from tinyhw.core.errors import InvalidArgument
 
 Array = np.ndarray[Any, np.dtype[Any]]
-RNG = np.random.default_rng(5)
+RNG = np.random.default_rng(seed(5))
 X, Y = RNG.uniform(0.3, 2, (3, 4)), RNG.uniform(-2, 2, (3, 4))
 Function = Callable[[Tensor, Tensor], Tensor]
 
@@ -32,6 +33,10 @@ CASES: dict[str, Function] = {
   "abs": lambda x, y: y.abs() * x,
   "sigmoid": lambda x, y: y.sigmoid() * x.tanh(),
   "gelu": lambda x, y: y.gelu() + x.silu() + y.softplus(),
+  "more": lambda x, y: y.quick_gelu() * y.elu() + x.softsign() * y.leaky_relu(0.3) + y.tan(),
+  "logs": lambda x, y: y.expm1() * x.log1p() + x.log10() * y.cos(),
+  "remainder": lambda x, y: (y % x) * x + (x % -0.37),
+  "powers": lambda x, y: x ** -1 + x ** -2.5 + x ** 0.5 + x ** 4 + 2 ** y + 1.5 ** y,
   "sum_axis": lambda x, y: (x * y).sum(0) * y.sum(0),
   "mean_var": lambda x, y: x.var(1) * y.mean(1) + y.std(1),
   "max": lambda x, y: x.max(1) * y.min(1),
@@ -146,3 +151,44 @@ def test_a_step_changes_the_leaf_and_not_what_was_made_from_it() -> None:
   assert w.grad is not None
   with Tensor.no_grad(): w.assign(w - 0.5 * w.grad)
   assert w.tolist() == [0, 0] and y.item() == 5
+
+
+@pytest.mark.parametrize("realized", [False, True])
+def test_what_requires_no_gradient_lets_none_through(realized: bool) -> None:
+  x = Tensor([2.0, 3.0])
+  before = x * 10                       # made before x was a variable
+  x.requires_grad_()
+  with Tensor.no_grad(): quiet = x * 100
+  (x * x).sum().backward()
+  gradient = x.grad
+  assert gradient is not None and not quiet.requires_grad
+  if realized: Tensor.realize(before, quiet, gradient)
+  x.zero_grad()
+  (x * (before + quiet + gradient)).sum().backward()
+  assert x.grad is not None and x.grad.tolist() == [224, 336]
+
+
+def test_views_of_one_memory_are_variables_of_their_own() -> None:
+  base = Tensor([[1.0, 2.0], [3.0, 4.0]]).realize()
+  a, b, c = (t.requires_grad_() for t in (base.detach(), base.T, base.reshape(4)))
+  ((a * b).sum() + (c * 5).sum()).backward()
+  assert [t.grad.tolist() for t in (a, b, c)] == [[[1, 3], [2, 4]], [[1, 2], [3, 4]], [5, 5, 5, 5]]
+  assert base.grad is None
+
+
+FUNCTIONS = ["gelu", "quick_gelu", "silu", "softplus", "sigmoid", "tanh", "elu", "expm1", "softsign"]
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_derivatives_are_finite_and_right_where_functions_bend(name: str, device: str) -> None:
+  """At 0, and far out, where a part of the function over- or underflows."""
+  points = np.array([0.0, -300.0, -60.0, 60.0, 88.0])
+  x = Tensor(points.astype(np.float32), device=device, requires_grad=True)
+  getattr(x, name)().sum().backward()
+  assert x.grad is not None
+  at_zero = {"gelu": 0.5, "quick_gelu": 0.5, "silu": 0.5, "softplus": 0.5, "sigmoid": 0.25}.get(name, 1.0)
+  grows = {"sigmoid": 0.0, "tanh": 0.0}.get(name, 1.0)
+  wanted = [at_zero, 0.0, 0.0, grows, grows]
+  if name == "expm1": wanted[3:] = np.exp(points[3:]).tolist()
+  if name == "softsign": wanted[1:] = (1 / (1 + np.abs(points[1:]))**2).tolist()
+  np.testing.assert_allclose(x.grad.numpy(), wanted, rtol=1e-5, atol=1e-15)

@@ -48,8 +48,8 @@ def divide(a: Array, b: Array, remainder: bool) -> Array:
 
 
 UNARY = {Ops.EXP2: np.exp2, Ops.EXP: np.exp, Ops.EXPM1: np.expm1, Ops.LOG2: np.log2, Ops.LOG: np.log,
-         Ops.LOG10: np.log10, Ops.LOG1P: np.log1p, Ops.SIN: np.sin, Ops.COS: np.cos, Ops.SQRT: np.sqrt,
-         Ops.RECIP: lambda a: 1 / a, Ops.NEG: np.negative, Ops.TRUNC: np.trunc}
+         Ops.LOG10: np.log10, Ops.LOG1P: np.log1p, Ops.SIN: np.sin, Ops.COS: np.cos, Ops.TANH: np.tanh,
+         Ops.SQRT: np.sqrt, Ops.RECIP: lambda a: 1 / a, Ops.NEG: np.negative, Ops.TRUNC: np.trunc}
 BINARY = {Ops.ADD: np.add, Ops.SUB: np.subtract, Ops.MUL: np.multiply, Ops.FDIV: np.divide, Ops.MAX: np.maximum,
           Ops.FMOD: np.fmod, Ops.POW: np.power, Ops.CMPLT: np.less, Ops.CMPNE: np.not_equal, Ops.CMPEQ: np.equal,
           Ops.AND: np.bitwise_and, Ops.OR: np.bitwise_or, Ops.XOR: np.bitwise_xor,

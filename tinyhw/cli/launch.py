@@ -154,8 +154,10 @@ def command(file: Path, kernel: str | None, grid: str, block: str, arguments: tu
   else:
     from tinyhw import launch
     device, asked = checks(device or chosen) if check else (device or default_device(), "")
-    warnings.simplefilter("ignore", LDSWarning)  # they are told below, in the command's own way
-    try: buffers = launch(*what, device=device, shared=shared, check=asked, timeout=timeout)
+    try:
+      with warnings.catch_warnings():  # they are told below, in the command's own way
+        warnings.simplefilter("ignore", LDSWarning)
+        buffers = launch(*what, device=device, shared=shared, check=asked, timeout=timeout)
     except DeviceError as error:
       if device == "AMD" and mock_cards() is None and not Path("/dev/kfd").exists(): error.hint = NO_CARD
       raise

@@ -2,8 +2,9 @@
 
 A half is computed as a float, and a float in double precision with short series, which leaves it half a unit in the
 last place and a little more. A double is computed with the rounding errors carried along where they matter: under one
-unit. Every operand works: NaN, infinities, zeros of both signs, subnormal numbers, and sines of numbers as large as
-there are, whose multiples of pi/2 are taken away with as many bits of 2/pi as that takes (Payne and Hanek, 1983).
+unit, TANH under two. Every operand works: NaN, infinities, zeros of both signs, subnormal numbers, and sines of numbers
+as large as there are, whose multiples of pi/2 are taken away with as many bits of 2/pi as that takes (Payne and Hanek,
+1983).
 
 Coefficients are computed here from what they mean. Each operation rounds once and none is fused, so that all targets
 give the same bits; but where a target has EXP2 and LOG2 of floats, EXP and LOG of floats are made of them.
@@ -183,6 +184,14 @@ def _expm1(x: UOp, precise: bool) -> UOp:
   lost = ((1.0 - less) - inverse) + ((less - sum1) + r) + ((sum1 - sum2) + square)
   result = _scaled(sum2 + (lost + more + _after(r, tail, 3)), n)
   return (x.ne(x) | x.eq(0.0)).where(x, result)
+
+
+def _tanh(x: UOp, precise: bool) -> UOp:
+  """With p = e^(2|x|) - 1: p / (p + 2), or 1 - 2 / (p + 2) where that is near 1."""
+  size = _absolute(x)
+  p = _expm1((size > 50.0).where(x.const_like(100.0), size + size), precise)
+  result = (size < 0.5).where(p / (p + 2.0), 1.0 - 2.0 / (p + 2.0))
+  return x.ne(x).where(x, _double(_bits(result) | (_bits(x) & SIGN)))
 
 
 def _exp_of_exp2(x: UOp) -> UOp:
@@ -501,6 +510,7 @@ _FUNCTIONS: dict[Ops, Callable[..., UOp]] = {
   Ops.LOG1P: _log1p,
   Ops.SIN: lambda x, precise: _circular(x, precise, False),
   Ops.COS: lambda x, precise: _circular(x, precise, True),
+  Ops.TANH: _tanh,
   Ops.POW: _pow,
   Ops.FMOD: _fmod,
 }

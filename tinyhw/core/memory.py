@@ -215,18 +215,22 @@ class AddressSpace:
     """A copy of bytes, across adjacent mappings if need be."""
     m = self._need(address, size, access)
     if address + size <= m.end: return bytes(m.raw[address - m.start:address - m.start + size])
-    head = m.end - address
-    return self.read(address, head, access) + self.read(m.end, size - head, access)
+    return b"".join(m.raw[at - m.start:at - m.start + take] for m, at, take in self._parts(address, size, access))
 
   def write(self, address: int, data: bytes | bytearray | memoryview, access: int = Access.WRITE) -> None:
     """Store bytes, across adjacent mappings if need be; nothing is stored when a part is not writable."""
-    size, at, parts = len(data), address, []
-    while at < address + size:
-      m = self._need(at, size, access)
-      take = min(m.end, address + size) - at
+    for m, at, take in self._parts(address, len(data), access):
+      m.raw[at - m.start:at - m.start + take] = data[at - address:at - address + take]
+
+  def _parts(self, address: int, size: int, access: int) -> list[tuple[Mapping, int, int]]:
+    """The mappings that bytes lie in, each with the address and number of those in it."""
+    at, end, parts = address, address + size, []
+    while at < end:
+      m = self._need(at, end - at, access)
+      take = min(m.end, end) - at
       parts.append((m, at, take))
       at += take
-    for m, at, take in parts: m.raw[at - m.start:at - m.start + take] = data[at - address:at - address + take]
+    return parts
 
   def load(self, address: int, width: int, access: int = Access.READ) -> int:
     """An unsigned little-endian integer of 1, 2, 4 or 8 bytes."""

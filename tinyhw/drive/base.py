@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from tinyhw.core.errors import InvalidArgument
+
 Dim3 = tuple[int, int, int]
 
 
@@ -25,6 +27,13 @@ class Allocation:
   address: int | None
   size: int
   handle: Any = None
+
+  def memory(self, nbytes: int, where: str) -> Any:
+    """The handle of memory that the host itself holds, with at least `nbytes` in it."""
+    if self.handle is None: raise InvalidArgument("the allocation was freed", where=where)
+    if nbytes > self.size:
+      raise InvalidArgument(f"a copy of {nbytes:,} bytes, but the allocation has {self.size:,}", where=where)
+    return self.handle
 
 
 class Program(ABC):

@@ -14,6 +14,7 @@ from typing import Any
 import llvmlite.binding as llvm
 
 from tinyhw.core.errors import DeviceError, InvalidArgument, OutOfMemory
+from tinyhw.core.host import choose
 from tinyhw.drive.base import Allocation, Dim3, Program, Runtime, free_bytes
 
 ALIGNMENT = 64  # a cache line, and the widest vector register of any host
@@ -36,6 +37,7 @@ class HostProgram(Program):
       types = [ctypes.c_void_p] * shape[0] + [ctypes.c_int32] * shape[1]
       function = self._functions[shape] = ctypes.CFUNCTYPE(None, *types)(self._address)
     arguments = [b.address for b in buffers]
+    if None in arguments: raise InvalidArgument("a buffer was freed", where=self.name)
     if not wait:
       function(*arguments, *values)
       return None
@@ -53,7 +55,9 @@ class HostRuntime(Runtime):
     self._loaded = 0
 
   def describe(self) -> str:
-    return f"{llvm.get_host_cpu_name()} through LLVM {'.'.join(map(str, llvm.llvm_version_info))}"
+    host = choose(llvm.get_process_triple(), llvm.get_host_cpu_features())
+    version = ".".join(map(str, llvm.llvm_version_info))
+    return f"{llvm.get_host_cpu_name()} as {host.cpu} through LLVM {version}"
 
   def alloc(self, nbytes: int) -> Allocation:
     if nbytes <= 0: raise InvalidArgument(f"cannot allocate {nbytes} bytes", where=self.name)
@@ -68,13 +72,13 @@ class HostRuntime(Runtime):
     allocation.handle, allocation.address = None, None
 
   def copyin(self, dst: Allocation, data: memoryview) -> None:
-    dst.handle[:data.nbytes] = data.cast("B")
+    dst.memory(data.nbytes, self.name)[:data.nbytes] = data.cast("B")
 
   def copyout(self, dst: memoryview, src: Allocation) -> None:
-    dst.cast("B")[:] = src.handle[:dst.nbytes]
+    dst.cast("B")[:] = src.memory(dst.nbytes, self.name)[:dst.nbytes]
 
   def copy(self, dst: Allocation, src: Allocation, nbytes: int) -> None:
-    dst.handle[:nbytes] = src.handle[:nbytes]
+    dst.memory(nbytes, self.name)[:nbytes] = src.memory(nbytes, self.name)[:nbytes]
 
   def load(self, binary: bytes, kernel: str) -> Program:
     if self._jit is None:

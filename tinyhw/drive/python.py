@@ -30,7 +30,7 @@ class EmulatedProgram(Program):
   def __call__(self, buffers: Sequence[Allocation], values: Sequence[int | float], grid: Dim3, block: Dim3,
                wait: bool = False) -> float | None:
     start = time.perf_counter()
-    self._execute([b.handle for b in buffers], values, grid, block)
+    self._execute([b.memory(0, self.name) for b in buffers], values, grid, block)
     return time.perf_counter() - start if wait else None
 
 
@@ -53,13 +53,13 @@ class PythonRuntime(Runtime):
     allocation.handle = None
 
   def copyin(self, dst: Allocation, data: memoryview) -> None:
-    dst.handle[:data.nbytes] = np.frombuffer(data.cast("B"), np.uint8)
+    dst.memory(data.nbytes, self.name)[:data.nbytes] = np.frombuffer(data.cast("B"), np.uint8)
 
   def copyout(self, dst: memoryview, src: Allocation) -> None:
-    dst.cast("B")[:] = src.handle[:dst.nbytes].data
+    dst.cast("B")[:] = src.memory(dst.nbytes, self.name)[:dst.nbytes].data
 
   def copy(self, dst: Allocation, src: Allocation, nbytes: int) -> None:
-    dst.handle[:nbytes] = src.handle[:nbytes]
+    dst.memory(nbytes, self.name)[:nbytes] = src.memory(nbytes, self.name)[:nbytes]
 
   def load(self, binary: bytes, kernel: str) -> Program:
     return EmulatedProgram(kernel, self._emulator(binary, kernel))

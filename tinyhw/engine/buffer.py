@@ -46,13 +46,17 @@ class Buffer:
   @property
   def allocation(self) -> Allocation:
     """The device memory, allocated now if it was not. Raises ValueLost."""
-    if self._allocation is None:
+    if self._allocation is None or self._owner is None:
       self._owner = Device[self.device]
       self._allocation = self._owner.alloc(self.nbytes)
-    elif self.lost:
-      raise ValueLost(f"the memory of {self.size:,} x {self.dtype} went when the device was closed", where=self.device,
-                      hint="make the tensor again, or copy it to another device before Device.close()")
+    elif self._owner.closed: self.check()
     return self._allocation
+
+  def check(self) -> None:
+    """Raise ValueLost where the memory is lost."""
+    if self.lost:
+      raise ValueLost(f"the value ({self.size:,} x {self.dtype}) was lost when the device was closed",
+                      where=self.device, hint="make the tensor again, or read its value before Device.close()")
 
   def alias(self) -> Buffer:
     """Another buffer of the same memory: who sees one of the two in a launch knows by which name it was meant."""

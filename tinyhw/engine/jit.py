@@ -1,10 +1,11 @@
 """TinyJit: runs a function once as it is, records the second call's work, and from the third call on only replays it.
 
 A call gives what the function itself would give, or raises. The function takes Tensors, and other arguments that stay
-the same; it returns Tensors, or lists, tuples and dictionaries of them. A replay reads anew what the function reads: its
-arguments, every tensor that existed before the recorded call (parameters, optimizer state), the values of Variables,
-and random numbers. It gives new values to the tensors that the function assigned to, to the gradients that it left, and
-to its results, which are new tensors each time. Nothing is overwritten: whatever else was made from a value keeps it.
+the same; it returns Tensors, or lists, tuples and dictionaries of them. A replay reads anew what the function reads:
+its arguments, every tensor that existed before the recorded call (parameters, optimizer state), the values of
+Variables, and random numbers. It gives new values to the tensors that the function assigned to, to the gradients that
+it left, and to its results, which are new tensors each time. Nothing is overwritten: whatever else was made from a
+value keeps it.
 
 What a replay cannot do again is refused while it is recorded: reading a value into Python (`item`, `numpy`), keeping a
 tensor where only Python knows of it, a gradient through a tensor that was computed outside. Arguments and results carry
@@ -79,6 +80,8 @@ class Outcome:
     self._places[id(tensor)] = found
     return found
 
+  def __bool__(self) -> bool: return bool(self._places or self.values or self.gradients)
+
   def graphs(self) -> Iterable[UOp]:
     """The graphs of all values that it shows."""
     for place in self._places.values():
@@ -98,7 +101,8 @@ class Outcome:
     for slot, value in self.values:
       if (target := slot.present(given)) is not None: target.uop = graph(value)
     for slot, gradient, _ in self.gradients:
-      if (leaf := slot.present(given)) is not None: leaf.grad = None if gradient is None else cast(Any, tensor(gradient))
+      if (leaf := slot.present(given)) is not None:
+        leaf.grad = None if gradient is None else cast(Any, tensor(gradient))
     return _filled(self.result, tensor)
 
 
@@ -117,17 +121,20 @@ def _filled(thing: Any, tensor: Callable[[Place], TensorBase]) -> Any:
 
 class Capture:
   """The steps of one call with all that another call has to put in other places."""
-  __slots__ = ("call", "where", "steps", "outcome", "keys", "fresh", "slots", "devices")
+  __slots__ = ("call", "where", "plan", "outcome", "keys", "fresh", "slots", "devices")
 
   def __init__(self, call: Call, recording: Recording, outcome: Outcome):
-    self.call, self.where, self.outcome, self.steps = call, recording.where, outcome, recording.steps
+    self.call, self.where, self.outcome, steps = call, recording.where, outcome, recording.steps
     shown = {buffer_of(u) for g in outcome.graphs() for u in g.toposort() if u.op is Ops.BUFFER}
-    written = {s.buffers[0] for s in self.steps}
-    used = shown.union(*(s.buffers for s in self.steps))
+    written = {s.buffers[0] for s in steps}
+    used = shown.union(*(s.buffers for s in steps))
     self.keys = [(key, key in used) for key in recording.keys]
-    self.fresh = [b for b in written if b in shown]
+    self.fresh = [b for b in dict.fromkeys(s.buffers[0] for s in steps) if b in shown]
     self.slots = [s for s in recording.slots.values() if s.alias in used or s.fixed]
-    self.devices = list(dict.fromkeys(s.kernel.device for s in self.steps if s.kernel is not None))
+    self.devices = list(dict.fromkeys(s.kernel.device for s in steps if s.kernel is not None))
+    moving = {*self.fresh, *recording.keys, *(s.alias for s in self.slots)}
+    self.plan = [(s, bool(s.values) or not moving.isdisjoint(s.buffers)) for s in steps]
+    """Each step, and whether it is another one in each replay: by its buffers, or by the values of Variables."""
     forget(written - shown)   # each replay writes it again: no node of a graph may be said to be there
 
   def replay(self, given: list[TensorBase]) -> Any:
@@ -136,7 +143,7 @@ class Capture:
       if device.closed:
         raise ValueLost(f"what {self.where} recorded went when the device was closed", where=device.name,
                         hint="reset() it, and give it tensors of the new device")
-    swap = {id(slot.alias): slot.memory(tensor) for slot in self.slots if (tensor := slot.find(given)).numel()}
+    swap = {id(slot.alias): slot.memory(slot.find(given)) for slot in self.slots if slot.alias is not None}
     for leaf, _, had_none in self.outcome.gradients:
       if had_none and (holder := leaf.present(given)) is not None and holder.grad is not None:
         raise InvalidArgument(f"{leaf.place} had no gradient when it was recorded, and has one now", where=self.where,
@@ -145,7 +152,7 @@ class Capture:
       data = random.generator.next()
       if used: swap[id(key)] = Buffer(key.device, key.size, key.dtype).copyin(memoryview(data))
     for b in self.fresh: swap[id(b)] = Buffer(b.device, b.size, b.dtype)
-    run([Step.of(s.kernel, tuple([swap.get(id(b), b) for b in s.buffers])) for s in self.steps])
+    run([Step.of(s.kernel, tuple([swap.get(id(b), b) for b in s.buffers])) if moves else s for s, moves in self.plan])
     nodes: dict[UOp, UOp] = {}
     def node(u: UOp) -> UOp:
       if (found := nodes.get(u)) is None:
@@ -153,7 +160,8 @@ class Capture:
         found = nodes[u] = u if memory is None else new_node(memory)
       return found
     def graph(template: UOp) -> UOp:
-      if template.op is Ops.RESHAPE and template.src[0].op is Ops.BUFFER: return node(template.src[0]).reshape(template.arg)
+      below = template.src[0] if template.op is Ops.RESHAPE else template
+      if below.op is Ops.BUFFER: return node(below).reshape(template.shape)
       return template.substitute({u: node(u) for u in template.toposort() if u.op is Ops.BUFFER})
     return self.outcome.give(given, graph)
 
@@ -196,9 +204,10 @@ class TinyJit(Generic[Function]):
   def __call__(self, *args: Any, **kwargs: Any) -> Any:
     if os.environ.get("JIT", "1") == "0" or watching() is not None: return self.function(*args, **kwargs)
     call = self._arguments.call(args, kwargs, self._skip)
-    if self.capture is not None:
-      self.capture.call.check(call, self.capture.where)
-      return self.capture.replay([t for _, t in call.tensors])
+    if self.capture is not None: self.capture.call.check(call, self.capture.where)
+    given = [t for _, t in call.tensors]
+    realize(*given)                           # all in one schedule
+    if self.capture is not None: return self.capture.replay(given)
     if self._called: return self._record(call, args, kwargs)
     result = self._first(call, args, kwargs)
     self._called = True
@@ -227,7 +236,8 @@ class TinyJit(Generic[Function]):
       with watched(recording):
         outcome = Outcome(recording, self.function(*rebuilt(args, lambda t: inside[id(t)]),
                                                    **rebuilt(kwargs, lambda t: inside[id(t)])))
-      if not recording.steps: raise InvalidArgument("a TinyJit's function did no work on a device", where=recording.where)
+      if not recording.steps and not outcome:
+        raise InvalidArgument("its function did no work on a device and gives nothing", where=recording.where)
       capture = Capture(call, recording, outcome)
     finally: recording.leave()
     given = [t for _, t in call.tensors]

@@ -108,6 +108,17 @@ def _remember(node: UOp, memory: UOp) -> bool:
   return True
 
 
+def lost(found: UOp) -> bool:
+  """Whether the memory below movements went with its device."""
+  return buffer_of(found.base).lost
+
+
+def check_alive(node: UOp) -> None:
+  """Raise ValueLost where the value needs memory that was lost."""
+  for u in in_memory([node])[0].toposort():
+    if u.op is Ops.BUFFER: buffer_of(u).check()
+
+
 def forget(buffers: set[Buffer]) -> None:
   """No node is in this memory any more: something else will be written there."""
   for node in [n for n, memory in _homes.items() if buffer_of(memory) in buffers]: del _homes[node]
@@ -123,11 +134,13 @@ def steps_of(plan: Schedule) -> list[Step]:
 
 
 def realize(*tensors: TensorBase) -> None:
-  """Put the values of the tensors into memory, all in one schedule."""
+  """Put the values of the tensors into memory, all in one schedule. Raises ValueLost where a value was lost."""
   realize_nodes([t.uop for t in tensors])
   for t in tensors:
+    if (found := placed(t.uop)) is None: continue
+    buffer_of(found.base).check()
     # A leaf needs no history: what it was computed from may go.
-    if t.is_leaf and (found := placed(t.uop)) is not None: t.uop = found
+    if t.is_leaf: t.uop = found
 
 
 def memory_of(tensor: TensorBase) -> Buffer:

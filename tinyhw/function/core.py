@@ -43,10 +43,16 @@ class TensorBase:
     """The tensor of a graph node; it requires a gradient when one of `parents` does."""
     self = cls.__new__(cls)
     self.grad = None
-    self.requires_grad = TensorBase.grad_enabled and any(p.requires_grad for p in parents)
+    wanted = any(p.requires_grad for p in parents)
+    self.requires_grad = wanted and TensorBase.grad_enabled
     self.is_leaf = not self.requires_grad
-    self._live(uop)
+    # What requires no gradient lets none through, also while it is a graph that has a leaf in it.
+    self._live(uop.detach() if wanted and not self.requires_grad else uop)
     return self
+
+  def _same(self) -> Self:
+    """The value as a tensor of its own: `assign` to either leaves the other alone."""
+    return self._derive(self.uop)
 
   def _live(self, uop: UOp) -> None:
     """The last step of making a tensor: its graph."""

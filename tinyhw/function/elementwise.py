@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.function.core import ConstType, TensorBase, broadcast_shape, expand_to, number, scalar_dtype, wide_float
+from tinyhw.ir import semantics
 from tinyhw.ir.dtype import DType, dtypes, promote
 from tinyhw.ir.ops import Ops
 from tinyhw.ir.uop import UOp
@@ -33,7 +35,8 @@ class Elementwise(TensorBase):
   # *** types ***
 
   def cast(self, dtype: DType | str) -> Self:
-    """Convert each element (semantics in `ir.semantics`: saturating and truncating from float to integer)."""
+    """Convert each element (semantics in `ir.semantics`: saturating and truncating from float to integer). This tensor
+    itself when it is of that type."""
     if isinstance(dtype, str): dtype = dtypes.named(dtype)
     return self if dtype is self.dtype else self._derive(self.uop.cast(dtype))
 
@@ -191,7 +194,7 @@ class Elementwise(TensorBase):
   def _power(self, exponent: int_) -> Self:
     result, square = None, self
     while exponent:
-      if exponent & 1: result = square if result is None else result * square
+      if exponent & 1: result = square._same() if result is None else result * square
       exponent >>= 1
       if exponent: square = square * square
     return self.const_like(1) if result is None else result
@@ -227,7 +230,7 @@ class Elementwise(TensorBase):
   def __pow__(self, x: Any) -> Self: return self.pow(x)
   def __rpow__(self, x: Any) -> Self: return self.pow(x, True)
   def __neg__(self) -> Self: return self.neg()
-  def __pos__(self) -> Self: return self
+  def __pos__(self) -> Self: return self._same()
   def __abs__(self) -> Self: return self.abs()
 
   # *** bits ***
@@ -366,7 +369,7 @@ class Elementwise(TensorBase):
     return self._binary(Ops.MAX, other)
 
   def _extreme(self, other: int_, self_wins: bool_) -> Self:
-    if self_wins: return self
+    if self_wins: return self._same()
     raise InvalidArgument(f"{other} is not a number of {self.dtype}, which the result has", hint="cast this first")
 
   def minimum(self, other: Any) -> Self:
@@ -381,7 +384,7 @@ class Elementwise(TensorBase):
 
   def clip(self, low: Any = None, high: Any = None) -> Self:
     """Limited to `low`..`high`; None means no limit."""
-    result = self if low is None else self.maximum(low)
+    result = self._same() if low is None else self.maximum(low)
     return result if high is None else result.minimum(high)
   clamp = clip
 
@@ -445,7 +448,7 @@ class Elementwise(TensorBase):
 
   def trunc(self) -> Self:
     """Rounded toward zero."""
-    return self._derive(self.uop.alu(Ops.TRUNC)) if self.dtype.is_float else self
+    return self._derive(self.uop.alu(Ops.TRUNC)) if self.dtype.is_float else self._same()
   def floor(self) -> Self:
     """Rounded down."""
     whole = self.trunc()
@@ -456,7 +459,7 @@ class Elementwise(TensorBase):
     return (self > whole).where(whole + 1, whole)
   def round(self) -> Self:
     """Rounded to the nearest integer, halves to the even one."""
-    if not self.dtype.is_float: return self
+    if not self.dtype.is_float: return self._same()
     whole = self.trunc()
     rest, half = (self - whole).abs(), whole * 0.5        # both are exact
     away = (rest > 0.5) | (rest.eq(0.5) & half.ne(half.trunc()))
@@ -467,7 +470,7 @@ class Elementwise(TensorBase):
     return (self > 0).where(self.const_like(1), (self < 0).where(negative, self.eq(0).where(self.const_like(0), self)))
   def abs(self) -> Self:
     """Magnitude."""
-    if self.dtype.is_bool or not self.dtype.min: return self
+    if self.dtype.is_bool or not self.dtype.min: return self._same()
     if not self.dtype.is_float: return self.maximum(-self)
     return (self < 0).where(-self, self.eq(0).where(self.const_like(0), self))
 
@@ -482,13 +485,22 @@ class Elementwise(TensorBase):
     narrow = dtypes.float32 if self.dtype is dtypes.float64 else dtypes.bfloat16
     return self._wrap(self.uop.detach()).cast(narrow).cast(self.dtype)
 
+  def _constant(self, value: Fraction, head: bool_ = False) -> tuple[float_, float_]:
+    """A number as two of this type, or as one with half of its bits and the rest."""
+    half = dtypes.float32 if self.dtype is dtypes.float64 else dtypes.bfloat16
+    upper = float(semantics.canonical(float(value), half if head else self.dtype))
+    return upper, float(value - Fraction(upper))
+
   def _gated(self, head: Self, rest: Self | None = None) -> Self:
-    """x * sigmoid(head + rest), where the gate has the sign of x. The exponential comes in halves: where it would be a
-    subnormal number, the product need not be one."""
-    half = (-0.5 * head._magnitude()).exp()
-    tail = half if rest is None else half * (self < 0).where(rest, -rest).exp()
-    below = 1 + half * tail
-    return (self < 0).where(self * tail / below * half, self / below)
+    """x * sigmoid(head + rest), where the gate has the sign of x. Where the exponential would be a subnormal number the
+    product need not be one: it is scaled at the end."""
+    size, limit = head._magnitude(), 512 if self.dtype is dtypes.float64 else 64
+    far = size > limit
+    scale = far.where(self.const_like(math.exp(-limit)), self.const_like(1))
+    power = (far.where(self.const_like(limit), self.const_like(0)) - size).exp()
+    if rest is not None: power = power * (self < 0).where(rest, -rest).exp()
+    below = 1 + power * scale
+    return (self < 0).where(self * power / below * scale, self / below)
 
   def relu(self) -> Self:
     """max(x, 0); NaN stays."""
@@ -506,11 +518,8 @@ class Elementwise(TensorBase):
     small = (-x._magnitude()).exp()
     return ((x < 0).where(small, 1) / (1 + small)).cast(dtype)
   def tanh(self) -> Self:
-    """Hyperbolic tangent, without overflow on either side."""
-    x, dtype = self._in_wide()
-    less = (-2 * x._magnitude()).expm1()
-    ratio = -less / (2 + less)
-    return (x < 0).where(-ratio, ratio).cast(dtype)
+    """Hyperbolic tangent."""
+    return self._unary(Ops.TANH)
   def silu(self) -> Self:
     """x * sigmoid(x)."""
     x, dtype = self._in_wide()
@@ -519,25 +528,26 @@ class Elementwise(TensorBase):
   def gelu(self) -> Self:
     """The Gaussian error unit in its tanh form: x * sigmoid(2u), u = sqrt(2/pi) * (x + 0.044715 x^3)."""
     x, dtype = self._in_wide()
-    factor, cubed = 2 * math.sqrt(2 / math.pi), 2 * math.sqrt(2 / math.pi) * 0.044715
+    factor, factor_rest = x._constant(_GELU)
+    upper, lower = x._constant(_GELU * Fraction("0.044715"), head=True)
     t = x.clip(-40, 40)               # beyond, the gate is 0 or 1
     # exp(2u) has 2u's absolute error for its relative one: 2u is head + rest, products of heads are exact.
     t1 = t._head()
     square1, square2 = t1 * t1, (t + t1) * (t - t1)                           # t^2
-    upper = x.const_like(cubed)._head()
     product = square1._head() * upper
-    more = (square1 - square1._head()) * upper + square1 * (cubed - upper) + square2 * cubed
+    more = (square1 - square1._head()) * upper + square1 * lower + square2 * (upper + lower)
     total = product + factor
     back = total - product
-    more = more + ((product - (total - back)) + (factor - back))              # total + more = factor + cubed * t^2
+    # total + more = the factor + its 0.044715th * t^2
+    more = more + ((product - (total - back)) + (factor - back)) + factor_rest
     total1 = total._head()
     return x._gated(t1 * total1, (t - t1) * total1 + t * (total - total1) + t * more).cast(dtype)
   def quick_gelu(self) -> Self:
     """x * sigmoid(1.702 x)."""
     x, dtype = self._in_wide()
     t = x.clip(-1000, 1000)           # beyond, the gate is 0 or 1
-    t1, factor1 = t._head(), x.const_like(1.702)._head()
-    return x._gated(t1 * factor1, (t - t1) * factor1 + t * (1.702 - factor1)).cast(dtype)
+    t1, (upper, lower) = t._head(), x._constant(Fraction("1.702"), head=True)
+    return x._gated(t1 * upper, (t - t1) * upper + t * lower).cast(dtype)
   def elu(self, alpha: float_ = 1.0) -> Self:
     """x, or `alpha * (exp(x) - 1)` below 0."""
     x, dtype = self._in_wide()
@@ -555,7 +565,9 @@ class Elementwise(TensorBase):
     return self.clip(low, high)
 
 
+_GELU = Fraction("1.59576912160573071175978423973752747390343452465570")      # 2 * sqrt(2 / pi)
+
 _SHORT_POWERS: dict[float_, Callable[[Any], Any]] = {
   -1: lambda x: x.reciprocal(), -0.5: lambda x: x.rsqrt(), 0: lambda x: x.const_like(1), 0.5: lambda x: x.sqrt(),
-  1: lambda x: x, 2: lambda x: x * x, 3: lambda x: x * x * x}
+  1: lambda x: +x, 2: lambda x: x * x, 3: lambda x: x * x * x}
 """Exponents whose powers are computed without POW."""

@@ -242,7 +242,7 @@ class Movement(Elementwise):
     """Moved along an axis, around its end."""
     dim = self._axis(dim)
     cut = (self.shape[dim] - shift) % max(self.shape[dim], 1)
-    if cut == 0: return self._derive(self.uop)  # a value of its own: `assign` to either leaves the other alone
+    if cut == 0: return self._same()
     head, tail = self.split([cut, self.shape[dim] - cut], dim)
     return tail.cat(head, dim=dim)
 

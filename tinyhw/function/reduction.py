@@ -107,7 +107,7 @@ class Reduction(Movement):
   def cumsum(self, axis: int = 0) -> Self:
     """Running sum along an axis."""
     axis = self._axis(axis)
-    if not self.shape or self.shape[axis] == 0: return self._derive(self.uop)
+    if not self.shape or self.shape[axis] == 0: return self._same()
     size = self.shape[axis]
     last = self.cast(sum_dtype(self.dtype)).movedim(axis, -1)
     places = self._iota(size)

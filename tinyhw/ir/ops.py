@@ -38,6 +38,7 @@ class Ops(enum.Enum):
   LOG1P = enum.auto()
   SIN = enum.auto()
   COS = enum.auto()
+  TANH = enum.auto()
   SQRT = enum.auto()
   RECIP = enum.auto()
   NEG = enum.auto()
@@ -87,8 +88,8 @@ class Ops(enum.Enum):
 class GroupOp:
   """Families of operations."""
   # Functions that a target need not have: `compile.transcendental` writes them in plain arithmetic.
-  LIBRARY = frozenset({Ops.EXP2, Ops.EXP, Ops.EXPM1, Ops.LOG2, Ops.LOG, Ops.LOG10, Ops.LOG1P, Ops.SIN, Ops.COS, Ops.POW,
-                       Ops.FMOD})
+  LIBRARY = frozenset({Ops.EXP2, Ops.EXP, Ops.EXPM1, Ops.LOG2, Ops.LOG, Ops.LOG10, Ops.LOG1P, Ops.SIN, Ops.COS,
+                       Ops.TANH, Ops.POW, Ops.FMOD})
   UNARY = (LIBRARY - {Ops.POW, Ops.FMOD}) | {Ops.SQRT, Ops.RECIP, Ops.NEG, Ops.TRUNC}
   COMPARE = frozenset({Ops.CMPLT, Ops.CMPNE, Ops.CMPEQ})
   BINARY = COMPARE | {Ops.ADD, Ops.SUB, Ops.MUL, Ops.FDIV, Ops.IDIV, Ops.MOD, Ops.MAX, Ops.AND, Ops.OR, Ops.XOR,

@@ -12,8 +12,8 @@ precision.
   False, CMPNE is True.
 - CAST of a float to an integer truncates toward zero, saturates at the type's bounds and gives 0 for NaN. CAST to
   bool is `!= 0`.
-- FDIV, RECIP and SQRT round correctly. EXP2, EXP, EXPM1 (exp(x)-1), LOG2, LOG, LOG10, LOG1P (log(1+x)), SIN, COS and
-  POW are within 2 units in the last place on every device; POW has the special cases of IEEE 754's pow.
+- FDIV, RECIP and SQRT round correctly. EXP2, EXP, EXPM1 (exp(x)-1), LOG2, LOG, LOG10, LOG1P (log(1+x)), SIN, COS, TANH
+  and POW are within 2 units in the last place on every device; POW has the special cases of IEEE 754's pow.
 - FMOD is C's: exact, with the sign of the dividend; NaN for a zero divisor or an infinite dividend.
 - TRUNC is toward zero. MULACC is `a*b + c`, rounded once or twice: the device chooses.
 """
@@ -147,6 +147,7 @@ _MEANING: dict[Ops, Callable[..., Scalar]] = {
   Ops.LOG1P: _logarithm(math.log1p, -1.0),
   Ops.SIN: _circular(math.sin),
   Ops.COS: _circular(math.cos),
+  Ops.TANH: math.tanh,
   Ops.FMOD: _fmod,
   Ops.POW: _pow,
   Ops.SQRT: lambda a: math.sqrt(a) if a >= 0 else math.nan,

@@ -8,6 +8,7 @@ Object Metadata".
 from __future__ import annotations
 
 import ctypes
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar, cast
@@ -51,6 +52,8 @@ FEATURES: dict[str, tuple[int, dict[int, str]]] = {
     elf.EF_AMDGPU_FEATURE_XNACK_ANY_V4: "", elf.EF_AMDGPU_FEATURE_XNACK_OFF_V4: "-",
     elf.EF_AMDGPU_FEATURE_XNACK_ON_V4: "+"}),
 }
+BUNDLE, COMPRESSED = b"__CLANG_OFFLOAD_BUNDLE__", b"CCOB"  # how files of several code objects begin
+BUNDLED_LIMIT = 256  # code objects in one; a header that claims more is taken for damage
 OTHER_MACHINES = {
   elf.EM_X86_64: "x86-64",
   elf.EM_386: "x86",
@@ -232,12 +235,53 @@ def place(loaded: Iterable[tuple[int, CodeObject]], address: int) -> str | None:
   return None
 
 
+def with_places(loaded: Iterable[tuple[int, CodeObject]], text: str) -> str:
+  """The text with the place behind each `PC 0x...` that lies in one of the objects."""
+  images = list(loaded)
+
+  def named(m: re.Match[str]) -> str:
+    found = place(images, int(m[1], 16))
+    return f"{m[0]} ({found})" if found else m[0]
+  return re.sub(r"PC 0x([0-9a-f]+)", named, text)
+
+
+def unbundled(data: bytes, arch: str | None = None) -> bytes:
+  """The code object in a bundle (of `clang -x hip`, `hipcc --genco`) that is for `arch`, or the only one; other bytes
+  stay. Format: LLVM's ClangOffloadBundler, "Bundled Binary File Layout".
+
+  Raises DecodeError for a broken bundle, Unsupported for a compressed one, InvalidArgument where none or several fit.
+  """
+  if data.startswith(COMPRESSED):
+    raise Unsupported("file", "a compressed offload bundle", where=WHERE, hint="compile with --no-offload-compress")
+  if not data.startswith(BUNDLE): return data
+
+  def number(at: int) -> int:
+    if at + 8 > len(data): raise DecodeError("truncated offload bundle", where=WHERE)
+    return int.from_bytes(data[at:at + 8], "little")
+  found: dict[str, bytes] = {}
+  at = len(BUNDLE) + 8
+  for _ in range(min(number(len(BUNDLE)), BUNDLED_LIMIT)):
+    start, size, length = (number(at + 8 * k) for k in range(3))
+    at += 24 + length
+    if start + size > len(data) or at > len(data): raise DecodeError("truncated offload bundle", where=WHERE)
+    kind, _, target = data[at - length:at].decode("ascii", "replace").partition("-amdgcn-amd-amdhsa-")
+    if target and size: found[target.lstrip("-")] = data[start:start + size]
+  names = {t: t.split(":")[0] for t in found}
+  fitting = [t for t in found if arch is None or names[t] == arch]
+  fitting = fitting or [t for t in found if arch in GENERIC.get(names[t], ())]
+  if len(fitting) == 1: return found[fitting[0]]
+  has = f"an offload bundle for {', '.join(found) or 'no AMD GPU'}"
+  raise InvalidArgument(has if arch is None else f"{has}; the device is {arch}", where=WHERE,
+                        hint="compile for one GPU with --offload-arch, or take one out with clang-offload-bundler")
+
+
 def load(data: bytes, *, arch: str | None = None, features: Mapping[str, bool] | None = None) -> CodeObject:
-  """Read a code object; with `arch`, refuse one for another GPU, or for other `features` than it has.
+  """Read a code object, or the one for `arch` in an offload bundle; with `arch`, refuse one for another GPU, or for
+  other `features` than it has.
 
   Raises DecodeError for what is no code object, Unsupported for versions before 4, InvalidArgument for another GPU.
   """
-  file = Elf(data)
+  file = Elf(unbundled(data, arch))
   processor, version, features_of_code, generic = _identify(file)
   if file.header.e_type == elf.ET_DYN:
     image, symbols, segments, fixups = _linked(file)

@@ -3,7 +3,8 @@
     python -m tinyhw.tools.ledger.executed
 
 "scalar witness": `tools/witness`, run by tests/emulator/test_single.py. "LLVM host": the corpus of `tools/fuzz`, the
-same IR compiled for the GPU and for the host, run by tests/emulator/test_corpus.py (gfx1100).
+same IR compiled for the GPU and for the host, run by tests/emulator/test_corpus.py (gfx1100). "silicon": programs whose
+results on chips are known (`silicon.py`), run by tests/emulator/test_silicon.py.
 """
 from __future__ import annotations
 
@@ -19,6 +20,7 @@ RECORD: Final = Path(__file__).with_name("executed.json")
 GPUS: Final = {"gfx11": "gfx1100", "gfx12": "gfx1201", "gfx9": "gfx942"}
 SCALAR: Final = "scalar witness"
 HOST: Final = "LLVM host"
+SILICON: Final = "silicon"
 
 
 def executed(isa: str) -> dict[str, list[str]]:
@@ -52,10 +54,18 @@ def corpus() -> set[str]:
   return {half.strip().replace("v_dual_", "v_") for name in seen for half in name.split("::")}
 
 
+def on_silicon(isa: str) -> set[str]:
+  """What has an effect in programs that leave on the emulator what they left on a chip."""
+  from tinyhw.tools.ledger.silicon import witnessed as seen
+  return {m for m in seen(isa) if coverage.status(m, isa) not in {"no effect", "missing"}}
+
+
 def main() -> None:
   """Write the record."""
   record: dict[str, dict[str, list[str]]] = {isa: {m: [SCALAR] for m in witnessed(isa)} for isa in GPUS}
   for name in corpus(): record["gfx11"].setdefault(name, []).append(HOST)
+  for isa, rows in record.items():
+    for name in on_silicon(isa): rows.setdefault(name, []).append(SILICON)
   parts = []
   for isa, rows in record.items():
     lines = [f"  {json.dumps(m)}: {json.dumps(names)}" for m, names in sorted(rows.items())]

@@ -234,12 +234,12 @@ def division_scale(f: Format) -> Function:
 
   def scale(a: int, b: int, c: int) -> tuple[int | list[int], int]:
     up, down = f.scaled(a, step), f.scaled(a, -step)
-    if f.is_zero(b) or f.is_zero(c): return f.nan, 0
+    if f.is_zero(b) or f.is_zero(c): return f.nan, 1  # the flag as on silicon
     same_b, same_c = f.order(a) == f.order(b), f.order(a) == f.order(c)
     if f.exponent(c) - f.exponent(b) >= near: return (up if same_b else a), 1
     if f.denormal(b): return up, 0
     inverse = f.denormal(f.div(f.bias << f.mantissa, b))
-    quotient = f.denormal(f.div(c, b))
+    quotient = f.denormal(f.div(c, b)) or f.exponent(c) - f.exponent(b) <= 1 - f.bias  # on silicon by exponents
     # "only scale the denominator" by the manual's factor takes it out of range; the quotient needs the inverse factor
     if inverse and quotient: return ([down, up] if same_b else a), 1
     if inverse: return down, 0
@@ -257,7 +257,8 @@ def fixup(f: Format) -> Function:
     if f.is_zero(b) or f.is_inf(c): return f.inf(minus)
     if f.is_inf(b) or f.is_zero(c): return f.zero(minus)
     limit = {"f16": 1 << 20, "f32": 150, "f64": 1075}[f.name]
-    if f.exponent(c) - f.exponent(b) < -limit: return f.round(-1 if minus else 1, -5000, m.rounding(f))
+    if f.exponent(c) - f.exponent(b) < -limit:  # UNDERFLOW: a zero, or what MODE rounds to
+      return [f.zero(minus), f.round(-1 if minus else 1, -5000, m.rounding(f))]
     if f.is_nan(a): return [f.inf(minus), f.nan]  # a refinement that overflowed, or that met a NaN
     if f is not F16 and f.exponent(b) == (2 << f.bits - f.mantissa - 2) - 1: return f.overflow(minus, m.rounding(f))
     return a & ~f.sign | f.zero(minus)
@@ -274,12 +275,12 @@ def division_fma(f: Format, step: int) -> Function:
   return scaled
 
 
-lane("v_div_fixup_legacy_f16", "f16 f16 f16 -> f16", fixup(F16), rounds=False)
+lane("v_div_fixup_legacy_f16", "f16 f16 f16 -> f16", fixup(F16))
 lane("v_div_fmas_f32", "f32 f32 f32 vcc -> f32", division_fma(F32, 64))
 lane("v_div_fmas_f64", "f64 f64 f64 vcc -> f64", division_fma(F64, 128))
 for f in (F32, F64):
-  bare(f"v_div_scale_{f.name}", f"{f.name} {f.name} {f.name} -> {f.name} mask", division_scale(f))
-for f in ALL: lane(f"v_div_fixup_{f.name}", f"{f.name} {f.name} {f.name} -> {f.name}", fixup(f), rounds=False)
+  bare(f"v_div_scale_{f.name}", f"{f.name} {f.name} {f.name} -> {f.name} mask", division_scale(f), rounds=True)
+for f in ALL: lane(f"v_div_fixup_{f.name}", f"{f.name} {f.name} {f.name} -> {f.name}", fixup(f))
 
 # ---- cube maps
 

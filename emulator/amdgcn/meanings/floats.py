@@ -5,11 +5,11 @@ are computed in f64 and rounded once. Sums, products and fused operations are ex
 """
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from functools import cache
 from typing import Any
 
+from tinyhw.emulator.amdgcn.meanings.elementary import exp2, log2, sin_of_turns
 from tinyhw.emulator.amdgcn.meanings.registry import MEANINGS as M
 from tinyhw.emulator.amdgcn.meanings.registry import Function
 from tinyhw.emulator.amdgcn.values import Ops
@@ -173,14 +173,10 @@ def rsq(o: O, a: V) -> V:
 def sqrt(o: O, a: V) -> V: return _rounded(o, o.sqrt(_wide(o, _flushed(o, a))), a)
 
 @_for("v_exp_T", "T(T)", "f16 f32", exact=False)
-def exp(o: O, a: V) -> V: return _flushed(o, _rounded(o, o.exp2(_wide(o, _flushed(o, a))), a))
+def exp(o: O, a: V) -> V: return _flushed(o, _rounded(o, exp2(o, _wide(o, _flushed(o, a))), a))
 
 @_for("v_log_T", "T(T)", "f16 f32", exact=False)
-def log(o: O, a: V) -> V: return _rounded(o, o.log2(_wide(o, _flushed(o, a))), a)
-
-def _turned(o: O, turns: V) -> V:
-  """sin(2 pi x) for x from -1/4 to 1/4, where the sine of a rounded angle is as near as the angle is."""
-  return o.sin(turns * (2 * math.pi))
+def log(o: O, a: V) -> V: return _rounded(o, log2(o, _wide(o, _flushed(o, a))), a)
 
 @_for("v_sin_T", "T(T)", "f16 f32", exact=False)
 def sin(o: O, a: V) -> V:
@@ -188,18 +184,20 @@ def sin(o: O, a: V) -> V:
   x = _wide(o, a)
   t = x - o.rint(x)
   half = o.copysign(o.const("f64", 0.5), t)
-  return _rounded(o, o.where(x == 0, x, _turned(o, o.where(o.abs(t) > 0.25, half - t, t))), a)
+  return _rounded(o, o.where(x == 0, x, sin_of_turns(o, o.where(o.abs(t) > 0.25, half - t, t))), a)
 
 @_for("v_cos_T", "T(T)", "f16 f32", exact=False)
 def cos(o: O, a: V) -> V:
   """The sine of what is left to a quarter turn."""
   x = _wide(o, a)
   t = x - o.rint(x)
-  return _rounded(o, _turned(o, 0.25 - o.where(t < 0, o.neg(t), t)), a)
+  return _rounded(o, sin_of_turns(o, 0.25 - o.where(t < 0, o.neg(t), t)), a)
 
 
 # ---- division: scale, fused multiply-add with scale, fix-up
-def _div_scale(o: O, t: str, a: V, den: V, num: V, near: int, step: int, tiny: int) -> V:
+def _div_scale(o: O, t: str, a: V, den: V, num: V, near: int, step: int, tiny: int, low: int) -> V:
+  """The manual's cases, but for two that chips were seen to have (autogen/silicon.py): VCC where the result is NaN, and
+  where the quotient's exponent is -126 (-1022) by those of its operands alone, denormal or not."""
   inverse = o.fdiv(o.const(t, 1), den)
   quotient = o.fdiv(num, den)
   zero = (num == 0) | (den == 0)
@@ -208,7 +206,7 @@ def _div_scale(o: O, t: str, a: V, den: V, num: V, near: int, step: int, tiny: i
   den_denormal = ~done & o.is_denormal(den)
   done = done | den_denormal
   inverse_denormal = o.is_denormal(inverse)
-  quotient_denormal = o.is_denormal(quotient)
+  quotient_denormal = o.is_denormal(quotient) | (o.exponent(num) - o.exponent(den) <= low)
   both = ~done & inverse_denormal & quotient_denormal
   done = done | both
   shrink = ~done & inverse_denormal
@@ -221,13 +219,13 @@ def _div_scale(o: O, t: str, a: V, den: V, num: V, near: int, step: int, tiny: i
   # Where the inverse and the quotient are denormal the manual scales the denominator up, out of range; down is right.
   down = shrink | (both & is_den)
   scaled = o.where(up, o.ldexp(a, o.const("i32", step)), o.where(down, o.ldexp(a, o.const("i32", -step)), a))
-  return o.where(zero, o.fdiv(o.const(t, 0), o.const(t, 0)), scaled), big | both | small
+  return o.where(zero, o.fdiv(o.const(t, 0), o.const(t, 0)), scaled), zero | big | both | small
 
 @M("v_div_scale_f32", "f32, mask(f32, f32, f32)")
-def div_scale32(o: O, a: V, den: V, num: V) -> V: return _div_scale(o, "f32", a, den, num, 96, 64, 23)
+def div_scale32(o: O, a: V, den: V, num: V) -> V: return _div_scale(o, "f32", a, den, num, 96, 64, 23, -126)
 
 @M("v_div_scale_f64", "f64, mask(f64, f64, f64)")
-def div_scale64(o: O, a: V, den: V, num: V) -> V: return _div_scale(o, "f64", a, den, num, 768, 128, 53)
+def div_scale64(o: O, a: V, den: V, num: V) -> V: return _div_scale(o, "f64", a, den, num, 768, 128, 53, -1022)
 
 @M("v_div_fmas_f32", "f32(f32, f32, f32, vcc)")
 def div_fmas32(o: O, a: V, b: V, c: V, vcc: V) -> V:

@@ -32,6 +32,7 @@ _GRID_LIMIT = _DWORD
 USER_SGPR_LIMIT = 16  # COMPUTE_USER_DATA_0 to 15
 _CACHE_LIMIT = 256
 KERNARG_BYTES_LIMIT = 64 * 1024
+NULL_PAGES = 1 << 16  # an access below this went through a null pointer
 
 
 def _u32(value: int) -> bytes: return struct.pack("<I", value)

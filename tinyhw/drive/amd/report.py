@@ -11,6 +11,7 @@ from tinyhw.autogen import sdma_v6 as s
 from tinyhw.core.errors import DecodeError, DeviceError, WaitTimeout
 from tinyhw.core.layout import Packet
 from tinyhw.drive.amd.kfd import Buffer, Fault
+from tinyhw.drive.amd.program import NULL_PAGES
 from tinyhw.drive.queue import HardwareQueue, Submission
 from tinyhw.wire import codeobject, pm4, sdma
 
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
   from tinyhw.drive.amd.device import AMDRuntime
 
 _SHOWN_LOG_LINES = 12
-_NULL_PAGES = 1 << 16  # an access below this went through a null pointer
 _LOG_PREFIX = re.compile(r"^amdgpu [0-9a-f:.]+: amdgpu: ")
 _PC = re.compile(r"at PC 0x([0-9a-f]+)")
 _STATUS = re.compile(r"GCVM_L2_PROTECTION_FAULT_STATUS:0x([0-9A-Fa-f]+)")
@@ -58,9 +58,11 @@ def fault_error(runtime: AMDRuntime, fault: Fault) -> DeviceError:
     label = running[0][1].label
     message += f"; running: {label}{_stopped_at(runtime, log)}"
     unserved = runtime.unserved.get(label.removeprefix("kernel "))
-    if unserved and fault.address is not None and fault.address < _NULL_PAGES:
+    if unserved and fault.address is not None and fault.address < NULL_PAGES:
       message += f", which asks for {', '.join(unserved)} (null here)"
-  if log: message += "; kernel log: " + " | ".join(_LOG_PREFIX.sub("", line) for line in log)
+  if log:
+    lines = (codeobject.with_places(runtime.loaded(), _LOG_PREFIX.sub("", line)) for line in log)
+    message += "; kernel log: " + " | ".join(lines)
   return DeviceError(message, where=runtime.name, hint=GO_ON)
 
 

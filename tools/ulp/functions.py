@@ -1,0 +1,158 @@
+"""The functions that are measured, and what they are: in NumPy's float64 for the narrower types, in mpmath for float64.
+
+Both oracles say what the function is, not how it is computed here. A public function of `Elementwise` is in `MEASURED`,
+is one of `NOT_MEASURED`, or fails a test.
+"""
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import mpmath
+import numpy as np
+
+from tinyhw.tensor import Tensor
+
+Array = np.ndarray[Any, np.dtype[Any]]
+mp = mpmath.mp.clone()
+mp.prec = 200
+
+
+@dataclass(frozen=True)
+class Function:
+  """`call` on tensors; `double` on float64 arrays, with IEEE 754's special cases; `exact` on finite numbers of mpmath.
+
+  `ranges`: intervals that hold more of the arguments than their share of the binades. `near`: arguments around which
+  there are more. Of two arguments `second` makes the others from the first.
+  """
+  call: Callable[..., Tensor]
+  double: Callable[..., Array]
+  exact: Callable[..., Any]
+  ranges: tuple[tuple[float, float], ...] = ((-4, 4), (-100, 100))
+  near: tuple[float, ...] = ()
+  second: Callable[[Array, np.random.Generator], Array] | None = None
+
+
+def _method(name: str) -> Callable[..., Tensor]: return lambda *x: getattr(x[0], name)(*x[1:])
+
+
+def _any(x: Array, rng: np.random.Generator) -> Array:
+  """A second argument: of any size, near the first one's, or a small whole number."""
+  kind = rng.integers(0, 3, x.size)
+  with np.errstate(all="ignore"):
+    shuffled = rng.permutation(x)
+    near = x * rng.uniform(-4, 4, x.size).astype(x.dtype)
+    return np.where(kind == 0, shuffled, np.where(kind == 1, near, rng.integers(-9, 10, x.size).astype(x.dtype)))
+
+
+def _exponents(x: Array, rng: np.random.Generator) -> Array:
+  """Exponents with which the power is a number: whole ones and others; and any."""
+  with np.errstate(all="ignore"):
+    reach = math.log(float(np.finfo(x.dtype).max)) * 1.05
+    fitting = rng.uniform(-reach, reach, x.size) / np.maximum(np.abs(np.log(np.abs(x.astype(np.float64)))), 1e-9)
+    kind = rng.integers(0, 8, x.size)
+    fitting = np.where(kind < 4, np.round(fitting), fitting)
+    return np.where(kind == 0, _any(x, rng).astype(np.float64), fitting).astype(x.dtype)
+
+
+def _mp_quotient(x: Any, y: Any) -> Any:
+  """The quotient of two doubles rounded down, exactly."""
+  return mp.mpf(math.floor(_fraction(x) / _fraction(y)))
+
+
+def _mp_remainder(x: Any, y: Any) -> Any:
+  rest = _fraction(x) % _fraction(y)
+  return mp.mpf(rest.numerator) / rest.denominator
+
+
+def _fraction(x: Any) -> Fraction: return Fraction(float(x))
+
+
+def _gelu_gate(x: Any, pi: Any, sqrt: Any) -> Any: return 2 * sqrt(2 / pi) * (x + mp.mpf("0.044715") * x * x * x)
+
+
+GELU, QUICK = (2 * math.sqrt(2 / math.pi), 0.044715), 1.702
+
+
+def _gated(x: Array, gate: Array) -> Array: return np.asarray(x / (1 + np.exp(-gate)))
+
+
+def _elu(x: Array) -> Array: return np.where(x > 0, x, np.expm1(x))
+
+
+def _mp_gated(x: Any, gate: Any) -> Any: return x / (1 + mp.exp(-gate))
+
+
+HALVES = tuple(k + 0.5 for k in range(-9, 9))
+TURNS = tuple(k * math.pi / 2 for k in (*range(-40, 41), 1000, 12345, 10**6))
+EDGES = (-87.3, 88.7, -103.9, 709.7, -708.3, -745.1, -0.3465, 0.3466)      # where exp over- or underflows; ln2 / 2
+POWERS = (*(2.0**k for k in range(-20, 21)), *(10.0**k for k in range(-6, 7)), math.sqrt(0.5), math.sqrt(2))
+WIDE: tuple[tuple[float, float], ...] = ((-4, 4), (-100, 100), (-750, 720))
+
+MEASURED: dict[str, Function] = {
+  "add": Function(operator.add, operator.add, operator.add, second=_any),
+  "sub": Function(operator.sub, operator.sub, operator.sub, second=_any),
+  "mul": Function(operator.mul, operator.mul, operator.mul, second=_any),
+  "div": Function(operator.truediv, operator.truediv, operator.truediv, second=_any),
+  "idiv": Function(operator.floordiv, operator.floordiv, _mp_quotient, second=_any),
+  "mod": Function(operator.mod, operator.mod, _mp_remainder, second=_any),
+  "pow": Function(operator.pow, np.power, mp.power, ((-4, 4), (0, 2), (0.9, 1.1), (0, 1000)), (1.0, -1.0, 2.0),
+                  _exponents),
+  "maximum": Function(_method("maximum"), lambda x, y: np.where((x == 0) & (y == 0), x + y, np.maximum(x, y)), max,
+                      second=_any),
+  "minimum": Function(_method("minimum"), lambda x, y: np.where((x == 0) & (y == 0), -(-x - y), np.minimum(x, y)), min,
+                      second=_any),
+  "clip": Function(lambda x: x.clip(-1.5, 2), lambda x: np.clip(x, -1.5, 2), lambda x: min(max(x, -1.5), 2)),
+  "hardtanh": Function(_method("hardtanh"), lambda x: np.clip(x, -1, 1), lambda x: min(max(x, -1), 1)),
+  "neg": Function(operator.neg, operator.neg, operator.neg),
+  "abs": Function(_method("abs"), np.abs, abs),
+  "sign": Function(_method("sign"), np.sign, mp.sign),
+  "trunc": Function(_method("trunc"), np.trunc, lambda x: mp.floor(x) if x > 0 else mp.ceil(x), near=HALVES),
+  "floor": Function(_method("floor"), np.floor, mp.floor, near=HALVES),
+  "ceil": Function(_method("ceil"), np.ceil, mp.ceil, near=HALVES),
+  "round": Function(_method("round"), np.round, lambda x: mp.mpf(round(_fraction(x))), near=HALVES),
+  "square": Function(_method("square"), np.square, lambda x: x * x),
+  "sqrt": Function(_method("sqrt"), np.sqrt, mp.sqrt, ((0, 4), (0, 1000))),
+  "rsqrt": Function(_method("rsqrt"), lambda x: 1 / np.sqrt(x), lambda x: 1 / mp.sqrt(x), ((0, 4), (0, 1000))),
+  "reciprocal": Function(_method("reciprocal"), lambda x: 1 / x, lambda x: 1 / x),
+  "exp": Function(_method("exp"), np.exp, mp.exp, WIDE, EDGES),
+  "exp2": Function(_method("exp2"), np.exp2, lambda x: mp.power(2, x), ((-4, 4), (-150, 129), (-1075, 1024)),
+                   (-126.0, -149.0, 128.0, -1022.0, -1074.0, 1024.0, 0.5, -0.5)),
+  "expm1": Function(_method("expm1"), np.expm1, mp.expm1, WIDE, EDGES),
+  "log": Function(_method("log"), np.log, mp.log, ((0, 2), (0, 1000)), POWERS),
+  "log2": Function(_method("log2"), np.log2, lambda x: mp.log(x, 2), ((0, 2), (0, 1000)), POWERS),
+  "log10": Function(_method("log10"), np.log10, mp.log10, ((0, 2), (0, 1000)), POWERS),
+  "log1p": Function(_method("log1p"), np.log1p, mp.log1p, ((-1, 2), (0, 1000)), (-1.0, -0.5, 1.0, math.sqrt(2) - 1)),
+  "sin": Function(_method("sin"), np.sin, mp.sin, ((-4, 4), (-100, 100), (-1e5, 1e5)), TURNS),
+  "cos": Function(_method("cos"), np.cos, mp.cos, ((-4, 4), (-100, 100), (-1e5, 1e5)), TURNS),
+  "tan": Function(_method("tan"), np.tan, mp.tan, ((-4, 4), (-100, 100), (-1e5, 1e5)), TURNS),
+  "sigmoid": Function(_method("sigmoid"), lambda x: 1 / (1 + np.exp(-x)), lambda x: 1 / (1 + mp.exp(-x)), WIDE, EDGES),
+  "tanh": Function(_method("tanh"), np.tanh, mp.tanh, ((-1, 1), (-10, 10), (-25, 25)), EDGES),
+  "relu": Function(_method("relu"), lambda x: np.where(x <= 0, 0, x), lambda x: max(x, 0)),
+  "relu6": Function(_method("relu6"), lambda x: np.where(x <= 0, 0, np.minimum(x, 6)), lambda x: min(max(x, 0), 6)),
+  "leaky_relu": Function(_method("leaky_relu"), lambda x: np.where(x < 0, 0.01 * x, x),
+                         lambda x: x * mp.mpf("0.01") if x < 0 else x),
+  "silu": Function(_method("silu"), lambda x: _gated(x, x), lambda x: _mp_gated(x, x), WIDE, EDGES),
+  "gelu": Function(_method("gelu"), lambda x: _gated(x, GELU[0] * (x + GELU[1] * x * x * x)),
+                   lambda x: _mp_gated(x, _gelu_gate(x, mp.pi, mp.sqrt)), ((-4, 4), (-12, 12), (-25, 25))),
+  "quick_gelu": Function(_method("quick_gelu"), lambda x: _gated(x, QUICK * x),
+                         lambda x: _mp_gated(x, mp.mpf("1.702") * x), ((-4, 4), (-60, 60), (-450, 450))),
+  "elu": Function(_method("elu"), _elu, lambda x: x if x > 0 else mp.expm1(x), WIDE, EDGES),
+  "softplus": Function(_method("softplus"), lambda x: np.logaddexp(0, x), lambda x: mp.log1p(mp.exp(x)), WIDE, EDGES),
+  "softsign": Function(_method("softsign"), lambda x: x / (1 + np.abs(x)), lambda x: x / (1 + abs(x))),
+}
+"""By the name of the method."""
+
+NOT_MEASURED = frozenset({
+  # other names of the same
+  "recip", "swish", "clamp",
+  # conversions and choices, which are held bit for bit by tests/tensor/test_values.py
+  "cast", "bitcast", "float", "double", "half", "bfloat16", "int", "long", "bool", "where", "masked_fill",
+  # of integers and bools
+  "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not", "lshift", "rshift", "logical_not",
+  # which give bools
+  "eq", "ne", "isnan", "isinf", "isclose"})
