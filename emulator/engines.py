@@ -4,20 +4,22 @@
 """
 from __future__ import annotations
 
-from itertools import chain
+from collections.abc import Generator, Iterator
 from typing import Any, Final, cast
-
-import numpy as np
 
 from tinyhw.arch import Arch
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.core.memory import AddressSpace
 from tinyhw.emulator.amdgcn import Dispatch, DispatchStats
 from tinyhw.emulator.amdgcn import dispatch as interpret
-from tinyhw.emulator.amdgcn.launch import prepare
+from tinyhw.emulator.amdgcn.launch import Workgroups, interpreted
 from tinyhw.emulator.amdgcn.program import Program
 from tinyhw.emulator.observe import Observer
-from tinyhw.emulator.simt import Cohort, run_all
+from tinyhw.emulator.schedule import Idle, Schedule
+from tinyhw.emulator.simt import Cohort
+
+Turns = Iterator[Idle | None]
+Run = Generator[Idle | None, None, DispatchStats]
 
 ENGINES: Final = ("auto", "ref", "jit", "both")
 WATCHDOG: Final = 100_000_000  # instructions of one wave before a dispatch counts as endless
@@ -40,47 +42,66 @@ def dispatch(space: AddressSpace, arch: Arch, d: Dispatch, *, watchdog: int | No
   With an observer it is the reference that runs, whatever the engine: compiled code shows nothing of its instructions.
   Without `watchdog`, a wave may execute WATCHDOG instructions, or OBSERVED.
   """
+  running = start(space, arch, d, watchdog=watchdog, engine=engine, observer=observer)
+  while True:
+    try: idle = next(running)
+    except StopIteration as end: return cast(DispatchStats, end.value)
+    if idle is not None: raise idle.error()
+
+
+def start(space: AddressSpace, arch: Arch, d: Dispatch, *, watchdog: int | None = None, engine: str = "auto",
+          observer: Observer | None = None) -> Run:
+  """`dispatch` in turns, for callers with which others change memory meanwhile.
+
+  Yields None after some work, and an `Idle` when no wave can go on until memory changes; to go on is to say that it may
+  have. `both` runs each of its two to the end at once.
+  """
   if watchdog is None: watchdog = WATCHDOG if observer is None else OBSERVED
-  if observer is not None: return interpret(space, arch, d, watchdog=watchdog, observer=observer)
-  if engine == "ref": return interpret(space, arch, d, watchdog=watchdog)
-  if engine == "jit": return compiled(space, arch, d, watchdog=watchdog)
-  if engine == "both":
+  if engine not in ENGINES:
+    raise InvalidArgument(f"no engine is called {engine!r}", hint=f"there are {', '.join(ENGINES)}")
+  if observer is None and engine == "both":
     from tinyhw.emulator.both import both
     return both(space, arch, d, watchdog, compiled)
-  if engine != "auto": raise InvalidArgument(f"no engine is called {engine!r}", hint=f"there are {', '.join(ENGINES)}")
-  return _auto(space, arch, d, watchdog)
+  workgroups = Workgroups(space, arch, d, watchdog, DispatchStats(), observer)
+  if observer is not None or engine == "ref":
+    yield from interpreted(workgroups)
+  elif engine == "jit": yield from _compiled(workgroups)
+  else: yield from _auto(workgroups)
+  return workgroups.stats
 
 
-def _auto(space: AddressSpace, arch: Arch, d: Dispatch, watchdog: int) -> DispatchStats:
+def _auto(workgroups: Workgroups) -> Turns:
   """Interpret until the program has cost, or the rest of the launch would cost, about as much as compiling does.
 
   Compiled code then takes the waves over where they stand. What is chosen depends on counts alone, not on time.
   """
-  stats = DispatchStats()
-  cohorts, resident = prepare(space, arch, d, watchdog, stats)
-  first = next(cohorts, None)
-  if first is None: return stats
-  program = cast(Program, first.program)  # amdgcn's cohorts have no other
-  here, total, before = len(first.live), d.grid[0] * d.grid[1] * d.grid[2], program.spent
-  vgprs, ended = len(first.runnable[0].v), False
-  with np.errstate(all="ignore"):
-    while not ended and 0 <= before + _cost(stats) < _price(program):
-      ended = first.run(_BLOCKS_A_LOOK)
-      if before + _cost(stats) > _price(program) * _SOON: _expect_to_compile()
-    expected = before + _cost(stats) / (here if ended else total) * total
-    unfinished = chain(() if ended else (first,), cohorts)
-    if expected < _price(program) or not _compiles(first, vgprs):
-      run_all(unfinished, resident)
+  if not workgroups.left: return
+  stats, schedule = workgroups.stats, Schedule(workgroups)
+  program, first = workgroups.program, schedule.begin()
+  here, total, before = len(first.live), workgroups.total, program.spent
+  vgprs, price = len(first.runnable[0].v), _price(program)
+  while first in schedule.running and not first.idle and 0 <= before + _cost(stats) < price:
+    schedule.turn(first, _BLOCKS_A_LOOK)
+    price = _price(program)
+    if before + _cost(stats) > price * _SOON: _expect_to_compile()
+  waits = first.idle and first in schedule.running
+  expected = before + _cost(stats) / (total if first in schedule.running else here) * total
+  turns, compiles = schedule.turns(), expected >= price and _compiles(first, vgprs)
+  while not compiles:  # that expectation may be wrong where workgroups wait for one another
+    try: idle = next(turns)
+    except StopIteration:
       program.spent = before + _cost(stats)
-      return stats
+      return
+    waits = waits or bool(schedule.running)
+    yield idle
+    if waits and program.spent >= 0 and before + _cost(stats) >= _price(program): compiles = _compiles(first, vgprs)
   interpreted = stats.instructions
   program.spent = before + _cost(stats)
-  from tinyhw.emulator.jit.run import run_cohorts
-  run_cohorts(unfinished, resident, d, stats)
+  from tinyhw.emulator.jit.launch import Launch
+  yield from Launch(workgroups, schedule.running).turns()
   # a program that compiled code keeps handing back to the reference is better interpreted as a whole
   handed_back = sum(stats.interpreted.values()) * _HANDED_BACK
   if handed_back > (stats.instructions - interpreted) * _INSTRUCTION: program.spent = -float("inf")
-  return stats
 
 
 def _compiles(cohort: Cohort, vgprs: int) -> bool:
@@ -106,10 +127,24 @@ def _cost(stats: DispatchStats) -> float: return stats.steps * _STEP + stats.ins
 def _price(program: Program) -> float: return _LLVM + program.size * _COMPILING
 
 
-def compiled(space: AddressSpace, arch: Arch, d: Dispatch, *, watchdog: int, **more: Any) -> DispatchStats:
+def _compiled(workgroups: Workgroups) -> Turns:
   """Run a dispatch with compiled code; LLVM loads with the first one. A program that it refuses is interpreted."""
+  from tinyhw.emulator.jit.launch import Launch
   from tinyhw.emulator.jit.refusal import NotCompiled
-  from tinyhw.emulator.jit.run import dispatch as run
+  stats = workgroups.stats
+  schedule = Schedule(workgroups)
+  if not workgroups.left: return
+  cohort = schedule.begin()
+  try: yield from Launch(workgroups, [cohort]).turns()
+  except NotCompiled as refused:
+    yield from schedule.turns()
+    stats.interpreted[str(refused)] = stats.waves
+
+
+def compiled(space: AddressSpace, arch: Arch, d: Dispatch, *, watchdog: int, **more: Any) -> DispatchStats:
+  """Run a dispatch with compiled code, or interpret a program that LLVM refuses."""
+  from tinyhw.emulator.jit.launch import dispatch as run
+  from tinyhw.emulator.jit.refusal import NotCompiled
   try: return run(space, arch, d, watchdog=watchdog, **more)
   except NotCompiled as refused:
     stats = interpret(space, arch, d, watchdog=watchdog)

@@ -10,8 +10,9 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, field
-from operator import length_hint
+from operator import is_, length_hint
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -23,8 +24,12 @@ Step = Callable[["Group"], None]
 U32: Final = np.dtype("u4")
 ZERO: Final = np.uint32(0)
 BLOCKS_A_TURN: Final = 8192  # how long a cohort may run while others could
+JUMPS_ALONE: Final = 32  # how often a group may jump back in a lap
+JUMPS_A_LAP: Final = 4  # the same while others of its cohort could run
+FIRST_LOOK: Final = 16  # laps of one jump in which a cohort is first held against its earlier states
+LONGEST_LOOK: Final = 1024
+BETWEEN: Final = 4  # laps of a look for each lap between it and the next
 BLOCKS_A_TICK: Final = 256  # how often the caller may end a dispatch
-JUMPS_A_LAP: Final = 32  # how often a group may jump back while others of its cohort could run
 
 
 class End: """A wave has ended."""
@@ -221,8 +226,19 @@ class Stats:
       known.lanes += found.lanes
 
 
+@dataclass
+class Changes:
+  """How often the waves of a dispatch changed memory, of any kind.
+
+  A store counts as a change. With `exact` it does only where other bytes were there, as atomics always do: then waves
+  that store one value for ever are seen to change nothing.
+  """
+  count: int = 0
+  exact: bool = False
+
+
 class Cohort:
-  """Workgroups that are resident together and share a block of LDS."""
+  """Workgroups that began together and share a block of LDS."""
 
   def __init__(self, program: Program, space: Any, lanes: int, mode: int, watchdog: int, stats: Stats, lds_size: int,
                workgroups: int) -> None:
@@ -243,10 +259,14 @@ class Cohort:
     self.first, self.waves_a_group = 0, 1  # index of the first wave; waves of each workgroup when they began
     self.passed: Value = None  # split barriers: whether each wave's completed since it last waited; None: unused
     self.left = 0
-    self.writes = 0  # how often the waves stored to memory, or to the global data share
+    self.changes = Changes()  # of all cohorts of the dispatch
     self.runnable: list[Group] = []
     self.parked: list[Group] = []
     self.budget = 0
+    self.lap = 0  # the lap that groups are in: each that can runs once a lap
+    self.looking = False  # laps are short
+    self.apart = False  # waves that stand at one place do not go on together
+    self.look = Look()
 
   def start(self, group: Group) -> None:
     """Add the first group, which holds every wave."""
@@ -254,34 +274,49 @@ class Cohort:
     self.live = np.bincount(group.workgroups)
     self.arrived = self.live * 0
     self.first, self.waves_a_group = int(group.waves[0]), group.size // len(self.live)
-    self.runnable.append(group)
+    self.runnable = [group.take(np.array([k])) for k in range(group.size)] if self.apart else [group]
     self.stats.waves += group.size
 
   def run(self, blocks: int = BLOCKS_A_TURN) -> bool:
-    """Run until all waves have ended (True) or the cohort has had its turn or sleeps (False).
+    """Run until all waves have ended (True), or the cohort has had its turn, sleeps or is `idle` (False).
 
-    Of several groups the one at the lowest PC runs first, so that the others wait where they meet again; one that keeps
-    jumping back lets the others run in between, because it may wait for them.
+    Of several groups the one at the lowest PC runs first, so that the others wait where they meet again. Each runs
+    once a lap: one that keeps jumping back lets the others run, because it may wait for them.
     """
     self.budget = blocks
     if self.tick is not None and self.runnable: self.ticks(self.runnable[0])  # they may do nothing but sleep
     while self.runnable:
-      if self.budget <= 0: return False
-      if len(self.runnable) == 1:
-        self._run(self.runnable.pop(), None)
-        continue
-      group = min(self.runnable, key=lambda g: (g.lap, g.pc))
+      group = self.runnable[0] if len(self.runnable) == 1 else min(self.runnable, key=lambda g: (g.lap, g.pc))
+      idle = False
+      if group.lap > self.lap:
+        self.lap = group.lap
+        idle = self.look.at(self)
+      if idle or self.budget <= 0: return False
       self.runnable.remove(group)
-      self._run(group, {g.pc for g in self.runnable if g.alike(group)})
+      others = self.runnable and not self.apart
+      self._run(group, {g.pc for g in self.runnable if g.alike(group)} if others else None)
     if self.parked:
       at = self.parked[0]
       raise MachineFault("a barrier that some waves of a workgroup never reach", pc=at.pc, wave=int(at.waves[0]))
     return True
 
+  @property
+  def idle(self) -> bool:
+    """Whether no wave can go on until memory changes: all came to where they were, and memory is what it was."""
+    return self.left > 0 and self.look.idle == self.changes.count
+
+  def alive(self) -> Value:
+    """Which of the workgroups have not ended."""
+    return self.live > 0 if self.left else np.zeros(len(self.live), bool)
+
+  def held(self) -> int:
+    """Workgroups that have not ended."""
+    return int(np.count_nonzero(self.live)) if self.left else 0
+
   def _run(self, group: Group, meeting: set[int] | None) -> None:
-    """Run a group until it ends, waits, splits, meets another group (at a PC of `meeting`) or has had its turn."""
+    """Run a group until it ends, waits, splits, meets another group (at a PC of `meeting`) or has had its lap."""
     program, stats, size = self.program, self.stats, group.size
-    executed, jumps = stats.blocks, 0
+    executed, jumps = stats.blocks, 1 if self.looking else JUMPS_ALONE if meeting is None else JUMPS_A_LAP
     while True:
       start = group.pc
       block = program.block(start, group.mode)
@@ -311,19 +346,21 @@ class Cohort:
         if group.count > self.watchdog: self.expired(group)
         back, group.pc = after <= group.pc, after
         if self.tick is not None and not self.budget % BLOCKS_A_TICK: self.ticks(group)
-        if meeting is not None:
-          if after in meeting: return self._meet(group)
-          if back:
-            jumps += 1
-            if jumps >= JUMPS_A_LAP:
-              group.lap += 1
-              self.runnable.append(group)
-              return
+        if back:
+          jumps -= 1
+          if not jumps: return self._lapped(group)
+        if meeting is not None and after in meeting: return self._meet(group)
         if self.budget <= 0:
           self.runnable.append(group)
           return
         continue
+      group.pc = start
       return self.leave(group, after)
+
+  def _lapped(self, group: Group) -> None:
+    """A group has had its lap."""
+    group.lap = self.lap + 1
+    self._meet(group)
 
   def _observed(self, group: Group, block: Block) -> Next:
     """Run a block instruction by instruction, with `group.pc` on each; where to go on."""
@@ -366,10 +403,9 @@ class Cohort:
       self._release()
     elif isinstance(after, Yield):
       group.pc = after.pc
-      group.lap += 1
       if not self.runnable: self.budget = 0
       if group.count > self.watchdog: self.expired(group)
-      self.runnable.append(group)
+      self._lapped(group)
     else:
       assert isinstance(after, Split)
       if group.count > self.watchdog: self.expired(group)
@@ -379,12 +415,13 @@ class Cohort:
       for way in np.unique(ways, axis=0):
         part = group.take(np.flatnonzero((ways == way).all(axis=1)))
         part.pc, part.mode, count = map(int, way)
+        if part.pc <= group.pc: part.lap = self.lap + 1  # it jumped back
         part.v = part.v[:count] + [ZERO] * (count - len(part.v))
         self._meet(part)
 
   def _meet(self, group: Group) -> None:
     """Make a group runnable, as part of a group at the same PC where there is one."""
-    for other in self.runnable:
+    for other in () if self.apart else self.runnable:
       if other.pc == group.pc and other.alike(group):
         other.join(group)
         return
@@ -434,31 +471,17 @@ class Cohort:
         self._meet(group.take(np.flatnonzero(go)))
     if self.passed is None: self.arrived[ready] = 0
 
-  def state(self) -> list[Any]:
-    """All that decides what these waves do next, as it is now, but memory beyond LDS, whose stores `writes` counts.
-
-    Clocks and the like go on by themselves: how often they were asked tells one moment from another.
-    """
-    groups = [[g.pc, g.mode, g.waves, g.scc, g.mask, list(g.s), list(g.v)] for g in (*self.runnable, *self.parked)]
-    passed = None if self.passed is None else self.passed.copy()
-    return [self.writes, self.stats.modelled.total(), self.lds.copy(), self.arrived.copy(), passed, groups]
-
-  def endless(self) -> None:
-    """Report the first group as one that loops for ever."""
-    group = self.runnable[0]
-    raise WatchdogExpired("an endless loop: these waves repeat one state and store nothing", pc=group.pc,
-                          instruction=self.program.describe(group.pc), wave=int(group.waves[0]))
-
-  def now(self) -> int:
-    """The PC of the instruction that a step is executing."""
-    if self.running is None: return self.seen[0]
+  def now(self) -> int | None:
+    """The PC of the instruction that a step is executing; None for a step that no program runs."""
+    if self.running is None: return self.seen[0] or None
     block, steps = self.running
     return block.pcs[len(block.steps) - length_hint(steps) - 1]
 
   def outside(self, addresses: Value, width: int, lanes: Value) -> None:
     """Take note of accesses to LDS that the workgroup does not have; both arrays are [waves, lanes]."""
-    if not lanes.any(): return
-    pc, where = self.now(), addresses[lanes].astype(np.uint64)
+    pc = self.now()
+    if pc is None or not lanes.any(): return
+    where = addresses[lanes].astype(np.uint64)
     self.stats.add_outside(pc, Outside(self.program.describe(pc), self.lds_size, int(where.min()),
                                        int(where.max()) + width, where.size))
 
@@ -490,52 +513,85 @@ class Cohort:
     return error
 
 
-class Spinning(Protocol):
-  """Waves that may be in an endless loop."""
-  def state(self) -> list[Any]: ...
-
-  def endless(self) -> None: ...
-
-
-class Standstill:
-  """Notices that waves which spin can never go on: their whole state comes back, and nothing was stored meanwhile.
+class Look:
+  """Holds a cohort against its earlier states, lap by lap, to notice that its waves only wait.
 
   A state is kept and compared with later ones; the kept one is renewed at powers of two (Brent's way to find a cycle).
+  Between looks, which become longer, groups run long laps, so that loops that get on pay next to nothing.
   """
 
   def __init__(self) -> None:
-    self._kept: list[Any] = []
+    self.idle = -1  # what `Changes.count` was when the waves were found to wait
+    self._length = FIRST_LOOK
+    self._left = -FIRST_LOOK // BETWEEN  # laps that are left of the look, or less than 0 of the time before it
+    self._kept: State | None = None
     self._age, self._renew = 0, 1
 
-  def check(self, cohorts: Sequence[Spinning]) -> None:
-    """Called when each resident cohort has had a turn. Raises WatchdogExpired for an endless loop."""
-    state = [c.state() for c in cohorts]
-    if _same(state, self._kept): cohorts[0].endless()
+  def __deepcopy__(self, memo: object) -> Look: return copy(self)  # the kept state never changes
+
+  def at(self, cohort: Cohort) -> bool:
+    """Called between two laps. Whether the cohort is idle."""
+    if self._left < 0:
+      self._left += 1
+      if self._left < 0: return False
+      self._left, self._kept, self._renew, cohort.looking = self._length, None, 1, True
+    count, kept = cohort.changes.count, self._kept
+    if kept is not None and kept.changes == count and kept.same(cohort):
+      self.idle = count
+      self._left, self._length = FIRST_LOOK, FIRST_LOOK  # it is likely to wait again
+      return True
     self._age += 1
-    if self._age == self._renew: self._kept, self._age, self._renew = state, 0, self._renew * 2
+    if kept is None or kept.changes != count or self._age == self._renew:
+      self._renew = self._renew * 2 if kept is not None and kept.changes == count else 1
+      self._kept, self._age = State(cohort), 0
+    self._left -= 1
+    if self._left <= 0:
+      self._left, cohort.looking = -self._length // BETWEEN, False
+      self._length = min(self._length * 2, LONGEST_LOOK)
+    return False
 
 
-def _same(a: Any, b: Any) -> bool:
-  """Equality of nested lists of values; register values are never changed in place, so most are the same object."""
+class State:
+  """All that decides what the waves of a cohort do next, but memory, whose changes are counted.
+
+  Values of registers are never changed in place, so that keeping them costs next to nothing.
+  """
+
+  def __init__(self, cohort: Cohort) -> None:
+    self.changes = cohort.changes.count
+    self._arrived, self._passed = cohort.arrived.copy(), None if cohort.passed is None else cohort.passed.copy()
+    self._groups = [self._of(g) for g in _by_wave(cohort.runnable)]
+    self._parked = [self._of(g) for g in _by_wave(cohort.parked)]
+
+  @staticmethod
+  def _of(g: Group) -> tuple[Any, ...]: return g.pc, g.mode, g.waves, g.scc, g.mask, [*g.s], [*g.v]
+
+  def same(self, cohort: Cohort) -> bool:
+    """Whether the cohort is in this state."""
+    return (len(self._groups) == len(cohort.runnable) and len(self._parked) == len(cohort.parked)
+            and all(map(_at, self._groups, _by_wave(cohort.runnable)))
+            and all(map(_at, self._parked, _by_wave(cohort.parked)))
+            and _equal(self._arrived, cohort.arrived) and _equal(self._passed, cohort.passed))
+
+
+def _by_wave(groups: Sequence[Group]) -> Sequence[Group]:
+  return groups if len(groups) < 2 else sorted(groups, key=lambda g: int(g.waves[0]))
+
+
+def _at(kept: tuple[Any, ...], g: Group) -> bool:
+  pc, mode, waves, scc, mask, s, v = kept
+  return (pc == g.pc and mode == g.mode and _equal(scc, g.scc) and len(v) == len(g.v) and _alike(s, g.s)
+          and bool(_equal(waves, g.waves)) and _equal(mask, g.mask) and _alike(v, g.v))
+
+
+def _alike(a: list[Value], b: list[Value]) -> bool:
+  """Whether lists of values, most of which are the same object, are equal."""
+  if all(map(is_, a, b)): return True
+  return all(x is y or _equal(x, y) for x, y in zip(a, b))
+
+
+def _equal(a: Value, b: Value) -> bool:
+  """Equality of two values, bit by bit."""
   if a is b: return True
-  if isinstance(a, list): return isinstance(b, list) and len(a) == len(b) and all(map(_same, a, b))
-  return np.array_equal(a, b) if isinstance(a, np.ndarray) or isinstance(b, np.ndarray) else bool(a == b)
-
-
-def run_all(cohorts: Iterator[Cohort], resident: int) -> None:
-  """Run cohorts to their end. A new one starts when all running ones end or spin; at most `resident` run together."""
-  running: list[Cohort] = []
-  exhausted = False
-  standstill = Standstill()
-  while True:
-    if not exhausted and len(running) < resident:
-      fresh = next(cohorts, None)
-      if fresh is None: exhausted = True
-      elif not fresh.run(): running.append(fresh)
-      if not running or not exhausted and len(running) < resident:
-        if exhausted and not running: return
-        continue
-    if exhausted and not running: return
-    before = len(running)
-    running = [c for c in running if not c.run()]
-    if len(running) == before: standstill.check(running)
+  if a is None or b is None or a.shape != b.shape or a.dtype != b.dtype: return False
+  return bool(a.tobytes() == b.tobytes())

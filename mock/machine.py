@@ -15,14 +15,14 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakSet
 
-from tinyhw.core.errors import Interrupted, MachineFault, PageFault, TinyhwError
+from tinyhw.core.errors import Interrupted, MachineFault, PageFault, TinyhwError, Unsupported
 from tinyhw.core.memory import Allocator, Region
 from tinyhw.core.table import Ignored
 from tinyhw.core.trace import Clock, Trace
 from tinyhw.mock.amd.card import Card, cards_named
 from tinyhw.mock.amd.compute import Program
 from tinyhw.mock.amd.kfd import Kfd
-from tinyhw.mock.amd.pm4 import ComputeQueue
+from tinyhw.mock.amd.pm4 import ComputeQueue, Waiting
 from tinyhw.mock.amd.process import OpenFile
 from tinyhw.mock.amd.queue import Queue, State
 from tinyhw.mock.amd.topology import Files, bus_of, gpu_id_of
@@ -35,6 +35,7 @@ SYSTEM_MEMORY: Final = 64 << 30
 MMAP_START: Final = 0x1_0000_0000  # DRM_FILE_PAGE_OFFSET_START: render nodes hand out mmap offsets from here on
 PACKET_NS: Final = 40  # what a packet costs on the machine's clock
 QUANTUM: Final = 64  # packets that a queue without competitors runs before the waiter is asked again
+HANG_S: Final = 1.0  # a client that would wait so long, and that nobody can wake, is told of the GPU hang that it is
 WATCHDOG: Final = 100_000_000  # instructions of one wave before a dispatch counts as endless
 
 Size = tuple[int, int, int]
@@ -190,7 +191,9 @@ class Machine:
         if done():
           return True
         if not others():
-          return False
+          if timeout_s is None or timeout_s >= HANG_S:
+            self._hang()
+          return done()
         now = time.monotonic()
         if timeout_s is not None:
           if deadline is None:
@@ -212,15 +215,23 @@ class Machine:
       self.rng.choice(ready).run(self.rng.randint(1, 6))
     return True
 
-  def execute(self, queue: ComputeQueue, program: Program, size: Size, user_data: tuple[int, ...]) -> None:
-    """Run a dispatch of `size` workgroups to its end; the clock moves by what it takes."""
-    if self._executor is None:
-      from tinyhw.mock.amd.waves import run_waves  # the instruction tables load with the first dispatch
+  def _hang(self) -> None:
+    """Nobody can proceed, and a client would wait for long: dispatches whose waves wait hang the GPU."""
+    for queue in self.queues:
+      if isinstance(queue.wait, Waiting):
+        queue.fail(queue.wait.idle.error())
 
-      self._executor = run_waves
+  def execute(self, queue: ComputeQueue, program: Program, size: Size, user_data: tuple[int, ...]) -> None:
+    """Start a dispatch of `size` workgroups, which goes on in turns of its queue; the clock moves by what it takes."""
     if self.trace.enabled:
       self.trace.add(queue.name, "dispatch", f"{program.entry:#x}", grid=size, block=program.block)
-    self.clock.advance(self._executor(queue, program, size, user_data))
+    if self._executor is not None:
+      return self.clock.advance(self._executor(queue, program, size, user_data))
+    if self.observer is not None and any(q.busy for q in self.queues):
+      raise Unsupported("dispatch", "two at a time, of which one waits, under an observer", where=queue.name)
+    from tinyhw.mock.amd.waves import start_waves  # the instruction tables load with the first dispatch
+
+    queue.start(start_waves(queue, program, size, user_data))
 
   def idle(self) -> bool:
     """Whether no queue can proceed."""

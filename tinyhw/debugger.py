@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from tinyhw.arguments import Array, Buffer, bind, fetch
 from tinyhw.core.errors import Unsupported
-from tinyhw.device import Device, emulated, mock_cards, mock_options
+from tinyhw.device import Device, emulated, mock_cards, mock_options, triton_target
 from tinyhw.drive.amd.program import user_sgprs
 from tinyhw.emulator.amdgcn import dispatch
 from tinyhw.emulator.check import checker
@@ -172,7 +172,8 @@ def _buffers(space: AddressSpace, arch: Arch, d: Any, kernel: Kernel) -> list[tu
 
 def need_emulation(what: str) -> None:
   """Raise Unsupported where kernels run on a card, or on the host."""
-  if mock_cards() is None and not Device.DEFAULT.startswith("EMU"):
+  triton = triton_target()
+  if mock_cards() is None and not Device.DEFAULT.startswith("EMU") and not (triton and triton[0] == "EMU"):
     raise Unsupported(what, "a device that is not emulated", hint="set MOCKGPU=1, or use device EMU")
 
 

@@ -114,6 +114,7 @@ def _cycles_high(group: Group) -> Value: return np.uint32(clock(group) >> 32)
 
 def clock(group: Group) -> int:
   """The chip's time as a wave can read it; it grows while the wave runs."""
+  group.cohort.changes.count += 1  # a wave that waits for a time will go on
   return int(group.cohort.stats.steps + group.count)
 
 

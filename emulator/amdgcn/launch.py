@@ -15,11 +15,13 @@ from tinyhw.emulator.amdgcn import modes
 from tinyhw.emulator.amdgcn.allocation import numbers
 from tinyhw.emulator.amdgcn.fields import GROUP_IDS, TG_SIZE_EN, USER_SGPR
 from tinyhw.emulator.amdgcn.memory import gds
+from tinyhw.emulator.amdgcn.occupancy import Occupancy, occupancy
 from tinyhw.emulator.amdgcn.program import Program, ProgramCache
 from tinyhw.emulator.amdgcn.registers import FULL32
 from tinyhw.emulator.amdgcn.sync import Shared
 from tinyhw.emulator.observe import Observer
-from tinyhw.emulator.simt import ZERO, Cohort, Group, Stats, run_all
+from tinyhw.emulator.schedule import Idle, Schedule, ended
+from tinyhw.emulator.simt import ZERO, Changes, Cohort, Group, Stats
 from tinyhw.isa.amdgcn import EXEC_LO, TTMP0
 
 DispatchStats = Stats
@@ -95,66 +97,91 @@ def dispatch(space: AddressSpace, arch: Arch, d: Dispatch, *, watchdog: int = 10
   Raises MachineFault (PageFault, WatchdogExpired) with the PC, instruction, wave and lane; Unsupported and DecodeError
   for instructions that have no meaning here or none at all.
   """
-  stats = Stats()
-  cohorts, resident = prepare(space, arch, d, watchdog, stats)
-  if observer is not None: cohorts = _observed(cohorts, observer, space, arch, d)
-  with np.errstate(all="ignore"): run_all(cohorts, resident)
-  if observer is not None: observer.end(stats)
-  return stats
+  workgroups = Workgroups(space, arch, d, watchdog, Stats(), observer)
+  ended(interpreted(workgroups))
+  return workgroups.stats
 
 
-def _observed(cohorts: Iterator[Cohort], observer: Observer, space: AddressSpace, arch: Arch,
-              d: Dispatch) -> Iterator[Cohort]:
-  """The cohorts, each shown to the observer before it runs."""
-  observer.dispatch(space, arch, d)
-  for cohort in cohorts:
-    cohort.observer = observer
-    observer.cohort(cohort)
-    yield cohort
+def interpreted(workgroups: Workgroups) -> Iterator[Idle | None]:
+  """Run workgroups in the reference, see `Schedule.turns`."""
+  w, observer = workgroups, workgroups.observer
+  if observer is not None: observer.dispatch(w.space, w.arch, w.dispatch)
+  yield from Schedule(w).turns()
+  if observer is not None: observer.end(w.stats)
 
 
-def prepare(space: AddressSpace, arch: Arch, d: Dispatch, watchdog: int,
-            stats: Stats) -> tuple[Iterator[Cohort], int]:
-  """(the cohorts of a dispatch with their waves ready to run, how many can be resident together)."""
-  _check(arch, d)
-  if not d.grid[0] * d.grid[1] * d.grid[2]: return iter(()), 1
-  program = _PROGRAMS.get(space, arch, d.entry_pc)
-  lanes = 32 if d.wave32 else 64
-  a_group = _work_items(d.block, lanes).shape[0]
-  workgroups = max(1, WAVES_A_COHORT // a_group)
-  limit = arch.cu_count * arch.simd_per_cu * arch.waves_per_simd
-  if d.scratch_size:
-    if not d.scratch_waves: raise InvalidArgument("a kernel with scratch needs scratch memory")
-    limit = min(limit, d.scratch_waves)
-    workgroups = max(1, min(workgroups, limit // a_group))
-  resident = max(1, limit // (workgroups * a_group))
-  return _cohorts(program, space, arch, d, watchdog, stats, workgroups, lanes, resident), resident
+class Workgroups:
+  """The workgroups of a dispatch that have not begun: they begin in order, x fastest, as the chip has places for them.
+
+  `places` are the workgroups that are resident at once, `usual` those that begin together where there is room. With
+  `apart` each begins alone, and its waves run one by one: another order of what a chip does at the same time.
+  """
+
+  def __init__(self, space: AddressSpace, arch: Arch, d: Dispatch, watchdog: int, stats: Stats,
+               observer: Observer | None = None, apart: bool = False) -> None:
+    _check(arch, d)
+    self.space, self.arch, self.dispatch, self.stats, self.changes = space, arch, d, stats, Changes()
+    self._watchdog, self.observer, self._apart = watchdog, observer, apart
+    self.total = self.left = d.grid[0] * d.grid[1] * d.grid[2]
+    self.places = self.usual = 1
+    self._cohorts: list[tuple[Cohort, list[int]]] = []  # with scratch slots, by workgroup
+    if not self.left: return
+    self.program: Program = _PROGRAMS.get(space, arch, d.entry_pc)
+    self.lanes = 32 if d.wave32 else 64
+    self._a_group = _work_items(d.block, self.lanes).shape[0]
+    if d.scratch_size and not d.scratch_waves: raise InvalidArgument("a kernel with scratch needs scratch memory")
+    self.occupancy: Occupancy = occupancy(arch, d)
+    self.places = self.occupancy.workgroups
+    self.usual = 1 if apart else max(1, min(WAVES_A_COHORT // self._a_group, self.places))
+    granule = arch.lds_granule
+    self._lds_size = -(-d.lds_size // granule) * granule
+    self._mode = modes.initial(arch.isa, d.rsrc1)
+    self._shared = Shared(gds.of(space, arch.gds_size))
+    self._slots = list(range(self.places)) if d.scratch_size else []
+
+  @property
+  def begun(self) -> int:
+    """How many have begun."""
+    return self.total - self.left
+
+  @property
+  def rest(self) -> str:
+    """Those that have not begun, in words."""
+    first, count, entry = self.begun, self.left, self.dispatch.entry_pc
+    which = f"workgroup {first} is" if count == 1 else f"workgroups {first} to {self.total - 1} are"
+    return f"{which} not resident (the chip holds {self.occupancy}) and would begin with PC {entry:#x}"
+
+  def begin(self, room: int) -> Cohort:
+    """The next workgroups, as many as there is room for and usual, with their waves ready to run."""
+    count, d = min(self.usual, self.left, room), self.dispatch
+    cohort = Cohort(self.program, self.space, self.lanes, self._mode, self._watchdog, self.stats, self._lds_size, count)
+    cohort.arch, cohort.dispatch, cohort.shared, cohort.changes = self.arch, d, self._shared, self.changes
+    cohort.apart, cohort.tick = self._apart, d.tick
+    slots = self._take(cohort, count) if d.scratch_size else []
+    cohort.start(_first_group(cohort, self.arch, d, self.begun, count, self.lanes, slots))
+    self.left -= count
+    if self.observer is not None:
+      cohort.observer = self.observer
+      self.observer.cohort(cohort)
+    return cohort
+
+  def _take(self, cohort: Cohort, count: int) -> list[int]:
+    """Scratch slots for workgroups, the lowest that are free."""
+    for held, slots in self._cohorts:
+      live = held.alive()
+      for k, slot in enumerate(slots):
+        if slot >= 0 and not live[k]:
+          self._slots.append(slot)
+          slots[k] = -1
+    self._cohorts = [row for row in self._cohorts if row[0].left]
+    self._slots.sort()
+    taken, self._slots = self._slots[:count], self._slots[count:]
+    self._cohorts.append((cohort, [*taken]))
+    return taken
 
 
-def _cohorts(program: Program, space: AddressSpace, arch: Arch, d: Dispatch, watchdog: int, stats: Stats,
-             workgroups: int, lanes: int, resident: int) -> Iterator[Cohort]:
-  """Cohorts of consecutive workgroups, x fastest."""
-  total = d.grid[0] * d.grid[1] * d.grid[2]
-  granule = arch.lds_granule
-  lds_size = -(-d.lds_size // granule) * granule
-  mode = modes.initial(arch.isa, d.rsrc1)
-  shared = Shared(gds.of(space, arch.gds_size))
-  slots: list[int] = list(range(resident))
-  active: list[tuple[Cohort, int]] = []
-  for first in range(0, total, workgroups):
-    count = min(workgroups, total - first)
-    cohort = Cohort(program, space, lanes, mode, watchdog, stats, lds_size, count)
-    cohort.arch, cohort.dispatch, cohort.shared, cohort.tick = arch, d, shared, d.tick
-    for held in [h for h in active if not h[0].left]:
-      active.remove(held)
-      slots.append(held[1])
-    slot = slots.pop(0)
-    active.append((cohort, slot))
-    cohort.start(_first_group(cohort, arch, d, first, count, lanes, slot * workgroups))
-    yield cohort
-
-
-def _first_group(cohort: Cohort, arch: Arch, d: Dispatch, first: int, count: int, lanes: int, slot: int) -> Group:
+def _first_group(cohort: Cohort, arch: Arch, d: Dispatch, first: int, count: int, lanes: int,
+                 slots: list[int]) -> Group:
   """All waves of workgroups [first, first + count) at the entry point."""
   items = _work_items(d.block, lanes)
   a_group = items.shape[0]
@@ -176,8 +203,8 @@ def _first_group(cohort: Cohort, arch: Arch, d: Dispatch, first: int, count: int
     else: group.bools[EXEC_LO] = s[EXEC_LO], group.mask
   if d.scratch_size:
     a_wave = d.scratch_size * lanes
-    slots = (slot * a_group + np.arange(size)).astype(np.uint64)[:, None]
-    group.scratch = np.uint64(d.scratch_base) + slots * np.uint64(a_wave)
+    slot = np.repeat(np.array(slots) * a_group, a_group) + np.tile(np.arange(a_group), count)
+    group.scratch = np.uint64(d.scratch_base) + slot.astype(np.uint64)[:, None] * np.uint64(a_wave)
     if size == 1: group.scratch = group.scratch[0, 0]
   return group
 

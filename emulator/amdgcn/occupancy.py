@@ -30,11 +30,12 @@ class Occupancy:
   compute_units: int
 
   def __str__(self) -> str:
-    many = "" if self.waves_per_simd == 1 else "s"
-    return (f"{self.waves_per_simd} wave{many} a SIMD, limited by {self.limit}; {self.workgroups:,} workgroups of "
-            f"{self.waves} resident at once on {self.compute_units} compute units")
+    return (f"{_count(self.waves_per_simd, 'wave')} a SIMD, limited by {self.limit}; "
+            f"{_count(self.workgroups, 'workgroup')} of {_count(self.waves, 'wave')} resident at once on "
+            f"{_count(self.compute_units, 'compute unit')}")
 
 
+def _count(n: int, what: str) -> str: return f"{n:,} {what}{'s' if n != 1 else ''}"
 def _up(n: int, granule: int) -> int: return -(-n // granule) * granule
 
 

@@ -70,7 +70,7 @@ def gws(i: Instruction, pc: int) -> Ender:
     values = _first_lane(group, data) if data is not None else [0] * group.size
     go = [_one(name, shared.resource((m0 >> 16 & 63) + offset), int(wave), value)
           for wave, m0, value in zip(group.waves, _m0(group), values)]
-    group.cohort.writes += any(go)
+    group.cohort.changes.count += any(go)
     return _several(group, go, pc, after)
   return step
 
@@ -120,7 +120,7 @@ def ordered_count(i: Instruction, pc: int) -> Ender:
       counters[at] = value if operation == 1 else old[k, 0] + value
       shared.turn += release
       go[k] = True
-    group.cohort.writes += any(go)
+    group.cohort.changes.count += any(go)
     mask = group.mask
     group.mask = on & (np.cumsum(on, axis=1) == 1) & np.array(go)[:, None]  # the first active lane gets the result
     try: group.v[n] = merged(group, old, group.v[n].view(U32))

@@ -14,18 +14,10 @@ import numpy as np
 from tinyhw.arch import Arch
 from tinyhw.core.errors import MachineFault, TinyhwError
 from tinyhw.core.memory import AddressSpace
-from tinyhw.emulator.amdgcn.launch import Dispatch, prepare
+from tinyhw.emulator.amdgcn.launch import Dispatch, Workgroups
 from tinyhw.emulator.observe import Observer
-from tinyhw.emulator.simt import (
-  BLOCKS_A_TURN,
-  JUMPS_A_LAP,
-  Cohort,
-  Group,
-  Next,
-  Standstill,
-  Stats,
-  Step,
-)
+from tinyhw.emulator.schedule import BLOCKS_LATER, Idle
+from tinyhw.emulator.simt import BLOCKS_A_TURN, JUMPS_A_LAP, JUMPS_ALONE, Cohort, Group, Next, Stats, Step
 from tinyhw.isa.amdgcn import Instruction
 
 Bound = tuple[Instruction, Step | None, Any]  # an instruction, its step, its end
@@ -41,9 +33,9 @@ class Engine:
     self.space, self.arch, self.dispatch, self.observer = space, arch, d, observer
     self.stats = Stats()
     self._watchdog = watchdog
-    cohorts, self.resident = prepare(space, arch, d, watchdog, self.stats)
-    self._cohorts: Iterator[Cohort] = cohorts
-    self.exhausted = False
+    self._workgroups = Workgroups(space, arch, d, watchdog, self.stats)
+    self.changes = self._workgroups.changes
+    self.changes.exact = True
     self.lanes = 32 if d.wave32 else 64
     self.waves_a_group = -(-d.block[0] * d.block[1] * d.block[2] // self.lanes)
     self.wave_count = self.waves_a_group * d.grid[0] * d.grid[1] * d.grid[2]
@@ -54,23 +46,25 @@ class Engine:
     self.cohort: Cohort | None = None  # the one whose turn it is
     self.group: Group | None = None  # the one that runs, for as long as nothing speaks against it
     self._round = 0
-    self._fewest = 0
+    self._ended = True  # whether a cohort ended in the last round
     self._jumps = 0
-    self._standstill = Standstill()
     self._bound: dict[tuple[int, int], Bound] = {}
     observer.dispatch(space, arch, d)
 
   # ---- whose turn it is
 
-  def _start(self) -> Cohort | None:
+  def _room(self) -> int:
+    """How many more workgroups can begin."""
+    w, held = self._workgroups, sum(c.held() for c in self.running)
+    room = w.places - held
+    if self.waiting: return room if len(self.waiting[0].live) <= room else 0
+    return room if room >= (1 if not self._ended else min(w.usual, w.left)) and w.left else 0
+
+  def _start(self, room: int) -> Cohort:
     """The next cohort that has not started yet."""
     if self.waiting: cohort = self.waiting.pop(0)
     else:
-      found = next(self._cohorts, None)
-      if found is None:
-        self.exhausted = True
-        return None
-      cohort = found
+      cohort = self._workgroups.begin(room)
       self.first_wave[cohort] = self.started
     group = cohort.runnable[0]
     self.started += group.size
@@ -80,17 +74,20 @@ class Engine:
     return cohort
 
   def _turn(self) -> Cohort | None:
-    """The cohort whose turn is next; a new one while the GPU has room."""
-    self.running = [c for c in self.running if c.left]
-    if (self.waiting or not self.exhausted) and len(self.running) < self.resident:
-      fresh = self._start()
-      if fresh is not None: return fresh
+    """The cohort whose turn is next; a new one while the GPU has room. Raises Deadlock where none can go on."""
+    live = [c for c in self.running if c.left]
+    self._ended |= len(live) < len(self.running)
+    self.running = live
+    if room := self._room(): return self._start(room)
     if not self.running: return None
-    if self._round >= len(self.running):
-      if len(self.running) == self._fewest: self._standstill.check(self.running)
-      self._round, self._fewest = 0, len(self.running)
-    self._round += 1
-    return self.running[self._round - 1]
+    for _ in self.running:
+      if self._round >= len(self.running): self._round, self._ended = 0, False
+      self._round += 1
+      cohort = self.running[self._round - 1]
+      if not cohort.idle: return cohort
+    self._ended = False
+    if room := self._room(): return self._start(room)
+    raise Idle(self._workgroups, self.running).error()
 
   def pick(self) -> tuple[Cohort, Group] | None:
     """The group that runs next, or None when every wave has ended. Raises MachineFault for a barrier never reached."""
@@ -99,13 +96,18 @@ class Engine:
       if cohort is None or not cohort.left or cohort.budget <= 0:
         cohort = self.cohort = self._turn()
         if cohort is None: return None
-        cohort.budget, self.group = BLOCKS_A_TURN, None
+        cohort.budget, self.group = BLOCKS_LATER if cohort.lap else BLOCKS_A_TURN, None
       group = self.group
       if group is not None and any(g is group for g in cohort.runnable): return cohort, group
       if not cohort.runnable:
         at = cohort.parked[0]
         raise MachineFault("a barrier that some waves of a workgroup never reach", pc=at.pc, wave=int(at.waves[0]))
       self.group, self._jumps = min(cohort.runnable, key=lambda g: (g.lap, g.pc)), 0
+      if self.group.lap > cohort.lap:
+        cohort.lap = self.group.lap
+        if cohort.look.at(cohort):
+          self.cohort = None
+          continue
       return cohort, self.group
 
   # ---- execution
@@ -156,15 +158,15 @@ class Engine:
     if joined is not None: joined.join(group)
     else: cohort.runnable.append(group)
     if group.count > self._watchdog: cohort.expired(group)
-    if after <= pc and len(cohort.runnable) > 1:
+    if after <= pc:
       self._jumps += 1
-      if self._jumps >= JUMPS_A_LAP:
-        group.lap += 1
+      if self._jumps >= (1 if cohort.looking else JUMPS_ALONE if len(cohort.runnable) == 1 else JUMPS_A_LAP):
+        group.lap = cohort.lap + 1
         self.group = None
 
   def touched(self) -> None:
     """Somebody changed registers or memory from outside: what was remembered of them does not count any more."""
-    self._standstill = Standstill()
+    self.changes.count += 1
 
   def code_changed(self) -> None:
     """Code in memory was changed from outside: decode it anew."""

@@ -60,8 +60,8 @@ class Snapshot:
     return out
 
 
-_ENGINE: Final = ("exhausted", "started", "cohort", "_round", "_fewest", "_jumps")
-_COHORT: Final = ("left", "writes", "budget", "live", "arrived", "passed")
+_ENGINE: Final = ("started", "cohort", "_round", "_ended", "_jumps")
+_COHORT: Final = ("left", "budget", "live", "arrived", "passed", "lap", "looking", "look")
 
 
 def cohort_state(cohort: Cohort) -> CohortState:
@@ -95,7 +95,7 @@ def take(engine: Engine, name: str = "") -> Snapshot:
   fields = {n: getattr(engine, n) for n in _ENGINE}
   fields |= {"running": list(engine.running),
              "shared": deepcopy([c.shared for c in engine.running[:1]]),
-             "stats": (engine.stats.instructions, engine.stats.steps)}
+             "stats": (engine.stats.instructions, engine.stats.steps), "changes": engine.changes.count}
   return Snapshot(name, fields, cohorts, _pages(engine))
 
 
@@ -129,7 +129,6 @@ def restore(engine: Engine, s: Snapshot, pristine: dict[Cohort, CohortState]) ->
   for shared in deepcopy(s.engine["shared"]):  # one for all workgroups of the dispatch
     for cohort in engine.first_wave: cohort.shared = shared
   engine.waiting = sorted(later, key=lambda c: engine.first_wave[c])
-  engine.exhausted = s.engine["exhausted"]
   engine.stats.instructions, engine.stats.steps = s.engine["stats"]
   engine.group = None
   for m in engine.space.mappings():
@@ -138,7 +137,7 @@ def restore(engine: Engine, s: Snapshot, pristine: dict[Cohort, CohortState]) ->
       if m.start + k * PAGE not in s.pages: m.u8[k * PAGE:(k + 1) * PAGE] = 0
     at = [a for a in s.pages if m.start <= a < m.end]
     for a in at: m.u8[a - m.start:a - m.start + len(s.pages[a])] = np.frombuffer(s.pages[a], np.uint8)
-  engine.touched()
+  engine.changes.count = s.engine["changes"]
 
 
 # ---- differences
@@ -244,6 +243,7 @@ def _memory(old: dict[int, bytes], new: dict[int, bytes], place: Callable[[int],
     if runs and runs[-1][-1] + PAGE == page: runs[-1].append(page)
     else: runs.append([page])
   for run in runs:
-    x, y = (np.frombuffer(b"".join(pages.get(p, empty).ljust(PAGE, b"\0") for p in run), np.uint8) for pages in (old, new))
+    x, y = (np.frombuffer(b"".join(pages.get(p, empty).ljust(PAGE, b"\0") for p in run), np.uint8)
+            for pages in (old, new))
     lines += _changed(x, y, run[0], place)
   return lines

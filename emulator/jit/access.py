@@ -48,7 +48,6 @@ from tinyhw.emulator.jit.context import (
   SCRATCH_SIZE,
   SITES,
   TABLE,
-  WRITES,
 )
 from tinyhw.emulator.jit.state import LDS, SCRATCH, Registers
 from tinyhw.emulator.jit.values import BOOL, Emitter, LLVMOps, Untranslatable, Value, convert, gather
@@ -333,17 +332,12 @@ class Accesses:
       out.append(Value(e, e.op(f"phi {t} {sources}"), U32, True))
     return out
 
-  def _count_write(self) -> None:
-    pointer = self._context(WRITES)
-    self.e.do(f"store i64 {(self._load64(pointer) + 1).text}, ptr {pointer}")
-
   def _near(self, r: Registers, base: Value, offsets: Value, site: Site, words: Sequence[Value] | None,
             stride: int = 4, ok: Value | None = None, told: Value | None = None) -> list[Value]:
     """An access at a 64-bit base of the wave with a u32 offset in each lane; `told` is what the slow path gets."""
     e = self.e
     offsets = Value(e, offsets.in_lanes(), U32, True)
     count = max(1, site.width // 4)
-    if words is not None: self._count_write()
     used = offsets if r.full else r.o.where(r.active(), offsets, e.const(U32, 0))
     extent = self._largest(used) + ((count - 1) * stride + min(site.width, 4))
     index, row = self._site(site)
@@ -373,7 +367,6 @@ class Accesses:
     e = self.e
     addresses = Value(e, addresses.in_lanes(), U64, True)
     count = max(1, site.width // 4)
-    if words is not None: self._count_write()
     width = Value(e, str(site.width), U64, False, site.width)
     index, row = self._site(site)
     fast, miss, slow, after = (e.new_label(x) for x in ("fast", "miss", "slow", "after"))

@@ -56,8 +56,6 @@ class _Function:
   def emit(self) -> None:
     e = self.e
     e.label = "entry"
-    writes = self._context(context.WRITES)
-    e.do(f"store i64 {(self._load64(writes) + 1).text}, ptr {writes}")
     e.do("br label %check")
     e.start("check")
     if not self.lds: e.do("%tried = phi i1 [ false, %entry ], [ true, %look ]")

@@ -12,7 +12,6 @@ ENTRY: Final = 40  # the program's entry PC
 LDS_SIZE: Final = 48
 SCRATCH_SIZE: Final = 56
 WAVE: Final = 64  # index of the wave that runs
-WRITES: Final = 72  # how often waves stored to memory
 ADDRESSES: Final = 128  # u64 of each lane
 MASK: Final = ADDRESSES + 64 * 8
 DATA: Final = MASK + 64  # dwords: lanes of the first, lanes of the second...

@@ -1,4 +1,4 @@
-"""Runs dispatches with compiled code: waves of a cohort one after the other, in turns, across barriers.
+"""Runs waves with compiled code: those of a cohort one after the other, in turns, across barriers.
 
 A wave runs until it ends, waits at a barrier, sleeps, has used up its turn, or comes to an instruction that is left to
 the reference; that one is interpreted and the wave goes on. Faults and the watchdog raise what the reference raises.
@@ -7,27 +7,23 @@ from __future__ import annotations
 
 import ctypes
 import threading
-from collections import deque
-from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, wait
-from itertools import chain
+from collections.abc import Sequence
 from typing import Any, Final, cast
 
 import numpy as np
 
-from tinyhw.arch import Arch
 from tinyhw.core.errors import MachineFault, TinyhwError
 from tinyhw.core.memory import AddressSpace
 from tinyhw.emulator.amdgcn import control
 from tinyhw.emulator.amdgcn.allocation import first_block
-from tinyhw.emulator.amdgcn.launch import Dispatch, DispatchStats, prepare
+from tinyhw.emulator.amdgcn.launch import DispatchStats
 from tinyhw.emulator.amdgcn.memory import access
 from tinyhw.emulator.amdgcn.memory.atomics import ATOMICS
 from tinyhw.emulator.amdgcn.memory.vector import flat_fetch, flat_put
 from tinyhw.emulator.amdgcn.memory.words import flat_offset
 from tinyhw.emulator.amdgcn.program import Program
 from tinyhw.emulator.amdgcn.registers import exec_changed
-from tinyhw.emulator.jit import atomics, context, threads
+from tinyhw.emulator.jit import atomics, context
 from tinyhw.emulator.jit.access import Site
 from tinyhw.emulator.jit.forms import BACKGROUND, Form, Snapshot, Wish
 from tinyhw.emulator.jit.native import Callback
@@ -48,25 +44,21 @@ from tinyhw.emulator.jit.state import (
 )
 from tinyhw.emulator.jit.translate import (
   BARRIER,
-  EACH,
   EACH_HOT,
   END,
   JUMP,
-  LAST,
   RUN,
   STEP,
   YIELD,
   Place,
   state_words,
 )
-from tinyhw.emulator.simt import ZERO, Barrier, Cohort, End, Group, Outside, Split, Standstill, Wait, Yield, run_all
-from tinyhw.isa.amdgcn import EXEC_LO
+from tinyhw.emulator.simt import ZERO, Barrier, Cohort, End, Group, Outside, Split, Wait, Yield
+from tinyhw.isa.amdgcn import EXEC_LO, table
 
 Value = Any
-Last = dict[int, tuple[Value, Value, bool]]  # by a wave's number: u32 [scalars], u32 [vectors, lanes], SCC
-Traced = tuple[int, int, Value, Value, bool]
-PATIENCE: Final = 10_000  # passes in which a traced wave may wait for others
-TURN: Final = 1 << 20  # instructions that a wave may run while others could
+TURN: Final = 1 << 16  # instructions that a wave may run while others could
+GLANCE: Final = 1 << 8  # as many, of a wave that seems to wait
 STEPS: Final = 1000  # as many, of a wave that stands where there is no code
 # A program is compiled again when it has run so many times as many instructions as it has; 0: at once. Compiling again
 # costs milliseconds an instruction and holds up the end of the process, so it must have paid, and be no giant.
@@ -145,135 +137,6 @@ def code_for(cohort: Cohort, vgprs: int, detail: int = 0) -> Code:
   return code
 
 
-def dispatch(space: AddressSpace, arch: Arch, d: Dispatch, *, watchdog: int = 100_000_000,
-             last: Last | None = None) -> DispatchStats:
-  """Run a dispatch to its end with compiled code. Raises what the reference's `dispatch` raises.
-
-  `last` gets the scalars, vectors and SCC of each wave as it ends; waves then run in one thread.
-  """
-  stats = DispatchStats()
-  cohorts, resident = prepare(space, arch, d, watchdog, stats)
-  run_cohorts(cohorts, resident, d, stats, last)
-  return stats
-
-
-def trace(space: AddressSpace, arch: Arch, d: Dispatch, watchdog: int, wave: int,
-          hot: bool) -> Iterator[Traced]:
-  """Run a dispatch with code of single instructions, made quickly or as hot code is.
-
-  One wave is shown as (count, PC, scalars, vectors, SCC) before each. Instructions that the reference helps with are
-  not seen by themselves. Ends with the wave, or with an error.
-  """
-  stats = DispatchStats()
-  cohorts, _ = prepare(space, arch, d, watchdog, stats)
-  memory = Memory(space)
-  for cohort in cohorts:
-    waves = Waves(cohort, memory, detail=EACH_HOT if hot else EACH)
-    row, seen, idle = wave - cohort.first, -1, 0
-    if not 0 <= row < waves.size:
-      waves.run()
-      continue
-    while waves.states[row, STATUS] != END and idle < PATIENCE:
-      count = int(waves.executed[row])
-      if count != seen: yield count, waves.where(row)[0], *waves.registers(row)
-      idle, seen = 0 if count != seen else idle + 1, count
-      waves.run(0)
-    return
-
-
-def run_cohorts(cohorts: Iterator[Cohort], resident: int, d: Dispatch, stats: DispatchStats,
-                last: Last | None = None) -> None:
-  """Run cohorts to their end with compiled code, at most `resident` together; they may have begun.
-
-  Raises NotCompiled before anything is done for a program that is refused; once waves run, the reference helps out.
-  """
-  launch = Launch(d, stats, last)
-  for n, cohort in enumerate(cohorts):
-    try: waves = launch.waves(cohort)
-    except NotCompiled:  # of later ones, those that have another number of registers or lanes
-      if not n: raise
-      launch.turns(1)
-      return run_all(chain((cohort,), cohorts), resident)
-    stats.engine = "jit"
-    launch.begin(waves)
-    if launch.count() >= resident: launch.turns(resident)
-  launch.turns(1)
-
-
-class Launch:
-  """The cohorts of a dispatch: those in threads, and those that have had a turn and have not ended."""
-
-  def __init__(self, d: Dispatch, stats: DispatchStats, last: Last | None) -> None:
-    self.stats, self._last = stats, last
-    self._running: list[Waves] = []
-    self._left = d.grid[0] * d.grid[1] * d.grid[2]  # workgroups that have not begun
-    self._scratch = bool(d.scratch_size)
-    self._threads = 0  # how many; 0 until it is known that threads pay
-    self._turns: deque[tuple[Waves, Future[bool]]] = deque()
-    self._memory: Memory | None = None
-    self._states: list[Value] = []
-
-  def count(self) -> int:
-    """Cohorts that have begun and have not been seen to end."""
-    return len(self._running) + len(self._turns)
-
-  def waves(self, cohort: Cohort) -> Waves:
-    """The waves of a new cohort, ready to run."""
-    if self._memory is None: self._memory = Memory(cohort.space)
-    detail = 0 if self._last is None else LAST
-    return Waves(cohort, self._memory, self._states.pop() if self._states else None, detail)
-
-  def begin(self, waves: Waves) -> None:
-    """Give new waves their first turn, here or in a thread."""
-    if self._threads:
-      self._turns.append((waves, threads.pool().submit(waves.run)))
-      return self.settle(2 * self._threads)
-    ended, live = waves.run(), len(waves.cohort.live)
-    self._left -= live
-    expected = waves.instructions // live * self._left
-    self._ended(waves, ended)
-    spread = ended and waves.form.alone and not self._scratch and self._last is None
-    if spread and expected >= threads.WORTH and (n := threads.count()) > 1:
-      self._threads = n
-
-  def settle(self, limit: int) -> None:
-    """Wait until at most `limit` turns are out in threads. Raises the error of the first cohort that has one."""
-    try:
-      while len(self._turns) > limit:
-        waves, turn = self._turns.popleft()
-        self._ended(waves, turn.result())
-    except BaseException:
-      for _, turn in self._turns: turn.cancel()
-      wait([turn for _, turn in self._turns])  # they use memory that the caller may give back
-      raise
-
-  def turns(self, limit: int) -> None:
-    """Give turns until fewer than `limit` cohorts are left."""
-    self.settle(0)
-    standstill = Standstill()
-    while len(self._running) >= limit:
-      before = len(self._running)
-      self._running = [w for w in self._running if not self._again(w)]
-      if len(self._running) == before: standstill.check(self._running)
-
-  def _again(self, waves: Waves) -> bool:
-    ended = waves.run()
-    waves.account(self.stats)
-    if ended: self._keep(waves)
-    return ended
-
-  def _keep(self, waves: Waves) -> None:
-    if self._last is None: return
-    for row, number in enumerate(waves.numbers): self._last[int(number)] = waves.registers(row)
-
-  def _ended(self, waves: Waves, ended: bool) -> None:
-    """Take note of a first turn."""
-    waves.account(self.stats)
-    if ended: self._keep(waves)
-    if not ended: self._running.append(waves)
-    elif len(self._states) <= self._threads: self._states.append(waves.raw)
-
-
 class Memory:
   """The mappings of an address space as compiled code reads them: rows of start, size, distance to the host, access."""
 
@@ -312,6 +175,10 @@ class Waves:
     self.error: BaseException | None = None
     self.instructions = self.steps = 0  # executed, and not yet accounted for
     self.interpreted: dict[str, int] = {}
+    self.quiet = False  # all waves seem to wait
+    self._turns = np.full(self.size, TURN)
+    self._kept: Value = None
+    self._age, self._renew = 0, 1
     self._fill(groups, raw)
     self._callback = Callback(self._slow)
     self._context(memory)
@@ -407,7 +274,7 @@ class Waves:
         alone += 1
         status[(status == RUN) & (states[:, RESUME] >= self.form.compiled)] = STEP
       if self.form is not self.code.form: self._exchange(self.code.form)
-      self.left[:] = granted = np.minimum(TURN if turn is None else turn, watchdog - self.executed)
+      self.left[:] = granted = np.minimum(self._turns if turn is None else turn, watchdog - self.executed)
       self.form.native.run(self.context.ctypes.data, states.ctypes.data, states.shape[1] * 4, self.size)
       if self.error is not None: raise self.error
       used = granted - self.left
@@ -422,7 +289,9 @@ class Waves:
         if self.executed[wave] > watchdog: self._expired(int(wave))
       states[slept, STATUS] = RUN
       self._release(status)
-      if slept.size: return False
+      if slept.size:
+        self._watch(slept)
+        return False
 
   def _tick(self, status: Value) -> None:
     """As `Cohort.ticks`, for the first wave that could run."""
@@ -474,18 +343,60 @@ class Waves:
     signals = np.bincount(workgroups, self.states[:, SIGNALS], count).astype(np.int64)
     return np.bincount(workgroups[status != END], minlength=count), signals
 
-  def state(self) -> list[Any]:
-    """As `Cohort.state`."""
-    registers = self.states.copy()
-    registers[:, LEFT:LEFT + 2] = 0
-    writes, asked = int(self.context.view(np.uint64)[context.WRITES // 8]), self.cohort.stats.modelled.total()
-    return [writes, asked, self.cohort.lds.copy(), registers]
+  def _watch(self, slept: Value) -> None:
+    """Find waves that had their turn and are in a state in which they were before: they seem to wait.
 
-  def endless(self) -> None:
-    """As `Cohort.endless`."""
-    wave = int(np.flatnonzero(self.states[:, STATUS] == RUN)[0])
-    self.cohort.runnable = [self._small(wave, self.where(wave)[0], 0)]
-    self.cohort.endless()
+    Those get short turns. States are kept and renewed as in `simt.Look`.
+    """
+    states, kept, size = self.states, self._kept, self.size
+    same = np.zeros(size, bool)
+    if kept is not None:
+      header = (states[:, :LEFT] == kept[:, :LEFT]).all(axis=1) & (states[:, MODE] == kept[:, MODE])
+      rows = slept[header[slept]]
+      same[rows] = (states[rows, LEFT + 2:] == kept[rows, LEFT + 2:]).all(axis=1)
+    self._turns = np.where(same, GLANCE, np.minimum(self._turns * 2, TURN))
+    status = states[:, STATUS]
+    self.quiet = bool(same[(status != END) & (status != BARRIER)].all())
+    self._age += 1
+    if kept is None or self._age >= self._renew:
+      self._kept, self._age, self._renew = states.copy(), 0, 1 if kept is None else self._renew * 2
+    self.cohort.live = np.bincount(self.workgroups[status != END], minlength=len(self.cohort.live))
+
+  def held(self) -> int:
+    """Workgroups that have not ended."""
+    return self.cohort.held()
+
+  def back(self) -> Cohort:
+    """Give the waves back to the reference, where they stand."""
+    cohort, status = self.cohort, self.states[:, STATUS]
+    cohort.runnable, cohort.parked = [], []
+    for parked, groups in ((False, cohort.runnable), (True, cohort.parked)):
+      rows = np.flatnonzero((status == BARRIER) if parked else (status != BARRIER) & (status != END))
+      resume = self.states[rows, RESUME]
+      groups += [self._group(rows[resume == place]) for place in np.unique(resume)]
+    cohort.left = int(np.count_nonzero(status != END))
+    cohort.live, cohort.arrived = self._barriers(status)
+    if cohort.waves_a_group > 1 and "s_barrier_signal" in table(cohort.arch.isa).mnemonics:
+      cohort.passed = self.states[:, PASSED].astype(bool)
+    return cohort
+
+  def _group(self, rows: Value) -> Group:
+    """The waves of some rows, which stand at one place."""
+    n, lanes = len(rows), self.lanes
+    pc, mode = self.where(int(rows[0]))
+    group = Group(self.cohort, n, pc, 0, SGPRS)
+    group.mode, group.waves, group.workgroups = mode, self.numbers[rows], self.workgroups[rows]
+    state = self.states[rows]
+    equal = (state[:, :SGPRS] == state[0, :SGPRS]).all(axis=0)
+    group.s = [state[0, k] if equal[k] else state[:, k:k + 1] for k in range(SGPRS)]
+    scc = state[:, SCC:SCC + 1] != 0
+    group.scc = np.bool_(scc[0, 0]) if (scc == scc[0]).all() else scc
+    vectors = state[:, HEADER:HEADER + self.vgprs * lanes].reshape(n, self.vgprs, lanes)
+    group.v = [np.ascontiguousarray(vectors[:, k]) for k in range(self.vgprs)]
+    group.count = int(self.executed[rows].max())
+    if self.scratch is not None: group.scratch = self.scratch[rows][:, None] if n > 1 else self.scratch[rows[0]]
+    exec_changed(group)
+    return group
 
   def where(self, wave: int) -> tuple[int, int]:
     """(PC, MODE) of a wave."""
@@ -534,7 +445,7 @@ class Waves:
     program, cohort = self.code.program, self.cohort
     group = self._loaded(wave, pc, mode)
     cohort.live, cohort.arrived = self._barriers(self.states[:, STATUS])
-    before, writes = (list(group.s), list(group.v)), cohort.writes
+    before = list(group.s), list(group.v)
     try:
       i = program.fetch(pc)
       cohort.running, cohort.seen = None, (pc, i)
@@ -547,7 +458,6 @@ class Waves:
       raise cohort.located(error, pc, group) from (None if isinstance(error, TinyhwError) else error)
     self.interpreted[i.mnemonic] = self.interpreted.get(i.mnemonic, 0) + 1
     self.instructions += 1
-    self.context.view(np.uint64)[context.WRITES // 8] += np.uint64(cohort.writes - writes)
     self.executed[wave] += 1
     self._store(wave, group, before)
     if i.mnemonic == "s_barrier_signal_isfirst" or isinstance(after, Barrier): self.states[wave, SIGNALS] += 1

@@ -88,7 +88,7 @@ class AqlQueue(ComputeQueue):
     return self.space.load(self._slot(), 2) & (1 << hsa.HSA_PACKET_HEADER_WIDTH_TYPE) - 1
 
   def runnable(self) -> bool:
-    if self.state is State.BLOCKED:
+    if self.state is State.BLOCKED or self.busy:
       return super().runnable()
     try:
       return self.state is State.READY and self.read < self.write and self._kind() != hsa.HSA_PACKET_TYPE_INVALID
@@ -114,11 +114,14 @@ class AqlQueue(ComputeQueue):
     """Execute packets until one blocks, stalls or fails."""
     try:
       self._resume()
-      while (
-        packets and self.state is State.READY and self.read < self.write and self._kind() != hsa.HSA_PACKET_TYPE_INVALID
-      ):
-        packets -= 1
-        self._packet()
+      while packets and self.state is State.READY:
+        if self.busy:
+          packets = self._go_on(packets)
+        elif self.read < self.write and self._kind() != hsa.HSA_PACKET_TYPE_INVALID:
+          packets -= 1
+          self._packet()
+        else:
+          break
         self._report_read()
     except (PageFault, MachineFault, DecodeError) as error:
       self.fail(error)
@@ -142,6 +145,8 @@ class AqlQueue(ComputeQueue):
     start = self.gpu.counter()
     if isinstance(packet, hsa.hsa_kernel_dispatch_packet_t):
       self._dispatch(packet, at)
+      self.when_ended(lambda: self._complete(packet, at, start))
+      return
     elif isinstance(packet, hsa.hsa_barrier_and_packet_t):
       if not self._all_or_any(packet, "every", all):
         return

@@ -13,18 +13,20 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from tinyhw.autogen import gc_11_0_0 as gc
 from tinyhw.autogen import pm4_gfx11 as pm4
-from tinyhw.core.errors import DecodeError, Unsupported, WatchdogExpired
+from tinyhw.core.errors import DecodeError, TinyhwError, Unsupported, WatchdogExpired
 from tinyhw.core.layout import Packet
 from tinyhw.core.memory import Access
 from tinyhw.core.table import Handlers
 from tinyhw.mock.amd.atomics import atomic
 from tinyhw.mock.amd.compute import Program, run_dispatch
-from tinyhw.mock.amd.queue import Frame, Properties, Queue, Wait
+from tinyhw.mock.amd.queue import Frame, Properties, Queue, State, Wait
 from tinyhw.mock.amd.registers import INITIAL, USER_DATA, USER_DATA_COUNT, check_write, name_of
 from tinyhw.wire import pm4 as wire
 
 if TYPE_CHECKING:
+  from tinyhw.emulator.schedule import Idle
   from tinyhw.mock.amd.process import KfdProcess, ProcessDevice
+  from tinyhw.mock.amd.waves import Waves
 
 MAX_DEPTH: Final = 2  # the ring and one level of indirect buffers
 MAX_CHAIN: Final = 100_000  # chained indirect buffers that count as endless
@@ -67,6 +69,15 @@ _LONE_NOP: Final = wire.NOP_HEADER_ONLY << 16 | pm4.NOP.OP << 8  # the one packe
 Step = tuple[Callable[["ComputeQueue", Any], None], Any, int]  # what runs, its argument, dwords
 
 
+class Waiting(Wait):
+  """Why a queue is blocked whose dispatch has waves that all wait for memory to change."""
+
+  def __init__(self, packet: str, idle: Idle) -> None:
+    self.idle = idle
+    poll = idle.polls[0]
+    super().__init__(packet, str(poll), "to change", lambda: idle.polls[0].value or 0, idle.changed)
+
+
 class ComputeQueue(Queue):
   """A PM4 queue of the command processor, with its persistent registers."""
 
@@ -84,6 +95,8 @@ class ComputeQueue(Queue):
     self.programs: dict[tuple[int | None, ...], Program] = {}
     self.program: tuple[int, int, int, Program] | None = None  # the last one, with what it was made from
     self.settings_version = 0  # grows with every write of a register that is not user data
+    self.waves: Waves | None = None  # those of a dispatch that has not ended
+    self._then: Callable[[], None] | None = None  # what follows their end
     self._steps: dict[tuple[int, ...], Step] = {}
     self._shapes: dict[tuple[int, ...], Callable[[list[int], int], None]] = {}
 
@@ -92,6 +105,49 @@ class ComputeQueue(Queue):
 
   def snapshot(self) -> dict[str, Any]:
     return super().snapshot() | {name_of(offset): value for offset, value in sorted(self.registers.items())}
+
+  # ---- dispatches
+
+  @property
+  def busy(self) -> bool:
+    return self.waves is not None
+
+  def start(self, waves: Waves) -> None:
+    """Begin a dispatch. Its waves run in turns; the next packet waits until they have ended."""
+    self.waves = waves
+
+  def when_ended(self, then: Callable[[], None]) -> None:
+    """Do something once the dispatch has ended, or at once where none runs."""
+    self._then = then
+    if self.waves is None:
+      self._ended()
+
+  def _ended(self) -> None:
+    then, self._then = self._then, None
+    if then is not None:
+      then()
+
+  def _go_on(self, turns: int) -> int:
+    """Give the waves of the dispatch up to so many turns; how many are left. Waves that wait block the queue."""
+    while turns and self.waves is not None and self.state is State.READY:
+      turns -= 1
+      try:
+        idle = next(self.waves)
+      except StopIteration as end:
+        self.waves = None
+        self.machine.clock.advance(end.value)
+        self._ended()
+        continue
+      if idle is None:
+        continue
+      if idle.hopeless():
+        raise idle.error()
+      self.block(Waiting("a dispatch", idle))
+    return turns
+
+  def fail(self, error: TinyhwError) -> None:
+    self.waves = self._then = None
+    super().fail(error)
 
   # ---- decoding
 

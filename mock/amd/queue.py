@@ -151,7 +151,7 @@ class Queue(ABC):
   def runnable(self) -> bool:
     """Whether a step would make progress."""
     if self.state is State.READY:
-      return self.write != self._taken or bool(self.frames)
+      return self.write != self._taken or bool(self.frames) or self.busy
     if self.state is not State.BLOCKED or self.wait is None or not self.properties.active:
       return False
     try:
@@ -191,12 +191,15 @@ class Queue(ABC):
       self._resume()
       frames = self.frames
       while packets and self.state is State.READY:
-        if not frames:
-          if self.write == self._taken:
-            break
-          self._fetch()
-        packets -= 1
-        self._step()
+        if self.busy:
+          packets = self._go_on(packets)
+        else:
+          if not frames:
+            if self.write == self._taken:
+              break
+            self._fetch()
+          packets -= 1
+          self._step()
         if frames and frames[-1].at >= len(frames[-1].words):
           self._retire()
       self._retire()
@@ -224,13 +227,22 @@ class Queue(ABC):
     self.wait = wait
     self.state = State.BLOCKED
 
+  @property
+  def busy(self) -> bool:
+    """Whether the last packet goes on for some turns more."""
+    return False
+
+  def _go_on(self, turns: int) -> int:
+    """Go on with the last packet for up to so many turns; how many are left."""
+    raise NotImplementedError
+
   @abstractmethod
   def _step(self) -> None:
     """Execute the packet at the top frame's position and move past it."""
 
   def _retire(self) -> None:
     """Drop finished frames and move the read pointer, which counts the ring's dwords only."""
-    if self.state is State.BLOCKED:
+    if self.state is State.BLOCKED or self.busy:
       return
     frames = self.frames
     while frames and frames[-1].at >= len(frames[-1].words):

@@ -1,7 +1,11 @@
-"""Dispatches on the ISA emulator: the one place where the mock hands waves over."""
+"""Dispatches on the ISA emulator: the one place where the mock hands waves over.
+
+A dispatch runs in turns, so that other queues and the host go on meanwhile: its waves may wait for them.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Generator
 from typing import TYPE_CHECKING, Final
 
 from tinyhw.arch import arch
@@ -9,7 +13,8 @@ from tinyhw.core.errors import InvalidArgument, MachineFault
 from tinyhw.core.patience import Patience
 from tinyhw.emulator.amdgcn import Dispatch
 from tinyhw.emulator.amdgcn.hwreg import MODELLED
-from tinyhw.emulator.engines import dispatch
+from tinyhw.emulator.engines import start
+from tinyhw.emulator.schedule import Idle
 from tinyhw.mock.amd.compute import Program
 
 if TYPE_CHECKING:
@@ -17,14 +22,16 @@ if TYPE_CHECKING:
 
 CYCLES_PER_INSTRUCTION: Final = 4  # of a wave, when others hide nothing
 
+Waves = Generator[Idle | None, None, int]
 
-def run_waves(queue: ComputeQueue, program: Program, size: tuple[int, int, int], user_data: tuple[int, ...]) -> int:
-  """Run a dispatch to its end. Returns its nanoseconds on the machine's clock: the instructions of all waves shared
-  out among the card's SIMDs, and no less than those of one wave."""
+
+def start_waves(queue: ComputeQueue, program: Program, size: tuple[int, int, int], user_data: tuple[int, ...]) -> Waves:
+  """Run a dispatch in turns, see `engines.start`. Returns its nanoseconds on the machine's clock: the instructions of
+  all waves shared out among the card's SIMDs, and no less than those of one wave."""
   card = queue.gpu.card
   lanes = 32 if program.wave32 else 64
   try:
-    stats = dispatch(
+    stats = yield from start(
       queue.space,
       arch(card.name),
       Dispatch(

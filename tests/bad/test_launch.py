@@ -192,8 +192,8 @@ def test_an_access_outside_the_buffers_is_a_page_fault(code_object: Build, add_s
 
 
 @pytest.mark.parametrize(("kernel", "block", "message"), [
-  ("spin", 1, "an endless loop: these waves repeat one state"),
-  ("spin", 256, "an endless loop: these waves repeat one state"),
+  ("spin", 1, "a deadlock: 2 waves wait for 4 bytes at 0x[0-9a-f]* .they hold 0x0., and nobody is left"),
+  ("spin", 256, "a deadlock: 16 waves wait for 4 bytes at 0x[0-9a-f]* .they hold 0x0., and nobody is left"),
   ("count", 64, r"ran more than 20,000 instructions.*MOCKGPU_WATCHDOG")])
 def test_an_endless_loop_meets_the_watchdog(code_object: Build, add_source: str, monkeypatch: pytest.MonkeyPatch,
                                             kernel: str, block: int, message: str) -> None:

@@ -33,8 +33,10 @@ FORMATS = {"ocp": Formats(), "fnuz": Formats((4, 3, 8, "fnuz"), (5, 2, 16, "fnuz
 
 @dataclass(frozen=True)
 class Entry:
-  """A row of the manifest: a kernel of an object and how it is launched. `arguments`: names of the case's arguments; one that the case
-  lacks points to LDS. `shared`: bytes of dynamic LDS."""
+  """A row of the manifest: a kernel of an object and how it is launched.
+
+  `arguments`: names of the case's arguments; one that the case lacks points to LDS. `shared`: bytes of dynamic LDS.
+  """
   file: str
   sha256: str
   compiler: str

@@ -44,6 +44,7 @@ def test_counts_of_a_plain_kernel(code_object: Build, add_source: str) -> None:
   a = np.arange(256, dtype=np.float32)
   r = tinyhw.report(code_object(add_source), "add", (4,), (64,), [np.zeros_like(a), a, 0.5])
   assert (r.buffers[0] == a + 0.5).all() and (r.kernel, r.arch, r.waves, r.wave_lanes) == ("add", "gfx1100", 8, 32)
+  assert r.occupancy.startswith("16 waves a SIMD, limited by ") and "1,536 workgroups of 2 waves" in r.occupancy
   assert r.lanes == 32 and r.idle == r.splits == r.barriers == r.atomics == 0
   assert all(i.waves == 8 for i in r.instructions) and r.executed == 8 * len(r.instructions) == sum(r.units.values())
   assert r.executed == sum(m.waves for m in r.mnemonics)

@@ -22,7 +22,7 @@ from tinyhw.emulator.both import EnginesDiffer
 from tinyhw.emulator.engines import dispatch as choose
 from tinyhw.emulator.jit import forms, native, run, servers, threads, translate
 from tinyhw.emulator.jit import store as disk
-from tinyhw.emulator.jit.run import dispatch as compiled
+from tinyhw.emulator.jit.launch import dispatch as compiled
 from tinyhw.emulator.jit.translate import Translator
 from tinyhw.emulator.jit.values import LLVMOps
 

@@ -15,7 +15,7 @@ from tinyhw.emulator.amdgcn import Dispatch, dispatch
 from tinyhw.emulator.amdgcn.binders import binds
 from tinyhw.emulator.amdgcn.meanings.registry import MEANINGS
 from tinyhw.emulator.engines import dispatch as choose
-from tinyhw.emulator.jit.run import dispatch as compiled
+from tinyhw.emulator.jit.launch import dispatch as compiled
 from tinyhw.isa.amdgcn import Row, table
 
 TABLE = table("gfx11")

@@ -13,7 +13,7 @@ from tests.strength import seeds
 from tinyhw.core.errors import DecodeError, EncodeError
 from tinyhw.emulator.amdgcn import dispatch
 from tinyhw.emulator.amdgcn.meanings.registry import MEANINGS
-from tinyhw.emulator.jit.run import dispatch as compiled
+from tinyhw.emulator.jit.launch import dispatch as compiled
 from tinyhw.emulator.jit.shapes import _slots
 from tinyhw.emulator.jit.translate import Translator
 from tinyhw.isa.amdgcn import Instruction, Row

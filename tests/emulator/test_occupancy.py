@@ -19,8 +19,9 @@ def of(cpu: str, vgprs: int, lds: int = 0, block: int = 64, wgp: int = 1, sgprs:
 
 
 # clang-19 -O1 -S of kernels with so many live values, bytes of LDS and work-items: "; Occupancy:"
-LISTED = {"gfx1100": (16, 12, 10, 8, 5, 12, 16), "gfx1101": (16, 12, 10, 8, 5, 12, 16),
-          "gfx1102": (16, 9, 7, 5, 4, 12, 16), "gfx1201": (16, 12, 10, 8, 5, 12, 16), "gfx942": (8, 4, 3, 2, 2, 3, 8)}
+LISTED = {**dict.fromkeys(("gfx1100", "gfx1101", "gfx1151", "gfx1200", "gfx1201"), (16, 12, 10, 8, 5, 12, 16)),
+          **dict.fromkeys(("gfx1102", "gfx1103", "gfx1150", "gfx1152"), (16, 9, 7, 5, 4, 12, 16)),
+          "gfx942": (8, 4, 3, 2, 2, 3, 8)}
 KERNELS = ((11, 0, 64), (101, 0, 64), (141, 0, 64), (191, 0, 64), (246, 0, 64), (11, 20000, 256), (11, 0, 1024))
 
 
@@ -31,7 +32,7 @@ def test_waves_of_a_simd_are_what_llvm_lists(cpu: str) -> None:
 
 def test_what_limits_is_named() -> None:
   assert str(of("gfx1100", 141)) == ("10 waves a SIMD, limited by VGPRs (144 a wave of 1536); 960 workgroups of 2 "
-                                     "resident at once on 96 compute units")
+                                     "waves resident at once on 96 compute units")
   assert "LDS (20,480 bytes a workgroup of 131,072 a workgroup processor)" in str(of("gfx1100", 8, 20000, 256))
   assert of("gfx1100", 8, 20000, 256, wgp=0).workgroups == 3 * 96 and of("gfx1100", 8, 20000, 256).workgroups == 6 * 48
   many = of("gfx942", 8, sgprs=12)  # 13 times 8 registers, taken by 16

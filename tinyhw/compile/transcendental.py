@@ -2,8 +2,9 @@
 
 A half is computed as a float, and a float in double precision with short series, which leaves it half a unit in the
 last place and a little more. A double is computed with the rounding errors carried along where they matter: under one
-unit. Every operand works: NaN, infinities, zeros of both signs, subnormal numbers, and sines of numbers as large as
-there are, whose multiples of pi/2 are taken away with as many bits of 2/pi as that takes (Payne and Hanek, 1983).
+unit, TANH under two. Every operand works: NaN, infinities, zeros of both signs, subnormal numbers, and sines of numbers
+as large as there are, whose multiples of pi/2 are taken away with as many bits of 2/pi as that takes (Payne and Hanek,
+1983).
 
 Coefficients are computed here from what they mean. Each operation rounds once and none is fused, so that all targets
 give the same bits; but where a target has EXP2 and LOG2 of floats, EXP and LOG of floats are made of them.

@@ -103,6 +103,18 @@ class WatchdogExpired(MachineFault):
   """A wave ran longer than the watchdog allows: most likely an endless loop."""
 
 
+class Deadlock(WatchdogExpired):
+  """Waves wait for what nobody who can run will do. `polls` say which wait where, for what memory to change.
+
+  `address` is that of the memory that `wave` waits for.
+  """
+
+  def __init__(self, message: str, *, polls: Sequence[object] = (), pc: int | None = None,
+               instruction: str | None = None, wave: int | None = None, address: int | None = None) -> None:
+    self.polls = tuple(polls)
+    super().__init__(message, pc=pc, instruction=instruction, wave=wave, address=address)
+
+
 class Interrupted(MachineFault):
   """The host took a dispatch off an emulated GPU; the fields say where one of its waves stood."""
 

@@ -138,6 +138,7 @@ class QueuedRuntime(Runtime):
     if port.wait(done, first): return
     waited = (port.now_ns() - start) / 1e9
     over = waited < first / 2  # the port gave up before the time: nothing can change any more
+    if over and port.wait(done, self.timeout_s): return  # for all the time that there is, so that what hangs is told
     while not done():
       self.raise_faults()
       if over or waited >= self.timeout_s: raise self.timeout_error(value, max(waited, self.timeout_s))

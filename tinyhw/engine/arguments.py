@@ -11,12 +11,12 @@ import enum
 import inspect
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.device import Device
 from tinyhw.function.core import TensorBase
-from tinyhw.ir.dtype import dtypes
+from tinyhw.ir.dtype import DType, dtypes
 from tinyhw.tensor import Tensor
 
 HINT = "use a Tensor or a Variable for what changes, a TinyJit of its own for each kind of call, or reset()"
@@ -27,17 +27,46 @@ class Missing(enum.Enum):
   MISSING = "nothing"
 
 
-@dataclass(frozen=True)
-class Fact:
-  """A value that does not change while it is kept here: `show` is its text, `key` is compared."""
+class Kind(NamedTuple):
+  """What a replay cannot change of a tensor; `learns`: it is a leaf that requires a gradient."""
+  shape: tuple[int, ...]
+  dtype: DType
+  device: str | None
+  learns: bool
+
+  def __str__(self) -> str:
+    return f"{self.shape} {self.dtype} on {self.device}{', requires_grad' if self.learns else ''}"
+
+
+def kind_of(tensor: TensorBase) -> Kind:
+  """The tensor's kind."""
+  node = tensor._uop
+  return Kind(node.shape, node.dtype, node.device, tensor.requires_grad and tensor.is_leaf)
+
+
+class Fact(NamedTuple):
+  """A value that does not change while it is kept here. `text` shows it; a key without one is its own text."""
   key: Any
-  show: str
+  text: str = ""
+
+  @property
+  def show(self) -> str:
+    """For an error."""
+    return self.text or str(self.key)
 
 
-@dataclass(frozen=True)
 class Same:
   """An object that is compared by identity, or by equality where it has a hash."""
-  thing: Any
+  __slots__ = ("thing",)
+
+  def __init__(self, thing: Any) -> None: self.thing = thing
+
+  def __eq__(self, other: object) -> bool:
+    if not isinstance(other, Same): return False
+    x, y = self.thing, other.thing
+    return x is y or type(x) is type(y) and isinstance(x, Hashable) and (x == y) is True
+
+  __hash__ = None  # type: ignore[assignment]  # nothing is looked up by it
 
   @property
   def show(self) -> str:
@@ -60,7 +89,7 @@ def places(thing: Any, name: str) -> Iterator[tuple[str, Any]]:
   found = _container(thing)
   if found is None: yield name, thing
   else:
-    yield name, Fact(found[0], found[0])
+    yield name, Fact(found[0])
     for part, inside in found[1]: yield from places(inside, name + part)
 
 
@@ -97,19 +126,6 @@ def _fact(value: Any) -> Fact | Same:
   return Same(value)
 
 
-def _equal(a: Fact | Same, b: Fact | Same) -> bool:
-  if isinstance(a, Fact) or isinstance(b, Fact): return isinstance(a, Fact) and isinstance(b, Fact) and a.key == b.key
-  x, y = a.thing, b.thing
-  if x is y: return True
-  return type(x) is type(y) and isinstance(x, Hashable) and (x == y) is True
-
-
-def kind_of(tensor: TensorBase) -> str:
-  """What a replay cannot change of a tensor."""
-  learns = ", requires_grad" if tensor.requires_grad and tensor.is_leaf else ""
-  return f"{tensor.shape} {tensor.dtype} on {tensor.device}{learns}"
-
-
 @dataclass(eq=False)
 class Call:
   """The arguments of one call: each distinct tensor with its first place, and everything else."""
@@ -122,10 +138,10 @@ class Call:
 
   def check(self, other: Call, where: str) -> None:
     """Raise InvalidArgument unless the other call differs in the values of tensors alone."""
-    if self.facts.keys() == other.facts.keys() and all(_equal(v, other.facts[k]) for k, v in self.facts.items()): return
+    if self.facts == other.facts: return
     for place in [*self.facts, *other.facts]:
       old, new = self.facts.get(place), other.facts.get(place)
-      if old is not None and new is not None and _equal(old, new): continue
+      if old == new: continue
       shown = [Missing.MISSING.value if v is None else v.show for v in (old, new)]
       raise InvalidArgument(f"argument {place}: made for {shown[0]}, called with {shown[1]}", where=where, hint=HINT)
 
@@ -157,6 +173,5 @@ class Arguments:
           facts[place] = _fact(thing)
           continue
         first = found.setdefault(id(thing), (place, thing))[0]
-        kind = kind_of(thing) if first == place else f"the tensor of {first}"
-        facts[place] = Fact(kind, kind)
+        facts[place] = Fact(kind_of(thing) if first == place else f"the tensor of {first}")
     return Call(list(found.values()), facts)

@@ -46,10 +46,10 @@ class Buffer:
   @property
   def allocation(self) -> Allocation:
     """The device memory, allocated now if it was not. Raises ValueLost."""
-    if self._allocation is None:
+    if self._allocation is None or self._owner is None:
       self._owner = Device[self.device]
       self._allocation = self._owner.alloc(self.nbytes)
-    else: self.check()
+    elif self._owner.closed: self.check()
     return self._allocation
 
   def check(self) -> None:

@@ -121,17 +121,20 @@ def _filled(thing: Any, tensor: Callable[[Place], TensorBase]) -> Any:
 
 class Capture:
   """The steps of one call with all that another call has to put in other places."""
-  __slots__ = ("call", "where", "steps", "outcome", "keys", "fresh", "slots", "devices")
+  __slots__ = ("call", "where", "plan", "outcome", "keys", "fresh", "slots", "devices")
 
   def __init__(self, call: Call, recording: Recording, outcome: Outcome):
-    self.call, self.where, self.outcome, self.steps = call, recording.where, outcome, recording.steps
+    self.call, self.where, self.outcome, steps = call, recording.where, outcome, recording.steps
     shown = {buffer_of(u) for g in outcome.graphs() for u in g.toposort() if u.op is Ops.BUFFER}
-    written = {s.buffers[0] for s in self.steps}
-    used = shown.union(*(s.buffers for s in self.steps))
+    written = {s.buffers[0] for s in steps}
+    used = shown.union(*(s.buffers for s in steps))
     self.keys = [(key, key in used) for key in recording.keys]
-    self.fresh = [b for b in written if b in shown]
+    self.fresh = [b for b in dict.fromkeys(s.buffers[0] for s in steps) if b in shown]
     self.slots = [s for s in recording.slots.values() if s.alias in used or s.fixed]
-    self.devices = list(dict.fromkeys(s.kernel.device for s in self.steps if s.kernel is not None))
+    self.devices = list(dict.fromkeys(s.kernel.device for s in steps if s.kernel is not None))
+    moving = {*self.fresh, *recording.keys, *(s.alias for s in self.slots)}
+    self.plan = [(s, bool(s.values) or not moving.isdisjoint(s.buffers)) for s in steps]
+    """Each step, and whether it is another one in each replay: by its buffers, or by the values of Variables."""
     forget(written - shown)   # each replay writes it again: no node of a graph may be said to be there
 
   def replay(self, given: list[TensorBase]) -> Any:
@@ -140,7 +143,7 @@ class Capture:
       if device.closed:
         raise ValueLost(f"what {self.where} recorded went when the device was closed", where=device.name,
                         hint="reset() it, and give it tensors of the new device")
-    swap = {id(slot.alias): slot.memory(tensor) for slot in self.slots if (tensor := slot.find(given)).numel()}
+    swap = {id(slot.alias): slot.memory(slot.find(given)) for slot in self.slots if slot.alias is not None}
     for leaf, _, had_none in self.outcome.gradients:
       if had_none and (holder := leaf.present(given)) is not None and holder.grad is not None:
         raise InvalidArgument(f"{leaf.place} had no gradient when it was recorded, and has one now", where=self.where,
@@ -149,7 +152,7 @@ class Capture:
       data = random.generator.next()
       if used: swap[id(key)] = Buffer(key.device, key.size, key.dtype).copyin(memoryview(data))
     for b in self.fresh: swap[id(b)] = Buffer(b.device, b.size, b.dtype)
-    run([Step.of(s.kernel, tuple([swap.get(id(b), b) for b in s.buffers])) for s in self.steps])
+    run([Step.of(s.kernel, tuple([swap.get(id(b), b) for b in s.buffers])) if moves else s for s, moves in self.plan])
     nodes: dict[UOp, UOp] = {}
     def node(u: UOp) -> UOp:
       if (found := nodes.get(u)) is None:
@@ -201,9 +204,10 @@ class TinyJit(Generic[Function]):
   def __call__(self, *args: Any, **kwargs: Any) -> Any:
     if os.environ.get("JIT", "1") == "0" or watching() is not None: return self.function(*args, **kwargs)
     call = self._arguments.call(args, kwargs, self._skip)
-    if self.capture is not None:
-      self.capture.call.check(call, self.capture.where)
-      return self.capture.replay([t for _, t in call.tensors])
+    if self.capture is not None: self.capture.call.check(call, self.capture.where)
+    given = [t for _, t in call.tensors]
+    realize(*given)                           # all in one schedule
+    if self.capture is not None: return self.capture.replay(given)
     if self._called: return self._record(call, args, kwargs)
     result = self._first(call, args, kwargs)
     self._called = True

@@ -50,6 +50,9 @@ class Slot:
     tensor = self.present(given)
     if tensor is None: raise InvalidArgument(f"{self.place} is gone", hint="assign to a tensor, do not replace it")
     if self.argument is not None: return tensor
+    last = self._last
+    if last is not None and last[0]() is tensor._uop and tensor.requires_grad is self.kind.learns and not self.fixed:
+      return tensor                           # as it was at the last replay
     if (kind := kind_of(tensor)) != self.kind:
       raise InvalidArgument(f"{self.place} was {self.kind} when a TinyJit recorded, and is {kind}", hint="reset() it")
     if self.fixed and tensor._uop is not self.before:
@@ -82,7 +85,7 @@ class Makes(Watcher):
 
   def left(self, known: set[int]) -> list[str]:
     """The tensors of the function that live on, except those with a known id, in words."""
-    return [kind_of(t) for r in list(self._made.values()) if (t := r()) is not None and id(t) not in known]
+    return [str(kind_of(t)) for r in list(self._made.values()) if (t := r()) is not None and id(t) not in known]
 
 
 @dataclass(eq=False)

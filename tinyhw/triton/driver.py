@@ -1,7 +1,7 @@
 """The driver that Triton's runtime calls: which GPU there is, how a code object is loaded, how a kernel is launched.
 
-The names of methods and the order of their arguments are Triton's (triton.backends.driver, triton.runtime), versions 3.3
-and later. A launch is done when it returns; so streams and events order nothing, and only tell the host's time.
+The names of methods and the order of their arguments are Triton's (triton.backends.driver, triton.runtime), 3.3 and
+later. A launch is done when it returns; so streams and events order nothing, and only tell the host's time.
 """
 from __future__ import annotations
 
@@ -16,13 +16,28 @@ import triton.backends.driver as interface
 from triton.backends.compiler import GPUTarget
 
 from tinyhw.core.errors import InvalidArgument, Unsupported
-from tinyhw.device import Device, triton_target
+from tinyhw.device import Device, OpenDevice, triton_target
 from tinyhw.triton.arguments import flattened
 from tinyhw.triton.launch import launch
 
 CACHE_BYTES = 1 << 20  # what is cleared between runs of a benchmark; a GPU's cache would be larger, and is not modelled
 if os.environ.get("TINYHW_TRITON", "0") not in ("", "0"):
   os.environ.setdefault("TRITON_DEFAULT_BACKEND", "tinyhw")  # also where the machine has a GPU of its own
+
+
+class Module:
+  """A code object that Triton has loaded; it goes along when the device is closed and opened again."""
+
+  def __init__(self, driver: TinyhwDriver, binary: bytes, name: str) -> None:
+    self.driver, self.binary, self.name = driver, binary, name
+    self._program: Any = None
+
+  def program(self) -> Any:
+    """The kernel on the device that is open now."""
+    runtime: Any = self.driver.device.runtime
+    if self._program is None or self._program.runtime is not runtime:
+      self._program = runtime.load_kernel(self.binary, self.name)
+    return self._program
 
 
 class Utils:
@@ -32,7 +47,8 @@ class Utils:
 
   def load_binary(self, name: str, binary: bytes, shared: int, device: int) -> tuple[Any, ...]:
     """(module, function, vector registers, spilled dwords, threads that a workgroup may have)."""
-    program = self._driver.device.runtime.load_kernel(bytes(binary), name)
+    module = Module(self._driver, bytes(binary), name)
+    program = module.program()
     if program.layout.unserved:
       what = ", ".join(program.layout.unserved)
       raise Unsupported("kernel with", what, where=name,
@@ -40,7 +56,7 @@ class Utils:
     kernel, arch = program.kernel, self._driver.arch
     unit = arch.vgpr_unit[kernel.wavefront_size]
     registers = ((kernel.descriptor.compute_pgm_rsrc1 & 63) + 1) * unit
-    return program, program, registers, kernel.private_segment_size // 4, arch.workgroup_limit
+    return module, module, registers, kernel.private_segment_size // 4, arch.workgroup_limit
 
   def unload_module(self, module: Any) -> None:
     """Code stays on the device until that closes."""
@@ -67,17 +83,17 @@ class Launcher:
     if any(t for t in getattr(metadata, "tensordesc_meta", None) or ()):
       raise Unsupported("tensor descriptor in hardware (TMA, TDM)", self.name)
 
-  def __call__(self, x: int, y: int, z: int, stream: Any, program: Any, packed_metadata: Any, launch_metadata: Any,
+  def __call__(self, x: int, y: int, z: int, stream: Any, module: Module, packed_metadata: Any, launch_metadata: Any,
                enter: Callable[[Any], Any] | None, leave: Callable[[Any], Any] | None, *arguments: Any) -> None:
     if len(arguments) != len(self.kinds):
       raise InvalidArgument(f"{len(arguments)} arguments for {len(self.kinds)} parameters", where=self.name)
     if enter is not None: enter(launch_metadata)
     if x * y * z:
       rows = [row for n, k, a in zip(self.names, self.kinds, arguments) for row in flattened(n, k, a)]
-      m, driver = self.metadata, current()
+      m, driver = self.metadata, module.driver
       block = (m.num_warps * driver.target.warp_size, 1, 1)
       with driver.lock:
-        launch(driver.device.runtime, program, (x, y, z), block, int(m.shared), rows,
+        launch(driver.device.runtime, module.program(), (x, y, z), block, int(m.shared), rows,
                scratch=int(getattr(m, "global_scratch_size", 0) or 0))
     if leave is not None: leave(launch_metadata)
 
@@ -122,12 +138,17 @@ class TinyhwDriver(interface.DriverBase):
     wanted = triton_target()
     if wanted is None: raise InvalidArgument("no GPU to run Triton's kernels on", hint="set TINYHW_TRITON=gfx1100")
     from tinyhw.arch import decoded
-    self.device = Device[wanted[0]]
+    self.name = wanted[0]
     self.arch = decoded(wanted[1] or self.device.runtime.arch.name)  # type: ignore[attr-defined]
     self.target = GPUTarget("hip", self.arch.name, self.arch.wave_sizes[0])
     self.lock = threading.RLock()
     self.utils = Utils(self)
     self.launcher_cls = Launcher
+
+  @property
+  def device(self) -> OpenDevice:
+    """The device, which opens when it is first used, and again after `Device.close()`."""
+    return Device[self.name]
 
   @classmethod
   def is_active(cls) -> bool: return triton_target() is not None
@@ -171,11 +192,3 @@ class TinyhwDriver(interface.DriverBase):
 
   def allocate_default_profile_scratch(self, size: int, alignment: int, stream: Any) -> Any:
     raise Unsupported("profiling scratch", f"of {size} bytes")
-
-
-def current() -> TinyhwDriver:
-  """The driver that Triton uses now."""
-  from triton.runtime import driver
-  active = driver.active
-  return active if isinstance(active, TinyhwDriver) else active._obj  # 3.3 and 3.4 wrap it
-

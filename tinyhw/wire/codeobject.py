@@ -8,6 +8,7 @@ Object Metadata".
 from __future__ import annotations
 
 import ctypes
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar, cast
@@ -232,6 +233,16 @@ def place(loaded: Iterable[tuple[int, CodeObject]], address: int) -> str | None:
     found = max(((a, n) for n, a in code.symbols.items() if part.offset <= a <= at), default=None)
     return f"{found[1]}+{at - found[0]:#x}" if found else None
   return None
+
+
+def with_places(loaded: Iterable[tuple[int, CodeObject]], text: str) -> str:
+  """The text with the place behind each `PC 0x...` that lies in one of the objects."""
+  images = list(loaded)
+
+  def named(m: re.Match[str]) -> str:
+    found = place(images, int(m[1], 16))
+    return f"{m[0]} ({found})" if found else m[0]
+  return re.sub(r"PC 0x([0-9a-f]+)", named, text)
 
 
 def unbundled(data: bytes, arch: str | None = None) -> bytes:

@@ -68,8 +68,10 @@ def _store(i: Instruction, pc: int, mode: int) -> Step:
   def store(group: Group) -> None:
     at, inside = address(group)
     if group.cohort.observer is not None: access.show(group, "scalar", "store", at[:, None], 4 * count, inside[:, None])
-    group.cohort.writes += 1
-    if inside.any(): group.space.scatter(at[inside], _words(group, data, count)[inside].copy())
+    if not inside.any(): return
+    words = _words(group, data, count)[inside].copy()
+    access.note_store(group, at[inside], words)
+    group.space.scatter(at[inside], words)
   return store
 
 
@@ -99,7 +101,6 @@ def _atomic(i: Instruction, pc: int, mode: int) -> Step:
   def atomic(group: Group) -> None:
     at, inside = address(group)
     if group.cohort.observer is not None: access.show(group, "scalar", "atomic", at[:, None], width, inside[:, None])
-    group.cohort.writes += 1
     words = _words(group, data, 2 * count if what.compares else count)
     values = np.ascontiguousarray(words).view(dtype)
     old = np.zeros(group.size, dtype)
@@ -107,6 +108,7 @@ def _atomic(i: Instruction, pc: int, mode: int) -> Step:
       before = np.frombuffer(group.space.read(int(at[wave]), width, Access.READ | Access.ATOMIC), dtype)[0]
       after = what.function(Ops, before, values[wave, 0], values[wave, -1])
       group.space.write(int(at[wave]), np.asarray(after, dtype).tobytes(), Access.WRITE | Access.ATOMIC)
+      group.cohort.changes.count += before.tobytes() != np.asarray(after, dtype).tobytes()
       old[wave] = before
     if want:
       for k, word in enumerate(old.view(U32).reshape(-1, count).T): group.s[data + k] = column(word.copy())

@@ -144,12 +144,12 @@ def store(group: Group, base: int | None, offsets: Value, words: list[Value], wi
 
 def put(group: Group, base: int | None, offsets: Value, words: list[Value], width: int) -> None:
   """`store`, not shown to observers, for a group with an active lane."""
-  group.cohort.writes += 1
-  space: AddressSpace = group.space
+  if group.cohort.changes.exact: return _put(group, base, offsets, words, width)
+  group.cohort.changes.count += 1
   mask = group.mask
   if mask is None and base is not None and width == 4 and offsets.ndim and offsets.shape[0] == group.size \
       and offsets.shape[1] > 1:
-    found = _window(space, base, offsets, 4, Access.WRITE)
+    found = _window(group.space, base, offsets, 4, Access.WRITE)
     if found is not None and not found[2] & 3:
       m, at, _ = found
       index = (offsets >> 2).reshape(-1)
@@ -161,6 +161,12 @@ def put(group: Group, base: int | None, offsets: Value, words: list[Value], widt
         m.u32[start:start + count] = value
       else: m.u32[at >> 2:][index] = value
       return
+  _put(group, base, offsets, words, width)
+
+
+def _put(group: Group, base: int | None, offsets: Value, words: list[Value], width: int) -> None:
+  """`put` in any case."""
+  mask = group.mask
   addresses = full(group, offsets if base is None else np.uint64(base) + offsets.astype(U64))
   lanes = None if mask is None else full(group, mask)
   columns = [full(group, w.view(U32)) for w in words]
@@ -169,10 +175,38 @@ def put(group: Group, base: int | None, offsets: Value, words: list[Value], widt
   if width < 4: values: Value = data[0].astype(_UNITS[width])
   elif width == 4: values = data[0]
   else: values = np.stack(data, axis=1)
-  try: space.scatter(picked, values)
+  if group.cohort.changes.exact: note_store(group, picked, values)
+  try: group.space.scatter(picked, values)
   except PageFault as fault:
     if lanes is not None and fault.lane is not None: fault.lane = int(np.flatnonzero(lanes.reshape(-1))[fault.lane])
     raise
+
+
+def note_store(group: Group, addresses: Value, values: Value) -> None:
+  """Count a store that comes next as a change of memory, where it is one. `values` has a row for each address [n]."""
+  changes = group.cohort.changes
+  if changes.exact and values.size:
+    try: found = group.space.gather(addresses, values.nbytes // len(addresses))
+    except PageFault: pass  # it may be written and not read
+    else:
+      if np.ascontiguousarray(found).tobytes() == values.tobytes(): return
+  changes.count += 1
+
+
+def replace_in(group: Group, memory: Value, index: Value, values: Value) -> None:
+  """Store values at the places of an array that is a memory, and count that as a change where it is one."""
+  changes = group.cohort.changes
+  if not changes.exact or (memory[index] != values).any(): changes.count += 1
+  memory[index] = values
+
+
+def changed(group: Group, cells: Value, index: Value, operation: str, data: Value, compare: Value | None,
+            want: bool) -> Value | None:
+  """`atomics.modify`, which counts as a change of memory where it is one."""
+  before = cells[index]
+  old = modify(cells, index, operation, data, compare, want)
+  if (before != cells[index]).any(): group.cohort.changes.count += 1
+  return old
 
 
 # ---- LDS
@@ -240,10 +274,10 @@ def lds_store(group: Group, address: Value, words: list[Value], width: int) -> N
   data = [w.reshape(-1) if everyone else w[lanes] for w in data]
   if width >= 4 and not np.bitwise_or.reduce(offsets, axis=None) & 3:
     index = offsets >> 2
-    for k, w in enumerate(data): group.cohort.lds32[index + np.uint32(k) if k else index] = w
+    for k, w in enumerate(data): replace_in(group, group.cohort.lds32, index + np.uint32(k) if k else index, w)
     return
   raw = np.stack(data, axis=1).view(np.uint8)[:, :width]
-  memory[offsets.astype(np.intp)[:, None] + np.arange(width)] = raw
+  replace_in(group, memory, offsets.astype(np.intp)[:, None] + np.arange(width), raw)
 
 
 # ---- scratch: each lane's dword k lies at base + k * 4 * lanes + lane * 4 (RDNA3 ISA manual, section 10.9.1)
@@ -301,7 +335,6 @@ def atomic(group: Group, addresses: Value, width: int, operation: str, data: Val
            want: bool) -> Value | None:
   """An atomic on global memory at u64 addresses; data and compare are u32 or u64. Returns old values or None."""
   if nobody(group): return np.zeros((1, group.cohort.lanes), _UNITS[width]) if want else None
-  group.cohort.writes += 1
   if group.cohort.observer is not None: show(group, "global", "atomic", addresses, width)
   space: AddressSpace = group.space
   lanes = None if group.mask is None else full(group, group.mask)
@@ -328,7 +361,7 @@ def atomic(group: Group, addresses: Value, width: int, operation: str, data: Val
   for m, chosen in pieces:
     memory = m.u32 if width == 4 else m.u64
     index = ((at[chosen] - np.uint64(m.start)) >> np.uint64(2 if width == 4 else 3)).astype(np.intp)
-    old = modify(memory, index, operation, values[chosen], None if wanted is None else wanted[chosen], want)
+    old = changed(group, memory, index, operation, values[chosen], None if wanted is None else wanted[chosen], want)
     if old is not None: out[chosen] = old
   return _spread(group, out, lanes) if want else None
 
@@ -352,6 +385,6 @@ def lds_atomic(group: Group, address: Value, width: int, operation: str, data: V
   if (at & np.uint32(width - 1)).any(): raise MachineFault("a misaligned LDS atomic")
   memory = group.cohort.lds32 if width == 4 else group.cohort.lds.view(U64)
   index = (at >> np.uint32(2 if width == 4 else 3)).astype(np.intp)
-  old = modify(memory, index, operation, full(group, data)[lanes],
-               None if compare is None else full(group, compare)[lanes], want)
+  old = changed(group, memory, index, operation, full(group, data)[lanes],
+                None if compare is None else full(group, compare)[lanes], want)
   return _spread(group, old, lanes) if want and old is not None else None

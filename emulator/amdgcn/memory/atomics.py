@@ -173,6 +173,9 @@ def modify(memory: Value, index: Value, operation: str, data: Value, compare: Va
     what.ufunc.at(cells, index, values)
     return None
   wanted = compare.view(dtype) if compare is not None else values
+  if index.size > 1 and what.kind != "f" and (index == index[0]).all():  # many waves at one lock or counter
+    found = _at_one_cell(operation, cells, index[:1], values, wanted)
+    if found is not None: return found.view(memory.dtype)
   out = np.empty(index.size, dtype)
   order = np.argsort(index, kind="stable")
   ordered = index[order]
@@ -185,3 +188,19 @@ def modify(memory: Value, index: Value, operation: str, data: Value, compare: Va
     out[at] = old
     cells[index[at]] = what.function(Ops, old, values[at], wanted[at])
   return out.view(memory.dtype)
+
+
+def _at_one_cell(operation: str, cells: Value, at: Value, values: Value, wanted: Value) -> Value | None:
+  """`modify` where all lanes act on one cell; None for an operation that has no short way."""
+  ufunc = ATOMICS[operation].ufunc
+  if ufunc is not None: states = ufunc.accumulate(np.concatenate([cells[at], values]), dtype=cells.dtype)
+  elif operation == "swap": states = np.concatenate([cells[at], values])
+  elif operation == "cmpswap":
+    states = np.repeat(cells[at], values.size + 1)
+    lane = 0
+    while (hits := wanted[lane:] == states[lane]).any():  # the next lane that finds what it compares with
+      lane += int(hits.argmax()) + 1
+      states[lane:] = values[lane - 1]
+  else: return None
+  cells[at] = states[-1]
+  return states[:-1]

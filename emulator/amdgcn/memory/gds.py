@@ -13,7 +13,6 @@ import numpy as np
 
 from tinyhw.core.errors import MachineFault
 from tinyhw.emulator.amdgcn.memory import access
-from tinyhw.emulator.amdgcn.memory.atomics import modify
 from tinyhw.emulator.amdgcn.registers import by_wave, full, need_lanes
 from tinyhw.emulator.amdgcn.values import U32, U64
 from tinyhw.emulator.simt import Group, Step
@@ -88,22 +87,20 @@ def load(group: Group, address: Value, width: int) -> list[Value]:
 
 def store(group: Group, address: Value, words: list[Value], width: int) -> None:
   """Dwords, or the low 1 or 2 bytes; dropped past the end."""
-  group.cohort.writes += 1
   places, lanes = _places(group, address, width)
   _show(group, "store", address, width, lanes)
   raw = np.stack([full(group, w.view(U32))[lanes] for w in words], axis=1).view(np.uint8)
-  memory(group)[places[:, None] + np.arange(width)] = raw[:, :width]
+  access.replace_in(group, memory(group), places[:, None] + np.arange(width), raw[:, :width])
 
 
 def atomic(group: Group, address: Value, width: int, operation: str, data: Value, compare: Value | None,
            want: bool) -> Value | None:
   """An atomic in the order of the waves; past the end nothing happens and 0 returns."""
-  group.cohort.writes += 1
   places, lanes = _places(group, address, width)
   _show(group, "atomic", address, width, lanes)
   if (places % width).any(): raise MachineFault("a misaligned atomic on the global data share")
   cells = memory(group).view(U32 if width == 4 else U64)
-  old = modify(cells, places // width, operation, full(group, data)[lanes],
+  old = access.changed(group, cells, places // width, operation, full(group, data)[lanes],
                None if compare is None else full(group, compare)[lanes], want)
   if not want or old is None: return None
   out = np.zeros(lanes.shape, old.dtype)
@@ -133,7 +130,6 @@ def count(sign: int, offset: int, write: Callable[[Group, list[Value]], None]) -
     cells, on = memory(group).view(U32), need_lanes(group)
     waves = on.any(axis=1)
     if not waves.any(): return
-    group.cohort.writes += 1
     at = by_wave(group, (group.s[M0] >> np.uint32(16)) + np.uint32(offset))
     first = on & (np.cumsum(on, axis=1) == 1)
     inside = waves & (at.astype(np.int64) + 4 <= cells.nbytes)
@@ -141,6 +137,7 @@ def count(sign: int, offset: int, write: Callable[[Group, list[Value]], None]) -
     if (at[inside] & np.uint32(3)).any(): raise MachineFault("a misaligned atomic on the global data share")
     added = (on.sum(axis=1, dtype=np.int64) * sign).astype(U32)[inside]
     old = np.zeros(group.size, U32)
-    old[inside] = modify(cells, (at[inside] >> np.uint32(2)).astype(np.intp), "add", added, None, True)
+    old[inside] = access.changed(group, cells, (at[inside] >> np.uint32(2)).astype(np.intp), "add", added, None,
+                                 True)
     write(group, [full(group, old[:, None])])
   return step

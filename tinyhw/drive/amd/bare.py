@@ -15,6 +15,7 @@ from typing import Any, Final
 from tinyhw.arch import DECODED, Arch, decoded
 from tinyhw.autogen import hsa, sq
 from tinyhw.core.errors import (
+  Deadlock,
   DecodeError,
   Interrupted,
   InvalidArgument,
@@ -34,7 +35,6 @@ from tinyhw.wire.codeobject import CodeObject, Kernel
 
 FIRST_ADDRESS: Final = 0x1_0000_0000
 MEMORY_LIMIT: Final = 64 << 30
-SCRATCH_WAVES: Final = 256  # waves that can have scratch at a time, a workgroup's at least
 _STACK: Final = 4096  # bytes of a work-item's stack where the code object does not know how many it needs
 _DWORD: Final = 0xFFFFFFFF
 
@@ -158,7 +158,7 @@ class BareProgram(Program):
       scratch: dict[str, int] = {}
       if lane:
         a_group = -(-block[0] * block[1] * block[2] // kernel.wavefront_size)
-        waves = min(a_group * grid[0] * grid[1] * grid[2], max(SCRATCH_WAVES, a_group))
+        waves = min(a_group * grid[0] * grid[1] * grid[2], arch.cu_count * arch.simd_per_cu * arch.waves_per_simd)
         lane = round_up(lane, arch.scratch_granule)
         base = take("scratch", lane * kernel.wavefront_size * waves)
         scratch = {"scratch_base": base, "scratch_size": lane, "scratch_waves": waves}
@@ -274,6 +274,7 @@ class BareRuntime(Runtime):
     """Faults of the launch say what they are about."""
     try: yield
     except MachineFault as error:
+      error.message = codeobject.with_places(self.loaded(), error.message)
       error.hint = "; ".join(filter(None, (self.about(error, ready), error.hint)))
       raise
 
@@ -286,6 +287,8 @@ class BareRuntime(Runtime):
       threads = ready.dispatch.block[0] * ready.dispatch.block[1] * ready.dispatch.block[2]
       number = fault.wave // -(-threads // ready.kernel.wavefront_size)
       if x * y * z > 1: parts.append(f"workgroup {number % x},{number // x % y},{number // x // y}")
+    if isinstance(fault, Deadlock) and fault.address is not None:
+      parts += [f"what it waits for is {p}" for p in self._near(fault.address)]
     if isinstance(fault, PageFault) and fault.address is not None:
       parts += self._near(fault.address)
       unserved = ArgumentLayout(ready.kernel).unserved

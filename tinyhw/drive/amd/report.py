@@ -60,7 +60,9 @@ def fault_error(runtime: AMDRuntime, fault: Fault) -> DeviceError:
     unserved = runtime.unserved.get(label.removeprefix("kernel "))
     if unserved and fault.address is not None and fault.address < NULL_PAGES:
       message += f", which asks for {', '.join(unserved)} (null here)"
-  if log: message += "; kernel log: " + " | ".join(_LOG_PREFIX.sub("", line) for line in log)
+  if log:
+    lines = (codeobject.with_places(runtime.loaded(), _LOG_PREFIX.sub("", line)) for line in log)
+    message += "; kernel log: " + " | ".join(lines)
   return DeviceError(message, where=runtime.name, hint=GO_ON)
 
 
