@@ -41,6 +41,18 @@ def test_every_row_ignores_its_bits(generation: str) -> None:
   assert seen > 4000
 
 
+@pytest.mark.parametrize("generation", [*sorted(CPUS), "gfx1150"])
+def test_no_unused_source_is_fixed(generation: str) -> None:
+  """The long vector encodings have three sources of 9 bits; those that an instruction has not are ignored whole.
+
+  The first source of DPP's rows holds their marker.
+  """
+  for row in table(generation).rows():
+    if row.family not in {"VOP3", "VOP3P"}: continue
+    for at in (32, 41, 50)[1 if "dpp" in row.variant else 0:]:
+      assert not row.mask >> at & 0x1FF, (row.mnemonic, row.variant, at)
+
+
 @pytest.mark.parametrize("generation, code, text", [
   ("gfx11", "00003cd782040202", "v_lshlrev_b64 v[0:1], 2, v[2:3]"),
   ("gfx12", "030200d702000202", "v_add_co_u32 v3, s2, s2, v0"),
