@@ -47,7 +47,7 @@ def test_views_keep_their_pages(steps: list[tuple[str, int, int]]) -> None:
       cycle: list[Any] = [views.pop(page % len(views))]
       cycle.append(cycle)
       del cycle
-      gc.collect()
+      gc.collect(0)
     elif kind == "view":
       if all(mappings.at(base + p * PAGE) is not None and state[p] == "mapped" for p in range(page, page + count)):
         views.append((range(page, page + count), mappings.view(at, size)[:8].cast("Q")))
@@ -55,6 +55,6 @@ def test_views_keep_their_pages(steps: list[tuple[str, int, int]]) -> None:
         with pytest.raises(InvalidArgument, match="is not mapped in this process"): mappings.view(at, size)
     assert all(state[p] != "none" for seen in [seen for seen, _ in views] for p in seen)
   views.clear()
-  gc.collect()
+  gc.collect(0)
   assert not mappings._waiting and not mappings._views
   assert all(s in ("mapped", "reserved", "none") for s in state)
