@@ -1,7 +1,8 @@
 """The reference and compiled code side by side: outcome, memory and every wave's last registers must agree.
 
 When they do not, the first wave that differs is run again in both, instruction by instruction, and the error names the
-first instruction after which its registers are not the same, with wave, register, lane and both values.
+first instruction after which its registers are not the same, with wave, register, lane and both values. Where they
+differ in nothing but NaNs, what came of an open choice among several (`nans`) may differ; all else may not.
 """
 from __future__ import annotations
 
@@ -14,6 +15,7 @@ import numpy as np
 from tinyhw.arch import Arch
 from tinyhw.core.errors import Interrupted, TinyhwError, WatchdogExpired
 from tinyhw.core.memory import AddressSpace, Region
+from tinyhw.emulator import nans
 from tinyhw.emulator.amdgcn import Dispatch, DispatchStats
 from tinyhw.emulator.amdgcn import dispatch as interpret
 from tinyhw.emulator.amdgcn.launch import Workgroups, interpreted
@@ -40,37 +42,22 @@ class Registers:
   v: Value
   scc: bool
 
-  def differences(self, other: Registers) -> Iterator[str]:
-    """A line for each register, or lane of one, in which the other (compiled code's) differs from this one."""
-    for n in np.flatnonzero(_differ(self.s, other.s)):
+  def differences(self, other: Registers, free: nans.Choices | None = None) -> Iterator[str]:
+    """A line for each register, or lane of one, in which the other (compiled code's) differs from this one.
+
+    Cells that are `free` may hold another NaN.
+    """
+    s, v = self.s != other.s, self.v != other.v
+    if free is not None:
+      s &= ~(free.s & nans.wide_alike(self.s[:, None], other.s[:, None])[:, 0])
+      v &= ~(free.v & nans.wide_alike(self.v, other.v))
+    for n in np.flatnonzero(s):
       if n != NULL: yield _line(_NAMES.get(int(n), f"s{n}"), self.s[n], other.s[n])
     if self.scc != other.scc: yield f"scc: reference {self.scc:d}, compiled {other.scc:d}"
-    for n, lane in np.argwhere(_differ(self.v, other.v)):
-      yield _line(f"v{n}[lane {lane}]", self.v[n, lane], other.v[n, lane])
+    for n, lane in np.argwhere(v): yield _line(f"v{n}[lane {lane}]", self.v[n, lane], other.v[n, lane])
 
 
 def _line(name: str, a: Value, b: Value) -> str: return f"{name}: reference {int(a):#010x}, compiled {int(b):#010x}"
-
-
-def _differ(a: Value, b: Value) -> Value:
-  """Where registers differ; which NaN comes out of several is not compared, in any width."""
-  out = a != b
-  if not out.any(): return out
-  out &= ~both_nan(a, b)
-  high = (a & 0x7FFFFFFF >= 0x7FF00000) & (b & 0x7FFFFFFF >= 0x7FF00000)  # the high half of an f64 that is NaN
-  out[:-1] &= ~high[1:]
-  out &= ~high
-  return out
-
-
-def both_nan(a: Value, b: Value) -> Value:
-  """Which elements are NaN in both: as f32, or in either half as f16 with the other half the same."""
-  def nan32(x: Value) -> Value: return x & np.uint32(0x7FFFFFFF) > np.uint32(0x7F800000)
-
-  def half_agrees(shift: int) -> Value:
-    x, y = (v >> np.uint32(shift) & np.uint32(0xFFFF) for v in (a, b))
-    return (x == y) | ((x & np.uint32(0x7FFF) > 0x7C00) & (y & np.uint32(0x7FFF) > 0x7C00))
-  return nan32(a) & nan32(b) | half_agrees(0) & half_agrees(16)
 
 
 def both(space: AddressSpace, arch: Arch, d: Dispatch, watchdog: int, compiled: Run) -> DispatchStats:
@@ -92,8 +79,17 @@ def both(space: AddressSpace, arch: Arch, d: Dispatch, watchdog: int, compiled: 
 
   # what waves get, and how often they try, may depend on who runs when, where they meet in atomics
   ordered = not any("atomic" in name or "_rtn" in name for name in expected.mnemonics)
+  watched: dict[int, _Watching] = {}
+
+  def watching(wave: int) -> _Watching:
+    """Where the choice among several NaNs is open in a wave, found by running the dispatch again."""
+    if wave not in watched:
+      watched[wave] = _Watching(wave)
+      _outcome(interpret, copied(start), arch, d, watchdog=watchdog, observer=watched[wave])
+    return watched[wave]
   for wave, registers in reference.waves() if ordered else ():
-    found = list(registers.differences(Registers(*last[wave]))) if wave in last else []
+    if wave not in last or not any(registers.differences(Registers(*last[wave]))): continue
+    found = list(registers.differences(Registers(*last[wave]), watching(wave).choices))
     if not found: continue
     first = first_difference(start, arch, d, watchdog, wave)
     fail(f"wave {wave} {where}: {_some(found)}{f'; {first}' if first else ''}")
@@ -103,7 +99,8 @@ def both(space: AddressSpace, arch: Arch, d: Dispatch, watchdog: int, compiled: 
   for m, n in zip(copy.mappings(), space.mappings()):
     if (m.u64 == n.u64).all(): continue
     at = np.flatnonzero(m.u32 != n.u32)
-    at = at[~both_nan(m.u32[at], n.u32[at])]
+    free = not ordered or any(watching(w).kept for w, _ in reference.waves())
+    if free: at = at[~nans.alike(m.u32[at], n.u32[at])]
     if at.size: fail(f"memory {where}: {at.size} dwords differ: " + "; ".join(
       _line(f"{m.start + 4 * int(k):#x}", m.u32[k], n.u32[k]) for k in at[:SHOWN]))
   return stats
@@ -198,26 +195,50 @@ class _Found(Exception):
     super().__init__(text)
 
 
-class _Comparing(Observer):
+class _Watching(Observer):
+  """Follows one wave of the reference: which of its registers hold a NaN that was chosen among several.
+
+  `kept` says whether such a one was stored.
+  """
+
+  def __init__(self, wave: int) -> None:
+    self._wave = wave
+    self.choices: nans.Choices | None = None
+    self.kept = False
+    self._last: tuple[int, Any] | None = None
+    self._before: Registers | None = None
+
+  def before(self, group: Group, pc: int, instruction: Any) -> None:
+    """Follow what the last instruction has done."""
+    rows = np.flatnonzero(group.waves == self._wave)
+    if rows.size: self._at(_of(group, int(rows[0])), pc, instruction)
+
+  def _at(self, here: Registers, pc: int, instruction: Any) -> None:
+    if self.choices is None: self.choices = nans.Choices(len(here.s), *here.v.shape)
+    if self._last is not None and self._before is not None:
+      self.kept |= self.choices.follow(self._last[1], self._before.s, self._before.v)
+    self._last, self._before = (pc, instruction), here
+
+
+class _Comparing(_Watching):
   """Holds a wave's registers, before each instruction, against compiled code's after as many instructions."""
 
   def __init__(self, wave: int, steps: Iterator[Step]) -> None:
-    self._wave, self._steps, self._count = wave, steps, 0
+    super().__init__(wave)
+    self._steps, self._count = steps, 0
     self._next = next(steps, None)
-    self._last = ""
 
-  def before(self, group: Group, pc: int, instruction: Any) -> None:
+  def _at(self, here: Registers, pc: int, instruction: Any) -> None:
     """Stop at the first difference."""
-    rows = np.flatnonzero(group.waves == self._wave)
-    if not rows.size: return
+    last = "" if self._last is None else f"{str(self._last[1])!r} at {self._last[0]:#x}"
+    super()._at(here, pc, instruction)
     while self._next is not None and self._next.count < self._count: self._next = next(self._steps, None)
     if self._next is not None and self._next.count == self._count:
-      if self._next.pc != pc: raise _Found(f"after {self._last} the reference goes on at {pc:#x}, compiled code at "
+      if self._next.pc != pc: raise _Found(f"after {last} the reference goes on at {pc:#x}, compiled code at "
                                            f"{self._next.pc:#x}")
-      found = list(_of(group, int(rows[0])).differences(self._next.registers))
-      if found: raise _Found(f"first after instruction {self._count} of the wave, {self._last}: {_some(found)}")
+      found = list(here.differences(self._next.registers, self.choices))
+      if found: raise _Found(f"first after instruction {self._count} of the wave, {last}: {_some(found)}")
     self._count += 1
-    self._last = f"{str(instruction)!r} at {pc:#x}"
 
 
 def first_difference(space: AddressSpace, arch: Arch, d: Dispatch, watchdog: int, wave: int) -> str:

@@ -1,8 +1,8 @@
 """Composition root: from a device's name to its renderer (what compiles for it) and its runtime (what runs it).
 
-The only place that reads `DEV`, `MOCKGPU`, `EMU`, `EMU_CHECK` and `TINYHW_TRITON`, and the only one that knows that a mock exists:
-drivers are handed a `Port`, the real one or the mock's, and cannot tell which. Devices open on first use and stay open
-until the process ends.
+The only place that reads `DEV`, `MOCKGPU`, `EMU`, `EMU_CHECK` and `TINYHW_TRITON`, and the only one that knows that a
+mock exists: drivers are handed a `Port`, the real one or the mock's, and cannot tell which. Devices open on first use
+and stay open until the process ends.
 """
 from __future__ import annotations
 
@@ -309,7 +309,7 @@ def triton_target() -> tuple[str, str] | None:
   from tinyhw.arch import ARCHES, decoded
   kind = wanted.partition(":")[0].upper()
   if kind in KINDS:
-    if kind != "AMD": raise Unsupported("Triton on device", wanted, hint="TINYHW_TRITON takes AMD, or the name of a GPU")
+    if kind != "AMD": raise Unsupported("Triton on device", wanted, hint="TINYHW_TRITON takes AMD or a GPU's name")
     return Device.canonicalize(wanted), ""
   found = decoded(wanted).name
   if found in cards and found in ARCHES: return Device.canonicalize(f"AMD:{cards.index(found)}"), found

@@ -36,8 +36,13 @@ class Ops:
 
   @staticmethod
   def to(x: Value, type_: str) -> Value:
-    """Integer to integer (wraps, extends by the source's sign), integer to float or float to float (nearest even)."""
-    return x.astype(DTYPES[type_])
+    """Integer to integer (wraps, extends by the source's sign), integer to float or float to float (nearest even).
+
+    A NaN of another float type is quiet and keeps the upper bits of its fraction.
+    """
+    dtype = DTYPES[type_]
+    if x.dtype.kind == "f" and dtype.kind == "f" and x.dtype != dtype: x = quieted(x)  # NumPy's f16 may stay signalling
+    return x.astype(dtype)
 
   @staticmethod
   def bits(x: Value, type_: str) -> Value:
@@ -112,18 +117,17 @@ class Ops:
   # ---- floats
   @staticmethod
   def fma(a: Value, b: Value, c: Value) -> Value:
-    """a * b + c rounded once."""
-    if a.dtype == F32: return _fma32(a, b, c)
-    if a.dtype == F16: return _fma16(a, b, c)
-    return _fma64(a, b, c)
+    """a * b + c rounded once. A NaN operand comes before one that the product makes."""
+    r = _fma32(a, b, c) if a.dtype == F32 else _fma16(a, b, c) if a.dtype == F16 else _fma64(a, b, c)
+    return _kept_addend(r, a, b, c)
 
   @staticmethod
   def fma_scaled(a: Value, b: Value, c: Value, e: Value) -> Value:
     """(a * b + c) * 2**e of f32 or f64, rounded once."""
     if a.dtype == F32:
       wide = Ops.fma_f16_of_f32(a.astype(F64), b.astype(F64), c.astype(F64))
-      return np.ldexp(wide, e).astype(F32)
-    r = np.asarray(np.ldexp(_fma64(a, b, c), e))
+      return _kept_addend(np.ldexp(wide, e).astype(F32), a, b, c)
+    r = np.asarray(_kept_addend(np.ldexp(_fma64(a, b, c), e), a, b, c))
     tiny = (np.abs(r) < 2.0**-1021) & (e != 0) & np.isfinite(r)
     if tiny.any():
       r = r.copy()
@@ -226,6 +230,21 @@ class Ops:
     tiny = np.finfo(x.dtype).tiny
     small = np.abs(x) < tiny
     return np.where(small, np.copysign(x.dtype.type(0), x), x) if np.any(small) else x
+
+
+def quieted(x: Value) -> Value:
+  """Floats with their signalling NaNs quiet."""
+  nan = x != x
+  if not np.any(nan): return x
+  name = f"f{x.dtype.itemsize * 8}"
+  raw = x.view(DTYPES[BITS[name]])
+  return np.where(nan, raw | raw.dtype.type(1 << _FLOATS[name][0] - 1), raw).view(x.dtype)
+
+
+def _kept_addend(r: Value, a: Value, b: Value, c: Value) -> Value:
+  """The result of a * b + c, where a NaN that is c and the only one comes before one that the product makes."""
+  if not np.any(r != r): return r
+  return np.where((c != c) & (a == a) & (b == b), quieted(c), r)
 
 
 def _of_numbers(r: Value, a: Value, b: Value) -> Value:

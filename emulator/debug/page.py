@@ -102,7 +102,8 @@ def _head(r: Report) -> str:
   name = escape(r.kernel or "kernel")
   return (f"<h1>{name} <small>on {escape(r.arch)}</small></h1><p class=soft>grid {dims[0]} of "
           f"{dims[1]} work-items: {r.waves:,} waves of {r.wave_lanes} lanes. {r.registers} a wave, "
-          f"{size(r.lds)} of LDS a workgroup, {size(r.scratch)} of scratch a lane.</p>")
+          f"{size(r.lds)} of LDS a workgroup, {size(r.scratch)} of scratch a lane. "
+          f"Occupancy: {escape(r.occupancy)}.</p>")
 
 
 def _card(value: str, words: str, part: float | None = None) -> str:

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from tinyhw.core.errors import InvalidArgument
+from tinyhw.emulator.amdgcn.occupancy import occupancy
 from tinyhw.emulator.debug.code import Code, Line
 from tinyhw.emulator.debug.exactness import SINKS
 from tinyhw.emulator.debug.record import BRANCHES, SCALAR, Counts, Recorder, Traffic, unit
@@ -101,6 +102,7 @@ class Report:
   instructions: list[Instruction]
   approximate: list[Instruction]
   arrivals: list[Arrival] | None  # None: not followed
+  occupancy: str = ""  # waves a SIMD holds at once, what limits them, workgroups that the card holds
   buffers: list[Any] = field(default_factory=list, repr=False)
 
   @classmethod
@@ -136,7 +138,8 @@ class Report:
       sum(i.waves for i in ran if i.unit == "wait"),
       sum(a.waves for i in ran for a in i.accesses if a.kind == "atomic"),
       dict(units.most_common()), sorted(mnemonics.values(), key=lambda m: (-m.waves, m.mnemonic)),
-      _totals(recorder.counts.values()), rows, [i for i in ran if i.status == "approximate"], arrivals)
+      _totals(recorder.counts.values()), rows, [i for i in ran if i.status == "approximate"], arrivals,
+      str(occupancy(arch, d)))
 
   # ---- what is read from it
 

@@ -243,6 +243,7 @@ def _memory(old: dict[int, bytes], new: dict[int, bytes], place: Callable[[int],
     if runs and runs[-1][-1] + PAGE == page: runs[-1].append(page)
     else: runs.append([page])
   for run in runs:
-    x, y = (np.frombuffer(b"".join(pages.get(p, empty).ljust(PAGE, b"\0") for p in run), np.uint8) for pages in (old, new))
+    x, y = (np.frombuffer(b"".join(pages.get(p, empty).ljust(PAGE, b"\0") for p in run), np.uint8)
+            for pages in (old, new))
     lines += _changed(x, y, run[0], place)
   return lines

@@ -2,7 +2,7 @@
 
 A `Value` is an operand of LLVM IR with a NumPy dtype: one scalar for the wave, or a vector with an element a lane. Its
 operators emit instructions into an `Emitter`. Results are those of the reference bit for bit, except which NaN comes
-out of an operation on several NaNs.
+out of an operation that has several to choose from (`emulator.both`).
 """
 from __future__ import annotations
 
@@ -11,7 +11,9 @@ import struct
 from collections.abc import Callable
 from typing import Any, Final
 
-from tinyhw.emulator.amdgcn.values import BITS, DTYPES, F16, F32, F64, I32, I64, U32, U64
+import numpy as np
+
+from tinyhw.emulator.amdgcn.values import BITS, DTYPES, F16, F32, F64, I32, I64, U32, U64, Ops
 
 _TYPES: Final = {d: ("i1" if d.kind == "b" else f"i{d.itemsize * 8}" if d.kind in "iu" else
                      {2: "half", 4: "float", 8: "double"}[d.itemsize]) for d in DTYPES.values()}
@@ -171,12 +173,14 @@ class Value:
     dtype, wide = a.dtype, a.wide or b.wide
     if dtype.kind == "f":
       if not floating: raise Untranslatable(integer)
+      if (known := _folded_float(_FLOAT_FOLDS[floating], a, b)) is not None: return known
       if dtype == F16: return convert(Value._binary(convert(a, F32), convert(b, F32), integer, floating), F16)
       what = floating
     else:
       what = integer
       if (known := _folded(what, a, b)) is not None: return known
     value = Value(self.e, self.e.op(f"{what} {self.e.type(dtype, wide)} {a.at(wide)}, {b.at(wide)}"), dtype, wide)
+    if dtype.kind == "f": return _quiet_too(value, _NEUTRAL[what], a, b)
     if what == "and" and dtype.kind == "u": value.most = b.bits if b.bits is not None else a.bits
     return value
 
@@ -255,6 +259,37 @@ def _folded(what: str, a: Value, b: Value) -> Value | None:
   return a if b.bits == 0 and what in {"add", "sub", "or", "xor"} else None
 
 
+# ---- floats that LLVM would fold: its results differ from the reference's in NaNs alone
+
+_FLOAT_FOLDS: Final[dict[str, Callable[[Any, Any], Any]]] = {
+  "fadd": operator.add, "fsub": operator.sub, "fmul": operator.mul, "fdiv": np.true_divide}
+_NEUTRAL: Final = {"fadd": (0.0,), "fsub": (0.0,), "fmul": (1.0, -1.0), "fdiv": (1.0, -1.0)}  # what gives x or -x
+
+
+def _known(x: Value) -> Any:
+  """The number that a constant is, as NumPy's."""
+  assert x.bits is not None
+  return DTYPES[f"u{x.dtype.itemsize * 8}"].type(x.bits).view(x.dtype)
+
+
+def _folded_float(function: Callable[..., Any], *operands: Value) -> Value | None:
+  """What the reference computes of constants: LLVM gives a NaN that an operation makes another sign."""
+  if any(x.bits is None for x in operands): return None
+  with np.errstate(all="ignore"): result = np.asarray(function(*map(_known, operands)))
+  return operands[0].e.const(result.dtype, int(result.view(DTYPES[f"u{result.dtype.itemsize * 8}"])))
+
+
+def _quiet_too(value: Value, neutral: tuple[float, ...], *operands: Value) -> Value:
+  """The result of an operation that LLVM folds to an operand, or its negation, where the other is neutral: a NaN would
+  stay signalling, or change its sign."""
+  if not any(x.bits is not None and float(_known(x)) in neutral for x in operands): return value
+  x = next((x for x in operands if x.bits is None), None)
+  if x is None: return value
+  o, bits = LLVMOps(value.e), DTYPES[BITS[name_of(value.dtype)]]
+  quiet = 1 << _FRACTION[name_of(value.dtype)][0] - 1
+  return o.where(x != x, (x.view(bits) | quiet).view(value.dtype), value)
+
+
 def number(e: Emitter, dtype: Any, x: float) -> Value:
   """A Python number as a constant of a type."""
   if dtype.kind == "f":
@@ -286,6 +321,7 @@ def convert(x: Value, dtype: Any) -> Value:
     if dtype == F16: return convert(convert(x, F32), F16)
     what = "sitofp" if source.kind == "i" else "uitofp"
   elif dtype.kind == "f":
+    if (known := _folded_float(lambda v: Ops.to(v, name_of(dtype)), x)) is not None: return known
     if source == F64 and dtype == F16: return convert(narrow_to_odd(x), F16)
     what = "fptrunc" if dtype.itemsize < source.itemsize else "fpext"
   else: raise Untranslatable("float to integer")
@@ -331,8 +367,14 @@ class LLVMOps:
     if x.dtype == F16: return convert(self._call(name, convert(x, F32), *[convert(y, F32) for y in others]), F16)
     values = (x, *others)
     wide = any(v.wide for v in values)
+    if (known := self._folded(name, *values)) is not None: return known
     t, plain = self.e.type(x.dtype, wide), _mangled(x.dtype, self.e.lanes if wide else 0)
     return Value(self.e, self.e.call(t, f"llvm.{name}.{plain}", *[(t, v.at(wide)) for v in values]), x.dtype, wide)
+
+  def _folded(self, name: str, *values: Value) -> Value | None:
+    """A float function of constants."""
+    function = _CALL_FOLDS.get(name)
+    return None if function is None or values[0].dtype.kind != "f" else _folded_float(function, *values)
 
   # ---- constants and conversions
   def const(self, type_: str, value: float) -> Value: return number(self.e, DTYPES[type_], value)
@@ -398,11 +440,14 @@ class LLVMOps:
 
   # ---- floats
   def fma(self, a: Value, b: Value, c: Value) -> Value:
-    if a.dtype != F16: return self._call("fma", a, b, c)
+    if a.dtype != F16:
+      value = self._call("fma", a, b, c)
+      if c.bits is None: return value  # a neutral factor makes it a sum, which quiets
+      return _quiet_too(value, _NEUTRAL["fmul"], a, b)
     return convert(self.fma_f16_of_f32(*(convert(x, F64) for x in (a, b, c))), F16)
 
   def fma_f16_of_f32(self, a: Value, b: Value, c: Value) -> Value:
-    p = a * b
+    p = self.where(self.isnan(c), c, a * b)  # a NaN operand comes before one that the product makes
     s = p + c
     return _to_odd(self, s, _error_of_sum(p, c, s))
 
@@ -501,6 +546,10 @@ class LLVMOps:
     raw = self._raw(x)
     zero = raw & x.top
     return self.where(self._split(x)[0] == 0, zero, raw).view(x.dtype)
+
+
+_CALL_FOLDS: Final[dict[str, Callable[..., Any]]] = {
+  "fma": Ops.fma, "sqrt": Ops.sqrt, "floor": Ops.floor, "ceil": Ops.ceil, "trunc": Ops.trunc, "roundeven": Ops.rint}
 
 
 def _exponent_bits(x: Value) -> int: return {2: 5, 4: 8, 8: 11}[x.dtype.itemsize]

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from tests.compile.witness import aligned, buffer, evaluate, launch_host, matmul, memory_type, realize
 from tests.emulator.gpu import Gpu
+from tests.strength import examples, seed
 from tinyhw.arch.gfx1100 import GFX1100
 from tinyhw.compile import Opt, OptKind, ProgramSpec, compile_kernel, schedule
 from tinyhw.compile.compiler import optimize
@@ -103,7 +104,7 @@ def graphs(draw: st.DrawFn) -> tuple[UOp, Memory]:
   return u, memory
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(graphs(), st.sampled_from(sorted(ON)))
 def test_random_graphs(case: tuple[UOp, Memory], target: str) -> None: check([case[0]], case[1], target)
 
@@ -114,7 +115,7 @@ def whole(rng: np.random.Generator, *shape: int) -> np.ndarray: return rng.integ
 def cases() -> dict[str, tuple[UOp, Memory]]:
   """Kernels of several forms."""
   made: dict[str, tuple[UOp, Memory]] = {}
-  rng = np.random.default_rng(1)
+  rng = np.random.default_rng(seed(1))
   memory: Memory = {}
   made["matmul"] = matmul(buffer(whole(rng, 8, 12), memory), buffer(whole(rng, 12, 16), memory)), memory
   memory = {}
@@ -142,7 +143,7 @@ def cases() -> dict[str, tuple[UOp, Memory]]:
 CASES = cases()
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.data(), st.sampled_from(sorted(CASES)),
        st.sampled_from(["host", "local", "gfx1100 O2"]))
 def test_any_options_keep_the_result(data: st.DataObject, name: str, target: str) -> None:
@@ -306,6 +307,6 @@ def programs(draw: st.DrawFn) -> tuple[list[UOp], Memory]:
   return draw(st.lists(st.sampled_from(pool), min_size=1, max_size=3)), memory
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(programs(), st.sampled_from(["local", "uops"]))
 def test_random_programs(case: tuple[list[UOp], Memory], target: str) -> None: check(case[0], case[1], target)

@@ -9,6 +9,7 @@ import llvmlite.binding as llvm
 import numpy as np
 import pytest
 
+from tests.strength import seeds
 from tinyhw.arch.gfx1100 import GFX1100
 from tinyhw.compile.render.amdgcn import AMDGCNRenderer
 from tinyhw.compile.render.host import HostRenderer
@@ -138,7 +139,7 @@ def on_gpu(uops: Sequence[UOp], arrays: Sequence[Array]) -> None:
   for i, a in enumerate(arrays): a[...] = np.frombuffer(space.read(DATA + i * STEP, a.nbytes), a.dtype)
 
 
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", seeds(range(30)))
 def test_three_machines_agree(seed: int) -> None:
   # The same choices twice, so the same program, but for where an element's number comes from.
   threads, one, data = Program(seed).for_threads(), Program(seed).for_one_thread(), Program(seed).data()

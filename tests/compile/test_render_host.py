@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.strength import examples
 from tinyhw.compile.render.host import HostRenderer
 from tinyhw.core.errors import InvalidArgument, Unsupported
 from tinyhw.ir import semantics
@@ -142,7 +143,7 @@ def cases() -> list[Any]:
 
 
 @pytest.mark.parametrize(("op", "operands"), cases())
-@settings(max_examples=3)
+@settings(max_examples=examples(3))
 @given(data=st.data())
 def test_arithmetic_means_what_semantics_says(op: Ops, operands: tuple[DType, ...], data: st.DataObject) -> None:
   dtype = operands[-1]
@@ -196,7 +197,7 @@ def test_a_shift_count_of_any_integer_type(op: Ops, count: DType) -> None:
 
 @pytest.mark.parametrize("source", SCALARS, ids=lambda d: d.name)
 @pytest.mark.parametrize("target", SCALARS, ids=lambda d: d.name)
-@settings(max_examples=2)
+@settings(max_examples=examples(2))
 @given(data=st.data())
 def test_casts(source: DType, target: DType, data: st.DataObject) -> None:
   rows = rows_of(data, (source,)) + grid((source,))

@@ -1,7 +1,8 @@
 """What the corpus's kernels are given and what they have to make of it, in NumPy. No compiler is needed for this.
 
-A case is a function from a seeded generator to `Case`: named arguments, and the wanted contents of those that the kernel
-writes, with a tolerance. All kernels of a case, whatever language and compiler they come from, take those arguments.
+A case is a function from a seeded generator to `Case`: named arguments, and the wanted contents of those that the
+kernel writes, with a tolerance. All kernels of a case, whatever language and compiler they come from, take those
+arguments.
 """
 from __future__ import annotations
 

@@ -33,8 +33,10 @@ FORMATS = {"ocp": Formats(), "fnuz": Formats((4, 3, 8, "fnuz"), (5, 2, 16, "fnuz
 
 @dataclass(frozen=True)
 class Entry:
-  """A row of the manifest: a kernel of an object and how it is launched. `arguments`: names of the case's arguments; one that the case
-  lacks points to LDS. `shared`: bytes of dynamic LDS."""
+  """A row of the manifest: a kernel of an object and how it is launched.
+
+  `arguments`: names of the case's arguments; one that the case lacks points to LDS. `shared`: bytes of dynamic LDS.
+  """
   file: str
   sha256: str
   compiler: str
@@ -122,9 +124,9 @@ def main() -> int:
       if wrong: print(f"{entry.id} {engine}: {'; '.join(wrong)[:400]}", flush=True)
       elif took > 2: print(f"{entry.id} {engine}: {took:.1f} s", flush=True)
   width = max(len(name) for name, _ in total) if total else 0
-  print(f"{'':{width}}  {'target':8}" + "".join(f"{e:>10}" for e in engines))
+  print(f"{'':{width}}  {'target':14}" + "".join(f"{e:>10}" for e in engines))
   for (name, target), count in sorted(total.items()):
-    print(f"{name:{width}}  {target:8}" + "".join(f"{f'{good[name, target, e]}/{count}':>10}" for e in engines))
+    print(f"{name:{width}}  {target:14}" + "".join(f"{f'{good[name, target, e]}/{count}':>10}" for e in engines))
   return int(bad > 0)
 
 

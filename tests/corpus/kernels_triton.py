@@ -4,8 +4,6 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-# ruff: noqa: E741
-
 
 @triton.jit
 def add(x, y, out, n, BLOCK: tl.constexpr):

@@ -1,7 +1,7 @@
 """Kernels of every compiler of the corpus, on every engine, against NumPy.
 
-The quick run launches each kernel of the newest Triton for each target with one of the engines, and a sample of the rest;
-the thorough run everything. `python -m tests.corpus.corpus` prints the table.
+The quick run launches each kernel of the newest Triton for each target with one of the engines, and a sample of the
+rest; the thorough run everything. `python -m tests.corpus.corpus` prints the table.
 """
 from __future__ import annotations
 

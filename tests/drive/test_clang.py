@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from tests.strength import seed
 from tinyhw.drive.amd.device import AMDRuntime
 from tinyhw.drive.base import Dim3
 from tinyhw.mock.machine import Machine
@@ -52,17 +53,17 @@ def test_ids_in_three_dimensions(bench: Bench) -> None:
 
 
 def test_an_array_in_private_memory(bench: Bench) -> None:
-  data = np.random.default_rng(0).random((32, 17), dtype=np.float32)
+  data = np.random.default_rng(seed(0)).random((32, 17), dtype=np.float32)
   assert np.array_equal(bench.run("sort", (1, 1, 1), (32, 1, 1), [data], [17]), np.sort(data, 1))
 
 
 def test_doubles_and_a_grid_that_is_larger_than_the_data(bench: Bench) -> None:
-  rng = np.random.default_rng(0)
+  rng = np.random.default_rng(seed(0))
   x, y = rng.random(1000), rng.random(1000)
   assert np.allclose(bench.run("saxpy", (16, 1, 1), (64, 1, 1), [y, x], [2.5, 1000]), y + 2.5 * x, rtol=1e-15, atol=0)
 
 
 def test_atomics_of_many_lanes_on_few_addresses(bench: Bench) -> None:
-  data = np.random.default_rng(0).integers(0, 1 << 30, 1000).astype(np.uint32)
+  data = np.random.default_rng(seed(0)).integers(0, 1 << 30, 1000).astype(np.uint32)
   got = bench.run("hist", (16, 1, 1), (64, 1, 1), [np.zeros(16, np.uint32), data], [1000])
   assert np.array_equal(got, np.bincount(data & 15, minlength=16))

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.strength import examples
 from tinyhw.autogen import gc_11_0_0 as gc
 from tinyhw.autogen import kfd
 from tinyhw.autogen import pm4_gfx11 as p
@@ -235,7 +236,7 @@ def test_close_gives_everything_back_and_may_be_repeated(port: Any, machine: Any
   AMDRuntime(port).close()
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(30))
 @given(st.integers(1, 1 << 23), st.integers(0, 3071))
 def test_scratch_registers_address_memory_that_is_there(port: Any, machine: Any, wave_bytes: int, wave: int) -> None:
   gpu = AMDRuntime(port)

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.strength import examples, seed
 from tinyhw.core.errors import DeviceError, InvalidArgument, OutOfMemory, TinyhwError, WaitTimeout
 from tinyhw.drive.amd import device as driver
 from tinyhw.drive.amd.batch import Batch, Launch
@@ -64,7 +65,7 @@ def download(gpu: AMDRuntime, a: Allocation, like: np.ndarray[Any, Any]) -> np.n
   return out
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=10)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(10))
 @given(st.integers(1, 3_000_000))
 def test_copies_arrive(gpu: AMDRuntime, size: int) -> None:
   data = np.frombuffer(os.urandom(size), np.uint8)
@@ -78,7 +79,7 @@ def test_copies_arrive(gpu: AMDRuntime, size: int) -> None:
 @pytest.mark.parametrize("name", LINKED)
 def test_kernels_of_clang_run(gpu: AMDRuntime, name: str) -> None:
   binary = (OBJECTS / name).read_bytes()
-  rng = np.random.default_rng(1)
+  rng = np.random.default_rng(seed(1))
   a, b = rng.standard_normal(1000, np.float32), rng.standard_normal(1000, np.float32)
   at, bt, out = upload(gpu, a), upload(gpu, b), upload(gpu, np.zeros(1024, np.float32))
   gpu.load(binary, "add")([at, bt, out], [1000], (16, 1, 1), (64, 1, 1))

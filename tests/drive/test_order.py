@@ -7,6 +7,7 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.strength import examples
 from tinyhw.drive.amd.device import AMDRuntime
 from tinyhw.mock.machine import Machine
 from tinyhw.mock.port import MockPort
@@ -22,7 +23,7 @@ step = st.one_of(
 )
 
 
-@settings(max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(80), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(step, max_size=25), st.integers(0, 1000))
 def test_work_is_seen_in_the_order_it_was_queued(add_object: bytes, steps: list[Any], seed: int) -> None:
   port = MockPort(Machine("gfx1100,gfx1100", seed=seed))

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.emulator.gpu import Gpu, compile_gpu
+from tests.strength import seed
 from tinyhw.autogen import buffer_formats
 from tinyhw.emulator.amdgcn.memory import formats
 
@@ -60,7 +61,7 @@ def load(kind: str, t: str, arguments: str, widen: str) -> tuple[str, str]:
 
 
 ZEROS = np.zeros(N, np.uint32)
-RNG = np.random.default_rng(5)
+RNG = np.random.default_rng(seed(5))
 
 
 @pytest.mark.parametrize("cpu", CPUS)

@@ -49,6 +49,13 @@ CASES = {
 }
 
 
+def test_a_division_after_a_division_needs_no_wait() -> None:
+  """As LLVM's code has it: v_div_fmas reads VCC, and scalar code gives it the next one's."""
+  program = """v_lshlrev_b32 v1, 4, v0\ns_mov_b64 vcc, 0\ns_nop 7\nv_div_fmas_f32 v2, v1, v1, v1
+s_mov_b64 vcc, 0\nv_div_fmas_f32 v3, v1, v1, v1"""
+  assert not check(program, cpu="gfx942", lanes=64, kinds={"wait-states"}, vgprs=128).rows()
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_each_rule_just_kept_and_just_broken(name: str) -> None:
   first, second, states = CASES[name]

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.emulator.gpu import Gpu
+from tests.strength import examples, seed
 from tinyhw.core.errors import TinyhwError
 from tinyhw.emulator.amdgcn import Dispatch, coverage, dispatch
 from tinyhw.emulator.debug import Debugger, Recorder, Report
@@ -61,8 +62,8 @@ def test_debugger_recorder_and_interpreter_agree(cpu: str) -> None:
   """The same memory, count of instructions and error, however it is run."""
   name, end = CPUS[cpu]
   isa, gpu = table(name), Gpu(1 << 18, cpu)
-  rng, finished = random.Random(7), 0
-  for d in programs(gpu, isa, end, 150, seed=5):
+  rng, finished = random.Random(seed(7)), 0
+  for d in programs(gpu, isa, end, examples(150), seed=seed(5)):
     before = gpu.region.u8.copy()
     stats, error = outcome(lambda d=d: dispatch(gpu.space, gpu.arch, d, watchdog=3000))
     after = gpu.region.u8.copy()

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import tinyhw
+from tests.strength import examples
 from tinyhw.core.errors import InvalidArgument, PageFault, Unsupported
 from tinyhw.emulator.amdgcn.meanings.registry import MEANINGS
 from tinyhw.emulator.debug import Recorder, Report, traffic
@@ -43,6 +44,7 @@ def test_counts_of_a_plain_kernel(code_object: Build, add_source: str) -> None:
   a = np.arange(256, dtype=np.float32)
   r = tinyhw.report(code_object(add_source), "add", (4,), (64,), [np.zeros_like(a), a, 0.5])
   assert (r.buffers[0] == a + 0.5).all() and (r.kernel, r.arch, r.waves, r.wave_lanes) == ("add", "gfx1100", 8, 32)
+  assert r.occupancy.startswith("16 waves a SIMD, limited by ") and "1,536 workgroups of 2 waves" in r.occupancy
   assert r.lanes == 32 and r.idle == r.splits == r.barriers == r.atomics == 0
   assert all(i.waves == 8 for i in r.instructions) and r.executed == 8 * len(r.instructions) == sum(r.units.values())
   assert r.executed == sum(m.waves for m in r.mnemonics)
@@ -430,7 +432,7 @@ def lane_by_lane(addresses: Any, active: Any, width: int, atomic: bool) -> tuple
   return cycles, ideal
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(st.integers(0, 2 ** 32), st.sampled_from([1, 2, 4, 8, 12, 16]), st.sampled_from([32, 64]), st.booleans())
 def test_costs_against_a_model_lane_by_lane(seed: int, width: int, lanes: int, atomic: bool) -> None:
   rng = np.random.default_rng(seed)

@@ -8,6 +8,7 @@ import pytest
 
 from tests.emulator.checking import code_of
 from tests.emulator.gpu import Gpu, compile_gpu
+from tests.strength import seeds
 from tinyhw.core.errors import MachineFault, Unsupported
 from tinyhw.emulator.amdgcn import Dispatch, DispatchStats, dispatch
 from tinyhw.emulator.check import Checker
@@ -84,7 +85,7 @@ OPERATIONS = {
 
 
 @pytest.mark.parametrize("engine", ["ref", "both"])
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", seeds(range(6)))
 def test_drawn_instructions(seed: int, engine: str) -> None:
   """One wave: only the first active lane acts, at M0's base; a place past M0's size reads 0 and stores nothing."""
   rng = random.Random(seed)

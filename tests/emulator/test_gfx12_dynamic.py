@@ -8,6 +8,7 @@ import pytest
 
 from tests.emulator.checking import code_of
 from tests.emulator.gpu import Gpu, compile_gpu
+from tests.strength import seed
 from tinyhw.core.errors import InvalidArgument, MachineFault, PageFault, Unsupported
 from tinyhw.emulator.amdgcn import Dispatch, DispatchStats, dispatch
 from tinyhw.emulator.check import Checker
@@ -150,7 +151,7 @@ def test_the_order_of_bytes_is_the_measured_one(engine: str) -> None:
 @pytest.mark.parametrize("name", ["b64", "b128"])
 def test_waves_of_64_have_the_same_registers_in_twice_as_many_lanes(name: str) -> None:
   """The lower half of each lane's registers, then the upper half of each."""
-  data = np.random.default_rng(1).integers(0, 1 << 32, 512, dtype=U32)
+  data = np.random.default_rng(seed(1)).integers(0, 1 << 32, 512, dtype=U32)
   words = 2 if name == "b64" else 4
   small, wide = (run(load_text(name, lanes), data, lanes=lanes, engine="both")[0][256:256 + 32 * words]
                  for lanes in (32, 64))

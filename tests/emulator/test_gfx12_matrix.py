@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from tests.emulator.gpu import Gpu, compile_gpu
+from tests.strength import seed
 from tinyhw.isa.amdgcn import table
 from tinyhw.isa.amdgcn_asm import assemble
 
@@ -254,7 +255,7 @@ def test_product(shape: Shape, lanes: int) -> None:
 
 def test_modifiers_of_float_matrices() -> None:
   """neg_lo and neg_hi negate the even and the odd elements of A and B; for C they are negation and absolute value."""
-  rng = np.random.default_rng(5)
+  rng = np.random.default_rng(seed(5))
   a, b, c = (draw(t, rng, (16, 16)) for t in ("f16", "f16", "f32"))
   ra, rb = pack(PLACES[16, 16], 16, 32, a), pack(PLACES[16, 16], 16, 32, b)
   rc = pack(RESULT[32], 32, 32, c)
@@ -266,7 +267,7 @@ def test_modifiers_of_float_matrices() -> None:
 
 
 def test_constants_and_saturation() -> None:
-  rng = np.random.default_rng(6)
+  rng = np.random.default_rng(seed(6))
   a, b = (draw("iu8", rng, (16, 16)) for _ in "ab")
   ra, rb = pack(PLACES[8, 16], 8, 32, a), pack(PLACES[8, 16], 8, 32, b)
   c = np.zeros((32, 8), np.uint32)
@@ -309,7 +310,7 @@ define amdgpu_kernel void @k(ptr addrspace(1) %a, ptr addrspace(1) %b, ptr addrs
 }
 declare i32 @llvm.amdgcn.workitem.id.x()
 declare <8 x float> @llvm.amdgcn.wmma.f32.16x16x16.f16.v8f32.v8f16(<8 x half>, <8 x half>, <8 x float>)"""
-  rng = np.random.default_rng(7)
+  rng = np.random.default_rng(seed(7))
   a, b = (rng.integers(-4, 5, (16, 16)).astype(np.float16) for _ in "ab")
   gpu = Gpu(cpu=GPU)
   kernel = gpu.load(compile_gpu(ir, cpu=GPU))["k"]

@@ -8,6 +8,7 @@ import pytest
 
 from tests.emulator.checking import check
 from tests.emulator.gpu import Gpu, compile_gpu
+from tests.strength import seed
 from tinyhw.core.errors import MachineFault, Unsupported
 from tinyhw.isa.amdgcn import table
 from tinyhw.isa.amdgcn_asm import assemble
@@ -187,7 +188,7 @@ def test_scalar_buffers_end_where_they_say() -> None:
 @pytest.mark.parametrize("m0", [0xFFFFFFFF, 0x80000105, 0])
 def test_blocks_of_registers(m0: int) -> None:
   """The registers that M0 names move, 4 bytes apart in memory; the others stay."""
-  x = np.random.default_rng(1).integers(0, 1 << 32, (32, 32), dtype=U32)
+  x = np.random.default_rng(seed(1)).integers(0, 1 << 32, (32, 32), dtype=U32)
   lines = f"s_mov_b32 m0, {m0:#x}\nv_lshlrev_b32_e32 v2, 7, v0\n"
   lines += "".join(f"v_mov_b32_e32 v{32 + k}, {k}\n" for k in range(32))
   lines += "global_load_block v[32:63], v2, s[8:9]\nv_mov_b32_e32 v3, 5\n"
@@ -245,7 +246,7 @@ def test_subtracting_atomics(name: str, function: Callable[[int, int], int], seg
 
 def test_packed_bfloat_atomics() -> None:
   """Both halves are sums rounded once."""
-  rng = np.random.default_rng(3)
+  rng = np.random.default_rng(seed(3))
   x, y = (rng.standard_normal((32, 2)).astype(np.float32) for _ in "xy")
   def narrow(v: np.ndarray) -> np.ndarray:
     raw = v.view(U32).astype(np.uint64)

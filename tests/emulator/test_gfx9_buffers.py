@@ -5,8 +5,9 @@ import numpy as np
 import pytest
 
 from tests.emulator.gfx9 import EXTRA, LANES, TABLE, run
+from tests.strength import seed
 
-RNG = np.random.default_rng(91)
+RNG = np.random.default_rng(seed(91))
 LANE = np.arange(LANES)
 MEMORY = RNG.integers(0, 1 << 32, 4096, dtype=np.uint32)
 IDENTITY = 4 | 5 << 3 | 6 << 6 | 7 << 9  # DST_SEL: R, G, B, A

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.emulator.gfx9 import LANES, TABLE, code, run
+from tests.strength import seed, seeds
 from tinyhw.core.errors import DecodeError, EncodeError, TinyhwError
 from tinyhw.emulator.amdgcn.binders import binds
 from tinyhw.emulator.amdgcn.meanings.registry import MEANINGS
@@ -125,12 +126,12 @@ def disagreeing(rows: list[Row], seed: int, indexed: bool = False) -> list[str]:
   return wrong
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", seeds(range(6)))
 def test_instructions_of_all_kinds(seed: int) -> None:
   assert disagreeing(random.Random(seed).sample(ROWS, COUNT), seed) == []
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", seeds(range(3)))
 def test_vector_instructions_whose_registers_m0_moves(seed: int) -> None:
   """Two waves with different M0 run together in the reference and one by one behind compiled code."""
   rows = [r for r in ROWS if r.family in {"VOP1", "VOP2", "VOP3", "VOPC"}]
@@ -145,7 +146,7 @@ def test_loads_into_lds(monkeypatch: pytest.MonkeyPatch) -> None:
   """Of every size, by global addresses, by buffers and from scratch, under any EXEC; the reference does not help."""
   def refuse(self: Waves, wave: int) -> None: raise AssertionError(f"left to the reference at {self.where(wave)}")
   monkeypatch.setattr(Waves, "_step", refuse)
-  rng = random.Random(7)
+  rng = random.Random(seed(7))
   memory = np.array([rng.getrandbits(32) for _ in range(1024)], np.uint32)
   text = ["v_lshlrev_b32_e32 v1, 2, v0", "s_mov_b64 s[8:9], s[4:5]", "s_or_b32 s9, s9, 0", "s_movk_i32 s10, 0x300",
           "s_mov_b32 s11, 0x20000", "v_mov_b32_e32 v2, s4", "v_mov_b32_e32 v3, s5", "v_add_u32_e32 v2, v2, v1"]
@@ -184,7 +185,7 @@ def test_a_lane_mask_from_the_bits_of_a_half(mask: str, monkeypatch: pytest.Monk
 def test_arrays_in_registers(monkeypatch: pytest.MonkeyPatch) -> None:
   """v_mov_b32 relative to M0 as compilers index arrays: any of its operands, under any EXEC, without the reference."""
   def refuse(self: Waves, wave: int) -> None: raise AssertionError(f"left to the reference at {self.where(wave)}")
-  rng = random.Random(3)
+  rng = random.Random(seed(3))
   text = []
   for n in range(30):
     operands = rng.choice(("SRC0", "DST", "SRC0,DST", "SRC1"))

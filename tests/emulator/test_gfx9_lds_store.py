@@ -7,10 +7,11 @@ import pytest
 from tests.emulator.checking import check
 from tests.emulator.gfx9 import EXTRA, LANES, run
 from tests.emulator.test_gfx9_buffers import resource
+from tests.strength import seed
 from tinyhw.core.errors import PageFault
 
 LDS = 1024
-SEED = np.random.default_rng(61).integers(0, 1 << 32, LANES, dtype=np.uint32)
+SEED = np.random.default_rng(seed(61)).integers(0, 1 << 32, LANES, dtype=np.uint32)
 FILL = "v_lshlrev_b32_e32 v2, 2, v0\n ds_write_b32 v2, v1 offset:{}\n s_waitcnt lgkmcnt(0)\n"
 
 

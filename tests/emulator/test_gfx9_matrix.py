@@ -12,10 +12,11 @@ import pytest
 
 from tests.emulator import gfx9
 from tests.emulator.gpu import Gpu, compile_gpu, generation
+from tests.strength import seed
 from tinyhw.core.errors import Unsupported
 
 LANES = 64
-RNG = np.random.default_rng(942)
+RNG = np.random.default_rng(seed(942))
 EIGHT = ("bf8", "fp8")
 
 

@@ -5,9 +5,10 @@ import numpy as np
 import pytest
 
 from tests.emulator.gfx9 import LANES, run
+from tests.strength import seed
 from tinyhw.core.errors import MachineFault, Unsupported
 
-RNG = np.random.default_rng(39)
+RNG = np.random.default_rng(seed(39))
 M32 = (1 << 32) - 1
 LANE = np.arange(LANES, dtype=np.uint32)
 

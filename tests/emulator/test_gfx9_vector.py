@@ -11,8 +11,9 @@ import numpy as np
 import pytest
 
 from tests.emulator.gfx9 import LANES, run
+from tests.strength import seed
 
-RNG = np.random.default_rng(9)
+RNG = np.random.default_rng(seed(9))
 SELECT = {"BYTE_0": (0, 8), "BYTE_1": (8, 8), "BYTE_2": (16, 8), "BYTE_3": (24, 8), "WORD_0": (0, 16),
           "WORD_1": (16, 16), "DWORD": (0, 32)}
 M32 = (1 << 32) - 1

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.emulator.gpu import ARCH, Gpu
+from tests.strength import seeds
 from tinyhw.core.errors import DecodeError, EncodeError, PageFault, TinyhwError, WatchdogExpired
 from tinyhw.core.memory import Access, Region
 from tinyhw.emulator.amdgcn import Dispatch, dispatch
@@ -181,12 +182,12 @@ def check(rows: list[Row], seed: int, lanes: int) -> list[str]:
 
 
 @pytest.mark.parametrize("lanes", [32, 64])
-@pytest.mark.parametrize("seed", range(PROGRAMS))
+@pytest.mark.parametrize("seed", seeds(range(PROGRAMS)))
 def test_instructions_of_all_kinds(seed: int, lanes: int) -> None:
   assert check(random.Random(seed).sample(ROWS, 24), seed, lanes) == []
 
 
-@pytest.mark.parametrize("seed", range(PROGRAMS))
+@pytest.mark.parametrize("seed", seeds(range(PROGRAMS)))
 def test_instructions_through_dpp(seed: int) -> None:
   assert check(random.Random(seed).sample(DPP_ROWS, 24), seed, 32) == []
 
@@ -237,7 +238,7 @@ def program(rng: random.Random, depth: int) -> bytes:
 
 
 @pytest.mark.parametrize("lanes", [32, 64])
-@pytest.mark.parametrize("seed", range(PROGRAMS))
+@pytest.mark.parametrize("seed", seeds(range(PROGRAMS)))
 def test_random_programs_with_branches(seed: int, lanes: int) -> None:
   rng = random.Random(seed)
   code = encode("s_mov_b64", src0=EXEC, sdst=70) + prologue(lanes) + program(rng, 2)

@@ -9,6 +9,7 @@ import pytest
 
 from tests.emulator import test_jit as base
 from tests.emulator.test_jit import TABLE, descriptor, encode, inputs, outcome, prologue, store
+from tests.strength import seeds
 from tinyhw.core.errors import DecodeError, EncodeError
 from tinyhw.emulator.amdgcn import dispatch
 from tinyhw.emulator.amdgcn.meanings.registry import MEANINGS
@@ -62,7 +63,7 @@ def _inside(i: Instruction) -> bool:
 
 
 @pytest.mark.parametrize("lanes", [32, 64])
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", seeds(range(6)))
 def test_registers_that_overlap(seed: int, lanes: int) -> None:
   rng = random.Random(seed * 2 + lanes)
   code = prologue(lanes)

@@ -7,6 +7,7 @@ import random
 import llvmlite.binding as llvm
 import numpy as np
 
+from tests.strength import examples, seed
 from tinyhw.core.host import choose
 from tinyhw.emulator.amdgcn.values import DTYPES, Ops
 from tinyhw.emulator.jit.values import Emitter, LLVMOps, Value
@@ -37,9 +38,9 @@ def test_a_scaled_fma_is_rounded_once() -> None:
   engine = llvm.create_mcjit_compiler(llvm.parse_assembly(text), machine)
   engine.finalize_object()
   run = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(engine.get_function_address("f"))
-  rng = random.Random(0)
+  rng = random.Random(seed(0))
   scale = np.full(8, -128, np.int32)
-  for _ in range(300):
+  for _ in range(examples(300)):
     x = [small(rng) for _ in range(8)]
     y = [rng.choice((1.0, 1.5, -1.0, 1 + 2.0**-52, 0.75, rng.random(), 2.0**-53)) for _ in range(8)]
     z = [rng.choice((small(rng), 0.0, -p * q * rng.choice((1, 0.5, 1 + 2.0**-30)))) for p, q in zip(x, y)]

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.emulator.gpu import ARCH, Gpu, Host, compile_gpu
+from tests.strength import seed
 from tinyhw.core.errors import DecodeError, InvalidArgument, MachineFault, PageFault, Unsupported, WatchdogExpired
 from tinyhw.core.memory import Access, Region
 from tinyhw.emulator.amdgcn import dispatch
@@ -111,7 +112,7 @@ out:
   ret void
 }
 attributes #0 = { "amdgpu-flat-work-group-size"="256,256" }""")
-  x = np.random.default_rng(0).standard_normal(256 * 70).astype(np.float32)
+  x = np.random.default_rng(seed(0)).standard_normal(256 * 70).astype(np.float32)
   gpu = Gpu()
   kernel = gpu.load(compile_gpu(ir, optimization))["k"]
   p, o = gpu.put(x), gpu.put(np.zeros(70, np.float32))
@@ -157,7 +158,7 @@ entry:
   store i32 %count, ptr addrspace(1) %h
   ret void
 }}"""
-  x = np.random.default_rng(1).integers(1, 1000, 96 * 20).astype(np.uint32)
+  x = np.random.default_rng(seed(1)).integers(1, 1000, 96 * 20).astype(np.uint32)
   gpu = Gpu()
   kernel = gpu.load(compile_gpu(module(body), optimization, features))["k"]
   p, o = gpu.put(x), gpu.put(x * 0)
@@ -255,7 +256,7 @@ loop:
 end:
   ret void
 }}"""
-  x = np.random.default_rng(2).integers(0, 1 << 32, 640, dtype=np.uint32)
+  x = np.random.default_rng(seed(2)).integers(0, 1 << 32, 640, dtype=np.uint32)
   want = np.zeros_like(x)
   Host(host_ir).call("k", x, want, count=x.size)
   gpu = Gpu()
@@ -310,7 +311,7 @@ end:
 attributes #0 = {{ "amdgpu-flat-work-group-size"="64,64"
   "amdgpu-unsafe-fp-atomics"="true" }}"""
   dtype = {"i32": np.uint32, "i64": np.uint64, "float": np.float32}[kind]
-  rng = np.random.default_rng(3)
+  rng = np.random.default_rng(seed(3))
   x = (rng.standard_normal(64) if kind == "float" else rng.integers(0, 1 << 31, 64)).astype(dtype)
   start = (rng.standard_normal(4) if kind == "float" else rng.integers(0, 1 << 31, 4)).astype(dtype)
   gpu = Gpu()

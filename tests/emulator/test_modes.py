@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from tests.emulator.gpu import Gpu, Host, compile_gpu
+from tests.strength import seed
 
 
 def kernel(lines: str, attributes: str = "nounwind", declare: str = "") -> str:
@@ -37,7 +38,7 @@ def run(ir: str, a: np.ndarray, b: np.ndarray) -> np.ndarray:
   return gpu.get(o, np.float32, 32)
 
 
-RNG = np.random.default_rng(7)
+RNG = np.random.default_rng(seed(7))
 X, Y = (RNG.standard_normal(32).astype(np.float32) * np.float32(2.0) ** RNG.integers(-74, -52, 32).astype(np.float32)
         for _ in range(2))
 

@@ -19,8 +19,9 @@ def of(cpu: str, vgprs: int, lds: int = 0, block: int = 64, wgp: int = 1, sgprs:
 
 
 # clang-19 -O1 -S of kernels with so many live values, bytes of LDS and work-items: "; Occupancy:"
-LISTED = {"gfx1100": (16, 12, 10, 8, 5, 12, 16), "gfx1101": (16, 12, 10, 8, 5, 12, 16),
-          "gfx1102": (16, 9, 7, 5, 4, 12, 16), "gfx1201": (16, 12, 10, 8, 5, 12, 16), "gfx942": (8, 4, 3, 2, 2, 3, 8)}
+LISTED = {**dict.fromkeys(("gfx1100", "gfx1101", "gfx1151", "gfx1200", "gfx1201"), (16, 12, 10, 8, 5, 12, 16)),
+          **dict.fromkeys(("gfx1102", "gfx1103", "gfx1150", "gfx1152"), (16, 9, 7, 5, 4, 12, 16)),
+          "gfx942": (8, 4, 3, 2, 2, 3, 8)}
 KERNELS = ((11, 0, 64), (101, 0, 64), (141, 0, 64), (191, 0, 64), (246, 0, 64), (11, 20000, 256), (11, 0, 1024))
 
 

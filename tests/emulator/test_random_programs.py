@@ -6,6 +6,7 @@ import random
 import pytest
 
 from tests.emulator.gpu import Gpu
+from tests.strength import examples, seed
 from tinyhw.core.errors import TinyhwError
 from tinyhw.emulator.amdgcn import Dispatch, coverage, dispatch
 from tinyhw.isa.amdgcn import table
@@ -15,7 +16,7 @@ from tinyhw.tools.ledger.llvm import random_fields
 
 @pytest.mark.parametrize(("cpu", "count"), [("gfx1100", 1200), ("gfx1201", 400), ("gfx942", 400)])
 def test_random_programs_end_in_a_result_or_an_error(cpu: str, count: int) -> None:
-  rng = random.Random(21)
+  rng, count = random.Random(seed(21)), examples(count)
   gpu = Gpu(1 << 22, cpu)
   generation = table(gpu.arch.isa)
   end = assemble("s_endpgm", generation)

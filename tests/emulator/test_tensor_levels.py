@@ -4,19 +4,19 @@ Every instruction that comes out has to have a meaning, and the results have to 
 """
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.strength import examples
 from tests.tensor.test_random_graphs import TYPES, agree, leaf, program
 from tinyhw import Device, Tensor
 from tinyhw.arch.gfx1100 import GFX1100
 from tinyhw.compile.render.amdgcn import AMDGCNRenderer
 
-FEW = settings(max_examples=int(os.environ.get("TINYHW_EXAMPLES", "12")) // 2, derandomize=True,
+FEW = settings(max_examples=examples(6),
                suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.strength import seed
 from tinyhw.core.errors import InvalidArgument, MachineFault
 from tinyhw.emulator.uops import Executable
 from tinyhw.ir.dtype import AddressSpace, DType, dtypes
@@ -62,7 +63,7 @@ def test_a_loop_accumulates_in_slabs_or_step_by_step(threads: int, count: int, o
   order = [*sources([i, acc]), *(u for u in sources([r]) if u not in sources([i, acc])), *body,
            UOp(Ops.ENDRANGE, dtypes.void, (r,)), *(u for u in sources([store]) if u not in {*body,
                                                                                             *sources([i, acc, r])})]
-  x, y = np.random.default_rng(0).integers(-3, 4, (threads, count)).astype(np.int32), np.zeros(threads, np.int32)
+  x, y = np.random.default_rng(seed(0)).integers(-3, 4, (threads, count)).astype(np.int32), np.zeros(threads, np.int32)
   run(buffers=[y, x], grid=threads, order=order)
   wanted = {Ops.ADD: lambda: 3 + x.sum(1), Ops.MAX: lambda: x.max(1), Ops.MUL: lambda: x.prod(1, dtype=np.int32),
             Ops.MULACC: lambda: 3 + (x * x).sum(1)}[op]()

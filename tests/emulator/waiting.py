@@ -88,7 +88,7 @@ CASES = {
                   lambda out: int(out[1][0]) == 0xFFFFFFFF),
 }
 # more workgroups than begin together: they wait for others that have not had a turn
-LARGE = {"chain_back": _chain(700, 1), "grid_barrier": _grid_barrier(400, 2), "stream_k": _stream_k(300, 900, 3),
+LARGE = {"chain_back": _chain(300, 1), "grid_barrier": _grid_barrier(400, 2), "stream_k": _stream_k(300, 900, 3),
          "sleep_lock": _counted("sleep_lock", 300, 32, 1), "look_back": _look_back(150)}
 
 

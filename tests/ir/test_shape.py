@@ -7,6 +7,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.strength import examples
 from tinyhw.ir import semantics
 from tinyhw.ir.dtype import dtypes
 from tinyhw.ir.shape import ShapeTracker, View, move_indices
@@ -104,7 +105,7 @@ def elements(tracker: ShapeTracker) -> np.ndarray:
   return out
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(movements())
 def test_tracker_equals_numpy(case: tuple[tuple[int, ...], list[tuple[Ops, tuple]]]) -> None:
   start, steps = case
@@ -115,7 +116,7 @@ def test_tracker_equals_numpy(case: tuple[tuple[int, ...], list[tuple[Ops, tuple
   np.testing.assert_array_equal(elements(tracker), expected)
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(movements())
 def test_moved_indices_equal_numpy(case: tuple[tuple[int, ...], list[tuple[Ops, tuple]]]) -> None:
   start, steps = case

@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.ir.test_shape import evaluate
+from tests.strength import examples
 from tinyhw.ir.dtype import dtypes
 from tinyhw.ir.rewrite import PatternMatcher, UPat, graph_rewrite
 from tinyhw.ir.symbolic import linear, simplify
@@ -49,7 +50,7 @@ def points(draw: st.DrawFn) -> list[dict[UOp, int]]:
   return [{u: draw(st.integers(int(u.vmin), int(u.vmax))) for u in BOUNDED} for _ in range(6)]
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(st.data())
 def test_meaning_is_kept(data: st.DataObject) -> None:
   before = data.draw(st.one_of(integers(), booleans()))
@@ -62,7 +63,7 @@ def test_meaning_is_kept(data: st.DataObject) -> None:
   assert simplify(after) is after
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(st.data())
 def test_linear_form_is_the_same_number(data: st.DataObject) -> None:
   u = data.draw(integers())

@@ -11,6 +11,7 @@ import pytest
 from elftools.elf.elffile import ELFFile
 
 from tests.isa.test_decode import PROGRAM
+from tests.strength import examples, seed
 from tinyhw.arch import decoded
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.isa.amdgcn import table
@@ -34,7 +35,7 @@ def test_every_row_assembles_back(generation: str) -> None:
   unused addresses; on gfx9 a GDS bit that means nothing, the two places
   of a scalar offset, unused bits of a compare's destination, the odd half of a pair.
   """
-  rng = random.Random(5)
+  rng = random.Random(seed(5))
   same, other = 0, set()
   isa = table(generation)
   for row in isa.rows():
@@ -71,7 +72,7 @@ def test_lines_that_llvm_takes_give_llvms_bytes(generation: str, least: int) -> 
   LLVM refuses operands that the hardware forbids together (constant bus, VGPR banks) and, on RDNA, halves of
   instructions whose halves it does not know. A number that is a 16-bit integer's inline constant is a literal to it.
   """
-  rng, isa = random.Random(15), table(generation)
+  rng, isa = random.Random(seed(15)), table(generation)
   lines, codes = [], []
   for row in isa.rows():
     if row.variant == "w64": continue  # llvm-mc assembles for waves of 32 here
@@ -96,7 +97,7 @@ MODIFIER = re.compile(r" (?:[a-z_0-9]+:(?:\[[^\]]*\]|[^ ,]+)|clamp|[gsd]lc|tfe|l
 @pytest.mark.parametrize("generation, least", [("gfx9", 1200), ("gfx11", 900), ("gfx12", 1000)])
 def test_modifiers_that_are_not_there_have_llvms_defaults(generation: str, least: int) -> None:
   """Lines of every row without some of their modifiers: what llvm-mc takes we take, and the bytes are the same."""
-  rng, isa, lines = random.Random(17), table(generation), []
+  rng, isa, lines = random.Random(seed(17)), table(generation), []
   for row in isa.rows():
     if row.variant == "w64": continue
     fields = random_fields(rng, row)
@@ -174,10 +175,10 @@ def test_bad_lines_name_the_text_and_the_operand(line: str, message: str) -> Non
 
 
 def test_random_lines_are_refused_or_assemble() -> None:
-  rng = random.Random(6)
+  rng = random.Random(seed(6))
   known = sorted(TABLE.mnemonics)
   pieces = ["v0", "s1", "v[0:1]", ",", "-", "|", "0x1", "1.0", "offset:3", "glc", "[", "(", ":", "::", "vcc", " "]
-  for _ in range(3000):
+  for _ in range(examples(3000)):
     line = rng.choice(known) + " " + "".join(rng.choice(pieces) for _ in range(rng.randrange(8)))
     try: code = assemble(line, TABLE)
     except InvalidArgument: continue

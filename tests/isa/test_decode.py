@@ -12,6 +12,7 @@ import llvmlite.binding as llvm
 import pytest
 from elftools.elf.elffile import ELFFile
 
+from tests.strength import examples, seed
 from tinyhw.core.errors import DecodeError, EncodeError
 from tinyhw.isa.amdgcn import table
 from tinyhw.isa.amdgcn_text import text
@@ -23,7 +24,7 @@ TABLE = table("gfx11")
 @pytest.mark.parametrize("generation, least", [("gfx9", 5900), ("gfx11", 7500), ("gfx1150", 7600), ("gfx12", 7500)])
 def test_every_row_decodes_to_itself(generation: str, least: int) -> None:
   """Random legal fields of each row: encode, decode, compare the row and each field."""
-  rng = random.Random(11)
+  rng = random.Random(seed(11))
   count, isa = 0, table(generation)
   for row in isa.rows():
     if row.family == "EXP": continue
@@ -125,15 +126,15 @@ def test_encode_never_truncates() -> None:
 
 
 def test_random_bytes_decode_or_are_refused() -> None:
-  rng = random.Random(13)
+  rng = random.Random(seed(13))
   known = 0
-  for _ in range(20_000):
+  for _ in range(examples(20_000)):
     code = rng.randbytes(16)
     try: i = TABLE.decode(code)
     except DecodeError: continue
     known += 1
     assert i.data == code[:i.size] and 4 <= i.size <= 16
-  assert known > 5000
+  assert known > examples(5000)
 
 
 def test_a_cold_process_decodes_at_once() -> None:

@@ -10,6 +10,7 @@ import re
 
 import pytest
 
+from tests.strength import seeds
 from tinyhw.core.errors import DecodeError
 from tinyhw.isa.amdgcn import SDWA_SELECTIONS, Instruction, Table, table
 from tinyhw.tools.ledger.llvm import LLVM_MC, disassembled
@@ -56,7 +57,7 @@ def words(isa: Table, seed: int) -> list[bytes]:
 
 @pytest.mark.skipif(LLVM_MC is None, reason="llvm-mc-19 is not installed")
 @pytest.mark.parametrize("generation", ["gfx9", "gfx11", "gfx1150", "gfx12"])
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", seeds([1, 2]))
 def test_random_words_are_llvms(generation: str, seed: int) -> None:
   isa = table(generation)
   ours: list[tuple[bytes, str | None]] = []

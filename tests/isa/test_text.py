@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.strength import seed
 from tinyhw.arch import decoded
 from tinyhw.cli.cold import code as compiled_kernel
 from tinyhw.core.errors import DecodeError
@@ -70,7 +71,7 @@ def special_words(isa: Table, rng: random.Random) -> list[tuple[bytes, str | Non
 def test_special_operands_and_literals_are_llvms(generation: str) -> None:
   """Refusals must agree too."""
   assert LLVM_MC is not None
-  words = special_words(table(generation), random.Random(9))
+  words = special_words(table(generation), random.Random(seed(9)))
   theirs = disassembled(generation, [data for data, _, _ in words])
   wrong, count = [], 0
   for n, (data, mine, row) in enumerate(words):

@@ -12,7 +12,7 @@ import numpy as np
 
 from tests.corpus.cases import CASES
 from tests.corpus.corpus import FORMATS, Entry, entries, objects
-from tests.strength import THOROUGH
+from tests.strength import THOROUGH, seed
 from tinyhw.arguments import Parameter, check_array, pack_value
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.parameters import declared, seen
@@ -23,7 +23,7 @@ EVERY = 1 if THOROUGH else 97  # a prime: the manifest is ordered by compiler, t
 
 def judge(entry: Entry, told: Counter[str]) -> None:
   """Pack a kernel's arguments, and others in their place."""
-  case = CASES[entry.case](np.random.default_rng(0), FORMATS[entry.formats])
+  case = CASES[entry.case](np.random.default_rng(seed(0)), FORMATS[entry.formats])
   binary = objects()[entry.file]
   kernel = codeobject.load(binary).kernels[entry.kernel]
   names, code = declared(binary, kernel), seen(binary, kernel)

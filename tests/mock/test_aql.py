@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from tests.mock.client import VRAM, Client
 from tests.mock.test_waves import binary
+from tests.strength import examples
 from tinyhw.autogen import hsa, kfd
 from tinyhw.core.errors import Unsupported
 from tinyhw.core.layout import Struct
@@ -192,7 +193,7 @@ def test_a_bad_kernel_object_is_a_page_fault(q: AqlClient) -> None:
   assert q.queue.state.value == "faulted"
 
 
-@settings(max_examples=10)
+@settings(max_examples=examples(10))
 @given(seed=st.integers(0, 1 << 30))
 def test_two_queues_hand_over_in_any_order_and_wrap(seed: int) -> None:
   """200 hand-overs through 64 slots: barrier on the other queue's last signal, then a dispatch that signals."""

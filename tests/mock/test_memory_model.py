@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.mock.client import FLAGS, GTT, VRAM, Client
+from tests.strength import examples
 from tinyhw.core.errors import PageFault
 from tinyhw.mock.machine import Machine
 
@@ -31,7 +32,7 @@ class Known:
   mapped: set[int] = field(default_factory=set)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(operations=st.lists(OPERATION, max_size=40), seed=st.integers(0, 3))
 def test_memory_calls_agree_with_a_model(operations: list[tuple[str, int, int, int]], seed: int) -> None:
   client = Client(Machine("gfx1100,gfx1100", vram=1 << 30))

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.mock.client import GTT, READ_ONLY, VRAM, Client
+from tests.strength import examples
 from tinyhw.autogen import gc_11_0_0 as gc
 from tinyhw.autogen import kfd
 from tinyhw.autogen import pm4_gfx11 as p4
@@ -474,7 +475,7 @@ def test_a_fill_that_leaves_its_memory_faults_before_it_writes(client: Client) -
   assert queue.state == "faulted" and memory.u32[1020] == 0
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(seed=st.integers(0, 1 << 30))
 def test_no_packet_hurts_the_host(seed: int) -> None:
   """Random legal fields of every declared packet, random words: the queue goes on or stops with a named error."""
@@ -506,7 +507,7 @@ def test_no_packet_hurts_the_host(seed: int) -> None:
 # ---- any interleaving
 
 
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 @given(seed=st.integers(0, 1 << 30), chain=st.lists(st.integers(0, 3), min_size=4, max_size=24))
 def test_a_token_passed_between_queues_arrives_in_every_order(seed: int, chain: list[int]) -> None:
   """Each hand-over is a wait and a signal on another queue; whatever the scheduler does, the steps happen in order."""
@@ -534,7 +535,7 @@ def test_a_token_passed_between_queues_arrives_in_every_order(seed: int, chain: 
   client.port.end()
 
 
-@settings(max_examples=10)
+@settings(max_examples=examples(10))
 @given(seed=st.integers(0, 1 << 30))
 def test_one_seed_one_run(seed: int) -> None:
   def run() -> tuple[list[str], list[int]]:

@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.strength import seed
 from tests.tensor.witness import value
 from tinyhw import Tensor, dtypes
 from tinyhw.core.errors import InvalidArgument
 
 Array = np.ndarray[Any, np.dtype[Any]]
-RNG = np.random.default_rng(5)
+RNG = np.random.default_rng(seed(5))
 X, Y = RNG.uniform(0.3, 2, (3, 4)), RNG.uniform(-2, 2, (3, 4))
 Function = Callable[[Tensor, Tensor], Tensor]
 

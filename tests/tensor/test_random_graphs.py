@@ -1,18 +1,18 @@
 """Random programs of tensor functions: the compiled kernels of every device against the NumPy witness."""
 from __future__ import annotations
 
-import os
 from typing import Any
 
 import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.strength import examples
 from tests.tensor.witness import value
 from tinyhw import Tensor, dtypes
 from tinyhw.ir.dtype import DType
 
-FAST = settings(max_examples=int(os.environ.get("TINYHW_EXAMPLES", "12")), derandomize=True,
+FAST = settings(max_examples=examples(12),
                 suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
 TYPES = (dtypes.bool, dtypes.int8, dtypes.uint8, dtypes.int16, dtypes.uint16, dtypes.int32, dtypes.uint32, dtypes.int64,
          dtypes.uint64, dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64)
@@ -21,7 +21,7 @@ Draw = Any
 
 def leaf(draw: Draw, dtype: DType, shape: tuple[int, ...], device: str) -> Tensor:
   """Random data; the seed decides the values, so that examples shrink to small seeds and not to zeros."""
-  rng = np.random.default_rng(draw(st.integers(0, 999)))
+  rng = np.random.default_rng(draw(st.integers(0, (1 << 30) - 1)))
   if dtype.is_bool: data = rng.integers(0, 2, shape).astype(np.bool_)
   elif dtype.is_float: return Tensor(rng.uniform(-4, 4, shape).astype(np.float32), device=device).cast(dtype).realize()
   else: data = rng.integers(max(int(dtype.min), -100), min(int(dtype.max), 100) + 1, shape).astype(dtype.numpy)

@@ -4,11 +4,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.strength import seed
 from tests.tensor.witness import value
 from tinyhw import Tensor
 from tinyhw.core.errors import InvalidArgument
 
-RNG = np.random.default_rng(4)
+RNG = np.random.default_rng(seed(4))
 
 
 def reference(x: np.ndarray, w: np.ndarray, groups: int, stride: int, padding: int) -> np.ndarray:

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 # mypy: ignore-errors
-# ruff: noqa: E741
 import os
 
 import numpy as np
@@ -219,7 +218,7 @@ def test_launch_hooks() -> None:
   x = torch.ones(16)
   if knobs is not None:
     before = knobs.runtime.launch_enter_hook
-    enter = lambda metadata: seen.append(metadata.get()["name"])  # noqa: E731
+    enter = lambda metadata: seen.append(metadata.get()["name"])
     if hasattr(before, "add"): before.add(enter)
     else: knobs.runtime.launch_enter_hook = enter
     try: double[(1,)](x, 16, B=16)
@@ -255,13 +254,13 @@ def test_properties() -> None:
 
 @triton.jit
 def racing(out):
-  tl.store(out, tl.load(out) + 1.0)
+  tl.store(out, tl.load(out) + tl.program_id(0))
 
 
 @pytest.mark.skipif(GPU == "AMD", reason="a mock card has other words for it")
 def test_checks() -> None:
   Device.close()
-  Device.check = "1"
+  Device.check = "workgroup-race"
   try:
     out = torch.zeros(1)
     with pytest.raises(HazardFound, match="race"): racing[(8,)](out)

@@ -14,6 +14,7 @@ from elftools.elf.elffile import ELFFile
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.strength import examples
 from tinyhw.autogen import amdhsa
 from tinyhw.autogen import elf_amdgpu as elf
 from tinyhw.autogen.elf_amdgpu import R_AMDGPU
@@ -216,7 +217,7 @@ CHANGES = st.lists(st.tuples(st.integers(0, 1 << 16), st.integers(0, 255)), min_
 
 
 @given(st.sampled_from(ALL), CHANGES, st.booleans())
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 def test_damage_gives_an_error_or_a_code_object(name: str, changes: list[tuple[int, int]], in_headers: bool) -> None:
   data = bytearray(read(name))
   for where, value in changes: data[where % (0x240 if in_headers else len(data))] = value
@@ -225,7 +226,7 @@ def test_damage_gives_an_error_or_a_code_object(name: str, changes: list[tuple[i
 
 
 @given(st.sampled_from(ALL), st.integers(0, 1 << 16))
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 def test_truncation_is_an_error(name: str, size: int) -> None:
   data = read(name)
   with pytest.raises(TinyhwError): codeobject.load(data[:size % len(data)])

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.strength import examples, seed
 from tinyhw.autogen import gc_11_0_0 as gc
 from tinyhw.autogen import pm4_gfx11 as pm4
 from tinyhw.autogen import sdma_v6 as sdma
@@ -29,7 +30,7 @@ def sdma_fuzz(cls: type[sdma.Sdma], rng: random.Random) -> sdma.Sdma:
 
 @pytest.mark.parametrize("cls", pm4.PACKETS, ids=lambda c: c.__name__)
 @given(seed=st.integers(0, 2**32))
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 def test_pm4_round_trip(cls: type[pm4.Pm4], seed: int) -> None:
   packet = cls.fuzz(random.Random(seed))
   words = pm4_wire.encode(packet)
@@ -41,7 +42,7 @@ def test_pm4_round_trip(cls: type[pm4.Pm4], seed: int) -> None:
 
 @pytest.mark.parametrize("cls", sdma.PACKETS, ids=lambda c: c.__name__)
 @given(seed=st.integers(0, 2**32))
-@settings(max_examples=25)
+@settings(max_examples=examples(25))
 def test_sdma_round_trip(cls: type[sdma.Sdma], seed: int) -> None:
   packet = sdma_fuzz(cls, random.Random(seed))
   words = sdma_wire.encode(packet)
@@ -64,7 +65,7 @@ def test_undeclared_bits_are_refused(cls: type[Packet]) -> None:
 
 @pytest.mark.parametrize("cls", [*pm4.PACKETS, *sdma.PACKETS], ids=lambda c: c.__name__)
 def test_what_does_not_fit_is_refused(cls: type[Packet]) -> None:
-  good = cls.fuzz(random.Random(1))
+  good = cls.fuzz(random.Random(seed(1)))
   for field in cls.FIELDS:
     for value in (field.limit + 1, -1, *([1] if field.shift else [])):
       changed = cls.decode(good.encode())
@@ -73,7 +74,7 @@ def test_what_does_not_fit_is_refused(cls: type[Packet]) -> None:
 
 
 @given(st.lists(st.integers(0, 2**32 - 1), max_size=40))
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_walks_of_any_dwords_end(words: list[int]) -> None:
   for wire in (pm4_wire, sdma_wire):
     seen = 0
@@ -86,7 +87,7 @@ def test_walks_of_any_dwords_end(words: list[int]) -> None:
 
 
 @given(st.sampled_from(pm4.PACKETS), st.integers(0, 2**32), st.integers(0, 2**32 - 1), st.integers(0, 12))
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 def test_a_changed_packet_decodes_to_itself_or_is_refused(cls: type[pm4.Pm4], seed: int, flip: int, where: int) -> None:
   words = pm4_wire.encode(cls.fuzz(random.Random(seed)))
   words[where % len(words)] ^= flip

@@ -39,6 +39,7 @@ def show(r: Report, console: Console, everything: bool = False) -> None:
   console.print(Text(f"{r.kernel or 'kernel'} on {r.arch}", style="bold"))
   console.print(f"grid {r.grid} of {r.block}: {r.waves:,} waves of {r.wave_lanes} lanes; {r.registers}, "
                 f"{r.lds:,} bytes of LDS a workgroup, {r.scratch:,} bytes of scratch a lane", soft_wrap=True)
+  if r.occupancy: console.print(f"occupancy: {r.occupancy}", soft_wrap=True)
   console.print(f"{r.executed:,} wave instructions; {r.lanes:.1f} of {r.wave_lanes} lanes active in vector "
                 f"instructions; {r.idle:,} ran without a lane; {r.barriers:,} barriers, {r.waits:,} waits, "
                 f"{r.atomics:,} atomics", soft_wrap=True)

@@ -66,7 +66,8 @@ def choose(triple: str, found: Mapping[str, bool], wanted: str | None = None) ->
 
 
 # Conversions of half (libraries of compilers have them only of late, and with the old ABI before), and float's fused
-# multiply-add, in double: the product is exact, and a sum that is rounded to odd may be rounded once more.
+# multiply-add, in double: the product is exact, and a sum that is rounded to odd may be rounded once more. A NaN
+# operand comes before one that the product makes, as with the instruction.
 FUNCTIONS: Final = """
 define weak float @__extendhfsf2(half %x) {
   %h = bitcast half %x to i16
@@ -122,7 +123,9 @@ define weak float @fmaf(float %x, float %y, float %z) {
   %a = fpext float %x to double
   %b = fpext float %y to double
   %c = fpext float %z to double
-  %p = fmul double %a, %b
+  %product = fmul double %a, %b
+  %nan = fcmp uno double %c, %c
+  %p = select i1 %nan, double %c, double %product
   %s = fadd double %p, %c
   %v = fsub double %s, %p
   %u = fsub double %s, %v

@@ -79,7 +79,7 @@ def pointer(value: Any, where: str) -> int:
 
 
 def scalar(kind: str, value: Any, where: str) -> bytes:
-  """A number of a Triton type as bytes; whole numbers wrap to their width, as a pointer-sized launch would pass them."""
+  """A number of a Triton type as bytes; whole numbers fit it signed or unsigned."""
   if kind in WHOLE:
     size = WHOLE[kind]
     if kind in ("i1", "u1"): return bytes([bool(value)])

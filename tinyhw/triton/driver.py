@@ -1,7 +1,7 @@
 """The driver that Triton's runtime calls: which GPU there is, how a code object is loaded, how a kernel is launched.
 
-The names of methods and the order of their arguments are Triton's (triton.backends.driver, triton.runtime), versions 3.3
-and later. A launch is done when it returns; so streams and events order nothing, and only tell the host's time.
+The names of methods and the order of their arguments are Triton's (triton.backends.driver, triton.runtime), 3.3 and
+later. A launch is done when it returns; so streams and events order nothing, and only tell the host's time.
 """
 from __future__ import annotations
 

@@ -36,8 +36,10 @@ class Memory:
         continue
       if value is None: continue
       if isinstance(value, (int, np.integer)): self.loose.append(int(value))
-      elif pointer(value, f"{kernel}, argument {name}"):
-        start, end, writable = memory_of(value, f"{kernel}, argument {name}")
+      else:
+        where = f"{kernel}, argument {name}"
+        pointer(value, where)
+        start, end, writable = memory_of(value, where)
         self.spans.append(Span(start, end, name, writable))
         if kind in ("*i64", "*u64"): self.loose += table(base_of(value))
     self.add_pointed()
@@ -109,10 +111,10 @@ def copied(runtime: Any, spans: Sequence[Span]) -> Iterator[list[tuple[Span, int
       runtime.copyin(allocation, data.data)
       made.append((span, allocation, data.data))
     yield [(span, (a.address or 0) + span.start % ALIGN) for span, a, _ in made]
-    for span, allocation, data in made:
+    for span, allocation, after in made:
       if not span.writable: continue
-      runtime.copyout(data, allocation)
-      host_bytes(span.start, span.size)[:] = np.frombuffer(data, np.uint8)[span.start % ALIGN:]
+      runtime.copyout(after, allocation)
+      host_bytes(span.start, span.size)[:] = np.frombuffer(after, np.uint8)[span.start % ALIGN:]
   finally:
     for _, allocation, _ in made: runtime.free(allocation)
 

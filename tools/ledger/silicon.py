@@ -23,7 +23,7 @@ import numpy as np
 
 from tinyhw.arch import decoded
 from tinyhw.autogen import silicon as facts
-from tinyhw.core.errors import TinyhwError
+from tinyhw.core.errors import DecodeError, TinyhwError
 from tinyhw.core.memory import Access, AddressSpace, Region
 from tinyhw.emulator.amdgcn import Dispatch
 from tinyhw.emulator.amdgcn.fields import FLOAT_MODE
@@ -31,7 +31,8 @@ from tinyhw.emulator.engines import dispatch
 from tinyhw.isa.amdgcn import Instruction, table
 from tinyhw.isa.amdgcn_asm import assemble
 
-CPUS: Final = {"gfx11": "gfx1100", "gfx12": "gfx1201", "gfx9": "gfx942"}
+# The processors of a table, of which a program runs on the first that has its instructions.
+CPUS: Final = {"gfx11": ("gfx1100", "gfx1150"), "gfx12": ("gfx1201",), "gfx9": ("gfx942",)}
 MODE: Final = 0xC0  # FP_DENORM keeps those of f16 and f64; what a kernel has whose descriptor says nothing
 VGPRS, SGPRS = 16, 16  # whose results are kept
 CODE: Final = 0x7F00_0000_0000
@@ -95,9 +96,21 @@ class Program:
   checks: tuple[Check, ...]
 
   @cached_property
+  def cpu(self) -> str:
+    """The processor that it runs on."""
+    for name in CPUS[self.isa]:
+      try: self._decoded(name)
+      except DecodeError: continue
+      return name
+    return CPUS[self.isa][0]
+
+  @cached_property
   def instructions(self) -> list[Instruction]:
-    """The program decoded. Raises DecodeError for instructions of another generation."""
-    out, at, decode = [], 0, table(self.isa).decode
+    """The program decoded. Raises DecodeError for instructions that no processor of the table has."""
+    return self._decoded(self.cpu)
+
+  def _decoded(self, cpu: str) -> list[Instruction]:
+    out, at, decode = [], 0, table(decoded(cpu).table).decode
     while at < len(self.code):
       out.append(decode(self.code, at))
       at += out[-1].size
@@ -207,13 +220,13 @@ def batches(chosen: Sequence[Program]) -> Iterator[list[Program]]:
   together: dict[tuple[str, int, int], list[Program]] = {}
   for p in chosen:
     if p.lanes > p.wave or any(_LASTING.match(i.mnemonic) for i in p.instructions): yield [p]
-    else: together.setdefault((p.isa, p.wave, p.lanes), []).append(p)
+    else: together.setdefault((p.cpu, p.wave, p.lanes), []).append(p)
   yield from together.values()
 
 
 def run(batch: Sequence[Program], engine: str) -> list[Results]:
   """The results of programs of one kind. Raises what the emulator raises."""
-  first, arch = batch[0], decoded(CPUS[batch[0].isa])
+  first, arch = batch[0], decoded(batch[0].cpu)
   scalars, size = SGPRS + len(_KEPT), 4 * first.lanes * VGPRS
   at = [DATA + 2 * k * A_PROGRAM for k in range(len(batch))]
   code = _text(first.isa, ["v_mov_b32_e32 v254, v0"])
@@ -286,7 +299,7 @@ def known() -> dict[str, Known]:
 
 def witnessed(isa: str) -> set[str]:
   """The mnemonics that programs execute whose results are those of the chip."""
-  return {m for p in programs() if p.isa == isa and p.name not in known() for m in p.mnemonics}
+  return {m for p in programs() if p.cpu == CPUS[isa][0] and p.name not in known() for m in p.mnemonics}
 
 
 def main() -> int:

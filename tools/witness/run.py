@@ -121,6 +121,7 @@ class Bench:
                                scratch_base=MEMORY, scratch_size=MEMORY_SIZE // case.lanes // case.waves,
                                scratch_waves=case.waves)
     cohort.shared = Shared(np.frombuffer(bytes(start.gds), np.uint8).copy())
+    cohort.seen = CODE, case.instruction  # what is running, for what is told of it
     if lds: cohort.lds[:] = np.frombuffer(bytes(start.lds), np.uint8)
     group = Group(cohort, case.waves, CODE, max(512, len(start.v)), 128)
     group.v[:len(p.v)] = p.v

@@ -91,6 +91,7 @@ def cvt_pkaccum(o: O, a: V, at: V, old: V) -> V: return floats.cvt_pk_u8(o, a, a
 @M("v_mad_f16 v_mad_legacy_f16 v_madak_f16 v_madmk_f16", "f16(f16, f16, f16, mode:FP_DENORM)")
 def mad(o: O, a: V, b: V, c: V, denormals: V) -> V:
   product = a * b
+  product = o.where(o.isnan(product) & ~(o.isnan(a) | o.isnan(b)) & o.isnan(c), c, product)  # as o.fma has it
   return o.where((denormals & 8) != 0, product, o.flush(product)) + c
 
 @M("v_fmac_f64", "f64(f64, f64, d:f64)")

@@ -42,13 +42,13 @@ def exp2(o: O, x: V) -> V:
 
 
 def log2(o: O, x: V) -> V:
-  """The logarithm to base 2; NaN of a negative number."""
+  """The logarithm to base 2; NaN with a sign of a negative number, as the manuals' examples of V_LOG have it."""
   m, e = o.frexp(x)
   low = m < _ROOT_HALF
   m, e = o.where(low, m * 2, m), o.where(low, e - 1, e)
   f = o.fdiv(m - 1, m + 1)
   y = f * _series(f * f, _LOG2) + o.to(e, "f64")
-  y = o.where((x > 0) & (x < inf), y, o.where(x < 0, o.from_bits("f64", 0x7FF8 << 48), x))  # infinity, NaN
+  y = o.where((x > 0) & (x < inf), y, o.where(x < 0, o.from_bits("f64", 0xFFF8 << 48), x))  # infinity, NaN
   return o.where(x == 0, o.const("f64", -inf), y)
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 from tinyhw.emulator.amdgcn.meanings.elementary import exp2, log2, sin_of_turns
 from tinyhw.emulator.amdgcn.meanings.registry import MEANINGS as M
@@ -16,6 +16,8 @@ from tinyhw.emulator.amdgcn.values import Ops
 
 O = type[Ops]
 V = Any
+QUIET_BIT: Final = {"f16": 0x200, "f32": 0x400000, "f64": 1 << 51}
+NAN: Final = {"f16": 0xFE00, "f32": 0xFFC00000, "f64": 0xFFF8 << 48}  # what operations make of numbers
 
 
 def _for(pattern: str, signature: str, types: str = "f16 f32 f64", *,
@@ -219,7 +221,7 @@ def _div_scale(o: O, t: str, a: V, den: V, num: V, near: int, step: int, tiny: i
   # Where the inverse and the quotient are denormal the manual scales the denominator up, out of range; down is right.
   down = shrink | (both & is_den)
   scaled = o.where(up, o.ldexp(a, o.const("i32", step)), o.where(down, o.ldexp(a, o.const("i32", -step)), a))
-  return o.where(zero, o.fdiv(o.const(t, 0), o.const(t, 0)), scaled), zero | big | both | small
+  return o.where(zero, o.from_bits(t, NAN[t]), scaled), zero | big | both | small
 
 @M("v_div_scale_f32", "f32, mask(f32, f32, f32)")
 def div_scale32(o: O, a: V, den: V, num: V) -> V: return _div_scale(o, "f32", a, den, num, 96, 64, 23, -126)
@@ -238,10 +240,12 @@ def div_fmas64(o: O, a: V, b: V, c: V, vcc: V) -> V:
   factor = o.where(o.exponent(c) > 1023, o.const("i32", 128), o.const("i32", -128))
   return o.fma_scaled(a, b, c, o.where(vcc, factor, o.const("i32", 0)))
 
+def _quiet(o: O, t: str, x: V) -> V: return o.bits(o.bits(x, f"u{t[1:]}") | QUIET_BIT[t], t)
+
 def _div_fixup(o: O, t: str, q: V, den: V, num: V, under: int, top: int) -> V:
   sign = o.where(o.signbit(den) ^ o.signbit(num), o.const(t, -1), o.const(t, 1))
   zero, inf = o.const(t, 0), o.fdiv(o.const(t, 1), o.const(t, 0))
-  nan = o.fdiv(o.const(t, 0), o.const(t, 0))
+  nan = o.from_bits(t, NAN[t])
   # a quotient far beyond the range comes out of the refinement as NaN (inf - inf): it is an overflow
   r = o.where(o.isnan(q), inf, o.abs(q))
   r = o.where(o.exponent(num) - o.exponent(den) < under, zero, o.where(o.exponent(den) == top, inf, r))
@@ -249,7 +253,7 @@ def _div_fixup(o: O, t: str, q: V, den: V, num: V, under: int, top: int) -> V:
   r = o.where((den == 0) | o.isinf(num), inf, r)
   r = o.copysign(r, sign)
   r = o.where((den == 0) & (num == 0) | o.isinf(den) & o.isinf(num), nan, r)
-  return o.where(o.isnan(num), num, o.where(o.isnan(den), den, r))
+  return o.where(o.isnan(num), _quiet(o, t, num), o.where(o.isnan(den), _quiet(o, t, den), r))
 
 @M("v_div_fixup_f32", "f32(f32, f32, f32)")
 def div_fixup32(o: O, q: V, den: V, num: V) -> V: return _div_fixup(o, "f32", q, den, num, -150, 255)

@@ -35,7 +35,6 @@ from tinyhw.wire.codeobject import CodeObject, Kernel
 
 FIRST_ADDRESS: Final = 0x1_0000_0000
 MEMORY_LIMIT: Final = 64 << 30
-SCRATCH_WAVES: Final = 256  # waves that can have scratch at a time, a workgroup's at least
 _STACK: Final = 4096  # bytes of a work-item's stack where the code object does not know how many it needs
 _DWORD: Final = 0xFFFFFFFF
 
@@ -159,7 +158,7 @@ class BareProgram(Program):
       scratch: dict[str, int] = {}
       if lane:
         a_group = -(-block[0] * block[1] * block[2] // kernel.wavefront_size)
-        waves = min(a_group * grid[0] * grid[1] * grid[2], max(SCRATCH_WAVES, a_group))
+        waves = min(a_group * grid[0] * grid[1] * grid[2], arch.cu_count * arch.simd_per_cu * arch.waves_per_simd)
         lane = round_up(lane, arch.scratch_granule)
         base = take("scratch", lane * kernel.wavefront_size * waves)
         scratch = {"scratch_base": base, "scratch_size": lane, "scratch_waves": waves}

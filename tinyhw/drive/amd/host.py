@@ -1,8 +1,9 @@
 """Arrays of this process in an emulated GPU's address space: at their own addresses, without a copy, to the byte.
 
-A pointer that the host knows is the pointer that a kernel gets, so pointers may also lie in memory, as tables of them do.
-Memory is mapped in units of 16 bytes; the bytes of a first or last unit that an array only has in part are copied in and
-out, so that a store next to an array reaches nothing of the host. Everything else around arrays is a page fault.
+A pointer that the host knows is the pointer that a kernel gets, so pointers may also lie in memory, as
+tables of them do. Memory is mapped in units of 16 bytes; the bytes of a first or last unit that an array only has in
+part are copied in and out, so that a store next to an array reaches nothing of the host. Everything else around arrays
+is a page fault.
 """
 from __future__ import annotations
 
