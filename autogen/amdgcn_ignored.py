@@ -3,7 +3,7 @@
 Generated; do not edit. Source:
   llvm-mc of LLVM 22.1.8, licence Apache-2.0 WITH LLVM-exception,
   asked with each bit of each row of LLVM 19's tables flipped; its answers:
-  sha256 56f1d8054b6e305aa3621c71d7a96ca486d5c573cd9eb5521d19de616d6d0a4c
+  sha256 4130f837641abe8919d5cc04079df7b0d96de6125edb0d61c49da16361d4170f
 Generator: tinyhw gen ignored
 """
 from __future__ import annotations
@@ -589,22 +589,23 @@ IGNORED: dict[str, dict[int, str]] = {
       'V_MOVRELD_B32_e64_dpp8_gfx12 V_MOVRELD_B32_e64_dpp_gfx12 V_MOVRELD_B32_e64_gfx12 '
       'V_MOVRELSD_2_B32_e64_dpp8_gfx12 V_MOVRELSD_2_B32_e64_dpp_gfx12 V_MOVRELSD_2_B32_e64_gfx12 '
       'V_MOVRELSD_B32_e64_dpp8_gfx12 V_MOVRELSD_B32_e64_dpp_gfx12 V_MOVRELSD_B32_e64_gfx12 '
-      'V_MOVRELS_B32_e64_dpp8_gfx12 V_MOVRELS_B32_e64_dpp_gfx12 V_MOVRELS_B32_e64_gfx12 V_MOV_B32_e64_dpp8_gfx12 '
-      'V_MOV_B32_e64_dpp_gfx12 V_MOV_B32_e64_gfx12 V_NOT_B16_fake16_e64_dpp8_gfx12 V_NOT_B16_fake16_e64_dpp_gfx12 '
-      'V_NOT_B16_fake16_e64_gfx12 V_NOT_B32_e64_dpp8_gfx12 V_NOT_B32_e64_dpp_gfx12 V_NOT_B32_e64_gfx12 '
-      'V_RCP_F32_e64_dpp8_gfx12 V_RCP_F32_e64_dpp_gfx12 V_RCP_F32_e64_gfx12 V_RCP_F64_e64_gfx12 '
-      'V_RCP_IFLAG_F32_e64_dpp8_gfx12 V_RCP_IFLAG_F32_e64_dpp_gfx12 V_RCP_IFLAG_F32_e64_gfx12 '
-      'V_RNDNE_F16_fake16_e64_dpp8_gfx12 V_RNDNE_F16_fake16_e64_dpp_gfx12 V_RNDNE_F16_fake16_e64_gfx12 '
-      'V_RNDNE_F32_e64_dpp8_gfx12 V_RNDNE_F32_e64_dpp_gfx12 V_RNDNE_F32_e64_gfx12 V_RNDNE_F64_e64_gfx12 '
-      'V_RSQ_F32_e64_dpp8_gfx12 V_RSQ_F32_e64_dpp_gfx12 V_RSQ_F32_e64_gfx12 V_RSQ_F64_e64_gfx12 '
-      'V_SAT_PK_U8_I16_fake16_e64_dpp8_gfx12 V_SAT_PK_U8_I16_fake16_e64_dpp_gfx12 V_SAT_PK_U8_I16_fake16_e64_gfx12 '
-      'V_SIN_F16_fake16_e64_dpp8_gfx12 V_SIN_F16_fake16_e64_dpp_gfx12 V_SIN_F16_fake16_e64_gfx12 '
-      'V_SIN_F32_e64_dpp8_gfx12 V_SIN_F32_e64_dpp_gfx12 V_SIN_F32_e64_gfx12 V_SQRT_F32_e64_dpp8_gfx12 '
-      'V_SQRT_F32_e64_dpp_gfx12 V_SQRT_F32_e64_gfx12 V_SQRT_F64_e64_gfx12 V_S_EXP_F16_e64_gfx12 V_S_EXP_F32_e64_gfx12 '
-      'V_S_LOG_F16_e64_gfx12 V_S_LOG_F32_e64_gfx12 V_S_RCP_F16_e64_gfx12 V_S_RCP_F32_e64_gfx12 V_S_RSQ_F16_e64_gfx12 '
-      'V_S_RSQ_F32_e64_gfx12 V_S_SQRT_F16_e64_gfx12 V_S_SQRT_F32_e64_gfx12 V_TRUNC_F16_fake16_e64_dpp8_gfx12 '
-      'V_TRUNC_F16_fake16_e64_dpp_gfx12 V_TRUNC_F16_fake16_e64_gfx12 V_TRUNC_F32_e64_dpp8_gfx12 '
-      'V_TRUNC_F32_e64_dpp_gfx12 V_TRUNC_F32_e64_gfx12 V_TRUNC_F64_e64_gfx12 '
+      'V_MOVRELS_B32_e64_dpp8_gfx12 V_MOVRELS_B32_e64_dpp_gfx12 V_MOVRELS_B32_e64_gfx12 V_MOV_B16_t16_e64_dpp8_gfx12 '
+      'V_MOV_B16_t16_e64_dpp_gfx12 V_MOV_B16_t16_e64_gfx12 V_MOV_B32_e64_dpp8_gfx12 V_MOV_B32_e64_dpp_gfx12 '
+      'V_MOV_B32_e64_gfx12 V_NOT_B16_fake16_e64_dpp8_gfx12 V_NOT_B16_fake16_e64_dpp_gfx12 V_NOT_B16_fake16_e64_gfx12 '
+      'V_NOT_B32_e64_dpp8_gfx12 V_NOT_B32_e64_dpp_gfx12 V_NOT_B32_e64_gfx12 V_RCP_F32_e64_dpp8_gfx12 '
+      'V_RCP_F32_e64_dpp_gfx12 V_RCP_F32_e64_gfx12 V_RCP_F64_e64_gfx12 V_RCP_IFLAG_F32_e64_dpp8_gfx12 '
+      'V_RCP_IFLAG_F32_e64_dpp_gfx12 V_RCP_IFLAG_F32_e64_gfx12 V_RNDNE_F16_fake16_e64_dpp8_gfx12 '
+      'V_RNDNE_F16_fake16_e64_dpp_gfx12 V_RNDNE_F16_fake16_e64_gfx12 V_RNDNE_F32_e64_dpp8_gfx12 '
+      'V_RNDNE_F32_e64_dpp_gfx12 V_RNDNE_F32_e64_gfx12 V_RNDNE_F64_e64_gfx12 V_RSQ_F32_e64_dpp8_gfx12 '
+      'V_RSQ_F32_e64_dpp_gfx12 V_RSQ_F32_e64_gfx12 V_RSQ_F64_e64_gfx12 V_SAT_PK_U8_I16_fake16_e64_dpp8_gfx12 '
+      'V_SAT_PK_U8_I16_fake16_e64_dpp_gfx12 V_SAT_PK_U8_I16_fake16_e64_gfx12 V_SIN_F16_fake16_e64_dpp8_gfx12 '
+      'V_SIN_F16_fake16_e64_dpp_gfx12 V_SIN_F16_fake16_e64_gfx12 V_SIN_F32_e64_dpp8_gfx12 V_SIN_F32_e64_dpp_gfx12 '
+      'V_SIN_F32_e64_gfx12 V_SQRT_F32_e64_dpp8_gfx12 V_SQRT_F32_e64_dpp_gfx12 V_SQRT_F32_e64_gfx12 '
+      'V_SQRT_F64_e64_gfx12 V_S_EXP_F16_e64_gfx12 V_S_EXP_F32_e64_gfx12 V_S_LOG_F16_e64_gfx12 V_S_LOG_F32_e64_gfx12 '
+      'V_S_RCP_F16_e64_gfx12 V_S_RCP_F32_e64_gfx12 V_S_RSQ_F16_e64_gfx12 V_S_RSQ_F32_e64_gfx12 V_S_SQRT_F16_e64_gfx12 '
+      'V_S_SQRT_F32_e64_gfx12 V_TRUNC_F16_fake16_e64_dpp8_gfx12 V_TRUNC_F16_fake16_e64_dpp_gfx12 '
+      'V_TRUNC_F16_fake16_e64_gfx12 V_TRUNC_F32_e64_dpp8_gfx12 V_TRUNC_F32_e64_dpp_gfx12 V_TRUNC_F32_e64_gfx12 '
+      'V_TRUNC_F64_e64_gfx12 '
     ),
     0x7fffe0000003000: (
       'V_CEIL_F16_t16_e64_dpp8_gfx12 V_CEIL_F16_t16_e64_dpp_gfx12 V_CEIL_F16_t16_e64_gfx12 '

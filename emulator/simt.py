@@ -471,16 +471,17 @@ class Cohort:
         self._meet(group.take(np.flatnonzero(go)))
     if self.passed is None: self.arrived[ready] = 0
 
-  def now(self) -> int:
-    """The PC of the instruction that a step is executing."""
-    if self.running is None: return self.seen[0]
+  def now(self) -> int | None:
+    """The PC of the instruction that a step is executing; None for a step that no program runs."""
+    if self.running is None: return self.seen[0] or None
     block, steps = self.running
     return block.pcs[len(block.steps) - length_hint(steps) - 1]
 
   def outside(self, addresses: Value, width: int, lanes: Value) -> None:
     """Take note of accesses to LDS that the workgroup does not have; both arrays are [waves, lanes]."""
-    if not lanes.any(): return
-    pc, where = self.now(), addresses[lanes].astype(np.uint64)
+    pc = self.now()
+    if pc is None or not lanes.any(): return
+    where = addresses[lanes].astype(np.uint64)
     self.stats.add_outside(pc, Outside(self.program.describe(pc), self.lds_size, int(where.min()),
                                        int(where.max()) + width, where.size))
 

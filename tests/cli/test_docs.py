@@ -19,8 +19,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 CLANG = shutil.which("clang-19")  # the offsets that the pages show are its
-# Examples that name a program of the reader's, install, or run for minutes; other tests run what they start.
-LONG = re.compile(r"make (demo|test|fuzz)|pip install|my_test\.py|train\.py|python -m tinyhw\.tools|@M\(")
+# Examples that name a program of the reader's or a kernel of Triton, install, or run long; other tests run these.
+LONG = re.compile(r"make (demo|test|fuzz)|pip install|my_test\.py|train\.py|python -m tinyhw\.tools|@M\(|kernel\[\(")
 PROMPT = "(tinyhw) "
 
 
@@ -83,13 +83,11 @@ def missing(printed: str, output: str) -> str | None:
 @pytest.mark.skipif(CLANG is None, reason="clang-19 is not installed")
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
 def test_examples_run_and_print_what_the_page_says(page: Path, place: Path) -> None:
-  ran = 0
+  assert examples(page), f"{page.name} has no example to copy"
   for example in examples(page):
     if LONG.search(example.text): continue
     output = run(example, place)
-    ran += 1
     lost = missing(example.printed, output)
     assert lost is None, f"{example.where}: {lost!r} is not printed there\n{output}"
     for line in example.text.splitlines():  # `echo ... | command     # what it prints`
       if line.startswith("echo") and "  # " in line: assert line.split("  # ")[1].strip() in output, example.where
-  assert ran >= 1

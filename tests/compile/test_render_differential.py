@@ -110,7 +110,7 @@ class Program:
 def on_host(uops: Sequence[UOp], arrays: Sequence[Array]) -> None:
   renderer = HostRenderer()
   binary = renderer.compile(renderer.source("k", uops), "k")        # also makes LLVM's targets known
-  jit = llvm.create_lljit_compiler(llvm.Target.from_default_triple().create_target_machine())
+  jit = llvm.create_lljit_compiler(llvm.Target.from_default_triple().create_target_machine(), use_jit_link=True)
   library = llvm.JITLibraryBuilder().add_object_img(binary).add_current_process().export_symbol("k").link(jit, "k")
   ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * len(arrays))(library["k"])(*(a.ctypes.data for a in arrays))
 

@@ -34,7 +34,7 @@ COUNT = 64              # operands of one launch
 def jit() -> Any:
   llvm.initialize_native_target()
   llvm.initialize_native_asmprinter()
-  return llvm.create_lljit_compiler(llvm.Target.from_default_triple().create_target_machine(opt=0))
+  return llvm.create_lljit_compiler(llvm.Target.from_default_triple().create_target_machine(opt=0), use_jit_link=True)
 
 
 _loaded: list[Any] = []

@@ -39,7 +39,7 @@ def functions() -> dict[tuple[Ops, DType], Any]:
   """Each op of each type as a function of arrays: result, operands."""
   llvm.initialize_native_target()
   llvm.initialize_native_asmprinter()
-  jit = llvm.create_lljit_compiler(llvm.Target.from_default_triple().create_target_machine(opt=2))
+  jit = llvm.create_lljit_compiler(llvm.Target.from_default_triple().create_target_machine(opt=2), use_jit_link=True)
   renderer, found = HostRenderer(), {}
   for op in REFERENCES:
     for dtype in WIDER:

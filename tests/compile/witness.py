@@ -73,7 +73,8 @@ def launch_host(program: ProgramSpec, arrays: Sequence[np.ndarray]) -> None:
   if not _jit:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
-    _jit.append(llvm.create_lljit_compiler(llvm.Target.from_default_triple().create_target_machine(opt=1, jit=True)))
+    machine = llvm.Target.from_default_triple().create_target_machine(opt=1, jit=True)
+    _jit.append(llvm.create_lljit_compiler(machine, use_jit_link=True))
   builder = llvm.JITLibraryBuilder().add_object_img(program.binary).export_symbol(program.name)
   library = builder.link(_jit[0], f"{program.name}.{next(_loaded)}")
   function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * len(arrays))(library[program.name])

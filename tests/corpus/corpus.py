@@ -124,9 +124,9 @@ def main() -> int:
       if wrong: print(f"{entry.id} {engine}: {'; '.join(wrong)[:400]}", flush=True)
       elif took > 2: print(f"{entry.id} {engine}: {took:.1f} s", flush=True)
   width = max(len(name) for name, _ in total) if total else 0
-  print(f"{'':{width}}  {'target':8}" + "".join(f"{e:>10}" for e in engines))
+  print(f"{'':{width}}  {'target':14}" + "".join(f"{e:>10}" for e in engines))
   for (name, target), count in sorted(total.items()):
-    print(f"{name:{width}}  {target:8}" + "".join(f"{f'{good[name, target, e]}/{count}':>10}" for e in engines))
+    print(f"{name:{width}}  {target:14}" + "".join(f"{f'{good[name, target, e]}/{count}':>10}" for e in engines))
   return int(bad > 0)
 
 

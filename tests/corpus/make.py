@@ -167,7 +167,7 @@ def make_clang(folder: Path) -> None:
           where = [f"--offload-arch={target}"] if language == "HIP" else ["-target", "amdgcn-amd-amdhsa",
                                                                          f"-mcpu={target}"]
           linker = [f"--ld-path=/usr/bin/ld.lld-{max(version, 16)}"]
-          if version == 15 and language != "HIP": linker = ["-c"]  # Debian has no lld of that version
+          if version == 15: linker = [] if language == "HIP" else ["-c"]  # Debian has no lld of that version
           made = folder / "made"
           folder.mkdir(parents=True, exist_ok=True)
           level = extra if "-O0" in extra or "-Os" in extra else ["-O2", *extra]

@@ -93,8 +93,10 @@ def case(gpu: str, mnemonic: str, lanes: int, rng: random.Random) -> Any:
   if narrow == 16: words = np.where(np.array([rng.random() < 0.02 for _ in words]), words, tame)
   v = list(words.reshape(144, 1, lanes))
   start = SimpleNamespace(memory=b"", lds=b"", gds=b"", scc=[False], v=v)
-  return SimpleNamespace(case=SimpleNamespace(code=code, lanes=lanes, waves=1, mode=0x3F0, text=str(isa.decode(code))),
-                         start=start, v=v, s=[np.uint32(0)] * 124 + [np.uint32(0)] * 2 + [np.uint32(0xFFFFFFFF)] * 2)
+  instruction = isa.decode(code)
+  one = SimpleNamespace(code=code, lanes=lanes, waves=1, mode=0x3F0, instruction=instruction, text=str(instruction))
+  return SimpleNamespace(case=one, start=start, v=v,
+                         s=[np.uint32(0)] * 124 + [np.uint32(0)] * 2 + [np.uint32(0xFFFFFFFF)] * 2)
 
 
 @pytest.mark.parametrize(("gpu", "mnemonic", "lanes"), [

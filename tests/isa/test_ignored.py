@@ -13,7 +13,7 @@ from tests.strength import seed, seeds
 from tinyhw.autogen.amdgcn_ignored import IGNORED
 from tinyhw.core.errors import LayoutError
 from tinyhw.emulator.amdgcn import dispatch
-from tinyhw.emulator.jit.run import dispatch as compiled
+from tinyhw.emulator.jit.launch import dispatch as compiled
 from tinyhw.isa.amdgcn import Table, table
 from tinyhw.tools.gen import amdgcn, ignored
 from tinyhw.tools.ledger.llvm import CPUS, even, random_fields
@@ -39,6 +39,18 @@ def test_every_row_ignores_its_bits(generation: str) -> None:
       assert str(i) == str(plain) and i.spare == bits
       seen += 1
   assert seen > 4000
+
+
+@pytest.mark.parametrize("generation", [*sorted(CPUS), "gfx1150"])
+def test_no_unused_source_is_fixed(generation: str) -> None:
+  """The long vector encodings have three sources of 9 bits; those that an instruction has not are ignored whole.
+
+  The first source of DPP's rows holds their marker.
+  """
+  for row in table(generation).rows():
+    if row.family not in {"VOP3", "VOP3P"}: continue
+    for at in (32, 41, 50)[1 if "dpp" in row.variant else 0:]:
+      assert not row.mask >> at & 0x1FF, (row.mnemonic, row.variant, at)
 
 
 @pytest.mark.parametrize("generation, code, text", [

@@ -8,9 +8,11 @@ long.
 from __future__ import annotations
 
 import ctypes
+import itertools
 import threading
 import weakref
 from bisect import bisect_right
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -31,15 +33,22 @@ class Mapped:
 
 class Mappings:
   """The ranges of one port. `unmap(address, size)` is its munmap; `blank(address, size)` puts private zero pages in the
-  place of what is there. Safe under threads."""
+  place of what is there.
+
+  Safe under threads. A view may go at any moment, also while this thread holds the lock (the garbage collector runs
+  where it likes): then it is only noted, and whoever holds the lock sees to it.
+  """
 
   def __init__(self, unmap: Callable[[int, int], None], blank: Callable[[int, int], None]) -> None:
     self._unmap, self._blank = unmap, blank
     self._starts: list[int] = []
     self._ranges: list[Mapped] = []
-    self._views: dict[int, tuple[weakref.ref[Any], int, int]] = {}
+    self._views: dict[int, tuple[int, int]] = {}
+    self._references: dict[int, weakref.ref[Any]] = {}
     self._waiting: list[tuple[int, int]] = []   # unmapped by the port, kept for views
-    self._lock = threading.RLock()
+    self._gone: deque[int] = deque()
+    self._numbers = itertools.count()
+    self._lock = threading.Lock()
 
   def __iter__(self) -> Iterator[Mapped]: return iter(list(self._ranges))
 
@@ -52,61 +61,67 @@ class Mappings:
     """The port has mapped whole pages; they replace what was there."""
     new = Mapped(address, address + -(-size // PAGE) * PAGE, usable, owner)
     with self._lock:
-      self.remove(new.start, new.end)
+      self._remove(new.start, new.end)
       # What waited there is gone by now: the new pages must not go with an old view.
       self._waiting = [(lo, hi) for start, end in self._waiting
                        for lo, hi in ((start, min(end, new.start)), (max(start, new.end), end)) if lo < hi]
       i = bisect_right(self._starts, new.start)
       self._starts.insert(i, new.start)
       self._ranges.insert(i, new)
+    self._sweep()
 
-  def remove(self, start: int, end: int) -> None:
+  def _remove(self, start: int, end: int) -> None:
     """Forget a range, splitting what lies across its ends."""
-    with self._lock:
-      i = max(bisect_right(self._starts, start) - 1, 0)
-      while i < len(self._ranges) and self._ranges[i].start < end:
-        old = self._ranges[i]
-        if old.end <= start:
-          i += 1
-          continue
-        parts = [Mapped(lo, hi, old.usable, old.owner) for lo, hi in ((old.start, start), (end, old.end)) if lo < hi]
-        self._ranges[i:i + 1] = parts
-        self._starts[i:i + 1] = [p.start for p in parts]
-        i += len(parts)
-
-  def need(self, address: int, size: int) -> None:
-    """Raise InvalidArgument unless the port has mapped all of the range."""
-    at = address
-    while at < address + size:
-      found = self.at(at)
-      if found is None or not found.usable:
-        raise InvalidArgument(f"{at:#x} is not mapped in this process", where="memory", hint="mmap it first")
-      at = found.end
+    i = max(bisect_right(self._starts, start) - 1, 0)
+    while i < len(self._ranges) and self._ranges[i].start < end:
+      old = self._ranges[i]
+      if old.end <= start:
+        i += 1
+        continue
+      parts = [Mapped(lo, hi, old.usable, old.owner) for lo, hi in ((old.start, start), (end, old.end)) if lo < hi]
+      self._ranges[i:i + 1] = parts
+      self._starts[i:i + 1] = [p.start for p in parts]
+      i += len(parts)
 
   def view(self, address: int, size: int) -> memoryview:
     """The bytes of mapped memory, writable. Raises InvalidArgument unless the port has mapped all of it."""
     with self._lock:
-      self.need(address, size)
-      array = (ctypes.c_uint8 * size).from_address(address)
-      key = id(array)
-      self._views[key] = weakref.ref(array, lambda _: self._gone(key)), address, address + size
+      at = address
+      while at < address + size:
+        found = self.at(at)
+        if found is None or not found.usable:
+          raise InvalidArgument(f"{at:#x} is not mapped in this process", where="memory", hint="mmap it first")
+        at = found.end
+      array, number = (ctypes.c_uint8 * size).from_address(address), next(self._numbers)
+      self._views[number] = address, address + size
+      self._references[number] = weakref.ref(array, lambda _: self._went(number))
       return memoryview(array).cast("B")
 
   def unmap(self, address: int, size: int) -> None:
     """Unmap whole pages: now, or when the last view of them goes."""
     end = address + -(-size // PAGE) * PAGE
     with self._lock:
-      self.remove(address, end)
-      seen = [(max(lo, address), min(hi, end)) for _, lo, hi in self._views.values() if lo < end and address < hi]
-      if not seen: return self._unmap(address, end - address)
+      self._remove(address, end)
+      seen = [(max(lo, address), min(hi, end)) for lo, hi in self._views.values() if lo < end and address < hi]
       for lo, hi in seen: self._blank(lo & -PAGE, -(-hi // PAGE) * PAGE - (lo & -PAGE))
-      self._waiting.append((address, end))
+      if seen: self._waiting.append((address, end))
+      else: self._unmap(address, end - address)
+    self._sweep()
 
-  def _gone(self, key: int) -> None:
-    """A view went: pages that waited for it may go."""
-    with self._lock:
-      self._views.pop(key, None)
-      ready = [w for w in self._waiting if not any(lo < w[1] and w[0] < hi for _, lo, hi in self._views.values())]
-      for start, end in ready:
-        self._waiting.remove((start, end))
-        self._unmap(start, end - start)
+  def _went(self, number: int) -> None:
+    """A view is gone."""
+    self._gone.append(number)
+    self._sweep()
+
+  def _sweep(self) -> None:
+    """Unmap what waited for views that are gone."""
+    while self._gone and self._lock.acquire(blocking=False):
+      try:
+        while self._gone:
+          number = self._gone.popleft()
+          del self._views[number], self._references[number]
+        ready = [w for w in self._waiting if not any(lo < w[1] and w[0] < hi for lo, hi in self._views.values())]
+        for start, end in ready:
+          self._waiting.remove((start, end))
+          self._unmap(start, end - start)
+      finally: self._lock.release()

@@ -62,8 +62,10 @@ class Region:
 
   def close(self) -> None:
     """Close the file. The mapping goes when the last array on it goes."""
-    if self.fd >= 0: os.close(self.fd)
+    if self.fd >= 0: self._close(self.fd)
     self.fd = -1
+
+  _close = staticmethod(os.close)  # when the interpreter ends, modules may go before the last region
 
   def __del__(self) -> None: self.close()
 

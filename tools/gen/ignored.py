@@ -81,7 +81,7 @@ def probed(isa: Table, cpu: str, rows: Sequence[Row], features: str = "") -> lis
       for bit in (-1, *free):
         words.append(base if bit < 0 else flipped(base, 1 << bit))
         places.append((k, s, bit))
-  found = dict(zip(places, instructions(cpu, words), strict=True))
+  found = dict(zip(places, instructions(cpu, words, features), strict=True))
   out: list[int | None] = []
   for k, row in enumerate(rows):
     samples = [s for s in range(SAMPLES) if found[k, s, -1]]

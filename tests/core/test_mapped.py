@@ -1,0 +1,60 @@
+"""Mappings of a port against a model of the process's pages: no view ever lies over a page that is not there."""
+from __future__ import annotations
+
+import ctypes
+import gc
+import mmap
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.strength import examples
+from tinyhw.core.errors import InvalidArgument
+from tinyhw.core.mapped import PAGE, Mappings
+
+PAGES = 6
+STEPS = st.tuples(st.sampled_from(["map", "reserve", "unmap", "view", "drop", "cycle"]), st.integers(0, PAGES - 1),
+                  st.integers(1, 3))
+
+
+@settings(max_examples=examples(150))
+@given(st.lists(STEPS, max_size=25))
+def test_views_keep_their_pages(steps: list[tuple[str, int, int]]) -> None:
+  # The addresses are those of a real mapping, so that views are real; the pages that the port has are a model.
+  memory = mmap.mmap(-1, PAGES * PAGE)
+  base = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+  state = ["none"] * PAGES            # none, mapped, reserved, or zeros
+  def pages(address: int, size: int) -> range: return range((address - base) // PAGE, (address - base + size) // PAGE)
+  def unmap(address: int, size: int) -> None:
+    for p in pages(address, size):
+      assert not any(p in seen for seen, _ in views), "a page of a living view was unmapped"
+      state[p] = "none"
+  def blank(address: int, size: int) -> None:
+    for p in pages(address, size): state[p] = "zeros"
+  mappings = Mappings(unmap, blank)
+  views: list[tuple[range, Any]] = []
+  for kind, page, count in steps:
+    count = min(count, PAGES - page)
+    at, size = base + page * PAGE, count * PAGE
+    if kind in ("map", "reserve"):
+      mappings.add(at, size, usable=kind == "map")
+      state[page:page + count] = ["mapped" if kind == "map" else "reserved"] * count
+    elif kind == "unmap": mappings.unmap(at, size)
+    elif kind == "drop" and views: del views[page % len(views)]
+    elif kind == "cycle" and views:
+      cycle: list[Any] = [views.pop(page % len(views))]
+      cycle.append(cycle)
+      del cycle
+      gc.collect(0)
+    elif kind == "view":
+      if all(mappings.at(base + p * PAGE) is not None and state[p] == "mapped" for p in range(page, page + count)):
+        views.append((range(page, page + count), mappings.view(at, size)[:8].cast("Q")))
+      else:
+        with pytest.raises(InvalidArgument, match="is not mapped in this process"): mappings.view(at, size)
+    assert all(state[p] != "none" for seen in [seen for seen, _ in views] for p in seen)
+  views.clear()
+  gc.collect(0)
+  assert not mappings._waiting and not mappings._views
+  assert all(s in ("mapped", "reserved", "none") for s in state)
