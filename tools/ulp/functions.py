@@ -27,8 +27,8 @@ class Function:
   """`call` on tensors; `double` on float64 arrays, with IEEE 754's special cases; `exact` on finite numbers of mpmath.
 
   `ranges`: intervals that hold more of the arguments than their share of the binades. `near`: arguments around which
-  there are more. Of two arguments `second` makes the others from the first. `least`: what is promised at least for float32
-  and float64, where the worst arguments are too rare to be drawn.
+  there are more. Of two arguments `second` makes the others from the first. `least`: what is promised at least for
+  float32 and float64, where the worst arguments are too rare to be drawn.
   """
   call: Callable[..., Tensor]
   double: Callable[..., Array]
