@@ -15,7 +15,7 @@ from tinyhw.core.errors import InvalidArgument, Unsupported
 from tinyhw.device import Device
 from tinyhw.engine import random, watch
 from tinyhw.engine.buffer import buffer_of, from_host, new_node
-from tinyhw.engine.realize import check_alive, home, lost, memory_of, placed, realize, realize_nodes
+from tinyhw.engine.realize import home, lost, lost_below, memory_of, placed, realize, realize_nodes
 from tinyhw.function.core import ConstType, TensorBase, live_tensors
 from tinyhw.function.movement import iota
 from tinyhw.function.window import Window
@@ -308,7 +308,7 @@ class Tensor(Window):
     if self.requires_grad and self.is_leaf and TensorBase.grad_enabled and other.requires_grad:
       raise InvalidArgument("assign to a leaf that requires a gradient, from a value with a history",
                             hint="detach the value, or use `with Tensor.no_grad()`")
-    check_alive(other._uop)  # a lost value is told of here, and this tensor keeps its own
+    if (gone := lost_below(other._uop)) is not None: gone.check()  # told of here, and this tensor keeps its value
     # CONTIGUOUS: the value gets memory of its own, a parameter is never one node with a constant or another tensor.
     self.uop = other.uop.detach().contiguous() if self.is_leaf else other.uop.contiguous()
     return self

@@ -51,10 +51,11 @@ class Variable:
 
   def _settle(self) -> None:
     """Compute the tensors that were made with the old value."""
-    from tinyhw.engine.realize import placed, realize
+    from tinyhw.engine.realize import lost_below, placed, realize
     from tinyhw.function.core import live_tensors
     waiting = [t for t in list(live_tensors) if placed(t.uop) is None]
-    realize(*(t for t in waiting if any(u.op is Ops.DEFINE_VAR and u.arg == self.node.arg for u in t.uop.toposort())))
+    mine = [t for t in waiting if any(u.op is Ops.DEFINE_VAR and u.arg == self.node.arg for u in t.uop.toposort())]
+    realize(*(t for t in mine if lost_below(t.uop) is None))  # what was lost is told to who reads it
 
   def on(self, device: str) -> UOp:
     """The scalar graph node on a device. (The constant says which device; adding 0 costs nothing.)"""

@@ -58,3 +58,17 @@ def test_views_keep_their_pages(steps: list[tuple[str, int, int]]) -> None:
   gc.collect(0)
   assert not mappings._waiting and not mappings._views
   assert all(s in ("mapped", "reserved", "none") for s in state)
+
+
+def test_pages_go_when_the_port_and_its_views_are_one_cycle() -> None:
+  memory = mmap.mmap(-1, PAGE)
+  at, gone = ctypes.addressof(ctypes.c_char.from_buffer(memory)), []
+  mappings = Mappings(lambda address, size: gone.append(address), lambda address, size: None)
+  mappings.add(at, PAGE)
+  cycle: list[Any] = [mappings, mappings.view(at, 16)]
+  cycle.append(cycle)
+  mappings.unmap(at, PAGE)
+  assert not gone
+  del cycle, mappings
+  gc.collect()
+  assert gone == [at]

@@ -56,4 +56,5 @@ def test_work_is_seen_in_the_order_it_was_queued(add_object: bytes, steps: list[
       case "out", b: check(g, b)
   for g in range(2):
     for b in range(3): check(g, b)
+  port.end()
   port.machine.close()

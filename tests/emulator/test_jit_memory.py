@@ -167,8 +167,9 @@ def buffer_case(gpu: str, row: Row, lanes: int, rng: random.Random) -> Any:
   s += [np.uint32(rng.choice((0, 0xFFFFFFFF, rng.getrandbits(32)))) for _ in range(2)]
   data = bytes(rng.getrandbits(8) for _ in range(1024)) * (MEMORY_SIZE // 1024)
   start = SimpleNamespace(memory=data, lds=b"", gds=b"", scc=[False], v=v)
-  return SimpleNamespace(case=SimpleNamespace(code=code, lanes=lanes, waves=1, mode=0x3F0, text=str(isa.decode(code))),
-                         start=start, v=v, s=s)
+  instruction = isa.decode(code)
+  one = SimpleNamespace(code=code, lanes=lanes, waves=1, mode=0x3F0, instruction=instruction, text=str(instruction))
+  return SimpleNamespace(case=one, start=start, v=v, s=s)
 
 
 @pytest.mark.parametrize("gpu", ["gfx1100", "gfx1201", "gfx942"])

@@ -42,6 +42,9 @@ def run_apart(code: str, device: str = "AMD", **environment: str) -> str:
 CLOSED = """
 x = Tensor([[1.0, 2.0], [3.0, 4.0]], device=NAME)
 view, computed, one, half = x.T, (x * 2).realize(), Tensor([5], device=NAME), x.half().realize()
+from tinyhw import Variable
+n = Variable("closed", 1, 9).bind(2)
+waiting = x * n
 pending, learned = x + 1, Tensor([1.0], device=NAME, requires_grad=True)
 history = (learned * 3).realize()
 wide = x.cast("bfloat16").realize()
@@ -57,6 +60,8 @@ if again:
   fresh = Tensor([[9.0, 9.0], [9.0, 9.0]], device=NAME)
   assert (fresh + 1).tolist() == [[10, 10], [10, 10]]
 assert read.tolist() == taken.tolist() == [[1, 2], [3, 4]]
+n.bind(3)
+lost(waiting.tolist)
 for t in (x, view, computed, half, wide, pending, kept, x[0], x + 1, x.sum(), x.detach(), history):
   for way in (Tensor.numpy, Tensor.tolist, Tensor.data, Tensor.realize, np.asarray): lost(way, t)
 for way in (Tensor.item, float, int, bool, lambda t: [1, 2][t]): lost(way, one)

@@ -29,7 +29,8 @@ def test_every_function_has_a_bound() -> None:
 def test_the_bounds_are_what_is_aimed_at() -> None:
   basic = ("exp", "exp2", "log", "log2", "log10", "sin", "cos", "tan", "tanh", "pow", "expm1", "log1p", "rsqrt")
   for (name, dtype), bound in PROMISED.items():
-    assert bound <= (0.75 if dtype in ("float16", "bfloat16") else 2 if name in basic else 5), (name, dtype)
+    aim = 0.75 if dtype in ("float16", "bfloat16") else 4 if dtype == "float64" else 2 if name in basic else 5
+    assert bound <= aim, (name, dtype)
     if name in ("add", "sub", "mul", "div", "sqrt", "reciprocal", "square"): assert bound == 0.5
 
 

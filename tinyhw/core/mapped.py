@@ -104,7 +104,9 @@ class Mappings:
       self._remove(address, end)
       seen = [(max(lo, address), min(hi, end)) for lo, hi in self._views.values() if lo < end and address < hi]
       for lo, hi in seen: self._blank(lo & -PAGE, -(-hi // PAGE) * PAGE - (lo & -PAGE))
-      if seen: self._waiting.append((address, end))
+      if seen:
+        self._waiting.append((address, end))
+        _WITH_VIEWS.add(self)
       else: self._unmap(address, end - address)
     self._sweep()
 
@@ -124,4 +126,9 @@ class Mappings:
         for start, end in ready:
           self._waiting.remove((start, end))
           self._unmap(start, end - start)
+        if not self._waiting: _WITH_VIEWS.discard(self)
       finally: self._lock.release()
+
+
+# Those that wait for views to go: they must live to be told, also when the port and the views go in one cycle.
+_WITH_VIEWS: set[Mappings] = set()

@@ -113,10 +113,10 @@ def lost(found: UOp) -> bool:
   return buffer_of(found.base).lost
 
 
-def check_alive(node: UOp) -> None:
-  """Raise ValueLost where the value needs memory that was lost."""
-  for u in in_memory([node])[0].toposort():
-    if u.op is Ops.BUFFER: buffer_of(u).check()
+def lost_below(node: UOp) -> Buffer | None:
+  """A buffer that the value needs and that went with its device, if there is one."""
+  buffers = (buffer_of(u) for u in in_memory([node])[0].toposort() if u.op is Ops.BUFFER)
+  return next((b for b in buffers if b.lost), None)
 
 
 def forget(buffers: set[Buffer]) -> None:

@@ -16,7 +16,7 @@ from tinyhw.tools.ulp.table import DEVICES, put, rows
 @click.option("--function", "names", multiple=True, type=click.Choice(list(MEASURED)), help="repeatable; default: all")
 @click.option("--dtype", "types", multiple=True, type=click.Choice([t.name for t in TYPES]), help="repeatable")
 @click.option("--device", "devices", multiple=True, type=click.Choice(DEVICES), help="repeatable; AMD is the mock")
-@click.option("--size", default=1 << 16, show_default=True, help="arguments of a float32 function; of float64 1/16")
+@click.option("--size", default=1 << 18, show_default=True, help="arguments of a float32 function; of float64 1/8")
 @click.option("--seed", default=0, show_default=True)
 @click.option("--write", type=click.Path(path_type=Path, exists=True), help="the page whose table is replaced")
 def main(names: tuple[str, ...], types: tuple[str, ...], devices: tuple[str, ...], size: int, seed: int,

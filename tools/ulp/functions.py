@@ -27,7 +27,8 @@ class Function:
   """`call` on tensors; `double` on float64 arrays, with IEEE 754's special cases; `exact` on finite numbers of mpmath.
 
   `ranges`: intervals that hold more of the arguments than their share of the binades. `near`: arguments around which
-  there are more. Of two arguments `second` makes the others from the first.
+  there are more. Of two arguments `second` makes the others from the first. `least`: what is promised at least for
+  float32 and float64, where the worst arguments are too rare to be drawn.
   """
   call: Callable[..., Tensor]
   double: Callable[..., Array]
@@ -35,6 +36,7 @@ class Function:
   ranges: tuple[tuple[float, float], ...] = ((-4, 4), (-100, 100))
   near: tuple[float, ...] = ()
   second: Callable[[Array, np.random.Generator], Array] | None = None
+  least: float = 0.0
 
 
 def _method(name: str) -> Callable[..., Tensor]: return lambda *x: getattr(x[0], name)(*x[1:])
@@ -98,7 +100,8 @@ MEASURED: dict[str, Function] = {
   "sub": Function(operator.sub, operator.sub, operator.sub, second=_any),
   "mul": Function(operator.mul, operator.mul, operator.mul, second=_any),
   "div": Function(operator.truediv, operator.truediv, operator.truediv, second=_any),
-  "idiv": Function(operator.floordiv, operator.floordiv, _mp_quotient, second=_any),
+  # NumPy's and torch's way, bit for bit: a quotient beyond a significand is rounded more than once.
+  "idiv": Function(operator.floordiv, operator.floordiv, _mp_quotient, second=_any, least=2.5),
   "mod": Function(operator.mod, operator.mod, _mp_remainder, second=_any),
   "pow": Function(operator.pow, np.power, mp.power, ((-4, 4), (0, 2), (0.9, 1.1), (0, 1000)), (1.0, -1.0, 2.0),
                   _exponents),

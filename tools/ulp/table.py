@@ -28,7 +28,8 @@ class Row:
   def bound(self) -> float:
     """The promise: the next step above what was measured, and above a tenth more where that is no correct rounding."""
     worst = max(v for v, _ in self.found.values())
-    return next((s for s in STEPS if s >= (worst if worst <= 0.5 else worst + (worst - 0.5) / 8)), float("inf"))
+    step = next((s for s in STEPS if s >= (worst if worst <= 0.5 else worst + (worst - 0.5) / 6)), float("inf"))
+    return step if dtypes.named(self.dtype).bits == 16 else max(step, MEASURED[self.function].least)
 
   def text(self, worst: bool = False) -> str:
     """The line; with where the greatest error is, if wanted."""
@@ -42,7 +43,7 @@ def rows(names: Sequence[str], types: Sequence[DType], devices: Sequence[str], s
   """Measures one row after another."""
   for name in names:
     for dtype in types:
-      count = size // 16 if dtype is dtypes.float64 else size
+      count = size // 8 if dtype is dtypes.float64 else size
       yield Row(name, dtype.name, measure(MEASURED[name], dtype, devices, count, seed))
 
 
