@@ -140,6 +140,7 @@ def operands(case: Case) -> Iterator[int]:
   if re.search(r"^\s*[\w.]+:|alloca|%p[a-z]\b|%i\b|%lanes?\b|%group\b", body, re.M) or FOLDED.match(case.name): return
   if case.block != LANES and case.lanes % LANES: return
   for k in range(len(case.inputs)):
+    if "mma" in case.name and k < 2: continue  # these are registers always
     if re.search(rf"%{chr(97 + k)}\b", body): yield k
 
 
@@ -157,6 +158,19 @@ def trials(cpu: str, match: str = "", seed: int | None = None, limit: int = 16) 
 
 
 # ---- cases that the corpus lacks
+
+# Products of matrices, whose accumulator may be a constant: name, types of A, B and C, the arguments after them.
+MATRICES: Final[dict[str, list[tuple[str, tuple[str, str, str], list[str]]]]] = {
+  "gfx1100": [("wmma.f16.16x16x16.f16.v16f16.v16f16", ("<16 x half>",) * 3, ["i1 0"]),
+              ("wmma.f32.16x16x16.f16.v8f32.v16f16", ("<16 x half>", "<16 x half>", "<8 x float>"), []),
+              ("wmma.bf16.16x16x16.bf16.v16i16.v16i16", ("<16 x i16>",) * 3, ["i1 0"])],
+  "gfx1201": [("wmma.f16.16x16x16.f16.v8f16.v8f16", ("<8 x half>",) * 3, ["i1 0"]),
+              ("wmma.f32.16x16x16.f16.v8f32.v8f16", ("<8 x half>", "<8 x half>", "<8 x float>"), []),
+              ("wmma.bf16.16x16x16.bf16.v8i16.v8i16", ("<8 x i16>",) * 3, ["i1 0"])],
+  "gfx942": [("mfma.f32.16x16x16f16", ("<4 x half>", "<4 x half>", "<4 x float>"), ["i32 0"] * 3),
+             ("mfma.i32.16x16x32.i8", ("i64", "i64", "<4 x i32>"), ["i32 0"] * 3),
+             ("mfma.f64.16x16x4f64", ("double", "double", "<4 x double>"), ["i32 0"] * 3)]}
+
 
 def own_cases(cpu: str) -> list[Case]:
   """Products of pairs and mixed precision, whose operands have types of their own."""
@@ -177,6 +191,12 @@ def own_cases(cpu: str) -> list[Case]:
     intrinsic("fdot2.bf16.bf16", "bfloat", wide, wide, "bfloat", clamp=False)
     intrinsic("fdot2.f32.bf16", "float", wide, wide, "float", clamp=True)
   intrinsic("fdot2", "float", pair, pair, "float", clamp=True)
+  for name, kinds, flags in MATRICES[cpu]:
+    values = ", ".join([f"{k} %{chr(97 + n)}" for n, k in enumerate(kinds)] + flags)
+    types = ", ".join([*kinds, *(f.split()[0] for f in flags)])
+    out.append(Case(f"constant_{name.replace('.', '_')}", kinds, (kinds[2],),
+                    f"%r = call {kinds[2]} @llvm.amdgcn.{name}({values})",
+                    f"declare {kinds[2]} @llvm.amdgcn.{name}({types})"))
   # v_fma_mix, v_mad_mix: each source is f32, or f16 from either half
   for name, kinds in (("hhf", ("half", "half", "float")), ("hff", ("half", "float", "float")),
                       ("hhh", ("half", "half", "half"))):
