@@ -254,6 +254,14 @@ class Machine:
     else:
       self.kfd.gpu_hang(queue, hang=isinstance(error, MachineFault))
 
+  def reset_gpu(self, gpu_id: int) -> None:
+    """A GPU reset, after which processes begin anew on this card: nothing of any process is on it any more."""
+    with self.lock:
+      self.kfd.forget_gpu(gpu_id)
+      gpu = next(g for g in self.gpus if g.gpu_id == gpu_id)
+      self.trace.add(f"GPU{gpu.index}", "reset", "by its user: processes begin anew on it")
+      self.log(gpu, "GPU reset by its user: video memory is lost")
+
   def close(self) -> None:
     """Give all memory back. Clients' mappings stay valid until they unmap them."""
     self.queues.clear()
