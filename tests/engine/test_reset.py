@@ -118,3 +118,57 @@ untouched()
 
 @pytest.mark.parametrize("device", ["AMD", "AMD:1"])
 def test_a_reset_gives_all_memory_back(device: str) -> None: run_apart(MEMORY, device)
+
+
+INTERRUPT = """
+import signal, sys, threading
+import tinyhw
+from tests.conftest import build
+code = build('''
+define amdgpu_kernel void @spin(ptr addrspace(1) %out, i32 %n) #0 {
+  %i = call i32 @llvm.amdgcn.workitem.id.x()
+  br label %loop
+loop:
+  %k = phi i32 [ 0, %0 ], [ %next, %loop ]
+  %next = add i32 %k, 1
+  %at = getelementptr i32, ptr addrspace(1) %out, i32 %i
+  store volatile i32 %next, ptr addrspace(1) %at
+  %more = icmp ult i32 %next, %n
+  br i1 %more, label %loop, label %end
+end:
+  ret void
+}''')
+def spin(times, groups=1):
+  return tinyhw.launch(code, "spin", groups, 64, [np.zeros(64, np.uint32), np.uint32(times)], device=NAME)[0]
+class Enough(Exception): pass
+def alarm(*_): raise Enough
+def stopped_by(number, error, **how):
+  timer = threading.Timer(0.1, os.kill, (os.getpid(), number))
+  timer.start()
+  try: spin(0xFFFFFFFF, **how)
+  except error: timer.join()
+  else: raise SystemExit("it went on")
+assert spin(3).tolist() == [3] * 64
+signal.signal(signal.SIGALRM, alarm)
+heard = []
+signal.signal(signal.SIGTERM, lambda *_: heard.append(1))
+if NAME == "AMD":
+  kept = (Tensor([1.0, 2.0], device=NAME) * 2).realize()
+  device = Device[NAME]
+for number, error in ((signal.SIGINT, KeyboardInterrupt), (signal.SIGALRM, Enough)) * 2:
+  stopped_by(number, error)
+  assert spin(5).tolist() == [5] * 64
+  if NAME == "AMD":
+    assert device is Device[NAME] and kept.tolist() == [2, 4] and (kept + 1).tolist() == [3, 5]
+stopped_by(signal.SIGINT, KeyboardInterrupt, groups=64)
+timer = threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGTERM))   # a handler that raises nothing ends nothing
+timer.start()
+while not heard: assert spin(2000).tolist() == [2000] * 64
+assert signal.getsignal(signal.SIGINT) is signal.default_int_handler and signal.getsignal(signal.SIGALRM) is alarm
+if NAME == "AMD": assert any("stopped by KeyboardInterrupt" in line for line in Device.report())
+"""
+
+
+@pytest.mark.parametrize("device, engine", [("AMD", "ref"), ("AMD", "jit"), ("EMU", "auto")])
+def test_an_interrupt_costs_its_kernel_only(device: str, engine: str) -> None:
+  run_apart(INTERRUPT, device, EMU=engine, MOCKGPU_WATCHDOG="1000000000000")
