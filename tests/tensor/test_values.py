@@ -346,6 +346,12 @@ def test_folded_conversions_are_the_unfolded_ones() -> None:
           assert repr(wanted) == repr(got), f"{v!r} as {a}, {b}, {c}: {got!r} by {types}, not {wanted!r}"
 
 
+def test_bits_of_types_without_a_common_integer_are_refused() -> None:
+  x, y = Tensor(np.array([1], np.int8)), Tensor(np.array([1], np.uint64))
+  for f in (lambda: x & y, lambda: x | y, lambda: y ^ x, lambda: x << y, lambda: y >> x):
+    with pytest.raises(InvalidArgument, match="no integer type holds both; cast one"): f()
+
+
 def test_chains_of_conversions_on_devices(device: str) -> None:
   """Chains of three types, in kernels that hold the whole chain: all of them in a thorough run."""
   chains = list(itertools.product(TYPES, TYPES, TYPES))
