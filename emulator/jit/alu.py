@@ -82,7 +82,7 @@ def modified(x: Value, negative: int, absolute: int) -> Value:
   """abs and neg act on the sign bit, whatever the type."""
   if not (negative or absolute): return x
   raw = x.view(DTYPES[f"u{x.dtype.itemsize * 8}"])
-  sign: Any = x.top if raw.bits is not None else x.e.sign(raw.dtype)
+  sign = x.e.const(raw.dtype, x.top) if raw.bits is not None else x.e.sign(raw.dtype)
   raw = raw | sign if negative and absolute else raw & ~sign if absolute else raw ^ sign
   return raw.view(x.dtype)
 
