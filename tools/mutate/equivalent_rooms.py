@@ -24,4 +24,11 @@ ROOMS: Final = (
   Rule(r"core\.memory\.AddressSpace\._split", r"or \[0\]", r"0 becomes 1", "without mappings no index is valid"),
   Rule(r"core\.memory\._overlap", r"at \+ size > following", r"Gt becomes GtE",
        "lane after lane stores the same bytes"),
+  # ---- ir
+  Rule(ANY, r"copysign\(1\.0", r"1\.0 becomes 2\.0", "only the sign counts"),
+  Rule(r"ir\.dtype\.dtypes", r"^void = ", r"0 becomes 1", "void has no size, whatever its bits"),
+  Rule(r"ir\.semantics\.cast", r"abs\(value\)\.bit_length", r"abs dropped|40 becomes 41",
+       "bit_length is the magnitude's; 41 bits hold more than a float's digits and fewer than a double's too"),
+  Rule(r"ir\.symbolic\._positive", r"u\.arg > 0", r"Gt becomes GtE|0 becomes 1",
+       "what is divided by 0 is 0, by meaning and by the rule; a division by 1 is gone before"),
 )
