@@ -101,6 +101,8 @@ class Elementwise(TensorBase):
     other = self._operand(other)
     if self.dtype.is_float or other.dtype.is_float:
       raise InvalidArgument(f"{op} of {self.dtype} and {other.dtype}: it is for integers and bools")
+    if promote(self.dtype, other.dtype).is_float:
+      raise InvalidArgument(f"{op} of {self.dtype} and {other.dtype}: no integer type holds both", hint="cast one")
     return other
 
   # *** arithmetic ***
