@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from tinyhw.autogen import kfd, kfd_sysfs
+from tinyhw.autogen import pm4_gfx11 as p
 from tinyhw.core.errors import DeviceError, DriverError, InvalidArgument
+from tinyhw.drive.amd.batch import Batch, Launch
 from tinyhw.drive.amd.device import AMDRuntime
 from tinyhw.drive.amd.kfd import Event, Kfd, Memory
 from tinyhw.drive.amd.program import Shape
@@ -181,3 +183,46 @@ def test_new_lines_of_the_kernels_log(port: Any, machine: Any, monkeypatch: pyte
   assert connection.kernel_log() == ["amdgpu 0000:03:00.0: first; part"] and connection.kernel_log() == []
   text += b"6,3,4,-;kfd kfd: second\n"
   assert connection.kernel_log() == ["kfd kfd: second"]
+
+
+def test_a_buffer_says_whose_it_is(port: Any, machine: Any) -> None:
+  connection = Kfd.of(port)
+  gpu = connection.open_gpu(0)
+  buffer = connection.alloc(gpu, 5000, Memory.GTT)
+  assert (buffer.gpu_id, buffer.kind, buffer.size) == (gpu.gpu_id, Memory.GTT, 8192)
+  assert buffer.handle == machine.of("MAP_MEMORY_TO_GPU")[-1]["handle"] and buffer.span > 8192  # the guard behind it
+  released: list[tuple[int, int]] = []
+  port.munmap = lambda address, size: released.append((address, size))
+  connection.free(buffer)
+  assert released == [(buffer.address, buffer.span)]
+
+
+def test_a_lost_device_is_not_waited_for_again(port: Any, machine: Any) -> None:
+  gpu = AMDRuntime(port, timeout_s=0.1)
+  machine.stalled = True
+  gpu.copyin(gpu.alloc(8), memoryview(bytes(8)))
+  machine.memory_fault = (0x1000, 0x5000, False)
+  with pytest.raises(DeviceError, match="page fault"): gpu.synchronize()
+  before = len(machine.of("WAIT_EVENTS"))
+  with pytest.raises(DeviceError, match="page fault"): gpu.synchronize()
+  assert len(machine.of("WAIT_EVENTS")) == before
+
+
+def test_what_is_remembered_of_launches_has_an_end(port: Any, machine: Any, asks_object: bytes) -> None:
+  program = AMDRuntime(port).load(asks_object, "asks")
+  for k in range(600):
+    assert program._make_hidden((k + 1, 1, 1), (1, 1, 1), 0) == program._hidden[(k + 1, 1, 1), (1, 1, 1), 0]
+    assert len(program._hidden) <= 256
+
+
+def test_a_batch_takes_a_new_grid_after_it_ran(port: Any, machine: Any, add_object: bytes) -> None:
+  """Without a kernel that wants a dispatch id, the packets are written only where something changed."""
+  gpu = AMDRuntime(port)
+  batch = Batch(gpu, [Launch(gpu.load(add_object, "add"), bytes(24), (3, 1, 1), (8, 1, 1))])
+  for grid in ((3, 1, 1), (3, 1, 1), (5, 2, 1)):
+    batch.set_grid(0, grid)
+    machine.packets.clear()
+    batch.submit()
+    gpu.synchronize()
+    assert [(d.dim_x, d.dim_y, d.dim_z) for d in machine.packets if isinstance(d, p.DISPATCH_DIRECT)] == [grid]
+  batch.close()

@@ -147,12 +147,9 @@ class QueuedRuntime(Runtime):
 
   # ---- copies
 
+  @abstractmethod
   def _copy(self, destination: int, source: int, nbytes: int) -> int:
-    stream = self.copy_stream
-    stream.set("destination", destination)
-    stream.set("source", source)
-    stream.set("count", nbytes)
-    return self.submit(self.copier, stream)
+    """Queue a copy of at most `max_copy_bytes`; returns the timeline value behind it."""
 
   def copyin(self, dst: Allocation, data: memoryview) -> None:
     source = data.cast("B") if data.format != "B" or data.ndim != 1 else data

@@ -31,4 +31,11 @@ ROOMS: Final = (
        "bit_length is the magnitude's; 41 bits hold more than a float's digits and fewer than a double's too"),
   Rule(r"ir\.symbolic\._positive", r"u\.arg > 0", r"Gt becomes GtE|0 becomes 1",
        "what is divided by 0 is 0, by meaning and by the rule; a division by 1 is gone before"),
+  # ---- drive
+  Rule(r"drive\.amd\.program\.ArgumentLayout\._make_packer", r"argument\.offset > at", r"Gt becomes GtE",
+       "no padding and padding of no bytes are the same"),
+  Rule(r"drive\.amd\.program\.AMDProgram\.__init__", r"max\(self\.layout\.size, 1\)", r"1 becomes 2",
+       "a kernel without arguments reads none of their bytes"),
+  Rule(r"drive\.linux\.LinuxPort\.mmap", r"fd < 0", r"0 becomes 1|Lt becomes LtE",
+       "descriptor 0 is the process's input, which no device is"),
 )
