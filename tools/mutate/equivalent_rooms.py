@@ -44,4 +44,9 @@ ROOMS: Final = (
        "a kernel without arguments reads none of their bytes"),
   Rule(r"drive\.linux\.LinuxPort\.mmap", r"fd < 0", r"0 becomes 1|Lt becomes LtE",
        "descriptor 0 is the process's input, which no device is"),
+  # ---- mock
+  Rule(r"mock\.machine\.<module>", r"^QUANTUM", ANY, "any number of packets keeps the order within each queue"),
+  Rule(r"mock\.amd\.\w+\.\w+\.\w+", r"settings_version \+= 1", r"1 becomes 2|Add becomes Sub", "any change tells"),
+  Rule(r"mock\.amd\.pm4\.ComputeQueue\._shape", r"_RELEASE_WORDS|_SET_SH_REG and end", ANY,
+       "a packet of no known shape is decoded anew, to the same end"),
 )
