@@ -57,6 +57,7 @@ class OpenDevice:
   def __post_init__(self) -> None:
     self._spare: dict[int, list[Allocation]] = {}
     self.closed = ""  # what happened to it: "closed", "reset"
+    self.used: dict[Allocation, str] = {}  # what is allocated, with the user's line where somebody asked for it
     self.devices: Devices | None = None  # the registry that opened it
     self.kernels: dict[UOp, Kernel] = {}  # what was compiled and loaded on it; the engine fills it
 
@@ -69,7 +70,12 @@ class OpenDevice:
     """Device memory: a freed allocation of that very size where there is one, else a new one."""
     if self.closed:
       raise DeviceError(f"the device was {self.closed}", where=self.name, hint=f"open it again: Device[{self.name!r}]")
-    if spare := self._spare.get(nbytes): return spare.pop()
+    allocation = spare.pop() if (spare := self._spare.get(nbytes)) else self._allocated(nbytes)
+    noted = self.devices and self.devices.notes_places
+    self.used[allocation] = noted() if noted else ""
+    return allocation
+
+  def _allocated(self, nbytes: int) -> Allocation:
     try: return self.runtime.alloc(nbytes)
     except DeviceError:
       if not self._spare: raise
@@ -79,6 +85,7 @@ class OpenDevice:
   def free(self, allocation: Allocation) -> None:
     """Keep the memory for the next allocation of that size. Launches are in order, so queued work is not disturbed."""
     if self.closed: return  # it went with the runtime
+    self.used.pop(allocation, None)
     self._spare.setdefault(allocation.size, []).append(allocation)
 
   def trim(self) -> None:
@@ -101,7 +108,7 @@ class OpenDevice:
     """
     if self.closed: return
     self.closed = how
-    self._spare, self.kernels = {}, {}
+    self._spare, self.kernels, self.used = {}, {}, {}
     if self.devices is not None: self.devices.forget(self)
     self.runtime.close()
 
@@ -118,6 +125,8 @@ class Devices:
     self.check = ""  # checks asked for by a program, in the words of EMU_CHECK, which they replace
     self._checker: Checker | None = None
     self._observer: Observer | None = None  # what emulated devices that open now are shown to
+    self.patience: float | None = None  # seconds of the host's time that a dispatch on the mock may take
+    self.notes_places: Callable[[], str] | None = None  # says which line of the user's allocates
 
   @property
   def DEFAULT(self) -> str:
@@ -226,6 +235,32 @@ class Devices:
       for finding in self._checker.untold: print(f"tinyhw: check: {finding}", file=sys.stderr)
     self._checker = None
 
+  @property
+  def machine(self) -> Any:
+    """The mock machine (`mock.machine.Machine`) that AMD devices are on, once one was opened; None without a mock."""
+    return self._machine
+
+  @contextmanager
+  def aside(self) -> Iterator[None]:
+    """A block with emulated devices of its own: those in use rest meanwhile, and what the block opens ends with it.
+
+    Other devices (LLVM, PYTHON) stay as they are.
+    """
+    def emulated() -> dict[str, OpenDevice]:
+      return {n: d for n, d in self._open.items() if n.startswith("EMU") or n.startswith("AMD") and self._machine}
+    with self.lock:
+      resting = emulated()
+      for name in resting: del self._open[name]
+      kept = self._default, self._port, self._machine, self._checker
+      if self._machine is not None: self._port = self._machine = None
+      self._checker = None
+    try: yield
+    finally:
+      with self.lock:
+        for device in emulated().values(): device.close()
+        self._default, self._port, self._machine, self._checker = kept
+        self._open.update(resting)
+
   def findings(self) -> Report:
     """What the checks (EMU_CHECK, or `check`) have found on emulated devices since these were opened."""
     from tinyhw.emulator.check import Report
@@ -273,7 +308,7 @@ class Devices:
     try: yield
     finally:
       runtime.timeout_s = before
-      if self._machine is not None: self._machine.patience = None
+      if self._machine is not None: self._machine.patience = self.patience
 
   def seen(self, name: str) -> tuple[dict[int, Any], Any]:
     """What an emulated device saw since `limited`: LDS beyond a workgroup's by PC, and a dispatch taken off, or None.
@@ -301,6 +336,7 @@ class Devices:
         self._port = importlib.import_module("tinyhw.drive.linux").LinuxPort()
       else:
         self._machine = importlib.import_module("tinyhw.mock.machine").Machine(cards, **mock_options())
+        self._machine.patience = self.patience
         self._port = importlib.import_module("tinyhw.mock.port").MockPort(self._machine)
     assert self._port is not None
     return self._port
