@@ -21,8 +21,8 @@ ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 CLANG = shutil.which("clang-19")  # the offsets that the pages show are its
 # Examples that name a program of the reader's or a kernel of Triton, install, or run long; other tests run these.
-LONG = re.compile(r"make (demo|test|fuzz)|^pytest |pip install|my_test\.py|train\.py|python -m tinyhw\.tools|@M\(|kernel\[\(",
-                  re.M)
+LONG = re.compile(r"make (demo|test|fuzz)|^pytest |pip install|my_test\.py|train\.py|python -m tinyhw\.tools|@M\("
+                  r"|kernel\[\(", re.M)
 PROMPT = "(tinyhw) "
 
 
