@@ -300,3 +300,11 @@ def test_a_gpu_that_a_cgroup_hides_is_not_there(port: Any, machine: Any) -> None
 def test_system_memory_that_the_kernel_refuses(port: Any, machine: Any) -> None:
   machine.gtt_limit = 1 << 20
   with pytest.raises(DeviceError, match="8,388,608 bytes of system memory.*gttsize"): AMDRuntime(port)
+
+
+def test_the_event_page_is_mapped_on_each_gpu_that_is_opened(port: Any, machine: Any) -> None:
+  """Each GPU writes the ids of its events there before it interrupts."""
+  machine.gpus = 2
+  for index in range(2): AMDRuntime(port, index)
+  handle = next(a["event_page_offset"] for a in machine.of("CREATE_EVENT") if a["event_page_offset"])
+  assert sum(a["handle"] == handle for a in machine.of("MAP_MEMORY_TO_GPU")) == 2

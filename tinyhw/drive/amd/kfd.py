@@ -167,6 +167,7 @@ class Kfd:
       raise
     self.opened[node.gpu_id] = gpu
     if self.event_page is None: self._create_event_page(gpu)
+    else: self.map_to(self.event_page, [gpu.gpu_id])  # each GPU writes its events' ids there
     return gpu
 
   def _read_apertures(self, gpu: Gpu) -> None:
