@@ -73,12 +73,28 @@ class AqlQueue(ComputeQueue):
     self.machine.trace_fast(self.name, "doorbell", value)
     if self.error is not None or value == NO_DOORBELL:
       return
-    if value + 1 > self.read + self.slots:
+    if self._was_off():
+      try:
+        return self._map_again(self.space.load(self.properties.write_pointer, 8))
+      except PageFault as fault:
+        return self.fail(fault)
+    self._accept(value + 1, "doorbell")
+
+  def _accept(self, value: int, source: str) -> bool:
+    """A new write index."""
+    if value > self.read + self.slots:
       self.fail(
-        DecodeError(f"doorbell {value:#x} with read index {self.read:#x} and {self.slots} slots", where=self.name)
+        DecodeError(
+          f"{source} for {value:#x} packets with read index {self.read:#x} and {self.slots} slots", where=self.name
+        )
       )
-      return
-    self.write = max(self.write, value + 1)
+      return False
+    self.write = max(self.write, value)
+    return True
+
+  @property
+  def _fetched(self) -> int:
+    return self.read
 
   def _slot(self) -> int:
     return self.properties.ring_address + self.read % self.slots * BYTES
@@ -113,6 +129,7 @@ class AqlQueue(ComputeQueue):
   def run(self, packets: int) -> None:
     """Execute packets until one blocks, stalls or fails."""
     try:
+      self._turn_begins()
       self._resume()
       while packets and self.state is State.READY:
         if self.busy:
@@ -133,6 +150,8 @@ class AqlQueue(ComputeQueue):
       raise
 
   def _packet(self) -> None:
+    if not self.properties.eop_address:
+      return self.starve("an AQL packet")
     at = self._slot()
     raw = self.space.read(at, BYTES)
     self.last = Frame([int.from_bytes(raw[i : i + 4], "little") for i in range(0, BYTES, 4)], at), 0
@@ -182,7 +201,7 @@ class AqlQueue(ComputeQueue):
     if mailbox:
       event = self.space.load(signal + _EVENT, 4)
       self.space.store(mailbox, 8, event)
-      self.process.events.interrupt(event, 32)
+      self.interrupt(event, 32, "a completion signal")
 
   # ---- barriers
 
