@@ -262,12 +262,14 @@ class AqlQueue(ComputeQueue):
     if entry & 0xFF:
       raise MachineFault(f"kernel entry {entry:#x} is not a multiple of 256")
     rsrc2 = gc.COMPUTE_PGM_RSRC2.decode(kernel.compute_pgm_rsrc2)
+    rsrc1 = gc.COMPUTE_PGM_RSRC1.decode(kernel.compute_pgm_rsrc1)
+    rsrc1.PRIV = int(self.gpu.card.traps_off)  # "CP is responsible for filling in" (AMDGPUUsage)
     rsrc2.LDS_SIZE = -(-p.group_segment_size // LDS_GRANULE)
     scratch, ring = self._scratch(p, kernel) if rsrc2.SCRATCH_EN else (0, 0)
     values: dict[type[Register], int] = {
       gc.COMPUTE_PGM_LO: entry >> 8 & 0xFFFF_FFFF,
       gc.COMPUTE_PGM_HI: entry >> 40,
-      gc.COMPUTE_PGM_RSRC1: kernel.compute_pgm_rsrc1,
+      gc.COMPUTE_PGM_RSRC1: rsrc1.value(),
       gc.COMPUTE_PGM_RSRC2: rsrc2.value(),
       gc.COMPUTE_PGM_RSRC3: kernel.compute_pgm_rsrc3,
       gc.COMPUTE_NUM_THREAD_X: block[0],

@@ -78,8 +78,6 @@ def program_of(queue: ComputeQueue, initiator: int) -> Program | None:
     raise _refusal(queue, f"COMPUTE_PGM_RSRC1.VGPRS asks for {vgprs} VGPRs, a wave has {MAX_VGPRS}")
   if wave32 and r3.SHARED_VGPR_CNT:
     raise _refusal(queue, "COMPUTE_PGM_RSRC3.SHARED_VGPR_CNT is for wave64 only")
-  if r1.PRIV:
-    raise _refusal(queue, "COMPUTE_PGM_RSRC1.PRIV: user queues run unprivileged")
   if r2.USER_SGPR > USER_DATA_COUNT:
     raise _refusal(queue, f"COMPUTE_PGM_RSRC2.USER_SGPR {r2.USER_SGPR}, there are {USER_DATA_COUNT}")
   if r2.TIDIG_COMP_CNT > 2:

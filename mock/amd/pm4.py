@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from tinyhw.autogen import gc_11_0_0 as gc
 from tinyhw.autogen import pm4_gfx11 as pm4
-from tinyhw.core.errors import DecodeError, TinyhwError, Unsupported, WatchdogExpired
+from tinyhw.core.errors import DecodeError, MachineFault, TinyhwError, Unsupported, WatchdogExpired
 from tinyhw.core.layout import Packet
 from tinyhw.core.memory import Access
 from tinyhw.core.table import Handlers
@@ -105,6 +105,7 @@ class ComputeQueue(Queue):
     self.settings_version = 0  # grows with every write of a register that is not user data
     self.waves: Waves | None = None  # those of a dispatch that has not ended
     self._then: Callable[[], None] | None = None  # what follows their end
+    self._leaving = False  # whether the scheduler waits for the end of waves that it cannot save
     self._steps: dict[tuple[int, ...], Step] = {}
     self._shapes: dict[tuple[int, ...], Callable[[list[int], int], None]] = {}
 
@@ -135,14 +136,35 @@ class ComputeQueue(Queue):
     if then is not None:
       then()
 
+  def _map_again(self, stored: int) -> None:
+    """Waves that run are saved first, or run to their end where they cannot be saved."""
+    if self.waves is None or self._can_be_saved():
+      super()._map_again(stored)
+    else:
+      self._leaving = True
+
+  def _can_be_saved(self) -> bool:
+    """Whether a context save reaches the waves of the dispatch: it is a trap, to the driver's own handler.
+
+    Where queues are mapped with traps off (`Card.traps_off`) it reaches only waves that started privileged: the handler
+    leaves PRIV set on these chips so that it can be reached again (cwsr_trap_handler_gfx10.asm, SW_SA_TRAP). The packet
+    processor of AQL queues sees to it; what a PM4 queue writes to COMPUTE_PGM_RSRC1 is its own business.
+    """
+    if not self.gpu.card.traps_off or self.process.debug.active or self.program is None:
+      return True
+    return bool(gc.COMPUTE_PGM_RSRC1.decode(self.program[3].rsrc1).PRIV)
+
   def _go_on(self, turns: int) -> int:
     """Give the waves of the dispatch up to so many turns; how many are left. Waves that wait block the queue."""
     while turns and self.waves is not None and self.state is State.READY:
       turns -= 1
+      self._turn_begins()
+      if self.waves is None:  # it failed
+        break
       try:
         idle = next(self.waves)
       except StopIteration as end:
-        self.waves = None
+        self.waves, self._leaving = None, False
         self.machine.clock.advance(end.value)
         self._ended()
         continue
@@ -150,11 +172,18 @@ class ComputeQueue(Queue):
         continue
       if idle.hopeless():
         raise idle.error()
+      if self._leaving:
+        raise MachineFault(
+          f"waves wait for {idle.polls[0]}, and the scheduler for them: with COMPUTE_PGM_RSRC1.PRIV 0 they do not "
+          "answer its context save",
+          hint=f"queues of {self.gpu.card.name} are mapped with traps off: set PRIV",
+        )
       self.block(Waiting("a dispatch", idle))
     return turns
 
   def fail(self, error: TinyhwError) -> None:
     self.waves = self._then = None
+    self._leaving = False
     super().fail(error)
 
   # ---- decoding

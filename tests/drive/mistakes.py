@@ -6,7 +6,9 @@ evidence must say. `strict` is the mock as it is; `weak` needs caches that keep 
 """
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 from tests.drive.plant import Change
@@ -152,8 +154,7 @@ MISTAKES: Final[tuple[Mistake, ...]] = (
   _one("LDS in units of 1,024 bytes", "COMPUTE_PGM_RSRC2.LDS_SIZE asks for half of what the kernel uses", _REGISTERS,
        "-(-lds // self.runtime.arch.lds_granule)", "-(-lds // 1024)", "."),
   _one("VGPRs in units of 16", "COMPUTE_PGM_RSRC1.VGPRS asks for half of what the kernel uses", _REGISTERS,
-       "gc.COMPUTE_PGM_RSRC1.decode(d.compute_pgm_rsrc1)",
-       "gc.COMPUTE_PGM_RSRC1.decode(d.compute_pgm_rsrc1 & ~63 | (d.compute_pgm_rsrc1 & 63) >> 1)", "."),
+       "rsrc1.PRIV = ", "rsrc1.VGPRS >>= 1; rsrc1.PRIV = ", "."),
   _one("user data count", "the last user SGPR is not written", _EMIT, "c.user_data(self.sgprs.values,",
        "c.user_data(self.sgprs.values[:1],", "."),
   _one("arguments elsewhere", "the argument segment's address is 4 bytes off", PROGRAM + "fill",
@@ -170,6 +171,8 @@ MISTAKES: Final[tuple[Mistake, ...]] = (
        "NUM_THREAD_X, NUM_THREAD_FULL=block[0]", "NUM_THREAD_X, NUM_THREAD_FULL=block[1]", "."),
   _one("FORCE_START_AT_000 is 0", "the first workgroup is the one that COMPUTE_START_* names, by luck 0,0,0", _EMIT,
        "FORCE_START_AT_000=1", "FORCE_START_AT_000=0", "COMPUTE_START"),
+  _one("waves that cannot be saved", "COMPUTE_PGM_RSRC1.PRIV is 0 on a chip whose queues are mapped with traps off",
+       _REGISTERS, "rsrc1.PRIV = int(self.runtime.arch.saved_privileged)", "rsrc1.PRIV = 0", "context save"),
   # ---- scratch
   _one("scratch of one shader engine", "the buffer holds WAVES x WAVESIZE, and WAVES counts each shader engine's",
        DEVICE + "require_scratch", "wave_bytes * self._scratch_waves * self.gpu.node.shader_engines",
@@ -206,3 +209,19 @@ MISTAKES: Final[tuple[Mistake, ...]] = (
   _one("indirect buffer not valid", "INDIRECT_BUFFER.valid is 0",
        COMMANDS + "ComputeCommands.indirect_buffer", "valid=1", "valid=0", "valid"),
 )
+
+PAGE: Final = Path(__file__).parents[2] / "docs/driver-mistakes.md"
+MARK: Final = "<!-- made by: python -m tests.drive.mistakes -->\n"
+
+
+def table() -> str:
+  """The mistakes as the page shows them."""
+  count = Counter(m.mode for m in MISTAKES)
+  lines = [f"{len(MISTAKES)} mistakes are kept, and all are noticed: {count['strict']} by the mock as it is, "
+           f"{count['weak']} under weak memory.", "", "| mistake | what the driver does | shows |", "|---|---|---|"]
+  return "\n".join(lines + [f"| {m.name} | {m.what} | {m.mode} |" for m in MISTAKES]) + "\n"
+
+
+if __name__ == "__main__":
+  text = PAGE.read_text()
+  PAGE.write_text(text[:text.index(MARK)] + MARK + table())

@@ -19,6 +19,7 @@ from tinyhw.core.errors import TinyhwError
 from tinyhw.drive.amd import device as driver
 from tinyhw.drive.amd.batch import Batch, Launch
 from tinyhw.drive.amd.device import AMDRuntime
+from tinyhw.drive.amd.kfd import Memory
 from tinyhw.drive.base import Allocation
 from tinyhw.mock.machine import Machine
 from tinyhw.mock.port import MockPort
@@ -55,6 +56,17 @@ define amdgpu_kernel void @wide(ptr addrspace(1) %out, ptr addrspace(1) %in) #0 
   %s = add <32 x i32> %v, %w
   %o = getelementptr <32 x i32>, ptr addrspace(1) %out, i32 %l
   store volatile <32 x i32> %s, ptr addrspace(1) %o
+  ret void
+}
+define amdgpu_kernel void @waits(ptr addrspace(1) %flag, ptr addrspace(1) %out) #0 {
+entry:
+  br label %loop
+loop:
+  %v = load atomic i32, ptr addrspace(1) %flag monotonic, align 4
+  %c = icmp eq i32 %v, 1000
+  br i1 %c, label %done, label %loop
+done:
+  store i32 77, ptr addrspace(1) %out
   ret void
 }
 define amdgpu_kernel void @large(ptr addrspace(1) %out) #0 {
@@ -237,6 +249,21 @@ def signals(gpu: AMDRuntime, peer: AMDRuntime) -> Iterator[str]:
   if gpu.timeline.done(gpu.timeline.last): yield "work ran before the signal that it waits for"
   signal.value = 3
   yield from same(download(gpu, a, np.zeros(LANES, np.float32)), np.full(LANES, 2, np.float32), "after a signal")
+
+
+@program
+def long(gpu: AMDRuntime, peer: AMDRuntime) -> Iterator[str]:
+  """A kernel that runs until the host lets it go, long enough to be taken off the card and put back."""
+  out, flag = upload(gpu, np.zeros(1, np.uint32)), gpu.kfd.alloc(gpu.gpu, 4096, Memory.GTT)
+  gpu.load(objects()[2], "waits").launch(struct.pack("<QQ", flag.address, out.address), (1, 1, 1), (1, 1, 1))
+  words = flag.bytes().cast("I")
+  for step in range(60):
+    words[0] = step
+    gpu.port.wait(lambda: False, 0.0)
+  words[0] = 1000
+  yield from same(download(gpu, out, np.zeros(1, np.uint32)), np.array([77], np.uint32), "a kernel that waits")
+  del words
+  gpu.kfd.free(flag)
 
 
 @program

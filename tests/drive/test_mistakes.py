@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.drive import programs
-from tests.drive.mistakes import MISTAKES, Mistake
+from tests.drive.mistakes import MARK, MISTAKES, PAGE, Mistake, table
 from tests.drive.plant import Change, planted
 from tests.strength import seeds
 from tinyhw.mock.machine import Machine
@@ -46,6 +46,11 @@ def test_a_mistake_is_noticed(mistake: Mistake) -> None:
   evidence = evidence_of(mistake)
   assert evidence, f"nothing notices: {mistake.what}"
   assert any(re.search(mistake.found, line) for line in evidence), "\n".join(evidence)
+
+
+def test_the_page_has_the_score() -> None:
+  """To write it: python -m tests.drive.mistakes."""
+  assert PAGE.read_text().endswith(MARK + table())
 
 
 @pytest.mark.parametrize(("place", "old"), [("Kfd.alloc", "no such text"), ("Kfd.gone", "a"), ("Gone.alloc", "a"),
