@@ -13,6 +13,7 @@ from tinyhw.autogen import gc_11_0_0 as gc
 from tinyhw.autogen import kfd, mqd
 from tinyhw.autogen import pm4_gfx11 as p4
 from tinyhw.autogen import sdma_v6 as s6
+from tinyhw.core.errors import EncodeError
 from tinyhw.mock.amd.registers import KEPT, MODELLED
 from tinyhw.mock.machine import TURNS_ON_ENGINE, Machine
 from tinyhw.wire import pm4
@@ -195,3 +196,27 @@ def test_a_dispatch_says_where_it_starts(client: Client) -> None:
 def test_scratch_has_room_for_all_shader_engines(client: Client, waves: int, wave_size: int, fits: bool) -> None:
   """4,096 bytes: 256 x WAVESIZE bytes for each of WAVES waves of 6 shader engines, whichever slots are used."""
   assert bool(_dispatch(client, START, waves=waves, wave_size=wave_size)) is not fits
+
+
+def test_a_release_writes_whole_words_at_their_address(client: Client) -> None:
+  """The packet's address has no low bits: 2 of them for 32-bit data, 3 for 64-bit data (PAL, RELEASE_MEM)."""
+  queue, memory = client.queue(), client.alloc(4096)
+  with pytest.raises(EncodeError, match="address"):
+    queue.submit(release(memory.address + 2, 1, data=p4.RELEASE_MEM_data_sel.send_32_bit_low))
+  queue.submit(release(memory.address + 4, 1, data=p4.RELEASE_MEM_data_sel.send_32_bit_low))
+  client.run()
+  assert memory.u32[1] == 1
+  queue.submit(release(memory.address + 4, 1))
+  client.run()
+  assert queue.state == "hung" and "multiple of 8" in str(client.machine.report())
+
+
+def test_an_aql_queue_without_an_eop_buffer_runs_nothing(client: Client) -> None:
+  arguments, _, _, pointer = client.queue_arguments()
+  kind = kfd.KFD_IOC_QUEUE_TYPE_COMPUTE_AQL
+  made = client.call("CREATE_QUEUE", **arguments | {"eop_buffer_address": 0, "eop_buffer_size": 0, "queue_type": kind})
+  at = client.port.mmap(client.fd, 8192, made.doorbell_offset & ~0x1FFF) + (made.doorbell_offset & 0x1FFF)
+  pointer.u64[0] = 1
+  client.port.doorbell(at, 0)  # a packet of zeros: vendor-specific
+  client.run()
+  assert any("an AQL packet waits for a free entry of the EOP buffer" in line for line in client.machine.report())
