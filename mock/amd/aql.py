@@ -73,12 +73,14 @@ class AqlQueue(ComputeQueue):
     self.machine.trace_fast(self.name, "doorbell", value)
     if self.error is not None or value == NO_DOORBELL:
       return
-    if self._was_off():
-      try:
-        return self._map_again(self.space.load(self.properties.write_pointer, 8))
-      except PageFault as fault:
-        return self.fail(fault)
-    self._accept(value + 1, "doorbell")
+    try:
+      if self._was_off():
+        self._map_again(self.space.load(self.properties.write_pointer, 8))
+      else:
+        self._accept(value + 1, "doorbell")
+    except PageFault as fault:
+      return self.fail(fault)
+    self._note_thread()
 
   def _accept(self, value: int, source: str) -> bool:
     """A new write index."""

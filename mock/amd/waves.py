@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final
 
 from tinyhw.arch import arch
 from tinyhw.core.errors import InvalidArgument, MachineFault
-from tinyhw.core.patience import Patience
 from tinyhw.emulator.amdgcn import Dispatch
 from tinyhw.emulator.amdgcn.hwreg import MODELLED
 from tinyhw.emulator.engines import start
@@ -50,7 +49,7 @@ def start_waves(queue: ComputeQueue, program: Program, size: tuple[int, int, int
         compute_units=card.compute_units,
         shader_engines=card.shader_engines,
         interrupt=lambda what: queue.interrupt(what, 24, "a wave"),  # the SQ's interrupts have 24 bits
-        tick=None if queue.machine.patience is None else Patience(queue.machine.patience),
+        tick=queue.machine.ticker(queue),
       ),
       watchdog=queue.machine.watchdog,
       engine=queue.machine.engine,
