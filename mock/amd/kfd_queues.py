@@ -156,6 +156,8 @@ def create(machine: Machine, process: KfdProcess, args: Any) -> None:
     raise Refused(errno.ENOSPC, f"the process has {MAX_QUEUES} queues on this GPU")
   if held[0].gpu_id != device.gpu.gpu_id:
     raise Refused(errno.EINVAL, "the write pointer's buffer was allocated on another GPU")
+  if held[0].kind == "userptr":  # amdgpu_amdkfd_map_gtt_bo_to_gart pins it for the scheduler, which reads it
+    raise Refused(errno.EPERM, "the write pointer is in user memory, which cannot be pinned")
   bit = -1
   if p.kind in SDMA_KINDS:
     p, bit = _sdma_place(device, p)

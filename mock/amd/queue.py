@@ -181,8 +181,9 @@ class Queue(ABC):
   def _map_again(self, stored: int) -> None:
     """The scheduler puts the queue on its engine: the write pointer is what memory holds, doorbells before are lost.
 
-    So Linux 6.12: amdgpu_amdkfd_gfx_v11.c (hqd_load_v11 has the CP read the pointer, hqd_sdma_load_v11 reads it) and
-    mes_v11_0.c (ADD_QUEUE has wptr_addr). Registers that the queue's descriptor does not hold are another queue's.
+    So Linux 6.12: amdgpu_amdkfd_gfx_v11.c (hqd_load_v11 has the CP read the pointer, hqd_sdma_load_v11 reads it);
+    kfd_process_queue_manager.c gives MES the pointer's address, by which that finds work on queues that are off ("no
+    aggregated doorbell"). Registers that the queue's descriptor does not hold are another queue's.
     """
     self.machine.trace_fast(self.name, "mapped", stored)
     self._lose_registers()
