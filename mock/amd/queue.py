@@ -107,6 +107,8 @@ class Queue(ABC):
     self.error: TinyhwError | None = None
     self.packets = 0
     self.sdma_bit = -1
+    self.masked = self.gws = False  # by SET_CU_MASK; has global wave synchronization
+    self.debugged = False  # masked by the driver, for a debugger on a chip that needs it (is_dbg_wa)
     self.held: list[Buffer] = []
     self.frames: list[Frame] = []
     self.last: tuple[Frame, int] | None = None  # where the packet in execution starts
