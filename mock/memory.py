@@ -107,17 +107,6 @@ def spans(space: AddressSpace, address: int, size: int, access: int = Access.REA
   return views
 
 
-def first_missing(space: AddressSpace, address: int, size: int, access: int) -> int | None:
-  """The first address of a range that cannot be accessed so, or None. Nothing is accessed."""
-  at = address
-  while at < address + size:
-    mapping = space.find(at)
-    if mapping is None or mapping.access & access != access:
-      return at
-    at = mapping.end
-  return None
-
-
 @dataclass(eq=False)
 class Extent:
   """The memory of one allocation: free again when the last buffer or dma-buf that holds it goes."""

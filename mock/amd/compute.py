@@ -15,7 +15,7 @@ from tinyhw.autogen import gc_11_0_0 as gc
 from tinyhw.core.errors import MachineFault, PageFault, Unsupported
 from tinyhw.core.memory import Access
 from tinyhw.mock.amd.registers import USER_DATA, USER_DATA_COUNT
-from tinyhw.mock.memory import first_missing
+from tinyhw.mock.memory import spans
 
 if TYPE_CHECKING:
   from tinyhw.mock.amd.pm4 import ComputeQueue
@@ -125,11 +125,12 @@ def program_of(queue: ComputeQueue, initiator: int) -> Program | None:
 
 def _check_scratch(queue: ComputeQueue, base: int, size: int) -> None:
   """Any wave may get any slot, so that the whole ring has to be there; a wave in a slot that is not faults."""
-  missing = first_missing(queue.space, base, size, Access.WRITE)
-  if missing is not None:
+  try:
+    spans(queue.space, base, size, Access.WRITE)
+  except PageFault as fault:
     queue.machine.doubt(
       f"{queue.name}: DISPATCH with scratch of {size:,} bytes at {base:#x} (COMPUTE_TMPRING_SIZE.WAVES x WAVESIZE of "
-      f"{queue.gpu.card.shader_engines} shader engines), of which {missing:#x} is not mapped for writing"
+      f"{queue.gpu.card.shader_engines} shader engines), of which {fault.address or base:#x} is not mapped for writing"
     )
 
 
