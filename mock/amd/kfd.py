@@ -59,6 +59,11 @@ class Kfd:
     for process in self.processes.values():
       process.debug.detach(())
       process.user.close()
+      process.events.close()
+      for device in process.devices.values():
+        device.close()
+    for page in self.mmio.values():
+      page.close()
     self.processes.clear()
 
   def process(self, pid: int) -> KfdProcess:
@@ -80,6 +85,7 @@ class Kfd:
       for buffer in device.buffers.values():
         self._give_back(device, buffer)
       device.close()
+    process.events.close()
     process.user.close()
 
   def forget_gpu(self, gpu_id: int) -> None:
