@@ -17,7 +17,7 @@ from typing import Any, Final, Protocol
 
 import numpy as np
 
-from tinyhw.core.errors import DecodeError, MachineFault, TinyhwError, WatchdogExpired
+from tinyhw.core.errors import DecodeError, Error, MachineFault, WatchdogExpired
 
 Value = Any
 Step = Callable[["Group"], None]
@@ -330,11 +330,11 @@ class Cohort:
           for step in steps: step(group)
           left = -1
           after = block.next if block.end is None else block.end(group)
-      except (TinyhwError, IndexError) as error:
+      except (Error, IndexError) as error:
         if left == 0: left = length_hint(steps)
         at = block.pcs[len(block.steps) - left - 1] if self.observer is None else group.pc
         raise self.located(error, at, group) from (
-          None if isinstance(error, TinyhwError) else error)
+          None if isinstance(error, Error) else error)
       count = block.count
       group.count += count
       stats.instructions += count * size

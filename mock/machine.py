@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakSet
 
-from tinyhw.core.errors import Interrupted, MachineFault, PageFault, TinyhwError, Unsupported
+from tinyhw.core.errors import Error, Interrupted, MachineFault, PageFault, Unsupported
 from tinyhw.core.memory import Allocator, Region
 from tinyhw.core.table import Ignored
 from tinyhw.core.trace import Clock, Trace
@@ -237,7 +237,7 @@ class Machine:
     """Whether no queue can proceed."""
     return not any(q.runnable() for q in self.queues)
 
-  def queue_failed(self, queue: Queue, error: TinyhwError) -> None:
+  def queue_failed(self, queue: Queue, error: Error) -> None:
     """A queue stopped: record it with all that is known, and let the kernel driver tell the client what it tells."""
     name = type(error).__name__
     fields = {

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tinyhw.arguments import Array, Buffer, bind, fetch
-from tinyhw.core.errors import HazardFound, InvalidArgument, LDSWarning, TinyhwError, Unsupported, WaitTimeout
+from tinyhw.core.errors import Error, HazardFound, InvalidArgument, LDSWarning, Unsupported, WaitTimeout
 from tinyhw.device import Device, OpenDevice, mock_cards, stand_in
 from tinyhw.wire.codeobject import CodeObject, Kernel, place, unbundled
 
@@ -174,7 +174,7 @@ def contents(binary: Binary, arch: str | None = None) -> bytes:
   if not isinstance(binary, (str, os.PathLike)):
     raise InvalidArgument(f"{type(binary).__name__} given for a code object", hint="give its bytes or its file's path")
   try: return unbundled(Path(binary).read_bytes(), arch)
-  except TinyhwError: raise
+  except Error: raise
   except (OSError, ValueError) as error:
     why = getattr(error, "strerror", None) or error
     raise InvalidArgument(f"cannot be read: {why}", where=repr(os.fspath(binary))) from None

@@ -4,7 +4,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final
 
-from tinyhw.core.errors import TinyhwError
+from tinyhw.core.errors import Error
 from tinyhw.wire import codeobject, dwarf
 from tinyhw.wire.codeobject import Argument, Kernel
 from tinyhw.wire.ctype import CType
@@ -42,7 +42,7 @@ def seen(binary: bytes, kernel: Kernel) -> tuple[CType | None, ...]:
   try:
     code = codeobject.load(binary)
     found = uses(code, kernel, generation(code.arch))
-  except TinyhwError: return (None,) * len(kernel.arguments)
+  except Error: return (None,) * len(kernel.arguments)
   out: list[CType | None] = []
   for a in kernel.arguments:
     if a.kind == "by_value":

@@ -7,7 +7,7 @@ from typing import Any
 from weakref import WeakKeyDictionary, ref
 
 from tinyhw.arch import Arch
-from tinyhw.core.errors import DecodeError, PageFault, TinyhwError, Unsupported
+from tinyhw.core.errors import DecodeError, Error, PageFault, Unsupported
 from tinyhw.core.memory import Access, AddressSpace
 from tinyhw.emulator.amdgcn import bind, control
 from tinyhw.emulator.amdgcn.all_tables import binds
@@ -114,7 +114,7 @@ class Program:
   def _make(self, start: int, mode: int) -> CodeBlock:
     self._leaders.add(start)
     try: return self._build(start, mode)
-    except TinyhwError:
+    except Error:
       self._decoded.clear()  # what was decoded here is guarded by no span: decode it again next time
       raise
 

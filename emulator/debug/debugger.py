@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tinyhw.arch import Arch
-from tinyhw.core.errors import InvalidArgument, MachineFault, PageFault, TinyhwError
+from tinyhw.core.errors import Error, InvalidArgument, MachineFault, PageFault
 from tinyhw.core.memory import AddressSpace
 from tinyhw.emulator.amdgcn.launch import Dispatch
 from tinyhw.emulator.check import Checker
@@ -41,7 +41,7 @@ class Stop:
   waves: tuple[int, ...] = ()
   pc: int | None = None
   breakpoint: Break | None = None
-  error: TinyhwError | None = None
+  error: Error | None = None
 
   def __str__(self) -> str: return self.text
 
@@ -221,7 +221,7 @@ class Debugger:
     self._interrupted = False
     while True:
       try: picked = self.engine.pick()
-      except TinyhwError as error: return self._fault(error, None)
+      except Error as error: return self._fault(error, None)
       if picked is None: return self._end()
       stop = self._before(*picked) or self._execute(*picked)
       if stop is not None: return stop
@@ -244,7 +244,7 @@ class Debugger:
         if w in self._shown: continue
         try:
           if b.counts(self.view(w), self.code): waves.append(w)
-        except TinyhwError as error:
+        except Error as error:
           waves, trouble = [w], f"; its condition cannot be told: {error}"
           break
       if not waves: continue
@@ -255,7 +255,7 @@ class Debugger:
   def _at(self, cohort: Cohort, group: Group) -> list[Break]:
     """Breakpoints that an instruction may meet, wherever they are switched on."""
     try: i = self.engine.bound(cohort, group.pc, group.mode)[0]
-    except TinyhwError: return []  # it is told when it is executed
+    except Error: return []  # it is told when it is executed
     return [b for b in self.breaks.values() if isinstance(b, PlaceBreak) and b.address == group.pc
             or isinstance(b, MnemonicBreak) and b.fits(i.mnemonic)]
 
@@ -269,7 +269,7 @@ class Debugger:
       i = self.engine.bound(cohort, pc, group.mode)[0]
       link = i.operands["sdst"].value if i.mnemonic in CALLS else None
       self.engine.execute(cohort, group, alone)
-    except TinyhwError as error: return self._fault(error, group)
+    except Error as error: return self._fault(error, group)
     if link is not None or i.mnemonic in RETURNS: self._follow_calls(i, pc, waves)
     if self.checker is not None and len(self.checker.last) > len(self._findings): return self._found(waves)
     for b, wave, lane, address, access in hits:
@@ -283,7 +283,7 @@ class Debugger:
       if w.of not in waves and not w.expression.reads_memory: continue
       if self.engine.find(w.of) is None: continue
       try: change = w.changed(self.view(w.of), self.code)
-      except TinyhwError as error:
+      except Error as error:
         w.enabled = False
         return self._stand("watch", f"watch {w.number} is off: {error}, after {self.code.where(pc)}", w.of, w)
       trouble = self._counts_after(w, w.of) if change is not None else None
@@ -310,7 +310,7 @@ class Debugger:
     """
     if self.engine.find(wave) is None: return "" if b.condition is None and b.lane is None else None
     try: return "" if b.counts(self.view(wave), self.code) else None
-    except TinyhwError as error: return f"; its condition cannot be told: {error}"
+    except Error as error: return f"; its condition cannot be told: {error}"
 
   def _follow_calls(self, i: Instruction, pc: int, waves: list[int]) -> None:
     for wave in waves:
@@ -325,7 +325,7 @@ class Debugger:
   # ---- stopping
 
   def _stop(self, reason: str, text: str, group: Group, wave: int | None = None, b: Break | None = None,
-            error: TinyhwError | None = None) -> Stop:
+            error: Error | None = None) -> Stop:
     """Stand with the waves of a group; the wave looked at stays the same where it is one of them."""
     waves = tuple(group.waves.tolist())
     self.focus = wave if wave is not None else self.focus if self.focus in waves else waves[0]
@@ -342,11 +342,11 @@ class Debugger:
     group = next((g for _, g, _ in self.engine.groups()), None)
     if group is not None: return self._stop(reason, text, group, int(group.waves[0]), b)
     try: picked = self.engine.pick()
-    except TinyhwError as error: return self._fault(error, None)
+    except Error as error: return self._fault(error, None)
     if picked is None: return replace(self._end(), text=f"{text}; every wave has ended")
     return self._stop(reason, text, picked[1], None, b)
 
-  def _fault(self, error: TinyhwError, group: Group | None) -> Stop:
+  def _fault(self, error: Error, group: Group | None) -> Stop:
     if group is None:
       wave = error.wave if isinstance(error, MachineFault) else None
       found = None if wave is None else self.engine.find(wave)

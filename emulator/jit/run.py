@@ -12,7 +12,7 @@ from typing import Any, Final, cast
 
 import numpy as np
 
-from tinyhw.core.errors import MachineFault, TinyhwError
+from tinyhw.core.errors import Error, MachineFault
 from tinyhw.core.memory import AddressSpace
 from tinyhw.emulator.amdgcn import control
 from tinyhw.emulator.amdgcn.allocation import first_block
@@ -454,8 +454,8 @@ class Waves:
       with np.errstate(all="ignore"):
         if end is not None: after = end(group)
         elif (step := program.step(i, pc, mode)) is not None: step(group)
-    except (TinyhwError, IndexError) as error:
-      raise cohort.located(error, pc, group) from (None if isinstance(error, TinyhwError) else error)
+    except (Error, IndexError) as error:
+      raise cohort.located(error, pc, group) from (None if isinstance(error, Error) else error)
     self.interpreted[i.mnemonic] = self.interpreted.get(i.mnemonic, 0) + 1
     self.instructions += 1
     self.executed[wave] += 1
@@ -503,7 +503,7 @@ class Waves:
     self.cohort.running, self.cohort.seen = None, (pc, site.instruction)
     try:
       with np.errstate(all="ignore"): self._serve(site, group)
-    except (TinyhwError, IndexError) as error: self.error = self.cohort.located(error, pc, group)
+    except (Error, IndexError) as error: self.error = self.cohort.located(error, pc, group)
     except BaseException as error: self.error = error  # no exception may pass through compiled code
     else: return 0
     return 1

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from tinyhw.core.errors import DecodeError, Interrupted, MachineFault, PageFault, TinyhwError
+from tinyhw.core.errors import DecodeError, Error, Interrupted, MachineFault, PageFault
 from tinyhw.core.memory import Access, AddressSpace
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ class Queue(ABC):
     )
     self.read = self.write = 0
     self.wait: Wait | None = None
-    self.error: TinyhwError | None = None
+    self.error: Error | None = None
     self.packets = 0
     self.sdma_bit = -1
     self.held: list[Buffer] = []
@@ -209,7 +209,7 @@ class Queue(ABC):
       self.block(Wait(self.packet_text(), "the end of its waves", "= 1", lambda: 0, lambda: False))
     except (PageFault, MachineFault, DecodeError) as error:
       self.fail(error)
-    except TinyhwError as error:  # what tinyhw does not model is the caller's to hear of, at once
+    except Error as error:  # what tinyhw does not model is the caller's to hear of, at once
       self.fail(error)
       raise
     except BaseException as broken:  # an interrupt by the user, or a mistake of ours: the packet is not done
@@ -283,7 +283,7 @@ class Queue(ABC):
 
   # ---- the end
 
-  def fail(self, error: TinyhwError) -> None:
+  def fail(self, error: Error) -> None:
     """Stop this queue for good and tell the client as the kernel driver would."""
     self.error = error
     self.wait = None

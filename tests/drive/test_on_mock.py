@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.strength import examples, seed
-from tinyhw.core.errors import DeviceError, InvalidArgument, OutOfMemory, TinyhwError, WaitTimeout
+from tinyhw.core.errors import DeviceError, Error, InvalidArgument, OutOfMemory, WaitTimeout
 from tinyhw.drive.amd import device as driver
 from tinyhw.drive.amd.batch import Batch, Launch
 from tinyhw.drive.amd.commands import CopyCommands
@@ -240,7 +240,7 @@ def test_a_packet_that_nobody_knows_is_named(gpu: AMDRuntime, queue: str, words:
   stream = CommandStream("broken")
   stream.words += words
   stream.mark_words("timeline", *_spare(stream))
-  with pytest.raises(TinyhwError, match=rf"(?s){name}.*"):
+  with pytest.raises(Error, match=rf"(?s){name}.*"):
     gpu.submit(getattr(gpu, queue), stream.bind())
     gpu.synchronize()
 

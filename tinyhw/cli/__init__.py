@@ -6,7 +6,7 @@ from importlib import import_module
 
 import click
 
-from tinyhw.core.errors import TinyhwError
+from tinyhw.core.errors import Error
 
 # verb -> (module, one line): a verb's module is imported when the verb runs, so that `tinyhw --help` stays quick
 VERBS = {
@@ -62,7 +62,7 @@ def tinyhw() -> None:
 def main() -> None:
   """Entry point of the command."""
   try: tinyhw.main(prog_name="tinyhw")
-  except TinyhwError as error: message = str(error)
+  except Error as error: message = str(error)
   except OSError as error:  # a file that cannot be written
     if error.filename is None: raise
     message = f"{error.filename}: {error.strerror}"

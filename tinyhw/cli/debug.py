@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from tinyhw.core.errors import InvalidArgument, TinyhwError
+from tinyhw.core.errors import Error, InvalidArgument
 from tinyhw.emulator.debug.breaks import Break, show
 from tinyhw.emulator.debug.code import Line
 from tinyhw.emulator.debug.debugger import Debugger, Stop
@@ -115,7 +115,7 @@ class Shell(Generic[D]):
     if word is None: return self.fail(f"unknown command {m[1]!r}; help lists them")
     self.lastcmd = line
     try: return bool(getattr(self, f"do_{word}")(f"{m[2] or ''} {m[3]}".strip()))
-    except TinyhwError as error: return self.fail(str(error))
+    except Error as error: return self.fail(str(error))
 
   def unabbreviated(self, word: str) -> str | None:
     """A command by its name, alias or unique beginning."""

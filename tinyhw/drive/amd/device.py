@@ -12,9 +12,9 @@ from tinyhw.autogen import hsa, kfd
 from tinyhw.core.errors import (
   DecodeError,
   DeviceError,
+  Error,
   InvalidArgument,
   OutOfMemory,
-  TinyhwError,
   Unsupported,
   WaitTimeout,
 )
@@ -399,6 +399,6 @@ class AMDRuntime(QueuedRuntime):
     self.lost = self.lost or DeviceError("the device was closed", where=self.name, hint="open it again")
     for step in steps:
       try: step()
-      except TinyhwError: continue  # closing goes as far as the kernel lets it
+      except Error: continue  # closing goes as far as the kernel lets it
     if self._scratch is not None: self.kfd.free(self._scratch)
     if self._doorbells is not None: self.port.munmap(self._doorbells, _DOORBELLS_BYTES)
