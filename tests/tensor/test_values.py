@@ -355,6 +355,24 @@ def test_chains_of_conversions_on_devices(device: str) -> None:
     check(tensor(values, device).cast(b).cast(c), wanted, values)
 
 
+def test_negative_numbers_as_unsigned_as_floats(device: str) -> None:
+  """Whole vectors of them: LLVM 22's SLP vectorizer took the narrow numbers for unsigned ones."""
+  for a in (dtypes.int8, dtypes.int16, dtypes.int32):
+    for b in (dtypes.uint16, dtypes.uint32, dtypes.uint64):
+      for c in (dtypes.float16, dtypes.float32, dtypes.float64):
+        if b.bits <= a.bits: continue
+        values = np.resize(np.array([-1, -5, -128, 3], a.numpy), 16)
+        with np.errstate(over="ignore"): wanted = values.astype(b.numpy).astype(c.numpy)
+        check(tensor(values, device).cast(b).cast(c), wanted, values)
+
+
+def test_a_product_rounded_to_half_keeps_the_sign_of_its_zero(device: str) -> None:
+  """LLVM 22 adds +0 to it (v_fma_mixlo_f16)."""
+  x, y = pairs(np.array([0.0, -0.0, 1.0, -3.0, 1e-30, -1e-30, 1e30, -INF], F32))
+  with np.errstate(all="ignore"): wanted = (x * y).astype(F16)
+  check((tensor(x, device) * tensor(y, device)).cast(dtypes.float16), wanted, x, y)
+
+
 @SLOW
 @example(values=[-5], types=(dtypes.int8, dtypes.float32, dtypes.uint8))
 @example(values=[2**40 + 300], types=(dtypes.int64, dtypes.float32, dtypes.int8))
