@@ -95,6 +95,8 @@ class Program(Protocol):
 
   def describe(self, pc: int) -> str: ...
 
+  def caller(self, group: Group, row: int) -> int | None: ...
+
   def refresh(self) -> None: ...
 
 
@@ -319,7 +321,8 @@ class Cohort:
     executed, jumps = stats.blocks, 1 if self.looking else JUMPS_ALONE if meeting is None else JUMPS_A_LAP
     while True:
       start = group.pc
-      block = program.block(start, group.mode)
+      try: block = program.block(start, group.mode)
+      except MachineFault as error: raise self.located(error, start, group) from None
       steps = iter(block.steps)
       self.running = block, steps
       left = 0
@@ -506,6 +509,9 @@ class Cohort:
       if error.pc is None: error.pc, error.instruction = pc, self.program.describe(pc)
       if error.lane is not None and error.wave is None:
         error.wave, error.lane = int(group.waves[error.lane // self.lanes]), error.lane % self.lanes
+      if error.wave is None and (group.size == 1 or error.pc == error.address): error.wave = int(group.waves[0])
+      row = np.flatnonzero(group.waves == error.wave)
+      if error.caller is None and row.size: error.caller = self.program.caller(group, int(row[0]))
       return error
     if isinstance(error, IndexError):
       text = self.program.describe(pc)

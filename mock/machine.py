@@ -247,8 +247,9 @@ class Machine:
     }
     self.trace.add(queue.name, "fault", f"{name}: {error}", **fields)
     packet = queue.packet_text()
-    self.findings.append(f"{queue.name}: {queue.state.value}: {error}; packet {packet}")
-    self.log(queue.gpu, f"{queue.name} stopped: {error}; packet {packet}")
+    text = " | ".join(line.strip() for line in str(error).splitlines())  # a line of the log is one
+    self.findings.append(f"{queue.name}: {queue.state.value}: {text}; packet {packet}")
+    self.log(queue.gpu, f"{queue.name} stopped: {text}; packet {packet}")
     if isinstance(error, PageFault):
       self.kfd.memory_violation(queue, error)
     else:

@@ -24,7 +24,7 @@ from tinyhw.emulator.debug.snapshot import copied_space
 from tinyhw.emulator.engines import OBSERVED
 from tinyhw.emulator.observe import Observer
 from tinyhw.isa.amdgcn import table
-from tinyhw.launcher import Binary, Counts, contents, dims, told_outside, warn
+from tinyhw.launcher import Binary, Counts, contents, dims, plain_faults, told_outside, warn
 
 if TYPE_CHECKING:
   from tinyhw.arch import Arch
@@ -55,7 +55,7 @@ def report(binary: Binary, kernel: str, grid: Counts, block: Counts, args: Seque
   start = _Start(binary, kernel, grid, block, args, shared)
   try:
     ready, recorder = start.ready, Recorder(exactness)
-    with start.runtime.explained(ready):
+    with plain_faults(start.binary, ready.kernel), start.runtime.explained(ready):
       watchdog = int(mock_options().get("watchdog", OBSERVED))
       stats = dispatch(ready.space, ready.arch, ready.dispatch, watchdog=watchdog, observer=recorder)
     for text in told_outside(ready.kernel, start.runtime.loaded(), stats.outside): warn(text)
@@ -201,7 +201,7 @@ class _Start:
     self.runtime, self.arrays = emulated(), list[Buffer]()
     self.watchdog = int(mock_options().get("watchdog", WATCHDOG))
     try:
-      code = contents(binary)
+      self.binary = code = contents(binary)
       program = self.runtime.load_kernel(code, kernel)
       payload, lds = bind(self.runtime, program, code, args, shared, self.arrays)
       self.ready: Ready = program.ready(payload, dims(grid, "grid"), dims(block, "block"), lds)

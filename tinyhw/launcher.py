@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tinyhw.arguments import Array, Buffer, bind, fetch
-from tinyhw.core.errors import Error, HazardFound, InvalidArgument, LDSWarning, Unsupported, WaitTimeout
+from tinyhw.core.errors import Error, HazardFound, InvalidArgument, LDSWarning, MachineFault, Unsupported, WaitTimeout
 from tinyhw.device import Device, OpenDevice, mock_cards, stand_in
+from tinyhw.parameters import asked_for
 from tinyhw.wire.codeobject import CodeObject, Kernel, place, unbundled
 
 if TYPE_CHECKING:
@@ -85,14 +86,24 @@ def launch(binary: Binary, kernel: str, grid: Counts, block: Counts, args: Seque
     try:
       payload, lds = bind(runtime, program, code, args, shared, buffers)
       with timed(opened, timeout):
-        program.launch(payload, *sizes, dynamic_lds=lds)
-        runtime.synchronize()
+        with plain_faults(code, program.kernel):
+          program.launch(payload, *sizes, dynamic_lds=lds)
+          runtime.synchronize()
       result += [fetch(runtime, value, allocation) for value, allocation in buffers]
     finally:
       for _, allocation in buffers: runtime.free(allocation)
     result.warnings = told_outside(program.kernel, runtime.loaded(), Device.seen(opened.name)[0])
   for text in result.warnings: warn(text)
   return result
+
+
+@contextmanager
+def plain_faults(code: bytes, kernel: Kernel) -> Iterator[None]:
+  """Have faults name only those hidden arguments that the kernel's code may read."""
+  try: yield
+  except MachineFault as fault:
+    if fault.hidden: fault.hidden = tuple(name for name in fault.hidden if name in asked_for(code, kernel))
+    raise
 
 
 @contextmanager

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary, ref
 
+import numpy as np
+
 from tinyhw.arch import Arch
 from tinyhw.core.errors import DecodeError, Error, PageFault, Unsupported
 from tinyhw.core.memory import Access, AddressSpace
@@ -17,6 +19,7 @@ from tinyhw.emulator.simt import Group, Next, Step
 from tinyhw.isa.amdgcn import Instruction, table
 
 BLOCK_LIMIT = 512
+LINK = 30  # the first of the two SGPRs that hold a function's return address
 
 
 @dataclass(eq=False)
@@ -98,6 +101,16 @@ class Program:
   def describe(self, pc: int) -> str:
     """Text of the instruction at pc."""
     return str(self._decoded.get(pc) or self.fetch(pc))
+
+  def caller(self, group: Group, row: int) -> int | None:
+    """PC of the call whose return address a wave has where the calling convention keeps it (LLVM's AMDGPUUsage,
+    "Non-Kernel Functions": SGPR30 and SGPR31). A kernel, and a function that has called another, may have an old one.
+    """
+    low, high = (np.asarray(group.s[LINK + k]).reshape(-1) for k in (0, 1))
+    back = int(low[row if len(low) > 1 else 0]) | int(high[row if len(high) > 1 else 0]) << 32
+    try: i = self.fetch(back - 4)
+    except Error: return None
+    return back - 4 if i.mnemonic in control.CALLS and i.operands["sdst"].value == LINK else None
 
   def fetch(self, pc: int) -> Instruction:
     """The instruction at pc. Raises PageFault or DecodeError where there is none."""

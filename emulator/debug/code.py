@@ -12,7 +12,7 @@ from tinyhw.core.memory import AddressSpace
 from tinyhw.emulator.amdgcn import control
 from tinyhw.isa.amdgcn import Instruction, Table
 
-CALLS: Final = frozenset({"s_swappc_b64", "s_call_b64"})
+CALLS: Final = control.CALLS
 RETURNS: Final = frozenset({"s_setpc_b64"})
 PADDING: Final = frozenset({"s_code_end", "s_nop"})
 BARRIERS: Final = frozenset({"s_barrier", "s_barrier_wait", "s_barrier_signal", "s_barrier_signal_isfirst"})

@@ -489,7 +489,9 @@ class Waves:
     if place not in self.form.index:
       status = self.states[wave, STATUS]
       self.states[wave, STATUS] = END  # where this one goes on is set below
-      self.code.grow(pc, mode)
+      try: self.code.grow(pc, mode)
+      except MachineFault as error:
+        raise self.cohort.located(error, pc, self._loaded(wave, pc, mode)) from None
       if self.form is not self.code.form: self._exchange(self.code.form)
       self.states[wave, STATUS] = status
     self.states[wave, RESUME] = self._number(place)

@@ -44,8 +44,11 @@ def test_the_first_line_is_the_cause_and_each_fact_has_one() -> None:
   assert str(SAMPLES[0]).splitlines() == ["here: broken; mend it", "  one", "  two"]
   fault = MachineFault("stopped", pc=0x10, instruction="s_nop 0", wave=1, lane=2, hint="go on")
   assert str(fault) == "stopped at PC 0x10 in 's_nop 0' wave 1 lane 2; go on"
-  fault.facts = ("instruction 's_nop 0'",)
-  assert str(fault).splitlines() == ["stopped; go on", "  instruction 's_nop 0'"]  # each is said once
+  fault.work, fault.place, fault.file, fault.line, fault.source = "kernel k", "k+0x8", "/x/bugs.c", 5, "out[i] = x;"
+  fault.calls, fault.workgroup, fault.facts = ("called by m+0x4",), (1, 2, 0), ("and more",)
+  assert str(fault).splitlines() == [
+    "stopped, in kernel k at bugs.c:5; go on", "  bugs.c:5: out[i] = x;", "  k+0x8, PC 0x10: s_nop 0",
+    "  called by m+0x4", "  wave 1, lane 2, workgroup 1,2,0", "  and more"]
 
 
 @pytest.mark.parametrize("error", SAMPLES, ids=lambda e: type(e).__name__)

@@ -79,9 +79,9 @@ define amdgpu_kernel void @call(ptr addrspace(1) %p) #0 {
 
 def test_services_of_a_runtime_that_nobody_runs_are_named(code_object: Build) -> None:
   binary = code_object(HOSTCALL)
-  with pytest.raises(PageFault, match="the kernel asks for .*hidden_hostcall_buffer.* .null here"):
+  with pytest.raises(PageFault, match="the kernel asks for hidden_hostcall_buffer, null here"):
     tinyhw.launch(binary, "call", 1, 1, [X], "EMU")
-  with pytest.raises(DeviceError, match="which asks for .*hidden_hostcall_buffer.* .null here"):
+  with pytest.raises(DeviceError, match="the kernel asks for hidden_hostcall_buffer, null here"):
     tinyhw.launch(binary, "call", 1, 1, [X], "AMD")
 
 

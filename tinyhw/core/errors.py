@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Self, TypeVar
 
 
 class LDSWarning(UserWarning):
@@ -36,13 +36,20 @@ class Error(Exception):
 
   def __reduce__(self) -> Any: return _again, (type(self), self.args, self.__dict__)  # constructors take others
 
+  def again(self) -> Self:
+    """Another error of the same fields, without traceback."""
+    return _again(type(self), self.args, dict(vars(self)))
+
   def row(self) -> dict[str, Any]:
     """The error as plain values, for JSON: its type, its text and its fields."""
     fields = {name: _plain(value) for name, value in vars(self).items() if not name.startswith("_")}
     return {"type": type(self).__name__, "text": str(self), **fields}
 
 
-def _again(kind: type[Error], args: tuple[Any, ...], fields: dict[str, Any]) -> Error:
+E = TypeVar("E", bound=Error)
+
+
+def _again(kind: type[E], args: tuple[Any, ...], fields: dict[str, Any]) -> E:
   """An error out of a pickle."""
   made = kind.__new__(kind, *args)
   made.args = args
@@ -105,31 +112,63 @@ class DeviceError(Error):
 class MachineFault(DeviceError):
   """A GPU program did what the chip refuses.
 
-  `pc` is the address of the instruction, `instruction` its text, `lane` the lane in its wave, `wave` which wave. Once
-  the device has explained it, `kernel` names the kernel, `place` is "symbol+0x10", and where the code has debug
-  information `file`, `line` and `source` say which line of which file it is and what is written there.
+  `pc` is the address of the instruction, `instruction` its text, `lane` the lane in its wave, `wave` which wave,
+  `caller` the PC of the call that led into the function. Once a device has explained it, `work` says what it ran
+  ("kernel add", "copy"), `kernel` names the kernel, `place` is "symbol+0x10", `workgroup` the place in the grid,
+  `memory` what is at `address` or before it, and where the code has debug information `file` and `line` say the line
+  and `source` what is written there.
   """
 
   def __init__(self, message: str, *, pc: int | None = None, instruction: str | None = None, address: int | None = None,
-               lane: int | None = None, wave: int | None = None, where: str | None = None, hint: str | None = None,
-               facts: Sequence[str] = ()) -> None:
+               lane: int | None = None, wave: int | None = None, where: str | None = None,
+               hint: str | None = None) -> None:
     self.pc, self.instruction, self.address, self.lane, self.wave = pc, instruction, address, lane, wave
+    self.caller: int | None = None
+    self.work: str | None = None
     self.kernel: str | None = None
     self.place: str | None = None
+    self.workgroup: tuple[int, int, int] | None = None
+    self.memory: str | None = None
     self.file: str | None = None
     self.line: int | None = None
     self.source: str | None = None
-    super().__init__(message, where=where, hint=hint, facts=facts)
+    self.calls: tuple[str, ...] = ()  # how the code came there, the latest first: a line each
+    self.hidden: tuple[str, ...] = ()  # hidden arguments that are null here
+    super().__init__(message, where=where, hint=hint)
+
+  @property
+  def at(self) -> str | None:
+    """"bugs.c:5" where the line is known, else "symbol+0x10"."""
+    return f"{os.path.basename(self.file)}:{self.line}" if self.file and self.line else self.place
 
   def headline(self) -> str:
-    if self.facts: return super().headline()  # they say the rest
     parts = [f"{self.where}: {self.message}" if self.where else self.message]
-    if self.pc is not None: parts.append(f"at PC {self.pc:#x}")
-    if self.instruction: parts.append(f"in '{self.instruction}'")
-    if self.wave is not None: parts.append(f"wave {self.wave}")
-    if self.lane is not None: parts.append(f"lane {self.lane}")
-    text = " ".join(parts)
+    if self.work is None:
+      if self.pc is not None: parts.append(f"at PC {self.pc:#x}")
+      if self.instruction: parts.append(f"in '{self.instruction}'")
+      if self.wave is not None: parts.append(f"wave {self.wave}")
+      if self.lane is not None: parts.append(f"lane {self.lane}")
+      if self.caller is not None: parts.append(f"called at PC {self.caller:#x}")
+      text = " ".join(parts)
+    else:
+      if self.memory: parts.append(self.memory)
+      parts.append(f"in {self.work}{f' at {self.at}' if self.at else ''}")
+      text = ", ".join(parts)
     return f"{text}; {self.hint}" if self.hint else text
+
+  def __str__(self) -> str:
+    if self.work is None: return super().__str__()
+    facts = []
+    if self.source: facts.append(f"{self.at}: {self.source}")
+    if self.pc is not None:
+      instruction = f": {self.instruction}" if self.instruction else ""
+      facts.append(f"{f'{self.place}, ' if self.place else ''}PC {self.pc:#x}{instruction}")
+    facts += self.calls
+    wave = [f"{name} {value}" for name, value in (("wave", self.wave), ("lane", self.lane)) if value is not None]
+    if self.workgroup is not None: wave.append(f"workgroup {','.join(map(str, self.workgroup))}")
+    if wave: facts.append(", ".join(wave))
+    if self.hidden: facts.append(f"the kernel asks for {', '.join(self.hidden)}, null here")
+    return "\n  ".join([self.headline(), *facts, *self.facts])
 
 
 class PageFault(MachineFault):
@@ -199,8 +238,8 @@ class WaitTimeout(DeviceError):
   """A wait that nobody ended. Names the signal's address, the value `wanted` and the one `seen`, where there is one."""
 
   def __init__(self, queue: str, *, packet: str, address: int | None = None, wanted: int = 0, seen: int = 0,
-               seconds: float, hint: str | None = None) -> None:
+               seconds: float, hint: str | None = None, facts: Sequence[str] = ()) -> None:
     self.queue, self.packet, self.address = queue, packet, address
     self.wanted, self.seen, self.seconds = wanted, seen, seconds
     what = packet if address is None else f"{packet} waits on {address:#x} for {wanted:#x}, found {seen:#x}"
-    super().__init__(f"no progress after {seconds:.3g} s: {what}", where=queue, hint=hint)
+    super().__init__(f"no progress after {seconds:.3g} s: {what}", where=queue, hint=hint, facts=facts)

@@ -54,7 +54,7 @@ def open_dwarf(data: bytes, places: Mapping[int, int]) -> Any:
 def _relocate(file: Elf, info: Any, places: Mapping[int, int]) -> None:
   """Apply the relocations of the debug sections, as pyelftools has them in memory (decompressed)."""
   from elftools.dwarf.dwarfinfo import DebugSectionDescriptor as DebugSection
-  streams = {part.name: part.stream for part in vars(info).values() if isinstance(part, DebugSection)}
+  streams: dict[str, Any] = {part.name: part.stream for part in vars(info).values() if isinstance(part, DebugSection)}
   for section in file.sections:
     if section.type != elf.SHT_RELA: continue
     name = file.sections[section.info].name

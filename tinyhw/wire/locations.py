@@ -67,7 +67,7 @@ def _expression(info: Any, die: Any, attribute: Any, pc: int) -> bytes | None:
   from elftools.dwarf.locationlists import LocationParser
   version = die.cu.header["version"]
   if not LocationParser.attribute_has_location(attribute, version): return None
-  found = LocationParser(info.location_lists()).parse_from_attribute(attribute, version, die)
+  found: Any = LocationParser(info.location_lists()).parse_from_attribute(attribute, version, die)
   if not isinstance(found, list): return bytes(found.loc_expr)
   low = die.cu.get_top_DIE().attributes.get("DW_AT_low_pc")
   base = 0 if low is None else low.value

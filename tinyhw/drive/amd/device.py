@@ -78,6 +78,7 @@ class AMDRuntime(QueuedRuntime):
     self._own: list[Buffer] = []
     self._images: dict[bytes, CodeImage] = {}
     self.unserved: dict[str, tuple[str, ...]] = {}  # kernel -> hidden arguments that it asks for and gets as null
+    self.used: dict[int, tuple[int, str]] = {}  # of allocations by address: bytes that were asked for, and a name
     self._free: FreeCache[Buffer] = FreeCache(_CACHE_BYTES, self._release)
     self._scratch: Buffer | None = None
     self._scratch_wave_bytes, self.scratch_generation = 0, 0
@@ -194,10 +195,17 @@ class AMDRuntime(QueuedRuntime):
         self.synchronize()
         self._free.clear()
         buffer = self.kfd.alloc(self.gpu, size, Memory.VRAM)
+    self.used[buffer.address] = nbytes, ""
     return Allocation(buffer.address, nbytes, (self, buffer))
+
+  def rename(self, allocation: Allocation, name: str) -> None:
+    """Let reports call an allocation by a name."""
+    assert allocation.address is not None
+    self.used[allocation.address] = allocation.size, name
 
   def free(self, allocation: Allocation) -> None:
     owner, buffer = self._owner(allocation)
+    owner.used.pop(buffer.address, None)
     allocation.address = allocation.handle = None
     if not self._closed: owner._free.give(buffer.size, buffer)
 
