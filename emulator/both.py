@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from tinyhw.arch import Arch
-from tinyhw.core.errors import Error, Interrupted, WatchdogExpired
+from tinyhw.core.errors import Error, Interrupted, MachineFault, WatchdogExpired
 from tinyhw.core.memory import AddressSpace, Region
 from tinyhw.emulator import nans
 from tinyhw.emulator.amdgcn import Dispatch, DispatchStats
@@ -69,6 +69,8 @@ def both(space: AddressSpace, arch: Arch, d: Dispatch, watchdog: int, compiled: 
   where = f"after the dispatch at {d.entry_pc:#x}"
   for stopped in (error, other):
     if isinstance(stopped, Interrupted): raise stopped  # where they stood then is a matter of time
+  if isinstance(error, MachineFault) and isinstance(other, MachineFault):
+    other.caller = error.caller  # compiled code may have the return address in a register of its own
   if not _same(error, other):
     raise EnginesDiffer(f"the reference {_told(error)}, compiled code {_told(other)}")
   if error is not None: raise other

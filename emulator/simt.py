@@ -509,7 +509,7 @@ class Cohort:
       if error.pc is None: error.pc, error.instruction = pc, self.program.describe(pc)
       if error.lane is not None and error.wave is None:
         error.wave, error.lane = int(group.waves[error.lane // self.lanes]), error.lane % self.lanes
-      if error.wave is None and (group.size == 1 or error.pc == error.address): error.wave = int(group.waves[0])
+      if error.wave is None and error.pc == error.address: error.wave = int(group.waves[0])
       row = np.flatnonzero(group.waves == error.wave)
       if error.caller is None and row.size: error.caller = self.program.caller(group, int(row[0]))
       return error

@@ -66,7 +66,8 @@ def test_a_fault_names_line_caller_array_and_wave(tmp_path: Path, device: str) -
   assert fault.file == str(tmp_path / "bugs.c") and fault.line == 12 and fault.source == "return p[i];"
   assert fault.pc and fault.address and fault.place and fault.place.startswith("get+0x")
   first, *facts = str(fault).splitlines()
-  assert "GPU page fault: read of 4 bytes at" in first and "past the end of in (128 bytes)" in first
+  assert "GPU page fault: read of 4 bytes at" in first
+  assert any(f"past the end of {name} (128 bytes)" in first for name in ("in", "out"))  # whichever lies higher
   assert "in kernel deep at bugs.c:12" in first and ("reset" in first or "Device.close" in first or device == "EMU")
   assert facts[0] == "  bugs.c:12: return p[i];" and "global_load_b32" in facts[1]
   assert facts[2].startswith("  called by deep+0x")
