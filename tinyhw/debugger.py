@@ -25,10 +25,12 @@ from tinyhw.emulator.engines import OBSERVED
 from tinyhw.emulator.observe import Observer
 from tinyhw.isa.amdgcn import table
 from tinyhw.launcher import Binary, Counts, contents, dims, plain_faults, told_outside, warn
+from tinyhw.wire.lines import sources
 
 if TYPE_CHECKING:
   from tinyhw.arch import Arch
   from tinyhw.core.memory import AddressSpace
+  from tinyhw.core.source import Source
   from tinyhw.drive.amd.bare import Ready
   from tinyhw.emulator.simt import Stats
   from tinyhw.wire.codeobject import CodeObject, Kernel
@@ -118,11 +120,12 @@ class Captured:
   symbols: dict[str, int] = field(repr=False)
   ranges: list[tuple[int, int]] = field(repr=False)
   buffers: list[tuple[str, int, int]] = field(repr=False)  # name, address, bytes to the end of its mapping
+  source: Source | None = field(default=None, repr=False)
 
   def debug(self, *, check: str = "") -> Debugger:
     """A debugger on a copy of the memory; as `tinyhw.debug` else."""
     return Debugger(copied_space(self.space), self.arch, self.dispatch, self.symbols, self.ranges, self.buffers,
-                    watchdog=int(mock_options().get("watchdog", WATCHDOG)), checker=checker(check))
+                    watchdog=int(mock_options().get("watchdog", WATCHDOG)), checker=checker(check), source=self.source)
 
 
   def shell(self, *, check: str = "") -> None:
@@ -154,7 +157,8 @@ class _Capturer(Observer):
     code, address, kernel = found or (None, 0, None)
     self.kept.append(Captured(name, copied_space(space), arch, d, {} if code is None else symbols(code, address),
                               [] if code is None else ranges(code, address),
-                              [] if kernel is None else _buffers(space, arch, d, kernel)))
+                              [] if kernel is None else _buffers(space, arch, d, kernel),
+                              None if code is None else sources([(address, code)])))
 
 
 def _buffers(space: AddressSpace, arch: Arch, d: Any, kernel: Kernel) -> list[tuple[str, int, int]]:
@@ -190,7 +194,8 @@ def ranges(code: CodeObject, address: int) -> list[tuple[int, int]]:
 
 def listing(space: AddressSpace, arch: Arch, code: CodeObject, address: int, entry: int) -> Code:
   """The instructions and names of a code object in memory."""
-  return Code(space, table(arch.table), ranges(code, address), symbols(code, address), entry)
+  source = sources([(address, code)])
+  return Code(space, table(arch.table), ranges(code, address), symbols(code, address), entry, source)
 
 
 class _Start:
@@ -231,7 +236,8 @@ class Session(Debugger):
       super().__init__(r.space, r.arch, r.dispatch, symbols(r.loaded.code, r.loaded.address),
                        ranges(r.loaded.code, r.loaded.address),
                        [(p.name, p.start, p.size) for p in start.runtime.places], watchdog=start.watchdog,
-                       checker=checks, closing=start.runtime.close)
+                       checker=checks, closing=start.runtime.close,
+                       source=sources([(r.loaded.address, r.loaded.code)]))
     except BaseException:
       start.runtime.close()
       raise
