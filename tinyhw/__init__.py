@@ -28,6 +28,7 @@ if TYPE_CHECKING:
   from tinyhw.core.errors import ValueLost as ValueLost
   from tinyhw.core.errors import WaitTimeout as WaitTimeout
   from tinyhw.core.errors import WatchdogExpired as WatchdogExpired
+  from tinyhw.core.patience import Stopped as Stopped
   from tinyhw.debugger import captures as captures
   from tinyhw.debugger import debug as debug
   from tinyhw.debugger import report as report
@@ -52,7 +53,7 @@ _HANDLES |= dict.fromkeys((
   "Error", "LayoutError", "EncodeError", "DecodeError", "Unsupported", "InvalidArgument", "MissingTool", "DriverError",
   "DeviceError", "ValueLost", "OutOfMemory", "WaitTimeout", "MachineFault", "PageFault", "WatchdogExpired", "Deadlock",
   "Interrupted", "HazardFound", "LDSWarning"), "tinyhw.core.errors")
-_HANDLES |= {"SpecError": "tinyhw.ir.spec", "EnginesDiffer": "tinyhw.emulator.both",
+_HANDLES |= {"SpecError": "tinyhw.ir.spec", "Stopped": "tinyhw.core.patience", "EnginesDiffer": "tinyhw.emulator.both",
              "NotCompiled": "tinyhw.emulator.jit.refusal", "CompilerFailed": "tinyhw.emulator.jit.refusal"}
 __all__ = [*_HANDLES, "nn"]
 

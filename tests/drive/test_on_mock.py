@@ -302,7 +302,7 @@ def test_closing_the_devices_ends_a_mock_machine_and_the_next_is_new(monkeypatch
   binary = (OBJECTS / "gfx1100_v5.co").read_bytes()
   data = np.arange(256, dtype=np.uint32)
   assert (Tensor([1, 2, 3], device="AMD") + 1).tolist() == [2, 3, 4]
-  wanted = r"page fault: read of 4 bytes at .*Device.close\(\)(?s:.*), PC 0x.*: global_load_b32"
+  wanted = r"page fault: read of 4 bytes at .*Device\['AMD'\].reset\(\)(?s:.*), PC 0x.*: global_load_b32"
   with pytest.raises(DeviceError, match=wanted):
     launch(binary, "reverse", (1,), (256,), [1 << 40])
   with pytest.raises(DeviceError, match="page fault"): launch(binary, "reverse", (1,), (256,), [data])

@@ -58,7 +58,7 @@ def device(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> I
 
 @needs_clang
 def test_a_fault_names_line_caller_array_and_wave(tmp_path: Path, device: str) -> None:
-  arrays = [np.zeros(32, np.float32), np.zeros(32, np.float32), 1 << 20]
+  arrays = [np.zeros(32, np.float32), np.zeros(32, np.float32), 200 << 20]
   with pytest.raises(tinyhw.DeviceError) as caught: tinyhw.launch(built(tmp_path), "deep", 1, 32, arrays, device)
   fault = caught.value
   assert isinstance(fault, tinyhw.PageFault)
@@ -92,7 +92,7 @@ def test_a_call_to_where_no_code_is_names_the_caller(tmp_path: Path, device: str
 @needs_clang
 @pytest.mark.parametrize("mcpu", ["gfx1201", "gfx942"])
 def test_other_generations_say_their_lines(tmp_path: Path, mcpu: str) -> None:
-  arrays = [np.zeros(32, np.float32), np.zeros(32, np.float32), 1 << 20]
+  arrays = [np.zeros(32, np.float32), np.zeros(32, np.float32), 200 << 20]
   with pytest.raises(tinyhw.PageFault) as caught: tinyhw.launch(built(tmp_path, mcpu), "deep", 1, 32, arrays, "EMU")
   assert caught.value.line == 12 and "called by deep+0x" in str(caught.value)
 
@@ -106,7 +106,7 @@ def test_an_endless_loop_and_a_launch_taken_off_say_their_line(tmp_path: Path, d
 
 @needs_clang
 def test_without_the_source_or_the_debug_information_the_rest_is_told(tmp_path: Path) -> None:
-  arrays: list[Any] = [np.zeros(32, np.float32), np.zeros(32, np.float32), 1 << 20]
+  arrays: list[Any] = [np.zeros(32, np.float32), np.zeros(32, np.float32), 200 << 20]
   file = built(tmp_path)
   (tmp_path / "bugs.c").unlink()
   with pytest.raises(tinyhw.PageFault, match=r"in kernel deep at bugs.c:12") as caught:

@@ -223,7 +223,7 @@ class DriverError(Error):
 
 
 class ValueLost(DeviceError):
-  """A tensor's value went with its device, which was closed. `where` names the device."""
+  """A tensor's value went with its device, which was closed or reset. `where` names the device."""
 
 
 class OutOfMemory(DeviceError):

@@ -28,9 +28,13 @@ _CALLER = re.compile(r"called at PC 0x([0-9a-f]+)")
 _ACCESS = re.compile(r"page fault: (\w+) of (\d+) bytes at 0x([0-9a-f]+)")
 _STATUS = re.compile(r"GCVM_L2_PROTECTION_FAULT_STATUS:0x([0-9A-Fa-f]+)")
 _STATUS_BITS = sum(f.mask for f in gc.GCVM_L2_PROTECTION_FAULT_STATUS.FIELDS)
-# kfd_set_dbg_ev_from_interrupt evicts the process' queues on this GPU, and nothing brings them back
-GO_ON = ("the kernel driver keeps this process off the GPU from here on: start a new process "
-         "(for a mock GPU, tinyhw.Device.close() is enough)")
+
+
+def go_on(name: str) -> str:
+  """What to do once a process has lost a GPU: it stays evicted as long as it lives (kfd_dqm_evict_pasid), also after a
+  GPU reset (kgd2kfd_post_reset)."""
+  return (f"go on with tinyhw.Device[{name!r}].reset() on a mock GPU, in a new process on a card: "
+          "the kernel driver keeps this one off it")
 
 
 def pm4_lines(words: Sequence[int]) -> list[str]:
@@ -67,8 +71,8 @@ def fault_error(runtime: AMDRuntime, fault: Fault) -> DeviceError:
     if isinstance(error, PageFault) and error.address is not None and error.address < NULL_PAGES:
       if error.access != "execute": error.hidden = runtime.unserved.get(label.removeprefix("kernel "), ())
   images = runtime.loaded()
-  lines = (codeobject.with_places(images, _LOG_PREFIX.sub("", line)) for line in log)
-  error.where, error.hint, error.facts = runtime.name, GO_ON, tuple(f"kernel log: {line}" for line in lines)
+  error.where, error.hint = runtime.name, go_on(runtime.name)
+  error.facts = tuple(f"kernel log: {codeobject.with_places(images, _LOG_PREFIX.sub('', line))}" for line in log)
   return error
 
 
