@@ -232,12 +232,14 @@ class Session(Debugger):
     checks = checker(check)
     self._start = start = _Start(binary, kernel, grid, block, args, shared)
     r = start.ready
+    source = sources([(r.loaded.address, r.loaded.code)])
+    if checks is not None: checks.spot = source.spot
     try:
       super().__init__(r.space, r.arch, r.dispatch, symbols(r.loaded.code, r.loaded.address),
                        ranges(r.loaded.code, r.loaded.address),
                        [(p.name, p.start, p.size) for p in start.runtime.places], watchdog=start.watchdog,
                        checker=checks, closing=start.runtime.close,
-                       source=sources([(r.loaded.address, r.loaded.code)]))
+                       source=source)
     except BaseException:
       start.runtime.close()
       raise

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tinyhw.arguments import Array, Buffer, bind, fetch
-from tinyhw.core.errors import Error, HazardFound, InvalidArgument, LDSWarning, MachineFault, Unsupported, WaitTimeout
+from tinyhw.core.errors import Error, InvalidArgument, LDSWarning, MachineFault, Unsupported, WaitTimeout
 from tinyhw.device import Device, OpenDevice, mock_cards, stand_in
 from tinyhw.parameters import asked_for
 from tinyhw.wire.codeobject import CodeObject, Kernel, place, unbundled
@@ -159,6 +159,7 @@ def observed(device: str, check: bool | str, report: bool) -> Iterator[Launched]
     asked = checker(text)
     if asked is not None:
       fails, asked.fails, result.findings = asked.fails, False, asked.report  # raised when the device is at rest again
+      asked.spot, asked.used = Device.spot, Device.used
       watching.append(asked)
   if report:
     from tinyhw.debugger import Reporter
@@ -171,9 +172,7 @@ def observed(device: str, check: bool | str, report: bool) -> Iterator[Launched]
     result.report = reports[-1]
     result.report.buffers = list(result)
   if fails and result.findings:
-    count = f"{len(result.findings)} hazard{'s' if len(result.findings) > 1 else ''}"
-    raise HazardFound(f"the checks found {count}: {result.findings.first()}", result.findings.rows(),
-                      hint="check='report' goes on and leaves them in the result's findings")
+    raise result.findings.error("check='report' goes on and leaves them in the result's findings")
 
 
 def contents(binary: Binary, arch: str | None = None) -> bytes:

@@ -116,3 +116,51 @@ def test_without_the_source_or_the_debug_information_the_rest_is_told(tmp_path: 
   with pytest.raises(tinyhw.PageFault, match=r"in kernel deep at get\+0x[0-9a-f]+\n  get\+0x") as caught:
     tinyhw.launch(file, "deep", 1, 32, arrays, "EMU")
   assert caught.value.file is None and "called by deep+0x" in str(caught.value)
+
+
+HAZARDS = """\
+#define GLOBAL __attribute__((address_space(1)))
+static __attribute__((address_space(3), loader_uninitialized)) float tile[64];
+__attribute__((amdgpu_kernel)) void turn(GLOBAL float *out, GLOBAL const float *in) {
+  int i = __builtin_amdgcn_workitem_id_x();
+  tile[i] = in[i];
+  out[i] = tile[63 - i];
+}
+__attribute__((amdgpu_kernel)) void mask(GLOBAL float *out, int n) {
+  int i = __builtin_amdgcn_workitem_id_x();
+  if (i < n && out[i] > 1) out[i] = i == n ? 5 : 6;
+}
+"""
+
+
+@needs_clang
+def test_findings_name_both_lines(tmp_path: Path, device: str) -> None:
+  (tmp_path / "turn.c").write_text(HAZARDS)
+  subprocess.run(["clang-19", "-O2", "-g", "-x", "c", "--target=amdgcn-amd-amdhsa", "-mcpu=gfx1100", "-nogpulib", "-c",
+                  "turn.c"], cwd=tmp_path, check=True)
+  arrays = [np.zeros(64, np.float32), np.ones(64, np.float32)]
+  found = tinyhw.launch(tmp_path / "turn.o", "turn", 1, 64, arrays, device, check="report").findings
+  assert found is not None
+  race = next(f for f in found if f.kind == "race")
+  assert race.line == "turn.c:6: out[i] = tile[63 - i];" and race.other_line == "turn.c:5: tile[i] = in[i];"
+  assert race.row()["line"] == race.line
+  with pytest.raises(tinyhw.HazardFound) as caught:
+    tinyhw.launch(tmp_path / "turn.o", "turn", 1, 64, arrays, device, check=True)
+  assert "(turn.c:6: out[i] = tile[63 - i];)" in str(caught.value).splitlines()[0]
+
+
+@needs_clang
+def test_a_missing_s_wait_alu_says_which_clang_inserts_it(tmp_path: Path) -> None:
+  """clang 19 inserts none for gfx1201, clang 22 does."""
+  (tmp_path / "turn.c").write_text(HAZARDS)
+  waits, clangs = {}, [c for c in ("clang-19", "clang-22") if shutil.which(c)]
+  for clang in clangs:
+    subprocess.run([clang, "-O0", "-x", "c", "--target=amdgcn-amd-amdhsa", "-mcpu=gfx1201", "-nogpulib", "-c", "turn.c",
+                    "-o", f"{clang}.o"], cwd=tmp_path, check=True)
+    found = tinyhw.launch(tmp_path / f"{clang}.o", "mask", 1, 64, [np.full(64, 2, np.float32), np.int32(40)], "EMU",
+                          check="report,wait").findings
+    assert found is not None
+    waits[clang] = [f for f in found if "s_wait_alu" in f.message]
+  assert waits["clang-19"] and not waits.get("clang-22")
+  hint = waits["clang-19"][0].hint
+  assert hint is not None and "s_wait_alu depctr_" in hint and "clang 19 and older do not insert" in hint

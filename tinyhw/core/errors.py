@@ -208,9 +208,11 @@ class Interrupted(MachineFault):
 class HazardFound(MachineFault):
   """A dispatch ran to its end, and the checks found what need not work on a chip. `findings` are JSON-like rows."""
 
-  def __init__(self, message: str, findings: Sequence[dict[str, object]], *, hint: str | None = None) -> None:
+  def __init__(self, message: str, findings: Sequence[dict[str, object]], *, hint: str | None = None,
+               facts: Sequence[str] = ()) -> None:
     self.findings = tuple(findings)
     super().__init__(message, hint=hint)
+    self.facts = tuple(facts)
 
 
 class DriverError(Error):
