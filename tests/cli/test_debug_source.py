@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import json
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -14,6 +15,7 @@ from rich.console import Console
 
 import tinyhw
 from tinyhw.cli.debug import Shell
+from tinyhw.cli.report import show
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.debugger import Session
 
@@ -182,3 +184,21 @@ def test_without_debug_information_all_goes_by_instructions(built: Path) -> None
   assert "bugs.c" not in out and "no variables are known here" in out and "compile with -g" in out
   assert "compile with -g" in commands(built, "plain.o", "list\n", fails=True)
   assert "compile with -g" in commands(built, "plain.o", "break bugs.c:5\n", fails=True)
+
+
+@pytest.mark.parametrize("mcpu", ["gfx1100", "gfx1201", "gfx942"])
+def test_the_report_counts_lines(built: Path, mcpu: str) -> None:
+  arrays = [np.zeros(128, np.float32), np.arange(130, dtype=np.float32), 128, np.float32(2.5)]
+  r = tinyhw.report(str(built / f"{mcpu}O2.o"), "bugs", 2, 64, arrays, exactness=False)
+  assert r.lines == sorted(r.lines, key=lambda s: (-s.waves, s.file, s.line))
+  lines = {s.line: s for s in r.lines}
+  assert lines[8].text == "float got = p[i];" and lines[8].function == "far" and lines[8].bytes == 128 * 4
+  assert sum(s.bytes for s in r.lines if s.line in {17, 8}) == 128 * 4 * 3 and lines[21].bytes == 128 * 4
+  assert sum(s.waves for s in r.lines) == sum(i.waves for i in r.instructions if i.line) <= r.executed
+  assert {i.line for i in r.instructions if i.waves and i.line} == {s.place for s in r.lines}
+  out = io.StringIO()
+  show(r, Console(file=out, width=200, highlight=False, markup=False))
+  assert any(row.startswith("bugs.c:8 ") and row.rstrip().endswith("float got = p[i];")
+             for row in out.getvalue().splitlines())
+  assert "<h2>Source lines</h2>" in r.html() and "float got = p[i];" in r.html()
+  assert {s["line"] for s in json.loads(r.json())["lines"]} == lines.keys()
