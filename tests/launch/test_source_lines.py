@@ -1,8 +1,10 @@
 """Faults say the line of the source, the calls that led there and the array, on the emulator and on the mock."""
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -164,3 +166,17 @@ def test_a_missing_s_wait_alu_says_which_clang_inserts_it(tmp_path: Path) -> Non
   assert waits["clang-19"] and not waits.get("clang-22")
   hint = waits["clang-19"][0].hint
   assert hint is not None and "s_wait_alu depctr_" in hint and "clang 19 and older do not insert" in hint
+
+
+@needs_clang
+def test_the_command_tells_the_cause_first_and_the_fields_as_json(tmp_path: Path) -> None:
+  words = [sys.executable, "-c", "from tinyhw.cli import main; main()", "launch", built(tmp_path), "--kernel", "deep",
+           "--block", "32", "--arg", "out:f32:32", "--arg", "out:f32:32", "--arg", str(200 << 20), "--device", "EMU"]
+  done = subprocess.run([*words, "--json"], capture_output=True, text=True, check=False, timeout=60)
+  assert done.returncode == 1
+  first, *facts = done.stderr.splitlines()
+  assert first.startswith("tinyhw: GPU page fault: read of 4 bytes at 0x") and "in kernel deep at bugs.c:12" in first
+  assert facts[0] == "  bugs.c:12: return p[i];" and all(line.startswith("  ") for line in facts)
+  row = json.loads(done.stdout)["error"]
+  assert (row["type"], row["kernel"], row["line"], row["access"]) == ("PageFault", "deep", 12, "read")
+  assert row["source"] == "return p[i];" and isinstance(row["pc"], int) and row["text"] in done.stderr
