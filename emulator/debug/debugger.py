@@ -165,7 +165,8 @@ class Debugger:
   # ---- breakpoints
 
   def _add(self, b: Break) -> Break:
-    if b.condition is not None and self.engine.find(self.focus) is not None:
+    there = {v.name for a in getattr(b, "addresses", ()) for v in self.code.source.variables(a)}
+    if b.condition is not None and not b.condition.names & there and self.engine.find(self.focus) is not None:
       try: b.condition.true(self.wave, self.code)  # a bad name is told now, not when the run comes by
       except PageFault: pass  # its address may be good when it counts
     b.number, self._next_number = self._next_number, self._next_number + 1

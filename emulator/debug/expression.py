@@ -70,6 +70,7 @@ class Expression:
     names = {n.func.id if isinstance(n.func, ast.Name) else "lds" for n in ast.walk(self._tree)
              if isinstance(n, ast.Call)}
     self.reads_memory = bool(names)  # other waves can change its value
+    self.names = {n.id.removeprefix(_NAME) for n in ast.walk(self._tree) if isinstance(n, ast.Name)}
 
   def value(self, wave: Wave, code: Code) -> Value:
     """A number, or an array over the lanes."""

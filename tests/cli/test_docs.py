@@ -13,7 +13,6 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 ROOT = Path(__file__).parents[2]
@@ -42,7 +41,7 @@ def examples(page: Path) -> list[Example]:
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
-  """A folder with the examples, two arrays, and the commands that the pages use."""
+  """A folder with the examples and the commands that the pages use."""
   (tmp_path / "examples").symlink_to(ROOT / "examples")
   commands = tmp_path / "bin"
   commands.mkdir()
@@ -50,7 +49,6 @@ def place(tmp_path: Path) -> Path:
                      ("python", f'exec "{sys.executable}" "$@"'), ("clang", f'exec "{CLANG}" "$@"')):
     (commands / name).write_text(f"#!/bin/sh\n{line}\n")
     (commands / name).chmod(0o755)
-  for name in ("a", "b"): np.save(tmp_path / f"{name}.npy", np.arange(1024, dtype=np.float32))
   return tmp_path
 
 

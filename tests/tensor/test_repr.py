@@ -63,5 +63,6 @@ def test_what_cannot_be_had_says_why() -> None:
                         cwd=Path(__file__).parents[2], capture_output=True, text=True, check=False, timeout=120)
   assert done.returncode == 0, done.stderr
   lost, computed, missing = done.stdout.splitlines()
-  for text in (lost, computed): assert text.startswith("Tensor(<AMD: ") and "was lost" in text and "shape=(2,)" in text, text
+  for text in (lost, computed):
+    assert text.startswith("Tensor(<AMD: ") and "was lost" in text and "shape=(2,)" in text, text
   assert missing.startswith("Tensor(<unsupported device NV"), missing

@@ -1,5 +1,8 @@
-"""The `tinyhw` command: one module a verb. Errors of the tree are told on stderr, the cause in the first line and a fact
-in each other one; with `--json` their fields are an object on standard output too. The exit status is 1."""
+"""The `tinyhw` command: one module a verb.
+
+Errors of the tree are told on stderr, the cause in the first line and a fact in each other one; with `--json` their
+fields are an object on standard output too. The exit status is 1.
+"""
 from __future__ import annotations
 
 import json
