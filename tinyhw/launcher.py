@@ -16,6 +16,7 @@ from tinyhw.core.errors import Error, InvalidArgument, LDSWarning, MachineFault,
 from tinyhw.device import Device, OpenDevice, mock_cards, stand_in
 from tinyhw.parameters import asked_for
 from tinyhw.wire.codeobject import CodeObject, Kernel, place, unbundled
+from tinyhw.wire.lines import sources
 
 if TYPE_CHECKING:
   from tinyhw.emulator.check import Report as Findings
@@ -120,7 +121,7 @@ def timed(opened: OpenDevice, seconds: float | None) -> Iterator[None]:
     if hasattr(runtime, "reset"): runtime.reset()
     stopped, where = Device.seen(opened.name)[1], ""
     if stopped is not None:
-      named = place(runtime.loaded(), stopped.pc) or f"PC {stopped.pc:#x}"
+      named = placed(runtime.loaded(), stopped.pc)
       where = f"; wave {stopped.wave} stood at {named} before '{stopped.instruction}'"
     error.hint = f"the launch was taken off the device, which goes on{where}"
     raise
@@ -134,7 +135,13 @@ def told_outside(kernel: Kernel, loaded: list[tuple[int, CodeObject]], outside: 
   way = "give its pointers to LDS more bytes" if locals_ else "shared=BYTES (--shared) gives a launch dynamic LDS"
   others = len(outside) - 1
   more = f", as did {others} more instruction{'s' if others > 1 else ''}" if others else ""
-  return [f"kernel {kernel.name} at {place(loaded, pc) or f'PC {pc:#x}'}: {outside[pc]}{more}; {way}"]
+  return [f"kernel {kernel.name} at {placed(loaded, pc)}: {outside[pc]}{more}; {way}"]
+
+
+def placed(loaded: list[tuple[int, CodeObject]], pc: int) -> str:
+  """"add+0x10 (add.c:5)": where an instruction is, its line where that is known."""
+  spot = sources(loaded).spot(pc)
+  return f"{place(loaded, pc) or f'PC {pc:#x}'}{f' ({spot})' if spot else ''}"
 
 
 def warn(text: str) -> None:
