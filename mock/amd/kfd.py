@@ -58,6 +58,11 @@ class Kfd:
   def close(self) -> None:
     for process in self.processes.values():
       process.user.close()
+      process.events.close()
+      for device in process.devices.values():
+        device.close()
+    for page in self.mmio.values():
+      page.close()
     self.processes.clear()
 
   def process(self, pid: int) -> KfdProcess:
@@ -78,6 +83,7 @@ class Kfd:
       for buffer in device.buffers.values():
         self._give_back(device, buffer)
       device.close()
+    process.events.close()
     process.user.close()
 
   def forget_gpu(self, gpu_id: int) -> None:

@@ -13,10 +13,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from tinyhw.autogen import gc_11_0_0 as gc
 from tinyhw.autogen import pm4_gfx11 as pm4
-from tinyhw.core.errors import DecodeError, Error, Unsupported, WatchdogExpired
+from tinyhw.core.errors import DecodeError, Error, Interrupted, Unsupported, WatchdogExpired
 from tinyhw.core.layout import Packet
 from tinyhw.core.memory import Access
-from tinyhw.core.patience import Stopped
 from tinyhw.core.table import Handlers
 from tinyhw.mock.amd.atomics import atomic
 from tinyhw.mock.amd.compute import Program, run_dispatch
@@ -139,8 +138,10 @@ class ComputeQueue(Queue):
         self.machine.clock.advance(end.value)
         self._ended()
         continue
-      except Stopped as why:
-        self.stopped(why)
+      except Interrupted as why:
+        self.waves = None  # it counts as ended: what was queued behind it goes on
+        self.machine.taken_off(self, why)
+        self._ended()
         continue
       if idle is None:
         continue
@@ -148,12 +149,6 @@ class ComputeQueue(Queue):
         raise idle.error()
       self.block(Waiting("a dispatch", idle))
     return turns
-
-  def stopped(self, why: Stopped) -> None:
-    """The user has stopped the dispatch: it counts as ended, so what was queued behind it goes on next time."""
-    self.waves = None
-    self.machine.doubt(f"{self.name}: {why}; {self.packet_text()}")
-    self._ended()
 
   def fail(self, error: Error) -> None:
     self.waves = self._then = None

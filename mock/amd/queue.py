@@ -19,10 +19,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from tinyhw.core.errors import DecodeError, Error, Interrupted, MachineFault, PageFault
+from tinyhw.core.errors import DecodeError, Error, MachineFault, PageFault
 from tinyhw.core.memory import Access, AddressSpace
 
 if TYPE_CHECKING:
+  from tinyhw.core.patience import Terms
+  from tinyhw.emulator.observe import Observer
   from tinyhw.mock.amd.process import KfdProcess, ProcessDevice
   from tinyhw.mock.memory import Buffer
 
@@ -105,6 +107,8 @@ class Queue(ABC):
     self.read = self.write = 0
     self.wait: Wait | None = None
     self.error: Error | None = None
+    self.terms: Terms | None = None  # of who queued the dispatch that runs
+    self.observer: Observer | None = None  # what it is shown to
     self.packets = 0
     self.sdma_bit = -1
     self.held: list[Buffer] = []
@@ -222,9 +226,6 @@ class Queue(ABC):
           self._retire()
       self._retire()
       self._report_read()
-    except Interrupted as stopped:  # by the host's clock: the waves run on for ever, as far as the client can tell
-      self.machine.interrupted = stopped
-      self.block(Wait(self.packet_text(), "the end of its waves", "= 1", lambda: 0, lambda: False))
     except (PageFault, MachineFault, DecodeError) as error:
       self.fail(error)
     except Error as error:  # what tinyhw does not model is the caller's to hear of, at once
