@@ -25,6 +25,7 @@ from tinyhw.emulator.engines import OBSERVED
 from tinyhw.emulator.observe import Observer
 from tinyhw.isa.amdgcn import table
 from tinyhw.launcher import Binary, Counts, contents, dims, plain_faults, told_outside, warn
+from tinyhw.parameters import declared
 from tinyhw.wire.lines import sources
 
 if TYPE_CHECKING:
@@ -233,13 +234,16 @@ class Session(Debugger):
     self._start = start = _Start(binary, kernel, grid, block, args, shared)
     r = start.ready
     source = sources([(r.loaded.address, r.loaded.code)])
+    kernarg = next((p.start for p in reversed(start.runtime.places) if p.name == "kernarg"), 0)
+    arguments = {name: (kernarg + a.offset, a.size)
+                 for a, (name, _) in zip(r.kernel.arguments, declared(start.binary, r.kernel)) if name}
     if checks is not None: checks.spot = source.spot
     try:
       super().__init__(r.space, r.arch, r.dispatch, symbols(r.loaded.code, r.loaded.address),
                        ranges(r.loaded.code, r.loaded.address),
                        [(p.name, p.start, p.size) for p in start.runtime.places], watchdog=start.watchdog,
                        checker=checks, closing=start.runtime.close,
-                       source=source)
+                       source=source, arguments=arguments)
     except BaseException:
       start.runtime.close()
       raise

@@ -10,7 +10,7 @@ from typing import Final
 
 from tinyhw.core.errors import DecodeError, InvalidArgument
 from tinyhw.core.memory import AddressSpace
-from tinyhw.core.source import Source, Sources, place_of
+from tinyhw.core.source import Source, Sources, Variable, passed, place_of
 from tinyhw.emulator.amdgcn import control
 from tinyhw.isa.amdgcn import Instruction, Table
 
@@ -51,6 +51,7 @@ class Code:
     self.symbols = {n: a for n, a in symbols.items() if any(lo <= a < hi for lo, hi in self.ranges)}
     self._starts = sorted(set(self.symbols.values()))
     self.data: dict[str, int] = {}  # names of other memory
+    self.arguments: Mapping[str, tuple[int, int]] = {}  # the kernel's: where in memory they were passed, and their size
     self.here = entry  # an address in the function that is looked at
     self._parts: dict[int, Part] = {}
     self._names: dict[int, str] = {}
@@ -108,6 +109,19 @@ class Code:
     if not line: raise InvalidArgument(f"no code comes from line {m[2]} of {os.path.basename(named[0])}, or behind it")
     file = next(file for file, at, _ in found if at == line)
     return f"{os.path.basename(file)}:{line}", tuple(a for _, at, starts in found if at == line for a in starts)
+
+  def variables(self, pc: int) -> tuple[Variable, ...]:
+    """The variables that can be named at an instruction. The kernel's own parameters, if nothing else has them, are
+    what was passed in memory."""
+    found = self.source.variables(pc)
+    own = self.where(pc).partition("+")[0] == self.where(self.entry).partition("+")[0]
+    if not self.arguments or not own or len(self.source.chain(pc)) > 1: return found
+    out = []
+    for v in found:
+      address, size = self.arguments.get(v.name, (0, 0))
+      gone = v.parameter and size == v.nbytes and v.trouble.startswith("optimized out")
+      out.append(passed(v, address) if gone else v)
+    return tuple(out)
 
   def file(self) -> str:
     """The source file that is looked at."""

@@ -100,8 +100,8 @@ class Debugger:
   """A dispatch under control. It stands before its first instruction; `run` and the step methods say why they stood.
 
   `symbols` has the address of each name, `ranges` where code is, `places` names memory: (name, start, size). With a
-  `checker` the run also stands at each new finding of its checks; `source` is what debug information says of the code.
-  `close` drops the run; leaving a `with` block does that too.
+  `checker` the run also stands at each new finding of its checks; `source` is what debug information says of the code,
+  `arguments` where the kernel's are in memory, and their size. `close` drops the run; leaving a `with` block does too.
 
       with tinyhw.debug(binary, "add", (1,), (64,), [a, b, out]) as d:
         d.break_at("add+0x10")
@@ -117,10 +117,12 @@ class Debugger:
   checker: Checker | None = None
   closing: Callable[[], Any] = lambda: None
   source: Source | None = None
+  arguments: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
   def __post_init__(self) -> None:
     self.code = Code(self.space, table(self.arch.table), self.ranges, self.symbols, self.dispatch.entry_pc, self.source)
     self.places = list(self.places)
+    self.code.arguments = self.arguments
     self.code.data = {name: start for name, start, _ in self.places}
     self.breaks: dict[int, Break] = {}
     self.snapshots: dict[int, Snapshot] = {}
@@ -165,7 +167,7 @@ class Debugger:
   # ---- breakpoints
 
   def _add(self, b: Break) -> Break:
-    there = {v.name for a in getattr(b, "addresses", ()) for v in self.code.source.variables(a)}
+    there = {v.name for a in getattr(b, "addresses", ()) for v in self.code.variables(a)}
     if b.condition is not None and not b.condition.names & there and self.engine.find(self.focus) is not None:
       try: b.condition.true(self.wave, self.code)  # a bad name is told now, not when the run comes by
       except PageFault: pass  # its address may be good when it counts
@@ -532,12 +534,12 @@ class Debugger:
 
   def variables(self, wave: int | None = None) -> tuple[Variable, ...]:
     """The variables that can be named where a wave is, those of the innermost scope first."""
-    return self.code.source.variables((self.wave if wave is None else self.view(wave)).pc)
+    return self.code.variables((self.wave if wave is None else self.view(wave)).pc)
 
   def value(self, name: str, wave: int | None = None) -> Any:
     """What a variable holds: a number, or an array over the lanes. Raises InvalidArgument where it has no place."""
     view = self.wave if wave is None else self.view(wave)
-    found = next((v for v in self.code.source.variables(view.pc) if v.name == name), None)
+    found = next((v for v in self.code.variables(view.pc) if v.name == name), None)
     if found is None: raise InvalidArgument(f"no variable is called {name!r} here")
     return value(found, view)
 

@@ -118,7 +118,7 @@ class _Evaluation:
     except InvalidArgument:
       named = {**self.code.symbols, **self.code.data}
       if node.id in named: return named[node.id]
-      variables = {v.name: v for v in self.code.source.variables(wave.pc)}
+      variables = {v.name: v for v in self.code.variables(wave.pc)}
       if node.id in variables: return self.variable(variables[node.id])
       known = ", ".join(dict.fromkeys(n for n in (*named, *variables) if n.isidentifier()))
       raise InvalidArgument(f"nothing is called {node.id!r}", hint=f"there are registers (s4, v3, exec) and {known}") \

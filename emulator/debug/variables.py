@@ -36,6 +36,8 @@ def value(variable: Variable, wave: Wave) -> Any:
 def _bytes(part: Part, wave: Wave) -> Any:
   """Bytes of a part: u8 [lanes, size], or [1, size] of what all lanes share."""
   if part.kind == "const": return np.frombuffer(part.data, np.uint8).reshape(1, -1)
+  if part.kind == "memory":
+    return np.frombuffer(wave.engine.space.read(part.offset, part.size), np.uint8).reshape(1, -1)
   if part.kind == "s": return np.array([[wave.s(part.number)]], np.uint32).view(np.uint8)[:, :part.size]
   if part.kind in {"v", "a"}:
     words = wave.v(part.number + (AGPR0 if part.kind == "a" else 0))
@@ -58,7 +60,7 @@ def _byte_run(wave: Wave, offset: int, size: int, lane: int) -> Any:
 def where(variable: Variable) -> str:
   """Where a variable is, in words: "v2", "s4, s5", "scratch s33+16", "constant"; or why it is nowhere."""
   if variable.trouble: return variable.trouble
-  words = {"const": "constant", "lost": "optimized out"}
+  words = {"const": "constant", "lost": "optimized out", "memory": "kernarg (as it was passed)"}
   return ", ".join(dict.fromkeys(
     words.get(p.kind) or (f"scratch s{p.number}{p.offset:+d}" if p.kind == "private" else f"{p.kind}{p.number}")
     for p in variable.parts))

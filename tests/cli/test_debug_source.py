@@ -18,6 +18,7 @@ from tinyhw.cli.debug import Shell
 from tinyhw.cli.report import show
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.debugger import Session
+from tinyhw.emulator.debug.variables import where
 
 pytestmark = pytest.mark.skipif(shutil.which("clang-19") is None, reason="clang-19 is not installed")
 CODE = """\
@@ -159,8 +160,13 @@ def test_what_is_not_to_be_had_is_said(built: Path, tmp_path: Path) -> None:
   with session(built, "gfx1100O2.o") as d:
     d.break_at("bugs.c:12")
     assert d.run().reason == "breakpoint"
-    assert {v.name: v.trouble for v in d.variables()}["n"] == "optimized out"
-    with pytest.raises(InvalidArgument, match="n: optimized out"): d.evaluate("n + 1")
+    n = next(v for v in d.variables() if v.name == "n")
+    assert not n.trouble and where(n) == "kernarg (as it was passed)" and d.value("n") == 128  # no register has it
+    assert d.evaluate("n + 1") == 129 and d.value("by") == 2.5
+    d.break_at("bugs.c:17")
+    assert d.run().reason == "breakpoint"
+    assert "optimized out" in {v.name: v.trouble for v in d.variables()}["v"]
+    with pytest.raises(InvalidArgument, match="v: optimized out"): d.evaluate("v + 1")
     with pytest.raises(InvalidArgument, match="no code comes from nofile.c; there is bugs.c"): d.break_at("nofile.c:3")
     with pytest.raises(InvalidArgument, match="no code comes from line 99 of bugs.c"): d.break_at("99")
     with pytest.raises(InvalidArgument, match="no variable is called 'zzz'"): d.value("zzz")

@@ -74,7 +74,7 @@ class Part:
   """Where some bytes of a variable are.
 
   `kind` is "v" or "s" (a register's low bytes), "private" (the lane's scratch memory, at `offset` from the value of
-  SGPR `number`), "const" (`data`), or "lost" (nowhere any more).
+  SGPR `number`), "memory" (global memory, at the address `offset`), "const" (`data`), or "lost" (nowhere any more).
   """
   kind: str
   size: int
@@ -168,6 +168,11 @@ class Sources(Source):
 def lost(variable: Variable, why: str) -> Variable:
   """The variable without a place, and why."""
   return replace(variable, parts=(), trouble=why)
+
+
+def passed(variable: Variable, address: int) -> Variable:
+  """The variable as it lies in global memory."""
+  return replace(variable, parts=(Part("memory", variable.nbytes, offset=address),), trouble="")
 
 
 def place_of(file: str, known: Iterable[str]) -> list[str]:

@@ -24,6 +24,7 @@ _SHOWN_LOG_LINES = 12
 _LOG_PREFIX = re.compile(r"^amdgpu [0-9a-f:.]+: amdgpu: ")
 _PC = re.compile(r"(?<!called )at PC 0x([0-9a-f]+)")
 _TEXT, _WAVE, _LANE = re.compile(r" in '([^']*)'"), re.compile(r" wave (\d+)"), re.compile(r" lane (\d+)")
+_CAUSE = re.compile(r" stopped: (.+?)(?= at PC 0x|; packet |$)")
 _CALLER = re.compile(r"called at PC 0x([0-9a-f]+)")
 _ACCESS = re.compile(r"page fault: (\w+) of (\d+) bytes at 0x([0-9a-f]+)")
 _STATUS = re.compile(r"GCVM_L2_PROTECTION_FAULT_STATUS:0x([0-9A-Fa-f]+)")
@@ -58,7 +59,9 @@ def fault_error(runtime: AMDRuntime, fault: Fault) -> DeviceError:
   """The kernel's fault event, with what the driver knows of the address and of the work in flight."""
   log = runtime.kfd.kernel_log()[-_SHOWN_LOG_LINES:]
   error: MachineFault
-  if fault.address is None: error = MachineFault(f"the GPU stopped: {fault.message}")
+  if fault.address is None:
+    cause = next((m[1] for line in reversed(log) if (m := _CAUSE.search(line))), None)
+    error = MachineFault(f"the GPU stopped: {f'{cause} ({fault.message})' if cause else fault.message}")
   else:
     access = _logged_access(log) or fault.access or "access"
     error = PageFault(fault.address, access, 0, reason=fault.message)
