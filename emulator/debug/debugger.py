@@ -288,7 +288,9 @@ class Debugger:
       i = self.engine.bound(cohort, pc, group.mode)[0]
       link = i.operands["sdst"].value if i.mnemonic in CALLS else None
       self.engine.execute(cohort, group, alone)
-    except Error as error: return self._fault(error, group)
+    except Error as error:
+      if isinstance(error, MachineFault): cohort.located(error, pc, group)  # there may be no instruction to execute
+      return self._fault(error, group)
     if link is not None or i.mnemonic in RETURNS: self._follow_calls(i, pc, waves)
     if self.checker is not None and len(self.checker.last) > len(self._findings): return self._found(waves)
     for b, wave, lane, address, access in hits:
