@@ -102,7 +102,10 @@ class AMDRuntime(QueuedRuntime):
     self.kernargs = KernargRing(arguments.bytes(), arguments.address, self.wait)
     self.bounce = BounceBuffer(bounce.bytes(), bounce.address, self.wait)
     self.queue_pointer = self._make_queue_descriptor()
-    self._open_queues()
+    try: self._open_queues()
+    except BaseException:
+      self._take_down()
+      raise
 
   def _take(self, size: int, kind: Memory, executable: bool = False) -> Buffer:
     """Memory that the runtime itself keeps until it is closed."""
