@@ -66,6 +66,7 @@ class OpenDevice:
     self._spare: dict[int, list[Allocation]] = {}
     self._freed: deque[Allocation] = deque()  # not yet among the spare ones
     self.closed = ""  # what happened to it: "closed", "reset"
+    self.used: dict[Allocation, str] = {}  # what is allocated, with the user's line where somebody asked for it
     self.devices: Devices | None = None  # the registry that opened it
     self.kernels: dict[UOp, Kernel] = {}  # what was compiled and loaded on it; the engine fills it
     self._timeline = getattr(self.runtime, "timeline", None)
@@ -82,15 +83,21 @@ class OpenDevice:
         raise DeviceError(f"the device was {self.closed}", where=self.name,
                           hint=f"open it again: Device[{self.name!r}]")
       self._collect()
-      if spare := self._spare.get(nbytes): return spare.pop()
-      try: return self.runtime.alloc(nbytes)
-      except DeviceError:
-        if not self._spare: raise
-        self.trim()
-        return self.runtime.alloc(nbytes)
+      allocation = spare.pop() if (spare := self._spare.get(nbytes)) else self._allocated(nbytes)
+      noted = self.devices and self.devices.notes_places
+      self.used[allocation] = noted() if noted else ""
+      return allocation
+
+  def _allocated(self, nbytes: int) -> Allocation:
+    try: return self.runtime.alloc(nbytes)
+    except DeviceError:
+      if not self._spare: raise
+      self.trim()
+      return self.runtime.alloc(nbytes)
 
   def free(self, allocation: Allocation) -> None:
     """Keep the memory for the next allocation of that size. Launches are in order, so queued work is not disturbed."""
+    self.used.pop(allocation, None)
     if not self.closed: self._freed.append(allocation)  # else it went with the runtime
 
   def _collect(self) -> None:
@@ -134,7 +141,7 @@ class OpenDevice:
     with self.memory:
       if self.closed: return
       self.closed = how
-      self._spare, self.kernels = {}, {}
+      self._spare, self.kernels, self.used = {}, {}, {}
       self._freed.clear()
     if self.devices is not None: self.devices.forget(self)
     self.runtime.close()
@@ -155,6 +162,7 @@ class Devices:
     self._machine: Any = None
     self.check = ""  # checks asked for by a program, in the words of EMU_CHECK, which they replace
     self._checker: Checker | None = None
+    self.notes_places: Callable[[], str] | None = None  # says which line of the user's allocates
 
   @property
   def DEFAULT(self) -> str:
@@ -266,6 +274,35 @@ class Devices:
     if self._checker is not None and not self.check:
       for finding in self._checker.untold: print(f"tinyhw: check: {finding}", file=sys.stderr)
     self._checker = None
+
+  @property
+  def machine(self) -> Any:
+    """The mock machine (`mock.machine.Machine`) that AMD devices are on, once one was opened; None without a mock."""
+    return self._machine
+
+  @contextmanager
+  def aside(self) -> Iterator[None]:
+    """A block with emulated devices of its own: those in use rest meanwhile, and what the block opens ends with it.
+
+    Other devices (LLVM, PYTHON) stay as they are.
+    """
+    def emulated() -> dict[str, OpenDevice]:
+      return {n: d for n, d in self._open.items() if n.startswith("EMU") or n.startswith("AMD") and self._machine}
+    with self.lock:
+      resting = emulated()
+      for name in resting: del self._open[name]
+      kept = self._default, self._port, self._machine, self._checker
+      if self._machine is not None: self._port = self._machine = None
+      self._checker = None
+    try: yield
+    finally:
+      with self.lock:
+        for name, device in emulated().items():
+          device.close()
+          self._open.pop(name, None)
+        machine, (self._default, self._port, self._machine, self._checker) = self._machine, kept
+        if machine is not None and machine is not self._machine: machine.close()
+        self._open.update(resting)
 
   def findings(self) -> Report:
     """What the checks (EMU_CHECK, or `check`) have found on emulated devices since these were opened."""

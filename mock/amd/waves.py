@@ -49,7 +49,8 @@ def start_waves(queue: ComputeQueue, program: Program, size: tuple[int, int, int
         lds_size=program.lds_size,
         wave32=program.wave32,
         compute_units=card.compute_units,
-        interrupt=lambda what: queue.process.events.interrupt(what, 24),  # the SQ's interrupts have 24 bits
+        shader_engines=card.shader_engines,
+        interrupt=lambda what: queue.interrupt(what, 24, "a wave"),  # the SQ's interrupts have 24 bits
         tick=ticker(queue.terms, queue.queued_by() in (None, threading.main_thread().ident)),
       ),
       watchdog=queue.machine.watchdog,

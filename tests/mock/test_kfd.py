@@ -284,6 +284,18 @@ def test_a_dmabuf_shares_memory_and_keeps_it_alive() -> None:
   client.port.end()
 
 
+@pytest.mark.parametrize("kind", [VRAM, GTT])
+@pytest.mark.parametrize("public", [0, kfd.KFD_IOC_ALLOC_MEM_FLAGS_PUBLIC])
+def test_what_a_dmabuf_says_of_its_memory(client: Client, kind: int, public: int) -> None:
+  """kfd_ioctl_get_dmabuf_info: VRAM or GTT, and whether the host sees it; nothing of the other flags."""
+  flags = kfd.KFD_IOC_ALLOC_MEM_FLAGS_WRITABLE & 0xFFFFFFFF | public
+  at = client.port.reserve(8192)
+  a = client.call("ALLOC_MEMORY_OF_GPU", va_addr=at, size=8192, gpu_id=client.gpu_ids[0], flags=kind | flags)
+  fd = client.call("EXPORT_DMABUF", handle=a.handle).dmabuf_fd
+  info = client.call("GET_DMABUF_INFO", dmabuf_fd=fd)
+  assert info.flags == kind | public and info.size == 8192 and info.metadata_size == 0
+
+
 def test_refused_dmabufs(client: Client) -> None:
   gpu = client.gpu_ids[0]
   assert client.errno("EXPORT_DMABUF", handle=gpu << 32 | 77) == errno.EINVAL
