@@ -395,6 +395,7 @@ class Cohort:
       if observer is not None: observer.barrier(group, self.seen[0])
       if group.size == self.left:  # every wave is here
         if observer is not None: observer.released(self, np.flatnonzero(self.live))
+        group.lap = self.lap + 1  # a loop that meets at a barrier may never have its jumps of a lap together
         self.runnable.append(group)
         return
       np.add.at(self.arrived, group.workgroups, 1)
@@ -467,6 +468,7 @@ class Cohort:
     parked, self.parked = self.parked, []
     for group in parked:
       go = ready[group.workgroups] if self.passed is None else self.take_passed(group.waves)
+      if go.any(): group.lap = self.lap + 1
       if go.all(): self._meet(group)
       elif not go.any(): self.parked.append(group)
       else:
@@ -539,7 +541,7 @@ class Look:
     """Called between two laps. Whether the cohort is idle."""
     if self._left < 0:
       self._left += 1
-      if self._left < 0: return False
+      if self._left < 0 and cohort.observer is None: return False
       self._left, self._kept, self._renew, cohort.looking = self._length, None, 1, True
     count, kept = cohort.changes.count, self._kept
     if kept is not None and kept.changes == count and kept.same(cohort):
@@ -551,7 +553,8 @@ class Look:
       self._renew = self._renew * 2 if kept is not None and kept.changes == count else 1
       self._kept, self._age = State(cohort), 0
     self._left -= 1
-    if self._left <= 0:
+    if self._left <= 0 and cohort.observer is not None: self._left = 1  # beside what is watched, looking costs nothing
+    elif self._left <= 0:
       self._left, cohort.looking = -self._length // BETWEEN, False
       self._length = min(self._length * 2, LONGEST_LOOK)
     return False

@@ -94,7 +94,7 @@ class Machine:
     self.seed, self.watchdog, self.engine, self.observer = seed, watchdog, engine, observer
     self.agreed: Agreed = {} if agreed is None else agreed
     self.when_stopped: Callable[[int], None] | None = None  # told the GPU id when a signal has ended a dispatch
-    self.stops = 0  # dispatches that were taken off
+    self.stops = self.failures = 0  # dispatches that were taken off, queues that failed
     self.outside: dict[int, Outside] = {}  # what dispatches touched of LDS that they do not have, by PC
     self.ignored = Ignored()
     self.kernel_log: list[str] = []
@@ -194,7 +194,7 @@ class Machine:
       if self.kfd.user_buffers:
         self.kfd.check_user_memory()
       deadline: float | None = None
-      stops, turned = self.stops, False
+      stops, turned, failures = self.stops, False, self.failures
       while True:
         while not self._leaves(stops, turned) and self._turn():
           turned = True
@@ -204,7 +204,7 @@ class Machine:
             self.lock.give_way()
             if done():
               return True
-        if done() or HELD.ends():
+        if done() or HELD.ends() or self.failures != failures:
           return done()
         if not others():
           if timeout_s is None or timeout_s >= HANG_S:
@@ -287,6 +287,9 @@ class Machine:
 
   def queue_failed(self, queue: Queue, error: Error) -> None:
     """A queue stopped: record it with all that is known, and let the kernel driver tell the client what it tells."""
+    with self.lock:
+      self.failures += 1
+      self.changed.notify_all()
     name = type(error).__name__
     fields = {
       k: v

@@ -37,6 +37,7 @@ class UserMemory:
   """copy_from_user and copy_to_user of one client process: a bad address is EFAULT, never a signal."""
 
   def __init__(self) -> None:
+    self._fd = -1
     self._fd = os.memfd_create("copy_user", os.MFD_CLOEXEC)
 
   def read(self, address: int, size: int) -> bytes:

@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from tinyhw.core.errors import InvalidArgument
+from tinyhw.core.errors import InvalidArgument, OutOfMemory
 from tinyhw.core.mapped import Mapped, Mappings, map_memory, unmap_memory
 from tinyhw.core.memory import PAGE, Region
 from tinyhw.core.port import Protection
@@ -103,6 +103,8 @@ class MockPort:
         if file.kind == "dmabuf":
           raise Refused(errno.ENOTTY, "a dma-buf has no such ioctl here")
         return drm.ioctl(machine, file, request, argument)
+      except (MemoryError, OutOfMemory) as short:
+        raise Refused(errno.ENOMEM, f"ioctl {request:#x}: {short}") from None
       except Refused as refusal:
         machine.trace.add(
           "kernel", "refused", f"ioctl {request:#x}: {refusal.why}", errno=errno.errorcode.get(refusal.errno or 0, "?")

@@ -403,7 +403,11 @@ class Devices:
         self._port = importlib.import_module("tinyhw.drive.linux").LinuxPort()
       else:
         machine = importlib.import_module("tinyhw.mock.machine").Machine
-        self._machine = machine(cards, agreed=self.agreed, **mock_options())
+        try: self._machine = machine(cards, agreed=self.agreed, **mock_options())
+        except (OSError, MemoryError) as e:
+          raise DeviceError(f"this process cannot have the mock machine's memory: {getattr(e, 'strerror', None) or e}",
+                            where="AMD", hint="it takes addresses (ulimit -v) for all memory of its cards and of the "
+                            "system, of which pages exist once written, and some files (ulimit -n)") from None
         self._machine.when_stopped = self._stopped
         self._port = importlib.import_module("tinyhw.mock.port").MockPort(self._machine)
     assert self._port is not None

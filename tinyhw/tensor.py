@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, cast
 from tinyhw.core.errors import InvalidArgument, Unsupported
 from tinyhw.core.locks import GRADIENTS, shared_lock
 from tinyhw.device import Device
+from tinyhw.drive.base import host_memory
 from tinyhw.engine import random, watch
 from tinyhw.engine.buffer import buffer_of, from_host, new_node
 from tinyhw.engine.realize import home, lost_below, memory_of, placed, realize, realize_nodes
@@ -232,7 +233,7 @@ class Tensor(Window):
 
   def data(self) -> memoryview[Any]:
     """A copy of the memory, as a memoryview of this shape (16-bit floats as uint16)."""
-    raw = bytearray(self.nbytes())
+    with host_memory("host memory of a value", self.nbytes()): raw = bytearray(self.nbytes())
     self._read(memoryview(raw))
     # memoryview knows no 16-bit floats.
     letter: Any = "H" if self.dtype.is_float and self.dtype.bits == 16 else semantics.FORMATS[self.dtype.name]
@@ -243,7 +244,7 @@ class Tensor(Window):
     """The value as a new NumPy array (bfloat16 as float32)."""
     import numpy
     if self.dtype is dtypes.bfloat16: return cast("NDArray", self._wide("numpy"))
-    out = numpy.empty(self.shape, self.dtype.numpy)
+    with host_memory("host memory of a value", self.nbytes()): out = numpy.empty(self.shape, self.dtype.numpy)
     self._read(out.reshape(-1).data)
     return out
 
@@ -251,7 +252,7 @@ class Tensor(Window):
     """The value as nested lists of Python numbers, or one number for shape ()."""
     if self.dtype is dtypes.bfloat16: return self._wide("tolist")
     if not self.numel(): return _nested([], self.shape)
-    raw = bytearray(self.nbytes())
+    with host_memory("host memory of a value", self.nbytes()): raw = bytearray(self.nbytes())
     self._read(memoryview(raw))
     return _nested(list(struct.unpack(f"<{self.numel()}{semantics.FORMATS[self.dtype.name]}", raw)), self.shape)
 

@@ -122,7 +122,10 @@ class Workgroups:
   def __init__(self, space: AddressSpace, arch: Arch, d: Dispatch, watchdog: int, stats: Stats,
                observer: Observer | None = None, apart: bool = False) -> None:
     _check(arch, d)
-    self.space, self.arch, self.dispatch, self.stats, self.changes = space, arch, d, stats, Changes()
+    self.space, self.arch, self.dispatch, self.stats = space, arch, d, stats
+    # Watched instructions are slow: comparing what they store costs next to nothing, and a turn of theirs, after which
+    # that would begin, takes long.
+    self.changes = Changes(exact=observer is not None)
     self._watchdog, self.observer, self._apart = watchdog, observer, apart
     self.total = self.left = d.grid[0] * d.grid[1] * d.grid[2]
     self.places = self.usual = 1

@@ -20,6 +20,7 @@ import numpy as np
 
 from tinyhw.arch import Arch
 from tinyhw.core.errors import PageFault
+from tinyhw.core.locks import lock
 from tinyhw.core.memory import Access
 from tinyhw.emulator.amdgcn.program import Program
 from tinyhw.emulator.jit import servers
@@ -119,7 +120,7 @@ class Wish:
 _MEMORY: Final[dict[str, Form]] = {}
 
 
-_LOCK: Final = threading.Lock()
+_LOCK: Final = lock()
 
 
 def _keep(key: str, form: Form) -> Form:

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import ctypes
-import threading
 from collections.abc import Sequence
 from functools import cache
 from itertools import count
@@ -12,13 +11,14 @@ import llvmlite.binding as llvm
 from llvmlite import __version__ as llvmlite_version
 
 from tinyhw.core.host import Host, choose
+from tinyhw.core.locks import lock
 from tinyhw.emulator.jit import compiler
 from tinyhw.emulator.jit.refusal import NotCompiled
 
 Callback: Final = ctypes.CFUNCTYPE(ctypes.c_int32, ctypes.c_int64, ctypes.c_int32)
 _Run: Final = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64)
 _NUMBERS: Final = count()
-_LOCK: Final = threading.Lock()
+_LOCK: Final = lock()
 
 
 class Native:

@@ -266,7 +266,7 @@ class Waves:
   def run(self, turn: int | None = None) -> bool:
     """Run until all waves have ended (True) or some have used up their turn (False)."""
     states, watchdog = self.states, self.cohort.watchdog
-    status, alone = states[:, STATUS], 0
+    status, alone, passes = states[:, STATUS], 0, 0
     while True:
       if self.cohort.tick is not None: self._tick(status)
       if len(self._places) > len(self.form.places):  # there are waves without code, or were
@@ -289,6 +289,8 @@ class Waves:
         if self.executed[wave] > watchdog: self._expired(int(wave))
       states[slept, STATUS] = RUN
       self._release(status)
+      passes += 1
+      if not slept.size and passes == STEPS: slept = np.flatnonzero(status == RUN)  # they only meet at barriers
       if slept.size:
         self._watch(slept)
         return False

@@ -327,12 +327,19 @@ class Kfd:
       writable = bool(flags & kfd.KFD_IOC_ALLOC_MEM_FLAGS_WRITABLE)
       if not process.user.mapped(start, size, writable):
         raise Refused(errno.EFAULT, f"user memory at {start:#x} is not mapped{' for writing' * writable}")
+      if self._system_used() + size > self.system_limit:
+        raise Refused(errno.ENOMEM, f"{size:,} bytes of user memory: GPUs would have more than the system's")
       return "userptr", HostRegion(start, size), 0, 0
     if flags & kfd.KFD_IOC_ALLOC_MEM_FLAGS_DOORBELL:
       return "doorbell", device.doorbell_region(), 0, 0
     if flags & kfd.KFD_IOC_ALLOC_MEM_FLAGS_MMIO_REMAP:
       return "mmio", self.mmio[gpu.gpu_id], 0, MMAP_TYPE_MMIO | gpu.gpu_id << MMAP_GPU_ID_SHIFT
     raise Refused(errno.EINVAL, f"flags {flags:#x} name no kind of memory")
+
+  def _system_used(self) -> int:
+    """kfd_mem_limit.system_mem_used: the system's memory that GPUs have, of either kind."""
+    users = sum(buffer.size for _, buffer in self.user_buffers)
+    return self.machine.system.size - self.machine.system_allocator.free_bytes + users
 
   @ioctls.handles(kfd.AMDKFD_IOC_ALLOC_MEMORY_OF_GPU)
   def alloc_memory_of_gpu(self, process: KfdProcess, args: Any) -> None:

@@ -6,6 +6,7 @@ import subprocess
 from dataclasses import replace
 from pathlib import Path
 from shutil import which
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,6 +21,8 @@ from tests.strength import THOROUGH, examples
 from tinyhw.core.errors import Deadlock, DeviceError, Error, WatchdogExpired
 from tinyhw.emulator.amdgcn import Dispatch
 from tinyhw.emulator.engines import dispatch
+from tinyhw.emulator.observe import Observer
+from tinyhw.emulator.simt import Group
 
 CPUS = ("gfx1100", "gfx1201", "gfx942")
 ENGINES = ("ref", "jit", "auto", "both")
@@ -134,6 +137,38 @@ def test_waves_that_look_at_nothing_are_an_endless_loop(engine: str) -> None:
   with pytest.raises(WatchdogExpired, match="an endless loop: these waves repeat one state") as caught:
     dispatch(gpu.space, gpu.arch, d, engine=engine)
   assert caught.value.wave == 3 and caught.value.pc == entry + 12
+
+
+class Count(Observer):
+  """Counts what it is shown."""
+  seen = 0
+
+  def before(self, group: Group, pc: int, instruction: Any) -> None: self.seen += group.size
+
+
+NOTHING = {
+  "jump": "again:\n s_nop 0\n s_branch again",
+  "one store": "v_mov_b32 v1, 0\nagain:\n global_store_b32 v1, v1, s[0:1]\n s_branch again",
+  "barrier": "v_mov_b32 v1, 0\nagain:\n ds_store_b32 v1, v1\n s_waitcnt lgkmcnt(0)\n s_barrier\n s_branch again",
+  "many stores": "v_mov_b32 v1, 0\n s_mov_b32 s4, 0\nagain:\n s_add_u32 s4, s4, 4\n s_and_b32 s4, s4, 0xff\n"
+                 " v_mov_b32 v2, s4\n global_store_b32 v2, v1, s[0:1]\n s_branch again",
+}
+
+
+@pytest.mark.parametrize("name", NOTHING)
+def test_an_endless_loop_that_changes_nothing_is_told_soon_also_where_it_is_observed(name: str) -> None:
+  """Soon is a matter of instructions: a hundred times fewer than the watchdog of an observed launch lets a wave run."""
+  gpu, count = Gpu(1 << 20), Count()
+  memory = gpu.put(np.zeros(64, np.uint32))
+  entry = gpu.put(np.frombuffer(code_of(NOTHING[name] + "\n s_endpgm", "gfx11"), np.uint8))
+  d = Dispatch(entry, (3, 1, 1), (64, 1, 1), 7 | 0xF0 << 12, 2 << 1 | 1 << 7, lds_size=512,
+               user_data=(memory & 0xFFFFFFFF, memory >> 32))
+  with pytest.raises(WatchdogExpired, match="an endless loop: these waves repeat one state"):
+    dispatch(gpu.space, gpu.arch, d, observer=count)
+  assert 0 < count.seen < 2000 * 6
+  for engine in ENGINES:
+    with pytest.raises(WatchdogExpired, match="an endless loop: these waves repeat one state"):
+      dispatch(gpu.space, gpu.arch, d, engine=engine)
 
 
 # ---- who has ended makes room

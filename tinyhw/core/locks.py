@@ -9,12 +9,13 @@ the whole order.
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import time
 from typing import Any, Final
 from weakref import WeakSet
 
-REGISTRY, RECORDING, GRADIENTS, TABLES = range(4)  # ranks
+REGISTRY, RECORDING, GRADIENTS, COMPILER, TABLES, NODES = range(6)  # ranks; finalizers of nodes may take the last
 _own: Final[WeakSet[Any]] = WeakSet()
 _shared: Final[list[tuple[int, Any]]] = []
 _guard: Final = threading.Lock()
@@ -77,14 +78,27 @@ class FairLock:
   def _is_owned(self) -> bool: return bool(self._lock._is_owned())
 
 
+def _llvm() -> Any:
+  """llvmlite's lock, which each call of LLVM takes; a child could not call LLVM again where a thread is amid a call."""
+  library = getattr(sys.modules.get("llvmlite.binding.ffi"), "lib", None)
+  return getattr(getattr(library, "_lock", None), "_lock", None)
+
+
+_held: Final[list[Any]] = []  # by the thread that forks
+
+
 def _hold() -> None:
-  for _, held in _shared: held.acquire()
+  wanted = [(rank, made) for rank, made in _shared]
+  if (llvm := _llvm()) is not None: wanted.append((COMPILER, llvm))
+  for _, held in sorted(wanted, key=lambda row: row[0]):
+    held.acquire()
+    _held.append(held)
   _guard.acquire()
 
 
 def _let_go() -> None:
   _guard.release()
-  for _, held in reversed(_shared): held.release()
+  while _held: _held.pop().release()
 
 
 def _in_child() -> None:

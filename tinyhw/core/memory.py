@@ -46,12 +46,15 @@ class Backing(Protocol):
 
 
 class Region:
-  """`size` bytes of sparse memory in a memfd (pages exist once written). `u8` shows all of it, `fd` shares it."""
+  """`size` bytes of sparse memory in a memfd (pages exist once written). `u8` shows all of it, `fd` shares it.
+
+  Raises OSError where the process may have no more files (EMFILE) or addresses (ENOMEM).
+  """
 
   def __init__(self, name: str, size: int) -> None:
     if size <= 0 or size % PAGE:
       raise InvalidArgument(f"a region has a positive multiple of {PAGE} bytes, not {size}", where=name)
-    self.name, self.size = name, size
+    self.name, self.size, self.fd = name, size, -1
     self.fd = os.memfd_create(name, os.MFD_CLOEXEC)
     os.ftruncate(self.fd, size)
     self.u8: U8 = np.frombuffer(mapped_file(self.fd, size), dtype=np.uint8)

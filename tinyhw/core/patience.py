@@ -63,23 +63,33 @@ class Held:
 
   def __enter__(self) -> Held:
     if not _in_main_thread(): return self
+    if not self._depth:
+      try: self._install()
+      except BaseException:  # of a handler that was not held yet
+        self._restore()
+        raise
     self._depth += 1
-    if self._depth > 1: return self
+    return self
+
+  def _install(self) -> None:
+    self._restore()  # what an exception in `__exit__` has left
     for number in _SIGNALS:
       handler = signal.getsignal(number)
       if not callable(handler): continue  # none, or one that Python does not run
       ours = self._holding(handler)
       self._before.append((number, handler, ours))
       signal.signal(number, ours)
-    return self
+
+  def _restore(self) -> None:
+    while self._before:
+      number, handler, ours = self._before[-1]
+      if signal.getsignal(number) is ours: signal.signal(number, handler)  # a handler may have set another
+      self._before.pop()
 
   def __exit__(self, *_: object) -> None:
     if not _in_main_thread(): return
     self._depth -= 1
-    if not self._depth:
-      before, self._before = self._before, []
-      for number, handler, ours in before:
-        if signal.getsignal(number) is ours: signal.signal(number, handler)  # a handler may have set another
+    if not self._depth: self._restore()
     raised, self.raised = self.raised, None
     if raised is not None: raise raised from None
 

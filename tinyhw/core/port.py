@@ -52,7 +52,8 @@ class Port(Protocol):
     """A 64-bit store to a doorbell register, after all earlier stores to memory."""
 
   def wait(self, done: Callable[[], bool], timeout_s: float) -> bool:
-    """Let the machine go on until `done()`. False when the time is over, or when nothing can change any more."""
+    """Let the machine go on until `done()`. False when the time is over, when nothing can change any more, or when
+    something has failed that the caller may want to look at."""
 
   def now_ns(self) -> int:
     """The clock that time-outs are measured by, in nanoseconds."""

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from tinyhw.core.errors import InvalidArgument
+from tinyhw.core.errors import InvalidArgument, OutOfMemory
 
 Dim3 = tuple[int, int, int]
 
@@ -101,6 +102,14 @@ class Runtime(ABC):
   def close(self) -> None:
     """Release the device. Safe to call twice."""
     return None
+
+
+@contextmanager
+def host_memory(what: str, nbytes: int) -> Iterator[None]:
+  """Memory of the host that the block takes for something: raises OutOfMemory where there is none."""
+  try: yield
+  except (MemoryError, OverflowError):
+    raise OutOfMemory(what, nbytes, free_bytes(), hint="use smaller pieces, or raise the limit (ulimit -v)") from None
 
 
 def free_bytes() -> int:

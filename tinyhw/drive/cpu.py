@@ -15,6 +15,7 @@ import llvmlite.binding as llvm
 
 from tinyhw.core.errors import DeviceError, InvalidArgument, OutOfMemory
 from tinyhw.core.host import choose
+from tinyhw.core.locks import lock
 from tinyhw.drive.base import Allocation, Dim3, Program, Runtime, free_bytes
 
 ALIGNMENT = 64  # a cache line, and the widest vector register of any host
@@ -47,10 +48,11 @@ class HostProgram(Program):
 
 
 class HostRuntime(Runtime):
-  """The processor this process runs on."""
+  """The processor this process runs on. Threads may share it: a launch runs in its own, `lock` guards loading."""
 
   def __init__(self, name: str = "LLVM"):
     self.name = name
+    self.lock = lock()
     self._jit: Any = None
     self._loaded = 0
 
@@ -81,6 +83,9 @@ class HostRuntime(Runtime):
     dst.memory(nbytes, self.name)[:nbytes] = src.memory(nbytes, self.name)[:nbytes]
 
   def load(self, binary: bytes, kernel: str) -> Program:
+    with self.lock: return self._load(binary, kernel)
+
+  def _load(self, binary: bytes, kernel: str) -> Program:
     if self._jit is None:
       llvm.initialize_native_target()
       llvm.initialize_native_asmprinter()

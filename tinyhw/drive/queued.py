@@ -36,6 +36,7 @@ from tinyhw.drive.signal import Dependencies, Signal, SignalPool, Timeline
 TIMEOUT_VARIABLE = "TINYHW_TIMEOUT_S"
 DEFAULT_TIMEOUT_S = 30.0
 _POLL_S = 2e-3    # first look at the signal, before a wait asks the kernel driver for an interrupt
+_PART_S = 1.0     # longest wait on a port whose clock stands still, between two looks at the device's faults
 _SLEEP_S = 0.2    # longest sleep between two looks at the device's faults
 
 
@@ -208,15 +209,22 @@ class QueuedRuntime(Runtime):
   def _wait_slowly(self, value: int) -> None:
     self.check_usable()
     words, port, timeout_s = self._done, self.port, self.patience()
-    def done() -> bool: return bool(words[0] >= value)
+    def done() -> bool: return bool(words[0] >= value) or self._closing
     start = port.now_ns()
     first = min(_POLL_S, timeout_s)
     if not port.wait(done, first):
       waited = (port.now_ns() - start) / 1e9
-      over = waited < first / 2  # the port gave up before the time: nothing can change any more
-      # then for all the time that there is, so that what hangs is told
-      if not (over and port.wait(done, timeout_s)): self._sleep_until(done, value, start, over)
+      over = waited < first / 2  # the port gave up before the time: nothing can change any more, but by other threads
+      if not (over and self._wait_out(done, timeout_s)): self._sleep_until(done, value, start, over)
     if self._closing: self.check_usable()  # its timeline was moved to its end to let go of who waits
+
+  def _wait_out(self, done: Callable[[], bool], timeout_s: float) -> bool:
+    """Wait for all the time that there is, so that what hangs is told; faults end it. False when it did not help."""
+    part = min(timeout_s, _PART_S)
+    for _ in range(max(int(timeout_s / part), 3)):  # a port may give up early to have faults looked at
+      if self.port.wait(done, part): return True
+      self.raise_faults()
+    return False
 
   def _sleep_until(self, done: Callable[[], bool], value: int, start: int, over: bool) -> None:
     """The rest of a wait that began at `start`; with `over` nothing can change any more."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from tinyhw.core.errors import InvalidArgument, ValueLost
 from tinyhw.device import Device, OpenDevice
+from tinyhw.drive.base import host_memory
 from tinyhw.ir.dtype import DType
 from tinyhw.ir.ops import Ops
 from tinyhw.ir.uop import UOp
@@ -123,7 +124,8 @@ class Buffer:
       self.written()
       if here is not there: here.synchronize()
     else:
-      self.copyin(source.copyout(memoryview(bytearray(self.nbytes))))
+      with host_memory("host memory of a copy", self.nbytes): raw = bytearray(self.nbytes)
+      self.copyin(source.copyout(memoryview(raw)))
 
   def __del__(self) -> None:
     if self._shared is None and self._allocation is not None and self._owner is not None:

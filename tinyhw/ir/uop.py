@@ -83,7 +83,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from tinyhw.core.errors import InvalidArgument
-from tinyhw.core.locks import TABLES, shared_lock
+from tinyhw.core.locks import NODES, shared_lock
 from tinyhw.ir import semantics
 from tinyhw.ir.dtype import DType, Kind, PtrDType, dtypes
 from tinyhw.ir.ops import GroupOp, Ops
@@ -138,7 +138,7 @@ class _Reference(weakref.ref["UOp"]):
 
 
 _interned: dict[Any, _Reference] = {}
-_interning = shared_lock(TABLES)  # held while the table changes; looking a node up needs no lock
+_interning = shared_lock(NODES)  # held while the table changes; looking a node up needs no lock
 _buffer_ids = itertools.count()
 _BOTTOM, _TOP = -math.inf, math.inf
 

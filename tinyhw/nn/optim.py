@@ -10,14 +10,21 @@ from tinyhw.tensor import Tensor
 
 
 class Optimizer(ABC):
-  """Base of the optimizers: the parameters and the learning rate."""
+  """Base of the optimizers: the parameters, leaves that require a gradient, and the learning rate."""
 
   def __init__(self, parameters: Sequence[Tensor], lr: float):
     if not parameters: raise InvalidArgument("an optimizer without parameters")
     if lr < 0: raise InvalidArgument(f"learning rate {lr} is negative")
+    for i, p in enumerate(parameters):
+      if not isinstance(p, Tensor): raise InvalidArgument(f"parameter {i} is a {type(p).__name__}, no Tensor")
+      if not p.requires_grad:
+        raise InvalidArgument(f"parameter {i}, {p.shape} {p.dtype}, requires no gradient",
+                              hint="make it with requires_grad=True, or leave it out: nn.get_parameters does")
+      if not p.is_leaf:
+        raise InvalidArgument(f"parameter {i}, {p.shape} {p.dtype}, was computed from others, and gets no gradient",
+                              hint="give the leaves that it was computed from")
     self.parameters = list(dict.fromkeys(parameters))
     self.lr = lr
-    for p in self.parameters: p.requires_grad_()
 
   def zero_grad(self) -> None:
     """Forget the gradients."""

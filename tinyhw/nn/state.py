@@ -1,33 +1,65 @@
 """The tensors of a network by name, found by walking its attributes, lists and dictionaries."""
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Set
+from types import ModuleType
 from typing import Any
 
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.tensor import Tensor
 
 
-def _walk(thing: Any, name: str, seen: set[int]) -> Iterator[tuple[str, Tensor]]:
+def _attributes(thing: Any) -> Iterator[tuple[str, Any]]:
+  """What an object holds: in its dictionary, and in the slots of its classes. A TinyJit or a graph holds no layers."""
+  module = type(thing).__module__
+  if module.startswith("tinyhw.") and not module.startswith("tinyhw.nn"): return
+  yield from getattr(thing, "__dict__", {}).items()
+  for cls in reversed(type(thing).__mro__):
+    slots = cls.__dict__.get("__slots__", ())
+    for name in (slots,) if isinstance(slots, str) else slots:
+      if name not in ("__dict__", "__weakref__") and hasattr(thing, name): yield name, getattr(thing, name)
+
+
+def _walk(thing: Any, name: str, above: tuple[int, ...], seen: set[int] | None = None) -> Iterator[tuple[str, Tensor]]:
+  """Tensors with their paths, also those that are reached by several; `above` are the ids on the way down. With `seen`
+  each thing is entered once."""
   if isinstance(thing, Tensor):
     yield name, thing
     return
-  if isinstance(thing, (str, bytes, int, float, type)) or id(thing) in seen: return
-  seen.add(id(thing))
+  if isinstance(thing, (str, bytes, int, float, type, ModuleType)) or id(thing) in above: return
+  if seen is not None:
+    if id(thing) in seen: return
+    seen.add(id(thing))
   if isinstance(thing, (list, tuple)): parts = [(str(i), part) for i, part in enumerate(thing)]
-  elif isinstance(thing, dict): parts = [(str(key), part) for key, part in thing.items()]
-  else: parts = list(getattr(thing, "__dict__", {}).items())
-  for key, part in parts: yield from _walk(part, f"{name}.{key}" if name else key, seen)
+  elif isinstance(thing, Mapping): parts = [(str(key), part) for key, part in thing.items()]
+  elif isinstance(thing, Set):
+    if any(True for part in thing for _ in _walk(part, "", above)):
+      raise InvalidArgument("tensors in a set have no order and no names", where=name or type(thing).__name__,
+                            hint="keep them in a list or a dict")
+    return
+  else: parts = list(_attributes(thing))
+  for key, part in parts: yield from _walk(part, f"{name}.{key}" if name else key, (*above, id(thing)), seen)
 
 
 def get_state_dict(model: Any) -> dict[str, Tensor]:
-  """Every tensor below `model`, by its path: `"layers.0.weight"`."""
-  return dict(_walk(model, "", set()))
+  """Every tensor below `model`, by its path: `"layers.0.weight"`. One that several layers share is under each path.
+
+  Raises InvalidArgument where two tensors would have one path.
+  """
+  state: dict[str, Tensor] = {}
+  for name, tensor in _walk(model, "", ()):
+    if state.setdefault(name, tensor) is not tensor:
+      raise InvalidArgument(f"two tensors are called {name!r}", hint="keys 1 and '1', or 'a.b' and 'a': {'b': ...}")
+  return state
 
 
 def get_parameters(model: Any) -> list[Tensor]:
-  """Every tensor below `model` that requires a gradient."""
-  return [t for t in get_state_dict(model).values() if t.requires_grad]
+  """The tensors below `model` that learn, each once, however many layers share it.
+
+  What requires no gradient (a frozen weight, a running mean) is part of the state, and no parameter; neither is what
+  was computed from parameters and is kept.
+  """
+  return list(dict.fromkeys(t for _, t in _walk(model, "", (), set()) if t.requires_grad and t.is_leaf))
 
 
 def load_state_dict(model: Any, state: dict[str, Tensor], strict: bool = True) -> None:

@@ -6,7 +6,6 @@ back as one Error; renderers check the limits that LLVM would end the process fo
 from __future__ import annotations
 
 import functools
-import threading
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,11 +13,12 @@ import llvmlite.binding as llvm
 
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.core.host import Host, choose
+from tinyhw.core.locks import COMPILER, shared_lock
 
 # LLVM's passes that take addresses apart and undo what a renderer does about them: how to leave them out, and
 # how things were. Options belong to the process, so they are set for one compilation at a time.
 ADDRESS_PASSES = {"-disable-lsr": ("true", "false"), "-amdgpu-scalar-ir-passes": ("false", "true")}
-_lock = threading.Lock()
+_lock = shared_lock(COMPILER)
 
 
 @dataclass(frozen=True)

@@ -43,6 +43,7 @@ _EOP_BYTES = 4096              # eop_buffer_size of every chip since gfx8 but To
 _POINTERS_BYTES = PAGE         # read and write pointer of a queue have pages of their own (kfd_queue_acquire_buffers)
 _DOORBELLS_BYTES = 1024 * 8    # KFD_MAX_NUM_OF_QUEUES_PER_PROCESS doorbells of 8 bytes (kfd_priv.h, kfd_doorbell.c)
 _MAX_COPY_BYTES = 0x400000     # sdma_v6_0.c, copy_max_bytes
+_LOOK_S = 0.02                 # how often a device that is closed looks whether it has faulted
 _CLOSE_TIMEOUT_S = 2.0         # how long a device that is closed or was reset may take to answer
 
 
@@ -109,7 +110,10 @@ class AMDRuntime(QueuedRuntime):
     self.kernargs = KernargRing(arguments.bytes(), arguments.address, self.wait)
     self.bounce = BounceBuffer(bounce.bytes(), bounce.address, self.wait)
     self.queue_pointer = self._make_queue_descriptor()
-    self._open_queues()
+    try: self._open_queues()
+    except BaseException:
+      self._take_down()
+      raise
 
   def _take(self, size: int, kind: Memory, executable: bool = False) -> Buffer:
     """Memory that the runtime itself keeps until it is closed."""
@@ -425,12 +429,20 @@ class AMDRuntime(QueuedRuntime):
       fine = self.lost is None
       self.lost = self.lost or DeviceError("the device was closed", where=self.name, hint="open it again")
     if self.port.pid() != self._pid: return  # a fork: everything belongs to the parent
-    words, last = self._done, self.timeline.last
-    if fine: self.port.wait(lambda: bool(words[0] >= last), min(self.timeout_s, _CLOSE_TIMEOUT_S))
+    last = self.timeline.last
+    if fine: self._drain(last)
     self.timeline.signal.value = last  # peers and threads may wait for work that is dropped
     for peer in list(self._peers):
       with suppress(Error): peer._part_from(self)
     with self.copying, self.memory, self.lock: self._take_down()
+
+  def _drain(self, last: int) -> None:
+    """Wait for the queued work, as long as there is hope."""
+    words, looks = self._done, int(min(self.timeout_s, _CLOSE_TIMEOUT_S) / _LOOK_S) + 1
+    for _ in range(looks):
+      if self.port.wait(lambda: bool(words[0] >= last), _LOOK_S): return
+      with suppress(TinyhwError): self.kfd.wait_events(0)
+      if self.gpu.gpu_id in self.kfd.faults: return
 
   def _take_down(self) -> None:
     """Give everything back. Nothing is submitted any more."""

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import os
+import resource
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -25,6 +27,7 @@ PAGE = 4096
 DEVICE = "/dev/kfd"
 _GUARD = 64 * 1024          # addresses behind each buffer that stay unmapped: a kernel that runs over its end faults
 _LARGE_PAGE = 2 << 20       # buffers of at least this size start at a large page of the GPU's page tables
+_ADDRESS_BITS = 47           # of a process on x86-64 (TASK_SIZE of four-level page tables)
 _NO_DEVICE = (
   "load the amdgpu kernel driver for a supported card and give this user access to /dev/kfd and /dev/dri/renderD*, "
   "or set MOCKGPU=1 to use the mock GPU"
@@ -98,6 +101,23 @@ class Fault:
   access: str | None = None
 
 
+def _cannot_open(path: str, error: OSError, where: str) -> DeviceError:
+  """A device file that does not open."""
+  full = error.errno in (errno.EMFILE, errno.ENFILE)
+  return DeviceError(f"cannot open {path}: {os.strerror(error.errno) if error.errno else error}", where=where,
+                     hint="close files, or raise the limit (ulimit -n)" if full else _NO_DEVICE)
+
+
+def _no_addresses(gpu: Gpu, size: int, error: object) -> OutOfMemory:
+  """This process can have no more addresses, which each allocation takes some of."""
+  try: used = int(open("/proc/self/statm", "rb").read().split()[0]) * PAGE
+  except (OSError, ValueError, IndexError): used = 0
+  limit = resource.getrlimit(resource.RLIMIT_AS)[0]
+  free = (1 << _ADDRESS_BITS) - used if limit == resource.RLIM_INFINITY else max(limit - used, 0)
+  return OutOfMemory(f"addresses of this process, for memory of GPU {gpu.node.target} ({error})", size, free,
+                     hint="free buffers, or raise the limit of addresses (ulimit -v)")
+
+
 class Kfd:
   """See the module. It stays open as long as the port: the kernel gives a process one address space for each GPU, and
   refuses a second (ACQUIRE_VM, EBUSY).
@@ -121,8 +141,7 @@ class Kfd:
     self._port = ref(port)  # the port keeps its connection alive, not the other way round
     self.pid = port.pid()
     try: self.fd = port.open(DEVICE)
-    except OSError as e:
-      raise DeviceError(f"cannot open {DEVICE}: {e.strerror or e}", where="AMD", hint=_NO_DEVICE) from None
+    except OSError as e: raise _cannot_open(DEVICE, e, "AMD") from None
     version = kfd.kfd_ioctl_get_version_args()
     self.call("GET_VERSION", kfd.AMDKFD_IOC_GET_VERSION, version)
     self.version = (int(version.major_version), int(version.minor_version))
@@ -164,10 +183,7 @@ class Kfd:
     node = self.nodes[index]
     if node.gpu_id in self.opened: return self.opened[node.gpu_id]
     try: drm_fd = self.port.open(node.render_node)
-    except OSError as e:
-      raise DeviceError(
-        f"cannot open {node.render_node}: {e.strerror or e}", where=f"AMD:{index}", hint=_NO_DEVICE
-      ) from None
+    except OSError as e: raise _cannot_open(node.render_node, e, f"AMD:{index}") from None
     gpu = Gpu(node, drm_fd)
     try:
       vm = kfd.kfd_ioctl_acquire_vm_args(drm_fd=drm_fd, gpu_id=node.gpu_id)
@@ -257,16 +273,21 @@ class Kfd:
 
   def _alloc(self, gpu: Gpu, size: int, kind: Memory, flags: int, visible: bool, align: int) -> Buffer:
     span = size + _GUARD
-    address = self.port.reserve(span, _LARGE_PAGE if size >= _LARGE_PAGE else align)
+    if span >> _ADDRESS_BITS: raise _no_addresses(gpu, span, "no process has so many")
+    try: address = self.port.reserve(span, _LARGE_PAGE if size >= _LARGE_PAGE else align)
+    except OSError as e: raise _no_addresses(gpu, span, e) from None
     try: handle, offset = self._allocate(gpu, address, size, flags, 0)
     except BaseException:
       self.port.munmap(address, span)
       raise
     buffer = Buffer(address, size, kind, handle, gpu.gpu_id, span)
-    if visible:
-      self.port.mmap(gpu.drm_fd, size, offset, address)
-      buffer.memory = self.port.memory(address, size)
     self.buffers.add(buffer)
+    if visible:
+      try: self.port.mmap(gpu.drm_fd, size, offset, address)
+      except OSError as e:
+        self._free(buffer)
+        raise _no_addresses(gpu, size, e) from None
+      buffer.memory = self.port.memory(address, size)
     self.map_to(buffer, [gpu.gpu_id])
     return buffer
 
@@ -276,8 +297,9 @@ class Kfd:
       raise InvalidArgument(f"{size} bytes at {address:#x} are not whole pages", where="register_host")
     flags = Memory.USERPTR.value | kfd.KFD_IOC_ALLOC_MEM_FLAGS_WRITABLE
     with self.lock:
+      memory = self.port.memory(address, size)
       handle, _ = self._allocate(gpu, address, size, flags, address)
-      buffer = Buffer(address, size, Memory.USERPTR, handle, gpu.gpu_id, 0, self.port.memory(address, size))
+      buffer = Buffer(address, size, Memory.USERPTR, handle, gpu.gpu_id, 0, memory)
       self.buffers.add(buffer)
       self.map_to(buffer, [gpu.gpu_id])
     return buffer
