@@ -40,7 +40,7 @@ told = set()
 for spare in range(0, 30):               # whichever file is one too many
   limited(resource.RLIMIT_NOFILE, max(map(int, os.listdir("/proc/self/fd"))) + spare)
   try: one()
-  except TinyhwError as error: told.add(str(error).partition(";")[0])
+  except Error as error: told.add(str(error).partition(";")[0])
   else: break
   finally: limited(resource.RLIMIT_NOFILE, files)
   Device.close()
