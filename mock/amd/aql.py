@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from tinyhw.autogen import amdhsa, hsa
 from tinyhw.autogen import gc_11_0_0 as gc
-from tinyhw.core.errors import DecodeError, MachineFault, PageFault, TinyhwError, Unsupported
+from tinyhw.core.errors import DecodeError, Error, MachineFault, PageFault, Unsupported
 from tinyhw.core.layout import Register, Struct
 from tinyhw.core.memory import Access
 from tinyhw.mock.amd.compute import LDS_GRANULE, SCRATCH_GRANULE, run_dispatch
@@ -144,7 +144,7 @@ class AqlQueue(ComputeQueue):
         self._report_read()
     except (PageFault, MachineFault, DecodeError) as error:
       self.fail(error)
-    except TinyhwError as error:
+    except Error as error:
       self.fail(error)
       raise
     except BaseException as broken:  # an interrupt by the user, or a mistake of ours: the packet is not done
