@@ -26,7 +26,7 @@ def test_a_closed_machine_keeps_no_files() -> None: run_apart(CLOSES)
 
 LIMITS = """
 import resource, tinyhw
-from tinyhw.core.errors import OutOfMemory
+from tinyhw.core.errors import Error, OutOfMemory
 def limited(which, n): resource.setrlimit(which, (n, resource.getrlimit(which)[1]))
 files, space = (resource.getrlimit(w)[0] for w in (resource.RLIMIT_NOFILE, resource.RLIMIT_AS))
 def used(): return int(open("/proc/self/statm").read().split()[0]) * 4096
@@ -41,7 +41,7 @@ told = set()
 for spare in range(0, 30):               # whichever file is one too many
   limited(resource.RLIMIT_NOFILE, max(map(int, os.listdir("/proc/self/fd"))) + spare)
   try: one()
-  except TinyhwError as error: told.add(str(error).partition(";")[0])
+  except Error as error: told.add(str(error).partition(";")[0])
   else: break
   finally: limited(resource.RLIMIT_NOFILE, files)
   Device.close()

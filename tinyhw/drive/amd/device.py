@@ -441,7 +441,7 @@ class AMDRuntime(QueuedRuntime):
     words, looks = self._done, int(min(self.timeout_s, _CLOSE_TIMEOUT_S) / _LOOK_S) + 1
     for _ in range(looks):
       if self.port.wait(lambda: bool(words[0] >= last), _LOOK_S): return
-      with suppress(TinyhwError): self.kfd.wait_events(0)
+      with suppress(Error): self.kfd.wait_events(0)
       if self.gpu.gpu_id in self.kfd.faults: return
 
   def _take_down(self) -> None:
