@@ -26,13 +26,14 @@ def test_a_closed_machine_keeps_no_files() -> None: run_apart(CLOSES)
 
 LIMITS = """
 import resource, tinyhw
-from tinyhw.core.errors import OutOfMemory
-import tinyhw.mock.machine, tinyhw.mock.port, tinyhw.drive.amd.device, tinyhw.mock.amd.waves
+from tinyhw.core.errors import Error, OutOfMemory
 def limited(which, n): resource.setrlimit(which, (n, resource.getrlimit(which)[1]))
 files, space = (resource.getrlimit(w)[0] for w in (resource.RLIMIT_NOFILE, resource.RLIMIT_AS))
 def used(): return int(open("/proc/self/statm").read().split()[0]) * 4096
 def one(): return (Tensor([1.0], device="AMD") + 1).tolist()
 
+assert one() == [2]                      # Python has opened all modules now
+Device.close()
 limited(resource.RLIMIT_AS, used() + (1 << 30))
 assert "AMD: this process cannot have the mock machine's memory: Cannot allocate" in refused(one, by=DeviceError)
 limited(resource.RLIMIT_AS, space)

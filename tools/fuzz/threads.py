@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 
 import tinyhw
-from tinyhw.core.errors import DeviceError, Error
+from tinyhw.core.errors import DeviceError
 from tinyhw.device import Device
 from tinyhw.drive.base import Allocation
 from tinyhw.engine.jit import TinyJit
@@ -181,7 +181,7 @@ class Worker:
         if self.plan.wrong: return
         self.round(number)
         self.plan.count()
-    except (Error, AssertionError, Exception): self.plan.blame(self.name, traceback.format_exc())
+    except Exception: self.plan.blame(self.name, traceback.format_exc())
 
 
 def run(plan: Plan) -> list[str]:
