@@ -13,14 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from tinyhw.autogen import gc_11_0_0 as gc
 from tinyhw.autogen import pm4_gfx11 as pm4
-from tinyhw.core.errors import (
-  DecodeError,
-  Error,
-  Interrupted,
-  MachineFault,
-  Unsupported,
-  WatchdogExpired,
-)
+from tinyhw.core.errors import DecodeError, Error, Interrupted, MachineFault, Unsupported, WatchdogExpired
 from tinyhw.core.layout import Packet
 from tinyhw.core.memory import Access
 from tinyhw.core.table import Handlers
