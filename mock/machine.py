@@ -15,14 +15,15 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakSet
 
-from tinyhw.core.errors import Interrupted, MachineFault, PageFault, TinyhwError, Unsupported
+from tinyhw.core.errors import Interrupted, InvalidArgument, MachineFault, PageFault, TinyhwError, Unsupported
 from tinyhw.core.memory import Allocator, Region
 from tinyhw.core.table import Ignored
 from tinyhw.core.trace import Clock, Trace
+from tinyhw.mock.amd.caches.chip import Chip, Weak
 from tinyhw.mock.amd.card import Card, cards_named
 from tinyhw.mock.amd.compute import Program
 from tinyhw.mock.amd.kfd import Kfd
-from tinyhw.mock.amd.pm4 import ComputeQueue, Waiting
+from tinyhw.mock.amd.pm4 import ComputeQueue
 from tinyhw.mock.amd.process import OpenFile
 from tinyhw.mock.amd.queue import Queue, State
 from tinyhw.mock.amd.topology import Files, bus_of, gpu_id_of
@@ -36,6 +37,7 @@ MMAP_START: Final = 0x1_0000_0000  # DRM_FILE_PAGE_OFFSET_START: render nodes ha
 PACKET_NS: Final = 40  # what a packet costs on the machine's clock
 QUANTUM: Final = 64  # packets that a queue without competitors runs before the waiter is asked again
 HANG_S: Final = 1.0  # a client that would wait so long, and that nobody can wake, is told of the GPU hang that it is
+MEMORIES: Final = ("strong", "weak")
 WATCHDOG: Final = 100_000_000  # instructions of one wave before a dispatch counts as endless
 
 Size = tuple[int, int, int]
@@ -51,6 +53,7 @@ class Gpu:
     self.vram_allocator = Allocator(0, vram_size, name=f"GPU{index} video memory")
     self.mmap_offsets = Allocator(MMAP_START, 1 << 46, name=f"GPU{index} mmap offsets")
     self.sdma_used: set[int] = set()
+    self.chip: Chip | None = None if machine.weak is None else machine.weak.add(self)
 
   def counter(self) -> int:
     """The GPU's clock counter, in ticks of the card's reference clock."""
@@ -62,7 +65,8 @@ class Machine:
   out.
 
   `seed` decides the order in which queues take turns. `tracing` records every packet; errors are recorded always.
-  An `observer` sees all that the waves do.
+  An `observer` sees all that the waves do. `memory` is "strong", where everybody sees each store at once, or "weak",
+  see `mock.amd.caches`.
   """
 
   def __init__(
@@ -78,7 +82,14 @@ class Machine:
     executor: Executor | None = None,
     engine: str = "auto",
     observer: Observer | None = None,
+    memory: str = "strong",
   ) -> None:
+    if memory not in MEMORIES:
+      raise InvalidArgument(f"no memory is called {memory!r}", where="mock machine",
+                            hint=f"there are {', '.join(MEMORIES)}")
+    if memory == "weak" and engine not in ("auto", "ref"):
+      raise InvalidArgument(f"weak memory with the engine {engine!r}", where="mock machine",
+                            hint="it runs on the reference interpreter: engine 'ref' or 'auto' (the variable EMU)")
     self.cards = cards_named(cards)
     self.clock = clock if clock is not None else Clock(step_ns=10)
     self.trace = Trace(self.clock, enabled=tracing)
@@ -92,6 +103,7 @@ class Machine:
     self.findings: list[str] = []
     self.system = Region("system memory", system_memory)
     self.system_allocator = Allocator(0, system_memory, name="system memory for GPUs")
+    self.weak = Weak(self) if memory == "weak" else None
     self.gpus: list[Gpu] = []
     for index, card in enumerate(self.cards):
       gpu_id = gpu_id_of(card, index)
@@ -147,6 +159,8 @@ class Machine:
 
   def report(self) -> list[str]:
     """What this run accepted without modelling it, what was doubtful, which queues stopped and why; a line each."""
+    if self.weak is not None:
+      self.weak.host_looks()
     return self.ignored.lines() + self.findings + [q.describe() for q in self.queues if q.state is State.BLOCKED]
 
   def snapshot(self) -> dict[str, Any]:
@@ -218,8 +232,8 @@ class Machine:
   def _hang(self) -> None:
     """Nobody can proceed, and a client would wait for long: dispatches whose waves wait hang the GPU."""
     for queue in self.queues:
-      if isinstance(queue.wait, Waiting):
-        queue.fail(queue.wait.idle.error())
+      if (idle := queue.standing()) is not None:
+        queue.fail(idle.error())
 
   def execute(self, queue: ComputeQueue, program: Program, size: Size, user_data: tuple[int, ...]) -> None:
     """Start a dispatch of `size` workgroups, which goes on in turns of its queue; the clock moves by what it takes."""
@@ -227,11 +241,12 @@ class Machine:
       self.trace.add(queue.name, "dispatch", f"{program.entry:#x}", grid=size, block=program.block)
     if self._executor is not None:
       return self.clock.advance(self._executor(queue, program, size, user_data))
-    if self.observer is not None and any(q.busy for q in self.queues):
+    if self.observer is not None and any(q.busy or q.standing() for q in self.queues):
       raise Unsupported("dispatch", "two at a time, of which one waits, under an observer", where=queue.name)
     from tinyhw.mock.amd.waves import start_waves  # the instruction tables load with the first dispatch
 
-    queue.start(start_waves(queue, program, size, user_data))
+    flight = queue.flight(program)
+    queue.start(start_waves(queue, program, size, user_data, flight), flight)
 
   def idle(self) -> bool:
     """Whether no queue can proceed."""

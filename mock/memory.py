@@ -13,6 +13,7 @@ import os
 from dataclasses import dataclass, field
 from typing import Final
 
+from tinyhw.autogen import kfd
 from tinyhw.core.memory import PAGE, U8, Access, AddressSpace, HostRegion, Region
 from tinyhw.core.port import Protection
 
@@ -25,6 +26,12 @@ _LIBC.pwrite.restype = _LIBC.pread.restype = ctypes.c_ssize_t
 _MAP_FIXED: Final = 0x10  # asm-generic/mman-common.h; the mmap module does not name these two
 _MAP_NORESERVE: Final = 0x4000
 _MAP_FAILED: Final = ctypes.c_void_p(-1).value
+
+UNCACHED: Final = (
+  kfd.KFD_IOC_ALLOC_MEM_FLAGS_COHERENT
+  | kfd.KFD_IOC_ALLOC_MEM_FLAGS_EXT_COHERENT
+  | kfd.KFD_IOC_ALLOC_MEM_FLAGS_UNCACHED
+)
 
 
 class Refused(OSError):
@@ -163,6 +170,11 @@ class Buffer:
   mapped: set[int] = field(default_factory=set)
   queues: dict[int, int] = field(default_factory=dict)
   extent: Extent = field(default_factory=Extent)
+
+  @property
+  def uncached(self) -> bool:
+    """Whether its pages are MTYPE UC (gmc_v11_0_get_vm_pte), or no memory at all."""
+    return bool(self.flags & UNCACHED) or self.kind in ("doorbell", "mmio")
 
   def __repr__(self) -> str:
     return f"{self.kind} buffer {self.handle:#x} of {self.size:#x} bytes at {self.va:#x}"

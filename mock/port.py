@@ -239,7 +239,11 @@ class MockPort:
     if done():
       return True
     self.machine.note_thread()
-    return self.machine.run(done, timeout_s, self.machine.other_threads)
+    ended = self.machine.run(done, timeout_s, self.machine.other_threads)
+    if ended and self.machine.weak is not None:
+      with self.machine.lock:
+        self.machine.weak.host_looks()
+    return ended
 
   def now_ns(self) -> int:
     return self.machine.clock.now_ns()

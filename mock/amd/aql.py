@@ -85,11 +85,11 @@ class AqlQueue(ComputeQueue):
 
   def _kind(self) -> int:
     """The type of the packet at the read index."""
-    return self.space.load(self._slot(), 2) & (1 << hsa.HSA_PACKET_HEADER_WIDTH_TYPE) - 1
+    return self.past_gl2.poll(self._slot(), 2) & (1 << hsa.HSA_PACKET_HEADER_WIDTH_TYPE) - 1
 
-  def runnable(self) -> bool:
+  def _ready(self) -> bool:
     if self.state is State.BLOCKED or self.busy:
-      return super().runnable()
+      return super()._ready()
     try:
       return self.state is State.READY and self.read < self.write and self._kind() != hsa.HSA_PACKET_TYPE_INVALID
     except PageFault as fault:
@@ -97,7 +97,7 @@ class AqlQueue(ComputeQueue):
       return False
 
   def _store_read(self) -> None:
-    self.space.store(self.properties.read_pointer, 8, self.read)
+    self.past_gl2.store(self.properties.read_pointer, 8, self.read)
 
   def _retire(self) -> None:
     pass  # the read index moves when a packet is complete
@@ -110,7 +110,7 @@ class AqlQueue(ComputeQueue):
 
   # ---- packets
 
-  def run(self, packets: int) -> None:
+  def _packets(self, packets: int) -> None:
     """Execute packets until one blocks, stalls or fails."""
     try:
       self._resume()

@@ -9,6 +9,7 @@ that is no packet stops the queue as CP_BAD_OPCODE does; a packet that the vendo
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from tinyhw.autogen import gc_11_0_0 as gc
@@ -18,13 +19,17 @@ from tinyhw.core.layout import Packet
 from tinyhw.core.memory import Access
 from tinyhw.core.table import Handlers
 from tinyhw.mock.amd.atomics import atomic
+from tinyhw.mock.amd.caches.spaces import BypassSpace, Client
 from tinyhw.mock.amd.compute import Program, run_dispatch
+from tinyhw.mock.amd.flights import Beside
 from tinyhw.mock.amd.queue import Frame, Properties, Queue, State, Wait
 from tinyhw.mock.amd.registers import INITIAL, USER_DATA, USER_DATA_COUNT, check_write, name_of
 from tinyhw.wire import pm4 as wire
 
 if TYPE_CHECKING:
   from tinyhw.emulator.schedule import Idle
+  from tinyhw.mock.amd.caches.chip import Chip
+  from tinyhw.mock.amd.flights import Flight
   from tinyhw.mock.amd.process import KfdProcess, ProcessDevice
   from tinyhw.mock.amd.waves import Waves
 
@@ -83,6 +88,7 @@ class ComputeQueue(Queue):
 
   ENGINE: ClassVar[str] = "PM4"
   packets_table: ClassVar[Handlers[type[Packet]]] = Handlers("PM4 packet")
+  beside: Beside | None = None  # with weak memory: the dispatches that run beside the packets
   handles = packets_table.handles
 
   def __init__(
@@ -100,8 +106,21 @@ class ComputeQueue(Queue):
     self._steps: dict[tuple[int, ...], Step] = {}
     self._shapes: dict[tuple[int, ...], Callable[[list[int], int], None]] = {}
 
+  def _connect(self, chip: Chip) -> None:
+    self.beside = Beside(self)
+    self._speak()
+    base = self.space
+    self.space, self.past_gl2 = Client(base, chip), BypassSpace(base, chip)
+
+  def _speak(self) -> None:
+    """A packet begins: what it accesses is its doing."""
+    if isinstance(self.space, Client) and isinstance(self.past_gl2, Client) and self.beside is not None:
+      agent = self.beside.packets()
+      for space in (self.space, self.past_gl2):
+        space.agent, space.detail = agent, self.last
+
   def _store_read(self) -> None:
-    self.space.store(self.properties.read_pointer, 4, self.read & 0xFFFF_FFFF)
+    self.past_gl2.store(self.properties.read_pointer, 4, self.read & 0xFFFF_FFFF)
 
   def snapshot(self) -> dict[str, Any]:
     return super().snapshot() | {name_of(offset): value for offset, value in sorted(self.registers.items())}
@@ -112,12 +131,21 @@ class ComputeQueue(Queue):
   def busy(self) -> bool:
     return self.waves is not None
 
-  def start(self, waves: Waves) -> None:
-    """Begin a dispatch. Its waves run in turns; the next packet waits until they have ended."""
+  def flight(self, program: Program) -> Flight | None:
+    """With weak memory: the next dispatch, as it sees memory."""
+    return None if self.beside is None else self.beside.flight(program, self.last)
+
+  def start(self, waves: Waves, flight: Flight | None = None) -> None:
+    """Begin a dispatch. Its waves run in turns; the next packet waits until they have ended, except with weak memory.
+    """
+    if flight is not None and self.beside is not None:
+      return self.beside.add(flight, waves)
     self.waves = waves
 
   def when_ended(self, then: Callable[[], None]) -> None:
     """Do something once the dispatch has ended, or at once where none runs."""
+    if self.beside is not None:
+      return self.beside.when_ended(then)
     self._then = then
     if self.waves is None:
       self._ended()
@@ -145,8 +173,47 @@ class ComputeQueue(Queue):
       self.block(Waiting("a dispatch", idle))
     return turns
 
+  def standing(self) -> Idle | None:
+    """What the waves of a dispatch wait for where none can go on."""
+    if isinstance(self.wait, Waiting):
+      return self.wait.idle
+    return None if self.beside is None else self.beside.standing()
+
+  def runnable(self) -> bool:
+    return self._moves() or self._ready()
+
+  def _moves(self) -> bool:
+    """Whether a dispatch beside the packets can go on."""
+    if self.beside is None or self.state not in (State.READY, State.BLOCKED):
+      return False
+    return bool(self.beside.movable())
+
+  def _ready(self) -> bool:
+    """Whether a packet would make progress."""
+    return super().runnable()
+
+  def run(self, packets: int) -> None:
+    beside = self.beside
+    if beside is None:
+      return self._packets(packets)
+    for _ in range(packets):
+      flights = beside.movable() if self._moves() else []
+      ready = self._ready()
+      if flights and not (ready and self.machine.rng.random() < 0.5):
+        self._guarded(partial(beside.turn, self.machine.rng.choice(flights)))
+      elif ready:
+        self._packets(1)
+      else:
+        break
+
+  def _packets(self, packets: int) -> None:
+    """Execute packets."""
+    super().run(packets)
+
   def fail(self, error: TinyhwError) -> None:
     self.waves = self._then = None
+    if self.beside is not None:
+      self.beside.clear()
     super().fail(error)
 
   # ---- decoding
@@ -155,6 +222,8 @@ class ComputeQueue(Queue):
     frame = self.frames[-1]
     words, at = frame.words, frame.at
     self.last = frame, at
+    if self.beside is not None:
+      self._speak()
     header = words[at]
     end = at + (header >> 16 & 0x3FFF) + 2 if header >= wire.TYPE_3 else at + 1
     if end > len(words):
@@ -261,8 +330,8 @@ class ComputeQueue(Queue):
       return self.gpu.counter() & 0xFFFF_FFFF
     if offset == gc.RLC_GPU_CLOCK_COUNT_MSB.OFFSET:
       return self.gpu.counter() >> 32
-    if offset in (gc.GRBM_STATUS.OFFSET, gc.GRBM_STATUS2.OFFSET):
-      return 0  # dispatches end before the next packet starts
+    if offset in (gc.GRBM_STATUS.OFFSET, gc.GRBM_STATUS2.OFFSET) and not (self.beside is not None and self.beside.busy):
+      return 0  # no dispatch runs
     raise Unsupported("register", name_of(offset), where=f"read on {self.name}")
 
   @handles(pm4.SET_SH_REG, pm4.SET_UCONFIG_REG, pm4.SET_SH_REG_INDEX)
@@ -286,18 +355,21 @@ class ComputeQueue(Queue):
     if p.dst_sel not in (pm4.WRITE_DATA_dst_sel.tc_l2, pm4.WRITE_DATA_dst_sel.memory):
       raise self._unsupported("WRITE_DATA.dst_sel", p.dst_sel)
     self._aligned("WRITE_DATA", p.dst_mem_addr, 4)
+    past = p.dst_sel == pm4.WRITE_DATA_dst_sel.memory or p.cache_policy == pm4.WRITE_DATA_cache_policy.bypass
+    space = self.past_gl2 if past else self.space
     if p.addr_incr:
       for value in p.payload:
-        self.space.store(p.dst_mem_addr, 4, value)
+        space.store(p.dst_mem_addr, 4, value)
     else:
-      self.space.write(p.dst_mem_addr, b"".join(v.to_bytes(4, "little") for v in p.payload))
+      space.write(p.dst_mem_addr, b"".join(v.to_bytes(4, "little") for v in p.payload))
 
   @handles(pm4.COPY_DATA)
   def copy_data(self, p: pm4.COPY_DATA) -> None:
     width, source = 8 if p.count_sel else 4, pm4.COPY_DATA_src_sel
     if p.src_sel in (source.tc_l2, source.tc_l2_obsolete):
       self._aligned("COPY_DATA", p.src_addr, width)
-      value = self.space.load(p.src_addr, width)
+      past = p.src_cache_policy == pm4.COPY_DATA_src_cache_policy.bypass
+      value = (self.past_gl2 if past else self.space).load(p.src_addr, width)
     elif p.src_sel == source.mem_mapped_register:
       value = self.read_register(p.src_reg_offset) | (
         self.read_register(p.src_reg_offset + 1) << 32 if width == 8 else 0
@@ -314,7 +386,8 @@ class ComputeQueue(Queue):
     target = pm4.COPY_DATA_dst_sel
     if p.dst_sel in (target.tc_l2, target.tc_l2_obsolete):
       self._aligned("COPY_DATA", p.dst_addr, width)
-      self.space.store(p.dst_addr, width, value)
+      past = p.dst_cache_policy == pm4.COPY_DATA_dst_cache_policy.bypass
+      (self.past_gl2 if past else self.space).store(p.dst_addr, width, value)
     elif p.dst_sel == target.mem_mapped_register:
       parts = [(p.dst_reg_offset + i, value >> 32 * i & 0xFFFF_FFFF) for i in range(width // 4)]
       self._write_registers(tuple((at, v, check_write(at, v)) for at, v in parts))
@@ -332,24 +405,26 @@ class ComputeQueue(Queue):
       self._aligned("DMA_DATA", p.dst_addr | size, 4)
       data = p.src_addr_lo_or_data.to_bytes(4, "little") * (size // 4)
     elif p.src_sel in (source.src_addr_using_sas, source.src_addr_using_l2) and not p.sas:
-      data = self.space.read(p.src_addr_hi << 32 | p.src_addr_lo_or_data, size)
+      past = p.src_sel == source.src_addr_using_sas or p.src_cache_policy == pm4.DMA_DATA_src_cache_policy.bypass
+      data = (self.past_gl2 if past else self.space).read(p.src_addr_hi << 32 | p.src_addr_lo_or_data, size)
     else:
       raise self._unsupported("DMA_DATA.src_sel", p.src_sel)
-    self.space.write(p.dst_addr, data)
+    past = p.dst_sel == target.dst_addr_using_das or p.dst_cache_policy == pm4.DMA_DATA_dst_cache_policy.bypass
+    (self.past_gl2 if past else self.space).write(p.dst_addr, data)
 
   @handles(pm4.ATOMIC_MEM)
   def atomic_mem(self, p: pm4.ATOMIC_MEM) -> None:
     if p.command == pm4.ATOMIC_MEM_command.loop_until_compare_satisfied:
       width = 8 if p.atomic & 0x20 else 4
-      if self.space.load(p.addr, width) != p.cmp_data & ((1 << 8 * width) - 1):
+      if self.space.poll(p.addr, width) != p.cmp_data & ((1 << 8 * width) - 1):
         self.frames[-1].at -= p.DWORDS + 1
         self.block(
           Wait(
             repr(p),
             f"[{p.addr:#x}]",
             f"== {p.cmp_data:#x}",
-            lambda: self.space.load(p.addr, width),
-            lambda: self.space.load(p.addr, width) == p.cmp_data & ((1 << 8 * width) - 1),
+            lambda: self.space.poll(p.addr, width),
+            lambda: self.space.poll(p.addr, width) == p.cmp_data & ((1 << 8 * width) - 1),
           )
         )
         return
@@ -368,6 +443,23 @@ class ComputeQueue(Queue):
       and p.event_index != pm4.EVENT_WRITE_event_index.cs_partial_flush
     ):
       self.machine.doubt(f"{self.name}: CS_PARTIAL_FLUSH with event_index {p.event_index}: it does not wait on a chip")
+    elif p.event_type == pm4.VGT_EVENT_TYPE.CS_PARTIAL_FLUSH and self.beside is not None:
+      self._wait_for_dispatches("EVENT_WRITE CS_PARTIAL_FLUSH")
+
+  def _wait_for_dispatches(self, packet: str) -> None:
+    """Hold the queue back until the dispatches beside its packets have ended."""
+    beside = self.beside
+    if beside is not None and beside.busy:
+      self.block(Wait(packet, "dispatches before it", "= 0", lambda: len(beside.flights), lambda: not beside.busy))
+
+  @handles(pm4.ACQUIRE_MEM)
+  def acquire_mem(self, p: pm4.ACQUIRE_MEM) -> None:
+    """At once, whatever dispatches still run. `coher_base` and `coher_size` count 256 bytes."""
+    if self.device.chip is None:
+      self.machine.ignored.note("PM4 packet", "ACQUIRE_MEM", "no caches are modelled")
+    else:
+      what = pm4.ACQUIRE_MEM_GCR_CNTL.decode(p.gcr_cntl)
+      self.device.chip.control(what, self.space, p.coher_base << 8, p.coher_size << 8, self.name)
 
   @handles(pm4.RELEASE_MEM)
   def release_mem(self, p: pm4.RELEASE_MEM) -> None:
@@ -375,6 +467,24 @@ class ComputeQueue(Queue):
 
   def _release(self, p: pm4.RELEASE_MEM, data: int) -> None:
     """The packet with its data, which a packet of the same shape may give anew."""
+    beside, chip, last = self.beside, self.device.chip, self.last
+    if beside is None or chip is None:
+      return self._released(p, data)
+
+    def at_end() -> None:
+      now, self.last = self.last, last
+      self._speak()
+      chip.control(pm4.RELEASE_MEM_GCR_CNTL.decode(p.gcr_cntl), self.space, 0, 1 << 64, self.name)
+      self._released(p, data)
+      self.last = now
+
+    beside.at_end(at_end)
+
+  def _released(self, p: pm4.RELEASE_MEM, data: int) -> None:
+    """The dispatches before it have ended."""
+    to_memory = p.dst_sel == pm4.RELEASE_MEM_dst_sel.memory_controller
+    past = to_memory or p.cache_policy == pm4.RELEASE_MEM_cache_policy.bypass
+    space = self.past_gl2 if past else self.space
     if p.dst_sel > 1:
       raise self._unsupported("RELEASE_MEM.dst_sel", p.dst_sel)
     select, interrupt = p.data_sel, p.int_sel
@@ -382,12 +492,12 @@ class ComputeQueue(Queue):
       raise self._unsupported("RELEASE_MEM.int_sel", interrupt)
     if interrupt != _INT_ONLY:
       if select == _LOW:
-        self.space.store(p.address, 4, data & 0xFFFF_FFFF)
+        space.store(p.address, 4, data & 0xFFFF_FFFF)
       elif select == _WHOLE or select == _CLOCK:
         self._aligned("RELEASE_MEM", p.address, 8)
-        self.space.store(p.address, 8, data if select == _WHOLE else self.gpu.counter())
+        space.store(p.address, 8, data if select == _WHOLE else self.gpu.counter())
       elif select == _ADD32:
-        self.space.store(p.address, 4, self.space.load(p.address, 4, Access.ATOMIC) + data & 0xFFFF_FFFF, Access.ATOMIC)
+        space.store(p.address, 4, space.load(p.address, 4, Access.ATOMIC) + data & 0xFFFF_FFFF, Access.ATOMIC)
       elif select != _NONE:
         raise self._unsupported("RELEASE_MEM.data_sel", select)
     if interrupt not in (_INT_NONE, _INT_DATA):
@@ -409,10 +519,11 @@ class ComputeQueue(Queue):
     symbol, holds = function
     if p.mem_space:
       self._aligned(type(p).__name__, p.mem_poll_addr, width)
-      where, address, space = f"[{p.mem_poll_addr:#x}]", p.mem_poll_addr, self.space
+      past = p.cache_policy == pm4.WAIT_REG_MEM_cache_policy.bypass
+      where, address, space = f"[{p.mem_poll_addr:#x}]", p.mem_poll_addr, self.past_gl2 if past else self.space
 
       def seen() -> int:
-        return space.load(address, width)
+        return space.poll(address, width)
     else:
       offset = p.reg_poll_addr
       if p.operation == pm4.WAIT_REG_MEM_operation.wr_wait_wr_reg:
@@ -472,7 +583,6 @@ class ComputeQueue(Queue):
     return Unsupported("PM4 field", f"{field} = {value}", arch=self.gpu.card.name, where=self.name)
 
 
-ComputeQueue.packets_table.ignores(pm4.ACQUIRE_MEM, why="no caches are modelled")
 ComputeQueue.packets_table.ignores(pm4.HDP_FLUSH, why="the host sees GPU memory at once")
 ComputeQueue.packets_table.ignores(
   pm4.PRIME_UTCL2, pm4.INVALIDATE_TLBS, why="no address translation caches are modelled"

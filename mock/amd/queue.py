@@ -21,6 +21,8 @@ from tinyhw.core.errors import DecodeError, Interrupted, MachineFault, PageFault
 from tinyhw.core.memory import Access, AddressSpace
 
 if TYPE_CHECKING:
+  from tinyhw.emulator.schedule import Idle
+  from tinyhw.mock.amd.caches.chip import Chip
   from tinyhw.mock.amd.process import KfdProcess, ProcessDevice
   from tinyhw.mock.memory import Buffer
 
@@ -96,6 +98,7 @@ class Queue(ABC):
     self.process, self.device, self.gpu, self.machine = process, device, device.gpu, device.gpu.machine
     self.queue_id, self.properties, self.doorbell = queue_id, properties, doorbell
     self.space: AddressSpace = device.bind()
+    self.past_gl2: AddressSpace = self.space  # the same for accesses that no cache keeps
     self.name = f"GPU{self.gpu.index}.{self.ENGINE}.{queue_id}"
     self.state = (
       State.READY if properties.active and not device.evicted else State.EVICTED if device.evicted else State.INACTIVE
@@ -112,6 +115,12 @@ class Queue(ABC):
     self._reported = 0
     self._ring_version = -1
     self._ring: npt.NDArray[np.uint32] = np.zeros(0, np.uint32)
+    if device.chip is not None:
+      self._connect(device.chip)
+
+  def _connect(self, chip: Chip) -> None:
+    """See memory through the caches of the chip (weak memory)."""
+    raise NotImplementedError
 
   def reconfigure(self, properties: Properties) -> None:
     """UPDATE_QUEUE: a new ring starts where the pointers stand; an inactive queue keeps its place."""
@@ -139,7 +148,7 @@ class Queue(ABC):
       return
     self.write = value
     try:
-      stored = self.space.load(self.properties.write_pointer, 8)
+      stored = self.past_gl2.load(self.properties.write_pointer, 8)
       if stored != value:
         self.machine.doubt(
           f"{self.name}: doorbell {value:#x} but the write pointer in memory is {stored:#x}: "
@@ -162,16 +171,24 @@ class Queue(ABC):
 
   def _fetch(self) -> None:
     """Copy the submitted part of the ring into a frame."""
+    n = self.properties.ring_size >> 2
+    at, count = (self._taken >> self.SHIFT) % n, self.write - self._taken >> self.SHIFT
+    words = self._words(at, min(count, n - at))
+    if len(words) < count:
+      words += self._words(0, count - len(words))
+    self.frames.append(Frame(words, self.properties.ring_address + at * 4))
+    self._taken = self.write
+
+  def _words(self, at: int, count: int) -> list[int]:
+    """Dwords of the ring."""
+    if not self.space.direct:
+      raw = self.space.read(self.properties.ring_address + 4 * at, 4 * count)
+      return memoryview(raw).cast("I").tolist()
     if self._ring_version != self.space.version:
       self._ring = self.space.view(self.properties.ring_address, self.properties.ring_size, Access.READ).view(np.uint32)
       self._ring_version = self.space.version
-    n = len(self._ring)
-    at, count = (self._taken >> self.SHIFT) % n, self.write - self._taken >> self.SHIFT
-    words = self._ring[at : at + count].tolist()
-    if len(words) < count:
-      words += self._ring[: count - len(words)].tolist()
-    self.frames.append(Frame(words, self.properties.ring_address + at * 4))
-    self._taken = self.write
+    words: list[int] = self._ring[at : at + count].tolist()
+    return words
 
   def _report_read(self) -> None:
     """Tell the client how far the ring was read."""
@@ -215,6 +232,26 @@ class Queue(ABC):
     except BaseException as broken:  # an interrupt by the user, or a mistake of ours: the packet is not done
       self.fail(MachineFault(f"stopped in the middle of a packet by {type(broken).__name__}"))
       raise
+
+  def _guarded(self, work: Callable[[], None]) -> None:
+    """Do something beside the packets; what it raises is as if a packet had raised it."""
+    try:
+      work()
+    except Interrupted as stopped:
+      self.machine.interrupted = stopped
+      self.block(Wait("a dispatch", "the end of its waves", "= 1", lambda: 0, lambda: False))
+    except (PageFault, MachineFault, DecodeError) as error:
+      self.fail(error)
+    except TinyhwError as error:
+      self.fail(error)
+      raise
+    except BaseException as broken:
+      self.fail(MachineFault(f"stopped in the middle of a dispatch by {type(broken).__name__}"))
+      raise
+
+  def standing(self) -> Idle | None:
+    """What the waves of a dispatch wait for where none can go on."""
+    return None
 
   def _resume(self) -> None:
     if self.state is State.BLOCKED and self.wait is not None and self.wait.met():
