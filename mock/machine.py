@@ -161,7 +161,9 @@ class Machine:
     """What this run accepted without modelling it, what was doubtful, which queues stopped and why; a line each."""
     if self.weak is not None:
       self.weak.host_looks()
-    return self.ignored.lines() + self.findings + [q.describe() for q in self.queues if q.state is State.BLOCKED]
+    return self.ignored.lines() + self.findings + [
+      q.describe() for q in self.queues if q.state is State.BLOCKED or q.standing() is not None
+    ]
 
   def snapshot(self) -> dict[str, Any]:
     """The state of all queues as plain values, for `diff`."""

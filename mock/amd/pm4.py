@@ -139,7 +139,10 @@ class ComputeQueue(Queue):
     """Begin a dispatch. Its waves run in turns; the next packet waits until they have ended, except with weak memory.
     """
     if flight is not None and self.beside is not None:
-      return self.beside.add(flight, waves)
+      self.beside.add(flight, waves)
+      if self.machine.observer is not None:
+        self._wait_for_dispatches("a dispatch under an observer")
+      return
     self.waves = waves
 
   def when_ended(self, then: Callable[[], None]) -> None:

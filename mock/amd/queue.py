@@ -343,6 +343,8 @@ class Queue(ABC):
     text = f"{self.name}: {self.state.value}, read {self.read:#x}, write {self.write:#x}"
     if self.wait is not None:
       text += f"; {self.wait}"
+    elif (idle := self.standing()) is not None:
+      text += f"; a dispatch waits for {idle.polls[0]}, to change"
     if self.error is not None:
       text += f"; {self.error}"
     return text
