@@ -81,8 +81,9 @@ def write(r: Registers, o: Operand, value: Value) -> None:
 def modified(x: Value, negative: int, absolute: int) -> Value:
   """abs and neg act on the sign bit, whatever the type."""
   if not (negative or absolute): return x
-  raw, sign = x.view(DTYPES[f"u{x.dtype.itemsize * 8}"]), x.top
-  raw = raw | sign if negative and absolute else raw & sign - 1 if absolute else raw ^ sign
+  raw = x.view(DTYPES[f"u{x.dtype.itemsize * 8}"])
+  sign = x.e.const(raw.dtype, x.top) if raw.bits is not None else x.e.sign(raw.dtype)
+  raw = raw | sign if negative and absolute else raw & ~sign if absolute else raw ^ sign
   return raw.view(x.dtype)
 
 

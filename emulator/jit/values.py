@@ -94,6 +94,20 @@ class Emitter:
       if not self.side: self._splats[t, text] = kept
     return kept
 
+  def sign(self, dtype: Any) -> Value:
+    """The sign bit of an unsigned type, as a number that LLVM does not know.
+
+    What it sees to be a negated or absolute operand becomes part of the operation, in which a NaN keeps its sign.
+    """
+    t = _TYPES[dtype]
+    memory = f"@sign.{t} = private externally_initialized global {t} {literal(dtype, 1 << dtype.itemsize * 8 - 1)}"
+    if memory not in self.constants: self.constants.append(memory)
+    kept = self._splats.get(("sign", t))
+    if kept is None:
+      kept = self.op(f"load {t}, ptr @sign.{t}, !invariant.load !0")
+      if not self.side: self._splats["sign", t] = kept
+    return Value(self, kept, dtype, False)
+
   def call(self, result: str, name: str, *arguments: tuple[str, str]) -> str:
     """Call an intrinsic or a function of the host, declared once."""
     self.declared[name] = f"declare {result} @{name}({', '.join(t for t, _ in arguments)})"
@@ -179,6 +193,8 @@ class Value:
     else:
       what = integer
       if (known := _folded(what, a, b)) is not None: return known
+      if what == "xor" and dtype.kind == "u" and a.top in (a.bits, b.bits):
+        a, b = (x.e.sign(dtype) if x.bits == x.top else x for x in (a, b))
     value = Value(self.e, self.e.op(f"{what} {self.e.type(dtype, wide)} {a.at(wide)}, {b.at(wide)}"), dtype, wide)
     if dtype.kind == "f": return _quiet_too(value, _NEUTRAL[what], a, b)
     if what == "and" and dtype.kind == "u": value.most = b.bits if b.bits is not None else a.bits

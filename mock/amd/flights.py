@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from tinyhw.core.patience import Stopped
 from tinyhw.mock.amd.caches.chip import Running
 from tinyhw.mock.amd.caches.history import Agent
 from tinyhw.mock.amd.caches.spaces import WaveSpace
@@ -60,7 +61,7 @@ class Flight(Running):
   def describe(self, detail: object) -> str:
     what = f"the dispatch of {self.entry:#x} on {self.queue.name}"
     if not isinstance(detail, int):
-      return f"the instruction fetch of {what}"
+      return f"the instruction fetch of {what}" if detail else what
     return f"{what} at PC {detail:#x} in '{self.names.get(detail, '?')}'"
 
   def precedes(self, other: Agent) -> bool:
@@ -134,13 +135,11 @@ class Beside:
     try:
       idle = next(flight.waves)
     except StopIteration as end:
-      self.flights.remove(flight)
       self.queue.machine.clock.advance(end.value)
-      for do in flight.then:
-        do()
-      while self._after and not any(f.order <= self._after[0][0] for f in self.flights):
-        self._after.popleft()[1]()
-      return
+      return self._ended(flight)
+    except Stopped as why:  # by the user: it counts as ended
+      self.queue.machine.doubt(f"{self.queue.name}: {why}; {flight.describe('')}")
+      return self._ended(flight)
     except BaseException:
       self.queue.last = flight.packet
       raise
@@ -148,6 +147,14 @@ class Beside:
       self.queue.last = flight.packet
       raise idle.error()
     flight.idle = idle
+
+  def _ended(self, flight: Flight) -> None:
+    """Do what waited for the end of a dispatch."""
+    self.flights.remove(flight)
+    for do in flight.then:
+      do()
+    while self._after and not any(f.order <= self._after[0][0] for f in self.flights):
+      self._after.popleft()[1]()
 
   def clear(self) -> None:
     """The queue has stopped for good."""

@@ -202,3 +202,10 @@ def test_no_number_comes_of_none(row: tuple[float, ...]) -> None:
   assert np.isnan(every("fused", np.float32, np.array([row], np.float32))).all()
   for a, b, c, wanted in ((np.inf, 2, 1, np.inf), (2, 2, -np.inf, -np.inf), (1e38, 1e38, -np.inf, -np.inf)):
     assert every("fused", np.float32, np.array([(a, b, c)], np.float32)) == wanted
+
+
+@pytest.mark.parametrize("level", NAMES)
+def test_functions_stand_in_below_the_third_level(level: str) -> None:
+  """x86-64-v3 has F16C and FMA; code for what is below calls functions of ours, and none of a library."""
+  assert (Host(X86, level).functions == FUNCTIONS) == (level in ("x86-64", "x86-64-v2"))
+  assert Host(X86, level).functions in ("", FUNCTIONS)

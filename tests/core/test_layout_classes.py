@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tinyhw.core.errors import DecodeError, EncodeError, LayoutError
-from tinyhw.core.layout import Packet, Register, Struct, bits, u32, u64
+from tinyhw.core.layout import Packet, Register, Struct, bits, rest, u32, u64
 
 
 class Func(IntEnum):
@@ -109,3 +109,27 @@ def test_structs_show_and_compare_their_fields(rng: random.Random) -> None:
   assert value.to_dict() == copy.to_dict() and not value.diff(copy) and "PADDING" not in value.text()
   copy.a ^= 1
   assert len(value.diff(copy)) == 1 and value.diff(copy)[0].startswith("a: ")
+
+
+class Data(Packet, dwords=1):
+  op: int = bits(0, 7, 0)
+  payload: tuple[int, ...] = rest()
+
+
+def test_a_tail_is_shown_and_compared() -> None:
+  one, two = Data(op=1, payload=(1, 2)), Data(op=1, payload=(1, 3))
+  assert one.tail == (1, 2) and one.encode() == [1, 1, 2] and Data.decode([1, 1, 2]) == one != two
+  assert one.diff(two) == ["payload: (0x1, 0x2) != (0x1, 0x3)"] and not one.diff(Data(op=1, payload=(1, 2)))
+  assert one.to_dict() == {"op": 1, "payload": [1, 2]} and repr(one) == "Data(op=1, payload=(0x1, 0x2))"
+  assert one.diff(Header(op=1)) == ["Data != Header"]  # type: ignore[arg-type]  # wrong on purpose
+
+
+def test_a_packet_has_its_bases_dwords_and_one_tail() -> None:
+  with pytest.raises(LayoutError, match="Short: 1 dwords are fewer than its base has"):
+    type("Short", (Body,), {}, dwords=1)  # type: ignore[call-overload]  # wrong on purpose
+  with pytest.raises(LayoutError, match="a second tail beside payload"):
+    type("Twice", (Data,), {"more": rest()}, dwords=1)  # type: ignore[call-overload]  # wrong on purpose
+
+
+def test_numbers_of_a_struct_are_hexadecimal_from_ten_on() -> None:
+  assert Pair(a=9, b=(1, 10)).text() == "Pair(a=9, b=[1, 10])" and Pair(a=10).text() == "Pair(a=0xa, b=[0, 0])"

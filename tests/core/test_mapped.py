@@ -72,3 +72,41 @@ def test_pages_go_when_the_port_and_its_views_are_one_cycle() -> None:
   del cycle, mappings
   gc.collect()
   assert gone == [at]
+
+
+def pages(count: int) -> tuple[mmap.mmap, int]:
+  """Real memory, and its address."""
+  memory = mmap.mmap(-1, count * PAGE)
+  return memory, ctypes.addressof(ctypes.c_char.from_buffer(memory))
+
+
+def test_pages_that_nobody_sees_go_at_once() -> None:
+  """Whole pages, and of a range that a view covers in part all wait; what the view sees reads as zeros."""
+  memory, at = pages(4)
+  gone: list[tuple[int, int]] = []
+  blank: list[tuple[int, int]] = []
+  mappings = Mappings(lambda *x: gone.append(x), lambda *x: blank.append(x))
+  mappings.add(at, 4 * PAGE)
+  view = mappings.view(at + 2 * PAGE + 8, 16)
+  mappings.unmap(at, PAGE + 1)
+  assert gone == [(at, 2 * PAGE)] and not blank
+  mappings.unmap(at + 2 * PAGE, 2 * PAGE)
+  assert gone == [(at, 2 * PAGE)] and blank == [(at + 2 * PAGE, PAGE)]
+  del view
+  assert gone == [(at, 2 * PAGE), (at + 2 * PAGE, 2 * PAGE)] and not list(mappings)
+
+
+def test_a_view_that_goes_while_pages_are_unmapped_is_not_forgotten() -> None:
+  memory, at = pages(2)
+  gone, views = [], []
+
+  def unmap(address: int, size: int) -> None:
+    gone.append(address)
+    views.clear()  # as a collection of garbage may do, at any place
+  mappings = Mappings(unmap, lambda address, size: None)
+  mappings.add(at, 2 * PAGE)
+  views.append(mappings.view(at, 8))
+  mappings.unmap(at, PAGE)
+  assert not gone
+  mappings.unmap(at + PAGE, PAGE)
+  assert gone == [at + PAGE, at]

@@ -238,3 +238,80 @@ def test_the_allocator_never_overlaps_and_gives_all_back(steps: list[Part]) -> N
   for start in live: pool.free(start)
   assert pool.alloc(0x10000, 1) == 0x1000
   with pytest.raises(InvalidArgument, match="is not allocated"): pool.free(0x5)
+
+
+@pytest.mark.parametrize("width", [1, 2, 4, 8, 12, 16])
+def test_every_width_at_every_offset(region: Region, width: int) -> None:
+  """One mapping: aligned lanes take other ways than odd ones, and a single odd lane is enough."""
+  space = make_space(region)
+  for offset in range(17):
+    for odd in (0, 1, 2, 4):
+      at = [offset + 16 * k for k in range(4)] + [offset + 64 + odd]
+      addresses, values = np.array([BASE + a for a in at], np.uint64), as_array(width, len(at), offset)
+      region.u8[:] = np.random.default_rng(offset).integers(0, 256, region.size, dtype=np.uint8)
+      wanted = region.u8.copy()
+      places = [slice(4 * PAGE + a, 4 * PAGE + a + width) for a in at]
+      assert space.gather(addresses, width).tobytes() == b"".join(wanted[p].tobytes() for p in places)
+      for p, value in zip(places, values): wanted[p] = np.frombuffer(value.tobytes(), np.uint8)
+      space.scatter(addresses, values)
+      assert (region.u8 == wanted).all()
+
+
+@pytest.mark.parametrize("width", [1, 2, 4, 8])
+def test_an_integer_at_every_offset(region: Region, width: int) -> None:
+  """Also across the end of a mapping into the next one, which lies elsewhere in memory."""
+  space, ends = make_space(region), [*range(4 * PAGE, 6 * PAGE), *range(9 * PAGE, 10 * PAGE)]
+  for at in (*range(9), *range(2 * PAGE - 9, 2 * PAGE + 3)):
+    region.u8[:] = np.random.default_rng(at).integers(0, 256, region.size, dtype=np.uint8)
+    wanted, places = region.u8.copy(), [ends[at + k] for k in range(width)]
+    for _ in range(2):  # the second time the mapping is known
+      assert space.load(BASE + at, width) == int.from_bytes(wanted[places].tobytes(), "little")
+    value = int(as_array(width, 1, at)[0])
+    space.store(BASE + at, width, value)
+    wanted[places] = np.frombuffer(value.to_bytes(width, "little"), np.uint8)
+    assert (region.u8 == wanted).all()
+
+
+def test_a_mapping_without_permission_stays_closed(region: Region) -> None:
+  """Also when the access before has found the mapping already."""
+  space = AddressSpace()
+  space.map(BASE, PAGE, region, 0, access=0)
+  for _ in range(2):
+    with pytest.raises(PageFault, match="no permission"): space.load(BASE, 4)
+    with pytest.raises(PageFault, match="no permission"): space.store(BASE, 4, 1)
+    with pytest.raises(PageFault, match="no permission"): space.view(BASE, 4)
+
+
+def test_an_access_does_not_wrap_around_the_address_space(region: Region) -> None:
+  space, last = AddressSpace(), (1 << 64) - 2 * PAGE
+  for address in (last + PAGE, 1 << 64, -PAGE):
+    with pytest.raises(InvalidArgument, match="passes the end of the addresses"): space.map(address, PAGE, region)
+  space.map(last, PAGE, region)
+  space.map(0, PAGE, region, PAGE)
+  assert space.gather(np.array([last, 0, last + PAGE - 16], np.uint64), 16).shape == (3, 4)
+  for wrong in (last + PAGE - 8, (1 << 64) - 8):
+    with pytest.raises(PageFault) as fault: space.gather(np.array([last, wrong, 0], np.uint64), 16)
+    assert fault.value.lane == 1 and fault.value.address == max(wrong, last + PAGE)
+
+
+def test_an_empty_space_faults(region: Region) -> None:
+  for address in (0, BASE):
+    with pytest.raises(PageFault) as fault: AddressSpace().gather(np.array([address], np.uint64), 4)
+    assert fault.value.lane == 0 and fault.value.address == address
+
+
+def test_a_view_is_the_memory_itself_and_stays_in_one_mapping(region: Region) -> None:
+  space = make_space(region)
+  view = space.view(BASE + 2 * PAGE - 16, 16, Access.WRITE)
+  view[:] = range(16)
+  assert region.u8[6 * PAGE - 16:6 * PAGE].tolist() == list(range(16))
+  with pytest.raises(PageFault, match="past the end of its mapping") as fault: space.view(BASE + 2 * PAGE - 16, 17)
+  assert fault.value.address == BASE + 2 * PAGE
+
+
+def test_an_allocation_has_a_byte_at_least() -> None:
+  pool = Allocator(0, PAGE, name="pool")
+  for size in (0, -1):
+    with pytest.raises(InvalidArgument, match=f"pool: an allocation has at least one byte, not {size}"):
+      pool.alloc(size)
+  assert pool.alloc(1) == 0 and pool.free_bytes == PAGE - 1

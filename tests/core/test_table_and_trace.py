@@ -3,7 +3,8 @@ from __future__ import annotations
 
 import pytest
 
-from tinyhw.core.errors import DecodeError, LayoutError, TinyhwError, Unsupported, WaitTimeout
+from tinyhw.core.errors import DecodeError, Interrupted, LayoutError, TinyhwError, Unsupported, WaitTimeout
+from tinyhw.core.patience import Patience
 from tinyhw.core.table import Handlers, Ignored
 from tinyhw.core.trace import Clock, Trace
 
@@ -43,3 +44,11 @@ def test_errors_say_what_where_and_what_to_do() -> None:
   timeout = WaitTimeout("AMD compute", packet="WAIT_REG_MEM", address=0x1000, wanted=2, seen=1, seconds=0.5)
   assert "AMD compute: no progress after 0.5 s: WAIT_REG_MEM waits on 0x1000 for 0x2, found 0x1" == str(timeout)
   assert isinstance(error, TinyhwError) and isinstance(timeout, TinyhwError)
+
+
+def test_patience_ends() -> None:
+  Patience(3600)()
+  with pytest.raises(Interrupted, match=r"ran for more than 0\.125 s"):
+    impatient = Patience(0.125)
+    impatient._end -= 1  # a second later
+    impatient()

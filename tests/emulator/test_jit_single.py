@@ -33,7 +33,7 @@ PARTS = 4 if THOROUGH else 24  # one mnemonic in so many is compiled here
 def names(gpu: str) -> list[str]:
   isa = bench(gpu).table
   return sorted({m for generation, m in WITNESSES.names() if m in isa.by_mnemonic and generation in ("", isa.name)
-                 and not re.search("branch|setpc|swappc|call|endpgm|barrier|fork|join|subvector", m)})
+                 and not re.search("branch|setpc|swappc|call|endpgm|barrier|fork|join|subvector|icache_inv", m)})
 
 
 def by_reference(machine: Bench, p: Prepared) -> Any:

@@ -165,7 +165,14 @@ KNOWN = {  # what a compiler may compute by itself: inf - inf, inf * 0, sqrt(-1)
   "v_mov_b32_e32 v2, 0x7f800000\n v_mov_b32_e32 v3, 0\n v_fma_f32 v9, v2, v3, 1.0": 0xFFC00000,
   "v_mul_f32_e32 v9, 1.0, v1": 0x7FE00001, "v_mul_f32_e32 v9, -1.0, v1": 0x7FE00001,
   "v_subrev_f32_e32 v9, 0, v1": 0x7FE00001, "v_add_f32_e32 v9, 0x80000000, v1": 0x7FE00001,
-  "v_sub_f32_e32 v9, 0x80000000, v1": 0x7FE00001, "v_fma_f32 v9, v1, 1.0, 0": 0x7FE00001}
+  "v_sub_f32_e32 v9, 0x80000000, v1": 0x7FE00001, "v_fma_f32 v9, v1, 1.0, 0": 0x7FE00001,
+  # what it may make part of an operation, in which a NaN then keeps its sign
+  **{f"v_cvt_f32_i32_e32 v2, v0\n{code}": bits for code, bits in {
+    "v_add_f32_e64 v9, v2, -v1": 0xFFE00001, "v_sub_f32_e64 v9, v2, -v1": 0xFFE00001,
+    "v_fma_f32 v9, -v1, v2, v2": 0xFFE00001, "v_fma_f32 v9, v2, v2, -v1": 0xFFE00001,
+    "v_mul_f32_e64 v9, -v1, -v2": 0xFFE00001, "v_mul_f32_e64 v9, -|v1|, v2": 0xFFE00001,
+    "v_xor_b32_e32 v3, 0x80000000, v1\n v_add_f32_e32 v9, v2, v3": 0xFFE00001,
+    "v_xor_b32_e32 v3, 0x80000000, v1\n v_mul_f32_e64 v9, |v3|, |v3|": 0x7FE00001}.items()}}
 
 
 @pytest.mark.parametrize("cpu", ["gfx1100", "gfx942"])

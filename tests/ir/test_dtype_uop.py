@@ -8,10 +8,11 @@ from itertools import combinations_with_replacement
 import numpy as np
 import pytest
 
+from tests.ir.test_shape import evaluate
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.ir import uop as uop_module
 from tinyhw.ir.dtype import AddressSpace, can_cast_losslessly, dtypes, promote
-from tinyhw.ir.uop import Axis, Ops, UOp, sources
+from tinyhw.ir.uop import Axis, Ops, UOp, movement_shape, sources
 
 F32, I32 = dtypes.float32, dtypes.int32
 
@@ -41,6 +42,45 @@ def test_lossless_casts_keep_the_ends() -> None:
     for b in kinds:
       if not can_cast_losslessly(a, b) or a.is_float or b.is_bool: continue
       for value in (a.min, a.max): assert int(np.array(value, a.numpy).astype(b.numpy)) == int(value)
+
+
+FRACTION = {"float16": (11, 16), "bfloat16": (8, 128), "float32": (24, 128), "float64": (53, 1024)}  # digits, exponent
+
+
+def test_lossless_casts_are_those_that_the_formats_allow() -> None:
+  for a in dtypes.all():
+    for b in dtypes.all():
+      if a is b or a.is_bool: wanted = True
+      elif b.is_bool or a.is_float and b.is_int: wanted = False
+      elif b.is_int: wanted = b.min <= a.min and a.max <= b.max
+      elif a.is_int: wanted = a.bits - a.is_signed <= FRACTION[b.name][0]
+      else: wanted = all(x <= y for x, y in zip(FRACTION[a.name], FRACTION[b.name]))
+      assert can_cast_losslessly(a, b) == wanted, (a, b)
+
+
+def test_vectors_and_pointers() -> None:
+  with pytest.raises(TypeError, match="is a vector already"): F32.vec(4).vec(2)
+  assert F32.ptr().size == -1 and F32.ptr(8).size == 8 and F32.ptr(8, AddressSpace.LOCAL).space is AddressSpace.LOCAL
+  assert F32.vec(4).itemsize == 16 and dtypes.bool.itemsize == 1 and dtypes.void.itemsize == 0
+
+
+@pytest.mark.parametrize(("op", "wrong"), [
+  (Ops.RESHAPE, [(5,), (-2, -3), (7, 1)]), (Ops.PERMUTE, [(0, 0), (0,), (1, 2)]), (Ops.EXPAND, [(2, 4), (1, 3), (2,)]),
+  (Ops.PAD, [((0, 0), (-1, 0)), ((0, -1), (0, 0)), ((0, 0),)]),
+  (Ops.SHRINK, [((0, 3), (0, 3)), ((-1, 1), (0, 3)), ((2, 1), (0, 3)), ((0, 2),)])])
+def test_movements_that_do_not_fit_a_shape(op: Ops, wrong: list[tuple]) -> None:
+  for arg in wrong:
+    with pytest.raises(InvalidArgument, match=op.name): movement_shape(op, (2, 3), arg)
+
+
+def test_operators_of_numbers_and_nodes() -> None:
+  """With the number on either side, against Python's own."""
+  r = UOp.range(10, 0) + 1
+  for form in (lambda x, n: n + x, lambda x, n: n - x, lambda x, n: n * x, lambda x, n: n // x, lambda x, n: x + n,
+               lambda x, n: x - n, lambda x, n: x * n, lambda x, n: x // n, lambda x, n: x % n,
+               lambda x, n: x & n, lambda x, n: x | n, lambda x, n: x ^ n, lambda x, n: x < n, lambda x, n: -x + n):
+    u = form(r, 7)
+    for value in range(10): assert evaluate(u, {UOp.range(10, 0): value}) == form(value + 1, 7)
 
 
 def test_equal_nodes_are_one() -> None:
@@ -112,3 +152,21 @@ def test_bounds() -> None:
   assert bounds((r < 5).where(r, 100)) == (0, 100) and bounds(r.maximum(4)) == (4, 9) and bounds(r & 3) == (0, 3)
   assert bounds(r * (1 << 30)) == (I32.min, I32.max)      # it may wrap
   assert bounds(UOp.variable("n", 2, 7) + 1) == (3, 8)
+  m = UOp.variable("m", -4, 4)
+  assert bounds(m % 3) == (-2, 2) and bounds((m - 4) % 3) == (-2, 0) and bounds((m + 4) % 3) == (0, 2)
+  assert bounds((r + 1) % 12) == (1, 10) and bounds(m // 3) == (-1, 1) and bounds((r + 8) // 4) == (2, 4)
+
+
+CONDITIONS = {"no": (False,), "yes": (True,), "maybe": (False, True)}
+
+
+@pytest.mark.parametrize("first", CONDITIONS)
+@pytest.mark.parametrize("second", CONDITIONS)
+def test_bounds_of_conditions(first: str, second: str) -> None:
+  """What is known of two conditions is known of both together."""
+  made = {"no": lambda r: r < 0, "yes": lambda r: r < 10, "maybe": lambda r: r < 5}
+  a, b = made[first](UOp.range(10, 0)), made[second](UOp.range(10, 1))
+  for op, function in ((Ops.AND, min), (Ops.MUL, min), (Ops.OR, max), (Ops.ADD, max), (Ops.MAX, max)):
+    values = [function(x, y) for x in CONDITIONS[first] for y in CONDITIONS[second]]
+    u = a.alu(op, b)
+    assert (u.vmin, u.vmax) == (min(values), max(values)), op

@@ -142,3 +142,22 @@ def test_common_chains_stay_one_view() -> None:
   assert len(view.views) == 1
   padded = View.contiguous((4,)).pad(((2, 2),)).reshape((4, 2))
   assert padded is not None and padded.mask == ((1, 3), (0, 2))
+
+
+@settings(max_examples=examples(100))
+@given(st.data())
+def test_one_view_where_numpy_needs_no_copy(data: st.DataObject) -> None:
+  """Permuted, repeated, reversed and cut arrays: what strides can tell, one view tells. Axes of size 1 do not count."""
+  shape = tuple(data.draw(st.lists(st.sampled_from([1, 2, 3, 4, 6]), min_size=1, max_size=4)))
+  a, view = np.arange(math.prod(shape)).reshape(shape), View.contiguous(shape)
+  order = data.draw(st.permutations(range(len(shape))))
+  a, view = a.transpose(order), view.permute(order)
+  flips = data.draw(st.tuples(*(st.booleans() for _ in shape)))
+  a, view = numpy_move(Ops.FLIP, flips, a), view.flip(flips)
+  bounds = tuple((data.draw(st.integers(0, s - 1)), s) for s in a.shape)
+  a, view = numpy_move(Ops.SHRINK, bounds, a), view.shrink(bounds)
+  new = factorizations(data.draw, a.size)
+  try: free = a.reshape(new, copy=False)
+  except ValueError: free = None
+  found = view.reshape(new)
+  assert free is None or found is not None, (view, new)

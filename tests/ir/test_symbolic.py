@@ -14,6 +14,7 @@ from tinyhw.ir.uop import Ops, UOp
 
 RANGES = [UOp.range(size, i) for i, size in enumerate((1, 2, 3, 5, 8, 12))]
 BOUNDED = [*RANGES, UOp.variable("n", 1, 9), UOp.variable("m", -4, 4)]
+n = UOp.variable("opaque", 0, 100)
 i, j, k = UOp.range(64, 10), UOp.range(10, 11), UOp.range(7, 12)
 
 
@@ -88,6 +89,12 @@ def test_linear_form_is_the_same_number(data: st.DataObject) -> None:
   ((i < 5).logical_not().logical_not(), i < 5),
   (i + i + i, i * 3),
   ((i < 3).where(j, j), j),
+  ((n // 4) * 4 + n % 4, n),
+  ((n // 4) * 8 + (n % 4) * 2 + j, n * 2 + j),
+  ((n % 12) // 4, (n // 4) % 3),
+  ((n * 4) % 12, (n % 3) * 4),
+  ((n * 6 + 5) % 9, (n * 2 + 1) % 3 * 3 + 2),
+  (n.maximum(200), UOp.const(dtypes.int32, 200)),
 ])
 def test_simplest_form(before: UOp, after: UOp) -> None:
   assert simplify(before) is simplify(after)

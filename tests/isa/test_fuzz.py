@@ -16,6 +16,7 @@ from tinyhw.isa.amdgcn import SDWA_SELECTIONS, Instruction, Table, table
 from tinyhw.tools.ledger.llvm import LLVM_MC, disassembled
 
 WORDS = 6000
+WAVE64 = "+wavefrontsize64"  # has matrices of its own
 HALVES = "LLVM 19 has no text for the upper half of a register here, outside of its mode true16"
 IMAGE = "LLVM 19 has no form with so many registers, and shows the first one it has"
 # Both sides decode, and read differently: (pattern of our text, reason).
@@ -63,11 +64,15 @@ def test_random_words_are_llvms(generation: str, seed: int) -> None:
   ours: list[tuple[bytes, str | None]] = []
   for word in words(isa, seed):
     try: found = isa.decode(word)
-    except DecodeError: ours.append((word[:12], None))
+    except DecodeError as error:
+      if "selection" not in str(error): ours.append((word[:12], None))  # LLVM may show a reserved one as another
     else: ours.append((plain(found), str(found)))
   same = refused = 0
   wrong = []
-  for (code, mine), theirs in zip(ours, disassembled(generation, [c for c, _ in ours]), strict=True):
+  heard = disassembled(generation, [c for c, _ in ours])
+  again = [k for k, (_, mine) in enumerate(ours) if mine and mine.startswith(("v_swmmac", "v_wmma")) and not heard[k]]
+  for k, lines in zip(again, disassembled(generation, [ours[k][0] for k in again], WAVE64)): heard[k] = lines
+  for (code, mine), theirs in zip(ours, heard, strict=True):
     if theirs is None or theirs and "/*" in theirs[0]: continue  # a lost mark; an operand that LLVM calls invalid
     if mine is None:
       if not theirs: refused += 1

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.strength import examples
 from tests.tensor.witness import value
 from tinyhw import Tensor, dtypes
-from tinyhw.ir.dtype import DType
+from tinyhw.ir.dtype import DType, promote
 
 FAST = settings(max_examples=examples(12),
                 suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow])
@@ -48,7 +48,7 @@ def moved(draw: Draw, x: Tensor) -> Tensor:
 def combined(draw: Draw, x: Tensor, y: Tensor) -> Tensor:
   """One elementwise function whose result is well defined for any value."""
   names = ["add", "sub", "mul", "maximum", "minimum", "lt", "eq", "where"]
-  if x.dtype.is_int and y.dtype.is_int: names += ["and", "xor", "div", "mod", "shift"]
+  if promote(x.dtype, y.dtype).is_int: names += ["and", "xor", "div", "mod", "shift"]
   name = draw(st.sampled_from(names))
   if name == "lt": return (x < y).cast(x.dtype)
   if name == "eq": return (x == y).where(x, y)

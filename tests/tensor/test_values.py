@@ -346,6 +346,26 @@ def test_folded_conversions_are_the_unfolded_ones() -> None:
           assert repr(wanted) == repr(got), f"{v!r} as {a}, {b}, {c}: {got!r} by {types}, not {wanted!r}"
 
 
+def test_bits_of_types_without_a_common_integer_are_refused() -> None:
+  x, y = Tensor(np.array([1], np.int8)), Tensor(np.array([1], np.uint64))
+  for f in (lambda: x & y, lambda: x | y, lambda: y ^ x):
+    with pytest.raises(InvalidArgument, match="no integer type holds both; cast one"): f()
+
+
+def test_shifts_by_counts_of_another_sign(device: str) -> None:
+  """The result has the left one's type where no integer type holds both; no count becomes another by wrapping."""
+  counts, values = [0, 1, 7, 8, 63, 64, 256, 2**40, 2**63], [-128, -1, 1, 77]
+  for v in values:
+    x, n = tensor(np.full(len(counts), v, np.int8), device), tensor(np.array(counts, np.uint64), device)
+    check(x >> n, np.array([v >> min(c, 7) for c in counts], np.int8), np.array(counts))
+    check(x << n, np.array([v << c if c < 8 else 0 for c in counts]).astype(np.int8), np.array(counts))
+    few = [*counts[:6], -1, -2**31]
+    y, m = tensor(np.full(len(few), v, np.int64).astype(np.uint64), device), tensor(np.array(few, np.int32), device)
+    u = v % 2**64
+    check(y >> m, np.array([u >> c if 0 <= c < 64 else 0 for c in few], np.uint64), np.array(few))
+    check(y << m, np.array([u << c & 2**64 - 1 if 0 <= c < 64 else 0 for c in few], np.uint64), np.array(few))
+
+
 def test_chains_of_conversions_on_devices(device: str) -> None:
   """Chains of three types, in kernels that hold the whole chain: all of them in a thorough run."""
   chains = list(itertools.product(TYPES, TYPES, TYPES))
@@ -353,6 +373,24 @@ def test_chains_of_conversions_on_devices(device: str) -> None:
     values = np.array(inputs_of(a), a.numpy)
     wanted = np.array([convert(v, a, b, c) for v in inputs_of(a)], c.numpy)
     check(tensor(values, device).cast(b).cast(c), wanted, values)
+
+
+def test_negative_numbers_as_unsigned_as_floats(device: str) -> None:
+  """Whole vectors of them: LLVM 22's SLP vectorizer took the narrow numbers for unsigned ones."""
+  for a in (dtypes.int8, dtypes.int16, dtypes.int32):
+    for b in (dtypes.uint16, dtypes.uint32, dtypes.uint64):
+      for c in (dtypes.float16, dtypes.float32, dtypes.float64):
+        if b.bits <= a.bits: continue
+        values = np.resize(np.array([-1, -5, -128, 3], a.numpy), 16)
+        with np.errstate(over="ignore"): wanted = values.astype(b.numpy).astype(c.numpy)
+        check(tensor(values, device).cast(b).cast(c), wanted, values)
+
+
+def test_a_product_rounded_to_half_keeps_the_sign_of_its_zero(device: str) -> None:
+  """LLVM 22 adds +0 to it (v_fma_mixlo_f16)."""
+  x, y = pairs(np.array([0.0, -0.0, 1.0, -3.0, 1e-30, -1e-30, 1e30, -INF], F32))
+  with np.errstate(all="ignore"): wanted = (x * y).astype(F16)
+  check((tensor(x, device) * tensor(y, device)).cast(dtypes.float16), wanted, x, y)
 
 
 @SLOW

@@ -99,6 +99,109 @@ def test_relocations_of_an_object() -> None:
   assert seen == 12
 
 
+def with_symbol(data: bytes, name: str, value: int, table: str = ".symtab") -> bytes:
+  """The object with another value of a symbol."""
+  symbols: Any = ELFFile(io.BytesIO(data)).get_section_by_name(table)
+  at = symbols["sh_offset"] + symbols["sh_entsize"] * next(
+    i for i, s in enumerate(symbols.iter_symbols()) if s.name == name) + 8
+  return data[:at] + value.to_bytes(8, "little") + data[at + 8:]
+
+
+@pytest.mark.parametrize("base", [0, BASE])
+def test_every_kind_of_symbol_and_relocation(base: int) -> None:
+  """Weak, absolute and common symbols, in full, in halves, relative, and through the table of addresses."""
+  data = with_symbol(read("relocations.o"), "second", 256)  # a common symbol's value is its alignment
+  loaded, file = codeobject.load(data), ELFFile(io.BytesIO(data))
+  image, table = loaded.link(base), symbol_table(data)
+  assert loaded.symbols["second"] % 256 == 0 and loaded.symbols["second"] >= loaded.symbols["shared"] + 64
+  slots = set()
+  for section in file.iter_sections("SHT_RELA"):
+    start = loaded.symbols["code" if section.name == ".rela.text" else "table"]
+    for row in section.iter_relocations():
+      symbol, kind, place = table.get_symbol(row["r_info_sym"]), R_AMDGPU(row["r_info_type"]), start + row["r_offset"]
+      if symbol["st_shndx"] == "SHN_ABS": address = symbol["st_value"]
+      elif symbol["st_shndx"] == "SHN_UNDEF": address = 0
+      else: address = base + loaded.symbols[symbol.name]
+      value, here = address + row["r_addend"], base + place
+      found = int.from_bytes(image[place:place + 4], "little")
+      if kind in (R_AMDGPU.ABS64, R_AMDGPU.REL64):
+        wanted = value - (here if kind is R_AMDGPU.REL64 else 0)
+        assert image[place:place + 8] == (wanted & (1 << 64) - 1).to_bytes(8, "little"), symbol.name
+      elif kind is R_AMDGPU.REL16:
+        # The branch is of `code`, whose next instruction is 4 bytes behind: SIMM16 counts dwords from there.
+        assert found & 0xFFFF == (value - here - 4) // 4 and found >> 16 == 0xBFA0
+      elif kind in (R_AMDGPU.GOTPCREL32_LO, R_AMDGPU.GOTPCREL32_HI):
+        if kind is R_AMDGPU.GOTPCREL32_HI: assert found == 0
+        else:
+          slot = place + found
+          assert slot % 8 == 0 and image[slot:slot + 8] == (value & (1 << 64) - 1).to_bytes(8, "little")
+          slots.add(slot)
+      else:
+        if kind in (R_AMDGPU.REL32_LO, R_AMDGPU.REL32_HI): value -= here
+        if kind in (R_AMDGPU.REL32_HI, R_AMDGPU.ABS32_HI): value >>= 32
+        assert found == value & 0xFFFFFFFF, (symbol.name, kind)
+  assert len(slots) == 2 and min(slots) >= loaded.symbols["second"] + 8
+  assert any(s.writable and s.offset <= min(slots) and max(slots) + 8 == s.offset + s.size for s in loaded.segments)
+
+
+def changed(data: bytes, section: str, row: int, *, offset: int | None = None, symbol: int | None = None,
+            kind: int | None = None, addend: int | None = None) -> bytes:
+  """The object with one relocation changed."""
+  found: Any = ELFFile(io.BytesIO(data)).get_section_by_name(section)
+  at = found["sh_offset"] + 24 * row
+  old_offset, info, old_addend = struct.unpack_from("<QQq", data, at)
+  info = (info >> 32 if symbol is None else symbol) << 32 | (info & 0xFFFFFFFF if kind is None else kind)
+  new = struct.pack("<QQq", old_offset if offset is None else offset, info, old_addend if addend is None else addend)
+  return data[:at] + new + data[at + 24:]
+
+
+@pytest.mark.parametrize(("section", "row", "change", "message"), [
+  (".rela.text", 0, {"addend": 2}, "a branch at 0x0 to no instruction"),
+  (".rela.text", 0, {"addend": 4 << 15}, "REL16 at 0x0: 0x8001 does not fit"),
+  (".rela.text", 0, {"symbol": 99}, "a relocation refers to symbol 99 of "),
+  (".rela.text", 0, {"offset": 8}, ".rela.text patches past its section"),
+  (".rela.text", 0, {"kind": 77}, "unknown relocation type 77"),
+  (".rela.data", 1, {"kind": R_AMDGPU.REL32, "addend": 1 << 40}, "REL32 at 0x1008: -0x7e0000001008 does not fit"),
+  (".rela.data", 8, {"kind": R_AMDGPU.ABS32}, "ABS32 at 0x1040: 0x123456789 does not fit"),
+])
+def test_relocations_that_cannot_be(section: str, row: int, change: dict[str, int], message: str) -> None:
+  with pytest.raises(DecodeError, match=re.escape(message)):
+    codeobject.load(changed(read("relocations.o"), section, row, **change)).link(BASE)
+
+
+def test_relocations_that_just_fit() -> None:
+  data = read("relocations.o")
+  for addend, wanted in ((0x7FFC * 4, 0x7FFD), (-0x8000 * 4 - 4, -0x8000)):
+    image = codeobject.load(changed(data, ".rela.text", 0, addend=addend)).link(BASE)
+    assert int.from_bytes(image[:2], "little", signed=True) == wanted
+  for value, kind in ((0xFFFFFFFF, R_AMDGPU.ABS32), (-1 << 31, R_AMDGPU.ABS32), (0, R_AMDGPU.NONE)):
+    loaded = codeobject.load(changed(data, ".rela.data", 8, kind=kind, addend=value - 0x123456789))
+    at = loaded.symbols["table"] + 0x40
+    wanted_ = value if kind is not R_AMDGPU.NONE else 0
+    assert loaded.link(BASE)[at:at + 4] == (wanted_ & 0xFFFFFFFF).to_bytes(4, "little")
+
+
+def test_relocations_of_a_linked_object_may_name_a_symbol() -> None:
+  """What a linker leaves for a symbol that another object may define instead: here our own definition counts."""
+  data = read("gfx1100_v5.co")
+  file: Any = ELFFile(io.BytesIO(data))
+  section = next(s for s in file.iter_sections("SHT_RELA"))
+  names = [s.name for s in file.get_section(section["sh_link"]).iter_symbols()]
+  loaded = codeobject.load(data)
+  addend = loaded.symbols["counters"] + 8 - loaded.symbols["add"]
+  named = changed(data, section.name, 0, symbol=names.index("add"), kind=R_AMDGPU.ABS64, addend=addend)
+  at = loaded.symbols["pointer"]
+  assert codeobject.load(named).link(BASE)[at:at + 8] == (BASE + loaded.symbols["counters"] + 8).to_bytes(8, "little")
+  with pytest.raises(DecodeError, match=f"a relocation refers to symbol {len(names)} of {len(names)}"):
+    codeobject.load(changed(data, section.name, 0, symbol=len(names), kind=R_AMDGPU.ABS64))
+
+
+def test_what_a_kernel_does_not_ask_for() -> None:
+  kernel = codeobject.load(read("gfx1100_v5.co")).kernel("add")
+  assert not kernel.property(amdhsa.KERNEL_CODE_PROPERTY_ENABLE_SGPR_DISPATCH_PTR)
+  assert not kernel.dynamic_stack and kernel.preload == (0, 0) and kernel.start_offset == kernel.entry_offset
+
+
 def test_only_addresses_depend_on_the_base() -> None:
   loaded = codeobject.load(read("gfx1100_v5.o"))
   one, two = loaded.link(BASE), loaded.link(BASE + 0x1000)

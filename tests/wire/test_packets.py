@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 import random
+import struct
+from typing import Any
 
 import numpy as np
 import pytest
@@ -10,10 +12,13 @@ from hypothesis import strategies as st
 
 from tests.strength import examples, seed
 from tinyhw.autogen import gc_11_0_0 as gc
+from tinyhw.autogen import kfd
 from tinyhw.autogen import pm4_gfx11 as pm4
 from tinyhw.autogen import sdma_v6 as sdma
 from tinyhw.core.errors import DecodeError, EncodeError
 from tinyhw.core.layout import Packet
+from tinyhw.wire import aql
+from tinyhw.wire import kfd as kfd_wire
 from tinyhw.wire import pm4 as pm4_wire
 from tinyhw.wire import sdma as sdma_wire
 
@@ -166,3 +171,64 @@ def test_streams_may_be_arrays() -> None:
   copies = sdma_wire.stream([sdma.SDMA_PKT_WRITE_UNTILED(dst_addr=4, count=0, payload=(7,)), sdma.SDMA_PKT_NOP()])
   found = [packet for _, packet in sdma_wire.walk(np.array(copies, dtype=np.uint32))]  # type: ignore[arg-type]  # an array is no Sequence
   assert sdma_wire.stream(found) == copies
+
+
+def test_the_longest_body_fits_the_count() -> None:
+  """14 bits count the body's dwords minus one; a longer body is refused, and so is what NOP's own count means."""
+  longest = pm4.SET_SH_REG(reg_offset=0, payload=(1,) * 0x3FFF)
+  words = pm4_wire.encode(longest)
+  assert len(words) == 0x4001 and words[0] >> 16 == 0xFFFF and pm4_wire.decode(words) == (longest, 0x4001)
+  with pytest.raises(EncodeError, match="16385 dwords do not fit"):
+    pm4_wire.encode(pm4.SET_SH_REG(reg_offset=0, payload=(1,) * 0x4000))
+  assert len(pm4_wire.encode(pm4.NOP(payload=(0,) * 0x3FFF))) == 0x4000
+
+
+@pytest.mark.parametrize(("wire", "make"), [
+  (pm4_wire, lambda k: pm4.NOP(payload=(k, k))),
+  (sdma_wire, lambda k: sdma.SDMA_PKT_WRITE_UNTILED(dst_addr=4 * k, count=0, payload=(7,)))], ids=["pm4", "sdma"])
+def test_what_comes_again_is_decoded_once(wire: Any, make: Any) -> None:
+  """And what is remembered has an end."""
+  streams = [wire.encode(make(k)) for k in range(wire.CACHE_LIMIT + 100)]
+  first = [wire.decode(words)[0] for words in streams[:3]]
+  assert [wire.decode(words)[0] for words in streams[:3]] == first
+  assert all(wire.decode(words)[0] is packet for words, packet in zip(streams, first))
+  for words in streams: wire.decode(words)
+  assert len(wire._CACHE) <= wire.CACHE_LIMIT
+  assert wire.decode(streams[0])[0] == first[0]
+
+
+@pytest.mark.parametrize("line", [
+  "NOP(payload=(1, 2)) x", "PACKET2(", "EVENT_WRITE(event_type=7,, event_index=0)",
+  "EVENT_WRITE(event_type=7 event_index=0)", "EVENT_WRITE(event_type=7, event_index=0 x)"])
+def test_text_with_something_left_over(line: str) -> None:
+  with pytest.raises(DecodeError, match="cannot read|is not of the form"): pm4_wire.parse(line)
+
+
+@pytest.mark.parametrize(("grid", "block", "dimensions"), [
+  ((5, 1, 1), (64, 1, 1), 1), ((1, 1, 1), (1, 1, 1), 1), ((5, 1, 1), (8, 2, 1), 2), ((5, 2, 1), (64, 1, 1), 2),
+  ((5, 1, 1), (8, 1, 2), 3), ((5, 1, 3), (64, 1, 1), 3), ((1, 2, 3), (4, 5, 6), 3)])
+def test_a_dispatch_in_aql(grid: tuple[int, int, int], block: tuple[int, int, int], dimensions: int) -> None:
+  """Its words as HSA lays them out: header, setup, sizes in work-items, and the rest."""
+  packet = aql.dispatch(grid, block, kernel_object=0x1122334455667788, kernarg_address=0x7000, private_bytes=12,
+                        group_bytes=34, completion_signal=0x99)
+  header, setup, *sizes = struct.unpack_from("<HHHHHxxIII", bytes(packet))
+  assert header == 2 | 1 << 8 | 2 << 9 | 2 << 11  # a kernel dispatch, with a barrier, both fences of the system
+  assert setup == dimensions and sizes == [*block, *(g * b for g, b in zip(grid, block))]
+  assert struct.unpack_from("<IIQQxxxxxxxxQ", bytes(packet), 24) == (12, 34, 0x1122334455667788, 0x7000, 0x99)
+  assert bytes(aql.decode(bytes(packet))) == bytes(packet)
+
+
+def test_aql_refusals() -> None:
+  for kind, message in ((0, "HSA_PACKET_TYPE_VENDOR_SPECIFIC"), (1, "HSA_PACKET_TYPE_INVALID"), (200, "200")):
+    with pytest.raises(DecodeError, match=f"packet type {message} is not declared"):
+      aql.decode(bytes([kind]) + bytes(63))
+  with pytest.raises(DecodeError, match="63 bytes, an AQL packet has 64"): aql.decode(bytes(63))
+
+
+def test_calls_as_text() -> None:
+  request, argument = kfd.AMDKFD_IOC_GET_VERSION, kfd.kfd_ioctl_get_version_args(major_version=1, minor_version=17)
+  assert kfd_wire.text(request, argument, 0) == (
+    "AMDKFD_IOC_GET_VERSION(kfd_ioctl_get_version_args(major_version=1, minor_version=0x11)) = 0")
+  assert kfd_wire.text(request) == "AMDKFD_IOC_GET_VERSION()"
+  assert kfd_wire.text(request, b"x", -1) == "AMDKFD_IOC_GET_VERSION(b'x') = -1"
+  assert kfd_wire.name(0xC0044B99) == "_IOWR('K', 0x99, 4 bytes)" and kfd_wire.find(0xC0044B99) is None

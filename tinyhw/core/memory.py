@@ -6,7 +6,6 @@ A bad one raises `PageFault` with the address, the kind of access and, for vecto
 from __future__ import annotations
 
 import ctypes
-import mmap
 import os
 from bisect import bisect_right, insort
 from dataclasses import dataclass
@@ -16,9 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from tinyhw.core.errors import InvalidArgument, OutOfMemory, PageFault
+from tinyhw.core.mapped import give_back, mapped_file
 
 PAGE: Final = 4096
 GRANULE: Final = 16  # host memory may be mapped in units of so many bytes, the widest access: arrays are no whole pages
+END: Final = (1 << 64) - PAGE  # where mappings end at the latest: an end is an address too
 U8 = npt.NDArray[np.uint8]
 U64 = npt.NDArray[np.uint64]
 _DTYPES: Final[dict[int, np.dtype[Any]]] = {n: np.dtype(f"u{n}") for n in (1, 2, 4, 8)}
@@ -53,15 +54,14 @@ class Region:
     self.name, self.size = name, size
     self.fd = os.memfd_create(name, os.MFD_CLOEXEC)
     os.ftruncate(self.fd, size)
-    self._map = mmap.mmap(self.fd, size, flags=mmap.MAP_SHARED)
-    self.u8: U8 = np.frombuffer(self._map, dtype=np.uint8)
+    self.u8: U8 = np.frombuffer(mapped_file(self.fd, size), dtype=np.uint8)
 
   def discard(self, offset: int, size: int) -> None:
     """Give the pages back to the system; they read as zeros afterwards."""
-    self._map.madvise(mmap.MADV_REMOVE, offset, size)
+    give_back(self.u8.ctypes.data + offset, size)
 
   def close(self) -> None:
-    """Close the file. The mapping goes when the last array on it goes."""
+    """Close the file. Its memory goes when the last array on it goes."""
     if self.fd >= 0: self._close(self.fd)
     self.fd = -1
 
@@ -165,6 +165,8 @@ class AddressSpace:
     if size <= 0 or (address | size) % unit:
       units = "pages" if unit == PAGE else f"units of {unit} bytes"
       raise InvalidArgument(f"map of {size:#x} bytes at {address:#x} is not whole {units}", where=self.name)
+    if address < 0 or address + size > END:
+      raise InvalidArgument(f"map of {size:#x} bytes at {address:#x} passes the end of the addresses", where=self.name)
     if offset < 0 or offset + size > backing.size:
       raise InvalidArgument(f"map of {size:#x} bytes passes the end of its memory", where=self.name)
     i = bisect_right(self._starts, address)
@@ -334,11 +336,11 @@ class AddressSpace:
     inside = (index >= 0) & (addresses < ends[index])
     allowed = inside & legal[index]
     last = addresses + np.uint64(width - 1)
-    whole = allowed & (last < ends[index]) & (last >= addresses)
+    whole = allowed & (last < ends[index])
     for lane in np.flatnonzero(~whole):
       at = int(addresses[lane])
       try:  # reading proves each page of an access that straddles two mappings
-        if not inside[lane] or at + width > 1 << 64: raise PageFault(at, Access.name(access), width)
+        if not inside[lane]: raise PageFault(at, Access.name(access), width)
         self.read(at, width, access)
       except PageFault as fault:
         fault.lane = int(lane)

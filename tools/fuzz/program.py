@@ -6,8 +6,10 @@ becomes an integer, and a value that LLVM may compute in two ways (the sign of a
 from __future__ import annotations
 
 import random
+import re
 import zlib
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Final
 
 from tinyhw.tools.fuzz.case import Case
@@ -118,7 +120,10 @@ class Writer:
     else:
       other = rng.choice([k for k in FLOATS if k != kind])
       wider = FLOATS.index(kind) > FLOATS.index(other)
-      self.emit(kind, f"{'fpext' if wider else 'fptrunc'} {other} {self.pick(other)} to {kind}")
+      x = self.emit(kind, f"{'fpext' if wider else 'fptrunc'} {other} {self.pick(other)} to {kind}")
+      if (other, kind) == ("float", "half"):  # LLVM 22's v_fma_mixlo_f16 for a product loses the sign of a zero
+        self.values[kind].remove(x)
+        self.emit(kind, f"fadd {kind} {x}, 0.0")
 
   def block(self, count: int) -> None:
     """Some operations."""
@@ -155,8 +160,11 @@ def program(seed: int, uniform: bool = False) -> Case:
     results.append(kind)
     if k and rng.random() < 0.4: break
   name = f"{'uniform_' if uniform else ''}program_{seed}"
-  return Case(name, tuple(kinds), tuple(results), "\n  ".join(w.lines), "\n".join(w.declared),
+  text = "\n  ".join(w.lines)
+  case = Case(name, tuple(kinds), tuple(results), text, "\n".join(w.declared),
               lanes=512 if uniform else 256, block=32 if uniform else 64)
+  # LLVM 22 takes a sign extended number for a small one in an unsigned division at O0.
+  return replace(case, levels=(1, 2, 3)) if re.search("= u(div|rem) ", text) and "= sext " in text else case
 
 
 def _branch(w: Writer) -> None:

@@ -137,7 +137,7 @@ class Report:
   def exact(self) -> int: return len(self.compared - self.wrong)
 
 
-def disassembled(generation: str, words: list[bytes]) -> list[list[str] | None]:
+def disassembled(generation: str, words: list[bytes], features: str = "") -> list[list[str] | None]:
   """llvm-mc's lines for each word, none where it refuses the start; None where the marker after the word was lost.
 
   An s_nop with a number after each word, twice, tells which lines belong to it: after a refusal LLVM goes on inside
@@ -148,7 +148,8 @@ def disassembled(generation: str, words: list[bytes]) -> list[list[str] | None]:
   given = []
   for n, data in enumerate(words):
     given += [" ".join(f"0x{b:02x}" for b in data), f"0x{n & 255:02x} 0x{n >> 8 & 255:02x} 0x80 0xbf " * 2]
-  command = [LLVM_MC, "--disassemble", "-triple=amdgcn-amd-amdhsa", f"-mcpu={CPUS.get(generation, generation)}"]
+  command = [LLVM_MC, "--disassemble", "-triple=amdgcn-amd-amdhsa", f"-mcpu={CPUS.get(generation, generation)}",
+             f"-mattr={features}"]
   done = subprocess.run(command, input="\n".join(given), capture_output=True, text=True, check=False)
   texts = (re.sub(r"\s+", " ", text.strip()) for text in done.stdout.splitlines() if text.startswith("\t"))
   given = [line for line in texts if line and line[0] != "."]
@@ -164,7 +165,7 @@ def disassembled(generation: str, words: list[bytes]) -> list[list[str] | None]:
     at = n + 1
     start = k + 1
   if done.returncode < 0 and at < len(words):  # llvm-mc has died of a word, or of bytes inside one that it refused
-    out[at + 1:] = disassembled(generation, words[at + 1:])
+    out[at + 1:] = disassembled(generation, words[at + 1:], features)
   return out
 
 

@@ -1,6 +1,8 @@
-"""The mutation score of the meanings against the single-instruction witness.
+"""How many small changes of the code do the tests notice?
 
-    python -m tinyhw.tools.mutate                       every change
+    python -m tinyhw.tools.mutate --room drive --sample 100 --seed 3     a room's code, by the tests that answer for it
+    python -m tinyhw.tools.mutate --room drive --again survivors.json    only what an earlier run (--json) left
+    python -m tinyhw.tools.mutate                       the meanings, by the single-instruction witness: every change
     python -m tinyhw.tools.mutate --module floats       of one module
     python -m tinyhw.tools.mutate --sample 100 --seed 3 some, by seed
     python -m tinyhw.tools.mutate --json
@@ -12,8 +14,11 @@ import json
 import random
 import sys
 import time
+from pathlib import Path
 
-from tinyhw.tools.mutate.score import MACHINERY, MODULES, measure, mutants
+from tinyhw.tools.mutate import measure as rooms
+from tinyhw.tools.mutate.rooms import ROOMS, test_files
+from tinyhw.tools.mutate.trace import Map
 
 
 def main() -> int:
@@ -21,15 +26,57 @@ def main() -> int:
   head, _, examples = (__doc__ or "").partition("\n\n")
   parser = argparse.ArgumentParser(prog="python -m tinyhw.tools.mutate", description=head, epilog=examples,
                                    formatter_class=argparse.RawDescriptionHelpFormatter)
-  parser.add_argument("--module", action="append", choices=(*MODULES, *MACHINERY),
-                      help=f"only this module (may be repeated); not in the meanings' score: {', '.join(MACHINERY)}")
-  parser.add_argument("--match", default="", help="only instructions with this in their mnemonic")
+  parser.add_argument("--room", action="append", choices=tuple(ROOMS), help="the code of this room (may be repeated)")
+  parser.add_argument("--module", action="append", help="only this module: of the meanings (may be repeated), or, with "
+                      "--room, those that begin so (drive.amd)")
+  parser.add_argument("--match", default="", help="only instructions with this in their mnemonic (rooms: functions)")
   parser.add_argument("--sample", type=int, default=0, help="this many changes, drawn by --seed")
   parser.add_argument("--seed", type=int, default=0)
   parser.add_argument("--most", type=int, default=12, help="instructions asked about one change (default: 12)")
   parser.add_argument("--tests", action="store_true", help="ask the emulator's tests too, where the witness is silent")
+  parser.add_argument("--jobs", type=int, default=1, help="changes asked at once (rooms)")
+  parser.add_argument("--budget", type=float, default=rooms.BUDGET, metavar="SECONDS",
+                      help=f"processor time of the tests that one change is shown to (rooms; default {rooms.BUDGET:g})")
+  parser.add_argument("--again", type=Path, metavar="FILE", help="only the survivors of a room in this JSON")
+  parser.add_argument("--retrace", action="store_true", help="run all tests anew to see what they execute")
+  parser.add_argument("--all", action="store_true", help="with --room: say of each change what noticed it")
   parser.add_argument("--json", action="store_true")
   options = parser.parse_args()
+  return _rooms(options) if options.room else _meanings(options, parser)
+
+
+def _rooms(options: argparse.Namespace) -> int:
+  scores, start = [], time.monotonic()
+  for room in options.room:
+    modules = tuple(options.module or ("",))
+    found = [p for p in rooms.places(room)
+             if p.mutant.module.startswith(modules) and options.match in p.mutant.function]
+    if options.again:
+      wanted = {s["name"] for s in json.loads(options.again.read_text())["survivors"]}
+      found = [p for p in found if p.name in wanted]
+    if options.sample: found = rooms.sample(found, options.sample, options.seed)
+    known = Map.of(test_files(room), options.retrace, options.jobs)
+    scores.append(rooms.measure(room, found, known, options.jobs, options.budget))
+  if options.json:
+    left = [o for score in scores for o in score.survivors]
+    print(json.dumps({
+      "rooms": {s.room: {"noticed": s.counted - len(s.survivors), "survived": len(s.survivors),
+                         "equivalent": len(s.equivalent), "percent": round(s.percent, 1)} for s in scores},
+      "survivors": [{"name": o.place.name, "line": o.place.mutant.line, "mutant": str(o)} for o in left]}, indent=1))
+    return 0
+  for score in scores:
+    for o in score.outcomes if options.all else score.survivors:
+      print(f"{o}\n    {o.verdict}: {o.by}" if options.all else o)
+    print(f"{score.room}: {score.counted - len(score.survivors)} of {score.counted} changes noticed, "
+          f"{score.percent:.1f} %; {len(score.equivalent)} more are declared to change nothing; "
+          f"{time.monotonic() - start:.0f} s")
+  return 0
+
+
+def _meanings(options: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+  from tinyhw.tools.mutate.score import MACHINERY, MODULES, measure, mutants
+  for name in options.module or ():
+    if name not in (*MODULES, *MACHINERY): parser.error(f"no module {name}: {', '.join((*MODULES, *MACHINERY))}")
   chosen = mutants(options.module or MODULES)
   if options.sample: chosen = random.Random(options.seed).sample(chosen, min(options.sample, len(chosen)))
   start = time.monotonic()

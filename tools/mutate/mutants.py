@@ -19,7 +19,7 @@ from typing import Any, Final
 _BINARY: Final[dict[type[ast.operator], type[ast.operator]]] = {
   ast.Add: ast.Sub, ast.Sub: ast.Add, ast.Mult: ast.Add, ast.Div: ast.Mult, ast.FloorDiv: ast.Mult, ast.Mod: ast.Add,
   ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd, ast.BitXor: ast.BitOr, ast.LShift: ast.RShift, ast.RShift: ast.LShift}
-_COMPARE: Final[dict[type[ast.cmpop], type[ast.cmpop]]] = {
+COMPARE: Final[dict[type[ast.cmpop], type[ast.cmpop]]] = {
   ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
   ast.In: ast.NotIn, ast.NotIn: ast.In, ast.Is: ast.IsNot, ast.IsNot: ast.Is}
 _DROPPED: Final = frozenset({"flush", "abs", "rint", "floor", "ceil", "trunc", "clip", "_flushed"})
@@ -43,8 +43,9 @@ class Mutant:
   def __str__(self) -> str: return f"{self.module}:{self.line} {self.function}: {self.change}: {self.source}"
 
 
-class _Walker(ast.NodeTransformer):
+class Walker(ast.NodeTransformer):
   """Counts the places to change inside functions; changes the one of number `wanted`."""
+  BINARY = _BINARY
 
   def __init__(self, lines: list[str], wanted: int = -1) -> None:
     self.lines, self.wanted, self.count = lines, wanted, 0
@@ -86,7 +87,7 @@ class _Walker(ast.NodeTransformer):
     return self.generic_visit(node)
 
   def visit_Compare(self, node: ast.Compare) -> Any:
-    other = _COMPARE[type(node.ops[0])]
+    other = COMPARE[type(node.ops[0])]
     if self.here(node, f"{type(node.ops[0]).__name__} becomes {other.__name__}"): node.ops[0] = other()
     return self.generic_visit(node)
 
@@ -147,30 +148,30 @@ class Source:
   @cached_property
   def live(self) -> dict[tuple[int, ...], list[FunctionType]]:
     """The functions of this process that the module's code objects belong to, by the code's place in the module."""
-    shapes = {_shape(code): path for path, code in self.original.items()}
+    shapes = {shape(code): path for path, code in self.original.items()}
     out: dict[tuple[int, ...], list[FunctionType]] = {}
     file = Path(self.path).name
     for f in [o for o in gc.get_objects() if isinstance(o, FunctionType) and o.__code__.co_filename.endswith(file)]:
       if Path(f.__code__.co_filename).resolve() != Path(self.path).resolve(): continue
-      path = shapes.get(_shape(f.__code__))
+      path = shapes.get(shape(f.__code__))
       if path is not None: out.setdefault(path, []).append(f)
     return out
 
   def mutants(self) -> list[Mutant]:
     """All changes of the module's functions."""
-    walker = _Walker(self.lines)
+    walker = Walker(self.lines)
     walker.visit(copy.deepcopy(self.tree))
     return [Mutant(self.name, *found[:4], k, found[4]) for k, found in enumerate(walker.found)]
 
   def changed(self, mutant: Mutant) -> list[tuple[FunctionType, CodeType]]:
     """The live functions that a change concerns, with their new code."""
     tree = copy.deepcopy(self.tree)
-    _Walker(self.lines, mutant.number).visit(tree)
+    Walker(self.lines, mutant.number).visit(tree)
     ast.fix_missing_locations(tree)
     out = []
     for path, code in _paths(compile(tree, self.path, "exec")):
       if path not in self.live or path not in self.original: continue
-      if _content(code) != _content(self.original[path]): out += [(f, code) for f in self.live[path]]
+      if content(code) != content(self.original[path]): out += [(f, code) for f in self.live[path]]
     return out
 
 
@@ -179,13 +180,13 @@ def _paths(code: CodeType, path: tuple[int, ...] = ()) -> Iterator[tuple[tuple[i
   for k, inner in enumerate(c for c in code.co_consts if isinstance(c, CodeType)): yield from _paths(inner, (*path, k))
 
 
-def _shape(code: CodeType) -> tuple[Any, ...]:
+def shape(code: CodeType) -> tuple[Any, ...]:
   return code.co_name, code.co_firstlineno, tuple(code.co_positions())
 
 
-def _content(code: CodeType) -> tuple[Any, ...]:
+def content(code: CodeType) -> tuple[Any, ...]:
   """What a code object does, nested ones too."""
-  constants = tuple(_content(c) if isinstance(c, CodeType) else (type(c), repr(c)) for c in code.co_consts)
+  constants = tuple(content(c) if isinstance(c, CodeType) else (type(c), repr(c)) for c in code.co_consts)
   return code.co_code, constants, code.co_names
 
 

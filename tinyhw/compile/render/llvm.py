@@ -95,6 +95,10 @@ class LLVMRenderer(Renderer):
     """The value of a SPECIAL."""
     raise Unsupported("uop", u.op.name, arch=self.target)
 
+  def half(self, writer: Writer, x: str) -> str:
+    """The half nearest to a float."""
+    return writer.new(f"fptrunc float {x} to half")
+
   def barrier(self, writer: Writer, u: UOp) -> None:
     """Make all work-items of the workgroup meet."""
     raise Unsupported("uop", u.op.name, arch=self.target)
@@ -328,6 +332,7 @@ class Writer:
       if target.bits > source.bits: return self.new(f"fpext {s} {x} to {t}")
       # Two roundings are not one, and not every target rounds a double to a half at once.
       if source.bits == 64 and target.bits == 16: x, s = self.round_to_odd(x), "float"
+      if target is dtypes.float16: return self.target.half(self, x)
       return self.new(f"fptrunc {s} {x} to {t}")
     sign = "s" if (target if source.is_float else source).is_signed else "u"
     if source.is_float:

@@ -70,7 +70,10 @@ def optimised(source: str, name: str, processor: Processor, level: int) -> Any:
   if level == 0: return module
   tuning = llvm.create_pipeline_tuning_options(speed_level=level)
   tuning.loop_unrolling = not processor.as_written
-  tuning.loop_vectorization = tuning.slp_vectorization = tuning.loop_interleaving = level >= 2 and tuning.loop_unrolling
+  tuning.loop_vectorization = tuning.loop_interleaving = level >= 2 and tuning.loop_unrolling
+  # LLVM 22 narrows the operand of uitofp to its significant bits where it makes vectors of straight code (SLP), and
+  # their sign is lost: int8 -1 as uint64 as float32 was 2**32.
+  tuning.slp_vectorization = tuning.loop_vectorization and "uitofp" not in source
   builder = llvm.create_pass_builder(generator(processor, level), tuning)
   builder.getModulePassManager().run(module, builder)
   return module

@@ -1,0 +1,226 @@
+"""The mutation score of a room: which changes are asked, which tests each is shown to, and what came of it."""
+from __future__ import annotations
+
+import hashlib
+import re
+import sys
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from itertools import zip_longest
+from typing import Any, Final
+
+from tinyhw.tools.mutate.equivalent import reason
+from tinyhw.tools.mutate.places import Place
+from tinyhw.tools.mutate.rooms import ROOMS, ROOT, files, test_files
+from tinyhw.tools.mutate.trace import Map
+from tinyhw.tools.mutate.worker import Job, Server
+
+BUDGET: Final = 10.0  # processor seconds of tests, unchanged, that one change is shown to
+NAME: Final = re.compile(r"[A-Za-z_][A-Za-z_0-9]+")
+
+
+@dataclass
+class Outcome:
+  """What became of a change: `verdict` is failed, died, hung (all noticed), passed, unreached or equivalent; `by` says
+  the test that noticed it, or why nothing can; `tests` how many tests reach it, `shown` how many of them were asked."""
+  place: Place
+  verdict: str
+  by: str = ""
+  tests: int = 0
+  shown: int = 0
+
+  @property
+  def noticed(self) -> bool: return self.verdict in {"failed", "died", "hung"}
+
+  def __str__(self) -> str:
+    m = self.place.mutant
+    where = f"{self.place.file.path.relative_to(ROOT)}:{m.line} {m.function}: {m.change}"
+    reach = "no test reaches it" if self.verdict == "unreached" else f"{self.tests} tests reach it, {self.shown} asked"
+    return f"{where}  ({reach})\n    {m.source}"
+
+
+@dataclass
+class Score:
+  """The outcomes of a room's changes."""
+  room: str
+  outcomes: list[Outcome] = field(default_factory=list)
+
+  @property
+  def equivalent(self) -> list[Outcome]: return [o for o in self.outcomes if o.verdict == "equivalent"]
+
+  @property
+  def survivors(self) -> list[Outcome]: return [o for o in self.outcomes if o.verdict in {"passed", "unreached"}]
+
+  @property
+  def counted(self) -> int: return len(self.outcomes) - len(self.equivalent)
+
+  @property
+  def percent(self) -> float: return 100 * (self.counted - len(self.survivors)) / max(1, self.counted)
+
+
+def places(room: str) -> list[Place]:
+  """All changes of a room."""
+  return [p for f in files(room) for p in f.places]
+
+
+def sample(found: Iterable[Place], count: int, seed: int) -> list[Place]:
+  """Some changes: those whose names have the least digests, so that an edit elsewhere draws no others."""
+  def digest(p: Place) -> bytes: return hashlib.sha256(f"{seed} {p.name}".encode()).digest()
+  return sorted(sorted(found, key=digest)[:count], key=lambda p: (str(p.file.path), p.mutant.number))
+
+
+class Chooser:
+  """Chooses the tests that a change of a room is shown to."""
+
+  def __init__(self, room: str, known: Map, budget: float) -> None:
+    self.room, self.map, self.budget = room, known, budget
+    self.barred: set[str] = {t for t, e in known.tests.items() if not e.passed}
+    self._words: dict[str, dict[str, set[int]]] = {}
+
+  def reaching(self, path: str, lines: Iterable[int]) -> list[str]:
+    """The tests that execute one of these lines."""
+    wanted = set(lines)
+    return [t for t, e in self.map.tests.items()
+            if t not in self.barred and not wanted.isdisjoint(e.lines.get(path, ()))]
+
+  def at_import(self, place: Place) -> bool:
+    """Whether what is changed runs while modules load."""
+    path = str(place.file.path.relative_to(ROOT))
+    return place.function is None or (path, *place.function) in self.map.at_import
+
+  def of(self, place: Place) -> tuple[list[tuple[str, float]], int]:
+    """The tests to ask, in order, each with its seconds; and how many there are."""
+    path = str(place.file.path.relative_to(ROOT))
+    first, last = place.statement
+    groups = [[] if place.function is None else
+              self.reaching(path, place.lines) or self.reaching(path, range(first, last + 1))]
+    if self.at_import(place):
+      groups.append(self._users(place))
+      groups.append([t for t, e in self.map.tests.items() if e.lines.get(path) and t not in self.barred])
+      if place.function is None: groups.append([t for t in self.map.tests if t not in self.barred])
+    chosen: list[tuple[str, float]] = []
+    seen: set[str] = set()
+    for group in groups:
+      for test in self._in_turn(t for t in group if t not in seen):
+        seconds = self.map.tests[test].seconds
+        seen.add(test)
+        if not chosen or sum(s for _, s in chosen) + seconds <= self.budget: chosen.append((test, seconds))
+    return chosen, len(seen)
+
+  def _users(self, place: Place) -> list[str]:
+    """The tests that execute a line, in any room, with one of the names that the changed statement defines."""
+    first = place.file.lines[place.statement[0] - 1].strip()
+    found = re.match(r"(?:class |def )?([A-Za-z_][A-Za-z_0-9]*)", first)
+    if found is None: return []
+    return [t for t, e in self.map.tests.items() if t not in self.barred
+            and any(not self._lines(path, found[1]).isdisjoint(lines) for path, lines in e.lines.items())]
+
+  def _lines(self, path: str, word: str) -> set[int]:
+    """The lines of a file with a word."""
+    if path not in self._words:
+      words = self._words[path] = {}
+      for n, line in enumerate((ROOT / path).read_text().split("\n"), 1):
+        for w in NAME.findall(line): words.setdefault(w, set()).add(n)
+    return self._words[path].get(word, set())
+
+  def _in_turn(self, tests: Iterable[str]) -> list[str]:
+    """The quickest of each test function, then the second of each, ...; before these, so that half of the time is the
+    room's own folder's, its tests alone in the same order."""
+    own = ROOMS[self.room].tests[0]
+    functions: dict[str, list[str]] = {}
+    for t in sorted(tests, key=lambda t: self.map.tests[t].seconds): functions.setdefault(t.split("[")[0], []).append(t)
+    turns: list[str] = []
+    for row in zip_longest(*functions.values()):
+      turns += sorted((t for t in row if t), key=lambda t: (not t.startswith(own), self.map.tests[t].seconds))
+    first, left = [], self.budget / 2
+    for t in turns:
+      if not t.startswith(own) or self.map.tests[t].seconds > left: continue
+      left -= self.map.tests[t].seconds
+      first.append(t)
+    taken = set(first)
+    return first + [t for t in turns if t not in taken]
+
+
+class Workers:
+  """The two servers of a room, started when they are needed."""
+
+  def __init__(self, room: str) -> None:
+    self.room = room
+    self.servers: dict[bool, Server] = {}
+
+  def run(self, jobs: dict[int, tuple[bool, Job]], count: int, told: Callable[[int, dict[str, Any]], None]) -> None:
+    """Run (fresh, job) by id, at most `count` at once."""
+    for fresh in (False, True):
+      waiting = [job for f, job in jobs.values() if f == fresh]
+      if waiting and fresh not in self.servers:
+        self.servers[fresh] = Server("bare") if fresh else Server("loaded", self.room, *test_files(self.room))
+      running = 0
+      while waiting or running:
+        while waiting and running < count:
+          self.servers[fresh].give(waiting.pop(0))
+          running += 1
+        verdict = self.servers[fresh].take()
+        running -= 1
+        told(verdict.pop("id"), verdict)
+
+  def close(self) -> None:
+    """End them."""
+    for server in self.servers.values(): server.close()
+
+
+def _check(workers: Workers, jobs: list[Job]) -> None:
+  """Modules load and tests pass where nothing is changed: else every change would be noticed."""
+  tests = {t.split("::")[0]: (t, s) for job in jobs for t, s in reversed(job.tests)}
+
+  def told(_: int, verdict: dict[str, Any]) -> None:
+    if verdict["verdict"] != "passed": raise RuntimeError(f"{verdict['by']} fails without a change: {verdict}")
+  if tests: workers.run({0: (True, Job(0, "", "", -1, list(tests.values())))}, 1, told)
+
+
+def measure(room: str, chosen: list[Place], known: Map, jobs: int = 1, budget: float = BUDGET) -> Score:
+  """Make each change and ask the tests that reach it."""
+  chooser, workers = Chooser(room, known, budget), Workers(room)
+  outcomes: dict[int, Outcome] = {}
+  waiting: dict[int, tuple[bool, Job]] = {}
+
+  def ask(k: int, fresh: bool) -> None:
+    place, (tests, reach) = chosen[k], chooser.of(chosen[k])
+    outcomes[k] = Outcome(place, "" if tests else "unreached", "", reach, len(tests))
+    job = Job(k, str(place.file.path), place.file.module, place.mutant.number, tests)
+    if tests: waiting[k] = fresh, job
+
+  def told(k: int, verdict: dict[str, Any]) -> None:
+    if verdict["verdict"] == "unplanted": again.append(k)
+    else: outcomes[k].verdict, outcomes[k].by = verdict["verdict"], verdict["by"]
+    done, terminal = sum(1 for o in outcomes.values() if o.verdict), sys.stderr.isatty()
+    if not terminal and done % 20: return
+    print(f"{room}: {done} of {len(chosen)} asked, {sum(1 for o in outcomes.values() if o.noticed)} noticed ",
+          end="\r" if terminal else "\n", file=sys.stderr, flush=True)
+
+  for k, place in enumerate(chosen):
+    why = reason(*place.mutant.key)
+    if why is not None: outcomes[k] = Outcome(place, "equivalent", why)
+    else: ask(k, chooser.at_import(place))
+  sound: set[str] = set()
+  again: list[int] = []
+  _check(workers, [job for fresh, job in waiting.values() if fresh])
+  while waiting:
+    again.clear()
+    workers.run(waiting, jobs, told)
+    waiting = {}
+    for k in again: ask(k, True)
+    # A test that fails here unchanged too answers for nothing.
+    killers = {o.by: o.tests for o in outcomes.values() if o.verdict == "failed" and o.by in known.tests} | {
+      o.by.split(" (status")[0]: o.tests for o in outcomes.values() if o.verdict == "died"}
+    names = [t for t in killers if t in known.tests and t not in sound]
+    verdicts: dict[int, str] = {}
+    unchanged = {k: (False, Job(k, "", "", -1, [(t, known.tests[t].seconds)])) for k, t in enumerate(names)}
+    workers.run(unchanged, jobs, lambda k, v, to=verdicts: to.update({k: v["verdict"]}))  # type: ignore[misc]
+    failing = [t for k, t in enumerate(names) if verdicts[k] != "passed"]
+    sound |= set(names) - set(failing)
+    chooser.barred |= set(failing)
+    for name in failing: print(f"\n{name} fails without a change: not asked", file=sys.stderr)
+    for k, o in enumerate([outcomes[k] for k in range(len(chosen))]):
+      if o.noticed and o.by.split(" (status")[0] in failing: ask(k, chooser.at_import(o.place))
+  workers.close()
+  return Score(room, [outcomes[k] for k in range(len(chosen))])

@@ -1,0 +1,59 @@
+"""The rooms whose code can be changed, and which tests answer for each."""
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Final
+
+from tinyhw.tools.mutate.places import File
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True)
+class Room:
+  """Files or folders of the package, and the test folders or files that answer for them: the room's own first."""
+  sources: tuple[str, ...]
+  tests: tuple[str, ...]
+
+
+ROOMS: Final = {
+  "core": Room(("tinyhw/core",), ("tests/core", "tests/wire", "tests/mock", "tests/drive", "tests/bad")),
+  "wire": Room(("tinyhw/wire",), ("tests/wire", "tests/drive", "tests/mock", "tests/launch")),
+  "isa": Room(("tinyhw/isa",), ("tests/isa", "tests/arch")),
+  "arch": Room(("tinyhw/arch",), ("tests/arch", "tests/drive", "tests/compile")),
+  "ir": Room(("tinyhw/ir",), ("tests/ir", "tests/compile", "tests/tensor")),
+  "compile": Room(("tinyhw/compile",), ("tests/compile", "tests/tensor")),
+  "engine": Room(("tinyhw/engine",), ("tests/engine", "tests/tensor")),
+  "function": Room(("tinyhw/function", "tinyhw/tensor.py", "tinyhw/gradient.py", "tinyhw/nn", "tinyhw/variable.py"),
+                   ("tests/tensor", "tests/engine")),
+  "drive": Room(("tinyhw/drive",), ("tests/drive", "tests/mock", "tests/launch", "tests/bad")),
+  "mock": Room(("mock",), ("tests/mock", "tests/drive", "tests/launch", "tests/bad")),
+  "launch": Room(("tinyhw/launcher.py", "tinyhw/arguments.py", "tinyhw/parameters.py", "tinyhw/evidence.py",
+                  "tinyhw/debugger.py", "tinyhw/device.py"), ("tests/launch", "tests/bad", "tests/cli")),
+  "cli": Room(("tinyhw/cli",), ("tests/cli", "tests/launch")),
+}
+
+
+@cache
+def files(room: str) -> tuple[File, ...]:
+  """The source files of a room, in order."""
+  out = []
+  for source in ROOMS[room].sources:
+    path = ROOT / source
+    for p in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
+      parts = p.relative_to(ROOT).with_suffix("").parts
+      module = ".".join((() if parts[0] == "tinyhw" else ("tinyhw",)) + parts).removesuffix(".__init__")
+      out.append(File(p, module))
+  return tuple(out)
+
+
+def test_files(room: str) -> list[str]:
+  """The test files that answer for a room, relative to the root, in order."""
+  out = []
+  for name in ROOMS[room].tests:
+    path = ROOT / name
+    found = sorted(path.rglob("test_*.py")) if path.is_dir() else [path]
+    out += [str(p.relative_to(ROOT)) for p in found]
+  return out
