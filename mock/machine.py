@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 SYSTEM_MEMORY: Final = 64 << 30
 MMAP_START: Final = 0x1_0000_0000  # DRM_FILE_PAGE_OFFSET_START: render nodes hand out mmap offsets from here on
 PACKET_NS: Final = 40  # what a packet costs on the machine's clock
+TURNS_ON_ENGINE: Final = (2, 24)  # doorbells and turns between two times that a queue is off its engine
 QUANTUM: Final = 64  # packets that a queue without competitors runs before the waiter is asked again
 HANG_S: Final = 1.0  # a client that would wait so long, and that nobody can wake, is told of the GPU hang that it is
 MEMORIES: Final = ("strong", "weak")
@@ -95,6 +96,7 @@ class Machine:
     self.clock = clock if clock is not None else Clock(step_ns=10)
     self.trace = Trace(self.clock, enabled=tracing)
     self.rng = random.Random(seed)
+    self._scheduling = random.Random(f"scheduler {seed}")
     self.seed, self.watchdog, self.engine, self.observer = seed, watchdog, engine, observer
     self.patience: float | None = None  # seconds of real time that a dispatch may take
     self.interrupted: Interrupted | None = None  # the last dispatch that took longer
@@ -235,6 +237,18 @@ class Machine:
     else:
       self.rng.choice(ready).run(self.rng.randint(1, 6))
     return True
+
+  def turns_of_a_queue(self) -> int:
+    """After how many doorbells and turns the scheduler takes a queue off its engine and puts it back.
+
+    MES does so when there are more queues than places, and the kernel driver whenever it moves memory or a client
+    unmaps memory that GPUs see (kgd2kfd_quiesce_mm); no client can know when.
+    """
+    return self._scheduling.randint(*TURNS_ON_ENGINE)
+
+  def foreign_register(self) -> int:
+    """What a register holds that another queue has used."""
+    return self._scheduling.getrandbits(32)
 
   def _hang(self) -> None:
     """Nobody can proceed, and a client would wait for long: dispatches whose waves wait hang the GPU."""

@@ -134,10 +134,11 @@ class Events:
 
   # ---- from the GPU
 
-  def interrupt(self, partial_id: int, valid_bits: int) -> None:
-    """kfd_signal_event_interrupt: the event that the interrupt names, or all whose slots were written."""
+  def interrupt(self, partial_id: int, valid_bits: int) -> bool:
+    """kfd_signal_event_interrupt: the event that the interrupt names, or all whose slots were written. Whether there
+    was one."""
     if self.slots is None:
-      return
+      return False
     named = None
     if valid_bits and partial_id < LIMIT and int(self.slots[partial_id]) != UNSIGNALED:
       named = self.events.get(partial_id)
@@ -151,6 +152,7 @@ class Events:
         continue
       self.slots[event.event_id] = UNSIGNALED
       event.set()
+    return bool(hit)
 
   def exception(self, kind: int, data: Any) -> int:
     """Signal all events of a kind (memory or hardware exceptions) with their data; returns how many there were."""

@@ -114,6 +114,7 @@ class Queue(ABC):
     self.frames: list[Frame] = []
     self.last: tuple[Frame, int] | None = None  # where the packet in execution starts
     self._taken = 0  # how far the ring was copied into frames
+    self._until_mapped = self.machine.turns_of_a_queue()  # doorbells and turns until it was off its engine meanwhile
     self._reported = 0
     self._rung: deque[tuple[int, int]] = deque()  # (write pointer, thread) of doorbells that are not read yet
     self._ring_version = -1
@@ -131,35 +132,87 @@ class Queue(ABC):
     self._ring_version = -1
     if self.state in (State.READY, State.INACTIVE):
       self.state = State.READY if properties.active else State.INACTIVE
+    if self.state is State.READY:
+      try:
+        self._map_again(self.space.load(properties.write_pointer, 8))
+      except PageFault as fault:
+        self.fail(fault)
 
   # ---- the ring
 
   def ring_doorbell(self, value: int) -> None:
-    """A store to the doorbell: the new write pointer."""
+    """A store to the doorbell: the new write pointer, or the sign to look for it, where the queue was off its engine.
+    """
     self.machine.trace_fast(self.name, "doorbell", value)
     if self.error is not None:
       return
+    try:
+      stored = self.past_gl2.load(self.properties.write_pointer, 8)
+    except PageFault as fault:
+      self.fail(fault)
+      return
+    if self._was_off():
+      self._map_again(stored)
+    elif not self._accept(value, "doorbell"):
+      return
+    self._note_thread()
+    if stored != value:
+      self.machine.doubt(
+        f"{self.name}: doorbell {value:#x} but the write pointer in memory is {stored:#x}: "
+        "a queue that is not mapped at that moment would lose the submission"
+      )
+
+  def _accept(self, value: int, source: str) -> bool:
+    """A new write pointer. What makes no sense stops the queue."""
     size = self.properties.ring_size >> 2 << self.SHIFT
     if value < self.write or value > self.read + size or value & ((1 << self.SHIFT) - 1):
       self.fail(
         DecodeError(
-          f"doorbell {value:#x} with read pointer {self.read:#x}, write pointer {self.write:#x}, ring of {size:#x}",
+          f"{source} {value:#x} with read pointer {self.read:#x}, write pointer {self.write:#x}, ring of {size:#x}",
           where=self.name,
           hint="the write pointer only grows and never passes the read pointer by more than the ring",
         )
       )
-      return
+      return False
     self.write = value
-    self._note_thread()
-    try:
-      stored = self.past_gl2.load(self.properties.write_pointer, 8)
-      if stored != value:
-        self.machine.doubt(
-          f"{self.name}: doorbell {value:#x} but the write pointer in memory is {stored:#x}: "
-          "a queue that is not mapped at that moment would lose the submission"
-        )
-    except PageFault as fault:
-      self.fail(fault)
+    return True
+
+  # ---- the scheduler
+
+  def _was_off(self) -> bool:
+    """Whether the scheduler had taken the queue off its engine since the last time that this was asked."""
+    self._until_mapped -= 1
+    if self._until_mapped > 0:
+      return False
+    self._until_mapped = self.machine.turns_of_a_queue()
+    return True
+
+  def _map_again(self, stored: int) -> None:
+    """The scheduler puts the queue on its engine: the write pointer is what memory holds, doorbells before are lost.
+
+    So Linux 6.12: amdgpu_amdkfd_gfx_v11.c (hqd_load_v11 has the CP read the pointer, hqd_sdma_load_v11 reads it) and
+    mes_v11_0.c (ADD_QUEUE has wptr_addr). Registers that the queue's descriptor does not hold are another queue's.
+    """
+    self.machine.trace_fast(self.name, "mapped", stored)
+    self._lose_registers()
+    if self._fetched <= stored < self.write:
+      self.write = stored  # what a doorbell told is forgotten
+    elif stored != self.write:
+      self._accept(stored, "queue mapped again: the write pointer in memory,")
+
+  @property
+  def _fetched(self) -> int:
+    """The pointer up to which the engine has the ring."""
+    return self._taken
+
+  def _lose_registers(self) -> None:
+    """Let go of what the queue's descriptor does not keep: nothing, where an engine has no registers of its own."""
+    return None
+
+  def _turn_begins(self) -> None:
+    """The engine turns to this queue, which may have been off it since the last time."""
+    if self._was_off() and self.properties.active:
+      self._map_again(self.past_gl2.load(self.properties.write_pointer, 8))
 
   def _note_thread(self) -> None:
     """Remember who queued what is written by now."""
@@ -223,6 +276,7 @@ class Queue(ABC):
   def run(self, packets: int) -> None:
     """Execute up to `packets` packets, as far as the queue is not blocked. Faults stop the queue, not the machine."""
     try:
+      self._turn_begins()
       self._resume()
       frames = self.frames
       while packets and self.state is State.READY:
@@ -335,6 +389,12 @@ class Queue(ABC):
           lambda: self.write != written,
         )
       )
+
+  def interrupt(self, context: int, bits: int, packet: str) -> None:
+    """Interrupt the host: the kernel driver looks for an event whose slot was written."""
+    if not self.process.events.interrupt(context, bits):
+      self.machine.doubt(f"{self.name}: the interrupt {context:#x} of {packet} signals no event: its slot of the event "
+                         "page was not written, or belongs to none")
 
   # ---- the end
 

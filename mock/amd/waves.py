@@ -52,7 +52,8 @@ def start_waves(
         lds_size=program.lds_size,
         wave32=program.wave32,
         compute_units=card.compute_units,
-        interrupt=lambda what: queue.process.events.interrupt(what, 24),  # the SQ's interrupts have 24 bits
+        shader_engines=card.shader_engines,
+        interrupt=lambda what: queue.interrupt(what, 24, "a wave"),  # the SQ's interrupts have 24 bits
         tick=queue.machine.ticker(queue),
       ),
       watchdog=queue.machine.watchdog,

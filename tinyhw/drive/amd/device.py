@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -32,6 +33,7 @@ from tinyhw.drive.queued import QueuedRuntime
 from tinyhw.drive.signal import Signal, SignalPool
 from tinyhw.wire import codeobject
 
+DEBUGGABLE_VARIABLE = "TINYHW_DEBUGGABLE"
 _RING_BYTES = 1 << 20
 _KERNARG_BYTES = 1 << 20
 _BOUNCE_BYTES = 8 << 20
@@ -62,13 +64,17 @@ class QueueMemory:
 
 class AMDRuntime(QueuedRuntime):
   """GPU number `index` of the machine behind `port`. `timeout_s` bounds each wait: TINYHW_TIMEOUT_S or 30 s by
-  default."""
+  default. `debuggable` lets a debugger attach to the process: TINYHW_DEBUGGABLE or not by default."""
 
-  def __init__(self, port: Port, index: int = 0, timeout_s: float | None = None) -> None:
+  def __init__(
+    self, port: Port, index: int = 0, timeout_s: float | None = None, debuggable: bool | None = None
+  ) -> None:
     super().__init__(port, f"AMD:{index}" if index else "AMD", timeout_s)
     self.index, self.max_copy_bytes = index, _MAX_COPY_BYTES
     self.kfd = Kfd.of(port)
     self.gpu: Gpu = self.kfd.open_gpu(index)
+    if os.environ.get(DEBUGGABLE_VARIABLE, "0") not in ("", "0") if debuggable is None else debuggable:
+      self.kfd.make_debuggable()
     self.target = self.gpu.node.target
     if self.target not in ARCHES:
       raise Unsupported("GPU", self.target, where=self.name, hint=f"this driver runs {', '.join(ARCHES)}")

@@ -129,6 +129,7 @@ class Kfd:
     self.faults: dict[int, Fault] = {}
     self.buffers: set[Buffer] = set()
     self.event_page: Buffer | None = None
+    self.debuggable = False
     self._log_lines = 0
     self._watched: list[Event] = []
 
@@ -167,7 +168,20 @@ class Kfd:
       raise
     self.opened[node.gpu_id] = gpu
     if self.event_page is None: self._create_event_page(gpu)
+    else: self.map_to(self.event_page, [gpu.gpu_id])  # each GPU writes its events' ids there
     return gpu
+
+  def make_debuggable(self) -> None:
+    """Tell the kernel driver that a debugger may attach to this process, once and before its first queue.
+
+    Waves find their dispatch in trap registers from then on. With a debugger attached the call ends when that has
+    answered. There is no list of code objects for it (r_debug).
+    """
+    if self.debuggable: return
+    mode = kfd.KFD_RUNTIME_ENABLE_MODE_ENABLE_MASK | kfd.KFD_RUNTIME_ENABLE_MODE_TTMP_SAVE_MASK
+    args = kfd.kfd_ioctl_runtime_enable_args(mode_mask=mode)
+    self.call("RUNTIME_ENABLE", kfd.AMDKFD_IOC_RUNTIME_ENABLE, args)
+    self.debuggable = True
 
   def forget(self, gpu_id: int) -> None:
     """The kernel driver has nothing of this process on a GPU any more: neither has this side, but for the event page,

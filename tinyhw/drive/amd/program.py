@@ -402,14 +402,15 @@ class AMDProgram(Program):
   def _set_registers(self, c: ComputeCommands, block: Dim3, lds: int) -> None:
     """Everything that the dispatch reads but the user SGPRs."""
     d = self.kernel.descriptor
-    rsrc2 = gc.COMPUTE_PGM_RSRC2.decode(d.compute_pgm_rsrc2)
+    rsrc1, rsrc2 = gc.COMPUTE_PGM_RSRC1.decode(d.compute_pgm_rsrc1), gc.COMPUTE_PGM_RSRC2.decode(d.compute_pgm_rsrc2)
+    rsrc1.PRIV = int(self.runtime.arch.saved_privileged)  # which is the queue's to say, not the descriptor's
     rsrc2.LDS_SIZE = -(-lds // self.runtime.arch.lds_granule)
     scratch, ring_size = self.runtime.scratch_registers(self.scratch_wave_bytes)
     c.registers(register(gc.COMPUTE_PGM_LO, DATA=self.entry >> 8 & _DWORD),
                 register(gc.COMPUTE_PGM_HI, DATA=self.entry >> 40))
     c.registers(register(gc.COMPUTE_DISPATCH_SCRATCH_BASE_LO, DATA=scratch >> 8 & _DWORD),
                 register(gc.COMPUTE_DISPATCH_SCRATCH_BASE_HI, DATA=scratch >> 40),
-                gc.COMPUTE_PGM_RSRC1.decode(d.compute_pgm_rsrc1), rsrc2)
+                rsrc1, rsrc2)
     c.registers(gc.COMPUTE_PGM_RSRC3.decode(d.compute_pgm_rsrc3))
     c.registers(register(gc.COMPUTE_RESOURCE_LIMITS))
     c.registers(ring_size)
