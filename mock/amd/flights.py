@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from tinyhw.core.patience import Stopped
 from tinyhw.mock.amd.caches.chip import Running
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
   from tinyhw.mock.amd.queue import Frame
   from tinyhw.mock.amd.waves import Waves
 
-ELSEWHERE = 4  # one dispatch in so many begins on another shader array than the first one
+PACES: Final = (0.02, 0.1, 0.5)  # how likely a dispatch has a turn while packets behind it could go on
+ELSEWHERE: Final = 4  # one dispatch in so many begins on another shader array than the first one
 
 
 class Packets(Agent):
@@ -52,6 +53,7 @@ class Flight(Running):
     self.names: dict[int, object] = {}  # instructions that accessed memory, by PC
     self.idle: Idle | None = None
     self.waves: Waves | None = None
+    self.pace = queue.machine.rng.choice(PACES)
     self.then: list[Callable[[], None]] = []
     rng, arrays = queue.machine.rng, self.chip.gpu.card.arrays
     first = rng.randrange(arrays) if not rng.randrange(ELSEWHERE) else 0

@@ -239,11 +239,12 @@ class ComputeQueue(Queue):
     beside = self.beside
     if beside is None:
       return self._packets(packets)
+    rng = self.machine.rng
     for _ in range(packets):
-      flights = beside.movable() if self._moves() else []
       ready = self._ready()
-      if flights and not (ready and self.machine.rng.random() < 0.5):
-        self._guarded(partial(beside.turn, self.machine.rng.choice(flights)))
+      flights = [f for f in beside.movable() if not ready or rng.random() < f.pace] if self._moves() else []
+      if flights:
+        self._guarded(partial(beside.turn, rng.choice(flights)))
       elif ready:
         self._packets(1)
       else:

@@ -18,7 +18,7 @@ from tinyhw.core.errors import DecodeError, Unsupported
 from tinyhw.core.memory import Access
 from tinyhw.core.table import Handlers
 from tinyhw.mock.amd.atomics import atomic
-from tinyhw.mock.amd.caches.spaces import Client, SdmaSpace
+from tinyhw.mock.amd.caches.spaces import Client, NearSpace, SdmaSpace
 from tinyhw.mock.amd.flights import Packets
 from tinyhw.mock.amd.queue import Frame, Queue, Wait
 from tinyhw.mock.memory import spans
@@ -58,7 +58,7 @@ class SdmaQueue(Queue):
     self._packets = Packets(self, 0)
     base, engine = self.space, SdmaSpace(self.space, chip, self._packets)
     self.space = self.past_gl2 = engine
-    self._near = Client(base, chip, self._packets)
+    self._near = NearSpace(base, chip, self._packets)
 
   def _store_read(self) -> None:
     self.space.store(self.properties.read_pointer, 8, self.read)

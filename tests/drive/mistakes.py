@@ -55,8 +55,9 @@ MISTAKES: Final[tuple[Mistake, ...]] = (
        _BARRIER, "return self._put(", "return self; self._put(", _WRONG, "weak"),
   _one("no CS_PARTIAL_FLUSH", "a launch drops caches while the kernel before it still runs",
        _BARRIER, "self._put(\n    p.EVENT_WRITE", "(\n    p.EVENT_WRITE", _WRONG, "weak"),
-  _one("ACQUIRE_MEM of one line", "a barrier invalidates 256 bytes instead of all memory",
-       _BARRIER, 'coher_size=whole["coher_size"]', "coher_size=1", _WRONG, "weak"),
+  _one("ACQUIRE_MEM of one range", "a barrier invalidates a range of 256 bytes instead of all memory",
+       _BARRIER, 'coher_size=whole["coher_size"], coher_base=0, poll_interval=_POLL_INTERVAL, gcr_cntl=caches.value()',
+       "coher_size=1, coher_base=0, gcr_cntl=caches.value() | 2 << 2 | 2 << 11", _WRONG, "weak"),
   _one("ACQUIRE_MEM without vector caches", "a barrier leaves GL0 and GL1 as they are",
        _BARRIER, "GLV_INV=1, GL1_INV=1", "GLV_INV=0, GL1_INV=0", _WRONG, "weak"),
   _one("RELEASE_MEM without flush", "the timeline moves while results are still in L2",
@@ -69,8 +70,8 @@ MISTAKES: Final[tuple[Mistake, ...]] = (
   _one("memory neither coherent nor uncached", "signals and arguments are cached by the GPU",
        KFD + "alloc", "flags = kind.value |", "flags = kind.value & ~kfd.KFD_IOC_ALLOC_MEM_FLAGS_COHERENT & "
        "~kfd.KFD_IOC_ALLOC_MEM_FLAGS_UNCACHED |", _WRONG, "weak"),
-  _one("no barrier before a batch", "an indirect buffer's first launch does not see what was copied in",
-       "tinyhw.drive.amd.batch:Batch._record", ".memory_barrier().indirect_buffer", ".indirect_buffer", _WRONG, "weak"),
+  _one("no barrier in a batch", "launches of an indirect buffer do not wait for each other",
+       PROGRAM + "record", "self._emit(c.memory_barrier(), ", "self._emit(c, ", _WRONG, "weak"),
   # ---- order of queues
   _one("queues do not wait for each other", "a copy starts beside the kernel whose result it copies",
        QUEUED + "_waits", "if queue is not self._last_queue and self._done[0] < before:", "if False:", _WRONG),

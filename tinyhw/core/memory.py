@@ -238,6 +238,10 @@ class AddressSpace:
     for m, at, take in self._parts(address, len(data), access):
       m.raw[at - m.start:at - m.start + take] = data[at - address:at - address + take]
 
+  def prove(self, address: int, size: int, access: int) -> None:
+    """Raises PageFault unless all of a range may be accessed so."""
+    self._parts(address, size, access)
+
   def _parts(self, address: int, size: int, access: int) -> list[tuple[Mapping, int, int]]:
     """The mappings that bytes lie in, each with the address and number of those in it."""
     at, end, parts = address, address + size, []

@@ -120,6 +120,13 @@ class Client(AddressSpace):
     return np.frombuffer(self.read(address, size, access), np.uint8)
 
 
+class NearSpace(Client):
+  """Stores whose packet says that GL2 may keep them, whatever the page says."""
+
+  def _store(self, physical: I64, raw: U8, uncached: Bools) -> None:
+    self.chip.to_gl2(physical, raw, np.zeros_like(uncached))
+
+
 class BypassSpace(Client):
   """The command processor where a packet's policy or destination goes past GL2, and its own pointers."""
 
