@@ -60,6 +60,10 @@ class Flight(Running):
     self.space = space
     self.view = WaveView(self, space, first, bool(program.rsrc1 >> 29 & 1))
 
+  @property
+  def running(self) -> bool:
+    return self.queue.beside is not None and self in self.queue.beside.flights
+
   def describe(self, detail: object) -> str:
     what = f"the dispatch of {self.entry:#x} on {self.queue.name}"
     if not isinstance(detail, int):

@@ -256,7 +256,7 @@ class Weak:
     missing, since = [], history.now
     for cache, units in met:
       value, here, filled = cache.look(units if isinstance(units, int) else units[row : row + 1], one, width)
-      if here[0] and (value[0] != newest[row]).any():
+      if here[0] and filled[0] < history.now and (value[0] != newest[row]).any():  # it was here before this read
         missing.append(cache.bit)
         since = min(since, int(filled[0]))
     holder = int(where[row])
@@ -267,10 +267,11 @@ class Weak:
     needs = [f"an ACQUIRE_MEM or GCR_REQ with {' and '.join(missing)} between the two"] if missing else []
     if unwritten:
       needs.append(f"GL2_WB on GPU{holder} before (of RELEASE_MEM, ACQUIRE_MEM or GCR_REQ): the write is in its GL2")
+    at, old, new = _excerpt(addresses, seen, newest, row)
     self._tell(
       (id(agent), str(detail), writer, *missing, holder),
-      f"GPU{chip.gpu.index}: stale memory: {agent.describe(detail)} read {width} bytes at {int(addresses[row]):#x} as "
-      f"{_hex(seen[row])}, from before {writer} wrote {_hex(newest[row])}; missing: {', and '.join(needs)}",
+      f"GPU{chip.gpu.index}: stale memory: {agent.describe(detail)} read {len(old)} bytes at {at:#x} as {_hex(old)}, "
+      f"from before {writer} wrote {_hex(new)}; missing: {', and '.join(needs)}",
       chip,
     )
 
@@ -324,11 +325,13 @@ class Weak:
         column = int(chip.gl2.dirty[slot].argmax())
         places = self.history.places(np.array([line + column]), 1)
         writer = self.history.action(int(self.history.writers(places)[0, 0]))
+        if writer.agent.running:
+          continue
         self._tell(
           ("host", id(writer.agent), str(writer.detail)),
           f"GPU{chip.gpu.index}: stale memory: the host reads {int(chip.gl2.dirty[slot].sum())} bytes or more of its "
           f"memory from before {writer} wrote them; missing: GL2_WB on GPU{chip.gpu.index} before (of RELEASE_MEM, "
-          "ACQUIRE_MEM or GCR_REQ), or memory that is COHERENT or UNCACHED",
+          "ACQUIRE_MEM or GCR_REQ), or MTYPE UC (memory that is COHERENT or UNCACHED, a FENCE's mtype)",
           chip,
         )
         break
@@ -340,6 +343,16 @@ class Weak:
     self._told.add(key)
     self.machine.doubt(text)
     self.machine.log(chip.gpu, text)
+
+
+def _excerpt(addresses: U64, seen: U8, newest: U8, row: int) -> tuple[int, U8, U8]:
+  """(address, old, new) of the dword or so in which a read of [n, width] bytes was wrong first."""
+  width, address = seen.shape[1], int(addresses[row])
+  if width == 1:  # a range, byte by byte
+    first = row - min(address & 3, row)
+    return int(addresses[first]), seen[first : first + 4, 0], newest[first : first + 4, 0]
+  at = int((seen[row] != newest[row]).argmax()) & -4 if width > 8 else 0
+  return address + at, seen[row, at : at + min(width, 8)], newest[row, at : at + min(width, 8)]
 
 
 def _hex(raw: U8) -> str:

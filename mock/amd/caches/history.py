@@ -22,6 +22,11 @@ class Agent:
     """The agent doing something, for people."""
     raise NotImplementedError
 
+  @property
+  def running(self) -> bool:
+    """Whether it is a dispatch that has not ended."""
+    return False
+
 
 @dataclass(frozen=True)
 class Action:
