@@ -76,7 +76,7 @@ class AqlQueue(ComputeQueue):
       return
     try:
       if self._was_off():
-        self._map_again(self.past_gl2.load(self.properties.write_pointer, 8))
+        self._map_again(self.memory.load(self.properties.write_pointer, 8))
       else:
         self._accept(value + 1, "doorbell")
     except PageFault as fault:
@@ -104,7 +104,7 @@ class AqlQueue(ComputeQueue):
 
   def _kind(self) -> int:
     """The type of the packet at the read index."""
-    return self.past_gl2.poll(self._slot(), 2) & (1 << hsa.HSA_PACKET_HEADER_WIDTH_TYPE) - 1
+    return self.memory.load(self._slot(), 2) & (1 << hsa.HSA_PACKET_HEADER_WIDTH_TYPE) - 1
 
   def _ready(self) -> bool:
     if self.state is State.BLOCKED or self.busy:
@@ -116,7 +116,7 @@ class AqlQueue(ComputeQueue):
       return False
 
   def _store_read(self) -> None:
-    self.past_gl2.store(self.properties.read_pointer, 8, self.read)
+    self.memory.store(self.properties.read_pointer, 8, self.read)
 
   def _retire(self) -> None:
     pass  # the read index moves when a packet is complete
@@ -202,7 +202,7 @@ class AqlQueue(ComputeQueue):
 
   def _free(self, at: int) -> None:
     """The packet's slot may be used again."""
-    self.past_gl2.store(at, 2, hsa.HSA_PACKET_TYPE_INVALID)
+    self.memory.store(at, 2, hsa.HSA_PACKET_TYPE_INVALID)
     self.read += 1
     self.packets += 1
 

@@ -130,7 +130,7 @@ class ComputeQueue(Queue):
         space.agent, space.detail = agent, self.last
 
   def _store_read(self) -> None:
-    self.past_gl2.store(self.properties.read_pointer, 4, self.read & 0xFFFF_FFFF)
+    self.memory.store(self.properties.read_pointer, 4, self.read & 0xFFFF_FFFF)
 
   def snapshot(self) -> dict[str, Any]:
     return super().snapshot() | {name_of(offset): value for offset, value in sorted(self.registers.items())}

@@ -100,7 +100,7 @@ class Queue(ABC):
     self.process, self.device, self.gpu, self.machine = process, device, device.gpu, device.gpu.machine
     self.queue_id, self.properties, self.doorbell = queue_id, properties, doorbell
     self.space: AddressSpace = device.bind()
-    self.past_gl2: AddressSpace = self.space  # the same for accesses that no cache keeps
+    self.memory = self.past_gl2 = self.space  # as it is, for pointers; and as packets see it that go past GL2
     self.name = f"GPU{self.gpu.index}.{self.ENGINE}.{queue_id}"
     self.state = (
       State.READY if properties.active and not device.evicted else State.EVICTED if device.evicted else State.INACTIVE
@@ -147,7 +147,7 @@ class Queue(ABC):
     if self.error is not None:
       return
     try:
-      stored = self.past_gl2.load(self.properties.write_pointer, 8)
+      stored = self.memory.load(self.properties.write_pointer, 8)
     except PageFault as fault:
       self.fail(fault)
       return
@@ -212,7 +212,7 @@ class Queue(ABC):
   def _turn_begins(self) -> None:
     """The engine turns to this queue, which may have been off it since the last time."""
     if self._was_off() and self.properties.active:
-      self._map_again(self.past_gl2.load(self.properties.write_pointer, 8))
+      self._map_again(self.memory.load(self.properties.write_pointer, 8))
 
   def _note_thread(self) -> None:
     """Remember who queued what is written by now."""

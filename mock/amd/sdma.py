@@ -61,7 +61,7 @@ class SdmaQueue(Queue):
     self._near = NearSpace(base, chip, self._packets)
 
   def _store_read(self) -> None:
-    self.space.store(self.properties.read_pointer, 8, self.read)
+    self.memory.store(self.properties.read_pointer, 8, self.read)
 
   # ---- decoding
 
