@@ -34,6 +34,9 @@ class Packets(Agent):
   def __init__(self, queue: Any, order: int) -> None:
     self.queue, self.order = queue, order
 
+  def kind(self, detail: object) -> object:
+    return self.queue.name, self.describe(detail).partition(": ")[2].partition("(")[0]
+
   def describe(self, detail: object) -> str:
     if not isinstance(detail, tuple):
       return f"{self.queue.name}'s fetcher"
@@ -64,8 +67,11 @@ class Flight(Running):
   def running(self) -> bool:
     return self.queue.beside is not None and self in self.queue.beside.flights
 
+  def kind(self, detail: object) -> object:
+    return self.queue.name, self.entry, detail
+
   def describe(self, detail: object) -> str:
-    what = f"the dispatch of {self.entry:#x} on {self.queue.name}"
+    what = f"dispatch {self.order} of {self.queue.name} ({self.entry:#x})"
     if not isinstance(detail, int):
       return f"the instruction fetch of {what}" if detail else what
     return f"{what} at PC {detail:#x} in '{self.names.get(detail, '?')}'"

@@ -264,12 +264,13 @@ class Weak:
     stamp = int(history.writers(history.places(one, width)).max())
     known = stamp and (unwritten or not missing or history.when(stamp) >= since)
     writer = str(history.action(stamp)) if known else "the host"
+    whose = history.action(stamp).kind if known else None
     needs = [f"an ACQUIRE_MEM or GCR_REQ with {' and '.join(missing)} between the two"] if missing else []
     if unwritten:
       needs.append(f"GL2_WB on GPU{holder} before (of RELEASE_MEM, ACQUIRE_MEM or GCR_REQ): the write is in its GL2")
     at, old, new = _excerpt(addresses, seen, newest, row)
     self._tell(
-      (id(agent), str(detail), writer, *missing, holder),
+      (agent.kind(detail), whose, *missing, holder),
       f"GPU{chip.gpu.index}: stale memory: {agent.describe(detail)} read {len(old)} bytes at {at:#x} as {_hex(old)}, "
       f"from before {writer} wrote {_hex(new)}; missing: {', and '.join(needs)}",
       chip,
@@ -307,7 +308,7 @@ class Weak:
       if dispatch.precedes(action.agent):
         address = int(addresses[(stamps == stamp).any(axis=1).argmax()])
         self._tell(
-          (id(dispatch), str(detail), str(action), text),
+          (dispatch.kind(detail), action.kind, text),
           f"GPU{dispatch.chip.gpu.index}: too early: "
           + text.format(first=action, later=dispatch.describe(detail), address=f"{address:#x}")
           + "; missing: a wait for the dispatch before (EVENT_WRITE CS_PARTIAL_FLUSH, RELEASE_MEM, AQL's barrier bit)",
@@ -328,7 +329,7 @@ class Weak:
         if writer.agent.running:
           continue
         self._tell(
-          ("host", id(writer.agent), str(writer.detail)),
+          ("host", writer.kind),
           f"GPU{chip.gpu.index}: stale memory: the host reads {int(chip.gl2.dirty[slot].sum())} bytes or more of its "
           f"memory from before {writer} wrote them; missing: GL2_WB on GPU{chip.gpu.index} before (of RELEASE_MEM, "
           "ACQUIRE_MEM or GCR_REQ), or MTYPE UC (memory that is COHERENT or UNCACHED, a FENCE's mtype)",
@@ -337,7 +338,7 @@ class Weak:
         break
 
   def _tell(self, key: tuple[object, ...], text: str, chip: Chip) -> None:
-    """Once for each pair of accesses: in the report, and in the kernel's log, so that the error of a hang has it."""
+    """Once for each pair of kinds of accesses: in the report, and in the kernel's log, and so in a hang's error."""
     if key in self._told:
       return
     self._told.add(key)

@@ -22,6 +22,10 @@ class Agent:
     """The agent doing something, for people."""
     raise NotImplementedError
 
+  def kind(self, detail: object) -> object:
+    """What is the same for all that are told of once."""
+    return self.describe(detail)
+
   @property
   def running(self) -> bool:
     """Whether it is a dispatch that has not ended."""
@@ -37,6 +41,10 @@ class Action:
 
   def __str__(self) -> str:
     return self.agent.describe(self.detail)
+
+  @property
+  def kind(self) -> object:
+    return self.agent.kind(self.detail)
 
 
 class History:
