@@ -15,14 +15,17 @@ from hypothesis import strategies as st
 from tests.emulator.checking import code_of
 from tests.mock import test_waves
 from tests.mock.client import CACHED_GTT, GTT, VRAM, Client, Memory, Queue
+from tests.mock.test_aql import AqlClient
 from tests.mock.test_queues import poll, wait
 from tests.strength import examples
 from tinyhw.autogen import gc_11_0_0 as gc
+from tinyhw.autogen import hsa
 from tinyhw.autogen import pm4_gfx11 as p4
 from tinyhw.autogen import sdma_v6 as s6
 from tinyhw.core.errors import InvalidArgument
+from tinyhw.device import mock_options
 from tinyhw.mock.machine import Machine
-from tinyhw.wire import pm4
+from tinyhw.wire import aql, pm4
 
 UC = 3  # SDMA_PKT_FENCE.mtype
 CODE = {  # s[0:1]: what is read, s[2:3]: what is written, s4: a number
@@ -301,11 +304,75 @@ def test_memory_that_leaves_the_page_tables_leaves_the_caches(bench: Bench) -> N
   assert bench.words.u32[0] == 4 and bench.found == []
 
 
+# ---- AQL packets
+
+
+@pytest.mark.parametrize("scope", [hsa.HSA_FENCE_SCOPE_NONE, hsa.HSA_FENCE_SCOPE_AGENT, hsa.HSA_FENCE_SCOPE_SYSTEM])
+def test_fences_of_aql_packets(scope: int) -> None:
+  """Arguments in coherent memory need an acquire of agent scope, results in memory that GL2 keeps a release of system
+  scope."""
+  client = Client(Machine(memory="weak"))
+  q = AqlClient(client)
+  q.data = client.alloc(4096, CACHED_GTT)
+
+  def launch(value: int) -> None:
+    packet = q.launch(1, value, q.signal(0))
+    packet.header = aql.header(hsa.HSA_PACKET_TYPE_KERNEL_DISPATCH, barrier=True, acquire=scope, release=scope)
+    q.put(packet)
+    assert client.port.wait(lambda: q.value(0) == 0, 1.0)
+
+  launch(10)
+  launch(20)
+  client.machine.report()
+  found = [line for line in client.machine.findings if "stale memory" in line]
+  system = scope == hsa.HSA_FENCE_SCOPE_SYSTEM
+  assert q.data.u32[0] == (20 if system else 0)
+  assert any("s_load" in line and "GLK_INV" in line for line in found) is (scope == hsa.HSA_FENCE_SCOPE_NONE)
+  assert any("the host reads" in line for line in found) is not system
+  client.port.end()
+
+
+@pytest.mark.parametrize("bar", [True, False])
+def test_the_barrier_bit_of_aql_packets(bar: bool) -> None:
+  wrong = 0
+  for seed in range(8):
+    client = Client(Machine(memory="weak", seed=seed))
+    q = AqlClient(client)
+    for n in range(4):
+      packet = q.launch(1, 100 * (n + 1), q.signal(n), slot=n)
+      scope = hsa.HSA_FENCE_SCOPE_SYSTEM
+      packet.header = aql.header(hsa.HSA_PACKET_TYPE_KERNEL_DISPATCH, barrier=bar, acquire=scope, release=scope)
+      q.put(packet)
+    assert client.port.wait(lambda q=q: all(q.value(n) == 0 for n in range(4)), 1.0)
+    wrong += q.data.u32[0] != 400
+    early = [line for line in client.machine.report() if "too early" in line]
+    assert (early == []) if bar else (early or q.data.u32[0] == 400)
+    client.port.end()
+  assert bool(wrong) is not bar
+
+
+# ---- how it is asked for
+
+
 def test_weak_memory_is_refused_with_compiled_code() -> None:
   with pytest.raises(InvalidArgument, match="reference interpreter"):
     Machine(memory="weak", engine="jit")
   with pytest.raises(InvalidArgument, match="there are strong, weak"):
     Machine(memory="lazy")
+
+
+def test_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+  monkeypatch.delenv("EMU", raising=False)
+  for value in ("weak", "strong"):
+    monkeypatch.setenv("MOCKGPU_MEMORY", value)
+    assert mock_options()["memory"] == value
+  monkeypatch.setenv("MOCKGPU_MEMORY", "lazy")
+  with pytest.raises(InvalidArgument, match="MOCKGPU_MEMORY: no memory is called 'lazy'"):
+    mock_options()
+  monkeypatch.setenv("MOCKGPU_MEMORY", "weak")
+  monkeypatch.setenv("EMU", "jit")
+  with pytest.raises(InvalidArgument, match="reference interpreter, not on EMU=jit"):
+    mock_options()
 
 
 # ---- with the right operations, weak memory gives what strong memory gives
