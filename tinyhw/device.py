@@ -419,7 +419,7 @@ def emulated(name: str = "EMU", index: int = 0) -> BareRuntime:
   from tinyhw.emulator.amdgcn import Dispatch
   from tinyhw.emulator.engines import dispatch
   options = mock_options()
-  options.pop("seed", None)  # there are no queues to take turns
+  for option in ("seed", "memory"): options.pop(option, None)  # there are no queues to take turns, and no caches
   return BareRuntime(Dispatch, functools.partial(dispatch, **options), name, stand_in(index))
 
 

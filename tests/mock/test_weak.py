@@ -8,10 +8,12 @@ import random
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.conftest import ADD, build
 from tests.emulator.checking import code_of
 from tests.mock import test_waves
 from tests.mock.client import CACHED_GTT, GTT, VRAM, Client, Memory, Queue
@@ -24,6 +26,7 @@ from tinyhw.autogen import pm4_gfx11 as p4
 from tinyhw.autogen import sdma_v6 as s6
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.device import mock_options
+from tinyhw.launcher import launch
 from tinyhw.mock.machine import Machine
 from tinyhw.wire import aql, pm4
 
@@ -366,6 +369,9 @@ def test_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:
   for value in ("weak", "strong"):
     monkeypatch.setenv("MOCKGPU_MEMORY", value)
     assert mock_options()["memory"] == value
+  monkeypatch.setenv("MOCKGPU_MEMORY", "weak")
+  add = build(ADD)  # the emulator alone has no caches
+  assert launch(add, "add", 1, 64, [np.zeros(64, np.float32), np.ones(64, np.float32), 2.0], "EMU")[0][0] == 3
   monkeypatch.setenv("MOCKGPU_MEMORY", "lazy")
   with pytest.raises(InvalidArgument, match="MOCKGPU_MEMORY: no memory is called 'lazy'"):
     mock_options()
