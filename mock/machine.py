@@ -12,12 +12,13 @@ import random
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 from weakref import WeakSet
 
 from tinyhw.core.errors import Interrupted, InvalidArgument, MachineFault, PageFault, TinyhwError, Unsupported
+from tinyhw.core.locks import FairLock
 from tinyhw.core.memory import Allocator, Region
-from tinyhw.core.patience import Held, Patience
+from tinyhw.core.patience import HELD, Agreed
 from tinyhw.core.table import Ignored
 from tinyhw.core.trace import Clock, Trace
 from tinyhw.mock.amd.caches.chip import Chip, Weak
@@ -68,7 +69,10 @@ class Machine:
 
   `seed` decides the order in which queues take turns. `tracing` records every packet; errors are recorded always.
   An `observer` sees all that the waves do. `memory` is "strong", where everybody sees each store at once, or "weak",
-  see `mock.amd.caches`.
+  see `mock.amd.caches`. `agreed` is what threads of the client want of their own dispatches.
+
+  Threads may share it. `lock` guards all of it; a thread that waits runs the queues of all, and lets others in between
+  two turns (`run`).
   """
 
   def __init__(
@@ -85,6 +89,7 @@ class Machine:
     engine: str = "auto",
     observer: Observer | None = None,
     memory: str = "strong",
+    agreed: Agreed | None = None,
   ) -> None:
     if memory not in MEMORIES:
       raise InvalidArgument(f"no memory is called {memory!r}", where="mock machine",
@@ -98,9 +103,9 @@ class Machine:
     self.rng = random.Random(seed)
     self._scheduling = random.Random(f"scheduler {seed}")
     self.seed, self.watchdog, self.engine, self.observer = seed, watchdog, engine, observer
-    self.patience: float | None = None  # seconds of real time that a dispatch may take
-    self.interrupted: Interrupted | None = None  # the last dispatch that took longer
-    self.held = Held()  # what signal handlers raise while queues run
+    self.agreed: Agreed = {} if agreed is None else agreed
+    self.when_stopped: Callable[[int], None] | None = None  # told the GPU id when a signal has ended a dispatch
+    self.stops = 0  # dispatches that were taken off
     self.outside: dict[int, Outside] = {}  # what dispatches touched of LDS that they do not have, by PC
     self.ignored = Ignored()
     self.kernel_log: list[str] = []
@@ -119,8 +124,8 @@ class Machine:
     self.packet_ns = PACKET_NS
     self.executed = 0  # instructions, each counted once for every wave that executed it
     self._executor = executor
-    self.lock = threading.RLock()
-    self.changed = threading.Condition(self.lock)
+    self.lock = FairLock()
+    self.changed = threading.Condition(cast(Any, self.lock))
     self.waiting = 0
     self.open_files: dict[int, dict[int, OpenFile]] = {}
     self._threads: WeakSet[threading.Thread] = WeakSet()
@@ -164,7 +169,8 @@ class Machine:
   def report(self) -> list[str]:
     """What this run accepted without modelling it, what was doubtful, which queues stopped and why; a line each."""
     if self.weak is not None:
-      self.weak.host_looks()
+      with self.lock:
+        self.weak.host_looks()
     return self.ignored.lines() + self.findings + [
       q.describe() for q in self.queues if q.state is State.BLOCKED or q.standing() is not None
     ]
@@ -199,17 +205,23 @@ class Machine:
     of real time. What a signal's handler raises (KeyboardInterrupt) ends the wait between two packets, and the dispatch
     that runs, if it is of the thread that hears of it.
     """
-    with self.lock, self.held:
+    with self.lock, HELD:
       if done():
         return True
       if self.kfd.user_buffers:
         self.kfd.check_user_memory()
       deadline: float | None = None
+      stops, turned = self.stops, False
       while True:
-        while self._turn():
+        while not self._leaves(stops, turned) and self._turn():
+          turned = True
           if done():
             return True
-        if done() or self.held.ends():
+          if self.lock.wanted:
+            self.lock.give_way()
+            if done():
+              return True
+        if done() or HELD.ends():
           return done()
         if not others():
           if timeout_s is None or timeout_s >= HANG_S:
@@ -222,13 +234,20 @@ class Machine:
           if now >= deadline:
             return False
         self.waiting += 1
-        self.changed.wait(min(0.005, (deadline or now + 1) - now))
-        self.waiting -= 1
+        try:
+          self.changed.wait(min(0.005, (deadline or now + 1) - now))
+        finally:
+          self.waiting -= 1
+
+  def _leaves(self, stops: int, turned: bool) -> bool:
+    """Whether a signal ends the wait of this thread now: not before its own dispatch that runs has been stopped."""
+    if not HELD.ends():
+      return False
+    me = threading.get_ident()
+    return self.stops != stops or turned and not any(q.busy and q.queued_by() == me for q in self.queues)
 
   def _turn(self) -> bool:
-    """One queue runs for a while. False when no queue can, or none should."""
-    if self.held.ends():
-      return False
+    """One queue runs for a while. False when no queue can."""
     ready = [q for q in self.queues if q.runnable()]
     if not ready:
       return False
@@ -262,25 +281,23 @@ class Machine:
       self.trace.add(queue.name, "dispatch", f"{program.entry:#x}", grid=size, block=program.block)
     if self._executor is not None:
       return self.clock.advance(self._executor(queue, program, size, user_data))
-    if self.observer is not None and any(q.busy or q.standing() for q in self.queues):
+    queue.terms = self.agreed.get(queue.queued_by() or 0)
+    queue.observer = self.observer if queue.terms is None or queue.terms.observer is None else queue.terms.observer
+    if queue.observer is not None and any(q.dispatching and q.observer is queue.observer for q in self.queues):
       raise Unsupported("dispatch", "two at a time, of which one waits, under an observer", where=queue.name)
     from tinyhw.mock.amd.waves import start_waves  # the instruction tables load with the first dispatch
 
     flight = queue.flight(program)
     queue.start(start_waves(queue, program, size, user_data, flight), flight)
 
-  def ticker(self, queue: Queue) -> Callable[[], None]:
-    """What ends a dispatch of the queue from outside: patience at its end, or a signal to the thread that queued it."""
-    held, patience = self.held, None if self.patience is None else Patience(self.patience)
-    mine = queue.queued_by() in (None, threading.main_thread().ident)
-
-    def tick() -> None:
-      if patience is not None:
-        patience()
-      if mine:
-        held()
-
-    return tick
+  def taken_off(self, queue: Queue, why: Interrupted) -> None:
+    """A dispatch of the queue was ended from outside: by a signal, or because its client had no more patience."""
+    self.stops += 1
+    self.doubt(f"{queue.name}: {why}; {queue.packet_text()}")
+    if queue.terms is not None:
+      queue.terms.interrupted = why
+    elif self.when_stopped is not None:
+      self.when_stopped(queue.gpu.gpu_id)
 
   def idle(self) -> bool:
     """Whether no queue can proceed."""
@@ -312,8 +329,13 @@ class Machine:
       self.log(gpu, "GPU reset by its user: video memory is lost")
 
   def close(self) -> None:
-    """Give all memory back. Clients' mappings stay valid until they unmap them."""
-    self.queues.clear()
-    self.kfd.close()
-    for region in (self.system, *(g.vram for g in self.gpus)):
-      region.close()
+    """Give all memory back, and all files. Clients' mappings stay valid until they unmap them."""
+    with self.lock:
+      self.queues.clear()
+      self.kfd.close()
+      for files in self.open_files.values():
+        for file in files.values():
+          file.close()
+      self.open_files.clear()
+      for region in (self.system, *(g.vram for g in self.gpus)):
+        region.close()

@@ -67,7 +67,7 @@ def launch(binary: Binary, kernel: str, grid: Counts, block: Counts, args: Seque
   LDS beyond what the launch has reads as 0 and takes no writes, as on the chip; emulated devices warn of it
   (LDSWarning), once a launch.
 
-  Threads may launch at the same time; their launches take turns.
+  Threads may launch at the same time, on one device or several. Checks, report and timeout are a launch's own.
 
   Returns every array's contents after the run, in order, as new arrays. Raises InvalidArgument for arguments that do
   not fit the kernel, DecodeError for a broken binary, DeviceError for what went wrong on the device (MachineFault on
@@ -80,39 +80,42 @@ def launch(binary: Binary, kernel: str, grid: Counts, block: Counts, args: Seque
   code = contents(binary, getattr(runtime, "target", None))
   sizes = dims(grid, "grid"), dims(block, "block")
   buffers: list[Buffer] = []
-  with Device.lock, observed(opened.name, check, report) as result:
+  with Device.agreeing() as terms, observed(opened.name, check, report) as result:
     program = runtime.load_kernel(code, kernel)
     try:
       payload, lds = bind(runtime, program, code, args, shared, buffers)
-      with timed(opened, timeout):
+      with timed(opened, timeout, kernel):
         program.launch(payload, *sizes, dynamic_lds=lds)
         runtime.synchronize()
       result += [fetch(runtime, value, allocation) for value, allocation in buffers]
     finally:
       for _, allocation in buffers: runtime.free(allocation)
-    result.warnings = told_outside(program.kernel, runtime.loaded(), Device.seen(opened.name)[0])
+    result.warnings = told_outside(program.kernel, runtime.loaded(), terms.outside)
   for text in result.warnings: warn(text)
   return result
 
 
 @contextmanager
-def timed(opened: OpenDevice, seconds: float | None) -> Iterator[None]:
+def timed(opened: OpenDevice, seconds: float | None, kernel: str) -> Iterator[None]:
   """Give what happens in the block so many seconds. Raises WaitTimeout, with the device ready for the next launch."""
   number = isinstance(seconds, (int, float, np.integer, np.floating)) and not isinstance(seconds, bool)
   if seconds is not None and not (number and 0 < seconds < float("inf")):
     raise InvalidArgument(f"{seconds!r} is no positive number of seconds", where="timeout")
   runtime: Any = opened.runtime
-  try:
-    with Device.limited(opened.name, seconds): yield
-  except WaitTimeout as error:
-    if seconds is None: raise  # TINYHW_TIMEOUT_S: whoever waits so long may want to look at the device
-    if hasattr(runtime, "reset"): runtime.reset()
-    stopped, where = Device.seen(opened.name)[1], ""
-    if stopped is not None:
-      named = place(runtime.loaded(), stopped.pc) or f"PC {stopped.pc:#x}"
-      where = f"; wave {stopped.wave} stood at {named} before '{stopped.instruction}'"
-    error.hint = f"the launch was taken off the device, which goes on{where}"
-    raise
+  with Device.limited(opened.name, seconds) as terms:
+    try:
+      yield
+      if terms.interrupted is None: return
+      raise WaitTimeout(opened.name, packet=f"kernel {kernel}", seconds=seconds or 0)
+    except WaitTimeout as error:
+      if seconds is None: raise  # TINYHW_TIMEOUT_S: whoever waits so long may want to look at the device
+      stopped, where = terms.interrupted, ""
+      if stopped is not None:
+        named = None if stopped.pc is None else place(runtime.loaded(), stopped.pc) or f"PC {stopped.pc:#x}"
+        where = f"; wave {stopped.wave} stood at {named} before '{stopped.instruction}'"
+      elif hasattr(runtime, "reset"): runtime.reset()
+      error.hint = f"the launch was taken off the device, which goes on{where}"
+      raise
 
 
 def told_outside(kernel: Kernel, loaded: list[tuple[int, CodeObject]], outside: dict[int, Any]) -> list[str]:

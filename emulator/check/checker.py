@@ -81,6 +81,10 @@ class Checker(Observer):
 
   # ---- what the interpreter shows
 
+  def forget(self) -> None:
+    """Begin with no findings."""
+    self.report, self.last, self.untold = Report(), Report(), Report()
+
   def dispatch(self, space: AddressSpace, arch: Arch, d: Any) -> None:
     self._entry, self._isa = d.entry_pc, arch.isa
     self.last = Report()

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from tinyhw.autogen import amdhsa, hsa
 from tinyhw.autogen import gc_11_0_0 as gc
-from tinyhw.core.errors import DecodeError, MachineFault, PageFault, TinyhwError, Unsupported
+from tinyhw.core.errors import DecodeError, MachineFault, PageFault, Unsupported
 from tinyhw.core.layout import Register, Struct
 from tinyhw.core.memory import Access
 from tinyhw.mock.amd.compute import LDS_GRANULE, SCRATCH_GRANULE, run_dispatch
@@ -131,7 +131,7 @@ class AqlQueue(ComputeQueue):
 
   def _packets(self, packets: int) -> None:
     """Execute packets until one blocks, stalls or fails."""
-    try:
+    with self.guarded():
       self._turn_begins()
       self._resume()
       while packets and self.state is State.READY:
@@ -143,14 +143,6 @@ class AqlQueue(ComputeQueue):
         else:
           break
         self._report_read()
-    except (PageFault, MachineFault, DecodeError) as error:
-      self.fail(error)
-    except TinyhwError as error:
-      self.fail(error)
-      raise
-    except BaseException as broken:  # an interrupt by the user, or a mistake of ours: the packet is not done
-      self.fail(MachineFault(f"stopped in the middle of a packet by {type(broken).__name__}"))
-      raise
 
   def _packet(self) -> None:
     if not self.properties.eop_address:

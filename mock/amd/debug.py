@@ -17,7 +17,10 @@ from tinyhw.autogen import kfd
 from tinyhw.mock.memory import Refused
 
 if TYPE_CHECKING:
+  from collections.abc import Iterable
+
   from tinyhw.mock.amd.process import KfdProcess
+  from tinyhw.mock.amd.queue import Queue
   from tinyhw.mock.machine import Machine
 
 DISABLED: Final = kfd.DEBUG_RUNTIME_STATE_DISABLED
@@ -54,8 +57,21 @@ class Debug:
     """Whether waves run under a debugger: attached, with the runtime enabled (kfd_dbg_trap_activate)."""
     return self.attached and bool(self.info.runtime_state == ENABLED)
 
-  def detach(self) -> None:
+  def activate(self, queues: Iterable[Queue]) -> None:
+    """kfd_dbg_trap_activate: the driver masks compute units on chips that need it, and cannot where the client has."""
+    queues = [q for q in queues if q.gpu.card.traps_off]
+    if any(q.masked for q in queues):
+      self.info.runtime_state = kfd.DEBUG_RUNTIME_STATE_ENABLED_BUSY
+      return
+    for queue in queues:
+      queue.debugged = True
+
+  def detach(self, queues: Iterable[Queue]) -> None:
     """The session ends; a runtime that is enabled stays so."""
+    for queue in queues:
+      queue.debugged = False
+    if self.attached and self.info.runtime_state != DISABLED:
+      self.info.runtime_state = ENABLED
     if self.event_file >= 0:
       os.close(self.event_file)
     self.event_file, self.attached, self.raised = -1, False, 0
@@ -72,6 +88,8 @@ def runtime_enable(machine: Machine, process: KfdProcess, args: Any) -> None:
   debug = process.debug
   if not args.mode_mask & kfd.KFD_RUNTIME_ENABLE_MODE_ENABLE_MASK:
     debug.info.runtime_state, debug.info.r_debug = DISABLED, 0
+    for queue in process.queues.values():
+      queue.debugged = False
     _tell(machine, debug)
     debug.info.ttmp_setup = 0
     return
@@ -82,6 +100,8 @@ def runtime_enable(machine: Machine, process: KfdProcess, args: Any) -> None:
       raise Refused(errno.EEXIST, "the process has queues already: RUNTIME_ENABLE comes before the first CREATE_QUEUE")
     debug.info.runtime_state, debug.info.r_debug = ENABLED, args.r_debug
     debug.info.ttmp_setup = int(bool(args.mode_mask & kfd.KFD_RUNTIME_ENABLE_MODE_TTMP_SAVE_MASK))
+    if debug.attached:
+      debug.activate(process.queues.values())
     if debug.info.ttmp_setup:
       machine.ignored.note("KFD setting", "RUNTIME_ENABLE with TTMP setup", "trap handlers are not run")
   _tell(machine, debug)
@@ -119,7 +139,7 @@ def trap(machine: Machine, process: KfdProcess, args: Any) -> None:
   if op == kfd.KFD_IOC_DBG_TRAP_ENABLE:
     _attach(target, args.enable)
   elif op == kfd.KFD_IOC_DBG_TRAP_DISABLE:
-    debug.detach()
+    debug.detach(target.queues.values())
   elif op == kfd.KFD_IOC_DBG_TRAP_SEND_RUNTIME_EVENT:
     _send(machine, debug, args.send_runtime_event)
   elif op == kfd.KFD_IOC_DBG_TRAP_SET_EXCEPTIONS_ENABLED:
@@ -146,16 +166,20 @@ def _attach(target: KfdProcess, args: Any) -> None:
   debug = target.debug
   if debug.attached:
     raise Refused(errno.EALREADY, "a debugger is attached already")
+  if any(q.gws and q.gpu.card.traps_off for q in target.queues.values()):
+    raise Refused(errno.EBUSY, "a queue has global wave synchronization, which this chip has under no debugger")
   try:
     debug.event_file = os.dup(args.dbg_fd)
   except OSError:
     raise Refused(errno.EBADF, f"{args.dbg_fd} is not an open file") from None
+  if debug.info.runtime_state == ENABLED:
+    debug.activate(target.queues.values())
   debug.attached, debug.enabled = True, args.exception_mask
   size = ctypes.sizeof(debug.info)
   try:
     target.user.write(args.rinfo_ptr, bytes(debug.info)[: args.rinfo_size])
   except OSError:
-    debug.detach()
+    debug.detach(target.queues.values())
     raise
   args.rinfo_size = size
 

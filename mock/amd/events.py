@@ -85,6 +85,11 @@ class Events:
     self.slots[:] = UNSIGNALED
     self.mapped_size = mapped
 
+  def close(self) -> None:
+    """The process is gone, and a page of the driver's own with it."""
+    if self.page is not None and not self.page_handle:
+      self.page[0].close()
+
   # ---- calls
 
   def create(self, kind: int, auto_reset: bool) -> tuple[KfdEvent, int]:

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-from tinyhw.core.patience import Stopped
+from tinyhw.core.errors import Interrupted
 from tinyhw.mock.amd.caches.chip import Running
 from tinyhw.mock.amd.caches.history import Agent
 from tinyhw.mock.amd.caches.spaces import WaveSpace
@@ -149,8 +149,10 @@ class Beside:
     except StopIteration as end:
       self.queue.machine.clock.advance(end.value)
       return self._ended(flight)
-    except Stopped as why:  # by the user: it counts as ended
-      self.queue.machine.doubt(f"{self.queue.name}: {why}; {flight.describe('')}")
+    except Interrupted as why:  # from outside: it counts as ended, what was queued behind it goes on
+      last, self.queue.last = self.queue.last, flight.packet
+      self.queue.machine.taken_off(self.queue, why)
+      self.queue.last = last
       return self._ended(flight)
     except BaseException:
       self.queue.last = flight.packet

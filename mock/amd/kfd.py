@@ -57,7 +57,13 @@ class Kfd:
 
   def close(self) -> None:
     for process in self.processes.values():
+      process.debug.detach(())
       process.user.close()
+      process.events.close()
+      for device in process.devices.values():
+        device.close()
+    for page in self.mmio.values():
+      page.close()
     self.processes.clear()
 
   def process(self, pid: int) -> KfdProcess:
@@ -75,11 +81,12 @@ class Kfd:
       return
     for queue_id in list(process.queues):
       kfd_queues.destroy(self.machine, process, queue_id)
-    process.debug.detach()
+    process.debug.detach(())
     for device in process.devices.values():
       for buffer in device.buffers.values():
         self._give_back(device, buffer)
       device.close()
+    process.events.close()
     process.user.close()
 
   def forget_gpu(self, gpu_id: int) -> None:
@@ -608,6 +615,10 @@ class Kfd:
   def alloc_queue_gws(self, process: KfdProcess, args: Any) -> None:
     if args.queue_id not in process.queues:
       raise Refused(errno.EINVAL, f"no queue {args.queue_id}")
+    queue = process.queues[args.queue_id]
+    if process.debug.attached and queue.gpu.card.traps_off:
+      raise Refused(errno.EBUSY, "a debugger is attached, under which this chip has no global wave synchronization")
+    queue.gws = bool(args.num_gws)
     args.first_gws = 0
     self.machine.ignored.note("KFD setting", "ALLOC_QUEUE_GWS", "every dispatch has the resources")
 

@@ -9,15 +9,20 @@ that is no packet stops the queue as CP_BAD_OPCODE does; a packet that the vendo
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from tinyhw.autogen import gc_11_0_0 as gc
 from tinyhw.autogen import pm4_gfx11 as pm4
-from tinyhw.core.errors import DecodeError, MachineFault, TinyhwError, Unsupported, WatchdogExpired
+from tinyhw.core.errors import (
+  DecodeError,
+  Interrupted,
+  MachineFault,
+  TinyhwError,
+  Unsupported,
+  WatchdogExpired,
+)
 from tinyhw.core.layout import Packet
 from tinyhw.core.memory import Access
-from tinyhw.core.patience import Stopped
 from tinyhw.core.table import Handlers
 from tinyhw.mock.amd.atomics import atomic
 from tinyhw.mock.amd.caches.spaces import BypassSpace, Client
@@ -141,6 +146,10 @@ class ComputeQueue(Queue):
   def busy(self) -> bool:
     return self.waves is not None
 
+  @property
+  def dispatching(self) -> bool:
+    return self.busy or self.beside is not None and self.beside.busy
+
   def flight(self, program: Program) -> Flight | None:
     """With weak memory: the next dispatch, as it sees memory."""
     return None if self.beside is None else self.beside.flight(program, self.last)
@@ -150,7 +159,7 @@ class ComputeQueue(Queue):
     """
     if flight is not None and self.beside is not None:
       self.beside.add(flight, waves)
-      if self.machine.observer is not None:
+      if self.observer is not None:
         self._wait_for_dispatches("a dispatch under an observer")
       return
     self.waves = waves
@@ -200,8 +209,10 @@ class ComputeQueue(Queue):
         self.machine.clock.advance(end.value)
         self._ended()
         continue
-      except Stopped as why:
-        self.stopped(why)
+      except Interrupted as why:
+        self.waves = None  # it counts as ended: what was queued behind it goes on
+        self.machine.taken_off(self, why)
+        self._ended()
         continue
       if idle is None:
         continue
@@ -244,7 +255,8 @@ class ComputeQueue(Queue):
       ready = self._ready()
       flights = [f for f in beside.movable() if not ready or rng.random() < f.pace] if self._moves() else []
       if flights:
-        self._guarded(partial(beside.turn, rng.choice(flights)))
+        with self.guarded():
+          beside.turn(rng.choice(flights))
       elif ready:
         self._packets(1)
       else:
@@ -253,12 +265,6 @@ class ComputeQueue(Queue):
   def _packets(self, packets: int) -> None:
     """Execute packets."""
     super().run(packets)
-
-  def stopped(self, why: Stopped) -> None:
-    """The user has stopped the dispatch: it counts as ended, so what was queued behind it goes on next time."""
-    self.waves = None
-    self.machine.doubt(f"{self.name}: {why}; {self.packet_text()}")
-    self._ended()
 
   def fail(self, error: TinyhwError) -> None:
     self.waves = self._then = None

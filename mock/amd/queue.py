@@ -11,7 +11,8 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -19,10 +20,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from tinyhw.core.errors import DecodeError, Interrupted, MachineFault, PageFault, TinyhwError
+from tinyhw.core.errors import DecodeError, MachineFault, PageFault, TinyhwError
 from tinyhw.core.memory import Access, AddressSpace
 
 if TYPE_CHECKING:
+  from tinyhw.core.patience import Terms
+  from tinyhw.emulator.observe import Observer
   from tinyhw.emulator.schedule import Idle
   from tinyhw.mock.amd.caches.chip import Chip
   from tinyhw.mock.amd.process import KfdProcess, ProcessDevice
@@ -108,8 +111,12 @@ class Queue(ABC):
     self.read = self.write = 0
     self.wait: Wait | None = None
     self.error: TinyhwError | None = None
+    self.terms: Terms | None = None  # of who queued the dispatch that runs
+    self.observer: Observer | None = None  # what it is shown to
     self.packets = 0
     self.sdma_bit = -1
+    self.masked = self.gws = False  # by SET_CU_MASK; has global wave synchronization
+    self.debugged = False  # masked by the driver, for a debugger on a chip that needs it (is_dbg_wa)
     self.held: list[Buffer] = []
     self.frames: list[Frame] = []
     self.last: tuple[Frame, int] | None = None  # where the packet in execution starts
@@ -190,8 +197,9 @@ class Queue(ABC):
   def _map_again(self, stored: int) -> None:
     """The scheduler puts the queue on its engine: the write pointer is what memory holds, doorbells before are lost.
 
-    So Linux 6.12: amdgpu_amdkfd_gfx_v11.c (hqd_load_v11 has the CP read the pointer, hqd_sdma_load_v11 reads it) and
-    mes_v11_0.c (ADD_QUEUE has wptr_addr). Registers that the queue's descriptor does not hold are another queue's.
+    So Linux 6.12: amdgpu_amdkfd_gfx_v11.c (hqd_load_v11 has the CP read the pointer, hqd_sdma_load_v11 reads it);
+    kfd_process_queue_manager.c gives MES the pointer's address, by which that finds work on queues that are off ("no
+    aggregated doorbell"). Registers that the queue's descriptor does not hold are another queue's.
     """
     self.machine.trace_fast(self.name, "mapped", stored)
     self._lose_registers()
@@ -275,7 +283,7 @@ class Queue(ABC):
 
   def run(self, packets: int) -> None:
     """Execute up to `packets` packets, as far as the queue is not blocked. Faults stop the queue, not the machine."""
-    try:
+    with self.guarded():
       self._turn_begins()
       self._resume()
       frames = self.frames
@@ -293,9 +301,13 @@ class Queue(ABC):
           self._retire()
       self._retire()
       self._report_read()
-    except Interrupted as stopped:  # by the host's clock: the waves run on for ever, as far as the client can tell
-      self.machine.interrupted = stopped
-      self.block(Wait(self.packet_text(), "the end of its waves", "= 1", lambda: 0, lambda: False))
+
+  @contextmanager
+  def guarded(self) -> Iterator[None]:
+    """What is raised inside stops the queue; what a client cannot cause, or tinyhw does not model, goes on from here.
+    """
+    try:
+      yield
     except (PageFault, MachineFault, DecodeError) as error:
       self.fail(error)
     except TinyhwError as error:  # what tinyhw does not model is the caller's to hear of, at once
@@ -303,22 +315,6 @@ class Queue(ABC):
       raise
     except BaseException as broken:  # an interrupt by the user, or a mistake of ours: the packet is not done
       self.fail(MachineFault(f"stopped in the middle of a packet by {type(broken).__name__}"))
-      raise
-
-  def _guarded(self, work: Callable[[], None]) -> None:
-    """Do something beside the packets; what it raises is as if a packet had raised it."""
-    try:
-      work()
-    except Interrupted as stopped:
-      self.machine.interrupted = stopped
-      self.block(Wait("a dispatch", "the end of its waves", "= 1", lambda: 0, lambda: False))
-    except (PageFault, MachineFault, DecodeError) as error:
-      self.fail(error)
-    except TinyhwError as error:
-      self.fail(error)
-      raise
-    except BaseException as broken:
-      self.fail(MachineFault(f"stopped in the middle of a dispatch by {type(broken).__name__}"))
       raise
 
   def standing(self) -> Idle | None:
@@ -340,6 +336,11 @@ class Queue(ABC):
   def busy(self) -> bool:
     """Whether the last packet goes on for some turns more."""
     return False
+
+  @property
+  def dispatching(self) -> bool:
+    """Whether a dispatch of the queue has not ended."""
+    return self.busy
 
   def _go_on(self, turns: int) -> int:
     """Go on with the last packet for up to so many turns; how many are left."""

@@ -133,3 +133,36 @@ def test_a_packet_has_its_bases_dwords_and_one_tail() -> None:
 
 def test_numbers_of_a_struct_are_hexadecimal_from_ten_on() -> None:
   assert Pair(a=9, b=(1, 10)).text() == "Pair(a=9, b=[1, 10])" and Pair(a=10).text() == "Pair(a=0xa, b=[0, 0])"
+
+
+class Crossing(Packet, dwords=3):
+  """Fields over the ends of dwords, by one bit on either side and by many."""
+  first: int = bits(0, 32, 31)
+  many: int = bits(1, 60, 1)
+  last: int = bits(2, 31, 29)
+
+
+@given(st.integers(0, 3), st.integers(0, (1 << 60) - 1), st.integers(0, 7))
+def test_fields_over_the_end_of_a_dword(first: int, many: int, last: int) -> None:
+  packet = Crossing(first=first, many=many, last=last)
+  whole = first << 31 | many << 33 | last << 93
+  assert packet.encode() == [whole >> 32 * k & 0xFFFFFFFF for k in range(3)]
+  assert Crossing.decode(packet.encode()) == packet
+
+
+def test_a_default_may_have_the_zeros_that_the_shift_wants() -> None:
+  cls = type("Shifted", (Packet,), {"a": bits(0, 7, 0, default=8, shift=2), "b": bits(0, 15, 8, default=0, shift=3)},
+             dwords=1)  # type: ignore[call-overload]  # a class made by hand
+  assert cls().encode() == [2] and cls(a=0x3FC, b=0x7F8).encode() == [0xFFFF]
+
+
+@pytest.mark.parametrize("word", [-1, 1 << 32])
+def test_a_tail_holds_dwords(word: int) -> None:
+  with pytest.raises(EncodeError): Data(op=1, payload=(0, word)).encode()
+  assert Data(op=1, payload=()).encode() == [1]
+
+
+def test_what_is_drawn_differs() -> None:
+  rng = random.Random(1)
+  for cls in (Sample, Data, Pair): assert len({str(cls.fuzz(rng)) for _ in range(20)}) > 10
+  assert Control.DWORDS == 1 and Control.OFFSET == 0x2E12

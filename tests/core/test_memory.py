@@ -315,3 +315,15 @@ def test_an_allocation_has_a_byte_at_least() -> None:
     with pytest.raises(InvalidArgument, match=f"pool: an allocation has at least one byte, not {size}"):
       pool.alloc(size)
   assert pool.alloc(1) == 0 and pool.free_bytes == PAGE - 1
+
+
+@pytest.mark.parametrize(("access", "works"), [
+  (Access.READ, {"load"}), (Access.WRITE, {"store"}), (Access.READ | Access.WRITE, {"load", "store"}),
+  (Access.EXECUTE, set())])
+def test_permissions_are_apart(region: Region, access: int, works: set[str]) -> None:
+  space = AddressSpace()
+  space.map(BASE, PAGE, region, 0, access)
+  for name, use in (("load", lambda: space.load(BASE, 4)), ("store", lambda: space.store(BASE, 4, 1))):
+    if name in works: use()
+    else:
+      with pytest.raises(PageFault, match="no permission"): use()

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import pytest
 
-from tinyhw.core.errors import DecodeError, Interrupted, LayoutError, TinyhwError, Unsupported, WaitTimeout
+from tinyhw.core.errors import DecodeError, Interrupted, LayoutError, PageFault, TinyhwError, Unsupported, WaitTimeout
 from tinyhw.core.patience import Patience
 from tinyhw.core.table import Handlers, Ignored
 from tinyhw.core.trace import Clock, Trace
@@ -52,3 +52,12 @@ def test_patience_ends() -> None:
     impatient = Patience(0.125)
     impatient._end -= 1  # a second later
     impatient()
+
+
+def test_a_fault_of_a_machine_says_what_is_known() -> None:
+  assert "wave" not in str(PageFault(0x1000, "read", 4))
+  fault = PageFault(0x1000, "read", 4)
+  fault.wave, fault.lane = 3, 5
+  assert "wave 3" in str(fault) and "lane 5" in str(fault)
+  fault.wave = 0
+  assert "wave 0" in str(fault)

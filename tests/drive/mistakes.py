@@ -42,7 +42,7 @@ def _weak(name: str, what: str, place: str, old: str, new: str, found: str) -> M
 
 def _unmapped(name: str, what: str, unless: str, found: str) -> Mistake:
   """Memory that is allocated and never entered into the page tables."""
-  return _one(name, what, KFD + "alloc", "self.map_to(buffer, [gpu.gpu_id])",
+  return _one(name, what, KFD + "_alloc", "self.map_to(buffer, [gpu.gpu_id])",
               f"self.map_to(buffer, [gpu.gpu_id] if not ({unless}) else [])", found)
 
 
@@ -83,7 +83,7 @@ MISTAKES: Final[tuple[Mistake, ...]] = (
   _one("queues do not wait for each other", "a copy starts beside the kernel whose result it copies",
        QUEUED + "_waits", "if queue is not self._last_queue and self._done[0] < before:", "if False:", _WRONG),
   _one("peers do not wait for each other", "a copy from another card starts beside the kernel that makes its source",
-       QUEUED + "copy", "if owner is not self: self.depend_on(owner.timeline.signal, owner.timeline.last)", "pass",
+       QUEUED + "copy", "self.depend_on(owner.timeline.signal, owner.timeline.last)", "pass",
        _WRONG),
   _one("release before the dispatch", "the timeline moves before the launch that it stands for",
        PROGRAM + "_commands", "self._emit(c, block, lds, registers)",
@@ -116,8 +116,9 @@ MISTAKES: Final[tuple[Mistake, ...]] = (
        "self._port.doorbell(self._doorbell, value)\n  self._write[0] = value", "write pointer in memory"),
   _one("doorbell of another queue", "the doorbell's offset is not the one that CREATE_QUEUE gave",
        DEVICE + "_doorbell", "self._doorbells + inside", "self._doorbells + inside + 24", "belongs to no queue"),
-  _one("ring overrun", "packets are written over those that the engine has not read",
-       RING + "push", "_make_room(count, timeout_s, name)", "size", "never passes the read pointer"),
+  Mistake("ring overrun", "packets are written over those that the engine has not read",
+          (Change(RING + "has_room", ">= count", ">= 0"),
+           Change(RING + "push", "_make_room(count, timeout_s, name)", "size")), "never passes the read pointer"),
   _one("ring size not a power of two", "CREATE_QUEUE is given 3 KiB", _QUEUE, "ring_size=_RING_BYTES,",
        "ring_size=_RING_BYTES // 4 * 3,", _REFUSED),
   _one("queue without a percentage", "CREATE_QUEUE is given 0 percent of the chip", _QUEUE,
@@ -132,16 +133,16 @@ MISTAKES: Final[tuple[Mistake, ...]] = (
   _one("control stack of another size", "ctl_stack_size is not the node's", _QUEUE,
        "args.ctl_stack_size = area.control_stack", "args.ctl_stack_size = area.control_stack + PAGE", _REFUSED),
   _unmapped("ring not mapped", "the ring is allocated and not mapped on the GPU",
-            "executable and kind is Memory.GTT", _REFUSED),
+            "flags & kfd.KFD_IOC_ALLOC_MEM_FLAGS_EXECUTABLE and kind is Memory.GTT", _REFUSED),
   _unmapped("arguments not mapped", "kernel arguments are allocated and not mapped on the GPU",
-            "size == 8192 and not executable and kind is Memory.GTT", _FAULT),
+            "size == 8192 and not flags & kfd.KFD_IOC_ALLOC_MEM_FLAGS_EXECUTABLE and kind is Memory.GTT", _FAULT),
   _unmapped("EOP buffer not mapped", "the EOP buffer is allocated and not mapped on the GPU",
             "size == PAGE and kind is Memory.VRAM", _REFUSED),
   _unmapped("save area not mapped", "the context save area is allocated and not mapped on the GPU",
             "size > 1 << 24 and kind is Memory.VRAM", _REFUSED),
   # ---- events
   _one("event page of the first card only", "the page of events is mapped on one of two cards",
-       KFD + "open_gpu", "else: self.map_to(self.event_page, [gpu.gpu_id])", "else: pass", _FAULT),
+       KFD + "_open_gpu", "else: self.map_to(self.event_page, [gpu.gpu_id])", "else: pass", _FAULT),
   _one("event page too small", "half of the slots that the kernel driver asks for",
        KFD + "_create_event_page", "KFD_SIGNAL_EVENT_LIMIT * 8", "KFD_SIGNAL_EVENT_LIMIT * 4", _REFUSED),
   _one("event not created", "waits name an event that was destroyed", DEVICE + "__init__",
@@ -151,10 +152,10 @@ MISTAKES: Final[tuple[Mistake, ...]] = (
        "event.slot", "(event.slot + 1)", "signals no event"),
   # ---- the dispatch
   _one("registers of another kernel", "a launch leaves out registers that another launch has changed",
-       PROGRAM + "_launch", "prepared.again if runtime.registers is prepared else prepared.full",
+       PROGRAM + "_submit", "prepared.again if runtime.registers is prepared else prepared.full",
        "prepared.again if runtime.registers is not None else prepared.full", _FAULT),
   _one("registers forgotten after a batch", "a replay changes registers, and the next launch does not write them",
-       "tinyhw.drive.amd.batch:Batch.submit", "runtime.registers = None", "pass", _WRONG),
+       "tinyhw.drive.amd.batch:Batch._submit", "runtime.registers = None", "pass", _WRONG),
   _one("registers forgotten by a reset", "a new queue is taken to hold what the old one held",
        DEVICE + "reset", "self._armed, self.registers = None, None, -1, None", "self._armed = None, None, -1",
        "never written"),
@@ -184,7 +185,7 @@ MISTAKES: Final[tuple[Mistake, ...]] = (
        _REGISTERS, "rsrc1.PRIV = int(self.runtime.arch.saved_privileged)", "rsrc1.PRIV = 0", "context save"),
   # ---- scratch
   _one("scratch of one shader engine", "the buffer holds WAVES x WAVESIZE, and WAVES counts each shader engine's",
-       DEVICE + "require_scratch", "wave_bytes * self._scratch_waves * self.gpu.node.shader_engines",
+       DEVICE + "_grow_scratch", "wave_bytes * self._scratch_waves * self.gpu.node.shader_engines",
        "wave_bytes * self._scratch_waves", _FAULT),
   _one("WAVES of all shader engines", "COMPUTE_TMPRING_SIZE.WAVES counts the waves of the whole card",
        DEVICE + "scratch_registers", "WAVES=self._scratch_waves",
@@ -195,10 +196,10 @@ MISTAKES: Final[tuple[Mistake, ...]] = (
   _one("scratch base not shifted", "COMPUTE_DISPATCH_SCRATCH_BASE takes bytes, and not units of 256", _REGISTERS,
        "DATA=scratch >> 8 & _DWORD", "DATA=scratch & _DWORD", _FAULT),
   _one("scratch outgrown", "a launch prepared before the scratch buffer grew goes on with the old one",
-       DEVICE + "require_scratch", "self.scratch_generation += 1", "pass", _FAULT),
+       DEVICE + "_grow_scratch", "self.scratch_generation += 1", "pass", _FAULT),
   # ---- copies and indirect buffers
-  _one("copy counts from one", "SDMA_PKT_COPY_LINEAR is given bytes where it takes bytes less one", DEVICE + "_copy",
-       'stream.set("count", nbytes - 1)', 'stream.set("count", nbytes)', _FAULT),
+  _one("copy counts from one", "SDMA_PKT_COPY_LINEAR is given bytes where it takes bytes less one", QUEUED + "_copy",
+       "nbytes - self.copy_counts_from", "nbytes", _FAULT),
   _one("peer memory not mapped", "a copy reads memory that only the other card has mapped", DEVICE + "reach",
        "self.kfd.map_to(buffer, [self.gpu.gpu_id])", "pass", _FAULT),
   _one("peer signals not mapped", "a card waits for a signal that only the other card has mapped", DEVICE + "reach",

@@ -13,13 +13,13 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import FunctionType, ModuleType
+from types import ModuleType
 from typing import Any
 
 
 @dataclass(frozen=True)
 class Change:
-  """In `place` ("tinyhw.drive.amd.kfd:Kfd.alloc", or a module's name for one of its constants) `old` becomes `new`."""
+  """In the function `place` ("tinyhw.drive.amd.kfd:Kfd.alloc"), outdented, `old` becomes `new`."""
   place: str
   old: str
   new: str
@@ -36,19 +36,11 @@ def planted(*changes: Change) -> Iterator[None]:
 @contextmanager
 def _planted(change: Change) -> Iterator[None]:
   module_name, _, name = change.place.partition(":")
-  module = importlib.import_module(module_name)
-  if not name: changed = list(_constant(module, change))
-  else: changed = [_function(module, name, change)]
-  before = [(owner, key, _held(owner, key)) for owner, key, _ in changed]
-  for owner, key, value in changed: setattr(owner, key, value)
+  owner, key, made = _function(importlib.import_module(module_name), name, change)
+  before = owner.__dict__[key]  # what it holds itself, a property as such
+  setattr(owner, key, made)
   try: yield
-  finally:
-    for owner, key, value in before: setattr(owner, key, value)
-
-
-def _held(owner: Any, key: str) -> Any:
-  """What an owner holds itself, staticmethods and properties as such."""
-  return owner.__dict__[key]
+  finally: setattr(owner, key, before)
 
 
 def _source(module: ModuleType) -> str:
@@ -85,24 +77,13 @@ def _function(module: ModuleType, name: str, change: Change) -> tuple[Any, str, 
                  f"<mistake in {change.place}>", "exec")
   exec(code, module.__dict__, space)
   made = space["around"](owner)
-  if isinstance(owner, ModuleType): _keep_for_importers(module, last, made)
+  if isinstance(owner, ModuleType): _refuse_shared(module, last)
   return owner, last, made
 
 
-def _keep_for_importers(module: ModuleType, name: str, made: FunctionType) -> None:
+def _refuse_shared(module: ModuleType, name: str) -> None:
   """A function that others have imported by name is theirs too: only methods and unshared functions can be planted."""
   for other in list(sys.modules.values()):
     if other is not module and getattr(other, "__name__", "").startswith("tinyhw.") and \
         other.__dict__.get(name) is module.__dict__[name]:
       raise LookupError(f"{module.__name__}.{name} was imported by {other.__name__}: plant the mistake there")
-
-
-def _constant(module: ModuleType, change: Change) -> Iterator[tuple[Any, str, Any]]:
-  """A statement of the module that sets one name."""
-  for node in ast.parse(_once(_source(module), change)).body:
-    targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
-    for target in targets:
-      if not isinstance(target, ast.Name) or not change.new.startswith(target.id): continue
-      space: dict[str, Any] = {}
-      exec(compile(ast.Module([node], []), f"<mistake in {change.place}>", "exec"), module.__dict__, space)
-      yield module, target.id, space[target.id]

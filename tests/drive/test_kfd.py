@@ -263,6 +263,8 @@ def test_the_time_out_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch
   assert AMDRuntime(port).timeout_s == 30
   monkeypatch.setenv("TINYHW_TIMEOUT_S", "2.5")
   assert AMDRuntime(port).timeout_s == 2.5 and AMDRuntime(port, timeout_s=7).timeout_s == 7
+  monkeypatch.setenv("TINYHW_TIMEOUT_S", "0.5")
+  assert AMDRuntime(port).timeout_s == 0.5
   for wrong in ("0", "-1", "soon"):
     monkeypatch.setenv("TINYHW_TIMEOUT_S", wrong)
     with pytest.raises(InvalidArgument, match="TINYHW_TIMEOUT_S"): AMDRuntime(port)

@@ -78,6 +78,34 @@ def test_a_mapping_that_the_kernel_refuses(linux: LinuxPort) -> None:
   linux.close(null)
 
 
+def test_the_kernels_log_is_read_record_by_record(linux: LinuxPort, tmp_path: Path,
+                                                  monkeypatch: pytest.MonkeyPatch) -> None:
+  """Until there is no record more; one that was overwritten meanwhile is passed over."""
+  log = str(tmp_path / "kmsg")
+  os.mkfifo(log)
+  writer = os.open(log, os.O_RDWR)
+  os.write(writer, b"6,1,2,-;amdgpu: one\n")
+  monkeypatch.setattr("tinyhw.drive.linux._KMSG", log)
+  assert linux.read(log) == b"6,1,2,-;amdgpu: one\n" and linux.read(log) == b""
+  lost = iter([BrokenPipeError(), b"a\n", BrokenPipeError(), b"b\n", BlockingIOError()])
+  closed: list[int] = []
+
+  def read(fd: int, size: int) -> bytes:
+    found = next(lost)
+    if isinstance(found, bytes): return found
+    raise found
+  monkeypatch.setattr(os, "read", read)
+  monkeypatch.setattr(os, "close", closed.append)
+  assert linux.read(log) == b"a\nb\n" and len(closed) == 1
+  monkeypatch.undo()
+  for fd in (writer, *closed): os.close(fd)
+
+
+def test_what_cannot_be_unmapped_is_an_error(linux: LinuxPort) -> None:
+  with pytest.raises(OSError, match="munmap of 4096 bytes at 0x1") as error: linux._unmap(1, 4096)
+  assert error.value.errno == errno.EINVAL
+
+
 def test_waiting(linux: LinuxPort) -> None:
   calls: list[int] = []
   assert linux.wait(lambda: len(calls) > 3 or bool(calls.append(1)), 5)

@@ -218,6 +218,21 @@ def test_peers_copy_and_machines_are_apart() -> None:
   with pytest.raises(DeviceError): AMDRuntime(port, 2)
 
 
+@pytest.mark.parametrize("first", [0, 1])
+@pytest.mark.parametrize("last", ["kernel", "copy"])
+def test_each_card_wakes_a_waiter_that_sleeps(add_object: bytes, first: int, last: str) -> None:
+  """A wait of more than 2 ms goes to sleep until the card writes into the event page and interrupts."""
+  port = MockPort(Machine("gfx1100,gfx1100"))
+  cards = {i: AMDRuntime(port, i, timeout_s=20) for i in (first, 1 - first)}
+  for card in cards.values():
+    a = upload(card, np.ones(64, np.float32))
+    if last == "kernel": card.load(add_object, "add")([a, a, a], [], (1, 1, 1), (64, 1, 1))
+    began = port.now_ns()
+    card.sleep(1.0)
+    assert card.timeline.done(card.timeline.last) and port.now_ns() - began < 500_000_000
+  assert not port.machine.findings
+
+
 def test_a_fork_is_told_and_the_parent_goes_on(gpu: AMDRuntime) -> None:
   read, write = os.pipe()
   child = os.fork()

@@ -17,6 +17,7 @@ from tinyhw.drive.queue import CommandStream, HardwareQueue, Low, PointerUnit, R
 class Sample(Packet, dwords=5):
   """A packet with fields of every kind of place: inside a word, over two words, shifted, whole."""
   flag: int = bits(0, 3, 0, default=0)
+  kind: int = bits(0, 7, 4, default=0)
   size: int = bits(0, 31, 8, default=0)
   address: int = bits(1, 63, 3, shift=3)
   wide: int = bits(3, 39, 20, default=0)
@@ -76,6 +77,18 @@ def test_one_name_in_several_places_and_halves(address: int, value: int) -> None
   bound = stream.bind(a=address, v=value, b=value)
   low, high = address & 0xFFFFFFFF, address >> 32
   assert list(bound.words) == [low, high, value & 0xFFFFFFFF, 0, low, high, value & 0xFFFFFFFF, value >> 32]
+
+
+@pytest.mark.parametrize("name", ["flag", "kind", "size", "address", "wide", "data"])
+def test_a_field_leaves_its_neighbours_alone(name: str) -> None:
+  """Set and cleared among fields of ones, whatever was set before."""
+  ones = {f.name: f.limit for f in Sample.FIELDS}
+  stream = CommandStream()
+  stream.emit(Sample(**ones).encode(), Sample(**ones), {name: "x"})
+  bound = stream.bind(x=ones[name])
+  for value in (0, 1 << 3, ones[name], 0):
+    bound.set("x", value)
+    assert list(bound.words) == Sample(**(ones | {name: value})).encode()
 
 
 def test_a_value_that_does_not_fit_is_refused() -> None:

@@ -148,3 +148,24 @@ def test_exceptions_that_wait_are_told_when_asked_for(client: Client, debugger: 
   debugger.call("SET_EXCEPTIONS_ENABLED", exception_mask=RUNTIME)
   assert debugger.told() and debugger.errno("QUERY_DEBUG_EVENT", exception_mask=RUNTIME) == 0
   assert debugger.errno("QUERY_DEBUG_EVENT") == errno.EAGAIN
+
+
+def test_masked_compute_units_and_a_debugger_exclude_each_other(client: Client, debugger: Debugger) -> None:
+  """GC 11.0 needs a mask of the driver's own under a debugger (kfd_dbg_has_cwsr_workaround)."""
+  client.call("RUNTIME_ENABLE", mode_mask=ENABLE)
+  queue, mask = client.queue(), client.alloc(4096)
+  mask.u32[0] = 0xFFFF_FFFF
+  arguments = {"queue_id": queue.queue_id, "num_cu_mask": 32, "cu_mask_ptr": mask.address}
+  debugger.attach()
+  assert debugger.info.runtime_state == kfd.DEBUG_RUNTIME_STATE_ENABLED
+  assert client.errno("SET_CU_MASK", **arguments) == errno.EBUSY
+  assert client.errno("SET_CU_MASK", **arguments | {"queue_id": client.queue().queue_id}) == errno.EBUSY
+  assert client.errno("ALLOC_QUEUE_GWS", queue_id=queue.queue_id, num_gws=64) == errno.EBUSY
+  debugger.call("DISABLE")
+  assert client.errno("SET_CU_MASK", **arguments) == 0
+  debugger.attach()
+  assert debugger.info.runtime_state == kfd.DEBUG_RUNTIME_STATE_ENABLED_BUSY
+  assert debugger.errno("SUSPEND_QUEUES") == errno.EPERM
+  debugger.call("DISABLE")
+  assert client.errno("ALLOC_QUEUE_GWS", queue_id=queue.queue_id, num_gws=64) == 0
+  assert debugger.errno("ENABLE", dbg_fd=debugger.write) == errno.EBUSY

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator
 
 import pytest
 
-from tests.mock.client import VRAM, Client
+from tests.mock.client import FLAGS, USERPTR, VRAM, Client
 from tests.mock.test_queues import release, write
 from tests.strength import seeds
 from tinyhw.autogen import gc_11_0_0 as gc
@@ -93,6 +94,17 @@ def test_a_new_ring_goes_on_from_the_pointers_in_memory(client: Client) -> None:
   client.call("UPDATE_QUEUE", **stopped, queue_percentage=100)
   client.run()
   assert memory.u32[0] == 9
+
+
+def test_a_write_pointer_in_user_memory_is_refused(client: Client) -> None:
+  """The scheduler reads it: the kernel pins it, and pins no user memory (amdgpu_bo_pin)."""
+  arguments, _, _, _ = client.queue_arguments()
+  at = client.port.mmap(-1, 4096)
+  buffer = client.call("ALLOC_MEMORY_OF_GPU", va_addr=at, size=4096, gpu_id=client.gpu_ids[0], flags=USERPTR | FLAGS,
+                       mmap_offset=at)
+  client.map(buffer.handle, [0])
+  assert client.errno("CREATE_QUEUE", **arguments | {"read_pointer_address": at}) == 0
+  assert client.errno("CREATE_QUEUE", **arguments | {"write_pointer_address": at}) == errno.EPERM
 
 
 # ---- events of a queue

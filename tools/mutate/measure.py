@@ -169,12 +169,18 @@ class Workers:
 
 
 def _check(workers: Workers, jobs: list[Job]) -> None:
-  """Modules load and tests pass where nothing is changed: else every change would be noticed."""
+  """Modules load and tests pass where nothing is changed: else every change would be noticed. A test that does not is
+  not asked."""
   tests = {t.split("::")[0]: (t, s) for job in jobs for t, s in reversed(job.tests)}
-
-  def told(_: int, verdict: dict[str, Any]) -> None:
-    if verdict["verdict"] != "passed": raise RuntimeError(f"{verdict['by']} fails without a change: {verdict}")
-  if tests: workers.run({0: (True, Job(0, "", "", -1, list(tests.values())))}, 1, told)
+  verdict: dict[str, Any] = {"verdict": "passed"}
+  while tests:
+    workers.run({0: (True, Job(0, "", "", -1, list(tests.values())))}, 1, lambda _, v: verdict.update(v))
+    if verdict["verdict"] == "passed": return
+    name = verdict["by"].split("::")[0]
+    if name not in tests: raise RuntimeError(f"modules do not load without a change: {verdict['by']}")
+    print(f"{verdict['by']} fails without a change: not asked", file=sys.stderr)
+    barred = tests.pop(name)[0]
+    for job in jobs: job.tests = [row for row in job.tests if row[0] != barred]
 
 
 def measure(room: str, chosen: list[Place], known: Map, jobs: int = 1, budget: float = BUDGET) -> Score:

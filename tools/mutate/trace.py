@@ -29,7 +29,8 @@ from tinyhw.tools.mutate.rooms import ROOMS, ROOT, files
 
 KEPT: Final = ROOT / ".venv" / "mutate"
 HOOK: Final = Path(__file__).resolve().parent / "hook"
-QUIET: Final = ("-q", "--tb=no", "-p", "no:cacheprovider", "-p", "no:xdist", "--no-header", "--no-summary")
+QUIET: Final = ("-q", "--tb=no", "--no-header", "--no-summary",
+                *(x for name in ("cacheprovider", "xdist", "faulthandler") for x in ("-p", f"no:{name}")))
 
 
 @dataclass

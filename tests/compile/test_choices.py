@@ -1,0 +1,118 @@
+"""What the optimizer chooses for common kernels, and how graphs are cut into kernels: nothing fails without it, but
+speed is gone."""
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from tests.compile.test_kernels import HOST, LOCAL
+from tests.compile.witness import buffer, evaluate, matmul, realize
+from tinyhw.compile import compile_kernel, schedule
+from tinyhw.compile.render.base import Renderer
+from tinyhw.compile.render.llvm import Writer
+from tinyhw.ir.dtype import DType, dtypes
+from tinyhw.ir.uop import Ops, UOp
+
+F32 = dtypes.float32
+
+
+def new(*shape: int, dtype: DType = F32) -> UOp: return UOp.new_buffer("X", math.prod(shape), dtype).reshape(shape)
+
+
+def chosen(u: UOp, renderer: Renderer) -> str:
+  """The options by kind, axis and amount."""
+  (item,) = schedule([u])
+  return " ".join(f"{o.kind.name}{o.axis}:{o.amount}" for o in compile_kernel(item.ast, renderer).opts)
+
+
+def twisted(u: UOp) -> UOp:
+  """Long arithmetic on few values."""
+  for _ in range(40): u = (u * u + 1.0).sqrt()
+  return u
+
+
+LOCALS = {
+  # A thread takes what a vector of 16 bytes holds of the widest type, 8 elements at most; 64 threads are a workgroup.
+  "f32": (lambda: new(4096) + 1.0, "UPCAST0:4 LOCAL0:64"),
+  "f16": (lambda: new(4096, dtype=dtypes.float16) * 2.0, "UPCAST0:8 LOCAL0:64"),
+  "f64": (lambda: new(4096, dtype=dtypes.float64) * 2.0, "UPCAST0:2 LOCAL0:64"),
+  "int8": (lambda: new(4096, dtype=dtypes.int8) * 2, "UPCAST0:8 LOCAL0:64"),
+  "int8 to f32": (lambda: new(4096, dtype=dtypes.int8).cast(F32) * 2.0, "UPCAST0:4 LOCAL0:64"),
+  # Vectors lie along the axis that most accesses walk; neighbours on it share a workgroup first.
+  "transposed": (lambda: new(64, 32).permute((1, 0)).contiguous(), "UPCAST0:4 LOCAL1:64"),
+  "both ways": (lambda: new(12, 100) + new(100, 12).permute((1, 0)), "UPCAST1:4 LOCAL1:25 LOCAL0:2"),
+  # Sizes without good divisors: idle work-items at the end, no vectors.
+  "prime": (lambda: new(10007) + 1.0, "LOCAL0:64"),
+  "prime rows": (lambda: new(34, 37) + 1.0, "UPCAST1:2 LOCAL1:37"),
+  # Reductions: few outputs share work, many have vectors of their own; the innermost steps are unrolled.
+  "few short rows": (lambda: new(64, 64).reduce(Ops.ADD, (1,)), "UNROLL1:4 LOCAL0:64"),
+  "columns": (lambda: new(64, 64).reduce(Ops.ADD, (0,)), "UNROLL1:4 LOCAL0:64"),
+  "one sum": (lambda: new(4096).reduce(Ops.ADD, (0,)), "GROUP0:64 UNROLL0:4"),
+  "one prime sum": (lambda: new(4099).reduce(Ops.ADD, (0,)), "GROUP0:64"),
+  "few long rows": (lambda: matmul(new(64, 256), new(256, 1)), "GROUP1:32 UNROLL1:8 LOCAL0:2"),
+  "many rows": (lambda: new(8192, 16).reduce(Ops.ADD, (1,)), "UPCAST0:4 UNROLL1:4 LOCAL0:64"),
+  "many short rows": (lambda: new(8192, 6).reduce(Ops.ADD, (1,)), "UPCAST0:4 UNROLL1:6 LOCAL0:64"),
+  # Products: a square of outputs a thread, so that a load serves several.
+  "product": (lambda: matmul(new(64, 64), new(64, 64)), "UPCAST0:4 UPCAST1:4 UNROLL2:4 LOCAL1:16 LOCAL0:4"),
+  "small product": (lambda: matmul(new(6, 10), new(10, 9)), "UPCAST0:3 UPCAST1:3 UNROLL2:2 LOCAL1:3 LOCAL0:2"),
+  # Long arithmetic is not copied.
+  "long": (lambda: twisted(new(4096)), "LOCAL0:64"),
+}
+HOSTS = {
+  "f32": "UPCAST0:8", "f64": "UPCAST0:4", "prime": "", "one sum": "UNROLL0:4", "many rows": "UPCAST0:8 UNROLL1:4",
+  "product": "UPCAST0:8 UPCAST1:8 UNROLL2:4", "small product": "UPCAST0:6 UPCAST1:3 UNROLL2:2", "long": "",
+}
+
+
+@pytest.mark.parametrize("name", LOCALS)
+def test_what_is_chosen_for_workgroups(name: str) -> None:
+  make, wanted = LOCALS[name]
+  assert chosen(make(), LOCAL) == wanted
+
+
+@pytest.mark.parametrize("name", HOSTS)
+def test_what_is_chosen_for_one_thread(name: str) -> None: assert chosen(LOCALS[name][0](), HOST) == HOSTS[name]
+
+
+@pytest.mark.parametrize(("make", "kernels"), [
+  # One kernel where the sum is used once, or its users end in one place.
+  (lambda x: [(x.reduce(Ops.ADD, (1,)) * 2.0 + 1.0).contiguous()], 1),
+  (lambda x: [(x.reduce(Ops.ADD, (1,)) * 2.0).reshape((4,)) + 1.0], 1),
+  (lambda x: [(lambda r: (r + 1.0) * (r - 1.0))(x.reduce(Ops.ADD, (1,)))], 1),
+  # Two where several results want it, or an expansion would sum again for each element.
+  (lambda x: [(lambda r: r + 1.0)(x.reduce(Ops.ADD, (1,))), x.reduce(Ops.ADD, (1,)) * 3.0], 3),
+  (lambda x: [x - x.reduce(Ops.MAX, (1,)).expand((4, 8))], 2),
+  (lambda x: [x.reduce(Ops.ADD, (1,)).expand((4, 8)).reduce(Ops.MAX, (0,))], 2),
+  # What is asked for by name is realized; what only moves memory is not.
+  (lambda x: [(x + 1.0).contiguous().permute((1, 0))], 2),
+  (lambda x: [x.permute((1, 0)).contiguous()], 1),
+  (lambda x: [x.permute((1, 0)), x.shrink(((1, 3), (0, 8)))], 0),
+])
+def test_cuts(make: object, kernels: int) -> None:
+  memory: dict[UOp, np.ndarray] = {}
+  outputs = make(buffer(np.arange(32, dtype=np.float32).reshape(4, 8) % 5, memory))
+  assert len(schedule(outputs)) == kernels
+  wanted = [evaluate(u, memory).copy() for u in outputs]
+  for got, want in zip(realize(outputs, memory, HOST), wanted): np.testing.assert_array_equal(got, want)
+
+
+def test_a_view_of_an_assignment_is_the_memory_assigned_to() -> None:
+  """Asked for by itself or under another shape, it is one kernel, and the view reads the same buffer."""
+  memory: dict[UOp, np.ndarray] = {}
+  a = buffer(np.arange(6, dtype=np.float32), memory)
+  u = a.assign(a + 1.0)
+  view = u.reshape((2, 3)).permute((1, 0))
+  s = schedule([view, u])
+  assert len(s) == 1 and s.items[0].buffers[0] is a.base and s.becomes[view].base is a.base
+  got, _ = realize([view, u], memory, HOST)
+  np.testing.assert_array_equal(got, (np.arange(6) + 1).reshape(2, 3).T)
+
+
+@pytest.mark.parametrize(("dtype", "bytes_"), [
+  (F32, 4), (F32.vec(2), 8), (F32.vec(4), 16), (F32.vec(3), 4), (dtypes.float16.vec(8), 16), (dtypes.int8.vec(4), 4),
+  (dtypes.float64.vec(4), 16), (dtypes.bool, 1)])
+def test_what_a_vector_is_aligned_to(dtype: DType, bytes_: int) -> None:
+  """To its size, up to 16 bytes; a vector whose size is no power of two to its elements only."""
+  assert Writer.alignment(dtype) == bytes_
