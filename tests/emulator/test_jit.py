@@ -89,7 +89,7 @@ def instruction(rng: random.Random, row: Row) -> bytes:
       width = sum(w for _, _, w in pieces)
       if name in kinds and kinds[name][0] != "i":
         value = operand(rng, kinds[name][0], kinds[name][1], name, kinds[name][2])
-        if row.family == "VOPD": value = {"vdstX": 16, "vdstY": 16 >> 1}.get(name, value)
+        if row.family == "VOPD": value = {"vdstX": 16, "vdstY": 16}.get(name, value)
       elif name == "clamp" or name == "omod": value = rng.choice((0, 0, rng.randrange(1 << width)))
       elif name == "dpp_ctrl": value = rng.choice((rng.randrange(256), 0x101, 0x112, 0x123, 0x140, 0x141, 0x155, 0x167))
       else: value = rng.randrange(1 << width)
