@@ -20,12 +20,13 @@ from tests.mock.client import CACHED_GTT, GTT, VRAM, Client, Memory, Queue
 from tests.mock.test_aql import AqlClient
 from tests.mock.test_queues import poll, wait
 from tests.strength import examples
+from tinyhw import Tensor, nn
 from tinyhw.autogen import gc_11_0_0 as gc
 from tinyhw.autogen import hsa
 from tinyhw.autogen import pm4_gfx11 as p4
 from tinyhw.autogen import sdma_v6 as s6
 from tinyhw.core.errors import InvalidArgument
-from tinyhw.device import mock_options
+from tinyhw.device import Device, mock_options
 from tinyhw.launcher import launch
 from tinyhw.mock.machine import Machine
 from tinyhw.wire import aql, pm4
@@ -379,6 +380,33 @@ def test_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:
   monkeypatch.setenv("EMU", "jit")
   with pytest.raises(InvalidArgument, match="reference interpreter, not on EMU=jit"):
     mock_options()
+
+
+def learned(memory: str, monkeypatch: pytest.MonkeyPatch) -> tuple[list[float], list[str]]:
+  """The losses of a small network on a mock card of its own, and what is wrong."""
+  monkeypatch.setenv("MOCKGPU_MEMORY", memory)
+  Device.close()
+  rng = np.random.default_rng(5)
+  x, y, first, second = (Tensor(rng.standard_normal(shape).astype(np.float32), device="AMD", requires_grad=n > 1)
+                         for n, shape in enumerate(((8, 4), (8, 2), (4, 6), (6, 2))))
+  optimizer, losses = nn.optim.SGD([first, second], lr=0.01), []
+  for _ in range(3):
+    optimizer.zero_grad()
+    loss = (((x @ first).relu() @ second - y) ** 2).mean()
+    loss.backward()
+    optimizer.step()
+    losses.append(float(loss.item()))
+  found = [line for line in Device.report() if "stale memory" in line or "too early" in line]
+  Device.close()
+  return losses, found
+
+
+def test_a_network_learns(monkeypatch: pytest.MonkeyPatch) -> None:
+  """The AMD driver and all layers above it: values are those of strong memory, and nothing is found."""
+  monkeypatch.delenv("EMU", raising=False)
+  monkeypatch.setenv("MOCKGPU", "1")
+  losses, found = learned("weak", monkeypatch)
+  assert (losses, []) == learned("strong", monkeypatch) and losses[2] < losses[0] and found == []
 
 
 # ---- with the right operations, weak memory gives what strong memory gives
