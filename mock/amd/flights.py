@@ -19,7 +19,7 @@ from tinyhw.mock.amd.caches.waves import WaveView
 if TYPE_CHECKING:
   from tinyhw.emulator.schedule import Idle
   from tinyhw.mock.amd.compute import Program
-  from tinyhw.mock.amd.pm4 import ComputeQueue
+  from tinyhw.mock.amd.dispatching import Dispatching
   from tinyhw.mock.amd.queue import Frame
   from tinyhw.mock.amd.waves import Waves
 
@@ -47,7 +47,7 @@ class Packets(Agent):
 class Flight(Running):
   """A dispatch on its way. `detail` of what it does is a PC, or "code" for fetching it."""
 
-  def __init__(self, queue: ComputeQueue, order: int, program: Program, packet: tuple[Frame, int] | None,
+  def __init__(self, queue: Dispatching, order: int, program: Program, packet: tuple[Frame, int] | None,
                space: WaveSpace) -> None:
     self.queue, self.order, self.packet, self.entry = queue, order, packet, program.entry
     self.chip, self.listens = space.chip, False
@@ -85,7 +85,7 @@ class Flight(Running):
 class Beside:
   """The dispatches of a queue that have not ended, and what waits for their ends."""
 
-  def __init__(self, queue: ComputeQueue) -> None:
+  def __init__(self, queue: Dispatching) -> None:
     self.queue = queue
     self.flights: list[Flight] = []
     self.order = 0
