@@ -165,6 +165,7 @@ class Beside:
   def _ended(self, flight: Flight) -> None:
     """Do what waited for the end of a dispatch."""
     self.flights.remove(flight)
+    flight.waves = None
     for do in flight.then:
       do()
     while self._after and not any(f.order <= self._after[0][0] for f in self.flights):

@@ -325,8 +325,8 @@ class Weak:
       for slot, line in zip(slots[shared].tolist(), lines[shared].tolist(), strict=True):
         column = int(chip.gl2.dirty[slot].argmax())
         places = self.history.places(np.array([line + column]), 1)
-        writer = self.history.action(int(self.history.writers(places)[0, 0]))
-        if writer.agent.running:
+        stamp = int(self.history.writers(places)[0, 0])
+        if not stamp or (writer := self.history.action(stamp)).agent.running:  # scratch memory; a store that goes on
           continue
         self._tell(
           ("host", writer.kind),
