@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 from weakref import WeakSet
 
-from tinyhw.core.errors import Interrupted, InvalidArgument, MachineFault, PageFault, TinyhwError, Unsupported
+from tinyhw.core.errors import Error, Interrupted, InvalidArgument, MachineFault, PageFault, Unsupported
 from tinyhw.core.locks import FairLock
 from tinyhw.core.memory import Allocator, Region
 from tinyhw.core.patience import HELD, Agreed
@@ -303,7 +303,7 @@ class Machine:
     """Whether no queue can proceed."""
     return not any(q.runnable() for q in self.queues)
 
-  def queue_failed(self, queue: Queue, error: TinyhwError) -> None:
+  def queue_failed(self, queue: Queue, error: Error) -> None:
     """A queue stopped: record it with all that is known, and let the kernel driver tell the client what it tells."""
     name = type(error).__name__
     fields = {
@@ -313,8 +313,9 @@ class Machine:
     }
     self.trace.add(queue.name, "fault", f"{name}: {error}", **fields)
     packet = queue.packet_text()
-    self.findings.append(f"{queue.name}: {queue.state.value}: {error}; packet {packet}")
-    self.log(queue.gpu, f"{queue.name} stopped: {error}; packet {packet}")
+    text = " | ".join(line.strip() for line in str(error).splitlines())  # a line of the log is one
+    self.findings.append(f"{queue.name}: {queue.state.value}: {text}; packet {packet}")
+    self.log(queue.gpu, f"{queue.name} stopped: {text}; packet {packet}")
     if isinstance(error, PageFault):
       self.kfd.memory_violation(queue, error)
     else:

@@ -26,6 +26,7 @@ from tinyhw.core.patience import HELD, Agreed, Terms
 if TYPE_CHECKING:
   from tinyhw.arch import Arch
   from tinyhw.core.port import Port
+  from tinyhw.core.source import Spot
   from tinyhw.drive.amd.bare import BareRuntime
   from tinyhw.drive.base import Allocation, Runtime
   from tinyhw.emulator.check import Checker, Report
@@ -315,7 +316,23 @@ class Devices:
     if self._checker is None and text not in ("", "0"):
       from tinyhw.emulator.check import checker
       self._checker = checker(text)
+      if self._checker is not None: self._checker.spot, self._checker.used = self.spot, self.used
     return self._checker
+
+  def spot(self, pc: int) -> Spot | None:
+    """The source line of an instruction of the code that is loaded on the devices in use, where it is known."""
+    for device in self.opened:
+      for address, code in getattr(device.runtime, "loaded", list)():
+        if not address <= pc < address + len(code.image): continue
+        found: Spot | None = code.source.spot(pc - address)
+        return found
+    return None
+
+  def used(self) -> dict[int, tuple[int, str]]:
+    """(bytes, name) of what was allocated on the devices in use, by address; the name "" of what has none."""
+    found: dict[int, tuple[int, str]] = {}
+    for device in self.opened: found |= getattr(device.runtime, "used", {})
+    return found
 
   @contextmanager
   def agreeing(self) -> Iterator[Terms]:

@@ -16,7 +16,7 @@ from tinyhw.core.locks import GRADIENTS, shared_lock
 from tinyhw.device import Device
 from tinyhw.engine import random, watch
 from tinyhw.engine.buffer import buffer_of, from_host, new_node
-from tinyhw.engine.realize import home, lost, lost_below, memory_of, placed, realize, realize_nodes
+from tinyhw.engine.realize import home, lost_below, memory_of, placed, realize, realize_nodes
 from tinyhw.function.core import ConstType, TensorBase, grad_enabled, living
 from tinyhw.function.movement import iota
 from tinyhw.function.window import Window
@@ -281,9 +281,17 @@ class Tensor(Window):
     return (self[i] for i in range(self.shape[0]))
 
   def __repr__(self) -> str:
-    state = "lazy" if (found := placed(self._uop)) is None else "lost" if lost(found) else "in memory"
+    """The value, computed if it is not yet, and shape, dtype, device; why there is none, where it cannot be had."""
+    if not hasattr(self, "_uop"): return "Tensor(<not made yet>)"
     grad = ", requires_grad=True" if self.requires_grad else ""
-    return f"<Tensor {self.shape} {self.dtype} on {self.device}, {state}{grad}>"
+    return f"Tensor({self._shown()}, shape={self.shape}, dtype={self.dtype}, device={self.device!r}{grad})"
+
+  def _shown(self) -> str:
+    """The value as NumPy writes it, large ones abbreviated. Showing never raises: it happens in debuggers and logs."""
+    if watch.watching() is not None: return "<not computed while a TinyJit records>"
+    import numpy
+    try: return numpy.array2string(self.numpy(), 120, separator=", ", prefix="Tensor(", threshold=1000)
+    except Exception as error: return f"<{next(iter(str(error).splitlines()), type(error).__name__)}>"
 
   # *** place and identity ***
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from tinyhw.autogen import gc_11_0_0 as gc
-from tinyhw.core.errors import Interrupted, MachineFault, TinyhwError
+from tinyhw.core.errors import Error, Interrupted, MachineFault
 from tinyhw.mock.amd.caches.spaces import BypassSpace, Client
 from tinyhw.mock.amd.flights import Beside, Flight
 from tinyhw.mock.amd.queue import Properties, Queue, State, Wait
@@ -182,7 +182,7 @@ class Dispatching(Queue):
     """Execute packets."""
     super().run(packets)
 
-  def fail(self, error: TinyhwError) -> None:
+  def fail(self, error: Error) -> None:
     self.waves = self._then = None
     if self.beside is not None:
       self.beside.clear()

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from tinyhw.core.errors import DecodeError, MachineFault, PageFault, TinyhwError
+from tinyhw.core.errors import DecodeError, Error, MachineFault, PageFault
 from tinyhw.core.memory import Access, AddressSpace
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ class Queue(ABC):
     )
     self.read = self.write = 0
     self.wait: Wait | None = None
-    self.error: TinyhwError | None = None
+    self.error: Error | None = None
     self.terms: Terms | None = None  # of who queued the dispatch that runs
     self.observer: Observer | None = None  # what it is shown to
     self.packets = 0
@@ -310,7 +310,7 @@ class Queue(ABC):
       yield
     except (PageFault, MachineFault, DecodeError) as error:
       self.fail(error)
-    except TinyhwError as error:  # what tinyhw does not model is the caller's to hear of, at once
+    except Error as error:  # what tinyhw does not model is the caller's to hear of, at once
       self.fail(error)
       raise
     except BaseException as broken:  # an interrupt by the user, or a mistake of ours: the packet is not done
@@ -399,7 +399,7 @@ class Queue(ABC):
 
   # ---- the end
 
-  def fail(self, error: TinyhwError) -> None:
+  def fail(self, error: Error) -> None:
     """Stop this queue for good and tell the client as the kernel driver would."""
     self.error = error
     self.wait = None

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from importlib.metadata import entry_points
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 ROOT = Path(__file__).parents[2]
@@ -44,7 +43,7 @@ def examples(page: Path) -> list[Example]:
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
-  """A folder with the examples, two arrays, and the commands that the pages use."""
+  """A folder with the examples and the commands that the pages use."""
   (tmp_path / "examples").symlink_to(ROOT / "examples")
   commands = tmp_path / "bin"
   commands.mkdir()
@@ -52,7 +51,6 @@ def place(tmp_path: Path) -> Path:
                      ("python", f'exec "{sys.executable}" "$@"'), ("clang", f'exec "{CLANG}" "$@"')):
     (commands / name).write_text(f"#!/bin/sh\n{line}\n")
     (commands / name).chmod(0o755)
-  for name in ("a", "b"): np.save(tmp_path / f"{name}.npy", np.arange(1024, dtype=np.float32))
   return tmp_path
 
 

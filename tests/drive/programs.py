@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from tests.drive.conftest import ADD, ASKS, compile_ir
-from tinyhw.core.errors import TinyhwError
+from tinyhw.core.errors import Error
 from tinyhw.drive.amd import device as driver
 from tinyhw.drive.amd.batch import Batch, Launch
 from tinyhw.drive.amd.device import AMDRuntime
@@ -336,7 +336,7 @@ def all_of(machine: Machine) -> list[str]:
       if evidence: break
     if not evidence:
       for g in (gpu, peer): g.close()
-  except (TinyhwError, OSError, ValueError, IndexError, KeyError) as error:
+  except (Error, OSError, ValueError, IndexError, KeyError) as error:
     evidence.append(f"{type(error).__name__}: {error}")
   evidence += machine.findings
   port.end()

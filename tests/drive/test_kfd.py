@@ -117,7 +117,7 @@ def test_a_page_fault_names_address_access_and_buffer_and_how_to_go_on(
     DeviceError, match=rf"page fault: write at {address + 4136:#x} \(page not present.*40 bytes past the end"
   ) as error:
     gpu.synchronize()
-  assert "new process" in str(error.value) and "running: copy" in str(error.value)
+  assert "new process" in str(error.value) and "in copy;" in str(error.value)
   with pytest.raises(DeviceError, match="page fault"): gpu.copyin(a, memoryview(bytes(100)))
   machine.stalled = False
   gpu.reset()

@@ -9,7 +9,7 @@ import pytest
 
 from tests.emulator.gpu import ARCH, Gpu
 from tests.strength import seeds
-from tinyhw.core.errors import DecodeError, EncodeError, PageFault, TinyhwError, WatchdogExpired
+from tinyhw.core.errors import DecodeError, EncodeError, Error, PageFault, WatchdogExpired
 from tinyhw.core.memory import Access, Region
 from tinyhw.emulator.amdgcn import Dispatch, dispatch
 from tinyhw.emulator.amdgcn.binders import binds
@@ -134,7 +134,7 @@ def outcome(run: Any, code: bytes, data: bytes, d: Dispatch, watchdog: int = 100
   gpu.space.write(CODE, code + END * 8)
   gpu.space.write(OUT, data)
   try: stats = run(gpu.space, ARCH, d, watchdog=watchdog)
-  except TinyhwError as e: return type(e), str(e), [getattr(e, k, None) for k in ("pc", "lane", "wave", "address")]
+  except Error as e: return type(e), str(e), [getattr(e, k, None) for k in ("pc", "lane", "wave", "address")]
   return np.frombuffer(gpu.space.read(OUT, SIZE), np.uint32), stats
 
 

@@ -117,8 +117,7 @@ class QueuedRuntime(Runtime):
         where=self.name,
         hint="queues do not pass through fork: in the child, call tinyhw.Device.close() and open the device again",
       )
-    if (lost := self.lost) is not None:
-      raise DeviceError(lost.message, where=lost.where, hint=lost.hint, facts=lost.facts)
+    if self.lost is not None: raise self.lost.again()  # a new one: an error that was raised keeps its frames
 
   def patience(self) -> float:
     """How long the calling thread waits."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import tinyhw
-from tinyhw.core.errors import DeviceError, InvalidArgument, TinyhwError
+from tinyhw.core.errors import DeviceError, Error, InvalidArgument
 from tinyhw.device import Device, OpenDevice
 
 PACKAGE: Final = str(Path(tinyhw.__file__).parent) + os.sep
@@ -146,7 +146,7 @@ class Trial:
     for device in emulated():
       if getattr(device.runtime, "lost", None) is not None: continue  # the test was told
       try: device.synchronize()
-      except TinyhwError as error: out.append(f"what the test left in the queues failed: {error}")
+      except Error as error: out.append(f"what the test left in the queues failed: {error}")
     found = Device.findings()
     if len(found):
       count = f"{len(found)} hazard{'s' if len(found) > 1 else ''}"
@@ -177,6 +177,6 @@ class Trial:
       lost: DeviceError | None = getattr(device.runtime, "lost", None)
       if lost is None:
         try: device.synchronize()
-        except TinyhwError: pass
+        except Error: pass
         else: continue
       Device.reset(device.name)

@@ -60,10 +60,10 @@ class MockGPUs:
             "timeout": get("--mockgpu-timeout")}
 
   def wanted(self, cards: Any, options: dict[str, Any]) -> Wanted:
-    from tinyhw.core.errors import TinyhwError
+    from tinyhw.core.errors import Error
     from tinyhw.testing.machines import Wanted
     try: return Wanted.named(cards, **{k: v for k, v in self.options().items() if v not in (None, False)} | options)
-    except TinyhwError as error: raise pytest.UsageError(str(error)) from None
+    except Error as error: raise pytest.UsageError(str(error)) from None
 
   def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
     """Tells a wrong marker before anything runs."""
@@ -169,25 +169,25 @@ _FAILED = pytest.StashKey[bool]()
 
 def shorten(error: pytest.ExceptionInfo[BaseException]) -> None:
   """Leave tinyhw's own frames out of the traceback of its errors: the user's line and the message say all."""
-  from tinyhw.core.errors import TinyhwError
+  from tinyhw.core.errors import Error
   from tinyhw.testing.machines import PACKAGE
-  def ours(error: pytest.ExceptionInfo[BaseException]) -> bool: return isinstance(error.value, TinyhwError)
+  def ours(error: pytest.ExceptionInfo[BaseException]) -> bool: return isinstance(error.value, Error)
   if not ours(error): return
   for entry in error.traceback:  # pytest asks each frame's module whether to show it
     if str(entry.path).startswith(PACKAGE): entry.frame.f_globals["__tracebackhide__"] = ours
   e: BaseException = error.value
-  while isinstance(after := e.__context__, TinyhwError): e.__context__ = after.__context__  # the same, told twice
+  while isinstance(after := e.__context__, Error): e.__context__ = after.__context__  # the same, told twice
 
 
 def need(cards: tuple[str, ...]) -> None:
   """Skip the test where this machine has not these GPUs."""
   if not os.path.exists("/dev/kfd"): pytest.skip(f"needs {', '.join(cards)}, and this machine has no /dev/kfd")
-  from tinyhw.core.errors import TinyhwError
+  from tinyhw.core.errors import Error
   from tinyhw.device import Device
   for index, card in enumerate(cards):
     name = f"AMD:{index}" if index else "AMD"
     try: target = getattr(Device[name].runtime, "target", "")
-    except TinyhwError as error: pytest.skip(f"needs {', '.join(cards)}: {error}")
+    except Error as error: pytest.skip(f"needs {', '.join(cards)}: {error}")
     if target != card: pytest.skip(f"needs {', '.join(cards)}, and {name} is {target}")
 
 

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from tinyhw.core.errors import MissingTool, TinyhwError
+from tinyhw.core.errors import Error, MissingTool
 from tinyhw.tools.gen.family import AUTOGEN, Family
 from tinyhw.tools.gen.sources import Sources
 
@@ -163,7 +163,7 @@ def main(argv: Sequence[str]) -> int:
         write(family(name), sources, None)
     else:
       write(family(options.verb), sources, options.output)
-  except TinyhwError as error:
+  except Error as error:
     print(f"tinyhw gen: {error}" if error.where != "tinyhw gen" else error, file=sys.stderr)
     return 2 if isinstance(error, MissingTool) else 1
   return 0

@@ -29,6 +29,7 @@ from tinyhw.core.locks import lock
 from tinyhw.core.memory import PAGE, Access, AddressSpace, Region
 from tinyhw.core.patience import HELD, Agreed, Terms, ticker
 from tinyhw.drive.allocate import round_up
+from tinyhw.drive.amd.explain import explain
 from tinyhw.drive.amd.host import Span, mapped, merged
 from tinyhw.drive.amd.program import NULL_PAGES, ArgumentLayout, Shape, check_lds, describe_launch, user_sgprs
 from tinyhw.drive.base import Allocation, Dim3, Program, Runtime, free_bytes
@@ -291,33 +292,31 @@ class BareRuntime(Runtime):
     try: yield
     except MachineFault as error:
       error.message = codeobject.with_places(self.loaded(), error.message)
-      error.hint = "; ".join(filter(None, (self.about(error, ready), error.hint)))
+      self._explain(error, ready)
       raise
 
-  def about(self, fault: MachineFault, ready: Ready) -> str:
-    """What a fault is about: the place in the code, the workgroup, the memory at or closest below a page fault."""
-    parts = []
-    if fault.pc is not None and (found := codeobject.place(self.loaded(), fault.pc)): parts.append(found)
+  def _explain(self, fault: MachineFault, ready: Ready) -> None:
+    """Say what a fault is about: the place in the code, the workgroup, the memory at or closest below the address."""
+    explain(fault, self.loaded(), f"kernel {ready.kernel.name}")
     if fault.wave is not None:
-      x, y, z = ready.dispatch.grid
+      x, y, _ = ready.dispatch.grid
       threads = ready.dispatch.block[0] * ready.dispatch.block[1] * ready.dispatch.block[2]
       number = fault.wave // -(-threads // ready.kernel.wavefront_size)
-      if x * y * z > 1: parts.append(f"workgroup {number % x},{number // x % y},{number // x // y}")
-    if isinstance(fault, Deadlock) and fault.address is not None:
-      parts += [f"what it waits for is {p}" for p in self._near(fault.address)]
-    if isinstance(fault, PageFault) and fault.address is not None:
-      parts += self._near(fault.address)
-      unserved = ArgumentLayout(ready.kernel).unserved
-      if fault.address < NULL_PAGES and unserved:
-        parts.append(f"the kernel asks for {', '.join(unserved)} (null here)")
-    return ", ".join(parts)
+      fault.workgroup = number % x, number // x % y, number // (x * y)
+    if fault.address is None: return
+    near = self._near(fault.address)
+    if isinstance(fault, Deadlock) and near: fault.memory = f"what it waits for is {near}"
+    if isinstance(fault, PageFault):
+      fault.memory = near
+      if fault.address < NULL_PAGES and fault.access != "execute": fault.hidden = ArgumentLayout(ready.kernel).unserved
 
-  def _near(self, address: int) -> list[str]:
+  def _near(self, address: int) -> str | None:
+    """The memory that an address is in, or past the end of."""
     own = [p for p in self.places if p.name not in {"code", "kernarg", "scratch"} or p.start <= address < p.end]
     below = max((p for p in own if p.start <= address), key=lambda p: p.start, default=None)
-    if below is None or address - below.start > 1 << 30: return []
+    if below is None or address - below.start > 1 << 30: return None
     past = "in" if address < below.end else f"{address - below.end:,} bytes past the end of"
-    return [f"{past} {below.name} ({below.size:,} bytes)"]
+    return f"{past} {below.name} ({below.size:,} bytes)"
 
   def loaded(self) -> list[tuple[int, CodeObject]]:
     """(address, code object) of each code object in memory."""

@@ -15,9 +15,9 @@ from tinyhw.autogen import hsa, kfd
 from tinyhw.core.errors import (
   DecodeError,
   DeviceError,
+  Error,
   InvalidArgument,
   OutOfMemory,
-  TinyhwError,
   Unsupported,
   WaitTimeout,
 )
@@ -91,6 +91,7 @@ class AMDRuntime(QueuedRuntime):
     self._peers: set[AMDRuntime] = set()  # devices whose queues can wait for this one's signals
     self._images: dict[bytes, CodeImage] = {}
     self.unserved: dict[str, tuple[str, ...]] = {}  # kernel -> hidden arguments that it asks for and gets as null
+    self.used: dict[int, tuple[int, str]] = {}  # of allocations by address: bytes that were asked for, and a name
     self._free: FreeCache[Buffer] = FreeCache(_CACHE_BYTES, self._release)
     self._scratch: Buffer | None = None
     self._scratch_wave_bytes, self.scratch_generation = 0, 0
@@ -208,11 +209,18 @@ class AMDRuntime(QueuedRuntime):
           self._free.clear()
           buffer = self.kfd.alloc(self.gpu, size, Memory.VRAM)
         self._lent.add(buffer)
+      self.used[buffer.address] = nbytes, ""
     return Allocation(buffer.address, nbytes, (self, buffer))
+
+  def rename(self, allocation: Allocation, name: str) -> None:
+    """Let reports call an allocation by a name."""
+    assert allocation.address is not None
+    self.used[allocation.address] = allocation.size, name
 
   def free(self, allocation: Allocation) -> None:
     with self.memory:
       owner, buffer = self._owner(allocation)
+      owner.used.pop(buffer.address, None)
       allocation.address = allocation.handle = None
       if self._closed: return
       if owner is self: return self._free.give(buffer.size, buffer)
@@ -421,7 +429,7 @@ class AMDRuntime(QueuedRuntime):
     if fine: self.port.wait(lambda: bool(words[0] >= last), min(self.timeout_s, _CLOSE_TIMEOUT_S))
     self.timeline.signal.value = last  # peers and threads may wait for work that is dropped
     for peer in list(self._peers):
-      with suppress(TinyhwError): peer._part_from(self)
+      with suppress(Error): peer._part_from(self)
     with self.copying, self.memory, self.lock: self._take_down()
 
   def _take_down(self) -> None:
@@ -430,5 +438,5 @@ class AMDRuntime(QueuedRuntime):
     steps: list[Callable[[], None]] = [self._close_queues, lambda: self.kfd.destroy_event(self._event)]
     steps += [partial(self.kfd.free, buffer) for buffer in (*self._own, *self._lent, *scratch)]
     for step in steps:
-      with suppress(TinyhwError): step()  # closing goes as far as the kernel lets it
+      with suppress(Error): step()  # closing goes as far as the kernel lets it
     if self._doorbells is not None: self.port.munmap(self._doorbells, _DOORBELLS_BYTES)

@@ -15,7 +15,7 @@ from typing import Any
 from weakref import WeakKeyDictionary, ref
 
 from tinyhw.autogen import amdgpu_drm, kfd
-from tinyhw.core.errors import DeviceError, DriverError, InvalidArgument, OutOfMemory, TinyhwError
+from tinyhw.core.errors import DeviceError, DriverError, Error, InvalidArgument, OutOfMemory
 from tinyhw.core.locks import lock
 from tinyhw.core.port import Port
 from tinyhw.drive.allocate import round_up
@@ -173,7 +173,7 @@ class Kfd:
       vm = kfd.kfd_ioctl_acquire_vm_args(drm_fd=drm_fd, gpu_id=node.gpu_id)
       self.call("ACQUIRE_VM", kfd.AMDKFD_IOC_ACQUIRE_VM, vm)
       self._read_apertures(gpu)
-    except TinyhwError:
+    except Error:
       self.port.close(drm_fd)
       raise
     self.opened[node.gpu_id] = gpu
