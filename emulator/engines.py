@@ -17,6 +17,7 @@ from tinyhw.emulator.amdgcn.program import Program
 from tinyhw.emulator.observe import Observer
 from tinyhw.emulator.schedule import Idle, Schedule
 from tinyhw.emulator.simt import Cohort
+from tinyhw.emulator.view import View
 
 Turns = Iterator[Idle | None]
 Run = Generator[Idle | None, None, DispatchStats]
@@ -50,20 +51,20 @@ def dispatch(space: AddressSpace, arch: Arch, d: Dispatch, *, watchdog: int | No
 
 
 def start(space: AddressSpace, arch: Arch, d: Dispatch, *, watchdog: int | None = None, engine: str = "auto",
-          observer: Observer | None = None) -> Run:
+          observer: Observer | None = None, view: View | None = None) -> Run:
   """`dispatch` in turns, for callers with which others change memory meanwhile.
 
   Yields None after some work, and an `Idle` when no wave can go on until memory changes; to go on is to say that it may
-  have. `both` runs each of its two to the end at once.
+  have. `both` runs each of its two to the end at once. With a view it is the reference that runs, as with an observer.
   """
   if watchdog is None: watchdog = WATCHDOG if observer is None else OBSERVED
   if engine not in ENGINES:
     raise InvalidArgument(f"no engine is called {engine!r}", hint=f"there are {', '.join(ENGINES)}")
-  if observer is None and engine == "both":
+  if observer is None and view is None and engine == "both":
     from tinyhw.emulator.both import both
     return both(space, arch, d, watchdog, compiled)
-  workgroups = Workgroups(space, arch, d, watchdog, DispatchStats(), observer)
-  if observer is not None or engine == "ref":
+  workgroups = Workgroups(space, arch, d, watchdog, DispatchStats(), observer, view=view)
+  if observer is not None or view is not None or engine == "ref":
     yield from interpreted(workgroups)
   elif engine == "jit": yield from _compiled(workgroups)
   else: yield from _auto(workgroups)

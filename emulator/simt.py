@@ -13,11 +13,14 @@ from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from operator import is_, length_hint
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
 from tinyhw.core.errors import DecodeError, Error, MachineFault, WatchdogExpired
+
+if TYPE_CHECKING:
+  from tinyhw.emulator.view import View
 
 Value = Any
 Step = Callable[["Group"], None]
@@ -253,6 +256,7 @@ class Cohort:
     self.dispatch: Any = None
     self.shared: Any = None  # what the workgroups of a dispatch share
     self.observer: Observer | None = None
+    self.view: View | None = None  # how its waves see memory, where caches stand between
     self.seen: tuple[int, Any] = (0, None)  # PC and instruction that the observer is shown
     self.running: tuple[Block, Iterator[Step]] | None = None  # the block, and its steps to come; None: `seen` knows
     self.tick: Callable[[], None] | None = None  # called now and then; what it raises ends the dispatch

@@ -15,16 +15,17 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
 from weakref import WeakSet
 
-from tinyhw.core.errors import Error, Interrupted, MachineFault, PageFault, Unsupported
+from tinyhw.core.errors import Error, Interrupted, InvalidArgument, MachineFault, PageFault, Unsupported
 from tinyhw.core.locks import FairLock
 from tinyhw.core.memory import Allocator, Region
 from tinyhw.core.patience import HELD, Agreed
 from tinyhw.core.table import Ignored
 from tinyhw.core.trace import Clock, Trace
+from tinyhw.mock.amd.caches.chip import Chip, Weak
 from tinyhw.mock.amd.card import Card, cards_named
 from tinyhw.mock.amd.compute import Program
 from tinyhw.mock.amd.kfd import Kfd
-from tinyhw.mock.amd.pm4 import ComputeQueue, Waiting
+from tinyhw.mock.amd.pm4 import ComputeQueue
 from tinyhw.mock.amd.process import OpenFile
 from tinyhw.mock.amd.queue import Queue, State
 from tinyhw.mock.amd.topology import Files, bus_of, gpu_id_of
@@ -39,6 +40,7 @@ PACKET_NS: Final = 40  # what a packet costs on the machine's clock
 TURNS_ON_ENGINE: Final = (2, 24)  # doorbells and turns between two times that a queue is off its engine
 QUANTUM: Final = 64  # packets that a queue without competitors runs before the waiter is asked again
 HANG_S: Final = 1.0  # a client that would wait so long, and that nobody can wake, is told of the GPU hang that it is
+MEMORIES: Final = ("strong", "weak")
 WATCHDOG: Final = 100_000_000  # instructions of one wave before a dispatch counts as endless
 
 Size = tuple[int, int, int]
@@ -54,6 +56,7 @@ class Gpu:
     self.vram_allocator = Allocator(0, vram_size, name=f"GPU{index} video memory")
     self.mmap_offsets = Allocator(MMAP_START, 1 << 46, name=f"GPU{index} mmap offsets")
     self.sdma_used: set[int] = set()
+    self.chip: Chip | None = None if machine.weak is None else machine.weak.add(self)
 
   def counter(self) -> int:
     """The GPU's clock counter, in ticks of the card's reference clock."""
@@ -65,7 +68,8 @@ class Machine:
   out.
 
   `seed` decides the order in which queues take turns. `tracing` records every packet; errors are recorded always.
-  An `observer` sees all that the waves do. `agreed` is what threads of the client want of their own dispatches.
+  An `observer` sees all that the waves do. `memory` is "strong", where everybody sees each store at once, or "weak",
+  see `mock.amd.caches`. `agreed` is what threads of the client want of their own dispatches.
 
   Threads may share it. `lock` guards all of it; a thread that waits runs the queues of all, and lets others in between
   two turns (`run`).
@@ -84,8 +88,15 @@ class Machine:
     executor: Executor | None = None,
     engine: str = "auto",
     observer: Observer | None = None,
+    memory: str = "strong",
     agreed: Agreed | None = None,
   ) -> None:
+    if memory not in MEMORIES:
+      raise InvalidArgument(f"no memory is called {memory!r}", where="mock machine",
+                            hint=f"there are {', '.join(MEMORIES)}")
+    if memory == "weak" and engine not in ("auto", "ref"):
+      raise InvalidArgument(f"weak memory with the engine {engine!r}", where="mock machine",
+                            hint="it runs on the reference interpreter: engine 'ref' or 'auto' (the variable EMU)")
     self.cards = cards_named(cards)
     self.clock = clock if clock is not None else Clock(step_ns=10)
     self.trace = Trace(self.clock, enabled=tracing)
@@ -101,6 +112,7 @@ class Machine:
     self.findings: list[str] = []
     self.system = Region("system memory", system_memory)
     self.system_allocator = Allocator(0, system_memory, name="system memory for GPUs")
+    self.weak = Weak(self) if memory == "weak" else None
     self.gpus: list[Gpu] = []
     for index, card in enumerate(self.cards):
       gpu_id = gpu_id_of(card, index)
@@ -156,7 +168,12 @@ class Machine:
 
   def report(self) -> list[str]:
     """What this run accepted without modelling it, what was doubtful, which queues stopped and why; a line each."""
-    return self.ignored.lines() + self.findings + [q.describe() for q in self.queues if q.state is State.BLOCKED]
+    if self.weak is not None:
+      with self.lock:
+        self.weak.host_looks()
+    return self.ignored.lines() + self.findings + [
+      q.describe() for q in self.queues if q.state is State.BLOCKED or q.standing() is not None
+    ]
 
   def snapshot(self) -> dict[str, Any]:
     """The state of all queues as plain values, for `diff`."""
@@ -255,8 +272,8 @@ class Machine:
   def _hang(self) -> None:
     """Nobody can proceed, and a client would wait for long: dispatches whose waves wait hang the GPU."""
     for queue in self.queues:
-      if isinstance(queue.wait, Waiting):
-        queue.fail(queue.wait.idle.error())
+      if (idle := queue.standing()) is not None:
+        queue.fail(idle.error())
 
   def execute(self, queue: ComputeQueue, program: Program, size: Size, user_data: tuple[int, ...]) -> None:
     """Start a dispatch of `size` workgroups, which goes on in turns of its queue; the clock moves by what it takes."""
@@ -266,11 +283,12 @@ class Machine:
       return self.clock.advance(self._executor(queue, program, size, user_data))
     queue.terms = self.agreed.get(queue.queued_by() or 0)
     queue.observer = self.observer if queue.terms is None or queue.terms.observer is None else queue.terms.observer
-    if queue.observer is not None and any(q.busy and q.observer is queue.observer for q in self.queues):
+    if queue.observer is not None and any(q.dispatching and q.observer is queue.observer for q in self.queues):
       raise Unsupported("dispatch", "two at a time, of which one waits, under an observer", where=queue.name)
     from tinyhw.mock.amd.waves import start_waves  # the instruction tables load with the first dispatch
 
-    queue.start(start_waves(queue, program, size, user_data))
+    flight = queue.flight(program)
+    queue.start(start_waves(queue, program, size, user_data, flight), flight)
 
   def taken_off(self, queue: Queue, why: Interrupted) -> None:
     """A dispatch of the queue was ended from outside: by a signal, or because its client had no more patience."""

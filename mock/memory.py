@@ -12,6 +12,7 @@ import os
 from dataclasses import dataclass, field
 from typing import Final
 
+from tinyhw.autogen import kfd
 from tinyhw.core.mapped import map_memory, unmap_memory
 from tinyhw.core.memory import PAGE, U8, Access, AddressSpace, HostRegion, Region
 from tinyhw.core.port import Protection
@@ -19,6 +20,12 @@ from tinyhw.core.port import Protection
 _LIBC: Final = ctypes.CDLL(None, use_errno=True)
 _LIBC.pwrite.argtypes = _LIBC.pread.argtypes = (ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_longlong)
 _LIBC.pwrite.restype = _LIBC.pread.restype = ctypes.c_ssize_t
+
+UNCACHED: Final = (
+  kfd.KFD_IOC_ALLOC_MEM_FLAGS_COHERENT
+  | kfd.KFD_IOC_ALLOC_MEM_FLAGS_EXT_COHERENT
+  | kfd.KFD_IOC_ALLOC_MEM_FLAGS_UNCACHED
+)
 
 
 class Refused(OSError):
@@ -140,6 +147,11 @@ class Buffer:
   mapped: set[int] = field(default_factory=set)
   queues: dict[int, int] = field(default_factory=dict)
   extent: Extent = field(default_factory=Extent)
+
+  @property
+  def uncached(self) -> bool:
+    """Whether its pages are MTYPE UC (gmc_v11_0_get_vm_pte), or no memory at all."""
+    return bool(self.flags & UNCACHED) or self.kind in ("doorbell", "mmio")
 
   def __repr__(self) -> str:
     return f"{self.kind} buffer {self.handle:#x} of {self.size:#x} bytes at {self.va:#x}"

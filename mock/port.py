@@ -19,7 +19,7 @@ from tinyhw.mock.amd import drm
 from tinyhw.mock.amd.kfd import MMAP_GPU_ID_SHIFT, MMAP_TYPE_DOORBELL, MMAP_TYPE_EVENTS, MMAP_TYPE_MASK, MMAP_TYPE_MMIO
 from tinyhw.mock.amd.process import OpenFile, ProcessDevice
 from tinyhw.mock.amd.topology import RENDER_MINOR
-from tinyhw.mock.machine import Machine
+from tinyhw.mock.machine import HANG_S, Machine
 from tinyhw.mock.memory import Refused, blank_memory, page_align, reserve_memory
 
 KFD_PATH = "/dev/kfd"
@@ -241,7 +241,11 @@ class MockPort:
     if done():
       return True
     self.machine.note_thread()
-    return self.machine.run(done, timeout_s, self.machine.other_threads)
+    ended = self.machine.run(done, timeout_s, self.machine.other_threads)
+    if self.machine.weak is not None and (ended or timeout_s >= HANG_S):
+      with self.machine.lock:
+        self.machine.weak.host_looks()
+    return ended
 
   def now_ns(self) -> int:
     return self.machine.clock.now_ns()

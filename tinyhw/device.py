@@ -1,8 +1,8 @@
 """Composition root: from a device's name to its renderer (what compiles for it) and its runtime (what runs it).
 
-The only place that reads `DEV`, `MOCKGPU`, `EMU`, `EMU_CHECK` and `TINYHW_TRITON`, and the only one that knows that a
-mock exists: drivers are handed a `Port`, the real one or the mock's, and cannot tell which. Devices open on first use
-and stay open until the process ends.
+The only place that reads `DEV`, `MOCKGPU`, `MOCKGPU_*`, `EMU`, `EMU_CHECK` and `TINYHW_TRITON`, and the only one that
+knows that a mock exists: drivers are handed a `Port`, the real one or the mock's, and cannot tell which. Devices open
+on first use and stay open until the process ends.
 """
 from __future__ import annotations
 
@@ -430,6 +430,7 @@ def refuse_planned_variables() -> None:
 def mock_options() -> dict[str, Any]:
   """What `MOCKGPU_WATCHDOG` (instructions of one wave) and `MOCKGPU_SEED` (turns of the queues) ask of the mock.
 
+  `MOCKGPU_MEMORY` is `strong` or `weak`, which runs on the reference interpreter.
   `EMU` chooses its emulator's engine: `ref`, `jit`, `both` or `auto`; `EMU_CHECK` has dispatches checked.
   """
   options: dict[str, Any] = {}
@@ -443,6 +444,13 @@ def mock_options() -> dict[str, Any]:
     if engine not in ENGINES:
       raise InvalidArgument(f"no engine is called {engine!r}", where="EMU", hint=f"there are {', '.join(ENGINES)}")
     options["engine"] = engine
+  if memory := os.environ.get("MOCKGPU_MEMORY"):
+    if memory not in ("strong", "weak"):
+      raise InvalidArgument(f"no memory is called {memory!r}", where="MOCKGPU_MEMORY", hint="there are strong, weak")
+    if memory == "weak" and options.get("engine", "auto") not in ("auto", "ref"):
+      raise InvalidArgument(f"weak memory runs on the reference interpreter, not on EMU={options['engine']}",
+                            where="MOCKGPU_MEMORY", hint="unset EMU, or set EMU=ref")
+    options["memory"] = memory
   threads = os.environ.get("TINYHW_THREADS", "1")
   if not threads.isdecimal() or not int(threads):
     raise InvalidArgument(f"{threads!r} is no number of threads", where="TINYHW_THREADS")
@@ -517,7 +525,7 @@ def emulated(name: str = "EMU", index: int = 0, agreed: Agreed | None = None) ->
   from tinyhw.emulator.amdgcn import Dispatch
   from tinyhw.emulator.engines import dispatch
   options = mock_options()
-  options.pop("seed", None)  # there are no queues to take turns
+  for option in ("seed", "memory"): options.pop(option, None)  # there are no queues to take turns, and no caches
   return BareRuntime(Dispatch, functools.partial(dispatch, **options), name, stand_in(index), agreed)
 
 

@@ -102,6 +102,7 @@ def _invalidate(i: Instruction, pc: int) -> Ender:
   after = pc + i.size
 
   def invalidate(group: Group) -> Next:
+    if group.cohort.view is not None: group.cohort.view.invalidate(group, i.mnemonic)
     group.cohort.program.refresh()
     return after
   return invalidate

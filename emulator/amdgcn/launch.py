@@ -22,6 +22,7 @@ from tinyhw.emulator.amdgcn.sync import Shared
 from tinyhw.emulator.observe import Observer
 from tinyhw.emulator.schedule import Idle, Schedule, ended
 from tinyhw.emulator.simt import ZERO, Changes, Cohort, Group, Stats
+from tinyhw.emulator.view import View
 from tinyhw.isa.amdgcn import EXEC_LO, TTMP0
 
 DispatchStats = Stats
@@ -120,13 +121,13 @@ class Workgroups:
   """
 
   def __init__(self, space: AddressSpace, arch: Arch, d: Dispatch, watchdog: int, stats: Stats,
-               observer: Observer | None = None, apart: bool = False) -> None:
+               observer: Observer | None = None, apart: bool = False, view: View | None = None) -> None:
     _check(arch, d)
     self.space, self.arch, self.dispatch, self.stats = space, arch, d, stats
     # Watched instructions are slow: comparing what they store costs next to nothing, and a turn of theirs, after which
     # that would begin, takes long.
     self.changes = Changes(exact=observer is not None)
-    self._watchdog, self.observer, self._apart = watchdog, observer, apart
+    self._watchdog, self.observer, self._apart, self._view = watchdog, observer, apart, view
     self.total = self.left = d.grid[0] * d.grid[1] * d.grid[2]
     self.places = self.usual = 1
     self._cohorts: list[tuple[Cohort, list[int]]] = []  # with scratch slots, by workgroup
@@ -161,7 +162,7 @@ class Workgroups:
     count, d = min(self.usual, self.left, room), self.dispatch
     cohort = Cohort(self.program, self.space, self.lanes, self._mode, self._watchdog, self.stats, self._lds_size, count)
     cohort.arch, cohort.dispatch, cohort.shared, cohort.changes = self.arch, d, self._shared, self.changes
-    cohort.apart, cohort.tick = self._apart, d.tick
+    cohort.apart, cohort.tick, cohort.view = self._apart, d.tick, self._view
     slots = self._take(cohort, count) if d.scratch_size else []
     cohort.start(_first_group(cohort, self.arch, d, self.begun, count, self.lanes, slots))
     self.left -= count

@@ -117,11 +117,7 @@ class Program:
     known = self._decoded.get(pc)
     if known is not None: return known
     if pc & 3: raise PageFault(pc, "execute", 4, reason="misaligned PC", pc=pc)
-    m = self.space.find(pc)
-    if m is None or not m.access & Access.EXECUTE:
-      raise PageFault(pc, "execute", 4, reason="not mapped" if m is None else "no permission", pc=pc)
-    code = bytes(m.raw[pc - m.start:pc - m.start + 16])
-    i = self._decoded[pc] = self.table.decode(code, where=pc)
+    i = self._decoded[pc] = self.table.decode(self.space.fetch(pc, 16), where=pc)
     return i
 
   def _make(self, start: int, mode: int) -> CodeBlock:

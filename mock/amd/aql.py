@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from tinyhw.autogen import amdhsa, hsa
 from tinyhw.autogen import gc_11_0_0 as gc
-from tinyhw.core.errors import DecodeError, Error, MachineFault, PageFault, Unsupported
+from tinyhw.core.errors import DecodeError, MachineFault, PageFault, Unsupported
 from tinyhw.core.layout import Register, Struct
 from tinyhw.core.memory import Access
 from tinyhw.mock.amd.compute import LDS_GRANULE, SCRATCH_GRANULE, run_dispatch
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
   from tinyhw.mock.amd.process import KfdProcess, ProcessDevice
 
 BYTES: Final = aql.PACKET_BYTES
+_SCOPE: Final = (1 << hsa.HSA_PACKET_HEADER_WIDTH_SCACQUIRE_FENCE_SCOPE) - 1
 NO_DOORBELL: Final = (1 << 64) - 1  # what a doorbell holds before the first packet, whose index is 0
 
 
@@ -75,7 +76,7 @@ class AqlQueue(ComputeQueue):
       return
     try:
       if self._was_off():
-        self._map_again(self.space.load(self.properties.write_pointer, 8))
+        self._map_again(self.memory.load(self.properties.write_pointer, 8))
       else:
         self._accept(value + 1, "doorbell")
     except PageFault as fault:
@@ -103,11 +104,11 @@ class AqlQueue(ComputeQueue):
 
   def _kind(self) -> int:
     """The type of the packet at the read index."""
-    return self.space.load(self._slot(), 2) & (1 << hsa.HSA_PACKET_HEADER_WIDTH_TYPE) - 1
+    return self.memory.load(self._slot(), 2) & (1 << hsa.HSA_PACKET_HEADER_WIDTH_TYPE) - 1
 
-  def runnable(self) -> bool:
+  def _ready(self) -> bool:
     if self.state is State.BLOCKED or self.busy:
-      return super().runnable()
+      return super()._ready()
     try:
       return self.state is State.READY and self.read < self.write and self._kind() != hsa.HSA_PACKET_TYPE_INVALID
     except PageFault as fault:
@@ -115,7 +116,7 @@ class AqlQueue(ComputeQueue):
       return False
 
   def _store_read(self) -> None:
-    self.space.store(self.properties.read_pointer, 8, self.read)
+    self.memory.store(self.properties.read_pointer, 8, self.read)
 
   def _retire(self) -> None:
     pass  # the read index moves when a packet is complete
@@ -128,9 +129,9 @@ class AqlQueue(ComputeQueue):
 
   # ---- packets
 
-  def run(self, packets: int) -> None:
+  def _packets(self, packets: int) -> None:
     """Execute packets until one blocks, stalls or fails."""
-    try:
+    with self.guarded():
       self._turn_begins()
       self._resume()
       while packets and self.state is State.READY:
@@ -142,14 +143,6 @@ class AqlQueue(ComputeQueue):
         else:
           break
         self._report_read()
-    except (PageFault, MachineFault, DecodeError) as error:
-      self.fail(error)
-    except Error as error:
-      self.fail(error)
-      raise
-    except BaseException as broken:  # an interrupt by the user, or a mistake of ours: the packet is not done
-      self.fail(MachineFault(f"stopped in the middle of a packet by {type(broken).__name__}"))
-      raise
 
   def _packet(self) -> None:
     if not self.properties.eop_address:
@@ -157,6 +150,9 @@ class AqlQueue(ComputeQueue):
     at = self._slot()
     raw = self.space.read(at, BYTES)
     self.last = Frame([int.from_bytes(raw[i : i + 4], "little") for i in range(0, BYTES, 4)], at), 0
+    self._speak()
+    if self.beside is not None and not self._fenced(int.from_bytes(raw[:2], "little")):
+      return
     kind = self._kind()
     packet = self._vendor(raw) if kind == hsa.HSA_PACKET_TYPE_VENDOR_SPECIFIC else aql.decode(raw)
     machine = self.machine
@@ -166,7 +162,12 @@ class AqlQueue(ComputeQueue):
     start = self.gpu.counter()
     if isinstance(packet, hsa.hsa_kernel_dispatch_packet_t):
       self._dispatch(packet, at)
-      self.when_ended(lambda: self._complete(packet, at, start))
+      if self.beside is None:
+        self.when_ended(lambda: self._complete(packet, at, start))
+      else:  # it has begun: its slot is free, and the packets behind it go on
+        self._free(at)
+        last = self.last
+        self.when_ended(lambda: self._signal(packet, start, last))
       return
     elif isinstance(packet, hsa.hsa_barrier_and_packet_t):
       if not self._all_or_any(packet, "every", all):
@@ -188,10 +189,35 @@ class AqlQueue(ComputeQueue):
     return hsa.hsa_amd_barrier_value_packet_t.from_buffer_copy(raw)
 
   def _complete(self, packet: Any, at: int, start: int) -> None:
-    """Free the slot, then decrement the completion signal, stamp it and notify its event."""
-    self.space.store(at, 2, hsa.HSA_PACKET_TYPE_INVALID)
+    self._free(at)
+    self._signal(packet, start, self.last)
+
+  def _free(self, at: int) -> None:
+    """The packet's slot may be used again."""
+    self.memory.store(at, 2, hsa.HSA_PACKET_TYPE_INVALID)
     self.read += 1
     self.packets += 1
+
+  def _fenced(self, header: int) -> bool:
+    """Wait where the barrier bit says so, then do what the acquire fence says. False while the queue waits."""
+    if header >> hsa.HSA_PACKET_HEADER_BARRIER & 1:
+      self._wait_for_dispatches("an AQL packet with the barrier bit")
+      if self.state is State.BLOCKED:
+        return False
+    scope = header >> hsa.HSA_PACKET_HEADER_SCACQUIRE_FENCE_SCOPE & _SCOPE
+    if scope and self.device.chip is not None:
+      self.device.chip.fence(acquire=True, system=scope == hsa.HSA_FENCE_SCOPE_SYSTEM)
+    return True
+
+  def _signal(self, packet: Any, start: int, last: tuple[Frame, int] | None) -> None:
+    """Do what the release fence says, then decrement the completion signal, stamp it and notify its event."""
+    if self.device.chip is not None:
+      self.last, last = last, self.last
+      self._speak()
+      header = bytes(packet)[:2]
+      scope = int.from_bytes(header, "little") >> hsa.HSA_PACKET_HEADER_SCRELEASE_FENCE_SCOPE & _SCOPE
+      self.device.chip.fence(acquire=False, system=scope == hsa.HSA_FENCE_SCOPE_SYSTEM)
+      self.last = last
     signal = packet.completion_signal.handle
     if not signal:
       return
@@ -215,12 +241,12 @@ class AqlQueue(ComputeQueue):
     space = self.space
 
     def met() -> bool:
-      return test(space.load(s + _VALUE, 8) == 0 for s in signals)
+      return test(space.poll(s + _VALUE, 8) == 0 for s in signals)
 
     if met():
       return True
     where = f"{word} signal of {', '.join(f'{s:#x}' for s in signals)}"
-    self.block(Wait(type(packet).__name__, where, "== 0", lambda: space.load(signals[0] + _VALUE, 8), met))
+    self.block(Wait(type(packet).__name__, where, "== 0", lambda: space.poll(signals[0] + _VALUE, 8), met))
     return False
 
   def _barrier_value(self, packet: hsa.hsa_amd_barrier_value_packet_t) -> bool:
@@ -233,7 +259,7 @@ class AqlQueue(ComputeQueue):
     mask, wanted = packet.mask, packet.value
 
     def seen() -> int:
-      return _signed(space.load(at, 8)) & mask
+      return _signed(space.poll(at, 8)) & mask
 
     def met() -> bool:
       return holds(seen(), wanted)

@@ -15,7 +15,6 @@ from tinyhw.autogen import gc_11_0_0 as gc
 from tinyhw.core.errors import MachineFault, PageFault, Unsupported
 from tinyhw.core.memory import Access
 from tinyhw.mock.amd.registers import USER_DATA, USER_DATA_COUNT
-from tinyhw.mock.memory import spans
 
 if TYPE_CHECKING:
   from tinyhw.mock.amd.pm4 import ComputeQueue
@@ -103,7 +102,7 @@ def program_of(queue: ComputeQueue, initiator: int) -> Program | None:
     )
   entry = (registers.get(_HI, 0) << 32 | registers[_LO]) << 8
   try:
-    queue.space.view(entry, 4, Access.EXECUTE)
+    queue.space.prove(entry, 4, Access.EXECUTE)
   except PageFault as fault:
     raise PageFault(fault.address or entry, "execute", 4, reason=fault.reason, pc=entry) from None
   return Program(
@@ -126,7 +125,7 @@ def program_of(queue: ComputeQueue, initiator: int) -> Program | None:
 def _check_scratch(queue: ComputeQueue, base: int, size: int) -> None:
   """Any wave may get any slot, so that the whole ring has to be there; a wave in a slot that is not faults."""
   try:
-    spans(queue.space, base, size, Access.WRITE)
+    queue.space.prove(base, size, Access.WRITE)
   except PageFault as fault:
     queue.machine.doubt(
       f"{queue.name}: DISPATCH with scratch of {size:,} bytes at {base:#x} (COMPUTE_TMPRING_SIZE.WAVES x WAVESIZE of "

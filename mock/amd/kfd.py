@@ -70,7 +70,8 @@ class Kfd:
     """kfd_create_process: the one of this pid, made at its first open."""
     if pid not in self.processes:
       user = UserMemory()
-      self.processes[pid] = KfdProcess(pid, user, {g.gpu_id: ProcessDevice(g) for g in self.machine.gpus}, Events(user))
+      devices = {g.gpu_id: ProcessDevice(g, chip=g.chip) for g in self.machine.gpus}
+      self.processes[pid] = KfdProcess(pid, user, devices, Events(user))
     return self.processes[pid]
 
   def end_process(self, pid: int) -> None:
@@ -401,8 +402,12 @@ class Kfd:
     buffer.extent.holders -= 1
     if buffer.kind == "userptr":
       self.user_buffers = [row for row in self.user_buffers if row[1] is not buffer]
+      if self.machine.weak is not None and not buffer.extent.holders:
+        self.machine.weak.gone(buffer.backing, 0, buffer.size)
     if buffer.extent.holders or not isinstance(buffer.backing, Region) or buffer.kind not in ("vram", "gtt"):
       return
+    if self.machine.weak is not None:
+      self.machine.weak.gone(buffer.backing, buffer.offset, buffer.size)
     buffer.backing.discard(buffer.offset, buffer.size)
     gpu = next((g for g in self.machine.gpus if g.vram is buffer.backing), None)
     (self.machine.system_allocator if gpu is None else gpu.vram_allocator).free(buffer.offset)
@@ -439,7 +444,9 @@ class Kfd:
     done = 0
     try:
       for part in range(0, total, buffer.size):
-        space.map(buffer.va + part, buffer.size, buffer.backing, buffer.offset, buffer.access)
+        space.map(
+          buffer.va + part, buffer.size, buffer.backing, buffer.offset, buffer.access, uncached=buffer.uncached
+        )
         done += buffer.size
     except InvalidArgument as bad:
       if done:
@@ -460,6 +467,8 @@ class Kfd:
         raise Refused(errno.EBUSY, f"{buffer} is held by a queue")
       if not buffer.gone:
         peer.bind().unmap(buffer.va, buffer.size * (2 if buffer.twice else 1))
+        if self.machine.weak is not None:  # a heavyweight TLB flush (kfd_ioctl_unmap_memory_from_gpu)
+          self.machine.weak.unmapped(peer.gpu, buffer.backing, buffer.offset, buffer.size)
       buffer.mapped.discard(ids[i])
       del peer.by_address[buffer.va]
       args.n_success = i + 1
@@ -541,9 +550,10 @@ class Kfd:
       if not process.user.mapped(backing.address, buffer.size, bool(buffer.access & Access.WRITE)):
         self._gone(process, buffer)
 
-  @staticmethod
-  def _gone(process: KfdProcess, buffer: Buffer) -> None:
+  def _gone(self, process: KfdProcess, buffer: Buffer) -> None:
     buffer.gone = True
+    if self.machine.weak is not None:
+      self.machine.weak.gone(buffer.backing, 0, buffer.size)
     for gpu_id in buffer.mapped:
       process.devices[gpu_id].bind().unmap(buffer.va, buffer.size)
 

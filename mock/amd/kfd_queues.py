@@ -220,7 +220,7 @@ def destroy(machine: Machine, process: KfdProcess, queue_id: int) -> None:
   device.by_doorbell.pop(queue.doorbell, None)
   device.doorbell_used.discard(queue.doorbell // 8)
   queue.gpu.sdma_used.discard(queue.sdma_bit)
-  if queue.error is None and queue.read != queue.write:
+  if queue.error is None and (queue.read != queue.write or queue.dispatching):
     machine.doubt(f"{queue.name}: destroyed with work in its ring (read {queue.read:#x}, write {queue.write:#x})")
   queue.state = State.INACTIVE
 

@@ -13,13 +13,18 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from tinyhw.autogen import gc_11_0_0 as gc
 from tinyhw.autogen import pm4_gfx11 as pm4
-from tinyhw.core.errors import DecodeError, Error, Interrupted, MachineFault, Unsupported, WatchdogExpired
+from tinyhw.core.errors import (
+  DecodeError,
+  Unsupported,
+  WatchdogExpired,
+)
 from tinyhw.core.layout import Packet
 from tinyhw.core.memory import Access
 from tinyhw.core.table import Handlers
 from tinyhw.mock.amd.atomics import atomic
 from tinyhw.mock.amd.compute import Program, run_dispatch
-from tinyhw.mock.amd.queue import Frame, Properties, Queue, State, Wait
+from tinyhw.mock.amd.dispatching import Dispatching
+from tinyhw.mock.amd.queue import Frame, Properties, Wait
 from tinyhw.mock.amd.registers import (
   INITIAL,
   KEPT,
@@ -32,9 +37,7 @@ from tinyhw.mock.amd.registers import (
 from tinyhw.wire import pm4 as wire
 
 if TYPE_CHECKING:
-  from tinyhw.emulator.schedule import Idle
   from tinyhw.mock.amd.process import KfdProcess, ProcessDevice
-  from tinyhw.mock.amd.waves import Waves
 
 MAX_DEPTH: Final = 2  # the ring and one level of indirect buffers
 MAX_CHAIN: Final = 100_000  # chained indirect buffers that count as endless
@@ -77,16 +80,7 @@ _LONE_NOP: Final = wire.NOP_HEADER_ONLY << 16 | pm4.NOP.OP << 8  # the one packe
 Step = tuple[Callable[["ComputeQueue", Any], None], Any, int]  # what runs, its argument, dwords
 
 
-class Waiting(Wait):
-  """Why a queue is blocked whose dispatch has waves that all wait for memory to change."""
-
-  def __init__(self, packet: str, idle: Idle) -> None:
-    self.idle = idle
-    poll = idle.polls[0]
-    super().__init__(packet, str(poll), "to change", lambda: idle.polls[0].value or 0, idle.changed)
-
-
-class ComputeQueue(Queue):
+class ComputeQueue(Dispatching):
   """A PM4 queue of the command processor, with its persistent registers."""
 
   ENGINE: ClassVar[str] = "PM4"
@@ -101,95 +95,15 @@ class ComputeQueue(Queue):
     self.atomic_return = 0
     self._chained = 0
     self.programs: dict[tuple[int | None, ...], Program] = {}
-    self.program: tuple[int, int, int, Program] | None = None  # the last one, with what it was made from
     self.settings_version = 0  # grows with every write of a register that is not user data
-    self.waves: Waves | None = None  # those of a dispatch that has not ended
-    self._then: Callable[[], None] | None = None  # what follows their end
-    self._leaving = False  # whether the scheduler waits for the end of waves that it cannot save
     self._steps: dict[tuple[int, ...], Step] = {}
     self._shapes: dict[tuple[int, ...], Callable[[list[int], int], None]] = {}
 
   def _store_read(self) -> None:
-    self.space.store(self.properties.read_pointer, 4, self.read & 0xFFFF_FFFF)
+    self.memory.store(self.properties.read_pointer, 4, self.read & 0xFFFF_FFFF)
 
   def snapshot(self) -> dict[str, Any]:
     return super().snapshot() | {name_of(offset): value for offset, value in sorted(self.registers.items())}
-
-  # ---- dispatches
-
-  @property
-  def busy(self) -> bool:
-    return self.waves is not None
-
-  def start(self, waves: Waves) -> None:
-    """Begin a dispatch. Its waves run in turns; the next packet waits until they have ended."""
-    self.waves = waves
-
-  def when_ended(self, then: Callable[[], None]) -> None:
-    """Do something once the dispatch has ended, or at once where none runs."""
-    self._then = then
-    if self.waves is None:
-      self._ended()
-
-  def _ended(self) -> None:
-    then, self._then = self._then, None
-    if then is not None:
-      then()
-
-  def _map_again(self, stored: int) -> None:
-    """Waves that run are saved first, or run to their end where they cannot be saved."""
-    if self.waves is None or self._can_be_saved():
-      super()._map_again(stored)
-    else:
-      self._leaving = True
-
-  def _can_be_saved(self) -> bool:
-    """Whether a context save reaches the waves of the dispatch: it is a trap, to the driver's own handler.
-
-    Where queues are mapped with traps off (`Card.traps_off`) it reaches only waves that started privileged: the handler
-    leaves PRIV set on these chips so that it can be reached again (cwsr_trap_handler_gfx10.asm, SW_SA_TRAP). The packet
-    processor of AQL queues sees to it; what a PM4 queue writes to COMPUTE_PGM_RSRC1 is its own business.
-    """
-    if not self.gpu.card.traps_off or self.process.debug.active or self.program is None:
-      return True
-    return bool(gc.COMPUTE_PGM_RSRC1.decode(self.program[3].rsrc1).PRIV)
-
-  def _go_on(self, turns: int) -> int:
-    """Give the waves of the dispatch up to so many turns; how many are left. Waves that wait block the queue."""
-    while turns and self.waves is not None and self.state is State.READY:
-      turns -= 1
-      self._turn_begins()
-      if self.waves is None:  # it failed
-        break
-      try:
-        idle = next(self.waves)
-      except StopIteration as end:
-        self.waves, self._leaving = None, False
-        self.machine.clock.advance(end.value)
-        self._ended()
-        continue
-      except Interrupted as why:
-        self.waves = None  # it counts as ended: what was queued behind it goes on
-        self.machine.taken_off(self, why)
-        self._ended()
-        continue
-      if idle is None:
-        continue
-      if idle.hopeless():
-        raise idle.error()
-      if self._leaving:
-        raise MachineFault(
-          f"waves wait for {idle.polls[0]}, and the scheduler for them: with COMPUTE_PGM_RSRC1.PRIV 0 they do not "
-          "answer its context save",
-          hint=f"queues of {self.gpu.card.name} are mapped with traps off: set PRIV",
-        )
-      self.block(Waiting("a dispatch", idle))
-    return turns
-
-  def fail(self, error: Error) -> None:
-    self.waves = self._then = None
-    self._leaving = False
-    super().fail(error)
 
   # ---- decoding
 
@@ -197,6 +111,8 @@ class ComputeQueue(Queue):
     frame = self.frames[-1]
     words, at = frame.words, frame.at
     self.last = frame, at
+    if self.beside is not None:
+      self._speak()
     header = words[at]
     end = at + (header >> 16 & 0x3FFF) + 2 if header >= wire.TYPE_3 else at + 1
     if end > len(words):
@@ -309,8 +225,8 @@ class ComputeQueue(Queue):
       return self.gpu.counter() & 0xFFFF_FFFF
     if offset == gc.RLC_GPU_CLOCK_COUNT_MSB.OFFSET:
       return self.gpu.counter() >> 32
-    if offset in (gc.GRBM_STATUS.OFFSET, gc.GRBM_STATUS2.OFFSET):
-      return 0  # dispatches end before the next packet starts
+    if offset in (gc.GRBM_STATUS.OFFSET, gc.GRBM_STATUS2.OFFSET) and not (self.beside is not None and self.beside.busy):
+      return 0  # no dispatch runs
     raise Unsupported("register", name_of(offset), where=f"read on {self.name}")
 
   @handles(pm4.SET_SH_REG, pm4.SET_UCONFIG_REG, pm4.SET_SH_REG_INDEX)
@@ -334,18 +250,21 @@ class ComputeQueue(Queue):
     if p.dst_sel not in (pm4.WRITE_DATA_dst_sel.tc_l2, pm4.WRITE_DATA_dst_sel.memory):
       raise self._unsupported("WRITE_DATA.dst_sel", p.dst_sel)
     self._aligned("WRITE_DATA", p.dst_mem_addr, 4)
+    past = p.dst_sel == pm4.WRITE_DATA_dst_sel.memory or p.cache_policy == pm4.WRITE_DATA_cache_policy.bypass
+    space = self.past_gl2 if past else self.space
     if p.addr_incr:
       for value in p.payload:
-        self.space.store(p.dst_mem_addr, 4, value)
+        space.store(p.dst_mem_addr, 4, value)
     else:
-      self.space.write(p.dst_mem_addr, b"".join(v.to_bytes(4, "little") for v in p.payload))
+      space.write(p.dst_mem_addr, b"".join(v.to_bytes(4, "little") for v in p.payload))
 
   @handles(pm4.COPY_DATA)
   def copy_data(self, p: pm4.COPY_DATA) -> None:
     width, source = 8 if p.count_sel else 4, pm4.COPY_DATA_src_sel
     if p.src_sel in (source.tc_l2, source.tc_l2_obsolete):
       self._aligned("COPY_DATA", p.src_addr, width)
-      value = self.space.load(p.src_addr, width)
+      past = p.src_cache_policy == pm4.COPY_DATA_src_cache_policy.bypass
+      value = (self.past_gl2 if past else self.space).load(p.src_addr, width)
     elif p.src_sel == source.mem_mapped_register:
       value = self.read_register(p.src_reg_offset) | (
         self.read_register(p.src_reg_offset + 1) << 32 if width == 8 else 0
@@ -362,7 +281,8 @@ class ComputeQueue(Queue):
     target = pm4.COPY_DATA_dst_sel
     if p.dst_sel in (target.tc_l2, target.tc_l2_obsolete):
       self._aligned("COPY_DATA", p.dst_addr, width)
-      self.space.store(p.dst_addr, width, value)
+      past = p.dst_cache_policy == pm4.COPY_DATA_dst_cache_policy.bypass
+      (self.past_gl2 if past else self.space).store(p.dst_addr, width, value)
     elif p.dst_sel == target.mem_mapped_register:
       parts = [(p.dst_reg_offset + i, value >> 32 * i & 0xFFFF_FFFF) for i in range(width // 4)]
       self._write_registers(tuple((at, v, check_write(at, v)) for at, v in parts))
@@ -380,24 +300,26 @@ class ComputeQueue(Queue):
       self._aligned("DMA_DATA", p.dst_addr | size, 4)
       data = p.src_addr_lo_or_data.to_bytes(4, "little") * (size // 4)
     elif p.src_sel in (source.src_addr_using_sas, source.src_addr_using_l2) and not p.sas:
-      data = self.space.read(p.src_addr_hi << 32 | p.src_addr_lo_or_data, size)
+      past = p.src_sel == source.src_addr_using_sas or p.src_cache_policy == pm4.DMA_DATA_src_cache_policy.bypass
+      data = (self.past_gl2 if past else self.space).read(p.src_addr_hi << 32 | p.src_addr_lo_or_data, size)
     else:
       raise self._unsupported("DMA_DATA.src_sel", p.src_sel)
-    self.space.write(p.dst_addr, data)
+    past = p.dst_sel == target.dst_addr_using_das or p.dst_cache_policy == pm4.DMA_DATA_dst_cache_policy.bypass
+    (self.past_gl2 if past else self.space).write(p.dst_addr, data)
 
   @handles(pm4.ATOMIC_MEM)
   def atomic_mem(self, p: pm4.ATOMIC_MEM) -> None:
     if p.command == pm4.ATOMIC_MEM_command.loop_until_compare_satisfied:
       width = 8 if p.atomic & 0x20 else 4
-      if self.space.load(p.addr, width) != p.cmp_data & ((1 << 8 * width) - 1):
+      if self.space.poll(p.addr, width) != p.cmp_data & ((1 << 8 * width) - 1):
         self.frames[-1].at -= p.DWORDS + 1
         self.block(
           Wait(
             repr(p),
             f"[{p.addr:#x}]",
             f"== {p.cmp_data:#x}",
-            lambda: self.space.load(p.addr, width),
-            lambda: self.space.load(p.addr, width) == p.cmp_data & ((1 << 8 * width) - 1),
+            lambda: self.space.poll(p.addr, width),
+            lambda: self.space.poll(p.addr, width) == p.cmp_data & ((1 << 8 * width) - 1),
           )
         )
         return
@@ -416,6 +338,17 @@ class ComputeQueue(Queue):
       and p.event_index != pm4.EVENT_WRITE_event_index.cs_partial_flush
     ):
       self.machine.doubt(f"{self.name}: CS_PARTIAL_FLUSH with event_index {p.event_index}: it does not wait on a chip")
+    elif p.event_type == pm4.VGT_EVENT_TYPE.CS_PARTIAL_FLUSH and self.beside is not None:
+      self._wait_for_dispatches("EVENT_WRITE CS_PARTIAL_FLUSH")
+
+  @handles(pm4.ACQUIRE_MEM)
+  def acquire_mem(self, p: pm4.ACQUIRE_MEM) -> None:
+    """At once, whatever dispatches still run. `coher_base` and `coher_size` count 256 bytes."""
+    if self.device.chip is None:
+      self.machine.ignored.note("PM4 packet", "ACQUIRE_MEM", "no caches are modelled")
+    else:
+      what = pm4.ACQUIRE_MEM_GCR_CNTL.decode(p.gcr_cntl)
+      self.device.chip.control(what, self.space, p.coher_base << 8, p.coher_size << 8, self.name)
 
   def starve(self, packet: str) -> None:
     """Wait for ever: the packet ends with an end-of-pipe event, and the queue has no buffer for these.
@@ -437,6 +370,24 @@ class ComputeQueue(Queue):
     """The packet with its data, which a packet of the same shape may give anew."""
     if not self.properties.eop_address:
       return self.starve("RELEASE_MEM")
+    beside, chip, last = self.beside, self.device.chip, self.last
+    if beside is None or chip is None:
+      return self._released(p, data)
+
+    def at_end() -> None:
+      now, self.last = self.last, last
+      self._speak()
+      chip.control(pm4.RELEASE_MEM_GCR_CNTL.decode(p.gcr_cntl), self.space, 0, 1 << 64, self.name)
+      self._released(p, data)
+      self.last = now
+
+    beside.at_end(at_end)
+
+  def _released(self, p: pm4.RELEASE_MEM, data: int) -> None:
+    """The dispatches before it have ended."""
+    to_memory = p.dst_sel == pm4.RELEASE_MEM_dst_sel.memory_controller
+    past = to_memory or p.cache_policy == pm4.RELEASE_MEM_cache_policy.bypass
+    space = self.past_gl2 if past else self.space
     if p.dst_sel > 1:
       raise self._unsupported("RELEASE_MEM.dst_sel", p.dst_sel)
     select, interrupt = p.data_sel, p.int_sel
@@ -444,12 +395,12 @@ class ComputeQueue(Queue):
       raise self._unsupported("RELEASE_MEM.int_sel", interrupt)
     if interrupt != _INT_ONLY:
       if select == _LOW:
-        self.space.store(p.address, 4, data & 0xFFFF_FFFF)
+        space.store(p.address, 4, data & 0xFFFF_FFFF)
       elif select == _WHOLE or select == _CLOCK:
         self._aligned("RELEASE_MEM", p.address, 8)
-        self.space.store(p.address, 8, data if select == _WHOLE else self.gpu.counter())
+        space.store(p.address, 8, data if select == _WHOLE else self.gpu.counter())
       elif select == _ADD32:
-        self.space.store(p.address, 4, self.space.load(p.address, 4, Access.ATOMIC) + data & 0xFFFF_FFFF, Access.ATOMIC)
+        space.store(p.address, 4, space.load(p.address, 4, Access.ATOMIC) + data & 0xFFFF_FFFF, Access.ATOMIC)
       elif select != _NONE:
         raise self._unsupported("RELEASE_MEM.data_sel", select)
     if interrupt not in (_INT_NONE, _INT_DATA):
@@ -471,10 +422,11 @@ class ComputeQueue(Queue):
     symbol, holds = function
     if p.mem_space:
       self._aligned(type(p).__name__, p.mem_poll_addr, width)
-      where, address, space = f"[{p.mem_poll_addr:#x}]", p.mem_poll_addr, self.space
+      past = p.cache_policy == pm4.WAIT_REG_MEM_cache_policy.bypass
+      where, address, space = f"[{p.mem_poll_addr:#x}]", p.mem_poll_addr, self.past_gl2 if past else self.space
 
       def seen() -> int:
-        return space.load(address, width)
+        return space.poll(address, width)
     else:
       offset = p.reg_poll_addr
       if p.operation == pm4.WAIT_REG_MEM_operation.wr_wait_wr_reg:
@@ -534,7 +486,6 @@ class ComputeQueue(Queue):
     return Unsupported("PM4 field", f"{field} = {value}", arch=self.gpu.card.name, where=self.name)
 
 
-ComputeQueue.packets_table.ignores(pm4.ACQUIRE_MEM, why="no caches are modelled")
 ComputeQueue.packets_table.ignores(pm4.HDP_FLUSH, why="the host sees GPU memory at once")
 ComputeQueue.packets_table.ignores(
   pm4.PRIME_UTCL2, pm4.INVALIDATE_TLBS, why="no address translation caches are modelled"

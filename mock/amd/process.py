@@ -12,11 +12,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tinyhw.core.memory import U64, AddressSpace, Region
+from tinyhw.mock.amd.caches.spaces import WaveSpace
 from tinyhw.mock.amd.debug import Debug
 from tinyhw.mock.amd.events import Events
 from tinyhw.mock.memory import Buffer, Refused, UserMemory
 
 if TYPE_CHECKING:
+  from tinyhw.mock.amd.caches.chip import Chip
   from tinyhw.mock.amd.queue import Queue
   from tinyhw.mock.machine import Gpu
 
@@ -62,6 +64,16 @@ class ProcessDevice:
   scratch_base: int = 0
   trap_handler: tuple[int, int] = (0, 0)
   cache_policy: tuple[int, int, int, int] = (0, 0, 0, 0)
+
+  chip: Chip | None = None  # the caches of the GPU, with weak memory
+  _waves: WaveSpace | None = None
+
+  def wave_space(self) -> WaveSpace:
+    """The address space as waves see it, with weak memory."""
+    if self._waves is None or self._waves.base is not self.space:
+      assert self.chip is not None
+      self._waves = WaveSpace(self.bind(), self.chip)
+    return self._waves
 
   def bind(self) -> AddressSpace:
     """kfd_bind_process_to_device: the address space, or ENODEV before ACQUIRE_VM."""

@@ -11,7 +11,8 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -25,6 +26,8 @@ from tinyhw.core.memory import Access, AddressSpace
 if TYPE_CHECKING:
   from tinyhw.core.patience import Terms
   from tinyhw.emulator.observe import Observer
+  from tinyhw.emulator.schedule import Idle
+  from tinyhw.mock.amd.caches.chip import Chip
   from tinyhw.mock.amd.process import KfdProcess, ProcessDevice
   from tinyhw.mock.memory import Buffer
 
@@ -100,6 +103,7 @@ class Queue(ABC):
     self.process, self.device, self.gpu, self.machine = process, device, device.gpu, device.gpu.machine
     self.queue_id, self.properties, self.doorbell = queue_id, properties, doorbell
     self.space: AddressSpace = device.bind()
+    self.memory = self.past_gl2 = self.space  # as it is, for pointers; and as packets see it that go past GL2
     self.name = f"GPU{self.gpu.index}.{self.ENGINE}.{queue_id}"
     self.state = (
       State.READY if properties.active and not device.evicted else State.EVICTED if device.evicted else State.INACTIVE
@@ -122,6 +126,12 @@ class Queue(ABC):
     self._rung: deque[tuple[int, int]] = deque()  # (write pointer, thread) of doorbells that are not read yet
     self._ring_version = -1
     self._ring: npt.NDArray[np.uint32] = np.zeros(0, np.uint32)
+    if device.chip is not None:
+      self._connect(device.chip)
+
+  def _connect(self, chip: Chip) -> None:
+    """See memory through the caches of the chip (weak memory)."""
+    raise NotImplementedError
 
   def reconfigure(self, properties: Properties) -> None:
     """UPDATE_QUEUE: a new ring starts where the pointers stand; an inactive queue keeps its place."""
@@ -144,7 +154,7 @@ class Queue(ABC):
     if self.error is not None:
       return
     try:
-      stored = self.space.load(self.properties.write_pointer, 8)
+      stored = self.memory.load(self.properties.write_pointer, 8)
     except PageFault as fault:
       self.fail(fault)
       return
@@ -210,7 +220,7 @@ class Queue(ABC):
   def _turn_begins(self) -> None:
     """The engine turns to this queue, which may have been off it since the last time."""
     if self._was_off() and self.properties.active:
-      self._map_again(self.space.load(self.properties.write_pointer, 8))
+      self._map_again(self.memory.load(self.properties.write_pointer, 8))
 
   def _note_thread(self) -> None:
     """Remember who queued what is written by now."""
@@ -240,16 +250,24 @@ class Queue(ABC):
 
   def _fetch(self) -> None:
     """Copy the submitted part of the ring into a frame."""
+    n = self.properties.ring_size >> 2
+    at, count = (self._taken >> self.SHIFT) % n, self.write - self._taken >> self.SHIFT
+    words = self._words(at, min(count, n - at))
+    if len(words) < count:
+      words += self._words(0, count - len(words))
+    self.frames.append(Frame(words, self.properties.ring_address + at * 4))
+    self._taken = self.write
+
+  def _words(self, at: int, count: int) -> list[int]:
+    """Dwords of the ring."""
+    if not self.space.direct:
+      raw = self.space.read(self.properties.ring_address + 4 * at, 4 * count)
+      return memoryview(raw).cast("I").tolist()
     if self._ring_version != self.space.version:
       self._ring = self.space.view(self.properties.ring_address, self.properties.ring_size, Access.READ).view(np.uint32)
       self._ring_version = self.space.version
-    n = len(self._ring)
-    at, count = (self._taken >> self.SHIFT) % n, self.write - self._taken >> self.SHIFT
-    words = self._ring[at : at + count].tolist()
-    if len(words) < count:
-      words += self._ring[: count - len(words)].tolist()
-    self.frames.append(Frame(words, self.properties.ring_address + at * 4))
-    self._taken = self.write
+    words: list[int] = self._ring[at : at + count].tolist()
+    return words
 
   def _report_read(self) -> None:
     """Tell the client how far the ring was read."""
@@ -265,7 +283,7 @@ class Queue(ABC):
 
   def run(self, packets: int) -> None:
     """Execute up to `packets` packets, as far as the queue is not blocked. Faults stop the queue, not the machine."""
-    try:
+    with self.guarded():
       self._turn_begins()
       self._resume()
       frames = self.frames
@@ -283,6 +301,13 @@ class Queue(ABC):
           self._retire()
       self._retire()
       self._report_read()
+
+  @contextmanager
+  def guarded(self) -> Iterator[None]:
+    """What is raised inside stops the queue; what a client cannot cause, or tinyhw does not model, goes on from here.
+    """
+    try:
+      yield
     except (PageFault, MachineFault, DecodeError) as error:
       self.fail(error)
     except Error as error:  # what tinyhw does not model is the caller's to hear of, at once
@@ -291,6 +316,10 @@ class Queue(ABC):
     except BaseException as broken:  # an interrupt by the user, or a mistake of ours: the packet is not done
       self.fail(MachineFault(f"stopped in the middle of a packet by {type(broken).__name__}"))
       raise
+
+  def standing(self) -> Idle | None:
+    """What the waves of a dispatch wait for where none can go on."""
+    return None
 
   def _resume(self) -> None:
     if self.state is State.BLOCKED and self.wait is not None and self.wait.met():
@@ -307,6 +336,11 @@ class Queue(ABC):
   def busy(self) -> bool:
     """Whether the last packet goes on for some turns more."""
     return False
+
+  @property
+  def dispatching(self) -> bool:
+    """Whether a dispatch of the queue has not ended."""
+    return self.busy
 
   def _go_on(self, turns: int) -> int:
     """Go on with the last packet for up to so many turns; how many are left."""
@@ -388,6 +422,8 @@ class Queue(ABC):
     text = f"{self.name}: {self.state.value}, read {self.read:#x}, write {self.write:#x}"
     if self.wait is not None:
       text += f"; {self.wait}"
+    elif (idle := self.standing()) is not None:
+      text += f"; a dispatch waits for {idle.polls[0]}, to change"
     if self.error is not None:
       text += f"; {self.error}"
     return text

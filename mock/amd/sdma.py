@@ -8,19 +8,26 @@ Packets are decoded by `tinyhw.wire.sdma` from the generated declarations. What 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 import numpy as np
 
+from tinyhw.autogen import pm4_gfx11 as pm4
 from tinyhw.autogen import sdma_v6 as sdma
 from tinyhw.core.errors import DecodeError, Unsupported
 from tinyhw.core.memory import Access
 from tinyhw.core.table import Handlers
 from tinyhw.mock.amd.atomics import atomic
+from tinyhw.mock.amd.caches.spaces import Client, NearSpace, SdmaSpace
+from tinyhw.mock.amd.flights import Packets
 from tinyhw.mock.amd.queue import Frame, Queue, Wait
 from tinyhw.mock.memory import spans
 from tinyhw.wire import sdma as wire
 
+if TYPE_CHECKING:
+  from tinyhw.mock.amd.caches.chip import Chip
+
+_MTYPE_UC: Final = 3  # sdma_v6_0_ring_emit_fence
 LONGEST: Final = 1 << 11  # dwords that are looked for behind a packet that was cut short
 _FILL_DWORDS: Final = 2
 MAX_COPY: Final = 1 << 22  # sdma_v6_0.c copy_max_bytes and fill_max_bytes: 0x400000 bytes a packet
@@ -47,8 +54,14 @@ class SdmaQueue(Queue):
   packets_table: ClassVar[Handlers[type[Any]]] = Handlers("SDMA packet")
   handles = packets_table.handles
 
+  def _connect(self, chip: Chip) -> None:
+    self._packets = Packets(self, 0)
+    base, engine = self.space, SdmaSpace(self.space, chip, self._packets)
+    self.space = self.past_gl2 = engine
+    self._near = NearSpace(base, chip, self._packets)
+
   def _store_read(self) -> None:
-    self.space.store(self.properties.read_pointer, 8, self.read)
+    self.memory.store(self.properties.read_pointer, 8, self.read)
 
   # ---- decoding
 
@@ -56,6 +69,8 @@ class SdmaQueue(Queue):
     frame = self.frames[-1]
     words, at = frame.words, frame.at
     self.last = frame, at
+    if isinstance(self.space, Client):
+      self.space.detail = self._near.detail = self.last
     packet, used = self._decode(words, at)
     if packet is None:
       return self._truncated(used)
@@ -105,6 +120,8 @@ class SdmaQueue(Queue):
 
   def _copy(self, source: int, target: int, size: int) -> None:
     """Across mappings; nothing is stored when a part of it faults."""
+    if not self.space.direct:
+      return self.space.write(target, self.space.read(source, size))
     read, write = spans(self.space, source, size), spans(self.space, target, size, Access.WRITE)
     if len(read) == len(write) == 1:
       write[0][:] = read[0]
@@ -137,6 +154,8 @@ class SdmaQueue(Queue):
     else:
       raise Unsupported("SDMA field", f"SDMA_PKT_CONSTANT_FILL.fillsize = {p.fillsize}", where=self.name)
     self.machine.clock.advance(size // BYTES_PER_NS)
+    if not self.space.direct:
+      return self.space.write(p.dst_addr, (pattern * -(-size // len(pattern)))[:size])
     at = 0
     for view in spans(self.space, p.dst_addr, size, Access.WRITE):
       turn = at % len(pattern)
@@ -152,7 +171,8 @@ class SdmaQueue(Queue):
   def fence(self, p: sdma.SDMA_PKT_FENCE) -> None:
     self._plain(p, "gpa")
     self._aligned(p, p.addr, 4)
-    self.space.store(p.addr, 4, p.data)
+    kept = self.device.chip is not None and p.mtype != _MTYPE_UC  # it goes by its own MTYPE, not by the page's
+    (self._near if kept else self.space).store(p.addr, 4, p.data)
 
   @handles(sdma.SDMA_PKT_TRAP)
   def trap(self, p: Any) -> None:
@@ -173,7 +193,7 @@ class SdmaQueue(Queue):
     space, address, mask, reference = self.space, p.addr, p.mask, p.value
 
     def seen() -> int:
-      return space.load(address, 4)
+      return space.poll(address, 4)
 
     def met() -> bool:
       return holds(seen() & mask, reference)
@@ -195,19 +215,30 @@ class SdmaQueue(Queue):
     if p.loop:
       width = 8 if p.atomic_op & 0x20 else 4
       wanted = p.cmp_data & ((1 << 8 * width) - 1)
-      if self.space.load(p.addr, width) != wanted:
+      if self.space.poll(p.addr, width) != wanted:
         self.frames[-1].at -= p.DWORDS
         self.block(
           Wait(
             "SDMA_PKT_ATOMIC",
             f"[{p.addr:#x}]",
             f"== {wanted:#x}",
-            lambda: self.space.load(p.addr, width),
-            lambda: self.space.load(p.addr, width) == wanted,
+            lambda: self.space.poll(p.addr, width),
+            lambda: self.space.poll(p.addr, width) == wanted,
           )
         )
         return
     atomic(self.space, p.atomic_op, p.addr, p.src_data, p.cmp_data)
+
+  # ---- caches
+
+  @handles(sdma.SDMA_PKT_GCR_REQ)
+  def cache_request(self, p: sdma.SDMA_PKT_GCR_REQ) -> None:
+    """GCR_CONTROL has the bits of ACQUIRE_MEM's GCR_CNTL (sdma_v6_0_0_pkt_open.h, SDMA_GCR_*)."""
+    if self.device.chip is None:
+      self.machine.ignored.note("SDMA packet", "SDMA_PKT_GCR_REQ", "no caches are modelled")
+    else:
+      what = pm4.ACQUIRE_MEM_GCR_CNTL.decode(p.gcr_control)
+      self.device.chip.control(what, self.space, p.base_va, p.limit_va - p.base_va, self.name)
 
   # ---- control
 
@@ -248,4 +279,3 @@ class SdmaQueue(Queue):
       raise DecodeError(f"{type(packet).__name__}: {address:#x} is not a multiple of {width}", where=self.name)
 
 
-SdmaQueue.packets_table.ignores(sdma.SDMA_PKT_GCR_REQ, why="no caches are modelled")

@@ -19,6 +19,7 @@ from tinyhw.emulator.schedule import Idle
 from tinyhw.mock.amd.compute import Program
 
 if TYPE_CHECKING:
+  from tinyhw.mock.amd.flights import Flight
   from tinyhw.mock.amd.pm4 import ComputeQueue
 
 CYCLES_PER_INSTRUCTION: Final = 4  # of a wave, when others hide nothing
@@ -26,14 +27,18 @@ CYCLES_PER_INSTRUCTION: Final = 4  # of a wave, when others hide nothing
 Waves = Generator[Idle | None, None, int]
 
 
-def start_waves(queue: ComputeQueue, program: Program, size: tuple[int, int, int], user_data: tuple[int, ...]) -> Waves:
+def start_waves(
+  queue: ComputeQueue, program: Program, size: tuple[int, int, int], user_data: tuple[int, ...],
+  flight: Flight | None = None,
+) -> Waves:
   """Run a dispatch in turns, see `engines.start`. Returns its nanoseconds on the machine's clock: the instructions of
-  all waves shared out among the card's SIMDs, and no less than those of one wave."""
+  all waves shared out among the card's SIMDs, and no less than those of one wave. A `flight` sees memory through
+  caches."""
   card = queue.gpu.card
   lanes = 32 if program.wave32 else 64
   try:
     stats = yield from start(
-      queue.space,
+      queue.space if flight is None else flight.space,
       arch(card.name),
       Dispatch(
         entry_pc=program.entry,
@@ -56,6 +61,7 @@ def start_waves(queue: ComputeQueue, program: Program, size: tuple[int, int, int
       watchdog=queue.machine.watchdog,
       engine=queue.machine.engine,
       observer=queue.observer,
+      view=None if flight is None else flight.view,
     )
   except InvalidArgument as refused:  # what the registers ask for and no chip has
     raise MachineFault(f"DISPATCH: {refused}") from None

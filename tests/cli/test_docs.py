@@ -78,9 +78,9 @@ def run(example: Example, place: Path) -> str:
 
 def missing(printed: str, output: str) -> str | None:
   """The first line that the page shows and that does not come in the output where it should."""
-  lines = iter(re.sub(r"0x7f[0-9a-f]{6,}", "0x7f", line).rstrip() for line in output.splitlines())
+  lines = iter(re.sub(r"0x7[0-9a-f]{7,}", "0x7f", line).rstrip() for line in output.splitlines())
   for wanted in printed.splitlines():
-    wanted = re.sub(r"0x7f[0-9a-f]{6,}", "0x7f", wanted).rstrip()
+    wanted = re.sub(r"0x7[0-9a-f]{7,}", "0x7f", wanted).rstrip()
     if wanted.strip() not in {"", "..."} and wanted not in lines: return wanted
   return None
 

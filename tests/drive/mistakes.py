@@ -35,6 +35,11 @@ def _one(name: str, what: str, place: str, old: str, new: str, found: str, mode:
   return Mistake(name, what, (Change(place, old, new),), found, mode)
 
 
+def _weak(name: str, what: str, place: str, old: str, new: str, found: str) -> Mistake:
+  """A mistake that only caches show."""
+  return _one(name, what, place, old, new, found, "weak")
+
+
 def _unmapped(name: str, what: str, unless: str, found: str) -> Mistake:
   """Memory that is allocated and never entered into the page tables."""
   return _one(name, what, KFD + "_alloc", "self.map_to(buffer, [gpu.gpu_id])",
@@ -45,32 +50,35 @@ _BARRIER, _EMIT, _REGISTERS = COMMANDS + "ComputeCommands.memory_barrier", PROGR
 _RELEASE, _QUEUE = COMMANDS + "ComputeCommands._release", DEVICE + "_open_queue"
 _WRONG = r"element \d+ is .* expected"
 _FAULT = "page fault"
+_STALE, _EARLY = "stale memory: .* ACQUIRE_MEM or GCR_REQ with", "too early: .* CS_PARTIAL_FLUSH"
 _REFUSED = "Invalid argument"
 
 MISTAKES: Final[tuple[Mistake, ...]] = (
   # ---- order and caches
-  _one("no barrier", "a launch neither waits for the kernels before it nor drops what caches hold",
-       PROGRAM + "_commands", "c.memory_barrier()", "pass", _WRONG, "weak"),
-  _one("no ACQUIRE_MEM", "a launch waits for the kernels before it and reads what caches held before",
-       _BARRIER, "return self._put(", "return self; self._put(", _WRONG, "weak"),
-  _one("no CS_PARTIAL_FLUSH", "a launch drops caches while the kernel before it still runs",
-       _BARRIER, "self._put(\n    p.EVENT_WRITE", "(\n    p.EVENT_WRITE", _WRONG, "weak"),
-  _one("ACQUIRE_MEM of one line", "a barrier invalidates 256 bytes instead of all memory",
-       _BARRIER, 'coher_size=whole["coher_size"]', "coher_size=1", _WRONG, "weak"),
-  _one("ACQUIRE_MEM without vector caches", "a barrier leaves GL0 and GL1 as they are",
-       _BARRIER, "GLV_INV=1, GL1_INV=1", "GLV_INV=0, GL1_INV=0", _WRONG, "weak"),
-  _one("RELEASE_MEM without flush", "the timeline moves while results are still in L2",
-       COMMANDS + "ComputeCommands.signal", "named=value)", "named=value, flush=False)", _WRONG, "weak"),
-  _one("SDMA without GCR", "a copy after a kernel reads what caches of the copy engine held",
-       DEVICE + "_open_queues", '.wait("address", "value").memory_barrier()', '.wait("address", "value")', _WRONG,
-       "weak"),
-  _one("wrong mtype", "a copy's fence stays in a cache, where the host does not see it",
-       COMMANDS + "CopyCommands.signal", "mtype=_MTYPE_UC", "mtype=0", _WRONG, "weak"),
-  _one("memory neither coherent nor uncached", "signals and arguments are cached by the GPU",
-       KFD + "alloc", "flags = kind.value |", "flags = kind.value & ~kfd.KFD_IOC_ALLOC_MEM_FLAGS_COHERENT & "
-       "~kfd.KFD_IOC_ALLOC_MEM_FLAGS_UNCACHED |", _WRONG, "weak"),
-  _one("no barrier before a batch", "an indirect buffer's first launch does not see what was copied in",
-       "tinyhw.drive.amd.batch:Batch._record", ".memory_barrier().indirect_buffer", ".indirect_buffer", _WRONG, "weak"),
+  _weak("no barrier", "a launch neither waits for the kernels before it nor drops what caches hold",
+        PROGRAM + "_commands", "c.memory_barrier()", "pass", _EARLY),
+  _weak("no ACQUIRE_MEM", "a launch waits for the kernels before it and reads what caches held before",
+        _BARRIER, "return self._put(", "return self; self._put(", _STALE),
+  _weak("no CS_PARTIAL_FLUSH", "a launch drops caches while the kernel before it still runs",
+        _BARRIER, "self._put(\n    p.EVENT_WRITE", "(\n    p.EVENT_WRITE", _EARLY),
+  _weak("ACQUIRE_MEM of one range", "a barrier invalidates a range of 256 bytes instead of all memory",
+        _BARRIER, 'coher_size=whole["coher_size"], coher_base=0, poll_interval=_POLL_INTERVAL, gcr_cntl=caches.value()',
+        "coher_size=1, coher_base=0, gcr_cntl=caches.value() | 2 << 2 | 2 << 11", _STALE),
+  _weak("ACQUIRE_MEM without vector caches", "a barrier leaves GL0 and GL1 as they are",
+        _BARRIER, "GLV_INV=1, GL1_INV=1", "GLV_INV=0, GL1_INV=0", "stale memory: .* with GLV_INV"),
+  _weak("RELEASE_MEM without flush", "the timeline moves while results are still in L2",
+        COMMANDS + "ComputeCommands.signal", "named=value)", "named=value, flush=False)",
+        "stale memory: .* missing: .*GL2_WB on GPU[01]"),
+  _weak("SDMA without GCR", "a copy after a kernel reads what caches of the copy engine held",
+        DEVICE + "_open_queues", '.wait("address", "value").memory_barrier()', '.wait("address", "value")',
+        "stale memory: .*SDMA_PKT_COPY_LINEAR.* with GL2_INV"),
+  _weak("wrong mtype", "a copy's fence stays in a cache, where the host does not see it",
+        COMMANDS + "CopyCommands.signal", "mtype=_MTYPE_UC", "mtype=0", "the host reads .*SDMA_PKT_FENCE"),
+  _weak("memory neither coherent nor uncached", "signals and arguments are cached by the GPU",
+        KFD + "alloc", "flags = kind.value |", "flags = kind.value & ~kfd.KFD_IOC_ALLOC_MEM_FLAGS_COHERENT & "
+        "~kfd.KFD_IOC_ALLOC_MEM_FLAGS_UNCACHED |", "stale memory: .*(WAIT_REG_MEM|POLL_REGMEM|RELEASE_MEM|fetcher)"),
+  _weak("no barrier in a batch", "launches of an indirect buffer do not wait for each other",
+        PROGRAM + "record", "self._emit(c.memory_barrier(), ", "self._emit(c, ", _EARLY),
   # ---- order of queues
   _one("queues do not wait for each other", "a copy starts beside the kernel whose result it copies",
        QUEUED + "_waits", "if queue is not self._last_queue and self._done[0] < before:", "if False:", _WRONG),

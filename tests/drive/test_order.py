@@ -26,7 +26,20 @@ step = st.one_of(
 @settings(max_examples=examples(80), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(step, max_size=25), st.integers(0, 1000))
 def test_work_is_seen_in_the_order_it_was_queued(add_object: bytes, steps: list[Any], seed: int) -> None:
-  port = MockPort(Machine("gfx1100,gfx1100", seed=seed))
+  run(Machine("gfx1100,gfx1100", seed=seed), add_object, steps)
+
+
+@settings(max_examples=examples(8), suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(step, max_size=12), st.integers(0, 1000))
+def test_also_through_caches(add_object: bytes, steps: list[Any], seed: int) -> None:
+  machine = Machine("gfx1100,gfx1100", seed=seed, memory="weak")
+  run(machine, add_object, steps)
+  assert machine.findings == []
+
+
+def run(machine: Machine, add_object: bytes, steps: list[Any]) -> None:
+  """Do the steps on the two GPUs of a machine and hold what they leave against a model."""
+  port = MockPort(machine)
   gpus = [AMDRuntime(port, i, timeout_s=20) for i in range(2)]
   adds = [gpu.load(add_object, "add") for gpu in gpus]
   memory = [[gpu.alloc(4 * SIZE) for _ in range(3)] for gpu in gpus]

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.mock.client import FLAGS, GTT, READ_ONLY, USERPTR, VRAM, Client
+from tests.mock.client import CACHED_GTT, FLAGS, GTT, READ_ONLY, USERPTR, VRAM, Client
 from tinyhw.autogen import kfd
 from tinyhw.core.errors import InvalidArgument, PageFault, Unsupported
 from tinyhw.core.port import Port
@@ -284,10 +284,10 @@ def test_a_dmabuf_shares_memory_and_keeps_it_alive() -> None:
   client.port.end()
 
 
-@pytest.mark.parametrize("kind", [VRAM, GTT])
+@pytest.mark.parametrize("kind", [VRAM, CACHED_GTT])
 @pytest.mark.parametrize("public", [0, kfd.KFD_IOC_ALLOC_MEM_FLAGS_PUBLIC])
 def test_what_a_dmabuf_says_of_its_memory(client: Client, kind: int, public: int) -> None:
-  """kfd_ioctl_get_dmabuf_info: VRAM or GTT, and whether the host sees it; nothing of the other flags."""
+  """kfd_ioctl_get_dmabuf_info: VRAM or CACHED_GTT, and whether the host sees it; nothing of the other flags."""
   flags = kfd.KFD_IOC_ALLOC_MEM_FLAGS_WRITABLE & 0xFFFFFFFF | public
   at = client.port.reserve(8192)
   a = client.call("ALLOC_MEMORY_OF_GPU", va_addr=at, size=8192, gpu_id=client.gpu_ids[0], flags=kind | flags)

@@ -9,7 +9,7 @@ import ctypes
 import os
 from bisect import bisect_right, insort
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, ClassVar, Final, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -124,6 +124,7 @@ class Mapping:
   backing: Backing
   offset: int
   access: int
+  uncached: bool
   u8: U8
   u16: npt.NDArray[np.uint16]
   u32: npt.NDArray[np.uint32]
@@ -142,8 +143,10 @@ class AddressSpace:
   """A GPU virtual address space: ranges of pages, each backed by a part of a region, with permissions.
 
   `version` grows with every change of the mappings, so that caches of code or translations notice. `used` says of some
-  addresses how many bytes from there on are in use, and by what: pages are larger than what lies in them.
+  addresses how many bytes from there on are in use, and by what: pages are larger than what lies in them. `direct`:
+  `view` shows what `read` gives; no, where caches stand between.
   """
+  direct: ClassVar[bool] = True
 
   def __init__(self, name: str = "GPU") -> None:
     self.name = name
@@ -157,9 +160,11 @@ class AddressSpace:
   # ---- mappings
 
   def map(self, address: int, size: int, backing: Backing, offset: int = 0, access: int = Access.ALL,
-          unit: int = PAGE) -> None:
-    """Map whole pages, or units of GRANULE bytes. Raises InvalidArgument for misalignment, a range past the backing or
-    an overlap."""
+          unit: int = PAGE, uncached: bool = False) -> None:
+    """Map whole pages, or units of GRANULE bytes; `uncached` notes that a GPU's GL2 keeps none of it (MTYPE UC).
+
+    Raises InvalidArgument for misalignment, a range past the backing or an overlap.
+    """
     if size <= 0 or (address | size) % unit:
       units = "pages" if unit == PAGE else f"units of {unit} bytes"
       raise InvalidArgument(f"map of {size:#x} bytes at {address:#x} is not whole {units}", where=self.name)
@@ -173,7 +178,7 @@ class AddressSpace:
     u8 = backing.u8[offset:offset + size]
     raw = u8.data
     views = u8, u8.view(np.uint16), u8.view(np.uint32), u8.view(np.uint64), raw, raw.cast("I"), raw.cast("Q")
-    self._maps.insert(i, Mapping(address, address + size, backing, offset, access, *views))
+    self._maps.insert(i, Mapping(address, address + size, backing, offset, access, uncached, *views))
     self._changed()
 
   def unmap(self, address: int, size: int) -> None:
@@ -224,10 +229,21 @@ class AddressSpace:
     if address + size <= m.end: return bytes(m.raw[address - m.start:address - m.start + size])
     return b"".join(m.raw[at - m.start:at - m.start + take] for m, at, take in self._parts(address, size, access))
 
+  def fetch(self, pc: int, size: int) -> bytes:
+    """Up to `size` bytes of code, fewer where the mapping ends. Raises PageFault with the PC for no code at all."""
+    m = self.find(pc)
+    if m is None or not m.access & Access.EXECUTE:
+      raise PageFault(pc, "execute", 4, reason="not mapped" if m is None else "no permission", pc=pc)
+    return bytes(m.raw[pc - m.start:pc - m.start + size])
+
   def write(self, address: int, data: bytes | bytearray | memoryview, access: int = Access.WRITE) -> None:
     """Store bytes, across adjacent mappings if need be; nothing is stored when a part is not writable."""
     for m, at, take in self._parts(address, len(data), access):
       m.raw[at - m.start:at - m.start + take] = data[at - address:at - address + take]
+
+  def prove(self, address: int, size: int, access: int) -> None:
+    """Raises PageFault unless all of a range may be accessed so."""
+    self._parts(address, size, access)
 
   def _parts(self, address: int, size: int, access: int) -> list[tuple[Mapping, int, int]]:
     """The mappings that bytes lie in, each with the address and number of those in it."""
@@ -250,6 +266,10 @@ class AddressSpace:
     if width == 8 and not at & 7: return m.raw64[at >> 3]
     return int.from_bytes(m.raw[at:at + width], "little")
 
+  def poll(self, address: int, width: int) -> int:
+    """`load` of somebody who waits for the value to change."""
+    return self.load(address, width)
+
   def store(self, address: int, width: int, value: int, access: int = Access.WRITE) -> None:
     """Store an unsigned little-endian integer of 1, 2, 4 or 8 bytes."""
     m = self._last
@@ -262,6 +282,17 @@ class AddressSpace:
     else: m.raw[at:at + width] = value.to_bytes(width, "little")
 
   # ---- vector accesses
+
+  def locate(self, addresses: U64, width: int, access: int) -> list[tuple[Mapping | None, Any, Any]]:
+    """Where vector accesses lie: rows of (mapping, lanes, offsets into it), the lanes a slice or an array. Lanes that
+    straddle two mappings come under None, with offsets None; all of their pages are proven.
+
+    Raises PageFault for the first lane at fault, its index in `.lane`.
+    """
+    one = self._one(addresses, width, access)
+    if one is not None: return [(one[0], slice(None), one[1])]
+    return [(m, lanes, None if m is None else (addresses[lanes] - np.uint64(m.start)).view(np.int64))
+            for m, lanes in self._split(addresses, width, access)]
 
   def _one(self, addresses: U64, width: int, access: int) -> tuple[Mapping, npt.NDArray[np.int64]] | None:
     """The mapping that serves all addresses, with offsets into it; None when there is no single one."""

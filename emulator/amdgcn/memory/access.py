@@ -8,7 +8,7 @@ import numpy as np
 
 from tinyhw.core.errors import MachineFault, PageFault
 from tinyhw.core.memory import Access, AddressSpace, Mapping
-from tinyhw.emulator import observe
+from tinyhw.emulator import observe, view
 from tinyhw.emulator.amdgcn.memory.atomics import modify
 from tinyhw.emulator.amdgcn.registers import full
 from tinyhw.emulator.amdgcn.values import U32, U64
@@ -94,8 +94,9 @@ def load(group: Group, base: int | None, offsets: Value, width: int) -> Value:
   return fetch(group, base, offsets, width)
 
 
-def fetch(group: Group, base: int | None, offsets: Value, width: int) -> Value:
+def fetch(group: Group, base: int | None, offsets: Value, width: int, kind: str = "vector") -> Value:
   """`load`, not shown to observers."""
+  if group.cohort.view is not None: return _viewed(group, base, offsets, width, kind)
   use = active(group, offsets.shape)
   offsets = _without_inactive(offsets, use)
   space: AddressSpace = group.space
@@ -112,6 +113,21 @@ def fetch(group: Group, base: int | None, offsets: Value, width: int) -> Value:
   try: flat = space.gather(offsets.reshape(-1), width)
   except PageFault as fault: raise _relocated(fault, group, shape) from None
   return flat.reshape(*shape, *flat.shape[1:])
+
+
+def _viewed(group: Group, base: int | None, offsets: Value, width: int, kind: str) -> Value:
+  """`fetch` through caches."""
+  addresses = offsets if base is None else np.uint64(base) + np.asarray(offsets).astype(U64)
+  addresses = np.asarray(addresses)
+  try: return view.loaded(group, addresses, width, group.mask, kind)
+  except PageFault as fault:
+    lanes = group.cohort.lanes
+    columns = addresses.shape[-1] if addresses.shape else 1
+    mask = full(group, np.True_ if group.mask is None else group.mask)
+    use = mask if columns > 1 else mask.any(axis=1, keepdims=True)
+    wave, lane = np.argwhere(use)[fault.lane or 0].tolist()
+    fault.lane = wave * lanes + (lane if columns > 1 else int(mask[wave].argmax()))
+    raise
 
 
 def _scalar_load(group: Group, address: int, width: int) -> int:
@@ -142,9 +158,10 @@ def store(group: Group, base: int | None, offsets: Value, words: list[Value], wi
   put(group, base, offsets, words, width)
 
 
-def put(group: Group, base: int | None, offsets: Value, words: list[Value], width: int) -> None:
+def put(group: Group, base: int | None, offsets: Value, words: list[Value], width: int,
+        kind: str = "vector") -> None:
   """`store`, not shown to observers, for a group with an active lane."""
-  if group.cohort.changes.exact: return _put(group, base, offsets, words, width)
+  if group.cohort.changes.exact or group.cohort.view is not None: return _put(group, base, offsets, words, width, kind)
   group.cohort.changes.count += 1
   mask = group.mask
   if mask is None and base is not None and width == 4 and offsets.ndim and offsets.shape[0] == group.size \
@@ -164,7 +181,7 @@ def put(group: Group, base: int | None, offsets: Value, words: list[Value], widt
   _put(group, base, offsets, words, width)
 
 
-def _put(group: Group, base: int | None, offsets: Value, words: list[Value], width: int) -> None:
+def _put(group: Group, base: int | None, offsets: Value, words: list[Value], width: int, kind: str = "vector") -> None:
   """`put` in any case."""
   mask = group.mask
   addresses = full(group, offsets if base is None else np.uint64(base) + offsets.astype(U64))
@@ -175,11 +192,18 @@ def _put(group: Group, base: int | None, offsets: Value, words: list[Value], wid
   if width < 4: values: Value = data[0].astype(_UNITS[width])
   elif width == 4: values = data[0]
   else: values = np.stack(data, axis=1)
-  if group.cohort.changes.exact: note_store(group, picked, values)
-  try: group.space.scatter(picked, values)
+  if group.cohort.changes.exact or group.cohort.view is not None: note_store(group, picked, values)
+  try:
+    if group.cohort.view is None: group.space.scatter(picked, values)
+    else: group.cohort.view.store(group, _rows(group, lanes), picked, values, kind)
   except PageFault as fault:
     if lanes is not None and fault.lane is not None: fault.lane = int(np.flatnonzero(lanes.reshape(-1))[fault.lane])
     raise
+
+
+def _rows(group: Group, lanes: Value | None) -> Value:
+  """The wave of each element that `lanes` (bools [waves, lanes], None for all) picks."""
+  return np.repeat(np.arange(group.size), group.cohort.lanes) if lanes is None else np.nonzero(lanes)[0]
 
 
 def note_store(group: Group, addresses: Value, values: Value) -> None:
@@ -304,14 +328,15 @@ def scratch_load(group: Group, offsets: Value, width: int) -> list[Value]:
   offsets = _without_inactive(offsets, active(group, offsets.shape))
   step = min(width, 4)
   if np.bitwise_or.reduce(np.asarray(offsets), axis=None) & (step - 1):
-    parts = [fetch(group, None, _scratch_addresses(group, offsets + np.uint32(k)), 1).astype(U32) for k in range(width)]
+    parts = [fetch(group, None, _scratch_addresses(group, offsets + np.uint32(k)), 1, "scratch").astype(U32)
+             for k in range(width)]
     words = []
     for w in range(0, width, 4):
       word = parts[w]
       for k in range(1, min(4, width - w)): word = word | parts[w + k] << np.uint32(8 * k)
       words.append(word)
     return words
-  return [fetch(group, None, _scratch_addresses(group, offsets + np.uint32(k)), step).astype(U32)
+  return [fetch(group, None, _scratch_addresses(group, offsets + np.uint32(k)), step, "scratch").astype(U32)
           for k in range(0, width, step)]
 
 
@@ -324,9 +349,10 @@ def scratch_store(group: Group, offsets: Value, words: list[Value], width: int) 
   if np.bitwise_or.reduce(np.asarray(safe), axis=None) & (step - 1):
     for k in range(width):
       byte = words[k // 4] >> np.uint32(8 * (k % 4))
-      put(group, None, _scratch_addresses(group, offsets + np.uint32(k)), [byte], 1)
+      put(group, None, _scratch_addresses(group, offsets + np.uint32(k)), [byte], 1, "scratch")
     return
-  for k, w in enumerate(words): put(group, None, _scratch_addresses(group, offsets + np.uint32(4 * k)), [w], step)
+  for k, w in enumerate(words):
+    put(group, None, _scratch_addresses(group, offsets + np.uint32(4 * k)), [w], step, "scratch")
 
 
 # ---- atomics
@@ -358,6 +384,11 @@ def atomic(group: Group, addresses: Value, width: int, operation: str, data: Val
     inside = (at[left] >= np.uint64(m.start)) & (at[left] < np.uint64(m.end))
     pieces.append((m, left[inside]))
     left = left[~inside]
+  if group.cohort.view is not None:
+    def modified(cells: Value, index: Value) -> Value | None:
+      return changed(group, cells, index, operation, values, wanted, want)
+    seen = group.cohort.view.atomic(group, _rows(group, lanes), at, width, modified)
+    return _spread(group, seen, lanes) if want and seen is not None else None
   for m, chosen in pieces:
     memory = m.u32 if width == 4 else m.u64
     index = ((at[chosen] - np.uint64(m.start)) >> np.uint64(2 if width == 4 else 3)).astype(np.intp)

@@ -35,7 +35,7 @@ def bind(i: Instruction, pc: int, mode: int) -> Step:
   def step(group: Group) -> None:
     at, inside = address_of(group)
     s, space = group.s, group.space
-    if type(at) is int and (inside is None or type(inside) is int):
+    if group.cohort.view is None and type(at) is int and (inside is None or type(inside) is int):
       if group.cohort.observer is not None: access.show(group, "scalar", "load", np.uint64(at), 4 * count)
       wanted = count if inside is None else min(max(inside // 4, 0), count)
       m = space.find(at)
@@ -50,7 +50,7 @@ def bind(i: Instruction, pc: int, mode: int) -> Step:
     else:
       address = np.broadcast_to(np.asarray(at, U64), (group.size, 1))
       if group.cohort.observer is not None: access.show(group, "scalar", "load", address, 4 * count)
-      try: words = [_gathered(space, address + np.uint64(4 * k), 4, None if inside is None else inside - 4 * k)
+      try: words = [_gathered(group, address + np.uint64(4 * k), 4, None if inside is None else inside - 4 * k)
                     for k in range(count)]
       except PageFault:  # the access of the first wave that faults, as a whole
         left = np.broadcast_to(4 * count if inside is None else inside, address.shape).reshape(-1).tolist()
@@ -103,13 +103,17 @@ def _scalar_address(i: Instruction, align: int) -> Callable[[Group], tuple[int |
   return address
 
 
-def _gathered(space: Any, address: Value, width: int, inside: Value | None) -> Value:
-  """A value of each wave [waves, 1] as u32; 0 where fewer than `width` bytes of its buffer are left."""
-  flat = address.reshape(-1)
-  if inside is None: return space.gather(flat, width).astype(U32).reshape(-1, 1)
-  use = inside.reshape(-1) >= width
+def _gathered(group: Group, address: Value, width: int, inside: Value | None) -> Value:
+  """A value of each wave [waves, 1] as u32; 0 where fewer than `width` bytes of its buffer are left.
+
+  Through a view, where the waves see the same: () as a register holds it."""
+  flat, view = address.reshape(-1), group.cohort.view
+  if view is None and inside is None: return group.space.gather(flat, width).astype(U32).reshape(-1, 1)
+  use = np.ones(flat.shape, bool) if inside is None else np.broadcast_to(inside, address.shape).reshape(-1) >= width
   out = np.zeros(flat.shape, U32)
-  if use.any(): out[use] = space.gather(flat[use], width)
+  if view is None: out[use] = group.space.gather(flat[use], width)
+  elif use.any(): out[use] = view.load(group, np.flatnonzero(use), flat[use], width, "scalar")
+  if view is not None and (out == out[0]).all(): return out[0]
   return out.reshape(-1, 1)
 
 
@@ -122,9 +126,9 @@ def _smem_small(i: Instruction) -> Step:
     at, inside = address_of(group)
     address = np.broadcast_to(np.asarray(at, U64), (group.size, 1))
     if group.cohort.observer is not None: access.show(group, "scalar", "load", address, width)
-    if type(at) is int:
+    if type(at) is int and group.cohort.view is None:
       found = np.uint32(group.space.load(at, width) if inside is None or inside >= width else 0)
       return write(group, extended(found, sign_bits))
     left = None if inside is None else np.broadcast_to(np.asarray(inside, np.int64), (group.size, 1))
-    write(group, extended(_gathered(group.space, address, width, left), sign_bits))
+    write(group, extended(_gathered(group, address, width, left), sign_bits))
   return step

@@ -1,0 +1,196 @@
+"""A queue with its dispatch: whose waves go on in turns, and what happens to the packets meanwhile.
+
+With strong memory the packets behind a dispatch wait for its end. With weak memory they do not (`flights.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from tinyhw.autogen import gc_11_0_0 as gc
+from tinyhw.core.errors import Error, Interrupted, MachineFault
+from tinyhw.mock.amd.caches.spaces import BypassSpace, Client
+from tinyhw.mock.amd.flights import Beside, Flight
+from tinyhw.mock.amd.queue import Properties, Queue, State, Wait
+
+if TYPE_CHECKING:
+  from tinyhw.emulator.schedule import Idle
+  from tinyhw.mock.amd.caches.chip import Chip
+  from tinyhw.mock.amd.compute import Program
+  from tinyhw.mock.amd.process import KfdProcess, ProcessDevice
+  from tinyhw.mock.amd.waves import Waves
+
+
+class Waiting(Wait):
+  """Why a queue is blocked whose dispatch has waves that all wait for memory to change."""
+
+  def __init__(self, packet: str, idle: Idle) -> None:
+    self.idle = idle
+    poll = idle.polls[0]
+    super().__init__(packet, str(poll), "to change", lambda: idle.polls[0].value or 0, idle.changed)
+
+
+class Dispatching(Queue):
+  """A queue that runs dispatches. `beside`, with weak memory, has those that run beside the packets."""
+
+  beside: Beside | None = None
+
+  def __init__(
+    self, process: KfdProcess, device: ProcessDevice, queue_id: int, properties: Properties, doorbell: int
+  ) -> None:
+    super().__init__(process, device, queue_id, properties, doorbell)
+    self.program: tuple[int, int, int, Program] | None = None  # the last one, with what it was made from
+    self.waves: Waves | None = None  # those of a dispatch that has not ended
+    self._then: Callable[[], None] | None = None  # what follows their end
+    self._leaving = False  # whether the scheduler waits for the end of waves that it cannot save
+
+  def _connect(self, chip: Chip) -> None:
+    self.beside = Beside(self)
+    self._speak()
+    base = self.space
+    self.space, self.past_gl2 = Client(base, chip), BypassSpace(base, chip)
+
+  def _speak(self) -> None:
+    """A packet begins: what it accesses is its doing."""
+    if isinstance(self.space, Client) and isinstance(self.past_gl2, Client) and self.beside is not None:
+      agent = self.beside.packets()
+      for space in (self.space, self.past_gl2):
+        space.agent, space.detail = agent, self.last
+
+  @property
+  def busy(self) -> bool:
+    return self.waves is not None
+
+  @property
+  def dispatching(self) -> bool:
+    return self.busy or self.beside is not None and self.beside.busy
+
+  def flight(self, program: Program) -> Flight | None:
+    """With weak memory: the next dispatch, as it sees memory."""
+    return None if self.beside is None else self.beside.flight(program, self.last)
+
+  def start(self, waves: Waves, flight: Flight | None = None) -> None:
+    """Begin a dispatch. Its waves run in turns; the next packet waits until they have ended, except with weak memory.
+    """
+    if flight is not None and self.beside is not None:
+      self.beside.add(flight, waves)
+      if self.observer is not None:
+        self._wait_for_dispatches("a dispatch under an observer")
+      return
+    self.waves = waves
+
+  def when_ended(self, then: Callable[[], None]) -> None:
+    """Do something once the dispatch has ended, or at once where none runs."""
+    if self.beside is not None:
+      return self.beside.when_ended(then)
+    self._then = then
+    if self.waves is None:
+      self._ended()
+
+  def _ended(self) -> None:
+    then, self._then = self._then, None
+    if then is not None:
+      then()
+
+  def _map_again(self, stored: int) -> None:
+    """Waves that run are saved first, or run to their end where they cannot be saved."""
+    if not (self.waves is not None or self.beside is not None and self.beside.busy) or self._can_be_saved():
+      super()._map_again(stored)
+    elif self.waves is not None:
+      self._leaving = True
+
+  def _can_be_saved(self) -> bool:
+    """Whether a context save reaches the waves of the dispatch: it is a trap, to the driver's own handler.
+
+    Where queues are mapped with traps off (`Card.traps_off`) it reaches only waves that started privileged: the handler
+    leaves PRIV set on these chips so that it can be reached again (cwsr_trap_handler_gfx10.asm, SW_SA_TRAP). The packet
+    processor of AQL queues sees to it; what a PM4 queue writes to COMPUTE_PGM_RSRC1 is its own business.
+    """
+    if not self.gpu.card.traps_off or self.process.debug.active or self.program is None:
+      return True
+    return bool(gc.COMPUTE_PGM_RSRC1.decode(self.program[3].rsrc1).PRIV)
+
+  def _go_on(self, turns: int) -> int:
+    """Give the waves of the dispatch up to so many turns; how many are left. Waves that wait block the queue."""
+    while turns and self.waves is not None and self.state is State.READY:
+      turns -= 1
+      self._turn_begins()
+      if self.waves is None:  # it failed
+        break
+      try:
+        idle = next(self.waves)
+      except StopIteration as end:
+        self.waves, self._leaving = None, False
+        self.machine.clock.advance(end.value)
+        self._ended()
+        continue
+      except Interrupted as why:
+        self.waves = None  # it counts as ended: what was queued behind it goes on
+        self.machine.taken_off(self, why)
+        self._ended()
+        continue
+      if idle is None:
+        continue
+      if idle.hopeless():
+        raise idle.error()
+      if self._leaving:
+        raise MachineFault(
+          f"waves wait for {idle.polls[0]}, and the scheduler for them: with COMPUTE_PGM_RSRC1.PRIV 0 they do not "
+          "answer its context save",
+          hint=f"queues of {self.gpu.card.name} are mapped with traps off: set PRIV",
+        )
+      self.block(Waiting("a dispatch", idle))
+    return turns
+
+  def standing(self) -> Idle | None:
+    """What the waves of a dispatch wait for where none can go on."""
+    if isinstance(self.wait, Waiting):
+      return self.wait.idle
+    return None if self.beside is None else self.beside.standing()
+
+  def runnable(self) -> bool:
+    return self._moves() or self._ready()
+
+  def _moves(self) -> bool:
+    """Whether a dispatch beside the packets can go on."""
+    if self.beside is None or self.state not in (State.READY, State.BLOCKED):
+      return False
+    return bool(self.beside.movable())
+
+  def _ready(self) -> bool:
+    """Whether a packet would make progress."""
+    return super().runnable()
+
+  def run(self, packets: int) -> None:
+    beside = self.beside
+    if beside is None:
+      return self._packets(packets)
+    rng = self.machine.rng
+    for _ in range(packets):
+      ready = self._ready()
+      flights = [f for f in beside.movable() if not ready or rng.random() < f.pace] if self._moves() else []
+      if flights:
+        with self.guarded():
+          beside.turn(rng.choice(flights))
+      elif ready:
+        self._packets(1)
+      else:
+        break
+
+  def _packets(self, packets: int) -> None:
+    """Execute packets."""
+    super().run(packets)
+
+  def fail(self, error: Error) -> None:
+    self.waves = self._then = None
+    if self.beside is not None:
+      self.beside.clear()
+    self._leaving = False
+    super().fail(error)
+
+  def _wait_for_dispatches(self, packet: str) -> None:
+    """Hold the queue back until the dispatches beside its packets have ended."""
+    beside = self.beside
+    if beside is not None and beside.busy:
+      self.block(Wait(packet, "dispatches before it", "= 0", lambda: len(beside.flights), lambda: not beside.busy))
