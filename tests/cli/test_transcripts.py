@@ -1,4 +1,4 @@
-"""What commands print, line by line: transcripts that were read and found right. Addresses of memory are shown as ADDRESS.
+"""What commands print, line by line: transcripts that were read and found right. Addresses are shown as ADDRESS.
 
 `TRANSCRIPTS=write` in the environment writes them anew; what changed is then to be read.
 """
