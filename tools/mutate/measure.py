@@ -92,8 +92,7 @@ class Chooser:
     """The tests to ask, in order, each with its seconds; and how many there are."""
     path = str(place.file.path.relative_to(ROOT))
     first, last = place.statement
-    groups = [[] if place.function is None else
-              self.reaching(path, place.lines) or self.reaching(path, range(first, last + 1))]
+    groups = [self.reaching(path, place.lines) or self.reaching(path, range(first, last + 1))]
     if self.at_import(place):
       groups.append(self._users(place))
       groups.append([t for t, e in self.map.tests.items() if e.lines.get(path) and t not in self.barred])
