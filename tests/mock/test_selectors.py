@@ -586,7 +586,7 @@ def test_a_truncated_packet_goes_on_where_it_was(client: Client) -> None:
 
 
 def test_the_files_of_two_cards() -> None:
-  """The whole tree, as it was held against the kernel's sources when it was written. TRANSCRIPTS=write writes it anew."""
+  """The whole tree, as it was when it was held against the kernel's sources. TRANSCRIPTS=write writes it anew."""
   files = MockPort(Machine("gfx1100,gfx1100")).machine.files
   text = "".join(f"== {name}\n{files._files[name]().decode()}" for name in sorted(files._files))
   if os.environ.get("TRANSCRIPTS") == "write":

@@ -13,7 +13,6 @@ ROOMS: Final = (
   # ---- everywhere
   Rule(ANY, r"^@(dataclasses\.)?dataclass\(", r"True becomes False|False becomes True",
        "what a class of data forbids (frozen) or saves (slots) is for readers and mypy, who refuse code that differs"),
-  Rule(ANY, r"@(functools\.)?(lru_)?cache", r"\d+ becomes \d+", "how much is remembered costs time only"),
   Rule(r".*\.<module>", r"^(_?CACHE_LIMIT|CACHED_\w+|KEPT)\b", ANY, "how much is remembered costs time only"),
   # ---- core
   Rule(r"core\.memory\.AddressSpace\.(load|store)", r"if address \+ width > m\.end", r"Gt becomes GtE",
@@ -30,6 +29,8 @@ ROOMS: Final = (
   Rule(r"core\.memory\.AddressSpace\._split", r"or \[0\]", r"0 becomes 1", "without mappings no index is valid"),
   Rule(r"core\.memory\._overlap", r"at \+ size > following", r"Gt becomes GtE",
        "lane after lane stores the same bytes"),
+  # ---- wire
+  Rule(r"wire\.aql\.dispatch", r"SETUP_DIMENSIONS", r"LShift becomes RShift", "the field begins at bit 0"),
   # ---- ir
   Rule(ANY, r"copysign\(1\.0", r"1\.0 becomes 2\.0", "only the sign counts"),
   Rule(r"ir\.dtype\.dtypes", r"^void = ", r"0 becomes 1", "void has no size, whatever its bits"),
