@@ -14,6 +14,7 @@ ROOMS: Final = (
   Rule(ANY, r"^@(dataclasses\.)?dataclass\(", r"True becomes False|False becomes True",
        "what a class of data forbids (frozen) or saves (slots) is for readers and mypy, who refuse code that differs"),
   Rule(r".*\.<module>", r"^(_?CACHE_LIMIT|CACHED_\w+|KEPT)\b", ANY, "how much is remembered costs time only"),
+  Rule(ANY, r"strict=True", r"True becomes False", "both have one length; strict says so to readers"),
   # ---- core
   Rule(r"core\.memory\.AddressSpace\.(load|store)", r"if address \+ width > m\.end", r"Gt becomes GtE",
        "the way across mappings reads and writes the same bytes"),
@@ -45,6 +46,10 @@ ROOMS: Final = (
        "a kernel without arguments reads none of their bytes"),
   Rule(r"drive\.linux\.LinuxPort\.mmap", r"fd < 0", r"0 becomes 1|Lt becomes LtE",
        "descriptor 0 is the process's input, which no device is"),
+  Rule(r"drive\.amd\.commands\.ComputeCommands\.dispatch", r"dim_x=0", r"0 becomes 1",
+       "the slots are filled before use"),
+  Rule(r"drive\.amd\.device\.AMDRuntime\.require_scratch", r"scratch_generation \+= 1", r"1 becomes 2|Add becomes Sub",
+       "any change tells"),
   # ---- mock
   Rule(r"mock\.machine\.<module>", r"^QUANTUM", ANY, "any number of packets keeps the order within each queue"),
   Rule(r"mock\.amd\.\w+\.\w+\.\w+", r"settings_version \+= 1", r"1 becomes 2|Add becomes Sub", "any change tells"),
