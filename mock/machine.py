@@ -17,6 +17,7 @@ from weakref import WeakSet
 
 from tinyhw.core.errors import Interrupted, MachineFault, PageFault, TinyhwError, Unsupported
 from tinyhw.core.memory import Allocator, Region
+from tinyhw.core.patience import Held, Patience
 from tinyhw.core.table import Ignored
 from tinyhw.core.trace import Clock, Trace
 from tinyhw.mock.amd.card import Card, cards_named
@@ -86,6 +87,7 @@ class Machine:
     self.seed, self.watchdog, self.engine, self.observer = seed, watchdog, engine, observer
     self.patience: float | None = None  # seconds of real time that a dispatch may take
     self.interrupted: Interrupted | None = None  # the last dispatch that took longer
+    self.held = Held()  # what signal handlers raise while queues run
     self.outside: dict[int, Outside] = {}  # what dispatches touched of LDS that they do not have, by PC
     self.ignored = Ignored()
     self.kernel_log: list[str] = []
@@ -176,9 +178,10 @@ class Machine:
     """Let queues proceed until `done()`. False when nothing can proceed any more.
 
     `others()` says whether another client thread could still change something: then the wait lasts until `timeout_s`
-    of real time.
+    of real time. What a signal's handler raises (KeyboardInterrupt) ends the wait between two packets, and the dispatch
+    that runs, if it is of the thread that hears of it.
     """
-    with self.lock:
+    with self.lock, self.held:
       if done():
         return True
       if self.kfd.user_buffers:
@@ -188,8 +191,8 @@ class Machine:
         while self._turn():
           if done():
             return True
-        if done():
-          return True
+        if done() or self.held.ends():
+          return done()
         if not others():
           if timeout_s is None or timeout_s >= HANG_S:
             self._hang()
@@ -205,7 +208,9 @@ class Machine:
         self.waiting -= 1
 
   def _turn(self) -> bool:
-    """One queue runs for a while. False when no queue can."""
+    """One queue runs for a while. False when no queue can, or none should."""
+    if self.held.ends():
+      return False
     ready = [q for q in self.queues if q.runnable()]
     if not ready:
       return False
@@ -233,6 +238,19 @@ class Machine:
 
     queue.start(start_waves(queue, program, size, user_data))
 
+  def ticker(self, queue: Queue) -> Callable[[], None]:
+    """What ends a dispatch of the queue from outside: patience at its end, or a signal to the thread that queued it."""
+    held, patience = self.held, None if self.patience is None else Patience(self.patience)
+    mine = queue.queued_by() in (None, threading.main_thread().ident)
+
+    def tick() -> None:
+      if patience is not None:
+        patience()
+      if mine:
+        held()
+
+    return tick
+
   def idle(self) -> bool:
     """Whether no queue can proceed."""
     return not any(q.runnable() for q in self.queues)
@@ -253,6 +271,14 @@ class Machine:
       self.kfd.memory_violation(queue, error)
     else:
       self.kfd.gpu_hang(queue, hang=isinstance(error, MachineFault))
+
+  def reset_gpu(self, gpu_id: int) -> None:
+    """A GPU reset, after which processes begin anew on this card: nothing of any process is on it any more."""
+    with self.lock:
+      self.kfd.forget_gpu(gpu_id)
+      gpu = next(g for g in self.gpus if g.gpu_id == gpu_id)
+      self.trace.add(f"GPU{gpu.index}", "reset", "by its user: processes begin anew on it")
+      self.log(gpu, "GPU reset by its user: video memory is lost")
 
   def close(self) -> None:
     """Give all memory back. Clients' mappings stay valid until they unmap them."""

@@ -8,23 +8,17 @@ from __future__ import annotations
 
 import ctypes
 import errno
-import mmap
 import os
 from dataclasses import dataclass, field
 from typing import Final
 
+from tinyhw.core.mapped import map_memory, unmap_memory
 from tinyhw.core.memory import PAGE, U8, Access, AddressSpace, HostRegion, Region
 from tinyhw.core.port import Protection
 
 _LIBC: Final = ctypes.CDLL(None, use_errno=True)
-_LIBC.mmap.restype = ctypes.c_void_p
-_LIBC.mmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_longlong)
-_LIBC.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
 _LIBC.pwrite.argtypes = _LIBC.pread.argtypes = (ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_longlong)
 _LIBC.pwrite.restype = _LIBC.pread.restype = ctypes.c_ssize_t
-_MAP_FIXED: Final = 0x10  # asm-generic/mman-common.h; the mmap module does not name these two
-_MAP_NORESERVE: Final = 0x4000
-_MAP_FAILED: Final = ctypes.c_void_p(-1).value
 
 
 class Refused(OSError):
@@ -83,24 +77,6 @@ class UserMemory:
 
   def __del__(self) -> None:
     self.close()
-
-
-def map_memory(fd: int, length: int, offset: int, address: int | None, protection: int) -> int:
-  """mmap(2), shared, fixed when an address is given; anonymous without reserve for fd -1."""
-  flags = mmap.MAP_SHARED if fd >= 0 else mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_NORESERVE
-  if address is not None:
-    flags |= _MAP_FIXED
-  at = _LIBC.mmap(address, length, protection, flags, fd, offset)
-  if at is None or at == _MAP_FAILED:
-    code = ctypes.get_errno()
-    raise OSError(code, os.strerror(code))
-  return int(at)
-
-
-def unmap_memory(address: int, length: int) -> None:
-  if _LIBC.munmap(address, length):
-    code = ctypes.get_errno()
-    raise OSError(code, os.strerror(code))
 
 
 def reserve_memory(size: int, align: int) -> int:

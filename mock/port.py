@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tinyhw.core.errors import InvalidArgument
-from tinyhw.core.mapped import Mapped, Mappings
+from tinyhw.core.mapped import Mapped, Mappings, map_memory, unmap_memory
 from tinyhw.core.memory import PAGE, Region
 from tinyhw.core.port import Protection
 from tinyhw.mock.amd import drm
@@ -20,7 +20,7 @@ from tinyhw.mock.amd.kfd import MMAP_GPU_ID_SHIFT, MMAP_TYPE_DOORBELL, MMAP_TYPE
 from tinyhw.mock.amd.process import OpenFile, ProcessDevice
 from tinyhw.mock.amd.topology import RENDER_MINOR
 from tinyhw.mock.machine import Machine
-from tinyhw.mock.memory import Refused, blank_memory, map_memory, page_align, reserve_memory, unmap_memory
+from tinyhw.mock.memory import Refused, blank_memory, page_align, reserve_memory
 
 KFD_PATH = "/dev/kfd"
 KERNEL_LOG = "/dev/kmsg"

@@ -56,7 +56,8 @@ class OpenDevice:
 
   def __post_init__(self) -> None:
     self._spare: dict[int, list[Allocation]] = {}
-    self.closed = False
+    self.closed = ""  # what happened to it: "closed", "reset"
+    self.devices: Devices | None = None  # the registry that opened it
     self.kernels: dict[UOp, Kernel] = {}  # what was compiled and loaded on it; the engine fills it
 
   @functools.cached_property
@@ -66,7 +67,8 @@ class OpenDevice:
 
   def alloc(self, nbytes: int) -> Allocation:
     """Device memory: a freed allocation of that very size where there is one, else a new one."""
-    if self.closed: raise DeviceError("the device was closed", where=self.name, hint="open it again: Device[name]")
+    if self.closed:
+      raise DeviceError(f"the device was {self.closed}", where=self.name, hint=f"open it again: Device[{self.name!r}]")
     if spare := self._spare.get(nbytes): return spare.pop()
     try: return self.runtime.alloc(nbytes)
     except DeviceError:
@@ -88,10 +90,19 @@ class OpenDevice:
     """Wait until everything queued on the device is done."""
     self.runtime.synchronize()
 
-  def close(self) -> None:
-    """Close the runtime: all memory on it is lost, which whoever still names it is told. Safe to call twice."""
-    self.closed = True
+  def reset(self) -> OpenDevice:
+    """Get on after a wait that did not end, a page fault or a hang, without the other devices: see `Devices.reset`."""
+    return self if self.devices is None else self.devices.reset(self.name)
+
+  def close(self, how: str = "closed") -> None:
+    """Close the runtime: all memory on it is lost, which whoever still names it is told. Safe to call twice.
+
+    `Device[name]` opens the device anew.
+    """
+    if self.closed: return
+    self.closed = how
     self._spare, self.kernels = {}, {}
+    if self.devices is not None: self.devices.forget(self)
     self.runtime.close()
 
 
@@ -145,7 +156,9 @@ class Devices:
       raise Unsupported("device", kind, hint=f"it would be {KINDS[kind]}; built are {', '.join(_OPENERS)}")
     refuse_planned_variables()
     start = time.perf_counter()
+    if kind == "AMD" and self._machine is not None: self._renew(int(index or 0), only_lost=True)
     device = self._open[name] = opener(self, name, int(index or 0))
+    device.devices = self
     if debug_level() >= 1:
       print(f"{name:8s} opened in {(time.perf_counter() - start) * 1e3:.1f} ms: {KINDS[kind]}", file=sys.stderr)
     return device
@@ -154,6 +167,45 @@ class Devices:
   def opened(self) -> tuple[OpenDevice, ...]:
     """The devices in use."""
     return tuple(self._open.values())
+
+  def forget(self, device: OpenDevice) -> None:
+    """The device is closed: its name means a new one from now on."""
+    if self._open.get(device.name) is device: del self._open[device.name]
+
+  def reset(self, name: str | None = None) -> OpenDevice:
+    """Get on with one device after a wait that did not end, a page fault or a hang; returns the device to go on with.
+
+    What is queued on it is dropped. Where the kernel driver still lets this process on the GPU, memory is kept. It does
+    not after a page fault or a hang: on a card that raises DeviceError, for only a new process gets the GPU back. A
+    card of the mock machine is then as after a GPU reset and in a new process, for itself alone: what tensors had on it
+    is lost (`ValueLost`), everything on other devices stays.
+    """
+    name = self.canonicalize(name)
+    with self.lock:
+      if (device := self._open.get(name)) is None: return self[name]  # a lost one of the mock is made new there
+      runtime: Any = device.runtime
+      if not hasattr(runtime, "reset"): return device  # nothing is ever queued on it
+      mock = self._machine is not None and name.startswith("AMD")
+      try:
+        if mock: runtime.raise_faults()  # what waits nobody out is known at once
+        runtime.reset()
+      except DeviceError:
+        if not mock: raise
+        device.close("reset")
+        self._renew(runtime.index)
+        device = self[name]
+      return device
+
+  def _renew(self, index: int, only_lost: bool = False) -> None:
+    """Give this process a card of the mock machine anew, with nothing in its memory: what only an administrator (a GPU
+    reset) and a new process can do for a card."""
+    from tinyhw.drive.amd.kfd import Kfd
+    kfd = Kfd.of(self.amd_port())
+    if index >= len(kfd.nodes): return  # whoever opens it is told
+    gpu_id = kfd.nodes[index].gpu_id
+    if only_lost and gpu_id not in kfd.faults: return
+    self._machine.reset_gpu(gpu_id)
+    kfd.forget(gpu_id)
 
   def synchronize(self) -> None:
     """Wait for every device in use."""

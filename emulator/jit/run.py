@@ -295,8 +295,12 @@ class Waves:
 
   def _tick(self, status: Value) -> None:
     """As `Cohort.ticks`, for the first wave that could run."""
-    wave = int(np.argmax(status != END))
-    self.cohort.ticks(self._small(wave, self.where(wave)[0], 0))
+    assert self.cohort.tick is not None
+    try: self.cohort.tick()
+    except MachineFault:
+      wave = int(np.argmax(status != END))
+      self.cohort.ticks(self._small(wave, self.where(wave)[0], 0))  # once more, to say where
+      raise
 
   def account(self, stats: DispatchStats) -> None:
     """Add what was executed to the launch's statistics."""

@@ -79,6 +79,7 @@ class AqlQueue(ComputeQueue):
       )
       return
     self.write = max(self.write, value + 1)
+    self._note_thread()
 
   def _slot(self) -> int:
     return self.properties.ring_address + self.read % self.slots * BYTES

@@ -77,7 +77,32 @@ class Kfd:
     for device in process.devices.values():
       for buffer in device.buffers.values():
         self._give_back(device, buffer)
+      device.close()
     process.user.close()
+
+  def forget_gpu(self, gpu_id: int) -> None:
+    """Every process begins anew on a GPU: its queues, memory and address space there are gone, on other GPUs too where
+    they were mapped. A process keeps its event page."""
+    for process in self.processes.values():
+      old = process.devices[gpu_id]
+      for queue in list(old.queues):
+        kfd_queues.destroy(self.machine, process, queue.queue_id)
+      for device in process.devices.values():
+        for buffer in device.buffers.values():
+          if device is not old:
+            buffer.mapped.discard(gpu_id)
+      new = process.devices[gpu_id] = ProcessDevice(old.gpu)
+      for handle, buffer in list(old.buffers.items()):
+        if buffer.handle == process.events.page_handle:
+          buffer.mapped.discard(gpu_id)
+          new.buffers[handle] = new.by_mmap[buffer.mmap_offset] = buffer
+          continue
+        for peer in (process.devices[g] for g in buffer.mapped if g != gpu_id):
+          if not buffer.gone:
+            peer.bind().unmap(buffer.va, buffer.size * (2 if buffer.twice else 1))
+          del peer.by_address[buffer.va]
+        self._give_back(old, buffer)
+      old.close()
 
   # ---- the call
 

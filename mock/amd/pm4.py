@@ -16,6 +16,7 @@ from tinyhw.autogen import pm4_gfx11 as pm4
 from tinyhw.core.errors import DecodeError, TinyhwError, Unsupported, WatchdogExpired
 from tinyhw.core.layout import Packet
 from tinyhw.core.memory import Access
+from tinyhw.core.patience import Stopped
 from tinyhw.core.table import Handlers
 from tinyhw.mock.amd.atomics import atomic
 from tinyhw.mock.amd.compute import Program, run_dispatch
@@ -138,12 +139,21 @@ class ComputeQueue(Queue):
         self.machine.clock.advance(end.value)
         self._ended()
         continue
+      except Stopped as why:
+        self.stopped(why)
+        continue
       if idle is None:
         continue
       if idle.hopeless():
         raise idle.error()
       self.block(Waiting("a dispatch", idle))
     return turns
+
+  def stopped(self, why: Stopped) -> None:
+    """The user has stopped the dispatch: it counts as ended, so what was queued behind it goes on next time."""
+    self.waves = None
+    self.machine.doubt(f"{self.name}: {why}; {self.packet_text()}")
+    self._ended()
 
   def fail(self, error: TinyhwError) -> None:
     self.waves = self._then = None

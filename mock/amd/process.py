@@ -82,6 +82,11 @@ class ProcessDevice:
       self.doorbell_words = self.doorbells.u8.view("u8")
     return self.doorbells
 
+  def close(self) -> None:
+    """The process is gone from this GPU: what only it had of it goes."""
+    if self.doorbells is not None:
+      self.doorbells.close()
+
 
 @dataclass(eq=False)
 class KfdProcess:

@@ -8,7 +8,9 @@ pointer modulo the ring's size.
 
 from __future__ import annotations
 
+import threading
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
@@ -110,6 +112,7 @@ class Queue(ABC):
     self.last: tuple[Frame, int] | None = None  # where the packet in execution starts
     self._taken = 0  # how far the ring was copied into frames
     self._reported = 0
+    self._rung: deque[tuple[int, int]] = deque()  # (write pointer, thread) of doorbells that are not read yet
     self._ring_version = -1
     self._ring: npt.NDArray[np.uint32] = np.zeros(0, np.uint32)
 
@@ -138,6 +141,7 @@ class Queue(ABC):
       )
       return
     self.write = value
+    self._note_thread()
     try:
       stored = self.space.load(self.properties.write_pointer, 8)
       if stored != value:
@@ -147,6 +151,20 @@ class Queue(ABC):
         )
     except PageFault as fault:
       self.fail(fault)
+
+  def _note_thread(self) -> None:
+    """Remember who queued what is written by now."""
+    rung, me = self._rung, threading.get_ident()
+    while rung and rung[0][0] <= self.read:
+      rung.popleft()
+    if rung and rung[-1][1] == me:
+      rung.pop()
+    rung.append((self.write, me))
+
+  def queued_by(self) -> int | None:
+    """The thread that queued the packet in execution, if it is known."""
+    at = self._taken - (len(self.frames[0].words) - self.frames[0].at << self.SHIFT) if self.frames else self.read + 1
+    return next((thread for write, thread in self._rung if write >= at), None)
 
   def runnable(self) -> bool:
     """Whether a step would make progress."""

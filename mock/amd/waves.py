@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final
 
 from tinyhw.arch import arch
 from tinyhw.core.errors import InvalidArgument, MachineFault
-from tinyhw.core.patience import Patience
 from tinyhw.emulator.amdgcn import Dispatch
 from tinyhw.emulator.amdgcn.hwreg import MODELLED
 from tinyhw.emulator.engines import start
@@ -49,7 +48,7 @@ def start_waves(queue: ComputeQueue, program: Program, size: tuple[int, int, int
         wave32=program.wave32,
         compute_units=card.compute_units,
         interrupt=lambda what: queue.process.events.interrupt(what, 24),  # the SQ's interrupts have 24 bits
-        tick=None if queue.machine.patience is None else Patience(queue.machine.patience),
+        tick=queue.machine.ticker(queue),
       ),
       watchdog=queue.machine.watchdog,
       engine=queue.machine.engine,

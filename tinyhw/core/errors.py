@@ -137,11 +137,19 @@ class DriverError(TinyhwError):
 
 
 class DeviceError(TinyhwError):
-  """A device cannot be opened, or is lost. The message says how to go on."""
+  """A device cannot be opened, or is lost. The first line says what and how to go on, then comes one of `facts` a line.
+  """
+
+  def __init__(self, message: str, *, where: str | None = None, hint: str | None = None,
+               facts: Sequence[str] = ()) -> None:
+    self.facts = tuple(facts)
+    super().__init__(message, where=where, hint=hint)
+
+  def __str__(self) -> str: return "\n  ".join([super().__str__(), *self.facts])
 
 
 class ValueLost(DeviceError):
-  """A tensor's value went with its device, which was closed. `where` names the device."""
+  """A tensor's value went with its device, which was closed or reset. `where` names the device."""
 
 
 class OutOfMemory(DeviceError):

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import ctypes
 import itertools
+import mmap
+import os
 import threading
 import weakref
 from bisect import bisect_right
@@ -20,6 +22,46 @@ from typing import Any
 from tinyhw.core.errors import InvalidArgument
 
 PAGE = 4096
+_LIBC = ctypes.CDLL(None, use_errno=True)
+_LIBC.mmap.restype = ctypes.c_void_p
+_LIBC.mmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int, ctypes.c_int, ctypes.c_int, ctypes.c_longlong)
+_LIBC.munmap.argtypes = (ctypes.c_void_p, ctypes.c_size_t)
+_LIBC.madvise.argtypes = (ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int)
+_MAP_FIXED = 0x10  # asm-generic/mman-common.h; the mmap module does not name these two
+_MAP_NORESERVE = 0x4000
+_MAP_FAILED = ctypes.c_void_p(-1).value
+
+
+def _failed() -> OSError:
+  code = ctypes.get_errno()
+  return OSError(code, os.strerror(code))
+
+
+def map_memory(fd: int, length: int, offset: int = 0, address: int | None = None, protection: int = 3) -> int:
+  """mmap(2), shared, fixed when an address is given; anonymous without reserve for fd -1. Raises OSError."""
+  flags = mmap.MAP_SHARED if fd >= 0 else mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | _MAP_NORESERVE
+  if address is not None: flags |= _MAP_FIXED
+  at = _LIBC.mmap(address, length, protection, flags, fd, offset)
+  if at is None or at == _MAP_FAILED: raise _failed()
+  return int(at)
+
+
+def unmap_memory(address: int, length: int) -> None:
+  """munmap(2). Raises OSError."""
+  if _LIBC.munmap(address, length): raise _failed()
+
+
+def mapped_file(fd: int, size: int) -> Any:
+  """All of a file as a ctypes array of bytes. Its pages go with the last view of it; the descriptor is the caller's."""
+  at = map_memory(fd, size)
+  array = (ctypes.c_uint8 * size).from_address(at)
+  weakref.finalize(array, unmap_memory, at, size).atexit = False  # at the end of a process the kernel does it
+  return array
+
+
+def give_back(address: int, length: int) -> None:
+  """Free the pages of a shared file below a mapping (MADV_REMOVE); they read as zeros afterwards. Raises OSError."""
+  if _LIBC.madvise(address, length, mmap.MADV_REMOVE): raise _failed()
 
 
 @dataclass(eq=False)

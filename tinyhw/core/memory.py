@@ -6,7 +6,6 @@ A bad one raises `PageFault` with the address, the kind of access and, for vecto
 from __future__ import annotations
 
 import ctypes
-import mmap
 import os
 from bisect import bisect_right, insort
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tinyhw.core.errors import InvalidArgument, OutOfMemory, PageFault
+from tinyhw.core.mapped import give_back, mapped_file
 
 PAGE: Final = 4096
 GRANULE: Final = 16  # host memory may be mapped in units of so many bytes, the widest access: arrays are no whole pages
@@ -54,15 +54,14 @@ class Region:
     self.name, self.size = name, size
     self.fd = os.memfd_create(name, os.MFD_CLOEXEC)
     os.ftruncate(self.fd, size)
-    self._map = mmap.mmap(self.fd, size, flags=mmap.MAP_SHARED)
-    self.u8: U8 = np.frombuffer(self._map, dtype=np.uint8)
+    self.u8: U8 = np.frombuffer(mapped_file(self.fd, size), dtype=np.uint8)
 
   def discard(self, offset: int, size: int) -> None:
     """Give the pages back to the system; they read as zeros afterwards."""
-    self._map.madvise(mmap.MADV_REMOVE, offset, size)
+    give_back(self.u8.ctypes.data + offset, size)
 
   def close(self) -> None:
-    """Close the file. The mapping goes when the last array on it goes."""
+    """Close the file. Its memory goes when the last array on it goes."""
     if self.fd >= 0: self._close(self.fd)
     self.fd = -1
 

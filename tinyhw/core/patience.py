@@ -1,9 +1,20 @@
-"""How long the host waits for an emulated dispatch, in its own time."""
+"""What ends an emulated dispatch from outside: the host's time, and what signal handlers raise (Ctrl-C)."""
 from __future__ import annotations
 
+import signal
+import threading
 import time
+from collections.abc import Callable
+from types import FrameType
+from typing import Any, Final
 
 from tinyhw.core.errors import Interrupted
+
+Handler = Callable[[int, FrameType | None], Any]
+_SIGNALS: Final = (signal.SIGINT, signal.SIGALRM, signal.SIGTERM)
+
+
+def _in_main_thread() -> bool: return threading.get_ident() == threading.main_thread().ident
 
 
 class Patience:
@@ -15,3 +26,52 @@ class Patience:
 
   def __call__(self) -> None:
     if time.monotonic() >= self._end: raise Interrupted(f"ran for more than {self.seconds:.3g} s")
+
+
+class Stopped(Interrupted):
+  """A dispatch was ended by a signal."""
+
+
+class Held:
+  """`with held:` keeps what handlers of signals raise in the main thread (KeyboardInterrupt, time-outs of test runners)
+  until the block ends, so that no state is left half changed. Handlers run at once. In other threads, to which Python
+  brings no signals, it does nothing.
+
+  `raised` is what waits. Called, it raises Stopped then, in any thread: so a dispatch ends where it can.
+  """
+
+  def __init__(self) -> None:
+    self.raised: BaseException | None = None
+    self._before: list[tuple[int, Handler, Handler]] = []
+
+  def __call__(self) -> None:
+    if self.raised is not None: raise Stopped(f"stopped by {type(self.raised).__name__}")
+
+  def ends(self) -> bool:
+    """Whether the calling thread is to leave the block."""
+    return self.raised is not None and _in_main_thread()
+
+  def _holding(self, handler: Handler) -> Handler:
+    def hold(number: int, frame: FrameType | None) -> None:
+      try: handler(number, frame)
+      except BaseException as error:
+        if self.raised is None: self.raised = error
+    return hold
+
+  def __enter__(self) -> Held:
+    if not _in_main_thread(): return self
+    for number in _SIGNALS:
+      handler = signal.getsignal(number)
+      if not callable(handler): continue  # none, or one that Python does not run
+      ours = self._holding(handler)
+      self._before.append((number, handler, ours))
+      signal.signal(number, ours)
+    return self
+
+  def __exit__(self, *_: object) -> None:
+    if not self._before or not _in_main_thread(): return
+    before, self._before = self._before, []
+    for number, handler, ours in before:
+      if signal.getsignal(number) is ours: signal.signal(number, handler)  # a handler may have set another
+    raised, self.raised = self.raised, None
+    if raised is not None: raise raised from None

@@ -94,7 +94,8 @@ class QueuedRuntime(Runtime):
         where=self.name,
         hint="queues do not pass through fork: in the child, call tinyhw.Device.close() and open the device again",
       )
-    if self.lost is not None: raise DeviceError(self.lost.message, where=self.lost.where, hint=self.lost.hint)
+    if (lost := self.lost) is not None:
+      raise DeviceError(lost.message, where=lost.where, hint=lost.hint, facts=lost.facts)
 
   def submit(self, queue: HardwareQueue, stream: BoundStream) -> int:
     """Queue the stream behind all work queued so far; returns the timeline value that it will write."""

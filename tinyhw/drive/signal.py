@@ -58,6 +58,10 @@ class SignalPool:
 
   def give(self, signal: Signal) -> None: self._free.append(signal.address - self._address)
 
+  def holds(self, signal: Signal) -> bool:
+    """Whether the signal lies in this pool's memory."""
+    return 0 <= signal.address - self._address < len(self._memory)
+
 
 class Timeline:
   """The order of all work of one device: each submission gets the next value and writes it when it is done.
@@ -93,6 +97,10 @@ class Dependencies:
   def add(self, signal: Signal, value: int) -> None:
     known = self._values.get(signal.address)
     if known is None or known[1] < value: self._values[signal.address] = (signal, value)
+
+  def drop(self, pool: SignalPool) -> None:
+    """Forget the signals of a pool, whose memory goes."""
+    self._values = {a: row for a, row in self._values.items() if not pool.holds(row[0])}
 
   def __bool__(self) -> bool: return bool(self._values)
 

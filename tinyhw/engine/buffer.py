@@ -40,8 +40,8 @@ class Buffer:
 
   @property
   def lost(self) -> bool:
-    """Whether the device that held the memory was closed."""
-    return self._owner is not None and self._owner.closed
+    """Whether the device that held the memory was closed or reset."""
+    return self._owner is not None and bool(self._owner.closed)
 
   @property
   def allocation(self) -> Allocation:
@@ -54,9 +54,10 @@ class Buffer:
 
   def check(self) -> None:
     """Raise ValueLost where the memory is lost."""
-    if self.lost:
-      raise ValueLost(f"the value ({self.size:,} x {self.dtype}) was lost when the device was closed",
-                      where=self.device, hint="make the tensor again, or read its value before Device.close()")
+    if self._owner is not None and (how := self._owner.closed):
+      hint = "make the tensor again" + (", or read its value before Device.close()" if how == "closed" else "")
+      raise ValueLost(f"the value ({self.size:,} x {self.dtype}) was lost when the device was {how}",
+                      where=self.device, hint=hint)
 
   def alias(self) -> Buffer:
     """Another buffer of the same memory: who sees one of the two in a launch knows by which name it was meant."""

@@ -101,7 +101,7 @@ class Elementwise(TensorBase):
     other = self._operand(other)
     if self.dtype.is_float or other.dtype.is_float:
       raise InvalidArgument(f"{op} of {self.dtype} and {other.dtype}: it is for integers and bools")
-    if promote(self.dtype, other.dtype).is_float:
+    if op != "shift" and promote(self.dtype, other.dtype).is_float:
       raise InvalidArgument(f"{op} of {self.dtype} and {other.dtype}: no integer type holds both", hint="cast one")
     return other
 
@@ -266,8 +266,9 @@ class Elementwise(TensorBase):
     a, b = (operand, self) if reverse else (self, operand)
     dtype = promote(a.dtype, b.dtype)
     if dtype.is_bool: dtype = dtypes.default_int
-    a, b = a.cast(dtype), b.cast(dtype)
-    shifted = a._binary(op, b)
+    if dtype.is_float: dtype = a.dtype  # no integer type holds both: the count need not fit
+    a = a.cast(dtype)
+    shifted = a._binary(op, b.cast(dtype))
     if not reverse and type(other) is int and 0 <= other < dtype.bits: return shifted
     beyond = (b < 0) | (b >= dtype.bits)
     gone = a._binary(op, dtype.bits - 1) if op is Ops.SHR and dtype.is_signed else 0

@@ -25,7 +25,7 @@ from tinyhw.core.errors import (
   WaitTimeout,
 )
 from tinyhw.core.memory import PAGE, Access, AddressSpace, Region
-from tinyhw.core.patience import Patience
+from tinyhw.core.patience import Held, Patience
 from tinyhw.drive.allocate import round_up
 from tinyhw.drive.amd.host import Span, mapped, merged
 from tinyhw.drive.amd.program import NULL_PAGES, ArgumentLayout, Shape, check_lds, describe_launch, user_sgprs
@@ -72,6 +72,7 @@ class Ready:
   dispatch: Any
   kernel: Kernel
   loaded: Loaded
+  held: Held
   temporary: list[Allocation] = field(default_factory=list)
 
 
@@ -162,15 +163,19 @@ class BareProgram(Program):
         lane = round_up(lane, arch.scratch_granule)
         base = take("scratch", lane * kernel.wavefront_size * waves)
         scratch = {"scratch_base": base, "scratch_size": lane, "scratch_waves": waves}
+      held, patience = Held(), None if runtime.timeout_s is None else Patience(runtime.timeout_s)
+      def tick() -> None:
+        if patience is not None: patience()
+        held()
       dispatch = runtime.make_dispatch(
         entry_pc=self.loaded.address + kernel.start_offset, grid=grid, block=block, rsrc1=d.compute_pgm_rsrc1,
         rsrc2=d.compute_pgm_rsrc2, rsrc3=d.compute_pgm_rsrc3, user_data=tuple(users),
         lds_size=kernel.group_segment_size + dynamic_lds, wave32=kernel.wavefront_size == 32,
-        tick=None if runtime.timeout_s is None else Patience(runtime.timeout_s), **scratch)
+        tick=tick, **scratch)
     except BaseException:
       for allocation in temporary: runtime.free(allocation)
       raise
-    return Ready(runtime.space, arch, dispatch, kernel, self.loaded, temporary)
+    return Ready(runtime.space, arch, dispatch, kernel, self.loaded, held, temporary)
 
 
 class BareRuntime(Runtime):
@@ -259,10 +264,11 @@ class BareRuntime(Runtime):
   # ---- code
 
   def run(self, ready: Ready) -> None:
-    """Execute a launch, shown to the observer where there is one. Raises WaitTimeout for one that takes too long."""
+    """Execute a launch, shown to the observer where there is one. Raises WaitTimeout for one that takes too long, and
+    what a signal's handler raises (KeyboardInterrupt) once the launch is off the emulator."""
     observer = {} if self.observer is None else {"observer": self.observer}
     try:
-      with self.explained(ready): stats = self.execute(ready.space, ready.arch, ready.dispatch, **observer)
+      with ready.held, self.explained(ready): stats = self.execute(ready.space, ready.arch, ready.dispatch, **observer)
     except Interrupted as stopped:
       self.interrupted = stopped
       raise WaitTimeout(self.name, packet=f"kernel {ready.kernel.name}", seconds=self.timeout_s or 0) from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import cast
 
 from tinyhw.arch import ARCHES, Arch
@@ -73,9 +74,12 @@ class AMDRuntime(QueuedRuntime):
       raise Unsupported("GPU", self.target, where=self.name, hint=f"this driver runs {', '.join(ARCHES)}")
     self.arch: Arch = ARCHES[self.target]
     if self.gpu.gpu_id in self.kfd.faults:
-      raise DeviceError("this process has lost the GPU by a page fault or a hang", where=self.name, hint=report.GO_ON)
+      raise DeviceError("this process has lost the GPU by a page fault or a hang", where=self.name,
+                        hint=report.go_on(self.name))
     self.counter_hz = self.kfd.counter_hz(self.gpu)
     self._own: list[Buffer] = []
+    self._lent: set[Buffer] = set()  # allocations that somebody has, or that were freed and are kept
+    self._peers: set[AMDRuntime] = set()  # devices whose queues can wait for this one's signals
     self._images: dict[bytes, CodeImage] = {}
     self.unserved: dict[str, tuple[str, ...]] = {}  # kernel -> hidden arguments that it asks for and gets as null
     self._free: FreeCache[Buffer] = FreeCache(_CACHE_BYTES, self._release)
@@ -194,6 +198,7 @@ class AMDRuntime(QueuedRuntime):
         self.synchronize()
         self._free.clear()
         buffer = self.kfd.alloc(self.gpu, size, Memory.VRAM)
+      self._lent.add(buffer)
     return Allocation(buffer.address, nbytes, (self, buffer))
 
   def free(self, allocation: Allocation) -> None:
@@ -204,6 +209,7 @@ class AMDRuntime(QueuedRuntime):
   def _release(self, buffer: Buffer) -> None:
     """Memory leaves the page tables only when no queued work can touch it any more."""
     if self.lost is None: self.synchronize()
+    self._lent.discard(buffer)
     self.kfd.free(buffer)
 
   def _owner(self, allocation: Allocation) -> tuple[AMDRuntime, Buffer]:
@@ -228,8 +234,17 @@ class AMDRuntime(QueuedRuntime):
         f"no peer link to {owner.name}", where=self.name, hint="copy through the host: copyout, then copyin"
       )
     self.kfd.map_to(buffer, [self.gpu.gpu_id])
+    owner.check_usable()
     for mine, theirs in ((self._signals, owner.gpu), (owner._signals, self.gpu)): self.kfd.map_to(mine, [theirs.gpu_id])
+    self._peers.add(owner)
+    owner._peers.add(self)
     return owner
+
+  def _part_from(self, peer: AMDRuntime) -> None:
+    """The peer goes: queues of this device wait for its signals no more. Its timeline stands at its end."""
+    self._peers.discard(peer)
+    self._dependencies.drop(peer.signals)
+    if self.lost is None: self.synchronize()
 
   def _copy(self, destination: int, source: int, nbytes: int) -> int:
     stream = self.copy_stream
@@ -328,7 +343,7 @@ class AMDRuntime(QueuedRuntime):
   def reset(self) -> None:
     """Go on after a wait that did not end: new queues, memory kept; what was queued is dropped.
 
-    After a page fault or a GPU hang the kernel driver keeps the process' queues off the GPU (`report.GO_ON`); then this
+    After a page fault or a GPU hang the kernel driver keeps the process' queues off the GPU (`report.go_on`); then this
     raises DeviceError too.
     """
     if self._closed: self.check_usable()
@@ -342,7 +357,8 @@ class AMDRuntime(QueuedRuntime):
       self.submit(self.compute, self.compute_marker("probe"))
       self.synchronize()
     except DeviceError as e:
-      self.lost = DeviceError(f"does not run again after the reset: {e}", where=self.name, hint=report.GO_ON)
+      self.lost = DeviceError("does not run again after new queues", where=self.name, hint=report.go_on(self.name),
+                              facts=str(e).splitlines())
       self.check_usable()
     finally: self.timeout_s = timeout
 
@@ -387,18 +403,16 @@ class AMDRuntime(QueuedRuntime):
     if self._closed: return
     self._closed = True
     if self.port.pid() != self._pid: return  # a fork: everything belongs to the parent
-    free_all = [lambda buffer=buffer: self.kfd.free(buffer) for buffer in self._own]
-    steps: list[Callable[[], None]] = [
-      self._close_queues,
-      lambda: self.kfd.destroy_event(self._event),
-      self._free.clear,
-    ]
-    steps += free_all
     self.timeout_s = min(self.timeout_s, _CLOSE_TIMEOUT_S)
-    if self.lost is None: steps.insert(0, self.synchronize)
-    self.lost = self.lost or DeviceError("the device was closed", where=self.name, hint="open it again")
+    def part() -> None:
+      self.timeline.signal.value = self.timeline.last  # peers may wait for work that is dropped
+      for peer in list(self._peers): peer._part_from(self)
+    scratch = [] if self._scratch is None else [self._scratch]
+    steps: list[Callable[[], None]] = [self.synchronize, part, self._close_queues]
+    steps += [lambda: self.kfd.destroy_event(self._event)]
+    steps += [partial(self.kfd.free, buffer) for buffer in (*self._own, *self._lent, *scratch)]
     for step in steps:
       try: step()
-      except TinyhwError: continue  # closing goes as far as the kernel lets it
-    if self._scratch is not None: self.kfd.free(self._scratch)
+      except TinyhwError: pass  # closing goes as far as the kernel lets it
+    self.lost = self.lost or DeviceError("the device was closed", where=self.name, hint="open it again")
     if self._doorbells is not None: self.port.munmap(self._doorbells, _DOORBELLS_BYTES)

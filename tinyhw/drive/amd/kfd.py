@@ -169,6 +169,19 @@ class Kfd:
     if self.event_page is None: self._create_event_page(gpu)
     return gpu
 
+  def forget(self, gpu_id: int) -> None:
+    """The kernel driver has nothing of this process on a GPU any more: neither has this side, but for the event page,
+    which is the process'. `open_gpu` begins anew."""
+    for buffer in list(self.buffers):
+      buffer.mapped.discard(gpu_id)
+      if buffer.gpu_id != gpu_id or buffer is self.event_page: continue
+      self.buffers.discard(buffer)
+      buffer.memory = None
+      if buffer.span: self.port.munmap(buffer.address, buffer.span)
+    self.faults.pop(gpu_id, None)
+    self.kernel_log()  # what it says of the past belongs to no later fault
+    if (gpu := self.opened.pop(gpu_id, None)) is not None: self.port.close(gpu.drm_fd)
+
   def _read_apertures(self, gpu: Gpu) -> None:
     count = len(self.nodes)
     rows = (kfd.kfd_process_device_apertures * count)()

@@ -23,9 +23,13 @@ _LOG_PREFIX = re.compile(r"^amdgpu [0-9a-f:.]+: amdgpu: ")
 _PC = re.compile(r"at PC 0x([0-9a-f]+)")
 _STATUS = re.compile(r"GCVM_L2_PROTECTION_FAULT_STATUS:0x([0-9A-Fa-f]+)")
 _STATUS_BITS = sum(f.mask for f in gc.GCVM_L2_PROTECTION_FAULT_STATUS.FIELDS)
-# kfd_set_dbg_ev_from_interrupt evicts the process' queues on this GPU, and nothing brings them back
-GO_ON = ("the kernel driver keeps this process off the GPU from here on: start a new process "
-         "(for a mock GPU, tinyhw.Device.close() is enough)")
+
+
+def go_on(name: str) -> str:
+  """What to do once a process has lost a GPU: it stays evicted as long as it lives (kfd_dqm_evict_pasid), also after a
+  GPU reset (kgd2kfd_post_reset)."""
+  return (f"go on with tinyhw.Device[{name!r}].reset() on a mock GPU, in a new process on a card: "
+          "the kernel driver keeps this one off it")
 
 
 def pm4_lines(words: Sequence[int]) -> list[str]:
@@ -60,10 +64,9 @@ def fault_error(runtime: AMDRuntime, fault: Fault) -> DeviceError:
     unserved = runtime.unserved.get(label.removeprefix("kernel "))
     if unserved and fault.address is not None and fault.address < NULL_PAGES:
       message += f", which asks for {', '.join(unserved)} (null here)"
-  if log:
-    lines = (codeobject.with_places(runtime.loaded(), _LOG_PREFIX.sub("", line)) for line in log)
-    message += "; kernel log: " + " | ".join(lines)
-  return DeviceError(message, where=runtime.name, hint=GO_ON)
+  lines = (codeobject.with_places(runtime.loaded(), _LOG_PREFIX.sub("", line)) for line in log)
+  facts = [f"kernel log: {line}" for line in lines]
+  return DeviceError(message, where=runtime.name, hint=go_on(runtime.name), facts=facts)
 
 
 def _logged_access(log: Sequence[str]) -> str | None:
