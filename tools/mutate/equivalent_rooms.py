@@ -39,6 +39,14 @@ ROOMS: Final = (
        "bit_length is the magnitude's; 41 bits hold more than a float's digits and fewer than a double's too"),
   Rule(r"ir\.symbolic\._positive", r"u\.arg > 0", r"Gt becomes GtE|0 becomes 1",
        "what is divided by 0 is 0, by meaning and by the rule; a division by 1 is gone before"),
+  # ---- compile, engine
+  Rule(r"compile\..*\.<module>", r"^_MAX_|^_LONG_ARITHMETIC|^_KEPT", r"\d+ becomes \d+",
+       "a bound on code and time, chosen"),
+  Rule(r"compile\.kernel\._try", r"amount < 2", r"False becomes True", "who asks for the answer offers 8 at least"),
+  Rule(r"compile\.transcendental\._exp", r"_clamp\(x", r"\d+\.0 becomes \d+\.0",
+       "beyond the clamp all is 0 or infinite"),
+  Rule(r"compile\.transcendental\._fmod", r"steps = ", r"3 becomes 4", "a remainder has the same remainder"),
+  Rule(r"engine\.random\.threefry\.const", r"counter\[0\]", r"0 becomes 1", "both words have one device and shape"),
   # ---- drive
   Rule(r"drive\.amd\.program\.ArgumentLayout\._make_packer", r"argument\.offset > at", r"Gt becomes GtE",
        "no padding and padding of no bytes are the same"),
