@@ -60,6 +60,8 @@ SCRIPTS: dict[str, tuple[str, str]] = {
     x/2u a
     x/2g a
     x/4h a
+    x/6g a
+    x/6f64 a
     x/20b a
     x/9f32 a
     x/3u8 a
@@ -104,6 +106,17 @@ SCRIPTS: dict[str, tuple[str, str]] = {
     set v1[3] = 9
     set v1[4].f32 = 2
     set v2 = 1.5
+    set v3 = 0 - 2000
+    set v4 = 0 - 1
+    set v5 = 1024
+    print v3
+    print v3.i32
+    print v4.i32
+    print v5
+    watch v1[3] wave 1 if s20 > 5
+    watch v1[3] if s20 > 5
+    info breaks
+    delete
     set u32(out) = 77
     set f32(out+4) = 0.25
     print v1
@@ -140,6 +153,7 @@ SCRIPTS: dict[str, tuple[str, str]] = {
     lds/2f32 0x10
     lds/4u8 4
     lds/9 0xf0
+    lds/100 0xe0
     print lds.u32(12)
     finish
     buffers

@@ -58,9 +58,15 @@ ROOMS: Final = (
        "the slots are filled before use"),
   Rule(r"drive\.amd\.device\.AMDRuntime\.require_scratch", r"scratch_generation \+= 1", r"1 becomes 2|Add becomes Sub",
        "any change tells"),
+  # ---- cli
+  Rule(r"cli\.debug\.Shell\.do_info", r"\"breakpoints\":", r"'breakpoints' becomes .*",
+       "the beginning of a word is enough"),
+  Rule(r"cli\.debug\.Shell\.dump", r"form in FORMATS", r"'f' becomes 'f!'", "a float is shown as one in every format"),
   # ---- mock
   Rule(r"mock\.machine\.<module>", r"^QUANTUM", ANY, "any number of packets keeps the order within each queue"),
   Rule(r"mock\.amd\.\w+\.\w+\.\w+", r"settings_version \+= 1", r"1 becomes 2|Add becomes Sub", "any change tells"),
+  Rule(r"mock\.amd\.atomics\._signed", r"ones - 1 if", r"1 becomes 2", "the order of numbers stays"),
+  Rule(r"mock\.amd\.events\.Events\.__init__", r"page_handle = 0", r"0 becomes 1", "no buffer has this handle"),
   Rule(r"mock\.amd\.pm4\.ComputeQueue\._shape", r"_RELEASE_WORDS|_SET_SH_REG and end", ANY,
        "a packet of no known shape is decoded anew, to the same end"),
 )
