@@ -250,3 +250,17 @@ def test_the_ledger_as_a_table() -> None:
   for head in heads:
     (row,) = [r for r in rows if r.strip().startswith(head)]
     assert sum(c.isdigit() for c in row.replace(",", "").removeprefix(head)) >= 3, row
+
+
+def test_the_ledger_shows_what_it_knows_and_a_dash_for_what_it_does_not() -> None:
+  from tinyhw.tools.ledger import ledger
+
+  for entry in ledger.entries("gfx1100"):
+    if entry.section and entry.witnesses and entry.mnemonic == "v_add_f32":
+      break
+  rows = run("ledger", "--arch", "gfx1100", "--match", "v_add_f32", COLUMNS="200").output.splitlines()
+  row = next(r for r in rows if " v_add_f32 " in r)
+  assert f" {entry.section} " in row and entry.witnesses[0] in row
+  bare = next(e for e in ledger.entries("gfx1100") if not e.witnesses)
+  rows = run("ledger", "--arch", "gfx1100", "--match", bare.mnemonic, COLUMNS="200").output.splitlines()
+  assert next(r for r in rows if f" {bare.mnemonic} " in r).rstrip().endswith(" -")

@@ -61,6 +61,9 @@ ROOMS: Final = (
   # ---- cli
   Rule(r"cli\.debug\.Shell\.do_info", r"\"breakpoints\":", r"'breakpoints' becomes .*",
        "the beginning of a word is enough"),
+  Rule(r"cli\.debug\.Shell\.print_value", r"abs\(value\) < 1024", r"abs dropped",
+       "negative numbers of an array are shown in decimal anyway"),
+  Rule(r"cli\.report\._hot", r"r\.hot\(1\)", r"1 becomes 2", "only the first is looked at"),
   Rule(r"cli\.debug\.Shell\.dump", r"form in FORMATS", r"'f' becomes 'f!'", "a float is shown as one in every format"),
   # ---- mock
   Rule(r"mock\.machine\.<module>", r"^QUANTUM", ANY, "any number of packets keeps the order within each queue"),
