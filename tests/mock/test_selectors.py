@@ -128,8 +128,9 @@ def test_what_write_data_writes(client: Client) -> None:
       for k in (0, 1, 2, 4)
     ),
   )
+  memory.u32[1] = 0xFFFFFFFF
   client.run()
-  assert queue.state == "ready" and memory.u32[:4].tolist() == [7, 0, 0, 0]
+  assert queue.state == "ready" and memory.u32[:4].tolist() == [7, 0xFFFFFFFF, 0, 0]
   assert memory.u32[16:21].tolist() == [11, 12, 13, 0, 22]
 
 
