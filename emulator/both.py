@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from tinyhw.arch import Arch
-from tinyhw.core.errors import Interrupted, TinyhwError, WatchdogExpired
+from tinyhw.core.errors import Error, Interrupted, MachineFault, WatchdogExpired
 from tinyhw.core.memory import AddressSpace, Region
 from tinyhw.emulator import nans
 from tinyhw.emulator.amdgcn import Dispatch, DispatchStats
@@ -31,7 +31,7 @@ SHOWN: Final = 8  # differences that an error spells out
 _NAMES: Final = {VCC_LO: "vcc_lo", VCC_LO + 1: "vcc_hi", EXEC_LO: "exec_lo", EXEC_LO + 1: "exec_hi", M0: "m0"}
 
 
-class EnginesDiffer(TinyhwError):
+class EnginesDiffer(Error):
   """The reference and the compiled code do not agree."""
 
 
@@ -69,6 +69,8 @@ def both(space: AddressSpace, arch: Arch, d: Dispatch, watchdog: int, compiled: 
   where = f"after the dispatch at {d.entry_pc:#x}"
   for stopped in (error, other):
     if isinstance(stopped, Interrupted): raise stopped  # where they stood then is a matter of time
+  if isinstance(error, MachineFault) and isinstance(other, MachineFault):
+    other.caller = error.caller  # compiled code may have the return address in a register of its own
   if not _same(error, other):
     raise EnginesDiffer(f"the reference {_told(error)}, compiled code {_told(other)}")
   if error is not None: raise other
@@ -113,7 +115,7 @@ def _by_order(start: AddressSpace, arch: Arch, d: Dispatch, watchdog: int, stats
   other, last = copied(start), _Last()
   workgroups = Workgroups(other, arch, d, watchdog, DispatchStats(), last, apart=True)
   try: ended(interpreted(workgroups))
-  except TinyhwError: return True
+  except Error: return True
   if workgroups.stats.instructions != stats.instructions: return True
   if any((m.u64 != n.u64).any() for m, n in zip(memory.mappings(), other.mappings())): return True
   return any(any(a.differences(b)) for (_, a), (_, b) in zip(reference.waves(), last.waves()))
@@ -134,7 +136,7 @@ def _same(error: Any, other: Any) -> bool:
 
 def _outcome(run: Run, *arguments: Any, **more: Any) -> tuple[DispatchStats | None, Any]:
   try: return run(*arguments, **more), None
-  except TinyhwError as error: return None, error
+  except Error as error: return None, error
 
 
 def copied(space: AddressSpace) -> AddressSpace:
@@ -249,5 +251,5 @@ def first_difference(space: AddressSpace, arch: Arch, d: Dispatch, watchdog: int
     steps = (Step(count, pc, Registers(s, v, scc)) for count, pc, s, v, scc in traced)
     try: interpret(copied(space), arch, d, watchdog=watchdog, observer=_Comparing(wave, steps))
     except _Found as found: return found.text
-    except TinyhwError: continue  # the wave was the same up to here
+    except Error: continue  # the wave was the same up to here
   return ""

@@ -17,7 +17,7 @@ from typing import Any, Final, Protocol
 
 import numpy as np
 
-from tinyhw.core.errors import DecodeError, MachineFault, TinyhwError, WatchdogExpired
+from tinyhw.core.errors import DecodeError, Error, MachineFault, WatchdogExpired
 
 Value = Any
 Step = Callable[["Group"], None]
@@ -94,6 +94,8 @@ class Program(Protocol):
   def block(self, pc: int, mode: int) -> Block: ...
 
   def describe(self, pc: int) -> str: ...
+
+  def caller(self, group: Group, row: int) -> int | None: ...
 
   def refresh(self) -> None: ...
 
@@ -319,7 +321,8 @@ class Cohort:
     executed, jumps = stats.blocks, 1 if self.looking else JUMPS_ALONE if meeting is None else JUMPS_A_LAP
     while True:
       start = group.pc
-      block = program.block(start, group.mode)
+      try: block = program.block(start, group.mode)
+      except MachineFault as error: raise self.located(error, start, group) from None
       steps = iter(block.steps)
       self.running = block, steps
       left = 0
@@ -330,11 +333,11 @@ class Cohort:
           for step in steps: step(group)
           left = -1
           after = block.next if block.end is None else block.end(group)
-      except (TinyhwError, IndexError) as error:
+      except (Error, IndexError) as error:
         if left == 0: left = length_hint(steps)
         at = block.pcs[len(block.steps) - left - 1] if self.observer is None else group.pc
         raise self.located(error, at, group) from (
-          None if isinstance(error, TinyhwError) else error)
+          None if isinstance(error, Error) else error)
       count = block.count
       group.count += count
       stats.instructions += count * size
@@ -506,6 +509,9 @@ class Cohort:
       if error.pc is None: error.pc, error.instruction = pc, self.program.describe(pc)
       if error.lane is not None and error.wave is None:
         error.wave, error.lane = int(group.waves[error.lane // self.lanes]), error.lane % self.lanes
+      if error.wave is None and error.pc == error.address: error.wave = int(group.waves[0])
+      row = np.flatnonzero(group.waves == error.wave)
+      if error.caller is None and row.size: error.caller = self.program.caller(group, int(row[0]))
       return error
     if isinstance(error, IndexError):
       text = self.program.describe(pc)

@@ -12,12 +12,13 @@ import random
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 from weakref import WeakSet
 
-from tinyhw.core.errors import Interrupted, MachineFault, PageFault, TinyhwError, Unsupported
+from tinyhw.core.errors import Error, Interrupted, MachineFault, PageFault, Unsupported
+from tinyhw.core.locks import FairLock
 from tinyhw.core.memory import Allocator, Region
-from tinyhw.core.patience import Held, Patience
+from tinyhw.core.patience import HELD, Agreed
 from tinyhw.core.table import Ignored
 from tinyhw.core.trace import Clock, Trace
 from tinyhw.mock.amd.card import Card, cards_named
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
 SYSTEM_MEMORY: Final = 64 << 30
 MMAP_START: Final = 0x1_0000_0000  # DRM_FILE_PAGE_OFFSET_START: render nodes hand out mmap offsets from here on
 PACKET_NS: Final = 40  # what a packet costs on the machine's clock
+TURNS_ON_ENGINE: Final = (2, 24)  # doorbells and turns between two times that a queue is off its engine
 QUANTUM: Final = 64  # packets that a queue without competitors runs before the waiter is asked again
 HANG_S: Final = 1.0  # a client that would wait so long, and that nobody can wake, is told of the GPU hang that it is
 WATCHDOG: Final = 100_000_000  # instructions of one wave before a dispatch counts as endless
@@ -63,7 +65,10 @@ class Machine:
   out.
 
   `seed` decides the order in which queues take turns. `tracing` records every packet; errors are recorded always.
-  An `observer` sees all that the waves do.
+  An `observer` sees all that the waves do. `agreed` is what threads of the client want of their own dispatches.
+
+  Threads may share it. `lock` guards all of it; a thread that waits runs the queues of all, and lets others in between
+  two turns (`run`).
   """
 
   def __init__(
@@ -79,15 +84,17 @@ class Machine:
     executor: Executor | None = None,
     engine: str = "auto",
     observer: Observer | None = None,
+    agreed: Agreed | None = None,
   ) -> None:
     self.cards = cards_named(cards)
     self.clock = clock if clock is not None else Clock(step_ns=10)
     self.trace = Trace(self.clock, enabled=tracing)
     self.rng = random.Random(seed)
+    self._scheduling = random.Random(f"scheduler {seed}")
     self.seed, self.watchdog, self.engine, self.observer = seed, watchdog, engine, observer
-    self.patience: float | None = None  # seconds of real time that a dispatch may take
-    self.interrupted: Interrupted | None = None  # the last dispatch that took longer
-    self.held = Held()  # what signal handlers raise while queues run
+    self.agreed: Agreed = {} if agreed is None else agreed
+    self.when_stopped: Callable[[int], None] | None = None  # told the GPU id when a signal has ended a dispatch
+    self.stops = 0  # dispatches that were taken off
     self.outside: dict[int, Outside] = {}  # what dispatches touched of LDS that they do not have, by PC
     self.ignored = Ignored()
     self.kernel_log: list[str] = []
@@ -105,8 +112,8 @@ class Machine:
     self.packet_ns = PACKET_NS
     self.executed = 0  # instructions, each counted once for every wave that executed it
     self._executor = executor
-    self.lock = threading.RLock()
-    self.changed = threading.Condition(self.lock)
+    self.lock = FairLock()
+    self.changed = threading.Condition(cast(Any, self.lock))
     self.waiting = 0
     self.open_files: dict[int, dict[int, OpenFile]] = {}
     self._threads: WeakSet[threading.Thread] = WeakSet()
@@ -181,17 +188,23 @@ class Machine:
     of real time. What a signal's handler raises (KeyboardInterrupt) ends the wait between two packets, and the dispatch
     that runs, if it is of the thread that hears of it.
     """
-    with self.lock, self.held:
+    with self.lock, HELD:
       if done():
         return True
       if self.kfd.user_buffers:
         self.kfd.check_user_memory()
       deadline: float | None = None
+      stops, turned = self.stops, False
       while True:
-        while self._turn():
+        while not self._leaves(stops, turned) and self._turn():
+          turned = True
           if done():
             return True
-        if done() or self.held.ends():
+          if self.lock.wanted:
+            self.lock.give_way()
+            if done():
+              return True
+        if done() or HELD.ends():
           return done()
         if not others():
           if timeout_s is None or timeout_s >= HANG_S:
@@ -204,13 +217,20 @@ class Machine:
           if now >= deadline:
             return False
         self.waiting += 1
-        self.changed.wait(min(0.005, (deadline or now + 1) - now))
-        self.waiting -= 1
+        try:
+          self.changed.wait(min(0.005, (deadline or now + 1) - now))
+        finally:
+          self.waiting -= 1
+
+  def _leaves(self, stops: int, turned: bool) -> bool:
+    """Whether a signal ends the wait of this thread now: not before its own dispatch that runs has been stopped."""
+    if not HELD.ends():
+      return False
+    me = threading.get_ident()
+    return self.stops != stops or turned and not any(q.busy and q.queued_by() == me for q in self.queues)
 
   def _turn(self) -> bool:
-    """One queue runs for a while. False when no queue can, or none should."""
-    if self.held.ends():
-      return False
+    """One queue runs for a while. False when no queue can."""
     ready = [q for q in self.queues if q.runnable()]
     if not ready:
       return False
@@ -219,6 +239,18 @@ class Machine:
     else:
       self.rng.choice(ready).run(self.rng.randint(1, 6))
     return True
+
+  def turns_of_a_queue(self) -> int:
+    """After how many doorbells and turns the scheduler takes a queue off its engine and puts it back.
+
+    MES does so when there are more queues than places, and the kernel driver whenever it moves memory or a client
+    unmaps memory that GPUs see (kgd2kfd_quiesce_mm); no client can know when.
+    """
+    return self._scheduling.randint(*TURNS_ON_ENGINE)
+
+  def foreign_register(self) -> int:
+    """What a register holds that another queue has used."""
+    return self._scheduling.getrandbits(32)
 
   def _hang(self) -> None:
     """Nobody can proceed, and a client would wait for long: dispatches whose waves wait hang the GPU."""
@@ -232,30 +264,28 @@ class Machine:
       self.trace.add(queue.name, "dispatch", f"{program.entry:#x}", grid=size, block=program.block)
     if self._executor is not None:
       return self.clock.advance(self._executor(queue, program, size, user_data))
-    if self.observer is not None and any(q.busy for q in self.queues):
+    queue.terms = self.agreed.get(queue.queued_by() or 0)
+    queue.observer = self.observer if queue.terms is None or queue.terms.observer is None else queue.terms.observer
+    if queue.observer is not None and any(q.busy and q.observer is queue.observer for q in self.queues):
       raise Unsupported("dispatch", "two at a time, of which one waits, under an observer", where=queue.name)
     from tinyhw.mock.amd.waves import start_waves  # the instruction tables load with the first dispatch
 
     queue.start(start_waves(queue, program, size, user_data))
 
-  def ticker(self, queue: Queue) -> Callable[[], None]:
-    """What ends a dispatch of the queue from outside: patience at its end, or a signal to the thread that queued it."""
-    held, patience = self.held, None if self.patience is None else Patience(self.patience)
-    mine = queue.queued_by() in (None, threading.main_thread().ident)
-
-    def tick() -> None:
-      if patience is not None:
-        patience()
-      if mine:
-        held()
-
-    return tick
+  def taken_off(self, queue: Queue, why: Interrupted) -> None:
+    """A dispatch of the queue was ended from outside: by a signal, or because its client had no more patience."""
+    self.stops += 1
+    self.doubt(f"{queue.name}: {why}; {queue.packet_text()}")
+    if queue.terms is not None:
+      queue.terms.interrupted = why
+    elif self.when_stopped is not None:
+      self.when_stopped(queue.gpu.gpu_id)
 
   def idle(self) -> bool:
     """Whether no queue can proceed."""
     return not any(q.runnable() for q in self.queues)
 
-  def queue_failed(self, queue: Queue, error: TinyhwError) -> None:
+  def queue_failed(self, queue: Queue, error: Error) -> None:
     """A queue stopped: record it with all that is known, and let the kernel driver tell the client what it tells."""
     name = type(error).__name__
     fields = {
@@ -265,8 +295,9 @@ class Machine:
     }
     self.trace.add(queue.name, "fault", f"{name}: {error}", **fields)
     packet = queue.packet_text()
-    self.findings.append(f"{queue.name}: {queue.state.value}: {error}; packet {packet}")
-    self.log(queue.gpu, f"{queue.name} stopped: {error}; packet {packet}")
+    text = " | ".join(line.strip() for line in str(error).splitlines())  # a line of the log is one
+    self.findings.append(f"{queue.name}: {queue.state.value}: {text}; packet {packet}")
+    self.log(queue.gpu, f"{queue.name} stopped: {text}; packet {packet}")
     if isinstance(error, PageFault):
       self.kfd.memory_violation(queue, error)
     else:
@@ -281,8 +312,13 @@ class Machine:
       self.log(gpu, "GPU reset by its user: video memory is lost")
 
   def close(self) -> None:
-    """Give all memory back. Clients' mappings stay valid until they unmap them."""
-    self.queues.clear()
-    self.kfd.close()
-    for region in (self.system, *(g.vram for g in self.gpus)):
-      region.close()
+    """Give all memory back, and all files. Clients' mappings stay valid until they unmap them."""
+    with self.lock:
+      self.queues.clear()
+      self.kfd.close()
+      for files in self.open_files.values():
+        for file in files.values():
+          file.close()
+      self.open_files.clear()
+      for region in (self.system, *(g.vram for g in self.gpus)):
+        region.close()

@@ -9,13 +9,37 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
   from tinyhw import nn as nn
+  from tinyhw.core.errors import Deadlock as Deadlock
+  from tinyhw.core.errors import DecodeError as DecodeError
+  from tinyhw.core.errors import DeviceError as DeviceError
+  from tinyhw.core.errors import DriverError as DriverError
+  from tinyhw.core.errors import EncodeError as EncodeError
+  from tinyhw.core.errors import Error as Error
+  from tinyhw.core.errors import HazardFound as HazardFound
+  from tinyhw.core.errors import Interrupted as Interrupted
+  from tinyhw.core.errors import InvalidArgument as InvalidArgument
+  from tinyhw.core.errors import LayoutError as LayoutError
+  from tinyhw.core.errors import LDSWarning as LDSWarning
+  from tinyhw.core.errors import MachineFault as MachineFault
+  from tinyhw.core.errors import MissingTool as MissingTool
+  from tinyhw.core.errors import OutOfMemory as OutOfMemory
+  from tinyhw.core.errors import PageFault as PageFault
+  from tinyhw.core.errors import Unsupported as Unsupported
+  from tinyhw.core.errors import ValueLost as ValueLost
+  from tinyhw.core.errors import WaitTimeout as WaitTimeout
+  from tinyhw.core.errors import WatchdogExpired as WatchdogExpired
+  from tinyhw.core.patience import Stopped as Stopped
   from tinyhw.debugger import captures as captures
   from tinyhw.debugger import debug as debug
   from tinyhw.debugger import report as report
   from tinyhw.debugger import reports as reports
   from tinyhw.device import Device as Device
+  from tinyhw.emulator.both import EnginesDiffer as EnginesDiffer
+  from tinyhw.emulator.jit.refusal import CompilerFailed as CompilerFailed
+  from tinyhw.emulator.jit.refusal import NotCompiled as NotCompiled
   from tinyhw.engine.jit import TinyJit as TinyJit
   from tinyhw.ir.dtype import dtypes as dtypes
+  from tinyhw.ir.spec import SpecError as SpecError
   from tinyhw.launcher import launch as launch
   from tinyhw.tensor import Tensor as Tensor
   from tinyhw.variable import Variable as Variable
@@ -25,6 +49,12 @@ _HANDLES = {"Tensor": "tinyhw.tensor", "dtypes": "tinyhw.ir.dtype", "Device": "t
             "Variable": "tinyhw.variable", "TinyJit": "tinyhw.engine.jit", "launch": "tinyhw.launcher",
             "debug": "tinyhw.debugger", "report": "tinyhw.debugger",
             "reports": "tinyhw.debugger", "captures": "tinyhw.debugger"}
+_HANDLES |= dict.fromkeys((
+  "Error", "LayoutError", "EncodeError", "DecodeError", "Unsupported", "InvalidArgument", "MissingTool", "DriverError",
+  "DeviceError", "ValueLost", "OutOfMemory", "WaitTimeout", "MachineFault", "PageFault", "WatchdogExpired", "Deadlock",
+  "Interrupted", "HazardFound", "LDSWarning"), "tinyhw.core.errors")
+_HANDLES |= {"SpecError": "tinyhw.ir.spec", "Stopped": "tinyhw.core.patience", "EnginesDiffer": "tinyhw.emulator.both",
+             "NotCompiled": "tinyhw.emulator.jit.refusal", "CompilerFailed": "tinyhw.emulator.jit.refusal"}
 __all__ = [*_HANDLES, "nn"]
 
 

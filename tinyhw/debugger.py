@@ -24,11 +24,14 @@ from tinyhw.emulator.debug.snapshot import copied_space
 from tinyhw.emulator.engines import OBSERVED
 from tinyhw.emulator.observe import Observer
 from tinyhw.isa.amdgcn import table
-from tinyhw.launcher import Binary, Counts, contents, dims, told_outside, warn
+from tinyhw.launcher import Binary, Counts, contents, dims, plain_faults, told_outside, warn
+from tinyhw.parameters import declared
+from tinyhw.wire.lines import sources
 
 if TYPE_CHECKING:
   from tinyhw.arch import Arch
   from tinyhw.core.memory import AddressSpace
+  from tinyhw.core.source import Source
   from tinyhw.drive.amd.bare import Ready
   from tinyhw.emulator.simt import Stats
   from tinyhw.wire.codeobject import CodeObject, Kernel
@@ -55,7 +58,7 @@ def report(binary: Binary, kernel: str, grid: Counts, block: Counts, args: Seque
   start = _Start(binary, kernel, grid, block, args, shared)
   try:
     ready, recorder = start.ready, Recorder(exactness)
-    with start.runtime.explained(ready):
+    with plain_faults(start.binary, ready.kernel), start.runtime.explained(ready):
       watchdog = int(mock_options().get("watchdog", OBSERVED))
       stats = dispatch(ready.space, ready.arch, ready.dispatch, watchdog=watchdog, observer=recorder)
     for text in told_outside(ready.kernel, start.runtime.loaded(), stats.outside): warn(text)
@@ -118,11 +121,12 @@ class Captured:
   symbols: dict[str, int] = field(repr=False)
   ranges: list[tuple[int, int]] = field(repr=False)
   buffers: list[tuple[str, int, int]] = field(repr=False)  # name, address, bytes to the end of its mapping
+  source: Source | None = field(default=None, repr=False)
 
   def debug(self, *, check: str = "") -> Debugger:
     """A debugger on a copy of the memory; as `tinyhw.debug` else."""
     return Debugger(copied_space(self.space), self.arch, self.dispatch, self.symbols, self.ranges, self.buffers,
-                    watchdog=int(mock_options().get("watchdog", WATCHDOG)), checker=checker(check))
+                    watchdog=int(mock_options().get("watchdog", WATCHDOG)), checker=checker(check), source=self.source)
 
 
   def shell(self, *, check: str = "") -> None:
@@ -154,7 +158,8 @@ class _Capturer(Observer):
     code, address, kernel = found or (None, 0, None)
     self.kept.append(Captured(name, copied_space(space), arch, d, {} if code is None else symbols(code, address),
                               [] if code is None else ranges(code, address),
-                              [] if kernel is None else _buffers(space, arch, d, kernel)))
+                              [] if kernel is None else _buffers(space, arch, d, kernel),
+                              None if code is None else sources([(address, code)])))
 
 
 def _buffers(space: AddressSpace, arch: Arch, d: Any, kernel: Kernel) -> list[tuple[str, int, int]]:
@@ -190,7 +195,8 @@ def ranges(code: CodeObject, address: int) -> list[tuple[int, int]]:
 
 def listing(space: AddressSpace, arch: Arch, code: CodeObject, address: int, entry: int) -> Code:
   """The instructions and names of a code object in memory."""
-  return Code(space, table(arch.table), ranges(code, address), symbols(code, address), entry)
+  source = sources([(address, code)])
+  return Code(space, table(arch.table), ranges(code, address), symbols(code, address), entry, source)
 
 
 class _Start:
@@ -201,7 +207,7 @@ class _Start:
     self.runtime, self.arrays = emulated(), list[Buffer]()
     self.watchdog = int(mock_options().get("watchdog", WATCHDOG))
     try:
-      code = contents(binary)
+      self.binary = code = contents(binary)
       program = self.runtime.load_kernel(code, kernel)
       payload, lds = bind(self.runtime, program, code, args, shared, self.arrays)
       self.ready: Ready = program.ready(payload, dims(grid, "grid"), dims(block, "block"), lds)
@@ -227,11 +233,17 @@ class Session(Debugger):
     checks = checker(check)
     self._start = start = _Start(binary, kernel, grid, block, args, shared)
     r = start.ready
+    source = sources([(r.loaded.address, r.loaded.code)])
+    kernarg = next((p.start for p in reversed(start.runtime.places) if p.name == "kernarg"), 0)
+    arguments = {name: (kernarg + a.offset, a.size)
+                 for a, (name, _) in zip(r.kernel.arguments, declared(start.binary, r.kernel)) if name}
+    if checks is not None: checks.spot = source.spot
     try:
       super().__init__(r.space, r.arch, r.dispatch, symbols(r.loaded.code, r.loaded.address),
                        ranges(r.loaded.code, r.loaded.address),
                        [(p.name, p.start, p.size) for p in start.runtime.places], watchdog=start.watchdog,
-                       checker=checks, closing=start.runtime.close)
+                       checker=checks, closing=start.runtime.close,
+                       source=source, arguments=arguments)
     except BaseException:
       start.runtime.close()
       raise

@@ -13,16 +13,20 @@ import os
 import sys
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tinyhw.core.errors import DeviceError, InvalidArgument, Unsupported
+from tinyhw.core.locks import REGISTRY, lock, shared_lock
+from tinyhw.core.patience import HELD, Agreed, Terms
 
 if TYPE_CHECKING:
   from tinyhw.arch import Arch
   from tinyhw.core.port import Port
+  from tinyhw.core.source import Spot
   from tinyhw.drive.amd.bare import BareRuntime
   from tinyhw.drive.base import Allocation, Runtime
   from tinyhw.emulator.check import Checker, Report
@@ -49,16 +53,24 @@ KINDS: dict[str, str] = {
 
 @dataclass(eq=False)
 class OpenDevice:
-  """A device in use: its canonical name and the runtime that runs programs on it."""
+  """A device in use: its canonical name and the runtime that runs programs on it.
+
+  Threads may share it. `compiling` is held while a kernel is compiled and loaded, so that one thread does it for all;
+  `memory` while memory is given out. Freeing takes no lock: finalizers do it, wherever they run.
+  """
   name: str
   runtime: Runtime
   make_renderer: Callable[[], Any]
 
   def __post_init__(self) -> None:
+    self.compiling, self.memory = lock(), lock()
     self._spare: dict[int, list[Allocation]] = {}
+    self._freed: deque[Allocation] = deque()  # not yet among the spare ones
     self.closed = ""  # what happened to it: "closed", "reset"
+    self.used: dict[Allocation, str] = {}  # what is allocated, with the user's line where somebody asked for it
     self.devices: Devices | None = None  # the registry that opened it
     self.kernels: dict[UOp, Kernel] = {}  # what was compiled and loaded on it; the engine fills it
+    self._timeline = getattr(self.runtime, "timeline", None)
 
   @functools.cached_property
   def renderer(self) -> Any:
@@ -67,9 +79,17 @@ class OpenDevice:
 
   def alloc(self, nbytes: int) -> Allocation:
     """Device memory: a freed allocation of that very size where there is one, else a new one."""
-    if self.closed:
-      raise DeviceError(f"the device was {self.closed}", where=self.name, hint=f"open it again: Device[{self.name!r}]")
-    if spare := self._spare.get(nbytes): return spare.pop()
+    with self.memory:
+      if self.closed:
+        raise DeviceError(f"the device was {self.closed}", where=self.name,
+                          hint=f"open it again: Device[{self.name!r}]")
+      self._collect()
+      allocation = spare.pop() if (spare := self._spare.get(nbytes)) else self._allocated(nbytes)
+      noted = self.devices and self.devices.notes_places
+      self.used[allocation] = noted() if noted else ""
+      return allocation
+
+  def _allocated(self, nbytes: int) -> Allocation:
     try: return self.runtime.alloc(nbytes)
     except DeviceError:
       if not self._spare: raise
@@ -78,13 +98,33 @@ class OpenDevice:
 
   def free(self, allocation: Allocation) -> None:
     """Keep the memory for the next allocation of that size. Launches are in order, so queued work is not disturbed."""
-    if self.closed: return  # it went with the runtime
-    self._spare.setdefault(allocation.size, []).append(allocation)
+    self.used.pop(allocation, None)
+    if not self.closed: self._freed.append(allocation)  # else it went with the runtime
+
+  def _collect(self) -> None:
+    freed = self._freed
+    while freed:
+      allocation = freed.popleft()
+      self._spare.setdefault(allocation.size, []).append(allocation)
 
   def trim(self) -> None:
     """Give all spare memory back to the device."""
-    spare, self._spare = self._spare, {}
-    for allocation in (a for allocations in spare.values() for a in allocations): self.runtime.free(allocation)
+    with self.memory:
+      self._collect()
+      spare, self._spare = self._spare, {}
+      for allocation in (a for allocations in spare.values() for a in allocations): self.runtime.free(allocation)
+
+  def stamp(self) -> int:
+    """Where the device's timeline is: work that is queued by now has at most this value. 0 where nothing is queued."""
+    return 0 if self._timeline is None else self._timeline.last
+
+  def was_dropped(self, stamp: int) -> bool:
+    """Whether the work of that time will never be done, or may have used what was not done."""
+    return any(first <= stamp <= last for first, last in self.runtime.dropped)
+
+  def stopped(self) -> None:
+    """The work that runs on the device at this moment was taken off it: what is queued behind may use its results."""
+    if self._timeline is not None: self.runtime.dropped += ((self._timeline.signal.value + 1, self._timeline.last),)
 
   def synchronize(self) -> None:
     """Wait until everything queued on the device is done."""
@@ -99,25 +139,31 @@ class OpenDevice:
 
     `Device[name]` opens the device anew.
     """
-    if self.closed: return
-    self.closed = how
-    self._spare, self.kernels = {}, {}
+    with self.memory:
+      if self.closed: return
+      self.closed = how
+      self._spare, self.kernels, self.used = {}, {}, {}
+      self._freed.clear()
     if self.devices is not None: self.devices.forget(self)
     self.runtime.close()
 
 
 class Devices:
-  """`Device["AMD:1"]` opens a device; `Device.DEFAULT` is the one that `DEV` names (LLVM when it is not set)."""
+  """`Device["AMD:1"]` opens a device; `Device.DEFAULT` is the one that `DEV` names (LLVM when it is not set).
+
+  Threads may share it: `lock` is held while devices open, close or are reset; to look one up takes no lock.
+  """
 
   def __init__(self) -> None:
     self._open: dict[str, OpenDevice] = {}
-    self.lock = threading.RLock()  # held while a device opens, and for each `tinyhw.launch`
+    self.lock = shared_lock(REGISTRY)
+    self.agreed: Agreed = {}  # what threads want of their dispatches on emulated devices
     self._default: str | None = None
     self._port: Port | None = None
     self._machine: Any = None
     self.check = ""  # checks asked for by a program, in the words of EMU_CHECK, which they replace
     self._checker: Checker | None = None
-    self._observer: Observer | None = None  # what emulated devices that open now are shown to
+    self.notes_places: Callable[[], str] | None = None  # says which line of the user's allocates
 
   @property
   def DEFAULT(self) -> str:
@@ -175,26 +221,26 @@ class Devices:
   def reset(self, name: str | None = None) -> OpenDevice:
     """Get on with one device after a wait that did not end, a page fault or a hang; returns the device to go on with.
 
-    What is queued on it is dropped. Where the kernel driver still lets this process on the GPU, memory is kept. It does
-    not after a page fault or a hang: on a card that raises DeviceError, for only a new process gets the GPU back. A
-    card of the mock machine is then as after a GPU reset and in a new process, for itself alone: what tensors had on it
-    is lost (`ValueLost`), everything on other devices stays.
+    It is closed and opened anew: what is queued on it is dropped, what tensors had on it is lost (`ValueLost`);
+    everything on other devices stays. After a page fault or a hang the kernel driver keeps this process off a card:
+    then this raises DeviceError, and only a new process gets on. A card of the mock machine is as after a GPU reset and
+    in a new process.
     """
     name = self.canonicalize(name)
     with self.lock:
-      if (device := self._open.get(name)) is None: return self[name]  # a lost one of the mock is made new there
-      runtime: Any = device.runtime
-      if not hasattr(runtime, "reset"): return device  # nothing is ever queued on it
-      mock = self._machine is not None and name.startswith("AMD")
-      try:
-        if mock: runtime.raise_faults()  # what waits nobody out is known at once
-        runtime.reset()
-      except DeviceError:
-        if not mock: raise
+      if (device := self._open.get(name)) is not None:
+        runtime: Any = device.runtime
+        if not hasattr(runtime, "raise_faults"): return device  # nothing is ever queued on it
+        with suppress(DeviceError): runtime.raise_faults()  # what nobody has waited for is known now
         device.close("reset")
-        self._renew(runtime.index)
-        device = self[name]
-      return device
+        if self._machine is not None and name.startswith("AMD"): self._renew(runtime.index)
+      return self[name]
+
+  def _stopped(self, gpu_id: int) -> None:
+    """A signal has ended what a card of the mock machine runs."""
+    for device in self.opened:
+      gpu = getattr(device.runtime, "gpu", None)
+      if gpu is not None and gpu.gpu_id == gpu_id: device.stopped()
 
   def _renew(self, index: int, only_lost: bool = False) -> None:
     """Give this process a card of the mock machine anew, with nothing in its memory: what only an administrator (a GPU
@@ -216,15 +262,48 @@ class Devices:
 
     The system's port stays: the kernel gives a process one KFD connection for its lifetime.
     """
+    with self.lock: self._close()
+
+  def _close(self) -> None:
     devices, self._open = self._open, {}
     for device in devices.values(): device.close()
     if self._machine is not None:
       if os.environ.get("DEBUG", "0") not in ("", "0"):
         for line in self.report(): print(f"mock: {line}", file=sys.stderr)
-      self._port = self._machine = None
+      self._port, machine, self._machine = None, self._machine, None
+      machine.close()
     if self._checker is not None and not self.check:
       for finding in self._checker.untold: print(f"tinyhw: check: {finding}", file=sys.stderr)
     self._checker = None
+
+  @property
+  def machine(self) -> Any:
+    """The mock machine (`mock.machine.Machine`) that AMD devices are on, once one was opened; None without a mock."""
+    return self._machine
+
+  @contextmanager
+  def aside(self) -> Iterator[None]:
+    """A block with emulated devices of its own: those in use rest meanwhile, and what the block opens ends with it.
+
+    Other devices (LLVM, PYTHON) stay as they are.
+    """
+    def emulated() -> dict[str, OpenDevice]:
+      return {n: d for n, d in self._open.items() if n.startswith("EMU") or n.startswith("AMD") and self._machine}
+    with self.lock:
+      resting = emulated()
+      for name in resting: del self._open[name]
+      kept = self._default, self._port, self._machine, self._checker
+      if self._machine is not None: self._port = self._machine = None
+      self._checker = None
+    try: yield
+    finally:
+      with self.lock:
+        for name, device in emulated().items():
+          device.close()
+          self._open.pop(name, None)
+        machine, (self._default, self._port, self._machine, self._checker) = self._machine, kept
+        if machine is not None and machine is not self._machine: machine.close()
+        self._open.update(resting)
 
   def findings(self) -> Report:
     """What the checks (EMU_CHECK, or `check`) have found on emulated devices since these were opened."""
@@ -237,51 +316,71 @@ class Devices:
     if self._checker is None and text not in ("", "0"):
       from tinyhw.emulator.check import checker
       self._checker = checker(text)
+      if self._checker is not None: self._checker.spot, self._checker.used = self.spot, self.used
     return self._checker
+
+  def spot(self, pc: int) -> Spot | None:
+    """The source line of an instruction of the code that is loaded on the devices in use, where it is known."""
+    for device in self.opened:
+      for address, code in getattr(device.runtime, "loaded", list)():
+        if not address <= pc < address + len(code.image): continue
+        found: Spot | None = code.source.spot(pc - address)
+        return found
+    return None
+
+  def used(self) -> dict[int, tuple[int, str]]:
+    """(bytes, name) of what was allocated on the devices in use, by address; the name "" of what has none."""
+    found: dict[int, tuple[int, str]] = {}
+    for device in self.opened: found |= getattr(device.runtime, "used", {})
+    return found
+
+  @contextmanager
+  def agreeing(self) -> Iterator[Terms]:
+    """What this thread wants of its dispatches on emulated devices inside the block, to be filled in."""
+    me = threading.get_ident()
+    if (terms := self.agreed.get(me)) is not None:
+      yield terms
+      return
+    terms = self.agreed[me] = Terms()
+    try: yield terms
+    finally: del self.agreed[me]
 
   @contextmanager
   def observing(self, observer: Observer) -> Iterator[None]:
-    """Show an observer all that emulated devices run inside the block; they use the reference interpreter meanwhile.
+    """Show an observer all that this thread runs on emulated devices inside the block; they use the reference
+    interpreter for it.
 
     Checks that were asked for rest meanwhile: an emulated dispatch has one observer.
     """
     if mock_cards() is not None: self.amd_port()
-    emulators: list[Any] = [d.runtime for n, d in self._open.items() if n.startswith("EMU")]
-    emulators += [self._machine] if self._machine is not None else []
     self.synchronize()
-    before, self._observer = [e.observer for e in emulators], observer
-    for e in emulators: e.observer = observer
-    try:
-      yield
-      self.synchronize()
-    finally:
-      self._observer = None
-      opened = [d.runtime for n, d in self._open.items() if n.startswith("EMU") and d.runtime not in emulators]
-      for e, old in zip([*emulators, *opened], [*before, *(None for _ in opened)]): e.observer = old
+    with self.agreeing() as terms:
+      before, terms.observer = terms.observer, observer
+      try:
+        yield
+        self.synchronize()
+      finally: terms.observer = before
 
   @contextmanager
-  def limited(self, name: str, seconds: float | None) -> Iterator[None]:
-    """Inside the block, what takes longer on a device than these seconds of the host's time ends in WaitTimeout."""
-    runtime: Any = self[name].runtime
-    emulators = [e for e in (self._machine, runtime) if hasattr(e, "outside")]
-    for e in emulators: e.outside, e.interrupted = {}, None
-    if seconds is None:
-      yield
-      return
-    before, runtime.timeout_s = runtime.timeout_s, seconds
-    if self._machine is not None: self._machine.patience = seconds
-    try: yield
-    finally:
-      runtime.timeout_s = before
-      if self._machine is not None: self._machine.patience = None
+  def limited(self, name: str, seconds: float | None) -> Iterator[Terms]:
+    """Inside the block, what this thread runs on a device may take these seconds of the host's time.
 
-  def seen(self, name: str) -> tuple[dict[int, Any], Any]:
-    """What an emulated device saw since `limited`: LDS beyond a workgroup's by PC, and a dispatch taken off, or None.
-
-    A card tells neither.
+    Emulated devices take off what takes longer, and say so in the terms; waits for others end in WaitTimeout.
     """
-    emulator = self._machine if name.startswith("AMD") else self[name].runtime
-    return getattr(emulator, "outside", {}), getattr(emulator, "interrupted", None)
+    runtime: Any = self[name].runtime
+    # A signal takes the launch off a mock GPU, which a card cannot do: there it ends the wait at once.
+    held = HELD if self._machine is not None and name.startswith("AMD") else nullcontext()
+    with self.agreeing() as terms, held:
+      terms.outside, terms.interrupted = {}, None
+      if seconds is None:
+        yield terms
+        return
+      before, terms.seconds = terms.seconds, seconds
+      try:
+        if not hasattr(runtime, "limited"): yield terms
+        else:
+          with runtime.limited(seconds): yield terms
+      finally: terms.seconds = before
 
   def report(self) -> list[str]:
     """What the mock machine accepted without modelling it, found doubtful, or stopped at; one line each.
@@ -292,6 +391,9 @@ class Devices:
 
   def amd_port(self) -> Port:
     """The port that AMD drivers reach their kernel driver through, one for the process: the system's or the mock's."""
+    with self.lock: return self._port or self._open_port()
+
+  def _open_port(self) -> Port:
     if self._port is None:
       cards = mock_cards()
       if cards is None:
@@ -300,7 +402,9 @@ class Devices:
                             hint="use a machine with an AMD GPU and its driver, or set MOCKGPU=1 for a mock gfx1100")
         self._port = importlib.import_module("tinyhw.drive.linux").LinuxPort()
       else:
-        self._machine = importlib.import_module("tinyhw.mock.machine").Machine(cards, **mock_options())
+        machine = importlib.import_module("tinyhw.mock.machine").Machine
+        self._machine = machine(cards, agreed=self.agreed, **mock_options())
+        self._machine.when_stopped = self._stopped
         self._port = importlib.import_module("tinyhw.mock.port").MockPort(self._machine)
     assert self._port is not None
     return self._port
@@ -397,12 +501,10 @@ def _open_amd(devices: Devices, name: str, index: int) -> OpenDevice:
 def _open_emu(devices: Devices, name: str, index: int) -> OpenDevice:
   def renderer() -> Any:
     raise Unsupported("tensors on", name, hint="it runs ready code objects; DEV=AMD MOCKGPU=1 has tensors")
-  runtime = emulated(name, index)
-  runtime.observer = devices._observer
-  return OpenDevice(name, runtime, renderer)
+  return OpenDevice(name, emulated(name, index, devices.agreed), renderer)
 
 
-def emulated(name: str = "EMU", index: int = 0) -> BareRuntime:
+def emulated(name: str = "EMU", index: int = 0, agreed: Agreed | None = None) -> BareRuntime:
   """A runtime of its own that runs code objects of any generation on the emulator, without driver and mock.
 
   Where MOCKGPU names cards that the mock has not yet, it stands for the one of that index, and refuses other code.
@@ -412,7 +514,7 @@ def emulated(name: str = "EMU", index: int = 0) -> BareRuntime:
   from tinyhw.emulator.engines import dispatch
   options = mock_options()
   options.pop("seed", None)  # there are no queues to take turns
-  return BareRuntime(Dispatch, functools.partial(dispatch, **options), name, stand_in(index))
+  return BareRuntime(Dispatch, functools.partial(dispatch, **options), name, stand_in(index), agreed)
 
 
 def stand_in(index: int = 0) -> Arch | None:

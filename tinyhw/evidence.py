@@ -53,6 +53,12 @@ class Uses:
   """Types under which dwords were used: "f32", "i32", ... by their place in the argument segment."""
   values: dict[int, set[str]] = field(default_factory=dict)
   elements: dict[int, set[str]] = field(default_factory=dict)
+  loaded: set[int] = field(default_factory=set)  # dwords of the argument segment that the code asks for
+  complete: bool = False  # whether these are all: nothing else gets the segment's address
+
+  def asks_for(self, at: int, size: int) -> bool:
+    """Whether the code may read an argument."""
+    return not self.complete or any(at - 3 <= dword < at + size for dword in self.loaded)
 
   def value(self, at: int, size: int) -> str | None:
     """The type of a number of 4 or 8 bytes that is passed by value at an offset: f32, f64, i32 or i64; None unsure."""
@@ -82,7 +88,9 @@ def uses(code: CodeObject, kernel: Kernel, arch: Arch) -> Uses:
   start |= {SGPR0 + len(sgprs.values) + k: Tag("value", 4 * (first + k)) for k in range(count)}
   pointers = frozenset(a.offset for a in kernel.arguments if a.kind == "global_buffer")
   flow = _Flow(code, arch.isa, kernel.wavefront_size, pointers)
-  if flow.follow(kernel.entry_offset, start): flow.collect(found)
+  if flow.follow(kernel.entry_offset, start):
+    found.complete, found.loaded = True, {t.at for t in start.values() if t.what == "value"}
+    flow.collect(found)
   return found
 
 
@@ -125,7 +133,9 @@ class _Flow:
         return
       i = self.decoded.get(at)
       if i is None: i = self.decoded[at] = self.table.decode(self.image, at)
-      if i.mnemonic in _LAST: return
+      if i.mnemonic in _LAST:
+        if found is not None and i.mnemonic != "s_endpgm": found.complete &= i.mnemonic == "s_code_end"
+        return
       self._step(i, state, found)
       after = at + i.size
       if i.mnemonic in control.DIRECT:
@@ -140,7 +150,10 @@ class _Flow:
 
   def _step(self, i: Instruction, state: State, found: Uses | None) -> None:
     new: State = {}
-    if i.family == "SMEM": self._scalar_load(i, state, new)
+    if found is not None and i.family != "SMEM" and not i.mnemonic.startswith("s_mov_b"):
+      read = {state.get(r) for r in effects(i, self.lanes).reads}
+      if any(tag is not None and tag.what == "kernarg" for tag in read): found.complete = False
+    if i.family == "SMEM": self._scalar_load(i, state, new, found)
     elif i.family == "FLAT": self._vector_memory(i, state, new, found)
     elif i.mnemonic in {"s_mov_b32", "s_mov_b64", "v_mov_b32"} and not _modified(i): self._move(i, state, new)
     else:
@@ -152,16 +165,22 @@ class _Flow:
 
   def _tags(self, o: Operand, state: State) -> list[Tag | None]: return [state.get(r) for r in dwords(o, self.lanes)]
 
-  def _scalar_load(self, i: Instruction, state: State, new: State) -> None:
+  def _scalar_load(self, i: Instruction, state: State, new: State, found: Uses | None) -> None:
     """Dwords of the argument segment, or of an array."""
-    if not i.mnemonic.startswith("s_load_") or not {"sdst", "sbase"} <= i.operands.keys(): return
+    if not {"sdst", "sbase"} <= i.operands.keys(): return
     base = self._tags(i.operands["sbase"], state)
-    if re.search(r"_[iu](8|16)$", i.mnemonic): return
+    kernarg = base == [Tag("kernarg", 0, 0), Tag("kernarg", 0, 1)]
     offset = i.fields.get("offset", 0)
     moved = next((i.operands[n] for n in ("soffset",) if n in i.operands), None)
-    if moved is not None and not (moved.kind == "s" and moved.value == NULL): return
-    for k, r in enumerate(dwords(i.operands["sdst"], self.lanes)):
-      if base == [Tag("kernarg", 0, 0), Tag("kernarg", 0, 1)]: new[r] = Tag("value", offset + 4 * k)
+    plain = i.mnemonic.startswith("s_load_") and not (
+      moved is not None and not (moved.kind == "s" and moved.value == NULL))
+    targets = dwords(i.operands["sdst"], self.lanes)
+    if found is not None and kernarg:
+      found.complete &= plain
+      found.loaded |= {offset + 4 * k for k in range(len(targets))}
+    if not plain or re.search(r"_[iu](8|16)$", i.mnemonic): return
+    for k, r in enumerate(targets):
+      if kernarg: new[r] = Tag("value", offset + 4 * k)
       elif (pointer := self._pointer(base)) is not None: new[r] = Tag("element", pointer)
 
   def _vector_memory(self, i: Instruction, state: State, new: State, found: Uses | None) -> None:

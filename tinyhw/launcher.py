@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tinyhw.arguments import Array, Buffer, bind, fetch
-from tinyhw.core.errors import HazardFound, InvalidArgument, LDSWarning, TinyhwError, Unsupported, WaitTimeout
+from tinyhw.core.errors import Error, InvalidArgument, LDSWarning, MachineFault, Unsupported, WaitTimeout
 from tinyhw.device import Device, OpenDevice, mock_cards, stand_in
+from tinyhw.parameters import asked_for
 from tinyhw.wire.codeobject import CodeObject, Kernel, place, unbundled
+from tinyhw.wire.lines import sources
 
 if TYPE_CHECKING:
   from tinyhw.emulator.check import Report as Findings
@@ -67,7 +69,7 @@ def launch(binary: Binary, kernel: str, grid: Counts, block: Counts, args: Seque
   LDS beyond what the launch has reads as 0 and takes no writes, as on the chip; emulated devices warn of it
   (LDSWarning), once a launch.
 
-  Threads may launch at the same time; their launches take turns.
+  Threads may launch at the same time, on one device or several. Checks, report and timeout are a launch's own.
 
   Returns every array's contents after the run, in order, as new arrays. Raises InvalidArgument for arguments that do
   not fit the kernel, DecodeError for a broken binary, DeviceError for what went wrong on the device (MachineFault on
@@ -80,39 +82,51 @@ def launch(binary: Binary, kernel: str, grid: Counts, block: Counts, args: Seque
   code = contents(binary, getattr(runtime, "target", None))
   sizes = dims(grid, "grid"), dims(block, "block")
   buffers: list[Buffer] = []
-  with Device.lock, observed(opened.name, check, report) as result:
+  with Device.agreeing() as terms, observed(opened.name, check, report) as result:
     program = runtime.load_kernel(code, kernel)
     try:
       payload, lds = bind(runtime, program, code, args, shared, buffers)
-      with timed(opened, timeout):
+      with timed(opened, timeout, kernel), plain_faults(code, program.kernel):
         program.launch(payload, *sizes, dynamic_lds=lds)
         runtime.synchronize()
       result += [fetch(runtime, value, allocation) for value, allocation in buffers]
     finally:
       for _, allocation in buffers: runtime.free(allocation)
-    result.warnings = told_outside(program.kernel, runtime.loaded(), Device.seen(opened.name)[0])
+    result.warnings = told_outside(program.kernel, runtime.loaded(), terms.outside)
   for text in result.warnings: warn(text)
   return result
 
 
 @contextmanager
-def timed(opened: OpenDevice, seconds: float | None) -> Iterator[None]:
+def plain_faults(code: bytes, kernel: Kernel) -> Iterator[None]:
+  """Have faults name only those hidden arguments that the kernel's code may read."""
+  try: yield
+  except MachineFault as fault:
+    if fault.hidden: fault.hidden = tuple(name for name in fault.hidden if name in asked_for(code, kernel))
+    raise
+
+
+@contextmanager
+def timed(opened: OpenDevice, seconds: float | None, kernel: str) -> Iterator[None]:
   """Give what happens in the block so many seconds. Raises WaitTimeout, with the device ready for the next launch."""
   number = isinstance(seconds, (int, float, np.integer, np.floating)) and not isinstance(seconds, bool)
   if seconds is not None and not (number and 0 < seconds < float("inf")):
     raise InvalidArgument(f"{seconds!r} is no positive number of seconds", where="timeout")
   runtime: Any = opened.runtime
-  try:
-    with Device.limited(opened.name, seconds): yield
-  except WaitTimeout as error:
-    if seconds is None: raise  # TINYHW_TIMEOUT_S: whoever waits so long may want to look at the device
-    if hasattr(runtime, "reset"): runtime.reset()
-    stopped, where = Device.seen(opened.name)[1], ""
-    if stopped is not None:
-      named = place(runtime.loaded(), stopped.pc) or f"PC {stopped.pc:#x}"
-      where = f"; wave {stopped.wave} stood at {named} before '{stopped.instruction}'"
-    error.hint = f"the launch was taken off the device, which goes on{where}"
-    raise
+  with Device.limited(opened.name, seconds) as terms:
+    try:
+      yield
+      if terms.interrupted is None: return
+      raise WaitTimeout(opened.name, packet=f"kernel {kernel}", seconds=seconds or 0)
+    except WaitTimeout as error:
+      if seconds is None: raise  # TINYHW_TIMEOUT_S: whoever waits so long may want to look at the device
+      stopped, where = terms.interrupted, ""
+      if stopped is not None:
+        named = None if stopped.pc is None else placed(runtime.loaded(), stopped.pc)
+        where = f"; wave {stopped.wave} stood at {named} before '{stopped.instruction}'"
+      elif hasattr(runtime, "reset"): runtime.reset()
+      error.hint = f"the launch was taken off the device, which goes on{where}"
+      raise
 
 
 def told_outside(kernel: Kernel, loaded: list[tuple[int, CodeObject]], outside: dict[int, Any]) -> list[str]:
@@ -123,7 +137,13 @@ def told_outside(kernel: Kernel, loaded: list[tuple[int, CodeObject]], outside: 
   way = "give its pointers to LDS more bytes" if locals_ else "shared=BYTES (--shared) gives a launch dynamic LDS"
   others = len(outside) - 1
   more = f", as did {others} more instruction{'s' if others > 1 else ''}" if others else ""
-  return [f"kernel {kernel.name} at {place(loaded, pc) or f'PC {pc:#x}'}: {outside[pc]}{more}; {way}"]
+  return [f"kernel {kernel.name} at {placed(loaded, pc)}: {outside[pc]}{more}; {way}"]
+
+
+def placed(loaded: list[tuple[int, CodeObject]], pc: int) -> str:
+  """"add+0x10 (add.c:5)": where an instruction is, its line where that is known."""
+  spot = sources(loaded).spot(pc)
+  return f"{place(loaded, pc) or f'PC {pc:#x}'}{f' ({spot})' if spot else ''}"
 
 
 def warn(text: str) -> None:
@@ -148,6 +168,7 @@ def observed(device: str, check: bool | str, report: bool) -> Iterator[Launched]
     asked = checker(text)
     if asked is not None:
       fails, asked.fails, result.findings = asked.fails, False, asked.report  # raised when the device is at rest again
+      asked.spot, asked.used = Device.spot, Device.used
       watching.append(asked)
   if report:
     from tinyhw.debugger import Reporter
@@ -160,9 +181,7 @@ def observed(device: str, check: bool | str, report: bool) -> Iterator[Launched]
     result.report = reports[-1]
     result.report.buffers = list(result)
   if fails and result.findings:
-    count = f"{len(result.findings)} hazard{'s' if len(result.findings) > 1 else ''}"
-    raise HazardFound(f"the checks found {count}: {result.findings.first()}", result.findings.rows(),
-                      hint="check='report' goes on and leaves them in the result's findings")
+    raise result.findings.error("check='report' goes on and leaves them in the result's findings")
 
 
 def contents(binary: Binary, arch: str | None = None) -> bytes:
@@ -174,7 +193,7 @@ def contents(binary: Binary, arch: str | None = None) -> bytes:
   if not isinstance(binary, (str, os.PathLike)):
     raise InvalidArgument(f"{type(binary).__name__} given for a code object", hint="give its bytes or its file's path")
   try: return unbundled(Path(binary).read_bytes(), arch)
-  except TinyhwError: raise
+  except Error: raise
   except (OSError, ValueError) as error:
     why = getattr(error, "strerror", None) or error
     raise InvalidArgument(f"cannot be read: {why}", where=repr(os.fspath(binary))) from None

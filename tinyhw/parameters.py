@@ -4,7 +4,7 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Final
 
-from tinyhw.core.errors import TinyhwError
+from tinyhw.core.errors import Error
 from tinyhw.wire import codeobject, dwarf
 from tinyhw.wire.codeobject import Argument, Kernel
 from tinyhw.wire.ctype import CType
@@ -34,6 +34,18 @@ def _fits(a: Argument, t: CType) -> bool:
 
 
 @lru_cache(maxsize=_KEPT)
+def asked_for(binary: bytes, kernel: Kernel) -> frozenset[str]:
+  """The hidden arguments that a kernel's code may read: compilers declare more than that."""
+  from tinyhw.drive.amd.bare import generation
+  from tinyhw.evidence import uses
+  try:
+    code = codeobject.load(binary)
+    found = uses(code, kernel, generation(code.arch))
+  except Error: return frozenset(a.kind for a in kernel.hidden)
+  return frozenset(a.kind for a in kernel.hidden if found.asks_for(a.offset, a.size))
+
+
+@lru_cache(maxsize=_KEPT)
 def seen(binary: bytes, kernel: Kernel) -> tuple[CType | None, ...]:
   """The type under which the code uses each explicit parameter, where that is sure: a number's, or a pointer's to
   floats."""
@@ -42,7 +54,7 @@ def seen(binary: bytes, kernel: Kernel) -> tuple[CType | None, ...]:
   try:
     code = codeobject.load(binary)
     found = uses(code, kernel, generation(code.arch))
-  except TinyhwError: return (None,) * len(kernel.arguments)
+  except Error: return (None,) * len(kernel.arguments)
   out: list[CType | None] = []
   for a in kernel.arguments:
     if a.kind == "by_value":

@@ -12,11 +12,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from tinyhw.core.errors import InvalidArgument, Unsupported
+from tinyhw.core.locks import GRADIENTS, shared_lock
 from tinyhw.device import Device
 from tinyhw.engine import random, watch
 from tinyhw.engine.buffer import buffer_of, from_host, new_node
-from tinyhw.engine.realize import home, lost, lost_below, memory_of, placed, realize, realize_nodes
-from tinyhw.function.core import ConstType, TensorBase, live_tensors
+from tinyhw.engine.realize import home, lost_below, memory_of, placed, realize, realize_nodes
+from tinyhw.function.core import ConstType, TensorBase, grad_enabled, living
 from tinyhw.function.movement import iota
 from tinyhw.function.window import Window
 from tinyhw.gradient import gradients
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
   NDArray = np.ndarray[Any, np.dtype[Any]]
 
 DTypeLike = DType | str | None
+_accumulating = shared_lock(GRADIENTS)
 
 
 def _dtype(dtype: DTypeLike) -> DType | None:
@@ -46,7 +48,7 @@ class Tensor(Window):
   __slots__ = ()
 
   def __init__(self, data: Any = None, device: str | None = None, dtype: DTypeLike = None, requires_grad: bool = False):
-    self.grad, self.requires_grad, self.is_leaf = None, False, True
+    self._grad, self.requires_grad, self.is_leaf = None, False, True
     self._live(_node(data, Device.canonicalize(device), _dtype(dtype), device is None))
     if requires_grad: self.requires_grad_()
 
@@ -279,9 +281,17 @@ class Tensor(Window):
     return (self[i] for i in range(self.shape[0]))
 
   def __repr__(self) -> str:
-    state = "lazy" if (found := placed(self._uop)) is None else "lost" if lost(found) else "in memory"
+    """The value, computed if it is not yet, and shape, dtype, device; why there is none, where it cannot be had."""
+    if not hasattr(self, "_uop"): return "Tensor(<not made yet>)"
     grad = ", requires_grad=True" if self.requires_grad else ""
-    return f"<Tensor {self.shape} {self.dtype} on {self.device}, {state}{grad}>"
+    return f"Tensor({self._shown()}, shape={self.shape}, dtype={self.dtype}, device={self.device!r}{grad})"
+
+  def _shown(self) -> str:
+    """The value as NumPy writes it, large ones abbreviated. Showing never raises: it happens in debuggers and logs."""
+    if watch.watching() is not None: return "<not computed while a TinyJit records>"
+    import numpy
+    try: return numpy.array2string(self.numpy(), 120, separator=", ", prefix="Tensor(", threshold=1000)
+    except Exception as error: return f"<{next(iter(str(error).splitlines()), type(error).__name__)}>"
 
   # *** place and identity ***
 
@@ -305,7 +315,7 @@ class Tensor(Window):
       try: other = other.expand(self.shape)
       except InvalidArgument:
         raise InvalidArgument(f"assign of a value of shape {other.shape} to a tensor of shape {self.shape}") from None
-    if self.requires_grad and self.is_leaf and TensorBase.grad_enabled and other.requires_grad:
+    if self.requires_grad and self.is_leaf and grad_enabled() and other.requires_grad:
       raise InvalidArgument("assign to a leaf that requires a gradient, from a value with a history",
                             hint="detach the value, or use `with Tensor.no_grad()`")
     if (gone := lost_below(other._uop)) is not None: gone.check()  # told of here, and this tensor keeps its value
@@ -368,13 +378,17 @@ class Tensor(Window):
             for t, n in zip(targets, nodes)]
 
   def backward(self, gradient: Tensor | None = None) -> Tensor:
-    """Add the derivative of this scalar (or of `gradient` times this) to `.grad` of the leaves that require it."""
+    """Add the derivative of this scalar (or of `gradient` times this) to `.grad` of the leaves that require it.
+
+    Threads may do so for the same leaves at the same time.
+    """
     if not self.requires_grad: raise InvalidArgument("backward of a value that no leaf with requires_grad was used for")
+    there = [(t, _variable(t._uop)) for t in _leaves()]  # before the graph is looked at: threads may realize leaves
     below = self.uop.toposort(lambda u: u.op is not Ops.DETACH)
     memory = {_variable(found) for u in below if (found := placed(u)) is not None}
-    leaves = [t for t in _leaves() if _variable(t._uop) in below or _variable(t._uop) in memory]
+    leaves = [t for t, variable in there if variable in below or variable in memory]
     for leaf, g in zip(leaves, self.gradient(*leaves, seed=gradient)):
-      leaf.grad = g if leaf.grad is None else leaf.grad + g
+      with _accumulating: leaf.grad = g if leaf.grad is None else leaf.grad + g
     return self
 
   def zero_grad(self) -> None:
@@ -390,7 +404,7 @@ def _variable(node: UOp) -> UOp:
 
 def _leaves() -> list[Tensor]:
   """Every leaf that requires a gradient. Whether one is used is told by its `_uop`: looking is no use of it."""
-  return [t for t in live_tensors if isinstance(t, Tensor) and t.requires_grad and t.is_leaf]
+  return [t for t in living() if isinstance(t, Tensor) and t.requires_grad and t.is_leaf]
 
 
 def _shape(shape: Any) -> tuple[int, ...]:

@@ -19,6 +19,7 @@ from tinyhw.emulator.simt import Barrier, End, Group, Next, Split, Step, Wait, Y
 from tinyhw.isa.amdgcn import EXEC_LO, M0, VCC_LO, Instruction
 
 Value = Any
+CALLS: Final = frozenset({"s_swappc_b64", "s_call_b64"})
 
 # Instructions that are accepted and change nothing that is modelled.
 IGNORED: Final[Handlers[str]] = Handlers("instruction")

@@ -86,6 +86,7 @@ def _status(group: Group) -> Value:
   return composed(cohort.arch.isa, "STATUS", {
     "SCC": group.scc, "EXECZ": _is_zero(group, EXEC_LO), "VCCZ": _is_zero(group, VCC_LO), "IN_TG": several,
     "IN_WG": several, "VALID": 1, "SCRATCH_EN": group.scratch is not None, "WAVE64": cohort.lanes == 64,
+    "PRIV": program_field(cohort.arch.isa, "RSRC1", "PRIV", d.rsrc1),
     "DVGPR_EN": program_field(cohort.arch.isa, "RSRC2", "DYNAMIC_VGPR", d.rsrc2)})
 
 

@@ -35,11 +35,12 @@ class Dispatch:
 
   `grid` counts workgroups, `block` is the workgroup's size. `rsrc1` to `rsrc3` are COMPUTE_PGM_RSRC*, `user_data` the
   SGPRs that the queue set. Scratch: `scratch_base` is the address of wave slots of `scratch_size * wave size` bytes
-  each, `scratch_size` the bytes of a lane, `scratch_waves` the number of slots. `lds_size` in bytes. `interrupt` is
-  called with the low 24 bits of M0 of a wave that interrupts the host. `tick` is called now and then while waves run;
-  what it raises ends the dispatch. `vgpr_block` is the size of the blocks in which
-  waves allocate vector registers, where they do; the chip's SQ_DYN_VGPR sets it, and compilers take 16 unless told.
-  `compute_units` is how many the card has, 0: as the Arch's has.
+  each, `scratch_size` the bytes of a lane, `scratch_waves` the number of slots, of which each of `shader_engines` has
+  its equal share: workgroups go to the engines in turn. `lds_size` in bytes. `interrupt` is called with the low 24 bits
+  of M0 of a wave that interrupts the host. `tick` is called now and then while waves run; what it raises ends the
+  dispatch. `vgpr_block` is the size of the blocks in which waves allocate vector registers, where they do; the chip's
+  SQ_DYN_VGPR sets it, and compilers take 16 unless told. `compute_units` is how many the card has, 0: as the Arch's
+  has.
   """
   entry_pc: int
   grid: tuple[int, int, int]
@@ -56,6 +57,7 @@ class Dispatch:
   interrupt: Callable[[int], None] | None = None
   vgpr_block: int = 16
   compute_units: int = 0
+  shader_engines: int = 1
   tick: Callable[[], None] | None = None
 
 
@@ -203,10 +205,16 @@ def _first_group(cohort: Cohort, arch: Arch, d: Dispatch, first: int, count: int
     else: group.bools[EXEC_LO] = s[EXEC_LO], group.mask
   if d.scratch_size:
     a_wave = d.scratch_size * lanes
-    slot = np.repeat(np.array(slots) * a_group, a_group) + np.tile(np.arange(a_group), count)
+    slot = np.repeat(_first_slots(d, slots, a_group), a_group) + np.tile(np.arange(a_group), count)
     group.scratch = np.uint64(d.scratch_base) + slot.astype(np.uint64)[:, None] * np.uint64(a_wave)
     if size == 1: group.scratch = group.scratch[0, 0]
   return group
+
+
+def _first_slots(d: Dispatch, places: list[int], a_group: int) -> Any:
+  """The slot of each workgroup's first wave: those of the same shader engine lie side by side."""
+  at, engines = np.array(places), d.shader_engines
+  return at % engines * (d.scratch_waves // engines) + at // engines * a_group
 
 
 def _workgroup_ids(group: Group, d: Dispatch, first: int, count: int, at: int, arch: Arch) -> None:

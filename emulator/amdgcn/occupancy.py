@@ -64,7 +64,8 @@ def occupancy(arch: Arch, d: Dispatch) -> Occupancy:
     groups, why = fits, f"LDS ({_up(d.lds_size, arch.lds_granule):,} bytes a workgroup of {lds:,} a {where})"
   groups = max(1, groups)
   total = groups * (units // pair)
-  if d.scratch_size and d.scratch_waves // waves < total:
-    total, why = max(1, d.scratch_waves // waves), f"scratch memory (for {d.scratch_waves:,} waves)"
+  fits = d.scratch_waves // d.shader_engines // waves * d.shader_engines
+  if d.scratch_size and fits < total:
+    total, why = max(1, fits), f"scratch memory (for {d.scratch_waves:,} waves)"
     groups = max(1, -(-total * pair // units))
   return Occupancy(min(a_simd, -(-groups * waves // simds)), why, max(1, total), waves, units)

@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from typing import Any
 from weakref import WeakKeyDictionary, ref
 
+import numpy as np
+
 from tinyhw.arch import Arch
-from tinyhw.core.errors import DecodeError, PageFault, TinyhwError, Unsupported
+from tinyhw.core.errors import DecodeError, Error, PageFault, Unsupported
 from tinyhw.core.memory import Access, AddressSpace
 from tinyhw.emulator.amdgcn import bind, control
 from tinyhw.emulator.amdgcn.all_tables import binds
@@ -17,6 +19,7 @@ from tinyhw.emulator.simt import Group, Next, Step
 from tinyhw.isa.amdgcn import Instruction, table
 
 BLOCK_LIMIT = 512
+LINK = 30  # the first of the two SGPRs that hold a function's return address
 
 
 @dataclass(eq=False)
@@ -99,6 +102,16 @@ class Program:
     """Text of the instruction at pc."""
     return str(self._decoded.get(pc) or self.fetch(pc))
 
+  def caller(self, group: Group, row: int) -> int | None:
+    """PC of the call whose return address a wave has where the calling convention keeps it (LLVM's AMDGPUUsage,
+    "Non-Kernel Functions": SGPR30 and SGPR31). A kernel, and a function that has called another, may have an old one.
+    """
+    low, high = (np.asarray(group.s[LINK + k]).reshape(-1) for k in (0, 1))
+    back = int(low[row if len(low) > 1 else 0]) | int(high[row if len(high) > 1 else 0]) << 32
+    try: i = self.fetch(back - 4)
+    except Error: return None
+    return back - 4 if i.mnemonic in control.CALLS and i.operands["sdst"].value == LINK else None
+
   def fetch(self, pc: int) -> Instruction:
     """The instruction at pc. Raises PageFault or DecodeError where there is none."""
     known = self._decoded.get(pc)
@@ -114,7 +127,7 @@ class Program:
   def _make(self, start: int, mode: int) -> CodeBlock:
     self._leaders.add(start)
     try: return self._build(start, mode)
-    except TinyhwError:
+    except Error:
       self._decoded.clear()  # what was decoded here is guarded by no span: decode it again next time
       raise
 

@@ -33,6 +33,12 @@ class Guard:
   wait: str
   masks: tuple[int, ...]
 
+  @property
+  def hint(self) -> str:
+    """What to do about a missing one. Seen of LLVM 19.1.7, 20.1.8 and 22.1 by compiling for gfx1201."""
+    return (f"write {self.wait} depctr_{self.name}(0) between the two; clang 19 and older do not insert {self.wait}, "
+            "clang 20 and newer do: compile with one of these")
+
 
 GUARDS_OF: Final[dict[str, tuple[Guard, ...]]] = {  # by the instruction table's name
   "gfx12": (

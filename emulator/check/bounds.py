@@ -1,6 +1,7 @@
 """Accesses past what was allocated that the hardware lets pass: beyond LDS, and in the rest of an array's last page."""
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
@@ -8,15 +9,20 @@ import numpy as np
 from tinyhw.core.memory import PAGE, AddressSpace
 from tinyhw.emulator.observe import Access
 
+UNKNOWN: Final = "overruns in memory whose bounds nobody said (raw addresses, buffers of other programs)"
 VERBS: Final = {"load": "reads", "store": "writes", "atomic": "changes"}
 
 
 class Bounds:
-  """What a dispatch may touch: its LDS, and of pages whose use the address space knows the bytes in use."""
+  """What a dispatch may touch: its LDS, and of pages whose use is known the bytes in use.
 
-  def __init__(self, space: AddressSpace, lds: int) -> None:
-    self.lds = lds
-    rows = sorted((start, start + size, name) for start, (size, name) in space.used.items())
+  The address space knows some of that, `used` the rest. `unknown` says whether other memory was touched.
+  """
+
+  def __init__(self, space: AddressSpace, lds: int, used: Mapping[int, tuple[int, str]]) -> None:
+    self.lds, self.unknown = lds, False
+    rows = sorted((start, start + size, name or f"the array at {start:#x}")
+                  for start, (size, name) in {**used, **space.used}.items())
     self.starts = np.array([start for start, _, _ in rows], np.uint64)
     self.ends = np.array([end for _, end, _ in rows], np.uint64)
     self.names = [name for _, _, name in rows]
@@ -31,7 +37,10 @@ class Bounds:
       page = -(-end.astype(np.int64) // PAGE) * PAGE  # behind the last page is a page fault, or another array
       inside = (access.addresses >= self.starts[at]) & (access.addresses < page.astype(np.uint64))
       wrong = access.active & inside & (last > end)
-    else: return None
+      if not self.unknown: self.unknown = bool((access.active & ~inside).any())
+    else:
+      self.unknown = self.unknown or bool(access.active.any())
+      return None
     if not wrong.any(): return None
     row, lane = (int(n) for n in np.argwhere(wrong)[0])
     address = int(access.addresses[row, lane])

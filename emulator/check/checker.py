@@ -1,17 +1,18 @@
 """The observer that runs the checks and turns what they see into findings."""
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final
 
 import numpy as np
 
 from tinyhw.arch import Arch
-from tinyhw.core.errors import HazardFound, InvalidArgument
+from tinyhw.core.errors import InvalidArgument
 from tinyhw.core.memory import AddressSpace
+from tinyhw.core.source import Spot
 from tinyhw.emulator.amdgcn.fields import program_field
 from tinyhw.emulator.check.alu import GUARDS_OF, AluWaits
-from tinyhw.emulator.check.bounds import Bounds
+from tinyhw.emulator.check.bounds import UNKNOWN, Bounds
 from tinyhw.emulator.check.counters import COUNTERS
 from tinyhw.emulator.check.effects import SGPR0, Effects, effects, gives, indices, moved, name_of
 from tinyhw.emulator.check.nops import Nops
@@ -61,9 +62,14 @@ class Checker(Observer):
 
   `kinds` are names of `KINDS`; those of `DEFAULT` when left out. With `fails` a dispatch that has findings raises
   HazardFound at its end. `last` is the report of the latest dispatch alone.
+
+  Whoever has the checker may set `spot`, which says the source line of a PC, and `used`, which says of addresses how
+  many bytes from there on are in use, and by what, where the address space itself does not know it.
   """
 
   def __init__(self, kinds: Iterable[str] = DEFAULT, *, fails: bool = False) -> None:
+    self.spot: Callable[[int], Spot | None] = lambda pc: None
+    self.used: Callable[[], Mapping[int, tuple[int, str]]] = dict
     self.kinds, self.fails = frozenset(kinds), fails
     if unknown := self.kinds - KINDS.keys():
       raise InvalidArgument(f"no check is called {', '.join(sorted(unknown))}", hint=f"there are {', '.join(KINDS)}")
@@ -81,6 +87,10 @@ class Checker(Observer):
 
   # ---- what the interpreter shows
 
+  def forget(self) -> None:
+    """Begin with no findings."""
+    self.report, self.last, self.untold = Report(), Report(), Report()
+
   def dispatch(self, space: AddressSpace, arch: Arch, d: Any) -> None:
     self._entry, self._isa = d.entry_pc, arch.isa
     self.last = Report()
@@ -88,7 +98,7 @@ class Checker(Observer):
     self._effects.clear()
     self._memory = Memory()
     self._holes = Holes(space) if "undefined" in self.kinds else None
-    self._bounds = Bounds(space, d.lds_size)
+    self._bounds = Bounds(space, d.lds_size, self.used())
 
   def cohort(self, cohort: Cohort) -> None:
     for done in [c for c in self._states if not c.left]: del self._states[done]
@@ -107,7 +117,7 @@ class Checker(Observer):
     if state.alu is not None:
       for guard, register, wave, other in state.alu.find(w, instruction, does):
         self._found(group.cohort, "wait", f"{name_of(register)} is read before {guard.wait} {guard.name}(0)", pc,
-                    other=other, wave=wave + state.first, register=name_of(register))
+                    other=other, wave=wave + state.first, register=name_of(register), hint=guard.hint)
     if state.nops is not None:
       for soon in state.nops.find(w, instruction, does):
         where = "" if soon.register is None else f" in {name_of(soon.register)}"
@@ -219,11 +229,11 @@ class Checker(Observer):
   def end(self, stats: Stats) -> None:
     self._states.clear()
     self._effects.clear()
+    if "bounds" in self.kinds and self._bounds is not None and self._bounds.unknown:
+      for report in (self.last, self.report, self.untold): report.unseen.add(UNKNOWN)
     if self.fails and len(self.last):
       self.untold = Report()
-      count = f"{len(self.last)} hazard{'s' if len(self.last) > 1 else ''}"
-      raise HazardFound(f"the checks found {count}: {self.last.first()}", self.last.rows(),
-                        hint="EMU_CHECK=report goes on and reports")
+      raise self.last.error("EMU_CHECK=report goes on and reports")
 
   # ---- helpers
 
@@ -244,15 +254,19 @@ class Checker(Observer):
 
   def _found(self, cohort: Cohort, kind: str, message: str, pc: int, *, other: int | None = None,
              wave: int | None = None, lane: int | None = None, register: str | None = None,
-             address: int | None = None) -> None:
+             address: int | None = None, hint: str | None = None) -> None:
     """Add a finding; `wave` counts from the dispatch's first."""
     if kind not in self.kinds: return
     state, describe = self._states[cohort], cohort.program.describe
     finding = Finding(
       kind, message, pc, describe(pc), self._entry, other, None if other is None else describe(other),
       None if wave is None else wave // state.a_group, None if wave is None else wave % state.a_group, lane, register,
-      address)
+      address, 1, self._line(pc), self._line(other), hint)
     for report in (self.last, self.report, self.untold): report.add(finding)
+
+  def _line(self, pc: int | None) -> str | None:
+    spot = None if pc is None else self.spot(pc)
+    return None if spot is None else spot.told()
 
 
 def checker(text: str) -> Checker | None:

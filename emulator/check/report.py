@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final
 
+from tinyhw.core.errors import HazardFound
+
 LIMIT: Final = 200  # distinct findings that a report keeps
 SHOWN: Final = 5  # findings that an error's text holds
 
@@ -19,8 +21,8 @@ KINDS: Final[dict[str, str]] = {
                     "both do it atomically (only when asked for by name: much that orders workgroups is not seen)",
   "undefined": "an address, a branch, EXEC or a stored value depends on a register, LDS, scratch or device memory that "
                "nobody has written",
-  "bounds": "an access to LDS beyond the workgroup's, or on device EMU behind the end of an array, in the rest of its "
-            "last page (past that it is a page fault)",
+  "bounds": "an access to LDS beyond the workgroup's, or behind the end of an array, in the rest of its last page "
+            "(past that it is a page fault, or another array)",
   "barrier": "waves of a workgroup stand at different barriers, or some have ended while others wait at one",
 }
 DEFAULT: Final = frozenset(KINDS) - {"workgroup-race"}
@@ -32,7 +34,9 @@ class Finding:
 
   `pc` is the instruction at which it shows, `other_pc` the one that it is about (the load, the other access, the other
   barrier), if there is one; `entry` is the kernel's first PC. `workgroup` counts x fastest, `wave` within it, `lane`
-  within that. `register` is the vendor's name, `address` bytes of the segment. `count` is how often it occurred.
+  within that. `register` is the vendor's name, `address` bytes of the segment. `count` is how often it occurred. `line`
+  and `other_line` are the instructions' lines of the source, as "bugs.c:5: out[i] = x;", where they are known. `hint`
+  says what to do, where that is not plain.
   """
   kind: str
   message: str
@@ -47,10 +51,15 @@ class Finding:
   register: str | None = None
   address: int | None = None
   count: int = 1
+  line: str | None = None
+  other_line: str | None = None
+  hint: str | None = None
 
   def __str__(self) -> str:
     text = f"{self.kind}: {self.message}: '{self.instruction}' at +{self.pc - self.entry:#x}"
+    if self.line: text += f" ({self.line})"
     if self.other_pc is not None: text += f", '{self.other_instruction}' at +{self.other_pc - self.entry:#x}"
+    if self.other_line: text += f" ({self.other_line})"
     where = [f"{name} {value}" for name in ("workgroup", "wave", "lane") if (value := getattr(self, name)) is not None]
     if where: text += f"; {' '.join(where)}"
     return f"{text} ({self.count:,} times)" if self.count > 1 else text
@@ -64,6 +73,7 @@ class Finding:
 class Report:
   """Findings, one for each kind and pair of PCs, in the order of their first occurrence; `more` were not kept."""
   more: int = 0
+  unseen: set[str] = field(default_factory=set)  # what the checks could not see in these dispatches
   _found: dict[tuple[Any, ...], Finding] = field(default_factory=dict)
 
   def add(self, finding: Finding) -> None:
@@ -82,11 +92,17 @@ class Report:
     lines = [str(f) for f in self]
     return "\n".join(lines + ([f"and {self.more:,} more"] if self.more else []))
 
-  def first(self) -> str:
-    """The first findings in one line, for an error."""
+  def hints(self) -> list[str]:
+    """What to do about the findings, each hint once."""
+    return list(dict.fromkeys(f.hint for f in self if f.hint))
+
+  def error(self, hint: str) -> HazardFound:
+    """The findings as an error: the first one in its first line, the others, and hints, each in a line of its own."""
     shown = [str(f) for f in self][:SHOWN]
     left = len(self) - len(shown) + self.more
-    return " | ".join(shown) + (f" | and {left:,} more" if left else "")
+    facts = [*shown[1:], *([f"and {left:,} more"] if left else []), *self.hints()]
+    count = f"{len(self)} hazard{'s' if len(self) > 1 else ''}"
+    return HazardFound(f"the checks found {count}: {shown[0]}", self.rows(), hint=hint, facts=facts)
 
   def rows(self) -> list[dict[str, Any]]:
     """The findings as plain values, for JSON."""

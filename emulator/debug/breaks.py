@@ -70,8 +70,9 @@ class Break(ABC):
 
 @dataclass(eq=False)
 class PlaceBreak(Break):
-  """The run stands before the instruction at `address`; `place` is how a person calls it."""
-  address: int = 0
+  """The run stands before the instructions at `addresses`, of a line there may be several; `place` is how a person
+  calls it."""
+  addresses: tuple[int, ...] = ()
   place: str = ""
 
   @property

@@ -1,6 +1,7 @@
 """Code as a person reads it: symbols, instructions by address, branch targets, where an address belongs."""
 from __future__ import annotations
 
+import os
 import re
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping
@@ -9,10 +10,11 @@ from typing import Final
 
 from tinyhw.core.errors import DecodeError, InvalidArgument
 from tinyhw.core.memory import AddressSpace
+from tinyhw.core.source import Source, Sources, Variable, passed, place_of
 from tinyhw.emulator.amdgcn import control
 from tinyhw.isa.amdgcn import Instruction, Table
 
-CALLS: Final = frozenset({"s_swappc_b64", "s_call_b64"})
+CALLS: Final = control.CALLS
 RETURNS: Final = frozenset({"s_setpc_b64"})
 PADDING: Final = frozenset({"s_code_end", "s_nop"})
 BARRIERS: Final = frozenset({"s_barrier", "s_barrier_wait", "s_barrier_signal", "s_barrier_signal_isfirst"})
@@ -39,15 +41,17 @@ class Part:
 
 
 class Code:
-  """The executable ranges of a launch, with their symbols."""
+  """The executable ranges of a launch, with their symbols and what debug information says of their source."""
 
   def __init__(self, space: AddressSpace, table: Table, ranges: Iterable[tuple[int, int]],
-               symbols: Mapping[str, int], entry: int) -> None:
+               symbols: Mapping[str, int], entry: int, source: Source | None = None) -> None:
     self.space, self.table, self.entry = space, table, entry
+    self.source = source or Sources(())
     self.ranges = sorted(ranges)
     self.symbols = {n: a for n, a in symbols.items() if any(lo <= a < hi for lo, hi in self.ranges)}
     self._starts = sorted(set(self.symbols.values()))
     self.data: dict[str, int] = {}  # names of other memory
+    self.arguments: Mapping[str, tuple[int, int]] = {}  # the kernel's: where in memory they were passed, and their size
     self.here = entry  # an address in the function that is looked at
     self._parts: dict[int, Part] = {}
     self._names: dict[int, str] = {}
@@ -74,7 +78,8 @@ class Code:
     """
     m = re.fullmatch(r"\*?\s*([A-Za-z_.$][\w.$@]*)?\s*(?:([+-])\s*)?(0[xX][0-9a-fA-F]+|\d+)?\s*", text)
     if m is None or not (m[1] or m[3]) or bool(m[1] and m[3]) != bool(m[1] and m[2]):
-      raise InvalidArgument(f"{text!r} is no location", hint="write SYMBOL, SYMBOL+0x10, +0x10 or an address")
+      raise InvalidArgument(f"{text!r} is no location",
+                            hint="write SYMBOL, SYMBOL+0x10, +0x10, FILE:LINE or an address")
     offset = int(m[3], 0) if m[3] else 0
     if m[2] == "-": offset = -offset
     if m[1]:
@@ -86,8 +91,48 @@ class Code:
       return start + offset
     return self.entry + offset if m[2] else offset
 
+  def lines_at(self, text: str) -> tuple[str, tuple[int, ...]] | None:
+    """("bugs.c:5", where its code starts) of "bugs.c:5", or of "5" in the file that is looked at; the next line that
+    has code stands for one that has none. None for what is no line.
+
+    Raises InvalidArgument for a file or line that no code comes from.
+    """
+    m = re.fullmatch(r"\s*(?:(.+):)?(\d+)\s*", text)
+    if m is None or not m[1] and not self.source.files(): return None
+    files = self.source.files()
+    named = place_of(m[1], files) if m[1] else [self.file()]
+    if not named:
+      there = ", ".join(sorted({os.path.basename(f) for f in files})) or "no debug information (compile with -g)"
+      raise InvalidArgument(f"no code comes from {m[1]}", hint=f"there is {there}")
+    found = [(file, *self.source.addresses(file, int(m[2]))) for file in named]
+    line = min((line for _, line, _ in found if line), default=0)
+    if not line: raise InvalidArgument(f"no code comes from line {m[2]} of {os.path.basename(named[0])}, or behind it")
+    file = next(file for file, at, _ in found if at == line)
+    return f"{os.path.basename(file)}:{line}", tuple(a for _, at, starts in found if at == line for a in starts)
+
+  def variables(self, pc: int) -> tuple[Variable, ...]:
+    """The variables that can be named at an instruction. The kernel's own parameters, if nothing else has them, are
+    what was passed in memory."""
+    found = self.source.variables(pc)
+    own = self.where(pc).partition("+")[0] == self.where(self.entry).partition("+")[0]
+    if not self.arguments or not own or len(self.source.chain(pc)) > 1: return found
+    out = []
+    for v in found:
+      address, size = self.arguments.get(v.name, (0, 0))
+      gone = v.parameter and size == v.nbytes and v.trouble.startswith("optimized out")
+      out.append(passed(v, address) if gone else v)
+    return tuple(out)
+
+  def file(self) -> str:
+    """The source file that is looked at."""
+    spot = self.source.spot(self.here) or self.source.spot(self.entry)
+    return spot.file if spot is not None else next(iter(self.source.files()), "")
+
   def instruction_at(self, text: str) -> int:
-    """Address of a location where an instruction starts. Raises InvalidArgument where none does."""
+    """Address of a location where an instruction starts, the first one of a line. Raises InvalidArgument where none
+    does."""
+    line = self.lines_at(text)
+    if line is not None: return line[1][0]
     address = self.resolve(text)
     if not self.holds(address):
       shown = ", ".join(f"{lo:#x}..{hi - 1:#x}" for lo, hi in self.ranges)

@@ -9,8 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from tinyhw.arch import Arch
-from tinyhw.core.errors import InvalidArgument, MachineFault, PageFault, TinyhwError
+from tinyhw.core.errors import Error, InvalidArgument, MachineFault, PageFault
 from tinyhw.core.memory import AddressSpace
+from tinyhw.core.source import Source, Spot, Variable
 from tinyhw.emulator.amdgcn.launch import Dispatch
 from tinyhw.emulator.check import Checker
 from tinyhw.emulator.debug import snapshot as snapshots
@@ -19,6 +20,7 @@ from tinyhw.emulator.debug.code import BARRIERS, CALLS, RETURNS, Code, Line
 from tinyhw.emulator.debug.engine import Engine
 from tinyhw.emulator.debug.expression import Expression
 from tinyhw.emulator.debug.snapshot import CohortState, Snapshot
+from tinyhw.emulator.debug.variables import value
 from tinyhw.emulator.debug.wave import TYPES, Wave, WaveInfo
 from tinyhw.emulator.observe import Access, Observer
 from tinyhw.emulator.simt import Cohort, Group
@@ -41,16 +43,25 @@ class Stop:
   waves: tuple[int, ...] = ()
   pc: int | None = None
   breakpoint: Break | None = None
-  error: TinyhwError | None = None
+  error: Error | None = None
 
   def __str__(self) -> str: return self.text
 
 
 @dataclass(frozen=True)
 class Frame:
-  """A level of the calls that a wave is in: where it stands, in which function."""
+  """A level of the calls that a wave is in: where it stands, in which function, on which line where that is known.
+
+  `spot` of an inlined function says so; the frame behind it has the same PC.
+  """
   pc: int
   where: str
+  spot: Spot | None = None
+
+  def __str__(self) -> str:
+    text = f"{self.pc:#x} <{self.where}>"
+    if self.spot is None: return text
+    return f"{text} {self.spot.function} at {self.spot}{' (inlined)' if self.spot.inlined else ''}"
 
 
 @dataclass
@@ -89,8 +100,8 @@ class Debugger:
   """A dispatch under control. It stands before its first instruction; `run` and the step methods say why they stood.
 
   `symbols` has the address of each name, `ranges` where code is, `places` names memory: (name, start, size). With a
-  `checker` the run also stands at each new finding of its checks. `close` drops the run; leaving a `with` block does
-  that too.
+  `checker` the run also stands at each new finding of its checks; `source` is what debug information says of the code,
+  `arguments` where the kernel's are in memory, and their size. `close` drops the run; leaving a `with` block does too.
 
       with tinyhw.debug(binary, "add", (1,), (64,), [a, b, out]) as d:
         d.break_at("add+0x10")
@@ -105,10 +116,13 @@ class Debugger:
   watchdog: int = WATCHDOG
   checker: Checker | None = None
   closing: Callable[[], Any] = lambda: None
+  source: Source | None = None
+  arguments: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
   def __post_init__(self) -> None:
-    self.code = Code(self.space, table(self.arch.table), self.ranges, self.symbols, self.dispatch.entry_pc)
+    self.code = Code(self.space, table(self.arch.table), self.ranges, self.symbols, self.dispatch.entry_pc, self.source)
     self.places = list(self.places)
+    self.code.arguments = self.arguments
     self.code.data = {name: start for name, start, _ in self.places}
     self.breaks: dict[int, Break] = {}
     self.snapshots: dict[int, Snapshot] = {}
@@ -153,7 +167,8 @@ class Debugger:
   # ---- breakpoints
 
   def _add(self, b: Break) -> Break:
-    if b.condition is not None and self.engine.find(self.focus) is not None:
+    there = {v.name for a in getattr(b, "addresses", ()) for v in self.code.variables(a)}
+    if b.condition is not None and not b.condition.names & there and self.engine.find(self.focus) is not None:
       try: b.condition.true(self.wave, self.code)  # a bad name is told now, not when the run comes by
       except PageFault: pass  # its address may be good when it counts
     b.number, self._next_number = self._next_number, self._next_number + 1
@@ -170,13 +185,17 @@ class Debugger:
     return {"condition": Expression(condition) if condition else None, **limits}
 
   def break_at(self, place: str | int, condition: str | None = None, **limits: Any) -> Break:
-    """Stand before the instruction at "add+0x10", "+0x10" (from the kernel's entry), ".L1" or an address.
+    """Stand before the instruction at "add+0x10", "+0x10" (from the kernel's entry), ".L1" or an address, or where the
+    code of a line starts: "bugs.c:5", or "5" in the file that is looked at.
 
     `limits`: wave=, workgroup=, lane= (numbers), ignore= (how often to only count), temporary=.
     """
     text = place if isinstance(place, str) else f"{place:#x}"
-    address = self.code.instruction_at(text)
-    return self._add(PlaceBreak(0, **self._limits(condition, limits), address=address, place=self.code.where(address)))
+    line = self.code.lines_at(text)
+    if line is None:
+      address = self.code.instruction_at(text)
+      line = self.code.where(address), (address,)
+    return self._add(PlaceBreak(0, **self._limits(condition, limits), addresses=line[1], place=line[0]))
 
   def break_on(self, pattern: str, condition: str | None = None, **limits: Any) -> Break:
     """Stand before instructions whose mnemonic fits a pattern: "s_barrier", "v_exp_*". See `break_at` for limits."""
@@ -221,7 +240,7 @@ class Debugger:
     self._interrupted = False
     while True:
       try: picked = self.engine.pick()
-      except TinyhwError as error: return self._fault(error, None)
+      except Error as error: return self._fault(error, None)
       if picked is None: return self._end()
       stop = self._before(*picked) or self._execute(*picked)
       if stop is not None: return stop
@@ -244,7 +263,7 @@ class Debugger:
         if w in self._shown: continue
         try:
           if b.counts(self.view(w), self.code): waves.append(w)
-        except TinyhwError as error:
+        except Error as error:
           waves, trouble = [w], f"; its condition cannot be told: {error}"
           break
       if not waves: continue
@@ -255,8 +274,8 @@ class Debugger:
   def _at(self, cohort: Cohort, group: Group) -> list[Break]:
     """Breakpoints that an instruction may meet, wherever they are switched on."""
     try: i = self.engine.bound(cohort, group.pc, group.mode)[0]
-    except TinyhwError: return []  # it is told when it is executed
-    return [b for b in self.breaks.values() if isinstance(b, PlaceBreak) and b.address == group.pc
+    except Error: return []  # it is told when it is executed
+    return [b for b in self.breaks.values() if isinstance(b, PlaceBreak) and group.pc in b.addresses
             or isinstance(b, MnemonicBreak) and b.fits(i.mnemonic)]
 
   def _execute(self, cohort: Cohort, group: Group, alone: bool = False) -> Stop | None:
@@ -269,7 +288,7 @@ class Debugger:
       i = self.engine.bound(cohort, pc, group.mode)[0]
       link = i.operands["sdst"].value if i.mnemonic in CALLS else None
       self.engine.execute(cohort, group, alone)
-    except TinyhwError as error: return self._fault(error, group)
+    except Error as error: return self._fault(error, group)
     if link is not None or i.mnemonic in RETURNS: self._follow_calls(i, pc, waves)
     if self.checker is not None and len(self.checker.last) > len(self._findings): return self._found(waves)
     for b, wave, lane, address, access in hits:
@@ -283,7 +302,7 @@ class Debugger:
       if w.of not in waves and not w.expression.reads_memory: continue
       if self.engine.find(w.of) is None: continue
       try: change = w.changed(self.view(w.of), self.code)
-      except TinyhwError as error:
+      except Error as error:
         w.enabled = False
         return self._stand("watch", f"watch {w.number} is off: {error}, after {self.code.where(pc)}", w.of, w)
       trouble = self._counts_after(w, w.of) if change is not None else None
@@ -310,7 +329,7 @@ class Debugger:
     """
     if self.engine.find(wave) is None: return "" if b.condition is None and b.lane is None else None
     try: return "" if b.counts(self.view(wave), self.code) else None
-    except TinyhwError as error: return f"; its condition cannot be told: {error}"
+    except Error as error: return f"; its condition cannot be told: {error}"
 
   def _follow_calls(self, i: Instruction, pc: int, waves: list[int]) -> None:
     for wave in waves:
@@ -325,7 +344,7 @@ class Debugger:
   # ---- stopping
 
   def _stop(self, reason: str, text: str, group: Group, wave: int | None = None, b: Break | None = None,
-            error: TinyhwError | None = None) -> Stop:
+            error: Error | None = None) -> Stop:
     """Stand with the waves of a group; the wave looked at stays the same where it is one of them."""
     waves = tuple(group.waves.tolist())
     self.focus = wave if wave is not None else self.focus if self.focus in waves else waves[0]
@@ -342,11 +361,11 @@ class Debugger:
     group = next((g for _, g, _ in self.engine.groups()), None)
     if group is not None: return self._stop(reason, text, group, int(group.waves[0]), b)
     try: picked = self.engine.pick()
-    except TinyhwError as error: return self._fault(error, None)
+    except Error as error: return self._fault(error, None)
     if picked is None: return replace(self._end(), text=f"{text}; every wave has ended")
     return self._stop(reason, text, picked[1], None, b)
 
-  def _fault(self, error: TinyhwError, group: Group | None) -> Stop:
+  def _fault(self, error: Error, group: Group | None) -> Stop:
     if group is None:
       wave = error.wave if isinstance(error, MachineFault) else None
       found = None if wave is None else self.engine.find(wave)
@@ -410,6 +429,37 @@ class Debugger:
       if stop.reason not in {"step", "barrier"}: break
     return stop
 
+  def step_line(self, count: int = 1, over: bool = False) -> Stop:
+    """The waves that stand together with the one in focus go on to the start of another line; all others stand.
+
+    With `over` they go over calls, inlined ones too, and at a barrier the others run. Where no lines are known, or
+    code ends whose lines are known, it stands too.
+    """
+    stop = self.last
+    for _ in range(count):
+      self._live()
+      source, wave = self.code.source, self.focus
+      start, depth = self._line(), len(self._calls.get(wave, ()))
+      while True:
+        stop = self.next() if over else self.step()
+        if stop.reason != "step" or self.focus != wave or self.engine.find(wave) is None: return stop
+        if self._interrupted:
+          self._interrupted = False
+          return self._stand("interrupted", "interrupted", wave)
+        now, calls = self._line(), len(self._calls.get(wave, ()))
+        if not now: break
+        seen = now[-len(start):] if over and start else now  # what is inlined into the line belongs to it
+        if (calls < depth or seen != start) and source.starts(self.wave.pc): break
+    return stop
+
+  def next_line(self, count: int = 1) -> Stop:
+    """As `step_line`, over calls and barriers."""
+    return self.step_line(count, over=True)
+
+  def _line(self) -> tuple[tuple[str, str, int], ...]:
+    """(function, file, line) of where the wave in focus is, and of the calls that were inlined there."""
+    return tuple((s.function, s.file, s.line) for s in self.code.source.chain(self.wave.pc))
+
   def _over_barrier(self, pc: int, runs: bool) -> Stop:
     if runs:
       stop = self.step()
@@ -422,21 +472,24 @@ class Debugger:
       return "" if found is None or found[3] else None
     return self.run(done)
 
-  def _run_until(self, address: int, depth: int) -> Stop:
-    """Run until the wave in focus is at an address with no more calls open than `depth`, or has ended."""
-    wave = self.focus
+  def _run_until(self, address: int | tuple[int, ...], depth: int) -> Stop:
+    """Run until the wave in focus is at an address (or one of several) with no more calls open than `depth`, or has
+    ended."""
+    wave, places = self.focus, (address,) if isinstance(address, int) else address
 
     def done() -> str | None:
       found = self.engine.find(wave)
       if found is None: return f"wave {wave} has ended"
-      return "" if found[1].pc == address and len(self._calls.get(wave, ())) <= depth else None
+      return "" if found[1].pc in places and len(self._calls.get(wave, ())) <= depth else None
     return self.run(done)
 
   def until(self, place: str | int) -> Stop:
     """Go on until the wave in focus comes to a place, or ends."""
-    address = self.code.instruction_at(place if isinstance(place, str) else f"{place:#x}")
+    text = place if isinstance(place, str) else f"{place:#x}"
+    line = self.code.lines_at(text)
+    addresses = line[1] if line is not None else (self.code.instruction_at(text),)
     self._focused()
-    return self._run_until(address, 1 << 30)
+    return self._run_until(addresses, 1 << 30)
 
   def finish(self) -> Stop:
     """Go on until the function that the wave in focus is in returns; without a call, until the wave ends."""
@@ -474,10 +527,21 @@ class Debugger:
     return self.code.around(self.wave.pc if place is None else self.code.instruction_at(place), before, after)
 
   def backtrace(self, wave: int | None = None) -> list[Frame]:
-    """Where a wave is, then each call that it has not returned from, the latest first."""
+    """Where a wave is, then each call that it has not returned from, inlined ones too, the latest first."""
     number = self.focus if wave is None else wave
     pcs = [self.view(number).pc, *(c.at for c in reversed(self._calls.get(number, [])))]
-    return [Frame(pc, self.code.where(pc)) for pc in pcs]
+    return [Frame(pc, self.code.where(pc), spot) for pc in pcs for spot in self.code.source.chain(pc) or (None,)]
+
+  def variables(self, wave: int | None = None) -> tuple[Variable, ...]:
+    """The variables that can be named where a wave is, those of the innermost scope first."""
+    return self.code.variables((self.wave if wave is None else self.view(wave)).pc)
+
+  def value(self, name: str, wave: int | None = None) -> Any:
+    """What a variable holds: a number, or an array over the lanes. Raises InvalidArgument where it has no place."""
+    view = self.wave if wave is None else self.view(wave)
+    found = next((v for v in self.code.variables(view.pc) if v.name == name), None)
+    if found is None: raise InvalidArgument(f"no variable is called {name!r} here")
+    return value(found, view)
 
   def evaluate(self, expression: str, wave: int | None = None) -> Any:
     """The value of an expression for a wave; see `tinyhw.emulator.debug.expression`."""

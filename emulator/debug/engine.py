@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from tinyhw.arch import Arch
-from tinyhw.core.errors import MachineFault, TinyhwError
+from tinyhw.core.errors import Error, MachineFault
 from tinyhw.core.memory import AddressSpace
 from tinyhw.emulator.amdgcn.launch import Dispatch, Workgroups
 from tinyhw.emulator.observe import Observer
@@ -141,8 +141,8 @@ class Engine:
         if end is not None: after = end(group)
         elif step is not None: step(group)
       observer.after(group, pc, i)
-    except (TinyhwError, IndexError) as error:
-      raise cohort.located(error, pc, group) from (None if isinstance(error, TinyhwError) else error)
+    except (Error, IndexError) as error:
+      raise cohort.located(error, pc, group) from (None if isinstance(error, Error) else error)
     if i.mnemonic == "s_icache_inv": self._bound.clear()
     group.count += 1
     self.stats.instructions += size

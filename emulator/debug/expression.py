@@ -1,7 +1,8 @@
 """Expressions over a wave's state, for conditions, watches and print: "v3.f32 > 1.5 and s4 == 0x10".
 
 Names: registers (s4, v3, a3, vcc, exec, m0, scc, mode, pc), wave, workgroup (its number), lane (the numbers of the
-lanes), symbols of the code and names of buffers (their addresses), memory as u32(address), f32(address) and so on,
+lanes), symbols of the code and names of buffers (their addresses), variables of the source where debug information says
+simply where they are, memory as u32(address), f32(address) and so on,
 lds.u32(offset). A vector register is an array over the lanes; v3[5] is lane 5. `.f32`, `.i32`, `.f16` (the low half)
 and `.u64` (the pair) say how to read it.
 """
@@ -9,15 +10,19 @@ from __future__ import annotations
 
 import ast
 import operator
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from keyword import kwlist
 from typing import Any, Final
 
 import numpy as np
 
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.core.memory import Access, AddressSpace
+from tinyhw.core.source import Variable
 from tinyhw.emulator.debug.code import Code
+from tinyhw.emulator.debug.variables import value
 from tinyhw.emulator.debug.wave import MASKS, TYPES, Wave, register
 
 Value = Any
@@ -28,6 +33,9 @@ BINARY: Final[dict[type[ast.operator], Callable[[Any, Any], Any]]] = {
 COMPARE: Final[dict[type[ast.cmpop], Callable[[Any, Any], Any]]] = {
   ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt,
   ast.GtE: operator.ge}
+
+_NAME: Final = "_name_"
+_KEYWORDS: Final = re.compile(rf"\b({'|'.join(k for k in kwlist if k not in {'and', 'or', 'not', 'True', 'False'})})\b")
 
 
 @dataclass
@@ -55,12 +63,14 @@ class Expression:
 
   def __init__(self, text: str) -> None:
     self.text = text.strip()
-    try: self._tree = ast.parse(self.text.replace("&&", " and ").replace("||", " or "), mode="eval").body
+    text = _KEYWORDS.sub(rf"{_NAME}\g<0>", self.text)  # names in other languages
+    try: self._tree = ast.parse(text.replace("&&", " and ").replace("||", " or "), mode="eval").body
     except (SyntaxError, ValueError, MemoryError, RecursionError):
       raise InvalidArgument(f"{text!r} is no expression", hint='for example "v3.f32 > 1.5 and s4 == 0x10"') from None
     names = {n.func.id if isinstance(n.func, ast.Name) else "lds" for n in ast.walk(self._tree)
              if isinstance(n, ast.Call)}
     self.reads_memory = bool(names)  # other waves can change its value
+    self.names = {n.id.removeprefix(_NAME) for n in ast.walk(self._tree) if isinstance(n, ast.Name)}
 
   def value(self, wave: Wave, code: Code) -> Value:
     """A number, or an array over the lanes."""
@@ -98,6 +108,7 @@ class _Evaluation:
     return node.value
 
   def visit_Name(self, node: ast.Name) -> Value:
+    node = ast.Name(node.id.removeprefix(_NAME))
     name, wave = node.id.lower(), self.wave
     if name == "wave": return wave.number
     if name == "workgroup": return wave.number // wave.engine.waves_a_group
@@ -107,10 +118,18 @@ class _Evaluation:
     except InvalidArgument:
       named = {**self.code.symbols, **self.code.data}
       if node.id in named: return named[node.id]
-      known = ", ".join(n for n in named if n.isidentifier())
+      variables = {v.name: v for v in self.code.variables(wave.pc)}
+      if node.id in variables: return self.variable(variables[node.id])
+      known = ", ".join(dict.fromkeys(n for n in (*named, *variables) if n.isidentifier()))
       raise InvalidArgument(f"nothing is called {node.id!r}", hint=f"there are registers (s4, v3, exec) and {known}") \
         from None
     return self.register(name, kind, number)
+
+  def variable(self, v: Variable) -> Value:
+    """A variable's value, in the types that are computed with."""
+    x = value(v, self.wave)
+    if not isinstance(x, np.ndarray) or x.dtype == np.uint64: return x
+    return x.astype(np.float64 if x.dtype.kind == "f" else np.int64)
 
   def register(self, name: str, kind: str, number: int) -> Register:
     wave, high = self.wave, None
@@ -144,6 +163,8 @@ class _Evaluation:
   def visit_Call(self, node: ast.Call) -> Value:
     if len(node.args) != 1 or node.keywords: raise InvalidArgument(f"{ast.unparse(node)!r}: one address is needed")
     at = self.number(node.args[0])
+    if isinstance(at, np.ndarray) and at.ndim == 1 and (on := at[self.wave.active()]).size and (on == on[0]).all():
+      at = on[0].item()  # the same in every active lane: a pointer that is a parameter, say
     if not isinstance(at, int): raise InvalidArgument(f"{ast.unparse(node.args[0])} is no address")
     f = node.func
     if isinstance(f, ast.Name) and f.id in TYPES: return read(self.wave.engine.space, at, f.id)

@@ -91,7 +91,7 @@ def notes(i: Instruction) -> list[tuple[str, str]]:
 def page(r: Report) -> str:
   """The whole page."""
   title = f"{r.kernel or 'kernel'} on {r.arch}"
-  sections = (_head, _cards, _units, _mix, _memory, _divergence, _conflicts, _exactness, _listing)
+  sections = (_head, _cards, _units, _mix, _memory, _divergence, _conflicts, _exactness, _lines, _listing)
   return (f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" '
           f'content="width=device-width"><title>{escape(title)}</title><style>{STYLE}</style></head>\n<body>\n'
           + "\n".join(section(r) for section in sections) + "\n</body></html>\n")
@@ -208,10 +208,21 @@ def _exactness(r: Report) -> str:
   return f"{text}<ul>{''.join(items)}</ul>"
 
 
+def _lines(r: Report) -> str:
+  if not r.lines: return ""
+  top = r.lines[0].waves
+  rows = [(f"<code>{escape(s.place)}</code>", f"<code>{escape(s.text)}</code>", f"{s.waves:,}",
+           percent(s.waves / r.executed), f'<i style="width:{100 * s.waves / top:.1f}%;background:var(--VALU)"></i>',
+           f"{s.lanes:.1f}" if s.lanes else "-", size(s.bytes) if s.bytes else "-",
+           f"{s.cycles / s.ideal:.3g}x" if s.ideal else "-") for s in r.lines]
+  columns = ("line", "source", "waves", "share", "", "lanes", "global memory", "LDS cycles")
+  return f"<h2>Source lines</h2>{_table(columns, rows, ('', '', 'n', 'n', 'bar', 'n', 'n', 'n'))}"
+
+
 def _listing(r: Report) -> str:
   top, rows = max((i.waves for i in r.instructions), default=0), []
   for i in r.instructions:
-    if i.label: rows.append(f"<tr class=label><td colspan=5>{escape(i.label)}:</td></tr>")
+    if i.label: rows.append(f"<tr class=label><td colspan=6>{escape(i.label)}:</td></tr>")
     heat = i.waves / top if top else 0.0
     chips = "".join(f'<span class="chip {kind}">{escape(text)}</span>' for kind, text in notes(i))
     lanes = (f'<span class=lanes title="{i.lanes:.1f} of {r.wave_lanes} lanes"><i style="width:'
@@ -220,8 +231,9 @@ def _listing(r: Report) -> str:
     style = f"border-left-color:var(--{i.unit or 'wait'});background:rgba(var(--heat),{0.5 * heat:.2f})"
     rows.append(f'<tr{"" if i.waves else " class=never"}><td class=count style="{style}">'
                 f"{f'{i.waves:,}' if i.waves else ''}</td><td>{lanes}</td><td class=place>{escape(i.place)}</td>"
-                f"<td><b>{escape(name)}</b> {escape(operands)}</td><td class=notes>{chips}</td></tr>")
+                f"<td><b>{escape(name)}</b> {escape(operands)}</td><td class=place>{escape(i.line)}</td>"
+                f"<td class=notes>{chips}</td></tr>")
   words = ("Executions by waves (the darker the more), mean active lanes, place, instruction; the stripe has the "
            "unit's colour.")
   return (f"<h2>Code</h2><p class=soft>{words}</p><div class=wide><table class=asm><tr><th class=n>waves</th><th>lanes"
-          f"</th><th>place</th><th>instruction</th><th></th></tr>{''.join(rows)}</table></div>")
+          f"</th><th>place</th><th>instruction</th><th></th><th></th></tr>{''.join(rows)}</table></div>")

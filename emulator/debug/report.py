@@ -2,12 +2,14 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
 from tinyhw.core.errors import InvalidArgument
+from tinyhw.core.source import Spot
 from tinyhw.emulator.amdgcn.occupancy import occupancy
 from tinyhw.emulator.debug.code import Code, Line
 from tinyhw.emulator.debug.exactness import SINKS
@@ -52,6 +54,7 @@ class Instruction:
   splits: int
   taken: int | None
   accesses: list[Access] = field(default_factory=list)
+  line: str = ""  # "bugs.c:5", where it is known
 
 
 @dataclass
@@ -61,6 +64,26 @@ class Mnemonic:
   unit: str
   status: str
   waves: int
+
+
+@dataclass
+class SourceLine:
+  """What the instructions of one line of the source did together. `line` is its number, `text` what is written there
+  ("" where its file is not to be found); `waves` counts executions, `lanes` the mean of a vector instruction's lanes,
+  `bytes` what lanes asked of global memory, `cycles` and `ideal` those of LDS."""
+  file: str
+  line: int
+  function: str
+  text: str
+  waves: int
+  lanes: float
+  splits: int
+  bytes: int
+  cycles: int
+  ideal: int
+
+  @property
+  def place(self) -> str: return f"{os.path.basename(self.file)}:{self.line}"
 
 
 @dataclass
@@ -102,6 +125,7 @@ class Report:
   instructions: list[Instruction]
   approximate: list[Instruction]
   arrivals: list[Arrival] | None  # None: not followed
+  lines: list[SourceLine] = field(default_factory=list)  # that were executed, the hottest first
   occupancy: str = ""  # waves a SIMD holds at once, what limits them, workgroups that the card holds
   buffers: list[Any] = field(default_factory=list, repr=False)
 
@@ -139,7 +163,7 @@ class Report:
       sum(a.waves for i in ran for a in i.accesses if a.kind == "atomic"),
       dict(units.most_common()), sorted(mnemonics.values(), key=lambda m: (-m.waves, m.mnemonic)),
       _totals(recorder.counts.values()), rows, [i for i in ran if i.status == "approximate"], arrivals,
-      str(occupancy(arch, d)))
+      _source_lines(ran, code), str(occupancy(arch, d)))
 
   # ---- what is read from it
 
@@ -171,7 +195,8 @@ class Report:
   def to_dict(self) -> dict[str, Any]:
     """Plain values, as JSON has them."""
     plain = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "buffers"}
-    for name in ("mnemonics", "accesses", "instructions", "approximate"): plain[name] = [asdict(r) for r in plain[name]]
+    for name in ("mnemonics", "accesses", "instructions", "approximate", "lines"):
+      plain[name] = [asdict(r) for r in plain[name]]
     if self.arrivals is not None: plain["arrivals"] = [asdict(a) for a in self.arrivals]
     return {**plain, "grid": list(self.grid), "block": list(self.block)}
 
@@ -202,14 +227,38 @@ def _lines(recorder: Recorder, code: Code | None) -> list[Line]:
   return sorted(listed + rest, key=lambda n: n.address)
 
 
+def _source_lines(ran: Iterable[Instruction], code: Code | None) -> list[SourceLine]:
+  """The lines that executed instructions come from, where debug information says it."""
+  found: dict[tuple[str, int], list[Instruction]] = {}
+  spots: dict[tuple[str, int], Spot] = {}
+  for i in ran:
+    spot = None if code is None else code.source.spot(i.address)
+    if spot is None: continue
+    spots.setdefault((spot.file, spot.line), spot)
+    found.setdefault((spot.file, spot.line), []).append(i)
+  out = []
+  for key, group in found.items():
+    spot, vector = spots[key], [i for i in group if i.unit not in SCALAR]
+    executions = sum(i.waves for i in vector)
+    lds, memory = ([a for i in group for a in i.accesses if a.segment == segment] for segment in ("lds", "global"))
+    out.append(SourceLine(
+      spot.file, spot.line, spot.function, spot.text or "", sum(i.waves for i in group),
+      sum(i.lanes * i.waves for i in vector) / executions if executions else 0.0, sum(i.splits for i in group),
+      sum(a.bytes for a in memory), sum(a.cycles for a in lds), sum(a.ideal for a in lds)))
+  return sorted(out, key=lambda s: (-s.waves, s.file, s.line))
+
+
 def _instruction(n: Line, c: Counts | None, code: Code | None) -> Instruction:
   i = n.instruction
   place = code.where(n.address) if code is not None else f"{n.address:#x}"
-  if i is None: return Instruction(n.address, place, n.label, n.text, "", "", "", 0, 0.0, 0, 0, None)
-  if c is None: return Instruction(n.address, place, n.label, n.text, i.mnemonic, unit(i), "", 0, 0.0, 0, 0, None)
+  spot = None if code is None else code.source.spot(n.address)
+  line = "" if spot is None else str(spot)
+  if i is None: return Instruction(n.address, place, n.label, n.text, "", "", "", 0, 0.0, 0, 0, None, [], line)
+  if c is None:
+    return Instruction(n.address, place, n.label, n.text, i.mnemonic, unit(i), "", 0, 0.0, 0, 0, None, [], line)
   taken = c.taken if i.mnemonic in BRANCHES else None
   return Instruction(n.address, place, n.label, n.text, i.mnemonic, unit(i), c.status, c.waves, c.lanes / c.waves,
-                     c.idle, c.splits, taken, [_access(t) for t in c.traffic.values()])
+                     c.idle, c.splits, taken, [_access(t) for t in c.traffic.values()], line)
 
 
 def _access(t: Traffic) -> Access:

@@ -12,7 +12,7 @@ from typing import Any, Final, cast
 
 import numpy as np
 
-from tinyhw.core.errors import MachineFault, TinyhwError
+from tinyhw.core.errors import Error, MachineFault
 from tinyhw.core.memory import AddressSpace
 from tinyhw.emulator.amdgcn import control
 from tinyhw.emulator.amdgcn.allocation import first_block
@@ -458,8 +458,8 @@ class Waves:
       with np.errstate(all="ignore"):
         if end is not None: after = end(group)
         elif (step := program.step(i, pc, mode)) is not None: step(group)
-    except (TinyhwError, IndexError) as error:
-      raise cohort.located(error, pc, group) from (None if isinstance(error, TinyhwError) else error)
+    except (Error, IndexError) as error:
+      raise cohort.located(error, pc, group) from (None if isinstance(error, Error) else error)
     self.interpreted[i.mnemonic] = self.interpreted.get(i.mnemonic, 0) + 1
     self.instructions += 1
     self.executed[wave] += 1
@@ -493,7 +493,9 @@ class Waves:
     if place not in self.form.index:
       status = self.states[wave, STATUS]
       self.states[wave, STATUS] = END  # where this one goes on is set below
-      self.code.grow(pc, mode)
+      try: self.code.grow(pc, mode)
+      except MachineFault as error:
+        raise self.cohort.located(error, pc, self._loaded(wave, pc, mode)) from None
       if self.form is not self.code.form: self._exchange(self.code.form)
       self.states[wave, STATUS] = status
     self.states[wave, RESUME] = self._number(place)
@@ -507,7 +509,7 @@ class Waves:
     self.cohort.running, self.cohort.seen = None, (pc, site.instruction)
     try:
       with np.errstate(all="ignore"): self._serve(site, group)
-    except (TinyhwError, IndexError) as error: self.error = self.cohort.located(error, pc, group)
+    except (Error, IndexError) as error: self.error = self.cohort.located(error, pc, group)
     except BaseException as error: self.error = error  # no exception may pass through compiled code
     else: return 0
     return 1

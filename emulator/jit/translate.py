@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Final, Protocol
 
 from tinyhw.arch import Arch
-from tinyhw.core.errors import PageFault, TinyhwError, Unsupported
+from tinyhw.core.errors import Error, PageFault, Unsupported
 from tinyhw.emulator.amdgcn import control, hwreg
 from tinyhw.emulator.amdgcn.binders import altered
 from tinyhw.emulator.amdgcn.memory.lds import ds_atomic
@@ -229,7 +229,7 @@ class Translator:
     """The instruction, or None where there is none: the reference then says why, if a wave comes there."""
     if offset not in self.fetched:
       try: self.fetched[offset] = self.program.fetch(self.program.entry + offset)
-      except TinyhwError: self.fetched[offset] = None
+      except Error: self.fetched[offset] = None
     return self.fetched[offset]
 
   def _discover(self, offset: int) -> None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from tinyhw.autogen import amdhsa, hsa
 from tinyhw.autogen import gc_11_0_0 as gc
-from tinyhw.core.errors import DecodeError, MachineFault, PageFault, TinyhwError, Unsupported
+from tinyhw.core.errors import DecodeError, Error, MachineFault, PageFault, Unsupported
 from tinyhw.core.layout import Register, Struct
 from tinyhw.core.memory import Access
 from tinyhw.mock.amd.compute import LDS_GRANULE, SCRATCH_GRANULE, run_dispatch
@@ -73,13 +73,30 @@ class AqlQueue(ComputeQueue):
     self.machine.trace_fast(self.name, "doorbell", value)
     if self.error is not None or value == NO_DOORBELL:
       return
-    if value + 1 > self.read + self.slots:
-      self.fail(
-        DecodeError(f"doorbell {value:#x} with read index {self.read:#x} and {self.slots} slots", where=self.name)
-      )
-      return
-    self.write = max(self.write, value + 1)
+    try:
+      if self._was_off():
+        self._map_again(self.space.load(self.properties.write_pointer, 8))
+      else:
+        self._accept(value + 1, "doorbell")
+    except PageFault as fault:
+      return self.fail(fault)
     self._note_thread()
+
+  def _accept(self, value: int, source: str) -> bool:
+    """A new write index."""
+    if value > self.read + self.slots:
+      self.fail(
+        DecodeError(
+          f"{source} for {value:#x} packets with read index {self.read:#x} and {self.slots} slots", where=self.name
+        )
+      )
+      return False
+    self.write = max(self.write, value)
+    return True
+
+  @property
+  def _fetched(self) -> int:
+    return self.read
 
   def _slot(self) -> int:
     return self.properties.ring_address + self.read % self.slots * BYTES
@@ -114,6 +131,7 @@ class AqlQueue(ComputeQueue):
   def run(self, packets: int) -> None:
     """Execute packets until one blocks, stalls or fails."""
     try:
+      self._turn_begins()
       self._resume()
       while packets and self.state is State.READY:
         if self.busy:
@@ -126,7 +144,7 @@ class AqlQueue(ComputeQueue):
         self._report_read()
     except (PageFault, MachineFault, DecodeError) as error:
       self.fail(error)
-    except TinyhwError as error:
+    except Error as error:
       self.fail(error)
       raise
     except BaseException as broken:  # an interrupt by the user, or a mistake of ours: the packet is not done
@@ -134,6 +152,8 @@ class AqlQueue(ComputeQueue):
       raise
 
   def _packet(self) -> None:
+    if not self.properties.eop_address:
+      return self.starve("an AQL packet")
     at = self._slot()
     raw = self.space.read(at, BYTES)
     self.last = Frame([int.from_bytes(raw[i : i + 4], "little") for i in range(0, BYTES, 4)], at), 0
@@ -183,7 +203,7 @@ class AqlQueue(ComputeQueue):
     if mailbox:
       event = self.space.load(signal + _EVENT, 4)
       self.space.store(mailbox, 8, event)
-      self.process.events.interrupt(event, 32)
+      self.interrupt(event, 32, "a completion signal")
 
   # ---- barriers
 
@@ -244,12 +264,14 @@ class AqlQueue(ComputeQueue):
     if entry & 0xFF:
       raise MachineFault(f"kernel entry {entry:#x} is not a multiple of 256")
     rsrc2 = gc.COMPUTE_PGM_RSRC2.decode(kernel.compute_pgm_rsrc2)
+    rsrc1 = gc.COMPUTE_PGM_RSRC1.decode(kernel.compute_pgm_rsrc1)
+    rsrc1.PRIV = int(self.gpu.card.traps_off)  # "CP is responsible for filling in" (AMDGPUUsage)
     rsrc2.LDS_SIZE = -(-p.group_segment_size // LDS_GRANULE)
     scratch, ring = self._scratch(p, kernel) if rsrc2.SCRATCH_EN else (0, 0)
     values: dict[type[Register], int] = {
       gc.COMPUTE_PGM_LO: entry >> 8 & 0xFFFF_FFFF,
       gc.COMPUTE_PGM_HI: entry >> 40,
-      gc.COMPUTE_PGM_RSRC1: kernel.compute_pgm_rsrc1,
+      gc.COMPUTE_PGM_RSRC1: rsrc1.value(),
       gc.COMPUTE_PGM_RSRC2: rsrc2.value(),
       gc.COMPUTE_PGM_RSRC3: kernel.compute_pgm_rsrc3,
       gc.COMPUTE_NUM_THREAD_X: block[0],

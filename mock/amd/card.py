@@ -107,6 +107,11 @@ class Card:
     return -(-self.waves * 32 // 64) * 64
 
   @property
+  def traps_off(self) -> bool:
+    """Whether the driver maps queues with traps off (kfd_dbg_has_cwsr_workaround), except while one is debugged."""
+    return (11, 0, 0) <= self.gc_version <= (11, 0, 3)
+
+  @property
   def doorbell_slice(self) -> int:
     """Bytes of doorbells that a process gets on this card: 1024 of 8 bytes."""
     return 1024 * 8

@@ -15,6 +15,7 @@ from tinyhw.autogen import gc_11_0_0 as gc
 from tinyhw.core.errors import MachineFault, PageFault, Unsupported
 from tinyhw.core.memory import Access
 from tinyhw.mock.amd.registers import USER_DATA, USER_DATA_COUNT
+from tinyhw.mock.memory import spans
 
 if TYPE_CHECKING:
   from tinyhw.mock.amd.pm4 import ComputeQueue
@@ -77,8 +78,6 @@ def program_of(queue: ComputeQueue, initiator: int) -> Program | None:
     raise _refusal(queue, f"COMPUTE_PGM_RSRC1.VGPRS asks for {vgprs} VGPRs, a wave has {MAX_VGPRS}")
   if wave32 and r3.SHARED_VGPR_CNT:
     raise _refusal(queue, "COMPUTE_PGM_RSRC3.SHARED_VGPR_CNT is for wave64 only")
-  if r1.PRIV:
-    raise _refusal(queue, "COMPUTE_PGM_RSRC1.PRIV: user queues run unprivileged")
   if r2.USER_SGPR > USER_DATA_COUNT:
     raise _refusal(queue, f"COMPUTE_PGM_RSRC2.USER_SGPR {r2.USER_SGPR}, there are {USER_DATA_COUNT}")
   if r2.TIDIG_COMP_CNT > 2:
@@ -93,6 +92,15 @@ def program_of(queue: ComputeQueue, initiator: int) -> Program | None:
   scratch = ring.WAVESIZE * SCRATCH_GRANULE if r2.SCRATCH_EN else 0
   if r2.SCRATCH_EN and (not scratch or not ring.WAVES):
     raise _refusal(queue, "scratch is enabled and COMPUTE_TMPRING_SIZE is empty")
+  base = (registers.get(_SCRATCH_HI, 0) << 32 | registers.get(_SCRATCH_LO, 0)) << 8
+  slots = ring.WAVES * queue.gpu.card.shader_engines
+  if scratch:
+    _check_scratch(queue, base, scratch * slots)
+  if not start.FORCE_START_AT_000 and not any(registers.get(s, 0) for s in _STARTS):
+    queue.machine.doubt(
+      f"{queue.name}: DISPATCH with FORCE_START_AT_000 0: the first workgroup is the one in COMPUTE_START_X/Y/Z, which "
+      "is 0,0,0 only as long as nobody writes another there"
+    )
   entry = (registers.get(_HI, 0) << 32 | registers[_LO]) << 8
   try:
     queue.space.view(entry, 4, Access.EXECUTE)
@@ -107,12 +115,23 @@ def program_of(queue: ComputeQueue, initiator: int) -> Program | None:
     wave32,
     r2.USER_SGPR,
     lds,
-    (registers.get(_SCRATCH_HI, 0) << 32 | registers.get(_SCRATCH_LO, 0)) << 8,
+    base,
     scratch,
-    ring.WAVES * queue.gpu.card.shader_engines,
+    slots,
     bool(start.FORCE_START_AT_000),
     bool(start.USE_THREAD_DIMENSIONS),
   )
+
+
+def _check_scratch(queue: ComputeQueue, base: int, size: int) -> None:
+  """Any wave may get any slot, so that the whole ring has to be there; a wave in a slot that is not faults."""
+  try:
+    spans(queue.space, base, size, Access.WRITE)
+  except PageFault as fault:
+    queue.machine.doubt(
+      f"{queue.name}: DISPATCH with scratch of {size:,} bytes at {base:#x} (COMPUTE_TMPRING_SIZE.WAVES x WAVESIZE of "
+      f"{queue.gpu.card.shader_engines} shader engines), of which {fault.address or base:#x} is not mapped for writing"
+    )
 
 
 def _name(offset: int) -> str:

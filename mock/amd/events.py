@@ -85,6 +85,11 @@ class Events:
     self.slots[:] = UNSIGNALED
     self.mapped_size = mapped
 
+  def close(self) -> None:
+    """The process is gone, and a page of the driver's own with it."""
+    if self.page is not None and not self.page_handle:
+      self.page[0].close()
+
   # ---- calls
 
   def create(self, kind: int, auto_reset: bool) -> tuple[KfdEvent, int]:
@@ -134,10 +139,11 @@ class Events:
 
   # ---- from the GPU
 
-  def interrupt(self, partial_id: int, valid_bits: int) -> None:
-    """kfd_signal_event_interrupt: the event that the interrupt names, or all whose slots were written."""
+  def interrupt(self, partial_id: int, valid_bits: int) -> bool:
+    """kfd_signal_event_interrupt: the event that the interrupt names, or all whose slots were written. Whether there
+    was one."""
     if self.slots is None:
-      return
+      return False
     named = None
     if valid_bits and partial_id < LIMIT and int(self.slots[partial_id]) != UNSIGNALED:
       named = self.events.get(partial_id)
@@ -151,6 +157,7 @@ class Events:
         continue
       self.slots[event.event_id] = UNSIGNALED
       event.set()
+    return bool(hit)
 
   def exception(self, kind: int, data: Any) -> int:
     """Signal all events of a kind (memory or hardware exceptions) with their data; returns how many there were."""

@@ -17,7 +17,7 @@ from tinyhw.core.errors import InvalidArgument, OutOfMemory, PageFault
 from tinyhw.core.ioctl import split
 from tinyhw.core.memory import PAGE, Access, AddressSpace, HostRegion, Region
 from tinyhw.core.table import Handlers
-from tinyhw.mock.amd import kfd_queues
+from tinyhw.mock.amd import debug, kfd_queues
 from tinyhw.mock.amd.events import Events
 from tinyhw.mock.amd.process import KfdProcess, OpenFile, ProcessDevice
 from tinyhw.mock.amd.queue import Queue, State
@@ -57,7 +57,13 @@ class Kfd:
 
   def close(self) -> None:
     for process in self.processes.values():
+      process.debug.detach(())
       process.user.close()
+      process.events.close()
+      for device in process.devices.values():
+        device.close()
+    for page in self.mmio.values():
+      page.close()
     self.processes.clear()
 
   def process(self, pid: int) -> KfdProcess:
@@ -74,10 +80,12 @@ class Kfd:
       return
     for queue_id in list(process.queues):
       kfd_queues.destroy(self.machine, process, queue_id)
+    process.debug.detach(())
     for device in process.devices.values():
       for buffer in device.buffers.values():
         self._give_back(device, buffer)
       device.close()
+    process.events.close()
     process.user.close()
 
   def forget_gpu(self, gpu_id: int) -> None:
@@ -275,15 +283,11 @@ class Kfd:
 
   @ioctls.handles(kfd.AMDKFD_IOC_RUNTIME_ENABLE)
   def runtime_enable(self, process: KfdProcess, args: Any) -> None:
-    if not args.mode_mask & kfd.KFD_RUNTIME_ENABLE_MODE_ENABLE_MASK:
-      process.runtime_enabled = False
-      return
-    if process.runtime_enabled:
-      raise Refused(errno.EBUSY, "the runtime is enabled already")
-    if process.queues:
-      raise Refused(errno.EEXIST, "the process has queues already")
-    process.runtime_enabled = True
-    self.machine.ignored.note("KFD setting", "RUNTIME_ENABLE", "no debugger can attach")
+    debug.runtime_enable(self.machine, process, args)
+
+  @ioctls.handles(kfd.AMDKFD_IOC_DBG_TRAP)
+  def dbg_trap(self, process: KfdProcess, args: Any) -> None:
+    debug.trap(self.machine, process, args)
 
   @ioctls.handles(
     kfd.AMDKFD_IOC_DBG_REGISTER_DEPRECATED,
@@ -601,6 +605,10 @@ class Kfd:
   def alloc_queue_gws(self, process: KfdProcess, args: Any) -> None:
     if args.queue_id not in process.queues:
       raise Refused(errno.EINVAL, f"no queue {args.queue_id}")
+    queue = process.queues[args.queue_id]
+    if process.debug.attached and queue.gpu.card.traps_off:
+      raise Refused(errno.EBUSY, "a debugger is attached, under which this chip has no global wave synchronization")
+    queue.gws = bool(args.num_gws)
     args.first_gws = 0
     self.machine.ignored.note("KFD setting", "ALLOC_QUEUE_GWS", "every dispatch has the resources")
 

@@ -156,6 +156,8 @@ def create(machine: Machine, process: KfdProcess, args: Any) -> None:
     raise Refused(errno.ENOSPC, f"the process has {MAX_QUEUES} queues on this GPU")
   if held[0].gpu_id != device.gpu.gpu_id:
     raise Refused(errno.EINVAL, "the write pointer's buffer was allocated on another GPU")
+  if held[0].kind == "userptr":  # amdgpu_amdkfd_map_gtt_bo_to_gart pins it for the scheduler, which reads it
+    raise Refused(errno.EPERM, "the write pointer is in user memory, which cannot be pinned")
   bit = -1
   if p.kind in SDMA_KINDS:
     p, bit = _sdma_place(device, p)
@@ -168,6 +170,7 @@ def create(machine: Machine, process: KfdProcess, args: Any) -> None:
   if bit >= 0:
     device.gpu.sdma_used.add(bit)
   queue.sdma_bit = bit
+  queue.debugged = process.debug.attached and device.gpu.card.traps_off
   for buffer in held:
     buffer.queues[device.gpu.gpu_id] = buffer.queues.get(device.gpu.gpu_id, 0) + 1
   queue.held = held
@@ -232,8 +235,12 @@ def set_cu_mask(machine: Machine, process: KfdProcess, args: Any) -> None:
   mask = int.from_bytes(process.user.read(args.cu_mask_ptr, count // 8), "little")
   if args.queue_id not in process.queues:
     raise Refused(errno.EFAULT, f"no queue {args.queue_id}")
+  queue = process.queues[args.queue_id]
+  if queue.debugged:
+    raise Refused(errno.EBUSY, "its compute units are masked for the debugger")
   if any((mask >> i & 3) not in (0, 3) for i in range(0, count, 2)):
     raise Refused(errno.EINVAL, "compute units are enabled in pairs")
+  queue.masked = True
   machine.ignored.note("KFD setting", "SET_CU_MASK", "a dispatch has the whole chip to itself")
 
 

@@ -13,15 +13,22 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from tinyhw.autogen import gc_11_0_0 as gc
 from tinyhw.autogen import pm4_gfx11 as pm4
-from tinyhw.core.errors import DecodeError, TinyhwError, Unsupported, WatchdogExpired
+from tinyhw.core.errors import DecodeError, Error, Interrupted, MachineFault, Unsupported, WatchdogExpired
 from tinyhw.core.layout import Packet
 from tinyhw.core.memory import Access
-from tinyhw.core.patience import Stopped
 from tinyhw.core.table import Handlers
 from tinyhw.mock.amd.atomics import atomic
 from tinyhw.mock.amd.compute import Program, run_dispatch
 from tinyhw.mock.amd.queue import Frame, Properties, Queue, State, Wait
-from tinyhw.mock.amd.registers import INITIAL, USER_DATA, USER_DATA_COUNT, check_write, name_of
+from tinyhw.mock.amd.registers import (
+  INITIAL,
+  KEPT,
+  USER_DATA,
+  USER_DATA_COUNT,
+  bits_of,
+  check_write,
+  name_of,
+)
 from tinyhw.wire import pm4 as wire
 
 if TYPE_CHECKING:
@@ -98,6 +105,7 @@ class ComputeQueue(Queue):
     self.settings_version = 0  # grows with every write of a register that is not user data
     self.waves: Waves | None = None  # those of a dispatch that has not ended
     self._then: Callable[[], None] | None = None  # what follows their end
+    self._leaving = False  # whether the scheduler waits for the end of waves that it cannot save
     self._steps: dict[tuple[int, ...], Step] = {}
     self._shapes: dict[tuple[int, ...], Callable[[list[int], int], None]] = {}
 
@@ -128,35 +136,59 @@ class ComputeQueue(Queue):
     if then is not None:
       then()
 
+  def _map_again(self, stored: int) -> None:
+    """Waves that run are saved first, or run to their end where they cannot be saved."""
+    if self.waves is None or self._can_be_saved():
+      super()._map_again(stored)
+    else:
+      self._leaving = True
+
+  def _can_be_saved(self) -> bool:
+    """Whether a context save reaches the waves of the dispatch: it is a trap, to the driver's own handler.
+
+    Where queues are mapped with traps off (`Card.traps_off`) it reaches only waves that started privileged: the handler
+    leaves PRIV set on these chips so that it can be reached again (cwsr_trap_handler_gfx10.asm, SW_SA_TRAP). The packet
+    processor of AQL queues sees to it; what a PM4 queue writes to COMPUTE_PGM_RSRC1 is its own business.
+    """
+    if not self.gpu.card.traps_off or self.process.debug.active or self.program is None:
+      return True
+    return bool(gc.COMPUTE_PGM_RSRC1.decode(self.program[3].rsrc1).PRIV)
+
   def _go_on(self, turns: int) -> int:
     """Give the waves of the dispatch up to so many turns; how many are left. Waves that wait block the queue."""
     while turns and self.waves is not None and self.state is State.READY:
       turns -= 1
+      self._turn_begins()
+      if self.waves is None:  # it failed
+        break
       try:
         idle = next(self.waves)
       except StopIteration as end:
-        self.waves = None
+        self.waves, self._leaving = None, False
         self.machine.clock.advance(end.value)
         self._ended()
         continue
-      except Stopped as why:
-        self.stopped(why)
+      except Interrupted as why:
+        self.waves = None  # it counts as ended: what was queued behind it goes on
+        self.machine.taken_off(self, why)
+        self._ended()
         continue
       if idle is None:
         continue
       if idle.hopeless():
         raise idle.error()
+      if self._leaving:
+        raise MachineFault(
+          f"waves wait for {idle.polls[0]}, and the scheduler for them: with COMPUTE_PGM_RSRC1.PRIV 0 they do not "
+          "answer its context save",
+          hint=f"queues of {self.gpu.card.name} are mapped with traps off: set PRIV",
+        )
       self.block(Waiting("a dispatch", idle))
     return turns
 
-  def stopped(self, why: Stopped) -> None:
-    """The user has stopped the dispatch: it counts as ended, so what was queued behind it goes on next time."""
-    self.waves = None
-    self.machine.doubt(f"{self.name}: {why}; {self.packet_text()}")
-    self._ended()
-
-  def fail(self, error: TinyhwError) -> None:
+  def fail(self, error: Error) -> None:
     self.waves = self._then = None
+    self._leaving = False
     super().fail(error)
 
   # ---- decoding
@@ -254,6 +286,12 @@ class ComputeQueue(Queue):
     self.machine.ignored.note("PM4 packet", *what)
 
   # ---- registers
+
+  def _lose_registers(self) -> None:
+    """Registers that the queue's descriptor does not hold are as the queue before it on the engine left them."""
+    for offset in self.registers.keys() - KEPT:
+      self.registers[offset] = self.machine.foreign_register() & bits_of(offset)
+    self.settings_version += 1
 
   def _write_registers(self, pairs: tuple[tuple[int, int, str | None], ...]) -> None:
     registers = self.registers
@@ -379,12 +417,26 @@ class ComputeQueue(Queue):
     ):
       self.machine.doubt(f"{self.name}: CS_PARTIAL_FLUSH with event_index {p.event_index}: it does not wait on a chip")
 
+  def starve(self, packet: str) -> None:
+    """Wait for ever: the packet ends with an end-of-pipe event, and the queue has no buffer for these.
+
+    CREATE_QUEUE allows it (kfd_queue_acquire_buffers checks an EOP buffer only where there is one). The descriptor's
+    EOP_SIZE is 0 then, which is two dwords (gfx_v11_0.c), an entry has eight, and the CP never submits more than there
+    are entries (kfd_mqd_manager_v11.c).
+    """
+    self.machine.doubt(f"{self.name}: CREATE_QUEUE was given no EOP buffer: {packet} never ends on a chip")
+    self.block(Wait(packet, "a free entry of the EOP buffer", "that the queue does not have", lambda: 0, lambda: False))
+
   @handles(pm4.RELEASE_MEM)
   def release_mem(self, p: pm4.RELEASE_MEM) -> None:
+    if (doubt := release_doubt(p)) is not None:
+      self.machine.doubt(f"{self.name}: {doubt}")
     self._release(p, p.data)
 
   def _release(self, p: pm4.RELEASE_MEM, data: int) -> None:
     """The packet with its data, which a packet of the same shape may give anew."""
+    if not self.properties.eop_address:
+      return self.starve("RELEASE_MEM")
     if p.dst_sel > 1:
       raise self._unsupported("RELEASE_MEM.dst_sel", p.dst_sel)
     select, interrupt = p.data_sel, p.int_sel
@@ -401,7 +453,7 @@ class ComputeQueue(Queue):
       elif select != _NONE:
         raise self._unsupported("RELEASE_MEM.data_sel", select)
     if interrupt not in (_INT_NONE, _INT_DATA):
-      self.process.events.interrupt(p.int_ctxid, 32)
+      self.interrupt(p.int_ctxid, 32, "RELEASE_MEM")
 
   @handles(pm4.WAIT_REG_MEM)
   def wait_reg_mem(self, p: pm4.WAIT_REG_MEM) -> None:
@@ -509,6 +561,31 @@ _PREPARE: Final[dict[type[Packet], Callable[[Any], Any]]] = {
   pm4.SET_SH_REG_INDEX: _register_pairs(pm4.SET_SH_REG_START, pm4.SET_SH_REG_END),
   pm4.SET_UCONFIG_REG: _register_pairs(pm4.SET_UCONFIG_REG_START, pm4.SET_UCONFIG_REG_END),
 }
+
+# RELEASE_MEM's event_index by event: end of pipe for those with a time stamp, end of shader for CS_DONE and PS_DONE.
+_AT_END_OF_PIPE: Final = frozenset(
+  int(e)
+  for e in (
+    pm4.VGT_EVENT_TYPE.CACHE_FLUSH_TS,
+    pm4.VGT_EVENT_TYPE.CACHE_FLUSH_AND_INV_TS_EVENT,
+    pm4.VGT_EVENT_TYPE.BOTTOM_OF_PIPE_TS,
+    pm4.VGT_EVENT_TYPE.FLUSH_AND_INV_DB_DATA_TS,
+    pm4.VGT_EVENT_TYPE.FLUSH_AND_INV_CB_DATA_TS,
+  )
+)
+_AT_END_OF_SHADER: Final = frozenset(int(e) for e in (pm4.VGT_EVENT_TYPE.CS_DONE, pm4.VGT_EVENT_TYPE.PS_DONE))
+
+
+def release_doubt(p: pm4.RELEASE_MEM) -> str | None:
+  """What of the packet's event does not fit (nvd.h's list of event indices), or None."""
+  events = {
+    int(pm4.RELEASE_MEM_event_index.end_of_pipe): _AT_END_OF_PIPE,
+    int(pm4.RELEASE_MEM_event_index.shader_done): _AT_END_OF_SHADER,
+  }.get(p.event_index, frozenset())
+  if p.event_type in events:
+    return None
+  known = {int(e): e.name for e in pm4.VGT_EVENT_TYPE}.get(p.event_type, f"{p.event_type:#x}")
+  return f"RELEASE_MEM of event {known} with event_index {p.event_index}: the engine does not wait for that event"
 
 # Fields that ask for what is not modelled, or for what only the kernel's own queues may do, when they are not zero.
 _PLAIN: Final[dict[type[Packet], tuple[str, ...]]] = {

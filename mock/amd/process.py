@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from tinyhw.core.memory import U64, AddressSpace, Region
+from tinyhw.mock.amd.debug import Debug
 from tinyhw.mock.amd.events import Events
 from tinyhw.mock.memory import Buffer, Refused, UserMemory
 
@@ -98,7 +99,7 @@ class KfdProcess:
   events: Events
   queues: dict[int, Queue] = field(default_factory=dict)
   xnack: int = 0
-  runtime_enabled: bool = False
+  debug: Debug = field(default_factory=Debug)
 
   def device(self, gpu_id: int, code: int = errno.EINVAL) -> ProcessDevice:
     """kfd_process_device_data_by_id, with EINVAL for a GPU that is not there."""

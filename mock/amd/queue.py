@@ -19,10 +19,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from tinyhw.core.errors import DecodeError, Interrupted, MachineFault, PageFault, TinyhwError
+from tinyhw.core.errors import DecodeError, Error, MachineFault, PageFault
 from tinyhw.core.memory import Access, AddressSpace
 
 if TYPE_CHECKING:
+  from tinyhw.core.patience import Terms
+  from tinyhw.emulator.observe import Observer
   from tinyhw.mock.amd.process import KfdProcess, ProcessDevice
   from tinyhw.mock.memory import Buffer
 
@@ -104,13 +106,18 @@ class Queue(ABC):
     )
     self.read = self.write = 0
     self.wait: Wait | None = None
-    self.error: TinyhwError | None = None
+    self.error: Error | None = None
+    self.terms: Terms | None = None  # of who queued the dispatch that runs
+    self.observer: Observer | None = None  # what it is shown to
     self.packets = 0
     self.sdma_bit = -1
+    self.masked = self.gws = False  # by SET_CU_MASK; has global wave synchronization
+    self.debugged = False  # masked by the driver, for a debugger on a chip that needs it (is_dbg_wa)
     self.held: list[Buffer] = []
     self.frames: list[Frame] = []
     self.last: tuple[Frame, int] | None = None  # where the packet in execution starts
     self._taken = 0  # how far the ring was copied into frames
+    self._until_mapped = self.machine.turns_of_a_queue()  # doorbells and turns until it was off its engine meanwhile
     self._reported = 0
     self._rung: deque[tuple[int, int]] = deque()  # (write pointer, thread) of doorbells that are not read yet
     self._ring_version = -1
@@ -122,35 +129,88 @@ class Queue(ABC):
     self._ring_version = -1
     if self.state in (State.READY, State.INACTIVE):
       self.state = State.READY if properties.active else State.INACTIVE
+    if self.state is State.READY:
+      try:
+        self._map_again(self.space.load(properties.write_pointer, 8))
+      except PageFault as fault:
+        self.fail(fault)
 
   # ---- the ring
 
   def ring_doorbell(self, value: int) -> None:
-    """A store to the doorbell: the new write pointer."""
+    """A store to the doorbell: the new write pointer, or the sign to look for it, where the queue was off its engine.
+    """
     self.machine.trace_fast(self.name, "doorbell", value)
     if self.error is not None:
       return
+    try:
+      stored = self.space.load(self.properties.write_pointer, 8)
+    except PageFault as fault:
+      self.fail(fault)
+      return
+    if self._was_off():
+      self._map_again(stored)
+    elif not self._accept(value, "doorbell"):
+      return
+    self._note_thread()
+    if stored != value:
+      self.machine.doubt(
+        f"{self.name}: doorbell {value:#x} but the write pointer in memory is {stored:#x}: "
+        "a queue that is not mapped at that moment would lose the submission"
+      )
+
+  def _accept(self, value: int, source: str) -> bool:
+    """A new write pointer. What makes no sense stops the queue."""
     size = self.properties.ring_size >> 2 << self.SHIFT
     if value < self.write or value > self.read + size or value & ((1 << self.SHIFT) - 1):
       self.fail(
         DecodeError(
-          f"doorbell {value:#x} with read pointer {self.read:#x}, write pointer {self.write:#x}, ring of {size:#x}",
+          f"{source} {value:#x} with read pointer {self.read:#x}, write pointer {self.write:#x}, ring of {size:#x}",
           where=self.name,
           hint="the write pointer only grows and never passes the read pointer by more than the ring",
         )
       )
-      return
+      return False
     self.write = value
-    self._note_thread()
-    try:
-      stored = self.space.load(self.properties.write_pointer, 8)
-      if stored != value:
-        self.machine.doubt(
-          f"{self.name}: doorbell {value:#x} but the write pointer in memory is {stored:#x}: "
-          "a queue that is not mapped at that moment would lose the submission"
-        )
-    except PageFault as fault:
-      self.fail(fault)
+    return True
+
+  # ---- the scheduler
+
+  def _was_off(self) -> bool:
+    """Whether the scheduler had taken the queue off its engine since the last time that this was asked."""
+    self._until_mapped -= 1
+    if self._until_mapped > 0:
+      return False
+    self._until_mapped = self.machine.turns_of_a_queue()
+    return True
+
+  def _map_again(self, stored: int) -> None:
+    """The scheduler puts the queue on its engine: the write pointer is what memory holds, doorbells before are lost.
+
+    So Linux 6.12: amdgpu_amdkfd_gfx_v11.c (hqd_load_v11 has the CP read the pointer, hqd_sdma_load_v11 reads it);
+    kfd_process_queue_manager.c gives MES the pointer's address, by which that finds work on queues that are off ("no
+    aggregated doorbell"). Registers that the queue's descriptor does not hold are another queue's.
+    """
+    self.machine.trace_fast(self.name, "mapped", stored)
+    self._lose_registers()
+    if self._fetched <= stored < self.write:
+      self.write = stored  # what a doorbell told is forgotten
+    elif stored != self.write:
+      self._accept(stored, "queue mapped again: the write pointer in memory,")
+
+  @property
+  def _fetched(self) -> int:
+    """The pointer up to which the engine has the ring."""
+    return self._taken
+
+  def _lose_registers(self) -> None:
+    """Let go of what the queue's descriptor does not keep: nothing, where an engine has no registers of its own."""
+    return None
+
+  def _turn_begins(self) -> None:
+    """The engine turns to this queue, which may have been off it since the last time."""
+    if self._was_off() and self.properties.active:
+      self._map_again(self.space.load(self.properties.write_pointer, 8))
 
   def _note_thread(self) -> None:
     """Remember who queued what is written by now."""
@@ -206,6 +266,7 @@ class Queue(ABC):
   def run(self, packets: int) -> None:
     """Execute up to `packets` packets, as far as the queue is not blocked. Faults stop the queue, not the machine."""
     try:
+      self._turn_begins()
       self._resume()
       frames = self.frames
       while packets and self.state is State.READY:
@@ -222,12 +283,9 @@ class Queue(ABC):
           self._retire()
       self._retire()
       self._report_read()
-    except Interrupted as stopped:  # by the host's clock: the waves run on for ever, as far as the client can tell
-      self.machine.interrupted = stopped
-      self.block(Wait(self.packet_text(), "the end of its waves", "= 1", lambda: 0, lambda: False))
     except (PageFault, MachineFault, DecodeError) as error:
       self.fail(error)
-    except TinyhwError as error:  # what tinyhw does not model is the caller's to hear of, at once
+    except Error as error:  # what tinyhw does not model is the caller's to hear of, at once
       self.fail(error)
       raise
     except BaseException as broken:  # an interrupt by the user, or a mistake of ours: the packet is not done
@@ -299,9 +357,15 @@ class Queue(ABC):
         )
       )
 
+  def interrupt(self, context: int, bits: int, packet: str) -> None:
+    """Interrupt the host: the kernel driver looks for an event whose slot was written."""
+    if not self.process.events.interrupt(context, bits):
+      self.machine.doubt(f"{self.name}: the interrupt {context:#x} of {packet} signals no event: its slot of the event "
+                         "page was not written, or belongs to none")
+
   # ---- the end
 
-  def fail(self, error: TinyhwError) -> None:
+  def fail(self, error: Error) -> None:
     """Stop this queue for good and tell the client as the kernel driver would."""
     self.error = error
     self.wait = None

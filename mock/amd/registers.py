@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from tinyhw.autogen import gc_11_0_0 as gc
+from tinyhw.autogen.mqd import PRELOAD_GFX11
 from tinyhw.core.errors import Unsupported
 from tinyhw.core.layout import Register
 from tinyhw.core.table import Handlers
@@ -33,6 +34,11 @@ def name_of(offset: int) -> str:
   """The vendor's name, or the offset in hex."""
   known = REGISTERS.get(offset)
   return known[0].__name__ if known else f"register {offset:#x}"
+
+
+def bits_of(offset: int) -> int:
+  """The bits that a register has."""
+  return sum((1 << f.width) - 1 << f.lo for f in REGISTERS[offset][0].FIELDS)
 
 
 MODELLED: Final[frozenset[int]] = frozenset(
@@ -100,6 +106,9 @@ ignored.ignores(
   gc.TA_CS_BC_BASE_ADDR.OFFSET, gc.TA_CS_BC_BASE_ADDR_HI.OFFSET, why="no sampler border colours are modelled"
 )
 ignored.ignores(gc.GRBM_GFX_INDEX.OFFSET, why="all shader engines are one")
+
+# What comes back with a queue that was off its engine: the descriptor's preloaded dwords (kfd_mqd_manager_v11.c).
+KEPT: Final[frozenset[int]] = frozenset(r.OFFSET for r in gc.REGISTERS if r.__name__ in PRELOAD_GFX11)
 
 # What MQDs start with (kfd_mqd_manager_v11.c init_mqd): every compute unit enabled, all else zero.
 INITIAL: Final[dict[int, int]] = {

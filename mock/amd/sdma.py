@@ -156,7 +156,7 @@ class SdmaQueue(Queue):
 
   @handles(sdma.SDMA_PKT_TRAP)
   def trap(self, p: Any) -> None:
-    self.process.events.interrupt(p.int_context, 28)
+    self.interrupt(p.int_context, 28, "SDMA_PKT_TRAP")
 
   @handles(sdma.SDMA_PKT_POLL_REGMEM)
   def poll_regmem(self, p: Any) -> None:

@@ -5,11 +5,13 @@ A dispatch runs in turns, so that other queues and the host go on meanwhile: its
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Generator
 from typing import TYPE_CHECKING, Final
 
 from tinyhw.arch import arch
 from tinyhw.core.errors import InvalidArgument, MachineFault
+from tinyhw.core.patience import ticker
 from tinyhw.emulator.amdgcn import Dispatch
 from tinyhw.emulator.amdgcn.hwreg import MODELLED
 from tinyhw.emulator.engines import start
@@ -47,18 +49,20 @@ def start_waves(queue: ComputeQueue, program: Program, size: tuple[int, int, int
         lds_size=program.lds_size,
         wave32=program.wave32,
         compute_units=card.compute_units,
-        interrupt=lambda what: queue.process.events.interrupt(what, 24),  # the SQ's interrupts have 24 bits
-        tick=queue.machine.ticker(queue),
+        shader_engines=card.shader_engines,
+        interrupt=lambda what: queue.interrupt(what, 24, "a wave"),  # the SQ's interrupts have 24 bits
+        tick=ticker(queue.terms, queue.queued_by() in (None, threading.main_thread().ident)),
       ),
       watchdog=queue.machine.watchdog,
       engine=queue.machine.engine,
-      observer=queue.machine.observer,
+      observer=queue.observer,
     )
   except InvalidArgument as refused:  # what the registers ask for and no chip has
     raise MachineFault(f"DISPATCH: {refused}") from None
   for pc, outside in stats.outside.items():
     queue.machine.doubt(f"{queue.name}: at PC {pc:#x} {outside}")
-  queue.machine.outside |= stats.outside
+  if queue.terms is not None:
+    queue.terms.outside |= stats.outside
   for what, count in stats.modelled.items():
     queue.machine.ignored.note("hardware state", what, MODELLED[what], count)
   queue.machine.executed += stats.instructions

@@ -11,7 +11,7 @@ from click.testing import CliRunner, Result
 from tests.conftest import build
 from tinyhw.cli import tinyhw
 from tinyhw.cli.report import bar
-from tinyhw.core.errors import TinyhwError
+from tinyhw.core.errors import Error
 
 ROOT = """
 define amdgpu_kernel void @root(ptr addrspace(1) %out, ptr addrspace(1) %a) #0 {
@@ -84,7 +84,7 @@ def test_exactness_alone(words: list[str]) -> None:
   (["--report-file", "/nonexistent/r.html"], "/nonexistent/r.html: cannot be written: No such file"),
   (["--report", "--save", "7=x.npy"], "there are 2 buffers")])
 def test_errors(words: list[str], extra: list[str], message: str) -> None:
-  with pytest.raises(TinyhwError, match=message): run([*words, *extra])
+  with pytest.raises(Error, match=message): run([*words, *extra])
 
 
 def test_bars_have_eighths() -> None:
@@ -106,5 +106,5 @@ def test_generations_without_a_mock_card_run_on_the_emulator(tmp_path: Path, mon
     assert np.allclose(found["buffers"][0]["data"], expected)
   monkeypatch.setenv("MOCKGPU", "1")
   Device.close()
-  with pytest.raises(TinyhwError, match="the code is for gfx942, the device is gfx1100"): run(words)
+  with pytest.raises(Error, match="the code is for gfx942, the device is gfx1100"): run(words)
   Device.close()

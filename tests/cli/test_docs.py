@@ -11,16 +11,17 @@ import shutil
 import subprocess
 import sys
 from dataclasses import dataclass
+from importlib.metadata import entry_points
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 CLANG = shutil.which("clang-19")  # the offsets that the pages show are its
 # Examples that name a program of the reader's or a kernel of Triton, install, or run long; other tests run these.
-LONG = re.compile(r"make (demo|test|fuzz)|pip install|my_test\.py|train\.py|python -m tinyhw\.tools|@M\(|kernel\[\(")
+LONG = re.compile(r"make (demo|test|fuzz)|^pytest |pip install|my_test\.py|train\.py|python -m tinyhw\.tools|@M\("
+                  r"|kernel\[\(", re.M)
 PROMPT = "(tinyhw) "
 
 
@@ -42,7 +43,7 @@ def examples(page: Path) -> list[Example]:
 
 @pytest.fixture
 def place(tmp_path: Path) -> Path:
-  """A folder with the examples, two arrays, and the commands that the pages use."""
+  """A folder with the examples and the commands that the pages use."""
   (tmp_path / "examples").symlink_to(ROOT / "examples")
   commands = tmp_path / "bin"
   commands.mkdir()
@@ -50,7 +51,6 @@ def place(tmp_path: Path) -> Path:
                      ("python", f'exec "{sys.executable}" "$@"'), ("clang", f'exec "{CLANG}" "$@"')):
     (commands / name).write_text(f"#!/bin/sh\n{line}\n")
     (commands / name).chmod(0o755)
-  for name in ("a", "b"): np.save(tmp_path / f"{name}.npy", np.arange(1024, dtype=np.float32))
   return tmp_path
 
 
@@ -62,6 +62,11 @@ def run(example: Example, place: Path) -> str:
   if example.language == "python":
     command = [sys.executable, "-c", example.text]
     env["MOCKGPU"] = "1"
+  if "def test_" in example.text:
+    (place / "test_page.py").write_text(example.text)
+    plugin = () if any(e.name == "tinyhw" for e in entry_points(group="pytest11")) else ("-p", "tinyhw.testing.plugin")
+    command = [sys.executable, "-m", "pytest", *plugin, "test_page.py"]
+    del env["MOCKGPU"]
   lines = [line.removeprefix(PROMPT) for line in example.printed.splitlines() if line.startswith(PROMPT)]
   done = subprocess.run(command, input="\n".join(lines) + "\n", cwd=place, env=env, capture_output=True, text=True,
                         timeout=180, check=False)

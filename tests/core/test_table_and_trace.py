@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import pytest
 
-from tinyhw.core.errors import DecodeError, Interrupted, LayoutError, PageFault, TinyhwError, Unsupported, WaitTimeout
+from tinyhw.core.errors import DecodeError, Error, Interrupted, LayoutError, PageFault, Unsupported, WaitTimeout
 from tinyhw.core.patience import Patience
 from tinyhw.core.table import Handlers, Ignored
 from tinyhw.core.trace import Clock, Trace
@@ -43,7 +43,7 @@ def test_errors_say_what_where_and_what_to_do() -> None:
   assert str(error) == "compute ring at dword 7: unknown opcode 0x99; record the queue [c0990000]"
   timeout = WaitTimeout("AMD compute", packet="WAIT_REG_MEM", address=0x1000, wanted=2, seen=1, seconds=0.5)
   assert "AMD compute: no progress after 0.5 s: WAIT_REG_MEM waits on 0x1000 for 0x2, found 0x1" == str(timeout)
-  assert isinstance(error, TinyhwError) and isinstance(timeout, TinyhwError)
+  assert isinstance(error, Error) and isinstance(timeout, Error)
 
 
 def test_patience_ends() -> None:

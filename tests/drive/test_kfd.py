@@ -117,7 +117,7 @@ def test_a_page_fault_names_address_access_and_buffer_and_how_to_go_on(
     DeviceError, match=rf"page fault: write at {address + 4136:#x} \(page not present.*40 bytes past the end"
   ) as error:
     gpu.synchronize()
-  assert "new process" in str(error.value) and "running: copy" in str(error.value)
+  assert "new process" in str(error.value) and "in copy;" in str(error.value)
   with pytest.raises(DeviceError, match="page fault"): gpu.copyin(a, memoryview(bytes(100)))
   machine.stalled = False
   gpu.reset()
@@ -302,3 +302,27 @@ def test_a_gpu_that_a_cgroup_hides_is_not_there(port: Any, machine: Any) -> None
 def test_system_memory_that_the_kernel_refuses(port: Any, machine: Any) -> None:
   machine.gtt_limit = 1 << 20
   with pytest.raises(DeviceError, match="8,388,608 bytes of system memory.*gttsize"): AMDRuntime(port)
+
+
+def test_a_process_says_once_that_it_can_be_debugged(port: Any, machine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+  """runtime_enable: before the first queue of any GPU."""
+  machine.gpus = 2
+  monkeypatch.setenv("TINYHW_DEBUGGABLE", "1")
+  for index in range(2): AMDRuntime(port, index)
+  names = machine.names()
+  assert names.count("RUNTIME_ENABLE") == 1 and names.index("RUNTIME_ENABLE") < names.index("CREATE_QUEUE")
+  assert machine.of("RUNTIME_ENABLE")[0]["mode_mask"] == (
+    kfd.KFD_RUNTIME_ENABLE_MODE_ENABLE_MASK | kfd.KFD_RUNTIME_ENABLE_MODE_TTMP_SAVE_MASK)
+
+
+def test_a_process_does_not_say_so_by_itself(port: Any, machine: Any) -> None:
+  AMDRuntime(port)
+  assert "RUNTIME_ENABLE" not in machine.names()
+
+
+def test_the_event_page_is_mapped_on_each_gpu_that_is_opened(port: Any, machine: Any) -> None:
+  """Each GPU writes the ids of its events there before it interrupts."""
+  machine.gpus = 2
+  for index in range(2): AMDRuntime(port, index)
+  handle = next(a["event_page_offset"] for a in machine.of("CREATE_EVENT") if a["event_page_offset"])
+  assert sum(a["handle"] == handle for a in machine.of("MAP_MEMORY_TO_GPU")) == 2

@@ -99,8 +99,11 @@ def test_a_launch_programs_the_chip_as_the_descriptor_asks(port: Any, machine: A
   registers, d = written(machine), shared.kernel.descriptor
   entry = registers[gc.COMPUTE_PGM_LO.OFFSET] << 8 | registers[gc.COMPUTE_PGM_HI.OFFSET] << 40
   assert entry == shared.image.address + shared.kernel.descriptor_offset + d.kernel_code_entry_byte_offset
+  first = gc.COMPUTE_PGM_RSRC1.decode(registers[gc.COMPUTE_PGM_RSRC1.OFFSET])
+  assert first.PRIV == 1, "waves of a PM4 queue that start unprivileged cannot be saved on GC 11.0"
+  first.PRIV = 0
   assert (
-    registers[gc.COMPUTE_PGM_RSRC1.OFFSET] == d.compute_pgm_rsrc1
+    first.value() == d.compute_pgm_rsrc1
     and registers[gc.COMPUTE_PGM_RSRC3.OFFSET] == d.compute_pgm_rsrc3
   )
   rsrc2 = gc.COMPUTE_PGM_RSRC2.decode(registers[gc.COMPUTE_PGM_RSRC2.OFFSET])

@@ -221,11 +221,10 @@ def test_what_the_kernel_says_of_a_reset(port: Any, machine: Any) -> None:
     assert connection.faults[0x1000].message == wanted and connection.faults[0x1001].address == 0
 
 
-def test_new_lines_of_the_kernels_log(port: Any, machine: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_new_lines_of_the_kernels_log(port: Any, monkeypatch: pytest.MonkeyPatch) -> None:
   text = b"6,1,2,-;usb 1-1: new\n6,2,3,-;amdgpu 0000:03:00.0: first; part\n"
+  connection = Kfd.of(port)
   monkeypatch.setattr(port, "read", lambda path: text if path == "/dev/kmsg" else b"")
-  connection = object.__new__(Kfd)
-  monkeypatch.setattr(Kfd, "port", port)
   connection._log_lines = 0
   assert connection.kernel_log() == ["amdgpu 0000:03:00.0: first; part"] and connection.kernel_log() == []
   text += b"6,3,4,-;kfd kfd: second\n"

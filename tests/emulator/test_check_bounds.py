@@ -1,6 +1,9 @@
 """The check of bounds: LDS beyond the workgroup's, and the bytes behind an array that its last page still has."""
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
 
@@ -8,6 +11,7 @@ import tinyhw
 from tests.emulator.checking import check
 from tests.emulator.gpu import compile_gpu
 from tinyhw import Device
+from tinyhw.drive.amd.kfd import Memory
 
 STORE = """
 define amdgpu_kernel void @k(ptr addrspace(1) %a, i32 %n) {
@@ -66,3 +70,44 @@ def test_memory_behind_an_array(cpu: str, n: int, monkeypatch: pytest.MonkeyPatc
     assert findings[0].message.startswith("writes 0x") and findings[0].lane == lane % (64 if cpu == "gfx942" else 32)
     past = 4 * (n + lane - 63)
     assert f"up to {past:,} bytes past the end of a (256 bytes)" in findings[0].message
+
+
+@pytest.fixture
+def mock(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+  """A machine of a mock GPU of the test's own."""
+  Device.close()
+  monkeypatch.setenv("MOCKGPU", "1")
+  yield
+  Device.close()
+
+
+@pytest.mark.parametrize("n", [0, 1])
+def test_one_element_past_an_array_is_found_on_the_mock_as_on_the_emulator(mock: None, n: int) -> None:
+  """By what the driver was asked for: the mock's page tables know pages alone."""
+  binary, arguments = compile_gpu(STORE, cpu="gfx1100"), [np.zeros(64, np.int32), n]
+  found = [tinyhw.launch(binary, "k", 1, 64, arguments, device, check="report").findings for device in ("EMU", "AMD")]
+  texts = [[re.sub("0x[0-9a-f]+", "ADDRESS", str(f)) for f in report or ()] for report in found]
+  assert texts[0] == texts[1] and len(texts[0]) == n
+  if n: assert "up to 4 bytes past the end of a (256 bytes)" in texts[0][0]
+  assert not any(report and report.unseen for report in found)
+  if n:
+    with pytest.raises(tinyhw.HazardFound, match="up to 4 bytes past the end of a "):
+      tinyhw.launch(binary, "k", 1, 64, arguments, "AMD", check=True)
+
+
+def test_tensors_on_the_mock_stay_inside(mock: None, monkeypatch: pytest.MonkeyPatch) -> None:
+  monkeypatch.setattr(Device, "check", "report,bounds")
+  tinyhw.Tensor.rand(33, 5, device="AMD").sum(axis=0).numpy()
+  assert not Device.findings() and not Device.findings().unseen
+
+
+def test_what_the_check_of_bounds_could_not_see_is_said(mock: None) -> None:
+  """A raw address: nobody says where its memory ends."""
+  binary = compile_gpu(STORE, cpu="gfx1100")
+  runtime = Device["AMD"].runtime
+  memory = runtime.alloc(256)
+  known = tinyhw.launch(binary, "k", 1, 64, [memory.address, 0], "AMD", check="report").findings
+  assert known is not None and not known and not known.unseen  # the driver has allocated it
+  buffer = runtime.kfd.alloc(runtime.gpu, 4096, Memory.VRAM)  # type: ignore[attr-defined]
+  found = tinyhw.launch(binary, "k", 1, 64, [buffer.address, 1], "AMD", check="report").findings
+  assert found is not None and not found and "raw addresses" in next(iter(found.unseen))

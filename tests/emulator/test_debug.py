@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tinyhw
-from tinyhw.core.errors import InvalidArgument, PageFault, TinyhwError, Unsupported
+from tinyhw.core.errors import Error, InvalidArgument, PageFault, Unsupported
 from tinyhw.debugger import Session
 from tinyhw.emulator.debug.breaks import Watch
 
@@ -342,7 +342,7 @@ def test_memory_and_code_are_written(session: Session) -> None:
   (lambda d: d.read(0, "u99"), "no type is called 'u99'"),
 ])
 def test_wrong_requests_are_one_clear_line(session: Session, use: Callable[[Session], Any], message: str) -> None:
-  with pytest.raises(TinyhwError, match=message) as caught: use(session)
+  with pytest.raises(Error, match=message) as caught: use(session)
   assert "\n" not in str(caught.value)
   assert session.run().reason == "end"  # and it goes on
 

@@ -9,7 +9,7 @@ import pytest
 
 from tests.emulator.gpu import Gpu
 from tests.strength import examples, seed
-from tinyhw.core.errors import TinyhwError
+from tinyhw.core.errors import Error
 from tinyhw.emulator.amdgcn import Dispatch, coverage, dispatch
 from tinyhw.emulator.debug import Debugger, Recorder, Report
 from tinyhw.isa.amdgcn import Row, Table, table
@@ -37,7 +37,7 @@ def programs(gpu: Gpu, isa: Table, end: bytes, count: int, seed: int) -> Iterato
       for _ in range(5):
         row = rng.choice(rows)
         program += isa.encode(row, random_fields(rng, row))
-    except TinyhwError: continue
+    except Error: continue
     count -= 1
     gpu.space.write(code, program + end * 4)
     users = tuple(rng.getrandbits(32) if k % 2 == 0 else 1 for k in range(16))
@@ -48,7 +48,7 @@ def programs(gpu: Gpu, isa: Table, end: bytes, count: int, seed: int) -> Iterato
 
 def outcome(run: Any) -> tuple[Any, str]:
   try: return run(), ""
-  except TinyhwError as error: return None, f"{type(error).__name__}: {error}"
+  except Error as error: return None, f"{type(error).__name__}: {error}"
 
 
 def same_end(text: str, other: str) -> bool:

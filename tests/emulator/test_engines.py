@@ -15,7 +15,7 @@ import pytest
 
 from tests.emulator.gpu import ARCH, Gpu
 from tests.emulator.test_jit import CODE, END, EXEC, OUT, descriptor, encode, inputs, outcome, program, prologue, store
-from tinyhw.core.errors import InvalidArgument, PageFault, TinyhwError, WatchdogExpired
+from tinyhw.core.errors import Error, InvalidArgument, PageFault, WatchdogExpired
 from tinyhw.emulator import engines
 from tinyhw.emulator.amdgcn import Dispatch, dispatch
 from tinyhw.emulator.both import EnginesDiffer
@@ -191,7 +191,7 @@ def test_processes_write_one_file(tmp_path: Path) -> None:
 
 
 def test_an_object_that_does_not_link_is_an_error() -> None:
-  with pytest.raises(TinyhwError): native.Native([b"no object"])
+  with pytest.raises(Error): native.Native([b"no object"])
 
 
 def test_changed_code_is_compiled_anew(folder: Path) -> None:

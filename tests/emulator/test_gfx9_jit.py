@@ -9,7 +9,7 @@ import pytest
 
 from tests.emulator.gfx9 import LANES, TABLE, code, run
 from tests.strength import seed, seeds
-from tinyhw.core.errors import DecodeError, EncodeError, TinyhwError
+from tinyhw.core.errors import DecodeError, EncodeError, Error
 from tinyhw.emulator.amdgcn.binders import binds
 from tinyhw.emulator.amdgcn.meanings.registry import MEANINGS
 from tinyhw.emulator.jit import run as jit
@@ -206,6 +206,6 @@ def test_arrays_in_registers(monkeypatch: pytest.MonkeyPatch) -> None:
               "s_set_gpr_idx_on s50, gpr_idx(DST)\nv_mov_b32_e32 v100, v1"):
     told = []
     for engine in ("ref", "jit"):
-      with pytest.raises(TinyhwError) as raised: run("s_movk_i32 s50, 200\n" + far, {}, [], engine=engine)
+      with pytest.raises(Error) as raised: run("s_movk_i32 s50, 200\n" + far, {}, [], engine=engine)
       told.append((type(raised.value), str(raised.value)))
     assert told[0] == told[1]

@@ -9,7 +9,7 @@ import pytest
 
 from tests.emulator.gpu import ARCH, Gpu
 from tests.strength import seeds
-from tinyhw.core.errors import DecodeError, EncodeError, PageFault, TinyhwError, WatchdogExpired
+from tinyhw.core.errors import DecodeError, EncodeError, Error, PageFault, WatchdogExpired
 from tinyhw.core.memory import Access, Region
 from tinyhw.emulator.amdgcn import Dispatch, dispatch
 from tinyhw.emulator.amdgcn.binders import binds
@@ -89,7 +89,7 @@ def instruction(rng: random.Random, row: Row) -> bytes:
       width = sum(w for _, _, w in pieces)
       if name in kinds and kinds[name][0] != "i":
         value = operand(rng, kinds[name][0], kinds[name][1], name, kinds[name][2])
-        if row.family == "VOPD": value = {"vdstX": 16, "vdstY": 16 >> 1}.get(name, value)
+        if row.family == "VOPD": value = {"vdstX": 16, "vdstY": 16}.get(name, value)
       elif name == "clamp" or name == "omod": value = rng.choice((0, 0, rng.randrange(1 << width)))
       elif name == "dpp_ctrl": value = rng.choice((rng.randrange(256), 0x101, 0x112, 0x123, 0x140, 0x141, 0x155, 0x167))
       else: value = rng.randrange(1 << width)
@@ -134,7 +134,7 @@ def outcome(run: Any, code: bytes, data: bytes, d: Dispatch, watchdog: int = 100
   gpu.space.write(CODE, code + END * 8)
   gpu.space.write(OUT, data)
   try: stats = run(gpu.space, ARCH, d, watchdog=watchdog)
-  except TinyhwError as e: return type(e), str(e), [getattr(e, k, None) for k in ("pc", "lane", "wave", "address")]
+  except Error as e: return type(e), str(e), [getattr(e, k, None) for k in ("pc", "lane", "wave", "address")]
   return np.frombuffer(gpu.space.read(OUT, SIZE), np.uint32), stats
 
 

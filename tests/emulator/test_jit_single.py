@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from tests.strength import SEED, THOROUGH, examples
-from tinyhw.core.errors import TinyhwError
+from tinyhw.core.errors import Error
 from tinyhw.emulator.amdgcn.program import Program
 from tinyhw.emulator.amdgcn.registers import exec_changed
 from tinyhw.emulator.jit.refusal import NotCompiled
@@ -39,7 +39,7 @@ def names(gpu: str) -> list[str]:
 def by_reference(machine: Bench, p: Prepared) -> Any:
   """(registers, memory) after an instruction, or the error."""
   try: group, _ = machine.execute(p)
-  except (TinyhwError, IndexError) as error: return error
+  except (Error, IndexError) as error: return error
   n = p.case.waves
   v = [np.broadcast_to(np.asarray(x).view(np.uint32), (n, p.case.lanes)) for x in group.v]
   s = [np.broadcast_to(x, (n, 1)) for x in group.s]
@@ -76,7 +76,7 @@ def by_code(machine: Bench, p: Prepared) -> Any:
     waves = Waves(cohort, Memory(machine.space))
     with np.errstate(all="ignore"): waves.run()
   except NotCompiled: raise
-  except (TinyhwError, IndexError) as error: return error, {}
+  except (Error, IndexError) as error: return error, {}
   states, n = waves.states, p.case.waves
   v = states[:, HEADER:].reshape(n, -1, p.case.lanes).copy()
   return (v, states[:, :128].copy(), states[:, SCC] != 0, cohort.lds.copy(), machine.space.read(MEMORY, MEMORY_SIZE)), \
@@ -100,7 +100,7 @@ def difference(machine: Bench, p: Prepared) -> str:
   found, left = by_code(machine, p)
   if isinstance(expected, Exception) or isinstance(found, Exception):
     told = [[type(x), *(getattr(x, name, None) for name in ("address", "lane"))] for x in (expected, found)]
-    same = told[0] == told[1] or isinstance(expected, IndexError) and isinstance(found, TinyhwError)
+    same = told[0] == told[1] or isinstance(expected, IndexError) and isinstance(found, Error)
     return "" if same else f"{p.case}: {expected!r:.200}, compiled {found!r:.200}"
   for name, a, b in zip(("v", "s", "scc", "lds", "memory"), expected, found):
     x, y = (np.frombuffer(z, np.uint32) if isinstance(z, bytes) else z for z in (a, b))

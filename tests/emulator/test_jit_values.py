@@ -28,9 +28,9 @@ def test_a_scaled_fma_is_rounded_once() -> None:
   result = LLVMOps(e).fma_scaled(a, b, c, Value(e, "%e", DTYPES["i32"], True))
   loads = "\n".join(f"  %at{k} = getelementptr <8 x double>, ptr %p, i64 {k}\n  %v{k} = load <8 x double>, ptr %at{k}"
                     ", align 8" for k in range(3))
-  text = "\n".join((*e.declared.values(), "define void @f(ptr %p, ptr %q) {\nentry:", loads,
+  text = "\n".join((*e.constants, *e.declared.values(), "define void @f(ptr %p, ptr %q) {\nentry:", loads,
                     "  %e = load <8 x i32>, ptr %q, align 4", *e.lines,
-                    f"  store <8 x double> {result.text}, ptr %p, align 8\n  ret void\n}}"))
+                    f"  store <8 x double> {result.text}, ptr %p, align 8\n  ret void\n}}", "!0 = !{}"))
   llvm.initialize_native_target()
   llvm.initialize_native_asmprinter()
   cpu = choose(llvm.get_process_triple(), llvm.get_host_cpu_features()).cpu

@@ -17,7 +17,7 @@ from tests.emulator.checking import code_of
 from tests.emulator.gpu import Gpu
 from tests.emulator.waiting import CASES, HERE, LARGE, Case, binary, device, u32, words
 from tests.strength import THOROUGH, examples
-from tinyhw.core.errors import Deadlock, DeviceError, TinyhwError, WatchdogExpired
+from tinyhw.core.errors import Deadlock, DeviceError, Error, WatchdogExpired
 from tinyhw.emulator.amdgcn import Dispatch
 from tinyhw.emulator.engines import dispatch
 
@@ -217,4 +217,4 @@ def test_random_locks_and_flags(steps: list[tuple[str, int]], groups: int, engin
 
 def test_a_deadlock_is_a_watchdogs_error() -> None:
   """Who catches what endless loops raise catches it too."""
-  assert issubclass(Deadlock, WatchdogExpired) and issubclass(Deadlock, TinyhwError)
+  assert issubclass(Deadlock, WatchdogExpired) and issubclass(Deadlock, Error)

@@ -14,7 +14,7 @@ HEAD = """
 import gc, os
 import numpy as np
 from tinyhw import Device, Tensor, TinyJit
-from tinyhw.core.errors import DeviceError, InvalidArgument, TinyhwError, ValueLost
+from tinyhw.core.errors import DeviceError, InvalidArgument, Error, ValueLost
 NAME = {device!r}
 
 def lost(what, *args):
@@ -22,7 +22,7 @@ def lost(what, *args):
   except ValueLost as error: assert str(error).startswith(NAME + ": ") and "device was closed" in str(error), error
   else: raise SystemExit(f"{{what}} gave {{found!r}}")
 
-def refused(what, *args, by=TinyhwError):
+def refused(what, *args, by=Error):
   try: found = what(*args)
   except by as error: return str(error)
   raise SystemExit(f"{{what}} gave {{found!r}}")
@@ -134,7 +134,7 @@ for what, args in ((runtime.alloc, (64,)), (runtime.copyin, (allocation, memoryv
 for quiet in (runtime.synchronize, runtime.elapsed, runtime.last_submission, runtime.describe, runtime.close,
               lambda: runtime.peek(allocation.address), lambda: setattr(signal, "value", 7), runtime.new_signal):
   try: quiet()
-  except TinyhwError: pass
+  except Error: pass
 for v, a, s in zip(views, arrays, slices):
   v[0], a[1], s[0] = 1, 2, 3          # nobody's memory
   assert s[0] == 3

@@ -106,6 +106,7 @@ def test_a_copy_between_cards_waits_for_both(monkeypatch: pytest.MonkeyPatch) ->
     def copy(self, target: Any, origin: Any, nbytes: int) -> None: told.append(f"{self.name} copies {nbytes}")
   near, far = Card("near"), Card("far")
   made = [Buffer("PYTHON", 4, dtypes.float32) for _ in range(3)]
+  for b in made: assert b.allocation is not None
   cards = {id(b): card for b, card in zip(made, (near, far, near))}
   monkeypatch.setattr(Buffer, "_runtime", lambda self: (cards[id(self)], None))
   made[0].copy_from(made[1])

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import pytest
 
-from tinyhw.core.errors import TinyhwError
+from tinyhw.core.errors import Error
 from tinyhw.ir.dtype import AddressSpace, dtypes
 from tinyhw.ir.shape import ShapeTracker
 from tinyhw.ir.spec import SpecError, check_kernel, check_linear, check_tensor
@@ -47,7 +47,7 @@ view = UOp(Ops.VIEW, ptr.dtype, (ptr,), ShapeTracker.contiguous((6,)))
 ])
 def test_tensor_graph(u: UOp, reason: str) -> None:
   with pytest.raises(SpecError, match="tensor graph: ") as found: check_tensor([u])
-  assert reason in str(found.value) and u.op.name in str(found.value) and isinstance(found.value, TinyhwError)
+  assert reason in str(found.value) and u.op.name in str(found.value) and isinstance(found.value, Error)
 
 
 @pytest.mark.parametrize("ast, reason", [

@@ -21,6 +21,7 @@ HALVES = "LLVM 19 has no text for the upper half of a register here, outside of 
 IMAGE = "LLVM 19 has no form with so many registers, and shows the first one it has"
 # Both sides decode, and read differently: (pattern of our text, reason).
 READ = ((r"v_.*\.[lh]\b.*", HALVES), (r"image_.*", IMAGE),
+        (r"v_wmma_.* 0\.15915494 .*", "LLVM writes the constant as a double where a matrix has eight registers"),
         (r"v_(cmpx?_class_f16|align(bit|byte)_b32|dot2_b?f16_b?f16).*", "a 16-bit source, of 32 bits to LLVM 19"))
 # LLVM refuses what we decode: (pattern of our text, reason).
 REFUSED = ((r"(v_swap_b16|s_alloc_vgpr|ds_bpermute_fi_b32|ds_bvh_stack_push\w+) .*", "added by autogen/errata"),
@@ -70,7 +71,7 @@ def test_random_words_are_llvms(generation: str, seed: int) -> None:
   same = refused = 0
   wrong = []
   heard = disassembled(generation, [c for c, _ in ours])
-  again = [k for k, (_, mine) in enumerate(ours) if mine and mine.startswith(("v_swmmac", "v_wmma")) and not heard[k]]
+  again = [k for k, (_, mine) in enumerate(ours) if heard[k] == [] and mine and mine.startswith("v_swmmac")]
   for k, lines in zip(again, disassembled(generation, [ours[k][0] for k in again], WAVE64)): heard[k] = lines
   for (code, mine), theirs in zip(ours, heard, strict=True):
     if theirs is None or theirs and "/*" in theirs[0]: continue  # a lost mark; an operand that LLVM calls invalid

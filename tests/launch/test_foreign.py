@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import tinyhw
 from tests.strength import examples
 from tinyhw import Device
-from tinyhw.core.errors import DecodeError, DeviceError, InvalidArgument, PageFault, TinyhwError, Unsupported
+from tinyhw.core.errors import DecodeError, DeviceError, Error, InvalidArgument, PageFault, Unsupported
 from tinyhw.wire import codeobject
 
 Build = Callable[..., bytes]
@@ -56,7 +56,7 @@ def test_offload_bundles(code_object: Build, add_source: str, device: str, tmp_p
   with pytest.raises(Unsupported, match="a compressed offload bundle"):
     tinyhw.launch(b"CCOB" + bytes(60), "add", 1, 64, [], device)
   for size in range(24, 200, 7):
-    with pytest.raises(TinyhwError): tinyhw.launch(bundle(gfx1100=one)[:size], "add", 1, 64, args, device)
+    with pytest.raises(Error): tinyhw.launch(bundle(gfx1100=one)[:size], "add", 1, 64, args, device)
 
 
 def test_a_bundle_for_another_gpu_names_both(code_object: Build, add_source: str) -> None:
@@ -79,9 +79,9 @@ define amdgpu_kernel void @call(ptr addrspace(1) %p) #0 {
 
 def test_services_of_a_runtime_that_nobody_runs_are_named(code_object: Build) -> None:
   binary = code_object(HOSTCALL)
-  with pytest.raises(PageFault, match="the kernel asks for .*hidden_hostcall_buffer.* .null here"):
+  with pytest.raises(PageFault, match="the kernel asks for hidden_hostcall_buffer, null here"):
     tinyhw.launch(binary, "call", 1, 1, [X], "EMU")
-  with pytest.raises(DeviceError, match="which asks for .*hidden_hostcall_buffer.* .null here"):
+  with pytest.raises(DeviceError, match="the kernel asks for hidden_hostcall_buffer, null here"):
     tinyhw.launch(binary, "call", 1, 1, [X], "AMD")
 
 
@@ -110,7 +110,7 @@ def test_damaged_files_run_or_are_refused(name: str, data: st.DataObject) -> Non
       whole[at] = data.draw(st.integers(0, 255))
   args: list[Any] = [X, np.float32(2), np.int32(3), *([X, 256] if "cl" in name else [])]
   try: tinyhw.launch(bytes(whole), "axpn", 1, 64, args, "EMU", timeout=20)
-  except TinyhwError: pass
+  except Error: pass
   finally: Device.close()
 
 

@@ -17,7 +17,7 @@ from click.testing import CliRunner
 import tinyhw
 from tinyhw import Device
 from tinyhw.cli import tinyhw as tinyhw_command
-from tinyhw.core.errors import HazardFound, InvalidArgument, TinyhwError, Unsupported
+from tinyhw.core.errors import Error, HazardFound, InvalidArgument, Unsupported
 
 Build = Callable[..., bytes]
 POINTER = "ptr addrspace(1)"
@@ -275,7 +275,7 @@ def shell(*words: str, **env: str) -> tuple[str, str]:
   """What the command prints, and the error that it ends with."""
   Device.close()
   done = CliRunner(env={"DEV": None, "MOCKGPU": None} | env).invoke(tinyhw_command, words)
-  assert done.exception is None or isinstance(done.exception, TinyhwError), done.output
+  assert done.exception is None or isinstance(done.exception, Error), done.output
   return done.stdout, str(done.exception or "")
 
 
@@ -311,6 +311,6 @@ def test_nothing_is_left_on_the_device_after_an_error(code_object: Build) -> Non
   runtime: Any = Device["EMU"].runtime
   tinyhw.launch(code_object(DYNAMIC), "reverse", 1, 64, [X], "EMU", 256)
   places = list(runtime.places)
-  with pytest.raises(TinyhwError): tinyhw.launch(code_object(DYNAMIC), "reverse", 1, 64, [X, X], "EMU", 256)
-  with pytest.raises(TinyhwError): tinyhw.launch(code_object(LOCALS), "locals", 1, 64, [X, -1, 0], "EMU")
+  with pytest.raises(Error): tinyhw.launch(code_object(DYNAMIC), "reverse", 1, 64, [X, X], "EMU", 256)
+  with pytest.raises(Error): tinyhw.launch(code_object(LOCALS), "locals", 1, 64, [X, -1, 0], "EMU")
   assert [p for p in runtime.places if p.name != "code"] == [p for p in places if p.name != "code"]

@@ -76,6 +76,7 @@ class AqlClient:
     at = self.index % 64 * 64
     self.ring.view[at : at + 64] = bytes(packet)
     self.index += 1
+    self.state.u64[hsa.amd_queue_t.write_dispatch_id.offset // 8] = self.index
     if ring:
       self.client.port.doorbell(self.doorbell, self.index - 1)
 

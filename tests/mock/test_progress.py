@@ -20,7 +20,7 @@ from tinyhw.autogen import pm4_gfx11 as p4
 from tinyhw.autogen import sdma_v6 as s6
 from tinyhw.core.errors import Unsupported
 from tinyhw.emulator.check import Checker
-from tinyhw.mock.machine import Machine
+from tinyhw.mock.machine import TURNS_ON_ENGINE, Machine
 from tinyhw.wire import pm4
 
 # s[0:1]: what is polled, s[2:3]: what is written, s4: the first number, s5: how many. With s6 it begins.
@@ -223,3 +223,22 @@ def test_under_an_observer_one_dispatch_at_a_time() -> None:
   with pytest.raises(Unsupported, match="two at a time"):
     bench.client.run()
   bench.client.port.end()
+
+
+@pytest.mark.parametrize("priv", [0, 1])
+def test_waves_that_wait_are_taken_off_the_card_where_they_started_privileged(priv: int) -> None:
+  """On this card a context save reaches no others: COMPUTE_PGM_RSRC1.PRIV."""
+  bench = Bench("ref")
+  queue, memory = bench.client.queue(), bench.memory
+  packets = bench.packets(0, 1, 500)
+  register = next(p for p in packets if dict(pm4.registers(p)).get(gc.COMPUTE_PGM_RSRC1.OFFSET))
+  assert isinstance(register, p4.SET_SH_REG)
+  rsrc1 = gc.COMPUTE_PGM_RSRC1.decode(register.payload[0])
+  rsrc1.PRIV = priv
+  register.payload = (rsrc1.value(), *register.payload[1:])
+  queue.submit(*packets)
+  for value in range(2 * TURNS_ON_ENGINE[1]):
+    memory.u32[0] = value
+    bench.client.run()
+  assert queue.state == ("blocked" if priv else "hung")
+  assert ("context save" in str(bench.client.machine.report())) is (not priv)

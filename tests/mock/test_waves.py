@@ -119,8 +119,8 @@ def test_an_endless_loop_meets_the_watchdog(machine: Machine) -> None:
 
 def settings(address: int, **changes: int) -> list[p4.Pm4]:
   """A dispatch of one wave at `address`, with some registers otherwise."""
-  values = {"block": 32, "lds": 0, "vgprs": 1, "scratch": 0, "initiator": 0x8005, "user": 2} | changes
-  rsrc1 = gc.COMPUTE_PGM_RSRC1(VGPRS=values["vgprs"], MEM_ORDERED=1)  # type: ignore[call-arg]  # made by Register
+  values = {"block": 32, "lds": 0, "vgprs": 1, "scratch": 0, "initiator": 0x8005, "user": 2, "priv": 1} | changes
+  rsrc1 = gc.COMPUTE_PGM_RSRC1(VGPRS=values["vgprs"], MEM_ORDERED=1, PRIV=values["priv"])  # type: ignore[call-arg]  # made by Register
   rsrc2 = gc.COMPUTE_PGM_RSRC2(USER_SGPR=values["user"], LDS_SIZE=values["lds"], SCRATCH_EN=values["scratch"])  # type: ignore[call-arg]  # made by Register
   return [
     pm4.set_sh_reg(gc.COMPUTE_PGM_LO, address >> 8 & 0xFFFF_FFFF, address >> 40),

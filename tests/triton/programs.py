@@ -3,6 +3,7 @@ from __future__ import annotations
 
 # mypy: ignore-errors
 import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -150,6 +151,20 @@ def test_a_store_past_the_end_is_a_page_fault_that_names_the_tensor() -> None:
   with pytest.raises(PageFault, match="past the end of x"): unmasked[(1,)](short, x, B=128)
   assert not out.any()
   double[(1,)](x, 200, B=256)  # and everything goes on
+
+
+@triton.jit
+def beyond(x, out, B: tl.constexpr):
+  at = tl.arange(0, B)
+  tl.store(out + at, tl.load(x + at * 4096))
+
+
+def test_a_fault_names_the_line_of_the_python_program(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+  pytest.importorskip("elftools")
+  monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path))  # another copy of this file may have been compiled before
+  with pytest.raises(PageFault) as fault: beyond[(1,)](torch.zeros(256), torch.zeros(256), B=256)
+  assert fault.value.source == "tl.store(out + at, tl.load(x + at * 4096))"
+  assert "in kernel beyond at programs.py:" in str(fault.value).splitlines()[0]
 
 
 def test_an_empty_tensor_and_an_empty_grid() -> None:

@@ -18,7 +18,7 @@ from tests.strength import examples
 from tinyhw.autogen import amdhsa
 from tinyhw.autogen import elf_amdgpu as elf
 from tinyhw.autogen.elf_amdgpu import R_AMDGPU
-from tinyhw.core.errors import DecodeError, InvalidArgument, TinyhwError, Unsupported
+from tinyhw.core.errors import DecodeError, Error, InvalidArgument, Unsupported
 from tinyhw.wire import codeobject
 
 OBJECTS = Path(__file__).parent / "objects"
@@ -325,17 +325,17 @@ def test_damage_gives_an_error_or_a_code_object(name: str, changes: list[tuple[i
   data = bytearray(read(name))
   for where, value in changes: data[where % (0x240 if in_headers else len(data))] = value
   try: codeobject.load(bytes(data)).link(BASE)
-  except TinyhwError as error: assert str(error)
+  except Error as error: assert str(error)
 
 
 @given(st.sampled_from(ALL), st.integers(0, 1 << 16))
 @settings(max_examples=examples(100))
 def test_truncation_is_an_error(name: str, size: int) -> None:
   data = read(name)
-  with pytest.raises(TinyhwError): codeobject.load(data[:size % len(data)])
+  with pytest.raises(Error): codeobject.load(data[:size % len(data)])
 
 
 @given(st.binary(max_size=300))
 def test_any_bytes(data: bytes) -> None:
   for candidate in (data, b"\x7fELF\2\1\1\x40\3" + data):
-    with pytest.raises(TinyhwError): codeobject.load(candidate)
+    with pytest.raises(Error): codeobject.load(candidate)

@@ -55,6 +55,10 @@ class Arch:
   sgpr_granule: int = 16
   lds_per_cu: int = 64 * 1024
   cus_per_wgp: int = 2
+  # Whether waves have to start privileged (COMPUTE_PGM_RSRC1.PRIV) for the kernel driver to be able to save them: it
+  # maps queues of GC 11.0.0 to 11.0.3 with traps off, and a context save is a trap (Linux 6.12 kfd_debug.h,
+  # kfd_dbg_has_cwsr_workaround; kfd_device_queue_manager.c, trap_en; cwsr_trap_handler_gfx10.asm, SW_SA_TRAP).
+  saved_privileged: bool = False
   card: str = ""  # the card whose number of compute units `cu_count` is
 
   @property

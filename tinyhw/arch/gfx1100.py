@@ -16,4 +16,4 @@ GFX1100: Final = Arch(
   registers="gc_11_0_0",
   wave_sizes=(32, 64), lds_per_workgroup=64 * 1024, lds_granule=512, workgroup_limit=1024, sgprs=106, vgprs=256,
   vgpr_granule={32: 24, 64: 12}, scratch_granule=256, cu_count=96, simd_per_cu=2, waves_per_simd=16,
-  gds_size=4096, simd_vgprs={32: 1536, 64: 768}, card="Radeon RX 7900 XTX")
+  gds_size=4096, simd_vgprs={32: 1536, 64: 768}, saved_privileged=True, card="Radeon RX 7900 XTX")

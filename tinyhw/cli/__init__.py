@@ -1,12 +1,17 @@
-"""The `tinyhw` command: one module a verb. Errors of the tree become one line on stderr and exit status 1."""
+"""The `tinyhw` command: one module a verb.
+
+Errors of the tree are told on stderr, the cause in the first line and a fact in each other one; with `--json` their
+fields are an object on standard output too. The exit status is 1.
+"""
 from __future__ import annotations
 
+import json
 import sys
 from importlib import import_module
 
 import click
 
-from tinyhw.core.errors import TinyhwError
+from tinyhw.core.errors import Error
 
 # verb -> (module, one line): a verb's module is imported when the verb runs, so that `tinyhw --help` stays quick
 VERBS = {
@@ -62,10 +67,12 @@ def tinyhw() -> None:
 def main() -> None:
   """Entry point of the command."""
   try: tinyhw.main(prog_name="tinyhw")
-  except TinyhwError as error: message = str(error)
+  except Error as error: message, row = str(error), error.row()
   except OSError as error:  # a file that cannot be written
     if error.filename is None: raise
     message = f"{error.filename}: {error.strerror}"
+    row = {"type": type(error).__name__, "text": message, "message": error.strerror, "where": str(error.filename)}
   else: return
+  if "--json" in sys.argv[1:]: click.echo(json.dumps({"error": row}))
   click.echo(f"tinyhw: {message}", err=True)
   sys.exit(1)

@@ -17,7 +17,7 @@ from typing import Any
 import click
 import numpy as np
 
-from tinyhw.core.errors import InvalidArgument, TinyhwError
+from tinyhw.core.errors import Error, InvalidArgument
 
 Seconds = list[float]
 SETTLING = 20  # runs until what is hot has been compiled
@@ -64,7 +64,7 @@ def process(code: str, *, runs: int = 5, **env: str) -> Seconds:
 def child(code: str, **env: str) -> str:
   """Standard output of Python code in a fresh process."""
   done = subprocess.run([sys.executable, "-c", code], env=os.environ | env, capture_output=True, text=True, timeout=900)
-  if done.returncode: raise TinyhwError(f"a measured process failed: {(done.stderr.strip().splitlines() or ['?'])[-1]}")
+  if done.returncode: raise Error(f"a measured process failed: {(done.stderr.strip().splitlines() or ['?'])[-1]}")
   return done.stdout
 
 
@@ -97,7 +97,7 @@ def matmul(device: str, n: int = 256) -> Seconds:
   def run() -> None:
     (a @ b).realize()
     Device[device].synchronize()
-  if not np.allclose((a @ b).numpy(), host[0] @ host[1], rtol=1e-4): raise TinyhwError("wrong product", where=device)
+  if not np.allclose((a @ b).numpy(), host[0] @ host[1], rtol=1e-4): raise Error("wrong product", where=device)
   if device == "AMD" and os.environ.get("EMU") != "ref": settle(run)
   return repeat(run)
 
@@ -126,7 +126,7 @@ def wmma(n: int = 512) -> Seconds:
   def run() -> np.ndarray: return launch(code(n), "product", (n // 32, n // 32), (32,), [a, b, c])[2]
   with engine("jit"):
     if not np.allclose(run(), a.astype(np.float64) @ b.astype(np.float64).T, rtol=1e-4, atol=1e-4):
-      raise TinyhwError("wrong product", where="WMMA")
+      raise Error("wrong product", where="WMMA")
     return repeat(run)
 
 
@@ -142,7 +142,7 @@ def a_million(device: str, adds: bool) -> Seconds:
     return result
   if adds: right = np.array_equal(run().numpy(), x.numpy() + y.numpy())
   else: right = np.isclose(run().item(), x.numpy().sum(dtype=np.float64), rtol=1e-5)
-  if not right: raise TinyhwError("wrong sum", where=device)
+  if not right: raise Error("wrong sum", where=device)
   if device == "AMD": settle(run)
   return repeat(run)
 
@@ -214,7 +214,7 @@ def raw_launch() -> Seconds:
     program(buffers, step.values, spec.grid, spec.block)
     runtime.synchronize()
   seconds = repeat(run, runs=500, warm=100)
-  if tensor.tolist() != [2, 3, 4]: raise TinyhwError("wrong sum", where="raw launch")
+  if tensor.tolist() != [2, 3, 4]: raise Error("wrong sum", where="raw launch")
   return seconds
 
 

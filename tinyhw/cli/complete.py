@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from tinyhw.core.errors import TinyhwError
+from tinyhw.core.errors import Error
 
 
 def _starting(names: Iterable[str], incomplete: str) -> list[str]:
@@ -31,4 +31,4 @@ def kernel(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[
   from tinyhw.wire.codeobject import load
   file = next((word for word in os.environ.get("COMP_WORDS", "").split()[2:] if Path(word).is_file()), None)
   try: return _starting(load(Path(file).read_bytes()).kernels, incomplete) if file else []
-  except (OSError, TinyhwError): return []
+  except (OSError, Error): return []

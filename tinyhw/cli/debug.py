@@ -1,6 +1,7 @@
 """The terminal debugger of `tinyhw launch --debug`: gdb's words over `tinyhw.emulator.debug`."""
 from __future__ import annotations
 
+import os
 import re
 import signal
 import sys
@@ -15,8 +16,9 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from tinyhw.core.errors import InvalidArgument, TinyhwError
-from tinyhw.emulator.debug.breaks import Break, show
+from tinyhw.cli.debug_source import SourceCommands
+from tinyhw.core.errors import Error, InvalidArgument
+from tinyhw.emulator.debug.breaks import Break, PlaceBreak, show
 from tinyhw.emulator.debug.code import Line
 from tinyhw.emulator.debug.debugger import Debugger, Stop
 from tinyhw.emulator.debug.expression import Expression, Register
@@ -26,7 +28,7 @@ from tinyhw.emulator.debug.wave import TYPES, WaveInfo, register, vector_name
 PROMPT: Final = "(tinyhw) "
 ALIASES: Final = {"b": "break", "c": "continue", "s": "step", "si": "stepi", "n": "next", "p": "print", "i": "info",
                   "d": "delete", "bt": "backtrace", "q": "quit", "u": "until", "fin": "finish", "r": "restart",
-                  "exit": "quit", "h": "help", "disassemble": "disas", "cont": "continue"}
+                  "exit": "quit", "h": "help", "disassemble": "disas", "cont": "continue", "ni": "nexti", "l": "list"}
 FORMATS: Final = {"x": "u32", "f": "f32", "d": "i32", "u": "u32", "h": "f16", "b": "u8", "g": "u64"}
 LIMITS: Final = ("wave", "workgroup", "lane", "ignore")
 
@@ -55,7 +57,7 @@ def parse_names(text: str) -> list[str]:
 D = TypeVar("D", bound=Debugger)
 
 
-class Shell(Generic[D]):
+class Shell(SourceCommands, Generic[D]):
   """Commands read from a terminal, a file or a pipe. `failed` says whether a command of a file or pipe went wrong."""
 
   def __init__(self, start: Callable[[], D], console: Console, interactive: bool) -> None:
@@ -92,7 +94,8 @@ class Shell(Generic[D]):
     if not line[:len(line) - len(word)].strip(): names: Iterable[str] = self.commands()
     else:
       code = self.session.code
-      names = [*code.symbols, *code.data, *code.part(code.here).labels, "waves", "regs", "vregs", "breaks", "places"]
+      names = [*code.symbols, *code.data, *code.part(code.here).labels, "waves", "regs", "vregs", "breaks", "places",
+               "locals", "args", *(f"{os.path.basename(f)}:" for f in code.source.files())]
     return sorted(n for n in names if n.startswith(word))
 
   @staticmethod
@@ -103,7 +106,7 @@ class Shell(Generic[D]):
   def emptyline(self) -> bool:
     """An empty line repeats a step or continue, and nothing else."""
     words = self.lastcmd.split()
-    again = words and ALIASES.get(words[0], words[0]) in {"step", "stepi", "next", "continue"}
+    again = words and ALIASES.get(words[0], words[0]) in {"step", "stepi", "next", "nexti", "continue", "list"}
     return self.onecmd(self.lastcmd) if again else False
 
   def onecmd(self, line: str) -> bool:
@@ -115,7 +118,7 @@ class Shell(Generic[D]):
     if word is None: return self.fail(f"unknown command {m[1]!r}; help lists them")
     self.lastcmd = line
     try: return bool(getattr(self, f"do_{word}")(f"{m[2] or ''} {m[3]}".strip()))
-    except TinyhwError as error: return self.fail(str(error))
+    except Error as error: return self.fail(str(error))
 
   def unabbreviated(self, word: str) -> str | None:
     """A command by its name, alias or unique beginning."""
@@ -153,7 +156,7 @@ class Shell(Generic[D]):
     """Instructions with their labels."""
     live = not self.session.ended and self.session.engine.find(self.session.focus) is not None
     pc = self.session.wave.pc if live else None
-    stops = {b.address for b in self.session.breaks.values() if hasattr(b, "address") and b.enabled}
+    stops = {a for b in self.session.breaks.values() if isinstance(b, PlaceBreak) and b.enabled for a in b.addresses}
     shown = list(lines)
     width = max(18, *(len(self.session.code.where(n.address)) + 2 for n in shown), 0)
     for n in shown:
@@ -171,6 +174,7 @@ class Shell(Generic[D]):
       others = f", looking at wave {stop.wave}" if len(stop.waves) > 1 else ""
       self.say(f"wave{'s' if len(stop.waves) > 1 else ''} {numbers(stop.waves)} at "
                f"{self.session.code.where(stop.pc)}{others}", style="dim")
+    self.source_line(stop.pc)
     found = self.session.code.at(stop.pc)
     if found is not None: self.listing([found])
     return False
@@ -186,8 +190,9 @@ class Shell(Generic[D]):
     return self.go(self.session.run)
 
   def do_step(self, args: str) -> bool:
-    """step [N]: the waves that stand together execute N instructions; all others stand."""
-    return self.go(lambda: self.session.step(count(args)))
+    """step [N]: the waves that stand together go on to another line, N times (code without lines: N instructions)."""
+    lines = self.lined()
+    return self.go(lambda: self.session.step_line(count(args)) if lines else self.session.step(count(args)))
 
   def do_stepi(self, args: str) -> bool:
     """stepi [N]: the wave in focus executes N instructions alone; all others stand."""
@@ -195,6 +200,11 @@ class Shell(Generic[D]):
 
   def do_next(self, args: str) -> bool:
     """next [N]: as step, over calls and barriers."""
+    lines = self.lined()
+    return self.go(lambda: self.session.next_line(count(args)) if lines else self.session.next(count(args)))
+
+  def do_nexti(self, args: str) -> bool:
+    """nexti [N]: the waves that stand together execute N instructions, over calls and barriers; all others stand."""
     return self.go(lambda: self.session.next(count(args)))
 
   def do_until(self, args: str) -> bool:
@@ -211,7 +221,7 @@ class Shell(Generic[D]):
     for b in old.breaks.values():
       kept = {"wave": b.wave, "workgroup": b.workgroup, "lane": b.lane, "ignore": b.ignore, "temporary": b.temporary}
       condition = None if b.condition is None else b.condition.text
-      if hasattr(b, "address"): self.session.break_at(old.code.where(b.address), condition, **kept)
+      if isinstance(b, PlaceBreak): self.session.break_at(b.place, condition, **kept)
       elif hasattr(b, "pattern"): self.session.break_on(b.pattern, condition, **kept)
     old.close()
     return self.told(self.session.last)
@@ -280,11 +290,13 @@ class Shell(Generic[D]):
   # ---- looking
 
   def do_info(self, args: str) -> bool:
-    """info waves [each] | regs [NAMES] | vregs [NAMES] | breaks | places | symbols | snapshots | dispatch: show."""
+    """info waves [each] | locals | args | regs [NAMES] | vregs [NAMES] | breaks | places | symbols | source |
+    snapshots | dispatch: show."""
     what, _, rest = args.partition(" ")
     topics = {"waves": self.info_waves, "regs": self.info_regs, "registers": self.info_regs, "vregs": self.info_vregs,
               "breaks": self.info_breaks, "breakpoints": self.info_breaks, "places": self.info_places,
-              "symbols": self.info_symbols, "snapshots": self.info_snapshots, "dispatch": self.info_dispatch}
+              "symbols": self.info_symbols, "snapshots": self.info_snapshots, "dispatch": self.info_dispatch,
+              "locals": self.info_locals, "args": self.info_args, "source": self.info_source}
     found = [f for n, f in topics.items() if what and n.startswith(what)]
     if not found or len(set(found)) > 1:
       raise InvalidArgument(f"info {what or '?'} is unknown", hint=f"there are {', '.join(topics)}")
@@ -380,14 +392,16 @@ class Shell(Generic[D]):
     wave = self.session.wave
     self.say(f"wave {wave.number} of workgroup {','.join(map(str, wave.workgroup))}, {wave.state}, at "
              f"{self.session.code.where(wave.pc)}")
+    self.source_line(wave.pc)
     found = self.session.code.at(wave.pc)
     if found is not None: self.listing([found])
     return False
 
   def do_print(self, args: str) -> bool:
-    """print[/x /f /d /h] EXPRESSION: a value: v3.f32, v3[5], s[4:5], exec, u32(out+4), lds.f32(0)."""
+    """print[/x /f /d /h] EXPRESSION: a value: v3.f32, v3[5], s[4:5], exec, u32(out+4), lds.f32(0), a variable."""
     form, rest = format_of(args, "")
     text = need(rest, "EXPRESSION")
+    if self.print_variable(text, form): return False
     self.print_value(text, self.session.evaluate(text), form)
     return False
 
@@ -462,7 +476,7 @@ class Shell(Generic[D]):
 
   def do_backtrace(self, args: str) -> bool:
     """backtrace: where the wave is, and the calls that led there."""
-    for k, frame in enumerate(self.session.backtrace()): self.say(f"#{k}  {frame.pc:#x} <{frame.where}>")
+    for k, frame in enumerate(self.session.backtrace()): self.say(f"#{k}  {frame}")
     return False
 
   def do_buffers(self, args: str) -> bool:
@@ -530,7 +544,7 @@ class Shell(Generic[D]):
       names = [word]
     short = {full: alias for alias, full in reversed(ALIASES.items())}
     for n in names:
-      usage, _, what = (getattr(self, f"do_{n}").__doc__ or "").partition(": ")
+      usage, _, what = " ".join((getattr(self, f"do_{n}").__doc__ or "").split()).partition(": ")
       alias = f" ({short[n]})" if n in short else ""
       line = Text(usage, style="bold")
       self.say(line.append(f"{alias}: {what}", style="not bold"))

@@ -15,7 +15,7 @@ import click
 import numpy as np
 import numpy.typing as npt
 
-from tinyhw.core.errors import TinyhwError
+from tinyhw.core.errors import Error
 
 if TYPE_CHECKING:
   from tinyhw.tensor import Tensor
@@ -110,7 +110,7 @@ def command(steps: int, batch: int, as_json: bool) -> None:
     click.echo(json.dumps({"runs": [vars(r) for r in runs], "largest_difference": spread}))
   else: show(console, runs, spread)
   if spread > TOLERANCE:
-    raise TinyhwError(f"losses differ by {spread:.2e}, more than {TOLERANCE:.0e}", where="demo",
+    raise Error(f"losses differ by {spread:.2e}, more than {TOLERANCE:.0e}", where="demo",
                       hint="run the tests to find the device at fault")
 
 

@@ -5,7 +5,7 @@ import json
 
 import click
 
-from tinyhw.core.errors import TinyhwError, Unsupported
+from tinyhw.core.errors import Error, Unsupported
 
 
 @click.command()
@@ -31,7 +31,7 @@ def command(as_json: bool) -> None:
       except Unsupported as error:
         detail, ready = str(error), False
         if error.kind == "device": planned.append(kind)  # else the device is there, and the machine asked for is not
-      except TinyhwError as error: detail, ready = str(error), False
+      except Error as error: detail, ready = str(error), False
       rows.append({"device": name, "ready": ready, "default": name == Device.DEFAULT, "what": what, "detail": detail})
       index += 1
   if as_json:

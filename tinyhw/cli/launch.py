@@ -203,7 +203,7 @@ def show_buffers(buffers: list[npt.NDArray[np.generic]], targets: list[tuple[int
   """Save and print what the kernel left in its buffers, and what the checks found."""
   save_buffers(buffers, targets)
   if as_json:
-    findings = {} if report is None else {"findings": report.rows()}
+    findings = {} if report is None else {"findings": report.rows(), "unseen": sorted(report.unseen)}
     click.echo(json.dumps({"buffers": plain(buffers), **findings}))
     return
   for i, b in enumerate(buffers):
@@ -220,14 +220,19 @@ def checks(device: str | None) -> tuple[str, str]:
 
 def show_findings(report: Report) -> None:
   """A table: kind, where, both instructions, what."""
-  if not len(report): return click.echo("checks: nothing found")
+  unseen = "".join(f"; not seen: {text}" for text in sorted(report.unseen))
+  if not len(report): return click.echo(f"checks: nothing found{unseen}")
   for f in report:
     where = [f"{name} {value}" for name in ("workgroup", "wave", "lane") if (value := getattr(f, name)) is not None]
     times = f"; {f.count:,} times" if f.count > 1 else ""
     click.echo(f"{f.kind:<12} {f.message} ({', '.join(where)}{times})")
-    click.echo(f"{'':12}   +{f.pc - f.entry:#06x}  {f.instruction}")
-    if f.other_pc is not None: click.echo(f"{'':12}   +{f.other_pc - f.entry:#06x}  {f.other_instruction}")
+    rows = [(f.pc, f.instruction, f.line)]
+    if f.other_pc is not None: rows.append((f.other_pc, f.other_instruction or "", f.other_line))
+    for pc, instruction, line in rows:
+      click.echo(f"{'':12}   +{pc - f.entry:#06x}  {instruction}{f'  ; {line}' if line else ''}")
   if report.more: click.echo(f"{report.more:,} more are not shown")
+  for hint in report.hints(): click.echo(f"hint: {hint}")
+  if unseen: click.echo(unseen.removeprefix("; "))
 
 
 def parse_save(text: str) -> tuple[int, str]:

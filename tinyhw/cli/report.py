@@ -51,6 +51,7 @@ def show(r: Report, console: Console, everything: bool = False) -> None:
     for i, a in r.conflicts()[:rows]:
       t.add_row(i.place, i.text, f"{a.cycles:,}", f"{a.ideal:,}", f"{a.slowdown or 0:.3g}x")
     section(console, t)
+  _lines(r, console, rows)
   _hot(r, console, everything)
   console.print()
   exactness(r, console)
@@ -94,6 +95,19 @@ def _branches(r: Report, console: Console, rows: int) -> None:
     taken = "-" if i.taken is None else percent(i.taken / i.waves)
     t.add_row(i.place, i.text, f"{i.waves:,}", taken, f"{i.splits:,}" if i.splits else "-", f"{i.lanes:.1f}")
   section(console, t)
+
+
+def _lines(r: Report, console: Console, rows: int) -> None:
+  """The lines of the source whose instructions were executed most."""
+  if not r.lines: return
+  t = table("line", ">waves", ">share", "", ">lanes", ">global", ">LDS cycles", "source")
+  for s in r.lines[:rows]:
+    cycles = f"{s.cycles:,} ({s.cycles / s.ideal:.3g}x)" if s.ideal else "-"
+    t.add_row(Text(s.place, style="cyan"), f"{s.waves:,}", percent(s.waves / r.executed),
+              Text(bar(s.waves / r.lines[0].waves, 6), style="red"), f"{s.lanes:.1f}" if s.lanes else "-",
+              size(s.bytes) if s.bytes else "-", cycles, Text(s.text if len(s.text) < 60 else s.text[:57] + "..."))
+  section(console, t)
+  if len(r.lines) > rows: console.print(f"and {len(r.lines) - rows} more lines", style="dim")
 
 
 def _hot(r: Report, console: Console, everything: bool) -> None:

@@ -5,6 +5,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any, Final
 
@@ -33,15 +34,17 @@ class Stopped(Interrupted):
 
 
 class Held:
-  """`with held:` keeps what handlers of signals raise in the main thread (KeyboardInterrupt, time-outs of test runners)
-  until the block ends, so that no state is left half changed. Handlers run at once. In other threads, to which Python
-  brings no signals, it does nothing.
+  """`with HELD:` keeps what handlers of signals raise in the main thread (KeyboardInterrupt, time-outs of test runners)
+  until a block ends, so that no state is left half changed. Handlers run at once. In other threads, to which Python
+  brings no signals, it does nothing. Blocks may be nested: the innermost raises.
 
-  `raised` is what waits. Called, it raises Stopped then, in any thread: so a dispatch ends where it can.
+  `raised` is what waits. Called, it raises Stopped then, in any thread: so a dispatch ends where it can. There is one
+  for the process, as there is one set of handlers.
   """
 
   def __init__(self) -> None:
     self.raised: BaseException | None = None
+    self._depth = 0
     self._before: list[tuple[int, Handler, Handler]] = []
 
   def __call__(self) -> None:
@@ -60,6 +63,8 @@ class Held:
 
   def __enter__(self) -> Held:
     if not _in_main_thread(): return self
+    self._depth += 1
+    if self._depth > 1: return self
     for number in _SIGNALS:
       handler = signal.getsignal(number)
       if not callable(handler): continue  # none, or one that Python does not run
@@ -69,9 +74,46 @@ class Held:
     return self
 
   def __exit__(self, *_: object) -> None:
-    if not self._before or not _in_main_thread(): return
-    before, self._before = self._before, []
-    for number, handler, ours in before:
-      if signal.getsignal(number) is ours: signal.signal(number, handler)  # a handler may have set another
+    if not _in_main_thread(): return
+    self._depth -= 1
+    if not self._depth:
+      before, self._before = self._before, []
+      for number, handler, ours in before:
+        if signal.getsignal(number) is ours: signal.signal(number, handler)  # a handler may have set another
     raised, self.raised = self.raised, None
     if raised is not None: raise raised from None
+
+
+HELD: Final = Held()
+
+
+@dataclass
+class Terms:
+  """How a thread wants its dispatches run on emulated devices, and what it was told of them.
+
+  `observer` sees all that they do, `seconds` of the host's time is how long one may take. `outside` is what they
+  touched of LDS that they do not have, by PC, `interrupted` the last one that took longer.
+  """
+  observer: Any = None
+  seconds: float | None = None
+  outside: dict[int, Any] = field(default_factory=dict)
+  interrupted: Interrupted | None = None
+
+
+Agreed = dict[int, Terms]  # by thread
+
+
+def ticker(terms: Terms | None, signals: bool = True, seconds: float | None = None) -> Callable[[], None]:
+  """What ends a dispatch from outside: the end of patience, or, with `signals`, what a signal's handler raises.
+
+  A dispatch that is over at its second look is never ended by a signal.
+  """
+  limit = seconds if terms is None or terms.seconds is None else terms.seconds
+  patience, looks = None if limit is None else Patience(limit), 0
+
+  def tick() -> None:
+    nonlocal looks
+    looks += 1
+    if patience is not None: patience()
+    if signals and looks > 2: HELD()
+  return tick

@@ -2,7 +2,7 @@
 reuse.
 
 All three know one thing of the device: a timeline value, and how to wait for it. They serve every driver that has
-queues.
+queues. None has a lock: who uses them holds the device's (`drive/queued.py` says which).
 """
 from __future__ import annotations
 
@@ -42,6 +42,11 @@ class KernargRing:
     if stop > self._end: at, stop = self._enter_next(nbytes)
     self._at = stop
     return at
+
+  def busy_until(self, nbytes: int) -> int:
+    """The timeline value that `take` would wait for, or 0."""
+    if self._at + (nbytes + 63 & -64) <= self._end: return 0
+    return self._last_use[(self._segment + 1) % len(self._last_use)]
 
   def used_by(self, value: int) -> None:
     """The bytes taken last are read until the timeline reaches `value`."""

@@ -55,6 +55,8 @@ class Runtime(ABC):
   """One opened device."""
 
   name: str
+  dropped: tuple[tuple[int, int], ...] = ()
+  """First and last timeline values of queued work that was dropped, where there is a timeline."""
 
   @abstractmethod
   def alloc(self, nbytes: int) -> Allocation:

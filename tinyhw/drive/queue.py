@@ -188,9 +188,17 @@ class Ring:
     """Words that the device has not taken yet."""
     return (self.at - self.read_at) % self.size
 
+  def has_room(self, count: int) -> bool:
+    """Whether so many words fit now."""
+    return self.size - 1 - (self.at - int(self._read[0]) // self._unit) % self.size >= count
+
   def _make_room(self, count: int, timeout_s: float, name: str) -> None:
-    def fits() -> bool: return self.size - 1 - self.used >= count
     self.ring_doorbell()  # what was written so far has to be read before there is room for the rest
+    self.wait_for_room(count, timeout_s, name)
+
+  def wait_for_room(self, count: int, timeout_s: float, name: str) -> None:
+    """Wait until so many words fit. Raises WaitTimeout."""
+    def fits() -> bool: return self.has_room(count)
     if not fits() and not self._port.wait(fits, timeout_s):
       raise WaitTimeout(
         name,
@@ -254,6 +262,12 @@ class HardwareQueue:
     self.name, self.ring, self._decode = name, ring, decode
     self.history: deque[Submission] = deque(maxlen=keep)
     self.wait_stream: BoundStream | None = None  # made by the driver: waits until `address` holds `value`
+
+  def words_for(self, stream: BoundStream, waits: int) -> int:
+    """Words of the ring that are enough for a submission with so many waits, also where the ring's end is near."""
+    words = len(stream.words)
+    if waits and self.wait_stream is not None: words += waits * len(self.wait_stream.words)
+    return min(2 * words, self.ring.size - 1)
 
   def submit(
     self, stream: BoundStream, value: int, waits: Iterable[tuple[int, int]] = (), timeout_s: float = 30.0

@@ -5,15 +5,28 @@ A driver gives its queues and memory (see the abstract methods of `QueuedRuntime
 submissions of one device, on whichever queue, form one sequence: a submission on another queue than the one before it
 starts with a wait for the timeline. That is the whole memory model of `Runtime`: what is queued later sees what was
 queued earlier.
+
+Threads may share a device. Its locks, in the order in which a thread takes them:
+
+    profiling  one timed launch at a time: there is one pair of timestamps
+    copying    one copy between host and device at a time: it owns the bounce buffer
+    memory     allocations, code objects, scratch
+    lock       one submission: timeline, stream, ring, kernel arguments, doorbell
+
+The first three may be held while the GPU is waited for: what else would have them is queued behind the same work.
+`lock` is not: `enter` takes it once ring and argument memory have room.
 """
 from __future__ import annotations
 
 import os
+import threading
 from abc import abstractmethod
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 
 from tinyhw.core.errors import DeviceError, InvalidArgument, WaitTimeout
+from tinyhw.core.locks import lock
 from tinyhw.core.port import Port
 from tinyhw.drive.allocate import BounceBuffer, BounceHalf, KernargRing
 from tinyhw.drive.base import Allocation, Runtime
@@ -52,6 +65,7 @@ class QueuedRuntime(Runtime):
   copier: HardwareQueue
   copy_stream: BoundStream  # values "source", "destination", "count" (bytes), "timeline"
   max_copy_bytes: int
+  copy_counts_from = 0  # how much more than "count" a copy's bytes are
 
   def __init__(self, port: Port, name: str, timeout_s: float | None = None) -> None:
     self.port, self.name = port, name
@@ -60,6 +74,11 @@ class QueuedRuntime(Runtime):
     self._pid = port.pid()
     self._last_queue: HardwareQueue | None = None
     self._dependencies = Dependencies()
+    self.profiling, self.copying, self.memory, self.lock = lock(), lock(), lock(), lock()
+    self.dropped: tuple[tuple[int, int], ...] = ()  # first and last timeline values of work that will never be done
+    self._limits: dict[int, float] = {}  # by thread: how long it waits, where that is not `timeout_s`
+    self._closing = False
+    self._unsure = False  # a submission was interrupted: the timeline's last value may never come
 
   # ---- what a driver gives
 
@@ -74,6 +93,10 @@ class QueuedRuntime(Runtime):
   @abstractmethod
   def timeout_error(self, value: int, seconds: float) -> WaitTimeout:
     """Describe why the timeline does not reach `value`."""
+
+  @abstractmethod
+  def compute_marker(self) -> BoundStream:
+    """A submission to the compute queue that does nothing but reach its timeline value."""
 
   @abstractmethod
   def reach(self, allocation: Allocation) -> QueuedRuntime:
@@ -94,12 +117,57 @@ class QueuedRuntime(Runtime):
         where=self.name,
         hint="queues do not pass through fork: in the child, call tinyhw.Device.close() and open the device again",
       )
-    if (lost := self.lost) is not None:
-      raise DeviceError(lost.message, where=lost.where, hint=lost.hint, facts=lost.facts)
+    if self.lost is not None: raise self.lost.again()  # a new one: an error that was raised keeps its frames
+
+  def patience(self) -> float:
+    """How long the calling thread waits."""
+    return self._limits.get(threading.get_ident(), self.timeout_s) if self._limits else self.timeout_s
+
+  @contextmanager
+  def limited(self, seconds: float) -> Iterator[None]:
+    """In the block the calling thread waits so long."""
+    me = threading.get_ident()
+    before = self._limits.get(me)
+    self._limits[me] = seconds
+    try: yield
+    finally:
+      if before is None: del self._limits[me]
+      else: self._limits[me] = before
+
+  def enter(self, queue: HardwareQueue, stream: BoundStream | None = None, nbytes: int = 0) -> None:
+    """Take `lock` for a submission of the stream with so many bytes of arguments: who returns from here need not wait.
+
+    Without a stream the queue's room is not looked at. The caller releases `lock`.
+    """
+    while True:
+      self.lock.acquire()
+      try:
+        if self.lost is not None or os.getpid() != self._pid: self.check_usable()
+        words = 0 if stream is None else queue.words_for(stream, len(self._dependencies) + 1)
+        value = self.kernargs.busy_until(nbytes) if nbytes else 0
+        room = queue.ring.has_room(words)
+        if room and self._done[0] >= value: return
+      except BaseException:
+        self.lock.release()
+        raise
+      self.lock.release()
+      if room: self.wait(value)
+      else: self._wait_for_room(queue, words)
+
+  def _wait_for_room(self, queue: HardwareQueue, words: int) -> None:
+    try: queue.ring.wait_for_room(words, self.patience(), queue.name)
+    except WaitTimeout:
+      self.raise_faults()
+      raise
 
   def submit(self, queue: HardwareQueue, stream: BoundStream) -> int:
     """Queue the stream behind all work queued so far; returns the timeline value that it will write."""
-    if self.lost is not None or os.getpid() != self._pid: self.check_usable()
+    self.enter(queue, stream)
+    try: return self.submit_entered(queue, stream)
+    finally: self.lock.release()
+
+  def submit_entered(self, queue: HardwareQueue, stream: BoundStream) -> int:
+    """`submit` for who has entered with the stream."""
     timeline = self.timeline
     before = timeline.last
     value = timeline.next()
@@ -110,6 +178,7 @@ class QueuedRuntime(Runtime):
     try: queue.submit(stream, value, waits, self.timeout_s)
     except BaseException:
       if queue.ring.at == at: timeline.last = before  # nothing was written: nobody will reach the value
+      else: self._unsure = True
       raise
     self._last_queue = queue
     return value
@@ -121,10 +190,16 @@ class QueuedRuntime(Runtime):
 
   def depend_on(self, signal: Signal, value: int) -> None:
     """The next submission, on any queue, waits until the signal's low dword is at least that of `value`."""
-    self._dependencies.add(signal, value)
+    with self.lock: self._dependencies.add(signal, value)
 
   def synchronize(self) -> None:
+    if self._unsure: self._settle()
     self.wait(self.timeline.last)
+
+  def _settle(self) -> None:
+    """After an interrupted submission: one more, whose value is reached."""
+    self._unsure = False
+    self.submit(self.compute, self.compute_marker())
 
   def wait(self, value: int) -> None:
     """Wait until the timeline reaches `value`. Raises what stopped the device, or WaitTimeout."""
@@ -132,27 +207,42 @@ class QueuedRuntime(Runtime):
 
   def _wait_slowly(self, value: int) -> None:
     self.check_usable()
-    words, port = self._done, self.port
+    words, port, timeout_s = self._done, self.port, self.patience()
     def done() -> bool: return bool(words[0] >= value)
     start = port.now_ns()
-    first = min(_POLL_S, self.timeout_s)
-    if port.wait(done, first): return
-    waited = (port.now_ns() - start) / 1e9
-    over = waited < first / 2  # the port gave up before the time: nothing can change any more
-    if over and port.wait(done, self.timeout_s): return  # for all the time that there is, so that what hangs is told
+    first = min(_POLL_S, timeout_s)
+    if not port.wait(done, first):
+      waited = (port.now_ns() - start) / 1e9
+      over = waited < first / 2  # the port gave up before the time: nothing can change any more
+      # then for all the time that there is, so that what hangs is told
+      if not (over and port.wait(done, timeout_s)): self._sleep_until(done, value, start, over)
+    if self._closing: self.check_usable()  # its timeline was moved to its end to let go of who waits
+
+  def _sleep_until(self, done: Callable[[], bool], value: int, start: int, over: bool) -> None:
+    """The rest of a wait that began at `start`; with `over` nothing can change any more."""
+    timeout_s, waited = self.patience(), (self.port.now_ns() - start) / 1e9
     while not done():
       self.raise_faults()
-      if over or waited >= self.timeout_s: raise self.timeout_error(value, max(waited, self.timeout_s))
-      self.sleep(min(_SLEEP_S, self.timeout_s - waited))
-      waited = (port.now_ns() - start) / 1e9
+      if over or waited >= timeout_s: raise self.timeout_error(value, max(waited, timeout_s))
+      self.sleep(min(_SLEEP_S, timeout_s - waited))
+      waited = (self.port.now_ns() - start) / 1e9
 
   # ---- copies
 
-  @abstractmethod
   def _copy(self, destination: int, source: int, nbytes: int) -> int:
-    """Queue a copy of at most `max_copy_bytes`; returns the timeline value behind it."""
+    stream = self.copy_stream
+    self.enter(self.copier, stream)
+    try:
+      stream.set("destination", destination)
+      stream.set("source", source)
+      stream.set("count", nbytes - self.copy_counts_from)
+      return self.submit_entered(self.copier, stream)
+    finally: self.lock.release()
 
   def copyin(self, dst: Allocation, data: memoryview) -> None:
+    with self.copying: self._copyin(dst, data)
+
+  def _copyin(self, dst: Allocation, data: memoryview) -> None:
     source = data.cast("B") if data.format != "B" or data.ndim != 1 else data
     address = self._range(dst, len(source), "copyin")
     for at in range(0, len(source), self.bounce.half_bytes):
@@ -162,6 +252,9 @@ class QueuedRuntime(Runtime):
       half.busy_until = self._copy(address + at, half.address, len(part))
 
   def copyout(self, dst: memoryview, src: Allocation) -> None:
+    with self.copying: self._copyout(dst, src)
+
+  def _copyout(self, dst: memoryview, src: Allocation) -> None:
     target = dst.cast("B") if dst.format != "B" or dst.ndim != 1 else dst
     address = self._range(src, len(target), "copyout")
     travelling: deque[tuple[BounceHalf, int, int]] = deque()
@@ -182,7 +275,9 @@ class QueuedRuntime(Runtime):
   def copy(self, dst: Allocation, src: Allocation, nbytes: int) -> None:
     to, source = self._range(dst, nbytes, "copy to"), self._range(src, nbytes, "copy from")
     owner = self.reach(src)
-    if owner is not self: self.depend_on(owner.timeline.signal, owner.timeline.last)
+    if owner is not self:
+      if owner._unsure: owner._settle()
+      self.depend_on(owner.timeline.signal, owner.timeline.last)
     value = self.timeline.last
     for at in range(0, nbytes, self.max_copy_bytes):
       value = self._copy(to + at, source + at, min(self.max_copy_bytes, nbytes - at))

@@ -102,7 +102,7 @@ class Dependencies:
     """Forget the signals of a pool, whose memory goes."""
     self._values = {a: row for a, row in self._values.items() if not pool.holds(row[0])}
 
-  def __bool__(self) -> bool: return bool(self._values)
+  def __len__(self) -> int: return len(self._values)
 
   def drain(self) -> Iterator[tuple[Signal, int]]:
     """Those not reached yet; forgets all."""

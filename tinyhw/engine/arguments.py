@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.device import Device
-from tinyhw.function.core import TensorBase
+from tinyhw.function.core import TensorBase, grad_enabled
 from tinyhw.ir.dtype import DType, dtypes
 from tinyhw.tensor import Tensor
 
@@ -163,7 +163,7 @@ class Arguments:
     named = {**self._defaults, **{self._names[i] if i < len(self._names) else f"args[{i}]": x
                                   for i, x in enumerate(args) if i >= skip}, **kwargs}
     facts: dict[str, Fact | Same] = {
-      "Tensor.training (a mode)": _fact(Tensor.training), "Tensor.no_grad (a mode)": _fact(not TensorBase.grad_enabled),
+      "Tensor.training (a mode)": _fact(Tensor.training), "Tensor.no_grad (a mode)": _fact(not grad_enabled()),
       "Device.DEFAULT (a mode)": _fact(Device.DEFAULT), "dtypes.default_float (a mode)": Same(dtypes.default_float),
       "dtypes.default_int (a mode)": Same(dtypes.default_int)}
     found: dict[int, tuple[str, TensorBase]] = {}

@@ -3,6 +3,8 @@
 Memory is allocated on first use and goes back to its device when the last node or tensor that names it is
 gone. It is lost when its device is closed: from then on every use of it raises `ValueLost`, also when a new
 device has been opened under the same name.
+
+Threads may share buffers: memory is given out once, with the device's lock. A finalizer takes no lock.
 """
 from __future__ import annotations
 
@@ -21,13 +23,14 @@ if TYPE_CHECKING:
 
 class Buffer:
   """`size` elements of `dtype` on a device (by canonical name)."""
-  __slots__ = ("device", "size", "dtype", "_allocation", "_owner", "_shared", "__weakref__")
+  __slots__ = ("device", "size", "dtype", "_allocation", "_owner", "_shared", "_stamp", "__weakref__")
 
   def __init__(self, device: str, size: int, dtype: DType):
     self.device, self.size, self.dtype = device, size, dtype
     self._allocation: Allocation | None = None
     self._owner: OpenDevice | None = None
     self._shared: Buffer | None = None
+    self._stamp = 0  # the device's timeline when something was last queued that writes it
 
   def __repr__(self) -> str:
     state = "" if self._allocation else ", no memory yet"
@@ -40,24 +43,45 @@ class Buffer:
 
   @property
   def lost(self) -> bool:
-    """Whether the device that held the memory was closed or reset."""
-    return self._owner is not None and bool(self._owner.closed)
+    """Whether the device that held the memory was closed or reset, or what was to fill it was stopped."""
+    return bool(self._fate())
+
+  def _fate(self) -> str:
+    """Why the value is lost, or nothing."""
+    owner = self._owner
+    if owner is None: return ""
+    if owner.closed: return f"was lost when the device was {owner.closed}"
+    if owner.runtime.dropped and owner.was_dropped((self._shared or self)._stamp):
+      return "was never computed: its kernel was stopped, or one before it"
+    return ""
+
+  def overwritten(self) -> None:
+    """Something is about to write all of the memory: what was in it is no matter."""
+    self._stamp = 0
+
+  def written(self) -> None:
+    """Something that writes the memory was queued."""
+    assert self._owner is not None
+    self._stamp = self._owner.stamp()
 
   @property
   def allocation(self) -> Allocation:
     """The device memory, allocated now if it was not. Raises ValueLost."""
-    if self._allocation is None or self._owner is None:
-      self._owner = Device[self.device]
-      self._allocation = self._owner.alloc(self.nbytes)
-    elif self._owner.closed: self.check()
-    return self._allocation
+    found, owner = self._allocation, self._owner
+    if found is not None and owner is not None and not owner.closed and not owner.runtime.dropped: return found
+    if found is not None:
+      self.check()
+      return found
+    owner = Device[self.device]
+    with owner.memory:  # threads that share the buffer get one memory
+      if self._allocation is None: self._owner, self._allocation = owner, owner.alloc(self.nbytes)
+      return self._allocation
 
   def check(self) -> None:
     """Raise ValueLost where the memory is lost."""
-    if self._owner is not None and (how := self._owner.closed):
-      hint = "make the tensor again" + (", or read its value before Device.close()" if how == "closed" else "")
-      raise ValueLost(f"the value ({self.size:,} x {self.dtype}) was lost when the device was {how}",
-                      where=self.device, hint=hint)
+    if why := self._fate():
+      raise ValueLost(f"the value ({self.size:,} x {self.dtype}) {why}", where=self.device,
+                      hint="make the tensor again, or read its value before Device.close()")
 
   def alias(self) -> Buffer:
     """Another buffer of the same memory: who sees one of the two in a launch knows by which name it was meant."""
@@ -74,8 +98,10 @@ class Buffer:
   def copyin(self, data: memoryview) -> Buffer:
     """Fill from host bytes."""
     if data.nbytes != self.nbytes: raise InvalidArgument(f"{data.nbytes} bytes for a buffer of {self.nbytes}")
+    self.overwritten()
     runtime, allocation = self._runtime()
     runtime.copyin(allocation, data.cast("B"))
+    self.written()
     return self
 
   def copyout(self, data: memoryview) -> memoryview:
@@ -89,10 +115,12 @@ class Buffer:
   def copy_from(self, source: Buffer) -> None:
     """Fill from a buffer on any device: by the driver where it can reach both, through the host otherwise."""
     if source.nbytes != self.nbytes: raise InvalidArgument(f"a copy from {source.nbytes} to {self.nbytes} bytes")
+    self.overwritten()
     (there, origin), (here, target) = source._runtime(), self._runtime()
     if here is there or here.is_peer(there):
       if here is not there: there.synchronize()
       here.copy(target, origin, self.nbytes)
+      self.written()
       if here is not there: here.synchronize()
     else:
       self.copyin(source.copyout(memoryview(bytearray(self.nbytes))))
@@ -108,9 +136,7 @@ _buffers: weakref.WeakKeyDictionary[UOp, Buffer] = weakref.WeakKeyDictionary()
 def buffer_of(node: UOp) -> Buffer:
   """The memory that a BUFFER node names."""
   if node.op is not Ops.BUFFER: raise InvalidArgument(f"{node.op.name} is not a BUFFER")
-  found = _buffers.get(node)
-  if found is None: found = _buffers[node] = Buffer(node.arg.device, node.arg.size, node.dtype)
-  return found
+  return _buffers.get(node) or _buffers.setdefault(node, Buffer(node.arg.device, node.arg.size, node.dtype))
 
 
 def new_node(buffer: Buffer) -> UOp:

@@ -11,6 +11,10 @@ What a replay cannot do again is refused while it is recorded: reading a value i
 tensor where only Python knows of it, a gradient through a tensor that was computed outside. Arguments and results carry
 no history. What the function does beside computing tensors happens in the first two calls only. A TinyJit that is
 called while another one records is a part of that one.
+
+Threads may share a TinyJit: its calls take turns. A recording belongs to its thread, and there is one at a time: what
+other threads do meanwhile is not part of it. A function that waits, while it is recorded, for a thread that records
+waits for ever.
 """
 from __future__ import annotations
 
@@ -21,6 +25,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, cast
 
 from tinyhw.core.errors import InvalidArgument, ValueLost
+from tinyhw.core.locks import RECORDING, lock, shared_lock
 from tinyhw.engine import random
 from tinyhw.engine.arguments import Arguments, Call, rebuilt, tensors
 from tinyhw.engine.buffer import Buffer, buffer_of, new_node
@@ -35,6 +40,7 @@ from tinyhw.variable import new_bindings
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Graph = Callable[[UOp], UOp]
+_recording = shared_lock(RECORDING)  # a recording changes the graphs of tensors that others may record too
 
 
 @dataclass(eq=False)
@@ -60,7 +66,7 @@ class Outcome:
   def __init__(self, recording: Recording, result: Any):
     self._recording = recording
     self._places: dict[int, Place] = {}
-    leaves = [g for g in recording.gradients if g.leaf.grad is not g.before]
+    leaves = recording.left_gradients()
     new = [*tensors(result), *(g.leaf.grad for g in leaves if g.leaf.grad is not None)]
     new += [t.grad for t in new if t.grad is not None]
     realize(*new, *(s.shown for s in recording.slots.values() if s.shown is not None and s.changed))
@@ -141,7 +147,7 @@ class Capture:
     """Do it again with other arguments."""
     for device in self.devices:
       if device.closed:
-        raise ValueLost(f"what {self.where} recorded went when the device was closed", where=device.name,
+        raise ValueLost(f"what {self.where} recorded went when the device was {device.closed}", where=device.name,
                         hint="reset() it, and give it tensors of the new device")
     swap = {id(slot.alias): slot.memory(slot.find(given)) for slot in self.slots if slot.alias is not None}
     for leaf, _, had_none in self.outcome.gradients:
@@ -169,10 +175,11 @@ class Capture:
 class TinyJit(Generic[Function]):
   """`f = TinyJit(f)`, or as a decorator; each instance has its own of a method. `JIT=0` in the environment turns it
   off."""
-  __slots__ = ("function", "capture", "_called", "_arguments", "_skip", "_methods")
+  __slots__ = ("function", "capture", "_called", "_arguments", "_skip", "_methods", "_lock")
 
   def __init__(self, function: Function, method: bool = False):
     self.function = function
+    self._lock = lock()                       # held for each call
     self.capture: Capture | None = None
     self._called = False
     self._arguments = Arguments(function)
@@ -181,7 +188,7 @@ class TinyJit(Generic[Function]):
 
   def reset(self) -> None:
     """Forget what was recorded: the next call runs as it is again."""
-    self._called, self.capture = False, None
+    with self._lock: self._called, self.capture = False, None
 
   @property
   def captured(self) -> bool:
@@ -190,10 +197,11 @@ class TinyJit(Generic[Function]):
 
   def __get__(self, instance: Any, owner: Any = None) -> Any:
     if instance is None: return self
-    found = self._methods.get(id(instance))
-    if found is None or found[0]() is not instance:
-      found = self._methods[id(instance)] = self._reference(instance), TinyJit(self.function, True)
-    return _Bound(found[1], instance)
+    with self._lock:
+      found = self._methods.get(id(instance))
+      if found is None or found[0]() is not instance:
+        found = self._methods[id(instance)] = self._reference(instance), TinyJit(self.function, True)
+      return _Bound(found[1], instance)
 
   def _reference(self, instance: Any) -> Callable[[], Any]:
     """A weak reference that forgets the instance's TinyJit with it."""
@@ -203,12 +211,16 @@ class TinyJit(Generic[Function]):
 
   def __call__(self, *args: Any, **kwargs: Any) -> Any:
     if os.environ.get("JIT", "1") == "0" or watching() is not None: return self.function(*args, **kwargs)
+    with self._lock: return self._call(args, kwargs)
+
+  def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     call = self._arguments.call(args, kwargs, self._skip)
     if self.capture is not None: self.capture.call.check(call, self.capture.where)
     given = [t for _, t in call.tensors]
     realize(*given)                           # all in one schedule
     if self.capture is not None: return self.capture.replay(given)
-    if self._called: return self._record(call, args, kwargs)
+    if self._called:
+      with _recording: return self._record(call, args, kwargs)
     result = self._first(call, args, kwargs)
     self._called = True
     return result

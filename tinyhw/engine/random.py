@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 
+from tinyhw.core.locks import TABLES, shared_lock
 from tinyhw.engine import watch
 from tinyhw.engine.buffer import buffer_of, from_host
 from tinyhw.function.movement import iota
@@ -20,20 +21,25 @@ ROUNDS = 20
 
 
 class Generator:
-  """The seed and how many draws were made. Each draw's key reaches its kernel as data, so the kernel can run again."""
+  """The seed and how many draws were made. Each draw's key reaches its kernel as data, so the kernel can run again.
+
+  Threads share it: each draw has a key of its own, and which thread gets which is open.
+  """
 
   def __init__(self) -> None:
+    self._lock = shared_lock(TABLES)
     self.seed(0)
 
   def seed(self, seed: int) -> None:
     """Start anew."""
     if (watcher := watch.watching()) is not None: watcher.outside("the random numbers get a seed")
-    self.state, self.draws = seed & 0xFFFFFFFF, 0
+    with self._lock: self.state, self.draws = seed & 0xFFFFFFFF, 0
 
   def next(self) -> bytes:
     """The key of the next draw, which no other has: two uint32."""
-    self.draws += 1
-    return struct.pack("<II", self.state, self.draws & 0xFFFFFFFF)
+    with self._lock:
+      self.draws += 1
+      return struct.pack("<II", self.state, self.draws & 0xFFFFFFFF)
 
   def key(self, device: str) -> UOp:
     """Memory of the next draw's key."""

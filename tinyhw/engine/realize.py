@@ -38,7 +38,7 @@ def _own_home(node: UOp) -> UOp | None:
   if node.op is Ops.BUFFER: return node
   found = _homes.get(node)
   if found is None or not buffer_of(found).lost: return found
-  del _homes[node]
+  _homes.pop(node, None)
   return None
 
 
@@ -121,7 +121,9 @@ def lost_below(node: UOp) -> Buffer | None:
 
 def forget(buffers: set[Buffer]) -> None:
   """No node is in this memory any more: something else will be written there."""
-  for node in [n for n, memory in _homes.items() if buffer_of(memory) in buffers]: del _homes[node]
+  for reference in _homes.keyrefs():  # those of this moment: other threads add some
+    if (node := reference()) is None or (memory := _homes.get(node)) is None: continue
+    if buffer_of(memory) in buffers: _homes.pop(node, None)
 
 
 def steps_of(plan: Schedule) -> list[Step]:

@@ -11,7 +11,7 @@ from tinyhw.engine.buffer import Buffer, new_node
 from tinyhw.engine.realize import memory_of
 from tinyhw.engine.run import Step
 from tinyhw.engine.watch import Watcher, watched
-from tinyhw.function.core import TensorBase, live_tensors
+from tinyhw.function.core import TensorBase, grad_enabled, living
 from tinyhw.ir.uop import UOp
 
 
@@ -21,7 +21,8 @@ class Slot:
   In the recorded steps its memory goes by a buffer of its own, `alias` (None for no elements): so they say which
   tensor was meant where several share their memory.
   """
-  __slots__ = ("place", "argument", "owner", "shown", "kind", "before", "inside", "alias", "fixed", "_tensor", "_last")
+  __slots__ = ("place", "argument", "owner", "shown", "kind", "before", "inside", "alias", "written", "fixed",
+               "_tensor", "_last")
 
   def __init__(self, place: str, tensor: TensorBase, argument: int | None, owner: Slot | None, shown: TensorBase):
     self.place, self.argument, self.owner = place, argument, owner
@@ -29,14 +30,15 @@ class Slot:
     self.kind = kind_of(tensor)
     self.before = self.inside = tensor._uop   # its graph before the call, and the one that the function sees
     self.alias: Buffer | None = None
+    self.written = False                      # whether the function has assigned to it
     self.fixed = False                        # whether Python has read the value, which must stay then
     self._tensor = weakref.ref(tensor)
     self._last: tuple[weakref.ref[UOp], weakref.ref[Buffer]] | None = None
 
   @property
   def changed(self) -> bool:
-    """Whether the function gave it another value."""
-    return self.shown is not None and self.shown._uop is not self.inside
+    """Whether the function gave it another value. What other threads do to it is not the function's."""
+    return self.written and self.shown is not None and self.shown._uop is not self.inside
 
   def present(self, given: list[TensorBase]) -> TensorBase | None:
     """The tensor in a call with these arguments, if there is one."""
@@ -105,7 +107,8 @@ class Recording(Makes):
     self.slots: dict[int, Slot] = {}          # by the id of `shown`
     self.steps: list[Step] = []
     self.keys: list[Buffer] = []
-    self.gradients = [Gradient(t, t.grad) for t in list(live_tensors) if t.is_leaf and t.requires_grad]
+    self.gradients = [Gradient(t, t.grad) for t in living() if t.is_leaf and t.requires_grad]
+    self._graded: set[int] = set()            # ids of tensors whose gradient this thread has changed
 
   def refuse(self, why: str, hint: str) -> InvalidArgument:
     """The error that ends the recording."""
@@ -142,12 +145,20 @@ class Recording(Makes):
   def read(self, tensor: TensorBase) -> None:
     if id(tensor) in self.slots or self.owns(tensor): return
     with watched(None):
-      if not tensor.is_leaf and TensorBase.grad_enabled:
+      if not tensor.is_leaf and grad_enabled():
         raise self.refuse(f"its function uses a tensor ({kind_of(tensor)}) whose history began outside of it",
                           "compute it inside of the function, or detach() it")
       self.slot(tensor)
 
-  def wrote(self, tensor: TensorBase) -> None: self.read(tensor)
+  def wrote(self, tensor: TensorBase) -> None:
+    self.read(tensor)
+    if (slot := self.slots.get(id(tensor))) is not None: slot.written = True
+
+  def graded(self, tensor: TensorBase) -> None: self._graded.add(id(tensor))
+
+  def left_gradients(self) -> list[Gradient]:
+    """The leaves that the function gave another gradient, or took it from."""
+    return [g for g in self.gradients if id(g.leaf) in self._graded and g.leaf.grad is not g.before]
 
   def to_host(self, tensor: TensorBase) -> None:
     self.read(tensor)
@@ -180,5 +191,5 @@ class Recording(Makes):
   def leave(self) -> None:
     """Give the tensors that were only read their own graphs back."""
     for slot in self.slots.values():
-      if slot.shown is not None and not slot.changed: slot.shown._uop = slot.before
+      if slot.shown is not None and slot.shown._uop is slot.inside: slot.shown._uop = slot.before
       slot.shown = None

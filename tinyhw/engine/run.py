@@ -50,7 +50,9 @@ class Step:
     if (level := debug_level()) >= 2: return self._run_loudly(level)
     if self.kernel is None: return self.buffers[0].copy_from(self.buffers[1])
     spec = self.kernel.spec
+    self.buffers[0].overwritten()
     self.kernel.program([self.buffers[i].allocation for i in spec.buffer_order], self.values, spec.grid, spec.block)
+    self.buffers[0].written()
 
   def _run_loudly(self, level: int) -> None:
     if self.kernel is None:
@@ -60,8 +62,10 @@ class Step:
       what = f"copy from {self.buffers[1].device}"
     else:
       spec = self.kernel.spec
+      self.buffers[0].overwritten()
       allocations = [self.buffers[i].allocation for i in spec.buffer_order]
       seconds = self.kernel.program(allocations, self.values, spec.grid, spec.block, wait=True) or 0.0
+      self.buffers[0].written()
       what, sizes = spec.name, f"{_times(spec.grid)} x {_times(spec.block)}"
       ops, moved = spec.estimates.ops, spec.estimates.bytes
     counters.steps += 1
@@ -91,17 +95,22 @@ def _times(sizes: Sequence[int]) -> str:
 def kernel_for(ast: UOp, device: str) -> Kernel:
   """The kernel of a graph on a device: from the opened device's cache, or compiled and loaded now."""
   opened = Device[device]
-  kernels = opened.kernels
-  found = kernels.get(ast)
-  if found is not None: return found
+  return opened.kernels.get(ast) or _compiled(ast, opened)
+
+
+def _compiled(ast: UOp, opened: OpenDevice) -> Kernel:
+  """The kernel, compiled and loaded by the first thread that wants it; the others wait for it."""
   from tinyhw.compile import compile_kernel
-  start = time.perf_counter()
-  spec = compile_kernel(ast, opened.renderer)
-  kernel = Kernel(spec, opened.runtime.load(spec.binary, spec.name), opened)
-  if (level := debug_level()) >= 4: _show(spec, ast, level, time.perf_counter() - start)
-  if len(kernels) >= CACHED_KERNELS: del kernels[next(iter(kernels))]
-  kernels[ast] = kernel
-  return kernel
+  with opened.compiling:
+    kernels = opened.kernels
+    if (found := kernels.get(ast)) is not None: return found
+    start = time.perf_counter()
+    spec = compile_kernel(ast, opened.renderer)
+    kernel = Kernel(spec, opened.runtime.load(spec.binary, spec.name), opened)
+    if (level := debug_level()) >= 4: _show(spec, ast, level, time.perf_counter() - start)
+    while len(kernels) >= CACHED_KERNELS: del kernels[next(iter(kernels))]
+    kernels[ast] = kernel
+    return kernel
 
 
 def _show(spec: ProgramSpec, ast: UOp, level: int, seconds: float) -> None:
@@ -127,7 +136,8 @@ def run(steps: Sequence[Step]) -> None:
   for step in steps:
     step.run()
     if watcher is not None: watcher.ran(step)
-    for listener in _listeners: listener(step)
+    if _listeners:
+      for listener in tuple(_listeners): listener(step)
 
 
 class listening:

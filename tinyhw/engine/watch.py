@@ -15,9 +15,7 @@ if TYPE_CHECKING:
 
 
 class Watcher:
-  """What it is told of. Nothing is done here; `thread` is the one that it sees."""
-
-  def __init__(self) -> None: self.thread = threading.get_ident()
+  """What it is told of. Nothing is done here."""
 
   def made(self, tensor: TensorBase) -> None:
     """A tensor came to life."""
@@ -25,6 +23,8 @@ class Watcher:
     """A tensor's graph is about to be used."""
   def wrote(self, tensor: TensorBase) -> None:
     """A tensor is about to get another graph."""
+  def graded(self, tensor: TensorBase) -> None:
+    """A tensor gets another gradient, or none."""
   def to_host(self, tensor: TensorBase) -> None:
     """A tensor's value is about to become Python's."""
   def ran(self, step: Step) -> None:
@@ -35,12 +35,13 @@ class Watcher:
     """Something is about to change that is not a tensor."""
 
 
-active: Watcher | None = None
+active: dict[int, Watcher] = {}
+"""The watcher of each thread that has one. Only the thread itself changes its own."""
 
 
 def watching() -> Watcher | None:
   """The watcher of this thread."""
-  return active if active is not None and active.thread == threading.get_ident() else None
+  return active.get(threading.get_ident()) if active else None
 
 
 class watched:
@@ -51,10 +52,12 @@ class watched:
     self.before: Watcher | None = None
 
   def __enter__(self) -> None:
-    global active
-    self.before = active
-    if self.watcher is not None or watching() is not None: active = self.watcher
+    self.before = watching()
+    self._set(self.watcher)
 
-  def __exit__(self, *exc: object) -> None:
-    global active
-    active = self.before
+  def __exit__(self, *exc: object) -> None: self._set(self.before)
+
+  @staticmethod
+  def _set(watcher: Watcher | None) -> None:
+    if watcher is None: active.pop(threading.get_ident(), None)
+    else: active[threading.get_ident()] = watcher

@@ -3,9 +3,10 @@ from __future__ import annotations
 
 import contextlib
 import math
+import threading
 import weakref
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.engine import watch
@@ -17,34 +18,48 @@ if TYPE_CHECKING:
 
 ConstType = bool | int | float
 
-live_tensors: weakref.WeakSet[TensorBase] = weakref.WeakSet()
+live_tensors: weakref.WeakKeyDictionary[TensorBase, None] = weakref.WeakKeyDictionary()
 """Every tensor alive: realization asks which of them still need memory that is about to be overwritten."""
 
 
-class TensorBase:
+_no_grad: dict[int, bool] = {}
+_training: dict[int, bool] = {}
+"""Modes by thread, of those that are in a block of `no_grad()` or `train()`."""
+
+
+class Modes(type):
+  """Modes that are read and set as attributes of the class."""
+  _trains = False
+
+  @property
+  def training(cls) -> bool:
+    """Whether dropout and the like are active. Set it for all threads; `with Tensor.train():` sets it for one."""
+    return _training.get(threading.get_ident(), Modes._trains) if _training else Modes._trains
+
+  @training.setter
+  def training(cls, mode: bool) -> None: Modes._trains = mode
+
+
+class TensorBase(metaclass=Modes):
   """A value on a device: `uop` is the graph that gives it, or the buffer that holds it. (`_uop` is the same, and nobody
   is told that it was used.)
 
   Tensors are values: `assign` gives this one a new value and leaves every other tensor as it was.
   `requires_grad` of a leaf is set by the user; of a result it says whether a leaf that requires it was used.
   """
-  __slots__ = ("_uop", "grad", "requires_grad", "is_leaf", "__weakref__")
+  __slots__ = ("_uop", "_grad", "requires_grad", "is_leaf", "__weakref__")
   _uop: UOp
-  grad: Self | None
+  _grad: Self | None
   requires_grad: bool
   is_leaf: bool
-
-  training: ClassVar[bool] = False
-  """Whether dropout and the like are active; set it, or use `with Tensor.train():`."""
-  grad_enabled: ClassVar[bool] = True
 
   @classmethod
   def _wrap(cls, uop: UOp, *parents: TensorBase) -> Self:
     """The tensor of a graph node; it requires a gradient when one of `parents` does."""
     self = cls.__new__(cls)
-    self.grad = None
+    self._grad = None
     wanted = any(p.requires_grad for p in parents)
-    self.requires_grad = wanted and TensorBase.grad_enabled
+    self.requires_grad = wanted and grad_enabled()
     self.is_leaf = not self.requires_grad
     # What requires no gradient lets none through, also while it is a graph that has a leaf in it.
     self._live(uop.detach() if wanted and not self.requires_grad else uop)
@@ -57,21 +72,31 @@ class TensorBase:
   def _live(self, uop: UOp) -> None:
     """The last step of making a tensor: its graph."""
     self._uop = uop
-    live_tensors.add(self)
-    if watch.active is not None and (watcher := watch.watching()) is not None: watcher.made(self)
+    live_tensors[self] = None
+    if watch.active and (watcher := watch.watching()) is not None: watcher.made(self)
 
   def _derive(self, uop: UOp) -> Self:
     return self._wrap(uop, self)
 
   @property
+  def grad(self) -> Self | None:
+    """The gradient that `backward` has left, if there is one."""
+    return self._grad
+
+  @grad.setter
+  def grad(self, gradient: Self | None) -> None:
+    if watch.active and (watcher := watch.watching()) is not None: watcher.graded(self)
+    self._grad = gradient
+
+  @property
   def uop(self) -> UOp:
     """The graph that gives the value, or the buffer that holds it."""
-    if watch.active is not None and (watcher := watch.watching()) is not None: watcher.read(self)
+    if watch.active and (watcher := watch.watching()) is not None: watcher.read(self)
     return self._uop
 
   @uop.setter
   def uop(self, node: UOp) -> None:
-    if watch.active is not None and (watcher := watch.watching()) is not None and node is not self._uop:
+    if watch.active and (watcher := watch.watching()) is not None and node is not self._uop:
       watcher.wrote(self)
     self._uop = node
 
@@ -149,21 +174,40 @@ class TensorBase:
 
   # *** modes ***
 
-  @classmethod
+  @staticmethod
   @contextlib.contextmanager
-  def train(cls, mode: bool = True) -> Iterator[None]:
-    """`with Tensor.train():` sets `Tensor.training` inside."""
-    before, cls.training = cls.training, mode
+  def train(mode: bool = True) -> Iterator[None]:
+    """`with Tensor.train():` sets `Tensor.training` inside, for this thread."""
+    me = threading.get_ident()
+    before = _training.get(me)
+    _training[me] = mode
     try: yield
-    finally: cls.training = before
+    finally: _put(_training, me, before)
 
   @staticmethod
   @contextlib.contextmanager
   def no_grad() -> Iterator[None]:
-    """`with Tensor.no_grad():` makes tensors inside that do not remember how they were made."""
-    before, TensorBase.grad_enabled = TensorBase.grad_enabled, False
+    """`with Tensor.no_grad():` makes tensors inside that do not remember how they were made, in this thread."""
+    me = threading.get_ident()
+    before = _no_grad.get(me)
+    _no_grad[me] = True
     try: yield
-    finally: TensorBase.grad_enabled = before
+    finally: _put(_no_grad, me, before)
+
+
+def _put(modes: dict[int, bool], thread: int, mode: bool | None) -> None:
+  if mode is None: modes.pop(thread, None)
+  else: modes[thread] = mode
+
+
+def grad_enabled() -> bool:
+  """Whether tensors that this thread makes remember how they were made."""
+  return not _no_grad or threading.get_ident() not in _no_grad
+
+
+def living() -> list[TensorBase]:
+  """Every tensor alive, as they are now: other threads make tensors meanwhile."""
+  return [t for r in live_tensors.keyrefs() if (t := r()) is not None]
 
 
 def broadcast_shape(*shapes: tuple[int, ...]) -> tuple[int, ...]:
@@ -204,5 +248,6 @@ def number(value: Any) -> ConstType:
   raise InvalidArgument(f"a {type(value).__name__} is not a number or a Tensor: {value!r}")
 
 
-__all__ = ["ConstType", "TensorBase", "broadcast_shape", "can_cast_losslessly", "expand_to", "live_tensors", "number",
+__all__ = ["ConstType", "TensorBase", "broadcast_shape", "can_cast_losslessly", "expand_to", "grad_enabled",
+           "live_tensors", "living", "number",
            "scalar_dtype", "wide_float"]

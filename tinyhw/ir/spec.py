@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from tinyhw.core.errors import TinyhwError
+from tinyhw.core.errors import Error
 from tinyhw.ir import semantics
 from tinyhw.ir.dtype import AddressSpace, PtrDType, dtypes
 from tinyhw.ir.uop import Axis, GroupOp, Ops, UOp
@@ -16,7 +16,7 @@ Check = Callable[[UOp], "str | None"]
 Table = dict[Ops, Check]
 
 
-class SpecError(TinyhwError, ValueError):
+class SpecError(Error, ValueError):
   """A UOp is not what its stage allows. `uop` is the node."""
 
   def __init__(self, uop: UOp, reason: str, stage: str) -> None:

@@ -83,6 +83,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from tinyhw.core.errors import InvalidArgument
+from tinyhw.core.locks import TABLES, shared_lock
 from tinyhw.ir import semantics
 from tinyhw.ir.dtype import DType, Kind, PtrDType, dtypes
 from tinyhw.ir.ops import GroupOp, Ops
@@ -137,6 +138,7 @@ class _Reference(weakref.ref["UOp"]):
 
 
 _interned: dict[Any, _Reference] = {}
+_interning = shared_lock(TABLES)  # held while the table changes; looking a node up needs no lock
 _buffer_ids = itertools.count()
 _BOTTOM, _TOP = -math.inf, math.inf
 
@@ -162,8 +164,11 @@ class UOp:
     if reference is not None and (found := reference()) is not None: return found
     self = object.__new__(cls)
     self.op, self.dtype, self.src, self.arg = op, dtype, src, arg
-    _interned[key] = reference = _Reference(self, _forget)
-    reference.key = key
+    mine = _Reference(self, _forget)
+    mine.key = key
+    with _interning:
+      if (reference := _interned.get(key)) is not None and (found := reference()) is not None: return found
+      _interned[key] = mine
     return self
 
   def __reduce__(self) -> tuple[Any, ...]: return (UOp, (self.op, self.dtype, self.src, self.arg))
@@ -459,7 +464,8 @@ class UOp:
 def _forget(reference: weakref.ref[UOp]) -> None:
   # The key may have been taken again by a new node by the time the old one's callback runs.
   assert isinstance(reference, _Reference)
-  if _interned.get(reference.key) is reference: del _interned[reference.key]
+  with _interning:
+    if _interned.get(reference.key) is reference: del _interned[reference.key]
 
 
 def _derive_device(u: UOp) -> str | None:

@@ -11,7 +11,8 @@ import ctypes
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar, cast
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from tinyhw.autogen import amdhsa
 from tinyhw.autogen import elf_amdgpu as elf
@@ -20,6 +21,9 @@ from tinyhw.autogen.elf_amdgpu import R_AMDGPU
 from tinyhw.core.errors import DecodeError, InvalidArgument, Unsupported
 from tinyhw.wire.ctype import CType, named, of_value_type
 from tinyhw.wire.elf import Elf, Relocation, Symbol
+
+if TYPE_CHECKING:
+  from tinyhw.core.source import Source
 
 PAGE = 4096
 PRELOAD_PROLOGUE = 256  # bytes at a kernel's entry that run where nothing preloads arguments (see Kernel.start_offset)
@@ -177,6 +181,14 @@ class CodeObject:
   fixups: tuple[Fixup, ...] = field(repr=False)
   features: Mapping[str, bool] = field(default_factory=dict)  # those that the code wants on (xnack+) or off
   generic_version: int = 0  # of a generic processor's code, from 1 on
+  file: bytes = field(default=b"", repr=False)
+  places: Mapping[int, int] = field(default_factory=dict, repr=False)  # of an object's sections in the image
+
+  @cached_property
+  def source(self) -> Source:
+    """What debug information says of the instructions, by their offset in the image; nothing where there is none."""
+    from tinyhw.wire.lines import Lines
+    return Lines(self.file, self.places)
 
   @property
   def target_id(self) -> str:
@@ -284,9 +296,9 @@ def load(data: bytes, *, arch: str | None = None, features: Mapping[str, bool] |
   file = Elf(unbundled(data, arch))
   processor, version, features_of_code, generic = _identify(file)
   if file.header.e_type == elf.ET_DYN:
-    image, symbols, segments, fixups = _linked(file)
+    image, symbols, segments, fixups, places = _linked(file)
   elif file.header.e_type == elf.ET_REL:
-    image, symbols, segments, fixups = _lay_out(file)
+    image, symbols, segments, fixups, places = _lay_out(file)
   else:
     raise DecodeError(f"ELF type {file.header.e_type} is neither relocatable nor shared", where=WHERE)
   metadata = _metadata(file)
@@ -300,7 +312,7 @@ def load(data: bytes, *, arch: str | None = None, features: Mapping[str, bool] |
   ]
   result = CodeObject(
     processor, version, target, {k.name: k for k in kernels}, symbols, segments, bytes(image), fixups,
-    features_of_code, generic,
+    features_of_code, generic, file.data, places,
   )
   if arch is not None:
     result.check(arch, features)
@@ -331,7 +343,8 @@ def _identify(file: Elf) -> tuple[str, int, dict[str, bool], int]:
   return elf.MACHINES[mach], version, wanted, generic if version >= 6 else 0
 
 
-Loaded = tuple[bytearray, dict[str, int], tuple[Segment, ...], tuple[Fixup, ...]]
+# image, symbols, segments, fixups, places of an object's sections
+Loaded = tuple[bytearray, dict[str, int], tuple[Segment, ...], tuple[Fixup, ...], dict[int, int]]
 
 
 def _new_image(size: int) -> bytearray:
@@ -367,7 +380,7 @@ def _linked(file: Elf) -> Loaded:
     for row in file.relocations(section):
       value, absolute = (0, False) if not row.symbol else _dynamic_value(names, row)
       _relocate(image, fixups, row, row.offset, value, absolute)
-  return image, symbols, segments, tuple(fixups)
+  return image, symbols, segments, tuple(fixups), {}
 
 
 def _dynamic_value(names: list[Symbol], row: Relocation) -> tuple[int, bool]:
@@ -443,7 +456,7 @@ def _lay_out(file: Elf) -> Loaded:
   symbols = {
     s.name: places[s.section] + s.value for table in tables.values() for s in table if s.name and s.section in places
   }
-  return image, symbols | common, tuple(segments), tuple(fixups)
+  return image, symbols | common, tuple(segments), tuple(fixups), places
 
 
 def _place_common(tables: dict[int, list[Symbol]], at: int) -> tuple[dict[str, int], int]:

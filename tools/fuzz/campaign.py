@@ -29,7 +29,7 @@ from typing import Any, Final
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from tinyhw.core.errors import InvalidArgument, TinyhwError
+from tinyhw.core.errors import Error, InvalidArgument
 from tinyhw.tools.fuzz.drawn import KINDS
 
 Kinds = Mapping[str, Callable[[int], str]]
@@ -41,7 +41,7 @@ SAVED: Final = 5.0  # seconds between two writes of the journal
 _FORK: Final = multiprocessing.get_context("fork")
 
 
-class Wrong(TinyhwError):
+class Wrong(Error):
   """A random program did what none may: its kind and number, and what happened."""
 
 

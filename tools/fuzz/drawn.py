@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from tinyhw.arch import decoded
-from tinyhw.core.errors import DecodeError, EncodeError, TinyhwError
+from tinyhw.core.errors import DecodeError, EncodeError, Error
 from tinyhw.core.memory import Access, AddressSpace, Region
 from tinyhw.emulator.amdgcn import Dispatch, coverage
 from tinyhw.emulator.both import EnginesDiffer
@@ -120,7 +120,7 @@ def _bytes_on(number: int, engine: str) -> str:
   ending = "ended"
   try: dispatch(p.space, p.arch, d, watchdog=WATCHDOG, engine=engine)
   except EnginesDiffer: raise
-  except TinyhwError as error:
+  except Error as error:
     if not str(error) or "\n" in str(error): raise Wrong(f"an error of no line or of several: {error!r}") from error
     ending = type(error).__name__
   if p.code.u8.tobytes() != before: raise Wrong("code changed that nobody may write")
@@ -176,7 +176,7 @@ def one_of(generation: Table, rng: random.Random) -> bytes:
       e.operands(other=rng.choice(sources) if sources and rng.random() < 0.4 and "dpp" not in row.variant else "")
       if rng.random() < 0.3: e.random_bits("neg", "abs", "op_sel", "op_sel_hi", "neg_lo", "neg_hi", "clamp")
       return e.done(0xF0, "all", 32, "").code
-    except (EncodeError, TinyhwError, ValueError): continue
+    except (EncodeError, Error, ValueError): continue
 
 
 def program(number: int) -> bytes:

@@ -15,7 +15,7 @@ import numpy as np
 from tinyhw.arch import Arch, decoded
 from tinyhw.autogen import amdhsa
 from tinyhw.autogen.hsa import hsa_kernel_dispatch_packet_t
-from tinyhw.core.errors import TinyhwError
+from tinyhw.core.errors import Error
 from tinyhw.core.memory import Access, AddressSpace, Region
 from tinyhw.emulator.amdgcn import Dispatch
 from tinyhw.emulator.engines import dispatch
@@ -46,7 +46,7 @@ class Mismatch:
   case: str
   level: int
   text: str
-  error: TinyhwError | None = None
+  error: Error | None = None
 
   def __str__(self) -> str: return f"{self.case} at O{self.level}: {self.text}"
 
@@ -255,7 +255,7 @@ def check(cases: Sequence[Case], levels: Sequence[int], *, seed: int = 0, cpu: s
     for case in right:
       kinds = [*(case.inputs[k] for k in case.inplace), *case.outputs]
       try: text = describe(case, seed, kinds, emulated(case, machine, seed), wanted[case.name])
-      except TinyhwError as error: found.append(Mismatch(case.name, level, f"{type(error).__name__}: {error}", error))
+      except Error as error: found.append(Mismatch(case.name, level, f"{type(error).__name__}: {error}", error))
       else:
         if text is not None: found.append(Mismatch(case.name, level, text))
     if executed is not None: executed.update(machine.executed)

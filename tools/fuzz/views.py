@@ -21,7 +21,7 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from tinyhw.core.errors import TinyhwError
+from tinyhw.core.errors import Error
 from tinyhw.engine import run
 from tinyhw.engine.jit import TinyJit
 from tinyhw.ir.dtype import dtypes
@@ -355,7 +355,7 @@ def chain(devices: Sequence[str], choose: Chooser, steps: int = 9) -> World:
     if not choose.below(8): getattr(world, pick(choose, RARE))(choose)
     world.check(choose)
   except Wrong: raise
-  except (TinyhwError, AssertionError, TypeError, ValueError, KeyError, IndexError) as error:
+  except (Error, AssertionError, TypeError, ValueError, KeyError, IndexError) as error:
     raise world.wrong(f"{type(error).__name__}: {error}") from error
   return world
 

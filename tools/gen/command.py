@@ -12,11 +12,11 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from tinyhw.core.errors import MissingTool, TinyhwError
+from tinyhw.core.errors import Error, MissingTool
 from tinyhw.tools.gen.family import AUTOGEN, Family
 from tinyhw.tools.gen.sources import Sources
 
-NAMES = ("kfd", "kfd_sysfs", "amdgpu_drm", "hsa", "amdhsa", "elf", "pm4", "sdma", "gc", "sq", "buffer_formats",
+NAMES = ("kfd", "kfd_sysfs", "amdgpu_drm", "hsa", "amdhsa", "elf", "pm4", "sdma", "gc", "mqd", "sq", "buffer_formats",
          "images", "isa_manuals", "ignored", "silicon", "amdgcn", "amdgcn_gfx12", "amdgcn_gfx9", "aliases", "aco")
 ABOUT = """Write the modules of autogen/ from the vendors' own headers, or check the committed ones.
 
@@ -163,7 +163,7 @@ def main(argv: Sequence[str]) -> int:
         write(family(name), sources, None)
     else:
       write(family(options.verb), sources, options.output)
-  except TinyhwError as error:
+  except Error as error:
     print(f"tinyhw gen: {error}" if error.where != "tinyhw gen" else error, file=sys.stderr)
     return 2 if isinstance(error, MissingTool) else 1
   return 0

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tinyhw.core.errors import MissingTool, TinyhwError
+from tinyhw.core.errors import Error, MissingTool
 
 PYTHON_VARIABLE = "TINYHW_GEN_PYTHON"  # an interpreter that has ctypeslib2, when this one does not
 HINT = (
@@ -79,7 +79,7 @@ def read(headers: Sequence[Path], flags: Sequence[str]) -> dict[str, Any]:
     done = subprocess.run(command, capture_output=True, text=True, env=environment)
     text = out.read_text() if out.exists() else ""
     if done.returncode or "_fields_" not in text:
-      raise TinyhwError(f"ctypeslib2 failed: {done.stderr[-2000:]}", where="tinyhw gen")
+      raise Error(f"ctypeslib2 failed: {done.stderr[-2000:]}", where="tinyhw gen")
   namespace: dict[str, Any] = {"__name__": "ctypeslib_output"}
   exec(compile(text, "<ctypeslib2>", "exec"), namespace)
   namespace[ENUMS] = {

@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from tinyhw.core.errors import MissingTool, TinyhwError
+from tinyhw.core.errors import Error, MissingTool
 
 DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+([A-Za-z_]\w*)(?![\w(])[ \t]*(\S?)", re.M)
 
@@ -28,7 +28,7 @@ def compiler() -> str:
 
 
 def compile_and_run(source: str, flags: Sequence[str]) -> str:
-  """Standard output of a C program. Raises TinyhwError with the compiler's first lines."""
+  """Standard output of a C program. Raises Error with the compiler's first lines."""
   with tempfile.TemporaryDirectory(prefix="tinyhw-gen-") as folder:
     path = Path(folder) / "probe.c"
     path.write_text(source)
@@ -36,7 +36,7 @@ def compile_and_run(source: str, flags: Sequence[str]) -> str:
       [compiler(), *flags, "-w", "-o", str(path.with_suffix("")), str(path)], capture_output=True, text=True
     )
     if built.returncode:
-      raise TinyhwError(f"C program does not compile: {built.stderr[:2000]}", where="tinyhw gen")
+      raise Error(f"C program does not compile: {built.stderr[:2000]}", where="tinyhw gen")
     return subprocess.run([str(path.with_suffix(""))], capture_output=True, text=True, check=True).stdout
 
 
@@ -72,9 +72,9 @@ def macro_values(names: Sequence[str], includes: str, flags: Sequence[str]) -> d
     bad = {int(n) - first for n in re.findall(r"macros\.c:(\d+):\d+: (?:error|note: in expansion)", done.stderr)}
     remaining = [name for i, name in enumerate(kept) if i not in bad]
     if len(remaining) == len(kept):
-      raise TinyhwError(f"macros do not compile: {done.stderr[:2000]}", where="tinyhw gen")
+      raise Error(f"macros do not compile: {done.stderr[:2000]}", where="tinyhw gen")
     kept = remaining
-  raise TinyhwError("macros do not compile after four rounds", where="tinyhw gen")
+  raise Error("macros do not compile after four rounds", where="tinyhw gen")
 
 
 def layouts(types: Mapping[str, Iterable[str]], includes: str, flags: Sequence[str]) -> dict[str, Layout]:

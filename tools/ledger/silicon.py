@@ -23,7 +23,7 @@ import numpy as np
 
 from tinyhw.arch import decoded
 from tinyhw.autogen import silicon as facts
-from tinyhw.core.errors import DecodeError, TinyhwError
+from tinyhw.core.errors import DecodeError, Error
 from tinyhw.core.memory import Access, AddressSpace, Region
 from tinyhw.emulator.amdgcn import Dispatch
 from tinyhw.emulator.amdgcn.fields import FLOAT_MODE
@@ -268,14 +268,14 @@ def disagreements(chosen: Sequence[Program], engine: str) -> list[Disagreement]:
   able: list[Program] = []
   for p in chosen:
     try: able += [p] if p.instructions else []
-    except TinyhwError as error: out.append(Disagreement(p, engine, f"{type(error).__name__}: {error}"))
+    except Error as error: out.append(Disagreement(p, engine, f"{type(error).__name__}: {error}"))
   for batch in batches(able):
     try: found = list(zip(batch, run(batch, engine)))
-    except TinyhwError:
+    except Error:
       found = []
       for p in batch:
         try: found.append((p, run([p], engine)[0]))
-        except TinyhwError as error: out.append(Disagreement(p, engine, f"{type(error).__name__}: {error}"))
+        except Error as error: out.append(Disagreement(p, engine, f"{type(error).__name__}: {error}"))
     for p, results in found:
       wrong = [c.found(results) for c in p.checks if not c.holds(results)]
       if wrong: out.append(Disagreement(p, engine, "; ".join(wrong)))

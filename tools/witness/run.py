@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from tinyhw.arch import Arch, decoded
-from tinyhw.core.errors import TinyhwError
+from tinyhw.core.errors import Error
 from tinyhw.core.memory import Access, AddressSpace, Region
 from tinyhw.emulator.amdgcn.launch import Dispatch
 from tinyhw.emulator.amdgcn.program import Program
@@ -36,7 +36,7 @@ class Difference:
   """A case whose outcome is not the witness's, or that the emulator refused."""
   case: Case
   text: str
-  error: TinyhwError | None = None
+  error: Error | None = None
 
   def __str__(self) -> str: return f"{self.case}: {self.text}"
 
@@ -100,7 +100,7 @@ class Bench:
     if salt: self.prepared.pop(mnemonic, None)
     for p in self.cases(mnemonic, salt):
       try: text = compare(p, self.execute(p))
-      except TinyhwError as error: out.append(Difference(p.case, f"{type(error).__name__}: {error}", error))
+      except Error as error: out.append(Difference(p.case, f"{type(error).__name__}: {error}", error))
       else:
         if text: out.append(Difference(p.case, text))
       if len(out) >= limit: break

@@ -1,7 +1,7 @@
 """LLVM IR text to object bytes, through llvmlite: one place that knows its interface.
 
 Each compilation has an LLVM context of its own, so that nothing piles up in a long process. What LLVM refuses comes
-back as one TinyhwError; renderers check the limits that LLVM would end the process for.
+back as one Error; renderers check the limits that LLVM would end the process for.
 """
 from __future__ import annotations
 

@@ -7,6 +7,7 @@ State".
 from __future__ import annotations
 
 import ctypes
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -24,9 +25,11 @@ from tinyhw.core.errors import (
   PageFault,
   WaitTimeout,
 )
+from tinyhw.core.locks import lock
 from tinyhw.core.memory import PAGE, Access, AddressSpace, Region
-from tinyhw.core.patience import Held, Patience
+from tinyhw.core.patience import HELD, Agreed, Terms, ticker
 from tinyhw.drive.allocate import round_up
+from tinyhw.drive.amd.explain import explain
 from tinyhw.drive.amd.host import Span, mapped, merged
 from tinyhw.drive.amd.program import NULL_PAGES, ArgumentLayout, Shape, check_lds, describe_launch, user_sgprs
 from tinyhw.drive.base import Allocation, Dim3, Program, Runtime, free_bytes
@@ -72,7 +75,7 @@ class Ready:
   dispatch: Any
   kernel: Kernel
   loaded: Loaded
-  held: Held
+  terms: Terms | None
   temporary: list[Allocation] = field(default_factory=list)
 
 
@@ -163,29 +166,31 @@ class BareProgram(Program):
         lane = round_up(lane, arch.scratch_granule)
         base = take("scratch", lane * kernel.wavefront_size * waves)
         scratch = {"scratch_base": base, "scratch_size": lane, "scratch_waves": waves}
-      held, patience = Held(), None if runtime.timeout_s is None else Patience(runtime.timeout_s)
-      def tick() -> None:
-        if patience is not None: patience()
-        held()
+      terms = runtime.agreed.get(threading.get_ident())
       dispatch = runtime.make_dispatch(
         entry_pc=self.loaded.address + kernel.start_offset, grid=grid, block=block, rsrc1=d.compute_pgm_rsrc1,
         rsrc2=d.compute_pgm_rsrc2, rsrc3=d.compute_pgm_rsrc3, user_data=tuple(users),
         lds_size=kernel.group_segment_size + dynamic_lds, wave32=kernel.wavefront_size == 32,
-        tick=tick, **scratch)
+        tick=ticker(terms, threading.current_thread() is threading.main_thread(), runtime.timeout_s), **scratch)
     except BaseException:
       for allocation in temporary: runtime.free(allocation)
       raise
-    return Ready(runtime.space, arch, dispatch, kernel, self.loaded, held, temporary)
+    return Ready(runtime.space, arch, dispatch, kernel, self.loaded, terms, temporary)
 
 
 class BareRuntime(Runtime):
   """See the module. `make_dispatch` and `execute` are the emulator's, handed in: a runtime knows no emulator.
 
   With a `card` it stands for that one and refuses code for others; else it runs each code object on its own GPU.
+
+  Threads may share it: each call takes turns (`lock`), a launch for as long as it runs. `agreed` is what threads want
+  of their own launches.
   """
 
   def __init__(self, make_dispatch: MakeDispatch, execute: Execute, name: str = "EMU",
-               card: Arch | None = None) -> None:
+               card: Arch | None = None, agreed: Agreed | None = None) -> None:
+    self.lock = lock()
+    self.agreed: Agreed = {} if agreed is None else agreed
     self.card = card
     self.name, self.make_dispatch, self.execute = name, make_dispatch, execute
     self.space = AddressSpace(name)
@@ -193,8 +198,6 @@ class BareRuntime(Runtime):
     self.observer: Any = None
     self.executed = 0  # instructions of all waves of all launches
     self.timeout_s: float | None = None  # how long a launch may take
-    self.interrupted: Interrupted | None = None  # where the last launch that took longer stood
-    self.outside: dict[int, Any] = {}  # what launches touched of LDS that they do not have, by PC
     self._regions: dict[int, Region] = {}
     self._images: dict[bytes, Loaded] = {}
     self._top = FIRST_ADDRESS
@@ -207,7 +210,9 @@ class BareRuntime(Runtime):
   def take(self, name: str, nbytes: int, access: int = Access.ALL) -> Allocation:
     """Zeroed memory that reports call `name`."""
     if nbytes <= 0: raise InvalidArgument(f"cannot allocate {nbytes} bytes", where=self.name)
-    size = round_up(nbytes, PAGE)
+    with self.lock: return self._take(name, nbytes, round_up(nbytes, PAGE), access)
+
+  def _take(self, name: str, nbytes: int, size: int, access: int) -> Allocation:
     if self._used + size > MEMORY_LIMIT: raise OutOfMemory(self.name, nbytes, MEMORY_LIMIT - self._used)
     try: region = Region(name, size)
     except (OSError, ValueError): raise OutOfMemory(self.name, nbytes, free_bytes()) from None
@@ -223,31 +228,33 @@ class BareRuntime(Runtime):
 
   def rename(self, allocation: Allocation, name: str) -> None:
     """Let reports call an allocation by another name."""
-    self.places = [replace(p, name=name) if p.start == allocation.address else p for p in self.places]
     assert allocation.address is not None
-    self.space.used[allocation.address] = allocation.size, name
+    with self.lock:
+      self.places = [replace(p, name=name) if p.start == allocation.address else p for p in self.places]
+      self.space.used[allocation.address] = allocation.size, name
 
   def free(self, allocation: Allocation) -> None:
     assert allocation.address is not None
-    region = self._regions.pop(allocation.address, None)
-    if region is None: raise InvalidArgument(f"{allocation.address:#x} is not allocated", where=self.name)
-    self.space.unmap(allocation.address, region.size)
-    self._used -= region.size
-    del self.space.used[allocation.address]
-    self.places = [p for p in self.places if p.start != allocation.address]
-    region.close()
+    with self.lock:
+      region = self._regions.pop(allocation.address, None)
+      if region is None: raise InvalidArgument(f"{allocation.address:#x} is not allocated", where=self.name)
+      self.space.unmap(allocation.address, region.size)
+      self._used -= region.size
+      del self.space.used[allocation.address]
+      self.places = [p for p in self.places if p.start != allocation.address]
+      region.close()
 
   def copyin(self, dst: Allocation, data: memoryview) -> None:
     assert dst.address is not None
-    self.space.write(dst.address, data.cast("B"))
+    with self.lock: self.space.write(dst.address, data.cast("B"))
 
   def copyout(self, dst: memoryview, src: Allocation) -> None:
     assert src.address is not None
-    dst.cast("B")[:] = self.space.read(src.address, dst.nbytes)
+    with self.lock: dst.cast("B")[:] = self.space.read(src.address, dst.nbytes)
 
   def copy(self, dst: Allocation, src: Allocation, nbytes: int) -> None:
     assert dst.address is not None and src.address is not None
-    self.space.write(dst.address, self.space.read(src.address, nbytes))
+    with self.lock: self.space.write(dst.address, self.space.read(src.address, nbytes))
 
   def synchronize(self) -> None: return None
 
@@ -256,7 +263,7 @@ class BareRuntime(Runtime):
     """Have arrays of this process in GPU memory at their own addresses while the block runs; see `host`."""
     whole = merged(spans)
     places = [Place(s.name, s.start, s.size) for s in whole]
-    with mapped(self.space, whole):
+    with self.lock, mapped(self.space, whole):
       self.places += places
       try: yield
       finally: self.places = [p for p in self.places if p not in places]
@@ -266,13 +273,17 @@ class BareRuntime(Runtime):
   def run(self, ready: Ready) -> None:
     """Execute a launch, shown to the observer where there is one. Raises WaitTimeout for one that takes too long, and
     what a signal's handler raises (KeyboardInterrupt) once the launch is off the emulator."""
-    observer = {} if self.observer is None else {"observer": self.observer}
+    terms = ready.terms
+    seen_by = self.observer if terms is None or terms.observer is None else terms.observer
+    observer = {} if seen_by is None else {"observer": seen_by}
     try:
-      with ready.held, self.explained(ready): stats = self.execute(ready.space, ready.arch, ready.dispatch, **observer)
+      with self.lock, HELD, self.explained(ready):
+        stats = self.execute(ready.space, ready.arch, ready.dispatch, **observer)
     except Interrupted as stopped:
-      self.interrupted = stopped
-      raise WaitTimeout(self.name, packet=f"kernel {ready.kernel.name}", seconds=self.timeout_s or 0) from None
-    self.outside |= stats.outside
+      seconds = self.timeout_s if terms is None or terms.seconds is None else terms.seconds
+      if terms is not None: terms.interrupted = stopped
+      raise WaitTimeout(self.name, packet=f"kernel {ready.kernel.name}", seconds=seconds or 0) from None
+    if terms is not None: terms.outside |= stats.outside
     self.executed += stats.instructions
 
   @contextmanager
@@ -281,55 +292,56 @@ class BareRuntime(Runtime):
     try: yield
     except MachineFault as error:
       error.message = codeobject.with_places(self.loaded(), error.message)
-      error.hint = "; ".join(filter(None, (self.about(error, ready), error.hint)))
+      self._explain(error, ready)
       raise
 
-  def about(self, fault: MachineFault, ready: Ready) -> str:
-    """What a fault is about: the place in the code, the workgroup, the memory at or closest below a page fault."""
-    parts = []
-    if fault.pc is not None and (found := codeobject.place(self.loaded(), fault.pc)): parts.append(found)
+  def _explain(self, fault: MachineFault, ready: Ready) -> None:
+    """Say what a fault is about: the place in the code, the workgroup, the memory at or closest below the address."""
+    explain(fault, self.loaded(), f"kernel {ready.kernel.name}")
     if fault.wave is not None:
-      x, y, z = ready.dispatch.grid
+      x, y, _ = ready.dispatch.grid
       threads = ready.dispatch.block[0] * ready.dispatch.block[1] * ready.dispatch.block[2]
       number = fault.wave // -(-threads // ready.kernel.wavefront_size)
-      if x * y * z > 1: parts.append(f"workgroup {number % x},{number // x % y},{number // x // y}")
-    if isinstance(fault, Deadlock) and fault.address is not None:
-      parts += [f"what it waits for is {p}" for p in self._near(fault.address)]
-    if isinstance(fault, PageFault) and fault.address is not None:
-      parts += self._near(fault.address)
-      unserved = ArgumentLayout(ready.kernel).unserved
-      if fault.address < NULL_PAGES and unserved:
-        parts.append(f"the kernel asks for {', '.join(unserved)} (null here)")
-    return ", ".join(parts)
+      fault.workgroup = number % x, number // x % y, number // (x * y)
+    if fault.address is None: return
+    near = self._near(fault.address)
+    if isinstance(fault, Deadlock) and near: fault.memory = f"what it waits for is {near}"
+    if isinstance(fault, PageFault):
+      fault.memory = near
+      if fault.address < NULL_PAGES and fault.access != "execute": fault.hidden = ArgumentLayout(ready.kernel).unserved
 
-  def _near(self, address: int) -> list[str]:
+  def _near(self, address: int) -> str | None:
+    """The memory that an address is in, or past the end of."""
     own = [p for p in self.places if p.name not in {"code", "kernarg", "scratch"} or p.start <= address < p.end]
     below = max((p for p in own if p.start <= address), key=lambda p: p.start, default=None)
-    if below is None or address - below.start > 1 << 30: return []
+    if below is None or address - below.start > 1 << 30: return None
     past = "in" if address < below.end else f"{address - below.end:,} bytes past the end of"
-    return [f"{past} {below.name} ({below.size:,} bytes)"]
+    return f"{past} {below.name} ({below.size:,} bytes)"
 
   def loaded(self) -> list[tuple[int, CodeObject]]:
     """(address, code object) of each code object in memory."""
-    return [(image.address, image.code) for image in self._images.values()]
+    return [(image.address, image.code) for image in list(self._images.values())]
 
   def load(self, binary: bytes, kernel: str) -> BareProgram: return self.load_kernel(binary, kernel)
 
   def load_kernel(self, binary: bytes, kernel: str) -> BareProgram:
     """Place a code object in memory (once) and make one of its kernels ready."""
-    loaded = self._images.get(binary)
-    if loaded is None:
-      code = codeobject.load(binary)
-      if not code.image: raise DecodeError("no section or segment has anything to load", where="code object")
-      if self.card is not None: code.check(self.card.name, self.card.features)
-      arch = self.card or generation(code.arch)
-      address = self.take("code", len(code.image))
-      assert address.address is not None
-      self.space.write(address.address, code.link(address.address))
-      loaded = self._images[binary] = Loaded(address.address, code, arch)
+    with self.lock: loaded = self._images.get(binary) or self._place(binary)
     return BareProgram(self, loaded, loaded.code.kernel(kernel))
 
+  def _place(self, binary: bytes) -> Loaded:
+    code = codeobject.load(binary)
+    if not code.image: raise DecodeError("no section or segment has anything to load", where="code object")
+    if self.card is not None: code.check(self.card.name, self.card.features)
+    arch = self.card or generation(code.arch)
+    address = self.take("code", len(code.image))
+    assert address.address is not None
+    self.space.write(address.address, code.link(address.address))
+    loaded = self._images[binary] = Loaded(address.address, code, arch)
+    return loaded
+
   def close(self) -> None:
-    for region in self._regions.values(): region.close()
+    with self.lock:
+      for region in self._regions.values(): region.close()
     self._regions, self._images, self.places = {}, {}, []
     self.space = AddressSpace(self.name)

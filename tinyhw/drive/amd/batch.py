@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from tinyhw.core.errors import InvalidArgument
+from tinyhw.core.locks import lock
 from tinyhw.drive.allocate import round_up
 from tinyhw.drive.amd.commands import ComputeCommands
 from tinyhw.drive.amd.kfd import Buffer, Memory
@@ -32,10 +33,14 @@ class Launch:
 
 
 class Batch:
-  """See the module. Launches run in order, each sees what those before it wrote. Close it to give its memory back."""
+  """See the module. Launches run in order, each sees what those before it wrote. Close it to give its memory back.
+
+  Threads may share it.
+  """
 
   def __init__(self, runtime: AMDRuntime, launches: Sequence[Launch], label: str = "batch") -> None:
     if not launches: raise InvalidArgument("no launches", where=label)
+    self._lock = lock()
     self.runtime, self.launches, self.label = runtime, tuple(launches), label
     self._last, self._at, end = 0, [], 0
     for launch in self.launches:
@@ -91,18 +96,23 @@ class Batch:
       raise InvalidArgument(
         f"bytes {offset} to {offset + len(data)} are outside its arguments", where=f"{self.label} launch {index}"
       )
-    self.runtime.wait(self._last)
-    at = self._at[index] + offset
-    self._arguments.bytes()[at:at + len(data)] = data
+    with self._lock:
+      self.runtime.wait(self._last)
+      at = self._at[index] + offset
+      self._arguments.bytes()[at:at + len(data)] = data
 
   def set_grid(self, index: int, grid: Dim3) -> None:
     """Give launch `index` another grid, from the next replay on."""
-    self.runtime.wait(self._last)
-    self.launches[index].grid = grid
-    self._fill(index)
+    with self._lock:
+      self.runtime.wait(self._last)
+      self.launches[index].grid = grid
+      self._fill(index)
 
   def submit(self) -> int:
     """Queue all launches; returns the timeline value after them."""
+    with self._lock: return self._submit()
+
+  def _submit(self) -> int:
     runtime = self.runtime
     if self._generation != runtime.scratch_generation:
       runtime.wait(self._last)
@@ -114,13 +124,17 @@ class Batch:
       assert self._packets is not None
       self._packets.bytes()[:4 * len(self._stream.words)] = memoryview(self._stream.words).cast("B")
       self._changed = False
-    self._last = runtime.submit(runtime.compute, self._replay)
-    runtime.registers = None
+    runtime.enter(runtime.compute, self._replay)
+    try:
+      runtime.registers = None
+      self._last = runtime.submit_entered(runtime.compute, self._replay)
+    finally: runtime.lock.release()
     return self._last
 
   def close(self) -> None:
     """Give the memory back, after the last replay."""
-    if self._packets is None: return
-    self.runtime.wait(self._last)
-    for buffer in (self._packets, self._arguments): self.runtime.kfd.free(buffer)
-    self._packets = None
+    with self._lock:
+      if self._packets is None: return
+      self.runtime.wait(self._last)
+      for buffer in (self._packets, self._arguments): self.runtime.kfd.free(buffer)
+      self._packets = None

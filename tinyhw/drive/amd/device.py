@@ -2,7 +2,9 @@
 from __future__ import annotations
 
 import ctypes
+import os
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import cast
@@ -13,9 +15,9 @@ from tinyhw.autogen import hsa, kfd
 from tinyhw.core.errors import (
   DecodeError,
   DeviceError,
+  Error,
   InvalidArgument,
   OutOfMemory,
-  TinyhwError,
   Unsupported,
   WaitTimeout,
 )
@@ -32,6 +34,7 @@ from tinyhw.drive.queued import QueuedRuntime
 from tinyhw.drive.signal import Signal, SignalPool
 from tinyhw.wire import codeobject
 
+DEBUGGABLE_VARIABLE = "TINYHW_DEBUGGABLE"
 _RING_BYTES = 1 << 20
 _KERNARG_BYTES = 1 << 20
 _BOUNCE_BYTES = 8 << 20
@@ -62,13 +65,19 @@ class QueueMemory:
 
 class AMDRuntime(QueuedRuntime):
   """GPU number `index` of the machine behind `port`. `timeout_s` bounds each wait: TINYHW_TIMEOUT_S or 30 s by
-  default."""
+  default. `debuggable` lets a debugger attach to the process: TINYHW_DEBUGGABLE or not by default. Threads may share it
+  (`QueuedRuntime`): its programs launch with `lock`, all else takes `memory`."""
+  copy_counts_from = 1  # SDMA_PKT_COPY_LINEAR.count of one byte is 0
 
-  def __init__(self, port: Port, index: int = 0, timeout_s: float | None = None) -> None:
+  def __init__(
+    self, port: Port, index: int = 0, timeout_s: float | None = None, debuggable: bool | None = None
+  ) -> None:
     super().__init__(port, f"AMD:{index}" if index else "AMD", timeout_s)
     self.index, self.max_copy_bytes = index, _MAX_COPY_BYTES
     self.kfd = Kfd.of(port)
     self.gpu: Gpu = self.kfd.open_gpu(index)
+    if os.environ.get(DEBUGGABLE_VARIABLE, "0") not in ("", "0") if debuggable is None else debuggable:
+      self.kfd.make_debuggable()
     self.target = self.gpu.node.target
     if self.target not in ARCHES:
       raise Unsupported("GPU", self.target, where=self.name, hint=f"this driver runs {', '.join(ARCHES)}")
@@ -82,6 +91,7 @@ class AMDRuntime(QueuedRuntime):
     self._peers: set[AMDRuntime] = set()  # devices whose queues can wait for this one's signals
     self._images: dict[bytes, CodeImage] = {}
     self.unserved: dict[str, tuple[str, ...]] = {}  # kernel -> hidden arguments that it asks for and gets as null
+    self.used: dict[int, tuple[int, str]] = {}  # of allocations by address: bytes that were asked for, and a name
     self._free: FreeCache[Buffer] = FreeCache(_CACHE_BYTES, self._release)
     self._scratch: Buffer | None = None
     self._scratch_wave_bytes, self.scratch_generation = 0, 0
@@ -188,23 +198,33 @@ class AMDRuntime(QueuedRuntime):
 
   def alloc(self, nbytes: int) -> Allocation:
     if nbytes <= 0: raise InvalidArgument(f"alloc of {nbytes} bytes", where=self.name)
-    self.check_usable()
     size = round_up(nbytes, PAGE)
-    buffer = self._free.take(size)
-    if buffer is None:
-      try: buffer = self.kfd.alloc(self.gpu, size, Memory.VRAM)
-      except OutOfMemory:
-        if not self._free.nbytes: raise
-        self.synchronize()
-        self._free.clear()
-        buffer = self.kfd.alloc(self.gpu, size, Memory.VRAM)
-      self._lent.add(buffer)
+    with self.memory:
+      self.check_usable()
+      buffer = self._free.take(size)
+      if buffer is None:
+        try: buffer = self.kfd.alloc(self.gpu, size, Memory.VRAM)
+        except OutOfMemory:
+          if not self._free.nbytes: raise
+          self._free.clear()
+          buffer = self.kfd.alloc(self.gpu, size, Memory.VRAM)
+        self._lent.add(buffer)
+      self.used[buffer.address] = nbytes, ""
     return Allocation(buffer.address, nbytes, (self, buffer))
 
+  def rename(self, allocation: Allocation, name: str) -> None:
+    """Let reports call an allocation by a name."""
+    assert allocation.address is not None
+    self.used[allocation.address] = allocation.size, name
+
   def free(self, allocation: Allocation) -> None:
-    owner, buffer = self._owner(allocation)
-    allocation.address = allocation.handle = None
-    if not self._closed: owner._free.give(buffer.size, buffer)
+    with self.memory:
+      owner, buffer = self._owner(allocation)
+      owner.used.pop(buffer.address, None)
+      allocation.address = allocation.handle = None
+      if self._closed: return
+      if owner is self: return self._free.give(buffer.size, buffer)
+    with owner.memory: owner._free.give(buffer.size, buffer)
 
   def _release(self, buffer: Buffer) -> None:
     """Memory leaves the page tables only when no queued work can touch it any more."""
@@ -243,20 +263,16 @@ class AMDRuntime(QueuedRuntime):
   def _part_from(self, peer: AMDRuntime) -> None:
     """The peer goes: queues of this device wait for its signals no more. Its timeline stands at its end."""
     self._peers.discard(peer)
-    self._dependencies.drop(peer.signals)
+    with self.lock: self._dependencies.drop(peer.signals)
     if self.lost is None: self.synchronize()
-
-  def _copy(self, destination: int, source: int, nbytes: int) -> int:
-    stream = self.copy_stream
-    stream.set("destination", destination)
-    stream.set("source", source)
-    stream.set("count", nbytes - 1)  # SDMA_PKT_COPY_LINEAR counts from zero
-    return self.submit(self.copier, stream)
 
   # ---- scratch
 
   def require_scratch(self, wave_bytes: int, where: str) -> None:
     """Make sure that each wave can have `wave_bytes` of private memory; grows the one buffer that all kernels share."""
+    with self.memory: self._grow_scratch(wave_bytes, where)
+
+  def _grow_scratch(self, wave_bytes: int, where: str) -> None:
     wave_bytes = round_up(wave_bytes, self.arch.scratch_granule)
     if wave_bytes <= self._scratch_wave_bytes: return
     field = next(f for f in gc.COMPUTE_TMPRING_SIZE.FIELDS if f.name == "WAVESIZE")
@@ -265,12 +281,10 @@ class AMDRuntime(QueuedRuntime):
         f"needs {wave_bytes:,} bytes of scratch a wave, at most {field.limit * self.arch.scratch_granule:,}",
         where=where,
       )
-    old = self._scratch
-    self._scratch = self.kfd.alloc(
-      self.gpu, wave_bytes * self._scratch_waves * self.gpu.node.shader_engines, Memory.VRAM
-    )
-    self._scratch_wave_bytes = wave_bytes
-    self.scratch_generation += 1
+    new = self.kfd.alloc(self.gpu, wave_bytes * self._scratch_waves * self.gpu.node.shader_engines, Memory.VRAM)
+    with self.lock:  # launches that are queued from here on have it
+      old, self._scratch, self._scratch_wave_bytes = self._scratch, new, wave_bytes
+      self.scratch_generation += 1
     if old is not None: self._release(old)
 
   @property
@@ -293,17 +307,18 @@ class AMDRuntime(QueuedRuntime):
 
   def load_kernel(self, binary: bytes, kernel: str) -> AMDProgram:
     """Place a code object in GPU memory (once) and make one of its kernels ready. Errors name what the object holds."""
-    self.check_usable()
-    image = self._images.get(binary)
-    if image is None: image = self._images[binary] = self._place(binary)
-    found = image.code.kernel(kernel)
-    program = AMDProgram(self, image, found)
-    if program.layout.unserved: self.unserved[program.name] = program.layout.unserved
-    return program
+    with self.copying, self.memory:  # the code is copied in
+      self.check_usable()
+      image = self._images.get(binary)
+      if image is None: image = self._images[binary] = self._place(binary)
+      found = image.code.kernel(kernel)
+      program = AMDProgram(self, image, found)
+      if program.layout.unserved: self.unserved[program.name] = program.layout.unserved
+      return program
 
   def loaded(self) -> list[tuple[int, codeobject.CodeObject]]:
     """(address, code object) of each code object in GPU memory."""
-    return [(image.address, image.code) for image in self._images.values()]
+    return [(image.address, image.code) for image in list(self._images.values())]
 
   def _place(self, binary: bytes) -> CodeImage:
     code = codeobject.load(binary, arch=self.target, features=self.arch.features)
@@ -321,10 +336,13 @@ class AMDRuntime(QueuedRuntime):
 
   def sleep(self, seconds: float) -> None:
     """Ask the GPU for an interrupt behind the queued work, then sleep in the kernel until it or a fault comes."""
-    last, queue = self.timeline.last, self._last_queue
-    if queue is not None and self._armed != last:
-      self._armed = last
-      queue.submit(self._interrupts["compute" if queue is self.compute else "copy"], last, (), self.timeout_s)
+    with self.lock:
+      last, queue = self.timeline.last, self._last_queue
+      if queue is not None and self._armed != last and self.lost is None:
+        stream = self._interrupts["compute" if queue is self.compute else "copy"]
+        if queue.ring.has_room(queue.words_for(stream, 0)):
+          self._armed = last
+          queue.submit(stream, last, (), self.timeout_s)
     self.kfd.wait_events(max(int(seconds * 1000), 1), self._event)
     self._check_faults()
 
@@ -335,7 +353,8 @@ class AMDRuntime(QueuedRuntime):
   def _check_faults(self) -> None:
     fault = self.kfd.faults.get(self.gpu.gpu_id)
     if fault is None: return
-    if self.lost is None: self.lost = report.fault_error(self, fault)
+    with self.lock:
+      if self.lost is None: self.lost = report.fault_error(self, fault)
     self.check_usable()
 
   def timeout_error(self, value: int, seconds: float) -> WaitTimeout: return report.timeout_error(self, value, seconds)
@@ -346,31 +365,31 @@ class AMDRuntime(QueuedRuntime):
     After a page fault or a GPU hang the kernel driver keeps the process' queues off the GPU (`report.go_on`); then this
     raises DeviceError too.
     """
-    if self._closed: self.check_usable()
-    self._close_queues()
-    self.lost, self._last_queue, self._armed, self.registers = None, None, -1, None
-    self.kfd.faults.pop(self.gpu.gpu_id, None)
-    self.timeline.signal.value = self.timeline.last
-    self._open_queues()
-    timeout, self.timeout_s = self.timeout_s, min(self.timeout_s, _CLOSE_TIMEOUT_S)
+    with self.lock:
+      if self._closed: self.check_usable()
+      self._close_queues()
+      self.lost, self._last_queue, self._armed, self.registers = None, None, -1, None
+      self.kfd.faults.pop(self.gpu.gpu_id, None)
+      self.dropped += ((self.timeline.signal.value + 1, self.timeline.last),)
+      self.timeline.signal.value = self.timeline.last
+      self._open_queues()
     try:
-      self.submit(self.compute, self.compute_marker("probe"))
-      self.synchronize()
+      with self.limited(min(self.timeout_s, _CLOSE_TIMEOUT_S)):
+        self.wait(self.submit(self.compute, self.compute_marker("probe")))
     except DeviceError as e:
       self.lost = DeviceError("does not run again after new queues", where=self.name, hint=report.go_on(self.name),
                               facts=str(e).splitlines())
       self.check_usable()
-    finally: self.timeout_s = timeout
 
   # ---- for tools, reports and tests
 
   def live_buffers(self) -> Iterator[Buffer]:
     """All memory that this GPU has now (the cache of freed buffers included: it is still mapped)."""
-    return (buffer for buffer in self.kfd.buffers if self.gpu.gpu_id in buffer.mapped)
+    return (buffer for buffer in list(self.kfd.buffers) if self.gpu.gpu_id in buffer.mapped)
 
   def peek(self, address: int) -> int | None:
     """The dword at a GPU address, if the host sees it."""
-    for buffer in self.kfd.buffers:
+    for buffer in list(self.kfd.buffers):
       if buffer.memory is not None and buffer.address <= address <= buffer.address + buffer.size - 4:
         return int.from_bytes(buffer.memory[address - buffer.address:address - buffer.address + 4], "little")
     return None
@@ -400,19 +419,24 @@ class AMDRuntime(QueuedRuntime):
     return f"{chip}, KFD {self.kfd.version[0]}.{self.kfd.version[1]}"
 
   def close(self) -> None:
-    if self._closed: return
-    self._closed = True
+    with self.lock:
+      if self._closed: return
+      self._closed = self._closing = True
+      fine = self.lost is None
+      self.lost = self.lost or DeviceError("the device was closed", where=self.name, hint="open it again")
     if self.port.pid() != self._pid: return  # a fork: everything belongs to the parent
-    self.timeout_s = min(self.timeout_s, _CLOSE_TIMEOUT_S)
-    def part() -> None:
-      self.timeline.signal.value = self.timeline.last  # peers may wait for work that is dropped
-      for peer in list(self._peers): peer._part_from(self)
+    words, last = self._done, self.timeline.last
+    if fine: self.port.wait(lambda: bool(words[0] >= last), min(self.timeout_s, _CLOSE_TIMEOUT_S))
+    self.timeline.signal.value = last  # peers and threads may wait for work that is dropped
+    for peer in list(self._peers):
+      with suppress(Error): peer._part_from(self)
+    with self.copying, self.memory, self.lock: self._take_down()
+
+  def _take_down(self) -> None:
+    """Give everything back. Nothing is submitted any more."""
     scratch = [] if self._scratch is None else [self._scratch]
-    steps: list[Callable[[], None]] = [self.synchronize, part, self._close_queues]
-    steps += [lambda: self.kfd.destroy_event(self._event)]
+    steps: list[Callable[[], None]] = [self._close_queues, lambda: self.kfd.destroy_event(self._event)]
     steps += [partial(self.kfd.free, buffer) for buffer in (*self._own, *self._lent, *scratch)]
     for step in steps:
-      try: step()
-      except TinyhwError: pass  # closing goes as far as the kernel lets it
-    self.lost = self.lost or DeviceError("the device was closed", where=self.name, hint="open it again")
+      with suppress(Error): step()  # closing goes as far as the kernel lets it
     if self._doorbells is not None: self.port.munmap(self._doorbells, _DOORBELLS_BYTES)

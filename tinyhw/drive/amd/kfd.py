@@ -15,7 +15,8 @@ from typing import Any
 from weakref import WeakKeyDictionary, ref
 
 from tinyhw.autogen import amdgpu_drm, kfd
-from tinyhw.core.errors import DeviceError, DriverError, InvalidArgument, OutOfMemory, TinyhwError
+from tinyhw.core.errors import DeviceError, DriverError, Error, InvalidArgument, OutOfMemory
+from tinyhw.core.locks import lock
 from tinyhw.core.port import Port
 from tinyhw.drive.allocate import round_up
 from tinyhw.drive.amd.topology import GpuNode, gpus
@@ -99,18 +100,24 @@ class Fault:
 
 class Kfd:
   """See the module. It stays open as long as the port: the kernel gives a process one address space for each GPU, and
-  refuses a second (ACQUIRE_VM, EBUSY)."""
+  refuses a second (ACQUIRE_VM, EBUSY).
+
+  Threads may share it: `lock` is held for what takes several calls or changes the tables, never for WAIT_EVENTS.
+  """
   _connections: WeakKeyDictionary[Any, Kfd] = WeakKeyDictionary()
+  _connecting = lock()
 
   @classmethod
   def of(cls, port: Port) -> Kfd:
     """The port's connection, opened at the first use (and again in a forked process)."""
-    found = cls._connections.get(port)
-    if found is None or found.pid != port.pid():
-      found = cls._connections[port] = cls(port)
-    return found
+    with cls._connecting:
+      found = cls._connections.get(port)
+      if found is None or found.pid != port.pid():
+        found = cls._connections[port] = cls(port)
+      return found
 
   def __init__(self, port: Port) -> None:
+    self.lock = lock()
     self._port = ref(port)  # the port keeps its connection alive, not the other way round
     self.pid = port.pid()
     try: self.fd = port.open(DEVICE)
@@ -129,6 +136,7 @@ class Kfd:
     self.faults: dict[int, Fault] = {}
     self.buffers: set[Buffer] = set()
     self.event_page: Buffer | None = None
+    self.debuggable = False
     self._log_lines = 0
     self._watched: list[Event] = []
 
@@ -147,6 +155,9 @@ class Kfd:
 
   def open_gpu(self, index: int) -> Gpu:
     """Open the render node of a GPU and make its address space the one of this process."""
+    with self.lock: return self._open_gpu(index)
+
+  def _open_gpu(self, index: int) -> Gpu:
     if not 0 <= index < len(self.nodes):
       there = ", ".join(f"AMD:{i} {n.target}" for i, n in enumerate(self.nodes)) or "none"
       raise DeviceError(f"no GPU number {index}; there: {there}", where="AMD", hint=None if self.nodes else _NO_DEVICE)
@@ -162,16 +173,33 @@ class Kfd:
       vm = kfd.kfd_ioctl_acquire_vm_args(drm_fd=drm_fd, gpu_id=node.gpu_id)
       self.call("ACQUIRE_VM", kfd.AMDKFD_IOC_ACQUIRE_VM, vm)
       self._read_apertures(gpu)
-    except TinyhwError:
+    except Error:
       self.port.close(drm_fd)
       raise
     self.opened[node.gpu_id] = gpu
     if self.event_page is None: self._create_event_page(gpu)
+    else: self.map_to(self.event_page, [gpu.gpu_id])  # each GPU writes its events' ids there
     return gpu
+
+  def make_debuggable(self) -> None:
+    """Tell the kernel driver that a debugger may attach to this process, once and before its first queue.
+
+    Waves find their dispatch in trap registers from then on. With a debugger attached the call ends when that has
+    answered. There is no list of code objects for it (r_debug).
+    """
+    if self.debuggable: return
+    mode = kfd.KFD_RUNTIME_ENABLE_MODE_ENABLE_MASK | kfd.KFD_RUNTIME_ENABLE_MODE_TTMP_SAVE_MASK
+    args = kfd.kfd_ioctl_runtime_enable_args(mode_mask=mode)
+    self.call("RUNTIME_ENABLE", kfd.AMDKFD_IOC_RUNTIME_ENABLE, args)
+    self.debuggable = True
 
   def forget(self, gpu_id: int) -> None:
     """The kernel driver has nothing of this process on a GPU any more: neither has this side, but for the event page,
     which is the process'. `open_gpu` begins anew."""
+    with self.lock: self._forget(gpu_id)
+
+  def _forget(self, gpu_id: int) -> None:
+    if self._watched: self.wait_events(0)  # faults that nobody has heard of yet
     for buffer in list(self.buffers):
       buffer.mapped.discard(gpu_id)
       if buffer.gpu_id != gpu_id or buffer is self.event_page: continue
@@ -225,6 +253,9 @@ class Kfd:
     flags = kind.value | kfd.KFD_IOC_ALLOC_MEM_FLAGS_WRITABLE
     if executable: flags |= kfd.KFD_IOC_ALLOC_MEM_FLAGS_EXECUTABLE
     if kind is Memory.VRAM and visible: flags |= kfd.KFD_IOC_ALLOC_MEM_FLAGS_PUBLIC
+    with self.lock: return self._alloc(gpu, size, kind, flags, visible, align)
+
+  def _alloc(self, gpu: Gpu, size: int, kind: Memory, flags: int, visible: bool, align: int) -> Buffer:
     span = size + _GUARD
     address = self.port.reserve(span, _LARGE_PAGE if size >= _LARGE_PAGE else align)
     try: handle, offset = self._allocate(gpu, address, size, flags, 0)
@@ -243,10 +274,12 @@ class Kfd:
     """Make pages of this process visible to the GPU at their own address (USERPTR). Both must be page aligned."""
     if address % PAGE or size % PAGE or size <= 0:
       raise InvalidArgument(f"{size} bytes at {address:#x} are not whole pages", where="register_host")
-    handle, _ = self._allocate(gpu, address, size, Memory.USERPTR.value | kfd.KFD_IOC_ALLOC_MEM_FLAGS_WRITABLE, address)
-    buffer = Buffer(address, size, Memory.USERPTR, handle, gpu.gpu_id, 0, self.port.memory(address, size))
-    self.buffers.add(buffer)
-    self.map_to(buffer, [gpu.gpu_id])
+    flags = Memory.USERPTR.value | kfd.KFD_IOC_ALLOC_MEM_FLAGS_WRITABLE
+    with self.lock:
+      handle, _ = self._allocate(gpu, address, size, flags, address)
+      buffer = Buffer(address, size, Memory.USERPTR, handle, gpu.gpu_id, 0, self.port.memory(address, size))
+      self.buffers.add(buffer)
+      self.map_to(buffer, [gpu.gpu_id])
     return buffer
 
   def _allocate(self, gpu: Gpu, address: int, size: int, flags: int, host_address: int) -> tuple[int, int]:
@@ -266,6 +299,9 @@ class Kfd:
 
   def map_to(self, buffer: Buffer, gpu_ids: Sequence[int]) -> None:
     """Enter the buffer into the page tables of these GPUs."""
+    with self.lock: self._map_to(buffer, gpu_ids)
+
+  def _map_to(self, buffer: Buffer, gpu_ids: Sequence[int]) -> None:
     new = [g for g in gpu_ids if g not in buffer.mapped]
     if not new: return
     ids = (ctypes.c_uint32 * len(new))(*new)
@@ -274,6 +310,10 @@ class Kfd:
     buffer.mapped.update(new)
 
   def free(self, buffer: Buffer) -> None:
+    """Take the buffer out of all page tables and give its memory back."""
+    with self.lock: self._free(buffer)
+
+  def _free(self, buffer: Buffer) -> None:
     if buffer.mapped:
       ids = (ctypes.c_uint32 * len(buffer.mapped))(*sorted(buffer.mapped))
       self.call("UNMAP_MEMORY_FROM_GPU", kfd.AMDKFD_IOC_UNMAP_MEMORY_FROM_GPU, kfd.kfd_ioctl_unmap_memory_from_gpu_args(
@@ -344,5 +384,5 @@ class Kfd:
     try: text = self.port.read("/dev/kmsg").decode(errors="replace")
     except OSError: return []
     lines = [line.split(";", 1)[-1] for line in text.splitlines() if "amdgpu" in line or "kfd" in line]
-    new, self._log_lines = lines[self._log_lines:], len(lines)
+    with self.lock: new, self._log_lines = lines[self._log_lines:], len(lines)
     return new

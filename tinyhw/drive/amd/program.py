@@ -277,12 +277,11 @@ class AMDProgram(Program):
   def __call__(
     self, buffers: Sequence[Allocation], values: Sequence[int | float], grid: Dim3, block: Dim3, wait: bool = False
   ) -> float | None:
-    ring = self.runtime.kernargs
-    at = ring.take(self.argument_bytes)
     packer = self.layout.packer(len(buffers), values)
-    try: packer.pack_into(ring.memory, at, *[b.address for b in buffers], *values)
-    except struct.error as e: raise InvalidArgument(f"an argument does not fit: {e}", where=self._where) from None
-    return self._launch(at, grid, block, 0, wait)
+    def write(memory: memoryview, at: int) -> None:
+      try: packer.pack_into(memory, at, *[b.address for b in buffers], *values)
+      except struct.error as e: raise InvalidArgument(f"an argument does not fit: {e}", where=self._where) from None
+    return self._launch(write, grid, block, 0, wait)
 
   def launch(
     self, kernargs: bytes, grid: Dim3, block: Dim3, *, dynamic_lds: int = 0, wait: bool = False
@@ -292,26 +291,39 @@ class AMDProgram(Program):
       raise InvalidArgument(
         f"{len(kernargs)} bytes of arguments, the kernel takes {self.layout.size}", where=self._where
       )
-    ring = self.runtime.kernargs
-    at = ring.take(self.argument_bytes)
-    ring.memory[at:at + len(kernargs)] = kernargs
-    return self._launch(at, grid, block, dynamic_lds, wait)
+    def write(memory: memoryview, at: int) -> None: memory[at:at + len(kernargs)] = kernargs
+    return self._launch(write, grid, block, dynamic_lds, wait)
 
-  def _launch(self, at: int, grid: Dim3, block: Dim3, dynamic_lds: int, wait: bool) -> float | None:
+  def _launch(self, write: Callable[[memoryview, int], None], grid: Dim3, block: Dim3, dynamic_lds: int,
+              wait: bool) -> float | None:
+    if not wait:
+      self._submit(write, grid, block, dynamic_lds, False)
+      return None
+    with self.runtime.profiling:  # there is one pair of timestamps
+      self.runtime.wait(self._submit(write, grid, block, dynamic_lds, True))
+      return self.runtime.elapsed()
+
+  def _submit(self, write: Callable[[memoryview, int], None], grid: Dim3, block: Dim3, dynamic_lds: int,
+              profile: bool) -> int:
+    """Queue the launch, all of it with the device's lock; returns its timeline value."""
     runtime = self.runtime
     ring = runtime.kernargs
-    prepared = self._prepared.get((block, dynamic_lds, wait))
-    if prepared is None or prepared.scratch_generation != runtime.scratch_generation:
-      prepared = self._prepare(block, dynamic_lds, wait)
-    if prepared.grid != grid: self._set_grid(prepared, grid)
-    stream = prepared.again if runtime.registers is prepared else prepared.full
-    self.fill(stream, "", ring.memory, at, ring.address + at, grid, block, dynamic_lds)
-    value = runtime.submit(runtime.compute, stream)
-    runtime.registers = prepared
-    ring.used_by(value)
-    if not wait: return None
-    runtime.wait(value)
-    return runtime.elapsed()
+    prepared = self._prepared.get((block, dynamic_lds, profile)) or self._prepare(block, dynamic_lds, profile)
+    runtime.enter(runtime.compute, prepared.full, self.argument_bytes)
+    try:
+      if prepared.scratch_generation != runtime.scratch_generation:
+        prepared = self._prepare(block, dynamic_lds, profile)
+      at = ring.take(self.argument_bytes)
+      write(ring.memory, at)
+      if prepared.grid != grid: self._set_grid(prepared, grid)
+      stream = prepared.again if runtime.registers is prepared else prepared.full
+      self.fill(stream, "", ring.memory, at, ring.address + at, grid, block, dynamic_lds)
+      runtime.registers = None  # until it is known what the queue has got
+      value = runtime.submit_entered(runtime.compute, stream)
+      runtime.registers = prepared
+      ring.used_by(value)
+      return value
+    finally: runtime.lock.release()
 
   def fill(
     self, stream: BoundStream, suffix: str, memory: memoryview, at: int, address: int, grid: Dim3, block: Dim3,
@@ -402,14 +414,15 @@ class AMDProgram(Program):
   def _set_registers(self, c: ComputeCommands, block: Dim3, lds: int) -> None:
     """Everything that the dispatch reads but the user SGPRs."""
     d = self.kernel.descriptor
-    rsrc2 = gc.COMPUTE_PGM_RSRC2.decode(d.compute_pgm_rsrc2)
+    rsrc1, rsrc2 = gc.COMPUTE_PGM_RSRC1.decode(d.compute_pgm_rsrc1), gc.COMPUTE_PGM_RSRC2.decode(d.compute_pgm_rsrc2)
+    rsrc1.PRIV = int(self.runtime.arch.saved_privileged)  # which is the queue's to say, not the descriptor's
     rsrc2.LDS_SIZE = -(-lds // self.runtime.arch.lds_granule)
     scratch, ring_size = self.runtime.scratch_registers(self.scratch_wave_bytes)
     c.registers(register(gc.COMPUTE_PGM_LO, DATA=self.entry >> 8 & _DWORD),
                 register(gc.COMPUTE_PGM_HI, DATA=self.entry >> 40))
     c.registers(register(gc.COMPUTE_DISPATCH_SCRATCH_BASE_LO, DATA=scratch >> 8 & _DWORD),
                 register(gc.COMPUTE_DISPATCH_SCRATCH_BASE_HI, DATA=scratch >> 40),
-                gc.COMPUTE_PGM_RSRC1.decode(d.compute_pgm_rsrc1), rsrc2)
+                rsrc1, rsrc2)
     c.registers(gc.COMPUTE_PGM_RSRC3.decode(d.compute_pgm_rsrc3))
     c.registers(register(gc.COMPUTE_RESOURCE_LIMITS))
     c.registers(ring_size)

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 from tinyhw.autogen import gc_11_0_0 as gc
 from tinyhw.autogen import pm4_gfx11 as p
 from tinyhw.autogen import sdma_v6 as s
-from tinyhw.core.errors import DecodeError, DeviceError, WaitTimeout
+from tinyhw.core.errors import DecodeError, DeviceError, MachineFault, PageFault, WaitTimeout
 from tinyhw.core.layout import Packet
+from tinyhw.core.memory import PAGE
+from tinyhw.drive.amd.explain import explain
 from tinyhw.drive.amd.kfd import Buffer, Fault
 from tinyhw.drive.amd.program import NULL_PAGES
 from tinyhw.drive.queue import HardwareQueue, Submission
@@ -20,7 +22,11 @@ if TYPE_CHECKING:
 
 _SHOWN_LOG_LINES = 12
 _LOG_PREFIX = re.compile(r"^amdgpu [0-9a-f:.]+: amdgpu: ")
-_PC = re.compile(r"at PC 0x([0-9a-f]+)")
+_PC = re.compile(r"(?<!called )at PC 0x([0-9a-f]+)")
+_TEXT, _WAVE, _LANE = re.compile(r" in '([^']*)'"), re.compile(r" wave (\d+)"), re.compile(r" lane (\d+)")
+_CAUSE = re.compile(r" stopped: (.+?)(?= at PC 0x|; packet |$)")
+_CALLER = re.compile(r"called at PC 0x([0-9a-f]+)")
+_ACCESS = re.compile(r"page fault: (\w+) of (\d+) bytes at 0x([0-9a-f]+)")
 _STATUS = re.compile(r"GCVM_L2_PROTECTION_FAULT_STATUS:0x([0-9A-Fa-f]+)")
 _STATUS_BITS = sum(f.mask for f in gc.GCVM_L2_PROTECTION_FAULT_STATUS.FIELDS)
 
@@ -52,21 +58,47 @@ def _running(runtime: AMDRuntime) -> list[tuple[HardwareQueue, Submission]]:
 def fault_error(runtime: AMDRuntime, fault: Fault) -> DeviceError:
   """The kernel's fault event, with what the driver knows of the address and of the work in flight."""
   log = runtime.kfd.kernel_log()[-_SHOWN_LOG_LINES:]
-  if fault.address is None: message = f"the GPU stopped: {fault.message}"
+  error: MachineFault
+  if fault.address is None:
+    cause = next((m[1] for line in reversed(log) if (m := _CAUSE.search(line))), None)
+    error = MachineFault(f"the GPU stopped: {f'{cause} ({fault.message})' if cause else fault.message}")
   else:
-    where = f"{fault.message}{_near(runtime, fault.address)}"
     access = _logged_access(log) or fault.access or "access"
-    message = f"GPU page fault: {access} at {fault.address:#x} ({where})"
+    error = PageFault(fault.address, access, 0, reason=fault.message)
+  _told_by_log(error, log)
+  if isinstance(error, PageFault) and error.address is not None: error.memory = _near(runtime, error.address)
   running = _running(runtime)
   if running:
     label = running[0][1].label
-    message += f"; running: {label}{_stopped_at(runtime, log)}"
-    unserved = runtime.unserved.get(label.removeprefix("kernel "))
-    if unserved and fault.address is not None and fault.address < NULL_PAGES:
-      message += f", which asks for {', '.join(unserved)} (null here)"
-  lines = (codeobject.with_places(runtime.loaded(), _LOG_PREFIX.sub("", line)) for line in log)
-  facts = [f"kernel log: {line}" for line in lines]
-  return DeviceError(message, where=runtime.name, hint=go_on(runtime.name), facts=facts)
+    explain(error, runtime.loaded(), label)
+    if isinstance(error, PageFault) and error.address is not None and error.address < NULL_PAGES:
+      if error.access != "execute": error.hidden = runtime.unserved.get(label.removeprefix("kernel "), ())
+  images = runtime.loaded()
+  error.where, error.hint = runtime.name, go_on(runtime.name)
+  error.facts = tuple(f"kernel log: {codeobject.with_places(images, _LOG_PREFIX.sub('', line))}" for line in log)
+  return error
+
+
+def _told_by_log(error: MachineFault, log: Sequence[str]) -> None:
+  """What the kernel driver's log knows: the very address (an event tells its page); the instruction's PC, text, wave,
+  lane, and the call that led there."""
+  for line in reversed(log):
+    access = _ACCESS.search(line)
+    if access is None or not isinstance(error, PageFault) or error.address is None: continue
+    if int(access[3], 16) & -PAGE == error.address & -PAGE:
+      told = PageFault(int(access[3], 16), access[1], int(access[2]), reason=error.reason)
+      error.address, error.access, error.size, error.message = told.address, told.access, told.size, told.message
+      break
+  for line in reversed(log):
+    found = _PC.search(line)
+    if found is None: continue
+    error.pc = int(found[1], 16)
+    text, wave, lane, caller = (p.search(line, found.start()) for p in (_TEXT, _WAVE, _LANE, _CALLER))
+    if text is not None: error.instruction = text[1]
+    if wave is not None: error.wave = int(wave[1])
+    if lane is not None: error.lane = int(lane[1])
+    if caller is not None: error.caller = int(caller[1], 16)
+    return
 
 
 def _logged_access(log: Sequence[str]) -> str | None:
@@ -79,23 +111,17 @@ def _logged_access(log: Sequence[str]) -> str | None:
   return None
 
 
-def _stopped_at(runtime: AMDRuntime, log: Sequence[str]) -> str:
-  """Where in the code the log's PC is."""
-  found = (_PC.search(line) for line in reversed(log))
-  pc = next((int(m[1], 16) for m in found if m), None)
-  named = None if pc is None else codeobject.place(runtime.loaded(), pc)
-  return f" at {named}" if named else ""
-
-
-def _near(runtime: AMDRuntime, address: int) -> str:
-  """Which buffer of this GPU lies at the address or closest below it."""
+def _near(runtime: AMDRuntime, address: int) -> str | None:
+  """The buffer of this GPU that an address is in, or the allocation past whose end it is."""
   below: Buffer | None = None
   for buffer in runtime.live_buffers():
-    if buffer.address <= address and (below is None or buffer.address > below.address): below = buffer
-  if below is None or address - below.address > 1 << 30: return ""
-  named = f"the {below.size:,} byte buffer at {below.address:#x}"
-  if address < below.address + below.size: return f", in {named}"
-  return f", {address - below.address - below.size:,} bytes past the end of {named}"
+    known = buffer.address in runtime.used or buffer.address <= address < buffer.address + buffer.size
+    if known and buffer.address <= address and (below is None or buffer.address > below.address): below = buffer
+  if below is None or address - below.address > 1 << 30: return None
+  size, name = runtime.used.get(below.address, (below.size, ""))
+  named = f"{name} ({size:,} bytes)" if name else f"the {below.size:,} byte buffer at {below.address:#x}"
+  end = below.address + (size if name else below.size)
+  return f"in {named}" if address < end else f"{address - end:,} bytes past the end of {named}"
 
 
 def timeout_error(runtime: AMDRuntime, value: int, seconds: float) -> WaitTimeout:
@@ -108,22 +134,20 @@ def timeout_error(runtime: AMDRuntime, value: int, seconds: float) -> WaitTimeou
     if stuck is None: continue
     packet, address, wanted, seen = stuck
     return WaitTimeout(queue.name, packet=packet, address=address, wanted=wanted, seen=seen, seconds=seconds,
-                       hint=f"nothing has signalled it; {_tail(queue, submission)}")
+                       hint="nothing has signalled it", facts=_tail(queue, submission))
   seen = signal.value
   if not running:
     return WaitTimeout(runtime.name, packet="host", address=signal.address, wanted=value, seen=seen, seconds=seconds)
   queue, submission = running[0]
   return WaitTimeout(queue.name, packet=f"host, for '{submission.label}',", address=signal.address,
                      wanted=submission.value, seen=seen, seconds=seconds,
-                     hint=f"Device[{runtime.name!r}].runtime.reset() drops it; {_tail(queue, submission)}")
+                     hint=f"Device[{runtime.name!r}].runtime.reset() drops it", facts=_tail(queue, submission))
 
 
-def _tail(queue: HardwareQueue, submission: Submission) -> str:
+def _tail(queue: HardwareQueue, submission: Submission) -> list[str]:
   """Where the queue reads, and its packets in flight."""
   ring = queue.ring
-  lines = queue.text_of(submission)
-  shown = "".join(f"\n  {line}" for line in lines)
-  return f"{ring.used} words unread at ring word {ring.read_at}; '{submission.label}' is:{shown}"
+  return [f"{ring.used} words unread at ring word {ring.read_at}; '{submission.label}' is:", *queue.text_of(submission)]
 
 
 def _unmet_wait(runtime: AMDRuntime, queue: HardwareQueue, submission: Submission) -> tuple[str, int, int, int] | None:

@@ -1,0 +1,95 @@
+"""Locks that a fork leaves usable.
+
+A forked child has only the thread that forked; locks that others held would stay held for ever. `lock()` makes one that
+is free again in a child: for what belongs to the parent there (devices, queues, the mock's machine), which a child
+closes and opens anew. `shared_lock(rank)` makes one for tables that a child goes on to use: a fork waits until nobody
+changes them. A thread that holds one takes others of a higher rank only, and no two of one rank; ARCHITECTURE.md has
+the whole order.
+"""
+from __future__ import annotations
+
+import os
+import threading
+import time
+from typing import Any, Final
+from weakref import WeakSet
+
+REGISTRY, RECORDING, GRADIENTS, TABLES = range(4)  # ranks
+_own: Final[WeakSet[Any]] = WeakSet()
+_shared: Final[list[tuple[int, Any]]] = []
+_guard: Final = threading.Lock()
+_WAY_S: Final = 50e-6
+
+
+def lock() -> Any:
+  """A reentrant lock that nobody holds in a forked child."""
+  made = threading.RLock()
+  with _guard: _own.add(made)
+  return made
+
+
+def shared_lock(rank: int) -> Any:
+  """A reentrant lock that is held while the process forks, so that what it guards is whole in the child."""
+  made = threading.RLock()
+  with _guard:
+    _shared.append((rank, made))
+    _shared.sort(key=lambda row: row[0])
+  return made
+
+
+class FairLock:
+  """A reentrant lock whose holder can see that others want it, and let one of them in. A forked child finds it free."""
+
+  def __init__(self) -> None:
+    self._lock, self._counting = lock(), threading.Lock()
+    self.wanted = 0  # threads that wait for it
+
+  def acquire(self, blocking: bool = True, timeout: float = -1) -> bool:
+    """As RLock's."""
+    if self._lock.acquire(False): return True
+    if not blocking: return False
+    self._count(1)
+    try: return bool(self._lock.acquire(True, timeout))
+    finally: self._count(-1)
+
+  def _count(self, n: int) -> None:
+    with self._counting: self.wanted += n
+
+  def release(self) -> None:
+    """As RLock's."""
+    self._lock.release()
+
+  def __enter__(self) -> FairLock:
+    self.acquire()
+    return self
+
+  def __exit__(self, *_: object) -> None: self._lock.release()
+
+  def give_way(self) -> None:
+    """Let go of the lock, however often it is held, for long enough that a thread that waits for it gets it."""
+    held = self._lock._release_save()
+    try: time.sleep(_WAY_S)
+    finally: self._lock._acquire_restore(held)
+
+  # What threading.Condition asks of a lock.
+  def _release_save(self) -> Any: return self._lock._release_save()
+  def _acquire_restore(self, held: Any) -> None: self._lock._acquire_restore(held)
+  def _is_owned(self) -> bool: return bool(self._lock._is_owned())
+
+
+def _hold() -> None:
+  for _, held in _shared: held.acquire()
+  _guard.acquire()
+
+
+def _let_go() -> None:
+  _guard.release()
+  for _, held in reversed(_shared): held.release()
+
+
+def _in_child() -> None:
+  _let_go()
+  for own in list(_own): own._at_fork_reinit()
+
+
+os.register_at_fork(before=_hold, after_in_parent=_let_go, after_in_child=_in_child)

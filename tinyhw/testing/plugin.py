@@ -1,0 +1,235 @@
+"""pytest's plugin: `--mockgpu` runs tests on mock GPUs, `@pytest.mark.mockgpu(...)` gives a test a machine of its own.
+
+A test that faults, hangs or leaks fails alone: with the report of its own fault, and the next one finds a good machine.
+"""
+from __future__ import annotations
+
+import os
+from collections.abc import Generator, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+  from tinyhw.testing.machines import Trial, Wanted
+
+MARKER = ("mockgpu(*cards, check=False, memory=None, seed=None, engine=None, timeout=None): a mock machine of its own "
+          "for the test, with these cards (gfx1100 when none is named)")
+_TRIAL = pytest.StashKey["Trial"]()
+_HARMLESS = {"mockgpu", "request"}  # fixtures that hold no GPU memory
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+  group = parser.getgroup("tinyhw", "GPU programs without a GPU (tinyhw)")
+  group.addoption("--mockgpu", metavar="CARDS", help="run the tests on a mock machine with these cards, as "
+                  "--mockgpu=gfx1100 or --mockgpu=gfx1100,gfx1100; 0: marked tests run on this machine's own GPUs")
+  group.addoption("--mockgpu-check", action="store_true", help="a test fails where its kernels do what works on the "
+                  "mock and need not work on a chip (missing waits and barriers, races, ...)")
+  group.addoption("--mockgpu-memory", choices=("strong", "weak"), help="weak: caches keep stale lines, as on a chip")
+  group.addoption("--mockgpu-seed", type=int, metavar="N", help="varies the order of the mock's queues")
+  group.addoption("--mockgpu-timeout", type=float, metavar="SECONDS", help="what a wait for a GPU may take")
+  group.addoption("--mockgpu-leaks", choices=("fail", "ignore"), default="fail", help="what becomes of a test that "
+                  "still holds GPU memory after its end (default: fail)")
+  parser.addini("mockgpu", "as --mockgpu", default="")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+  config.addinivalue_line("markers", MARKER)
+  cards = config.getoption("--mockgpu") or config.getini("mockgpu")
+  plugin = MockGPUs(config)
+  config.pluginmanager.register(plugin, "tinyhw-mockgpu")
+  if cards and cards != "0": plugin.begin(cards)
+
+
+class MockGPUs:
+  """The plugin of one session."""
+
+  def __init__(self, config: pytest.Config) -> None:
+    self.config = config
+    self.device_chosen = bool(os.environ.get("DEV"))
+    self.real = config.getoption("--mockgpu") == "0"
+    self.shared: Wanted | None = None  # what the tests share: --mockgpu
+    self._session = ExitStack()
+    self._trial: Trial | None = None
+
+  def options(self) -> dict[str, Any]:
+    """What the command line asks of each machine."""
+    get = self.config.getoption
+    return {"check": get("--mockgpu-check"), "memory": get("--mockgpu-memory"), "seed": get("--mockgpu-seed"),
+            "timeout": get("--mockgpu-timeout")}
+
+  def wanted(self, cards: Any, options: dict[str, Any]) -> Wanted:
+    from tinyhw.core.errors import Error
+    from tinyhw.testing.machines import Wanted
+    try: return Wanted.named(cards, **{k: v for k, v in self.options().items() if v not in (None, False)} | options)
+    except Error as error: raise pytest.UsageError(str(error)) from None
+
+  def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+    """Tells a wrong marker before anything runs."""
+    for item in items:
+      if (marker := item.get_closest_marker("mockgpu")) is None: continue
+      try: self.wanted(marker.args, dict(marker.kwargs))
+      except pytest.UsageError as error: raise pytest.UsageError(f"{item.nodeid}: {error}") from None
+
+  def begin(self, cards: str) -> None:
+    """One machine for all tests that do not ask for their own; modules and fixtures may use it too."""
+    from tinyhw.testing.machines import asked
+    self.shared = self.wanted([cards], {})
+    self._session.enter_context(asked(self.shared, self.device_chosen))
+
+  def pytest_unconfigure(self) -> None:
+    self._session.close()
+
+  def pytest_report_header(self) -> str | None:
+    return f"mock GPUs: {', '.join(self.shared.cards)}" if self.shared else None
+
+  # ---- one test
+
+  @pytest.hookimpl(wrapper=True)
+  def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, Any]:
+    marker = item.get_closest_marker("mockgpu")
+    uses = marker is not None or "mockgpu" in getattr(item, "fixturenames", ())
+    if not uses and self.shared is None: return (yield)
+    if self.real: return (yield)
+    with self._machine(item, marker, uses): return (yield)
+
+  @contextmanager
+  def _machine(self, item: pytest.Item, marker: pytest.Mark | None, uses: bool) -> Iterator[None]:
+    """The machine of a test, good again afterwards."""
+    from tinyhw.device import Device
+    from tinyhw.testing.machines import Trial, asked, limited, users_line
+    with ExitStack() as stack:
+      wanted = self.shared
+      if marker is not None or wanted is None:
+        wanted = self.wanted(marker.args if marker else (), dict(marker.kwargs) if marker else {})
+        stack.enter_context(Device.aside())
+        stack.enter_context(asked(wanted, self.device_chosen))
+      stack.enter_context(limited(wanted.timeout))
+      Device.notes_places = users_line
+      self._trial = item.stash[_TRIAL] = Trial()
+      try: yield
+      finally:
+        self._trial = None
+        Device.notes_places = None
+        item.stash[_TRIAL].mend()
+
+  @pytest.hookimpl(tryfirst=True)
+  def pytest_runtest_setup(self, item: pytest.Item) -> None:
+    marker = item.get_closest_marker("mockgpu") if self.real else None
+    if marker is not None: need(self.wanted(marker.args, {}).cards)
+
+  @pytest.hookimpl(wrapper=True)
+  def pytest_fixture_setup(self, fixturedef: pytest.FixtureDef[Any]) -> Generator[None, Any, Any]:
+    trial = self._trial
+    if trial is None or fixturedef.scope == "function": return (yield)
+    from tinyhw.testing.machines import in_use
+    before = in_use()
+    try: return (yield)
+    finally: trial.lent |= in_use() - before
+
+  @pytest.hookimpl(wrapper=True, trylast=True)
+  def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, Any, Any]:
+    result = yield
+    if (trial := item.stash.get(_TRIAL, None)) is None: return result
+    if text := trial.failures(): pytest.fail(text, pytrace=False)
+    held = set(getattr(item, "fixturenames", ())) - _HARMLESS or getattr(item, "cls", None) is not None
+    if self._leaks_fail and not held and (text := trial.leaks()): pytest.fail(text, pytrace=False)
+    return result
+
+  @property
+  def _leaks_fail(self) -> bool: return bool(self.config.getoption("--mockgpu-leaks") == "fail")
+
+  @pytest.hookimpl(wrapper=True, tryfirst=True)
+  def pytest_runtest_teardown(self, item: pytest.Item) -> Generator[None, Any, Any]:
+    holders = [getattr(item, "funcargs", None) or {}]
+    if getattr(item, "cls", None) is not None: holders.append(vars(item.instance))  # type: ignore[attr-defined]
+    result = yield
+    trial = item.stash.get(_TRIAL, None)
+    if trial is None or item.stash.get(_FAILED, False): return result
+    if text := trial.failures(): pytest.fail(text, pytrace=False)
+    if self._leaks_fail and (text := trial.leaks(*holders)): pytest.fail(text, pytrace=False)
+    return result
+
+  @pytest.hookimpl(wrapper=True)
+  def pytest_runtest_makereport(self, item: pytest.Item, call: pytest.CallInfo[Any]) -> Generator[None, Any, Any]:
+    error = call.excinfo
+    if error is not None and item.stash.get(_TRIAL, None) is not None and not self.config.getoption("fulltrace"):
+      shorten(error)
+    report = yield
+    trial = item.stash.get(_TRIAL, None)
+    if trial is not None and report.failed:
+      item.stash[_FAILED] = True
+      if text := trial.record(): report.sections.append(("mock GPU", text))
+    return report
+
+
+_FAILED = pytest.StashKey[bool]()
+
+
+def shorten(error: pytest.ExceptionInfo[BaseException]) -> None:
+  """Leave tinyhw's own frames out of the traceback of its errors: the user's line and the message say all."""
+  from tinyhw.core.errors import Error
+  from tinyhw.testing.machines import PACKAGE
+  def ours(error: pytest.ExceptionInfo[BaseException]) -> bool: return isinstance(error.value, Error)
+  if not ours(error): return
+  for entry in error.traceback:  # pytest asks each frame's module whether to show it
+    if str(entry.path).startswith(PACKAGE): entry.frame.f_globals["__tracebackhide__"] = ours
+  e: BaseException = error.value
+  while isinstance(after := e.__context__, Error): e.__context__ = after.__context__  # the same, told twice
+
+
+def need(cards: tuple[str, ...]) -> None:
+  """Skip the test where this machine has not these GPUs."""
+  if not os.path.exists("/dev/kfd"): pytest.skip(f"needs {', '.join(cards)}, and this machine has no /dev/kfd")
+  from tinyhw.core.errors import Error
+  from tinyhw.device import Device
+  for index, card in enumerate(cards):
+    name = f"AMD:{index}" if index else "AMD"
+    try: target = getattr(Device[name].runtime, "target", "")
+    except Error as error: pytest.skip(f"needs {', '.join(cards)}: {error}")
+    if target != card: pytest.skip(f"needs {', '.join(cards)}, and {name} is {target}")
+
+
+class MockGPU:
+  """What the fixture `mockgpu` gives a test: the machine that its devices are on."""
+
+  def __init__(self, cards: tuple[str, ...]) -> None:
+    self.cards = cards
+
+  @property
+  def devices(self) -> tuple[str, ...]:
+    """The names of its devices: ("AMD", "AMD:1")."""
+    return tuple(f"AMD:{i}" if i else "AMD" for i in range(len(self.cards)))
+
+  @property
+  def machine(self) -> Any:
+    """The `tinyhw.mock.machine.Machine`, opened if it was not; None on a machine with real GPUs."""
+    from tinyhw.device import Device
+    Device.amd_port()
+    return Device.machine
+
+  def report(self) -> list[str]:
+    """What the machine accepted without modelling it, found doubtful or stopped at, so far."""
+    from tinyhw.device import Device
+    return Device.report()
+
+  def findings(self) -> Any:
+    """What the checks found so far (`check=True`): an `emulator.check.Report`."""
+    from tinyhw.device import Device
+    return Device.findings()
+
+  def reset(self, device: str = "AMD") -> None:
+    """Go on after a fault that the test expects; what tensors had on that card is lost."""
+    from tinyhw.device import Device
+    Device.reset(device)
+
+
+@pytest.fixture
+def mockgpu(request: pytest.FixtureRequest) -> MockGPU:
+  """The mock machine of this test; its cards are the marker's, those of --mockgpu, or one gfx1100."""
+  plugin: Any = request.config.pluginmanager.get_plugin("tinyhw-mockgpu")
+  marker = request.node.get_closest_marker("mockgpu")
+  if marker is None and plugin.shared is not None: return MockGPU(plugin.shared.cards)
+  wanted = plugin.wanted(marker.args if marker else (), dict(marker.kwargs) if marker else {})
+  return MockGPU(wanted.cards)
