@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 from tests.cli.test_transcripts import FOLDER
 from tinyhw.cli import debug, launch, report, tinyhw
 from tinyhw.cli.demo import Network, train
-from tinyhw.core.errors import InvalidArgument, TinyhwError
+from tinyhw.core.errors import Error, InvalidArgument
 
 KERNELS = str(FOLDER / "kernels.o")
 
@@ -27,7 +27,7 @@ def run(*words: str, stdin: str | None = None, **environment: str | None) -> Res
 def refused(*words: str, **environment: str | None) -> str:
   """The error of a command that must not go."""
   done = run(*words, **environment)
-  assert isinstance(done.exception, TinyhwError), done.output
+  assert isinstance(done.exception, Error), done.output
   return str(done.exception)
 
 

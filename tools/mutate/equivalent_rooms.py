@@ -56,8 +56,6 @@ ROOMS: Final = (
        "descriptor 0 is the process's input, which no device is"),
   Rule(r"drive\.amd\.commands\.ComputeCommands\.dispatch", r"dim_x=0", r"0 becomes 1",
        "the slots are filled before use"),
-  Rule(r"drive\.amd\.device\.AMDRuntime\.require_scratch", r"scratch_generation \+= 1", r"1 becomes 2|Add becomes Sub",
-       "any change tells"),
   # ---- cli
   Rule(r"cli\.debug\.Shell\.do_info", r"\"breakpoints\":", r"'breakpoints' becomes .*",
        "the beginning of a word is enough"),
