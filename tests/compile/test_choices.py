@@ -56,6 +56,7 @@ LOCALS = {
   "many short rows": (lambda: new(8192, 6).reduce(Ops.ADD, (1,)), "UPCAST0:4 UNROLL1:6 LOCAL0:64"),
   # Products: a square of outputs a thread, so that a load serves several.
   "product": (lambda: matmul(new(64, 64), new(64, 64)), "UPCAST0:4 UPCAST1:4 UNROLL2:4 LOCAL1:16 LOCAL0:4"),
+  "large product": (lambda: matmul(new(512, 512), new(512, 512)), "UPCAST0:4 UPCAST1:4 UNROLL2:4 LOCAL1:64"),
   "small product": (lambda: matmul(new(6, 10), new(10, 9)), "UPCAST0:3 UPCAST1:3 UNROLL2:2 LOCAL1:3 LOCAL0:2"),
   # Long arithmetic is not copied.
   "long": (lambda: twisted(new(4096)), "LOCAL0:64"),

@@ -152,7 +152,7 @@ class FakePort(LinuxPort):
     return super().mmap(-1, length)
 
   def _create_event(self, a: Any) -> None:
-    a.event_id = a.event_trigger_data = a.event_slot_index = self._next
+    a.event_id, a.event_trigger_data, a.event_slot_index = self._next, self._next | 1 << 20, self._next
     self._next += 1
 
   def _create_queue(self, a: Any) -> None:

@@ -93,3 +93,14 @@ def test_dependencies_keep_the_latest_value_and_forget_those_reached() -> None:
   waits.add(a, 3); waits.add(a, 5); waits.add(a, 4); waits.add(b, 2)
   b.value = 2
   assert waits and list(waits.drain()) == [(a, 5)] and not waits
+
+
+def test_segments_are_entered_in_their_order() -> None:
+  """All of the ring before any of it comes again; the wait is for the segment that is entered."""
+  waited: list[int] = []
+  ring = KernargRing(memoryview(bytearray(2048)), 0, waited.append, segments=4)
+  seen = []
+  for value in range(1, 10):
+    seen.append(ring.take(512))
+    ring.used_by(value)
+  assert seen == [512 * (k % 4) for k in range(9)] and waited == [0, 0, 0, 1, 2, 3, 4, 5]

@@ -114,3 +114,12 @@ def test_waiting(linux: LinuxPort) -> None:
   assert 0.02 <= time.perf_counter() - start < 1
   before = linux.now_ns()
   assert linux.now_ns() >= before
+
+
+@pytest.mark.parametrize("align", [4096, 1 << 16, 2 << 20])
+def test_reserving_takes_no_more_than_asked_for(linux: LinuxPort, align: int) -> None:
+  """What was taken for the alignment's sake goes back."""
+  def mapped() -> int: return int(Path("/proc/self/statm").read_text().split()[0]) * 4096
+  before, kept = mapped(), [linux.reserve(8192, align) for _ in range(64)]
+  assert all(at % align == 0 for at in kept) and mapped() - before <= 64 * 8192 + (8 << 20)
+  for at in kept: linux.munmap(at, 8192)

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import gc
+import weakref
 from typing import Any
 
 import numpy as np
@@ -57,6 +58,7 @@ def test_machine_code_is_printed_at_the_last_level(capsys: pytest.CaptureFixture
 
 def test_copies_are_told_too(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
   data = t().realize()
+  t(X, "LLVM").realize()  # devices tell when they open
   monkeypatch.setattr(engine, "counters", engine.Counters())
   monkeypatch.setenv("DEBUG", "2")
   assert (data.to("LLVM").realize().numpy() == X).all()
@@ -173,3 +175,63 @@ def test_a_value_that_turns_out_to_be_a_view_gets_memory_of_its_own() -> None:
   assert (part.realize().numpy() == np.arange(4, 8)).all()
   base.assign(base * 0).realize()
   assert (part.numpy() == np.arange(4, 8)).all()
+
+
+def test_modes_are_arguments_too() -> None:
+  arguments = Arguments(lambda x: x)
+  facts = arguments.call((1,), {}).facts
+  assert {n: f.text for n, f in facts.items() if n in {"Tensor.training (a mode)", "Tensor.no_grad (a mode)"}} == {
+    "Tensor.training (a mode)": str(Tensor.training), "Tensor.no_grad (a mode)": "False"}
+  with Tensor.no_grad(): assert arguments.call((1,), {}).facts["Tensor.no_grad (a mode)"].text == "True"
+  jitted = TinyJit(lambda x: x + 1)
+  for _ in range(2): jitted(t())
+  with Tensor.no_grad(), pytest.raises(InvalidArgument, match="no_grad"): jitted(t())
+  assert (jitted(t()).numpy() == X + 1).all()
+
+
+def test_a_first_call_assigns_to_a_value_with_a_history() -> None:
+  """Calls that only run, that record, and that replay leave the argument alike."""
+  @TinyJit
+  def step(x: Tensor) -> Tensor:
+    x.assign(x * 2)
+    return x + 0
+  for k in range(4):
+    history = t() + 1
+    assert (step(history).numpy() == (X + 1) * 2).all() and (history.numpy() == (X + 1) * 2).all(), k
+
+
+def test_a_result_that_is_a_leaf_brings_its_gradient() -> None:
+  @TinyJit
+  def step(x: Tensor) -> Tensor:
+    leaf = (x * 1).detach().contiguous().requires_grad_()
+    (leaf * leaf).sum().backward()
+    return leaf
+  for k in range(4):
+    leaf = step(t(X + k))
+    assert (leaf.numpy() == X + k).all()
+    assert leaf.grad is not None and (leaf.grad.numpy() == 2 * (X + k)).all()
+
+
+def test_arguments_of_the_recorded_call_may_go() -> None:
+  jitted = TinyJit(lambda x: x + 1)
+  kept = [t(), t()]
+  references = [weakref.ref(x) for x in kept]
+  for x in kept: jitted(x)
+  del x, kept
+  gc.collect()
+  assert [r() for r in references] == [None, None]
+
+
+def test_a_tensor_that_became_another_kind_is_told() -> None:
+  weight = t().realize()
+  jitted = TinyJit(lambda x: x * weight)
+  for _ in range(3): assert (jitted(t()).numpy() == X * X).all()
+  weight.requires_grad_()
+  with pytest.raises(InvalidArgument, match="when a TinyJit recorded, and is"): jitted(t())
+
+
+def test_what_is_printed_of_time_is_a_time(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+  first = lines(capsys, monkeypatch, 4, 1201)[0]
+  assert 0 <= float(first.split("compiled in ")[1].split(" ms")[0]) < 600_000
+  one = lines(capsys, monkeypatch, 2, 1202)[0]
+  assert 0 <= float(one.split(" ms")[0].split()[-1]) < 600_000

@@ -50,11 +50,21 @@ def wanted(name: str, old: int, source: int, compare: int, bits: int) -> int:
   if name in ("SMIN", "SMAX"):
     pick = min if name == "SMIN" else max
     return pick(old, source, key=lambda v: signed(v, bits))
-  if name == "INC": return 0 if old >= source else old + 1
-  if name == "DEC": return source if old == 0 or old > source else old - 1
-  return {"SWAP": source, "CMPSWAP": source if old == compare else old, "ADD": (old + source) % (1 << bits),
-          "SUB": (old - source) % (1 << bits), "UMIN": min(old, source), "UMAX": max(old, source), "AND": old & source,
-          "OR": old | source, "XOR": old ^ source}[name]
+  if name == "INC":
+    return 0 if old >= source else old + 1
+  if name == "DEC":
+    return source if old == 0 or old > source else old - 1
+  return {
+    "SWAP": source,
+    "CMPSWAP": source if old == compare else old,
+    "ADD": (old + source) % (1 << bits),
+    "SUB": (old - source) % (1 << bits),
+    "UMIN": min(old, source),
+    "UMAX": max(old, source),
+    "AND": old & source,
+    "OR": old | source,
+    "XOR": old ^ source,
+  }[name]
 
 
 @pytest.mark.parametrize("operation", OPERATIONS, ids=lambda op: OPERATIONS[op][0])
@@ -81,7 +91,8 @@ def test_atomics_that_are_none() -> None:
   with pytest.raises(DecodeError, match="atomic operation 0x1ff does not exist"):
     atomic(AddressSpace(), 0x1FF, 0, 0, 0)
   name = next(op for op in p4.TC_OP if op.value not in OPERATIONS)
-  with pytest.raises(Unsupported, match=name.name): atomic(AddressSpace(), name.value, 0, 0, 0)
+  with pytest.raises(Unsupported, match=name.name):
+    atomic(AddressSpace(), name.value, 0, 0, 0)
 
 
 @pytest.mark.parametrize("wide", [False, True])
@@ -117,7 +128,8 @@ def test_copies_have_the_width_that_they_ask_for(client: Client) -> None:
   queue, memory = client.queue(), client.alloc(4096)
   at, source, target = memory.address, p4.COPY_DATA_src_sel, p4.COPY_DATA_dst_sel
   memory.u64[0] = 0x1122_3344_5566_7788
-  for k in range(1, 12): memory.u64[k] = 0xEEEE_EEEE_EEEE_EEEE
+  for k in range(1, 12):
+    memory.u64[k] = 0xEEEE_EEEE_EEEE_EEEE
   queue.submit(
     copy_data(source.immediate_data, target.tc_l2, src_addr=0xAB_0000_0063, dst_addr=at + 8),
     copy_data(source.immediate_data, target.tc_l2, count_sel=1, src_addr=0xAB_0000_0063, dst_addr=at + 16),
@@ -134,8 +146,15 @@ def test_copies_have_the_width_that_they_ask_for(client: Client) -> None:
   client.run()
   assert queue.state == "ready", client.machine.report()
   upper = 0xEEEE_EEEE << 32
-  assert memory.u64[1:8].tolist() == [upper | 0x63, 0xAB_0000_0063, upper | 0x5566_7788, upper | 6, 7 << 32 | 6,
-                                      0x1122_3344_5566_7788, upper | 0x63]
+  assert memory.u64[1:8].tolist() == [
+    upper | 0x63,
+    0xAB_0000_0063,
+    upper | 0x5566_7788,
+    upper | 6,
+    7 << 32 | 6,
+    0x1122_3344_5566_7788,
+    upper | 0x63,
+  ]
   assert memory.u64[0] == 0x1122_3344_5566_7789 and memory.u64[8] == 0xEEEE_EEEE_EEEE_EEEE
 
 
@@ -162,10 +181,13 @@ def test_the_state_of_a_queue_as_plain_values(client: Client) -> None:
   assert found["write"] == queue.at and ">= 0x3" in found["wait"]
 
 
-@pytest.mark.parametrize(("threads", "block", "groups"), [
-  ((64, 1, 1), (32, 1, 1), (2, 1, 1)), ((8, 12, 10), (4, 3, 2), (2, 4, 5)), ((4, 3, 2), (4, 3, 2), (1, 1, 1))])
-def test_a_dispatch_may_count_threads(threads: tuple[int, int, int], block: tuple[int, int, int],
-                                      groups: tuple[int, int, int]) -> None:
+@pytest.mark.parametrize(
+  ("threads", "block", "groups"),
+  [((64, 1, 1), (32, 1, 1), (2, 1, 1)), ((8, 12, 10), (4, 3, 2), (2, 4, 5)), ((4, 3, 2), (4, 3, 2), (1, 1, 1))],
+)
+def test_a_dispatch_may_count_threads(
+  threads: tuple[int, int, int], block: tuple[int, int, int], groups: tuple[int, int, int]
+) -> None:
   """COMPUTE_DISPATCH_INITIATOR.USE_THREAD_DIMENSIONS: the three numbers are threads, not workgroups."""
   client = Client(Machine())
   ran: list[Any] = []
@@ -173,17 +195,22 @@ def test_a_dispatch_may_count_threads(threads: tuple[int, int, int], block: tupl
   queue, code = client.queue(), client.alloc(4096, VRAM)
   packets = settings(code.address, initiator=0x8005 | 1 << 5)[:-2]
   packets.append(pm4.set_sh_reg(gc.COMPUTE_NUM_THREAD_X, *block))
-  queue.submit(*packets, p4.DISPATCH_DIRECT(
-    dim_x=threads[0], dim_y=threads[1], dim_z=threads[2], dispatch_initiator=0x8005 | 1 << 5))
+  queue.submit(
+    *packets,
+    p4.DISPATCH_DIRECT(dim_x=threads[0], dim_y=threads[1], dim_z=threads[2], dispatch_initiator=0x8005 | 1 << 5),
+  )
   client.run()
   assert gc.COMPUTE_DISPATCH_INITIATOR(USE_THREAD_DIMENSIONS=1).value() == 1 << 5
   assert [size for size, _ in ran] == [groups] and ran[0][1].block == block and queue.state == "ready"
   for axis in range(3):
     partial = [n + (k == axis) * (block[k] > 1) for k, n in enumerate(threads)]
-    if partial == list(threads): continue
-    queue.submit(p4.DISPATCH_DIRECT(
-      dim_x=partial[0], dim_y=partial[1], dim_z=partial[2], dispatch_initiator=0x8005 | 1 << 5))
-    with pytest.raises(Unsupported, match="partial workgroups"): client.run()
+    if partial == list(threads):
+      continue
+    queue.submit(
+      p4.DISPATCH_DIRECT(dim_x=partial[0], dim_y=partial[1], dim_z=partial[2], dispatch_initiator=0x8005 | 1 << 5)
+    )
+    with pytest.raises(Unsupported, match="partial workgroups"):
+      client.run()
     break
   client.port.end()
 
@@ -191,16 +218,31 @@ def test_a_dispatch_may_count_threads(threads: tuple[int, int, int], block: tupl
 # ---- the copy engine
 
 
-@pytest.mark.parametrize(("packet", "fields"), [
-  (lambda **v: s6.SDMA_PKT_COPY_LINEAR(count=3, src_addr=v.pop("at"), dst_addr=v.pop("to"), **v),
-   ("encrypt", "tmz", "backwards", "dst_sw", "src_sw")),
-  (lambda **v: s6.SDMA_PKT_WRITE_UNTILED(dst_addr=v.pop("at") + 0 * v.pop("to"), count=0, payload=(1,), **v),
-   ("encrypt", "tmz", "sw")),
-  (lambda **v: s6.SDMA_PKT_CONSTANT_FILL(fillsize=2, dst_addr=v.pop("at") + 0 * v.pop("to"), src_data=0, count=3, **v),
-   ("sw",)),
-  (lambda **v: s6.SDMA_PKT_ATOMIC(atomic_op=p4.TC_OP.TC_OP_ATOMIC_ADD_RTN_64, addr=v.pop("at") + 0 * v.pop("to"),
-                                  src_data=1, cmp_data=0, **v), ("tmz",)),
-])
+@pytest.mark.parametrize(
+  ("packet", "fields"),
+  [
+    (
+      lambda **v: s6.SDMA_PKT_COPY_LINEAR(count=3, src_addr=v.pop("at"), dst_addr=v.pop("to"), **v),
+      ("encrypt", "tmz", "backwards", "dst_sw", "src_sw"),
+    ),
+    (
+      lambda **v: s6.SDMA_PKT_WRITE_UNTILED(dst_addr=v.pop("at") + 0 * v.pop("to"), count=0, payload=(1,), **v),
+      ("encrypt", "tmz", "sw"),
+    ),
+    (
+      lambda **v: s6.SDMA_PKT_CONSTANT_FILL(
+        fillsize=2, dst_addr=v.pop("at") + 0 * v.pop("to"), src_data=0, count=3, **v
+      ),
+      ("sw",),
+    ),
+    (
+      lambda **v: s6.SDMA_PKT_ATOMIC(
+        atomic_op=p4.TC_OP.TC_OP_ATOMIC_ADD_RTN_64, addr=v.pop("at") + 0 * v.pop("to"), src_data=1, cmp_data=0, **v
+      ),
+      ("tmz",),
+    ),
+  ],
+)
 def test_fields_that_ask_for_what_is_not_modelled(packet: Any, fields: tuple[str, ...]) -> None:
   for field in ("", *fields):
     client = Client()
@@ -212,9 +254,11 @@ def test_fields_that_ask_for_what_is_not_modelled(packet: Any, fields: tuple[str
       assert queue.state == "ready"
     else:
       made = packet(**values)
-      if not any(f.name == field for f in made.FIELDS): continue
+      if not any(f.name == field for f in made.FIELDS):
+        continue
       queue.submit(packet(**values, **{field: 1}))
-      with pytest.raises(Unsupported, match=rf"{type(made).__name__}\.{field} = 1"): client.run()
+      with pytest.raises(Unsupported, match=rf"{type(made).__name__}\.{field} = 1"):
+        client.run()
     client.port.end()
 
 
@@ -234,15 +278,22 @@ def test_a_masked_poll_says_its_mask(client: Client, mask: int, text: str) -> No
 # ---- AQL
 
 
-@pytest.mark.parametrize(("condition", "holds"), [
-  (hsa.HSA_SIGNAL_CONDITION_EQ, (0, 0, 1, 0)), (hsa.HSA_SIGNAL_CONDITION_NE, (1, 1, 0, 1)),
-  (hsa.HSA_SIGNAL_CONDITION_LT, (1, 1, 0, 0)), (hsa.HSA_SIGNAL_CONDITION_GTE, (0, 0, 1, 1))])
+@pytest.mark.parametrize(
+  ("condition", "holds"),
+  [
+    (hsa.HSA_SIGNAL_CONDITION_EQ, (0, 0, 1, 0)),
+    (hsa.HSA_SIGNAL_CONDITION_NE, (1, 1, 0, 1)),
+    (hsa.HSA_SIGNAL_CONDITION_LT, (1, 1, 0, 0)),
+    (hsa.HSA_SIGNAL_CONDITION_GTE, (0, 0, 1, 1)),
+  ],
+)
 def test_a_barrier_compares_signed_values(condition: int, holds: tuple[int, ...]) -> None:
   client = Client(Machine())
   for value, passes in zip((-(1 << 63), -3, 5, (1 << 63) - 1), holds):
     q = AqlClient(client)
     header = hsa.hsa_amd_vendor_packet_header_t(
-      header=hsa.HSA_PACKET_TYPE_VENDOR_SPECIFIC, AmdFormat=hsa.HSA_AMD_PACKET_TYPE_BARRIER_VALUE)
+      header=hsa.HSA_PACKET_TYPE_VENDOR_SPECIFIC, AmdFormat=hsa.HSA_AMD_PACKET_TYPE_BARRIER_VALUE
+    )
     packet = hsa.hsa_amd_barrier_value_packet_t(header=header, value=5, mask=-1, cond=condition)
     packet.signal.handle, packet.completion_signal.handle = q.signal(0, value), q.signal(1)
     q.put(packet)
@@ -258,9 +309,15 @@ def test_a_barrier_compares_signed_values(condition: int, holds: tuple[int, ...]
 class Version(ctypes.Structure):
   """drm_version of the kernel's drm.h."""
 
-  _fields_ = (*((n, ctypes.c_int) for n in ("major", "minor", "patch")), ("name_len", ctypes.c_size_t),
-              ("name", ctypes.c_void_p), ("date_len", ctypes.c_size_t), ("date", ctypes.c_void_p),
-              ("desc_len", ctypes.c_size_t), ("desc", ctypes.c_void_p))
+  _fields_ = (
+    *((n, ctypes.c_int) for n in ("major", "minor", "patch")),
+    ("name_len", ctypes.c_size_t),
+    ("name", ctypes.c_void_p),
+    ("date_len", ctypes.c_size_t),
+    ("date", ctypes.c_void_p),
+    ("desc_len", ctypes.c_size_t),
+    ("desc", ctypes.c_void_p),
+  )
 
 
 def test_the_render_node_is_amdgpus(client: Client) -> None:
@@ -275,9 +332,13 @@ def test_the_render_node_is_amdgpus(client: Client) -> None:
   client.port.ioctl(client.render[0], request, version)
   assert room[0].value == b"amd" + b"." * 12 and version.name_len == 6
   assert room[1].value == b"AMD GPU" + b"." * 24 and version.desc_len == 7
-  for wrong, argument, code in ((request & ~0xFF00 | ord("x") << 8, version, errno.ENOTTY),
-                                (request, None, errno.EFAULT), (request | 0x3F, version, errno.EINVAL)):
-    with pytest.raises(OSError) as refused: client.port.ioctl(client.render[0], wrong, argument)
+  for wrong, argument, code in (
+    (request & ~0xFF00 | ord("x") << 8, version, errno.ENOTTY),
+    (request, None, errno.EFAULT),
+    (request | 0x3F, version, errno.EINVAL),
+  ):
+    with pytest.raises(OSError) as refused:
+      client.port.ioctl(client.render[0], wrong, argument)
     assert refused.value.errno == code
 
 
@@ -289,12 +350,19 @@ def info(client: Client, query: int, size: int = 512) -> bytes:
 
 
 def test_memory_in_use_is_counted(client: Client) -> None:
-  def number(query: int) -> int: return int.from_bytes(info(client, query, 8), "little")
+  def number(query: int) -> int:
+    return int.from_bytes(info(client, query, 8), "little")
+
   def used() -> tuple[int, int, int, int]:
     answer = drm.drm_amdgpu_memory_info.from_buffer_copy(info(client, drm.AMDGPU_INFO_MEMORY))
     assert answer.vram.heap_usage == answer.cpu_accessible_vram.heap_usage
-    return (number(drm.AMDGPU_INFO_VRAM_USAGE), number(drm.AMDGPU_INFO_GTT_USAGE), answer.vram.heap_usage,
-            answer.gtt.heap_usage)
+    return (
+      number(drm.AMDGPU_INFO_VRAM_USAGE),
+      number(drm.AMDGPU_INFO_GTT_USAGE),
+      answer.vram.heap_usage,
+      answer.gtt.heap_usage,
+    )
+
   before = used()
   client.alloc(8192, VRAM)
   client.alloc(4096, GTT)
@@ -306,7 +374,10 @@ def test_memory_in_use_is_counted(client: Client) -> None:
   assert answer.gtt.total_heap_size == client.machine.system.size
   sizes = drm.drm_amdgpu_info_vram_gtt.from_buffer_copy(info(client, drm.AMDGPU_INFO_VRAM_GTT))
   assert (sizes.vram_size, sizes.vram_cpu_accessible_size, sizes.gtt_size) == (
-    gpu.vram.size, gpu.vram.size, client.machine.system.size)
+    gpu.vram.size,
+    gpu.vram.size,
+    client.machine.system.size,
+  )
 
 
 def test_the_chip_as_the_render_node_tells_it(client: Client) -> None:
@@ -331,23 +402,37 @@ def test_the_chip_as_the_render_node_tells_it(client: Client) -> None:
 def test_tile_configuration(client: Client) -> None:
   """kfd_ioctl_get_tile_config: GB_ADDR_CONFIG of the chip (Navi 31: 0x545), no banks and ranks; zeros for GC 11."""
   room = (ctypes.c_uint32 * 64)(*([7] * 64))
-  answer = client.call("GET_TILE_CONFIG", gpu_id=client.gpu_ids[0], num_tile_configs=40, num_macro_tile_configs=2,
-                       tile_config_ptr=ctypes.addressof(room), macro_tile_config_ptr=ctypes.addressof(room) + 4 * 40)
+  answer = client.call(
+    "GET_TILE_CONFIG",
+    gpu_id=client.gpu_ids[0],
+    num_tile_configs=40,
+    num_macro_tile_configs=2,
+    tile_config_ptr=ctypes.addressof(room),
+    macro_tile_config_ptr=ctypes.addressof(room) + 4 * 40,
+  )
   assert (answer.gb_addr_config, answer.num_banks, answer.num_ranks) == (0x545, 0, 0)
   assert (answer.num_tile_configs, answer.num_macro_tile_configs) == (32, 2)
   assert list(room) == [0] * 32 + [7] * 8 + [0] * 2 + [7] * 22
   assert client.errno("GET_TILE_CONFIG", gpu_id=1) == errno.EINVAL
 
 
-@pytest.mark.parametrize(("address", "code"), [
-  ((1 << 48) - 4096, 0), ((1 << 48) - 8192, 0), (1 << 48, errno.EINVAL), (0, errno.EINVAL),
-  (4096 + 2048, errno.EINVAL)])
+@pytest.mark.parametrize(
+  ("address", "code"),
+  [
+    ((1 << 48) - 4096, 0),
+    ((1 << 48) - 8192, 0),
+    (1 << 48, errno.EINVAL),
+    (0, errno.EINVAL),
+    (4096 + 2048, errno.EINVAL),
+  ],
+)
 def test_where_a_buffer_may_lie(client: Client, address: int, code: int) -> None:
   """Four levels of page tables hold 36 bits of pages; address 0 and parts of pages are refused."""
   a = client.call("ALLOC_MEMORY_OF_GPU", va_addr=address, size=4096, gpu_id=client.gpu_ids[0], flags=VRAM | FLAGS)
   ids = (ctypes.c_uint32 * 1)(client.gpu_ids[0])
-  assert client.errno("MAP_MEMORY_TO_GPU", handle=a.handle, device_ids_array_ptr=ctypes.addressof(ids),
-                      n_devices=1) == code
+  assert (
+    client.errno("MAP_MEMORY_TO_GPU", handle=a.handle, device_ids_array_ptr=ctypes.addressof(ids), n_devices=1) == code
+  )
 
 
 def test_a_ring_of_nothing_stops_a_queue(client: Client) -> None:
@@ -373,7 +458,8 @@ def test_a_percentage_has_eight_bits(client: Client) -> None:
   for percentage, kept in ((0x64, 0x64), (0x132, 0x32)):
     arguments, *_ = client.queue_arguments()
     code = client.errno("CREATE_QUEUE", **(arguments | {"queue_percentage": percentage}))
-    if code: continue
+    if code:
+      continue
     queue = client.machine.queues[-1]
     assert queue.properties.percentage == kept
 
@@ -404,16 +490,19 @@ def test_doorbells_may_be_a_buffer(client: Client) -> None:
   queue, memory = client.queue(), client.alloc(4096)
   size = client.machine.gpus[0].card.doorbell_slice
   flags = kfd.KFD_IOC_ALLOC_MEM_FLAGS_DOORBELL | kfd.KFD_IOC_ALLOC_MEM_FLAGS_WRITABLE & 0xFFFFFFFF
-  a = client.call("ALLOC_MEMORY_OF_GPU", va_addr=client.port.reserve(size), size=size, gpu_id=client.gpu_ids[0],
-                  flags=flags)
+  a = client.call(
+    "ALLOC_MEMORY_OF_GPU", va_addr=client.port.reserve(size), size=size, gpu_id=client.gpu_ids[0], flags=flags
+  )
   at = client.port.mmap(client.render[0], size, a.mmap_offset)
   queue.push(pm4.stream([write(memory.address, 7)]), ring=False)
   queue.write.u64[0] = queue.at
   client.port.doorbell(at + queue.doorbell - client.doorbells[0], queue.at)
   client.run()
   assert memory.u32[0] == 7
-  assert client.errno("ALLOC_MEMORY_OF_GPU", va_addr=1 << 40, size=size * 2, gpu_id=client.gpu_ids[0],
-                      flags=flags) == errno.EINVAL
+  assert (
+    client.errno("ALLOC_MEMORY_OF_GPU", va_addr=1 << 40, size=size * 2, gpu_id=client.gpu_ids[0], flags=flags)
+    == errno.EINVAL
+  )
 
 
 # ---- sysfs and addresses
@@ -440,6 +529,7 @@ def test_links_say_how_far_things_are() -> None:
   def link(path: str) -> dict[str, int]:
     rows = port.read(f"{ROOT}/nodes/{path}/properties").decode().split()
     return {name: int(value) for name, value in zip(rows[::2], rows[1::2])}
+
   for path, ends, weight in (
     ("0/io_links/0", (0, 1), 20), ("0/io_links/1", (0, 2), 20), ("1/io_links/0", (1, 0), 20),
     ("2/io_links/0", (2, 0), 20), ("1/p2p_links/0", (1, 2), 40), ("2/p2p_links/0", (2, 1), 40),
@@ -452,8 +542,11 @@ def test_links_say_how_far_things_are() -> None:
 
 @pytest.mark.parametrize("align", [4096, 1 << 16, 2 << 20])
 def test_reserved_addresses_are_no_more_than_asked_for(align: int) -> None:
-  def mapped() -> int: return int(Path("/proc/self/statm").read_text().split()[0]) * 4096
+  def mapped() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[0]) * 4096
+
   reserve_memory(4096, align)
   before, kept = mapped(), [reserve_memory(5000, align) for _ in range(64)]
   assert all(at % align == 0 for at in kept) and mapped() - before <= 64 * 8192 + (8 << 20)
-  for at in kept: unmap_memory(at, 8192)
+  for at in kept:
+    unmap_memory(at, 8192)

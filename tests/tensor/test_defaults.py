@@ -83,6 +83,14 @@ CASES: dict[str, tuple[Callable[[], Any], Any]] = {
     lambda: t(CUBE[None]).conv2d(t(np.ones((1, 2, 3, 4), np.float32))), CUBE.sum().reshape(1, 1, 1, 1)),
   "max_pool2d": (lambda: t(X[None, None]).max_pool2d(), np.array([[[[X[:2, :2].max(), X[:2, 2:].max()]]]])),
   "avg_pool2d": (lambda: t(X[None, None]).avg_pool2d(), np.array([[[[X[:2, :2].mean(), X[:2, 2:].mean()]]]])),
+  "mT": (lambda: t(CUBE).mT, CUBE.swapaxes(1, 2)), "T": (lambda: t(X).T, X.T),
+  "tolist": (lambda: t(CUBE).tolist(), CUBE.tolist()), "tolist of none": (lambda: t(CUBE[:, :0]).tolist(), [[], []]),
+  "tolist of nothing": (lambda: t(CUBE[:0]).tolist(), []), "tolist of one": (lambda: t(2.5).tolist(), 2.5),
+  "tolist of rows": (lambda: np.zeros(np.array(t(CUBE[:, :, :0]).tolist()).shape), CUBE[:, :, :0]),
+  "classes": (lambda: t(X).sparse_categorical_crossentropy(t(np.array([1, 0, 3]))),
+              -(X - np.log(np.exp(X).sum(1, keepdims=True)))[[0, 1, 2], [1, 0, 3]].mean()),
+  "classes ignored": (lambda: t(X).sparse_categorical_crossentropy(t(np.array([1, 7, 3])), ignore_index=7),
+                      -(X - np.log(np.exp(X).sum(1, keepdims=True)))[[0, 2], [1, 3]].mean()),
   # Numbers beside tensors: on the left, beyond the type, as NumPy's scalars and arrays
   "2 **": (lambda: 2 ** t(X), 2 ** X), "3 **": (lambda: 3 ** t(X), 3 ** X), "** 2": (lambda: t(X) ** 2, X ** 2),
   "** 3": (lambda: t(X) ** 3, X ** 3), "** 0.5": (lambda: t(abs(X)) ** 0.5, abs(X) ** 0.5),
@@ -153,6 +161,33 @@ def test_random_numbers_without_options() -> None:
   assert (Tensor.rand(4, device="PYTHON").numpy() != first).any(), "each draw is another"
   Tensor.manual_seed(0)
   assert (Tensor.rand(4, device="PYTHON").numpy() == first).all(), "the seed is 0 unless said"
+
+
+def test_sums_have_the_type_that_holds_them() -> None:
+  half, small = t(np.full((4, 3), 0.1, np.float16)), t(np.full((4, 3), 100, np.int8))
+  assert half.sum().dtype is dtypes.float16 and half.sum(dtype=dtypes.float32).dtype is dtypes.float32
+  assert half.sum(0, dtype=dtypes.float64).dtype is dtypes.float64
+  assert small.sum().dtype is dtypes.int32 and small.sum().item() == 1200
+  assert small.sum(dtype=dtypes.int64).dtype is dtypes.int64 and small.prod(0).dtype is dtypes.int32
+  assert half.mean().dtype is dtypes.float16 and small.mean().dtype is dtypes.float32
+
+
+def test_more_ways_to_make_a_tensor() -> None:
+  empty = Tensor.empty(2, 3, device="PYTHON")
+  assert empty.dtype is dtypes.float32 and empty.shape == (2, 3)
+  assert Tensor.empty(2, dtype="int8", device="PYTHON").dtype is dtypes.int8
+  assert Tensor.empty(0, 3, device="PYTHON").numpy().shape == (0, 3)
+  Tensor.manual_seed(1)
+  for made, bound in ((Tensor.kaiming_uniform(64, 50, device="PYTHON"), math.sqrt(6 / (1 + 0.01 ** 2) / 50)),
+                      (Tensor.kaiming_uniform(64, 50, a=2.0, device="PYTHON"), math.sqrt(6 / 5 / 50)),
+                      (Tensor.glorot_uniform(64, 50, device="PYTHON"), math.sqrt(6 / 114))):
+    values = abs(made.numpy())
+    assert made.shape == (64, 50) and bound * 0.99 < values.max() <= bound * 1.0001
+  steps = Tensor.rand(500, device="PYTHON").numpy().astype(np.float64) * 2 ** 23
+  assert (steps == np.trunc(steps)).all() and {0, 1} == set((steps % 2).astype(int)), "all of 23 bits are drawn"
+  for wrong in ((2.5,), ("x",), (None,)):
+    with pytest.raises((InvalidArgument, TypeError)): Tensor.zeros(*wrong, device="PYTHON")
+  with pytest.raises(InvalidArgument, match="is not a shape"): Tensor.zeros(2, -1, device="PYTHON")
 
 
 def test_layers_without_options() -> None:

@@ -232,3 +232,8 @@ def test_calls_as_text() -> None:
   assert kfd_wire.text(request) == "AMDKFD_IOC_GET_VERSION()"
   assert kfd_wire.text(request, b"x", -1) == "AMDKFD_IOC_GET_VERSION(b'x') = -1"
   assert kfd_wire.name(0xC0044B99) == "_IOWR('K', 0x99, 4 bytes)" and kfd_wire.find(0xC0044B99) is None
+
+
+def test_text_of_a_field_that_is_none() -> None:
+  with pytest.raises(DecodeError, match=r"EVENT_WRITE\.colour: no such field"):
+    pm4_wire.parse("EVENT_WRITE(event_type=7, colour=3)")

@@ -132,12 +132,6 @@ class CommandStream:
       self._limits[name] = limit if known is None else limit.and_(known)
     self.words.extend(encoded)
 
-  def mark_word(self, name: str, index: int) -> None:
-    """The whole word at `index` (from the end when negative) takes the named value."""
-    at = index + len(self.words) if index < 0 else index
-    self._slots.setdefault(name, []).append(Patch(at, 0, 0, 0))
-    self._limits.setdefault(name, _Limit(_WORD, 0, name))
-
   def mark_words(self, name: str, low: int, high: int) -> None:
     """Two whole words take a named 64-bit value."""
     self._slots.setdefault(name, []).extend((Patch(low, 0, 0, 0), Patch(high, 0, 32, 0)))

@@ -13,8 +13,8 @@ ROOMS: Final = (
   # ---- everywhere
   Rule(ANY, r"^@(dataclasses\.)?dataclass\(", r"True becomes False|False becomes True",
        "what a class of data forbids (frozen) or saves (slots) is for readers and mypy, who refuse code that differs"),
-  Rule(ANY, r"@(functools\.)?(lru_)?cache", r"\d+ becomes \d+", "how much is remembered costs time only"),
   Rule(r".*\.<module>", r"^(_?CACHE_LIMIT|CACHED_\w+|KEPT)\b", ANY, "how much is remembered costs time only"),
+  Rule(ANY, r"strict=True", r"True becomes False", "both have one length; strict says so to readers"),
   # ---- core
   Rule(r"core\.memory\.AddressSpace\.(load|store)", r"if address \+ width > m\.end", r"Gt becomes GtE",
        "the way across mappings reads and writes the same bytes"),
@@ -30,6 +30,8 @@ ROOMS: Final = (
   Rule(r"core\.memory\.AddressSpace\._split", r"or \[0\]", r"0 becomes 1", "without mappings no index is valid"),
   Rule(r"core\.memory\._overlap", r"at \+ size > following", r"Gt becomes GtE",
        "lane after lane stores the same bytes"),
+  # ---- wire
+  Rule(r"wire\.aql\.dispatch", r"SETUP_DIMENSIONS", r"LShift becomes RShift", "the field begins at bit 0"),
   # ---- ir
   Rule(ANY, r"copysign\(1\.0", r"1\.0 becomes 2\.0", "only the sign counts"),
   Rule(r"ir\.dtype\.dtypes", r"^void = ", r"0 becomes 1", "void has no size, whatever its bits"),
@@ -37,6 +39,14 @@ ROOMS: Final = (
        "bit_length is the magnitude's; 41 bits hold more than a float's digits and fewer than a double's too"),
   Rule(r"ir\.symbolic\._positive", r"u\.arg > 0", r"Gt becomes GtE|0 becomes 1",
        "what is divided by 0 is 0, by meaning and by the rule; a division by 1 is gone before"),
+  # ---- compile, engine
+  Rule(r"compile\..*\.<module>", r"^_MAX_|^_LONG_ARITHMETIC|^_KEPT", r"\d+ becomes \d+",
+       "a bound on code and time, chosen"),
+  Rule(r"compile\.kernel\._try", r"amount < 2", r"False becomes True", "who asks for the answer offers 8 at least"),
+  Rule(r"compile\.transcendental\._exp", r"_clamp\(x", r"\d+\.0 becomes \d+\.0",
+       "beyond the clamp all is 0 or infinite"),
+  Rule(r"compile\.transcendental\._fmod", r"steps = ", r"3 becomes 4", "a remainder has the same remainder"),
+  Rule(r"engine\.random\.threefry\.const", r"counter\[0\]", r"0 becomes 1", "both words have one device and shape"),
   # ---- drive
   Rule(r"drive\.amd\.program\.ArgumentLayout\._make_packer", r"argument\.offset > at", r"Gt becomes GtE",
        "no padding and padding of no bytes are the same"),
@@ -44,9 +54,28 @@ ROOMS: Final = (
        "a kernel without arguments reads none of their bytes"),
   Rule(r"drive\.linux\.LinuxPort\.mmap", r"fd < 0", r"0 becomes 1|Lt becomes LtE",
        "descriptor 0 is the process's input, which no device is"),
+  Rule(r"drive\.amd\.commands\.ComputeCommands\.dispatch", r"dim_x=0", r"0 becomes 1",
+       "the slots are filled before use"),
+  # ---- cli
+  Rule(r"cli\.debug\.Shell\.do_info", r"\"breakpoints\":", r"'breakpoints' becomes .*",
+       "the beginning of a word is enough"),
+  Rule(r"cli\.debug\.Shell\.print_value", r"abs\(value\) < 1024", r"abs dropped",
+       "negative numbers of an array are shown in decimal anyway"),
+  Rule(r"cli\.report\._hot", r"r\.hot\(1\)", r"1 becomes 2", "only the first is looked at"),
+  Rule(r"cli\.debug\.Shell\.dump", r"form in FORMATS", r"'f' becomes 'f!'", "a float is shown as one in every format"),
   # ---- mock
   Rule(r"mock\.machine\.<module>", r"^QUANTUM", ANY, "any number of packets keeps the order within each queue"),
   Rule(r"mock\.amd\.\w+\.\w+\.\w+", r"settings_version \+= 1", r"1 becomes 2|Add becomes Sub", "any change tells"),
+  Rule(r"mock\.amd\.atomics\._signed", r"ones - 1 if", r"1 becomes 2", "the order of numbers stays"),
+  Rule(r"mock\.amd\.events\.Events\.__init__", r"page_handle = 0", r"0 becomes 1", "no buffer has this handle"),
+  Rule(r"mock\.amd\.events\.Events\.create", r"range\(FIRST_OTHER", r"1 becomes 2",
+       "the first free number is the same"),
+  Rule(r"mock\.amd\.kfd\.Kfd\.alloc_memory_of_gpu", r"Buffer\(0, ", r"0 becomes 1", "the handle is given a line later"),
+  Rule(r"mock\.amd\.compute\.run_dispatch", r"last\[:3\]", r"3 becomes 4", "what is not known again is looked up"),
+  Rule(r"mock\.amd\.pm4\.<module>", r"^_RELEASE_MEM|^_SET_SH_REG", ANY, "a packet of no known shape is decoded anew"),
+  Rule(r"mock\.amd\.pm4\.ComputeQueue\._decode", r"_learn\(", ANY, "a packet of no known shape is decoded anew"),
+  Rule(r"mock\.machine\.<module>", r"^MMAP_START", r"\d+ becomes \d+", "offsets are whole pages from there on"),
+  Rule(r"mock\.memory\.UserMemory\.mapped", r"maxsplit=2", r"2 becomes 3", "two words are looked at"),
   Rule(r"mock\.amd\.pm4\.ComputeQueue\._shape", r"_RELEASE_WORDS|_SET_SH_REG and end", ANY,
        "a packet of no known shape is decoded anew, to the same end"),
 )

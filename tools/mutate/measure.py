@@ -92,20 +92,29 @@ class Chooser:
     """The tests to ask, in order, each with its seconds; and how many there are."""
     path = str(place.file.path.relative_to(ROOT))
     first, last = place.statement
-    groups = [[] if place.function is None else
-              self.reaching(path, place.lines) or self.reaching(path, range(first, last + 1))]
+    groups = [self.reaching(path, place.lines) or self.reaching(path, range(first, last + 1))]
+    if not groups[0] and not self.at_import(place):  # perhaps in a process that a test forks: ask the file's tests
+      file = [t for t, e in self.map.tests.items() if e.lines.get(path) and t not in self.barred]
+      return self._within(self._in_turn(file), self.budget / 4), 0
     if self.at_import(place):
       groups.append(self._users(place))
       groups.append([t for t, e in self.map.tests.items() if e.lines.get(path) and t not in self.barred])
       if place.function is None: groups.append([t for t in self.map.tests if t not in self.barred])
-    chosen: list[tuple[str, float]] = []
-    seen: set[str] = set()
+    tests: list[str] = []
     for group in groups:
-      for test in self._in_turn(t for t in group if t not in seen):
-        seconds = self.map.tests[test].seconds
-        seen.add(test)
-        if not chosen or sum(s for _, s in chosen) + seconds <= self.budget: chosen.append((test, seconds))
-    return chosen, len(seen)
+      known = set(tests)
+      tests += self._in_turn(t for t in group if t not in known)
+    return self._within(tests, self.budget), len(tests)
+
+  def _within(self, tests: Iterable[str], budget: float) -> list[tuple[str, float]]:
+    """The first of these tests, with their seconds, that do not take more than this together; one at least."""
+    chosen: list[tuple[str, float]] = []
+    for test in tests:
+      seconds = self.map.tests[test].seconds
+      if chosen and seconds > budget: continue
+      budget -= seconds
+      chosen.append((test, seconds))
+    return chosen
 
   def _users(self, place: Place) -> list[str]:
     """The tests that execute a line, in any room, with one of the names that the changed statement defines."""
@@ -197,7 +206,9 @@ def measure(room: str, chosen: list[Place], known: Map, jobs: int = 1, budget: f
 
   def told(k: int, verdict: dict[str, Any]) -> None:
     if verdict["verdict"] == "unplanted": again.append(k)
-    else: outcomes[k].verdict, outcomes[k].by = verdict["verdict"], verdict["by"]
+    else:
+      outcomes[k].verdict, outcomes[k].by = verdict["verdict"], verdict["by"]
+      if outcomes[k].verdict == "passed" and not outcomes[k].tests: outcomes[k].verdict = "unreached"
     done, terminal = sum(1 for o in outcomes.values() if o.verdict), sys.stderr.isatty()
     if not terminal and done % 20: return
     print(f"{room}: {done} of {len(chosen)} asked, {sum(1 for o in outcomes.values() if o.noticed)} noticed ",

@@ -25,7 +25,7 @@ TYPES: Final = frozenset({"TypeVar", "NewType", "cast", "ParamSpec", "Literal", 
 class RoomWalker(Walker):
   """Counts the places of a whole file; changes the one of number `wanted`. `scopes` has for each place the line and the
   name of the function around it, or None for what runs at import; `statements` the first and last line of the statement
-  that it is in (of a compound one: of its head)."""
+  that it is in (of a compound one: of its head; of a default: the function's body)."""
 
   def __init__(self, lines: list[str], wanted: int = -1) -> None:
     super().__init__(lines, wanted)
@@ -61,8 +61,11 @@ class RoomWalker(Walker):
       node.decorator_list = [self.visit(d) for d in node.decorator_list]
     self._scope.append(self._scope[-1])  # defaults run with the definition
     self.names.append(name)
+    before = self._statement  # who runs the body uses the defaults
+    if not isinstance(node, ast.Lambda): self._statement = node.body[0].lineno, node.body[-1].end_lineno
     node.args.defaults = [self.visit(d) for d in node.args.defaults]
     node.args.kw_defaults = [d and self.visit(d) for d in node.args.kw_defaults]
+    self._statement = before
     self.names.pop()
     self._scope[-1] = (first, name)
     out = super()._function(node, name)

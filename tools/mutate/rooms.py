@@ -13,9 +13,11 @@ ROOT: Final = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True)
 class Room:
-  """Files or folders of the package, and the test folders or files that answer for them: the room's own first."""
+  """Files or folders of the package, and the test folders or files that answer for them: the room's own first;
+  `without`: files of programs that only measure."""
   sources: tuple[str, ...]
   tests: tuple[str, ...]
+  without: tuple[str, ...] = ()
 
 
 ROOMS: Final = {
@@ -32,7 +34,7 @@ ROOMS: Final = {
   "mock": Room(("mock",), ("tests/mock", "tests/drive", "tests/launch", "tests/bad")),
   "launch": Room(("tinyhw/launcher.py", "tinyhw/arguments.py", "tinyhw/parameters.py", "tinyhw/evidence.py",
                   "tinyhw/debugger.py", "tinyhw/device.py"), ("tests/launch", "tests/bad", "tests/cli")),
-  "cli": Room(("tinyhw/cli",), ("tests/cli", "tests/launch")),
+  "cli": Room(("tinyhw/cli",), ("tests/cli", "tests/launch"), ("tinyhw/cli/bench.py", "tinyhw/cli/cold.py")),
 }
 
 
@@ -43,6 +45,7 @@ def files(room: str) -> tuple[File, ...]:
   for source in ROOMS[room].sources:
     path = ROOT / source
     for p in sorted(path.rglob("*.py")) if path.is_dir() else [path]:
+      if str(p.relative_to(ROOT)) in ROOMS[room].without: continue
       parts = p.relative_to(ROOT).with_suffix("").parts
       module = ".".join((() if parts[0] == "tinyhw" else ("tinyhw",)) + parts).removesuffix(".__init__")
       out.append(File(p, module))

@@ -14,6 +14,7 @@ import hashlib
 import json
 import os
 import resource
+import signal
 import subprocess
 import sys
 import tempfile
@@ -120,7 +121,11 @@ def _kept(test_file: str) -> Path:
 
 
 def hook() -> None:
-  """Let Python processes of tests begin with `hook/sitecustomize.py`, also where they get a path made of sys.path."""
+  """Let Python processes of tests begin with `hook/sitecustomize.py`, also where they get a path made of sys.path.
+
+  Ctrl-C works in them: what a shell runs in the background ignores it, and a test that waits for it would never end.
+  """
+  signal.signal(signal.SIGINT, signal.default_int_handler)
   sys.path.insert(0, str(HOOK))
   os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, [str(HOOK), os.environ.get("PYTHONPATH")]))
 

@@ -1,7 +1,7 @@
 """Runs tests against changed code: a process that has loaded what the tests need forks for each change.
 
-    python -m tinyhw.tools.mutate.worker loaded ROOM TEST_FILE ...    has collected these; changes live functions
-    python -m tinyhw.tools.mutate.worker bare                         has libraries only; modules load changed
+    python -m tinyhw.tools.mutate.worker loaded ROOM,... TEST_FILE ...  has collected these; changes live functions
+    python -m tinyhw.tools.mutate.worker bare                           has libraries only; modules load changed
 
 Jobs come as lines of JSON, verdicts go the same way. A job's process may do what it likes: it has a limit of processor
 time for each test, one of memory, one of time on the clock, a folder for temporary files and a process group, and all
@@ -42,16 +42,23 @@ TIMES: Final = 12         # times as long as it took unchanged
 
 @dataclass
 class Job:
-  """A change (module, path and number of its file; number -1: none) and the tests to run, (name, seconds) each."""
+  """A change (module, path and number of its file; number -1: none) and the tests to run, (name, seconds) each; `least`
+  is the processor time that each may have at least."""
   id: int
   path: str
   module: str
   number: int
   tests: list[tuple[str, float]] = field(default_factory=list)
+  least: float = CORES
 
 
 def _say(pipe: int, **words: Any) -> None:
   os.write(pipe, (json.dumps(words) + "\n").encode())
+
+
+def _named(items: dict[str, pytest.Item], name: str) -> list[pytest.Item]:
+  """The test of this name, or all cases of it."""
+  return [items[name]] if name in items else [i for n, i in items.items() if n.startswith(f"{name}[")]
 
 
 class Apart:
@@ -63,12 +70,12 @@ class Apart:
   def limit(self, seconds: float) -> None:
     """From now on, so many seconds of the processor more."""
     used = resource.getrusage(resource.RUSAGE_SELF)
-    soft = int(used.ru_utime + used.ru_stime + max(CORES, TIMES * seconds)) + 1
+    soft = int(used.ru_utime + used.ru_stime + max(self.job.least, TIMES * seconds)) + 1
     resource.setrlimit(resource.RLIMIT_CPU, (soft, resource.RLIM_INFINITY))
 
   def run(self, items: dict[str, pytest.Item]) -> None:
     """Run the job's tests among these, up to the first that fails."""
-    chosen = [(items[name], seconds) for name, seconds in self.job.tests if name in items]
+    chosen = [(item, seconds) for name, seconds in self.job.tests for item in _named(items, name)]
     for k, (item, seconds) in enumerate(chosen):
       _say(self.pipe, test=item.nodeid, seconds=seconds)
       os.environ["TINYHW_MUTATE_TEST"] = item.nodeid
@@ -285,4 +292,4 @@ if __name__ == "__main__":
   verdicts = os.fdopen(os.dup(1), "w")
   os.dup2(2, 1)  # pytest's words are no verdicts
   if sys.argv[1] == "bare": bare(verdicts)
-  else: loaded(verdicts, sys.argv[3:], {str(file.path) for file in files(sys.argv[2])})
+  else: loaded(verdicts, sys.argv[3:], {str(file.path) for room in sys.argv[2].split(",") for file in files(room)})
