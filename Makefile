@@ -9,7 +9,7 @@ SECONDS ?= 600
 SEED ?= 0
 JOURNAL ?= .venv/campaign.json
 
-.PHONY: demo test lint bench fuzz gen-check clean
+.PHONY: demo test lint docs bench fuzz gen-check clean
 
 demo: $(VENV)/.run
 	@$(BIN)/tinyhw demo
@@ -22,6 +22,9 @@ test: $(VENV)/.test lint
 lint: $(VENV)/.test
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+
+docs: $(VENV)/.test
+	$(BIN)/python -m mkdocs build --strict --quiet
 
 bench: $(VENV)/.test
 	$(BIN)/tinyhw bench

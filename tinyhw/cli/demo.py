@@ -51,8 +51,8 @@ class Network:
       bound = inputs ** -0.5
       return Tensor.uniform(inputs, outputs, low=-bound, high=bound, device=device, requires_grad=True).realize()
     self.w1, self.w2 = weights(64, 32), weights(32, 10)
-    self.b1 = Tensor.zeros(32, device=device, requires_grad=True).contiguous().realize()
-    self.b2 = Tensor.zeros(10, device=device, requires_grad=True).contiguous().realize()
+    self.b1 = Tensor.zeros(32, device=device, requires_grad=True)
+    self.b2 = Tensor.zeros(10, device=device, requires_grad=True)
 
   def __call__(self, x: Tensor) -> Tensor: return (x @ self.w1 + self.b1).relu() @ self.w2 + self.b2
 
