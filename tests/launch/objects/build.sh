@@ -2,7 +2,7 @@
 # Makes the objects of this folder again. Debian's clang 19.1.7 made those that are here.
 set -eu
 cd "$(dirname "$0")"
-target="--target=amdgcn-amd-amdhsa -mcpu=gfx1100 -nogpulib"
+target="--target=amdgcn-amd-amdhsa -mcpu=gfx1100 -nogpulib -ffile-prefix-map=$PWD=/tinyhw-sources/tests/launch/objects"
 CLANG=${CLANG:-clang-19}
 $CLANG $target -O2 -x c typed.c -o typed_O2.co
 $CLANG $target -O0 -x c -c typed.c -o typed_O0.o
