@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 import os
+import signal
+import threading
 from collections.abc import Callable
 from functools import cache
 
@@ -34,6 +36,9 @@ SIZE = '"amdgpu-flat-work-group-size"="1,{}"'
 
 def pytest_sessionstart(session: pytest.Session) -> None:
   """Says the seed of a thorough run, also where pytest is quiet."""
+  # a shell has what it runs in the background ignore Ctrl-C, which some tests press
+  if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
   terminal = session.config.pluginmanager.get_plugin("terminalreporter")
   if THOROUGH and terminal: terminal.write_line(f"{VARIABLE}={SEED}")
 

@@ -11,7 +11,8 @@ import sys
 import pytest
 
 HEAD = """
-import gc, os
+import gc, os, signal
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in what a shell runs in the background
 import numpy as np
 from tinyhw import Device, Tensor, TinyJit
 from tinyhw.core.errors import DeviceError, InvalidArgument, Error, ValueLost

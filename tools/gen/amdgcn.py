@@ -332,6 +332,20 @@ def ignoring(generation: str) -> dict[str, int]:
   return {name: mask for mask, names in IGNORED[generation].items() for name in names.split()}
 
 
+def ignored_too(rows: list[Row], generation: str) -> list[Row]:
+  """The rows with the bits that chips are recorded to ignore and LLVM refuses (autogen/errata/ignored_*.toml) taken out
+  of their masks. Raises LayoutError for an erratum that is of no row, or of bits that a row has not as zeros."""
+  for erratum in errata(f"ignored_{generation}"):
+    mask, found = int(erratum.now, 0), False
+    for k, row in enumerate(rows):
+      if not re.fullmatch(erratum.what, row.name): continue
+      if row.mask & mask != mask or row.value & mask:
+        raise LayoutError(f"{row.name} has other bits than zeros in {mask:#x}", hint="review its erratum")
+      rows[k], found = replace(row, mask=row.mask & ~mask), True
+    if not found: raise LayoutError(f"no row is called {erratum.what}", hint="review its erratum")
+  return rows
+
+
 def scalars_refused(row: Row) -> Row:
   """The row of a DPP instruction whose second source is a vector register alone."""
   if not re.fullmatch("(e64_)?dpp8?(_fi)?", row.variant): return row
@@ -348,6 +362,7 @@ def select(records: dict[str, Any], generation: str, ignored: Mapping[str, int] 
   Bits that the chip ignores (`ignored`, by record; those of autogen unless given) are taken out of the rows' masks.
   With a later `member` of the generation, the rows are those of that one.
   """
+  recorded = ignored is None
   if ignored is None: ignored = ignoring(generation)
   records = records | {row.what: added(records, row) for row in errata(f"amdgcn_{generation}")}
   rows: dict[tuple[str, str, int, int], Row] = {}
@@ -369,6 +384,7 @@ def select(records: dict[str, Any], generation: str, ignored: Mapping[str, int] 
       elif kept is not row and kept.mask != row.mask and "fake16" not in name and "w64" not in name:
         raise LayoutError(f"{name} and {kept.name} differ and share a key")
   found = [replace(row, mask=row.mask & ~ignored.get(row.name, 0)) for row in rows.values()]
+  if recorded: found = ignored_too(found, generation)
   return found if (member or generation) in DPP_SCALAR_SOURCE else [scalars_refused(row) for row in found]
 
 
