@@ -264,7 +264,8 @@ class Server:
 
   def __init__(self, *words: str) -> None:
     import subprocess
-    environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "TINYHW_CACHE": "0"}
+    # No plugins that are installed: pytest imports the packages of those itself, past the changed modules.
+    environment = os.environ | {"OPENBLAS_NUM_THREADS": "1", "TINYHW_CACHE": "0", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     self.process = subprocess.Popen([sys.executable, "-m", "tinyhw.tools.mutate.worker", *words], stdin=subprocess.PIPE,
                                     stdout=subprocess.PIPE, text=True, env=environment)
 
