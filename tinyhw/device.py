@@ -67,7 +67,7 @@ class OpenDevice:
     self._spare: dict[int, list[Allocation]] = {}
     self._freed: deque[Allocation] = deque()  # not yet among the spare ones
     self.closed = ""  # what happened to it: "closed", "reset"
-    self.used: dict[Allocation, str] = {}  # what is allocated, with the user's line where somebody asked for it
+    self.held: dict[Allocation, str] = {}  # what somebody holds, with the user's line where that is asked for
     self.devices: Devices | None = None  # the registry that opened it
     self.kernels: dict[UOp, Kernel] = {}  # what was compiled and loaded on it; the engine fills it
     self._timeline = getattr(self.runtime, "timeline", None)
@@ -86,7 +86,7 @@ class OpenDevice:
       self._collect()
       allocation = spare.pop() if (spare := self._spare.get(nbytes)) else self._allocated(nbytes)
       noted = self.devices and self.devices.notes_places
-      self.used[allocation] = noted() if noted else ""
+      self.held[allocation] = noted() if noted else ""
       return allocation
 
   def _allocated(self, nbytes: int) -> Allocation:
@@ -98,7 +98,7 @@ class OpenDevice:
 
   def free(self, allocation: Allocation) -> None:
     """Keep the memory for the next allocation of that size. Launches are in order, so queued work is not disturbed."""
-    self.used.pop(allocation, None)
+    self.held.pop(allocation, None)
     if not self.closed: self._freed.append(allocation)  # else it went with the runtime
 
   def _collect(self) -> None:
@@ -142,7 +142,7 @@ class OpenDevice:
     with self.memory:
       if self.closed: return
       self.closed = how
-      self._spare, self.kernels, self.used = {}, {}, {}
+      self._spare, self.kernels, self.held = {}, {}, {}
       self._freed.clear()
     if self.devices is not None: self.devices.forget(self)
     self.runtime.close()

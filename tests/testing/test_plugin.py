@@ -26,6 +26,14 @@ loop:
 done:
   ret void
 }
+define amdgpu_kernel void @count(ptr addrspace(1) %p) #0 {
+  br label %loop
+loop:
+  %i = phi i32 [0, %0], [%next, %loop]
+  %next = add i32 %i, 1
+  store volatile i32 %next, ptr addrspace(1) %p
+  br label %loop
+}
 @lds = internal addrspace(3) global [64 x i32] poison
 define amdgpu_kernel void @race(ptr addrspace(1) %p) #0 {
   %id = call i32 @llvm.amdgcn.workitem.id.x()
@@ -174,6 +182,25 @@ class TestClass:
                              "the test still holds GPU memory*AMD, allocated at test_user.py:*"])
   done = run(project, "def test_leak(): leak(1)", "--mockgpu=gfx1100", "--mockgpu-leaks=ignore")
   done.assert_outcomes(passed=1)
+
+
+def test_patience_and_weak_memory(project: pytest.Pytester) -> None:
+  """The options reach the machine; one that lost its patience is good again."""
+  done = run(project, """
+@pytest.mark.mockgpu(timeout=0.3)
+def test_long(): tinyhw.launch(CODE, "count", 1, 1, [np.zeros(1, np.int32)])
+def test_shared_long(): tinyhw.launch(CODE, "count", 1, 1, [np.zeros(1, np.int32)])
+def test_after(): good(4)
+@pytest.mark.mockgpu(memory="weak")
+def test_weak(mockgpu):
+  good(2)
+  assert mockgpu.machine.weak is not None
+def test_strong(mockgpu):
+  good(3)
+  assert mockgpu.machine.weak is None
+""", "--mockgpu=gfx1100", "--mockgpu-timeout=0.3")
+  done.assert_outcomes(passed=3, failed=2)
+  done.stdout.fnmatch_lines(["FAILED test_user.py::test_long - *", "FAILED test_user.py::test_shared_long - *"])
 
 
 def test_bad_arguments(project: pytest.Pytester) -> None:

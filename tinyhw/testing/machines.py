@@ -113,7 +113,7 @@ def emulated() -> list[OpenDevice]:
 
 def in_use() -> set[Any]:
   """The allocations of emulated devices that somebody holds."""
-  return {a for d in emulated() for a in list(d.used)}
+  return {a for d in emulated() for a in list(d.held)}
 
 
 @dataclass
@@ -165,7 +165,7 @@ class Trial:
     if not left: return ""
     places: dict[str, list[int]] = {}
     for device in emulated():
-      for allocation, place in list(device.used.items()):
+      for allocation, place in list(device.held.items()):
         if allocation in left: places.setdefault(f"{device.name}, allocated at {place}", []).append(allocation.size)
     lines = [f"{sum(sizes):,} bytes in {len(sizes)} allocation{'s' if len(sizes) > 1 else ''} on {place}"
              for place, sizes in places.items()]

@@ -8,15 +8,16 @@ from __future__ import annotations
 import os
 import threading
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from tinyhw.core.source import Source, Sources, Spot, Variable
 from tinyhw.wire import dwarf
 from tinyhw.wire.codeobject import CodeObject
 from tinyhw.wire.locations import variable
 
+T = TypeVar("T")
 _INLINED: Final = "DW_TAG_inlined_subroutine"
 _SCOPES: Final = frozenset({_INLINED, "DW_TAG_lexical_block"})
 _NAMED: Final = frozenset({"DW_TAG_variable", "DW_TAG_formal_parameter"})
@@ -39,6 +40,12 @@ class _Unit:
   """A compilation unit: its DIE, its files as (path, MD5)."""
   cu: Any
   files: tuple[tuple[str, bytes | None], ...]
+
+
+def _undamaged(otherwise: T, read: Callable[..., T], *arguments: object) -> T:
+  """What is read; `otherwise` where it is damaged, which may be in any way: the code runs without what describes it."""
+  try: return read(*arguments)
+  except Exception: return otherwise
 
 
 class Lines(Source):
@@ -94,9 +101,7 @@ class Lines(Source):
       found = self._chains.get(pc)
       if found is None:
         self._load()
-        try: found = self._chain(pc)
-        except Exception: found = ()
-        self._chains[pc] = found
+        found = self._chains[pc] = _undamaged((), self._chain, pc)
       return found
 
   def _chain(self, pc: int) -> tuple[Spot, ...]:
@@ -126,8 +131,8 @@ class Lines(Source):
   def addresses(self, file: str, line: int) -> tuple[int, tuple[int, ...]]:
     with self._lock:
       self._load()
-      try: return self._addresses(file, line)
-      except Exception: return 0, ()
+      nowhere: tuple[int, tuple[int, ...]] = 0, ()
+      return _undamaged(nowhere, self._addresses, file, line)
 
   def _addresses(self, file: str, line: int) -> tuple[int, tuple[int, ...]]:
     rows = [r for r, u in zip(self._rows, self._of)
@@ -200,9 +205,7 @@ class Lines(Source):
       found = self._variables.get(pc)
       if found is None:
         self._load()
-        try: found = self._visible(pc)
-        except Exception: found = ()
-        self._variables[pc] = found
+        found = self._variables[pc] = _undamaged((), self._visible, pc)
       return found
 
   def _visible(self, pc: int) -> tuple[Variable, ...]:

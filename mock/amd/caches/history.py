@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Final
 
@@ -15,12 +16,12 @@ DWORDS: Final = 1 << PAGE_SHIFT - 2
 WHO_BITS: Final = 24  # of a stamp: the clock above, the number of an action below
 
 
-class Agent:
+class Agent(ABC):
   """Whoever accesses memory: a queue that executes packets, or a dispatch."""
 
+  @abstractmethod
   def describe(self, detail: object) -> str:
     """The agent doing something, for people."""
-    raise NotImplementedError
 
   def kind(self, detail: object) -> object:
     """What is the same for all that are told of once."""
