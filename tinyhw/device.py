@@ -492,6 +492,13 @@ def _open_llvm(devices: Devices, name: str, index: int) -> OpenDevice:
   return OpenDevice(name, HostRuntime(name), renderer)
 
 
+def _open_c(devices: Devices, name: str, index: int) -> OpenDevice:
+  from tinyhw.compile.render.c import CRenderer, compiler
+  from tinyhw.drive.c import CRuntime
+  chosen = compiler()
+  return OpenDevice(name, CRuntime(chosen.version, name), lambda: CRenderer(chosen))
+
+
 def _open_python(devices: Devices, name: str, index: int) -> OpenDevice:
   from tinyhw.drive.python import PythonRuntime
   from tinyhw.emulator.uops import load_program
@@ -540,7 +547,8 @@ def stand_in(index: int = 0) -> Arch | None:
 
 
 Opener = Callable[[Devices, str, int], OpenDevice]
-_OPENERS: dict[str, Opener] = {"LLVM": _open_llvm, "PYTHON": _open_python, "AMD": _open_amd, "EMU": _open_emu}
+_OPENERS: dict[str, Opener] = {"LLVM": _open_llvm, "C": _open_c, "PYTHON": _open_python, "AMD": _open_amd,
+                               "EMU": _open_emu}
 
 Device = Devices()
 atexit.register(Device.close)
