@@ -1,4 +1,5 @@
 """Writes the checkpoints of this folder: `python tests/nn/files/make.py`. PyTorch 2.13.0 wrote those that are kept."""
+import json
 from collections import OrderedDict
 from pathlib import Path
 
@@ -26,6 +27,16 @@ def main() -> None:
   torch.save(whole, HERE / "streamed.pt", _use_new_zipfile_serialization=False)
   torch.save(model, HERE / "module.pt")
   torch.jit.save(torch.jit.script(torch.nn.Linear(2, 2)), HERE / "script.pt")
+  learned = {}
+  for name, (kind, options) in values.OPTIMIZERS.items():
+    parameters = [torch.nn.Parameter(torch.from_numpy(a.copy())) for a in values.START]
+    if kind == "Muon": del parameters[1]
+    made = getattr(torch.optim, kind)(parameters, **options)
+    for step in range(values.STEPS):
+      for i, p in enumerate(parameters): p.grad = torch.from_numpy(values.gradient(i, step))
+      made.step()
+    learned[name] = [p.tolist() for p in parameters]
+  (HERE / "learned.json").write_text(json.dumps({"torch": torch.__version__, "learned": learned}, indent=1) + "\n")
 
 
 if __name__ == "__main__": main()
