@@ -1,4 +1,4 @@
-"""Random linear programs give the same in every language that this machine can compile and run as in the UOp emulator."""
+"""Random linear programs give the same in every language that this machine compiles and runs as in the UOp emulator."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
