@@ -80,7 +80,7 @@ import math
 import struct
 import weakref
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.core.locks import NODES, shared_lock
@@ -263,15 +263,18 @@ class UOp:
   def _postorder(self, wanted: Callable[[UOp], bool]) -> list[UOp]:
     """The nodes below that are `wanted`, sources first. Not recursive: graphs are deep."""
     done: dict[UOp, None] = {}
-    stack: list[tuple[UOp, bool]] = [(self, False)]
+    stack: list[UOp | None] = [self]
+    pop, push = stack.pop, stack.append
     while stack:
-      u, expanded = stack.pop()
-      if u in done: continue
-      if expanded: done[u] = None
-      elif wanted(u):
-        stack.append((u, True))
-        for s in reversed(u.src):
-          if s not in done: stack.append((s, False))
+      u = pop()
+      if u is None: done[cast("UOp", pop())] = None  # its sources are done
+      elif u not in done and wanted(u):
+        if src := u.src:
+          push(u)
+          push(None)
+          for s in reversed(src):
+            if s not in done: push(s)
+        else: done[u] = None
     return list(done)
 
   def toposort(self, gate: Callable[[UOp], bool] | None = None) -> dict[UOp, None]:
