@@ -42,6 +42,9 @@ ROOMS: Final = (
   # ---- compile, engine
   Rule(r"compile\..*\.<module>", r"^_MAX_|^_LONG_ARITHMETIC|^_KEPT", r"\d+ becomes \d+",
        "a bound on code and time, chosen"),
+  Rule(r"compile\.kernel\.Kernel\.\w+", r"self\.product\(Axis", r"product: arguments", "the kinds are a set"),
+  Rule(r"compile\.render\.amdgcn\.AMDGCNRenderer\.address", r"kind\.size < 0", r"^Lt becomes LtE",
+       "a buffer of no elements has none to be addressed; the way for those of unknown size is right for all"),
   Rule(r"compile\.kernel\._try", r"amount < 2", r"False becomes True", "who asks for the answer offers 8 at least"),
   Rule(r"compile\.transcendental\._exp", r"_clamp\(x", r"\d+\.0 becomes \d+\.0",
        "beyond the clamp all is 0 or infinite"),
