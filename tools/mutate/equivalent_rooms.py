@@ -42,14 +42,20 @@ ROOMS: Final = (
   # ---- compile, engine
   Rule(r"compile\..*\.<module>", r"^_MAX_|^_LONG_ARITHMETIC|^_KEPT", r"\d+ becomes \d+",
        "a bound on code and time, chosen"),
-  Rule(r"compile\.kernel\.Kernel\.\w+", r"self\.product\(Axis", r"product: arguments", "the kinds are a set"),
-  Rule(r"compile\.render\.amdgcn\.AMDGCNRenderer\.address", r"kind\.size < 0", r"^Lt becomes LtE",
+  Rule(r"compile\.kernel\.Kernel\.\w+", r"self\.product\(Axis", r"product: arguments .*", "the kinds are a set"),
+  Rule(r"compile\.render\.amdgcn\.AMDGCNRenderer\.address", r"kind\.size < 0", r"Lt becomes LtE",
        "a buffer of no elements has none to be addressed; the way for those of unknown size is right for all"),
   Rule(r"compile\.kernel\._try", r"amount < 2", r"False becomes True", "who asks for the answer offers 8 at least"),
   Rule(r"compile\.transcendental\._exp", r"_clamp\(x", r"\d+\.0 becomes \d+\.0",
        "beyond the clamp all is 0 or infinite"),
   Rule(r"compile\.transcendental\._fmod", r"steps = ", r"3 becomes 4", "a remainder has the same remainder"),
   Rule(r"engine\.random\.threefry\.const", r"counter\[0\]", r"0 becomes 1", "both words have one device and shape"),
+  # ---- function
+  Rule(r"function\.elementwise\.Elementwise\.__[gl]e__", r"if side :=", r"0 becomes 1", "the side is 1 or -1 there"),
+  Rule(r"function\.elementwise\.Elementwise\._shift", r"0 <= other < dtype\.bits: other = ", r"Lt becomes LtE",
+       "every type holds its own width"),
+  Rule(r"function\.reduction\.Reduction\.matmul", r"w\.ndim > 2", r"Gt becomes GtE", "an axis of 1 in front of all"),
+  Rule(r"tensor\.Tensor\.\w+", r"return cls\.full\(sizes, 0, ", r"0 becomes 1", "there is no element"),
   # ---- drive
   Rule(r"drive\.amd\.program\.ArgumentLayout\._make_packer", r"argument\.offset > at", r"Gt becomes GtE",
        "no padding and padding of no bytes are the same"),
