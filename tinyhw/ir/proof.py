@@ -1,10 +1,10 @@
 """Bounds of integer expressions whose parts belong together, and division with a proof.
 
 Intervals alone do not know that `j*8 + k < 8*n` for j in 0..n-1 and k in 0..7: they forget that both sides name n. Here
-an expression is a polynomial of what it cannot be taken apart into (loop counters, Variables, quotients ...). Each of
-these, the counters first, is replaced by the end of its interval at which the polynomial is greatest or least, where the
-polynomial is proven to grow or to fall along it all the way. The end of a counter's interval is a polynomial itself.
-What is left when nothing can be replaced any more is bounded as an interval.
+an expression is a polynomial of its atoms (loop counters, Variables, quotients ...). Each of these, the counters first,
+is replaced by the end of its interval at which the polynomial is greatest or least, where the polynomial is proven to
+grow or to fall along it all the way. The end of a counter's interval is a polynomial itself. What is left when nothing
+can be replaced any more is bounded as an interval.
 
 Everything holds for all values that the Variables may take, and where loops run: within a loop its end is above 0.
 """

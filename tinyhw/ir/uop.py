@@ -57,7 +57,7 @@ DEFINE_VAR (), (name, min, max)    The launch value of that name, int32.
 DEFINE_LOCAL (), name              A pointer to dtype.size elements of dtype.base shared by the workgroup.
 SPECIAL (), (name, size)           int32 in 0..size-1: "gidx0", "gidx1", "gidx2" the workgroup id in x, y, z, and
                                    "lidx0", "lidx1", "lidx2" the work-item id.
-SPECIAL (end,), (name, size)       The same in 0..end-1, where the launch decides how many there are; `size` is the most.
+SPECIAL (end,), (name, size)       The same in 0..end-1, where a launch decides how many there are; `size` is the most.
 CONST (), number                   A scalar.
 RANGE (end,), (axis, Axis)         A loop begins here; its int32 counter runs from 0 to end-1 (not at all where the end
                                    is 0 or less).
@@ -152,7 +152,8 @@ _BOTTOM, _TOP = -math.inf, math.inf
 
 class UOp:
   """A node: see the module's page for what each op takes and means. Made through the helpers below, or directly."""
-  __slots__ = ("op", "dtype", "src", "arg", "_shape", "_device", "_bounds", "_ranges", "_variables", "_key", "__weakref__")
+  __slots__ = ("op", "dtype", "src", "arg", "_shape", "_device", "_bounds", "_ranges", "_variables", "_key",
+               "__weakref__")
   op: Ops
   dtype: DType
   src: tuple[UOp, ...]
@@ -336,7 +337,7 @@ class UOp:
   @staticmethod
   def range(end: int | UOp, axis: int, kind: Axis = Axis.LOOP) -> UOp:
     """The counter of axis number `axis`, 0..end-1."""
-    bound = UOp.const(dtypes.index, end) if type(end) is int else getattr(end, "node", end)
+    bound = end if isinstance(end, UOp) else getattr(end, "node", None) or UOp.const(dtypes.index, end)
     return UOp(Ops.RANGE, dtypes.index, (bound,), RangeArg(axis, kind))
 
   @staticmethod
