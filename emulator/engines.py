@@ -4,8 +4,9 @@
 """
 from __future__ import annotations
 
-from collections.abc import Generator, Iterator
-from typing import Any, Final, cast
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from tinyhw.arch import Arch
 from tinyhw.core.errors import InvalidArgument
@@ -18,6 +19,9 @@ from tinyhw.emulator.observe import Observer
 from tinyhw.emulator.schedule import Idle, Schedule
 from tinyhw.emulator.simt import Cohort
 from tinyhw.emulator.view import View
+
+if TYPE_CHECKING:
+  from tinyhw.emulator.jit.repeat import Again
 
 Turns = Iterator[Idle | None]
 Run = Generator[Idle | None, None, DispatchStats]
@@ -69,6 +73,47 @@ def start(space: AddressSpace, arch: Arch, d: Dispatch, *, watchdog: int | None 
   elif engine == "jit": yield from _compiled(workgroups)
   else: yield from _auto(workgroups)
   return workgroups.stats
+
+
+class Repeated:
+  """A dispatch that is run again and again, each time with other user SGPRs: nothing is done twice that only depends on
+  the rest. `auto` and `jit` only; what it does and counts is what `start` does."""
+
+  def __init__(self, space: AddressSpace, arch: Arch, d: Dispatch, *, watchdog: int, engine: str) -> None:
+    self._space, self._arch, self._dispatch, self._watchdog, self._engine = space, arch, d, watchdog, engine
+    self._again: Again | None = None
+    self._alone = False  # the last run was compiled code's alone
+
+  def start(self, user_data: tuple[int, ...], tick: Callable[[], Callable[[], None] | None]) -> Run:
+    """See `start`. `tick` makes the dispatch's, where it is wanted; one that is over at its second look never is."""
+    again, self._again = self._again, None
+    if again is None and self._alone: again = self._make(user_data)
+    if again is None or not again.serves():
+      d = replace(self._dispatch, user_data=user_data, tick=tick())
+      stats = yield from start(self._space, self._arch, d, watchdog=self._watchdog, engine=self._engine)
+      self._note(stats)
+      return stats
+    if again.run(user_data):
+      yield None
+      self._again = again
+      return again.stats
+    stats, turns = again.rest(tick())
+    yield from turns
+    if self._note(stats): self._again = again
+    return stats
+
+  def _note(self, stats: DispatchStats) -> bool:
+    if stats.engine != "jit": return False
+    from tinyhw.emulator.jit.repeat import alone
+    self._alone = alone(stats)
+    return self._alone
+
+  def _make(self, user_data: tuple[int, ...]) -> Again | None:
+    from tinyhw.emulator.jit.repeat import Again
+    from tinyhw.emulator.jit.run import Memory
+    d = replace(self._dispatch, user_data=user_data)
+    workgroups = Workgroups(self._space, self._arch, d, self._watchdog, DispatchStats())
+    return Again(workgroups, Memory(self._space)) if Again.fits(workgroups) else None
 
 
 def _auto(workgroups: Workgroups) -> Turns:

@@ -56,6 +56,7 @@ class Program:
     self._decoded: dict[int, Instruction] = {}
     self._leaders: set[int] = {entry}
     self._spans: dict[int, bytes] = {}  # start -> bytes that were decoded
+    self.kept = 0  # grows whenever those change
     self.compiled: dict[Any, Any] = {}  # what the compiled engine keeps with the program
     self.spent = 0.0  # microseconds, about, that interpreting it has cost
 
@@ -83,15 +84,27 @@ class Program:
     self._blocks.clear()
     self._decoded.clear()
     self._spans.clear()
+    self.kept += 1
 
   def remember(self, start: int, stop: int) -> bytes:
     """Keep the bytes that were decoded, for `fresh`; returns them."""
     data = self._spans[start] = self.space.read(start, stop - start, Access.EXECUTE)
+    self.kept += 1
     return data
 
   def hold(self, start: int, data: bytes) -> None:
     """Keep bytes that something made elsewhere depends on, for `fresh`."""
     self._spans[start] = data
+    self.kept += 1
+
+  def held(self) -> list[tuple[memoryview, bytes]]:
+    """Views of the code in memory, each with what it held when it was decoded; they hold for one `space.version`."""
+    merged: list[tuple[int, bytes]] = []
+    for at, data in sorted(self._spans.items()):
+      if merged and at <= (end := merged[-1][0] + len(merged[-1][1])):
+        merged[-1] = merged[-1][0], merged[-1][1] + data[end - at:]
+      else: merged.append((at, data))
+    return [(self.space.view(at, len(data), Access.EXECUTE).data, data) for at, data in merged]
 
   def block(self, pc: int, mode: int) -> CodeBlock:
     """The block that starts at pc, bound for a value of MODE."""

@@ -64,11 +64,13 @@ def trace(space: AddressSpace, arch: Arch, d: Dispatch, watchdog: int, wave: int
 class Launch:
   """A dispatch in compiled code: the cohorts in threads, and those that have had a turn and have not ended.
 
-  `cohorts` have begun in the reference and go on where they stand.
+  `cohorts` have begun in the reference and go on where they stand; `entered` are waves that compiled code has run once,
+  with what it granted them.
   """
 
-  def __init__(self, workgroups: Workgroups, cohorts: Sequence[Cohort] = (), last: Last | None = None) -> None:
-    self.workgroups, self.stats, self._last = workgroups, workgroups.stats, last
+  def __init__(self, workgroups: Workgroups, cohorts: Sequence[Cohort] = (), last: Last | None = None,
+               entered: tuple[Waves, Value] | None = None) -> None:
+    self.workgroups, self.stats, self._last, self._entered = workgroups, workgroups.stats, last, entered
     self._cohorts = [*cohorts]
     self._running: list[Waves] = []
     self._scratch = bool(workgroups.dispatch.scratch_size)
@@ -89,6 +91,10 @@ class Launch:
     Raises NotCompiled before anything is done for a program that is refused; once waves run, the reference helps out.
     """
     w, part = self.workgroups, False
+    if self._entered is not None:
+      waves, granted = self._entered
+      self._ended(waves, waves.resume(granted))
+      yield None
     while True:
       while self._cohorts or w.left and self._fits(part):
         cohort = self._cohorts.pop(0) if self._cohorts else w.begin(self._room())

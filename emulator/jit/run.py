@@ -173,16 +173,21 @@ class Waves:
     self.form: Form = self.code.form
     self._places = list(self.form.places)  # by what waves have as RESUME: the form's, then others that have no code
     self.error: BaseException | None = None
+    self._begin()
+    self._fill(groups, raw)
+    self._callback = Callback(self._slow)
+    self._context(memory)
+    cohort.runnable, cohort.parked = [], []
+
+  def _begin(self) -> None:
     self.instructions = self.steps = 0  # executed, and not yet accounted for
+    self._meetings = 0  # how often compiled code was left without an end
     self.interpreted: dict[str, int] = {}
     self.quiet = False  # all waves seem to wait
     self._turns = np.full(self.size, TURN)
     self._kept: Value = None
     self._age, self._renew = 0, 1
-    self._fill(groups, raw)
-    self._callback = Callback(self._slow)
-    self._context(memory)
-    cohort.runnable, cohort.parked = [], []
+    self.executed = np.zeros(self.size, np.int64)
 
   # ---- memory that compiled code sees
 
@@ -192,7 +197,6 @@ class Waves:
     else: raw[:n * words] = 0
     self.raw = raw
     states = self.states = raw[:n * words].reshape(n, words)
-    self.executed = np.zeros(n, np.int64)
     self.scratch = None if groups[0].scratch is None else np.zeros(n, np.uint64)
     states[:, STATUS] = END
     for group in groups: self._place(group, slice(None) if group.size == n else group.waves - self.cohort.first)
@@ -265,35 +269,55 @@ class Waves:
 
   def run(self, turn: int | None = None) -> bool:
     """Run until all waves have ended (True) or some have used up their turn (False)."""
-    states, watchdog = self.states, self.cohort.watchdog
-    status, alone, passes = states[:, STATUS], 0, 0
+    status, alone = self.states[:, STATUS], 0
     while True:
       if self.cohort.tick is not None: self._tick(status)
       if len(self._places) > len(self.form.places):  # there are waves without code, or were
         if alone == STEPS: return False
         alone += 1
-        status[(status == RUN) & (states[:, RESUME] >= self.form.compiled)] = STEP
+        status[(status == RUN) & (self.states[:, RESUME] >= self.form.compiled)] = STEP
       if self.form is not self.code.form: self._exchange(self.code.form)
-      self.left[:] = granted = np.minimum(self._turns if turn is None else turn, watchdog - self.executed)
-      self.form.native.run(self.context.ctypes.data, states.ctypes.data, states.shape[1] * 4, self.size)
-      if self.error is not None: raise self.error
-      used = granted - self.left
-      self.executed += used
-      self.instructions += int(used.sum())
-      self.steps += int(used.max())
-      if (status == END).all(): return self._finish()
-      for wave in np.flatnonzero(status == STEP): self._step(int(wave))
-      for wave in np.flatnonzero(status == JUMP): self._jump(int(wave))
-      slept = np.flatnonzero(status == YIELD)
-      for wave in slept:
-        if self.executed[wave] > watchdog: self._expired(int(wave))
-      states[slept, STATUS] = RUN
-      self._release(status)
-      passes += 1
-      if not slept.size and passes == STEPS: slept = np.flatnonzero(status == RUN)  # they only meet at barriers
-      if slept.size:
-        self._watch(slept)
-        return False
+      self.left[:] = granted = np.minimum(self._turns if turn is None else turn, self.cohort.watchdog - self.executed)
+      self._enter()
+      over = self._left(status, granted)
+      if over is not None: return over
+
+  def entered(self) -> None:
+    """Somebody has put all waves where they begin, and run compiled code once."""
+    self._begin()
+
+  def resume(self, granted: Value) -> bool:
+    """After `entered`: what `run` returns. Each wave had as many instructions to run as `granted` says."""
+    over = self._left(self.states[:, STATUS], granted)
+    return self.run() if over is None else over
+
+  def _enter(self) -> None:
+    """Run compiled code once."""
+    states = self.states
+    self.form.native.run(self.context.ctypes.data, states.ctypes.data, states.shape[1] * 4, self.size)
+    if self.error is not None: raise self.error
+
+  def _left(self, status: Value, granted: Value) -> bool | None:
+    """Compiled code has been left, of the instructions `granted` to each wave: what `run` returns, or None to go on.
+    """
+    used = granted - self.left
+    self.executed += used
+    self.instructions += int(used.sum())
+    self.steps += int(used.max())
+    if (status == END).all(): return self._finish()
+    for wave in np.flatnonzero(status == STEP): self._step(int(wave))
+    for wave in np.flatnonzero(status == JUMP): self._jump(int(wave))
+    slept = np.flatnonzero(status == YIELD)
+    for wave in slept:
+      if self.executed[wave] > self.cohort.watchdog: self._expired(int(wave))
+    self.states[slept, STATUS] = RUN
+    self._release(status)
+    self._meetings += 1
+    if not slept.size and self._meetings == STEPS: slept = np.flatnonzero(status == RUN)  # only at barriers
+    if not slept.size: return None
+    self._meetings = 0
+    self._watch(slept)
+    return False
 
   def _tick(self, status: Value) -> None:
     """As `Cohort.ticks`, for the first wave that could run."""

@@ -37,6 +37,7 @@ from tinyhw.mock.amd.registers import (
 from tinyhw.wire import pm4 as wire
 
 if TYPE_CHECKING:
+  from tinyhw.emulator.engines import Repeated
   from tinyhw.mock.amd.process import KfdProcess, ProcessDevice
 
 MAX_DEPTH: Final = 2  # the ring and one level of indirect buffers
@@ -95,6 +96,7 @@ class ComputeQueue(Dispatching):
     self.atomic_return = 0
     self._chained = 0
     self.programs: dict[tuple[int | None, ...], Program] = {}
+    self.repeated: dict[tuple[int, tuple[int, int, int]], tuple[Program, Repeated]] = {}
     self.settings_version = 0  # grows with every write of a register that is not user data
     self._steps: dict[tuple[int, ...], Step] = {}
     self._shapes: dict[tuple[int, ...], Callable[[list[int], int], None]] = {}

@@ -219,7 +219,9 @@ class Queue(ABC):
 
   def _turn_begins(self) -> None:
     """The engine turns to this queue, which may have been off it since the last time."""
-    if self._was_off() and self.properties.active:
+    if self._until_mapped > 1:
+      self._until_mapped -= 1
+    elif self._was_off() and self.properties.active:
       self._map_again(self.memory.load(self.properties.write_pointer, 8))
 
   def _note_thread(self) -> None:
@@ -271,9 +273,8 @@ class Queue(ABC):
 
   def _report_read(self) -> None:
     """Tell the client how far the ring was read."""
-    if self.read != self._reported:
-      self._store_read()
-      self._reported = self.read
+    self._store_read()
+    self._reported = self.read
 
   @abstractmethod
   def _store_read(self) -> None:
@@ -283,9 +284,10 @@ class Queue(ABC):
 
   def run(self, packets: int) -> None:
     """Execute up to `packets` packets, as far as the queue is not blocked. Faults stop the queue, not the machine."""
-    with self.guarded():
+    try:
       self._turn_begins()
-      self._resume()
+      if self.state is State.BLOCKED:
+        self._resume()
       frames = self.frames
       while packets and self.state is State.READY:
         if self.busy:
@@ -300,7 +302,11 @@ class Queue(ABC):
         if frames and frames[-1].at >= len(frames[-1].words):
           self._retire()
       self._retire()
-      self._report_read()
+      if self.read != self._reported:
+        self._report_read()
+    except BaseException as raised:
+      if not self._stopped_by(raised):
+        raise
 
   @contextmanager
   def guarded(self) -> Iterator[None]:
@@ -308,14 +314,18 @@ class Queue(ABC):
     """
     try:
       yield
-    except (PageFault, MachineFault, DecodeError) as error:
-      self.fail(error)
-    except Error as error:  # what tinyhw does not model is the caller's to hear of, at once
-      self.fail(error)
-      raise
-    except BaseException as broken:  # an interrupt by the user, or a mistake of ours: the packet is not done
-      self.fail(MachineFault(f"stopped in the middle of a packet by {type(broken).__name__}"))
-      raise
+    except BaseException as raised:
+      if not self._stopped_by(raised):
+        raise
+
+  def _stopped_by(self, raised: BaseException) -> bool:
+    """Stop for what was raised. False where it is the caller's to hear of."""
+    if isinstance(raised, Error):
+      self.fail(raised)
+      return isinstance(raised, (PageFault, MachineFault, DecodeError))  # else: what tinyhw does not model
+    # an interrupt by the user, or a mistake of ours: the packet is not done
+    self.fail(MachineFault(f"stopped in the middle of a packet by {type(raised).__name__}"))
+    return False
 
   def standing(self) -> Idle | None:
     """What the waves of a dispatch wait for where none can go on."""

@@ -7,6 +7,7 @@ report), or refuses it.
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Final
 
 from tinyhw.autogen import gc_11_0_0 as gc
@@ -36,6 +37,7 @@ def name_of(offset: int) -> str:
   return known[0].__name__ if known else f"register {offset:#x}"
 
 
+@cache
 def bits_of(offset: int) -> int:
   """The bits that a register has."""
   return sum((1 << f.width) - 1 << f.lo for f in REGISTERS[offset][0].FIELDS)

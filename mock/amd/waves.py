@@ -6,7 +6,8 @@ A dispatch runs in turns, so that other queues and the host go on meanwhile: its
 from __future__ import annotations
 
 import threading
-from collections.abc import Generator
+from collections.abc import Callable, Generator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from tinyhw.arch import arch
@@ -14,7 +15,7 @@ from tinyhw.core.errors import InvalidArgument, MachineFault
 from tinyhw.core.patience import ticker
 from tinyhw.emulator.amdgcn import Dispatch
 from tinyhw.emulator.amdgcn.hwreg import MODELLED
-from tinyhw.emulator.engines import start
+from tinyhw.emulator.engines import Repeated, start
 from tinyhw.emulator.schedule import Idle
 from tinyhw.mock.amd.compute import Program
 
@@ -23,6 +24,9 @@ if TYPE_CHECKING:
   from tinyhw.mock.amd.pm4 import ComputeQueue
 
 CYCLES_PER_INSTRUCTION: Final = 4  # of a wave, when others hide nothing
+
+KEPT: Final = 256  # dispatches that a queue keeps ready
+_REPEATING: Final = frozenset({"auto", "jit"})  # engines
 
 Waves = Generator[Idle | None, None, int]
 
@@ -34,44 +38,69 @@ def start_waves(
   """Run a dispatch in turns, see `engines.start`. Returns its nanoseconds on the machine's clock: the instructions of
   all waves shared out among the card's SIMDs, and no less than those of one wave. A `flight` sees memory through
   caches."""
-  card = queue.gpu.card
-  lanes = 32 if program.wave32 else 64
+  machine, card, terms = queue.machine, queue.gpu.card, queue.terms
+  def tick() -> Callable[[], None]:
+    return ticker(queue.terms, queue.queued_by() in (None, threading.main_thread().ident))
+
   try:
-    stats = yield from start(
-      queue.space if flight is None else flight.space,
-      arch(card.name),
-      Dispatch(
-        entry_pc=program.entry,
-        grid=size,
-        block=program.block,
-        rsrc1=program.rsrc1,
-        rsrc2=program.rsrc2,
-        rsrc3=program.rsrc3,
-        user_data=user_data,
-        scratch_base=program.scratch_base,
-        scratch_size=program.scratch_size // lanes,
-        scratch_waves=program.scratch_waves,
-        lds_size=program.lds_size,
-        wave32=program.wave32,
-        compute_units=card.compute_units,
-        shader_engines=card.shader_engines,
-        interrupt=lambda what: queue.interrupt(what, 24, "a wave"),  # the SQ's interrupts have 24 bits
-        tick=ticker(queue.terms, queue.queued_by() in (None, threading.main_thread().ident)),
-      ),
-      watchdog=queue.machine.watchdog,
-      engine=queue.machine.engine,
-      observer=queue.observer,
-      view=None if flight is None else flight.view,
-    )
+    if flight is not None or queue.observer is not None or machine.engine not in _REPEATING or (
+        terms is not None and terms.seconds is not None):
+      stats = yield from start(
+        queue.space if flight is None else flight.space,
+        arch(card.name),
+        replace(_dispatch(queue, program, size), user_data=user_data, tick=tick()),
+        watchdog=machine.watchdog,
+        engine=machine.engine,
+        observer=queue.observer,
+        view=None if flight is None else flight.view,
+      )
+    else:
+      stats = yield from _repeated(queue, program, size).start(user_data, tick)
   except InvalidArgument as refused:  # what the registers ask for and no chip has
     raise MachineFault(f"DISPATCH: {refused}") from None
   for pc, outside in stats.outside.items():
-    queue.machine.doubt(f"{queue.name}: at PC {pc:#x} {outside}")
-  if queue.terms is not None:
-    queue.terms.outside |= stats.outside
+    machine.doubt(f"{queue.name}: at PC {pc:#x} {outside}")
+  if terms is not None:
+    terms.outside |= stats.outside
   for what, count in stats.modelled.items():
-    queue.machine.ignored.note("hardware state", what, MODELLED[what], count)
-  queue.machine.executed += stats.instructions
+    machine.ignored.note("hardware state", what, MODELLED[what], count)
+  machine.executed += stats.instructions
   waves = max(stats.waves, 1)
   turns = -(-waves // card.simds)
   return stats.instructions // waves * turns * CYCLES_PER_INSTRUCTION * 1000 // card.engine_clock
+
+
+def _dispatch(queue: ComputeQueue, program: Program, size: tuple[int, int, int]) -> Dispatch:
+  """The dispatch without its user data."""
+  card, lanes = queue.gpu.card, 32 if program.wave32 else 64
+  return Dispatch(
+    entry_pc=program.entry,
+    grid=size,
+    block=program.block,
+    rsrc1=program.rsrc1,
+    rsrc2=program.rsrc2,
+    rsrc3=program.rsrc3,
+    scratch_base=program.scratch_base,
+    scratch_size=program.scratch_size // lanes,
+    scratch_waves=program.scratch_waves,
+    lds_size=program.lds_size,
+    wave32=program.wave32,
+    compute_units=card.compute_units,
+    shader_engines=card.shader_engines,
+    interrupt=lambda what: queue.interrupt(what, 24, "a wave"),  # the SQ's interrupts have 24 bits
+  )
+
+
+def _repeated(queue: ComputeQueue, program: Program, size: tuple[int, int, int]) -> Repeated:
+  """The dispatch, kept for as long as nothing but its user data changes."""
+  key = id(program), size
+  known = queue.repeated.get(key)
+  if known is not None and known[0] is program:
+    return known[1]
+  if len(queue.repeated) >= KEPT:
+    queue.repeated.clear()
+  machine = queue.machine
+  made = Repeated(queue.space, arch(queue.gpu.card.name), _dispatch(queue, program, size), watchdog=machine.watchdog,
+                  engine=machine.engine)
+  queue.repeated[key] = program, made
+  return made

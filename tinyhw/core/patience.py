@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from importlib import import_module
 from types import FrameType
 from typing import Any, Final
 
@@ -13,6 +14,7 @@ from tinyhw.core.errors import Interrupted
 
 Handler = Callable[[int, FrameType | None], Any]
 _SIGNALS: Final = (signal.SIGINT, signal.SIGALRM, signal.SIGTERM)
+_C: Final[Any] = import_module("_signal")  # what `signal` wraps, without the enumerations that it looks handlers up in
 
 
 def _in_main_thread() -> bool: return threading.get_ident() == threading.main_thread().ident
@@ -74,16 +76,16 @@ class Held:
   def _install(self) -> None:
     self._restore()  # what an exception in `__exit__` has left
     for number in _SIGNALS:
-      handler = signal.getsignal(number)
+      handler = _C.getsignal(number)
       if not callable(handler): continue  # none, or one that Python does not run
       ours = self._holding(handler)
       self._before.append((number, handler, ours))
-      signal.signal(number, ours)
+      _C.signal(number, ours)
 
   def _restore(self) -> None:
     while self._before:
       number, handler, ours = self._before[-1]
-      if signal.getsignal(number) is ours: signal.signal(number, handler)  # a handler may have set another
+      if _C.getsignal(number) is ours: _C.signal(number, handler)  # a handler may have set another
       self._before.pop()
 
   def __exit__(self, *_: object) -> None:

@@ -6,10 +6,21 @@ from collections.abc import Sequence
 
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.nn import optim as optim
-from tinyhw.nn.state import get_parameters, get_state_dict, load_state_dict
+from tinyhw.nn.state import (
+  get_parameters,
+  get_state_dict,
+  gguf_load,
+  load,
+  load_state_dict,
+  safe_load,
+  safe_metadata,
+  safe_save,
+  torch_load,
+)
 from tinyhw.tensor import Tensor
 
-__all__ = ["Embedding", "LayerNorm", "Linear", "get_parameters", "get_state_dict", "load_state_dict", "optim"]
+__all__ = ["Embedding", "LayerNorm", "Linear", "get_parameters", "get_state_dict", "gguf_load", "load",
+           "load_state_dict", "optim", "safe_load", "safe_metadata", "safe_save", "torch_load"]
 
 
 class Linear:

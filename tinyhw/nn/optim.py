@@ -1,30 +1,108 @@
-"""Optimizers: `step()` gives the parameters new values from their gradients, all in one schedule."""
+"""Optimizers: `step()` gives the parameters new values from their gradients, all in one schedule.
+
+Parameters are tensors, or groups with options of their own, as in PyTorch:
+`SGD([{"params": weights, "weight_decay": 0.1}, {"params": biases}], lr=0.01)`. Everything that changes from step to
+step is a tensor on a device, the learning rate too: a step that TinyJit has recorded sees `optimizer.lr = 0.001`.
+"""
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.engine.realize import realize
+from tinyhw.ir.dtype import dtypes
 from tinyhw.tensor import Tensor
+
+Parameters = Sequence[Tensor] | Sequence[Mapping[str, Any]]
+
+
+class Group:
+  """Parameters with the same options. `state` holds tensors by name and place of the parameter."""
+
+  def __init__(self, parameters: Sequence[Tensor], options: dict[str, Any], lr: float):
+    self.parameters, self.options = list(dict.fromkeys(parameters)), options
+    wide = any(p.dtype is dtypes.float64 for p in self.parameters)
+    self._lr = Tensor([lr], device=self.parameters[0].device, dtype=dtypes.float64 if wide else dtypes.float32)
+    self._rate = lr
+    self.state: dict[str, dict[int, Tensor]] = {}
+
+  @property
+  def lr(self) -> float:
+    """The learning rate; setting it reaches recorded steps too."""
+    return self._rate
+
+  @lr.setter
+  def lr(self, value: float) -> None:
+    _check_rate(value)
+    self._rate = value
+    self._lr.assign(Tensor([value], device=self._lr.device, dtype=self._lr.dtype)).realize()
+
+  def rate(self, like: Tensor) -> Tensor:
+    """The learning rate as a tensor on the device of `like`."""
+    return self._lr.to(like.device)
+
+  def kept(self, name: str, p: Tensor, first: Tensor | None = None) -> tuple[Tensor, bool]:
+    """The state of that name of a parameter, and whether it was made just now: `first`, or zeros."""
+    of, place = self.state.setdefault(name, {}), next(i for i, q in enumerate(self.parameters) if q is p)
+    if (found := of.get(place)) is not None: return found, False
+    made = of[place] = (p.detach().zeros_like() if first is None else first).contiguous()
+    return made, True
+
+
+def _check_rate(lr: Any) -> None:
+  if isinstance(lr, bool) or not isinstance(lr, (int, float)): raise InvalidArgument(
+    f"a learning rate is a number, not a {type(lr).__name__}")
+  if not lr >= 0: raise InvalidArgument(f"learning rate {lr} is negative" if lr < 0 else f"learning rate {lr}")
+
+
+def _check_parameter(i: int, p: Any) -> None:
+  if not isinstance(p, Tensor): raise InvalidArgument(f"parameter {i} is a {type(p).__name__}, no Tensor")
+  if not p.requires_grad:
+    raise InvalidArgument(f"parameter {i}, {p.shape} {p.dtype}, requires no gradient",
+                          hint="make it with requires_grad=True, or leave it out: nn.get_parameters does")
+  if not p.is_leaf:
+    raise InvalidArgument(f"parameter {i}, {p.shape} {p.dtype}, was computed from others, and gets no gradient",
+                          hint="give the leaves that it was computed from")
 
 
 class Optimizer(ABC):
-  """Base of the optimizers: the parameters, leaves that require a gradient, and the learning rate."""
+  """Base of the optimizers: groups of leaves that require a gradient, with a learning rate each."""
 
-  def __init__(self, parameters: Sequence[Tensor], lr: float):
-    if not parameters: raise InvalidArgument("an optimizer without parameters")
-    if lr < 0: raise InvalidArgument(f"learning rate {lr} is negative")
-    for i, p in enumerate(parameters):
-      if not isinstance(p, Tensor): raise InvalidArgument(f"parameter {i} is a {type(p).__name__}, no Tensor")
-      if not p.requires_grad:
-        raise InvalidArgument(f"parameter {i}, {p.shape} {p.dtype}, requires no gradient",
-                              hint="make it with requires_grad=True, or leave it out: nn.get_parameters does")
-      if not p.is_leaf:
-        raise InvalidArgument(f"parameter {i}, {p.shape} {p.dtype}, was computed from others, and gets no gradient",
-                              hint="give the leaves that it was computed from")
-    self.parameters = list(dict.fromkeys(parameters))
-    self.lr = lr
+  def __init__(self, parameters: Parameters, lr: float, **options: Any):
+    given: list[Any] = list(parameters)
+    if not given: raise InvalidArgument("an optimizer without parameters")
+    _check_rate(lr)
+    rows: list[Mapping[str, Any]] = given if all(isinstance(g, Mapping) for g in given) else [{"params": given}]
+    self.groups: list[Group] = []
+    for row in rows:
+      own = {k: v for k, v in row.items() if k not in ("params", "lr")}
+      if unknown := own.keys() - options.keys():
+        raise InvalidArgument(f"{type(self).__name__} has no option {sorted(unknown)[0]!r}",
+                              hint=f"a group may have params, lr, {', '.join(options)}")
+      params = row.get("params", ())
+      params = [params] if isinstance(params, Tensor) else list(params)
+      if not params: raise InvalidArgument("a group without parameters")
+      for i, p in enumerate(params): _check_parameter(i, p)
+      if any(p is q for g in self.groups for p in params for q in g.parameters):
+        raise InvalidArgument("a parameter is in two groups")
+      _check_rate(row.get("lr", lr))
+      self.groups.append(Group(params, options | own, row.get("lr", lr)))
+
+  @property
+  def parameters(self) -> list[Tensor]:
+    """All parameters, each once."""
+    return [p for g in self.groups for p in g.parameters]
+
+  @property
+  def lr(self) -> float:
+    """The learning rate of the first group; setting it sets that of all."""
+    return self.groups[0].lr
+
+  @lr.setter
+  def lr(self, value: float) -> None:
+    for g in self.groups: g.lr = value
 
   def zero_grad(self) -> None:
     """Forget the gradients."""
@@ -33,76 +111,191 @@ class Optimizer(ABC):
   def step(self, *also: Tensor) -> None:
     """Update every parameter that has a gradient; `also` (such as the loss) is computed in the same schedule."""
     with Tensor.no_grad():
-      updated = self._update([p for p in self.parameters if p.grad is not None])
-    realize(*updated, *also)
+      changed: list[Tensor] = []
+      for g in self.groups:
+        learning = [p for p in g.parameters if p.grad is not None]
+        if learning: changed += self._begin(g)
+        for p in learning:
+          assert p.grad is not None
+          more, change = self._change(g, p, p.grad, p.detach())
+          p.assign(p.detach() - change.cast(p.dtype))
+          changed += [*more, p]
+    realize(*changed, *also)
+
+  def _begin(self, group: Group) -> list[Tensor]:
+    """What changes once a step; the tensors to realize."""
+    return []
 
   @abstractmethod
-  def _update(self, parameters: list[Tensor]) -> list[Tensor]:
-    """Assign new values, lazily; the tensors to realize."""
+  def _change(self, group: Group, p: Tensor, g: Tensor, value: Tensor) -> tuple[list[Tensor], Tensor]:
+    """(state that was assigned, what is taken from the parameter) for the gradient `g` at `value`."""
+
+
+class OptimizerGroup:
+  """Several optimizers as one."""
+
+  def __init__(self, *optimizers: Optimizer):
+    if not optimizers: raise InvalidArgument("a group of no optimizers")
+    self.optimizers = optimizers
+
+  @property
+  def parameters(self) -> list[Tensor]:
+    """The parameters of all."""
+    return [p for o in self.optimizers for p in o.parameters]
+
+  def zero_grad(self) -> None:
+    """Forget the gradients of all."""
+    for o in self.optimizers: o.zero_grad()
+
+  def step(self, *also: Tensor) -> None:
+    """A step of each."""
+    for i, o in enumerate(self.optimizers): o.step(*(also if i == 0 else ()))
 
 
 class SGD(Optimizer):
   """Gradient descent, with momentum and weight decay when they are not 0 (PyTorch's formulas)."""
 
-  def __init__(self, parameters: Sequence[Tensor], lr: float = 0.01, momentum: float = 0.0, weight_decay: float = 0.0,
-               nesterov: bool = False):
-    super().__init__(parameters, lr)
-    self.momentum, self.weight_decay, self.nesterov = momentum, weight_decay, nesterov
-    self.velocity: dict[Tensor, Tensor] = {}
+  def __init__(self, parameters: Parameters, lr: float = 0.01, momentum: float = 0.0, weight_decay: float = 0.0,
+               nesterov: bool = False, dampening: float = 0.0):
+    if nesterov and (not momentum or dampening):
+      raise InvalidArgument(f"Nesterov's momentum with momentum {momentum} and dampening {dampening}",
+                            hint="it needs a momentum and no dampening")
+    super().__init__(parameters, lr, momentum=momentum, weight_decay=weight_decay, nesterov=nesterov,
+                     dampening=dampening)
 
-  def _update(self, parameters: list[Tensor]) -> list[Tensor]:
-    changed = []
-    for p in parameters:
-      g = p.grad
-      assert g is not None
-      value = p.detach()
-      if self.weight_decay: g = g + self.weight_decay * value
-      if self.momentum:
-        # The first step starts from the gradient itself.
-        v = self.velocity.get(p)
-        if v is None: v = self.velocity[p] = g.contiguous()
-        else: v.assign(self.momentum * v + g)
-        changed.append(v)
-        g = g + self.momentum * v if self.nesterov else v
-      p.assign(value - (self.lr * g).cast(p.dtype))
-      changed.append(p)
-    return changed
+  def _change(self, group: Group, p: Tensor, g: Tensor, value: Tensor) -> tuple[list[Tensor], Tensor]:
+    o, kept = group.options, []
+    if o["weight_decay"]: g = g + o["weight_decay"] * value
+    if o["momentum"]:
+      # The first step starts from the gradient itself.
+      v, new = group.kept("velocity", p, g)
+      if not new: v.assign(o["momentum"] * v + (1 - o["dampening"]) * g)
+      kept.append(v)
+      g = g + o["momentum"] * v if o["nesterov"] else v
+    return kept, group.rate(p) * g
 
 
 class Adam(Optimizer):
   """Adam; with a weight decay that acts on the parameters directly (AdamW) when `decoupled`."""
 
-  def __init__(self, parameters: Sequence[Tensor], lr: float = 0.001, betas: tuple[float, float] = (0.9, 0.999),
-               eps: float = 1e-8, weight_decay: float = 0.0, decoupled: bool = False):
-    super().__init__(parameters, lr)
-    self.betas, self.eps, self.weight_decay, self.decoupled = betas, eps, weight_decay, decoupled
-    # Powers of the betas live on the device, so that a captured step can run again.
-    self.powers = [Tensor([1.0], device=self.parameters[0].device) for _ in betas]
-    self.first = [p.zeros_like().contiguous() for p in self.parameters]
-    self.second = [p.zeros_like().contiguous() for p in self.parameters]
+  def __init__(self, parameters: Parameters, lr: float = 0.001, betas: tuple[float, float] = (0.9, 0.999),
+               eps: float = 1e-8, weight_decay: float = 0.0, decoupled: bool = False, **more: Any):
+    for beta in betas:
+      if not 0 <= beta < 1: raise InvalidArgument(f"beta {beta} is not in [0, 1)")
+    super().__init__(parameters, lr, betas=betas, eps=eps, weight_decay=weight_decay, decoupled=decoupled, **more)
 
-  def _update(self, parameters: list[Tensor]) -> list[Tensor]:
-    changed = list(self.powers)
-    for power, beta in zip(self.powers, self.betas): power.assign(power * beta)
-    places = {p: i for i, p in enumerate(self.parameters)}
-    for p in parameters:
-      g, i, value = p.grad, places[p], p.detach()
-      assert g is not None
-      if self.weight_decay and not self.decoupled: g = g + self.weight_decay * value
-      m, v = self.first[i], self.second[i]
-      m.assign(self.betas[0] * m + (1 - self.betas[0]) * g)
-      v.assign(self.betas[1] * v + (1 - self.betas[1]) * g * g)
-      unbiased = [t / (1 - power.to(p.device)) for t, power in zip((m, v), self.powers)]
-      change = unbiased[0] / (unbiased[1].sqrt() + self.eps)
-      if self.weight_decay and self.decoupled: change = change + self.weight_decay * value
-      p.assign(value - (self.lr * change).cast(p.dtype))
-      changed += [m, v, p]
-    return changed
+  def _begin(self, group: Group) -> list[Tensor]:
+    # Powers of the betas live on the device, so that a captured step can run again.
+    powers = group.state.setdefault("power", {})
+    for i, beta in enumerate(group.options["betas"]):
+      if i not in powers: powers[i] = Tensor([1.0], device=group.parameters[0].device)
+      powers[i].assign(powers[i] * beta)
+    return list(powers.values())
+
+  def _moments(self, group: Group, p: Tensor, g: Tensor) -> tuple[list[Tensor], Tensor]:
+    """(the two moments, Adam's direction)."""
+    (b1, b2), eps = group.options["betas"], group.options["eps"]
+    (m, _), (v, _) = group.kept("first", p), group.kept("second", p)
+    m.assign(b1 * m + (1 - b1) * g)
+    v.assign(b2 * v + (1 - b2) * g * g)
+    first, second = (t / (1 - group.state["power"][i].to(p.device)) for i, t in enumerate((m, v)))
+    return [m, v], first / (second.sqrt() + eps)
+
+  def _change(self, group: Group, p: Tensor, g: Tensor, value: Tensor) -> tuple[list[Tensor], Tensor]:
+    decay, decoupled = group.options["weight_decay"], group.options["decoupled"]
+    if decay and not decoupled: g = g + decay * value
+    kept, change = self._moments(group, p, g)
+    if decay and decoupled: change = change + decay * value
+    return kept, group.rate(p) * change
 
 
 class AdamW(Adam):
   """Adam with decoupled weight decay."""
 
-  def __init__(self, parameters: Sequence[Tensor], lr: float = 0.001, betas: tuple[float, float] = (0.9, 0.999),
+  def __init__(self, parameters: Parameters, lr: float = 0.001, betas: tuple[float, float] = (0.9, 0.999),
                eps: float = 1e-8, weight_decay: float = 0.01):
     super().__init__(parameters, lr, betas, eps, weight_decay, decoupled=True)
+
+
+def _norm(t: Tensor) -> Tensor:
+  """The Euclidean norm of all elements, in float32 at least."""
+  wide = t if t.dtype is dtypes.float64 else t.float()
+  return (wide * wide).sum().sqrt()
+
+
+def _trust(value: Tensor, change: Tensor) -> Tensor:
+  """Norm of the parameter by that of its change; 1 where either is 0."""
+  ours, theirs = _norm(value), _norm(change)
+  return ((ours > 0) & (theirs > 0)).where(ours / theirs, 1.0)
+
+
+class LARS(Optimizer):
+  """Layer-wise rates by the ratio of norms (You, Gitman, Ginsburg, "Large Batch Training of Convolutional Networks",
+  2017). With `classic` the rate is part of the velocity, as in the paper; else it scales the step."""
+
+  def __init__(self, parameters: Parameters, lr: float = 0.001, momentum: float = 0.9, weight_decay: float = 1e-4,
+               nesterov: bool = False, classic: bool = True, tcoef: float = 0.001):
+    super().__init__(parameters, lr, momentum=momentum, weight_decay=weight_decay, nesterov=nesterov, classic=classic,
+                     tcoef=tcoef)
+
+  def _change(self, group: Group, p: Tensor, g: Tensor, value: Tensor) -> tuple[list[Tensor], Tensor]:
+    o, kept, rate = group.options, [], group.rate(p)
+    ours, theirs = _norm(value), _norm(g)
+    ratio = ((ours > 0) & (theirs > 0)).where(o["tcoef"] * ours / (theirs + o["weight_decay"] * ours), 1.0)
+    g = (g + o["weight_decay"] * value) * ratio
+    if o["classic"]: g = rate * g
+    if o["momentum"]:
+      v, new = group.kept("velocity", p, g)
+      if not new: v.assign(o["momentum"] * v + g)
+      kept.append(v)
+      g = g + o["momentum"] * v if o["nesterov"] else v
+    return kept, g if o["classic"] else rate * g
+
+
+class LAMB(Adam):
+  """Adam's direction, scaled to each parameter's norm (You and others, "Large Batch Optimization for Deep Learning:
+  Training BERT in 76 minutes", 2020)."""
+
+  def __init__(self, parameters: Parameters, lr: float = 0.001, betas: tuple[float, float] = (0.9, 0.999),
+               eps: float = 1e-6, weight_decay: float = 0.0):
+    super().__init__(parameters, lr, betas, eps, weight_decay, decoupled=True)
+
+  def _change(self, group: Group, p: Tensor, g: Tensor, value: Tensor) -> tuple[list[Tensor], Tensor]:
+    kept, change = self._moments(group, p, g)
+    change = change + group.options["weight_decay"] * value
+    return kept, group.rate(p) * _trust(value, change) * change
+
+
+class Muon(Optimizer):
+  """Momentum whose direction is made orthogonal by Newton and Schulz's iteration, for matrices (Jordan and others,
+  "Muon: An optimizer for hidden layers in neural networks", 2024; PyTorch's defaults). The iteration is in float32."""
+
+  def __init__(self, parameters: Parameters, lr: float = 0.001, weight_decay: float = 0.1, momentum: float = 0.95,
+               nesterov: bool = True, ns_coefficients: tuple[float, float, float] = (3.4445, -4.775, 2.0315),
+               eps: float = 1e-7, ns_steps: int = 5):
+    super().__init__(parameters, lr, weight_decay=weight_decay, momentum=momentum, nesterov=nesterov,
+                     ns_coefficients=ns_coefficients, eps=eps, ns_steps=ns_steps)
+    for p in self.parameters:
+      if p.ndim != 2: raise InvalidArgument(f"Muon is for matrices, not for a parameter of shape {p.shape}",
+                                            hint="give the others to AdamW, and both to OptimizerGroup")
+
+  def _change(self, group: Group, p: Tensor, g: Tensor, value: Tensor) -> tuple[list[Tensor], Tensor]:
+    o = group.options
+    v, _ = group.kept("velocity", p)
+    v.assign(o["momentum"] * v + (1 - o["momentum"]) * g)
+    direction = (1 - o["momentum"]) * g + o["momentum"] * v if o["nesterov"] else v
+    rows, columns = p.shape
+    change = orthogonal(direction, o["ns_coefficients"], o["ns_steps"], o["eps"]) * max(1, rows / columns) ** 0.5
+    return [v], group.rate(p) * (change + o["weight_decay"] * value)
+
+
+def orthogonal(matrix: Tensor, coefficients: tuple[float, float, float], steps: int, eps: float) -> Tensor:
+  """A matrix with the same singular vectors and singular values near 1."""
+  a, b, c = coefficients
+  tall = matrix.shape[0] > matrix.shape[1]
+  x = matrix.transpose() if tall else matrix
+  x = x / _norm(x).maximum(eps)
+  for _ in range(steps):
+    gram = (x @ x.transpose()).contiguous()
+    x = (a * x + (b * gram + c * (gram @ gram)) @ x).contiguous()
+  return x.transpose() if tall else x

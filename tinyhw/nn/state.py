@@ -1,4 +1,7 @@
-"""The tensors of a network by name, found by walking its attributes, lists and dictionaries."""
+"""The tensors of a network by name, found by walking its attributes, lists and dictionaries; and files of tensors.
+
+`load` reads safetensors, GGUF and PyTorch's checkpoints; each format has a module in `nn.formats`.
+"""
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Set
@@ -6,7 +9,16 @@ from types import ModuleType
 from typing import Any
 
 from tinyhw.core.errors import InvalidArgument
+from tinyhw.nn.formats.detect import read as load
+from tinyhw.nn.formats.gguf import read as gguf_load
+from tinyhw.nn.formats.pytorch import read as torch_load
+from tinyhw.nn.formats.safetensors import metadata as safe_metadata
+from tinyhw.nn.formats.safetensors import read as safe_load
+from tinyhw.nn.formats.safetensors import write as safe_save
 from tinyhw.tensor import Tensor
+
+__all__ = ["get_parameters", "get_state_dict", "gguf_load", "load", "load_state_dict", "safe_load", "safe_metadata",
+           "safe_save", "torch_load"]
 
 
 def _attributes(thing: Any) -> Iterator[tuple[str, Any]]:

@@ -1,0 +1,42 @@
+"""Writes the checkpoints of this folder: `python tests/nn/files/make.py`. PyTorch 2.13.0 wrote those that are kept."""
+import json
+from collections import OrderedDict
+from pathlib import Path
+
+import torch
+import values
+
+HERE = Path(__file__).parent
+
+
+def main() -> None:
+  base = torch.from_numpy(values.BASE.copy())
+  views = {"transposed": base.T, "every_second": base[:, 1::2], "row": base[2], "expanded": base[0].expand(3, 6)}
+  plain = {name: torch.from_numpy(a.copy()) if a.shape else torch.tensor(a.item()) for name, a in values.PLAIN.items()}
+  model = torch.nn.Sequential(torch.nn.Linear(3, 2), torch.nn.BatchNorm1d(2))
+  with torch.no_grad():
+    for i, p in enumerate(model.parameters()): p.copy_(torch.arange(p.numel()).reshape(p.shape) + i)
+  optimizer = torch.optim.Adam(model.parameters(), lr=0.125)
+  model(torch.ones(4, 3)).sum().backward()
+  optimizer.step()
+  whole = {"plain": plain, "views": views, "bfloat16": torch.from_numpy(values.BFLOAT16).bfloat16(),
+           "parameter": torch.nn.Parameter(torch.ones(2)), "shared": [base, base], "text": "né", "none": None,
+           "numbers": (1, -2**40, 2.5, True, 10**30), "shape": base.shape, "ordered": OrderedDict(a=1),
+           "model": model.state_dict(), "optimizer": optimizer.state_dict()}
+  torch.save(whole, HERE / "zipped.pt")
+  torch.save(whole, HERE / "streamed.pt", _use_new_zipfile_serialization=False)
+  torch.save(model, HERE / "module.pt")
+  torch.jit.save(torch.jit.script(torch.nn.Linear(2, 2)), HERE / "script.pt")
+  learned = {}
+  for name, (kind, options) in values.OPTIMIZERS.items():
+    parameters = [torch.nn.Parameter(torch.from_numpy(a.copy())) for a in values.START]
+    if kind == "Muon": del parameters[1]
+    made = getattr(torch.optim, kind)(parameters, **options)
+    for step in range(values.STEPS):
+      for i, p in enumerate(parameters): p.grad = torch.from_numpy(values.gradient(i, step))
+      made.step()
+    learned[name] = [p.tolist() for p in parameters]
+  (HERE / "learned.json").write_text(json.dumps({"torch": torch.__version__, "learned": learned}, indent=1) + "\n")
+
+
+if __name__ == "__main__": main()

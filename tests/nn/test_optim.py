@@ -1,0 +1,178 @@
+"""Optimizers against PyTorch's values, against the papers' formulas in NumPy, and what they refuse."""
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tinyhw import Tensor, TinyJit, nn
+from tinyhw.core.errors import InvalidArgument
+from tinyhw.nn.optim import Optimizer, OptimizerGroup, orthogonal
+
+FILES = Path(__file__).parent / "files"
+sys.path.insert(0, str(FILES))
+import values  # noqa: E402
+
+LEARNED = json.loads((FILES / "learned.json").read_text())["learned"]
+
+
+def parameters(count: int = 2, dtype: Any = np.float32) -> list[Tensor]:
+  return [Tensor(a.astype(dtype), requires_grad=True) for a in values.START[:count]]
+
+
+def learn(optimizer: Optimizer | OptimizerGroup, leaves: list[Tensor], steps: int = values.STEPS) -> None:
+  for step in range(steps):
+    for i, p in enumerate(leaves): p.grad = Tensor(values.gradient(i, step), dtype=p.dtype)
+    optimizer.step()
+
+
+@pytest.mark.parametrize("name", values.OPTIMIZERS)
+def test_as_torch_learns(name: str) -> None:
+  kind, options = values.OPTIMIZERS[name]
+  leaves = parameters(1 if kind == "Muon" else 2)
+  learn(getattr(nn.optim, kind)(leaves, **options), leaves)
+  # PyTorch iterates Muon in bfloat16, whose relative step is 2**-8.
+  tolerance = 4e-3 if kind == "Muon" else 2e-6
+  for p, want in zip(leaves, LEARNED[name], strict=True):
+    np.testing.assert_allclose(p.numpy(), want, atol=tolerance, rtol=tolerance)
+
+
+def norm(x: Any) -> Any: return np.sqrt((x * x).sum())
+
+
+def lars(p: Any, steps: int, lr: float, momentum: float, decay: float, nesterov: bool, classic: bool, t: float,
+         of: int) -> Any:
+  v = None
+  for step in range(steps):
+    g = values.gradient(of, step).astype(np.float64)
+    ratio = t * norm(p) / (norm(g) + decay * norm(p)) if norm(p) > 0 and norm(g) > 0 else 1
+    g = ratio * (g + decay * p) * (lr if classic else 1)
+    if momentum:
+      v = g if v is None else momentum * v + g
+      g = g + momentum * v if nesterov else v
+    p = p - g * (1 if classic else lr)
+  return p
+
+
+@pytest.mark.parametrize("momentum, nesterov", [(0.0, False), (0.9, False), (0.9, True)])
+@pytest.mark.parametrize("classic", [True, False])
+def test_lars(momentum: float, nesterov: bool, classic: bool) -> None:
+  leaves = parameters()
+  learn(nn.optim.LARS(leaves, 0.5, momentum, 0.01, nesterov, classic, 0.1), leaves)
+  for i, p in enumerate(leaves):
+    want = lars(values.START[i].astype(np.float64), values.STEPS, 0.5, momentum, 0.01, nesterov, classic, 0.1, i)
+    np.testing.assert_allclose(p.numpy(), want, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("decay", [0.0, 0.1])
+def test_lamb(decay: float) -> None:
+  leaves = parameters()
+  learn(nn.optim.LAMB(leaves, 0.1, (0.8, 0.9), 1e-6, decay), leaves)
+  for i, leaf in enumerate(leaves):
+    p, m, v = values.START[i].astype(np.float64), 0, 0
+    for step in range(values.STEPS):
+      g = values.gradient(i, step).astype(np.float64)
+      m, v = 0.8 * m + 0.2 * g, 0.9 * v + 0.1 * g * g
+      change = (m / (1 - 0.8 ** (step + 1))) / (np.sqrt(v / (1 - 0.9 ** (step + 1))) + 1e-6) + decay * p
+      p = p - 0.1 * norm(p) / norm(change) * change
+    np.testing.assert_allclose(leaf.numpy(), p, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("make", [nn.optim.LARS, nn.optim.LAMB])
+def test_a_trust_ratio_of_nothing_is_one(make: Any) -> None:
+  """A parameter, or a gradient, of zeros."""
+  leaves = [Tensor.zeros(3, requires_grad=True), Tensor.ones(3, requires_grad=True)]
+  optimizer = make(leaves, lr=1.0, weight_decay=0.0)
+  leaves[0].grad, leaves[1].grad = Tensor.ones(3), Tensor.zeros(3)
+  optimizer.step()
+  np.testing.assert_allclose(leaves[0].numpy(), -np.ones(3), rtol=1e-5)
+  assert leaves[1].tolist() == [1, 1, 1]
+
+
+@pytest.mark.parametrize("shape", [(5, 3), (3, 5), (4, 4)])
+def test_orthogonal_keeps_the_singular_vectors(shape: tuple[int, int]) -> None:
+  """The iteration in NumPy on the singular values alone; the vectors stay."""
+  x = np.random.default_rng(3).normal(size=shape)
+  u, s, vt = np.linalg.svd(x, full_matrices=False)
+  s = s / norm(x)
+  for _ in range(5): s = 3.4445 * s - 4.775 * s**3 + 2.0315 * s**5
+  got = orthogonal(Tensor(x.astype(np.float32)), (3.4445, -4.775, 2.0315), 5, 1e-7).numpy()
+  np.testing.assert_allclose(got, u * s @ vt, atol=2e-5)
+
+
+def test_groups_have_options_of_their_own() -> None:
+  first, second = parameters()
+  optimizer = nn.optim.SGD([{"params": [first], "lr": 0.5}, {"params": second, "momentum": 0.9}], lr=0.1)
+  learn(optimizer, [first, second], 2)
+  g = [[values.gradient(i, s) for s in range(2)] for i in range(2)]
+  np.testing.assert_allclose(first.numpy(), values.START[0] - 0.5 * (g[0][0] + g[0][1]), rtol=1e-5, atol=1e-6)
+  np.testing.assert_allclose(second.numpy(), values.START[1] - 0.1 * (1.9 * g[1][0] + g[1][1]), rtol=1e-5, atol=1e-6)
+  assert [g.lr for g in optimizer.groups] == [0.5, 0.1] and optimizer.lr == 0.5
+  optimizer.lr = 0.25
+  assert [g.lr for g in optimizer.groups] == [0.25, 0.25]
+
+
+def test_several_optimizers_are_one() -> None:
+  matrix, vector = parameters()
+  both = OptimizerGroup(nn.optim.Muon([matrix], lr=0.05), nn.optim.SGD([vector], lr=0.1))
+  assert both.parameters[0] is matrix and both.parameters[1] is vector
+  learn(both, [matrix, vector])
+  np.testing.assert_allclose(matrix.numpy(), LEARNED["Muon"][0], atol=4e-3)
+  np.testing.assert_allclose(vector.numpy(), LEARNED["SGD"][1], atol=2e-6)
+  both.zero_grad()
+  assert matrix.grad is vector.grad is None
+
+
+def test_a_new_rate_reaches_a_recorded_step() -> None:
+  w = Tensor([1.0], requires_grad=True)
+  optimizer = nn.optim.SGD([w], lr=1.0)
+  @TinyJit
+  def step(x: Tensor) -> Tensor:
+    optimizer.zero_grad()
+    loss = (w * x).sum().backward()
+    optimizer.step(loss)
+    return loss
+  for _ in range(4): step(Tensor([1.0]))
+  assert w.item() == -3
+  optimizer.lr = 0.5
+  for _ in range(2): step(Tensor([1.0]))
+  assert w.item() == -4
+
+
+def test_double_precision_learns_in_double_precision() -> None:
+  leaves = parameters(dtype=np.float64)
+  learn(nn.optim.SGD(leaves, lr=0.1), leaves, 1)
+  np.testing.assert_allclose(leaves[0].numpy(), values.START[0] - 0.1 * values.gradient(0, 0).astype(np.float64),
+                             rtol=1e-15, atol=1e-15)
+
+
+P = Tensor.ones(2, 2, requires_grad=True)
+REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
+  "momentum": (lambda: nn.optim.SGD([P], nesterov=True), "Nesterov's momentum with momentum 0.0"),
+  "dampening": (lambda: nn.optim.SGD([P], momentum=0.5, dampening=0.5, nesterov=True), "and dampening 0.5"),
+  "beta": (lambda: nn.optim.Adam([P], betas=(0.9, 1.0)), r"beta 1.0 is not in \[0, 1\)"),
+  "rate": (lambda: nn.optim.SGD([P], lr=float("nan")), "learning rate nan"),
+  "no number": (lambda: nn.optim.SGD([P], lr=Tensor([1.0])), "is a number, not a Tensor"),  # type: ignore[arg-type]
+  "option": (lambda: nn.optim.SGD([{"params": P, "betas": 1}]), "SGD has no option 'betas'; a group may have params"),
+  "empty": (lambda: nn.optim.SGD([{"params": []}]), "a group without parameters"),
+  "twice": (lambda: nn.optim.SGD([{"params": P}, {"params": P}]), "in two groups"),
+  "vector": (lambda: nn.optim.Muon([Tensor.ones(3, requires_grad=True)]), r"not for a parameter of shape \(3,\)"),
+  "none": (lambda: OptimizerGroup(), "no optimizers"),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_refused(what: str) -> None:
+  call, message = REFUSED[what]
+  with pytest.raises(InvalidArgument, match=message): call()
+
+
+def test_a_negative_rate_changes_nothing() -> None:
+  optimizer = nn.optim.SGD([P], lr=0.1)
+  with pytest.raises(InvalidArgument, match="learning rate -1 is negative"): optimizer.lr = -1
+  assert optimizer.lr == 0.1
