@@ -209,6 +209,10 @@ class Devices:
       print(f"{name:8s} opened in {(time.perf_counter() - start) * 1e3:.1f} ms: {KINDS[kind]}", file=sys.stderr)
     return device
 
+  def get(self, name: str) -> OpenDevice | None:
+    """The device of this canonical name, if it is open."""
+    return self._open.get(name)
+
   @property
   def opened(self) -> tuple[OpenDevice, ...]:
     """The devices in use."""
@@ -422,7 +426,7 @@ def debug_level() -> int:
 
 def refuse_planned_variables() -> None:
   """Raise Unsupported for a variable that is reserved and has no effect yet, so that none is ignored in silence."""
-  for variable in ("BEAM", "PROFILE", "VIZ", "CACHEDB"):
+  for variable in ("BEAM", "PROFILE", "VIZ"):
     if os.environ.get(variable, "") not in ("", "0"):
       raise Unsupported("environment variable", variable, hint="it is planned and does nothing yet: unset it")
 
@@ -499,6 +503,15 @@ def _open_c(devices: Devices, name: str, index: int) -> OpenDevice:
   return OpenDevice(name, CRuntime(chosen.version, name), lambda: CRenderer(chosen))
 
 
+def _open_cl(devices: Devices, name: str, index: int) -> OpenDevice:
+  from tinyhw.drive.cl import CLRuntime
+  runtime = CLRuntime(index, name)
+  def renderer() -> Any:
+    from tinyhw.compile.render.opencl import OpenCLRenderer
+    return OpenCLRenderer(runtime.double, runtime.exact, runtime.max_block, runtime.max_local)
+  return OpenDevice(name, runtime, renderer)
+
+
 def _open_python(devices: Devices, name: str, index: int) -> OpenDevice:
   from tinyhw.drive.python import PythonRuntime
   from tinyhw.emulator.uops import load_program
@@ -548,7 +561,7 @@ def stand_in(index: int = 0) -> Arch | None:
 
 Opener = Callable[[Devices, str, int], OpenDevice]
 _OPENERS: dict[str, Opener] = {"LLVM": _open_llvm, "C": _open_c, "PYTHON": _open_python, "AMD": _open_amd,
-                               "EMU": _open_emu}
+                               "EMU": _open_emu, "CL": _open_cl}
 
 Device = Devices()
 atexit.register(Device.close)

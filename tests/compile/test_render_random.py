@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from tests.compile import test_render_c as c
+from tests.compile import test_render_opencl as opencl
 from tests.compile.test_render_differential import COUNT, OUTPUTS, Array, Program, on_emulator
 from tests.strength import seeds
 from tinyhw.ir.uop import UOp
@@ -14,6 +15,7 @@ from tinyhw.ir.uop import UOp
 # name: (threads or one loop, how it runs)
 MACHINES: dict[str, tuple[bool, Callable[[Sequence[UOp], Sequence[Array]], None]]] = {
   name: (False, c.runner(name)) for name in c.COMPILERS}
+MACHINES["opencl"] = True, opencl.run
 
 
 @pytest.mark.parametrize("seed", seeds(range(100, 112)))
