@@ -1,7 +1,8 @@
 """ONNX's own node tests (those of the package `onnx`), run by the importer.
 
-`python -m tests.nn.onnx_backend [--device DEV] [--share I/N] [FILTER]` runs those whose name has FILTER in it and prints
-what passed, what was refused (Unsupported) and what failed, by name, with counts. `--write` renews the file of refusals.
+`python -m tests.nn.onnx_backend [--device DEV] [--share I/N] [FILTER]` runs those whose name has FILTER in it and
+prints what passed, what was refused (Unsupported) and what failed, by name, with counts. `--write` renews the file of
+refusals.
 """
 from __future__ import annotations
 
@@ -62,11 +63,11 @@ def ours(value: Any, device: str | None) -> Any:
   raise Unsupported("ONNX element type", array.dtype.name)
 
 
-def same(name: str, got: Any, want: Any, rtol: float, atol: float) -> None:
+def same(case: str, name: str, got: Any, want: Any, rtol: float, atol: float) -> None:
   """Hold an output against what the test expects: its type, shape and values."""
   if isinstance(want, (list, tuple)):
     assert isinstance(got, list) and len(got) == len(want), f"{name}: a sequence of {len(want)}, got {got}"
-    for i, (g, w) in enumerate(zip(got, want)): same(f"{name}[{i}]", g, w, rtol, atol)
+    for i, (g, w) in enumerate(zip(got, want)): same(case, f"{name}[{i}]", g, w, rtol, atol)
     return
   if want is None:
     assert got is None, f"{name}: {got} where there should be nothing"
@@ -80,7 +81,9 @@ def same(name: str, got: Any, want: Any, rtol: float, atol: float) -> None:
   assert got.shape == want.shape, f"{name}: shape {got.shape}, not {want.shape}"
   exact = want.astype(np.float32) if kind == "bfloat16" else want.astype(kind) if narrow else want
   # 16-bit floats: intermediate results may be wider, so the last bit or two may differ.
-  rtol = max(rtol, {"bfloat16": 2**-7, "float16": 2**-9}.get(kind, 0))
+  rtol = max(rtol, {"bfloat16": 2**-6, "float16": 2**-9}.get(kind, 0))
+  # A transform's sums cancel: what should be 0 is as exact as the other elements are.
+  if case.startswith(("test_dft", "test_stft")): atol = max(atol, 1e-6 * float(np.abs(exact).max()))
   np.testing.assert_allclose(got.numpy(), exact, rtol=rtol, atol=atol, err_msg=name)
 
 
@@ -93,7 +96,7 @@ def run(case: Any, device: str | None = None) -> Verdict:
       got = model(**{n: ours(v, device) for n, v in zip(names, inputs)})
       for (name, value), want in zip(got.items(), outputs):
         if case.name.startswith(RANDOM): assert value.shape == plain(want).shape
-        else: same(name, value, want, case.rtol, case.atol)
+        else: same(case.name, name, value, want, case.rtol, case.atol)
   except Unsupported as error: return Verdict(case.name, "refused", str(error).splitlines()[0])
   except Exception as error:
     lines = [line for line in str(error).splitlines() if line.strip()]
@@ -134,7 +137,7 @@ def main() -> int:
       print(f"{verdict.kind:8} {verdict.name} {time.perf_counter() - start:.2f} s {verdict.why}", flush=True)
   print(", ".join(f"{n} {kind}" for kind, n in counts.items()))
   if told.write:
-    head = "# Node tests of onnx that are refused, and the first line of why. Written by `python -m tests.nn.onnx_backend --write`."
+    head = "# Node tests of onnx that are refused, and why. Written by `python -m tests.nn.onnx_backend --write`."
     REFUSALS.write_text("\n".join([head, *(f"{v.name}: {v.why}" for v in refused)]) + "\n")
   return 1 if counts["failed"] else 0
 

@@ -125,7 +125,8 @@ class Builder:
     if proto.sparse_initializer: raise Unsupported("ONNX feature", "sparse initializers", where=where)
     constants: dict[str, Weights] = {}
     for w in proto.initializer:
-      if not w.name or w.name in constants: raise InvalidArgument(f"initializer {w.name!r} has no name of its own", where=where)
+      if not w.name or w.name in constants: raise InvalidArgument(f"initializer {w.name!r} has no name of its own",
+                                                                  where=where)
       constants[w.name] = weights(w, self.origin, where)
     inputs, outputs = tuple(map(info, proto.input)), tuple(map(info, proto.output))
     names = [i.name for i in inputs]
@@ -147,7 +148,7 @@ class Builder:
     nodes = [self.node(p, at, opsets, around | inside) for at, p in enumerate(protos)]
     taken: set[str] = set()
     waits: list[set[int]] = []
-    for at, node in enumerate(nodes):
+    for node in nodes:
       reads = node.reads()
       for n in reads - inside:
         if n not in around: raise InvalidArgument(f"input {n!r} is made by no node, and is no input of the graph",
@@ -186,9 +187,10 @@ class Builder:
     if isinstance(does, Operator): _check(node, does, kinds)
     return node
 
-  def meaning(self, proto: Any, domain: str, opsets: dict[str, int], label: str) -> tuple[Operator | Function | Standard, int]:
-    """What a node does, and the version that is in force: a function of the model, an operator of the table, or one that
-    ONNX defines by others."""
+  def meaning(self, proto: Any, domain: str, opsets: dict[str, int], label: str) -> tuple[Operator | Function
+                                                                                          | Standard, int]:
+    """What a node does, and the version that is in force: a function of the model, an operator of the table, or one
+    that ONNX defines by others."""
     key = (proto.domain, proto.op_type, getattr(proto, "overload", ""))
     if key in self.functions: return self.function(key, label), 0
     if domain not in opsets:
@@ -264,9 +266,11 @@ def _check(node: Node, does: Operator, kinds: dict[str, str]) -> None:
   for name, kind in kinds.items():
     if name not in does.attributes: raise InvalidArgument(f"{node.kind} has no attribute {name!r}", where=node.label)
     wanted = does.attributes[name].kind
-    if kind and kind != wanted: raise InvalidArgument(f"attribute {name!r} is of {kind}, not of {wanted}", where=node.label)
+    if kind and kind != wanted: raise InvalidArgument(f"attribute {name!r} is of {kind}, not of {wanted}",
+                                                      where=node.label)
   for name, a in does.attributes.items():
-    if a.default is REQUIRED and name not in kinds: raise InvalidArgument(f"attribute {name!r} is missing", where=node.label)
+    if a.default is REQUIRED and name not in kinds: raise InvalidArgument(f"attribute {name!r} is missing",
+                                                                          where=node.label)
 
 
 def _standard(domain: str, name: str, opsets: dict[str, int]) -> Standard | None:
@@ -278,7 +282,8 @@ def _standard(domain: str, name: str, opsets: dict[str, int]) -> Standard | None
   return Standard(domain, name, schema.since_version, opsets)
 
 
-def expanded(node: Node, standard: Standard, types: Sequence[tuple[int, tuple[int, ...]] | None], builder: Builder) -> Function:
+def expanded(node: Node, standard: Standard, types: Sequence[tuple[int, tuple[int, ...]] | None],
+             builder: Builder) -> Function:
   """The function that a node of a Standard operator stands for, its inputs being of those (element type, shape)."""
   onnx = package()
   opset = standard.opsets[standard.domain]
@@ -297,7 +302,8 @@ def expanded(node: Node, standard: Standard, types: Sequence[tuple[int, tuple[in
     body.ParseFromString(raw)
   except Error: raise
   except Exception as error:  # the package's C++ raises what it likes
-    raise Unsupported("ONNX operator", node.kind, where=node.label, hint=f"its definition cannot be had: {error}") from None
+    raise Unsupported("ONNX operator", node.kind, where=node.label,
+                      hint=f"its definition cannot be had: {error}") from None
   opsets = standard.opsets | {i.domain: i.version for i in body.opset_import if i.domain or not standard.domain}
   made = {out for n in body.node for out in n.output} | set(body.input)
   # Outputs that the node does not ask for may have no maker.

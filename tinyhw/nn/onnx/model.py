@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+import tinyhw.nn.onnx.operators  # noqa: F401  # fills the table
 from tinyhw.core.errors import InvalidArgument, Unsupported
 from tinyhw.device import Device
 from tinyhw.nn.formats.source import Data
-from tinyhw.nn.onnx import operators as operators  # fills the table
 from tinyhw.nn.onnx.graph import Builder, Graph
 from tinyhw.nn.onnx.proto import Info, parse
 from tinyhw.nn.onnx.run import Runner
@@ -20,11 +20,11 @@ from tinyhw.tensor import Tensor
 
 
 class Model:
-  """A network of an ONNX file: call it with a value for each input, by name or in order, and get tensors by the outputs'
-  names. Results are lazy, as those of all functions of Tensor.
+  """A network of an ONNX file: call it with a value for each input, by name or in order, and get tensors by the
+  outputs' names. Results are lazy, as those of all functions of Tensor.
 
-  `inputs` and `outputs` say names, element types and shapes; a size that a name stands for must be the same wherever the
-  name is. `weights` are the tensors of the file, leaves by their names; they may be given other values, or require
+  `inputs` and `outputs` say names, element types and shapes; a size that a name stands for must be the same wherever
+  the name is. `weights` are the tensors of the file, leaves by their names; they may be given other values, or require
   gradients. `operators` counts the nodes by operator.
   """
 
@@ -40,15 +40,15 @@ class Model:
     runner = Runner(builder, device)
     # A function, and no attribute that holds the graph: `get_state_dict` finds each weight once, under its name.
     self._run: Callable[[dict[str, Value]], list[Value]] = lambda values: runner.run(
-      graph, [values[i.name] for i in graph.inputs], None, {}, self.weights)
+      graph, [values[i.name] for i in graph.inputs], None, {}, self.weights)[0]
     self._defaults: Callable[[str], Value] = lambda name: runner.constant(graph.weights[name], self.weights[name])
     self._initial = tuple(i.name for i in graph.inputs if i.name in graph.weights)
 
   def __call__(self, *values: Any, **named: Any) -> dict[str, Tensor]:
     """The outputs by name. Inputs are tensors, NumPy arrays, numbers or nested lists; sequences are lists of them.
 
-    An output of narrow integers (int4, ...) is a tensor of the dtype that holds them; one that is a sequence or optional
-    is a list or None.
+    An output of narrow integers (int4, ...) is a tensor of the dtype that holds them; one that is a sequence or
+    optional is a list or None.
     """
     given = self._named(values, named)
     sizes: dict[str, int] = {}
@@ -154,8 +154,8 @@ def inspect(source: Data) -> Summary:
 def load(source: Data, device: str | None = None) -> Model:
   """The model of a file (or of its bytes), with its weights on a device.
 
-  Raises DecodeError where it is damaged, InvalidArgument where its graph contradicts itself, Unsupported where something
-  in it is not done; each names the node and its operator.
+  Raises DecodeError where it is damaged, InvalidArgument where its graph contradicts itself, Unsupported where
+  something in it is not done; each names the node and its operator.
   """
   builder = Builder(*parse(source))
   if builder.problems:

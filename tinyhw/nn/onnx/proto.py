@@ -23,12 +23,13 @@ EXTERNAL: Final = 1        # TensorProto.DataLocation
 _FIELDS: Final = {1: ("float_data", "<f4"), 11: ("double_data", "<f8"), 7: ("int64_data", "<i8"),
                   12: ("uint64_data", "<u8"), 13: ("uint64_data", "<u8")}
 _KINDS: Final = {1: ("float", "f"), 2: ("int", "i"), 3: ("str", "s"), 4: ("Weights", "t"), 5: ("Graph", "g"),
-                 6: ("Floats", "floats"), 7: ("Ints", "ints"), 8: ("Strings", "strings")}
+                 6: ("Floats", "floats"), 7: ("Ints", "ints"), 8: ("Strings", "strings"), 13: ("Type", "tp")}
 
 
 def package() -> Any:
   """PyPI's onnx, which reads the files."""
-  try: import onnx
+  try:
+    import onnx
   except ImportError: raise MissingTool("ONNX files need the package onnx", hint="pip install onnx") from None
   return onnx
 

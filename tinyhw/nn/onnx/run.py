@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 
 from tinyhw.core.errors import Error, InvalidArgument, Unsupported
-from tinyhw.ir.dtype import DType
 from tinyhw.nn.onnx import shapes
 from tinyhw.nn.onnx.graph import Builder, Function, Graph, Node, Standard, expanded
-from tinyhw.nn.onnx.table import REQUIRED, Operator
-from tinyhw.nn.onnx.values import ELEMENTS, Element, Known, Value, Weights, as_host, as_tensor, shape_of
+from tinyhw.nn.onnx.table import Operator
+from tinyhw.nn.onnx.values import ELEMENTS, NAMED, Element, Known, Value, Weights, as_host, as_tensor, shape_of
 from tinyhw.tensor import Tensor
 
 
@@ -67,7 +66,8 @@ class Call:
 
   def run(self, graph: Graph, inputs: Sequence[Value]) -> list[Value]:
     """The outputs of a subgraph of this node."""
-    return self.frame.runner.run(graph, inputs, self.frame, self.frame.given)
+    values, self.made = self.frame.runner.run(graph, inputs, self.frame, self.frame.given)
+    return values
 
   def wrong(self, message: str, hint: str | None = None) -> InvalidArgument:
     """The error that says what is wrong with this node or its inputs."""
@@ -95,17 +95,25 @@ class Runner:
     return made
 
   def run(self, graph: Graph, inputs: Sequence[Value], around: Frame | None, given: Mapping[str, Any],
-          tensors: Mapping[str, Tensor] | None = None) -> list[Value]:
-    """The outputs of a graph whose inputs have these values; `tensors` are its weights where they are there already."""
+          tensors: Mapping[str, Tensor] | None = None,
+          narrow: Mapping[str, Element] | None = None) -> tuple[list[Value], dict[int, Element]]:
+    """The outputs of a graph whose inputs have these values, and the narrow types among them, by place.
+
+    `tensors` are its weights where they are there already, `narrow` the narrow types of inputs that do not declare one.
+    """
     frame = Frame(self, around, given)
+    frame.narrow |= narrow or {}
     if len(inputs) > len(graph.inputs):
       raise InvalidArgument(f"{len(inputs)} values for {len(graph.inputs)} inputs of graph {graph.name!r}")
     for name, w in graph.weights.items():
       frame.values[name] = self.constant(w, (tensors or {}).get(name))
       if w.element.narrow: frame.narrow[name] = w.element
-    frame.values |= {i.name: value for i, value in zip(graph.inputs, inputs)}
+    for i, value in zip(graph.inputs, inputs):
+      frame.values[i.name] = value
+      if i.dtype is not None and NAMED[i.dtype].narrow: frame.narrow[i.name] = NAMED[i.dtype]
     for node in graph.nodes: self.step(node, frame)
-    return [frame.value(o.name) for o in graph.outputs]
+    found = {at: e for at, o in enumerate(graph.outputs) if (e := frame.element(o.name)) is not None}
+    return [frame.value(o.name) for o in graph.outputs], found
 
   def step(self, node: Node, frame: Frame) -> None:
     """Run one node: its outputs get their values."""
@@ -132,10 +140,8 @@ class Runner:
     if isinstance(does, Standard): does = self.body(node, does, frame, values)
     if isinstance(does, Function):
       values += [None] * (len(does.body.inputs) - len(values))
-      inner = Frame(self, None, {})
-      for i, n in zip(does.body.inputs, node.inputs):
-        if (e := frame.element(n)) is not None: inner.narrow[i.name] = e
-      return self.run(does.body, values, None, {**does.defaults, **attributes}), {}
+      narrow = {i.name: e for i, n in zip(does.body.inputs, node.inputs) if (e := frame.element(n)) is not None}
+      return self.run(does.body, values, None, {**does.defaults, **attributes}, narrow=narrow)
     assert does is not None, "what has no meaning was refused when the model was loaded"
     call = Call(node, frame)
     if not any(call.narrow(i) for i in range(len(node.inputs))):
@@ -173,12 +179,3 @@ def code_of(value: Tensor | Known, narrow: Element | None = None) -> int:
   """The number that files give the type of a value."""
   if narrow is not None: return narrow.code
   return _CODES[value.dtype.name if isinstance(value, Tensor) else np.dtype(value.array.dtype).name]
-
-
-def default_of(does: Operator, name: str) -> Any:
-  """The value that an attribute has where it is not given."""
-  default = does.attributes[name].default
-  return None if default is REQUIRED else default
-
-
-__all__ = ["Call", "Frame", "Runner", "code_of", "default_of", "DType"]

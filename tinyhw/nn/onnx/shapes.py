@@ -1,8 +1,8 @@
-"""Arithmetic of shapes on the host: what Shape gives, and small integers of the file, through the operators that exporters
-compute sizes, axes and positions with. Everything else is computed by kernels.
+"""Arithmetic of shapes on the host: what Shape gives, and small integers of the file, through the operators that
+exporters compute sizes, axes and positions with. Everything else is computed by kernels.
 
-A node is folded where all its inputs are constants that the host knows and that nobody handed in, of `SMALL` elements at
-most, and either all are integers or bools, or one comes from a Shape (scales are floats).
+A node is folded where all its inputs are constants that the host knows and that nobody handed in, of `SMALL` elements
+at most, and either all are integers or bools, or one comes from a Shape (scales are floats).
 """
 from __future__ import annotations
 
@@ -72,13 +72,13 @@ def _elementwise(function: Callable[..., Any]) -> Fold:
   return lambda arrays, attributes: np.asarray(function(*arrays))
 
 
-for _name, _function in {
-    "Add": np.add, "Sub": np.subtract, "Mul": np.multiply, "Neg": np.negative, "Abs": np.abs, "Floor": np.floor,
-    "Ceil": np.ceil, "Sqrt": np.sqrt, "Equal": np.equal, "Less": np.less, "Greater": np.greater,
-    "LessOrEqual": np.less_equal, "GreaterOrEqual": np.greater_equal, "Not": np.logical_not, "And": np.logical_and,
-    "Or": np.logical_or, "Where": np.where, "Identity": np.copy,
-    "Div": lambda a, b: a / b if a.dtype.kind == "f" else truncated(a, b)}.items():
-  _FOLDS[_name] = _elementwise(_function)
+_ARITHMETIC: dict[str, Callable[..., Any]] = {
+  "Add": np.add, "Sub": np.subtract, "Mul": np.multiply, "Neg": np.negative, "Abs": np.abs, "Floor": np.floor,
+  "Ceil": np.ceil, "Sqrt": np.sqrt, "Equal": np.equal, "Less": np.less, "Greater": np.greater,
+  "LessOrEqual": np.less_equal, "GreaterOrEqual": np.greater_equal, "Not": np.logical_not, "And": np.logical_and,
+  "Or": np.logical_or, "Where": np.where, "Identity": np.copy,
+  "Div": lambda a, b: a / b if a.dtype.kind == "f" else truncated(a, b)}
+_FOLDS |= {name: _elementwise(function) for name, function in _ARITHMETIC.items()}
 
 
 _FOLDS["Min"] = lambda arrays, attributes: np.asarray(np.minimum.reduce(np.broadcast_arrays(*arrays)))

@@ -28,7 +28,7 @@ MICROSOFT: Final = "com.microsoft"
 OLDEST: Final = 7     # of the opsets that are read
 NEWEST: Final = 28
 REQUIRED: Final = inspect.Parameter.empty
-KINDS: Final = {"int", "float", "str", "Ints", "Floats", "Strings", "Graph", "Weights"}
+KINDS: Final = {"int", "float", "str", "Ints", "Floats", "Strings", "Graph", "Weights", "Type"}
 F = TypeVar("F", bound=Callable[..., Any])
 
 

@@ -1,4 +1,5 @@
-"""What flows between nodes: tensors, constants whose elements the host knows, sequences, and types narrower than ours."""
+"""What flows between nodes: tensors, constants whose elements the host knows, sequences, and types narrower than
+ours."""
 from __future__ import annotations
 
 import math
@@ -95,14 +96,16 @@ def as_tensor(value: Value, device: str) -> Tensor:
   """A value as a tensor."""
   if isinstance(value, Tensor): return value
   if isinstance(value, Known): return value.tensor(device)
-  raise InvalidArgument("a sequence where a tensor is needed" if value is not None else "no value where a tensor is needed")
+  raise InvalidArgument("a sequence where a tensor is needed" if value is not None
+                        else "no value where a tensor is needed")
 
 
 def as_host(value: Value) -> Host:
   """The elements on the host: those of a tensor are computed and read."""
   if isinstance(value, Known): return value.array
   if isinstance(value, Tensor): return value.numpy()
-  raise InvalidArgument("a sequence where numbers are needed" if value is not None else "no value where numbers are needed")
+  raise InvalidArgument("a sequence where numbers are needed" if value is not None
+                        else "no value where numbers are needed")
 
 
 def shape_of(value: Value) -> tuple[int, ...]:

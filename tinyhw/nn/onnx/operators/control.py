@@ -26,7 +26,8 @@ def loop(op: Call, m: Host | None, cond: Host | None, *initial: Any, body: Graph
   limit = None if m is None else int(m.reshape(-1)[0])
   holds = cond is None or bool(cond.reshape(-1)[0])
   carried = list(initial)
-  if len(body.inputs) != 2 + len(carried): raise op.wrong(f"the body has {len(body.inputs)} inputs for {len(carried)} values")
+  if len(body.inputs) != 2 + len(carried):
+    raise op.wrong(f"the body has {len(body.inputs)} inputs for {len(carried)} values")
   stacked: list[list[Value]] = [[] for _ in body.outputs[1 + len(carried):]]
   at = 0
   while holds and (limit is None or at < limit):
@@ -87,7 +88,8 @@ def scan_of_batches(op: Call, lengths: Host | None, *values: Any, body: Graph, n
   """The first form: axis 0 is the batch, axis 1 is scanned."""
   if lengths is not None: raise op.unsupported("sequence_lens")
   tensors = [as_tensor(v, op.device) for v in values]
-  lines = [scan(op, *(x[b] for x in tensors), body=body, num_scan_inputs=num_scan_inputs, scan_input_directions=directions)
+  lines = [scan(op, *(x[b] for x in tensors), body=body, num_scan_inputs=num_scan_inputs,
+                scan_input_directions=directions)
            for b in range(tensors[0].shape[0])]
   each = [[as_tensor(v, op.device) for v in line] for line in lines]
   return tuple(column[0].stack(*column[1:]) if len(column) > 1 else column[0].unsqueeze(0) for column in zip(*each))

@@ -234,7 +234,8 @@ def shrink(x: Tensor, *, lambd: float = 0.5, bias: float = 0.0) -> Tensor:
 
 
 @operator("Clip", 6)
-def clip_by_attributes(x: Tensor, *, max: float = 3.4028234663852886e+38, min: float = -3.4028234663852886e+38) -> Tensor:
+def clip_by_attributes(x: Tensor, *, max: float = 3.4028234663852886e+38,
+                       min: float = -3.4028234663852886e+38) -> Tensor:
   return x.maximum(min).minimum(max)
 
 

@@ -78,7 +78,8 @@ def scatter_elements(op: Call, x: Tensor, indices: Tensor, updates: Tensor, *, a
 
 @operator("ScatterND", 11, 13, 16, 18)
 def scatter_nd(op: Call, x: Tensor, indices: Tensor, updates: Tensor, *, reduction: str = "none") -> Tensor:
-  if indices.ndim < 1 or indices.shape[-1] > x.ndim: raise op.wrong(f"indices of shape {indices.shape} for shape {x.shape}")
+  if indices.ndim < 1 or indices.shape[-1] > x.ndim:
+    raise op.wrong(f"indices of shape {indices.shape} for shape {x.shape}")
   rows, line, _ = _rows_of(x, indices, 0)
   wide = line.unsqueeze(1).expand(line.shape[0], rows.shape[1])
   return _scattered(op, rows, 0, wide, updates.reshape(line.shape[0], rows.shape[1]), reduction).reshape(x.shape)
@@ -103,14 +104,15 @@ def one_hot(op: Call, indices: Tensor, depth: Host, values: Tensor, *, axis: int
   if indices.dtype.is_float: indices = indices.cast(dtypes.int64)
   at = axis + indices.ndim + 1 if axis < 0 else axis
   if not 0 <= at <= indices.ndim: raise op.wrong(f"axis {axis} of indices of shape {indices.shape}")
-  places = Tensor.arange(classes, device=indices.device).reshape([-1 if i == at else 1 for i in range(indices.ndim + 1)])
+  places = Tensor.arange(classes,
+                         device=indices.device).reshape([-1 if i == at else 1 for i in range(indices.ndim + 1)])
   return wrapped(indices, classes).unsqueeze(at).eq(places).where(values[1], values[0])
 
 
 @operator("NonZero", 9, 13)
 def non_zero(x: Tensor) -> Tensor:
   """Positions, an axis a row. How many there are is read."""
-  found = x.nonzero()
+  found: Tensor = x.nonzero()
   return found.transpose(0, 1).cast(dtypes.int64)
 
 
@@ -124,7 +126,8 @@ def compress(x: Tensor, condition: Tensor, *, axis: int | None = None) -> Tensor
 
 @operator("Unique", 11, 28)
 def unique(op: Call, x: Tensor, *, axis: int | None = None, sorted: int = 1) -> tuple[Tensor, ...]:
-  """Different elements, or different parts along an axis; the first place of each, which one each is, and how often it is.
+  """Different elements, or different parts along an axis; the first place of each, which one each is, and how often
+  it is.
 
   How many there are is read.
   """
@@ -184,7 +187,8 @@ def non_max_suppression(op: Call, boxes: Tensor, scores: Tensor, most: Host | No
     close = (mine.unsqueeze(-1) & over.unsqueeze(1)).any(2)
     left_over = (left_over & close.logical_not() & mine.logical_not()).realize()
   table = chosen[0].stack(*chosen[1:], dim=2) if len(chosen) > 1 else chosen[0].unsqueeze(2)
-  rows = [(i, j, box) for i, group in enumerate(table.tolist()) for j, line in enumerate(group) for box in line if box >= 0]
+  rows = [(i, j, box) for i, group in enumerate(table.tolist()) for j, line in enumerate(group) for box in line
+          if box >= 0]
   # The rows are places, in the order of batches, classes and scores: positions and no values.
   return Tensor(np.array(rows, np.int64).reshape(-1, 3), device=boxes.device)
 

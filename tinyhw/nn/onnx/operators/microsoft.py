@@ -109,7 +109,8 @@ def multi_head_attention(op: Call, query: Tensor, key: Tensor | None, value: Ten
     scores = key_padding_mask.ne(0).unsqueeze(1).unsqueeze(1).where(scores, scores + mask_filter_value)
   if unidirectional:
     rows, columns = scores.shape[-2:]
-    seen = Tensor.arange(columns, device=q.device) <= Tensor.arange(rows, device=q.device).unsqueeze(1) + (columns - rows)
+    seen = Tensor.arange(columns, device=q.device) <= Tensor.arange(rows, device=q.device).unsqueeze(1) + (columns
+                                                                                                           - rows)
     scores = seen.where(scores, -math.inf)
   found = scores.softmax(-1).matmul(v).transpose(1, 2).reshape(query.shape[0], query.shape[1], inner)
   return (found, k, v) if op.outputs > 1 else found

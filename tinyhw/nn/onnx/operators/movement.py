@@ -10,7 +10,7 @@ from tinyhw.ir.dtype import DType, dtypes
 from tinyhw.nn.onnx.run import Call
 from tinyhw.nn.onnx.shapes import clamped, ints
 from tinyhw.nn.onnx.table import Host, operator
-from tinyhw.nn.onnx.values import SMALL, Known, Weights, element, shape_of
+from tinyhw.nn.onnx.values import SMALL, Known, Weights, as_host, element, shape_of
 from tinyhw.tensor import Tensor
 
 Ints = tuple[int, ...]
@@ -48,18 +48,22 @@ def constant_of_shape(op: Call, shape: Host, *, value: Weights | None = None) ->
   sizes = tuple(ints(shape))
   if value is None: return Tensor.full(sizes, 0.0, op.device)
   op.mark(value.element)
-  return value.tensor(op.device).reshape([1] * len(sizes)).expand(sizes) if sizes else value.tensor(op.device).reshape(())
+  return value.tensor(op.device).reshape([1]
+                                         * len(sizes)).expand(sizes) if sizes else value.tensor(op.device).reshape(())
 
 
 @operator("Range", 11, 27)
-def range_(op: Call, start: Host, limit: Host, delta: Host, *, stash_type: int = 1) -> Tensor:
-  """start, start + delta, ...: how many there are, the host computes; what they are, a kernel."""
+def range_(op: Call, begin: Any, limit: Host, delta: Host, *, stash_type: int = 1) -> Tensor:
+  """begin, begin + delta, ...: how many there are, the host computes; what they are, a kernel."""
+  start = as_host(begin)
   a, b, d = (v.reshape(-1)[0] for v in (start, limit, delta))
   if d == 0: raise op.wrong("the steps are 0")
-  count = max(math.ceil((float(b) - float(a)) / float(d)) if start.dtype.kind == "f" else -((int(a) - int(b)) // int(d)), 0)
-  kind = dtypes.from_numpy(start.dtype)
+  count = max(math.ceil((float(b) - float(a)) / float(d)) if start.dtype.kind == "f"
+              else -((int(a) - int(b)) // int(d)), 0)
+  kind = begin.dtype if isinstance(begin, Tensor) else dtypes.from_numpy(start.dtype)
   places = Tensor.arange(count, device=op.device).cast(kind)
-  return (places * d.item() + a.item()).cast(kind)
+  found: Tensor = (places * d.item() + a.item()).cast(kind)
+  return found
 
 
 @operator("EyeLike", 9, 22)
@@ -82,7 +86,8 @@ def reshape(op: Call, x: Tensor, shape: Host, *, allowzero: int = 0) -> Tensor:
   op.mark(op.narrow(0))
   sizes = ints(shape)
   if not allowzero:
-    if any(s == 0 and i >= x.ndim for i, s in enumerate(sizes)): raise op.wrong(f"{sizes} keeps a size that {x.shape} lacks")
+    if any(s == 0 and i >= x.ndim for i,
+           s in enumerate(sizes)): raise op.wrong(f"{sizes} keeps a size that {x.shape} lacks")
     sizes = [x.shape[i] if s == 0 else s for i, s in enumerate(sizes)]
   if -1 in sizes and not x.numel() and 0 in sizes: sizes = [0 if s == -1 else s for s in sizes]
   return x.reshape(sizes)
@@ -167,12 +172,14 @@ def slice_by_attributes(x: Tensor, *, starts: Ints, ends: Ints, axes: Ints | Non
 def slice_(op: Call, x: Tensor, starts: Host, ends: Host, axes: Host | None, steps: Host | None) -> Tensor:
   if steps is not None and 0 in ints(steps): raise op.wrong("a step of 0")
   op.mark(op.narrow(0))
-  return _sliced(x, ints(starts), ints(ends), None if axes is None else ints(axes), None if steps is None else ints(steps))
+  return _sliced(x, ints(starts), ints(ends), None if axes is None else ints(axes), None if steps is None
+                 else ints(steps))
 
 
 def _sliced(x: Tensor, starts: Any, ends: Any, axes: Any, steps: Any) -> Tensor:
   index: list[Any] = [slice(None)] * x.ndim
-  for start, end, axis, step in zip(starts, ends, range(len(starts)) if axes is None else axes, steps or [1] * len(starts)):
+  for start, end, axis, step in zip(starts, ends, range(len(starts)) if axes is None else axes, steps or [1]
+                                    * len(starts)):
     at = x._axis(int(axis))
     index[at] = slice(*clamped(start, end, step, x.shape[at]))
   return x[tuple(index)]
@@ -184,7 +191,8 @@ def split_by_attribute(op: Call, x: Tensor, *, axis: int = 0, split: Ints | None
 
 
 @operator("Split", 13, 18)
-def split(op: Call, x: Tensor, split: Host | None, *, axis: int = 0, num_outputs: int | None = None) -> tuple[Tensor, ...]:
+def split(op: Call, x: Tensor, split: Host | None, *, axis: int = 0, num_outputs: int | None = None) -> tuple[Tensor,
+                                                                                                              ...]:
   return _split(op, x, axis, None if split is None else tuple(ints(split)), num_outputs)
 
 
@@ -222,7 +230,8 @@ def depth_to_space(op: Call, x: Tensor, *, blocksize: int, mode: str = "DCR") ->
 def space_to_depth(op: Call, x: Tensor, *, blocksize: int, mode: str = "DCR") -> Tensor:
   n, c, *area = x.shape
   b, rank = blocksize, len(area)
-  if mode not in ("DCR", "CRD") or any(s % b for s in area): raise op.wrong(f"mode {mode!r}, blocks of {b} of shape {x.shape}")
+  if mode not in ("DCR", "CRD") or any(s % b for s in area):
+    raise op.wrong(f"mode {mode!r}, blocks of {b} of shape {x.shape}")
   parts = x.reshape(n, c, *(v for s in area for v in (s // b, b)))
   blocks, places = [3 + 2 * i for i in range(rank)], [2 + 2 * i for i in range(rank)]
   order = [0, *blocks, 1, *places] if mode == "DCR" else [0, 1, *blocks, *places]
@@ -247,7 +256,8 @@ def pad_by_attributes(op: Call, x: Tensor, *, pads: Ints, mode: str = "constant"
 
 
 @operator("Pad", 11, 13, 18, 19, 21, 23, 24, 25)
-def pad(op: Call, x: Tensor, pads: Host, constant_value: Tensor | None, axes: Host | None, *, mode: str = "constant") -> Tensor:
+def pad(op: Call, x: Tensor, pads: Host, constant_value: Tensor | None, axes: Host | None, *,
+        mode: str = "constant") -> Tensor:
   return padded(op, x, ints(pads), mode, constant_value, None if axes is None else ints(axes))
 
 

@@ -88,7 +88,8 @@ def layer_norm(op: Call, x: Tensor, scale: Tensor, bias: Tensor | None, *, axis:
 
 
 @operator("RMSNormalization", 23)
-def rms_norm(op: Call, x: Tensor, scale: Tensor, *, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1) -> Tensor:
+def rms_norm(op: Call, x: Tensor, scale: Tensor, *, axis: int = -1, epsilon: float = 1e-5,
+             stash_type: int = 1) -> Tensor:
   stash = element(stash_type, op.node.label).dtype
   assert stash is not None
   wide = x.cast(stash)
@@ -142,7 +143,8 @@ def mean_variance_norm(x: Tensor, *, axes: Ints = (0, 2, 3)) -> Tensor:
 # *** losses ***
 
 
-def _picked(op: Call, log: Tensor, target: Tensor, weight: Tensor | None, reduction: str, ignored: int | None) -> Tensor:
+def _picked(op: Call, log: Tensor, target: Tensor, weight: Tensor | None, reduction: str,
+            ignored: int | None) -> Tensor:
   """The negative of the elements of axis 1 at the targets, weighted; a target that is ignored counts for nothing."""
   if reduction not in ("none", "mean", "sum"): raise op.wrong(f"reduction {reduction!r} is none of none, mean, sum")
   counts = None if ignored is None else target.ne(ignored)

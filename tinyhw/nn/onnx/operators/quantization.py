@@ -1,7 +1,6 @@
 """Quantization: integers that stand for floats, by a scale and a zero point."""
 from __future__ import annotations
 
-
 from tinyhw.ir.dtype import DType, dtypes
 from tinyhw.nn.onnx.operators.window import convolved
 from tinyhw.nn.onnx.run import Call, code_of
@@ -19,7 +18,8 @@ def _spread(op: Call, part: Tensor, x: Tensor, axis: int, block: int) -> Tensor:
   if part.ndim == 1 and not block:
     if part.shape[0] != x.shape[at]: raise op.wrong(f"{part.shape[0]} scales for axis {axis} of shape {x.shape}")
     return part.reshape([-1 if i == at else 1 for i in range(x.ndim)])
-  if part.ndim != x.ndim or not block: raise op.wrong(f"scales of shape {part.shape} for shape {x.shape} in blocks of {block}")
+  if part.ndim != x.ndim or not block:
+    raise op.wrong(f"scales of shape {part.shape} for shape {x.shape} in blocks of {block}")
   return part.repeat_interleave(block, at).shrink([(0, n) for n in x.shape])
 
 
@@ -32,7 +32,8 @@ def _whole(x: Tensor, zero: Tensor | None, to: Element) -> Tensor:
 
 
 @operator("QuantizeLinear", 10, 13, 19, 21, 23, 24, 25, 28)
-def quantize_linear(op: Call, x: Tensor, scale: Tensor, zero_point: Tensor | None, *, axis: int = 1, block_size: int = 0,
+def quantize_linear(op: Call, x: Tensor, scale: Tensor, zero_point: Tensor | None, *, axis: int = 1,
+                    block_size: int = 0,
                     output_dtype: int = 0, precision: int = 0, saturate: int = 1) -> Tensor:
   """saturate(round(x / scale) + zero_point)."""
   if zero_point is not None: to = op.narrow(2) or ELEMENTS[code_of(zero_point)]
@@ -47,7 +48,8 @@ def quantize_linear(op: Call, x: Tensor, scale: Tensor, zero_point: Tensor | Non
 
 
 @operator("DequantizeLinear", 10, 13, 19, 21, 23, 24, 25, 28)
-def dequantize_linear(op: Call, x: Tensor, scale: Tensor, zero_point: Tensor | None, *, axis: int = 1, block_size: int = 0,
+def dequantize_linear(op: Call, x: Tensor, scale: Tensor, zero_point: Tensor | None, *, axis: int = 1,
+                      block_size: int = 0,
                       output_dtype: int = 0) -> Tensor:
   """(x - zero_point) * scale."""
   wide = x.cast(dtypes.float32) if x.dtype.is_float else x.cast(dtypes.int32)
@@ -99,8 +101,8 @@ def q_linear_matmul(a: Tensor, a_scale: Tensor, a_zero_point: Tensor, b: Tensor,
 
 @operator("ConvInteger", 10)
 def conv_integer(op: Call, x: Tensor, w: Tensor, x_zero_point: Tensor | None, w_zero_point: Tensor | None, *,
-                 auto_pad: str = "NOTSET", dilations: Ints | None = None, group: int = 1, kernel_shape: Ints | None = None,
-                 pads: Ints | None = None, strides: Ints | None = None) -> Tensor:
+                 auto_pad: str = "NOTSET", dilations: Ints | None = None, group: int = 1,
+                 kernel_shape: Ints | None = None, pads: Ints | None = None, strides: Ints | None = None) -> Tensor:
   """What is padded stands for 0."""
   wide = _less(x, x_zero_point, [1])
   weights = _less(w, w_zero_point, [-1, *(1,) * (w.ndim - 1)])

@@ -42,7 +42,8 @@ def _activations(op: Call, names: Strings, alphas: Floats | None, betas: Floats 
 
 
 class _Layer:
-  """What the three kinds share: the directions, the order of time, lengths of sequences, and the form of the results."""
+  """What the three kinds share: the directions, the order of time, lengths of sequences, and the form of the
+  results."""
 
   def __init__(self, op: Call, x: Tensor, w: Tensor, lengths: Tensor | None, direction: str, hidden: int | None,
                layout: int, clip: float | None):

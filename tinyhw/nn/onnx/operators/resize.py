@@ -81,7 +81,8 @@ def _resized(op: Call, x: Tensor, axis: int, m: int, scale: float, mode: str, ce
     found: Tensor | None = None
     for k in range(max(len(ws) for ws, _ in rows)):
       places = [min(max(first + k, 0), n - 1) for _, first in rows]
-      part = wide[(*lead, index(places))] * along([ws[k] if k < len(ws) else 0.0 for ws, _ in rows], np.float32).cast(wide.dtype)
+      part = wide[(*lead, index(places))] * along([ws[k] if k < len(ws) else 0.0 for ws, _ in rows],
+                                                  np.float32).cast(wide.dtype)
       found = part if found is None else found + part
     assert found is not None
     result = found if x.dtype.is_float else found.round().clip(x.dtype.min, x.dtype.max)
@@ -121,14 +122,16 @@ def resize(op: Call, x: Tensor, roi: Host | None, scales: Host | None, sizes: Ho
   """Axes at other sizes, which are given or follow from scales."""
   chosen = list(range(x.ndim)) if axes is None else [x._axis(a) for a in axes]
   if mode not in ("nearest", "linear", "cubic"): raise op.wrong(f"mode {mode!r} is none of nearest, linear, cubic")
-  if coordinate_transformation_mode not in _CENTERS: raise op.wrong(f"mode {coordinate_transformation_mode!r} of coordinates")
+  if coordinate_transformation_mode not in _CENTERS:
+    raise op.wrong(f"mode {coordinate_transformation_mode!r} of coordinates")
   if nearest_mode not in _NEAREST: raise op.wrong(f"nearest_mode {nearest_mode!r}")
   if sizes is not None and sizes.size:
     wanted = ints(sizes)
     if len(wanted) != len(chosen): raise op.wrong(f"{len(wanted)} sizes for {len(chosen)} axes")
     factors = [w / max(x.shape[a], 1) for w, a in zip(wanted, chosen)]
     if keep_aspect_ratio_policy != "stretch":
-      if keep_aspect_ratio_policy not in ("not_larger", "not_smaller"): raise op.wrong(f"policy {keep_aspect_ratio_policy!r}")
+      if keep_aspect_ratio_policy not in ("not_larger",
+                                          "not_smaller"): raise op.wrong(f"policy {keep_aspect_ratio_policy!r}")
       one = min(factors) if keep_aspect_ratio_policy == "not_larger" else max(factors)
       factors = [one] * len(chosen)
       wanted = [math.floor(one * x.shape[a] + 0.5) for a in chosen]
@@ -232,15 +235,24 @@ def _cubic_of(distance: Tensor) -> Tensor:
   return (x <= 1).where(near, (x < 2).where(((a * x - 5 * a) * x + 8 * a) * x - 4 * a, 0))
 
 
-@operator("RoiAlign", 10, 16, 22)
-def roi_align(op: Call, x: Tensor, rois: Tensor, batch_indices: Tensor, *, coordinate_transformation_mode: str | None = None,
-              mode: str = "avg", output_height: int = 1, output_width: int = 1, sampling_ratio: int = 0,
-              spatial_scale: float = 1.0) -> Tensor:
+@operator("RoiAlign", 10)
+def roi_align_first(op: Call, x: Tensor, rois: Tensor, batch_indices: Tensor, *, mode: str = "avg",
+                    output_height: int = 1, output_width: int = 1, sampling_ratio: int = 0,
+                    spatial_scale: float = 1.0) -> Tensor:
+  return roi_align(op, x, rois, batch_indices, coordinate_transformation_mode="output_half_pixel", mode=mode,
+                   output_height=output_height, output_width=output_width, sampling_ratio=sampling_ratio,
+                   spatial_scale=spatial_scale)
+
+
+@operator("RoiAlign", 16, 22)
+def roi_align(op: Call, x: Tensor, rois: Tensor, batch_indices: Tensor, *,
+              coordinate_transformation_mode: str = "half_pixel", mode: str = "avg", output_height: int = 1,
+              output_width: int = 1, sampling_ratio: int = 0, spatial_scale: float = 1.0) -> Tensor:
   """Regions in as many parts as wanted, each the average (or maximum) of points in it, between elements interpolated.
 
   Without a sampling_ratio the number of points follows from the regions' sizes, which are read.
   """
-  transform = coordinate_transformation_mode or ("half_pixel" if op.version >= 16 else "output_half_pixel")
+  transform = coordinate_transformation_mode
   if mode not in ("avg", "max"): raise op.wrong(f"mode {mode!r} is neither avg nor max")
   if transform not in ("half_pixel", "output_half_pixel"): raise op.wrong(f"mode {transform!r} of coordinates")
   shift = 0.5 if transform == "half_pixel" else 0.0
@@ -262,8 +274,10 @@ def roi_align(op: Call, x: Tensor, rois: Tensor, batch_indices: Tensor, *, coord
     return spread(start) + part * spread(each) + (point + 0.5) * spread(each / points), spread(points), most
   y, rows, per_row = line(top, high, output_height, height)
   z, columns, per_column = line(left, wide, output_width, width)
-  grid_y = y.reshape(count, output_height, 1, per_row, 1).expand(count, output_height, output_width, per_row, per_column)
-  grid_z = z.reshape(count, 1, output_width, 1, per_column).expand(count, output_height, output_width, per_row, per_column)
+  grid_y = y.reshape(count, output_height, 1, per_row, 1).expand(count, output_height, output_width, per_row,
+                                                                 per_column)
+  grid_z = z.reshape(count, 1, output_width, 1, per_column).expand(count, output_height, output_width, per_row,
+                                                                   per_column)
   near = (grid_y >= -1) & (grid_y <= height) & (grid_z >= -1) & (grid_z <= width)
   grid_y, grid_z = grid_y.maximum(0).reshape(count, -1), grid_z.maximum(0).reshape(count, -1)
   source = x[batch_indices]
@@ -274,7 +288,8 @@ def roi_align(op: Call, x: Tensor, rois: Tensor, batch_indices: Tensor, *, coord
   taps = [(y0, z0, (1 - dy) * (1 - dz)), (y0, z1, (1 - dy) * dz), (y1, z0, dy * (1 - dz)), (y1, z1, dy * dz)]
   parts = [_sample(source, [a, b], "border", True) * w.unsqueeze(1) for a, b, w in taps]
   shape = (count, c, output_height, output_width, per_row, per_column)
-  point_rows = Tensor.arange(per_row, device=x.device).reshape(1, 1, 1, 1, per_row, 1) < rows.reshape(count, 1, 1, 1, 1, 1)
+  point_rows = Tensor.arange(per_row, device=x.device).reshape(1, 1, 1, 1, per_row, 1) < rows.reshape(count, 1, 1, 1,
+                                                                                                      1, 1)
   point_columns = Tensor.arange(per_column, device=x.device) < columns.reshape(count, 1, 1, 1, 1, 1)
   counts = point_rows & point_columns
   if mode == "max":

@@ -12,6 +12,8 @@ from tinyhw.nn.onnx.table import Host, operator
 from tinyhw.nn.onnx.values import Known, as_tensor
 from tinyhw.tensor import Tensor
 
+Type = Any  # a TypeProto
+
 
 def _list(op: Call, value: Any) -> list[Any]:
   if not isinstance(value, list): raise op.wrong("a tensor where a sequence is needed")
@@ -55,7 +57,8 @@ def sequence_erase(op: Call, sequence: Any, position: Host | None) -> Any:
 
 
 @operator("SequenceLength", 11)
-def sequence_length(op: Call, sequence: Any) -> Known: return Known(np.array(len(_list(op, sequence)), np.int64), shape=True)
+def sequence_length(op: Call, sequence: Any) -> Known: return Known(np.array(len(_list(op, sequence)), np.int64),
+                                                                    shape=True)
 
 
 @operator("SplitToSequence", 11, 24)
@@ -84,7 +87,7 @@ def sequence_map(op: Call, sequence: Any, *others: Any, body: Graph) -> Any:
 
 
 @operator("Optional", 15, 28)
-def optional(op: Call, value: Any | None = None) -> Any: return (value,)
+def optional(op: Call, value: Any | None = None, *, type: Type | None = None) -> Any: return (value,)
 
 
 @operator("OptionalHasElement", 15, 18, 28)

@@ -17,15 +17,16 @@ Ints = tuple[int, ...]
 
 
 def _transformed(x: Tensor, n: int, inverse: bool, rows: int) -> Tensor:
-  """The first `rows` results of a discrete Fourier transform of (..., elements, 1 or 2) along the elements, which are cut
-  or filled with 0 to n: products with a matrix that is computed in the kernel, its angles reduced as
-  integers; in float64, since sums of many terms cancel."""
+  """The first `rows` results of a discrete Fourier transform of (..., elements, 1 or 2) along the elements, which are
+  cut or filled with 0 to n: products with a matrix that is computed in the kernel, its angles reduced as
+  integers."""
   have = x.shape[-2]
   x = x.shrink([*(None for _ in x.shape[:-2]), (0, min(n, have)), None])
   have = min(n, have)
-  turn = (Tensor.arange(rows, device=x.device).cast(dtypes.int64).unsqueeze(1) * Tensor.arange(have, device=x.device)) % n
-  dtype, x = x.dtype, x.double()
-  angle = turn.double() * ((2 if inverse else -2) * math.pi / n)
+  turn = (Tensor.arange(rows, device=x.device).cast(dtypes.int64).unsqueeze(1)
+          * Tensor.arange(have, device=x.device)) % n
+  turn = (turn > n // 2).where(turn - n, turn)
+  angle = turn.cast(x.dtype) * ((2 if inverse else -2) * math.pi / n)
   cosine, sine = angle.cos().contiguous(), angle.sin().contiguous()                    # (rows, elements)
   def times(matrix: Tensor, part: Tensor) -> Tensor: return (matrix * part.unsqueeze(-2)).sum(-1)
   real = x[..., 0]
@@ -34,7 +35,7 @@ def _transformed(x: Tensor, n: int, inverse: bool, rows: int) -> Tensor:
     imaginary = x[..., 1]
     found = (times(cosine, real) - times(sine, imaginary), times(sine, real) + times(cosine, imaginary))
   both = found[0].stack(found[1], dim=-1)
-  return (both / n if inverse else both).cast(dtype)
+  return both / n if inverse else both
 
 
 @operator("DFT", 17)
@@ -44,7 +45,8 @@ def dft_by_attribute(op: Call, x: Tensor, dft_length: Host | None, *, axis: int 
 
 
 @operator("DFT", 20)
-def dft(op: Call, x: Tensor, dft_length: Host | None, axis: Host | None, *, inverse: int = 0, onesided: int = 0) -> Tensor:
+def dft(op: Call, x: Tensor, dft_length: Host | None, axis: Host | None, *, inverse: int = 0,
+        onesided: int = 0) -> Tensor:
   return _dft(op, x, dft_length, -2 if axis is None else ints(axis)[0], inverse, onesided)
 
 
@@ -58,7 +60,8 @@ def _dft(op: Call, x: Tensor, length: Host | None, axis: int, inverse: int, ones
     half = turned.shape[-2]
     n = 2 * (half - 1) if length is None else ints(length)[0]
     turned = turned.shrink([*(None for _ in turned.shape[:-2]), (0, min(half, n // 2 + 1)), None])
-    if (more := n // 2 + 1 - turned.shape[-2]) > 0: turned = turned.pad([*((0, 0) for _ in turned.shape[:-2]), (0, more), (0, 0)])
+    if (more := n // 2 + 1
+        - turned.shape[-2]) > 0: turned = turned.pad([*((0, 0) for _ in turned.shape[:-2]), (0, more), (0, 0)])
     tail = turned.narrow(-2, 1, n - n // 2 - 1).flip(-2)
     sign = Tensor(np.array([1, -1][:turned.shape[-1]], np.float32), device=x.device).cast(x.dtype)
     return _transformed(turned.cat(tail * sign, dim=-2), n, True, n)[..., :1].movedim(-2, at)
@@ -82,8 +85,8 @@ def stft(op: Call, signal: Tensor, frame_step: Host, window: Tensor | None, fram
 @operator("MelWeightMatrix", 17)
 def mel_weight_matrix(op: Call, num_mel_bins: Host, dft_length: Host, sample_rate: Host, lower_edge_hertz: Host,
                       upper_edge_hertz: Host, *, output_datatype: int = 1) -> Tensor:
-  """Triangles over the frequencies of a transform, at equal distances in mel; their corners are positions, which the host
-  computes."""
+  """Triangles over the frequencies of a transform, at equal distances in mel; their corners are positions, which the
+  host computes."""
   bins, length, rate = ints(num_mel_bins)[0], ints(dft_length)[0], ints(sample_rate)[0]
   low, high = (2595 * math.log10(1 + float(v.reshape(-1)[0]) / 700) for v in (lower_edge_hertz, upper_edge_hertz))
   step = (high - low) / (bins + 2)

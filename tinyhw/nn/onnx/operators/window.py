@@ -22,7 +22,8 @@ def each(op: Call, what: str, given: Ints | None, rank: int, default: int) -> li
   return list(given)
 
 
-def margins(op: Call, auto_pad: str, pads: Ints | None, area: Sequence[int], kernel: Sequence[int], strides: Sequence[int],
+def margins(op: Call, auto_pad: str, pads: Ints | None, area: Sequence[int], kernel: Sequence[int],
+            strides: Sequence[int],
             dilations: Sequence[int]) -> Around:
   """(before, after) of each axis."""
   rank = len(kernel)
@@ -53,8 +54,9 @@ def convolved(op: Call, x: Tensor, w: Tensor, bias: Tensor | None, auto_pad: str
 
 
 @operator("Conv", 1, 11, 22)
-def conv(op: Call, x: Tensor, w: Tensor, bias: Tensor | None, *, auto_pad: str = "NOTSET", dilations: Ints | None = None,
-         group: int = 1, kernel_shape: Ints | None = None, pads: Ints | None = None, strides: Ints | None = None) -> Tensor:
+def conv(op: Call, x: Tensor, w: Tensor, bias: Tensor | None, *, auto_pad: str = "NOTSET",
+         dilations: Ints | None = None, group: int = 1, kernel_shape: Ints | None = None, pads: Ints | None = None,
+         strides: Ints | None = None) -> Tensor:
   return convolved(op, x, w, bias, auto_pad, dilations, group, kernel_shape, pads, strides)
 
 
@@ -110,7 +112,8 @@ def deform_conv(op: Call, x: Tensor, w: Tensor, offset: Tensor, bias: Tensor | N
 
   # (n, groups of offsets, kernel rows, kernel columns, rows, columns)
   y = places[:, :, :, 0].reshape(n, offset_group, kh, kw, rows, columns) + line(rows, steps[0], apart[0], top, kh, 2)
-  z = places[:, :, :, 1].reshape(n, offset_group, kh, kw, rows, columns) + line(columns, steps[1], apart[1], left, kw, 3)
+  z = places[:, :, :, 1].reshape(n, offset_group, kh, kw, rows, columns) + line(columns, steps[1], apart[1], left, kw,
+                                                                                3)
   flat = x.reshape(n, offset_group, c // offset_group, height * width)
   total: Tensor | None = None
   y0, z0 = y.floor(), z.floor()
@@ -125,8 +128,10 @@ def deform_conv(op: Call, x: Tensor, w: Tensor, offset: Tensor, bias: Tensor | N
       total = part if total is None else total + part
   assert total is not None
   if mask is not None: total = total * mask.reshape(n, offset_group, 1, -1)
-  columns_of = total.reshape(n, group, depth, kh * kw, rows * columns).reshape(n, group, depth * kh * kw, rows * columns)
-  found = w.reshape(1, group, out // group, depth * kh * kw).matmul(columns_of.contiguous()).reshape(n, out, rows, columns)
+  columns_of = total.reshape(n, group, depth, kh * kw, rows * columns).reshape(n, group, depth * kh * kw, rows
+                                                                               * columns)
+  found = w.reshape(1, group, out // group, depth * kh * kw).matmul(columns_of.contiguous()).reshape(n, out, rows,
+                                                                                                     columns)
   return found if bias is None else found + bias.reshape(1, -1, 1, 1)
 
 
@@ -135,7 +140,8 @@ def deform_conv(op: Call, x: Tensor, w: Tensor, offset: Tensor, bias: Tensor | N
 
 def _windows(op: Call, x: Tensor, fill: Any, kernel: Ints, auto_pad: str, ceil_mode: int, dilations: Ints | None,
              pads: Ints | None, strides: Ints | None) -> tuple[Tensor, Around, list[tuple[int, ...]]]:
-  """All windows (..., places, positions) of an input that is padded with `fill`; the padding, and what else there is."""
+  """All windows (..., places, positions) of an input that is padded with `fill`; the padding, and what else there
+  is."""
   rank = len(kernel)
   if rank < 1 or x.ndim != rank + 2: raise op.wrong(f"kernel {kernel} over shape {x.shape}")
   steps, apart = each(op, "strides", strides, rank, 1), each(op, "dilations", dilations, rank, 1)
@@ -192,7 +198,8 @@ def average_pool(op: Call, x: Tensor, *, auto_pad: str = "NOTSET", ceil_mode: in
   if count_include_pad:
     beyond = [max(a - e, 0) for a, (_, e) in zip(after, around)]
     ones = ones.pad([(0, 0), (0, 0), *((0, b) for b in beyond)])
-    counted = ones.windows(kernel_shape, each(op, "strides", strides, rank, 1), each(op, "dilations", dilations, rank, 1))
+    counted = ones.windows(kernel_shape, each(op, "strides", strides, rank, 1),
+                           each(op, "dilations", dilations, rank, 1))
     counted = counted.shrink([None, None, *((0, s) for s in cut.shape[2:2 + rank]), *(None for _ in kernel_shape)])
   else: counted, _, _ = _windows(op, ones, 0, kernel_shape, auto_pad, ceil_mode, dilations, pads, strides)
   return cut.sum(axes) / counted.sum(axes)
@@ -231,7 +238,8 @@ def max_unpool(op: Call, x: Tensor, places: Tensor, output_shape: Host | None, *
   """Zeros with these elements at the places that MaxPool found, which count in the unpooled shape that it had."""
   rank = len(kernel_shape)
   steps, flat = each(op, "strides", strides, rank, 1), each(op, "pads", pads, 2 * rank, 0)
-  area = [(n - 1) * s + k - flat[i] - flat[rank + i] for i, (n, s, k) in enumerate(zip(x.shape[2:], steps, kernel_shape))]
+  area = [(n - 1) * s + k - flat[i] - flat[rank + i] for i,
+          (n, s, k) in enumerate(zip(x.shape[2:], steps, kernel_shape))]
   shape = (*x.shape[:2], *area)
   zeros = Tensor.zeros(math.prod(shape), device=x.device, dtype=x.dtype)
   found = zeros.scatter(0, places.flatten(), x.flatten()).reshape(shape)
