@@ -492,6 +492,22 @@ def _open_llvm(devices: Devices, name: str, index: int) -> OpenDevice:
   return OpenDevice(name, HostRuntime(name), renderer)
 
 
+def _open_c(devices: Devices, name: str, index: int) -> OpenDevice:
+  from tinyhw.compile.render.c import CRenderer, compiler
+  from tinyhw.drive.c import CRuntime
+  chosen = compiler()
+  return OpenDevice(name, CRuntime(chosen.version, name), lambda: CRenderer(chosen))
+
+
+def _open_cl(devices: Devices, name: str, index: int) -> OpenDevice:
+  from tinyhw.drive.cl import CLRuntime
+  runtime = CLRuntime(index, name)
+  def renderer() -> Any:
+    from tinyhw.compile.render.opencl import OpenCLRenderer
+    return OpenCLRenderer(runtime.double, runtime.exact, runtime.max_block, runtime.max_local)
+  return OpenDevice(name, runtime, renderer)
+
+
 def _open_python(devices: Devices, name: str, index: int) -> OpenDevice:
   from tinyhw.drive.python import PythonRuntime
   from tinyhw.emulator.uops import load_program
@@ -540,7 +556,8 @@ def stand_in(index: int = 0) -> Arch | None:
 
 
 Opener = Callable[[Devices, str, int], OpenDevice]
-_OPENERS: dict[str, Opener] = {"LLVM": _open_llvm, "PYTHON": _open_python, "AMD": _open_amd, "EMU": _open_emu}
+_OPENERS: dict[str, Opener] = {"LLVM": _open_llvm, "C": _open_c, "PYTHON": _open_python, "AMD": _open_amd,
+                               "EMU": _open_emu, "CL": _open_cl}
 
 Device = Devices()
 atexit.register(Device.close)

@@ -82,7 +82,11 @@ class Program:
     put(assign)
     uops.append(UOp(Ops.ENDRANGE, dtypes.void, (loop,)))
     known.append(assign)
-    for _ in range(4): known.append(self.step(known))
+    inner = {u for u in uops[uops.index(loop):] if u.op is not Ops.CONST} - {assign}
+    while len(known) < 18:          # what is made in a loop is not known after it
+      value = self.step(known)
+      stored = UOp.sink(*(value.cast(kind) for kind in OUTPUTS)).toposort(lambda u: u is not assign)
+      if inner.isdisjoint(stored): known.append(value)
     results = zip(out, OUTPUTS, (known[-1], known[-2], assign))
     put(*(b.index(number).store(value.cast(kind)) for b, kind, value in results))
     return uops

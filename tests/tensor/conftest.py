@@ -1,9 +1,11 @@
-"""Every test that takes `device` runs on each device that needs no hardware; AMD is the mock."""
+"""Every test that takes `device` runs on each device that needs no hardware, AMD being the mock; or on `DEV` alone."""
 from __future__ import annotations
+
+import os
 
 import pytest
 
-DEVICES = ("LLVM", "PYTHON", "AMD")
+DEVICES = (os.environ["DEV"],) if os.environ.get("DEV") else ("LLVM", "PYTHON", "AMD")
 
 
 @pytest.fixture(params=DEVICES)

@@ -16,8 +16,9 @@ from tinyhw.core.errors import Error, MissingTool
 from tinyhw.tools.gen.family import AUTOGEN, Family
 from tinyhw.tools.gen.sources import Sources
 
-NAMES = ("kfd", "kfd_sysfs", "amdgpu_drm", "hsa", "amdhsa", "elf", "pm4", "sdma", "gc", "mqd", "sq", "buffer_formats",
-         "images", "isa_manuals", "ignored", "silicon", "amdgcn", "amdgcn_gfx12", "amdgcn_gfx9", "aliases", "aco")
+NAMES = ("kfd", "kfd_sysfs", "amdgpu_drm", "hsa", "opencl", "amdhsa", "elf", "pm4", "sdma", "gc", "mqd", "sq",
+         "buffer_formats", "images", "isa_manuals", "ignored", "silicon", "amdgcn", "amdgcn_gfx12", "amdgcn_gfx9",
+         "aliases", "aco")
 ABOUT = """Write the modules of autogen/ from the vendors' own headers, or check the committed ones.
 
 examples:

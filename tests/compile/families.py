@@ -1,0 +1,117 @@
+"""What the tests of all renderers share: programs that do all arithmetic of a type, and what they must give."""
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tests.compile.test_render_amdgcn import arithmetic, linear, operands, specials
+from tinyhw.ir import semantics
+from tinyhw.ir.dtype import DType, dtypes
+from tinyhw.ir.ops import GroupOp, Ops
+from tinyhw.ir.uop import UOp
+
+Array = np.ndarray[Any, np.dtype[Any]]
+Run = Callable[[Sequence[UOp], Sequence[Array]], None]
+"""Compiles a linear program and runs it on arrays, which are its buffers."""
+ROWS = 256
+THREADS = 64
+
+
+def buffer(index: int, dtype: DType, size: int = ROWS) -> UOp: return UOp(Ops.DEFINE_GLOBAL, dtype.ptr(size), (), index)
+
+
+def per_element(results: Sequence[tuple[DType, Callable[..., UOp]]], sources: Sequence[DType],
+                threads: bool) -> list[UOp]:
+  """The program that computes all results of each row of the sources: a thread a row, or a loop. Buffers: the results,
+  then the sources."""
+  if threads: row = UOp.special("gidx0", ROWS // THREADS) * THREADS + UOp.special("lidx0", THREADS)
+  else: row = UOp.range(ROWS, 0)
+  loads = [buffer(len(results) + i, d).index(row).load() for i, d in enumerate(sources)]
+  stores = [buffer(i, d).index(row).store(compute(*loads)) for i, (d, compute) in enumerate(results)]
+  uops = linear(*stores)
+  return uops if threads else [*uops, UOp(Ops.ENDRANGE, dtypes.void, (row,))]
+
+
+def check_arithmetic(dtype: DType, run: Run, threads: bool, without: frozenset[Ops] = frozenset(),
+                     fused: bool = True) -> None:
+  """Every operation that the renderer itself has, on every kind of operand, means what `ir.semantics` says."""
+  ops, results = arithmetic(dtype)
+  kept = [i for i, op in enumerate(ops) if op not in GroupOp.LIBRARY | without]
+  ops, results = [ops[i] for i in kept], [results[i] for i in kept]
+  values = [operands(dtype, seed) for seed in range(3)] + [operands(dtypes.bool, 3)]
+  found = [np.zeros(ROWS, r.numpy) for r, _ in results]
+  run(per_element(results, [dtype, dtype, dtype, dtypes.bool], threads), [*found, *values])
+  rows = list(zip(*(v.tolist() for v in values)))
+  for op, out in zip(ops, found):
+    for (a, b, c, condition), value in zip(rows, out.tolist()):
+      args = (condition, a, b) if op is Ops.WHERE else (a, b, c) if op is Ops.MULACC else (a, b)
+      if op in GroupOp.UNARY: args = (a,)
+      wanted = [semantics.alu(op, dtype, *args)]
+      if op is Ops.MULACC and dtype.is_float: wanted = multiply_adds(dtype, *args)
+      assert any(same(value, w) for w in wanted), f"{op.name} of {dtype.name} {args}: {value!r}, not {wanted}"
+
+
+def multiply_adds(dtype: DType, a: float, b: float, c: float) -> list[Any]:
+  """What MULACC may give: rounded twice, or once (a double, exactly, in fractions)."""
+  from fractions import Fraction
+  product = semantics.alu(Ops.MUL, dtype, a, b)
+  twice = semantics.alu(Ops.ADD, dtype, product, c)
+  if not all(map(math.isfinite, (a, b, c))): return [twice, c if math.isfinite(a) and math.isfinite(b) else a * b + c]
+  exact = Fraction(a) * Fraction(b) + Fraction(c)
+  if exact == 0: return [twice, a * b + c, 0.0, -0.0]
+  digits = {16: 11, 32: 24, 64: 53}[dtype.bits]
+  limits = np.finfo(dtype.numpy)
+  lowest = int(math.log2(float(limits.smallest_subnormal)))
+  power = max(_exponent(abs(exact)) - digits + 1, lowest)
+  scaled = exact / Fraction(2) ** power
+  once = Fraction(round(scaled)) * Fraction(2) ** power
+  if abs(once) > Fraction(float(limits.max)): return [twice, math.inf if exact > 0 else -math.inf]
+  return [twice, math.copysign(float(once), 1 if exact > 0 else -1)]
+
+
+def _exponent(x: Any) -> int:
+  """The greatest e with 2**e <= x."""
+  from fractions import Fraction
+  e = x.numerator.bit_length() - x.denominator.bit_length()
+  return e if Fraction(2) ** e <= x else e - 1
+
+
+def same(a: Any, b: Any) -> bool:
+  """Equal, zeros with their signs; NaN is NaN."""
+  if a != a or b != b: return a != a and b != b
+  return a == b and (not isinstance(a, float) or math.copysign(1, a) == math.copysign(1, b))
+
+
+def check_casts(source: DType, run: Run, threads: bool, without: frozenset[DType] = frozenset()) -> None:
+  """Every CAST and BITCAST of a type."""
+  targets = [d for d in dtypes.all() if d is not dtypes.bfloat16 and d not in without]
+  results = [(d, lambda x, d=d: x.cast(d)) for d in targets]
+  alike = [d for d in targets if d.itemsize == source.itemsize and not d.is_bool]
+  results += [(d, lambda x, d=d: x.bitcast(d)) for d in alike]
+  values = operands(source, 5)
+  values[:len(specials(source))] = specials(source)
+  found = [np.zeros(ROWS, d.numpy) for d, _ in results]
+  run(per_element(results, [source], threads), [*found, values])
+  for (target, _), out in zip(results, found[:len(targets)]):
+    for value, got in zip(values.tolist(), out.tolist()):
+      wanted = semantics.cast(value, source, target)
+      assert same(got, wanted), f"{value!r} of {source.name} as {target.name}: {got!r}, not {wanted!r}"
+  for target, out in zip(alike, found[len(targets):]):
+    assert out.tobytes() == values.tobytes(), f"BITCAST of {source.name} to {target.name}"
+
+
+def constants(dtype: DType) -> list[UOp]:
+  """Every special number of a type as a CONST."""
+  return [UOp.const(dtype, v) for v in specials(dtype)]
+
+
+def check_constants(dtype: DType, run: Run, threads: bool) -> None:
+  """Every special number arrives as it is."""
+  wanted = specials(dtype)
+  results = [(dtype, lambda x, c=c: x.ne(x).where(x.cast(dtype), c)) for c in constants(dtype)]
+  found = [np.zeros(ROWS, dtype.numpy) for _ in results]
+  run(per_element(results, [dtypes.int32], threads), [*found, np.zeros(ROWS, np.int32)])
+  for value, out in zip(wanted, found): assert same(out[0].item(), value), f"{out[0]!r}, not {value!r}"

@@ -1,0 +1,34 @@
+"""Random linear programs give the same in every language that this machine compiles and runs as in the UOp emulator."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pytest
+
+from tests.compile import test_render_c as c
+from tests.compile import test_render_opencl as opencl
+from tests.compile.test_render_differential import COUNT, OUTPUTS, Array, Program, on_emulator
+from tests.strength import seeds
+from tinyhw.ir.uop import UOp
+
+# name: (threads or one loop, how it runs)
+MACHINES: dict[str, tuple[bool, Callable[[Sequence[UOp], Sequence[Array]], None]]] = {
+  name: (False, c.runner(name)) for name in c.COMPILERS}
+MACHINES["opencl"] = True, opencl.run
+
+
+@pytest.mark.parametrize("seed", seeds(range(100, 112)))
+@pytest.mark.parametrize("machine", MACHINES)
+def test_all_languages_agree(machine: str, seed: int) -> None:
+  threads, run = MACHINES[machine]
+  data = Program(seed).data()
+  outputs = []
+  for execute, uops in ((on_emulator, Program(seed).for_threads()),
+                        (run, Program(seed).for_threads() if threads else Program(seed).for_one_thread())):
+    out = [np.zeros(COUNT, d.numpy) for d in OUTPUTS]
+    execute(uops, [*out, *(d.copy() for d in data)])
+    outputs.append(out)
+  for wanted, found in zip(*outputs):
+    different = ~((wanted == found) | ((wanted != wanted) & (found != found)))
+    assert not different.any(), f"{found[different][:4]}, the emulator has {wanted[different][:4]}"

@@ -1,0 +1,146 @@
+"""C for the host processor: a kernel is `void NAME(buffers, int values)` in an object file, as in `render.host`.
+
+clang or gcc compiles it, for the same level of processor that LLVM makes code for, so values are the same. The text
+includes nothing. `CC` names the compiler; else it is the newest clang that PATH has, or else the newest gcc.
+"""
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from tinyhw.compile.render import objects
+from tinyhw.compile.render.cfamily import FROM_HALF, TO_HALF, CFamilyRenderer, Language
+from tinyhw.core.errors import DeviceError, MissingTool
+from tinyhw.core.host import GENERIC, Host
+from tinyhw.core.locks import lock
+from tinyhw.ir.ops import Ops
+
+# No contraction, no errno from sqrt; nobody looks at the floating-point exceptions, so both sides of a choice may run.
+FLAGS = ("-x", "c", "-std=gnu11", "-O2", "-fPIC", "-w", "-pipe", "-ffp-contract=off", "-fno-math-errno",
+         "-fno-trapping-math", "-fno-stack-protector", "-fno-asynchronous-unwind-tables", "-c")
+KEPT = 1024         # compiled objects in memory; the oldest go first
+# Conversions of half by the processor's instructions, where there are any. gcc would make one call of two conversions.
+FROM_HALF_HERE = """#if defined(__F16C__) && defined(__clang__)
+{f}float from_half(unsigned short x) {{
+  _Float16 half;
+  __builtin_memcpy(&half, &x, 2);
+  return (float)half;
+}}
+#elif defined(__F16C__)
+{f}float from_half(unsigned short x) {{
+  typedef short halves __attribute__((vector_size(16)));
+  return __builtin_ia32_vcvtph2ps((halves){{(short)x}})[0];
+}}
+#else
+""" + FROM_HALF + "#endif\n"
+TO_HALF_HERE = """#if defined(__F16C__) && defined(__clang__)
+{f}unsigned short to_half(float x) {{
+  const _Float16 half = (_Float16)x;
+  unsigned short bits;
+  __builtin_memcpy(&bits, &half, 2);
+  return bits;
+}}
+#elif defined(__F16C__)
+{f}unsigned short to_half(float x) {{
+  typedef float floats __attribute__((vector_size(16)));
+  return (unsigned short)__builtin_ia32_vcvtps2ph((floats){{x}}, 0)[0];
+}}
+#else
+""" + TO_HALF + "#endif\n"
+
+
+class HostC(Language):
+  """C as clang and gcc know it."""
+  counts = frozenset({2, 4, 8, 16, 32})
+  vector = ("typedef {scalar} {name} __attribute__((vector_size({bytes}), aligned({alignment}), may_alias));")
+  helpers = {**Language.helpers, "from_half": FROM_HALF_HERE, "to_half": TO_HALF_HERE}
+
+
+@dataclass(frozen=True)
+class Compiler:
+  """A C compiler: what to run, and what it says it is."""
+  command: tuple[str, ...]
+  version: str
+
+  def object(self, source: str, name: str, flags: tuple[str, ...]) -> bytes:
+    """The object file of a text. Raises DeviceError that quotes the compiler."""
+    with tempfile.TemporaryDirectory(prefix="tinyhw-") as folder:
+      out = Path(folder) / "kernel.o"
+      made = subprocess.run([*self.command, *flags, "-o", str(out), "-"], input=source.encode(), capture_output=True)
+      if made.returncode == 0 and out.exists(): return out.read_bytes()
+    said = " ".join(made.stderr.decode(errors="replace").split())[:2000] or f"exit status {made.returncode}"
+    raise DeviceError(f"{self.version} refuses the source: {said}", where=f"kernel {name}",
+                      hint="CC names another compiler")
+
+
+def found(pattern: str) -> list[str]:
+  """The programs on PATH whose name is the pattern, with or without a version; the newest first."""
+  names: dict[str, int] = {}
+  for folder in os.environ.get("PATH", os.defpath).split(os.pathsep):
+    try: entries = os.listdir(folder or ".")
+    except OSError: continue
+    for entry in entries:
+      if match := re.fullmatch(pattern + r"(?:-(\d+))?", entry): names.setdefault(entry, int(match[1] or 0))
+  return sorted(names, key=lambda n: -names[n])
+
+
+@functools.cache
+def described(command: tuple[str, ...]) -> Compiler:
+  """The compiler of a command line. Raises MissingTool where it does not run."""
+  try: said = subprocess.run([*command, "--version"], capture_output=True, text=True, timeout=60)
+  except (OSError, subprocess.TimeoutExpired) as error:
+    raise MissingTool(f"{command[0]} does not run: {error}", where="C",
+                      hint="CC names the compiler: clang or gcc") from None
+  lines = said.stdout.strip().splitlines()
+  if said.returncode != 0 or not lines:
+    raise MissingTool(f"{command[0]} --version fails: {said.stderr.strip()[:200]}", where="C",
+                      hint="CC names the compiler: clang or gcc")
+  return Compiler(command, lines[0])
+
+
+def compiler() -> Compiler:
+  """The C compiler of this process: `CC`, or else the newest clang, or else the newest gcc."""
+  if wanted := shlex.split(os.environ.get("CC", "")): return described(tuple(wanted))
+  for pattern in ("clang", "gcc", "cc"):
+    for name in found(pattern):
+      if shutil.which(name): return described((name,))
+  raise MissingTool("there is no C compiler", where="C",
+                    hint="install clang or gcc, or name one in CC; DEV=LLVM needs none")
+
+
+class CRenderer(CFamilyRenderer):
+  """Compiles C for the processor of this process (`host`: one of its levels)."""
+  target = "c"
+  language = HostC()
+  vector_bytes = 32
+  tile = 8
+  refused = frozenset({Ops.SPECIAL, Ops.DEFINE_LOCAL, Ops.BARRIER})
+
+  def __init__(self, compiler: Compiler, host: Host | None = None) -> None:
+    self.compiler, self.host = compiler, host or objects.host()
+    self.flags = FLAGS if self.host.cpu == GENERIC else (*FLAGS, f"-march={self.host.cpu}")
+    self._lock = lock()
+    self._kept: dict[str, bytes] = {}
+
+  @property
+  def key(self) -> str: return f"{self.target} {self.compiler.version} {self.host}"
+
+  def compile(self, source: str, name: str) -> bytes:
+    """The object, kept by what it is made from: compiler, flags and text."""
+    content = "\0".join([self.compiler.version, *self.compiler.command, *self.flags, source])
+    digest = hashlib.sha256(content.encode()).hexdigest()
+    with self._lock:
+      if (known := self._kept.get(digest)) is not None: return known
+    made = self.compiler.object(source, name, self.flags)
+    with self._lock:
+      while len(self._kept) >= KEPT: del self._kept[next(iter(self._kept))]
+      self._kept[digest] = made
+    return made
