@@ -361,7 +361,8 @@ class Writer:
     pointer = u.src[0].src[0].dtype
     assert isinstance(pointer, PtrDType)
     kind = memory_type(u.dtype)
-    loaded = self.new(f"load {kind}, {self.target.pointer_type(pointer)} {address}, align {self.alignment(u.src[0], u.dtype)}")
+    align = self.alignment(u.src[0], u.dtype)
+    loaded = self.new(f"load {kind}, {self.target.pointer_type(pointer)} {address}, align {align}")
     return self.new(f"icmp ne {kind} {loaded}, zeroinitializer") if u.dtype.is_bool else loaded
 
   def store(self, u: UOp) -> None:
