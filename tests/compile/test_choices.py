@@ -106,6 +106,10 @@ def test_what_is_chosen_for_one_thread(name: str) -> None: assert chosen(LOCALS[
   (lambda x: [(x + 1.0).contiguous().permute((1, 0))], 2),
   (lambda x: [x.permute((1, 0)).contiguous()], 1),
   (lambda x: [x.permute((1, 0)), x.shrink(((1, 3), (0, 8)))], 0),
+  # A long sum is one of stretches, then of their sums; not where there are many results, or no good divisor.
+  (lambda x: [x.reshape((32, 1)).expand((32, 1 << 13)).reduce(Ops.ADD, (0, 1))], 2),
+  (lambda x: [x.reshape((32, 1)).expand((32, 1 << 13)).reduce(Ops.MAX, (1,)).reduce(Ops.ADD, (0,))], 2),
+  (lambda x: [x.shrink(((0, 1), (0, 1))).expand((1, 262147)).reduce(Ops.ADD, (0, 1))], 1),
 ])
 def test_cuts(make: object, kernels: int) -> None:
   memory: dict[UOp, np.ndarray] = {}
