@@ -76,8 +76,8 @@ HOSTS = {
   # Long sums have several vectors to add to.
   "one sum": "VECTOR0:64 UNROLL0:4", "columns": "VECTOR0:16 UPCAST0:4 UNROLL1:4", "many rows": "VECTOR1:16 THREAD0:4",
   # Tiles of rows and vectors; stretches of columns, each of which copies what its rows share.
-  "product": "VECTOR1:16 UPCAST1:2 UPCAST0:8 UNROLL2:4 SWAP0:1 THREAD1:2 PACK0:0",
-  "large product": "VECTOR1:16 UPCAST1:2 UPCAST0:8 UNROLL2:4 SWAP0:1 THREAD1:16 PACK0:0",
+  "product": "VECTOR1:16 UPCAST1:2 UPCAST0:8 SWAP0:1 THREAD1:2 PACK0:0",
+  "large product": "VECTOR1:16 UPCAST1:2 UPCAST0:8 SWAP0:1 THREAD1:16 PACK0:0",
   # Too small for vectors.
   "small product": "UPCAST0:6 UPCAST1:3 UNROLL2:2", "long": "VECTOR0:16 THREAD0:4",
 }

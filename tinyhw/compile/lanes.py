@@ -20,7 +20,7 @@ _WORTH_THREADS = 1 << 18  # operations from which on threads are woken
 _STRETCH = 1 << 16        # operations of one stretch, at least
 _STRETCHES = 64           # of one axis, at most
 _LONG_ARITHMETIC = 60     # operations after which a value is not computed for several vectors at once
-_UNROLLED = 96            # vectors that a reduction's iteration computes, at most
+_UNROLLED = 16            # vectors that a reduction's iteration computes, at least where it has several
 
 
 def heuristic(kernel: Kernel) -> bool:
@@ -149,7 +149,7 @@ def _unroll(kernel: Kernel) -> None:
   if not kernel.reductions: return
   axis = max(kernel.reductions, key=lambda r: int(r.arg.axis))
   left, vectors = kernel.left(axis), kernel.product(Axis.UPCAST)
-  if vectors * left <= _UNROLLED and left <= 16: amount = left
+  if vectors * left <= _UNROLLED and left <= 4: amount = left
   else: amount = divisor(left, max(min(4, _UNROLLED // vectors), 1))
   if amount > 1: _try(kernel, OptKind.UNROLL, axis, amount)
 
