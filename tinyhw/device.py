@@ -209,6 +209,10 @@ class Devices:
       print(f"{name:8s} opened in {(time.perf_counter() - start) * 1e3:.1f} ms: {KINDS[kind]}", file=sys.stderr)
     return device
 
+  def get(self, name: str) -> OpenDevice | None:
+    """The device of this canonical name, if it is open."""
+    return self._open.get(name)
+
   @property
   def opened(self) -> tuple[OpenDevice, ...]:
     """The devices in use."""
@@ -422,7 +426,7 @@ def debug_level() -> int:
 
 def refuse_planned_variables() -> None:
   """Raise Unsupported for a variable that is reserved and has no effect yet, so that none is ignored in silence."""
-  for variable in ("BEAM", "PROFILE", "VIZ", "CACHEDB"):
+  for variable in ("BEAM", "PROFILE", "VIZ"):
     if os.environ.get(variable, "") not in ("", "0"):
       raise Unsupported("environment variable", variable, hint="it is planned and does nothing yet: unset it")
 
