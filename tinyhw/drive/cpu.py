@@ -8,9 +8,11 @@ types are widened by the compiler, never here. Execution is synchronous: a launc
 """
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import itertools
+import mmap
 import time
 from collections import deque
 from collections.abc import Sequence
@@ -26,6 +28,7 @@ from tinyhw.drive.pool import pool
 from tinyhw.drive.pool import source as pool_source
 
 _loaded = itertools.count()
+LARGE = 4 << 20  # bytes from which on memory gets pages of its own
 ALIGNMENT = 64  # a cache line, and the widest vector register of any host
 
 
@@ -150,12 +153,20 @@ class HostRuntime(Runtime):
 
   def alloc(self, nbytes: int) -> Allocation:
     if nbytes <= 0: raise InvalidArgument(f"cannot allocate {nbytes} bytes", where=self.name)
-    try: memory = bytearray(nbytes + ALIGNMENT)
-    except (MemoryError, OverflowError):
+    try: memory = self._large(nbytes) if nbytes >= LARGE else bytearray(nbytes + ALIGNMENT)
+    except (MemoryError, OverflowError, OSError, ValueError):
       raise OutOfMemory(self.name, nbytes, free_bytes(), hint="free tensors that are no longer needed") from None
     start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
     offset = -start % ALIGNMENT
     return Allocation(start + offset, nbytes, memoryview(memory)[offset:offset + nbytes])
+
+  @staticmethod
+  def _large(nbytes: int) -> mmap.mmap:
+    """Pages of their own, large ones where the system has them: a first touch of each costs as much as filling it."""
+    memory = mmap.mmap(-1, nbytes + ALIGNMENT)
+    if hasattr(mmap, "MADV_HUGEPAGE"):
+      with contextlib.suppress(OSError): memory.madvise(mmap.MADV_HUGEPAGE)  # it is only advice
+    return memory
 
   def free(self, allocation: Allocation) -> None:
     allocation.handle, allocation.address = None, None
