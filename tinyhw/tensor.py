@@ -17,7 +17,7 @@ from tinyhw.device import Device
 from tinyhw.drive.base import host_memory
 from tinyhw.engine import random, watch
 from tinyhw.engine.buffer import buffer_of, from_host, new_node
-from tinyhw.engine.realize import home, lost_below, memory_of, placed, realize, realize_nodes
+from tinyhw.engine.realize import copied, home, lost_below, memory_of, placed, realize, realize_nodes
 from tinyhw.function.core import ConstType, TensorBase, grad_enabled, living
 from tinyhw.function.movement import iota
 from tinyhw.function.window import Window
@@ -299,7 +299,7 @@ class Tensor(Window):
   def to(self, device: str | None) -> Tensor:
     """The value on another device (this tensor when it is there already)."""
     name = Device.canonicalize(device)
-    return self if name == self.device else self._derive(self.uop.copy_to(name))
+    return self if name == self.device else self._derive(copied(self.uop, name))
 
   def detach(self) -> Tensor:
     """The value without its history: no gradient goes through."""

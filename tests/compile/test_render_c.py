@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.compile.families import Array, buffer, check_arithmetic, check_casts, check_constants
+from tests.compile.families import Array, buffer, check_arithmetic, check_casts, check_constants, check_rounded_products
 from tests.compile.test_render_amdgcn import linear
 from tinyhw.compile.render import c, objects
 from tinyhw.compile.render.c import CRenderer
@@ -59,6 +59,10 @@ def test_conversions(name: str, dtype: DType) -> None: check_casts(dtype, runner
 @compilers
 @types
 def test_constants(name: str, dtype: DType) -> None: check_constants(dtype, runner(name), threads=False)
+
+
+@compilers
+def test_rounded_products(name: str) -> None: check_rounded_products(runner(name), threads=False)
 
 
 @pytest.mark.parametrize("level", host.LEVELS)

@@ -13,6 +13,7 @@ import weakref
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
+from tinyhw.device import STORAGE
 from tinyhw.engine.buffer import Buffer, buffer_of
 from tinyhw.engine.run import Step, kernel_for, run
 from tinyhw.function.core import TensorBase
@@ -106,6 +107,18 @@ def _remember(node: UOp, memory: UOp) -> bool:
   if memory.op is not Ops.BUFFER or memory.arg.size != node.size: return False
   if node is not memory: _homes[node] = memory
   return True
+
+
+def copied(node: UOp, device: str) -> UOp:
+  """The node on another device. What only moves memory of a device without kernels moves its copy instead."""
+  below, moves = node, []
+  while below.op in GroupOp.MOVEMENT or below.op is Ops.DETACH:
+    moves.append(below)
+    below = below.src[0]
+  if below.op is not Ops.BUFFER or below.arg.device.partition(":")[0] not in STORAGE: return node.copy_to(device)
+  result = below.copy_to(device)
+  for move in reversed(moves): result = move.replace(src=(result,))
+  return result
 
 
 def lost(found: UOp) -> bool:

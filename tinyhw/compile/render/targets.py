@@ -1,0 +1,50 @@
+"""Renderers by name: `llvm`, `c`, `opencl`, `amd:gfx1201`, `hip:gfx942` ... For who wants programs and no device."""
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tinyhw.arch import decoded
+from tinyhw.compile.render.base import Renderer
+from tinyhw.core.errors import InvalidArgument
+
+
+def _llvm(processor: str) -> Renderer:
+  from tinyhw.compile.render.host import HostRenderer
+  return HostRenderer()
+
+
+def _c(processor: str) -> Renderer:
+  from tinyhw.compile.render.c import CRenderer, compiler
+  return CRenderer(compiler())
+
+
+def _uops(processor: str) -> Renderer:
+  from tinyhw.compile.render.uops import UOpRenderer
+  return UOpRenderer()
+
+
+def _opencl(processor: str) -> Renderer:
+  from tinyhw.compile.render.opencl import OpenCLRenderer
+  return OpenCLRenderer()
+
+
+def _amd(processor: str) -> Renderer:
+  from tinyhw.compile.render.amdgcn import AMDGCNRenderer
+  return AMDGCNRenderer(decoded(processor or "gfx1100"))
+
+
+def _hip(processor: str) -> Renderer:
+  from tinyhw.compile.render.hip import HIPRenderer
+  return HIPRenderer(decoded(processor or "gfx1100"))
+
+
+TARGETS: dict[str, Callable[[str], Renderer]] = {"llvm": _llvm, "c": _c, "uops": _uops, "opencl": _opencl, "amd": _amd,
+                                                 "hip": _hip}
+
+
+def named(text: str, where: str | None = None) -> Renderer:
+  """The renderer of a name; GPUs' processors stand behind a colon. Raises InvalidArgument that lists the names."""
+  kind, _, processor = text.partition(":")
+  if (make := TARGETS.get(kind)) is None or processor and kind not in ("amd", "hip"):
+    raise InvalidArgument(f"no target is called {text!r}", where=where, hint=f"there are {', '.join(TARGETS)}")
+  return make(processor)
