@@ -211,6 +211,10 @@ class Devices:
       print(f"{name:8s} opened in {(time.perf_counter() - start) * 1e3:.1f} ms: {KINDS[kind]}", file=sys.stderr)
     return device
 
+  def get(self, name: str) -> OpenDevice | None:
+    """The device of this canonical name, if it is open."""
+    return self._open.get(name)
+
   @property
   def opened(self) -> tuple[OpenDevice, ...]:
     """The devices in use."""

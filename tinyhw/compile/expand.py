@@ -6,6 +6,7 @@ from itertools import product
 
 from tinyhw.compile.render.base import Renderer
 from tinyhw.compile.schedule import identity_element
+from tinyhw.compile.widen import broadcast
 from tinyhw.ir.dtype import AddressSpace, PtrDType, dtypes
 from tinyhw.ir.symbolic import linear, simplify
 from tinyhw.ir.uop import Axis, Ops, UOp
@@ -98,7 +99,9 @@ class _Expander:
     if u.op is Ops.REDUCE:
       unrolled = tuple(r for r in u.src[1:] if r.arg.kind is Axis.UNROLL)
       return [(u.src[0], {**values, **more}) for more in self.copies(unrolled)]
-    if u.op is Ops.BARRIER: return [(u.src[0], more) for more in self.copies(self.copied[u.src[0]])]
+    if u.op is Ops.BARRIER:
+      return [(u.src[0], {**values, **more}) for more in self.copies(self.copied[u.src[0]])] + [
+        (r, values) for r in u.src[1:] if r.arg.kind not in _COPIED]
     return [(s, values) for s in u.src]
 
   def make(self, u: UOp, values: dict[UOp, int], src: list[UOp]) -> UOp:
@@ -111,7 +114,8 @@ class _Expander:
         for s in src[1:]: total = total.alu(u.arg, s)
         return total
       # The register names its loops, so that what accumulates stands in them even where the value depends on none.
-      register = UOp(Ops.DEFINE_ACC, u.dtype, (identity_element(u.arg, u), *loops), self.accumulators)
+      initial = broadcast(identity_element(u.arg, u), u.dtype.count)
+      register = UOp(Ops.DEFINE_ACC, u.dtype, (initial, *loops), self.accumulators)
       self.accumulators += 1
       total = register
       for s in src: total = total.alu(u.arg, s)
@@ -150,7 +154,8 @@ def _place(index: UOp) -> tuple[object, int, int]:
 
 def vectorize(sink: UOp, renderer: Renderer) -> UOp:
   """The graph with loads and stores of consecutive elements joined into vectors."""
-  if not renderer.vector_bytes: return sink
+  # Where arithmetic is on vectors, scalars are what lanes share: a load of several would only be taken apart again.
+  if not renderer.vector_bytes or any(u.dtype.count > 1 for u in sink.toposort()): return sink
   # Loads after a barrier depend on the other loads: they come second, so that neither replacement hides the other.
   for behind_barrier in (False, True):
     sink = sink.substitute(_vector_loads(sink, renderer, behind_barrier))

@@ -24,7 +24,8 @@ _KEEPS_SIZE = frozenset({Ops.RESHAPE, Ops.PERMUTE, Ops.FLIP})
 
 def identity_element(op: Ops, like: UOp) -> UOp:
   """What a reduction starts from: 0, 1 or the least value; the zero of floats is -0.0, which changes no sum."""
-  return UOp.const(like.dtype, {Ops.ADD: -0.0 if like.dtype.is_float else 0, Ops.MUL: 1, Ops.MAX: like.dtype.min}[op])
+  dtype = like.dtype.scalar
+  return UOp.const(dtype, {Ops.ADD: -0.0 if dtype.is_float else 0, Ops.MUL: 1, Ops.MAX: dtype.min}[op])
 
 
 def _empty_reduce(u: UOp) -> UOp | None:

@@ -113,6 +113,11 @@ def _compiled(ast: UOp, opened: OpenDevice) -> Kernel:
     return kernel
 
 
+def kernels_for(wanted: Sequence[tuple[UOp, str]]) -> list[Kernel]:
+  """Several kernels, each a graph on a device."""
+  return [kernel_for(ast, device) for ast, device in wanted]
+
+
 def _show(spec: ProgramSpec, ast: UOp, level: int, seconds: float) -> None:
   sizes = f"{len(spec.uops)} uops, {len(spec.binary)} bytes"
   print(f"-- {spec.name}: compiled in {seconds * 1e3:.1f} ms, {sizes}", file=sys.stderr)

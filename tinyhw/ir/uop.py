@@ -47,8 +47,8 @@ linear program REDUCE (value, RANGE...), ADD|MUL|MAX accumulates the value over 
 
 Linear program: `ProgramSpec.uops`, a tuple in order of execution, sources before their users
 =============================================================================================
-Values are scalars of one thread; only LOAD, STORE, VECTORIZE and GEP know vectors: CAST, BITCAST and arithmetic work on
-scalars. bfloat16 does not occur: its memory is uint16 here. All index arithmetic is int32.
+Values are scalars of one thread, or vectors: CAST, BITCAST and arithmetic work on all lanes alike, and only renderers
+with `lanes` get such programs. bfloat16 does not occur: its memory is uint16 here. All index arithmetic is int32.
 DEFINE_GLOBAL (), index            A pointer to the argument of that index: dtype.base, dtype.size elements.
 DEFINE_VAR (), (name, min, max)    The launch value of that name, int32.
 DEFINE_LOCAL (), name              A pointer to dtype.size elements of dtype.base shared by the workgroup.
@@ -61,13 +61,15 @@ DEFINE_ACC (initial,), number      A register. It is set to the initial value he
                                    As a source: its present value. All uses come before its ASSIGN in the loop.
 ASSIGN (DEFINE_ACC, value)         Sets the register. As a source: that value; after the loop, the last one.
 INDEX (pointer, i)                 A pointer to element i.
-INDEX (pointer, i, gate)           The same; where the bool gate is False the address is not used.
+INDEX (pointer, i, gate)           The same; where the bool gate is False the address is not used. With vectors: each
+                                   lane has a gate of its own; a vector i is an element for each lane, in any order.
 LOAD (INDEX,)                      An element; with a vector dtype dtype.count consecutive elements from i on (i is
                                    then a multiple of the count).
 LOAD (INDEX with gate, alt)        The same, and `alt` (of the same dtype) where the gate is False.
 LOAD (..., BARRIER)                A BARRIER as the last source only orders: the load comes after it.
 STORE (INDEX, value)               Void; stores the value (a vector to consecutive elements), not where a gate is False.
-BARRIER stores                     Void; all work-items of the workgroup arrive before any goes on.
+BARRIER stores                     Void; all work-items of the workgroup arrive before any goes on. The loops of the
+                                   stores have ended. (Until the linear program those RANGEs are sources too.)
 VECTORIZE scalars                  Their vector.
 GEP (vector,), (lane, ...)         A lane as a scalar, or several as a vector.
 """
@@ -80,7 +82,7 @@ import math
 import struct
 import weakref
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.core.locks import NODES, shared_lock
@@ -118,6 +120,7 @@ class Axis(enum.Enum):
   GLOBAL = "global"      # across workgroups
   LOCAL = "local"        # across the work-items of a workgroup
   UPCAST = "upcast"      # unrolled, one copy of the values for each step
+  VECTOR = "vector"      # the lanes of vectors
   REDUCE = "reduce"      # a loop that accumulates
   UNROLL = "unroll"      # an accumulation that is unrolled
   GROUP = "group"        # an accumulation across work-items, through local memory
@@ -141,6 +144,7 @@ _interned: dict[Any, _Reference] = {}
 _interning = shared_lock(NODES)  # held while the table changes; looking a node up needs no lock
 _buffer_ids = itertools.count()
 _BOTTOM, _TOP = -math.inf, math.inf
+_CLOSING = frozenset({Ops.REDUCE, Ops.BARRIER})
 
 
 class UOp:
@@ -233,14 +237,14 @@ class UOp:
 
   @property
   def ranges(self) -> frozenset[UOp]:
-    """The open RANGEs and SPECIALs that the value depends on (a REDUCE closes its own)."""
+    """The open RANGEs and SPECIALs that the value depends on (a REDUCE and a BARRIER close their own)."""
     try: return self._ranges
     except AttributeError: pass
     for u in self._postorder(lambda v: not hasattr(v, "_ranges")):
       if u.op is Ops.RANGE or u.op is Ops.SPECIAL: u._ranges = frozenset({u})
       else:
         found = frozenset().union(*(s._ranges for s in u.src)) if u.src else frozenset()
-        u._ranges = found.difference(u.src[1:]) if u.op is Ops.REDUCE else found
+        u._ranges = found.difference(u.src[1:]) if u.op in _CLOSING else found
     return self._ranges
 
   @property
@@ -263,15 +267,18 @@ class UOp:
   def _postorder(self, wanted: Callable[[UOp], bool]) -> list[UOp]:
     """The nodes below that are `wanted`, sources first. Not recursive: graphs are deep."""
     done: dict[UOp, None] = {}
-    stack: list[tuple[UOp, bool]] = [(self, False)]
+    stack: list[UOp | None] = [self]
+    pop, push = stack.pop, stack.append
     while stack:
-      u, expanded = stack.pop()
-      if u in done: continue
-      if expanded: done[u] = None
-      elif wanted(u):
-        stack.append((u, True))
-        for s in reversed(u.src):
-          if s not in done: stack.append((s, False))
+      u = pop()
+      if u is None: done[cast("UOp", pop())] = None  # its sources are done
+      elif u not in done and wanted(u):
+        if src := u.src:
+          push(u)
+          push(None)
+          for s in reversed(src):
+            if s not in done: push(s)
+        else: done[u] = None
     return list(done)
 
   def toposort(self, gate: Callable[[UOp], bool] | None = None) -> dict[UOp, None]:

@@ -19,12 +19,20 @@ class Renderer(ABC):
   output axis that a thread of a tiled kernel computes (1: no tiling). `vector_bytes`: the widest LOAD and STORE
   (0: single elements only). `fused`: MULACC is worth making. `max_block` counts the work-items of a workgroup,
   `max_local` the bytes of its local memory, `max_grid` the workgroups of a launch.
+
+  For processors: `lanes`: the longest vectors that arithmetic takes (0: it is on scalars). `masks`: accesses of some
+  lanes only are cheap. `tile_vectors`: vectors of 64 bytes that a product may keep in registers. `pool`: a grid (of
+  `gidx0` alone) is shared among the target's own threads, stretch by stretch.
   """
   target: str
   threads = False
   local = False
   tile = 1
   vector_bytes = 0
+  lanes = 0
+  masks = False
+  tile_vectors = 1
+  pool = False
   fused = False
   max_block = 1
   max_local = 0

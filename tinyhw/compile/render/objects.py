@@ -18,6 +18,7 @@ from tinyhw.core.locks import COMPILER, shared_lock
 # LLVM's passes that take addresses apart and undo what a renderer does about them: how to leave them out, and
 # how things were. Options belong to the process, so they are set for one compilation at a time.
 ADDRESS_PASSES = {"-disable-lsr": ("true", "false"), "-amdgpu-scalar-ir-passes": ("false", "true")}
+VECTORS = "; vectors as written"       # a line of a text whose arithmetic is on vectors already
 _lock = shared_lock(COMPILER)
 
 
@@ -70,7 +71,7 @@ def optimised(source: str, name: str, processor: Processor, level: int) -> Any:
   if level == 0: return module
   tuning = llvm.create_pipeline_tuning_options(speed_level=level)
   tuning.loop_unrolling = not processor.as_written
-  tuning.loop_vectorization = tuning.loop_interleaving = level >= 2 and tuning.loop_unrolling
+  tuning.loop_vectorization = tuning.loop_interleaving = level >= 2 and tuning.loop_unrolling and VECTORS not in source
   # LLVM 22 narrows the operand of uitofp to its significant bits where it makes vectors of straight code (SLP), and
   # their sign is lost: int8 -1 as uint64 as float32 was 2**32.
   tuning.slp_vectorization = tuning.loop_vectorization and "uitofp" not in source
