@@ -1,4 +1,4 @@
-"""Renderers by name: `llvm`, `c`, `opencl`, `amd:gfx1201`, `hip:gfx942` ... For who wants programs and no device."""
+"""Renderers by name: `llvm`, `c`, `opencl`, `amd:gfx1201`, `ptx:sm_90` ... For who wants programs and no device."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -38,13 +38,24 @@ def _hip(processor: str) -> Renderer:
   return HIPRenderer(decoded(processor or "gfx1100"))
 
 
+def _cuda(processor: str) -> Renderer:
+  from tinyhw.compile.render.cuda import CUDARenderer
+  return CUDARenderer(processor or "sm_80")
+
+
+def _ptx(processor: str) -> Renderer:
+  from tinyhw.compile.render.nvptx import NVPTXRenderer
+  return NVPTXRenderer(processor or "sm_80")
+
+
 TARGETS: dict[str, Callable[[str], Renderer]] = {"llvm": _llvm, "c": _c, "uops": _uops, "opencl": _opencl, "amd": _amd,
-                                                 "hip": _hip}
+                                                 "hip": _hip, "cuda": _cuda, "ptx": _ptx}
+GPUS = frozenset({"amd", "hip", "cuda", "ptx"})       # kinds with processors
 
 
 def named(text: str, where: str | None = None) -> Renderer:
   """The renderer of a name; GPUs' processors stand behind a colon. Raises InvalidArgument that lists the names."""
   kind, _, processor = text.partition(":")
-  if (make := TARGETS.get(kind)) is None or processor and kind not in ("amd", "hip"):
+  if (make := TARGETS.get(kind)) is None or processor and kind not in GPUS:
     raise InvalidArgument(f"no target is called {text!r}", where=where, hint=f"there are {', '.join(TARGETS)}")
   return make(processor)
