@@ -1,13 +1,16 @@
 """UOps: the one immutable, interned node of the tensor graph, the kernel graph and the linear program.
 
 `UOp(op, dtype, src, arg)`: equal nodes are one object: `is` compares graphs and rewriting shares common parts. A node
-knows its `shape` (a tuple of ints), `device`, `toposort()` and, for integers and bools, its bounds `vmin`, `vmax`.
+knows its `shape` (a tuple of sizes), `device`, `toposort()` and, for integers and bools, its bounds `vmin`, `vmax`.
+
+A size, in a shape and in every argument that counts elements, is an int or an `ir.size.Size`: an integer expression of
+DEFINE_VARs, which a launch gives its value.
 
 Every stage: `op (sources) arg`
 ===============================
 CONST () or (DEVICE,), number      A scalar, shape (). The number is canonical for the dtype (`ir.semantics`).
 DEFINE_VAR (), (name, min, max)    An int32 scalar, shape (): a value given at launch, min..max inclusive. In the tensor
-                                   graph a CONST as its source says which of its values, counted from 0, is meant.
+                                   graph a CONST as its source is that value; kernels are without it.
 CAST (x,)                          To the node's dtype; meaning in `ir.semantics`.
 BITCAST (x,)                       The same memory as another dtype of the same itemsize.
 arithmetic (x[, y[, z]])           Meaning in `ir.semantics`. All sources have one shape and one dtype, but WHERE's
@@ -31,6 +34,7 @@ COPY (x,), device                  x, in memory on `device`.
 ASSIGN (target, value)             Stores value into target, then reads as target. The target is a BUFFER, or RESHAPE,
                                    PERMUTE, SHRINK and FLIP of one, or of another ASSIGN to one.
 DETACH (x,)                        x, without a gradient.
+DETACH (x, y, derivative, ...)     x, a function of y (...) element by element: the gradient goes to y, times that.
 SINK outputs                       Void; the root of several graphs.
 
 Kernel graph: the `ast` of a scheduled kernel
@@ -54,12 +58,15 @@ DEFINE_VAR (), (name, min, max)    The launch value of that name, int32.
 DEFINE_LOCAL (), name              A pointer to dtype.size elements of dtype.base shared by the workgroup.
 SPECIAL (), (name, size)           int32 in 0..size-1: "gidx0", "gidx1", "gidx2" the workgroup id in x, y, z, and
                                    "lidx0", "lidx1", "lidx2" the work-item id.
+SPECIAL (end,), (name, size)       The same in 0..end-1, where a launch decides how many there are; `size` is the most.
 CONST (), number                   A scalar.
-RANGE (end,), (axis, Axis)         A loop begins here; its int32 counter runs from 0 to end-1 (end >= 1).
+RANGE (end,), (axis, Axis)         A loop begins here; its int32 counter runs from 0 to end-1 (not at all where the end
+                                   is 0 or less).
 ENDRANGE (RANGE,)                  Void; the loop ends here.
 DEFINE_ACC (initial,), number      A register. It is set to the initial value here, before the loops that accumulate.
                                    As a source: its present value. All uses come before its ASSIGN in the loop.
-ASSIGN (DEFINE_ACC, value)         Sets the register. As a source: that value; after the loop, the last one.
+ASSIGN (DEFINE_ACC, value)         Sets the register. As a source: that value; after the loop, the last one, or the
+                                   register's value before the loop where that did not run.
 INDEX (pointer, i)                 A pointer to element i.
 INDEX (pointer, i, gate)           The same; where the bool gate is False the address is not used. With vectors: each
                                    lane has a gate of its own; a vector i is an element for each lane, in any order.
@@ -95,7 +102,8 @@ __all__ = ["Axis", "BufferArg", "GroupOp", "Ops", "RangeArg", "SpecialArg", "UOp
 
 
 class BufferArg(NamedTuple):
-  """Identity and place of a tensor graph's memory."""
+  """Identity and place of a tensor graph's memory. A `size` that launches decide: there is memory for its maximum, and
+  the elements come first in it, close together."""
   uid: int
   device: str
   size: int
@@ -149,7 +157,8 @@ _CLOSING = frozenset({Ops.REDUCE, Ops.BARRIER})
 
 class UOp:
   """A node: see the module's page for what each op takes and means. Made through the helpers below, or directly."""
-  __slots__ = ("op", "dtype", "src", "arg", "_shape", "_device", "_bounds", "_ranges", "_key", "__weakref__")
+  __slots__ = ("op", "dtype", "src", "arg", "_shape", "_device", "_bounds", "_ranges", "_variables", "_key",
+               "__weakref__")
   op: Ops
   dtype: DType
   src: tuple[UOp, ...]
@@ -158,6 +167,7 @@ class UOp:
   _device: str | None
   _bounds: tuple[Scalar, Scalar]
   _ranges: frozenset[UOp]
+  _variables: frozenset[UOp]
   _key: bytes
 
   def __new__(cls, op: Ops, dtype: DType = dtypes.void, src: tuple[UOp, ...] = (), arg: Any = None) -> UOp:
@@ -248,12 +258,27 @@ class UOp:
     return self._ranges
 
   @property
+  def variables(self) -> frozenset[UOp]:
+    """The DEFINE_VARs that the value or the shape of something below depends on."""
+    try: return self._variables
+    except AttributeError: pass
+    for u in self._postorder(lambda v: not hasattr(v, "_variables")):
+      if u.op is Ops.DEFINE_VAR: u._variables = frozenset({u})
+      else:
+        found = frozenset().union(*(s._variables for s in u.src)) if u.src else frozenset()
+        own = _named_in(u.arg) if u.op in _SIZED else None
+        u._variables = found | own if own else found
+    return self._variables
+
+  @property
   def key(self) -> bytes:
     """A digest of the whole graph below, the same in every process: for caches and for orders that do not vary."""
     try: return self._key
     except AttributeError: pass
     for u in self._postorder(lambda v: not hasattr(v, "_key")):
       own = f"{u.op.name} {u.dtype!r} {u.arg!r}".encode()
+      # The text of a size names its Variables without their bounds.
+      if u.op in _SIZED and (named := _named_in(u.arg)): own += str(sorted(v.arg for v in named)).encode()
       u._key = hashlib.blake2b(own + b"".join([s._key for s in u.src]), digest_size=16).digest()
     return self._key
 
@@ -320,13 +345,14 @@ class UOp:
   @staticmethod
   def range(end: int | UOp, axis: int, kind: Axis = Axis.LOOP) -> UOp:
     """The counter of axis number `axis`, 0..end-1."""
-    bound = UOp.const(dtypes.index, end) if isinstance(end, int) else end
+    bound = end if isinstance(end, UOp) else getattr(end, "node", None) or UOp.const(dtypes.index, end)
     return UOp(Ops.RANGE, dtypes.index, (bound,), RangeArg(axis, kind))
 
   @staticmethod
   def special(name: str, size: int) -> UOp:
     """A hardware index."""
-    return UOp(Ops.SPECIAL, dtypes.index, (), SpecialArg(name, size))
+    if (end := getattr(size, "node", None)) is None: return UOp(Ops.SPECIAL, dtypes.index, (), SpecialArg(name, size))
+    return UOp(Ops.SPECIAL, dtypes.index, (end,), SpecialArg(name, int(end.vmax)))
 
   def const_like(self, value: Scalar) -> UOp:
     """A constant of this node's dtype and shape."""
@@ -347,7 +373,7 @@ class UOp:
     return UOp(op, dtype, src)
 
   def _with(self, op: Ops, other: UOp | Scalar, reverse: bool = False) -> UOp:
-    fixed = other if isinstance(other, UOp) else self.const_like(other)
+    fixed = other if isinstance(other, UOp) else getattr(other, "node", None) or self.const_like(other)
     return fixed.alu(op, self) if reverse else self.alu(op, fixed)
 
   def __add__(self, x: UOp | Scalar) -> UOp: return self._with(Ops.ADD, x)
@@ -468,6 +494,22 @@ class UOp:
     return done[self]
 
 
+_SIZED = GroupOp.MOVEMENT | {Ops.VIEW, Ops.BUFFER}
+
+
+def _named_in(arg: Any) -> frozenset[UOp]:
+  """The DEFINE_VARs of the sizes in an argument."""
+  if type(arg) is int or type(arg) is str or arg is None: return frozenset()
+  if isinstance(arg, tuple):
+    found: frozenset[UOp] = frozenset()
+    for a in arg:
+      if type(a) is not int: found |= _named_in(a)
+    return found
+  if (node := getattr(arg, "node", None)) is not None: return cast("UOp", node).variables
+  if hasattr(arg, "views"): return _named_in(tuple((v.shape, v.strides, v.offset, v.mask) for v in arg.views))
+  return frozenset()
+
+
 def _forget(reference: weakref.ref[UOp]) -> None:
   # The key may have been taken again by a new node by the time the old one's callback runs.
   assert isinstance(reference, _Reference)
@@ -569,13 +611,15 @@ def _interval(u: UOp) -> tuple[Scalar, Scalar]:
   if op is Ops.MUL:
     corners = [x * y for x in bounds[0] for y in bounds[1]]
     return min(corners), max(corners)
-  if op is Ops.IDIV and bounds[1][0] == bounds[1][1] != 0:
-    corners = [semantics.trunc_div(int(x), int(bounds[1][0])) for x in bounds[0]]
+  if op is Ops.IDIV and (bounds[1][0] == bounds[1][1] != 0 or bounds[1][0] >= 0 and bounds[1][1] > 0):
+    divisors = [int(d) or 1 for d in bounds[1]]
+    corners = [semantics.trunc_div(int(x), d) for x in bounds[0] for d in divisors]
+    if not bounds[1][0]: corners.append(0)                 # a quotient by 0 is 0
     return min(corners), max(corners)
-  if op is Ops.MOD and (divisor := bounds[1][0]) == bounds[1][1] and divisor > 0:
-    low, high = bounds[0]
-    if 0 <= low and high < divisor: return low, high
-    return (0 if low >= 0 else -(divisor - 1)), (0 if high <= 0 else divisor - 1)
+  if op is Ops.MOD and bounds[1][0] >= 0 and bounds[1][1] > 0:
+    (low, high), most = bounds[0], bounds[1][1] - 1
+    if 0 <= low and high < bounds[1][0]: return low, high
+    return (0 if low >= 0 else max(low, -most)), (0 if high <= 0 else min(high, most))
   if op is Ops.AND and (bounds[0][0] >= 0 or bounds[1][0] >= 0):
     return 0, min(b[1] for b in bounds if b[0] >= 0)
   if op is Ops.SHR and bounds[0][0] >= 0 and bounds[1][0] == bounds[1][1]:
