@@ -91,11 +91,12 @@ class Tensor(Chance):
     with watch.watched(None): return getattr(self.detach().float(), read)()
 
   def data(self) -> memoryview[Any]:
-    """A copy of the memory, as a memoryview of this shape (16-bit floats as uint16)."""
+    """A copy of the memory, as a memoryview of this shape (floats of 8 and 16 bits as unsigned integers)."""
     with host_memory("host memory of a value", self.nbytes()): raw = bytearray(self.nbytes())
     self._read(memoryview(raw))
-    # memoryview knows no 16-bit floats.
-    letter: Any = "H" if self.dtype.is_float and self.dtype.bits == 16 else semantics.FORMATS[self.dtype.name]
+    # memoryview knows no floats of 8 and 16 bits.
+    small = {8: "B", 16: "H"}.get(self.dtype.bits) if self.dtype.is_float else None
+    letter: Any = small or semantics.FORMATS[self.dtype.name]
     view: memoryview[Any] = memoryview(raw)
     return view.cast(letter, self.shape) if raw else view
 

@@ -23,7 +23,7 @@ from tinyhw.ir.ops import Ops
 from tinyhw.ir.uop import UOp, VariableArg
 
 COMPILERS = [name for pattern in ("clang", "gcc") for name in c.found(pattern)[:1]]
-SCALARS = [d for d in dtypes.all() if d is not dtypes.bfloat16]
+SCALARS = [d for d in dtypes.all() if d.bits_type is None]
 compilers = pytest.mark.parametrize("name", [pytest.param(n, id=n) for n in COMPILERS] or
                                     [pytest.param("", marks=pytest.mark.skip(reason="there is no C compiler"))])
 types = pytest.mark.parametrize("dtype", SCALARS, ids=lambda d: d.name)

@@ -29,7 +29,7 @@ from tinyhw.ir.ops import GroupOp, Ops
 from tinyhw.ir.uop import UOp
 
 PROCESSORS = ("sm_80", "sm_90")
-SCALARS = [d for d in dtypes.all() if d is not dtypes.bfloat16]
+SCALARS = [d for d in dtypes.all() if d.bits_type is None]
 types = pytest.mark.parametrize("dtype", SCALARS, ids=lambda d: d.name)
 processors = pytest.mark.parametrize("processor", PROCESSORS)
 # A product of floats that does not say how it is rounded may become part of a sum.

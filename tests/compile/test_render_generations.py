@@ -15,7 +15,7 @@ from tinyhw.ir.ops import Ops
 from tinyhw.ir.uop import UOp
 
 FAMILIES = ("gfx942", "gfx1201", "gfx1150")             # one processor of each that is not gfx1100's
-SCALARS = [d for d in dtypes.all() if d is not dtypes.bfloat16]
+SCALARS = [d for d in dtypes.all() if d.bits_type is None]
 generations = pytest.mark.parametrize("name", DECODED)
 
 

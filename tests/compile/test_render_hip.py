@@ -19,7 +19,7 @@ from tinyhw.ir.dtype import DType, dtypes
 CLANGS = [c for c in found("clang")
           if shutil.which(c.replace("clang", "ld.lld")) and int(c.partition("-")[2] or 99) >= 19]
 TARGETS = ("gfx1100", "gfx1201", "gfx942")
-SCALARS = [d for d in dtypes.all() if d is not dtypes.bfloat16]
+SCALARS = [d for d in dtypes.all() if d.bits_type is None]
 clangs = pytest.mark.parametrize("clang", [pytest.param(c, id=c) for c in CLANGS] or
                                  [pytest.param("", marks=pytest.mark.skip(reason="there is no clang 19 with lld"))])
 targets = pytest.mark.parametrize("target", TARGETS)

@@ -17,7 +17,7 @@ from tinyhw.ir.dtype import AddressSpace, DType, dtypes
 from tinyhw.ir.ops import Ops
 from tinyhw.ir.uop import UOp
 
-SCALARS = [d for d in dtypes.all() if d is not dtypes.bfloat16]
+SCALARS = [d for d in dtypes.all() if d.bits_type is None]
 types = pytest.mark.parametrize("dtype", SCALARS, ids=lambda d: d.name)
 
 

@@ -1,8 +1,8 @@
 """Rewrites a lowered kernel into operations and types that every renderer knows.
 
 bfloat16 and the floats of 8 bits become unsigned integers in memory and float32 in registers, rounded after each
-operation; what is only moved keeps its bits. Functions such as EXP become plain arithmetic where the target has no accurate instruction, so no library is ever
-called.
+operation; what is only moved keeps its bits. Functions such as EXP become plain arithmetic where the target has no
+accurate instruction, so no library is ever called.
 """
 from __future__ import annotations
 
