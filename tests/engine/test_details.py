@@ -10,8 +10,11 @@ from tests.engine.test_closed import run_apart
 from tinyhw import Device, Tensor, TinyJit, dtypes
 from tinyhw.core.errors import InvalidArgument, ValueLost
 from tinyhw.engine.arguments import Arguments
-from tinyhw.engine.buffer import Buffer
+from tinyhw.engine.buffer import Buffer, buffer_of
+from tinyhw.engine.realize import home, realize_nodes
 from tinyhw.engine.run import Step, listening
+from tinyhw.ir.ops import Ops
+from tinyhw.ir.uop import UOp
 
 X = np.arange(6, dtype=np.float32)
 
@@ -136,3 +139,17 @@ for k in range(4): assert f(Tensor([1.0, k], device=NAME)).tolist() == [2, k + 1
 
 
 def test_a_recording_goes_with_its_device() -> None: run_apart(CLOSED, "PYTHON")
+
+
+def test_what_turns_out_to_be_a_view_gets_memory_of_its_own() -> None:
+  """A sum over an axis of one element, of a part of some memory."""
+  base = t(X.reshape(2, 3)).realize()
+  memory = home(base.uop)
+  node = UOp(Ops.REDUCE_AXIS, dtypes.float32, (base.uop.shrink(((1, 2), (0, 3))),), (Ops.ADD, (0,)))
+  whole = UOp(Ops.REDUCE_AXIS, dtypes.float32, (base.uop.reshape((1, 6)),), (Ops.ADD, (0,)))
+  realize_nodes([node, whole])
+  found, same = home(node), home(whole)
+  assert found is not None and found.op is Ops.BUFFER and found is not memory and same is memory
+  assert np.frombuffer(buffer_of(found).copyout(memoryview(bytearray(12))), np.float32).tolist() == [3, 4, 5]
+  realize_nodes([node])
+  assert home(node) is found

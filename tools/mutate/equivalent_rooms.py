@@ -56,13 +56,13 @@ ROOMS: Final = (
   Rule(r"compile\.transcendental\._fmod", r"steps = ", r"3 becomes 4", "a remainder has the same remainder"),
   Rule(r"engine\.random\.threefry\.const", r"counter\[0\]", r"0 becomes 1", "both words have one device and shape"),
   # ---- function
-  Rule(r"function\.elementwise\.Elementwise\.__[gl]e__", r"if side :=", r"0 becomes 1", "the side is 1 or -1 there"),
-  Rule(r"function\.elementwise\.Elementwise\._shift", r"0 <= other < dtype\.bits: other = ", r"Lt becomes LtE",
+  Rule(r"function\..*\.__[gl]e__", r"if side :=", r"0 becomes 1", "the side is 1 or -1 there"),
+  Rule(r"function\..*\._shift", r"0 <= other < dtype\.bits: other = ", r"Lt becomes LtE",
        "every type holds its own width"),
-  Rule(r"function\.reduction\.Reduction\.matmul", r"w\.ndim > 2", r"Gt becomes GtE", "an axis of 1 in front of all"),
-  Rule(r"tensor\.Tensor\.\w+", r"return cls\.full\(sizes, 0, ", r"0 becomes 1", "there is no element"),
+  Rule(r"function\..*\.matmul", r"w\.ndim > 2", r"Gt becomes GtE", "an axis of 1 in front of all"),
+  Rule(r"(tensor|function)\..*", r"return cls\.full\(sizes, 0, ", r"0 becomes 1", "there is no element"),
   Rule(r"function\..*", r"broadcast_shape\(", r"broadcast_shape: arguments .*", "shapes meet alike in any order"),
-  Rule(r"function\.elementwise\.Elementwise\.round", r"self < 0", r"Lt becomes LtE", "a zero is whole already"),
+  Rule(r"function\..*\.round", r"self < 0", r"Lt becomes LtE", "a zero is whole already"),
   Rule(r"gradient\.<module>", r"^@_rule\(|^ +Ops\.", r"_rule: arguments .*", "the operations of a rule are a set"),
   # ---- drive
   Rule(r"drive\.amd\.program\.ArgumentLayout\._make_packer", r"argument\.offset > at", r"Gt becomes GtE",
