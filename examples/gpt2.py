@@ -113,7 +113,7 @@ def loaded(path: str) -> GPT2:
 def main() -> None:
   parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
   parser.add_argument("--weights", help="OpenAI's weights in a file; tokens are then numbers")
-  parser.add_argument("--text", default="examples/gpt2.py", help="what to learn by heart")
+  parser.add_argument("--text", default=__file__, help="what to learn by heart")
   parser.add_argument("--steps", type=int, default=80)
   parser.add_argument("--count", type=int, default=40, help="tokens to generate")
   given = parser.parse_args()
