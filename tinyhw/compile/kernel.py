@@ -197,7 +197,8 @@ class Kernel:
       raise _refusal(opt, f"target {self.renderer.target} has {self.renderer.lanes or 'no'} lanes")
     if len(self.parts[axis]) > 1: raise _refusal(opt, "lanes are the innermost part of an axis: they come first")
     others = {r for r, parts in self.parts.items() if any(p.kind is Axis.VECTOR for p in parts)}
-    if any(axis in u.ranges and u.ranges & others for u in self.sink.toposort()):
+    if any(axis in near and near & others for u in self.sink.toposort()
+           for near in (u.ranges, frozenset(u.src[1:] if u.op is Ops.REDUCE else ()))):
       raise _refusal(opt, "values have lanes along another axis already")
 
   def local_bytes(self) -> int:
