@@ -320,7 +320,8 @@ class Writer:
       self.line(f"{self.names[u]} = {self.value(u.src[1])};")
     elif op is Ops.LOAD: self.load(u)
     elif op is Ops.STORE: self.store(u)
-    elif op is Ops.BARRIER: self.line(language.barrier)
+    elif op is Ops.BARRIER:
+      if language.barrier: self.line(language.barrier)
     elif op is Ops.VECTORIZE: self.lanes[u] = [self.value(s) for s in u.src]
     elif op is Ops.GEP:
       source = u.src[0]
