@@ -55,6 +55,8 @@ ROOMS: Final = (
        "beyond the clamp all is 0 or infinite"),
   Rule(r"compile\.transcendental\._fmod", r"steps = ", r"3 becomes 4", "a remainder has the same remainder"),
   Rule(r"engine\.random\.threefry\.const", r"counter\[0\]", r"0 becomes 1", "both words have one device and shape"),
+  Rule(r"engine\.recording\.Slot\.(find|memory)", r"last\[0\]\(\) is tensor\._uop", r"0 becomes 1",
+       "without the short way the long one finds the same"),
   # ---- function
   Rule(r"function\..*\.__[gl]e__", r"if side :=", r"0 becomes 1", "the side is 1 or -1 there"),
   Rule(r"function\..*\._shift", r"0 <= other < dtype\.bits: other = ", r"Lt becomes LtE",
