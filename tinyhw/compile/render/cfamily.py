@@ -139,6 +139,10 @@ class Language:
     """The head of a loop."""
     return f"for (int {counter} = 0; {counter} < {end}; {counter}++) {{"
 
+  def multiply(self, a: str, b: str, dtype: DType) -> str:
+    """A product of floats that is rounded before it is added to anything."""
+    return f"{a} * {b}"
+
   def divide(self, a: str, b: str, dtype: DType) -> str:
     """A quotient of floats, correctly rounded."""
     return f"{a} / {b}"
@@ -193,7 +197,8 @@ class CFamilyRenderer(Renderer):
 
   def supports(self, dtype: DType) -> bool:
     scalar = dtype.scalar
-    return super().supports(dtype) and (scalar is F16 or scalar.name in self.language.types)
+    name = ("float16" if self.language.half else "uint16") if scalar is F16 else scalar.name
+    return super().supports(dtype) and (bool(self.language.half) if name == "float16" else name in self.language.types)
 
   def native(self, op: Ops, dtype: DType) -> bool:
     return super().native(op, dtype) or op in self.language.functions and dtype.scalar is F32
@@ -206,8 +211,8 @@ class CFamilyRenderer(Renderer):
 class Writer:
   """Writes one program, a statement a value."""
 
-  def __init__(self, target: CFamilyRenderer, name: str, uops: Sequence[UOp]) -> None:
-    self.target, self.language, self.name, self.uops = target, target.language, name, tuple(uops)
+  def __init__(self, target: CFamilyRenderer, name: str, uops: Sequence[UOp], language: Language | None = None) -> None:
+    self.target, self.language, self.name, self.uops = target, language or target.language, name, tuple(uops)
     self.lines: list[str] = []
     self.names: dict[UOp, str] = {}
     self.lanes: dict[UOp, list[str]] = {}         # the scalars of each vector
@@ -224,7 +229,7 @@ class Writer:
     self.names.update({u: f"value{i}" for i, u in enumerate(variables)})
     numbers = {u.arg for u in self.written if u.op is Ops.DEFINE_GLOBAL}
     # A buffer whose loads were all simplified away is a parameter still.
-    unused = dtypes.uint8.ptr(1)
+    unused = dtypes.int32.ptr(1)
     declared = [self.language.buffer(i, parameters.get(i, unused), i in numbers)
                 for i in range(max(parameters, default=-1) + 1)]
     declared += [self.language.value(i) for i in range(len(variables))]
@@ -315,7 +320,8 @@ class Writer:
       self.line(f"{self.names[u]} = {self.value(u.src[1])};")
     elif op is Ops.LOAD: self.load(u)
     elif op is Ops.STORE: self.store(u)
-    elif op is Ops.BARRIER: self.line(language.barrier)
+    elif op is Ops.BARRIER:
+      if language.barrier: self.line(language.barrier)
     elif op is Ops.VECTORIZE: self.lanes[u] = [self.value(s) for s in u.src]
     elif op is Ops.GEP:
       source = u.src[0]
@@ -460,7 +466,7 @@ class Writer:
     wide = [self.named(F32, self.as_float(v)) for v in x]
     if op in GroupOp.COMPARE: return f"{wide[0]} {SIGNS[op]} {wide[1]}"
     if op is not Ops.MULACC: return self.as_half(self.float_alu(u, F32, wide))
-    product = self.as_half(f"{wide[0]} * {wide[1]}")
+    product = self.as_half(self.language.multiply(wide[0], wide[1], F32))
     return self.as_half(f"{self.as_float(product)} + {wide[2]}")
 
   def float_alu(self, u: UOp, dtype: DType, x: list[str]) -> str:
@@ -471,7 +477,8 @@ class Writer:
       if dtype is F16:      # through floats: exact for TRUNC, rounded as it should be for SQRT
         return self.as_half(f"{function.format(f='f')}({', '.join(map(self.as_float, arguments))})")
       return f"{function.format(f=f)}({', '.join(arguments)})"
-    if op in (Ops.ADD, Ops.SUB, Ops.MUL): return f"{x[0]} {SIGNS[op]} {x[1]}"
+    if op is Ops.MUL: return language.multiply(x[0], x[1], dtype)
+    if op in (Ops.ADD, Ops.SUB): return f"{x[0]} {SIGNS[op]} {x[1]}"
     if op is Ops.FDIV: return language.divide(x[0], x[1], dtype)
     if op is Ops.RECIP: return language.divide(language.literal(1.0, dtype), x[0], dtype)
     if op is Ops.NEG: return f"-{x[0]}"
