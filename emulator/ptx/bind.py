@@ -7,19 +7,17 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tinyhw.core.errors import DecodeError, Unsupported
-from tinyhw.emulator.amdgcn.meanings.rounding import DirectedOps
-from tinyhw.emulator.amdgcn.meanings.rounding import Directed
+from tinyhw.emulator.amdgcn.meanings.rounding import Directed, DirectedOps
 from tinyhw.emulator.amdgcn.values import Ops
 from tinyhw.emulator.ptx import operands
 from tinyhw.emulator.ptx.flow import where
 from tinyhw.emulator.ptx.group import Warps
-from tinyhw.emulator.ptx.meanings import convert
+from tinyhw.emulator.ptx.meanings import convert, directed
 from tinyhw.emulator.ptx.meanings.registry import Meaning, find
 from tinyhw.emulator.ptx.scope import Line
 from tinyhw.emulator.simt import Group
 from tinyhw.isa.ptx import forms
 from tinyhw.isa.ptx.forms import Form
-from tinyhw.isa.ptx.model import Name, Pair
 
 if TYPE_CHECKING:
   from tinyhw.emulator.ptx.program import Code
@@ -30,7 +28,7 @@ Binder = Callable[["Code", Line, Form], "Step | None"]
 O = type[Ops]
 BINDERS: Final[dict[str, Binder]] = {}
 PACKED: Final = {"f16x2": "f16", "bf16x2": "bf16", "u16x2": "u16", "s16x2": "s16", "f32x2": "f32"}
-_NAN: Final = {"f32": np.uint32(0x7FFFFFFF).view(np.float32), "f16": np.uint16(0x7FFF).view(np.float16)}
+_NAN: Final[dict[str, Any]] = {"f32": np.uint32(0x7FFFFFFF).view(np.float32), "f16": np.uint16(0x7FFF).view(np.float16)}
 _ROUNDS: Final = frozenset({"add", "sub", "mul", "fma", "mad", "div", "rcp", "sqrt"})
 
 
@@ -115,7 +113,6 @@ def computed(form: Form, meaning: Meaning) -> Callable[..., Value]:
 
 def _directed(opcode: str, function: Callable[..., Value], mode: int) -> Callable[..., Value]:
   """Quotients and roots step to the neighbour on the wanted side; the others are evaluated on values that round."""
-  from tinyhw.emulator.ptx.meanings import directed
   exact = directed.FUNCTIONS.get(opcode)
   return rounded(function, mode) if exact is None else lambda o, *values: exact(mode, *values)
 
@@ -207,8 +204,7 @@ def compare(code: Code, line: Line, form: Form) -> Step:
   c = operands.reader(code, line, i.operands[3], "pred") if combine is not None else None
   run = computed(form, meaning)
   if i.opcode == "set": return _set(code, line, form, run, a, b, c, combine)
-  first, second = i.operands[0], None
-  if isinstance(first, Pair): first, second = first.first, first.second
+  first, second = operands.pair(line)
   write = operands.writer(code, line, first, "pred")
   other = None if second is None else operands.writer(code, line, second, "pred")
   if t in PACKED:
@@ -241,7 +237,7 @@ def _set(code: Code, line: Line, form: Form, run: Callable[..., Value], a: Any, 
   """1.0 or all ones where the comparison holds."""
   target = form.types[0]
   write = operands.writer(code, line, line.instruction.operands[0], target)
-  ones = {"f32": np.float32(1), "f16": np.float16(1), "bf16": np.uint16(0x3F80)}
+  ones: dict[str, Any] = {"f32": np.float32(1), "f16": np.float16(1), "bf16": np.uint16(0x3F80)}
   dtype = operands.dtype_of(PACKED.get(target, target))
   one = ones.get(PACKED.get(target, target), dtype.type(-1) if dtype.kind == "i" else dtype.type(np.iinfo(dtype).max)
                  if dtype.kind == "u" else None)
@@ -288,8 +284,7 @@ def lop3(code: Code, line: Line, form: Form) -> Step:
   lut = int(table)
   if lut > 0xFF: raise DecodeError(f"a table of lop3 has 8 bits, not {lut:#x}", where=where(line))
   combine = next((_COMBINED[m] for m in i.modifiers if m in _COMBINED), None)
-  first, second = i.operands[0], None
-  if isinstance(first, Pair): first, second = first.first, first.second
+  first, second = operands.pair(line)
   write = operands.writer(code, line, first, "b32")
   other = None if second is None else operands.writer(code, line, second, "pred")
   a, b, c = (operands.reader(code, line, o, "b32") for o in i.operands[1:4])
@@ -308,5 +303,3 @@ def lop3(code: Code, line: Line, form: Form) -> Step:
 def nothing(group: Group) -> None:
   """A step that changes nothing."""
 
-
-__all__ = ["Name"]

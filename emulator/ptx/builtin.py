@@ -24,7 +24,8 @@ _LIMIT: Final = 1 << 16
 _SPEC: Final = re.compile(r"%[-+ #0]*(?:\*|\d+)?(?:\.(?:\*|\d+))?(?:hh|h|ll|l|z|j|t|L)?([diouxXeEfFgGaAcsp%])")
 
 
-def caller(code: Code, line: Line, name: str, results: Arguments, passed: Arguments, after: int) -> Callable[[Warps], Any]:
+def caller(code: Code, line: Line, name: str, results: Arguments, passed: Arguments,
+           after: int) -> Callable[[Warps], Any]:
   """A call of one of FUNCTIONS."""
   reads = [_argument(code, line, o, 4 if name == "__assertfail" and k == 2 else 8)
            for k, o in enumerate(passed.elements)]
@@ -86,7 +87,7 @@ def _formatted(group: Warps, text: str, at: int, wave: int, lane: int) -> str:
     plain = re.sub(r"hh|h|ll|l|z|j|t|L", "", spec[:-1])
     if kind in "eEfFgGaA":
       value = struct.unpack("<d", take(8))[0]
-      return value.hex() if kind in "aA" else f"{plain}{kind}" % value
+      return str(float(value).hex()) if kind in "aA" else f"{plain}{kind}" % value
     if kind == "s":
       address = int.from_bytes(take(8), "little")
       return f"{plain}s" % (_text(group, address) if address else "(null)")

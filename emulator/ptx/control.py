@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 Value = Any
 Ender = Callable[[Warps], Any]
+Moves = Callable[[Warps, int, list[Value]], None]
 _FLOW: Final = frozenset({"bra", "brx", "call", "ret", "exit", "trap", "brkpt", "barrier", "nanosleep"})
 _MEETING: Final = frozenset({"shfl", "vote", "match", "redux", "elect", "mma", "ldmatrix", "stmatrix", "movmatrix",
                              "wmma"})
@@ -109,10 +110,10 @@ def _meeting(code: Code, line: Line, step: Callable[[Warps], None], members: Ope
     if group.mask is None:
       step(group)
       return after
-    bits = np.uint32(0xFFFFFFFF) if read is None else read(group)
+    bits: Value = np.uint32(0xFFFFFFFF) if read is None else read(group)
     if bits.ndim == 2 and bits.shape[1] > 1:  # one mask for each warp: that of its first thread
       first = group.lanes.argmax(axis=1)
-      bits = operands.full(group, bits)[np.arange(group.size), first][:, None]
+      bits = np.asarray(operands.full(group, bits)[np.arange(group.size), first]).reshape(-1, 1)
     lanes = lanes_of(bits)
     ready = group.cohort.complete_warps(group, lanes)
     if ready.all():
@@ -225,7 +226,7 @@ def _number(callee: Any, place: Place) -> int:
   return found.number
 
 
-def _move(code: Code, line: Line, given: Operand, place: Place, callee: Any) -> Callable[[Warps, int, list[Value]], None]:
+def _move(code: Code, line: Line, given: Operand, place: Place, callee: Any) -> Moves:
   """Give an argument to a parameter."""
   own = line.scope.find(given.text) if isinstance(given, Name) else None
   type_ = place.variable.type
@@ -244,7 +245,7 @@ def _move(code: Code, line: Line, given: Operand, place: Place, callee: Any) -> 
   return to_memory
 
 
-def _back(code: Code, line: Line, taken: Operand, place: Place, callee: Any) -> Callable[[Warps, int, list[Value]], None]:
+def _back(code: Code, line: Line, taken: Operand, place: Place, callee: Any) -> Moves:
   """Give a result back."""
   own = line.scope.find(taken.text) if isinstance(taken, Name) else None
   type_ = place.variable.type

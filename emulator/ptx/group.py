@@ -32,6 +32,8 @@ class Meet:
 class Arrive:
   """Threads are at barrier `number` (one for each warp): `expected` threads of it, 0 for all; `waits` for the others,
   and go on at `pc`. `votes` are the operands of a reduction, whose results `finish(group, sum, all)` takes."""
+  at = 0  # the barrier's own PC
+
   def __init__(self, pc: int, number: Value, expected: Value, waits: bool, votes: Value = None,
                finish: Callable[[Warps, Value, Value], None] | None = None) -> None:
     self.pc, self.number, self.expected, self.waits = pc, number, expected, waits
@@ -47,7 +49,9 @@ class Frame:
                finish: Callable[[Warps, int, list[Value]], None]) -> None:
     self.pc, self.v, self.base, self.live, self.top, self.finish = pc, v, base, live, top, finish
 
-  def changed(self, v: list[Value], top: Value) -> Frame: return Frame(self.pc, v, self.base, self.live, top, self.finish)
+  def changed(self, v: list[Value], top: Value) -> Frame:
+    """The same with other values."""
+    return Frame(self.pc, v, self.base, self.live, top, self.finish)
 
 
 def rows_of(x: Value, index: Value, size: int) -> Value:
@@ -98,7 +102,7 @@ class Warps(Group):
 
     def picked(values: list[Value], at: int, live: Sequence[int]) -> list[Value]:
       if everyone: return [*values]
-      out = program.blank(at)
+      out: list[Value] = program.blank(at)
       for k in live: out[k] = rows_of(values[k], index, size)
       return out
     other.v = picked(self.v, pc, program.live(pc))
@@ -264,7 +268,7 @@ class Blocks(Cohort):
   # ---- barriers of blocks
 
   def _arrive(self, group: Warps, after: Arrive) -> None:
-    group.pc = after.pc
+    after.at, group.pc = group.pc, after.pc
     if self.observer is not None: self.observer.barrier(group, self.seen[0])
     lanes = group.lanes
     count = lanes.sum(axis=1)
@@ -329,7 +333,8 @@ class Blocks(Cohort):
   def stuck(self) -> DeviceError:
     group, what = self.waiting[0]
     if isinstance(what, Meet):
-      lanes = np.broadcast_to(what.lanes, (group.size, LANES))[0] & self.alive_lanes[self.row(group)[0]] & ~group.lanes[0]
+      lanes = np.broadcast_to(what.lanes, (group.size, LANES))[0] & ~group.lanes[0]
+      lanes = lanes & self.alive_lanes[self.row(group)[0]]
       missing = ", ".join(map(str, np.flatnonzero(lanes).tolist()))
       return MachineFault(f"lanes of a warp wait for lanes that never come: {missing}", pc=group.pc,
                           wave=int(group.waves[0]), lane=int(group.lanes[0].argmax()),
@@ -337,6 +342,7 @@ class Blocks(Cohort):
     number, after = what
     key = int(group.workgroups[0]), int(number[0])
     arrived, expected = self.barriers[key][:2]
-    return MachineFault(f"barrier {key[1]} never completes: {arrived} of {expected or int(self.threads[key[0]])} threads "
-                        "have come, and nobody is left who could", pc=after.pc, wave=int(group.waves[0]),
-                        lane=int(group.lanes[0].argmax()), instruction=self.program.describe(self.program.before(after.pc)))
+    wanted = expected or int(self.threads[key[0]])
+    return MachineFault(f"barrier {key[1]} never completes: {arrived} of {wanted} threads have come, and nobody else "
+                        "can", pc=after.at, wave=int(group.waves[0]), lane=int(group.lanes[0].argmax()),
+                        instruction=self.program.describe(after.at))

@@ -71,7 +71,8 @@ class Shared:
 class Grid:
   """The blocks of a launch that have not begun: they begin in order, x fastest, as the chip has places for them."""
 
-  def __init__(self, space: AddressSpace, d: Dispatch, watchdog: int, stats: Stats, observer: Observer | None = None) -> None:
+  def __init__(self, space: AddressSpace, d: Dispatch, watchdog: int, stats: Stats,
+               observer: Observer | None = None) -> None:
     check(d)
     self.space, self.dispatch, self.stats, self.observer = space, d, stats, observer
     self.changes = Changes(exact=observer is not None)
@@ -149,7 +150,8 @@ def check(d: Dispatch) -> None:
     raise InvalidArgument(f"{total:,} bytes of shared memory; a block has {SHARED_LIMIT:,}", where=name)
 
 
-def dispatch(space: AddressSpace, d: Dispatch, *, watchdog: int = 100_000_000, observer: Observer | None = None) -> Stats:
+def dispatch(space: AddressSpace, d: Dispatch, *, watchdog: int = 100_000_000,
+             observer: Observer | None = None) -> Stats:
   """Run a launch to its end. `watchdog` is the number of instructions that a warp may execute.
 
   Raises MachineFault (PageFault, WatchdogExpired) with PC, instruction, warp and lane; Unsupported for an instruction

@@ -80,7 +80,8 @@ class Linked:
     return found, start, align
 
   def _used(self, entry: str) -> set[str]:
-    return {name for f in self.reachable(entry) for line in self.flats[f].lines for name in _mentioned(line.instruction)}
+    lines = [line for f in self.reachable(entry) for line in self.flats[f].lines]
+    return {name for line in lines for name in _mentioned(line.instruction)}
 
 
 def _mentioned(i: Instruction) -> set[str]:

@@ -19,13 +19,13 @@ SHARED_WINDOW: Final = 0x7000_0000_0000
 LOCAL_WINDOW: Final = 0x7100_0000_0000
 WINDOW: Final = 1 << 32
 STACK: Final = 1 << 16  # bytes of a thread's stack where calls come back, or sizes are not known before
-_RAW: Final = {1: np.dtype("u1"), 2: np.dtype("u2"), 4: np.dtype("u4"), 8: np.dtype("u8")}
+_RAW: Final[dict[int, Any]] = {1: np.dtype("u1"), 2: np.dtype("u2"), 4: np.dtype("u4"), 8: np.dtype("u8")}
 _WINDOWS: Final = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW}
 GENERIC: Final = ""
 
 
 def space_of(modifiers: frozenset[str]) -> str:
-  """The state space of an instruction: "" for generic addresses; constants and kernel parameters are in global memory."""
+  """The state space of an instruction: "" for generic addresses."""
   for m in modifiers:
     name = m.partition("::")[0]
     if name in {"shared", "local", "global", "const", "param"}: return name
@@ -73,7 +73,7 @@ def _inside(group: Warps, addresses: Value, width: int, size: int, what: str, sp
   offsets = np.asarray(addresses).astype(np.int64)
   if not offsets.ndim or group.mask is None: low, high = int(offsets.min()), int(offsets.max())
   else:
-    use = access.active(group, offsets.shape)
+    use: Value = access.active(group, offsets.shape)
     offsets = np.where(use, offsets, 0)
     low, high = int(offsets.min()), int(offsets.max())
   if low < 0 or high + width > size:
@@ -259,24 +259,26 @@ def atomic(group: Warps, space: str, addresses: Value, width: int, operation: st
   if space == GENERIC:
     parts = _windows(group, addresses)
     if parts is not None:
-      mask, out = group.mask, None
+      mask = group.mask
+      merged: Value = None
       try:
         for part, lanes in parts:
           if not lanes.any(): continue
           group.mask = None if lanes.all() else lanes
           if part == "local": raise MachineFault("an atomic on local memory", lane=_first(group, lanes)[0])
           found = atomic(group, part, _in_window(part, addresses), width, operation, data, compare, want)
-          out = found if out is None else np.where(lanes, found, out)
+          merged = found if merged is None or found is None else np.where(lanes, found, merged)
       finally: group.mask = mask
-      return out
+      return merged
   check_alignment(group, addresses, width, "atomic")
   return access.atomic(group, addresses, width, operation, data, compare, want)
 
 
-def serial(group: Warps, space: str, addresses: Value, width: int, modify: Callable[[Value, tuple[int, int]], Value]) -> Value:
+def serial(group: Warps, space: str, addresses: Value, width: int,
+           modify: Callable[[Value, tuple[int, int]], Value]) -> Value:
   """A read-modify-write of any width, thread by thread: `modify(old, (row, lane)) -> new`; the old values."""
-  out = np.zeros((group.size, LANES) if width <= 8 else (group.size, LANES, width // 4), _RAW[min(width, 8)]
-                 if width <= 8 else np.uint32)
+  shape = (group.size, LANES) if width <= 8 else (group.size, LANES, width // 4)
+  out: Value = np.zeros(shape, _RAW[width] if width <= 8 else np.uint32)
   mask = group.mask
   lanes = group.lanes
   try:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
   from tinyhw.emulator.ptx.program import Code
 
 Value = Any
-_RAW: Final = {1: np.dtype("u1"), 2: np.dtype("u2"), 4: np.dtype("u4"), 8: np.dtype("u8")}
+_RAW: Final[dict[int, Any]] = {1: np.dtype("u1"), 2: np.dtype("u2"), 4: np.dtype("u4"), 8: np.dtype("u8")}
 _WINDOW: Final = {"shared": memory.SHARED_WINDOW, "local": memory.LOCAL_WINDOW}
 
 
@@ -309,7 +309,8 @@ def isspacep(code: Code, line: Line, form: Form) -> Step:
   return run
 
 
-@binds("prefetch", "prefetchu", "membar", "fence", "discard", "applypriority", "pmevent", "griddepcontrol", "setmaxnreg")
+@binds("prefetch", "prefetchu", "membar", "fence", "discard", "applypriority", "pmevent", "griddepcontrol",
+       "setmaxnreg")
 def ignored(code: Code, line: Line, form: Form) -> Step | None:
   """What has no effect where there are no caches, and threads see memory in the order of their stores."""
   return nothing

@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tinyhw.core.errors import DecodeError, Unsupported
-from tinyhw.emulator.amdgcn.values import DTYPES, Ops
 from tinyhw.emulator.ptx import special
 from tinyhw.emulator.ptx.flow import where
 from tinyhw.emulator.ptx.group import LANES, Warps
 from tinyhw.emulator.ptx.scope import Line, Place, Range, Register
 from tinyhw.isa.ptx.forms import SIZES
-from tinyhw.isa.ptx.model import Address, Float, Function, Int, Minus, Name, Not, Operand, Sum, Vector
+from tinyhw.isa.ptx.model import Float, Function, Int, Minus, Name, Not, Operand, Pair, Sum, Vector
 
 if TYPE_CHECKING:
   from tinyhw.emulator.ptx.program import Code
@@ -114,7 +113,8 @@ def _based(code: Code, line: Line, name: str, address: Value) -> Reader:
   found = line.scope.find(name)
   t = address.dtype.type
   if isinstance(found, Place) and code.on_stack(found): return lambda group: t(int(address) + group.base)
-  if isinstance(found, Place) and found.space == "param": return lambda group: t(int(address) + group.cohort.dispatch.params)
+  if isinstance(found, Place) and found.space == "param":
+    return lambda group: t(int(address) + group.cohort.dispatch.params)
   return lambda group: address
 
 
@@ -177,6 +177,12 @@ def writer(code: Code, line: Line, operand: Operand, type_: str) -> Writer:
   return write
 
 
+def pair(line: Line) -> tuple[Operand, Operand | None]:
+  """The first operand: a destination, or the two of `p|q`."""
+  first = line.instruction.operands[0]
+  return (first.first, first.second) if isinstance(first, Pair) else (first, None)
+
+
 def elements(line: Line, operand: Operand) -> tuple[Operand, ...]:
   """The elements of a vector operand; another operand is its own."""
   if isinstance(operand, Vector): return operand.elements
@@ -190,5 +196,3 @@ def full(group: Warps, x: Value) -> Value:
   """A value as [waves, lanes]."""
   return np.broadcast_to(x, (group.size, LANES))
 
-
-__all__ = ["DTYPES", "Address", "Ops"]

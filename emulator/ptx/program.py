@@ -13,9 +13,9 @@ from tinyhw.emulator.ptx import bind, control, flow, operands
 from tinyhw.emulator.ptx.group import Diverge, Warps
 from tinyhw.emulator.ptx.link import Linked
 from tinyhw.emulator.ptx.scope import Flat, Line, Place, Range, Register
-from tinyhw.emulator.simt import Group, Next, Step
+from tinyhw.emulator.simt import Group, Step
 from tinyhw.isa.ptx import forms, printer
-from tinyhw.isa.ptx.model import Function, Name, Operand
+from tinyhw.isa.ptx.model import Name, Operand
 
 Value = Any
 FIRST_PC: Final = 16
@@ -241,8 +241,6 @@ class Program:
     line = self.at(pc).line(pc)
     return "the end of the function" if line is None else printer.instruction(line.instruction).rstrip(";")
 
-  def before(self, pc: int) -> int: return pc
-
   def place(self, pc: int) -> tuple[str, Line | None]:
     """The function of a PC, and its line."""
     try: code = self.at(pc)
@@ -259,5 +257,3 @@ class Program:
 
   def blank(self, pc: int) -> list[Value]: return [*self.at(pc).zeros]
 
-
-__all__ = ["Function", "Next"]

@@ -111,10 +111,10 @@ def flatten(function: Function, outer: Scope) -> Flat:
 
   def walk(statements: tuple[Statement, ...], scope: Scope) -> None:
     index = len(flat.lines)
-    for s in _ahead(statements):
-      if isinstance(s, int): index += s
-      elif isinstance(s, Label): _name(scope, s.name, index, s.at)
-      elif isinstance(s, (Targets, Prototype)): _name(scope, s.label, s, s.at)
+    for a in _ahead(statements):
+      if isinstance(a, int): index += a
+      elif isinstance(a, Label): _name(scope, a.name, index, a.at)
+      else: _name(scope, a.label, a, a.at)
     for s in statements:
       if isinstance(s, Instruction): flat.lines.append(Line(s, scope, loc[0]))
       elif isinstance(s, Block): walk(s.statements, Scope(scope))

@@ -43,6 +43,9 @@ def _warp(group: Warps) -> Value:
 def _clock(group: Warps) -> Value: return np.uint64(group.cohort.stats.steps)
 
 
+def _fixed(value: Value) -> Callable[[Warps], Value]: return lambda group: value
+
+
 def _sm(group: Warps) -> Value: return (group.workgroups % group.cohort.shared.sms).astype(np.uint32)[:, None]
 
 
@@ -50,7 +53,7 @@ REGISTERS: Final[dict[str, Callable[[Warps], Value]]] = {
   **{f"{name}.{part}": _axis(name, k) for k, part in enumerate("xyz")
      for name in ("%tid", "%ntid", "%ctaid", "%nctaid", "%clusterid", "%nclusterid", "%cluster_ctaid",
                   "%cluster_nctaid")},
-  **{name: (lambda group, x=value: x) for name, value in _MASKS.items()},
+  **{name: _fixed(value) for name, value in _MASKS.items()},
   "%laneid": lambda group: _LANE,
   "%warpid": _warp,
   "%nwarpid": lambda group: np.uint32(group.cohort.shared.warps),
@@ -79,6 +82,6 @@ def reader(name: str, dtype: Any) -> Callable[[Warps], Value]:
 
   def narrowed(group: Warps) -> Value:
     x = read(group)
-    if x.dtype == bool: return x if dtype == bool else x.astype(kind)
+    if x.dtype.kind == "b": return x if dtype.kind == "b" else x.astype(kind)
     return x if x.dtype is dtype else x.astype(kind).view(dtype)
   return narrowed

@@ -11,7 +11,6 @@ from tinyhw.emulator.ptx.bind import Step, binds, need
 from tinyhw.emulator.ptx.group import LANES, Warps
 from tinyhw.emulator.ptx.scope import Line
 from tinyhw.isa.ptx.forms import Form
-from tinyhw.isa.ptx.model import Pair
 
 if TYPE_CHECKING:
   from tinyhw.emulator.ptx.program import Code
@@ -43,8 +42,7 @@ def activemask(code: Code, line: Line, form: Form) -> Step:
 @binds("elect")
 def elect(code: Code, line: Line, form: Form) -> Step:
   """One thread of the members: the lowest."""
-  first, second = line.instruction.operands[0], None
-  if isinstance(first, Pair): first, second = first.first, first.second
+  first, second = operands.pair(line)
   write = operands.writer(code, line, first, "b32")
   other = None if second is None else operands.writer(code, line, second, "pred")
 
@@ -80,8 +78,7 @@ def shfl(code: Code, line: Line, form: Form) -> Step:
   i = line.instruction
   need(line, 4 + ("sync" in form.modifiers))
   kind = next(m for m in ("up", "down", "bfly", "idx") if m in form.modifiers)
-  first, second = i.operands[0], None
-  if isinstance(first, Pair): first, second = first.first, first.second
+  first, second = operands.pair(line)
   write = operands.writer(code, line, first, "b32")
   other = None if second is None else operands.writer(code, line, second, "pred")
   a, b, c = (operands.reader(code, line, o, "b32") for o in i.operands[1:4])
@@ -108,11 +105,11 @@ def match(code: Code, line: Line, form: Form) -> Step:
   """The threads that have the same value; all: whether every one has."""
   i = line.instruction
   need(line, 3)
-  first, second = i.operands[0], None
-  if isinstance(first, Pair): first, second = first.first, first.second
+  first, second = operands.pair(line)
   write = operands.writer(code, line, first, "b32")
   other = None if second is None else operands.writer(code, line, second, "pred")
-  read, members = operands.reader(code, line, i.operands[1], form.type), operands.reader(code, line, i.operands[2], "b32")
+  read = operands.reader(code, line, i.operands[1], form.type)
+  members = operands.reader(code, line, i.operands[2], "b32")
   every = "all" in form.modifiers
 
   def run(group: Warps) -> None:

@@ -141,7 +141,8 @@ def _between_floats(target: str, source: str, mode: str, integral: str | None, f
     if ftz and source == "f32": x = o.flush(x)
     if integral is not None: x = getattr(o, _INTEGRAL[integral])(x)
     if target == "bf16": return bf16_of(o, x, mode)
-    y = x if x.dtype == DTYPES[target] else o.to(x, target) if mode == "rn" else rounding.convert(x, target, MODES[mode])
+    if x.dtype == DTYPES[target]: y = x
+    else: y = o.to(x, target) if mode == "rn" else rounding.convert(x, target, MODES[mode])
     if sat: y = saturated(o, y, target)
     if ftz and target == "f32": y = o.flush(y)
     return canonical(o, y, target)

@@ -29,13 +29,19 @@ def _quotient(mode: int, a: V, b: V) -> V:
 def _reciprocal(mode: int, a: V) -> V: return _quotient(mode, a.dtype.type(1), a)
 
 
+def _side(x: float, root: float) -> float:
+  """The sign of x minus the square of its rounded root."""
+  if not (np.isfinite(x) and x > 0): return 0.0
+  square = Fraction(root) ** 2
+  return float((Fraction(x) > square) - (Fraction(x) < square))
+
+
 def _root(mode: int, a: V) -> V:
   plain = np.sqrt(a)
   if a.dtype.itemsize == 8:
     r = np.array(plain)
     flat, given = r.reshape(-1), np.broadcast_to(a, r.shape).reshape(-1)
-    side = np.array([float((Fraction(float(x)) > Fraction(float(y)) ** 2) - (Fraction(float(x)) < Fraction(float(y)) ** 2))
-                     if np.isfinite(x) and x > 0 else 0.0 for x, y in zip(given, flat)]).reshape(r.shape)
+    side = np.array([_side(float(x), float(y)) for x, y in zip(given, flat)]).reshape(r.shape)
     return rounding._step(plain, side, mode)
   wide = plain.astype(np.float64)
   side = np.where(np.isfinite(plain) & (a > 0), np.sign(a.astype(np.float64) - wide * wide), 0.0)

@@ -1,5 +1,8 @@
-"""Floating-point instructions (PTX ISA, sections 9.7.3 and 9.7.4), on f16, f32 and f64; the binder brings bf16 to f32 and
-takes packed types apart, flushes, saturates and rounds as the modifiers say, and makes NaN what the chip makes it."""
+"""Floating-point instructions (PTX ISA, sections 9.7.3 and 9.7.4), on f16, f32 and f64.
+
+The binder brings bf16 to f32 and takes packed types apart, flushes, saturates and rounds as the modifiers say, and
+makes NaN what the chip makes it.
+"""
 from __future__ import annotations
 
 from math import pi

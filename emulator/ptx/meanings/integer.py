@@ -321,7 +321,7 @@ def _funnel_left(o: O, a: V, b: V, n: V) -> V: return o.to(o.pack(a, b) << o.to(
 
 def _funnel_right(o: O, a: V, b: V, n: V) -> V: return o.to(o.pack(a, b) >> o.to(n, "u64"), "u32")
 
-_SELECTORS: Final = {  # bytes of the four places, by the low two bits of c
+_SELECTORS: Final[dict[str, list[tuple[int, ...]]]] = {  # bytes of the four places, by the low two bits of c
   "f4e": [(0, 1, 2, 3), (1, 2, 3, 4), (2, 3, 4, 5), (3, 4, 5, 6)],
   "b4e": [(0, 7, 6, 5), (1, 0, 7, 6), (2, 1, 0, 7), (3, 2, 1, 0)],
   "rc8": [(k, k, k, k) for k in range(4)],

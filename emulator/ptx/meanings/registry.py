@@ -31,7 +31,8 @@ class Meaning:
 _TABLE: Final[dict[str, list[Meaning]]] = {}
 
 
-def means(names: str, types: str, *, exact: bool = True, carries: str = "", first: str = "") -> Callable[[Function], Function]:
+def means(names: str, types: str, *, exact: bool = True, carries: str = "",
+          first: str = "") -> Callable[[Function], Function]:
   """Decorator: the function is the meaning of these instructions ("mul.lo mad.hi") for these types. Registering one
   twice is refused."""
   def register(function: Function) -> Function:

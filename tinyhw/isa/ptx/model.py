@@ -80,7 +80,7 @@ class Arguments:
   elements: tuple[Operand, ...]
 
 
-Operand = Union[Name, Int, Float, Sum, Not, Minus, Vector, Pair, Address, Arguments]
+Operand = Name | Int | Float | Sum | Not | Minus | Vector | Pair | Address | Arguments
 
 
 # ---- statements of a function's body
@@ -117,7 +117,7 @@ class Label:
 @dataclass(frozen=True)
 class Variable:
   """A declaration. `type` is "b32" and the like, `vector` 1, 2 or 4 elements, `dims` the sizes of an array (0: left
-  open), `count` the N of `%r<N>`. `pointer` is what `.ptr` says of a kernel's parameter: (state space or "", alignment).
+  open), `count` the N of `%r<N>`. `pointer` is what `.ptr` says of a kernel's parameter: (space or "", alignment).
   """
   space: str
   type: str
@@ -133,7 +133,7 @@ class Variable:
   at: At = field(default=NOWHERE, compare=False)
 
 
-Initializer = Union[Int, Float, Sum, tuple["Initializer", ...]]
+Initializer = Union[Int, Float, Sum, tuple["Initializer", ...]]  # noqa: UP007 - it names itself
 
 
 @dataclass(frozen=True)
@@ -172,7 +172,7 @@ class Block:
   statements: tuple[Statement, ...]
 
 
-Statement = Union[Instruction, Label, Variable, Directive, Targets, Prototype, Block]
+Statement = Instruction | Label | Variable | Directive | Targets | Prototype | Block
 
 
 # ---- a module
@@ -204,7 +204,7 @@ class Section:
   words: tuple[str, ...]
 
 
-Item = Union[Function, Variable, Directive, Section]
+Item = Function | Variable | Directive | Section
 
 
 @dataclass(frozen=True)

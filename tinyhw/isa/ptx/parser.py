@@ -48,7 +48,8 @@ _TUNING: Final = {".maxntid", ".reqntid", ".minnctapersm", ".maxnctapersm", ".ma
                   ".abi_preserve_control", ".pragma", ".unified"}
 _BINARY: Final[list[dict[str, Callable[[int, int], int]]]] = [
   {"||": lambda a, b: int(bool(a or b))}, {"&&": lambda a, b: int(bool(a and b))}, {"|": lambda a, b: a | b},
-  {"^": lambda a, b: a ^ b}, {"&": lambda a, b: a & b}, {"==": lambda a, b: int(a == b), "!=": lambda a, b: int(a != b)},
+  {"^": lambda a, b: a ^ b}, {"&": lambda a, b: a & b},
+  {"==": lambda a, b: int(a == b), "!=": lambda a, b: int(a != b)},
   {"<": lambda a, b: int(a < b), "<=": lambda a, b: int(a <= b), ">": lambda a, b: int(a > b),
    ">=": lambda a, b: int(a >= b)},
   {"<<": lambda a, b: a << (b & 63), ">>": lambda a, b: a >> (b & 63)},
@@ -456,9 +457,8 @@ class _Parser:
 
   def address(self) -> Address:
     self.need("[")
-    base = self.simple()
-    offset = 0
-    if isinstance(base, Sum) and not base.function: base, offset = Name(base.name), base.offset
+    base, offset = self.simple(), 0
+    if isinstance(base, Sum) and not base.function: offset, base = base.offset, Name(base.name)
     more = []
     while self.skip(","): more.append(self.operand())
     self.need("]", "']' or ','")
