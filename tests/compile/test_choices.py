@@ -11,7 +11,9 @@ from tests.compile.test_kernels import HOST, LOCAL
 from tests.compile.witness import buffer, evaluate, matmul, realize
 from tinyhw.compile import compile_kernel, schedule
 from tinyhw.compile.render.base import Renderer
+from tinyhw.compile.render.host import HostRenderer
 from tinyhw.compile.render.llvm import Writer
+from tinyhw.core.host import Host
 from tinyhw.ir.dtype import DType, dtypes
 from tinyhw.ir.uop import Ops, UOp
 
@@ -45,6 +47,7 @@ LOCALS = {
   "both ways": (lambda: new(12, 100) + new(100, 12).permute((1, 0)), "UPCAST1:4 LOCAL1:25 LOCAL0:2"),
   # Sizes without good divisors: idle work-items at the end, no vectors.
   "prime": (lambda: new(10007) + 1.0, "LOCAL0:64"),
+  "sixteen primes": (lambda: new(4 * 16 * 67) + 1.0, "UPCAST0:4 LOCAL0:16"),
   "prime rows": (lambda: new(34, 37) + 1.0, "UPCAST1:2 LOCAL1:37"),
   # Reductions: few outputs share work, many have vectors of their own; the innermost steps are unrolled.
   "few short rows": (lambda: new(64, 64).reduce(Ops.ADD, (1,)), "UNROLL1:4 LOCAL0:64"),
@@ -61,9 +64,23 @@ LOCALS = {
   # Long arithmetic is not copied.
   "long": (lambda: twisted(new(4096)), "LOCAL0:64"),
 }
+# A processor of 64-byte vectors; which of them this machine is does not matter.
+WIDE = HostRenderer(host=Host("x86_64-unknown-linux-gnu", "x86-64-v4"))
 HOSTS = {
-  "f32": "UPCAST0:8", "f64": "UPCAST0:4", "prime": "", "one sum": "UNROLL0:4", "many rows": "UPCAST0:8 UNROLL1:4",
-  "product": "UPCAST0:8 UPCAST1:8 UNROLL2:4", "small product": "UPCAST0:6 UPCAST1:3 UNROLL2:2", "long": "",
+  # Lanes along the axis that accesses walk; two vectors at once, for the loop around them.
+  "f32": "VECTOR0:16 UPCAST0:2", "f16": "VECTOR0:32 UPCAST0:2", "f64": "VECTOR0:8 UPCAST0:2",
+  "int8": "VECTOR0:64 UPCAST0:2", "int8 to f32": "VECTOR0:16 UPCAST0:2",
+  # Lines of the cache are used whole.
+  "transposed": "VECTOR1:16 UPCAST1:2 UPCAST0:8",
+  # The last vectors are partly masked.
+  "prime": "PADTO0:16 VECTOR0:16 UPCAST0:2", "one prime sum": "PADTO0:16 VECTOR0:16",
+  # Long sums have several vectors to add to.
+  "one sum": "VECTOR0:64 UNROLL0:4", "columns": "VECTOR0:16 UPCAST0:4 UNROLL1:4", "many rows": "VECTOR1:16 THREAD0:4",
+  # Tiles of rows and vectors; stretches of columns, each of which copies what its rows share.
+  "product": "VECTOR1:16 UPCAST1:2 UPCAST0:8 SWAP0:1 THREAD1:2 PACK0:0",
+  "large product": "VECTOR1:16 UPCAST1:2 UPCAST0:8 SWAP0:1 THREAD1:16 PACK0:0",
+  # Too small for vectors.
+  "small product": "UPCAST0:6 UPCAST1:3 UNROLL2:2", "long": "VECTOR0:16 THREAD0:4",
 }
 
 
@@ -74,7 +91,7 @@ def test_what_is_chosen_for_workgroups(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", HOSTS)
-def test_what_is_chosen_for_one_thread(name: str) -> None: assert chosen(LOCALS[name][0](), HOST) == HOSTS[name]
+def test_what_is_chosen_for_one_thread(name: str) -> None: assert chosen(LOCALS[name][0](), WIDE) == HOSTS[name]
 
 
 @pytest.mark.parametrize(("make", "kernels"), [
@@ -90,6 +107,10 @@ def test_what_is_chosen_for_one_thread(name: str) -> None: assert chosen(LOCALS[
   (lambda x: [(x + 1.0).contiguous().permute((1, 0))], 2),
   (lambda x: [x.permute((1, 0)).contiguous()], 1),
   (lambda x: [x.permute((1, 0)), x.shrink(((1, 3), (0, 8)))], 0),
+  # A long sum is one of stretches, then of their sums; not where there are many results, or no good divisor.
+  (lambda x: [x.reshape((32, 1)).expand((32, 1 << 13)).reduce(Ops.ADD, (0, 1))], 2),
+  (lambda x: [x.reshape((32, 1)).expand((32, 1 << 13)).reduce(Ops.MAX, (1,)).reduce(Ops.ADD, (0,))], 2),
+  (lambda x: [x.shrink(((0, 1), (0, 1))).expand((1, 262147)).reduce(Ops.ADD, (0, 1))], 1),
 ])
 def test_cuts(make: object, kernels: int) -> None:
   memory: dict[UOp, np.ndarray] = {}

@@ -276,11 +276,12 @@ def test_vectors_and_gates(dtype: DType) -> None:
 def test_what_the_host_does_not_do_is_refused() -> None:
   out = buffer(0, dtypes.float32, 8)
   x = out.index(UOp.const(dtypes.int32, 0)).load()
-  first, group = out.index(UOp.const(dtypes.int32, 0)), out.index(UOp.special("gidx0", 8))
+  first, group = out.index(UOp.const(dtypes.int32, 0)), out.index(UOp.special("lidx0", 8))
   with pytest.raises(Unsupported, match="EXP2 on float32 on host"): HOST.source("k", linear(first.store(x.exp2())))
   with pytest.raises(Unsupported, match="SPECIAL"): HOST.source("k", linear(group.store(x)))
-  local = UOp(Ops.DEFINE_LOCAL, dtypes.float32.ptr(8, AddressSpace.LOCAL), (), "shared")
-  with pytest.raises(Unsupported, match="DEFINE_LOCAL"): HOST.source("k", [local])
+  local = UOp(Ops.DEFINE_LOCAL, dtypes.float32.ptr(1 << 20, AddressSpace.LOCAL), (), "shared")
+  with pytest.raises(InvalidArgument, match="4,194,304 bytes of local memory, host has 1,048,576"):
+    HOST.source("k", [local])
   with pytest.raises(Unsupported, match="bfloat16"): HOST.source("k", [buffer(0, dtypes.bfloat16, 8)])
   with pytest.raises(InvalidArgument, match="kernel name"): HOST.source("a b", [out])
   with pytest.raises(InvalidArgument, match="LLVM refuses the source"): HOST.compile("define void @k( {", "k")

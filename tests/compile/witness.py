@@ -76,7 +76,18 @@ def launch_host(program: ProgramSpec, arrays: Sequence[np.ndarray]) -> None:
     machine = llvm.Target.from_default_triple().create_target_machine(opt=1, jit=True)
     _jit.append(llvm.create_lljit_compiler(machine, use_jit_link=True))
   builder = llvm.JITLibraryBuilder().add_object_img(program.binary).export_symbol(program.name)
+  if stretches := f"{program.name}.scratch".encode() in program.binary: builder.export_symbol(f"{program.name}.scratch")
   library = builder.link(_jit[0], f"{program.name}.{next(_loaded)}")
+  if stretches:
+    # In two parts, the later one first, and in memory with garbage: stretches are computed in any order.
+    scratch = aligned(np.full(ctypes.c_int64.from_address(library[f"{program.name}.scratch"]).value + 64, 77, np.uint8))
+    shared = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int32, ctypes.c_int32, ctypes.c_void_p)(
+      library[program.name])
+    arguments, middle = np.array([a.ctypes.data for a in arrays], np.int64), program.grid[0] // 2
+    for first, last in ((middle, program.grid[0]), (0, middle)):
+      if first < last: shared(arguments.ctypes.data, first, last, scratch.ctypes.data)
+    return
+  assert program.grid == program.block == (1, 1, 1)
   function = ctypes.CFUNCTYPE(None, *[ctypes.c_void_p] * len(arrays))(library[program.name])
   function(*[a.ctypes.data for a in arrays])
 

@@ -9,11 +9,13 @@ from tests.ir.test_shape import evaluate
 from tests.strength import examples
 from tinyhw.ir.dtype import dtypes
 from tinyhw.ir.rewrite import PatternMatcher, UPat, graph_rewrite
-from tinyhw.ir.symbolic import linear, simplify
+from tinyhw.ir.symbolic import least, linear, most, simplify
 from tinyhw.ir.uop import Ops, UOp
 
 RANGES = [UOp.range(size, i) for i, size in enumerate((1, 2, 3, 5, 8, 12))]
-BOUNDED = [*RANGES, UOp.variable("n", 1, 9), UOp.variable("m", -4, 4)]
+N, M = UOp.variable("n", 1, 9), UOp.variable("m", -4, 4)
+COUNTED = [UOp.range(N, 20), UOp.range(N * 2, 21), UOp.range(M + 5, 22)]     # loops whose ends launches decide
+BOUNDED = [*RANGES, N, M, *COUNTED]
 n = UOp.variable("opaque", 0, 100)
 i, j, k = UOp.range(64, 10), UOp.range(10, 11), UOp.range(7, 12)
 
@@ -48,7 +50,12 @@ def booleans(draw: st.DrawFn, depth: int = 3) -> UOp:
 
 
 def points(draw: st.DrawFn) -> list[dict[UOp, int]]:
-  return [{u: draw(st.integers(int(u.vmin), int(u.vmax))) for u in BOUNDED} for _ in range(6)]
+  found = []
+  for _ in range(6):
+    values = {u: draw(st.integers(int(u.vmin), int(u.vmax))) for u in (*RANGES, N, M)}
+    for u in COUNTED: values[u] = draw(st.integers(0, evaluate(u.src[0], values) - 1))
+    found.append(values)
+  return found
 
 
 @settings(max_examples=examples(200))
@@ -62,6 +69,42 @@ def test_meaning_is_kept(data: st.DataObject) -> None:
     assert evaluate(after, values) == value
     assert after.vmin <= value <= after.vmax and before.vmin <= value <= before.vmax
   assert simplify(after) is after
+
+
+@st.composite
+def flat_indices(draw: st.DrawFn) -> tuple[UOp, list[UOp], list[UOp]]:
+  """(number of an element in row-major order, indices, sizes), with sizes that launches decide."""
+  pool = [(N, 0), (N * 2, 1), (M + 5, 2), (N + 3, None), (N * (M + 5), None), (UOp.const(dtypes.int32, 4), 3)]
+  chosen = draw(st.lists(st.sampled_from(pool), min_size=1, max_size=3))
+  sizes = [size for size, _ in chosen]
+  indices = [UOp.range(simplify(size), 30 + at) for at, size in enumerate(sizes)]
+  flat = UOp.const(dtypes.int32, 0)
+  for size, index in zip(sizes, indices): flat = flat * size + index
+  return flat, indices, sizes
+
+
+@settings(max_examples=examples(80))
+@given(flat_indices())
+def test_flat_indices_come_apart_again(case: tuple[UOp, list[UOp], list[UOp]]) -> None:
+  flat, indices, sizes = case
+  inner = UOp.const(dtypes.int32, 1)
+  for index, size in reversed(list(zip(indices, sizes))):
+    assert simplify(simplify(flat // inner) % size) is index
+    inner = simplify(inner * size)
+  assert simplify(flat < inner).arg is True and simplify(flat // inner).arg == 0
+
+
+@settings(max_examples=examples(100))
+@given(st.data())
+def test_bounds_hold(data: st.DataObject) -> None:
+  """By proof as by interval, and divisions by what a launch decides mean what they did."""
+  a, b = data.draw(integers()), data.draw(st.sampled_from([N, N * 2 + 1, M + 5, N * (M + 5)]))
+  forms = [a, a + b * data.draw(st.sampled_from(COUNTED)), a // b, a % b]
+  for u in forms:
+    low, high, after = least(u), most(u), simplify(u)
+    for values in points(data.draw):
+      value = evaluate(u, values)
+      assert low <= value <= high and evaluate(after, values) == value
 
 
 @settings(max_examples=examples(100))
@@ -95,6 +138,17 @@ def test_linear_form_is_the_same_number(data: st.DataObject) -> None:
   ((n * 4) % 12, (n % 3) * 4),
   ((n * 6 + 5) % 9, (n * 2 + 1) % 3 * 3 + 2),
   (n.maximum(200), UOp.const(dtypes.int32, 200)),
+  ((N * 4) % 4, UOp.const(dtypes.int32, 0)),
+  ((N * 8 + k) // 8, N),
+  ((N * 8 + k) % N, k % N),
+  ((N * N * 6) // (N * 2), N * 3),
+  ((N + 1) * (N + 2), N * N + N * 3 + 2),
+  ((N * 8 - 1) // N, UOp.const(dtypes.int32, 7)),
+  (COUNTED[0] < N, UOp.const(dtypes.bool, True)),
+  (COUNTED[0] * 8 + k < N * 8, UOp.const(dtypes.bool, True)),
+  ((N * N).maximum(N), N * N),
+  ((N * 3).eq(N * 2), UOp.const(dtypes.bool, False)),
+  ((N * 2 - N).eq(N), UOp.const(dtypes.bool, True)),
 ])
 def test_simplest_form(before: UOp, after: UOp) -> None:
   assert simplify(before) is simplify(after)

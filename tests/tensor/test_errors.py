@@ -9,7 +9,7 @@ import pytest
 
 from tinyhw import Device, Tensor, dtypes
 from tinyhw.core.errors import DeviceError, InvalidArgument, Unsupported
-from tinyhw.device import Devices
+from tinyhw.device import _OPENERS, KINDS, Devices
 
 MISTAKES: list[tuple[str, Callable[[], Any], str]] = [
   ("ragged", lambda: Tensor([[1, 2], [3]]), "lengths 1, 2 side by side"),
@@ -30,7 +30,8 @@ MISTAKES: list[tuple[str, Callable[[], Any], str]] = [
   ("pad", lambda: Tensor([1]).pad([(1, 1), (1, 1)]), "padding"),
   ("cat", lambda: Tensor([[1]]).cat(Tensor([[1, 2]])), "do not join along axis 0"),
   ("index", lambda: Tensor([1])[0, 0], "2 indices for shape"),
-  ("mask", lambda: Tensor([1])[Tensor([True])], "use integers; for a mask use where"),
+  ("mask", lambda: Tensor([1])[Tensor([True, False])], "a mask of shape"),
+  ("index type", lambda: Tensor([1])[Tensor([1.0])], "use integers, or a mask"),
   ("float index", lambda: Tensor([1])[1.5], "float is not an index"),
   ("item", lambda: Tensor([1, 2]).item(), "it is for one element"),
   ("truth", lambda: bool(Tensor([1, 2])), "use any"),
@@ -54,7 +55,7 @@ def test_an_index_out_of_range() -> None:
   with pytest.raises(IndexError, match="index 3 of axis 0"): Tensor([1, 2, 3])[3]
 
 
-@pytest.mark.parametrize("kind", ["C", "NV", "CUDA", "HSA", "CL", "METAL", "DISK", "NPY"])
+@pytest.mark.parametrize("kind", sorted(KINDS.keys() - _OPENERS.keys()))
 def test_a_device_that_is_not_built_says_so(kind: str) -> None:
   with pytest.raises(Unsupported, match=f"unsupported device {kind}; it would be .*; built are LLVM"):
     Tensor([1], device=kind)

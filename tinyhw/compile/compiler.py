@@ -5,13 +5,15 @@ import math
 import os
 from collections.abc import Sequence
 
+from tinyhw.compile.choose import heuristic
 from tinyhw.compile.expand import expand, fuse_multiply_add, group_reductions, vectorize
-from tinyhw.compile.kernel import Kernel, heuristic
+from tinyhw.compile.kernel import Kernel
 from tinyhw.compile.legalize import legalize
 from tinyhw.compile.linearize import linearize
 from tinyhw.compile.lower import lower
 from tinyhw.compile.program import Dim3, Estimates, Opt, ProgramSpec
 from tinyhw.compile.render.base import Renderer
+from tinyhw.compile.widen import widen
 from tinyhw.ir.dtype import PtrDType
 from tinyhw.ir.spec import check_kernel, check_linear
 from tinyhw.ir.uop import GroupOp, Ops, UOp
@@ -32,7 +34,7 @@ def optimize(ast: UOp, renderer: Renderer, opts: Sequence[Opt] | None = None) ->
 def linear_program(kernel: Kernel) -> tuple[tuple[UOp, ...], Dim3, Dim3]:
   """(linear program, grid, block) of an optimized kernel."""
   sink, grid, block = kernel.build()
-  sink = vectorize(expand(group_reductions(sink)), kernel.renderer)
+  sink = vectorize(expand(widen(group_reductions(sink))), kernel.renderer)
   if kernel.renderer.fused: sink = fuse_multiply_add(sink)
   return linearize(sink), grid, block
 

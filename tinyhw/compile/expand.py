@@ -6,8 +6,9 @@ from itertools import product
 
 from tinyhw.compile.render.base import Renderer
 from tinyhw.compile.schedule import identity_element
+from tinyhw.compile.widen import broadcast
 from tinyhw.ir.dtype import AddressSpace, PtrDType, dtypes
-from tinyhw.ir.symbolic import linear, simplify
+from tinyhw.ir.symbolic import from_linear, linear, simplify
 from tinyhw.ir.uop import Axis, Ops, UOp
 
 _COPIED = (Axis.UPCAST, Axis.UNROLL)
@@ -60,6 +61,7 @@ class _Expander:
     self.done: dict[tuple[UOp, tuple[tuple[UOp, int], ...]], UOp] = {}
     self.copied: dict[UOp, tuple[UOp, ...]] = {}
     self.simplified: dict[UOp, UOp] = {}
+    self.places: dict[UOp, tuple[UOp, dict[UOp, int], int] | None] = {}
     self.accumulators = 0
 
   def prepare(self, sink: UOp) -> None:
@@ -67,6 +69,15 @@ class _Expander:
     for u in sink.toposort():
       self.copied[u] = tuple(sorted((r for r in u.ranges if r.op is Ops.RANGE and r.arg.kind in _COPIED),
                                     key=lambda r: int(r.arg.axis)))
+
+  def place(self, index: UOp) -> tuple[UOp, dict[UOp, int], int] | None:
+    """An INDEX whose element is a sum of what all copies share, steps of copied ranges, and a constant."""
+    if index not in self.places:
+      terms, constant = linear(index.src[1])
+      steps = {r: terms.pop(r) for r in self.copied[index] if r in terms}
+      shared = not any(r in t.ranges for t in terms for r in self.copied[index]) and index.src[1].dtype.count == 1
+      self.places[index] = (from_linear(terms, 0, index.src[1]), steps, constant) if shared else None
+    return self.places[index]
 
   def copies(self, ranges: tuple[UOp, ...]) -> list[dict[UOp, int]]:
     """All values of some ranges."""
@@ -98,12 +109,22 @@ class _Expander:
     if u.op is Ops.REDUCE:
       unrolled = tuple(r for r in u.src[1:] if r.arg.kind is Axis.UNROLL)
       return [(u.src[0], {**values, **more}) for more in self.copies(unrolled)]
-    if u.op is Ops.BARRIER: return [(u.src[0], more) for more in self.copies(self.copied[u.src[0]])]
+    if u.op is Ops.BARRIER:
+      return [(u.src[0], {**values, **more}) for more in self.copies(self.copied[u.src[0]])] + [
+        (r, values) for r in u.src[1:] if r.arg.kind not in _COPIED]
+    if u.op is Ops.INDEX and self.copied[u] and self.place(u) is not None:
+      return [(s, values) for s in u.src[2:]]
     return [(s, values) for s in u.src]
 
   def make(self, u: UOp, values: dict[UOp, int], src: list[UOp]) -> UOp:
     """The copy, of copied sources."""
     if u in values: return UOp.const(u.dtype, values[u])
+    if u.op is Ops.INDEX and self.copied[u] and (place := self.place(u)) is not None:
+      base, steps, constant = place
+      constant += sum(values[r] * step for r, step in steps.items())
+      at = base if not constant else UOp.const(base.dtype, constant + int(base.arg)) if base.op is Ops.CONST else (
+        base + constant)
+      return u.src[0].index(at, *(simplify(s, self.simplified) for s in src))
     if u.op is Ops.REDUCE:
       loops = tuple(r for r in u.src[1:] if r.arg.kind is not Axis.UNROLL)
       if not loops:
@@ -111,7 +132,8 @@ class _Expander:
         for s in src[1:]: total = total.alu(u.arg, s)
         return total
       # The register names its loops, so that what accumulates stands in them even where the value depends on none.
-      register = UOp(Ops.DEFINE_ACC, u.dtype, (identity_element(u.arg, u), *loops), self.accumulators)
+      initial = broadcast(identity_element(u.arg, u), u.dtype.count)
+      register = UOp(Ops.DEFINE_ACC, u.dtype, (initial, *loops), self.accumulators)
       self.accumulators += 1
       total = register
       for s in src: total = total.alu(u.arg, s)
@@ -150,7 +172,8 @@ def _place(index: UOp) -> tuple[object, int, int]:
 
 def vectorize(sink: UOp, renderer: Renderer) -> UOp:
   """The graph with loads and stores of consecutive elements joined into vectors."""
-  if not renderer.vector_bytes: return sink
+  # Where arithmetic is on vectors, scalars are what lanes share: a load of several would only be taken apart again.
+  if not renderer.vector_bytes or any(u.dtype.count > 1 for u in sink.toposort()): return sink
   # Loads after a barrier depend on the other loads: they come second, so that neither replacement hides the other.
   for behind_barrier in (False, True):
     sink = sink.substitute(_vector_loads(sink, renderer, behind_barrier))

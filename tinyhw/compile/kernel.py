@@ -1,7 +1,7 @@
 """The optimizer: splits the axes of a lowered kernel into loops, workgroups, work-items and unrolled steps.
 
-Options are data (`Opt`): `heuristic` proposes a list, `Kernel.apply` checks and applies each, `Kernel.build` makes the
-graph. Anything else that chooses options, such as a search, uses the same three.
+Options are data (`Opt`): `choose.heuristic` proposes a list, `Kernel.apply` checks and applies each, `Kernel.build`
+makes the graph. Anything else that chooses options, such as a search, uses the same three.
 """
 from __future__ import annotations
 
@@ -12,14 +12,18 @@ from tinyhw.compile.program import Dim3, Opt, OptKind
 from tinyhw.compile.render.base import Renderer
 from tinyhw.compile.schedule import identity_element
 from tinyhw.core.errors import InvalidArgument
-from tinyhw.ir.dtype import PtrDType, dtypes
+from tinyhw.ir.dtype import AddressSpace, PtrDType, dtypes
 from tinyhw.ir.symbolic import linear, simplify
-from tinyhw.ir.uop import Axis, GroupOp, Ops, UOp
+from tinyhw.ir.uop import Axis, Ops, UOp
 
-_KINDS = {OptKind.UPCAST: (Axis.LOOP, Axis.UPCAST), OptKind.LOCAL: (Axis.LOOP, Axis.LOCAL),
-          OptKind.UNROLL: (Axis.REDUCE, Axis.UNROLL), OptKind.GROUP: (Axis.REDUCE, Axis.GROUP)}
 _MAX_UNROLLED = 256       # values that one thread may keep, as a bound on code size
-_LONG_ARITHMETIC = 100    # operations after which a value is not computed for several neighbours in one thread
+# option: (kind of axis that it splits, what becomes of the steps that it takes)
+_KINDS = {OptKind.UPCAST: (Axis.LOOP, Axis.UPCAST), OptKind.LOCAL: (Axis.LOOP, Axis.LOCAL),
+          OptKind.THREAD: (Axis.LOOP, Axis.GLOBAL), OptKind.UNROLL: (Axis.REDUCE, Axis.UNROLL),
+          OptKind.GROUP: (Axis.REDUCE, Axis.GROUP), OptKind.GROUPTOP: (Axis.REDUCE, Axis.GROUP)}
+_UNEVEN = (OptKind.LOCAL, OptKind.GROUP, OptKind.GROUPTOP)    # the last work-items may be idle
+_OUTERMOST = (OptKind.THREAD, OptKind.GROUPTOP)               # the steps taken are whole stretches of the axis
+_INNER = (Axis.REDUCE, Axis.UNROLL, Axis.UPCAST, Axis.VECTOR)
 
 
 @dataclass
@@ -31,11 +35,13 @@ class Part:
 
 @dataclass(frozen=True)
 class Access:
-  """One INDEX: how many elements each axis moves it by. An axis that it uses in another way is in `other`."""
+  """One INDEX: how many elements each axis moves it by. An axis that it uses in another way is in `other`, and also in
+  `twisted` where that is not in its gate alone."""
   index: UOp
   steps: dict[UOp, int]
   other: frozenset[UOp]
   is_store: bool
+  twisted: frozenset[UOp] = frozenset()
 
 
 @dataclass
@@ -46,6 +52,8 @@ class Kernel:
   parts: dict[UOp, list[Part]] = field(default_factory=dict)
   accesses: list[Access] = field(default_factory=list)
   opts: list[Opt] = field(default_factory=list)
+  packed: list[UOp] = field(default_factory=list)     # INDEXes of operands that are copied to local memory first
+  locals: bool = True                                 # False after NOLOCALS
 
   def __post_init__(self) -> None:
     nodes = self.sink.toposort()
@@ -56,8 +64,8 @@ class Kernel:
       if u.op is not Ops.INDEX: continue
       terms, _ = linear(u.src[1])
       steps = {t: c for t, c in terms.items() if t.op is Ops.RANGE}
-      other = frozenset().union(*(t.ranges for t in terms if t.op is not Ops.RANGE), *(s.ranges for s in u.src[2:]))
-      self.accesses.append(Access(u, steps, other, u in stored))
+      twisted = frozenset[UOp]().union(*(t.ranges for t in terms if t.op is not Ops.RANGE))
+      self.accesses.append(Access(u, steps, twisted.union(*(s.ranges for s in u.src[2:])), u in stored, twisted))
 
   @property
   def outputs(self) -> list[UOp]:
@@ -69,41 +77,123 @@ class Kernel:
     """The axes of the reductions."""
     return [r for r in self.parts if r.arg.kind is Axis.REDUCE]
 
+  def rest(self, axis: UOp) -> int:
+    """Which part of an axis is what no option has taken."""
+    return next(i for i, p in enumerate(self.parts[axis]) if p.kind is axis.arg.kind)
+
   def left(self, axis: UOp) -> int:
     """The steps of an axis that no option has taken."""
-    return self.parts[axis][0].size
+    return self.parts[axis][self.rest(axis)].size
 
   def product(self, *kinds: Axis) -> int:
     """The product of all parts of these kinds."""
     return math.prod(p.size for parts in self.parts.values() for p in parts if p.kind in kinds)
 
+  def taken(self, axis: UOp, kind: Axis) -> int:
+    """The steps of an axis that are done in a way."""
+    return math.prod(p.size for p in self.parts[axis] if p.kind is kind)
+
   def apply(self, opt: Opt) -> None:
-    """Splits an axis; ValueError when the option does not fit the kernel or the target."""
-    def refuse(why: str) -> InvalidArgument: return InvalidArgument(f"{opt}: {why}")
-    axis = next((r for r in self.parts if r.arg.axis == opt.axis), None)
-    if axis is None: raise refuse(f"the kernel has axes {[r.arg.axis for r in self.parts]}")
-    before, after = _KINDS[opt.kind]
-    if axis.arg.kind is not before: raise refuse(f"axis {opt.axis} is a {axis.arg.kind.value} axis")
-    size = self.left(axis)
-    if opt.amount < 2: raise refuse("the amount is less than 2")
-    if size % opt.amount and opt.kind not in (OptKind.LOCAL, OptKind.GROUP):
-      raise refuse(f"{opt.amount} does not divide {size}")
-    if opt.amount > size: raise refuse(f"only {size} steps are left")
-    if opt.kind in (OptKind.LOCAL, OptKind.GROUP):
-      if not self.renderer.local: raise refuse(f"target {self.renderer.target} has no workgroups")
-      if self.product(Axis.LOCAL, Axis.GROUP) * opt.amount > self.renderer.max_block:
-        raise refuse(f"the workgroup would have more than {self.renderer.max_block} work-items")
-    elif self.product(Axis.UPCAST, Axis.UNROLL) * opt.amount > _MAX_UNROLLED:
-      raise refuse(f"a thread would unroll more than {_MAX_UNROLLED} steps")
-    if opt.kind is OptKind.GROUP and any(p.kind is Axis.GROUP for parts in self.parts.values() for p in parts):
-      raise refuse("a reduction is grouped already")
-    self.parts[axis][0].size = -(-size // opt.amount)
-    self.parts[axis].insert(1, Part(opt.amount, after))
-    if self.local_bytes() > self.renderer.max_local:
-      self.parts[axis].pop(1)
-      self.parts[axis][0].size = size
-      raise refuse(f"the grouped reduction would need more than {self.renderer.max_local} bytes of local memory")
+    """Applies an option; ValueError when it does not fit the kernel or the target."""
+    if opt.kind is OptKind.NOLOCALS: self._no_locals(opt)
+    elif opt.kind is OptKind.SWAP: self._swap(opt)
+    elif opt.kind is OptKind.PADTO: self._pad(opt)
+    elif opt.kind is OptKind.PACK: self._pack(opt)
+    else: self._split(opt)
     self.opts.append(opt)
+
+  def _axis(self, opt: Opt, number: int) -> UOp:
+    axis = next((r for r in self.parts if r.arg.axis == number), None)
+    if axis is None: raise _refusal(opt, f"the kernel has axes {[r.arg.axis for r in self.parts]}")
+    return axis
+
+  def _no_locals(self, opt: Opt) -> None:
+    if any(p.kind in (Axis.LOCAL, Axis.GROUP) for parts in self.parts.values() for p in parts):
+      raise _refusal(opt, "the kernel has work-items already")
+    self.locals = False
+
+  def _swap(self, opt: Opt) -> None:
+    """Two output axes, or two axes of one reduction, change places in the nest of loops and workgroups."""
+    x, y = self._axis(opt, opt.axis), self._axis(opt, opt.amount)
+    if x is y or x.arg.kind is not y.arg.kind: raise _refusal(opt, "these two do not change places")
+    if x.arg.kind is Axis.REDUCE and not any(u.op is Ops.REDUCE and x in u.src and y in u.src
+                                             for u in self.sink.toposort()):
+      raise _refusal(opt, "these are axes of different reductions")
+    order = [y if r is x else x if r is y else r for r in self.parts]
+    self.parts = {r: self.parts[r] for r in order}
+
+  def _pad(self, opt: Opt) -> None:
+    """The axis gets longer, to a multiple of the amount; what is beyond its end is neither read nor written."""
+    axis = self._axis(opt, opt.axis)
+    if len(self.parts[axis]) > 1: raise _refusal(opt, f"axis {opt.axis} is split already")
+    size = self.left(axis)
+    if opt.amount < 2 or size % opt.amount == 0: raise _refusal(opt, f"{size} needs no padding")
+    padded = -(-size // opt.amount) * opt.amount
+    if padded > 2 * size: raise _refusal(opt, f"{size} would more than double")
+    self.parts[axis][0].size = padded
+
+  def _pack(self, opt: Opt) -> None:
+    """What the reductions read without moving along an output axis is copied, once for all steps of that axis, in the
+    order in which it is read."""
+    axis = self._axis(opt, opt.axis)
+    if axis.arg.kind is not Axis.LOOP: raise _refusal(opt, f"axis {opt.axis} is a {axis.arg.kind.value} axis")
+    if self.renderer.threads or self.packed: raise _refusal(opt, "this target keeps no copies, or there is one already")
+    reductions = set(self.reductions)
+    found = [a.index for a in self.accesses if not a.is_store and a.index.ranges & reductions
+             and axis not in a.index.ranges]
+    if not found: raise _refusal(opt, "every operand moves along the axis")
+    if not any(axis in a.index.ranges for a in self.accesses if a.index.ranges & reductions):
+      raise _refusal(opt, "no operand moves along the axis")
+    size = sum(self._packed_size(index) * max(index.dtype.base.bits, 8) // 8 for index in found
+               if isinstance(index.dtype, PtrDType))
+    if size > self.renderer.max_local: raise _refusal(opt, f"{size:,} bytes, of {self.renderer.max_local:,}")
+    self.packed = found
+
+  def _packed_size(self, index: UOp) -> int:
+    return math.prod(p.size for r in index.ranges for p in self.parts[r] if p.kind in _INNER)
+
+  def _split(self, opt: Opt) -> None:
+    axis = self._axis(opt, opt.axis)
+    before, after = _KINDS.get(opt.kind, (axis.arg.kind, Axis.VECTOR))
+    if axis.arg.kind is not before: raise _refusal(opt, f"axis {opt.axis} is a {axis.arg.kind.value} axis")
+    size = self.left(axis)
+    if opt.amount < 2: raise _refusal(opt, "the amount is less than 2")
+    if size % opt.amount and opt.kind not in _UNEVEN: raise _refusal(opt, f"{opt.amount} does not divide {size}")
+    if opt.amount > size: raise _refusal(opt, f"only {size} steps are left")
+    if self.packed: raise _refusal(opt, "operands are packed already")
+    self._check_target(opt, axis)
+    at = self.rest(axis)
+    self.parts[axis][at].size = -(-size // opt.amount)
+    self.parts[axis].insert(at + (opt.kind not in _OUTERMOST), Part(opt.amount, after))
+    if self.local_bytes() > self.renderer.max_local:
+      self.parts[axis].pop(at + (opt.kind not in _OUTERMOST))
+      self.parts[axis][at].size = size
+      raise _refusal(opt, f"the grouped reduction would need more than {self.renderer.max_local} bytes of local memory")
+
+  def _check_target(self, opt: Opt, axis: UOp) -> None:
+    renderer = self.renderer
+    if opt.kind in _UNEVEN:
+      if not renderer.local: raise _refusal(opt, f"target {renderer.target} has no workgroups")
+      if not self.locals: raise _refusal(opt, "NOLOCALS came before")
+      if self.product(Axis.LOCAL, Axis.GROUP) * opt.amount > renderer.max_block:
+        raise _refusal(opt, f"the workgroup would have more than {renderer.max_block} work-items")
+      if opt.kind is not OptKind.LOCAL and self.product(Axis.GROUP) > 1:
+        raise _refusal(opt, "a reduction is grouped already")
+    elif opt.kind is OptKind.THREAD:
+      if not renderer.pool: raise _refusal(opt, f"target {renderer.target} has no threads of its own")
+      if self.taken(axis, Axis.GLOBAL) > 1: raise _refusal(opt, "the axis is shared among threads already")
+    elif opt.kind is OptKind.VECTOR: self._check_vector(opt, axis)
+    elif self.product(Axis.UPCAST, Axis.UNROLL) * opt.amount > _MAX_UNROLLED:
+      raise _refusal(opt, f"a thread would unroll more than {_MAX_UNROLLED} steps")
+
+  def _check_vector(self, opt: Opt, axis: UOp) -> None:
+    """A value has the lanes of one axis at most."""
+    if opt.amount > self.renderer.lanes:
+      raise _refusal(opt, f"target {self.renderer.target} has {self.renderer.lanes or 'no'} lanes")
+    if len(self.parts[axis]) > 1: raise _refusal(opt, "lanes are the innermost part of an axis: they come first")
+    others = {r for r, parts in self.parts.items() if any(p.kind is Axis.VECTOR for p in parts)}
+    if any(axis in u.ranges and u.ranges & others for u in self.sink.toposort()):
+      raise _refusal(opt, "values have lanes along another axis already")
 
   def local_bytes(self) -> int:
     """Local memory of a workgroup, in bytes."""
@@ -124,9 +214,9 @@ class Kernel:
         made[r].append(UOp.const(dtypes.index, 0) if part.size == 1 else UOp.range(part.size, number, part.kind))
         number += 1
         if part.size == 1: continue
-        if part.kind is Axis.LOOP and self.renderer.threads: spread.append((r, i, part.size))
+        if part.kind is (Axis.LOOP if self.renderer.threads else Axis.GLOBAL): spread.append((r, i, part.size))
         if part.kind is Axis.LOCAL: items.append((r, i, part.size))
-    grid = self._assign(spread, "gidx", made)
+    grid = self._assign(spread, "gidx", made, 0 if self.renderer.threads else 2)
     grouped = math.prod(p.size for parts in self.parts.values() for p in parts if p.kind is Axis.GROUP)
     block = self._assign(items, "lidx", made, 1 if grouped > 1 else 0)
     if grouped > 1: block = (grouped, *block[:2])
@@ -138,12 +228,46 @@ class Kernel:
         total, inner = total + u * inner, inner * part.size
       whole[r] = simplify(total)
       if inner > int(r.src[0].arg): gates[r] = simplify(whole[r] < r.src[0])
-    return _substitute(self.sink, whole, made, gates), grid, block
+    done = _substituted(self.sink, whole, made, gates, self._clamped(whole, gates))
+    sink = done[self.sink]
+    if self.packed: sink = self._with_copies(sink, [done[index] for index in self.packed], made, number)
+    return sink, grid, block
+
+  def _clamped(self, whole: dict[UOp, UOp], gates: dict[UOp, UOp]) -> dict[UOp, UOp]:
+    """Output axes that a processor's loads follow up to their end and then stay there: what is computed beyond is not
+    stored. That costs less than a branch at each load, but lanes must stay neighbours."""
+    if self.renderer.threads: return {}
+    return {r: gates[r].where(whole[r], int(r.src[0].arg) - 1) for r in gates
+            if r.arg.kind is Axis.LOOP and not any(p.kind is Axis.VECTOR for p in self.parts[r])}
+
+  def _with_copies(self, sink: UOp, indices: list[UOp], made: dict[UOp, list[UOp]], number: int) -> UOp:
+    """The graph with the operands read from local memory, which loops of their own fill before."""
+    inner = [u for kind in (Axis.REDUCE, Axis.LOOP) for r in made if r.arg.kind is kind for u in made[r]
+             if u.op is Ops.RANGE and u.arg.kind in _INNER]
+    inner.sort(key=lambda u: u.arg.kind is Axis.VECTOR)        # lanes are neighbours
+    mapping: dict[UOp, UOp] = {}
+    for place, index in enumerate(dict.fromkeys(indices)):
+      pointer = index.dtype
+      assert isinstance(pointer, PtrDType)
+      ranges = [u for u in inner if u in index.ranges]
+      own = {u: UOp.range(int(u.src[0].arg), number + i, u.arg.kind) for i, u in enumerate(ranges)}
+      number += len(ranges)
+      flat = UOp.const(dtypes.index, 0)
+      for u in ranges: flat = flat * int(u.src[0].arg) + u
+      flat = simplify(flat)
+      memory = UOp(Ops.DEFINE_LOCAL, pointer.base.ptr(math.prod(int(u.src[0].arg) for u in ranges), AddressSpace.LOCAL),
+                   (), f"packed{place}")
+      loads = [u for u in sink.toposort() if u.op is Ops.LOAD and u.src[0] is index]
+      copy = memory.index(flat.substitute(own)).store(loads[0].substitute(own))
+      ready = UOp(Ops.BARRIER, dtypes.void, (copy, *own.values()))
+      mapping.update({load: memory.index(flat).load(ready) for load in loads})
+    return sink.substitute(mapping)
 
   def _assign(self, spread: list[tuple[UOp, int, int]], prefix: str, made: dict[UOp, list[UOp]],
               first: int = 0) -> Dim3:
     """Puts parts onto the hardware's three dimensions, the last on the fastest; what is over shares the slowest."""
     dimensions = 3 - first
+    if prefix == "gidx": first = 0
     groups: list[list[tuple[UOp, int, int]]] = [[p] for p in reversed(spread)]
     while len(groups) > dimensions: groups[-2:] = [groups[-2] + groups[-1]]
     sizes = [1, 1, 1]
@@ -159,7 +283,20 @@ class Kernel:
     return (sizes[0], sizes[1], sizes[2])
 
 
-def _substitute(sink: UOp, whole: dict[UOp, UOp], made: dict[UOp, list[UOp]], gates: dict[UOp, UOp]) -> UOp:
+def _at(u: UOp, whole: dict[UOp, UOp], clamped: dict[UOp, UOp], known: dict[UOp, UOp]) -> UOp:
+  """An index or a gate at clamped axes."""
+  if u not in known: known[u] = u.substitute({**whole, **clamped})
+  return known[u]
+
+
+def _refusal(opt: Opt, why: str) -> InvalidArgument: return InvalidArgument(f"{opt}: {why}")
+
+
+def _substituted(sink: UOp, whole: dict[UOp, UOp], made: dict[UOp, list[UOp]], gates: dict[UOp, UOp],
+                 clamped: dict[UOp, UOp]) -> dict[UOp, UOp]:
+  """Each node, with its axes split. Loads at `clamped` axes need no gate for these."""
+  stored = {u.src[0] for u in sink.src}
+  inside: dict[UOp, UOp] = {}
   done: dict[UOp, UOp] = {}
   simplified: dict[UOp, UOp] = {}
   for u in sink.toposort():
@@ -175,112 +312,14 @@ def _substitute(sink: UOp, whole: dict[UOp, UOp], made: dict[UOp, list[UOp]], ga
       done[u] = src[0] if len(src) == 1 else UOp(u.op, u.dtype, src, u.arg)
       continue
     if u.op is Ops.INDEX:
+      if clamped and u not in stored and u.ranges & clamped.keys():
+        src = (src[0], *(_at(s, whole, clamped, inside) for s in u.src[1:]))
       gate = src[2] if len(src) > 2 else None
       for r, g in gates.items():
-        if r in u.ranges: gate = g if gate is None else gate & g
+        if r in u.ranges and (u in stored or r not in clamped): gate = g if gate is None else gate & g
       done[u] = src[0].index(simplify(src[1], simplified), simplify(gate, simplified) if gate is not None else None)
       continue
     if u.op is Ops.LOAD and len(src) == 1 and len(src[0].src) > 2: src = (*src, UOp.const(u.dtype, 0))
     done[u] = u if src == u.src else UOp(u.op, u.dtype, src, u.arg)
-  return simplify(done[sink], simplified)
-
-
-def divisor(size: int, limit: int) -> int:
-  """The greatest divisor of `size` that is at most `limit`."""
-  return next(d for d in range(min(size, limit), 0, -1) if size % d == 0)
-
-
-def heuristic(kernel: Kernel) -> None:
-  """Applies options that suit most kernels of the target."""
-  renderer = kernel.renderer
-  tiled = _tile(kernel) if renderer.tile > 1 else False
-  if renderer.local and not tiled: _group(kernel)
-  if renderer.vector_bytes:
-    if not tiled: _vectorize(kernel)
-    _unroll(kernel)
-  if renderer.local: _workgroups(kernel)
-
-
-def _try(kernel: Kernel, kind: OptKind, axis: UOp, amount: int) -> bool:
-  if amount < 2: return False
-  try: kernel.apply(Opt(kind, int(axis.arg.axis), amount))
-  except ValueError: return False
-  return True
-
-
-def _tile(kernel: Kernel) -> bool:
-  """A matrix product and its like: two output axes, each of which some load of the reduction does not depend on. Each
-  thread computes a square of both, so that every load is used several times."""
-  reductions = kernel.reductions
-  if not reductions: return False
-  loads = [a for a in kernel.accesses if not a.is_store and any(r in a.steps or r in a.other for r in reductions)]
-  free = {axis: [a for a in loads if axis not in a.steps and axis not in a.other] for axis in kernel.outputs}
-  pairs = [(x, y) for x in kernel.outputs for y in kernel.outputs
-           if x is not y and any(a not in free[y] for a in free[x]) and any(a not in free[x] for a in free[y])]
-  tile = kernel.renderer.tile
-  for x, y in sorted(pairs, key=lambda p: -_contiguity(kernel, p[1])):
-    if any(x in a.other or y in a.other for a in loads): continue
-    amounts = divisor(kernel.left(x), tile), divisor(kernel.left(y), tile)
-    if min(amounts) < 2: continue
-    _try(kernel, OptKind.UPCAST, x, amounts[0])
-    _try(kernel, OptKind.UPCAST, y, amounts[1])
-    return True
-  return False
-
-
-def _contiguity(kernel: Kernel, axis: UOp) -> int:
-  return sum(a.steps.get(axis) == 1 for a in kernel.accesses)
-
-
-def _lanes(kernel: Kernel, axis: UOp) -> int:
-  """Elements of the widest vector in which the accesses along an axis come (1: none)."""
-  sizes = [a.index.dtype.base.itemsize for a in kernel.accesses
-           if a.steps.get(axis) == 1 and axis not in a.other and isinstance(a.index.dtype, PtrDType)]
-  return min(kernel.renderer.vector_bytes // max(sizes), 8) if sizes else 1
-
-
-def _vectorize(kernel: Kernel) -> None:
-  """Each thread takes as many neighbouring outputs as a vector holds."""
-  # Long arithmetic hides its few loads and stores anyway: copies of it would only cost time to compile.
-  if sum(u.op in GroupOp.ALU for u in kernel.sink.toposort()) > _LONG_ARITHMETIC: return
-  axes = sorted((a for a in kernel.outputs if _contiguity(kernel, a)), key=lambda a: -_contiguity(kernel, a))
-  threads = kernel.product(Axis.LOOP)
-  for axis in axes[:1]:
-    if kernel.reductions and threads < 4096: break          # few threads already: let them reduce
-    _try(kernel, OptKind.UPCAST, axis, divisor(kernel.left(axis), _lanes(kernel, axis)))
-
-
-def _unroll(kernel: Kernel) -> None:
-  """The innermost reduction does several steps at once: all when they are few, else a vector's."""
-  if not kernel.reductions: return
-  axis = max(kernel.reductions, key=lambda a: (_contiguity(kernel, a), int(a.arg.axis)))
-  left = kernel.left(axis)
-  # A thread with many upcast values has enough to do in one step.
-  room = max(64 // max(kernel.product(Axis.UPCAST), 1), 4)
-  _try(kernel, OptKind.UNROLL, axis, left if left <= min(room, 8) else divisor(left, 4))
-
-
-def _group(kernel: Kernel) -> None:
-  """Few outputs of a long reduction: work-items share it."""
-  threads, steps = kernel.product(Axis.LOOP), math.prod(kernel.left(a) for a in kernel.reductions)
-  for axis in sorted(kernel.reductions, key=lambda a: (-_contiguity(kernel, a), -kernel.left(a))):
-    left = kernel.left(axis)
-    if threads >= 1024 or steps < 128: continue
-    vector = divisor(left, 4)
-    amount = divisor(left // vector, min(256 if threads <= 16 else 32, kernel.renderer.max_block))
-    # A length without good divisors: some work-items have one step less.
-    if amount < 8: amount = min(64, kernel.renderer.max_block)
-    if _try(kernel, OptKind.GROUP, axis, amount): return
-
-
-def _workgroups(kernel: Kernel) -> None:
-  """Neighbouring outputs become the work-items of a workgroup."""
-  wanted = min(256, kernel.renderer.max_block)
-  for axis in sorted(kernel.outputs, key=lambda a: (-_contiguity(kernel, a), -int(a.arg.axis))):
-    room = wanted // max(kernel.product(Axis.LOCAL, Axis.GROUP), 1)
-    left = kernel.left(axis)
-    if room < 2 or left < 2: continue
-    amount = divisor(left, room)
-    # A size without good divisors: the last workgroup is partly idle.
-    if amount < 16 and amount < room and left > room: amount = min(room, 64)
-    _try(kernel, OptKind.LOCAL, axis, amount)
+  done[sink] = simplify(done[sink], simplified)
+  return done

@@ -21,6 +21,11 @@ class _Nest:
   outside: dict[UOp, None] = field(default_factory=dict)   # nodes that the body needs from outside
 
 
+def _loops(u: UOp) -> tuple[UOp, ...]:
+  """The loops that a node ends: those of a reduction, or of the stores before a BARRIER."""
+  return tuple(s for s in u.src if s.op is Ops.RANGE) if u.op is Ops.REDUCE or u.op is Ops.BARRIER else ()
+
+
 class _Linearizer:
   def __init__(self, sink: UOp) -> None:
     self.nodes = list(sink.toposort())
@@ -30,8 +35,8 @@ class _Linearizer:
     self.nest_of: dict[UOp, _Nest] = {}          # by range
     self.nests: list[_Nest] = []
     for u in self.nodes:
-      if u.op is not Ops.REDUCE or u.src[1] in self.nest_of: continue
-      nest = _Nest(sorted(u.src[1:], key=lambda r: int(r.arg.axis)))
+      if not (loops_ := _loops(u)) or loops_[0] in self.nest_of: continue
+      nest = _Nest(sorted(loops_, key=lambda r: int(r.arg.axis)))
       self.nests.append(nest)
       for r in nest.loops: self.nest_of[r] = nest
     # A register is set up before its loops.
@@ -56,7 +61,7 @@ class _Linearizer:
         own = max((self.level.get(r, 0) for r in u.ranges), default=0)
         self.depth[u] = max([own, *(self.depth[s] for s in u.src)])
         if (nest := self.inside[u]) is not None: nest.depth = max(nest.depth, self.depth[u])
-        if u.op is Ops.REDUCE: self.depth[u] = max(self.depth[u], self.nest_of[u.src[1]].depth)
+        if loops_ := _loops(u): self.depth[u] = max(self.depth[u], self.nest_of[loops_[0]].depth)
       if before == [n.depth for n in self.nests]: break
     # A register is set anew in each iteration of the loops around its nest.
     for u in self.nodes:
@@ -67,7 +72,9 @@ class _Linearizer:
     if u.op is Ops.REDUCE:
       self.final[u] = self.final[u.src[0]]
       return
-    src = tuple(self.final[s] for s in (u.src[:1] if u.op is Ops.DEFINE_ACC else u.src))
+    sources = u.src[:1] if u.op is Ops.DEFINE_ACC else u.src
+    if u.op is Ops.BARRIER: sources = tuple(s for s in sources if s.op is Ops.STORE)
+    src = tuple(self.final[s] for s in sources)
     self.final[u] = new = u if src == u.src else UOp(u.op, u.dtype, src, u.arg)
     self.out.append(new)
 

@@ -41,7 +41,14 @@ class OptKind(enum.Enum):
   UPCAST = "upcast"    # each thread computes `amount` steps of an output axis
   UNROLL = "unroll"    # a reduction does `amount` steps in each iteration
   LOCAL = "local"      # `amount` steps of an output axis are work-items of one workgroup
-  GROUP = "group"      # `amount` work-items share a reduction through local memory
+  GROUP = "group"      # `amount` work-items share a reduction through local memory, step by step
+  GROUPTOP = "grouptop"  # the same, each a stretch of its own
+  VECTOR = "vector"    # `amount` steps of an axis are the lanes of vectors
+  THREAD = "thread"    # an output axis in `amount` stretches, for a target's own threads
+  PADTO = "padto"      # the axis gets as long as the next multiple of `amount`
+  SWAP = "swap"        # the axis and the axis number `amount` change places in the nest of loops
+  PACK = "pack"        # what a reduction reads alike at each step of an output axis is copied into local memory first
+  NOLOCALS = "nolocals"  # no workgroups with several work-items
 
   def __repr__(self) -> str: return f"OptKind.{self.name}"
 
@@ -51,8 +58,8 @@ class Opt:
   """One option: `amount` steps of the kernel's axis number `axis`. The amount divides what is left of the axis, but
   for LOCAL and GROUP: there the last work-items may be idle."""
   kind: OptKind
-  axis: int
-  amount: int
+  axis: int = 0
+  amount: int = 0
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,10 @@ Threads may share buffers: memory is given out once, with the device's lock. A f
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from tinyhw.core.errors import InvalidArgument, ValueLost
+from tinyhw.core.locks import TABLES, shared_lock
 from tinyhw.device import Device, OpenDevice
 from tinyhw.drive.base import host_memory
 from tinyhw.ir.dtype import DType
@@ -20,6 +21,8 @@ from tinyhw.ir.uop import UOp
 
 if TYPE_CHECKING:
   from tinyhw.drive.base import Allocation, Runtime
+
+T = TypeVar("T")
 
 
 class Buffer:
@@ -132,19 +135,57 @@ class Buffer:
       self._owner.free(self._allocation)
 
 
-_buffers: weakref.WeakKeyDictionary[UOp, Buffer] = weakref.WeakKeyDictionary()
+class ByNode(Generic[T]):
+  """A value for some nodes, which goes with its node. Looking one up takes no lock and makes nothing."""
+
+  def __init__(self) -> None: self._rows: dict[int, tuple[weakref.ref[UOp], T]] = {}
+
+  def __len__(self) -> int: return len(self._rows)
+
+  def get(self, node: UOp) -> T | None:
+    """The node's value."""
+    row = self._rows.get(id(node))  # that of this very node: a row goes before its node's place is another's
+    return None if row is None else row[1]
+
+  def set(self, node: UOp, value: T) -> None:
+    """Give the node a value."""
+    rows, key = self._rows, id(node)
+    def gone(reference: weakref.ref[UOp]) -> None:
+      row = rows.get(key)
+      if row is not None and row[0] is reference: del rows[key]
+    rows[key] = weakref.ref(node, gone), value
+
+  def first(self, node: UOp, value: T) -> T:
+    """The node's value, which is this one where it had none."""
+    with _setting:
+      if (known := self.get(node)) is not None: return known
+      self.set(node, value)
+      return value
+
+  def forget(self, node: UOp) -> None:
+    """Take the node's value from it."""
+    self._rows.pop(id(node), None)
+
+  def items(self) -> list[tuple[UOp, T]]:
+    """All nodes with their values, at this moment."""
+    return [(node, value) for reference, value in list(self._rows.values()) if (node := reference()) is not None]
+
+
+_setting = shared_lock(TABLES)
+_buffers: ByNode[Buffer] = ByNode()
 
 
 def buffer_of(node: UOp) -> Buffer:
   """The memory that a BUFFER node names."""
+  if (known := _buffers.get(node)) is not None: return known
   if node.op is not Ops.BUFFER: raise InvalidArgument(f"{node.op.name} is not a BUFFER")
-  return _buffers.get(node) or _buffers.setdefault(node, Buffer(node.arg.device, node.arg.size, node.dtype))
+  return _buffers.first(node, Buffer(node.arg.device, node.arg.size, node.dtype))
 
 
 def new_node(buffer: Buffer) -> UOp:
   """A fresh BUFFER node that names existing memory."""
   node = UOp.new_buffer(buffer.device, buffer.size, buffer.dtype)
-  _buffers[node] = buffer
+  _buffers.set(node, buffer)
   return node
 
 

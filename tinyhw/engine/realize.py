@@ -9,20 +9,17 @@ memory instead of computing it again (`in_memory`).
 """
 from __future__ import annotations
 
-import weakref
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
 
-from tinyhw.engine.buffer import Buffer, buffer_of
-from tinyhw.engine.run import Step, kernel_for, run
+from tinyhw.device import STORAGE
+from tinyhw.engine.buffer import Buffer, ByNode, buffer_of
+from tinyhw.engine.planned import outline, planned
+from tinyhw.engine.run import run
 from tinyhw.function.core import TensorBase
 from tinyhw.ir.ops import GroupOp, Ops
 from tinyhw.ir.uop import UOp
 
-if TYPE_CHECKING:
-  from tinyhw.compile import Schedule
-
-_homes: weakref.WeakKeyDictionary[UOp, UOp] = weakref.WeakKeyDictionary()
+_homes: ByNode[UOp] = ByNode()
 """Realized node -> its BUFFER. The nodes are neither BUFFER, RESHAPE nor DETACH: those have the memory below them."""
 
 
@@ -38,8 +35,14 @@ def _own_home(node: UOp) -> UOp | None:
   if node.op is Ops.BUFFER: return node
   found = _homes.get(node)
   if found is None or not buffer_of(found).lost: return found
-  _homes.pop(node, None)
+  _homes.forget(node)
   return None
+
+
+def in_order(node: UOp) -> Buffer | None:
+  """The buffer of a node that is a BUFFER in another shape at most."""
+  below = node.src[0] if node.op is Ops.RESHAPE else node
+  return buffer_of(below) if below.op is Ops.BUFFER else None
 
 
 def home(node: UOp) -> UOp | None:
@@ -84,16 +87,15 @@ def realize_nodes(nodes: Iterable[UOp]) -> None:
 
 def _compute(wanted: list[UOp]) -> None:
   """Give each of the nodes a home."""
-  from tinyhw.compile import schedule
-  values = in_memory(wanted)
-  plan = schedule(list(dict.fromkeys(values)))
-  run(steps_of(plan))
-  # Also what was realized on the way need not be computed again.
-  for node, memory in plan.becomes.items(): _remember(node, memory)
+  graph = outline(wanted, _own_home)
+  plan = planned(graph)
+  buffers = plan.run([buffer_of(b) for b in graph.memory], run)
   moved: dict[UOp, UOp] = {}
-  for node, value in zip(wanted, values):
-    memory = plan.becomes.get(value, value)
-    if not _remember(node, memory): moved[node] = memory.contiguous()
+  targets = set(graph.wanted)
+  # Also what was realized on the way need not be computed again.
+  for place, memory in plan.places(graph.memory, buffers):
+    node = graph.nodes[place]
+    if not _remember(node, memory) and place in targets: moved[node] = memory.contiguous()
   # What turned out to be a view (a sum over an axis of one element of a view, say) gets memory of its own.
   if moved:
     _compute(list(moved.values()))
@@ -104,8 +106,20 @@ def _remember(node: UOp, memory: UOp) -> bool:
   """Make the memory the node's home. False when it is only a view of some memory."""
   node, memory = _same_order(node), _same_order(memory)
   if memory.op is not Ops.BUFFER or memory.arg.size != node.size: return False
-  if node is not memory: _homes[node] = memory
+  if node is not memory: _homes.set(node, memory)
   return True
+
+
+def copied(node: UOp, device: str) -> UOp:
+  """The node on another device. What only moves memory of a device without kernels moves its copy instead."""
+  below, moves = node, []
+  while below.op in GroupOp.MOVEMENT or below.op is Ops.DETACH:
+    moves.append(below)
+    below = below.src[0]
+  if below.op is not Ops.BUFFER or below.arg.device.partition(":")[0] not in STORAGE: return node.copy_to(device)
+  result = below.copy_to(device)
+  for move in reversed(moves): result = move.replace(src=(result,))
+  return result
 
 
 def lost(found: UOp) -> bool:
@@ -121,18 +135,8 @@ def lost_below(node: UOp) -> Buffer | None:
 
 def forget(buffers: set[Buffer]) -> None:
   """No node is in this memory any more: something else will be written there."""
-  for reference in _homes.keyrefs():  # those of this moment: other threads add some
-    if (node := reference()) is None or (memory := _homes.get(node)) is None: continue
-    if buffer_of(memory) in buffers: _homes.pop(node, None)
-
-
-def steps_of(plan: Schedule) -> list[Step]:
-  """The schedule with its kernels compiled and its memory known."""
-  steps = []
-  for item in plan.items:
-    buffers = tuple(buffer_of(b) for b in item.buffers)
-    steps.append(Step.of(None if item.ast.op is Ops.COPY else kernel_for(item.ast, item.device), buffers))
-  return steps
+  for node, memory in _homes.items():
+    if buffer_of(memory) in buffers: _homes.forget(node)
 
 
 def realize(*tensors: TensorBase) -> None:

@@ -20,6 +20,7 @@ from tinyhw.variable import bound_value
 
 if TYPE_CHECKING:
   from tinyhw.compile import ProgramSpec
+  from tinyhw.compile.render.base import Renderer
   from tinyhw.drive.base import Program
 
 CACHED_KERNELS = 4096
@@ -47,14 +48,14 @@ class Step:
 
   def run(self) -> None:
     """Queue it."""
-    if (level := debug_level()) >= 2: return self._run_loudly(level)
     if self.kernel is None: return self.buffers[0].copy_from(self.buffers[1])
     spec = self.kernel.spec
     self.buffers[0].overwritten()
     self.kernel.program([self.buffers[i].allocation for i in spec.buffer_order], self.values, spec.grid, spec.block)
     self.buffers[0].written()
 
-  def _run_loudly(self, level: int) -> None:
+  def run_loudly(self, level: int) -> None:
+    """Run it, wait, and print how long it took."""
     if self.kernel is None:
       start = time.perf_counter()
       self.buffers[0].copy_from(self.buffers[1])
@@ -100,17 +101,32 @@ def kernel_for(ast: UOp, device: str) -> Kernel:
 
 def _compiled(ast: UOp, opened: OpenDevice) -> Kernel:
   """The kernel, compiled and loaded by the first thread that wants it; the others wait for it."""
-  from tinyhw.compile import compile_kernel
   with opened.compiling:
     kernels = opened.kernels
     if (found := kernels.get(ast)) is not None: return found
     start = time.perf_counter()
-    spec = compile_kernel(ast, opened.renderer)
+    spec = program_of(ast, opened.renderer)
     kernel = Kernel(spec, opened.runtime.load(spec.binary, spec.name), opened)
     if (level := debug_level()) >= 4: _show(spec, ast, level, time.perf_counter() - start)
     while len(kernels) >= CACHED_KERNELS: del kernels[next(iter(kernels))]
     kernels[ast] = kernel
     return kernel
+
+
+def program_of(ast: UOp, renderer: Renderer) -> ProgramSpec:
+  """The program of a kernel graph: from disk (without its uops, which nobody looks at), or compiled now and kept."""
+  from tinyhw.compile import compile_kernel
+  from tinyhw.engine import kept
+  if kept.store().folder is None or debug_level() >= 5: return compile_kernel(ast, renderer)
+  name = kept.key(ast, renderer)
+  if (found := kept.load(name)) is not None: return found
+  kept.save(name, spec := compile_kernel(ast, renderer))
+  return spec
+
+
+def kernels_for(wanted: Sequence[tuple[UOp, str]]) -> list[Kernel]:
+  """Several kernels, each a graph on a device."""
+  return [kernel_for(ast, device) for ast, device in wanted]
 
 
 def _show(spec: ProgramSpec, ast: UOp, level: int, seconds: float) -> None:
@@ -130,11 +146,17 @@ Listener = Callable[[Step], None]
 _listeners: list[Listener] = []
 
 
+def shown() -> bool:
+  """Whether somebody is shown each step of this thread."""
+  return bool(_listeners) or watch.watching() is not None
+
+
 def run(steps: Sequence[Step]) -> None:
   """Queue the steps in order; a watcher is told of each."""
-  watcher = watch.watching()
+  watcher, level = watch.watching(), debug_level()
   for step in steps:
-    step.run()
+    if level >= 2: step.run_loudly(level)
+    else: step.run()
     if watcher is not None: watcher.ran(step)
     if _listeners:
       for listener in tuple(_listeners): listener(step)

@@ -3,17 +3,21 @@
 A `View` is one affine map from indices to an element number, with a mask: a box of indices outside of which the value
 is zero. A `ShapeTracker` is a chain of views, needed when a reshape cannot be told by one. Both are immutable values.
 `ShapeTracker.expression` gives the exact element number and validity as UOps.
+
+Sizes, strides, offsets and bounds of masks are ints or `Size`s. What holds for every value of their Variables is used;
+where that is not known, a view is told in the more general way (one more view, a mask that may mask nothing).
 """
 from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.ir.dtype import dtypes
+from tinyhw.ir.size import Size, always_most, index, larger, smaller
 from tinyhw.ir.symbolic import simplify
 from tinyhw.ir.uop import Ops, UOp, movement_shape
 
@@ -48,11 +52,12 @@ class View:
   def make(shape: Shape, strides: Shape, offset: int, mask: Mask | None) -> View:
     """The view in its one normal form: stride 0 on axes of size 1, no mask that masks nothing."""
     if mask is not None and all(bounds == (0, size) for bounds, size in zip(mask, shape)): mask = None
-    if mask is not None and any(low >= high for low, high in mask): mask = ((0, 0),) * len(shape)
+    if mask is not None and any(always_most(high, low) for low, high in mask): mask = ((0, 0),) * len(shape)
     # An axis of which one index is valid may as well not move: its step goes into the offset.
     bounds = mask if mask is not None else tuple((0, size) for size in shape)
     offset += sum(stride * low for stride, (low, high) in zip(strides, bounds) if high - low == 1)
-    strides = tuple(0 if high - low <= 1 else stride for stride, (low, high) in zip(strides, bounds))
+    strides = tuple(0 if stride == 0 or high - low == 1 or always_most(high, low) else stride
+                    for stride, (low, high) in zip(strides, bounds))
     return View(shape, strides, offset, mask)
 
   @property
@@ -78,7 +83,7 @@ class View:
     offset = self.offset + sum(start * stride for (start, _), stride in zip(bounds, self.strides))
     mask = self.mask
     if mask is not None:
-      mask = tuple((min(max(low - start, 0), stop - start), min(max(high - start, 0), stop - start))
+      mask = tuple((smaller(larger(low - start, 0), stop - start), smaller(larger(high - start, 0), stop - start))
                    for (low, high), (start, stop) in zip(mask, bounds))
     return View.make(tuple(stop - start for start, stop in bounds), self.strides, offset, mask)
 
@@ -104,7 +109,7 @@ class View:
     if shape == self.shape: return self
     if 0 in shape: return View.contiguous(shape)
     if self.is_contiguous: return View.contiguous(shape)
-    if self.mask is not None and any(low >= high for low, high in self.mask):
+    if self.mask is not None and any(always_most(high, low) for low, high in self.mask):
       if not shape: return None  # a scalar has no axis whose mask could say that nothing is valid
       return View.make(shape, (0,) * len(shape), 0, ((0, 0),) * len(shape))
     blocks = self._blocks()
@@ -115,10 +120,11 @@ class View:
     # Blocks and new axes are matched from the last: a block is split into the axes whose sizes multiply to it.
     for size, stride, (low, high) in reversed(blocks):
       part: list[int] = []
-      while math.prod(part) < size or (sizes and sizes[-1] == 1):
-        if not sizes: return None
+      while (product := math.prod(part)) != size or (sizes and sizes[-1] == 1):
+        if not sizes or product != size and always_most(size, product): return None
         part.append(sizes.pop())
-      if math.prod(part) != size: return None
+      if len(part) > 1 and (low, high) != (0, size) and any(isinstance(s, Size) for s in (*part, low, high)):
+        if sum(s != 1 for s in part) > 1: return None    # how a mask splits is not known
       step = stride
       for i, axis in enumerate(part):
         inner_low, inner_high = 0, axis
@@ -192,6 +198,11 @@ class ShapeTracker:
     if op is Ops.FLIP: return self._with(last.flip(arg))
     raise InvalidArgument(f"{op.name} is no movement operation")
 
+  def with_sizes(self, change: Callable[[Any], Any]) -> ShapeTracker:
+    """The tracker with other sizes."""
+    return ShapeTracker(tuple(View(*(change(part) for part in (v.shape, v.strides, v.offset, v.mask)))
+                              for v in self.views))
+
   def expression(self, indices: Sequence[UOp], done: dict[UOp, UOp] | None = None) -> tuple[UOp, UOp]:
     """(element number, validity) at the indices, one index UOp per axis. The number is meant only where valid."""
     done = {} if done is None else done
@@ -200,12 +211,12 @@ class ShapeTracker:
     flat: UOp | None = None
     for view in reversed(self.views):
       if flat is not None: at = unflatten(flat, view.shape)
-      flat = UOp.const(dtypes.index, view.offset)
-      for index, stride in zip(at, view.strides):
-        if stride: flat = flat + index * stride
-      for index, size, (low, high) in zip(at, view.shape, view.mask or ()):
-        if low > 0: valid = valid & (index >= low)
-        if high < size: valid = valid & (index < high)
+      flat = index(view.offset)
+      for at_, stride in zip(at, view.strides):
+        if stride != 0: flat = flat + at_ * stride
+      for at_, size, (low, high) in zip(at, view.shape, view.mask or ()):
+        if low != 0: valid = valid & (at_ >= low)
+        if high != size: valid = valid & (at_ < high)
       flat = simplify(flat, done)
     assert flat is not None
     return flat, simplify(valid, done)
@@ -220,8 +231,8 @@ def unflatten(flat: UOp, shape: Shape) -> list[UOp]:
   indices: list[UOp] = []
   inner = 1
   for i, size in enumerate(reversed(shape)):
-    index = flat // inner if inner > 1 else flat
-    indices.append((index % size if i < len(shape) - 1 else index) if size != 1 else UOp.const(dtypes.index, 0))
+    at = flat // inner if inner != 1 else flat
+    indices.append((at % size if i < len(shape) - 1 else at) if size != 1 else UOp.const(dtypes.index, 0))
     inner *= size
   return indices[::-1]
 
@@ -232,19 +243,19 @@ def move_indices(op: Ops, arg: tuple[Any, ...], shape: Shape, indices: Sequence[
   valid = UOp.const(dtypes.bool, True)
   if op is Ops.RESHAPE:
     flat = UOp.const(dtypes.index, 0)
-    for index, stride in zip(indices, contiguous_strides(arg)):
-      if stride: flat = flat + index * stride
+    for i, stride in zip(indices, contiguous_strides(arg)):
+      if stride != 0: flat = flat + i * stride
     return [simplify(i, done) for i in unflatten(simplify(flat, done), shape)], valid
   if op is Ops.PERMUTE:
     source = list(indices)
-    for i, axis in enumerate(arg): source[axis] = indices[i]
+    for k, axis in enumerate(arg): source[axis] = indices[k]
     return source, valid
   if op is Ops.EXPAND:
-    return [UOp.const(dtypes.index, 0) if size == 1 else index for size, index in zip(shape, indices)], valid
+    return [UOp.const(dtypes.index, 0) if size == 1 else i for size, i in zip(shape, indices)], valid
   if op is Ops.SHRINK: return [simplify(i + start, done) for i, (start, _) in zip(indices, arg)], valid
   if op is Ops.FLIP:
     return [simplify((size - 1) - i, done) if f else i for i, size, f in zip(indices, shape, arg)], valid
-  for index, size, (before, after) in zip(indices, shape, arg):     # PAD
-    if before: valid = valid & (index >= before)
-    if after: valid = valid & (index < size + before)
+  for i, size, (before, after) in zip(indices, shape, arg):     # PAD
+    if before != 0: valid = valid & (i >= before)
+    if after != 0: valid = valid & (i < size + before)
   return [simplify(i - before, done) for i, (before, _) in zip(indices, arg)], simplify(valid, done)

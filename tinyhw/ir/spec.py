@@ -35,6 +35,13 @@ def _same(u: UOp) -> str | None:
   return None if u.src[0].dtype is u.dtype else f"its source is {u.src[0].dtype}"
 
 
+def _alike(u: UOp) -> str | None:
+  """An odd number of sources of the node's own dtype and shape."""
+  if len(u.src) % 2 == 0: return f"takes a value, and pairs of sources behind it, not {len(u.src)} sources"
+  if any(s.dtype is not u.dtype for s in u.src): return f"its sources are {', '.join(repr(s.dtype) for s in u.src)}"
+  return None if all(s.shape == u.shape for s in u.src) else "its sources have different shapes"
+
+
 def _scalar(u: UOp) -> str | None:
   if isinstance(u.dtype, PtrDType) or u.dtype is dtypes.void: return "is no value"
   return None if u.dtype.count == 1 else "is a vector"
@@ -55,19 +62,27 @@ def _variable(u: UOp) -> str | None:
   return None if isinstance(name, str) and low <= high else f"bounds {low}..{high} are empty"
 
 
-def _cast(u: UOp) -> str | None: return _sources(u, 1) or _scalar(u) or _scalar(u.src[0])
+def _value(u: UOp) -> str | None:
+  return "is no value" if isinstance(u.dtype, PtrDType) or u.dtype is dtypes.void else None
+
+
+def _cast(u: UOp) -> str | None:
+  if (wrong := _sources(u, 1) or _value(u) or _value(u.src[0])): return wrong
+  a, b = u.src[0].dtype.count, u.dtype.count
+  return None if a == b else f"{a} lanes give {b}"
 
 
 def _bitcast(u: UOp) -> str | None:
   if (wrong := _cast(u)): return wrong
-  a, b = u.src[0].dtype.itemsize, u.dtype.itemsize
+  a, b = u.src[0].dtype.scalar.itemsize, u.dtype.scalar.itemsize
   return None if a == b else f"{a} bytes cannot be read as {b}"
 
 
 def _alu(u: UOp) -> str | None:
   op, dtype = u.op, u.dtype
   count = 1 if op in GroupOp.UNARY else 2 if op in GroupOp.BINARY else 3
-  if (wrong := _sources(u, count) or _scalar(u)): return wrong
+  if (wrong := _sources(u, count) or _value(u)): return wrong
+  if any(s.dtype.count != dtype.count for s in u.src): return f"lanes {', '.join(str(s.dtype.count) for s in u.src)}"
   operands = u.src
   if op is Ops.WHERE:
     if not u.src[0].dtype.is_bool: return f"its condition is {u.src[0].dtype}"
@@ -78,7 +93,7 @@ def _alu(u: UOp) -> str | None:
   kinds = {s.dtype for s in operands}
   if len(kinds) > 1: return f"its operands are {', '.join(str(s.dtype) for s in operands)}"
   operand = operands[0].dtype
-  expected = dtypes.bool if op in GroupOp.COMPARE else operand
+  expected = dtypes.bool.vec(dtype.count) if op in GroupOp.COMPARE else operand
   if dtype is not expected: return f"operands of {operand} give {expected}"
   if op in GroupOp.FLOAT_ONLY and not operand.is_float: return "is for floats"
   if op in GroupOp.INT_ONLY and not operand.is_int: return "is for integers"
@@ -117,15 +132,18 @@ def _text_arg(u: UOp) -> str | None:
   return None if isinstance(u.arg, str) and u.arg else f"its arg {u.arg!r} is no name"
 
 
+def _of_scalars(check: Check) -> Check: return lambda u: _scalar(u) or check(u)
+
+
 _values: Table = {Ops.CONST: _const, Ops.DEFINE_VAR: _variable, Ops.CAST: _cast, Ops.BITCAST: _bitcast,
                   **{op: _alu for op in GroupOp.ALU}}
 _moves: Table = {**{op: _same for op in GroupOp.MOVEMENT}, Ops.REDUCE_AXIS: _reduce_axis}
 
 TENSOR: Table = {
-  **_values, **_moves,
+  **{op: _of_scalars(check) for op, check in _values.items()}, **_moves,
   Ops.DEVICE: lambda u: _sources(u, 0) or _void(u) or _text_arg(u),
   Ops.BUFFER: _buffer,
-  Ops.CONTIGUOUS: _same, Ops.DETACH: _same,
+  Ops.CONTIGUOUS: _same, Ops.DETACH: lambda u: _same(u) if len(u.src) == 1 else _alike(u),
   Ops.COPY: lambda u: _same(u) or _text_arg(u),
   Ops.ASSIGN: _assign_tensor,
   Ops.SINK: _void,
@@ -174,7 +192,7 @@ _kernel_values: Table = {**_values, Ops.CONST: lambda u: _const(u) or _sources(u
 
 
 KERNEL: Table = {
-  **_kernel_values, **_moves,
+  **{op: _of_scalars(check) for op, check in _kernel_values.items()}, **_moves,
   Ops.DEFINE_GLOBAL: _global, Ops.VIEW: _view, Ops.LOAD: _load_view, Ops.STORE: _store_view, Ops.SINK: _kernel_sink,
 }
 
@@ -208,9 +226,16 @@ def _index(u: UOp) -> str | None:
   if (wrong := _sources(u, 2, 3)): return wrong
   if u.src[0].op not in (Ops.DEFINE_GLOBAL, Ops.DEFINE_LOCAL): return f"into {u.src[0].op.name}"
   if u.dtype is not u.src[0].dtype: return f"into {u.src[0].dtype}"
-  if u.src[1].dtype is not dtypes.index: return f"by {u.src[1].dtype}"
-  if len(u.src) == 3 and not (u.src[2].dtype.is_bool and u.src[2].dtype.count == 1): return f"gated by {u.src[2].dtype}"
+  if u.src[1].dtype.scalar is not dtypes.index: return f"by {u.src[1].dtype}"
+  if len(u.src) == 3 and not u.src[2].dtype.is_bool: return f"gated by {u.src[2].dtype}"
+  if len({s.dtype.count for s in u.src[1:]} - {1}) > 1: return f"at {u.src[1].dtype} gated by {u.src[2].dtype}"
   return None
+
+
+def _lanes(index: UOp, value: UOp) -> str | None:
+  """A vector INDEX, and a vector gate, have as many lanes as what is moved."""
+  count = max(s.dtype.count for s in index.src[1:])
+  return None if count in (1, value.dtype.count) else f"{value.dtype} at {count} places"
 
 
 def _load(u: UOp) -> str | None:
@@ -219,6 +244,7 @@ def _load(u: UOp) -> str | None:
   index = u.src[0]
   if not isinstance(index.dtype, PtrDType) or index.dtype.base is not u.dtype.scalar: return f"from {index.dtype}"
   if len(rest) != (len(index.src) == 3): return "takes a value for a False gate exactly where the INDEX has a gate"
+  if (wrong := _lanes(index, u)): return wrong
   return None if all(s.dtype is u.dtype for s in rest) else f"its value for a False gate is {rest[0].dtype}"
 
 
@@ -226,7 +252,8 @@ def _store(u: UOp) -> str | None:
   if (wrong := _sources(u, 2) or _void(u)): return wrong
   index, value = u.src
   if index.op is not Ops.INDEX or not isinstance(index.dtype, PtrDType): return f"to {index.op.name}, not to an INDEX"
-  return None if index.dtype.base is value.dtype.scalar else f"{value.dtype} to {index.dtype}"
+  if index.dtype.base is not value.dtype.scalar: return f"{value.dtype} to {index.dtype}"
+  return _lanes(index, value)
 
 
 def _barrier(u: UOp) -> str | None:
@@ -244,14 +271,15 @@ def _gep(u: UOp) -> str | None:
   return None if all(0 <= lane < u.src[0].dtype.count for lane in u.arg) else f"lanes {u.arg} of {u.src[0].dtype}"
 
 
-def _not_bfloat16(check: Check) -> Check:
+def _not_memory_only(check: Check) -> Check:
   def checked(u: UOp) -> str | None:
     base = u.dtype.base if isinstance(u.dtype, PtrDType) else u.dtype.scalar
-    return "bfloat16 does not occur here: its memory is uint16" if base is dtypes.bfloat16 else check(u)
+    if (stored := base.bits_type) is None: return check(u)
+    return f"{base.name} does not occur here: its memory is {stored.name}"
   return checked
 
 
-LINEAR: Table = {op: _not_bfloat16(check) for op, check in {
+LINEAR: Table = {op: _not_memory_only(check) for op, check in {
   **_kernel_values,
   Ops.DEFINE_GLOBAL: _global,
   Ops.DEFINE_LOCAL: lambda u: _pointer(u, AddressSpace.LOCAL) or _text_arg(u),
@@ -307,7 +335,7 @@ def check_linear(uops: Sequence[UOp]) -> None:
     if u in made: raise SpecError(u, "stands twice", stage)
     for s in u.src:
       if s not in made: raise SpecError(u, f"its source {s.op.name} does not stand before it", stage)
-      if s.op is not Ops.ASSIGN and u.op is not Ops.ENDRANGE and any(r in ended for r in made[s]):
+      if s.op is not Ops.ASSIGN and u.op not in (Ops.ENDRANGE, Ops.BARRIER) and any(r in ended for r in made[s]):
         raise SpecError(u, f"its source {s.op.name} is of a loop that has ended", stage)
     if u.op is Ops.ENDRANGE:
       if not loops or loops[-1] is not u.src[0]: raise SpecError(u, "does not end the innermost loop", stage)

@@ -4,12 +4,15 @@ remainders that the bounds decide disappear.
 Rules that reorder integer arithmetic apply only where the bounds prove that nothing wraps (see `_exact`): so to index
 arithmetic, not to numbers loaded from memory. Floats keep their bits: only rules that hold for every value, the signs
 of zeros included, apply to them. Functions that are not exact are not folded: their values come from the device.
+
+Products with Variables are multiplied out, so that equal sizes are one node; what intervals cannot decide of such
+expressions, `ir.proof` may.
 """
 from __future__ import annotations
 
 import math
 
-from tinyhw.ir import semantics
+from tinyhw.ir import proof, semantics
 from tinyhw.ir.dtype import DType, can_cast_losslessly, dtypes
 from tinyhw.ir.rewrite import PatternMatcher, UPat, graph_rewrite
 from tinyhw.ir.uop import GroupOp, Ops, UOp
@@ -37,8 +40,64 @@ def linear(u: UOp) -> tuple[Terms, int]:
     elif v.op is Ops.NEG and _exact(v): stack.append((v.src[0], -factor))
     elif v.op is Ops.MUL and _exact(v) and (const := _constant_factor(v)) is not None:
       stack.append((v.src[1 - const], factor * int(v.src[const].arg)))
+    elif v.op is Ops.MUL and v.variables and _exact(v) and (parts := _multiplied_out(v)) is not None:
+      for t, c in parts[0].items(): terms[t] = terms.get(t, 0) + factor * c
+      constant += factor * parts[1]
     else: terms[v] = terms.get(v, 0) + factor
   return {t: c for t, c in terms.items() if c != 0}, constant
+
+
+def _multiplied_out(product: UOp) -> tuple[Terms, int] | None:
+  """A product of sums as a sum of products, each with its factors in order; None when it is one of those."""
+  parts = [linear(s) for s in product.src]
+  total = proof.multiplied(*(_polynomial(*p) for p in parts))
+  terms = {_product(m): c for m, c in total.items() if m}
+  return None if terms == {product: 1} else (terms, total.get((), 0))
+
+
+def _factors(u: UOp) -> proof.Monomial:
+  """The factors of a term, in order."""
+  found: list[UOp] = []
+  stack = [u]
+  while stack:
+    v = stack.pop()
+    if v.op is Ops.MUL and v.variables and _exact(v): stack += v.src
+    else: found.append(v)
+  return tuple(sorted(found, key=_order)) if len(found) > 1 else tuple(found)
+
+
+def _product(factors: proof.Monomial) -> UOp:
+  total = factors[0]
+  for f in factors[1:]: total = total * f
+  return total
+
+
+def _polynomial(terms: Terms, constant: int) -> proof.Polynomial:
+  total: proof.Polynomial = {_factors(t): c for t, c in terms.items()}
+  return {**total, (): constant} if constant else total
+
+
+class _Polynomialize(proof.Polynomialize):
+  def __call__(self, u: UOp) -> proof.Polynomial: return _polynomial(*linear(u))
+
+
+polynomial = _Polynomialize()
+
+
+def _from_polynomial(p: proof.Polynomial, like: UOp) -> UOp:
+  return from_linear({_product(m): c for m, c in p.items() if m}, p.get((), 0), like)
+
+
+def least(u: UOp) -> int:
+  """A number that the integer expression is never below, by interval and by proof."""
+  if not u.variables or not _exact(u) or u.op is Ops.DEFINE_VAR: return int(u.vmin)
+  return max(int(u.vmin), proof.bound(polynomial(u), False, polynomial))
+
+
+def most(u: UOp) -> int:
+  """A number that the integer expression is never above, by interval and by proof."""
+  if not u.variables or not _exact(u) or u.op is Ops.DEFINE_VAR: return int(u.vmax)
+  return min(int(u.vmax), proof.bound(polynomial(u), True, polynomial))
 
 
 def _constant_factor(product: UOp) -> int | None:
@@ -56,8 +115,7 @@ def from_linear(terms: Terms, constant: int, like: UOp) -> UOp:
   return total if constant == 0 else total + constant
 
 
-def _order(u: UOp) -> tuple[int, str, bytes]:
-  return (u.op.value, str(u.arg), u.key)
+_order = proof.order
 
 
 def _rejoin(terms: Terms) -> Terms:
@@ -91,7 +149,8 @@ def _positive(u: UOp) -> bool: return u.op is Ops.CONST and u.arg > 0
 
 def _divide(u: UOp) -> UOp | None:
   x, d = u.src[0], u.src[1]
-  if d.op is not Ops.CONST or d.arg <= 0 or x.vmin < 0 or not _exact(x): return None
+  if d.op is not Ops.CONST: return _proven_division(u) if d.variables else None
+  if d.arg <= 0 or x.vmin < 0 and (not x.variables or least(x) < 0) or not _exact(x): return None
   if d.arg == 1: return x
   divisor = int(d.arg)
   if x.vmax < divisor: return UOp.const(u.dtype, 0)
@@ -117,9 +176,32 @@ def _divide(u: UOp) -> UOp | None:
   return None
 
 
+def _proven_division(u: UOp) -> UOp | None:
+  """The quotient or the remainder by something that a launch decides, as far as both are proven."""
+  x, d = u.src
+  if not _exact(x) or not _exact(d): return None
+  above, below = polynomial(x), polynomial(d)
+  if not below or proof.bound(above, False, polynomial) < 0: return None
+  quotient, rest = proof.divided(above, below)
+  if proof.bound(rest, False, polynomial) < 0:
+    # 8*n - 1 is 7*n + (n - 1)
+    quotient, rest = proof.added(quotient, {(): -1}), proof.added(rest, below)
+    if proof.bound(rest, False, polynomial) < 0: return None
+  decided = proof.bound(proof.added(below, rest, -1), False, polynomial) > 0
+  if not decided and (not quotient or proof.bound(below, False, polynomial) < 1): return None
+  if any(abs(c) >= 1 << (u.dtype.bits - 1) for c in (*quotient.values(), *rest.values())): return None
+  left = _from_polynomial(rest, u)
+  if not _exact(left): return None
+  if u.op is Ops.MOD: return left if decided else left % d if left is not x else None
+  whole = _from_polynomial(quotient, u)
+  if not _exact(whole): return None
+  return whole if decided else whole + left // d
+
+
 def _remainder(u: UOp) -> UOp | None:
   x, d = u.src[0], u.src[1]
-  if d.op is not Ops.CONST or d.arg <= 0 or x.vmin < 0 or not _exact(x): return None
+  if d.op is not Ops.CONST: return _proven_division(u) if d.variables else None
+  if d.arg <= 0 or x.vmin < 0 and (not x.variables or least(x) < 0) or not _exact(x): return None
   divisor = int(d.arg)
   if divisor == 1: return UOp.const(u.dtype, 0)
   if x.vmax < divisor: return x
@@ -159,8 +241,29 @@ def _less(u: UOp) -> UOp | None:
   if not a.dtype.min < bound < a.dtype.max or any(abs(c) >= a.dtype.max for c in terms.values()): return None
   total = from_linear(terms, 0, a)
   if not _exact(total): return None
+  if total.variables:
+    if most(total) < bound: return UOp.const(dtypes.bool, True)
+    if least(total) >= bound: return UOp.const(dtypes.bool, False)
   new = total < bound
   return new if new is not u else None
+
+
+def _greater(u: UOp) -> UOp | None:
+  """MAX of two, one of which is never less than the other."""
+  a, b = u.src
+  if not u.variables or not _exact(a) or not _exact(b): return None
+  apart = proof.added(polynomial(a), polynomial(b), -1)
+  if proof.bound(apart, False, polynomial) >= 0: return a
+  return b if proof.bound(apart, True, polynomial) <= 0 else None
+
+
+def _equal(u: UOp) -> UOp | None:
+  """Whether two are equal, where they never are."""
+  a, b = u.src
+  if not u.variables or not a.dtype.is_int or not _exact(a) or not _exact(b): return None
+  apart = proof.added(polynomial(a), polynomial(b), -1)
+  if apart and proof.bound(apart, False, polynomial) <= 0 <= proof.bound(apart, True, polynomial): return None
+  return UOp.const(dtypes.bool, (not apart) is (u.op is Ops.CMPEQ))
 
 
 def _fold(u: UOp) -> UOp | None:
@@ -256,6 +359,8 @@ symbolic = PatternMatcher([
   (UPat(Ops.IDIV, "u", dtype=_int), _divide),
   (UPat(Ops.MOD, "u", dtype=_int), _remainder),
   (UPat(Ops.CMPLT, "u"), _less),
+  (UPat(Ops.MAX, "u", dtype=lambda d: _int(d) and d.is_signed), _greater),
+  (UPat((Ops.CMPEQ, Ops.CMPNE), "u"), _equal),
 ])
 
 

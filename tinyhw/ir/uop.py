@@ -1,13 +1,16 @@
 """UOps: the one immutable, interned node of the tensor graph, the kernel graph and the linear program.
 
 `UOp(op, dtype, src, arg)`: equal nodes are one object: `is` compares graphs and rewriting shares common parts. A node
-knows its `shape` (a tuple of ints), `device`, `toposort()` and, for integers and bools, its bounds `vmin`, `vmax`.
+knows its `shape` (a tuple of sizes), `device`, `toposort()` and, for integers and bools, its bounds `vmin`, `vmax`.
+
+A size, in a shape and in every argument that counts elements, is an int or an `ir.size.Size`: an integer expression of
+DEFINE_VARs, which a launch gives its value.
 
 Every stage: `op (sources) arg`
 ===============================
 CONST () or (DEVICE,), number      A scalar, shape (). The number is canonical for the dtype (`ir.semantics`).
 DEFINE_VAR (), (name, min, max)    An int32 scalar, shape (): a value given at launch, min..max inclusive. In the tensor
-                                   graph a CONST as its source says which of its values, counted from 0, is meant.
+                                   graph a CONST as its source is that value; kernels are without it.
 CAST (x,)                          To the node's dtype; meaning in `ir.semantics`.
 BITCAST (x,)                       The same memory as another dtype of the same itemsize.
 arithmetic (x[, y[, z]])           Meaning in `ir.semantics`. All sources have one shape and one dtype, but WHERE's
@@ -31,6 +34,7 @@ COPY (x,), device                  x, in memory on `device`.
 ASSIGN (target, value)             Stores value into target, then reads as target. The target is a BUFFER, or RESHAPE,
                                    PERMUTE, SHRINK and FLIP of one, or of another ASSIGN to one.
 DETACH (x,)                        x, without a gradient.
+DETACH (x, y, derivative, ...)     x, a function of y (...) element by element: the gradient goes to y, times that.
 SINK outputs                       Void; the root of several graphs.
 
 Kernel graph: the `ast` of a scheduled kernel
@@ -47,27 +51,34 @@ linear program REDUCE (value, RANGE...), ADD|MUL|MAX accumulates the value over 
 
 Linear program: `ProgramSpec.uops`, a tuple in order of execution, sources before their users
 =============================================================================================
-Values are scalars of one thread; only LOAD, STORE, VECTORIZE and GEP know vectors: CAST, BITCAST and arithmetic work on
-scalars. bfloat16 does not occur: its memory is uint16 here. All index arithmetic is int32.
+Values are scalars of one thread, or vectors: CAST, BITCAST and arithmetic work on all lanes alike, and only renderers
+with `lanes` get such programs. bfloat16 and the floats of 8 bits do not occur: they are unsigned integers here. All
+index arithmetic is int32.
 DEFINE_GLOBAL (), index            A pointer to the argument of that index: dtype.base, dtype.size elements.
 DEFINE_VAR (), (name, min, max)    The launch value of that name, int32.
 DEFINE_LOCAL (), name              A pointer to dtype.size elements of dtype.base shared by the workgroup.
 SPECIAL (), (name, size)           int32 in 0..size-1: "gidx0", "gidx1", "gidx2" the workgroup id in x, y, z, and
                                    "lidx0", "lidx1", "lidx2" the work-item id.
+SPECIAL (end,), (name, size)       The same in 0..end-1, where a launch decides how many there are; `size` is the most.
 CONST (), number                   A scalar.
-RANGE (end,), (axis, Axis)         A loop begins here; its int32 counter runs from 0 to end-1 (end >= 1).
+RANGE (end,), (axis, Axis)         A loop begins here; its int32 counter runs from 0 to end-1 (not at all where the end
+                                   is 0 or less).
 ENDRANGE (RANGE,)                  Void; the loop ends here.
 DEFINE_ACC (initial,), number      A register. It is set to the initial value here, before the loops that accumulate.
                                    As a source: its present value. All uses come before its ASSIGN in the loop.
-ASSIGN (DEFINE_ACC, value)         Sets the register. As a source: that value; after the loop, the last one.
+ASSIGN (DEFINE_ACC, value)         Sets the register. As a source: that value; after the loop, the last one, or the
+                                   register's value before the loop where that did not run.
 INDEX (pointer, i)                 A pointer to element i.
-INDEX (pointer, i, gate)           The same; where the bool gate is False the address is not used.
-LOAD (INDEX,)                      An element; with a vector dtype dtype.count consecutive elements from i on (i is
-                                   then a multiple of the count).
+INDEX (pointer, i, gate)           The same; where the bool gate is False the address is not used. With vectors: each
+                                   lane has a gate of its own; a vector i is an element for each lane, in any order.
+LOAD (INDEX,)                      An element; with a vector dtype dtype.count consecutive elements from i on. (Where
+                                   the target's vectors are of memory, i is a multiple of the count; a processor's may
+                                   begin anywhere.)
 LOAD (INDEX with gate, alt)        The same, and `alt` (of the same dtype) where the gate is False.
 LOAD (..., BARRIER)                A BARRIER as the last source only orders: the load comes after it.
 STORE (INDEX, value)               Void; stores the value (a vector to consecutive elements), not where a gate is False.
-BARRIER stores                     Void; all work-items of the workgroup arrive before any goes on.
+BARRIER stores                     Void; all work-items of the workgroup arrive before any goes on. The loops of the
+                                   stores have ended. (Until the linear program those RANGEs are sources too.)
 VECTORIZE scalars                  Their vector.
 GEP (vector,), (lane, ...)         A lane as a scalar, or several as a vector.
 """
@@ -80,7 +91,7 @@ import math
 import struct
 import weakref
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.core.locks import NODES, shared_lock
@@ -93,7 +104,8 @@ __all__ = ["Axis", "BufferArg", "GroupOp", "Ops", "RangeArg", "SpecialArg", "UOp
 
 
 class BufferArg(NamedTuple):
-  """Identity and place of a tensor graph's memory."""
+  """Identity and place of a tensor graph's memory. A `size` that launches decide: there is memory for its maximum, and
+  the elements come first in it, close together."""
   uid: int
   device: str
   size: int
@@ -118,6 +130,7 @@ class Axis(enum.Enum):
   GLOBAL = "global"      # across workgroups
   LOCAL = "local"        # across the work-items of a workgroup
   UPCAST = "upcast"      # unrolled, one copy of the values for each step
+  VECTOR = "vector"      # the lanes of vectors
   REDUCE = "reduce"      # a loop that accumulates
   UNROLL = "unroll"      # an accumulation that is unrolled
   GROUP = "group"        # an accumulation across work-items, through local memory
@@ -141,11 +154,13 @@ _interned: dict[Any, _Reference] = {}
 _interning = shared_lock(NODES)  # held while the table changes; looking a node up needs no lock
 _buffer_ids = itertools.count()
 _BOTTOM, _TOP = -math.inf, math.inf
+_CLOSING = frozenset({Ops.REDUCE, Ops.BARRIER})
 
 
 class UOp:
   """A node: see the module's page for what each op takes and means. Made through the helpers below, or directly."""
-  __slots__ = ("op", "dtype", "src", "arg", "_shape", "_device", "_bounds", "_ranges", "_key", "__weakref__")
+  __slots__ = ("op", "dtype", "src", "arg", "_shape", "_device", "_bounds", "_ranges", "_variables", "_key",
+               "__weakref__")
   op: Ops
   dtype: DType
   src: tuple[UOp, ...]
@@ -154,6 +169,7 @@ class UOp:
   _device: str | None
   _bounds: tuple[Scalar, Scalar]
   _ranges: frozenset[UOp]
+  _variables: frozenset[UOp]
   _key: bytes
 
   def __new__(cls, op: Ops, dtype: DType = dtypes.void, src: tuple[UOp, ...] = (), arg: Any = None) -> UOp:
@@ -233,15 +249,28 @@ class UOp:
 
   @property
   def ranges(self) -> frozenset[UOp]:
-    """The open RANGEs and SPECIALs that the value depends on (a REDUCE closes its own)."""
+    """The open RANGEs and SPECIALs that the value depends on (a REDUCE and a BARRIER close their own)."""
     try: return self._ranges
     except AttributeError: pass
     for u in self._postorder(lambda v: not hasattr(v, "_ranges")):
       if u.op is Ops.RANGE or u.op is Ops.SPECIAL: u._ranges = frozenset({u})
       else:
         found = frozenset().union(*(s._ranges for s in u.src)) if u.src else frozenset()
-        u._ranges = found.difference(u.src[1:]) if u.op is Ops.REDUCE else found
+        u._ranges = found.difference(u.src[1:]) if u.op in _CLOSING else found
     return self._ranges
+
+  @property
+  def variables(self) -> frozenset[UOp]:
+    """The DEFINE_VARs that the value or the shape of something below depends on."""
+    try: return self._variables
+    except AttributeError: pass
+    for u in self._postorder(lambda v: not hasattr(v, "_variables")):
+      if u.op is Ops.DEFINE_VAR: u._variables = frozenset({u})
+      else:
+        found = frozenset().union(*(s._variables for s in u.src)) if u.src else frozenset()
+        own = _named_in(u.arg) if u.op in _SIZED else None
+        u._variables = found | own if own else found
+    return self._variables
 
   @property
   def key(self) -> bytes:
@@ -250,6 +279,8 @@ class UOp:
     except AttributeError: pass
     for u in self._postorder(lambda v: not hasattr(v, "_key")):
       own = f"{u.op.name} {u.dtype!r} {u.arg!r}".encode()
+      # The text of a size names its Variables without their bounds.
+      if u.op in _SIZED and (named := _named_in(u.arg)): own += str(sorted(v.arg for v in named)).encode()
       u._key = hashlib.blake2b(own + b"".join([s._key for s in u.src]), digest_size=16).digest()
     return self._key
 
@@ -263,15 +294,18 @@ class UOp:
   def _postorder(self, wanted: Callable[[UOp], bool]) -> list[UOp]:
     """The nodes below that are `wanted`, sources first. Not recursive: graphs are deep."""
     done: dict[UOp, None] = {}
-    stack: list[tuple[UOp, bool]] = [(self, False)]
+    stack: list[UOp | None] = [self]
+    pop, push = stack.pop, stack.append
     while stack:
-      u, expanded = stack.pop()
-      if u in done: continue
-      if expanded: done[u] = None
-      elif wanted(u):
-        stack.append((u, True))
-        for s in reversed(u.src):
-          if s not in done: stack.append((s, False))
+      u = pop()
+      if u is None: done[cast("UOp", pop())] = None  # its sources are done
+      elif u not in done and wanted(u):
+        if src := u.src:
+          push(u)
+          push(None)
+          for s in reversed(src):
+            if s not in done: push(s)
+        else: done[u] = None
     return list(done)
 
   def toposort(self, gate: Callable[[UOp], bool] | None = None) -> dict[UOp, None]:
@@ -313,13 +347,14 @@ class UOp:
   @staticmethod
   def range(end: int | UOp, axis: int, kind: Axis = Axis.LOOP) -> UOp:
     """The counter of axis number `axis`, 0..end-1."""
-    bound = UOp.const(dtypes.index, end) if isinstance(end, int) else end
+    bound = end if isinstance(end, UOp) else getattr(end, "node", None) or UOp.const(dtypes.index, end)
     return UOp(Ops.RANGE, dtypes.index, (bound,), RangeArg(axis, kind))
 
   @staticmethod
   def special(name: str, size: int) -> UOp:
     """A hardware index."""
-    return UOp(Ops.SPECIAL, dtypes.index, (), SpecialArg(name, size))
+    if (end := getattr(size, "node", None)) is None: return UOp(Ops.SPECIAL, dtypes.index, (), SpecialArg(name, size))
+    return UOp(Ops.SPECIAL, dtypes.index, (end,), SpecialArg(name, int(end.vmax)))
 
   def const_like(self, value: Scalar) -> UOp:
     """A constant of this node's dtype and shape."""
@@ -340,7 +375,7 @@ class UOp:
     return UOp(op, dtype, src)
 
   def _with(self, op: Ops, other: UOp | Scalar, reverse: bool = False) -> UOp:
-    fixed = other if isinstance(other, UOp) else self.const_like(other)
+    fixed = other if isinstance(other, UOp) else getattr(other, "node", None) or self.const_like(other)
     return fixed.alu(op, self) if reverse else self.alu(op, fixed)
 
   def __add__(self, x: UOp | Scalar) -> UOp: return self._with(Ops.ADD, x)
@@ -461,6 +496,22 @@ class UOp:
     return done[self]
 
 
+_SIZED = GroupOp.MOVEMENT | {Ops.VIEW, Ops.BUFFER}
+
+
+def _named_in(arg: Any) -> frozenset[UOp]:
+  """The DEFINE_VARs of the sizes in an argument."""
+  if type(arg) is int or type(arg) is str or arg is None: return frozenset()
+  if isinstance(arg, tuple):
+    found: frozenset[UOp] = frozenset()
+    for a in arg:
+      if type(a) is not int: found |= _named_in(a)
+    return found
+  if (node := getattr(arg, "node", None)) is not None: return cast("UOp", node).variables
+  if hasattr(arg, "views"): return _named_in(tuple((v.shape, v.strides, v.offset, v.mask) for v in arg.views))
+  return frozenset()
+
+
 def _forget(reference: weakref.ref[UOp]) -> None:
   # The key may have been taken again by a new node by the time the old one's callback runs.
   assert isinstance(reference, _Reference)
@@ -562,13 +613,15 @@ def _interval(u: UOp) -> tuple[Scalar, Scalar]:
   if op is Ops.MUL:
     corners = [x * y for x in bounds[0] for y in bounds[1]]
     return min(corners), max(corners)
-  if op is Ops.IDIV and bounds[1][0] == bounds[1][1] != 0:
-    corners = [semantics.trunc_div(int(x), int(bounds[1][0])) for x in bounds[0]]
+  if op is Ops.IDIV and (bounds[1][0] == bounds[1][1] != 0 or bounds[1][0] >= 0 and bounds[1][1] > 0):
+    divisors = [int(d) or 1 for d in bounds[1]]
+    corners = [semantics.trunc_div(int(x), d) for x in bounds[0] for d in divisors]
+    if not bounds[1][0]: corners.append(0)                 # a quotient by 0 is 0
     return min(corners), max(corners)
-  if op is Ops.MOD and (divisor := bounds[1][0]) == bounds[1][1] and divisor > 0:
-    low, high = bounds[0]
-    if 0 <= low and high < divisor: return low, high
-    return (0 if low >= 0 else -(divisor - 1)), (0 if high <= 0 else divisor - 1)
+  if op is Ops.MOD and bounds[1][0] >= 0 and bounds[1][1] > 0:
+    (low, high), most = bounds[0], bounds[1][1] - 1
+    if 0 <= low and high < bounds[1][0]: return low, high
+    return (0 if low >= 0 else max(low, -most)), (0 if high <= 0 else min(high, most))
   if op is Ops.AND and (bounds[0][0] >= 0 or bounds[1][0] >= 0):
     return 0, min(b[1] for b in bounds if b[0] >= 0)
   if op is Ops.SHR and bounds[0][0] >= 0 and bounds[1][0] == bounds[1][1]:

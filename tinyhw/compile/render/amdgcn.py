@@ -62,7 +62,7 @@ class AMDGCNRenderer(LLVMRenderer):
     kind, axis = ("workgroup" if u.arg.name[0] == "g" else "workitem"), "xyz"[int(u.arg.name[-1])]
     return writer.intrinsic("i32", f"amdgcn.{kind}.id.{axis}", attribute=f"range(i32 0, {u.arg.size}) ")
 
-  def half(self, writer: Writer, x: str) -> str:
+  def half(self, writer: Writer, x: str, source: str, target: str) -> str:
     # fptrunc of a product would become v_fma_mixlo_f16 with +0 as addend (LLVM 22), and -0 be lost.
     return writer.intrinsic("half", "fptrunc.round.f16.f32", ("float", x), ("metadata", '!"round.tonearest"'))
 

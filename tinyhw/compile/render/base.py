@@ -19,12 +19,20 @@ class Renderer(ABC):
   output axis that a thread of a tiled kernel computes (1: no tiling). `vector_bytes`: the widest LOAD and STORE
   (0: single elements only). `fused`: MULACC is worth making. `max_block` counts the work-items of a workgroup,
   `max_local` the bytes of its local memory, `max_grid` the workgroups of a launch.
+
+  For processors: `lanes`: the longest vectors that arithmetic takes (0: it is on scalars). `masks`: accesses of some
+  lanes only are cheap. `tile_vectors`: vectors of 64 bytes that a product may keep in registers. `pool`: a grid (of
+  `gidx0` alone) is shared among the target's own threads, stretch by stretch.
   """
   target: str
   threads = False
   local = False
   tile = 1
   vector_bytes = 0
+  lanes = 0
+  masks = False
+  tile_vectors = 1
+  pool = False
   fused = False
   max_block = 1
   max_local = 0
@@ -37,8 +45,9 @@ class Renderer(ABC):
     return self.target
 
   def supports(self, dtype: DType) -> bool:
-    """Whether arithmetic on the type exists. bfloat16 is memory only: a linear program sees it as uint16."""
-    return dtype.scalar in dtypes.all() and dtype.scalar is not dtypes.bfloat16
+    """Whether arithmetic on the type exists. Types of memory only (`bits_type`) are unsigned
+    integers in a linear program."""
+    return dtype.scalar in dtypes.all() and dtype.scalar.bits_type is None
 
   def vector_widths(self, dtype: DType) -> tuple[int, ...]:
     """How many elements one LOAD or STORE may move, most first; the last is always 1."""

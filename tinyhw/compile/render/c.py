@@ -59,6 +59,7 @@ TO_HALF_HERE = """#if defined(__F16C__) && defined(__clang__)
 
 class HostC(Language):
   """C as clang and gcc know it."""
+  counts = frozenset({2, 4, 8, 16, 32})
   vector = ("typedef {scalar} {name} __attribute__((vector_size({bytes}), aligned({alignment}), may_alias));")
   helpers = {**Language.helpers, "from_half": FROM_HALF_HERE, "to_half": TO_HALF_HERE}
 

@@ -77,7 +77,8 @@ class Language:
   helpers: ClassVar[Mapping[str, str]] = {"from_half": FROM_HALF, "to_half": TO_HALF, "to_odd": TO_ODD}
   functions: ClassVar[Mapping[Ops, str]] = {}  # of GroupOp.LIBRARY, for float32: what the target has itself
   suffixes: ClassVar[Mapping[str, str]] = {"float32": "f", "uint32": "u", "int64": "ll", "uint64": "ull"}
-  vector = ""                                 # the declaration of a vector type: {scalar}, {count}, {name}, {bytes}
+  counts: ClassVar[frozenset[int]] = frozenset()   # lanes that a vector type may have
+  vector = ""                                 # its declaration, if it needs one: {scalar}, {count}, {name}, {bytes}
   make = "({name}){{{lanes}}}"                # a vector of scalars
   lane = "{vector}[{lane}]"
 
@@ -91,7 +92,7 @@ class Language:
     return self.word(dtypes.uint8 if dtype.is_bool else dtype)
 
   def vector_name(self, dtype: DType) -> str:
-    """The name of the vector type that `vector` declares."""
+    """The name of a vector type."""
     return f"{dtype.name}x{dtype.count}"
 
   def literal(self, value: Scalar, dtype: DType) -> str:
@@ -137,6 +138,18 @@ class Language:
   def loop(self, counter: str, end: str) -> str:
     """The head of a loop."""
     return f"for (int {counter} = 0; {counter} < {end}; {counter}++) {{"
+
+  def multiply(self, a: str, b: str, dtype: DType) -> str:
+    """A product of floats that is rounded before it is added to anything."""
+    return f"{a} * {b}"
+
+  def divide(self, a: str, b: str, dtype: DType) -> str:
+    """A quotient of floats, correctly rounded."""
+    return f"{a} / {b}"
+
+  def root(self, x: str, dtype: DType) -> str:
+    """A square root of a float, correctly rounded."""
+    return f"{self.sqrt.format(f='f' if dtype is F32 else '')}({x})"
 
   def wraps(self, sign: str, a: str, b: str, dtype: DType) -> str:
     """Integer ADD, SUB, MUL modulo 2**bits."""
@@ -375,11 +388,11 @@ class Writer:
   def vector_word(self, dtype: DType) -> str:
     """The type of a vector in memory; none where it goes by single elements."""
     scalar = dtypes.uint8 if dtype.is_bool else dtype.scalar
-    if not self.language.vector or dtype.count not in self.target.vector_widths(dtype): return ""
+    if dtype.count not in self.language.counts.intersection(self.target.vector_widths(dtype)): return ""
     name = self.language.vector_name(scalar.vec(dtype.count))
     declaration = self.language.vector.format(scalar=self.language.stored(scalar), count=dtype.count, name=name,
                                               bytes=dtype.itemsize, alignment=min(dtype.itemsize, 16))
-    self.types[declaration] = None
+    if declaration: self.types[declaration] = None
     return name
 
   def made(self, word: str, dtype: DType, lanes: Sequence[str]) -> str:
@@ -451,7 +464,7 @@ class Writer:
     wide = [self.named(F32, self.as_float(v)) for v in x]
     if op in GroupOp.COMPARE: return f"{wide[0]} {SIGNS[op]} {wide[1]}"
     if op is not Ops.MULACC: return self.as_half(self.float_alu(u, F32, wide))
-    product = self.as_half(f"{wide[0]} * {wide[1]}")
+    product = self.as_half(self.language.multiply(wide[0], wide[1], F32))
     return self.as_half(f"{self.as_float(product)} + {wide[2]}")
 
   def float_alu(self, u: UOp, dtype: DType, x: list[str]) -> str:
@@ -462,20 +475,17 @@ class Writer:
       if dtype is F16:      # through floats: exact for TRUNC, rounded as it should be for SQRT
         return self.as_half(f"{function.format(f='f')}({', '.join(map(self.as_float, arguments))})")
       return f"{function.format(f=f)}({', '.join(arguments)})"
-    if op in (Ops.ADD, Ops.SUB, Ops.MUL): return f"{x[0]} {SIGNS[op]} {x[1]}"
-    if op is Ops.FDIV: return self.divided(x[0], x[1], dtype)
-    if op is Ops.RECIP: return self.divided(language.literal(1.0, dtype), x[0], dtype)
+    if op is Ops.MUL: return language.multiply(x[0], x[1], dtype)
+    if op in (Ops.ADD, Ops.SUB): return f"{x[0]} {SIGNS[op]} {x[1]}"
+    if op is Ops.FDIV: return language.divide(x[0], x[1], dtype)
+    if op is Ops.RECIP: return language.divide(language.literal(1.0, dtype), x[0], dtype)
     if op is Ops.NEG: return f"-{x[0]}"
-    if op is Ops.SQRT: return call(language.sqrt, *x)
+    if op is Ops.SQRT: return language.root(x[0], dtype) if dtype is not F16 else call(language.sqrt, *x)
     if op is Ops.TRUNC: return call(language.trunc, *x)
     if op is Ops.MULACC: return call(language.fma, *x) if dtype is not F16 else f"({x[0]} * {x[1]}) + {x[2]}"
     if op is Ops.MAX: return self.maximum(u.src[1], dtype, x)
     if op not in language.functions or dtype is not F32: raise self.unsupported(op, dtype)
     return f"{language.functions[op]}({', '.join(x)})"
-
-  def divided(self, a: str, b: str, dtype: DType) -> str:
-    """A quotient of floats, correctly rounded."""
-    return f"{a} / {b}"
 
   def maximum(self, second: UOp, dtype: DType, x: list[str]) -> str:
     """NaN where either is; of two zeros +0.0 unless both are -0.0."""

@@ -10,6 +10,7 @@ Accumulators are phis of the loops that they live through, so that no program ne
 """
 from __future__ import annotations
 
+import math
 import struct
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -21,6 +22,7 @@ from tinyhw.core.errors import Unsupported
 from tinyhw.ir.dtype import DType, Kind, PtrDType, dtypes
 from tinyhw.ir.ops import GroupOp, Ops
 from tinyhw.ir.semantics import Scalar
+from tinyhw.ir.symbolic import linear
 from tinyhw.ir.uop import UOp
 
 ALIGNMENT = 16        # what every device's allocator gives at least; the most that a vector access relies on
@@ -38,19 +40,31 @@ def scalar_type(dtype: DType) -> str:
   return "i1" if dtype.is_bool else f"i{dtype.bits}"
 
 
+def suffix(dtype: DType) -> str:
+  """What the names of LLVM's intrinsics call the type."""
+  scalar = f"{'f' if dtype.is_float else 'i'}{dtype.bits}"
+  return scalar if dtype.count == 1 else f"v{dtype.count}{scalar}"
+
+
 def register_type(dtype: DType) -> str:
   """The LLVM type of a scalar or a vector in registers."""
   scalar = scalar_type(dtype.scalar)
   return scalar if dtype.count == 1 else f"<{dtype.count} x {scalar}>"
 
 
+def byte(dtype: DType) -> DType:
+  """The type in memory: a bool is a byte there."""
+  return dtypes.uint8.vec(dtype.count) if dtype.is_bool else dtype
+
+
 def memory_type(dtype: DType) -> str:
-  """The LLVM type of a scalar or a vector in memory: a bool is a byte there."""
-  return register_type(dtypes.uint8.vec(dtype.count) if dtype.is_bool else dtype)
+  """The LLVM type of a scalar or a vector in memory."""
+  return register_type(byte(dtype))
 
 
 def constant(value: Scalar, dtype: DType) -> str:
   """A canonical number as LLVM spells it: floats by their bits, those of a float by the double of equal value."""
+  if dtype.count > 1: return f"splat ({scalar_type(dtype.scalar)} {constant(value, dtype.scalar)})"
   if dtype.is_bool: return "true" if value else "false"
   if not dtype.is_float: return str(int(value))
   if dtype is dtypes.float16: return f"0xH{int.from_bytes(struct.pack('<e', value), 'little'):04X}"
@@ -95,9 +109,13 @@ class LLVMRenderer(Renderer):
     """The value of a SPECIAL."""
     raise Unsupported("uop", u.op.name, arch=self.target)
 
-  def half(self, writer: Writer, x: str) -> str:
-    """The half nearest to a float."""
-    return writer.new(f"fptrunc float {x} to half")
+  def local_memory(self, writer: Writer, u: UOp) -> str:
+    """The pointer of a DEFINE_LOCAL."""
+    return f"@{writer.name}.{u.arg}"
+
+  def half(self, writer: Writer, x: str, source: str, target: str) -> str:
+    """The halves nearest to floats; the types are LLVM's."""
+    return writer.new(f"fptrunc {source} {x} to {target}")
 
   def barrier(self, writer: Writer, u: UOp) -> None:
     """Make all work-items of the workgroup meet."""
@@ -114,8 +132,8 @@ class LLVMRenderer(Renderer):
 
   def multiply_add(self, writer: Writer, dtype: DType, x: Sequence[str]) -> str:
     """MULACC of three floats."""
-    t = scalar_type(dtype)
-    return writer.intrinsic(t, f"fmuladd.f{dtype.bits}", *((t, y) for y in x))
+    t = register_type(dtype)
+    return writer.intrinsic(t, f"fmuladd.{suffix(dtype)}", *((t, y) for y in x))
 
   def pointer_type(self, dtype: PtrDType) -> str:
     """The LLVM type of a pointer."""
@@ -208,7 +226,7 @@ class Writer:
     op = u.op
     if op in (Ops.CONST, Ops.DEFINE_VAR, Ops.INDEX, Ops.SINK): return       # an INDEX is written where it is used
     if op is Ops.DEFINE_GLOBAL: self.names[u] = f"%data{u.arg}"
-    elif op is Ops.DEFINE_LOCAL: self.names[u] = f"@{self.name}.{u.arg}"
+    elif op is Ops.DEFINE_LOCAL: self.names[u] = self.target.local_memory(self, u)
     elif op is Ops.SPECIAL: self.names[u] = self.target.special(self, u)
     elif op is Ops.RANGE: self.open_loop(u)
     elif op is Ops.ENDRANGE: self.close_loop(u)
@@ -258,6 +276,10 @@ class Writer:
   def vector(self, u: UOp) -> str:
     """VECTORIZE."""
     kind, found = register_type(u.dtype), "poison"
+    equal = all(s is u.src[0] for s in u.src)
+    if all(s.op is Ops.CONST for s in u.src):
+      return constant(u.src[0].arg, u.dtype) if equal else f"<{', '.join(self.typed(s) for s in u.src)}>"
+    if equal: return self.splat(u.src[0], kind)
     for i, s in enumerate(u.src): found = self.new(f"insertelement {kind} {found}, {self.typed(s)}, i32 {i}")
     return found
 
@@ -275,6 +297,7 @@ class Writer:
   def load(self, u: UOp) -> str:
     """LOAD: plain, or gated by a branch, or gated by reading element 0 and dropping it."""
     index = u.src[0]
+    if max(s.dtype.count for s in index.src[1:]) > 1: return self.load_lanes(u)
     if len(index.src) < 3: return self.load_at(u, self.target.address(self, index.src[0], index.src[1], None))
     gate, kind = self.value(index.src[2]), register_type(u.dtype)
     alternative = next((self.value(s) for s in u.src[1:] if s.op is not Ops.BARRIER), "zeroinitializer")
@@ -289,17 +312,63 @@ class Writer:
     self.begin(after)
     return self.new(f"phi {kind} [ {loaded}, %{inside} ], [ {alternative}, %{before} ]")
 
+  def places(self, index: UOp, dtype: DType) -> tuple[str, str, str, str]:
+    """Where the lanes of a masked access are: (how LLVM names the access: "" or "s" for many places, the pointers' type
+    in names, in text, the operand)."""
+    count, pointer, i = dtype.count, index.src[0], index.src[1]
+    if i.dtype.count == 1: return "", "p0", "ptr", self.target.address(self, pointer, i, None)
+    wide = self.new(f"sext {self.typed(i)} to <{count} x i64>")
+    found = self.new(f"getelementptr inbounds {memory_type(dtype.scalar)}, ptr {self.value(pointer)}, "
+                     f"<{count} x i64> {wide}")
+    return "s", f"v{count}p0", f"<{count} x ptr>", found
+
+  def mask(self, index: UOp, count: int) -> tuple[str, str]:
+    """The gate of an access as a vector: its type and value."""
+    kind = f"<{count} x i1>"
+    if len(index.src) < 3: return kind, "splat (i1 true)"
+    gate = index.src[2]
+    return kind, self.value(gate) if gate.dtype.count > 1 else self.splat(gate, kind)
+
+  def splat(self, u: UOp, kind: str) -> str:
+    """A vector of equal lanes."""
+    first = self.new(f"insertelement {kind} poison, {self.typed(u)}, i32 0")
+    return self.new(f"shufflevector {kind} {first}, {kind} poison, <{kind[1:].split()[0]} x i32> zeroinitializer")
+
+  def load_lanes(self, u: UOp) -> str:
+    """LOAD under a mask, or of elements here and there."""
+    index, kind = u.src[0], memory_type(u.dtype)
+    other = next((s for s in u.src[1:] if s.op is not Ops.BARRIER), None)
+    rest = "zeroinitializer" if other is None else self.value(other)
+    if other is not None and u.dtype.is_bool: rest = self.new(f"zext {self.typed(other)} to {kind}")
+    many, short, pointer, place = self.places(index, u.dtype)
+    name = f"masked.{'gather' if many else 'load'}.{suffix(byte(u.dtype))}.{short}"
+    loaded = self.intrinsic(kind, name, (pointer, place), ("i32", str(u.dtype.scalar.itemsize)),
+                            self.mask(index, u.dtype.count), (kind, rest))
+    return self.new(f"icmp ne {kind} {loaded}, zeroinitializer") if u.dtype.is_bool else loaded
+
+  def store_lanes(self, u: UOp) -> None:
+    """STORE under a mask, or to elements here and there."""
+    index, value = u.src[:2]
+    operand, kind = self.value(value), memory_type(value.dtype)
+    if value.dtype.is_bool: operand = self.new(f"zext {self.typed(value)} to {kind}")
+    many, short, pointer, place = self.places(index, value.dtype)
+    name = f"masked.{'scatter' if many else 'store'}.{suffix(byte(value.dtype))}.{short}"
+    self.intrinsic("void", name, (kind, operand), (pointer, place), ("i32", str(value.dtype.scalar.itemsize)),
+                   self.mask(index, value.dtype.count))
+
   def load_at(self, u: UOp, address: str) -> str:
     """The value at an address."""
     pointer = u.src[0].src[0].dtype
     assert isinstance(pointer, PtrDType)
     kind = memory_type(u.dtype)
-    loaded = self.new(f"load {kind}, {self.target.pointer_type(pointer)} {address}, align {self.alignment(u.dtype)}")
+    align = self.alignment(u.src[0], u.dtype)
+    loaded = self.new(f"load {kind}, {self.target.pointer_type(pointer)} {address}, align {align}")
     return self.new(f"icmp ne {kind} {loaded}, zeroinitializer") if u.dtype.is_bool else loaded
 
   def store(self, u: UOp) -> None:
     """STORE, in a branch of its own where it has a gate."""
     index, value = u.src[:2]
+    if max(s.dtype.count for s in index.src[1:]) > 1: return self.store_lanes(u)
     after = ""
     if len(index.src) > 2:
       inside, after = self.label("store"), self.label("stored")
@@ -310,51 +379,61 @@ class Writer:
     address = f"{self.target.pointer_type(pointer)} {self.target.address(self, index.src[0], index.src[1], None)}"
     operand, kind = self.value(value), memory_type(value.dtype)
     if value.dtype.is_bool: operand = self.new(f"zext {self.typed(value)} to {kind}")
-    self.line(f"store {kind} {operand}, {address}, align {self.alignment(value.dtype)}")
+    self.line(f"store {kind} {operand}, {address}, align {self.alignment(index, value.dtype)}")
     if after:
       self.line(f"br label %{after}")
       self.begin(after)
 
   @staticmethod
-  def alignment(dtype: DType) -> int:
-    """What a LOAD or STORE of the type may rely on. A vector of three, say, is aligned to its elements only."""
-    whole = dtype.itemsize
-    return min(whole, ALIGNMENT) if whole & (whole - 1) == 0 else dtype.scalar.itemsize
+  def alignment(index: UOp, dtype: DType) -> int:
+    """Bytes that a LOAD or STORE may rely on: what divides every term of its index."""
+    terms, constant = linear(index.src[1])
+    proven = math.gcd(constant, *terms.values()) * dtype.scalar.itemsize
+    return min(proven & -proven, ALIGNMENT) if proven else ALIGNMENT
 
   # *** conversions ***
 
   def cast(self, x: str, source: DType, target: DType) -> str:
-    """CAST of a scalar."""
+    """CAST of a scalar or a vector."""
     if source is target: return x
-    s, t = scalar_type(source), scalar_type(target)
+    s, t = register_type(source), register_type(target)
     if target.is_bool: return self.new(f"{'fcmp une' if source.is_float else 'icmp ne'} {s} {x}, zeroinitializer")
     if source.is_float and target.is_float:
       if target.bits > source.bits: return self.new(f"fpext {s} {x} to {t}")
       # Two roundings are not one, and not every target rounds a double to a half at once.
-      if source.bits == 64 and target.bits == 16: x, s = self.round_to_odd(x), "float"
-      if target is dtypes.float16: return self.target.half(self, x)
+      if source.bits == 64 and target.bits == 16:
+        x, source = self.round_to_odd(x, source.count), dtypes.float32.vec(source.count)
+        s = register_type(source)
+      if target.scalar is dtypes.float16: return self.target.half(self, x, s, t)
       return self.new(f"fptrunc {s} {x} to {t}")
     sign = "s" if (target if source.is_float else source).is_signed else "u"
     if source.is_float:
       # LLVM 22 gives -32768 for the half NaN as int16 where the host converts halves to integers (AVX512-FP16).
-      if source.bits == 16: x, s, source = self.cast(x, source, dtypes.float32), "float", dtypes.float32
-      return self.intrinsic(t, f"fpto{sign}i.sat.{t}.f{source.bits}", (s, x))
+      if source.bits == 16:
+        single = dtypes.float32.vec(source.count)
+        x, s, source = self.cast(x, source, single), register_type(single), single
+      return self.intrinsic(t, f"fpto{sign}i.sat.{suffix(target)}.{suffix(source)}", (s, x))
     if target.is_float: return self.new(f"{sign}itofp {s} {x} to {t}")
     if target.bits == source.bits: return x
     if target.bits < source.bits: return self.new(f"trunc {s} {x} to {t}")
     return self.new(f"{'sext' if source.is_signed else 'zext'} {s} {x} to {t}")
 
-  def round_to_odd(self, x: str) -> str:
+  def round_to_odd(self, x: str, count: int = 1) -> str:
     """A double as a float, its last bit set where the float is not exact: rounding it once more is then harmless."""
-    near = self.new(f"fptrunc double {x} to float")
-    back = self.new(f"fpext float {near} to double")
-    bits = self.new(f"bitcast float {near} to i32")
-    beyond = self.new(f"fcmp ogt double {self.intrinsic('double', 'fabs.f64', ('double', back))}, "
-                      f"{self.intrinsic('double', 'fabs.f64', ('double', x))}")
-    other = self.new(f"add i32 {bits}, {self.new(f'select i1 {beyond}, i32 -1, i32 1')}")
-    odd = self.new(f"trunc i32 {bits} to i1")
-    keep = self.new(f"or i1 {odd}, {self.new(f'fcmp ueq double {back}, {x}')}")
-    return self.new(f"bitcast i32 {self.new(f'select i1 {keep}, i32 {bits}, i32 {other}')} to float")
+    double, single, word, flag = (register_type(d.vec(count)) for d in (dtypes.float64, dtypes.float32, dtypes.int32,
+                                                                        dtypes.bool))
+    one, minus = (constant(v, dtypes.int32.vec(count)) for v in (1, -1))
+    absolute = f"fabs.{suffix(dtypes.float64.vec(count))}"
+    near = self.new(f"fptrunc {double} {x} to {single}")
+    back = self.new(f"fpext {single} {near} to {double}")
+    bits = self.new(f"bitcast {single} {near} to {word}")
+    beyond = self.new(f"fcmp ogt {double} {self.intrinsic(double, absolute, (double, back))}, "
+                      f"{self.intrinsic(double, absolute, (double, x))}")
+    step = self.new(f"select {flag} {beyond}, {word} {minus}, {word} {one}")
+    other = self.new(f"add {word} {bits}, {step}")
+    odd = self.new(f"trunc {word} {bits} to {flag}")
+    keep = self.new(f"or {flag} {odd}, {self.new(f'fcmp ueq {double} {back}, {x}')}")
+    return self.new(f"bitcast {word} {self.new(f'select {flag} {keep}, {word} {bits}, {word} {other}')} to {single}")
 
   def bitcast(self, u: UOp) -> str:
     """BITCAST. A bool is a byte in memory."""
@@ -362,17 +441,17 @@ class Writer:
     s, t = register_type(source), register_type(u.dtype)
     if s == t: return x
     if source.is_bool: return self.new(f"zext {s} {x} to {t}")
-    if u.dtype.is_bool: return self.new(f"icmp ne {s} {x}, 0")
+    if u.dtype.is_bool: return self.new(f"icmp ne {s} {x}, zeroinitializer")
     return self.new(f"bitcast {s} {x} to {t}")
 
   # *** arithmetic ***
 
   def alu(self, u: UOp) -> str:
-    """An arithmetic operation on scalars."""
+    """An arithmetic operation on scalars or on all lanes."""
     op = u.op
     operand = u.src[1].dtype if op is Ops.WHERE else u.src[0].dtype
-    t, x = scalar_type(operand), [self.value(s) for s in u.src]
-    if op is Ops.WHERE: return self.new(f"select i1 {x[0]}, {t} {x[1]}, {t} {x[2]}")
+    t, x = register_type(operand), [self.value(s) for s in u.src]
+    if op is Ops.WHERE: return self.new(f"select {self.typed(u.src[0])}, {t} {x[1]}, {t} {x[2]}")
     if op in COMPARISONS:
       signed, unsigned, ordered = COMPARISONS[op]
       if operand.is_float: return self.new(f"fcmp {ordered} {t} {x[0]}, {x[1]}")
@@ -386,67 +465,78 @@ class Writer:
     if op in FLOAT: return self.new(f"{FLOAT[op]} {t} {x[0]}, {x[1]}")
     if op is Ops.NEG: return self.new(f"fneg {t} {x[0]}")
     if op is Ops.RECIP: return self.new(f"fdiv {t} {constant(1.0, dtype)}, {x[0]}")
-    suffix = f"f{dtype.bits}"
+    name = suffix(dtype)
     if op is Ops.MULACC: return self.target.multiply_add(self, dtype, x)
-    if op is Ops.MAX: return self.intrinsic(t, f"maximum.{suffix}", (t, x[0]), (t, x[1]))
+    if op is Ops.MAX: return self.intrinsic(t, f"maximum.{name}", (t, x[0]), (t, x[1]))
     if op not in INTRINSICS or not self.target.native(op, dtype): raise self.unsupported(op, dtype)
-    return self.intrinsic(t, f"{INTRINSICS[op]}.{suffix}", (t, x[0]))
+    return self.intrinsic(t, f"{INTRINSICS[op]}.{name}", (t, x[0]))
 
   def bool_alu(self, u: UOp, x: list[str]) -> str:
     """Arithmetic of bools that gives a bool."""
+    t = register_type(u.dtype)
     if u.op is Ops.NEG: return x[0]
-    if u.op is Ops.MULACC: return self.new(f"or i1 {self.new(f'and i1 {x[0]}, {x[1]}')}, {x[2]}")
+    if u.op is Ops.MULACC: return self.new(f"or {t} {self.new(f'and {t} {x[0]}, {x[1]}')}, {x[2]}")
     if u.op not in LOGICAL: raise self.unsupported(u.op, dtypes.bool)
-    return self.new(f"{LOGICAL[u.op]} i1 {x[0]}, {x[1]}")
+    return self.new(f"{LOGICAL[u.op]} {t} {x[0]}, {x[1]}")
 
   def int_alu(self, u: UOp, dtype: DType, t: str, x: list[str]) -> str:
     """Arithmetic of integers that gives an integer."""
     op = u.op
     if op in INTEGER: return self.new(f"{INTEGER[op]}{no_wrap(u)} {t} {x[0]}, {x[1]}")
-    if op is Ops.NEG: return self.new(f"sub{no_wrap(u)} {t} 0, {x[0]}")
+    if op is Ops.NEG: return self.new(f"sub{no_wrap(u)} {t} {constant(0, dtype)}, {x[0]}")
     if op is Ops.MULACC: return self.new(f"add {t} {self.new(f'mul {t} {x[0]}, {x[1]}')}, {x[2]}")
-    if op is Ops.MAX: return self.intrinsic(t, f"{'s' if dtype.is_signed else 'u'}max.{t}", (t, x[0]), (t, x[1]))
+    if op is Ops.MAX: return self.intrinsic(t, f"{'s' if dtype.is_signed else 'u'}max.{suffix(dtype)}",
+                                            (t, x[0]), (t, x[1]))
     if op in (Ops.SHL, Ops.SHR):
       name = "shl" if op is Ops.SHL else "ashr" if dtype.is_signed else "lshr"
-      return self.new(f"{name} {t} {x[0]}, {self.shift_count(u.src[1], dtype, t)}")
-    if op in (Ops.IDIV, Ops.MOD): return self.divide(u, dtype, t, x)
+      return self.new(f"{name} {t} {x[0]}, {self.shift_count(u.src[1], dtype)}")
+    if op in (Ops.IDIV, Ops.MOD): return self.divide(u, dtype, x)
     raise self.unsupported(op, dtype)
 
-  def shift_count(self, count: UOp, dtype: DType, t: str) -> str:
+  def shift_count(self, count: UOp, dtype: DType) -> str:
     """The count modulo the width. The low bits of any integer type hold it."""
-    if count.op is Ops.CONST: return str(int(count.arg) % dtype.bits)
-    x, s = self.value(count), scalar_type(count.dtype)
+    known = lane(count)
+    if known.op is Ops.CONST: return constant(int(known.arg) % dtype.bits, dtype)
+    x, s, t = self.value(count), register_type(count.dtype), register_type(dtype)
     if count.dtype.bits > dtype.bits: x = self.new(f"trunc {s} {x} to {t}")
     if count.dtype.bits < dtype.bits: x = self.new(f"zext {s} {x} to {t}")
-    if count.dtype.is_int and count.vmin >= 0 and count.vmax < dtype.bits: return x
-    return self.new(f"and {t} {x}, {dtype.bits - 1}")
+    if known.dtype.is_int and known.vmin >= 0 and known.vmax < dtype.bits: return x
+    return self.new(f"and {t} {x}, {constant(dtype.bits - 1, dtype)}")
 
-  def divide(self, u: UOp, dtype: DType, t: str, x: list[str]) -> str:
+  def divide(self, u: UOp, dtype: DType, x: list[str]) -> str:
     """IDIV or MOD: C's, but a division by zero gives zero and the quotient wraps."""
-    top, bottom = u.src
+    top, bottom = lane(u.src[0]), lane(u.src[1])
+    t, flag = register_type(dtype), register_type(dtypes.bool.vec(dtype.count))
     name = "div" if u.op is Ops.IDIV else "rem"
     if dtype.bits < 32:
       # LLVM 22 for AMDGPU ends the process over a 16-bit quotient and remainder of the same numbers at -O0.
-      wide = dtypes.int32 if dtype.is_signed else dtypes.uint32
-      narrow = self.divide(u, wide, "i32", [self.cast(v, dtype, wide) for v in x])
+      wide = (dtypes.int32 if dtype.is_signed else dtypes.uint32).vec(dtype.count)
+      narrow = self.divide(u, wide, [self.cast(v, dtype, wide) for v in x])
       return self.cast(narrow, wide, dtype)
     if bottom.vmin > 0:
       return self.new(f"{'s' if dtype.is_signed and top.vmin < 0 else 'u'}{name} {t} {x[0]}, {x[1]}")
-    zero = self.new(f"icmp eq {t} {x[1]}, 0")
+    one = constant(1, dtype)
+    zero = self.new(f"icmp eq {t} {x[1]}, zeroinitializer")
     if not dtype.is_signed:
-      result = self.new(f"u{name} {t} {x[0]}, {self.new(f'select i1 {zero}, {t} 1, {t} {x[1]}')}")
-      return self.new(f"select i1 {zero}, {t} 0, {t} {result}")
+      result = self.new(f"u{name} {t} {x[0]}, {self.new(f'select {flag} {zero}, {t} {one}, {t} {x[1]}')}")
+      return self.new(f"select {flag} {zero}, {t} zeroinitializer, {t} {result}")
     # -1 is divided by apart: the most negative number has no positive counterpart.
-    minus = self.new(f"icmp eq {t} {x[1]}, -1")
-    guarded = self.new(f"select i1 {self.new(f'or i1 {zero}, {minus}')}, {t} 1, {t} {x[1]}")
+    minus = self.new(f"icmp eq {t} {x[1]}, {constant(-1, dtype)}")
+    guarded = self.new(f"select {flag} {self.new(f'or {flag} {zero}, {minus}')}, {t} {one}, {t} {x[1]}")
     result = self.new(f"s{name} {t} {x[0]}, {guarded}")
     if u.op is Ops.MOD: return result               # the remainder of a division by 1 is the 0 that is wanted
-    result = self.new(f"select i1 {minus}, {t} {self.new(f'sub {t} 0, {x[0]}')}, {t} {result}")
-    return self.new(f"select i1 {zero}, {t} 0, {t} {result}")
+    negative = self.new(f"sub {t} zeroinitializer, {x[0]}")
+    result = self.new(f"select {flag} {minus}, {t} {negative}, {t} {result}")
+    return self.new(f"select {flag} {zero}, {t} zeroinitializer, {t} {result}")
 
   def unsupported(self, op: Ops, dtype: DType) -> Unsupported:
     """The error of arithmetic that the target does not do."""
     return Unsupported("arithmetic", f"{op.name} on {dtype.name}", arch=self.target.target, where=f"kernel {self.name}")
+
+
+def lane(u: UOp) -> UOp:
+  """A vector of equal lanes as one of them: more is known of it."""
+  return u.src[0] if u.op is Ops.VECTORIZE and all(s is u.src[0] for s in u.src) else u
 
 
 def no_wrap(u: UOp) -> str:

@@ -1,0 +1,91 @@
+"""OpenCL C on the driver that this machine has: every operation and conversion, workgroups, vectors."""
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from tests.compile.families import Array, buffer, check_arithmetic, check_casts, check_constants, check_rounded_products
+from tests.compile.test_render_amdgcn import linear
+from tinyhw.compile.render.base import block_size, grid_size
+from tinyhw.compile.render.opencl import OpenCLRenderer
+from tinyhw.core.errors import DeviceError, Unsupported
+from tinyhw.drive.cl import CLRuntime
+from tinyhw.ir.dtype import AddressSpace, DType, dtypes
+from tinyhw.ir.ops import Ops
+from tinyhw.ir.uop import UOp
+
+SCALARS = [d for d in dtypes.all() if d.bits_type is None]
+types = pytest.mark.parametrize("dtype", SCALARS, ids=lambda d: d.name)
+
+
+@functools.cache
+def device() -> CLRuntime:
+  try: return CLRuntime()
+  except DeviceError as error: pytest.skip(str(error))
+
+
+def renderer() -> OpenCLRenderer:
+  found = device()
+  return OpenCLRenderer(found.double, found.exact, found.max_block, found.max_local)
+
+
+def run(uops: Sequence[UOp], arrays: Sequence[Array]) -> None:
+  made = renderer()
+  program = device().load(made.compile(made.source("k", uops), "k"), "k")
+  memory = [device().alloc(a.nbytes) for a in arrays]
+  for m, a in zip(memory, arrays): device().copyin(m, memoryview(a.view(np.uint8)))
+  program(memory, (), grid_size(uops), block_size(uops))
+  for m, a in zip(memory, arrays): device().copyout(memoryview(a.view(np.uint8)), m)
+
+
+@types
+def test_arithmetic(dtype: DType) -> None: check_arithmetic(dtype, run, threads=True)
+
+
+@types
+def test_conversions(dtype: DType) -> None: check_casts(dtype, run, threads=True)
+
+
+@types
+def test_constants(dtype: DType) -> None: check_constants(dtype, run, threads=True)
+
+
+def test_rounded_products() -> None: check_rounded_products(run, threads=True)
+
+
+@pytest.mark.parametrize("dtype", [dtypes.float32, dtypes.bool, dtypes.float16, dtypes.uint8], ids=lambda d: d.name)
+def test_a_workgroup_turns_vectors_around_in_local_memory(dtype: DType) -> None:
+  for count in (2, 4, 3):
+    group, item = UOp.special("gidx0", 2), UOp.special("lidx0", 32)
+    shared = UOp(Ops.DEFINE_LOCAL, dtype.ptr(32 * count, AddressSpace.LOCAL), (), "turn")
+    row = group * 32 + item
+    value = UOp(Ops.LOAD, dtype.vec(count), (buffer(1, dtype, 64 * count).index(row * count),))
+    barrier = UOp(Ops.BARRIER, dtypes.void, (shared.index(item * count).store(value),))
+    turned = UOp(Ops.LOAD, dtype.vec(count), (shared.index((31 - item) * count), barrier))
+    uops = linear(buffer(0, dtype, 64 * count).index(row * count).store(turned))
+    given = np.random.default_rng(1).integers(0, 2, (2, 32, count)).astype(dtype.numpy)
+    out = np.zeros_like(given)
+    run(uops, [out, given])
+    assert (out == given[:, ::-1]).all()
+
+
+def test_a_device_without_doubles_or_exact_division_gets_other_words() -> None:
+  x = buffer(1, dtypes.float32).index(UOp.const(dtypes.int32, 0)).load()
+  uops = linear(buffer(0, dtypes.float32).index(UOp.const(dtypes.int32, 0)).store(x.alu(Ops.FDIV, x.alu(Ops.SQRT))))
+  assert "(float)((double)" in OpenCLRenderer(exact=False).source("k", uops)
+  assert "(float)sqrt((double)" in OpenCLRenderer(exact=False).source("k", uops)
+  assert "double" not in OpenCLRenderer(double=False).source("k", uops)
+  with pytest.raises(Unsupported, match="float64"):
+    wide = buffer(0, dtypes.float64).index(UOp.const(dtypes.int32, 0)).store(x.cast(dtypes.float64))
+    OpenCLRenderer(double=False).source("k", linear(wide))
+  assert len({OpenCLRenderer(*a).key for a in ((True, True), (True, False), (False, True))}) == 3
+
+
+def test_quotients_by_way_of_double_are_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+  found = device()
+  monkeypatch.setattr(found, "exact", False)
+  monkeypatch.setattr(found, "options", b"-cl-std=CL1.2")
+  check_arithmetic(dtypes.float32, run, threads=True)

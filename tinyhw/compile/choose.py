@@ -1,0 +1,114 @@
+"""Which options suit a kernel: the heuristic. Targets with arithmetic on vectors have one of their own (`lanes`)."""
+from __future__ import annotations
+
+import math
+
+from tinyhw.compile import lanes
+from tinyhw.compile.kernel import Kernel
+from tinyhw.compile.program import Opt, OptKind
+from tinyhw.ir.dtype import PtrDType
+from tinyhw.ir.uop import Axis, GroupOp, UOp
+
+_LONG_ARITHMETIC = 100    # operations after which a value is not computed for several neighbours in one thread
+
+
+def divisor(size: int, limit: int) -> int:
+  """The greatest divisor of `size` that is at most `limit`."""
+  return next(d for d in range(min(size, limit), 0, -1) if size % d == 0)
+
+
+def heuristic(kernel: Kernel) -> None:
+  """Applies options that suit most kernels of the target."""
+  renderer = kernel.renderer
+  if renderer.lanes and lanes.heuristic(kernel): return
+  tiled = _tile(kernel) if renderer.tile > 1 else False
+  if renderer.local and not tiled: _group(kernel)
+  if renderer.vector_bytes:
+    if not tiled: _vectorize(kernel)
+    _unroll(kernel)
+  if renderer.local: _workgroups(kernel)
+
+
+def _try(kernel: Kernel, kind: OptKind, axis: UOp, amount: int) -> bool:
+  if amount < 2: return False
+  try: kernel.apply(Opt(kind, int(axis.arg.axis), amount))
+  except ValueError: return False
+  return True
+
+
+def _tile(kernel: Kernel) -> bool:
+  """A matrix product and its like: two output axes, each of which some load of the reduction does not depend on. Each
+  thread computes a square of both, so that every load is used several times."""
+  reductions = kernel.reductions
+  if not reductions: return False
+  loads = [a for a in kernel.accesses if not a.is_store and any(r in a.steps or r in a.other for r in reductions)]
+  free = {axis: [a for a in loads if axis not in a.steps and axis not in a.other] for axis in kernel.outputs}
+  pairs = [(x, y) for x in kernel.outputs for y in kernel.outputs
+           if x is not y and any(a not in free[y] for a in free[x]) and any(a not in free[x] for a in free[y])]
+  tile = kernel.renderer.tile
+  for x, y in sorted(pairs, key=lambda p: -_contiguity(kernel, p[1])):
+    if any(x in a.other or y in a.other for a in loads): continue
+    amounts = divisor(kernel.left(x), tile), divisor(kernel.left(y), tile)
+    if min(amounts) < 2: continue
+    _try(kernel, OptKind.UPCAST, x, amounts[0])
+    _try(kernel, OptKind.UPCAST, y, amounts[1])
+    return True
+  return False
+
+
+def _contiguity(kernel: Kernel, axis: UOp) -> int:
+  return sum(a.steps.get(axis) == 1 for a in kernel.accesses)
+
+
+def _lanes(kernel: Kernel, axis: UOp) -> int:
+  """Elements of the widest vector in which the accesses along an axis come (1: none)."""
+  sizes = [a.index.dtype.base.itemsize for a in kernel.accesses
+           if a.steps.get(axis) == 1 and axis not in a.other and isinstance(a.index.dtype, PtrDType)]
+  return min(kernel.renderer.vector_bytes // max(sizes), 8) if sizes else 1
+
+
+def _vectorize(kernel: Kernel) -> None:
+  """Each thread takes as many neighbouring outputs as a vector holds."""
+  # Long arithmetic hides its few loads and stores anyway: copies of it would only cost time to compile.
+  if sum(u.op in GroupOp.ALU for u in kernel.sink.toposort()) > _LONG_ARITHMETIC: return
+  axes = sorted((a for a in kernel.outputs if _contiguity(kernel, a)), key=lambda a: -_contiguity(kernel, a))
+  threads = kernel.product(Axis.LOOP)
+  for axis in axes[:1]:
+    if kernel.reductions and threads < 4096: break          # few threads already: let them reduce
+    _try(kernel, OptKind.UPCAST, axis, divisor(kernel.left(axis), _lanes(kernel, axis)))
+
+
+def _unroll(kernel: Kernel) -> None:
+  """The innermost reduction does several steps at once: all when they are few, else a vector's."""
+  if not kernel.reductions: return
+  axis = max(kernel.reductions, key=lambda a: (_contiguity(kernel, a), int(a.arg.axis)))
+  left = kernel.left(axis)
+  # A thread with many upcast values has enough to do in one step.
+  room = max(64 // max(kernel.product(Axis.UPCAST), 1), 4)
+  _try(kernel, OptKind.UNROLL, axis, left if left <= min(room, 8) else divisor(left, 4))
+
+
+def _group(kernel: Kernel) -> None:
+  """Few outputs of a long reduction: work-items share it."""
+  threads, steps = kernel.product(Axis.LOOP), math.prod(kernel.left(a) for a in kernel.reductions)
+  for axis in sorted(kernel.reductions, key=lambda a: (-_contiguity(kernel, a), -kernel.left(a))):
+    left = kernel.left(axis)
+    if threads >= 1024 or steps < 128: continue
+    vector = divisor(left, 4)
+    amount = divisor(left // vector, min(256 if threads <= 16 else 32, kernel.renderer.max_block))
+    # A length without good divisors: some work-items have one step less.
+    if amount < 8: amount = min(64, kernel.renderer.max_block)
+    if _try(kernel, OptKind.GROUP, axis, amount): return
+
+
+def _workgroups(kernel: Kernel) -> None:
+  """Neighbouring outputs become the work-items of a workgroup."""
+  wanted = min(256, kernel.renderer.max_block)
+  for axis in sorted(kernel.outputs, key=lambda a: (-_contiguity(kernel, a), -int(a.arg.axis))):
+    room = wanted // max(kernel.product(Axis.LOCAL, Axis.GROUP), 1)
+    left = kernel.left(axis)
+    if room < 2 or left < 2: continue
+    amount = divisor(left, room)
+    # A size without good divisors: the last workgroup is partly idle.
+    if amount < 16 and amount < room and left > room: amount = min(room, 64)
+    _try(kernel, OptKind.LOCAL, axis, amount)

@@ -1,0 +1,179 @@
+"""Schedules by the structure of a graph: what a program computes again and again is scheduled once.
+
+`outline` says what the nodes that are to be computed look like, with the memory that they read numbered in the order in
+which it is met. Graphs of one outline differ in that memory alone; the schedule of the first, kept in terms of the
+numbers (`Planned`), serves all of them. What is in the outline is all that `schedule` sees: operations, types,
+arguments, and which memory is the same.
+"""
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from tinyhw.device import Device
+from tinyhw.engine.buffer import Buffer, new_node
+from tinyhw.engine.run import Kernel, Step, kernels_for
+from tinyhw.ir.dtype import DType
+from tinyhw.ir.ops import GroupOp, Ops
+from tinyhw.ir.uop import UOp
+
+KEPT = 1024  # schedules; the oldest go first
+_LONGEST = 20_000  # nodes of an outline that is kept
+
+Move = tuple[Ops, DType, Any]
+View = tuple[int, tuple[Move, ...]]
+"""Movements of numbered memory, the first one first."""
+
+
+@dataclass(eq=False)
+class Outline:
+  """Graphs with their memory numbered. `nodes`: sources first; `rows`: what each is, in terms of earlier ones."""
+  nodes: list[UOp]
+  rows: list[tuple[Any, ...]]
+  memory: list[UOp]          # BUFFERs by number
+  inputs: dict[int, int]     # place of a node that is in memory -> number
+  over: set[int]             # places of nodes above one that is in memory without being it
+  wanted: tuple[int, ...]    # places
+
+  @property
+  def key(self) -> Any: return self.wanted, tuple(self.rows)
+
+
+def outline(wanted: Sequence[UOp], home: Callable[[UOp], UOp | None]) -> Outline:
+  """What the nodes look like down to those that have a `home`, the BUFFER that holds their elements."""
+  place: dict[UOp, int] = {}
+  number: dict[UOp, int] = {}
+  rows: list[tuple[Any, ...]] = []
+  bindings: dict[tuple[UOp, ...], int] = {}
+  inputs: dict[int, int] = {}
+  over: set[int] = set()
+  stack = list(reversed(wanted))
+  while stack:
+    u = stack[-1]
+    if u in place:
+      stack.pop()
+      continue
+    if (found := u if u.op is Ops.BUFFER else home(u)) is not None:
+      stack.pop()
+      at = inputs[len(rows)] = number.setdefault(found, len(number))
+      if found is not u: over.add(len(rows))
+      place[u] = len(rows)
+      rows.append((at, u.dtype, found.arg.device, found.arg.size, u.shape))
+      continue
+    if u.op is Ops.DEFINE_VAR and u.src:  # the number of its binding, which another value is told by
+      stack.pop()
+      place[u] = len(rows)
+      rows.append((u.op, u.dtype, u.arg, bindings.setdefault(u.src, len(bindings))))
+      continue
+    missing = [s for s in u.src if s not in place]
+    if missing:
+      stack.extend(reversed(missing))
+      continue
+    stack.pop()
+    sources = [place[s] for s in u.src]
+    if not over.isdisjoint(sources): over.add(len(rows))
+    # A float is known by its bits: 0.0 equals -0.0, and NaN differs from itself.
+    arg = struct.pack("<d", u.arg) if isinstance(u.arg, float) else u.arg
+    place[u] = len(rows)
+    rows.append((u.op, u.dtype, arg, *sources))
+  return Outline(list(place), rows, list(number), inputs, over, tuple(place[u] for u in wanted))
+
+
+@dataclass(eq=False)
+class Item:
+  """A kernel, or a copy, over numbered memory."""
+  ast: UOp
+  device: str
+  buffers: tuple[int, ...]
+
+  @property
+  def kernel(self) -> Kernel | None:
+    """The kernel, where its device has it."""
+    opened = Device.get(self.device)
+    return None if opened is None else opened.kernels.get(self.ast)
+
+
+@dataclass(eq=False)
+class Planned:
+  """A schedule over numbered memory: first what the graph reads, then what is `made`."""
+  items: list[Item]
+  made: list[tuple[str, int, DType]]
+  outputs: list[tuple[int, View]] = field(default_factory=list)
+  """Places of the outline's nodes that are in memory now, and where."""
+
+  def run(self, memory: Sequence[Buffer], go: Callable[[list[Step]], None]) -> list[Buffer]:
+    """Do it with this memory for what the graph reads; all numbered memory."""
+    buffers = [*memory, *(Buffer(*row) for row in self.made)]
+    kernels = [None if i.ast.op is Ops.COPY else i.kernel for i in self.items]
+    missing = [n for n, i in enumerate(self.items) if kernels[n] is None and i.ast.op is not Ops.COPY]
+    if missing:
+      made = kernels_for([(self.items[n].ast, self.items[n].device) for n in missing])
+      for n, kernel in zip(missing, made): kernels[n] = kernel
+    steps = [Step.of(k, tuple([buffers[n] for n in i.buffers])) for k, i in zip(kernels, self.items)]
+    go(steps)
+    return buffers
+
+  def places(self, memory: Sequence[UOp], buffers: Sequence[Buffer]) -> list[tuple[int, UOp]]:
+    """After `run`: the graph over memory that each computed node has become. `memory` are the nodes of what was read.
+    """
+    nodes: dict[int, UOp] = dict(enumerate(memory))
+    found = []
+    for place, (number, moves) in self.outputs:
+      node = nodes.get(number)
+      if node is None: node = nodes[number] = new_node(buffers[number])
+      for op, dtype, arg in moves: node = UOp(op, dtype, (node,), arg)
+      found.append((place, node))
+    return found
+
+
+_planned: dict[Any, Planned] = {}
+
+
+def planned(graph: Outline) -> Planned:
+  """The schedule for graphs of this outline."""
+  key = graph.key
+  if (known := _planned.get(key)) is not None: return known
+  made = _plan(graph)
+  if len(graph.rows) <= _LONGEST:
+    while len(_planned) >= KEPT: _planned.pop(next(iter(_planned), None), None)
+    _planned[key] = made
+  return made
+
+
+def _plan(graph: Outline) -> Planned:
+  """Schedule the graph with other memory in the place of its own, so that nothing of this one is kept alive."""
+  from tinyhw.compile import schedule
+  number = {UOp.new_buffer(b.arg.device, b.arg.size, b.dtype): k for k, b in enumerate(graph.memory)}
+  memory, nodes = list(number), list[UOp]()
+  for at, (u, row) in enumerate(zip(graph.nodes, graph.rows)):
+    if at in graph.inputs: nodes.append(memory[graph.inputs[at]].reshape(u.shape))
+    elif u.op is Ops.DEFINE_VAR: nodes.append(u)
+    else: nodes.append(UOp(u.op, u.dtype, tuple(nodes[k] for k in row[3:]), u.arg))
+  plan = schedule(list(dict.fromkeys(nodes[k] for k in graph.wanted)))
+  made: list[tuple[str, int, DType]] = []
+
+  def numbered(buffer: UOp) -> int:
+    if (known := number.get(buffer)) is None:
+      known = number[buffer] = len(number)
+      made.append((buffer.arg.device, buffer.arg.size, buffer.dtype))
+    return known
+
+  def view(node: UOp) -> View:
+    moves: list[Move] = []
+    while node.op is not Ops.BUFFER:
+      assert node.op in GroupOp.MOVEMENT, f"{node.op.name} in what a schedule has made of a node"
+      moves.append((node.op, node.dtype, node.arg))
+      node = node.src[0]
+    return numbered(node), tuple(reversed(moves))
+
+  items = [Item(i.ast, i.device, tuple(numbered(b) for b in i.buffers)) for i in plan.items]
+  wanted = set(graph.wanted)
+  outputs = []
+  for at, node in enumerate(nodes):
+    if at in wanted: outputs.append((at, view(plan.becomes.get(node, node))))
+    # What was realized on the way need not be computed again, if it is the very node that others may ask for.
+    elif at not in graph.inputs and at not in graph.over and node in plan.becomes:
+      outputs.append((at, view(plan.becomes[node])))
+  return Planned(items, made, outputs)
