@@ -105,7 +105,7 @@ def _compiled(ast: UOp, opened: OpenDevice) -> Kernel:
     kernels = opened.kernels
     if (found := kernels.get(ast)) is not None: return found
     start = time.perf_counter()
-    spec = program_of(ast, opened.renderer)
+    spec = program_of(ast, opened.renderer, opened)
     kernel = Kernel(spec, opened.runtime.load(spec.binary, spec.name), opened)
     if (level := debug_level()) >= 4: _show(spec, ast, level, time.perf_counter() - start)
     while len(kernels) >= CACHED_KERNELS: del kernels[next(iter(kernels))]
@@ -113,14 +113,18 @@ def _compiled(ast: UOp, opened: OpenDevice) -> Kernel:
     return kernel
 
 
-def program_of(ast: UOp, renderer: Renderer) -> ProgramSpec:
-  """The program of a kernel graph: from disk (without its uops, which nobody looks at), or compiled now and kept."""
+def program_of(ast: UOp, renderer: Renderer, device: OpenDevice | None = None) -> ProgramSpec:
+  """The program of a kernel graph: from disk (without its uops, which nobody looks at), or compiled now and kept.
+  With `BEAM` its options are searched for on the device."""
   from tinyhw.compile import compile_kernel
-  from tinyhw.engine import kept
-  if kept.store().folder is None or debug_level() >= 5: return compile_kernel(ast, renderer)
+  from tinyhw.engine import beam, kept
+  def made() -> ProgramSpec:
+    lists = beam.width() if device is not None else 0
+    return beam.searched(ast, device, lists) if device is not None and lists else compile_kernel(ast, renderer)
+  if kept.store().folder is None or debug_level() >= 5: return made()
   name = kept.key(ast, renderer)
   if (found := kept.load(name)) is not None: return found
-  kept.save(name, spec := compile_kernel(ast, renderer))
+  kept.save(name, spec := made())
   return spec
 
 
