@@ -19,6 +19,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tinyhw.core.environment import variable
 from tinyhw.core.errors import DeviceError, InvalidArgument, Unsupported
 from tinyhw.core.locks import REGISTRY, lock, shared_lock
 from tinyhw.core.patience import HELD, Agreed, Terms
@@ -168,7 +169,9 @@ class Devices:
   @property
   def DEFAULT(self) -> str:
     """Canonical name of the device that new tensors use."""
-    return self._default or self.canonicalize(os.environ.get("DEV") or "LLVM", "DEV")
+    if self._default: return self._default
+    text = variable("DEV", b"DEV")
+    return self.canonicalize(text, "DEV") if text else "LLVM"
 
   @DEFAULT.setter
   def DEFAULT(self, name: str) -> None:
@@ -192,6 +195,7 @@ class Devices:
     return f"{kind}:{int(index)}" if index and int(index) else kind
 
   def __getitem__(self, name: str | None) -> OpenDevice:
+    if name is not None and (device := self._open.get(name)) is not None: return device
     name = self.canonicalize(name)
     if (device := self._open.get(name)) is not None: return device
     with self.lock: return self._open.get(name) or self._opened(name)
@@ -420,15 +424,15 @@ class Devices:
 
 def debug_level() -> int:
   """The `DEBUG` variable; 0 when it is not a number."""
-  text = os.environ.get("DEBUG", "0")
+  text = variable("DEBUG", b"DEBUG")
   return int(text) if text.isdecimal() else 0
 
 
 def refuse_planned_variables() -> None:
   """Raise Unsupported for a variable that is reserved and has no effect yet, so that none is ignored in silence."""
-  for variable in ("BEAM", "PROFILE", "VIZ"):
-    if os.environ.get(variable, "") not in ("", "0"):
-      raise Unsupported("environment variable", variable, hint="it is planned and does nothing yet: unset it")
+  for name in ("BEAM", "PROFILE", "VIZ"):
+    if os.environ.get(name, "") not in ("", "0"):
+      raise Unsupported("environment variable", name, hint="it is planned and does nothing yet: unset it")
 
 
 def mock_options() -> dict[str, Any]:

@@ -228,10 +228,17 @@ class Kernel:
         total, inner = total + u * inner, inner * part.size
       whole[r] = simplify(total)
       if inner > int(r.src[0].arg): gates[r] = simplify(whole[r] < r.src[0])
-    done = _substituted(self.sink, whole, made, gates)
+    done = _substituted(self.sink, whole, made, gates, self._clamped(whole, gates))
     sink = done[self.sink]
     if self.packed: sink = self._with_copies(sink, [done[index] for index in self.packed], made, number)
     return sink, grid, block
+
+  def _clamped(self, whole: dict[UOp, UOp], gates: dict[UOp, UOp]) -> dict[UOp, UOp]:
+    """Output axes that a processor's loads follow up to their end and then stay there: what is computed beyond is not
+    stored. That costs less than a branch at each load, but lanes must stay neighbours."""
+    if self.renderer.threads: return {}
+    return {r: gates[r].where(whole[r], int(r.src[0].arg) - 1) for r in gates
+            if r.arg.kind is Axis.LOOP and not any(p.kind is Axis.VECTOR for p in self.parts[r])}
 
   def _with_copies(self, sink: UOp, indices: list[UOp], made: dict[UOp, list[UOp]], number: int) -> UOp:
     """The graph with the operands read from local memory, which loops of their own fill before."""
@@ -276,12 +283,20 @@ class Kernel:
     return (sizes[0], sizes[1], sizes[2])
 
 
+def _at(u: UOp, whole: dict[UOp, UOp], clamped: dict[UOp, UOp], known: dict[UOp, UOp]) -> UOp:
+  """An index or a gate at clamped axes."""
+  if u not in known: known[u] = u.substitute({**whole, **clamped})
+  return known[u]
+
+
 def _refusal(opt: Opt, why: str) -> InvalidArgument: return InvalidArgument(f"{opt}: {why}")
 
 
-def _substituted(sink: UOp, whole: dict[UOp, UOp], made: dict[UOp, list[UOp]],
-                 gates: dict[UOp, UOp]) -> dict[UOp, UOp]:
-  """Each node, with its axes split."""
+def _substituted(sink: UOp, whole: dict[UOp, UOp], made: dict[UOp, list[UOp]], gates: dict[UOp, UOp],
+                 clamped: dict[UOp, UOp]) -> dict[UOp, UOp]:
+  """Each node, with its axes split. Loads at `clamped` axes need no gate for these."""
+  stored = {u.src[0] for u in sink.src}
+  inside: dict[UOp, UOp] = {}
   done: dict[UOp, UOp] = {}
   simplified: dict[UOp, UOp] = {}
   for u in sink.toposort():
@@ -297,9 +312,11 @@ def _substituted(sink: UOp, whole: dict[UOp, UOp], made: dict[UOp, list[UOp]],
       done[u] = src[0] if len(src) == 1 else UOp(u.op, u.dtype, src, u.arg)
       continue
     if u.op is Ops.INDEX:
+      if clamped and u not in stored and u.ranges & clamped.keys():
+        src = (src[0], *(_at(s, whole, clamped, inside) for s in u.src[1:]))
       gate = src[2] if len(src) > 2 else None
       for r, g in gates.items():
-        if r in u.ranges: gate = g if gate is None else gate & g
+        if r in u.ranges and (u in stored or r not in clamped): gate = g if gate is None else gate & g
       done[u] = src[0].index(simplify(src[1], simplified), simplify(gate, simplified) if gate is not None else None)
       continue
     if u.op is Ops.LOAD and len(src) == 1 and len(src[0].src) > 2: src = (*src, UOp.const(u.dtype, 0))

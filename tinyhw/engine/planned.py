@@ -46,6 +46,7 @@ def outline(wanted: Sequence[UOp], home: Callable[[UOp], UOp | None]) -> Outline
   place: dict[UOp, int] = {}
   number: dict[UOp, int] = {}
   rows: list[tuple[Any, ...]] = []
+  bindings: dict[tuple[UOp, ...], int] = {}
   inputs: dict[int, int] = {}
   over: set[int] = set()
   stack = list(reversed(wanted))
@@ -60,6 +61,11 @@ def outline(wanted: Sequence[UOp], home: Callable[[UOp], UOp | None]) -> Outline
       if found is not u: over.add(len(rows))
       place[u] = len(rows)
       rows.append((at, u.dtype, found.arg.device, found.arg.size, u.shape))
+      continue
+    if u.op is Ops.DEFINE_VAR and u.src:  # the number of its binding, which another value is told by
+      stack.pop()
+      place[u] = len(rows)
+      rows.append((u.op, u.dtype, u.arg, bindings.setdefault(u.src, len(bindings))))
       continue
     missing = [s for s in u.src if s not in place]
     if missing:
@@ -143,6 +149,7 @@ def _plan(graph: Outline) -> Planned:
   memory, nodes = list(number), list[UOp]()
   for at, (u, row) in enumerate(zip(graph.nodes, graph.rows)):
     if at in graph.inputs: nodes.append(memory[graph.inputs[at]].reshape(u.shape))
+    elif u.op is Ops.DEFINE_VAR: nodes.append(u)
     else: nodes.append(UOp(u.op, u.dtype, tuple(nodes[k] for k in row[3:]), u.arg))
   plan = schedule(list(dict.fromkeys(nodes[k] for k in graph.wanted)))
   made: list[tuple[str, int, DType]] = []

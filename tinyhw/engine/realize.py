@@ -38,6 +38,12 @@ def _own_home(node: UOp) -> UOp | None:
   return None
 
 
+def in_order(node: UOp) -> Buffer | None:
+  """The buffer of a node that is a BUFFER in another shape at most."""
+  below = node.src[0] if node.op is Ops.RESHAPE else node
+  return buffer_of(below) if below.op is Ops.BUFFER else None
+
+
 def home(node: UOp) -> UOp | None:
   """The BUFFER that holds exactly the node's elements in row-major order, or None."""
   return _own_home(_same_order(node))
