@@ -22,11 +22,13 @@ for name in ("sum", "mean", "prod", "var", "std", "logsumexp", "amax", "amin", "
   add(f"{name} by axis=", f"a.{name}(axis=1, keepdims=True)", CUBE, theirs=f"a.{name}(dim=1, keepdim=True)")
   if name in ("sum", "mean", "prod", "logsumexp", "amax", "norm"):
     for kind in ("float16", BFLOAT16, "float64"): add(f"{name} of {kind}", f"a.{name}(dim=1)", In((3, 4), kind))
-  add(f"{name} with NaN", f"a.{name}(dim=1)", In((2, 3), values=(1.0, float("nan"), 2.0, 3.0, 1.0, 2.0)), backward=False)
+  add(f"{name} with NaN", f"a.{name}(dim=1)", In((2, 3), values=(1.0, float("nan"), 2.0, 3.0, 1.0, 2.0)),
+      backward=False)
 for kind in ("bool", "uint8", "int8", "int16", "int32", "int64"):
   add(f"sum of {kind}", "a.sum(), a.sum(0)", In((3, 4), kind, 0, 5), loose="dtype")
   add(f"extremes of {kind}", "a.amax(1), a.amin(0), a.max(), a.min()", In((3, 4), kind, 0, 9))
-  add(f"any, all of {kind}", "a.any(), a.all(), a.any(1), a.all(dim=0, keepdim=True)", In((3, 4), kind, 0, 3), loose="dtype")
+  add(f"any, all of {kind}", "a.any(), a.all(), a.any(1), a.all(dim=0, keepdim=True)", In((3, 4), kind, 0, 3),
+      loose="dtype")
 for kind in ("int32", "int64"): add(f"prod of {kind}", "a.prod(), a.prod(1)", In((2, 3), kind, -3, 4), loose="int")
 add("sum as a type", "a.sum(dtype=dtypes.float64), a.cumsum(0, dtype=dtypes.float64)", M,
     theirs="a.sum(dtype=torch.float64), a.cumsum(0, dtype=torch.float64)")
@@ -37,7 +39,8 @@ add("aminmax", "T.aminmax(a)", M)
 add("ties of max", "a.amax(1), a.amin(1)", In((2, 4), values=(1.0, 3.0, 3.0, 0.0, 2.0, 2.0, 2.0, 2.0)))
 for text in ("T.argmax(a)", "T.argmin(a)", "a.argmax(1)", "a.argmin(dim=0, keepdim=True)", "a.argmax(dim=-1)"):
   add(text, text, CUBE, loose="int")
-add("argmax of equal ones", "a.argmax(1), a.argmin(1)", In((2, 4), "int32", values=(1, 3, 3, 0, 2, 2, 2, 2)), loose="int")
+add("argmax of equal ones", "a.argmax(1), a.argmin(1)", In((2, 4), "int32", values=(1, 3, 3, 0, 2, 2, 2, 2)),
+    loose="int")
 add("argmax with NaN", "a.argmax(), a.argmin()", In((4,), values=(1.0, float("nan"), 3.0, float("nan"))), loose="int",
     backward=False)
 for name in ("var", "std", "var_mean", "std_mean"):
@@ -46,13 +49,16 @@ for name in ("var", "std", "var_mean", "std_mean"):
   add(f"{name} of axes kept", f"T.{name}(a, dim=(0, 2), keepdim=True)", CUBE)
 add("var of one", "a.var(1), a.std(1)", In((2, 1)), backward=False)
 add("mean of nothing", "a.mean(), a.sum(), a.prod(), a.sum(0), a.any(), a.all()", In((0, 3)), backward=False)
-add("logsumexp of infinities", "a.logsumexp(1)", In((3, 2), values=(float("-inf"), float("-inf"), float("inf"), 1.0, 500.0, 500.0)),
+add("logsumexp of infinities", "a.logsumexp(1)",
+    In((3, 2), values=(float("-inf"), float("-inf"), float("inf"), 1.0, 500.0, 500.0)),
     backward=False)
 add("reductions of scalars", "a.sum(), a.mean(), a.amax(), a.prod(), a.sum(0), a.logsumexp(0)", In(()))
-add("nansum, nanmean", "T.nansum(a, dim=1), T.nanmean(a, dim=1)", In((2, 3), values=(1.0, float("nan"), 2.0, 3.0, 1.0, 2.0)))
+add("nansum, nanmean", "T.nansum(a, dim=1), T.nanmean(a, dim=1)",
+    In((2, 3), values=(1.0, float("nan"), 2.0, 3.0, 1.0, 2.0)))
 add("count_nonzero", "T.count_nonzero(a), T.count_nonzero(a, dim=0)", In((3, 4), "int32", 0, 2), loose="int")
 for p in ("1", "2", "3", "0", "inf", "-inf", "0.5", "'fro'"):
-  add(f"norm {p}", f"T.norm(a, p={p}), a.norm({p}, dim=1)" if p != "'fro'" else "T.norm(a, p='fro')", In((3, 4), without=.1),
+  add(f"norm {p}", f"T.norm(a, p={p}), a.norm({p}, dim=1)" if p != "'fro'" else "T.norm(a, p='fro')",
+      In((3, 4), without=.1),
       backward=p != "0")
 add("norm of zeros", "a.norm(), a.norm(dim=1)", In((2, 3), values=(0.0,) * 6))
 add("normalize", "F.normalize(a, dim=1), F.normalize(a, p=1, dim=0)", M)
@@ -68,7 +74,8 @@ for name in ("cumsum", "cumprod", "logcumsumexp"):
 for name in ("cummax", "cummin"):
   for axis in (0, -1): add(f"{name} {axis}", f"T.{name}(a, dim={axis})", CUBE, loose="int")
   add(f"{name} of integers", f"a.{name}(0)", In((7,), "int32", 0, 4), loose="int")
-  add(f"{name} with NaN", f"a.{name}(0)", In((6,), values=(1.0, 3.0, float("nan"), 2.0, 5.0, float("nan"))), loose="int",
+  add(f"{name} with NaN", f"a.{name}(0)", In((6,), values=(1.0, 3.0, float("nan"), 2.0, 5.0, float("nan"))),
+      loose="int",
       backward=False)
 add("cumsum of many", "a.cumsum(0)", In((700,)), atol=1e-4, because="another order of adding")
 add("cumprod with zeros", "a.cumprod(0)", In((5,), values=(2.0, 0.0, 3.0, 0.0, 4.0)))
@@ -76,7 +83,8 @@ add("running of integers", "a.cumsum(0), a.cumprod(1)", In((2, 5), "int32", -3, 
 add("running of nothing", "a.cumsum(0), a.cumprod(1)", In((0, 3)))
 add("running of a scalar", "a.cumsum(0), a.cumprod(0)", In(()))
 add("cumsum of bool", "a.cumsum(0)", In((5,), "bool"), loose="int")
-add("logcumsumexp of infinities", "a.logcumsumexp(0)", In((4,), values=(float("-inf"), 1.0, 500.0, float("-inf"))), backward=False)
+add("logcumsumexp of infinities", "a.logcumsumexp(0)", In((4,), values=(float("-inf"), 1.0, 500.0, float("-inf"))),
+    backward=False)
 add("diff", "T.diff(a), T.diff(a, n=2, dim=0), T.diff(a, prepend=b)", M, In((3, 2)))
 
 # ---- order
@@ -86,31 +94,38 @@ for text in ("T.topk(a, 2)", "a.topk(3, dim=0, largest=False)", "T.topk(a, k=1, 
              "a.kthvalue(3, dim=0, keepdim=True)", "T.median(a, dim=1)"):
   add(text, text, M, loose="int")
 for text in ("T.argsort(a)", "a.argsort(dim=0, descending=True)", "T.msort(a)", "T.median(a)",
-             "T.quantile(a, 0.3)", "T.quantile(a, 0.6, dim=1, keepdim=True)", "a.quantile(0.5, dim=0, interpolation='lower')",
+             "T.quantile(a, 0.3)", "T.quantile(a, 0.6, dim=1, keepdim=True)",
+             "a.quantile(0.5, dim=0, interpolation='lower')",
              "a.quantile(0.4, dim=0, interpolation='higher')", "a.quantile(0.4, dim=0, interpolation='nearest')",
              "a.quantile(0.4, dim=0, interpolation='midpoint')"):
   add(text, text, M, loose="int")
 add("quantiles", "T.quantile(a, b, dim=1)", M, In((3,), values=(0.0, 0.25, 1.0), grad=False))
-add("sort of equal ones", "a.sort(stable=True), a.sort(descending=True, stable=True)", In((9,), "int32", 0, 3), loose="int")
+add("sort of equal ones", "a.sort(stable=True), a.sort(descending=True, stable=True)", In((9,), "int32", 0, 3),
+    loose="int")
 add("sort with NaN", "a.sort(stable=True), a.sort(descending=True, stable=True), a.argsort(stable=True)",
-    In((7,), values=(1.0, float("nan"), float("-inf"), 0.0, float("inf"), float("nan"), -1.0)), loose="int", backward=False)
+    In((7,),
+       values=(1.0, float("nan"), float("-inf"), 0.0, float("inf"), float("nan"), -1.0)), loose="int", backward=False)
 for kind in ("bool", "uint8", "int64", "float16", "float64"):
   add(f"sort of {kind}", "a.sort(stable=True)", In((6,), kind, 0, 9), loose="int")
 add("sort of nothing", "a.sort()", In((0,)), loose="int")
 add("sort of a scalar", "a.sort(), a.argsort()", In(()), loose="int")
 add("topk of many", "a.topk(5)", In((100,)), loose="int")
-add("searchsorted", "T.searchsorted(a.sort()[0], b), T.searchsorted(a.sort()[0], b, right=True)", In((6,), "int32", 0, 5),
+add("searchsorted", "T.searchsorted(a.sort()[0], b), T.searchsorted(a.sort()[0], b, right=True)",
+    In((6,), "int32", 0, 5),
     In((2, 3), "int32", 0, 6), loose="int")
 add("bucketize", "T.bucketize(a, b)", In((5,)), In((3,), values=(-1.0, 0.0, 1.0)), loose="int", backward=False)
 add("isin", "T.isin(a, b)", In((2, 4), "int32", 0, 6), In((3,), "int32", 0, 6))
 add("bincount", "T.bincount(a), T.bincount(a, minlength=9)", In((8,), "int64", 0, 5), loose="int")
 add("bincount with weights", "T.bincount(a, weights=b)", In((8,), "int64", 0, 5), In((8,)), backward=False)
 add("histc", "T.histc(a, bins=4, min=-1, max=1)", In((20,)), backward=False)
-add("unique", "T.unique(a), T.unique(a, return_inverse=True, return_counts=True)", In((3, 4), "int32", 0, 5), loose="int")
+add("unique", "T.unique(a), T.unique(a, return_inverse=True, return_counts=True)", In((3, 4), "int32", 0, 5),
+    loose="int")
 
 # ---- products
 SIZES = [((3, 4), (4, 2)), ((4,), (4,)), ((3, 4), (4,)), ((3,), (3, 2)), ((2, 3, 4), (4, 2)), ((2, 3, 4), (2, 4, 5)),
-         ((1, 3, 4), (5, 4, 2)), ((2, 1, 3, 4), (3, 4, 2)), ((3,), (2, 3, 2)), ((2, 3, 4), (4,)), ((3, 0), (0, 2)), ((0, 3), (3, 2)),
+         ((1, 3, 4), (5, 4, 2)), ((2, 1, 3, 4), (3, 4, 2)), ((3,), (2, 3, 2)), ((2, 3, 4), (4,)), ((3, 0),
+                                                                                                   (0, 2)), ((0, 3),
+                                                                                                             (3, 2)),
          ((1, 1), (1, 1)), ((17, 5), (5, 9))]
 for one, other in SIZES: add(f"matmul {one} {other}", "T.matmul(a, b)", In(one), In(other))
 for kind in ("float16", BFLOAT16, "float64", "int32", "int64", "uint8"):
@@ -123,8 +138,10 @@ add("addmv, addr", "T.addmv(a, b, c), T.addr(b, a, c)", In((3,)), M, In((4,)))
 add("baddbmm, addbmm", "T.baddbmm(a, b, c, alpha=0.5), T.addbmm(a[0], b, c)", In((2, 3, 2)), CUBE, In((2, 4, 2)))
 for text, shapes in [("ij,jk->ik", ((2, 3), (3, 4))), ("ij->ji", ((2, 3),)), ("ii", ((3, 3),)), ("ii->i", ((3, 3),)),
                      ("i,j->ij", ((2,), (3,))), ("ij,ij->", ((2, 3), (2, 3))), ("bij,bjk->bik", ((2, 3, 4), (2, 4, 2))),
-                     ("...ij,...jk->...ik", ((2, 3, 4), (4, 2))), ("ij,j", ((2, 3), (3,))), ("a,b,c->abc", ((2,), (3,), (2,))),
-                     ("ijk->", ((2, 3, 4),)), ("ij...->...j", ((2, 3, 4),)), ("bhwc,hkc->bwhk", ((2, 3, 4, 2), (3, 4, 2))),
+                     ("...ij,...jk->...ik", ((2, 3, 4), (4, 2))), ("ij,j", ((2, 3), (3,))), ("a,b,c->abc",
+                                                                                             ((2,), (3,), (2,))),
+                     ("ijk->", ((2, 3, 4),)), ("ij...->...j", ((2, 3, 4),)), ("bhwc,hkc->bwhk",
+                                                                              ((2, 3, 4, 2), (3, 4, 2))),
                      ("ij , jk -> ki", ((2, 3), (3, 2)))]:
   names = ", ".join("abc"[:len(shapes)])
   add(f"einsum {text}", f"T.einsum('{text}', {names})", *(In(s) for s in shapes))
@@ -134,9 +151,11 @@ add("tensordot of axes", "T.tensordot(a, b, dims=([0, 2], [1, 0]))", CUBE, In((4
 add("kron", "T.kron(a, b)", In((2, 3)), In((2, 2)))
 add("kron of ranks", "T.kron(a, b)", In((2,)), In((2, 2)))
 add("cross", "T.cross(a, b, dim=1), T.cross(a, b, dim=-1)", In((2, 3)), In((2, 3)))
-add("multi_dot", "T.multi_dot([a, b, c])", In((2, 5)), In((5, 3)), In((3, 4)), theirs="torch.linalg.multi_dot([a, b, c])")
+add("multi_dot", "T.multi_dot([a, b, c])", In((2, 5)), In((5, 3)), In((3, 4)),
+    theirs="torch.linalg.multi_dot([a, b, c])")
 add("matrix_power", "T.matrix_power(a, 3), T.matrix_power(a, 0)", In((3, 3)))
-add("linear", "a.linear(b, c), a.linear(b)", In((2, 3)), In((3, 4)), In((4,)), theirs="F.linear(a, b.T, c), F.linear(a, b.T)")
+add("linear", "a.linear(b, c), a.linear(b)", In((2, 3)), In((3, 4)), In((4,)),
+    theirs="F.linear(a, b.T, c), F.linear(a, b.T)")
 for text in ("a.softmax(0)", "F.softmax(a, dim=1)", "a.softmax(-1)", "F.log_softmax(a, dim=-1)", "a.log_softmax(1)",
              "F.softmin(a, dim=0)"):
   add(text, text, CUBE)
