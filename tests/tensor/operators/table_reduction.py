@@ -1,6 +1,8 @@
 """Cases of reductions, running results, order, and products of matrices."""
 from __future__ import annotations
 
+from typing import Any
+
 from tests.tensor.operators.cases import BFLOAT16, Case, In
 
 M, CUBE = In((3, 4)), In((2, 3, 4))
@@ -154,6 +156,20 @@ add("cross", "T.cross(a, b, dim=1), T.cross(a, b, dim=-1)", In((2, 3)), In((2, 3
 add("multi_dot", "T.multi_dot([a, b, c])", In((2, 5)), In((5, 3)), In((3, 4)),
     theirs="torch.linalg.multi_dot([a, b, c])")
 add("matrix_power", "T.matrix_power(a, 3), T.matrix_power(a, 0)", In((3, 3)))
+ROUNDS: dict[str, Any] = {"rtol": 1e-4, "atol": 1e-5, "because": "each turn rounds"}
+for shape in ((3, 3), (4, 2), (2, 4), (2, 3, 2), (1, 1)):
+  add(f"qr {shape}", "a.qr()", In(shape), theirs="torch.linalg.qr(a)", backward=shape != (2, 4), **ROUNDS)
+  add(f"svd {shape}",
+      "(lambda u, s, v: (u @ (s.unsqueeze(-1) * v), s, u.mT @ u, v @ v.mT))(*a.svd(full_matrices=False))",
+      In(shape), theirs="(lambda u, s, v: (u @ (s.unsqueeze(-1) * v), s, u.mT @ u, v @ v.mT))("
+                        "*torch.linalg.svd(a, full_matrices=False))", backward=False, **ROUNDS)
+add("qr complete, svd in full",
+    "a.qr('complete'), a.svd()[1], a.svd()[0].mT @ a.svd()[0], a.svd()[2] @ a.svd()[2].mT", In((4, 2)),
+    theirs="torch.linalg.qr(a, mode='complete'), torch.linalg.svd(a)[1], torch.eye(4), torch.eye(2)", backward=False,
+    **ROUNDS)
+add("svd of less rank", "(lambda u, s, v: (u @ (s.unsqueeze(-1) * v), s, u.T @ u))(*a.svd(full_matrices=False))",
+    In((3, 2), values=(1.0, 2.0, 2.0, 4.0, 3.0, 6.0)), theirs="a, torch.linalg.svdvals(a), torch.eye(2)",
+    backward=False, **ROUNDS)
 add("linear", "a.linear(b, c), a.linear(b)", In((2, 3)), In((3, 4)), In((4,)),
     theirs="F.linear(a, b.T, c), F.linear(a, b.T)")
 for text in ("a.softmax(0)", "F.softmax(a, dim=1)", "a.softmax(-1)", "F.log_softmax(a, dim=-1)", "a.log_softmax(1)",
