@@ -361,8 +361,8 @@ class Writer:
     pointer = u.src[0].src[0].dtype
     assert isinstance(pointer, PtrDType)
     kind = memory_type(u.dtype)
-    loaded = self.new(f"load {kind}, {self.target.pointer_type(pointer)} {address}, "
-                      f"align {self.alignment(u.dtype, u.src[0].src[1])}")
+    align = self.alignment(u.src[0], u.dtype)
+    loaded = self.new(f"load {kind}, {self.target.pointer_type(pointer)} {address}, align {align}")
     return self.new(f"icmp ne {kind} {loaded}, zeroinitializer") if u.dtype.is_bool else loaded
 
   def store(self, u: UOp) -> None:
@@ -379,19 +379,17 @@ class Writer:
     address = f"{self.target.pointer_type(pointer)} {self.target.address(self, index.src[0], index.src[1], None)}"
     operand, kind = self.value(value), memory_type(value.dtype)
     if value.dtype.is_bool: operand = self.new(f"zext {self.typed(value)} to {kind}")
-    self.line(f"store {kind} {operand}, {address}, align {self.alignment(value.dtype, index.src[1])}")
+    self.line(f"store {kind} {operand}, {address}, align {self.alignment(index, value.dtype)}")
     if after:
       self.line(f"br label %{after}")
       self.begin(after)
 
   @staticmethod
-  def alignment(dtype: DType, at: UOp) -> int:
-    """What a LOAD or STORE of the type at an element may rely on. Lanes begin anywhere: an access of theirs is aligned
-    as far as its index shows."""
-    if dtype.count == 1: return dtype.itemsize
-    terms, constant = linear(at)
-    elements = math.gcd(dtype.count, constant, *terms.values())
-    return min((elements & -elements) * dtype.scalar.itemsize, ALIGNMENT)
+  def alignment(index: UOp, dtype: DType) -> int:
+    """Bytes that a LOAD or STORE may rely on: what divides every term of its index."""
+    terms, constant = linear(index.src[1])
+    proven = math.gcd(constant, *terms.values()) * dtype.scalar.itemsize
+    return min(proven & -proven, ALIGNMENT) if proven else ALIGNMENT
 
   # *** conversions ***
 
