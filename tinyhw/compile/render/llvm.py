@@ -109,6 +109,10 @@ class LLVMRenderer(Renderer):
     """The value of a SPECIAL."""
     raise Unsupported("uop", u.op.name, arch=self.target)
 
+  def matrix(self, writer: Writer, u: UOp) -> str:
+    """A WMMA."""
+    raise Unsupported("uop", u.op.name, arch=self.target)
+
   def local_memory(self, writer: Writer, u: UOp) -> str:
     """The pointer of a DEFINE_LOCAL."""
     return f"@{writer.name}.{u.arg}"
@@ -237,6 +241,7 @@ class Writer:
     elif op is Ops.BARRIER: self.target.barrier(self, u)
     elif op is Ops.VECTORIZE: self.names[u] = self.vector(u)
     elif op is Ops.GEP: self.names[u] = self.lanes(u)
+    elif op is Ops.WMMA: self.names[u] = self.target.matrix(self, u)
     elif op is Ops.CAST: self.names[u] = self.cast(self.value(u.src[0]), u.src[0].dtype, u.dtype)
     elif op is Ops.BITCAST: self.names[u] = self.bitcast(u)
     elif op in GroupOp.ALU: self.names[u] = self.alu(u)
@@ -418,7 +423,7 @@ class Writer:
     if target.bits < source.bits: return self.new(f"trunc {s} {x} to {t}")
     return self.new(f"{'sext' if source.is_signed else 'zext'} {s} {x} to {t}")
 
-  def round_to_odd(self, x: str, count: int = 1) -> str:
+  def round_to_odd(self, x: str, count: int) -> str:
     """A double as a float, its last bit set where the float is not exact: rounding it once more is then harmless."""
     double, single, word, flag = (register_type(d.vec(count)) for d in (dtypes.float64, dtypes.float32, dtypes.int32,
                                                                         dtypes.bool))
