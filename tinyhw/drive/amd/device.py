@@ -334,7 +334,12 @@ class AMDRuntime(QueuedRuntime):
 
   def elapsed(self) -> float:
     """Seconds between the two timestamps of the last profiled launch, on the GPU's clock."""
-    return self.timeline.signal.ticks / self.counter_hz
+    start, stop = self.interval()
+    return stop - start
+
+  def interval(self) -> tuple[float, float]:
+    words = self.timeline.signal.words
+    return int(words[1]) / self.counter_hz, int(words[2]) / self.counter_hz
 
   # ---- waiting and trouble
 
