@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tinyhw.device import Device, OpenDevice, debug_level
-from tinyhw.engine import watch
+from tinyhw.engine import viz, watch
 from tinyhw.engine.buffer import Buffer
 from tinyhw.engine.profile import PROFILE, span, wants
 from tinyhw.ir.uop import UOp
@@ -68,6 +68,7 @@ class Step:
       self.buffers[0].written()
     stop = time.perf_counter()
     if wants(): self._profiled(what, (start, stop), seconds)
+    if viz.wants() and self.kernel is not None: viz.VIZ.ran(self.kernel.spec, seconds or 0.0)
     if level >= 2: self._print(what, stop - start if seconds is None else seconds, level)
 
   def _profiled(self, what: str, host: tuple[float, float], seconds: float | None) -> None:
@@ -121,13 +122,23 @@ def _compiled(ast: UOp, opened: OpenDevice) -> Kernel:
     kernels = opened.kernels
     if (found := kernels.get(ast)) is not None: return found
     start = time.perf_counter()
-    with span("compile", "compile", device=opened.name): spec = program_of(ast, opened.renderer)
+    with span("compile", "compile", device=opened.name):
+      if viz.wants():
+        with viz.VIZ.compiling(opened.name, opened.renderer) as page:
+          spec = page.spec = compile_anew(ast, opened.renderer)
+      else: spec = program_of(ast, opened.renderer)
     with span("compile", f"load {spec.name}"):
       kernel = Kernel(spec, opened.runtime.load(spec.binary, spec.name), opened)
     if (level := debug_level()) >= 4: _show(spec, ast, level, time.perf_counter() - start)
     while len(kernels) >= CACHED_KERNELS: del kernels[next(iter(kernels))]
     kernels[ast] = kernel
     return kernel
+
+
+def compile_anew(ast: UOp, renderer: Renderer) -> ProgramSpec:
+  """The program of a kernel graph, compiled where this process has not done so yet."""
+  from tinyhw.compile import compile_kernel
+  return compile_kernel(ast, renderer)
 
 
 def program_of(ast: UOp, renderer: Renderer) -> ProgramSpec:
@@ -165,13 +176,13 @@ _listeners: list[Listener] = []
 
 def shown() -> bool:
   """Whether somebody is shown each step of this thread."""
-  return bool(_listeners) or watch.watching() is not None or debug_level() >= 2 or bool(wants())
+  return bool(_listeners) or watch.watching() is not None or debug_level() >= 2 or bool(wants() or viz.wants())
 
 
 def run(steps: Sequence[Step]) -> None:
   """Queue the steps in order; a watcher is told of each."""
   watcher, level = watch.watching(), debug_level()
-  loud = level >= 2 or bool(wants())
+  loud = level >= 2 or bool(wants() or viz.wants())
   for step in steps:
     if loud: step.run_loudly(level)
     else: step.run()
