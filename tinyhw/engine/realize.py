@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from tinyhw.device import STORAGE
 from tinyhw.engine.buffer import Buffer, ByNode, buffer_of
 from tinyhw.engine.planned import outline, planned
 from tinyhw.engine.run import run
@@ -93,6 +94,18 @@ def _remember(node: UOp, memory: UOp) -> bool:
   if memory.op is not Ops.BUFFER or memory.arg.size != node.size: return False
   if node is not memory: _homes.set(node, memory)
   return True
+
+
+def copied(node: UOp, device: str) -> UOp:
+  """The node on another device. What only moves memory of a device without kernels moves its copy instead."""
+  below, moves = node, []
+  while below.op in GroupOp.MOVEMENT or below.op is Ops.DETACH:
+    moves.append(below)
+    below = below.src[0]
+  if below.op is not Ops.BUFFER or below.arg.device.partition(":")[0] not in STORAGE: return node.copy_to(device)
+  result = below.copy_to(device)
+  for move in reversed(moves): result = move.replace(src=(result,))
+  return result
 
 
 def lost(found: UOp) -> bool:

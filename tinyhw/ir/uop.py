@@ -52,7 +52,8 @@ linear program REDUCE (value, RANGE...), ADD|MUL|MAX accumulates the value over 
 Linear program: `ProgramSpec.uops`, a tuple in order of execution, sources before their users
 =============================================================================================
 Values are scalars of one thread, or vectors: CAST, BITCAST and arithmetic work on all lanes alike, and only renderers
-with `lanes` get such programs. bfloat16 does not occur: its memory is uint16 here. All index arithmetic is int32.
+with `lanes` get such programs. bfloat16 and the floats of 8 bits do not occur: they are unsigned integers here. All
+index arithmetic is int32.
 DEFINE_GLOBAL (), index            A pointer to the argument of that index: dtype.base, dtype.size elements.
 DEFINE_VAR (), (name, min, max)    The launch value of that name, int32.
 DEFINE_LOCAL (), name              A pointer to dtype.size elements of dtype.base shared by the workgroup.
@@ -70,8 +71,9 @@ ASSIGN (DEFINE_ACC, value)         Sets the register. As a source: that value; a
 INDEX (pointer, i)                 A pointer to element i.
 INDEX (pointer, i, gate)           The same; where the bool gate is False the address is not used. With vectors: each
                                    lane has a gate of its own; a vector i is an element for each lane, in any order.
-LOAD (INDEX,)                      An element; with a vector dtype dtype.count consecutive elements from i on (i is
-                                   then a multiple of the count).
+LOAD (INDEX,)                      An element; with a vector dtype dtype.count consecutive elements from i on. (Where
+                                   the target's vectors are of memory, i is a multiple of the count; a processor's may
+                                   begin anywhere.)
 LOAD (INDEX with gate, alt)        The same, and `alt` (of the same dtype) where the gate is False.
 LOAD (..., BARRIER)                A BARRIER as the last source only orders: the load comes after it.
 STORE (INDEX, value)               Void; stores the value (a vector to consecutive elements), not where a gate is False.
