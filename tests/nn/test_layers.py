@@ -112,7 +112,8 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
   "group norm": (lambda: nn.GroupNorm(2, 3), "3 channels in 2 groups"),
   "rms": (lambda: nn.RMSNorm(3)(X), r"RMS norm over 3 of a tensor of shape \(2, 3, 4\)"),
   "dropout": (lambda: nn.Dropout(1.5), "a probability of 1.5"),
-  "sequential": (lambda: nn.Sequential(nn.Linear(1, 1), 3), "layer 1 is a int, and cannot be called"),  # type: ignore[arg-type]
+  "sequential": (lambda: nn.Sequential(nn.Linear(1, 1), 3),
+                 "layer 1 is a int, and cannot be called"),  # type: ignore[arg-type]
 }
 
 

@@ -418,7 +418,7 @@ class Writer:
     if target.bits < source.bits: return self.new(f"trunc {s} {x} to {t}")
     return self.new(f"{'sext' if source.is_signed else 'zext'} {s} {x} to {t}")
 
-  def round_to_odd(self, x: str, count: int = 1) -> str:
+  def round_to_odd(self, x: str, count: int) -> str:
     """A double as a float, its last bit set where the float is not exact: rounding it once more is then harmless."""
     double, single, word, flag = (register_type(d.vec(count)) for d in (dtypes.float64, dtypes.float32, dtypes.int32,
                                                                         dtypes.bool))
