@@ -13,6 +13,7 @@ from tinyhw.compile.linearize import linearize
 from tinyhw.compile.lower import lower
 from tinyhw.compile.program import Dim3, Estimates, Opt, ProgramSpec
 from tinyhw.compile.render.base import Renderer
+from tinyhw.compile.units import unit_named
 from tinyhw.compile.widen import widen
 from tinyhw.ir.dtype import PtrDType
 from tinyhw.ir.spec import check_kernel, check_linear
@@ -69,6 +70,9 @@ def estimate(uops: Sequence[UOp], grid: Dim3, block: Dim3) -> Estimates:
   for u in uops:
     if u.op is Ops.RANGE: trips *= int(u.src[0].vmax)
     elif u.op is Ops.ENDRANGE: trips //= int(u.src[0].src[0].vmax)
+    elif u.op is Ops.WMMA:
+      unit = unit_named(u.arg)
+      ops += trips * 2 * unit.size**3 // unit.lanes
     elif u.op in GroupOp.ALU and u not in indexing: ops += trips * (2 if u.op is Ops.MULACC else 1)
   touched = sum(u.dtype.size * u.dtype.base.itemsize for u in uops
                 if u.op is Ops.DEFINE_GLOBAL and isinstance(u.dtype, PtrDType))
