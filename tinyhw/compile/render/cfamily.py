@@ -393,7 +393,7 @@ class Writer:
     if dtype.count not in self.language.counts.intersection(self.target.vector_widths(dtype)): return ""
     name = self.language.vector_name(scalar.vec(dtype.count))
     declaration = self.language.vector.format(scalar=self.language.stored(scalar), count=dtype.count, name=name,
-                                              bytes=dtype.itemsize, alignment=min(dtype.itemsize, 16))
+                                              bytes=dtype.itemsize, alignment=dtype.scalar.itemsize)
     if declaration: self.types[declaration] = None
     return name
 
