@@ -28,7 +28,11 @@ from tinyhw.ir.uop import UOp
 from tinyhw.variable import Variable
 
 if TYPE_CHECKING:
+  from collections.abc import Sequence
+
   import numpy as np
+
+  from tinyhw.engine.shard import Sharded
   NDArray = np.ndarray[Any, np.dtype[Any]]
 
 DTypeLike = DType | str | None
@@ -176,6 +180,11 @@ class Tensor(Decomposition):
     """The value on another device (this tensor when it is there already)."""
     name = Device.canonicalize(device)
     return self if name == self.device else self._derive(copied(self.uop, name))
+
+  def shard(self, devices: Sequence[str], axis: int | None = None) -> Sharded:
+    """The value on several devices: cut along an axis, a part on each; without an axis a copy on each."""
+    from tinyhw.engine.shard import shard
+    return shard(self, devices, axis)
 
   def detach(self) -> Tensor:
     """The value without its history: no gradient goes through."""
