@@ -39,7 +39,7 @@ KINDS: dict[str, str] = {
   "LLVM": "the host processor, through llvmlite's JIT",
   "PYTHON": "the UOp emulator, in Python and NumPy",
   "AMD": "AMD GPUs through /dev/kfd, or a mock GPU with MOCKGPU=1",
-  "EMU": "AMD code objects, straight on the emulator",
+  "EMU": "AMD code objects and PTX, straight on the emulator",
   "C": "the host processor, through a C compiler",
   "NV": "NVIDIA GPUs through /dev/nvidiactl",
   "CUDA": "NVIDIA GPUs through libcuda",
@@ -206,7 +206,6 @@ class Devices:
     kind, _, index = name.partition(":")
     if (opener := _OPENERS.get(kind)) is None:
       raise Unsupported("device", kind, hint=f"it would be {KINDS[kind]}; built are {', '.join(_OPENERS)}")
-    refuse_planned_variables()
     start = time.perf_counter()
     if kind == "AMD" and self._machine is not None: self._renew(int(index or 0), only_lost=True)
     device = self._open[name] = opener(self, name, int(index or 0) if kind != "DISK" else 0)
@@ -430,13 +429,6 @@ def debug_level() -> int:
   return int(text) if text.isdecimal() else 0
 
 
-def refuse_planned_variables() -> None:
-  """Raise Unsupported for a variable that is reserved and has no effect yet, so that none is ignored in silence."""
-  for name in ("BEAM", "PROFILE", "VIZ"):
-    if os.environ.get(name, "") not in ("", "0"):
-      raise Unsupported("environment variable", name, hint="it is planned and does nothing yet: unset it")
-
-
 def mock_options() -> dict[str, Any]:
   """What `MOCKGPU_WATCHDOG` (instructions of one wave) and `MOCKGPU_SEED` (turns of the queues) ask of the mock.
 
@@ -562,7 +554,7 @@ def _open_amd(devices: Devices, name: str, index: int) -> OpenDevice:
 
 def _open_emu(devices: Devices, name: str, index: int) -> OpenDevice:
   def renderer() -> Any:
-    raise Unsupported("tensors on", name, hint="it runs ready code objects; DEV=AMD MOCKGPU=1 has tensors")
+    raise Unsupported("tensors on", name, hint="it runs ready code objects and PTX; DEV=AMD MOCKGPU=1 has tensors")
   return OpenDevice(name, emulated(name, index, devices.agreed), renderer)
 
 
@@ -576,7 +568,10 @@ def emulated(name: str = "EMU", index: int = 0, agreed: Agreed | None = None) ->
   from tinyhw.emulator.engines import dispatch
   options = mock_options()
   for option in ("seed", "memory"): options.pop(option, None)  # there are no queues to take turns, and no caches
-  return BareRuntime(Dispatch, functools.partial(dispatch, **options), name, stand_in(index), agreed)
+  def ptx() -> Any:
+    from tinyhw.ptx import emulator
+    return emulator(options)
+  return BareRuntime(Dispatch, functools.partial(dispatch, **options), name, stand_in(index), agreed, ptx)
 
 
 def stand_in(index: int = 0) -> Arch | None:
