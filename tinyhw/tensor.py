@@ -28,7 +28,11 @@ from tinyhw.ir.uop import UOp
 from tinyhw.variable import Variable
 
 if TYPE_CHECKING:
+  from collections.abc import Sequence
+
   import numpy as np
+
+  from tinyhw.engine.shard import Sharded
   NDArray = np.ndarray[Any, np.dtype[Any]]
 
 DTypeLike = DType | str | None
@@ -190,6 +194,11 @@ class Tensor(Decomposition):
   def new_tensor(self, data: Any, dtype: DTypeLike = None, requires_grad: bool = False) -> Tensor:
     """A tensor of data, of this device and, unless told, dtype."""
     return Tensor(data, device=self.device, dtype=_dtype(dtype) or self.dtype, requires_grad=requires_grad)
+
+  def shard(self, devices: Sequence[str], axis: int | None = None) -> Sharded:
+    """The value on several devices: cut along an axis, a part on each; without an axis a copy on each."""
+    from tinyhw.engine.shard import shard
+    return shard(self, devices, axis)
 
   def detach(self) -> Tensor:
     """The value without its history: no gradient goes through."""

@@ -75,7 +75,7 @@ class Language:
   barrier = ""
   fma, sqrt, trunc = "__builtin_fma{f}", "__builtin_sqrt{f}", "__builtin_trunc{f}"    # {f} is "f" for floats
   helpers: ClassVar[Mapping[str, str]] = {"from_half": FROM_HALF, "to_half": TO_HALF, "to_odd": TO_ODD}
-  functions: ClassVar[Mapping[Ops, str]] = {}  # of GroupOp.LIBRARY, for float32: what the target has itself
+  functions: Mapping[Ops, str] = {}  # of GroupOp.LIBRARY, for float32: what the target has itself
   suffixes: ClassVar[Mapping[str, str]] = {"float32": "f", "uint32": "u", "int64": "ll", "uint64": "ull"}
   counts: ClassVar[frozenset[int]] = frozenset()   # lanes that a vector type may have
   vector = ""                                 # its declaration, if it needs one: {scalar}, {count}, {name}, {bytes}
