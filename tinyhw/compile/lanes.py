@@ -152,7 +152,7 @@ def _rows_last(kernel: Kernel, rows: UOp) -> None:
 
 def _threads(kernel: Kernel, rows: UOp | None) -> None:
   """Stretches of output axes for threads."""
-  work = math.prod(int(r.src[0].arg) for r in kernel.parts) * (
+  work = math.prod(int(r.src[0].vmax) for r in kernel.parts) * (
     len(kernel.accesses) + sum(u.op in GroupOp.ALU for u in _values(kernel)))
   if not kernel.renderer.pool or work < _WORTH_THREADS: return
   wanted = min(work // _STRETCH, _STRETCHES)

@@ -11,6 +11,7 @@ are without them (`unbound`).
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Mapping
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -186,6 +187,13 @@ def lowest(size: int) -> int:
 def highest(size: int) -> int:
   """A number that the size is never above."""
   return size.high if isinstance(size, Size) else size
+
+
+def common_divisor(size: int) -> int:
+  """A number that is known to divide the size: the size itself, where it is an int."""
+  if not isinstance(size, Size): return size
+  terms, constant = linear(size.node)
+  return math.gcd(constant, *terms.values())
 
 
 def always_most(a: int, b: int) -> bool:
