@@ -426,7 +426,7 @@ def debug_level() -> int:
 
 def refuse_planned_variables() -> None:
   """Raise Unsupported for a variable that is reserved and has no effect yet, so that none is ignored in silence."""
-  for variable in ("BEAM", "PROFILE", "VIZ", "CACHEDB"):
+  for variable in ("BEAM", "PROFILE", "VIZ"):
     if os.environ.get(variable, "") not in ("", "0"):
       raise Unsupported("environment variable", variable, hint="it is planned and does nothing yet: unset it")
 

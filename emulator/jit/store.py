@@ -1,110 +1,29 @@
-"""Compiled code on disk, by a digest of what it was made from; a file that is not exactly what was written is ignored.
-
-A file is a line that names the format, the SHA-256 of all that follows, the length of a JSON header, the header and an
-object file. The folder is the user's alone, since what lies there is executed. Files appear whole (written beside,
-then renamed), so processes can share the folder; the oldest go when it grows beyond its limit.
-"""
+"""Where compiled code of GPU programs is kept on disk."""
 from __future__ import annotations
 
-import hashlib
-import json
 import os
-import tempfile
-from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
+
+from tinyhw.core.store import Store, store_in
+from tinyhw.core.store import sources_digest as digest_of
 
 VARIABLE: Final = "TINYHW_CACHE"
-FORMAT: Final = b"tinyhw compiled code 1\n"
-LIMIT: Final = 256 << 20  # bytes in the folder
-LARGEST: Final = 64 << 20  # bytes of one file
 _SOURCES: Final = ("emulator/jit/*.py", "emulator/amdgcn/**/*.py", "isa/amdgcn.py", "autogen/amdgcn*.py",
                    "autogen/sq.py", "arch/*.py", "core/host.py", "core/memory.py")
 
-Entry = tuple[dict[str, Any], bytes]
 
-
-class Store:
-  """The folder, or nothing where none can be used: then nothing is found and nothing is kept."""
-
-  def __init__(self, folder: Path | None) -> None: self.folder = folder
-
-  def load(self, key: str) -> Entry | None:
-    """(header, object) as it was saved under this key."""
-    if self.folder is None: return None
-    path = self.folder / key
-    try:
-      with path.open("rb") as file: data = file.read(LARGEST + 1)
-      os.utime(path)  # the last use decides what goes first
-    except OSError: return None
-    return _unpacked(data)
-
-  def save(self, key: str, header: dict[str, Any], code: bytes) -> None:
-    """Keep an object with its header; a folder that cannot be written keeps nothing."""
-    if self.folder is None: return
-    text = json.dumps(header, separators=(",", ":")).encode()
-    rest = len(text).to_bytes(8, "little") + text + code
-    data = FORMAT + hashlib.sha256(rest).digest() + rest
-    if len(data) > LARGEST: return
-    try:
-      handle, beside = tempfile.mkstemp(dir=self.folder, prefix=".", suffix=".tmp")
-      try:
-        with os.fdopen(handle, "wb") as file: file.write(data)
-        os.replace(beside, self.folder / key)
-      except BaseException:
-        os.unlink(beside)
-        raise
-      self._trim()
-    except OSError: return
-
-  def _trim(self) -> None:
-    assert self.folder is not None
-    with os.scandir(self.folder) as found: files = [(e.stat(), e.path) for e in found if e.is_file()]
-    total = sum(s.st_size for s, _ in files)
-    for stat, path in sorted(files, key=lambda f: f[0].st_mtime):
-      if total <= LIMIT: break
-      os.unlink(path)
-      total -= stat.st_size
-
-
-def _unpacked(data: bytes) -> Entry | None:
-  """The parts of a file; None when it is not exactly what was written."""
-  at = len(FORMAT)
-  rest = data[at + 32:]
-  if data[:at] != FORMAT or len(rest) < 8 or hashlib.sha256(rest).digest() != data[at:at + 32]: return None
-  size = int.from_bytes(rest[:8], "little")
-  try: header = json.loads(rest[8:8 + size])
-  except ValueError: return None
-  return (header, rest[8 + size:]) if isinstance(header, dict) else None
+def user_cache() -> Path:
+  """The folder for what this user's processes keep of tinyhw."""
+  from platformdirs import user_cache_path
+  return user_cache_path("tinyhw")
 
 
 def store() -> Store:
   """The store that `TINYHW_CACHE` chooses: a folder, `0` for none; unset, a folder in the user's cache."""
-  return _store_at(os.environ.get(VARIABLE))
+  return store_in(os.environ.get(VARIABLE), "emulator", user_cache)
 
 
-@cache
-def _store_at(wanted: str | None) -> Store:
-  if wanted == "0": return Store(None)
-  if wanted: folder = Path(wanted)
-  else:
-    from platformdirs import user_cache_path
-    folder = user_cache_path("tinyhw")
-  folder /= "emulator"
-  try:
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    stat = folder.stat()
-  except OSError: return Store(None)
-  private = stat.st_uid == os.getuid() and not stat.st_mode & 0o022  # others could plant code that we would run
-  return Store(folder if private else None)
-
-
-@cache
 def sources_digest() -> bytes:
   """Changes with every change of what decides the compiled code on our side."""
-  import tinyhw
-  root = Path(tinyhw.__file__).parent
-  digest = hashlib.sha256()
-  for pattern in _SOURCES:
-    for path in sorted(root.glob(pattern)): digest.update(str(path.relative_to(root)).encode() + path.read_bytes())
-  return digest.digest()
+  return digest_of(_SOURCES)

@@ -47,6 +47,7 @@ LOCALS = {
   "both ways": (lambda: new(12, 100) + new(100, 12).permute((1, 0)), "UPCAST1:4 LOCAL1:25 LOCAL0:2"),
   # Sizes without good divisors: idle work-items at the end, no vectors.
   "prime": (lambda: new(10007) + 1.0, "LOCAL0:64"),
+  "sixteen primes": (lambda: new(4 * 16 * 67) + 1.0, "UPCAST0:4 LOCAL0:16"),
   "prime rows": (lambda: new(34, 37) + 1.0, "UPCAST1:2 LOCAL1:37"),
   # Reductions: few outputs share work, many have vectors of their own; the innermost steps are unrolled.
   "few short rows": (lambda: new(64, 64).reduce(Ops.ADD, (1,)), "UNROLL1:4 LOCAL0:64"),

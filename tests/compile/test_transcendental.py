@@ -126,6 +126,8 @@ def test_a_remainder_is_exact(functions: dict[tuple[Ops, DType], Any], dtype: DT
       bits = rng.integers(0, 2**63, (2, COUNT), dtype=np.uint64) >> np.uint64(64 - dtype.bits)
       x, y = bits.astype(f"u{dtype.itemsize}").view(dtype.numpy)
       y = np.where(rng.random(COUNT) < 0.3, x * rng.integers(1, 9, COUNT).astype(x.dtype), y)
+      # Both below the normal numbers.
+      x[:500], y[:500] = (rng.integers(1, 999, (2, 500)) * np.finfo(x.dtype).smallest_subnormal).astype(x.dtype)
       wanted = np.fmod(-x, y)
       found = results(functions, Ops.FMOD, dtype, -x, y)
       same = (found == wanted) & (np.signbit(found) == np.signbit(wanted)) | np.isnan(found) & np.isnan(wanted)

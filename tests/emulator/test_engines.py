@@ -15,7 +15,9 @@ import pytest
 
 from tests.emulator.gpu import ARCH, Gpu
 from tests.emulator.test_jit import CODE, END, EXEC, OUT, descriptor, encode, inputs, outcome, program, prologue, store
+from tinyhw.core import store as files
 from tinyhw.core.errors import Error, InvalidArgument, PageFault, WatchdogExpired
+from tinyhw.core.store import Store, store_in
 from tinyhw.emulator import engines
 from tinyhw.emulator.amdgcn import Dispatch, dispatch
 from tinyhw.emulator.both import EnginesDiffer
@@ -42,7 +44,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
   monkeypatch.setenv(disk.VARIABLE, str(tmp_path))
   monkeypatch.setattr(forms, "_MEMORY", {})
   yield tmp_path / "emulator"
-  disk._store_at.cache_clear()
+  store_in.cache_clear()
 
 
 def forget(monkeypatch: pytest.MonkeyPatch) -> None: monkeypatch.setattr(forms, "_MEMORY", {})
@@ -127,7 +129,7 @@ def test_a_damaged_file_is_ignored(damage: str, folder: Path, monkeypatch: pytes
   elif damage == "flipped": path.write_bytes(kept[:900] + bytes([kept[900] ^ 1]) + kept[901:])
   elif damage == "empty": path.write_bytes(b"")
   elif damage == "foreign": path.write_bytes(b"something else " * 100)
-  elif damage == "header": disk.Store(folder).save(path.name, {"hot": True}, b"no object")
+  elif damage == "header": Store(folder).save(path.name, {"hot": True}, b"no object")
   else:
     path.unlink()
     path.mkdir()
@@ -149,8 +151,8 @@ def test_other_code_with_the_same_beginning_is_not_mistaken(folder: Path, monkey
 
 
 def test_the_store_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-  monkeypatch.setattr(disk, "LIMIT", 10_000)
-  kept = disk.Store(tmp_path)
+  monkeypatch.setattr(files, "LIMIT", 10_000)
+  kept = Store(tmp_path)
   for n in range(20):
     kept.save(f"{n:02}", {}, bytes(1000))
     os.utime(tmp_path / f"{n:02}", (n, n))
@@ -161,10 +163,10 @@ def test_the_store_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 def test_no_store_where_others_could_plant_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
   (tmp_path / "emulator").mkdir()
   (tmp_path / "emulator").chmod(0o777)
-  assert disk._store_at(str(tmp_path)).folder is None
-  assert disk._store_at("0").folder is None
+  assert store_in(str(tmp_path), "emulator", disk.user_cache).folder is None
+  assert store_in("0", "emulator", disk.user_cache).folder is None
   (tmp_path / "file").write_text("")
-  assert disk._store_at(str(tmp_path / "file")).folder is None
+  assert store_in(str(tmp_path / "file"), "emulator", disk.user_cache).folder is None
 
 
 def test_a_full_disk_does_not_stop_a_dispatch(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -176,7 +178,7 @@ def test_a_full_disk_does_not_stop_a_dispatch(folder: Path, monkeypatch: pytest.
 
 def test_processes_write_one_file(tmp_path: Path) -> None:
   """Writers of one key at the same time: whoever reads meanwhile finds a whole file."""
-  kept, results = disk.Store(tmp_path), []
+  kept, results = Store(tmp_path), []
   children = []
   for n in range(4):
     child = os.fork()

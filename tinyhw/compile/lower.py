@@ -151,7 +151,6 @@ def drop_zero_ranges(sink: UOp) -> UOp:
     src = tuple(done[s] for s in u.src)
     if u.op is Ops.REDUCE: src = (src[0], *(s for s in src[1:] if s.op is Ops.RANGE))
     done[u] = u if src == u.src else UOp(u.op, u.dtype, src, u.arg)
-    if u.op is Ops.REDUCE and len(src) == 1: done[u] = src[0]
   return done[sink]
 
 

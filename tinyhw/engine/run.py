@@ -20,6 +20,7 @@ from tinyhw.variable import bound_value
 
 if TYPE_CHECKING:
   from tinyhw.compile import ProgramSpec
+  from tinyhw.compile.render.base import Renderer
   from tinyhw.drive.base import Program
 
 CACHED_KERNELS = 4096
@@ -100,17 +101,27 @@ def kernel_for(ast: UOp, device: str) -> Kernel:
 
 def _compiled(ast: UOp, opened: OpenDevice) -> Kernel:
   """The kernel, compiled and loaded by the first thread that wants it; the others wait for it."""
-  from tinyhw.compile import compile_kernel
   with opened.compiling:
     kernels = opened.kernels
     if (found := kernels.get(ast)) is not None: return found
     start = time.perf_counter()
-    spec = compile_kernel(ast, opened.renderer)
+    spec = program_of(ast, opened.renderer)
     kernel = Kernel(spec, opened.runtime.load(spec.binary, spec.name), opened)
     if (level := debug_level()) >= 4: _show(spec, ast, level, time.perf_counter() - start)
     while len(kernels) >= CACHED_KERNELS: del kernels[next(iter(kernels))]
     kernels[ast] = kernel
     return kernel
+
+
+def program_of(ast: UOp, renderer: Renderer) -> ProgramSpec:
+  """The program of a kernel graph: from disk (without its uops, which nobody looks at), or compiled now and kept."""
+  from tinyhw.compile import compile_kernel
+  from tinyhw.engine import kept
+  if kept.store().folder is None or debug_level() >= 5: return compile_kernel(ast, renderer)
+  name = kept.key(ast, renderer)
+  if (found := kept.load(name)) is not None: return found
+  kept.save(name, spec := compile_kernel(ast, renderer))
+  return spec
 
 
 def kernels_for(wanted: Sequence[tuple[UOp, str]]) -> list[Kernel]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-import copy
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -220,13 +219,10 @@ class File:
     self.lines = self.text.split("\n")
 
   @cached_property
-  def tree(self) -> ast.Module: return ast.parse(self.text)
-
-  @cached_property
   def places(self) -> list[Place]:
     """All changes, in order."""
     walker = RoomWalker(self.lines)
-    walker.visit(copy.deepcopy(self.tree))
+    walker.visit(ast.parse(self.text))
     seen: dict[tuple[str, str, str, str], int] = {}
     out = []
     for k, (found, scope, lines) in enumerate(zip(walker.found, walker.scopes, walker.statements, strict=True)):
@@ -237,7 +233,7 @@ class File:
 
   def code(self, number: int = -1) -> CodeType:
     """The module's code with the change of a number, or as it is."""
-    tree = copy.deepcopy(self.tree)
+    tree = ast.parse(self.text)
     if number >= 0: RoomWalker(self.lines, number).visit(tree)
     return compile(ast.fix_missing_locations(tree), str(self.path), "exec", dont_inherit=True)
 

@@ -29,7 +29,7 @@ ROOMS: Final = {
   "compile": Room(("tinyhw/compile",), ("tests/compile", "tests/tensor")),
   "engine": Room(("tinyhw/engine",), ("tests/engine", "tests/tensor")),
   "function": Room(("tinyhw/function", "tinyhw/tensor.py", "tinyhw/gradient.py", "tinyhw/nn", "tinyhw/variable.py"),
-                   ("tests/tensor", "tests/engine")),
+                   ("tests/tensor", "tests/nn", "tests/engine")),
   "drive": Room(("tinyhw/drive",), ("tests/drive", "tests/mock", "tests/launch", "tests/bad")),
   "mock": Room(("mock",), ("tests/mock", "tests/drive", "tests/launch", "tests/bad")),
   "launch": Room(("tinyhw/launcher.py", "tinyhw/arguments.py", "tinyhw/parameters.py", "tinyhw/evidence.py",
