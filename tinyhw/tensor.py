@@ -25,8 +25,8 @@ from tinyhw.gradient import gradients
 from tinyhw.ir import semantics
 from tinyhw.ir.dtype import DType, dtypes
 from tinyhw.ir.ops import Ops
+from tinyhw.ir.size import Size, scalar
 from tinyhw.ir.uop import UOp
-from tinyhw.variable import Variable
 
 if TYPE_CHECKING:
   import numpy as np
@@ -426,7 +426,7 @@ def _nested(values: list[Any], shape: tuple[int, ...]) -> Any:
 
 def _node(data: Any, device: str, dtype: DType | None, anywhere: bool) -> UOp:
   """The graph node of a constructor's data."""
-  if isinstance(data, Variable): data = data.on(device)
+  if isinstance(data, Size): data = scalar(data, device)
   if isinstance(data, UOp): return data.cast(dtype) if dtype else data
   if isinstance(data, TensorBase):
     node = data.uop if anywhere or data.device == device else data.uop.copy_to(device)

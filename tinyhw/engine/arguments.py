@@ -17,6 +17,7 @@ from tinyhw.core.errors import InvalidArgument
 from tinyhw.device import Device
 from tinyhw.function.core import TensorBase, grad_enabled
 from tinyhw.ir.dtype import DType, dtypes
+from tinyhw.ir.size import Size, unbound
 from tinyhw.tensor import Tensor
 
 HINT = "use a Tensor or a Variable for what changes, a TinyJit of its own for each kind of call, or reset()"
@@ -28,7 +29,8 @@ class Missing(enum.Enum):
 
 
 class Kind(NamedTuple):
-  """What a replay cannot change of a tensor; `learns`: it is a leaf that requires a gradient."""
+  """What a replay cannot change of a tensor; `learns`: it is a leaf that requires a gradient. The values of Variables
+  in its shape are not part of it."""
   shape: tuple[int, ...]
   dtype: DType
   device: str | None
@@ -41,7 +43,7 @@ class Kind(NamedTuple):
 def kind_of(tensor: TensorBase) -> Kind:
   """The tensor's kind."""
   node = tensor._uop
-  return Kind(node.shape, node.dtype, node.device, tensor.requires_grad and tensor.is_leaf)
+  return Kind(unbound(node.shape), node.dtype, node.device, tensor.requires_grad and tensor.is_leaf)
 
 
 class Fact(NamedTuple):
@@ -123,6 +125,7 @@ def _fact(value: Any) -> Fact | Same:
   if hasattr(value, "dtype") and hasattr(value, "tobytes"):  # NumPy's arrays and scalars
     key = (type(value), str(value.dtype), value.shape, value.tobytes())
     return Fact(key, f"an array {value.shape} of {value.dtype}" if value.shape else repr(value))
+  if isinstance(value, Size): return Fact((type(value), unbound(Size(value.node))), str(value))
   return Same(value)
 
 

@@ -35,8 +35,9 @@ from tinyhw.engine.run import Step, run
 from tinyhw.engine.watch import watched, watching
 from tinyhw.function.core import TensorBase
 from tinyhw.ir.ops import Ops
+from tinyhw.ir.size import changed, substituted
 from tinyhw.ir.uop import UOp
-from tinyhw.variable import new_bindings
+from tinyhw.variable import with_present_value
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Graph = Callable[[UOp], UOp]
@@ -157,7 +158,7 @@ class Capture:
     for key, used in self.keys:
       data = random.generator.next()
       if used: swap[id(key)] = Buffer(key.device, key.size, key.dtype).copyin(memoryview(data))
-    for b in self.fresh: swap[id(b)] = Buffer(b.device, b.size, b.dtype)
+    for b in self.fresh: swap[id(b)] = Buffer(b.device, changed(b.size, with_present_value), b.dtype)
     run([Step.of(s.kernel, tuple([swap.get(id(b), b) for b in s.buffers])) if moves else s for s, moves in self.plan])
     nodes: dict[UOp, UOp] = {}
     def node(u: UOp) -> UOp:
@@ -166,6 +167,9 @@ class Capture:
         found = nodes[u] = u if memory is None else new_node(memory)
       return found
     def graph(template: UOp) -> UOp:
+      if template.variables:
+        return substituted(template, {u: node(u) for u in template.toposort() if u.op is Ops.BUFFER},
+                           with_present_value)
       below = template.src[0] if template.op is Ops.RESHAPE else template
       if below.op is Ops.BUFFER: return node(below).reshape(template.shape)
       return template.substitute({u: node(u) for u in template.toposort() if u.op is Ops.BUFFER})
@@ -240,7 +244,6 @@ class TinyJit(Generic[Function]):
     return rebuilt(result, outside)
 
   def _record(self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    new_bindings()  # graphs of Variables that others have computed are not the function's
     name = getattr(self.function, "__qualname__", type(self.function).__name__)
     recording = Recording(f"TinyJit({name})")
     inside = {id(t): recording.argument(i, place, t) for i, (place, t) in enumerate(call.tensors)}

@@ -17,6 +17,7 @@ from tinyhw.engine.buffer import Buffer, new_node
 from tinyhw.engine.run import Kernel, Step, kernels_for
 from tinyhw.ir.dtype import DType
 from tinyhw.ir.ops import GroupOp, Ops
+from tinyhw.ir.size import Values
 from tinyhw.ir.uop import UOp
 
 KEPT = 1024  # schedules; the oldest go first
@@ -81,6 +82,7 @@ class Item:
   ast: UOp
   device: str
   buffers: tuple[int, ...]
+  values: Values
 
   @property
   def kernel(self) -> Kernel | None:
@@ -105,7 +107,7 @@ class Planned:
     if missing:
       made = kernels_for([(self.items[n].ast, self.items[n].device) for n in missing])
       for n, kernel in zip(missing, made): kernels[n] = kernel
-    steps = [Step.of(k, tuple([buffers[n] for n in i.buffers])) for k, i in zip(kernels, self.items)]
+    steps = [Step.of(k, tuple([buffers[n] for n in i.buffers]), i.values) for k, i in zip(kernels, self.items)]
     go(steps)
     return buffers
 
@@ -161,7 +163,7 @@ def _plan(graph: Outline) -> Planned:
       node = node.src[0]
     return numbered(node), tuple(reversed(moves))
 
-  items = [Item(i.ast, i.device, tuple(numbered(b) for b in i.buffers)) for i in plan.items]
+  items = [Item(i.ast, i.device, tuple(numbered(b) for b in i.buffers), dict(i.values)) for i in plan.items]
   wanted = set(graph.wanted)
   outputs = []
   for at, node in enumerate(nodes):

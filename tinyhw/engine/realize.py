@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from tinyhw.engine import watch
 from tinyhw.engine.buffer import Buffer, ByNode, buffer_of
 from tinyhw.engine.planned import outline, planned
 from tinyhw.engine.run import run
@@ -33,7 +34,9 @@ def _own_home(node: UOp) -> UOp | None:
   able to give the value again."""
   if node.op is Ops.BUFFER: return node
   found = _homes.get(node)
-  if found is None or not buffer_of(found).lost: return found
+  if found is None or not buffer_of(found).lost:
+    if found is not None and watch.active and (w := watch.watching()) is not None and w.hides(node, found): return None
+    return found
   _homes.forget(node)
   return None
 

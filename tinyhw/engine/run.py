@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from tinyhw.device import Device, OpenDevice, debug_level
 from tinyhw.engine import watch
 from tinyhw.engine.buffer import Buffer
+from tinyhw.ir.size import Values
 from tinyhw.ir.uop import UOp
 from tinyhw.variable import bound_value
 
@@ -42,9 +43,18 @@ class Step:
   values: tuple[int, ...] = ()
 
   @staticmethod
-  def of(kernel: Kernel | None, buffers: tuple[Buffer, ...]) -> Step:
-    """The step with the values that the kernel's variables have now."""
-    return Step(kernel, buffers, () if kernel is None else tuple(bound_value(v) for v in kernel.spec.variables))
+  def of(kernel: Kernel | None, buffers: tuple[Buffer, ...], values: Values | None = None) -> Step:
+    """The step with these values of the kernel's variables, or those that they have now."""
+    if kernel is None or not kernel.spec.variables: return Step(kernel, buffers)
+    return Step(kernel, buffers, tuple([bound_value(v) if values is None else values[v]
+                                        for v in kernel.spec.variables]))
+
+  @property
+  def grid(self) -> tuple[int, int, int]:
+    """The workgroups of this launch."""
+    assert self.kernel is not None
+    spec = self.kernel.spec
+    return spec.grid if spec.extent is None else spec.launch_grid(dict(zip(spec.variables, self.values)))
 
   def run(self) -> None:
     """Queue it."""
@@ -52,7 +62,9 @@ class Step:
     if self.kernel is None: return self.buffers[0].copy_from(self.buffers[1])
     spec = self.kernel.spec
     self.buffers[0].overwritten()
-    self.kernel.program([self.buffers[i].allocation for i in spec.buffer_order], self.values, spec.grid, spec.block)
+    allocations = [self.buffers[i].allocation for i in spec.buffer_order]
+    if spec.extent is None: self.kernel.program(allocations, self.values, spec.grid, spec.block)
+    elif 0 not in (grid := self.grid): self.kernel.program(allocations, self.values, grid, spec.block)
     self.buffers[0].written()
 
   def _run_loudly(self, level: int) -> None:
@@ -65,9 +77,10 @@ class Step:
       spec = self.kernel.spec
       self.buffers[0].overwritten()
       allocations = [self.buffers[i].allocation for i in spec.buffer_order]
-      seconds = self.kernel.program(allocations, self.values, spec.grid, spec.block, wait=True) or 0.0
+      grid, seconds = self.grid, 0.0
+      if 0 not in grid: seconds = self.kernel.program(allocations, self.values, grid, spec.block, wait=True) or 0.0
       self.buffers[0].written()
-      what, sizes = spec.name, f"{_times(spec.grid)} x {_times(spec.block)}"
+      what, sizes = spec.name, f"{_times(grid)} x {_times(spec.block)}"
       ops, moved = spec.estimates.ops, spec.estimates.bytes
     counters.steps += 1
     counters.seconds += seconds
