@@ -18,6 +18,9 @@ if TYPE_CHECKING:
   from tinyhw.core.errors import HazardFound as HazardFound
   from tinyhw.core.errors import Interrupted as Interrupted
   from tinyhw.core.errors import InvalidArgument as InvalidArgument
+  from tinyhw.core.errors import InvalidIndex as InvalidIndex
+  from tinyhw.core.errors import InvalidShape as InvalidShape
+  from tinyhw.core.errors import InvalidType as InvalidType
   from tinyhw.core.errors import LayoutError as LayoutError
   from tinyhw.core.errors import LDSWarning as LDSWarning
   from tinyhw.core.errors import MachineFault as MachineFault
@@ -50,7 +53,8 @@ _HANDLES = {"Tensor": "tinyhw.tensor", "dtypes": "tinyhw.ir.dtype", "Device": "t
             "debug": "tinyhw.debugger", "report": "tinyhw.debugger",
             "reports": "tinyhw.debugger", "captures": "tinyhw.debugger"}
 _HANDLES |= dict.fromkeys((
-  "Error", "LayoutError", "EncodeError", "DecodeError", "Unsupported", "InvalidArgument", "MissingTool", "DriverError",
+  "Error", "LayoutError", "EncodeError", "DecodeError", "Unsupported", "InvalidArgument", "InvalidShape",
+  "InvalidIndex", "InvalidType", "MissingTool", "DriverError",
   "DeviceError", "ValueLost", "OutOfMemory", "WaitTimeout", "MachineFault", "PageFault", "WatchdogExpired", "Deadlock",
   "Interrupted", "HazardFound", "LDSWarning"), "tinyhw.core.errors")
 _HANDLES |= {"SpecError": "tinyhw.ir.spec", "Stopped": "tinyhw.core.patience", "EnginesDiffer": "tinyhw.emulator.both",

@@ -29,13 +29,22 @@ def _rule(*ops: Ops) -> Callable[[Rule], Rule]:
   return register
 
 
+def carries_gradient(u: UOp) -> bool:
+  """Whether a gradient may go through the node: not through a DETACH, unless it says derivatives."""
+  return u.op is not Ops.DETACH or len(u.src) > 1
+
+
 def _like(u: UOp, value: float) -> UOp: return UOp.const(u.dtype, value, u.device, u.shape)
 
 
-@_rule(Ops.DETACH, Ops.TRUNC, Ops.CMPLT, Ops.CMPNE, Ops.CMPEQ, Ops.IDIV, Ops.MOD, Ops.XOR, Ops.OR, Ops.AND, Ops.SHL,
+@_rule(Ops.TRUNC, Ops.CMPLT, Ops.CMPNE, Ops.CMPEQ, Ops.IDIV, Ops.MOD, Ops.XOR, Ops.OR, Ops.AND, Ops.SHL,
        Ops.SHR,
        Ops.BITCAST, Ops.CONST, Ops.BUFFER, Ops.DEVICE, Ops.DEFINE_VAR)
 def _nothing(g: UOp, u: UOp) -> tuple[UOp | None, ...]: return (None,) * len(u.src)
+
+@_rule(Ops.DETACH)
+def _detach(g: UOp, u: UOp) -> tuple[UOp | None, ...]:
+  return (None, *(way for derivative in u.src[2::2] for way in (g * derivative, None)))
 
 @_rule(Ops.ADD)
 def _add(g: UOp, u: UOp) -> tuple[UOp | None, ...]: return g, g
@@ -183,7 +192,7 @@ def _product_of_others(x: UOp, axes: tuple[int, ...]) -> UOp:
 def gradients(root: UOp, seed: UOp, targets: Iterable[UOp]) -> dict[UOp, UOp]:
   """The gradient of `root` for each of the targets that it depends on; `seed` is the gradient of root itself."""
   wanted = set(targets)
-  order = root.toposort(lambda u: u.op is not Ops.DETACH)
+  order = root.toposort(carries_gradient)
   carries: set[UOp] = set()
   for u in order:
     if u in wanted or any(s in carries for s in u.src): carries.add(u)

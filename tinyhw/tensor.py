@@ -8,20 +8,18 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from tinyhw.core.errors import InvalidArgument, Unsupported
+from tinyhw.core.errors import InvalidArgument, InvalidType
 from tinyhw.core.locks import GRADIENTS, shared_lock
 from tinyhw.device import Device
 from tinyhw.drive.base import host_memory
-from tinyhw.engine import random, watch
+from tinyhw.engine import watch
 from tinyhw.engine.buffer import buffer_of, from_host, new_node
 from tinyhw.engine.realize import home, lost_below, memory_of, placed, realize, realize_nodes
+from tinyhw.function.chance import Chance
 from tinyhw.function.core import ConstType, TensorBase, grad_enabled, living
-from tinyhw.function.movement import iota
-from tinyhw.function.window import Window
-from tinyhw.gradient import gradients
+from tinyhw.gradient import carries_gradient, gradients
 from tinyhw.ir import semantics
 from tinyhw.ir.dtype import DType, dtypes
 from tinyhw.ir.ops import Ops
@@ -40,7 +38,7 @@ def _dtype(dtype: DTypeLike) -> DType | None:
   return dtypes.named(dtype) if isinstance(dtype, str) else dtype
 
 
-class Tensor(Window):
+class Tensor(Chance):
   """A value of some shape and dtype on a device.
 
   `data` is a number, nested lists, a NumPy array or scalar, bytes (dtype uint8 unless told), a Variable, another
@@ -53,158 +51,23 @@ class Tensor(Window):
     self._live(_node(data, Device.canonicalize(device), _dtype(dtype), device is None))
     if requires_grad: self.requires_grad_()
 
-  # *** creation ***
+  # *** data of others ***
 
   @classmethod
-  def full(cls, shape: int | Sequence[int], value: ConstType, device: str | None = None, dtype: DTypeLike = None,
-           requires_grad: bool = False) -> Tensor:
-    """Every element `value`."""
-    sizes = _shape(shape)
-    node = UOp.const(_dtype(dtype) or dtypes.from_py(value), value, Device.canonicalize(device), sizes)
-    return cls._made(node, requires_grad)
+  def from_numpy(cls, array: Any, device: str | None = None) -> Tensor:
+    """A copy of a NumPy array."""
+    return cls(array, device=device)
 
   @classmethod
-  def zeros(cls, *shape: Any, device: str | None = None, dtype: DTypeLike = None,
-            requires_grad: bool = False) -> Tensor:
-    """Every element 0, as float32 unless told."""
-    return cls.full(_shape(shape), 0.0, device, dtype, requires_grad)
+  def from_dlpack(cls, data: Any, device: str | None = None) -> Tensor:
+    """A copy of any array in host memory that speaks DLPack (`__dlpack__`)."""
+    return cls._wrap(_exchanged(data, Device.canonicalize(device)))
 
-  @classmethod
-  def ones(cls, *shape: Any, device: str | None = None, dtype: DTypeLike = None, requires_grad: bool = False) -> Tensor:
-    """Every element 1, as float32 unless told."""
-    return cls.full(_shape(shape), 1.0, device, dtype, requires_grad)
+  def __dlpack__(self, **options: Any) -> Any:
+    """The value's copy in host memory as a DLPack capsule."""
+    return self.numpy().__dlpack__(**options)
 
-  @classmethod
-  def empty(cls, *shape: Any, device: str | None = None, dtype: DTypeLike = None) -> Tensor:
-    """Memory of its own whose contents are not defined."""
-    sizes = _shape(shape)
-    kind = _dtype(dtype) or dtypes.default_float
-    if not math.prod(sizes): return cls.full(sizes, 0, device, kind)
-    return cls._wrap(UOp.new_buffer(Device.canonicalize(device), math.prod(sizes), kind).reshape(sizes))
-
-  @classmethod
-  def arange(cls, start: float, stop: float | None = None, step: float = 1, device: str | None = None,
-             dtype: DTypeLike = None) -> Tensor:
-    """start, start + step, ... below stop (above it for a negative step); from 0 when only a stop is given."""
-    if stop is None: start, stop = 0, start
-    if step == 0: raise InvalidArgument("arange with step 0")
-    count = max(0, math.ceil((stop - start) / step))
-    inexact = any(isinstance(x, float) for x in (start, stop, step))
-    kind = _dtype(dtype) or (dtypes.default_float if inexact else dtypes.default_int)
-    return (cls._wrap(iota(count, Device.canonicalize(device))).cast(kind) * step + start).cast(kind)
-
-  @classmethod
-  def linspace(cls, start: float, stop: float, steps: int, device: str | None = None,
-               dtype: DTypeLike = None) -> Tensor:
-    """`steps` numbers from start to stop, both included."""
-    kind = _dtype(dtype) or dtypes.default_float
-    places = cls._wrap(iota(steps, Device.canonicalize(device))).cast(dtypes.float32)
-    return (places * ((stop - start) / max(steps - 1, 1)) + start).cast(kind)
-
-  @classmethod
-  def eye(cls, rows: int, columns: int | None = None, device: str | None = None, dtype: DTypeLike = None) -> Tensor:
-    """1 on the diagonal, else 0."""
-    name = Device.canonicalize(device)
-    line = cls._wrap(iota(rows, name)).reshape(rows, 1)
-    row = cls._wrap(iota(rows if columns is None else columns, name))
-    return (line == row).cast(_dtype(dtype) or dtypes.default_float)
-
-  def full_like(self, value: ConstType, dtype: DTypeLike = None) -> Tensor:
-    """Every element `value`; this one's shape, device and, unless told, dtype."""
-    return Tensor.full(self.shape, value, self.device, _dtype(dtype) or self.dtype)
-  def zeros_like(self, dtype: DTypeLike = None) -> Tensor:
-    """Every element 0, otherwise like this one."""
-    return self.full_like(0, dtype)
-  def ones_like(self, dtype: DTypeLike = None) -> Tensor:
-    """Every element 1, otherwise like this one."""
-    return self.full_like(1, dtype)
-  def rand_like(self, dtype: DTypeLike = None) -> Tensor:
-    """Uniform random numbers, otherwise like this one."""
-    return Tensor.rand(self.shape, device=self.device, dtype=_dtype(dtype) or self.dtype)
-  def randn_like(self, dtype: DTypeLike = None) -> Tensor:
-    """Normal random numbers, otherwise like this one."""
-    return Tensor.randn(self.shape, device=self.device, dtype=_dtype(dtype) or self.dtype)
-
-  # *** random numbers ***
-
-  @staticmethod
-  def manual_seed(seed: int = 0) -> None:
-    """Start the random numbers of every device anew."""
-    random.generator.seed(seed)
-
-  @classmethod
-  def _random(cls, sizes: tuple[int, ...], device: str | None, dtype: DTypeLike, requires_grad: bool,
-              made: Any) -> Tensor:
-    kind = _dtype(dtype) or dtypes.default_float
-    if not kind.is_float: raise InvalidArgument(f"random numbers of {kind}", hint="use randint")
-    count = math.prod(sizes)
-    name = Device.canonicalize(device)
-    if not count: return cls.full(sizes, 0, name, kind)
-    # Made in float32, so that every float type sees the same numbers, rounded.
-    return cls._made(made(cls, count, name).cast(kind).reshape(sizes).uop, requires_grad)
-
-  @classmethod
-  def _unit(cls, count: int, device: str) -> Tensor:
-    """`count` float32 numbers, uniform in [0, 1)."""
-    bits = cls._wrap(random.bits(count, device))
-    return ((bits >> 9) | 0x3F800000).bitcast(dtypes.float32) - 1
-
-  @classmethod
-  def rand(cls, *shape: Any, device: str | None = None, dtype: DTypeLike = None, requires_grad: bool = False) -> Tensor:
-    """Uniform in [0, 1)."""
-    return cls._random(_shape(shape), device, dtype, requires_grad, lambda c, n, d: c._unit(n, d))
-
-  @classmethod
-  def uniform(cls, *shape: Any, low: float = 0.0, high: float = 1.0, device: str | None = None, dtype: DTypeLike = None,
-              requires_grad: bool = False) -> Tensor:
-    """Uniform in [low, high)."""
-    return cls._random(_shape(shape), device, dtype, requires_grad, lambda c, n, d: c._unit(n, d) * (high - low) + low)
-
-  @classmethod
-  def randn(cls, *shape: Any, device: str | None = None, dtype: DTypeLike = None,
-            requires_grad: bool = False) -> Tensor:
-    """Normal with mean 0 and deviation 1 (Box and Muller's transform)."""
-    def made(c: type[Tensor], n: int, d: str) -> Tensor:
-      angle, radius = c._unit(n, d) * (2 * math.pi), (1 - c._unit(n, d)).log() * -2
-      return angle.cos() * radius.sqrt()
-    return cls._random(_shape(shape), device, dtype, requires_grad, made)
-
-  @classmethod
-  def normal(cls, *shape: Any, mean: float = 0.0, std: float = 1.0, device: str | None = None, dtype: DTypeLike = None,
-             requires_grad: bool = False) -> Tensor:
-    """Normal with a mean and a deviation."""
-    return cls._made((cls.randn(*shape, device=device, dtype=dtype) * std + mean).uop, requires_grad)
-
-  @classmethod
-  def randint(cls, *shape: Any, low: int = 0, high: int = 10, device: str | None = None,
-              dtype: DTypeLike = None) -> Tensor:
-    """Integers in low..high-1, uniform."""
-    sizes, kind = _shape(shape), _dtype(dtype) or dtypes.default_int
-    if high <= low: raise InvalidArgument(f"no integers in {low}..{high - 1}")
-    if not math.prod(sizes): return cls.full(sizes, 0, device, kind)
-    bits = cls._wrap(random.bits(math.prod(sizes), Device.canonicalize(device)))
-    # The high half of bits * span: every value equally often, to within 2^-32.
-    return (((bits.cast(dtypes.uint64) * (high - low)) >> 32).cast(dtypes.int64) + low).cast(kind).reshape(sizes)
-
-  @classmethod
-  def kaiming_uniform(cls, *shape: Any, a: float = 0.01, **kwargs: Any) -> Tensor:
-    """He's uniform initialization of weights of shape (out, in, ...)."""
-    sizes = _shape(shape)
-    bound = math.sqrt(6 / (1 + a * a) / max(math.prod(sizes[1:]), 1))
-    return cls.uniform(sizes, low=-bound, high=bound, **kwargs)
-
-  @classmethod
-  def glorot_uniform(cls, *shape: Any, **kwargs: Any) -> Tensor:
-    """Glorot's uniform initialization of weights of shape (out, in, ...)."""
-    sizes = _shape(shape)
-    bound = math.sqrt(6 / max(sizes[0] + math.prod(sizes[1:]), 1))
-    return cls.uniform(sizes, low=-bound, high=bound, **kwargs)
-
-  def dropout(self, p: float = 0.5) -> Tensor:
-    """While training: zeros with probability p, the rest scaled to keep the mean. Else the value as it is."""
-    if not Tensor.training or p == 0: return self._same()
-    if p == 1: return self.zeros_like()
-    return (Tensor.rand(self.shape, device=self.device) >= p).where(self, 0) / (1 - p)
+  def __dlpack_device__(self) -> tuple[int, int]: return (1, 0)     # kDLCPU
 
   # *** value out ***
 
@@ -212,10 +75,6 @@ class Tensor(Window):
     """Compute the value now (with the others' in one schedule), unless it is there. Returns this."""
     realize(self, *others)
     return self
-
-  def contiguous(self) -> Tensor:
-    """The same value in memory of its own, in row-major order."""
-    return self._derive(self.uop.contiguous())
 
   def clone(self) -> Tensor:
     """A copy in memory of its own."""
@@ -330,16 +189,13 @@ class Tensor(Window):
     return self
 
   def __setitem__(self, index: Any, value: Any) -> None:
-    """Give new values to a part chosen by ints, slices and Ellipsis, or where a mask of the same shape is True."""
+    """Give new values to a part chosen by ints, slices, Ellipsis, None, integer tensors or masks. Of several values for
+    one place the last one stays."""
     other = value if isinstance(value, Tensor) else Tensor(value, device=self.device, dtype=self.dtype)
-    if isinstance(index, Tensor) and index.dtype.is_bool: inside, spread = index, other
-    else:
-      wanted = self._index(index)
-      if wanted.tensors: raise Unsupported("assignment", "to places given by a tensor", hint="use where with a mask")
-      part = tuple(wanted.shape)
-      inside = Tensor.ones(part, device=self.device, dtype=dtypes.bool)._placed(wanted, self.shape)
-      spread = other.cast(self.dtype).expand(part)._placed(wanted, self.shape)
-    self.assign(inside.where(spread, self).cast(self.dtype))
+    if isinstance(index, Tensor) and index.dtype.is_bool and index.shape == self.shape and other.shape in ((),
+                                                                                                           self.shape):
+      self.assign(index.where(other, self).cast(self.dtype))       # nothing needs to be read for it
+    else: self.assign(self._with_part(index, other))
 
   # *** gradients ***
 
@@ -358,11 +214,6 @@ class Tensor(Window):
       if found is not None: self.uop = new_node(buffer_of(found)).reshape(self.shape)
     self.requires_grad = wanted
     return self
-
-  @classmethod
-  def _made(cls, node: UOp, requires_grad: bool) -> Tensor:
-    result = cls._wrap(node)
-    return result.requires_grad_() if requires_grad else result
 
   def gradient(self, *targets: Tensor, seed: Tensor | None = None) -> list[Tensor]:
     """The derivative of this scalar (or of `seed` times this) by each of the targets: values without a history."""
@@ -385,7 +236,7 @@ class Tensor(Window):
     """
     if not self.requires_grad: raise InvalidArgument("backward of a value that no leaf with requires_grad was used for")
     there = [(t, _variable(t._uop)) for t in _leaves()]  # before the graph is looked at: threads may realize leaves
-    below = self.uop.toposort(lambda u: u.op is not Ops.DETACH)
+    below = self.uop.toposort(carries_gradient)
     memory = {_variable(found) for u in below if (found := placed(u)) is not None}
     leaves = [t for t, variable in there if variable in below or variable in memory]
     for leaf, g in zip(leaves, self.gradient(*leaves, seed=gradient)):
@@ -406,15 +257,6 @@ def _variable(node: UOp) -> UOp:
 def _leaves() -> list[Tensor]:
   """Every leaf that requires a gradient. Whether one is used is told by its `_uop`: looking is no use of it."""
   return [t for t in living() if isinstance(t, Tensor) and t.requires_grad and t.is_leaf]
-
-
-def _shape(shape: Any) -> tuple[int, ...]:
-  """`f(2, 3)`, `f((2, 3))` and `f(2)` as a tuple of sizes."""
-  sizes = shape if isinstance(shape, (tuple, list)) else (shape,)
-  if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)): sizes = sizes[0]
-  if any(not isinstance(s, int) or isinstance(s, bool) or s < 0 for s in sizes):
-    raise InvalidArgument(f"{tuple(sizes)} is not a shape")
-  return tuple(sizes)
 
 
 def _nested(values: list[Any], shape: tuple[int, ...]) -> Any:
@@ -446,16 +288,50 @@ def _node(data: Any, device: str, dtype: DType | None, anywhere: bool) -> UOp:
       node = rows[0].stack(*rows[1:]).uop
       return node.cast(dtype) if dtype else node
     return _from_list(data, device, dtype)
-  if hasattr(data, "__array__"):
-    import numpy
-    array = numpy.asarray(data, order="C")
-    try: kind = dtypes.from_numpy(array.dtype)
-    except TypeError as error: raise InvalidArgument(f"an array of {array.dtype}: {error}") from None
-    if not array.dtype.isnative: array = array.astype(array.dtype.newbyteorder("="))
-    raw = array.reshape(-1).data.cast("B") if array.size else memoryview(b"")
-    node = _from_memory(raw, device, array.shape, kind)
-    return node.cast(dtype) if dtype else node
-  raise InvalidArgument(f"a Tensor cannot be made from a {type(data).__name__}")
+  if type(data).__module__.partition(".")[0] == "torch" and hasattr(data, "detach"): node = _of_torch(data, device)
+  elif hasattr(data, "__array__"): node = _of_array(data, device)
+  elif hasattr(data, "__dlpack__"): node = _exchanged(data, device)
+  else: raise InvalidType(f"a Tensor cannot be made from a {type(data).__name__}")
+  return node.cast(dtype) if dtype else node
+
+
+def _of_array(data: Any, device: str) -> UOp:
+  """A copy of what NumPy takes for an array."""
+  import numpy
+  array = numpy.asarray(data, order="C")
+  try: kind = dtypes.from_numpy(array.dtype)
+  except TypeError as error: raise InvalidArgument(f"an array of {array.dtype}: {error}") from None
+  if not array.dtype.isnative: array = array.astype(array.dtype.newbyteorder("="))
+  raw = array.reshape(-1).data.cast("B") if array.size else memoryview(b"")
+  return _from_memory(raw, device, array.shape, kind)
+
+
+def _of_torch(data: Any, device: str) -> UOp:
+  """A copy of a torch.Tensor, wherever it is. NumPy knows no bfloat16: its bits go as integers."""
+  host = data.detach().cpu().contiguous().resolve_conj().resolve_neg()
+  if str(host.dtype) != "torch.bfloat16": return _of_array(host.numpy(), device)
+  import torch
+  bits = _of_array(host.view(torch.int16).numpy(), device)
+  return bits.bitcast(dtypes.bfloat16)
+
+
+class _Capsule:
+  """A bare DLPack capsule, as what gives it."""
+
+  def __init__(self, capsule: Any) -> None: self.capsule = capsule
+  def __dlpack__(self, **options: Any) -> Any: return self.capsule
+  def __dlpack_device__(self) -> tuple[int, int]: return (1, 0)
+
+
+def _exchanged(data: Any, device: str) -> UOp:
+  """A copy of an array in host memory that speaks DLPack, or of a capsule of one."""
+  import numpy
+  giver = _Capsule(data) if type(data).__name__ == "PyCapsule" else data
+  if not hasattr(giver, "__dlpack__"): raise InvalidType(f"a {type(data).__name__} does not speak DLPack")
+  try: array = numpy.from_dlpack(giver)
+  except (BufferError, RuntimeError) as error:
+    raise InvalidArgument(f"an array by DLPack: {error}", hint="copy it to host memory first") from None
+  return _of_array(array, device)
 
 
 def _from_memory(raw: memoryview, device: str, shape: tuple[int, ...], dtype: DType) -> UOp:

@@ -67,7 +67,7 @@ CASES: dict[str, tuple[Callable[[], Any], Any]] = {
   "transpose 0 2": (lambda: t(CUBE).transpose(0, 2), CUBE.swapaxes(0, 2)), "flip": (lambda: t(X).flip(0), X[::-1]),
   "cat": (lambda: t(X).cat(t(Y)), np.concatenate((X, Y))),
   "cat 1": (lambda: t(X).cat(t(Y), dim=1), np.concatenate((X, Y), 1)),
-  "stack": (lambda: t(X).stack(t(Y)), np.stack((X, Y))), "roll": (lambda: t(X).roll(1), np.roll(X, 1, 0)),
+  "stack": (lambda: t(X).stack(t(Y)), np.stack((X, Y))), "roll": (lambda: t(X).roll(1), np.roll(X, 1)),
   "roll back": (lambda: t(X).roll(-3, 1), np.roll(X, -3, 1)), "triu": (lambda: t(X).triu(), np.triu(X)),
   "tril": (lambda: t(X).tril(), np.tril(X)), "triu 1": (lambda: t(X).triu(1), np.triu(X, 1)),
   "tril -1": (lambda: t(X).tril(-1), np.tril(X, -1)), "repeat": (lambda: t(X).repeat(2, 3), np.tile(X, (2, 3))),

@@ -298,7 +298,7 @@ def test_index_tensors_of_small_and_large_types(device: str) -> None:
 
 
 def test_padding_with_minus_zero(device: str) -> None:
-  check(Tensor([1.0], device=device).pad((1, 1), -0.0), np.array([-0.0, 1.0, -0.0], F32))
+  check(Tensor([1.0], device=device).pad((1, 1), value=-0.0), np.array([-0.0, 1.0, -0.0], F32))
 
 
 def test_the_types_of_an_empty_piece_count(device: str) -> None:

@@ -23,8 +23,8 @@ def reference(x: np.ndarray, w: np.ndarray, groups: int, stride: int, padding: i
 def test_convolution(groups: int, stride: int, padding: int, device: str) -> None:
   x, w = RNG.integers(-4, 5, (2, 4, 9, 7)).astype(np.float32), RNG.integers(-4, 5, (6, 4 // groups, 3,
     2)).astype(np.float32)
-  found = Tensor(x, device=device).conv2d(Tensor(w, device=device), Tensor([1.0] * 6, device=device), groups, stride,
-                                          padding)
+  found = Tensor(x, device=device).conv2d(Tensor(w, device=device), Tensor([1.0] * 6, device=device), groups=groups,
+                                          stride=stride, padding=padding)
   np.testing.assert_array_equal(found.numpy(), reference(x, w, groups, stride, padding) + 1)
 
 

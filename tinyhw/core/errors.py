@@ -101,6 +101,18 @@ class InvalidArgument(Error, ValueError):
   """A caller's argument is wrong: its kind, number, shape or range."""
 
 
+class InvalidShape(InvalidArgument, RuntimeError):
+  """Shapes that do not go together. PyTorch raises RuntimeError for them, NumPy ValueError: it is both."""
+
+
+class InvalidIndex(InvalidArgument, IndexError):
+  """An axis or a position that is not there."""
+
+
+class InvalidType(InvalidArgument, TypeError):
+  """An argument of a kind, or a tensor of a dtype, that the function is not for."""
+
+
 class MissingTool(Error):
   """A program or library that the requested operation needs is not installed."""
 

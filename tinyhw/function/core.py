@@ -5,12 +5,14 @@ import contextlib
 import math
 import threading
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
-from tinyhw.core.errors import InvalidArgument
+from tinyhw.core.errors import InvalidIndex, InvalidShape, InvalidType
 from tinyhw.engine import watch
+from tinyhw.function.spelling import accept_all_spellings
 from tinyhw.ir.dtype import DType, can_cast_losslessly, dtypes
+from tinyhw.ir.ops import Ops
 from tinyhw.ir.uop import UOp
 
 if TYPE_CHECKING:
@@ -53,6 +55,10 @@ class TensorBase(metaclass=Modes):
   requires_grad: bool
   is_leaf: bool
 
+  def __init_subclass__(cls, **options: Any) -> None:
+    super().__init_subclass__(**options)
+    accept_all_spellings(cls)
+
   @classmethod
   def _wrap(cls, uop: UOp, *parents: TensorBase) -> Self:
     """The tensor of a graph node; it requires a gradient when one of `parents` does."""
@@ -77,6 +83,16 @@ class TensorBase(metaclass=Modes):
 
   def _derive(self, uop: UOp) -> Self:
     return self._wrap(uop, self)
+
+  def _with_derivative(self, *ways: tuple[Self, Callable[[], Self]]) -> Self:
+    """This value, a function of others element by element whose derivatives are known: (argument, its derivative) each.
+
+    All have one shape and dtype. No gradient goes another way; derivatives that nobody asks for are not made.
+    """
+    wanted = [(x, derivative) for x, derivative in ways if x.requires_grad]
+    if not wanted or not grad_enabled(): return self._wrap(self.uop.detach())
+    sources = [u for x, derivative in wanted for u in (x.uop, derivative().uop)]
+    return self._wrap(UOp(Ops.DETACH, self.dtype, (self.uop, *sources)), *(x for x, _ in wanted))
 
   @property
   def grad(self) -> Self | None:
@@ -128,6 +144,10 @@ class TensorBase(metaclass=Modes):
     """Number of elements."""
     return math.prod(self.uop.shape)
 
+  def dim(self) -> int:
+    """Number of axes."""
+    return len(self.uop.shape)
+
   def size(self, axis: int | None = None) -> int | tuple[int, ...]:
     """The shape, or the size of one axis."""
     return self.shape if axis is None else self.shape[self._axis(axis)]
@@ -152,16 +172,17 @@ class TensorBase(metaclass=Modes):
 
   def _axis(self, axis: int, extra: int = 0) -> int:
     """The axis counted from the front; `extra` allows positions past the end, for new axes."""
+    if not isinstance(axis, int): raise InvalidType(f"{axis!r} is not an axis", hint="an axis is an int")
     rank = self.ndim + extra
     if not -max(rank, 1) <= axis < max(rank, 1):
-      raise InvalidArgument(f"axis {axis} of a tensor of shape {self.shape}", hint=f"it has {self.ndim} axes")
+      raise InvalidIndex(f"axis {axis} of a tensor of shape {self.shape}", hint=f"it has {self.ndim} axes")
     return axis % max(rank, 1)
 
   def _axes(self, axes: int | Sequence[int] | None) -> tuple[int, ...]:
     """The axes counted from the front, each once; all of them for None."""
     if axes is None: return tuple(range(self.ndim))
     found = tuple(self._axis(a) for a in ((axes,) if isinstance(axes, int) else axes))
-    if len(set(found)) != len(found): raise InvalidArgument(f"an axis occurs twice in {axes}")
+    if len(set(found)) != len(found): raise InvalidShape(f"an axis occurs twice in {axes}")
     return tuple(a for a in found if self.ndim)
 
   def _const(self, value: ConstType, dtype: DType | None = None, shape: tuple[int, ...] | None = None) -> UOp:
@@ -171,6 +192,10 @@ class TensorBase(metaclass=Modes):
   def const_like(self, value: ConstType) -> Self:
     """A constant of this tensor's shape, dtype and device."""
     return self._wrap(self._const(value))
+
+  def contiguous(self) -> Self:
+    """The same value in memory of its own, in row-major order."""
+    return self._derive(self.uop.contiguous())
 
   # *** modes ***
 
@@ -216,7 +241,7 @@ def broadcast_shape(*shapes: tuple[int, ...]) -> tuple[int, ...]:
   result = []
   for sizes in zip(*((1,) * (rank - len(s)) + s for s in shapes)):
     wide = {s for s in sizes if s != 1}
-    if len(wide) > 1: raise InvalidArgument(f"shapes {', '.join(map(str, shapes))} do not broadcast together")
+    if len(wide) > 1: raise InvalidShape(f"shapes {', '.join(map(str, shapes))} do not broadcast together")
     result.append(wide.pop() if wide else 1)
   return tuple(result)
 
@@ -245,7 +270,7 @@ def number(value: Any) -> ConstType:
   if isinstance(value, (bool, int, float)): return value
   if hasattr(value, "item") and getattr(value, "shape", None) == ():
     return number(value.item())
-  raise InvalidArgument(f"a {type(value).__name__} is not a number or a Tensor: {value!r}")
+  raise InvalidType(f"a {type(value).__name__} is not a number or a Tensor: {value!r}")
 
 
 __all__ = ["ConstType", "TensorBase", "broadcast_shape", "can_cast_losslessly", "expand_to", "grad_enabled",

@@ -7,13 +7,10 @@ division by zero gives 0 for integers.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.function.core import ConstType, TensorBase, broadcast_shape, expand_to, number, scalar_dtype, wide_float
-from tinyhw.ir import semantics
 from tinyhw.ir.dtype import DType, dtypes, promote
 from tinyhw.ir.ops import Ops
 from tinyhw.ir.size import Size, scalar
@@ -107,12 +104,17 @@ class Elementwise(TensorBase):
 
   # *** arithmetic ***
 
-  def add(self, other: Any, reverse: bool_ = False) -> Self:
-    """Sum."""
-    return self._binary(Ops.ADD, other, reverse)
+  def _scaled(self, other: Any, alpha: ConstType) -> Any:
+    """The second operand of `add` and `sub`, times a number."""
+    return other if alpha == 1 else other * alpha
 
-  def sub(self, other: Any, reverse: bool_ = False) -> Self:
-    """Difference; bools subtract as int32."""
+  def add(self, other: Any, reverse: bool_ = False, *, alpha: ConstType = 1) -> Self:
+    """Sum; of `alpha` times the other."""
+    return self._binary(Ops.ADD, self._scaled(other, alpha), reverse)
+
+  def sub(self, other: Any, reverse: bool_ = False, *, alpha: ConstType = 1) -> Self:
+    """Difference, of `alpha` times the other; bools subtract as int32."""
+    other = self._scaled(other, alpha)
     a, b = (self.int(), other) if self.dtype.is_bool else (self, other)
     return a._binary(Ops.SUB, b.int() if isinstance(b, Elementwise) and b.dtype.is_bool and a.dtype.is_bool else b,
                      reverse)
@@ -121,11 +123,21 @@ class Elementwise(TensorBase):
     """Product."""
     return self._binary(Ops.MUL, other, reverse)
 
-  def div(self, other: Any, reverse: bool_ = False) -> Self:
-    """Quotient as a float."""
+  def div(self, other: Any, reverse: bool_ = False, *, rounding_mode: str | None = None) -> Self:
+    """Quotient as a float; with a `rounding_mode` "trunc" or "floor" a whole number of the operands' type."""
+    if rounding_mode == "floor": return self.idiv(other, reverse)
+    if rounding_mode == "trunc": return self._truncated(other, reverse)
+    if rounding_mode is not None:
+      raise InvalidArgument(f'rounding_mode {rounding_mode!r} is neither "trunc" nor "floor" nor None')
     a, b = (self, self._operand(other))
     if not promote(a.dtype, b.dtype).is_float: a, b = a.cast(dtypes.default_float), b.cast(dtypes.default_float)
     return a._binary(Ops.FDIV, b, reverse)
+
+  def _truncated(self, other: Any, reverse: bool_) -> Self:
+    a, b, dtype = self._divided(other, reverse)
+    if not dtype.is_float: return a._binary(Ops.IDIV, b).cast(dtype)
+    whole: Self = a.div(b).trunc().cast(dtype)
+    return whole
 
   def _divided(self, other: Any, reverse: bool_) -> tuple[Self, Self, DType]:
     """Dividend and divisor in the type to compute in, and the type of the result; bools divide as int32."""
@@ -168,54 +180,33 @@ class Elementwise(TensorBase):
     a, b, dtype = self._divided(other, reverse)
     return a._remainder(b).cast(dtype)
 
-  def pow(self, other: Any, reverse: bool_ = False) -> Self:
-    """Power. Of integers it wraps, a bool counts as int32; an integer to the power of a negative number is refused, and
-    is that of the whole numbers where the exponents are a tensor. Of floats it has the special cases of IEEE 754."""
-    if not reverse and not isinstance(other, TensorBase):
-      exponent = number(other)
-      if isinstance(exponent, int) and not self.dtype.is_float:
-        if exponent < 0:
-          raise InvalidArgument(f"{self.dtype} to the power of {exponent}", hint="cast the base to a float")
-        return (self.cast(dtypes.default_int) if self.dtype.is_bool else self)._power(exponent)
-      if exponent in _SHORT_POWERS:
-        base, dtype = self._in_wide()
-        short: Self = _SHORT_POWERS[exponent](base).cast(dtype)
-        return short
-    operand = self._operand(other)
-    base, exp = (operand, self) if reverse else (self, operand)
-    dtype = promote(base.dtype, exp.dtype)
-    if not dtype.is_float:
-      if dtype.is_bool: dtype = dtypes.default_int
-      whole: Self = base.cast(dtype)._integer_power(exp.cast(dtype))
-      return whole
-    x: Self = base.cast(wide_float(dtype))
-    y: Self = exp.cast(wide_float(dtype))
-    if reverse and not isinstance(other, TensorBase) and number(other) == 2: return y.exp2().cast(dtype)
-    return x._binary(Ops.POW, y).cast(dtype)
+  def fmod(self, other: Any) -> Self:
+    """Remainder with the sign of the dividend, as C's `fmod` and, of integers, C's `%`; of an integer by 0 it is 0."""
+    a, b, dtype = self._divided(other, False)
+    rest: Self = a._binary(Ops.FMOD if dtype.is_float else Ops.MOD, b).cast(dtype)
+    return rest
 
-  def _power(self, exponent: int_) -> Self:
-    result, square = None, self
-    while exponent:
-      if exponent & 1: result = square._same() if result is None else result * square
-      exponent >>= 1
-      if exponent: square = square * square
-    return self.const_like(1) if result is None else result
+  def rsub(self, other: Any, *, alpha: ConstType = 1) -> Self:
+    """The other less `alpha` times this."""
+    scaled: Self = self._scaled(self, alpha)
+    return scaled.sub(other, True)
 
-  def _integer_power(self, exponent: Self) -> Self:
-    """Integers to the power of integers of the same type; below 0 what is left of the fraction: 0, or 1 and -1."""
-    bits = self.dtype.bits
-    square: Self = self
-    result: Self = (exponent & 1).ne(0).where(self, 1)
-    for bit in range(1, bits):
-      square = square * square
-      result = ((exponent >> bit) & 1).ne(0).where(result * square, result)
-    if not self.dtype.is_signed: return result
-    # The square of 1 and of -1 is 1: for them the bits of a negative exponent give what is wanted.
-    return (exponent < 0).where((self.eq(1) | self.eq(-1)).where(result, 0), result)
+  subtract = sub
+  multiply = mul
+  divide = div
+  true_divide = div
+  floor_divide = idiv
+  remainder = mod
 
   def neg(self) -> Self:
     """Negative; of a bool the inverse."""
     return self.logical_not() if self.dtype.is_bool else self._derive(self.uop.alu(Ops.NEG))
+
+  negative = neg
+
+  def positive(self) -> Self:
+    """The value as it is."""
+    return self._same()
 
   def __add__(self, x: Any) -> Self: return self.add(x)
   def __radd__(self, x: Any) -> Self: return self.add(x, True)
@@ -229,8 +220,6 @@ class Elementwise(TensorBase):
   def __rfloordiv__(self, x: Any) -> Self: return self.idiv(x, True)
   def __mod__(self, x: Any) -> Self: return self.mod(x)
   def __rmod__(self, x: Any) -> Self: return self.mod(x, True)
-  def __pow__(self, x: Any) -> Self: return self.pow(x)
-  def __rpow__(self, x: Any) -> Self: return self.pow(x, True)
   def __neg__(self) -> Self: return self.neg()
   def __pos__(self) -> Self: return self._same()
   def __abs__(self) -> Self: return self.abs()
@@ -273,6 +262,9 @@ class Elementwise(TensorBase):
     beyond = (b < 0) | (b >= dtype.bits)
     gone = a._binary(op, dtype.bits - 1) if op is Ops.SHR and dtype.is_signed else 0
     return beyond.where(gone, shifted)
+
+  bitwise_left_shift = lshift
+  bitwise_right_shift = rshift
 
   def __and__(self, x: Any) -> Self: return self.bitwise_and(x)
   def __rand__(self, x: Any) -> Self: return self.bitwise_and(x)
@@ -317,6 +309,20 @@ class Elementwise(TensorBase):
   def ne(self, x: Any) -> Self:
     """Whether the elements differ."""
     return self._compare(Ops.CMPNE, x)
+  def lt(self, x: Any) -> Self:
+    """Whether the elements are less."""
+    return self.__lt__(x)
+  def gt(self, x: Any) -> Self:
+    """Whether the elements are greater."""
+    return self.__gt__(x)
+  def le(self, x: Any) -> Self:
+    """Whether the elements are less or equal."""
+    return self.__le__(x)
+  def ge(self, x: Any) -> Self:
+    """Whether the elements are greater or equal."""
+    return self.__ge__(x)
+  less, greater, less_equal, greater_equal, not_equal = lt, gt, le, ge, ne
+
   def __eq__(self, x: Any) -> Self: return self.eq(x)  # type: ignore[override]  # element by element
   def __ne__(self, x: Any) -> Self: return self.ne(x)  # type: ignore[override]  # element by element
   __hash__ = object.__hash__
@@ -324,21 +330,47 @@ class Elementwise(TensorBase):
   def logical_not(self) -> Self:
     """Whether each element is zero."""
     return self._wrap(self.uop.cast(dtypes.bool).logical_not())
+  def logical_and(self, other: Any) -> Self:
+    """Whether both elements are not zero."""
+    return self.bool()._binary(Ops.AND, self._operand(other).bool())
+  def logical_or(self, other: Any) -> Self:
+    """Whether one of the elements is not zero."""
+    return self.bool()._binary(Ops.OR, self._operand(other).bool())
+  def logical_xor(self, other: Any) -> Self:
+    """Whether just one of the elements is not zero."""
+    return self.bool()._binary(Ops.XOR, self._operand(other).bool())
   def isnan(self) -> Self:
     """Whether each element is NaN."""
     return self != self
-  def isinf(self) -> Self:
-    """Whether each element is an infinity."""
-    if not self.dtype.is_float: return self._wrap(self._const(False, dtypes.bool))
-    return self.eq(math.inf) | self.eq(-math.inf)
-  def isclose(self, other: Any, rtol: float_ = 1e-5, atol: float_ = 1e-8) -> Self:
-    """Whether each element is within `atol + rtol*|other|` of the other one."""
+  def isinf(self, detect_positive: bool_ = True, detect_negative: bool_ = True) -> Self:
+    """Whether each element is an infinity (of the signs that are looked for)."""
+    found = self._wrap(self._const(False, dtypes.bool))
+    if not self.dtype.is_float: return found
+    if detect_positive: found = self.eq(math.inf)
+    return found | self.eq(-math.inf) if detect_negative else found
+  def isfinite(self) -> Self:
+    """Whether each element is neither an infinity nor NaN."""
+    if not self.dtype.is_float: return self._all(True)
+    return (self < math.inf) & (self > -math.inf)
+  def isposinf(self) -> Self:
+    """Whether each element is the infinity above 0."""
+    return self.isinf(detect_negative=False)
+  def isneginf(self) -> Self:
+    """Whether each element is the infinity below 0."""
+    return self.isinf(detect_positive=False)
+  def signbit(self) -> Self:
+    """Whether each element has a sign: is negative, also -0.0 and a NaN with a sign."""
+    if not self.dtype.is_float: return self < 0 if self.dtype.is_signed else self._all(False)
+    kinds = {2: dtypes.int16, 4: dtypes.int32, 8: dtypes.int64}
+    return self.bitcast(kinds[self.dtype.itemsize]) < 0
+  def isclose(self, other: Any, rtol: float_ = 1e-5, atol: float_ = 1e-8, equal_nan: bool_ = False) -> Self:
+    """Whether each element is within `atol + rtol*|other|` of the other one; two NaNs are with `equal_nan`."""
     other = self._operand(other)
     dtype = promote(self.dtype, other.dtype)
     wide = wide_float(dtype)
     a, b = self.cast(wide), other.cast(wide)
     close: Self = self.eq(other) | ((a - b).abs() <= atol + rtol * b.abs()) & (b.abs() < math.inf)
-    return close
+    return close | self.isnan() & other.isnan() if equal_nan else close
 
   # *** choice ***
 
@@ -350,7 +382,8 @@ class Elementwise(TensorBase):
       # Two bare numbers: their common default type.
       dtype = promote(dtypes.from_py(value), dtypes.from_py(other))
       yes = self._wrap(UOp.const(dtype, value, self.device))
-    a: Self = yes if isinstance(yes, TensorBase) else self._like(no, yes)  # type: ignore[assignment]  # one kind of tensor
+    a: Self = yes if isinstance(yes, TensorBase) else self._like(no,
+                                                                 yes)  # type: ignore[assignment]  # one kind of tensor
     b: Self = no if isinstance(no, TensorBase) else self._like(a, no)  # type: ignore[assignment]  # the same
     a, b = self._operand(a), self._operand(b)
     dtype, shape = promote(a.dtype, b.dtype), broadcast_shape(self.shape, a.shape, b.shape)
@@ -365,6 +398,15 @@ class Elementwise(TensorBase):
     """`value` where `mask` is True, else this."""
     result: Self = self._operand(mask).where(value, self)
     return result
+
+  def nan_to_num(self, nan: float_ = 0.0, posinf: float_ | None = None, neginf: float_ | None = None) -> Self:
+    """NaN and infinities replaced by numbers: 0 and the type's greatest and least, unless told."""
+    if not self.dtype.is_float: return self._same()
+    top = {2: 65504.0, 4: 3.4028234663852886e38, 8: 1.7976931348623157e308}[self.dtype.itemsize]
+    if self.dtype is dtypes.bfloat16: top = 3.3895313892515355e38
+    high = self.eq(math.inf).where(top if posinf is None else posinf, self)
+    low = self.eq(-math.inf).where(-top if neginf is None else neginf, high)
+    return self.isnan().where(nan, low)
 
   def maximum(self, other: Any) -> Self:
     """The greater one; NaN where either is NaN. +0.0 is greater than -0.0."""
@@ -385,69 +427,32 @@ class Elementwise(TensorBase):
     if dtype.is_float: return -((-a).maximum(-b))
     return a.bitwise_not().maximum(b.bitwise_not()).bitwise_not()
 
+  def fmax(self, other: Any) -> Self:
+    """The greater one; the other where one is NaN."""
+    b = self._operand(other)
+    result: Self = b.isnan().where(self, self.isnan().where(b, self.maximum(b)))
+    return result
+
+  def fmin(self, other: Any) -> Self:
+    """The lesser one; the other where one is NaN."""
+    b = self._operand(other)
+    result: Self = b.isnan().where(self, self.isnan().where(b, self.minimum(b)))
+    return result
+
   def clip(self, low: Any = None, high: Any = None) -> Self:
     """Limited to `low`..`high`; None means no limit."""
     result = self._same() if low is None else self.maximum(low)
     return result if high is None else result.minimum(high)
   clamp = clip
 
-  # *** functions of floats (integers compute in the default float) ***
+  def clamp_min(self, low: Any) -> Self:
+    """Limited from below."""
+    return self.maximum(low)
+  def clamp_max(self, high: Any) -> Self:
+    """Limited from above."""
+    return self.minimum(high)
 
-  def _unary(self, op: Ops) -> Self:
-    wide = self.cast(wide_float(self.dtype))
-    return wide._derive(wide.uop.alu(op)).cast(self.dtype if self.dtype.is_float else wide.dtype)
-
-  def exp2(self) -> Self:
-    """2 to the power of each element."""
-    return self._unary(Ops.EXP2)
-  def exp(self) -> Self:
-    """e to the power of each element."""
-    return self._unary(Ops.EXP)
-  def expm1(self) -> Self:
-    """exp(x) - 1, accurate next to 0."""
-    return self._unary(Ops.EXPM1)
-  def log2(self) -> Self:
-    """Logarithm to base 2."""
-    return self._unary(Ops.LOG2)
-  def log(self) -> Self:
-    """Natural logarithm."""
-    return self._unary(Ops.LOG)
-  def log10(self) -> Self:
-    """Logarithm to base 10."""
-    return self._unary(Ops.LOG10)
-  def log1p(self) -> Self:
-    """log(1 + x), accurate next to 0."""
-    return self._unary(Ops.LOG1P)
-  def sin(self) -> Self:
-    """Sine of radians."""
-    return self._unary(Ops.SIN)
-  def cos(self) -> Self:
-    """Cosine of radians."""
-    return self._unary(Ops.COS)
-  def tan(self) -> Self:
-    """Tangent of radians."""
-    x, dtype = self._in_wide()
-    return (x.sin() / x.cos()).cast(dtype)
-  def sqrt(self) -> Self:
-    """Square root."""
-    return self._unary(Ops.SQRT)
-  def rsqrt(self) -> Self:
-    """1 / sqrt(x)."""
-    x, dtype = self._in_wide()
-    return x.sqrt().reciprocal().cast(dtype)
-  def reciprocal(self) -> Self:
-    """1 / x."""
-    return self._unary(Ops.RECIP)
-  recip = reciprocal
-
-  def _in_wide(self) -> tuple[Self, DType]:
-    """This in the type to compute in, and the type of the result."""
-    wide = self.cast(wide_float(self.dtype))
-    return wide, self.dtype if self.dtype.is_float else wide.dtype
-
-  def square(self) -> Self:
-    """x * x."""
-    return self * self
+  # *** rounding and sign ***
 
   def trunc(self) -> Self:
     """Rounded toward zero."""
@@ -460,9 +465,10 @@ class Elementwise(TensorBase):
     """Rounded up."""
     whole = self.trunc()
     return (self > whole).where(whole + 1, whole)
-  def round(self) -> Self:
-    """Rounded to the nearest integer, halves to the even one."""
+  def round(self, decimals: int_ = 0) -> Self:
+    """Rounded to the nearest integer, halves to the even one; or to `decimals` places behind the point."""
     if not self.dtype.is_float: return self._same()
+    if decimals: return (self * 10.0**decimals).round() / 10.0**decimals
     whole = self.trunc()
     rest, half = (self - whole).abs(), whole * 0.5        # both are exact
     away = (rest > 0.5) | (rest.eq(0.5) & half.ne(half.trunc()))
@@ -471,106 +477,26 @@ class Elementwise(TensorBase):
     """-1, 0 or 1; NaN for NaN."""
     negative = self.const_like(-1 if self.dtype.min else 0)
     return (self > 0).where(self.const_like(1), (self < 0).where(negative, self.eq(0).where(self.const_like(0), self)))
+  sgn = sign
+  fix = trunc
+
+  def frac(self) -> Self:
+    """What is behind the point: x - trunc(x)."""
+    return self - self.trunc()
+
+  def copysign(self, other: Any) -> Self:
+    """The magnitude of this with the sign of the other, of -0.0 too."""
+    b = self._operand(other)
+    dtype = promote(self.dtype, b.dtype)
+    if not dtype.is_float: dtype = dtypes.default_float
+    a, b = self.cast(dtype), b.cast(dtype)
+    # A change of sign is exact, and keeps the derivative.
+    result: Self = a.signbit().ne(b.signbit()).where(-a, a)
+    return result
+
   def abs(self) -> Self:
     """Magnitude."""
     if self.dtype.is_bool or not self.dtype.min: return self._same()
     if not self.dtype.is_float: return self.maximum(-self)
     return (self < 0).where(-self, self.eq(0).where(self.const_like(0), self))
-
-  # *** activations ***
-
-  def _magnitude(self) -> Self:
-    """|x| whose derivative at 0 is 1: for functions that treat both sides alike and are smooth there."""
-    return (self < 0).where(-self, self)
-
-  def _head(self) -> Self:
-    """Each element rounded to half of its bits or less, so that products of two are exact. It has no gradient."""
-    narrow = dtypes.float32 if self.dtype is dtypes.float64 else dtypes.bfloat16
-    return self._wrap(self.uop.detach()).cast(narrow).cast(self.dtype)
-
-  def _constant(self, value: Fraction, head: bool_ = False) -> tuple[float_, float_]:
-    """A number as two of this type, or as one with half of its bits and the rest."""
-    half = dtypes.float32 if self.dtype is dtypes.float64 else dtypes.bfloat16
-    upper = float(semantics.canonical(float(value), half if head else self.dtype))
-    return upper, float(value - Fraction(upper))
-
-  def _gated(self, head: Self, rest: Self | None = None) -> Self:
-    """x * sigmoid(head + rest), where the gate has the sign of x. Where the exponential would be a subnormal number the
-    product need not be one: it is scaled at the end."""
-    size, limit = head._magnitude(), 512 if self.dtype is dtypes.float64 else 64
-    far = size > limit
-    scale = far.where(self.const_like(math.exp(-limit)), self.const_like(1))
-    power = (far.where(self.const_like(limit), self.const_like(0)) - size).exp()
-    if rest is not None: power = power * (self < 0).where(rest, -rest).exp()
-    below = 1 + power * scale
-    return (self < 0).where(self * power / below * scale, self / below)
-
-  def relu(self) -> Self:
-    """max(x, 0); NaN stays."""
-    return (self <= 0).where(0, self)
-  def leaky_relu(self, slope: float_ = 0.01) -> Self:
-    """x, or `slope * x` below 0."""
-    x, dtype = self._in_wide()
-    return (x < 0).where(slope * x, x).cast(dtype)
-  def relu6(self) -> Self:
-    """x limited to 0..6."""
-    return self.relu().minimum(6)
-  def sigmoid(self) -> Self:
-    """1 / (1 + exp(-x)), without overflow on either side."""
-    x, dtype = self._in_wide()
-    small = (-x._magnitude()).exp()
-    return ((x < 0).where(small, 1) / (1 + small)).cast(dtype)
-  def tanh(self) -> Self:
-    """Hyperbolic tangent."""
-    return self._unary(Ops.TANH)
-  def silu(self) -> Self:
-    """x * sigmoid(x)."""
-    x, dtype = self._in_wide()
-    return x._gated(x).cast(dtype)
-  swish = silu
-  def gelu(self) -> Self:
-    """The Gaussian error unit in its tanh form: x * sigmoid(2u), u = sqrt(2/pi) * (x + 0.044715 x^3)."""
-    x, dtype = self._in_wide()
-    factor, factor_rest = x._constant(_GELU)
-    upper, lower = x._constant(_GELU * Fraction("0.044715"), head=True)
-    t = x.clip(-40, 40)               # beyond, the gate is 0 or 1
-    # exp(2u) has 2u's absolute error for its relative one: 2u is head + rest, products of heads are exact.
-    t1 = t._head()
-    square1, square2 = t1 * t1, (t + t1) * (t - t1)                           # t^2
-    product = square1._head() * upper
-    more = (square1 - square1._head()) * upper + square1 * lower + square2 * (upper + lower)
-    total = product + factor
-    back = total - product
-    # total + more = the factor + its 0.044715th * t^2
-    more = more + ((product - (total - back)) + (factor - back)) + factor_rest
-    total1 = total._head()
-    return x._gated(t1 * total1, (t - t1) * total1 + t * (total - total1) + t * more).cast(dtype)
-  def quick_gelu(self) -> Self:
-    """x * sigmoid(1.702 x)."""
-    x, dtype = self._in_wide()
-    t = x.clip(-1000, 1000)           # beyond, the gate is 0 or 1
-    t1, (upper, lower) = t._head(), x._constant(Fraction("1.702"), head=True)
-    return x._gated(t1 * upper, (t - t1) * upper + t * lower).cast(dtype)
-  def elu(self, alpha: float_ = 1.0) -> Self:
-    """x, or `alpha * (exp(x) - 1)` below 0."""
-    x, dtype = self._in_wide()
-    return (x > 0).where(x, alpha * x.expm1()).cast(dtype)
-  def softplus(self) -> Self:
-    """log(1 + exp(x)), without overflow."""
-    x, dtype = self._in_wide()
-    return ((x < 0).where(0, x) + (-x._magnitude()).exp().log1p()).cast(dtype)
-  def softsign(self) -> Self:
-    """x / (1 + |x|)."""
-    x, dtype = self._in_wide()
-    return (x / (1 + x._magnitude())).cast(dtype)
-  def hardtanh(self, low: ConstType = -1, high: ConstType = 1) -> Self:
-    """x limited to low..high."""
-    return self.clip(low, high)
-
-
-_GELU = Fraction("1.59576912160573071175978423973752747390343452465570")      # 2 * sqrt(2 / pi)
-
-_SHORT_POWERS: dict[float_, Callable[[Any], Any]] = {
-  -1: lambda x: x.reciprocal(), -0.5: lambda x: x.rsqrt(), 0: lambda x: x.const_like(1), 0.5: lambda x: x.sqrt(),
-  1: lambda x: +x, 2: lambda x: x * x, 3: lambda x: x * x * x}
-"""Exponents whose powers are computed without POW."""
+  absolute = abs

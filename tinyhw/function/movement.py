@@ -1,4 +1,4 @@
-"""Functions that move elements without changing them: shapes, order, padding, slices, indexing, joining.
+"""Functions that move elements without changing them: shapes, order, slices, windows.
 
 They cost nothing by themselves: the compiler turns a chain of them into index arithmetic of the kernel that
 reads the elements.
@@ -8,105 +8,100 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tinyhw.core.errors import InvalidArgument
-from tinyhw.function.core import ConstType, broadcast_shape
-from tinyhw.function.elementwise import Elementwise
-from tinyhw.ir.dtype import dtypes, promote
+from tinyhw.core.errors import InvalidShape, InvalidType
+from tinyhw.function.activation import Activation
+from tinyhw.ir.dtype import dtypes
 from tinyhw.ir.ops import Ops
 from tinyhw.ir.uop import UOp
 
 if TYPE_CHECKING:
   from typing import Self
 
-Padding = Sequence[tuple[int, int] | None]
 
-
-def _flat(args: tuple[Any, ...]) -> tuple[int, ...]:
+def flat(args: tuple[Any, ...]) -> tuple[int, ...]:
   """`f(2, 3)` and `f((2, 3))` mean the same."""
   if len(args) == 1 and isinstance(args[0], (tuple, list)): args = tuple(args[0])
   for a in args:
-    if not isinstance(a, int): raise InvalidArgument(f"an int is needed in {args}, not {a!r}")
+    if not isinstance(a, int): raise InvalidType(f"an int is needed in {args}, not {a!r}")
   return args
 
 
-@dataclass
-class Index:
-  """An index in parts: for each axis the bounds and the step; the shape of the result; index tensors by axis of it."""
-  bounds: list[tuple[int, int]] = field(default_factory=list)
-  steps: list[int] = field(default_factory=list)
-  shape: list[int] = field(default_factory=list)
-  tensors: list[tuple[int, Any]] = field(default_factory=list)
-
-  def add(self, bounds: tuple[int, int], step: int, size: int | None) -> None:
-    """One more axis; it is not in the result when `size` is None."""
-    self.bounds.append(bounds)
-    self.steps.append(step)
-    if size is not None: self.shape.append(size)
-
-  @property
-  def backward(self) -> tuple[bool, ...]:
-    """Which axes are read from their end."""
-    return tuple(s < 0 for s in self.steps)
-
-
-class Movement(Elementwise):
+class Movement(Activation):
   """The functions that move elements."""
   __slots__ = ()
 
   # *** shape ***
 
   def reshape(self, *shape: Any) -> Self:
-    """The same elements in row-major order under another shape; one size may be -1."""
-    new = _flat(shape)
-    if new.count(-1) > 1: raise InvalidArgument(f"only one size of {new} may be -1")
+    """The same elements in row-major order under another shape; one size may be -1, None keeps the size of that
+    axis."""
+    sizes = tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
+    if None in sizes:
+      if len(sizes) > self.ndim: raise InvalidShape(f"{sizes} keeps a size that shape {self.shape} has not")
+      sizes = tuple(self.shape[i] if s is None else s for i, s in enumerate(sizes))
+    new = flat(sizes)
+    if new.count(-1) > 1: raise InvalidShape(f"only one size of {new} may be -1")
     if -1 in new:
       known = -math.prod(new)
       new = tuple((self.numel() // known if known else 0) if s == -1 else s for s in new)
     if math.prod(new) != self.numel() or any(s < 0 for s in new):
-      raise InvalidArgument(f"shape {self.shape} with {self.numel()} elements does not reshape to {_flat(shape)}")
+      raise InvalidShape(f"shape {self.shape} with {self.numel()} elements does not reshape to {sizes}")
     return self._derive(self.uop.reshape(new))
   view = reshape
 
-  def flatten(self, start: int = 0, end: int = -1) -> Self:
-    """Axes `start`..`end` joined into one."""
-    start, end = self._axis(start), self._axis(end)
+  def view_as(self, other: Self) -> Self:
+    """Under the other's shape."""
+    return self.reshape(other.shape)
+  reshape_as = view_as
+
+  def flatten(self, start_dim: int = 0, end_dim: int = -1) -> Self:
+    """Axes `start_dim`..`end_dim` joined into one."""
+    start, end = self._axis(start_dim), self._axis(end_dim)
     if not self.shape: return self.reshape(1)
+    if start > end: raise InvalidShape(f"axes {start_dim}..{end_dim} of shape {self.shape} are none")
     return self.reshape(*self.shape[:start], math.prod(self.shape[start:end + 1]), *self.shape[end + 1:])
+
+  def ravel(self) -> Self:
+    """All elements in one axis."""
+    return self.reshape(-1) if self.numel() else self.reshape(0)
 
   def unflatten(self, axis: int, sizes: Sequence[int]) -> Self:
     """An axis split into several; one size may be -1."""
     axis = self._axis(axis)
     part = tuple(sizes)
-    if -1 in part: part = tuple(self.shape[axis] // -math.prod(part) if s == -1 else s for s in part)
+    if -1 in part: part = tuple(self.shape[axis] // max(-math.prod(part), 1) if s == -1 else s for s in part)
+    if math.prod(part) != self.shape[axis]:
+      raise InvalidShape(f"axis {axis} of shape {self.shape} does not split into {tuple(sizes)}")
     return self.reshape(*self.shape[:axis], *part, *self.shape[axis + 1:])
 
-  def squeeze(self, axis: int | None = None) -> Self:
-    """Without the axes of size 1, or without that one if its size is 1."""
-    if axis is None: return self.reshape(tuple(s for s in self.shape if s != 1))
-    axis = self._axis(axis)
-    one = bool(self.shape) and self.shape[axis] == 1
-    return self.reshape(self.shape[:axis] + self.shape[axis + 1:] if one else self.shape)
+  def squeeze(self, axis: int | Sequence[int] | None = None) -> Self:
+    """Without the axes of size 1, or without those among the chosen ones."""
+    chosen = self._axes(axis)
+    return self.reshape(tuple(s for i, s in enumerate(self.shape) if s != 1 or i not in chosen))
 
   def unsqueeze(self, axis: int) -> Self:
     """With a new axis of size 1."""
     axis = self._axis(axis, extra=1)
     return self.reshape(self.shape[:axis] + (1,) + self.shape[axis:])
 
+  def _at_least(self, axes: int) -> Self:
+    return self if self.ndim >= axes else self.reshape((1,) * (axes - self.ndim) + self.shape)
+
   def expand(self, *shape: Any) -> Self:
-    """Axes of size 1 repeated to the new size (-1 keeps a size); new axes may be added in front."""
-    new = _flat(shape)
-    if len(new) < self.ndim: raise InvalidArgument(f"shape {self.shape} does not expand to {new}: it has more axes")
+    """Axes of size 1 repeated to the new size (-1 or None keeps a size); new axes may be added in front."""
+    sizes = tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
+    new = flat(tuple(-1 if s is None else s for s in sizes))
+    if len(new) < self.ndim: raise InvalidShape(f"shape {self.shape} does not expand to {new}: it has more axes")
     old = (1,) * (len(new) - self.ndim) + self.shape
     wanted = tuple(o if n == -1 else n for o, n in zip(old, new))
     if any(o not in (1, n) for o, n in zip(old, wanted)):
-      raise InvalidArgument(f"shape {self.shape} does not expand to {new}: only axes of size 1 do")
+      raise InvalidShape(f"shape {self.shape} does not expand to {new}: only axes of size 1 do")
     return self._derive(self.uop.reshape(old).expand(wanted))
   broadcast_to = expand
 
-  def expand_as(self, other: Elementwise) -> Self:
+  def expand_as(self, other: Activation) -> Self:
     """Expanded to the other's shape."""
     return self.expand(other.shape)
 
@@ -114,10 +109,10 @@ class Movement(Elementwise):
 
   def permute(self, *order: Any) -> Self:
     """Axis i of the result is axis `order[i]`."""
-    axes = _flat(order)
+    axes = flat(order)
     found = tuple(self._axis(a) for a in axes) if self.ndim else ()
-    if sorted(found) != list(range(self.ndim)):
-      raise InvalidArgument(f"{axes} is not an order of the {self.ndim} axes of shape {self.shape}")
+    if sorted(found) != list(range(self.ndim)) or len(axes) != self.ndim:
+      raise InvalidShape(f"{axes} is not an order of the {self.ndim} axes of shape {self.shape}")
     return self._derive(self.uop.permute(found))
 
   def transpose(self, axis0: int = 1, axis1: int = 0) -> Self:
@@ -127,6 +122,12 @@ class Movement(Elementwise):
     if order: order[a], order[b] = order[b], order[a]
     return self.permute(order)
   swapaxes = transpose
+  swapdims = transpose
+
+  def t(self) -> Self:
+    """A matrix transposed; fewer axes stay as they are."""
+    if self.ndim > 2: raise InvalidShape(f"t() of shape {self.shape}", hint="it is for matrices; use mT or transpose")
+    return self.T
 
   @property
   def T(self) -> Self:
@@ -138,239 +139,222 @@ class Movement(Elementwise):
     """The last two axes exchanged."""
     return self.transpose(-1, -2)
 
-  def movedim(self, source: int, target: int) -> Self:
-    """One axis moved to another place."""
-    order = list(range(self.ndim))
-    order.insert(self._axis(target), order.pop(self._axis(source)))
+  def movedim(self, source_axis: int | Sequence[int], target_axis: int | Sequence[int]) -> Self:
+    """Axes moved to other places; the rest keeps its order."""
+    sources, targets = self._axes(source_axis), self._axes(target_axis)
+    if len(sources) != len(targets):
+      raise InvalidShape(f"{source_axis} and {target_axis} name different counts of axes")
+    order = [a for a in range(self.ndim) if a not in sources]
+    for target, source in sorted(zip(targets, sources)): order.insert(target, source)
     return self.permute(order)
+  moveaxis = movedim
 
   def flip(self, *axes: Any) -> Self:
     """Reversed along the axes (all, when none is named)."""
-    chosen = self._axes(_flat(axes) if axes else None)
+    chosen = self._axes(flat(axes) if axes else None)
     return self._derive(self.uop.flip(tuple(i in chosen for i in range(self.ndim))))
 
-  # *** padding and cutting ***
+  def fliplr(self) -> Self:
+    """Axis 1 reversed."""
+    return self.flip(1)
 
-  def pad(self, padding: Sequence[int] | Padding, value: ConstType = 0) -> Self:
-    """Elements added around: ((before, after) or None for each axis), or a flat list (before, after) from the last
-    axis on."""
-    if padding and all(isinstance(p, int) for p in padding):
-      flat: list[int] = list(padding)  # type: ignore[arg-type]  # all of them are ints
-      if len(flat) % 2 or len(flat) > 2 * self.ndim:
-        raise InvalidArgument(f"padding {padding} of shape {self.shape}", hint="give (before, after) for the last axes")
-      pairs = list(zip(flat[::2], flat[1::2]))[::-1]
-      return self.pad([(0, 0)] * (self.ndim - len(pairs)) + pairs, value)
-    full = tuple((0, 0) if p is None else tuple(p) for p in padding)  # type: ignore[arg-type]  # none is an int
-    if len(full) != self.ndim or any(len(p) != 2 for p in full):
-      raise InvalidArgument(f"padding {padding} of shape {self.shape}", hint="give (before, after) for each axis")
-    # A negative padding cuts.
-    cut = self.shrink([(max(-b, 0), s - max(-a, 0)) for s, (b, a) in zip(self.shape, full)])
-    grown = tuple((max(b, 0), max(a, 0)) for b, a in full)
-    padded = cut._derive(cut.uop.pad(grown))
-    if value == 0 and math.copysign(1, value) > 0: return padded
-    inside = self._wrap(self._const(True, dtypes.bool, cut.shape).pad(grown))
-    return inside.where(padded, value)
+  def flipud(self) -> Self:
+    """Axis 0 reversed."""
+    return self.flip(0)
+
+  def rot90(self, k: int = 1, axis: Sequence[int] = (0, 1)) -> Self:
+    """Turned `k` times by a quarter, from the first axis towards the second."""
+    a, b = self._axes(axis) if len(axis) == 2 else (0, 0)
+    if a == b: raise InvalidShape(f"rot90 needs two axes, not {tuple(axis)}")
+    if k % 4 == 0: return self._same()
+    if k % 4 == 2: return self.flip(a, b)
+    return self.flip(b).transpose(a, b) if k % 4 == 1 else self.transpose(a, b).flip(b)
+
+  def roll(self, shift: int | Sequence[int], axis: int | Sequence[int] | None = None) -> Self:
+    """Moved along axes, around their ends; the flat tensor when no axis is named."""
+    if axis is None: return self.flatten().roll(shift, 0).reshape(self.shape) if self.ndim else self._same()
+    shifts = (shift,) if isinstance(shift, int) else tuple(shift)
+    axes = (axis,) if isinstance(axis, int) else tuple(axis)
+    if len(shifts) != len(axes): raise InvalidShape(f"{len(shifts)} shifts along {len(axes)} axes")
+    result = self._same()
+    for s, a in zip(shifts, axes): result = result._rolled(s, self._axis(a))
+    return result
+
+  def _rolled(self, shift: int, axis: int) -> Self:
+    size = self.shape[axis]
+    cut = (size - shift) % max(size, 1)
+    if cut == 0: return self
+    turned = self.repeat([2 if i == axis else 1 for i in range(self.ndim)])
+    return turned.shrink([(cut, cut + size) if i == axis else None for i in range(self.ndim)])
+
+  def rearrange(self, formula: str, **sizes: int) -> Self:
+    """Axes by name: `"b (h w) c -> b c h w"`. Parentheses join or split an axis, `...` is what is not named; sizes that
+    the shape does not tell are keywords."""
+    from tinyhw.function.formula import rearranged
+    result: Self = rearranged(self, formula, sizes)
+    return result
+
+  # *** cutting and repeating ***
 
   def shrink(self, bounds: Sequence[tuple[int, int] | None]) -> Self:
     """Keeps start <= i < stop of each axis (None: all of it)."""
     full = tuple((0, s) if b is None else (b[0], b[1]) for b, s in zip(bounds, self.shape))
     if len(bounds) != self.ndim or any(not 0 <= start <= stop <= s for (start, stop), s in zip(full, self.shape)):
-      raise InvalidArgument(f"bounds {tuple(bounds)} do not fit shape {self.shape}")
+      raise InvalidShape(f"bounds {tuple(bounds)} do not fit shape {self.shape}")
     return self._derive(self.uop.shrink(full))
+
+  def shrink_to(self, *shape: Any) -> Self:
+    """The first elements of each axis (None: all of them)."""
+    sizes = tuple(shape[0]) if len(shape) == 1 and isinstance(shape[0], (tuple, list)) else shape
+    return self.shrink([None if s is None else (0, s) for s in sizes])
+
+  def narrow(self, axis: int, start: int, length: int) -> Self:
+    """`length` elements of an axis from `start` on."""
+    axis = self._axis(axis)
+    size = self.shape[axis] if self.shape else 0
+    first = start + size if start < 0 else start
+    if not 0 <= first <= first + length <= size:
+      raise InvalidShape(f"{length} elements from {start} on of axis {axis} of shape {self.shape}")
+    return self.shrink([(first, first + length) if i == axis else None for i in range(self.ndim)])
 
   def repeat(self, *repeats: Any) -> Self:
     """The whole tensor side by side, `repeats[i]` times along axis i."""
-    times = _flat(repeats)
-    if len(times) < self.ndim: raise InvalidArgument(f"{times} gives fewer repeats than shape {self.shape} has axes")
+    times = flat(repeats)
+    if len(times) < self.ndim: raise InvalidShape(f"{times} gives fewer repeats than shape {self.shape} has axes")
+    if any(n < 0 for n in times): raise InvalidShape(f"{times} repeats: a negative number of times")
     shape = (1,) * (len(times) - self.ndim) + self.shape
     apart = self.reshape(tuple(itertools.chain.from_iterable((1, s) for s in shape)))
     spread = apart.expand(tuple(itertools.chain.from_iterable(zip(times, shape))))
     return spread.reshape(tuple(t * s for t, s in zip(times, shape)))
 
-  def repeat_interleave(self, repeats: int, axis: int | None = None) -> Self:
-    """Each element `repeats` times in a row."""
-    if axis is None: return self.flatten().repeat_interleave(repeats, 0)
+  def tile(self, *repeats: Any) -> Self:
+    """As `repeat`; axes in front that are not named are there once."""
+    times = flat(repeats)
+    return self.repeat((1,) * (self.ndim - len(times)) + times)
+
+  # *** diagonals and windows ***
+
+  def _constant_shape(self, shape: tuple[int, ...]) -> Self:
+    """Zeros of another shape."""
+    return self._wrap(self._const(0, shape=shape))
+
+  def diagonal(self, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Self:
+    """The diagonal of two axes as a new last axis; `offset` counts to the right of the main one."""
+    a, b = self._axis(dim1), self._axis(dim2)
+    if a == b: raise InvalidShape(f"diagonal of axes {dim1} and {dim2} of shape {self.shape}: they are one")
+    last = self.movedim((a, b), (-2, -1))
+    rows, columns = last.shape[-2:]
+    lead = last.shape[:-2]
+    top, left = max(-offset, 0), max(offset, 0)
+    n = max(min(rows - top, columns - left), 0)
+    if not n: return self._constant_shape((*lead, 0))
+    keep: list[tuple[int, int] | None] = [None] * len(lead)
+    square = last.shrink([*keep, (top, top + n), (left, left + n)]).reshape(*lead, n * n)
+    # n more at the end make n rows of n + 1: the diagonal is their first column.
+    lines = square._grown([(0, 0)] * len(lead) + [(0, n)]).reshape(*lead, n, n + 1)
+    return lines.shrink([*keep, None, (0, 1)]).reshape(*lead, n)
+
+  def diag_embed(self, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Self:
+    """Matrices with the last axis on a diagonal, else 0; the two axes of the matrices are `dim1` and `dim2`."""
+    lead, n = self.shape[:-1], self.shape[-1]
+    size = n + abs(offset)
+    lines = self.unsqueeze(-1)._grown([(0, 0)] * (len(lead) + 1) + [(0, n)]).reshape(*lead, n * (n + 1))
+    square = lines.shrink([*(None for _ in lead), (0, n * n)]).reshape(*lead, n, n)
+    shift = (max(-offset, 0), max(offset, 0))
+    placed = square._grown([(0, 0)] * len(lead) + [(s, size - n - s) for s in shift])
+    return placed.movedim((-2, -1), (dim1, dim2))
+
+  def diag(self, diagonal: int = 0) -> Self:
+    """A matrix with this vector on a diagonal, or the diagonal of this matrix."""
+    if self.ndim == 1: return self.diag_embed(diagonal)
+    if self.ndim == 2: return self.diagonal(diagonal)
+    raise InvalidShape(f"diag of shape {self.shape}", hint="it is for vectors and matrices; use diagonal or diag_embed")
+
+  def diagflat(self, offset: int = 0) -> Self:
+    """A matrix with all elements on a diagonal."""
+    return self.flatten().diag_embed(offset)
+
+  def unfold(self, axis: int, size: int, step: int) -> Self:
+    """All windows of `size` elements along an axis, each `step` further; their elements are a new last axis."""
     axis = self._axis(axis)
-    shape = self.shape
-    wide = self.unsqueeze(axis + 1).expand(*shape[:axis + 1], repeats, *shape[axis + 1:])
-    return wide.reshape(*shape[:axis], shape[axis] * repeats, *shape[axis + 1:])
+    if not self.shape: return self.reshape(1).unfold(0, size, step).squeeze(0)
+    if size < 0 or step < 1 or size > self.shape[axis]:
+      raise InvalidShape(f"windows of {size} every {step} along axis {axis} of shape {self.shape}")
+    return self._slide(axis, size, step).movedim(-2, axis)
 
-  # *** joining and splitting ***
+  def windows(self, size: Sequence[int], stride: Sequence[int], dilation: Sequence[int] | None = None) -> Self:
+    """All windows over the last axes: (..., places of each axis, positions within the window of each axis)."""
+    rank, first = len(size), self.ndim - len(size)
+    result = self
+    for k, step, apart in zip(size, stride, dilation or [1] * rank):
+      # Axis `first` is the next one to cut; its places and positions move to the end.
+      if k < 1 or step < 1 or apart < 1 or result.shape[first] < apart * (k - 1) + 1:
+        raise InvalidShape(f"windows of {tuple(size)} every {tuple(stride)} of shape {self.shape}")
+      result = result._slide(first, k, step, apart)
+    order = [*range(first), *(first + 2 * n for n in range(rank)), *(first + 2 * n + 1 for n in range(rank))]
+    return result.permute(order)
 
-  def cat(self, *others: Self, dim: int = 0) -> Self:
-    """Joined with others along an axis."""
-    tensors = [self, *others]
-    dim = self._axis(dim)
-    for t in others:
-      if t.shape[:dim] + t.shape[dim + 1:] != self.shape[:dim] + self.shape[dim + 1:] or t.ndim != self.ndim:
-        raise InvalidArgument(f"shapes {', '.join(str(x.shape) for x in tensors)} do not join along axis {dim}")
-    dtype = promote(*(t.dtype for t in tensors))
-    pieces = [t.cast(dtype) for t in tensors if t.shape[dim]]
-    if not pieces: return self.cast(dtype)
-    total, start = sum(t.shape[dim] for t in pieces), 0
-    result: Self | None = None
-    for t in pieces:
-      size = t.shape[dim]
-      padding = [(start, total - start - size) if i == dim else (0, 0) for i in range(self.ndim)]
-      piece = t.pad(padding)
-      # Chosen, not added: no bit of an element changes.
-      if result is None: result = piece
-      else: result = self._wrap(self._const(True, dtypes.bool, t.shape).pad(tuple(padding))).where(piece, result)
-      start += size
-    assert result is not None
-    return result
+  def _slide(self, axis: int, k: int, step: int, apart: int = 1) -> Self:
+    """(..., n, ...) to (..., ..., places, k): the axis repeated and read as lines of n + `apart` moves on by that many
+    in each line."""
+    n = self.shape[axis]
+    last = self.movedim(axis, -1)
+    lead = last.shape[:-1]
+    keep: list[tuple[int, int] | None] = [None] * len(lead)
+    if k <= 1 or step >= apart * (k - 1) + 1:
+      # Windows that do not overlap are a reshape.
+      reach = apart * (k - 1) + 1 if k else 0
+      count = (n - reach) // step + 1
+      padded = last._grown([(0, 0)] * len(lead) + [(0, max(count * step - n, 0))])
+      lines = padded.shrink([*keep, (0, count * step)]).reshape(*lead, count, step)
+      return lines.shrink([*keep, None, (0, reach)])._every([1] * (len(lead) + 1) + [apart])
+    times = -(-k * (n + apart) // n)
+    row = last.unsqueeze(-2).expand(*lead, times, n).reshape(*lead, times * n)
+    lines = row.shrink([*keep, (0, k * (n + apart))]).reshape(*lead, k, n + apart)
+    places = lines.shrink([*keep, None, (0, n - apart * (k - 1))])
+    return places._every([1] * (len(lead) + 1) + [step]).transpose(-1, -2)
 
-  def stack(self, *others: Self, dim: int = 0) -> Self:
-    """Joined with others of the same shape along a new axis."""
-    return self.unsqueeze(dim).cat(*(t.unsqueeze(dim) for t in others), dim=self._axis(dim, extra=1))
+  def _every(self, steps: list[int]) -> Self:
+    """Each `steps[i]`-th element along axis i."""
+    if all(s == 1 for s in steps): return self
+    counts = [-(-s // step) for s, step in zip(self.shape, steps)]
+    padded = self._grown([(0, c * step - s) for s, c, step in zip(self.shape, counts, steps)])
+    apart = padded.reshape(tuple(itertools.chain.from_iterable(zip(counts, steps))))
+    first = apart.shrink([b for c, step in zip(counts, steps) for b in ((0, c), (0, min(step, 1)))])
+    return first.reshape(tuple(counts))
 
-  def split(self, sizes: int | Sequence[int], dim: int = 0) -> tuple[Self, ...]:
-    """Cut along an axis into pieces of that size (the last may be smaller), or of those sizes."""
-    dim = self._axis(dim)
-    total = self.shape[dim]
-    lengths = [min(sizes, total - i) for i in range(0, total, sizes)] if isinstance(sizes, int) else list(sizes)
-    if sum(lengths) != total: raise InvalidArgument(f"sizes {lengths} do not add up to {total}, the size of axis {dim}")
-    starts = itertools.accumulate(lengths, initial=0)
-    before, after = [None] * dim, [None] * (self.ndim - dim - 1)
-    return tuple(self.shrink([*before, (start, start + size), *after]) for start, size in zip(starts, lengths))
+  def _grown(self, padding: Sequence[tuple[int, int]]) -> Self:
+    """Zeros added before and after each axis."""
+    return self._derive(self.uop.pad(tuple(padding)))
 
-  def chunk(self, count: int, dim: int = 0) -> tuple[Self, ...]:
-    """Cut along an axis into at most `count` pieces of one size (the last may be smaller)."""
-    return self.split(max(1, -(-self.shape[self._axis(dim)] // count)), dim)
+  def pixel_shuffle(self, upscale_factor: int) -> Self:
+    """(..., c * r * r, h, w) to (..., c, h * r, w * r)."""
+    r = upscale_factor
+    *lead, channels, height, width = self.shape
+    if r < 1 or channels % (r * r):
+      raise InvalidShape(f"{channels} channels of shape {self.shape} are no multiple of {r}**2")
+    apart = self.reshape(*lead, channels // (r * r), r, r, height, width)
+    k = len(lead)
+    return apart.permute(*range(k + 1), k + 3, k + 1, k + 4, k + 2).reshape(*lead, -1, height * r, width * r)
 
-  def roll(self, shift: int, dim: int = 0) -> Self:
-    """Moved along an axis, around its end."""
-    dim = self._axis(dim)
-    cut = (self.shape[dim] - shift) % max(self.shape[dim], 1)
-    if cut == 0: return self._same()
-    head, tail = self.split([cut, self.shape[dim] - cut], dim)
-    return tail.cat(head, dim=dim)
+  def pixel_unshuffle(self, downscale_factor: int) -> Self:
+    """(..., c, h * r, w * r) to (..., c * r * r, h, w)."""
+    r = downscale_factor
+    *lead, channels, height, width = self.shape
+    if r < 1 or height % r or width % r:
+      raise InvalidShape(f"{height} by {width} of shape {self.shape} are no multiple of {r}")
+    apart = self.reshape(*lead, channels, height // r, r, width // r, r)
+    k = len(lead)
+    return apart.permute(*range(k + 1), k + 2, k + 4, k + 1, k + 3).reshape(*lead, -1, height // r, width // r)
 
-  # *** indices ***
+  # *** places ***
 
   def _iota(self, size: int) -> Self:
     """0, 1, ... size-1 as int32 on this device: the sum of the bits of the position, each a padded constant."""
     return self._wrap(iota(size, self.device))
 
-  def _index(self, index: Any) -> Index:
-    """What an index asks for, axis by axis."""
-    items = list(index) if isinstance(index, tuple) else [index]
-    if (n := sum(i is Ellipsis for i in items)) > 1: raise InvalidArgument("an index has at most one ellipsis")
-    taken = sum(i is not None and i is not Ellipsis for i in items)
-    if taken > self.ndim: raise InvalidArgument(f"{taken} indices for shape {self.shape}")
-    at = next((k for k, i in enumerate(items) if i is Ellipsis), len(items))
-    items[at:at + n] = [slice(None)] * (self.ndim - taken)
-    found = Index()
-    for item in items:
-      if item is None: found.shape.append(1)
-      else: self._index_axis(item, len(found.bounds), found)
-    return found
-
-  def _index_axis(self, item: Any, axis: int, found: Index) -> None:
-    size = self.shape[axis]
-    if not isinstance(item, Movement) and (isinstance(item, (list, tuple)) or getattr(item, "shape", ()) != ()):
-      item = type(self)(item, device=self.device)  # type: ignore[call-arg]  # a Tensor is made of data
-    if isinstance(item, Movement):
-      if not item.dtype.is_int:
-        raise InvalidArgument(f"an index tensor of {item.dtype}",
-                              hint="use integers; for a mask use where, the shape cannot depend on values")
-      found.tensors.append((len(found.shape), item))
-      found.add((0, size), 1, size)
-    elif isinstance(item, slice):
-      try: start, stop, step = item.indices(size)
-      except (TypeError, ValueError) as error: raise InvalidArgument(f"slice {item}: {error}") from None
-      if not (count := len(range(start, stop, step))): found.add((0, 0), 1, 0)
-      else:
-        last = start + (count - 1) * step
-        found.add((min(start, last), max(start, last) + 1), step, count)
-    else:
-      try: position = item.__index__()
-      except (AttributeError, TypeError):
-        raise InvalidArgument(f"{type(item).__name__} is not an index: {item!r}") from None
-      if not -size <= position < size: raise IndexError(f"index {position} of axis {axis} of shape {self.shape}")
-      found.add((position % size, position % size + 1), 1, None)
-
-  def __getitem__(self, index: Any) -> Self:
-    """NumPy's indexing: ints, slices with any step, None, ..., and integer tensors (out of range, these read 0)."""
-    wanted = self._index(index)
-    cut = self.shrink(wanted.bounds)
-    if any(wanted.backward): cut = cut._derive(cut.uop.flip(wanted.backward))
-    if any(abs(s) > 1 for s in wanted.steps): cut = cut._every([abs(s) for s in wanted.steps])
-    result = cut.reshape(tuple(wanted.shape))
-    return result._take(wanted.tensors) if wanted.tensors else result
-
-  def _placed(self, wanted: Index, shape: tuple[int, ...]) -> Self:
-    """The inverse of indexing without tensors: zeros of a shape, with these elements at the places of the index."""
-    spans = [high - low for low, high in wanted.bounds]
-    steps = [abs(s) for s in wanted.steps]
-    counts = [-(-span // step) for span, step in zip(spans, steps)]
-    apart = self.reshape(tuple(itertools.chain.from_iterable((c, 1) for c in counts)))
-    apart = apart.pad([p for step in steps for p in ((0, 0), (0, step - 1))])
-    spread = apart.reshape(tuple(c * step for c, step in zip(counts, steps))).shrink([(0, span) for span in spans])
-    if any(wanted.backward): spread = spread._derive(spread.uop.flip(wanted.backward))
-    return spread.pad([(low, size - high) for (low, high), size in zip(wanted.bounds, shape)])
-
-  def _every(self, steps: list[int]) -> Self:
-    """Each `steps[i]`-th element along axis i."""
-    counts = [-(-s // step) for s, step in zip(self.shape, steps)]
-    padded = self.pad([(0, c * step - s) for s, c, step in zip(self.shape, counts, steps)])
-    apart = padded.reshape(tuple(itertools.chain.from_iterable(zip(counts, steps))))
-    first = apart.shrink([b for c, step in zip(counts, steps) for b in ((0, c), (0, min(step, 1)))])
-    return first.reshape(tuple(counts))
-
-  def _take(self, tensors: list[tuple[int, Any]]) -> Self:
-    """Indexing by integer tensors: the sum over the indexed axes of the elements where all indices match."""
-    axes = [axis for axis, _ in tensors]
-    rest = [a for a in range(self.ndim) if a not in axes]
-    wide = broadcast_shape(*(t.shape for _, t in tensors))
-    n, k, r = len(wide), len(axes), len(rest)
-    mask: Self | None = None
-    found: Self | None = None
-    for j, (axis, t) in enumerate(tensors):
-      size = self.shape[axis]
-      place = t._places()
-      place = (place < 0).where(place + size, place).reshape((1,) * (n - t.ndim) + t.shape + (1,) * (k + r))
-      match = place == self._iota(size).reshape((1,) * (n + j) + (size,) + (1,) * (k - 1 - j + r))
-      mask = match if mask is None else mask & match
-      inside = (place >= 0) & (place < size)
-      found = inside if found is None else found & inside
-    assert mask is not None and found is not None
-    values = self.permute(axes + rest).reshape((1,) * n + tuple(self.shape[a] for a in axes + rest))
-    summed = values._picked(mask, range(n, n + k), found)
-    kept = tuple(self.shape[a] for a in rest)
-    result = summed.reshape(wide + kept)
-    # Neighbouring index tensors leave their result where they stood, others in front (NumPy's rule).
-    if axes[-1] - axes[0] != k - 1: return result
-    first = axes[0]
-    order = [n + i for i in range(first)] + list(range(n)) + [n + i for i in range(first, r)]
-    return result.permute(order)
-
-  def gather(self, dim: int, index: Self) -> Self:
-    """Element `index[i, j, ...]` of axis `dim`, at each other position of `index`."""
-    dim = self._axis(dim)
-    if index.ndim != self.ndim or any(i > s for a, (i, s) in enumerate(zip(index.shape, self.shape)) if a != dim):
-      raise InvalidArgument(f"gather from shape {self.shape} by indices of shape {index.shape} along axis {dim}")
-    values = self.shrink([None if a == dim else (0, i) for a, i in enumerate(index.shape)])
-    # (index axes..., positions of dim)
-    values = values.movedim(dim, -1).unsqueeze(dim)
-    place = index._places().unsqueeze(-1)
-    mask, inside = place == self._iota(self.shape[dim]), (place >= 0) & (place < self.shape[dim])
-    return values._picked(mask, (self.ndim,), inside).squeeze(-1)
-
-  def _places(self) -> Self:
-    """This index in a type that counts elements, without wrapping: what is too large for one is in no axis."""
-    return self.cast(dtypes.int32 if self.dtype.bits < 32 or self.dtype is dtypes.int32 else dtypes.int64)
-
-  def _picked(self, mask: Self, axes: Sequence[int], inside: Self) -> Self:
-    """The element along the axes where the mask is True, which is True once at most: where `inside`, else it is 0. The
-    axes get size 1."""
-    if self.dtype.is_bool: return self._derive((mask & self).uop.reduce(Ops.MAX, axes))
-    # Nothing changes by adding -0.0, not even the sign of a zero.
-    picked = mask.where(self, -0.0 if self.dtype.is_float else 0)
-    total = picked._derive(picked.uop.reduce(Ops.ADD, axes))
-    return inside.where(total, 0) if self.dtype.is_float else total
-
   def _diagonal_mask(self, diagonal: int, upper: bool) -> Self:
+    if self.ndim < 2: raise InvalidShape(f"triangles of shape {self.shape}", hint="they need two axes")
     rows, columns = self.shape[-2:]
     distance = self._iota(columns) - self._iota(rows).unsqueeze(1)
     return distance >= diagonal if upper else distance <= diagonal
@@ -382,10 +366,6 @@ class Movement(Elementwise):
   def tril(self, diagonal: int = 0) -> Self:
     """The lower triangle of the last two axes, the rest 0."""
     return self._diagonal_mask(diagonal, False).where(self, False)
-
-  def one_hot(self, classes: int) -> Self:
-    """A new last axis that is 1 at each element's value and else 0, as int32."""
-    return (self.unsqueeze(-1) == self._iota(classes)).cast(dtypes.int32)
 
 
 def iota(size: int, device: str) -> UOp:

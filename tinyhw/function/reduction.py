@@ -1,13 +1,13 @@
-"""Functions that combine the elements along axes: sums, extremes, products of matrices, softmax, losses."""
+"""Functions that combine the elements along axes: sums, extremes, moments, norms."""
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tinyhw.core.errors import InvalidArgument
-from tinyhw.function.core import broadcast_shape
-from tinyhw.function.movement import Movement
+from tinyhw.function.core import ConstType
+from tinyhw.function.indexing import Indexing
 from tinyhw.ir.dtype import DType, dtypes, promote
 from tinyhw.ir.ops import Ops
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
   from typing import Self
 
 Axes = int | Sequence[int] | None
+DTypeLike = DType | str | None
 
 
 def sum_dtype(dtype: DType) -> DType:
@@ -23,7 +24,12 @@ def sum_dtype(dtype: DType) -> DType:
   return promote(dtype, dtypes.float32 if dtype.is_float else dtypes.int32 if dtype.is_signed else dtypes.uint32)
 
 
-class Reduction(Movement):
+def named(dtype: DTypeLike) -> DType | None:
+  """A dtype by itself or by its name."""
+  return dtypes.named(dtype) if isinstance(dtype, str) else dtype
+
+
+class Reduction(Indexing):
   """The functions that combine elements along axes."""
   __slots__ = ()
 
@@ -31,20 +37,25 @@ class Reduction(Movement):
     chosen = self._axes(axes)
     result = self._derive(self.uop.reduce(op, chosen))
     if op is Ops.ADD and self.dtype.is_float: result = result + 0.0       # a sum of -0.0 alone is 0.0, as NumPy has it
-    return result if keepdim else result.reshape(tuple(s for i, s in enumerate(self.shape) if i not in chosen))
+    return result if keepdim else result._without(chosen)
+
+  def _without(self, axes: Sequence[int]) -> Self:
+    return self.reshape(tuple(s for i, s in enumerate(self.shape) if i not in axes))
 
   def _count(self, axes: Axes) -> int:
     return math.prod(self.shape[a] for a in self._axes(axes))
 
-  def sum(self, axis: Axes = None, keepdim: bool = False, dtype: DType | None = None) -> Self:
+  def sum(self, axis: Axes = None, keepdim: bool = False, dtype: DTypeLike = None) -> Self:
     """Sum. Small integers sum in 32 bits; 16-bit floats sum in float32 and the result is rounded once."""
-    wide = self.cast(dtype or sum_dtype(self.dtype))._reduce(Ops.ADD, axis, keepdim)
-    return wide.cast(self.dtype) if dtype is None and self.dtype.is_float else wide
+    kind = named(dtype)
+    wide = self.cast(kind or sum_dtype(self.dtype))._reduce(Ops.ADD, axis, keepdim)
+    return wide.cast(self.dtype) if kind is None and self.dtype.is_float else wide
 
-  def prod(self, axis: Axes = None, keepdim: bool = False, dtype: DType | None = None) -> Self:
+  def prod(self, axis: Axes = None, keepdim: bool = False, dtype: DTypeLike = None) -> Self:
     """Product, in the types that `sum` uses."""
-    wide = self.cast(dtype or sum_dtype(self.dtype))._reduce(Ops.MUL, axis, keepdim)
-    return wide.cast(self.dtype) if dtype is None and self.dtype.is_float else wide
+    kind = named(dtype)
+    wide = self.cast(kind or sum_dtype(self.dtype))._reduce(Ops.MUL, axis, keepdim)
+    return wide.cast(self.dtype) if kind is None and self.dtype.is_float else wide
 
   def _not_empty(self, axes: Axes, what: str) -> None:
     if self._count(axes) == 0: raise InvalidArgument(f"{what} over no elements of shape {self.shape} has no value")
@@ -53,12 +64,18 @@ class Reduction(Movement):
     """Greatest element; NaN if there is one."""
     self._not_empty(axis, "max")
     return self._reduce(Ops.MAX, axis, keepdim)
+  amax = max
 
   def min(self, axis: Axes = None, keepdim: bool = False) -> Self:
     """Least element; NaN if there is one."""
     self._not_empty(axis, "min")
     if self.dtype.is_float: return -((-self)._reduce(Ops.MAX, axis, keepdim))
     return self.bitwise_not()._reduce(Ops.MAX, axis, keepdim).bitwise_not()
+  amin = min
+
+  def aminmax(self, axis: int | None = None, keepdim: bool = False) -> tuple[Self, Self]:
+    """Least and greatest element."""
+    return self.min(axis, keepdim), self.max(axis, keepdim)
 
   def any(self, axis: Axes = None, keepdim: bool = False) -> Self:
     """Whether some element is not zero."""
@@ -68,22 +85,71 @@ class Reduction(Movement):
     """Whether no element is zero."""
     return self.bool().logical_not()._reduce(Ops.MAX, axis, keepdim).logical_not()
 
-  def mean(self, axis: Axes = None, keepdim: bool = False) -> Self:
+  def equal(self, other: Self) -> bool:
+    """Whether the other has this shape and these elements; read."""
+    same: Any = self.shape == other.shape and self.eq(other).all()
+    return bool(same)
+
+  def allclose(self, other: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> bool:
+    """Whether all elements are close (`isclose`); read."""
+    close: Any = self.isclose(other, rtol, atol, equal_nan).all()
+    return bool(close)
+
+  def count_nonzero(self, axis: Axes = None) -> Self:
+    """How many elements are not zero."""
+    return self.bool().sum(axis)
+
+  def mean(self, axis: Axes = None, keepdim: bool = False, dtype: DTypeLike = None) -> Self:
     """Average; of integers as the default float."""
-    wide, dtype = self._in_wide()
-    return (wide.sum(axis, keepdim) / self._count(axis)).cast(dtype)
+    wide, kind = self._in_wide() if dtype is None else self.cast(named(dtype) or self.dtype)._in_wide()
+    count = self._count(axis)
+    total = wide.sum(axis, keepdim)
+    return (total / count if count else total * math.nan).cast(kind)
 
-  def var(self, axis: Axes = None, keepdim: bool = False, correction: int = 1) -> Self:
-    """Variance, divided by the count less `correction`."""
-    wide, dtype = self._in_wide()
-    apart = wide - wide.mean(axis, keepdim=True)
-    count = self._count(axis) - correction
+  def nansum(self, axis: Axes = None, keepdim: bool = False) -> Self:
+    """Sum of the elements that are numbers."""
+    return self.isnan().where(0, self).sum(axis, keepdim)
+
+  def nanmean(self, axis: Axes = None, keepdim: bool = False) -> Self:
+    """Average of the elements that are numbers."""
+    there = self.isnan().logical_not()
+    wide, kind = self._in_wide()
+    return (there.where(wide, 0).sum(axis, keepdim) / there.sum(axis, keepdim)).cast(kind)
+
+  def _moments(self, axis: Axes, keepdim: bool, correction: ConstType | None, unbiased: bool | None) -> tuple[Self,
+                                                                                                              Self]:
+    """Variance and mean, in the type that is computed in."""
+    if unbiased is not None: correction = int(unbiased)
+    wide, _ = self._in_wide()
+    chosen = self._axes(axis)
+    middle = wide.mean(axis, keepdim=True)
+    apart = wide - middle
+    count = self._count(axis) - (1 if correction is None else correction)
     total = apart.square().sum(axis, keepdim)
-    return (total / count if count > 0 else total * math.nan).cast(dtype)
+    found = total / count if count > 0 else total * (math.nan if self._count(axis) <= (correction or 0) else math.inf)
+    return found, middle if keepdim else middle._without(chosen)
 
-  def std(self, axis: Axes = None, keepdim: bool = False, correction: int = 1) -> Self:
+  def var(self, axis: Axes = None, keepdim: bool = False, correction: ConstType | None = 1, *,
+          unbiased: bool | None = None) -> Self:
+    """Variance, divided by the count less `correction`; `unbiased` is a correction of 1 or 0."""
+    return self._moments(axis, keepdim, correction, unbiased)[0].cast(self._in_wide()[1])
+
+  def std(self, axis: Axes = None, keepdim: bool = False, correction: ConstType | None = 1, *,
+          unbiased: bool | None = None) -> Self:
     """Standard deviation."""
-    return self.var(axis, keepdim, correction).sqrt()
+    return self._moments(axis, keepdim, correction, unbiased)[0].sqrt().cast(self._in_wide()[1])
+
+  def var_mean(self, axis: Axes = None, keepdim: bool = False, correction: ConstType | None = 1, *,
+               unbiased: bool | None = None) -> tuple[Self, Self]:
+    """Variance and average."""
+    spread, middle = self._moments(axis, keepdim, correction, unbiased)
+    return spread.cast(self._in_wide()[1]), middle.cast(self._in_wide()[1])
+
+  def std_mean(self, axis: Axes = None, keepdim: bool = False, correction: ConstType | None = 1, *,
+               unbiased: bool | None = None) -> tuple[Self, Self]:
+    """Standard deviation and average."""
+    spread, middle = self._moments(axis, keepdim, correction, unbiased)
+    return spread.sqrt().cast(self._in_wide()[1]), middle.cast(self._in_wide()[1])
 
   def argmax(self, axis: int | None = None, keepdim: bool = False) -> Self:
     """Position of the first greatest element (of the flat tensor for None), as int32; a NaN counts as the greatest."""
@@ -104,130 +170,64 @@ class Reduction(Movement):
     """Position of the first least element, as int32."""
     return (-self if self.dtype.is_float else self.bitwise_not()).argmax(axis, keepdim)
 
-  def cumsum(self, axis: int = 0) -> Self:
-    """Running sum along an axis."""
-    axis = self._axis(axis)
-    if not self.shape or self.shape[axis] == 0: return self._same()
-    size = self.shape[axis]
-    last = self.cast(sum_dtype(self.dtype)).movedim(axis, -1)
-    places = self._iota(size)
-    mask = places.reshape(1, size) <= places.reshape(size, 1)
-    total = mask.where(last.unsqueeze(-2), 0).sum(-1).movedim(-1, axis)
-    return total.cast(self.dtype) if self.dtype.is_float else total
-
-  # *** matrices ***
-
-  def matmul(self, other: Self, dtype: DType | None = None) -> Self:
-    """Product of matrices in the last two axes, the ones before broadcast; a vector on either side as in NumPy.
-
-    Accumulates as `sum` does.
-    """
-    x, w = self, self._right(other)
-    if x.ndim == 0 or w.ndim == 0:
-      raise InvalidArgument(f"matmul of shapes {x.shape} and {w.shape}: a scalar has no axis")
-    inner, axis = x.shape[-1], -min(w.ndim, 2)
-    if inner != w.shape[axis]:
-      raise InvalidArgument(f"matmul of shapes {x.shape} and {w.shape}: {inner} columns meet {w.shape[axis]} rows")
-    common = promote(x.dtype, w.dtype)
-    column = w.ndim == 1
-    left = x.reshape(*x.shape[:-1], 1, inner) if not column else x
-    right = w.transpose(-1, -2) if not column else w
-    if x.ndim > 1 and w.ndim > 2:
-      # (..., M, 1, K) against (..., 1, N, K)
-      right = right.reshape(*right.shape[:-2], 1, *right.shape[-2:])
-    wide = dtype or sum_dtype(common)
-    # The product of two 16-bit floats is exact in the accumulator's type.
-    product = left.cast(common).cast(wide) * right.cast(common).cast(wide)
-    total = product._reduce(Ops.ADD, -1, False)
-    return total.cast(common) if dtype is None and common.is_float else total
-  dot = matmul
-
-  def __matmul__(self, other: Self) -> Self: return self.matmul(other)
-  def __rmatmul__(self, other: Self) -> Self: return self._right(other).matmul(self)
-
-  def _right(self, other: Self) -> Self:
-    found: Self = self._operand(other)
-    return found
-
-  def linear(self, weight: Self, bias: Self | None = None) -> Self:
-    """`x @ weight + bias`, with `weight` of shape (in, out)."""
-    result = self.matmul(weight)
-    return result if bias is None else result + bias
-
-  # *** normalization ***
-
-  def _softmax_parts(self, axis: int) -> tuple[Self, Self, Self]:
-    apart = self - self.max(axis, keepdim=True).detach_()
-    small = apart.exp()
-    return apart, small, small.sum(axis, keepdim=True)
-
-  def detach_(self) -> Self:
-    """This value without its history (what `Tensor.detach` gives)."""
-    return self._wrap(self.uop.detach())
-
-  def softmax(self, axis: int = -1) -> Self:
-    """exp(x) / sum(exp(x)) along an axis, without overflow."""
-    wide, dtype = self._in_wide()
-    _, small, total = wide._softmax_parts(axis)
-    return (small / total).cast(dtype)
-
-  def log_softmax(self, axis: int = -1) -> Self:
-    """Logarithm of softmax, without overflow."""
-    wide, dtype = self._in_wide()
-    apart, _, total = wide._softmax_parts(axis)
-    return (apart - total.log()).cast(dtype)
-
   def logsumexp(self, axis: Axes = None, keepdim: bool = False) -> Self:
     """log(sum(exp(x))), without overflow."""
     wide, dtype = self._in_wide()
-    top = wide.max(axis, keepdim=True).detach_()
+    if not self._count(axis): return (wide.sum(axis, keepdim) - math.inf).cast(dtype)
+    top = wide.max(axis, keepdim=True)._still()
+    # An infinity stays what it is: nothing is subtracted from it.
+    top = (top.abs() < math.inf).where(top, 0)
     total = (wide - top).exp().sum(axis, keepdim=True).log() + top
-    shape = tuple(s for i, s in enumerate(self.shape) if i not in self._axes(axis))
-    return (total if keepdim else total.reshape(shape)).cast(dtype)
+    return (total if keepdim else total._without(self._axes(axis))).cast(dtype)
 
-  def layernorm(self, axis: Axes = -1, eps: float = 1e-5) -> Self:
-    """Mean 0 and variance 1 along axes."""
-    apart = self - self.mean(axis, keepdim=True)
-    return apart * (apart.square().mean(axis, keepdim=True) + eps).rsqrt()
+  def _still(self) -> Self:
+    """This value without its history."""
+    return self._wrap(self.uop.detach())
 
-  # *** losses ***
+  # *** norms ***
 
-  def _averaged(self, reduction: str, weight: Self | None = None) -> Self:
-    if reduction == "none": return self
-    if reduction == "sum": return self.sum()
-    if reduction != "mean": raise InvalidArgument(f'reduction {reduction!r} is none of "mean", "sum", "none"')
-    return self.mean() if weight is None else self.sum() / weight.sum()
+  def norm(self, p: float | str | None = "fro", axis: Axes = None, keepdim: bool = False,
+           dtype: DTypeLike = None) -> Self:
+    """The p-norm of the elements along axes: sum(|x|^p)^(1/p); "fro" is 2, inf and -inf are the greatest and the least
+    magnitude, 0 counts what is not zero."""
+    if p in (None, "fro"): p = 2.0
+    if isinstance(p, str): raise InvalidArgument(f"norm {p!r}", hint='numbers, "fro", inf and -inf are known')
+    assert p is not None
+    x, kind = (self.cast(named(dtype) or self.dtype) if dtype else self)._in_wide()
+    if p == 0: return x.ne(0).cast(x.dtype).sum(axis, keepdim).cast(kind)
+    if math.isinf(p): return (x.abs().max(axis, keepdim) if p > 0 else x.abs().min(axis, keepdim)).cast(kind)
+    if p == 1: return x.abs().sum(axis, keepdim).cast(kind)
+    if p == 2: return x._root_of_squares(axis, keepdim).cast(kind)
+    power = x.abs()._safe_power(p).sum(axis, keepdim)
+    return power._safe_power(1 / p).cast(kind)
 
-  def sparse_categorical_crossentropy(self, target: Self, ignore_index: int | None = None, label_smoothing: float = 0.0,
-                                      reduction: str = "mean") -> Self:
-    """Cross entropy of logits (..., classes) and class numbers (...)."""
-    if self.shape[:-1] != target.shape:
-      raise InvalidArgument(f"logits of shape {self.shape} need targets of shape {self.shape[:-1]}, not {target.shape}")
-    scores = self.log_softmax(-1)
-    chosen = target.one_hot(self.shape[-1]).bool()
-    loss = -chosen.where(scores, 0).sum(-1)
-    if label_smoothing: loss = (1 - label_smoothing) * loss - label_smoothing * scores.mean(-1)
-    if ignore_index is None: return loss._averaged(reduction)
-    counted = target.ne(ignore_index)
-    return counted.where(loss, 0)._averaged(reduction, counted.cast(loss.dtype))
+  def _root_of_squares(self, axis: Axes, keepdim: bool) -> Self:
+    """sqrt(sum(x * x)), whose derivative where all are 0 is 0."""
+    total = self.square().sum(axis, keepdim)
+    return total.eq(0).where(0, total.eq(0).where(1, total).sqrt())
 
-  def cross_entropy(self, target: Self, reduction: str = "mean", label_smoothing: float = 0.0) -> Self:
-    """Cross entropy of logits (batch, classes, ...) and class numbers (batch, ...) or probabilities of the logits'
-    shape."""
-    last = self.movedim(1, -1) if self.ndim > 1 else self
-    if target.ndim < self.ndim:
-      return last.sparse_categorical_crossentropy(target, label_smoothing=label_smoothing, reduction=reduction)
-    if target.shape != self.shape:
-      raise InvalidArgument(f"logits of shape {self.shape} do not fit targets of shape {target.shape}")
-    goal = target.movedim(1, -1) if self.ndim > 1 else target
-    goal = goal * (1 - label_smoothing) + label_smoothing / last.shape[-1]
-    return (-(last.log_softmax(-1) * goal).sum(-1))._averaged(reduction)
+  def _safe_power(self, p: float) -> Self:
+    """A power of numbers that are not negative, whose derivative at 0 is 0."""
+    zero = self.eq(0)
+    return zero.where(0 if p > 0 else math.inf, zero.where(1, self).pow(p))
 
-  def binary_crossentropy_logits(self, target: Self, reduction: str = "mean") -> Self:
-    """Cross entropy of logits and probabilities of one class."""
-    broadcast_shape(self.shape, target.shape)
-    return (self.softplus() - self * target)._averaged(reduction)
+  def dist(self, other: Self, p: float = 2.0) -> Self:
+    """The p-norm of the difference."""
+    return (self - other).norm(p)
 
-  def mse_loss(self, target: Self, reduction: str = "mean") -> Self:
-    """Squared difference."""
-    return (self - target).square()._averaged(reduction)
+  def normalize(self, p: float = 2.0, axis: Axes = 1, eps: float = 1e-12) -> Self:
+    """Divided by the p-norm along axes, or by `eps` where that is less."""
+    return self / self.norm(p, axis, keepdim=True).maximum(eps)
+
+  def cosine_similarity(self, other: Self, axis: int = 1, eps: float = 1e-8) -> Self:
+    """The cosine of the angle between vectors along an axis; norms count as `eps` at least."""
+    product = (self * other).sum(axis)
+    return product / (self.norm(2, axis).maximum(eps) * other.norm(2, axis).maximum(eps))
+
+  def pairwise_distance(self, other: Self, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Self:
+    """The p-norm of `self - other + eps` along the last axis."""
+    return (self - other + eps).norm(p, -1, keepdim)
+
+  def cdist(self, other: Self, p: float = 2.0) -> Self:
+    """The p-norms of the differences of every row of this and every row of the other."""
+    return (self.unsqueeze(-2) - other.unsqueeze(-3)).norm(p, -1)

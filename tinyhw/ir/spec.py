@@ -35,6 +35,13 @@ def _same(u: UOp) -> str | None:
   return None if u.src[0].dtype is u.dtype else f"its source is {u.src[0].dtype}"
 
 
+def _alike(u: UOp) -> str | None:
+  """An odd number of sources of the node's own dtype and shape."""
+  if len(u.src) % 2 == 0: return f"takes a value, and pairs of sources behind it, not {len(u.src)} sources"
+  if any(s.dtype is not u.dtype for s in u.src): return f"its sources are {', '.join(repr(s.dtype) for s in u.src)}"
+  return None if all(s.shape == u.shape for s in u.src) else "its sources have different shapes"
+
+
 def _scalar(u: UOp) -> str | None:
   if isinstance(u.dtype, PtrDType) or u.dtype is dtypes.void: return "is no value"
   return None if u.dtype.count == 1 else "is a vector"
@@ -136,7 +143,7 @@ TENSOR: Table = {
   **{op: _of_scalars(check) for op, check in _values.items()}, **_moves,
   Ops.DEVICE: lambda u: _sources(u, 0) or _void(u) or _text_arg(u),
   Ops.BUFFER: _buffer,
-  Ops.CONTIGUOUS: _same, Ops.DETACH: _same,
+  Ops.CONTIGUOUS: _same, Ops.DETACH: lambda u: _same(u) if len(u.src) == 1 else _alike(u),
   Ops.COPY: lambda u: _same(u) or _text_arg(u),
   Ops.ASSIGN: _assign_tensor,
   Ops.SINK: _void,

@@ -34,6 +34,7 @@ COPY (x,), device                  x, in memory on `device`.
 ASSIGN (target, value)             Stores value into target, then reads as target. The target is a BUFFER, or RESHAPE,
                                    PERMUTE, SHRINK and FLIP of one, or of another ASSIGN to one.
 DETACH (x,)                        x, without a gradient.
+DETACH (x, y, derivative, ...)     x, a function of y (...) element by element: the gradient goes to y, times that.
 SINK outputs                       Void; the root of several graphs.
 
 Kernel graph: the `ast` of a scheduled kernel

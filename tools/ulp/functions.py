@@ -77,6 +77,13 @@ def _fraction(x: Any) -> Fraction: return Fraction(float(x))
 def _gelu_gate(x: Any, pi: Any, sqrt: Any) -> Any: return 2 * sqrt(2 / pi) * (x + mp.mpf("0.044715") * x * x * x)
 
 
+def _mp_erfc(x: Any) -> Any:
+  """(mpmath's overflows for the largest.)"""
+  return mp.erfc(x) if abs(x) < 1000 else mp.mpf(2 if x < 0 else 0)
+
+
+_erf = np.vectorize(math.erf, otypes=[np.float64])
+_erfc = np.vectorize(math.erfc, otypes=[np.float64])
 GELU, QUICK = (2 * math.sqrt(2 / math.pi), 0.044715), 1.702
 
 
@@ -147,15 +154,34 @@ MEASURED: dict[str, Function] = {
   "elu": Function(_method("elu"), _elu, lambda x: x if x > 0 else mp.expm1(x), WIDE, EDGES),
   "softplus": Function(_method("softplus"), lambda x: np.logaddexp(0, x), lambda x: mp.log1p(mp.exp(x)), WIDE, EDGES),
   "softsign": Function(_method("softsign"), lambda x: x / (1 + np.abs(x)), lambda x: x / (1 + abs(x))),
+  "sinh": Function(_method("sinh"), np.sinh, mp.sinh, WIDE, EDGES),
+  "cosh": Function(_method("cosh"), np.cosh, mp.cosh, WIDE, EDGES),
+  "asinh": Function(_method("asinh"), np.arcsinh, mp.asinh, near=(0.5, 1.0, 1e8)),
+  "acosh": Function(_method("acosh"), np.arccosh, mp.acosh, ((1, 2), (1, 1000)), (1.0, 1.5, 2.0, 1e8)),
+  "atanh": Function(_method("atanh"), np.arctanh, mp.atanh, ((-1, 1), (-0.1, 0.1)), (1.0, -1.0, 0.5)),
+  "asin": Function(_method("asin"), np.arcsin, mp.asin, ((-1, 1), (-0.1, 0.1)), (1.0, -1.0, 0.5)),
+  "acos": Function(_method("acos"), np.arccos, mp.acos, ((-1, 1), (-0.1, 0.1)), (1.0, -1.0, 0.5)),
+  "atan": Function(_method("atan"), np.arctan, mp.atan, near=(1.0, -1.0, 0.4142135623730950)),
+  "erf": Function(_method("erf"), _erf, mp.erf, ((-1, 1), (-6, 6)), (1.0, -1.0)),
+  "erfc": Function(_method("erfc"), _erfc, _mp_erfc, ((-1, 1), (-6, 28)), (0.5, 1.0, 26.5)),
 }
 """By the name of the method."""
 
 NOT_MEASURED = frozenset({
   # other names of the same
-  "recip", "swish", "clamp",
+  "recip", "swish", "clamp", "subtract", "multiply", "divide", "true_divide", "floor_divide", "remainder",
+  "negative", "positive", "absolute", "fix", "sgn", "bitwise_left_shift", "bitwise_right_shift", "log_sigmoid",
+  "arcsinh", "arccosh", "arctanh", "arcsin", "arccos", "arctan", "arctan2",
+  # one or two of the measured functions, or a choice among them: held to torch's by tests/tensor/operators
+  "rsub", "fmod", "frac", "copysign", "nan_to_num", "fmax", "fmin", "clamp_min", "clamp_max", "atan2", "hypot",
+  "logaddexp", "logaddexp2", "exp10", "logit", "sinc", "xlogy", "float_power", "lerp", "addcmul", "addcdiv",
+  "deg2rad", "rad2deg", "heaviside", "ldexp", "celu", "selu", "logsigmoid", "mish", "hardsigmoid", "hardswish",
+  "hardshrink", "softshrink", "tanhshrink", "threshold", "prelu",
   # conversions and choices, which are held bit for bit by tests/tensor/test_values.py
   "cast", "bitcast", "float", "double", "half", "bfloat16", "int", "long", "bool", "where", "masked_fill",
   # of integers and bools
   "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not", "lshift", "rshift", "logical_not",
   # which give bools
-  "eq", "ne", "isnan", "isinf", "isclose"})
+  "eq", "ne", "lt", "gt", "le", "ge", "less", "greater", "less_equal", "greater_equal", "not_equal",
+  "logical_and", "logical_or", "logical_xor", "isnan", "isinf", "isfinite", "isposinf", "isneginf", "signbit",
+  "isclose"})

@@ -1,0 +1,187 @@
+"""Tensors made of constants: filled, counted, in matrices, or like another one."""
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from tinyhw.core.errors import InvalidArgument, InvalidShape
+from tinyhw.device import Device
+from tinyhw.function.core import ConstType
+from tinyhw.function.movement import iota
+from tinyhw.function.reduction import DTypeLike, named
+from tinyhw.function.resize import Resize
+from tinyhw.ir.dtype import dtypes
+from tinyhw.ir.uop import UOp
+
+if TYPE_CHECKING:
+  from typing import Self
+
+
+def shape_of(shape: Any) -> tuple[int, ...]:
+  """`f(2, 3)`, `f((2, 3))` and `f(2)` as a tuple of sizes."""
+  sizes = shape if isinstance(shape, (tuple, list)) else (shape,)
+  if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)): sizes = sizes[0]
+  if any(not isinstance(s, int) or isinstance(s, bool) or s < 0 for s in sizes):
+    raise InvalidShape(f"{tuple(sizes)} is not a shape")
+  return tuple(sizes)
+
+
+class Creation(Resize):
+  """The functions that make tensors."""
+  __slots__ = ()
+
+  def requires_grad_(self, wanted: bool = True) -> Self:
+    """Say whether `backward` leaves a gradient in this leaf. Returns this."""
+    raise NotImplementedError
+
+  @classmethod
+  def _made(cls, node: UOp, requires_grad: bool) -> Self:
+    result = cls._wrap(node)
+    return result.requires_grad_() if requires_grad else result
+
+  # *** filled ***
+
+  @classmethod
+  def full(cls, shape: int | Sequence[int], value: ConstType, device: str | None = None, dtype: DTypeLike = None,
+           requires_grad: bool = False) -> Self:
+    """Every element `value`."""
+    sizes = shape_of(shape)
+    node = UOp.const(named(dtype) or dtypes.from_py(value), value, Device.canonicalize(device), sizes)
+    return cls._made(node, requires_grad)
+
+  @classmethod
+  def zeros(cls, *shape: Any, device: str | None = None, dtype: DTypeLike = None, requires_grad: bool = False) -> Self:
+    """Every element 0, as float32 unless told."""
+    return cls.full(shape_of(shape), 0.0, device, dtype, requires_grad)
+
+  @classmethod
+  def ones(cls, *shape: Any, device: str | None = None, dtype: DTypeLike = None, requires_grad: bool = False) -> Self:
+    """Every element 1, as float32 unless told."""
+    return cls.full(shape_of(shape), 1.0, device, dtype, requires_grad)
+
+  @classmethod
+  def empty(cls, *shape: Any, device: str | None = None, dtype: DTypeLike = None, requires_grad: bool = False) -> Self:
+    """Memory of its own whose contents are not defined."""
+    sizes = shape_of(shape)
+    kind = named(dtype) or dtypes.default_float
+    if not math.prod(sizes): return cls.full(sizes, 0, device, kind, requires_grad)
+    node = UOp.new_buffer(Device.canonicalize(device), math.prod(sizes), kind).reshape(sizes)
+    return cls._made(node, requires_grad)
+
+  # *** like this one ***
+
+  def full_like(self, value: ConstType, dtype: DTypeLike = None, device: str | None = None,
+                requires_grad: bool = False) -> Self:
+    """Every element `value`; this one's shape, and device and dtype unless told."""
+    return self.full(self.shape, value, device or self.device, named(dtype) or self.dtype, requires_grad)
+  def zeros_like(self, dtype: DTypeLike = None, device: str | None = None, requires_grad: bool = False) -> Self:
+    """Every element 0, otherwise like this one."""
+    return self.full_like(0, dtype, device, requires_grad)
+  def ones_like(self, dtype: DTypeLike = None, device: str | None = None, requires_grad: bool = False) -> Self:
+    """Every element 1, otherwise like this one."""
+    return self.full_like(1, dtype, device, requires_grad)
+  def empty_like(self, dtype: DTypeLike = None, device: str | None = None, requires_grad: bool = False) -> Self:
+    """Memory whose contents are not defined, otherwise like this one."""
+    return self.empty(self.shape, device=device or self.device, dtype=named(dtype) or self.dtype,
+                      requires_grad=requires_grad)
+  def new_full(self, shape: int | Sequence[int], value: ConstType, dtype: DTypeLike = None) -> Self:
+    """Another shape of `value`, of this device and, unless told, dtype."""
+    return self.full(shape, value, self.device, named(dtype) or self.dtype)
+  def new_zeros(self, *shape: Any, dtype: DTypeLike = None) -> Self:
+    """Zeros of another shape, of this device and, unless told, dtype."""
+    return self.new_full(shape_of(shape), 0, dtype)
+  def new_ones(self, *shape: Any, dtype: DTypeLike = None) -> Self:
+    """Ones of another shape, of this device and, unless told, dtype."""
+    return self.new_full(shape_of(shape), 1, dtype)
+  def new_empty(self, *shape: Any, dtype: DTypeLike = None) -> Self:
+    """Memory of another shape whose contents are not defined, of this device and, unless told, dtype."""
+    return self.empty(shape_of(shape), device=self.device, dtype=named(dtype) or self.dtype)
+
+  # *** counted ***
+
+  @classmethod
+  def arange(cls, start: float, stop: float | None = None, step: float = 1, device: str | None = None,
+             dtype: DTypeLike = None, requires_grad: bool = False) -> Self:
+    """start, start + step, ... below stop (above it for a negative step); from 0 when only a stop is given."""
+    if stop is None: start, stop = 0, start
+    if step == 0: raise InvalidArgument("arange with step 0")
+    count = max(0, math.ceil((stop - start) / step))
+    inexact = any(isinstance(x, float) for x in (start, stop, step))
+    kind = named(dtype) or (dtypes.default_float if inexact else dtypes.default_int)
+    places = cls._wrap(iota(count, Device.canonicalize(device)))
+    # What has a fraction is counted in a float, and cut at the end.
+    wide = kind if kind.is_float or not inexact else dtypes.float64
+    if kind.is_float and kind.bits == 16: wide = dtypes.float32
+    return cls._made((places.cast(wide) * step + start).cast(kind).uop, requires_grad)
+
+  @classmethod
+  def linspace(cls, start: float, stop: float, steps: int, device: str | None = None, dtype: DTypeLike = None,
+               requires_grad: bool = False) -> Self:
+    """`steps` numbers from start to stop, both included."""
+    if steps < 0: raise InvalidArgument(f"linspace of {steps} steps")
+    kind = named(dtype) or dtypes.default_float
+    places = cls._wrap(iota(steps, Device.canonicalize(device)))
+    wide = places.cast(dtypes.float32 if kind.is_float and kind.bits <= 32 else dtypes.float64)
+    step = (stop - start) / max(steps - 1, 1)
+    # Each half is counted from its own end, which so is exact.
+    values = (places < (steps + 1) // 2).where(wide * step + start, stop - (steps - 1 - wide) * step)
+    return cls._made(values.cast(kind).uop, requires_grad)
+
+  @classmethod
+  def logspace(cls, start: float, stop: float, steps: int, base: float = 10.0, device: str | None = None,
+               dtype: DTypeLike = None, requires_grad: bool = False) -> Self:
+    """`base` to the powers start..stop, in `steps` steps."""
+    kind = named(dtype) or dtypes.default_float
+    wide = cls.linspace(start, stop, steps, device, dtypes.float64)
+    return cls._made((base ** wide).cast(kind).uop, requires_grad)
+
+  # *** matrices ***
+
+  @classmethod
+  def eye(cls, rows: int, columns: int | None = None, device: str | None = None, dtype: DTypeLike = None,
+          requires_grad: bool = False, *, m: int | None = None) -> Self:
+    """1 on the diagonal, else 0."""
+    name = Device.canonicalize(device)
+    wide = m if m is not None else columns if columns is not None else rows
+    if rows < 0 or wide < 0: raise InvalidShape(f"eye of {rows} by {wide}")
+    line, row = cls._wrap(iota(rows, name)).reshape(rows, 1), cls._wrap(iota(wide, name))
+    return cls._made((line == row).cast(named(dtype) or dtypes.default_float).uop, requires_grad)
+
+  @classmethod
+  def tri(cls, rows: int, columns: int | None = None, diagonal: int = 0, device: str | None = None,
+          dtype: DTypeLike = None) -> Self:
+    """1 on a diagonal and below, else 0."""
+    ones = cls.ones(rows, rows if columns is None else columns, device=device, dtype=dtype)
+    return ones.tril(diagonal)
+
+  @classmethod
+  def tril_indices(cls, row: int, col: int, offset: int = 0, device: str | None = None) -> Self:
+    """Positions of the lower triangle of a matrix: a row of rows, and one of columns."""
+    places: Self = cls.ones(row, col, device=device).tril(offset).nonzero()
+    return places.T
+
+  @classmethod
+  def triu_indices(cls, row: int, col: int, offset: int = 0, device: str | None = None) -> Self:
+    """Positions of the upper triangle of a matrix: a row of rows, and one of columns."""
+    places: Self = cls.ones(row, col, device=device).triu(offset).nonzero()
+    return places.T
+
+  @classmethod
+  def hann_window(cls, size: int, periodic: bool = True, device: str | None = None, dtype: DTypeLike = None) -> Self:
+    """sin(pi i / n) squared: a bell of `size` elements."""
+    return cls._bell(size, periodic, 0.5, device, dtype)
+
+  @classmethod
+  def hamming_window(cls, size: int, periodic: bool = True, device: str | None = None, dtype: DTypeLike = None) -> Self:
+    """0.54 - 0.46 cos(2 pi i / n)."""
+    return cls._bell(size, periodic, 0.54, device, dtype)
+
+  @classmethod
+  def _bell(cls, size: int, periodic: bool, alpha: float, device: str | None, dtype: DTypeLike) -> Self:
+    kind = named(dtype) or dtypes.default_float
+    if size == 1: return cls.ones(1, device=device, dtype=kind)
+    places = cls._wrap(iota(size,
+                            Device.canonicalize(device))).cast(dtypes.float64 if kind.bits > 32 else dtypes.float32)
+    turns = (places * (2 * math.pi / (size if periodic else size - 1))).cos()
+    return (alpha - (1 - alpha) * turns).cast(kind)

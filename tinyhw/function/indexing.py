@@ -1,0 +1,420 @@
+"""Functions of positions: indexing, gathering, scattering, masks.
+
+A position is compared with the places of its axis, and what matches is summed: nothing of that is put into memory.
+"""
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from tinyhw.core.errors import InvalidArgument, InvalidIndex, InvalidShape, InvalidType
+from tinyhw.function.core import ConstType, broadcast_shape
+from tinyhw.function.joining import Joining
+from tinyhw.ir.dtype import dtypes
+from tinyhw.ir.ops import Ops
+
+if TYPE_CHECKING:
+  from typing import Self
+
+
+@dataclass
+class Index:
+  """An index in parts: for each axis the bounds and the step; the shape of the result; index tensors by axis of it."""
+  bounds: list[tuple[int, int]] = field(default_factory=list)
+  steps: list[int] = field(default_factory=list)
+  shape: list[int] = field(default_factory=list)
+  tensors: list[tuple[int, Any]] = field(default_factory=list)
+
+  def add(self, bounds: tuple[int, int], step: int, size: int | None) -> None:
+    """One more axis; it is not in the result when `size` is None."""
+    self.bounds.append(bounds)
+    self.steps.append(step)
+    if size is not None: self.shape.append(size)
+
+  @property
+  def backward(self) -> tuple[bool, ...]:
+    """Which axes are read from their end."""
+    return tuple(s < 0 for s in self.steps)
+
+
+class Indexing(Joining):
+  """The functions of positions."""
+  __slots__ = ()
+
+  # *** what an index says ***
+
+  def _items(self, index: Any) -> list[Any]:
+    """The parts of an index, data as tensors; a mask is the positions where it is True, one part an axis of it."""
+    found: list[Any] = []
+    for item in index if isinstance(index, tuple) else [index]:
+      if isinstance(item, bool): raise InvalidType("a bool is no index", hint="unsqueeze, or use a mask of the shape")
+      if not isinstance(item, Indexing) and (isinstance(item, (list, tuple)) or getattr(item, "shape", ()) != ()):
+        item = type(self)(item, device=self.device)  # type: ignore[call-arg]  # a Tensor is made of data
+        if not item.numel(): item = item.cast(dtypes.default_int)
+      if isinstance(item, Indexing) and item.dtype.is_bool:
+        # The axes that it meets are those behind the items before it.
+        before = sum(1 for i in found if i is not None and i is not Ellipsis)
+        if not any(i is Ellipsis for i in found) and self.shape[before:before + item.ndim] != item.shape:
+          raise InvalidIndex(f"a mask of shape {item.shape} for axes of sizes {self.shape[before:before + item.ndim]}")
+        found += item.nonzero(as_tuple=True)
+      else: found.append(item)
+    return found
+
+  def _index(self, index: Any) -> Index:
+    """What an index asks for, axis by axis."""
+    items = self._items(index)
+    if (n := sum(i is Ellipsis for i in items)) > 1: raise InvalidIndex("an index has at most one ellipsis")
+    taken = sum(1 for i in items if i is not None and i is not Ellipsis)
+    if taken > self.ndim: raise InvalidIndex(f"{taken} indices for shape {self.shape}")
+    at = next((k for k, i in enumerate(items) if i is Ellipsis), len(items))
+    items[at:at + n] = [slice(None)] * (self.ndim - taken)
+    found = Index()
+    for item in items:
+      if item is None: found.shape.append(1)
+      else: self._index_axis(item, len(found.bounds), found)
+    return found
+
+  def _index_axis(self, item: Any, axis: int, found: Index) -> None:
+    size = self.shape[axis]
+    if isinstance(item, Indexing):
+      if not item.dtype.is_int: raise InvalidType(f"an index tensor of {item.dtype}", hint="use integers, or a mask")
+      found.tensors.append((len(found.shape), item))
+      found.add((0, size), 1, size)
+    elif isinstance(item, slice):
+      try: start, stop, step = item.indices(size)
+      except (TypeError, ValueError) as error: raise InvalidType(f"slice {item}: {error}") from None
+      if not (count := len(range(start, stop, step))): found.add((0, 0), 1, 0)
+      else:
+        last = start + (count - 1) * step
+        found.add((min(start, last), max(start, last) + 1), step, count)
+    else:
+      try: position = item.__index__()
+      except (AttributeError, TypeError):
+        raise InvalidType(f"{type(item).__name__} is not an index: {item!r}") from None
+      if not -size <= position < size: raise InvalidIndex(f"index {position} of axis {axis} of shape {self.shape}")
+      found.add((position % size, position % size + 1), 1, None)
+
+  # *** reading ***
+
+  def __getitem__(self, index: Any) -> Self:
+    """PyTorch's indexing: ints, slices with any step, None, ..., integer tensors (out of range, these read 0),
+    masks."""
+    wanted = self._index(index)
+    cut = self.shrink(wanted.bounds)
+    if any(wanted.backward): cut = cut._derive(cut.uop.flip(wanted.backward))
+    if any(abs(s) > 1 for s in wanted.steps): cut = cut._every([abs(s) for s in wanted.steps])
+    result = cut.reshape(tuple(wanted.shape))
+    return result._take(wanted.tensors) if wanted.tensors else result
+
+  def _places(self) -> Self:
+    """This index in a type that counts elements, without wrapping: what is too large for one is in no axis."""
+    if not self.dtype.is_int: raise InvalidType(f"an index tensor of {self.dtype}", hint="use integers")
+    return self.cast(dtypes.int32 if self.dtype.bits < 32 or self.dtype is dtypes.int32 else dtypes.int64)
+
+  def _take(self, tensors: list[tuple[int, Any]]) -> Self:
+    """Indexing by integer tensors: the sum over the indexed axes of the elements where all indices match."""
+    axes = [axis for axis, _ in tensors]
+    rest = [a for a in range(self.ndim) if a not in axes]
+    wide = broadcast_shape(*(t.shape for _, t in tensors))
+    n, k, r = len(wide), len(axes), len(rest)
+    mask: Self | None = None
+    found: Self | None = None
+    for j, (axis, t) in enumerate(tensors):
+      size = self.shape[axis]
+      place = t._places()
+      place = (place < 0).where(place + size, place).reshape((1,) * (n - t.ndim) + t.shape + (1,) * (k + r))
+      match = place == self._iota(size).reshape((1,) * (n + j) + (size,) + (1,) * (k - 1 - j + r))
+      mask = match if mask is None else mask & match
+      inside = (place >= 0) & (place < size)
+      found = inside if found is None else found & inside
+    assert mask is not None and found is not None
+    values = self.permute(axes + rest).reshape((1,) * n + tuple(self.shape[a] for a in axes + rest))
+    summed = values._picked(mask, range(n, n + k), found)
+    kept = tuple(self.shape[a] for a in rest)
+    result = summed.reshape(wide + kept)
+    # Neighbouring index tensors leave their result where they stood, others in front (NumPy's rule).
+    if axes[-1] - axes[0] != k - 1: return result
+    first = axes[0]
+    return result.permute([n + i for i in range(first)] + list(range(n)) + [n + i for i in range(first, r)])
+
+  def _picked(self, mask: Self, axes: Sequence[int], inside: Self) -> Self:
+    """The element along the axes where the mask is True, which is True once at most: where `inside`, else it is 0. The
+    axes get size 1."""
+    if self.dtype.is_bool: return self._derive((mask & self).uop.reduce(Ops.MAX, axes))
+    # Nothing changes by adding -0.0, not even the sign of a zero.
+    picked = mask.where(self, -0.0 if self.dtype.is_float else 0)
+    total = picked._derive(picked.uop.reduce(Ops.ADD, axes))
+    return inside.where(total, 0) if self.dtype.is_float else total
+
+  def gather(self, axis: int, index: Self) -> Self:
+    """Element `index[i, j, ...]` of an axis, at each other position of `index`."""
+    axis = self._axis(axis)
+    if index.ndim != self.ndim or any(i > s for a, (i, s) in enumerate(zip(index.shape, self.shape)) if a != axis):
+      raise InvalidShape(f"gather from shape {self.shape} by indices of shape {index.shape} along axis {axis}")
+    if not self.ndim: return self.reshape(1).gather(0, index.reshape(1)).reshape(())
+    values = self.shrink([None if a == axis else (0, i) for a, i in enumerate(index.shape)])
+    # (index axes..., positions of the axis)
+    values = values.movedim(axis, -1).unsqueeze(axis)
+    place = index._places().unsqueeze(-1)
+    mask, inside = place == self._iota(self.shape[axis]), (place >= 0) & (place < self.shape[axis])
+    return values._picked(mask, (self.ndim,), inside).squeeze(-1)
+
+  def take_along_dim(self, index: Self, axis: int | None = None) -> Self:
+    """As `gather`, where the other axes broadcast; of the flat tensor when no axis is named."""
+    if axis is None: return self.flatten().gather(0, index.flatten())
+    axis = self._axis(axis)
+    if index.ndim != self.ndim: raise InvalidShape(f"indices of shape {index.shape} for shape {self.shape}")
+    common = broadcast_shape(*((*s[:axis], 1, *s[axis + 1:]) for s in (self.shape, index.shape)))
+    def spread(x: Self) -> Self: return x.expand((*common[:axis], x.shape[axis], *common[axis + 1:]))
+    return spread(self).gather(axis, spread(index))
+
+  def index_select(self, axis: int, index: Self) -> Self:
+    """The chosen positions of an axis, in the order of a vector."""
+    axis = self._axis(axis)
+    if index.ndim > 1: raise InvalidShape(f"index_select by indices of shape {index.shape}", hint="give a vector")
+    return self[(slice(None),) * axis + (index.reshape(-1),)]
+
+  def take(self, index: Self) -> Self:
+    """Elements of the flat tensor, in the shape of `index`."""
+    return self.flatten()[index]
+
+  def one_hot(self, classes: int = -1) -> Self:
+    """A new last axis that is 1 at each element's value and else 0, as int32; of one more class than the greatest
+    element for -1, which is read."""
+    if not self.dtype.is_int: raise InvalidType(f"one_hot of {self.dtype}", hint="it is for integers")
+    if classes == -1:
+      if not self.numel(): raise InvalidArgument("one_hot of no elements", hint="say how many classes")
+      classes = int(self._extreme_value()) + 1
+    return (self.unsqueeze(-1) == self._iota(classes)).cast(dtypes.int32)
+
+  def _extreme_value(self) -> ConstType:
+    """The greatest element, read."""
+    top: Any = self._derive(self.uop.reduce(Ops.MAX, range(self.ndim)))
+    value: ConstType = top.item()
+    return value
+
+  # *** masks, whose results have a shape that depends on values: they are read ***
+
+  def nonzero(self, as_tuple: bool = False) -> Any:
+    """Positions of the elements that are not zero, one a row; or a vector for each axis. How many there are is read."""
+    marks: Any = self.bool().flatten().cast(dtypes.int32)
+    before = marks.cumsum(0) if self.numel() else marks
+    count = int(marks.sum().item()) if self.numel() else 0
+    # The k-th one is at the position that as many running sums are less than or equal to k.
+    at = (before.unsqueeze(0) <= self._iota(count).unsqueeze(1)).sum(1)
+    found, rest = [], at
+    for size in self.shape[::-1]:
+      found.append(rest % max(size, 1))
+      rest = rest // max(size, 1)
+    found = found[::-1]
+    if as_tuple: return tuple(found) if self.ndim else (at,)
+    return found[0].stack(*found[1:], dim=1) if found else at._same().reshape(count, 0)
+
+  argwhere = nonzero
+
+  def masked_select(self, mask: Self) -> Self:
+    """The elements where the mask, which broadcasts, is True, in one axis. How many there are is read."""
+    if not mask.dtype.is_bool: raise InvalidType(f"a mask of {mask.dtype}", hint="compare it with something")
+    shape = broadcast_shape(self.shape, mask.shape)
+    (at,) = mask.expand(shape).flatten().nonzero(as_tuple=True)
+    chosen: Self = self.expand(shape).flatten()[at]
+    return chosen
+
+  def masked_scatter(self, mask: Self, source: Self) -> Self:
+    """The elements of `source`, in their order, where the mask is True."""
+    if not mask.dtype.is_bool: raise InvalidType(f"a mask of {mask.dtype}", hint="compare it with something")
+    shape = broadcast_shape(self.shape, mask.shape)
+    marks: Any = mask.expand(shape).flatten()
+    rank = marks.cast(dtypes.int32).cumsum(0) - 1
+    values = source.flatten()[rank].reshape(shape)
+    result: Self = marks.reshape(shape).where(values.cast(self.dtype), self)
+    return result
+
+  # *** writing ***
+
+  def _placed(self, wanted: Index, shape: tuple[int, ...]) -> Self:
+    """The inverse of indexing without tensors: zeros of a shape, with these elements at the places of the index."""
+    spans = [high - low for low, high in wanted.bounds]
+    steps = [abs(s) for s in wanted.steps]
+    counts = [-(-span // step) for span, step in zip(spans, steps)]
+    apart = self.reshape(tuple(itertools.chain.from_iterable((c, 1) for c in counts)))
+    apart = apart._grown([p for step in steps for p in ((0, 0), (0, step - 1))])
+    spread = apart.reshape(tuple(c * step for c, step in zip(counts, steps))).shrink([(0, span) for span in spans])
+    if any(wanted.backward): spread = spread._derive(spread.uop.flip(wanted.backward))
+    return spread._grown([(low, size - high) for (low, high), size in zip(wanted.bounds, shape)])
+
+  def _with_part(self, index: Any, value: Self, accumulate: bool = False) -> Self:
+    """This with other values (or more, to accumulate) at the places of an index."""
+    wanted = self._index(index)
+    part = tuple(wanted.shape)
+    if wanted.tensors or accumulate:
+      cut = self.shrink(wanted.bounds)
+      if any(wanted.backward): cut = cut._derive(cut.uop.flip(wanted.backward))
+      cut = cut._every([abs(s) for s in wanted.steps]).reshape(part)
+      value = cut._with_rows(wanted.tensors, value.cast(self.dtype), accumulate) if wanted.tensors else cut + value
+    spread = value.cast(self.dtype).expand(part)._placed(wanted, self.shape)
+    if part == self.shape and not any(wanted.backward): return spread
+    mask = self._wrap(self._const(True, dtypes.bool, part))._placed(wanted, self.shape)
+    return mask.where(spread, self)
+
+  def _with_rows(self, tensors: list[tuple[int, Any]], value: Self, accumulate: bool) -> Self:
+    """This with other values where index tensors say: the indexed axes become one, along which rows are scattered."""
+    axes = [axis for axis, _ in tensors]
+    rest = [a for a in range(self.ndim) if a not in axes]
+    wide = broadcast_shape(*(t.shape for _, t in tensors))
+    kept = tuple(self.shape[a] for a in rest)
+    line: Self | None = None
+    inside: Self | None = None
+    for axis, t in tensors:
+      size = self.shape[axis]
+      place = t._places()
+      place = (place < 0).where(place + size, place)
+      there = (place >= 0) & (place < size)
+      line = place if line is None else line * size + place
+      inside = there if inside is None else inside & there
+    assert line is not None and inside is not None
+    count = math.prod(self.shape[a] for a in axes)
+    line = inside.where(line, count).expand(wide).reshape(-1, *(1 for _ in rest)) if math.prod(wide) else line
+    n = len(wide)
+    if axes[-1] - axes[0] == len(axes) - 1:
+      first = axes[0]
+      value = value.expand((*kept[:first], *wide, *kept[first:]))
+      value = value.permute([*range(first, first + n), *range(first), *range(first + n, value.ndim)])
+    else: value = value.expand((*wide, *kept))
+    if not value.numel(): return self
+    rows = value.reshape(-1, *kept)
+    table = self.permute(axes + rest).reshape(count, *kept)
+    places = line.expand(rows.shape)
+    table = table.scatter_reduce(0, places, rows, "sum") if accumulate else table.scatter(0, places, rows)
+    order = axes + rest
+    back = table.reshape([self.shape[a] for a in order])
+    return back.permute([order.index(a) for a in range(self.ndim)])
+
+  def scatter(self, axis: int, index: Self, src: Any, reduce: str | None = None) -> Self:
+    """The elements of `src` (or one number) written to the positions `index` of an axis. Of several for one place the
+    last one stays; with `reduce` "add" or "multiply" all of them and what was there are combined."""
+    if reduce not in (None, "add", "multiply"):
+      raise InvalidArgument(f'reduce {reduce!r} is neither "add" nor "multiply"', hint="scatter_reduce has more")
+    values: Any = src if isinstance(src, Indexing) else self._like(self, src).expand(index.shape).cast(self.dtype)
+    if reduce is not None: return self.scatter_reduce(axis, index, values, "sum" if reduce == "add" else "prod")
+    mask, values = self._writers(axis, index, values)
+    axis = self._axis(axis) if self.ndim else 0
+    # The last writer has the greatest number.
+    number = self._iota(mask.shape[-1]) + 1
+    last = mask.where(number, 0)
+    winner = last._derive(last.uop.reduce(Ops.MAX, (mask.ndim - 1,)))
+    written = winner > 0
+    picked = values._picked(number == winner, (mask.ndim - 1,), written)
+    kept = self.movedim(axis, -1).unsqueeze(-1) if self.ndim else self.reshape(1, 1)
+    result = written.where(picked, kept).squeeze(-1)
+    return result.movedim(-1, axis) if self.ndim else result.reshape(())
+
+  def _writers(self, axis: int, index: Self, src: Self) -> tuple[Self, Self]:
+    """Who writes where: (other axes..., places, writers) as a mask, and the values as (other axes..., 1, writers)."""
+    if src.dtype is not self.dtype:
+      raise InvalidType(f"scatter of {src.dtype} into {self.dtype}", hint="cast one of them")
+    if not self.ndim: return self.reshape(1)._writers(0, index.reshape(1), src.reshape(1))
+    axis = self._axis(axis)
+    if index.ndim != self.ndim or src.ndim != self.ndim or any(i > s for i, s in zip(index.shape, src.shape)) or any(
+        i > s for a, (i, s) in enumerate(zip(index.shape, self.shape)) if a != axis):
+      raise InvalidShape(f"scatter of shape {src.shape} into shape {self.shape} by indices of shape {index.shape} "
+                         f"along axis {axis}")
+    size = self.shape[axis]
+    place = index._places().movedim(axis, -1).unsqueeze(-2)
+    place = (place < 0).where(place + size, place)
+    values = src.shrink([(0, i) for i in index.shape]).movedim(axis, -1).unsqueeze(-2)
+    mask = place == self._iota(size).unsqueeze(-1)
+    # Where an index has fewer positions on another axis nothing is written.
+    more = [(0, s - i) for a, (s, i) in enumerate(zip(self.shape, index.shape)) if a != axis]
+    return mask._grown([*more, (0, 0), (0, 0)]), values._grown([*more, (0, 0), (0, 0)])
+
+  def scatter_add(self, axis: int, index: Self, src: Self) -> Self:
+    """The elements of `src` added at the positions `index` of an axis."""
+    return self.scatter_reduce(axis, index, src, "sum")
+
+  def scatter_reduce(self, axis: int, index: Self, src: Self, reduce: str, include_self: bool = True) -> Self:
+    """The elements of `src` combined at the positions `index` of an axis: "sum", "prod", "mean", "amax" or "amin", with
+    what was there or, without `include_self`, only where nothing was written."""
+    names = {"sum": Ops.ADD, "prod": Ops.MUL, "mean": Ops.ADD, "amax": Ops.MAX, "amin": Ops.MAX}
+    if reduce not in names: raise InvalidArgument(f"reduce {reduce!r} is none of {', '.join(names)}")
+    mask, values = self._writers(axis, index, src)
+    own = self.movedim(axis, -1) if self.ndim else self.reshape(1)
+    mine = self._wrap(self._const(include_self, dtypes.bool, (*own.shape, 1)))
+    # What was there is one more writer.
+    marks = mask.cat(mine, dim=-1)
+    spread = values.expand(mask.shape).cat(own.unsqueeze(-1), dim=-1)
+    total = spread._combined(marks, names[reduce], reduce == "amin")
+    if reduce == "mean":
+      count = marks.cast(dtypes.int32)
+      many = count._derive(count.uop.reduce(Ops.ADD, (count.ndim - 1,)))
+      many = many.maximum(1).cast(self.dtype)
+      total = total / many if self.dtype.is_float else total // many
+    if not include_self:
+      written = mask._derive(mask.uop.reduce(Ops.MAX, (mask.ndim - 1,)))
+      total = written.where(total, own.unsqueeze(-1))
+    result = total.squeeze(-1)
+    return result.movedim(-1, axis) if self.ndim else result.reshape(())
+
+  def _combined(self, marks: Self, op: Ops, least: bool) -> Self:
+    """The marked elements of the last axis combined."""
+    if least:
+      if self.dtype.is_float: return -((-self)._combined(marks, op, False))
+      return self.bitwise_not()._combined(marks, op, False).bitwise_not()
+    start: ConstType = {Ops.ADD: 0, Ops.MUL: 1, Ops.MAX: self.dtype.min}[op]
+    chosen = marks.where(self, start)
+    return chosen._derive(chosen.uop.reduce(op, (self.ndim - 1,)))
+
+  def _rows(self, axis: int, index: Self, source: Self) -> tuple[Self, Self]:
+    """A vector of positions and the rows for them, both in the shape of the rows."""
+    axis = self._axis(axis)
+    wanted = (*self.shape[:axis], index.numel(), *self.shape[axis + 1:])
+    if source.shape != wanted and source.ndim:
+      raise InvalidShape(f"rows of shape {source.shape} where {wanted} are needed")
+    line = index.reshape([-1 if a == axis else 1 for a in range(self.ndim)])
+    return line.expand(wanted), source.expand(wanted)
+
+  def index_add(self, axis: int, index: Self, source: Self, *, alpha: ConstType = 1) -> Self:
+    """`alpha` times the rows of `source` added to those that a vector names."""
+    line, rows = self._rows(axis, index, source if alpha == 1 else source * alpha)
+    return self.scatter_reduce(axis, line, rows, "sum")
+
+  def index_copy(self, axis: int, index: Self, source: Self) -> Self:
+    """The rows of `source` in place of those that a vector names."""
+    return self.scatter(axis, *self._rows(axis, index, source))
+
+  def index_fill(self, axis: int, index: Self, value: ConstType) -> Self:
+    """One value in all rows that a vector names."""
+    axis = self._axis(axis)
+    place = index._places()
+    place = (place < 0).where(place + self.shape[axis], place)
+    match = place.reshape(1, -1) == self._iota(self.shape[axis]).unsqueeze(1)
+    named = match._derive(match.uop.reduce(Ops.MAX, (1,))).reshape([-1 if a == axis else 1 for a in range(self.ndim)])
+    return named.where(value, self).cast(self.dtype)
+
+  def index_put(self, index: Sequence[Self], values: Self, accumulate: bool = False) -> Self:
+    """Values at the places that tensors name together; with `accumulate` they are added."""
+    return self._with_part(tuple(index), values, accumulate)
+
+  def select_scatter(self, src: Self, axis: int, index: int) -> Self:
+    """Another value at one position of an axis."""
+    return self._with_part((slice(None),) * self._axis(axis) + (index,), src)
+
+  def slice_scatter(self, src: Self, axis: int = 0, start: int | None = None, stop: int | None = None,
+                    step: int = 1) -> Self:
+    """Another value at a slice of an axis."""
+    return self._with_part((slice(None),) * self._axis(axis) + (slice(start, stop, step),), src)
+
+  def diagonal_scatter(self, src: Self, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Self:
+    """Another value on a diagonal."""
+    a, b = self._axis(dim1), self._axis(dim2)
+    last = self.movedim((a, b), (-2, -1))
+    rows, columns = last.shape[-2:]
+    mask = (self._iota(columns) - self._iota(rows).unsqueeze(1)).eq(offset)
+    square = src.diag_embed(offset)
+    need = [max(s, t) for s, t in zip((rows, columns), square.shape[-2:])]
+    wide = square._grown([(0, 0)] * (square.ndim - 2) + [(0, n - s) for n, s in zip(need, square.shape[-2:])])
+    cut = wide.shrink([*(None for _ in wide.shape[:-2]), (0, rows), (0, columns)])
+    return mask.where(cut, last).movedim((-2, -1), (a, b))

@@ -1,0 +1,254 @@
+"""Functions that put tensors beside each other, take them apart, and add elements around them."""
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from tinyhw.core.errors import InvalidArgument, InvalidShape
+from tinyhw.function.core import ConstType, broadcast_shape
+from tinyhw.function.movement import Movement
+from tinyhw.function.spelling import of_several
+from tinyhw.ir.dtype import dtypes, promote
+
+if TYPE_CHECKING:
+  from typing import Self
+
+Padding = Sequence[tuple[int, int] | None]
+MODES = ("constant", "reflect", "replicate", "circular")
+
+
+class Joining(Movement):
+  """The functions that join, split and pad."""
+  __slots__ = ()
+
+  # *** padding ***
+
+  def pad(self, padding: int | Sequence[int] | Padding, mode: str = "constant", value: ConstType | None = None) -> Self:
+    """Elements added around: ((before, after) or None for each axis), or a flat list (before, after) from the last
+    axis on. `mode` says which: a constant `value` (0), or the tensor's own: "reflect" (without the border itself),
+    "replicate" (the border's) or "circular" (from the other end). A negative padding cuts."""
+    if mode not in MODES: raise InvalidArgument(f"padding mode {mode!r} is none of {', '.join(MODES)}")
+    if mode != "constant" and value is not None: raise InvalidArgument(f"padding mode {mode!r} takes no value")
+    full = self._padding(padding)
+    cut = self.shrink([(max(-b, 0), s - max(-a, 0)) for s, (b, a) in zip(self.shape, full)])
+    grown = tuple((max(b, 0), max(a, 0)) for b, a in full)
+    if mode == "constant": return cut._padded(grown, 0 if value is None else value)
+    result = cut
+    for axis, (before, after) in enumerate(grown):
+      if before or after: result = result._extended(axis, before, after, mode)
+    return result
+
+  def _padding(self, padding: int | Sequence[int] | Padding) -> tuple[tuple[int, int], ...]:
+    """(before, after) of each axis."""
+    if isinstance(padding, int): return ((padding, padding),) * self.ndim
+    if padding and all(isinstance(p, int) for p in padding):
+      flat: list[int] = list(padding)  # type: ignore[arg-type]  # all of them are ints
+      if len(flat) % 2 or len(flat) > 2 * self.ndim:
+        raise InvalidShape(f"padding {padding} of shape {self.shape}", hint="give (before, after) for the last axes")
+      pairs = list(zip(flat[::2], flat[1::2]))[::-1]
+      return ((0, 0),) * (self.ndim - len(pairs)) + tuple(pairs)
+    full = tuple((0, 0) if p is None else tuple(p) for p in padding)  # type: ignore[arg-type]  # none is an int
+    if len(full) > self.ndim or any(len(p) != 2 for p in full) or padding and len(full) != self.ndim:
+      raise InvalidShape(f"padding {padding} of shape {self.shape}", hint="give (before, after) for each axis")
+    return full or ((0, 0),) * self.ndim  # type: ignore[return-value]  # each has two ints
+
+  def _padded(self, padding: Sequence[tuple[int, int]], value: ConstType) -> Self:
+    padded = self._grown(padding)
+    if value == 0 and math.copysign(1, value) > 0: return padded
+    inside = self._wrap(self._const(True, dtypes.bool).pad(tuple(padding)))
+    return inside.where(padded, value)
+
+  def _extended(self, axis: int, before: int, after: int, mode: str) -> Self:
+    """An axis longer by its own elements."""
+    size = self.shape[axis]
+    most = {"reflect": size - 1, "circular": size, "replicate": before + after if size else 0}[mode]
+    if max(before, after) > most:
+      raise InvalidShape(f"{mode} padding by {before}, {after} of axis {axis} of shape {self.shape}",
+                         hint=f"at most {most} on a side")
+    if mode == "circular":
+      times = self.repeat([3 if i == axis else 1 for i in range(self.ndim)])
+      return times.narrow(axis, size - before, before + size + after)
+    if mode == "reflect":
+      parts = [self.narrow(axis, 1, before).flip(axis), self, self.narrow(axis, size - 1 - after, after).flip(axis)]
+    else:
+      first, last = self.narrow(axis, 0, 1), self.narrow(axis, size - 1, 1)
+      def wide(x: Self, n: int) -> Self: return x.expand([n if i == axis else s for i, s in enumerate(x.shape)])
+      parts = [wide(first, before), self, wide(last, after)]
+    head, *rest = (p for p in parts if p.shape[axis])
+    return head.cat(*rest, dim=axis)
+
+  # *** joining ***
+
+  @of_several("dim")
+  def cat(self, *others: Self, dim: int = 0) -> Self:
+    """Joined with others along an axis. (An empty tensor of one axis joins anything, as in PyTorch.)"""
+    tensors = [t for t in (self, *others) if t.shape != (0,)] or [self]
+    first = tensors[0]
+    dim = first._axis(dim)
+    for t in tensors[1:]:
+      if t.shape[:dim] + t.shape[dim + 1:] != first.shape[:dim] + first.shape[dim + 1:] or t.ndim != first.ndim:
+        raise InvalidShape(f"shapes {', '.join(str(x.shape) for x in tensors)} do not join along axis {dim}")
+    if not first.ndim: raise InvalidShape("tensors of shape () have no axis to join along", hint="use stack")
+    dtype = promote(*(t.dtype for t in (self, *others)))
+    pieces = [t.cast(dtype) for t in tensors if t.shape[dim]]
+    if not pieces: return first.cast(dtype)._same()
+    if len(pieces) == 1: return pieces[0]._same()
+    total, start = sum(t.shape[dim] for t in pieces), 0
+    result: Self | None = None
+    for t in pieces:
+      size = t.shape[dim]
+      padding = [(start, total - start - size) if i == dim else (0, 0) for i in range(first.ndim)]
+      piece = t._grown(padding)
+      # Chosen, not added: no bit of an element changes.
+      if result is None: result = piece
+      else: result = self._wrap(self._const(True, dtypes.bool, t.shape).pad(tuple(padding))).where(piece, result)
+      start += size
+    assert result is not None
+    return result
+  concat = cat
+  concatenate = cat
+
+  @of_several("dim")
+  def stack(self, *others: Self, dim: int = 0) -> Self:
+    """Joined with others of the same shape along a new axis."""
+    for t in others:
+      if t.shape != self.shape: raise InvalidShape(f"shapes {self.shape} and {t.shape} do not stack: they differ")
+    return self.unsqueeze(dim).cat(*(t.unsqueeze(dim) for t in others), dim=self._axis(dim, extra=1))
+
+  @of_several()
+  def hstack(self, *others: Self) -> Self:
+    """Joined along axis 1, vectors along their only one."""
+    parts = [t._at_least(1) for t in (self, *others)]
+    return parts[0].cat(*parts[1:], dim=0 if parts[0].ndim == 1 else 1)
+
+  @of_several()
+  def vstack(self, *others: Self) -> Self:
+    """Joined along axis 0, where vectors are rows."""
+    parts = [t._at_least(2) for t in (self, *others)]
+    return parts[0].cat(*parts[1:], dim=0)
+
+  @of_several()
+  def dstack(self, *others: Self) -> Self:
+    """Joined along axis 2; vectors are rows first, and get a new last axis."""
+    parts = [t if t.ndim > 2 else t._at_least(2).unsqueeze(-1) for t in (self, *others)]
+    return parts[0].cat(*parts[1:], dim=2)
+
+  @of_several()
+  def column_stack(self, *others: Self) -> Self:
+    """Joined along axis 1, where vectors are columns."""
+    parts = [t.reshape(-1, 1) if t.ndim < 2 else t for t in (self, *others)]
+    return parts[0].cat(*parts[1:], dim=1)
+
+  @of_several()
+  def broadcast_tensors(self, *others: Self) -> tuple[Self, ...]:
+    """All expanded to their common shape."""
+    shape = broadcast_shape(*(t.shape for t in (self, *others)))
+    return tuple(t.expand(shape) for t in (self, *others))
+
+  @of_several("indexing")
+  def meshgrid(self, *others: Self, indexing: str = "ij") -> tuple[Self, ...]:
+    """The vectors expanded to a common grid, each along an axis of its own; "xy" exchanges the first two."""
+    if indexing not in ("ij", "xy"): raise InvalidArgument(f'indexing {indexing!r} is neither "ij" nor "xy"')
+    vectors = [t.reshape(-1) for t in (self, *others)]
+    if any(t.ndim > 1 for t in (self, *others)): raise InvalidShape("meshgrid is for vectors and scalars")
+    n = len(vectors)
+    shape = tuple(v.numel() for v in vectors)
+    grids = tuple(v.reshape(tuple(-1 if i == k else 1 for i in range(n))).expand(shape) for k, v in enumerate(vectors))
+    return grids if indexing == "ij" or n < 2 else tuple(g.transpose(0, 1) for g in grids)
+
+  @of_several()
+  def cartesian_prod(self, *others: Self) -> Self:
+    """Every combination of elements of the vectors, one a row."""
+    if not others: return self._same()
+    grids = self.meshgrid(*others)
+    flat = [g.reshape(-1) for g in grids]
+    return flat[0].stack(*flat[1:], dim=-1)
+
+  @of_several()
+  def atleast_1d(self, *others: Self) -> Any:
+    """With one axis at least; of several tensors all of them."""
+    return self._each_at_least(1, others)
+
+  @of_several()
+  def atleast_2d(self, *others: Self) -> Any:
+    """With two axes at least; of several tensors all of them."""
+    return self._each_at_least(2, others)
+
+  @of_several()
+  def atleast_3d(self, *others: Self) -> Any:
+    """With three axes at least (a matrix gets a new last one); of several tensors all of them."""
+    found = tuple(t._at_least(2).unsqueeze(-1) if t.ndim < 3 else t for t in (self, *others))
+    return found if others else found[0]
+
+  def _each_at_least(self, axes: int, others: tuple[Self, ...]) -> Any:
+    found = tuple(t._at_least(axes) for t in (self, *others))
+    return found if others else found[0]
+
+  # *** splitting ***
+
+  def split(self, sizes: int | Sequence[int], axis: int = 0) -> tuple[Self, ...]:
+    """Cut along an axis into pieces of that size (the last may be smaller), or of those sizes."""
+    axis = self._axis(axis)
+    if not self.shape: raise InvalidShape("a tensor of shape () has no axis to split")
+    total = self.shape[axis]
+    if isinstance(sizes, int):
+      if sizes < 0 or sizes == 0 and total: raise InvalidShape(f"pieces of {sizes} along axis {axis}")
+      lengths = [min(sizes, total - i) for i in range(0, total, sizes)] if total else [0]
+    else: lengths = list(sizes)
+    if sum(lengths) != total or any(n < 0 for n in lengths):
+      raise InvalidShape(f"sizes {lengths} do not add up to {total}, the size of axis {axis}")
+    starts = itertools.accumulate(lengths, initial=0)
+    return tuple(self.narrow(axis, start, size) for start, size in zip(starts, lengths))
+
+  def chunk(self, count: int, axis: int = 0) -> tuple[Self, ...]:
+    """Cut along an axis into at most `count` pieces of one size (the last may be smaller)."""
+    if count < 1: raise InvalidArgument(f"{count} chunks")
+    if not self.shape: raise InvalidShape("a tensor of shape () has no axis to split")
+    size = self.shape[self._axis(axis)]
+    return self.split(-(-size // count), axis) if size else self.split([0] * count, axis)
+
+  def tensor_split(self, sections: int | Sequence[int], axis: int = 0) -> tuple[Self, ...]:
+    """Cut along an axis into that many pieces (the first ones are longer by one), or before those positions."""
+    axis = self._axis(axis)
+    total = self.shape[axis]
+    if isinstance(sections, int):
+      if sections < 1: raise InvalidArgument(f"{sections} sections")
+      short, longer = divmod(total, sections)
+      return self.split([short + (i < longer) for i in range(sections)], axis)
+    marks = [slice(0, s).indices(total)[1] for s in sections]
+    ends = [0, *marks, total]
+    return tuple(self.narrow(axis, start, max(stop - start, 0)) for start, stop in zip(ends, ends[1:]))
+
+  def unbind(self, axis: int = 0) -> tuple[Self, ...]:
+    """The elements along an axis, without it."""
+    axis = self._axis(axis)
+    if not self.shape: raise InvalidShape("a tensor of shape () has no axis to go along")
+    return tuple(self.select(axis, i) for i in range(self.shape[axis]))
+
+  def select(self, axis: int, index: int) -> Self:
+    """One position of an axis, without it."""
+    axis = self._axis(axis)
+    size = self.shape[axis] if self.shape else 0
+    if not -size <= index < size: raise IndexError(f"index {index} of axis {axis} of shape {self.shape}")
+    return self.narrow(axis, index % size, 1).squeeze(axis)
+
+  def repeat_interleave(self, repeats: int | Sequence[int] | Self, axis: int | None = None) -> Self:
+    """Each element `repeats` times in a row; a number for each position of the axis says it for each."""
+    if axis is None: return self.flatten().repeat_interleave(repeats, 0)
+    axis = self._axis(axis)
+    shape = self.shape
+    if isinstance(repeats, int):
+      if repeats < 0: raise InvalidArgument(f"{repeats} repeats")
+      wide = self.unsqueeze(axis + 1).expand(*shape[:axis + 1], repeats, *shape[axis + 1:])
+      return wide.reshape(*shape[:axis], shape[axis] * repeats, *shape[axis + 1:])
+    # The result's shape depends on the numbers: they are read.
+    times = list(repeats) if isinstance(repeats,
+                                        Sequence) else repeats.tolist()  # type: ignore[attr-defined]  # a Tensor's
+    if isinstance(times, int): return self.repeat_interleave(times, axis)
+    if len(times) == 1: return self.repeat_interleave(times[0], axis)
+    if len(times) != shape[axis]:
+      raise InvalidShape(f"{len(times)} numbers of repeats for axis {axis} of shape {shape}")
+    parts = [self.narrow(axis, i, 1).repeat_interleave(n, axis) for i, n in enumerate(times) if n]
+    return parts[0].cat(*parts[1:], dim=axis) if parts else self.narrow(axis, 0, 0)

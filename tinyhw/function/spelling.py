@@ -1,0 +1,93 @@
+"""The one place where keywords of several spellings meet: `dim=` and `axis=`, `keepdim=` and `keepdims=`, and so on.
+
+A function declares each parameter once, under one name. Every class of functions is gone through when it is made, and
+what takes a parameter of several spellings accepts all of them; giving two of them at once is a TypeError, as for any
+parameter that is given twice.
+"""
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+from tinyhw.core.errors import InvalidArgument
+
+SPELLINGS: tuple[tuple[str, ...], ...] = (
+  ("axis", "dim", "dims", "axes"),
+  ("axis0", "dim0"),
+  ("axis1", "dim1"),
+  ("source_axis", "source"),
+  ("target_axis", "destination"),
+  ("keepdim", "keepdims"),
+  ("stop", "end"),
+  ("low", "min"),
+  ("high", "max"),
+  ("value", "fill_value"),
+  ("shift", "shifts"),
+  ("sizes", "split_size", "split_size_or_sections", "sizes_or_sections"),
+  ("count", "chunks"),
+  ("index", "indices"),
+  ("classes", "num_classes"),
+  ("slope", "negative_slope", "neg_slope"),
+  ("correction", "ddof"),
+  ("order", "dims"),
+  ("rows", "n"),
+)
+"""Names of one parameter. A function that has several of a row as parameters of their own keeps them apart."""
+
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def of_several(*after: str) -> Callable[[F], F]:
+  """For a function of several tensors: `a.f(b)` and `Tensor.f(a, b)` may be written `Tensor.f([a, b])` too, and what
+  follows the list in its place are the parameters `after`."""
+  def mark(function: F) -> F:
+    @functools.wraps(function)
+    def called(*args: Any, **kwargs: Any) -> Any:
+      if args and isinstance(args[0], (list, tuple)):
+        first, *rest = args
+        if not first: raise InvalidArgument(f"{function.__name__}() of no tensors")
+        if len(rest) > len(after):
+          raise TypeError(f"{function.__name__}() takes {len(after)} arguments behind the list of tensors")
+        args = tuple(first)
+        kwargs |= dict(zip(after, rest))
+      return function(*args, **kwargs)
+    return cast(F, called)
+  return mark
+
+
+def _other_names(function: Callable[..., Any]) -> dict[str, str]:
+  """Other spelling -> the parameter's own, for the parameters of a function."""
+  own = [p.name for p in inspect.signature(function).parameters.values() if p.kind is not p.VAR_KEYWORD]
+  found: dict[str, str] = {}
+  for row in SPELLINGS:
+    mine = [name for name in row if name in own]
+    if len(mine) == 1: found |= {name: mine[0] for name in row if name not in own}
+  return found
+
+
+def _accepting(function: Callable[..., Any], names: dict[str, str]) -> Callable[..., Any]:
+  @functools.wraps(function)
+  def spelled(*args: Any, **kwargs: Any) -> Any:
+    for name in kwargs.keys() & names.keys():
+      if names[name] in kwargs:
+        raise TypeError(f"{function.__name__}() got {name!r} and {names[name]!r}: they are the same parameter")
+      kwargs[names[name]] = kwargs.pop(name)
+    return function(*args, **kwargs)
+  return spelled
+
+
+def accept_all_spellings(cls: type) -> None:
+  """Makes the functions that a class adds take every spelling of their parameters."""
+  done: dict[Any, Any] = {}      # a function under two names stays one
+  for name, member in list(vars(cls).items()):
+    if name.startswith("_"): continue
+    kind = type(member) if isinstance(member, (classmethod, staticmethod)) else None
+    function = member.__func__ if kind else member
+    if not inspect.isfunction(function): continue
+    if function not in done:
+      names = _other_names(function)
+      done[function] = _accepting(function, names) if names else function
+    if done[function] is not function: setattr(cls, name, kind(done[function]) if kind else done[function])
