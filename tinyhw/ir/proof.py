@@ -100,12 +100,16 @@ def bound(p: Polynomial, upper: bool, polynomial: Polynomialize, steps: int = _M
     again = False
     for atom in _atoms(p):
       alone = [m for m in p if atom in m]
-      if len(alone) == 1 and alone[0] == (atom,) and not (atom.src and atom.src[-1].variables):
+      if len(alone) == 1 and alone[0] == (atom,) and not (atom.src and atom.variables):
         continue             # on its own, its interval is exact
       steps -= 1
       growth = _growth(p, atom)
       grows = bound(growth, False, polynomial, steps // 2) >= 0
       if not grows and bound(growth, True, polynomial, steps // 2) > 0: continue
+      if atom.op is Ops.MAX:
+        # What grows is greatest, and least, where the greater of the two is; what falls is so where the lesser one is.
+        ways = [bound(replaced(p, atom, polynomial(s)), upper, polynomial, steps // 2) for s in atom.src]
+        return max(ways) if grows else min(ways)
       low, high = _ends(atom, polynomial)
       p = replaced(p, atom, high if grows is upper else low)
       again = True

@@ -111,6 +111,13 @@ class Size(Integer):
   def __abs__(self) -> int: return larger(self, -self)
   def __divmod__(self, other: int) -> tuple[int, int]: return self // other, self % other
 
+  def __truediv__(self, other: Any) -> Any: return self._no_fraction(other)
+  def __rtruediv__(self, other: Any) -> Any: return self._no_fraction(other)
+
+  def _no_fraction(self, other: object) -> Any:
+    if isinstance(other, (Size, Integral, float)): raise self._no_int()
+    return NotImplemented
+
   def __index__(self) -> int: raise self._no_int()
   def __int__(self) -> int: raise self._no_int()
   def __float__(self) -> float: raise self._no_int()
