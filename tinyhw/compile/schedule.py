@@ -298,12 +298,14 @@ def _for_all_values(ast: UOp, buffers: tuple[UOp, ...], device: str) -> tuple[
   if not ast.variables: return ast, buffers, device, ()
   names: dict[UOp, UOp] = {}
   values: dict[VariableArg, int] = {}
+  taken: set[VariableArg] = set()
   done: dict[UOp, UOp] = {}
   def named(v: UOp) -> UOp:
     if v not in names:
       arg, count = v.arg, 1
-      while arg in values: arg, count = v.arg._replace(name=f"{v.arg.name}__{count}"), count + 1
-      values[arg] = value_of(v)
+      while arg in taken: arg, count = v.arg._replace(name=f"{v.arg.name}__{count}"), count + 1
+      taken.add(arg)
+      if v.src: values[arg] = value_of(v)
       names[v] = UOp(Ops.DEFINE_VAR, v.dtype, (), arg)
     return names[v]
   for u in ast.toposort():

@@ -46,7 +46,7 @@ class Step:
   def of(kernel: Kernel | None, buffers: tuple[Buffer, ...], values: Values | None = None) -> Step:
     """The step with these values of the kernel's variables, or those that they have now."""
     if kernel is None or not kernel.spec.variables: return Step(kernel, buffers)
-    return Step(kernel, buffers, tuple([bound_value(v) if values is None else values[v]
+    return Step(kernel, buffers, tuple([bound_value(v) if values is None or v not in values else values[v]
                                         for v in kernel.spec.variables]))
 
   @property
