@@ -19,6 +19,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tinyhw.core.environment import variable
 from tinyhw.core.errors import DeviceError, InvalidArgument, Unsupported
 from tinyhw.core.locks import REGISTRY, lock, shared_lock
 from tinyhw.core.patience import HELD, Agreed, Terms
@@ -43,10 +44,11 @@ KINDS: dict[str, str] = {
   "NV": "NVIDIA GPUs through /dev/nvidiactl",
   "CUDA": "NVIDIA GPUs through libcuda",
   "HSA": "AMD GPUs through the HSA runtime",
-  "CL": "OpenCL devices",
+  "CL": "OpenCL devices, through the installed drivers",
   "METAL": "Apple GPUs",
-  "DISK": "files as tensors",
-  "NPY": "host memory of NumPy arrays",
+  "DISK": "a file that holds data: DISK:PATH",
+  "NPY": "memory of the host that holds data",
+  "NULL": "nothing: kernels are compiled and do not run; TINYHW_NULL names the target",
 }
 """Every device kind that tinyhw plans, with what it is."""
 
@@ -168,7 +170,9 @@ class Devices:
   @property
   def DEFAULT(self) -> str:
     """Canonical name of the device that new tensors use."""
-    return self._default or self.canonicalize(os.environ.get("DEV") or "LLVM", "DEV")
+    if self._default: return self._default
+    text = variable("DEV", b"DEV")
+    return self.canonicalize(text, "DEV") if text else "LLVM"
 
   @DEFAULT.setter
   def DEFAULT(self, name: str) -> None:
@@ -184,6 +188,7 @@ class Devices:
     if name is None: return self.DEFAULT
     kind, _, index = name.partition(":")
     kind = kind.upper()
+    if kind == "DISK" and index: return f"{kind}:{os.path.abspath(index)}"
     if kind not in KINDS:
       raise InvalidArgument(f"no device kind is called {name!r}", where=where, hint=f"there are {', '.join(KINDS)}")
     if index and not index.isdecimal():
@@ -192,6 +197,7 @@ class Devices:
     return f"{kind}:{int(index)}" if index and int(index) else kind
 
   def __getitem__(self, name: str | None) -> OpenDevice:
+    if name is not None and (device := self._open.get(name)) is not None: return device
     name = self.canonicalize(name)
     if (device := self._open.get(name)) is not None: return device
     with self.lock: return self._open.get(name) or self._opened(name)
@@ -203,7 +209,7 @@ class Devices:
     refuse_planned_variables()
     start = time.perf_counter()
     if kind == "AMD" and self._machine is not None: self._renew(int(index or 0), only_lost=True)
-    device = self._open[name] = opener(self, name, int(index or 0))
+    device = self._open[name] = opener(self, name, int(index or 0) if kind != "DISK" else 0)
     device.devices = self
     if debug_level() >= 1:
       print(f"{name:8s} opened in {(time.perf_counter() - start) * 1e3:.1f} ms: {KINDS[kind]}", file=sys.stderr)
@@ -420,15 +426,15 @@ class Devices:
 
 def debug_level() -> int:
   """The `DEBUG` variable; 0 when it is not a number."""
-  text = os.environ.get("DEBUG", "0")
+  text = variable("DEBUG", b"DEBUG")
   return int(text) if text.isdecimal() else 0
 
 
 def refuse_planned_variables() -> None:
   """Raise Unsupported for a variable that is reserved and has no effect yet, so that none is ignored in silence."""
-  for variable in ("BEAM", "PROFILE", "VIZ"):
-    if os.environ.get(variable, "") not in ("", "0"):
-      raise Unsupported("environment variable", variable, hint="it is planned and does nothing yet: unset it")
+  for name in ("BEAM", "PROFILE", "VIZ"):
+    if os.environ.get(name, "") not in ("", "0"):
+      raise Unsupported("environment variable", name, hint="it is planned and does nothing yet: unset it")
 
 
 def mock_options() -> dict[str, Any]:
@@ -512,6 +518,30 @@ def _open_cl(devices: Devices, name: str, index: int) -> OpenDevice:
   return OpenDevice(name, runtime, renderer)
 
 
+def _open_null(devices: Devices, name: str, index: int) -> OpenDevice:
+  from tinyhw.compile.render.targets import named
+  from tinyhw.drive.null import NullRuntime
+  target = os.environ.get("TINYHW_NULL") or "llvm"
+  renderer = named(target, "TINYHW_NULL")
+  return OpenDevice(name, NullRuntime(target, name), lambda: renderer)
+
+
+def _open_disk(devices: Devices, name: str, index: int) -> OpenDevice:
+  from tinyhw.drive.storage import DiskRuntime
+  return _without_kernels(name, DiskRuntime(name.partition(":")[2], name))
+
+
+def _open_npy(devices: Devices, name: str, index: int) -> OpenDevice:
+  from tinyhw.drive.storage import ArrayRuntime
+  return _without_kernels(name, ArrayRuntime(name))
+
+
+def _without_kernels(name: str, runtime: Runtime) -> OpenDevice:
+  from tinyhw.drive.storage import no_kernels
+  def renderer() -> Any: raise no_kernels(name)
+  return OpenDevice(name, runtime, renderer)
+
+
 def _open_python(devices: Devices, name: str, index: int) -> OpenDevice:
   from tinyhw.drive.python import PythonRuntime
   from tinyhw.emulator.uops import load_program
@@ -559,9 +589,13 @@ def stand_in(index: int = 0) -> Arch | None:
   return DECODED[cards[index]]
 
 
+STORAGE = frozenset({"DISK", "NPY"})
+"""Device kinds that hold data and run no kernels."""
+
 Opener = Callable[[Devices, str, int], OpenDevice]
 _OPENERS: dict[str, Opener] = {"LLVM": _open_llvm, "C": _open_c, "PYTHON": _open_python, "AMD": _open_amd,
-                               "EMU": _open_emu, "CL": _open_cl}
+                               "EMU": _open_emu, "CL": _open_cl, "DISK": _open_disk, "NPY": _open_npy,
+                               "NULL": _open_null}
 
 Device = Devices()
 atexit.register(Device.close)

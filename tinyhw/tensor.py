@@ -16,7 +16,7 @@ from tinyhw.device import Device
 from tinyhw.drive.base import host_memory
 from tinyhw.engine import watch
 from tinyhw.engine.buffer import buffer_of, from_host, new_node
-from tinyhw.engine.realize import home, lost_below, memory_of, placed, realize, realize_nodes
+from tinyhw.engine.realize import copied, home, lost_below, memory_of, placed, realize, realize_nodes
 from tinyhw.function.chance import Chance
 from tinyhw.function.core import ConstType, TensorBase, grad_enabled, living
 from tinyhw.gradient import carries_gradient, gradients
@@ -86,17 +86,18 @@ class Tensor(Chance):
     if out.nbytes: memory_of(self).copyout(out.cast("B"))
 
   def _wide(self, read: str) -> Any:
-    """The value as float32, read in one of the ways: Python and NumPy know no bfloat16."""
+    """The value as float32, read in one of the ways: Python and NumPy have no such type."""
     if (watcher := watch.watching()) is not None: watcher.to_host(self)
     with watch.watched(None): return getattr(self.detach().float(), read)()
 
   def data(self) -> memoryview[Any]:
-    """A copy of the memory, as a memoryview of this shape (16-bit floats as uint16)."""
+    """A copy of the memory, as a memoryview of this shape (floats of 8 and 16 bits as unsigned integers)."""
     shape, nbytes = self._worth()
     with host_memory("host memory of a value", nbytes): raw = bytearray(nbytes)
     self._read(memoryview(raw))
-    # memoryview knows no 16-bit floats.
-    letter: Any = "H" if self.dtype.is_float and self.dtype.bits == 16 else semantics.FORMATS[self.dtype.name]
+    # memoryview knows no floats of 8 and 16 bits.
+    small = {8: "B", 16: "H"}.get(self.dtype.bits) if self.dtype.is_float else None
+    letter: Any = small or semantics.FORMATS[self.dtype.name]
     view: memoryview[Any] = memoryview(raw)
     return view.cast(letter, shape) if raw else view
 
@@ -106,9 +107,9 @@ class Tensor(Chance):
     return shape, math.prod(shape) * self.dtype.itemsize
 
   def numpy(self) -> NDArray:
-    """The value as a new NumPy array (bfloat16 as float32)."""
+    """The value as a new NumPy array (what NumPy has not, such as bfloat16, as float32)."""
     import numpy
-    if self.dtype is dtypes.bfloat16: return cast("NDArray", self._wide("numpy"))
+    if self.dtype.bits_type is not None: return cast("NDArray", self._wide("numpy"))
     shape, nbytes = self._worth()
     with host_memory("host memory of a value", nbytes): out = numpy.empty(shape, self.dtype.numpy)
     self._read(out.reshape(-1).data)
@@ -116,7 +117,7 @@ class Tensor(Chance):
 
   def tolist(self) -> Any:
     """The value as nested lists of Python numbers, or one number for shape ()."""
-    if self.dtype is dtypes.bfloat16: return self._wide("tolist")
+    if self.dtype.bits_type is not None: return self._wide("tolist")
     shape, nbytes = self._worth()
     if not nbytes: return _nested([], shape)
     with host_memory("host memory of a value", nbytes): raw = bytearray(nbytes)
@@ -166,7 +167,7 @@ class Tensor(Chance):
   def to(self, device: str | None) -> Tensor:
     """The value on another device (this tensor when it is there already)."""
     name = Device.canonicalize(device)
-    return self if name == self.device else self._derive(self.uop.copy_to(name))
+    return self if name == self.device else self._derive(copied(self.uop, name))
 
   def detach(self) -> Tensor:
     """The value without its history: no gradient goes through."""
@@ -368,6 +369,6 @@ def _from_list(data: Any, device: str, dtype: DType | None) -> UOp:
     values = [math.trunc(x) if isinstance(x, float) and math.isfinite(x) else x for x in values]
     for x in values:
       if not kind.min <= x <= kind.max: raise InvalidArgument(f"{x} does not fit {kind}", hint="give a wider dtype")
-  words, letter = [semantics.canonical(x, kind) for x in values], semantics.FORMATS.get(kind.name, "H")
-  if kind is dtypes.bfloat16: words = [semantics.to_bits(x, kind) for x in words]
+  words, letter = [semantics.canonical(x, kind) for x in values], semantics.FORMATS[(kind.bits_type or kind).name]
+  if kind.bits_type is not None: words = [semantics.to_bits(x, kind) for x in words]
   return from_host(struct.pack(f"<{len(words)}{letter}", *words), device, len(words), kind).reshape(tuple(shape))

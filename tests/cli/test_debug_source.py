@@ -4,6 +4,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import re
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -117,6 +118,14 @@ continue
     "the dispatch has ended", str(built / "bugs.c")): assert line in out, line
   assert "#0 " in out and "scaled at bugs.c:5 (inlined)" in out and "bugs at bugs.c:18" in out
   assert "watch 3 is off" not in out.split("info source")[0]
+
+
+def test_a_listing_goes_on_where_it_ended(built: Path) -> None:
+  """Each line once; only breakpoints that are on have a mark."""
+  out = commands(built, "gfx1100O0.o", "break bugs.c:5\nbreak bugs.c:8\ndisable 1\nlist 1\nlist\nlist\n")
+  found = re.findall(r"^(?:=>|  ) ([* ]) +(\d+)  ", out, re.MULTILINE)
+  assert [int(n) for _, n in found] == list(range(1, CODE.count("\n") + 1)), out
+  assert [int(n) for mark, n in found if mark == "*"] == [8], out
 
 
 @pytest.mark.parametrize("mcpu", ["gfx1100", "gfx1201", "gfx942"])

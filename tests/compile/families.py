@@ -87,7 +87,7 @@ def same(a: Any, b: Any) -> bool:
 
 def check_casts(source: DType, run: Run, threads: bool, without: frozenset[DType] = frozenset()) -> None:
   """Every CAST and BITCAST of a type."""
-  targets = [d for d in dtypes.all() if d is not dtypes.bfloat16 and d not in without]
+  targets = [d for d in dtypes.all() if d.bits_type is None and d not in without]
   results = [(d, lambda x, d=d: x.cast(d)) for d in targets]
   alike = [d for d in targets if d.itemsize == source.itemsize and not d.is_bool]
   results += [(d, lambda x, d=d: x.bitcast(d)) for d in alike]
@@ -101,6 +101,18 @@ def check_casts(source: DType, run: Run, threads: bool, without: frozenset[DType
       assert same(got, wanted), f"{value!r} of {source.name} as {target.name}: {got!r}, not {wanted!r}"
   for target, out in zip(alike, found[len(targets):]):
     assert out.tobytes() == values.tobytes(), f"BITCAST of {source.name} to {target.name}"
+
+
+def check_rounded_products(run: Run, threads: bool) -> None:
+  """A product of floats as a half keeps the sign of zero, and is rounded once."""
+  values = [operands(dtypes.float32, seed) for seed in (7, 8)]
+  values[0][:4], values[1][:4] = [-0.0, 0.0, -1e-9, 3.0], [1.0, -1.0, 1e-9, 1.0 / 3.0]
+  found = np.zeros(ROWS, np.float16)
+  run(per_element([(dtypes.float16, lambda a, b: (a * b).cast(dtypes.float16))], [dtypes.float32] * 2, threads),
+      [found, *values])
+  for a, b, got in zip(*(v.tolist() for v in values), found.tolist()):
+    wanted = semantics.cast(semantics.alu(Ops.MUL, dtypes.float32, a, b), dtypes.float32, dtypes.float16)
+    assert same(got, wanted), f"{a!r} * {b!r}: {got!r}, not {wanted!r}"
 
 
 def constants(dtype: DType) -> list[UOp]:

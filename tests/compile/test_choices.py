@@ -77,8 +77,8 @@ HOSTS = {
   # Long sums have several vectors to add to.
   "one sum": "VECTOR0:64 UNROLL0:4", "columns": "VECTOR0:16 UPCAST0:4 UNROLL1:4", "many rows": "VECTOR1:16 THREAD0:4",
   # Tiles of rows and vectors; stretches of columns, each of which copies what its rows share.
-  "product": "VECTOR1:16 UPCAST1:2 UPCAST0:8 UNROLL2:4 SWAP0:1 THREAD1:2 PACK0:0",
-  "large product": "VECTOR1:16 UPCAST1:2 UPCAST0:8 UNROLL2:4 SWAP0:1 THREAD1:16 PACK0:0",
+  "product": "VECTOR1:16 UPCAST1:2 UPCAST0:8 SWAP0:1 THREAD1:2 PACK0:0",
+  "large product": "VECTOR1:16 UPCAST1:2 UPCAST0:8 SWAP0:1 THREAD1:16 PACK0:0",
   # Too small for vectors.
   "small product": "UPCAST0:6 UPCAST1:3 UNROLL2:2", "long": "VECTOR0:16 THREAD0:4",
 }
@@ -107,6 +107,10 @@ def test_what_is_chosen_for_one_thread(name: str) -> None: assert chosen(LOCALS[
   (lambda x: [(x + 1.0).contiguous().permute((1, 0))], 2),
   (lambda x: [x.permute((1, 0)).contiguous()], 1),
   (lambda x: [x.permute((1, 0)), x.shrink(((1, 3), (0, 8)))], 0),
+  # A long sum is one of stretches, then of their sums; not where there are many results, or no good divisor.
+  (lambda x: [x.reshape((32, 1)).expand((32, 1 << 13)).reduce(Ops.ADD, (0, 1))], 2),
+  (lambda x: [x.reshape((32, 1)).expand((32, 1 << 13)).reduce(Ops.MAX, (1,)).reduce(Ops.ADD, (0,))], 2),
+  (lambda x: [x.shrink(((0, 1), (0, 1))).expand((1, 262147)).reduce(Ops.ADD, (0, 1))], 1),
 ])
 def test_cuts(make: object, kernels: int) -> None:
   memory: dict[UOp, np.ndarray] = {}

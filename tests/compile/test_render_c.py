@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.compile.families import Array, buffer, check_arithmetic, check_casts, check_constants
+from tests.compile.families import Array, buffer, check_arithmetic, check_casts, check_constants, check_rounded_products
 from tests.compile.test_render_amdgcn import linear
 from tinyhw.compile.render import c, objects
 from tinyhw.compile.render.c import CRenderer
@@ -23,7 +23,7 @@ from tinyhw.ir.ops import Ops
 from tinyhw.ir.uop import UOp, VariableArg
 
 COMPILERS = [name for pattern in ("clang", "gcc") for name in c.found(pattern)[:1]]
-SCALARS = [d for d in dtypes.all() if d is not dtypes.bfloat16]
+SCALARS = [d for d in dtypes.all() if d.bits_type is None]
 compilers = pytest.mark.parametrize("name", [pytest.param(n, id=n) for n in COMPILERS] or
                                     [pytest.param("", marks=pytest.mark.skip(reason="there is no C compiler"))])
 types = pytest.mark.parametrize("dtype", SCALARS, ids=lambda d: d.name)
@@ -59,6 +59,10 @@ def test_conversions(name: str, dtype: DType) -> None: check_casts(dtype, runner
 @compilers
 @types
 def test_constants(name: str, dtype: DType) -> None: check_constants(dtype, runner(name), threads=False)
+
+
+@compilers
+def test_rounded_products(name: str) -> None: check_rounded_products(runner(name), threads=False)
 
 
 @pytest.mark.parametrize("level", host.LEVELS)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from tests.compile.families import Array, buffer, check_arithmetic, check_casts, check_constants
+from tests.compile.families import Array, buffer, check_arithmetic, check_casts, check_constants, check_rounded_products
 from tests.compile.test_render_amdgcn import linear
 from tinyhw.compile.render.base import block_size, grid_size
 from tinyhw.compile.render.opencl import OpenCLRenderer
@@ -17,7 +17,7 @@ from tinyhw.ir.dtype import AddressSpace, DType, dtypes
 from tinyhw.ir.ops import Ops
 from tinyhw.ir.uop import UOp
 
-SCALARS = [d for d in dtypes.all() if d is not dtypes.bfloat16]
+SCALARS = [d for d in dtypes.all() if d.bits_type is None]
 types = pytest.mark.parametrize("dtype", SCALARS, ids=lambda d: d.name)
 
 
@@ -51,6 +51,9 @@ def test_conversions(dtype: DType) -> None: check_casts(dtype, run, threads=True
 
 @types
 def test_constants(dtype: DType) -> None: check_constants(dtype, run, threads=True)
+
+
+def test_rounded_products() -> None: check_rounded_products(run, threads=True)
 
 
 @pytest.mark.parametrize("dtype", [dtypes.float32, dtypes.bool, dtypes.float16, dtypes.uint8], ids=lambda d: d.name)

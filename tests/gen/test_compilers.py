@@ -6,12 +6,12 @@ import shutil
 
 import pytest
 
-from tinyhw.tools.gen import command, witness
+from tinyhw.tools.gen import command, nvclass, witness
 from tinyhw.tools.gen.sources import Sources
 
 # One test for what comes from the Linux tree, which may have to be unpacked from Debian's archive first.
 GROUPS = {"linux": ("kfd", "kfd_sysfs", "amdgpu_drm", "sdma", "gc"), "hsa": ("hsa",), "llvm": ("amdhsa", "elf"),
-          "pal": ("pm4",)}
+          "pal": ("pm4",), "nvidia": tuple(nvclass.FAMILIES)}
 
 
 @pytest.mark.parametrize("group", GROUPS)

@@ -33,18 +33,21 @@ def test_promotion_is_a_lattice() -> None:
   assert promote(dtypes.int64, dtypes.float16) is dtypes.float16
   assert promote(dtypes.float16, dtypes.bfloat16) is F32
   assert promote(dtypes.uint64, dtypes.int8) is F32
+  assert promote(dtypes.float8_e4m3fn, dtypes.float8_e5m2) is dtypes.float16
+  assert promote(dtypes.float8_e5m2, dtypes.int64) is dtypes.fp8e5m2 is dtypes.float8_e5m2
   assert promote(dtypes.bool, dtypes.uint8) is dtypes.uint8
 
 
 def test_lossless_casts_keep_the_ends() -> None:
-  kinds = [d for d in dtypes.all() if d is not dtypes.bfloat16]
+  kinds = [d for d in dtypes.all() if d.bits_type is None]
   for a in kinds:
     for b in kinds:
       if not can_cast_losslessly(a, b) or a.is_float or b.is_bool: continue
       for value in (a.min, a.max): assert int(np.array(value, a.numpy).astype(b.numpy)) == int(value)
 
 
-FRACTION = {"float16": (11, 16), "bfloat16": (8, 128), "float32": (24, 128), "float64": (53, 1024)}  # digits, exponent
+FRACTION = {"float8_e4m3fn": (4, 8), "float8_e5m2": (3, 15), "float16": (11, 16), "bfloat16": (8, 128),
+            "float32": (24, 128), "float64": (53, 1024)}  # digits, exponent
 
 
 def test_lossless_casts_are_those_that_the_formats_allow() -> None:

@@ -5,11 +5,13 @@ import math
 import warnings
 from fractions import Fraction
 
+import ml_dtypes
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.strength import seed
 from tinyhw.ir import semantics
 from tinyhw.ir.dtype import DType, dtypes
 from tinyhw.ir.uop import Ops
@@ -97,7 +99,7 @@ def test_casts_of_floats(value: float, source: DType, target: DType) -> None:
     low, high = float(target.min), float(target.max)
     expected = 0 if x != x else target.max if x >= high else target.min if x <= low else math.trunc(x)
     assert got == expected
-  elif target is not dtypes.bfloat16:
+  elif target.bits_type is None:
     with np.errstate(all="ignore"): assert same(got, source.numpy.type(x).astype(target.numpy))
 
 
@@ -139,3 +141,33 @@ def test_a_large_integer_is_rounded_once(sign: int) -> None:
   assert semantics.cast(value, dtypes.int64, dtypes.float32) == sign * float((1 << 61) + (1 << 38))
   assert semantics.cast(value - sign, dtypes.int64, dtypes.float32) == sign * float(1 << 61)
   assert semantics.cast(value, dtypes.int64, dtypes.float64) == float(value)
+
+
+SMALL = {dtypes.float8_e4m3fn: ml_dtypes.float8_e4m3fn, dtypes.float8_e5m2: ml_dtypes.float8_e5m2}
+
+
+@pytest.mark.parametrize("dtype", SMALL, ids=lambda d: d.name)
+def test_every_float_of_8_bits_is_what_ml_dtypes_has(dtype: DType) -> None:
+  numbers = np.arange(256, dtype=np.uint8).view(SMALL[dtype]).astype(np.float64)
+  for bits, number in enumerate(numbers.tolist()):
+    value = semantics.from_bits(bits, dtype)
+    assert same(value, np.float64(number)) and semantics.canonical(value, dtype) == value or value != value
+    if value == value: assert semantics.to_bits(value, dtype) == bits
+  assert semantics.to_bits(math.nan, dtype) & 0x7F == np.array(math.nan).astype(SMALL[dtype]).view(np.uint8) & 0x7F
+  least, most = numbers[np.isfinite(numbers)].min(), numbers[np.isfinite(numbers)].max()
+  if dtype is dtypes.float8_e4m3fn: assert (dtype.min, dtype.max) == (least, most)
+
+
+@pytest.mark.parametrize("dtype", SMALL, ids=lambda d: d.name)
+def test_floats_of_8_bits_are_rounded_as_ml_dtypes_does(dtype: DType) -> None:
+  """All numbers halfway between two, their neighbours, and any others."""
+  numbers = np.arange(256, dtype=np.uint8).view(SMALL[dtype]).astype(np.float64)
+  numbers = np.unique(numbers[np.isfinite(numbers)])
+  half = (numbers[1:] + numbers[:-1]) / 2
+  rng = np.random.default_rng(seed(8))
+  some = rng.normal(size=4000) * np.exp2(rng.integers(-25, 20, 4000))
+  beyond = [464.0, 465.0, 480.0, 57344.0, 61439.0, 61440.0, 1e300, 5e-324, 0.0, -0.0, math.inf, -math.inf]
+  values = np.concatenate([half, np.nextafter(half, math.inf), np.nextafter(half, -math.inf), some, beyond])
+  with np.errstate(all="ignore"):
+    for value, wanted in zip(values.tolist(), values.astype(SMALL[dtype]).astype(np.float64)):
+      assert same(semantics.canonical(value, dtype), wanted), value

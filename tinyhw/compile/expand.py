@@ -8,7 +8,7 @@ from tinyhw.compile.render.base import Renderer
 from tinyhw.compile.schedule import identity_element
 from tinyhw.compile.widen import broadcast
 from tinyhw.ir.dtype import AddressSpace, PtrDType, dtypes
-from tinyhw.ir.symbolic import linear, simplify
+from tinyhw.ir.symbolic import from_linear, linear, simplify
 from tinyhw.ir.uop import Axis, Ops, UOp
 
 _COPIED = (Axis.UPCAST, Axis.UNROLL)
@@ -61,6 +61,7 @@ class _Expander:
     self.done: dict[tuple[UOp, tuple[tuple[UOp, int], ...]], UOp] = {}
     self.copied: dict[UOp, tuple[UOp, ...]] = {}
     self.simplified: dict[UOp, UOp] = {}
+    self.places: dict[UOp, tuple[UOp, dict[UOp, int], int] | None] = {}
     self.accumulators = 0
 
   def prepare(self, sink: UOp) -> None:
@@ -68,6 +69,15 @@ class _Expander:
     for u in sink.toposort():
       self.copied[u] = tuple(sorted((r for r in u.ranges if r.op is Ops.RANGE and r.arg.kind in _COPIED),
                                     key=lambda r: int(r.arg.axis)))
+
+  def place(self, index: UOp) -> tuple[UOp, dict[UOp, int], int] | None:
+    """An INDEX whose element is a sum of what all copies share, steps of copied ranges, and a constant."""
+    if index not in self.places:
+      terms, constant = linear(index.src[1])
+      steps = {r: terms.pop(r) for r in self.copied[index] if r in terms}
+      shared = not any(r in t.ranges for t in terms for r in self.copied[index]) and index.src[1].dtype.count == 1
+      self.places[index] = (from_linear(terms, 0, index.src[1]), steps, constant) if shared else None
+    return self.places[index]
 
   def copies(self, ranges: tuple[UOp, ...]) -> list[dict[UOp, int]]:
     """All values of some ranges."""
@@ -102,11 +112,19 @@ class _Expander:
     if u.op is Ops.BARRIER:
       return [(u.src[0], {**values, **more}) for more in self.copies(self.copied[u.src[0]])] + [
         (r, values) for r in u.src[1:] if r.arg.kind not in _COPIED]
+    if u.op is Ops.INDEX and self.copied[u] and self.place(u) is not None:
+      return [(s, values) for s in u.src[2:]]
     return [(s, values) for s in u.src]
 
   def make(self, u: UOp, values: dict[UOp, int], src: list[UOp]) -> UOp:
     """The copy, of copied sources."""
     if u in values: return UOp.const(u.dtype, values[u])
+    if u.op is Ops.INDEX and self.copied[u] and (place := self.place(u)) is not None:
+      base, steps, constant = place
+      constant += sum(values[r] * step for r, step in steps.items())
+      at = base if not constant else UOp.const(base.dtype, constant + int(base.arg)) if base.op is Ops.CONST else (
+        base + constant)
+      return u.src[0].index(at, *(simplify(s, self.simplified) for s in src))
     if u.op is Ops.REDUCE:
       loops = tuple(r for r in u.src[1:] if r.arg.kind is not Axis.UNROLL)
       if not loops:

@@ -13,7 +13,7 @@ from tinyhw.compile.render.base import Renderer
 from tinyhw.compile.schedule import identity_element
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.ir.dtype import AddressSpace, PtrDType, dtypes
-from tinyhw.ir.size import common_divisor, from_node, highest
+from tinyhw.ir.size import common_divisor, from_node, highest, is_size
 from tinyhw.ir.symbolic import linear, simplify
 from tinyhw.ir.uop import Axis, Ops, UOp
 
@@ -86,6 +86,10 @@ class Kernel:
     """The steps of an axis that no option has taken; where launches decide them, what is known to divide them."""
     return common_divisor(self.parts[axis][self.rest(axis)].size)
 
+  def fixed(self, axis: UOp) -> bool:
+    """Whether the steps of an axis are the same in every launch."""
+    return axis.src[0].op is Ops.CONST
+
   def most(self, axis: UOp) -> int:
     """The most steps of an axis that no option has taken."""
     return highest(self.parts[axis][self.rest(axis)].size)
@@ -132,7 +136,7 @@ class Kernel:
     axis = self._axis(opt, opt.axis)
     if len(self.parts[axis]) > 1: raise _refusal(opt, f"axis {opt.axis} is split already")
     size = self.parts[axis][0].size
-    if not isinstance(size, int): raise _refusal(opt, f"launches decide the size {size}")
+    if not self.fixed(axis): raise _refusal(opt, f"launches decide the size {size}")
     if opt.amount < 2 or size % opt.amount == 0: raise _refusal(opt, f"{size} needs no padding")
     padded = -(-size // opt.amount) * opt.amount
     if padded > 2 * size: raise _refusal(opt, f"{size} would more than double")
@@ -150,8 +154,8 @@ class Kernel:
     if not found: raise _refusal(opt, "every operand moves along the axis")
     if not any(axis in a.index.ranges for a in self.accesses if a.index.ranges & reductions):
       raise _refusal(opt, "no operand moves along the axis")
-    if any(not isinstance(p.size, int) for index in found for r in index.ranges for p in self.parts[r]
-           if p.kind in _INNER): raise _refusal(opt, "launches decide the size of an operand")
+    if any(is_size(p.size) for index in found for r in index.ranges for p in self.parts[r] if p.kind in _INNER):
+      raise _refusal(opt, "launches decide the size of an operand")
     size = sum(self._packed_size(index) * max(index.dtype.base.bits, 8) // 8 for index in found
                if isinstance(index.dtype, PtrDType))
     if size > self.renderer.max_local: raise _refusal(opt, f"{size:,} bytes, of {self.renderer.max_local:,}")
@@ -236,10 +240,17 @@ class Kernel:
         total, inner = total + u * inner, inner * part.size
       whole[r] = simplify(total)
       if inner != from_node(r.src[0]): gates[r] = simplify(whole[r] < r.src[0])
-    done = _substituted(self.sink, whole, made, gates)
+    done = _substituted(self.sink, whole, made, gates, self._clamped(whole, gates))
     sink = done[self.sink]
     if self.packed: sink = self._with_copies(sink, [done[index] for index in self.packed], made, number)
     return sink, grid, block
+
+  def _clamped(self, whole: dict[UOp, UOp], gates: dict[UOp, UOp]) -> dict[UOp, UOp]:
+    """Output axes that a processor's loads follow up to their end and then stay there: what is computed beyond is not
+    stored. That costs less than a branch at each load, but lanes must stay neighbours."""
+    if self.renderer.threads: return {}
+    return {r: gates[r].where(whole[r], simplify(r.src[0] - 1)) for r in gates
+            if r.arg.kind is Axis.LOOP and not any(p.kind is Axis.VECTOR for p in self.parts[r])}
 
   def _with_copies(self, sink: UOp, indices: list[UOp], made: dict[UOp, list[UOp]], number: int) -> UOp:
     """The graph with the operands read from local memory, which loops of their own fill before."""
@@ -284,12 +295,20 @@ class Kernel:
     return (sizes[0], sizes[1], sizes[2])
 
 
+def _at(u: UOp, whole: dict[UOp, UOp], clamped: dict[UOp, UOp], known: dict[UOp, UOp]) -> UOp:
+  """An index or a gate at clamped axes."""
+  if u not in known: known[u] = u.substitute({**whole, **clamped})
+  return known[u]
+
+
 def _refusal(opt: Opt, why: str) -> InvalidArgument: return InvalidArgument(f"{opt}: {why}")
 
 
-def _substituted(sink: UOp, whole: dict[UOp, UOp], made: dict[UOp, list[UOp]],
-                 gates: dict[UOp, UOp]) -> dict[UOp, UOp]:
-  """Each node, with its axes split."""
+def _substituted(sink: UOp, whole: dict[UOp, UOp], made: dict[UOp, list[UOp]], gates: dict[UOp, UOp],
+                 clamped: dict[UOp, UOp]) -> dict[UOp, UOp]:
+  """Each node, with its axes split. Loads at `clamped` axes need no gate for these."""
+  stored = {u.src[0] for u in sink.src}
+  inside: dict[UOp, UOp] = {}
   done: dict[UOp, UOp] = {}
   simplified: dict[UOp, UOp] = {}
   for u in sink.toposort():
@@ -305,9 +324,11 @@ def _substituted(sink: UOp, whole: dict[UOp, UOp], made: dict[UOp, list[UOp]],
       done[u] = src[0] if len(src) == 1 else UOp(u.op, u.dtype, src, u.arg)
       continue
     if u.op is Ops.INDEX:
+      if clamped and u not in stored and u.ranges & clamped.keys():
+        src = (src[0], *(_at(s, whole, clamped, inside) for s in u.src[1:]))
       gate = src[2] if len(src) > 2 else None
       for r, g in gates.items():
-        if r in u.ranges: gate = g if gate is None else gate & g
+        if r in u.ranges and (u in stored or r not in clamped): gate = g if gate is None else gate & g
       done[u] = src[0].index(simplify(src[1], simplified), simplify(gate, simplified) if gate is not None else None)
       continue
     if u.op is Ops.LOAD and len(src) == 1 and len(src[0].src) > 2: src = (*src, UOp.const(u.dtype, 0))

@@ -20,7 +20,7 @@ _WORTH_THREADS = 1 << 18  # operations from which on threads are woken
 _STRETCH = 1 << 16        # operations of one stretch, at least
 _STRETCHES = 64           # of one axis, at most
 _LONG_ARITHMETIC = 60     # operations after which a value is not computed for several vectors at once
-_UNROLLED = 96            # vectors that a reduction's iteration computes, at most
+_UNROLLED = 16            # vectors that a reduction's iteration computes, at least where it has several
 
 
 def heuristic(kernel: Kernel) -> bool:
@@ -64,12 +64,17 @@ def _lane_axis(kernel: Kernel) -> tuple[UOp, int] | None:
   for axis in (*kernel.outputs, *kernel.reductions):
     size = kernel.left(axis)
     amount = next((n for n in (lanes, lanes // 2, lanes // 4) if n >= 4 and size % n == 0), 0)
+    # A tile has masks where its operand is copied and where it is stored alone.
+    if amount < lanes and size > 4 * lanes and kernel.renderer.masks and _shared(kernel, axis): amount = lanes
     # A mask at each access where the length has no good divisor. How a sum is made does not depend on the processor.
-    if not amount and size > 2 * lanes and (kernel.renderer.masks or axis in kernel.reductions): amount = lanes
+    uneven = kernel.fixed(axis) and (kernel.renderer.masks or axis in kernel.reductions)
+    if not amount and size > 2 * lanes and uneven: amount = lanes
     if not amount: continue
     cost = sum(_cost(kernel, a, axis, amount) for a in kernel.accesses)
     # Lanes of an output need no joining at the end; the innermost axis is the best of equals.
-    found = (cost * (1 if axis in kernel.outputs else 1.01), -int(axis.arg.axis), axis, amount)
+    # Lanes of a tile share what they load; those of outputs need no joining at the end.
+    if axis in kernel.outputs: cost *= 0.5 if _shared(kernel, axis) else 0.99
+    found = (cost, -int(axis.arg.axis), axis, amount)
     if best is None or found[:2] < best[:2]: best = found
   if best is None: return None
   scalar = sum(16 * _times(kernel, a) for a in kernel.accesses)
@@ -98,24 +103,31 @@ def _reduced(kernel: Kernel) -> list[Access]:
   return [a for a in kernel.accesses if not a.is_store and any(r in a.index.ranges for r in kernel.reductions)]
 
 
+def _shared(kernel: Kernel, lanes: UOp) -> list[UOp]:
+  """The axes whose steps may be the rows of tiles with such lanes: what is loaded for the lanes serves all rows, and
+  what is loaded for a row serves all lanes."""
+  loads = _reduced(kernel)
+  return [x for x in kernel.outputs if x is not lanes and kernel.left(x) >= 4
+          and any(x not in a.index.ranges and lanes in a.index.ranges for a in loads)
+          and any(x in a.index.ranges and lanes not in a.index.ranges for a in loads)]
+
+
 def _tile(kernel: Kernel, lanes: UOp) -> UOp | None:
   """A product and its like: rows of an axis that some operand does not move along, times vectors of another. Gives the
   axis of the rows."""
-  loads = _reduced(kernel)
-  if not any(lanes not in a.index.ranges for a in loads): return None
-  shared = [x for x in kernel.outputs if x is not lanes and any(x not in a.index.ranges for a in loads)
-            and any(x in a.index.ranges and lanes not in a.index.ranges for a in loads)]
   best: tuple[float, int, UOp, int, int] | None = None
-  for x in shared:
-    for rows in range(1, 13):
-      if kernel.left(x) % rows: continue
+  for x in _shared(kernel, lanes):
+    uneven = kernel.fixed(x) and kernel.left(x) > 64 and divisor(kernel.left(x), 8) < 4
+    for rows in (8, 6, 4) if uneven else range(1, 13):
+      if kernel.left(x) % rows and not uneven: continue
       for vectors in (1, 2, 3, 4):
-        if kernel.left(lanes) % vectors or rows * vectors > kernel.renderer.tile_vectors: continue
+        if kernel.left(lanes) % vectors or rows * vectors > max(kernel.renderer.tile_vectors, rows): continue
         # A vector of the operand comes from farther away than a number of a row.
         found = ((vectors + rows / 2) / (rows * vectors), -rows, x, rows, vectors)
         if best is None or found[:2] < best[:2]: best = found
   if best is None or best[3] * best[4] == 1: return None
   _, _, x, rows, vectors = best
+  if kernel.left(x) % rows: kernel.apply(Opt(OptKind.PADTO, int(x.arg.axis), rows))
   if vectors > 1: kernel.apply(Opt(OptKind.UPCAST, int(lanes.arg.axis), vectors))
   if rows > 1: kernel.apply(Opt(OptKind.UPCAST, int(x.arg.axis), rows))
   return x
@@ -138,7 +150,7 @@ def _unroll(kernel: Kernel) -> None:
   if not kernel.reductions: return
   axis = max(kernel.reductions, key=lambda r: int(r.arg.axis))
   left, vectors = kernel.left(axis), kernel.product(Axis.UPCAST)
-  if vectors * left <= _UNROLLED and left <= 16: amount = left
+  if vectors * left <= _UNROLLED and left <= 4: amount = left
   else: amount = divisor(left, max(min(4, _UNROLLED // vectors), 1))
   if amount > 1: _try(kernel, OptKind.UNROLL, axis, amount)
 

@@ -7,10 +7,12 @@ computed in many different places of one kernel.
 """
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 from tinyhw.compile.program import Schedule, ScheduleItem
 from tinyhw.core.errors import InvalidArgument
+from tinyhw.ir.dtype import dtypes
 from tinyhw.ir.rewrite import PatternMatcher, UPat, graph_rewrite
 from tinyhw.ir.shape import ShapeTracker
 from tinyhw.ir.size import changed, highest, value_of
@@ -20,6 +22,8 @@ from tinyhw.ir.uop import GroupOp, Ops, UOp, VariableArg, sources
 _COSTLY = GroupOp.LIBRARY | {Ops.SQRT, Ops.RECIP, Ops.FDIV, Ops.IDIV, Ops.MOD}
 _MAX_READS = 8          # values in memory from which one that is wanted more than once is computed again
 _MAX_CONTEXTS = 16      # different indices at which one kernel may compute a value
+_LONG, _FEW = 1 << 18, 32       # elements of a reduction, and results, from and up to which it is done in two steps
+_STRETCHES, _STRETCH = 256, 1 << 12   # parts of the first step for all results, at most; elements of one, at least
 _KEEPS_SIZE = frozenset({Ops.RESHAPE, Ops.PERMUTE, Ops.FLIP})
 
 
@@ -41,10 +45,25 @@ def _trivial_reduce(u: UOp) -> UOp | None:
   return u.replace(arg=(u.arg[0], axes)) if axes else u.src[0]
 
 
+def _long_reduce(u: UOp) -> UOp | None:
+  """A long reduction to few results in two steps: stretches of it, which are as many kernels' worth of work, first."""
+  x, (op, axes) = u.src[0], u.arg
+  length = math.prod(x.shape[a] for a in axes)
+  if length < _LONG or u.size > _FEW or x.size > dtypes.index.max: return None
+  axis = max(axes, key=lambda a: x.shape[a])
+  n, most = x.shape[axis], min(_STRETCHES // u.size, length // _STRETCH)
+  parts = next((d for d in range(most, 7, -1) if n % d == 0), 0)
+  if not parts: return None
+  split = x.reshape((*x.shape[:axis], parts, n // parts, *x.shape[axis + 1:]))
+  inner = split.reduce(op, tuple(a + (a >= axis) for a in axes))
+  return inner.contiguous().reduce(op, (axis,)).reshape(u.shape)
+
+
 _prepare = PatternMatcher([
   (UPat(Ops.DETACH, "u"), lambda u: u.src[0]),
   (UPat(Ops.REDUCE_AXIS, "u"), _empty_reduce),
   (UPat(Ops.REDUCE_AXIS, "u"), _trivial_reduce),
+  (UPat(Ops.REDUCE_AXIS, "u"), _long_reduce),
   (UPat((Ops.CAST, Ops.BITCAST), "u"), lambda u: u.src[0] if u.src[0].dtype is u.dtype else None),
   (UPat(Ops.CONTIGUOUS, "u"), lambda u: u.src[0] if u.src[0].op in (Ops.CONTIGUOUS, Ops.COPY) else None),
 ])

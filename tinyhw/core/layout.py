@@ -293,6 +293,27 @@ class Register(_Layout):
     return cls._decode((value,))
 
 
+@dataclass_transform(kw_only_default=True, field_specifiers=(bits,))
+class Method(Register, offset=-1):
+  """Base of the methods of NVIDIA's classes: 32-bit words that a pushbuffer sends to an engine.
+
+  `offset` is in bytes, as the vendor's headers give it. The `copies` of an array are `apart` bytes from each other.
+  """
+  APART: ClassVar[int] = 0
+  COPIES: ClassVar[int] = 1
+
+  def __init_subclass__(cls, *, offset: int, apart: int = 0, copies: int = 1) -> None:
+    super().__init_subclass__(offset=offset)
+    cls.APART, cls.COPIES = apart, copies
+
+
+@dataclass_transform(kw_only_default=True, field_specifiers=(bits,))
+class Word(Register, offset=-1):
+  """Base of 32-bit words that stand in memory: headers, entries."""
+
+  def __init_subclass__(cls) -> None: super().__init_subclass__(offset=-1)
+
+
 S = TypeVar("S", bound="Struct")
 
 

@@ -52,6 +52,29 @@ class Program(ABC):
     """
 
 
+@dataclass(frozen=True)
+class Launch:
+  """One launch of a `Runner`. `buffers` are places in the memory that the runner is called with."""
+  program: Program
+  buffers: tuple[int, ...]
+  grid: Dim3
+  block: Dim3
+
+
+class Runner:
+  """Launches in order, again and again, each time over other memory. This one asks each program; drivers do better.
+
+  Who calls it sees to it that no two threads do so at one time.
+  """
+
+  def __init__(self, launches: Sequence[Launch]) -> None: self.launches = tuple(launches)
+
+  def __call__(self, memory: Sequence[Allocation], values: Sequence[Sequence[int]] | None) -> None:
+    """Queue all launches. `values` are each launch's; None where none takes any."""
+    for n, l in enumerate(self.launches):
+      l.program([memory[k] for k in l.buffers], () if values is None else values[n], l.grid, l.block)
+
+
 class Runtime(ABC):
   """One opened device."""
 
@@ -82,6 +105,10 @@ class Runtime(ABC):
   @abstractmethod
   def load(self, binary: bytes, kernel: str) -> Program:
     """Load a compiled `binary` and return its kernel named `kernel`."""
+
+  def runner(self, launches: Sequence[Launch]) -> Runner:
+    """What queues these launches of the device's programs, often."""
+    return Runner(launches)
 
   @abstractmethod
   def synchronize(self) -> None:

@@ -8,9 +8,11 @@ types are widened by the compiler, never here. Execution is synchronous: a launc
 """
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import itertools
+import mmap
 import time
 from collections import deque
 from collections.abc import Sequence
@@ -21,11 +23,12 @@ import llvmlite.binding as llvm
 from tinyhw.core.errors import DeviceError, InvalidArgument, OutOfMemory
 from tinyhw.core.host import choose
 from tinyhw.core.locks import lock
-from tinyhw.drive.base import Allocation, Dim3, Program, Runtime, free_bytes
+from tinyhw.drive.base import Allocation, Dim3, Launch, Program, Runner, Runtime, free_bytes
 from tinyhw.drive.pool import pool
 from tinyhw.drive.pool import source as pool_source
 
 _loaded = itertools.count()
+LARGE = 4 << 20  # bytes from which on memory gets pages of its own
 ALIGNMENT = 64  # a cache line, and the widest vector register of any host
 
 
@@ -41,10 +44,7 @@ class HostProgram(Program):
                wait: bool = False) -> float | None:
     if grid != (1, 1, 1) or block != (1, 1, 1):
       raise InvalidArgument(f"a host kernel has one thread, not grid {grid} and block {block}", where=self.name)
-    shape = (len(buffers), len(values))
-    if (function := self._functions.get(shape)) is None:
-      types = [ctypes.c_void_p] * shape[0] + [ctypes.c_int32] * shape[1]
-      function = self._functions[shape] = ctypes.CFUNCTYPE(None, *types)(self._address)
+    function = self.function(len(buffers), len(values))
     arguments = [b.address for b in buffers]
     if None in arguments: raise InvalidArgument("a buffer was freed", where=self.name)
     if not wait:
@@ -53,6 +53,30 @@ class HostProgram(Program):
     start = time.perf_counter()
     function(*arguments, *values)
     return time.perf_counter() - start
+
+
+  def function(self, buffers: int, values: int) -> Any:
+    """What calls the kernel with so many addresses and integers."""
+    shape = buffers, values
+    if (function := self._functions.get(shape)) is None:
+      types = [ctypes.c_void_p] * buffers + [ctypes.c_int32] * values
+      function = self._functions[shape] = ctypes.CFUNCTYPE(None, *types)(self._address)
+    return function
+
+
+class HostRunner(Runner):
+  """Kernels of this processor with their functions at hand."""
+
+  def __init__(self, launches: Sequence[Launch]) -> None:
+    super().__init__(launches)
+    self._plain = [(l.program.function(len(l.buffers), 0), l.buffers) for l in launches
+                   if isinstance(l.program, HostProgram) and l.grid == l.block == (1, 1, 1)]
+    self._all_plain = len(self._plain) == len(self.launches)
+
+  def __call__(self, memory: Sequence[Allocation], values: Sequence[Sequence[int]] | None) -> None:
+    addresses = [m.address for m in memory]
+    if values is not None or not self._all_plain or None in addresses: return super().__call__(memory, values)
+    for function, places in self._plain: function(*[addresses[k] for k in places])
 
 
 class SharedProgram(Program):
@@ -129,12 +153,20 @@ class HostRuntime(Runtime):
 
   def alloc(self, nbytes: int) -> Allocation:
     if nbytes <= 0: raise InvalidArgument(f"cannot allocate {nbytes} bytes", where=self.name)
-    try: memory = bytearray(nbytes + ALIGNMENT)
-    except (MemoryError, OverflowError):
+    try: memory = self._large(nbytes) if nbytes >= LARGE else bytearray(nbytes + ALIGNMENT)
+    except (MemoryError, OverflowError, OSError, ValueError):
       raise OutOfMemory(self.name, nbytes, free_bytes(), hint="free tensors that are no longer needed") from None
     start = ctypes.addressof(ctypes.c_char.from_buffer(memory))
     offset = -start % ALIGNMENT
     return Allocation(start + offset, nbytes, memoryview(memory)[offset:offset + nbytes])
+
+  @staticmethod
+  def _large(nbytes: int) -> mmap.mmap:
+    """Pages of their own, large ones where the system has them: a first touch of each costs as much as filling it."""
+    memory = mmap.mmap(-1, nbytes + ALIGNMENT)
+    if hasattr(mmap, "MADV_HUGEPAGE"):
+      with contextlib.suppress(OSError): memory.madvise(mmap.MADV_HUGEPAGE)  # it is only advice
+    return memory
 
   def free(self, allocation: Allocation) -> None:
     allocation.handle, allocation.address = None, None
@@ -159,6 +191,8 @@ class HostRuntime(Runtime):
       raise DeviceError(f"kernel {kernel!r} does not load: {error}", where=self.name) from None
     if not shared: return HostProgram(kernel, library)
     return SharedProgram(kernel, library, ctypes.c_int64.from_address(library[f"{kernel}.scratch"]).value)
+
+  def runner(self, launches: Sequence[Launch]) -> Runner: return HostRunner(launches)
 
   def synchronize(self) -> None:
     return None

@@ -11,14 +11,15 @@ import enum
 import inspect
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.device import Device
 from tinyhw.function.core import TensorBase, grad_enabled
 from tinyhw.ir.dtype import DType, dtypes
-from tinyhw.ir.size import Size, unbound
+from tinyhw.ir.size import Size, unbound, value_of
 from tinyhw.tensor import Tensor
+from tinyhw.variable import known_value
 
 HINT = "use a Tensor or a Variable for what changes, a TinyJit of its own for each kind of call, or reset()"
 
@@ -125,7 +126,12 @@ def _fact(value: Any) -> Fact | Same:
   if hasattr(value, "dtype") and hasattr(value, "tobytes"):  # NumPy's arrays and scalars
     key = (type(value), str(value.dtype), value.shape, value.tobytes())
     return Fact(key, f"an array {value.shape} of {value.dtype}" if value.shape else repr(value))
-  if isinstance(value, Size): return Fact((type(value), unbound(Size(value.node))), str(value))
+  if isinstance(value, Size):
+    for v in value.node.variables:
+      if v.src and value_of(v) != known_value(v.arg):
+        raise InvalidArgument(f"a size {value} was made with {v.arg.name} = {value_of(v)}, which it is not now",
+                              hint="bind the Variable first, then make the arguments of that call")
+    return Fact((Size, unbound(Size(value.node))), str(value))
   return Same(value)
 
 
@@ -149,6 +155,42 @@ class Call:
       raise InvalidArgument(f"argument {place}: made for {shown[0]}, called with {shown[1]}", where=where, hint=HINT)
 
 
+Modes = tuple[bool, bool, str, DType, DType]
+
+
+def modes() -> Modes:
+  """What decides, beside a call's arguments, what a function computes."""
+  return Tensor.training, grad_enabled(), Device.DEFAULT, dtypes.default_float, dtypes.default_int
+
+
+class Quick:
+  """A call of tensors alone, each another one: what it takes for the next one to be the same but for their values."""
+  __slots__ = ("_modes", "_kinds")
+
+  def __init__(self, args: tuple[Any, ...]) -> None: self._modes, self._kinds = modes(), [kind_of(t) for t in args]
+
+  @staticmethod
+  def of(args: tuple[Any, ...], kwargs: dict[str, Any], call: Call) -> Quick | None:
+    """For a call of this kind."""
+    plain = not kwargs and [t for _, t in call.tensors] == [*args] and len(call.facts) == len(args) + len(MODES)
+    return Quick(args) if plain else None
+
+  def serves(self, args: tuple[Any, ...]) -> bool:
+    """Whether a call with these arguments is such a one. (One that is not may be right all the same.)"""
+    if len(args) != len(self._kinds) or modes() != self._modes: return False
+    for t, kind in zip(args, self._kinds):
+      if not isinstance(t, TensorBase): return False
+      node = t._uop
+      if node.dtype is not kind.dtype or node.device != kind.device: return False
+      if node.shape != kind.shape and unbound(node.shape) != kind.shape: return False
+      if (t.requires_grad and t.is_leaf) != kind.learns: return False
+    return len(args) < 2 or len({id(t) for t in args}) == len(args)
+
+
+MODES: Final = ("Tensor.training (a mode)", "Tensor.no_grad (a mode)", "Device.DEFAULT (a mode)",
+                "dtypes.default_float (a mode)", "dtypes.default_int (a mode)")
+
+
 class Arguments:
   """The parameters of a function, and how a call fills them."""
 
@@ -165,10 +207,9 @@ class Arguments:
     """A call's arguments; the first `skip` (the instance of a method) are left out."""
     named = {**self._defaults, **{self._names[i] if i < len(self._names) else f"args[{i}]": x
                                   for i, x in enumerate(args) if i >= skip}, **kwargs}
-    facts: dict[str, Fact | Same] = {
-      "Tensor.training (a mode)": _fact(Tensor.training), "Tensor.no_grad (a mode)": _fact(not grad_enabled()),
-      "Device.DEFAULT (a mode)": _fact(Device.DEFAULT), "dtypes.default_float (a mode)": Same(dtypes.default_float),
-      "dtypes.default_int (a mode)": Same(dtypes.default_int)}
+    training, records, device, default_float, default_int = modes()
+    facts: dict[str, Fact | Same] = dict(zip(MODES, (
+      _fact(training), _fact(not records), _fact(device), Same(default_float), Same(default_int)), strict=True))
     found: dict[int, tuple[str, TensorBase]] = {}
     for name, value in named.items():
       for place, thing in places(value, name):

@@ -18,29 +18,31 @@ waits for ever.
 """
 from __future__ import annotations
 
-import os
 import weakref
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, cast
 
+from tinyhw.core.environment import variable
 from tinyhw.core.errors import InvalidArgument, ValueLost
 from tinyhw.core.locks import RECORDING, lock, shared_lock
 from tinyhw.engine import random
-from tinyhw.engine.arguments import Arguments, Call, rebuilt, tensors
+from tinyhw.engine.arguments import Arguments, Call, Quick, rebuilt, tensors
 from tinyhw.engine.buffer import Buffer, buffer_of, new_node
-from tinyhw.engine.realize import forget, placed, realize
+from tinyhw.engine.realize import forget, in_order, placed, realize
 from tinyhw.engine.recording import Makes, Recording, Slot
-from tinyhw.engine.run import Step, run
+from tinyhw.engine.replay import Replay
 from tinyhw.engine.watch import watched, watching
 from tinyhw.function.core import TensorBase
-from tinyhw.ir.ops import Ops
+from tinyhw.ir.dtype import DType
+from tinyhw.ir.ops import GroupOp, Ops
 from tinyhw.ir.size import changed, substituted
 from tinyhw.ir.uop import UOp
 from tinyhw.variable import with_present_value
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Graph = Callable[[UOp], UOp]
+Template = tuple[UOp | None, tuple[tuple[Ops, DType, Any], ...]]
 _recording = shared_lock(RECORDING)  # a recording changes the graphs of tensors that others may record too
 
 
@@ -128,10 +130,11 @@ def _filled(thing: Any, tensor: Callable[[Place], TensorBase]) -> Any:
 
 class Capture:
   """The steps of one call with all that another call has to put in other places."""
-  __slots__ = ("call", "where", "plan", "outcome", "keys", "fresh", "slots", "devices")
+  __slots__ = ("call", "where", "plan", "outcome", "keys", "fresh", "slots", "devices", "_templates")
 
   def __init__(self, call: Call, recording: Recording, outcome: Outcome):
     self.call, self.where, self.outcome, steps = call, recording.where, outcome, recording.steps
+    self._templates: dict[UOp, Template] = {}
     shown = {buffer_of(u) for g in outcome.graphs() for u in g.toposort() if u.op is Ops.BUFFER}
     written = {s.buffers[0] for s in steps}
     used = shown.union(*(s.buffers for s in steps))
@@ -139,9 +142,7 @@ class Capture:
     self.fresh = [b for b in dict.fromkeys(s.buffers[0] for s in steps) if b in shown]
     self.slots = [s for s in recording.slots.values() if s.alias in used or s.fixed]
     self.devices = list(dict.fromkeys(s.kernel.device for s in steps if s.kernel is not None))
-    moving = {*self.fresh, *recording.keys, *(s.alias for s in self.slots)}
-    self.plan = [(s, bool(s.values) or not moving.isdisjoint(s.buffers)) for s in steps]
-    """Each step, and whether it is another one in each replay: by its buffers, or by the values of Variables."""
+    self.plan = Replay(steps)
     forget(written - shown)   # each replay writes it again: no node of a graph may be said to be there
 
   def replay(self, given: list[TensorBase]) -> Any:
@@ -159,40 +160,48 @@ class Capture:
       data = random.generator.next()
       if used: swap[id(key)] = Buffer(key.device, key.size, key.dtype).copyin(memoryview(data))
     for b in self.fresh: swap[id(b)] = Buffer(b.device, changed(b.size, with_present_value), b.dtype)
-    run([Step.of(s.kernel, tuple([swap.get(id(b), b) for b in s.buffers])) if moves else s for s, moves in self.plan])
+    self.plan.run(swap)
     nodes: dict[UOp, UOp] = {}
-    def node(u: UOp) -> UOp:
-      if (found := nodes.get(u)) is None:
-        memory = swap.get(id(buffer_of(u)))
-        found = nodes[u] = u if memory is None else new_node(memory)
-      return found
     def graph(template: UOp) -> UOp:
-      if template.variables:
-        return substituted(template, {u: node(u) for u in template.toposort() if u.op is Ops.BUFFER},
-                           with_present_value)
-      below = template.src[0] if template.op is Ops.RESHAPE else template
-      if below.op is Ops.BUFFER: return node(below).reshape(template.shape)
-      return template.substitute({u: node(u) for u in template.toposort() if u.op is Ops.BUFFER})
+      base, moves = self._templates.get(template) or self._template(template)
+      if base is None: return substituted(template, {}, with_present_value) if template.variables else template
+      if (found := nodes.get(base)) is None:
+        memory = swap.get(id(buffer_of(base)))
+        found = nodes[base] = base if memory is None else new_node(memory)
+      for op, dtype, arg in moves:
+        found = UOp(op, dtype, (found,), changed(arg, with_present_value) if template.variables else arg)
+      return found
     return self.outcome.give(given, graph)
+
+  def _template(self, graph: UOp) -> Template:
+    """A graph over memory as movements of a BUFFER; None for one that has no memory."""
+    moves: list[tuple[Ops, DType, Any]] = []
+    u = graph
+    while u.op in GroupOp.MOVEMENT:
+      moves.append((u.op, u.dtype, u.arg))
+      u = u.src[0]
+    made = self._templates[graph] = (u if u.op is Ops.BUFFER else None), tuple(reversed(moves))
+    return made
 
 
 class TinyJit(Generic[Function]):
   """`f = TinyJit(f)`, or as a decorator; each instance has its own of a method. `JIT=0` in the environment turns it
   off."""
-  __slots__ = ("function", "capture", "_called", "_arguments", "_skip", "_methods", "_lock")
+  __slots__ = ("function", "capture", "_called", "_arguments", "_skip", "_methods", "_lock", "_quick")
 
   def __init__(self, function: Function, method: bool = False):
     self.function = function
     self._lock = lock()                       # held for each call
     self.capture: Capture | None = None
     self._called = False
+    self._quick: Quick | None = None          # of the recorded call
     self._arguments = Arguments(function)
     self._skip = int(method)                  # arguments that belong to this TinyJit itself: an instance's own
     self._methods: dict[int, tuple[Callable[[], Any], TinyJit[Any]]] = {}
 
   def reset(self) -> None:
     """Forget what was recorded: the next call runs as it is again."""
-    with self._lock: self._called, self.capture = False, None
+    with self._lock: self._called, self.capture, self._quick = False, None, None
 
   @property
   def captured(self) -> bool:
@@ -214,10 +223,14 @@ class TinyJit(Generic[Function]):
     except TypeError: return lambda: instance  # it cannot be referred to weakly, so it stays
 
   def __call__(self, *args: Any, **kwargs: Any) -> Any:
-    if os.environ.get("JIT", "1") == "0" or watching() is not None: return self.function(*args, **kwargs)
+    if variable("JIT", b"JIT") == "0" or watching() is not None: return self.function(*args, **kwargs)
     with self._lock: return self._call(args, kwargs)
 
   def _call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if self.capture is not None and self._quick is not None and not kwargs and self._quick.serves(args):
+      given = list(args)
+      if not all(in_order(t._uop) for t in given): realize(*given)
+      return self.capture.replay(given)
     call = self._arguments.call(args, kwargs, self._skip)
     if self.capture is not None: self.capture.call.check(call, self.capture.where)
     given = [t for _, t in call.tensors]
@@ -258,6 +271,7 @@ class TinyJit(Generic[Function]):
     given = [t for _, t in call.tensors]
     result = outcome.give(given, lambda graph: graph)
     # The call was checked as it began; only now may the arguments go.
+    self._quick = Quick.of(args, kwargs, capture.call)
     capture.call.forget_tensors()
     self.capture = capture
     return result

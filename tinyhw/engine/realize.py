@@ -11,12 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from tinyhw.device import STORAGE
 from tinyhw.engine import watch
 from tinyhw.engine.buffer import Buffer, ByNode, buffer_of
 from tinyhw.engine.planned import outline, planned
 from tinyhw.engine.run import run
 from tinyhw.function.core import TensorBase
 from tinyhw.ir.ops import GroupOp, Ops
+from tinyhw.ir.size import value_of
 from tinyhw.ir.uop import UOp
 
 _homes: ByNode[UOp] = ByNode()
@@ -39,6 +41,12 @@ def _own_home(node: UOp) -> UOp | None:
     return found
   _homes.forget(node)
   return None
+
+
+def in_order(node: UOp) -> Buffer | None:
+  """The buffer of a node that is a BUFFER in another shape at most."""
+  below = node.src[0] if node.op is Ops.RESHAPE else node
+  return buffer_of(below) if below.op is Ops.BUFFER else None
 
 
 def home(node: UOp) -> UOp | None:
@@ -85,11 +93,12 @@ def _compute(wanted: list[UOp]) -> None:
   """Give each of the nodes a home."""
   graph = outline(wanted, _own_home)
   plan = planned(graph)
-  buffers = plan.run([buffer_of(b) for b in graph.memory], run)
+  values = [value_of(v) for v in graph.values]
+  buffers = plan.run([buffer_of(b) for b in graph.memory], values, run)
   moved: dict[UOp, UOp] = {}
   targets = set(graph.wanted)
   # Also what was realized on the way need not be computed again.
-  for place, memory in plan.places(graph.memory, buffers):
+  for place, memory in plan.places(graph.memory, values, buffers):
     node = graph.nodes[place]
     if not _remember(node, memory) and place in targets: moved[node] = memory.contiguous()
   # What turned out to be a view (a sum over an axis of one element of a view, say) gets memory of its own.
@@ -104,6 +113,18 @@ def _remember(node: UOp, memory: UOp) -> bool:
   if memory.op is not Ops.BUFFER or memory.arg.size != node.size: return False
   if node is not memory: _homes.set(node, memory)
   return True
+
+
+def copied(node: UOp, device: str) -> UOp:
+  """The node on another device. What only moves memory of a device without kernels moves its copy instead."""
+  below, moves = node, []
+  while below.op in GroupOp.MOVEMENT or below.op is Ops.DETACH:
+    moves.append(below)
+    below = below.src[0]
+  if below.op is not Ops.BUFFER or below.arg.device.partition(":")[0] not in STORAGE: return node.copy_to(device)
+  result = below.copy_to(device)
+  for move in reversed(moves): result = move.replace(src=(result,))
+  return result
 
 
 def lost(found: UOp) -> bool:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.engine.arguments import kind_of
 from tinyhw.engine.buffer import Buffer, new_node
-from tinyhw.engine.realize import memory_of
+from tinyhw.engine.realize import in_order, memory_of
 from tinyhw.engine.run import Step
 from tinyhw.engine.watch import Watcher, watched
 from tinyhw.function.core import TensorBase, grad_enabled, living
@@ -74,7 +74,7 @@ class Slot:
                               hint="bind the Variable first, then make the tensors of that call")
     last = self._last
     if last is not None and last[0]() is tensor._uop and (known := last[1]()) is not None: return known
-    found = memory_of(tensor)
+    found = in_order(tensor._uop) or memory_of(tensor)
     self._last = weakref.ref(tensor._uop), weakref.ref(found)
     return found
 

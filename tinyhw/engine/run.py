@@ -58,7 +58,6 @@ class Step:
 
   def run(self) -> None:
     """Queue it."""
-    if (level := debug_level()) >= 2: return self._run_loudly(level)
     if self.kernel is None: return self.buffers[0].copy_from(self.buffers[1])
     spec = self.kernel.spec
     self.buffers[0].overwritten()
@@ -67,7 +66,8 @@ class Step:
     elif 0 not in (grid := self.grid): self.kernel.program(allocations, self.values, grid, spec.block)
     self.buffers[0].written()
 
-  def _run_loudly(self, level: int) -> None:
+  def run_loudly(self, level: int) -> None:
+    """Run it, wait, and print how long it took."""
     if self.kernel is None:
       start = time.perf_counter()
       self.buffers[0].copy_from(self.buffers[1])
@@ -159,11 +159,17 @@ Listener = Callable[[Step], None]
 _listeners: list[Listener] = []
 
 
+def shown() -> bool:
+  """Whether somebody is shown each step of this thread."""
+  return bool(_listeners) or watch.watching() is not None
+
+
 def run(steps: Sequence[Step]) -> None:
   """Queue the steps in order; a watcher is told of each."""
-  watcher = watch.watching()
+  watcher, level = watch.watching(), debug_level()
   for step in steps:
-    step.run()
+    if level >= 2: step.run_loudly(level)
+    else: step.run()
     if watcher is not None: watcher.ran(step)
     if _listeners:
       for listener in tuple(_listeners): listener(step)

@@ -67,22 +67,27 @@ class DType:
 
   @property
   def min(self) -> int | float | bool:
-    """The least value of a scalar (-inf for floats)."""
-    if self.is_float: return -float("inf")
+    """The least value of a scalar (-inf for floats that have it)."""
+    if self.is_float: return -self.max
     if self.is_bool: return False
     return -(1 << (self.bits - 1)) if self.is_signed else 0
 
   @property
   def max(self) -> int | float | bool:
-    """The greatest value of a scalar (inf for floats)."""
-    if self.is_float: return float("inf")
+    """The greatest value of a scalar (inf for floats that have it)."""
+    if self.is_float: return float("inf") if self.name != "float8_e4m3fn" else 448.0
     if self.is_bool: return True
     return (1 << (self.bits - 1)) - 1 if self.is_signed else (1 << self.bits) - 1
 
   @property
   def numpy(self) -> np.dtype[Any] | None:
-    """The NumPy scalar type; None for bfloat16 (its memory is read as uint16) and for void."""
+    """The NumPy scalar type; None for void and for what NumPy has not (`bits_type`)."""
     return _NUMPY.get(self.name)
+
+  @property
+  def bits_type(self) -> DType | None:
+    """For bfloat16 and the floats of 8 bits: the unsigned integer that their memory is read as; None for all others."""
+    return _SCALARS[_STORED[self.name]] if self.name in _STORED else None
 
   def __repr__(self) -> str: return f"dtypes.{self.name}" + (f".vec({self.count})" if self.count > 1 else "")
   def __reduce__(self) -> tuple[Any, ...]: return (_restore, (self.name, self.count))
@@ -113,11 +118,14 @@ class dtypes:
   int64 = DType("int64", Kind.INT, 64)
   float16 = DType("float16", Kind.FLOAT, 16)
   bfloat16 = DType("bfloat16", Kind.FLOAT, 16)
+  float8_e4m3fn = DType("float8_e4m3fn", Kind.FLOAT, 8)      # no infinities: NaN is S.1111.111
+  float8_e5m2 = DType("float8_e5m2", Kind.FLOAT, 8)
   float32 = DType("float32", Kind.FLOAT, 32)
   float64 = DType("float64", Kind.FLOAT, 64)
 
   # the names of C and of PyTorch
   half, float, double = float16, float32, float64
+  fp8e4m3, fp8e5m2 = float8_e4m3fn, float8_e5m2
   char, short, int, long = int8, int16, int32, int64
   uchar, ushort, uint, ulong = uint8, uint16, uint32, uint64
 
@@ -153,10 +161,14 @@ class dtypes:
 
 
 _int, _float = int, float
+_SIGNIFICAND = {"float8_e4m3fn": 4, "float8_e5m2": 3, "float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}
 _SCALARS: dict[str, DType] = {d.name: d for d in (
   dtypes.void, dtypes.bool, dtypes.uint8, dtypes.uint16, dtypes.uint32, dtypes.uint64, dtypes.int8, dtypes.int16,
-  dtypes.int32, dtypes.int64, dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64)}
-_NUMPY: dict[str, np.dtype[Any]] = {n: np.dtype(n) for n in _SCALARS if n not in ("void", "bfloat16")}
+  dtypes.int32, dtypes.int64, dtypes.float8_e4m3fn, dtypes.float8_e5m2, dtypes.float16, dtypes.bfloat16,
+  dtypes.float32, dtypes.float64)}
+_STORED = {"bfloat16": "uint16", "float8_e4m3fn": "uint8", "float8_e5m2": "uint8"}
+_NUMPY: dict[str, np.dtype[Any]] = {n: np.dtype(n) for n in _SCALARS if n != "void" and n not in _STORED}
+_ORDER = {n: i for i, n in enumerate(_SCALARS)}
 
 
 @functools.cache
@@ -172,17 +184,19 @@ def _restore(name: str, count: int) -> DType: return _SCALARS[name].vec(count)
 
 
 # The lattice of promotion: each type's next wider ones. bool < unsigned < signed < float; unsigned N meets signed N in
-# signed 2N; the two 16-bit floats meet in float32.
+# signed 2N; the two floats of 8 bits meet in float16, those of 16 bits in float32.
 _WIDER: dict[DType, tuple[DType, ...]] = {
   dtypes.bool: (dtypes.int8, dtypes.uint8),
   dtypes.int8: (dtypes.int16,),
   dtypes.int16: (dtypes.int32,),
   dtypes.int32: (dtypes.int64,),
-  dtypes.int64: (dtypes.float16, dtypes.bfloat16),
+  dtypes.int64: (dtypes.float8_e4m3fn, dtypes.float8_e5m2),
   dtypes.uint8: (dtypes.int16, dtypes.uint16),
   dtypes.uint16: (dtypes.int32, dtypes.uint32),
   dtypes.uint32: (dtypes.int64, dtypes.uint64),
-  dtypes.uint64: (dtypes.float16, dtypes.bfloat16),
+  dtypes.uint64: (dtypes.float8_e4m3fn, dtypes.float8_e5m2),
+  dtypes.float8_e4m3fn: (dtypes.float16, dtypes.bfloat16),
+  dtypes.float8_e5m2: (dtypes.float16, dtypes.bfloat16),
   dtypes.float16: (dtypes.float32,),
   dtypes.bfloat16: (dtypes.float32,),
   dtypes.float32: (dtypes.float64,),
@@ -201,16 +215,12 @@ def promote(*types: DType) -> DType:
   signed integer in the default float, since no integer type holds both."""
   common = frozenset.intersection(*(_upward(t) for t in types))
   if all(d.is_float for d in common) and not any(t.is_float for t in types): return dtypes.default_float
-  return min(common, key=lambda d: (d.kind, d.bits, d.name))
+  return min(common, key=lambda d: (d.kind, d.bits, _ORDER[d.name]))
 
 
 def can_cast_losslessly(source: DType, target: DType) -> bool:
   """Whether every value of `source` is exactly a value of `target`."""
   if source is target or source.is_bool: return True
-  mantissa = {"float16": 11, "bfloat16": 8, "float32": 24, "float64": 53}
   if source.is_int and target.is_int: return source.min >= target.min and source.max <= target.max
-  if source.is_int and target.is_float: return source.bits - source.is_signed <= mantissa[target.name]
-  if source.is_float and target.is_float:
-    return (source.name, target.name) in {("float16", "float32"), ("bfloat16", "float32"), ("float16", "float64"),
-                                          ("bfloat16", "float64"), ("float32", "float64")}
-  return False
+  if source.is_int and target.is_float: return source.bits - source.is_signed <= _SIGNIFICAND[target.name]
+  return source.is_float and target.is_float and target in _upward(source)

@@ -1,7 +1,7 @@
 """Patterns over UOps, tables of rewrite rules, and the engine that applies them to a graph until nothing changes."""
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from tinyhw.ir.dtype import DType
@@ -35,26 +35,72 @@ class UPat:
     """A constant, of a given number or any."""
     return UPat(Ops.CONST, name, arg=value)
 
-  def match(self, u: UOp, bound: dict[str, UOp]) -> Iterator[dict[str, UOp]]:
-    """Each way in which the pattern fits, as the bindings of its names."""
-    if self.ops is not None and u.op not in self.ops: return
-    if self.dtype is not None and not self.dtype(u.dtype): return
-    if self.arg is not None and self.arg != u.arg: return
-    if self.name is not None:
-      if bound.get(self.name, u) is not u: return
-      bound = {**bound, self.name: u}
-    if self.src is None:
-      yield bound
-      return
-    if len(self.src) != len(u.src): return
-    orders = [u.src]
-    if u.op in GroupOp.COMMUTATIVE and u.src[0] is not u.src[1]: orders.append(u.src[::-1])
-    for order in orders:
-      found = [bound]
-      for pattern, s in zip(self.src, order):
-        found = [b for f in found for b in pattern.match(s, f)]
-        if not found: break
-      yield from found
+
+class _Source:
+  """Python text of functions that try one rule each. A pattern becomes nested conditions, and a loop over both orders
+  of the operands where the operation commutes: several times as fast as walking the pattern for each node."""
+
+  def __init__(self) -> None:
+    self.lines: list[str] = []
+    self.known: dict[str, Any] = {"COMMUTATIVE": GroupOp.COMMUTATIVE}
+
+  def line(self, depth: int, text: str) -> None: self.lines.append("  " * depth + text)
+
+  def keep(self, value: Any) -> str:
+    """A name for an object."""
+    name = f"k{len(self.known)}"
+    self.known[name] = value
+    return name
+
+  def function(self, number: int, pattern: UPat, rule: Rule) -> None:
+    """`rule<number>(u, ctx)`: what the rule makes of the node, or None."""
+    self.line(0, f"def rule{number}(u, ctx):")
+    self.places = 0
+    self.bound: dict[str, str] = {}
+    wants_context = "ctx" in rule.__code__.co_varnames[:rule.__code__.co_argcount]
+    def found(depth: int) -> None:
+      arguments = [f"{name}={at}" for name, at in self.bound.items()] + ["ctx=ctx"] * wants_context
+      self.line(depth, f"new = {self.keep(rule)}({', '.join(arguments)})")
+      self.line(depth, "if new is not None and new is not u: return new")
+    self.node(pattern, "u", 1, found, root=True)
+
+  def node(self, pattern: UPat, at: str, depth: int, then: Callable[[int], None], root: bool = False) -> None:
+    """The conditions of a pattern on the node called `at`, and what is done where they hold."""
+    def when(condition: str) -> None:
+      nonlocal depth
+      self.line(depth, f"if {condition}:")
+      depth += 1
+    if pattern.ops is not None and not root:        # rules are found by the root's operation
+      ops = tuple(pattern.ops)
+      when(f"{at}.op is {self.keep(ops[0])}" if len(ops) == 1 else f"{at}.op in {self.keep(pattern.ops)}")
+    if pattern.arg is not None: when(f"{self.keep(pattern.arg)} == {at}.arg")
+    if pattern.dtype is not None: when(f"{self.keep(pattern.dtype)}({at}.dtype)")
+    mine = pattern.name is not None and pattern.name not in self.bound
+    if pattern.name is not None:
+      if mine: self.bound[pattern.name] = at
+      else: when(f"{at} is {self.bound[pattern.name]}")
+    if pattern.src is None: then(depth)
+    else: self.sources(pattern, at, depth, then)
+    if mine and pattern.name is not None: del self.bound[pattern.name]
+
+  def sources(self, pattern: UPat, at: str, depth: int, then: Callable[[int], None]) -> None:
+    """The conditions on the sources, in each order."""
+    assert pattern.src is not None
+    names = [f"s{self.places + i}" for i in range(len(pattern.src))]
+    self.places += len(names)
+    self.line(depth, f"if len({at}.src) == {len(names)}:")
+    depth += 1
+    may_swap = len(names) == 2 and (pattern.ops is None or bool(pattern.ops & GroupOp.COMMUTATIVE))
+    if may_swap:
+      always = pattern.ops is not None and pattern.ops <= GroupOp.COMMUTATIVE
+      test = f"{at}.src[0] is not {at}.src[1]" + ("" if always else f" and {at}.op in COMMUTATIVE")
+      self.line(depth, f"for {names[0]}, {names[1]} in ({at}.src, {at}.src[::-1]) if {test} else ({at}.src,):")
+      depth += 1
+    elif names: self.line(depth, f"{', '.join(names)}, = {at}.src")
+    def step(i: int, deep: int) -> None:
+      if i == len(names): then(deep)
+      else: self.node(pattern.src[i], names[i], deep, lambda d: step(i + 1, d))  # type: ignore[index]
+    step(0, depth)
 
 
 class PatternMatcher:
@@ -63,19 +109,24 @@ class PatternMatcher:
 
   def __init__(self, rules: list[tuple[UPat, Rule]]) -> None:
     self.rules = rules
-    self._by_op: dict[Ops, list[tuple[UPat, Rule, bool]]] = {op: [] for op in Ops}
-    for pattern, rule in rules:
-      wants_context = "ctx" in rule.__code__.co_varnames[:rule.__code__.co_argcount]
-      for op in pattern.ops if pattern.ops is not None else Ops: self._by_op[op].append((pattern, rule, wants_context))
+    self._by_op: dict[Ops, list[Callable[[UOp, Any], UOp | None]]] | None = None   # made when first used
 
   def __add__(self, other: PatternMatcher) -> PatternMatcher: return PatternMatcher(self.rules + other.rules)
 
+  def _compiled(self) -> dict[Ops, list[Callable[[UOp, Any], UOp | None]]]:
+    text = _Source()
+    for i, (pattern, rule) in enumerate(self.rules): text.function(i, pattern, rule)
+    exec(compile("\n".join(text.lines), "<rewrite rules>", "exec"), text.known)
+    by_op: dict[Ops, list[Callable[[UOp, Any], UOp | None]]] = {op: [] for op in Ops}
+    for i, (pattern, _) in enumerate(self.rules):
+      for op in pattern.ops if pattern.ops is not None else Ops: by_op[op].append(text.known[f"rule{i}"])
+    self._by_op = by_op
+    return by_op
+
   def rewrite(self, u: UOp, ctx: Any = None) -> UOp | None:
     """The node that the first fitting rule makes of `u`; None when none applies."""
-    for pattern, rule, wants_context in self._by_op[u.op]:
-      for bound in pattern.match(u, {}):
-        new = rule(ctx=ctx, **bound) if wants_context else rule(**bound)
-        if new is not None and new is not u: return new
+    for rule in (self._by_op or self._compiled())[u.op]:
+      if (new := rule(u, ctx)) is not None: return new
     return None
 
 

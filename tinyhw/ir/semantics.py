@@ -14,6 +14,9 @@ precision.
   bool is `!= 0`.
 - FDIV, RECIP and SQRT round correctly. EXP2, EXP, EXPM1 (exp(x)-1), LOG2, LOG, LOG10, LOG1P (log(1+x)), SIN, COS, TANH
   and POW are within 2 units in the last place on every device; POW has the special cases of IEEE 754's pow.
+- The floats of 8 bits are those of the OCP 8-bit floating point specification (OFP8, revision 1.0), rounded without
+  saturation: what is too large for float8_e5m2 is infinite, and NaN in float8_e4m3fn, which has no infinities. Numbers
+  get there, and to bfloat16, by way of float32.
 - FMOD is C's: exact, with the sign of the dividend; NaN for a zero divisor or an infinite dividend.
 - TRUNC is toward zero. MULACC is `a*b + c`, rounded once or twice: the device chooses.
 """
@@ -22,6 +25,7 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from tinyhw.ir.dtype import DType, Kind, dtypes
 from tinyhw.ir.ops import Ops
@@ -37,7 +41,49 @@ def wrap(value: int, dtype: DType) -> int:
   return value - (1 << dtype.bits) if dtype.is_signed and value >> (dtype.bits - 1) else value
 
 
+@dataclass(frozen=True)
+class Small:
+  """A float of 8 bits: of its fraction, and the bias of its exponent; `top` is the memory of the largest number, and
+  what is larger is `over`; `nan` is NaN's memory."""
+  fraction: int
+  bias: int
+  top: int
+  over: int
+  nan: int
+
+  def round(self, value: float) -> float:
+    """To nearest even; too large numbers become what `over` is."""
+    if value != value or value == 0: return value
+    if math.isinf(value): return math.copysign(self.value(self.over), value)
+    unit = max(math.frexp(value)[1] - 1, 1 - self.bias) - self.fraction
+    found = math.ldexp(round(math.ldexp(value, -unit)), unit)       # exact but for the rounding, ties to even
+    if abs(found) > self.value(self.top): found = math.copysign(self.value(self.over), value)
+    return math.copysign(found, value)
+
+  def bits(self, value: float) -> int:
+    """The memory of a rounded value."""
+    sign = 0x80 if math.copysign(1.0, value) < 0 else 0
+    if value != value: return sign | self.nan
+    if math.isinf(value): return sign | self.over
+    if value == 0: return sign
+    exponent = max(math.frexp(value)[1] - 1, 1 - self.bias)
+    scaled = int(math.ldexp(abs(value), self.fraction - exponent))  # with the leading 1 of a normal number
+    return sign | scaled + (exponent + self.bias - 1 << self.fraction)
+
+  def value(self, bits: int) -> float:
+    """The number that memory holds."""
+    magnitude, sign = bits & 0x7F, -1.0 if bits & 0x80 else 1.0
+    if magnitude > self.top: return math.copysign(math.inf if magnitude == self.over != self.nan else math.nan, sign)
+    exponent, fraction = magnitude >> self.fraction, magnitude & (1 << self.fraction) - 1
+    if exponent: fraction += 1 << self.fraction
+    return sign * math.ldexp(fraction, max(exponent, 1) - self.bias - self.fraction)
+
+
+SMALL = {dtypes.float8_e4m3fn: Small(3, 7, 0x7E, 0x7F, 0x7F), dtypes.float8_e5m2: Small(2, 15, 0x7B, 0x7C, 0x7E)}
+
+
 def _round(value: float, dtype: DType) -> float:
+  if (small := SMALL.get(dtype)) is not None: return small.round(_round(value, dtypes.float32))
   if dtype is dtypes.float64 or not math.isfinite(value): return value
   if dtype is dtypes.bfloat16:
     bits = int.from_bytes(struct.pack("<f", _round(value, dtypes.float32)), "little")
@@ -71,12 +117,14 @@ def cast(value: Scalar, source: DType, target: DType) -> Scalar:
 
 def to_bits(value: Scalar, dtype: DType) -> int:
   """The memory of a canonical value as an unsigned integer."""
+  if dtype in SMALL: return SMALL[dtype].bits(float(value))
   if dtype is dtypes.bfloat16: return int.from_bytes(struct.pack("<f", value), "little") >> 16
   return int.from_bytes(struct.pack("<" + FORMATS[dtype.name], value), "little")
 
 
 def from_bits(bits: int, dtype: DType) -> Scalar:
   """The value whose memory is `bits`."""
+  if dtype in SMALL: return SMALL[dtype].value(bits)
   if dtype is dtypes.bfloat16: return float(struct.unpack("<f", (bits << 16).to_bytes(4, "little"))[0])
   value: Scalar = struct.unpack("<" + FORMATS[dtype.name], bits.to_bytes(dtype.itemsize, "little"))[0]
   return value

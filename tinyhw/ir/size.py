@@ -268,7 +268,7 @@ def value_of(variable: UOp) -> int:
 def changed(thing: T, change: Callable[[UOp], UOp]) -> T:
   """An argument (a size, tuples of them, a tracker of views) with other DEFINE_VARs in its sizes."""
   kind = type(thing)
-  if kind is int or thing is None: return thing
+  if kind is int or kind is bool or kind is str or thing is None: return thing
   if isinstance(thing, Size): return _from_simple(rewritten(thing.present(), change))  # type: ignore[return-value]
   if isinstance(thing, tuple):
     new = [changed(x, change) for x in thing]

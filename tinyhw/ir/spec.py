@@ -272,14 +272,15 @@ def _gep(u: UOp) -> str | None:
   return None if all(0 <= lane < u.src[0].dtype.count for lane in u.arg) else f"lanes {u.arg} of {u.src[0].dtype}"
 
 
-def _not_bfloat16(check: Check) -> Check:
+def _not_memory_only(check: Check) -> Check:
   def checked(u: UOp) -> str | None:
     base = u.dtype.base if isinstance(u.dtype, PtrDType) else u.dtype.scalar
-    return "bfloat16 does not occur here: its memory is uint16" if base is dtypes.bfloat16 else check(u)
+    if (stored := base.bits_type) is None: return check(u)
+    return f"{base.name} does not occur here: its memory is {stored.name}"
   return checked
 
 
-LINEAR: Table = {op: _not_bfloat16(check) for op, check in {
+LINEAR: Table = {op: _not_memory_only(check) for op, check in {
   **_kernel_values,
   Ops.DEFINE_GLOBAL: _global,
   Ops.DEFINE_LOCAL: lambda u: _pointer(u, AddressSpace.LOCAL) or _text_arg(u),

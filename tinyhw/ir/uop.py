@@ -52,7 +52,8 @@ linear program REDUCE (value, RANGE...), ADD|MUL|MAX accumulates the value over 
 Linear program: `ProgramSpec.uops`, a tuple in order of execution, sources before their users
 =============================================================================================
 Values are scalars of one thread, or vectors: CAST, BITCAST and arithmetic work on all lanes alike, and only renderers
-with `lanes` get such programs. bfloat16 does not occur: its memory is uint16 here. All index arithmetic is int32.
+with `lanes` get such programs. bfloat16 and the floats of 8 bits do not occur: they are unsigned integers here. All
+index arithmetic is int32.
 DEFINE_GLOBAL (), index            A pointer to the argument of that index: dtype.base, dtype.size elements.
 DEFINE_VAR (), (name, min, max)    The launch value of that name, int32.
 DEFINE_LOCAL (), name              A pointer to dtype.size elements of dtype.base shared by the workgroup.

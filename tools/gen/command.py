@@ -13,12 +13,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tinyhw.core.errors import Error, MissingTool
+from tinyhw.tools.gen import nvclass
 from tinyhw.tools.gen.family import AUTOGEN, Family
 from tinyhw.tools.gen.sources import Sources
 
 NAMES = ("kfd", "kfd_sysfs", "amdgpu_drm", "hsa", "opencl", "amdhsa", "elf", "pm4", "sdma", "gc", "mqd", "sq",
          "buffer_formats", "images", "isa_manuals", "ignored", "silicon", "amdgcn", "amdgcn_gfx12", "amdgcn_gfx9",
-         "aliases", "aco")
+         "aliases", "aco", *nvclass.FAMILIES)
 ABOUT = """Write the modules of autogen/ from the vendors' own headers, or check the committed ones.
 
 examples:
@@ -27,10 +28,10 @@ examples:
   tinyhw gen pm4 --source ~/linux-6.12 --source ~/pal --output /tmp/pm4.py
   tinyhw gen check --source ~/linux-6.12 --source ~/pal
 
-A source is an unpacked Linux 6.12 tree (or Debian's linux-source-6.12.tar.xz), a checkout of GPUOpen-Drivers/pal, the
-folder of the LLVM instruction dump, or a folder of headers. /usr/include, libdrm's and LLVM 19's headers are searched
-by themselves, and so are the folders in TINYHW_GEN_SOURCE. The head of each generated module lists its sources and
-their hashes."""
+A source is an unpacked Linux 6.12 tree (or Debian's linux-source-6.12.tar.xz), a checkout of GPUOpen-Drivers/pal or of
+NVIDIA/open-gpu-doc, the folder of the LLVM instruction dump, or a folder of headers. /usr/include, libdrm's and LLVM
+19's headers are searched by themselves, and so are the folders in TINYHW_GEN_SOURCE. The head of each generated module
+lists its sources and their hashes."""
 INSTRUCTIONS = "amdgpu19_compact.json.xz"
 
 
@@ -56,6 +57,8 @@ def family(name: str) -> Family:
   if name in TABLES:
     made = TABLES[name]
     return Family(name, f"amdgcn_{made}", f"{made}'s instruction table", (INSTRUCTIONS,), _instructions(made))
+  if name in nvclass.FAMILIES:
+    return nvclass.FAMILIES[name]
   found: Family = importlib.import_module(f"tinyhw.tools.gen.{name}").FAMILY
   return found
 

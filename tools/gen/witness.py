@@ -19,7 +19,7 @@ from typing import Any
 from tinyhw.core.errors import MissingTool
 from tinyhw.core.layout import Packet
 from tinyhw.tools.gen import gc as gc_family
-from tinyhw.tools.gen import gcc, hsa, kfd, pm4, sdma
+from tinyhw.tools.gen import gcc, hsa, kfd, nvclass, nvclass_witness, pm4, sdma
 from tinyhw.tools.gen.family import corrected, errata
 from tinyhw.tools.gen.sources import Sources
 
@@ -322,6 +322,13 @@ def macro_reports(name: str, sources: Sources) -> Iterator[Report]:
   yield Report(f"{len(wanted)} masks and {len(places)} offsets of registers against gcc", problems)
 
 
+def class_reports(name: str, sources: Sources) -> Iterator[Report]:
+  """Methods and queue meta data of NVIDIA's classes."""
+  header = next(h for h in nvclass.HEADERS if h.module == name)
+  for text, problems in nvclass_witness.reports(header, sources.find(header.path).text):
+    yield Report(text, problems)
+
+
 WITNESSES: dict[str, Callable[[str, Sources], Iterator[Report]]] = {
   "kfd": uapi,
   "kfd_sysfs": uapi,
@@ -332,6 +339,7 @@ WITNESSES: dict[str, Callable[[str, Sources], Iterator[Report]]] = {
   "pm4": pm4_reports,
   "sdma": macro_reports,
   "gc": macro_reports,
+  **dict.fromkeys(nvclass.FAMILIES, class_reports),
 }
 
 

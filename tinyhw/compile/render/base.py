@@ -45,8 +45,9 @@ class Renderer(ABC):
     return self.target
 
   def supports(self, dtype: DType) -> bool:
-    """Whether arithmetic on the type exists. bfloat16 is memory only: a linear program sees it as uint16."""
-    return dtype.scalar in dtypes.all() and dtype.scalar is not dtypes.bfloat16
+    """Whether arithmetic on the type exists. Types of memory only (`bits_type`) are unsigned
+    integers in a linear program."""
+    return dtype.scalar in dtypes.all() and dtype.scalar.bits_type is None
 
   def vector_widths(self, dtype: DType) -> tuple[int, ...]:
     """How many elements one LOAD or STORE may move, most first; the last is always 1."""

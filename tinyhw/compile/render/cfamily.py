@@ -139,6 +139,10 @@ class Language:
     """The head of a loop."""
     return f"for (int {counter} = 0; {counter} < {end}; {counter}++) {{"
 
+  def multiply(self, a: str, b: str, dtype: DType) -> str:
+    """A product of floats that is rounded before it is added to anything."""
+    return f"{a} * {b}"
+
   def divide(self, a: str, b: str, dtype: DType) -> str:
     """A quotient of floats, correctly rounded."""
     return f"{a} / {b}"
@@ -460,7 +464,7 @@ class Writer:
     wide = [self.named(F32, self.as_float(v)) for v in x]
     if op in GroupOp.COMPARE: return f"{wide[0]} {SIGNS[op]} {wide[1]}"
     if op is not Ops.MULACC: return self.as_half(self.float_alu(u, F32, wide))
-    product = self.as_half(f"{wide[0]} * {wide[1]}")
+    product = self.as_half(self.language.multiply(wide[0], wide[1], F32))
     return self.as_half(f"{self.as_float(product)} + {wide[2]}")
 
   def float_alu(self, u: UOp, dtype: DType, x: list[str]) -> str:
@@ -471,7 +475,8 @@ class Writer:
       if dtype is F16:      # through floats: exact for TRUNC, rounded as it should be for SQRT
         return self.as_half(f"{function.format(f='f')}({', '.join(map(self.as_float, arguments))})")
       return f"{function.format(f=f)}({', '.join(arguments)})"
-    if op in (Ops.ADD, Ops.SUB, Ops.MUL): return f"{x[0]} {SIGNS[op]} {x[1]}"
+    if op is Ops.MUL: return language.multiply(x[0], x[1], dtype)
+    if op in (Ops.ADD, Ops.SUB): return f"{x[0]} {SIGNS[op]} {x[1]}"
     if op is Ops.FDIV: return language.divide(x[0], x[1], dtype)
     if op is Ops.RECIP: return language.divide(language.literal(1.0, dtype), x[0], dtype)
     if op is Ops.NEG: return f"-{x[0]}"

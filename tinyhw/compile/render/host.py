@@ -20,6 +20,17 @@ from tinyhw.ir.ops import Ops
 from tinyhw.ir.uop import UOp
 
 ALIGNMENT = 64        # of local memory, in bytes
+FEW = 1 << 12         # steps up to which vectors that LLVM would make are not worth its time
+
+
+def _steps(uops: Sequence[UOp]) -> int:
+  """How often the innermost code of a program runs, about."""
+  open_, most = 1, 1
+  for u in uops:
+    if u.op is Ops.RANGE: open_ *= int(u.src[0].vmax)
+    elif u.op is Ops.ENDRANGE: open_ //= int(u.src[0].src[0].vmax)
+    most = max(most, open_)
+  return most
 
 
 class HostRenderer(LLVMRenderer):
@@ -68,8 +79,8 @@ class HostRenderer(LLVMRenderer):
     super().check(name, uops)
 
   def function(self, name: str, uops: Sequence[UOp], arguments: list[str], body: str, declarations: list[str]) -> str:
-    vectors = [objects.VECTORS] if any(u.dtype.count > 1 for u in uops) else []
-    rest = [*declarations, self.host.functions, *vectors]
+    rest = [*declarations, self.host.functions]
+    if any(u.dtype.count > 1 for u in uops) or _steps(uops) < FEW: rest.append(objects.AS_WRITTEN)
     local = [u for u in uops if u.op is Ops.DEFINE_LOCAL and isinstance(u.dtype, PtrDType)]
     if not local and not any(u.op is Ops.SPECIAL for u in uops):
       return "\n".join([f"define void @{name}({', '.join(arguments)}) nounwind {{", "entry:", body, "}", *rest])

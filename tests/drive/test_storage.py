@@ -1,0 +1,151 @@
+"""Devices that hold data (DISK, NPY) and the one that is nothing (NULL): copies to and from all others, refusals."""
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.strength import seed
+from tinyhw import Device, Tensor, dtypes
+from tinyhw.core.errors import DeviceError, Error, InvalidArgument
+from tinyhw.drive.null import NullRuntime
+from tinyhw.drive.storage import ArrayRuntime, DiskRuntime
+
+OTHERS = ("LLVM", "PYTHON", "AMD", "C", "CL", "NPY")
+
+
+@pytest.fixture(params=OTHERS)
+def other(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+  monkeypatch.setenv("MOCKGPU", "1")
+  try: Device[request.param]
+  except Error as error: pytest.skip(str(error))
+  return str(request.param)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int8", "bool", "float64", "bfloat16"])
+def test_values_go_to_a_file_and_back(tmp_path: Path, other: str, dtype: str) -> None:
+  disk = f"DISK:{tmp_path}/values"
+  data = np.random.default_rng(seed(3)).integers(0, 2, (4, 6))
+  there = Tensor(data.tolist(), device=other, dtype=dtype).to(disk).realize()
+  assert os.path.getsize(tmp_path / "values") == there.nbytes()
+  again = Tensor.empty(4, 6, dtype=dtype, device=disk)
+  assert again.to(other).to("LLVM").tolist() == there.to("LLVM").tolist() == Tensor(data.tolist(), dtype=dtype).tolist()
+
+
+def test_views_of_a_file(tmp_path: Path) -> None:
+  data = np.arange(60, dtype=np.int16).reshape(3, 4, 5)
+  (tmp_path / "Data").write_bytes(data.tobytes())
+  file = Tensor.empty(3, 4, 5, dtype=dtypes.int16, device=f"disk:{tmp_path}/Data")
+  assert file.device == f"DISK:{tmp_path}/Data"
+  for view, wanted in ((file[1:, ::2], data[1:, ::2]), (file.permute(2, 0, 1), data.transpose(2, 0, 1)),
+                       (file.flip(1).reshape(60), data[:, ::-1].reshape(60)), (file[2, 3, 4], data[2, 3, 4])):
+    np.testing.assert_array_equal(view.to("LLVM").numpy(), wanted)
+  assert (file.to("LLVM") + 1).sum().item() == int((data + 1).sum())
+  with pytest.raises(InvalidArgument, match=r"it holds data and runs no kernels; move the tensor .*\.to\('LLVM'\)"):
+    (file + 1).realize()
+
+
+def test_what_is_wrong_with_a_file_is_told(tmp_path: Path) -> None:
+  path = tmp_path / "short"
+  path.write_bytes(b"12345678")
+  with pytest.raises(DeviceError, match="16 bytes are wanted, but the file has 8; the shape or the dtype"):
+    Tensor.empty(4, device=f"DISK:{path}").numpy()
+  for name, message in ((tmp_path / "none", "cannot be read: No such file"), (tmp_path, "Is a directory; DISK:PATH")):
+    with pytest.raises(DeviceError, match=message): Tensor.empty(4, device=f"DISK:{name}").numpy()
+  with pytest.raises(DeviceError, match="cannot be written: No such file"):
+    Tensor([1.0]).to(f"DISK:{tmp_path}/no/where").realize()
+  with pytest.raises(InvalidArgument, match="DISK: no file is named; write DISK:PATH"):
+    Tensor([1.0]).to("DISK").realize()
+
+
+def test_a_file_that_may_only_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+  """Root may write anything: so the system says no itself here."""
+  path = tmp_path / "kept"
+  path.write_bytes(b"abcd")
+  opened = os.open
+  def refuse(name: object, flags: int, *mode: int, **more: int) -> int:
+    if str(name) == str(path) and flags & os.O_RDWR: raise PermissionError(13, "Permission denied")
+    return opened(str(name), flags, *mode, **more)
+  monkeypatch.setattr(os, "open", refuse)
+  disk = DiskRuntime(str(path), "DISK:kept")
+  memory, back = disk.alloc(4), bytearray(4)
+  disk.copyout(memoryview(back), memory)
+  with pytest.raises(DeviceError, match="DISK:kept: cannot be written: Permission denied"):
+    disk.copyin(memory, memoryview(b"wxyz"))
+  assert back == b"abcd" == path.read_bytes()
+  disk.close()
+  disk.close()
+
+
+def test_a_file_is_written_in_place_and_grows(tmp_path: Path) -> None:
+  path = tmp_path / "file"
+  path.write_bytes(b"abcdefgh")
+  disk = DiskRuntime(str(path))
+  small, large, back = disk.alloc(4), disk.alloc(12), bytearray(12)
+  assert "8 bytes" in disk.describe()
+  disk.copyin(small, memoryview(b"WXYZ"))
+  assert path.read_bytes() == b"WXYZefgh"
+  disk.copyin(large, memoryview(b"0123456789ab"))
+  disk.copyout(memoryview(back), large)
+  assert back == path.read_bytes() == b"0123456789ab"
+  disk.copy(small, large, 4)
+  with pytest.raises(InvalidArgument, match="a copy of 5 bytes, but the allocation has 4"): disk.copy(small, large, 5)
+  disk.free(small)
+  with pytest.raises(InvalidArgument, match="was freed"): disk.copyin(small, memoryview(b"a"))
+  with pytest.raises(InvalidArgument, match="cannot allocate 0 bytes"): disk.alloc(0)
+  path.write_bytes(b"cut")                # by somebody else, meanwhile
+  with pytest.raises(DeviceError, match="12 bytes are wanted, but the file has 3"):
+    disk.copyout(memoryview(back), large)
+  with pytest.raises(InvalidArgument, match="runs no kernels"): disk.load(b"", "k")
+  disk.synchronize()
+  assert "not there yet" in DiskRuntime(str(tmp_path / "new")).describe()
+  assert "DISK:PATH" in DiskRuntime("").describe()
+
+
+def test_memory_of_the_host() -> None:
+  t = Tensor(np.arange(6, dtype=np.float32).reshape(2, 3), device="NPY")
+  assert t.numpy().tolist() == [[0, 1, 2], [3, 4, 5]] and t.T.to("LLVM").tolist() == [[0, 3], [1, 4], [2, 5]]
+  with pytest.raises(InvalidArgument, match="NPY: it holds data and runs no kernels"): (t + 1).realize()
+  with pytest.raises(InvalidArgument, match="NPY: it holds data"): ArrayRuntime().load(b"", "k")
+  assert "no kernels" in ArrayRuntime().describe()
+
+
+def test_nothing_runs_on_null(monkeypatch: pytest.MonkeyPatch) -> None:
+  x = Tensor([1.0, 2.0], device="NULL", requires_grad=True)
+  (x * 2).sum().backward()
+  assert x.grad is not None
+  x.grad.realize()
+  for read in (x.grad.numpy, lambda: x.to("LLVM").numpy(), lambda: x.sum().item()):
+    with pytest.raises(DeviceError, match="NULL: nothing runs here, so there is no value to read"): read()
+  device = NullRuntime("llvm")
+  a = device.alloc(4)
+  assert device.load(b"", "k")([a], [], (1, 1, 1), (1, 1, 1), wait=True) == 0.0
+  device.copyin(a, memoryview(b"abcd"))
+  device.copy(a, a, 4)
+  device.free(a)
+  with pytest.raises(InvalidArgument, match="was freed"): device.copyin(a, memoryview(b"abcd"))
+  with pytest.raises(InvalidArgument, match="cannot allocate 0 bytes"): device.alloc(0)
+
+
+@pytest.mark.parametrize(("index", "target", "text"), [
+  (11, "llvm", "define void"), (12, "amd:gfx1201", "amdgpu_kernel"), (13, "uops", "FDIV"), (14, "opencl", "__kernel"),
+  (15, "ptx:sm_90", "ptx_kernel")])
+def test_null_compiles_for_what_is_named(index: int, target: str, text: str, monkeypatch: pytest.MonkeyPatch,
+                                         capsys: pytest.CaptureFixture[str]) -> None:
+  monkeypatch.setenv("TINYHW_NULL", target)
+  monkeypatch.setenv("DEBUG", "4")
+  name = f"NULL:{index}"
+  (1 / Tensor.ones(5, device=name).contiguous()).realize()
+  assert text in capsys.readouterr().err and target in Device[name].runtime.describe()
+  Device[name].close()
+
+
+def test_targets_that_there_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
+  for target in ("fortran", "llvm:x"):
+    monkeypatch.setenv("TINYHW_NULL", target)
+    with pytest.raises(InvalidArgument, match=f"TINYHW_NULL: no target is called '{target}'; there are llvm, c"):
+      Device["NULL:7"]
+  monkeypatch.setenv("TINYHW_NULL", "amd:gfx1")
+  with pytest.raises(InvalidArgument, match="gfx1"): Device["NULL:7"]

@@ -1,0 +1,100 @@
+"""CUDA C++, which nvcc compiles to PTX. The text includes nothing.
+
+What NVIDIA's compilers would contract or approximate by an option of theirs is written as the function that is always
+rounded once (`__fmul_rn`, `__fdiv_rn`), so a build's options do not matter.
+"""
+from __future__ import annotations
+
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+from tinyhw.compile.render.cfamily import C_TYPES, CFamilyRenderer, Language
+from tinyhw.compile.render.nvptx import check_processor
+from tinyhw.core.errors import DeviceError, MissingTool
+from tinyhw.ir.dtype import AddressSpace, DType, PtrDType, dtypes
+
+WORDS = {"int32": "int", "uint32": "uint", "float32": "float", "int64": "longlong", "uint64": "longlong",
+         "float64": "double"}
+FROM_HALF = """{f}float from_half(unsigned short x) {{
+  float y;
+  asm("cvt.f32.f16 %0, %1;" : "=f"(y) : "h"(x));
+  return y;
+}}
+"""
+TO_HALF = """{f}unsigned short to_half(float x) {{
+  unsigned short y;
+  asm("cvt.rn.f16.f32 %0, %1;" : "=h"(y) : "f"(x));
+  return y;
+}}
+"""
+
+
+class CUDA(Language):
+  """CUDA C++."""
+  name = "CUDA C++"
+  types = {**C_TYPES, "bool": "bool"}
+  function = "static __device__ __forceinline__ "
+  space = {AddressSpace.GLOBAL: "", AddressSpace.LOCAL: "__shared__"}
+  restrict = "__restrict__"
+  indices = {"g": "blockIdx.{axis}", "l": "threadIdx.{axis}"}
+  barrier = "__syncthreads();"
+  fma, sqrt, trunc = "fma{f}", "sqrt{f}", "trunc{f}"
+  counts = frozenset({2, 4, 8, 16})
+  vector = "struct __align__({alignment}) {name} {{ {scalar} lane[{count}]; }};"
+  make, lane = "{name}{{{{{lanes}}}}}", "{vector}.lane[{lane}]"
+  helpers = {**Language.helpers, "from_half": FROM_HALF, "to_half": TO_HALF}
+
+  def bits(self, x: str, source: DType, target: DType) -> str:
+    if dtypes.uint64 in (source, target):
+      if target.is_float: return f"__longlong_as_double((long long)({x}))"
+      return f"(unsigned long long)__double_as_longlong({x})"
+    return f"__{WORDS[source.name]}_as_{WORDS[target.name]}({x})"
+
+  def bits_function(self, source: DType, target: DType) -> str: return ""
+
+  def multiply(self, a: str, b: str, dtype: DType) -> str: return f"__{letter(dtype)}mul_rn({a}, {b})"
+  def divide(self, a: str, b: str, dtype: DType) -> str: return f"__{letter(dtype)}div_rn({a}, {b})"
+  def root(self, x: str, dtype: DType) -> str: return f"__{letter(dtype)}sqrt_rn({x})"
+
+  def head(self, block: tuple[int, int, int]) -> str:
+    return f'extern "C" __global__ void __launch_bounds__({block[0] * block[1] * block[2]})'
+
+  def array(self, name: str, dtype: PtrDType) -> str:
+    return f"__shared__ __align__(16) {self.stored(dtype.base)} {name}[{dtype.size}];"
+
+  def elements(self, pointer: str, index: str, word: str, space: AddressSpace, written: bool) -> str:
+    return f"*({'' if written else 'const '}{word}*)({pointer} + {index})"
+
+
+def letter(dtype: DType) -> str:
+  """What CUDA's functions of a float (f) and of a double (d) begin with."""
+  return "f" if dtype is dtypes.float32 else "d"
+
+
+class CUDARenderer(CFamilyRenderer):
+  """For one compute capability."""
+  threads = local = True
+  vector_bytes = 16
+  tile = 4
+  max_block = 1024
+  max_local = 48 * 1024
+  language = CUDA()
+
+  def __init__(self, processor: str = "sm_80") -> None:
+    check_processor(processor)
+    self.processor, self.target = processor, f"cuda:{processor}"
+
+  def compile(self, source: str, name: str) -> bytes:
+    """PTX, by the nvcc of `PATH`."""
+    if (nvcc := shutil.which("nvcc")) is None:
+      raise MissingTool("there is no nvcc", where="CUDA", hint="install NVIDIA's CUDA toolkit; target ptx needs none")
+    with tempfile.TemporaryDirectory(prefix="tinyhw-") as folder:
+      text, out = Path(folder) / "kernel.cu", Path(folder) / "kernel.ptx"
+      text.write_text(source)
+      made = subprocess.run([nvcc, "--ptx", "-std=c++17", "-w", f"-arch={self.processor}", "-o", str(out), str(text)],
+                            capture_output=True)
+      if made.returncode == 0 and out.exists(): return out.read_bytes()
+    said = " ".join((made.stderr + made.stdout).decode(errors="replace").split())[:2000]
+    raise DeviceError(f"nvcc refuses the source: {said}", where=f"kernel {name}")

@@ -1,0 +1,73 @@
+"""HIP C++ for AMD GPUs, which clang compiles alone: the text needs no header and no library of ROCm's.
+
+`compile` takes the newest clang of `PATH` that makes code for the GPU, with its own linker (lld), and gives a code
+object as the LLVM renderer does. Halves are the GPU's own.
+"""
+from __future__ import annotations
+
+import re
+import subprocess
+import tempfile
+from pathlib import Path
+
+from tinyhw.arch import Arch
+from tinyhw.arch.gfx1100 import GFX1100
+from tinyhw.compile.render.c import found
+from tinyhw.compile.render.cfamily import C_TYPES, CFamilyRenderer, Language
+from tinyhw.core.errors import DeviceError, MissingTool
+from tinyhw.ir.dtype import AddressSpace
+
+# As in `render.c`: nothing is contracted, and nobody looks at errno or at exceptions.
+FLAGS = ("-x", "hip", "--offload-device-only", "--no-gpu-bundle-output", "-std=c++17",
+         "-O2", "-w", "-ffp-contract=off", "-fno-math-errno",
+         "-fno-trapping-math", "-nogpulib", "-nogpuinc", "-fuse-ld=lld")
+
+
+class HIP(Language):
+  """HIP C++."""
+  name = "HIP C++"
+  types = {**C_TYPES, "bool": "bool"}
+  function = "static inline __attribute__((device)) "
+  space = {AddressSpace.GLOBAL: "", AddressSpace.LOCAL: "__attribute__((shared))"}
+  restrict = "__restrict__"
+  indices = {"g": "__builtin_amdgcn_workgroup_id_{axis}()", "l": "__builtin_amdgcn_workitem_id_{axis}()"}
+  barrier = ('__builtin_amdgcn_fence(__ATOMIC_RELEASE, "workgroup"); __builtin_amdgcn_s_barrier(); '
+             '__builtin_amdgcn_fence(__ATOMIC_ACQUIRE, "workgroup");')
+  counts = frozenset({2, 4, 8, 16})
+  vector = "typedef {scalar} {name} __attribute__((ext_vector_type({count}), aligned({alignment}), may_alias));"
+  make = "({name}){{{lanes}}}"
+
+  def head(self, block: tuple[int, int, int]) -> str:
+    threads = block[0] * block[1] * block[2]
+    return f'extern "C" __attribute__((global, amdgpu_flat_work_group_size({threads}, {threads}))) void'
+
+  def elements(self, pointer: str, index: str, word: str, space: AddressSpace, written: bool) -> str:
+    return f"*({'' if written else 'const '}{word}*)({pointer} + {index})"
+
+
+class HIPRenderer(CFamilyRenderer):
+  """For one GPU, by the clang that is named, or else the newest one."""
+  threads = local = True
+  vector_bytes = 16
+  tile = 4
+  language = HIP()
+
+  def __init__(self, arch: Arch = GFX1100, clang: str = "") -> None:
+    self.arch, self.target, self.clang = arch, f"hip:{arch.name}", clang
+    self.max_block, self.max_local = arch.workgroup_limit, arch.lds_per_workgroup
+
+  @property
+  def key(self) -> str: return f"{self.target} {self.clang}"
+
+  def compile(self, source: str, name: str) -> bytes:
+    clang = self.clang or next(iter(found("clang")), "")
+    if not clang: raise MissingTool("there is no clang", where="HIP", hint="install clang and lld, 19 or newer")
+    linker = re.sub("clang", "ld.lld", clang)
+    with tempfile.TemporaryDirectory(prefix="tinyhw-") as folder:
+      text, out = Path(folder) / "kernel.hip", Path(folder) / "kernel.co"
+      text.write_text(source)
+      made = subprocess.run([clang, *FLAGS, f"--offload-arch={self.arch.name}", f"--ld-path={linker}", "-o", str(out),
+                             str(text)], capture_output=True)
+      if made.returncode == 0 and out.exists(): return out.read_bytes()
+    said = " ".join(made.stderr.decode(errors="replace").split())[:2000] or f"exit status {made.returncode}"
+    raise DeviceError(f"{clang} refuses the source: {said}", where=f"kernel {name}")

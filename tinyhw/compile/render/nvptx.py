@@ -1,0 +1,76 @@
+"""NVIDIA GPUs: a kernel as PTX text, as LLVM's NVPTX back end writes it.
+
+The meanings are those of `render.llvm`, which the host and the AMD GPUs share, so PTX needs none of its own. Every
+multiplication says its rounding (`.rn`): what says none, NVIDIA's assembler may contract.
+"""
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from tinyhw.compile.render import objects
+from tinyhw.compile.render.base import block_size
+from tinyhw.compile.render.llvm import LLVMRenderer, Writer, memory_type, register_type, suffix
+from tinyhw.core.errors import InvalidArgument
+from tinyhw.ir.dtype import AddressSpace, DType, PtrDType
+from tinyhw.ir.ops import Ops
+from tinyhw.ir.uop import UOp
+
+TRIPLE = "nvptx64-nvidia-cuda"
+GLOBAL, LOCAL = 1, 3              # LLVM's numbers of the address spaces
+STATIC_LOCAL = 48 * 1024          # bytes of shared memory that a kernel may declare (PTX ISA 8.5, .shared)
+# LLVM 20 renamed the barrier of all threads of a block.
+BARRIER = "nvvm.barrier.cta.sync.aligned.all"
+
+
+def check_processor(name: str) -> None:
+  """Refuse what is no compute capability from 8.0 on."""
+  if not re.fullmatch(r"sm_\d+a?", name) or int(re.sub(r"\D", "", name)) < 80:
+    raise InvalidArgument(f"no GPU is called {name!r} here", hint="sm_80 or newer, such as sm_90")
+
+
+class NVPTXRenderer(LLVMRenderer):
+  """Compiles for one compute capability (`sm_80`) at LLVM's `optimization` level."""
+  threads = True
+  local = True
+  vector_bytes = 16
+  max_block = 1024
+  max_local = STATIC_LOCAL
+
+  def __init__(self, processor: str = "sm_80", optimization: int = 2) -> None:
+    super().__init__(optimization)
+    check_processor(processor)
+    self.target = f"ptx:{processor}"
+    self._processor = objects.Processor(TRIPLE, processor)
+
+  @property
+  def processor(self) -> objects.Processor: return self._processor
+
+  def pointer_argument(self, number: int) -> str:
+    return f"ptr addrspace({GLOBAL}) noalias noundef nonnull align 16 %data{number}"
+
+  def pointer_type(self, dtype: PtrDType) -> str:
+    return f"ptr addrspace({LOCAL if dtype.space is AddressSpace.LOCAL else GLOBAL})"
+
+  def special(self, writer: Writer, u: UOp) -> str:
+    if u.arg.size == 1: return "0"
+    register, axis = ("ctaid" if u.arg.name[0] == "g" else "tid"), "xyz"[int(u.arg.name[-1])]
+    return writer.intrinsic("i32", f"nvvm.read.ptx.sreg.{register}.{axis}", attribute=f"range(i32 0, {u.arg.size}) ")
+
+  def multiply_add(self, writer: Writer, dtype: DType, x: Sequence[str]) -> str:
+    t = register_type(dtype)
+    return writer.intrinsic(t, f"fma.{suffix(dtype)}", *((t, y) for y in x))
+
+  def barrier(self, writer: Writer, u: UOp) -> None:
+    writer.intrinsic("void", BARRIER, ("i32", "0"))
+
+  def function(self, name: str, uops: Sequence[UOp], arguments: list[str], body: str, declarations: list[str]) -> str:
+    block = block_size(uops)
+    shared = [f"@{name}.{u.arg} = internal addrspace({LOCAL}) global "
+              f"[{u.dtype.size} x {memory_type(u.dtype.base)}] poison, align 16"
+              for u in uops if u.op is Ops.DEFINE_LOCAL and isinstance(u.dtype, PtrDType)]
+    return "\n".join([*shared, f"define ptx_kernel void @{name}({', '.join(arguments)}) nounwind #0 {{", "entry:", body,
+                      "}", *declarations, f'attributes #0 = {{ "nvvm.reqntid"="{",".join(map(str, block))}" }}', ""])
+
+  def compile(self, source: str, name: str) -> bytes:
+    return objects.emit(source, name, self.processor, self.optimization, text=True)

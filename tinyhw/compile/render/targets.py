@@ -1,0 +1,61 @@
+"""Renderers by name: `llvm`, `c`, `opencl`, `amd:gfx1201`, `ptx:sm_90` ... For who wants programs and no device."""
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tinyhw.arch import decoded
+from tinyhw.compile.render.base import Renderer
+from tinyhw.core.errors import InvalidArgument
+
+
+def _llvm(processor: str) -> Renderer:
+  from tinyhw.compile.render.host import HostRenderer
+  return HostRenderer()
+
+
+def _c(processor: str) -> Renderer:
+  from tinyhw.compile.render.c import CRenderer, compiler
+  return CRenderer(compiler())
+
+
+def _uops(processor: str) -> Renderer:
+  from tinyhw.compile.render.uops import UOpRenderer
+  return UOpRenderer()
+
+
+def _opencl(processor: str) -> Renderer:
+  from tinyhw.compile.render.opencl import OpenCLRenderer
+  return OpenCLRenderer()
+
+
+def _amd(processor: str) -> Renderer:
+  from tinyhw.compile.render.amdgcn import AMDGCNRenderer
+  return AMDGCNRenderer(decoded(processor or "gfx1100"))
+
+
+def _hip(processor: str) -> Renderer:
+  from tinyhw.compile.render.hip import HIPRenderer
+  return HIPRenderer(decoded(processor or "gfx1100"))
+
+
+def _cuda(processor: str) -> Renderer:
+  from tinyhw.compile.render.cuda import CUDARenderer
+  return CUDARenderer(processor or "sm_80")
+
+
+def _ptx(processor: str) -> Renderer:
+  from tinyhw.compile.render.nvptx import NVPTXRenderer
+  return NVPTXRenderer(processor or "sm_80")
+
+
+TARGETS: dict[str, Callable[[str], Renderer]] = {"llvm": _llvm, "c": _c, "uops": _uops, "opencl": _opencl, "amd": _amd,
+                                                 "hip": _hip, "cuda": _cuda, "ptx": _ptx}
+GPUS = frozenset({"amd", "hip", "cuda", "ptx"})       # kinds with processors
+
+
+def named(text: str, where: str | None = None) -> Renderer:
+  """The renderer of a name; GPUs' processors stand behind a colon. Raises InvalidArgument that lists the names."""
+  kind, _, processor = text.partition(":")
+  if (make := TARGETS.get(kind)) is None or processor and kind not in GPUS:
+    raise InvalidArgument(f"no target is called {text!r}", where=where, hint=f"there are {', '.join(TARGETS)}")
+  return make(processor)

@@ -1,0 +1,85 @@
+"""Recorded steps as a device runs them best: again and again, over other memory each time.
+
+Launches of one device that follow each other are one `Runner` of its driver: prepared calls on processors, one
+submission of a hardware queue. Copies stand between them. Who watches (`DEBUG`, listeners) is shown single steps.
+"""
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from tinyhw.device import OpenDevice, debug_level
+from tinyhw.drive.base import Launch, Runner
+from tinyhw.engine.buffer import Buffer
+from tinyhw.engine.run import Step, run, shown
+from tinyhw.variable import bound_value
+
+
+@dataclass(eq=False)
+class Part:
+  """Launches that are queued together: places of what they write, and the steps they came from."""
+  runner: Runner
+  device: OpenDevice
+  written: tuple[int, ...]
+  steps: tuple[int, ...]
+  changing: bool  # whether some take values of Variables
+
+
+class Replay:
+  """See the module. Threads that share it take turns."""
+
+  def __init__(self, steps: Sequence[Step]) -> None:
+    self._steps = steps
+    self._number: dict[int, int] = {}
+    self._memory: list[Buffer] = []
+    for s in steps:
+      for b in s.buffers:
+        if id(b) not in self._number:
+          self._number[id(b)] = len(self._memory)
+          self._memory.append(b)
+    self._places = [tuple(self._number[id(b)] for b in s.buffers) for s in steps]
+    self._parts: list[Part | int] = []  # a number: the step is a copy, or a launch whose grid Variables decide
+    at = 0
+    while at < len(steps):
+      kernel, end = steps[at].kernel, at + 1
+      if kernel is None or kernel.spec.extent is not None: self._parts.append(at)
+      else:
+        while (end < len(steps) and (k := steps[end].kernel) is not None and k.device is kernel.device
+               and k.spec.extent is None): end += 1
+        self._parts.append(self._part(kernel.device, range(at, end)))
+      at = end
+
+  def _part(self, device: OpenDevice, numbers: range) -> Part:
+    launches = []
+    for n in numbers:
+      kernel, places = self._steps[n].kernel, self._places[n]
+      assert kernel is not None
+      spec = kernel.spec
+      launches.append(Launch(kernel.program, tuple(places[i] for i in spec.buffer_order), spec.grid, spec.block))
+    return Part(device.runtime.runner(launches), device, tuple({self._places[n][0] for n in numbers}), tuple(numbers),
+                any(self._steps[n].values for n in numbers))
+
+  def run(self, swap: Mapping[int, Buffer]) -> None:
+    """Do it with other buffers in the places of those whose ids are named."""
+    memory = self._memory.copy()
+    for known, buffer in swap.items():
+      if (place := self._number.get(known)) is not None: memory[place] = buffer
+    if shown() or debug_level() >= 2:
+      return run([Step.of(s.kernel, tuple([memory[k] for k in places]))
+                  for s, places in zip(self._steps, self._places)])
+    allocations = [b.allocation for b in memory]
+    for part in self._parts:
+      if isinstance(part, int):
+        Step.of(self._steps[part].kernel, tuple([memory[k] for k in self._places[part]])).run()
+        continue
+      for k in part.written: memory[k].overwritten()
+      part.runner(allocations, self._values(part) if part.changing else None)
+      for k in part.written: memory[k].written()
+
+  def _values(self, part: Part) -> list[tuple[int, ...]]:
+    """The values that the kernels' variables have now."""
+    values = []
+    for n in part.steps:
+      kernel = self._steps[n].kernel
+      values.append(() if kernel is None else tuple(bound_value(v) for v in kernel.spec.variables))
+    return values
