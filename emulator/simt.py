@@ -245,6 +245,8 @@ class Changes:
 class Cohort:
   """Workgroups that began together and share a block of LDS."""
 
+  jumps_a_lap = JUMPS_A_LAP
+
   def __init__(self, program: Program, space: Any, lanes: int, mode: int, watchdog: int, stats: Stats, lds_size: int,
                workgroups: int) -> None:
     self.program, self.space, self.lanes, self.mode = program, space, lanes, mode
@@ -292,19 +294,34 @@ class Cohort:
     self.budget = blocks
     if self.tick is not None and self.runnable: self.ticks(self.runnable[0])  # they may do nothing but sleep
     while self.runnable:
-      group = self.runnable[0] if len(self.runnable) == 1 else min(self.runnable, key=lambda g: (g.lap, g.pc))
+      group = self.runnable[0] if len(self.runnable) == 1 else min(self.runnable, key=self.order)
       idle = False
       if group.lap > self.lap:
         self.lap = group.lap
         idle = self.look.at(self)
       if idle or self.budget <= 0: return False
       self.runnable.remove(group)
-      others = self.runnable and not self.apart
-      self._run(group, {g.pc for g in self.runnable if g.alike(group)} if others else None)
-    if self.parked:
-      at = self.parked[0]
-      raise MachineFault("a barrier that some waves of a workgroup never reach", pc=at.pc, wave=int(at.waves[0]))
+      self._run(group, self.meeting(group))
+    if self.blocked(): raise self.stuck()
     return True
+
+  def order(self, group: Group) -> Any:
+    """Of several groups the one where this is least runs first."""
+    return group.lap, group.pc
+
+  def meeting(self, group: Group) -> set[int] | None:
+    """The PCs at which a group, which runs next, may meet others; None when no other could run."""
+    others = self.runnable and not self.apart
+    return {g.pc for g in self.runnable if g.alike(group)} if others else None
+
+  def blocked(self) -> bool:
+    """Whether waves are left, of which none can run."""
+    return bool(self.parked)
+
+  def stuck(self) -> Exception:
+    """What it is that waves are left of which none can run."""
+    at = self.parked[0]
+    return MachineFault("a barrier that some waves of a workgroup never reach", pc=at.pc, wave=int(at.waves[0]))
 
   @property
   def idle(self) -> bool:
@@ -322,7 +339,7 @@ class Cohort:
   def _run(self, group: Group, meeting: set[int] | None) -> None:
     """Run a group until it ends, waits, splits, meets another group (at a PC of `meeting`) or has had its lap."""
     program, stats, size = self.program, self.stats, group.size
-    executed, jumps = stats.blocks, 1 if self.looking else JUMPS_ALONE if meeting is None else JUMPS_A_LAP
+    executed, jumps = stats.blocks, 1 if self.looking else JUMPS_ALONE if meeting is None else self.jumps_a_lap
     while True:
       start = group.pc
       try: block = program.block(start, group.mode)

@@ -69,8 +69,10 @@ def bind(runtime: Any, program: Any, binary: bytes, args: Sequence[Any], shared:
   for index, (value, a, (name, kind)) in enumerate(zip(args, arguments, types, strict=True)):
     where = f"{kernel}, argument {index}{f' ({name})' if name else ''}"
     p = Parameter(a, where, kind, lambda index=index: seen(binary, program.kernel)[index])  # type: ignore[misc]
-    if a.kind == "by_value": data = pack_value(value, p)
-    elif a.kind == "global_buffer":
+    given = as_array(value)
+    address = a.kind == "pointer_or_value" and (value is None or given is not None and bool(given.shape))
+    if a.kind == "by_value" or a.kind == "pointer_or_value" and not address: data = pack_value(value, p)
+    elif a.kind == "global_buffer" or address:
       data = address_of(runtime, value, p, name or f"arg{index}", buffers).to_bytes(8, "little")
     elif a.kind == "dynamic_shared_pointer":
       start = -(-lds // a.pointee_align) * a.pointee_align

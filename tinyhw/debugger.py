@@ -15,6 +15,7 @@ from tinyhw.arguments import Array, Buffer, bind, fetch
 from tinyhw.core.errors import Unsupported
 from tinyhw.device import Device, emulated, mock_cards, mock_options, triton_target
 from tinyhw.drive.amd.program import user_sgprs
+from tinyhw.drive.nv.bare import PtxProgram
 from tinyhw.emulator.amdgcn import dispatch
 from tinyhw.emulator.check import checker
 from tinyhw.emulator.debug import Debugger, Recorder, Report
@@ -209,6 +210,7 @@ class _Start:
     try:
       self.binary = code = contents(binary)
       program = self.runtime.load_kernel(code, kernel)
+      if isinstance(program, PtxProgram): raise Unsupported("the debugger and reports of", "PTX")
       payload, lds = bind(self.runtime, program, code, args, shared, self.arrays)
       self.ready: Ready = program.ready(payload, dims(grid, "grid"), dims(block, "block"), lds)
     except BaseException:

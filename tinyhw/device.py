@@ -39,7 +39,7 @@ KINDS: dict[str, str] = {
   "LLVM": "the host processor, through llvmlite's JIT",
   "PYTHON": "the UOp emulator, in Python and NumPy",
   "AMD": "AMD GPUs through /dev/kfd, or a mock GPU with MOCKGPU=1",
-  "EMU": "AMD code objects, straight on the emulator",
+  "EMU": "AMD code objects and PTX, straight on the emulator",
   "C": "the host processor, through a C compiler",
   "NV": "NVIDIA GPUs through /dev/nvidiactl",
   "CUDA": "NVIDIA GPUs through libcuda",
@@ -562,7 +562,7 @@ def _open_amd(devices: Devices, name: str, index: int) -> OpenDevice:
 
 def _open_emu(devices: Devices, name: str, index: int) -> OpenDevice:
   def renderer() -> Any:
-    raise Unsupported("tensors on", name, hint="it runs ready code objects; DEV=AMD MOCKGPU=1 has tensors")
+    raise Unsupported("tensors on", name, hint="it runs ready code objects and PTX; DEV=AMD MOCKGPU=1 has tensors")
   return OpenDevice(name, emulated(name, index, devices.agreed), renderer)
 
 
@@ -576,7 +576,10 @@ def emulated(name: str = "EMU", index: int = 0, agreed: Agreed | None = None) ->
   from tinyhw.emulator.engines import dispatch
   options = mock_options()
   for option in ("seed", "memory"): options.pop(option, None)  # there are no queues to take turns, and no caches
-  return BareRuntime(Dispatch, functools.partial(dispatch, **options), name, stand_in(index), agreed)
+  def ptx() -> Any:
+    from tinyhw.ptx import emulator
+    return emulator(options)
+  return BareRuntime(Dispatch, functools.partial(dispatch, **options), name, stand_in(index), agreed, ptx)
 
 
 def stand_in(index: int = 0) -> Arch | None:

@@ -14,6 +14,7 @@ import numpy as np
 from tinyhw.arguments import Array, Buffer, bind, fetch
 from tinyhw.core.errors import Error, InvalidArgument, LDSWarning, MachineFault, Unsupported, WaitTimeout
 from tinyhw.device import Device, OpenDevice, mock_cards, stand_in
+from tinyhw.drive.nv.bare import PtxKernel, is_ptx
 from tinyhw.parameters import asked_for
 from tinyhw.wire.codeobject import CodeObject, Kernel, place, unbundled
 from tinyhw.wire.lines import sources
@@ -43,7 +44,8 @@ class Launched(list[Array]):
 def launch(binary: Binary, kernel: str, grid: Counts, block: Counts, args: Sequence[Any], device: str | None = None,
            shared: int = 0, *, check: bool | str = False, report: bool = False,
            timeout: float | None = None) -> Launched:
-  """Run `kernel` of `binary` and wait for it: an AMDGPU code object, versions 4 to 6, as bytes or the path of its file.
+  """Run `kernel` of `binary` and wait for it: an AMDGPU code object, versions 4 to 6, or a PTX module, as bytes or the
+  path of its file. PTX, which may be its text as well, runs on EMU.
 
   `grid` counts workgroups and `block` work-items: an int, or one to three of them (x, y, z); missing ones are 1.
   `shared` is dynamic LDS in bytes: it begins where the kernel's own LDS ends (HIP's `extern __shared__`).
@@ -75,6 +77,7 @@ def launch(binary: Binary, kernel: str, grid: Counts, block: Counts, args: Seque
   not fit the kernel, DecodeError for a broken binary, DeviceError for what went wrong on the device (MachineFault on
   EMU), WaitTimeout, HazardFound, Unsupported for a device that runs no code objects.
   """
+  if device is None and Device.chosen is None and is_ptx(contents(binary)): device = "EMU"
   opened = Device[device or default_device()]
   runtime: Any = opened.runtime
   if not hasattr(runtime, "load_kernel"):
@@ -98,7 +101,7 @@ def launch(binary: Binary, kernel: str, grid: Counts, block: Counts, args: Seque
 
 
 @contextmanager
-def plain_faults(code: bytes, kernel: Kernel) -> Iterator[None]:
+def plain_faults(code: bytes, kernel: Kernel | PtxKernel) -> Iterator[None]:
   """Have faults name only those hidden arguments that the kernel's code may read."""
   try: yield
   except MachineFault as fault:
@@ -129,7 +132,8 @@ def timed(opened: OpenDevice, seconds: float | None, kernel: str) -> Iterator[No
       raise
 
 
-def told_outside(kernel: Kernel, loaded: list[tuple[int, CodeObject]], outside: dict[int, Any]) -> list[str]:
+def told_outside(kernel: Kernel | PtxKernel, loaded: list[tuple[int, CodeObject]],
+                 outside: dict[int, Any]) -> list[str]:
   """What to warn of where a launch touched LDS that it does not have: the first of the instructions that did."""
   if not outside: return []
   pc = min(outside)
@@ -190,6 +194,7 @@ def contents(binary: Binary, arch: str | None = None) -> bytes:
   Raises InvalidArgument for a file that cannot be read.
   """
   if isinstance(binary, (bytes, bytearray, memoryview)): return unbundled(bytes(binary), arch)
+  if isinstance(binary, str) and "\n" in binary and is_ptx(binary.encode()): return binary.encode()
   if not isinstance(binary, (str, os.PathLike)):
     raise InvalidArgument(f"{type(binary).__name__} given for a code object", hint="give its bytes or its file's path")
   try: return unbundled(Path(binary).read_bytes(), arch)

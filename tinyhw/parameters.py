@@ -5,6 +5,7 @@ from functools import lru_cache
 from typing import Final
 
 from tinyhw.core.errors import Error
+from tinyhw.drive.nv.bare import PtxKernel
 from tinyhw.wire import codeobject, dwarf
 from tinyhw.wire.codeobject import Argument, Kernel
 from tinyhw.wire.ctype import CType
@@ -15,10 +16,11 @@ _USED: Final = {name: CType(text, kind, size) for name, text, kind, size in (
 
 
 @lru_cache(maxsize=_KEPT)
-def declared(binary: bytes, kernel: Kernel) -> tuple[tuple[str, CType | None], ...]:
+def declared(binary: bytes, kernel: Kernel | PtxKernel) -> tuple[tuple[str, CType | None], ...]:
   """Name ("" where nothing says it) and type of each explicit parameter, from the metadata and the debug information.
   """
   arguments = kernel.arguments
+  if isinstance(kernel, PtxKernel): return tuple((a.name, a.type) for a in arguments)
   found: list[tuple[str, CType | None]] = [(a.name, a.type) for a in arguments]
   if any(not name or known is None for name, known in found):
     source = dwarf.parameters(binary, kernel.name) or []
@@ -34,8 +36,9 @@ def _fits(a: Argument, t: CType) -> bool:
 
 
 @lru_cache(maxsize=_KEPT)
-def asked_for(binary: bytes, kernel: Kernel) -> frozenset[str]:
+def asked_for(binary: bytes, kernel: Kernel | PtxKernel) -> frozenset[str]:
   """The hidden arguments that a kernel's code may read: compilers declare more than that."""
+  if isinstance(kernel, PtxKernel): return frozenset()
   from tinyhw.drive.amd.bare import generation
   from tinyhw.evidence import uses
   try:
@@ -46,9 +49,10 @@ def asked_for(binary: bytes, kernel: Kernel) -> frozenset[str]:
 
 
 @lru_cache(maxsize=_KEPT)
-def seen(binary: bytes, kernel: Kernel) -> tuple[CType | None, ...]:
+def seen(binary: bytes, kernel: Kernel | PtxKernel) -> tuple[CType | None, ...]:
   """The type under which the code uses each explicit parameter, where that is sure: a number's, or a pointer's to
   floats."""
+  if isinstance(kernel, PtxKernel): return kernel.used
   from tinyhw.drive.amd.bare import generation
   from tinyhw.evidence import uses
   try:

@@ -179,11 +179,22 @@ def test_axes_are_not_merged_beyond_what_an_index_counts() -> None:
   (item,) = schedule([one.reduce(Ops.ADD, (0, 1))])
   sizes = [int(r.src[0].arg) for r in optimize(item.ast, HOST, []).reductions]
   assert sizes == [1 << 16, 1 << 16]
-  half = new(1).reshape((1, 1)).expand((1 << 15, 1 << 15)).maximum(0.0)
-  (item,) = schedule([half.reduce(Ops.ADD, (0, 1))])
-  assert [int(r.src[0].arg) for r in optimize(item.ast, HOST, []).reductions] == [1 << 30]
+  few = new(1).reshape((1, 1)).expand((1 << 5, 1 << 4)).maximum(0.0)
+  (item,) = schedule([few.reduce(Ops.ADD, (0, 1))])
+  assert [int(r.src[0].arg) for r in optimize(item.ast, HOST, []).reductions] == [1 << 9]
 
 
 def test_a_target_that_llvm_lacks_is_named() -> None:
   with pytest.raises(InvalidArgument, match="cannot make code for nonsense-none-none"):
     objects.generator(objects.Processor("nonsense-none-none", "generic"), 2)
+
+
+def test_what_is_packed_does_not_move_along_the_axis() -> None:
+  rows = schedule([new(64, 32).reduce(Ops.ADD, (1,))]).items[0].ast
+  with pytest.raises(InvalidArgument, match="every operand moves along the axis"):
+    optimize(rows, HOST, [Opt(OptKind.PACK, 0, 2)])
+  product = schedule([matmul(new(64, 32), new(32, 48))]).items[0].ast
+  row, column = optimize(product, HOST, []).outputs
+  for axis, other in ((row, column), (column, row)):
+    packed = optimize(product, HOST, [Opt(OptKind.PACK, axis.arg.axis, 2)]).packed
+    assert [(axis in i.ranges, other in i.ranges) for i in packed] == [(False, True)]

@@ -18,7 +18,7 @@ from tinyhw.compile.render.c import CRenderer
 from tinyhw.core import host
 from tinyhw.core.errors import DeviceError, MissingTool, Unsupported
 from tinyhw.drive.c import CRuntime
-from tinyhw.ir.dtype import DType, dtypes
+from tinyhw.ir.dtype import AddressSpace, DType, dtypes
 from tinyhw.ir.ops import Ops
 from tinyhw.ir.uop import UOp, VariableArg
 
@@ -115,10 +115,28 @@ def test_a_kernel_takes_buffers_that_it_does_not_use_and_values(name: str) -> No
 
 
 @compilers
+def test_stretches_share_a_launch_and_have_memory_of_their_own(name: str) -> None:
+  stretch, n = UOp.special("gidx0", 8), UOp(Ops.DEFINE_VAR, dtypes.int32, (), VariableArg("n", 0, 9))
+  wide = UOp(Ops.DEFINE_LOCAL, dtypes.float64.ptr(3, AddressSpace.LOCAL), (), "wide")
+  small = UOp(Ops.DEFINE_LOCAL, dtypes.int32.ptr(8, AddressSpace.LOCAL), (), "small")
+  barrier = UOp(Ops.BARRIER, dtypes.void, (small.index(stretch).store(stretch * n),
+                                           wide.index(UOp.const(dtypes.int32, 2)).store(stretch.cast(dtypes.float64))))
+  first = UOp(Ops.LOAD, dtypes.int32, (small.index(stretch), barrier))
+  second = UOp(Ops.LOAD, dtypes.float64, (wide.index(UOp.const(dtypes.int32, 2)), barrier))
+  uops = linear(buffer(0, dtypes.float64, 8).index(stretch).store(first.cast(dtypes.float64) + second))
+  made, device = renderer(name), CRuntime("")
+  out, back = device.alloc(64), np.zeros(8)
+  program = device.load(made.compile(made.source("k", uops), "k"), "k")
+  assert (program([out], [3], (8, 1, 1), (1, 1, 1), wait=True) or 0) >= 0
+  device.copyout(memoryview(back), out)
+  assert back.tolist() == [4.0 * i for i in range(8)]
+
+
+@compilers
 def test_a_compiler_is_told_what_is_refused(name: str) -> None:
   with pytest.raises(DeviceError, match="kernel k: .* refuses the source: .*error"):
     renderer(name).compile("nonsense!", "k")
-  with pytest.raises(Unsupported, match="SPECIAL"): renderer(name).source("k", [UOp.special("gidx0", 4)])
+  with pytest.raises(Unsupported, match="SPECIAL lidx0"): renderer(name).source("k", [UOp.special("lidx0", 4)])
 
 
 def executable(path: Path, text: str) -> None:

@@ -23,6 +23,7 @@ VERBS = {
   "gen": ("tinyhw.cli.gen", "Regenerate autogen/ from vendor headers, or check it."),
   "ledger": ("tinyhw.cli.ledger", "How far each instruction's meaning can be trusted, and what proves it."),
   "launch": ("tinyhw.cli.launch", "Run a kernel of a ready code object on a device."),
+  "onnx": ("tinyhw.cli.onnx", "Show or run an ONNX model."),
 }
 
 

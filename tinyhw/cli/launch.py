@@ -103,7 +103,7 @@ def command(file: Path, kernel: str | None, grid: str, block: str, arguments: tu
             timeout: float | None, device: str | None, save: tuple[str, ...], as_json: bool, debug: bool,
             report_form: str | None, report_file: Path | None, exactness: bool, script: Path | None,
             check: bool) -> None:
-  """Run KERNEL of FILE (an AMDGPU code object) and show its buffers.
+  """Run KERNEL of FILE (an AMDGPU code object, or PTX) and show its buffers.
 
   \b
   Arguments (--arg), one for each parameter, in order:
@@ -153,6 +153,8 @@ def command(file: Path, kernel: str | None, grid: str, block: str, arguments: tu
     if report_file is not None or not as_json: write(report, form, report_file, exactness)
   else:
     from tinyhw import launch
+    from tinyhw.drive.nv.bare import is_ptx
+    if device is None and chosen is None and is_ptx(binary): device = "EMU"
     device, asked = checks(device or chosen) if check else (device or default_device(), "")
     try:
       with warnings.catch_warnings():  # they are told below, in the command's own way
@@ -168,8 +170,12 @@ def command(file: Path, kernel: str | None, grid: str, block: str, arguments: tu
 
 def only_kernel(binary: bytes, file: Path) -> str:
   """The name of the one kernel of a code object. Raises InvalidArgument, with their names, where there are more."""
+  from tinyhw.drive.nv.bare import is_ptx
   from tinyhw.wire.codeobject import load
-  names = list(load(binary).kernels)
+  if is_ptx(binary):
+    from tinyhw.isa.ptx import parse
+    names = list(parse(binary).entries)
+  else: names = list(load(binary).kernels)
   if len(names) != 1: raise InvalidArgument(f"has {len(names)} kernels", where=str(file),
                                             hint=f"choose with --kernel: {', '.join(names)}" if names else None)
   return names[0]

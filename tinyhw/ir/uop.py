@@ -71,8 +71,9 @@ ASSIGN (DEFINE_ACC, value)         Sets the register. As a source: that value; a
 INDEX (pointer, i)                 A pointer to element i.
 INDEX (pointer, i, gate)           The same; where the bool gate is False the address is not used. With vectors: each
                                    lane has a gate of its own; a vector i is an element for each lane, in any order.
-LOAD (INDEX,)                      An element; with a vector dtype dtype.count consecutive elements from i on (i is
-                                   then a multiple of the count).
+LOAD (INDEX,)                      An element; with a vector dtype dtype.count consecutive elements from i on. (Where
+                                   the target's vectors are of memory, i is a multiple of the count; a processor's may
+                                   begin anywhere.)
 LOAD (INDEX with gate, alt)        The same, and `alt` (of the same dtype) where the gate is False.
 LOAD (..., BARRIER)                A BARRIER as the last source only orders: the load comes after it.
 STORE (INDEX, value)               Void; stores the value (a vector to consecutive elements), not where a gate is False.

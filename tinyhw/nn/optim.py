@@ -13,6 +13,7 @@ from typing import Any
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.engine.realize import realize
 from tinyhw.ir.dtype import dtypes
+from tinyhw.nn.statistics import Statistics
 from tinyhw.tensor import Tensor
 
 Parameters = Sequence[Tensor] | Sequence[Mapping[str, Any]]
@@ -120,7 +121,7 @@ class Optimizer(ABC):
           more, change = self._change(g, p, p.grad, p.detach())
           p.assign(p.detach() - change.cast(p.dtype))
           changed += [*more, p]
-    realize(*changed, *also)
+    realize(*changed, *also, *Statistics.take())
 
   def _begin(self, group: Group) -> list[Tensor]:
     """What changes once a step; the tensors to realize."""

@@ -37,6 +37,31 @@ def main() -> None:
       made.step()
     learned[name] = [p.tolist() for p in parameters]
   (HERE / "learned.json").write_text(json.dumps({"torch": torch.__version__, "learned": learned}, indent=1) + "\n")
+  torch.save({name: layer(name) for name in values.LAYERS}, HERE / "layers.pt")
+
+
+def layer(name: str) -> dict[str, object]:
+  """A layer's state, what it gives for two batches while training and for one more after, gradients of the second."""
+  kind, _, arguments, options, _ = values.LAYERS[name]
+  torch.manual_seed(len(name))
+  made = getattr(torch.nn, kind)(*arguments, **options)
+  with torch.no_grad():  # scales of 1 and offsets of 0 would hide mistakes
+    for p in made.parameters(): p.copy_(torch.randn_like(p) / 2)
+  before = {k: v.clone() for k, v in made.state_dict().items()}
+  recurrent = kind.endswith("Cell")
+  outputs, given, state = [], [], None
+  for step in range(2):
+    given = [torch.from_numpy(a).requires_grad_() for a in values.inputs(name, step)]
+    out = made(*given, state) if recurrent else made(*given)
+    state = out
+    outputs.append(out)
+  first = outputs[-1][0] if kind == "LSTMCell" else outputs[-1]
+  (first * torch.cos(torch.arange(first.numel())).reshape(first.shape)).sum().backward()
+  gradients = {k: p.grad for k, p in made.named_parameters()}
+  made.eval()
+  last = [torch.from_numpy(a) for a in values.inputs(name, 2)]
+  return {"state": before, "outputs": outputs, "gradients": gradients, "inputs": [t.grad for t in given],
+          "after": made.state_dict() if not recurrent else {}, "at rest": made(*last)}
 
 
 if __name__ == "__main__": main()

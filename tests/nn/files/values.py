@@ -1,6 +1,7 @@
 """What the checkpoints in this folder hold, in NumPy: `make.py` writes them with PyTorch, the tests read them."""
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -36,3 +37,37 @@ def gradient(of: int, step: int) -> np.ndarray[Any, Any]:
   shape = START[of].shape
   # Squares: sin(i + j) would be a matrix of rank 2, whose third direction is nothing but rounding.
   return np.sin(np.arange(1, START[of].size + 1, dtype=np.float32) ** 2 + step).reshape(shape)
+
+
+# A layer by PyTorch's name and by ours, its arguments, its inputs' shapes.
+Layer = tuple[str, str, tuple[Any, ...], dict[str, Any], tuple[tuple[int, ...], ...]]
+LAYERS: dict[str, Layer] = {
+  "Linear": ("Linear", "Linear", (3, 4), {}, ((2, 5, 3),)),
+  "Linear without bias": ("Linear", "Linear", (3, 4), {"bias": False}, ((3,),)),
+  "Bilinear": ("Bilinear", "Bilinear", (3, 4, 2), {}, ((5, 3), (5, 4))),
+  "Conv1d": ("Conv1d", "Conv1d", (3, 4, 3), {"stride": 2, "padding": 1}, ((2, 3, 8),)),
+  "Conv2d": ("Conv2d", "Conv2d", (4, 6, (3, 2)), {"groups": 2, "dilation": (2, 1), "padding": (1, 0)}, ((2, 4, 7, 5),)),
+  "Conv2d same": ("Conv2d", "Conv2d", (2, 3, 3), {"padding": "same", "bias": False}, ((1, 2, 5, 4),)),
+  "Conv3d": ("Conv3d", "Conv3d", (2, 3, 2), {}, ((1, 2, 3, 4, 3),)),
+  "ConvTranspose1d": ("ConvTranspose1d", "ConvTranspose1d", (3, 4, 3), {"stride": 2, "output_padding": 1},
+                      ((2, 3, 4),)),
+  "ConvTranspose2d": ("ConvTranspose2d", "ConvTranspose2d", (4, 6, 3), {"groups": 2, "stride": 2, "padding": 1},
+                      ((2, 4, 3, 4),)),
+  "ConvTranspose3d": ("ConvTranspose3d", "ConvTranspose3d", (2, 3, 2), {"dilation": 2}, ((1, 2, 2, 3, 2),)),
+  "LayerNorm": ("LayerNorm", "LayerNorm", ((3, 4),), {}, ((2, 3, 4),)),
+  "RMSNorm": ("RMSNorm", "RMSNorm", (4,), {"eps": 1e-6}, ((2, 3, 4),)),
+  "GroupNorm": ("GroupNorm", "GroupNorm", (2, 6), {}, ((3, 6, 2, 3),)),
+  "InstanceNorm": ("InstanceNorm2d", "InstanceNorm", (3,), {"affine": True}, ((2, 3, 4, 2),)),
+  "BatchNorm of vectors": ("BatchNorm1d", "BatchNorm", (3,), {}, ((5, 3),)),
+  "BatchNorm of images": ("BatchNorm2d", "BatchNorm", (3,), {"momentum": None}, ((2, 3, 4, 2),)),
+  "BatchNorm of none": ("BatchNorm3d", "BatchNorm", (3,), {"affine": False, "track_running_stats": False},
+                        ((2, 3, 2, 2, 2),)),
+  "LSTMCell": ("LSTMCell", "LSTMCell", (3, 4), {}, ((2, 3),)),
+  "GRUCell": ("GRUCell", "GRUCell", (3, 4), {}, ((2, 3),)),
+}
+
+
+def inputs(name: str, step: int) -> list[np.ndarray[Any, Any]]:
+  """What the layer is called with at a step."""
+  return [np.sin(np.arange(1, math.prod(s) + 1, dtype=np.float32) ** 2 + step + 3 * i).reshape(s)
+          for i, s in enumerate(LAYERS[name][4])]

@@ -1,4 +1,5 @@
-"""C for the host processor: a kernel is `void NAME(buffers, int values)` in an object file, as in `render.host`.
+"""C for the host processor: a kernel is `void NAME(buffers, int values)` in an object file, as in `render.host`; or
+one in stretches, which are shared among threads, as it is there.
 
 clang or gcc compiles it, for the same level of processor that LLVM makes code for, so values are the same. The text
 includes nothing. `CC` names the compiler; else it is the newest clang that PATH has, or else the newest gcc.
@@ -13,15 +14,19 @@ import shlex
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from tinyhw.compile.render import objects
-from tinyhw.compile.render.cfamily import FROM_HALF, TO_HALF, CFamilyRenderer, Language
+from tinyhw.compile.render.cfamily import FROM_HALF, TO_HALF, CFamilyRenderer, Language, Writer
+from tinyhw.compile.render.host import ALIGNMENT, check_stretches
 from tinyhw.core.errors import DeviceError, MissingTool
 from tinyhw.core.host import GENERIC, Host
 from tinyhw.core.locks import lock
+from tinyhw.ir.dtype import PtrDType
 from tinyhw.ir.ops import Ops
+from tinyhw.ir.uop import UOp
 
 # No contraction, no errno from sqrt; nobody looks at the floating-point exceptions, so both sides of a choice may run.
 FLAGS = ("-x", "c", "-std=gnu11", "-O2", "-fPIC", "-w", "-pipe", "-ffp-contract=off", "-fno-math-errno",
@@ -62,6 +67,29 @@ class HostC(Language):
   counts = frozenset({2, 4, 8, 16, 32})
   vector = ("typedef {scalar} {name} __attribute__((vector_size({bytes}), aligned({alignment}), may_alias));")
   helpers = {**Language.helpers, "from_half": FROM_HALF_HERE, "to_half": TO_HALF_HERE}
+
+
+class Stretches(HostC):
+  """A kernel that computes stretches of its grid, with local memory of its own. One object writes one program."""
+  indices = {"g": "stretch"}
+
+  def __init__(self) -> None:
+    self.size = 0             # bytes of local memory so far
+
+  def array(self, name: str, dtype: PtrDType) -> str:
+    place, self.size = self.size, self.size + -(-dtype.size * dtype.base.itemsize // ALIGNMENT) * ALIGNMENT
+    word = self.stored(dtype.base)
+    return f"{word}* restrict {name} = ({word}*)(scratch + {place});"
+
+  def whole(self, name: str, block: tuple[int, int, int], parameters: Sequence[str], body: Sequence[str]) -> str:
+    inner = [*parameters, "const int stretch", "unsigned char* restrict scratch"]
+    passed = [f"{'(int)' if '*' not in p else '(void*)'}arguments[{i}]" for i, p in enumerate(parameters)]
+    return "\n".join([
+      f"static __attribute__((noinline)) void {name}_stretch({', '.join(inner)}) {{", *body, "}",
+      f'const long long {name}_scratch __asm__("{name}.scratch") = {self.size};',
+      f"void {name}(const long long* restrict arguments, int first, int last, unsigned char* restrict scratch) {{",
+      "  for (int i = first; i < last; i++)",
+      f"    {name}_stretch({', '.join([*passed, 'i', 'scratch'])});", "}", ""])
 
 
 @dataclass(frozen=True)
@@ -122,7 +150,8 @@ class CRenderer(CFamilyRenderer):
   language = HostC()
   vector_bytes = 32
   tile = 8
-  refused = frozenset({Ops.SPECIAL, Ops.DEFINE_LOCAL, Ops.BARRIER})
+  pool = True
+  max_local = 1 << 20
 
   def __init__(self, compiler: Compiler, host: Host | None = None) -> None:
     self.compiler, self.host = compiler, host or objects.host()
@@ -132,6 +161,15 @@ class CRenderer(CFamilyRenderer):
 
   @property
   def key(self) -> str: return f"{self.target} {self.compiler.version} {self.host}"
+
+  def check(self, name: str, uops: Sequence[UOp]) -> None:
+    check_stretches(self.target, name, uops)
+    super().check(name, uops)
+
+  def source(self, name: str, uops: Sequence[UOp]) -> str:
+    self.check(name, uops)
+    shared = any(u.op in (Ops.SPECIAL, Ops.DEFINE_LOCAL) for u in uops)
+    return Writer(self, name, uops, Stretches() if shared else self.language).module()
 
   def compile(self, source: str, name: str) -> bytes:
     """The object, kept by what it is made from: compiler, flags and text."""

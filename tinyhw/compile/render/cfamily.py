@@ -197,7 +197,8 @@ class CFamilyRenderer(Renderer):
 
   def supports(self, dtype: DType) -> bool:
     scalar = dtype.scalar
-    return super().supports(dtype) and (scalar is F16 or scalar.name in self.language.types)
+    name = ("float16" if self.language.half else "uint16") if scalar is F16 else scalar.name
+    return super().supports(dtype) and (bool(self.language.half) if name == "float16" else name in self.language.types)
 
   def native(self, op: Ops, dtype: DType) -> bool:
     return super().native(op, dtype) or op in self.language.functions and dtype.scalar is F32
@@ -210,8 +211,8 @@ class CFamilyRenderer(Renderer):
 class Writer:
   """Writes one program, a statement a value."""
 
-  def __init__(self, target: CFamilyRenderer, name: str, uops: Sequence[UOp]) -> None:
-    self.target, self.language, self.name, self.uops = target, target.language, name, tuple(uops)
+  def __init__(self, target: CFamilyRenderer, name: str, uops: Sequence[UOp], language: Language | None = None) -> None:
+    self.target, self.language, self.name, self.uops = target, language or target.language, name, tuple(uops)
     self.lines: list[str] = []
     self.names: dict[UOp, str] = {}
     self.lanes: dict[UOp, list[str]] = {}         # the scalars of each vector
@@ -228,7 +229,7 @@ class Writer:
     self.names.update({u: f"value{i}" for i, u in enumerate(variables)})
     numbers = {u.arg for u in self.written if u.op is Ops.DEFINE_GLOBAL}
     # A buffer whose loads were all simplified away is a parameter still.
-    unused = dtypes.uint8.ptr(1)
+    unused = dtypes.int32.ptr(1)
     declared = [self.language.buffer(i, parameters.get(i, unused), i in numbers)
                 for i in range(max(parameters, default=-1) + 1)]
     declared += [self.language.value(i) for i in range(len(variables))]
@@ -319,7 +320,8 @@ class Writer:
       self.line(f"{self.names[u]} = {self.value(u.src[1])};")
     elif op is Ops.LOAD: self.load(u)
     elif op is Ops.STORE: self.store(u)
-    elif op is Ops.BARRIER: self.line(language.barrier)
+    elif op is Ops.BARRIER:
+      if language.barrier: self.line(language.barrier)
     elif op is Ops.VECTORIZE: self.lanes[u] = [self.value(s) for s in u.src]
     elif op is Ops.GEP:
       source = u.src[0]

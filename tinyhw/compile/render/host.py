@@ -33,6 +33,14 @@ def _steps(uops: Sequence[UOp]) -> int:
   return most
 
 
+def check_stretches(target: str, name: str, uops: Sequence[UOp]) -> None:
+  """Refuse a grid that is not of stretches alone."""
+  for u in uops:
+    if u.op is Ops.SPECIAL and u.arg.name != "gidx0":
+      raise Unsupported("uop", f"SPECIAL {u.arg.name}", arch=target, where=f"kernel {name}",
+                        hint="stretches of a host kernel are gidx0")
+
+
 class HostRenderer(LLVMRenderer):
   """Compiles for the processor of this process (`host`: one of its levels), at LLVM's `optimization` level."""
   target = "host"
@@ -72,10 +80,7 @@ class HostRenderer(LLVMRenderer):
     """Nobody else writes a stretch's local memory."""
 
   def check(self, name: str, uops: Sequence[UOp]) -> None:
-    for u in uops:
-      if u.op is Ops.SPECIAL and u.arg.name != "gidx0":
-        raise Unsupported("uop", f"SPECIAL {u.arg.name}", arch=self.target, where=f"kernel {name}",
-                          hint="stretches of a host kernel are gidx0")
+    check_stretches(self.target, name, uops)
     super().check(name, uops)
 
   def function(self, name: str, uops: Sequence[UOp], arguments: list[str], body: str, declarations: list[str]) -> str:

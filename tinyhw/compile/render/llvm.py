@@ -10,6 +10,7 @@ Accumulators are phis of the loops that they live through, so that no program ne
 """
 from __future__ import annotations
 
+import math
 import struct
 from abc import abstractmethod
 from collections.abc import Sequence
@@ -21,6 +22,7 @@ from tinyhw.core.errors import Unsupported
 from tinyhw.ir.dtype import DType, Kind, PtrDType, dtypes
 from tinyhw.ir.ops import GroupOp, Ops
 from tinyhw.ir.semantics import Scalar
+from tinyhw.ir.symbolic import linear
 from tinyhw.ir.uop import UOp
 
 ALIGNMENT = 16        # what every device's allocator gives at least; the most that a vector access relies on
@@ -372,7 +374,8 @@ class Writer:
     pointer = u.src[0].src[0].dtype
     assert isinstance(pointer, PtrDType)
     kind = memory_type(u.dtype)
-    loaded = self.new(f"load {kind}, {self.target.pointer_type(pointer)} {address}, align {self.alignment(u.dtype)}")
+    align = self.alignment(u.src[0], u.dtype)
+    loaded = self.new(f"load {kind}, {self.target.pointer_type(pointer)} {address}, align {align}")
     return self.new(f"icmp ne {kind} {loaded}, zeroinitializer") if u.dtype.is_bool else loaded
 
   def store(self, u: UOp) -> None:
@@ -389,16 +392,17 @@ class Writer:
     address = f"{self.target.pointer_type(pointer)} {self.target.address(self, index.src[0], index.src[1], None)}"
     operand, kind = self.value(value), memory_type(value.dtype)
     if value.dtype.is_bool: operand = self.new(f"zext {self.typed(value)} to {kind}")
-    self.line(f"store {kind} {operand}, {address}, align {self.alignment(value.dtype)}")
+    self.line(f"store {kind} {operand}, {address}, align {self.alignment(index, value.dtype)}")
     if after:
       self.line(f"br label %{after}")
       self.begin(after)
 
   @staticmethod
-  def alignment(dtype: DType) -> int:
-    """What a LOAD or STORE of the type may rely on. A vector of three, say, is aligned to its elements only."""
-    whole = dtype.itemsize
-    return min(whole, ALIGNMENT) if whole & (whole - 1) == 0 else dtype.scalar.itemsize
+  def alignment(index: UOp, dtype: DType) -> int:
+    """Bytes that a LOAD or STORE may rely on: what divides every term of its index."""
+    terms, constant = linear(index.src[1])
+    proven = math.gcd(constant, *terms.values()) * dtype.scalar.itemsize
+    return min(proven & -proven, ALIGNMENT) if proven else ALIGNMENT
 
   # *** conversions ***
 
@@ -427,7 +431,7 @@ class Writer:
     if target.bits < source.bits: return self.new(f"trunc {s} {x} to {t}")
     return self.new(f"{'sext' if source.is_signed else 'zext'} {s} {x} to {t}")
 
-  def round_to_odd(self, x: str, count: int = 1) -> str:
+  def round_to_odd(self, x: str, count: int) -> str:
     """A double as a float, its last bit set where the float is not exact: rounding it once more is then harmless."""
     double, single, word, flag = (register_type(d.vec(count)) for d in (dtypes.float64, dtypes.float32, dtypes.int32,
                                                                         dtypes.bool))

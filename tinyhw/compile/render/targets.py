@@ -43,13 +43,24 @@ def _cuda(processor: str) -> Renderer:
   return CUDARenderer(processor or "sm_80")
 
 
+def _metal(processor: str) -> Renderer:
+  from tinyhw.compile.render.metal import MetalRenderer
+  return MetalRenderer()
+
+
+def _wgsl(processor: str) -> Renderer:
+  from tinyhw.compile.render.wgsl import WGSLRenderer
+  return WGSLRenderer()
+
+
 def _ptx(processor: str) -> Renderer:
   from tinyhw.compile.render.nvptx import NVPTXRenderer
   return NVPTXRenderer(processor or "sm_80")
 
 
 TARGETS: dict[str, Callable[[str], Renderer]] = {"llvm": _llvm, "c": _c, "uops": _uops, "opencl": _opencl, "amd": _amd,
-                                                 "hip": _hip, "cuda": _cuda, "ptx": _ptx}
+                                                 "hip": _hip, "cuda": _cuda, "ptx": _ptx, "metal": _metal,
+                                                 "wgsl": _wgsl}
 GPUS = frozenset({"amd", "hip", "cuda", "ptx"})       # kinds with processors
 
 

@@ -23,6 +23,7 @@ from tinyhw.core.errors import (
   MachineFault,
   OutOfMemory,
   PageFault,
+  Unsupported,
   WaitTimeout,
 )
 from tinyhw.core.locks import lock
@@ -33,6 +34,7 @@ from tinyhw.drive.amd.explain import explain
 from tinyhw.drive.amd.host import Span, mapped, merged
 from tinyhw.drive.amd.program import NULL_PAGES, ArgumentLayout, Shape, check_lds, describe_launch, user_sgprs
 from tinyhw.drive.base import Allocation, Dim3, Program, Runtime, free_bytes
+from tinyhw.drive.nv import bare as nv
 from tinyhw.wire import codeobject
 from tinyhw.wire.codeobject import CodeObject, Kernel
 
@@ -188,8 +190,11 @@ class BareRuntime(Runtime):
   """
 
   def __init__(self, make_dispatch: MakeDispatch, execute: Execute, name: str = "EMU",
-               card: Arch | None = None, agreed: Agreed | None = None) -> None:
+               card: Arch | None = None, agreed: Agreed | None = None,
+               ptx: Callable[[], nv.Emulator] | None = None) -> None:
     self.lock = lock()
+    self._ptx = ptx
+    self._modules: dict[bytes, nv.PtxModule] = {}
     self.agreed: Agreed = {} if agreed is None else agreed
     self.card = card
     self.name, self.make_dispatch, self.execute = name, make_dispatch, execute
@@ -304,15 +309,16 @@ class BareRuntime(Runtime):
       number = fault.wave // -(-threads // ready.kernel.wavefront_size)
       fault.workgroup = number % x, number // x % y, number // (x * y)
     if fault.address is None: return
-    near = self._near(fault.address)
+    near = self.near(fault.address)
     if isinstance(fault, Deadlock) and near: fault.memory = f"what it waits for is {near}"
     if isinstance(fault, PageFault):
       fault.memory = near
       if fault.address < NULL_PAGES and fault.access != "execute": fault.hidden = ArgumentLayout(ready.kernel).unserved
 
-  def _near(self, address: int) -> str | None:
+  def near(self, address: int) -> str | None:
     """The memory that an address is in, or past the end of."""
-    own = [p for p in self.places if p.name not in {"code", "kernarg", "scratch"} or p.start <= address < p.end]
+    hidden = {"code", "kernarg", "scratch", "params"}
+    own = [p for p in self.places if p.name not in hidden or p.start <= address < p.end]
     below = max((p for p in own if p.start <= address), key=lambda p: p.start, default=None)
     if below is None or address - below.start > 1 << 30: return None
     past = "in" if address < below.end else f"{address - below.end:,} bytes past the end of"
@@ -322,12 +328,23 @@ class BareRuntime(Runtime):
     """(address, code object) of each code object in memory."""
     return [(image.address, image.code) for image in list(self._images.values())]
 
-  def load(self, binary: bytes, kernel: str) -> BareProgram: return self.load_kernel(binary, kernel)
+  def load(self, binary: bytes, kernel: str) -> BareProgram | nv.PtxProgram: return self.load_kernel(binary, kernel)
 
-  def load_kernel(self, binary: bytes, kernel: str) -> BareProgram:
-    """Place a code object in memory (once) and make one of its kernels ready."""
+  def load_kernel(self, binary: bytes, kernel: str) -> BareProgram | nv.PtxProgram:
+    """Place a code object, or the variables of a PTX module, in memory (once) and make one of its kernels ready."""
+    if nv.is_ptx(binary): return self._load_ptx(binary, kernel)
     with self.lock: loaded = self._images.get(binary) or self._place(binary)
     return BareProgram(self, loaded, loaded.code.kernel(kernel))
+
+  def _load_ptx(self, binary: bytes, kernel: str) -> nv.PtxProgram:
+    if self._ptx is None: raise Unsupported("PTX on", self.name)
+    if self.card is not None:
+      raise InvalidArgument(f"PTX is for an NVIDIA GPU, the device is {self.card.name}", where=self.name)
+    with self.lock:
+      emulator = self._ptx()
+      module = self._modules.get(binary)
+      if module is None: module = self._modules[binary] = nv.load(self, emulator, binary)
+      return nv.PtxProgram(self, emulator, module, kernel)
 
   def _place(self, binary: bytes) -> Loaded:
     code = codeobject.load(binary)
@@ -344,4 +361,5 @@ class BareRuntime(Runtime):
     with self.lock:
       for region in self._regions.values(): region.close()
     self._regions, self._images, self.places = {}, {}, []
+    self._modules = {}
     self.space = AddressSpace(self.name)

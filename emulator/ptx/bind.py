@@ -1,0 +1,305 @@
+"""Instructions bound to steps: what they read, what they compute with which modifiers, where it goes."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from tinyhw.core.errors import DecodeError, Unsupported
+from tinyhw.emulator.amdgcn.meanings.rounding import Directed, DirectedOps
+from tinyhw.emulator.amdgcn.values import Ops
+from tinyhw.emulator.ptx import operands
+from tinyhw.emulator.ptx.flow import where
+from tinyhw.emulator.ptx.group import Warps
+from tinyhw.emulator.ptx.meanings import convert, directed
+from tinyhw.emulator.ptx.meanings.registry import Meaning, find
+from tinyhw.emulator.ptx.scope import Line
+from tinyhw.emulator.simt import Group
+from tinyhw.isa.ptx import forms
+from tinyhw.isa.ptx.forms import Form
+
+if TYPE_CHECKING:
+  from tinyhw.emulator.ptx.program import Code
+
+Value = Any
+Step = Callable[[Any], None]
+Binder = Callable[["Code", Line, Form], "Step | None"]
+O = type[Ops]
+BINDERS: Final[dict[str, Binder]] = {}
+PACKED: Final = {"f16x2": "f16", "bf16x2": "bf16", "u16x2": "u16", "s16x2": "s16", "f32x2": "f32"}
+_NAN: Final[dict[str, Any]] = {"f32": np.uint32(0x7FFFFFFF).view(np.float32), "f16": np.uint16(0x7FFF).view(np.float16)}
+_ROUNDS: Final = frozenset({"add", "sub", "mul", "fma", "mad", "div", "rcp", "sqrt"})
+
+
+def binds(*opcodes: str) -> Callable[[Binder], Binder]:
+  """Decorator: the function binds these opcodes; an opcode twice is refused."""
+  def register(function: Binder) -> Binder:
+    for opcode in opcodes:
+      assert opcode not in BINDERS, opcode
+      BINDERS[opcode] = function
+    return function
+  return register
+
+
+def unknown(line: Line) -> Unsupported:
+  """The error for an instruction that the table, or the emulator, does not have."""
+  i = line.instruction
+  hint = None if forms.known(i.opcode) else "no instruction has this name" if not i.modifiers else None
+  return Unsupported("PTX instruction", i.name, where=where(line), hint=hint)
+
+
+def step(code: Code, line: Line) -> Step | None:
+  """An instruction that ends no block, bound; None for one that does nothing. Raises Unsupported, DecodeError."""
+  i = line.instruction
+  form = forms.find(i.name)
+  if form is None: raise unknown(line)
+  binder = BINDERS.get(i.opcode)
+  if binder is not None: return binder(code, line, form)
+  meaning = find(form)
+  if meaning is None: raise unknown(line)
+  return _alu(code, line, form, meaning)
+
+
+def need(line: Line, count: int) -> None:
+  """Raises DecodeError for another number of operands."""
+  if len(line.instruction.operands) != count:
+    raise DecodeError(f"{line.instruction.name} takes {count} operands, not {len(line.instruction.operands)}",
+                      where=where(line))
+
+
+# ---- results and sources as the modifiers have them
+
+def canonical(x: Value, type_: str) -> Value:
+  """The value with NaN as the chip makes it."""
+  if type_ not in _NAN: return x
+  if x.ndim and type_ == "f32" and x.flags.c_contiguous:
+    flat = x.reshape(-1)
+    if not np.isnan(np.dot(flat, flat)): return x
+  elif not np.any(x != x): return x
+  return np.where(x != x, _NAN[type_], x)
+
+
+def rounded(function: Callable[..., Value], mode: int) -> Callable[..., Value]:
+  """A meaning that rounds otherwise than to nearest even."""
+  modes = {"f16": mode, "f32": mode, "f64": mode}
+  ops: Any = DirectedOps(modes)
+  return lambda o, *values: function(ops, *[Directed(v, modes) for v in values]).x
+
+
+def computed(form: Form, meaning: Meaning) -> Callable[..., Value]:
+  """`f(*sources) -> result` with rounding, .ftz, .sat and NaN, of a type that is not packed."""
+  function, m, t = meaning.function, form.modifiers, PACKED.get(form.type, form.type)
+  mode = next((convert.MODES[r] for r in ("rz", "rm", "rp") if r in m), 0)
+  if mode and meaning.opcode in _ROUNDS: function = _directed(meaning.opcode, function, mode)
+  ftz, sat = "ftz" in m and t in {"f32", "f16"}, "sat" in m and t in {"f16", "f32", "f64"}
+  floats = t in {"f16", "f32", "f64"}
+  keeps = meaning.opcode in {"abs", "neg", "copysign", "testp", "set", "setp", "selp", "slct"}
+  compares = meaning.opcode in {"set", "setp", "testp", "slct"}
+  if t == "bf16": return _brain(meaning, function)
+  if not floats or not (ftz or sat or not keeps): return lambda *values: function(Ops, *values)
+  if not ftz and not sat:
+    return lambda *values: canonical(function(Ops, *values), t)
+
+  def run(*values: Value) -> Value:
+    if ftz: values = tuple(Ops.flush(v) if v.dtype.kind == "f" else v for v in values)
+    r = function(Ops, *values)
+    if compares: return r
+    if sat: r = convert.saturated(Ops, r, t)
+    if ftz: r = Ops.flush(r)
+    return r if keeps else canonical(r, t)
+  return run
+
+
+def _directed(opcode: str, function: Callable[..., Value], mode: int) -> Callable[..., Value]:
+  """Quotients and roots step to the neighbour on the wanted side; the others are evaluated on values that round."""
+  exact = directed.FUNCTIONS.get(opcode)
+  return rounded(function, mode) if exact is None else lambda o, *values: exact(mode, *values)
+
+
+def _brain(meaning: Meaning, function: Callable[..., Value]) -> Callable[..., Value]:
+  """bf16 by way of f32 or f64, which hold results that round correctly."""
+  compares = meaning.opcode in {"set", "setp"}
+  bitwise = {"neg": lambda x: x ^ np.uint16(0x8000), "abs": lambda x: x & np.uint16(0x7FFF)}.get(meaning.opcode)
+  if bitwise is not None: return bitwise
+
+  def run(*values: Value) -> Value:
+    numbers = [convert.f32_of_bf16(Ops, v) for v in values]
+    if meaning.opcode == "fma":
+      wide = Ops.fma_f16_of_f32(*(v.astype(np.float64) for v in numbers))
+      if "relu" in meaning.modifiers: wide = np.where(np.isnan(wide), wide, np.maximum(wide, 0.0))
+      return convert.bf16_of(Ops, wide)
+    r = function(Ops, *numbers)
+    return r if compares else convert.bf16_of(Ops, r)
+  return run
+
+
+def halves(form: Form, one: Callable[..., Value]) -> Callable[..., Value]:
+  """A packed operation: `one` on the lower and on the upper half of each operand."""
+  t = PACKED[form.type]
+  dtype = operands.dtype_of(t)
+  raw, shift = (np.dtype("u4"), np.uint64(32)) if t == "f32" else (np.dtype("u2"), np.uint32(16))
+  wide = np.dtype("u8") if t == "f32" else np.dtype("u4")
+
+  def both(*values: Value) -> Value:
+    low = one(*[v.astype(raw).view(dtype) for v in values])
+    high = one(*[(v >> shift).astype(raw).view(dtype) for v in values])
+    return low.view(raw).astype(wide) | high.view(raw).astype(wide) << shift
+  return both
+
+
+def _alu(code: Code, line: Line, form: Form, meaning: Meaning) -> Step:
+  i = line.instruction
+  types, results = form.sources, form.results
+  need(line, len(types) + len(results))
+  write = operands.writer(code, line, i.operands[0], results[0])
+  reads = [operands.reader(code, line, o, t if t not in {"q"} else "pred") for o, t in zip(i.operands[1:], types)]
+  if meaning.carries: return _carrying(line, meaning, write, reads)
+  run = computed(form, meaning)
+  if form.type in PACKED: run = halves(form, run)
+  if len(reads) == 1:
+    one = reads[0]
+    return lambda group: write(group, run(one(group)))
+  if len(reads) == 2:
+    a, b = reads
+    return lambda group: write(group, run(a(group), b(group)))
+  if len(reads) == 3:
+    x, y, z = reads
+    return lambda group: write(group, run(x(group), y(group), z(group)))
+  return lambda group: write(group, run(*[r(group) for r in reads]))
+
+
+def _carrying(line: Line, meaning: Meaning, write: Callable[..., None], reads: list[Any]) -> Step:
+  """add.cc and its like: the carry stays with the thread, where no guard is false."""
+  function, takes, gives = meaning.function, "in" in meaning.carries, "out" in meaning.carries
+  guard = operands.predicate(line)
+
+  def run(group: Warps) -> None:
+    values = [r(group) for r in reads]
+    if takes: values.append(group.carry)
+    found = function(Ops, *values)
+    if not gives: return write(group, found)
+    value, carry = found
+    write(group, value)
+    group.carry = carry if guard is None else np.where(guard(group), carry, group.carry)
+  return run
+
+
+# ---- comparisons
+
+_COMBINED: Final[dict[str, Callable[[Value, Value], Value]]] = {
+  "and": lambda a, b: a & b, "or": lambda a, b: a | b, "xor": lambda a, b: a ^ b}
+
+
+@binds("setp", "set")
+def compare(code: Code, line: Line, form: Form) -> Step:
+  """setp and set, with a predicate to combine with; a packed setp has a predicate for each half."""
+  i = line.instruction
+  meaning = find(form)
+  if meaning is None: raise unknown(line)
+  combine = next((_COMBINED[m] for m in i.modifiers[1:] if m in _COMBINED), None)
+  need(line, 3 + (combine is not None))
+  t = form.type
+  a, b = (operands.reader(code, line, o, t) for o in i.operands[1:3])
+  c = operands.reader(code, line, i.operands[3], "pred") if combine is not None else None
+  run = computed(form, meaning)
+  if i.opcode == "set": return _set(code, line, form, run, a, b, c, combine)
+  first, second = operands.pair(line)
+  write = operands.writer(code, line, first, "pred")
+  other = None if second is None else operands.writer(code, line, second, "pred")
+  if t in PACKED:
+    half = operands.dtype_of(PACKED[t])
+
+    def packed(group: Warps) -> None:
+      x, y = a(group), b(group)
+      for k, put in enumerate((write, other)):
+        if put is None: continue
+        n = np.uint32(16 * k)
+        p = run((x >> n).astype(np.uint16).view(half), (y >> n).astype(np.uint16).view(half))
+        put(group, p if combine is None or c is None else combine(p, c(group)))
+    return packed
+
+  def compared(group: Warps) -> None:
+    p = run(a(group), b(group))
+    if combine is None or c is None:
+      if other is None: return write(group, p)
+      write(group, p)
+      other(group, ~p)
+      return
+    q = c(group)
+    write(group, combine(p, q))
+    if other is not None: other(group, combine(~p, q))
+  if other is None and combine is None: return lambda group: write(group, run(a(group), b(group)))
+  return compared
+
+
+def _set(code: Code, line: Line, form: Form, run: Callable[..., Value], a: Any, b: Any, c: Any, combine: Any) -> Step:
+  """1.0 or all ones where the comparison holds."""
+  target = form.types[0]
+  write = operands.writer(code, line, line.instruction.operands[0], target)
+  ones: dict[str, Any] = {"f32": np.float32(1), "f16": np.float16(1), "bf16": np.uint16(0x3F80)}
+  dtype = operands.dtype_of(PACKED.get(target, target))
+  one = ones.get(PACKED.get(target, target), dtype.type(-1) if dtype.kind == "i" else dtype.type(np.iinfo(dtype).max)
+                 if dtype.kind == "u" else None)
+  zero = dtype.type(0)
+
+  def value(x: Value, y: Value, q: Value) -> Value:
+    p = run(x, y)
+    return np.where(p if combine is None else combine(p, q), one, zero)
+  if form.type in PACKED:
+    half = operands.dtype_of(PACKED[form.type])
+
+    def packed(group: Warps) -> None:
+      x, y, q = a(group), b(group), None if c is None else c(group)
+      out = np.uint32(0)
+      for k in (0, 1):
+        n = np.uint32(16 * k)
+        part = value((x >> n).astype(np.uint16).view(half), (y >> n).astype(np.uint16).view(half), q)
+        out = out | part.view(np.uint16).astype(np.uint32) << n
+      write(group, out)
+    return packed
+  return lambda group: write(group, value(a(group), b(group), None if c is None else c(group)))
+
+
+@binds("cvt")
+def cvt(code: Code, line: Line, form: Form) -> Step:
+  """Conversions."""
+  i = line.instruction
+  need(line, 1 + len(form.sources))
+  run = convert.function(form)
+  write = operands.writer(code, line, i.operands[0], form.results[0])
+  reads = [operands.reader(code, line, o, t) for o, t in zip(i.operands[1:], form.sources)]
+  if len(reads) == 1:
+    one = reads[0]
+    return lambda group: write(group, run(Ops, one(group)))
+  return lambda group: write(group, run(Ops, *[r(group) for r in reads]))
+
+
+@binds("lop3")
+def lop3(code: Code, line: Line, form: Form) -> Step:
+  """Any function of three bits, by its table; with .and or .or also whether the result is not 0."""
+  i = line.instruction
+  table = operands.immediate(line, i.operands[4], "u32") if len(i.operands) > 4 else None
+  if table is None: raise DecodeError("lop3 needs a constant table", where=where(line))
+  lut = int(table)
+  if lut > 0xFF: raise DecodeError(f"a table of lop3 has 8 bits, not {lut:#x}", where=where(line))
+  combine = next((_COMBINED[m] for m in i.modifiers if m in _COMBINED), None)
+  first, second = operands.pair(line)
+  write = operands.writer(code, line, first, "b32")
+  other = None if second is None else operands.writer(code, line, second, "pred")
+  a, b, c = (operands.reader(code, line, o, "b32") for o in i.operands[1:4])
+  q = operands.reader(code, line, i.operands[5], "pred") if combine is not None else None
+  terms = [k for k in range(8) if lut >> k & 1]
+
+  def run(group: Warps) -> None:
+    x, y, z = a(group), b(group), c(group)
+    out = np.uint32(0)
+    for k in terms: out = out | (x if k & 4 else ~x) & (y if k & 2 else ~y) & (z if k & 1 else ~z)
+    write(group, out)
+    if other is not None and combine is not None and q is not None: other(group, combine(out != 0, q(group)))
+  return run
+
+
+def nothing(group: Group) -> None:
+  """A step that changes nothing."""
+

@@ -1,0 +1,281 @@
+"""Instructions that end a block: branches, calls, barriers, and those for which threads of a warp meet."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from tinyhw.core.errors import DecodeError, MachineFault, Unsupported
+from tinyhw.emulator.ptx import bind, builtin, flow, memory, operands
+from tinyhw.emulator.ptx.group import LANES, Arrive, Diverge, Frame, Meet, Warps
+from tinyhw.emulator.ptx.scope import Line, Place, Register
+from tinyhw.emulator.simt import End, Yield
+from tinyhw.isa.ptx import forms
+from tinyhw.isa.ptx.model import Arguments, Instruction, Name, Operand
+
+if TYPE_CHECKING:
+  from tinyhw.emulator.ptx.program import Code
+
+Value = Any
+Ender = Callable[[Warps], Any]
+Moves = Callable[[Warps, int, list[Value]], None]
+_FLOW: Final = frozenset({"bra", "brx", "call", "ret", "exit", "trap", "brkpt", "barrier", "nanosleep"})
+_MEETING: Final = frozenset({"shfl", "vote", "match", "redux", "elect", "mma", "ldmatrix", "stmatrix", "movmatrix",
+                             "wmma"})
+_BITS: Final = np.uint32(1) << np.arange(LANES, dtype=np.uint32)[None, :]
+
+
+def stops(i: Instruction) -> bool:
+  """Whether a block ends behind the instruction, and begins before it."""
+  if i.opcode in _FLOW or i.opcode == "bar": return True
+  return i.opcode in _MEETING and ("sync" in i.modifiers or i.opcode == "wmma")
+
+
+def ender(code: Code, line: Line, here: int, after: int) -> Ender:
+  """What an instruction that ends a block does, and where it goes on. Raises Unsupported."""
+  i = line.instruction
+  form = forms.find(i.name)
+  if form is None: raise bind.unknown(line)
+  if i.opcode == "bra": return _bra(code, line, after)
+  if i.opcode == "brx": return _brx(code, line)
+  if i.opcode == "call": return _call(code, line, after)
+  if i.opcode == "ret": return _ret
+  if i.opcode == "exit": return lambda group: End()
+  if i.opcode in {"trap", "brkpt"}: return _trap(i.opcode)
+  if i.opcode == "nanosleep": return lambda group: Yield(after)
+  if i.opcode == "bar" and "warp" in i.modifiers: return _meeting(code, line, lambda group: None, i.operands[0], after)
+  if i.opcode in {"bar", "barrier"}: return _barrier(code, line, after)
+  members: Operand | None = i.operands[-1] if i.opcode in {"shfl", "vote", "match", "redux", "elect"} else None
+  step = bind.step(code, line)
+  assert step is not None
+  return _meeting(code, line, step, members, after)
+
+
+def fallen(code: Code) -> Ender:
+  """Control runs past a function's last instruction, as after `ret`."""
+  return _ret
+
+
+def _trap(name: str) -> Ender:
+  def end(group: Warps) -> Any:
+    raise MachineFault(f"the program stopped itself ({name})", wave=int(group.waves[0]),
+                       lane=int(group.lanes[0].argmax()))
+  return end
+
+
+def _bra(code: Code, line: Line, after: int) -> Ender:
+  target = code.pc(flow.targets(line)[0])
+  guard = operands.predicate(line)
+  if guard is None: return lambda group: target
+
+  def end(group: Warps) -> Any:
+    p, mask = guard(group), group.mask
+    if p.ndim == 0: return target if p else after
+    taken = p if mask is None else p & mask
+    if not taken.any(): return after
+    if (taken if mask is None else p | ~mask).all(): return target
+    return Diverge([(target, p), (after, ~p)])
+  return end
+
+
+def _brx(code: Code, line: Line) -> Ender:
+  ways = [code.pc(t) for t in flow.targets(line)]
+  read = operands.reader(code, line, line.instruction.operands[0], "u32")
+
+  def end(group: Warps) -> Any:
+    index, lanes = operands.full(group, read(group)), group.lanes
+    found = np.unique(index[lanes]).tolist()
+    if found[-1] >= len(ways):
+      raise MachineFault(f"brx.idx with index {found[-1]}, of {len(ways)} targets", wave=int(group.waves[0]))
+    if len(found) == 1: return ways[found[0]]
+    return Diverge([(ways[k], index == k) for k in found])
+  return end
+
+
+# ---- threads of a warp that meet
+
+def lanes_of(bits: Value) -> Value:
+  """u32 of each warp, or each thread, as bools [.., 32]."""
+  bits = np.asarray(bits)
+  if bits.ndim == 0: return (bits & _BITS) != 0
+  return (bits[:, :1] & _BITS) != 0
+
+
+def _meeting(code: Code, line: Line, step: Callable[[Warps], None], members: Operand | None, after: int) -> Ender:
+  """An instruction that threads of a warp execute together: those of `members`, or all."""
+  read = None if members is None else operands.reader(code, line, members, "u32")
+
+  def end(group: Warps) -> Any:
+    if group.mask is None:
+      step(group)
+      return after
+    bits: Value = np.uint32(0xFFFFFFFF) if read is None else read(group)
+    if bits.ndim == 2 and bits.shape[1] > 1:  # one mask for each warp: that of its first thread
+      first = group.lanes.argmax(axis=1)
+      bits = np.asarray(operands.full(group, bits)[np.arange(group.size), first]).reshape(-1, 1)
+    lanes = lanes_of(bits)
+    ready = group.cohort.complete_warps(group, lanes)
+    if ready.all():
+      step(group)
+      return after
+    done = None
+    if ready.any():
+      done = group.take(np.flatnonzero(ready))
+      step(done)
+      done.pc = after
+    return Meet(group.pc, np.broadcast_to(lanes, (group.size, LANES))[~ready], done, np.flatnonzero(~ready))
+  return end
+
+
+def _barrier(code: Code, line: Line, after: int) -> Ender:
+  i = line.instruction
+  sources = [*i.operands]
+  write = None
+  if "red" in i.modifiers:
+    destination = sources.pop(0)
+    voter = operands.reader(code, line, sources.pop(), "pred")
+    write = operands.writer(code, line, destination, "u32" if "popc" in i.modifiers else "pred")
+  number = operands.reader(code, line, sources[0], "u32")
+  expected = operands.reader(code, line, sources[1], "u32") if len(sources) > 1 else None
+  waits = "arrive" not in i.modifiers
+  kind = next((m for m in ("popc", "and", "or") if m in i.modifiers), "")
+
+  def one(group: Warps, value: Value) -> Value:
+    """One for each warp: what its first thread has."""
+    if value.ndim == 0: return value
+    return operands.full(group, value)[np.arange(group.size), group.lanes.argmax(axis=1)]
+
+  def finish(group: Warps, total: Value, every: Value) -> None:
+    assert write is not None
+    write(group, total if kind == "popc" else every.astype(bool) if kind == "and" else total > 0)
+
+  def end(group: Warps) -> Any:
+    at, count = one(group, number(group)), np.uint32(0) if expected is None else one(group, expected(group))
+    if np.any(at > 15): raise MachineFault(f"barrier {int(np.max(at))}, of 16 barriers", wave=int(group.waves[0]))
+    if np.any(count % LANES):
+      raise MachineFault(f"a barrier for {int(np.max(count))} threads, which are no whole warps",
+                         wave=int(group.waves[0]))
+    if write is None: return Arrive(after, at, count, waits)
+    return Arrive(after, at, count, True, voter(group), finish)
+  return end
+
+
+# ---- calls
+
+def _ret(group: Warps) -> Any:
+  if not group.frames: return End()
+  frame = group.frames[-1]
+  base, registers = group.base, group.v
+  group.frames = group.frames[:-1]
+  group.v, group.base, group.top = frame.v, frame.base, frame.top
+  frame.finish(group, base, registers)
+  return frame.pc
+
+
+def _call(code: Code, line: Line, after: int) -> Ender:
+  i = line.instruction
+  given = [*i.operands]
+  results = given.pop(0) if given and isinstance(given[0], Arguments) else Arguments(())
+  if not given: raise DecodeError("call of nothing", where=flow.where(line))
+  target = given.pop(0)
+  passed = given.pop(0) if given and isinstance(given[0], Arguments) else Arguments(())
+  assert isinstance(results, Arguments) and isinstance(passed, Arguments)
+  r = operands.register(line, target)
+  if r is not None: return _indirect(code, line, results, passed, target, after)
+  if not isinstance(target, Name): raise DecodeError("call of what is no function", where=flow.where(line))
+  name = target.text
+  if name not in code.program.functions:
+    if name in builtin.FUNCTIONS: return builtin.caller(code, line, name, results, passed, after)
+    raise Unsupported("PTX function", name, where=flow.where(line),
+                      hint="it has no body in the module, and is none that the emulator knows")
+  return _to(code, line, name, results, passed, after)
+
+
+def _to(code: Code, line: Line, name: str, results: Arguments, passed: Arguments, after: int) -> Ender:
+  """A call of a function of the module."""
+  callee = code.program.linked.flats[name]
+  if len(passed.elements) != len(callee.params) or len(results.elements) != len(callee.results):
+    raise DecodeError(f"{name} takes {len(callee.params)} parameters and gives {len(callee.results)} results",
+                      where=flow.where(line))
+  moves = [_move(code, line, o, p, callee) for o, p in zip(passed.elements, callee.params)]
+  backs = [_back(code, line, o, p, callee) for o, p in zip(results.elements, callee.results)]
+  frame_size = code.flat.frame
+  live = code.live(after)
+
+  def finish(group: Warps, base: int, registers: list[Value]) -> None:
+    for back in backs: back(group, base, registers)
+
+  def end(group: Warps) -> Any:
+    program = code.program
+    base = -(-(group.base + frame_size if group.top is None else int(np.max(group.top))) // 16) * 16
+    memory.reserve(group, base + callee.frame)
+    registers = program.function(name).zeros
+    new = [*registers]
+    for move in moves: move(group, base, new)
+    group.frames = (*group.frames, Frame(after, group.v, group.base, live, group.top, finish))
+    group.v, group.base, group.top = new, base, None
+    return program.function(name).pc(0)
+  return end
+
+
+def _number(callee: Any, place: Place) -> int:
+  """The register that a parameter in the space .reg is."""
+  found = callee.scope.find(place.variable.name)
+  assert isinstance(found, Register)
+  return found.number
+
+
+def _move(code: Code, line: Line, given: Operand, place: Place, callee: Any) -> Moves:
+  """Give an argument to a parameter."""
+  own = line.scope.find(given.text) if isinstance(given, Name) else None
+  type_ = place.variable.type
+  if place.space == "reg":
+    read, number = operands.reader(code, line, given, type_), _number(callee, place)
+    def to_register(group: Warps, base: int, new: list[Value]) -> None: new[number] = read(group)
+    return to_register
+  if isinstance(own, Place):
+    def copy(group: Warps, base: int, new: list[Value]) -> None:
+      memory.copy_local(group, group.base + own.offset, base + place.offset, place.size)
+    return copy
+  value = operands.reader(code, line, given, type_)
+
+  def to_memory(group: Warps, base: int, new: list[Value]) -> None:
+    memory.put_local(group, np.uint64(base + place.offset), value(group))
+  return to_memory
+
+
+def _back(code: Code, line: Line, taken: Operand, place: Place, callee: Any) -> Moves:
+  """Give a result back."""
+  own = line.scope.find(taken.text) if isinstance(taken, Name) else None
+  type_ = place.variable.type
+  if place.space == "reg":
+    number, write = _number(callee, place), operands.writer(code, line, taken, type_)
+    return lambda group, base, registers: write(group, registers[number])
+  if isinstance(own, Place):
+    def copy(group: Warps, base: int, registers: list[Value]) -> None:
+      memory.copy_local(group, base + place.offset, group.base + own.offset, place.size)
+    return copy
+  write = operands.writer(code, line, taken, type_)
+
+  def from_memory(group: Warps, base: int, registers: list[Value]) -> None:
+    write(group, memory.get_local(group, np.uint64(base + place.offset), place.size).view(operands.dtype_of(type_)))
+  return from_memory
+
+
+def _indirect(code: Code, line: Line, results: Arguments, passed: Arguments, target: Operand, after: int) -> Ender:
+  """A call through a register: its threads may call several functions."""
+  read = operands.reader(code, line, target, "u64")
+  kept: dict[int, Ender] = {}
+
+  def end(group: Warps) -> Any:
+    addresses, lanes = operands.full(group, read(group)), group.lanes
+    found = np.unique(addresses[lanes]).tolist()
+    if len(found) > 1: return Diverge([(group.pc | 1, addresses == found[0]), (group.pc & ~1, addresses != found[0])])
+    names = {pc: name for name, pc in code.program.functions.items()}
+    if found[0] not in names:
+      raise MachineFault(f"a call of {found[0]:#x}, where no function is", address=found[0], wave=int(group.waves[0]))
+    call = kept.get(found[0])
+    if call is None: call = kept[found[0]] = _to(code, line, names[found[0]], results, passed, after)
+    return call(group)
+  return end

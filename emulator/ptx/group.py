@@ -1,0 +1,348 @@
+"""Warps at one PC, of which each may have other threads there: what a divergent branch parts, and what meets again.
+
+A warp may be part of several groups, with disjoint masks. In a group only its own lanes of a warp count: a register's
+other lanes hold anything, so that writing needs no mask; when groups meet, each lane's value comes from its group.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from tinyhw.core.errors import DeviceError, MachineFault
+from tinyhw.emulator.simt import Barrier, Cohort, End, Group, Next, Wait, Yield
+
+Value = Any
+LANES = 32
+JUMPS = 256  # how often a group may jump back while other threads of its cohort wait further on
+
+
+class Diverge:
+  """Threads of the group go different ways: `ways` are (pc, lanes that go there), lanes as bools of any form."""
+  def __init__(self, ways: Sequence[tuple[int, Value]]) -> None: self.ways = ways
+
+
+class Meet:
+  """Warps wait at `pc` until their threads in `lanes` (bools) are all there; those that were complete are `done`."""
+  def __init__(self, pc: int, lanes: Value, done: Warps | None, rest: Value) -> None:
+    self.pc, self.lanes, self.done, self.rest = pc, lanes, done, rest
+
+
+class Arrive:
+  """Threads are at barrier `number` (one for each warp): `expected` threads of it, 0 for all; `waits` for the others,
+  and go on at `pc`. `votes` are the operands of a reduction, whose results `finish(group, sum, all)` takes."""
+  at = 0  # the barrier's own PC
+
+  def __init__(self, pc: int, number: Value, expected: Value, waits: bool, votes: Value = None,
+               finish: Callable[[Warps, Value, Value], None] | None = None) -> None:
+    self.pc, self.number, self.expected, self.waits = pc, number, expected, waits
+    self.votes, self.finish = votes, finish
+
+
+class Frame:
+  """A function that has called: its registers, where it goes on, where its variables are on the stack, and what takes
+  the results when the called one returns: `finish(group, its base, its registers)`."""
+  __slots__ = ("base", "finish", "live", "pc", "top", "v")
+
+  def __init__(self, pc: int, v: list[Value], base: int, live: tuple[int, ...], top: Value,
+               finish: Callable[[Warps, int, list[Value]], None]) -> None:
+    self.pc, self.v, self.base, self.live, self.top, self.finish = pc, v, base, live, top, finish
+
+  def changed(self, v: list[Value], top: Value) -> Frame:
+    """The same with other values."""
+    return Frame(self.pc, v, self.base, self.live, top, self.finish)
+
+
+def rows_of(x: Value, index: Value, size: int) -> Value:
+  """A value of some of `size` warps."""
+  if x is None or x.ndim != 2 or x.shape[0] != size or size == 1: return x
+  return x[index]
+
+
+def blended(x: Value, y: Value, a: Value, b: Value, size: int, lanes: Value) -> Value:
+  """A value of `size` warps whose rows `a` come from x and whose lanes of rows `b`, as far as `lanes` says, from y."""
+  if x is y and (x.ndim == 0 or x.shape[0] == 1): return x
+  if x.dtype != y.dtype: y = y.view(x.dtype) if y.dtype.itemsize == x.dtype.itemsize else y.astype(x.dtype)
+  if x.ndim == 0 and y.ndim == 0 and x.tobytes() == y.tobytes(): return x
+  out = np.zeros((size, LANES), x.dtype)
+  out[a] = x
+  if b is a or len(b) == size: np.copyto(out, np.broadcast_to(y, (size, LANES)), where=lanes)
+  else: out[b] = np.where(lanes, y, out[b])
+  return out
+
+
+class Warps(Group):
+  """See the module. `live` says which registers still count where the group is, `base` where its function's variables
+  are on the stack of each thread, `frames` the functions that have called it, `top` the end of its stack."""
+  __slots__ = ("base", "carry", "frames", "top")
+
+  cohort: Blocks
+
+  def __init__(self, cohort: Blocks, size: int, pc: int, registers: list[Value]) -> None:
+    super().__init__(cohort, size, pc, 0, 0)
+    self.v = registers
+    self.base, self.frames = 0, tuple[Frame, ...]()
+    self.top: Value = None  # end of the frame where alloca has moved it, u64
+    self.carry: Value = np.False_  # CC.CF of add.cc
+
+  @property
+  def lanes(self) -> Value:
+    """Which lanes are in the group [waves, lanes]."""
+    return np.broadcast_to(np.True_ if self.mask is None else self.mask, (self.size, LANES))
+
+  def part(self, index: Value, mask: Value, pc: int) -> Warps:
+    """A group at `pc` of some warps (None for all) with the lanes of `mask`, [of those warps, lanes]."""
+    other = Warps.__new__(Warps)
+    everyone = index is None or len(index) == self.size
+    n, size, program = self.size if everyone else len(index), self.size, self.cohort.program
+    for name in ("cohort", "space", "mode", "count", "lap", "base", "s", "scc", "scratch"):
+      setattr(other, name, getattr(self, name))
+    other.size, other.pc, other.bools, other.pairs = n, pc, {}, {}
+
+    def picked(values: list[Value], at: int, live: Sequence[int]) -> list[Value]:
+      if everyone: return [*values]
+      out: list[Value] = program.blank(at)
+      for k in live: out[k] = rows_of(values[k], index, size)
+      return out
+    other.v = picked(self.v, pc, program.live(pc))
+    other.frames = self.frames if everyone else tuple(
+      f.changed(picked(f.v, f.pc, f.live), rows_of(f.top, index, size)) for f in self.frames)
+    other.top = self.top if everyone else rows_of(self.top, index, size)
+    other.carry = self.carry if everyone else rows_of(self.carry, index, size)
+    other.waves, other.workgroups = (self.waves, self.workgroups) if everyone else (
+      self.waves[index], self.workgroups[index])
+    other.mask = None if mask.all() else mask
+    return other
+
+  def take(self, index: Value) -> Warps: return self.part(index, self.lanes[index], self.pc)
+
+  def alike(self, other: Group) -> bool:
+    assert isinstance(other, Warps)
+    return (self.base == other.base and len(self.frames) == len(other.frames) and len(self.v) == len(other.v)
+            and all(f.pc == g.pc and f.base == g.base for f, g in zip(self.frames, other.frames)))
+
+  def join(self, other: Group) -> None:
+    """Take the other group's threads in; both stand at one PC and are alike."""
+    assert isinstance(other, Warps)
+    mine, yours = self.lanes, other.lanes
+    same = self.waves is other.waves or np.array_equal(self.waves, other.waves)
+    waves = self.waves if same else np.union1d(self.waves, other.waves)
+    n = len(waves)
+    a = np.arange(n) if same else np.searchsorted(waves, self.waves)
+    b = a if same else np.searchsorted(waves, other.waves)
+    def both(x: Value, y: Value) -> Value:
+      if x is y and (same or x.ndim == 0 or x.shape[0] == 1): return x
+      return blended(x, y, a, b, n, yours)
+
+    def all_of(x: list[Value], y: list[Value], pc: int, live: Sequence[int]) -> list[Value]:
+      out = [*x] if same else self.cohort.program.blank(pc)
+      for k in live: out[k] = both(x[k], y[k])
+      return out
+    self.v = all_of(self.v, other.v, self.pc, self.cohort.program.live(self.pc))
+    def tops(x: Value, y: Value) -> Value:
+      if x is None and y is None: return None
+      return both(np.uint64(0) if x is None else x, np.uint64(0) if y is None else y)
+    self.frames = tuple(f.changed(all_of(f.v, g.v, f.pc, f.live), tops(f.top, g.top))
+                        for f, g in zip(self.frames, other.frames))
+    self.top = tops(self.top, other.top)
+    self.carry = both(self.carry, other.carry)
+    mask = np.zeros((n, LANES), bool)
+    mask[a] = mine
+    if b is a: mask |= yours
+    else: mask[b] |= yours
+    self.mask = None if mask.all() else mask
+    if not same:
+      workgroups = np.zeros(n, self.workgroups.dtype)
+      workgroups[a], workgroups[b] = self.workgroups, other.workgroups
+      self.waves, self.workgroups, self.size = waves, workgroups, n
+    self.count, self.lap = max(self.count, other.count), max(self.lap, other.lap)
+
+
+class _Ahead(set[int]):
+  """The PCs of other groups; a group that gets to one of them, or past the lowest, lets the others run."""
+
+  def __init__(self, pcs: set[int]) -> None:
+    super().__init__(pcs)
+    self.lowest = min(pcs)
+
+  def __contains__(self, pc: object) -> bool: return isinstance(pc, int) and pc >= self.lowest
+
+
+class Blocks(Cohort):
+  """Thread blocks that began together. `alive` are the threads that have not ended [waves, lanes]."""
+
+  jumps_a_lap = JUMPS
+  program: Any
+
+  def __init__(self, *arguments: Any) -> None:
+    super().__init__(*arguments)
+    self.alive_lanes: Value = None
+    self.local: Any = None  # the stacks of the threads: memory.Local
+    self.threads: Value = None  # of each block that have not ended
+    self.waiting: list[tuple[Warps, Any]] = []  # with what they wait for
+    self.barriers: dict[tuple[int, int], list[Any]] = {}  # (block, number) -> threads arrived, expected, votes
+
+  def begin(self, group: Warps) -> None:
+    """Add the first group, which holds every thread."""
+    self.start(group)
+    self.alive_lanes = np.array(group.lanes)
+    self.threads = np.zeros(len(self.live), np.int64)
+    np.add.at(self.threads, group.workgroups, self.alive_lanes.sum(axis=1))
+
+  def order(self, group: Group) -> Any:
+    assert isinstance(group, Warps)
+    return group.lap, -len(group.frames), group.pc
+
+  def meeting(self, group: Group) -> set[int] | None:
+    assert isinstance(group, Warps)
+    depth = len(group.frames)
+    pcs = {g.pc for g in self.runnable if isinstance(g, Warps) and g.lap <= group.lap and len(g.frames) == depth}
+    return _Ahead(pcs) if pcs else set() if self.runnable else None
+
+  def row(self, group: Group) -> Value:
+    """Where the group's warps are in arrays of all warps."""
+    return group.waves - self.first
+
+  def leave(self, group: Group, after: Next | Diverge | Meet | Arrive) -> None:
+    assert isinstance(group, Warps)
+    if isinstance(after, Diverge): self._diverge(group, after)
+    elif isinstance(after, Meet): self._wait(group, after)
+    elif isinstance(after, Arrive): self._arrive(group, after)
+    elif isinstance(after, End): self._end(group)
+    else:
+      assert isinstance(after, (Yield, Barrier, Wait))
+      super().leave(group, after)
+
+  def _diverge(self, group: Warps, after: Diverge) -> None:
+    if group.count > self.watchdog: self.expired(group)
+    start = group.pc
+    for pc, lanes in after.ways:
+      lanes = np.broadcast_to(lanes, (group.size, LANES)) & group.lanes
+      some = lanes.any(axis=1)
+      if not some.any(): continue
+      index = None if some.all() else np.flatnonzero(some)
+      part = group.part(index, lanes if index is None else lanes[index], pc)
+      if pc <= start: part.lap = self.lap + 1 if group.lap < self.lap else group.lap
+      self._meet(part)
+
+  def _end(self, group: Warps) -> None:
+    if self.observer is not None: self.observer.ended(group)
+    gone = group.lanes
+    np.subtract.at(self.threads, group.workgroups, gone.sum(axis=1))
+    at = self.row(group)
+    self.alive_lanes[at] &= ~gone
+    ended = ~self.alive_lanes[at].any(axis=1)
+    self.left -= int(ended.sum())
+    np.subtract.at(self.live, group.workgroups[ended], 1)
+    if self.waiting: self._look_again()
+
+  # ---- warps that wait for threads of their own
+
+  def complete_warps(self, group: Warps, members: Value) -> Value:
+    """Which of the group's warps have all threads of `members` [waves, lanes] that still live [waves]."""
+    wanted = np.broadcast_to(members, (group.size, LANES)) & self.alive_lanes[self.row(group)]
+    return ~(wanted & ~group.lanes).any(axis=1)
+
+  def _wait(self, group: Warps, after: Meet) -> None:
+    if after.done is not None: self._meet(after.done)
+    if after.rest is not None: group = group.take(after.rest)
+    group.pc = after.pc
+    for k, (other, what) in enumerate(self.waiting):
+      if isinstance(what, Meet) and what.pc == after.pc and other.alike(group):
+        del self.waiting[k]
+        other.join(group)
+        other.lap = max(other.lap, self.lap)
+        self.runnable.append(other)
+        return
+    self.waiting.append((group, after))
+
+  def _look_again(self) -> None:
+    """Threads have ended: others may have waited for them."""
+    waiting, self.waiting = self.waiting, []
+    for group, what in waiting:
+      if isinstance(what, Meet): self._meet(group)
+      else: self.waiting.append((group, what))
+    self._release_blocks()
+
+  # ---- barriers of blocks
+
+  def _arrive(self, group: Warps, after: Arrive) -> None:
+    after.at, group.pc = group.pc, after.pc
+    if self.observer is not None: self.observer.barrier(group, self.seen[0])
+    lanes = group.lanes
+    count = lanes.sum(axis=1)
+    number = np.broadcast_to(np.asarray(after.number).reshape(-1), group.size)
+    expected = np.broadcast_to(np.asarray(after.expected).reshape(-1), group.size)
+    if after.votes is None and after.waits and not expected.any() and (number == number[0]).all():
+      here = np.bincount(group.workgroups, count, len(self.threads))
+      if not self.barriers and (here[group.workgroups] == self.threads[group.workgroups]).all():  # all are here
+        if self.observer is not None: self.observer.released(self, np.unique(group.workgroups))
+        group.lap = max(group.lap, self.lap)
+        self._meet(group)
+        return
+    votes = None if after.votes is None else np.broadcast_to(after.votes, (group.size, LANES)) & lanes
+    all_votes = None if after.votes is None else np.broadcast_to(after.votes, (group.size, LANES)) | ~lanes
+    for k in range(group.size):
+      key = int(group.workgroups[k]), int(number[k])
+      row = self.barriers.setdefault(key, [0, 0, 0, True])
+      # a barrier counts warps: one that arrives counts with all its threads
+      row[0] += int(count[k]) if not expected[k] else LANES if count[k] == self._alive_in(group, k) else int(count[k])
+      row[1] = int(expected[k])
+      if votes is not None and all_votes is not None:
+        row[2] += int(votes[k].sum())
+        row[3] = row[3] and bool(all_votes[k].all())
+    if after.waits: self.waiting.append((group, (number, after)))
+    else: self._meet(group)
+    self._release_blocks()
+
+  def _alive_in(self, group: Warps, k: int) -> int: return int(self.alive_lanes[int(group.waves[k]) - self.first].sum())
+
+  def _release_blocks(self) -> None:
+    """Let threads go on whose barrier is complete."""
+    done: dict[tuple[int, int], list[Any]] = {}
+    for key, row in self.barriers.items():
+      expected = row[1] or int(self.threads[key[0]])
+      if row[0] and row[0] >= expected: done[key] = row
+    if not done: return
+    if self.observer is not None: self.observer.released(self, np.array([key[0] for key in done]))
+    for key in done: del self.barriers[key]
+    waiting, self.waiting = self.waiting, []
+    for group, what in waiting:
+      if isinstance(what, Meet):
+        self.waiting.append((group, what))
+        continue
+      number, after = what
+      go = np.array([(int(w), int(n)) in done for w, n in zip(group.workgroups, number)])
+      if not go.any():
+        self.waiting.append((group, what))
+        continue
+      if not go.all():
+        stay = np.flatnonzero(~go)
+        self.waiting.append((group.take(stay), (number[stay], after)))
+        number = number[go]
+        group = group.take(np.flatnonzero(go))
+      if after.finish is not None:
+        rows = [done[int(w), int(n)] for w, n in zip(group.workgroups, number)]
+        after.finish(group, np.array([[r[2]] for r in rows], np.uint32), np.array([[r[3]] for r in rows]))
+      group.lap = max(group.lap, self.lap)
+      self._meet(group)
+
+  def blocked(self) -> bool: return bool(self.waiting)
+
+  def stuck(self) -> DeviceError:
+    group, what = self.waiting[0]
+    if isinstance(what, Meet):
+      lanes = np.broadcast_to(what.lanes, (group.size, LANES))[0] & ~group.lanes[0]
+      lanes = lanes & self.alive_lanes[self.row(group)[0]]
+      missing = ", ".join(map(str, np.flatnonzero(lanes).tolist()))
+      return MachineFault(f"lanes of a warp wait for lanes that never come: {missing}", pc=group.pc,
+                          wave=int(group.waves[0]), lane=int(group.lanes[0].argmax()),
+                          instruction=self.program.describe(group.pc))
+    number, after = what
+    key = int(group.workgroups[0]), int(number[0])
+    arrived, expected = self.barriers[key][:2]
+    wanted = expected or int(self.threads[key[0]])
+    return MachineFault(f"barrier {key[1]} never completes: {arrived} of {wanted} threads have come, and nobody else "
+                        "can", pc=after.at, wave=int(group.waves[0]), lane=int(group.lanes[0].argmax()),
+                        instruction=self.program.describe(after.at))

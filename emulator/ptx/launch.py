@@ -1,0 +1,172 @@
+"""Starts the threads of a grid and runs them to the end."""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+
+from tinyhw.core.errors import InvalidArgument
+from tinyhw.core.memory import AddressSpace
+from tinyhw.emulator.observe import Observer
+from tinyhw.emulator.ptx import memory, move, warp
+from tinyhw.emulator.ptx.group import LANES, Blocks, Warps
+from tinyhw.emulator.ptx.program import Program
+from tinyhw.emulator.schedule import Idle, Schedule, ended
+from tinyhw.emulator.simt import Changes, Stats
+
+Value = Any
+WARPS_A_COHORT: Final = 256  # enough lanes for NumPy, few enough for the caches
+THREADS: Final = 1024  # of a block
+SHARED_LIMIT: Final = 227 << 10  # bytes of a block, of sm_90: what a launch may ask for
+SMS: Final = 132
+RESIDENT: Final = 2048  # threads of a multiprocessor
+BLOCKS_A_SM: Final = 32
+BINDERS: Final = (move, warp)  # they register what they bind
+
+
+@dataclass(frozen=True)
+class Dispatch:
+  """A launch of a kernel: `program` at its addresses, blocks and threads, the address of its parameters.
+
+  `tick` is called now and then while threads run; what it raises ends the launch. `printed` takes what vprintf prints.
+  """
+  program: Program
+  grid: tuple[int, int, int]
+  block: tuple[int, int, int]
+  params: int = 0
+  params_size: int = 0
+  dynamic_shared: int = 0
+  tick: Callable[[], None] | None = None
+  printed: list[str] = field(default_factory=list)
+
+
+class Shared:
+  """What the blocks of a launch have in common."""
+
+  def __init__(self, d: Dispatch) -> None:
+    x, y, z = d.block
+    threads = x * y * z
+    self.warps = -(-threads // LANES)
+    self.dynamic = d.dynamic_shared
+    self.total = d.program.shared_size + d.dynamic_shared
+    self.printed = d.printed
+    self.grid = d.grid
+    self.sms = SMS
+    linear = np.minimum(np.arange(self.warps * LANES), threads - 1).reshape(self.warps, LANES)
+    axes = linear % x, linear // x % y, linear // (x * y)
+    self.tid = [a.astype(np.uint32) if n > 1 else np.uint32(0) for a, n in zip(axes, d.block)]
+
+  def ctaid(self, group: Warps, axis: int) -> Value:
+    """The block's index: one for each warp."""
+    below, extent = ((1, self.grid[0]), (self.grid[0], self.grid[1]),
+                     (self.grid[0] * self.grid[1], self.grid[2]))[axis]
+    if extent == 1: return np.uint32(0)
+    number = group.waves // self.warps // below % extent
+    if (number == number[0]).all(): return np.uint32(number[0])
+    return number.astype(np.uint32)[:, None]
+
+
+class Grid:
+  """The blocks of a launch that have not begun: they begin in order, x fastest, as the chip has places for them."""
+
+  def __init__(self, space: AddressSpace, d: Dispatch, watchdog: int, stats: Stats,
+               observer: Observer | None = None) -> None:
+    check(d)
+    self.space, self.dispatch, self.stats, self.observer = space, d, stats, observer
+    self.changes = Changes(exact=observer is not None)
+    self.watchdog = watchdog
+    self.total = self.left = d.grid[0] * d.grid[1] * d.grid[2]
+    self.shared = Shared(d)
+    a_block = self.shared.warps
+    self.places = SMS * max(1, min(BLOCKS_A_SM, RESIDENT // (a_block * LANES),
+                                   SHARED_LIMIT // max(self.shared.total, 1)))
+    self.usual = max(1, min(WARPS_A_COHORT // a_block, self.places))
+    self._stack = stack_size(d.program)
+
+  @property
+  def begun(self) -> int: return self.total - self.left
+
+  @property
+  def rest(self) -> str:
+    """Blocks that have not begun, in words."""
+    first = self.begun
+    which = f"block {first} is" if self.left == 1 else f"blocks {first} to {self.total - 1} are"
+    return f"{which} not resident (the chip holds {self.places})"
+
+  def begin(self, room: int) -> Blocks:
+    """The next blocks, as many as there is room for and usual, ready to run."""
+    d, count = self.dispatch, min(self.usual, self.left, room)
+    size = -(-max(self.shared.total, 1) // 16) * 16
+    cohort = Blocks(d.program, self.space, LANES, 0, self.watchdog, self.stats, size, count)
+    cohort.dispatch, cohort.shared, cohort.changes, cohort.tick = d, self.shared, self.changes, d.tick
+    a_block = self.shared.warps
+    cohort.local = memory.Local(count * a_block * LANES, self._stack)
+    pc = d.program.entry
+    group = Warps(cohort, count * a_block, pc, d.program.blank(pc))
+    group.waves = np.arange(count * a_block) + self.begun * a_block
+    group.workgroups = np.repeat(np.arange(count), a_block)
+    left = d.block[0] * d.block[1] * d.block[2] - (a_block - 1) * LANES
+    if left != LANES:
+      lanes = np.ones((a_block, LANES), bool)
+      lanes[-1, left:] = False
+      group.mask = np.tile(lanes, (count, 1))
+    if self.observer is not None:
+      cohort.observer = self.observer
+    cohort.begin(group)
+    if self.observer is not None: self.observer.cohort(cohort)
+    self.left -= count
+    return cohort
+
+
+def stack_size(program: Program) -> int:
+  """Bytes of a thread's stack: those of the kernel alone, or STACK where it calls or allocates."""
+  linked = program.linked
+  flat = linked.flats[program.entry_name]
+  calls = any(line.instruction.opcode in {"call", "alloca"} for line in flat.lines)
+  return flat.frame + (memory.STACK if calls else 0)
+
+
+def check(d: Dispatch) -> None:
+  """Raises InvalidArgument for a launch that the chip refuses."""
+  name = d.program.entry_name
+  function = d.program.linked.entry(name)
+  x, y, z = d.block
+  threads = x * y * z
+  if min(d.block) < 1 or threads > THREADS or z > 64:
+    raise InvalidArgument(f"a block of {d.block} has {threads} threads; there are 1 to {THREADS}, 64 in z", where=name)
+  if min(d.grid) < 1 or d.grid[0] > (1 << 31) - 1 or max(d.grid[1:]) > 65535:
+    raise InvalidArgument(f"a grid of {d.grid} blocks: there are 2,147,483,647 in x, 65,535 in y and z", where=name)
+  most, required = function.directive("maxntid"), function.directive("reqntid")
+  if required is not None and tuple([*required, 1, 1][:3]) != d.block:
+    raise InvalidArgument(f"a block of {d.block}, the kernel was compiled for exactly {tuple(required)} (.reqntid)",
+                          where=name)
+  if most is not None and threads > int(np.prod(most)):
+    raise InvalidArgument(f"a block of {d.block} has {threads} threads, the kernel was compiled for at most "
+                          f"{int(np.prod(most))} (.maxntid)", where=name)
+  total = d.program.shared_size + d.dynamic_shared
+  if total > SHARED_LIMIT:
+    raise InvalidArgument(f"{total:,} bytes of shared memory; a block has {SHARED_LIMIT:,}", where=name)
+
+
+def dispatch(space: AddressSpace, d: Dispatch, *, watchdog: int = 100_000_000,
+             observer: Observer | None = None) -> Stats:
+  """Run a launch to its end. `watchdog` is the number of instructions that a warp may execute.
+
+  Raises MachineFault (PageFault, WatchdogExpired) with PC, instruction, warp and lane; Unsupported for an instruction
+  that has no meaning here, when control gets there.
+  """
+  grid = Grid(space, d, watchdog, Stats(), observer)
+  ended(turns(grid))
+  return grid.stats
+
+
+def turns(grid: Grid) -> Iterator[Idle | None]:
+  """Run a launch in turns, see `Schedule.turns`."""
+  if grid.observer is not None: grid.observer.dispatch(grid.space, None, grid.dispatch)  # type: ignore[arg-type]
+  yield from Schedule(grid).turns()
+  if grid.observer is not None: grid.observer.end(grid.stats)
+
+
+start = turns

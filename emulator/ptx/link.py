@@ -1,0 +1,167 @@
+"""A module made ready to load: variables laid out, initial values as bytes, functions flattened."""
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, field
+from typing import Final
+
+from tinyhw.core.errors import DecodeError, InvalidArgument, Unsupported
+from tinyhw.emulator.ptx.scope import Flat, Place, Scope, align_of, flatten, size_of
+from tinyhw.isa.ptx.forms import SIZES
+from tinyhw.isa.ptx.model import Float, Function, Initializer, Instruction, Int, Module, Name, Sum, Variable
+
+IMAGE_LIMIT: Final = 1 << 30
+_FLOATS: Final = {4: "<f", 8: "<d", 2: "<e"}
+
+
+def _aligned(at: int, align: int) -> int: return -(-at // align) * align
+
+
+@dataclass
+class Linked:
+  """A module whose global and constant variables lie at `offsets` in an image of `size` bytes.
+
+  Shared variables begin at 0 in the order of their declaration; what is declared without a size (extern) begins where
+  they end: the dynamic shared memory. `fixups` are (offset, bytes, name, addend, shift) of addresses in the image.
+  """
+  module: Module
+  offsets: dict[str, int] = field(default_factory=dict)
+  size: int = 0
+  flats: dict[str, Flat] = field(default_factory=dict)
+  shared: dict[str, Place] = field(default_factory=dict)
+  scope: Scope = field(default_factory=Scope)
+  image: bytearray = field(default_factory=bytearray)
+  fixups: list[tuple[int, int, str, int]] = field(default_factory=list)
+
+  def entry(self, name: str) -> Function:
+    """A kernel. Raises InvalidArgument, listing the kernels there are."""
+    found = self.module.entries.get(name)
+    if found is None:
+      raise InvalidArgument(f"no kernel {name!r}", where="PTX",
+                            hint=f"it has {', '.join(self.module.entries) or 'none'}")
+    return found
+
+  def bytes_at(self, base: int, functions: dict[str, int]) -> bytes:
+    """The image for an address; `functions` are the addresses of functions."""
+    image = bytearray(self.image)
+    for offset, size, name, addend in self.fixups:
+      address = functions[name] if name in functions else base + self.offsets[name]
+      value = address + addend
+      image[offset:offset + size] = (value & (1 << 8 * size) - 1).to_bytes(size, "little")
+    return bytes(image)
+
+  def reachable(self, entry: str) -> list[str]:
+    """The functions that a kernel may call, itself the first; all of the module where it calls through a register."""
+    out, work = [entry], [entry]
+    while work:
+      for line in self.flats[work.pop()].lines:
+        for name in _mentioned(line.instruction):
+          if name in self.flats and name not in out and line.scope.find(name) is None:
+            out.append(name)
+            work.append(name)
+    return out
+
+  def shared_of(self, entry: str) -> tuple[dict[int, int], int, int]:
+    """(address of each shared variable by its identity, bytes of the declared ones, their alignment) of a kernel."""
+    places = [p for p in self.shared.values() if size_of(p.variable)]
+    places += [p for name in self.reachable(entry) for p in self.flats[name].shared if p.size]
+    used = self._used(entry)
+    at, found, align = 0, {}, 16
+    for p in places:
+      if p.variable.name in self.shared and p.variable.name not in used: continue
+      at = _aligned(at, align_of(p.variable))
+      found[id(p)] = at
+      at += p.size
+      align = max(align, align_of(p.variable))
+    dynamic = [p for p in self.shared.values() if not size_of(p.variable)]
+    dynamic += [p for name in self.reachable(entry) for p in self.flats[name].shared if not p.size]
+    start = _aligned(at, max([16, *(align_of(p.variable) for p in dynamic)])) if dynamic else at
+    for p in dynamic: found[id(p)] = start
+    return found, start, align
+
+  def _used(self, entry: str) -> set[str]:
+    lines = [line for f in self.reachable(entry) for line in self.flats[f].lines]
+    return {name for line in lines for name in _mentioned(line.instruction)}
+
+
+def _mentioned(i: Instruction) -> set[str]:
+  """Every name in an instruction's operands."""
+  out: set[str] = set()
+
+  def walk(o: object) -> None:
+    if isinstance(o, Name): out.add(o.text)
+    elif isinstance(o, Sum): out.add(o.name)
+    else:
+      for part in getattr(o, "__dict__", {}).values():
+        for x in part if isinstance(part, tuple) else (part,):
+          if hasattr(x, "__dict__"): walk(x)
+  for o in i.operands: walk(o)
+  return out
+
+
+def link(module: Module) -> Linked:
+  """Lay a module out. Raises DecodeError for what contradicts itself, Unsupported for textures."""
+  linked = Linked(module)
+  for item in module.items:
+    if isinstance(item, Variable): _place(linked, item)
+  for name, function in module.functions.items():
+    if function.body is None: continue
+    flat = linked.flats[name] = flatten(function, linked.scope)
+    for place in flat.statics: _static(linked, place.variable, f"{name}::{place.variable.name}#{id(place)}")
+  linked.image = bytearray(linked.size)
+  for item in module.items:
+    if isinstance(item, Variable) and item.initializer is not None and item.name in linked.offsets:
+      _initial(linked, item, linked.offsets[item.name])
+  for name, flat in linked.flats.items():
+    for place in flat.statics:
+      if place.variable.initializer is not None:
+        _initial(linked, place.variable, linked.offsets[f"{name}::{place.variable.name}#{id(place)}"])
+  return linked
+
+
+def _place(linked: Linked, v: Variable) -> None:
+  where = f"PTX line {v.at[0]}, column {v.at[1]}"
+  if v.type in {"texref", "samplerref", "surfref"} or v.space == "tex":
+    raise Unsupported("PTX variable", f".{v.type} {v.name}", where=where)
+  if v.name in linked.scope.names: return  # declared before, defined now
+  place = Place(v)
+  if v.space == "shared": linked.shared[v.name] = place
+  elif v.space in {"global", "const"}: _static(linked, v, v.name)
+  else: raise DecodeError(f".{v.space} {v.name} outside of a function", where=where)
+  linked.scope.names[v.name] = place
+
+
+def _static(linked: Linked, v: Variable, key: str) -> None:
+  size = size_of(v)
+  if not size and isinstance(v.initializer, tuple): size = len(v.initializer) * SIZES[v.type] * v.vector
+  at = _aligned(linked.size, max(align_of(v), 16))
+  linked.offsets[key], linked.size = at, at + max(size, 1)
+  if linked.size > IMAGE_LIMIT: raise DecodeError(f"variables of {linked.size:,} bytes", where=f"PTX line {v.at[0]}")
+
+
+def _initial(linked: Linked, v: Variable, at: int) -> None:
+  """Write a variable's initial value; what is left out is 0."""
+  size = SIZES[v.type]
+
+  def put(value: Initializer, at: int, dims: tuple[int, ...]) -> None:
+    if isinstance(value, tuple):
+      step = size
+      for n in dims[1:]: step *= n or 1
+      if len(dims) <= 1 and v.vector > 1 and value and isinstance(value[0], tuple): step = size * v.vector
+      for k, part in enumerate(value): put(part, at + k * step, dims[1:])
+      return
+    if at + size > len(linked.image): raise DecodeError(f"{v.name} has too many values", where=f"PTX line {v.at[0]}")
+    if isinstance(value, Int): linked.image[at:at + size] = (value.value & (1 << 8 * size) - 1).to_bytes(size, "little")
+    elif isinstance(value, Float):
+      number = struct.unpack(_FLOATS[value.width // 8], value.bits.to_bytes(value.width // 8, "little"))[0]
+      bits = value.bits.to_bytes(size, "little") if value.width == 8 * size else struct.pack(_FLOATS[size], number)
+      linked.image[at:at + size] = bits
+    else:
+      mask = value.function.partition(" ")[0]
+      if mask not in {"", "generic"}: raise Unsupported("PTX initializer", mask, where=f"PTX line {v.at[0]}")
+      if value.name not in linked.offsets and value.name not in linked.module.functions:
+        raise DecodeError(f"{value.name} is not declared", where=f"PTX line {v.at[0]}")
+      linked.fixups.append((at, size, value.name, value.offset))
+  dims = v.dims + ((v.vector,) if v.vector > 1 else ())
+  assert v.initializer is not None
+  put(v.initializer, at, dims)

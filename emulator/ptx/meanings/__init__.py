@@ -1,0 +1,5 @@
+"""What instructions compute: pure functions over `amdgcn.values.Ops`, keyed by mnemonic, modifiers and type."""
+from tinyhw.emulator.ptx.meanings import compare, convert, floats, integer
+from tinyhw.emulator.ptx.meanings.registry import Meaning, find, registered
+
+__all__ = ["Meaning", "compare", "convert", "find", "floats", "integer", "registered"]

@@ -1,0 +1,228 @@
+"""Conversions (PTX ISA, sections 9.7.9.21 and 9.7.9.22): of integers and floats of every size, bf16, tf32, fp8."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from tinyhw.emulator.amdgcn.meanings import rounding
+from tinyhw.emulator.amdgcn.meanings.small_floats import BF8, FP8, decoded, encoded
+from tinyhw.emulator.amdgcn.values import DTYPES, Ops
+from tinyhw.isa.ptx.forms import SIZES, Form
+
+O = type[Ops]
+V = Any
+MODES: Final = {"rn": rounding.NEAREST, "rz": rounding.ZERO, "rm": rounding.DOWN, "rp": rounding.UP}
+_INTEGRAL: Final = {"rni": "rint", "rzi": "trunc", "rmi": "floor", "rpi": "ceil"}
+FLOATS: Final = frozenset({"f16", "f32", "f64", "bf16"})
+NAN: Final = {"f16": 0x7FFF, "f32": 0x7FFFFFFF, "bf16": 0x7FFF}
+_FP8: Final = {"e4m3x2": FP8, "e5m2x2": BF8}
+
+
+def name_of(type_: str) -> str:
+  """The name that `Ops` has for a type of PTX."""
+  return f"i{type_[1:]}" if type_[0] == "s" and type_[1:].isdigit() else type_
+
+
+def f32_of_bf16(o: O, x: V) -> V:
+  """bf16 bits (u16) as f32."""
+  return o.bits(o.to(x, "u32") << 16, "f32")
+
+
+def _odd32(o: O, wide: V) -> V:
+  """f64 as f32 rounded to odd."""
+  near = o.to(wide, "f32")
+  raw = o.bits(near, "u32")
+  back = o.to(near, "f64")
+  down = o.abs(back) > o.abs(wide)
+  return o.bits(o.where((back != wide) & ~o.isnan(wide), o.where(down, raw - 1, raw) | 1, raw), "f32")
+
+
+def rounded_bits(o: O, raw: V, drop: int, mode: str) -> V:
+  """The bits of f32 numbers without the lowest `drop`, rounded."""
+  mask, half = (1 << drop) - 1, 1 << drop - 1
+  if mode == "rn": raw = raw + (half - 1) + (raw >> drop & 1)
+  elif mode == "rna": raw = raw + half
+  elif mode in {"rm", "rp"}:
+    away = (raw >> 31 == 1) if mode == "rm" else (raw >> 31 == 0)
+    raw = o.where(away, raw + mask, raw)
+  return raw & (0xFFFFFFFF ^ mask)
+
+
+def bf16_of(o: O, x: V, mode: str = "rn") -> V:
+  """f32 or f64 as bf16 bits (u16); NaN is 0x7FFF."""
+  narrow = x if x.dtype.itemsize == 4 else _odd32(o, x)
+  raw = o.bits(narrow, "u32")
+  finite = (raw & 0x7FFFFFFF) < 0x7F800000
+  out = o.where(finite, rounded_bits(o, raw, 16, mode), raw) >> 16
+  return o.to(o.where(o.isnan(x), o.const("u32", 0x7FFF), out), "u16")
+
+
+def canonical(o: O, x: V, type_: str) -> V:
+  """The value with NaN as the chip makes it."""
+  if type_ not in NAN or type_ == "bf16": return x
+  return o.where(o.isnan(x), o.from_bits(type_, NAN[type_]), x)
+
+
+def saturated(o: O, x: V, type_: str) -> V:
+  """.sat: between 0 and 1, NaN is +0."""
+  zero, one = o.const(type_, 0), o.const(type_, 1)
+  return o.where(x > zero, o.where(x > one, one, x), zero)
+
+
+def function(form: Form) -> Callable[..., V]:
+  """What a `cvt` computes: `f(o, *sources)` of the form's types."""
+  m = form.modifiers
+  if "pack" in m: return _pack(form.types[0])
+  target, source = form.types
+  mode = next((r for r in ("rna", "rn", "rz", "rm", "rp") if r in m), "rn")
+  if target in {"f16x2", "bf16x2"} and source == "f32": return _pair(_narrow(target[:-2], mode, m))
+  if target in _FP8: return _to_fp8(target, source, "relu" in m)
+  if source in _FP8: return _from_fp8(source, "relu" in m)
+  if target == "tf32": return _tf32(mode, m)
+  if source == "f32" and target in {"f16", "bf16"} and m & {"relu", "satfinite"}: return _narrow(target, mode, m)
+  integral = next((i for i in _INTEGRAL if i in m), None)
+  if source not in FLOATS: return _from_integer(target, source, mode, "sat" in m)
+  if target not in FLOATS: return _to_integer(target, source, integral or "rzi", "ftz" in m)
+  return _between_floats(target, source, mode, integral, "ftz" in m, "sat" in m)
+
+
+def _number(o: O, x: V, type_: str) -> V: return f32_of_bf16(o, x) if type_ == "bf16" else x
+
+
+def _from_integer(target: str, source: str, mode: str, sat: bool) -> Callable[..., V]:
+  if target in FLOATS:
+    if target == "bf16":
+      def to_brain(o: O, x: V) -> V:
+        return bf16_of(o, _odd64(x), mode)
+      return to_brain
+    def to_float(o: O, x: V) -> V:
+      y = o.to(x, target) if mode == "rn" else rounding.convert(x, target, MODES[mode])
+      return saturated(o, y, target) if sat else y
+    return to_float
+  name = name_of(target)
+  if not sat: return lambda o, x: o.to(x, name)
+  low, high = int(np.iinfo(DTYPES[name]).min), int(np.iinfo(DTYPES[name]).max)
+
+  def clipped(o: O, x: V) -> V:
+    own = np.iinfo(x.dtype)
+    return o.to(o.clip(x, max(low, int(own.min)), min(high, int(own.max))), name)
+  return clipped
+
+
+def _odd64(x: V) -> V:
+  """Integers as f64 rounded to odd."""
+  r = x.astype(np.float64)
+  if x.dtype.itemsize < 8: return r
+  side = rounding._side_of_integer(x, r)
+  raw = r.view(np.int64)
+  return np.where((side != 0) & (raw & 1 == 0), raw + np.where((side > 0) == (r > 0), 1, -1), raw).view(np.float64)
+
+
+def _to_integer(target: str, source: str, integral: str, ftz: bool) -> Callable[..., V]:
+  name, bits = name_of(target), SIZES[target] * 8
+  special = source == "f64" or target in {"s64", "u64"}
+
+  def convert(o: O, x: V) -> V:
+    x = _number(o, x, source)
+    if ftz: x = o.flush(x)
+    y = o.to_int(getattr(o, _INTEGRAL[integral])(x), name)
+    if special: y = o.where(o.isnan(x), o.to(o.const("u64", 1 << bits - 1), name), y)
+    return y
+  return convert
+
+
+def _between_floats(target: str, source: str, mode: str, integral: str | None, ftz: bool,
+                    sat: bool) -> Callable[..., V]:
+  def convert(o: O, x: V) -> V:
+    if source == target == "bf16" and integral is None: return x
+    x = _number(o, x, source)
+    if ftz and source == "f32": x = o.flush(x)
+    if integral is not None: x = getattr(o, _INTEGRAL[integral])(x)
+    if target == "bf16": return bf16_of(o, x, mode)
+    if x.dtype == DTYPES[target]: y = x
+    else: y = o.to(x, target) if mode == "rn" else rounding.convert(x, target, MODES[mode])
+    if sat: y = saturated(o, y, target)
+    if ftz and target == "f32": y = o.flush(y)
+    return canonical(o, y, target)
+  return convert
+
+
+def _narrow(target: str, mode: str, modifiers: frozenset[str]) -> Callable[..., V]:
+  """f32 to f16 or bf16 bits (u16), with .relu and .satfinite."""
+  top = {"f16": 0x7BFF, "bf16": 0x7F7F}[target]
+
+  def convert(o: O, x: V) -> V:
+    if target == "bf16": raw = bf16_of(o, x, mode)
+    else:
+      y = o.to(x, "f16") if mode == "rn" else rounding.convert(x, "f16", MODES[mode])
+      raw = o.bits(canonical(o, y, "f16"), "u16")
+    nan = o.isnan(x)
+    if "satfinite" in modifiers:
+      raw = o.where(~nan & ((raw & 0x7FFF) > top), raw & 0x8000 | o.const("u16", top), raw)
+    if "relu" in modifiers: raw = o.where(~nan & (raw >> 15 == 1), o.const("u16", 0), raw)
+    return o.bits(raw, "f16") if target == "f16" else raw
+  return convert
+
+
+def _pair(one: Callable[..., V]) -> Callable[..., V]:
+  """Two f32 to a packed pair: the first becomes the upper half."""
+  def convert(o: O, a: V, b: V) -> V:
+    def bits(x: V) -> V: return o.to(o.bits(x, "u16") if x.dtype.kind == "f" else x, "u32")
+    return bits(one(o, a)) << 16 | bits(one(o, b))
+  return convert
+
+
+def _tf32(mode: str, modifiers: frozenset[str]) -> Callable[..., V]:
+  def convert(o: O, x: V) -> V:
+    raw = o.bits(x, "u32")
+    finite = (raw & 0x7FFFFFFF) < 0x7F800000
+    out = o.where(finite, rounded_bits(o, raw, 13, mode), raw)
+    nan = o.isnan(x)
+    if "satfinite" in modifiers:
+      out = o.where(~nan & ((out & 0x7FFFFFFF) > 0x7F7FE000), raw & 0x80000000 | o.const("u32", 0x7F7FE000), out)
+    if "relu" in modifiers: out = o.where(~nan & (raw >> 31 == 1), o.const("u32", 0), out)
+    return o.where(nan, o.const("u32", 0x7FFFFFFF), out)
+  return convert
+
+
+def _to_fp8(target: str, source: str, relu: bool) -> Callable[..., V]:
+  kind = _FP8[target]
+
+  def one(o: O, x: V) -> V:
+    code = o.where(o.isnan(x), o.const("u32", 0x7F), encoded(o, x, kind, o.const("u32", 1)))
+    return o.where(~o.isnan(x) & (code >> 7 == 1), o.const("u32", 0), code) if relu else code
+
+  def convert(o: O, a: V, b: V | None = None) -> V:
+    if source == "f16x2":
+      a, b = (o.to(o.bits(o.to(half, "u16"), "f16"), "f32") for half in (a >> 16, a))
+    return o.to(one(o, a) << 8 | one(o, b), "u16")
+  return convert
+
+
+def _from_fp8(source: str, relu: bool) -> Callable[..., V]:
+  kind = _FP8[source]
+
+  def one(o: O, code: V) -> V:
+    x = decoded(o, code, kind)
+    half = o.where(o.isnan(x), o.const("u16", 0x7FFF), o.bits(o.to(x, "f16"), "u16"))
+    if relu: half = o.where(~o.isnan(x) & (half >> 15 == 1), o.const("u16", 0), half)
+    return o.to(half, "u32")
+
+  def convert(o: O, a: V) -> V:
+    x = o.to(a, "u32")
+    return one(o, x >> 8 & 0xFF) << 16 | one(o, x & 0xFF)
+  return convert
+
+
+def _pack(target: str) -> Callable[..., V]:
+  bits, signed = int(target[1:]), target[0] == "s"
+  low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
+  mask = (1 << bits) - 1
+
+  def convert(o: O, a: V, b: V, c: V | None = None) -> V:
+    x, y = (o.bits(o.clip(v, low, high), "u32") & mask for v in (a, b))
+    both = x << bits | y
+    return both if c is None else both | c << 2 * bits
+  return convert

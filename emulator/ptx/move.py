@@ -1,0 +1,351 @@
+"""Data movement: mov, ld, st, atom, red, cvta, isspacep, and what changes nothing here (caches, fences)."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from tinyhw.core.errors import DecodeError, Unsupported
+from tinyhw.emulator.amdgcn.values import Ops
+from tinyhw.emulator.ptx import memory, operands
+from tinyhw.emulator.ptx.bind import Step, binds, need, nothing, unknown
+from tinyhw.emulator.ptx.flow import where
+from tinyhw.emulator.ptx.group import LANES, Warps
+from tinyhw.emulator.ptx.meanings import convert
+from tinyhw.emulator.ptx.scope import Line, Place
+from tinyhw.isa.ptx.forms import SIZES, Form
+from tinyhw.isa.ptx.model import Address, Name, Operand, Sum, Vector
+
+if TYPE_CHECKING:
+  from tinyhw.emulator.ptx.program import Code
+
+Value = Any
+_RAW: Final[dict[int, Any]] = {1: np.dtype("u1"), 2: np.dtype("u2"), 4: np.dtype("u4"), 8: np.dtype("u8")}
+_WINDOW: Final = {"shared": memory.SHARED_WINDOW, "local": memory.LOCAL_WINDOW}
+
+
+def guarded(line: Line, run: Step) -> Step:
+  """A step that touches memory, for the threads whose guard is true."""
+  guard = operands.predicate(line)
+  if guard is None: return run
+
+  def step(group: Warps) -> None:
+    mask, p = group.mask, guard(group)
+    p = np.broadcast_to(p, (group.size, LANES)) if mask is None else mask & p
+    if not p.any(): return
+    if p.all(): return run(group)
+    group.mask = p
+    try: run(group)
+    finally: group.mask = mask
+  return step
+
+
+def address(code: Code, line: Line, operand: Operand, space: str) -> Callable[[Warps], Value]:
+  """Reader of an address operand: u32 or u64."""
+  if not isinstance(operand, Address): raise DecodeError(f"{line.instruction.name} needs an address", where=where(line))
+  base, offset = operand.base, operand.offset
+  r = operands.register(line, base)
+  if r is not None:
+    size = SIZES[r.type]
+    if size not in {4, 8}: raise DecodeError(f"no address has the type .{r.type}", where=where(line))
+    read = operands.reader(code, line, base, f"u{8 * size}")
+    if not offset: return read
+    added = _RAW[size].type(offset & (1 << 8 * size) - 1)
+    return lambda group: read(group) + added
+  if isinstance(base, Sum): offset, base = offset + base.offset, Name(base.name)
+  found = line.scope.find(base.text) if isinstance(base, Name) else None
+  if isinstance(found, Place) and found.space != space and space and not {found.space, space} <= {"const", "global"}:
+    raise DecodeError(f"{found.variable.name} is in .{found.space}, not in .{space}", where=where(line))
+  plain = operands.reader(code, line, base, "u64")
+  window = _WINDOW.get("local" if isinstance(found, Place) and code.on_stack(found) else
+                       found.space if isinstance(found, Place) else "", 0) if not space else 0
+  added64 = np.uint64((offset + window) & (1 << 64) - 1)
+  return lambda group: plain(group) + added64
+
+
+def real_space(code: Code, line: Line, operand: Operand, space: str) -> str:
+  """Where a parameter lies: a kernel's in global memory, others on the stack."""
+  if space != "param": return {"const": "global"}.get(space, space)
+  base = operand.base if isinstance(operand, Address) else operand
+  name = base.text if isinstance(base, Name) else base.name if isinstance(base, Sum) else ""
+  found = line.scope.find(name)
+  if isinstance(found, Place): return "local" if code.on_stack(found) else "global"
+  return "global" if code.flat.function.kind == "entry" else "local"
+
+
+# ---- registers
+
+@binds("mov")
+def mov(code: Code, line: Line, form: Form) -> Step:
+  """Moves; with a vector on one side, packs and unpacks."""
+  i, t = line.instruction, form.type
+  need(line, 2)
+  to, source = i.operands
+  if t == "b128": return _mov128(code, line, to, source)
+  if isinstance(to, Vector) and isinstance(source, Vector): raise unknown(line)
+  if isinstance(to, Vector): return _unpack(code, line, to, source, t)
+  if isinstance(source, Vector): return _pack(code, line, to, source, t)
+  read, write = operands.reader(code, line, source, t), operands.writer(code, line, to, t)
+  return lambda group: write(group, read(group))
+
+
+def _unpack(code: Code, line: Line, to: Vector, source: Operand, t: str) -> Step:
+  size = SIZES[t] * 8
+  part = size // len(to.elements)
+  read = operands.reader(code, line, source, t)
+  writes = [operands.writer(code, line, e, f"b{part}") for e in to.elements]
+  raw, small = np.dtype(f"u{size // 8}"), np.dtype(f"u{part // 8}")
+
+  def run(group: Warps) -> None:
+    x = read(group).view(raw)
+    for k, write in enumerate(writes): write(group, (x >> raw.type(part * k) if k else x).astype(small))
+  return run
+
+
+def _pack(code: Code, line: Line, to: Operand, source: Vector, t: str) -> Step:
+  size = SIZES[t] * 8
+  part = size // len(source.elements)
+  reads = [operands.reader(code, line, e, f"b{part}") for e in source.elements]
+  write = operands.writer(code, line, to, t)
+  raw = np.dtype(f"u{size // 8}")
+
+  def run(group: Warps) -> None:
+    out = raw.type(0)
+    for k, read in enumerate(reads): out = out | read(group).astype(raw) << raw.type(part * k)
+    write(group, out)
+  return run
+
+
+def _mov128(code: Code, line: Line, to: Operand, source: Operand) -> Step:
+  """b128 registers hold pairs of u64, [.., 2]."""
+  guard = operands.predicate(line)
+  if guard is not None: raise Unsupported("PTX instruction", "mov.b128 with a guard", where=where(line))
+  if isinstance(source, Vector):
+    reads = [operands.reader(code, line, e, "b64") for e in source.elements]
+    r = operands.register(line, to)
+    if r is None: raise DecodeError("mov.b128 needs a register", where=where(line))
+    number = r.number
+    def pack(group: Warps) -> None:
+      group.v[number] = np.stack([operands.full(group, read(group)) for read in reads], axis=-1)
+    return pack
+  raise Unsupported("PTX instruction", "mov.b128", where=where(line))
+
+
+# ---- loads and stores
+
+def _split(raw: Value, width: int, dtype: Any, count: int) -> list[Value]:
+  """The elements of loaded vectors."""
+  if width <= 8:
+    if count == 1: return [raw.view(dtype)]
+    bits, small = np.uint64(8 * dtype.itemsize), np.dtype(f"u{dtype.itemsize}")
+    t = raw.dtype.type
+    return [(raw >> t(int(bits) * k) if k else raw).astype(small).view(dtype) for k in range(count)]
+  whole = np.ascontiguousarray(raw).view(dtype)
+  return [np.ascontiguousarray(whole[..., k]) if whole.ndim > 1 else whole[k] for k in range(count)]
+
+
+@binds("ld", "ldu")
+def ld(code: Code, line: Line, form: Form) -> Step:
+  """Loads of one to eight elements."""
+  i, t = line.instruction, form.type
+  need(line, 2 + ("L2::cache_hint" in form.modifiers))
+  space = memory.space_of(form.modifiers)
+  read = address(code, line, i.operands[1], space)
+  space = real_space(code, line, i.operands[1], space)
+  destinations = operands.elements(line, i.operands[0])
+  count = next((int(m[1]) for m in form.modifiers if m in {"v2", "v4", "v8"}), 1)
+  if len(destinations) != count: raise DecodeError(f"{i.name} has {len(destinations)} destinations", where=where(line))
+  if t == "b128": raise Unsupported("PTX instruction", i.name, where=where(line))
+  writes = [operands.writer(code, line, d, t) for d in destinations]
+  dtype = operands.dtype_of(t)
+  width = dtype.itemsize * count
+
+  if count == 1:
+    write = writes[0]
+    def one(group: Warps) -> None: write(group, memory.load(group, space, read(group), width).view(dtype))
+    return guarded(line, one)
+
+  def run(group: Warps) -> None:
+    at = read(group)
+    if width <= 16: values = _split(memory.load(group, space, at, width), width, dtype, count)
+    else:
+      memory.check_alignment(group, np.asarray(at), width, "read")
+      values = [v for k in (0, 16) for v in _split(memory.load(group, space, at + at.dtype.type(k), 16), 16, dtype,
+                                                   count // 2)]
+    for write, value in zip(writes, values): write(group, value)
+  return guarded(line, run)
+
+
+@binds("st")
+def st(code: Code, line: Line, form: Form) -> Step:
+  """Stores of one to eight elements."""
+  i, t = line.instruction, form.type
+  need(line, 2 + ("L2::cache_hint" in form.modifiers))
+  space = memory.space_of(form.modifiers)
+  read = address(code, line, i.operands[0], space)
+  space = real_space(code, line, i.operands[0], space)
+  sources = operands.elements(line, i.operands[1])
+  count = next((int(m[1]) for m in form.modifiers if m in {"v2", "v4", "v8"}), 1)
+  if len(sources) != count: raise DecodeError(f"{i.name} has {len(sources)} sources", where=where(line))
+  if t == "b128": raise Unsupported("PTX instruction", i.name, where=where(line))
+  reads = [operands.reader(code, line, s, t) for s in sources]
+  size = SIZES[t]
+  raw = _RAW[size]
+
+  def run(group: Warps) -> None:
+    at = read(group)
+    if count == 1: return memory.store(group, space, at, reads[0](group).view(raw), size)
+    values = [operands.full(group, r(group).view(raw)) for r in reads]
+    for k in range(0, count, max(1, 16 // size)):
+      part = values[k:k + 16 // size]
+      together = np.ascontiguousarray(np.stack(part, axis=-1))
+      width = size * len(part)
+      if k == 0 and width < size * count: memory.check_alignment(group, np.asarray(at), size * count, "write")
+      data = together.view(np.uint32) if width > 8 else together.view(_RAW[width])[..., 0]
+      memory.store(group, space, at + at.dtype.type(k * size) if k else at, data, width)
+  return guarded(line, run)
+
+
+# ---- atomics
+
+_OPERATIONS: Final = {"and": "and", "or": "or", "xor": "xor", "exch": "swap", "cas": "cmpswap", "inc": "inc",
+                      "dec": "dec"}
+
+
+def _operation(form: Form) -> str:
+  """The name that `amdgcn.memory.atomics` has for an atomic."""
+  m, t = form.modifiers, form.type
+  for name, other in _OPERATIONS.items():
+    if name in m: return other
+  if "add" in m:
+    return {"f32": "fadd", "f64": "fadd", "f16x2": "pk_add_f16", "bf16x2": "pk_add_bf16"}.get(t, "add")
+  return f"{t[0]}{'min' if 'min' in m else 'max'}"
+
+
+@binds("atom", "red")
+def atom(code: Code, line: Line, form: Form) -> Step:
+  """Atomic operations; threads act one after the other, the lowest first."""
+  i, t = line.instruction, form.type
+  wanted = i.opcode == "atom"
+  rest = [*i.operands]
+  destination = rest.pop(0) if wanted else None
+  space = memory.space_of(form.modifiers)
+  read = address(code, line, rest.pop(0), space)
+  if t == "b128": raise Unsupported("PTX instruction", i.name, where=where(line))
+  values = [operands.reader(code, line, o, t) for o in rest]
+  size, raw = SIZES[t], _RAW[SIZES[t]]
+  write = operands.writer(code, line, destination, t) if destination is not None else None
+  sink = isinstance(destination, Name) and destination.text == "_"
+  cas = "cas" in form.modifiers
+  if len(values) != 1 + cas: raise DecodeError(f"{i.name} takes {1 + cas} values", where=where(line))
+  result = operands.dtype_of(t)
+  if size == 2: return guarded(line, _small(form, space, read, values, write))
+  operation = _operation(form)
+
+  def run(group: Warps) -> None:
+    at, data = read(group), values[-1](group).view(raw)
+    compare = values[0](group).view(raw) if cas else None
+    old = memory.atomic(group, space, at, size, operation, data, compare, write is not None and not sink)
+    if write is not None and old is not None: write(group, old.view(result))
+  return guarded(line, run)
+
+
+def _small(form: Form, space: str, read: Any, values: list[Any], write: Any) -> Step:
+  """Atomics of 16 bits: compare and swap of bits, sums of f16 and bf16."""
+  t = form.type
+
+  def run(group: Warps) -> None:
+    given = [operands.full(group, v(group).view(np.uint16)) for v in values]
+
+    def modify(old: Value, at: tuple[int, int]) -> Value:
+      if "cas" in form.modifiers: return given[1][at] if old == given[0][at] else old
+      if t == "f16": return (old.view(np.float16) + given[0][at].view(np.float16)).view(np.uint16)
+      return convert.bf16_of(Ops, convert.f32_of_bf16(Ops, old) + convert.f32_of_bf16(Ops, given[0][at]))
+    old = memory.serial(group, space, read(group), 2, modify)
+    if write is not None: write(group, old.view(operands.dtype_of(t)))
+  return run
+
+
+# ---- addresses
+
+@binds("cvta")
+def cvta(code: Code, line: Line, form: Form) -> Step:
+  """Between generic addresses and those of a state space."""
+  i, t = line.instruction, form.type
+  need(line, 2)
+  space = memory.space_of(form.modifiers)
+  base = np.uint64(_WINDOW.get(space, 0))
+  if t == "u32": raise Unsupported("PTX instruction", i.name, where=where(line), hint="addresses have 64 bits here")
+  read, write = operands.reader(code, line, i.operands[1], t), operands.writer(code, line, i.operands[0], t)
+  if "to" in form.modifiers: return lambda group: write(group, read(group) - base)
+  return lambda group: write(group, read(group) + base)
+
+
+@binds("isspacep")
+def isspacep(code: Code, line: Line, form: Form) -> Step:
+  """Whether a generic address is in a state space."""
+  i = line.instruction
+  need(line, 2)
+  space = memory.space_of(form.modifiers)
+  read, write = operands.reader(code, line, i.operands[1], "u64"), operands.writer(code, line, i.operands[0], "pred")
+  if space in _WINDOW:
+    low, high = np.uint64(_WINDOW[space]), np.uint64(_WINDOW[space] + memory.WINDOW)
+    return lambda group: write(group, (read(group) >= low) & (read(group) < high))
+
+  def run(group: Warps) -> None:
+    x = read(group)
+    program, d = group.cohort.program, group.cohort.dispatch
+    if space == "param":
+      inside = (x >= np.uint64(d.params)) & (x < np.uint64(d.params + max(d.params_size, 1)))
+      return write(group, inside)
+    const = np.zeros(np.shape(x), bool)
+    for name, offset in program.linked.offsets.items():
+      place = program.linked.scope.names.get(name)
+      if isinstance(place, Place) and place.space == "const":
+        start = program.base + offset
+        const = const | (x >= np.uint64(start)) & (x < np.uint64(start + max(place.size, 1)))
+    write(group, const if space == "const" else ~const & (x < np.uint64(memory.SHARED_WINDOW)))
+  return run
+
+
+@binds("prefetch", "prefetchu", "membar", "fence", "discard", "applypriority", "pmevent", "griddepcontrol",
+       "setmaxnreg")
+def ignored(code: Code, line: Line, form: Form) -> Step | None:
+  """What has no effect where there are no caches, and threads see memory in the order of their stores."""
+  return nothing
+
+
+@binds("createpolicy")
+def createpolicy(code: Code, line: Line, form: Form) -> Step:
+  """A cache policy: of no effect here."""
+  write = operands.writer(code, line, line.instruction.operands[0], "b64")
+  return lambda group: write(group, np.uint64(0))
+
+
+# ---- the stack
+
+@binds("stacksave", "stackrestore", "alloca")
+def stack(code: Code, line: Line, form: Form) -> Step:
+  """The end of the thread's stack: it grows upward here."""
+  i = line.instruction
+  frame = code.flat.frame
+
+  def top(group: Warps) -> Value: return np.uint64(group.base + frame) if group.top is None else group.top
+  if i.opcode == "stackrestore":
+    saved = operands.reader(code, line, i.operands[0], form.type)
+    def restore(group: Warps) -> None: group.top = saved(group).astype(np.uint64)
+    return restore
+  write = operands.writer(code, line, i.operands[0], form.type)
+  raw = np.dtype(f"u{SIZES[form.type]}")
+  if i.opcode == "stacksave": return lambda group: write(group, top(group).astype(raw))
+  size = operands.reader(code, line, i.operands[1], form.type)
+  align = operands.immediate(line, i.operands[2], "u64") if len(i.operands) > 2 else np.uint64(8)
+  mask = np.uint64(max(int(align if align is not None else 8), 8) - 1)
+
+  def allocate(group: Warps) -> None:
+    start = (top(group) + mask) & ~mask
+    group.top = start + size(group).astype(np.uint64)
+    memory.reserve(group, int(np.max(group.top)))
+    write(group, start.astype(raw))
+  return guarded(line, allocate)

@@ -1,0 +1,198 @@
+"""Operands bound to readers and writers: `read(group) -> value` of one type, `write(group, value)`."""
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from tinyhw.core.errors import DecodeError, Unsupported
+from tinyhw.emulator.ptx import special
+from tinyhw.emulator.ptx.flow import where
+from tinyhw.emulator.ptx.group import LANES, Warps
+from tinyhw.emulator.ptx.scope import Line, Place, Range, Register
+from tinyhw.isa.ptx.forms import SIZES
+from tinyhw.isa.ptx.model import Float, Function, Int, Minus, Name, Not, Operand, Pair, Sum, Vector
+
+if TYPE_CHECKING:
+  from tinyhw.emulator.ptx.program import Code
+
+Value = Any
+Reader = Callable[[Warps], Value]
+Writer = Callable[[Warps, Value], None]
+U8, U16, U32, U64 = (np.dtype(f"u{n}") for n in (1, 2, 4, 8))
+BOOL: Final = np.dtype(bool)
+_RAW: Final = {1: U8, 2: U16, 4: U32, 8: U64}
+_KINDS: Final = {"s": "i", "f": "f"}
+
+
+def dtype_of(type_: str) -> Any:
+  """NumPy's type for a type of PTX: integers and floats as they are, everything else as bits."""
+  if type_ == "pred": return BOOL
+  size = SIZES[type_]
+  if type_[0] == "s" and type_[1:].isdigit(): return np.dtype(f"i{size}")
+  if type_ in {"f16", "f32", "f64"}: return np.dtype(f"f{size}")
+  if size == 16: return U64
+  return _RAW[size]
+
+
+def zero(type_: str) -> Value:
+  """The value of a register that nobody has written."""
+  return dtype_of(type_).type(0)
+
+
+def entity(code: Code, line: Line, name: str) -> Any:
+  """What a name stands for. Raises DecodeError where nothing has it."""
+  found = line.scope.find(name)
+  if found is None: raise DecodeError(f"{name} is not declared", where=where(line))
+  return found
+
+
+def register(line: Line, operand: Operand) -> Register | None:
+  """The register that an operand is."""
+  if not isinstance(operand, Name): return None
+  found = line.scope.find(operand.text)
+  return found if isinstance(found, Register) else None
+
+
+def immediate(line: Line, operand: Operand, type_: str) -> Value | None:
+  """A constant operand as a value of a type; None for another operand."""
+  dtype = dtype_of(type_)
+  if isinstance(operand, Int):
+    if type_ == "pred": return np.bool_(operand.value != 0)
+    if type_ in {"f32", "f64", "f16"}:
+      raise DecodeError(f"{operand.value} is no floating-point constant", where=where(line))
+    bits = dtype.itemsize * 8
+    return _RAW[dtype.itemsize].type(operand.value & (1 << bits) - 1).view(dtype)
+  if isinstance(operand, Float):
+    double = struct.unpack("<d", struct.pack("<Q", operand.bits))[0] if operand.width == 64 else None
+    size = SIZES[type_]
+    if operand.width == 32:
+      if size == 4: return np.uint32(operand.bits).view(dtype)
+      return np.uint32(operand.bits).view(np.float32).astype(np.float64).view(dtype) if size == 8 else None
+    if size == 8: return np.uint64(operand.bits).view(dtype)
+    with np.errstate(over="ignore"):
+      if size == 4: return np.float32(double).view(dtype)
+      if size == 2: return np.float16(double).view(dtype)
+    raise DecodeError(f"a floating-point constant for {type_}", where=where(line))
+  return None
+
+
+def reader(code: Code, line: Line, operand: Operand, type_: str) -> Reader:
+  """Reader of a source operand as a type. A wider register gives its low bits."""
+  dtype = dtype_of(type_)
+  value = immediate(line, operand, type_)
+  if value is not None: return lambda group: value
+  if isinstance(operand, Not):
+    inner = reader(code, line, operand.operand, "pred")
+    return lambda group: ~inner(group)
+  if isinstance(operand, Minus):
+    plain = reader(code, line, operand.operand, type_)
+    return lambda group: -plain(group)
+  if isinstance(operand, Sum):
+    address = dtype.type(code.address(line, operand.name) + operand.offset)
+    if operand.function == "element":
+      raise Unsupported("PTX operand", f"{operand.name}[{operand.offset}]", where=where(line))
+    return _based(code, line, operand.name, address)
+  if not isinstance(operand, Name):
+    raise DecodeError(f"{line.instruction.name} takes no such operand", where=where(line))
+  name = operand.text
+  found = line.scope.find(name)
+  if isinstance(found, Register): return _register(found, dtype, type_)
+  if isinstance(found, (Place, Function)) or code.knows(name):
+    return _based(code, line, name, dtype.type(code.address(line, name)))
+  if name in special.REGISTERS: return special.reader(name, dtype)
+  if name.startswith("%") and name.partition(".")[0] in special.UNMODELLED:
+    raise Unsupported("PTX special register", name, where=where(line))
+  raise DecodeError(f"{name} is not declared", where=where(line))
+
+
+def _based(code: Code, line: Line, name: str, address: Value) -> Reader:
+  """The address of a variable; one on the stack is relative to the function's frame."""
+  found = line.scope.find(name)
+  t = address.dtype.type
+  if isinstance(found, Place) and code.on_stack(found): return lambda group: t(int(address) + group.base)
+  if isinstance(found, Place) and found.space == "param":
+    return lambda group: t(int(address) + group.cohort.dispatch.params)
+  return lambda group: address
+
+
+def _register(r: Register, dtype: Any, type_: str) -> Reader:
+  n, size = r.number, dtype.itemsize
+  own = dtype_of(r.type)
+  if type_ == "pred" or own == BOOL: return lambda group: group.v[n]
+  if own.itemsize == size:
+    def read(group: Warps) -> Value:
+      x = group.v[n]
+      return x if x.dtype is dtype else x.view(dtype)
+    return read
+  wide, narrow = _RAW[own.itemsize], _RAW[size]
+  if own.itemsize > size: return lambda group: group.v[n].view(wide).astype(narrow).view(dtype)
+  return lambda group: group.v[n].view(wide).astype(narrow).view(dtype)  # the caller has checked that this is legal
+
+
+def predicate(line: Line) -> Reader | None:
+  """Reader of an instruction's guard; None for one without."""
+  p = line.instruction.predicate
+  if p is None: return None
+  found = line.scope.find(p.register)
+  if not isinstance(found, Register) or found.type != "pred":
+    raise DecodeError(f"{p.register} is no predicate register", where=where(line))
+  n = found.number
+  return (lambda group: ~group.v[n]) if p.negated else (lambda group: group.v[n])
+
+
+def writer(code: Code, line: Line, operand: Operand, type_: str) -> Writer:
+  """Writer of a destination, under the instruction's guard. A wider register takes the value extended by its sign."""
+  guard = predicate(line)
+  if isinstance(operand, Name) and operand.text == "_": return lambda group, value: None
+  r = register(line, operand)
+  if r is None:
+    text = operand.text if isinstance(operand, Name) else type(operand).__name__.lower()
+    raise DecodeError(f"{text} is no register that {line.instruction.name} could write", where=where(line))
+  n, own, dtype = r.number, dtype_of(r.type), dtype_of(type_)
+  if (own == BOOL) != (dtype == BOOL):
+    raise DecodeError(f"{line.instruction.name} does not fit the type .{r.type} of its destination", where=where(line))
+  extend = None
+  if own.itemsize > dtype.itemsize: extend = np.dtype(f"i{own.itemsize}") if dtype.kind == "i" else _RAW[own.itemsize]
+  elif own.itemsize < dtype.itemsize:
+    raise DecodeError(f"{line.instruction.name} does not fit the type .{r.type} of its destination", where=where(line))
+  raw = _RAW[dtype.itemsize] if dtype.kind == "f" else dtype
+
+  def write(group: Warps, value: Value) -> None:
+    if extend is not None: value = value.view(raw).astype(extend)
+    group.v[n] = value
+
+  def guarded(group: Warps, value: Value) -> None:
+    assert guard is not None
+    if extend is not None: value = value.view(raw).astype(extend)
+    old = group.v[n]
+    group.v[n] = np.where(guard(group), value, old if old.dtype == value.dtype else old.view(value.dtype))
+
+  if guard is not None: return guarded
+  if extend is None:
+    def plain(group: Warps, value: Value) -> None: group.v[n] = value
+    return plain
+  return write
+
+
+def pair(line: Line) -> tuple[Operand, Operand | None]:
+  """The first operand: a destination, or the two of `p|q`."""
+  first = line.instruction.operands[0]
+  return (first.first, first.second) if isinstance(first, Pair) else (first, None)
+
+
+def elements(line: Line, operand: Operand) -> tuple[Operand, ...]:
+  """The elements of a vector operand; another operand is its own."""
+  if isinstance(operand, Vector): return operand.elements
+  if isinstance(operand, Name):
+    found = line.scope.find(operand.text)
+    if isinstance(found, Range): return tuple(Name(f"{operand.text}.{part}") for part in "xyzw"[:found.count])
+  return (operand,)
+
+
+def full(group: Warps, x: Value) -> Value:
+  """A value as [waves, lanes]."""
+  return np.broadcast_to(x, (group.size, LANES))
+

@@ -1,0 +1,259 @@
+"""Linked code as blocks of bound steps, found as they are executed.
+
+Each instruction has two PCs: the even one asks its guard, where it has one and ends a block; the odd one is itself.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from tinyhw.core.errors import DecodeError, Error, MachineFault, Unsupported
+from tinyhw.emulator.ptx import bind, control, flow, operands
+from tinyhw.emulator.ptx.group import Diverge, Warps
+from tinyhw.emulator.ptx.link import Linked
+from tinyhw.emulator.ptx.scope import Flat, Line, Place, Range, Register
+from tinyhw.emulator.simt import Group, Step
+from tinyhw.isa.ptx import forms, printer
+from tinyhw.isa.ptx.model import Name, Operand
+
+Value = Any
+FIRST_PC: Final = 16
+
+
+@dataclass(eq=False)
+class Shown:
+  """An instruction as observers and counts see it."""
+  line: Line
+  pc: int
+  size: int = 2
+
+  @property
+  def mnemonic(self) -> str: return self.line.instruction.name
+
+  def __str__(self) -> str: return printer.instruction(self.line.instruction).rstrip(";")
+
+
+@dataclass(eq=False)
+class CodeBlock:
+  """Instructions up to one that ends a block, or to where control may come in."""
+  steps: list[Step]
+  count: int
+  end: Callable[[Any], Any] | None
+  next: int
+  pcs: list[int]
+  instructions: list[Shown]
+
+
+class Code:
+  """One function's code at its PCs."""
+
+  def __init__(self, program: Program, flat: Flat, base: int) -> None:
+    self.program, self.flat, self.base = program, flat, base
+    stops = [control.stops(line.instruction) for line in flat.lines]
+    self.cut = flow.cut(flat, stops)
+    self.stops = stops
+    self.zeros = [operands.zero(t) for t in flat.types]
+    self._live: dict[int, tuple[int, ...]] = {}
+    self._find_live()
+    self.end = base + 2 * len(flat.lines) + 2
+
+  @property
+  def name(self) -> str: return self.flat.function.name
+
+  def pc(self, index: int) -> int:
+    """The PC of an instruction by its place in the text; behind the last one, control falls off the end."""
+    return self.base + 2 * self.cut.position[index] if index < len(self.flat.lines) else self.end - 2
+
+  def line(self, pc: int) -> Line | None:
+    at = pc - self.base >> 1
+    return self.flat.lines[self.cut.order[at]] if at < len(self.flat.lines) else None
+
+  # ---- names
+
+  def on_stack(self, place: Place) -> bool:
+    """Whether a variable is in the function's frame."""
+    return place.space in {"local", "param"} and not (
+      self.flat.function.kind == "entry" and any(place is p for p in self.flat.params))
+
+  def knows(self, name: str) -> bool: return name in self.program.functions or name in self.program.linked.offsets
+
+  def address(self, line: Line, name: str) -> int:
+    """The address of a variable in its own space (of one on the stack, within the frame), or of a function."""
+    found = line.scope.find(name)
+    program = self.program
+    if isinstance(found, Place):
+      if found.space == "shared": return program.shared[id(found)]
+      if found.space in {"global", "const"}:
+        key = name if name in program.linked.offsets and any(
+          found is x for x in [program.linked.scope.names.get(name)]) else f"{self.name}::{name}#{id(found)}"
+        return program.base + program.linked.offsets[key]
+      return found.offset
+    if name in program.functions: return program.functions[name]
+    raise DecodeError(f"{name} is not declared", where=flow.where(line))
+
+  # ---- liveness
+
+  def _find_live(self) -> None:
+    uses: dict[int, int] = {}
+    kills: dict[int, int] = {}
+    for start in self.cut.starts:
+      used = killed = 0
+      for k in range(start, self.cut.ends[start]):
+        reads, writes = touched(self.flat.lines[k])
+        used |= reads & ~killed
+        killed |= writes
+      uses[start], kills[start] = used, killed
+    live = flow.liveness(self.cut.starts, self.cut.successors, uses, kills)
+    for start, bits in live.items():
+      found = tuple(n for n in range(bits.bit_length()) if bits >> n & 1)
+      self._live[self.pc(start)] = self._live[self.pc(start) + 1] = found
+
+  def live(self, pc: int) -> tuple[int, ...]:
+    """Registers that may still be read where control is at a block's start."""
+    found = self._live.get(pc)
+    return found if found is not None else tuple(range(len(self.zeros))) if pc < self.end - 2 else ()
+
+  # ---- blocks
+
+  def make(self, pc: int) -> CodeBlock:
+    """The block at a PC."""
+    n = len(self.flat.lines)
+    at = pc - self.base >> 1
+    steps: list[Step] = []
+    pcs: list[int] = []
+    shown: list[Shown] = []
+    if at >= n: return CodeBlock([], 0, control.fallen(self), pc, [pc], [])
+    index = self.cut.order[at]
+    stop = next(e for s, e in self.cut.ends.items() if s <= index < e)
+    line = self.flat.lines[index]
+    if self.stops[index]:
+      here = self.base + 2 * at
+      after = self.pc(index + 1)
+      guard = operands.predicate(line)
+      if pc == here and guard is not None and line.instruction.opcode != "bra":
+        return CodeBlock([], 0, self._guarded(guard, here, after), after, [here], [])
+      end = self._refusing(lambda: control.ender(self, line, here, after))
+      return CodeBlock([], 1, end, after, [here], [Shown(line, here)])
+    for k in range(index, stop):
+      line = self.flat.lines[k]
+      here = self.pc(k)
+      step = self._refusing(lambda line=line: bind.step(self, line))  # type: ignore[misc]
+      shown.append(Shown(line, here))
+      if step is not None:
+        steps.append(step)
+        pcs.append(here)
+    pcs.append(pcs[-1] if pcs else pc)
+    return CodeBlock(steps, len(shown), None, self.pc(stop), pcs, shown)
+
+  @staticmethod
+  def _guarded(guard: Callable[[Warps], Value], here: int, after: int) -> Callable[[Warps], Any]:
+    """Threads whose guard is true execute the instruction at the odd PC, the others go around it."""
+    def end(group: Warps) -> Any:
+      p = guard(group) & group.lanes
+      if not p.any(): return after
+      if (p == group.lanes).all(): return here + 1
+      return Diverge([(here + 1, p), (after, ~p)])
+    return end
+
+  @staticmethod
+  def _refusing(make: Callable[[], Any]) -> Any:
+    """What is made; for an unsupported instruction, a step that raises when control gets there."""
+    try: return make()
+    except Unsupported as error:
+      kept = error
+      def refuse(group: Group) -> None: raise kept.again()
+      return refuse
+
+
+def touched(line: Line) -> tuple[int, int]:
+  """The registers that an instruction reads and those that it surely writes, as bits."""
+  i = line.instruction
+  form = forms.find(i.name)
+  n = len(form.results) if form is not None else 0
+  reads = writes = 0
+
+  def bits(o: Operand) -> int:
+    found = 0
+    if isinstance(o, Name):
+      e = line.scope.find(o.text)
+      if isinstance(e, Register): found = 1 << e.number
+      elif isinstance(e, Range): found = ((1 << e.count) - 1) << e.first
+      return found
+    for part in vars(o).values():
+      for x in part if isinstance(part, tuple) else (part,):
+        if hasattr(x, "__dict__"): found |= bits(x)
+    return found
+  for k, o in enumerate(i.operands):
+    if k < n: writes |= bits(o)
+    elif i.opcode == "call" and k == 0 and len(i.operands) > 1 and type(o).__name__ == "Arguments": writes |= bits(o)
+    else: reads |= bits(o)
+  if i.predicate is not None:
+    reads |= bits(Name(i.predicate.register)) | writes  # where the guard is false the old value stays
+    writes = 0
+  return reads, writes
+
+
+class Program:
+  """The code of a kernel and of all functions of its module. Variables lie at `base`."""
+
+  def __init__(self, linked: Linked, entry: str, base: int) -> None:
+    self.linked, self.entry_name, self.base = linked, entry, base
+    self.shared, self.shared_size, _ = linked.shared_of(entry)
+    self.functions: dict[str, int] = {}
+    self.codes: dict[str, Code] = {}
+    self._starts: list[tuple[int, int, str]] = []
+    at = FIRST_PC
+    for name, flat in linked.flats.items():
+      self.functions[name] = at
+      size = 2 * len(flat.lines) + 2
+      self._starts.append((at, at + size, name))
+      at += size
+    self._blocks: dict[int, CodeBlock] = {}
+    self._last: Code | None = None
+    self.size = sum(len(f.lines) for f in linked.flats.values())
+
+  @property
+  def entry(self) -> int: return self.function(self.entry_name).pc(0)
+
+  def function(self, name: str) -> Code:
+    """The code of a function with a body."""
+    found = self.codes.get(name)
+    if found is None: found = self.codes[name] = Code(self, self.linked.flats[name], self.functions[name])
+    return found
+
+  def at(self, pc: int) -> Code:
+    """The function that a PC is in."""
+    last = self._last
+    if last is not None and last.base <= pc < last.end: return last
+    for start, end, name in self._starts:
+      if start <= pc < end:
+        self._last = self.function(name)
+        return self._last
+    raise MachineFault("control went where no code is", pc=pc)
+
+  def block(self, pc: int, mode: int) -> CodeBlock:
+    found = self._blocks.get(pc)
+    if found is None: found = self._blocks[pc] = self.at(pc).make(pc)
+    return found
+
+  def describe(self, pc: int) -> str:
+    line = self.at(pc).line(pc)
+    return "the end of the function" if line is None else printer.instruction(line.instruction).rstrip(";")
+
+  def place(self, pc: int) -> tuple[str, Line | None]:
+    """The function of a PC, and its line."""
+    try: code = self.at(pc)
+    except Error: return "", None
+    return code.name, code.line(pc)
+
+  def caller(self, group: Group, row: int) -> int | None:
+    assert isinstance(group, Warps)
+    return group.frames[-1].pc if group.frames else None
+
+  def refresh(self) -> None: return None
+
+  def live(self, pc: int) -> tuple[int, ...]: return self.at(pc).live(pc)
+
+  def blank(self, pc: int) -> list[Value]: return [*self.at(pc).zeros]
+

@@ -1,0 +1,87 @@
+"""Special registers: where a thread is, what its launch is like."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from tinyhw.emulator.ptx.group import LANES, Warps
+
+Value = Any
+_LANE: Final = np.arange(LANES, dtype=np.uint32)[None, :]
+_BIT: Final = np.uint32(1) << _LANE
+_MASKS: Final = {"%lanemask_eq": _BIT, "%lanemask_lt": _BIT - np.uint32(1), "%lanemask_le": (_BIT << 1) - np.uint32(1),
+                 "%lanemask_gt": ~((_BIT << 1) - np.uint32(1)), "%lanemask_ge": ~(_BIT - np.uint32(1))}
+UNMODELLED: Final = frozenset({
+  "%pm0", "%pm1", "%pm2", "%pm3", "%pm4", "%pm5", "%pm6", "%pm7", "%envreg0", "%current_graph_exec"})
+
+
+def _axis(name: str, axis: int) -> Callable[[Warps], Value]:
+  """A component of %tid, %ntid, %ctaid, %nctaid, or of clusters, of one block each."""
+  if name == "%tid": return lambda group: _tid(group, axis)
+  if name == "%ntid": return lambda group: np.uint32(group.cohort.dispatch.block[axis])
+  if name == "%nctaid": return lambda group: np.uint32(group.cohort.dispatch.grid[axis])
+  if name == "%ctaid": return lambda group: group.cohort.shared.ctaid(group, axis)
+  if name == "%clusterid": return lambda group: group.cohort.shared.ctaid(group, axis)
+  if name == "%nclusterid": return lambda group: np.uint32(group.cohort.dispatch.grid[axis])
+  return lambda group: np.uint32(name == "%cluster_nctaid")  # %cluster_ctaid is 0
+
+
+def _tid(group: Warps, axis: int) -> Value:
+  """The thread's index: rows of the block's warps."""
+  table = group.cohort.shared.tid[axis]
+  if table.ndim == 0 or table.shape[0] == 1: return table
+  return table[group.waves % table.shape[0]]
+
+
+def _warp(group: Warps) -> Value:
+  count = group.cohort.shared.warps
+  return np.uint32(0) if count == 1 else (group.waves % count).astype(np.uint32)[:, None]
+
+
+def _clock(group: Warps) -> Value: return np.uint64(group.cohort.stats.steps)
+
+
+def _fixed(value: Value) -> Callable[[Warps], Value]: return lambda group: value
+
+
+def _sm(group: Warps) -> Value: return (group.workgroups % group.cohort.shared.sms).astype(np.uint32)[:, None]
+
+
+REGISTERS: Final[dict[str, Callable[[Warps], Value]]] = {
+  **{f"{name}.{part}": _axis(name, k) for k, part in enumerate("xyz")
+     for name in ("%tid", "%ntid", "%ctaid", "%nctaid", "%clusterid", "%nclusterid", "%cluster_ctaid",
+                  "%cluster_nctaid")},
+  **{name: _fixed(value) for name, value in _MASKS.items()},
+  "%laneid": lambda group: _LANE,
+  "%warpid": _warp,
+  "%nwarpid": lambda group: np.uint32(group.cohort.shared.warps),
+  "%smid": _sm,
+  "%nsmid": lambda group: np.uint32(group.cohort.shared.sms),
+  "%gridid": lambda group: np.uint64(1),
+  "%cluster_ctarank": lambda group: np.uint32(0),
+  "%cluster_nctarank": lambda group: np.uint32(1),
+  "%is_explicit_cluster": lambda group: np.False_,
+  "%clock": lambda group: _clock(group).astype(np.uint32),
+  "%clock_hi": lambda group: (_clock(group) >> np.uint64(32)).astype(np.uint32),
+  "%clock64": _clock,
+  "%globaltimer": _clock,  # time is what has been executed, so that runs are alike
+  "%globaltimer_lo": lambda group: _clock(group).astype(np.uint32),
+  "%globaltimer_hi": lambda group: (_clock(group) >> np.uint64(32)).astype(np.uint32),
+  "%dynamic_smem_size": lambda group: np.uint32(group.cohort.shared.dynamic),
+  "%total_smem_size": lambda group: np.uint32(group.cohort.shared.total),
+  "%aggr_smem_size": lambda group: np.uint32(group.cohort.shared.total),
+}
+
+
+def reader(name: str, dtype: Any) -> Callable[[Warps], Value]:
+  """Reader of a special register in the width of an instruction."""
+  read = REGISTERS[name]
+  kind = np.dtype(f"u{dtype.itemsize}")
+
+  def narrowed(group: Warps) -> Value:
+    x = read(group)
+    if x.dtype.kind == "b": return x if dtype.kind == "b" else x.astype(kind)
+    return x if x.dtype is dtype else x.astype(kind).view(dtype)
+  return narrowed

@@ -1,0 +1,151 @@
+"""Instructions by which the threads of a warp exchange values: shfl, vote, match, redux, activemask, elect."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from tinyhw.emulator.ptx import operands
+from tinyhw.emulator.ptx.bind import Step, binds, need
+from tinyhw.emulator.ptx.group import LANES, Warps
+from tinyhw.emulator.ptx.scope import Line
+from tinyhw.isa.ptx.forms import Form
+
+if TYPE_CHECKING:
+  from tinyhw.emulator.ptx.program import Code
+
+Value = Any
+_LANE: Final = np.arange(LANES, dtype=np.int64)[None, :]
+
+
+def active(code: Code, line: Line) -> Callable[[Warps], Value]:
+  """Reader of the lanes that take part [waves, lanes]: those in the group whose guard is true (old forms without .sync
+  may have one: with .sync the guard is asked before)."""
+  guard = None if "sync" in line.instruction.modifiers else operands.predicate(line)
+  if guard is None: return lambda group: group.lanes
+  return lambda group: group.lanes & guard(group)
+
+
+def bits_of(lanes: Value) -> Value:
+  """Bools [waves, 32] as u32 [waves, 1]."""
+  return np.ascontiguousarray(np.packbits(lanes, axis=1, bitorder="little")).view(np.uint32)
+
+
+@binds("activemask")
+def activemask(code: Code, line: Line, form: Form) -> Step:
+  """The threads of the warp that are here together."""
+  write, lanes = operands.writer(code, line, line.instruction.operands[0], "b32"), active(code, line)
+  return lambda group: write(group, np.uint32(0xFFFFFFFF) if group.mask is None else bits_of(lanes(group)))
+
+
+@binds("elect")
+def elect(code: Code, line: Line, form: Form) -> Step:
+  """One thread of the members: the lowest."""
+  first, second = operands.pair(line)
+  write = operands.writer(code, line, first, "b32")
+  other = None if second is None else operands.writer(code, line, second, "pred")
+
+  def run(group: Warps) -> None:
+    leader = group.lanes.argmax(axis=1)[:, None]
+    write(group, leader.astype(np.uint32))
+    if other is not None: other(group, _LANE == leader)
+  return run
+
+
+@binds("vote")
+def vote(code: Code, line: Line, form: Form) -> Step:
+  """all, any, uni, ballot over the threads that are here."""
+  i = line.instruction
+  need(line, 2 + ("sync" in form.modifiers))
+  kind = next(m for m in ("all", "any", "uni", "ballot") if m in form.modifiers)
+  read = operands.reader(code, line, i.operands[1], "pred")
+  write = operands.writer(code, line, i.operands[0], "b32" if kind == "ballot" else "pred")
+  here = active(code, line)
+
+  def run(group: Warps) -> None:
+    lanes, p = here(group), np.broadcast_to(read(group), (group.size, LANES))
+    yes = p & lanes
+    if kind == "ballot": return write(group, bits_of(yes))
+    every, some = (p | ~lanes).all(axis=1, keepdims=True), yes.any(axis=1, keepdims=True)
+    write(group, every if kind == "all" else some if kind == "any" else every | ~some)
+  return run
+
+
+@binds("shfl")
+def shfl(code: Code, line: Line, form: Form) -> Step:
+  """A value of another lane of the thread's segment (PTX ISA, section 9.7.9.6)."""
+  i = line.instruction
+  need(line, 4 + ("sync" in form.modifiers))
+  kind = next(m for m in ("up", "down", "bfly", "idx") if m in form.modifiers)
+  first, second = operands.pair(line)
+  write = operands.writer(code, line, first, "b32")
+  other = None if second is None else operands.writer(code, line, second, "pred")
+  a, b, c = (operands.reader(code, line, o, "b32") for o in i.operands[1:4])
+
+  def run(group: Warps) -> None:
+    x = np.broadcast_to(a(group), (group.size, LANES))
+    value, control = b(group).astype(np.int64) & 31, c(group).astype(np.int64)
+    clamp, segment = control & 31, control >> 8 & 31
+    most = _LANE & segment | clamp & ~segment
+    least = _LANE & segment
+    if kind == "up": j = _LANE - value
+    elif kind == "down": j = _LANE + value
+    elif kind == "bfly": j = _LANE ^ value
+    else: j = least | value & ~segment
+    inside = j >= most if kind == "up" else j <= most
+    j = np.where(inside, j, _LANE)
+    write(group, np.take_along_axis(x, np.broadcast_to(j, (group.size, LANES)), axis=1))
+    if other is not None: other(group, np.broadcast_to(inside, (group.size, LANES)))
+  return run
+
+
+@binds("match")
+def match(code: Code, line: Line, form: Form) -> Step:
+  """The threads that have the same value; all: whether every one has."""
+  i = line.instruction
+  need(line, 3)
+  first, second = operands.pair(line)
+  write = operands.writer(code, line, first, "b32")
+  other = None if second is None else operands.writer(code, line, second, "pred")
+  read = operands.reader(code, line, i.operands[1], form.type)
+  members = operands.reader(code, line, i.operands[2], "b32")
+  every = "all" in form.modifiers
+
+  def run(group: Warps) -> None:
+    from tinyhw.emulator.ptx.control import lanes_of
+    x = np.broadcast_to(read(group), (group.size, LANES))
+    lanes = group.lanes & lanes_of(operands.full(group, members(group)))
+    same = (x[:, :, None] == x[:, None, :]) & lanes[:, None, :]
+    if not every:
+      packed = np.packbits(same.reshape(-1, LANES), axis=1, bitorder="little").view(np.uint32)
+      return write(group, np.ascontiguousarray(packed).reshape(group.size, LANES))
+    one = (same == lanes[:, None, :]).all(axis=2)
+    write(group, np.where(one, bits_of(lanes), np.uint32(0)))
+    if other is not None: other(group, one)
+  return run
+
+
+_REDUCE: Final[dict[str, tuple[Any, int]]] = {
+  "add": (np.add, 0), "and": (np.bitwise_and, -1), "or": (np.bitwise_or, 0), "xor": (np.bitwise_xor, 0)}
+
+
+@binds("redux")
+def redux(code: Code, line: Line, form: Form) -> Step:
+  """A reduction over the members that are here."""
+  i, t = line.instruction, form.type
+  need(line, 3)
+  kind = next(m for m in ("add", "min", "max", "and", "or", "xor") if m in form.modifiers)
+  read, write = operands.reader(code, line, i.operands[1], t), operands.writer(code, line, i.operands[0], t)
+  dtype = operands.dtype_of(t)
+  if kind in _REDUCE:
+    ufunc, start = _REDUCE[kind]
+    neutral = np.array(start).astype(dtype)[()]
+  else:
+    ufunc = np.minimum if kind == "min" else np.maximum
+    neutral = dtype.type(np.iinfo(dtype).max if kind == "min" else np.iinfo(dtype).min)
+
+  def run(group: Warps) -> None:
+    x = np.where(group.lanes, read(group), neutral)
+    write(group, ufunc.reduce(x, axis=1, keepdims=True, dtype=dtype))
+  return run

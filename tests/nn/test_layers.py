@@ -1,0 +1,127 @@
+"""Layers against PyTorch's: values, gradients, state, and what they refuse."""
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tinyhw import Tensor, TinyJit, nn
+from tinyhw.core.errors import InvalidArgument
+
+FILES = Path(__file__).parent / "files"
+sys.path.insert(0, str(FILES))
+import values  # noqa: E402
+
+KEPT = nn.torch_load(FILES / "layers.pt")
+
+
+def close(got: Any, want: Any) -> None:
+  """Equal as far as sums in another order are."""
+  if isinstance(want, tuple):
+    for g, w in zip(got, want, strict=True): close(g, w)
+    return
+  assert got.shape == want.shape
+  np.testing.assert_allclose(got.numpy(), want.numpy(), rtol=2e-5, atol=2e-6)
+
+
+def made(name: str) -> Any:
+  _, kind, arguments, options, _ = values.LAYERS[name]
+  layer = getattr(nn, kind)(*arguments, **options)
+  nn.load_state_dict(layer, KEPT[name]["state"])
+  return layer
+
+
+@pytest.mark.parametrize("name", values.LAYERS)
+def test_as_torch_has_it(name: str) -> None:
+  layer, kept = made(name), KEPT[name]
+  recurrent = values.LAYERS[name][0].endswith("Cell")
+  given: list[Tensor] = []
+  with Tensor.train():
+    state = None
+    for step in range(2):
+      given = [Tensor(a, requires_grad=True) for a in values.inputs(name, step)]
+      out = layer(*given, state) if recurrent else layer(*given)
+      state = out
+      close(out, kept["outputs"][step])
+    first = out[0] if isinstance(out, tuple) else out
+    (first * Tensor(np.cos(np.arange(first.numel())).astype(np.float32)).reshape(first.shape)).sum().backward()
+  for t, want in zip(given, kept["inputs"], strict=True): close(t.grad, want)
+  own = nn.get_state_dict(layer)
+  for path, want in kept["gradients"].items(): close(own[path].grad, want)
+  for path, want in kept["after"].items(): close(own[path], want)
+  close(layer(*(Tensor(a) for a in values.inputs(name, 2))), kept["at rest"])
+
+
+def test_statistics_are_computed_with_the_step() -> None:
+  """While nobody reads them they must not grow into a formula of all batches."""
+  layer = nn.BatchNorm(3)
+  optimizer = nn.optim.SGD(nn.get_parameters(layer), lr=0.1)
+  sizes = []
+  with Tensor.train():
+    for step in range(4):
+      optimizer.zero_grad()
+      optimizer.step(layer(Tensor(values.inputs("BatchNorm of vectors", step)[0])).square().sum().backward())
+      sizes.append(len(layer.running_mean.uop.toposort()))
+    for step in range(4):  # no step at all
+      layer(Tensor(values.inputs("BatchNorm of vectors", step)[0]))
+      sizes.append(len(layer.running_mean.uop.toposort()))
+  assert sizes[1] == sizes[3] and sizes[5] == sizes[7] and layer.num_batches_tracked.item() == 8
+
+
+def test_statistics_of_a_recorded_step() -> None:
+  def learned(jit: bool) -> list[float]:
+    layer = nn.BatchNorm(3)
+    optimizer = nn.optim.SGD(nn.get_parameters(layer), lr=0.1)
+    def step(x: Tensor) -> Tensor:
+      optimizer.zero_grad()
+      loss = layer(x).square().sum().backward()
+      optimizer.step(loss)
+      return loss
+    run = TinyJit(step) if jit else step
+    with Tensor.train():
+      for i in range(5): run(Tensor(values.inputs("BatchNorm of vectors", i)[0]))
+    return [*layer.running_mean.tolist(), *layer.running_var.tolist(), layer.num_batches_tracked.item()]
+  assert learned(True) == learned(False)
+
+
+def test_sequential() -> None:
+  net = nn.Sequential(nn.Linear(3, 4), Tensor.relu, nn.Linear(4, 2))
+  assert list(nn.get_state_dict(net)) == ["0.weight", "0.bias", "2.weight", "2.bias"] and len(net) == 3
+  x = Tensor(values.inputs("Linear", 0)[0])
+  np.testing.assert_array_equal(net(x).numpy(), net[2](net[0](x).relu()).numpy())
+
+
+def test_dropout() -> None:
+  x, layer = Tensor.ones(1000), nn.Dropout(0.25)
+  assert layer(x).tolist() == x.tolist()
+  with Tensor.train(): y = layer(x).numpy()
+  assert set(np.unique(y)) == {0, np.float32(1 / 0.75)} and 200 < (y == 0).sum() < 300
+
+
+X = Tensor.ones(2, 3, 4)
+REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
+  "groups": (lambda: nn.Conv2d(3, 4, 3, groups=2), "3 channels to 4 in 2 groups; both numbers"),
+  "kernel": (lambda: nn.Conv2d(3, 4, (3, 3, 3)), r"a kernel of \(3, 3, 3\) for 2 axes"),
+  "rank": (lambda: nn.Conv2d(3, 4, 3)(X), r"Conv2d of shape \(2, 3, 4\); give \(batch, channels, size, size\)"),
+  "channels": (lambda: nn.BatchNorm(4)(X), r"BatchNorm of 4 channels of a tensor of shape \(2, 3, 4\); the"),
+  "one value": (lambda: _train(nn.BatchNorm(3), Tensor.ones(1, 3)), "learns from one value a channel"),
+  "group norm": (lambda: nn.GroupNorm(2, 3), "3 channels in 2 groups"),
+  "rms": (lambda: nn.RMSNorm(3)(X), r"RMS norm over 3 of a tensor of shape \(2, 3, 4\)"),
+  "dropout": (lambda: nn.Dropout(1.5), "a probability of 1.5"),
+  "sequential": (lambda: nn.Sequential(nn.Linear(1, 1), 3),
+                 "layer 1 is a int, and cannot be called"),  # type: ignore[arg-type]
+}
+
+
+def _train(layer: Any, x: Tensor) -> Any:
+  with Tensor.train(): return layer(x)
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_refused(what: str) -> None:
+  call, message = REFUSED[what]
+  with pytest.raises(InvalidArgument, match=message): call()

@@ -1,0 +1,1 @@
+"""NVIDIA kernels: so far PTX on the emulator alone (`bare`)."""

@@ -1,0 +1,160 @@
+"""PTX without a driver: a module's variables in memory, launches that go straight to the emulator.
+
+The runtime is that of AMD's code objects (`drive.amd.bare`): memory, turns of threads and patience are the same.
+"""
+from __future__ import annotations
+
+import re
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from tinyhw.core.errors import Interrupted, InvalidArgument, MachineFault, PageFault, Unsupported, WaitTimeout
+from tinyhw.core.memory import PAGE
+from tinyhw.core.patience import HELD, ticker
+from tinyhw.drive.base import Allocation, Dim3, Program
+from tinyhw.wire.codeobject import Argument
+from tinyhw.wire.ctype import CType
+
+if TYPE_CHECKING:
+  from tinyhw.drive.amd.bare import BareRuntime
+
+_PTX: Final = re.compile(rb"(?:\s|//[^\n]*\n|/\*.*?\*/|\xef\xbb\xbf)*\.version\s", re.DOTALL)
+PARAMS_LIMIT: Final = 32764  # bytes of a kernel's parameters (PTX ISA, section 11.2.1)
+WARP: Final = 32
+
+
+def is_ptx(binary: bytes) -> bool:
+  """Whether a file is the text of a PTX module."""
+  return _PTX.match(binary) is not None
+
+
+@dataclass(frozen=True)
+class PtxKernel:
+  """What a launch has to know of a kernel. `used` are the types that its code has for parameters."""
+  name: str
+  arguments: tuple[Argument, ...]
+  kernarg_size: int
+  group_segment_size: int
+  used: tuple[CType | None, ...] = ()
+
+
+@dataclass(frozen=True)
+class Emulator:
+  """The emulator's parts, handed in: a driver knows no emulator.
+
+  `link` makes a module out of text, `kernel` what a launch has to know of a kernel, `program` its code with variables
+  at an address, `dispatch` a launch, `execute` runs it.
+  """
+  link: Callable[[bytes], Any]
+  kernel: Callable[[Any, str], PtxKernel]
+  program: Callable[[Any, str, int], Any]
+  dispatch: Callable[..., Any]
+  execute: Callable[..., Any]
+
+
+@dataclass(eq=False)
+class PtxModule:
+  """A module in memory: what the linker made, and where its variables are."""
+  linked: Any
+  text: tuple[str, ...]
+  address: int
+  programs: dict[str, Any] = field(default_factory=dict)
+
+
+class PtxProgram(Program):
+  """A kernel of a PTX module, for launches on the emulator."""
+
+  def __init__(self, runtime: BareRuntime, emulator: Emulator, module: PtxModule, name: str) -> None:
+    self.name, self.runtime, self.emulator, self.module = name, runtime, emulator, module
+    self.kernel = emulator.kernel(module.linked, name)
+    program = module.programs.get(name)
+    if program is None: program = module.programs[name] = emulator.program(module.linked, name, module.address)
+    self.program = program
+
+  def __call__(self, buffers: Sequence[Allocation], values: Sequence[int | float], grid: Dim3, block: Dim3,
+               wait: bool = False) -> float | None:
+    raise Unsupported("tensors on", self.runtime.name)
+
+  def launch(self, params: bytes, grid: Dim3, block: Dim3, *, dynamic_lds: int = 0) -> None:
+    """Run with the parameters as bytes, and so much dynamic shared memory."""
+    runtime = self.runtime
+    terms = runtime.agreed.get(threading.get_ident())
+    if runtime.observer is not None or terms is not None and terms.observer is not None:
+      raise Unsupported("checks and reports of", "PTX", where=f"{runtime.name}, kernel {self.name}")
+    if len(params) > PARAMS_LIMIT: raise InvalidArgument(f"{len(params):,} bytes of parameters", where=self.name)
+    memory = runtime.take("params", max(len(params), 16))
+    assert memory.address is not None
+    printed: list[str] = []
+    try:
+      runtime.space.write(memory.address, params)
+      dispatch = self.emulator.dispatch(
+        self.program, grid, block, memory.address, len(params), dynamic_lds,
+        ticker(terms, threading.current_thread() is threading.main_thread(), runtime.timeout_s), printed)
+      with runtime.lock, HELD:
+        try: stats = self.emulator.execute(runtime.space, dispatch)
+        except MachineFault as fault:
+          self._explain(fault, grid, block)
+          raise
+      runtime.executed += stats.instructions
+    except Interrupted as stopped:
+      seconds = runtime.timeout_s if terms is None or terms.seconds is None else terms.seconds
+      if terms is not None: terms.interrupted = stopped
+      raise WaitTimeout(runtime.name, packet=f"kernel {self.name}", seconds=seconds or 0) from None
+    finally:
+      runtime.free(memory)
+      sys.stdout.write("".join(printed))
+
+  def _explain(self, fault: MachineFault, grid: Dim3, block: Dim3) -> None:
+    """Say of a fault which line of the PTX it is, which thread, what memory."""
+    fault.work, fault.kernel = f"kernel {self.name}", self.name
+    if fault.pc is not None:
+      function, line = self.program.place(fault.pc)
+      if line is not None:
+        fault.file, fault.line = "PTX", line.instruction.at[0]
+        fault.source = self.module.text[fault.line - 1].strip() if fault.line <= len(self.module.text) else None
+        if line.loc is not None: fault.calls = (self._source(line.loc),)
+      fault.place = function
+      if fault.caller is not None:
+        name, called = self.program.place(fault.caller)
+        if called is not None:
+          fault.calls = (*fault.calls, f"called by {name} before PTX:{called.instruction.at[0]}")
+      fault.pc = fault.caller = None  # places in an order of the emulator's own
+    if fault.wave is not None:
+      x, y, z = block
+      warps = -(-x * y * z // WARP)
+      number = fault.wave // warps
+      width, height, _ = grid
+      fault.workgroup = number % width, number // width % height, number // (width * height)
+      if fault.lane is not None:
+        thread = fault.wave % warps * WARP + fault.lane
+        fault.facts = (*fault.facts, f"thread {thread % x},{thread // x % y},{thread // (x * y)} of its block")
+    if isinstance(fault, PageFault): fault.memory = self.runtime.near(fault.address or 0)
+
+  def _source(self, loc: tuple[int, int]) -> str:
+    """"add.cu:5", by the module's table of files."""
+    for item in self.module.linked.module.items:
+      words: tuple[str, ...] = getattr(item, "words", ())
+      if getattr(item, "name", "") == "file" and len(words) > 1 and words[0] == str(loc[0]):
+        return f"{words[1].strip(chr(34)).rpartition('/')[2]}:{loc[1]}"
+    return f"line {loc[1]}"
+
+
+def load(runtime: BareRuntime, emulator: Emulator, binary: bytes) -> PtxModule:
+  """Place a module's variables in memory."""
+  linked = emulator.link(binary)
+  address = 0
+  if linked.size:
+    memory = runtime.take("variables", -(-linked.size // PAGE) * PAGE)
+    assert memory.address is not None
+    address = memory.address
+  module = PtxModule(linked, tuple(binary.decode().splitlines()), address)
+  if linked.size:
+    functions = {}
+    if linked.fixups and linked.flats:
+      first = next(iter(linked.flats))
+      functions = emulator.program(linked, first, address).functions
+    runtime.space.write(address, linked.bytes_at(address, functions))
+  return module

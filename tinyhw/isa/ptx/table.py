@@ -1,0 +1,276 @@
+"""The instructions of PTX as rows: which modifiers go together, in which order, and the types of operands.
+
+A row is `opcodes slots ; results : sources ; version target`. A slot is a choice of modifiers (`lo|hi`), optional with
+`?`; `$name` stands for a set below. Operands, a word each: `t` and `u`, the last and the first type of the instruction;
+`w`, twice as wide as `t`; `p`, a predicate; `p|p`, one or two; `q`, a predicate that may be negated; `i`, a constant;
+`@`, an address in the state space of the modifiers; `*` in front, an operand that may be left out; or a type.
+`version` is the PTX that has it, `target` the first sm. Facts: the PTX ISA manual, section 9.7; `tests/isa` holds the
+rows against ptxas, which accepts what they allow and refuses their neighbours.
+"""
+from __future__ import annotations
+
+from typing import Final
+
+SETS: Final = {
+  "int": "u16|u32|u64|s16|s32|s64",
+  "ints": "u32|u64|s32|s64",
+  "bits": "b16|b32|b64",
+  "all": "b16|b32|b64|u16|u32|u64|s16|s32|s64|f32|f64",
+  "memory": "b8|b16|b32|b64|u8|u16|u32|u64|s8|s16|s32|s64|f32|f64",
+  "round": "rn|rz|rm|rp",
+  "compare": "eq|ne|lt|le|gt|ge",
+  "unsigned": "lo|ls|hi|hs",
+  "floats": "eq|ne|lt|le|gt|ge|equ|neu|ltu|leu|gtu|geu|num|nan",
+  "space": "const|global|local|param|param::entry|param::func|shared|shared::cta|shared::cluster",
+  "stores": "global|local|param|param::func|shared|shared::cta|shared::cluster",
+  "scope": "cta|cluster|gpu|sys",
+  "evict": "L1::evict_normal|L1::evict_unchanged|L1::evict_first|L1::evict_last|L1::no_allocate",
+  "evict2": "L2::evict_last|L2::evict_normal|L2::evict_first",
+  "fetch": "L2::64B|L2::128B|L2::256B",
+  "hint": "L2::cache_hint",
+  "sem": "relaxed|acquire|release|acq_rel",
+  "shared": "global|shared|shared::cta|shared::cluster",
+  "wide": "b8|b16|b32|b64|u8|u16|u32|u64|s8|s16|s32|s64|f32|f64|b128",
+}
+
+ROWS: Final = """
+add,sub u16|u32|u64|s16|s64 ; t : t t
+add,sub ?sat s32 ; t : t t
+add u16x2|s16x2 ; t : t t ; 8.0 90
+mul lo|hi $int ; t : t t
+mul wide u16|u32|s16|s32 ; w : t t
+mad lo|hi $int ; t : t t t
+mad hi sat s32 ; t : t t t
+mad wide u16|u32|s16|s32 ; w : t t w
+mul24 lo|hi u32|s32 ; t : t t
+mad24 lo|hi u32|s32 ; t : t t t
+mad24 hi sat s32 ; t : t t t
+sad $int ; t : t t t
+div,rem $int ; t : t t
+abs,neg s16|s32|s64 ; t : t
+min,max u16|u32|u64|s16|s64 ; t : t t
+min,max ?relu s32 ; t : t t
+min,max u16x2 ; t : t t ; 8.0 90
+min,max ?relu s16x2 ; t : t t ; 8.0 90
+popc,clz b32|b64 ; u32 : t
+bfind ?shiftamt $ints ; u32 : t
+fns b32 ; b32 : b32 b32 s32 ; 6.0 30
+brev b32|b64 ; t : t
+bfe $ints ; t : t u32 u32
+bfi b32|b64 ; t : t t u32 u32
+szext clamp|wrap u32|s32 ; t : t u32 ; 7.6 70
+bmsk clamp|wrap b32 ; b32 : u32 u32 ; 7.6 70
+dp4a u32|s32 u32|s32 ; s32 : b32 b32 s32 ; 5.0 61
+dp2a lo|hi u32|s32 u32|s32 ; s32 : b32 b32 s32 ; 5.0 61
+add,sub cc u32|s32|u64|s64 ; t : t t
+addc,subc ?cc u32|s32|u64|s64 ; t : t t
+mad lo|hi cc u32|s32|u64|s64 ; t : t t t
+madc lo|hi ?cc u32|s32|u64|s64 ; t : t t t
+
+testp finite|infinite|number|notanumber|normal|subnormal f32|f64 ; p : t
+copysign f32|f64 ; t : t t
+add,sub,mul ?$round ?ftz ?sat f32 ; t : t t
+add,sub,mul ?$round f64 ; t : t t
+add,sub,mul ?$round ?ftz f32x2 ; t : t t ; 8.6 100
+fma $round ?ftz ?sat f32 ; t : t t t
+fma $round f64 ; t : t t t
+fma $round ?ftz f32x2 ; t : t t t ; 8.6 100
+mad $round ?ftz ?sat f32 ; t : t t t
+mad $round f64 ; t : t t t
+div approx|full ?ftz f32 ; t : t t
+div $round ?ftz f32 ; t : t t
+div $round f64 ; t : t t
+abs,neg ?ftz f32 ; t : t
+abs,neg f64 ; t : t
+min,max ?ftz ?NaN ?xorsign.abs f32 ; t : t t
+min,max ?ftz ?NaN ?abs f32 ; t : t t t ; 8.8 100
+min,max f64 ; t : t t
+rcp,sqrt approx|rn|rz|rm|rp ?ftz f32 ; t : t
+rcp,sqrt $round f64 ; t : t
+rcp approx ftz f64 ; t : t
+rsqrt approx ?ftz f32|f64 ; t : t
+sin,cos,lg2,ex2 approx ?ftz f32 ; t : t
+tanh approx f32 ; t : t ; 7.0 75
+
+add,sub,mul ?rn ?ftz ?sat f16|f16x2 ; t : t t ; 4.2 53
+add,sub,mul ?rn bf16|bf16x2 ; t : t t ; 7.8 90
+fma rn ?ftz ?sat f16|f16x2 ; t : t t t ; 4.2 53
+fma rn ?ftz relu f16|f16x2 ; t : t t t ; 7.0 80
+fma rn ?relu bf16|bf16x2 ; t : t t t ; 7.0 80
+fma rn oob ?relu f16|f16x2|bf16|bf16x2 ; t : t t t ; 8.1 90
+abs,neg ?ftz f16|f16x2 ; t : t ; 6.0 53
+abs,neg bf16|bf16x2 ; t : t ; 7.0 80
+min,max ?ftz ?NaN ?xorsign.abs f16|f16x2 ; t : t t ; 7.0 80
+min,max ?NaN ?xorsign.abs bf16|bf16x2 ; t : t t ; 7.0 80
+tanh approx f16|f16x2 ; t : t ; 7.0 75
+tanh approx bf16|bf16x2 ; t : t ; 7.8 90
+ex2 approx f16|f16x2 ; t : t ; 7.0 75
+ex2 approx ftz bf16|bf16x2 ; t : t ; 7.8 90
+
+set $compare u32|s32|f32 $bits|s16|s32|s64 ; u : t t
+set $compare|$unsigned u32|s32|f32 u16|u32|u64 ; u : t t
+set $floats ?ftz u32|s32|f32 f32 ; u : t t
+set $floats u32|s32|f32 f64 ; u : t t
+set $floats ?ftz u16|s16|u32|s32 f16 ; u : t t ; 4.2 53
+set $floats ?ftz f16 f16 ; u : t t ; 4.2 53
+set $floats u16|s16|u32|s32|bf16 bf16 ; u : t t ; 7.8 90
+set $floats ?ftz f16x2 f16x2 ; u : t t ; 4.2 53
+set $floats bf16x2 bf16x2 ; u : t t ; 7.8 90
+set $compare and|or|xor u32|s32|f32 $bits|s16|s32|s64 ; u : t t q
+set $compare|$unsigned and|or|xor u32|s32|f32 u16|u32|u64 ; u : t t q
+set $floats and|or|xor ?ftz u32|s32|f32 f32 ; u : t t q
+set $floats and|or|xor u32|s32|f32 f64 ; u : t t q
+set $floats and|or|xor ?ftz u16|s16|u32|s32|f16 f16 ; u : t t q ; 4.2 53
+setp eq|ne $bits ; p|p : t t
+setp $compare s16|s32|s64 ; p|p : t t
+setp $compare|$unsigned u16|u32|u64 ; p|p : t t
+setp $floats ?ftz f32 ; p|p : t t
+setp $floats f64 ; p|p : t t
+setp $floats ?ftz f16 ; p|p : t t ; 4.2 53
+setp $floats bf16 ; p|p : t t ; 7.8 90
+setp $floats ?ftz f16x2 ; p|p : t t ; 4.2 53
+setp $floats bf16x2 ; p|p : t t ; 7.8 90
+setp eq|ne and|or|xor $bits ; p|p : t t q
+setp $compare and|or|xor s16|s32|s64 ; p|p : t t q
+setp $compare|$unsigned and|or|xor u16|u32|u64 ; p|p : t t q
+setp $floats and|or|xor ?ftz f32 ; p|p : t t q
+setp $floats and|or|xor f64 ; p|p : t t q
+setp $floats and|or|xor ?ftz f16 ; p|p : t t q ; 4.2 53
+setp $floats and|or|xor bf16 ; p|p : t t q ; 7.8 90
+setp $floats and|or|xor ?ftz f16x2 ; p|p : t t q ; 4.2 53
+setp $floats and|or|xor bf16x2 ; p|p : t t q ; 7.8 90
+selp $all ; t : t t q
+slct $all s32 ; u : u u t
+slct ?ftz $all f32 ; u : u u t
+
+and,or,xor pred|$bits ; t : t t
+not pred|$bits ; t : t
+cnot $bits ; t : t
+lop3 b32 ; t : t t t i
+lop3 and|or b32 ; t|p : t t t i q ; 8.2 70
+shf l|r clamp|wrap b32 ; t : t t u32
+shl $bits ; t : t u32
+shr $bits|$int ; t : t u32
+prmt b32 ?f4e|b4e|rc8|ecl|ecr|rc16 ; t : t t u32
+
+mov pred|$all|b128 ; t : m
+cvt $round f32|f64 u8|u16|u32|u64|s8|s16|s32|s64 ; u : t
+cvt $round f16 u8|u16|u32|u64|s8|s16|s32|s64 ; u : t
+cvt $round sat f16|f32|f64 u8|u16|u32|u64|s8|s16|s32|s64 ; u : t
+cvt ?sat u8|u16|u32|u64|s8|s16|s32|s64 u8|u16|u32|u64|s8|s16|s32|s64 ; u : t
+cvt rni|rzi|rmi|rpi ?ftz ?sat u8|u16|u32|u64|s8|s16|s32|s64 f32 ; u : t
+cvt rni|rzi|rmi|rpi ?sat u8|u16|u32|u64|s8|s16|s32|s64 f16|f64 ; u : t
+cvt rni|rzi|rmi|rpi u8|u16|u32|u64|s8|s16|s32|s64 bf16 ; u : t ; 7.8 90
+cvt ?rni|rzi|rmi|rpi ?ftz ?sat f32 f32 ; u : t
+cvt ?rni|rzi|rmi|rpi ?sat f64 f64 ; u : t
+cvt ?rni|rzi|rmi|rpi ?sat f16 f16 ; u : t
+cvt rni|rzi|rmi|rpi bf16 bf16 ; u : t ; 7.8 90
+cvt $round ?ftz ?sat f32 f64 ; u : t
+cvt $round ?sat f16 f64 ; u : t
+cvt $round ?ftz ?sat f16 f32 ; u : t
+cvt ?ftz ?sat f64 f32 ; u : t
+cvt ?sat f64 f16 ; u : t
+cvt ?ftz ?sat f32 f16 ; u : t
+cvt rn|rz ?relu ?satfinite f16|bf16 f32 ; u : t ; 7.0 80
+cvt rn|rz ?relu ?satfinite f16x2|bf16x2 f32 ; u : t t ; 7.0 80
+cvt ?ftz f32 bf16 ; u : t ; 7.1 80
+cvt f64 bf16 ; u : t ; 7.8 90
+cvt $round bf16 u8|u16|u32|u64|s8|s16|s32|s64|f16|f64 ; u : t ; 7.8 90
+cvt $round f16 bf16 ; u : t ; 7.8 90
+cvt rna ?satfinite tf32 f32 ; b32 : t ; 7.0 80
+cvt rn|rz ?relu tf32 f32 ; b32 : t ; 7.8 90
+cvt rn satfinite ?relu e4m3x2|e5m2x2 f32 ; b16 : t t ; 8.1 89
+cvt rn satfinite ?relu e4m3x2|e5m2x2 f16x2 ; b16 : t ; 8.1 89
+cvt rn ?relu f16x2 e4m3x2|e5m2x2 ; u : b16 ; 8.1 89
+cvt pack sat s16|u16 s32 ; b32 : s32 s32 ; 6.5 72
+cvt pack sat s8|u8|s4|u4|s2|u2 s32 b32 ; b32 : s32 s32 b32 ; 6.5 72
+
+ld ?weak ?$space ?ca|cg|cs|lu|cv ?$evict ?$evict2 ?$fetch ?$hint ?v2|v4|v8 $wide ; t : @
+ld ?weak ?$space ?$evict ?$fetch unified ?$hint ?v2|v4 $wide ; t : @
+ld volatile ?$space ?$fetch ?v2|v4 $wide ; t : @
+ld relaxed|acquire $scope ?$shared ?$evict ?$evict2 ?$fetch ?$hint ?v2|v4|v8 $wide ; t : @ ; 6.0 70
+ld mmio relaxed sys ?global $memory ; t : @ ; 8.2 70
+ld global ?ca|cg|cs nc ?$evict ?$evict2 ?$fetch ?$hint ?v2|v4|v8 $wide ; t : @
+ld ?weak global nc ?$evict ?$evict2 ?$fetch ?$hint ?v2|v4|v8 $wide ; t : @
+ldu ?global ?v2|v4 $memory ; t : @
+st ?weak ?$stores ?wb|cg|cs|wt ?$evict ?$evict2 ?$hint ?v2|v4|v8 $wide ; : @ t
+st volatile ?$stores ?v2|v4 $wide ; : @ t
+st relaxed|release $scope ?$shared ?$evict ?$evict2 ?$hint ?v2|v4|v8 $wide ; : @ t ; 6.0 70
+st mmio relaxed sys ?global $memory ; : @ t ; 8.2 70
+prefetch ?global|local L1|L2 ; : @
+prefetch global L2::evict_last|L2::evict_normal ; : @ ; 7.4 80
+prefetchu L1 ; : @
+cvta ?to const|global|local|shared|param|shared::cta|shared::cluster u32|u64 ; t : t
+isspacep const|global|local|shared|shared::cta|shared::cluster|param ; p : u64
+atom ?$sem ?$scope ?$shared and|or|xor b32|b64 ; t : @ t
+atom ?$sem ?$scope ?$shared exch b32|b64|b128 ; t : @ t
+atom ?$sem ?$scope ?$shared cas b16|b32|b64|b128 ; t : @ t t
+atom ?$sem ?$scope ?$shared add u32|s32|u64|f32|f64 ; t : @ t
+atom ?$sem ?$scope ?$shared inc|dec u32 ; t : @ t
+atom ?$sem ?$scope ?$shared min|max u32|s32|u64|s64 ; t : @ t
+atom ?$sem ?$scope ?$shared add noftz f16|f16x2|bf16|bf16x2 ; t : @ t ; 6.3 70
+red ?relaxed|release ?$scope ?$shared and|or|xor b32|b64 ; : @ t
+red ?relaxed|release ?$scope ?$shared add u32|s32|u64|f32|f64 ; : @ t
+red ?relaxed|release ?$scope ?$shared inc|dec u32 ; : @ t
+red ?relaxed|release ?$scope ?$shared min|max u32|s32|u64|s64 ; : @ t
+red ?relaxed|release ?$scope ?$shared add noftz f16|f16x2|bf16|bf16x2 ; : @ t ; 6.3 70
+
+bra ?uni ; : l
+brx idx ?uni ; : u32 l
+call ?uni ; : c
+ret,exit ?uni ; :
+trap,brkpt ; :
+bar ?cta sync ; : i *u32
+bar ?cta arrive ; : i u32
+bar ?cta red popc u32 ; u32 : i *u32 q
+bar ?cta red and|or pred ; p : i *u32 q
+barrier ?cta sync ?aligned ; : i *u32 ; 6.0 30
+barrier ?cta arrive ?aligned ; : i u32 ; 6.0 30
+barrier ?cta red popc ?aligned u32 ; u32 : i *u32 q ; 6.0 30
+barrier ?cta red and|or ?aligned pred ; p : i *u32 q ; 6.0 30
+bar warp sync ; : b32 ; 6.0 30
+membar cta|gl|sys ; :
+fence ?sc|acq_rel|acquire|release $scope ; : ; 6.0 70
+fence proxy alias|async|async.global|async.shared::cta|async.shared::cluster ; : ; 7.5 70
+fence mbarrier_init release cluster ; : ; 8.0 90
+vote sync all|any|uni pred ; p : q b32 ; 6.0 30
+vote sync ballot b32 ; b32 : q b32 ; 6.0 30
+vote all|any|uni pred ; p : q ; 1.2 12
+vote ballot b32 ; b32 : q ; 2.0 20
+match any sync b32|b64 ; b32 : t b32 ; 6.0 70
+match all sync b32|b64 ; b32|p : t b32 ; 6.0 70
+activemask b32 ; b32 : ; 6.2 30
+redux sync add|min|max u32|s32 ; t : t b32 ; 7.0 80
+redux sync and|or|xor b32 ; t : t b32 ; 7.0 80
+shfl sync up|down|bfly|idx b32 ; b32|p : b32 b32 b32 b32 ; 6.0 30
+shfl up|down|bfly|idx b32 ; b32|p : b32 b32 b32
+elect sync ; b32|p : b32 ; 8.0 90
+nanosleep u32 ; : u32 ; 6.3 70
+pmevent ?mask ; : i
+discard ?global L2 ; : @ i ; 7.4 80
+applypriority ?global L2::evict_normal ; : @ i ; 7.4 80
+createpolicy fractional $evict2|L2::evict_unchanged ?L2::evict_first|L2::evict_unchanged b64 ; b64 : *f32 ; 7.4 80
+griddepcontrol launch_dependents|wait ; : ; 7.8 90
+setmaxnreg inc|dec sync aligned u32 ; : i ; 8.0 90
+stacksave,stackrestore u32|u64 ; t : ; 7.3 52
+alloca u32|u64 ; t : t *i ; 7.3 52
+
+ldmatrix sync aligned m8n8 x1|x2|x4 ?trans ?shared|shared::cta b16 ; v : @ ; 6.5 75
+stmatrix sync aligned m8n8 x1|x2|x4 ?trans ?shared|shared::cta b16 ; : @ v ; 7.8 90
+movmatrix sync aligned m8n8 trans b16 ; b32 : b32 ; 7.8 75
+mma sync aligned m8n8k4 row|col row|col f32|f16 f16 f16 f32|f16 ; v : v v v ; 6.4 70
+mma sync aligned m8n8k4 row col f64 f64 f64 f64 ; v : v v v ; 7.0 80
+mma sync aligned m16n8k8 row col f32|f16 f16 f16 f32|f16 ; v : v v v ; 6.5 75
+mma sync aligned m16n8k16 row col f32|f16 f16 f16 f32|f16 ; v : v v v ; 7.0 80
+mma sync aligned m16n8k8|m16n8k16 row col f32 bf16 bf16 f32 ; v : v v v ; 7.0 80
+mma sync aligned m16n8k4|m16n8k8 row col f32 tf32 tf32 f32 ; v : v v v ; 7.0 80
+mma sync aligned m16n8k4|m16n8k8|m16n8k16 row col f64 f64 f64 f64 ; v : v v v ; 7.8 90
+mma sync aligned m8n8k16|m16n8k16|m16n8k32 row col ?satfinite s32 u8|s8 u8|s8 s32 ; v : v v v ; 6.5 75
+mma sync aligned m8n8k32|m16n8k32|m16n8k64 row col ?satfinite s32 u4|s4 u4|s4 s32 ; v : v v v ; 6.5 75
+mma sync aligned m16n8k32|m16n8k16 row col f32|f16 e4m3|e5m2 e4m3|e5m2 f32|f16 ; v : v v v ; 8.4 89
+mma sync aligned m8n8k128|m16n8k128|m16n8k256 row col s32 b1 b1 s32 xor.popc|and.popc ; v : v v v ; 7.0 75
+cp async ca shared|shared::cta|shared::cluster global ?$hint ?$fetch ; : @ @ i *u32 ; 7.0 80
+cp async cg shared|shared::cta|shared::cluster global ?$hint ?$fetch ; : @ @ i *u32 ; 7.0 80
+cp async commit_group|wait_all ; : ; 7.0 80
+cp async wait_group ; : i ; 7.0 80
+"""

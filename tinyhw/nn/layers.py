@@ -1,0 +1,327 @@
+"""Layers: parameters and a call. Names, shapes, defaults and initial values are PyTorch's."""
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tinyhw.core.errors import InvalidArgument
+from tinyhw.ir.dtype import dtypes
+from tinyhw.nn.statistics import Statistics
+from tinyhw.tensor import Tensor
+
+Sizes = int | Sequence[int]
+
+
+def _uniform(shape: Sequence[int], fan_in: int, device: str | None) -> Tensor:
+  """Uniform in +-1/sqrt(fan_in)."""
+  bound = 1 / math.sqrt(max(fan_in, 1))
+  return Tensor.uniform(tuple(shape), low=-bound, high=bound, device=device, requires_grad=True)
+
+
+def _many(sizes: Sizes, axes: int, what: str) -> tuple[int, ...]:
+  """A size for each axis."""
+  found = (sizes,) * axes if isinstance(sizes, int) else tuple(sizes)
+  if len(found) != axes: raise InvalidArgument(f"{what} {sizes} for {axes} axes")
+  return found
+
+
+class Linear:
+  """`x @ weight.T + bias`: `weight` is (out, in) as in PyTorch, both are uniform in +-1/sqrt(in)."""
+
+  def __init__(self, in_features: int, out_features: int, bias: bool = True, device: str | None = None):
+    self.weight = _uniform((out_features, in_features), in_features, device)
+    self.bias = _uniform((out_features,), in_features, device) if bias else None
+
+  def __call__(self, x: Tensor) -> Tensor:
+    return x.linear(self.weight.transpose(), self.bias)
+
+
+class Bilinear:
+  """`sum x1[i] * weight[k, i, j] * x2[j] + bias[k]`: `weight` is (out, in1, in2)."""
+
+  def __init__(self, in1_features: int, in2_features: int, out_features: int, bias: bool = True,
+               device: str | None = None):
+    self.weight = _uniform((out_features, in1_features, in2_features), in1_features, device)
+    self.bias = _uniform((out_features,), in1_features, device) if bias else None
+
+  def __call__(self, x1: Tensor, x2: Tensor) -> Tensor:
+    y = (x1.unsqueeze(-2) @ self.weight.permute(1, 0, 2).reshape(x1.shape[-1], -1)).reshape(
+      *x1.shape[:-1], self.weight.shape[0], x2.shape[-1])
+    y = (y * x2.unsqueeze(-2)).sum(-1)
+    return y if self.bias is None else y + self.bias
+
+
+class Embedding:
+  """A table of `num_embeddings` vectors of size `embedding_dim`; called with indices it gives their vectors."""
+
+  def __init__(self, num_embeddings: int, embedding_dim: int, device: str | None = None):
+    self.weight = Tensor.glorot_uniform(num_embeddings, embedding_dim, device=device, requires_grad=True)
+
+  def __call__(self, index: Tensor) -> Tensor:
+    return self.weight[index]
+
+
+class Sequential(list[Callable[[Tensor], Tensor]]):
+  """Layers and functions, one after the other: a list that can be called. Its state has PyTorch's names, "0.weight"."""
+
+  def __init__(self, *layers: Callable[[Tensor], Tensor]):
+    for i, layer in enumerate(layers):
+      if not callable(layer): raise InvalidArgument(f"layer {i} is a {type(layer).__name__}, and cannot be called")
+    super().__init__(layers)
+
+  def __call__(self, x: Tensor) -> Tensor:
+    for layer in self: x = layer(x)
+    return x
+
+
+class Dropout:
+  """While training: zeros with probability p, the rest scaled to keep the mean."""
+
+  def __init__(self, p: float = 0.5):
+    if not 0 <= p <= 1: raise InvalidArgument(f"a probability of {p}")
+    self.p = p
+
+  def __call__(self, x: Tensor) -> Tensor: return x.dropout(self.p)
+
+
+class _Conv:
+  """What convolutions share; `axes` are those that the windows move over."""
+
+  axes: int
+
+  def __init__(self, in_channels: int, out_channels: int, kernel_size: Sizes, stride: Sizes, padding: Any,
+               dilation: Sizes, groups: int, bias: bool, device: str | None, transposed: bool):
+    if groups < 1 or in_channels % groups or out_channels % groups:
+      raise InvalidArgument(f"{in_channels} channels to {out_channels} in {groups} groups",
+                            hint="both numbers of channels are multiples of the groups")
+    self.kernel_size = _many(kernel_size, self.axes, "a kernel of")
+    self.stride, self.padding, self.dilation, self.groups = stride, padding, dilation, groups
+    channels = (in_channels, out_channels // groups) if transposed else (out_channels, in_channels // groups)
+    fan_in = channels[1] * math.prod(self.kernel_size)
+    self.weight = _uniform((*channels, *self.kernel_size), fan_in, device)
+    self.bias = _uniform((out_channels,), fan_in, device) if bias else None
+
+  def _check(self, x: Tensor) -> None:
+    if x.ndim != self.axes + 2:
+      raise InvalidArgument(f"{type(self).__name__} of shape {x.shape}",
+                            hint=f"give (batch, channels, {', '.join(['size'] * self.axes)})")
+
+
+class _Forward(_Conv):
+  def __init__(self, in_channels: int, out_channels: int, kernel_size: Sizes, stride: Sizes = 1,
+               padding: Sizes | str = 0, dilation: Sizes = 1, groups: int = 1, bias: bool = True,
+               device: str | None = None):
+    super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, device, False)
+
+  def __call__(self, x: Tensor) -> Tensor:
+    self._check(x)
+    return x.conv2d(self.weight, self.bias, groups=self.groups, stride=self.stride, dilation=self.dilation,
+                    padding=self.padding)
+
+
+class _Transposed(_Conv):
+  def __init__(self, in_channels: int, out_channels: int, kernel_size: Sizes, stride: Sizes = 1, padding: Sizes = 0,
+               output_padding: Sizes = 0, groups: int = 1, bias: bool = True, dilation: Sizes = 1,
+               device: str | None = None):
+    super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, device, True)
+    self.output_padding = output_padding
+
+  def __call__(self, x: Tensor) -> Tensor:
+    self._check(x)
+    return x.conv_transpose2d(self.weight, self.bias, groups=self.groups, stride=self.stride, dilation=self.dilation,
+                              padding=self.padding, output_padding=self.output_padding)
+
+
+class Conv1d(_Forward):
+  """Convolution of (batch, in, length); `weight` is (out, in/groups, kernel)."""
+  axes = 1
+
+
+class Conv2d(_Forward):
+  """Convolution of (batch, in, height, width); `weight` is (out, in/groups, kernel height, kernel width)."""
+  axes = 2
+
+
+class Conv3d(_Forward):
+  """Convolution of (batch, in, depth, height, width)."""
+  axes = 3
+
+
+class ConvTranspose1d(_Transposed):
+  """The gradient of a Conv1d as a layer; `weight` is (in, out/groups, kernel)."""
+  axes = 1
+
+
+class ConvTranspose2d(_Transposed):
+  """The gradient of a Conv2d as a layer; `weight` is (in, out/groups, kernel height, kernel width)."""
+  axes = 2
+
+
+class ConvTranspose3d(_Transposed):
+  """The gradient of a Conv3d as a layer."""
+  axes = 3
+
+
+class LayerNorm:
+  """Mean 0 and variance 1 over the last axes (of sizes `shape`), then scaled by `weight` and moved by `bias`."""
+
+  def __init__(self, shape: Sizes, eps: float = 1e-5, affine: bool = True, device: str | None = None):
+    self.shape = (shape,) if isinstance(shape, int) else tuple(shape)
+    self.eps = eps
+    self.weight = Tensor.ones(self.shape, device=device, requires_grad=True) if affine else None
+    self.bias = Tensor.zeros(self.shape, device=device, requires_grad=True) if affine else None
+
+  def __call__(self, x: Tensor) -> Tensor:
+    if x.shape[-len(self.shape):] != self.shape:
+      raise InvalidArgument(f"layer norm over {self.shape} of a tensor of shape {x.shape}")
+    y = x.layernorm(tuple(range(-len(self.shape), 0)), self.eps)
+    return y if self.weight is None or self.bias is None else y * self.weight + self.bias
+
+
+class LayerNorm2d(LayerNorm):
+  """LayerNorm over the channels of (batch, channels, height, width)."""
+
+  def __call__(self, x: Tensor) -> Tensor: return super().__call__(x.permute(0, 2, 3, 1)).permute(0, 3, 1, 2)
+
+
+class RMSNorm:
+  """`x / sqrt(mean(x**2) + eps)` over the last axis of size `dim`, in float32 at least, times `weight`."""
+
+  def __init__(self, dim: int, eps: float = 1e-6, elementwise_affine: bool = True, device: str | None = None):
+    self.dim, self.eps = dim, eps
+    self.weight = Tensor.ones(dim, device=device, requires_grad=True) if elementwise_affine else None
+
+  def __call__(self, x: Tensor) -> Tensor:
+    if not x.ndim or x.shape[-1] != self.dim:
+      raise InvalidArgument(f"RMS norm over {self.dim} of a tensor of shape {x.shape}")
+    wide = x if x.dtype is dtypes.float64 else x.float()
+    y = (wide * (wide.square().mean(-1, keepdim=True) + self.eps).rsqrt()).cast(x.dtype)
+    return y if self.weight is None else y * self.weight
+
+
+def _channels(x: Tensor, count: int, layer: object) -> None:
+  if x.ndim < 2 or x.shape[1] != count:
+    raise InvalidArgument(f"{type(layer).__name__} of {count} channels of a tensor of shape {x.shape}",
+                          hint="the channels are axis 1")
+
+
+def _scaled(y: Tensor, weight: Tensor | None, bias: Tensor | None) -> Tensor:
+  """`y * weight + bias` along axis 1."""
+  shape = (1, -1, *[1] * (y.ndim - 2))
+  if weight is not None: y = y * weight.reshape(shape)
+  return y if bias is None else y + bias.reshape(shape)
+
+
+class GroupNorm:
+  """Mean 0 and variance 1 over each group of channels (axis 1) and all axes after it."""
+
+  def __init__(self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True,
+               device: str | None = None):
+    if num_groups < 1 or num_channels % num_groups:
+      raise InvalidArgument(f"{num_channels} channels in {num_groups} groups")
+    self.num_groups, self.num_channels, self.eps = num_groups, num_channels, eps
+    self.weight = Tensor.ones(num_channels, device=device, requires_grad=True) if affine else None
+    self.bias = Tensor.zeros(num_channels, device=device, requires_grad=True) if affine else None
+
+  def __call__(self, x: Tensor) -> Tensor:
+    _channels(x, self.num_channels, self)
+    y = x.reshape(x.shape[0], self.num_groups, math.prod(x.shape[1:]) // self.num_groups).layernorm(-1, self.eps)
+    return _scaled(y.reshape(x.shape), self.weight, self.bias)
+
+
+class InstanceNorm(GroupNorm):
+  """Mean 0 and variance 1 over all axes after the channels."""
+
+  def __init__(self, num_features: int, eps: float = 1e-5, affine: bool = True, device: str | None = None):
+    super().__init__(num_features, num_features, eps, affine, device)
+
+
+class BatchNorm:
+  """Mean 0 and variance 1 of each channel (axis 1), then scaled by `weight` and moved by `bias`.
+
+  While training, by the batch's own statistics, which `running_mean` and `running_var` follow: they move by `momentum`
+  of the way, or are the mean of all batches where that is None. Otherwise by these. See `nn.statistics` for when they
+  are computed.
+  """
+
+  def __init__(self, num_features: int, eps: float = 1e-5, affine: bool = True, track_running_stats: bool = True,
+               momentum: float | None = 0.1, device: str | None = None):
+    self.num_features, self.eps, self.momentum = num_features, eps, momentum
+    self.weight = Tensor.ones(num_features, device=device, requires_grad=True) if affine else None
+    self.bias = Tensor.zeros(num_features, device=device, requires_grad=True) if affine else None
+    self.track_running_stats = track_running_stats
+    if track_running_stats:
+      self.running_mean = Tensor.zeros(num_features, device=device).contiguous()
+      self.running_var = Tensor.ones(num_features, device=device).contiguous()
+      self.num_batches_tracked = Tensor.zeros((), device=device, dtype=dtypes.int64).contiguous()
+
+  def __call__(self, x: Tensor) -> Tensor:
+    _channels(x, self.num_features, self)
+    shape = (1, -1, *[1] * (x.ndim - 2))
+    if not Tensor.training and self.track_running_stats: mean, var = self.running_mean, self.running_var
+    else:
+      axes = tuple(i for i in range(x.ndim) if i != 1)
+      mean = x.mean(axes)
+      var = (x - mean.reshape(shape)).square().mean(axes)
+      if Tensor.training and self.track_running_stats:
+        count = x.numel() // self.num_features
+        if count < 2: raise InvalidArgument(f"{type(self).__name__} learns from one value a channel, shape {x.shape}")
+        with Tensor.no_grad(): self._follow(mean.detach(), var.detach() * (count / (count - 1)))
+    y = (x - mean.reshape(shape)) * (var + self.eps).rsqrt().reshape(shape)
+    return _scaled(y, self.weight, self.bias)
+
+  def _follow(self, mean: Tensor, var: Tensor) -> None:
+    kept = (self.running_mean, self.running_var, self.num_batches_tracked)
+    Statistics.settle(kept)
+    self.num_batches_tracked.assign(self.num_batches_tracked + 1)
+    part: Tensor | float = 1 / self.num_batches_tracked.float() if self.momentum is None else self.momentum
+    for t, new in ((self.running_mean, mean), (self.running_var, var)): t.assign(t + part * (new - t))
+    Statistics.wait(kept)
+
+
+BatchNorm1d = BatchNorm2d = BatchNorm3d = BatchNorm
+
+
+class LSTMCell:
+  """One step of an LSTM: (batch, input) and the state (h, c), each (batch, hidden), to the next state.
+
+  Gates are stacked as input, forget, cell, output, in weights of shape (4 * hidden, input or hidden).
+  """
+
+  def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device: str | None = None):
+    self.hidden_size = hidden_size
+    self.weight_ih = _uniform((4 * hidden_size, input_size), hidden_size, device)
+    self.weight_hh = _uniform((4 * hidden_size, hidden_size), hidden_size, device)
+    self.bias_ih = _uniform((4 * hidden_size,), hidden_size, device) if bias else None
+    self.bias_hh = _uniform((4 * hidden_size,), hidden_size, device) if bias else None
+
+  def __call__(self, x: Tensor, hc: tuple[Tensor, Tensor] | None = None) -> tuple[Tensor, Tensor]:
+    if hc is None:
+      zero = Tensor.zeros((x.shape[0], self.hidden_size), device=x.device, dtype=x.dtype)
+      hc = (zero, zero)
+    h, c = hc
+    gates = x.linear(self.weight_ih.transpose(), self.bias_ih) + h.linear(self.weight_hh.transpose(), self.bias_hh)
+    i, f, g, o = (gates[:, n * self.hidden_size:(n + 1) * self.hidden_size] for n in range(4))
+    c = f.sigmoid() * c + i.sigmoid() * g.tanh()
+    return o.sigmoid() * c.tanh(), c
+
+
+class GRUCell:
+  """One step of a GRU: (batch, input) and (batch, hidden) to the next (batch, hidden); gates are reset, update, new."""
+
+  def __init__(self, input_size: int, hidden_size: int, bias: bool = True, device: str | None = None):
+    self.hidden_size = hidden_size
+    self.weight_ih = _uniform((3 * hidden_size, input_size), hidden_size, device)
+    self.weight_hh = _uniform((3 * hidden_size, hidden_size), hidden_size, device)
+    self.bias_ih = _uniform((3 * hidden_size,), hidden_size, device) if bias else None
+    self.bias_hh = _uniform((3 * hidden_size,), hidden_size, device) if bias else None
+
+  def __call__(self, x: Tensor, h: Tensor | None = None) -> Tensor:
+    if h is None: h = Tensor.zeros((x.shape[0], self.hidden_size), device=x.device, dtype=x.dtype)
+    n = self.hidden_size
+    ours = x.linear(self.weight_ih.transpose(), self.bias_ih)
+    theirs = h.linear(self.weight_hh.transpose(), self.bias_hh)
+    r, z = ((ours[:, k * n:(k + 1) * n] + theirs[:, k * n:(k + 1) * n]).sigmoid() for k in range(2))
+    new = (ours[:, 2 * n:] + r * theirs[:, 2 * n:]).tanh()
+    return new + z * (h - new)
