@@ -72,6 +72,15 @@ CASES: dict[str, Case] = {
   "max": (lambda x, w, y, n, z, h: y[:, :n].max(1),) * 2,
   "argmax": (lambda x, w, y, n, z, h: x[:n].argmax(0),) * 2,
   "variance": (lambda x, w, y, n, z, h: x[:n + 1].var(0), lambda x, w, y, n, z, h: x[:n + 1].var(0, ddof=1)),
+  "deviation of few": (lambda x, w, y, n, z, h: x[:n].std(0).isnan().where(-1, x[:n].std(0, correction=0)),
+                       lambda x, w, y, n, z, h: np.full(6, -1) if n == 1 else x[:n].std(0)),
+  "einsum": (lambda x, w, y, n, z, h: Tensor.einsum("ik,jk->ij", x[:n], x[:h]),
+             lambda x, w, y, n, z, h: np.einsum("ik,jk->ij", x[:n], x[:h])),
+  "sorted": (lambda x, w, y, n, z, h: x[:n].sort(0)[0], lambda x, w, y, n, z, h: np.sort(x[:n], 0)),
+  "rolled": (lambda x, w, y, n, z, h: x[:n + 1].roll(1, 0), lambda x, w, y, n, z, h: np.roll(x[:n + 1], 1, 0)),
+  "each twice": (lambda x, w, y, n, z, h: x[:n].repeat_interleave(2, 0),
+                 lambda x, w, y, n, z, h: np.repeat(x[:n], 2, 0)),
+  "identity": (lambda x, w, y, n, z, h: Tensor.eye(n, device=x.device), lambda x, w, y, n, z, h: np.eye(n)),
   "running sum": (lambda x, w, y, n, z, h: x[:n].cumsum(0),) * 2,
   "softmax": (lambda x, w, y, n, z, h: x[:n].softmax(0), lambda x, w, y, n, z, h: softmax(x[:n], 0)),
   "softmax beside": (lambda x, w, y, n, z, h: x[:n].softmax(-1), lambda x, w, y, n, z, h: softmax(x[:n], -1)),
@@ -262,7 +271,8 @@ def test_without_a_value() -> None:
   (lambda x: x[N], r"whether tensor_n < 10 depends on the value"),
   (lambda x: Tensor.rand(N, 3), r"random numbers of shape \(tensor_n, 3\), which launches decide; draw the most"),
   (lambda x: x.shrink(((0, N + 5), (0, 6))), r"whether tensor_n \+ 5 <= 10 depends on"),
-  (lambda x: Tensor.linspace(0, 1, N), "an int is needed here"),
+  (lambda x: x[:N].chunk(2), "an int is needed here"),
+  (lambda x: x[:N].diagonal(), r"whether tensor_n > 6 depends on the value of tensor_n"),
 ])
 def test_what_is_refused(use: Callable[[Tensor], Any], words: str) -> None:
   bind(5, 2, 2)

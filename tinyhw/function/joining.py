@@ -195,7 +195,7 @@ class Joining(Movement):
     axis = self._axis(axis)
     if not self.shape: raise InvalidShape("a tensor of shape () has no axis to split")
     total = self.shape[axis]
-    if isinstance(sizes, int):
+    if isinstance(sizes, (int, Size)):
       if sizes < 0 or sizes == 0 and total: raise InvalidShape(f"pieces of {sizes} along axis {axis}")
       lengths = [min(sizes, total - i) for i in range(0, total, sizes)] if total else [0]
     else: lengths = list(sizes)

@@ -133,7 +133,7 @@ class Reduction(Indexing):
     total = apart.square().sum(axis, keepdim)
     if isinstance(count, Size) and lowest(count) < 1:
       there = self._operand(count) > 0
-      found = there.where(total / there.where(count, 1), math.nan)
+      found = there.where(total / there.where(self._operand(count), 1), math.nan)
     else:
       found = total / count if count > 0 else total * (math.nan if self._count(axis) <= (correction or 0) else math.inf)
     return found, middle if keepdim else middle._without(chosen)

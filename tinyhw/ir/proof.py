@@ -75,10 +75,12 @@ class Polynomialize:
 
 
 def _atoms(p: Polynomial) -> Iterable[UOp]:
-  """Counters first, the last axis first of all; then what is made of Variables; Variables last."""
+  """Counters first, the last axis first of all; then what is made of Variables, the largest first, for others may be
+  inside of it; Variables last."""
   def rank(a: UOp) -> tuple[int, int, tuple[int, str, bytes]]:
     if a.op is Ops.RANGE: return 0, -int(a.arg.axis), order(a)
-    return (3 if a.op is Ops.DEFINE_VAR else 1 if a.op is Ops.SPECIAL else 2), 0, order(a)
+    if a.op is Ops.SPECIAL or a.op is Ops.DEFINE_VAR: return (1 if a.op is Ops.SPECIAL else 3), 0, order(a)
+    return 2, -len(a.toposort()), order(a)
   return sorted({f for m in p for f in m}, key=rank)
 
 

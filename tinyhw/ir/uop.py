@@ -354,7 +354,7 @@ class UOp:
   def special(name: str, size: int) -> UOp:
     """A hardware index."""
     if (end := getattr(size, "node", None)) is None: return UOp(Ops.SPECIAL, dtypes.index, (), SpecialArg(name, size))
-    return UOp(Ops.SPECIAL, dtypes.index, (end,), SpecialArg(name, int(end.vmax)))
+    return UOp(Ops.SPECIAL, dtypes.index, (end,), SpecialArg(name, size.high))  # type: ignore[attr-defined]  # a Size
 
   def const_like(self, value: Scalar) -> UOp:
     """A constant of this node's dtype and shape."""
