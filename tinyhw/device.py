@@ -432,7 +432,7 @@ def debug_level() -> int:
 
 def refuse_planned_variables() -> None:
   """Raise Unsupported for a variable that is reserved and has no effect yet, so that none is ignored in silence."""
-  for name in ("BEAM", "PROFILE", "VIZ"):
+  for name in ("BEAM",):
     if os.environ.get(name, "") not in ("", "0"):
       raise Unsupported("environment variable", name, hint="it is planned and does nothing yet: unset it")
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import struct
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
 from tinyhw.core.errors import InvalidArgument, InvalidType
@@ -17,8 +18,8 @@ from tinyhw.drive.base import host_memory
 from tinyhw.engine import watch
 from tinyhw.engine.buffer import buffer_of, from_host, new_node
 from tinyhw.engine.realize import copied, home, lost_below, memory_of, placed, realize, realize_nodes
-from tinyhw.function.chance import Chance
 from tinyhw.function.core import ConstType, TensorBase, grad_enabled, living
+from tinyhw.function.decomposition import Decomposition
 from tinyhw.gradient import carries_gradient, gradients
 from tinyhw.ir import semantics
 from tinyhw.ir.dtype import DType, dtypes
@@ -27,7 +28,11 @@ from tinyhw.ir.size import Size, scalar, worth
 from tinyhw.ir.uop import UOp
 
 if TYPE_CHECKING:
+  from collections.abc import Sequence
+
   import numpy as np
+
+  from tinyhw.engine.shard import Sharded
   NDArray = np.ndarray[Any, np.dtype[Any]]
 
 DTypeLike = DType | str | None
@@ -38,7 +43,22 @@ def _dtype(dtype: DTypeLike) -> DType | None:
   return dtypes.named(dtype) if isinstance(dtype, str) else dtype
 
 
-class Tensor(Chance):
+def _changing(name: str) -> Callable[..., Tensor]:
+  """The function that gives a tensor the value of another function of it."""
+  def changed(self: Tensor, *args: Any, **kwargs: Any) -> Tensor: return self._in_place(name, args, kwargs)
+  changed.__name__, changed.__qualname__ = f"{name}_", f"Tensor.{name}_"
+  changed.__doc__ = f"Assigns `{name}` of this to this."
+  return changed
+
+
+_ARITHMETIC = ("add", "sub", "mul", "div", "pow", "mod", "fmod")
+_ONE = ("neg", "abs", "exp", "log", "sqrt", "rsqrt", "reciprocal", "sigmoid", "tanh", "relu", "floor", "ceil", "round")
+_CHOICE = ("clamp", "clip", "masked_fill", "lerp", "addcmul", "addcdiv", "scatter", "scatter_add", "index_add",
+           "index_fill",
+           "dropout")
+
+
+class Tensor(Decomposition):
   """A value of some shape and dtype on a device.
 
   `data` is a number, nested lists, a NumPy array or scalar, bytes (dtype uint8 unless told), a Variable, another
@@ -169,6 +189,11 @@ class Tensor(Chance):
     name = Device.canonicalize(device)
     return self if name == self.device else self._derive(copied(self.uop, name))
 
+  def shard(self, devices: Sequence[str], axis: int | None = None) -> Sharded:
+    """The value on several devices: cut along an axis, a part on each; without an axis a copy on each."""
+    from tinyhw.engine.shard import shard
+    return shard(self, devices, axis)
+
   def detach(self) -> Tensor:
     """The value without its history: no gradient goes through."""
     return Tensor._wrap(self.uop.detach())
@@ -191,6 +216,28 @@ class Tensor(Chance):
     # CONTIGUOUS: the value gets memory of its own, a parameter is never one node with a constant or another tensor.
     self.uop = other.uop.detach().contiguous() if self.is_leaf else other.uop.contiguous()
     return self
+
+  def _in_place(self, name: str, args: Any, kwargs: Any) -> Tensor:
+    found = getattr(type(self), name)(self, *args, **kwargs)
+    same = found.dtype.is_float and self.dtype.is_float or found.dtype.is_int and self.dtype.is_int
+    return self.assign(found.cast(self.dtype) if same else found)
+
+  def copy_(self, other: Any) -> Tensor:
+    """The other's value, cast to this dtype and broadcast."""
+    value = other if isinstance(other, Tensor) else Tensor(other, device=self.device)
+    return self.assign(value.to(self.device).cast(self.dtype))
+  def fill_(self, value: ConstType) -> Tensor:
+    """One number for each element."""
+    return self.assign(self.full_like(value))
+  def zero_(self) -> Tensor:
+    """Zero for each element."""
+    return self.fill_(0)
+
+  add_, sub_, mul_, div_, pow_, remainder_, fmod_ = map(_changing, _ARITHMETIC)
+  neg_, abs_, exp_, log_, sqrt_, rsqrt_, reciprocal_ = map(_changing, _ONE[:7])
+  sigmoid_, tanh_, relu_, floor_, ceil_, round_ = map(_changing, _ONE[7:])
+  clamp_, clip_, masked_fill_, lerp_, addcmul_, addcdiv_ = map(_changing, _CHOICE[:6])
+  scatter_, scatter_add_, index_add_, index_fill_, dropout_ = map(_changing, _CHOICE[6:])
 
   def replace(self, other: Tensor) -> Tensor:
     """Become the other tensor's value, whatever its shape."""

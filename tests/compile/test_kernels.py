@@ -158,6 +158,13 @@ def test_any_options_keep_the_result(data: st.DataObject, name: str, target: str
   check([output], memory, target, kernel.opts)
 
 
+def test_two_axes_of_one_sum_are_no_lanes_both() -> None:
+  """Also where what is summed does not move along one of them."""
+  ast = schedule([CASES["repeated"][0]]).items[0].ast
+  with pytest.raises(InvalidArgument, match="lanes along another axis"):
+    compile_kernel(ast, HOST, [Opt(OptKind.VECTOR, 0, 2), Opt(OptKind.VECTOR, 1, 2)])
+
+
 @pytest.mark.parametrize("target", sorted(ON))
 @pytest.mark.parametrize("name", sorted(CASES))
 def test_without_options(name: str, target: str, monkeypatch: pytest.MonkeyPatch) -> None:

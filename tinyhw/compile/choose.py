@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import math
 
-from tinyhw.compile import lanes
+from tinyhw.compile import lanes, matrix
 from tinyhw.compile.kernel import Kernel
 from tinyhw.compile.program import Opt, OptKind
 from tinyhw.ir.dtype import PtrDType
@@ -21,6 +21,7 @@ def heuristic(kernel: Kernel) -> None:
   """Applies options that suit most kernels of the target."""
   renderer = kernel.renderer
   if renderer.lanes and lanes.heuristic(kernel): return
+  if renderer.units and _matrix(kernel): return
   tiled = _tile(kernel) if renderer.tile > 1 else False
   if renderer.local and not tiled: _group(kernel)
   if renderer.vector_bytes:
@@ -33,6 +34,18 @@ def _try(kernel: Kernel, kind: OptKind, axis: UOp, amount: int) -> bool:
   if amount < 2: return False
   try: kernel.apply(Opt(kind, int(axis.arg.axis), amount))
   except ValueError: return False
+  return True
+
+
+def _matrix(kernel: Kernel) -> bool:
+  """A product that a matrix unit computes: each wave has some blocks of it, so that a load serves several."""
+  found = matrix.find(kernel)
+  if isinstance(found, str): return False
+  kernel.apply(Opt(OptKind.TC, int(found.steps.arg.axis)))
+  _try(kernel, OptKind.UPCAST, found.rows, divisor(kernel.left(found.rows), 4))
+  _try(kernel, OptKind.UPCAST, found.columns, divisor(kernel.left(found.columns), 2))
+  waves = 4 if kernel.renderer.max_block >= 4 * found.unit.lanes else 1
+  _try(kernel, OptKind.LOCAL, found.rows, divisor(kernel.left(found.rows), waves))
   return True
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from tinyhw.compile.choose import heuristic
 from tinyhw.compile.expand import expand, fuse_multiply_add, group_reductions, vectorize
@@ -14,10 +14,12 @@ from tinyhw.compile.linearize import linearize
 from tinyhw.compile.lower import lower
 from tinyhw.compile.program import Dim3, Estimates, Opt, ProgramSpec
 from tinyhw.compile.render.base import Renderer
+from tinyhw.compile.units import unit_named
 from tinyhw.compile.widen import widen
 from tinyhw.ir.dtype import PtrDType
 from tinyhw.ir.size import from_node, highest
 from tinyhw.ir.spec import check_kernel, check_linear
+from tinyhw.ir.stages import stage
 from tinyhw.ir.uop import GroupOp, Ops, UOp
 
 _KEPT = 4096          # programs in memory; the oldest go first
@@ -26,7 +28,11 @@ _programs: dict[tuple[UOp, str, tuple[Opt, ...] | None], ProgramSpec] = {}
 
 def optimize(ast: UOp, renderer: Renderer, opts: Sequence[Opt] | None = None) -> Kernel:
   """The lowered kernel with options applied: the given ones, or those of the heuristic (none when NOOPT is set)."""
-  kernel = Kernel(legalize(lower(ast), renderer), renderer)
+  stage("kernel", ast)
+  lowered = lower(ast)
+  stage("lowered", lowered)
+  kernel = Kernel(legalize(lowered, renderer), renderer)
+  stage("legalized", kernel.sink)
   if opts is not None:
     for opt in opts: kernel.apply(opt)
   elif os.environ.get("NOOPT", "0") in ("", "0"): heuristic(kernel)
@@ -36,9 +42,17 @@ def optimize(ast: UOp, renderer: Renderer, opts: Sequence[Opt] | None = None) ->
 def linear_program(kernel: Kernel) -> tuple[tuple[UOp, ...], Dim3, Dim3]:
   """(linear program, grid, block) of an optimized kernel."""
   sink, grid, block = kernel.build()
-  sink = vectorize(expand(widen(group_reductions(sink))), kernel.renderer)
-  if kernel.renderer.fused: sink = fuse_multiply_add(sink)
-  return linearize(sink), grid, block
+  stage("axes split by the options", sink)
+  steps: list[tuple[str, Callable[[UOp], UOp]]] = [
+    ("reductions grouped", group_reductions), ("widened", widen), ("expanded", expand),
+    ("vectors", lambda s: vectorize(s, kernel.renderer))]
+  if kernel.renderer.fused: steps.append(("multiply-adds fused", fuse_multiply_add))
+  for name, step in steps:
+    sink = step(sink)
+    stage(name, sink)
+  linear = linearize(sink)
+  stage("linear program", linear)
+  return linear, grid, block
 
 
 def kernel_name(kernel: Kernel) -> str:
@@ -58,6 +72,9 @@ def estimate(uops: Sequence[UOp], grid: Dim3, block: Dim3) -> Estimates:
   for u in uops:
     if u.op is Ops.RANGE: trips *= int(u.src[0].vmax)        # at most, where launches decide it
     elif u.op is Ops.ENDRANGE: trips //= int(u.src[0].src[0].vmax)
+    elif u.op is Ops.WMMA:
+      unit = unit_named(u.arg)
+      ops += trips * 2 * unit.size**3 // unit.lanes
     elif u.op in GroupOp.ALU and u not in indexing: ops += trips * (2 if u.op is Ops.MULACC else 1)
   touched = sum(u.dtype.size * u.dtype.base.itemsize for u in uops
                 if u.op is Ops.DEFINE_GLOBAL and isinstance(u.dtype, PtrDType))

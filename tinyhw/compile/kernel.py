@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
+from tinyhw.compile import matrix
 from tinyhw.compile.program import Dim3, Opt, OptKind
 from tinyhw.compile.render.base import Renderer
 from tinyhw.compile.schedule import identity_element
@@ -29,9 +30,10 @@ _INNER = (Axis.REDUCE, Axis.UNROLL, Axis.UPCAST, Axis.VECTOR)
 
 @dataclass
 class Part:
-  """Some steps of an axis and how they are done."""
+  """Some steps of an axis and how they are done. `lane` > 0: work-item i of a wave does step i // lane % size."""
   size: int
   kind: Axis
+  lane: int = 0
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,7 @@ class Kernel:
   opts: list[Opt] = field(default_factory=list)
   packed: list[UOp] = field(default_factory=list)     # INDEXes of operands that are copied to local memory first
   locals: bool = True                                 # False after NOLOCALS
+  unit_product: matrix.Product | None = None          # what a matrix unit computes
 
   def __post_init__(self) -> None:
     nodes = self.sink.toposort()
@@ -108,6 +111,7 @@ class Kernel:
     elif opt.kind is OptKind.SWAP: self._swap(opt)
     elif opt.kind is OptKind.PADTO: self._pad(opt)
     elif opt.kind is OptKind.PACK: self._pack(opt)
+    elif opt.kind is OptKind.TC: self.unit_product = matrix.fitting(self, opt)
     else: self._split(opt)
     self.opts.append(opt)
 
@@ -195,7 +199,8 @@ class Kernel:
       if not renderer.pool: raise _refusal(opt, f"target {renderer.target} has no threads of its own")
       if self.taken(axis, Axis.GLOBAL) > 1: raise _refusal(opt, "the axis is shared among threads already")
     elif opt.kind is OptKind.VECTOR: self._check_vector(opt, axis)
-    elif self.product(Axis.UPCAST, Axis.UNROLL) * opt.amount > _MAX_UNROLLED:
+    elif self.product(Axis.UPCAST, Axis.UNROLL) * opt.amount > _MAX_UNROLLED * (
+        self.unit_product.unit.results * self.unit_product.unit.size if self.unit_product is not None else 1):
       raise _refusal(opt, f"a thread would unroll more than {_MAX_UNROLLED} steps")
 
   def _check_vector(self, opt: Opt, axis: UOp) -> None:
@@ -204,7 +209,8 @@ class Kernel:
       raise _refusal(opt, f"target {self.renderer.target} has {self.renderer.lanes or 'no'} lanes")
     if len(self.parts[axis]) > 1: raise _refusal(opt, "lanes are the innermost part of an axis: they come first")
     others = {r for r, parts in self.parts.items() if any(p.kind is Axis.VECTOR for p in parts)}
-    if any(axis in u.ranges and u.ranges & others for u in self.sink.toposort()):
+    if any(axis in near and near & others for u in self.sink.toposort()
+           for near in (u.ranges, frozenset(u.src[1:] if u.op is Ops.REDUCE else ()))):
       raise _refusal(opt, "values have lanes along another axis already")
 
   def local_bytes(self) -> int:
@@ -218,6 +224,7 @@ class Kernel:
     """(the graph with split axes, grid, block). Output axes are SPECIALs where the target has threads; upcast, unrolled
     and grouped parts are RANGEs of those kinds."""
     made: dict[UOp, list[UOp]] = {r: [] for r in self.parts}
+    wave = self.unit_product.unit.lanes if self.unit_product is not None else 1
     spread: list[tuple[UOp, int, int]] = []              # (axis, part, size) of workgroups, in order
     items: list[tuple[UOp, int, int]] = []
     number = max((int(r.arg.axis) for r in self.parts), default=-1) + 1
@@ -227,23 +234,31 @@ class Kernel:
         number += 1
         if part.size == 1: continue
         if part.kind is (Axis.LOOP if self.renderer.threads else Axis.GLOBAL): spread.append((r, i, part.size))
-        if part.kind is Axis.LOCAL: items.append((r, i, part.size))
+        if part.lane: made[r][-1] = simplify(UOp.special("lidx0", wave) // part.lane % part.size)
+        elif part.kind is Axis.LOCAL: items.append((r, i, part.size))
     grid = self._assign(spread, "gidx", made, 0 if self.renderer.threads else 2)
     grouped = math.prod(p.size for parts in self.parts.values() for p in parts if p.kind is Axis.GROUP)
-    block = self._assign(items, "lidx", made, 1 if grouped > 1 else 0)
-    if grouped > 1: block = (grouped, *block[:2])
+    first = max(grouped, wave)
+    block = self._assign(items, "lidx", made, 1 if first > 1 else 0)
+    if first > 1: block = (first, *block[:2])
     whole: dict[UOp, UOp] = {}
-    gates: dict[UOp, UOp] = {}
     for r, parts in self.parts.items():
       total, inner = UOp.const(dtypes.index, 0), 1
       for part, u in reversed(list(zip(parts, made[r]))):
         total, inner = total + u * inner, inner * part.size
       whole[r] = simplify(total)
-      if inner != from_node(r.src[0]): gates[r] = simplify(whole[r] < r.src[0])
-    done = _substituted(self.sink, whole, made, gates, self._clamped(whole, gates))
+    gates = {r: simplify(whole[r] < r.src[0]) for r in self.uneven()}
+    product = self.unit_product
+    if product is not None: whole[product.reduction] = matrix.RESULT
+    done = substituted(self.sink, whole, made, gates, self._clamped(whole, gates))
     sink = done[self.sink]
+    if product is not None: sink = matrix.joined(self, product, sink, made, whole)
     if self.packed: sink = self._with_copies(sink, [done[index] for index in self.packed], made, number)
     return sink, grid, block
+
+  def uneven(self) -> list[UOp]:
+    """The axes whose parts are more than there are steps."""
+    return [r for r, parts in self.parts.items() if math.prod(p.size for p in parts) != from_node(r.src[0])]
 
   def _clamped(self, whole: dict[UOp, UOp], gates: dict[UOp, UOp]) -> dict[UOp, UOp]:
     """Output axes that a processor's loads follow up to their end and then stay there: what is computed beyond is not
@@ -304,10 +319,10 @@ def _at(u: UOp, whole: dict[UOp, UOp], clamped: dict[UOp, UOp], known: dict[UOp,
 def _refusal(opt: Opt, why: str) -> InvalidArgument: return InvalidArgument(f"{opt}: {why}")
 
 
-def _substituted(sink: UOp, whole: dict[UOp, UOp], made: dict[UOp, list[UOp]], gates: dict[UOp, UOp],
+def substituted(sink: UOp, whole: dict[UOp, UOp], made: dict[UOp, list[UOp]], gates: dict[UOp, UOp],
                  clamped: dict[UOp, UOp]) -> dict[UOp, UOp]:
   """Each node, with its axes split. Loads at `clamped` axes need no gate for these."""
-  stored = {u.src[0] for u in sink.src}
+  stored = {u.src[0] for u in sink.src if u.op is Ops.STORE}
   inside: dict[UOp, UOp] = {}
   done: dict[UOp, UOp] = {}
   simplified: dict[UOp, UOp] = {}

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from tinyhw.compile.fold import fold_picks
 from tinyhw.core.errors import Unsupported
 from tinyhw.ir.dtype import dtypes
 from tinyhw.ir.shape import ShapeTracker, move_indices
@@ -174,4 +175,4 @@ def lower(ast: UOp) -> UOp:
     view, value = store.src
     indices = tuple(state.ranges(view.shape, Axis.LOOP))
     stores.append(state.view(view, indices, TRUE).store(state.value(value, indices)))
-  return merge_axes(simplify(UOp.sink(*stores)))
+  return merge_axes(simplify(fold_picks(simplify(UOp.sink(*stores)))))

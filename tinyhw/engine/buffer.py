@@ -15,6 +15,7 @@ from tinyhw.core.errors import InvalidArgument, ValueLost
 from tinyhw.core.locks import TABLES, shared_lock
 from tinyhw.device import Device, OpenDevice
 from tinyhw.drive.base import host_memory
+from tinyhw.engine.profile import span
 from tinyhw.ir.dtype import DType
 from tinyhw.ir.ops import Ops
 from tinyhw.ir.size import highest, worth
@@ -111,7 +112,7 @@ class Buffer:
     if data.nbytes != self.filled: raise InvalidArgument(f"{data.nbytes} bytes for a buffer of {self.filled}")
     self.overwritten()
     runtime, allocation = self._runtime()
-    runtime.copyin(allocation, data.cast("B"))
+    with span("copy", f"copy to {self.device}", bytes=data.nbytes): runtime.copyin(allocation, data.cast("B"))
     self.written()
     return self
 
@@ -120,7 +121,7 @@ class Buffer:
     if data.nbytes != self.filled:
       raise InvalidArgument(f"{self.filled} bytes of a buffer for {data.nbytes} bytes of host memory")
     runtime, allocation = self._runtime()
-    runtime.copyout(data.cast("B"), allocation)
+    with span("copy", f"copy from {self.device}", bytes=data.nbytes): runtime.copyout(data.cast("B"), allocation)
     return data
 
   def copy_from(self, source: Buffer) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 
 from tinyhw.device import Device
 from tinyhw.engine.buffer import Buffer, new_node
+from tinyhw.engine.profile import span
 from tinyhw.engine.run import Kernel, Step, kernels_for
 from tinyhw.ir.dtype import DType
 from tinyhw.ir.ops import GroupOp, Ops
@@ -155,7 +156,7 @@ def planned(graph: Outline) -> Planned:
   """The schedule for graphs of this outline."""
   key = graph.key
   if (known := _planned.get(key)) is not None: return known
-  made = _plan(graph)
+  with span("schedule", "schedule", nodes=len(graph.rows)): made = _plan(graph)
   if len(graph.rows) <= _LONGEST:
     while len(_planned) >= KEPT: _planned.pop(next(iter(_planned), None), None)
     _planned[key] = made

@@ -5,7 +5,7 @@ elements, in row-major order (`home`); views are nodes above it, which have no m
 through the one below (`placed`), unless they were computed themselves. So a view can never be taken for its base.
 
 A realized node that a gradient may still be asked through stays in its tensor's history; later schedules read its
-memory instead of computing it again (`in_memory`).
+memory instead of computing it again (`planned.outline`).
 """
 from __future__ import annotations
 
@@ -69,20 +69,6 @@ def placed(node: UOp) -> UOp | None:
   return result
 
 
-def in_memory(roots: Iterable[UOp]) -> list[UOp]:
-  """The nodes, where what was realized in or below them is read from memory."""
-  nodes = list(roots)
-  if not len(_homes): return nodes
-  known: dict[UOp, UOp] = {}
-  def open_(node: UOp) -> bool:
-    if node.op is Ops.BUFFER or (found := _own_home(node)) is None: return True
-    known[node] = found.reshape(node.shape)
-    return False
-  sink = UOp.sink(*nodes)
-  sink.toposort(open_)
-  return list(sink.substitute(known).src) if known else nodes
-
-
 def realize_nodes(nodes: Iterable[UOp]) -> None:
   """Compute the nodes into memory, and remember it as theirs. Views of memory are left as they are."""
   wanted = [n for n in dict.fromkeys(nodes) if n.size and placed(n) is None]
@@ -134,8 +120,16 @@ def lost(found: UOp) -> bool:
 
 def lost_below(node: UOp) -> Buffer | None:
   """A buffer that the value needs and that went with its device, if there is one."""
-  buffers = (buffer_of(u) for u in in_memory([node])[0].toposort() if u.op is Ops.BUFFER)
-  return next((b for b in buffers if b.lost), None)
+  seen: set[UOp] = set()
+  stack = [node]
+  while stack:
+    u = stack.pop()
+    if u in seen: continue
+    seen.add(u)
+    if u.op is Ops.BUFFER:
+      if (found := buffer_of(u)).lost: return found
+    elif _own_home(u) is None: stack.extend(u.src)
+  return None
 
 
 def forget(buffers: set[Buffer]) -> None:

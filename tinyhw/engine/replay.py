@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from tinyhw.device import OpenDevice, debug_level
+from tinyhw.device import OpenDevice
 from tinyhw.drive.base import Launch, Runner
 from tinyhw.engine.buffer import Buffer
 from tinyhw.engine.run import Step, run, shown
@@ -64,7 +64,7 @@ class Replay:
     memory = self._memory.copy()
     for known, buffer in swap.items():
       if (place := self._number.get(known)) is not None: memory[place] = buffer
-    if shown() or debug_level() >= 2:
+    if shown():
       return run([Step.of(s.kernel, tuple([memory[k] for k in places]))
                   for s, places in zip(self._steps, self._places)])
     allocations = [b.allocation for b in memory]

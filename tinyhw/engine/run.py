@@ -10,11 +10,12 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tinyhw.device import Device, OpenDevice, debug_level
-from tinyhw.engine import watch
+from tinyhw.engine import viz, watch
 from tinyhw.engine.buffer import Buffer
+from tinyhw.engine.profile import PROFILE, span, wants
 from tinyhw.ir.size import Values
 from tinyhw.ir.uop import UOp
 from tinyhw.variable import bound_value
@@ -67,12 +68,10 @@ class Step:
     self.buffers[0].written()
 
   def run_loudly(self, level: int) -> None:
-    """Run it, wait, and print how long it took."""
-    if self.kernel is None:
-      start = time.perf_counter()
-      self.buffers[0].copy_from(self.buffers[1])
-      seconds, sizes, ops, moved = time.perf_counter() - start, "", 0, self.buffers[0].nbytes
-      what = f"copy from {self.buffers[1].device}"
+    """Run it, wait, and say how long it took: print it, or put it into the profile."""
+    start = time.perf_counter()
+    what, seconds = f"copy from {self.buffers[1].device}" if self.kernel is None else self.kernel.spec.name, None
+    if self.kernel is None: self.buffers[0].copy_from(self.buffers[1])
     else:
       spec = self.kernel.spec
       self.buffers[0].overwritten()
@@ -80,8 +79,26 @@ class Step:
       grid, seconds = self.grid, 0.0
       if 0 not in grid: seconds = self.kernel.program(allocations, self.values, grid, spec.block, wait=True) or 0.0
       self.buffers[0].written()
-      what, sizes = spec.name, f"{_times(grid)} x {_times(spec.block)}"
-      ops, moved = spec.estimates.ops, spec.estimates.bytes
+    stop = time.perf_counter()
+    if wants(): self._profiled(what, (start, stop), seconds)
+    if viz.wants() and self.kernel is not None: viz.VIZ.ran(self.kernel.spec, seconds or 0.0)
+    if level >= 2: self._print(what, stop - start if seconds is None else seconds, level)
+
+  def _profiled(self, what: str, host: tuple[float, float], seconds: float | None) -> None:
+    own, facts = None, dict[str, Any]()
+    if self.kernel is not None and seconds is not None:
+      spec, interval = self.kernel.spec, self.kernel.device.runtime.interval()
+      own = interval if interval is not None and interval[1] - interval[0] == seconds else None  # another thread's
+      facts = {"grid": _times(self.grid), "block": _times(spec.block), "operations": spec.estimates.ops,
+               "bytes": spec.estimates.bytes}
+    else: facts = {"bytes": self.buffers[0].nbytes}
+    PROFILE.kernel(self.buffers[0].device, what, host, own, facts)
+
+  def _print(self, what: str, seconds: float, level: int) -> None:
+    ops, moved, sizes = 0, self.buffers[0].nbytes, ""
+    if self.kernel is not None:
+      spec = self.kernel.spec
+      ops, moved, sizes = spec.estimates.ops, spec.estimates.bytes, f"{_times(self.grid)} x {_times(spec.block)}"
     counters.steps += 1
     counters.seconds += seconds
     rate = f"{ops / seconds * 1e-9:8.2f} GFLOPS {moved / seconds * 1e-9:8.2f} GB/s" if seconds else ""
@@ -118,12 +135,23 @@ def _compiled(ast: UOp, opened: OpenDevice) -> Kernel:
     kernels = opened.kernels
     if (found := kernels.get(ast)) is not None: return found
     start = time.perf_counter()
-    spec = program_of(ast, opened.renderer)
-    kernel = Kernel(spec, opened.runtime.load(spec.binary, spec.name), opened)
+    with span("compile", "compile", device=opened.name):
+      if viz.wants():
+        with viz.VIZ.compiling(opened.name, opened.renderer) as page:
+          spec = page.spec = compile_anew(ast, opened.renderer)
+      else: spec = program_of(ast, opened.renderer)
+    with span("compile", f"load {spec.name}"):
+      kernel = Kernel(spec, opened.runtime.load(spec.binary, spec.name), opened)
     if (level := debug_level()) >= 4: _show(spec, ast, level, time.perf_counter() - start)
     while len(kernels) >= CACHED_KERNELS: del kernels[next(iter(kernels))]
     kernels[ast] = kernel
     return kernel
+
+
+def compile_anew(ast: UOp, renderer: Renderer) -> ProgramSpec:
+  """The program of a kernel graph, compiled where this process has not done so yet."""
+  from tinyhw.compile import compile_kernel
+  return compile_kernel(ast, renderer)
 
 
 def program_of(ast: UOp, renderer: Renderer) -> ProgramSpec:
@@ -161,14 +189,15 @@ _listeners: list[Listener] = []
 
 def shown() -> bool:
   """Whether somebody is shown each step of this thread."""
-  return bool(_listeners) or watch.watching() is not None
+  return bool(_listeners) or watch.watching() is not None or debug_level() >= 2 or bool(wants() or viz.wants())
 
 
 def run(steps: Sequence[Step]) -> None:
   """Queue the steps in order; a watcher is told of each."""
   watcher, level = watch.watching(), debug_level()
+  loud = level >= 2 or bool(wants() or viz.wants())
   for step in steps:
-    if level >= 2: step.run_loudly(level)
+    if loud: step.run_loudly(level)
     else: step.run()
     if watcher is not None: watcher.ran(step)
     if _listeners:

@@ -108,12 +108,12 @@ class Movement(Activation):
 
   # *** order ***
 
-  def permute(self, *order: Any) -> Self:
-    """Axis i of the result is axis `order[i]`."""
-    axes = flat(order)
-    found = tuple(self._axis(a) for a in axes) if self.ndim else ()
-    if sorted(found) != list(range(self.ndim)) or len(axes) != self.ndim:
-      raise InvalidShape(f"{axes} is not an order of the {self.ndim} axes of shape {self.shape}")
+  def permute(self, *axes: Any) -> Self:
+    """Axis i of the result is axis `axes[i]`."""
+    order = flat(axes)
+    found = tuple(self._axis(a) for a in order) if self.ndim else ()
+    if sorted(found) != list(range(self.ndim)) or len(order) != self.ndim:
+      raise InvalidShape(f"{order} is not an order of the {self.ndim} axes of shape {self.shape}")
     return self._derive(self.uop.permute(found))
 
   def transpose(self, axis0: int = 1, axis1: int = 0) -> Self:
@@ -229,9 +229,9 @@ class Movement(Activation):
     spread = apart.expand(tuple(itertools.chain.from_iterable(zip(times, shape))))
     return spread.reshape(tuple(t * s for t, s in zip(times, shape)))
 
-  def tile(self, *repeats: Any) -> Self:
+  def tile(self, *dims: Any) -> Self:
     """As `repeat`; axes in front that are not named are there once."""
-    times = flat(repeats)
+    times = flat(dims)
     return self.repeat((1,) * (self.ndim - len(times)) + times)
 
   # *** diagonals and windows ***

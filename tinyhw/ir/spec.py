@@ -280,13 +280,20 @@ def _not_memory_only(check: Check) -> Check:
   return checked
 
 
+def _wmma(u: UOp) -> str | None:
+  if (wrong := _sources(u, 3) or _text_arg(u)): return wrong
+  a, b, c = u.src
+  if a.dtype is not b.dtype: return f"of {a.dtype} and {b.dtype}"
+  return None if u.dtype is c.dtype else f"adds to {c.dtype}"
+
+
 LINEAR: Table = {op: _not_memory_only(check) for op, check in {
   **_kernel_values,
   Ops.DEFINE_GLOBAL: _global,
   Ops.DEFINE_LOCAL: lambda u: _pointer(u, AddressSpace.LOCAL) or _text_arg(u),
   Ops.DEFINE_ACC: _same, Ops.ASSIGN: _assign_register, Ops.SPECIAL: _special, Ops.RANGE: _range, Ops.ENDRANGE: _end,
   Ops.INDEX: _index, Ops.LOAD: _load, Ops.STORE: _store, Ops.BARRIER: _barrier, Ops.VECTORIZE: _vectorize,
-  Ops.GEP: _gep,
+  Ops.GEP: _gep, Ops.WMMA: _wmma,
 }.items()}
 
 

@@ -81,6 +81,8 @@ BARRIER stores                     Void; all work-items of the workgroup arrive 
                                    stores have ended. (Until the linear program those RANGEs are sources too.)
 VECTORIZE scalars                  Their vector.
 GEP (vector,), (lane, ...)         A lane as a scalar, or several as a vector.
+WMMA (a, b, c), unit               A matrix unit's a * b + c of a whole wave, on each lane's vectors of it: for targets
+                                   that have the unit (`compile.units`).
 """
 from __future__ import annotations
 

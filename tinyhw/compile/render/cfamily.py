@@ -75,7 +75,7 @@ class Language:
   barrier = ""
   fma, sqrt, trunc = "__builtin_fma{f}", "__builtin_sqrt{f}", "__builtin_trunc{f}"    # {f} is "f" for floats
   helpers: ClassVar[Mapping[str, str]] = {"from_half": FROM_HALF, "to_half": TO_HALF, "to_odd": TO_ODD}
-  functions: ClassVar[Mapping[Ops, str]] = {}  # of GroupOp.LIBRARY, for float32: what the target has itself
+  functions: Mapping[Ops, str] = {}  # of GroupOp.LIBRARY, for float32: what the target has itself
   suffixes: ClassVar[Mapping[str, str]] = {"float32": "f", "uint32": "u", "int64": "ll", "uint64": "ull"}
   counts: ClassVar[frozenset[int]] = frozenset()   # lanes that a vector type may have
   vector = ""                                 # its declaration, if it needs one: {scalar}, {count}, {name}, {bytes}
@@ -393,7 +393,7 @@ class Writer:
     if dtype.count not in self.language.counts.intersection(self.target.vector_widths(dtype)): return ""
     name = self.language.vector_name(scalar.vec(dtype.count))
     declaration = self.language.vector.format(scalar=self.language.stored(scalar), count=dtype.count, name=name,
-                                              bytes=dtype.itemsize, alignment=min(dtype.itemsize, 16))
+                                              bytes=dtype.itemsize, alignment=dtype.scalar.itemsize)
     if declaration: self.types[declaration] = None
     return name
 

@@ -110,6 +110,10 @@ class LLVMRenderer(Renderer):
     """The value of a SPECIAL."""
     raise Unsupported("uop", u.op.name, arch=self.target)
 
+  def matrix(self, writer: Writer, u: UOp) -> str:
+    """A WMMA."""
+    raise Unsupported("uop", u.op.name, arch=self.target)
+
   def local_memory(self, writer: Writer, u: UOp) -> str:
     """The pointer of a DEFINE_LOCAL."""
     return f"@{writer.name}.{u.arg}"
@@ -241,6 +245,7 @@ class Writer:
     elif op is Ops.BARRIER: self.target.barrier(self, u)
     elif op is Ops.VECTORIZE: self.names[u] = self.vector(u)
     elif op is Ops.GEP: self.names[u] = self.lanes(u)
+    elif op is Ops.WMMA: self.names[u] = self.target.matrix(self, u)
     elif op is Ops.CAST: self.names[u] = self.cast(self.value(u.src[0]), u.src[0].dtype, u.dtype)
     elif op is Ops.BITCAST: self.names[u] = self.bitcast(u)
     elif op in GroupOp.ALU: self.names[u] = self.alu(u)
