@@ -81,6 +81,11 @@ def estimate(uops: Sequence[UOp], grid: Dim3, block: Dim3) -> Estimates:
   return Estimates(ops * threads, touched)
 
 
+def forget(ast: UOp, renderer: Renderer, opts: Sequence[Opt] | None) -> None:
+  """Have the next `compile_kernel` of these compile."""
+  _programs.pop((ast, renderer.key, tuple(opts) if opts is not None else None), None)
+
+
 def compile_kernel(ast: UOp, renderer: Renderer, opts: Sequence[Opt] | None = None) -> ProgramSpec:
   """The program of a kernel graph (a SINK of STOREs, from `schedule`) for a target.
 

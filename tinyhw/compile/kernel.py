@@ -19,6 +19,7 @@ from tinyhw.ir.symbolic import linear, simplify
 from tinyhw.ir.uop import Axis, Ops, UOp
 
 _MAX_UNROLLED = 256       # values that one thread may keep, as a bound on code size
+_MAX_BLOCKS = 8           # of a matrix unit in one wave: LLVM 22 ends the process over some kernels with 16
 # option: (kind of axis that it splits, what becomes of the steps that it takes)
 _KINDS = {OptKind.UPCAST: (Axis.LOOP, Axis.UPCAST), OptKind.LOCAL: (Axis.LOOP, Axis.LOCAL),
           OptKind.THREAD: (Axis.LOOP, Axis.GLOBAL), OptKind.UNROLL: (Axis.REDUCE, Axis.UNROLL),
@@ -199,6 +200,9 @@ class Kernel:
       if not renderer.pool: raise _refusal(opt, f"target {renderer.target} has no threads of its own")
       if self.taken(axis, Axis.GLOBAL) > 1: raise _refusal(opt, "the axis is shared among threads already")
     elif opt.kind is OptKind.VECTOR: self._check_vector(opt, axis)
+    elif self.unit_product is not None and opt.kind is OptKind.UPCAST and (
+        self.product(Axis.UPCAST) // self.unit_product.unit.results * opt.amount > _MAX_BLOCKS):
+      raise _refusal(opt, f"a wave would hold more than {_MAX_BLOCKS} blocks of a matrix unit")
     elif self.product(Axis.UPCAST, Axis.UNROLL) * opt.amount > _MAX_UNROLLED * (
         self.unit_product.unit.results * self.unit_product.unit.size if self.unit_product is not None else 1):
       raise _refusal(opt, f"a thread would unroll more than {_MAX_UNROLLED} steps")

@@ -21,7 +21,7 @@ from tinyhw.ir.uop import UOp
 from tinyhw.variable import bound_value
 
 if TYPE_CHECKING:
-  from tinyhw.compile import ProgramSpec
+  from tinyhw.compile import Opt, ProgramSpec
   from tinyhw.compile.render.base import Renderer
   from tinyhw.drive.base import Program
 
@@ -131,15 +131,17 @@ def kernel_for(ast: UOp, device: str) -> Kernel:
 
 def _compiled(ast: UOp, opened: OpenDevice) -> Kernel:
   """The kernel, compiled and loaded by the first thread that wants it; the others wait for it."""
+  from tinyhw.engine import beam
   with opened.compiling:
     kernels = opened.kernels
     if (found := kernels.get(ast)) is not None: return found
     start = time.perf_counter()
     with span("compile", "compile", device=opened.name):
       if viz.wants():
+        opts = beam.searched(ast, opened, lists).opts if (lists := beam.width()) else None
         with viz.VIZ.compiling(opened.name, opened.renderer) as page:
-          spec = page.spec = compile_anew(ast, opened.renderer)
-      else: spec = program_of(ast, opened.renderer)
+          spec = page.spec = compile_anew(ast, opened.renderer, opts)
+      else: spec = program_of(ast, opened.renderer, opened)
     with span("compile", f"load {spec.name}"):
       kernel = Kernel(spec, opened.runtime.load(spec.binary, spec.name), opened)
     if (level := debug_level()) >= 4: _show(spec, ast, level, time.perf_counter() - start)
@@ -148,20 +150,25 @@ def _compiled(ast: UOp, opened: OpenDevice) -> Kernel:
     return kernel
 
 
-def compile_anew(ast: UOp, renderer: Renderer) -> ProgramSpec:
-  """The program of a kernel graph, compiled where this process has not done so yet."""
-  from tinyhw.compile import compile_kernel
-  return compile_kernel(ast, renderer)
+def compile_anew(ast: UOp, renderer: Renderer, opts: Sequence[Opt] | None = None) -> ProgramSpec:
+  """The program of a kernel graph, compiled now: who watches stages sees them."""
+  from tinyhw.compile import compiler
+  compiler.forget(ast, renderer, opts)
+  return compiler.compile_kernel(ast, renderer, opts)
 
 
-def program_of(ast: UOp, renderer: Renderer) -> ProgramSpec:
-  """The program of a kernel graph: from disk (without its uops, which nobody looks at), or compiled now and kept."""
+def program_of(ast: UOp, renderer: Renderer, device: OpenDevice | None = None) -> ProgramSpec:
+  """The program of a kernel graph: from disk (without its uops, which nobody looks at), or compiled now and kept.
+  With `BEAM` its options are searched for on the device."""
   from tinyhw.compile import compile_kernel
-  from tinyhw.engine import kept
-  if kept.store().folder is None or debug_level() >= 5: return compile_kernel(ast, renderer)
+  from tinyhw.engine import beam, kept
+  def made() -> ProgramSpec:
+    lists = beam.width() if device is not None else 0
+    return beam.searched(ast, device, lists) if device is not None and lists else compile_kernel(ast, renderer)
+  if kept.store().folder is None or debug_level() >= 5: return made()
   name = kept.key(ast, renderer)
   if (found := kept.load(name)) is not None: return found
-  kept.save(name, spec := compile_kernel(ast, renderer))
+  kept.save(name, spec := made())
   return spec
 
 
