@@ -12,7 +12,7 @@ from typing import Any
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.engine import watch
 from tinyhw.ir.dtype import dtypes
-from tinyhw.ir.size import Size, rewritten, scalar, with_value
+from tinyhw.ir.size import Size, readers, rewritten, scalar, with_value
 from tinyhw.ir.uop import UOp, VariableArg
 
 
@@ -42,6 +42,13 @@ def bound_value(arg: VariableArg) -> int:
 def with_present_value(variable: UOp) -> UOp:
   """The DEFINE_VAR with the value of its Variable now."""
   return with_value(variable, bound_value(variable.arg))
+
+
+def _is_read(what: str) -> None:
+  if (watcher := watch.watching()) is not None: watcher.outside(f"{what} is read into Python")
+
+
+readers.append(_is_read)
 
 
 class Formula(Size):
@@ -85,7 +92,7 @@ class Variable(Formula):
   @property
   def value(self) -> int:
     """The value bound last."""
-    self._changes("read into Python")
+    _is_read(f"Variable {self.name}")
     return bound_value(self.node.arg)
 
   def bind(self, value: int) -> Variable:

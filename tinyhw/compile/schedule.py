@@ -15,7 +15,7 @@ from tinyhw.core.errors import InvalidArgument
 from tinyhw.ir.dtype import dtypes
 from tinyhw.ir.rewrite import PatternMatcher, UPat, graph_rewrite
 from tinyhw.ir.shape import ShapeTracker
-from tinyhw.ir.size import changed, highest, value_of
+from tinyhw.ir.size import changed, common_divisor, highest, value_of
 from tinyhw.ir.spec import check_tensor
 from tinyhw.ir.uop import GroupOp, Ops, UOp, VariableArg, sources
 
@@ -48,10 +48,10 @@ def _trivial_reduce(u: UOp) -> UOp | None:
 def _long_reduce(u: UOp) -> UOp | None:
   """A long reduction to few results in two steps: stretches of it, which are as many kernels' worth of work, first."""
   x, (op, axes) = u.src[0], u.arg
-  length = math.prod(x.shape[a] for a in axes)
-  if length < _LONG or u.size > _FEW or x.size > dtypes.index.max: return None
-  axis = max(axes, key=lambda a: x.shape[a])
-  n, most = x.shape[axis], min(_STRETCHES // u.size, length // _STRETCH)
+  length = highest(math.prod(x.shape[a] for a in axes))        # at most, where launches decide it
+  if length < _LONG or highest(u.size) > _FEW or highest(x.size) > dtypes.index.max: return None
+  axis = max(axes, key=lambda a: common_divisor(x.shape[a]))
+  n, most = x.shape[axis], min(_STRETCHES // highest(u.size), length // _STRETCH)
   parts = next((d for d in range(most, 7, -1) if n % d == 0), 0)
   if not parts: return None
   split = x.reshape((*x.shape[:axis], parts, n // parts, *x.shape[axis + 1:]))

@@ -32,6 +32,10 @@ Values = Mapping[VariableArg, int]
 T = TypeVar("T")
 
 
+readers: list[Callable[[str], None]] = []
+"""Who is told when a value is read into Python: what is made of it would not change with it."""
+
+
 class Size(Integer):
   """An integer that a launch decides. Made by arithmetic with a Variable."""
   __slots__ = ("node", "_hash")
@@ -62,6 +66,7 @@ class Size(Integer):
   @property
   def value(self) -> int:
     """What it is worth."""
+    for told in readers: told(f"the value of {self}")
     return worth(self)
 
   def present(self) -> UOp:
