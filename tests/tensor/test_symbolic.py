@@ -60,6 +60,7 @@ CASES: dict[str, Case] = {
   "but the last": (lambda x, w, y, n, z, h: x[:n][:-1],) * 2,
   "beyond the end": (lambda x, w, y, n, z, h: x[:n + z + 1] * 2,) * 2,
   "reversed": (lambda x, w, y, n, z, h: x[:n][::-1] - 1,) * 2,
+  "perhaps one": (lambda x, w, y, n, z, h: x[:z // 3].sum(0) + x[:z // 3].prod(),) * 2,
   "elementwise": (lambda x, w, y, n, z, h: x[:n] * n + z,) * 2,
   "outer": (lambda x, w, y, n, z, h: x[:n, None] * x[None, :h],) * 2,
   "transposed": (lambda x, w, y, n, z, h: x[:n].T * 2,) * 2,
