@@ -118,10 +118,10 @@ def chosen(text: str = "", share: str = "0/1") -> Iterator[Any]:
     if text in name and i % of == part: yield case
 
 
-def expected_refusals() -> dict[str, str]:
-  """The cases that are refused, and why, from the file."""
-  rows = (line.split(": ", 1) for line in REFUSALS.read_text().splitlines() if line and not line.startswith("#"))
-  return {name: why for name, why in rows}
+def expected_refusals() -> tuple[str, dict[str, str]]:
+  """The version of the package that the file is for; the cases that are refused, and why."""
+  head, *rows = REFUSALS.read_text().splitlines()
+  return head.split()[3].rstrip(","), {name: why for name, why in (row.split(": ", 1) for row in rows)}
 
 
 def main() -> int:
@@ -144,7 +144,8 @@ def main() -> int:
       print(f"{verdict.kind:8} {verdict.name} {time.perf_counter() - start:.2f} s {verdict.why}", flush=True)
   print(", ".join(f"{n} {kind}" for kind, n in counts.items()))
   if told.write:
-    head = "# Node tests of onnx that are refused, and why. Written by `python -m tests.nn.onnx_backend --write`."
+    import onnx
+    head = f"# Refused: onnx {onnx.__version__}, by `python -m tests.nn.onnx_backend --write`"
     REFUSALS.write_text("\n".join([head, *(f"{v.name}: {v.why}" for v in refused)]) + "\n")
   return 1 if counts["failed"] else 0
 

@@ -125,7 +125,9 @@ FORMS: list[tuple[str, list[Any], dict[str, Any], dict[str, Any], int]] = [
   ("determinants", [node("Det", ["x"], ["y"])], {}, {"x": matrix(3, 4, 4)}, 18),
   ("a sum that starts late", [node("CumSum", ["x", "a"], ["y"], exclusive=1, reverse=1)], {"a": np.int64(-1)},
    {"x": matrix(2, 5)}, 18),
-  ("a hash of positions", [node("ScatterND", ["x", "i", "u"], ["y"], reduction="mul")],
+  ("regions", [node("MaxRoiPool", ["x", "r"], ["y"], pooled_shape=[2, 3], spatial_scale=0.5)],
+   {"r": np.array([[0, 1, 2, 9, 11], [1, 0, 0, 3, 3], [0, 4, 4, 4, 4]], np.float32)}, {"x": matrix(2, 3, 7, 6)}, 18),
+  ("a product at positions that repeat", [node("ScatterND", ["x", "i", "u"], ["y"], reduction="mul")],
    {"i": np.array([[1, 0], [0, 2], [1, 0]]), "u": matrix(3, 2, seed=4)}, {"x": matrix(2, 3, 2)}, 18),
 ]
 
