@@ -31,6 +31,12 @@ def heuristic(kernel: Kernel) -> bool:
   if axis in kernel.reductions:
     while amount * 2 <= kernel.renderer.lanes and kernel.left(axis) % (8 * amount) == 0: amount *= 2
   kernel.apply(Opt(OptKind.VECTOR, int(axis.arg.axis), amount))
+  # In rows that several loops go through, each loop has its lanes.
+  for other in (*kernel.reductions, *kernel.outputs):
+    size = kernel.left(other)
+    most = min(_limit(kernel, other), kernel.renderer.lanes)
+    wide = next((n for n in (64, 32, 16, 8) if size % n == 0 and n <= most), 0)
+    if other is not axis and wide and _walked(kernel, other): _try(kernel, OptKind.VECTOR, other, wide)
   rows = _tile(kernel, axis) if axis in kernel.outputs else None
   if rows is None: _neighbours(kernel, axis)
   _unroll(kernel)
@@ -49,6 +55,18 @@ def _try(kernel: Kernel, kind: OptKind, axis: UOp, amount: int = 0) -> bool:
 def divisor(size: int, limit: int) -> int:
   """The greatest divisor of `size` that is at most `limit`."""
   return next(d for d in range(min(size, limit), 0, -1) if size % d == 0)
+
+
+def _walked(kernel: Kernel, axis: UOp) -> bool:
+  """Whether accesses that move along an axis do so one element a step."""
+  moving = [a for a in kernel.accesses if axis in a.index.ranges]
+  return bool(moving) and all(a.steps.get(axis) == 1 and axis not in a.twisted for a in moving)
+
+
+def _limit(kernel: Kernel, axis: UOp) -> int:
+  """Lanes of an axis: one vector's for outputs, four for sums."""
+  bits = max((u.dtype.bits for u in _values(kernel) if not isinstance(u.dtype, PtrDType)), default=32)
+  return _VECTOR_BYTES * 8 // max(bits, 8) * (4 if axis in kernel.reductions else 1)
 
 
 def _values(kernel: Kernel) -> list[UOp]:
@@ -167,7 +185,10 @@ def _threads(kernel: Kernel, rows: UOp | None) -> None:
     len(kernel.accesses) + sum(u.op in GroupOp.ALU for u in _values(kernel)))
   if not kernel.renderer.pool or work < _WORTH_THREADS: return
   wanted = min(work // _STRETCH, _STRETCHES)
+  sums = [u for u in kernel.sink.toposort() if u.op is Ops.REDUCE]
   for axis in kernel.outputs:
+    # A sum that an axis shares would be made anew by each stretch of it.
+    if any(axis not in u.ranges for u in sums): continue
     if wanted < 2: return
     # Each stretch of rows makes its own copy of what they share: only where there are few others.
     room = min(wanted, kernel.left(axis) // 8, 16 // kernel.product(Axis.GLOBAL)) if axis is rows else wanted
