@@ -181,6 +181,20 @@ class Tensor(Decomposition):
     name = Device.canonicalize(device)
     return self if name == self.device else self._derive(copied(self.uop, name))
 
+  def cpu(self) -> Tensor:
+    """The value on the host's processor (`LLVM`)."""
+    return self.to("LLVM")
+
+  def sequential(self, functions: Any) -> Tensor:
+    """The functions called one after another, each on what the one before gave."""
+    result: Tensor = self
+    for function in functions: result = function(result)
+    return result
+
+  def new_tensor(self, data: Any, dtype: DTypeLike = None, requires_grad: bool = False) -> Tensor:
+    """A tensor of data, of this device and, unless told, dtype."""
+    return Tensor(data, device=self.device, dtype=_dtype(dtype) or self.dtype, requires_grad=requires_grad)
+
   def shard(self, devices: Sequence[str], axis: int | None = None) -> Sharded:
     """The value on several devices: cut along an axis, a part on each; without an axis a copy on each."""
     from tinyhw.engine.shard import shard

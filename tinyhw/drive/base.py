@@ -118,9 +118,8 @@ class Runtime(ABC):
   def describe(self) -> str:
     """What the device is, in a few words for a person."""
 
-  def interval(self) -> tuple[float, float] | None:
-    """When the last launch that was waited for began and ended on the device's own clock, in seconds; None without one.
-    """
+  def began(self) -> float | None:
+    """When the last launch that was waited for began on the device's own clock, in seconds; None without one."""
     return None
 
   def siblings(self) -> int:

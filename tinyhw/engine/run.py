@@ -74,8 +74,8 @@ class Step:
   def _profiled(self, what: str, host: tuple[float, float], seconds: float | None) -> None:
     own, facts = None, dict[str, Any]()
     if self.kernel is not None and seconds is not None:
-      spec, interval = self.kernel.spec, self.kernel.device.runtime.interval()
-      own = interval if interval is not None and interval[1] - interval[0] == seconds else None  # another thread's
+      spec, began = self.kernel.spec, self.kernel.device.runtime.began()
+      own = None if began is None else (began, began + seconds)
       facts = {"grid": _times(spec.grid), "block": _times(spec.block), "operations": spec.estimates.ops,
                "bytes": spec.estimates.bytes}
     else: facts = {"bytes": self.buffers[0].nbytes}

@@ -213,6 +213,16 @@ class Chance(Creation):
     """Glorot's normal initialization as PyTorch has it."""
     return cls.normal(shape_of(shape), std=cls._glorot(shape_of(shape), gain), **kwargs)
 
+  def gumbel_softmax(self, tau: float = 1.0, hard: bool = False, axis: int = -1) -> Self:
+    """A random draw of a class by logits, softened by the temperature `tau`; `hard` gives 1 and 0, with the soft one's
+    gradient."""
+    noise = self._unit(max(self.numel(), 1), self.device).reshape(self.shape) if self.numel() else self
+    drawn = -(-(noise.maximum(1e-30)).log()).log()
+    soft = ((self + drawn) / tau).softmax(axis)
+    if not hard: return soft
+    top = (soft._still() == soft._still().max(axis, keepdim=True)).cast(soft.dtype)
+    return top + (soft - soft._still())
+
   # *** dropout ***
 
   def dropout(self, p: float = 0.5, training: bool | None = None) -> Self:

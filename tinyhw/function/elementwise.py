@@ -10,7 +10,16 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from tinyhw.core.errors import InvalidArgument
-from tinyhw.function.core import ConstType, TensorBase, broadcast_shape, expand_to, number, scalar_dtype, wide_float
+from tinyhw.function.core import (
+  ConstType,
+  TensorBase,
+  broadcast_shape,
+  expand_to,
+  number,
+  result_dtype,
+  scalar_dtype,
+  wide_float,
+)
 from tinyhw.ir.dtype import DType, dtypes, promote
 from tinyhw.ir.ops import Ops
 from tinyhw.ir.uop import UOp
@@ -64,6 +73,18 @@ class Elementwise(TensorBase):
   def long(self) -> Self:
     """Cast to int64."""
     return self.cast(dtypes.int64)
+  def short(self) -> Self:
+    """Cast to int16."""
+    return self.cast(dtypes.int16)
+  def char(self) -> Self:
+    """Cast to int8."""
+    return self.cast(dtypes.int8)
+  def byte(self) -> Self:
+    """Cast to uint8."""
+    return self.cast(dtypes.uint8)
+  def type_as(self, other: TensorBase) -> Self:
+    """Cast to the other's dtype."""
+    return self.cast(other.dtype)
   def bool(self) -> Self:
     """Cast to bool: whether each element differs from zero."""
     return self.cast(dtypes.bool)
@@ -86,7 +107,7 @@ class Elementwise(TensorBase):
     """This node and the others', broadcast to one shape and promoted to one type."""
     tensors = [self, *(self._operand(o) for o in others)]
     shape = broadcast_shape(*(t.shape for t in tensors))
-    dtype = promote(*(t.dtype for t in tensors)) if promotes else None
+    dtype = result_dtype(*tensors) if promotes else None
     return [expand_to(t.uop.cast(dtype) if dtype else t.uop, shape) for t in tensors]
 
   def _binary(self, op: Ops, other: Any, reverse: bool_ = False) -> Self:
@@ -98,7 +119,7 @@ class Elementwise(TensorBase):
     other = self._operand(other)
     if self.dtype.is_float or other.dtype.is_float:
       raise InvalidArgument(f"{op} of {self.dtype} and {other.dtype}: it is for integers and bools")
-    if op != "shift" and promote(self.dtype, other.dtype).is_float:
+    if op != "shift" and result_dtype(self, other).is_float:
       raise InvalidArgument(f"{op} of {self.dtype} and {other.dtype}: no integer type holds both", hint="cast one")
     return other
 
@@ -130,7 +151,7 @@ class Elementwise(TensorBase):
     if rounding_mode is not None:
       raise InvalidArgument(f'rounding_mode {rounding_mode!r} is neither "trunc" nor "floor" nor None')
     a, b = (self, self._operand(other))
-    if not promote(a.dtype, b.dtype).is_float: a, b = a.cast(dtypes.default_float), b.cast(dtypes.default_float)
+    if not result_dtype(a, b).is_float: a, b = a.cast(dtypes.default_float), b.cast(dtypes.default_float)
     return a._binary(Ops.FDIV, b, reverse)
 
   def _truncated(self, other: Any, reverse: bool_) -> Self:
@@ -142,7 +163,7 @@ class Elementwise(TensorBase):
   def _divided(self, other: Any, reverse: bool_) -> tuple[Self, Self, DType]:
     """Dividend and divisor in the type to compute in, and the type of the result; bools divide as int32."""
     a, b = (self._operand(other), self) if reverse else (self, self._operand(other))
-    dtype = promote(a.dtype, b.dtype)
+    dtype = result_dtype(a, b)
     if dtype.is_bool: dtype = dtypes.default_int
     wide = wide_float(dtype) if dtype.is_float else dtype
     return a.cast(wide), b.cast(wide), dtype
@@ -253,7 +274,7 @@ class Elementwise(TensorBase):
     if not reverse and type(other) is int and not 0 <= other < dtype.bits: other = -1 if dtype.is_signed else dtype.bits
     operand = self._integers("shift", other)
     a, b = (operand, self) if reverse else (self, operand)
-    dtype = promote(a.dtype, b.dtype)
+    dtype = result_dtype(a, b)
     if dtype.is_bool: dtype = dtypes.default_int
     if dtype.is_float: dtype = a.dtype  # no integer type holds both: the count need not fit
     a = a.cast(dtype)
@@ -366,7 +387,7 @@ class Elementwise(TensorBase):
   def isclose(self, other: Any, rtol: float_ = 1e-5, atol: float_ = 1e-8, equal_nan: bool_ = False) -> Self:
     """Whether each element is within `atol + rtol*|other|` of the other one; two NaNs are with `equal_nan`."""
     other = self._operand(other)
-    dtype = promote(self.dtype, other.dtype)
+    dtype = result_dtype(self, other)
     wide = wide_float(dtype)
     a, b = self.cast(wide), other.cast(wide)
     close: Self = self.eq(other) | ((a - b).abs() <= atol + rtol * b.abs()) & (b.abs() < math.inf)
@@ -386,7 +407,7 @@ class Elementwise(TensorBase):
                                                                  yes)  # type: ignore[assignment]  # one kind of tensor
     b: Self = no if isinstance(no, TensorBase) else self._like(a, no)  # type: ignore[assignment]  # the same
     a, b = self._operand(a), self._operand(b)
-    dtype, shape = promote(a.dtype, b.dtype), broadcast_shape(self.shape, a.shape, b.shape)
+    dtype, shape = result_dtype(a, b), broadcast_shape(self.shape, a.shape, b.shape)
     condition = expand_to(self.uop.cast(dtypes.bool), shape)
     return self._wrap(condition.where(expand_to(a.uop.cast(dtype), shape), expand_to(b.uop.cast(dtype), shape)), a, b)
 
@@ -421,7 +442,7 @@ class Elementwise(TensorBase):
     """The lesser one; NaN where either is NaN. -0.0 is less than +0.0."""
     if side := self._beyond(other): return self._extreme(other, side > 0)
     b = self._operand(other)
-    dtype = promote(self.dtype, b.dtype)
+    dtype = result_dtype(self, b)
     # The types meet first: the negative of an unsigned number is none.
     a, b = self.cast(dtype), b.cast(dtype)
     if dtype.is_float: return -((-a).maximum(-b))
@@ -487,7 +508,7 @@ class Elementwise(TensorBase):
   def copysign(self, other: Any) -> Self:
     """The magnitude of this with the sign of the other, of -0.0 too."""
     b = self._operand(other)
-    dtype = promote(self.dtype, b.dtype)
+    dtype = result_dtype(self, b)
     if not dtype.is_float: dtype = dtypes.default_float
     a, b = self.cast(dtype), b.cast(dtype)
     # A change of sign is exact, and keeps the derivative.

@@ -181,6 +181,14 @@ class Indexing(Joining):
     """Elements of the flat tensor, in the shape of `index`."""
     return self.flatten()[index]
 
+  def embedding(self, weight: Self, padding_idx: int | None = None) -> Self:
+    """The rows of a table that these positions name; a row `padding_idx` gets no gradient."""
+    if weight.ndim != 2: raise InvalidShape(f"embedding in a table of shape {weight.shape}", hint="give a matrix")
+    if padding_idx is None: return weight[self]
+    at = padding_idx % weight.shape[0]
+    still = self._iota(weight.shape[0]).eq(at).unsqueeze(1)
+    return still.where(weight._wrap(weight.uop.detach()), weight)[self]
+
   def one_hot(self, classes: int = -1) -> Self:
     """A new last axis that is 1 at each element's value and else 0, as int32; of one more class than the greatest
     element for -1, which is read."""

@@ -221,6 +221,16 @@ class Joining(Movement):
     ends = [0, *marks, total]
     return tuple(self.narrow(axis, start, max(stop - start, 0)) for start, stop in zip(ends, ends[1:]))
 
+  def hsplit(self, sections: int | Sequence[int]) -> tuple[Self, ...]:
+    """`tensor_split` along axis 1, of a vector along its only one."""
+    return self.tensor_split(sections, 0 if self.ndim == 1 else 1)
+  def vsplit(self, sections: int | Sequence[int]) -> tuple[Self, ...]:
+    """`tensor_split` along axis 0."""
+    return self.tensor_split(sections, 0)
+  def dsplit(self, sections: int | Sequence[int]) -> tuple[Self, ...]:
+    """`tensor_split` along axis 2."""
+    return self.tensor_split(sections, 2)
+
   def unbind(self, axis: int = 0) -> tuple[Self, ...]:
     """The elements along an axis, without it."""
     axis = self._axis(axis)

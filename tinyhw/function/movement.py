@@ -347,6 +347,13 @@ class Movement(Activation):
     k = len(lead)
     return apart.permute(*range(k + 1), k + 2, k + 4, k + 1, k + 3).reshape(*lead, -1, height // r, width // r)
 
+  def channel_shuffle(self, groups: int) -> Self:
+    """Axis 1 as (groups, rest) transposed."""
+    if self.ndim < 2 or groups < 1 or self.shape[1] % groups:
+      raise InvalidShape(f"channel_shuffle of shape {self.shape} in {groups} groups")
+    apart = self.unflatten(1, (groups, self.shape[1] // groups))
+    return apart.transpose(1, 2).reshape(self.shape)
+
   # *** places ***
 
   def _iota(self, size: int) -> Self:

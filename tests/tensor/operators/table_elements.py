@@ -87,6 +87,11 @@ add("logic of floats", "T.logical_and(a, b), T.logical_xor(a, b)", In((4,), valu
 for one, other in [("uint8", "int8"), ("int32", "int64"), ("int8", "int16"), ("bool", "int32"), ("int64", "float16"),
                    ("float16", BFLOAT16), ("float32", "float64"), ("bool", "float16"), ("int32", "float32")]:
   add(f"{one} and {other}", "a + b, a * b", of(one, shape=(3,)), of(other, shape=(3,)), backward=False)
+for kind in ("bool", "int32", "float16", "float32"):
+  for other in ("bool", "int64", "float32", "float64"):
+    add(f"{kind} and one {other}", "a + b, b * a, T.where(a > 0, a, b), a == b", of(kind, 0, 3, (3,)),
+        of(other, 1, 3, ()),
+        backward=False)
 add("divide with modes", "T.div(a, b, rounding_mode='trunc'), T.div(a, b, rounding_mode='floor'), T.div(a, b)",
     In((9,), low=-9, high=9), In((9,), low=-3, high=3, without=.4))
 add("divide integers with modes", "a.div(b, rounding_mode='trunc'), a.div(b, rounding_mode='floor')",

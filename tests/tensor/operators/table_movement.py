@@ -89,6 +89,9 @@ for text in ("T.meshgrid(a, b, indexing='ij')", "T.meshgrid(a, b, indexing='xy')
   add(text, text, In((3,)), In((2,)))
 add("repeat_interleave by each", "a.repeat_interleave(b, dim=0)", In((3, 2)), places(2, 0, 1))
 
+add("splits by axis", "a.hsplit(2), a.vsplit((1,)), a.unsqueeze(0).dsplit(2), T.hsplit(a[0], 2)", M)
+add("channel_shuffle", "F.channel_shuffle(a, 2)", In((1, 4, 2)))
+
 # ---- padding
 for text in ("F.pad(a, (1, 2))", "F.pad(a, (1, 0, 2, 1))", "F.pad(a, (1, 1), value=1.5)", "F.pad(a, (-1, 2))",
              "F.pad(a, (0, -2, 1, -1))", "F.pad(a, (1, 1, 1, 1, 1, 0))", "F.pad(a, (2, 1), mode='reflect')",
@@ -136,6 +139,8 @@ add("nonzero of floats", "T.argwhere(a)", In((6,), values=(0.0, 1.0, -0.0, float
     backward=False)
 add("nonzero of none", "a.nonzero()", In((3,), "int32", 0, 1), loose="int")
 add("one_hot", "F.one_hot(a, num_classes=5), F.one_hot(a)", places(0, 3, 1, 2, shape=(2, 2)), loose="int")
+
+add("embedding", "F.embedding(a, b), F.embedding(a, b, padding_idx=1)", places(2, 0, 1, 1, shape=(2, 2)), In((3, 4)))
 
 # ---- scatter
 IDX = places(0, 1, 2, 2, 3, 1, shape=(2, 3))

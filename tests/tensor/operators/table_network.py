@@ -207,5 +207,7 @@ for kind in ("int8", "uint8", "int64", "float16", "float64", "bool", BFLOAT16):
                          theirs=f"T.arange(1, 6, 2, dtype=torch.{kind})")
 add("arange of fractions as integers", "T.arange(0, 3, 0.5, dtype=dtypes.int32)",
     theirs="torch.arange(0, 3, 0.5).int()")
+add("casts by name", "a.short(), a.char(), a.byte(), a.type_as(b)", In((5,), low=0, high=9), In((1,), "float16"),
+    backward=False)
 add("cast", "a.cast(dtypes.int32), a.half(), a.bfloat16(), a.double(), a.bool(), a.long()", In((5,)), backward=False,
     theirs="a.int(), a.half(), a.bfloat16(), a.double(), a.bool(), a.long()")

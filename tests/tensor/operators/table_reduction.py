@@ -112,6 +112,9 @@ for kind in ("bool", "uint8", "int64", "float16", "float64"):
 add("sort of nothing", "a.sort()", In((0,)), loose="int")
 add("sort of a scalar", "a.sort(), a.argsort()", In(()), loose="int")
 add("topk of many", "a.topk(5)", In((100,)), loose="int")
+add("mode", "T.mode(a), a.mode(dim=0, keepdim=True)", In((3, 5), "int32", 0, 3), loose="int")
+add("unique_consecutive", "T.unique_consecutive(a, return_inverse=True, return_counts=True)", In((12,), "int32", 0, 2),
+    loose="int")
 add("searchsorted", "T.searchsorted(a.sort()[0], b), T.searchsorted(a.sort()[0], b, right=True)",
     In((6,), "int32", 0, 5),
     In((2, 3), "int32", 0, 6), loose="int")

@@ -340,12 +340,9 @@ class AMDRuntime(QueuedRuntime):
 
   def elapsed(self) -> float:
     """Seconds between the two timestamps of the last profiled launch, on the GPU's clock."""
-    start, stop = self.interval()
-    return stop - start
+    return self.timeline.signal.ticks / self.counter_hz
 
-  def interval(self) -> tuple[float, float]:
-    words = self.timeline.signal.words
-    return int(words[1]) / self.counter_hz, int(words[2]) / self.counter_hz
+  def began(self) -> float: return int(self.timeline.signal.words[1]) / self.counter_hz
 
   # ---- waiting and trouble
 
