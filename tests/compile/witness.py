@@ -64,7 +64,7 @@ def _elements(u: UOp, src: list) -> np.ndarray:
 
 
 def memory_type(dtype: DType) -> np.dtype:
-  """The NumPy type of a buffer (what NumPy lacks as unsigned integers)."""
+  """The NumPy type of a buffer; a float that NumPy has not as its bits."""
   return dtype.numpy if dtype.numpy is not None else np.dtype(f"u{dtype.itemsize}")
 
 
