@@ -39,7 +39,8 @@ def heuristic(kernel: Kernel) -> bool:
   for other in (*kernel.reductions, *kernel.outputs):
     most = min(_limit(kernel, other), kernel.renderer.lanes)
     wide = next((n for n in (64, 32, 16, 8) if kernel.left(other) % n == 0 and n <= most), 0)
-    if wide and not kernel.meet(axis, other) and _walked(kernel, other): _try(kernel, OptKind.VECTOR, other, wide)
+    if not wide or not kernel.fixed(other) or kernel.meet(axis, other): continue
+    if _walked(kernel, other): _try(kernel, OptKind.VECTOR, other, wide)
   if kernel.product(Axis.VECTOR) == 1: return False
   rows = _tile(kernel, axis) if axis in kernel.outputs else None
   if rows is None: _neighbours(kernel, axis)
@@ -87,10 +88,10 @@ def _lane_axis(kernel: Kernel) -> tuple[UOp, int] | None:
     size = kernel.left(axis)
     amount = next((n for n in (lanes, lanes // 2, lanes // 4) if n >= 4 and size % n == 0), 0)
     # A tile has masks where its operand is copied and where it is stored alone.
-    if amount < lanes and size > 4 * lanes and _shared(kernel, axis): amount = lanes
+    if amount < lanes and size > 4 * lanes and _shared(kernel, axis) and kernel.fixed(axis): amount = lanes
     # A mask at each access where the length has no good divisor. What is chosen does not depend on the processor, for
     # sums over lanes are made in another order.
-    if not amount and size > 2 * lanes: amount = lanes
+    if not amount and size > 2 * lanes and kernel.fixed(axis): amount = lanes
     if not amount: continue
     cost = sum(_cost(kernel, a, axis, amount) for a in kernel.accesses)
     # Lanes of a tile share what they load; those of outputs need no joining at the end. The innermost axis is the best
@@ -139,7 +140,7 @@ def _tile(kernel: Kernel, lanes: UOp) -> UOp | None:
   axis of the rows."""
   best: tuple[float, int, UOp, int, int] | None = None
   for x in _shared(kernel, lanes):
-    uneven = kernel.left(x) > 64 and divisor(kernel.left(x), 8) < 4
+    uneven = kernel.fixed(x) and kernel.left(x) > 64 and divisor(kernel.left(x), 8) < 4
     for rows in (8, 6, 4) if uneven else range(1, 13):
       if kernel.left(x) % rows and not uneven: continue
       for vectors in (1, 2, 3, 4):
@@ -186,7 +187,7 @@ def _rows_last(kernel: Kernel, rows: UOp) -> None:
 
 def _threads(kernel: Kernel, rows: UOp | None) -> None:
   """Stretches of output axes for threads."""
-  work = math.prod(int(r.src[0].arg) for r in kernel.parts) * (
+  work = math.prod(int(r.src[0].vmax) for r in kernel.parts) * (
     len(kernel.accesses) + sum(u.op in GroupOp.ALU for u in _values(kernel)))
   if not kernel.renderer.pool or work < _WORTH_THREADS: return
   wanted = min(work // _STRETCH, _STRETCHES)
