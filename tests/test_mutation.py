@@ -61,7 +61,7 @@ ALL = (
   ("ir", "_interval", "0 becomes 1", "Ops.AND or op is Ops.MUL", "ir/test_dtype_uop.py::test_bounds_of_conditions"),
   ("engine", "Buffer.copy_from", "statement dropped", "there.synchronize()",
    "engine/test_run.py::test_a_copy_between_cards_waits_for_both"),
-  ("function", "Adam._change", "Mult becomes Add", "not decoupled",
+  ("nn", "Adam._change", "Mult becomes Add", "not decoupled",
    "tensor/test_defaults.py::test_an_optimizer_is_pytorchs_formula"),
   ("function", "Reduction.any", "False becomes True", "keepdim: bool", "tensor/test_defaults.py::test_a_case"),
   ("cli", "Shell.dump", "16 becomes 17", "a_row", "cli/test_transcripts.py::test_a_session_of_the_debugger"),

@@ -206,7 +206,6 @@ class Devices:
     kind, _, index = name.partition(":")
     if (opener := _OPENERS.get(kind)) is None:
       raise Unsupported("device", kind, hint=f"it would be {KINDS[kind]}; built are {', '.join(_OPENERS)}")
-    refuse_planned_variables()
     start = time.perf_counter()
     if kind == "AMD" and self._machine is not None: self._renew(int(index or 0), only_lost=True)
     device = self._open[name] = opener(self, name, int(index or 0) if kind != "DISK" else 0)
@@ -428,13 +427,6 @@ def debug_level() -> int:
   """The `DEBUG` variable; 0 when it is not a number."""
   text = variable("DEBUG", b"DEBUG")
   return int(text) if text.isdecimal() else 0
-
-
-def refuse_planned_variables() -> None:
-  """Raise Unsupported for a variable that is reserved and has no effect yet, so that none is ignored in silence."""
-  for name in ("BEAM", "PROFILE", "VIZ"):
-    if os.environ.get(name, "") not in ("", "0"):
-      raise Unsupported("environment variable", name, hint="it is planned and does nothing yet: unset it")
 
 
 def mock_options() -> dict[str, Any]:

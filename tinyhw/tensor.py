@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import struct
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
 from tinyhw.core.errors import InvalidArgument, InvalidType
@@ -17,17 +18,21 @@ from tinyhw.drive.base import host_memory
 from tinyhw.engine import watch
 from tinyhw.engine.buffer import buffer_of, from_host, new_node
 from tinyhw.engine.realize import copied, home, lost_below, memory_of, placed, realize, realize_nodes
-from tinyhw.function.chance import Chance
 from tinyhw.function.core import ConstType, TensorBase, grad_enabled, living
+from tinyhw.function.decomposition import Decomposition
 from tinyhw.gradient import carries_gradient, gradients
 from tinyhw.ir import semantics
 from tinyhw.ir.dtype import DType, dtypes
 from tinyhw.ir.ops import Ops
+from tinyhw.ir.size import Size, scalar, worth
 from tinyhw.ir.uop import UOp
-from tinyhw.variable import Variable
 
 if TYPE_CHECKING:
+  from collections.abc import Sequence
+
   import numpy as np
+
+  from tinyhw.engine.shard import Sharded
   NDArray = np.ndarray[Any, np.dtype[Any]]
 
 DTypeLike = DType | str | None
@@ -38,7 +43,22 @@ def _dtype(dtype: DTypeLike) -> DType | None:
   return dtypes.named(dtype) if isinstance(dtype, str) else dtype
 
 
-class Tensor(Chance):
+def _changing(name: str) -> Callable[..., Tensor]:
+  """The function that gives a tensor the value of another function of it."""
+  def changed(self: Tensor, *args: Any, **kwargs: Any) -> Tensor: return self._in_place(name, args, kwargs)
+  changed.__name__, changed.__qualname__ = f"{name}_", f"Tensor.{name}_"
+  changed.__doc__ = f"Assigns `{name}` of this to this."
+  return changed
+
+
+_ARITHMETIC = ("add", "sub", "mul", "div", "pow", "mod", "fmod")
+_ONE = ("neg", "abs", "exp", "log", "sqrt", "rsqrt", "reciprocal", "sigmoid", "tanh", "relu", "floor", "ceil", "round")
+_CHOICE = ("clamp", "clip", "masked_fill", "lerp", "addcmul", "addcdiv", "scatter", "scatter_add", "index_add",
+           "index_fill",
+           "dropout")
+
+
+class Tensor(Decomposition):
   """A value of some shape and dtype on a device.
 
   `data` is a number, nested lists, a NumPy array or scalar, bytes (dtype uint8 unless told), a Variable, another
@@ -92,40 +112,48 @@ class Tensor(Chance):
 
   def data(self) -> memoryview[Any]:
     """A copy of the memory, as a memoryview of this shape (floats of 8 and 16 bits as unsigned integers)."""
-    with host_memory("host memory of a value", self.nbytes()): raw = bytearray(self.nbytes())
+    shape, nbytes = self._worth()
+    with host_memory("host memory of a value", nbytes): raw = bytearray(nbytes)
     self._read(memoryview(raw))
     # memoryview knows no floats of 8 and 16 bits.
     small = {8: "B", 16: "H"}.get(self.dtype.bits) if self.dtype.is_float else None
     letter: Any = small or semantics.FORMATS[self.dtype.name]
     view: memoryview[Any] = memoryview(raw)
-    return view.cast(letter, self.shape) if raw else view
+    return view.cast(letter, shape) if raw else view
+
+  def _worth(self) -> tuple[tuple[int, ...], int]:
+    """The shape in numbers, also where launches decide it, and the bytes of the value."""
+    shape = tuple(worth(size) for size in self.shape)
+    return shape, math.prod(shape) * self.dtype.itemsize
 
   def numpy(self) -> NDArray:
     """The value as a new NumPy array (what NumPy has not, such as bfloat16, as float32)."""
     import numpy
     if self.dtype.bits_type is not None: return cast("NDArray", self._wide("numpy"))
-    with host_memory("host memory of a value", self.nbytes()): out = numpy.empty(self.shape, self.dtype.numpy)
+    shape, nbytes = self._worth()
+    with host_memory("host memory of a value", nbytes): out = numpy.empty(shape, self.dtype.numpy)
     self._read(out.reshape(-1).data)
     return out
 
   def tolist(self) -> Any:
     """The value as nested lists of Python numbers, or one number for shape ()."""
     if self.dtype.bits_type is not None: return self._wide("tolist")
-    if not self.numel(): return _nested([], self.shape)
-    with host_memory("host memory of a value", self.nbytes()): raw = bytearray(self.nbytes())
+    shape, nbytes = self._worth()
+    if not nbytes: return _nested([], shape)
+    with host_memory("host memory of a value", nbytes): raw = bytearray(nbytes)
     self._read(memoryview(raw))
-    return _nested(list(struct.unpack(f"<{self.numel()}{semantics.FORMATS[self.dtype.name]}", raw)), self.shape)
+    return _nested(list(struct.unpack(f"<{math.prod(shape)}{semantics.FORMATS[self.dtype.name]}", raw)), shape)
 
   def item(self) -> ConstType:
     """The one element as a Python number."""
-    if self.numel() != 1:
+    if worth(self.numel()) != 1:
       raise InvalidArgument(f"item() of shape {self.shape}", hint="it is for one element; use tolist()")
     value: Any = self.tolist()
     while isinstance(value, list): value = value[0]
     return cast(ConstType, value)
 
   def __bool__(self) -> bool:
-    if self.numel() != 1:
+    if worth(self.numel()) != 1:
       raise InvalidArgument(f"the truth of a tensor of shape {self.shape} is not one value", hint="use any() or all()")
     return bool(self.item())
   def __float__(self) -> float: return float(self.item())
@@ -161,6 +189,25 @@ class Tensor(Chance):
     name = Device.canonicalize(device)
     return self if name == self.device else self._derive(copied(self.uop, name))
 
+  def cpu(self) -> Tensor:
+    """The value on the host's processor (`LLVM`)."""
+    return self.to("LLVM")
+
+  def sequential(self, functions: Any) -> Tensor:
+    """The functions called one after another, each on what the one before gave."""
+    result: Tensor = self
+    for function in functions: result = function(result)
+    return result
+
+  def new_tensor(self, data: Any, dtype: DTypeLike = None, requires_grad: bool = False) -> Tensor:
+    """A tensor of data, of this device and, unless told, dtype."""
+    return Tensor(data, device=self.device, dtype=_dtype(dtype) or self.dtype, requires_grad=requires_grad)
+
+  def shard(self, devices: Sequence[str], axis: int | None = None) -> Sharded:
+    """The value on several devices: cut along an axis, a part on each; without an axis a copy on each."""
+    from tinyhw.engine.shard import shard
+    return shard(self, devices, axis)
+
   def detach(self) -> Tensor:
     """The value without its history: no gradient goes through."""
     return Tensor._wrap(self.uop.detach())
@@ -183,6 +230,28 @@ class Tensor(Chance):
     # CONTIGUOUS: the value gets memory of its own, a parameter is never one node with a constant or another tensor.
     self.uop = other.uop.detach().contiguous() if self.is_leaf else other.uop.contiguous()
     return self
+
+  def _in_place(self, name: str, args: Any, kwargs: Any) -> Tensor:
+    found = getattr(type(self), name)(self, *args, **kwargs)
+    same = found.dtype.is_float and self.dtype.is_float or found.dtype.is_int and self.dtype.is_int
+    return self.assign(found.cast(self.dtype) if same else found)
+
+  def copy_(self, other: Any) -> Tensor:
+    """The other's value, cast to this dtype and broadcast."""
+    value = other if isinstance(other, Tensor) else Tensor(other, device=self.device)
+    return self.assign(value.to(self.device).cast(self.dtype))
+  def fill_(self, value: ConstType) -> Tensor:
+    """One number for each element."""
+    return self.assign(self.full_like(value))
+  def zero_(self) -> Tensor:
+    """Zero for each element."""
+    return self.fill_(0)
+
+  add_, sub_, mul_, div_, pow_, remainder_, fmod_ = map(_changing, _ARITHMETIC)
+  neg_, abs_, exp_, log_, sqrt_, rsqrt_, reciprocal_ = map(_changing, _ONE[:7])
+  sigmoid_, tanh_, relu_, floor_, ceil_, round_ = map(_changing, _ONE[7:])
+  clamp_, clip_, masked_fill_, lerp_, addcmul_, addcdiv_ = map(_changing, _CHOICE[:6])
+  scatter_, scatter_add_, index_add_, index_fill_, dropout_ = map(_changing, _CHOICE[6:])
 
   def replace(self, other: Tensor) -> Tensor:
     """Become the other tensor's value, whatever its shape."""
@@ -269,7 +338,7 @@ def _nested(values: list[Any], shape: tuple[int, ...]) -> Any:
 
 def _node(data: Any, device: str, dtype: DType | None, anywhere: bool) -> UOp:
   """The graph node of a constructor's data."""
-  if isinstance(data, Variable): data = data.on(device)
+  if isinstance(data, Size): data = scalar(data, device)
   if isinstance(data, UOp): return data.cast(dtype) if dtype else data
   if isinstance(data, TensorBase):
     node = data.uop if anywhere or data.device == device else data.uop.copy_to(device)

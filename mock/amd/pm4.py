@@ -9,6 +9,7 @@ that is no packet stops the queue as CP_BAD_OPCODE does; a packet that the vendo
 from __future__ import annotations
 
 from collections.abc import Callable
+from operator import itemgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from tinyhw.autogen import gc_11_0_0 as gc
@@ -24,7 +25,7 @@ from tinyhw.core.table import Handlers
 from tinyhw.mock.amd.atomics import atomic
 from tinyhw.mock.amd.compute import Program, run_dispatch
 from tinyhw.mock.amd.dispatching import Dispatching
-from tinyhw.mock.amd.queue import Frame, Properties, Wait
+from tinyhw.mock.amd.queue import Frame, Plan, Properties, Quick, Wait
 from tinyhw.mock.amd.registers import (
   INITIAL,
   KEPT,
@@ -78,6 +79,10 @@ _RELEASE_MEM: Final = pm4.RELEASE_MEM.OP << 8
 _RELEASE_WORDS: Final = pm4.RELEASE_MEM.DWORDS + 1
 _LONE_NOP: Final = wire.NOP_HEADER_ONLY << 16 | pm4.NOP.OP << 8  # the one packet whose count is not a length
 
+_DECIDING: Final = {_SET_SH_REG: (0, 1), _RELEASE_MEM: (0, 1, 2, 3, 4, 7)}  # words that are a packet's shape
+PLANNED_WORDS: Final = 512  # of a submission that is remembered as a whole
+PLANS: Final = 64  # submissions of one length
+
 Step = tuple[Callable[["ComputeQueue", Any], None], Any, int]  # what runs, its argument, dwords
 
 
@@ -99,7 +104,8 @@ class ComputeQueue(Dispatching):
     self.repeated: dict[tuple[int, tuple[int, int, int]], tuple[Program, Repeated]] = {}
     self.settings_version = 0  # grows with every write of a register that is not user data
     self._steps: dict[tuple[int, ...], Step] = {}
-    self._shapes: dict[tuple[int, ...], Callable[[list[int], int], None]] = {}
+    self._shapes: dict[tuple[int, ...], Quick] = {}
+    self._plans: dict[int, list[tuple[Callable[[list[int]], Any], Any, Plan]]] = {}  # by words
 
   def _store_read(self) -> None:
     self.memory.store(self.properties.read_pointer, 4, self.read & 0xFFFF_FFFF)
@@ -115,6 +121,9 @@ class ComputeQueue(Dispatching):
     self.last = frame, at
     if self.beside is not None:
       self._speak()
+    if frame.plan is not None and (known := frame.plan.get(at)) is not None:
+      self._next(frame, at, known[1])
+      return known[0](words, at)
     header = words[at]
     end = at + (header >> 16 & 0x3FFF) + 2 if header >= wire.TYPE_3 else at + 1
     if end > len(words):
@@ -131,16 +140,54 @@ class ComputeQueue(Dispatching):
       if step is None:
         step = self._decode(frame, key, shape)
       end = at + step[2]
+    self._next(frame, at, end)
+    if frame.learning is not None:
+      self._plan(frame, at, end, quick, step)
+    if quick is not None:
+      quick(words, at)
+    elif step is not None:
+      step[0](self, step[1])
+
+  def _next(self, frame: Frame, at: int, end: int) -> None:
+    """The packet in [at, end) of a frame begins."""
     frame.at = end
     self.packets += 1
     machine = self.machine
     machine.clock.advance(machine.packet_ns)
     if machine.trace.enabled:
-      machine.trace.add(self.name, "packet", self._text(words[at:end]), address=frame.address + at * 4)
+      machine.trace.add(self.name, "packet", self._text(frame.words[at:end]), address=frame.address + at * 4)
+
+  def _fetch(self) -> None:
+    super()._fetch()
+    frame = self.frames[-1]
+    for decides, values, plan in self._plans.get(len(frame.words), ()):
+      if decides(frame.words) == values:
+        frame.plan = plan
+        return
+    if 1 < len(frame.words) <= PLANNED_WORDS:
+      frame.learning = []
+
+  def _plan(self, frame: Frame, at: int, end: int, quick: Quick | None, step: Step | None) -> None:
+    """Note a packet of a submission. A whole one is recognized when it comes again: all its words are the same, but for
+    those that packets of known shapes take as data."""
+    learning = frame.learning
+    assert learning is not None
     if quick is not None:
-      quick(words, at)
+      opcode = frame.words[at] & 0xFF00
+      learning.append((at, end, quick, tuple(at + k for k in _DECIDING[opcode])))
     elif step is not None:
-      step[0](self, step[1])
+      handler, argument, _ = step
+      learning.append((at, end, lambda words, at: handler(self, argument), tuple(range(at, end))))
+    if end != len(frame.words):
+      return
+    frame.learning = None
+    if sum(stop - start for start, stop, _, _ in learning) != end:
+      return  # some were skipped, or came twice
+    decides = itemgetter(*(k for row in learning for k in row[3]))
+    plans = self._plans.setdefault(end, [])
+    if len(plans) >= PLANS:
+      plans.clear()
+    plans.append((decides, decides(frame.words), {start: (run, stop) for start, stop, run, _ in learning}))
 
   @staticmethod
   def _shape(header: int, words: list[int], at: int, end: int) -> tuple[int, ...] | None:

@@ -81,6 +81,10 @@ class Wait:
     return f"{self.packet} waits for {self.where} {self.wanted}, found {self.seen():#x}"
 
 
+Quick = Callable[[list[int], int], None]  # executes a packet that was decoded and checked before
+Plan = dict[int, tuple[Quick, int]]  # by place: what executes a packet, and where the next one begins
+
+
 @dataclass(eq=False)
 class Frame:
   """Dwords under execution: a part of the ring, or an indirect buffer called from it."""
@@ -88,6 +92,8 @@ class Frame:
   words: list[int]
   address: int
   at: int = 0
+  plan: Plan | None = None  # its packets, where words like these were seen before
+  learning: list[tuple[int, int, Quick, tuple[int, ...]]] | None = None  # place, end, what runs, words that decide it
 
 
 class Queue(ABC):

@@ -20,12 +20,13 @@ from tinyhw.core.table import Handlers
 from tinyhw.mock.amd.atomics import atomic
 from tinyhw.mock.amd.caches.spaces import Client, NearSpace, SdmaSpace
 from tinyhw.mock.amd.flights import Packets
-from tinyhw.mock.amd.queue import Frame, Queue, Wait
+from tinyhw.mock.amd.queue import Frame, Properties, Queue, Quick, Wait
 from tinyhw.mock.memory import spans
 from tinyhw.wire import sdma as wire
 
 if TYPE_CHECKING:
   from tinyhw.mock.amd.caches.chip import Chip
+  from tinyhw.mock.amd.process import KfdProcess, ProcessDevice
 
 _MTYPE_UC: Final = 3  # sdma_v6_0_ring_emit_fence
 LONGEST: Final = 1 << 11  # dwords that are looked for behind a packet that was cut short
@@ -54,6 +55,12 @@ class SdmaQueue(Queue):
   packets_table: ClassVar[Handlers[type[Any]]] = Handlers("SDMA packet")
   handles = packets_table.handles
 
+  def __init__(
+    self, process: KfdProcess, device: ProcessDevice, queue_id: int, properties: Properties, doorbell: int
+  ) -> None:
+    super().__init__(process, device, queue_id, properties, doorbell)
+    self._quick: dict[int, tuple[int, Callable[[list[int], int], bool], Quick]] = {}  # by header: dwords, whether, what
+
   def _connect(self, chip: Chip) -> None:
     self._packets = Packets(self, 0)
     base, engine = self.space, SdmaSpace(self.space, chip, self._packets)
@@ -71,6 +78,15 @@ class SdmaQueue(Queue):
     self.last = frame, at
     if isinstance(self.space, Client):
       self.space.detail = self._near.detail = self.last
+    machine = self.machine
+    quick = self._quick.get(words[at])
+    if quick is not None and at + quick[0] <= len(words) and not machine.trace.enabled:
+      size, fits, run = quick
+      if fits(words, at):
+        frame.at = at + size
+        self.packets += 1
+        machine.clock.advance(machine.packet_ns)
+        return run(words, at)
     packet, used = self._decode(words, at)
     if packet is None:
       return self._truncated(used)
@@ -78,17 +94,44 @@ class SdmaQueue(Queue):
     handler = self.packets_table.get(kind)
     frame.at = at + used
     self.packets += 1
-    machine = self.machine
     machine.clock.advance(machine.packet_ns)
     if machine.trace.enabled:
       machine.trace.add(self.name, "packet", repr(packet), address=frame.address + at * 4)
     if handler is not None:
       handler(self, packet)
+      self._learn(packet, words[at : at + used])
     else:
       why = self.packets_table.why_ignored(kind)
       if why is None:
         raise Unsupported("SDMA packet", kind.__name__, where=f"{self.name} at {frame.address + at * 4:#x}")
       machine.ignored.note("SDMA packet", kind.__name__, why)
+
+  def _learn(self, packet: Any, words: list[int]) -> None:
+    """Remember how packets with this header run that differ in addresses, counts and data only: what else they say was
+    decoded and checked with this one."""
+    if self.device.chip is not None or words[0] in self._quick:
+      return
+    if type(packet) is sdma.SDMA_PKT_COPY_LINEAR:
+      flags = words[2]
+
+      def copies(words: list[int], at: int) -> bool:
+        return words[at + 2] == flags and words[at + 1] < MAX_COPY
+
+      def copy(words: list[int], at: int) -> None:
+        size = words[at + 1] + 1
+        self.machine.clock.advance(size // BYTES_PER_NS)
+        self._copy(words[at + 3] | words[at + 4] << 32, words[at + 5] | words[at + 6] << 32, size)
+
+      self._quick[words[0]] = len(words), copies, copy
+    elif type(packet) is sdma.SDMA_PKT_FENCE:
+
+      def aligned(words: list[int], at: int) -> bool:
+        return not words[at + 1] & 3
+
+      def fence(words: list[int], at: int) -> None:
+        self.space.store(words[at + 1] | words[at + 2] << 32, 4, words[at + 3])
+
+      self._quick[words[0]] = len(words), aligned, fence
 
   def _text(self, words: list[int]) -> str:
     return wire.text(words).partition("\n")[0].split(maxsplit=1)[-1]
@@ -120,8 +163,14 @@ class SdmaQueue(Queue):
 
   def _copy(self, source: int, target: int, size: int) -> None:
     """Across mappings; nothing is stored when a part of it faults."""
-    if not self.space.direct:
-      return self.space.write(target, self.space.read(source, size))
+    space = self.space
+    if not space.direct:
+      return space.write(target, space.read(source, size))
+    a, b = space.find(source), space.find(target)
+    if a is not None and b is not None and source + size <= a.end and target + size <= b.end:
+      if a.access & Access.READ and b.access & Access.WRITE:
+        b.raw[target - b.start : target - b.start + size] = a.raw[source - a.start : source - a.start + size]
+        return
     read, write = spans(self.space, source, size), spans(self.space, target, size, Access.WRITE)
     if len(read) == len(write) == 1:
       write[0][:] = read[0]

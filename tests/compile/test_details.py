@@ -6,6 +6,7 @@ import random
 import numpy as np
 import pytest
 
+from tests.compile import test_render_c
 from tests.compile.test_choices import LOCALS, chosen, new
 from tests.compile.test_kernels import CASES, HOST, ON, LocalRenderer, check, raw_memory
 from tests.compile.witness import aligned, buffer, evaluate, matmul, realize
@@ -18,7 +19,7 @@ from tinyhw.compile.render import objects
 from tinyhw.compile.render.amdgcn import AMDGCNRenderer
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.emulator.uops import Executable
-from tinyhw.ir.dtype import AddressSpace, dtypes
+from tinyhw.ir.dtype import AddressSpace, DType, dtypes
 from tinyhw.ir.spec import check_linear
 from tinyhw.ir.uop import Axis, Ops, UOp
 
@@ -198,3 +199,15 @@ def test_what_is_packed_does_not_move_along_the_axis() -> None:
   for axis, other in ((row, column), (column, row)):
     packed = optimize(product, HOST, [Opt(OptKind.PACK, axis.arg.axis, 2)]).packed
     assert [(axis in i.ranges, other in i.ranges) for i in packed] == [(False, True)]
+
+
+@test_render_c.compilers
+@pytest.mark.parametrize("dtype", [dtypes.float16, dtypes.float32, dtypes.float64], ids=str)
+@pytest.mark.parametrize("value", [np.inf, -np.inf, np.nan, 1.5])
+def test_a_constant_alone(name: str, dtype: DType, value: float) -> None:
+  """What its text needs is there, also where nothing else needs it."""
+  out = UOp(Ops.DEFINE_GLOBAL, dtype.ptr(1), (), 0)
+  program = linearize(UOp.sink(out.index(UOp.const(dtypes.index, 0)).store(UOp.const(dtype, value))))
+  found = np.zeros(1, dtype.numpy)
+  test_render_c.run(test_render_c.renderer(name), program, [found])
+  np.testing.assert_array_equal(found, [value])

@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.strength import examples
+from tinyhw import Tensor
 from tinyhw.compile.render.host import HostRenderer
 from tinyhw.core.errors import InvalidArgument, Unsupported
 from tinyhw.ir import semantics
@@ -297,3 +298,11 @@ def test_constants_are_exact() -> None:
     for value, wanted in zip(found.tolist(), values):
       assert same(value, wanted, dtype)
       if dtype.is_float and wanted == wanted: assert math.copysign(1, value) == math.copysign(1, wanted)
+
+
+@pytest.mark.parametrize("first", range(1, 8))
+def test_vectors_begin_at_any_element(first: int) -> None:
+  """An access of lanes is no more aligned than its first element."""
+  x = np.arange(64, dtype=np.float32)
+  found = Tensor(x)[first:first + 4] + Tensor(x)[first + 7:first + 11]
+  np.testing.assert_array_equal(found.numpy(), x[first:first + 4] + x[first + 7:first + 11])

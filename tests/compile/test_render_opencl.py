@@ -7,14 +7,23 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from tests.compile.families import Array, buffer, check_arithmetic, check_casts, check_constants, check_rounded_products
+from tests.compile.families import (
+  Array,
+  buffer,
+  check_arithmetic,
+  check_casts,
+  check_constants,
+  check_large_integers,
+  check_rounded_products,
+)
 from tests.compile.test_render_amdgcn import linear
 from tinyhw.compile.render.base import block_size, grid_size
 from tinyhw.compile.render.opencl import OpenCLRenderer
 from tinyhw.core.errors import DeviceError, Unsupported
 from tinyhw.drive.cl import CLRuntime
+from tinyhw.ir import semantics
 from tinyhw.ir.dtype import AddressSpace, DType, dtypes
-from tinyhw.ir.ops import Ops
+from tinyhw.ir.ops import GroupOp, Ops
 from tinyhw.ir.uop import UOp
 
 SCALARS = [d for d in dtypes.all() if d.bits_type is None]
@@ -56,6 +65,9 @@ def test_constants(dtype: DType) -> None: check_constants(dtype, run, threads=Tr
 def test_rounded_products() -> None: check_rounded_products(run, threads=True)
 
 
+def test_large_integers() -> None: check_large_integers(run, threads=True)
+
+
 @pytest.mark.parametrize("dtype", [dtypes.float32, dtypes.bool, dtypes.float16, dtypes.uint8], ids=lambda d: d.name)
 def test_a_workgroup_turns_vectors_around_in_local_memory(dtype: DType) -> None:
   for count in (2, 4, 3):
@@ -89,3 +101,26 @@ def test_quotients_by_way_of_double_are_the_same(monkeypatch: pytest.MonkeyPatch
   monkeypatch.setattr(found, "exact", False)
   monkeypatch.setattr(found, "options", b"-cl-std=CL1.2")
   check_arithmetic(dtypes.float32, run, threads=True)
+
+
+def test_functions_of_a_device_without_doubles_are_its_own() -> None:
+  made, found = OpenCLRenderer(double=False), device()
+  ops = [Ops.EXP2, Ops.EXP, Ops.EXPM1, Ops.LOG2, Ops.LOG, Ops.LOG10, Ops.LOG1P, Ops.SIN, Ops.COS, Ops.TANH, Ops.POW,
+         Ops.FMOD]
+  row = UOp.special("gidx0", 4) * 64 + UOp.special("lidx0", 64)
+  x, y = (buffer(len(ops) + i, dtypes.float32).index(row).load() for i in range(2))
+  stores = [buffer(i, dtypes.float32).index(row).store(x.alu(op, y) if op in GroupOp.BINARY else x.alu(op))
+            for i, op in enumerate(ops)]
+  uops = linear(*stores)
+  source = made.source("k", uops)
+  assert "double" not in source and all(made.native(op, dtypes.float32) for op in ops)
+  rng = np.random.default_rng(3)
+  arrays = [*(np.zeros(256, np.float32) for _ in ops), *(rng.uniform(0.1, 5, 256).astype(np.float32) for _ in range(2))]
+  memory = [found.alloc(a.nbytes) for a in arrays]
+  for m, a in zip(memory, arrays): found.copyin(m, memoryview(a.view(np.uint8)))
+  found.load(made.compile(source, "k"), "k")(memory, (), grid_size(uops), block_size(uops))
+  for m, a in zip(memory, arrays): found.copyout(memoryview(a.view(np.uint8)), m)
+  for op, out in zip(ops, arrays):
+    for a, b, got in zip(arrays[-2].tolist(), arrays[-1].tolist(), out.tolist()):
+      wanted = semantics.alu(op, dtypes.float32, a, b) if op in GroupOp.BINARY else semantics.alu(op, dtypes.float32, a)
+      assert got == pytest.approx(wanted, rel=2e-6, abs=1e-6), (op, a, b)

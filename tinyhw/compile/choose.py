@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import math
 
-from tinyhw.compile import lanes
+from tinyhw.compile import lanes, matrix
 from tinyhw.compile.kernel import Kernel
 from tinyhw.compile.program import Opt, OptKind
 from tinyhw.ir.dtype import PtrDType
@@ -21,6 +21,7 @@ def heuristic(kernel: Kernel) -> None:
   """Applies options that suit most kernels of the target."""
   renderer = kernel.renderer
   if renderer.lanes and lanes.heuristic(kernel): return
+  if renderer.units and _matrix(kernel): return
   tiled = _tile(kernel) if renderer.tile > 1 else False
   if renderer.local and not tiled: _group(kernel)
   if renderer.vector_bytes:
@@ -33,6 +34,18 @@ def _try(kernel: Kernel, kind: OptKind, axis: UOp, amount: int) -> bool:
   if amount < 2: return False
   try: kernel.apply(Opt(kind, int(axis.arg.axis), amount))
   except ValueError: return False
+  return True
+
+
+def _matrix(kernel: Kernel) -> bool:
+  """A product that a matrix unit computes: each wave has some blocks of it, so that a load serves several."""
+  found = matrix.find(kernel)
+  if isinstance(found, str): return False
+  kernel.apply(Opt(OptKind.TC, int(found.steps.arg.axis)))
+  _try(kernel, OptKind.UPCAST, found.rows, divisor(kernel.left(found.rows), 4))
+  _try(kernel, OptKind.UPCAST, found.columns, divisor(kernel.left(found.columns), 2))
+  waves = 4 if kernel.renderer.max_block >= 4 * found.unit.lanes else 1
+  _try(kernel, OptKind.LOCAL, found.rows, divisor(kernel.left(found.rows), waves))
   return True
 
 
@@ -106,9 +119,9 @@ def _workgroups(kernel: Kernel) -> None:
   wanted = min(256, kernel.renderer.max_block)
   for axis in sorted(kernel.outputs, key=lambda a: (-_contiguity(kernel, a), -int(a.arg.axis))):
     room = wanted // max(kernel.product(Axis.LOCAL, Axis.GROUP), 1)
-    left = kernel.left(axis)
-    if room < 2 or left < 2: continue
+    left, most = kernel.left(axis), kernel.most(axis)
+    if room < 2 or most < 2: continue
     amount = divisor(left, room)
-    # A size without good divisors: the last workgroup is partly idle.
-    if amount < 16 and amount < room and left > room: amount = min(room, 64)
+    # A size without good divisors, or without known ones: the last workgroup is partly idle.
+    if amount < 16 and amount < room and (most > room or left < most): amount = min(room, 64, most)
     _try(kernel, OptKind.LOCAL, axis, amount)

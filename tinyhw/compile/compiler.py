@@ -3,7 +3,8 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Sequence
 
 from tinyhw.compile.choose import heuristic
 from tinyhw.compile.expand import expand, fuse_multiply_add, group_reductions, vectorize
@@ -13,9 +14,12 @@ from tinyhw.compile.linearize import linearize
 from tinyhw.compile.lower import lower
 from tinyhw.compile.program import Dim3, Estimates, Opt, ProgramSpec
 from tinyhw.compile.render.base import Renderer
+from tinyhw.compile.units import unit_named
 from tinyhw.compile.widen import widen
 from tinyhw.ir.dtype import PtrDType
+from tinyhw.ir.size import from_node, highest
 from tinyhw.ir.spec import check_kernel, check_linear
+from tinyhw.ir.stages import stage
 from tinyhw.ir.uop import GroupOp, Ops, UOp
 
 _KEPT = 4096          # programs in memory; the oldest go first
@@ -24,7 +28,11 @@ _programs: dict[tuple[UOp, str, tuple[Opt, ...] | None], ProgramSpec] = {}
 
 def optimize(ast: UOp, renderer: Renderer, opts: Sequence[Opt] | None = None) -> Kernel:
   """The lowered kernel with options applied: the given ones, or those of the heuristic (none when NOOPT is set)."""
-  kernel = Kernel(legalize(lower(ast), renderer), renderer)
+  stage("kernel", ast)
+  lowered = lower(ast)
+  stage("lowered", lowered)
+  kernel = Kernel(legalize(lowered, renderer), renderer)
+  stage("legalized", kernel.sink)
   if opts is not None:
     for opt in opts: kernel.apply(opt)
   elif os.environ.get("NOOPT", "0") in ("", "0"): heuristic(kernel)
@@ -34,15 +42,23 @@ def optimize(ast: UOp, renderer: Renderer, opts: Sequence[Opt] | None = None) ->
 def linear_program(kernel: Kernel) -> tuple[tuple[UOp, ...], Dim3, Dim3]:
   """(linear program, grid, block) of an optimized kernel."""
   sink, grid, block = kernel.build()
-  sink = vectorize(expand(widen(group_reductions(sink))), kernel.renderer)
-  if kernel.renderer.fused: sink = fuse_multiply_add(sink)
-  return linearize(sink), grid, block
+  stage("axes split by the options", sink)
+  steps: list[tuple[str, Callable[[UOp], UOp]]] = [
+    ("reductions grouped", group_reductions), ("widened", widen), ("expanded", expand),
+    ("vectors", lambda s: vectorize(s, kernel.renderer))]
+  if kernel.renderer.fused: steps.append(("multiply-adds fused", fuse_multiply_add))
+  for name, step in steps:
+    sink = step(sink)
+    stage(name, sink)
+  linear = linearize(sink)
+  stage("linear program", linear)
+  return linear, grid, block
 
 
 def kernel_name(kernel: Kernel) -> str:
   """A name that tells reductions (r) from elementwise kernels (e), and the sizes of the axes; the digest tells kernels
   of one shape apart."""
-  sizes = [str(r.src[0].arg) for r in (*kernel.outputs, *kernel.reductions)]
+  sizes = [re.sub(r"\W+", "", str(from_node(r.src[0]))) for r in (*kernel.outputs, *kernel.reductions)]
   return "_".join(["r" if kernel.reductions else "e", *sizes, kernel.sink.key.hex()[:6]])
 
 
@@ -54,12 +70,20 @@ def estimate(uops: Sequence[UOp], grid: Dim3, block: Dim3) -> Estimates:
     if u.op is Ops.INDEX:
       for s in u.src[1:]: indexing.update(s.toposort(lambda v: v not in indexing))
   for u in uops:
-    if u.op is Ops.RANGE: trips *= int(u.src[0].vmax)
+    if u.op is Ops.RANGE: trips *= int(u.src[0].vmax)        # at most, where launches decide it
     elif u.op is Ops.ENDRANGE: trips //= int(u.src[0].src[0].vmax)
+    elif u.op is Ops.WMMA:
+      unit = unit_named(u.arg)
+      ops += trips * 2 * unit.size**3 // unit.lanes
     elif u.op in GroupOp.ALU and u not in indexing: ops += trips * (2 if u.op is Ops.MULACC else 1)
   touched = sum(u.dtype.size * u.dtype.base.itemsize for u in uops
                 if u.op is Ops.DEFINE_GLOBAL and isinstance(u.dtype, PtrDType))
   return Estimates(ops * threads, touched)
+
+
+def forget(ast: UOp, renderer: Renderer, opts: Sequence[Opt] | None) -> None:
+  """Have the next `compile_kernel` of these compile."""
+  _programs.pop((ast, renderer.key, tuple(opts) if opts is not None else None), None)
 
 
 def compile_kernel(ast: UOp, renderer: Renderer, opts: Sequence[Opt] | None = None) -> ProgramSpec:
@@ -74,7 +98,9 @@ def compile_kernel(ast: UOp, renderer: Renderer, opts: Sequence[Opt] | None = No
   if (found := _programs.get(known)) is not None: return found
   check_kernel(ast)
   kernel = optimize(ast, renderer, wanted)
-  uops, grid, block = linear_program(kernel)
+  uops, extent, block = linear_program(kernel)
+  x, y, z = (highest(size) for size in extent)
+  grid = x, y, z
   check_linear(uops)
   name = kernel_name(kernel)
   source, binary = renderer.render(name, uops, grid, block)
@@ -84,7 +110,8 @@ def compile_kernel(ast: UOp, renderer: Renderer, opts: Sequence[Opt] | None = No
   buffers = tuple(range(1 + max(int(u.arg) for u in uops if u.op is Ops.DEFINE_GLOBAL)))
   variables = tuple(u.arg for u in uops if u.op is Ops.DEFINE_VAR)
   program = ProgramSpec(name, renderer.target, source, binary, uops, grid, block, buffers, variables,
-                        estimate(uops, grid, block), local, tuple(kernel.opts))
+                        estimate(uops, grid, block), local, tuple(kernel.opts),
+                        None if extent == grid else extent)
   if len(_programs) >= _KEPT: del _programs[next(iter(_programs))]
   _programs[known] = program
   return program

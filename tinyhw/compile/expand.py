@@ -136,7 +136,7 @@ class _Expander:
       register = UOp(Ops.DEFINE_ACC, u.dtype, (initial, *loops), self.accumulators)
       self.accumulators += 1
       total = register
-      for s in src: total = total.alu(u.arg, s)
+      for s in src: total = s.replace(src=(*s.src[:2], total)) if s.op is Ops.WMMA else total.alu(u.arg, s)
       return UOp(Ops.REDUCE, u.dtype, (UOp(Ops.ASSIGN, u.dtype, (register, total)), *loops), u.arg)
     new = u if tuple(src) == u.src else UOp(u.op, u.dtype, tuple(src), u.arg)
     return simplify(new, self.simplified) if u.op is Ops.INDEX and new is not u else new
@@ -173,7 +173,7 @@ def _place(index: UOp) -> tuple[object, int, int]:
 def vectorize(sink: UOp, renderer: Renderer) -> UOp:
   """The graph with loads and stores of consecutive elements joined into vectors."""
   # Where arithmetic is on vectors, scalars are what lanes share: a load of several would only be taken apart again.
-  if not renderer.vector_bytes or any(u.dtype.count > 1 for u in sink.toposort()): return sink
+  if not renderer.vector_bytes or renderer.lanes and any(u.dtype.count > 1 for u in sink.toposort()): return sink
   # Loads after a barrier depend on the other loads: they come second, so that neither replacement hides the other.
   for behind_barrier in (False, True):
     sink = sink.substitute(_vector_loads(sink, renderer, behind_barrier))

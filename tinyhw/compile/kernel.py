@@ -8,15 +8,18 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
+from tinyhw.compile import matrix
 from tinyhw.compile.program import Dim3, Opt, OptKind
 from tinyhw.compile.render.base import Renderer
 from tinyhw.compile.schedule import identity_element
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.ir.dtype import AddressSpace, PtrDType, dtypes
+from tinyhw.ir.size import common_divisor, from_node, highest, is_size
 from tinyhw.ir.symbolic import linear, simplify
 from tinyhw.ir.uop import Axis, Ops, UOp
 
 _MAX_UNROLLED = 256       # values that one thread may keep, as a bound on code size
+_MAX_BLOCKS = 8           # of a matrix unit in one wave: LLVM 22 ends the process over some kernels with 16
 # option: (kind of axis that it splits, what becomes of the steps that it takes)
 _KINDS = {OptKind.UPCAST: (Axis.LOOP, Axis.UPCAST), OptKind.LOCAL: (Axis.LOOP, Axis.LOCAL),
           OptKind.THREAD: (Axis.LOOP, Axis.GLOBAL), OptKind.UNROLL: (Axis.REDUCE, Axis.UNROLL),
@@ -28,9 +31,10 @@ _INNER = (Axis.REDUCE, Axis.UNROLL, Axis.UPCAST, Axis.VECTOR)
 
 @dataclass
 class Part:
-  """Some steps of an axis and how they are done."""
+  """Some steps of an axis and how they are done. `lane` > 0: work-item i of a wave does step i // lane % size."""
   size: int
   kind: Axis
+  lane: int = 0
 
 
 @dataclass(frozen=True)
@@ -54,11 +58,12 @@ class Kernel:
   opts: list[Opt] = field(default_factory=list)
   packed: list[UOp] = field(default_factory=list)     # INDEXes of operands that are copied to local memory first
   locals: bool = True                                 # False after NOLOCALS
+  unit_product: matrix.Product | None = None          # what a matrix unit computes
 
   def __post_init__(self) -> None:
     nodes = self.sink.toposort()
     ranges = sorted((u for u in nodes if u.op is Ops.RANGE), key=lambda r: int(r.arg.axis))
-    self.parts = {r: [Part(int(r.src[0].arg), r.arg.kind)] for r in ranges}
+    self.parts = {r: [Part(from_node(r.src[0]), r.arg.kind)] for r in ranges}
     stored = {u.src[0] for u in nodes if u.op is Ops.STORE}
     for u in nodes:
       if u.op is not Ops.INDEX: continue
@@ -82,12 +87,20 @@ class Kernel:
     return next(i for i, p in enumerate(self.parts[axis]) if p.kind is axis.arg.kind)
 
   def left(self, axis: UOp) -> int:
-    """The steps of an axis that no option has taken."""
-    return self.parts[axis][self.rest(axis)].size
+    """The steps of an axis that no option has taken; where launches decide them, what is known to divide them."""
+    return common_divisor(self.parts[axis][self.rest(axis)].size)
+
+  def fixed(self, axis: UOp) -> bool:
+    """Whether the steps of an axis are the same in every launch."""
+    return axis.src[0].op is Ops.CONST
+
+  def most(self, axis: UOp) -> int:
+    """The most steps of an axis that no option has taken."""
+    return highest(self.parts[axis][self.rest(axis)].size)
 
   def product(self, *kinds: Axis) -> int:
-    """The product of all parts of these kinds."""
-    return math.prod(p.size for parts in self.parts.values() for p in parts if p.kind in kinds)
+    """The product of all parts of these kinds, as it is at most."""
+    return math.prod(highest(p.size) for parts in self.parts.values() for p in parts if p.kind in kinds)
 
   def taken(self, axis: UOp, kind: Axis) -> int:
     """The steps of an axis that are done in a way."""
@@ -99,6 +112,7 @@ class Kernel:
     elif opt.kind is OptKind.SWAP: self._swap(opt)
     elif opt.kind is OptKind.PADTO: self._pad(opt)
     elif opt.kind is OptKind.PACK: self._pack(opt)
+    elif opt.kind is OptKind.TC: self.unit_product = matrix.fitting(self, opt)
     else: self._split(opt)
     self.opts.append(opt)
 
@@ -126,7 +140,8 @@ class Kernel:
     """The axis gets longer, to a multiple of the amount; what is beyond its end is neither read nor written."""
     axis = self._axis(opt, opt.axis)
     if len(self.parts[axis]) > 1: raise _refusal(opt, f"axis {opt.axis} is split already")
-    size = self.left(axis)
+    size = self.parts[axis][0].size
+    if not self.fixed(axis): raise _refusal(opt, f"launches decide the size {size}")
     if opt.amount < 2 or size % opt.amount == 0: raise _refusal(opt, f"{size} needs no padding")
     padded = -(-size // opt.amount) * opt.amount
     if padded > 2 * size: raise _refusal(opt, f"{size} would more than double")
@@ -144,6 +159,8 @@ class Kernel:
     if not found: raise _refusal(opt, "every operand moves along the axis")
     if not any(axis in a.index.ranges for a in self.accesses if a.index.ranges & reductions):
       raise _refusal(opt, "no operand moves along the axis")
+    if any(is_size(p.size) for index in found for r in index.ranges for p in self.parts[r] if p.kind in _INNER):
+      raise _refusal(opt, "launches decide the size of an operand")
     size = sum(self._packed_size(index) * max(index.dtype.base.bits, 8) // 8 for index in found
                if isinstance(index.dtype, PtrDType))
     if size > self.renderer.max_local: raise _refusal(opt, f"{size:,} bytes, of {self.renderer.max_local:,}")
@@ -156,14 +173,14 @@ class Kernel:
     axis = self._axis(opt, opt.axis)
     before, after = _KINDS.get(opt.kind, (axis.arg.kind, Axis.VECTOR))
     if axis.arg.kind is not before: raise _refusal(opt, f"axis {opt.axis} is a {axis.arg.kind.value} axis")
-    size = self.left(axis)
+    size = self.parts[axis][self.rest(axis)].size
     if opt.amount < 2: raise _refusal(opt, "the amount is less than 2")
-    if size % opt.amount and opt.kind not in _UNEVEN: raise _refusal(opt, f"{opt.amount} does not divide {size}")
-    if opt.amount > size: raise _refusal(opt, f"only {size} steps are left")
+    if size % opt.amount != 0 and opt.kind not in _UNEVEN: raise _refusal(opt, f"{opt.amount} does not divide {size}")
+    if opt.amount > highest(size): raise _refusal(opt, f"only {size} steps are left")
     if self.packed: raise _refusal(opt, "operands are packed already")
     self._check_target(opt, axis)
     at = self.rest(axis)
-    self.parts[axis][at].size = -(-size // opt.amount)
+    self.parts[axis][at].size = (size + opt.amount - 1) // opt.amount
     self.parts[axis].insert(at + (opt.kind not in _OUTERMOST), Part(opt.amount, after))
     if self.local_bytes() > self.renderer.max_local:
       self.parts[axis].pop(at + (opt.kind not in _OUTERMOST))
@@ -183,7 +200,11 @@ class Kernel:
       if not renderer.pool: raise _refusal(opt, f"target {renderer.target} has no threads of its own")
       if self.taken(axis, Axis.GLOBAL) > 1: raise _refusal(opt, "the axis is shared among threads already")
     elif opt.kind is OptKind.VECTOR: self._check_vector(opt, axis)
-    elif self.product(Axis.UPCAST, Axis.UNROLL) * opt.amount > _MAX_UNROLLED:
+    elif self.unit_product is not None and opt.kind is OptKind.UPCAST and (
+        self.product(Axis.UPCAST) // self.unit_product.unit.results * opt.amount > _MAX_BLOCKS):
+      raise _refusal(opt, f"a wave would hold more than {_MAX_BLOCKS} blocks of a matrix unit")
+    elif self.product(Axis.UPCAST, Axis.UNROLL) * opt.amount > _MAX_UNROLLED * (
+        self.unit_product.unit.results * self.unit_product.unit.size if self.unit_product is not None else 1):
       raise _refusal(opt, f"a thread would unroll more than {_MAX_UNROLLED} steps")
 
   def _check_vector(self, opt: Opt, axis: UOp) -> None:
@@ -192,7 +213,8 @@ class Kernel:
       raise _refusal(opt, f"target {self.renderer.target} has {self.renderer.lanes or 'no'} lanes")
     if len(self.parts[axis]) > 1: raise _refusal(opt, "lanes are the innermost part of an axis: they come first")
     others = {r for r, parts in self.parts.items() if any(p.kind is Axis.VECTOR for p in parts)}
-    if any(axis in u.ranges and u.ranges & others for u in self.sink.toposort()):
+    if any(axis in near and near & others for u in self.sink.toposort()
+           for near in (u.ranges, frozenset(u.src[1:] if u.op is Ops.REDUCE else ()))):
       raise _refusal(opt, "values have lanes along another axis already")
 
   def local_bytes(self) -> int:
@@ -206,6 +228,7 @@ class Kernel:
     """(the graph with split axes, grid, block). Output axes are SPECIALs where the target has threads; upcast, unrolled
     and grouped parts are RANGEs of those kinds."""
     made: dict[UOp, list[UOp]] = {r: [] for r in self.parts}
+    wave = self.unit_product.unit.lanes if self.unit_product is not None else 1
     spread: list[tuple[UOp, int, int]] = []              # (axis, part, size) of workgroups, in order
     items: list[tuple[UOp, int, int]] = []
     number = max((int(r.arg.axis) for r in self.parts), default=-1) + 1
@@ -215,29 +238,37 @@ class Kernel:
         number += 1
         if part.size == 1: continue
         if part.kind is (Axis.LOOP if self.renderer.threads else Axis.GLOBAL): spread.append((r, i, part.size))
-        if part.kind is Axis.LOCAL: items.append((r, i, part.size))
+        if part.lane: made[r][-1] = simplify(UOp.special("lidx0", wave) // part.lane % part.size)
+        elif part.kind is Axis.LOCAL: items.append((r, i, part.size))
     grid = self._assign(spread, "gidx", made, 0 if self.renderer.threads else 2)
     grouped = math.prod(p.size for parts in self.parts.values() for p in parts if p.kind is Axis.GROUP)
-    block = self._assign(items, "lidx", made, 1 if grouped > 1 else 0)
-    if grouped > 1: block = (grouped, *block[:2])
+    first = max(grouped, wave)
+    block = self._assign(items, "lidx", made, 1 if first > 1 else 0)
+    if first > 1: block = (first, *block[:2])
     whole: dict[UOp, UOp] = {}
-    gates: dict[UOp, UOp] = {}
     for r, parts in self.parts.items():
       total, inner = UOp.const(dtypes.index, 0), 1
       for part, u in reversed(list(zip(parts, made[r]))):
         total, inner = total + u * inner, inner * part.size
       whole[r] = simplify(total)
-      if inner > int(r.src[0].arg): gates[r] = simplify(whole[r] < r.src[0])
-    done = _substituted(self.sink, whole, made, gates, self._clamped(whole, gates))
+    gates = {r: simplify(whole[r] < r.src[0]) for r in self.uneven()}
+    product = self.unit_product
+    if product is not None: whole[product.reduction] = matrix.RESULT
+    done = substituted(self.sink, whole, made, gates, self._clamped(whole, gates))
     sink = done[self.sink]
+    if product is not None: sink = matrix.joined(self, product, sink, made, whole)
     if self.packed: sink = self._with_copies(sink, [done[index] for index in self.packed], made, number)
     return sink, grid, block
+
+  def uneven(self) -> list[UOp]:
+    """The axes whose parts are more than there are steps."""
+    return [r for r, parts in self.parts.items() if math.prod(p.size for p in parts) != from_node(r.src[0])]
 
   def _clamped(self, whole: dict[UOp, UOp], gates: dict[UOp, UOp]) -> dict[UOp, UOp]:
     """Output axes that a processor's loads follow up to their end and then stay there: what is computed beyond is not
     stored. That costs less than a branch at each load, but lanes must stay neighbours."""
     if self.renderer.threads: return {}
-    return {r: gates[r].where(whole[r], int(r.src[0].arg) - 1) for r in gates
+    return {r: gates[r].where(whole[r], simplify(r.src[0] - 1)) for r in gates
             if r.arg.kind is Axis.LOOP and not any(p.kind is Axis.VECTOR for p in self.parts[r])}
 
   def _with_copies(self, sink: UOp, indices: list[UOp], made: dict[UOp, list[UOp]], number: int) -> UOp:
@@ -273,7 +304,7 @@ class Kernel:
     sizes = [1, 1, 1]
     for d, group in enumerate(groups):
       total = math.prod(size for _, _, size in group)
-      if prefix == "gidx" and total > self.renderer.max_grid:
+      if prefix == "gidx" and highest(total) > self.renderer.max_grid:
         raise InvalidArgument(f"{total} workgroups, {self.renderer.target} has at most {self.renderer.max_grid}")
       special, inner = UOp.special(f"{prefix}{d + first}", total), 1
       for axis, part, size in group:
@@ -292,10 +323,10 @@ def _at(u: UOp, whole: dict[UOp, UOp], clamped: dict[UOp, UOp], known: dict[UOp,
 def _refusal(opt: Opt, why: str) -> InvalidArgument: return InvalidArgument(f"{opt}: {why}")
 
 
-def _substituted(sink: UOp, whole: dict[UOp, UOp], made: dict[UOp, list[UOp]], gates: dict[UOp, UOp],
+def substituted(sink: UOp, whole: dict[UOp, UOp], made: dict[UOp, list[UOp]], gates: dict[UOp, UOp],
                  clamped: dict[UOp, UOp]) -> dict[UOp, UOp]:
   """Each node, with its axes split. Loads at `clamped` axes need no gate for these."""
-  stored = {u.src[0] for u in sink.src}
+  stored = {u.src[0] for u in sink.src if u.op is Ops.STORE}
   inside: dict[UOp, UOp] = {}
   done: dict[UOp, UOp] = {}
   simplified: dict[UOp, UOp] = {}

@@ -118,6 +118,10 @@ class Runtime(ABC):
   def describe(self) -> str:
     """What the device is, in a few words for a person."""
 
+  def began(self) -> float | None:
+    """When the last launch that was waited for began on the device's own clock, in seconds; None without one."""
+    return None
+
   def siblings(self) -> int:
     """How many devices of this kind the machine has, this one included."""
     return 1

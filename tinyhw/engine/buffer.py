@@ -15,8 +15,10 @@ from tinyhw.core.errors import InvalidArgument, ValueLost
 from tinyhw.core.locks import TABLES, shared_lock
 from tinyhw.device import Device, OpenDevice
 from tinyhw.drive.base import host_memory
+from tinyhw.engine.profile import span
 from tinyhw.ir.dtype import DType
 from tinyhw.ir.ops import Ops
+from tinyhw.ir.size import highest, worth
 from tinyhw.ir.uop import UOp
 
 if TYPE_CHECKING:
@@ -26,7 +28,8 @@ T = TypeVar("T")
 
 
 class Buffer:
-  """`size` elements of `dtype` on a device (by canonical name)."""
+  """`size` elements of `dtype` on a device (by canonical name). Where launches decide the size there is memory for the
+  most, `nbytes`; the elements come first in it, `filled` bytes."""
   __slots__ = ("device", "size", "dtype", "_allocation", "_owner", "_shared", "_stamp", "__weakref__")
 
   def __init__(self, device: str, size: int, dtype: DType):
@@ -42,8 +45,13 @@ class Buffer:
 
   @property
   def nbytes(self) -> int:
+    """Bytes of the memory."""
+    return highest(self.size) * self.dtype.itemsize
+
+  @property
+  def filled(self) -> int:
     """Bytes of all elements."""
-    return self.size * self.dtype.itemsize
+    return worth(self.size) * self.dtype.itemsize
 
   @property
   def lost(self) -> bool:
@@ -101,19 +109,19 @@ class Buffer:
 
   def copyin(self, data: memoryview) -> Buffer:
     """Fill from host bytes."""
-    if data.nbytes != self.nbytes: raise InvalidArgument(f"{data.nbytes} bytes for a buffer of {self.nbytes}")
+    if data.nbytes != self.filled: raise InvalidArgument(f"{data.nbytes} bytes for a buffer of {self.filled}")
     self.overwritten()
     runtime, allocation = self._runtime()
-    runtime.copyin(allocation, data.cast("B"))
+    with span("copy", f"copy to {self.device}", bytes=data.nbytes): runtime.copyin(allocation, data.cast("B"))
     self.written()
     return self
 
   def copyout(self, data: memoryview) -> memoryview:
     """Fill host bytes; waits for the work queued before."""
-    if data.nbytes != self.nbytes:
-      raise InvalidArgument(f"{self.nbytes} bytes of a buffer for {data.nbytes} bytes of host memory")
+    if data.nbytes != self.filled:
+      raise InvalidArgument(f"{self.filled} bytes of a buffer for {data.nbytes} bytes of host memory")
     runtime, allocation = self._runtime()
-    runtime.copyout(data.cast("B"), allocation)
+    with span("copy", f"copy from {self.device}", bytes=data.nbytes): runtime.copyout(data.cast("B"), allocation)
     return data
 
   def copy_from(self, source: Buffer) -> None:

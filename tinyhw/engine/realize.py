@@ -5,18 +5,20 @@ elements, in row-major order (`home`); views are nodes above it, which have no m
 through the one below (`placed`), unless they were computed themselves. So a view can never be taken for its base.
 
 A realized node that a gradient may still be asked through stays in its tensor's history; later schedules read its
-memory instead of computing it again (`in_memory`).
+memory instead of computing it again (`planned.outline`).
 """
 from __future__ import annotations
 
 from collections.abc import Iterable
 
 from tinyhw.device import STORAGE
+from tinyhw.engine import watch
 from tinyhw.engine.buffer import Buffer, ByNode, buffer_of
 from tinyhw.engine.planned import outline, planned
 from tinyhw.engine.run import run
 from tinyhw.function.core import TensorBase
 from tinyhw.ir.ops import GroupOp, Ops
+from tinyhw.ir.size import value_of
 from tinyhw.ir.uop import UOp
 
 _homes: ByNode[UOp] = ByNode()
@@ -34,7 +36,9 @@ def _own_home(node: UOp) -> UOp | None:
   able to give the value again."""
   if node.op is Ops.BUFFER: return node
   found = _homes.get(node)
-  if found is None or not buffer_of(found).lost: return found
+  if found is None or not buffer_of(found).lost:
+    if found is not None and watch.active and (w := watch.watching()) is not None and w.hides(node, found): return None
+    return found
   _homes.forget(node)
   return None
 
@@ -65,20 +69,6 @@ def placed(node: UOp) -> UOp | None:
   return result
 
 
-def in_memory(roots: Iterable[UOp]) -> list[UOp]:
-  """The nodes, where what was realized in or below them is read from memory."""
-  nodes = list(roots)
-  if not len(_homes): return nodes
-  known: dict[UOp, UOp] = {}
-  def open_(node: UOp) -> bool:
-    if node.op is Ops.BUFFER or (found := _own_home(node)) is None: return True
-    known[node] = found.reshape(node.shape)
-    return False
-  sink = UOp.sink(*nodes)
-  sink.toposort(open_)
-  return list(sink.substitute(known).src) if known else nodes
-
-
 def realize_nodes(nodes: Iterable[UOp]) -> None:
   """Compute the nodes into memory, and remember it as theirs. Views of memory are left as they are."""
   wanted = [n for n in dict.fromkeys(nodes) if n.size and placed(n) is None]
@@ -89,11 +79,12 @@ def _compute(wanted: list[UOp]) -> None:
   """Give each of the nodes a home."""
   graph = outline(wanted, _own_home)
   plan = planned(graph)
-  buffers = plan.run([buffer_of(b) for b in graph.memory], run)
+  values = [value_of(v) for v in graph.values]
+  buffers = plan.run([buffer_of(b) for b in graph.memory], values, run)
   moved: dict[UOp, UOp] = {}
   targets = set(graph.wanted)
   # Also what was realized on the way need not be computed again.
-  for place, memory in plan.places(graph.memory, buffers):
+  for place, memory in plan.places(graph.memory, values, buffers):
     node = graph.nodes[place]
     if not _remember(node, memory) and place in targets: moved[node] = memory.contiguous()
   # What turned out to be a view (a sum over an axis of one element of a view, say) gets memory of its own.
@@ -129,8 +120,16 @@ def lost(found: UOp) -> bool:
 
 def lost_below(node: UOp) -> Buffer | None:
   """A buffer that the value needs and that went with its device, if there is one."""
-  buffers = (buffer_of(u) for u in in_memory([node])[0].toposort() if u.op is Ops.BUFFER)
-  return next((b for b in buffers if b.lost), None)
+  seen: set[UOp] = set()
+  stack = [node]
+  while stack:
+    u = stack.pop()
+    if u in seen: continue
+    seen.add(u)
+    if u.op is Ops.BUFFER:
+      if (found := buffer_of(u)).lost: return found
+    elif _own_home(u) is None: stack.extend(u.src)
+  return None
 
 
 def forget(buffers: set[Buffer]) -> None:

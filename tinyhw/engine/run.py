@@ -10,16 +10,18 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tinyhw.device import Device, OpenDevice, debug_level
-from tinyhw.engine import watch
+from tinyhw.engine import viz, watch
 from tinyhw.engine.buffer import Buffer
+from tinyhw.engine.profile import PROFILE, span, wants
+from tinyhw.ir.size import Values
 from tinyhw.ir.uop import UOp
 from tinyhw.variable import bound_value
 
 if TYPE_CHECKING:
-  from tinyhw.compile import ProgramSpec
+  from tinyhw.compile import Opt, ProgramSpec
   from tinyhw.compile.render.base import Renderer
   from tinyhw.drive.base import Program
 
@@ -42,33 +44,61 @@ class Step:
   values: tuple[int, ...] = ()
 
   @staticmethod
-  def of(kernel: Kernel | None, buffers: tuple[Buffer, ...]) -> Step:
-    """The step with the values that the kernel's variables have now."""
-    return Step(kernel, buffers, () if kernel is None else tuple(bound_value(v) for v in kernel.spec.variables))
+  def of(kernel: Kernel | None, buffers: tuple[Buffer, ...], values: Values | None = None) -> Step:
+    """The step with these values of the kernel's variables, or those that they have now."""
+    if kernel is None or not kernel.spec.variables: return Step(kernel, buffers)
+    return Step(kernel, buffers, tuple([bound_value(v) if values is None or v not in values else values[v]
+                                        for v in kernel.spec.variables]))
+
+  @property
+  def grid(self) -> tuple[int, int, int]:
+    """The workgroups of this launch."""
+    assert self.kernel is not None
+    spec = self.kernel.spec
+    return spec.grid if spec.extent is None else spec.launch_grid(dict(zip(spec.variables, self.values)))
 
   def run(self) -> None:
     """Queue it."""
     if self.kernel is None: return self.buffers[0].copy_from(self.buffers[1])
     spec = self.kernel.spec
     self.buffers[0].overwritten()
-    self.kernel.program([self.buffers[i].allocation for i in spec.buffer_order], self.values, spec.grid, spec.block)
+    allocations = [self.buffers[i].allocation for i in spec.buffer_order]
+    if spec.extent is None: self.kernel.program(allocations, self.values, spec.grid, spec.block)
+    elif 0 not in (grid := self.grid): self.kernel.program(allocations, self.values, grid, spec.block)
     self.buffers[0].written()
 
   def run_loudly(self, level: int) -> None:
-    """Run it, wait, and print how long it took."""
-    if self.kernel is None:
-      start = time.perf_counter()
-      self.buffers[0].copy_from(self.buffers[1])
-      seconds, sizes, ops, moved = time.perf_counter() - start, "", 0, self.buffers[0].nbytes
-      what = f"copy from {self.buffers[1].device}"
+    """Run it, wait, and say how long it took: print it, or put it into the profile."""
+    start = time.perf_counter()
+    what, seconds = f"copy from {self.buffers[1].device}" if self.kernel is None else self.kernel.spec.name, None
+    if self.kernel is None: self.buffers[0].copy_from(self.buffers[1])
     else:
       spec = self.kernel.spec
       self.buffers[0].overwritten()
       allocations = [self.buffers[i].allocation for i in spec.buffer_order]
-      seconds = self.kernel.program(allocations, self.values, spec.grid, spec.block, wait=True) or 0.0
+      grid, seconds = self.grid, 0.0
+      if 0 not in grid: seconds = self.kernel.program(allocations, self.values, grid, spec.block, wait=True) or 0.0
       self.buffers[0].written()
-      what, sizes = spec.name, f"{_times(spec.grid)} x {_times(spec.block)}"
-      ops, moved = spec.estimates.ops, spec.estimates.bytes
+    stop = time.perf_counter()
+    if wants(): self._profiled(what, (start, stop), seconds)
+    if viz.wants() and self.kernel is not None: viz.VIZ.ran(self.kernel.spec, seconds or 0.0)
+    if level >= 2: self._print(what, stop - start if seconds is None else seconds, level)
+
+  def _profiled(self, what: str, host: tuple[float, float], seconds: float | None) -> None:
+    own, facts = None, dict[str, Any]()
+    if self.kernel is not None and seconds is not None:
+      spec, began = self.kernel.spec, self.kernel.device.runtime.began()
+      own = None if began is None else (began, began + seconds)
+      facts = {"grid": _times(self.grid), "block": _times(spec.block), "operations": spec.estimates.ops,
+               "bytes": spec.estimates.bytes}
+    else: facts = {"bytes": self.buffers[0].nbytes}
+    PROFILE.kernel(self.buffers[0].device, what, host, own, facts)
+
+  def _print(self, what: str, seconds: float, level: int) -> None:
+    ops, moved, sizes = 0, self.buffers[0].nbytes, ""
+    if self.kernel is not None:
+      spec = self.kernel.spec
+      ops, moved, sizes = spec.estimates.ops, spec.estimates.bytes, f"{_times(self.grid)} x {_times(spec.block)}"
     counters.steps += 1
     counters.seconds += seconds
     rate = f"{ops / seconds * 1e-9:8.2f} GFLOPS {moved / seconds * 1e-9:8.2f} GB/s" if seconds else ""
@@ -101,26 +131,44 @@ def kernel_for(ast: UOp, device: str) -> Kernel:
 
 def _compiled(ast: UOp, opened: OpenDevice) -> Kernel:
   """The kernel, compiled and loaded by the first thread that wants it; the others wait for it."""
+  from tinyhw.engine import beam
   with opened.compiling:
     kernels = opened.kernels
     if (found := kernels.get(ast)) is not None: return found
     start = time.perf_counter()
-    spec = program_of(ast, opened.renderer)
-    kernel = Kernel(spec, opened.runtime.load(spec.binary, spec.name), opened)
+    with span("compile", "compile", device=opened.name):
+      if viz.wants():
+        opts = beam.searched(ast, opened, lists).opts if (lists := beam.width()) else None
+        with viz.VIZ.compiling(opened.name, opened.renderer) as page:
+          spec = page.spec = compile_anew(ast, opened.renderer, opts)
+      else: spec = program_of(ast, opened.renderer, opened)
+    with span("compile", f"load {spec.name}"):
+      kernel = Kernel(spec, opened.runtime.load(spec.binary, spec.name), opened)
     if (level := debug_level()) >= 4: _show(spec, ast, level, time.perf_counter() - start)
     while len(kernels) >= CACHED_KERNELS: del kernels[next(iter(kernels))]
     kernels[ast] = kernel
     return kernel
 
 
-def program_of(ast: UOp, renderer: Renderer) -> ProgramSpec:
-  """The program of a kernel graph: from disk (without its uops, which nobody looks at), or compiled now and kept."""
+def compile_anew(ast: UOp, renderer: Renderer, opts: Sequence[Opt] | None = None) -> ProgramSpec:
+  """The program of a kernel graph, compiled now: who watches stages sees them."""
+  from tinyhw.compile import compiler
+  compiler.forget(ast, renderer, opts)
+  return compiler.compile_kernel(ast, renderer, opts)
+
+
+def program_of(ast: UOp, renderer: Renderer, device: OpenDevice | None = None) -> ProgramSpec:
+  """The program of a kernel graph: from disk (without its uops, which nobody looks at), or compiled now and kept.
+  With `BEAM` its options are searched for on the device."""
   from tinyhw.compile import compile_kernel
-  from tinyhw.engine import kept
-  if kept.store().folder is None or debug_level() >= 5: return compile_kernel(ast, renderer)
+  from tinyhw.engine import beam, kept
+  def made() -> ProgramSpec:
+    lists = beam.width() if device is not None else 0
+    return beam.searched(ast, device, lists) if device is not None and lists else compile_kernel(ast, renderer)
+  if kept.store().folder is None or debug_level() >= 5: return made()
   name = kept.key(ast, renderer)
   if (found := kept.load(name)) is not None: return found
-  kept.save(name, spec := compile_kernel(ast, renderer))
+  kept.save(name, spec := made())
   return spec
 
 
@@ -148,14 +196,15 @@ _listeners: list[Listener] = []
 
 def shown() -> bool:
   """Whether somebody is shown each step of this thread."""
-  return bool(_listeners) or watch.watching() is not None
+  return bool(_listeners) or watch.watching() is not None or debug_level() >= 2 or bool(wants() or viz.wants())
 
 
 def run(steps: Sequence[Step]) -> None:
   """Queue the steps in order; a watcher is told of each."""
   watcher, level = watch.watching(), debug_level()
+  loud = level >= 2 or bool(wants() or viz.wants())
   for step in steps:
-    if level >= 2: step.run_loudly(level)
+    if loud: step.run_loudly(level)
     else: step.run()
     if watcher is not None: watcher.ran(step)
     if _listeners:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from tinyhw.core.errors import InvalidIndex, InvalidShape, InvalidType
 from tinyhw.engine import watch
 from tinyhw.function.spelling import accept_all_spellings
-from tinyhw.ir.dtype import DType, can_cast_losslessly, dtypes
+from tinyhw.ir.dtype import DType, can_cast_losslessly, dtypes, promote
 from tinyhw.ir.ops import Ops
 from tinyhw.ir.uop import UOp
 
@@ -152,6 +152,14 @@ class TensorBase(metaclass=Modes):
     """The shape, or the size of one axis."""
     return self.shape if axis is None else self.shape[self._axis(axis)]
 
+  nelement = numel
+  ndimension = dim
+
+  @property
+  def itemsize(self) -> int:
+    """Bytes of one element."""
+    return self.dtype.itemsize
+
   def element_size(self) -> int:
     """Bytes of one element."""
     return self.dtype.itemsize
@@ -252,6 +260,18 @@ def expand_to(u: UOp, shape: tuple[int, ...]) -> UOp:
   return u.reshape((1,) * (len(shape) - len(u.shape)) + u.shape).expand(shape)
 
 
+def _rank(dtype: DType) -> int: return 2 if dtype.is_float else 0 if dtype.is_bool else 1
+
+
+def result_dtype(*operands: TensorBase) -> DType:
+  """The type that operands meet in, by PyTorch's rule: a tensor of shape () beside others counts as a number does, with
+  its type only where it is of a higher kind (bool, integer, float) than all of them."""
+  placed, scalars = [t.dtype for t in operands if t.shape], [t.dtype for t in operands if not t.shape]
+  if not placed or not scalars: return promote(*placed, *scalars)
+  wide, high = promote(*placed), promote(*scalars)
+  return promote(wide, high) if _rank(high) > _rank(wide) else wide
+
+
 def scalar_dtype(value: ConstType, other: DType) -> DType:
   """The type that a Python number takes beside a tensor of type `other`: that one, unless it cannot hold the kind."""
   if isinstance(value, bool): return other
@@ -260,9 +280,10 @@ def scalar_dtype(value: ConstType, other: DType) -> DType:
 
 
 def wide_float(dtype: DType) -> DType:
-  """The type to compute a transcendental function in: 16-bit floats in float32, integers in the default float."""
+  """The type to compute a transcendental function in: floats of 8 and 16 bits in float32, integers in the default
+  float."""
   if not dtype.is_float: return dtypes.default_float
-  return dtypes.float32 if dtype.bits == 16 else dtype
+  return dtypes.float32 if dtype.bits < 32 else dtype
 
 
 def number(value: Any) -> ConstType:
@@ -274,5 +295,5 @@ def number(value: Any) -> ConstType:
 
 
 __all__ = ["ConstType", "TensorBase", "broadcast_shape", "can_cast_losslessly", "expand_to", "grad_enabled",
-           "live_tensors", "living", "number",
+           "live_tensors", "living", "number", "result_dtype",
            "scalar_dtype", "wide_float"]

@@ -10,11 +10,20 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from tinyhw.core.errors import InvalidArgument
-from tinyhw.function.core import ConstType, TensorBase, broadcast_shape, expand_to, number, scalar_dtype, wide_float
+from tinyhw.function.core import (
+  ConstType,
+  TensorBase,
+  broadcast_shape,
+  expand_to,
+  number,
+  result_dtype,
+  scalar_dtype,
+  wide_float,
+)
 from tinyhw.ir.dtype import DType, dtypes, promote
 from tinyhw.ir.ops import Ops
+from tinyhw.ir.size import Size, scalar
 from tinyhw.ir.uop import UOp
-from tinyhw.variable import Variable
 
 if TYPE_CHECKING:
   from typing import Self
@@ -38,13 +47,37 @@ class Elementwise(TensorBase):
     return self if dtype is self.dtype else self._derive(self.uop.cast(dtype))
 
   def bitcast(self, dtype: DType | str) -> Self:
-    """The same memory read as another type of the same size."""
+    """The same memory read as another type. Of another size it changes that of the last axis."""
     if isinstance(dtype, str): dtype = dtypes.named(dtype)
-    if dtype.itemsize != self.dtype.itemsize:
-      raise InvalidArgument(f"bitcast from {self.dtype} to {dtype}: their sizes differ")
+    if dtype.itemsize != self.dtype.itemsize: return self._resized(dtype)
     if self.dtype.is_bool is not dtype.is_bool:
       raise InvalidArgument("bool has no bits to reinterpret", hint="use cast")
     return self._wrap(self.uop.bitcast(dtype))
+
+  def _resized(self, dtype: DType) -> Self:
+    """`bitcast` to a type of another size, by shifts of unsigned integers. The first element has the lowest bits."""
+    mine, theirs = self.dtype.itemsize, dtype.itemsize
+    times = max(mine, theirs) // min(mine, theirs)
+    if self.dtype.is_bool or dtype.is_bool or not self.shape or theirs > mine and self.shape[-1] % times:
+      raise InvalidArgument(f"bitcast of shape {self.shape} from {self.dtype} to {dtype}: their sizes differ",
+                            hint="the last axis must hold a whole number of them")
+    kinds = {1: dtypes.uint8, 2: dtypes.uint16, 4: dtypes.uint32, 8: dtypes.uint64}
+    bits, lead = self.bitcast(kinds[mine]).uop, self.shape[:-1]
+    def shifts(kind: DType) -> UOp:
+      rows = [UOp.const(kind, 8 * min(mine, theirs) * i, self.device, (1,)).pad(((i, times - 1 - i),))
+              for i in range(times)]
+      total = rows[0]
+      for row in rows[1:]: total = total.alu(Ops.OR, row)
+      return total.reshape((1,) * len(self.shape) + (times,))
+    if mine > theirs:
+      wide = bits.reshape((*self.shape, 1)).expand((*self.shape, times))
+      found = wide.alu(Ops.SHR, shifts(kinds[mine]).expand(wide.shape)).cast(kinds[theirs])
+      found = found.reshape((*lead, self.shape[-1] * times))
+    else:
+      wide = bits.cast(kinds[theirs]).reshape((*lead, self.shape[-1] // times, times))
+      moved = wide.alu(Ops.SHL, shifts(kinds[theirs]).expand(wide.shape))
+      found = moved.reduce(Ops.ADD, (len(self.shape),)).reshape((*lead, self.shape[-1] // times))
+    return self._wrap(found.bitcast(dtype))
 
   def float(self) -> Self:
     """Cast to float32."""
@@ -64,6 +97,18 @@ class Elementwise(TensorBase):
   def long(self) -> Self:
     """Cast to int64."""
     return self.cast(dtypes.int64)
+  def short(self) -> Self:
+    """Cast to int16."""
+    return self.cast(dtypes.int16)
+  def char(self) -> Self:
+    """Cast to int8."""
+    return self.cast(dtypes.int8)
+  def byte(self) -> Self:
+    """Cast to uint8."""
+    return self.cast(dtypes.uint8)
+  def type_as(self, other: TensorBase) -> Self:
+    """Cast to the other's dtype."""
+    return self.cast(other.dtype)
   def bool(self) -> Self:
     """Cast to bool: whether each element differs from zero."""
     return self.cast(dtypes.bool)
@@ -78,7 +123,7 @@ class Elementwise(TensorBase):
       return other
     if isinstance(other, (list, tuple)) or getattr(other, "shape", ()) != ():
       return type(self)(other, device=self.device)  # type: ignore[call-arg]  # a Tensor is made of data
-    if isinstance(other, Variable): return self._wrap(other.on(self.device))
+    if isinstance(other, Size): return self._wrap(scalar(other, self.device))
     value = number(other)
     return self._wrap(UOp.const(scalar_dtype(value, self.dtype), value, self.device))
 
@@ -86,7 +131,7 @@ class Elementwise(TensorBase):
     """This node and the others', broadcast to one shape and promoted to one type."""
     tensors = [self, *(self._operand(o) for o in others)]
     shape = broadcast_shape(*(t.shape for t in tensors))
-    dtype = promote(*(t.dtype for t in tensors)) if promotes else None
+    dtype = result_dtype(*tensors) if promotes else None
     return [expand_to(t.uop.cast(dtype) if dtype else t.uop, shape) for t in tensors]
 
   def _binary(self, op: Ops, other: Any, reverse: bool_ = False) -> Self:
@@ -98,7 +143,7 @@ class Elementwise(TensorBase):
     other = self._operand(other)
     if self.dtype.is_float or other.dtype.is_float:
       raise InvalidArgument(f"{op} of {self.dtype} and {other.dtype}: it is for integers and bools")
-    if op != "shift" and promote(self.dtype, other.dtype).is_float:
+    if op != "shift" and result_dtype(self, other).is_float:
       raise InvalidArgument(f"{op} of {self.dtype} and {other.dtype}: no integer type holds both", hint="cast one")
     return other
 
@@ -130,7 +175,7 @@ class Elementwise(TensorBase):
     if rounding_mode is not None:
       raise InvalidArgument(f'rounding_mode {rounding_mode!r} is neither "trunc" nor "floor" nor None')
     a, b = (self, self._operand(other))
-    if not promote(a.dtype, b.dtype).is_float: a, b = a.cast(dtypes.default_float), b.cast(dtypes.default_float)
+    if not result_dtype(a, b).is_float: a, b = a.cast(dtypes.default_float), b.cast(dtypes.default_float)
     return a._binary(Ops.FDIV, b, reverse)
 
   def _truncated(self, other: Any, reverse: bool_) -> Self:
@@ -142,7 +187,7 @@ class Elementwise(TensorBase):
   def _divided(self, other: Any, reverse: bool_) -> tuple[Self, Self, DType]:
     """Dividend and divisor in the type to compute in, and the type of the result; bools divide as int32."""
     a, b = (self._operand(other), self) if reverse else (self, self._operand(other))
-    dtype = promote(a.dtype, b.dtype)
+    dtype = result_dtype(a, b)
     if dtype.is_bool: dtype = dtypes.default_int
     wide = wide_float(dtype) if dtype.is_float else dtype
     return a.cast(wide), b.cast(wide), dtype
@@ -253,7 +298,7 @@ class Elementwise(TensorBase):
     if not reverse and type(other) is int and not 0 <= other < dtype.bits: other = -1 if dtype.is_signed else dtype.bits
     operand = self._integers("shift", other)
     a, b = (operand, self) if reverse else (self, operand)
-    dtype = promote(a.dtype, b.dtype)
+    dtype = result_dtype(a, b)
     if dtype.is_bool: dtype = dtypes.default_int
     if dtype.is_float: dtype = a.dtype  # no integer type holds both: the count need not fit
     a = a.cast(dtype)
@@ -361,12 +406,12 @@ class Elementwise(TensorBase):
   def signbit(self) -> Self:
     """Whether each element has a sign: is negative, also -0.0 and a NaN with a sign."""
     if not self.dtype.is_float: return self < 0 if self.dtype.is_signed else self._all(False)
-    kinds = {2: dtypes.int16, 4: dtypes.int32, 8: dtypes.int64}
+    kinds = {1: dtypes.int8, 2: dtypes.int16, 4: dtypes.int32, 8: dtypes.int64}
     return self.bitcast(kinds[self.dtype.itemsize]) < 0
   def isclose(self, other: Any, rtol: float_ = 1e-5, atol: float_ = 1e-8, equal_nan: bool_ = False) -> Self:
     """Whether each element is within `atol + rtol*|other|` of the other one; two NaNs are with `equal_nan`."""
     other = self._operand(other)
-    dtype = promote(self.dtype, other.dtype)
+    dtype = result_dtype(self, other)
     wide = wide_float(dtype)
     a, b = self.cast(wide), other.cast(wide)
     close: Self = self.eq(other) | ((a - b).abs() <= atol + rtol * b.abs()) & (b.abs() < math.inf)
@@ -386,7 +431,7 @@ class Elementwise(TensorBase):
                                                                  yes)  # type: ignore[assignment]  # one kind of tensor
     b: Self = no if isinstance(no, TensorBase) else self._like(a, no)  # type: ignore[assignment]  # the same
     a, b = self._operand(a), self._operand(b)
-    dtype, shape = promote(a.dtype, b.dtype), broadcast_shape(self.shape, a.shape, b.shape)
+    dtype, shape = result_dtype(a, b), broadcast_shape(self.shape, a.shape, b.shape)
     condition = expand_to(self.uop.cast(dtypes.bool), shape)
     return self._wrap(condition.where(expand_to(a.uop.cast(dtype), shape), expand_to(b.uop.cast(dtype), shape)), a, b)
 
@@ -402,7 +447,8 @@ class Elementwise(TensorBase):
   def nan_to_num(self, nan: float_ = 0.0, posinf: float_ | None = None, neginf: float_ | None = None) -> Self:
     """NaN and infinities replaced by numbers: 0 and the type's greatest and least, unless told."""
     if not self.dtype.is_float: return self._same()
-    top = {2: 65504.0, 4: 3.4028234663852886e38, 8: 1.7976931348623157e308}[self.dtype.itemsize]
+    top = {1: 448.0 if self.dtype is dtypes.float8_e4m3fn else 57344.0, 2: 65504.0, 4: 3.4028234663852886e38,
+           8: 1.7976931348623157e308}[self.dtype.itemsize]
     if self.dtype is dtypes.bfloat16: top = 3.3895313892515355e38
     high = self.eq(math.inf).where(top if posinf is None else posinf, self)
     low = self.eq(-math.inf).where(-top if neginf is None else neginf, high)
@@ -421,7 +467,7 @@ class Elementwise(TensorBase):
     """The lesser one; NaN where either is NaN. -0.0 is less than +0.0."""
     if side := self._beyond(other): return self._extreme(other, side > 0)
     b = self._operand(other)
-    dtype = promote(self.dtype, b.dtype)
+    dtype = result_dtype(self, b)
     # The types meet first: the negative of an unsigned number is none.
     a, b = self.cast(dtype), b.cast(dtype)
     if dtype.is_float: return -((-a).maximum(-b))
@@ -487,7 +533,7 @@ class Elementwise(TensorBase):
   def copysign(self, other: Any) -> Self:
     """The magnitude of this with the sign of the other, of -0.0 too."""
     b = self._operand(other)
-    dtype = promote(self.dtype, b.dtype)
+    dtype = result_dtype(self, b)
     if not dtype.is_float: dtype = dtypes.default_float
     a, b = self.cast(dtype), b.cast(dtype)
     # A change of sign is exact, and keeps the derivative.

@@ -24,7 +24,7 @@ class Linalg(Sorting):
   def matmul(self, other: Self, dtype: DTypeLike = None) -> Self:
     """Product of matrices in the last two axes, the ones before broadcast; a vector on either side as in NumPy.
 
-    Accumulates as `sum` does.
+    Accumulates as `sum` does, and has the operands' type.
     """
     x, w = self, self._right(other)
     if x.ndim == 0 or w.ndim == 0:
@@ -44,7 +44,7 @@ class Linalg(Sorting):
     # The product of two 16-bit floats is exact in the accumulator's type.
     product = left.cast(common).cast(wide) * right.cast(common).cast(wide)
     total = product._reduce(Ops.ADD, -1, False)
-    return total.cast(common) if kind is None and common.is_float else total
+    return total.cast(common) if kind is None else total
 
   def dot(self, other: Self, dtype: DTypeLike = None) -> Self:
     """As `matmul`."""
@@ -143,7 +143,7 @@ class Linalg(Sorting):
         if sizes.get(name, 1) not in (1, size) and size != 1:
           raise InvalidShape(f"einsum {formula!r} of shapes {', '.join(str(t.shape) for t in tensors)}",
                              hint=f"{name} has two sizes")
-        sizes[name] = max(sizes.get(name, 1), size) if size else 0
+        sizes[name] = size if sizes.get(name, 1) == 1 or not size else sizes[name]
     product: Any = None
     common = promote(*(t.dtype for t in tensors))
     wide = sum_dtype(common)
@@ -161,7 +161,7 @@ class Linalg(Sorting):
     product = product.expand([sizes[c] for c in names])
     summed = tuple(range(len(result), len(names)))
     total: Self = product._reduce(Ops.ADD, summed, False) if summed else product
-    return total.cast(common) if common.is_float or not summed else total
+    return total.cast(common)
 
   def tensordot(self, other: Self, axis: int | Sequence[Sequence[int]] = 2) -> Self:
     """Sums of products along axes of both: the last of this and the first of the other, or those that are named."""

@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tinyhw.core.errors import InvalidArgument, InvalidType
-from tinyhw.function.core import ConstType, TensorBase, number, wide_float
+from tinyhw.function.core import ConstType, TensorBase, number, result_dtype, wide_float
 from tinyhw.function.elementwise import Elementwise
-from tinyhw.ir.dtype import DType, dtypes, promote
+from tinyhw.ir.dtype import DType, dtypes
 from tinyhw.ir.ops import Ops
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ class Mathematics(Elementwise):
         return short
     operand = self._operand(other)
     base, exp = (operand, self) if reverse else (self, operand)
-    dtype = promote(base.dtype, exp.dtype)
+    dtype = result_dtype(base, exp)
     if not dtype.is_float:
       if dtype.is_bool: dtype = dtypes.default_int
       whole: Self = base.cast(dtype)._integer_power(exp.cast(dtype))
@@ -135,7 +135,7 @@ class Mathematics(Elementwise):
   def _in_double(self) -> tuple[Self, Self, DType]:
     """This in the type to compute in, the same without a gradient, and the type of the result."""
     kind = self.dtype if self.dtype.is_float else dtypes.default_float
-    wide = self.cast(kind).cast(dtypes.float32 if kind.bits == 16 else dtypes.float64)
+    wide = self.cast(kind).cast(dtypes.float32 if kind.bits < 32 else dtypes.float64)
     return wide, wide._wrap(wide.uop.detach()), kind
 
   def _signed_as(self, x: Self) -> Self:
@@ -230,7 +230,7 @@ class Mathematics(Elementwise):
   def _two(self, other: Any, double: bool = True) -> tuple[Self, Self, Self, Self, DType]:
     """Both operands in the type to compute in, the same without a gradient, and the type of the result."""
     b = self._operand(other)
-    kind = promote(self.dtype, b.dtype)
+    kind = result_dtype(self, b)
     if not kind.is_float: kind = dtypes.default_float
     wide = wide_float(kind)
     if double and wide is dtypes.float32 and kind.bits == 32: wide = dtypes.float64

@@ -14,6 +14,7 @@ from tinyhw.core.errors import InvalidShape, InvalidType
 from tinyhw.function.activation import Activation
 from tinyhw.ir.dtype import dtypes
 from tinyhw.ir.ops import Ops
+from tinyhw.ir.size import Size, highest, plain
 from tinyhw.ir.uop import UOp
 
 if TYPE_CHECKING:
@@ -24,8 +25,8 @@ def flat(args: tuple[Any, ...]) -> tuple[int, ...]:
   """`f(2, 3)` and `f((2, 3))` mean the same."""
   if len(args) == 1 and isinstance(args[0], (tuple, list)): args = tuple(args[0])
   for a in args:
-    if not isinstance(a, int): raise InvalidType(f"an int is needed in {args}, not {a!r}")
-  return args
+    if not isinstance(a, (int, Size)): raise InvalidType(f"an int is needed in {args}, not {a!r}")
+  return tuple(plain(a) for a in args)
 
 
 class Movement(Activation):
@@ -107,12 +108,12 @@ class Movement(Activation):
 
   # *** order ***
 
-  def permute(self, *order: Any) -> Self:
-    """Axis i of the result is axis `order[i]`."""
-    axes = flat(order)
-    found = tuple(self._axis(a) for a in axes) if self.ndim else ()
-    if sorted(found) != list(range(self.ndim)) or len(axes) != self.ndim:
-      raise InvalidShape(f"{axes} is not an order of the {self.ndim} axes of shape {self.shape}")
+  def permute(self, *axes: Any) -> Self:
+    """Axis i of the result is axis `axes[i]`."""
+    order = flat(axes)
+    found = tuple(self._axis(a) for a in order) if self.ndim else ()
+    if sorted(found) != list(range(self.ndim)) or len(order) != self.ndim:
+      raise InvalidShape(f"{order} is not an order of the {self.ndim} axes of shape {self.shape}")
     return self._derive(self.uop.permute(found))
 
   def transpose(self, axis0: int = 1, axis1: int = 0) -> Self:
@@ -198,7 +199,7 @@ class Movement(Activation):
 
   def shrink(self, bounds: Sequence[tuple[int, int] | None]) -> Self:
     """Keeps start <= i < stop of each axis (None: all of it)."""
-    full = tuple((0, s) if b is None else (b[0], b[1]) for b, s in zip(bounds, self.shape))
+    full = tuple((0, s) if b is None else (plain(b[0]), plain(b[1])) for b, s in zip(bounds, self.shape))
     if len(bounds) != self.ndim or any(not 0 <= start <= stop <= s for (start, stop), s in zip(full, self.shape)):
       raise InvalidShape(f"bounds {tuple(bounds)} do not fit shape {self.shape}")
     return self._derive(self.uop.shrink(full))
@@ -212,6 +213,7 @@ class Movement(Activation):
     """`length` elements of an axis from `start` on."""
     axis = self._axis(axis)
     size = self.shape[axis] if self.shape else 0
+    start, length = plain(start), plain(length)
     first = start + size if start < 0 else start
     if not 0 <= first <= first + length <= size:
       raise InvalidShape(f"{length} elements from {start} on of axis {axis} of shape {self.shape}")
@@ -227,9 +229,9 @@ class Movement(Activation):
     spread = apart.expand(tuple(itertools.chain.from_iterable(zip(times, shape))))
     return spread.reshape(tuple(t * s for t, s in zip(times, shape)))
 
-  def tile(self, *repeats: Any) -> Self:
+  def tile(self, *dims: Any) -> Self:
     """As `repeat`; axes in front that are not named are there once."""
-    times = flat(repeats)
+    times = flat(dims)
     return self.repeat((1,) * (self.ndim - len(times)) + times)
 
   # *** diagonals and windows ***
@@ -347,6 +349,13 @@ class Movement(Activation):
     k = len(lead)
     return apart.permute(*range(k + 1), k + 2, k + 4, k + 1, k + 3).reshape(*lead, -1, height // r, width // r)
 
+  def channel_shuffle(self, groups: int) -> Self:
+    """Axis 1 as (groups, rest) transposed."""
+    if self.ndim < 2 or groups < 1 or self.shape[1] % groups:
+      raise InvalidShape(f"channel_shuffle of shape {self.shape} in {groups} groups")
+    apart = self.unflatten(1, (groups, self.shape[1] // groups))
+    return apart.transpose(1, 2).reshape(self.shape)
+
   # *** places ***
 
   def _iota(self, size: int) -> Self:
@@ -373,7 +382,7 @@ def iota(size: int, device: str) -> UOp:
 
   Movement alone makes it, so it costs index arithmetic in the kernel that uses it and no memory.
   """
-  bits = max(size - 1, 0).bit_length()
+  bits = max(highest(size) - 1, 0).bit_length()
   total = UOp.const(dtypes.int32, 0, device, (2,) * bits)
   for i in range(bits):
     bit = UOp.const(dtypes.int32, 1 << (bits - 1 - i), device, (1,)).pad(((1, 0),))

@@ -114,6 +114,35 @@ class Sorting(Scan):
     result: Self = found.squeeze(0) if part.ndim == 0 else found
     return result
 
+  def mode(self, axis: int = -1, keepdim: bool = False) -> tuple[Self, Self]:
+    """The most frequent element along an axis, the least of several, and the last place where it is."""
+    axis = self._axis(axis)
+    if not self.ndim: return self._same(), self._wrap(self._const(0, dtypes.int32))
+    last = self.movedim(axis, -1)
+    size = last.shape[-1]
+    still = last._still()
+    count = (still.unsqueeze(-1) == still.unsqueeze(-2)).sum(-1)
+    # Of the most frequent the least: of all elements the one with the least rank.
+    often = count == count.max(-1, keepdim=True)
+    best = often.where(size - last._ranks(False), 0)
+    chosen = still._picked(best == best.max(-1, keepdim=True), (last.ndim - 1,),
+                           self._wrap(self._const(True, dtypes.bool, (1,))))
+    at = (still == chosen).where(self._iota(size), -1).max(-1, keepdim=True)
+    values, places = last.gather(-1, at).movedim(-1, axis), at.movedim(-1, axis)
+    return (values, places) if keepdim else (values.squeeze(axis), places.squeeze(axis))
+
+  def unique_consecutive(self, return_inverse: bool = False, return_counts: bool = False) -> Any:
+    """The flat elements without repetitions of the one before; where each element went; how often each was repeated."""
+    flat = self.flatten()
+    size = flat.numel()
+    new = flat.narrow(0, 0, min(size, 1)).eq(flat.narrow(0, 0, min(size, 1))).logical_or(True)
+    if size > 1: new = new.cat(flat.narrow(0, 1, size - 1).ne(flat.narrow(0, 0, size - 1)))
+    values = flat.masked_select(new)
+    inverse = new.cast(dtypes.int32).cumsum(0) - 1
+    counts = (self._iota(values.numel()).unsqueeze(1) == inverse).sum(1)
+    found = [values, *([inverse.reshape(self.shape)] if return_inverse else []), *([counts] if return_counts else [])]
+    return found[0] if len(found) == 1 else tuple(found)
+
   # *** where numbers belong ***
 
   def searchsorted(self, values: Any, *, right: bool = False) -> Self:

@@ -31,8 +31,9 @@ SPELLINGS: tuple[tuple[str, ...], ...] = (
   ("classes", "num_classes"),
   ("slope", "negative_slope", "neg_slope"),
   ("correction", "ddof"),
-  ("order", "dims"),
+  ("shape", "size"),
   ("rows", "n"),
+  ("dtype", "acc_dtype"),
 )
 """Names of one parameter. A function that has several of a row as parameters of their own keeps them apart."""
 
@@ -59,19 +60,28 @@ def of_several(*after: str) -> Callable[[F], F]:
 
 
 def _other_names(function: Callable[..., Any]) -> dict[str, str]:
-  """Other spelling -> the parameter's own, for the parameters of a function."""
-  own = [p.name for p in inspect.signature(function).parameters.values() if p.kind is not p.VAR_KEYWORD]
+  """Other spelling -> the parameter's own, for the parameters of a function; "*own" for one that is a list."""
+  parameters = inspect.signature(function).parameters.values()
+  own = [p.name for p in parameters if p.kind is not p.VAR_KEYWORD]
   found: dict[str, str] = {}
   for row in SPELLINGS:
     mine = [name for name in row if name in own]
     if len(mine) == 1: found |= {name: mine[0] for name in row if name not in own}
-  return found
+  # `f(*axes)` has no keyword of its own: that one is another spelling too.
+  spread = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), None)
+  if spread and any(spread in row for row in SPELLINGS): found[spread] = spread
+  return {name: f"*{own}" if own == spread else own for name, own in found.items()}
 
 
 def _accepting(function: Callable[..., Any], names: dict[str, str]) -> Callable[..., Any]:
   @functools.wraps(function)
   def spelled(*args: Any, **kwargs: Any) -> Any:
     for name in kwargs.keys() & names.keys():
+      if names[name][0] == "*":
+        if len(args) > 1: raise TypeError(f"{function.__name__}() got {name!r} twice")
+        value = kwargs.pop(name)
+        args = (*args, *(value if isinstance(value, (list, tuple)) else (value,)))
+        continue
       if names[name] in kwargs:
         raise TypeError(f"{function.__name__}() got {name!r} and {names[name]!r}: they are the same parameter")
       kwargs[names[name]] = kwargs.pop(name)

@@ -104,7 +104,7 @@ class Window(Loss):
       w = weight.cast(common).cast(wide).reshape(1, groups, out // groups, depth, *(1,) * rank, *kernel)
       axes = (3, *range(4 + rank, 4 + 2 * rank))
       result = (parts * w)._reduce(Ops.ADD, axes, False).reshape(batch, out, *places)
-    if dtype is None and common.is_float: result = result.cast(common)
+    if dtype is None: result = result.cast(common)
     return result if bias is None else result + bias._along_axis(1, rank + 2)
 
   def _by_matrix(self, rows: Matrix) -> Self:

@@ -78,6 +78,7 @@ class Ops(enum.Enum):
   BARRIER = enum.auto()
   VECTORIZE = enum.auto()
   GEP = enum.auto()
+  WMMA = enum.auto()
   SINK = enum.auto()
 
   def __repr__(self) -> str: return f"Ops.{self.name}"

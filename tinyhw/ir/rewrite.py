@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from tinyhw.ir import stages
 from tinyhw.ir.dtype import DType
 from tinyhw.ir.uop import GroupOp, Ops, UOp
 
@@ -109,6 +110,7 @@ class PatternMatcher:
 
   def __init__(self, rules: list[tuple[UPat, Rule]]) -> None:
     self.rules = rules
+    self._names: dict[Callable[..., Any], Rule] = {}
     self._by_op: dict[Ops, list[Callable[[UOp, Any], UOp | None]]] | None = None   # made when first used
 
   def __add__(self, other: PatternMatcher) -> PatternMatcher: return PatternMatcher(self.rules + other.rules)
@@ -120,6 +122,7 @@ class PatternMatcher:
     by_op: dict[Ops, list[Callable[[UOp, Any], UOp | None]]] = {op: [] for op in Ops}
     for i, (pattern, _) in enumerate(self.rules):
       for op in pattern.ops if pattern.ops is not None else Ops: by_op[op].append(text.known[f"rule{i}"])
+    self._names = {text.known[f"rule{i}"]: rule for i, (_, rule) in enumerate(self.rules)}
     self._by_op = by_op
     return by_op
 
@@ -129,6 +132,14 @@ class PatternMatcher:
       if (new := rule(u, ctx)) is not None: return new
     return None
 
+  def name_of(self, u: UOp, ctx: Any = None) -> str:
+    """The rule that `rewrite` applies to a node: its name and where it is."""
+    for function in (self._by_op or self._compiled())[u.op]:
+      if function(u, ctx) is not None:
+        code = self._names[function].__code__
+        return f"{code.co_name.strip('_<>')} ({code.co_filename.rpartition('/')[2]}:{code.co_firstlineno})"
+    return ""
+
 
 def graph_rewrite(root: UOp, matcher: PatternMatcher, ctx: Any = None, done: dict[UOp, UOp] | None = None) -> UOp:
   """`root` with the rules applied everywhere, sources first, until none applies.
@@ -137,6 +148,7 @@ def graph_rewrite(root: UOp, matcher: PatternMatcher, ctx: Any = None, done: dic
   undo each other are an error after a hundred rewrites of one place.
   """
   done = {} if done is None else done
+  watcher = stages.watching()
   steps: dict[UOp, int] = {}
   stack: list[tuple[UOp, UOp | None]] = [(root, None)]      # (node, what it was rewritten to: it is done when that is)
   while stack:
@@ -153,6 +165,7 @@ def graph_rewrite(root: UOp, matcher: PatternMatcher, ctx: Any = None, done: dic
     src = tuple([done[s] for s in u.src])
     rebuilt = u if src == u.src else UOp(u.op, u.dtype, src, u.arg)
     new = matcher.rewrite(rebuilt, ctx)
+    if watcher is not None and new is not None: watcher.rewrote(matcher.name_of(rebuilt, ctx), rebuilt, new)
     if new is None:
       done[u] = rebuilt
       if rebuilt is not u: done[rebuilt] = rebuilt

@@ -278,6 +278,7 @@ def _fold_cast(u: UOp, x: UOp) -> UOp:
 
 
 def _bounded(u: UOp) -> UOp | None:
+  if u.op is Ops.RANGE and u.src[0].vmin < 1: return None       # a loop that may not run at all stays one
   return UOp.const(u.dtype, u.vmin) if u.dtype.count == 1 and u.vmin == u.vmax else None
 
 
@@ -314,6 +315,11 @@ def _conjunction(u: UOp) -> UOp | None:
   return total if total is not u else None
 
 
+def _bit(u: UOp, x: UOp, c: UOp) -> UOp | None:
+  """c where x is 1, else 0, of an x that is 0 or 1: the product."""
+  return x * c if x.dtype is u.dtype and c.op is Ops.CONST and x.vmin >= 0 and x.vmax <= 1 else None
+
+
 def _int(d: DType) -> bool: return d.is_int and d.count == 1
 def _bool(d: DType) -> bool: return d.is_bool and d.count == 1
 def _number(d: DType) -> bool: return not d.is_bool
@@ -345,6 +351,8 @@ symbolic = PatternMatcher([
   (UPat(Ops.WHERE, None, (UPat.const("c"), _x, _y)), lambda c, x, y: x if c.arg else y),
   (UPat(Ops.WHERE, None, (_c, UPat(Ops.CONST, dtype=_bool, arg=True), UPat(Ops.CONST, "y", dtype=_bool))),
    lambda c, y: None if y.arg else c),
+  (UPat(Ops.WHERE, "u", (UPat(Ops.CMPNE, None, (UPat(Ops.CMPLT, None, (_x, UPat.const(None, 1)), _bool),
+                                                UPat.const(None, True))), _c, UPat.const(None, 0)), _int), _bit),
   # identities of every number
   (UPat((Ops.ADD, Ops.SUB), "u", (_x, UPat.const("c", 0)), _number), _plus_nothing),
   (UPat((Ops.MUL, Ops.FDIV, Ops.IDIV), None, (_x, UPat.const(None, 1)), _number), lambda x: x),

@@ -178,7 +178,8 @@ NOT_MEASURED = frozenset({
   "deg2rad", "rad2deg", "heaviside", "ldexp", "celu", "selu", "logsigmoid", "mish", "hardsigmoid", "hardswish",
   "hardshrink", "softshrink", "tanhshrink", "threshold", "prelu",
   # conversions and choices, which are held bit for bit by tests/tensor/test_values.py
-  "cast", "bitcast", "float", "double", "half", "bfloat16", "int", "long", "bool", "where", "masked_fill",
+  "cast", "bitcast", "float", "double", "half", "bfloat16", "int", "long", "short",
+  "char", "byte", "type_as", "bool", "where", "masked_fill",
   # of integers and bools
   "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not", "lshift", "rshift", "logical_not",
   # which give bools

@@ -13,7 +13,8 @@ from tinyhw.arch import Arch
 from tinyhw.arch.gfx1100 import GFX1100
 from tinyhw.compile.render import objects
 from tinyhw.compile.render.base import block_size, grid_size
-from tinyhw.compile.render.llvm import LLVMRenderer, Writer, memory_type
+from tinyhw.compile.render.llvm import LLVMRenderer, Writer, memory_type, register_type
+from tinyhw.compile.units import unit_named, units_of
 from tinyhw.ir.dtype import AddressSpace, DType, PtrDType, dtypes
 from tinyhw.ir.ops import Ops
 from tinyhw.ir.uop import UOp
@@ -43,6 +44,7 @@ class AMDGCNRenderer(LLVMRenderer):
     super().__init__(optimization)
     self.arch, self.target = arch, arch.name
     self._processor = objects.Processor(TRIPLE, arch.name, FEATURES, as_written=True)
+    self.units = units_of(arch)
     self.max_block, self.max_local = arch.workgroup_limit, arch.lds_per_workgroup
 
   @property
@@ -65,6 +67,14 @@ class AMDGCNRenderer(LLVMRenderer):
   def half(self, writer: Writer, x: str, source: str, target: str) -> str:
     # fptrunc of a product would become v_fma_mixlo_f16 with +0 as addend (LLVM 22), and -0 be lost.
     return writer.intrinsic("half", "fptrunc.round.f16.f32", ("float", x), ("metadata", '!"round.tonearest"'))
+
+  def matrix(self, writer: Writer, u: UOp) -> str:
+    unit = unit_named(u.arg)
+    operands = ", ".join(f"{register_type(s.dtype)} {writer.value(s)}" for s in u.src)
+    kinds = ", ".join([*(register_type(s.dtype) for s in u.src), *["i32"] * unit.rest.count("i32")])
+    name, result = f"@llvm.amdgcn.{unit.name}", register_type(u.dtype)
+    writer.declarations[f"declare {result} {name}({kinds})"] = None
+    return writer.new(f"call {result} {name}({operands}{unit.rest})")
 
   def barrier(self, writer: Writer, u: UOp) -> None:
     # Where only local memory was written, only its accesses need to be done before the others go on.

@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 from tinyhw.compile.program import Dim3
+from tinyhw.compile.units import MatrixUnit
 from tinyhw.core.errors import InvalidArgument, Unsupported
 from tinyhw.ir.dtype import DType, PtrDType, dtypes
 from tinyhw.ir.ops import GroupOp, Ops
@@ -20,6 +21,8 @@ class Renderer(ABC):
   (0: single elements only). `fused`: MULACC is worth making. `max_block` counts the work-items of a workgroup,
   `max_local` the bytes of its local memory, `max_grid` the workgroups of a launch.
 
+  `units` are the matrix units of a wave.
+
   For processors: `lanes`: the longest vectors that arithmetic takes (0: it is on scalars). `masks`: accesses of some
   lanes only are cheap. `tile_vectors`: vectors of 64 bytes that a product may keep in registers. `pool`: a grid (of
   `gidx0` alone) is shared among the target's own threads, stretch by stretch.
@@ -33,6 +36,7 @@ class Renderer(ABC):
   masks = False
   tile_vectors = 1
   pool = False
+  units: tuple[MatrixUnit, ...] = ()
   fused = False
   max_block = 1
   max_local = 0

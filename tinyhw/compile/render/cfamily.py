@@ -75,7 +75,7 @@ class Language:
   barrier = ""
   fma, sqrt, trunc = "__builtin_fma{f}", "__builtin_sqrt{f}", "__builtin_trunc{f}"    # {f} is "f" for floats
   helpers: ClassVar[Mapping[str, str]] = {"from_half": FROM_HALF, "to_half": TO_HALF, "to_odd": TO_ODD}
-  functions: ClassVar[Mapping[Ops, str]] = {}  # of GroupOp.LIBRARY, for float32: what the target has itself
+  functions: Mapping[Ops, str] = {}  # of GroupOp.LIBRARY, for float32: what the target has itself
   suffixes: ClassVar[Mapping[str, str]] = {"float32": "f", "uint32": "u", "int64": "ll", "uint64": "ull"}
   counts: ClassVar[frozenset[int]] = frozenset()   # lanes that a vector type may have
   vector = ""                                 # its declaration, if it needs one: {scalar}, {count}, {name}, {bytes}
@@ -393,7 +393,7 @@ class Writer:
     if dtype.count not in self.language.counts.intersection(self.target.vector_widths(dtype)): return ""
     name = self.language.vector_name(scalar.vec(dtype.count))
     declaration = self.language.vector.format(scalar=self.language.stored(scalar), count=dtype.count, name=name,
-                                              bytes=dtype.itemsize, alignment=min(dtype.itemsize, 16))
+                                              bytes=dtype.itemsize, alignment=dtype.scalar.itemsize)
     if declaration: self.types[declaration] = None
     return name
 
@@ -425,9 +425,18 @@ class Writer:
     if target is F16:
       if source is F64: return self.as_half(f"{self.needs('to_odd')}({x})")
       # An integer beyond a float's 24 bits is infinite as a half: rounding it twice is no harm.
-      return self.as_half(x if source is F32 else language.cast(x, F32))
+      single = x if source is F32 else language.cast(x, F32)
+      return self.as_half(self.infinite(single) if source.is_int and source.bits > 16 else single)
     if source.is_float and target.is_int: return self.saturated(x, source, target)
     return language.cast(x, target)
+
+  def infinite(self, x: str) -> str:
+    """A float that was an integer, infinite where it is beyond halves. LLVM 22 takes an integer of few significant bits
+    for exact as a half, however large it is, and gives it back where the half is made an integer again."""
+    self.needs_bits(U32, F32)
+    language, x = self.language, self.named(F32, x)
+    most, inf, minus = (language.literal(v, F32) for v in (2.0**16, math.inf, -math.inf))
+    return self.named(F32, language.choose(f"{x} >= {most}", inf, f"({language.choose(f'{x} <= -{most}', minus, x)})"))
 
   def saturated(self, x: str, source: DType, target: DType) -> str:
     """A float as an integer: toward zero, within bounds, 0 for NaN."""

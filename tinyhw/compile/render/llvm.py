@@ -77,6 +77,7 @@ class Loop:
   range: UOp
   header: str
   before: str                       # the block that enters the loop
+  after: str                        # the block behind it
   counter_line: int
   phis: list[tuple[UOp, str, str, int]] = field(default_factory=list)   # accumulator, name, value on entry, line
 
@@ -107,6 +108,10 @@ class LLVMRenderer(Renderer):
 
   def special(self, writer: Writer, u: UOp) -> str:
     """The value of a SPECIAL."""
+    raise Unsupported("uop", u.op.name, arch=self.target)
+
+  def matrix(self, writer: Writer, u: UOp) -> str:
+    """A WMMA."""
     raise Unsupported("uop", u.op.name, arch=self.target)
 
   def local_memory(self, writer: Writer, u: UOp) -> str:
@@ -166,6 +171,9 @@ class Writer:
     self.accumulators: dict[UOp, str] = {}        # the present value of each
     self.count = 0
     self.carried = carried_accumulators(self.uops)
+    self.assigned: dict[UOp, list[UOp]] = {}      # the ASSIGNs of each accumulator
+    for u in self.uops:
+      if u.op is Ops.ASSIGN: self.assigned.setdefault(u.src[0], []).append(u)
 
   def module(self) -> str:
     """The whole text."""
@@ -237,15 +245,19 @@ class Writer:
     elif op is Ops.BARRIER: self.target.barrier(self, u)
     elif op is Ops.VECTORIZE: self.names[u] = self.vector(u)
     elif op is Ops.GEP: self.names[u] = self.lanes(u)
+    elif op is Ops.WMMA: self.names[u] = self.target.matrix(self, u)
     elif op is Ops.CAST: self.names[u] = self.cast(self.value(u.src[0]), u.src[0].dtype, u.dtype)
     elif op is Ops.BITCAST: self.names[u] = self.bitcast(u)
     elif op in GroupOp.ALU: self.names[u] = self.alu(u)
     else: raise Unsupported("uop", op.name, arch=self.target.target, where=f"kernel {self.name}")
 
   def open_loop(self, u: UOp) -> None:
-    """A loop that runs at least once. Phis get their last operands when it closes."""
-    loop = Loop(u, self.label("loop"), self.block, 0)
-    self.line(f"br label %{loop.header}")
+    """A loop, which is gone around where its end may be 0. Phis get their last operands when it closes."""
+    loop = Loop(u, self.label("loop"), self.block, self.label("after"), 0)
+    if u.src[0].vmin >= 1: self.line(f"br label %{loop.header}")
+    else:
+      runs = self.new(f"icmp sgt {self.typed(u.src[0])}, 0")
+      self.line(f"br i1 {runs}, label %{loop.header}, label %{loop.after}")
     self.begin(loop.header)
     self.names[u] = self.phi_line()
     loop.counter_line = len(self.lines) - 1
@@ -265,13 +277,19 @@ class Writer:
     counter = self.names[loop.range]
     following = self.new(f"add nuw nsw i32 {counter}, 1")
     again = self.new(f"icmp slt i32 {following}, {self.value(loop.range.src[0])}")
-    after, latch = self.label("after"), self.block
-    self.line(f"br i1 {again}, label %{loop.header}, label %{after}")
+    latch = self.block
+    self.line(f"br i1 {again}, label %{loop.header}, label %{loop.after}")
     self.lines[loop.counter_line] = f"  {counter} = phi i32 [ 0, %{loop.before} ], [ {following}, %{latch} ]"
     for accumulator, name, entry, line in loop.phis:
       self.lines[line] = (f"  {name} = phi {register_type(accumulator.dtype)} [ {entry}, %{loop.before} ], "
                           f"[ {self.accumulators[accumulator]}, %{latch} ]")
-    self.begin(after)
+    self.begin(loop.after)
+    if loop.range.src[0].vmin >= 1: return
+    for accumulator, _, entry, _ in loop.phis:
+      last = self.new(f"phi {register_type(accumulator.dtype)} [ {entry}, %{loop.before} ], "
+                      f"[ {self.accumulators[accumulator]}, %{latch} ]")
+      self.accumulators[accumulator] = last
+      self.names.update({a: last for a in self.assigned[accumulator]})
 
   def vector(self, u: UOp) -> str:
     """VECTORIZE."""
@@ -413,10 +431,23 @@ class Writer:
         single = dtypes.float32.vec(source.count)
         x, s, source = self.cast(x, source, single), register_type(single), single
       return self.intrinsic(t, f"fpto{sign}i.sat.{suffix(target)}.{suffix(source)}", (s, x))
+    if target.is_float and target.bits == 16 and source.bits > 16:
+      return self.integer_to_half(x, f"{sign}itofp {s}", source.count, t)
     if target.is_float: return self.new(f"{sign}itofp {s} {x} to {t}")
     if target.bits == source.bits: return x
     if target.bits < source.bits: return self.new(f"trunc {s} {x} to {t}")
     return self.new(f"{'sext' if source.is_signed else 'zext'} {s} {x} to {t}")
+
+  def integer_to_half(self, x: str, conversion: str, count: int, target: str) -> str:
+    """An integer as a half, by way of float: beyond 24 bits it is infinite. That is said to LLVM 22, which takes an
+    integer of few significant bits for exact as a half, however large, and gives it back where the half becomes one."""
+    kind = dtypes.float32.vec(count)
+    single, flag = register_type(kind), register_type(dtypes.bool.vec(count))
+    near = self.new(f"{conversion} {x} to {single}")
+    for compare, sign in (("oge", 1), ("ole", -1)):
+      beyond = self.new(f"fcmp {compare} {single} {near}, {constant(sign * 2.0**16, kind)}")
+      near = self.new(f"select {flag} {beyond}, {single} {constant(sign * math.inf, kind)}, {single} {near}")
+    return self.target.half(self, near, single, target)
 
   def round_to_odd(self, x: str, count: int) -> str:
     """A double as a float, its last bit set where the float is not exact: rounding it once more is then harmless."""

@@ -2,16 +2,23 @@
 
 The text is of OpenCL C 1.2, with double where the device has it. Division and square root of floats are exact: by the
 build's option where the device has that (`exact`), else by way of double; a device without either gives them within
-2.5 and 3 units in the last place, as the standard has it. Halves have no arithmetic of their own here: not every
-driver's is exact.
+2.5 and 3 units in the last place, as the standard has it. Functions such as EXP are computed in double as everywhere;
+without it they are the device's own, which the standard lets be off by up to 16 units (POW). Halves have no arithmetic
+of their own here: not every driver's is exact.
 """
 from __future__ import annotations
 
 from tinyhw.compile.render.cfamily import CFamilyRenderer, Language
 from tinyhw.ir.dtype import AddressSpace, DType, dtypes
+from tinyhw.ir.ops import Ops
 
 TYPES = {"bool": "bool", "int8": "char", "uint8": "uchar", "int16": "short", "uint16": "ushort", "int32": "int",
          "uint32": "uint", "int64": "long", "uint64": "ulong", "float32": "float"}
+
+
+# Of float32, on devices without doubles.
+FUNCTIONS = {Ops.EXP2: "exp2", Ops.EXP: "exp", Ops.EXPM1: "expm1", Ops.LOG2: "log2", Ops.LOG: "log", Ops.LOG10: "log10",
+             Ops.LOG1P: "log1p", Ops.SIN: "sin", Ops.COS: "cos", Ops.TANH: "tanh", Ops.POW: "pow", Ops.FMOD: "fmod"}
 
 
 class OpenCLC(Language):
@@ -30,6 +37,7 @@ class OpenCLC(Language):
 
   def __init__(self, double: bool = True, exact: bool = True) -> None:
     self.by_double = double and not exact
+    self.functions = {} if double else FUNCTIONS
     if double:
       self.types = {**TYPES, "float64": "double"}
       self.prologue = "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n" + self.prologue

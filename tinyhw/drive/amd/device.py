@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import ctypes
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
@@ -27,8 +27,9 @@ from tinyhw.drive.amd import report
 from tinyhw.drive.amd.commands import ComputeCommands, CopyCommands, register, sdma_padding
 from tinyhw.drive.amd.kfd import PAGE, Buffer, Event, Gpu, Kfd, Memory
 from tinyhw.drive.amd.program import AMDProgram, Prepared
+from tinyhw.drive.amd.runner import AMDRunner
 from tinyhw.drive.amd.topology import save_area
-from tinyhw.drive.base import Allocation, Runtime
+from tinyhw.drive.base import Allocation, Launch, Runner, Runtime
 from tinyhw.drive.queue import BoundStream, HardwareQueue, PointerUnit, Ring
 from tinyhw.drive.queued import QueuedRuntime
 from tinyhw.drive.signal import Signal, SignalPool
@@ -320,6 +321,11 @@ class AMDRuntime(QueuedRuntime):
       if program.layout.unserved: self.unserved[program.name] = program.layout.unserved
       return program
 
+  def runner(self, launches: Sequence[Launch]) -> Runner:
+    if any(not isinstance(l.program, AMDProgram) or l.program.runtime is not self for l in launches):
+      raise InvalidArgument("a program of another device", where=self.name)
+    return AMDRunner(self, launches)
+
   def loaded(self) -> list[tuple[int, codeobject.CodeObject]]:
     """(address, code object) of each code object in GPU memory."""
     return [(image.address, image.code) for image in list(self._images.values())]
@@ -335,6 +341,8 @@ class AMDRuntime(QueuedRuntime):
   def elapsed(self) -> float:
     """Seconds between the two timestamps of the last profiled launch, on the GPU's clock."""
     return self.timeline.signal.ticks / self.counter_hz
+
+  def began(self) -> float: return int(self.timeline.signal.words[1]) / self.counter_hz
 
   # ---- waiting and trouble
 

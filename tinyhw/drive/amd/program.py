@@ -262,6 +262,7 @@ class AMDProgram(Program):
     if self._needs_packet: self.argument_bytes = self._packet_at + ctypes.sizeof(hsa.hsa_kernel_dispatch_packet_t)
     self.wave_lanes = kernel.wavefront_size
     self._takes_kernarg = "kernarg" in self.sgprs.pairs.values()
+    self.takes_id = "timeline" in self.sgprs.pairs.values()
     self._prepared: dict[tuple[Dim3, int, bool], Prepared] = {}
     self._hidden: dict[tuple[Dim3, Dim3, int], bytes] = {}
     if self.scratch_wave_bytes: runtime.require_scratch(self.scratch_wave_bytes, self._where)

@@ -1,0 +1,112 @@
+"""Decompositions of matrices: QR by Householder's reflections, SVD by Jacobi's rotations.
+
+What changes from step to step is data or stays in its place, so that all steps are the same few kernels.
+"""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tinyhw.core.errors import InvalidArgument, InvalidShape
+from tinyhw.function.chance import Chance
+from tinyhw.ir.dtype import dtypes
+
+if TYPE_CHECKING:
+  from typing import Self
+
+
+class Decomposition(Chance):
+  """The decompositions."""
+  __slots__ = ()
+
+  def _matrices(self, name: str) -> tuple[tuple[int, ...], int, int]:
+    """The axes before, rows and columns."""
+    if self.ndim < 2: raise InvalidShape(f"{name} of shape {self.shape}", hint="it is for matrices")
+    if not self.dtype.is_float: raise InvalidArgument(f"{name} of {self.dtype}", hint="cast to a float")
+    return self.shape[:-2], self.shape[-2], self.shape[-1]
+
+  def _unit_matrix(self, lead: tuple[int, ...], size: int) -> Self:
+    rows = self._iota(size)
+    return (rows == rows.unsqueeze(1)).cast(self.dtype).expand(*lead, size, size)
+
+  def qr(self, mode: str = "reduced") -> tuple[Self, Self]:
+    """Q with orthonormal columns and R, upper triangular, whose product this is: of (..., m, n) "reduced" to
+    k = min(m, n) columns and rows, "complete" with all m, or "r": Q is empty."""
+    if mode not in ("reduced", "complete", "r"):
+      raise InvalidArgument(f'qr mode {mode!r} is none of "reduced", "complete", "r"')
+    lead, rows, columns = self._matrices("qr")
+    wide, dtype = self._in_wide()
+    r, q = wide.contiguous(), wide._unit_matrix(lead, rows).contiguous()
+    down, across = wide._iota(rows), wide._iota(columns)
+    for i in range(min(rows - 1, columns)):
+      made: Any = type(self)
+      step: Self = made([i], device=self.device, dtype=dtypes.int32)
+      column = (across == step).where(r, 0).sum(-1)
+      head = (down == step).where(column, 0).sum(-1, keepdim=True)
+      tail = (down > step).where(column, 0)
+      rest = tail.square().sum(-1, keepdim=True)
+      none = rest.eq(0)                # the column is triangular already
+      size = (head * head + none.where(1, rest)).sqrt()
+      size = (head < 0).where(size, -size)
+      v = (tail / none.where(1, head - size) + (down == step)).contiguous()
+      factor = none.where(0, (size - head) / size).unsqueeze(-1).contiguous()
+      r = (r - factor * v.unsqueeze(-1) * (v.unsqueeze(-1) * r).sum(-2, keepdim=True)).contiguous()
+      q = (q - factor * v.unsqueeze(-2) * (q * v.unsqueeze(-2)).sum(-1, keepdim=True)).contiguous()
+    upper, k = r.triu().cast(dtype), rows if mode == "complete" else min(rows, columns)
+    keep: list[tuple[int, int] | None] = [None] * len(lead)
+    right = upper.shrink([*keep, (0, k), None])
+    if mode == "r": return self._constant_shape((0,)), right
+    return q.shrink([*keep, None, (0, k)]).cast(dtype), right
+
+  def svd(self, full_matrices: bool = True) -> tuple[Self, Self, Self]:
+    """U, S, Vh: this is U @ diag(S) @ Vh, U and Vh have orthonormal columns and rows, S falls and is not negative. With
+    `full_matrices` U and Vh are square. (As torch.linalg.svd.)"""
+    lead, rows, columns = self._matrices("svd")
+    if rows < columns:
+      v, s, u = self.transpose(-1, -2).svd(full_matrices)
+      return u.transpose(-1, -2), s, v.transpose(-1, -2)
+    wide, dtype = self._in_wide()
+    k = columns
+    if not k or not self.numel():
+      return (self._unit_matrix(lead, rows), self._constant_shape((*lead, k)), self._unit_matrix(lead, columns))
+    half = (k + 1) // 2
+    more = 2 * half - k
+    keep: list[tuple[int, int] | None] = [None] * len(lead)
+    # Columns of this above, of the right vectors below them: both are turned alike, by pairs (left, right).
+    both = wide.cat(wide._unit_matrix(lead, k), dim=-2)._grown([(0, 0)] * (len(lead) + 1) + [(0, more)])
+    left, right = (both.shrink([*keep, None, part]).contiguous() for part in ((0, half), (half, 2 * half)))
+    if k > 1:
+      sweeps = (7 if wide.dtype.bits == 32 else 9) + max(k.bit_length() - 3, 0)
+      for _ in range(sweeps * (2 * half - 1)): left, right = left._turned(right, rows)
+    both = left.cat(right, dim=-1)
+    turned, vectors = both.shrink([*keep, (0, rows), (0, k)]), both.shrink([*keep, (rows, rows + k), (0, k)])
+    sizes, order = turned._root_of_squares(-2, False).contiguous()._sorted(-1, True)
+    places = order.contiguous().unsqueeze(-2)
+    turned = turned.take_along_dim(places, -1)
+    vectors = vectors.take_along_dim(places, -1)
+    nothing = (sizes <= sizes.narrow(-1, 0, 1) * (2.0**-22 if wide.dtype.bits == 32 else 2.0**-51)).unsqueeze(-2)
+    u = (turned / nothing.where(1, sizes.unsqueeze(-2))).contiguous()
+    # Columns that S makes 0, and those of a square U, are made orthogonal to the rest.
+    whole = rows if full_matrices else k
+    basis, _ = nothing.where(0, u)._still().qr("complete" if full_matrices else "reduced")
+    mine = nothing.logical_not()._grown([(0, 0)] * (len(lead) + 1) + [(0, whole - k)])
+    u = mine.where(u._grown([(0, 0)] * (len(lead) + 1) + [(0, whole - k)]), basis)
+    return u.cast(dtype), sizes.cast(dtype), vectors.transpose(-1, -2).cast(dtype)
+
+  def _turned(self, other: Self, rows: int) -> tuple[Self, Self]:
+    """Each pair of columns turned until they are orthogonal in the first `rows`; then the columns take other partners:
+    in one round less than there are columns each meets each, and stands where it was."""
+    keep: list[tuple[int, int] | None] = [None] * (self.ndim - 2)
+    a, b = (x.shrink([*keep, (0, rows), None]) for x in (self, other))
+    first, second, common = ((x * y).sum(-2, keepdim=True) for x, y in ((a, a), (b, b), (a, b)))
+    straight = common.eq(0)
+    slope = (second - first) / (2 * straight.where(1, common))
+    tangent = (slope < 0).where(-1, 1) / (slope.abs() + (slope * slope + 1).sqrt())
+    tangent = straight.where(0, tangent).contiguous()
+    cosine = (tangent * tangent + 1).rsqrt()
+    left, right = cosine * (self - tangent * other), cosine * (tangent * self + other)
+    half = self.shape[-1]
+    if half == 1: return left.contiguous(), right.contiguous()
+    def part(x: Self, start: int, stop: int) -> Self: return x.narrow(-1, start, stop - start)
+    upper = part(left, 0, 1).cat(part(right, 0, 1), part(left, 1, half - 1), dim=-1)
+    lower = part(right, 1, half).cat(part(left, half - 1, half), dim=-1)
+    return upper.contiguous(), lower.contiguous()
