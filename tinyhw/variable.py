@@ -6,41 +6,14 @@ computes them first. A thread that has bound a Variable computes with its own va
 """
 from __future__ import annotations
 
-import itertools
-import threading
-from typing import NamedTuple
-
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.engine import watch
+from tinyhw.engine.binding import bind, binding_of, bound_value
+from tinyhw.engine.realize import lost_below, placed, realize
+from tinyhw.function.core import living
 from tinyhw.ir.dtype import dtypes
 from tinyhw.ir.ops import Ops
 from tinyhw.ir.uop import UOp, VariableArg
-
-
-class Binding(NamedTuple):
-  """A value with the number that graphs have from it: those made with another are other graphs, also in memory.
-
-  `numbers` are all that the thread has given that bound it: where these occur, its value is meant.
-  """
-  value: int
-  number: int
-  numbers: set[int]
-
-
-class _Bindings(threading.local):
-  """What a thread has bound."""
-
-  def __init__(self) -> None:
-    self.values: dict[VariableArg, Binding] = {}
-    self.numbers: set[int] = set()
-
-
-_mine = _Bindings()
-_last: dict[VariableArg, Binding] = {}  # what any thread has bound last
-_count = itertools.count(1)
-
-
-def _binding(arg: VariableArg) -> Binding | None: return _mine.values.get(arg) or _last.get(arg)
 
 
 class Variable:
@@ -69,19 +42,11 @@ class Variable:
     if (watcher := watch.watching()) is not None: watcher.outside(f"Variable {arg.name} is bound")
     if not arg.min <= value <= arg.max:
       raise InvalidArgument(f"{value} is outside of {arg.min}..{arg.max}", where=f"Variable {arg.name}")
-    before, numbers = _binding(arg), _mine.numbers
-    if before is None or before.value == value: number = 0 if before is None else before.number
-    else:
-      self._settle(numbers | {before.number})
-      number = next(_count)
-    numbers.add(number)
-    _mine.values[arg] = _last[arg] = Binding(value, number, numbers)
+    bind(arg, value, self._settle)
     return self
 
   def _settle(self, numbers: set[int]) -> None:
     """Compute the tensors that were made with the old value, which has these numbers."""
-    from tinyhw.engine.realize import lost_below, placed, realize
-    from tinyhw.function.core import living
     waiting = [t for t in living() if placed(t.uop) is None]
     def meant(u: UOp) -> bool: return u.op is Ops.DEFINE_VAR and u.arg == self.node.arg and u.src[0].arg in numbers
     mine = [t for t in waiting if any(map(meant, t.uop.toposort()))]
@@ -90,27 +55,11 @@ class Variable:
   def on(self, device: str) -> UOp:
     """The scalar graph node on a device. (The constant says which device; adding 0 costs nothing.)"""
     _ = self.value
-    binding = _binding(self.node.arg)
+    binding = binding_of(self.node.arg)
     bound = self.node.replace(src=(UOp.const(dtypes.int32, 0 if binding is None else binding.number),))
     return bound + UOp.const(dtypes.int32, 0, device)
 
   def __repr__(self) -> str:
     arg: VariableArg = self.node.arg
-    binding = _binding(arg)
+    binding = binding_of(arg)
     return f"Variable({arg.name!r}, {arg.min}, {arg.max}){'' if binding is None else f'.bind({binding.value})'}"
-
-
-def new_bindings() -> None:
-  """From now on graphs of Variables are other graphs than those made before, although the values are the same."""
-  for table in (_last, _mine.values):
-    for arg, old in list(table.items()):
-      number = next(_count)
-      old.numbers.add(number)
-      table[arg] = old._replace(number=number)
-
-
-def bound_value(arg: VariableArg) -> int:
-  """The launch value of a kernel's variable."""
-  if (binding := _binding(arg)) is None:
-    raise InvalidArgument(f"Variable {arg.name} has no value", hint="give it one with bind()")
-  return binding.value
