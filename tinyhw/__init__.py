@@ -43,6 +43,7 @@ if TYPE_CHECKING:
   from tinyhw.engine.jit import TinyJit as TinyJit
   from tinyhw.ir.dtype import dtypes as dtypes
   from tinyhw.ir.spec import SpecError as SpecError
+  from tinyhw.isa.ptx.lexer import PtxSyntaxError as PtxSyntaxError
   from tinyhw.launcher import launch as launch
   from tinyhw.tensor import Tensor as Tensor
   from tinyhw.variable import Variable as Variable
@@ -58,7 +59,8 @@ _HANDLES |= dict.fromkeys((
   "DeviceError", "ValueLost", "OutOfMemory", "WaitTimeout", "MachineFault", "PageFault", "WatchdogExpired", "Deadlock",
   "Interrupted", "HazardFound", "LDSWarning"), "tinyhw.core.errors")
 _HANDLES |= {"SpecError": "tinyhw.ir.spec", "Stopped": "tinyhw.core.patience", "EnginesDiffer": "tinyhw.emulator.both",
-             "NotCompiled": "tinyhw.emulator.jit.refusal", "CompilerFailed": "tinyhw.emulator.jit.refusal"}
+             "NotCompiled": "tinyhw.emulator.jit.refusal", "CompilerFailed": "tinyhw.emulator.jit.refusal",
+             "PtxSyntaxError": "tinyhw.isa.ptx.lexer"}
 __all__ = [*_HANDLES, "nn"]
 
 

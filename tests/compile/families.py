@@ -103,6 +103,18 @@ def check_casts(source: DType, run: Run, threads: bool, without: frozenset[DType
     assert out.tobytes() == values.tobytes(), f"BITCAST of {source.name} to {target.name}"
 
 
+def check_large_integers(run: Run, threads: bool) -> None:
+  """Integers that are infinite as halves do not come back from there."""
+  values = np.arange(-ROWS // 2, ROWS // 2).astype(np.int64)
+  shifts = [(np.int64(k), lambda x, k=k: (x << k).cast(dtypes.float16).cast(dtypes.int64)) for k in (1, 15, 30, 61)]
+  found = [np.zeros(ROWS, np.int64) for _ in shifts]
+  run(per_element([(dtypes.int64, compute) for _, compute in shifts], [dtypes.int64], threads), [*found, values])
+  for (k, _), out in zip(shifts, found):
+    for value, got in zip((values << k).tolist(), out.tolist()):
+      half = semantics.cast(value, dtypes.int64, dtypes.float16)
+      assert got == semantics.cast(half, dtypes.float16, dtypes.int64), value
+
+
 def check_rounded_products(run: Run, threads: bool) -> None:
   """A product of floats as a half keeps the sign of zero, and is rounded once."""
   values = [operands(dtypes.float32, seed) for seed in (7, 8)]

@@ -11,7 +11,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.compile.families import Array, buffer, check_arithmetic, check_casts, check_constants, check_rounded_products
+from tests.compile.families import (
+  Array,
+  buffer,
+  check_arithmetic,
+  check_casts,
+  check_constants,
+  check_large_integers,
+  check_rounded_products,
+)
 from tests.compile.test_render_amdgcn import linear
 from tinyhw.compile.render import c, objects
 from tinyhw.compile.render.c import CRenderer
@@ -63,6 +71,10 @@ def test_constants(name: str, dtype: DType) -> None: check_constants(dtype, runn
 
 @compilers
 def test_rounded_products(name: str) -> None: check_rounded_products(runner(name), threads=False)
+
+
+@compilers
+def test_large_integers(name: str) -> None: check_large_integers(runner(name), threads=False)
 
 
 @pytest.mark.parametrize("level", host.LEVELS)

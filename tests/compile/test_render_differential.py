@@ -156,3 +156,8 @@ def test_three_machines_agree(seed: int) -> None:
     for a, b in zip(outputs[0], found):
       different = ~((a == b) | ((a != a) & (b != b)))
       assert not different.any(), f"{name}: {b[different][:4]}, the emulator has {a[different][:4]}"
+
+
+def test_large_integers_on_the_host() -> None:
+  from tests.compile.families import check_large_integers
+  check_large_integers(on_host, threads=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.compile.families import buffer, check_arithmetic, check_casts, check_rounded_products
+from tests.compile.families import buffer, check_arithmetic, check_casts, check_large_integers, check_rounded_products
 from tests.compile.gpu import run, runner
 from tests.compile.test_render_amdgcn import linear
 from tests.strength import seeds
@@ -34,6 +34,7 @@ def test_conversions(name: str, dtype: DType) -> None:
 @generations
 def test_rounded_products(name: str) -> None:
   check_rounded_products(runner(AMDGCNRenderer(DECODED[name])), threads=True)
+  check_large_integers(runner(AMDGCNRenderer(DECODED[name])), threads=True)
 
 
 def turn(dtype: DType, count: int) -> list[UOp]:

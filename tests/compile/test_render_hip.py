@@ -6,7 +6,13 @@ import shutil
 import numpy as np
 import pytest
 
-from tests.compile.families import check_arithmetic, check_casts, check_constants, check_rounded_products
+from tests.compile.families import (
+  check_arithmetic,
+  check_casts,
+  check_constants,
+  check_large_integers,
+  check_rounded_products,
+)
 from tests.compile.gpu import run, runner
 from tests.compile.test_render_generations import turn
 from tests.strength import THOROUGH, seeds
@@ -45,6 +51,7 @@ def test_arithmetic_and_conversions(clang: str, target: str, dtype: DType) -> No
 @targets
 def test_rounded_products(clang: str, target: str) -> None:
   check_rounded_products(runner(HIPRenderer(DECODED[target], clang)), threads=True)
+  check_large_integers(runner(HIPRenderer(DECODED[target], clang)), threads=True)
 
 
 @clangs

@@ -7,7 +7,15 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from tests.compile.families import Array, buffer, check_arithmetic, check_casts, check_constants, check_rounded_products
+from tests.compile.families import (
+  Array,
+  buffer,
+  check_arithmetic,
+  check_casts,
+  check_constants,
+  check_large_integers,
+  check_rounded_products,
+)
 from tests.compile.test_render_amdgcn import linear
 from tinyhw.compile.render.base import block_size, grid_size
 from tinyhw.compile.render.opencl import OpenCLRenderer
@@ -55,6 +63,9 @@ def test_constants(dtype: DType) -> None: check_constants(dtype, run, threads=Tr
 
 
 def test_rounded_products() -> None: check_rounded_products(run, threads=True)
+
+
+def test_large_integers() -> None: check_large_integers(run, threads=True)
 
 
 @pytest.mark.parametrize("dtype", [dtypes.float32, dtypes.bool, dtypes.float16, dtypes.uint8], ids=lambda d: d.name)

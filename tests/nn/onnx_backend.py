@@ -28,6 +28,11 @@ REFUSALS = Path(__file__).parent / "files" / "onnx_refused.txt"
 RANDOM = ("test_bernoulli", "test_training_dropout")
 
 
+NARROW = ("int4", "uint4", "int2", "uint2")
+WIDE = ("bfloat16", "float8_e4m3fn", "float8_e5m2")  # dtypes that NumPy lacks: read as float32
+CODED = ("float8_e4m3fnuz", "float8_e5m2fnuz", "float4_e2m1fn", "float8_e8m0fnu")  # by their bits
+
+
 @dataclass(frozen=True)
 class Verdict:
   """How a case ended: "passed", "refused" or "failed", and why."""
@@ -56,10 +61,11 @@ def ours(value: Any, device: str | None) -> Any:
   if value is None: return None
   if isinstance(value, (list, tuple)): return [ours(v, device) for v in value]
   array = plain(value)
-  if array.dtype.name in ("int4", "uint4", "int2", "uint2"): return array.astype(array.dtype.name.rstrip("42") + "8")
-  if array.dtype.kind in "biuf" and array.dtype.name in {d.name for d in dtypes.all()}: return array
-  if array.dtype.name == "bfloat16":
-    return Tensor(array.tobytes(), dtype=dtypes.bfloat16, device=device).reshape(array.shape)
+  name = array.dtype.name
+  if name in NARROW: return array.astype(name.rstrip("42") + "8")
+  if name in CODED: return array.view(np.uint8)
+  if name in {d.name for d in dtypes.all() if d.numpy is not None}: return array
+  if name in WIDE: return Tensor(array.tobytes(), dtype=dtypes.named(name), device=device).reshape(array.shape)
   raise Unsupported("ONNX element type", array.dtype.name)
 
 
@@ -73,13 +79,14 @@ def same(case: str, name: str, got: Any, want: Any, rtol: float, atol: float) ->
     assert got is None, f"{name}: {got} where there should be nothing"
     return
   want = plain(want)
-  narrow = want.dtype.name in ("int4", "uint4", "int2", "uint2")
-  if want.dtype.name not in {d.name for d in dtypes.all()} and not narrow:
-    raise Unsupported("ONNX element type", want.dtype.name)
-  kind = want.dtype.name.rstrip("42") + "8" if narrow else want.dtype.name
+  kind = want.dtype.name
+  if kind in NARROW: want = want.astype(kind.rstrip("42") + "8")
+  if kind in CODED: want = want.view(np.uint8)
+  if want.dtype.name not in {d.name for d in dtypes.all()}: raise Unsupported("ONNX element type", kind)
+  kind = want.dtype.name
   assert got.dtype.name == kind, f"{name}: {got.dtype.name}, not {kind}"
   assert got.shape == want.shape, f"{name}: shape {got.shape}, not {want.shape}"
-  exact = want.astype(np.float32) if kind == "bfloat16" else want.astype(kind) if narrow else want
+  exact = want.astype(np.float32) if kind in WIDE else want
   # 16-bit floats: intermediate results may be wider, so the last bit or two may differ.
   rtol = max(rtol, {"bfloat16": 2**-6, "float16": 2**-9}.get(kind, 0))
   # A transform's sums cancel: what should be 0 is as exact as the other elements are.
@@ -111,10 +118,10 @@ def chosen(text: str = "", share: str = "0/1") -> Iterator[Any]:
     if text in name and i % of == part: yield case
 
 
-def expected_refusals() -> dict[str, str]:
-  """The cases that are refused, and why, from the file."""
-  rows = (line.split(": ", 1) for line in REFUSALS.read_text().splitlines() if line and not line.startswith("#"))
-  return {name: why for name, why in rows}
+def expected_refusals() -> tuple[str, dict[str, str]]:
+  """The version of the package that the file is for; the cases that are refused, and why."""
+  head, *rows = REFUSALS.read_text().splitlines()
+  return head.split()[3].rstrip(","), {name: why for name, why in (row.split(": ", 1) for row in rows)}
 
 
 def main() -> int:
@@ -137,7 +144,8 @@ def main() -> int:
       print(f"{verdict.kind:8} {verdict.name} {time.perf_counter() - start:.2f} s {verdict.why}", flush=True)
   print(", ".join(f"{n} {kind}" for kind, n in counts.items()))
   if told.write:
-    head = "# Node tests of onnx that are refused, and why. Written by `python -m tests.nn.onnx_backend --write`."
+    import onnx
+    head = f"# Refused: onnx {onnx.__version__}, by `python -m tests.nn.onnx_backend --write`"
     REFUSALS.write_text("\n".join([head, *(f"{v.name}: {v.why}" for v in refused)]) + "\n")
   return 1 if counts["failed"] else 0
 

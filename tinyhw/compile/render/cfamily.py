@@ -425,9 +425,18 @@ class Writer:
     if target is F16:
       if source is F64: return self.as_half(f"{self.needs('to_odd')}({x})")
       # An integer beyond a float's 24 bits is infinite as a half: rounding it twice is no harm.
-      return self.as_half(x if source is F32 else language.cast(x, F32))
+      single = x if source is F32 else language.cast(x, F32)
+      return self.as_half(self.infinite(single) if source.is_int and source.bits > 16 else single)
     if source.is_float and target.is_int: return self.saturated(x, source, target)
     return language.cast(x, target)
+
+  def infinite(self, x: str) -> str:
+    """A float that was an integer, infinite where it is beyond halves. LLVM 22 takes an integer of few significant bits
+    for exact as a half, however large it is, and gives it back where the half is made an integer again."""
+    self.needs_bits(U32, F32)
+    language, x = self.language, self.named(F32, x)
+    most, inf, minus = (language.literal(v, F32) for v in (2.0**16, math.inf, -math.inf))
+    return self.named(F32, language.choose(f"{x} >= {most}", inf, f"({language.choose(f'{x} <= -{most}', minus, x)})"))
 
   def saturated(self, x: str, source: DType, target: DType) -> str:
     """A float as an integer: toward zero, within bounds, 0 for NaN."""

@@ -418,10 +418,23 @@ class Writer:
         single = dtypes.float32.vec(source.count)
         x, s, source = self.cast(x, source, single), register_type(single), single
       return self.intrinsic(t, f"fpto{sign}i.sat.{suffix(target)}.{suffix(source)}", (s, x))
+    if target.is_float and target.bits == 16 and source.bits > 16:
+      return self.integer_to_half(x, f"{sign}itofp {s}", source.count, t)
     if target.is_float: return self.new(f"{sign}itofp {s} {x} to {t}")
     if target.bits == source.bits: return x
     if target.bits < source.bits: return self.new(f"trunc {s} {x} to {t}")
     return self.new(f"{'sext' if source.is_signed else 'zext'} {s} {x} to {t}")
+
+  def integer_to_half(self, x: str, conversion: str, count: int, target: str) -> str:
+    """An integer as a half, by way of float: beyond 24 bits it is infinite. That is said to LLVM 22, which takes an
+    integer of few significant bits for exact as a half, however large, and gives it back where the half becomes one."""
+    kind = dtypes.float32.vec(count)
+    single, flag = register_type(kind), register_type(dtypes.bool.vec(count))
+    near = self.new(f"{conversion} {x} to {single}")
+    for compare, sign in (("oge", 1), ("ole", -1)):
+      beyond = self.new(f"fcmp {compare} {single} {near}, {constant(sign * 2.0**16, kind)}")
+      near = self.new(f"select {flag} {beyond}, {single} {constant(sign * math.inf, kind)}, {single} {near}")
+    return self.target.half(self, near, single, target)
 
   def round_to_odd(self, x: str, count: int) -> str:
     """A double as a float, its last bit set where the float is not exact: rounding it once more is then harmless."""

@@ -64,13 +64,13 @@ def weights(proto: Any, origin: Origin, where: str) -> Weights:
   if any(d < 0 for d in shape): raise DecodeError(f"the shape {shape} has a negative size", where=name)
   if proto.HasField("segment"): raise Unsupported("ONNX feature", "segments of tensors", where=name)
   count = math.prod(shape)
-  packed = -(-count * max(kind.bits, 2) // 8) if kind.narrow else count * max(kind.bits, 8) // 8
+  packed = -(-count * kind.bits // 8) if kind.bits < 8 and kind.narrow else count * max(kind.bits, 8) // 8
   if proto.data_location == EXTERNAL: raw = _external(proto, origin, packed, name)
   elif proto.HasField("raw_data"): raw = memoryview(proto.raw_data)
   else: return Weights(proto.name, kind, shape, memoryview(_listed(proto, kind, count, name)))
   if raw.nbytes != packed:
     raise DecodeError(f"{shape} of {kind.name} are {packed:,} bytes, and there are {raw.nbytes:,}", where=name)
-  if kind.narrow: raw = memoryview(unpacked(bytes(raw), kind.bits, count, not kind.name.startswith("u")))
+  if kind.narrow: raw = memoryview(unpacked(bytes(raw), kind.bits, count, kind.name.startswith("i")))
   return Weights(proto.name, kind, shape, raw)
 
 
@@ -79,7 +79,7 @@ def _listed(proto: Any, kind: Element, count: int, where: str) -> bytes:
   field, letter = _FIELDS.get(kind.code, ("int32_data", "<i4"))
   numbers = np.array(getattr(proto, field), dtype=letter)
   if kind.narrow:
-    found = unpacked(numbers.astype(np.uint8).tobytes(), kind.bits, count, not kind.name.startswith("u"))
+    found = unpacked(numbers.astype(np.uint8).tobytes(), kind.bits, count, kind.name.startswith("i"))
     have = len(found)
   else:
     have = numbers.size

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -12,6 +12,12 @@ from tinyhw.nn.onnx.graph import Builder, Function, Graph, Node, Standard, expan
 from tinyhw.nn.onnx.table import Operator
 from tinyhw.nn.onnx.values import ELEMENTS, NAMED, Element, Known, Value, Weights, as_host, as_tensor, shape_of
 from tinyhw.tensor import Tensor
+
+# Operators that convert small floats, or move them without a look at their values.
+MOVES: Final = frozenset((
+  "Cast", "CastLike", "Concat", "Constant", "DequantizeLinear", "Expand", "Flatten", "Gather", "Identity", "If", "Loop",
+  "QuantizeLinear", "Reshape", "Scan", "Shape", "Size", "Slice", "Split", "Squeeze", "Tile",
+  "Transpose", "Unsqueeze", "Where"))
 
 
 class Frame:
@@ -144,7 +150,11 @@ class Runner:
       return self.run(does.body, values, None, {**does.defaults, **attributes}, narrow=narrow)
     assert does is not None, "what has no meaning was refused when the model was loaded"
     call = Call(node, frame)
-    if not any(call.narrow(i) for i in range(len(node.inputs))):
+    narrow_inputs = [e for i in range(len(node.inputs)) if (e := call.narrow(i)) is not None]
+    for e in narrow_inputs:
+      if e.coded and node.operator not in MOVES: raise Unsupported(f"ONNX {node.operator}", f"of {e.name}",
+                                                                   where=node.label)
+    if not narrow_inputs:
       if (folded := shapes.folded(call, values, attributes)) is not None: return [folded], {}
     result = does.function(*([call] if does.called else []), *self.arguments(does, values),
                            **{k: v for k, v in attributes.items() if k in does.attributes})

@@ -32,9 +32,14 @@ class Element:
     return found if isinstance(found, DType) else None
 
   @property
+  def coded(self) -> bool:
+    """Whether it is a float that stands in a byte by its bits (`nn.onnx.minifloat`)."""
+    return self.holder == "uint8" and self.name.startswith("float")
+
+  @property
   def narrow(self) -> bool:
-    """Whether the dtype that holds an element is wider than it."""
-    return self.bits < 8 and self.name != "bool"
+    """Whether the dtype that holds an element is another type."""
+    return self.bits < 8 and self.name != "bool" or self.coded
 
   @property
   def limits(self) -> tuple[int, int]:
@@ -49,9 +54,9 @@ ELEMENTS: Final[dict[int, Element]] = {e.code: e for e in (
   Element(10, "float16", "float16", 16), Element(11, "float64", "float64", 64), Element(12, "uint32", "uint32", 32),
   Element(13, "uint64", "uint64", 64), Element(14, "complex64", None, 64), Element(15, "complex128", None, 128),
   Element(16, "bfloat16", "bfloat16", 16), Element(17, "float8e4m3fn", "float8_e4m3fn", 8),
-  Element(18, "float8e4m3fnuz", None, 8), Element(19, "float8e5m2", "float8_e5m2", 8),
-  Element(20, "float8e5m2fnuz", None, 8), Element(21, "uint4", "uint8", 4), Element(22, "int4", "int8", 4),
-  Element(23, "float4e2m1", None, 4), Element(24, "float8e8m0", None, 8), Element(25, "uint2", "uint8", 2),
+  Element(18, "float8e4m3fnuz", "uint8", 8), Element(19, "float8e5m2", "float8_e5m2", 8),
+  Element(20, "float8e5m2fnuz", "uint8", 8), Element(21, "uint4", "uint8", 4), Element(22, "int4", "int8", 4),
+  Element(23, "float4e2m1", "uint8", 4), Element(24, "float8e8m0", "uint8", 8), Element(25, "uint2", "uint8", 2),
   Element(26, "int2", "int8", 2))}
 NAMED: Final = {e.name: e for e in ELEMENTS.values()}
 

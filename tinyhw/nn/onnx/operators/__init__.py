@@ -4,6 +4,7 @@ from __future__ import annotations
 from tinyhw.nn.onnx.operators import (  # noqa: F401  # each declares its operators
   control,
   elementwise,
+  features,
   indexing,
   matrix,
   microsoft,

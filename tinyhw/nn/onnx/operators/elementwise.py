@@ -6,9 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from tinyhw.ir.dtype import DType, dtypes
-from tinyhw.nn.onnx.run import Call
+from tinyhw.nn.onnx import minifloat
+from tinyhw.nn.onnx.run import Call, code_of
 from tinyhw.nn.onnx.table import Host, operator
-from tinyhw.nn.onnx.values import Element, element
+from tinyhw.nn.onnx.values import ELEMENTS, Element, element
 from tinyhw.tensor import Tensor
 
 # *** arithmetic ***
@@ -248,29 +249,37 @@ def clip(x: Tensor, min: Tensor | None, max: Tensor | None) -> Tensor:
 # *** types ***
 
 
-def converted(x: Tensor, to: Element) -> Tensor:
-  """A value in another element type; narrow integers keep the low bits."""
+def converted(op: Call, x: Tensor, to: Element, saturate: int, rounding: str) -> Tensor:
+  """The first input in another element type: narrow integers keep the low bits, 8-bit floats take the greatest value
+  for
+  what is too large, unless `saturate` is 0."""
   assert to.dtype is not None
-  if not to.narrow: return x.cast(to.dtype)
-  signed = to.name.startswith("i")
-  whole = x.cast(dtypes.int32) & ((1 << to.bits) - 1)
-  half = 1 << to.bits - 1
-  return ((whole ^ half) - half if signed else whole).cast(to.dtype)
+  source = op.narrow(0)
+  if source is not None and source.coded: x = minifloat.decoded(x, source.name)
+  op.mark(to)
+  if to.coded: return minifloat.encoded(x, to.name, bool(saturate), rounding)
+  if to.narrow:
+    signed, half = to.name.startswith("i"), 1 << to.bits - 1
+    whole = x.cast(dtypes.int32) & ((1 << to.bits) - 1)
+    return ((whole ^ half) - half if signed else whole).cast(to.dtype)
+  return limited(x, to, saturate) if to.bits == 8 and to.dtype.is_float else x.cast(to.dtype)
+
+
+def limited(x: Tensor, to: Element, saturate: int) -> Tensor:
+  """Numbers as 8-bit floats: what is too large is the greatest one with `saturate`, else infinite or NaN."""
+  assert to.dtype is not None
+  most = 448.0 if to.dtype is dtypes.float8_e4m3fn else 57344.0
+  return (x.float().clip(-most, most) if saturate else x).cast(to.dtype)
 
 
 @operator("Cast", 6, 9, 13, 19, 21, 23, 24, 25, 28)
 def cast(op: Call, x: Tensor, *, to: int, saturate: int = 1, round_mode: str = "up") -> Tensor:
-  kind = element(to, op.node.label)
-  op.mark(kind)
-  return converted(x, kind)
+  return converted(op, x, element(to, op.node.label), saturate, round_mode)
 
 
 @operator("CastLike", 15, 19, 21, 23, 24, 25)
 def cast_like(op: Call, x: Tensor, target: Any, *, saturate: int = 1, round_mode: str = "up") -> Tensor:
-  narrow = op.narrow(1)
-  op.mark(narrow)
-  if narrow is not None: return converted(x, narrow)
-  return x.cast(target.dtype if isinstance(target, Tensor) else dtypes.from_numpy(target.array.dtype))
+  return converted(op, x, op.narrow(1) or ELEMENTS[code_of(target)], saturate, round_mode)
 
 
 @operator("BitCast", 26)

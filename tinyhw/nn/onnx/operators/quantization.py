@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 from tinyhw.ir.dtype import DType, dtypes
+from tinyhw.nn.onnx import minifloat
+from tinyhw.nn.onnx.operators.elementwise import limited
 from tinyhw.nn.onnx.operators.window import convolved
 from tinyhw.nn.onnx.run import Call, code_of
 from tinyhw.nn.onnx.table import operator
@@ -38,11 +40,14 @@ def quantize_linear(op: Call, x: Tensor, scale: Tensor, zero_point: Tensor | Non
   """saturate(round(x / scale) + zero_point)."""
   if zero_point is not None: to = op.narrow(2) or ELEMENTS[code_of(zero_point)]
   else: to = element(output_dtype or 2, op.node.label)
-  if to.dtype is None or to.dtype.is_float: raise op.unsupported(f"to {to.name}")
+  assert to.dtype is not None
   op.mark(to)
   wide = element(precision, op.node.label).dtype if precision else scale.dtype
   assert wide is not None
   quotient = x.cast(wide) / _spread(op, scale, x, axis, block_size).cast(wide)
+  # The zero point, which is 0: no zero is negative behind it.
+  if to.coded: return minifloat.encoded(quotient + 0.0, to.name, bool(saturate))
+  if to.dtype.is_float: return limited(quotient, to, saturate)
   zero = None if zero_point is None else _spread(op, zero_point, x, axis, block_size)
   return _whole(quotient.cast(dtypes.float32) if wide.bits == 16 else quotient, zero, to)
 
@@ -52,8 +57,11 @@ def dequantize_linear(op: Call, x: Tensor, scale: Tensor, zero_point: Tensor | N
                       block_size: int = 0,
                       output_dtype: int = 0) -> Tensor:
   """(x - zero_point) * scale."""
+  source = op.narrow(0)
+  if source is not None and source.coded: x = minifloat.decoded(x, source.name)
   wide = x.cast(dtypes.float32) if x.dtype.is_float else x.cast(dtypes.int32)
-  if zero_point is not None: wide = wide - _spread(op, zero_point, x, axis, block_size).cast(wide.dtype)
+  if zero_point is not None and not x.dtype.is_float: wide = wide - _spread(op, zero_point, x, axis,
+                                                                            block_size).cast(wide.dtype)
   found = wide.cast(dtypes.float32) * _spread(op, scale, x, axis, block_size).cast(dtypes.float32)
   to = element(output_dtype, op.node.label).dtype if output_dtype else scale.dtype
   assert isinstance(to, DType)

@@ -65,14 +65,21 @@ class _Layer:
 
   def initial(self, state: Tensor | None, direction: int, hidden: int) -> Tensor:
     """The state before the first step."""
-    if state is None: return Tensor.zeros(self.batch, hidden, device=self.x.device, dtype=self.x.dtype)
-    return state[:, direction] if self.layout else state[direction]
+    if state is None: state = Tensor.zeros(self.batch, hidden, device=self.x.device, dtype=self.x.dtype)
+    else: state = state[:, direction] if self.layout else state[direction]
+    return state.contiguous()
 
-  def times(self, direction: int) -> Iterator[tuple[int, Tensor | None]]:
-    """The steps in their order, and where sequences are long enough for each."""
+  def times(self, direction: int, inputs: Tensor) -> Iterator[tuple[int, Tensor, Tensor | None]]:
+    """The steps in their order: the inputs of each, and where sequences are long enough for it.
+
+    Both are in memory of their own: so the kernels of all steps are the same, and are compiled once.
+    """
+    inputs = inputs.contiguous()
+    places = Tensor.arange(self.steps, device=self.x.device)
+    there = None if self.lengths is None else self.lengths > places.unsqueeze(1)
     order = range(self.steps)
     for t in reversed(order) if self.backward[direction] else order:
-      yield t, None if self.lengths is None else (self.lengths > t).unsqueeze(1)
+      yield t, inputs[t].contiguous(), None if there is None else there[t].unsqueeze(1).contiguous()
 
   def results(self, outputs: list[list[Tensor]], *states: list[Tensor]) -> tuple[Tensor, ...]:
     """(all outputs, last states ...) as (steps, directions, batch, hidden), or with the batch in front."""
@@ -88,7 +95,7 @@ def _line(steps: int, at: dict[int, Tensor]) -> list[Tensor]: return [at[t] for 
 
 def _kept(there: Tensor | None, new: Tensor, old: Tensor | None) -> Tensor:
   """A new state where the sequence is long enough; else the old one, or 0 for none."""
-  return new if there is None else there.where(new, 0 if old is None else old)
+  return (new if there is None else there.where(new, 0 if old is None else old)).contiguous()
 
 
 @operator("RNN", 7, 14, 22)
@@ -103,10 +110,10 @@ def rnn(op: Call, x: Tensor, w: Tensor, r: Tensor, b: Tensor | None, lengths: Te
     n = r.shape[2]
     inputs = layer.x.matmul(w[d].transpose(0, 1))
     if b is not None: inputs = inputs + b[d, :n] + b[d, n:]
-    inputs, recurrent = inputs.contiguous(), r[d].transpose(0, 1)
+    recurrent = r[d].transpose(0, 1)
     h, at = layer.initial(initial, d, n), {}
-    for t, there in layer.times(d):
-      new = functions[d](layer.limited(inputs[t] + h.matmul(recurrent)))
+    for t, now, there in layer.times(d, inputs):
+      new = functions[d](layer.limited(now + h.matmul(recurrent)))
       h, at[t] = _kept(there, new, h), _kept(there, new, None)
     lines.append(_line(layer.steps, at))
     states.append(h)
@@ -127,18 +134,17 @@ def gru(op: Call, x: Tensor, w: Tensor, r: Tensor, b: Tensor | None, lengths: Te
     n = r.shape[2]
     inputs = layer.x.matmul(w[d].transpose(0, 1))
     if b is not None: inputs = inputs + b[d, :3 * n]
-    inputs = inputs.contiguous()
     rest = None if b is None else b[d, 3 * n:]
     gates, hidden = r[d, :2 * n].transpose(0, 1), r[d, 2 * n:].transpose(0, 1)
     h, at = layer.initial(initial, d, n), {}
-    for t, there in layer.times(d):
-      both = inputs[t][:, :2 * n] + h.matmul(gates)
+    for t, now, there in layer.times(d, inputs):
+      both = now[:, :2 * n] + h.matmul(gates)
       if rest is not None: both = both + rest[:2 * n]
       both = f(layer.limited(both)).contiguous()
       update, reset = both[:, :n], both[:, n:]
       product = h.matmul(hidden) if linear_before_reset else (reset * h).matmul(hidden)
       if rest is not None: product = product + rest[2 * n:]
-      new = g(layer.limited(inputs[t][:, 2 * n:] + (reset * product if linear_before_reset else product)))
+      new = g(layer.limited(now[:, 2 * n:] + (reset * product if linear_before_reset else product)))
       new = (1 - update) * new + update * h
       h, at[t] = _kept(there, new, h), _kept(there, new, None)
     lines.append(_line(layer.steps, at))
@@ -162,11 +168,11 @@ def lstm(op: Call, x: Tensor, w: Tensor, r: Tensor, b: Tensor | None, lengths: T
     n = r.shape[2]
     inputs = layer.x.matmul(w[d].transpose(0, 1))
     if b is not None: inputs = inputs + b[d, :4 * n] + b[d, 4 * n:]
-    inputs, recurrent = inputs.contiguous(), r[d].transpose(0, 1)
+    recurrent = r[d].transpose(0, 1)
     of_i, of_o, of_f = (0, 0, 0) if peepholes is None else (peepholes[d, i * n:(i + 1) * n] for i in range(3))
     h, c, at = layer.initial(initial_h, d, n), layer.initial(initial_c, d, n), {}
-    for t, there in layer.times(d):
-      parts = (inputs[t] + h.matmul(recurrent)).contiguous()
+    for t, now, there in layer.times(d, inputs):
+      parts = (now + h.matmul(recurrent)).contiguous()
       i, o, forget, cell = (parts[:, k * n:(k + 1) * n] for k in range(4))
       if peepholes is not None: i, forget = i + of_i * c, forget + of_f * c
       i = f(layer.limited(i))

@@ -299,3 +299,25 @@ def roi_align(op: Call, x: Tensor, rois: Tensor, batch_indices: Tensor, *,
   total = (parts[0] + parts[1] + parts[2] + parts[3]).reshape(shape)
   summed = (counts & near.unsqueeze(1)).where(total, 0).sum((4, 5))
   return (summed / (rows * columns).reshape(count, 1, 1, 1)).cast(x.dtype)
+
+
+@operator("MaxRoiPool", 1, 22)
+def max_roi_pool(op: Call, x: Tensor, rois: Tensor, *, pooled_shape: Ints, spatial_scale: float = 1.0) -> Tensor:
+  """The greatest element of each part of regions (batch, first and last column and row); of an empty part 0."""
+  if x.ndim != 4 or len(pooled_shape) != 2: raise op.wrong(f"shape {x.shape} to {pooled_shape}")
+  count = rois.shape[0]
+  corners = (rois[:, 1:] * spatial_scale + 0.5).floor().cast(dtypes.int32)
+  def inside(first: Tensor, last: Tensor, parts: int, size: int) -> Tensor:
+    """Which positions each part of each region has: (rois, parts, positions)."""
+    extent = (last - first + 1).maximum(1).reshape(count, 1, 1)
+    part, place = Tensor.arange(parts, device=x.device).reshape(1, parts, 1), Tensor.arange(size, device=x.device)
+    start = (part * extent) // parts + first.reshape(count, 1, 1)
+    end = ((part + 1) * extent + parts - 1) // parts + first.reshape(count, 1, 1)
+    return (place >= start) & (place < end)
+  rows = inside(corners[:, 1], corners[:, 3], pooled_shape[0], x.shape[2])
+  columns = inside(corners[:, 0], corners[:, 2], pooled_shape[1], x.shape[3])
+  source = x[rois[:, 0].cast(dtypes.int32)]
+  # (rois, channels, parts, columns)
+  tall = rows.reshape(count, 1, *rows.shape[1:], 1).where(source.unsqueeze(2), -math.inf).max(3)
+  found = columns.reshape(count, 1, 1, *columns.shape[1:]).where(tall.unsqueeze(3), -math.inf).max(4)
+  return found.eq(-math.inf).where(0, found).cast(x.dtype)
