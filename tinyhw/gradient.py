@@ -147,7 +147,7 @@ def _permute(g: UOp, u: UOp) -> tuple[UOp | None, ...]:
 def _expand(g: UOp, u: UOp) -> tuple[UOp | None, ...]:
   # 16-bit floats sum in float32, as Tensor.sum does.
   axes = [i for i, (old, new) in enumerate(zip(u.src[0].shape, u.shape)) if old != new]
-  wide = dtypes.float32 if g.dtype.bits == 16 else g.dtype
+  wide = dtypes.float32 if g.dtype.bits < 32 else g.dtype
   return (g.cast(wide).reduce(Ops.ADD, axes).cast(g.dtype),)
 
 @_rule(Ops.PAD)

@@ -36,7 +36,7 @@ MISTAKES: list[tuple[str, Callable[[], Any], str]] = [
   ("item", lambda: Tensor([1, 2]).item(), "it is for one element"),
   ("truth", lambda: bool(Tensor([1, 2])), "use any"),
   ("bits of floats", lambda: Tensor([1.0]) & 1, "it is for integers"),
-  ("bitcast", lambda: Tensor([1.0]).bitcast(dtypes.int8), "their sizes differ"),
+  ("bitcast", lambda: Tensor([1, 2, 3], dtype="int8").bitcast(dtypes.int32), "their sizes differ"),
   ("assign shape", lambda: Tensor([1, 2]).assign(Tensor([1, 2, 3])), "to a tensor of shape"),
   ("assign type", lambda: Tensor([1, 2]).assign(Tensor([1.0, 2.0])), "cast the value first"),
   ("devices", lambda: Tensor([1]) + Tensor([1], device="PYTHON"), "operands on LLVM and PYTHON"),

@@ -280,9 +280,10 @@ def scalar_dtype(value: ConstType, other: DType) -> DType:
 
 
 def wide_float(dtype: DType) -> DType:
-  """The type to compute a transcendental function in: 16-bit floats in float32, integers in the default float."""
+  """The type to compute a transcendental function in: floats of 8 and 16 bits in float32, integers in the default
+  float."""
   if not dtype.is_float: return dtypes.default_float
-  return dtypes.float32 if dtype.bits == 16 else dtype
+  return dtypes.float32 if dtype.bits < 32 else dtype
 
 
 def number(value: Any) -> ConstType:

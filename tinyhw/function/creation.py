@@ -112,7 +112,7 @@ class Creation(Resize):
     places = cls._wrap(iota(count, Device.canonicalize(device)))
     # What has a fraction is counted in a float, and cut at the end.
     wide = kind if kind.is_float or not inexact else dtypes.float64
-    if kind.is_float and kind.bits == 16: wide = dtypes.float32
+    if kind.is_float and kind.bits < 32: wide = dtypes.float32
     return cls._made((places.cast(wide) * step + start).cast(kind).uop, requires_grad)
 
   @classmethod

@@ -47,13 +47,37 @@ class Elementwise(TensorBase):
     return self if dtype is self.dtype else self._derive(self.uop.cast(dtype))
 
   def bitcast(self, dtype: DType | str) -> Self:
-    """The same memory read as another type of the same size."""
+    """The same memory read as another type. Of another size it changes that of the last axis."""
     if isinstance(dtype, str): dtype = dtypes.named(dtype)
-    if dtype.itemsize != self.dtype.itemsize:
-      raise InvalidArgument(f"bitcast from {self.dtype} to {dtype}: their sizes differ")
+    if dtype.itemsize != self.dtype.itemsize: return self._resized(dtype)
     if self.dtype.is_bool is not dtype.is_bool:
       raise InvalidArgument("bool has no bits to reinterpret", hint="use cast")
     return self._wrap(self.uop.bitcast(dtype))
+
+  def _resized(self, dtype: DType) -> Self:
+    """`bitcast` to a type of another size, by shifts of unsigned integers. The first element has the lowest bits."""
+    mine, theirs = self.dtype.itemsize, dtype.itemsize
+    times = max(mine, theirs) // min(mine, theirs)
+    if self.dtype.is_bool or dtype.is_bool or not self.shape or theirs > mine and self.shape[-1] % times:
+      raise InvalidArgument(f"bitcast of shape {self.shape} from {self.dtype} to {dtype}: their sizes differ",
+                            hint="the last axis must hold a whole number of them")
+    kinds = {1: dtypes.uint8, 2: dtypes.uint16, 4: dtypes.uint32, 8: dtypes.uint64}
+    bits, lead = self.bitcast(kinds[mine]).uop, self.shape[:-1]
+    def shifts(kind: DType) -> UOp:
+      rows = [UOp.const(kind, 8 * min(mine, theirs) * i, self.device, (1,)).pad(((i, times - 1 - i),))
+              for i in range(times)]
+      total = rows[0]
+      for row in rows[1:]: total = total.alu(Ops.OR, row)
+      return total.reshape((1,) * len(self.shape) + (times,))
+    if mine > theirs:
+      wide = bits.reshape((*self.shape, 1)).expand((*self.shape, times))
+      found = wide.alu(Ops.SHR, shifts(kinds[mine]).expand(wide.shape)).cast(kinds[theirs])
+      found = found.reshape((*lead, self.shape[-1] * times))
+    else:
+      wide = bits.cast(kinds[theirs]).reshape((*lead, self.shape[-1] // times, times))
+      moved = wide.alu(Ops.SHL, shifts(kinds[theirs]).expand(wide.shape))
+      found = moved.reduce(Ops.ADD, (len(self.shape),)).reshape((*lead, self.shape[-1] // times))
+    return self._wrap(found.bitcast(dtype))
 
   def float(self) -> Self:
     """Cast to float32."""
@@ -382,7 +406,7 @@ class Elementwise(TensorBase):
   def signbit(self) -> Self:
     """Whether each element has a sign: is negative, also -0.0 and a NaN with a sign."""
     if not self.dtype.is_float: return self < 0 if self.dtype.is_signed else self._all(False)
-    kinds = {2: dtypes.int16, 4: dtypes.int32, 8: dtypes.int64}
+    kinds = {1: dtypes.int8, 2: dtypes.int16, 4: dtypes.int32, 8: dtypes.int64}
     return self.bitcast(kinds[self.dtype.itemsize]) < 0
   def isclose(self, other: Any, rtol: float_ = 1e-5, atol: float_ = 1e-8, equal_nan: bool_ = False) -> Self:
     """Whether each element is within `atol + rtol*|other|` of the other one; two NaNs are with `equal_nan`."""
@@ -423,7 +447,8 @@ class Elementwise(TensorBase):
   def nan_to_num(self, nan: float_ = 0.0, posinf: float_ | None = None, neginf: float_ | None = None) -> Self:
     """NaN and infinities replaced by numbers: 0 and the type's greatest and least, unless told."""
     if not self.dtype.is_float: return self._same()
-    top = {2: 65504.0, 4: 3.4028234663852886e38, 8: 1.7976931348623157e308}[self.dtype.itemsize]
+    top = {1: 448.0 if self.dtype is dtypes.float8_e4m3fn else 57344.0, 2: 65504.0, 4: 3.4028234663852886e38,
+           8: 1.7976931348623157e308}[self.dtype.itemsize]
     if self.dtype is dtypes.bfloat16: top = 3.3895313892515355e38
     high = self.eq(math.inf).where(top if posinf is None else posinf, self)
     low = self.eq(-math.inf).where(-top if neginf is None else neginf, high)

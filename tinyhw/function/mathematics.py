@@ -135,7 +135,7 @@ class Mathematics(Elementwise):
   def _in_double(self) -> tuple[Self, Self, DType]:
     """This in the type to compute in, the same without a gradient, and the type of the result."""
     kind = self.dtype if self.dtype.is_float else dtypes.default_float
-    wide = self.cast(kind).cast(dtypes.float32 if kind.bits == 16 else dtypes.float64)
+    wide = self.cast(kind).cast(dtypes.float32 if kind.bits < 32 else dtypes.float64)
     return wide, wide._wrap(wide.uop.detach()), kind
 
   def _signed_as(self, x: Self) -> Self:

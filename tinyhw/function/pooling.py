@@ -21,19 +21,19 @@ class Pooling(Window):
 
   def _slots(self, name: str, kernel: Sequence[int], stride: Sizes | None, padding: Sizes, dilation: Sizes,
              ceil_mode: bool,
-             fill: float | int) -> tuple[Self, list[tuple[int, int]], tuple[int, ...], tuple[int, ...]]:
+             fill: float | int) -> tuple[Self, list[tuple[int, int]], list[tuple[int, int]], tuple[int, ...]]:
     """All windows (..., places, positions), padded by `fill`; the padding, steps and distances."""
     rank = len(kernel)
     if self.ndim < rank + 1: raise InvalidShape(f"{name} of shape {self.shape} over {rank} axes")
     steps = each(tuple(kernel) if stride is None or stride == () else stride, rank, f"{name}: stride")
-    margins = each(padding, rank, f"{name}: padding")
+    margins = self._margins(name, padding, rank)
     apart = each(dilation, rank, f"{name}: dilation")
-    if any(m < 0 or m > k // 2 for m, k in zip(margins, kernel)):
-      raise InvalidArgument(f"{name}: padding {margins} is more than half of the kernel {tuple(kernel)}")
+    if any(min(m) < 0 or max(m) > k // 2 for m, k in zip(margins, kernel)):
+      raise InvalidArgument(f"{name}: padding {padding} is more than half of the kernel {tuple(kernel)}")
     around = []
-    for size, k, s, m, d in zip(self.shape[-rank:], kernel, steps, margins, apart):
+    for size, k, s, (m, n), d in zip(self.shape[-rank:], kernel, steps, margins, apart):
       if k < 1 or s < 1 or d < 1: raise InvalidShape(f"{name}: windows of {k} every {s} at distances of {d}")
-      room = size + 2 * m - d * (k - 1) - 1
+      room = size + m + n - d * (k - 1) - 1
       if room < 0: raise InvalidShape(f"{name}: windows of {tuple(kernel)} every {steps} of shape {self.shape}")
       count = (-(-room // s) if ceil_mode else room // s) + 1
       if ceil_mode and (count - 1) * s >= size + m: count -= 1       # a window begins in the tensor or before it
@@ -41,6 +41,13 @@ class Pooling(Window):
     cut = self._padded([(0, 0)] * (self.ndim - rank) + around, fill)
     ends = [(0, m + size + after) for size, (m, after) in zip(self.shape[-rank:], around)]
     return cut.windows(kernel, steps, apart), around, margins, tuple(e for _, e in ends)
+
+  @staticmethod
+  def _margins(name: str, padding: Sizes, rank: int) -> list[tuple[int, int]]:
+    """(before, after) of each axis; a flat list says them from the last axis on."""
+    if not isinstance(padding, int) and len(padding) == 2 * rank and rank > 1:
+      return list(zip(padding[::2], padding[1::2]))[::-1]
+    return [(m, m) for m in each(padding, rank, f"{name}: padding")]
 
   def _greatest(self, name: str, rank: int, kernel: Sizes, stride: Sizes | None, padding: Sizes, dilation: Sizes,
                 ceil_mode: bool, return_indices: bool) -> Any:
@@ -94,12 +101,12 @@ class Pooling(Window):
     if divisor is not None: return (total / divisor).cast(dtype)
     area = self.shape[-rank:]
     # What lies behind the padding, which only ceil_mode reaches, never counts.
-    beyond = [end - size - 2 * m for end, size, m in zip(ends, area, margins)]
-    if all(b <= 0 for b in beyond) and (count_include_pad or not any(margins)):
+    beyond = [end - size - sum(m) for end, size, m in zip(ends, area, margins)]
+    if all(b <= 0 for b in beyond) and (count_include_pad or not any(map(sum, margins))):
       return (total / math.prod(sizes)).cast(dtype)
-    counted = [size + 2 * m if count_include_pad else size for size, m in zip(area, margins)]
+    counted = [size + sum(m) if count_include_pad else size for size, m in zip(area, margins)]
     ones = wide._wrap(wide._const(1, shape=tuple(counted)))
-    before = [0 if count_include_pad else m for m in margins]
+    before = [0 if count_include_pad else m for m, _ in margins]
     spread = ones._grown([(b, max(end - b - c, 0)) for b, c, end in zip(before, counted, ends)])
     spread = spread.shrink([(0, end) for end in ends])
     steps = each(sizes if stride is None or stride == () else stride, rank, f"{name}: stride")

@@ -33,6 +33,7 @@ SPELLINGS: tuple[tuple[str, ...], ...] = (
   ("correction", "ddof"),
   ("shape", "size"),
   ("rows", "n"),
+  ("dtype", "acc_dtype"),
 )
 """Names of one parameter. A function that has several of a row as parameters of their own keeps them apart."""
 

@@ -170,3 +170,20 @@ for name in ("relu", "silu", "mish", "selu", "softplus", "hardswish", "gelu", "e
   add(f"{name} of far ones", f"F.{name}(a{extra})", In((6,), values=(-100.0, 100.0, -30.0, 30.0, -9.0, 12.0)))
 add("prelu", "F.prelu(a, b)", In((2, 3, 4)), In((3,)))
 add("prelu of one weight", "F.prelu(a, b)", In((2, 3)), In((1,)))
+
+
+# ---- floats of 8 bits, which torch only stores: its float32 results rounded are what is expected
+def small(kind: str, name: str, ours: str, theirs: str) -> None:
+  mine = ours.replace("A", f"a.cast(dtypes.{kind})").replace("B", f"b.cast(dtypes.{kind})")
+  other = theirs.replace("A", f"a.to(torch.{kind}).float()").replace("B", f"b.to(torch.{kind}).float()")
+  add(f"{name} of {kind}", f"({mine}).float()", In((3, 4)), In((3, 4), without=.3),
+      theirs=f"({other}).to(torch.{kind}).float()",
+      backward=False)
+
+
+for kind in ("float8_e4m3fn", "float8_e5m2"):
+  for text in ("A + B", "A * B", "A / B", "A - 1", "A.exp()", "A.tanh()", "A.erf()", "A.sigmoid()", "A.atan()",
+               "A.relu()", "A.maximum(B)", "A.softmax(1)", "A.sum(1)", "A.mean()", "A.amax(0)", "A.cumsum(1)",
+               "A @ B.T", "A.sort(1)[0]", "A.abs().sqrt()", "A.flip(0)", "A[:, [2, 0]]", "A.floor()",
+               "A.logsumexp(0)", "A.var(1)"):
+    small(kind, text, text, text)

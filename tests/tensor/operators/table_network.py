@@ -61,6 +61,10 @@ for options in ("2", "kernel_size=3, stride=2", "(2, 3)", "3, 1, padding=1", "2,
       backward=False)
 for options in ("2", "3, 2, padding=1", "2, ceil_mode=True"):
   add(f"max_pool1d {options}", f"F.max_pool1d(a, {options})", In((2, 3, 7)))
+add("max_pool2d padded on sides", "a.max_pool2d(3, 2, padding=(0, 1, 1, 0))", IMAGE,
+    theirs="F.max_pool2d(F.pad(a, (0, 1, 1, 0), value=-inf), 3, 2)")
+add("avg_pool2d padded on sides", "a.avg_pool2d(3, 2, padding=(0, 1, 1, 0))", IMAGE,
+    theirs="F.avg_pool2d(F.pad(a, (0, 1, 1, 0)), 3, 2)")
 add("max_pool3d", "F.max_pool3d(a, 2, stride=1)", In((1, 2, 3, 4, 3)))
 add("max_pool2d of padding only", "F.max_pool2d(a, 2, 2, padding=1)", In((1, 1, 3, 3), low=-5, high=-1))
 add("max_pool2d with NaN", "F.max_pool2d(a, 2, return_indices=True)",
@@ -207,6 +211,10 @@ for kind in ("int8", "uint8", "int64", "float16", "float64", "bool", BFLOAT16):
                          theirs=f"T.arange(1, 6, 2, dtype=torch.{kind})")
 add("arange of fractions as integers", "T.arange(0, 3, 0.5, dtype=dtypes.int32)",
     theirs="torch.arange(0, 3, 0.5).int()")
+for kind, other in [("float32", "int8"), ("int16", "int64"), ("uint8", "float32"), ("float64", "float32"),
+                    ("int32", "int32")]:
+  add(f"bitcast of {kind} to {other}", f"a.bitcast(dtypes.{other})", In((2, 4), kind, 0, 99),
+      theirs=f"a.view(torch.{other})", backward=False)
 add("casts by name", "a.short(), a.char(), a.byte(), a.type_as(b)", In((5,), low=0, high=9), In((1,), "float16"),
     backward=False)
 add("cast", "a.cast(dtypes.int32), a.half(), a.bfloat16(), a.double(), a.bool(), a.long()", In((5,)), backward=False,
