@@ -136,5 +136,9 @@ def test_a_view_of_an_assignment_is_the_memory_assigned_to() -> None:
   (F32, 4), (F32.vec(2), 8), (F32.vec(4), 16), (F32.vec(3), 4), (dtypes.float16.vec(8), 16), (dtypes.int8.vec(4), 4),
   (dtypes.float64.vec(4), 16), (dtypes.bool, 1)])
 def test_what_a_vector_is_aligned_to(dtype: DType, bytes_: int) -> None:
-  """To its size, up to 16 bytes; a vector whose size is no power of two to its elements only."""
-  assert Writer.alignment(dtype) == bytes_
+  """To what its place proves: to its size, up to 16 bytes, where it is one of many side by side; moved by one element,
+  to its elements only."""
+  pointer, i = UOp(Ops.DEFINE_GLOBAL, dtype.scalar.ptr(100), (), 0), UOp.range(8, 0)
+  assert Writer.alignment(pointer.index(i * dtype.count), dtype) == bytes_
+  assert Writer.alignment(pointer.index(i * dtype.count + 1), dtype) == dtype.scalar.itemsize
+  assert Writer.alignment(pointer.index(UOp.const(dtypes.index, 0)), dtype) == 16

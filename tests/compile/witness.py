@@ -64,8 +64,8 @@ def _elements(u: UOp, src: list) -> np.ndarray:
 
 
 def memory_type(dtype: DType) -> np.dtype:
-  """The NumPy type of a buffer (bfloat16 as uint16)."""
-  return dtype.numpy if dtype.numpy is not None else np.dtype(np.uint16)
+  """The NumPy type of a buffer; a float that NumPy has not as its bits."""
+  return dtype.numpy if dtype.numpy is not None else np.dtype(f"u{dtype.itemsize}")
 
 
 def launch_host(program: ProgramSpec, arrays: Sequence[np.ndarray]) -> None:

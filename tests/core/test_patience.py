@@ -1,6 +1,7 @@
 """Signals that wait for the end of a block, and what ends an emulated dispatch from outside."""
 from __future__ import annotations
 
+import _signal
 import os
 import signal
 import threading
@@ -51,7 +52,7 @@ def test_a_handler_that_raises_nothing_ends_nothing() -> None:
 
 def test_handlers_come_back_whatever_goes_wrong_on_the_way(monkeypatch: pytest.MonkeyPatch) -> None:
   """A signal between two handlers that are set, and one between two that are put back."""
-  before, real = [signal.getsignal(n) for n in (signal.SIGINT, signal.SIGALRM)], signal.signal
+  before, real = [signal.getsignal(n) for n in (signal.SIGINT, signal.SIGALRM)], _signal.signal
   for at in range(1, 5):
     calls = 0
 
@@ -61,9 +62,9 @@ def test_handlers_come_back_whatever_goes_wrong_on_the_way(monkeypatch: pytest.M
       calls += 1
       if calls == at: shout(signal.SIGALRM)
       return old
-    monkeypatch.setattr(signal, "signal", late)
+    monkeypatch.setattr(_signal, "signal", late)
     with pytest.raises(Bell), HELD: pass
-    monkeypatch.setattr(signal, "signal", real)
+    monkeypatch.setattr(_signal, "signal", real)
     with HELD: pass
     assert [signal.getsignal(n) for n in (signal.SIGINT, signal.SIGALRM)] == before and HELD._depth == 0
 
