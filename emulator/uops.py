@@ -24,6 +24,7 @@ from tinyhw.core.errors import DecodeError, InvalidArgument, MachineFault, Unsup
 from tinyhw.ir import program, semantics
 from tinyhw.ir.dtype import DType, PtrDType, dtypes
 from tinyhw.ir.ops import GroupOp, Ops
+from tinyhw.ir.size import evaluated
 from tinyhw.ir.uop import UOp
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -211,6 +212,11 @@ class Translator:
     bound = counter.src[0]
     if not self.uniform[bound]: raise Unsupported("loop bound", "that differs between threads", where=self.name)
     end = repr(bound.arg) if bound.op is Ops.CONST else self.var(bound)
+    if bound.vmin < 1:
+      # What an accumulator is worth after a loop that did not run.
+      own = {u for u in body if u.op is Ops.DEFINE_ACC}
+      for u in body:
+        if u.op is Ops.ASSIGN and u.src[0] not in own: self.emit(f"{self.var(u)} = {self.var(u.src[0])}")
     self.assigns.append([])
     folds = self.vector is None and accumulations(body)
     if folds:
@@ -440,6 +446,7 @@ class Executable:
     self.source = translator.source()
     self.types = {i: memory_type(u.dtype.base) for i, u in translator.globals.items() if isinstance(u.dtype, PtrDType)}
     self.specials = [(u.arg.name, u.arg.size) for u in translator.specials]
+    self.ends = {u.arg.name: u.src[0] for u in translator.specials if u.src}   # of those that launches decide
     self.variables = [u.arg for u in translator.variables]
     scope = {**NAMES, **translator.constants}
     exec(compile(self.source, f"<uops of {name}>", "exec"), scope)
@@ -447,6 +454,9 @@ class Executable:
 
   def __call__(self, buffers: Sequence[Array], values: Sequence[int | float], grid: Dim3, block: Dim3) -> None:
     sizes, where = dict(self.specials), f"kernel {self.name}"
+    if self.ends and len(values) == len(self.variables):
+      given = dict(zip(self.variables, map(int, values)))
+      sizes.update({name: evaluated(end, given) for name, end in self.ends.items()})
     wanted = tuple(tuple(sizes.get(f"{kind}idx{i}", 1) for i in range(3)) for kind in "gl")
     if (tuple(grid), tuple(block)) != wanted:
       raise InvalidArgument(f"grid {tuple(grid)} and block {tuple(block)}; it is made for {wanted[0]} and {wanted[1]}",
@@ -457,6 +467,7 @@ class Executable:
       raise InvalidArgument(f"{len(buffers)} buffers given, the program uses number {max(self.types)}", where=where)
     memories = {i: buffers[i][:buffers[i].size // t.itemsize * t.itemsize].view(t) for i, t in self.types.items()}
     with np.errstate(all="ignore"):
+      if 0 in sizes.values(): return
       for axes, groups, group, width in self._slabs(sizes): self._run(memories, values, axes, groups, group, width)
 
   def _slabs(self, sizes: dict[str, int]) -> Iterator[tuple[dict[str, Array], int, Any, int]]:

@@ -24,8 +24,8 @@ from tinyhw.gradient import carries_gradient, gradients
 from tinyhw.ir import semantics
 from tinyhw.ir.dtype import DType, dtypes
 from tinyhw.ir.ops import Ops
+from tinyhw.ir.size import Size, scalar, worth
 from tinyhw.ir.uop import UOp
-from tinyhw.variable import Variable
 
 if TYPE_CHECKING:
   from collections.abc import Sequence
@@ -112,40 +112,48 @@ class Tensor(Decomposition):
 
   def data(self) -> memoryview[Any]:
     """A copy of the memory, as a memoryview of this shape (floats of 8 and 16 bits as unsigned integers)."""
-    with host_memory("host memory of a value", self.nbytes()): raw = bytearray(self.nbytes())
+    shape, nbytes = self._worth()
+    with host_memory("host memory of a value", nbytes): raw = bytearray(nbytes)
     self._read(memoryview(raw))
     # memoryview knows no floats of 8 and 16 bits.
     small = {8: "B", 16: "H"}.get(self.dtype.bits) if self.dtype.is_float else None
     letter: Any = small or semantics.FORMATS[self.dtype.name]
     view: memoryview[Any] = memoryview(raw)
-    return view.cast(letter, self.shape) if raw else view
+    return view.cast(letter, shape) if raw else view
+
+  def _worth(self) -> tuple[tuple[int, ...], int]:
+    """The shape in numbers, also where launches decide it, and the bytes of the value."""
+    shape = tuple(worth(size) for size in self.shape)
+    return shape, math.prod(shape) * self.dtype.itemsize
 
   def numpy(self) -> NDArray:
     """The value as a new NumPy array (what NumPy has not, such as bfloat16, as float32)."""
     import numpy
     if self.dtype.bits_type is not None: return cast("NDArray", self._wide("numpy"))
-    with host_memory("host memory of a value", self.nbytes()): out = numpy.empty(self.shape, self.dtype.numpy)
+    shape, nbytes = self._worth()
+    with host_memory("host memory of a value", nbytes): out = numpy.empty(shape, self.dtype.numpy)
     self._read(out.reshape(-1).data)
     return out
 
   def tolist(self) -> Any:
     """The value as nested lists of Python numbers, or one number for shape ()."""
     if self.dtype.bits_type is not None: return self._wide("tolist")
-    if not self.numel(): return _nested([], self.shape)
-    with host_memory("host memory of a value", self.nbytes()): raw = bytearray(self.nbytes())
+    shape, nbytes = self._worth()
+    if not nbytes: return _nested([], shape)
+    with host_memory("host memory of a value", nbytes): raw = bytearray(nbytes)
     self._read(memoryview(raw))
-    return _nested(list(struct.unpack(f"<{self.numel()}{semantics.FORMATS[self.dtype.name]}", raw)), self.shape)
+    return _nested(list(struct.unpack(f"<{math.prod(shape)}{semantics.FORMATS[self.dtype.name]}", raw)), shape)
 
   def item(self) -> ConstType:
     """The one element as a Python number."""
-    if self.numel() != 1:
+    if worth(self.numel()) != 1:
       raise InvalidArgument(f"item() of shape {self.shape}", hint="it is for one element; use tolist()")
     value: Any = self.tolist()
     while isinstance(value, list): value = value[0]
     return cast(ConstType, value)
 
   def __bool__(self) -> bool:
-    if self.numel() != 1:
+    if worth(self.numel()) != 1:
       raise InvalidArgument(f"the truth of a tensor of shape {self.shape} is not one value", hint="use any() or all()")
     return bool(self.item())
   def __float__(self) -> float: return float(self.item())
@@ -330,7 +338,7 @@ def _nested(values: list[Any], shape: tuple[int, ...]) -> Any:
 
 def _node(data: Any, device: str, dtype: DType | None, anywhere: bool) -> UOp:
   """The graph node of a constructor's data."""
-  if isinstance(data, Variable): data = data.on(device)
+  if isinstance(data, Size): data = scalar(data, device)
   if isinstance(data, UOp): return data.cast(dtype) if dtype else data
   if isinstance(data, TensorBase):
     node = data.uop if anywhere or data.device == device else data.uop.copy_to(device)

@@ -1,30 +1,60 @@
 """Launch-time integers: a `Variable` in a graph is an argument of its kernels, so another value needs no new kernel.
 
-`n = Variable("n", 1, 100).bind(5)`; then `x * n` computes with 5, and after `n.bind(6)` new graphs (and
-replays of a TinyJit) with 6. Graphs that were made before keep the value that they were made with: binding
-computes them first. A thread that has bound a Variable computes with its own value, others with the one bound last.
+`n = Variable("n", 1, 100).bind(5)`; then `x * n` computes with 5 and `x[:n]` has 5 elements, and after `n.bind(6)` new
+graphs (and replays of a TinyJit) have 6. Graphs keep the value that they were made with. A thread that has bound a
+Variable computes with its own value, others with the one bound last.
 """
 from __future__ import annotations
 
+from typing import Any
+
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.engine import watch
-from tinyhw.engine.binding import bind, binding_of, bound_value
-from tinyhw.engine.realize import lost_below, placed, realize
-from tinyhw.function.core import living
+from tinyhw.engine.binding import bound_value, known_value, set_value, with_present_value
 from tinyhw.ir.dtype import dtypes
-from tinyhw.ir.ops import Ops
+from tinyhw.ir.size import Size, readers, rewritten, scalar
 from tinyhw.ir.uop import UOp, VariableArg
 
 
-class Variable:
-  """An int32 within inclusive bounds, known by its name and bounds: two Variables of the same name and bounds are
-  one."""
+def _is_read(what: str) -> None:
+  if (watcher := watch.watching()) is not None: watcher.outside(f"{what} is read into Python")
 
-  def __init__(self, name: str, minimum: int, maximum: int):
+
+readers.append(_is_read)
+
+
+class Formula(Size):
+  """A number made of Variables, such as `n + 1`: it has their values where it is used, as they are then."""
+  __slots__ = ()
+
+  def present(self) -> UOp:
+    return rewritten(self.node, lambda v: v if v.src else with_present_value(v))
+
+  def seen(self) -> UOp:
+    known = all(v.src or known_value(v.arg) is not None for v in self.node.variables)
+    return self.present() if known else self.node
+
+  def kind(self) -> type[Size]: return Formula
+
+  def on(self, device: str) -> UOp:
+    """The scalar graph node on a device."""
+    return scalar(self, device)
+
+
+class Variable(Formula):
+  """An int32 within inclusive bounds, known by its name and bounds: two Variables of the same name and bounds are
+  one. It is a number in shapes, slices and arithmetic."""
+  __slots__ = ()
+
+  def __new__(cls, name: str, minimum: int, maximum: int) -> Variable:
     if not name.isidentifier(): raise InvalidArgument(f"{name!r} is not a name for a Variable")
     if not dtypes.int32.min <= minimum <= maximum <= dtypes.int32.max:
       raise InvalidArgument(f"Variable {name}: {minimum}..{maximum} is not a range of int32")
-    self.node = UOp.variable(name, minimum, maximum)
+    self: Variable = object.__new__(cls)
+    self._set(UOp.variable(name, int(minimum), int(maximum)))
+    return self
+
+  def __reduce__(self) -> tuple[Any, ...]: return (Variable, tuple(self.node.arg))
 
   @property
   def name(self) -> str:
@@ -34,32 +64,29 @@ class Variable:
   @property
   def value(self) -> int:
     """The value bound last."""
+    _is_read(f"Variable {self.name}")
     return bound_value(self.node.arg)
 
   def bind(self, value: int) -> Variable:
     """Give it a value. Returns this."""
     arg: VariableArg = self.node.arg
-    if (watcher := watch.watching()) is not None: watcher.outside(f"Variable {arg.name} is bound")
+    self._changes("bound")
     if not arg.min <= value <= arg.max:
       raise InvalidArgument(f"{value} is outside of {arg.min}..{arg.max}", where=f"Variable {arg.name}")
-    bind(arg, value, self._settle)
+    set_value(arg, int(value))
     return self
 
-  def _settle(self, numbers: set[int]) -> None:
-    """Compute the tensors that were made with the old value, which has these numbers."""
-    waiting = [t for t in living() if placed(t.uop) is None]
-    def meant(u: UOp) -> bool: return u.op is Ops.DEFINE_VAR and u.arg == self.node.arg and u.src[0].arg in numbers
-    mine = [t for t in waiting if any(map(meant, t.uop.toposort()))]
-    realize(*(t for t in mine if lost_below(t.uop) is None))  # what was lost is told to who reads it
+  def unbind(self) -> tuple[Variable, int]:
+    """Take its value from it. Returns this, and the value that it had. Graphs keep theirs."""
+    self._changes("unbound")
+    value = bound_value(self.node.arg)
+    set_value(self.node.arg, None)
+    return self, value
 
-  def on(self, device: str) -> UOp:
-    """The scalar graph node on a device. (The constant says which device; adding 0 costs nothing.)"""
-    _ = self.value
-    binding = binding_of(self.node.arg)
-    bound = self.node.replace(src=(UOp.const(dtypes.int32, 0 if binding is None else binding.number),))
-    return bound + UOp.const(dtypes.int32, 0, device)
+  def _changes(self, what: str) -> None:
+    if (watcher := watch.watching()) is not None: watcher.outside(f"Variable {self.name} is {what}")
 
   def __repr__(self) -> str:
     arg: VariableArg = self.node.arg
-    binding = binding_of(arg)
-    return f"Variable({arg.name!r}, {arg.min}, {arg.max}){'' if binding is None else f'.bind({binding.value})'}"
+    value = known_value(arg)
+    return f"Variable({arg.name!r}, {arg.min}, {arg.max}){'' if value is None else f'.bind({value})'}"

@@ -72,6 +72,12 @@ def test_equal_sizes_are_one() -> None:
   assert (n <= 5) is True and (n > 5) is False and (n < n + 1) is True and (n * n >= n) is True
 
 
+def test_the_lesser_of_two_is_known_to_be() -> None:
+  cut = n + larger(-z, -n)                    # n less the lesser of z and n
+  assert always_most(smaller(cut, 1), cut) and always_most(smaller(n, z), z) and always_most(larger(n, z), n + z)
+  assert larger(n * 8, n) == n * 8 and smaller(n, n + z) == n
+
+
 def test_text_is_an_expression() -> None:
   assert [str(s) for s in (n, n + 1, 2 * n * m + 1, -n, n // 2, (n + 1) % 2)] == [
     "n", "n + 1", "2*m*n + 1", "-n", "n//2", "(n + 1) % 2"]

@@ -75,7 +75,7 @@ register = UOp(Ops.DEFINE_ACC, F32, (one,), 0)
   ([ptr, ptr], "stands twice"),
   ([six, loop], "its loop does not end"),
   ([six, loop, UOp(Ops.ENDRANGE, VOID, (loop,)), UOp(Ops.ENDRANGE, VOID, (loop,), 1)], "does not end the innermost"),
-  ([zero, UOp(Ops.RANGE, I32, (zero,), RangeArg(0, Axis.LOOP))], "may run less than once"),
+  ([zero, UOp(Ops.RANGE, I32, (zero,), RangeArg(0, Axis.LOOP))], "never runs"),
   ([six, UOp.range(6, 0, Axis.UPCAST)], "a range of kind upcast is no loop"),
   ([six, loop, loop + six, UOp(Ops.ENDRANGE, VOID, (loop,)), ptr, ptr.index(loop + six)], "of a loop that has ended"),
   ([ptr, one, UOp(Ops.INDEX, ptr.dtype, (ptr, one))], "by dtypes.float32"),

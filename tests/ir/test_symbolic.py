@@ -155,6 +155,12 @@ def test_simplest_form(before: UOp, after: UOp) -> None:
   assert len(simplify(before).toposort()) <= len(after.toposort())
 
 
+def test_a_loop_that_may_not_run_stays_one() -> None:
+  once, perhaps = UOp.variable("once", 1, 2) // 2 + 1, UOp.variable("perhaps", 0, 1)
+  assert simplify(UOp.range(perhaps, 0)).op is Ops.RANGE and simplify(UOp.range(perhaps * 0 + 1, 0)).arg == 0
+  assert simplify(UOp.range(once, 0)).op is Ops.RANGE and once.vmin == 1
+
+
 def test_numbers_from_memory_may_wrap() -> None:
   x = UOp.new_buffer("X", 1, dtypes.int32)
   big = UOp.const(dtypes.int32, 2 ** 31 - 1).reshape((1,))

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +84,17 @@ def test_a_model_records_into_a_jit() -> None:
   for seed in range(4):
     x = matrix(2, 3, seed=seed)
     np.testing.assert_allclose(step(Tensor(x)).numpy(), expected(x), rtol=1e-5, atol=1e-6)
+
+
+def test_threads_may_call_a_model_at_once() -> None:
+  """One with an operator that ONNX defines by others, whose body is made in the first call."""
+  nodes = [node("AffineGrid", ["x", "s"], ["g"]), node("Relu", ["g"], ["y"])]
+  loaded = nn.onnx.load(model(nodes, [("x", FLOAT, None)], OUT, {"s": np.array([2, 1, 2, 3])}, opset=20))
+  x = matrix(2, 2, 3)
+  want = loaded(x)["y"].tolist()
+  fresh = nn.onnx.load(model(nodes, [("x", FLOAT, None)], OUT, {"s": np.array([2, 1, 2, 3])}, opset=20))
+  with ThreadPoolExecutor(4) as pool:
+    assert [r["y"].tolist() for r in pool.map(lambda _: fresh(x), range(8))] == [want] * 8
 
 
 def test_an_initializer_that_is_an_input_is_a_default() -> None:
@@ -260,6 +272,27 @@ def test_errors_of_a_run_name_the_node() -> None:
   loaded = nn.onnx.load(model([node("MatMul", ["x", "w"], ["y"], name="product")], LINE, OUT, {"w": matrix(4, 2)}))
   with pytest.raises(InvalidArgument, match=r"node 'product' \(MatMul\): matmul of shapes \(2, 3\) and \(4, 2\)"):
     loaded(matrix(2, 3))
+
+
+def towers(depth: int, times: int) -> bytes:
+  """Functions that call the next one, each so many times."""
+  opsets = [helper.make_opsetid("", 18), helper.make_opsetid("m", 1)]
+  functions = []
+  for i in range(depth):
+    kind, domain = (f"F{i + 1}", "m") if i + 1 < depth else ("Neg", "")
+    calls = [helper.make_node(kind, ["a" if k == 0 else f"t{k - 1}"], ["b" if k == times - 1 else f"t{k}"],
+                              domain=domain)
+             for k in range(times)]
+    functions.append(helper.make_function("m", f"F{i}", ["a"], ["b"], calls, opsets))
+  use = [helper.make_node("F0", ["x"], ["y"], domain="m")]
+  return model(use, LINE, OUT, functions=functions, domains={"m": 1})
+
+
+def test_functions_that_grow_without_end_are_refused() -> None:
+  assert nn.onnx.load(towers(4, 3))([[1.0, 2, 3]])["y"].tolist() == [[-1, -2, -3]]
+  with pytest.raises(Unsupported, match="functions that expand to .* nodes; 1,000,000 are the most"):
+    nn.onnx.load(towers(60, 2))
+  with pytest.raises(Unsupported, match="functions or graphs nested as deep as here"): nn.onnx.load(towers(2000, 1))
 
 
 def test_damaged_files_give_one_clear_error_or_a_model() -> None:

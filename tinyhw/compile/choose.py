@@ -119,9 +119,9 @@ def _workgroups(kernel: Kernel) -> None:
   wanted = min(256, kernel.renderer.max_block)
   for axis in sorted(kernel.outputs, key=lambda a: (-_contiguity(kernel, a), -int(a.arg.axis))):
     room = wanted // max(kernel.product(Axis.LOCAL, Axis.GROUP), 1)
-    left = kernel.left(axis)
-    if room < 2 or left < 2: continue
+    left, most = kernel.left(axis), kernel.most(axis)
+    if room < 2 or most < 2: continue
     amount = divisor(left, room)
-    # A size without good divisors: the last workgroup is partly idle.
-    if amount < 16 and amount < room and left > room: amount = min(room, 64)
+    # A size without good divisors, or without known ones: the last workgroup is partly idle.
+    if amount < 16 and amount < room and (most > room or left < most): amount = min(room, 64, most)
     _try(kernel, OptKind.LOCAL, axis, amount)

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Callable, Sequence
 
 from tinyhw.compile.choose import heuristic
@@ -16,6 +17,7 @@ from tinyhw.compile.render.base import Renderer
 from tinyhw.compile.units import unit_named
 from tinyhw.compile.widen import widen
 from tinyhw.ir.dtype import PtrDType
+from tinyhw.ir.size import from_node, highest
 from tinyhw.ir.spec import check_kernel, check_linear
 from tinyhw.ir.stages import stage
 from tinyhw.ir.uop import GroupOp, Ops, UOp
@@ -56,7 +58,7 @@ def linear_program(kernel: Kernel) -> tuple[tuple[UOp, ...], Dim3, Dim3]:
 def kernel_name(kernel: Kernel) -> str:
   """A name that tells reductions (r) from elementwise kernels (e), and the sizes of the axes; the digest tells kernels
   of one shape apart."""
-  sizes = [str(r.src[0].arg) for r in (*kernel.outputs, *kernel.reductions)]
+  sizes = [re.sub(r"\W+", "", str(from_node(r.src[0]))) for r in (*kernel.outputs, *kernel.reductions)]
   return "_".join(["r" if kernel.reductions else "e", *sizes, kernel.sink.key.hex()[:6]])
 
 
@@ -68,7 +70,7 @@ def estimate(uops: Sequence[UOp], grid: Dim3, block: Dim3) -> Estimates:
     if u.op is Ops.INDEX:
       for s in u.src[1:]: indexing.update(s.toposort(lambda v: v not in indexing))
   for u in uops:
-    if u.op is Ops.RANGE: trips *= int(u.src[0].vmax)
+    if u.op is Ops.RANGE: trips *= int(u.src[0].vmax)        # at most, where launches decide it
     elif u.op is Ops.ENDRANGE: trips //= int(u.src[0].src[0].vmax)
     elif u.op is Ops.WMMA:
       unit = unit_named(u.arg)
@@ -96,7 +98,9 @@ def compile_kernel(ast: UOp, renderer: Renderer, opts: Sequence[Opt] | None = No
   if (found := _programs.get(known)) is not None: return found
   check_kernel(ast)
   kernel = optimize(ast, renderer, wanted)
-  uops, grid, block = linear_program(kernel)
+  uops, extent, block = linear_program(kernel)
+  x, y, z = (highest(size) for size in extent)
+  grid = x, y, z
   check_linear(uops)
   name = kernel_name(kernel)
   source, binary = renderer.render(name, uops, grid, block)
@@ -106,7 +110,8 @@ def compile_kernel(ast: UOp, renderer: Renderer, opts: Sequence[Opt] | None = No
   buffers = tuple(range(1 + max(int(u.arg) for u in uops if u.op is Ops.DEFINE_GLOBAL)))
   variables = tuple(u.arg for u in uops if u.op is Ops.DEFINE_VAR)
   program = ProgramSpec(name, renderer.target, source, binary, uops, grid, block, buffers, variables,
-                        estimate(uops, grid, block), local, tuple(kernel.opts))
+                        estimate(uops, grid, block), local, tuple(kernel.opts),
+                        None if extent == grid else extent)
   if len(_programs) >= _KEPT: del _programs[next(iter(_programs))]
   _programs[known] = program
   return program

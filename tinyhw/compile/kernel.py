@@ -14,6 +14,7 @@ from tinyhw.compile.render.base import Renderer
 from tinyhw.compile.schedule import identity_element
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.ir.dtype import AddressSpace, PtrDType, dtypes
+from tinyhw.ir.size import common_divisor, from_node, highest, is_size
 from tinyhw.ir.symbolic import linear, simplify
 from tinyhw.ir.uop import Axis, Ops, UOp
 
@@ -62,7 +63,7 @@ class Kernel:
   def __post_init__(self) -> None:
     nodes = self.sink.toposort()
     ranges = sorted((u for u in nodes if u.op is Ops.RANGE), key=lambda r: int(r.arg.axis))
-    self.parts = {r: [Part(int(r.src[0].arg), r.arg.kind)] for r in ranges}
+    self.parts = {r: [Part(from_node(r.src[0]), r.arg.kind)] for r in ranges}
     stored = {u.src[0] for u in nodes if u.op is Ops.STORE}
     for u in nodes:
       if u.op is not Ops.INDEX: continue
@@ -86,12 +87,20 @@ class Kernel:
     return next(i for i, p in enumerate(self.parts[axis]) if p.kind is axis.arg.kind)
 
   def left(self, axis: UOp) -> int:
-    """The steps of an axis that no option has taken."""
-    return self.parts[axis][self.rest(axis)].size
+    """The steps of an axis that no option has taken; where launches decide them, what is known to divide them."""
+    return common_divisor(self.parts[axis][self.rest(axis)].size)
+
+  def fixed(self, axis: UOp) -> bool:
+    """Whether the steps of an axis are the same in every launch."""
+    return axis.src[0].op is Ops.CONST
+
+  def most(self, axis: UOp) -> int:
+    """The most steps of an axis that no option has taken."""
+    return highest(self.parts[axis][self.rest(axis)].size)
 
   def product(self, *kinds: Axis) -> int:
-    """The product of all parts of these kinds."""
-    return math.prod(p.size for parts in self.parts.values() for p in parts if p.kind in kinds)
+    """The product of all parts of these kinds, as it is at most."""
+    return math.prod(highest(p.size) for parts in self.parts.values() for p in parts if p.kind in kinds)
 
   def taken(self, axis: UOp, kind: Axis) -> int:
     """The steps of an axis that are done in a way."""
@@ -131,7 +140,8 @@ class Kernel:
     """The axis gets longer, to a multiple of the amount; what is beyond its end is neither read nor written."""
     axis = self._axis(opt, opt.axis)
     if len(self.parts[axis]) > 1: raise _refusal(opt, f"axis {opt.axis} is split already")
-    size = self.left(axis)
+    size = self.parts[axis][0].size
+    if not self.fixed(axis): raise _refusal(opt, f"launches decide the size {size}")
     if opt.amount < 2 or size % opt.amount == 0: raise _refusal(opt, f"{size} needs no padding")
     padded = -(-size // opt.amount) * opt.amount
     if padded > 2 * size: raise _refusal(opt, f"{size} would more than double")
@@ -149,6 +159,8 @@ class Kernel:
     if not found: raise _refusal(opt, "every operand moves along the axis")
     if not any(axis in a.index.ranges for a in self.accesses if a.index.ranges & reductions):
       raise _refusal(opt, "no operand moves along the axis")
+    if any(is_size(p.size) for index in found for r in index.ranges for p in self.parts[r] if p.kind in _INNER):
+      raise _refusal(opt, "launches decide the size of an operand")
     size = sum(self._packed_size(index) * max(index.dtype.base.bits, 8) // 8 for index in found
                if isinstance(index.dtype, PtrDType))
     if size > self.renderer.max_local: raise _refusal(opt, f"{size:,} bytes, of {self.renderer.max_local:,}")
@@ -161,14 +173,14 @@ class Kernel:
     axis = self._axis(opt, opt.axis)
     before, after = _KINDS.get(opt.kind, (axis.arg.kind, Axis.VECTOR))
     if axis.arg.kind is not before: raise _refusal(opt, f"axis {opt.axis} is a {axis.arg.kind.value} axis")
-    size = self.left(axis)
+    size = self.parts[axis][self.rest(axis)].size
     if opt.amount < 2: raise _refusal(opt, "the amount is less than 2")
-    if size % opt.amount and opt.kind not in _UNEVEN: raise _refusal(opt, f"{opt.amount} does not divide {size}")
-    if opt.amount > size: raise _refusal(opt, f"only {size} steps are left")
+    if size % opt.amount != 0 and opt.kind not in _UNEVEN: raise _refusal(opt, f"{opt.amount} does not divide {size}")
+    if opt.amount > highest(size): raise _refusal(opt, f"only {size} steps are left")
     if self.packed: raise _refusal(opt, "operands are packed already")
     self._check_target(opt, axis)
     at = self.rest(axis)
-    self.parts[axis][at].size = -(-size // opt.amount)
+    self.parts[axis][at].size = (size + opt.amount - 1) // opt.amount
     self.parts[axis].insert(at + (opt.kind not in _OUTERMOST), Part(opt.amount, after))
     if self.local_bytes() > self.renderer.max_local:
       self.parts[axis].pop(at + (opt.kind not in _OUTERMOST))
@@ -250,13 +262,13 @@ class Kernel:
 
   def uneven(self) -> list[UOp]:
     """The axes whose parts are more than there are steps."""
-    return [r for r, parts in self.parts.items() if math.prod(p.size for p in parts) > int(r.src[0].arg)]
+    return [r for r, parts in self.parts.items() if math.prod(p.size for p in parts) != from_node(r.src[0])]
 
   def _clamped(self, whole: dict[UOp, UOp], gates: dict[UOp, UOp]) -> dict[UOp, UOp]:
     """Output axes that a processor's loads follow up to their end and then stay there: what is computed beyond is not
     stored. That costs less than a branch at each load, but lanes must stay neighbours."""
     if self.renderer.threads: return {}
-    return {r: gates[r].where(whole[r], int(r.src[0].arg) - 1) for r in gates
+    return {r: gates[r].where(whole[r], simplify(r.src[0] - 1)) for r in gates
             if r.arg.kind is Axis.LOOP and not any(p.kind is Axis.VECTOR for p in self.parts[r])}
 
   def _with_copies(self, sink: UOp, indices: list[UOp], made: dict[UOp, list[UOp]], number: int) -> UOp:
@@ -292,7 +304,7 @@ class Kernel:
     sizes = [1, 1, 1]
     for d, group in enumerate(groups):
       total = math.prod(size for _, _, size in group)
-      if prefix == "gidx" and total > self.renderer.max_grid:
+      if prefix == "gidx" and highest(total) > self.renderer.max_grid:
         raise InvalidArgument(f"{total} workgroups, {self.renderer.target} has at most {self.renderer.max_grid}")
       special, inner = UOp.special(f"{prefix}{d + first}", total), 1
       for axis, part, size in group:

@@ -67,7 +67,8 @@ def _lane_axis(kernel: Kernel) -> tuple[UOp, int] | None:
     # A tile has masks where its operand is copied and where it is stored alone.
     if amount < lanes and size > 4 * lanes and kernel.renderer.masks and _shared(kernel, axis): amount = lanes
     # A mask at each access where the length has no good divisor. How a sum is made does not depend on the processor.
-    if not amount and size > 2 * lanes and (kernel.renderer.masks or axis in kernel.reductions): amount = lanes
+    uneven = kernel.fixed(axis) and (kernel.renderer.masks or axis in kernel.reductions)
+    if not amount and size > 2 * lanes and uneven: amount = lanes
     if not amount: continue
     cost = sum(_cost(kernel, a, axis, amount) for a in kernel.accesses)
     # Lanes of an output need no joining at the end; the innermost axis is the best of equals.
@@ -116,7 +117,7 @@ def _tile(kernel: Kernel, lanes: UOp) -> UOp | None:
   axis of the rows."""
   best: tuple[float, int, UOp, int, int] | None = None
   for x in _shared(kernel, lanes):
-    uneven = kernel.left(x) > 64 and divisor(kernel.left(x), 8) < 4
+    uneven = kernel.fixed(x) and kernel.left(x) > 64 and divisor(kernel.left(x), 8) < 4
     for rows in (8, 6, 4) if uneven else range(1, 13):
       if kernel.left(x) % rows and not uneven: continue
       for vectors in (1, 2, 3, 4):
@@ -163,7 +164,7 @@ def _rows_last(kernel: Kernel, rows: UOp) -> None:
 
 def _threads(kernel: Kernel, rows: UOp | None) -> None:
   """Stretches of output axes for threads."""
-  work = math.prod(int(r.src[0].arg) for r in kernel.parts) * (
+  work = math.prod(int(r.src[0].vmax) for r in kernel.parts) * (
     len(kernel.accesses) + sum(u.op in GroupOp.ALU for u in _values(kernel)))
   if not kernel.renderer.pool or work < _WORTH_THREADS: return
   wanted = min(work // _STRETCH, _STRETCHES)

@@ -12,6 +12,7 @@ from tinyhw.compile.fold import fold_picks
 from tinyhw.core.errors import Unsupported
 from tinyhw.ir.dtype import dtypes
 from tinyhw.ir.shape import ShapeTracker, move_indices
+from tinyhw.ir.size import highest
 from tinyhw.ir.symbolic import linear, simplify
 from tinyhw.ir.uop import Axis, GroupOp, Ops, UOp
 
@@ -93,8 +94,9 @@ class _Lowering:
 
 
 def _mergeable(accesses: list[dict[UOp, int]], outer: UOp, inner: UOp) -> bool:
+  if inner.src[0].op is not Ops.CONST: return False       # products with a counter are no steps
   step = int(inner.src[0].arg)
-  if step * int(outer.src[0].arg) > dtypes.index.max: return False
+  if step * int(outer.src[0].vmax) > dtypes.index.max: return False
   return all(terms.get(outer, 0) == terms.get(inner, 0) * step for terms in accesses)
 
 
@@ -125,7 +127,7 @@ def merge_axes(sink: UOp) -> UOp:
       for outer in group:
         inner = next((r for r in group if r is not outer and _mergeable(accesses, outer, r)), None)
         if inner is None: continue
-        merged = UOp.range(int(outer.src[0].arg) * int(inner.src[0].arg), inner.arg.axis, inner.arg.kind)
+        merged = UOp.range(simplify(outer.src[0] * inner.src[0]), inner.arg.axis, inner.arg.kind)
         mapping = {k: v.substitute({outer: ZERO, inner: merged}) for k, v in mapping.items()}
         mapping.update({outer: ZERO, inner: merged})
         for terms in accesses:
@@ -160,8 +162,8 @@ def _check_sizes(ast: UOp) -> None:
     shapes = [v.shape for v in u.arg.views[:-1]] if u.op is Ops.VIEW else []
     if u.op in (Ops.RESHAPE, Ops.DEFINE_GLOBAL): shapes.append(u.shape)
     for shape in shapes:
-      if math.prod(shape) > dtypes.index.max:
-        raise Unsupported("kernel", f"over {math.prod(shape):,} elements: indices have 32 bits", where=u.op.name)
+      if (most := highest(math.prod(shape))) > dtypes.index.max:
+        raise Unsupported("kernel", f"over {most:,} elements: indices have 32 bits", where=u.op.name)
 
 
 def lower(ast: UOp) -> UOp:

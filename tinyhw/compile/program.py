@@ -5,6 +5,7 @@ import enum
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from tinyhw.ir.size import Values, worth
 from tinyhw.ir.uop import UOp, VariableArg
 
 Dim3 = tuple[int, int, int]
@@ -15,11 +16,13 @@ class ScheduleItem:
   """One piece of work for a device: a kernel (`ast` is a SINK) or a copy between devices (`ast` is a COPY).
 
   `buffers` are BUFFER UOps in the order of the kernel's DEFINE_GLOBAL numbers: the output is first. For a COPY they are
-  (destination, source). `device` is the output's.
+  (destination, source). `device` is the output's. `values` are those that the graph was made with, for the kernel's
+  Variables.
   """
   ast: UOp
   buffers: tuple[UOp, ...]
   device: str
+  values: tuple[tuple[VariableArg, int], ...] = ()
 
 
 @dataclass(frozen=True)
@@ -74,7 +77,8 @@ class Estimates:
 class ProgramSpec:
   """A compiled kernel.
 
-  `grid` counts workgroups and `block` work-items of one, as (x, y, z). A launch passes the schedule item's buffers that
+  `grid` counts workgroups and `block` work-items of one, as (x, y, z); where launches decide how many workgroups there
+  are, `grid` is the most, and `launch_grid` says it for one. A launch passes the schedule item's buffers that
   `buffer_order` names, then the values of `variables`, which come in the order of their DEFINE_VARs.
   `source` is the text in the renderer's language, `binary` what the runtime loads (empty for target "uops", which
   executes `uops`). `local_bytes` is the local memory of a workgroup.
@@ -91,3 +95,10 @@ class ProgramSpec:
   estimates: Estimates
   local_bytes: int = 0
   opts: tuple[Opt, ...] = field(default=())
+  extent: Dim3 | None = None        # the grid as sizes, where launches decide it
+
+  def launch_grid(self, values: Values) -> Dim3:
+    """The grid for these values of the variables."""
+    if self.extent is None: return self.grid
+    x, y, z = (worth(size, values) for size in self.extent)
+    return x, y, z

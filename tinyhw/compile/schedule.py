@@ -15,8 +15,9 @@ from tinyhw.core.errors import InvalidArgument
 from tinyhw.ir.dtype import dtypes
 from tinyhw.ir.rewrite import PatternMatcher, UPat, graph_rewrite
 from tinyhw.ir.shape import ShapeTracker
+from tinyhw.ir.size import changed, common_divisor, highest, value_of
 from tinyhw.ir.spec import check_tensor
-from tinyhw.ir.uop import GroupOp, Ops, UOp, sources
+from tinyhw.ir.uop import GroupOp, Ops, UOp, VariableArg, sources
 
 _COSTLY = GroupOp.LIBRARY | {Ops.SQRT, Ops.RECIP, Ops.FDIV, Ops.IDIV, Ops.MOD}
 _MAX_READS = 8          # values in memory from which one that is wanted more than once is computed again
@@ -47,10 +48,10 @@ def _trivial_reduce(u: UOp) -> UOp | None:
 def _long_reduce(u: UOp) -> UOp | None:
   """A long reduction to few results in two steps: stretches of it, which are as many kernels' worth of work, first."""
   x, (op, axes) = u.src[0], u.arg
-  length = math.prod(x.shape[a] for a in axes)
-  if length < _LONG or u.size > _FEW or x.size > dtypes.index.max: return None
-  axis = max(axes, key=lambda a: x.shape[a])
-  n, most = x.shape[axis], min(_STRETCHES // u.size, length // _STRETCH)
+  length = highest(math.prod(x.shape[a] for a in axes))        # at most, where launches decide it
+  if length < _LONG or highest(u.size) > _FEW or highest(x.size) > dtypes.index.max: return None
+  axis = max(axes, key=lambda a: common_divisor(x.shape[a]))
+  n, most = x.shape[axis], min(_STRETCHES // highest(u.size), length // _STRETCH)
   parts = next((d for d in range(most, 7, -1) if n % d == 0), 0)
   if not parts: return None
   split = x.reshape((*x.shape[:axis], parts, n // parts, *x.shape[axis + 1:]))
@@ -70,7 +71,7 @@ _prepare = PatternMatcher([
 _views = PatternMatcher([
   (UPat(GroupOp.MOVEMENT, "u", (UPat(Ops.LOAD, "x"),)), lambda u, x: x.src[0].replace(
     arg=x.src[0].arg.apply(u.op, u.arg)).load()),
-  (UPat((Ops.CONST, Ops.DEFINE_VAR), "u"), lambda u: u.replace(src=()) if u.src else None),
+  (UPat(Ops.CONST, "u"), lambda u: u.replace(src=()) if u.src else None),
 ])
 
 
@@ -181,7 +182,7 @@ class _Decider:
         reads[u] = frozenset({u} if u in self.realized or u.op is Ops.BUFFER else ())
         continue
       reads[u] = frozenset().union(*(reads[s] for s in u.src))
-      if u.op is Ops.EXPAND and costly[u.src[0]] and u.size > u.src[0].size:
+      if u.op is Ops.EXPAND and costly[u.src[0]] and u.size != u.src[0].size:
         below = u.src[0]
         while below.op in GroupOp.MOVEMENT: below = below.src[0]
         if self._below(below) or any(v.op is Ops.BUFFER for v in below.toposort()): self.realized[below] = None
@@ -223,7 +224,7 @@ class _Builder:
       source = _unreshaped(u.src[0])
       memory = _unreshaped(self.buffer.get(source, source))
       assert memory.op is Ops.BUFFER, "the source of a COPY is realized"
-      ast = UOp(Ops.COPY, u.dtype, (UOp(Ops.DEFINE_GLOBAL, u.dtype.ptr(u.size), (), 1),), device)
+      ast = UOp(Ops.COPY, u.dtype, (UOp(Ops.DEFINE_GLOBAL, u.dtype.ptr(highest(u.size)), (), 1),), device)
       self.add(u, ast, (out, memory), {source}, device)
     else:
       value = u.src[0] if u.op is Ops.CONTIGUOUS else u
@@ -246,7 +247,7 @@ class _Builder:
 
   def add(self, u: UOp, ast: UOp, buffers: tuple[UOp, ...], reads: set[UOp], device: str) -> None:
     """Appends an item."""
-    self.items.append(ScheduleItem(ast, buffers, device))
+    self.items.append(ScheduleItem(*_for_all_values(ast, buffers, device)))
     self.reads.append(reads)
     self.makes.append(u)
 
@@ -304,8 +305,35 @@ def _view(memory: UOp, number: dict[UOp, int]) -> UOp:
     memory = memory.src[0]
   tracker = ShapeTracker.contiguous((memory.arg.size,))
   for m in reversed(chain): tracker = tracker.apply(m.op, m.arg)
-  pointer = UOp(Ops.DEFINE_GLOBAL, memory.dtype.ptr(memory.arg.size), (), number.setdefault(memory, len(number)))
+  pointer = UOp(Ops.DEFINE_GLOBAL, memory.dtype.ptr(highest(memory.arg.size)), (),
+                number.setdefault(memory, len(number)))
   return UOp(Ops.VIEW, pointer.dtype, (pointer,), tracker)
+
+
+def _for_all_values(ast: UOp, buffers: tuple[UOp, ...], device: str) -> tuple[
+    UOp, tuple[UOp, ...], str, tuple[tuple[VariableArg, int], ...]]:
+  """A ScheduleItem's parts: the kernel without the values of its Variables, which come last. One that is there with
+  several values is several Variables."""
+  if not ast.variables: return ast, buffers, device, ()
+  names: dict[UOp, UOp] = {}
+  values: dict[VariableArg, int] = {}
+  taken: set[VariableArg] = set()
+  done: dict[UOp, UOp] = {}
+  def named(v: UOp) -> UOp:
+    if v not in names:
+      arg, count = v.arg, 1
+      while arg in taken: arg, count = v.arg._replace(name=f"{v.arg.name}__{count}"), count + 1
+      taken.add(arg)
+      if v.src: values[arg] = value_of(v)
+      names[v] = UOp(Ops.DEFINE_VAR, v.dtype, (), arg)
+    return names[v]
+  for u in ast.toposort():
+    src = tuple(done[s] for s in u.src)
+    if u.op is Ops.DEFINE_VAR: done[u] = named(u)
+    else:
+      arg = changed(u.arg, named) if u.op in GroupOp.MOVEMENT or u.op is Ops.VIEW else u.arg
+      done[u] = u if src == u.src and arg is u.arg else UOp(u.op, u.dtype, src, arg)
+  return done[ast], buffers, device, tuple(values.items())
 
 
 def _overlaps(ast: UOp) -> bool:

@@ -15,8 +15,10 @@ from typing import Any, Final, NamedTuple
 
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.device import Device
+from tinyhw.engine.binding import known_value
 from tinyhw.function.core import TensorBase, grad_enabled
 from tinyhw.ir.dtype import DType, dtypes
+from tinyhw.ir.size import Size, unbound, value_of
 from tinyhw.tensor import Tensor
 
 HINT = "use a Tensor or a Variable for what changes, a TinyJit of its own for each kind of call, or reset()"
@@ -28,7 +30,8 @@ class Missing(enum.Enum):
 
 
 class Kind(NamedTuple):
-  """What a replay cannot change of a tensor; `learns`: it is a leaf that requires a gradient."""
+  """What a replay cannot change of a tensor; `learns`: it is a leaf that requires a gradient. The values of Variables
+  in its shape are not part of it."""
   shape: tuple[int, ...]
   dtype: DType
   device: str | None
@@ -41,7 +44,7 @@ class Kind(NamedTuple):
 def kind_of(tensor: TensorBase) -> Kind:
   """The tensor's kind."""
   node = tensor._uop
-  return Kind(node.shape, node.dtype, node.device, tensor.requires_grad and tensor.is_leaf)
+  return Kind(unbound(node.shape), node.dtype, node.device, tensor.requires_grad and tensor.is_leaf)
 
 
 class Fact(NamedTuple):
@@ -123,6 +126,12 @@ def _fact(value: Any) -> Fact | Same:
   if hasattr(value, "dtype") and hasattr(value, "tobytes"):  # NumPy's arrays and scalars
     key = (type(value), str(value.dtype), value.shape, value.tobytes())
     return Fact(key, f"an array {value.shape} of {value.dtype}" if value.shape else repr(value))
+  if isinstance(value, Size):
+    for v in value.node.variables:
+      if v.src and value_of(v) != known_value(v.arg):
+        raise InvalidArgument(f"a size {value} was made with {v.arg.name} = {value_of(v)}, which it is not now",
+                              hint="bind the Variable first, then make the arguments of that call")
+    return Fact((Size, unbound(Size(value.node))), str(value))
   return Same(value)
 
 
@@ -172,7 +181,8 @@ class Quick:
     for t, kind in zip(args, self._kinds):
       if not isinstance(t, TensorBase): return False
       node = t._uop
-      if node.dtype is not kind.dtype or node.shape != kind.shape or node.device != kind.device: return False
+      if node.dtype is not kind.dtype or node.device != kind.device: return False
+      if node.shape != kind.shape and unbound(node.shape) != kind.shape: return False
       if (t.requires_grad and t.is_leaf) != kind.learns: return False
     return len(args) < 2 or len({id(t) for t in args}) == len(args)
 

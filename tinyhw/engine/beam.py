@@ -68,7 +68,8 @@ class _Race:
     program = runtime.load(spec.binary, spec.name)
     arguments = [self.memory.get(n) or self.memory[self.written[0]] for n in spec.buffer_order]
     values = [v.max for v in spec.variables]
-    def once() -> float: return program(arguments, values, spec.grid, spec.block, wait=True) or 0.0
+    grid = spec.launch_grid(dict(zip(spec.variables, values)))
+    def once() -> float: return program(arguments, values, grid, spec.block, wait=True) or 0.0
     best = spent = once()
     found = []
     for number in self.written:

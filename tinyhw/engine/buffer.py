@@ -18,6 +18,7 @@ from tinyhw.drive.base import host_memory
 from tinyhw.engine.profile import span
 from tinyhw.ir.dtype import DType
 from tinyhw.ir.ops import Ops
+from tinyhw.ir.size import highest, worth
 from tinyhw.ir.uop import UOp
 
 if TYPE_CHECKING:
@@ -27,7 +28,8 @@ T = TypeVar("T")
 
 
 class Buffer:
-  """`size` elements of `dtype` on a device (by canonical name)."""
+  """`size` elements of `dtype` on a device (by canonical name). Where launches decide the size there is memory for the
+  most, `nbytes`; the elements come first in it, `filled` bytes."""
   __slots__ = ("device", "size", "dtype", "_allocation", "_owner", "_shared", "_stamp", "__weakref__")
 
   def __init__(self, device: str, size: int, dtype: DType):
@@ -43,8 +45,13 @@ class Buffer:
 
   @property
   def nbytes(self) -> int:
+    """Bytes of the memory."""
+    return highest(self.size) * self.dtype.itemsize
+
+  @property
+  def filled(self) -> int:
     """Bytes of all elements."""
-    return self.size * self.dtype.itemsize
+    return worth(self.size) * self.dtype.itemsize
 
   @property
   def lost(self) -> bool:
@@ -102,7 +109,7 @@ class Buffer:
 
   def copyin(self, data: memoryview) -> Buffer:
     """Fill from host bytes."""
-    if data.nbytes != self.nbytes: raise InvalidArgument(f"{data.nbytes} bytes for a buffer of {self.nbytes}")
+    if data.nbytes != self.filled: raise InvalidArgument(f"{data.nbytes} bytes for a buffer of {self.filled}")
     self.overwritten()
     runtime, allocation = self._runtime()
     with span("copy", f"copy to {self.device}", bytes=data.nbytes): runtime.copyin(allocation, data.cast("B"))
@@ -111,8 +118,8 @@ class Buffer:
 
   def copyout(self, data: memoryview) -> memoryview:
     """Fill host bytes; waits for the work queued before."""
-    if data.nbytes != self.nbytes:
-      raise InvalidArgument(f"{self.nbytes} bytes of a buffer for {data.nbytes} bytes of host memory")
+    if data.nbytes != self.filled:
+      raise InvalidArgument(f"{self.filled} bytes of a buffer for {data.nbytes} bytes of host memory")
     runtime, allocation = self._runtime()
     with span("copy", f"copy from {self.device}", bytes=data.nbytes): runtime.copyout(data.cast("B"), allocation)
     return data

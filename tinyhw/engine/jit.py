@@ -28,7 +28,7 @@ from tinyhw.core.errors import InvalidArgument, ValueLost
 from tinyhw.core.locks import RECORDING, lock, shared_lock
 from tinyhw.engine import random
 from tinyhw.engine.arguments import Arguments, Call, Quick, rebuilt, tensors
-from tinyhw.engine.binding import new_bindings
+from tinyhw.engine.binding import with_present_value
 from tinyhw.engine.buffer import Buffer, buffer_of, new_node
 from tinyhw.engine.realize import forget, in_order, placed, realize
 from tinyhw.engine.recording import Makes, Recording, Slot
@@ -37,6 +37,7 @@ from tinyhw.engine.watch import watched, watching
 from tinyhw.function.core import TensorBase
 from tinyhw.ir.dtype import DType
 from tinyhw.ir.ops import GroupOp, Ops
+from tinyhw.ir.size import changed, substituted
 from tinyhw.ir.uop import UOp
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -158,16 +159,17 @@ class Capture:
     for key, used in self.keys:
       data = random.generator.next()
       if used: swap[id(key)] = Buffer(key.device, key.size, key.dtype).copyin(memoryview(data))
-    for b in self.fresh: swap[id(b)] = Buffer(b.device, b.size, b.dtype)
+    for b in self.fresh: swap[id(b)] = Buffer(b.device, changed(b.size, with_present_value), b.dtype)
     self.plan.run(swap)
     nodes: dict[UOp, UOp] = {}
     def graph(template: UOp) -> UOp:
       base, moves = self._templates.get(template) or self._template(template)
-      if base is None: return template
+      if base is None: return substituted(template, {}, with_present_value) if template.variables else template
       if (found := nodes.get(base)) is None:
         memory = swap.get(id(buffer_of(base)))
         found = nodes[base] = base if memory is None else new_node(memory)
-      for op, dtype, arg in moves: found = UOp(op, dtype, (found,), arg)
+      for op, dtype, arg in moves:
+        found = UOp(op, dtype, (found,), changed(arg, with_present_value) if template.variables else arg)
       return found
     return self.outcome.give(given, graph)
 
@@ -255,7 +257,6 @@ class TinyJit(Generic[Function]):
     return rebuilt(result, outside)
 
   def _record(self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    new_bindings()  # graphs of Variables that others have computed are not the function's
     name = getattr(self.function, "__qualname__", type(self.function).__name__)
     recording = Recording(f"TinyJit({name})")
     inside = {id(t): recording.argument(i, place, t) for i, (place, t) in enumerate(call.tensors)}

@@ -19,6 +19,9 @@ from tinyhw.core.store import Store, sources_digest, store_in
 from tinyhw.emulator.jit.store import VARIABLE as TINYHW_CACHE
 from tinyhw.emulator.jit.store import user_cache
 from tinyhw.ir import uop
+from tinyhw.ir.program import dump
+from tinyhw.ir.program import load as parse
+from tinyhw.ir.size import Size, from_node
 from tinyhw.ir.uop import UOp
 
 VARIABLE: Final = "CACHEDB"
@@ -59,6 +62,7 @@ def save(name: str, spec: ProgramSpec) -> None:
 def _written(value: Any) -> Any:
   """A value as JSON has it, which `_read` makes the value again."""
   if value is None or isinstance(value, (bool, int, float, str)) and not isinstance(value, Enum): return value
+  if isinstance(value, Size): return {"Size": dump(tuple(value.node.toposort()))}
   kind = type(value).__name__
   if _kind(kind) is type(value):
     if isinstance(value, Enum): return {kind: value.value}
@@ -72,6 +76,7 @@ def _read(value: Any) -> Any:
   if isinstance(value, list): return tuple(_read(v) for v in value)
   if not isinstance(value, dict): return value
   (name, inside), = value.items()
+  if name == "Size": return from_node(parse(inside)[-1])
   kind = _kind(name)
   return kind(inside) if issubclass(kind, Enum) else kind(*map(_read, inside))
 

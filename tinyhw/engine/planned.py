@@ -1,9 +1,9 @@
 """Schedules by the structure of a graph: what a program computes again and again is scheduled once.
 
 `outline` says what the nodes that are to be computed look like, with the memory that they read numbered in the order in
-which it is met. Graphs of one outline differ in that memory alone; the schedule of the first, kept in terms of the
-numbers (`Planned`), serves all of them. What is in the outline is all that `schedule` sees: operations, types,
-arguments, and which memory is the same.
+which it is met, and so are the values of Variables. Graphs of one outline differ in memory and values alone; the
+schedule of the first, kept in terms of the numbers (`Planned`), serves all of them. What is in the outline is all that
+`schedule` sees: operations, types, arguments, and which memory and which values are the same.
 """
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from tinyhw.engine.profile import span
 from tinyhw.engine.run import Kernel, Step, kernels_for
 from tinyhw.ir.dtype import DType
 from tinyhw.ir.ops import GroupOp, Ops
+from tinyhw.ir.size import Values, changed, value_of, with_value
 from tinyhw.ir.uop import UOp
 
 KEPT = 1024  # schedules; the oldest go first
@@ -30,13 +31,20 @@ View = tuple[int, tuple[Move, ...]]
 
 @dataclass(eq=False)
 class Outline:
-  """Graphs with their memory numbered. `nodes`: sources first; `rows`: what each is, in terms of earlier ones."""
+  """Graphs with their memory and values numbered: in its rows, each DEFINE_VAR has the number of its value for it.
+  `nodes`: sources first; `rows`: what each is, in terms of earlier ones."""
   nodes: list[UOp]
   rows: list[tuple[Any, ...]]
   memory: list[UOp]          # BUFFERs by number
   inputs: dict[int, int]     # place of a node that is in memory -> number
   over: set[int]             # places of nodes above one that is in memory without being it
   wanted: tuple[int, ...]    # places
+  values: dict[UOp, int]     # DEFINE_VARs with their values -> number
+
+  def numbered(self, variable: UOp) -> UOp:
+    """The DEFINE_VAR as the rows have it."""
+    if not variable.src: return variable
+    return with_value(variable, self.values.setdefault(variable, len(self.values)))
 
   @property
   def key(self) -> Any: return self.wanted, tuple(self.rows)
@@ -47,9 +55,9 @@ def outline(wanted: Sequence[UOp], home: Callable[[UOp], UOp | None]) -> Outline
   place: dict[UOp, int] = {}
   number: dict[UOp, int] = {}
   rows: list[tuple[Any, ...]] = []
-  bindings: dict[tuple[UOp, ...], int] = {}
   inputs: dict[int, int] = {}
   over: set[int] = set()
+  result = Outline([], rows, [], inputs, over, (), {})
   stack = list(reversed(wanted))
   while stack:
     u = stack[-1]
@@ -61,12 +69,13 @@ def outline(wanted: Sequence[UOp], home: Callable[[UOp], UOp | None]) -> Outline
       at = inputs[len(rows)] = number.setdefault(found, len(number))
       if found is not u: over.add(len(rows))
       place[u] = len(rows)
-      rows.append((at, u.dtype, found.arg.device, found.arg.size, u.shape))
+      rows.append((at, u.dtype, found.arg.device, changed(found.arg.size, result.numbered),
+                   changed(u.shape, result.numbered)))
       continue
-    if u.op is Ops.DEFINE_VAR and u.src:  # the number of its binding, which another value is told by
+    if u.op is Ops.DEFINE_VAR:
       stack.pop()
       place[u] = len(rows)
-      rows.append((u.op, u.dtype, u.arg, bindings.setdefault(u.src, len(bindings))))
+      rows.append((u.op, result.numbered(u)))
       continue
     missing = [s for s in u.src if s not in place]
     if missing:
@@ -77,9 +86,11 @@ def outline(wanted: Sequence[UOp], home: Callable[[UOp], UOp | None]) -> Outline
     if not over.isdisjoint(sources): over.add(len(rows))
     # A float is known by its bits: 0.0 equals -0.0, and NaN differs from itself.
     arg = struct.pack("<d", u.arg) if isinstance(u.arg, float) else u.arg
+    if u.op in GroupOp.MOVEMENT: arg = changed(arg, result.numbered)
     place[u] = len(rows)
     rows.append((u.op, u.dtype, arg, *sources))
-  return Outline(list(place), rows, list(number), inputs, over, tuple(place[u] for u in wanted))
+  result.nodes, result.memory, result.wanted = list(place), list(number), tuple(place[u] for u in wanted)
+  return result
 
 
 @dataclass(eq=False)
@@ -88,6 +99,7 @@ class Item:
   ast: UOp
   device: str
   buffers: tuple[int, ...]
+  values: Values             # numbers of values
 
   @property
   def kernel(self) -> Kernel | None:
@@ -104,29 +116,37 @@ class Planned:
   outputs: list[tuple[int, View]] = field(default_factory=list)
   """Places of the outline's nodes that are in memory now, and where."""
 
-  def run(self, memory: Sequence[Buffer], go: Callable[[list[Step]], None]) -> list[Buffer]:
-    """Do it with this memory for what the graph reads; all numbered memory."""
-    buffers = [*memory, *(Buffer(*row) for row in self.made)]
+  def run(self, memory: Sequence[Buffer], values: Sequence[int], go: Callable[[list[Step]], None]) -> list[Buffer]:
+    """Do it with this memory for what the graph reads, and these values by number; all numbered memory."""
+    made_now = self.made if not values else [(d, changed(size, _valued(values)), t) for d, size, t in self.made]
+    buffers = [*memory, *(Buffer(*row) for row in made_now)]
     kernels = [None if i.ast.op is Ops.COPY else i.kernel for i in self.items]
     missing = [n for n, i in enumerate(self.items) if kernels[n] is None and i.ast.op is not Ops.COPY]
     if missing:
       made = kernels_for([(self.items[n].ast, self.items[n].device) for n in missing])
       for n, kernel in zip(missing, made): kernels[n] = kernel
-    steps = [Step.of(k, tuple([buffers[n] for n in i.buffers])) for k, i in zip(kernels, self.items)]
+    steps = [Step.of(k, tuple([buffers[n] for n in i.buffers]), {v: values[n] for v, n in i.values.items()})
+             for k, i in zip(kernels, self.items)]
     go(steps)
     return buffers
 
-  def places(self, memory: Sequence[UOp], buffers: Sequence[Buffer]) -> list[tuple[int, UOp]]:
+  def places(self, memory: Sequence[UOp], values: Sequence[int], buffers: Sequence[Buffer]) -> list[tuple[int, UOp]]:
     """After `run`: the graph over memory that each computed node has become. `memory` are the nodes of what was read.
     """
+    change = _valued(values)
     nodes: dict[int, UOp] = dict(enumerate(memory))
     found = []
     for place, (number, moves) in self.outputs:
       node = nodes.get(number)
       if node is None: node = nodes[number] = new_node(buffers[number])
-      for op, dtype, arg in moves: node = UOp(op, dtype, (node,), arg)
+      for op, dtype, arg in moves: node = UOp(op, dtype, (node,), changed(arg, change) if values else arg)
       found.append((place, node))
     return found
+
+
+def _valued(values: Sequence[int]) -> Callable[[UOp], UOp]:
+  """What gives DEFINE_VARs, which have numbers for values, the values of these numbers."""
+  return lambda v: with_value(v, values[value_of(v)]) if v.src else v
 
 
 _planned: dict[Any, Planned] = {}
@@ -146,12 +166,15 @@ def planned(graph: Outline) -> Planned:
 def _plan(graph: Outline) -> Planned:
   """Schedule the graph with other memory in the place of its own, so that nothing of this one is kept alive."""
   from tinyhw.compile import schedule
-  number = {UOp.new_buffer(b.arg.device, b.arg.size, b.dtype): k for k, b in enumerate(graph.memory)}
+  number = {UOp.new_buffer(b.arg.device, changed(b.arg.size, graph.numbered), b.dtype): k
+            for k, b in enumerate(graph.memory)}
   memory, nodes = list(number), list[UOp]()
   for at, (u, row) in enumerate(zip(graph.nodes, graph.rows)):
-    if at in graph.inputs: nodes.append(memory[graph.inputs[at]].reshape(u.shape))
-    elif u.op is Ops.DEFINE_VAR: nodes.append(u)
-    else: nodes.append(UOp(u.op, u.dtype, tuple(nodes[k] for k in row[3:]), u.arg))
+    if at in graph.inputs: nodes.append(memory[graph.inputs[at]].reshape(row[4]))
+    elif u.op is Ops.DEFINE_VAR: nodes.append(row[1])
+    else:
+      arg = row[2] if u.op in GroupOp.MOVEMENT else u.arg
+      nodes.append(UOp(u.op, u.dtype, tuple(nodes[k] for k in row[3:]), arg))
   plan = schedule(list(dict.fromkeys(nodes[k] for k in graph.wanted)))
   made: list[tuple[str, int, DType]] = []
 
@@ -169,7 +192,7 @@ def _plan(graph: Outline) -> Planned:
       node = node.src[0]
     return numbered(node), tuple(reversed(moves))
 
-  items = [Item(i.ast, i.device, tuple(numbered(b) for b in i.buffers)) for i in plan.items]
+  items = [Item(i.ast, i.device, tuple(numbered(b) for b in i.buffers), dict(i.values)) for i in plan.items]
   wanted = set(graph.wanted)
   outputs = []
   for at, node in enumerate(nodes):

@@ -12,11 +12,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tinyhw.device import STORAGE
+from tinyhw.engine import watch
 from tinyhw.engine.buffer import Buffer, ByNode, buffer_of
 from tinyhw.engine.planned import outline, planned
 from tinyhw.engine.run import run
 from tinyhw.function.core import TensorBase
 from tinyhw.ir.ops import GroupOp, Ops
+from tinyhw.ir.size import value_of
 from tinyhw.ir.uop import UOp
 
 _homes: ByNode[UOp] = ByNode()
@@ -34,7 +36,9 @@ def _own_home(node: UOp) -> UOp | None:
   able to give the value again."""
   if node.op is Ops.BUFFER: return node
   found = _homes.get(node)
-  if found is None or not buffer_of(found).lost: return found
+  if found is None or not buffer_of(found).lost:
+    if found is not None and watch.active and (w := watch.watching()) is not None and w.hides(node, found): return None
+    return found
   _homes.forget(node)
   return None
 
@@ -75,11 +79,12 @@ def _compute(wanted: list[UOp]) -> None:
   """Give each of the nodes a home."""
   graph = outline(wanted, _own_home)
   plan = planned(graph)
-  buffers = plan.run([buffer_of(b) for b in graph.memory], run)
+  values = [value_of(v) for v in graph.values]
+  buffers = plan.run([buffer_of(b) for b in graph.memory], values, run)
   moved: dict[UOp, UOp] = {}
   targets = set(graph.wanted)
   # Also what was realized on the way need not be computed again.
-  for place, memory in plan.places(graph.memory, buffers):
+  for place, memory in plan.places(graph.memory, values, buffers):
     node = graph.nodes[place]
     if not _remember(node, memory) and place in targets: moved[node] = memory.contiguous()
   # What turned out to be a view (a sum over an axis of one element of a view, say) gets memory of its own.

@@ -7,12 +7,15 @@ from dataclasses import dataclass
 
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.engine.arguments import kind_of
+from tinyhw.engine.binding import known_value
 from tinyhw.engine.buffer import Buffer, new_node
 from tinyhw.engine.realize import in_order, memory_of
 from tinyhw.engine.run import Step
 from tinyhw.engine.watch import Watcher, watched
 from tinyhw.function.core import TensorBase, grad_enabled, living
-from tinyhw.ir.uop import UOp
+from tinyhw.ir.dtype import dtypes
+from tinyhw.ir.size import value_of
+from tinyhw.ir.uop import UOp, named_in
 
 
 class Slot:
@@ -63,7 +66,12 @@ class Slot:
     return tensor
 
   def memory(self, tensor: TensorBase) -> Buffer:
-    """The tensor's elements in order."""
+    """The tensor's elements in order. Raises where its shape has other values than its Variables have now."""
+    for v in named_in(tensor._uop.shape):
+      if (now := known_value(v.arg)) != value_of(v):
+        raise InvalidArgument(f"{self.place} was made with {v.arg.name} = {value_of(v)}, and {v.arg.name} "
+                              f"{'has no value' if now is None else f'is {now}'} now",
+                              hint="bind the Variable first, then make the tensors of that call")
     last = self._last
     if last is not None and last[0]() is tensor._uop and (known := last[1]()) is not None: return known
     found = in_order(tensor._uop) or memory_of(tensor)
@@ -106,9 +114,14 @@ class Recording(Makes):
     self.where = where
     self.slots: dict[int, Slot] = {}          # by the id of `shown`
     self.steps: list[Step] = []
+    self._first = UOp.new_buffer("", 0, dtypes.uint8).arg.uid   # BUFFERs made from now on have greater numbers
     self.keys: list[Buffer] = []
     self.gradients = [Gradient(t, t.grad) for t in living() if t.is_leaf and t.requires_grad]
     self._graded: set[int] = set()            # ids of tensors whose gradient this thread has changed
+
+  def hides(self, node: UOp, home: UOp) -> bool:
+    # What others have computed with a Variable's value is none for other values.
+    return bool(home.arg.uid < self._first and node.variables)
 
   def refuse(self, why: str, hint: str) -> InvalidArgument:
     """The error that ends the recording."""
@@ -136,7 +149,7 @@ class Recording(Makes):
       shown = slot.shown
       assert shown is not None
       if tensor.numel():
-        slot.alias = memory_of(tensor).alias()
+        slot.alias = slot.memory(tensor).alias()
         slot.before = tensor._uop             # in memory now
         slot.inside = shown._uop = new_node(slot.alias).reshape(tensor.shape)
     self.slots[id(shown)] = slot
@@ -169,7 +182,12 @@ class Recording(Makes):
                         "return the tensor and read it after the call, or compute with it")
     slot.fixed = True
 
-  def ran(self, step: Step) -> None: self.steps.append(step)
+  def ran(self, step: Step) -> None:
+    for v, value in zip(step.kernel.spec.variables if step.kernel is not None else (), step.values):
+      if known_value(v) != value:
+        raise self.refuse(f"its function computes with {v.name} = {value}, which is no value of the day",
+                          "bind Variables before the call, and make what it is given after that")
+    self.steps.append(step)
   def drew(self, key: Buffer) -> None: self.keys.append(key)
 
   def outside(self, what: str) -> None:

@@ -38,13 +38,14 @@ class Replay:
           self._number[id(b)] = len(self._memory)
           self._memory.append(b)
     self._places = [tuple(self._number[id(b)] for b in s.buffers) for s in steps]
-    self._parts: list[Part | int] = []  # a number: the step is a copy
+    self._parts: list[Part | int] = []  # a number: the step is a copy, or a launch whose grid Variables decide
     at = 0
     while at < len(steps):
       kernel, end = steps[at].kernel, at + 1
-      if kernel is None: self._parts.append(at)
+      if kernel is None or kernel.spec.extent is not None: self._parts.append(at)
       else:
-        while end < len(steps) and (k := steps[end].kernel) is not None and k.device is kernel.device: end += 1
+        while (end < len(steps) and (k := steps[end].kernel) is not None and k.device is kernel.device
+               and k.spec.extent is None): end += 1
         self._parts.append(self._part(kernel.device, range(at, end)))
       at = end
 
@@ -69,8 +70,7 @@ class Replay:
     allocations = [b.allocation for b in memory]
     for part in self._parts:
       if isinstance(part, int):
-        target, source = self._places[part]
-        memory[target].copy_from(memory[source])
+        Step.of(self._steps[part].kernel, tuple([memory[k] for k in self._places[part]])).run()
         continue
       for k in part.written: memory[k].overwritten()
       part.runner(allocations, self._values(part) if part.changing else None)

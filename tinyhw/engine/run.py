@@ -17,6 +17,7 @@ from tinyhw.engine import viz, watch
 from tinyhw.engine.binding import bound_value
 from tinyhw.engine.buffer import Buffer
 from tinyhw.engine.profile import PROFILE, span, wants
+from tinyhw.ir.size import Values
 from tinyhw.ir.uop import UOp
 
 if TYPE_CHECKING:
@@ -43,16 +44,27 @@ class Step:
   values: tuple[int, ...] = ()
 
   @staticmethod
-  def of(kernel: Kernel | None, buffers: tuple[Buffer, ...]) -> Step:
-    """The step with the values that the kernel's variables have now."""
-    return Step(kernel, buffers, () if kernel is None else tuple(bound_value(v) for v in kernel.spec.variables))
+  def of(kernel: Kernel | None, buffers: tuple[Buffer, ...], values: Values | None = None) -> Step:
+    """The step with these values of the kernel's variables, or those that they have now."""
+    if kernel is None or not kernel.spec.variables: return Step(kernel, buffers)
+    return Step(kernel, buffers, tuple([bound_value(v) if values is None or v not in values else values[v]
+                                        for v in kernel.spec.variables]))
+
+  @property
+  def grid(self) -> tuple[int, int, int]:
+    """The workgroups of this launch."""
+    assert self.kernel is not None
+    spec = self.kernel.spec
+    return spec.grid if spec.extent is None else spec.launch_grid(dict(zip(spec.variables, self.values)))
 
   def run(self) -> None:
     """Queue it."""
     if self.kernel is None: return self.buffers[0].copy_from(self.buffers[1])
     spec = self.kernel.spec
     self.buffers[0].overwritten()
-    self.kernel.program([self.buffers[i].allocation for i in spec.buffer_order], self.values, spec.grid, spec.block)
+    allocations = [self.buffers[i].allocation for i in spec.buffer_order]
+    if spec.extent is None: self.kernel.program(allocations, self.values, spec.grid, spec.block)
+    elif 0 not in (grid := self.grid): self.kernel.program(allocations, self.values, grid, spec.block)
     self.buffers[0].written()
 
   def run_loudly(self, level: int) -> None:
@@ -64,7 +76,8 @@ class Step:
       spec = self.kernel.spec
       self.buffers[0].overwritten()
       allocations = [self.buffers[i].allocation for i in spec.buffer_order]
-      seconds = self.kernel.program(allocations, self.values, spec.grid, spec.block, wait=True) or 0.0
+      grid, seconds = self.grid, 0.0
+      if 0 not in grid: seconds = self.kernel.program(allocations, self.values, grid, spec.block, wait=True) or 0.0
       self.buffers[0].written()
     stop = time.perf_counter()
     if wants(): self._profiled(what, (start, stop), seconds)
@@ -76,7 +89,7 @@ class Step:
     if self.kernel is not None and seconds is not None:
       spec, began = self.kernel.spec, self.kernel.device.runtime.began()
       own = None if began is None else (began, began + seconds)
-      facts = {"grid": _times(spec.grid), "block": _times(spec.block), "operations": spec.estimates.ops,
+      facts = {"grid": _times(self.grid), "block": _times(spec.block), "operations": spec.estimates.ops,
                "bytes": spec.estimates.bytes}
     else: facts = {"bytes": self.buffers[0].nbytes}
     PROFILE.kernel(self.buffers[0].device, what, host, own, facts)
@@ -85,7 +98,7 @@ class Step:
     ops, moved, sizes = 0, self.buffers[0].nbytes, ""
     if self.kernel is not None:
       spec = self.kernel.spec
-      ops, moved, sizes = spec.estimates.ops, spec.estimates.bytes, f"{_times(spec.grid)} x {_times(spec.block)}"
+      ops, moved, sizes = spec.estimates.ops, spec.estimates.bytes, f"{_times(self.grid)} x {_times(spec.block)}"
     counters.steps += 1
     counters.seconds += seconds
     rate = f"{ops / seconds * 1e-9:8.2f} GFLOPS {moved / seconds * 1e-9:8.2f} GB/s" if seconds else ""

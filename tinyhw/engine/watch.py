@@ -12,6 +12,7 @@ if TYPE_CHECKING:
   from tinyhw.engine.buffer import Buffer
   from tinyhw.engine.run import Step
   from tinyhw.function.core import TensorBase
+  from tinyhw.ir.uop import UOp
 
 
 class Watcher:
@@ -31,6 +32,9 @@ class Watcher:
     """A kernel or a copy was queued."""
   def drew(self, key: Buffer) -> None:
     """Random numbers got a key."""
+  def hides(self, node: UOp, home: UOp) -> bool:
+    """Whether the memory that a node is in, `home`, is not to be seen."""
+    return False
   def outside(self, what: str) -> None:
     """Something is about to change that is not a tensor."""
 

@@ -6,15 +6,24 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from tinyhw.core.errors import InvalidArgument, InvalidShape
+from tinyhw.core.errors import InvalidArgument, InvalidShape, Unsupported
 from tinyhw.device import Device
 from tinyhw.engine import random
 from tinyhw.function.creation import Creation, shape_of
 from tinyhw.function.reduction import DTypeLike, named
 from tinyhw.ir.dtype import dtypes
+from tinyhw.ir.size import Size
 
 if TYPE_CHECKING:
   from typing import Self
+
+
+def _drawn(sizes: tuple[int, ...]) -> int:
+  """How many numbers are drawn."""
+  count = math.prod(sizes)
+  if isinstance(count, Size):
+    raise Unsupported("random numbers", f"of shape {sizes}, which launches decide", hint="draw the most, and cut them")
+  return count
 
 
 class Chance(Creation):
@@ -31,7 +40,7 @@ class Chance(Creation):
               made: Any) -> Self:
     kind = named(dtype) or dtypes.default_float
     if not kind.is_float: raise InvalidArgument(f"random numbers of {kind}", hint="use randint")
-    count = math.prod(sizes)
+    count = _drawn(sizes)
     name = Device.canonicalize(device)
     if not count: return cls.full(sizes, 0, name, kind, requires_grad)
     # Made in float32, so that every float type sees the same numbers, rounded.
@@ -113,7 +122,7 @@ class Chance(Creation):
     sizes, kind = shape_of(shape), named(dtype) or dtypes.default_int
     if not kind.is_int: raise InvalidArgument(f"randint of {kind}", hint="give an integer type, and cast")
     if end <= first: raise InvalidArgument(f"no integers in {first}..{end - 1}")
-    if not math.prod(sizes): return cls.full(sizes, 0, device, kind)
+    if not _drawn(sizes): return cls.full(sizes, 0, device, kind)
     bits = cls._wrap(random.bits(math.prod(sizes), Device.canonicalize(device)))
     # The high half of bits * span: every value equally often, to within 2^-32.
     return (((bits.cast(dtypes.uint64) * (end - first)) >> 32).cast(dtypes.int64) + first).cast(kind).reshape(sizes)

@@ -5,13 +5,14 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from tinyhw.core.errors import InvalidArgument, InvalidShape
+from tinyhw.core.errors import InvalidArgument, InvalidShape, Unsupported
 from tinyhw.device import Device
 from tinyhw.function.core import ConstType
 from tinyhw.function.movement import iota
 from tinyhw.function.reduction import DTypeLike, named
 from tinyhw.function.resize import Resize
 from tinyhw.ir.dtype import dtypes
+from tinyhw.ir.size import Size, larger, plain
 from tinyhw.ir.uop import UOp
 
 if TYPE_CHECKING:
@@ -22,9 +23,17 @@ def shape_of(shape: Any) -> tuple[int, ...]:
   """`f(2, 3)`, `f((2, 3))` and `f(2)` as a tuple of sizes."""
   sizes = shape if isinstance(shape, (tuple, list)) else (shape,)
   if len(sizes) == 1 and isinstance(sizes[0], (tuple, list)): sizes = sizes[0]
-  if any(not isinstance(s, int) or isinstance(s, bool) or s < 0 for s in sizes):
+  if any(not isinstance(s, (int, Size)) or isinstance(s, bool) or s < 0 for s in sizes):
     raise InvalidShape(f"{tuple(sizes)} is not a shape")
-  return tuple(sizes)
+  return tuple(plain(s) for s in sizes)
+
+
+def _counted(start: Any, stop: Any, step: Any) -> int:
+  """How many numbers there are from start to below stop, where launches decide it."""
+  if any(isinstance(x, float) for x in (start, stop, step)) or not step > 0:
+    raise Unsupported("arange", f"from {start} to {stop} by {step}, which launches decide",
+                      hint="it counts ints, with a step above 0")
+  return larger(plain((stop - start + step - 1) // step), 0)
 
 
 class Creation(Resize):
@@ -106,7 +115,8 @@ class Creation(Resize):
     """start, start + step, ... below stop (above it for a negative step); from 0 when only a stop is given."""
     if stop is None: start, stop = 0, start
     if step == 0: raise InvalidArgument("arange with step 0")
-    count = max(0, math.ceil((stop - start) / step))
+    if any(isinstance(x, Size) for x in (start, stop, step)): count = _counted(start, stop, step)
+    else: count = max(0, math.ceil((stop - start) / step))
     inexact = any(isinstance(x, float) for x in (start, stop, step))
     kind = named(dtype) or (dtypes.default_float if inexact else dtypes.default_int)
     places = cls._wrap(iota(count, Device.canonicalize(device)))

@@ -22,8 +22,8 @@ from tinyhw.function.core import (
 )
 from tinyhw.ir.dtype import DType, dtypes, promote
 from tinyhw.ir.ops import Ops
+from tinyhw.ir.size import Size, scalar
 from tinyhw.ir.uop import UOp
-from tinyhw.variable import Variable
 
 if TYPE_CHECKING:
   from typing import Self
@@ -123,7 +123,7 @@ class Elementwise(TensorBase):
       return other
     if isinstance(other, (list, tuple)) or getattr(other, "shape", ()) != ():
       return type(self)(other, device=self.device)  # type: ignore[call-arg]  # a Tensor is made of data
-    if isinstance(other, Variable): return self._wrap(other.on(self.device))
+    if isinstance(other, Size): return self._wrap(scalar(other, self.device))
     value = number(other)
     return self._wrap(UOp.const(scalar_dtype(value, self.dtype), value, self.device))
 

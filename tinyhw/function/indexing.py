@@ -10,11 +10,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tinyhw.core.errors import InvalidArgument, InvalidIndex, InvalidShape, InvalidType
+from tinyhw.core.errors import InvalidArgument, InvalidIndex, InvalidShape, InvalidType, Unsupported
 from tinyhw.function.core import ConstType, broadcast_shape
 from tinyhw.function.joining import Joining
 from tinyhw.ir.dtype import dtypes
 from tinyhw.ir.ops import Ops
+from tinyhw.ir.size import Size, larger, plain, smaller
 
 if TYPE_CHECKING:
   from typing import Self
@@ -38,6 +39,22 @@ class Index:
   def backward(self) -> tuple[bool, ...]:
     """Which axes are read from their end."""
     return tuple(s < 0 for s in self.steps)
+
+
+def _cut(item: slice, size: int) -> tuple[tuple[int, int], int, int]:
+  """(bounds, step, size) of a slice, where launches decide its bounds or the size of the axis."""
+  if item.step not in (None, 1, -1) or item.step == -1 and (item.start, item.stop) != (None, None):
+    raise Unsupported("slice", f"[{'' if item.start is None else item.start}:{'' if item.stop is None else item.stop}:"
+                      f"{item.step}] of an axis of size {size}, which launches decide",
+                      hint="cut it with a step of 1 first, or of a known size")
+  def place(x: Any, absent: int) -> int:
+    if x is None: return absent
+    try: at = plain(x) if isinstance(x, Size) else x.__index__()
+    except (AttributeError, TypeError): raise InvalidType(f"slice {item}: {x!r} is no number") from None
+    return smaller(at if at >= 0 else larger(at + size, 0), size)
+  start = place(item.start, 0)
+  stop = larger(place(item.stop, size), start)
+  return (start, stop), item.step or 1, stop - start
 
 
 class Indexing(Joining):
@@ -83,6 +100,8 @@ class Indexing(Joining):
       if not item.dtype.is_int: raise InvalidType(f"an index tensor of {item.dtype}", hint="use integers, or a mask")
       found.tensors.append((len(found.shape), item))
       found.add((0, size), 1, size)
+    elif isinstance(item, slice) and any(isinstance(x, Size) for x in (size, item.start, item.stop)):
+      found.add(*_cut(item, size))
     elif isinstance(item, slice):
       try: start, stop, step = item.indices(size)
       except (TypeError, ValueError) as error: raise InvalidType(f"slice {item}: {error}") from None
@@ -91,7 +110,7 @@ class Indexing(Joining):
         last = start + (count - 1) * step
         found.add((min(start, last), max(start, last) + 1), step, count)
     else:
-      try: position = item.__index__()
+      try: position = plain(item) if isinstance(item, Size) else item.__index__()
       except (AttributeError, TypeError):
         raise InvalidType(f"{type(item).__name__} is not an index: {item!r}") from None
       if not -size <= position < size: raise InvalidIndex(f"index {position} of axis {axis} of shape {self.shape}")

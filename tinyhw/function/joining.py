@@ -11,6 +11,7 @@ from tinyhw.function.core import ConstType, broadcast_shape
 from tinyhw.function.movement import Movement
 from tinyhw.function.spelling import of_several
 from tinyhw.ir.dtype import dtypes, promote
+from tinyhw.ir.size import Size, larger, plain
 
 if TYPE_CHECKING:
   from typing import Self
@@ -32,8 +33,8 @@ class Joining(Movement):
     if mode not in MODES: raise InvalidArgument(f"padding mode {mode!r} is none of {', '.join(MODES)}")
     if mode != "constant" and value is not None: raise InvalidArgument(f"padding mode {mode!r} takes no value")
     full = self._padding(padding)
-    cut = self.shrink([(max(-b, 0), s - max(-a, 0)) for s, (b, a) in zip(self.shape, full)])
-    grown = tuple((max(b, 0), max(a, 0)) for b, a in full)
+    cut = self.shrink([(larger(-b, 0), s - larger(-a, 0)) for s, (b, a) in zip(self.shape, full)])
+    grown = tuple((larger(b, 0), larger(a, 0)) for b, a in full)
     if mode == "constant": return cut._padded(grown, 0 if value is None else value)
     result = cut
     for axis, (before, after) in enumerate(grown):
@@ -42,14 +43,15 @@ class Joining(Movement):
 
   def _padding(self, padding: int | Sequence[int] | Padding) -> tuple[tuple[int, int], ...]:
     """(before, after) of each axis."""
-    if isinstance(padding, int): return ((padding, padding),) * self.ndim
-    if padding and all(isinstance(p, int) for p in padding):
-      flat: list[int] = list(padding)  # type: ignore[arg-type]  # all of them are ints
+    if isinstance(padding, (int, Size)): return ((plain(padding), plain(padding)),) * self.ndim
+    if padding and all(isinstance(p, (int, Size)) for p in padding):
+      flat: list[int] = [plain(p) for p in padding]  # type: ignore[arg-type]  # all of them are ints
       if len(flat) % 2 or len(flat) > 2 * self.ndim:
         raise InvalidShape(f"padding {padding} of shape {self.shape}", hint="give (before, after) for the last axes")
       pairs = list(zip(flat[::2], flat[1::2]))[::-1]
       return ((0, 0),) * (self.ndim - len(pairs)) + tuple(pairs)
-    full = tuple((0, 0) if p is None else tuple(p) for p in padding)  # type: ignore[arg-type]  # none is an int
+    full = tuple((0, 0) if p is None else tuple(map(plain, p))  # type: ignore[arg-type]  # none is an int
+                 for p in padding)
     if len(full) > self.ndim or any(len(p) != 2 for p in full) or padding and len(full) != self.ndim:
       raise InvalidShape(f"padding {padding} of shape {self.shape}", hint="give (before, after) for each axis")
     return full or ((0, 0),) * self.ndim  # type: ignore[return-value]  # each has two ints
@@ -193,7 +195,7 @@ class Joining(Movement):
     axis = self._axis(axis)
     if not self.shape: raise InvalidShape("a tensor of shape () has no axis to split")
     total = self.shape[axis]
-    if isinstance(sizes, int):
+    if isinstance(sizes, (int, Size)):
       if sizes < 0 or sizes == 0 and total: raise InvalidShape(f"pieces of {sizes} along axis {axis}")
       lengths = [min(sizes, total - i) for i in range(0, total, sizes)] if total else [0]
     else: lengths = list(sizes)

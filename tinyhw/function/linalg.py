@@ -143,7 +143,7 @@ class Linalg(Sorting):
         if sizes.get(name, 1) not in (1, size) and size != 1:
           raise InvalidShape(f"einsum {formula!r} of shapes {', '.join(str(t.shape) for t in tensors)}",
                              hint=f"{name} has two sizes")
-        sizes[name] = max(sizes.get(name, 1), size) if size else 0
+        sizes[name] = size if sizes.get(name, 1) == 1 or not size else sizes[name]
     product: Any = None
     common = promote(*(t.dtype for t in tensors))
     wide = sum_dtype(common)

@@ -14,6 +14,7 @@ from tinyhw.core.errors import InvalidShape, InvalidType
 from tinyhw.function.activation import Activation
 from tinyhw.ir.dtype import dtypes
 from tinyhw.ir.ops import Ops
+from tinyhw.ir.size import Size, highest, plain
 from tinyhw.ir.uop import UOp
 
 if TYPE_CHECKING:
@@ -24,8 +25,8 @@ def flat(args: tuple[Any, ...]) -> tuple[int, ...]:
   """`f(2, 3)` and `f((2, 3))` mean the same."""
   if len(args) == 1 and isinstance(args[0], (tuple, list)): args = tuple(args[0])
   for a in args:
-    if not isinstance(a, int): raise InvalidType(f"an int is needed in {args}, not {a!r}")
-  return args
+    if not isinstance(a, (int, Size)): raise InvalidType(f"an int is needed in {args}, not {a!r}")
+  return tuple(plain(a) for a in args)
 
 
 class Movement(Activation):
@@ -198,7 +199,7 @@ class Movement(Activation):
 
   def shrink(self, bounds: Sequence[tuple[int, int] | None]) -> Self:
     """Keeps start <= i < stop of each axis (None: all of it)."""
-    full = tuple((0, s) if b is None else (b[0], b[1]) for b, s in zip(bounds, self.shape))
+    full = tuple((0, s) if b is None else (plain(b[0]), plain(b[1])) for b, s in zip(bounds, self.shape))
     if len(bounds) != self.ndim or any(not 0 <= start <= stop <= s for (start, stop), s in zip(full, self.shape)):
       raise InvalidShape(f"bounds {tuple(bounds)} do not fit shape {self.shape}")
     return self._derive(self.uop.shrink(full))
@@ -212,6 +213,7 @@ class Movement(Activation):
     """`length` elements of an axis from `start` on."""
     axis = self._axis(axis)
     size = self.shape[axis] if self.shape else 0
+    start, length = plain(start), plain(length)
     first = start + size if start < 0 else start
     if not 0 <= first <= first + length <= size:
       raise InvalidShape(f"{length} elements from {start} on of axis {axis} of shape {self.shape}")
@@ -380,7 +382,7 @@ def iota(size: int, device: str) -> UOp:
 
   Movement alone makes it, so it costs index arithmetic in the kernel that uses it and no memory.
   """
-  bits = max(size - 1, 0).bit_length()
+  bits = max(highest(size) - 1, 0).bit_length()
   total = UOp.const(dtypes.int32, 0, device, (2,) * bits)
   for i in range(bits):
     bit = UOp.const(dtypes.int32, 1 << (bits - 1 - i), device, (1,)).pad(((1, 0),))

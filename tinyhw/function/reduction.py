@@ -10,6 +10,7 @@ from tinyhw.function.core import ConstType
 from tinyhw.function.indexing import Indexing
 from tinyhw.ir.dtype import DType, dtypes, promote
 from tinyhw.ir.ops import Ops
+from tinyhw.ir.size import Size, lowest
 
 if TYPE_CHECKING:
   from typing import Self
@@ -58,7 +59,11 @@ class Reduction(Indexing):
     return wide.cast(self.dtype) if kind is None and self.dtype.is_float else wide
 
   def _not_empty(self, axes: Axes, what: str) -> None:
-    if self._count(axes) == 0: raise InvalidArgument(f"{what} over no elements of shape {self.shape} has no value")
+    count = self._count(axes)
+    if count == 0: raise InvalidArgument(f"{what} over no elements of shape {self.shape} has no value")
+    if lowest(count) < 1:
+      raise InvalidArgument(f"{what} over {count} elements, which may be none, has no value then",
+                            hint="give the Variable a greater minimum")
 
   def max(self, axis: Axes = None, keepdim: bool = False) -> Self:
     """Greatest element; NaN if there is one."""
@@ -126,7 +131,11 @@ class Reduction(Indexing):
     apart = wide - middle
     count = self._count(axis) - (1 if correction is None else correction)
     total = apart.square().sum(axis, keepdim)
-    found = total / count if count > 0 else total * (math.nan if self._count(axis) <= (correction or 0) else math.inf)
+    if isinstance(count, Size) and lowest(count) < 1:
+      there = self._operand(count) > 0
+      found = there.where(total / there.where(self._operand(count), 1), math.nan)
+    else:
+      found = total / count if count > 0 else total * (math.nan if self._count(axis) <= (correction or 0) else math.inf)
     return found, middle if keepdim else middle._without(chosen)
 
   def var(self, axis: Axes = None, keepdim: bool = False, correction: ConstType | None = 1, *,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from tinyhw.function.reduction import DTypeLike, Reduction, named, sum_dtype
 from tinyhw.ir.dtype import dtypes
 from tinyhw.ir.ops import Ops
+from tinyhw.ir.size import Size, highest
 
 if TYPE_CHECKING:
   from typing import Self
@@ -25,9 +26,9 @@ class Scan(Reduction):
   def _running(self, op: Ops) -> Self:
     """The reductions of the first 1, 2, ... elements of the last axis."""
     size = self.shape[-1]
-    if size <= 1: return self._same()
+    if highest(size) <= 1: return self._same()
     start = {Ops.ADD: -0.0 if self.dtype.is_float else 0, Ops.MUL: 1, Ops.MAX: self.dtype.min}[op]
-    if size <= BLOCK:
+    if isinstance(size, Size) or size <= BLOCK:
       mask = self._iota(size) <= self._iota(size).unsqueeze(1)
       spread = mask.where(self.unsqueeze(-2), start)
       result = spread._derive(spread.uop.reduce(op, (spread.ndim - 1,))).squeeze(-1)

@@ -75,10 +75,12 @@ class Polynomialize:
 
 
 def _atoms(p: Polynomial) -> Iterable[UOp]:
-  """Counters first, the last axis first of all; then what is made of Variables; Variables last."""
+  """Counters first, the last axis first of all; then what is made of Variables, the largest first, for others may be
+  inside of it; Variables last."""
   def rank(a: UOp) -> tuple[int, int, tuple[int, str, bytes]]:
     if a.op is Ops.RANGE: return 0, -int(a.arg.axis), order(a)
-    return (3 if a.op is Ops.DEFINE_VAR else 1 if a.op is Ops.SPECIAL else 2), 0, order(a)
+    if a.op is Ops.SPECIAL or a.op is Ops.DEFINE_VAR: return (1 if a.op is Ops.SPECIAL else 3), 0, order(a)
+    return 2, -len(a.toposort()), order(a)
   return sorted({f for m in p for f in m}, key=rank)
 
 
@@ -100,12 +102,16 @@ def bound(p: Polynomial, upper: bool, polynomial: Polynomialize, steps: int = _M
     again = False
     for atom in _atoms(p):
       alone = [m for m in p if atom in m]
-      if len(alone) == 1 and alone[0] == (atom,) and not (atom.src and atom.src[-1].variables):
+      if len(alone) == 1 and alone[0] == (atom,) and not (atom.src and atom.variables):
         continue             # on its own, its interval is exact
       steps -= 1
       growth = _growth(p, atom)
       grows = bound(growth, False, polynomial, steps // 2) >= 0
       if not grows and bound(growth, True, polynomial, steps // 2) > 0: continue
+      if atom.op is Ops.MAX:
+        # What grows is greatest, and least, where the greater of the two is; what falls is so where the lesser one is.
+        ways = [bound(replaced(p, atom, polynomial(s)), upper, polynomial, steps // 2) for s in atom.src]
+        return max(ways) if grows else min(ways)
       low, high = _ends(atom, polynomial)
       p = replaced(p, atom, high if grows is upper else low)
       again = True

@@ -222,7 +222,7 @@ class ShapeTracker:
     return flat, simplify(valid, done)
 
 
-@functools.cache
+@functools.lru_cache(4096)
 def _contiguous(shape: Shape) -> ShapeTracker: return ShapeTracker((View.contiguous(shape),))
 
 

@@ -11,6 +11,7 @@ are without them (`unbound`).
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Mapping
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -29,6 +30,10 @@ else: Integer = object
 
 Values = Mapping[VariableArg, int]
 T = TypeVar("T")
+
+
+readers: list[Callable[[str], None]] = []
+"""Who is told when a value is read into Python: what is made of it would not change with it."""
 
 
 class Size(Integer):
@@ -61,13 +66,18 @@ class Size(Integer):
   @property
   def value(self) -> int:
     """What it is worth."""
+    for told in readers: told(f"the value of {self}")
     return worth(self)
 
   def present(self) -> UOp:
     """The expression as it goes into a graph."""
     return self.node
 
-  def _kind(self) -> type[Size]:
+  def seen(self) -> UOp:
+    """The same, where Variables may be without a value."""
+    return self.node
+
+  def kind(self) -> type[Size]:
     """What arithmetic with it gives."""
     return Size
 
@@ -81,7 +91,7 @@ class Size(Integer):
     if self is other: return True
     if not isinstance(other, (Size, Integral)): return NotImplemented
     return isinstance(other, Size) and self._hash == other._hash and (
-      self.node is other.node or self.present() is other.present())
+      self.node is other.node or self.seen() is other.seen())
   def __ne__(self, other: object) -> bool:
     equal = self.__eq__(other)
     return equal if equal is NotImplemented else not equal
@@ -105,6 +115,13 @@ class Size(Integer):
   def __pos__(self) -> int: return self
   def __abs__(self) -> int: return larger(self, -self)
   def __divmod__(self, other: int) -> tuple[int, int]: return self // other, self % other
+
+  def __truediv__(self, other: Any) -> Any: return self._no_fraction(other)
+  def __rtruediv__(self, other: Any) -> Any: return self._no_fraction(other)
+
+  def _no_fraction(self, other: object) -> Any:
+    if isinstance(other, (Size, Integral, float)): raise self._no_int()
+    return NotImplemented
 
   def __index__(self) -> int: raise self._no_int()
   def __int__(self) -> int: raise self._no_int()
@@ -158,7 +175,7 @@ def _computed(op: Ops, a: UOp, b: UOp) -> int:
 def _made(op: Ops, a: Any, b: Any) -> Any:
   if not isinstance(a, (Size, Integral)) or not isinstance(b, (Size, Integral)): return NotImplemented
   found = _computed(op, *(x.node if isinstance(x, Size) else index(int(x)) for x in (a, b)))
-  kind = next((k for x in (a, b) if isinstance(x, Size) and (k := x._kind()) is not Size), Size)
+  kind = next((k for x in (a, b) if isinstance(x, Size) and (k := x.kind()) is not Size), Size)
   return kind(found.node) if kind is not Size and isinstance(found, Size) else found
 
 
@@ -188,6 +205,13 @@ def highest(size: int) -> int:
   return size.high if isinstance(size, Size) else size
 
 
+def common_divisor(size: int) -> int:
+  """A number that is known to divide the size: the size itself, where it is an int."""
+  if not isinstance(size, Size): return size
+  terms, constant = linear(size.node)
+  return math.gcd(constant, *terms.values())
+
+
 def always_most(a: int, b: int) -> bool:
   """Whether a <= b is proven."""
   return lowest(b - a) >= 0
@@ -205,16 +229,21 @@ def larger(a: int, b: int) -> int:
   return _computed(Ops.MAX, index(a), index(b))
 
 
+def scalar(size: int, device: str) -> UOp:
+  """The size as a value of a tensor on a device. (The constant says which device; adding 0 costs nothing.)"""
+  return index(size) + UOp.const(dtypes.index, 0, device)
+
+
 # *** values ***
 
-def _rewritten(u: UOp, change: Callable[[UOp], UOp]) -> UOp:
+def rewritten(u: UOp, change: Callable[[UOp], UOp]) -> UOp:
   """The expression with other DEFINE_VARs, in its simplified form."""
   mapping = {v: change(v) for v in u.variables}
   return simplify(u.substitute(mapping)) if any(k is not v for k, v in mapping.items()) else u
 
 
 @functools.lru_cache(4096)
-def _without_values(u: UOp) -> UOp: return _rewritten(u, lambda v: v.replace(src=()))
+def _without_values(u: UOp) -> UOp: return rewritten(u, lambda v: v.replace(src=()))
 
 
 def worth(size: int, values: Values | None = None) -> int:
@@ -244,8 +273,8 @@ def value_of(variable: UOp) -> int:
 def changed(thing: T, change: Callable[[UOp], UOp]) -> T:
   """An argument (a size, tuples of them, a tracker of views) with other DEFINE_VARs in its sizes."""
   kind = type(thing)
-  if kind is int or thing is None: return thing
-  if isinstance(thing, Size): return _from_simple(_rewritten(thing.present(), change))  # type: ignore[return-value]
+  if kind is int or kind is bool or kind is str or thing is None: return thing
+  if isinstance(thing, Size): return _from_simple(rewritten(thing.present(), change))  # type: ignore[return-value]
   if isinstance(thing, tuple):
     new = [changed(x, change) for x in thing]
     if all(a is b for a, b in zip(new, thing)): return thing
@@ -269,11 +298,14 @@ def with_value(variable: UOp, value: int) -> UOp:
   return variable.replace(src=(UOp.const(dtypes.int32, value),))
 
 
-def values_in(nodes: UOp) -> dict[VariableArg, set[int]]:
-  """The values of the Variables that a graph was made with."""
-  found: dict[VariableArg, set[int]] = {}
-  for v in nodes.variables: found.setdefault(v.arg, set()).add(value_of(v))
-  return found
+def substituted(root: UOp, mapping: Mapping[UOp, UOp], change: Callable[[UOp], UOp]) -> UOp:
+  """The graph with nodes replaced, and with other DEFINE_VARs in everything else."""
+  done: dict[UOp, UOp] = dict(mapping)
+  for u in root.toposort(lambda v: v not in mapping):
+    src = tuple(done[s] for s in u.src)
+    arg = changed(u.arg, change) if u.variables else u.arg
+    done[u] = change(u) if u.op is Ops.DEFINE_VAR else UOp(u.op, u.dtype, src, arg)
+  return done[root]
 
 
 # *** text ***

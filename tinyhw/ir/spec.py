@@ -198,7 +198,8 @@ KERNEL: Table = {
 
 
 def _special(u: UOp) -> str | None:
-  if u.src or u.dtype is not dtypes.index: return "is an int32 without sources"
+  if u.dtype is not dtypes.index or any(s.dtype is not dtypes.index for s in u.src): return "counts in int32"
+  if len(u.src) > 1: return "takes one end or none"
   name, size = u.arg
   if name[:4] not in ("gidx", "lidx") or name[4:] not in ("0", "1", "2"): return f"no index is called {name!r}"
   return None if size >= 1 else f"size {size}"
@@ -207,7 +208,7 @@ def _special(u: UOp) -> str | None:
 def _range(u: UOp) -> str | None:
   if (wrong := _sources(u, 1)): return wrong
   if u.dtype is not dtypes.index or u.src[0].dtype is not dtypes.index: return "counts in int32"
-  if u.src[0].vmin < 1: return "may run less than once"
+  if u.src[0].vmax < 1: return "never runs"
   kind = u.arg.kind
   return None if kind in (Axis.LOOP, Axis.REDUCE) else f"a range of kind {kind.value} is no loop"
 

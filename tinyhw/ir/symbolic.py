@@ -278,6 +278,7 @@ def _fold_cast(u: UOp, x: UOp) -> UOp:
 
 
 def _bounded(u: UOp) -> UOp | None:
+  if u.op is Ops.RANGE and u.src[0].vmin < 1: return None       # a loop that may not run at all stays one
   return UOp.const(u.dtype, u.vmin) if u.dtype.count == 1 and u.vmin == u.vmax else None
 
 

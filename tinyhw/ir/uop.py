@@ -270,7 +270,7 @@ class UOp:
       if u.op is Ops.DEFINE_VAR: u._variables = frozenset({u})
       else:
         found = frozenset().union(*(s._variables for s in u.src)) if u.src else frozenset()
-        own = _named_in(u.arg) if u.op in _SIZED else None
+        own = named_in(u.arg) if u.op in _SIZED else None
         u._variables = found | own if own else found
     return self._variables
 
@@ -282,7 +282,7 @@ class UOp:
     for u in self._postorder(lambda v: not hasattr(v, "_key")):
       own = f"{u.op.name} {u.dtype!r} {u.arg!r}".encode()
       # The text of a size names its Variables without their bounds.
-      if u.op in _SIZED and (named := _named_in(u.arg)): own += str(sorted(v.arg for v in named)).encode()
+      if u.op in _SIZED and (named := named_in(u.arg)): own += str(sorted(v.arg for v in named)).encode()
       u._key = hashlib.blake2b(own + b"".join([s._key for s in u.src]), digest_size=16).digest()
     return self._key
 
@@ -356,7 +356,7 @@ class UOp:
   def special(name: str, size: int) -> UOp:
     """A hardware index."""
     if (end := getattr(size, "node", None)) is None: return UOp(Ops.SPECIAL, dtypes.index, (), SpecialArg(name, size))
-    return UOp(Ops.SPECIAL, dtypes.index, (end,), SpecialArg(name, int(end.vmax)))
+    return UOp(Ops.SPECIAL, dtypes.index, (end,), SpecialArg(name, size.high))  # type: ignore[attr-defined]  # a Size
 
   def const_like(self, value: Scalar) -> UOp:
     """A constant of this node's dtype and shape."""
@@ -501,16 +501,16 @@ class UOp:
 _SIZED = GroupOp.MOVEMENT | {Ops.VIEW, Ops.BUFFER}
 
 
-def _named_in(arg: Any) -> frozenset[UOp]:
+def named_in(arg: Any) -> frozenset[UOp]:
   """The DEFINE_VARs of the sizes in an argument."""
   if type(arg) is int or type(arg) is str or arg is None: return frozenset()
   if isinstance(arg, tuple):
     found: frozenset[UOp] = frozenset()
     for a in arg:
-      if type(a) is not int: found |= _named_in(a)
+      if type(a) is not int: found |= named_in(a)
     return found
   if (node := getattr(arg, "node", None)) is not None: return cast("UOp", node).variables
-  if hasattr(arg, "views"): return _named_in(tuple((v.shape, v.strides, v.offset, v.mask) for v in arg.views))
+  if hasattr(arg, "views"): return named_in(tuple((v.shape, v.strides, v.offset, v.mask) for v in arg.views))
   return frozenset()
 
 

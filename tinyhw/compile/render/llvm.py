@@ -77,6 +77,7 @@ class Loop:
   range: UOp
   header: str
   before: str                       # the block that enters the loop
+  after: str                        # the block behind it
   counter_line: int
   phis: list[tuple[UOp, str, str, int]] = field(default_factory=list)   # accumulator, name, value on entry, line
 
@@ -170,6 +171,9 @@ class Writer:
     self.accumulators: dict[UOp, str] = {}        # the present value of each
     self.count = 0
     self.carried = carried_accumulators(self.uops)
+    self.assigned: dict[UOp, list[UOp]] = {}      # the ASSIGNs of each accumulator
+    for u in self.uops:
+      if u.op is Ops.ASSIGN: self.assigned.setdefault(u.src[0], []).append(u)
 
   def module(self) -> str:
     """The whole text."""
@@ -248,9 +252,12 @@ class Writer:
     else: raise Unsupported("uop", op.name, arch=self.target.target, where=f"kernel {self.name}")
 
   def open_loop(self, u: UOp) -> None:
-    """A loop that runs at least once. Phis get their last operands when it closes."""
-    loop = Loop(u, self.label("loop"), self.block, 0)
-    self.line(f"br label %{loop.header}")
+    """A loop, which is gone around where its end may be 0. Phis get their last operands when it closes."""
+    loop = Loop(u, self.label("loop"), self.block, self.label("after"), 0)
+    if u.src[0].vmin >= 1: self.line(f"br label %{loop.header}")
+    else:
+      runs = self.new(f"icmp sgt {self.typed(u.src[0])}, 0")
+      self.line(f"br i1 {runs}, label %{loop.header}, label %{loop.after}")
     self.begin(loop.header)
     self.names[u] = self.phi_line()
     loop.counter_line = len(self.lines) - 1
@@ -270,13 +277,19 @@ class Writer:
     counter = self.names[loop.range]
     following = self.new(f"add nuw nsw i32 {counter}, 1")
     again = self.new(f"icmp slt i32 {following}, {self.value(loop.range.src[0])}")
-    after, latch = self.label("after"), self.block
-    self.line(f"br i1 {again}, label %{loop.header}, label %{after}")
+    latch = self.block
+    self.line(f"br i1 {again}, label %{loop.header}, label %{loop.after}")
     self.lines[loop.counter_line] = f"  {counter} = phi i32 [ 0, %{loop.before} ], [ {following}, %{latch} ]"
     for accumulator, name, entry, line in loop.phis:
       self.lines[line] = (f"  {name} = phi {register_type(accumulator.dtype)} [ {entry}, %{loop.before} ], "
                           f"[ {self.accumulators[accumulator]}, %{latch} ]")
-    self.begin(after)
+    self.begin(loop.after)
+    if loop.range.src[0].vmin >= 1: return
+    for accumulator, _, entry, _ in loop.phis:
+      last = self.new(f"phi {register_type(accumulator.dtype)} [ {entry}, %{loop.before} ], "
+                      f"[ {self.accumulators[accumulator]}, %{latch} ]")
+      self.accumulators[accumulator] = last
+      self.names.update({a: last for a in self.assigned[accumulator]})
 
   def vector(self, u: UOp) -> str:
     """VECTORIZE."""

@@ -14,6 +14,7 @@ from tinyhw.nn.onnx.values import Weights
 
 NEWEST_OF: Final = {table.MICROSOFT: 1, "ai.onnx.ml": 5, "ai.onnx.preview": 1, "ai.onnx.preview.training": 1,
                     "ai.onnx.training": 1}
+LARGEST: Final = 1_000_000  # nodes of a model
 
 
 @dataclass(frozen=True)
@@ -105,7 +106,13 @@ class Builder:
     if len(self.functions) != len(model.functions): raise DecodeError("two functions have one name", where=origin.name)
     self.made: dict[tuple[str, str, str], Function] = {}
     self.opsets = self._opsets(model.opset_import, origin.name)
-    self.graph = self.build(model.graph, self.opsets, frozenset())
+    self._making: list[tuple[str, str, str]] = []  # functions
+    try: self.graph = self.build(model.graph, self.opsets, frozenset())
+    except RecursionError:
+      raise Unsupported("ONNX feature", "functions or graphs nested as deep as here", where=origin.name) from None
+    if (count := size(self.graph)) > LARGEST:
+      raise Unsupported("ONNX feature", f"functions that expand to {count:,} nodes", where=origin.name,
+                        hint=f"{LARGEST:,} are the most")
 
   def _opsets(self, imports: Iterable[Any], where: str) -> dict[str, int]:
     found: dict[str, int] = {}
@@ -130,6 +137,8 @@ class Builder:
       constants[w.name] = weights(w, self.origin, where)
     inputs, outputs = tuple(map(info, proto.input)), tuple(map(info, proto.output))
     names = [i.name for i in inputs]
+    for text in (*names, *(o.name for o in outputs), *constants):
+      if not isinstance(text, str): raise DecodeError(f"{text!r} is no text", where=where)
     if len(set(names)) != len(names) or "" in names: raise InvalidArgument("two inputs have one name", where=where)
     return self.ordered(proto.name, inputs, outputs, constants, proto.node, opsets, around)
 
@@ -164,6 +173,8 @@ class Builder:
   def node(self, proto: Any, at: int, opsets: dict[str, int], names: frozenset[str]) -> Node:
     """A node whose operator is looked up and whose attributes are checked."""
     label = _label(proto, at)
+    for text in (proto.op_type, proto.domain, proto.name, *proto.input, *proto.output):
+      if not isinstance(text, str): raise DecodeError(f"{text!r} is no text", where=label)
     domain = STANDARD if proto.domain == "ai.onnx" else proto.domain
     attributes: dict[str, Any] = {}
     kinds: dict[str, str] = {}
@@ -205,7 +216,7 @@ class Builder:
     if (standard := _standard(domain, proto.op_type, opsets)) is not None: return standard, standard.version
     raise Unsupported("ONNX operator", whole, where=label)
 
-  def function(self, key: tuple[str, str, str], label: str, above: tuple[tuple[str, str, str], ...] = ()) -> Function:
+  def function(self, key: tuple[str, str, str], label: str) -> Function:
     """A function of the model, made once. It may not call itself."""
     if key in self.made: return self.made[key]
     if key in self._making: raise InvalidArgument(f"function {key[1]!r} calls itself", where=label)
@@ -221,11 +232,15 @@ class Builder:
     finally: self._making.pop()
     return self.made[key]
 
-  @property
-  def _making(self) -> list[tuple[str, str, str]]:
-    """The functions that are being made."""
-    if not hasattr(self, "_now"): self._now: list[tuple[str, str, str]] = []
-    return self._now
+
+def size(graph: Graph, known: dict[int, int] | None = None) -> int:
+  """How many nodes a graph has once its functions are expanded; subgraphs count once."""
+  known = {} if known is None else known
+  if id(graph) not in known:
+    bodies = [n.does.body for n in graph.nodes if isinstance(n.does, Function)]
+    inner = [g for n in graph.nodes for g in n.graphs()]
+    known[id(graph)] = len(graph.nodes) + sum(size(g, known) for g in (*bodies, *inner))
+  return known[id(graph)]
 
 
 def _label(proto: Any, at: int) -> str:

@@ -7,6 +7,7 @@ from typing import Any, Final
 import numpy as np
 
 from tinyhw.core.errors import Error, InvalidArgument, Unsupported
+from tinyhw.core.locks import lock
 from tinyhw.nn.onnx import shapes
 from tinyhw.nn.onnx.graph import Builder, Function, Graph, Node, Standard, expanded
 from tinyhw.nn.onnx.table import Operator
@@ -18,6 +19,9 @@ MOVES: Final = frozenset((
   "Cast", "CastLike", "Concat", "Constant", "DequantizeLinear", "Expand", "Flatten", "Gather", "Identity", "If", "Loop",
   "QuantizeLinear", "Reshape", "Scan", "Shape", "Size", "Slice", "Split", "Squeeze", "Tile",
   "Transpose", "Unsqueeze", "Where"))
+
+
+BODIES: Final = 4096  # of operators that are defined by others, for each node and types of its inputs
 
 
 class Frame:
@@ -91,6 +95,7 @@ class Runner:
     self.builder, self.device = builder, device
     self._constants: dict[int, tuple[Weights, Tensor]] = {}
     self._bodies: dict[Any, Function] = {}
+    self._lock = lock()  # of the bodies and the builder; nothing else is locked while it is held
 
   def constant(self, weights: Weights, known: Tensor | None = None) -> Value:
     """A constant of the file; a large one is on the device once."""
@@ -178,8 +183,11 @@ class Runner:
       if value is None or isinstance(value, list): types.append(None)
       else: types.append((code_of(value, frame.element(n)), shape_of(value)))
     key = (id(node), tuple(types))
-    if key not in self._bodies: self._bodies[key] = expanded(node, standard, types, self.builder)
-    return self._bodies[key]
+    with self._lock:
+      if key not in self._bodies:
+        if len(self._bodies) >= BODIES: self._bodies.clear()
+        self._bodies[key] = expanded(node, standard, types, self.builder)
+      return self._bodies[key]
 
 
 _CODES = {e.holder: e.code for e in ELEMENTS.values() if not e.narrow and e.holder}
