@@ -52,6 +52,33 @@ def test_a_room_imports_only_rooms_below(room: str) -> None:
   assert not wrong, "\n".join(wrong)
 
 
+def _circles(edges: dict[str, set[str]]) -> list[list[str]]:
+  """Circles of imports: for each module one that leads back to it, if there is any."""
+  found = []
+  for start in edges:
+    came: dict[str, str] = {}
+    stack = [start]
+    while stack and start not in came:
+      at = stack.pop()
+      for to in edges.get(at, set()) - came.keys():
+        came[to] = at
+        stack.append(to)
+    if start in came:
+      way = [start]
+      while (before := came[way[-1]]) != start: way.append(before)
+      found.append(way[::-1])
+  return found
+
+
+@pytest.mark.parametrize("folder", ["tinyhw/engine", "tinyhw/drive", "tinyhw/compile", "tinyhw/ir", "tinyhw/core"])
+def test_no_module_of_a_room_is_imported_in_a_circle(folder: str) -> None:
+  """Also inside functions and for types; `device` and `variable` count to the engine."""
+  files = [f for f in (ROOT / folder).rglob("*.py") if f.name != "__init__.py"]
+  if folder.endswith("engine"): files += [ROOT / "tinyhw/device.py", ROOT / "tinyhw/variable.py"]
+  names = {".".join(f.relative_to(ROOT).with_suffix("").parts): f for f in files}
+  assert not _circles({n: {m for _, m in imports(f) if m in names and m != n} for n, f in names.items()})
+
+
 def test_core_needs_only_the_standard_library_and_numpy() -> None:
   for path in (ROOT / "tinyhw/core").glob("*.py"):
     for line, module in imports(path):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from tinyhw.arguments import Array, Buffer, bind, fetch
 from tinyhw.core.errors import Unsupported
-from tinyhw.device import Device, emulated, mock_cards, mock_options, triton_target
+from tinyhw.device import Device, emulated, mock_cards
 from tinyhw.drive.amd.program import user_sgprs
 from tinyhw.drive.nv.bare import PtxProgram
 from tinyhw.emulator.amdgcn import dispatch
@@ -26,7 +26,9 @@ from tinyhw.emulator.engines import OBSERVED
 from tinyhw.emulator.observe import Observer
 from tinyhw.isa.amdgcn import table
 from tinyhw.launcher import Binary, Counts, contents, dims, plain_faults, told_outside, warn
+from tinyhw.mocked import mock_options
 from tinyhw.parameters import declared
+from tinyhw.triton.target import triton_target
 from tinyhw.wire.lines import sources
 
 if TYPE_CHECKING:

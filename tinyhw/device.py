@@ -1,6 +1,6 @@
 """Composition root: from a device's name to its renderer (what compiles for it) and its runtime (what runs it).
 
-The only place that reads `DEV`, `MOCKGPU`, `MOCKGPU_*`, `EMU`, `EMU_CHECK` and `TINYHW_TRITON`, and the only one that
+The only place that reads `DEV` and `MOCKGPU` (`mocked` has the options beside it), and the only one that
 knows that a mock exists: drivers are handed a `Port`, the real one or the mock's, and cannot tell which. Devices open
 on first use and stay open until the process ends.
 """
@@ -11,28 +11,25 @@ import functools
 import importlib
 import os
 import sys
-import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from tinyhw.core.environment import variable
 from tinyhw.core.errors import DeviceError, InvalidArgument, Unsupported
 from tinyhw.core.locks import REGISTRY, lock, shared_lock
-from tinyhw.core.patience import HELD, Agreed, Terms
+from tinyhw.core.patience import Agreed
+from tinyhw.mocked import emulated_card, mock_options
+from tinyhw.observed import Observed
 
 if TYPE_CHECKING:
   from tinyhw.arch import Arch
   from tinyhw.core.port import Port
-  from tinyhw.core.source import Spot
   from tinyhw.drive.amd.bare import BareRuntime
   from tinyhw.drive.base import Allocation, Runtime
-  from tinyhw.emulator.check import Checker, Report
-  from tinyhw.emulator.observe import Observer
-  from tinyhw.engine.run import Kernel
   from tinyhw.ir.uop import UOp
 
 KINDS: dict[str, str] = {
@@ -71,7 +68,7 @@ class OpenDevice:
     self.closed = ""  # what happened to it: "closed", "reset"
     self.held: dict[Allocation, str] = {}  # what somebody holds, with the user's line where that is asked for
     self.devices: Devices | None = None  # the registry that opened it
-    self.kernels: dict[UOp, Kernel] = {}  # what was compiled and loaded on it; the engine fills it
+    self.kernels: dict[UOp, Any] = {}  # what was compiled and loaded on it; the engine fills it
     self._timeline = getattr(self.runtime, "timeline", None)
 
   @functools.cached_property
@@ -150,21 +147,19 @@ class OpenDevice:
     self.runtime.close()
 
 
-class Devices:
+class Devices(Observed):
   """`Device["AMD:1"]` opens a device; `Device.DEFAULT` is the one that `DEV` names (LLVM when it is not set).
 
   Threads may share it: `lock` is held while devices open, close or are reset; to look one up takes no lock.
   """
 
   def __init__(self) -> None:
+    super().__init__()
     self._open: dict[str, OpenDevice] = {}
     self.lock = shared_lock(REGISTRY)
-    self.agreed: Agreed = {}  # what threads want of their dispatches on emulated devices
     self._default: str | None = None
     self._port: Port | None = None
     self._machine: Any = None
-    self.check = ""  # checks asked for by a program, in the words of EMU_CHECK, which they replace
-    self._checker: Checker | None = None
     self.notes_places: Callable[[], str] | None = None  # says which line of the user's allocates
 
   @property
@@ -262,6 +257,12 @@ class Devices:
     self._machine.reset_gpu(gpu_id)
     kfd.forget(gpu_id)
 
+  def runtimes(self) -> list[Runtime]: return [device.runtime for device in self.opened]
+  def runtime(self, name: str) -> Runtime: return self[name].runtime
+
+  def ready(self) -> None:
+    if mock_cards() is not None: self.amd_port()
+
   def synchronize(self) -> None:
     """Wait for every device in use."""
     for device in self.opened: device.synchronize()
@@ -314,83 +315,6 @@ class Devices:
         if machine is not None and machine is not self._machine: machine.close()
         self._open.update(resting)
 
-  def findings(self) -> Report:
-    """What the checks (EMU_CHECK, or `check`) have found on emulated devices since these were opened."""
-    from tinyhw.emulator.check import Report
-    return Report() if self._checker is None else self._checker.report
-
-  def checker(self) -> Checker | None:
-    """The observer that checks emulated dispatches, or None where nobody asked for it; one until `close`."""
-    text = self.check or os.environ.get("EMU_CHECK", "")
-    if self._checker is None and text not in ("", "0"):
-      from tinyhw.emulator.check import checker
-      self._checker = checker(text)
-      if self._checker is not None: self._checker.spot, self._checker.used = self.spot, self.used
-    return self._checker
-
-  def spot(self, pc: int) -> Spot | None:
-    """The source line of an instruction of the code that is loaded on the devices in use, where it is known."""
-    for device in self.opened:
-      for address, code in getattr(device.runtime, "loaded", list)():
-        if not address <= pc < address + len(code.image): continue
-        found: Spot | None = code.source.spot(pc - address)
-        return found
-    return None
-
-  def used(self) -> dict[int, tuple[int, str]]:
-    """(bytes, name) of what was allocated on the devices in use, by address; the name "" of what has none."""
-    found: dict[int, tuple[int, str]] = {}
-    for device in self.opened: found |= getattr(device.runtime, "used", {})
-    return found
-
-  @contextmanager
-  def agreeing(self) -> Iterator[Terms]:
-    """What this thread wants of its dispatches on emulated devices inside the block, to be filled in."""
-    me = threading.get_ident()
-    if (terms := self.agreed.get(me)) is not None:
-      yield terms
-      return
-    terms = self.agreed[me] = Terms()
-    try: yield terms
-    finally: del self.agreed[me]
-
-  @contextmanager
-  def observing(self, observer: Observer) -> Iterator[None]:
-    """Show an observer all that this thread runs on emulated devices inside the block; they use the reference
-    interpreter for it.
-
-    Checks that were asked for rest meanwhile: an emulated dispatch has one observer.
-    """
-    if mock_cards() is not None: self.amd_port()
-    self.synchronize()
-    with self.agreeing() as terms:
-      before, terms.observer = terms.observer, observer
-      try:
-        yield
-        self.synchronize()
-      finally: terms.observer = before
-
-  @contextmanager
-  def limited(self, name: str, seconds: float | None) -> Iterator[Terms]:
-    """Inside the block, what this thread runs on a device may take these seconds of the host's time.
-
-    Emulated devices take off what takes longer, and say so in the terms; waits for others end in WaitTimeout.
-    """
-    runtime: Any = self[name].runtime
-    # A signal takes the launch off a mock GPU, which a card cannot do: there it ends the wait at once.
-    held = HELD if self._machine is not None and name.startswith("AMD") else nullcontext()
-    with self.agreeing() as terms, held:
-      terms.outside, terms.interrupted = {}, None
-      if seconds is None:
-        yield terms
-        return
-      before, terms.seconds = terms.seconds, seconds
-      try:
-        if not hasattr(runtime, "limited"): yield terms
-        else:
-          with runtime.limited(seconds): yield terms
-      finally: terms.seconds = before
-
   def report(self) -> list[str]:
     """What the mock machine accepted without modelling it, found doubtful, or stopped at; one line each.
 
@@ -412,7 +336,7 @@ class Devices:
         self._port = importlib.import_module("tinyhw.drive.linux").LinuxPort()
       else:
         machine = importlib.import_module("tinyhw.mock.machine").Machine
-        try: self._machine = machine(cards, agreed=self.agreed, **mock_options())
+        try: self._machine = machine(cards, agreed=self.agreed, **mock_options(self.checker()))
         except (OSError, MemoryError) as e:
           raise DeviceError(f"this process cannot have the mock machine's memory: {getattr(e, 'strerror', None) or e}",
                             where="AMD", hint="it takes addresses (ulimit -v) for all memory of its cards and of the "
@@ -429,61 +353,11 @@ def debug_level() -> int:
   return int(text) if text.isdecimal() else 0
 
 
-def mock_options() -> dict[str, Any]:
-  """What `MOCKGPU_WATCHDOG` (instructions of one wave) and `MOCKGPU_SEED` (turns of the queues) ask of the mock.
-
-  `MOCKGPU_MEMORY` is `strong` or `weak`, which runs on the reference interpreter.
-  `EMU` chooses its emulator's engine: `ref`, `jit`, `both` or `auto`; `EMU_CHECK` has dispatches checked.
-  """
-  options: dict[str, Any] = {}
-  for option in ("watchdog", "seed"):
-    text = os.environ.get(f"MOCKGPU_{option.upper()}")
-    if not text: continue
-    if not text.isdecimal(): raise InvalidArgument(f"{text!r} is no count", where=f"MOCKGPU_{option.upper()}")
-    options[option] = int(text)
-  if engine := os.environ.get("EMU"):
-    from tinyhw.emulator.engines import ENGINES
-    if engine not in ENGINES:
-      raise InvalidArgument(f"no engine is called {engine!r}", where="EMU", hint=f"there are {', '.join(ENGINES)}")
-    options["engine"] = engine
-  if memory := os.environ.get("MOCKGPU_MEMORY"):
-    if memory not in ("strong", "weak"):
-      raise InvalidArgument(f"no memory is called {memory!r}", where="MOCKGPU_MEMORY", hint="there are strong, weak")
-    if memory == "weak" and options.get("engine", "auto") not in ("auto", "ref"):
-      raise InvalidArgument(f"weak memory runs on the reference interpreter, not on EMU={options['engine']}",
-                            where="MOCKGPU_MEMORY", hint="unset EMU, or set EMU=ref")
-    options["memory"] = memory
-  threads = os.environ.get("TINYHW_THREADS", "1")
-  if not threads.isdecimal() or not int(threads):
-    raise InvalidArgument(f"{threads!r} is no number of threads", where="TINYHW_THREADS")
-  if (checker := Device.checker()) is not None: options["observer"] = checker
-  return options
-
-
 def mock_cards() -> tuple[str, ...] | None:
   """The cards of the mock machine that `MOCKGPU` asks for ("1" is one gfx1100), or None without a mock."""
   wanted = os.environ.get("MOCKGPU", "")
   if wanted in ("", "0"): return None
   return ("gfx1100",) if wanted == "1" else tuple(card.strip() for card in wanted.split(","))
-
-
-def triton_target() -> tuple[str, str] | None:
-  """(device, GPU) that `TINYHW_TRITON` wants Triton's kernels to run on, or None where nobody asks for it.
-
-  `TINYHW_TRITON` is a GPU, a device ("AMD", "AMD:1"), or "1"; "0" is none. Unset, or "1", it is the mock machine's
-  first card. A card of the mock machine runs on that, with driver and queues, any other GPU on the emulator alone.
-  """
-  wanted, cards = os.environ.get("TINYHW_TRITON", ""), mock_cards() or ()
-  if wanted == "0" or not (wanted or cards): return None
-  if wanted in ("", "1"): wanted = cards[0] if cards else "gfx1100"
-  from tinyhw.arch import ARCHES, decoded
-  kind = wanted.partition(":")[0].upper()
-  if kind in KINDS:
-    if kind != "AMD": raise Unsupported("Triton on device", wanted, hint="TINYHW_TRITON takes AMD or a GPU's name")
-    return Device.canonicalize(wanted), ""
-  found = decoded(wanted).name
-  if found in cards and found in ARCHES: return Device.canonicalize(f"AMD:{cards.index(found)}"), found
-  return "EMU", found
 
 
 def _open_llvm(devices: Devices, name: str, index: int) -> OpenDevice:
@@ -558,6 +432,11 @@ def _open_emu(devices: Devices, name: str, index: int) -> OpenDevice:
   return OpenDevice(name, emulated(name, index, devices.agreed), renderer)
 
 
+def stand_in(index: int = 0) -> Arch | None:
+  """The card of that index that MOCKGPU names, where the mock has none of them and the emulator runs them all."""
+  return emulated_card(index, mock_cards() or ())
+
+
 def emulated(name: str = "EMU", index: int = 0, agreed: Agreed | None = None) -> BareRuntime:
   """A runtime of its own that runs code objects of any generation on the emulator, without driver and mock.
 
@@ -566,22 +445,12 @@ def emulated(name: str = "EMU", index: int = 0, agreed: Agreed | None = None) ->
   from tinyhw.drive.amd.bare import BareRuntime
   from tinyhw.emulator.amdgcn import Dispatch
   from tinyhw.emulator.engines import dispatch
-  options = mock_options()
+  options = mock_options(Device.checker())
   for option in ("seed", "memory"): options.pop(option, None)  # there are no queues to take turns, and no caches
   def ptx() -> Any:
     from tinyhw.ptx import emulator
     return emulator(options)
   return BareRuntime(Dispatch, functools.partial(dispatch, **options), name, stand_in(index), agreed, ptx)
-
-
-def stand_in(index: int = 0) -> Arch | None:
-  """The card of that index that MOCKGPU names, where the mock has none of them and the emulator runs them all."""
-  from tinyhw.arch import DECODED
-  from tinyhw.mock.amd.card import CARDS
-  cards = mock_cards() or ()
-  if not cards or any(c in CARDS or c not in DECODED for c in cards): return None
-  if index >= len(cards): raise DeviceError(f"no GPU {index}: MOCKGPU names {', '.join(cards)}", where=f"EMU:{index}")
-  return DECODED[cards[index]]
 
 
 STORAGE = frozenset({"DISK", "NPY"})

@@ -6,42 +6,14 @@ Variable computes with its own value, others with the one bound last.
 """
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.engine import watch
+from tinyhw.engine.binding import bound_value, known_value, set_value, with_present_value
 from tinyhw.ir.dtype import dtypes
-from tinyhw.ir.size import Size, readers, rewritten, scalar, with_value
+from tinyhw.ir.size import Size, readers, rewritten, scalar
 from tinyhw.ir.uop import UOp, VariableArg
-
-
-class _Bindings(threading.local):
-  """What a thread has bound."""
-
-  def __init__(self) -> None: self.values: dict[VariableArg, int] = {}
-
-
-_mine = _Bindings()
-_last: dict[VariableArg, int] = {}  # what any thread has bound last
-
-
-def known_value(arg: VariableArg) -> int | None:
-  """The value of a variable now, if it has one."""
-  mine = _mine.values.get(arg)
-  return _last.get(arg) if mine is None else mine
-
-
-def bound_value(arg: VariableArg) -> int:
-  """The value of a variable now."""
-  if (value := known_value(arg)) is None:
-    raise InvalidArgument(f"Variable {arg.name} has no value", hint="give it one with bind()")
-  return value
-
-
-def with_present_value(variable: UOp) -> UOp:
-  """The DEFINE_VAR with the value of its Variable now."""
-  return with_value(variable, bound_value(variable.arg))
 
 
 def _is_read(what: str) -> None:
@@ -101,15 +73,14 @@ class Variable(Formula):
     self._changes("bound")
     if not arg.min <= value <= arg.max:
       raise InvalidArgument(f"{value} is outside of {arg.min}..{arg.max}", where=f"Variable {arg.name}")
-    _mine.values[arg] = _last[arg] = int(value)
+    set_value(arg, int(value))
     return self
 
   def unbind(self) -> tuple[Variable, int]:
     """Take its value from it. Returns this, and the value that it had. Graphs keep theirs."""
     self._changes("unbound")
     value = bound_value(self.node.arg)
-    _mine.values.pop(self.node.arg, None)
-    _last.pop(self.node.arg, None)
+    set_value(self.node.arg, None)
     return self, value
 
   def _changes(self, what: str) -> None:

@@ -152,8 +152,8 @@ def _alu(code: Code, line: Line, form: Form, meaning: Meaning) -> Step:
   i = line.instruction
   types, results = form.sources, form.results
   need(line, len(types) + len(results))
-  write = operands.writer(code, line, i.operands[0], results[0])
-  reads = [operands.reader(code, line, o, t if t not in {"q"} else "pred") for o, t in zip(i.operands[1:], types)]
+  write = operands.writer(code, line, i.operands[0], "pred" if results[0] == "p" else results[0])
+  reads = [operands.reader(code, line, o, "pred" if t == "q" else t) for o, t in zip(i.operands[1:], types)]
   if meaning.carries: return _carrying(line, meaning, write, reads)
   run = computed(form, meaning)
   if form.type in PACKED: run = halves(form, run)

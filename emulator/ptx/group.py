@@ -15,6 +15,7 @@ from tinyhw.emulator.simt import Barrier, Cohort, End, Group, Next, Wait, Yield
 
 Value = Any
 LANES = 32
+LONG_LAP = 4096  # how many instructions a group may execute in a lap in which it parts, or waits
 JUMPS = 256  # how often a group may jump back while other threads of its cohort wait further on
 
 
@@ -75,7 +76,7 @@ def blended(x: Value, y: Value, a: Value, b: Value, size: int, lanes: Value) -> 
 class Warps(Group):
   """See the module. `live` says which registers still count where the group is, `base` where its function's variables
   are on the stack of each thread, `frames` the functions that have called it, `top` the end of its stack."""
-  __slots__ = ("base", "carry", "frames", "top")
+  __slots__ = ("base", "carry", "frames", "since", "top")
 
   cohort: Blocks
 
@@ -85,6 +86,7 @@ class Warps(Group):
     self.base, self.frames = 0, tuple[Frame, ...]()
     self.top: Value = None  # end of the frame where alloca has moved it, u64
     self.carry: Value = np.False_  # CC.CF of add.cc
+    self.since = 0  # `count` when its lap began
 
   @property
   def lanes(self) -> Value:
@@ -96,7 +98,7 @@ class Warps(Group):
     other = Warps.__new__(Warps)
     everyone = index is None or len(index) == self.size
     n, size, program = self.size if everyone else len(index), self.size, self.cohort.program
-    for name in ("cohort", "space", "mode", "count", "lap", "base", "s", "scc", "scratch"):
+    for name in ("cohort", "space", "mode", "count", "lap", "base", "s", "scc", "scratch", "since"):
       setattr(other, name, getattr(self, name))
     other.size, other.pc, other.bools, other.pairs = n, pc, {}, {}
 
@@ -157,6 +159,7 @@ class Warps(Group):
       workgroups[a], workgroups[b] = self.workgroups, other.workgroups
       self.waves, self.workgroups, self.size = waves, workgroups, n
     self.count, self.lap = max(self.count, other.count), max(self.lap, other.lap)
+    self.since = max(self.since, other.since)
 
 
 class _Ahead(set[int]):
@@ -206,6 +209,7 @@ class Blocks(Cohort):
 
   def leave(self, group: Group, after: Next | Diverge | Meet | Arrive) -> None:
     assert isinstance(group, Warps)
+    if group.count - group.since > LONG_LAP: group.lap, group.since = self.lap + 1, group.count
     if isinstance(after, Diverge): self._diverge(group, after)
     elif isinstance(after, Meet): self._wait(group, after)
     elif isinstance(after, Arrive): self._arrive(group, after)
@@ -216,14 +220,12 @@ class Blocks(Cohort):
 
   def _diverge(self, group: Warps, after: Diverge) -> None:
     if group.count > self.watchdog: self.expired(group)
-    start = group.pc
     for pc, lanes in after.ways:
       lanes = np.broadcast_to(lanes, (group.size, LANES)) & group.lanes
       some = lanes.any(axis=1)
       if not some.any(): continue
       index = None if some.all() else np.flatnonzero(some)
       part = group.part(index, lanes if index is None else lanes[index], pc)
-      if pc <= start: part.lap = self.lap + 1 if group.lap < self.lap else group.lap
       self._meet(part)
 
   def _end(self, group: Warps) -> None:
@@ -278,7 +280,7 @@ class Blocks(Cohort):
       here = np.bincount(group.workgroups, count, len(self.threads))
       if not self.barriers and (here[group.workgroups] == self.threads[group.workgroups]).all():  # all are here
         if self.observer is not None: self.observer.released(self, np.unique(group.workgroups))
-        group.lap = max(group.lap, self.lap)
+        group.lap = self.lap + 1  # who waits in a loop with a barrier lets the others run
         self._meet(group)
         return
     votes = None if after.votes is None else np.broadcast_to(after.votes, (group.size, LANES)) & lanes
@@ -325,7 +327,7 @@ class Blocks(Cohort):
       if after.finish is not None:
         rows = [done[int(w), int(n)] for w, n in zip(group.workgroups, number)]
         after.finish(group, np.array([[r[2]] for r in rows], np.uint32), np.array([[r[3]] for r in rows]))
-      group.lap = max(group.lap, self.lap)
+      group.lap = self.lap + 1
       self._meet(group)
 
   def blocked(self) -> bool: return bool(self.waiting)

@@ -101,6 +101,7 @@ def _mentioned(i: Instruction) -> set[str]:
 
 def link(module: Module) -> Linked:
   """Lay a module out. Raises DecodeError for what contradicts itself, Unsupported for textures."""
+  if module.address_size != 64: raise Unsupported("PTX with", f".address_size {module.address_size}")
   linked = Linked(module)
   for item in module.items:
     if isinstance(item, Variable): _place(linked, item)

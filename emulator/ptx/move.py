@@ -233,6 +233,7 @@ def atom(code: Code, line: Line, form: Form) -> Step:
   space = memory.space_of(form.modifiers)
   read = address(code, line, rest.pop(0), space)
   if t == "b128": raise Unsupported("PTX instruction", i.name, where=where(line))
+  if form.modifiers & {"v2", "v4", "v8"}: return _vector(code, line, form, read, destination, rest[0])
   values = [operands.reader(code, line, o, t) for o in rest]
   size, raw = SIZES[t], _RAW[SIZES[t]]
   write = operands.writer(code, line, destination, t) if destination is not None else None
@@ -248,6 +249,27 @@ def atom(code: Code, line: Line, form: Form) -> Step:
     compare = values[0](group).view(raw) if cas else None
     old = memory.atomic(group, space, at, size, operation, data, compare, write is not None and not sink)
     if write is not None and old is not None: write(group, old.view(result))
+  return guarded(line, run)
+
+
+def _vector(code: Code, line: Line, form: Form, read: Any, destination: Operand | None, source: Operand) -> Step:
+  """An atomic on each element of a vector."""
+  t = form.type
+  size = SIZES[t]
+  if form.modifiers & {"min", "max"} or t in {"f16", "bf16"}: raise unknown(line)
+  operation = _operation(form)
+  reads = [operands.reader(code, line, o, t) for o in operands.elements(line, source)]
+  targets = operands.elements(line, destination) if destination is not None else ()
+  writes = [operands.writer(code, line, o, t) for o in targets]
+  space, dtype = memory.space_of(form.modifiers), operands.dtype_of(t)
+
+  def run(group: Warps) -> None:
+    at = read(group)
+    memory.check_alignment(group, np.asarray(at), size * len(reads), "atomic")
+    for k, value in enumerate(reads):
+      old = memory.atomic(group, space, at + at.dtype.type(k * size), size, operation, value(group).view(_RAW[size]),
+                          None, bool(writes))
+      if writes and old is not None: writes[k](group, old.view(dtype))
   return guarded(line, run)
 
 
@@ -276,7 +298,6 @@ def cvta(code: Code, line: Line, form: Form) -> Step:
   need(line, 2)
   space = memory.space_of(form.modifiers)
   base = np.uint64(_WINDOW.get(space, 0))
-  if t == "u32": raise Unsupported("PTX instruction", i.name, where=where(line), hint="addresses have 64 bits here")
   read, write = operands.reader(code, line, i.operands[1], t), operands.writer(code, line, i.operands[0], t)
   if "to" in form.modifiers: return lambda group: write(group, read(group) - base)
   return lambda group: write(group, read(group) + base)

@@ -10,8 +10,7 @@ import time
 import numpy as np
 
 from tinyhw import Tensor
-from tinyhw.engine.planned import Item, outline, planned
-from tinyhw.engine.realize import home
+from tinyhw.compile import Schedule, schedule
 from tinyhw.engine.run import kernel_for
 
 WIDTH, HEADS, LENGTH, BATCH = 64, 4, 16, 2
@@ -55,9 +54,7 @@ def graph(layers: int, device: str) -> list[Tensor]:
   return [loss, *(p.grad for layer in made for p in layer.parameters if p.grad is not None)]
 
 
-def plan(tensors: list[Tensor]) -> list[Item]:
-  """The kernels that the tensors need, as the engine would run them."""
-  return planned(outline([t.uop for t in tensors], home)).items
+def plan(tensors: list[Tensor]) -> Schedule: return schedule([t.uop for t in tensors])
 
 
 def main(layers: int, device: str = "LLVM") -> None:

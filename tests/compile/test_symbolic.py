@@ -101,3 +101,14 @@ def test_the_key_knows_the_bounds() -> None:
     keys.add(item.ast.key)
     assert from_node(m.node) == m
   assert len(keys) == 2
+
+
+def test_long_reductions_are_shared() -> None:
+  m = Size(UOp.variable("long", 0, 1000))
+  [item] = schedule([memory(m, 3).reduce(Ops.ADD, (0,)).contiguous()]).items
+  program = compile_kernel(item.ast, LOCAL)
+  assert any(o.kind is OptKind.GROUP for o in program.opts)
+  for size in (0, 1, 63, 64, 65, 1000):
+    given = np.random.default_rng(size).integers(-9, 9, (size, 3)).astype(np.float32)
+    found = run(program, item.buffers, {item.buffers[1]: given}, {v: size for v in program.variables})
+    np.testing.assert_array_equal(found, given.sum(0))

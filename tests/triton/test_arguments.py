@@ -11,10 +11,11 @@ import pytest
 
 from tests.corpus.corpus import entries, objects
 from tinyhw.core.errors import InvalidArgument, PageFault, Unsupported
-from tinyhw.device import emulated, triton_target
+from tinyhw.device import emulated
 from tinyhw.triton import array
 from tinyhw.triton.arguments import flattened, memory_of, packed, scalar
 from tinyhw.triton.launch import Memory, copied, launch
+from tinyhw.triton.target import triton_target
 
 
 @pytest.mark.parametrize("variables, wanted", [

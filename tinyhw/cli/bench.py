@@ -4,10 +4,7 @@ from __future__ import annotations
 import json
 import os
 import statistics
-import subprocess
-import sys
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -17,9 +14,10 @@ from typing import Any
 import click
 import numpy as np
 
+from tinyhw.cli import overheads
+from tinyhw.cli.measure import Seconds, child, process, repeat
 from tinyhw.core.errors import Error, InvalidArgument
 
-Seconds = list[float]
 SETTLING = 20  # runs until what is hot has been compiled
 
 
@@ -43,29 +41,6 @@ class Result:
   runs: dict[str, Seconds] = field(default_factory=dict)
 
   def median(self, who: str) -> float | None: return statistics.median(self.runs[who]) if who in self.runs else None
-
-
-def repeat(run: Callable[[], object], *, runs: int = 7, warm: int = 2) -> Seconds:
-  """Seconds of some runs, after some that are not counted."""
-  for _ in range(warm): run()
-  seconds = []
-  for _ in range(runs):
-    start = time.perf_counter()
-    run()
-    seconds.append(time.perf_counter() - start)
-  return seconds
-
-
-def process(code: str, *, runs: int = 5, **env: str) -> Seconds:
-  """Seconds of a whole Python process, start to exit."""
-  return repeat(lambda: child(code, **env), runs=runs, warm=1)
-
-
-def child(code: str, **env: str) -> str:
-  """Standard output of Python code in a fresh process."""
-  done = subprocess.run([sys.executable, "-c", code], env=os.environ | env, capture_output=True, text=True, timeout=900)
-  if done.returncode: raise Error(f"a measured process failed: {(done.stderr.strip().splitlines() or ['?'])[-1]}")
-  return done.stdout
 
 
 @contextmanager
@@ -147,10 +122,10 @@ def a_million(device: str, adds: bool) -> Seconds:
   return repeat(run)
 
 
-def settle(run: Callable[[], object]) -> None:
+def settle(run: Callable[[], object], runs: int = SETTLING) -> None:
   """Run until what is hot has been compiled."""
   from tinyhw.emulator.jit.forms import BACKGROUND
-  for _ in range(SETTLING):
+  for _ in range(runs):
     run()
     BACKGROUND.wait()
 
@@ -213,6 +188,7 @@ def raw_launch() -> Seconds:
   def run() -> None:
     program(buffers, step.values, spec.grid, spec.block)
     runtime.synchronize()
+  settle(run, 500)
   seconds = repeat(run, runs=500, warm=100)
   if tensor.tolist() != [2, 3, 4]: raise Error("wrong sum", where="raw launch")
   return seconds
@@ -238,7 +214,15 @@ CASES = (
   Case("cached-jit", "AMD mock: the same, compiled by another process before", lambda: first_launch(True), reach=5e-3),
   Case("wmma-jit", "AMD mock: 512x512x512 f16 matmul by WMMA, compiled, with copies", wmma, lambda: numpy_matmul(512),
        reach=0.05),
-  Case("launch-amd", "AMD mock: launch of a tiny kernel, raw", raw_launch, reach=150e-6),
+  Case("launch-amd", "AMD mock: launch of a tiny kernel, raw", raw_launch, reach=30e-6),
+  Case("copy-amd", "AMD mock: 64 bytes in and out", overheads.copies, reach=10e-6),
+  Case("replay-llvm", "LLVM: a tiny kernel replayed by TinyJit", overheads.replayed, reach=5e-6),
+  Case("train-jit", "LLVM: training step of 784-128-10, replayed", lambda: overheads.training(True), reach=0.3e-3),
+  Case("train-eager", "LLVM: the same, as it is", lambda: overheads.training(False), reach=3e-3),
+  Case("first-step", "LLVM: a convnet's first training step, imports to loss", lambda: overheads.first_step(False),
+       reach=1.5),
+  Case("first-step-kept", "LLVM: the same, with kernels that another process has left",
+       lambda: overheads.first_step(True), reach=0.5),
   Case("first-amd", "AMD mock: Tensor([1,2,3])+1, whole process",
        lambda: process(FIRST.format(m="tinyhw"), DEV="AMD"),
        lambda: process("import numpy as n; assert (n.array([1, 2, 3]) + 1).tolist() == [2, 3, 4]"), reach=1.0),

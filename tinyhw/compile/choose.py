@@ -103,8 +103,8 @@ def _unroll(kernel: Kernel) -> None:
 
 def _group(kernel: Kernel) -> None:
   """Few outputs of a long reduction: work-items share it."""
-  threads, steps = kernel.product(Axis.LOOP), math.prod(kernel.left(a) for a in kernel.reductions)
-  for axis in sorted(kernel.reductions, key=lambda a: (-_contiguity(kernel, a), -kernel.left(a))):
+  threads, steps = kernel.product(Axis.LOOP), math.prod(kernel.most(a) for a in kernel.reductions)
+  for axis in sorted(kernel.reductions, key=lambda a: (-_contiguity(kernel, a), -kernel.most(a))):
     left = kernel.left(axis)
     if threads >= 1024 or steps < 128: continue
     vector = divisor(left, 4)

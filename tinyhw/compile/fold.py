@@ -29,7 +29,7 @@ def _place(match: UOp, counter: UOp) -> UOp | None:
     terms, constant = linear(inner)
     if terms != {counter: 1}: continue
     # What wraps by taking the constant away is not in the axis: both are far from the type's ends.
-    if abs(constant) + int(counter.src[0].arg) > dtypes.index.max: continue
+    if abs(constant) + int(counter.src[0].vmax) > dtypes.index.max: continue
     return wanted - constant if constant else wanted
   return None
 
@@ -62,10 +62,9 @@ def _picks(u: UOp) -> UOp | None:
   else: return None
   parts = _terms(condition)
   for counter in u.src[1:]:
-    if counter.src[0].op is not Ops.CONST: continue
     for match in parts:
       if (place := _place(match, counter)) is None: continue
-      inside = (place >= 0) & (place < int(counter.src[0].arg))
+      inside = (place >= 0) & (place < counter.src[0].cast(place.dtype))
       at = place.cast(dtypes.index)
       found = inside
       for other in parts:

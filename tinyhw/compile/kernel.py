@@ -207,14 +207,17 @@ class Kernel:
         self.unit_product.unit.results * self.unit_product.unit.size if self.unit_product is not None else 1):
       raise _refusal(opt, f"a thread would unroll more than {_MAX_UNROLLED} steps")
 
+  def meet(self, x: UOp, y: UOp) -> bool:
+    """Whether some value depends on two axes, or some reduction is over both."""
+    return any(x in near and y in near for u in self.sink.toposort()
+               for near in (u.ranges, u.src[1:] if u.op is Ops.REDUCE else ()))
+
   def _check_vector(self, opt: Opt, axis: UOp) -> None:
     """A value has the lanes of one axis at most."""
     if opt.amount > self.renderer.lanes:
       raise _refusal(opt, f"target {self.renderer.target} has {self.renderer.lanes or 'no'} lanes")
     if len(self.parts[axis]) > 1: raise _refusal(opt, "lanes are the innermost part of an axis: they come first")
-    others = {r for r, parts in self.parts.items() if any(p.kind is Axis.VECTOR for p in parts)}
-    if any(axis in near and near & others for u in self.sink.toposort()
-           for near in (u.ranges, frozenset(u.src[1:] if u.op is Ops.REDUCE else ()))):
+    if any(self.meet(axis, r) for r, parts in self.parts.items() if any(p.kind is Axis.VECTOR for p in parts)):
       raise _refusal(opt, "values have lanes along another axis already")
 
   def local_bytes(self) -> int:

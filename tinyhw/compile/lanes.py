@@ -27,10 +27,21 @@ def heuristic(kernel: Kernel) -> bool:
   """Applies what suits the kernel; False when no axis suits vectors, and nothing was done."""
   if not (best := _lane_axis(kernel)): return False
   axis, amount = best
-  if kernel.left(axis) % amount: kernel.apply(Opt(OptKind.PADTO, int(axis.arg.axis), amount))
-  if axis in kernel.reductions:
+  size, summed = kernel.left(axis), axis in kernel.reductions
+  # Without masks an output axis has the lanes that divide it, if any; a sum is made alike everywhere.
+  if size % amount and not summed and not kernel.renderer.masks:
+    amount = next((n for n in (amount // 2, amount // 4) if n >= 4 and size % n == 0), 0)
+  if amount and size % amount: kernel.apply(Opt(OptKind.PADTO, int(axis.arg.axis), amount))
+  if summed:
     while amount * 2 <= kernel.renderer.lanes and kernel.left(axis) % (8 * amount) == 0: amount *= 2
-  kernel.apply(Opt(OptKind.VECTOR, int(axis.arg.axis), amount))
+  if amount: kernel.apply(Opt(OptKind.VECTOR, int(axis.arg.axis), amount))
+  # In rows that several loops go through, each loop has its lanes.
+  for other in (*kernel.reductions, *kernel.outputs):
+    most = min(_limit(kernel, other), kernel.renderer.lanes)
+    wide = next((n for n in (64, 32, 16, 8) if kernel.left(other) % n == 0 and n <= most), 0)
+    if not wide or not kernel.fixed(other) or kernel.meet(axis, other): continue
+    if _walked(kernel, other): _try(kernel, OptKind.VECTOR, other, wide)
+  if kernel.product(Axis.VECTOR) == 1: return False
   rows = _tile(kernel, axis) if axis in kernel.outputs else None
   if rows is None: _neighbours(kernel, axis)
   _unroll(kernel)
@@ -51,6 +62,18 @@ def divisor(size: int, limit: int) -> int:
   return next(d for d in range(min(size, limit), 0, -1) if size % d == 0)
 
 
+def _walked(kernel: Kernel, axis: UOp) -> bool:
+  """Whether accesses that move along an axis do so one element a step."""
+  moving = [a for a in kernel.accesses if axis in a.index.ranges]
+  return bool(moving) and all(a.steps.get(axis) == 1 and axis not in a.twisted for a in moving)
+
+
+def _limit(kernel: Kernel, axis: UOp) -> int:
+  """Lanes of an axis: one vector's for outputs, four for sums."""
+  bits = max((u.dtype.bits for u in _values(kernel) if not isinstance(u.dtype, PtrDType)), default=32)
+  return _VECTOR_BYTES * 8 // max(bits, 8) * (4 if axis in kernel.reductions else 1)
+
+
 def _values(kernel: Kernel) -> list[UOp]:
   """What the kernel computes, without the arithmetic of indices."""
   return kernel.sink._postorder(lambda u: u.op is not Ops.INDEX)
@@ -65,14 +88,14 @@ def _lane_axis(kernel: Kernel) -> tuple[UOp, int] | None:
     size = kernel.left(axis)
     amount = next((n for n in (lanes, lanes // 2, lanes // 4) if n >= 4 and size % n == 0), 0)
     # A tile has masks where its operand is copied and where it is stored alone.
-    if amount < lanes and size > 4 * lanes and kernel.renderer.masks and _shared(kernel, axis): amount = lanes
-    # A mask at each access where the length has no good divisor. How a sum is made does not depend on the processor.
-    uneven = kernel.fixed(axis) and (kernel.renderer.masks or axis in kernel.reductions)
-    if not amount and size > 2 * lanes and uneven: amount = lanes
+    if amount < lanes and size > 4 * lanes and _shared(kernel, axis) and kernel.fixed(axis): amount = lanes
+    # A mask at each access where the length has no good divisor. What is chosen does not depend on the processor, for
+    # sums over lanes are made in another order.
+    if not amount and size > 2 * lanes and kernel.fixed(axis): amount = lanes
     if not amount: continue
     cost = sum(_cost(kernel, a, axis, amount) for a in kernel.accesses)
-    # Lanes of an output need no joining at the end; the innermost axis is the best of equals.
-    # Lanes of a tile share what they load; those of outputs need no joining at the end.
+    # Lanes of a tile share what they load; those of outputs need no joining at the end. The innermost axis is the best
+    # of equals.
     if axis in kernel.outputs: cost *= 0.5 if _shared(kernel, axis) else 0.99
     found = (cost, -int(axis.arg.axis), axis, amount)
     if best is None or found[:2] < best[:2]: best = found
@@ -168,7 +191,10 @@ def _threads(kernel: Kernel, rows: UOp | None) -> None:
     len(kernel.accesses) + sum(u.op in GroupOp.ALU for u in _values(kernel)))
   if not kernel.renderer.pool or work < _WORTH_THREADS: return
   wanted = min(work // _STRETCH, _STRETCHES)
+  sums = [u for u in kernel.sink.toposort() if u.op is Ops.REDUCE]
   for axis in kernel.outputs:
+    # A sum that an axis shares would be made anew by each stretch of it.
+    if any(axis not in u.ranges for u in sums): continue
     if wanted < 2: return
     # Each stretch of rows makes its own copy of what they share: only where there are few others.
     room = min(wanted, kernel.left(axis) // 8, 16 // kernel.product(Axis.GLOBAL)) if axis is rows else wanted

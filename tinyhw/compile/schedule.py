@@ -24,6 +24,9 @@ _MAX_READS = 8          # values in memory from which one that is wanted more th
 _MAX_CONTEXTS = 16      # different indices at which one kernel may compute a value
 _LONG, _FEW = 1 << 18, 32       # elements of a reduction, and results, from and up to which it is done in two steps
 _STRETCHES, _STRETCH = 256, 1 << 12   # parts of the first step for all results, at most; elements of one, at least
+# Devices whose kernels go from row to row, and the rows that suit them: elements that stay near, work for all threads.
+_ROW_DEVICES = frozenset({"LLVM", "C"})
+_LONGEST_ROW, _MANY_ROWS, _MOST_IN_FEW_ROWS = 1 << 15, 32, 1 << 14
 _KEEPS_SIZE = frozenset({Ops.RESHAPE, Ops.PERMUTE, Ops.FLIP})
 
 
@@ -104,6 +107,7 @@ class _Decider:
     for u in self.nodes:
       for s in u.src: self.users[s][u] = None
     self.realized: dict[UOp, None] = {}
+    self.in_rows: set[UOp] = set()       # what is computed row by row in the kernel that needs it
     for u in outputs: self._realize(u)
     for u in self.nodes:
       if u.op in (Ops.CONTIGUOUS, Ops.ASSIGN, Ops.COPY): self.realized[u] = None
@@ -118,8 +122,8 @@ class _Decider:
 
   def _place(self, reduction: UOp) -> None:
     """Lets what follows a reduction share its kernel as far as possible, and realizes the last of that."""
-    if reduction in self.realized: return
-    if self._closes(reduction): return
+    if reduction in self.realized or reduction in self.in_rows: return
+    if self._closes(reduction) or self._rows(reduction): return
     last = at = reduction
     while True:
       users = list(self.users[at])
@@ -153,6 +157,46 @@ class _Decider:
         stack.append(user)
     return len(ends) == 1
 
+  def _rows(self, reduction: UOp) -> bool:
+    """Whether a reduction and all that follows it, other reductions over the same axes too, may be one kernel that goes
+    from row to row: a softmax, a normalization. Its end is realized."""
+    x, axes = reduction.src[0], reduction.arg[1]
+    if (reduction.device or "").partition(":")[0] not in _ROW_DEVICES: return False
+    if not all(isinstance(size, int) for size in x.shape) or x.size > reduction.size * _LONGEST_ROW: return False
+    if x.size > _MOST_IN_FEW_ROWS and reduction.size < _MANY_ROWS: return False
+    group: dict[UOp, None] = {}
+    ends: dict[UOp, None] = {}
+    stack = [reduction]
+    while stack:
+      u = stack.pop()
+      if u in group: continue
+      group[u] = None
+      if len(group) > 100: return False
+      if u in self.realized: ends[u] = None
+      else:
+        for user in self.users[u]:
+          taken = user in self.realized and user.op in (Ops.CONTIGUOUS, Ops.ASSIGN)
+          if taken or self._in_row(user, u, x.shape, axes): stack.append(user)
+          else: ends[u] = None
+        if not self.users[u]: return False
+      if len(ends) > 1: return False
+    (end,) = ends
+    # The end is rows, or one value for each, and all that meets in them is of this group.
+    if end.shape not in (x.shape, reduction.shape) or not any(u.op is Ops.EXPAND for u in group): return False
+    if any(not self._below(s) <= group.keys() for u in group for s in u.src if s not in group or u is reduction):
+      return False
+    self.realized[end] = None
+    self.in_rows |= group.keys()
+    return True
+
+  @staticmethod
+  def _in_row(user: UOp, u: UOp, shape: tuple[int, ...], axes: tuple[int, ...]) -> bool:
+    """Whether a node that uses `u` stays in the rows, which are `axes` of `shape`."""
+    if user.op in GroupOp.ELEMENTWISE: return True
+    if user.op is Ops.EXPAND:
+      return user.shape == shape and all(u.shape[a] == size for a, size in enumerate(shape) if a not in axes)
+    return user.op is Ops.REDUCE_AXIS and user.arg[1] == axes and u.shape == shape
+
   def _meets_reduction(self, user: UOp, known: UOp) -> bool:
     """Whether an operand of `user` other than `known` needs a reduction in the same kernel."""
     own = self._below(known)
@@ -182,6 +226,7 @@ class _Decider:
         reads[u] = frozenset({u} if u in self.realized or u.op is Ops.BUFFER else ())
         continue
       reads[u] = frozenset().union(*(reads[s] for s in u.src))
+      if u.op is Ops.EXPAND and u in self.in_rows: costly[u.src[0]] = False
       if u.op is Ops.EXPAND and costly[u.src[0]] and u.size != u.src[0].size:
         below = u.src[0]
         while below.op in GroupOp.MOVEMENT: below = below.src[0]

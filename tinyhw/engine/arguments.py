@@ -15,11 +15,11 @@ from typing import Any, Final, NamedTuple
 
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.device import Device
+from tinyhw.engine.binding import known_value
 from tinyhw.function.core import TensorBase, grad_enabled
 from tinyhw.ir.dtype import DType, dtypes
 from tinyhw.ir.size import Size, unbound, value_of
 from tinyhw.tensor import Tensor
-from tinyhw.variable import known_value
 
 HINT = "use a Tensor or a Variable for what changes, a TinyJit of its own for each kind of call, or reset()"
 

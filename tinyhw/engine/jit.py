@@ -28,6 +28,7 @@ from tinyhw.core.errors import InvalidArgument, ValueLost
 from tinyhw.core.locks import RECORDING, lock, shared_lock
 from tinyhw.engine import random
 from tinyhw.engine.arguments import Arguments, Call, Quick, rebuilt, tensors
+from tinyhw.engine.binding import with_present_value
 from tinyhw.engine.buffer import Buffer, buffer_of, new_node
 from tinyhw.engine.realize import forget, in_order, placed, realize
 from tinyhw.engine.recording import Makes, Recording, Slot
@@ -38,7 +39,6 @@ from tinyhw.ir.dtype import DType
 from tinyhw.ir.ops import GroupOp, Ops
 from tinyhw.ir.size import changed, substituted
 from tinyhw.ir.uop import UOp
-from tinyhw.variable import with_present_value
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Graph = Callable[[UOp], UOp]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.engine.arguments import kind_of
+from tinyhw.engine.binding import known_value
 from tinyhw.engine.buffer import Buffer, new_node
 from tinyhw.engine.realize import in_order, memory_of
 from tinyhw.engine.run import Step
@@ -15,7 +16,6 @@ from tinyhw.function.core import TensorBase, grad_enabled, living
 from tinyhw.ir.dtype import dtypes
 from tinyhw.ir.size import value_of
 from tinyhw.ir.uop import UOp, named_in
-from tinyhw.variable import known_value
 
 
 class Slot:

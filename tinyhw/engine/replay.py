@@ -10,9 +10,9 @@ from dataclasses import dataclass
 
 from tinyhw.device import OpenDevice
 from tinyhw.drive.base import Launch, Runner
+from tinyhw.engine.binding import bound_value
 from tinyhw.engine.buffer import Buffer
 from tinyhw.engine.run import Step, run, shown
-from tinyhw.variable import bound_value
 
 
 @dataclass(eq=False)

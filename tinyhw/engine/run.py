@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from tinyhw.device import Device, OpenDevice, debug_level
 from tinyhw.engine import viz, watch
+from tinyhw.engine.binding import bound_value
 from tinyhw.engine.buffer import Buffer
 from tinyhw.engine.profile import PROFILE, span, wants
 from tinyhw.ir.size import Values
 from tinyhw.ir.uop import UOp
-from tinyhw.variable import bound_value
 
 if TYPE_CHECKING:
   from tinyhw.compile import Opt, ProgramSpec
@@ -126,14 +126,15 @@ def _times(sizes: Sequence[int]) -> str:
 def kernel_for(ast: UOp, device: str) -> Kernel:
   """The kernel of a graph on a device: from the opened device's cache, or compiled and loaded now."""
   opened = Device[device]
-  return opened.kernels.get(ast) or _compiled(ast, opened)
+  known: Kernel | None = opened.kernels.get(ast)
+  return known or _compiled(ast, opened)
 
 
 def _compiled(ast: UOp, opened: OpenDevice) -> Kernel:
   """The kernel, compiled and loaded by the first thread that wants it; the others wait for it."""
   from tinyhw.engine import beam
   with opened.compiling:
-    kernels = opened.kernels
+    kernels: dict[UOp, Kernel] = opened.kernels
     if (found := kernels.get(ast)) is not None: return found
     start = time.perf_counter()
     with span("compile", "compile", device=opened.name):

@@ -16,9 +16,10 @@ import triton.backends.driver as interface
 from triton.backends.compiler import GPUTarget
 
 from tinyhw.core.errors import InvalidArgument, Unsupported
-from tinyhw.device import Device, OpenDevice, triton_target
+from tinyhw.device import Device, OpenDevice
 from tinyhw.triton.arguments import flattened
 from tinyhw.triton.launch import launch
+from tinyhw.triton.target import triton_target
 
 CACHE_BYTES = 1 << 20  # what is cleared between runs of a benchmark; a GPU's cache would be larger, and is not modelled
 if os.environ.get("TINYHW_TRITON", "0") not in ("", "0"):
@@ -132,7 +133,7 @@ class Interface:
 
 
 class TinyhwDriver(interface.DriverBase):
-  """Active where `TINYHW_TRITON` or `MOCKGPU` is set; `tinyhw.device.triton_target` says for what."""
+  """Active where `TINYHW_TRITON` or `MOCKGPU` is set; `tinyhw.triton.target` says for what."""
 
   def __init__(self) -> None:
     wanted = triton_target()

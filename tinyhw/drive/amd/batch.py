@@ -7,19 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.core.locks import lock
 from tinyhw.drive.allocate import round_up
 from tinyhw.drive.amd.commands import ComputeCommands
+from tinyhw.drive.amd.gpu import GpuRuntime
 from tinyhw.drive.amd.kfd import Buffer, Memory
 from tinyhw.drive.amd.program import AMDProgram
 from tinyhw.drive.base import Dim3
 from tinyhw.drive.queue import BoundStream
-
-if TYPE_CHECKING:
-  from tinyhw.drive.amd.device import AMDRuntime
 
 
 @dataclass
@@ -38,7 +35,7 @@ class Batch:
   Threads may share it.
   """
 
-  def __init__(self, runtime: AMDRuntime, launches: Sequence[Launch], label: str = "batch") -> None:
+  def __init__(self, runtime: GpuRuntime, launches: Sequence[Launch], label: str = "batch") -> None:
     if not launches: raise InvalidArgument("no launches", where=label)
     self._lock = lock()
     self.runtime, self.launches, self.label = runtime, tuple(launches), label

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import cast
 
-from tinyhw.arch import ARCHES, Arch
+from tinyhw.arch import ARCHES
 from tinyhw.autogen import gc_11_0_0 as gc
 from tinyhw.autogen import hsa, kfd
 from tinyhw.core.errors import (
@@ -25,13 +25,13 @@ from tinyhw.core.port import Port
 from tinyhw.drive.allocate import BounceBuffer, FreeCache, KernargRing, round_up
 from tinyhw.drive.amd import report
 from tinyhw.drive.amd.commands import ComputeCommands, CopyCommands, register, sdma_padding
-from tinyhw.drive.amd.kfd import PAGE, Buffer, Event, Gpu, Kfd, Memory
-from tinyhw.drive.amd.program import AMDProgram, Prepared
+from tinyhw.drive.amd.gpu import CodeImage, GpuRuntime
+from tinyhw.drive.amd.kfd import PAGE, Buffer, Event, Kfd, Memory
+from tinyhw.drive.amd.program import AMDProgram
 from tinyhw.drive.amd.runner import AMDRunner
 from tinyhw.drive.amd.topology import save_area
 from tinyhw.drive.base import Allocation, Launch, Runner, Runtime
 from tinyhw.drive.queue import BoundStream, HardwareQueue, PointerUnit, Ring
-from tinyhw.drive.queued import QueuedRuntime
 from tinyhw.drive.signal import Signal, SignalPool
 from tinyhw.wire import codeobject
 
@@ -49,23 +49,13 @@ _CLOSE_TIMEOUT_S = 2.0         # how long a device that is closed or was reset m
 
 
 @dataclass(eq=False)
-class CodeImage:
-  """A code object in GPU memory."""
-  buffer: Buffer
-  code: codeobject.CodeObject
-
-  @property
-  def address(self) -> int: return self.buffer.address
-
-
-@dataclass(eq=False)
 class QueueMemory:
   """What KFD knows of one queue, and its buffers."""
   queue_id: int
   buffers: list[Buffer]
 
 
-class AMDRuntime(QueuedRuntime):
+class AMDRuntime(GpuRuntime):
   """GPU number `index` of the machine behind `port`. `timeout_s` bounds each wait: TINYHW_TIMEOUT_S or 30 s by
   default. `debuggable` lets a debugger attach to the process: TINYHW_DEBUGGABLE or not by default. Threads may share it
   (`QueuedRuntime`): its programs launch with `lock`, all else takes `memory`."""
@@ -77,13 +67,13 @@ class AMDRuntime(QueuedRuntime):
     super().__init__(port, f"AMD:{index}" if index else "AMD", timeout_s)
     self.index, self.max_copy_bytes = index, _MAX_COPY_BYTES
     self.kfd = Kfd.of(port)
-    self.gpu: Gpu = self.kfd.open_gpu(index)
+    self.gpu = self.kfd.open_gpu(index)
     if os.environ.get(DEBUGGABLE_VARIABLE, "0") not in ("", "0") if debuggable is None else debuggable:
       self.kfd.make_debuggable()
     self.target = self.gpu.node.target
     if self.target not in ARCHES:
       raise Unsupported("GPU", self.target, where=self.name, hint=f"this driver runs {', '.join(ARCHES)}")
-    self.arch: Arch = ARCHES[self.target]
+    self.arch = ARCHES[self.target]
     if self.gpu.gpu_id in self.kfd.faults:
       raise DeviceError("this process has lost the GPU by a page fault or a hang", where=self.name,
                         hint=report.go_on(self.name))
@@ -92,8 +82,7 @@ class AMDRuntime(QueuedRuntime):
     self._lent: set[Buffer] = set()  # allocations that somebody has, or that were freed and are kept
     self._peers: set[AMDRuntime] = set()  # devices whose queues can wait for this one's signals
     self._images: dict[bytes, CodeImage] = {}
-    self.unserved: dict[str, tuple[str, ...]] = {}  # kernel -> hidden arguments that it asks for and gets as null
-    self.used: dict[int, tuple[int, str]] = {}  # of allocations by address: bytes that were asked for, and a name
+    self.unserved, self.used = {}, {}
     self._free: FreeCache[Buffer] = FreeCache(_CACHE_BYTES, self._release)
     self._scratch: Buffer | None = None
     self._scratch_wave_bytes, self.scratch_generation = 0, 0
@@ -102,7 +91,7 @@ class AMDRuntime(QueuedRuntime):
     self._event: Event = self.kfd.create_event()
     self._interrupts: dict[str, BoundStream] = {}
     self._armed = -1
-    self.registers: Prepared | None = None  # the launch whose registers the compute queue holds
+    self.registers = None
     self._closed = False
     shared = self._take(PAGE, Memory.GTT)
     self.start_timeline(SignalPool(shared.bytes(), shared.address))

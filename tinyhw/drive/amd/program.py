@@ -10,7 +10,6 @@ import ctypes
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from tinyhw.arch import DECODED
 from tinyhw.autogen import amdhsa, hsa
@@ -18,12 +17,10 @@ from tinyhw.autogen import gc_11_0_0 as gc
 from tinyhw.core.errors import InvalidArgument, Unsupported
 from tinyhw.drive.allocate import round_up
 from tinyhw.drive.amd.commands import ComputeCommands, register
+from tinyhw.drive.amd.gpu import CodeImage, GpuRuntime
 from tinyhw.drive.base import Allocation, Dim3, Program
 from tinyhw.drive.queue import BoundStream
 from tinyhw.wire.codeobject import Argument, Kernel
-
-if TYPE_CHECKING:
-  from tinyhw.drive.amd.device import AMDRuntime, CodeImage
 
 _DYNAMIC_STACK_BYTES = 4096  # a work-item's, where the code object says only that it needs a stack
 _ENTRY_ALIGN = 256        # COMPUTE_PGM_LO and HI hold the address in units of 256 bytes
@@ -245,7 +242,7 @@ class Prepared:
 class AMDProgram(Program):
   """See the module. Made by `AMDRuntime.load`."""
 
-  def __init__(self, runtime: AMDRuntime, image: CodeImage, kernel: Kernel) -> None:
+  def __init__(self, runtime: GpuRuntime, image: CodeImage, kernel: Kernel) -> None:
     self.name, self.kernel, self.runtime, self.image = kernel.name, kernel, runtime, image
     self.layout = ArgumentLayout(kernel)
     if self.layout.size > KERNARG_BYTES_LIMIT:

@@ -3,7 +3,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from tinyhw.autogen import gc_11_0_0 as gc
 from tinyhw.autogen import pm4_gfx11 as p
@@ -12,13 +11,11 @@ from tinyhw.core.errors import DecodeError, DeviceError, MachineFault, PageFault
 from tinyhw.core.layout import Packet
 from tinyhw.core.memory import PAGE
 from tinyhw.drive.amd.explain import explain
+from tinyhw.drive.amd.gpu import GpuRuntime
 from tinyhw.drive.amd.kfd import Buffer, Fault
 from tinyhw.drive.amd.program import NULL_PAGES
 from tinyhw.drive.queue import HardwareQueue, Submission
 from tinyhw.wire import codeobject, pm4, sdma
-
-if TYPE_CHECKING:
-  from tinyhw.drive.amd.device import AMDRuntime
 
 _SHOWN_LOG_LINES = 12
 _LOG_PREFIX = re.compile(r"^amdgpu [0-9a-f:.]+: amdgpu: ")
@@ -48,14 +45,14 @@ def sdma_lines(words: Sequence[int]) -> list[str]:
   return sdma.text(words).splitlines()
 
 
-def _running(runtime: AMDRuntime) -> list[tuple[HardwareQueue, Submission]]:
+def _running(runtime: GpuRuntime) -> list[tuple[HardwareQueue, Submission]]:
   """Submissions that the timeline has not passed, oldest first."""
   done = runtime.timeline.signal.value
   rows = [(queue, submission) for queue in (runtime.compute, runtime.copier) for submission in queue.unfinished(done)]
   return sorted(rows, key=lambda row: row[1].value)
 
 
-def fault_error(runtime: AMDRuntime, fault: Fault) -> DeviceError:
+def fault_error(runtime: GpuRuntime, fault: Fault) -> DeviceError:
   """The kernel's fault event, with what the driver knows of the address and of the work in flight."""
   log = runtime.kfd.kernel_log()[-_SHOWN_LOG_LINES:]
   error: MachineFault
@@ -111,7 +108,7 @@ def _logged_access(log: Sequence[str]) -> str | None:
   return None
 
 
-def _near(runtime: AMDRuntime, address: int) -> str | None:
+def _near(runtime: GpuRuntime, address: int) -> str | None:
   """The buffer of this GPU that an address is in, or the allocation past whose end it is."""
   below: Buffer | None = None
   for buffer in runtime.live_buffers():
@@ -124,7 +121,7 @@ def _near(runtime: AMDRuntime, address: int) -> str | None:
   return f"in {named}" if address < end else f"{address - end:,} bytes past the end of {named}"
 
 
-def timeout_error(runtime: AMDRuntime, value: int, seconds: float) -> WaitTimeout:
+def timeout_error(runtime: GpuRuntime, value: int, seconds: float) -> WaitTimeout:
   """Name the packet that holds the queues up: a wait in a queue if there is one, else the host's wait for the oldest
   work."""
   signal = runtime.timeline.signal
@@ -150,7 +147,7 @@ def _tail(queue: HardwareQueue, submission: Submission) -> list[str]:
   return [f"{ring.used} words unread at ring word {ring.read_at}; '{submission.label}' is:", *queue.text_of(submission)]
 
 
-def _unmet_wait(runtime: AMDRuntime, queue: HardwareQueue, submission: Submission) -> tuple[str, int, int, int] | None:
+def _unmet_wait(runtime: GpuRuntime, queue: HardwareQueue, submission: Submission) -> tuple[str, int, int, int] | None:
   """(packet, address, wanted, seen) of the first memory wait in a submission whose condition does not hold now."""
   words = queue.words_of(submission)
   try: packets: list[Packet] = [packet for _, packet in (pm4 if queue is runtime.compute else sdma).walk(words)]

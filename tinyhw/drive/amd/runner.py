@@ -8,17 +8,14 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.drive.allocate import round_up
 from tinyhw.drive.amd.commands import ComputeCommands
+from tinyhw.drive.amd.gpu import GpuRuntime
 from tinyhw.drive.amd.program import AMDProgram
 from tinyhw.drive.base import Allocation, Launch, Runner
 from tinyhw.drive.queue import BoundStream
-
-if TYPE_CHECKING:
-  from tinyhw.drive.amd.device import AMDRuntime
 
 LAUNCHES = 64  # of one submission; words of so many fit the ring several times
 ARGUMENT_BYTES = 32 << 10  # of one submission; a part of the argument ring holds several
@@ -38,7 +35,7 @@ class Group:
 class AMDRunner(Runner):
   """See the module. Made by `AMDRuntime.runner`."""
 
-  def __init__(self, runtime: AMDRuntime, launches: Sequence[Launch]) -> None:
+  def __init__(self, runtime: GpuRuntime, launches: Sequence[Launch]) -> None:
     super().__init__(launches)
     self._runtime = runtime
     self._groups: list[Group] = []

@@ -100,7 +100,22 @@ def find(name: str) -> Form | None:
   modifiers = name.split(".")
   for row in rows().get(modifiers[0], ()):
     if _pattern(row).fullmatch(name): return _form(name, row, modifiers[1:])
+  for row in rows().get(modifiers[0], ()):  # compilers write them otherwise than the manual; ptxas reads any order
+    ordered = _ordered(row, modifiers[1:])
+    if ordered is not None: return _form(name, row, ordered)
   return None
+
+
+def _ordered(row: Row, modifiers: list[str]) -> list[str] | None:
+  """The modifiers in the order of the row's slots; None where they do not fill them."""
+  left, out = [*modifiers], list[str]()
+  for optional, choices in row.slots:
+    found = next((m for m in left if m in choices), None)
+    if found is not None:
+      left.remove(found)
+      out.append(found)
+    elif not optional: return None
+  return None if left else out
 
 
 def _form(name: str, row: Row, modifiers: list[str]) -> Form:

@@ -107,7 +107,8 @@ tanh approx bf16|bf16x2 ; t : t ; 7.8 90
 ex2 approx f16|f16x2 ; t : t ; 7.0 75
 ex2 approx ftz bf16|bf16x2 ; t : t ; 7.8 90
 
-set $compare u32|s32|f32 $bits|s16|s32|s64 ; u : t t
+set eq|ne u32|s32|f32 $bits ; u : t t
+set $compare u32|s32|f32 s16|s32|s64 ; u : t t
 set $compare|$unsigned u32|s32|f32 u16|u32|u64 ; u : t t
 set $floats ?ftz u32|s32|f32 f32 ; u : t t
 set $floats u32|s32|f32 f64 ; u : t t
@@ -116,7 +117,8 @@ set $floats ?ftz f16 f16 ; u : t t ; 4.2 53
 set $floats u16|s16|u32|s32|bf16 bf16 ; u : t t ; 7.8 90
 set $floats ?ftz f16x2 f16x2 ; u : t t ; 4.2 53
 set $floats bf16x2 bf16x2 ; u : t t ; 7.8 90
-set $compare and|or|xor u32|s32|f32 $bits|s16|s32|s64 ; u : t t q
+set eq|ne and|or|xor u32|s32|f32 $bits ; u : t t q
+set $compare and|or|xor u32|s32|f32 s16|s32|s64 ; u : t t q
 set $compare|$unsigned and|or|xor u32|s32|f32 u16|u32|u64 ; u : t t q
 set $floats and|or|xor ?ftz u32|s32|f32 f32 ; u : t t q
 set $floats and|or|xor u32|s32|f32 f64 ; u : t t q
@@ -187,20 +189,21 @@ cvt pack sat s8|u8|s4|u4|s2|u2 s32 b32 ; b32 : s32 s32 b32 ; 6.5 72
 
 ld ?weak ?$space ?ca|cg|cs|lu|cv ?$evict ?$evict2 ?$fetch ?$hint ?v2|v4|v8 $wide ; t : @
 ld ?weak ?$space ?$evict ?$fetch unified ?$hint ?v2|v4 $wide ; t : @
-ld volatile ?$space ?$fetch ?v2|v4 $wide ; t : @
+ld volatile ?$shared ?$fetch ?v2|v4 $wide ; t : @
 ld relaxed|acquire $scope ?$shared ?$evict ?$evict2 ?$fetch ?$hint ?v2|v4|v8 $wide ; t : @ ; 6.0 70
 ld mmio relaxed sys ?global $memory ; t : @ ; 8.2 70
 ld global ?ca|cg|cs nc ?$evict ?$evict2 ?$fetch ?$hint ?v2|v4|v8 $wide ; t : @
 ld ?weak global nc ?$evict ?$evict2 ?$fetch ?$hint ?v2|v4|v8 $wide ; t : @
-ldu ?global ?v2|v4 $memory ; t : @
+ldu ?global ?v2 $memory ; t : @
+ldu ?global v4 b8|b16|b32|u8|u16|u32|s8|s16|s32|f32 ; t : @
 st ?weak ?$stores ?wb|cg|cs|wt ?$evict ?$evict2 ?$hint ?v2|v4|v8 $wide ; : @ t
-st volatile ?$stores ?v2|v4 $wide ; : @ t
+st volatile ?$shared ?v2|v4 $wide ; : @ t
 st relaxed|release $scope ?$shared ?$evict ?$evict2 ?$hint ?v2|v4|v8 $wide ; : @ t ; 6.0 70
 st mmio relaxed sys ?global $memory ; : @ t ; 8.2 70
 prefetch ?global|local L1|L2 ; : @
 prefetch global L2::evict_last|L2::evict_normal ; : @ ; 7.4 80
 prefetchu L1 ; : @
-cvta ?to const|global|local|shared|param|shared::cta|shared::cluster u32|u64 ; t : t
+cvta ?to const|global|local|shared|param|shared::cta|shared::cluster u64 ; t : t
 isspacep const|global|local|shared|shared::cta|shared::cluster|param ; p : u64
 atom ?$sem ?$scope ?$shared and|or|xor b32|b64 ; t : @ t
 atom ?$sem ?$scope ?$shared exch b32|b64|b128 ; t : @ t
@@ -209,6 +212,12 @@ atom ?$sem ?$scope ?$shared add u32|s32|u64|f32|f64 ; t : @ t
 atom ?$sem ?$scope ?$shared inc|dec u32 ; t : @ t
 atom ?$sem ?$scope ?$shared min|max u32|s32|u64|s64 ; t : @ t
 atom ?$sem ?$scope ?$shared add noftz f16|f16x2|bf16|bf16x2 ; t : @ t ; 6.3 70
+atom ?$sem ?$scope ?global add ?$hint v2|v4 f32 ; t : @ t ; 8.1 90
+atom ?$sem ?$scope ?global add|min|max noftz ?$hint v2|v4|v8 f16|bf16 ; t : @ t ; 8.1 90
+atom ?$sem ?$scope ?global add|min|max noftz ?$hint v2|v4 f16x2|bf16x2 ; t : @ t ; 8.1 90
+red ?relaxed|release ?$scope ?global add ?$hint v2|v4 f32 ; : @ t ; 8.1 90
+red ?relaxed|release ?$scope ?global add|min|max noftz ?$hint v2|v4|v8 f16|bf16 ; : @ t ; 8.1 90
+red ?relaxed|release ?$scope ?global add|min|max noftz ?$hint v2|v4 f16x2|bf16x2 ; : @ t ; 8.1 90
 red ?relaxed|release ?$scope ?$shared and|or|xor b32|b64 ; : @ t
 red ?relaxed|release ?$scope ?$shared add u32|s32|u64|f32|f64 ; : @ t
 red ?relaxed|release ?$scope ?$shared inc|dec u32 ; : @ t
@@ -218,7 +227,8 @@ red ?relaxed|release ?$scope ?$shared add noftz f16|f16x2|bf16|bf16x2 ; : @ t ; 
 bra ?uni ; : l
 brx idx ?uni ; : u32 l
 call ?uni ; : c
-ret,exit ?uni ; :
+ret ?uni ; :
+exit ; :
 trap,brkpt ; :
 bar ?cta sync ; : i *u32
 bar ?cta arrive ; : i u32
@@ -260,17 +270,20 @@ stmatrix sync aligned m8n8 x1|x2|x4 ?trans ?shared|shared::cta b16 ; : @ v ; 7.8
 movmatrix sync aligned m8n8 trans b16 ; b32 : b32 ; 7.8 75
 mma sync aligned m8n8k4 row|col row|col f32|f16 f16 f16 f32|f16 ; v : v v v ; 6.4 70
 mma sync aligned m8n8k4 row col f64 f64 f64 f64 ; v : v v v ; 7.0 80
-mma sync aligned m16n8k8 row col f32|f16 f16 f16 f32|f16 ; v : v v v ; 6.5 75
-mma sync aligned m16n8k16 row col f32|f16 f16 f16 f32|f16 ; v : v v v ; 7.0 80
+mma sync aligned m16n8k8 row col f32 f16 f16 f32 ; v : v v v ; 6.5 75
+mma sync aligned m16n8k8 row col f16 f16 f16 f16 ; v : v v v ; 6.5 75
+mma sync aligned m16n8k16 row col f32 f16 f16 f32 ; v : v v v ; 7.0 80
+mma sync aligned m16n8k16 row col f16 f16 f16 f16 ; v : v v v ; 7.0 80
 mma sync aligned m16n8k8|m16n8k16 row col f32 bf16 bf16 f32 ; v : v v v ; 7.0 80
 mma sync aligned m16n8k4|m16n8k8 row col f32 tf32 tf32 f32 ; v : v v v ; 7.0 80
 mma sync aligned m16n8k4|m16n8k8|m16n8k16 row col f64 f64 f64 f64 ; v : v v v ; 7.8 90
 mma sync aligned m8n8k16|m16n8k16|m16n8k32 row col ?satfinite s32 u8|s8 u8|s8 s32 ; v : v v v ; 6.5 75
 mma sync aligned m8n8k32|m16n8k32|m16n8k64 row col ?satfinite s32 u4|s4 u4|s4 s32 ; v : v v v ; 6.5 75
-mma sync aligned m16n8k32|m16n8k16 row col f32|f16 e4m3|e5m2 e4m3|e5m2 f32|f16 ; v : v v v ; 8.4 89
+mma sync aligned m16n8k32|m16n8k16 row col f32 e4m3|e5m2 e4m3|e5m2 f32 ; v : v v v ; 8.4 89
+mma sync aligned m16n8k32|m16n8k16 row col f16 e4m3|e5m2 e4m3|e5m2 f16 ; v : v v v ; 8.4 89
 mma sync aligned m8n8k128|m16n8k128|m16n8k256 row col s32 b1 b1 s32 xor.popc|and.popc ; v : v v v ; 7.0 75
-cp async ca shared|shared::cta|shared::cluster global ?$hint ?$fetch ; : @ @ i *u32 ; 7.0 80
-cp async cg shared|shared::cta|shared::cluster global ?$hint ?$fetch ; : @ @ i *u32 ; 7.0 80
+cp async ca shared|shared::cta global ?$hint ?$fetch ; : @ @ i *u32 ; 7.0 80
+cp async cg shared|shared::cta global ?$hint ?$fetch ; : @ @ i *u32 ; 7.0 80
 cp async commit_group|wait_all ; : ; 7.0 80
 cp async wait_group ; : i ; 7.0 80
 """

@@ -1,0 +1,244 @@
+"""Matrices spread over a warp: mma.sync, ldmatrix, stmatrix, movmatrix (PTX ISA, section 9.7.14.5).
+
+Everywhere lane 4 * g + t holds, of the operands, 32 bits at a time, elements that lie side by side from column t on in
+row g, and eight rows further down in every other register; of the result two elements of row g.
+"""
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from tinyhw.core.errors import DecodeError
+from tinyhw.emulator.amdgcn.meanings.small_floats import BF8, FP8
+from tinyhw.emulator.ptx import memory, operands
+from tinyhw.emulator.ptx.bind import Step, binds, need, unknown
+from tinyhw.emulator.ptx.flow import where
+from tinyhw.emulator.ptx.group import LANES, Warps
+from tinyhw.emulator.ptx.move import address, guarded
+from tinyhw.emulator.ptx.scope import Line
+from tinyhw.isa.ptx.forms import Form
+
+if TYPE_CHECKING:
+  from tinyhw.emulator.ptx.program import Code
+
+Value = Any
+_BITS: Final = {"f16": 16, "bf16": 16, "tf32": 32, "f64": 64, "u8": 8, "s8": 8, "u4": 4, "s4": 4, "b1": 1, "e4m3": 8,
+                "e5m2": 8, "f32": 32, "s32": 32}
+_ROW, _COLUMN = np.arange(LANES) >> 2, np.arange(LANES) & 3  # g and t
+_TABLES: Final = {"e4m3": np.array(FP8.values, np.uint32).view(np.float32).astype(np.float64),
+                  "e5m2": np.array(BF8.values, np.uint32).view(np.float32).astype(np.float64)}
+
+
+def decoded(words: Value, t: str) -> Value:
+  """The elements [..., n] of registers of bits, as f64 or int64."""
+  bits = _BITS[t]
+  if t == "f64": return words.view(np.float64)[..., None]
+  if t == "tf32": return (words & np.uint32(0xFFFFE000)).view(np.float32).astype(np.float64)[..., None]
+  shifts = np.arange(0, 32, bits, dtype=np.uint32)
+  parts = words[..., None] >> shifts & np.uint32((1 << bits) - 1)
+  if t == "f16": return parts.astype(np.uint16).view(np.float16).astype(np.float64)
+  if t == "bf16": return (parts << np.uint32(16)).view(np.float32).astype(np.float64)
+  if t in _TABLES: return _TABLES[t][parts]
+  wide = parts.astype(np.int64)
+  return np.where(wide >> bits - 1, wide - (1 << bits), wide) if t[0] == "s" else wide
+
+
+def left(registers: list[Value], t: str, m: int, k: int) -> Value:
+  """The left operand [warps, m, k] out of registers [warps, 32]."""
+  out: Value = None
+  for r, words in enumerate(registers):
+    values = decoded(words, t)
+    n = values.shape[-1]
+    if out is None: out = np.zeros((values.shape[0], m, k), values.dtype)
+    rows = _ROW + 8 * (r & 1 if m == 16 else 0)
+    first = _COLUMN * n + (r >> 1 if m == 16 else r) * 4 * n
+    out[:, rows[:, None], first[:, None] + np.arange(n)] = values
+  return out
+
+
+def right(registers: list[Value], t: str, k: int) -> Value:
+  """The right operand [warps, k, 8]."""
+  out: Value = None
+  for r, words in enumerate(registers):
+    values = decoded(words, t)
+    n = values.shape[-1]
+    if out is None: out = np.zeros((values.shape[0], k, 8), values.dtype)
+    first = _COLUMN * n + r * 4 * n
+    out[:, first[:, None] + np.arange(n), _ROW[:, None]] = values
+  return out
+
+
+def accumulator(registers: list[Value], t: str, m: int) -> Value:
+  """The matrix that is added [warps, m, 8]: f64 or int64."""
+  out: Value = None
+  for r, words in enumerate(registers):
+    if t == "f16": values = decoded(words.view(np.uint32), "f16")
+    else: values = words[..., None].astype(np.int64 if t == "s32" else np.float64)
+    n = values.shape[-1]
+    if out is None: out = np.zeros((values.shape[0], m, 8), values.dtype)
+    for i in range(n):
+      at = r * n + i
+      out[:, _ROW + 8 * (at >> 1), _COLUMN * 2 + (at & 1)] = values[..., i]
+  return out
+
+
+def spread(matrix: Value, t: str, count: int) -> list[Value]:
+  """The result as registers."""
+  flat = [matrix[:, _ROW + 8 * (at >> 1), _COLUMN * 2 + (at & 1)] for at in range(matrix.shape[1] // 8 * 2)]
+  if t != "f16": return flat
+  raw = [f.view(np.uint16).astype(np.uint32) for f in flat]
+  return [raw[2 * k] | raw[2 * k + 1] << np.uint32(16) for k in range(count)]
+
+
+def product(a: Value, b: Value, c: Value, t: str, modifiers: frozenset[str]) -> Value:
+  """a times b plus c. Sums of floats are made in f64, one product after the other, and rounded once."""
+  if "xor.popc" in modifiers or "and.popc" in modifiers:
+    x, y = a[:, :, :, None], b[:, None]
+    return (c + (x ^ y if "xor.popc" in modifiers else x & y).sum(axis=2)).astype(np.int32)
+  total = np.zeros(c.shape, a.dtype)
+  for k in range(a.shape[2]): total = total + a[:, :, k, None] * b[:, None, k, :]
+  total = total + c
+  if t == "s32":
+    if "satfinite" in modifiers: total = np.clip(total, -1 << 31, (1 << 31) - 1)
+    return total.astype(np.int32)
+  return total.astype({"f16": np.float16, "f32": np.float32, "f64": np.float64}[t])
+
+
+@binds("mma")
+def mma(code: Code, line: Line, form: Form) -> Step:
+  """A product of matrices, each of which is spread over the registers of the warp."""
+  i = line.instruction
+  need(line, 4)
+  shape = next(re.fullmatch(r"m(\d+)n8k(\d+)", m) for m in i.modifiers if m[0] == "m" and m[1].isdigit())
+  kinds = [m for m in i.modifiers if m in _BITS]
+  if shape is None or len(kinds) != 4: raise unknown(line)
+  m, k = int(shape[1]), int(shape[2])
+  d, a, b, c = kinds
+  if (m, k, a) == (8, 4, "f16"): raise unknown(line)
+  columns = {"f16": "b32"}
+  word = "b64" if a == "f64" else "b32"
+  parts = [operands.elements(line, o) for o in i.operands]
+  counts = [m * 8 * _BITS[d] // max(32, _BITS[d]) // LANES, m * k * _BITS[a] // (64 if a == "f64" else 32) // LANES,
+            8 * k * _BITS[b] // (64 if b == "f64" else 32) // LANES, m * 8 * _BITS[c] // max(32, _BITS[c]) // LANES]
+  if [len(p) for p in parts] != counts:
+    raise DecodeError(f"{i.name} takes {counts[0]}, {counts[1]}, {counts[2]} and {counts[3]} registers",
+                      where=where(line))
+  writes = [operands.writer(code, line, o, columns.get(d, d)) for o in parts[0]]
+  reads = [[operands.reader(code, line, o, t) for o in p]
+           for p, t in zip(parts[1:], (word, word, columns.get(c, c)))]
+
+  def run(group: Warps) -> None:
+    x, y, z = ([np.ascontiguousarray(operands.full(group, r(group))) for r in rs] for rs in reads)
+    matrix = product(left(x, a, m, k), right(y, b, k), accumulator(z, c, m), d, form.modifiers)
+    for write, value in zip(writes, spread(matrix, d, len(writes))): write(group, np.ascontiguousarray(value))
+  return run
+
+
+# ---- matrices of 8 x 8 elements of 16 bits in memory: a row a lane
+
+def _count(form: Form) -> int: return next(int(m[1]) for m in ("x1", "x2", "x4") if m in form.modifiers)
+
+
+def _addresses(group: Warps, read: Callable[[Warps], Value], count: int) -> Value:
+  """Those of the first 8 * count lanes, again and again."""
+  return operands.full(group, read(group))[:, np.arange(LANES) % (8 * count)]
+
+
+@binds("ldmatrix")
+def ldmatrix(code: Code, line: Line, form: Form) -> Step:
+  """Rows of 16 bytes, at the addresses of eight lanes a matrix; each lane gets two elements of each."""
+  i = line.instruction
+  need(line, 2)
+  space, count, transposed = memory.space_of(form.modifiers), _count(form), "trans" in form.modifiers
+  read = address(code, line, i.operands[1], space)
+  destinations = operands.elements(line, i.operands[0])
+  if len(destinations) != count: raise DecodeError(f"{i.name} has {count} destinations", where=where(line))
+  writes = [operands.writer(code, line, d, "b32") for d in destinations]
+
+  def run(group: Warps) -> None:
+    rows = np.ascontiguousarray(memory.load(group, space, _addresses(group, read, count), 16))
+    rows = np.broadcast_to(rows, (group.size, LANES, 4))
+    halves = np.ascontiguousarray(rows).view(np.uint16).reshape(group.size, 4, 8, 8)
+    if transposed: halves = halves.transpose(0, 1, 3, 2)
+    words = np.ascontiguousarray(halves).view(np.uint32).reshape(group.size, 4, LANES)
+    for k, write in enumerate(writes): write(group, np.ascontiguousarray(words[:, k]))
+  return run
+
+
+@binds("stmatrix")
+def stmatrix(code: Code, line: Line, form: Form) -> Step:
+  """The other way."""
+  i = line.instruction
+  need(line, 2)
+  space, count, transposed = memory.space_of(form.modifiers), _count(form), "trans" in form.modifiers
+  read = address(code, line, i.operands[0], space)
+  reads = [operands.reader(code, line, s, "b32") for s in operands.elements(line, i.operands[1])]
+  if len(reads) != count: raise DecodeError(f"{i.name} has {count} sources", where=where(line))
+
+  def run(group: Warps) -> None:
+    out = np.zeros((group.size, LANES, 4), np.uint32)
+    for k, source in enumerate(reads):
+      halves = np.ascontiguousarray(operands.full(group, source(group))).view(np.uint16).reshape(group.size, 8, 8)
+      if transposed: halves = halves.transpose(0, 2, 1)
+      out[:, 8 * k:8 * k + 8] = np.ascontiguousarray(halves).view(np.uint32).reshape(group.size, 8, 4)
+    mask = group.mask
+    if count < 4: group.mask = np.broadcast_to(np.arange(LANES) < 8 * count, (group.size, LANES))
+    try: memory.store(group, space, operands.full(group, read(group)), out, 16)
+    finally: group.mask = mask
+  return run
+
+
+@binds("movmatrix")
+def movmatrix(code: Code, line: Line, form: Form) -> Step:
+  """The transpose of a matrix in registers."""
+  i = line.instruction
+  need(line, 2)
+  read, write = operands.reader(code, line, i.operands[1], "b32"), operands.writer(code, line, i.operands[0], "b32")
+
+  def run(group: Warps) -> None:
+    halves = np.ascontiguousarray(operands.full(group, read(group))).view(np.uint16).reshape(group.size, 8, 8)
+    write(group, np.ascontiguousarray(halves.transpose(0, 2, 1)).view(np.uint32).reshape(group.size, LANES))
+  return run
+
+
+# ---- copies to shared memory: made at once, so that there is nothing to wait for
+
+@binds("cp")
+def cp(code: Code, line: Line, form: Form) -> Step | None:
+  """cp.async of 4, 8 or 16 bytes; where fewer are read, zeros follow."""
+  i = line.instruction
+  if not form.modifiers & {"ca", "cg"}: return lambda group: None
+  size = operands.immediate(line, i.operands[2], "u32") if len(i.operands) > 2 else None
+  width = 0 if size is None else int(size)
+  if width not in {4, 8, 16} or "cg" in form.modifiers and width != 16:
+    raise DecodeError(f"{i.name} copies 4, 8 or 16 bytes", where=where(line))
+  to, source = address(code, line, i.operands[0], "shared"), address(code, line, i.operands[1], "global")
+  limited = len(i.operands) - ("L2::cache_hint" in form.modifiers) > 3
+  limit = operands.reader(code, line, i.operands[3], "u32") if limited else None
+
+  def copied(group: Warps) -> None:
+    if limit is None:
+      return memory.store(group, "shared", to(group), memory.load(group, "global", source(group), width), width)
+    given = operands.full(group, limit(group))
+    shape = (group.size, LANES, 4) if width == 16 else (group.size, LANES)
+    out: Value = np.zeros(shape, np.uint32 if width == 16 else np.dtype(f"u{width}"))
+    raw = out.view(np.uint8).reshape(group.size, LANES, width)
+    mask, lanes = group.mask, group.lanes
+    try:
+      for n in np.unique(given[lanes]).tolist():
+        here = lanes & (given == n)
+        group.mask = here
+        at = source(group)
+        if n >= width:
+          found = memory.load(group, "global", at, width)
+          raw[here] = np.broadcast_to(np.ascontiguousarray(found), shape)[here].view(np.uint8).reshape(-1, width)
+        else:
+          for k in range(n):
+            byte = memory.load(group, "global", at + at.dtype.type(k), 1)
+            raw[..., k][here] = np.broadcast_to(byte, (group.size, LANES))[here]
+    finally: group.mask = mask
+    memory.store(group, "shared", to(group), out, width)
+  return guarded(line, copied)

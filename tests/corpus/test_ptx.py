@@ -1,0 +1,52 @@
+"""Triton's kernels as PTX for sm_80 and sm_90, on the emulator, against NumPy: the cases of AMD's corpus."""
+from __future__ import annotations
+
+import json
+import lzma
+import tarfile
+import zlib
+from functools import cache
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tinyhw
+from tests.corpus.cases import CASES, Formats
+from tests.strength import THOROUGH
+from tinyhw.core.errors import Unsupported
+from tinyhw.isa.ptx import parse, text
+
+HERE = Path(__file__).resolve().parent
+ROWS: list[dict[str, Any]] = json.loads((HERE / "ptx.json").read_text())
+REFUSED = {"tensormap", "wgmma"}  # what the emulator has not yet
+# The quick run takes one of the four that there are of each case.
+CHOSEN = [r for k, r in enumerate(ROWS) if THOROUGH or zlib.crc32(r["case"].encode()) % 4 == k * 4 // len(ROWS)]
+
+
+@cache
+def files() -> dict[str, bytes]:
+  with tarfile.open(fileobj=BytesIO(lzma.decompress((HERE / "ptx.tar.xz").read_bytes()))) as tar:
+    return {m.name: tar.extractfile(m).read() for m in tar}  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("row", CHOSEN, ids=lambda r: r["file"].removesuffix(".ptx"))
+def test_kernel(row: dict[str, Any]) -> None:
+  case = CASES[row["case"]](np.random.default_rng((0, zlib.crc32(row["case"].encode()))), Formats())
+  source = files()[row["file"]]
+  module = parse(source)
+  assert parse(text(module)) == module
+  args: list[Any] = []
+  for name in row["arguments"]:
+    value = case.arguments[name]
+    args.append(value.view(f"V{value.itemsize}") if isinstance(value, np.ndarray) else value)
+  args += [None] * (len(module.entries[row["kernel"]].params) - len(args))  # scratch memory that Triton asks for
+  try: out = tinyhw.launch(source, row["kernel"], row["grid"], row["block"], args, "EMU", row["shared"])
+  except Unsupported as error:
+    assert error.name.split(".")[0] in REFUSED, error
+    pytest.xfail(str(error))
+  arrays = [n for n in row["arguments"] if isinstance(case.arguments[n], np.ndarray)]
+  got = {n: out[arrays.index(n)].view(case.arguments[n].dtype) for n in case.wanted}
+  assert not case.wrong(got)

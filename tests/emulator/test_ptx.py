@@ -1,0 +1,229 @@
+"""PTX on the emulator: single instructions, divergence, faults, what is refused; LLVM's programs against the host."""
+from __future__ import annotations
+
+import random
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tinyhw
+from tests.isa import ptx_samples as samples
+from tests.strength import seed, seeds
+from tinyhw.core.errors import DecodeError, InvalidArgument, MachineFault, PageFault, Unsupported, WatchdogExpired
+from tinyhw.emulator.ptx import bind, control
+from tinyhw.emulator.ptx.flow import arranged
+from tinyhw.emulator.ptx.link import link
+from tinyhw.emulator.ptx.program import Program
+from tinyhw.isa.ptx import parse
+from tinyhw.tools.fuzz import ptx as fuzz
+from tinyhw.tools.fuzz.program import programs
+
+HEAD = ".version 8.6\n.target sm_90\n.address_size 64\n"
+
+
+def kernel(body: str, registers: str = "", params: str = ".param .u64 out") -> str:
+  """A kernel whose threads have their index in %t and the address of their dword of `out` in %o."""
+  return f"""{HEAD}.visible .entry k ({params}) {{
+  .reg .pred %p<9>; .reg .b16 %h<9>; .reg .b32 %r<20>, %t; .reg .f32 %f<9>; .reg .f64 %d<9>; .reg .b64 %l<9>, %o, %b;
+  {registers}
+  ld.param.u64 %b, [out];
+  mov.u32 %t, %tid.x;
+  mad.wide.u32 %o, %t, 4, %b;
+  {body}
+  ret;
+}}"""
+
+
+def run(body: str, threads: int = 32, registers: str = "", out: Any = None, grid: int = 1, shared: int = 0) -> Any:
+  given = np.zeros(threads, np.uint32) if out is None else out
+  return tinyhw.launch(kernel(body, registers), "k", grid, threads, [given], "EMU", shared)[0]
+
+
+def fault(body: str, kind: type[Exception] = MachineFault, threads: int = 32, **more: Any) -> Any:
+  with pytest.raises(kind) as caught: run(body, threads, **more)
+  return caught.value
+
+
+def value(body: str) -> int: return int(run(f"{body} st.global.b32 [%o], %r1;", 1)[0])
+
+
+VALUES = [  # from the manual's definitions, by hand
+  ("mov.b32 %r2, 0x80000000; bfe.s32 %r1, %r2, 28, 8;", 0xFFFFFFF8),
+  ("bfe.u32 %r1, 0xABCD1234, 8, 12;", 0xD12),
+  ("bfi.b32 %r1, 0xFF, 0x11111111, 4, 4;", 0x111111F1),
+  ("bfind.s32 %r1, -1;", 0xFFFFFFFF), ("bfind.u32 %r1, 0x1000;", 12), ("bfind.shiftamt.u32 %r1, 0x1000;", 19),
+  ("fns.b32 %r1, 0xF0F0, 5, 2;", 6), ("fns.b32 %r1, 0xF0F0, 5, -2;", 4), ("fns.b32 %r1, 0xF0F0, 4, 0;", 4),
+  ("szext.clamp.s32 %r1, 0xFF, 8;", 0xFFFFFFFF), ("szext.wrap.u32 %r1, 0xFFFFFFFF, 0;", 0),
+  ("bmsk.clamp.b32 %r1, 4, 30;", 0xFFFFFFF0), ("bmsk.wrap.b32 %r1, 33, 3;", 0xE),
+  ("prmt.b32 %r1, 0x33221100, 0x77665544, 0x8F40;", 0x00004400), ("prmt.b32.rc16 %r1, 0x33221100, 0, 1;", 0x33223322),
+  ("lop3.b32 %r1, 0xF0F0F0F0, 0xCCCCCCCC, 0xAAAAAAAA, 0x80;", 0x80808080),
+  ("shl.b32 %r1, 1, 40;", 0), ("shr.s32 %r1, -8, 99;", 0xFFFFFFFF), ("shf.l.wrap.b32 %r1, 0x80000000, 1, 33;", 3),
+  ("dp2a.hi.s32.s32 %r1, 0x0002FFFF, 0x03FE0000, 5;", 13), ("mul24.hi.s32 %r1, 0x7FFFFF, 0x7FFFFF;", 0x3FFFFF00),
+  ("sad.s32 %r1, -3, 4, 10;", 17), ("mad.hi.sat.s32 %r1, 0x7FFFFFFF, 0x7FFFFFFF, 0x7FFFFFFF;", 0x7FFFFFFF),
+  ("add.sat.s32 %r1, 0x7FFFFFFF, 1;", 0x7FFFFFFF), ("sub.cc.u32 %r2, 0, 1; subc.u32 %r1, 5, 0;", 4),
+  ("add.cc.u32 %r2, 0xFFFFFFFF, 1; addc.u32 %r1, 5, 0;", 6), ("cnot.b32 %r1, 0;", 1),
+  ("mov.f32 %f1, 0f7F800001; add.f32 %f2, %f1, 0f3F800000; mov.b32 %r1, %f2;", 0x7FFFFFFF),
+  ("mov.f32 %f1, 0f00000001; mul.ftz.f32 %f2, %f1, 0f40000000; mov.b32 %r1, %f2;", 0),
+  ("mov.f32 %f1, 0fC0000000; add.sat.f32 %f2, %f1, %f1; mov.b32 %r1, %f2;", 0),
+  ("mov.f32 %f1, 0f7FC00000; cvt.rzi.s32.f32 %r1, %f1;", 0), ("cvt.rni.s32.f32 %r1, 0f40200000;", 2),
+  ("mov.f64 %d1, 0d7FF8000000000000; cvt.rzi.s32.f64 %r1, %d1;", 0x80000000),
+  ("cvt.rna.tf32.f32 %r1, 0f3F801000;", 0x3F802000), ("cvt.rn.bf16x2.f32 %r1, 0f3F808000, 0f40490FDB;", 0x3F804049),
+  ("cvt.rz.f16x2.f32 %r1, 0f3F801FFF, 0fC0490FDB;", 0x3C00C248),
+  ("cvt.rn.satfinite.e4m3x2.f32 %h1, 0f447A0000, 0fBF800000; cvt.u32.u16 %r1, %h1;", 0x7EB8),
+  ("mov.b16 %h1, 0x7EB8; cvt.rn.f16x2.e4m3x2 %r1, %h1;", 0x5F00BC00),
+  ("cvt.pack.sat.s8.s32.b32 %r1, 300, -300, 0x1234;", 0x12347F80), ("cvt.sat.u8.s32 %r1, 300;", 255),
+  ("cvt.s8.s32 %r1, 200;", 0xFFFFFFC8), ("set.lt.u32.s32 %r1, -1, 0;", 0xFFFFFFFF),
+  ("slct.b32.s32 %r1, 5, 6, -1;", 6), ("mov.b32 %r2, 0x3C003C00; add.f16x2 %r1, %r2, %r2;", 0x40004000),
+  ("mov.b32 %r2, 0x3F803F80; fma.rn.bf16x2 %r1, %r2, %r2, %r2;", 0x40004000),
+  ("mov.b32 %r2, 0xBC003C00; fma.rn.relu.f16x2 %r1, %r2, %r2, %r2;", 0x00004000),
+  ("testp.subnormal.f32 %p1, 0f00000001; selp.b32 %r1, 7, 8, %p1;", 7),
+  ("setp.ltu.f32 %p1, 0f7FC00000, 0f00000000; selp.b32 %r1, 7, 8, %p1;", 7),
+  ("mov.u64 %l1, 5; isspacep.global %p1, %l1; selp.b32 %r1, 7, 8, %p1;", 7),
+  ("rsqrt.approx.f32 %f1, 0f40800000; mov.b32 %r1, %f1;", 0x3F000000),
+]
+
+
+@pytest.mark.parametrize(("body", "wanted"), VALUES, ids=[re.sub(r"\W+", "-", b)[:50] for b, _ in VALUES])
+def test_an_instruction(body: str, wanted: int) -> None: assert value(body) == wanted
+
+
+# ---- divergence
+
+def test_threads_that_part_meet_at_once() -> None:
+  """Nested branches and a loop of different lengths: behind them the warp is one again."""
+  out = run("""and.b32 %r1, %t, 3; setp.eq.u32 %p1, %r1, 0; @%p1 bra A; setp.eq.u32 %p2, %r1, 1; @%p2 bra B;
+    mov.u32 %r2, 5; bra C;
+A:  mov.u32 %r2, 6; mov.u32 %r3, %t;
+L:  setp.eq.u32 %p3, %r3, 0; @%p3 bra C; sub.u32 %r3, %r3, 1; bra L;
+B:  mov.u32 %r2, 7;
+C:  activemask.b32 %r4; add.u32 %r4, %r4, %r2; st.global.u32 [%o], %r4;""")
+  want = np.array([6, 7, 5, 5], np.uint32)[np.arange(32) % 4] + np.uint32(0xFFFFFFFF)
+  assert (out == want).all()
+
+
+def test_blocks_are_arranged_with_loops_together() -> None:
+  # 0 -> 1 (a loop 1, 2, 3 with a way out from 2 to 5), 4 is out of line and joins 5
+  order = arranged(range(6), {0: [1], 1: [2, 4], 2: [3, 5], 3: [1], 4: [5], 5: []})
+  assert order.index(5) == 5 and order[0] == 0
+  assert sorted(order[order.index(1):order.index(1) + 3]) == [1, 2, 3]
+
+
+def test_a_shuffle_waits_for_its_threads() -> None:
+  out = run("""setp.lt.u32 %p1, %t, 5; @%p1 bra A; mov.u32 %r1, 1; bra J;
+A:  mov.u32 %r1, 2;
+J:  shfl.sync.idx.b32 %r2, %r1, 0, 31, 0xffffffff; st.global.u32 [%o], %r2;""")
+  assert (out == 2).all()
+
+
+def test_threads_that_never_come_are_named() -> None:
+  error = fault("setp.lt.u32 %p1, %t, 5; @%p1 bra A; bar.warp.sync 0xffffffff; exit;\n"
+                "A: shfl.sync.idx.b32 %r2, %t, 0, 31, 0xffffffff;")
+  assert "wait for lanes that never come" in str(error)
+  error = fault("setp.lt.u32 %p1, %t, 32; @%p1 bra A; bar.sync 1, 64; A: bar.sync 2, 64;", threads=64)
+  assert "barrier" in str(error) and "32 of 64 threads have come" in str(error)
+
+
+def test_a_barrier_in_a_branch_and_early_exits() -> None:
+  out = run("setp.ge.u32 %p1, %t, 40; @%p1 exit; bar.sync 0; st.global.u32 [%o], %t;", threads=64)
+  assert (out[:40] == np.arange(40)).all() and not out[40:].any()
+
+
+def test_an_endless_loop_ends() -> None:
+  assert isinstance(fault("L: bra L;", WatchdogExpired), WatchdogExpired)
+
+
+# ---- faults
+
+def test_a_page_fault_says_where() -> None:
+  error = fault("mad.wide.u32 %l1, %t, 1000000, %b; st.global.u32 [%l1+4096], %t;", PageFault, threads=64, grid=2)
+  assert error.line == 10 and error.source == "mad.wide.u32 %l1, %t, 1000000, %b; st.global.u32 [%l1+4096], %t;"
+  assert (error.lane, error.wave, error.workgroup, error.kernel) == (0, 0, (0, 0, 0), "k")
+  assert "past the end of out (256 bytes), in kernel k at PTX:10" in str(error)
+  assert "thread 0,0,0 of its block" in str(error)
+  error = fault("setp.ne.u32 %p1, %t, 37; mov.u64 %l1, 8; selp.b64 %l1, %o, %l1, %p1; ld.global.u32 %r1, [%l1];",
+                PageFault, threads=64)
+  assert error.address == 8 and (error.wave, error.lane) == (1, 5)
+
+
+def test_misaligned_and_beyond_shared_memory() -> None:
+  assert "misaligned write of 4 bytes" in str(fault("st.global.u32 [%o+2], %t;"))
+  assert "misaligned read of 16 bytes" in str(fault("ld.global.v4.u32 {%r1,%r2,%r3,%r4}, [%o+4];"))
+  error = fault("shl.b32 %r1, %t, 2; st.shared.u32 [s+%r1], %t;".replace("[s+%r1]", "[%r1+100]"),
+                registers=".shared .align 4 .b8 s[64]; ")
+  assert "of shared memory, which has 64 bytes" in str(error)
+  assert "of local memory" in str(fault("ld.local.u32 %r1, [a+16];", registers=".local .align 4 .b8 a[8];"))
+
+
+def test_a_trap_and_an_endless_recursion() -> None:
+  assert "stopped itself (trap)" in str(fault("setp.eq.u32 %p1, %t, 9; @%p1 trap;"))
+  source = HEAD + ".func f () { .local .b8 a[4096]; call.uni f; ret; } .visible .entry k () { call.uni f; ret; }"
+  with pytest.raises(MachineFault, match="an endless recursion"): tinyhw.launch(source, "k", 1, 32, [], "EMU")
+
+
+def test_what_is_unknown_is_refused_by_name_where_control_gets_there() -> None:
+  error = fault("wgmma.fence.sync.aligned;", Unsupported)
+  assert str(error) == "PTX line 10, column 3: unsupported PTX instruction wgmma.fence.sync.aligned"
+  assert (run("bra E; add.q32 %r1, %r2, %r3; E: st.global.u32 [%o], %t;") == np.arange(32)).all()
+  assert "tex" in str(fault("add.foo.u32 %r1, %r2, %r3;".replace("foo", "tex"), Unsupported))
+
+
+@pytest.mark.parametrize(("body", "message"), [
+  ("add.u32 %r1, %r2;", "add.u32 takes 3 operands, not 2"), ("add.u32 %x, %r2, %r3;", "%x is no register"),
+  ("mov.u32 %r1, nobody;", "nobody is not declared"), ("add.u32 %l1, %r2, %r3;", ""),
+  ("bra NOWHERE;", "there is no label NOWHERE"), ("mov.pred %p1, %r1;", "")])
+def test_what_contradicts_itself(body: str, message: str) -> None:
+  if message:
+    with pytest.raises(DecodeError, match=re.escape(message)): run(body)
+  else: run(body)  # ptxas refuses these; here they have a meaning
+
+
+def test_launches_that_do_not_fit() -> None:
+  source = kernel("")
+  out = np.zeros(4, np.uint32)
+  for change, message in (({"kernel": "x"}, "no kernel 'x'; it has k"), ({"block": 2000}, "2000 threads"),
+                          ({"shared": 1 << 20}, "bytes of shared memory"), ({"args": []}, "0 arguments given")):
+    given: dict[str, Any] = {"kernel": "k", "block": 4, "shared": 0, "args": [out], **change}
+    with pytest.raises(InvalidArgument, match=re.escape(message)):
+      tinyhw.launch(source, given["kernel"], 1, given["block"], given["args"], "EMU", given["shared"])
+  with pytest.raises(Unsupported, match="a card|PTX"): tinyhw.launch(source, "k", 1, 4, [out], "EMU", report=True)
+
+
+def test_parameters_have_the_types_that_are_told_or_used() -> None:
+  source = kernel("ld.param.b32 %f1, [a]; ld.param.b32 %r1, [n]; add.f32 %f2, %f1, %f1; cvt.rzi.u32.f32 %r2, %f2;"
+                  "mad.lo.u32 %r3, %r1, 10, %r2; st.global.u32 [%o], %r3;",
+                  params=".param .u64 out, .param .b32 a, .param .u32 n")
+  assert tinyhw.launch(source, "k", 1, 1, [np.zeros(1, np.uint32), 2.5, 4], "EMU")[0] == 45
+  with pytest.raises(InvalidArgument, match="float32"):
+    tinyhw.launch(source, "k", 1, 1, [np.zeros(1, np.uint32), np.int32(2), 4], "EMU")
+
+
+# ---- LLVM's programs, for NVIDIA and for the host
+
+@pytest.mark.parametrize("start", seeds(range(2)))
+def test_random_programs(start: int) -> None:
+  at = start * 6
+  assert not fuzz.check(programs(range(at, at + 6)), [0, 2], seed=seed(start))
+
+
+def test_llvm_cases() -> None:
+  cases = fuzz.cases()
+  assert len(cases) > 1000
+  assert not fuzz.check(cases[::23], [2], seed=seed(0))
+
+
+def test_forms_of_the_table_have_meanings() -> None:
+  """All but the 128-bit and the vector atomics that are named here."""
+  texts = samples.samples(5, random.Random(seed(3)))
+  lines = [t for of in texts.values() for t in of.values()]
+  linked = link(parse(samples.HEAD.format(target="sm_90") + "\n".join(lines) + "\nret;\n}\n"))
+  code = Program(linked, "k", 1 << 20).function("k")
+  missing = []
+  for line in code.flat.lines:
+    try:
+      if control.stops(line.instruction): control.ender(code, line, 0, 2)
+      else: bind.step(code, line)
+    except Unsupported: missing.append(line.instruction.name)
+  assert len(lines) > 600
+  assert not [n for n in missing if not re.search(r"b128|^(atom|red)\..*\.v[248]\.", n)]

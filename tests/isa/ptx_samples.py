@@ -1,0 +1,194 @@
+"""An instruction's text for every form of the PTX table, and what ptxas says: `python -m tests.isa.ptx_samples`."""
+from __future__ import annotations
+
+import random
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+
+from tinyhw.isa.ptx import forms
+from tinyhw.isa.ptx.forms import SIZES, Form, Row
+
+PTXAS = shutil.which("ptxas")
+_REGISTERS = {"pred": "p", "b8": "h", "u8": "h", "s8": "h", "b16": "h", "u16": "h", "s16": "h", "f16": "h", "bf16": "h",
+              "e4m3x2": "h", "e5m2x2": "h", "f32": "f", "f64": "d", "b64": "l", "u64": "l", "s64": "l", "f32x2": "l",
+              "b128": "q"}
+_CONSTANT = {"bar": "1", "barrier": "1", "lop3": "0xE8", "cp": "16", "pmevent": "1", "setmaxnreg": "64",
+             "discard": "128",
+             "applypriority": "128", "alloca": "8"}
+HEAD = """.version 9.0
+.target {target}
+.address_size 64
+.const .align 16 .b8 cvar[64];
+.visible .entry k (.param .align 16 .b8 par[64]) {{
+  .reg .pred %p<9>; .reg .b16 %h<9>; .reg .b32 %r<9>; .reg .f32 %f<9>; .reg .f64 %d<9>; .reg .b64 %l<9>;
+  .reg .b128 %q<9>;
+L:
+"""
+# Where the table allows more than ptxas: hints for caches go with few types, .sat only where a number may not fit.
+LOOSE = re.compile(r"L[12]::|\.v8|\.v4\.\w(64|128)|\.v2\.b128|cvt\.sat\.[us]|^cvt\.\w+\.(bf16\.[us]8|[us]8\.bf16)")
+# What ptxas accepts and the table has not: modifiers twice, and forms that the manual does not name.
+BEYOND = re.compile(r"\.(\w+)(\.\w+)*\.\1(\.|$)|^cvt\.f16\.bf16|^madc\.hi\.sat|^set\.\w+\.u16\.and|^cvt.*ftz|^testp\.f")
+UNTRIED = {"call", "brx", "bra", "param::func", "wmma"}
+
+
+def sample(form: Form) -> str | None:
+  """An instruction of a form; None for one that needs more than a line."""
+  m, opcode = form.modifiers, form.row.opcode
+  if opcode in UNTRIED or m & UNTRIED or LOOSE.search(form.name): return None
+  if opcode in {"vote", "shfl"} and "sync" not in m: return None  # of targets before sm_70
+  count = next((int(x[1]) for x in ("v2", "v4", "v8") if x in m), 1)
+  number = [0]
+
+  def register(type_: str) -> str:
+    number[0] += 1
+    return f"%{_REGISTERS.get(type_, 'r')}{number[0] % 8 + 1}"
+
+  def vector(type_: str) -> str:
+    if count == 1: return register(type_)
+    return "{" + ", ".join(register(type_) for _ in range(count)) + "}"
+
+  def memory() -> str:
+    if "const" in m: return "[cvar]"
+    if m & {"param", "param::entry"}: return "[par]"
+    return "[%l1]"
+
+  def matrix(k: int) -> str | None:
+    if opcode in {"ldmatrix", "stmatrix"}: return _braces("r", next(int(x[1]) for x in ("x1", "x2", "x4") if x in m))
+    shape = next(s for s in (re.fullmatch(r"m(\d+)n8k(\d+)", x) for x in m) if s is not None)
+    rows, depth = int(shape[1]), int(shape[2])
+    if (rows, depth) == (8, 4) and "f16" in m: return None
+    bits = {"f16": 16, "bf16": 16, "tf32": 32, "f64": 64, "u8": 8, "s8": 8, "u4": 4, "s4": 4, "b1": 1, "e4m3": 8,
+            "e5m2": 8, "f32": 32, "s32": 32}
+    kinds = [x for x in form.name.split(".") if x in bits]
+    t = kinds[k]
+    total = (rows * 8, rows * depth, depth * 8, rows * 8)[k] * bits[t]
+    size = 64 if t == "f64" else 32
+    return _braces({"f64": "d", "f32": "f"}.get(t, "r"), total // size // 32)
+  words = []
+  for k, code in enumerate((*form.results, *form.sources)):
+    code = code.removeprefix("*")
+    if code == "p": words.append("%p1")
+    elif code == "p|p": words.append("%p1" if form.type in {"f16", "bf16"} else "%p1|%p2")
+    elif code.endswith("|p"): words.append(f"{register(code[:-2])}|%p2")
+    elif code == "q": words.append("!%p3")
+    elif code == "i": words.append(_CONSTANT.get(opcode, "1"))
+    elif code == "m": words.append(register(form.type))
+    elif code == "@": words.append(memory())
+    elif code == "v":
+      text = matrix(k)
+      if text is None: return None
+      words.append(text)
+    elif code in SIZES: words.append(vector(code) if opcode in {"ld", "ldu", "st", "atom", "red"} else register(code))
+    else: return None
+  if "*u32" in form.sources and opcode in {"bar", "barrier"}: words[-1 - ("q" in form.sources)] = "64"
+  if opcode in {"bar", "barrier"} and "arrive" in m: words[-1] = "64"
+  if opcode == "cp" and len(words) > 2:
+    words[2:] = ["16" if "cg" in m else "8"]
+  if opcode == "alloca": words[1] = "%l2" if form.type == "u64" else "%r2"
+  if opcode == "createpolicy": words = words[:1]
+  if "L2::cache_hint" in m: words.append("%l8")
+  return f"{form.name} {', '.join(words)};"
+
+
+def _braces(letter: str, n: int) -> str: return "{" + ", ".join(f"%{letter}{k % 8 + 1}" for k in range(n)) + "}"
+
+
+def refused(lines: list[str], target: str) -> dict[int, str]:
+  """Which of these instructions ptxas refuses, with what it says."""
+  assert PTXAS is not None
+  head = HEAD.format(target=target)
+  with tempfile.TemporaryDirectory() as folder:
+    path = Path(folder) / "k.ptx"
+    path.write_text(head + "\n".join(lines) + "\nret;\n}\n")
+    done = subprocess.run([PTXAS, "-arch", target, "-O0", "--compile-only", str(path), "-o", str(Path(folder) / "k.o")],
+                          capture_output=True, text=True)
+  if not done.returncode: return {}
+  if len(lines) == 1: return {0: done.stderr.strip()}
+  first = head.count("\n") + 1
+  found: dict[int, str] = {}
+  for line, text in re.findall(r"line (\d+);\s*error\s*:\s*(.*)", done.stderr):
+    at = int(line) - first
+    # some errors are told of another line: only those that name its instruction count
+    if 0 <= at < len(lines) and f"'{lines[at].split('.')[0].split(' ')[0]}" in text: found.setdefault(at, text)
+  left = [k for k in range(len(lines)) if k not in found]
+  parts = [left] if found else [left[:len(left) // 2], left[len(left) // 2:]]
+  for part in parts:
+    found |= {part[k]: text for k, text in refused([lines[k] for k in part], target).items()} if part else {}
+  return found
+
+
+def chosen(row: Row, rng: random.Random, most: int) -> list[str]:
+  """Names of a row: all, or a number of random ones."""
+  if row.size <= most: return list(row.combinations())
+  out = set()
+  for _ in range(most):
+    parts = [rng.choice((("",) if optional else ()) + choices) for optional, choices in row.slots]
+    out.add(".".join([row.opcode, *filter(None, parts)]))
+  return sorted(out)
+
+
+def neighbours(names: Iterable[str], rng: random.Random, count: int) -> list[str]:
+  """Names that the table does not have: with another modifier or type, with one left out, with one too many."""
+  pool = [*(t for t in _REGISTERS if t != "pred"), "b32", "u32", "s32", "lo", "hi", "sat", "rn", "rz",
+          "ftz", "cc", "approx", "relu", "NaN", "and", "sync", "global", "shared"]
+  known = [n for n in names if "." in n]
+  out = set()
+  while len(out) < count:
+    parts = rng.choice(known).split(".")
+    at = rng.randrange(1, len(parts))
+    kind = rng.randrange(3)
+    if kind == 0: parts[at] = rng.choice(pool)
+    elif kind == 1: del parts[at]
+    else: parts.insert(at, rng.choice(pool))
+    name = ".".join(parts)
+    if forms.find(name) is None and not BEYOND.search(name): out.add(name)
+  return sorted(out)
+
+
+def like(name: str, of: dict[str, str]) -> str:
+  """An instruction of a name that the table lacks, with the operands of the nearest one that it has."""
+  opcode = name.split(".")[0]
+  words = set(name.split("."))
+  best = max((n for n in of if n.split(".")[0] == opcode), key=lambda n: len(words & set(n.split("."))))
+  return name + of[best][len(best):]
+
+
+def samples(most: int, rng: random.Random) -> dict[str, dict[str, str]]:
+  """Instructions of the table by target and name."""
+  texts: dict[str, dict[str, str]] = {}
+  for rows in forms.rows().values():
+    for row in rows:
+      for name in chosen(row, rng, most):
+        form = forms.find(name)
+        assert form is not None, name
+        text = sample(form)
+        if text is not None: texts.setdefault("sm_100" if form.row.sm > 90 else "sm_90a", {})[name] = text
+  return texts
+
+
+def main(most: int = 60) -> int:
+  """Print where the table and ptxas differ; how many instructions of the table ptxas refuses."""
+  rng, wrong = random.Random(1), 0
+  texts = samples(most, rng)
+  for target, of in texts.items():
+    names = list(of)
+    found = refused([of[n] for n in names], target)
+    print(f"{target}: {len(names)} instructions of the table, {len(found)} refused")
+    for k, text in found.items():
+      wrong += 1
+      print(f"  {of[names[k]]}  {text}")
+  of = texts["sm_90a"]
+  others = neighbours(of, rng, 3000)
+  found = refused([like(n, of) for n in others], "sm_90a")
+  print(f"{len(others)} others, {len(others) - len(found)} accepted")
+  for k, name in enumerate(others):
+    if k not in found: print(f"  {like(name, of)}")
+  return wrong
+
+
+if __name__ == "__main__": sys.exit(main(*map(int, sys.argv[1:])))

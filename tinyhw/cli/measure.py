@@ -1,0 +1,35 @@
+"""How `tinyhw bench` measures."""
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+from tinyhw.core.errors import Error
+
+Seconds = list[float]
+
+
+def repeat(run: Callable[[], object], *, runs: int = 7, warm: int = 2) -> Seconds:
+  """Seconds of some runs, after some that are not counted."""
+  for _ in range(warm): run()
+  seconds = []
+  for _ in range(runs):
+    start = time.perf_counter()
+    run()
+    seconds.append(time.perf_counter() - start)
+  return seconds
+
+
+def process(code: str, *, runs: int = 5, **env: str) -> Seconds:
+  """Seconds of a whole Python process, start to exit."""
+  return repeat(lambda: child(code, **env), runs=runs, warm=1)
+
+
+def child(code: str, **env: str) -> str:
+  """Standard output of Python code in a fresh process."""
+  done = subprocess.run([sys.executable, "-c", code], env=os.environ | env, capture_output=True, text=True, timeout=900)
+  if done.returncode: raise Error(f"a measured process failed: {(done.stderr.strip().splitlines() or ['?'])[-1]}")
+  return done.stdout

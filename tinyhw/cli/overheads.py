@@ -1,0 +1,94 @@
+"""What a launch, a copy and a training step cost beside the arithmetic: cases of `tinyhw bench`."""
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tinyhw.cli.measure import Seconds, child, repeat
+from tinyhw.core.errors import Error
+
+CONVNET = '''
+import time; start = time.perf_counter()
+import numpy as np
+from tinyhw import Tensor, nn
+def weights(*shape):
+  bound = float(np.prod(shape[1:])) ** -0.5
+  return Tensor.uniform(*shape, low=-bound, high=bound, requires_grad=True)
+first, second, hidden, last = weights(16, 1, 3, 3), weights(32, 16, 3, 3), weights(64, 800), weights(10, 64)
+optimizer, rng = nn.optim.Adam([first, second, hidden, last], lr=1e-3), np.random.default_rng(0)
+x = Tensor(rng.random((64, 1, 28, 28), dtype=np.float32))
+y = Tensor(rng.integers(0, 10, 64).astype(np.int32))
+with Tensor.train():
+  x = x.conv2d(first).relu().max_pool2d(2).conv2d(second).relu().max_pool2d(2)
+  loss = ((x.reshape(64, -1) @ hidden.T).relu() @ last.T).cross_entropy(y)
+  loss.backward()
+  optimizer.step()
+  assert 2 < loss.item() < 3
+print(time.perf_counter() - start)
+'''
+
+
+def copies() -> Seconds:
+  """64 bytes to the mock GPU and back."""
+  from tinyhw import Device
+  runtime = Device["AMD"].runtime
+  memory, data, back = runtime.alloc(64), memoryview(bytes(range(64))), memoryview(bytearray(64))
+  def run() -> None:
+    runtime.copyin(memory, data)
+    runtime.copyout(back, memory)
+  seconds = repeat(run, runs=500, warm=50)
+  runtime.free(memory)
+  if back != data: raise Error("wrong bytes", where="copies")
+  return seconds
+
+
+def replayed() -> Seconds:
+  """A kernel of three elements on LLVM, replayed by a TinyJit."""
+  from tinyhw import Tensor, TinyJit
+  step, x = TinyJit(lambda t: (t + 1).realize()), Tensor([1, 2, 3], device="LLVM").realize()
+  seconds = repeat(lambda: step(x), runs=2000, warm=100)
+  if step(x).tolist() != [2, 3, 4]: raise Error("wrong sum", where="replayed")
+  return seconds
+
+
+def network() -> tuple[Callable[..., Any], Any, Any]:
+  """A training step of 784-128-10 with SGD on LLVM, and a batch of 32."""
+  from tinyhw import Tensor, nn
+  def weights(*shape: int) -> Tensor:
+    return Tensor.uniform(*shape, low=-0.05, high=0.05, device="LLVM", requires_grad=True)
+  rng, (first, second) = np.random.default_rng(0), (weights(784, 128), weights(128, 10))
+  optimizer = nn.optim.SGD([first, second], lr=0.01)
+  def step(x: Tensor, y: Tensor) -> Tensor:
+    optimizer.zero_grad()
+    loss = ((x @ first).relu() @ second).cross_entropy(y)
+    loss.backward()
+    optimizer.step()
+    return loss.realize()
+  x = Tensor(rng.random((32, 784), dtype=np.float32), device="LLVM").realize()
+  return step, x, Tensor(rng.integers(0, 10, 32).astype(np.int32), device="LLVM").realize()
+
+
+def training(jit: bool) -> Seconds:
+  """The step, replayed or as it is."""
+  from tinyhw import Tensor, TinyJit
+  step, x, y = network()
+  run = TinyJit(step) if jit else step
+  with Tensor.train():
+    before = run(x, y).item()
+    seconds = repeat(lambda: run(x, y), runs=100, warm=5)
+    if not run(x, y).item() < before: raise Error("it does not learn", where="training")
+  return seconds
+
+
+def first_step(kept: bool) -> Seconds:
+  """A convolutional network's first training step on LLVM, from the imports on; `kept`: where another process has left
+  its kernels."""
+  seconds = []
+  for _ in range(3):
+    with tempfile.TemporaryDirectory() as folder:
+      for _ in range(1 + kept): out = child(CONVNET, DEV="LLVM", CACHEDB=folder)
+      seconds.append(float(out))
+  return seconds

@@ -1,0 +1,51 @@
+"""What the environment asks of the mock machine and of the emulator, where there are such: engine, memory, limits."""
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from tinyhw.core.errors import DeviceError, InvalidArgument
+
+if TYPE_CHECKING:
+  from tinyhw.arch import Arch
+  from tinyhw.emulator.observe import Observer
+
+
+def mock_options(observer: Observer | None = None) -> dict[str, Any]:
+  """What `MOCKGPU_WATCHDOG` (instructions of one wave) and `MOCKGPU_SEED` (turns of the queues) ask of the mock.
+
+  `MOCKGPU_MEMORY` is `strong` or `weak`, which runs on the reference interpreter.
+  `EMU` chooses its emulator's engine: `ref`, `jit`, `both` or `auto`; An `observer` is shown all dispatches.
+  """
+  options: dict[str, Any] = {}
+  for option in ("watchdog", "seed"):
+    text = os.environ.get(f"MOCKGPU_{option.upper()}")
+    if not text: continue
+    if not text.isdecimal(): raise InvalidArgument(f"{text!r} is no count", where=f"MOCKGPU_{option.upper()}")
+    options[option] = int(text)
+  if engine := os.environ.get("EMU"):
+    from tinyhw.emulator.engines import ENGINES
+    if engine not in ENGINES:
+      raise InvalidArgument(f"no engine is called {engine!r}", where="EMU", hint=f"there are {', '.join(ENGINES)}")
+    options["engine"] = engine
+  if memory := os.environ.get("MOCKGPU_MEMORY"):
+    if memory not in ("strong", "weak"):
+      raise InvalidArgument(f"no memory is called {memory!r}", where="MOCKGPU_MEMORY", hint="there are strong, weak")
+    if memory == "weak" and options.get("engine", "auto") not in ("auto", "ref"):
+      raise InvalidArgument(f"weak memory runs on the reference interpreter, not on EMU={options['engine']}",
+                            where="MOCKGPU_MEMORY", hint="unset EMU, or set EMU=ref")
+    options["memory"] = memory
+  threads = os.environ.get("TINYHW_THREADS", "1")
+  if not threads.isdecimal() or not int(threads):
+    raise InvalidArgument(f"{threads!r} is no number of threads", where="TINYHW_THREADS")
+  if observer is not None: options["observer"] = observer
+  return options
+
+
+def emulated_card(index: int, cards: tuple[str, ...]) -> Arch | None:
+  """The card of that index where the mock has none of these cards, and the emulator runs them all."""
+  from tinyhw.arch import DECODED
+  from tinyhw.mock.amd.card import CARDS
+  if not cards or any(c in CARDS or c not in DECODED for c in cards): return None
+  if index >= len(cards): raise DeviceError(f"no GPU {index}: MOCKGPU names {', '.join(cards)}", where=f"EMU:{index}")
+  return DECODED[cards[index]]
