@@ -22,7 +22,7 @@ Ender = Callable[[Warps], Any]
 Moves = Callable[[Warps, int, list[Value]], None]
 _FLOW: Final = frozenset({"bra", "brx", "call", "ret", "exit", "trap", "brkpt", "barrier", "nanosleep"})
 _MEETING: Final = frozenset({"shfl", "vote", "match", "redux", "elect", "mma", "ldmatrix", "stmatrix", "movmatrix",
-                             "wmma"})
+                             "wmma", "wgmma"})
 _BITS: Final = np.uint32(1) << np.arange(LANES, dtype=np.uint32)[None, :]
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.core.memory import AddressSpace
 from tinyhw.emulator.observe import Observer
-from tinyhw.emulator.ptx import matrix, memory, move, warp
+from tinyhw.emulator.ptx import matrix, memory, move, warp, wgmma
 from tinyhw.emulator.ptx.group import LANES, Blocks, Warps
 from tinyhw.emulator.ptx.program import Program
 from tinyhw.emulator.schedule import Idle, Schedule, ended
@@ -23,7 +23,7 @@ SHARED_LIMIT: Final = 227 << 10  # bytes of a block, of sm_90: what a launch may
 SMS: Final = 132
 RESIDENT: Final = 2048  # threads of a multiprocessor
 BLOCKS_A_SM: Final = 32
-BINDERS: Final = (matrix, move, warp)  # they register what they bind
+BINDERS: Final = (matrix, move, warp, wgmma)  # they register what they bind
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
   from tinyhw.emulator.ptx.program import Code
 
 Value = Any
-_BITS: Final = {"f16": 16, "bf16": 16, "tf32": 32, "f64": 64, "u8": 8, "s8": 8, "u4": 4, "s4": 4, "b1": 1, "e4m3": 8,
+BITS: Final = {"f16": 16, "bf16": 16, "tf32": 32, "f64": 64, "u8": 8, "s8": 8, "u4": 4, "s4": 4, "b1": 1, "e4m3": 8,
                 "e5m2": 8, "f32": 32, "s32": 32}
 _ROW, _COLUMN = np.arange(LANES) >> 2, np.arange(LANES) & 3  # g and t
 _TABLES: Final = {"e4m3": np.array(FP8.values, np.uint32).view(np.float32).astype(np.float64),
@@ -34,7 +34,7 @@ _TABLES: Final = {"e4m3": np.array(FP8.values, np.uint32).view(np.float32).astyp
 
 def decoded(words: Value, t: str) -> Value:
   """The elements [..., n] of registers of bits, as f64 or int64."""
-  bits = _BITS[t]
+  bits = BITS[t]
   if t == "f64": return words.view(np.float64)[..., None]
   if t == "tf32": return (words & np.uint32(0xFFFFE000)).view(np.float32).astype(np.float64)[..., None]
   shifts = np.arange(0, 32, bits, dtype=np.uint32)
@@ -113,7 +113,7 @@ def mma(code: Code, line: Line, form: Form) -> Step:
   i = line.instruction
   need(line, 4)
   shape = next(re.fullmatch(r"m(\d+)n8k(\d+)", m) for m in i.modifiers if m[0] == "m" and m[1].isdigit())
-  kinds = [m for m in i.modifiers if m in _BITS]
+  kinds = [m for m in i.modifiers if m in BITS]
   if shape is None or len(kinds) != 4: raise unknown(line)
   m, k = int(shape[1]), int(shape[2])
   d, a, b, c = kinds
@@ -121,8 +121,8 @@ def mma(code: Code, line: Line, form: Form) -> Step:
   columns = {"f16": "b32"}
   word = "b64" if a == "f64" else "b32"
   parts = [operands.elements(line, o) for o in i.operands]
-  counts = [m * 8 * _BITS[d] // max(32, _BITS[d]) // LANES, m * k * _BITS[a] // (64 if a == "f64" else 32) // LANES,
-            8 * k * _BITS[b] // (64 if b == "f64" else 32) // LANES, m * 8 * _BITS[c] // max(32, _BITS[c]) // LANES]
+  counts = [m * 8 * BITS[d] // max(32, BITS[d]) // LANES, m * k * BITS[a] // (64 if a == "f64" else 32) // LANES,
+            8 * k * BITS[b] // (64 if b == "f64" else 32) // LANES, m * 8 * BITS[c] // max(32, BITS[c]) // LANES]
   if [len(p) for p in parts] != counts:
     raise DecodeError(f"{i.name} takes {counts[0]}, {counts[1]}, {counts[2]} and {counts[3]} registers",
                       where=where(line))

@@ -33,7 +33,7 @@ L:
 LOOSE = re.compile(r"L[12]::|\.v8|\.v4\.\w(64|128)|\.v2\.b128|cvt\.sat\.[us]|^cvt\.\w+\.(bf16\.[us]8|[us]8\.bf16)")
 # What ptxas accepts and the table has not: modifiers twice, and forms that the manual does not name.
 BEYOND = re.compile(r"\.(\w+)(\.\w+)*\.\1(\.|$)|^cvt\.f16\.bf16|^madc\.hi\.sat|^set\.\w+\.u16\.and|^cvt.*ftz|^testp\.f")
-UNTRIED = {"call", "brx", "bra", "param::func", "wmma"}
+UNTRIED = {"call", "brx", "bra", "param::func", "wmma", "wgmma"}
 
 
 def sample(form: Form) -> str | None:

@@ -1,6 +1,7 @@
 """The importer against onnxruntime: networks, operators in many forms, and graphs that Hypothesis draws."""
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -8,15 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.nn.onnx_models import FLOAT, INT64, helper, matrix, model, node
-from tests.strength import examples
+from tests.nn.onnx_models import FLOAT, INT64, helper, matrix, model, node, onnx
+from tests.strength import THOROUGH, examples
 from tinyhw import nn
 
 onnxruntime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
 
 
-def held(data: bytes, rtol: float = 2e-5, atol: float = 2e-5, device: str | None = None, **inputs: Any) -> None:
-  """A model's outputs here are those of onnxruntime."""
+def held(data: bytes, rtol: float = 2e-5, atol: float = 2e-5, device: str | None = None, of_most: float = 0,
+         **inputs: Any) -> None:
+  """A model's outputs here are those of onnxruntime; `of_most` adds a part of the greatest one to what may differ."""
   options = onnxruntime.SessionOptions()
   options.log_severity_level = 4
   options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
@@ -24,7 +26,8 @@ def held(data: bytes, rtol: float = 2e-5, atol: float = 2e-5, device: str | None
   found = nn.onnx.load(data, device)(**inputs)
   for (name, value), want in zip(found.items(), session.run(None, inputs), strict=True):
     assert value.shape == want.shape and value.dtype.name == want.dtype.name, name
-    np.testing.assert_allclose(value.numpy(), want, rtol=rtol, atol=atol, err_msg=name)
+    most = float(np.abs(want).max()) if of_most else 0.0
+    np.testing.assert_allclose(value.numpy(), want, rtol=rtol, atol=atol + of_most * most, err_msg=name)
 
 
 X = [("x", FLOAT, None)]
@@ -96,6 +99,33 @@ def test_a_quantized_layer() -> None:
   nodes = [node("DynamicQuantizeLinear", ["x"], ["q", "s", "z"]), node("MatMulInteger", ["q", "w", "z"], ["i"]),
            node("Cast", ["i"], ["f"], to=1), node("Mul", ["f", "s"], ["y"])]
   held(model(nodes, X, Y, {"w": np.random.default_rng(1).integers(-128, 128, (6, 4)).astype(np.int8)}), x=matrix(3, 6))
+
+
+@pytest.mark.skipif(not THOROUGH, reason="whole networks: with THOROUGH=1")
+@pytest.mark.parametrize("name", ["squeezenet", "shufflenet", "resnet50", "densenet121", "inception_v1"])
+def test_whole_networks(name: str) -> None:
+  """The architectures that the package onnx brings without weights: random ones, and what goes into the last
+  softmax."""
+  path = Path(onnx.__file__).parent / f"backend/test/data/light/light_{name}.onnx"
+  if not path.exists(): pytest.skip("this package onnx has no such model")
+  found, draw = onnx.load(path), np.random.default_rng(0)
+  shapes = {i.name: tuple(onnx.numpy_helper.to_array(i)) for i in found.graph.initializer}
+  nodes = []
+  for n in found.graph.node:
+    if n.op_type != "ConstantOfShape": nodes.append(n)
+    else:
+      shape = shapes[n.input[0]]
+      made = draw.uniform(0.5, 1.5, shape)
+      if len(shape) > 1: made = draw.standard_normal(shape) * np.sqrt(2 / np.prod(shape[1:]))
+      found.graph.initializer.append(onnx.numpy_helper.from_array(made.astype(np.float32), n.output[0]))
+  if nodes[-1].op_type == "Softmax":
+    found.graph.output[0].name = nodes.pop().input[0]
+    found.graph.output[0].type.tensor_type.ClearField("shape")
+  del found.graph.node[:]
+  found.graph.node.extend(nodes)
+  (port,) = [i for i in found.graph.input if i.name not in {w.name for w in found.graph.initializer}]
+  x = matrix(*(d.dim_value or 1 for d in port.type.tensor_type.shape.dim))
+  held(found.SerializeToString(), of_most=1e-5, **{port.name: x})
 
 
 # *** operators in the forms that node tests leave out ***

@@ -33,6 +33,8 @@ SETS: Final = {
   "wide": "b8|b16|b32|b64|u8|u16|u32|u64|s8|s16|s32|s64|f32|f64|b128",
 }
 
+for _k in (8, 16, 32): SETS[f"wgmma{_k}"] = "|".join(f"m64n{n}k{_k}" for n in range(8, 257, 8))
+
 ROWS: Final = """
 add,sub u16|u32|u64|s16|s64 ; t : t t
 add,sub ?sat s32 ; t : t t
@@ -282,6 +284,13 @@ mma sync aligned m8n8k32|m16n8k32|m16n8k64 row col ?satfinite s32 u4|s4 u4|s4 s3
 mma sync aligned m16n8k32|m16n8k16 row col f32 e4m3|e5m2 e4m3|e5m2 f32 ; v : v v v ; 8.4 89
 mma sync aligned m16n8k32|m16n8k16 row col f16 e4m3|e5m2 e4m3|e5m2 f16 ; v : v v v ; 8.4 89
 mma sync aligned m8n8k128|m16n8k128|m16n8k256 row col s32 b1 b1 s32 xor.popc|and.popc ; v : v v v ; 7.0 75
+wgmma fence|commit_group sync aligned ; : ; 8.0 90
+wgmma wait_group sync aligned ; : i ; 8.0 90
+wgmma mma_async sync aligned $wgmma16 f16|f32 f16 f16 ; v : v v q ; 8.0 90
+wgmma mma_async sync aligned $wgmma16 f32 bf16 bf16 ; v : v v q ; 8.0 90
+wgmma mma_async sync aligned $wgmma8 f32 tf32 tf32 ; v : v v q ; 8.0 90
+wgmma mma_async sync aligned $wgmma32 f16|f32 e4m3|e5m2 e4m3|e5m2 ; v : v v q ; 8.0 90
+wgmma mma_async sync aligned $wgmma32 ?satfinite s32 s8|u8 s8|u8 ; v : v v q ; 8.0 90
 cp async ca shared|shared::cta global ?$hint ?$fetch ; : @ @ i *u32 ; 7.0 80
 cp async cg shared|shared::cta global ?$hint ?$fetch ; : @ @ i *u32 ; 7.0 80
 cp async commit_group|wait_all ; : ; 7.0 80

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
@@ -191,6 +190,3 @@ def non_max_suppression(op: Call, boxes: Tensor, scores: Tensor, most: Host | No
           if box >= 0]
   # The rows are places, in the order of batches, classes and scores: positions and no values.
   return Tensor(np.array(rows, np.int64).reshape(-1, 3), device=boxes.device)
-
-
-__all__ = ["Any", "wrapped"]

@@ -10,7 +10,7 @@ from tinyhw.ir.dtype import DType, dtypes
 from tinyhw.nn.onnx.run import Call
 from tinyhw.nn.onnx.shapes import clamped, ints
 from tinyhw.nn.onnx.table import Host, operator
-from tinyhw.nn.onnx.values import SMALL, Known, Weights, as_host, element, shape_of
+from tinyhw.nn.onnx.values import Known, Weights, as_host, element, shape_of
 from tinyhw.tensor import Tensor
 
 Ints = tuple[int, ...]
@@ -296,6 +296,3 @@ def center_crop_pad(op: Call, x: Tensor, shape: Host, *, axes: Ints | None = Non
     before = more // 2 if more >= 0 else -(-more // 2)
     around.append((before, more - before))
   return padded(op, x, [b for b, _ in around] + [e for _, e in around], "constant", None, chosen)
-
-
-__all__ = ["SMALL", "padded"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from tinyhw.ir.dtype import dtypes
 from tinyhw.nn.onnx.run import Call
 from tinyhw.nn.onnx.table import operator
 from tinyhw.nn.onnx.values import element
@@ -170,6 +169,3 @@ def cross_entropy_loss(op: Call, scores: Tensor, labels: Tensor, weights: Tensor
   log = scores.log_softmax(1)
   loss = _picked(op, log, labels, weights, reduction, ignore_index).cast(scores.dtype)
   return (loss, log) if op.outputs > 1 else loss
-
-
-__all__ = ["along_channels", "dtypes"]
