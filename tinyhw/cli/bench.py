@@ -14,7 +14,7 @@ from typing import Any
 import click
 import numpy as np
 
-from tinyhw.cli import overheads
+from tinyhw.cli import arithmetic, overheads
 from tinyhw.cli.measure import Seconds, child, process, repeat
 from tinyhw.core.errors import Error, InvalidArgument
 
@@ -231,6 +231,13 @@ CASES = (
   Case("import", "import tinyhw, whole process", lambda: process("import tinyhw"), lambda: process("import numpy"),
        lambda: process("import tinygrad"), reach=0.2),
   Case("matmul-llvm", "LLVM: 256x256x256 f32 matmul, warm", lambda: matmul("LLVM"), numpy_matmul),
+  *(Case(f"matmul-{n}", f"LLVM: {n}x{n}x{n} f32 matmul (at most 1.6x)", w.ours, w.theirs)
+    for n, w in ((n, arithmetic.product(n)) for n in (512, 1024))),
+  *(Case(f"{name}-16m", f"LLVM: {title} of 16M floats (at most 1x)", w.ours, w.theirs) for name, title, w in (
+    ("add", "a + b", arithmetic.ADD), ("sum", "sum", arithmetic.SUM), ("chain", "(2a + b) a - b", arithmetic.CHAIN))),
+  Case("softmax-llvm", "LLVM: softmax of 512x1024", arithmetic.SOFTMAX.ours, arithmetic.SOFTMAX.theirs, reach=2.1e-3),
+  Case("conv-llvm", "LLVM: convolution of 4x16x32x32 by 32x3x3", arithmetic.CONVOLUTION.ours, reach=1.7e-3),
+  Case("new-llvm", "LLVM: first result of a new expression of two kernels", arithmetic.new_kernel, reach=25e-3),
 )
 
 

@@ -1,0 +1,75 @@
+"""What arithmetic on this processor costs beside NumPy's: cases of `tinyhw bench`."""
+from __future__ import annotations
+
+import itertools
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tinyhw.cli.measure import Seconds, repeat
+from tinyhw.core.errors import Error
+
+MANY = 16 << 20
+
+
+def _softmax(x: Any) -> Any:
+  e = np.exp(x - x.max(-1, keepdims=True))
+  return e / e.sum(-1, keepdims=True)
+
+
+@dataclass(frozen=True)
+class Work:
+  """Arithmetic on arrays of random float32 of these shapes, in Tensor and in NumPy (where it has that)."""
+  shapes: tuple[tuple[int, ...], ...]
+  tensor: Callable[..., Any]
+  numpy: Callable[..., Any] | None
+
+  def arrays(self) -> list[Any]:
+    """The operands, 0 to 1."""
+    rng = np.random.default_rng(0)
+    return [rng.random(shape, dtype=np.float32) for shape in self.shapes]
+
+  def ours(self) -> Seconds:
+    """Warm: graph, cached kernels, launches, wait."""
+    from tinyhw import Device, Tensor
+    operands = [Tensor(a, device="LLVM").realize() for a in self.arrays()]
+    def run() -> Tensor:
+      result: Tensor = self.tensor(*operands).realize()
+      Device["LLVM"].synchronize()
+      return result
+    if self.numpy is not None and not np.allclose(run().numpy(), self.numpy(*self.arrays()), rtol=1e-4, atol=1e-5):
+      raise Error("wrong values", where="LLVM")
+    return repeat(run, runs=15, warm=3)
+
+  def theirs(self) -> Seconds:
+    """The same in NumPy."""
+    operands, function = self.arrays(), self.numpy
+    assert function is not None
+    return repeat(lambda: function(*operands), runs=15, warm=3)
+
+
+def product(n: int) -> Work:
+  """A product of two matrices of n by n."""
+  return Work(((n, n), (n, n)), lambda a, b: a @ b, lambda a, b: a @ b)
+
+
+ADD = Work(((MANY,), (MANY,)), lambda a, b: a + b, lambda a, b: a + b)
+SUM = Work(((MANY,),), lambda a: a.sum(), lambda a: a.sum())
+CHAIN = Work(((MANY,), (MANY,)), lambda a, b: (a * 2 + b) * a - b, lambda a, b: (a * 2 + b) * a - b)
+SOFTMAX = Work(((512, 1024),), lambda a: a.softmax(), _softmax)
+CONVOLUTION = Work(((4, 16, 32, 32), (32, 16, 3, 3)), lambda x, w: x.conv2d(w), None)
+
+
+def new_kernel() -> Seconds:
+  """From a tensor expression of a shape that was never seen to its value: schedule, compile, link, run."""
+  from tinyhw import Tensor
+  sizes, kept = itertools.count(1001, 2), os.environ.get("CACHEDB")
+  os.environ["CACHEDB"] = "0"
+  def run() -> Any: return (Tensor.full((next(sizes),), 2.0, device="LLVM").contiguous() * 3 + 1).sum().item()
+  try: return repeat(run, runs=15, warm=2)
+  finally:
+    del os.environ["CACHEDB"]
+    if kept is not None: os.environ["CACHEDB"] = kept
