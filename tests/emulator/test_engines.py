@@ -152,6 +152,7 @@ def test_other_code_with_the_same_beginning_is_not_mistaken(folder: Path, monkey
 
 def test_the_store_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
   monkeypatch.setattr(files, "LIMIT", 10_000)
+  monkeypatch.setattr(files, "SELDOM", 1)
   kept = Store(tmp_path)
   for n in range(20):
     kept.save(f"{n:02}", {}, bytes(1000))

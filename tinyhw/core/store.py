@@ -18,6 +18,7 @@ from typing import Any, Final
 FORMAT: Final = b"tinyhw compiled code 1\n"
 LIMIT: Final = 256 << 20  # bytes in the folder
 LARGEST: Final = 64 << 20  # bytes of one file
+SELDOM: Final = 256  # of so many saves one looks through the folder, which takes long where there are many files
 Entry = tuple[dict[str, Any], bytes]
 
 
@@ -41,7 +42,8 @@ class Store:
     if self.folder is None: return
     text = json.dumps(header, separators=(",", ":")).encode()
     rest = len(text).to_bytes(8, "little") + text + code
-    data = FORMAT + hashlib.sha256(rest).digest() + rest
+    digest = hashlib.sha256(rest).digest()
+    data = FORMAT + digest + rest
     if len(data) > LARGEST: return
     try:
       handle, beside = tempfile.mkstemp(dir=self.folder, prefix=".", suffix=".tmp")
@@ -51,7 +53,7 @@ class Store:
       except BaseException:
         os.unlink(beside)
         raise
-      self._trim()
+      if digest[0] % SELDOM == 0: self._trim()
     except OSError: return
 
   def _trim(self) -> None:
