@@ -99,7 +99,11 @@ def reader(code: Code, line: Line, operand: Operand, type_: str) -> Reader:
     raise DecodeError(f"{line.instruction.name} takes no such operand", where=where(line))
   name = operand.text
   found = line.scope.find(name)
-  if isinstance(found, Register): return _register(found, dtype, type_)
+  if isinstance(found, Register):
+    own = dtype_of(found.type)
+    if (own == BOOL) != (type_ == "pred") or own.itemsize < dtype.itemsize:
+      raise DecodeError(f"{name} of the type .{found.type} does not fit {line.instruction.name}", where=where(line))
+    return _register(found, dtype, type_)
   if isinstance(found, (Place, Function)) or code.knows(name):
     return _based(code, line, name, dtype.type(code.address(line, name)))
   if name in special.REGISTERS: return special.reader(name, dtype)
@@ -128,8 +132,7 @@ def _register(r: Register, dtype: Any, type_: str) -> Reader:
       return x if x.dtype is dtype else x.view(dtype)
     return read
   wide, narrow = _RAW[own.itemsize], _RAW[size]
-  if own.itemsize > size: return lambda group: group.v[n].view(wide).astype(narrow).view(dtype)
-  return lambda group: group.v[n].view(wide).astype(narrow).view(dtype)  # the caller has checked that this is legal
+  return lambda group: group.v[n].view(wide).astype(narrow).view(dtype)
 
 
 def predicate(line: Line) -> Reader | None:

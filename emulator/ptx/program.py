@@ -133,12 +133,12 @@ class Code:
       guard = operands.predicate(line)
       if pc == here and guard is not None and line.instruction.opcode != "bra":
         return CodeBlock([], 0, self._guarded(guard, here, after), after, [here], [])
-      end = self._refusing(lambda: control.ender(self, line, here, after))
+      end = self._refusing(line, lambda: control.ender(self, line, here, after))
       return CodeBlock([], 1, end, after, [here], [Shown(line, here)])
     for k in range(index, stop):
       line = self.flat.lines[k]
       here = self.pc(k)
-      step = self._refusing(lambda line=line: bind.step(self, line))  # type: ignore[misc]
+      step = self._refusing(line, lambda line=line: bind.step(self, line))  # type: ignore[misc]
       shown.append(Shown(line, here))
       if step is not None:
         steps.append(step)
@@ -157,13 +157,19 @@ class Code:
     return end
 
   @staticmethod
-  def _refusing(make: Callable[[], Any]) -> Any:
-    """What is made; for an unsupported instruction, a step that raises when control gets there."""
+  def _refusing(line: Line, make: Callable[[], Any]) -> Any:
+    """What is made; for an unsupported instruction, a step that raises when control gets there.
+
+    Raises DecodeError for operands that the instruction does not take.
+    """
     try: return make()
-    except Unsupported as error:
+    except Error as error:
+      if not isinstance(error, Unsupported): raise
       kept = error
       def refuse(group: Group) -> None: raise kept.again()
       return refuse
+    except (IndexError, KeyError, ValueError, TypeError, AttributeError, AssertionError, StopIteration):
+      raise DecodeError(f"{line.instruction.name} does not take these operands", where=flow.where(line)) from None
 
 
 def touched(line: Line) -> tuple[int, int]:

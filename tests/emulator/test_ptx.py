@@ -7,10 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import tinyhw
 from tests.isa import ptx_samples as samples
-from tests.strength import seed, seeds
+from tests.strength import examples, seed, seeds
 from tinyhw.core.errors import DecodeError, InvalidArgument, MachineFault, PageFault, Unsupported, WatchdogExpired
 from tinyhw.emulator.ptx import bind, control
 from tinyhw.emulator.ptx.flow import arranged
@@ -172,11 +174,34 @@ def test_what_is_unknown_is_refused_by_name_where_control_gets_there() -> None:
 @pytest.mark.parametrize(("body", "message"), [
   ("add.u32 %r1, %r2;", "add.u32 takes 3 operands, not 2"), ("add.u32 %x, %r2, %r3;", "%x is no register"),
   ("mov.u32 %r1, nobody;", "nobody is not declared"), ("add.u32 %l1, %r2, %r3;", ""),
-  ("bra NOWHERE;", "there is no label NOWHERE"), ("mov.pred %p1, %r1;", "")])
+  ("bra NOWHERE;", "there is no label NOWHERE"), ("mov.pred %p1, %r1;", "%r1 of the type .b32 does not fit mov.pred")])
 def test_what_contradicts_itself(body: str, message: str) -> None:
   if message:
     with pytest.raises(DecodeError, match=re.escape(message)): run(body)
   else: run(body)  # ptxas refuses these; here they have a meaning
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(st.data())
+def test_instructions_with_other_operands_are_errors_or_run(data: st.DataObject) -> None:
+  """Whatever a module says, a launch ends with an error of tinyhw's or without one."""
+  texts = LINES["sm_90a"]
+  line = data.draw(st.sampled_from(texts))
+  words = line.rstrip(";").split(", ")
+  operands = ["%r1", "%h1", "%l1", "%f1", "%p1", "[%l1]", "{%r1, %r2}", "5", "0f3F800000", "_", "%q1", "[cvar+4]", "L"]
+  for _ in range(data.draw(st.integers(1, 2))):
+    at = data.draw(st.integers(0, len(words) - 1))
+    kind = data.draw(st.integers(0, 2))
+    new = data.draw(st.sampled_from(operands))
+    if kind == 0 and len(words) > 1: del words[at]
+    elif kind == 1: words.insert(at + 1, new)
+    else: words[at] = f"{words[at].split(' ')[0]} {new}" if at == 0 else new
+  source = samples.HEAD.format(target="sm_90") + "bra A;\nA:\n" + ", ".join(words) + ";\nret;\n}\n"
+  try: tinyhw.launch(source, "k", 1, 33, [bytes(64)], "EMU", timeout=5)
+  except tinyhw.Error: pass
+
+
+LINES = {target: list(of.values()) for target, of in samples.samples(3, random.Random(4)).items()}
 
 
 def test_launches_that_do_not_fit() -> None:
