@@ -38,7 +38,7 @@ def test_a_folder_as_mnist_has_it(tmp_path: Path) -> None:
   for name, count in (("train", 3), ("t10k", 2)):
     images = np.arange(count * 4, dtype=np.uint8).reshape(count, 2, 2)
     (tmp_path / f"{name}-images-idx3-ubyte").write_bytes(idx_file(images))
-    (tmp_path / f"{name}-labels-idx1-ubyte.gz").write_bytes(gzip.compress(mtime=0, data=idx_file(np.arange(count, dtype=np.uint8))))
+    (tmp_path / f"{name}-labels-idx1-ubyte.gz").write_bytes(gzip.compress(idx_file(np.arange(count, dtype=np.uint8))))
   x, y, xt, yt = datasets.mnist(tmp_path)
   assert x.shape == (3, 1, 2, 2) and xt.shape == (2, 1, 2, 2) and y.tolist() == [0, 1, 2] and yt.tolist() == [0, 1]
   assert x[2, 0].tolist() == [[8, 9], [10, 11]]
