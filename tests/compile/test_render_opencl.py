@@ -17,9 +17,10 @@ from tests.compile.families import (
   check_rounded_products,
 )
 from tests.compile.test_render_amdgcn import linear
+from tests.opencl import need_driver
 from tinyhw.compile.render.base import block_size, grid_size
 from tinyhw.compile.render.opencl import OpenCLRenderer
-from tinyhw.core.errors import DeviceError, Unsupported
+from tinyhw.core.errors import Unsupported
 from tinyhw.drive.cl import CLRuntime
 from tinyhw.ir import semantics
 from tinyhw.ir.dtype import AddressSpace, DType, dtypes
@@ -32,8 +33,8 @@ types = pytest.mark.parametrize("dtype", SCALARS, ids=lambda d: d.name)
 
 @functools.cache
 def device() -> CLRuntime:
-  try: return CLRuntime()
-  except DeviceError as error: pytest.skip(str(error))
+  need_driver()
+  return CLRuntime()
 
 
 def renderer() -> OpenCLRenderer:

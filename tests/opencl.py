@@ -1,0 +1,16 @@
+"""Whether this machine has an OpenCL driver, asked without the code that is tested: beside one, failures are failures."""
+from __future__ import annotations
+
+import os
+from ctypes.util import find_library
+from pathlib import Path
+
+import pytest
+
+VENDORS = Path(os.environ.get("OCL_ICD_VENDORS") or "/etc/OpenCL/vendors")
+
+
+def need_driver() -> None:
+  """Skip the test where there is no loader or no driver."""
+  if find_library("OpenCL") is None: pytest.skip("there is no OpenCL library")
+  if not VENDORS.is_file() and not list(VENDORS.glob("*.icd")): pytest.skip("there is no OpenCL driver")
