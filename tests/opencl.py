@@ -1,4 +1,4 @@
-"""Whether this machine has an OpenCL driver, asked without the code that is tested: beside one, failures are failures."""
+"""Whether this machine has an OpenCL driver, asked without the code that is tested."""
 from __future__ import annotations
 
 import os
