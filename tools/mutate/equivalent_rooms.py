@@ -58,6 +58,8 @@ ROOMS: Final = (
   Rule(r"engine\.recording\.Slot\.(find|memory)", r"last\[0\]\(\) is tensor\._uop", r"0 becomes 1",
        "without the short way the long one finds the same"),
   # ---- function
+  Rule(r"function\.activation\.Activation\.gelu", r"clip\(-40, 40\)", r"40 becomes 41",
+       "the gate is 0 or 1 from far before"),
   Rule(r"function\..*\.__[gl]e__", r"if side :=", r"0 becomes 1", "the side is 1 or -1 there"),
   Rule(r"function\..*\._shift", r"0 <= other < dtype\.bits: other = ", r"Lt becomes LtE",
        "every type holds its own width"),
