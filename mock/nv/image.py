@@ -48,9 +48,8 @@ class Image:
 
 @functools.lru_cache(maxsize=_PROGRAMS)
 def _linked(digest: str, text: bytes) -> Any:
-  from tinyhw.emulator.ptx.link import link
-  from tinyhw.isa.ptx import parse
-  return link(parse(text))
+  from tinyhw.emulator.ptx.link import link_text
+  return link_text(text)
 
 
 class Images:
