@@ -21,6 +21,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import FunctionType
@@ -151,6 +152,8 @@ def _fork(job: Job, run: Callable[[Apart], None]) -> tuple[int, _Child]:
   if not pid:
     try:
       os.setsid()
+      # Where a session has a share of the processors for itself, it is as nice as who asked.
+      with suppress(OSError): Path("/proc/self/autogroup").write_text(str(os.nice(0)))
       os.close(read)
       null = os.open(os.devnull, os.O_RDWR)
       for fd in (0, 1, 2): os.dup2(null, fd)
