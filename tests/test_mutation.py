@@ -124,11 +124,11 @@ def test_what_never_ends_or_dies_is_noticed(servers: tuple[Server, Server], tmp_
 def test_what_waits_for_the_processor_alone_has_time() -> None:
   """A busy machine is no reason to say that a change hangs."""
   for text, wanted in (("import time; time.sleep(60)", False), ("while True: pass", True)):
-    child = subprocess.Popen([sys.executable, "-c", f"print(flush=True); {text}"], stdout=subprocess.PIPE,
+    child = subprocess.Popen([sys.executable, "-c", f"print(flush=True)\n{text}"], stdout=subprocess.PIPE,
                              start_new_session=True)
     try:
       assert child.stdout is not None
-      child.stdout.readline()
+      assert child.stdout.readline()
       while computing(child.pid) is not wanted: time.sleep(0.01)
     finally:
       child.kill()
