@@ -63,6 +63,8 @@ class OpenDevice:
 
   def __post_init__(self) -> None:
     self.compiling, self.memory = lock(), lock()
+    self._held_bytes = 0
+    self.peak = 0  # the most bytes that buffers have held at one time
     self._spare: dict[int, list[Allocation]] = {}
     self._freed: deque[Allocation] = deque()  # not yet among the spare ones
     self.closed = ""  # what happened to it: "closed", "reset"
@@ -86,6 +88,8 @@ class OpenDevice:
       allocation = spare.pop() if (spare := self._spare.get(nbytes)) else self._allocated(nbytes)
       noted = self.devices and self.devices.notes_places
       self.held[allocation] = noted() if noted else ""
+      self._held_bytes += allocation.size
+      if self._held_bytes > self.peak: self.peak = self._held_bytes
       return allocation
 
   def _allocated(self, nbytes: int) -> Allocation:
@@ -104,7 +108,19 @@ class OpenDevice:
     freed = self._freed
     while freed:
       allocation = freed.popleft()
+      self._held_bytes -= allocation.size
       self._spare.setdefault(allocation.size, []).append(allocation)
+
+  @property
+  def used(self) -> int:
+    """Bytes that buffers hold now."""
+    with self.memory:
+      self._collect()
+      return self._held_bytes
+
+  def forget_peak(self) -> None:
+    """Count the most that is held at one time from now on."""
+    self.peak = self.used
 
   def trim(self) -> None:
     """Give all spare memory back to the device."""
@@ -141,7 +157,7 @@ class OpenDevice:
     with self.memory:
       if self.closed: return
       self.closed = how
-      self._spare, self.kernels, self.held = {}, {}, {}
+      self._spare, self.kernels, self.held, self._held_bytes = {}, {}, {}, 0
       self._freed.clear()
     if self.devices is not None: self.devices.forget(self)
     self.runtime.close()

@@ -49,11 +49,12 @@ class TensorBase(metaclass=Modes):
   Tensors are values: `assign` gives this one a new value and leaves every other tensor as it was.
   `requires_grad` of a leaf is set by the user; of a result it says whether a leaf that requires it was used.
   """
-  __slots__ = ("_uop", "_grad", "requires_grad", "is_leaf", "__weakref__")
+  __slots__ = ("_uop", "_grad", "requires_grad", "is_leaf", "spent", "__weakref__")
   _uop: UOp
   _grad: Self | None
   requires_grad: bool
   is_leaf: bool
+  spent: bool  # whether a gradient went back from it: nothing is kept in memory for another one
 
   def __init_subclass__(cls, **options: Any) -> None:
     super().__init_subclass__(**options)
@@ -77,7 +78,7 @@ class TensorBase(metaclass=Modes):
 
   def _live(self, uop: UOp) -> None:
     """The last step of making a tensor: its graph."""
-    self._uop = uop
+    self._uop, self.spent = uop, False
     live_tensors[self] = None
     if watch.active and (watcher := watch.watching()) is not None: watcher.made(self)
 
