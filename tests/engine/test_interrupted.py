@@ -1,4 +1,4 @@
-"""Ctrl-C and time-outs that arrive while nodes and memory go: Python loses what is raised inside a finalizer of Python's."""
+"""Ctrl-C and time-outs that arrive while nodes and memory go: Python loses what is raised inside its finalizers."""
 from __future__ import annotations
 
 import os
