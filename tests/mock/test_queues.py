@@ -132,7 +132,8 @@ def test_an_indirect_buffer_may_lie_in_two_allocations(copy: bool, memory_model:
   at = client.port.reserve(8192)
   parts = [client.alloc(4096, address=at), client.alloc(4096, address=at + 4096)]
   if copy:
-    words = _words(sdma.stream([s6.SDMA_PKT_NOP(payload=())] * 8 + [s6.SDMA_PKT_FENCE(mtype=UC, addr=memory.address, data=4)]))
+    fence = s6.SDMA_PKT_FENCE(mtype=UC, addr=memory.address, data=4)
+    words = _words(sdma.stream([s6.SDMA_PKT_NOP(payload=())] * 8 + [fence]))
     indirect = s6.SDMA_PKT_INDIRECT(ib_base=at + 4096 - 32, ib_size=len(words), csa_addr=0)
     queue.submit(s6.SDMA_PKT_NOP(payload=()), s6.SDMA_PKT_NOP(payload=()), indirect)
   else:
