@@ -12,7 +12,6 @@ import importlib
 import os
 import sys
 import time
-from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -63,8 +62,7 @@ class OpenDevice:
 
   def __post_init__(self) -> None:
     self.compiling, self.memory = lock(), lock()
-    self._spare: dict[int, list[Allocation]] = {}
-    self._freed: deque[Allocation] = deque()  # not yet among the spare ones
+    self._spare: dict[int, list[Allocation]] = {}  # freed memory by its size; a list stays, and goes without a lock
     self.closed = ""  # what happened to it: "closed", "reset"
     self.held: dict[Allocation, str] = {}  # what somebody holds, with the user's line where that is asked for
     self.devices: Devices | None = None  # the registry that opened it
@@ -78,40 +76,39 @@ class OpenDevice:
 
   def alloc(self, nbytes: int) -> Allocation:
     """Device memory: a freed allocation of that very size where there is one, else a new one."""
-    with self.memory:
-      if self.closed:
-        raise DeviceError(f"the device was {self.closed}", where=self.name,
-                          hint=f"open it again: Device[{self.name!r}]")
-      self._collect()
-      allocation = spare.pop() if (spare := self._spare.get(nbytes)) else self._allocated(nbytes)
-      noted = self.devices and self.devices.notes_places
-      self.held[allocation] = noted() if noted else ""
-      return allocation
+    allocation = None
+    if (spare := self._spare.get(nbytes)) and not self.closed:
+      try: allocation = spare.pop()
+      except IndexError: pass  # another thread has taken the last one
+    if allocation is None:
+      with self.memory: allocation = self._allocated(nbytes)
+    noted = self.devices and self.devices.notes_places
+    self.held[allocation] = noted() if noted else ""
+    return allocation
 
   def _allocated(self, nbytes: int) -> Allocation:
+    if self.closed:
+      raise DeviceError(f"the device was {self.closed}", where=self.name,
+                        hint=f"open it again: Device[{self.name!r}]")
     try: return self.runtime.alloc(nbytes)
     except DeviceError:
-      if not self._spare: raise
+      if not any(self._spare.values()): raise
       self.trim()
       return self.runtime.alloc(nbytes)
 
   def free(self, allocation: Allocation) -> None:
     """Keep the memory for the next allocation of that size. Launches are in order, so queued work is not disturbed."""
     self.held.pop(allocation, None)
-    if not self.closed: self._freed.append(allocation)  # else it went with the runtime
-
-  def _collect(self) -> None:
-    freed = self._freed
-    while freed:
-      allocation = freed.popleft()
-      self._spare.setdefault(allocation.size, []).append(allocation)
+    if self.closed: return  # it went with the runtime
+    if (spare := self._spare.get(allocation.size)) is None: spare = self._spare.setdefault(allocation.size, [])
+    spare.append(allocation)
 
   def trim(self) -> None:
     """Give all spare memory back to the device."""
     with self.memory:
-      self._collect()
-      spare, self._spare = self._spare, {}
-      for allocation in (a for allocations in spare.values() for a in allocations): self.runtime.free(allocation)
+      for spare in list(self._spare.values()):
+        while spare:
+          with suppress(IndexError): self.runtime.free(spare.pop())
 
   def stamp(self) -> int:
     """Where the device's timeline is: work that is queued by now has at most this value. 0 where nothing is queued."""
@@ -142,7 +139,6 @@ class OpenDevice:
       if self.closed: return
       self.closed = how
       self._spare, self.kernels, self.held = {}, {}, {}
-      self._freed.clear()
     if self.devices is not None: self.devices.forget(self)
     self.runtime.close()
 
@@ -157,7 +153,7 @@ class Devices(Observed):
     super().__init__()
     self._open: dict[str, OpenDevice] = {}
     self.lock = shared_lock(REGISTRY)
-    self._default: str | None = None
+    self.default: str | None = None  # the name that the program has set
     self._port: Port | None = None
     self._machine: Any = None
     self.notes_places: Callable[[], str] | None = None  # says which line of the user's allocates
@@ -165,18 +161,18 @@ class Devices(Observed):
   @property
   def DEFAULT(self) -> str:
     """Canonical name of the device that new tensors use."""
-    if self._default: return self._default
+    if self.default: return self.default
     text = variable("DEV", b"DEV")
     return self.canonicalize(text, "DEV") if text else "LLVM"
 
   @DEFAULT.setter
   def DEFAULT(self, name: str) -> None:
-    self._default = self.canonicalize(name)
+    self.default = self.canonicalize(name)
 
   @property
   def chosen(self) -> str | None:
     """Canonical name of the device that the program or `DEV` has set; None when nobody has."""
-    return self.DEFAULT if self._default or os.environ.get("DEV") else None
+    return self.DEFAULT if self.default or os.environ.get("DEV") else None
 
   def canonicalize(self, name: str | None, where: str | None = None) -> str:
     """The one spelling of a device: "amd:0" and "AMD" are "AMD", "AMD:1" stays. `where` says who names it."""
@@ -302,7 +298,7 @@ class Devices(Observed):
     with self.lock:
       resting = emulated()
       for name in resting: del self._open[name]
-      kept = self._default, self._port, self._machine, self._checker
+      kept = self.default, self._port, self._machine, self._checker
       if self._machine is not None: self._port = self._machine = None
       self._checker = None
     try: yield
@@ -311,7 +307,7 @@ class Devices(Observed):
         for name, device in emulated().items():
           device.close()
           self._open.pop(name, None)
-        machine, (self._default, self._port, self._machine, self._checker) = self._machine, kept
+        machine, (self.default, self._port, self._machine, self._checker) = self._machine, kept
         if machine is not None and machine is not self._machine: machine.close()
         self._open.update(resting)
 
