@@ -19,8 +19,9 @@ from tinyhw.mock.amd import drm
 from tinyhw.mock.amd.kfd import MMAP_GPU_ID_SHIFT, MMAP_TYPE_DOORBELL, MMAP_TYPE_EVENTS, MMAP_TYPE_MASK, MMAP_TYPE_MMIO
 from tinyhw.mock.amd.process import OpenFile, ProcessDevice
 from tinyhw.mock.amd.topology import RENDER_MINOR
-from tinyhw.mock.machine import HANG_S, Machine
+from tinyhw.mock.machine import Machine
 from tinyhw.mock.memory import Refused, blank_memory, page_align, reserve_memory
+from tinyhw.mock.running import HANG_S
 
 KFD_PATH = "/dev/kfd"
 KERNEL_LOG = "/dev/kmsg"

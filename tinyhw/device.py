@@ -12,6 +12,7 @@ import importlib
 import os
 import sys
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -62,7 +63,10 @@ class OpenDevice:
 
   def __post_init__(self) -> None:
     self.compiling, self.memory = lock(), lock()
-    self._spare: dict[int, list[Allocation]] = {}  # freed memory by its size; a list stays, and goes without a lock
+    self._held_bytes = 0
+    self.peak = 0  # the most bytes that buffers have held at one time
+    self._spare: dict[int, list[Allocation]] = {}
+    self._freed: deque[Allocation] = deque()  # not yet among the spare ones
     self.closed = ""  # what happened to it: "closed", "reset"
     self.held: dict[Allocation, str] = {}  # what somebody holds, with the user's line where that is asked for
     self.devices: Devices | None = None  # the registry that opened it
@@ -76,39 +80,54 @@ class OpenDevice:
 
   def alloc(self, nbytes: int) -> Allocation:
     """Device memory: a freed allocation of that very size where there is one, else a new one."""
-    allocation = None
-    if (spare := self._spare.get(nbytes)) and not self.closed:
-      try: allocation = spare.pop()
-      except IndexError: pass  # another thread has taken the last one
-    if allocation is None:
-      with self.memory: allocation = self._allocated(nbytes)
-    noted = self.devices and self.devices.notes_places
-    self.held[allocation] = noted() if noted else ""
-    return allocation
+    with self.memory:
+      if self.closed:
+        raise DeviceError(f"the device was {self.closed}", where=self.name,
+                          hint=f"open it again: Device[{self.name!r}]")
+      self._collect()
+      allocation = spare.pop() if (spare := self._spare.get(nbytes)) else self._allocated(nbytes)
+      noted = self.devices and self.devices.notes_places
+      self.held[allocation] = noted() if noted else ""
+      self._held_bytes += allocation.size
+      if self._held_bytes > self.peak: self.peak = self._held_bytes
+      return allocation
 
   def _allocated(self, nbytes: int) -> Allocation:
-    if self.closed:
-      raise DeviceError(f"the device was {self.closed}", where=self.name,
-                        hint=f"open it again: Device[{self.name!r}]")
     try: return self.runtime.alloc(nbytes)
     except DeviceError:
-      if not any(self._spare.values()): raise
+      if not self._spare: raise
       self.trim()
       return self.runtime.alloc(nbytes)
 
   def free(self, allocation: Allocation) -> None:
     """Keep the memory for the next allocation of that size. Launches are in order, so queued work is not disturbed."""
     self.held.pop(allocation, None)
-    if self.closed: return  # it went with the runtime
-    if (spare := self._spare.get(allocation.size)) is None: spare = self._spare.setdefault(allocation.size, [])
-    spare.append(allocation)
+    if not self.closed: self._freed.append(allocation)  # else it went with the runtime
+
+  def _collect(self) -> None:
+    freed = self._freed
+    while freed:
+      allocation = freed.popleft()
+      self._held_bytes -= allocation.size
+      self._spare.setdefault(allocation.size, []).append(allocation)
+
+  @property
+  def used(self) -> int:
+    """Bytes that buffers hold now."""
+    with self.memory:
+      self._collect()
+      return self._held_bytes
+
+  def forget_peak(self) -> None:
+    """Count the most that is held at one time from now on."""
+    self.peak = self.used
 
   def trim(self) -> None:
     """Give all spare memory back to the device."""
     with self.memory:
-      for spare in list(self._spare.values()):
-        while spare:
-          with suppress(IndexError): self.runtime.free(spare.pop())
+      self._collect()
+      spare, self._spare = self._spare, {}
+      for allocation in (a for allocations in spare.values() for a in allocations): self.runtime.free(allocation)
 
   def stamp(self) -> int:
     """Where the device's timeline is: work that is queued by now has at most this value. 0 where nothing is queued."""
@@ -138,7 +157,8 @@ class OpenDevice:
     with self.memory:
       if self.closed: return
       self.closed = how
-      self._spare, self.kernels, self.held = {}, {}, {}
+      self._spare, self.kernels, self.held, self._held_bytes = {}, {}, {}, 0
+      self._freed.clear()
     if self.devices is not None: self.devices.forget(self)
     self.runtime.close()
 

@@ -311,6 +311,7 @@ class Tensor(Decomposition):
     leaves = [t for t, variable in there if variable in below or variable in memory]
     for leaf, g in zip(leaves, self.gradient(*leaves, seed=gradient)):
       with _accumulating: leaf.grad = g if leaf.grad is None else leaf.grad + g
+    self.spent = True
     return self
 
   def zero_grad(self) -> None:

@@ -12,7 +12,8 @@ from tinyhw.autogen import gc_11_0_0 as gc
 from tinyhw.core.errors import Error, Interrupted, MachineFault
 from tinyhw.mock.amd.caches.spaces import BypassSpace, Client
 from tinyhw.mock.amd.flights import Beside, Flight
-from tinyhw.mock.amd.queue import Properties, Queue, State, Wait
+from tinyhw.mock.amd.queue import Properties, Queue, State
+from tinyhw.mock.running import Wait
 
 if TYPE_CHECKING:
   from tinyhw.emulator.schedule import Idle

@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from tinyhw.core.errors import DecodeError, Error, MachineFault, PageFault
 from tinyhw.core.memory import Access, AddressSpace
+from tinyhw.mock.running import Wait
 
 if TYPE_CHECKING:
   from tinyhw.core.patience import Terms
@@ -65,20 +66,6 @@ class Properties:
   @property
   def active(self) -> bool:
     return bool(self.ring_size and self.ring_address and self.percentage)
-
-
-@dataclass(eq=False)
-class Wait:
-  """Why a queue is blocked: `met()` says whether it may go on; the rest is for people."""
-
-  packet: str
-  where: str
-  wanted: str
-  seen: Callable[[], int]
-  met: Callable[[], bool]
-
-  def __str__(self) -> str:
-    return f"{self.packet} waits for {self.where} {self.wanted}, found {self.seen():#x}"
 
 
 Quick = Callable[[list[int], int], None]  # executes a packet that was decoded and checked before

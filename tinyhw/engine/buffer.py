@@ -85,6 +85,9 @@ class Buffer:
       self.check()
       return found
     owner = Device[self.device]
+    if (shared := self._shared) is not None:
+      self._allocation, self._owner = shared.allocation, shared._owner
+      return shared.allocation
     with owner.memory:  # threads that share the buffer get one memory
       if self._allocation is None: self._owner, self._allocation = owner, owner.alloc(self.nbytes)
       return self._allocation
@@ -99,6 +102,13 @@ class Buffer:
     """Another buffer of the same memory: who sees one of the two in a launch knows by which name it was meant."""
     other = Buffer(self.device, self.size, self.dtype)
     other._allocation, other._owner, other._shared = self.allocation, self._owner, self
+    return other
+
+  def sharing(self, size: int, dtype: DType) -> Buffer:
+    """A buffer in the memory of this one, which has to have room for it. Whoever makes several sees to it that their
+    values are never needed at one time."""
+    other = Buffer(self.device, size, dtype)
+    other._shared = self
     return other
 
   def _runtime(self) -> tuple[Runtime, Allocation]:

@@ -6,15 +6,16 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from tinyhw.core.errors import InvalidArgument, ValueLost
-from tinyhw.engine import random
+from tinyhw.engine import arena, random
 from tinyhw.engine.arguments import Call, rebuilt, tensors
 from tinyhw.engine.binding import with_present_value
 from tinyhw.engine.buffer import Buffer, buffer_of, new_node
 from tinyhw.engine.realize import forget, placed, realize
 from tinyhw.engine.recording import Recording, Slot
 from tinyhw.engine.replay import Replay
+from tinyhw.engine.run import Step
 from tinyhw.function.core import TensorBase
-from tinyhw.ir.dtype import DType
+from tinyhw.ir.dtype import DType, dtypes
 from tinyhw.ir.ops import GroupOp, Ops
 from tinyhw.ir.size import changed, substituted
 from tinyhw.ir.uop import UOp
@@ -124,7 +125,7 @@ class Capture:
     self.slots = [s for s in recording.slots.values() if s.alias in used or s.fixed]
     self.arguments = [s for s in recording.slots.values() if s.argument is not None]
     self.devices = list(dict.fromkeys(s.kernel.device for s in steps if s.kernel is not None))
-    self.plan = Replay(steps)
+    self.plan = Replay(_together(steps, written - shown))
     forget(written - shown)   # each replay writes it again: no node of a graph may be said to be there
 
   def replay(self, given: Sequence[TensorBase]) -> Any:
@@ -164,3 +165,14 @@ class Capture:
       u = u.src[0]
     made = self._templates[graph] = (u if u.op is Ops.BUFFER else None), tuple(reversed(moves))
     return made
+
+
+def _together(steps: list[Step], loose: set[Buffer]) -> list[Step]:
+  """The steps with those buffers, which nobody sees, in memory that they share."""
+  if not arena.planning(): return steps
+  number = {b: n for n, b in enumerate(dict.fromkeys(b for s in steps for b in s.buffers))}
+  wanted = [(n, b.device, b.nbytes) for b, n in number.items() if b in loose]
+  place, places = arena.places(arena.lives([[number[b] for b in s.buffers] for s in steps], wanted))
+  areas = [Buffer(p.device, p.nbytes, dtypes.uint8) for p in places]
+  now = {b: areas[at].sharing(b.size, b.dtype) for b, n in number.items() if (at := place.get(n)) is not None}
+  return [Step(s.kernel, tuple([now.get(b, b) for b in s.buffers]), s.values) for s in steps]

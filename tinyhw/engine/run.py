@@ -103,7 +103,7 @@ class Step:
     counters.seconds += seconds
     rate = f"{ops / seconds * 1e-9:8.2f} GFLOPS {moved / seconds * 1e-9:8.2f} GB/s" if seconds else ""
     print(f"{self.buffers[0].device:8s} {counters.steps:5d}  {what:32s} {sizes:22s} {seconds * 1e3:9.3f} ms {rate}"
-          f"  {counters.seconds * 1e3:9.1f} ms in all", file=sys.stderr)
+          f"  {counters.seconds * 1e3:9.1f} ms in all  {_held(self.buffers[0].device)}", file=sys.stderr)
     if level >= 3:
       for i, b in enumerate(self.buffers):
         print(f"{'':16s}{i}: {b.size} x {b.dtype}, {b.nbytes:,} bytes", file=sys.stderr)
@@ -117,6 +117,12 @@ class Counters:
 
 
 counters = Counters()
+
+
+def _held(device: str) -> str:
+  """What buffers hold of a device's memory."""
+  opened = Device.get(device)
+  return "" if opened is None else f"{opened.used / 1e6:,.2f} MB held"
 
 
 def _times(sizes: Sequence[int]) -> str:

@@ -22,8 +22,11 @@ if TYPE_CHECKING:
 
 ConstType = bool | int | float
 
-_learning: weakref.WeakKeyDictionary[TensorBase, None] = weakref.WeakKeyDictionary()
-"""The tensors alive that somebody has said a gradient is wanted for."""
+_living: dict[weakref.ref[TensorBase], None] = {}
+"""Every tensor alive that has a graph: memory on the way of a schedule is kept for those that may yet ask for it."""
+_learning: dict[int, weakref.ref[TensorBase]] = {}
+"""By id, the tensors alive that somebody has said a gradient is wanted for."""
+_gone: Callable[[weakref.ref[TensorBase]], None] = _living.pop
 _naming = shared_lock(TABLES)  # held while a value that is memory alone gets a node
 
 
@@ -54,12 +57,14 @@ class TensorBase(metaclass=Modes):
 
   What a replay of TinyJit gives is memory with a view of it, `held`, until somebody asks for the node.
   """
-  __slots__ = ("_node", "held", "_grad", "_learns", "is_leaf", "__weakref__")
+  __slots__ = ("_node", "held", "_grad", "_learns", "is_leaf", "spent", "_listed", "__weakref__")
   _node: UOp | None      # None: it is `held`
   held: Held | None
+  _listed: weakref.ref[TensorBase] | None  # among the living
   _grad: Self | None
   _learns: bool
   is_leaf: bool
+  spent: bool  # whether a gradient went back from it: nothing is kept in memory for another one
 
   def __init_subclass__(cls, **options: Any) -> None:
     super().__init_subclass__(**options)
@@ -83,7 +88,8 @@ class TensorBase(metaclass=Modes):
   def _holding(cls, held: Held) -> Self:
     """A new leaf whose value is in memory, for a thread that nobody watches."""
     self = cls.__new__(cls)
-    self._node, self.held, self._grad, self._learns, self.is_leaf = None, held, None, False, True
+    self._node, self.held, self._grad, self._learns, self.is_leaf, self.spent = None, held, None, False, True, False
+    self._listed = None
     return self
 
   def _hold(self, held: Held) -> None:
@@ -98,7 +104,14 @@ class TensorBase(metaclass=Modes):
         assert held is not None, "a tensor has a node, or memory"
         node = self._node = held[1].node(held[0])
         self.held = None
+        self._list()
       return node
+
+  def _list(self) -> None:
+    """Be among the living: under the lock, or before anybody else knows the tensor."""
+    if self._listed is None:
+      self._listed = me = weakref.ref(self, _gone)
+      _living[me] = None
 
   def _same(self) -> Self:
     """The value as a tensor of its own: `assign` to either leaves the other alone."""
@@ -106,7 +119,9 @@ class TensorBase(metaclass=Modes):
 
   def _live(self, uop: UOp) -> None:
     """The last step of making a tensor: its graph."""
-    self._node, self.held = uop, None
+    self._node, self.held, self.spent = uop, None, False
+    self._listed = None
+    self._list()
     if watch.active and (watcher := watch.watching()) is not None: watcher.made(self)
 
   def _derive(self, uop: UOp) -> Self:
@@ -140,7 +155,10 @@ class TensorBase(metaclass=Modes):
   @requires_grad.setter
   def requires_grad(self, wanted: bool) -> None:
     self._learns = wanted
-    if wanted: _learning[self] = None
+    if not wanted or (known := _learning.get(key := id(self))) is not None and known() is self: return
+    def gone(reference: weakref.ref[TensorBase]) -> None:
+      if _learning.get(key) is reference: del _learning[key]
+    _learning[key] = weakref.ref(self, gone)
 
   @property
   def uop(self) -> UOp:
@@ -165,7 +183,9 @@ class TensorBase(metaclass=Modes):
   def _uop(self, node: UOp) -> None:
     if self.held is None: self._node = node
     else:
-      with _naming: self._node, self.held = node, None
+      with _naming:
+        self._node, self.held = node, None
+        self._list()
 
   # *** facts ***
 
@@ -296,9 +316,14 @@ def threads_modes() -> tuple[bool | None, bool | None, bool]:
   return _training.get(me), _no_grad.get(me), Modes._trains
 
 
+def living() -> list[TensorBase]:
+  """Every tensor alive that has a graph, as they are now: other threads make tensors meanwhile."""
+  return [t for r in list(_living) if (t := r()) is not None]
+
+
 def learning() -> list[TensorBase]:
   """The leaves alive that require a gradient, as they are now: other threads make tensors meanwhile."""
-  return [t for r in _learning.keyrefs() if (t := r()) is not None and t._learns and t.is_leaf]
+  return [t for r in list(_learning.values()) if (t := r()) is not None and t._learns and t.is_leaf]
 
 
 def broadcast_shape(*shapes: tuple[int, ...]) -> tuple[int, ...]:
@@ -353,5 +378,5 @@ def number(value: Any) -> ConstType:
 
 
 __all__ = ["ConstType", "TensorBase", "broadcast_shape", "can_cast_losslessly", "expand_to", "grad_enabled",
-           "learning", "number", "result_dtype", "scalar_dtype", "threads_modes",
+           "learning", "living", "number", "result_dtype", "scalar_dtype", "threads_modes",
            "wide_float"]
