@@ -118,10 +118,10 @@ class Capture:
     self.call, self.where, self.outcome, steps = call, recording.where, outcome, recording.steps
     self._templates: dict[UOp, Template] = {}
     shown = {buffer_of(u) for g in outcome.graphs() for u in g.toposort() if u.op is Ops.BUFFER}
-    written = {s.buffers[0] for s in steps}
+    written = {b for s in steps for b in s.written}
     used = shown.union(*(s.buffers for s in steps))
     self.keys = [(key, key in used) for key in recording.keys]
-    self.fresh = [b for b in dict.fromkeys(s.buffers[0] for s in steps) if b in shown]
+    self.fresh = [b for b in dict.fromkeys(b for s in steps for b in s.written) if b in shown]
     self.slots = [s for s in recording.slots.values() if s.alias in used or s.fixed]
     self.arguments = [s for s in recording.slots.values() if s.argument is not None]
     self.devices = list(dict.fromkeys(s.kernel.device for s in steps if s.kernel is not None))

@@ -56,7 +56,8 @@ class Replay:
       assert kernel is not None
       spec = kernel.spec
       launches.append(Launch(kernel.program, tuple(places[i] for i in spec.buffer_order), spec.grid, spec.block))
-    return Part(device.runtime.runner(launches), device, tuple({self._places[n][0] for n in numbers}), tuple(numbers),
+    written = {self._number[id(b)] for n in numbers for b in self._steps[n].written}
+    return Part(device.runtime.runner(launches), device, tuple(written), tuple(numbers),
                 any(self._steps[n].values for n in numbers))
 
   def prepared(self, changing: Sequence[Buffer]) -> tuple[Callable[..., object], list[int]] | None:
