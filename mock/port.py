@@ -167,18 +167,19 @@ class MockPort(SharedPort):
 
   # ---- the device
 
-  def doorbell(self, address: int, value: int) -> None:
+  def doorbell(self, address: int, value: int, nbytes: int = 8) -> None:
     for m in self._doorbells:
       if m.start <= address < m.end:
-        self._ring(m, address, value)
+        self._ring(m, address, value, nbytes)
         return
     raise InvalidArgument(f"no doorbells are mapped at {address:#x}", where="doorbell")
 
-  def _ring(self, mapped: Mapped, address: int, value: int) -> None:
+  def _ring(self, mapped: Mapped, address: int, value: int, nbytes: int) -> None:
     device, machine = mapped.owner, self.machine
     assert device is not None and device.doorbell_words is not None
-    if address % 8:
-      raise InvalidArgument(f"doorbell at {address:#x}: 64-bit stores are aligned", where="doorbell")
+    if address % 8 or nbytes != 8:
+      raise InvalidArgument(f"{nbytes} bytes to the doorbell at {address:#x}: it takes aligned stores of 64 bits",
+                            where="doorbell")
     offset = (address - mapped.start) % device.gpu.card.doorbell_slice
     with machine.lock:
       device.doorbell_words[offset >> 3] = value & (1 << 64) - 1

@@ -173,7 +173,7 @@ class Devices(Observed):
     super().__init__()
     self._open: dict[str, OpenDevice] = {}
     self.lock = shared_lock(REGISTRY)
-    self._default: str | None = None
+    self.default: str | None = None  # the name that the program has set
     self._port: Port | None = None
     self._machine: Any = None
     self.notes_places: Callable[[], str] | None = None  # says which line of the user's allocates
@@ -181,18 +181,18 @@ class Devices(Observed):
   @property
   def DEFAULT(self) -> str:
     """Canonical name of the device that new tensors use."""
-    if self._default: return self._default
+    if self.default: return self.default
     text = variable("DEV", b"DEV")
     return self.canonicalize(text, "DEV") if text else "LLVM"
 
   @DEFAULT.setter
   def DEFAULT(self, name: str) -> None:
-    self._default = self.canonicalize(name)
+    self.default = self.canonicalize(name)
 
   @property
   def chosen(self) -> str | None:
     """Canonical name of the device that the program or `DEV` has set; None when nobody has."""
-    return self.DEFAULT if self._default or os.environ.get("DEV") else None
+    return self.DEFAULT if self.default or os.environ.get("DEV") else None
 
   def canonicalize(self, name: str | None, where: str | None = None) -> str:
     """The one spelling of a device: "amd:0" and "AMD" are "AMD", "AMD:1" stays. `where` says who names it."""
@@ -318,7 +318,7 @@ class Devices(Observed):
     with self.lock:
       resting = emulated()
       for name in resting: del self._open[name]
-      kept = self._default, self._port, self._machine, self._checker
+      kept = self.default, self._port, self._machine, self._checker
       if self._machine is not None: self._port = self._machine = None
       self._checker = None
     try: yield
@@ -327,7 +327,7 @@ class Devices(Observed):
         for name, device in emulated().items():
           device.close()
           self._open.pop(name, None)
-        machine, (self._default, self._port, self._machine, self._checker) = self._machine, kept
+        machine, (self.default, self._port, self._machine, self._checker) = self._machine, kept
         if machine is not None and machine is not self._machine: machine.close()
         self._open.update(resting)
 

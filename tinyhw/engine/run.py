@@ -206,6 +206,11 @@ Listener = Callable[[Step], None]
 _listeners: list[Listener] = []
 
 
+def listened() -> bool:
+  """Whether somebody listens to the steps that run."""
+  return bool(_listeners)
+
+
 def shown() -> bool:
   """Whether somebody is shown each step of this thread."""
   return bool(_listeners) or watch.watching() is not None or debug_level() >= 2 or bool(wants() or viz.wants())
