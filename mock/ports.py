@@ -82,7 +82,7 @@ class SharedPort(ABC):
     """The client process ends: views of its memory that live show zeros."""
     for mapped in self._mappings:
       self._mappings.unmap(mapped.start, mapped.end - mapped.start)
-    self._doorbells.clear()
+    self._find_doorbells()
 
   def memory(self, address: int, length: int) -> memoryview:
     """Raises InvalidArgument unless this port mapped all of it."""

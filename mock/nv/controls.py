@@ -327,7 +327,7 @@ def gr_information(card: Card) -> dict[str, int]:
 @serves("NV2080_CTRL_CMD_GR_GET_INFO")
 def gr_info(rm: Rm, node: Node, p: Any) -> None:
   """The client's list of (index, data)."""
-  row_type = control.NV0041_CTRL_SURFACE_INFO  # NVXXXX_CTRL_XXX_INFO: all lists have this row
+  row_type = control.NV2080_CTRL_GR_INFO
   size = ctypes.sizeof(row_type)
   if not 0 < p.grInfoListSize <= SECTOR or not p.grInfoList:
     raise RmError(status.NV_ERR_INVALID_ARGUMENT, f"a list of {p.grInfoListSize} rows")

@@ -1,13 +1,14 @@
 """The way into a machine of NVIDIA GPUs: /dev/nvidiactl, /dev/nvidiaN, /dev/nvidia-uvm, procfs, the doorbell.
 
-What a file maps was said before by NV_ESC_RM_MAP_MEMORY (nv-mmap.c); a doorbell is a store to NOTIFY_CHANNEL_PENDING of a
-mapped usermode page. `wait` also looks at that word, for clients that store to it without `doorbell`.
+What a file maps was said before by NV_ESC_RM_MAP_MEMORY (nv-mmap.c); a doorbell is a store to NOTIFY_CHANNEL_PENDING of
+a mapped usermode page. `wait` also looks at that word, for clients that store to it without `doorbell`.
 """
 
 from __future__ import annotations
 
 import errno
 import os
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -182,6 +183,20 @@ class NvPort(SharedPort):
       if m.start <= address < m.end:
         return self._ring(m, address, value, nbytes)
     raise InvalidArgument(f"no doorbells are mapped at {address:#x}", where="doorbell")
+
+  def wait(self, done: Callable[[], bool], timeout_s: float) -> bool:
+    self._look()
+    return super().wait(done, timeout_s)
+
+  def _look(self) -> None:
+    """Ring for a client that has stored to the page itself."""
+    for gpu, region in zip(self.machine.gpus, self.machine.rm.usermode, strict=True):
+      word = region.u8[NOTIFY : NOTIFY + 4].view(np.uint32)
+      token = int(word[0])
+      if token != _NO_TOKEN:
+        with self.machine.lock:
+          word[0] = _NO_TOKEN
+          gpu.doorbell(token)
 
   def _ring(self, mapped: Mapped, address: int, value: int, nbytes: int) -> None:
     context: Any = mapped.owner
