@@ -12,7 +12,7 @@ from tinyhw.compile.fold import fold_picks
 from tinyhw.core.errors import Unsupported
 from tinyhw.ir.dtype import dtypes
 from tinyhw.ir.shape import ShapeTracker, move_indices
-from tinyhw.ir.size import highest
+from tinyhw.ir.size import highest, index
 from tinyhw.ir.symbolic import linear, simplify
 from tinyhw.ir.uop import Axis, GroupOp, Ops, UOp
 
@@ -56,6 +56,22 @@ class _Lowering:
       for axis, r in zip(u.arg[1], made): at[axis] = r
       return [(u.src[0], tuple(at), gate)], [r for r in made if r is not ZERO]
     return [(s, indices, gate) for s in u.src] if u.op is not Ops.LOAD else [], None
+
+  def scatter(self, u: UOp) -> list[UOp]:
+    """The STOREs of a SCATTER: where the order of the last axis counts, it is a loop that ends with them."""
+    table, places, value = u.src[:3]
+    indices = (*self.ranges(places.shape[:-1], Axis.LOOP),
+               *self.ranges(places.shape[-1:], Axis.LOOP if u.arg.unique else Axis.ORDER))
+    place = self.value(places, indices)
+    at = place.cast(dtypes.index)
+    pointer = self.view(table, (*indices[:-1], at), (place >= 0) & (place < index(table.shape[-1])))
+    new, old = self.value(value, indices), None
+    if u.arg.op is not None or u.arg.before:
+      old = pointer.load(UOp.const(new.dtype, 0)) if len(pointer.src) > 2 else pointer.load()
+    if u.arg.op is not None and old is not None: new = old.alu(u.arg.op, new)
+    # What was there is loaded first.
+    kept = [self.view(u.src[3], indices, TRUE).store(old)] if u.arg.before and old is not None else []
+    return [*kept, pointer.store(new)]
 
   def finish(self, u: UOp, indices: Indices, gate: UOp, src: list[UOp], note: object) -> UOp:
     """The scalar value of `u`, its sources lowered."""
@@ -172,6 +188,9 @@ def lower(ast: UOp) -> UOp:
   state = _Lowering()
   stores = []
   for store in ast.src:
+    if store.op is Ops.SCATTER:
+      stores += state.scatter(store)
+      continue
     view, value = store.src
     indices = tuple(state.ranges(view.shape, Axis.LOOP))
     stores.append(state.view(view, indices, TRUE).store(state.value(value, indices)))
