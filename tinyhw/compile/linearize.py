@@ -45,6 +45,7 @@ class _Linearizer:
     self.inside: dict[UOp, _Nest | None] = {
       u: next((self.nest_of[r] for r in u.ranges if r in self.nest_of and u.op not in (Ops.DEFINE_ACC, Ops.SINK)), None)
       for u in self.nodes}
+    self.follow_memory()
     for u in self.nodes:
       if (nest_ := self.inside[u]) is None: continue
       if u.op is not Ops.RANGE: nest_.body.append(u)
@@ -54,6 +55,14 @@ class _Linearizer:
     self.place()
     self.out: list[UOp] = []
     self.final: dict[UOp, UOp] = {}
+
+  def follow_memory(self) -> None:
+    """What a loop loads of the memory that it stores to is loaded in each iteration, also where the place stays."""
+    changed = {u.src[0].src[0]: self.nest_of[loops[0]] for u in self.nodes if u.op is Ops.STORE and (loops := _loops(u))}
+    for u in self.nodes if changed else ():
+      if self.inside[u] is not None or u.op is Ops.SINK: continue
+      if u.op is Ops.LOAD: self.inside[u] = changed.get(u.src[0].src[0])
+      else: self.inside[u] = next((nest for s in u.src if (nest := self.inside[s]) is not None and nest.stores), None)
 
   def place(self) -> None:
     """Gives every node and nest the number of output loops around it: the least that its operands allow."""
@@ -86,7 +95,7 @@ class _Linearizer:
     for i, r in enumerate(nest.loops):
       self.emit(r)
       for u in nest.body:
-        if max(level[s] for s in u.ranges if s in level) == i: self.emit(u)
+        if max((level[s] for s in u.ranges if s in level), default=0) == i: self.emit(u)
     for r in reversed(nest.loops): self.out.append(UOp(Ops.ENDRANGE, dtypes.void, (self.final[r],)))
 
   def run(self) -> tuple[UOp, ...]:

@@ -58,13 +58,15 @@ class _Lowering:
     return [(s, indices, gate) for s in u.src] if u.op is not Ops.LOAD else [], None
 
   def scatter(self, u: UOp) -> list[UOp]:
-    """The STOREs of a SCATTER: where the order of the last axis counts, it is a loop that ends with them."""
+    """The STOREs of a SCATTER: where the order along the axis counts, it is a loop that ends with them."""
     table, places, value = u.src[:3]
-    indices = (*self.ranges(places.shape[:-1], Axis.LOOP),
-               *self.ranges(places.shape[-1:], Axis.LOOP if u.arg.unique else Axis.ORDER))
+    axis, shape = u.arg.axis, places.shape
+    rows = self.ranges((*shape[:axis], *shape[axis + 1:]), Axis.LOOP)
+    (step,) = self.ranges(shape[axis:axis + 1], Axis.LOOP if u.arg.unique else Axis.ORDER)
+    indices = (*rows[:axis], step, *rows[axis:])
     place = self.value(places, indices)
-    at = place.cast(dtypes.index)
-    pointer = self.view(table, (*indices[:-1], at), (place >= 0) & (place < index(table.shape[-1])))
+    inside = (place >= 0) & (place < index(table.shape[axis]))
+    pointer = self.view(table, (*rows[:axis], place.cast(dtypes.index), *rows[axis:]), inside)
     new, old = self.value(value, indices), None
     if u.arg.op is not None or u.arg.before:
       old = pointer.load(UOp.const(new.dtype, 0)) if len(pointer.src) > 2 else pointer.load()

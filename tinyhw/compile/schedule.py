@@ -309,7 +309,7 @@ class _Builder:
     """Adds the kernel that makes the table, in memory that nobody else sees yet, and the one that changes it."""
     base = u.src[0]
     table = UOp.new_buffer(device, base.size, u.dtype)
-    self.add(u, *self.kernel(base, table, table.reshape(base.shape), u), device)
+    if not u.arg.whole: self.add(u, *self.kernel(base, table, table.reshape(base.shape), u), device)
     number: dict[UOp, int] = {}
     out = UOp.new_buffer(device, u.size, u.dtype) if u.arg.before else table
     self.buffer[u] = out.reshape(u.shape)

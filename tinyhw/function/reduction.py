@@ -189,10 +189,6 @@ class Reduction(Indexing):
     total = (wide - top).exp().sum(axis, keepdim=True).log() + top
     return (total if keepdim else total._without(self._axes(axis))).cast(dtype)
 
-  def _still(self) -> Self:
-    """This value without its history."""
-    return self._wrap(self.uop.detach())
-
   # *** norms ***
 
   def norm(self, p: float | str | None = "fro", axis: Axes = None, keepdim: bool = False,

@@ -125,10 +125,12 @@ def _assign_tensor(u: UOp) -> str | None:
   return None
 
 
-def _rows_alike(*of: UOp) -> str | None:
-  """All axes but the last are of one size each."""
+def _rows_alike(axis: int, *of: UOp) -> str | None:
+  """All axes but one are of one size each."""
   shapes = [s.shape for s in of]
-  return None if all(s and s[:-1] == shapes[0][:-1] for s in shapes) else f"of shapes {', '.join(map(str, shapes))}"
+  if not 0 <= axis < len(shapes[0]): return f"along axis {axis} of shape {shapes[0]}"
+  rest = {(*s[:axis], *s[axis + 1:]) for s in shapes}
+  return None if len(rest) == 1 and len({len(s) for s in shapes}) == 1 else f"of shapes {', '.join(map(str, shapes))}"
 
 
 def _gather(u: UOp) -> str | None:
@@ -136,16 +138,17 @@ def _gather(u: UOp) -> str | None:
   x, table, index = u.src
   if x.dtype is not u.dtype or table.dtype is not u.dtype or not index.dtype.is_int:
     return f"of {x.dtype} and {table.dtype} by {index.dtype}"
-  return _rows_alike(x, table, index) or (None if x.shape == index.shape else f"shape {x.shape} of {index.shape}")
+  return _rows_alike(u.arg, x, table, index) or (None if x.shape == index.shape else f"shape {x.shape} of {index.shape}")
 
 
 def _scatter_parts(u: UOp, table: UOp, index: UOp, value: UOp) -> str | None:
   if not isinstance(u.arg, ScatterArg): return f"its arg {u.arg!r} is no ScatterArg"
   if u.arg.op not in (None, Ops.ADD, Ops.MUL, Ops.MAX): return f"{u.arg.op} is not ADD, MUL or MAX"
   if u.arg.before and u.arg.unique: return "what was before needs an order"
+  if u.arg.whole and (not u.arg.unique or u.arg.op is not None): return "whole but combined, or not unique"
   base = table.dtype.base if isinstance(table.dtype, PtrDType) else table.dtype
   if index.dtype is not dtypes.int32 or value.dtype is not base: return f"{value.dtype} into {base} by {index.dtype}"
-  return _rows_alike(table, index, value) or (None if index.shape == value.shape else f"{value.shape}, {index.shape}")
+  return _rows_alike(u.arg.axis, table, index, value) or (None if index.shape == value.shape else f"{value.shape}, {index.shape}")
 
 
 def _scatter(u: UOp) -> str | None:

@@ -35,10 +35,10 @@ ASSIGN (target, value)             Stores value into target, then reads as targe
                                    PERMUTE, SHRINK and FLIP of one, or of another ASSIGN to one.
 DETACH (x,)                        x, without a gradient.
 DETACH (x, y, derivative, ...)     x, a function of y (...) element by element: the gradient goes to y, times that.
-GATHER (x, table, index)           x, which is the elements of `table` that `index` names on the last axis, where it is
-                                   in it: the gradient goes to these. The other axes of table and index are alike.
-SCATTER (table, index, value), ScatterArg  The table after each value, in order of the last axis, went to the place of
-                                   the table's last axis that its index names (an int32; not where there is none such),
+GATHER (x, table, index), axis     x, which is the elements of `table` that `index` names on an axis, where it is in it:
+                                   the gradient goes to these. The other axes of table and index are alike.
+SCATTER (table, index, value), ScatterArg  The table after each value, in their order along an axis, went to the place of
+                                   the table's axis that its index names (an int32; not where there is none such),
                                    alone or combined with what is there. The other axes of all three are alike.
 SINK outputs                       Void; the root of several graphs.
 
@@ -135,11 +135,13 @@ class SpecialArg(NamedTuple):
 
 class ScatterArg(NamedTuple):
   """How values go to their places: `op` combines them with what is there (None: they take its place). `unique`: no two
-  indices of a row are alike, so that any order will do. `before`: the result is what was at each index's place before
-  its value went there (nothing in particular where there is no such place)."""
+  indices of a row are alike, so that any order will do; `whole`: and each place is named. `before`: the result is what
+  was at each index's place before its value went there (nothing in particular where there is no such place)."""
+  axis: int
   op: Ops | None = None
   unique: bool = False
   before: bool = False
+  whole: bool = False
 
 
 class Axis(enum.Enum):
@@ -485,9 +487,9 @@ class UOp:
   def assign(self, value: UOp) -> UOp:
     """ASSIGN of a value to this node's memory."""
     return UOp(Ops.ASSIGN, self.dtype, (self, value))
-  def scatter(self, index: UOp, value: UOp, op: Ops | None = None, unique: bool = False, before: bool = False) -> UOp:
+  def scatter(self, index: UOp, value: UOp, how: ScatterArg) -> UOp:
     """SCATTER of values into this table."""
-    return UOp(Ops.SCATTER, self.dtype, (self, index, value), ScatterArg(op, unique, before))
+    return UOp(Ops.SCATTER, self.dtype, (self, index, value), how)
   def detach(self) -> UOp:
     """DETACH."""
     return UOp(Ops.DETACH, self.dtype, (self,))
