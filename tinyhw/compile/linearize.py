@@ -43,8 +43,8 @@ class _Linearizer:
       for r in nest.loops: self.nest_of[r] = nest
     # A register is set up before its loops.
     self.inside: dict[UOp, _Nest | None] = {
-      u: next((self.nest_of[r] for r in u.ranges if r in self.nest_of and u.op not in (Ops.DEFINE_ACC, Ops.SINK)), None)
-      for u in self.nodes}
+      u: next((self.nest_of[r] for r in u.ranges if r in self.nest_of), None)
+      if u.op not in (Ops.DEFINE_ACC, Ops.SINK) else None for u in self.nodes}
     self.follow_memory()
     for u in self.nodes:
       if (nest_ := self.inside[u]) is None: continue
@@ -58,7 +58,7 @@ class _Linearizer:
 
   def follow_memory(self) -> None:
     """What a loop loads of the memory that it stores to is loaded in each iteration, also where the place stays."""
-    changed = {u.src[0].src[0]: self.nest_of[loops[0]] for u in self.nodes if u.op is Ops.STORE and (loops := _loops(u))}
+    changed = {u.src[0].src[0]: self.nest_of[_loops(u)[0]] for u in self.nodes if u.op is Ops.STORE and _loops(u)}
     for u in self.nodes if changed else ():
       if self.inside[u] is not None or u.op is Ops.SINK: continue
       if u.op is Ops.LOAD: self.inside[u] = changed.get(u.src[0].src[0])

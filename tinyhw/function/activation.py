@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tinyhw.core.errors import InvalidArgument, InvalidShape
 from tinyhw.function.core import ConstType
-from tinyhw.function.mathematics import Mathematics
+from tinyhw.function.special import Special
 from tinyhw.ir import semantics
 from tinyhw.ir.dtype import dtypes
 from tinyhw.ir.ops import Ops
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
   from typing import Self
 
 
-class Activation(Mathematics):
+class Activation(Special):
   """The activations."""
   __slots__ = ()
 

@@ -233,7 +233,8 @@ class Indexing(Places):
     count = int(marks.sum().item()) if self.numel() else 0
     at = self._iota(count)
     # Each one goes to the place that its running sum says.
-    if count: at = at._scattered(0, marks.ne(0).where(before - 1, -1), self._iota(self.numel()), unique=True, whole=True)
+    if count:
+      at = at._scattered(0, marks.ne(0).where(before - 1, -1), self._iota(self.numel()), unique=True, whole=True)
     found, rest = [], at
     for size in self.shape[::-1]:
       found.append(rest % max(size, 1))

@@ -130,7 +130,8 @@ def _rows_alike(axis: int, *of: UOp) -> str | None:
   shapes = [s.shape for s in of]
   if not 0 <= axis < len(shapes[0]): return f"along axis {axis} of shape {shapes[0]}"
   rest = {(*s[:axis], *s[axis + 1:]) for s in shapes}
-  return None if len(rest) == 1 and len({len(s) for s in shapes}) == 1 else f"of shapes {', '.join(map(str, shapes))}"
+  alike = len(rest) == 1 and len({len(s) for s in shapes}) == 1
+  return None if alike else f"of shapes {', '.join(map(str, shapes))}"
 
 
 def _gather(u: UOp) -> str | None:
@@ -147,8 +148,10 @@ def _scatter_parts(u: UOp, table: UOp, index: UOp, value: UOp) -> str | None:
   if u.arg.before and u.arg.unique: return "what was before needs an order"
   if u.arg.whole and (not u.arg.unique or u.arg.op is not None): return "whole but combined, or not unique"
   base = table.dtype.base if isinstance(table.dtype, PtrDType) else table.dtype
-  if index.dtype is not dtypes.int32 or value.dtype is not base: return f"{value.dtype} into {base} by {index.dtype}"
-  return _rows_alike(u.arg.axis, table, index, value) or (None if index.shape == value.shape else f"{value.shape}, {index.shape}")
+  if index.dtype is not dtypes.int32 or value.dtype is not base:
+    return f"{value.dtype} into {base} by {index.dtype}"
+  if index.shape != value.shape: return f"{value.shape} by {index.shape}"
+  return _rows_alike(u.arg.axis, table, index, value)
 
 
 def _scatter(u: UOp) -> str | None:

@@ -37,8 +37,8 @@ DETACH (x,)                        x, without a gradient.
 DETACH (x, y, derivative, ...)     x, a function of y (...) element by element: the gradient goes to y, times that.
 GATHER (x, table, index), axis     x, which is the elements of `table` that `index` names on an axis, where it is in it:
                                    the gradient goes to these. The other axes of table and index are alike.
-SCATTER (table, index, value), ScatterArg  The table after each value, in their order along an axis, went to the place of
-                                   the table's axis that its index names (an int32; not where there is none such),
+SCATTER (table, index, value), ScatterArg  The table after each value, in their order along an axis, went to the place
+                                   of the table's axis that its index names (an int32; not where there is none such),
                                    alone or combined with what is there. The other axes of all three are alike.
 SINK outputs                       Void; the root of several graphs.
 

@@ -27,8 +27,9 @@ from tinyhw import Tensor, dtypes
 
 # What draws, gives memory as it is, or asks for something else than a value.
 DRAWS = {"bernoulli", "multinomial", "normal", "rand_like", "randint", "randint_like", "randn", "randn_like", "uniform",
-         "dropout", "dropout2d", "dropout3d", "gumbel_softmax", "empty", "empty_like", "new_empty", "item", "to", "cauchy",
-         "exponential", "geometric", "log_normal", "rrelu", "alpha_dropout", "feature_alpha_dropout", "trunc_normal"}
+         "dropout", "dropout2d", "dropout3d", "gumbel_softmax", "empty", "empty_like", "new_empty", "item", "to",
+         "cauchy", "exponential", "geometric", "log_normal", "rrelu", "alpha_dropout", "feature_alpha_dropout",
+         "trunc_normal"}
 # Where a name means something else here, and docs/tensor.md says so.
 ELSEWHERE = {"nn.functional.linear": "weight is (in, out)", "svd": "torch.linalg.svd's", "nn.functional.gelu":
              "the tanh form unless told", "long": "", "expand_as": ""}
@@ -46,7 +47,7 @@ POSITIONS |= {f"{name[:-2]}{n}d": row for name, row in list(POSITIONS.items()) f
 def ours(x: Any, made: list[tuple[Any, Tensor]]) -> Any:
   """An argument as Tensor takes it; `made` gets each tensor with its twin."""
   if isinstance(x, torch.Tensor):
-    twin = Tensor(np.ascontiguousarray(x.detach().numpy(force=True)), requires_grad=False)
+    twin = Tensor(np.array(x.detach().numpy(force=True)), requires_grad=False)
     if x.requires_grad: twin.requires_grad_()
     made.append((x, twin))
     return twin
@@ -128,7 +129,7 @@ def main() -> int:
   """Counts for each operator, and what is wrong."""
   parser = argparse.ArgumentParser(description=__doc__)
   parser.add_argument("--only", default="*", metavar="PATTERN", help="operators whose name fits")
-  parser.add_argument("--samples", type=int, default=10, metavar="N", help="samples of an operator at most (default 10)")
+  parser.add_argument("--samples", type=int, default=10, metavar="N", help="samples of one at most (default 10)")
   parser.add_argument("--part", default="0/1", metavar="I/N", help="every N-th operator, from the I-th on")
   parser.add_argument("--verbose", action="store_true", help="each sample that is wrong or refused")
   options = parser.parse_args()
@@ -159,7 +160,8 @@ def main() -> int:
     clean += not count["wrong"] and not count["refused"] and bool(count)
     print(f"{label}: {count['right']} right, {count['wrong']} wrong, {count['refused']} refused", flush=True)
     for what in ("wrong", "refused"):
-      for line in reasons[what] if options.verbose else list(dict.fromkeys(reasons[what]))[:2]: print(f"  {what} {line}")
+      shown = reasons[what] if options.verbose else list(dict.fromkeys(reasons[what]))[:2]
+      for line in shown: print(f"  {what} {line}")
   print(f"{sum(total.values())} samples: {total['right']} right, {total['wrong']} wrong, {total['refused']} refused; "
         f"{clean} operators without a wrong or refused one; torch {torch.__version__}, "
         f"{time.perf_counter() - began:.0f} s")
