@@ -72,7 +72,8 @@ class _Linearizer:
         own = max((self.level.get(r, 0) for r in u.ranges), default=0)
         self.depth[u] = max([own, *(self.depth[s] for s in u.src)])
         if (nest := self.inside[u]) is not None: nest.depth = max(nest.depth, self.depth[u])
-        if u.op is not Ops.STORE and (loops_ := _loops(u)): self.depth[u] = max(self.depth[u], self.nest_of[loops_[0]].depth)
+        if u.op is not Ops.STORE and (loops_ := _loops(u)):
+          self.depth[u] = max(self.depth[u], self.nest_of[loops_[0]].depth)
       if before == [n.depth for n in self.nests]: break
     # A register is set anew in each iteration of the loops around its nest.
     for u in self.nodes:

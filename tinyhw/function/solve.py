@@ -215,7 +215,8 @@ class Solve(Decomposition):
     if not s.numel(): return self._wrap(self._const(0, dtypes.int32, self.shape[:-2]))
     eps = {64: 2.0**-52, 32: 2.0**-23}.get(self.dtype.bits, 2.0**-10) * max(self.shape[-2:])
     least: Any = s.max(-1, keepdim=True) * eps if tol is None else tol
-    return (s > least).sum(-1)
+    found: Self = (s > least).sum(-1)
+    return found
 
   def matrix_power(self, n: int) -> Self:
     """The product of a square matrix with itself, `n` times; of its inverse where that is negative."""

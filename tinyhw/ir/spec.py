@@ -139,7 +139,8 @@ def _gather(u: UOp) -> str | None:
   x, table, index = u.src
   if x.dtype is not u.dtype or table.dtype is not u.dtype or not index.dtype.is_int:
     return f"of {x.dtype} and {table.dtype} by {index.dtype}"
-  return _rows_alike(u.arg, x, table, index) or (None if x.shape == index.shape else f"shape {x.shape} of {index.shape}")
+  if x.shape != index.shape: return f"shape {x.shape} of {index.shape}"
+  return _rows_alike(u.arg, x, table, index)
 
 
 def _scatter_parts(u: UOp, table: UOp, index: UOp, value: UOp) -> str | None:
