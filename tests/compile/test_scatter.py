@@ -66,9 +66,11 @@ def test_a_place_that_stays_is_loaded_each_time() -> None:
   memory: Memory = {}
   value = buffer(np.arange(1, 7, dtype=np.int32).reshape(2, 3), memory)
   table, index = UOp.const(dtypes.int32, 10, "TEST", (2, 1)), UOp.const(dtypes.int32, 0, "TEST", (2, 3))
-  for op, want in ((Ops.ADD, [[10, 11, 13], [10, 14, 19]]), (None, [[10, 1, 2], [10, 4, 5]])):
+  same = buffer(np.array([3], np.int32), memory).reshape((1, 1)).expand((2, 3))
+  for op, of, want in ((Ops.ADD, value, [[10, 11, 13], [10, 14, 19]]), (None, value, [[10, 1, 2], [10, 4, 5]]),
+                       (Ops.ADD, same, [[10, 13, 16]] * 2), (None, same, [[10, 3, 3]] * 2)):
     for target in ON:
-      assert run([table.scatter(index, value, ScatterArg(1, op, before=True))], memory, target)[0].tolist() == want
+      assert run([table.scatter(index, of, ScatterArg(1, op, before=True))], memory, target)[0].tolist() == want
 
 
 def test_a_table_that_others_read_stays_as_it_is() -> None:

@@ -85,6 +85,7 @@ class _Linearizer:
       self.final[u] = self.final[u.src[0]]
       return
     sources = u.src[:1] if u.op is Ops.DEFINE_ACC else u.src
+    if u.op is Ops.STORE: sources = u.src[:2]
     if u.op is Ops.BARRIER: sources = tuple(s for s in sources if s.op is Ops.STORE)
     src = tuple(self.final[s] for s in sources)
     self.final[u] = new = u if src == u.src else UOp(u.op, u.dtype, src, u.arg)

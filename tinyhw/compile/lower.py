@@ -73,7 +73,9 @@ class _Lowering:
     if u.arg.op is not None and old is not None: new = old.alu(u.arg.op, new)
     # What was there is loaded first.
     kept = [self.view(u.src[3], indices, TRUE).store(old)] if u.arg.before and old is not None else []
-    return [*kept, pointer.store(new)]
+    # The loop is the STORE's also where neither its place nor its value changes.
+    loop = () if u.arg.unique or step is ZERO else (step,)
+    return [*kept, UOp(Ops.STORE, dtypes.void, (pointer, new, *loop))]
 
   def finish(self, u: UOp, indices: Indices, gate: UOp, src: list[UOp], note: object) -> UOp:
     """The scalar value of `u`, its sources lowered."""
@@ -132,8 +134,8 @@ def merge_axes(sink: UOp) -> UOp:
     elif u.op in GroupOp.ELEMENTWISE and not _is_index(u):
       for s in u.src:
         if _is_index(s): inside |= s.ranges
-    elif u.op in (Ops.STORE, Ops.REDUCE) and _is_index(u.src[-1 if u.op is Ops.STORE else 0]):
-      inside |= u.src[-1 if u.op is Ops.STORE else 0].ranges
+    elif u.op in (Ops.STORE, Ops.REDUCE) and _is_index(u.src[1 if u.op is Ops.STORE else 0]):
+      inside |= u.src[1 if u.op is Ops.STORE else 0].ranges
   groups = [[u for u in nodes if u.op is Ops.RANGE and u.arg.kind is Axis.LOOP and u not in inside]]
   groups += [[s for s in u.src[1:] if s not in inside] for u in nodes if u.op is Ops.REDUCE]
   mapping: dict[UOp, UOp] = {}

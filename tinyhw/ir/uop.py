@@ -84,6 +84,7 @@ LOAD (INDEX,)                      An element; with a vector dtype dtype.count c
 LOAD (INDEX with gate, alt)        The same, and `alt` (of the same dtype) where the gate is False.
 LOAD (..., BARRIER)                A BARRIER as the last source only orders: the load comes after it.
 STORE (INDEX, value)               Void; stores the value (a vector to consecutive elements), not where a gate is False.
+                                   (Until the linear program a RANGE of kind ORDER that it stands in may be a source.)
 BARRIER stores                     Void; all work-items of the workgroup arrive before any goes on. The loops of the
                                    stores have ended. (Until the linear program those RANGEs are sources too.)
 VECTORIZE scalars                  Their vector.
