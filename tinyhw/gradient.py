@@ -108,7 +108,8 @@ def _pow(g: UOp, u: UOp) -> tuple[UOp | None, ...]:
   none = _like(u, 0.0)
   # A power of 0 does not change with the exponent, and one whose exponent is 0 not with the base.
   by_base = y.eq(0.0).where(none, g * y * x.alu(Ops.POW, y - _like(u, 1.0)))
-  return by_base, x.eq(0.0).where(none, g * u * x.alu(Ops.LOG))
+  still = x.eq(0.0).alu(Ops.AND, y.eq(0.0).alu(Ops.OR, none < y))
+  return by_base, still.where(none, g * u * x.alu(Ops.LOG))
 
 @_rule(Ops.SQRT)
 def _sqrt(g: UOp, u: UOp) -> tuple[UOp | None, ...]: return (g / (u * _like(u, 2.0)),)

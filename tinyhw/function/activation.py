@@ -55,7 +55,7 @@ class Activation(Special):
     return (x < 0).where(slope * x, x).cast(dtype)
   def relu6(self) -> Self:
     """x limited to 0..6."""
-    return self.relu().minimum(6)
+    return self._within(0, 6)
   def sigmoid(self) -> Self:
     """1 / (1 + exp(-x)), without overflow on either side."""
     x, dtype = self._in_wide()
@@ -143,11 +143,15 @@ class Activation(Special):
   def hardtanh(self, low: ConstType = -1, high: ConstType = 1, *, min_val: ConstType | None = None,
                max_val: ConstType | None = None) -> Self:
     """x limited to low..high."""
-    return self.clip(low if min_val is None else min_val, high if max_val is None else max_val)
+    return self._within(low if min_val is None else min_val, high if max_val is None else max_val)
+
+  def _within(self, low: ConstType, high: ConstType) -> Self:
+    """Limited to low..high, whose gradient ends there."""
+    return (self <= low).where(low, (self >= high).where(high, self))
   def hardsigmoid(self, alpha: float = 1 / 6, beta: float = 0.5) -> Self:
     """alpha * x + beta limited to 0..1."""
     x, dtype = self._in_wide()
-    return (x * alpha + beta).clip(0, 1).cast(dtype)
+    return (x * alpha + beta)._within(0, 1).cast(dtype)
   def hardswish(self) -> Self:
     """x * relu6(x + 3) / 6."""
     x, dtype = self._in_wide()

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tinyhw.core.errors import InvalidArgument, InvalidIndex, InvalidShape, InvalidType, Unsupported
+from tinyhw.core.errors import InvalidArgument, InvalidIndex, InvalidIndexType, InvalidShape, InvalidType, Unsupported
 from tinyhw.function.core import ConstType, broadcast_shape
 from tinyhw.function.places import Places
 from tinyhw.ir.dtype import dtypes
@@ -68,7 +68,8 @@ class Indexing(Places):
     """The parts of an index, data as tensors; a mask is the positions where it is True, one part an axis of it."""
     found: list[Any] = []
     for item in index if isinstance(index, tuple) else [index]:
-      if isinstance(item, bool): raise InvalidType("a bool is no index", hint="unsqueeze, or use a mask of the shape")
+      if isinstance(item, bool):
+        raise InvalidIndexType("a bool is no index", hint="unsqueeze, or use a mask of the shape")
       if not isinstance(item, Indexing) and (isinstance(item, (list, tuple)) or getattr(item, "shape", ()) != ()):
         item = type(self)(item, device=self.device)  # type: ignore[call-arg]  # a Tensor is made of data
         if not item.numel(): item = item.cast(dtypes.default_int)
@@ -86,7 +87,7 @@ class Indexing(Places):
     items = self._items(index)
     if (n := sum(i is Ellipsis for i in items)) > 1: raise InvalidIndex("an index has at most one ellipsis")
     taken = sum(1 for i in items if i is not None and i is not Ellipsis)
-    if taken > self.ndim: raise InvalidIndex(f"{taken} indices for shape {self.shape}")
+    if taken > self.ndim: raise InvalidIndex(f"too many indices: {taken} for shape {self.shape}")
     at = next((k for k, i in enumerate(items) if i is Ellipsis), len(items))
     items[at:at + n] = [slice(None)] * (self.ndim - taken)
     found = Index()
@@ -98,7 +99,8 @@ class Indexing(Places):
   def _index_axis(self, item: Any, axis: int, found: Index) -> None:
     size = self.shape[axis]
     if isinstance(item, Indexing):
-      if not item.dtype.is_int: raise InvalidType(f"an index tensor of {item.dtype}", hint="use integers, or a mask")
+      if not item.dtype.is_int:
+        raise InvalidIndexType(f"an index tensor of {item.dtype}", hint="use integers, or a mask")
       found.tensors.append((len(found.shape), item))
       found.add((0, size), 1, size)
     elif isinstance(item, slice) and any(isinstance(x, Size) for x in (size, item.start, item.stop)):
@@ -113,7 +115,7 @@ class Indexing(Places):
     else:
       try: position = plain(item) if isinstance(item, Size) else item.__index__()
       except (AttributeError, TypeError):
-        raise InvalidType(f"{type(item).__name__} is not an index: {item!r}") from None
+        raise InvalidIndexType(f"{type(item).__name__} is not an index: {item!r}") from None
       if not -size <= position < size: raise InvalidIndex(f"index {position} of axis {axis} of shape {self.shape}")
       found.add((position % size, position % size + 1), 1, None)
 
@@ -176,6 +178,8 @@ class Indexing(Places):
   def gather(self, axis: int, index: Self) -> Self:
     """Element `index[i, j, ...]` of an axis, at each other position of `index`."""
     axis = self._axis(axis)
+    if not index.numel() or not self.ndim and index.shape == (1,):     # as PyTorch has it, whatever their shapes
+      return self.reshape(1).gather(0, index) if index.numel() else self._wrap(self._const(0, shape=index.shape))
     if index.ndim != self.ndim or any(i > s for a, (i, s) in enumerate(zip(index.shape, self.shape)) if a != axis):
       raise InvalidShape(f"gather from shape {self.shape} by indices of shape {index.shape} along axis {axis}")
     if not self.ndim: return self.reshape(1).gather(0, index.reshape(1)).reshape(())
@@ -189,11 +193,12 @@ class Indexing(Places):
     if index.ndim != self.ndim: raise InvalidShape(f"indices of shape {index.shape} for shape {self.shape}")
     common = broadcast_shape(*((*s[:axis], 1, *s[axis + 1:]) for s in (self.shape, index.shape)))
     def spread(x: Self) -> Self: return x.expand((*common[:axis], x.shape[axis], *common[axis + 1:]))
-    return spread(self).gather(axis, spread(index))
+    return spread(self).gather(axis, spread(index._counted(self.shape[axis])))
 
   def index_select(self, axis: int, index: Self) -> Self:
     """The chosen positions of an axis, in the order of a vector."""
     axis = self._axis(axis)
+    if not self.ndim: return self.reshape(1).index_select(0, index).reshape(())
     if index.ndim > 1: raise InvalidShape(f"index_select by indices of shape {index.shape}", hint="give a vector")
     return self[(slice(None),) * axis + (index.reshape(-1),)]
 
@@ -226,32 +231,42 @@ class Indexing(Places):
 
   # *** masks, whose results have a shape that depends on values: they are read ***
 
-  def nonzero(self, as_tuple: bool = False) -> Any:
-    """Positions of the elements that are not zero, one a row; or a vector for each axis. How many there are is read."""
+  def _marked(self, size: int | None) -> tuple[Self, int]:
+    """Where the flat elements are that are not zero, as int32, as many as `size` says: those that lack are -1. How many
+    there are, read unless `size` says it."""
     marks: Any = self.bool().flatten().cast(dtypes.int32)
-    before = marks.cumsum(0) if self.numel() else marks
-    count = int(marks.sum().item()) if self.numel() else 0
-    at = self._iota(count)
+    count = size if size is not None else int(marks.sum().item()) if self.numel() else 0
+    none = self._wrap(self._const(-1, dtypes.int32, (count,)))
+    if not count or not self.numel(): return none, count
     # Each one goes to the place that its running sum says.
-    if count:
-      at = at._scattered(0, marks.ne(0).where(before - 1, -1), self._iota(self.numel()), unique=True, whole=True)
-    found, rest = [], at
+    return none._scattered(0, marks.ne(0).where(marks.cumsum(0) - 1, -1), self._iota(self.numel()), unique=True,
+                           whole=size is None), count
+
+  def nonzero(self, as_tuple: bool = False, *, size: int | None = None, value: int = 0) -> Any:
+    """Positions of the elements that are not zero, one a row; or a vector for each axis. How many there are is read;
+    with a `size` the first that many are given, and `value` where there are fewer."""
+    at, count = self._marked(size)
+    there = at >= 0
+    found: list[Any] = []
+    rest: Any = at
     for size in self.shape[::-1]:
       found.append(rest % max(size, 1))
       rest = rest // max(size, 1)
-    found = found[::-1]
+    found = found[::-1] if size is None else [there.where(f, value) for f in found[::-1]]
     if as_tuple: return tuple(found) if self.ndim else (at,)
-    return found[0].stack(*found[1:], dim=1) if found else at._same().reshape(count, 0)
+    return found[0].stack(*found[1:], dim=1) if found else self._wrap(self._const(0, dtypes.int32, (count, 0)))
 
   argwhere = nonzero
 
-  def masked_select(self, mask: Self) -> Self:
-    """The elements where the mask, which broadcasts, is True, in one axis. How many there are is read."""
+  def masked_select(self, mask: Self, *, size: int | None = None, value: ConstType = 0) -> Self:
+    """The elements where the mask, which broadcasts, is True, in one axis. How many there are is read; with a `size`
+    the first that many are given, and `value` where there are fewer."""
     if not mask.dtype.is_bool: raise InvalidType(f"a mask of {mask.dtype}", hint="compare it with something")
     shape = broadcast_shape(self.shape, mask.shape)
-    (at,) = mask.expand(shape).flatten().nonzero(as_tuple=True)
-    chosen: Self = self.expand(shape).flatten()[at]
-    return chosen
+    at, _ = mask.expand(shape).flatten()._marked(size)
+    flat = self.expand(shape).flatten()
+    chosen: Self = flat[at] if flat.numel() else flat._wrap(flat._const(0, shape=at.shape))
+    return chosen if size is None else (at >= 0).where(chosen, value).cast(self.dtype)
 
   def masked_scatter(self, mask: Self, source: Self) -> Self:
     """The elements of `source`, in their order, where the mask is True."""
@@ -417,6 +432,7 @@ class Indexing(Places):
 
   def index_fill(self, axis: int, index: Self, value: ConstType) -> Self:
     """One value in all rows that a vector names."""
+    if not self.ndim: return self.reshape(1).index_fill(axis, index, value).reshape(())
     axis = self._axis(axis)
     place = index._counted(self.shape[axis]).reshape(-1)
     none = self._wrap(self._const(False, dtypes.bool, (self.shape[axis],)))

@@ -111,6 +111,7 @@ class Scan(Reduction):
   def diff(self, n: int = 1, axis: int = -1, prepend: Self | None = None, append: Self | None = None) -> Self:
     """Differences of neighbours along an axis, `n` times; of bools whether they differ."""
     axis = self._axis(axis)
+    if not n: return self._same()
     parts = [t for t in (prepend, self, append) if t is not None]
     result = parts[0].cat(*parts[1:], dim=axis) if len(parts) > 1 else self._same()
     for _ in range(n):

@@ -210,16 +210,23 @@ class Sorting(Scan):
 
   # *** where numbers belong ***
 
-  def searchsorted(self, values: Any, *, right: bool = False) -> Self:
-    """Where the values belong in this sorted last axis, as int32: before what is equal, or behind it."""
+  def searchsorted(self, values: Any, *, right: bool = False, side: str | None = None, sorter: Self | None = None,
+                   out_int32: bool = True) -> Self:
+    """Where the values belong in this sorted last axis, as int32 (int64 unless `out_int32`): before what is equal, or
+    behind it (`right`, or side "right"). `sorter` are the positions that sort it."""
+    if side not in (None, "left", "right"): raise InvalidArgument(f'side {side!r} is neither "left" nor "right"')
+    if sorter is not None: return self.gather(-1, sorter).searchsorted(values, right=right, side=side,
+                                                                       out_int32=out_int32)
+    if not out_int32: return self.searchsorted(values, right=right, side=side).cast(dtypes.int64)
+    right = right or side == "right"
     found: Any = self._operand(values)
     sequence = self.unsqueeze(-2) if self.ndim > 1 else self
     below: Self = sequence <= found.unsqueeze(-1) if right else sequence < found.unsqueeze(-1)
     return below.sum(-1)
 
-  def bucketize(self, boundaries: Self, *, right: bool = False) -> Self:
-    """Between which of the sorted boundaries each element is, as int32."""
-    return boundaries.searchsorted(self, right=right)
+  def bucketize(self, boundaries: Self, *, right: bool = False, out_int32: bool = True) -> Self:
+    """Between which of the sorted boundaries each element is, as int32 (as int64 unless `out_int32`)."""
+    return boundaries.searchsorted(self, right=right, out_int32=out_int32)
 
   def isin(self, others: Any) -> Self:
     """Whether each element is one of the others."""
@@ -233,14 +240,16 @@ class Sorting(Scan):
     if self.ndim != 1 or not self.dtype.is_int: raise InvalidShape(f"bincount of {self.dtype} of shape {self.shape}",
                                                                     hint="it is for a vector of integers")
     size = max(minlength, int(self._extreme_value()) + 1 if self.numel() else 0)
-    match = self._iota(size).unsqueeze(1) == self
-    if weights is None: return match.sum(-1)
-    return match.where(weights, 0).sum(-1)
+    if weights is not None and not weights.dtype.is_float: weights = weights.double()
+    what = self._wrap(self._const(1, dtypes.int32)) if weights is None else weights
+    none = what._wrap(what._const(0, shape=(size,)))
+    return none._scattered(0, self._counted(size), what, Ops.ADD)
 
   def histc(self, bins: int = 100, min: float = 0, max: float = 0) -> Self:
     """How many elements are in each of the equal intervals of min..max; of the elements' own range when both are
     equal."""
     x = self.flatten()
+    if not x.numel(): return self._wrap(self._const(0, shape=(bins,)))
     low: Any = min if min != max else x.min()
     high: Any = max if min != max else x.max()
     place: Self = ((x - low) * (bins / (high - low))).floor()
