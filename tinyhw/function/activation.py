@@ -52,7 +52,7 @@ class Activation(Special):
   def leaky_relu(self, slope: float = 0.01) -> Self:
     """x, or `slope * x` below 0."""
     x, dtype = self._in_wide()
-    return (x < 0).where(slope * x, x).cast(dtype)
+    return (x > 0).where(x, slope * x).cast(dtype)
   def relu6(self) -> Self:
     """x limited to 0..6."""
     return self._within(0, 6)

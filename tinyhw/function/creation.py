@@ -10,7 +10,7 @@ from tinyhw.device import Device
 from tinyhw.function.core import ConstType
 from tinyhw.function.movement import iota
 from tinyhw.function.reduction import DTypeLike, named
-from tinyhw.function.resize import Resize
+from tinyhw.function.sample import Sampling
 from tinyhw.ir.dtype import dtypes
 from tinyhw.ir.size import Size, larger, plain
 from tinyhw.ir.uop import UOp
@@ -36,7 +36,7 @@ def _counted(start: Any, stop: Any, step: Any) -> int:
   return larger(plain((stop - start + step - 1) // step), 0)
 
 
-class Creation(Resize):
+class Creation(Sampling):
   """The functions that make tensors."""
   __slots__ = ()
 

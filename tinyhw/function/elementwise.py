@@ -474,15 +474,23 @@ class Elementwise(TensorBase):
     return a.bitwise_not().maximum(b.bitwise_not()).bitwise_not()
 
   def fmax(self, other: Any) -> Self:
-    """The greater one; the other where one is NaN."""
+    """The greater one; the other where one is NaN. Of equal ones the first has the gradient."""
     b = self._operand(other)
-    result: Self = b.isnan().where(self, self.isnan().where(b, self.maximum(b)))
+    equal = self.isnan().where(b, self._first_of(b, 1))
+    result: Self = ((self > b) | b.isnan()).where(self, (self < b).where(b, equal))
     return result
 
+  def _first_of(self, other: Self, sign: int_) -> Self:
+    """Of equal numbers the first one, as a zero the greater of both, or the lesser."""
+    top = self.maximum(other) if sign > 0 else self.minimum(other)
+    if not top.dtype.is_float: return self
+    return top._with_derivative((self._wrap(self._together(other)[0], self), lambda: top.const_like(1)))
+
   def fmin(self, other: Any) -> Self:
-    """The lesser one; the other where one is NaN."""
+    """The lesser one; the other where one is NaN. Of equal ones the first has the gradient."""
     b = self._operand(other)
-    result: Self = b.isnan().where(self, self.isnan().where(b, self.minimum(b)))
+    equal = self.isnan().where(b, self._first_of(b, -1))
+    result: Self = ((self < b) | b.isnan()).where(self, (self > b).where(b, equal))
     return result
 
   def clip(self, low: Any = None, high: Any = None) -> Self:

@@ -116,7 +116,8 @@ class Indexing(Places):
       try: position = plain(item) if isinstance(item, Size) else item.__index__()
       except (AttributeError, TypeError):
         raise InvalidIndexType(f"{type(item).__name__} is not an index: {item!r}") from None
-      if not -size <= position < size: raise InvalidIndex(f"index {position} of axis {axis} of shape {self.shape}")
+      if not -size <= position < size: raise InvalidIndex(
+        f"index {position} of axis {axis} of shape {self.shape} is out of bounds")
       found.add((position % size, position % size + 1), 1, None)
 
   # *** reading ***
@@ -252,7 +253,7 @@ class Indexing(Places):
     for size in self.shape[::-1]:
       found.append(rest % max(size, 1))
       rest = rest // max(size, 1)
-    found = found[::-1] if size is None else [there.where(f, value) for f in found[::-1]]
+    found = found[::-1] if size is None else [there.where(f, int(value)) for f in found[::-1]]
     if as_tuple: return tuple(found) if self.ndim else (at,)
     return found[0].stack(*found[1:], dim=1) if found else self._wrap(self._const(0, dtypes.int32, (count, 0)))
 

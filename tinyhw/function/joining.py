@@ -34,14 +34,13 @@ class Joining(Movement):
     if mode != "constant" and value is not None: raise InvalidArgument(f"padding mode {mode!r} takes no value")
     full = self._padding(padding)
     grown = tuple((larger(b, 0), larger(a, 0)) for b, a in full)
-    if mode == "constant":
-      cut = self.shrink([(larger(-b, 0), s - larger(-a, 0)) for s, (b, a) in zip(self.shape, full)])
-      return cut._padded(grown, 0 if value is None else value)
-    # What is cut away may have been repeated before.
-    result = self
+    def cut(x: Self) -> Self: return x.shrink([(larger(-b, 0), s - larger(-a, 0)) for s, (b, a) in zip(x.shape, full)])
+    if mode == "constant": return cut(self)._padded(grown, 0 if value is None else value)
+    # What is cut away may have been repeated before, but not by going around.
+    result = cut(self) if mode == "circular" else self
     for axis, (before, after) in enumerate(grown):
       if before or after: result = result._extended(axis, before, after, mode)
-    return result.shrink([(larger(-b, 0), s - larger(-a, 0)) for s, (b, a) in zip(result.shape, full)])
+    return result if mode == "circular" else cut(result)
 
   def _padding(self, padding: int | Sequence[int] | Padding) -> tuple[tuple[int, int], ...]:
     """(before, after) of each axis."""

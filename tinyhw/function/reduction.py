@@ -165,7 +165,7 @@ class Reduction(Indexing):
   def std(self, axis: Axes = None, keepdim: bool = False, correction: ConstType | None = 1, *,
           unbiased: bool | None = None) -> Self:
     """Standard deviation."""
-    return self._moments(axis, keepdim, correction, unbiased)[0].sqrt().cast(self._in_wide()[1])
+    return self._moments(axis, keepdim, correction, unbiased)[0]._safe_root().cast(self._in_wide()[1])
 
   def var_mean(self, axis: Axes = None, keepdim: bool = False, correction: ConstType | None = 1, *,
                unbiased: bool | None = None) -> tuple[Self, Self]:
@@ -177,7 +177,7 @@ class Reduction(Indexing):
                unbiased: bool | None = None) -> tuple[Self, Self]:
     """Standard deviation and average."""
     spread, middle = self._moments(axis, keepdim, correction, unbiased)
-    return spread.sqrt().cast(self._in_wide()[1]), middle.cast(self._in_wide()[1])
+    return spread._safe_root().cast(self._in_wide()[1]), middle.cast(self._in_wide()[1])
 
   def argmax(self, axis: int | None = None, keepdim: bool = False) -> Self:
     """Position of the first greatest element (of the flat tensor for None), as int32; a NaN counts as the greatest."""
@@ -219,7 +219,7 @@ class Reduction(Indexing):
     assert p is not None
     x, kind = (self.cast(named(dtype) or self.dtype) if dtype else self)._in_wide()
     if p == 0: return x.ne(0).cast(x.dtype).sum(axis, keepdim).cast(kind)
-    if math.isinf(p): return (x.abs().max(axis, keepdim) if p > 0 else x.abs().min(axis, keepdim)).cast(kind)
+    if math.isinf(p): return (x.abs().amax(axis, keepdim) if p > 0 else x.abs().amin(axis, keepdim)).cast(kind)
     if p == 1: return x.abs().sum(axis, keepdim).cast(kind)
     if p == 2: return x._root_of_squares(axis, keepdim).cast(kind)
     power = x.abs()._safe_power(p).sum(axis, keepdim)
@@ -227,8 +227,11 @@ class Reduction(Indexing):
 
   def _root_of_squares(self, axis: Axes, keepdim: bool) -> Self:
     """sqrt(sum(x * x)), whose derivative where all are 0 is 0."""
-    total = self.square().sum(axis, keepdim)
-    return total.eq(0).where(0, total.eq(0).where(1, total).sqrt())
+    return self.square().sum(axis, keepdim)._safe_root()
+
+  def _safe_root(self) -> Self:
+    """The square root, whose derivative at 0 is 0."""
+    return self.eq(0).where(0, self.eq(0).where(1, self).sqrt())
 
   def _safe_power(self, p: float) -> Self:
     """A power of numbers that are not negative, whose derivative at 0 is 0."""

@@ -50,7 +50,7 @@ class Sorting(Scan):
     last = self.movedim(axis, -1)
     size = last.shape[-1]
     if highest(size) > SHORT and not isinstance(size, Size):
-      if count is not None and count <= FEW and count > 0: at = last._first(descending, count)
+      if count is not None and count <= FEW and count > 0: at = last._first_few(descending, count)
       else: at = last._order(descending).narrow(-1, 0, size if count is None else count)
       return last.gather(-1, at).movedim(-1, axis), at.movedim(-1, axis)
     ranks = last._ranks(descending).contiguous()
@@ -99,7 +99,7 @@ class Sorting(Scan):
       at = at._scattered(1, places, at, unique=True, whole=True)
     return at.shrink([None, (0, size)]).reshape(self.shape)
 
-  def _first(self, descending: bool, count: int) -> Self:
+  def _first_few(self, descending: bool, count: int) -> Self:
     """Where the first few elements of the last axis in order are, as int32: each is the greatest of those left."""
     size = self.shape[-1]
     keys = self._keys(not descending).contiguous()
