@@ -81,6 +81,11 @@ def estimate(uops: Sequence[UOp], grid: Dim3, block: Dim3) -> Estimates:
   return Estimates(ops * threads, touched)
 
 
+def outputs(ast: UOp) -> int:
+  """How many buffers a kernel writes: the first ones."""
+  return 2 if ast.src[0].op is Ops.SCATTER and ast.src[0].arg.before else len(ast.src)
+
+
 def forget(ast: UOp, renderer: Renderer, opts: Sequence[Opt] | None) -> None:
   """Have the next `compile_kernel` of these compile."""
   _programs.pop((ast, renderer.key, tuple(opts) if opts is not None else None), None)
@@ -111,7 +116,7 @@ def compile_kernel(ast: UOp, renderer: Renderer, opts: Sequence[Opt] | None = No
   variables = tuple(u.arg for u in uops if u.op is Ops.DEFINE_VAR)
   program = ProgramSpec(name, renderer.target, source, binary, uops, grid, block, buffers, variables,
                         estimate(uops, grid, block), local, tuple(kernel.opts),
-                        None if extent == grid else extent)
+                        None if extent == grid else extent, outputs(ast))
   if len(_programs) >= _KEPT: del _programs[next(iter(_programs))]
   _programs[known] = program
   return program
