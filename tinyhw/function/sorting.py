@@ -198,13 +198,7 @@ class Sorting(Scan):
 
   def unique_consecutive(self, return_inverse: bool = False, return_counts: bool = False) -> Any:
     """The flat elements without repetitions of the one before; where each element went; how often each was repeated."""
-    flat = self.flatten()
-    size = flat.numel()
-    new = flat.narrow(0, 0, min(size, 1)).eq(flat.narrow(0, 0, min(size, 1))).logical_or(True)
-    if size > 1: new = new.cat(flat.narrow(0, 1, size - 1).ne(flat.narrow(0, 0, size - 1)))
-    values = flat.masked_select(new)
-    inverse = new.cast(dtypes.int32).cumsum(0) - 1
-    counts = (self._iota(values.numel()).unsqueeze(1) == inverse).sum(1)
+    values, inverse, counts = self.flatten()._runs()
     found = [values, *([inverse.reshape(self.shape)] if return_inverse else []), *([counts] if return_counts else [])]
     return found[0] if len(found) == 1 else tuple(found)
 
@@ -261,13 +255,20 @@ class Sorting(Scan):
   def unique(self, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False) -> Any:
     """The different elements in order; where each element is among them; how often each occurs. How many is read."""
     flat = self.flatten()
-    if not flat.numel(): values, counts = flat, flat.cast(dtypes.int32)
-    else:
-      order, _ = flat._sorted(0, False)
-      first = order.narrow(0, 0, 1).cast(dtypes.int32) * 0 + 1
-      new = first.bool().cat(order.narrow(0, 1, flat.numel() - 1).ne(order.narrow(0, 0, flat.numel() - 1)))
-      values = order.masked_select(new)
-      counts = (values.unsqueeze(1) == flat).sum(1)
-    inverse = (values.unsqueeze(0)._less(flat.unsqueeze(1))).sum(1).reshape(self.shape)
-    found = [values, *([inverse] if return_inverse else []), *([counts] if return_counts else [])]
+    order, places = flat._sorted(0, False)
+    values, inverse, counts = order._runs()
+    # Where the sorted element is among them, its own place is told.
+    inverse = inverse._scattered(0, places, inverse, unique=True, whole=True) if flat.numel() else inverse
+    found = [values, *([inverse.reshape(self.shape)] if return_inverse else []), *([counts] if return_counts else [])]
     return found[0] if len(found) == 1 else tuple(found)
+
+  def _runs(self) -> tuple[Self, Self, Self]:
+    """The elements of a vector without repetitions of the one before, the number of each one's run, and their lengths.
+    """
+    size = self.numel()
+    if not size: return self, self.cast(dtypes.int32), self.cast(dtypes.int32)
+    new = self._wrap(self._const(True, dtypes.bool, (1,)))
+    if size > 1: new = new.cat(self.narrow(0, 1, size - 1).ne(self.narrow(0, 0, size - 1)))
+    at, count = new._marked(None)
+    ends = at.narrow(0, 1, count - 1).cat(at._wrap(at._const(size, shape=(1,))))
+    return self[at], new.cast(dtypes.int32).cumsum(0) - 1, ends - at

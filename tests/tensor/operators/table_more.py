@@ -1,6 +1,8 @@
 """Cases of longer axes, of ties, of the gamma function's family, of square matrices, of grids and of sequences."""
 from __future__ import annotations
 
+import re
+
 from tests.tensor.operators.cases import Case, In
 
 NAN, INF = float("nan"), float("inf")
@@ -8,6 +10,9 @@ CASES: list[Case] = []
 
 
 def add(name: str, ours: str, *inputs: In, **options: object) -> None:
+  if "T.eye(" in ours:      # where the inputs are
+    options.setdefault("theirs", ours)
+    ours = re.sub(r"(T\.eye\([^()]*)\)", r"\1, device=device)", ours)
   CASES.append(Case(name, ours, inputs, **options))  # type: ignore[arg-type]  # the fields' own types
 
 
