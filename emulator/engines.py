@@ -122,6 +122,7 @@ def _auto(workgroups: Workgroups) -> Turns:
   Compiled code then takes the waves over where they stand. What is chosen depends on counts alone, not on time.
   """
   if not workgroups.left: return
+  _spread(workgroups)
   stats, schedule = workgroups.stats, Schedule(workgroups)
   program, first = workgroups.program, schedule.begin()
   here, total, before = len(first.live), workgroups.total, program.spent
@@ -148,6 +149,12 @@ def _auto(workgroups: Workgroups) -> Turns:
   # a program that compiled code keeps handing back to the reference is better interpreted as a whole
   handed_back = sum(stats.interpreted.values()) * _HANDED_BACK
   if handed_back > (stats.instructions - interpreted) * _INSTRUCTION: program.spent = -float("inf")
+
+
+def _spread(workgroups: Workgroups) -> None:
+  if workgroups.program.compiled:
+    from tinyhw.emulator.jit.launch import spread
+    spread(workgroups)
 
 
 def _compiles(cohort: Cohort, vgprs: int) -> bool:
@@ -180,6 +187,7 @@ def _compiled(workgroups: Workgroups) -> Turns:
   stats = workgroups.stats
   schedule = Schedule(workgroups)
   if not workgroups.left: return
+  _spread(workgroups)
   cohort = schedule.begin()
   try: yield from Launch(workgroups, [cohort]).turns()
   except NotCompiled as refused:
