@@ -63,8 +63,8 @@ def trace(space: AddressSpace, arch: Arch, d: Dispatch, watchdog: int, wave: int
 
 
 def spread(workgroups: Workgroups) -> None:
-  """Have fewer workgroups begin together, so that all threads get some from the first on, where earlier runs showed that this
-  pays."""
+  """Have fewer workgroups begin together, so that all threads get some from the first on, where earlier runs showed
+  that this pays."""
   w, n = workgroups, threads.count()
   costs = [code.cost for code in w.program.compiled.values() if isinstance(code, Code) and code.form.alone]
   cost = max(costs, default=0.0) * w.waves

@@ -279,7 +279,6 @@ class QueuedRuntime(Runtime):
       if self._done[0] < self.timeline.last or self._unsure or self._dependencies: return False
       view[:len(source)] = source
       self.flush_host_writes()
-      self._last_queue = None  # no queue has seen this
     return True
 
   def copyout(self, dst: memoryview, src: Allocation) -> None:

@@ -45,8 +45,8 @@ _EOP_BYTES = 4096              # eop_buffer_size of every chip since gfx8 but To
 _POINTERS_BYTES = PAGE         # read and write pointer of a queue have pages of their own (kfd_queue_acquire_buffers)
 _DOORBELLS_BYTES = 1024 * 8    # KFD_MAX_NUM_OF_QUEUES_PER_PROCESS doorbells of 8 bytes (kfd_priv.h, kfd_doorbell.c)
 _MAX_COPY_BYTES = 0x400000     # sdma_v6_0.c, copy_max_bytes
-# Copies that the host makes through the BAR: its stores are combined to whole bursts, its loads are not cached, and each
-# of 64 bytes takes a round trip over PCIe.
+# Copies that the host makes through the BAR: its stores are combined to whole bursts; its loads are not cached, each of
+# 64 bytes takes a round trip over PCIe.
 _HOST_WRITES = 16 << 10
 _HOST_READS = 1 << 10
 _LOOK_S = 0.02                 # how often a device that is closed looks whether it has faulted
@@ -123,7 +123,7 @@ class AMDRuntime(GpuRuntime):
     host does not see VRAM ("small BAR"), or the kernel driver does not lend the register."""
     if not self.gpu.node.public_vram: return None
     try: page = self._take(PAGE, Memory.MMIO)
-    except DriverError: return None
+    except (DriverError, DeviceError): return None
     return page.bytes()[kfd.KFD_MMIO_REMAP_HDP_MEM_FLUSH_CNTL:][:4].cast("I")
 
   def _make_queue_descriptor(self) -> int:
@@ -238,7 +238,9 @@ class AMDRuntime(GpuRuntime):
 
   def host_view(self, allocation: Allocation) -> memoryview | None:
     handle = allocation.handle
-    return handle[1].memory if isinstance(handle, tuple) and handle[0] is self else None
+    if not isinstance(handle, tuple) or handle[0] is not self: return None
+    memory = cast(Buffer, handle[1]).memory
+    return None if memory is None or allocation.address is None else memory[allocation.address - handle[1].address:]
 
   def flush_host_writes(self) -> None:
     if self._hdp is None: return
