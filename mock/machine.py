@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Final, cast
-from weakref import WeakSet
+from weakref import WeakSet, ref
 
 from tinyhw.core.errors import Error, Interrupted, InvalidArgument, MachineFault, PageFault, Unsupported
 from tinyhw.core.locks import FairLock
@@ -23,7 +23,7 @@ from tinyhw.core.table import Ignored
 from tinyhw.core.trace import Clock, Trace
 from tinyhw.mock.amd.caches.chip import Chip, Weak
 from tinyhw.mock.amd.card import Card, cards_named
-from tinyhw.mock.amd.compute import Program
+from tinyhw.mock.amd.compute import Program, duration
 from tinyhw.mock.amd.kfd import Kfd
 from tinyhw.mock.amd.pm4 import ComputeQueue
 from tinyhw.mock.amd.process import OpenFile
@@ -31,6 +31,7 @@ from tinyhw.mock.amd.queue import Queue, State
 from tinyhw.mock.amd.topology import Files, bus_of, gpu_id_of
 
 if TYPE_CHECKING:
+  from tinyhw.emulator.engines import Repeated
   from tinyhw.emulator.observe import Observer
   from tinyhw.emulator.simt import Outside
 
@@ -129,6 +130,7 @@ class Machine:
     self.waiting = 0
     self.open_files: dict[int, dict[int, OpenFile]] = {}
     self._threads: WeakSet[threading.Thread] = WeakSet()
+    self._latest: Callable[[], threading.Thread | None] = lambda: None  # who was noted last
     self.kfd = Kfd(self)
 
   # ---- clients
@@ -139,7 +141,10 @@ class Machine:
 
   def note_thread(self) -> None:
     """Remember that this thread uses the machine."""
-    self._threads.add(threading.current_thread())
+    me = threading.current_thread()
+    if me is not self._latest():
+      self._latest = ref(me)
+      self._threads.add(me)
 
   def other_threads(self) -> bool:
     """Whether another living thread of the client has used the machine: it could still wake what waits."""
@@ -289,6 +294,17 @@ class Machine:
 
     flight = queue.flight(program)
     queue.start(start_waves(queue, program, size, user_data, flight), flight)
+
+  def repeat(self, queue: ComputeQueue, dispatch: Repeated, user_data: tuple[int, ...]) -> bool:
+    """As `execute`, at once; False when that has to do it, or the rest of it."""
+    if self.agreed or self.observer is not None or self._executor is not None or self.trace.enabled:
+      return False
+    stats = dispatch.at_once(user_data)
+    if stats is None:
+      return False
+    self.executed += stats.instructions
+    self.clock.advance(duration(stats, queue.gpu.card))
+    return True
 
   def taken_off(self, queue: Queue, why: Interrupted) -> None:
     """A dispatch of the queue was ended from outside: by a signal, or because its client had no more patience."""
