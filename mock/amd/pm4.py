@@ -26,7 +26,7 @@ from tinyhw.mock.amd.atomics import atomic
 from tinyhw.mock.amd.compute import Program, repeat_dispatch, run_dispatch
 from tinyhw.mock.amd.dispatching import Dispatching
 from tinyhw.mock.amd.plans import Harmless, Plan, Quick, nothing, planned
-from tinyhw.mock.amd.queue import Frame, Properties, State, Wait
+from tinyhw.mock.amd.queue import Frame, Properties, State
 from tinyhw.mock.amd.registers import (
   INITIAL,
   KEPT,
@@ -36,6 +36,7 @@ from tinyhw.mock.amd.registers import (
   check_write,
   name_of,
 )
+from tinyhw.mock.running import Wait
 from tinyhw.wire import pm4 as wire
 
 if TYPE_CHECKING:
@@ -169,7 +170,7 @@ class ComputeQueue(Dispatching):
         quick(words, place)
       self.last = frame, at
       run(words, at)
-      if self.waves is not None or self.state is not State.READY or frames[-1] is not frame:
+      if self.waves is not None or self.state is not State.READY or not frames or frames[-1] is not frame:
         break
     return packets
 
