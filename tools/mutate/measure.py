@@ -120,7 +120,7 @@ class Chooser:
 
   def _named_after(self, place: Place) -> list[str]:
     """The tests whose case is named by a text of the changed statement: rows of tables have tests of their names."""
-    first, last = place.statement
+    first, last = min(place.lines.start, place.statement[0]), place.statement[1]
     texts = set(re.findall(r'"([A-Za-z]\w+)"', "\n".join(place.file.lines[first - 1:last])))
     return [t for t in self.map.tests
             if t not in self.barred and not texts.isdisjoint(re.split(r"\W", t.partition("[")[2]))]
