@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import warnings
 from typing import Any, Final
 
 from tinyhw.core.locks import lock
@@ -44,7 +45,11 @@ def kernel(program: Program, block: tuple[int, int, int], exact: frozenset[int] 
   known = kept.get((block, exact))
   if known is None:
     try: known = _find(program, block, exact)
-    except (Refused, NotCompiled) as why: known = str(why)
+    except Refused as why: known = str(why)
+    except NotCompiled as failed:  # LLVM's failure, or this package's
+      known = failed.why
+      warnings.warn(f"kernel {program.entry_name} is interpreted, which is slow: {failed.why}", RuntimeWarning,
+                    stacklevel=2)
     kept[block, exact] = known
   if isinstance(known, str): raise NotCompiled(known)
   return known

@@ -354,9 +354,9 @@ def module(g: Lanes) -> str:
   out += g.e.lines + g.tail
   for status in sorted({s for s, _, _ in g._leaves}):
     leaves = [(label, n) for s, label, n in g._leaves if s == status]
-    out += [f"leave.{status}:", f"  %exit.{status} = phi i32 " + ", ".join(f"[ {n}, %{label} ]" for label, n in leaves),
+    out += [f"leave.{status}:", f"  %l{status}.n = phi i32 " + ", ".join(f"[ {n}, %{label} ]" for label, n in leaves),
             f"  %l{status}.exit = getelementptr i8, ptr %state, i64 {at.EXIT}",
-            f"  store i32 %exit.{status}, ptr %l{status}.exit",
+            f"  store i32 %l{status}.n, ptr %l{status}.exit",
             f"  %l{status}.a = load {m}, ptr %active", f"  %l{status}.aw = zext {m} %l{status}.a to i32"
             if w < 32 else f"  %l{status}.aw = add i32 %l{status}.a, 0",
             f"  %l{status}.active = getelementptr i8, ptr %state, i64 {at.ACTIVE}",
