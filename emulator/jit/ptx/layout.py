@@ -17,7 +17,8 @@ DYNAMIC: Final = 80
 STRANDS: Final = 88  # of a block
 ADDRESSES: Final = 128  # i64 of each thread
 DATA: Final = ADDRESSES + 8 * 32  # elements: threads of the first, threads of the second...
-CONTEXT_SIZE: Final = DATA + 8 * 8 * 32
+HOSTS: Final = DATA + 8 * 8 * 32  # host addresses, i64 of each thread
+CONTEXT_SIZE: Final = HOSTS + 8 * 32
 ROW: Final = 32
 
 # the state of a strand

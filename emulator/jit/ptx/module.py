@@ -68,36 +68,33 @@ none:
 """
 
 
-def slow(width: int, log: int) -> str:
-  """Makes an access thread by thread: all addresses are looked up first; whether that could be."""
+def look(width: int) -> str:
+  """Looks the address of each thread up: whether all may be accessed; then their host addresses are in the context."""
   from tinyhw.emulator.ptx.memory import LOCAL_WINDOW, SHARED_WINDOW
   return f"""
-define private i1 @slow(ptr %context, ptr %state, ptr %site, i32 %mask, i64 %size, i64 %count, i64 %access,
-                        i64 %mode) noinline {{
-  %hosts = alloca [{width} x i64]
+define private i1 @look(ptr %context, ptr %state, i32 %mask, i64 %width, i64 %access, i64 %mode) noinline {{
   %row = alloca [{at.ROW} x i8]
-  %width = mul i64 %size, %count
+  store [{at.ROW} x i8] zeroinitializer, ptr %row
+  %row.count = getelementptr i8, ptr %row, i64 8
+  %row.distance = getelementptr i8, ptr %row, i64 16
   %low = sub i64 %width, 1
   %shift = call i64 @llvm.cttz.i64(i64 %width, i1 false)
   %shared.at = getelementptr i8, ptr %state, i64 {at.SHARED}
   %shared = load i64, ptr %shared.at
   %total.at = getelementptr i8, ptr %context, i64 {at.SHARED_SIZE}
   %total = load i64, ptr %total.at
+  %addresses = getelementptr i8, ptr %context, i64 {at.ADDRESSES}
+  %hosts = getelementptr i8, ptr %context, i64 {at.HOSTS}
   %is.shared = icmp eq i64 %mode, 1
   %is.generic = icmp eq i64 %mode, 3
   br label %look
 look:
-  %i = phi i64 [ 0, %0 ], [ %i.next, %looked ]
-  %over = icmp eq i64 %i, {width}
-  br i1 %over, label %begin, label %lane
-lane:
-  %i32 = trunc i64 %i to i32
-  %bit.at = lshr i32 %mask, %i32
-  %bit = trunc i32 %bit.at to i1
-  br i1 %bit, label %check, label %looked
+  %left = phi i32 [ %mask, %0 ], [ %rest, %kept ]
+  %over = icmp eq i32 %left, 0
+  br i1 %over, label %good, label %check
 check:
-  %address.base = getelementptr i8, ptr %context, i64 {at.ADDRESSES}
-  %address.at = getelementptr i64, ptr %address.base, i64 %i
+  %lane = call i32 @llvm.cttz.i32(i32 %left, i1 true)
+  %address.at = getelementptr i64, ptr %addresses, i32 %lane
   %address = load i64, ptr %address.at
   %odd = and i64 %address, %low
   %straight = icmp eq i64 %odd, 0
@@ -107,9 +104,9 @@ where:
   %window = icmp ult i64 %in.window, {_WINDOW}
   %windowed = and i1 %window, %is.generic
   %any.shared = or i1 %is.shared, %windowed
-  %offset = select i1 %windowed, i64 %in.window, i64 %address
   br i1 %any.shared, label %in.shared, label %in.global
 in.shared:
+  %offset = select i1 %windowed, i64 %in.window, i64 %address
   %end = add i64 %offset, %width
   %wraps = icmp ult i64 %end, %offset
   %inside = icmp ule i64 %end, %total
@@ -120,37 +117,56 @@ in.shared:
 in.global:
   %local = icmp uge i64 %address, {LOCAL_WINDOW}
   %stack = and i1 %local, %is.generic
-  br i1 %stack, label %fail, label %search
+  br i1 %stack, label %fail, label %known
+known:
+  %start = load i64, ptr %row
+  %count = load i64, ptr %row.count
+  %relative = sub i64 %address, %start
+  %multiple = call i64 @llvm.fshr.i64(i64 %relative, i64 %relative, i64 %shift)
+  %same = icmp ult i64 %multiple, %count
+  br i1 %same, label %global, label %search
 search:
   %found = call i1 @find(ptr %context, ptr %row, i64 %address, i64 %width, i64 %shift, i64 %access)
   br i1 %found, label %global, label %fail
 global:
-  %distance.at = getelementptr i8, ptr %row, i64 16
-  %distance = load i64, ptr %distance.at
+  %distance = load i64, ptr %row.distance
   %host.global = add i64 %address, %distance
   br label %kept
 kept:
   %host = phi i64 [ %host.shared, %in.shared ], [ %host.global, %global ]
-  %host.at = getelementptr i64, ptr %hosts, i64 %i
+  %host.at = getelementptr i64, ptr %hosts, i32 %lane
   store i64 %host, ptr %host.at
-  br label %looked
-looked:
-  %i.next = add i64 %i, 1
+  %less = sub i32 %left, 1
+  %rest = and i32 %left, %less
   br label %look
-begin:
-  br label %move
+good:
+  ret i1 true
+fail:
+  ret i1 false
+}}
+declare i64 @llvm.fshr.i64(i64, i64, i64)
+"""
+
+
+def slow(width: int) -> str:
+  """Makes an access thread by thread: all addresses are looked up first; whether that could be."""
+  return f"""
+define private i1 @slow(ptr %context, ptr %state, ptr %site, i32 %mask, i64 %size, i64 %count, i64 %access,
+                        i64 %mode) noinline {{
+  %width = mul i64 %size, %count
+  %looked = call i1 @look(ptr %context, ptr %state, i32 %mask, i64 %width, i64 %access, i64 %mode)
+  %hosts = getelementptr i8, ptr %context, i64 {at.HOSTS}
+  %reads = icmp eq i64 %access, 1
+  br i1 %looked, label %move, label %fail
 move:
-  %j = phi i64 [ 0, %begin ], [ %j.next, %moved ]
-  %all = icmp eq i64 %j, {width}
-  br i1 %all, label %good, label %one
-one:
-  %j32 = trunc i64 %j to i32
-  %on.at = lshr i32 %mask, %j32
-  %on = trunc i32 %on.at to i1
-  br i1 %on, label %elements, label %moved
+  %left = phi i32 [ %mask, %0 ], [ %rest, %moved ]
+  %all = icmp eq i32 %left, 0
+  br i1 %all, label %good, label %elements
 elements:
-  %there.at = getelementptr i64, ptr %hosts, i64 %j
+  %lane = call i32 @llvm.cttz.i32(i32 %left, i1 true)
+  %there.at = getelementptr i64, ptr %hosts, i32 %lane
   %there = load i64, ptr %there.at
+  %j = zext i32 %lane to i64
   br label %element
 element:
   %k = phi i64 [ 0, %elements ], [ %k.next, %copied ]
@@ -162,7 +178,6 @@ element:
   %bytes = mul i64 %cell, %size
   %data.base = getelementptr i8, ptr %context, i64 {at.DATA}
   %data = getelementptr i8, ptr %data.base, i64 %bytes
-  %reads = icmp eq i64 %access, 1
   br i1 %reads, label %read, label %write
 read:
   call void @llvm.memcpy.p0.p0.i64(ptr %data, ptr %pointer, i64 %size, i1 false)
@@ -175,7 +190,8 @@ copied:
   %last = icmp eq i64 %k.next, %count
   br i1 %last, label %moved, label %element
 moved:
-  %j.next = add i64 %j, 1
+  %less = sub i32 %left, 1
+  %rest = and i32 %left, %less
   br label %move
 good:
   %remembers = icmp ne ptr %site, null
@@ -185,15 +201,6 @@ good:
   %learn = and i1 %learn.first, %global.mode
   br i1 %learn, label %learned, label %out
 learned:
-  %learned.row = call i1 @learn(ptr %context, ptr %site, i32 %mask, i64 %width, i64 %shift, i64 %access)
-  br label %out
-out:
-  ret i1 true
-fail:
-  ret i1 false
-}}
-
-define private i1 @learn(ptr %context, ptr %site, i32 %mask, i64 %width, i64 %shift, i64 %access) noinline {{
   %first = call i32 @llvm.cttz.i32(i32 %mask, i1 false)
   %base = getelementptr i8, ptr %context, i64 {at.ADDRESSES}
   %where = getelementptr i64, ptr %base, i32 %first
@@ -202,8 +209,13 @@ define private i1 @learn(ptr %context, ptr %site, i32 %mask, i64 %width, i64 %sh
   %span = load i64, ptr %span.at
   %none = icmp eq i64 %span, 0
   %extent = select i1 %none, i64 %width, i64 %span
+  %shift = call i64 @llvm.cttz.i64(i64 %width, i1 false)
   %r = call i1 @find(ptr %context, ptr %site, i64 %address, i64 %extent, i64 %shift, i64 %access)
-  ret i1 %r
+  br label %out
+out:
+  ret i1 true
+fail:
+  ret i1 false
 }}
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 """
@@ -368,9 +380,10 @@ def module(g: Lanes) -> str:
           f"  %out.left.at = getelementptr i8, ptr %state, i64 {at.LEFT}",
           "  store i64 %out.left, ptr %out.left.at", "  ret void", "}"]
   declared = {k: v for k, v in g.e.declared.items()}
+  declared.pop("llvm.fshr.i64", None)
   declared["llvm.cttz.i64"] = "declare i64 @llvm.cttz.i64(i64, i1)"
   declared["llvm.cttz.i32"] = "declare i32 @llvm.cttz.i32(i32, i1)"
-  return "\n".join([*g.e.constants, find(), slow(w, w.bit_length() - 1), *out, runner(), *declared.values(),
+  return "\n".join([*g.e.constants, find(), look(w), slow(w), *out, runner(), *declared.values(),
                     "!0 = !{}", '!1 = !{!"branch_weights", i32 2000, i32 1}',
                     '!2 = !{!"branch_weights", i32 1, i32 2000}', ""])
 
