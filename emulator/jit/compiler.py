@@ -18,7 +18,6 @@ from typing import Any, BinaryIO
 import llvmlite.binding as llvm
 from llvmlite.binding import ffi
 
-
 QUICK, HOT, LANES = range(3)
 
 

@@ -86,7 +86,7 @@ def rounded(function: Callable[..., Value], mode: int) -> Callable[..., Value]:
   """A meaning that rounds otherwise than to nearest even."""
   modes = {"f16": mode, "f32": mode, "f64": mode}
   ops: Any = DirectedOps(modes)
-  return lambda o, *values: _arrays(o, "sums") and function(ops, *[Directed(v, modes) for v in values]).x
+  return lambda o, *values: function(ops, *[Directed(v, modes) for v in values]).x
 
 
 def computed(form: Form, meaning: Meaning) -> Callable[..., Value]:
@@ -116,14 +116,12 @@ def computed(form: Form, meaning: Meaning) -> Callable[..., Value]:
 def _directed(opcode: str, function: Callable[..., Value], mode: int) -> Callable[..., Value]:
   """Quotients and roots step to the neighbour on the wanted side; the others are evaluated on values that round."""
   exact = directed.FUNCTIONS.get(opcode)
-  if exact is None: return rounded(function, mode)
-  return lambda o, *values: _arrays(o, opcode) and exact(mode, *values)
+  plain = rounded(function, mode)
 
-
-def _arrays(o: Any, what: str) -> bool:
-  """Refuses operations that only NumPy's values have."""
-  if o is not Ops: raise Unsupported("compiled form of", f"directed rounding of {what}")
-  return True
+  def run(o: Any, *values: Value) -> Value:
+    if o is not Ops: return o.directed(opcode, mode, *values)
+    return plain(o, *values) if exact is None else exact(mode, *values)
+  return run
 
 
 def _brain(meaning: Meaning, function: Callable[..., Value]) -> Callable[..., Value]:

@@ -71,7 +71,8 @@ class Accessor:
     if s.mode == SHARED:
       self.host = Value(self.e, "%shared", U64, False)
     elif s.mode == LOCAL:
-      self.host = self.e.vector(U64, range(g.width)) * g.context(layout.LOCAL_SIZE) + Value(self.e, "%local", U64, False)
+      stacks = self.e.vector(U64, range(g.width)) * g.context(layout.LOCAL_SIZE)
+      self.host = stacks + Value(self.e, "%local", U64, False)
     else:
       number = g.sites
       g.sites += 1
@@ -90,7 +91,7 @@ class Accessor:
     """Distances with what is not aligned in the upper bits."""
     k = _log2(self.site.width)
     if not k: return x
-    t, name = x.type, f"llvm.fshr.{'v%di64' % self.w if x.wide else 'i64'}"
+    t, name = x.type, f"llvm.fshr.v{self.w}i64" if x.wide else "llvm.fshr.i64"
     amount = f"splat (i64 {k})" if x.wide else str(k)
     return x.like(self.e.call(t, name, (t, x.text), (t, x.text), (t, amount)))
 
@@ -184,7 +185,8 @@ def site_of(g: Lanes, line: Line, form: Form, operand: Operand, size: int, count
   shape = g.plan.operand(line, operand, "u64") or g.plan.uniform()
   if isinstance(operand, Address) and isinstance(operand.base, Name):
     found = line.scope.find(operand.base.text)
-    if isinstance(found, Place) and space == "" and g.code.on_stack(found): raise Untranslatable("a generic stack address")
+    if isinstance(found, Place) and space == memory.GENERIC and g.code.on_stack(found):
+      raise Untranslatable("at a generic address of the stack")
   stepped = g.stepped
   g.stepped = shape.stepped
   try: base = move.address(g.code, line, operand, space)(g)  # type: ignore[arg-type]
@@ -473,7 +475,8 @@ def atom(g: Lanes, line: Line, form: Form, info: Info) -> None:
   e.start(one)
   e.declared["llvm.cttz.i32"] = "declare i32 @llvm.cttz.i32(i32, i1)"
   lane = e.op(f"call i32 @llvm.cttz.i32(i32 {left}, i1 true)")
-  host = e.op(f"load i64, ptr {e.op(f'getelementptr i64, ptr ' + g.pointer('%context', layout.HOSTS) + f', i32 {lane}')}")
+  hosts = g.pointer("%context", layout.HOSTS)
+  host = e.op(f"load i64, ptr {e.op(f'getelementptr i64, ptr {hosts}, i32 {lane}')}")
   cell = e.op(f"inttoptr i64 {host} to ptr")
   dtype = what.dtype(size)
 

@@ -101,8 +101,8 @@ def _syncs(i: Any) -> bool: return i.opcode == "bar" and "warp" in i.modifiers
 
 
 def _key(program: Program, block: tuple[int, int, int], exact: frozenset[int]) -> str:
-  what = [_text(program), program.entry_name, block, sorted(exact), sorted(program.shared.values()), NARROW, str(host()),
-          compiled_by()]
+  what = [_text(program), program.entry_name, block, sorted(exact), sorted(program.shared.values()), NARROW,
+          str(host()), compiled_by()]
   return hashlib.sha256(sources_digest(_SOURCES) + json.dumps(what).encode()).hexdigest() + "p"
 
 
@@ -115,7 +115,8 @@ def _text(program: Program) -> str:
     more = [flat.types, flat.frame, sorted(program.linked.offsets.items(), key=str), sorted(program.functions.items()),
             [(p.variable.name, p.offset, p.size) for p in flat.params], sorted(program.shared.values())]
     names = [str(sorted((k, str(v)) for k, v in flat.scope.names.items() if isinstance(v, int)))]
-    kept = program.__dict__["_digest"] = hashlib.sha256(json.dumps([text, more, names], default=str).encode()).hexdigest()
+    kept = hashlib.sha256(json.dumps([text, more, names], default=str).encode()).hexdigest()
+    program.__dict__["_digest"] = kept
   assert isinstance(kept, str)
   return kept
 

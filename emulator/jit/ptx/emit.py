@@ -8,11 +8,12 @@ from typing import Any, Final
 import numpy as np
 
 from tinyhw.core.errors import DecodeError, Error, Unsupported
-from tinyhw.emulator.amdgcn.values import DTYPES, U32, U64
+from tinyhw.emulator.amdgcn.values import DTYPES, F32, U32, U64
 from tinyhw.emulator.jit.ptx import layout
 from tinyhw.emulator.jit.ptx.shapes import Block, Info, Plan, written
 from tinyhw.emulator.jit.values import BOOL, Emitter, LLVMOps, Untranslatable, Value, convert, type_of
 from tinyhw.emulator.ptx import bind, operands
+from tinyhw.emulator.ptx.meanings.convert import MODES
 from tinyhw.emulator.ptx.program import Code
 from tinyhw.emulator.ptx.scope import Line, Place, Register
 from tinyhw.isa.ptx.model import Float, Int, Name
@@ -75,8 +76,9 @@ class LaneOps(LLVMOps):
       above, below = finite & (x > back), finite & (x < back)
     else:
       back = self.to_int(near, ("i" if x.dtype.kind == "i" else "u") + "64")
-      over = near >= 2.0 ** (63 if x.dtype.kind == "i" else 64)
-      above, below = ~over & (x > back), over | (x < back)
+      most = float("inf") if type_ == "f16" else 2.0 ** (63 if x.dtype.kind == "i" else 64)
+      over, under = near >= most, near == -float("inf")
+      above, below = under | ~over & (x > back), over | (x < back)
     raw, zero = self._raw(near), near == 0
     one, top = self.bits_const(near, 1), self.bits_const(near, near.top)
     up = self.where(zero, one, self.where(near > 0, raw + 1, raw - 1))
@@ -85,6 +87,20 @@ class LaneOps(LLVMOps):
     elif mode == "rm": above, below = below & ~below, below
     else: above, below = above & (near < 0), below & (near > 0)
     return self.where(above, up, self.where(below, down, raw)).view(near.dtype)
+
+  def directed(self, opcode: str, mode: int, *values: Value) -> Value:
+    """A sum, product or both of f32, rounded another way than to nearest even, by way of f64."""
+    if values[0].dtype != F32 or opcode not in {"add", "sub", "mul", "fma", "mad"}:
+      raise Untranslatable(f"directed rounding of {opcode}")
+    a, b, *c = (self.to(v, "f64") for v in values)
+    one = self.const("f64", 1)
+    if opcode == "sub": b = self.neg(b)
+    if opcode == "mul": wide = a * b
+    else: wide = self.fma_f16_of_f32(a, *((b, c[0]) if c else (one, b)))
+    r = self.rounded(wide, "f32", next(name for name, n in MODES.items() if n == mode))
+    if opcode == "mul" or mode != MODES["rm"]: return r
+    opposite = self.signbit(a) ^ self.signbit(b) ^ self.signbit(c[0]) if c else self.signbit(a) ^ self.signbit(b)
+    return self.where((wide == 0) & opposite, self.from_bits("f32", 0x80000000), r)
 
   def bits_const(self, x: Value, bits: int) -> Value:
     """Bits of the width of a float."""
@@ -159,7 +175,8 @@ class Lanes:
 
   def context(self, at: int, dtype: Any = U64) -> Value:
     """A word of the context."""
-    return Value(self.e, f"%context.{at}" if dtype == U64 else self.e.op(f"trunc i64 %context.{at} to i32"), dtype, False)
+    text = f"%context.{at}" if dtype == U64 else self.e.op(f"trunc i64 %context.{at} to i32")
+    return Value(self.e, text, dtype, False)
 
   def pointer(self, base: str, at: int) -> str: return self.e.op(f"getelementptr i8, ptr {base}, i64 {at}")
 
@@ -296,7 +313,7 @@ class Lanes:
 
   def _tid(self, axis: int) -> Value:
     plan = self.plan
-    if plan.block[axis] == 1: return self.o.const("u32", 0)
+    if plan.block[axis] == 1: return self.o.const("u32", 0)  # type: ignore[no-any-return]
     shape, below = plan.tid(axis), 1
     for k in range(axis): below *= plan.block[k]
     x = self._first() if shape.steps is not None else self.materialized(self._first(), tuple(range(self.width)))
@@ -472,7 +489,7 @@ class Lanes:
       step = bind.step(self.code, line)
       if step is None: return None
       for at, type_ in info.checks: self._check(line, form, info, at, type_)
-      step(self)  # type: ignore[arg-type]
+      step(self)
     except (Untranslatable, Unsupported) as why:
       return self.unsupported(f"{i.name} ({why})" if isinstance(why, Untranslatable) else i.name)
     except DecodeError: raise
@@ -488,7 +505,7 @@ class Lanes:
     operand = line.instruction.operands[1 + at]
     shape = self.plan.operand(line, operand, type_)
     assert shape is not None and shape.steps is not None
-    base = operands.reader(self.code, line, operand, type_)(self)
+    base: Value = operands.reader(self.code, line, operand, type_)(self)  # type: ignore[arg-type]
     bits = base.dtype.itemsize * 8
     wide = convert(base, DTYPES["i64"])
     low, high = min(shape.steps), max(shape.steps)

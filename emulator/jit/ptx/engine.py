@@ -17,6 +17,6 @@ def compiled(grid: Grid, engine: str) -> Launch | None:
   from tinyhw.emulator.jit.ptx.run import Launch
   try: found = kernel(grid.dispatch.program, grid.dispatch.block)
   except NotCompiled as why:
-    grid.stats.interpreted[str(why)] = grid.total * grid.shared.warps
+    grid.stats.interpreted[why.why] = grid.total * grid.shared.warps
     return None
   return Launch(grid, found)

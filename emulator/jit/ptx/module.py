@@ -374,7 +374,8 @@ def module(g: Lanes) -> str:
             f"  %l{status}.active = getelementptr i8, ptr %state, i64 {at.ACTIVE}",
             f"  store i32 %l{status}.aw, ptr %l{status}.active",
             f"  store i32 {status}, ptr %state", "  br label %out"]
-  out += ["ended:", f"  store i32 {at.END}, ptr %state", "  br label %out", "out:", f"  %out.alive = load {m}, ptr %alive",
+  out += ["ended:", f"  store i32 {at.END}, ptr %state", "  br label %out", "out:",
+          f"  %out.alive = load {m}, ptr %alive",
           f"  %out.alive.at = getelementptr i8, ptr %state, i64 {at.ALIVE}",
           f"  store {m} %out.alive, ptr %out.alive.at", "  %out.left = load i64, ptr %left",
           f"  %out.left.at = getelementptr i8, ptr %state, i64 {at.LEFT}",

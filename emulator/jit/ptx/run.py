@@ -16,7 +16,7 @@ from tinyhw.emulator.ptx.launch import Grid, stack_size
 from tinyhw.emulator.schedule import Idle, Schedule
 
 Value = Any
-TURN: Final = 1 << 18  # instructions that a strand may run while others could
+FIRST, TURN = 1 << 14, 1 << 18  # instructions that a strand may run while others could, at first and later
 STATES: Final = 1 << 22  # bytes of the states of blocks that run together
 SHARED: Final = 1 << 24  # bytes of their shared memory, stacks alike
 PATIENCE: Final = 64  # turns of a strand in which threads of it wait elsewhere
@@ -45,7 +45,6 @@ class Cohort:
     states[:, layout.ACTIVE // 4] = states[:, layout.ALIVE // 4] = ((1 << lanes) - 1).astype(np.uint32)
     states[lanes == 0, layout.STATUS // 4] = layout.END
     wide = states.view(np.uint64)
-    wide[:, layout.LEFT // 8] = TURN
     wide[:, layout.BLOCK // 8] = (first + block).astype(np.uint64)
     states[:, layout.STRAND // 4] = number
     wide[:, layout.SHARED // 8] = (self.lds.ctypes.data + block * self.size).astype(np.uint64)
@@ -61,7 +60,8 @@ class Cohort:
   def run(self) -> bool | None:
     """Run until all have ended (True), or have had a turn (False); None: the reference is to go on."""
     launch = self.launch
-    granted = np.minimum(TURN, launch.grid.watchdog - self.executed)
+    turn = min(FIRST << min(self.turns, 16), TURN)
+    granted = np.minimum(turn, launch.grid.watchdog - self.executed)
     self.left[:] = granted
     launch.run(self.states, self.count)
     used = granted - self.left
@@ -282,7 +282,7 @@ class Launch:
 
   def _reference(self, running: list[Cohort | Blocks]) -> Iterator[Idle | None]:
     """The reference runs all that is left, and finds out whether anything can go on."""
-    back = [c.back() if isinstance(c, Cohort) else c for c in running]
+    back: list[Any] = [c.back() if isinstance(c, Cohort) else c for c in running]
     self.grid.changes.count += 1  # what compiled code changed was not counted
     yield from Schedule(self.grid, back).turns()
 

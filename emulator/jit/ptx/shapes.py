@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 
-from tinyhw.emulator.ptx import bind, flow, memory, operands, special
+from tinyhw.emulator.ptx import memory, operands, special
 from tinyhw.emulator.ptx.program import Code, touched
 from tinyhw.emulator.ptx.scope import Line, Place, Register
 from tinyhw.isa.ptx import forms
@@ -79,8 +79,8 @@ class Block:
 _LINEAR: Final = frozenset({"mov", "cvta", "add", "sub", "mul", "mad", "shl", "cvt"})
 _FLOATS: Final = frozenset({"f16", "f32", "f64", "bf16", "f16x2", "bf16x2", "f32x2"})
 _SHARED_RESULT: Final = frozenset({"vote", "redux", "activemask"})
-_OWN_RESULT: Final = frozenset({"shfl", "match", "atom", "elect", "ldmatrix", "mma", "movmatrix", "alloca", "addc", "subc",
-                               "madc"})
+_OWN_RESULT: Final = frozenset({"shfl", "match", "atom", "elect", "ldmatrix", "mma", "movmatrix", "alloca", "addc",
+                               "subc", "madc"})
 
 
 class Plan:
@@ -225,7 +225,7 @@ class Plan:
   def _instruction(self, k: int, kept: frozenset[int]) -> None:
     line, form = self.lines[k], self.forms[k]
     if form is None: return
-    info, i = self.infos[k], line.instruction
+    info = self.infos[k]
     guard = self.guard(line)
     info.shape, info.stepped, info.checks = self._result(k, line, form)
     shape = info.shape
@@ -322,4 +322,4 @@ def written(line: Line, form: Form) -> list[int]:
   return out
 
 
-__all__ = ["VARYING", "Block", "Info", "Plan", "Shape", "bind", "flow", "written"]
+__all__ = ["VARYING", "Block", "Info", "Plan", "Shape", "written"]

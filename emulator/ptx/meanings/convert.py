@@ -53,7 +53,7 @@ def rounded_bits(o: O, raw: V, drop: int, mode: str) -> V:
 
 def bf16_of(o: O, x: V, mode: str = "rn") -> V:
   """f32 or f64 as bf16 bits (u16); NaN is 0x7FFF."""
-  narrow = x if x.dtype.itemsize == 4 else _odd32(o, x)
+  narrow = x if x.dtype.itemsize == 4 else _odd32(o, x) if x.dtype.itemsize == 8 else o.to(x, "f32")
   raw = o.bits(narrow, "u32")
   finite = (raw & 0x7FFFFFFF) < 0x7F800000
   out = o.where(finite, rounded_bits(o, raw, 16, mode), raw) >> 16
