@@ -1,26 +1,19 @@
-"""A machine: GPUs, their kernel driver, one clock, one seeded scheduler, and the record of what happened.
+"""A machine of AMD GPUs: cards, their kernel driver, and what happened to them.
 
 Everything that changes is a named part of a `Machine`; two machines live in one process without knowing of each other.
-Nothing runs by itself: work that clients have queued proceeds while somebody waits (`run`), one packet at a time, in
-an order that the seed decides. A machine that nobody can wake any more says so at once instead of waiting for the wall
-clock.
+Turns, clock, lock and record are those of `running`.
 """
 
 from __future__ import annotations
 
 import random
-import threading
-import time
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final, cast
-from weakref import WeakSet
+from typing import TYPE_CHECKING, Any, Final
 
 from tinyhw.core.errors import Error, Interrupted, InvalidArgument, MachineFault, PageFault, Unsupported
-from tinyhw.core.locks import FairLock
 from tinyhw.core.memory import Allocator, Region
-from tinyhw.core.patience import HELD, Agreed
-from tinyhw.core.table import Ignored
-from tinyhw.core.trace import Clock, Trace
+from tinyhw.core.patience import Agreed
+from tinyhw.core.trace import Clock
 from tinyhw.mock.amd.caches.chip import Chip, Weak
 from tinyhw.mock.amd.card import Card, cards_named
 from tinyhw.mock.amd.compute import Program
@@ -29,6 +22,7 @@ from tinyhw.mock.amd.pm4 import ComputeQueue
 from tinyhw.mock.amd.process import OpenFile
 from tinyhw.mock.amd.queue import Queue, State
 from tinyhw.mock.amd.topology import Files, bus_of, gpu_id_of
+from tinyhw.mock.running import WATCHDOG, Running
 
 if TYPE_CHECKING:
   from tinyhw.emulator.observe import Observer
@@ -36,12 +30,8 @@ if TYPE_CHECKING:
 
 SYSTEM_MEMORY: Final = 64 << 30
 MMAP_START: Final = 0x1_0000_0000  # DRM_FILE_PAGE_OFFSET_START: render nodes hand out mmap offsets from here on
-PACKET_NS: Final = 40  # what a packet costs on the machine's clock
 TURNS_ON_ENGINE: Final = (2, 24)  # doorbells and turns between two times that a queue is off its engine
-QUANTUM: Final = 64  # packets that a queue without competitors runs before the waiter is asked again
-HANG_S: Final = 1.0  # a client that would wait so long, and that nobody can wake, is told of the GPU hang that it is
 MEMORIES: Final = ("strong", "weak")
-WATCHDOG: Final = 100_000_000  # instructions of one wave before a dispatch counts as endless
 
 Size = tuple[int, int, int]
 Executor = Callable[["ComputeQueue", "Program", Size, tuple[int, ...]], int]  # runs a dispatch, returns its nanoseconds
@@ -63,7 +53,7 @@ class Gpu:
     return self.machine.clock.now_ns() * self.card.counter_clock_khz // 1_000_000
 
 
-class Machine:
+class Machine(Running):
   """See the module. `cards` is "gfx1100,gfx1100" or a sequence of names; `vram` bytes a card, the card's own when left
   out.
 
@@ -98,18 +88,11 @@ class Machine:
       raise InvalidArgument(f"weak memory with the engine {engine!r}", where="mock machine",
                             hint="it runs on the reference interpreter: engine 'ref' or 'auto' (the variable EMU)")
     self.cards = cards_named(cards)
-    self.clock = clock if clock is not None else Clock(step_ns=10)
-    self.trace = Trace(self.clock, enabled=tracing)
-    self.rng = random.Random(seed)
+    super().__init__(seed=seed, tracing=tracing, clock=clock, watchdog=watchdog, engine=engine, observer=observer,
+                     agreed=agreed)
     self._scheduling = random.Random(f"scheduler {seed}")
-    self.seed, self.watchdog, self.engine, self.observer = seed, watchdog, engine, observer
-    self.agreed: Agreed = {} if agreed is None else agreed
     self.when_stopped: Callable[[int], None] | None = None  # told the GPU id when a signal has ended a dispatch
-    self.stops = self.failures = 0  # dispatches that were taken off, queues that failed
     self.outside: dict[int, Outside] = {}  # what dispatches touched of LDS that they do not have, by PC
-    self.ignored = Ignored()
-    self.kernel_log: list[str] = []
-    self.findings: list[str] = []
     self.system = Region("system memory", system_memory)
     self.system_allocator = Allocator(0, system_memory, name="system memory for GPUs")
     self.weak = Weak(self) if memory == "weak" else None
@@ -121,15 +104,17 @@ class Machine:
       self.gpus.append(Gpu(self, card, index, gpu_id, vram if vram is not None else card.vram_size))
     self.files = Files(self.cards, [g.gpu_id for g in self.gpus], [g.vram.size for g in self.gpus], system_memory)
     self.queues: list[Queue] = []
-    self.packet_ns = PACKET_NS
-    self.executed = 0  # instructions, each counted once for every wave that executed it
     self._executor = executor
-    self.lock = FairLock()
-    self.changed = threading.Condition(cast(Any, self.lock))
-    self.waiting = 0
     self.open_files: dict[int, dict[int, OpenFile]] = {}
-    self._threads: WeakSet[threading.Thread] = WeakSet()
     self.kfd = Kfd(self)
+
+  @property
+  def runners(self) -> Sequence[Queue]:
+    return self.queues
+
+  def _before_waiting(self) -> None:
+    if self.kfd.user_buffers:
+      self.kfd.check_user_memory()
 
   # ---- clients
 
@@ -137,29 +122,7 @@ class Machine:
     """The open files of a process, by descriptor."""
     return self.open_files.setdefault(pid, {})
 
-  def note_thread(self) -> None:
-    """Remember that this thread uses the machine."""
-    self._threads.add(threading.current_thread())
-
-  def other_threads(self) -> bool:
-    """Whether another living thread of the client has used the machine: it could still wake what waits."""
-    if len(self._threads) == 1:
-      return False
-    me = threading.current_thread()
-    return any(t.is_alive() for t in self._threads if t is not me)
-
   # ---- the record
-
-  def trace_fast(self, source: str, kind: str, value: int) -> None:
-    """Record a frequent event, only when tracing is on."""
-    if self.trace.enabled:
-      self.trace.add(source, kind, hex(value))
-
-  def doubt(self, text: str) -> None:
-    """Note something that works here and need not work on a chip. Each is kept once."""
-    if text not in self.findings:
-      self.findings.append(text)
-      self.trace.add("machine", "doubt", text)
 
   def log(self, gpu: Gpu, text: str) -> None:
     """A line of the kernel's log, as /dev/kmsg shows it."""
@@ -179,83 +142,7 @@ class Machine:
     """The state of all queues as plain values, for `diff`."""
     return {"queues": {q.name: q.snapshot() for q in self.queues}, "clock": self.clock.now_ns()}
 
-  @staticmethod
-  def diff(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
-    """One line for each value in which two snapshots differ: `GPU0.PM4.0 read: 0x0 -> 0x16`."""
-
-    def show(value: object) -> str:
-      return hex(value) if isinstance(value, int) else str(value)
-
-    lines = [f"clock: {before['clock']} -> {after['clock']} ns"] if before["clock"] != after["clock"] else []
-    old, new = before["queues"], after["queues"]
-    for name in sorted(old.keys() | new.keys()):
-      if name not in old or name not in new:
-        lines.append(f"{name}: {'made' if name in new else 'destroyed'}")
-        continue
-      keys = [k for k in {**old[name], **new[name]} if old[name].get(k) != new[name].get(k)]
-      lines += [f"{name} {k}: {show(old[name].get(k))} -> {show(new[name].get(k))}" for k in keys]
-    return lines
-
   # ---- the run
-
-  def run(self, done: Callable[[], bool], timeout_s: float | None, others: Callable[[], bool] = lambda: False) -> bool:
-    """Let queues proceed until `done()`. False when nothing can proceed any more.
-
-    `others()` says whether another client thread could still change something: then the wait lasts until `timeout_s`
-    of real time. What a signal's handler raises (KeyboardInterrupt) ends the wait between two packets, and the dispatch
-    that runs, if it is of the thread that hears of it.
-    """
-    with self.lock, HELD:
-      if done():
-        return True
-      if self.kfd.user_buffers:
-        self.kfd.check_user_memory()
-      deadline: float | None = None
-      stops, turned, failures = self.stops, False, self.failures
-      while True:
-        while not self._leaves(stops, turned) and self._turn():
-          turned = True
-          if done():
-            return True
-          if self.lock.wanted:
-            self.lock.give_way()
-            if done():
-              return True
-        if done() or HELD.ends() or self.failures != failures:
-          return done()
-        if not others():
-          if timeout_s is None or timeout_s >= HANG_S:
-            self._hang()
-          return done()
-        now = time.monotonic()
-        if timeout_s is not None:
-          if deadline is None:
-            deadline = now + timeout_s
-          if now >= deadline:
-            return False
-        self.waiting += 1
-        try:
-          self.changed.wait(min(0.005, (deadline or now + 1) - now))
-        finally:
-          self.waiting -= 1
-
-  def _leaves(self, stops: int, turned: bool) -> bool:
-    """Whether a signal ends the wait of this thread now: not before its own dispatch that runs has been stopped."""
-    if not HELD.ends():
-      return False
-    me = threading.get_ident()
-    return self.stops != stops or turned and not any(q.busy and q.queued_by() == me for q in self.queues)
-
-  def _turn(self) -> bool:
-    """One queue runs for a while. False when no queue can."""
-    ready = [q for q in self.queues if q.runnable()]
-    if not ready:
-      return False
-    if len(ready) == 1:
-      ready[0].run(QUANTUM)
-    else:
-      self.rng.choice(ready).run(self.rng.randint(1, 6))
-    return True
 
   def turns_of_a_queue(self) -> int:
     """After how many doorbells and turns the scheduler takes a queue off its engine and puts it back.
@@ -268,12 +155,6 @@ class Machine:
   def foreign_register(self) -> int:
     """What a register holds that another queue has used."""
     return self._scheduling.getrandbits(32)
-
-  def _hang(self) -> None:
-    """Nobody can proceed, and a client would wait for long: dispatches whose waves wait hang the GPU."""
-    for queue in self.queues:
-      if (idle := queue.standing()) is not None:
-        queue.fail(idle.error())
 
   def execute(self, queue: ComputeQueue, program: Program, size: Size, user_data: tuple[int, ...]) -> None:
     """Start a dispatch of `size` workgroups, which goes on in turns of its queue; the clock moves by what it takes."""
@@ -298,10 +179,6 @@ class Machine:
       queue.terms.interrupted = why
     elif self.when_stopped is not None:
       self.when_stopped(queue.gpu.gpu_id)
-
-  def idle(self) -> bool:
-    """Whether no queue can proceed."""
-    return not any(q.runnable() for q in self.queues)
 
   def queue_failed(self, queue: Queue, error: Error) -> None:
     """A queue stopped: record it with all that is known, and let the kernel driver tell the client what it tells."""

@@ -63,6 +63,8 @@ class OpenDevice:
 
   def __post_init__(self) -> None:
     self.compiling, self.memory = lock(), lock()
+    self._held_bytes = 0
+    self.peak = 0  # the most bytes that buffers have held at one time
     self._spare: dict[int, list[Allocation]] = {}
     self._freed: deque[Allocation] = deque()  # not yet among the spare ones
     self.closed = ""  # what happened to it: "closed", "reset"
@@ -86,6 +88,8 @@ class OpenDevice:
       allocation = spare.pop() if (spare := self._spare.get(nbytes)) else self._allocated(nbytes)
       noted = self.devices and self.devices.notes_places
       self.held[allocation] = noted() if noted else ""
+      self._held_bytes += allocation.size
+      if self._held_bytes > self.peak: self.peak = self._held_bytes
       return allocation
 
   def _allocated(self, nbytes: int) -> Allocation:
@@ -104,7 +108,19 @@ class OpenDevice:
     freed = self._freed
     while freed:
       allocation = freed.popleft()
+      self._held_bytes -= allocation.size
       self._spare.setdefault(allocation.size, []).append(allocation)
+
+  @property
+  def used(self) -> int:
+    """Bytes that buffers hold now."""
+    with self.memory:
+      self._collect()
+      return self._held_bytes
+
+  def forget_peak(self) -> None:
+    """Count the most that is held at one time from now on."""
+    self.peak = self.used
 
   def trim(self) -> None:
     """Give all spare memory back to the device."""
@@ -141,7 +157,7 @@ class OpenDevice:
     with self.memory:
       if self.closed: return
       self.closed = how
-      self._spare, self.kernels, self.held = {}, {}, {}
+      self._spare, self.kernels, self.held, self._held_bytes = {}, {}, {}, 0
       self._freed.clear()
     if self.devices is not None: self.devices.forget(self)
     self.runtime.close()
@@ -157,7 +173,7 @@ class Devices(Observed):
     super().__init__()
     self._open: dict[str, OpenDevice] = {}
     self.lock = shared_lock(REGISTRY)
-    self._default: str | None = None
+    self.default: str | None = None  # the name that the program has set
     self._port: Port | None = None
     self._machine: Any = None
     self.notes_places: Callable[[], str] | None = None  # says which line of the user's allocates
@@ -165,18 +181,18 @@ class Devices(Observed):
   @property
   def DEFAULT(self) -> str:
     """Canonical name of the device that new tensors use."""
-    if self._default: return self._default
+    if self.default: return self.default
     text = variable("DEV", b"DEV")
     return self.canonicalize(text, "DEV") if text else "LLVM"
 
   @DEFAULT.setter
   def DEFAULT(self, name: str) -> None:
-    self._default = self.canonicalize(name)
+    self.default = self.canonicalize(name)
 
   @property
   def chosen(self) -> str | None:
     """Canonical name of the device that the program or `DEV` has set; None when nobody has."""
-    return self.DEFAULT if self._default or os.environ.get("DEV") else None
+    return self.DEFAULT if self.default or os.environ.get("DEV") else None
 
   def canonicalize(self, name: str | None, where: str | None = None) -> str:
     """The one spelling of a device: "amd:0" and "AMD" are "AMD", "AMD:1" stays. `where` says who names it."""
@@ -302,7 +318,7 @@ class Devices(Observed):
     with self.lock:
       resting = emulated()
       for name in resting: del self._open[name]
-      kept = self._default, self._port, self._machine, self._checker
+      kept = self.default, self._port, self._machine, self._checker
       if self._machine is not None: self._port = self._machine = None
       self._checker = None
     try: yield
@@ -311,7 +327,7 @@ class Devices(Observed):
         for name, device in emulated().items():
           device.close()
           self._open.pop(name, None)
-        machine, (self._default, self._port, self._machine, self._checker) = self._machine, kept
+        machine, (self.default, self._port, self._machine, self._checker) = self._machine, kept
         if machine is not None and machine is not self._machine: machine.close()
         self._open.update(resting)
 

@@ -20,8 +20,9 @@ from tinyhw.core.layout import Register, Struct
 from tinyhw.core.memory import Access
 from tinyhw.mock.amd.compute import LDS_GRANULE, SCRATCH_GRANULE, run_dispatch
 from tinyhw.mock.amd.pm4 import ComputeQueue
-from tinyhw.mock.amd.queue import Frame, Properties, State, Wait
+from tinyhw.mock.amd.queue import Frame, Properties, State
 from tinyhw.mock.amd.registers import USER_DATA
+from tinyhw.mock.running import Wait
 from tinyhw.wire import aql
 
 if TYPE_CHECKING:

@@ -25,7 +25,7 @@ from tinyhw.core.table import Handlers
 from tinyhw.mock.amd.atomics import atomic
 from tinyhw.mock.amd.compute import Program, run_dispatch
 from tinyhw.mock.amd.dispatching import Dispatching
-from tinyhw.mock.amd.queue import Frame, Plan, Properties, Quick, Wait
+from tinyhw.mock.amd.queue import Frame, Plan, Properties, Quick
 from tinyhw.mock.amd.registers import (
   INITIAL,
   KEPT,
@@ -35,6 +35,7 @@ from tinyhw.mock.amd.registers import (
   check_write,
   name_of,
 )
+from tinyhw.mock.running import Wait
 from tinyhw.wire import pm4 as wire
 
 if TYPE_CHECKING:

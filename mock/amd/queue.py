@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from tinyhw.core.errors import DecodeError, Error, MachineFault, PageFault
 from tinyhw.core.memory import Access, AddressSpace
+from tinyhw.mock.running import Wait
 
 if TYPE_CHECKING:
   from tinyhw.core.patience import Terms
@@ -65,20 +66,6 @@ class Properties:
   @property
   def active(self) -> bool:
     return bool(self.ring_size and self.ring_address and self.percentage)
-
-
-@dataclass(eq=False)
-class Wait:
-  """Why a queue is blocked: `met()` says whether it may go on; the rest is for people."""
-
-  packet: str
-  where: str
-  wanted: str
-  seen: Callable[[], int]
-  met: Callable[[], bool]
-
-  def __str__(self) -> str:
-    return f"{self.packet} waits for {self.where} {self.wanted}, found {self.seen():#x}"
 
 
 Quick = Callable[[list[int], int], None]  # executes a packet that was decoded and checked before
@@ -211,13 +198,24 @@ class Queue(ABC):
     self._lose_registers()
     if self._fetched <= stored < self.write:
       self.write = stored  # what a doorbell told is forgotten
+      self._drop(stored)
     elif stored != self.write:
       self._accept(stored, "queue mapped again: the write pointer in memory,")
 
   @property
   def _fetched(self) -> int:
-    """The pointer up to which the engine has the ring."""
-    return self._taken
+    """The pointer up to which the engine needs the ring no more: what was read, but has not begun, is read again."""
+    if len(self.frames) != 1 or self.wait is not None or self.busy:
+      return self._taken
+    return self._taken - (len(self.frames[0].words) - self.frames[0].at << self.SHIFT)
+
+  def _drop(self, end: int) -> None:
+    """Forget what was read of the ring from a pointer on."""
+    if self._taken > end:
+      frame, more = self.frames[0], self._taken - end >> self.SHIFT
+      left = frame.words[:-more]
+      self.frames[:] = [Frame(left, frame.address, frame.at)] if frame.at < len(left) else []
+      self._taken = end
 
   def _lose_registers(self) -> None:
     """Let go of what the queue's descriptor does not keep: nothing, where an engine has no registers of its own."""

@@ -65,6 +65,24 @@ def test_work_grows_with_layers_and_different_kernels_do_not() -> None:
   assert len({i.ast for i in plans[1]}) == len({i.ast for i in plans[2]})
 
 
+# program: (operands, what is computed, kernels where a kernel goes through rows, kernels on a GPU)
+SEVERAL: dict[str, tuple[tuple[Callable[[str], Tensor], ...], Callable[..., tuple[Tensor, ...]], int, int]] = {
+  "sum and maximum": ((ROWS,), lambda x: (x.sum(1), x.max(1)), 1, 1),
+  "std and mean": ((ROWS,), lambda x: x.std_mean(-1), 2, 2),
+  "product that is wanted itself": ((ROWS, new(128, 32)), lambda x, w: (x @ w, (x @ w).relu(), (x @ w) * 2), 1, 1),
+  "moments and parameter": ((ROWS, ROWS, ROWS, ROWS),
+                            lambda p, m, v, g: (m + g, v + g * g, p - (m + g) / ((v + g * g).sqrt() + 1e-8)), 1, 1),
+  "halves of a gate": ((ROWS, ROWS), lambda x, y: (x.sigmoid() * y, x.sigmoid() * (1 - x.sigmoid()) * y), 1, 1),
+}
+
+
+@pytest.mark.parametrize("name", SEVERAL)
+def test_several_results(name: str) -> None:
+  operands, program, rows, gpu = SEVERAL[name]
+  plans = [schedule([t.uop for t in program(*(o(device) for o in operands))]) for device in ("LLVM", "AMD")]
+  assert tuple(map(len, plans)) == (rows, gpu)
+
+
 @contextmanager
 def rows_everywhere() -> Iterator[None]:
   with pytest.MonkeyPatch.context() as patch:

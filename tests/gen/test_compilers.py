@@ -6,12 +6,12 @@ import shutil
 
 import pytest
 
-from tinyhw.tools.gen import command, nvclass, witness
+from tinyhw.tools.gen import command, nvclass, nvrm, witness
 from tinyhw.tools.gen.sources import Sources
 
 # One test for what comes from the Linux tree, which may have to be unpacked from Debian's archive first.
 GROUPS = {"linux": ("kfd", "kfd_sysfs", "amdgpu_drm", "sdma", "gc"), "hsa": ("hsa",), "llvm": ("amdhsa", "elf"),
-          "pal": ("pm4",), "nvidia": tuple(nvclass.FAMILIES)}
+          "pal": ("pm4",), "nvidia": tuple(nvclass.FAMILIES), "rm": tuple(nvrm.FAMILIES)}
 
 
 @pytest.mark.parametrize("group", GROUPS)
@@ -19,7 +19,7 @@ def test_against_the_compilers(group: str) -> None:
   if not (shutil.which("gcc") and shutil.which("g++")): pytest.skip("gcc and g++ are not installed")
   sources = Sources()
   # `gc` is compared without PAL's file, `pm4` without the kernel's.
-  needs = {name: [n for n in command.family(name).needs if n.startswith("src/") == (group == "pal")]
+  needs = {name: [n for n in command.family(name).needs if group == "rm" or n.startswith("src/") == (group == "pal")]
            for name in GROUPS[group]}
   every = [need for rows in needs.values() for need in rows]
   sources.prepare(every)

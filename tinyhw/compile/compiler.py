@@ -111,7 +111,7 @@ def compile_kernel(ast: UOp, renderer: Renderer, opts: Sequence[Opt] | None = No
   variables = tuple(u.arg for u in uops if u.op is Ops.DEFINE_VAR)
   program = ProgramSpec(name, renderer.target, source, binary, uops, grid, block, buffers, variables,
                         estimate(uops, grid, block), local, tuple(kernel.opts),
-                        None if extent == grid else extent)
+                        None if extent == grid else extent, len(ast.src))
   if len(_programs) >= _KEPT: del _programs[next(iter(_programs))]
   _programs[known] = program
   return program

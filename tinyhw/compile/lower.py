@@ -28,6 +28,8 @@ class _Lowering:
     self.axes = 0                                # RANGEs made so far
     self.simplified: dict[UOp, UOp] = {}
     self.values: dict[tuple[UOp, Indices, UOp], UOp] = {}
+    self.levels: dict[UOp, int] = {}             # reductions one above the other below a node
+    self.counters: dict[object, list[UOp]] = {}  # RANGEs of reductions
 
   def ranges(self, sizes: Sequence[int], kind: Axis) -> list[UOp]:
     """A RANGE for each size; 0 for the size 1."""
@@ -44,14 +46,21 @@ class _Lowering:
     valid = simplify(gate & valid, self.simplified)
     return view.src[0].index(index, None if valid is TRUE else valid)
 
+  def count(self, ast: UOp) -> None:
+    """Notes the levels of a kernel's nodes."""
+    for u in ast.toposort():
+      self.levels[u] = max([self.levels[s] for s in u.src], default=0) + (u.op is Ops.REDUCE_AXIS)
+
   def steps(self, u: UOp, indices: Indices, gate: UOp) -> tuple[list[tuple[UOp, Indices, UOp]], object]:
     """What is needed to lower `u` at the indices: the (node, indices, gate) below, and a note for `finish`."""
     if u.op in GroupOp.MOVEMENT:
       at, valid = move_indices(u.op, u.arg, u.src[0].shape, indices, self.simplified)
       return [(u.src[0], tuple(at), simplify(gate & valid, self.simplified))], valid
     if u.op is Ops.REDUCE_AXIS:
-      sizes = [u.src[0].shape[a] for a in u.arg[1]]
-      made = self.ranges(sizes, Axis.REDUCE)
+      sizes = tuple([u.src[0].shape[a] for a in u.arg[1]])
+      # Reductions of which none needs another go through the same steps together.
+      known = (self.levels[u], u.arg[1], sizes, indices)
+      if (made := self.counters.get(known)) is None: made = self.counters[known] = self.ranges(sizes, Axis.REDUCE)
       at = list(indices)
       for axis, r in zip(u.arg[1], made): at[axis] = r
       return [(u.src[0], tuple(at), gate)], [r for r in made if r is not ZERO]
@@ -117,7 +126,8 @@ def merge_axes(sink: UOp) -> UOp:
     elif u.op in (Ops.STORE, Ops.REDUCE) and _is_index(u.src[-1 if u.op is Ops.STORE else 0]):
       inside |= u.src[-1 if u.op is Ops.STORE else 0].ranges
   groups = [[u for u in nodes if u.op is Ops.RANGE and u.arg.kind is Axis.LOOP and u not in inside]]
-  groups += [[s for s in u.src[1:] if s not in inside] for u in nodes if u.op is Ops.REDUCE]
+  groups += map(list, dict.fromkeys(tuple([s for s in u.src[1:] if s not in inside])
+                                    for u in nodes if u.op is Ops.REDUCE))
   mapping: dict[UOp, UOp] = {}
   for group in groups:
     group.sort(key=lambda r: r.arg.axis)
@@ -170,9 +180,12 @@ def lower(ast: UOp) -> UOp:
   """The kernel over ranges: SINK of STOREs to INDEXes. Output axes are RANGEs of kind LOOP, in order."""
   _check_sizes(ast)
   state = _Lowering()
-  stores = []
+  state.count(ast)
+  stores, known = [], dict[tuple[int, ...], Indices]()
   for store in ast.src:
     view, value = store.src
-    indices = tuple(state.ranges(view.shape, Axis.LOOP))
+    # Results of one shape are computed in one loop.
+    if (indices := known.get(view.shape)) is None:
+      indices = known[view.shape] = tuple(state.ranges(view.shape, Axis.LOOP))
     stores.append(state.view(view, indices, TRUE).store(state.value(value, indices)))
   return merge_axes(simplify(fold_picks(simplify(UOp.sink(*stores)))))

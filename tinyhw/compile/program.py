@@ -15,9 +15,9 @@ Dim3 = tuple[int, int, int]
 class ScheduleItem:
   """One piece of work for a device: a kernel (`ast` is a SINK) or a copy between devices (`ast` is a COPY).
 
-  `buffers` are BUFFER UOps in the order of the kernel's DEFINE_GLOBAL numbers: the output is first. For a COPY they are
-  (destination, source). `device` is the output's. `values` are those that the graph was made with, for the kernel's
-  Variables.
+  `buffers` are BUFFER UOps in the order of the kernel's DEFINE_GLOBAL numbers: the outputs are first, as many as the
+  kernel has STOREs. For a COPY they are (destination, source). `device` is the output's. `values` are those that the
+  graph was made with, for the kernel's Variables.
   """
   ast: UOp
   buffers: tuple[UOp, ...]
@@ -96,6 +96,7 @@ class ProgramSpec:
   local_bytes: int = 0
   opts: tuple[Opt, ...] = field(default=())
   extent: Dim3 | None = None        # the grid as sizes, where launches decide it
+  outputs: int = 1                  # buffers that it writes: the first ones
 
   def launch_grid(self, values: Values) -> Dim3:
     """The grid for these values of the variables."""

@@ -3,7 +3,8 @@
 Elementwise operations and movements are computed where they are used; a kernel holds one reduction at most, and what is
 done to its result as long as no axis is expanded again. Realized are: outputs, CONTIGUOUS, COPY and its source, ASSIGN,
 reductions whose result needs more than that, costly values before they are expanded, and values that would otherwise be
-computed in many different places of one kernel.
+computed in many different places of one kernel. What is realized alike shares a kernel with several results
+(`together`).
 """
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ import math
 from collections.abc import Iterable
 
 from tinyhw.compile.program import Schedule, ScheduleItem
+from tinyhw.compile.together import groups, squeezed
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.ir.dtype import dtypes
 from tinyhw.ir.rewrite import PatternMatcher, UPat, graph_rewrite
@@ -81,6 +83,11 @@ _views = PatternMatcher([
 def _unreshaped(u: UOp) -> UOp:
   while u.op is Ops.RESHAPE: u = u.src[0]
   return u
+
+
+def _inside(u: UOp) -> UOp:
+  """What the kernel of a realized node computes."""
+  return u.src[0] if u.op is Ops.CONTIGUOUS else u
 
 
 def _target_buffer(assign: UOp) -> UOp:
@@ -247,13 +254,16 @@ class _Decider:
 class _Builder:
   """Makes the kernels of the realized nodes."""
 
-  def __init__(self, realized: dict[UOp, None]) -> None:
+  def __init__(self, realized: Iterable[UOp]) -> None:
+    realized = list(realized)
     # A constant costs less than a load, also where it was realized for somebody.
     self.stops = {u for u in realized if u.base.op is not Ops.CONST}
     self.buffer: dict[UOp, UOp] = {}                # realized node -> the BUFFER view that reads it, in its shape
     self.items: list[ScheduleItem] = []
     self.reads: list[set[UOp]] = []                 # per item: BUFFERs and realized nodes that it reads
-    self.makes: list[UOp] = []                      # per item: the realized node
+    self.makes: list[tuple[UOp, ...]] = []          # per item: the realized nodes
+    # An ASSIGN overwrites what others may have to read before: then each node has a kernel of its own.
+    self.together = {} if any(u.op is Ops.ASSIGN for u in realized) else groups(realized, self.stops)
 
   def build(self, u: UOp) -> None:
     """Adds the work for one realized node; those below it are done."""
@@ -270,56 +280,65 @@ class _Builder:
       memory = _unreshaped(self.buffer.get(source, source))
       assert memory.op is Ops.BUFFER, "the source of a COPY is realized"
       ast = UOp(Ops.COPY, u.dtype, (UOp(Ops.DEFINE_GLOBAL, u.dtype.ptr(highest(u.size)), (), 1),), device)
-      self.add(u, ast, (out, memory), {source}, device)
-    else:
-      value = u.src[0] if u.op is Ops.CONTIGUOUS else u
-      self.add(u, *self.kernel(value, out, out.reshape(u.shape), u), device)
+      self.add((u,), ast, (out, memory), {source}, device)
+      return
+    members = self.together.get(u, [u])
+    if u is not members[-1]: return                 # the last one makes the kernel
+    outs = [_unreshaped(self.buffer[v]) for v in members]
+    shape = u.shape if len(members) == 1 else squeezed(u.shape)
+    targets = [out.reshape(shape) for out in outs]
+    self.add(tuple(members), *self.kernel([_inside(v).reshape(shape) for v in members], outs, targets, members), device)
 
   def assign(self, u: UOp, device: str) -> None:
     """Adds the kernel that stores into existing memory: two by way of a buffer if it would overwrite what it reads."""
     out, target = _target_buffer(u), _memory_view(u.src[0])
     self.buffer[u] = target
     if not u.size: return
-    ast, buffers, reads = self.kernel(u.src[1], out, target, u)
+    ast, buffers, reads = self.kernel([u.src[1]], [out], [target], [u])
     if _overlaps(ast):
       temporary = UOp.new_buffer(device, u.size, u.dtype)
-      self.add(u, *self.kernel(u.src[1], temporary, temporary.reshape(u.shape), u), device)
-      ast, buffers, _ = self.kernel(temporary.reshape(u.shape), out, target, u)
+      self.add((u,), *self.kernel([u.src[1]], [temporary], [temporary.reshape(u.shape)], [u]), device)
+      ast, buffers, _ = self.kernel([temporary.reshape(u.shape)], [out], [target], [u])
       reads = set()
     # The target's earlier writer comes first although nothing is read from it.
     if u.src[0].base.op is Ops.ASSIGN: reads.add(u.src[0].base)
-    self.add(u, ast, buffers, reads, device)
+    self.add((u,), ast, buffers, reads, device)
 
-  def add(self, u: UOp, ast: UOp, buffers: tuple[UOp, ...], reads: set[UOp], device: str) -> None:
+  def add(self, made: tuple[UOp, ...], ast: UOp, buffers: tuple[UOp, ...], reads: set[UOp], device: str) -> None:
     """Appends an item."""
     self.items.append(ScheduleItem(*_for_all_values(ast, buffers, device)))
     self.reads.append(reads)
-    self.makes.append(u)
+    self.makes.append(made)
 
-  def kernel(self, value: UOp, out: UOp, target: UOp, root: UOp) -> tuple[UOp, tuple[UOp, ...], set[UOp]]:
-    """(kernel graph, buffers, what it reads) of the value stored through `target`, a view of the BUFFER `out`."""
-    number: dict[UOp, int] = {out: 0}
+  def kernel(self, values: list[UOp], outs: list[UOp], targets: list[UOp],
+             roots: list[UOp]) -> tuple[UOp, tuple[UOp, ...], set[UOp]]:
+    """(kernel graph, buffers, what it reads) of values stored through `targets`, views of the BUFFERs `outs`."""
+    number: dict[UOp, int] = {out: n for n, out in enumerate(outs)}
     reads: set[UOp] = set()
     done: dict[UOp, UOp] = {}
-    def stops(v: UOp) -> bool: return v.op is Ops.BUFFER or v is not root and v in self.stops
+    def stops(v: UOp) -> bool: return v.op is Ops.BUFFER or v in self.stops and v not in roots
     def load(v: UOp) -> UOp:
       reads.add(v)
       return _view(self.buffer[v] if v.op is not Ops.BUFFER else v, number).load()
-    if stops(value): done[value] = load(value)
-    else:
+    for value in values:
+      if stops(value): done[value] = load(value)
       for v in value._postorder(lambda v: not stops(v)):
+        if v in done: continue
         for s in v.src:
           if s not in done: done[s] = load(s)
         src = tuple(done[s] for s in v.src)
-        done[v] = v if src == v.src else UOp(v.op, v.dtype, src, v.arg)
-    view = _view(target, number)
-    body = graph_rewrite(done[value], _views)
-    return UOp.sink(view.store(body)), tuple(number), reads
+        if v.op is Ops.CONTIGUOUS: done[v] = src[0]         # one of the nodes that this kernel makes
+        else: done[v] = v if src == v.src else UOp(v.op, v.dtype, src, v.arg)
+    views = [_view(target, number) for target in targets]
+    rewritten: dict[UOp, UOp] = {}
+    stores = [view.store(graph_rewrite(done[value], _views, None, rewritten)) for view, value in zip(views, values)]
+    return UOp.sink(*stores), tuple(number), reads
 
   def ordered(self) -> list[ScheduleItem]:
     """The items in an order that respects what reads and overwrites what."""
     makers: dict[UOp, list[int]] = {}
-    for i, u in enumerate(self.makes): makers.setdefault(u, []).append(i)
+    for i, made in enumerate(self.makes):
+      for u in made: makers.setdefault(u, []).append(i)
     before: list[set[int]] = [set() for _ in self.items]
     for i, reads in enumerate(self.reads):
       for u in reads: before[i].update(makers.get(u, ()))
@@ -328,7 +347,7 @@ class _Builder:
       if u.op is not Ops.ASSIGN: continue
       old = u.src[0].base                            # the memory before this ASSIGN: its readers come first
       for i, reads in enumerate(self.reads):
-        if old in reads and self.makes[i] is not u: before[indices[-1]].add(i)
+        if old in reads and u not in self.makes[i]: before[indices[-1]].add(i)
     order: list[int] = []
     placed: set[int] = set()
     waiting = list(range(len(self.items)))
@@ -412,7 +431,7 @@ def schedule(outputs: Iterable[UOp]) -> Schedule:
   work = [u if u.base.op is not Ops.ASSIGN else u.base for u in roots if u.base.op is not Ops.BUFFER]
   if not work: return Schedule([], {u: r for u, r in zip(wanted, roots)})
   decider = _Decider(work)
-  builder = _Builder(decider.realized)
+  builder = _Builder(u for u in decider.nodes if u in decider.realized)
   for u in decider.nodes:
     if u in decider.realized: builder.build(u)
   becomes = {u: memory for u, memory in builder.buffer.items() if u.op is not Ops.ASSIGN}

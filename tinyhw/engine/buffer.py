@@ -9,10 +9,11 @@ Threads may share buffers: memory is given out once, with the device's lock. A f
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from tinyhw.core.errors import InvalidArgument, ValueLost
 from tinyhw.core.locks import TABLES, shared_lock
+from tinyhw.core.patience import again
 from tinyhw.device import Device, OpenDevice
 from tinyhw.drive.base import host_memory
 from tinyhw.engine.profile import span
@@ -85,6 +86,9 @@ class Buffer:
       self.check()
       return found
     owner = Device[self.device]
+    if (shared := self._shared) is not None:
+      self._allocation, self._owner = shared.allocation, shared._owner
+      return shared.allocation
     with owner.memory:  # threads that share the buffer get one memory
       if self._allocation is None: self._owner, self._allocation = owner, owner.alloc(self.nbytes)
       return self._allocation
@@ -99,6 +103,13 @@ class Buffer:
     """Another buffer of the same memory: who sees one of the two in a launch knows by which name it was meant."""
     other = Buffer(self.device, self.size, self.dtype)
     other._allocation, other._owner, other._shared = self.allocation, self._owner, self
+    return other
+
+  def sharing(self, size: int, dtype: DType) -> Buffer:
+    """A buffer in the memory of this one, which has to have room for it. Whoever makes several sees to it that their
+    values are never needed at one time."""
+    other = Buffer(self.device, size, dtype)
+    other._shared = self
     return other
 
   def _runtime(self) -> tuple[Runtime, Allocation]:
@@ -140,7 +151,8 @@ class Buffer:
 
   def __del__(self) -> None:
     if self._shared is None and self._allocation is not None and self._owner is not None:
-      self._owner.free(self._allocation)
+      try: self._owner.free(self._allocation)
+      except KeyboardInterrupt: again()
 
 
 class ByNode(Generic[T]):
@@ -159,8 +171,10 @@ class ByNode(Generic[T]):
     """Give the node a value."""
     rows, key = self._rows, id(node)
     def gone(reference: weakref.ref[UOp]) -> None:
-      row = rows.get(key)
-      if row is not None and row[0] is reference: del rows[key]
+      try:
+        row = rows.get(key)
+        if row is not None and row[0] is reference: del rows[key]
+      except KeyboardInterrupt: again()
     rows[key] = weakref.ref(node, gone), value
 
   def first(self, node: UOp, value: T) -> T:
@@ -195,6 +209,30 @@ def new_node(buffer: Buffer) -> UOp:
   node = UOp.new_buffer(buffer.device, buffer.size, buffer.dtype)
   _buffers.set(node, buffer)
   return node
+
+
+class View:
+  """Movements of a buffer: what a value in memory looks like. `plain`: its elements in order."""
+  __slots__ = ("moves", "shape", "dtype", "device", "plain")
+
+  def __init__(self, graph: UOp) -> None:
+    moves: list[tuple[Ops, DType, Any]] = []
+    self.shape, self.dtype, self.device = graph.shape, graph.dtype, graph.device
+    while graph.op is not Ops.BUFFER:
+      moves.append((graph.op, graph.dtype, graph.arg))
+      graph, = graph.src
+    self.moves = tuple(reversed(moves))
+    self.plain = all(op is Ops.RESHAPE for op, _, _ in moves)
+
+  def node(self, buffer: Buffer) -> UOp:
+    """The graph over this buffer."""
+    node = new_node(buffer)
+    for op, dtype, arg in self.moves: node = UOp(op, dtype, (node,), arg)
+    return node
+
+
+Held = tuple[Buffer, View]
+"""A value in memory that no node was made for."""
 
 
 def from_host(data: bytes | bytearray | memoryview, device: str, size: int, dtype: DType) -> UOp:

@@ -7,22 +7,25 @@ schedule of the first, kept in terms of the numbers (`Planned`), serves all of t
 """
 from __future__ import annotations
 
+import functools
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from tinyhw.device import Device
+from tinyhw.engine import arena
 from tinyhw.engine.buffer import Buffer, new_node
 from tinyhw.engine.profile import span
 from tinyhw.engine.run import Kernel, Step, kernels_for
-from tinyhw.ir.dtype import DType
+from tinyhw.ir.dtype import DType, dtypes
 from tinyhw.ir.ops import GroupOp, Ops
-from tinyhw.ir.size import Values, changed, value_of, with_value
+from tinyhw.ir.size import Values, changed, highest, value_of, with_value
 from tinyhw.ir.uop import UOp
 
 KEPT = 1024  # schedules; the oldest go first
 _LONGEST = 20_000  # nodes of an outline that is kept
+_LAYOUTS = 8  # of the memory of one schedule
 
 Move = tuple[Ops, DType, Any]
 View = tuple[int, tuple[Move, ...]]
@@ -115,11 +118,32 @@ class Planned:
   made: list[tuple[str, int, DType]]
   outputs: list[tuple[int, View]] = field(default_factory=list)
   """Places of the outline's nodes that are in memory now, and where."""
+  _shared: dict[frozenset[int], tuple[dict[int, int], list[arena.Place]]] = field(default_factory=dict)
 
-  def run(self, memory: Sequence[Buffer], values: Sequence[int], go: Callable[[list[Step]], None]) -> list[Buffer]:
-    """Do it with this memory for what the graph reads, and these values by number; all numbered memory."""
+  @functools.cached_property
+  def room(self) -> int:
+    """Bytes of everything that is made."""
+    return sum(highest(size) * dtype.itemsize for _, size, dtype in self.made)
+
+  def shared(self, read: int, kept: frozenset[int]) -> tuple[dict[int, int], list[arena.Place]]:
+    """Where what is made besides the `kept` numbers may lie together (`arena.places`). `read`: how many are read."""
+    if (known := self._shared.get(kept)) is not None: return known
+    loose = [(n, device, highest(size) * dtype.itemsize) for n, (device, size, dtype) in enumerate(self.made, read)
+             if n not in kept]
+    made = arena.places(arena.lives([i.buffers for i in self.items], loose))
+    if len(self._shared) >= _LAYOUTS: self._shared.clear()
+    self._shared[kept] = made
+    return made
+
+  def run(self, memory: Sequence[Buffer], values: Sequence[int], go: Callable[[list[Step]], None],
+          kept: frozenset[int] | None = None) -> list[Buffer]:
+    """Do it with this memory for what the graph reads, and these values by number; all numbered memory. Only the values
+    of `kept` numbers are there afterwards, if they are said."""
     made_now = self.made if not values else [(d, changed(size, _valued(values)), t) for d, size, t in self.made]
-    buffers = [*memory, *(Buffer(*row) for row in made_now)]
+    place, places = ({}, []) if kept is None else self.shared(len(memory), kept)
+    areas = [Buffer(p.device, p.nbytes, dtypes.uint8) for p in places]
+    buffers = [*memory, *(Buffer(*row) if (at := place.get(n)) is None else areas[at].sharing(*row[1:])
+                          for n, row in enumerate(made_now, len(memory)))]
     kernels = [None if i.ast.op is Ops.COPY else i.kernel for i in self.items]
     missing = [n for n, i in enumerate(self.items) if kernels[n] is None and i.ast.op is not Ops.COPY]
     if missing:
@@ -130,13 +154,15 @@ class Planned:
     go(steps)
     return buffers
 
-  def places(self, memory: Sequence[UOp], values: Sequence[int], buffers: Sequence[Buffer]) -> list[tuple[int, UOp]]:
+  def places(self, memory: Sequence[UOp], values: Sequence[int], buffers: Sequence[Buffer],
+             kept: frozenset[int] | None = None) -> list[tuple[int, UOp]]:
     """After `run`: the graph over memory that each computed node has become. `memory` are the nodes of what was read.
     """
     change = _valued(values)
     nodes: dict[int, UOp] = dict(enumerate(memory))
     found = []
     for place, (number, moves) in self.outputs:
+      if kept is not None and number >= len(memory) and number not in kept: continue
       node = nodes.get(number)
       if node is None: node = nodes[number] = new_node(buffers[number])
       for op, dtype, arg in moves: node = UOp(op, dtype, (node,), changed(arg, change) if values else arg)

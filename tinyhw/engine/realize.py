@@ -12,17 +12,20 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tinyhw.device import STORAGE
-from tinyhw.engine import watch
+from tinyhw.engine import arena, watch
 from tinyhw.engine.buffer import Buffer, ByNode, buffer_of
-from tinyhw.engine.planned import outline, planned
+from tinyhw.engine.planned import Outline, Planned, outline, planned
 from tinyhw.engine.run import run
-from tinyhw.function.core import TensorBase
+from tinyhw.function.core import TensorBase, living
 from tinyhw.ir.ops import GroupOp, Ops
 from tinyhw.ir.size import value_of
 from tinyhw.ir.uop import UOp
 
 _homes: ByNode[UOp] = ByNode()
 """Realized node -> its BUFFER. The nodes are neither BUFFER, RESHAPE nor DETACH: those have the memory below them."""
+
+
+_WORTH_SHARING = 1 << 20  # bytes that a schedule makes, from which on its results share memory
 
 
 def _same_order(node: UOp) -> UOp:
@@ -80,17 +83,48 @@ def _compute(wanted: list[UOp]) -> None:
   graph = outline(wanted, _own_home)
   plan = planned(graph)
   values = [value_of(v) for v in graph.values]
-  buffers = plan.run([buffer_of(b) for b in graph.memory], values, run)
+  kept = _kept(graph, plan) if plan.room >= _WORTH_SHARING and arena.planning() else None
+  buffers = plan.run([buffer_of(b) for b in graph.memory], values, run, kept)
   moved: dict[UOp, UOp] = {}
   targets = set(graph.wanted)
   # Also what was realized on the way need not be computed again.
-  for place, memory in plan.places(graph.memory, values, buffers):
+  for place, memory in plan.places(graph.memory, values, buffers, kept):
     node = graph.nodes[place]
     if not _remember(node, memory) and place in targets: moved[node] = memory.contiguous()
   # What turned out to be a view (a sum over an axis of one element of a view, say) gets memory of its own.
   if moved:
     _compute(list(moved.values()))
     for node, copy in moved.items(): _remember(node, home(copy) or copy)
+
+
+def _kept(graph: Outline, plan: Planned) -> frozenset[int] | None:
+  """Numbers of the memory that has to last: of what is wanted, and of what a tensor may yet ask for.
+
+  A tensor asks for the nearest results below its graph. One that a gradient may go back from asks for all below it;
+  after `backward` nothing is kept for a second time, which computes it again.
+  """
+  if len(plan.items) < 2: return None
+  wanted = set(graph.wanted)
+  kept = {number for place, (number, _) in plan.outputs if place in wanted}
+  on_the_way = {_same_order(graph.nodes[place]): number for place, (number, _) in plan.outputs if place not in wanted}
+  results = {_same_order(graph.nodes[place]) for place in wanted}
+  seen: set[UOp] = set()
+  tensors = [(t, _same_order(t._uop)) for t in living()]
+  histories = [node for t, node in tensors if not t.is_leaf and not t.spent and node in results]
+  for roots, through in ((histories, True), ([node for _, node in tensors if node not in results], False)):
+    stack = list(roots)
+    while stack:
+      u = stack.pop()
+      if u in seen: continue
+      seen.add(u)
+      if (number := on_the_way.get(_same_order(u))) is not None:
+        kept.add(number)
+        if not through: continue
+      elif u in results:
+        if not through: continue
+      elif _own_home(u) is not None: continue
+      stack.extend(u.src)
+  return frozenset(kept)
 
 
 def _remember(node: UOp, memory: UOp) -> bool:

@@ -51,6 +51,11 @@ class Step:
                                         for v in kernel.spec.variables]))
 
   @property
+  def written(self) -> tuple[Buffer, ...]:
+    """The buffers that it fills."""
+    return self.buffers[:1 if self.kernel is None else self.kernel.spec.outputs]
+
+  @property
   def grid(self) -> tuple[int, int, int]:
     """The workgroups of this launch."""
     assert self.kernel is not None
@@ -60,12 +65,12 @@ class Step:
   def run(self) -> None:
     """Queue it."""
     if self.kernel is None: return self.buffers[0].copy_from(self.buffers[1])
-    spec = self.kernel.spec
-    self.buffers[0].overwritten()
+    spec, written = self.kernel.spec, self.written
+    for b in written: b.overwritten()
     allocations = [self.buffers[i].allocation for i in spec.buffer_order]
     if spec.extent is None: self.kernel.program(allocations, self.values, spec.grid, spec.block)
     elif 0 not in (grid := self.grid): self.kernel.program(allocations, self.values, grid, spec.block)
-    self.buffers[0].written()
+    for b in written: b.written()
 
   def run_loudly(self, level: int) -> None:
     """Run it, wait, and say how long it took: print it, or put it into the profile."""
@@ -74,11 +79,11 @@ class Step:
     if self.kernel is None: self.buffers[0].copy_from(self.buffers[1])
     else:
       spec = self.kernel.spec
-      self.buffers[0].overwritten()
+      for b in self.written: b.overwritten()
       allocations = [self.buffers[i].allocation for i in spec.buffer_order]
       grid, seconds = self.grid, 0.0
       if 0 not in grid: seconds = self.kernel.program(allocations, self.values, grid, spec.block, wait=True) or 0.0
-      self.buffers[0].written()
+      for b in self.written: b.written()
     stop = time.perf_counter()
     if wants(): self._profiled(what, (start, stop), seconds)
     if viz.wants() and self.kernel is not None: viz.VIZ.ran(self.kernel.spec, seconds or 0.0)
@@ -103,7 +108,7 @@ class Step:
     counters.seconds += seconds
     rate = f"{ops / seconds * 1e-9:8.2f} GFLOPS {moved / seconds * 1e-9:8.2f} GB/s" if seconds else ""
     print(f"{self.buffers[0].device:8s} {counters.steps:5d}  {what:32s} {sizes:22s} {seconds * 1e3:9.3f} ms {rate}"
-          f"  {counters.seconds * 1e3:9.1f} ms in all", file=sys.stderr)
+          f"  {counters.seconds * 1e3:9.1f} ms in all  {_held(self.buffers[0].device)}", file=sys.stderr)
     if level >= 3:
       for i, b in enumerate(self.buffers):
         print(f"{'':16s}{i}: {b.size} x {b.dtype}, {b.nbytes:,} bytes", file=sys.stderr)
@@ -117,6 +122,12 @@ class Counters:
 
 
 counters = Counters()
+
+
+def _held(device: str) -> str:
+  """What buffers hold of a device's memory."""
+  opened = Device.get(device)
+  return "" if opened is None else f"{opened.used / 1e6:,.2f} MB held"
 
 
 def _times(sizes: Sequence[int]) -> str:
@@ -193,6 +204,11 @@ def _show(spec: ProgramSpec, ast: UOp, level: int, seconds: float) -> None:
 
 Listener = Callable[[Step], None]
 _listeners: list[Listener] = []
+
+
+def listened() -> bool:
+  """Whether somebody listens to the steps that run."""
+  return bool(_listeners)
 
 
 def shown() -> bool:

@@ -13,13 +13,13 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from tinyhw.core.errors import Error, MissingTool
-from tinyhw.tools.gen import nvclass
+from tinyhw.tools.gen import nvclass, nvrm
 from tinyhw.tools.gen.family import AUTOGEN, Family
 from tinyhw.tools.gen.sources import Sources
 
 NAMES = ("kfd", "kfd_sysfs", "amdgpu_drm", "hsa", "opencl", "amdhsa", "elf", "pm4", "sdma", "gc", "mqd", "sq",
          "buffer_formats", "images", "isa_manuals", "ignored", "silicon", "amdgcn", "amdgcn_gfx12", "amdgcn_gfx9",
-         "aliases", "aco", *nvclass.FAMILIES)
+         "aliases", "aco", *nvclass.FAMILIES, *nvrm.FAMILIES)
 ABOUT = """Write the modules of autogen/ from the vendors' own headers, or check the committed ones.
 
 examples:
@@ -59,6 +59,8 @@ def family(name: str) -> Family:
     return Family(name, f"amdgcn_{made}", f"{made}'s instruction table", (INSTRUCTIONS,), _instructions(made))
   if name in nvclass.FAMILIES:
     return nvclass.FAMILIES[name]
+  if name in nvrm.FAMILIES:
+    return nvrm.FAMILIES[name]
   found: Family = importlib.import_module(f"tinyhw.tools.gen.{name}").FAMILY
   return found
 

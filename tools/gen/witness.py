@@ -19,7 +19,7 @@ from typing import Any
 from tinyhw.core.errors import MissingTool
 from tinyhw.core.layout import Packet
 from tinyhw.tools.gen import gc as gc_family
-from tinyhw.tools.gen import gcc, hsa, kfd, nvclass, nvclass_witness, pm4, sdma
+from tinyhw.tools.gen import gcc, hsa, kfd, nvclass, nvclass_witness, nvrm, nvrm_witness, pm4, sdma
 from tinyhw.tools.gen.family import corrected, errata
 from tinyhw.tools.gen.sources import Sources
 
@@ -329,6 +329,11 @@ def class_reports(name: str, sources: Sources) -> Iterator[Report]:
     yield Report(text, problems)
 
 
+def rm_reports(name: str, sources: Sources) -> Iterator[Report]:
+  """Structs and constants of NVIDIA's kernel drivers."""
+  for text, problems in nvrm_witness.reports(name, sources): yield Report(text, problems)
+
+
 WITNESSES: dict[str, Callable[[str, Sources], Iterator[Report]]] = {
   "kfd": uapi,
   "kfd_sysfs": uapi,
@@ -340,6 +345,7 @@ WITNESSES: dict[str, Callable[[str, Sources], Iterator[Report]]] = {
   "sdma": macro_reports,
   "gc": macro_reports,
   **dict.fromkeys(nvclass.FAMILIES, class_reports),
+  **dict.fromkeys(nvrm.FAMILIES, rm_reports),
 }
 
 

@@ -1,0 +1,210 @@
+"""What a machine of any vendor is: one clock, one seeded scheduler, one lock, and the record of what happened.
+
+Nothing runs by itself: work that clients have queued proceeds while somebody waits (`run`), one packet at a time, in an
+order that the seed decides. A machine that nobody can wake any more says so at once instead of waiting for the wall
+clock.
+"""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Protocol, cast
+from weakref import WeakSet
+
+from tinyhw.core.errors import Error
+from tinyhw.core.locks import FairLock
+from tinyhw.core.patience import HELD, Agreed
+from tinyhw.core.table import Ignored
+from tinyhw.core.trace import Clock, Trace
+
+if TYPE_CHECKING:
+  from tinyhw.emulator.observe import Observer
+  from tinyhw.emulator.schedule import Idle
+
+PACKET_NS: Final = 40  # what a packet costs on the machine's clock
+QUANTUM: Final = 64  # packets that a queue without competitors runs before the waiter is asked again
+HANG_S: Final = 1.0  # a client that would wait so long, and that nobody can wake, is told of the GPU hang that it is
+WATCHDOG: Final = 100_000_000  # instructions of one wave before a dispatch counts as endless
+
+
+@dataclass(eq=False)
+class Wait:
+  """Why a queue is blocked: `met()` says whether it may go on; the rest is for people."""
+
+  packet: str
+  where: str
+  wanted: str
+  seen: Callable[[], int]
+  met: Callable[[], bool]
+
+  def __str__(self) -> str:
+    return f"{self.packet} waits for {self.where} {self.wanted}, found {self.seen():#x}"
+
+
+class Runs(Protocol):
+  """A queue or channel, as the scheduler sees it."""
+
+  name: str
+
+  def runnable(self) -> bool: ...
+  def run(self, packets: int) -> None: ...
+  @property
+  def busy(self) -> bool: ...
+  def queued_by(self) -> int | None: ...
+  def standing(self) -> Idle | None: ...
+  def fail(self, error: Error) -> None: ...
+  def describe(self) -> str: ...
+  def snapshot(self) -> dict[str, Any]: ...
+
+
+class Running:
+  """See the module. `seed` decides the order in which queues take turns. `tracing` records every packet; errors are
+  recorded always. An `observer` sees all that threads do. `agreed` is what threads of the client want of their own
+  dispatches.
+
+  Threads may share it. `lock` guards all of it; a thread that waits runs the queues of all, and lets others in between
+  two turns.
+  """
+
+  def __init__(self, *, seed: int, tracing: bool, clock: Clock | None, watchdog: int, engine: str,
+               observer: Observer | None, agreed: Agreed | None) -> None:
+    self.clock = clock if clock is not None else Clock(step_ns=10)
+    self.trace = Trace(self.clock, enabled=tracing)
+    self.rng = random.Random(seed)
+    self.seed, self.watchdog, self.engine, self.observer = seed, watchdog, engine, observer
+    self.agreed: Agreed = {} if agreed is None else agreed
+    self.stops = self.failures = 0  # dispatches that were taken off, queues that failed
+    self.ignored = Ignored()
+    self.kernel_log: list[str] = []
+    self.findings: list[str] = []
+    self.packet_ns = PACKET_NS
+    self.executed = 0  # instructions, each counted once for every wave that executed it
+    self.lock = FairLock()
+    self.changed = threading.Condition(cast(Any, self.lock))
+    self.waiting = 0
+    self._threads: WeakSet[threading.Thread] = WeakSet()
+
+  @property
+  def runners(self) -> Sequence[Runs]:
+    """The queues or channels that take turns."""
+    raise NotImplementedError
+
+  def _before_waiting(self) -> None:
+    """A client begins to wait."""
+
+  # ---- clients
+
+  def note_thread(self) -> None:
+    """Remember that this thread uses the machine."""
+    self._threads.add(threading.current_thread())
+
+  def other_threads(self) -> bool:
+    """Whether another living thread of the client has used the machine: it could still wake what waits."""
+    if len(self._threads) == 1:
+      return False
+    me = threading.current_thread()
+    return any(t.is_alive() for t in self._threads if t is not me)
+
+  # ---- the record
+
+  def trace_fast(self, source: str, kind: str, value: int) -> None:
+    """Record a frequent event, only when tracing is on."""
+    if self.trace.enabled:
+      self.trace.add(source, kind, hex(value))
+
+  def doubt(self, text: str) -> None:
+    """Note something that works here and need not work on a chip. Each is kept once."""
+    if text not in self.findings:
+      self.findings.append(text)
+      self.trace.add("machine", "doubt", text)
+
+  @staticmethod
+  def diff(before: dict[str, Any], after: dict[str, Any]) -> list[str]:
+    """One line for each value in which two snapshots differ: `GPU0.PM4.0 read: 0x0 -> 0x16`."""
+
+    def show(value: object) -> str:
+      return hex(value) if isinstance(value, int) else str(value)
+
+    lines = [f"clock: {before['clock']} -> {after['clock']} ns"] if before["clock"] != after["clock"] else []
+    old, new = before["queues"], after["queues"]
+    for name in sorted(old.keys() | new.keys()):
+      if name not in old or name not in new:
+        lines.append(f"{name}: {'made' if name in new else 'destroyed'}")
+        continue
+      keys = [k for k in {**old[name], **new[name]} if old[name].get(k) != new[name].get(k)]
+      lines += [f"{name} {k}: {show(old[name].get(k))} -> {show(new[name].get(k))}" for k in keys]
+    return lines
+
+  # ---- the run
+
+  def run(self, done: Callable[[], bool], timeout_s: float | None, others: Callable[[], bool] = lambda: False) -> bool:
+    """Let queues proceed until `done()`. False when nothing can proceed any more.
+
+    `others()` says whether another client thread could still change something: then the wait lasts until `timeout_s`
+    of real time. What a signal's handler raises (KeyboardInterrupt) ends the wait between two packets, and the dispatch
+    that runs, if it is of the thread that hears of it.
+    """
+    with self.lock, HELD:
+      if done():
+        return True
+      self._before_waiting()
+      deadline: float | None = None
+      stops, turned, failures = self.stops, False, self.failures
+      while True:
+        while not self._leaves(stops, turned) and self._turn():
+          turned = True
+          if done():
+            return True
+          if self.lock.wanted:
+            self.lock.give_way()
+            if done():
+              return True
+        if done() or HELD.ends() or self.failures != failures:
+          return done()
+        if not others():
+          if timeout_s is None or timeout_s >= HANG_S:
+            self._hang()
+          return done()
+        now = time.monotonic()
+        if timeout_s is not None:
+          if deadline is None:
+            deadline = now + timeout_s
+          if now >= deadline:
+            return False
+        self.waiting += 1
+        try:
+          self.changed.wait(min(0.005, (deadline or now + 1) - now))
+        finally:
+          self.waiting -= 1
+
+  def _leaves(self, stops: int, turned: bool) -> bool:
+    """Whether a signal ends the wait of this thread now: not before its own dispatch that runs has been stopped."""
+    if not HELD.ends():
+      return False
+    me = threading.get_ident()
+    return self.stops != stops or turned and not any(q.busy and q.queued_by() == me for q in self.runners)
+
+  def _turn(self) -> bool:
+    """One queue runs for a while. False when no queue can."""
+    ready = [q for q in self.runners if q.runnable()]
+    if not ready:
+      return False
+    if len(ready) == 1:
+      ready[0].run(QUANTUM)
+    else:
+      self.rng.choice(ready).run(self.rng.randint(1, 6))
+    return True
+
+  def _hang(self) -> None:
+    """Nobody can proceed, and a client would wait for long: dispatches whose waves wait hang the GPU."""
+    for queue in self.runners:
+      if (idle := queue.standing()) is not None:
+        queue.fail(idle.error())
+
+  def idle(self) -> bool:
+    """Whether no queue can proceed."""
+    return not any(q.runnable() for q in self.runners)
