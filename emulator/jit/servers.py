@@ -137,7 +137,7 @@ class Server:
 class Job:
   """The texts of one program, which are compiled as soon as they are sent. The server is this job's until its end."""
 
-  def __init__(self, server: Server, host: Host, seconds: float, how: int) -> None:
+  def __init__(self, server: Server, host: Host, seconds: float, how: int = QUICK) -> None:
     self._server, self._host, self._seconds, self._how = server, host, seconds, how
     self._numbers: list[int] = []
 
