@@ -10,7 +10,7 @@ import numpy as np
 from tinyhw.core.errors import DecodeError, Error, Unsupported
 from tinyhw.emulator.amdgcn.values import DTYPES, F32, U32, U64
 from tinyhw.emulator.jit.ptx import layout
-from tinyhw.emulator.jit.ptx.shapes import Block, Info, Plan, written
+from tinyhw.emulator.jit.ptx.shapes import Block, Info, Plan
 from tinyhw.emulator.jit.values import BOOL, Emitter, LLVMOps, Untranslatable, Value, convert, type_of
 from tinyhw.emulator.ptx import bind, operands
 from tinyhw.emulator.ptx.meanings.convert import MODES
@@ -345,13 +345,10 @@ class Lanes:
     lines = [f"{label}:"]
     rows: list[tuple[int, int]] = []
     waits: list[tuple[int, int]] = []
-    count = 0
 
     def put(t: str, text: str, at: int) -> None:
-      nonlocal count
-      lines.append(f"  %x{number}.{count} = getelementptr i8, ptr %state, i64 {at}")
-      lines.append(f"  store {t} {text}, ptr %x{number}.{count}, align 4")
-      count += 1
+      self.places.add(at)
+      lines.append(f"  store {t} {text}, ptr %keep.{at}, align 4")
     for n in keep:
       t = self.slot(n)
       known = None if flushed else (self.bases if self.shape(n).steps is not None else self.current).get(n)
@@ -396,9 +393,8 @@ class Lanes:
   def _touched_sets(self, k: int) -> tuple[set[int], set[int]]:
     known = self._sets.get(k)
     if known is None:
-      known = self._sets[k] = tuple({n for n in range(b.bit_length()) if b >> n & 1}  # type: ignore[assignment]
-                                    for b in self.plan.touched[k])
-    assert known is not None
+      reads, writes = self.plan.touched[k]
+      known = self._sets[k] = _members(reads), _members(writes)
     return known
 
   # ---- the function
@@ -410,11 +406,12 @@ class Lanes:
     self._leaves: list[tuple[int, str, int]] = []
     self.live_out = [frozenset().union(*(plan.blocks[t].live for t in b.successors)) if b.successors else frozenset()
                      for b in plan.blocks]
-    self._assigned = frozenset(n for k, line in enumerate(plan.lines) if (f := plan.forms[k]) is not None
-                               for n in written(line, f)) | (plan.blocks[0].live if plan.blocks else frozenset())
+    self._assigned = frozenset(n for of in plan.written for n in of) | (plan.blocks[0].live if plan.blocks
+                                                                        else frozenset())
     self._lived = self._live_before()
     self._resumable: list[tuple[int, Block]] = []
     self._again = 0
+    self.places: set[int] = set()  # offsets in the state that exits store at
     for b in plan.blocks: self._emit(b)
     from tinyhw.emulator.jit.ptx.module import module
     return module(self)
@@ -468,7 +465,7 @@ class Lanes:
     self.loose = self.tolerant = False
     if form is None or not form.types: return
     floats = form.type in {"f16", "f32"}
-    destinations = written(line, form)
+    destinations = self.plan.written[k]
     loose = bool(destinations) and all(n in self._loose for n in destinations)
     self.loose = loose and floats
     self.tolerant = floats and form.row.opcode in _ANY_NAN or loose and form.row.opcode in _MOVES
@@ -598,15 +595,23 @@ _SHARED_BINDERS: Final = frozenset({"mov", "cvta", "setp", "set", "cvt", "lop3",
 _WINDOWED: Final = frozenset({"shared", "local"})
 
 
+def _members(bits: int) -> set[int]:
+  """The places of an integer's bits."""
+  out = set()
+  while bits:
+    low = bits & -bits
+    out.add(low.bit_length() - 1)
+    bits ^= low
+  return out
+
+
 def _loose_registers(plan: Plan) -> frozenset[int]:
   """The registers of floats that arithmetic alone writes, so that any NaN in them stands for the chip's."""
   types = plan.code.flat.types
   out = {n for n, t in enumerate(types) if t in {"f32", "f16"}}
   definitions: dict[int, list[int]] = {}
-  for k, line in enumerate(plan.lines):
-    form = plan.forms[k]
-    if form is None: continue
-    for n in written(line, form): definitions.setdefault(n, []).append(k)
+  for k in range(len(plan.lines)):
+    for n in plan.written[k]: definitions.setdefault(n, []).append(k)
   changed = True
   while changed:
     changed = False

@@ -340,6 +340,7 @@ def module(g: Lanes) -> str:
           "  %cx = urem i64 %block, %gx", "  %rest.x = udiv i64 %block, %gx", "  %cy = urem i64 %rest.x, %gy",
           "  %cz = udiv i64 %rest.x, %gy", *(f"  %ctaid.{k} = trunc i64 %c{a} to i32" for k, a in enumerate("xyz")),
           f"  %state.number = getelementptr i8, ptr %state, i64 {at.NUMBER}", "  store i32 -1, ptr %state.number"]
+  out += [f"  %keep.{offset} = getelementptr i8, ptr %state, i64 {offset}" for offset in sorted(g.places)]
   cases = " ".join(f"i32 {n}, label %resume.{n}" for n, _ in g._resumable)
   out.append(f"  switch i32 %from, label %block.0 [ {cases} ]")
   for number, target in g._resumable:

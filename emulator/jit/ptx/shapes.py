@@ -92,6 +92,8 @@ class Plan:
     self.shapes: list[Shape | None] = [None] * len(code.flat.types)
     self.forms = [forms.find(line.instruction.name) for line in self.lines]
     self.touched = [touched(line) for line in self.lines]
+    self.written = [written(line, form) if form is not None else []
+                    for line, form in zip(self.lines, self.forms)]
     self.infos = [Info() for _ in self.lines]
     self.threads = block[0] * block[1] * block[2]
     self._make_blocks()
@@ -231,7 +233,7 @@ class Plan:
     shape = info.shape
     if shape is None or guard is None: return
     if not guard.uniform: shape = VARYING
-    for n in written(line, form):
+    for n in self.written[k]:
       new = VARYING if n in kept else shape
       if self.code.flat.types[n] == "pred" and new.stepped: new = VARYING
       self.shapes[n] = joined(self.shapes[n], new)
