@@ -16,12 +16,14 @@ from tinyhw.emulator.ptx import bind, operands
 from tinyhw.emulator.ptx.meanings.convert import MODES
 from tinyhw.emulator.ptx.program import Code
 from tinyhw.emulator.ptx.scope import Line, Place, Register
+from tinyhw.isa.ptx.forms import SIZES
 from tinyhw.isa.ptx.model import Float, Int, Name
 
 NAN: Final = {"f32": 0x7FFFFFFF, "f16": 0x7FFF}
 # Arithmetic that asks of a NaN only whether it is one, and whose own NaN is the chip's.
 _ANY_NAN: Final = frozenset({"add", "sub", "mul", "fma", "mad", "div", "sqrt", "rcp", "rsqrt", "ex2", "lg2", "sin",
                              "cos", "min", "max", "setp", "set", "tanh"})
+_LOOSE: Final = frozenset({"add", "sub", "mul", "fma", "mad", "div", "sqrt", "rcp"})
 _MOVES: Final = frozenset({"mov", "selp"})
 RESUMES: Final = (layout.BARRIER, layout.YIELD)
 Reader = Callable[[Any], Any]
@@ -230,9 +232,9 @@ class Lanes:
           known = Value(self.e, self.e.op(f"load {self.slot(n)}, ptr %r{n}"), self.types[n], True)
         if not self.e.side: self.current[n] = known
       value = known
-    if n in self._loose and not self.tolerant:
-      value = self.o.chip(value, "f32" if value.dtype.itemsize == 4 else "f16")
-    return value
+    kind = self._loose.get(n)
+    if kind is None or self.tolerant: return value
+    return self.o.chip(value.view(DTYPES[kind]), kind).view(value.dtype)  # type: ignore[no-any-return]
 
   def materialized(self, base: Value, steps: tuple[int, ...]) -> Value:
     bits = base.dtype.itemsize * 8
@@ -460,7 +462,7 @@ class Lanes:
 
   def _prepare(self, k: int) -> None:
     """How this instruction reads and writes."""
-    line, form, info = self.plan.lines[k], self.plan.forms[k], self.plan.infos[k]
+    form, info = self.plan.forms[k], self.plan.infos[k]
     self.stepped, self._steps = info.stepped, info.shape.steps or () if info.shape is not None else ()
     self.loose = self.tolerant = False
     if form is None or not form.types: return
@@ -605,10 +607,10 @@ def _members(bits: int) -> set[int]:
   return out
 
 
-def _loose_registers(plan: Plan) -> frozenset[int]:
-  """The registers of floats that arithmetic alone writes, so that any NaN in them stands for the chip's."""
-  types = plan.code.flat.types
-  out = {n for n, t in enumerate(types) if t in {"f32", "f16"}}
+def _loose_registers(plan: Plan) -> dict[int, str]:
+  """The registers that arithmetic of one type of floats alone writes, so that any NaN in them stands for the chip's."""
+  sizes = {4: "f32", 2: "f16"}
+  out = {n: sizes[SIZES[t]] for n, t in enumerate(plan.code.flat.types) if SIZES[t] in sizes}
   definitions: dict[int, list[int]] = {}
   for k in range(len(plan.lines)):
     for n in plan.written[k]: definitions.setdefault(n, []).append(k)
@@ -616,28 +618,26 @@ def _loose_registers(plan: Plan) -> frozenset[int]:
   while changed:
     changed = False
     for n in [*out]:
-      if not definitions.get(n) or not all(_is_loose(plan, k, out, types[n]) for k in definitions[n]):
-        out.discard(n)
+      if not definitions.get(n) or not all(_is_loose(plan, k, out, out[n]) for k in definitions[n]):
+        del out[n]
         changed = True
-  return frozenset(out)
+  return out
 
 
-def _is_loose(plan: Plan, k: int, loose: set[int], type_: str) -> bool:
+def _is_loose(plan: Plan, k: int, loose: dict[int, str], type_: str) -> bool:
   line, form = plan.lines[k], plan.forms[k]
   assert form is not None
   op, m = form.row.opcode, form.modifiers
-  if op in _MOVES:
-    if form.type not in {type_, f"b{8 * operands.dtype_of(type_).itemsize}"}: return False
-    for o in line.instruction.operands[1:2 if op == "mov" else 3]:
-      if isinstance(o, Float):
-        if o.width == 32 and (o.bits & 0x7FFFFFFF) > 0x7F800000: return False
-        if o.width == 64: return False
-      elif isinstance(o, Name):
-        found = line.scope.find(o.text)
-        if not isinstance(found, Register) or found.number not in loose: return False
-      elif not isinstance(o, Int) or (o.value & 0x7FFFFFFF) > 0x7F800000: return False
-    return True
-  return form.type == type_ and op in {"add", "sub", "mul", "fma", "mad", "div", "sqrt", "rcp"} and "relu" not in m
+  if op not in _MOVES: return form.type == type_ and op in _LOOSE and "relu" not in m
+  if form.type not in {type_, f"b{8 * SIZES[type_]}"}: return False
+  for o in line.instruction.operands[1:2 if op == "mov" else 3]:
+    if isinstance(o, Float):
+      if o.width != 32 or (o.bits & 0x7FFFFFFF) > 0x7F800000: return False
+    elif isinstance(o, Name):
+      found = line.scope.find(o.text)
+      if not isinstance(found, Register) or loose.get(found.number) != type_: return False
+    elif not isinstance(o, Int) or (o.value & 0x7FFFFFFF) > (0x7F800000 if type_ == "f32" else 0x7C00): return False
+  return True
 
 
 __all__ = ["Exit", "JitCode", "Lanes", "Refused"]
