@@ -41,8 +41,7 @@ class Kernel:
 
 def kernel(program: Program, block: tuple[int, int, int], exact: frozenset[int] = frozenset()) -> Kernel:
   """The compiled form of a program's kernel. Raises NotCompiled with the instruction that it is for."""
-  kept: dict[Any, Kernel | str] = program.__dict__.setdefault("_compiled", {})
-  known = kept.get((block, exact))
+  known: Kernel | str | None = program.compiled.get((block, exact))
   if known is None:
     try: known = _find(program, block, exact)
     except Refused as why: known = str(why)
@@ -50,9 +49,16 @@ def kernel(program: Program, block: tuple[int, int, int], exact: frozenset[int] 
       known = failed.why
       warnings.warn(f"kernel {program.entry_name} is interpreted, which is slow: {failed.why}", RuntimeWarning,
                     stacklevel=2)
-    kept[block, exact] = known
+    program.compiled[block, exact] = known
   if isinstance(known, str): raise NotCompiled(known)
   return known
+
+
+def kept(program: Program, block: tuple[int, int, int]) -> bool:
+  """Whether a kernel's compiled form is at hand, here or on disk."""
+  if (block, frozenset()) in program.compiled: return True
+  key = _key(program, block, frozenset())
+  return key in _MEMORY or store().holds(key)
 
 
 def _find(program: Program, block: tuple[int, int, int], exact: frozenset[int]) -> Kernel:
@@ -108,17 +114,14 @@ def _key(program: Program, block: tuple[int, int, int], exact: frozenset[int]) -
 
 def _text(program: Program) -> str:
   """The kernel as text, with the places of what it names."""
-  kept = program.__dict__.get("_digest")
-  if kept is None:
+  if not program.digest:
     flat: Flat = program.linked.flats[program.entry_name]
     text = "\n".join(printer.instruction(line.instruction) for line in flat.lines)
     more = [flat.types, flat.frame, sorted(program.linked.offsets.items(), key=str), sorted(program.functions.items()),
             [(p.variable.name, p.offset, p.size) for p in flat.params], sorted(program.shared.values())]
     names = [str(sorted((k, str(v)) for k, v in flat.scope.names.items() if isinstance(v, int)))]
-    kept = hashlib.sha256(json.dumps([text, more, names], default=str).encode()).hexdigest()
-    program.__dict__["_digest"] = kept
-  assert isinstance(kept, str)
-  return kept
+    program.digest = hashlib.sha256(json.dumps([text, more, names], default=str).encode()).hexdigest()
+  return program.digest
 
 
 _MEMORY: Final[dict[str, Kernel]] = {}
