@@ -22,10 +22,6 @@ class Loss(Normalization):
     if reduction != "mean": raise InvalidArgument(f'reduction {reduction!r} is none of "mean", "sum", "none"')
     return self.mean() if weight is None else self.sum() / weight.sum()
 
-  def _fits(self, target: Self) -> None:
-    if self.shape != target.shape:
-      raise InvalidShape(f"a loss of shape {self.shape} and a target of shape {target.shape}")
-
   def sparse_categorical_crossentropy(self, target: Self, ignore_index: int | None = None, label_smoothing: float = 0.0,
                                       reduction: str = "mean") -> Self:
     """Cross entropy of logits (..., classes) and class numbers (...)."""
