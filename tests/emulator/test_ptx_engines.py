@@ -258,7 +258,8 @@ L: add.u32 %r1, %r1, %t; add.u32 %r2, %r2, 1; mad.lo.u32 %r1, %r1, 3, %r2; setp.
   """mov.u32 %r2, 0; mov.u32 %r5, %t; mov.u32 %r1, s; mad.lo.u32 %r6, %t, 4, %r1; xor.b32 %r3, %t, 33;
   mad.lo.u32 %r3, %r3, 4, %r1;
 L: st.shared.u32 [%r6], %r5; bar.sync 0; ld.shared.u32 %r4, [%r3]; bar.sync 0; mad.lo.u32 %r5, %r5, 5, %r4;
-  add.u32 %r2, %r2, 1; setp.lt.u32 %p1, %r2, 3000; @%p1 bra L; mad.wide.u32 %l1, %t, 4, %out; st.global.u32 [%l1], %r5;""",
+  add.u32 %r2, %r2, 1; setp.lt.u32 %p1, %r2, 3000; @%p1 bra L;
+  mad.wide.u32 %l1, %t, 4, %out; st.global.u32 [%l1], %r5;""",
   """and.b32 %r3, %t, 7; mad.lo.u32 %r3, %r3, 1000, 500; mov.u32 %r2, 0; mov.u32 %r1, 0; add.cc.u32 %r4, %t, -3;
 L: add.u32 %r2, %r2, 1; setp.ge.u32 %p1, %r2, %r3; mad.lo.u32 %r1, %r1, 3, %r2; @!%p1 bra L;
   addc.u32 %r1, %r1, 0; mad.wide.u32 %l1, %t, 4, %out; st.global.u32 [%l1], %r1;"""]

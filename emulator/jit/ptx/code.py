@@ -27,7 +27,8 @@ _TOGETHER: Final = frozenset({"shfl", "vote", "match", "redux", "elect", "active
 
 class Kernel:
   """A compiled kernel for blocks of one size. `exits` are the places where strands leave it: [status, pc, [[register,
-  offset]...], [[block's pc, offset]...], carry's offset]; `shapes` of registers: steps, or None."""
+  offset]...], [[block's pc, offset]...], carry's offset, whether others may have ended];
+  `shapes` of registers: steps, or None."""
 
   def __init__(self, header: dict[str, Any], native: Native) -> None:
     self.native, self.header = native, header
@@ -94,7 +95,8 @@ def written(program: Program, block: tuple[int, int, int], exact: frozenset[int]
   plan = Plan(code, block, width, exact)
   lanes = Lanes(plan)
   text = lanes.text()
-  exits = [[x.status, x.pc, x.registers, [(plan.blocks[q].pc, at) for q, at in x.masks], x.carry] for x in lanes.exits]
+  exits = [[x.status, x.pc, x.registers, [(plan.blocks[q].pc, at) for q, at in x.masks], x.carry, x.left]
+           for x in lanes.exits]
   stride = -(-max((x.size for x in lanes.exits), default=64) // 64) * 64
   shapes = [list(plan.uniform().steps or ()) if s is None else None if s.steps is None else list(s.steps)
             for s in plan.shapes]

@@ -92,7 +92,7 @@ class Cohort:
   def _parted(self, rows: Value) -> bool:
     """Whether threads of a strand that runs on and on wait elsewhere: it may wait for them."""
     for row in rows.tolist():
-      _, _, _, masks, _ = self.launch.kernel.exits[int(self.states[row, layout.EXIT // 4])]
+      _, _, _, masks, *_ = self.launch.kernel.exits[int(self.states[row, layout.EXIT // 4])]
       if any(self.states[row, at // 4] & (1 << self.launch.kernel.width) - 1 for _, at in masks): return True
     return False
 
@@ -119,12 +119,13 @@ class Cohort:
       if not parts: continue
       number = places.get(parts[0][0].pc)
       if number is None: return False
-      _, _, registers, masks, carry = k.exits[number]
+      _, _, registers, masks, carry, left = k.exits[number]
       offsets = dict(masks)
       if any(group.pc not in offsets for group, _ in parts[1:]): return False
-      lanes = [_bits(group.lanes[row]) for group, row in parts]
+      lanes, alive = [_bits(group.lanes[row]) for group, row in parts], _bits(blocks.alive_lanes[warp])
+      if alive != int(state[layout.ALIVE // 4]) and not left: return False  # it counts on those that have ended
       state[layout.EXIT // 4], state[layout.ACTIVE // 4] = number, lanes[0]
-      state[layout.ALIVE // 4] = _bits(blocks.alive_lanes[warp])
+      state[layout.ALIVE // 4] = alive
       for offset in offsets.values(): state[offset // 4] = 0
       for (group, _), bits in zip(parts[1:], lanes[1:]): state[offsets[group.pc] // 4] = bits
       raw = state.view(np.uint8)
@@ -179,7 +180,7 @@ class Cohort:
     program = self.launch.grid.dispatch.program
     if number == 0xFFFFFFFF:
       status, pc, registers, masks, carry = layout.RUN, program.entry, [], [], 0
-    else: status, pc, registers, masks, carry = k.exits[number]
+    else: status, pc, registers, masks, carry, _ = k.exits[number]
     ways = [(pc, int(state[layout.ACTIVE // 4]))]
     limit = (1 << k.width) - 1
     ways += [(at, int(state[offset // 4]) & limit) for at, offset in masks]
