@@ -74,7 +74,7 @@ class Function:
   @property
   def dynamic_limit(self) -> int:
     """Bytes of dynamic shared memory that a launch may ask for."""
-    usual = (48 << 10) - self.program.shared_size
+    usual = (48 << 10) - int(self.program.shared_size)
     return max(self.attributes.get(cuda.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 0), usual)
 
 

@@ -117,7 +117,8 @@ def generate(sources: Sources) -> str:
   since = versions(pointers.text, calls)
   left_out = sorted(n for n, kinds in calls.items() if kinds is None)
   out = [
-    head("CUDA's driver API: error codes, enumerations, structs and the signatures of its functions.", [(CUDA, file), (CUDA, pointers)],
+    head("CUDA's driver API: error codes, enumerations, structs and the signatures of its functions.",
+         [(CUDA, file), (CUDA, pointers)],
          "tinyhw gen cuda",
          ["FUNCTIONS has a symbol's parameters as ctypes has them; all return a CUresult. Pointers and handles are",
           "addresses. VERSIONS has the symbols of a function, each with the version of CUDA that brought it.",
