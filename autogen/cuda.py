@@ -7,10 +7,8 @@ Generated; do not edit. Source:
 Generator: tinyhw gen cuda
 
 FUNCTIONS has a symbol's parameters as ctypes has them; all return a CUresult. Pointers and handles are addresses.
-VERSIONS has the symbols of a function, each with the version of CUDA that brought it. Functions with structs by value
-are left out: cuGraphKernelNodeGetAttribute, cuGraphKernelNodeSetAttribute, cuIpcOpenEventHandle, cuIpcOpenMemHandle,
-cuIpcOpenMemHandle_v2, cuMemAdvise_v2, cuMemPrefetchAsync_v2, cuMemPrefetchAsync_v2_ptsz, cuStreamGetAttribute,
-cuStreamGetAttribute_ptsz, cuStreamSetAttribute, cuStreamSetAttribute_ptsz.
+VERSIONS has the symbols of a function, each with the version of CUDA that brought it. BY_VALUE are the functions that
+take a struct by value, whose parameters are not told.
 """
 from __future__ import annotations
 
@@ -1504,6 +1502,21 @@ FUNCTIONS: dict[str, tuple[type, ...]] = {
   "cuWaitExternalSemaphoresAsync": (c_void_p, c_void_p, c_uint32, c_void_p,),
   "cuWaitExternalSemaphoresAsync_ptsz": (c_void_p, c_void_p, c_uint32, c_void_p,),
 }
+
+BY_VALUE = (
+  "cuGraphKernelNodeGetAttribute",
+  "cuGraphKernelNodeSetAttribute",
+  "cuIpcOpenEventHandle",
+  "cuIpcOpenMemHandle",
+  "cuIpcOpenMemHandle_v2",
+  "cuMemAdvise_v2",
+  "cuMemPrefetchAsync_v2",
+  "cuMemPrefetchAsync_v2_ptsz",
+  "cuStreamGetAttribute",
+  "cuStreamGetAttribute_ptsz",
+  "cuStreamSetAttribute",
+  "cuStreamSetAttribute_ptsz",
+)
 
 VERSIONS: dict[str, tuple[tuple[int, str], ...]] = {
   "cuArray3DCreate": ((2000, "cuArray3DCreate"), (3020, "cuArray3DCreate_v2"),),

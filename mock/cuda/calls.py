@@ -51,8 +51,9 @@ def serves(*symbols: str) -> Callable[[Handler], Handler]:
 
 
 def prototype(symbol: str) -> Any:
-  """The C type of a function; pointers are integers."""
-  kinds = (ctypes.c_uint64 if k is ctypes.c_void_p else k for k in cuda.FUNCTIONS[symbol])
+  """The C type of a function; pointers are integers. What a function has that is not served is not looked at."""
+  told = cuda.FUNCTIONS[symbol] if symbol in SERVED else ()
+  kinds = (ctypes.c_uint64 if k is ctypes.c_void_p else k for k in told)
   return ctypes.CFUNCTYPE(ctypes.c_int32, *kinds)
 
 

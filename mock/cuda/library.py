@@ -23,8 +23,9 @@ class Stand:
   def __init__(self) -> None:
     self.machine: CudaMachine | None = None
     served()
-    self.loaded = Loaded(SONAME, sorted(cuda.FUNCTIONS))
-    for symbol in cuda.FUNCTIONS:
+    symbols = (*cuda.FUNCTIONS, *cuda.BY_VALUE)
+    self.loaded = Loaded(SONAME, sorted(symbols))
+    for symbol in symbols:
       self.loaded.fill(symbol, prototype(symbol)(answer(self._behind, symbol)))
     self.pid = os.getpid()
 

@@ -81,7 +81,7 @@ class Context:
   def check(self) -> None:
     """Raises Failed with the error that a launch has left."""
     if self.error:
-      raise Failed(self.error, "the context has failed before: make a new one")
+      raise Failed(self.error)  # the log has told why
 
 
 class CudaMachine(Running):
@@ -206,8 +206,9 @@ class CudaMachine(Running):
 
   def told(self, symbol: str, code: int, why: str) -> None:
     """Note why a call failed: the log that cuLogsDumpToMemory shows."""
-    self.logs.append(f"[CUDA][E] {symbol}: {cuda.RESULTS[code]}{f': {why}' if why else ''}")
-    del self.logs[:-LOGS]
+    if why:
+      self.logs.append(f"[CUDA][E] {symbol}: {cuda.RESULTS[code]}: {why}")
+      del self.logs[:-LOGS]
     if code == cuda.CUDA_ERROR_NOT_SUPPORTED:
       self.doubt(f"{symbol}: {why}")
 

@@ -84,13 +84,17 @@ def ptx_of(m: CudaMachine, image: int) -> str:
   if head.startswith(MAGIC):
     header = m.user.read(image, 64)
     at, size, count = (int.from_bytes(header[i:j], "little") for i, j in ((40, 48), (58, 60), (60, 62)))
-    end = at + size * count
+    segments, length, number = (int.from_bytes(header[i:j], "little") for i, j in ((32, 40), (54, 56), (56, 58)))
+    end = max(at + size * count, segments + length * number)
     raw = m.user.read(image, end)
     for i in range(count):  # sections may lie behind the table
       row = raw[at + size * i:at + size * (i + 1)]
       if int.from_bytes(row[4:8], "little") != 8:  # SHT_NOBITS
         end = max(end, int.from_bytes(row[24:32], "little") + int.from_bytes(row[32:40], "little"))
-    elf = Elf(m.user.read(image, end))
+    try:
+      elf = Elf(m.user.read(image, end))
+    except DecodeError as error:
+      raise Failed(cuda.CUDA_ERROR_INVALID_IMAGE, str(error)) from None
     section = next((s for s in elf.sections if s.name == PTX_SECTION), None)
     if section is None:
       raise Failed(cuda.CUDA_ERROR_NO_BINARY_FOR_GPU, "a cubin without PTX: machine code (SASS) is not executed")

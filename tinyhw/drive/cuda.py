@@ -259,8 +259,9 @@ class CudaRuntime(Runtime):
   def _told(self, error: DeviceError) -> DeviceError:
     """The error as the device's; one that has cost it the context is kept, and says how to get on."""
     if getattr(error, "code", 0) not in LOST: return error
-    self.lost = DeviceError(f"{error.message}", where=self.name,
-                            hint=f"the context is lost with its memory: Device[{self.name!r}].reset() makes a new one")
+    first, _, rest = error.message.partition("\n")
+    self.lost = DeviceError(f"{first}: the context is lost with its memory; Device[{self.name!r}].reset() makes a new one"
+                            f"{chr(10) if rest else ''}{rest}", where=self.name)
     return self.lost
 
   def raise_faults(self) -> None:
