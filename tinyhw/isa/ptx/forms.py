@@ -92,7 +92,7 @@ def _fits(slots: tuple[tuple[bool, tuple[str, ...]], ...], modifiers: list[str],
   if at < len(modifiers):
     if modifiers[at] in choices and _fits(slots, modifiers, slot + 1, at + 1): return True
     for two in choices:  # xorsign.abs
-      if "." in two and two.split(".") == modifiers[at:at + 2] and _fits(slots, modifiers, slot + 1, at + 2): return True
+      if "." in two and two.split(".") == modifiers[at:at + 2]: return _fits(slots, modifiers, slot + 1, at + 2)
   return optional and _fits(slots, modifiers, slot + 1, at)
 
 
