@@ -22,7 +22,7 @@ KEPT: Final = 256  # kernels in memory
 NARROW: Final = 32  # threads of a strand where a warp's threads exchange nothing
 _SOURCES: Final = ("emulator/jit/ptx/*.py", "emulator/jit/*.py", "emulator/ptx/**/*.py", "emulator/amdgcn/values.py",
                    "emulator/amdgcn/meanings/*.py", "isa/ptx/*.py", "core/host.py")
-_TOGETHER: Final = frozenset({"shfl", "vote", "match", "redux", "elect", "activemask"})
+_TOGETHER: Final = frozenset({"mma", "ldmatrix", "movmatrix", "shfl", "vote", "match", "redux", "elect", "activemask"})
 
 
 class Kernel:
