@@ -9,7 +9,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from typing import Any, Final
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -20,7 +19,7 @@ from tinyhw.emulator.amdgcn.constants import constant_half
 from tinyhw.emulator.amdgcn.gfx9 import sdwa
 from tinyhw.emulator.amdgcn.meanings import integer, rounding
 from tinyhw.emulator.amdgcn.meanings.quiet import meaning_of
-from tinyhw.emulator.amdgcn.meanings.registry import MEANINGS, Meaning
+from tinyhw.emulator.amdgcn.meanings.registry import Meaning
 from tinyhw.emulator.amdgcn.modes import DX10_CLAMP, FP_ROUND, IEEE, denormals, has, named, round_of
 from tinyhw.emulator.amdgcn.registers import (
   Reader,
@@ -60,23 +59,11 @@ _BITWISE: Final = ("v_pk_lshl", "v_pk_lshr", "v_pk_ashr", "v_pk_mul_lo")
 _MODELESS: Final = ("v_cmp", "s_cmp", "v_frexp", "v_ldexp")
 
 
-_KEPT: Final[WeakKeyDictionary[Instruction, dict[int, tuple[Meaning, Step]]]] = WeakKeyDictionary()  # by MODE
-
-
 def alu(i: Instruction, pc: int, mode: int) -> Step:
   """The step of a vector or scalar ALU instruction. Raises Unsupported where there is no meaning."""
   if i.family == "VOPD": return _dual(i, pc, mode)
-  plain = MEANINGS.get(i.mnemonic, i.isa)
-  if plain is None: raise unsupported(i, pc)
-  kept = _KEPT.setdefault(i, {})
-  known = kept.get(mode)
-  if known is None or known[0] is not plain: known = kept[mode] = plain, _bound(i, mode)
-  return known[1]
-
-
-def _bound(i: Instruction, mode: int) -> Step:
   meaning = meaning_of(i.mnemonic, i.isa, mode)
-  assert meaning is not None
+  if meaning is None: raise unsupported(i, pc)
   if rounds(i, meaning, mode): meaning = replace(meaning, function=rounding.directed(meaning.function, mode))
   if i.family in SCALAR_FAMILIES: return _scalar(i, meaning, mode)
   if meaning.packed: return _packed(i, meaning, mode)

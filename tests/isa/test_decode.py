@@ -179,19 +179,3 @@ def test_rows_of_a_mnemonic_are_those_of_the_whole_table(name: str) -> None:
   generation = table(name)
   assert all(generation.rows_of(m) == rows for m, rows in generation.by_mnemonic.items())
   assert generation.rows_of("v_no_such_thing") == ()
-
-
-def test_equal_bytes_are_one_instruction_wherever_they_stand() -> None:
-  """And what begins like another one is not taken for it; errors name their own place."""
-  isa = table("gfx11")
-  row = next(r for r in isa.rows_of("v_mov_b32") if r.size == 4 and "dpp" not in r.variant)
-  short = isa.encode(row, {"src0": 257, "vdst": 3})
-  long = isa.encode(row, {"src0": 255, "vdst": 3}, 0x3F800000)
-  other = long[:4] + bytes(4)
-  code = short + long + other + short
-  found = [isa.decode(code, at) for at in (0, 4, 12, 20)]
-  assert found[0] is found[3] and [i.size for i in found] == [4, 8, 8, 4]
-  assert [i.literal for i in found] == [None, 0x3F800000, 0, None]
-  assert isa.decode(memoryview(code)[4:]) is found[1]
-  for where in (0x100, 0x200):
-    with pytest.raises(DecodeError, match=hex(where)): isa.decode(long[:4], where=where)

@@ -140,10 +140,6 @@ class Row:
       "_atomic_" in self.mnemonic and "$cpol" in self.text and any(o[1] == "d" for o in self.operands))
 
 
-_SIZES: Final = (4, 8, 12)  # bytes of nearly all instructions
-_SEEN: Final = 1 << 13  # instructions of a table that are kept
-
-
 @dataclass(frozen=True, eq=False)
 class Instruction:
   """A decoded instruction. `words` are its dwords with the literal, `size` is in bytes."""
@@ -197,7 +193,6 @@ class Table:
   _parsed: dict[tuple[str, int], tuple[Row, ...]] = field(default_factory=dict)
 
   def __post_init__(self) -> None:
-    self._seen: dict[bytes, Instruction] = {}  # what was decoded, by its bytes
     self._families: list[str | None] = [None] * 512
     for family, prefix in sorted(self.module.FAMILIES, key=lambda f: len(f[1])):
       if len(prefix) > 9: raise EncodeError(f"{family}: prefix {prefix} is longer than the index")
@@ -273,19 +268,7 @@ class Table:
                self.name, self.key, bits & ~fixed)
 
   def decode(self, code: bytes | memoryview, at: int = 0, *, where: int = 0) -> Instruction:
-    """The instruction at offset `at`. `where` is the address that errors name. Raises DecodeError for unknown words.
-
-    Equal bytes are decoded once: they are one Instruction.
-    """
-    for size in _SIZES:  # its first bytes say how long an instruction is
-      known = self._seen.get(bytes(code[at:at + size]))
-      if known is not None and known.size == size: return known
-    made = self._decode(code, at, where)
-    if len(self._seen) >= _SEEN: self._seen.clear()
-    self._seen[bytes(code[at:at + made.size])] = made
-    return made
-
-  def _decode(self, code: bytes | memoryview, at: int, where: int) -> Instruction:
+    """The instruction at offset `at`. `where` is the address that errors name. Raises DecodeError for unknown words."""
     left = len(code) - at
     if left < 4: raise DecodeError(f"{left} bytes are left where an instruction is expected", where=hex(where))
     first = int.from_bytes(code[at:at + 4], "little")
