@@ -178,9 +178,8 @@ def turns(grid: Grid, engine: str = "") -> Iterator[Idle | None]:
     raise InvalidArgument(f"no engine is called {engine!r}", hint=f"there are {', '.join(ENGINES)}")
   if grid.observer is not None: grid.observer.dispatch(grid.space, None, grid.dispatch)  # type: ignore[arg-type]
   elif engine != "ref" and grid.space.direct:
-    from tinyhw.emulator.jit.ptx.engine import compiled
-    launch = compiled(grid, engine)
-    if launch is not None: return (yield from launch.turns())
+    from tinyhw.emulator.jit.ptx.engine import turns as compiled
+    return (yield from compiled(grid, engine))
   yield from Schedule(grid).turns()
   if grid.observer is not None: grid.observer.end(grid.stats)
 

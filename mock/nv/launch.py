@@ -188,7 +188,10 @@ class Launch:
     if 0 not in self.banks or self.banks[0][1] < max(bank0.ntid, bank0.nctaid) + 12:
       return
     address = self.banks[0][0]
-    for name, offset, wanted in (("blockDim", bank0.ntid, self.block), ("gridDim", bank0.nctaid, self.grid)):
+    for name, register, offset, wanted in (("blockDim", "%ntid", bank0.ntid, self.block),
+                                           ("gridDim", "%nctaid", bank0.nctaid, self.grid)):
+      if register not in self.image.ptx:
+        continue
       found = tuple(self.space.load(address + offset + 4 * i, 4) for i in range(3))
       if found != wanted:
         self.machine.doubt(f"{self.channel.name}: constant bank 0 of {self.name} says {name} {found}, and its QMD "

@@ -12,6 +12,7 @@ from tests.isa import ptx_samples as samples
 from tests.strength import seed, seeds
 from tinyhw.core.errors import MachineFault, PageFault
 from tinyhw.core.memory import AddressSpace, Region
+from tinyhw.emulator.jit.ptx import code, engine
 from tinyhw.emulator.ptx.launch import Dispatch, dispatch
 from tinyhw.emulator.ptx.link import link
 from tinyhw.emulator.ptx.program import Program
@@ -26,7 +27,7 @@ REGISTERS = [("r", "b32", 4), ("f", "b32", 4), ("h", "b16", 2), ("d", "b64", 8),
 THREADS = 80  # two warps and a half
 
 
-def run(text: str, name: str, data: bytes, engine: str, grid: Any = 1, block: Any = THREADS, size: int = 1 << 16,
+def run(text: str, name: str, data: bytes, how: str, grid: Any = 1, block: Any = THREADS, size: int = 1 << 16,
         shared: int = 0, watchdog: int = 200_000) -> tuple[Any, Stats]:
   """(what the kernel left at OUT, what it did); its parameters are the addresses of `data` and OUT."""
   linked = link(parse(text))
@@ -41,7 +42,7 @@ def run(text: str, name: str, data: bytes, engine: str, grid: Any = 1, block: An
   if linked.size: space.write(0x4_0000_0000, linked.bytes_at(0x4_0000_0000, program.functions))
   def three(x: Any) -> tuple[int, int, int]: return tuple([*(x if isinstance(x, tuple) else (x,)), 1, 1][:3])  # type: ignore[return-value]
   d = Dispatch(program, three(grid), three(block), 0x3_0000_0000, 16, shared)
-  stats = dispatch(space, d, watchdog=watchdog, engine=engine)
+  stats = dispatch(space, d, watchdog=watchdog, engine=how)
   return np.frombuffer(space.read(OUT, size), np.uint8), stats
 
 
@@ -248,6 +249,37 @@ def test_warps(body: str) -> None:
   setp.eq.u32 %p2, %r3, 1; mad.wide.u32 %l1, %t, 4, %out; {body} st.global.u32 [%l1], %r1;"""), bytes(64), block=64)
 
 
+# ---- compiled code takes over
+
+LOOPS = [
+  """mov.u32 %r1, 0; mov.u32 %r2, 0;
+L: add.u32 %r1, %r1, %t; add.u32 %r2, %r2, 1; mad.lo.u32 %r1, %r1, 3, %r2; setp.lt.u32 %p1, %r2, 20000; @%p1 bra L;
+  mad.wide.u32 %l1, %t, 4, %out; st.global.u32 [%l1], %r1;""",
+  """mov.u32 %r2, 0; mov.u32 %r5, %t; mov.u32 %r1, s; mad.lo.u32 %r6, %t, 4, %r1; xor.b32 %r3, %t, 33;
+  mad.lo.u32 %r3, %r3, 4, %r1;
+L: st.shared.u32 [%r6], %r5; bar.sync 0; ld.shared.u32 %r4, [%r3]; bar.sync 0; mad.lo.u32 %r5, %r5, 5, %r4;
+  add.u32 %r2, %r2, 1; setp.lt.u32 %p1, %r2, 3000; @%p1 bra L;
+  mad.wide.u32 %l1, %t, 4, %out; st.global.u32 [%l1], %r5;""",
+  """and.b32 %r3, %t, 7; mad.lo.u32 %r3, %r3, 1000, 500; mov.u32 %r2, 0; mov.u32 %r1, 0; add.cc.u32 %r4, %t, -3;
+L: add.u32 %r2, %r2, 1; setp.ge.u32 %p1, %r2, %r3; mad.lo.u32 %r1, %r1, 3, %r2; @!%p1 bra L;
+  addc.u32 %r1, %r1, 0; mad.wide.u32 %l1, %t, 4, %out; st.global.u32 [%l1], %r1;"""]
+
+
+@pytest.mark.parametrize("body", LOOPS)
+def test_compiled_code_takes_threads_over_where_they_stand(body: str, monkeypatch: pytest.MonkeyPatch) -> None:
+  monkeypatch.setattr(code, "kept", lambda *_: False)
+  monkeypatch.setattr(engine, "_LLVM", 0.0)
+  text = kernel(body, ".shared .align 4 .b8 s[512];\n")
+  reference, _ = run(text, "k", bytes(64), "ref", grid=2, block=64, watchdog=1_000_000)
+  found, stats = run(text, "k", bytes(64), "auto", grid=2, block=64, watchdog=1_000_000)
+  assert stats.engine == "jit" and not stats.interpreted and (found == reference).all()
+
+
+def test_a_short_launch_is_interpreted() -> None:
+  text = kernel("mad.wide.u32 %l1, %t, 4, %out; st.global.u32 [%l1], 77;")
+  assert run(text, "k", bytes(64), "auto")[1].engine == "ref"
+
+
 # ---- what leaves compiled code
 
 @pytest.mark.parametrize("body", [
@@ -260,8 +292,8 @@ def test_warps(body: str) -> None:
 def test_faults_are_the_reference_s(body: str) -> None:
   text = kernel(body, ".shared .align 8 .b8 s[1024];\n")
   found = []
-  for engine in ("ref", "jit"):
-    with pytest.raises(MachineFault) as caught: run(text, "k", bytes(4096), engine)
+  for how in ("ref", "jit"):
+    with pytest.raises(MachineFault) as caught: run(text, "k", bytes(4096), how)
     found.append((type(caught.value), str(caught.value), caught.value.pc, caught.value.wave, caught.value.lane))
   assert found[0] == found[1]
 

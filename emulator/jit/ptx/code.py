@@ -27,7 +27,8 @@ _TOGETHER: Final = frozenset({"shfl", "vote", "match", "redux", "elect", "active
 
 class Kernel:
   """A compiled kernel for blocks of one size. `exits` are the places where strands leave it: [status, pc, [[register,
-  offset]...], [[block's pc, offset]...], carry's offset]; `shapes` of registers: steps, or None."""
+  offset]...], [[block's pc, offset]...], carry's offset, whether others may have ended];
+  `shapes` of registers: steps, or None."""
 
   def __init__(self, header: dict[str, Any], native: Native) -> None:
     self.native, self.header = native, header
@@ -41,8 +42,7 @@ class Kernel:
 
 def kernel(program: Program, block: tuple[int, int, int], exact: frozenset[int] = frozenset()) -> Kernel:
   """The compiled form of a program's kernel. Raises NotCompiled with the instruction that it is for."""
-  kept: dict[Any, Kernel | str] = program.__dict__.setdefault("_compiled", {})
-  known = kept.get((block, exact))
+  known: Kernel | str | None = program.compiled.get((block, exact))
   if known is None:
     try: known = _find(program, block, exact)
     except Refused as why: known = str(why)
@@ -50,9 +50,16 @@ def kernel(program: Program, block: tuple[int, int, int], exact: frozenset[int] 
       known = failed.why
       warnings.warn(f"kernel {program.entry_name} is interpreted, which is slow: {failed.why}", RuntimeWarning,
                     stacklevel=2)
-    kept[block, exact] = known
+    program.compiled[block, exact] = known
   if isinstance(known, str): raise NotCompiled(known)
   return known
+
+
+def kept(program: Program, block: tuple[int, int, int]) -> bool:
+  """Whether a kernel's compiled form is at hand, here or on disk."""
+  if (block, frozenset()) in program.compiled: return True
+  key = _key(program, block, frozenset())
+  return key in _MEMORY or store().holds(key)
 
 
 def _find(program: Program, block: tuple[int, int, int], exact: frozenset[int]) -> Kernel:
@@ -88,7 +95,8 @@ def written(program: Program, block: tuple[int, int, int], exact: frozenset[int]
   plan = Plan(code, block, width, exact)
   lanes = Lanes(plan)
   text = lanes.text()
-  exits = [[x.status, x.pc, x.registers, [(plan.blocks[q].pc, at) for q, at in x.masks], x.carry] for x in lanes.exits]
+  exits = [[x.status, x.pc, x.registers, [(plan.blocks[q].pc, at) for q, at in x.masks], x.carry, x.left]
+           for x in lanes.exits]
   stride = -(-max((x.size for x in lanes.exits), default=64) // 64) * 64
   shapes = [list(plan.uniform().steps or ()) if s is None else None if s.steps is None else list(s.steps)
             for s in plan.shapes]
@@ -108,17 +116,14 @@ def _key(program: Program, block: tuple[int, int, int], exact: frozenset[int]) -
 
 def _text(program: Program) -> str:
   """The kernel as text, with the places of what it names."""
-  kept = program.__dict__.get("_digest")
-  if kept is None:
+  if not program.digest:
     flat: Flat = program.linked.flats[program.entry_name]
     text = "\n".join(printer.instruction(line.instruction) for line in flat.lines)
     more = [flat.types, flat.frame, sorted(program.linked.offsets.items(), key=str), sorted(program.functions.items()),
             [(p.variable.name, p.offset, p.size) for p in flat.params], sorted(program.shared.values())]
     names = [str(sorted((k, str(v)) for k, v in flat.scope.names.items() if isinstance(v, int)))]
-    kept = hashlib.sha256(json.dumps([text, more, names], default=str).encode()).hexdigest()
-    program.__dict__["_digest"] = kept
-  assert isinstance(kept, str)
-  return kept
+    program.digest = hashlib.sha256(json.dumps([text, more, names], default=str).encode()).hexdigest()
+  return program.digest
 
 
 _MEMORY: Final[dict[str, Kernel]] = {}

@@ -122,13 +122,14 @@ class Registers:
 @dataclass
 class Exit:
   """A place where a strand leaves compiled code: status, PC, the register and offset of what it keeps, and of the
-  masks of blocks where threads wait."""
+  masks of blocks where threads wait; `left` says whether others may have ended."""
   status: int
   pc: int
   registers: list[tuple[int, int]]
   masks: list[tuple[int, int]]
   carry: int
   size: int
+  left: bool
 
 
 class Lanes:
@@ -380,7 +381,7 @@ class Lanes:
       offset += 8
     lines.append(f"  br label %leave.{status}")
     self.tail += lines
-    self.exits.append(Exit(status, pc, rows, waits, carry, offset))
+    self.exits.append(Exit(status, pc, rows, waits, carry, offset, b.left))
     self._leaves.append((status, label, number))
     return label
 
