@@ -38,7 +38,7 @@ KINDS: dict[str, str] = {
   "AMD": "AMD GPUs through /dev/kfd, or a mock GPU with MOCKGPU=1",
   "EMU": "AMD code objects and PTX, straight on the emulator",
   "C": "the host processor, through a C compiler",
-  "NV": "NVIDIA GPUs through /dev/nvidiactl",
+  "NV": "NVIDIA GPUs through /dev/nvidiactl, or a mock GPU with MOCKGPU=sm_90",
   "CUDA": "NVIDIA GPUs through libcuda",
   "HSA": "AMD GPUs through the HSA runtime",
   "CL": "OpenCL devices, through the installed drivers",
@@ -262,6 +262,11 @@ class Devices(Observed):
       gpu = getattr(device.runtime, "gpu", None)
       if gpu is not None and gpu.gpu_id == gpu_id: device.stopped()
 
+  def _nv_stopped(self, index: int) -> None:
+    """The same of NVIDIA's cards, which go by their place."""
+    device = self._open.get(f"NV:{index}" if index else "NV")
+    if device is not None: device.stopped()
+
   def _renew(self, index: int, only_lost: bool = False) -> None:
     """Give this process a card of the mock machine anew, with nothing in its memory: what only an administrator (a GPU
     reset) and a new process can do for a card."""
@@ -277,7 +282,7 @@ class Devices(Observed):
   def runtime(self, name: str) -> Runtime: return self[name].runtime
 
   def ready(self) -> None:
-    if mock_cards() is not None: self.amd_port()
+    if mock_cards() is not None: self._port_of("NV" if nv_cards() else "AMD")
 
   def synchronize(self) -> None:
     """Wait for every device in use."""
@@ -314,7 +319,8 @@ class Devices(Observed):
     Other devices (LLVM, PYTHON) stay as they are.
     """
     def emulated() -> dict[str, OpenDevice]:
-      return {n: d for n, d in self._open.items() if n.startswith("EMU") or n.startswith("AMD") and self._machine}
+      on_machine = ("EMU", "AMD", "NV") if self._machine else ("EMU",)
+      return {n: d for n, d in self._open.items() if n.partition(":")[0] in on_machine}
     with self.lock:
       resting = emulated()
       for name in resting: del self._open[name]
@@ -340,25 +346,35 @@ class Devices(Observed):
 
   def amd_port(self) -> Port:
     """The port that AMD drivers reach their kernel driver through, one for the process: the system's or the mock's."""
-    with self.lock: return self._port or self._open_port()
+    return self._port_of("AMD")
 
-  def _open_port(self) -> Port:
-    if self._port is None:
-      cards = mock_cards()
-      if cards is None:
-        if not os.path.exists("/dev/kfd"):
-          raise DeviceError("DEV=AMD needs a GPU, and this machine has no /dev/kfd",
-                            hint="use a machine with an AMD GPU and its driver, or set MOCKGPU=1 for a mock gfx1100")
-        self._port = importlib.import_module("tinyhw.drive.linux").LinuxPort()
-      else:
-        machine = importlib.import_module("tinyhw.mock.machine").Machine
-        try: self._machine = machine(cards, agreed=self.agreed, **mock_options(self.checker()))
-        except (OSError, MemoryError) as e:
-          raise DeviceError(f"this process cannot have the mock machine's memory: {getattr(e, 'strerror', None) or e}",
-                            where="AMD", hint="it takes addresses (ulimit -v) for all memory of its cards and of the "
-                            "system, of which pages exist once written, and some files (ulimit -n)") from None
-        self._machine.when_stopped = self._stopped
-        self._port = importlib.import_module("tinyhw.mock.port").MockPort(self._machine)
+  def nv_port(self) -> Port:
+    """The same for NVIDIA's drivers."""
+    return self._port_of("NV")
+
+  def _port_of(self, kind: str) -> Port:
+    cards = mock_cards()
+    if cards is None:
+      path = _NODES[kind]
+      if not os.path.exists(path):
+        raise DeviceError(f"DEV={kind} needs a GPU, and this machine has no {path}", hint=_NO_NODE[kind])
+    elif nv_cards() != (kind == "NV"):
+      raise DeviceError(f"DEV={kind} needs a GPU, and MOCKGPU has {', '.join(cards)}", hint=_NO_NODE[kind])
+    with self.lock: return self._port or self._open_port(kind, cards)
+
+  def _open_port(self, kind: str, cards: tuple[str, ...] | None) -> Port:
+    if cards is None: self._port = importlib.import_module("tinyhw.drive.linux").LinuxPort()
+    else:
+      module, machine = ("machine", "Machine") if kind == "AMD" else ("nv.machine", "NvMachine")
+      make = getattr(importlib.import_module(f"tinyhw.mock.{module}"), machine)
+      try: self._machine = make(cards, agreed=self.agreed, **mock_options(self.checker()))
+      except (OSError, MemoryError) as e:
+        raise DeviceError(f"this process cannot have the mock machine's memory: {getattr(e, 'strerror', None) or e}",
+                          where=kind, hint="it takes addresses (ulimit -v) for all memory of its cards and of the "
+                          "system, of which pages exist once written, and some files (ulimit -n)") from None
+      self._machine.when_stopped = self._stopped if kind == "AMD" else self._nv_stopped
+      module, port = ("port", "MockPort") if kind == "AMD" else ("nv.port", "NvPort")
+      self._port = getattr(importlib.import_module(f"tinyhw.mock.{module}"), port)(self._machine)
     assert self._port is not None
     return self._port
 
@@ -374,6 +390,16 @@ def mock_cards() -> tuple[str, ...] | None:
   wanted = os.environ.get("MOCKGPU", "")
   if wanted in ("", "0"): return None
   return ("gfx1100",) if wanted == "1" else tuple(card.strip() for card in wanted.split(","))
+
+
+def nv_cards() -> bool:
+  """Whether the mock machine's cards are NVIDIA's: `MOCKGPU=sm_90`."""
+  return any(card.startswith("sm_") for card in mock_cards() or ())
+
+
+_NODES = {"AMD": "/dev/kfd", "NV": "/dev/nvidiactl"}
+_NO_NODE = {"AMD": "use a machine with an AMD GPU and its driver, or set MOCKGPU=1 for a mock gfx1100",
+            "NV": "use a machine with an NVIDIA GPU and its driver, or set MOCKGPU=sm_90 for a mock H200"}
 
 
 def _open_llvm(devices: Devices, name: str, index: int) -> OpenDevice:
@@ -442,6 +468,21 @@ def _open_amd(devices: Devices, name: str, index: int) -> OpenDevice:
   return OpenDevice(name, runtime, renderer)
 
 
+def _open_nv(devices: Devices, name: str, index: int) -> OpenDevice:
+  from tinyhw.assemble import Assembler
+  from tinyhw.drive.nv.device import NVRuntime
+  runtime = NVRuntime(devices.nv_port(), index)
+  runtime.assemble = assemble = Assembler(runtime.arch, mock_cards() is None)
+  def signature(ptx: bytes, kernel: str) -> Any:
+    from tinyhw.ptx import signature
+    return signature(ptx, kernel)
+  runtime.signature = signature
+  def renderer() -> Any:
+    from tinyhw.compile.render.nvptx import CubinRenderer
+    return CubinRenderer(runtime.arch.name, assemble, assemble.key)
+  return OpenDevice(name, runtime, renderer)
+
+
 def _open_emu(devices: Devices, name: str, index: int) -> OpenDevice:
   def renderer() -> Any:
     raise Unsupported("tensors on", name, hint="it runs ready code objects and PTX; DEV=AMD MOCKGPU=1 has tensors")
@@ -474,8 +515,8 @@ STORAGE = frozenset({"DISK", "NPY"})
 
 Opener = Callable[[Devices, str, int], OpenDevice]
 _OPENERS: dict[str, Opener] = {"LLVM": _open_llvm, "C": _open_c, "PYTHON": _open_python, "AMD": _open_amd,
-                               "EMU": _open_emu, "CL": _open_cl, "DISK": _open_disk, "NPY": _open_npy,
-                               "NULL": _open_null}
+                               "NV": _open_nv, "EMU": _open_emu, "CL": _open_cl, "DISK": _open_disk,
+                               "NPY": _open_npy, "NULL": _open_null}
 
 Device = Devices()
 atexit.register(Device.close)

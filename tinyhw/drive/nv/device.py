@@ -12,6 +12,7 @@ from tinyhw.core.port import Port
 from tinyhw.drive.allocate import BounceBuffer, FreeCache, KernargRing, round_up
 from tinyhw.drive.base import Allocation, Launch, Runner, Runtime
 from tinyhw.drive.nv import report
+from tinyhw.drive.nv.bare import PtxKernel, is_ptx
 from tinyhw.drive.nv.channel import Channel
 from tinyhw.drive.nv.commands import COMPUTE, COPY, ComputeCommands, CopyCommands, text
 from tinyhw.drive.nv.program import CodeImage, NVProgram
@@ -21,6 +22,7 @@ from tinyhw.drive.queue import BoundStream
 from tinyhw.drive.queued import QueuedRuntime
 from tinyhw.drive.signal import Signal, SignalPool
 from tinyhw.wire import qmd
+from tinyhw.wire.codeobject import CodeObject
 from tinyhw.wire.cubin import Cubin
 
 SHARED_WINDOW: Final = 0x7294_0000_0000  # 4 GiB each, where no buffer is
@@ -59,10 +61,13 @@ class NVRuntime(QueuedRuntime):
     self._lent: set[Buffer] = set()  # allocations that somebody has, or that were freed and are kept
     self._peers: set[NVRuntime] = set()  # devices whose queues can wait for this one's signals
     self._images: dict[bytes, CodeImage] = {}
+    self._assembled: dict[bytes, bytes] = {}
     self._free: FreeCache[Buffer] = FreeCache(_CACHE_BYTES, self._release)
     self._local: Buffer | None = None
     self._local_thread_bytes, self.local_generation = 0, 0
     self._channels: list[Channel] = []
+    self.assemble: Callable[[bytes], bytes] | None = None  # what makes PTX loadable, where somebody gives it
+    self.signature: Callable[[bytes, str], PtxKernel] | None = None  # what a launch has to know of a kernel of PTX
     self._closed = False
     try:
       self._signals = shared = self._take(PAGE, Memory.SYSTEM)
@@ -209,7 +214,15 @@ class NVRuntime(QueuedRuntime):
   def load(self, binary: bytes, kernel: str) -> NVProgram: return self.load_kernel(binary, kernel)
 
   def load_kernel(self, binary: bytes, kernel: str) -> NVProgram:
-    """Place a cubin in GPU memory (once) and make one of its kernels ready. Errors name what the cubin holds."""
+    """Place a cubin in GPU memory (once) and make one of its kernels ready. Errors name what the cubin holds.
+
+    PTX is made a cubin first, where the device was given what does that.
+    """
+    if is_ptx(binary):
+      if self.assemble is None: raise Unsupported("PTX", "without an assembler", where=self.name)
+      known = self._assembled.get(binary)
+      if known is None: known = self._assembled[binary] = self.assemble(binary)
+      binary = known
     with self.copying, self.memory:  # the code is copied in
       self.check_usable()
       image = self._images.get(binary)
@@ -229,6 +242,10 @@ class NVRuntime(QueuedRuntime):
     c = ComputeCommands(self.arch.compute_class, "new program").invalidate()
     self.submit(self.compute, c.signal(self.timeline.signal.address, "timeline").bind())
     return CodeImage(buffer, code)
+
+  def loaded(self) -> list[tuple[int, CodeObject]]:
+    """AMD's code objects in memory: none."""
+    return []
 
   def runner(self, launches: Sequence[Launch]) -> Runner:
     if any(not isinstance(l.program, NVProgram) or l.program.runtime is not self for l in launches):

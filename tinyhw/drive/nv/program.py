@@ -9,16 +9,19 @@ import struct
 from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from tinyhw.arch.nv import NvArch
 from tinyhw.core.errors import InvalidArgument, Unsupported
 from tinyhw.drive.allocate import round_up
 from tinyhw.drive.base import Allocation, Dim3, Program
+from tinyhw.drive.nv.bare import PtxKernel
 from tinyhw.drive.nv.commands import ComputeCommands
 from tinyhw.drive.nv.rm import Buffer
 from tinyhw.drive.queue import BoundStream
 from tinyhw.wire import qmd
+from tinyhw.wire.codeobject import Argument
 from tinyhw.wire.cubin import Cubin, Kernel
 
 if TYPE_CHECKING:
@@ -96,10 +99,10 @@ class Prepared:
 
 
 class NVProgram(Program):
-  """See the module. Made by `NVRuntime.load`. `kernel` is what the cubin says."""
+  """See the module. Made by `NVRuntime.load`. `code` is what the cubin says."""
 
   def __init__(self, runtime: NVRuntime, image: CodeImage, kernel: Kernel) -> None:
-    self.name, self.kernel, self.runtime, self.image = kernel.name, kernel, runtime, image
+    self.name, self.code, self.runtime, self.image = kernel.name, kernel, runtime, image
     self._where = f"{runtime.name}, kernel {kernel.name}"
     self.arch = runtime.arch
     self.entry = image.address + kernel.text
@@ -117,6 +120,21 @@ class NVProgram(Program):
 
   # ---- arguments
 
+  @cached_property
+  def kernel(self) -> PtxKernel:
+    """What `tinyhw.launch` has to know of the parameters: from the PTX, where there is some and somebody reads it."""
+    ptx, code = self.image.code.ptx, self.code
+    if ptx is not None and self.runtime.signature is not None: return self.runtime.signature(ptx, self.name)
+    arguments = tuple(Argument(f"parameter {i}", "pointer_or_value" if p.size == 8 else "by_value", p.offset, p.size)
+                      for i, p in enumerate(code.parameters))
+    return PtxKernel(self.name, arguments, code.params_size, self._own_shared, (None,) * len(arguments))
+
+  @property
+  def _own_shared(self) -> int:
+    """Bytes of shared memory that the kernel declares."""
+    code, arch = self.code, self.arch
+    return code.shared - (arch.shared_reserved if code.shared and arch.shared_symbols_reserved else 0)
+
   def packer(self, count: int, values: Sequence[int | float]) -> struct.Struct:
     """How to pack `count` addresses and then `values`; made once for each combination of kinds."""
     key = (count, *[isinstance(v, float) or v < 0 and -1 for v in values])
@@ -125,7 +143,7 @@ class NVProgram(Program):
     return known
 
   def _make_packer(self, count: int, values: Sequence[int | float]) -> struct.Struct:
-    parameters = self.kernel.parameters
+    parameters = self.code.parameters
     if count + len(values) != len(parameters):
       sizes = ", ".join(f"{p.size} bytes" for p in parameters) or "none"
       raise InvalidArgument(f"takes {len(parameters)} parameters ({sizes}), got {count} buffers and {len(values)} "
@@ -161,8 +179,8 @@ class NVProgram(Program):
 
   def launch(self, params: bytes, grid: Dim3, block: Dim3, *, dynamic_lds: int = 0, wait: bool = False) -> float | None:
     """Launch with the parameters as bytes and so much dynamic shared memory."""
-    if len(params) > self.kernel.params_size:
-      raise InvalidArgument(f"{len(params)} bytes of parameters, the kernel takes {self.kernel.params_size}",
+    if len(params) > self.code.params_size:
+      raise InvalidArgument(f"{len(params)} bytes of parameters, the kernel takes {self.code.params_size}",
                             where=self._where)
     def write(memory: memoryview, at: int) -> None: memory[at:at + len(params)] = params
     return self._launch(write, grid, block, dynamic_lds, wait)
@@ -185,7 +203,7 @@ class NVProgram(Program):
     try:
       at = ring.take(self.argument_bytes)
       self.fill(prepared, ring.memory, at, ring.address + at, grid)
-      write(ring.memory, at + self.bank_at + self.kernel.params)
+      write(ring.memory, at + self.bank_at + self.code.params)
       prepared.stream.set("qmd", ring.address + at)
       value = runtime.submit_entered(runtime.compute, prepared.stream)
       ring.used_by(value)
@@ -220,7 +238,7 @@ class NVProgram(Program):
 
   def _check(self, block: Dim3, dynamic: int) -> int:
     """Bytes of shared memory that a block gets."""
-    arch, kernel, where = self.arch, self.kernel, self._where
+    arch, kernel, where = self.arch, self.code, self._where
     if len(block) != 3 or not all(0 < b <= limit for b, limit in zip(block, _BLOCK_LIMIT)):
       raise InvalidArgument(f"block {block}: threads from 1 to {_BLOCK_LIMIT}", where=where)
     threads = block[0] * block[1] * block[2]
@@ -238,7 +256,7 @@ class NVProgram(Program):
       raise InvalidArgument(f"block {block} needs {registers:,} registers, an SM has {arch.registers_per_sm:,}",
                             where=where)
     if dynamic < 0: raise InvalidArgument(f"{dynamic:,} bytes of dynamic shared memory", where=where)
-    own = kernel.shared - (arch.shared_reserved if kernel.shared and arch.shared_symbols_reserved else 0)
+    own = self._own_shared
     if own + dynamic > arch.shared_per_block:
       parts = f" ({own:,} of its own and {dynamic:,} dynamic)" if own and dynamic else ""
       raise InvalidArgument(f"needs {own + dynamic:,} bytes of shared memory{parts}, a block has at most "
@@ -269,7 +287,7 @@ class NVProgram(Program):
     return bank
 
   def _meta_data(self, block: Dim3, shared: int) -> Any:
-    arch, kernel, image = self.arch, self.kernel, self.image
+    arch, kernel, image = self.arch, self.code, self.image
     made = qmd.new(arch.compute_class, self.runtime.qmd_version)
     major, minor = arch.version
     values: dict[str, int] = {

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 _SHOWN_LOG_LINES: Final = 6
 _ACCESS: Final = re.compile(r"page fault: (\w+)(?: of (\d+) bytes)? at 0x([0-9a-f]+)")
-_XID: Final = re.compile(r"NVRM: Xid \(PCI:([0-9a-f:.]+)\): (\d+), (.*)")
+_XID: Final = re.compile(r"NVRM: Xid \(PCI:([0-9a-f:.]+)\): (\d+), (?:.*?Ch [0-9a-f]{8}, )?(.*)")
+_WHERE: Final = re.compile(r", in kernel |; in kernel ")
 
 
 def _running(runtime: NVRuntime) -> list[tuple[HardwareQueue, Submission]]:
@@ -34,18 +35,24 @@ def go_on(name: str) -> str:
 
 def channel_error(runtime: NVRuntime, channel: Channel, xid: int) -> DeviceError:
   """The error that the notifier tells of, with what RM and the kernel's log know of it."""
-  log = [line for line in runtime.rm.kernel_log() if f"PCI:{runtime.gpu.bus.rpartition('.')[0]}" in line]
-  log = log[-_SHOWN_LOG_LINES:]
+  place = f"(PCI:{runtime.gpu.bus.rpartition('.')[0]})"
+  rows = [m for line in runtime.rm.kernel_log() if place in line and (m := _XID.search(line)) is not None]
+  told = next((m[3] for m in reversed(rows) if int(m[2]) == xid), "")
+  cause, *more = [part.strip() for part in told.partition("; method ")[0].split(" | ")]
+  name = f"{rm.error_name(xid)}, Xid {xid}"
   fault = _page_fault(runtime, channel) if xid == nv_rm_status.ROBUST_CHANNEL_FIFO_ERROR_MMU_ERR_FLT else None
-  error: MachineFault = fault or MachineFault(f"the channel stopped: {rm.error_name(xid)} (Xid {xid})")
-  if fault is not None and (told := _told(log, fault)) is not None: error = told
+  error: MachineFault
+  if fault is not None: error = _told(cause, fault)
+  else: error = MachineFault(f"{_WHERE.split(cause)[0]} ({name})" if cause else f"the channel stopped: {name}")
   if isinstance(error, PageFault) and error.address is not None: error.memory = _near(runtime, error.address)
   running = _running(runtime)
   if running:
     error.work = running[0][1].label
-    error.kernel = running[0][1].label.removeprefix("kernel ") if running[0][1].label.startswith("kernel ") else None
+    error.kernel = error.work.removeprefix("kernel ") if error.work.startswith("kernel ") else None
   error.where, error.hint = runtime.name, go_on(runtime.name)
-  error.facts = tuple(f"kernel log: {line.removeprefix('NVRM: ').strip()}" for line in log)
+  method = told.partition("; method ")[2]
+  error.facts = tuple([*more, *([f"the channel stood at {method}"] if method else []),
+                       *(f"kernel log: Xid {m[2]}, {m[3]}" for m in rows[-_SHOWN_LOG_LINES:] if int(m[2]) != xid)])
   return error
 
 
@@ -62,15 +69,13 @@ def _page_fault(runtime: NVRuntime, channel: Channel) -> PageFault | None:
   return PageFault(address, access if known else "access", 0, reason=(reason if known else text) or "not mapped")
 
 
-def _told(log: list[str], fault: PageFault) -> PageFault | None:
-  """The very address and size, where the log's line has them."""
-  for line in reversed(log):
-    found = _ACCESS.search(line)
-    if found is None: continue
-    address = int(found[3], 16)
-    if fault.address is not None and fault.address & -4096 != address & -4096: continue
-    return PageFault(address, found[1], int(found[2] or 0), reason=fault.reason)
-  return None
+def _told(cause: str, fault: PageFault) -> PageFault:
+  """The fault with its very address and size, where the log has them."""
+  found = _ACCESS.search(cause)
+  if found is None: return fault
+  address = int(found[3], 16)
+  if fault.address is not None and fault.address & -4096 != address & -4096: return fault
+  return PageFault(address, found[1], int(found[2] or 0), reason=fault.reason)
 
 
 def _near(runtime: NVRuntime, address: int) -> str | None:

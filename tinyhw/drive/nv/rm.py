@@ -137,6 +137,7 @@ class Rm:
     self._low = Allocator(_LOW[0], _LOW[1] - _LOW[0], name="GPU addresses below 1 TiB")
     self._high = Allocator(_HIGH[0], _HIGH[1] - _HIGH[0], name="GPU addresses")
     self._peers: set[frozenset[bytes]] = set()
+    self._log_lines = len(self._log())  # what was told before is not of this process
 
   @property
   def port(self) -> Port:
@@ -424,7 +425,12 @@ class Rm:
                                                             c.NV0000_CTRL_SYSTEM_GET_P2P_CAPS_WRITES_SUPPORTED))
 
   def kernel_log(self) -> list[str]:
-    """The kernel's log lines of the driver; none where this user may not read them."""
+    """The kernel's log lines of the driver since the last call; none where this user may not read them."""
+    lines = self._log()
+    with self.lock: new, self._log_lines = lines[self._log_lines:], len(lines)
+    return new
+
+  def _log(self) -> list[str]:
     try: text = self.port.read("/dev/kmsg").decode(errors="replace")
     except OSError: return []
     return [line.split(";", 1)[-1] for line in text.splitlines() if "NVRM" in line]

@@ -83,7 +83,7 @@ class NVRunner(Runner):
         program.fill(prepared, ring.memory, at, ring.address + at, launch.grid)
         try:
           program.packer(len(launch.buffers), given).pack_into(
-            ring.memory, at + program.bank_at + program.kernel.params, *[memory[b].address for b in launch.buffers],
+            ring.memory, at + program.bank_at + program.code.params, *[memory[b].address for b in launch.buffers],
             *given)
         except struct.error as e: raise InvalidArgument(f"an argument does not fit: {e}", where=program.name) from None
         stream.set(f"qmd#{k}", ring.address + at)
