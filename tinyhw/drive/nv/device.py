@@ -12,21 +12,19 @@ from tinyhw.core.port import Port
 from tinyhw.drive.allocate import BounceBuffer, FreeCache, KernargRing, round_up
 from tinyhw.drive.base import Allocation, Launch, Runner, Runtime
 from tinyhw.drive.nv import report
-from tinyhw.drive.nv.bare import PtxKernel, is_ptx
+from tinyhw.drive.nv.bare import is_ptx
 from tinyhw.drive.nv.channel import Channel
 from tinyhw.drive.nv.commands import COMPUTE, COPY, ComputeCommands, CopyCommands, text
-from tinyhw.drive.nv.program import CodeImage, NVProgram
+from tinyhw.drive.nv.gpu import LOCAL_WINDOW, SHARED_WINDOW, CodeImage, GpuRuntime
+from tinyhw.drive.nv.program import NVProgram
 from tinyhw.drive.nv.rm import BIG_PAGE, HUGE_PAGE, PAGE, Buffer, Memory, Rm
 from tinyhw.drive.nv.runner import NVRunner
 from tinyhw.drive.queue import BoundStream
-from tinyhw.drive.queued import QueuedRuntime
 from tinyhw.drive.signal import Signal, SignalPool
 from tinyhw.wire import qmd
 from tinyhw.wire.codeobject import CodeObject
 from tinyhw.wire.cubin import Cubin
 
-SHARED_WINDOW: Final = 0x7294_0000_0000  # 4 GiB each, where no buffer is
-LOCAL_WINDOW: Final = 0x7293_0000_0000
 _KERNARG_BYTES: Final = 1 << 20
 _BOUNCE_BYTES: Final = 8 << 20
 _CACHE_BYTES: Final = 512 << 20
@@ -38,11 +36,10 @@ _LOOK_S: Final = 0.02              # how often a device that is closed looks whe
 _CLOSE_TIMEOUT_S: Final = 2.0
 
 
-class NVRuntime(QueuedRuntime):
+class NVRuntime(GpuRuntime):
   """GPU number `index` of the machine behind `port`. `timeout_s` bounds each wait: TINYHW_TIMEOUT_S or 30 s by
   default. `qmd_version` is that of the generation unless it is given. Threads may share it (`QueuedRuntime`): its
   programs launch with `lock`, all else takes `memory`."""
-  shared_window, local_window = SHARED_WINDOW, LOCAL_WINDOW
 
   def __init__(self, port: Port, index: int = 0, timeout_s: float | None = None,
                qmd_version: tuple[int, int] | None = None) -> None:
@@ -67,7 +64,7 @@ class NVRuntime(QueuedRuntime):
     self._local_thread_bytes, self.local_generation = 0, 0
     self._channels: list[Channel] = []
     self.assemble: Callable[[bytes], bytes] | None = None  # what makes PTX loadable, where somebody gives it
-    self.signature: Callable[[bytes, str], PtxKernel] | None = None  # what a launch has to know of a kernel of PTX
+    self.signature = None
     self._closed = False
     try:
       self._signals = shared = self._take(PAGE, Memory.SYSTEM)

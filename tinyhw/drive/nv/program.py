@@ -10,7 +10,7 @@ from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from tinyhw.arch.nv import NvArch
 from tinyhw.core.errors import InvalidArgument, Unsupported
@@ -18,14 +18,11 @@ from tinyhw.drive.allocate import round_up
 from tinyhw.drive.base import Allocation, Dim3, Program
 from tinyhw.drive.nv.bare import PtxKernel
 from tinyhw.drive.nv.commands import ComputeCommands
-from tinyhw.drive.nv.rm import Buffer
+from tinyhw.drive.nv.gpu import LOCAL_WINDOW, SHARED_WINDOW, CodeImage, GpuRuntime
 from tinyhw.drive.queue import BoundStream
 from tinyhw.wire import qmd
 from tinyhw.wire.codeobject import Argument
-from tinyhw.wire.cubin import Cubin, Kernel
-
-if TYPE_CHECKING:
-  from tinyhw.drive.nv.device import NVRuntime
+from tinyhw.wire.cubin import Kernel
 
 QMD_ALIGN: Final = 256       # SEND_PCAS_A takes an address in units of so many bytes
 _BANK_ALIGN: Final = 64
@@ -41,18 +38,6 @@ _GRID_CTA: Final = 2         # QMD_TYPE
 _ALL_GROUPS: Final = 0x3F    # QMD_GROUP_ID of work that belongs to no group
 _INVALIDATES: Final = ("TEXTURE_HEADER_CACHE", "TEXTURE_SAMPLER_CACHE", "TEXTURE_DATA_CACHE", "SHADER_DATA_CACHE",
                        "INSTRUCTION_CACHE", "SHADER_CONSTANT_CACHE")
-
-
-@dataclass(eq=False)
-class CodeImage:
-  """A cubin in GPU memory."""
-  buffer: Buffer
-  code: Cubin
-
-  @property
-  def address(self) -> int:
-    """Of its ELF header."""
-    return self.buffer.address
 
 
 Patches = tuple[tuple[int, int, int, int], ...]  # (dword, what of it stays, bits of the value to drop, place)
@@ -101,7 +86,7 @@ class Prepared:
 class NVProgram(Program):
   """See the module. Made by `NVRuntime.load`. `code` is what the cubin says."""
 
-  def __init__(self, runtime: NVRuntime, image: CodeImage, kernel: Kernel) -> None:
+  def __init__(self, runtime: GpuRuntime, image: CodeImage, kernel: Kernel) -> None:
     self.name, self.code, self.runtime, self.image = kernel.name, kernel, runtime, image
     self._where = f"{runtime.name}, kernel {kernel.name}"
     self.arch = runtime.arch
@@ -281,8 +266,8 @@ class NVProgram(Program):
   def _bank0(self, block: Dim3) -> bytearray:
     layout, bank = self.arch.bank0, bytearray(self.bank_bytes)
     struct.pack_into("<III", bank, layout.ntid, *block)
-    struct.pack_into("<Q", bank, layout.shared_window, self.runtime.shared_window)
-    struct.pack_into("<Q", bank, layout.local_window, self.runtime.local_window)
+    struct.pack_into("<Q", bank, layout.shared_window, SHARED_WINDOW)
+    struct.pack_into("<Q", bank, layout.local_window, LOCAL_WINDOW)
     struct.pack_into("<I", bank, layout.stack, _STACK_TOP)
     return bank
 

@@ -3,17 +3,15 @@ log, and the methods in flight as text."""
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from tinyhw.autogen import nv_rm_control, nv_rm_status
 from tinyhw.core.errors import DeviceError, Error, MachineFault, PageFault, WaitTimeout
 from tinyhw.drive.nv.channel import Channel
+from tinyhw.drive.nv.gpu import GpuRuntime
 from tinyhw.drive.nv.rm import Buffer
 from tinyhw.drive.queue import HardwareQueue, Submission
 from tinyhw.wire import rm
-
-if TYPE_CHECKING:
-  from tinyhw.drive.nv.device import NVRuntime
 
 _SHOWN_LOG_LINES: Final = 6
 _ACCESS: Final = re.compile(r"page fault: (\w+)(?: of (\d+) bytes)? at 0x([0-9a-f]+)")
@@ -21,7 +19,7 @@ _XID: Final = re.compile(r"NVRM: Xid \(PCI:([0-9a-f:.]+)\): (\d+), (?:.*?Ch [0-9
 _WHERE: Final = re.compile(r", in kernel |; in kernel ")
 
 
-def _running(runtime: NVRuntime) -> list[tuple[HardwareQueue, Submission]]:
+def _running(runtime: GpuRuntime) -> list[tuple[HardwareQueue, Submission]]:
   """Submissions that the timeline has not passed, oldest first."""
   done = runtime.timeline.signal.value
   rows = [(queue, submission) for queue in (runtime.compute, runtime.copier) for submission in queue.unfinished(done)]
@@ -33,7 +31,7 @@ def go_on(name: str) -> str:
   return f"go on with tinyhw.Device[{name!r}].reset(): what the device held is lost"
 
 
-def channel_error(runtime: NVRuntime, channel: Channel, xid: int) -> DeviceError:
+def channel_error(runtime: GpuRuntime, channel: Channel, xid: int) -> DeviceError:
   """The error that the notifier tells of, with what RM and the kernel's log know of it."""
   place = f"(PCI:{runtime.gpu.bus.rpartition('.')[0]})"
   rows = [m for line in runtime.rm.kernel_log() if place in line and (m := _XID.search(line)) is not None]
@@ -56,7 +54,7 @@ def channel_error(runtime: NVRuntime, channel: Channel, xid: int) -> DeviceError
   return error
 
 
-def _page_fault(runtime: NVRuntime, channel: Channel) -> PageFault | None:
+def _page_fault(runtime: GpuRuntime, channel: Channel) -> PageFault | None:
   """What RM keeps of the channel's last fault of the MMU."""
   try:
     info = runtime.rm.control(channel.handle, nv_rm_control.NV906F_CTRL_CMD_GET_MMU_FAULT_INFO,
@@ -78,7 +76,7 @@ def _told(cause: str, fault: PageFault) -> PageFault:
   return PageFault(address, found[1], int(found[2] or 0), reason=fault.reason)
 
 
-def _near(runtime: NVRuntime, address: int) -> str | None:
+def _near(runtime: GpuRuntime, address: int) -> str | None:
   """The buffer of this GPU that an address is in, or the allocation past whose end it is."""
   below: Buffer | None = None
   for buffer in list(runtime.rm.buffers):
@@ -91,7 +89,7 @@ def _near(runtime: NVRuntime, address: int) -> str | None:
   return f"in {named}" if address < end else f"{address - end:,} bytes past the end of {named}"
 
 
-def timeout_error(runtime: NVRuntime, value: int, seconds: float) -> WaitTimeout:
+def timeout_error(runtime: GpuRuntime, value: int, seconds: float) -> WaitTimeout:
   """Describe why the timeline does not reach `value`."""
   signal, facts = runtime.timeline.signal, []
   running = _running(runtime)

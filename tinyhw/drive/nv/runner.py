@@ -8,16 +8,13 @@ from __future__ import annotations
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.drive.base import Allocation, Launch, Runner
 from tinyhw.drive.nv.commands import ComputeCommands
+from tinyhw.drive.nv.gpu import GpuRuntime
 from tinyhw.drive.nv.program import NVProgram, Prepared
 from tinyhw.drive.queue import BoundStream
-
-if TYPE_CHECKING:
-  from tinyhw.drive.nv.device import NVRuntime
 
 LAUNCHES = 64  # of one submission
 ARGUMENT_BYTES = 64 << 10  # of one submission; a part of the argument ring holds two
@@ -38,7 +35,7 @@ class Group:
 class NVRunner(Runner):
   """See the module. Made by `NVRuntime.runner`."""
 
-  def __init__(self, runtime: NVRuntime, launches: Sequence[Launch]) -> None:
+  def __init__(self, runtime: GpuRuntime, launches: Sequence[Launch]) -> None:
     super().__init__(launches)
     self._runtime = runtime
     self._groups: list[Group] = []
