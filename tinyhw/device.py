@@ -22,7 +22,7 @@ from tinyhw.core.environment import variable
 from tinyhw.core.errors import DeviceError, InvalidArgument, Unsupported
 from tinyhw.core.locks import REGISTRY, lock, shared_lock
 from tinyhw.core.patience import Agreed
-from tinyhw.mocked import emulated_card, mock_options
+from tinyhw.mocked import emulated_card, mock_machine, mock_options
 from tinyhw.observed import Observed
 
 if TYPE_CHECKING:
@@ -176,6 +176,8 @@ class Devices(Observed):
     self.default: str | None = None  # the name that the program has set
     self._port: Port | None = None
     self._machine: Any = None
+    self._nv_port: Port | None = None
+    self._nv_machine: Any = None
     self.notes_places: Callable[[], str] | None = None  # says which line of the user's allocates
 
   @property
@@ -262,11 +264,6 @@ class Devices(Observed):
       gpu = getattr(device.runtime, "gpu", None)
       if gpu is not None and gpu.gpu_id == gpu_id: device.stopped()
 
-  def _nv_stopped(self, index: int) -> None:
-    """The same of NVIDIA's cards, which go by their place."""
-    device = self._open.get(f"NV:{index}" if index else "NV")
-    if device is not None: device.stopped()
-
   def _renew(self, index: int, only_lost: bool = False) -> None:
     """Give this process a card of the mock machine anew, with nothing in its memory: what only an administrator (a GPU
     reset) and a new process can do for a card."""
@@ -282,7 +279,8 @@ class Devices(Observed):
   def runtime(self, name: str) -> Runtime: return self[name].runtime
 
   def ready(self) -> None:
-    if mock_cards() is not None: self._port_of("NV" if nv_cards() else "AMD")
+    if mock_cards("AMD"): self.amd_port()
+    if mock_cards("NV") and os.environ.get("MOCKGPU") != "1": self.nv_port()
 
   def synchronize(self) -> None:
     """Wait for every device in use."""
@@ -298,11 +296,12 @@ class Devices(Observed):
   def _close(self) -> None:
     devices, self._open = self._open, {}
     for device in devices.values(): device.close()
-    if self._machine is not None:
-      if os.environ.get("DEBUG", "0") not in ("", "0"):
-        for line in self.report(): print(f"mock: {line}", file=sys.stderr)
-      self._port, machine, self._machine = None, self._machine, None
-      machine.close()
+    machines = [m for m in (self._machine, self._nv_machine) if m is not None]
+    if machines and os.environ.get("DEBUG", "0") not in ("", "0"):
+      for line in self.report(): print(f"mock: {line}", file=sys.stderr)
+    if self._machine is not None: self._port = self._machine = None
+    if self._nv_machine is not None: self._nv_port = self._nv_machine = None
+    for machine in machines: machine.close()
     if self._checker is not None and not self.check:
       for finding in self._checker.untold: print(f"tinyhw: check: {finding}", file=sys.stderr)
     self._checker = None
@@ -319,13 +318,15 @@ class Devices(Observed):
     Other devices (LLVM, PYTHON) stay as they are.
     """
     def emulated() -> dict[str, OpenDevice]:
-      on_machine = ("EMU", "AMD", "NV") if self._machine else ("EMU",)
-      return {n: d for n, d in self._open.items() if n.partition(":")[0] in on_machine}
+      machines = {"AMD": self._machine, "NV": self._nv_machine, "EMU": True}
+      return {n: d for n, d in self._open.items() if machines.get(n.partition(":")[0])}
     with self.lock:
       resting = emulated()
       for name in resting: del self._open[name]
       kept = self.default, self._port, self._machine, self._checker
+      nvidia = self._nv_port, self._nv_machine
       if self._machine is not None: self._port = self._machine = None
+      if self._nv_machine is not None: self._nv_port = self._nv_machine = None
       self._checker = None
     try: yield
     finally:
@@ -335,6 +336,8 @@ class Devices(Observed):
           self._open.pop(name, None)
         machine, (self.default, self._port, self._machine, self._checker) = self._machine, kept
         if machine is not None and machine is not self._machine: machine.close()
+        machine, (self._nv_port, self._nv_machine) = self._nv_machine, nvidia
+        if machine is not None and machine is not self._nv_machine: machine.close()
         self._open.update(resting)
 
   def report(self) -> list[str]:
@@ -342,41 +345,49 @@ class Devices(Observed):
 
     Empty without a mock. `DEBUG=1` prints it when the devices close.
     """
-    return [] if self._machine is None else list(self._machine.report())
+    return [line for m in (self._machine, self._nv_machine) if m is not None for line in m.report()]
 
   def amd_port(self) -> Port:
     """The port that AMD drivers reach their kernel driver through, one for the process: the system's or the mock's."""
-    return self._port_of("AMD")
+    with self.lock: return self._port or self._open_port()
 
-  def nv_port(self) -> Port:
-    """The same for NVIDIA's drivers."""
-    return self._port_of("NV")
-
-  def _port_of(self, kind: str) -> Port:
-    cards = mock_cards()
-    if cards is None:
-      path = _NODES[kind]
-      if not os.path.exists(path):
-        raise DeviceError(f"DEV={kind} needs a GPU, and this machine has no {path}", hint=_NO_NODE[kind])
-    elif nv_cards() != (kind == "NV"):
-      raise DeviceError(f"DEV={kind} needs a GPU, and MOCKGPU has {', '.join(cards)}", hint=_NO_NODE[kind])
-    with self.lock: return self._port or self._open_port(kind, cards)
-
-  def _open_port(self, kind: str, cards: tuple[str, ...] | None) -> Port:
-    if cards is None: self._port = importlib.import_module("tinyhw.drive.linux").LinuxPort()
-    else:
-      module, machine = ("machine", "Machine") if kind == "AMD" else ("nv.machine", "NvMachine")
-      make = getattr(importlib.import_module(f"tinyhw.mock.{module}"), machine)
-      try: self._machine = make(cards, agreed=self.agreed, **mock_options(self.checker()))
-      except (OSError, MemoryError) as e:
-        raise DeviceError(f"this process cannot have the mock machine's memory: {getattr(e, 'strerror', None) or e}",
-                          where=kind, hint="it takes addresses (ulimit -v) for all memory of its cards and of the "
-                          "system, of which pages exist once written, and some files (ulimit -n)") from None
-      self._machine.when_stopped = self._stopped if kind == "AMD" else self._nv_stopped
-      module, port = ("port", "MockPort") if kind == "AMD" else ("nv.port", "NvPort")
-      self._port = getattr(importlib.import_module(f"tinyhw.mock.{module}"), port)(self._machine)
+  def _open_port(self) -> Port:
+    if self._port is None:
+      cards = mock_cards("AMD")
+      if cards is None: self._port = _system_port("AMD", "/dev/kfd", "an AMD GPU", "MOCKGPU=1 for a mock gfx1100")
+      else:
+        self._machine, self._port = mock_machine("AMD", cards, agreed=self.agreed, **mock_options(self.checker()))
+        self._machine.when_stopped = self._stopped
     assert self._port is not None
     return self._port
+
+  def nv_port(self) -> Port:
+    """The same for NVIDIA's driver."""
+    with self.lock: return self._nv_port or self._open_nv_port()
+
+  def _open_nv_port(self) -> Port:
+    cards, port = mock_cards("NV"), None
+    if cards is None: port = _system_port("NV", "/dev/nvidiactl", "an NVIDIA GPU", "MOCKGPU=sm_90 for a mock H200")
+    else:
+      machine, port = mock_machine("NV", cards, agreed=self.agreed, **mock_options(self.checker()))
+      machine.when_stopped = self._nv_stopped
+      self._nv_machine = machine
+    self._nv_port = port
+    assert self._nv_port is not None
+    return self._nv_port
+
+  def _nv_stopped(self, index: int) -> None:
+    """A signal has ended what a card of NVIDIA's mock machine runs."""
+    for device in self.opened:
+      if device.name.partition(":")[0] == "NV" and getattr(device.runtime, "index", -1) == index: device.stopped()
+
+
+def _system_port(kind: str, path: str, card: str, mock: str) -> Any:
+  """The port of this machine, where the kernel driver is there."""
+  if not os.path.exists(path):
+    raise DeviceError(f"DEV={kind} needs a GPU, and this machine has no {path}",
+                      hint=f"use a machine with {card} and its driver, or set {mock}")
+  return importlib.import_module("tinyhw.drive.linux").LinuxPort()
 
 
 def debug_level() -> int:
@@ -385,21 +396,23 @@ def debug_level() -> int:
   return int(text) if text.isdecimal() else 0
 
 
-def mock_cards() -> tuple[str, ...] | None:
-  """The cards of the mock machine that `MOCKGPU` asks for ("1" is one gfx1100), or None without a mock."""
+def mock_cards(kind: str | None = None) -> tuple[str, ...] | None:
+  """The cards of the mock machine that `MOCKGPU` asks for ("1" is one gfx1100), or None without a mock.
+
+  With a `kind` ("AMD", "NV"), those of this vendor, of which "1" is one too.
+  """
   wanted = os.environ.get("MOCKGPU", "")
   if wanted in ("", "0"): return None
-  return ("gfx1100",) if wanted == "1" else tuple(card.strip() for card in wanted.split(","))
+  if wanted == "1": return ("sm_90",) if kind == "NV" else ("gfx1100",)
+  cards = tuple(card.strip() for card in wanted.split(","))
+  if kind is None: return cards
+  return tuple(card for card in cards if card.startswith("sm_") == (kind == "NV"))
 
 
 def nv_cards() -> bool:
-  """Whether the mock machine's cards are NVIDIA's: `MOCKGPU=sm_90`."""
-  return any(card.startswith("sm_") for card in mock_cards() or ())
-
-
-_NODES = {"AMD": "/dev/kfd", "NV": "/dev/nvidiactl"}
-_NO_NODE = {"AMD": "use a machine with an AMD GPU and its driver, or set MOCKGPU=1 for a mock gfx1100",
-            "NV": "use a machine with an NVIDIA GPU and its driver, or set MOCKGPU=sm_90 for a mock H200"}
+  """Whether the mock machine has NVIDIA's cards alone: `MOCKGPU=sm_90`."""
+  cards = mock_cards()
+  return bool(cards) and all(card.startswith("sm_") for card in cards or ())
 
 
 def _open_llvm(devices: Devices, name: str, index: int) -> OpenDevice:

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import random
-import re
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -335,4 +334,4 @@ def test_launch_and_reset(machine: None) -> None:
 
 @pytest.mark.parametrize("machine", ["sm_90"], indirect=True)
 def test_cards_of_the_other_vendor(machine: None) -> None:
-  with pytest.raises(DeviceError, match=re.escape("DEV=AMD needs a GPU, and MOCKGPU has sm_90")): Device["AMD"]
+  with pytest.raises(DeviceError, match="MOCKGPU=sm_90 names no card of AMD"): Device["AMD"]
