@@ -201,6 +201,7 @@ def test_refusals_have_words(machine: NvMachine, port: RecordingPort) -> None:
     found.uvm(nv_uvm.UVM_FREE, nv_uvm.UVM_FREE_PARAMS(base=0x1000))
   with pytest.raises(Unsupported, match="this driver runs sm_80"): arch_of(0x705, "GeForce RTX 2080")
   assert arch_of(0x806, "").name == "sm_86" and arch_of(0xC00, "").name == "sm_120"
+  assert arch_of(0xA04, "").name == "sm_120" and arch_of(0xA00, "").name == "sm_100"
   with pytest.raises(EncodeError, match="does not fit 2 bits"): rm.flags(NVOS32_ATTR_LOCATION=4)
   with pytest.raises(EncodeError, match="no such range"): rm.flags(NVOS32_NOTHING=1)
 

@@ -438,7 +438,8 @@ class Rm:
 
 def arch_of(sm_version: int, name: str) -> NvArch:
   """The generation of an SM version (0x806: 8.6). Raises Unsupported for one that this driver has no facts of."""
-  found = NV_ARCHES.get(f"sm_{sm_version >> 8}{sm_version & 0xFF}")
+  named = next((a for a in NV_ARCHES.values() if a.told_as == sm_version), None)
+  found = named or NV_ARCHES.get(f"sm_{sm_version >> 8}{sm_version & 0xFF}")
   if found is None:
     raise Unsupported("GPU", f"{name} (SM version {sm_version:#x})", where="NV",
                       hint=f"this driver runs {', '.join(NV_ARCHES)}")
