@@ -132,6 +132,7 @@ class Loss(Normalization):
   def gaussian_nll_loss(self, target: Self, var: Self, full: bool = False, eps: float = 1e-6,
                         reduction: str = "mean") -> Self:
     """The negative logarithm of the normal density of the target around this."""
+    if var.shape != self.shape and var.shape == self.shape[:-1]: var = var.unsqueeze(-1)
     spread = var.maximum(eps)
     loss = 0.5 * (spread.log() + (self - target).square() / spread)
     return (loss + 0.5 * math.log(2 * math.pi) if full else loss)._averaged(reduction)
