@@ -233,7 +233,7 @@ class Launch:
       ticker(terms, by in (None, threading.main_thread().ident)), printed)
     stats = Stats()
     try:
-      yield from emulator.start(emulator.Grid(self.space, dispatch, machine.watchdog, stats, None))
+      yield from emulator.start(emulator.Grid(self.space, dispatch, machine.watchdog, stats, None), machine.engine)
     except InvalidArgument as refused:
       raise faults.compute("ILLEGAL_LAUNCH", str(refused)) from None
     except MachineFault as fault:
