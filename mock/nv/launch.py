@@ -223,7 +223,8 @@ class Launch:
     if observer is not None:
       raise Unsupported("checks and reports of", "PTX", where=f"{channel.name}, kernel {image.name}")
     if machine.engine not in emulator.ENGINES:
-      raise Unsupported("engine for PTX", machine.engine, where=channel.name, hint=f"EMU has {', '.join(emulator.ENGINES)}")
+      raise Unsupported("engine for PTX", machine.engine, where=channel.name,
+                        hint=f"EMU has {', '.join(emulator.ENGINES)}")
     printed: list[str] = []
     kernel = image.kernel
     params = self.banks[0][0] + kernel.params if 0 in self.banks else 0
