@@ -32,9 +32,15 @@ class Stand:
   def _behind(self) -> CudaMachine | None:
     return self.machine if os.getpid() == self.pid else None  # CUDA does not pass through fork
 
+  def _ended(self, machine: CudaMachine) -> None:
+    """The machine ends: the library's functions answer CUDA_ERROR_DEINITIALIZED."""
+    if self.machine is machine:
+      self.machine = None
+
   def put(self, machine: CudaMachine) -> Any:
     """Have this machine behind the library; returns the library, as ctypes loads it."""
     self.machine, self.pid = machine, os.getpid()
+    machine.when_closed = self._ended
     machine.address_of = self.loaded.address
     return self.loaded.library
 
@@ -48,10 +54,3 @@ def stand_in(machine: CudaMachine) -> Any:
   if _stand is None:
     _stand = Stand()
   return _stand.put(machine)
-
-
-def remove(machine: CudaMachine) -> None:
-  """The machine ends: the library's functions answer CUDA_ERROR_DEINITIALIZED."""
-  if _stand is not None and _stand.machine is machine:
-    _stand.machine = None
-  machine.close()

@@ -106,6 +106,7 @@ class CudaMachine(Running):
     self.logs: list[str] = []
     self.texts: dict[str, Any] = {}  # what cuGetErrorString and others give out for good
     self.when_stopped: Callable[[int], None] | None = None
+    self.when_closed: Callable[[CudaMachine], None] = lambda machine: None
     self.address_of: Callable[[str], int] = lambda symbol: 0  # a symbol of the library
 
   @property
@@ -245,6 +246,7 @@ class CudaMachine(Running):
 
   def close(self) -> None:
     """The process ends: all memory goes."""
+    self.when_closed(self)
     with self.lock:
       for stream in self.streams:
         stream.drop()

@@ -82,8 +82,12 @@ def library(soname: str, names: Sequence[str]) -> bytes:
   return bytes(out)
 
 
+_forever: Final[list[Any]] = []  # a library is never unloaded, so what it jumps to stays
+
+
 class Loaded:
-  """A library in this process. `fill` says what its functions are; they live as long as this object."""
+  """A library in this process, for as long as that lives. `fill` says what its functions are. The linker knows one
+  library by a name, so each is loaded once."""
 
   def __init__(self, soname: str, names: Sequence[str]) -> None:
     if platform.machine() not in ("x86_64", "AMD64"):
@@ -94,11 +98,11 @@ class Loaded:
     self.path = f"/proc/self/fd/{self._fd}"
     self.library = ctypes.CDLL(self.path)
     self._table = (ctypes.c_uint64 * len(names)).in_dll(self.library, TABLE)
-    self._kept: dict[str, Any] = {}
+    _forever.append(self)
 
   def fill(self, name: str, function: Any) -> None:
     """Have calls of `name` go to a ctypes function."""
-    self._kept[name] = function
+    _forever.append(function)
     self._table[self.names[name]] = ctypes.cast(function, ctypes.c_void_p).value or 0
 
   def address(self, name: str) -> int:

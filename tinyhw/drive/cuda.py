@@ -106,7 +106,7 @@ class CudaProgram(Program):
       events = (device.event(), device.event()) if wait else None
       if events: device.call("cuEventRecord", events[0], device.stream)
       packed = self.packed(len(buffers), len(values))
-      packed.fill([b.address for b in buffers], values)
+      packed.fill([device.address(b) for b in buffers], values)
       device.call("cuLaunchKernel", self.function, *grid, *block, 0, device.stream, packed.places, None)
       if events: device.call("cuEventRecord", events[1], device.stream)
     if not events: return None
@@ -130,9 +130,9 @@ class Packed:
     places = [at + 8 * i for i in range(buffers)] + [then + 4 * i for i in range(values)]
     self.places = (ctypes.c_void_p * max(len(places), 1))(*places)
 
-  def fill(self, addresses: Sequence[int | None], values: Sequence[int | float]) -> None:
+  def fill(self, addresses: Sequence[int], values: Sequence[int | float]) -> None:
     """Put the arguments in."""
-    self._pointers[:self.buffers] = addresses  # type: ignore[assignment]
+    self._pointers[:self.buffers] = list(addresses)
     if values: self._numbers[:self.values] = [int(v) for v in values]
 
 
@@ -150,7 +150,7 @@ class GraphRunner(Runner):
   def __call__(self, memory: Sequence[Allocation], values: Sequence[Sequence[int]] | None) -> None:
     device = self._device
     device.use()
-    now = [(tuple(memory[k].address for k in l.buffers), tuple(values[n]) if values else ())
+    now = [(tuple(device.address(memory[k]) for k in l.buffers), tuple(values[n]) if values else ())
            for n, l in enumerate(self.launches)]
     with device.lock:
       if not self._exec: self._build(now)
@@ -231,8 +231,8 @@ class CudaRuntime(Runtime):
   def describe(self) -> str:
     room = ctypes.create_string_buffer(_NAME)
     self.call("cuDeviceGetName", room, _NAME, self.device)
-    version = self.library.number(ctypes.c_int32, "cuDriverGetVersion")
-    return f"{room.value.decode(errors='replace')} ({self.processor}) through CUDA {version // 1000}.{version % 1000 // 10}"
+    major, minor = divmod(self.library.number(ctypes.c_int32, "cuDriverGetVersion"), 1000)
+    return f"{room.value.decode(errors='replace')} ({self.processor}) through CUDA {major}.{minor // 10}"
 
   def siblings(self) -> int: return self.count
 
@@ -259,9 +259,9 @@ class CudaRuntime(Runtime):
   def _told(self, error: DeviceError) -> DeviceError:
     """The error as the device's; one that has cost it the context is kept, and says how to get on."""
     if getattr(error, "code", 0) not in LOST: return error
-    first, _, rest = error.message.partition("\n")
-    self.lost = DeviceError(f"{first}: the context is lost with its memory; Device[{self.name!r}].reset() makes a new one"
-                            f"{chr(10) if rest else ''}{rest}", where=self.name)
+    first, *rest = error.message.split("\n")
+    way_on = f"the context is lost with its memory; Device[{self.name!r}].reset() makes a new one"
+    self.lost = DeviceError("\n".join([f"{first}: {way_on}", *rest]), where=self.name)
     return self.lost
 
   def raise_faults(self) -> None:
@@ -297,7 +297,8 @@ class CudaRuntime(Runtime):
     self.use()
     self._run("cuMemFree_v2", address)
 
-  def _place(self, allocation: Allocation, nbytes: int) -> int:
+  def address(self, allocation: Allocation, nbytes: int = 0) -> int:
+    """Where memory is, which has so many bytes."""
     if allocation.address is None: raise InvalidArgument("the allocation was freed", where=self.name)
     if nbytes > allocation.size:
       raise InvalidArgument(f"a copy of {nbytes:,} bytes, but the allocation has {allocation.size:,}", where=self.name)
@@ -305,7 +306,7 @@ class CudaRuntime(Runtime):
 
   def copyin(self, dst: Allocation, data: memoryview) -> None:
     self.use()
-    address = self._place(dst, data.nbytes)
+    address = self.address(dst, data.nbytes)
     if not data.nbytes: return
     host = np.frombuffer(data.cast("B"), np.uint8)
     self._run("cuMemcpyHtoDAsync_v2", address, host.ctypes.data, data.nbytes, self.stream)
@@ -313,7 +314,7 @@ class CudaRuntime(Runtime):
 
   def copyout(self, dst: memoryview, src: Allocation) -> None:
     self.use()
-    address = self._place(src, dst.nbytes)
+    address = self.address(src, dst.nbytes)
     if not dst.nbytes: return
     host = np.frombuffer(dst.cast("B"), np.uint8)
     self._run("cuMemcpyDtoHAsync_v2", host.ctypes.data, address, dst.nbytes, self.stream)
@@ -321,7 +322,7 @@ class CudaRuntime(Runtime):
 
   def copy(self, dst: Allocation, src: Allocation, nbytes: int) -> None:
     self.use()
-    target, source = self._place(dst, nbytes), self._place(src, nbytes)
+    target, source = self.address(dst, nbytes), self.address(src, nbytes)
     if not nbytes or source == target: return
     self._run("cuMemcpyAsync", target, source, nbytes, self.stream)  # by unified addresses, also those of a peer
 
