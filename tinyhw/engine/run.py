@@ -17,6 +17,7 @@ from tinyhw.engine import viz, watch
 from tinyhw.engine.binding import bound_value
 from tinyhw.engine.buffer import Buffer
 from tinyhw.engine.profile import PROFILE, span, wants
+from tinyhw.ir import stages
 from tinyhw.ir.size import Values
 from tinyhw.ir.uop import UOp
 
@@ -185,8 +186,25 @@ def program_of(ast: UOp, renderer: Renderer, device: OpenDevice | None = None) -
 
 
 def kernels_for(wanted: Sequence[tuple[UOp, str]]) -> list[Kernel]:
-  """Several kernels, each a graph on a device."""
+  """Several kernels, each a graph on a device. Where nobody looks on, several are compiled at a time."""
+  if len(wanted) > 1 and debug_level() < 4 and not viz.wants() and stages.watching() is None:
+    for device in dict.fromkeys(device for _, device in wanted):
+      _compile_ahead([ast for ast, its in wanted if its == device], Device[device])
   return [kernel_for(ast, device) for ast, device in wanted]
+
+
+def _compile_ahead(asts: Sequence[UOp], opened: OpenDevice) -> None:
+  """Compile those of the kernels that are neither on the device nor on disk, where that leaves Python free."""
+  from tinyhw.engine import beam, kept
+  missing = [ast for ast in asts if ast not in opened.kernels]
+  if len(missing) < 2 or not opened.renderer.leaves_python or beam.width(): return
+  folder = kept.store().folder
+  if folder is not None:
+    missing = [ast for ast in missing if not (folder / kept.key(ast, opened.renderer)).exists()]
+    if len(missing) < 2: return
+  from tinyhw.compile.compiler import compile_ahead
+  with opened.compiling, span("compile", f"compile {len(missing)} kernels", device=opened.name):
+    compile_ahead(missing, opened.renderer)
 
 
 def _show(spec: ProgramSpec, ast: UOp, level: int, seconds: float) -> None:

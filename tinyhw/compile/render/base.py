@@ -26,6 +26,8 @@ class Renderer(ABC):
   For processors: `lanes`: the longest vectors that arithmetic takes (0: it is on scalars). `masks`: accesses of some
   lanes only are cheap. `tile_vectors`: vectors of 64 bytes that a product may keep in registers. `pool`: a grid (of
   `gidx0` alone) is shared among the target's own threads, stretch by stretch.
+
+  `leaves_python`: `compile` lets go of Python for most of its time.
   """
   target: str
   threads = False
@@ -36,6 +38,7 @@ class Renderer(ABC):
   masks = False
   tile_vectors = 1
   pool = False
+  leaves_python = False
   units: tuple[MatrixUnit, ...] = ()
   fused = False
   max_block = 1
