@@ -198,13 +198,24 @@ class Queue(ABC):
     self._lose_registers()
     if self._fetched <= stored < self.write:
       self.write = stored  # what a doorbell told is forgotten
+      self._drop(stored)
     elif stored != self.write:
       self._accept(stored, "queue mapped again: the write pointer in memory,")
 
   @property
   def _fetched(self) -> int:
-    """The pointer up to which the engine has the ring."""
-    return self._taken
+    """The pointer up to which the engine needs the ring no more: what was read, but has not begun, is read again."""
+    if len(self.frames) != 1 or self.wait is not None or self.busy:
+      return self._taken
+    return self._taken - (len(self.frames[0].words) - self.frames[0].at << self.SHIFT)
+
+  def _drop(self, end: int) -> None:
+    """Forget what was read of the ring from a pointer on."""
+    if self._taken > end:
+      frame, more = self.frames[0], self._taken - end >> self.SHIFT
+      left = frame.words[:-more]
+      self.frames[:] = [Frame(left, frame.address, frame.at)] if frame.at < len(left) else []
+      self._taken = end
 
   def _lose_registers(self) -> None:
     """Let go of what the queue's descriptor does not keep: nothing, where an engine has no registers of its own."""

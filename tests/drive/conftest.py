@@ -169,7 +169,7 @@ class FakePort(LinuxPort):
       data.failure.NotPresent = 1
       self.machine.memory_fault, a.wait_result = None, kfd.KFD_IOC_WAIT_RESULT_COMPLETE
 
-  def doorbell(self, address: int, value: int) -> None:
+  def doorbell(self, address: int, value: int, nbytes: int = 8) -> None:
     super().doorbell(address, value)
     if not self.machine.stalled: self.run(self.machine.queues[address & 0xFFF], value)
 

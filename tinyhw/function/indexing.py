@@ -359,7 +359,7 @@ class Indexing(Joining):
     place = index._places().movedim(axis, -1).unsqueeze(-2)
     place = (place < 0).where(place + size, place)
     values = src.shrink([(0, i) for i in index.shape]).movedim(axis, -1).unsqueeze(-2)
-    mask = place == self._iota(size).unsqueeze(-1)
+    mask = place == self._iota(size).unsqueeze(1)
     # Where an index has fewer positions on another axis nothing is written.
     more = [(0, s - i) for a, (s, i) in enumerate(zip(self.shape, index.shape)) if a != axis]
     return mask._grown([*more, (0, 0), (0, 0)]), values._grown([*more, (0, 0), (0, 0)])

@@ -32,7 +32,7 @@ class Sorting(Scan):
     mine, theirs = x.unsqueeze(-1), x.unsqueeze(-2)
     before, behind = (mine._less(theirs), theirs._less(mine)) if descending else (theirs._less(mine),
                                                                                   mine._less(theirs))
-    earlier = self._iota(size) < self._iota(size).unsqueeze(-1)
+    earlier = self._iota(size) < self._iota(size).unsqueeze(1)
     return (before | (behind.logical_not() & earlier)).sum(-1)
 
   def _sorted(self, axis: int, descending: bool, count: int | None = None) -> tuple[Self, Self]:
@@ -42,7 +42,7 @@ class Sorting(Scan):
     last = self.movedim(axis, -1)
     size = last.shape[-1]
     ranks = last._ranks(descending).contiguous()
-    place = ranks.unsqueeze(-2) == self._iota(size if count is None else count).unsqueeze(-1)
+    place = ranks.unsqueeze(-2) == self._iota(size if count is None else count).unsqueeze(1)
     values = last.unsqueeze(-2)._picked(place, (last.ndim,), self._wrap(self._const(True, dtypes.bool,
                                                                                     (1,)))).squeeze(-1)
     at = place.where(self._iota(size), 0).sum(-1)
