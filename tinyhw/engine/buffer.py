@@ -158,18 +158,18 @@ class Buffer:
 class ByNode(Generic[T]):
   """A value for some nodes, which goes with its node. Looking one up takes no lock and makes nothing."""
 
-  def __init__(self) -> None: self.rows: dict[int, tuple[weakref.ref[UOp], T]] = {}  # by the node's id
+  def __init__(self) -> None: self._rows: dict[int, tuple[weakref.ref[UOp], T]] = {}  # by the node's id
 
-  def __len__(self) -> int: return len(self.rows)
+  def __len__(self) -> int: return len(self._rows)
 
   def get(self, node: UOp) -> T | None:
     """The node's value."""
-    row = self.rows.get(id(node))  # that of this very node: a row goes before its node's place is another's
+    row = self._rows.get(id(node))  # that of this very node: a row goes before its node's place is another's
     return None if row is None else row[1]
 
   def set(self, node: UOp, value: T) -> None:
     """Give the node a value."""
-    rows, key = self.rows, id(node)
+    rows, key = self._rows, id(node)
     def gone(reference: weakref.ref[UOp]) -> None:
       try:
         row = rows.get(key)
@@ -186,11 +186,11 @@ class ByNode(Generic[T]):
 
   def forget(self, node: UOp) -> None:
     """Take the node's value from it."""
-    self.rows.pop(id(node), None)
+    self._rows.pop(id(node), None)
 
   def items(self) -> list[tuple[UOp, T]]:
     """All nodes with their values, at this moment."""
-    return [(node, value) for reference, value in list(self.rows.values()) if (node := reference()) is not None]
+    return [(node, value) for reference, value in list(self._rows.values()) if (node := reference()) is not None]
 
 
 _setting = shared_lock(TABLES)

@@ -23,7 +23,7 @@ from tinyhw.ir.uop import UOp
 
 _homes: ByNode[UOp] = ByNode()
 """Realized node -> its BUFFER. The nodes are neither BUFFER, RESHAPE nor DETACH: those have the memory below them."""
-_rows = _homes.rows
+_rows = _homes._rows
 
 
 _WORTH_SHARING = 1 << 20  # bytes that a schedule makes, from which on its results share memory
@@ -184,7 +184,9 @@ def forget(buffers: set[Buffer]) -> None:
 
 def realize(*tensors: TensorBase) -> None:
   """Put the values of the tensors into memory, all in one schedule. Raises ValueLost where a value was lost."""
-  realize_nodes([t.uop for t in tensors])
+  nodes = [t.uop for t in tensors]
+  if watch.active and (watcher := watch.watching()) is not None: nodes += watcher.also()
+  realize_nodes(nodes)
   for t in tensors:
     if (found := placed(t.uop)) is None: continue
     buffer_of(found.base).check()

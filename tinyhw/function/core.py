@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tinyhw.core.errors import InvalidIndex, InvalidShape, InvalidType
 from tinyhw.core.locks import TABLES, shared_lock
+from tinyhw.core.patience import again
 from tinyhw.engine import watch
 from tinyhw.engine.buffer import Held
 from tinyhw.function.spelling import accept_all_spellings
@@ -157,7 +158,9 @@ class TensorBase(metaclass=Modes):
     self._learns = wanted
     if not wanted or (known := _learning.get(key := id(self))) is not None and known() is self: return
     def gone(reference: weakref.ref[TensorBase]) -> None:
-      if _learning.get(key) is reference: del _learning[key]
+      try:
+        if _learning.get(key) is reference: del _learning[key]
+      except KeyboardInterrupt: again()
     _learning[key] = weakref.ref(self, gone)
 
   @property
