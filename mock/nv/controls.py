@@ -316,8 +316,8 @@ def _information(rm: Rm, table: dict[str, int], prefix: str, rows: Any) -> None:
 def gr_information(card: Card) -> dict[str, int]:
   """NV2080_CTRL_GR_INFO_INDEX_* of a card."""
   major, minor = card.capability
-  versions = {(8, 0): 0x800, (8, 6): 0x806, (8, 9): 0x809, (9, 0): 0x900, (10, 0): 0xA00, (12, 0): 0xC00}
-  return {"SM_VERSION": versions[major, minor], "MAX_WARPS_PER_SM": 48 if card.shared_limit < 110 << 10 else 64,
+  versions = {(12, 0): control.NV2080_CTRL_GR_INFO_SM_VERSION_10_4}  # what GB202 says of itself
+  return {"SM_VERSION": versions.get((major, minor), major << 8 | minor), "MAX_WARPS_PER_SM": card.arch.warps_per_sm,
           "MAX_THREADS_PER_WARP": 32, "LITTER_NUM_GPCS": card.gpcs, "LITTER_NUM_TPC_PER_GPC": card.tpcs_a_gpc,
           "LITTER_NUM_SM_PER_TPC": 2, "SHADER_PIPE_COUNT": card.gpcs, "SHADER_PIPE_SUB_COUNT": card.sms // 2,
           "GPU_CORE_COUNT": card.sms * 128, "THREAD_STACK_SCALING_FACTOR": 1, "SM_REG_BANK_COUNT": 4,

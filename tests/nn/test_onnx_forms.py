@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.nn.onnx_models import FLOAT, helper, matrix, model, node, onnx
-from tinyhw import nn
+from tests.nn.onnx_models import FLOAT, INT64, helper, matrix, model, node, onnx
+from tinyhw import Tensor, TinyJit, nn
 from tinyhw.core.errors import DecodeError, InvalidArgument, Unsupported
 
 onnxruntime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
@@ -85,6 +85,8 @@ CASES: dict[str, tuple[list[Any], list[str], dict[str, Any], Any, int]] = {
            {"b": matrix(4, 3, seed=1), "c": matrix(4, seed=2)}, matrix(2, 3), 18),
   "gemm turned": ([fused("FusedGemm", ["x", "b"], ["y"], transA=1, activation="Tanh")], ["y"],
                   {"b": matrix(2, 4, seed=1)}, matrix(2, 3), 18),
+  "products twofold": ([fused("FusedMatMul", ["x", "b"], ["y"], alpha=2.0, transA=1)], ["y"],
+                       {"b": matrix(2, 4, seed=1)}, matrix(2, 3), 18),
   "heads with a bias": ([fused("MultiHeadAttention", ["x", "x", "x", "b"], ["y"], num_heads=2, scale=0.3)], ["y"],
                         {"b": matrix(24, seed=1)}, matrix(2, 5, 8), 18),
   "heads that look back": ([fused("MultiHeadAttention", ["x", "x", "x"], ["y"], num_heads=2, unidirectional=1)], ["y"],
@@ -177,6 +179,67 @@ def test_a_type_to_quantize_to(kind: int, limits: tuple[int, int]) -> None:
   np.testing.assert_array_equal(found, np.clip(np.round(x / np.float32(0.5)), *limits))
 
 
+@pytest.mark.parametrize("kind, code", [("float8_e4m3fnuz", 18), ("float8_e5m2fnuz", 20), ("float4_e2m1fn", 23)])
+def test_small_floats_by_their_bits(kind: str, code: int) -> None:
+  """Every code, and numbers between, beyond and at the ends, as ml_dtypes has them."""
+  ml_dtypes = pytest.importorskip("ml_dtypes")
+  theirs = np.dtype(getattr(ml_dtypes, kind))
+  codes = np.arange(16 if "4_" in kind else 256, dtype=np.uint8)
+  values = codes.view(theirs).astype(np.float32)
+  read = model([node("Cast", ["x"], ["y"], to=1)], [("x", code, None)], outputs("y"), opset=25)
+  np.testing.assert_array_equal(run(read, codes)[0], values)
+  finite = np.unique(values[np.isfinite(values)])
+  most = finite.max()
+  x = np.concatenate((finite, (finite[1:] + finite[:-1]) / 2, (3 * finite[1:] + finite[:-1]) / 4))
+  for saturate in (0, 1):
+    write = model([node("Cast", ["x"], ["y"], to=code, saturate=saturate)], X, [("y", code, None)], opset=25)
+    np.testing.assert_array_equal(run(write, x)[0], x.astype(theirs).view(np.uint8))
+    far = run(write, np.array([1e9, -1e9], np.float32))[0].view(theirs).astype(np.float32)
+    if saturate or "4_" in kind: np.testing.assert_array_equal(far, [most, -most])
+    else: assert np.isnan(far).all()
+
+
+def test_halves_quantize_as_floats_do() -> None:
+  """A half has not the digits of what it is quantized to."""
+  x, scale = np.array([1.5, 300.25, 60000], np.float16), np.float16(1.75)
+  data = model([node("QuantizeLinear", ["x", "s", "z"], ["y"])], [("x", 10, None)], [("y", 4, None)],
+               {"s": scale, "z": np.uint16(12345)}, opset=21)
+  np.testing.assert_array_equal(run(data, x)[0], np.round((x / scale).astype(np.float32)) + 12345)
+
+
+def test_products_of_integers_less_their_zeros() -> None:
+  draw = np.random.default_rng(5)
+  a, b = draw.integers(0, 255, (2, 3)).astype(np.uint8), draw.integers(-128, 127, (3, 4)).astype(np.int8)
+  for a_zero, b_zero in ((np.array([3, 250], np.uint8), np.array([1, -2, 3, -4], np.int8)),
+                         (np.uint8(7), np.array([5], np.int8)), (np.array([9], np.uint8), np.int8(-3))):
+    data = model([node("MatMulInteger", ["x", "b", "p", "q"], ["y"])], [("x", 2, None)], [("y", 6, None)],
+                 {"b": b, "p": a_zero, "q": b_zero})
+    mine = a.astype(int) - (a_zero[:, None] if a_zero.ndim else a_zero).astype(int)
+    np.testing.assert_array_equal(run(data, a)[0], mine @ (b.astype(int) - b_zero.astype(int)))
+  x, w = draw.integers(0, 255, (1, 1, 4)).astype(np.uint8), draw.integers(0, 255, (2, 1, 2)).astype(np.uint8)
+  for zero, zeros in ((np.array([100], np.uint8), np.array([30, 200], np.uint8)), (np.uint8(1), np.uint8(2))):
+    data = model([node("ConvInteger", ["x", "w", "p", "q"], ["y"])], [("x", 2, None)], [("y", 6, None)],
+                 {"w": w, "p": zero, "q": zeros})
+    less = w[:, 0].astype(int) - (zeros[:, None] if zeros.ndim else zeros).astype(int)
+    rows = np.lib.stride_tricks.sliding_window_view(x[0, 0] - np.int64(zero.item()), 2)
+    np.testing.assert_array_equal(run(data, x)[0][0], (rows @ less.T).T)
+
+
+@pytest.mark.parametrize("axis", [0, 1, 2, -1, -2, -3])
+def test_classes_on_any_axis(axis: int) -> None:
+  found = run(model([node("OneHot", ["x", "d", "v"], ["y"], axis=axis)], [("x", INT64, None)], outputs("y"),
+                    {"d": np.int64(4), "v": np.array([-1, 5], np.float32)}), np.array([[0, 3], [-1, 2]]))[0]
+  wanted = np.where(np.eye(4, dtype=bool)[np.array([[0, 3], [3, 2]])], np.float32(5), np.float32(-1))
+  np.testing.assert_array_equal(found, np.moveaxis(wanted, -1, axis))
+
+
+@pytest.mark.parametrize("shape, all_sizes, wanted", [([0, -1], 0, (0, 0)), ([3, -1], 0, (3, 0)), ([3, 0], 1, (3, 0)),
+                                                      ([0, -1], 1, (0, 0)), ([-1, 3], 0, (0, 3))])
+def test_reshaping_nothing(shape: list[int], all_sizes: int, wanted: tuple[int, ...]) -> None:
+  data = model([node("Reshape", ["x", "s"], ["y"], allowzero=all_sizes)], X, outputs("y"), {"s": np.array(shape)})
+  assert run(data, np.zeros((0, 3), np.float32))[0].shape == wanted
+
+
 # *** sequences, features, chance, shapes ***
 
 
@@ -241,6 +304,49 @@ def test_shapes_turned_and_repeated_on_the_host() -> None:
   np.testing.assert_array_equal(found, matrix(2, 3, 4, 5).reshape(2, 4, 3, 5))
 
 
+def test_shapes_of_constants_are_known_while_recording() -> None:
+  """A shape that is put together of constants, and a product of sizes: a recording reads no values."""
+  nodes = [node("Concat", ["a", "b"], ["s"], axis=0), node("Reshape", ["x", "s"], ["r"]), node("Shape", ["r"], ["t"]),
+           node("ReduceProd", ["t"], ["p"], keepdims=1), node("Reshape", ["r", "p"], ["f"]),
+           node("ReduceMax", ["t"], ["m"], axes=[0], keepdims=1), node("Concat", ["m", "b"], ["u"], axis=0),
+           node("Reshape", ["f", "u"], ["y"])]
+  loaded = nn.onnx.load(model(nodes, X, outputs("y"), {"a": np.array([2]), "b": np.array([-1])}, opset=12), "PYTHON")
+  step = TinyJit(lambda x: loaded(x)["y"].realize())
+  for seed in range(3):
+    x = matrix(3, 4, seed=seed)
+    np.testing.assert_array_equal(step(Tensor(x, device="PYTHON")).numpy(), x.reshape(6, 2))
+
+
+def test_large_constants_in_nodes_are_weights() -> None:
+  big = matrix(40, 40)
+  nodes = [helper.make_node("Constant", [], ["c"], value=onnx.numpy_helper.from_array(big)),
+           node("Split", ["x"], ["p", "q"], axis=0), node("MatMul", ["p", "c"], ["y"]), node("Neg", ["q"], ["z"])]
+  loaded = nn.onnx.load(model(nodes, X, outputs("y", "z"), opset=13), "PYTHON")
+  assert list(nn.get_state_dict(loaded)) == ["weights.c"]
+  x = matrix(4, 40, seed=1)
+  found = loaded(x)
+  np.testing.assert_allclose(found["y"].numpy(), x[:2] @ big, rtol=1e-4, atol=1e-4)
+  np.testing.assert_array_equal(found["z"].numpy(), -x[2:])
+
+
+def test_what_may_be_absent() -> None:
+  kind = helper.make_optional_type_proto(helper.make_tensor_type_proto(FLOAT, [2]))
+  made = onnx.ModelProto()
+  made.ParseFromString(model([node("OptionalHasElement", ["o"], ["y"])], [], [("y", 9, [])]))
+  made.graph.input.append(helper.make_value_info("o", kind))
+  assert not run(made.SerializeToString())[0]
+  assert run(made.SerializeToString(), np.zeros(2, np.float32))[0]
+  empty = [helper.make_node("Optional", [], ["o"], type=kind), node("OptionalHasElement", ["o"], ["y"])]
+  assert not run(model(empty, [], [("y", 9, [])]))[0]
+
+
+def test_random_numbers_without_options() -> None:
+  nodes = [node("RandomNormalLike", ["x"], ["n"]), node("RandomUniformLike", ["x"], ["u"])]
+  normal, uniform = run(model(nodes, X, outputs("n", "u")), np.zeros((40, 50), np.float32))
+  assert abs(normal.mean()) < 0.1 and abs(normal.std() - 1) < 0.08
+  assert 0 <= uniform.min() < 0.01 and 0.99 < uniform.max() < 1
+
+
 # *** what is refused ***
 
 
@@ -262,6 +368,7 @@ REFUSED: dict[str, tuple[Any, Any, str]] = {
   "nd indices": (node("GatherND", ["x", "five"], ["y"]), InvalidArgument, "indices of shape"),
   "quantized": (node("QuantizeLinear", ["x", "s"], ["y"], axis=0), InvalidArgument, "2 scales for axis 0"),
   "kernel": (node("Conv", ["x", "w"], ["y"], kernel_shape=[2]), InvalidArgument, "kernel_shape .2,. of weights"),
+  "columns": (node("Col2Im", ["x", "two", "i"], ["y"]), InvalidArgument, "4 columns for"),
   "random": (node("RandomNormalLike", ["i"], ["y"]), InvalidArgument, "random numbers of int64"),
 }
 
@@ -269,7 +376,8 @@ REFUSED: dict[str, tuple[Any, Any, str]] = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_refused(name: str) -> None:
   node_, kind, told = REFUSED[name]
-  weights = {"s": np.array([1, 2], np.float32), "i": np.array([1, 2]), "five": np.zeros((1, 5), np.int64),
+  weights = {"two": np.array([4, 4]),
+             "s": np.array([1, 2], np.float32), "i": np.array([1, 2]), "five": np.zeros((1, 5), np.int64),
              "w": matrix(2, 3, 3)}
   with pytest.raises(kind, match=told):
     run(model([node_], X, outputs("y"), weights, domains=MS, opset=19), matrix(1, 3, 4))
@@ -280,6 +388,15 @@ def test_two_opsets_of_one_domain() -> None:
   made.ParseFromString(model([node("Neg", ["x"], ["y"])], X, outputs("y")))
   made.opset_import.append(helper.make_opsetid("", 17))
   with pytest.raises(InvalidArgument, match="opsets 18 and 17 of domain"): nn.onnx.load(made.SerializeToString())
+
+
+@pytest.mark.parametrize("name", ["", "w"])
+def test_an_initializer_has_a_name_of_its_own(name: str) -> None:
+  made = onnx.ModelProto()
+  made.ParseFromString(model([node("Add", ["x", "w"], ["y"])], X, outputs("y"), {"w": matrix(3)}))
+  made.graph.initializer.append(onnx.numpy_helper.from_array(matrix(3), name))
+  with pytest.raises(InvalidArgument, match=f"initializer '{name}' has no name of its own"):
+    nn.onnx.load(made.SerializeToString())
 
 
 def test_data_elsewhere_at_no_number() -> None:

@@ -316,3 +316,134 @@ def test_ones_by_chance() -> None:
   found = t(np.full((2000,), 0.25, np.float32)).bernoulli().numpy()
   assert set(np.unique(found)) == {0, 1} and abs(found.mean() - 0.25) < 0.05
   assert abs(t(np.zeros(2000, np.float32)).bernoulli(0.75).numpy().mean() - 0.75) < 0.05
+
+
+# *** what a tensor is made of, and like ***
+
+
+def test_like_another() -> None:
+  x = Tensor(np.ones((200, 10), np.float64), device="PYTHON")
+  for made, low, high in ((x.rand_like(), 0.0, 1.0), (x.randn_like(), -5.0, 5.0)):
+    assert made.shape == (200, 10) and made.dtype is dtypes.float64 and made.device == "PYTHON"
+    drawn = made.numpy()
+    assert low <= drawn.min() < drawn.max() < high and not made.requires_grad
+  half = x.rand_like(dtype="float16", device="LLVM", requires_grad=True)
+  assert half.dtype is dtypes.float16 and half.device == "LLVM" and half.requires_grad
+  assert x.randn_like(dtype=dtypes.float32, device="LLVM", requires_grad=True).requires_grad
+  for empty in (x.empty_like(), x.new_empty(200, 10)):
+    assert empty.shape == (200, 10) and empty.dtype is dtypes.float64 and empty.device == "PYTHON"
+  assert x.empty_like(dtype="int8", device="LLVM").device == "LLVM" and x.new_empty((3,), dtype="int8").shape == (3,)
+  given = x.new_tensor([1, 2], requires_grad=True)
+  assert given.dtype is dtypes.float64 and given.device == "PYTHON" and given.requires_grad
+  assert x.new_tensor([1, 2], dtype="int8").dtype is dtypes.int8
+
+
+def test_initial_weights_spread_as_their_formulas_say() -> None:
+  def spread(x: Tensor) -> tuple[float, float]: return float(x.numpy().std()), float(abs(x.numpy()).max())
+  options: dict[str, Any] = {"device": "PYTHON"}
+  deviation, most = spread(Tensor.scaled_uniform(60, 50, **options))
+  assert 0.9 * 3000**-0.5 < most <= 3000**-0.5 and abs(deviation * math.sqrt(3 * 3000) - 1) < 0.05
+  assert abs(spread(Tensor.xavier_normal(60, 50, **options))[0] * math.sqrt(55) - 1) < 0.05
+  assert abs(spread(Tensor.xavier_normal(60, 50, gain=3.0, **options))[0] * math.sqrt(55) - 3) < 0.15
+  most = spread(Tensor.xavier_uniform(30, 10, 5, **options))[1]
+  assert 0.95 < most * math.sqrt((30 * 5 + 10 * 5) / 6) <= 1
+  assert 0.95 < spread(Tensor.glorot_uniform(30, 10, 5, **options))[1] * math.sqrt((30 + 50) / 6) <= 1
+  for mode, fan in (("fan_in", 50), ("fan_out", 150)):
+    most = spread(Tensor.kaiming_uniform(30, 10, 5, a=1.0, mode=mode, **options))[1]
+    assert 0.95 < most * math.sqrt(fan / 3) <= 1
+    deviation = spread(Tensor.kaiming_normal(30, 10, 5, a=0.0, mode=mode, **options))[0]
+    assert abs(deviation * math.sqrt(fan / 2) - 1) < 0.06
+
+
+@pytest.mark.parametrize("name, axes", [("dropout1d", 1), ("dropout2d", 2), ("dropout3d", 3)])
+def test_whole_channels_are_dropped(name: str, axes: int) -> None:
+  x = t(np.ones((20, 10, *(2,) * axes), np.float32))
+  with Tensor.train(): found = getattr(x, name)(0.25).numpy().reshape(200, -1)
+  assert set(np.unique(found)) == {0, np.float32(4 / 3)} and (found == found[:, :1]).all()
+  assert 20 < (found[:, 0] == 0).sum() < 80
+  for same_ in (getattr(x, name)(0.25), getattr(x, name)(0.0, training=True)): same(same_, x.numpy())
+  same(getattr(x, name)(1.0, training=True), np.zeros(x.shape))
+
+
+def test_matrices_of_ones_below_a_diagonal() -> None:
+  for rows, columns, offset in ((3, None, 0), (3, 5, 1), (4, 2, -1)):
+    same(Tensor.tri(rows, columns, offset, device="PYTHON"), np.tri(rows, columns, offset))
+
+
+def test_cut_to_a_shape() -> None:
+  same(t(CUBE).shrink_to(1, None, 3), CUBE[:1, :, :3])
+  same(t(CUBE).shrink_to((2, 2, 2)), CUBE[:, :2, :2])
+
+
+def test_lists_of_tensors() -> None:
+  same(Tensor([t(X), t(X + 1)]), np.stack((X, X + 1)))
+  mixed = Tensor([t(np.float32(1.5)), 2.5], device="PYTHON", dtype="float64")
+  assert mixed.dtype is dtypes.float64 and mixed.tolist() == [1.5, 2.5]
+
+
+def test_singular_values_of_nothing() -> None:
+  u, s, v = t(np.zeros((2, 0, 3), np.float32)).svd()
+  assert u.shape == (2, 0, 0) and s.shape == (2, 0) and v.shape == (2, 3, 3)
+  same(v, np.stack([np.eye(3)] * 2))
+
+
+def test_running_statistics() -> None:
+  for running in ("running_mean", "running_var"):
+    kept = Tensor(np.array([1, 2, 3], np.float32), device="PYTHON")
+    t(CUBE).instance_norm(**{running: kept}, momentum=0.25)
+    now = CUBE.mean((0, 2)) if running == "running_mean" else CUBE.var(2, ddof=1).mean(0)
+    same(kept, np.array([1, 2, 3]) * 0.75 + now * 0.25, 1e-5)
+
+
+def test_one_sample_goes_back() -> None:
+  w = RNG.normal(size=(3, 2, 3)).astype(np.float32)
+  whole = t(CUBE).conv_transpose1d(t(w), stride=2, padding=1, output_padding=1)
+  same(t(CUBE[1]).conv_transpose1d(t(w), stride=2, padding=1, output_padding=1), whole.numpy()[1], 1e-5)
+  wide = np.zeros((2, 10), np.float32)  # 4 places 2 apart, and a kernel of 3: 9 elements, with one more
+  for i in range(4): wide[:, 2 * i:2 * i + 3] += np.einsum("i,iok->ok", CUBE[1][:, i], w)
+  same(t(CUBE[1]).conv_transpose1d(t(w), stride=2, padding=1, output_padding=1), wide[:, 1:9], 1e-5)
+
+
+@pytest.mark.parametrize("call, told", [
+  (lambda: Tensor.einsum("ab,c", t(X), t(X)), "einsum 'ab,c' of shapes"),
+  (lambda: Tensor.einsum("ab,ab", t(X)), "has 2 terms for 1 tensors"),
+  (lambda: Tensor.einsum("ab->ac", t(X)), "must be axes of the terms"),
+  (lambda: Tensor.einsum("a1->a", t(X)), "einsum 'a1->a' of shapes"), (lambda: t(X)["a":], "slice"),
+  (lambda: t(X).scatter(0, t(np.zeros((1, 4), int)), 1.0, reduce="max"), 'neither "add" nor "multiply"'),
+  (lambda: t(X).scatter(0, t(np.zeros((4, 4), int)), t(X)), "scatter of shape"),
+  (lambda: t(X).scatter(0, t(np.zeros((1, 4), int)), t(X.astype(np.float64))), "cast one of them"),
+  (lambda: t(X).index_add(0, t(np.array([0, 1])), t(X)), r"rows of shape \(3, 4\) where \(2, 4\) are needed"),
+  (lambda: t(X).repeat_interleave([1, 2], 0), "2 numbers of repeats for axis 0"),
+  (lambda: t(X).repeat_interleave(-1, 0), "-1 repeats"),
+  (lambda: t(X).matmul(t(np.float32(1))), "a scalar has no axis"),
+  (lambda: t(X).cross(t(X), 1), "the axis needs 3 elements"), (lambda: t(X).matrix_power(2), "square matrices"),
+  (lambda: t(X).sparse_categorical_crossentropy(t(np.array([1, 2]))), r"need targets of shape \(3,\), not \(2,\)"),
+  (lambda: t(X).cross_entropy(t(X[:2])), "do not fit targets of shape"),
+  (lambda: t(X).unflatten(1, (3, 2)), r"axis 1 of shape \(3, 4\) does not split"),
+  (lambda: t(X).movedim((0, 1), 0), "different counts of axes"),
+  (lambda: t(X).narrow(1, 2, 3), "3 elements from 2 on of axis 1"), (lambda: t(X).narrow(1, -5, 1), "from -5 on"),
+  (lambda: t(X).narrow(0, 0, -1), "-1 elements from 0"),
+  (lambda: t(CUBE[None]).max_pool2d(5), "windows of|kernel"),
+  (lambda: t(CUBE[None]).pixel_shuffle(2), "no multiple of 2"),
+  (lambda: t(CUBE).pixel_unshuffle(2), "no multiple of 2"),
+  (lambda: t(CUBE).channel_shuffle(2), "in 2 groups"),
+  (lambda: t(np.ones((3, 2, 4), np.float32)).scaled_dot_product_attention(t(CUBE), t(CUBE), enable_gqa=True),
+   "3 heads of queries for 2 of keys"),
+  (lambda: t(X).interpolate(2), "axes behind the first two"),
+  (lambda: t(CUBE).interpolate(scale_factor=0.1), r"to \(0,\)"),
+  (lambda: t(CUBE).conv_transpose1d(t(np.ones((2, 2, 3), np.float32))), "conv_transpose1d of shape"),
+  (lambda: t(X).assign(Tensor(X, device="LLVM")), "assign of a value on LLVM to a tensor on PYTHON"),
+  (lambda: t(X).stack(t(CUBE)), "shape"),
+  (lambda: t(X).mse_loss(t(X), "all"), "is none of"),
+], ids=itertools.count())
+def test_refused_too(call: Callable[[], Any], told: str) -> None:
+  with pytest.raises((InvalidArgument, TypeError), match=told): call()
+
+
+def test_a_leaf_is_no_result() -> None:
+  leaf = Tensor([1.0, 2.0], device="PYTHON", requires_grad=True)
+  with pytest.raises(InvalidArgument, match="from a value with a history"): leaf.assign(leaf * 2)
+  leaf.assign((leaf * 2).detach())
+  assert leaf.tolist() == [2, 4]
+  with Tensor.no_grad(): leaf.assign(leaf + 1)
+  assert leaf.tolist() == [3, 5]

@@ -275,6 +275,10 @@ class TensorBase(metaclass=Modes):
     """A constant of this tensor's shape, dtype and device."""
     return self._wrap(self._const(value))
 
+  def _still(self) -> Self:
+    """This value without its history."""
+    return self._wrap(self.uop.detach())
+
   def contiguous(self) -> Self:
     """The same value in memory of its own, in row-major order."""
     return self._derive(self.uop.contiguous())
