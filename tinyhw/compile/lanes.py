@@ -16,7 +16,7 @@ from tinyhw.ir.uop import Axis, GroupOp, Ops, UOp
 
 _VECTOR_BYTES = 64        # of one vector; targets with shorter registers take several for it
 _STRIDED = 24             # what an access element by element costs, a vector's being 16
-_WORTH_THREADS = 1 << 19  # operations from which on threads are woken
+_WORTH_THREADS = 1 << 18  # operations from which on threads are woken
 _STRETCH = 1 << 16        # operations of one stretch, at least
 _STRETCHES = 64           # of one axis, at most
 _LONG_ARITHMETIC = 60     # operations after which a value is not computed for several vectors at once
