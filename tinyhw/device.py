@@ -38,7 +38,7 @@ KINDS: dict[str, str] = {
   "AMD": "AMD GPUs through /dev/kfd, or a mock GPU with MOCKGPU=1",
   "EMU": "AMD code objects and PTX, straight on the emulator",
   "C": "the host processor, through a C compiler",
-  "NV": "NVIDIA GPUs through /dev/nvidiactl",
+  "NV": "NVIDIA GPUs through /dev/nvidiactl, or a mock GPU with MOCKGPU=sm_90",
   "CUDA": "NVIDIA GPUs through libcuda",
   "HSA": "AMD GPUs through the HSA runtime",
   "CL": "OpenCL devices, through the installed drivers",
@@ -416,6 +416,12 @@ def mock_cards(kind: str | None = None) -> tuple[str, ...] | None:
   return tuple(card for card in cards if card.startswith("sm_") == (kind == "NV"))
 
 
+def nv_cards() -> bool:
+  """Whether the mock machine has NVIDIA's cards alone: `MOCKGPU=sm_90`."""
+  cards = mock_cards()
+  return bool(cards) and all(card.startswith("sm_") for card in cards or ())
+
+
 def _open_llvm(devices: Devices, name: str, index: int) -> OpenDevice:
   from tinyhw.drive.cpu import HostRuntime
   def renderer() -> Any:
@@ -482,6 +488,21 @@ def _open_amd(devices: Devices, name: str, index: int) -> OpenDevice:
   return OpenDevice(name, runtime, renderer)
 
 
+def _open_nv(devices: Devices, name: str, index: int) -> OpenDevice:
+  from tinyhw.assemble import Assembler
+  from tinyhw.drive.nv.device import NVRuntime
+  runtime = NVRuntime(devices.nv_port(), index)
+  runtime.assemble = assemble = Assembler(runtime.arch, mock_cards() is None)
+  def signature(ptx: bytes, kernel: str) -> Any:
+    from tinyhw.ptx import signature
+    return signature(ptx, kernel)
+  runtime.signature = signature
+  def renderer() -> Any:
+    from tinyhw.compile.render.nvptx import CubinRenderer
+    return CubinRenderer(runtime.arch.name, assemble, assemble.key)
+  return OpenDevice(name, runtime, renderer)
+
+
 def _open_emu(devices: Devices, name: str, index: int) -> OpenDevice:
   def renderer() -> Any:
     raise Unsupported("tensors on", name, hint="it runs ready code objects and PTX; DEV=AMD MOCKGPU=1 has tensors")
@@ -514,8 +535,8 @@ STORAGE = frozenset({"DISK", "NPY"})
 
 Opener = Callable[[Devices, str, int], OpenDevice]
 _OPENERS: dict[str, Opener] = {"LLVM": _open_llvm, "C": _open_c, "PYTHON": _open_python, "AMD": _open_amd,
-                               "EMU": _open_emu, "CL": _open_cl, "DISK": _open_disk, "NPY": _open_npy,
-                               "NULL": _open_null}
+                               "NV": _open_nv, "EMU": _open_emu, "CL": _open_cl, "DISK": _open_disk,
+                               "NPY": _open_npy, "NULL": _open_null}
 
 Device = Devices()
 atexit.register(Device.close)
