@@ -68,7 +68,7 @@ def piece_at(m: CudaMachine, address: int) -> Piece | None:
   return next((p for p in m.pieces.values() if p.address <= address < p.address + p.size), None)
 
 
-def _gone(m: CudaMachine, context: Context) -> None:
+def settle(m: CudaMachine, context: Context) -> None:
   """Freeing waits for what is queued."""
   for stream in list(context.streams):
     if stream.queue:
@@ -99,7 +99,7 @@ def mem_free(m: CudaMachine, address: int) -> None:
   if piece is None or piece.kind != DEVICE and not piece.managed:
     raise invalid(f"{address:#x} is not the start of an allocation")
   if piece.context is not None:
-    _gone(m, piece.context)
+    settle(m, piece.context)
   release(m, piece)
   if piece.managed:
     unmap_memory(address, page_align(piece.size))
@@ -170,7 +170,7 @@ def mem_free_host(m: CudaMachine, address: int) -> None:
   if piece is None or piece.kind != HOST or piece.managed:
     raise invalid(f"{address:#x} is no pinned memory")
   if piece.context is not None:
-    _gone(m, piece.context)
+    settle(m, piece.context)
   release(m, piece)
   unmap_memory(address, page_align(piece.size))
 
@@ -191,7 +191,7 @@ def mem_host_unregister(m: CudaMachine, address: int) -> None:
   if piece is None or piece.kind != HOST:
     raise Failed(cuda.CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED, f"{address:#x}")
   if piece.context is not None:
-    _gone(m, piece.context)
+    settle(m, piece.context)
   release(m, piece)
 
 

@@ -167,7 +167,7 @@ def module_load(m: CudaMachine, out: int, name: int) -> None:
 @serves("cuModuleUnload")
 def module_unload(m: CudaMachine, handle: int) -> None:
   module: Module = m.find(handle, Module)
-  memory._gone(m, module.context)
+  memory.settle(m, module.context)
   del m.handles[handle]
   for function in module.functions.values():
     m.handles.pop(function.handle, None)
@@ -205,13 +205,10 @@ def module_get_global(m: CudaMachine, out: int, size: int, handle: int, name: in
   place = module.linked.offsets.get(text)
   if place is None:
     raise Failed(cuda.CUDA_ERROR_NOT_FOUND, f"no variable {text}")
-  from tinyhw.emulator.ptx.scope import size_of
-  from tinyhw.isa.ptx.model import Variable
-  variable = next(i for i in module.linked.module.items if isinstance(i, Variable) and i.name == text)
   if out:
     m.out(out, "Q", module.base + place)
   if size:
-    m.out(size, "Q", size_of(variable))
+    m.out(size, "Q", module.linked.bytes_of(text))
 
 
 @serves("cuModuleGetLoadingMode")

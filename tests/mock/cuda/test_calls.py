@@ -340,3 +340,21 @@ def test_what_devices_say(client: Client) -> None:
   total = ctypes.c_size_t()
   client.call("cuDeviceTotalMem_v2", ctypes.byref(total), 0)
   assert total.value == 1 << 28
+
+
+def test_variables_of_a_module(client: Client) -> None:
+  text = HEAD + """
+.global .align 8 .u64 table[5] = {1, 2, 3, 4, 5};
+.visible .entry k(.param .u64 at) { ret; }
+"""
+  module = client.handle("cuModuleLoadData", text.encode())
+  size = ctypes.c_size_t()
+  at = client.handle("cuModuleGetGlobal_v2", ctypes.byref(size), u64(module), b"table")
+  assert size.value == 40 and client.get(at, np.zeros(5, np.uint64)).tolist() == [1, 2, 3, 4, 5]
+  assert client.code("cuModuleGetGlobal_v2", ctypes.byref(ctypes.c_uint64()), None, u64(module), b"chair") \
+      == cuda.CUDA_ERROR_NOT_FOUND
+  count = ctypes.c_uint32()
+  client.call("cuModuleGetFunctionCount", ctypes.byref(count), u64(module))
+  assert count.value == 1
+  client.call("cuModuleUnload", u64(module))
+  assert client.code("cuMemFree_v2", u64(at)) == cuda.CUDA_ERROR_INVALID_VALUE
