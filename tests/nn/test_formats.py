@@ -292,8 +292,9 @@ def test_a_type_of_gguf_that_is_refused_has_its_name(name: str) -> None:
   assert gguf.NAMES[int(GGMLQuantizationType[name])] == name
 
 
-@pytest.mark.parametrize("name, kind", [("float32", "F32"), ("float16", "F16"), ("float64", "F64"), ("bfloat16", "BF16"),
-                                        ("int8", "I8"), ("int16", "I16"), ("int32", "I32"), ("int64", "I64")])
+@pytest.mark.parametrize("name, kind", [("float32", "F32"), ("float16", "F16"), ("float64", "F64"),
+                                        ("bfloat16", "BF16"), ("int8", "I8"), ("int16", "I16"),
+                                        ("int32", "I32"), ("int64", "I64")])
 def test_a_plain_type_of_gguf(name: str, kind: str) -> None:
   pytest.importorskip("gguf")
   from gguf.constants import GGMLQuantizationType
