@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import operator
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 import numpy as np
@@ -80,6 +81,14 @@ class Emitter:
   def forget(self) -> None:
     """A new block of the program begins: nothing computed so far is at hand."""
     self._splats.clear()
+
+  @contextmanager
+  def narrowed(self, lanes: int) -> Iterator[None]:
+    """In the block vectors have so many lanes; nothing of it is at hand after it."""
+    before = self.lanes, self._splats
+    self.lanes, self._splats = lanes, {}
+    try: yield
+    finally: self.lanes, self._splats = before
 
   def type(self, dtype: Any, wide: bool) -> str:
     return f"<{self.lanes} x {_TYPES[dtype]}>" if wide else _TYPES[dtype]

@@ -236,6 +236,9 @@ class Program:
       self._starts.append((at, at + size, name))
       at += size
     self._blocks: dict[int, CodeBlock] = {}
+    self.spent = 0.0  # what interpreting it has cost, in microseconds
+    self.compiled: dict[Any, Any] = {}  # `jit.ptx.code` keeps here what it has made
+    self.digest = ""
     self._last: Code | None = None
     self.size = sum(len(f.lines) for f in linked.flats.values())
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from tinyhw.core.errors import DecodeError, Error, MachineFault, PageFault
 from tinyhw.core.memory import Access, AddressSpace
+from tinyhw.mock.amd.plans import Plan, Row
 from tinyhw.mock.running import Wait
 
 if TYPE_CHECKING:
@@ -68,8 +69,6 @@ class Properties:
     return bool(self.ring_size and self.ring_address and self.percentage)
 
 
-Quick = Callable[[list[int], int], None]  # executes a packet that was decoded and checked before
-Plan = dict[int, tuple[Quick, int]]  # by place: what executes a packet, and where the next one begins
 
 
 @dataclass(eq=False)
@@ -80,7 +79,7 @@ class Frame:
   address: int
   at: int = 0
   plan: Plan | None = None  # its packets, where words like these were seen before
-  learning: list[tuple[int, int, Quick, tuple[int, ...]]] | None = None  # place, end, what runs, words that decide it
+  learning: list[Row] | None = None  # its packets so far, where it may come again
 
 
 class Queue(ABC):
@@ -301,8 +300,11 @@ class Queue(ABC):
             if self.write == self._taken:
               break
             self._fetch()
-          packets -= 1
-          self._step()
+          if frames[-1].plan is not None:
+            packets = self._follow(frames[-1], packets)
+          else:
+            packets -= 1
+            self._step()
         if frames and frames[-1].at >= len(frames[-1].words):
           self._retire()
       self._retire()
@@ -358,6 +360,10 @@ class Queue(ABC):
 
   def _go_on(self, turns: int) -> int:
     """Go on with the last packet for up to so many turns; how many are left."""
+    raise NotImplementedError
+
+  def _follow(self, frame: Frame, packets: int) -> int:
+    """Execute up to so many packets of a frame that has a plan, as far as it goes; how many are left."""
     raise NotImplementedError
 
   @abstractmethod

@@ -292,6 +292,17 @@ def engine_classes(rm: Rm, node: Node, p: Any) -> None:
   p.numClasses = len(classes)
 
 
+@serves("NV2080_CTRL_CMD_CE_GET_CAPS_V2")
+def copy_engine_caps(rm: Rm, node: Node, p: Any) -> None:
+  """The first two copy engines belong to the graphics engine's runlist, as on the chips."""
+  number = p.ceEngineType - alloc.NV2080_ENGINE_TYPE_COPY0
+  if not 0 <= number < len(gpu_of(node).card.engines(gpu_of(node).card.copy_class)):
+    raise RmError(status.NV_ERR_NOT_SUPPORTED, f"{p.ceEngineType:#x} is no copy engine")
+  byte, mask = control.NV2080_CTRL_CE_CAPS_CE_GRCE
+  for i in range(len(p.capsTbl)):
+    p.capsTbl[i] = mask if i == byte and number < 2 else 0
+
+
 @serves("NV2080_CTRL_CMD_GPU_QUERY_COMPUTE_MODE_RULES")
 def compute_mode(rm: Rm, node: Node, p: Any) -> None:
   p.rules = control.NV2080_CTRL_GPU_COMPUTE_MODE_RULES_NONE
@@ -316,9 +327,10 @@ def _information(rm: Rm, table: dict[str, int], prefix: str, rows: Any) -> None:
 def gr_information(card: Card) -> dict[str, int]:
   """NV2080_CTRL_GR_INFO_INDEX_* of a card."""
   major, minor = card.capability
-  return {"SM_VERSION": major << 8 | minor, "MAX_WARPS_PER_SM": card.arch.warps_per_sm, "MAX_THREADS_PER_WARP": 32,
-          "LITTER_NUM_GPCS": card.gpcs, "LITTER_NUM_TPC_PER_GPC": card.tpcs_a_gpc, "LITTER_NUM_SM_PER_TPC": 2,
-          "SHADER_PIPE_COUNT": card.gpcs, "SHADER_PIPE_SUB_COUNT": card.sms // 2,
+  versions = {(12, 0): control.NV2080_CTRL_GR_INFO_SM_VERSION_10_4}  # what GB202 says of itself
+  return {"SM_VERSION": versions.get((major, minor), major << 8 | minor), "MAX_WARPS_PER_SM": card.arch.warps_per_sm,
+          "MAX_THREADS_PER_WARP": 32, "LITTER_NUM_GPCS": card.gpcs, "LITTER_NUM_TPC_PER_GPC": card.tpcs_a_gpc,
+          "LITTER_NUM_SM_PER_TPC": 2, "SHADER_PIPE_COUNT": card.gpcs, "SHADER_PIPE_SUB_COUNT": card.sms // 2,
           "GPU_CORE_COUNT": card.sms * 128, "THREAD_STACK_SCALING_FACTOR": 1, "SM_REG_BANK_COUNT": 4,
           "SM_REG_BANK_REG_COUNT": 16384, "MAX_SP_PER_SM": 128}
 

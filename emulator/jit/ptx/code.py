@@ -10,6 +10,7 @@ from tinyhw.core.locks import lock
 from tinyhw.core.store import sources_digest
 from tinyhw.emulator.jit import servers
 from tinyhw.emulator.jit.native import Native, compiled_by, host
+from tinyhw.emulator.jit.ptx import access, matrix, warp
 from tinyhw.emulator.jit.ptx.emit import JitCode, Lanes, Refused
 from tinyhw.emulator.jit.ptx.shapes import WARP, Plan
 from tinyhw.emulator.jit.refusal import NotCompiled
@@ -18,16 +19,19 @@ from tinyhw.emulator.ptx.program import Program
 from tinyhw.emulator.ptx.scope import Flat
 from tinyhw.isa.ptx import printer
 
+EMITTERS: Final = (access, matrix, warp)  # they register what they emit
+SHAPES: Final = 64  # forms that a program keeps
 KEPT: Final = 256  # kernels in memory
 NARROW: Final = 32  # threads of a strand where a warp's threads exchange nothing
 _SOURCES: Final = ("emulator/jit/ptx/*.py", "emulator/jit/*.py", "emulator/ptx/**/*.py", "emulator/amdgcn/values.py",
                    "emulator/amdgcn/meanings/*.py", "isa/ptx/*.py", "core/host.py")
-_TOGETHER: Final = frozenset({"shfl", "vote", "match", "redux", "elect", "activemask"})
+_TOGETHER: Final = frozenset({"mma", "ldmatrix", "movmatrix", "shfl", "vote", "match", "redux", "elect", "activemask"})
 
 
 class Kernel:
   """A compiled kernel for blocks of one size. `exits` are the places where strands leave it: [status, pc, [[register,
-  offset]...], [[block's pc, offset]...], carry's offset]; `shapes` of registers: steps, or None."""
+  offset]...], [[block's pc, offset]...], carry's offset, whether others may have ended];
+  `shapes` of registers: steps, or None."""
 
   def __init__(self, header: dict[str, Any], native: Native) -> None:
     self.native, self.header = native, header
@@ -41,8 +45,7 @@ class Kernel:
 
 def kernel(program: Program, block: tuple[int, int, int], exact: frozenset[int] = frozenset()) -> Kernel:
   """The compiled form of a program's kernel. Raises NotCompiled with the instruction that it is for."""
-  kept: dict[Any, Kernel | str] = program.__dict__.setdefault("_compiled", {})
-  known = kept.get((block, exact))
+  known: Kernel | str | None = program.compiled.get((block, exact))
   if known is None:
     try: known = _find(program, block, exact)
     except Refused as why: known = str(why)
@@ -50,9 +53,17 @@ def kernel(program: Program, block: tuple[int, int, int], exact: frozenset[int] 
       known = failed.why
       warnings.warn(f"kernel {program.entry_name} is interpreted, which is slow: {failed.why}", RuntimeWarning,
                     stacklevel=2)
-    kept[block, exact] = known
+    while len(program.compiled) >= SHAPES: del program.compiled[next(iter(program.compiled))]
+    program.compiled[block, exact] = known
   if isinstance(known, str): raise NotCompiled(known)
   return known
+
+
+def kept(program: Program, block: tuple[int, int, int]) -> bool:
+  """Whether a kernel's compiled form is at hand, here or on disk."""
+  if (block, frozenset()) in program.compiled: return True
+  key = _key(program, block, frozenset())
+  return key in _MEMORY or store().holds(key)
 
 
 def _find(program: Program, block: tuple[int, int, int], exact: frozenset[int]) -> Kernel:
@@ -88,7 +99,8 @@ def written(program: Program, block: tuple[int, int, int], exact: frozenset[int]
   plan = Plan(code, block, width, exact)
   lanes = Lanes(plan)
   text = lanes.text()
-  exits = [[x.status, x.pc, x.registers, [(plan.blocks[q].pc, at) for q, at in x.masks], x.carry] for x in lanes.exits]
+  exits = [[x.status, x.pc, x.registers, [(plan.blocks[q].pc, at) for q, at in x.masks], x.carry, x.left]
+           for x in lanes.exits]
   stride = -(-max((x.size for x in lanes.exits), default=64) // 64) * 64
   shapes = [list(plan.uniform().steps or ()) if s is None else None if s.steps is None else list(s.steps)
             for s in plan.shapes]
@@ -108,17 +120,14 @@ def _key(program: Program, block: tuple[int, int, int], exact: frozenset[int]) -
 
 def _text(program: Program) -> str:
   """The kernel as text, with the places of what it names."""
-  kept = program.__dict__.get("_digest")
-  if kept is None:
+  if not program.digest:
     flat: Flat = program.linked.flats[program.entry_name]
     text = "\n".join(printer.instruction(line.instruction) for line in flat.lines)
     more = [flat.types, flat.frame, sorted(program.linked.offsets.items(), key=str), sorted(program.functions.items()),
             [(p.variable.name, p.offset, p.size) for p in flat.params], sorted(program.shared.values())]
     names = [str(sorted((k, str(v)) for k, v in flat.scope.names.items() if isinstance(v, int)))]
-    kept = hashlib.sha256(json.dumps([text, more, names], default=str).encode()).hexdigest()
-    program.__dict__["_digest"] = kept
-  assert isinstance(kept, str)
-  return kept
+    program.digest = hashlib.sha256(json.dumps([text, more, names], default=str).encode()).hexdigest()
+  return program.digest
 
 
 _MEMORY: Final[dict[str, Kernel]] = {}

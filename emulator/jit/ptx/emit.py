@@ -122,13 +122,14 @@ class Registers:
 @dataclass
 class Exit:
   """A place where a strand leaves compiled code: status, PC, the register and offset of what it keeps, and of the
-  masks of blocks where threads wait."""
+  masks of blocks where threads wait; `left` says whether others may have ended."""
   status: int
   pc: int
   registers: list[tuple[int, int]]
   masks: list[tuple[int, int]]
   carry: int
   size: int
+  left: bool
 
 
 class Lanes:
@@ -380,7 +381,7 @@ class Lanes:
       offset += 8
     lines.append(f"  br label %leave.{status}")
     self.tail += lines
-    self.exits.append(Exit(status, pc, rows, waits, carry, offset))
+    self.exits.append(Exit(status, pc, rows, waits, carry, offset, b.left))
     self._leaves.append((status, label, number))
     return label
 
@@ -628,7 +629,7 @@ def _is_loose(plan: Plan, k: int, loose: dict[int, str], type_: str) -> bool:
   line, form = plan.lines[k], plan.forms[k]
   assert form is not None
   op, m = form.row.opcode, form.modifiers
-  if op not in _MOVES: return form.type == type_ and op in _LOOSE and "relu" not in m
+  if op not in _MOVES: return op in _LOOSE and form.type == type_ and "relu" not in m
   if form.type not in {type_, f"b{8 * SIZES[type_]}"}: return False
   for o in line.instruction.operands[1:2 if op == "mov" else 3]:
     if isinstance(o, Float):

@@ -1,22 +1,101 @@
-"""Whether a launch runs in compiled code."""
+"""Whether a launch runs in compiled code: from its start, from where interpreting has cost as much, or not at all."""
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
+from tinyhw.core.errors import Error
 from tinyhw.emulator.jit.refusal import NotCompiled
+from tinyhw.emulator.schedule import Idle, Schedule, ended
+from tinyhw.emulator.simt import Stats
 
 if TYPE_CHECKING:
-  from tinyhw.emulator.jit.ptx.run import Launch
+  from tinyhw.emulator.jit.ptx.code import Kernel
   from tinyhw.emulator.ptx.launch import Grid
 
+# What interpreting costs, in microseconds: a step of a group of warps, and each warp's share of it.
+_STEP: Final = 15.0
+_INSTRUCTION: Final = 0.15
+# What compiling costs: at all, and for each instruction of a kernel.
+_LLVM: Final = 100_000.0
+_COMPILING: Final = 600.0
+SHOWN: Final = 8  # differences that an error spells out
 
-def compiled(grid: Grid, engine: str) -> Launch | None:
-  """The launch in compiled code; None where the reference is to run it, which `stats.interpreted` says why."""
-  if engine == "auto": return None
-  from tinyhw.emulator.jit.ptx.code import kernel
+
+def turns(grid: Grid, engine: str) -> Iterator[Idle | None]:
+  """Run a launch in turns, see `Schedule.turns`; `engine` is "jit" or "auto", which decides by counts alone."""
+  program, schedule = grid.dispatch.program, Schedule(grid)
+  if engine == "auto" and program.spent < price(grid):
+    from tinyhw.emulator.jit.ptx.code import kept
+    if not kept(program, grid.dispatch.block):
+      before = program.spent
+      running = schedule.turns()
+      while program.spent < price(grid):
+        try: idle = next(running)
+        except StopIteration:
+          program.spent = before + cost(grid.stats)
+          return
+        program.spent = before + cost(grid.stats)
+        yield idle
+  found = compiled(grid)
+  if found is None: return (yield from schedule.turns())
   from tinyhw.emulator.jit.ptx.run import Launch
-  try: found = kernel(grid.dispatch.program, grid.dispatch.block)
+  yield from Launch(grid, found).turns(schedule.running)
+
+
+def cost(stats: Stats) -> float:
+  """What a launch has cost so far in the reference."""
+  return stats.steps * _STEP + stats.instructions * _INSTRUCTION
+
+
+def price(grid: Grid) -> float:
+  """What compiling costs."""
+  program = grid.dispatch.program
+  return _LLVM + len(program.linked.flats[program.entry_name].lines) * _COMPILING
+
+
+def compiled(grid: Grid) -> Kernel | None:
+  """The compiled kernel; None where the reference is to run it, which `stats.interpreted` says why."""
+  from tinyhw.emulator.jit.ptx.code import kernel
+  try: return kernel(grid.dispatch.program, grid.dispatch.block)
   except NotCompiled as why:
     grid.stats.interpreted[why.why] = grid.total * grid.shared.warps
     return None
-  return Launch(grid, found)
+
+
+def both(grid: Grid) -> Iterator[Idle | None]:
+  """The reference on a copy of the memory, compiled code on the memory itself: both must end alike, and leave the same.
+
+  Raises EnginesDiffer.
+  """
+  from tinyhw.emulator.both import EnginesDiffer, copied
+  from tinyhw.emulator.ptx.launch import Grid
+  space = copied(grid.space)
+  told = [*grid.dispatch.printed]
+  expected = _outcome(Schedule(Grid(space, replace(grid.dispatch, printed=told), grid.watchdog, Stats())).turns())
+  found = _outcome(turns(grid, "jit"))
+  yield None
+  if str(expected) != str(found):
+    raise EnginesDiffer(f"the reference {_told(expected)}, compiled code {_told(found)}")
+  if found is not None: raise found
+  if told != grid.dispatch.printed: raise EnginesDiffer("the reference has printed something else")
+  for m, n in zip(space.mappings(), grid.space.mappings()):
+    at = np.flatnonzero(m.u32 != n.u32)
+    if not at.size: continue
+    lines = "; ".join(f"{m.start + 4 * k:#x}: reference {int(m.u32[k]):#010x}, compiled {int(n.u32[k]):#010x}"
+                      for k in at[:SHOWN].tolist())
+    raise EnginesDiffer(f"{at.size} dwords of memory differ after {grid.dispatch.program.entry_name}: {lines}")
+
+
+def _outcome(running: Iterator[Idle | None]) -> Error | None:
+  """The error that a launch ends with."""
+  try: ended(running)
+  except Error as error: return error
+  return None
+
+
+def _told(error: Error | None) -> str:
+  return "ended well" if error is None else f"raised {type(error).__name__}: {error}"

@@ -1,7 +1,7 @@
 """Runs the blocks of a launch with compiled code, some at a time; the reference takes over what that leaves."""
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -9,17 +9,19 @@ import numpy as np
 from tinyhw.core.errors import MachineFault
 from tinyhw.emulator.jit.ptx import layout
 from tinyhw.emulator.jit.ptx.code import Kernel, kernel
+from tinyhw.emulator.jit.refusal import NotCompiled
 from tinyhw.emulator.jit.run import Memory
 from tinyhw.emulator.ptx import memory, operands
 from tinyhw.emulator.ptx.group import LANES, Blocks, Warps
 from tinyhw.emulator.ptx.launch import Grid, stack_size
-from tinyhw.emulator.schedule import Idle, Schedule
+from tinyhw.emulator.schedule import Idle, Resident, Schedule
 
 Value = Any
 FIRST, TURN = 1 << 14, 1 << 18  # instructions that a strand may run while others could, at first and later
 STATES: Final = 1 << 22  # bytes of the states of blocks that run together
 SHARED: Final = 1 << 24  # bytes of their shared memory, stacks alike
 PATIENCE: Final = 64  # turns of a strand in which threads of it wait elsewhere
+SOON: Final = 256  # blocks of the reference in which its threads may come to where compiled code can go on
 HANDED: Final = 4  # cohorts that the reference takes over before it has the rest of the launch
 
 
@@ -91,7 +93,7 @@ class Cohort:
   def _parted(self, rows: Value) -> bool:
     """Whether threads of a strand that runs on and on wait elsewhere: it may wait for them."""
     for row in rows.tolist():
-      _, _, _, masks, _ = self.launch.kernel.exits[int(self.states[row, layout.EXIT // 4])]
+      _, _, _, masks, *_ = self.launch.kernel.exits[int(self.states[row, layout.EXIT // 4])]
       if any(self.states[row, at // 4] & (1 << self.launch.kernel.width) - 1 for _, at in masks): return True
     return False
 
@@ -99,7 +101,51 @@ class Cohort:
     """Blocks that have not ended."""
     return int((self.status.reshape(self.count, self.strands) != layout.END).any(axis=1).sum())
 
-  # ---- the reference takes over
+  # ---- taking over from the reference, and giving back
+
+  def take(self, blocks: Blocks) -> bool:
+    """Have a cohort's threads as they are, if all stand where compiled code can go on."""
+    if blocks.waiting or blocks.barriers: return False
+    k = self.launch.kernel
+    places = {pc: n for n, (status, pc, *_) in enumerate(k.exits) if status == layout.YIELD}
+    rows: dict[int, list[tuple[Warps, int]]] = {}
+    for group in blocks.runnable:
+      assert isinstance(group, Warps)
+      if group.frames or group.top is not None: return False
+      for row, warp in enumerate((group.waves - blocks.first).tolist()): rows.setdefault(warp, []).append((group, row))
+    program = self.launch.grid.dispatch.program
+    for warp in range(len(self.states)):
+      state, parts = self.states[warp], sorted(rows.get(warp, ()), key=lambda p: p[0].pc)
+      state[layout.STATUS // 4] = layout.RUN if parts else layout.END
+      if not parts: continue
+      number = places.get(parts[0][0].pc)
+      if number is None: return False
+      _, _, registers, masks, carry, left = k.exits[number]
+      offsets = dict(masks)
+      if any(group.pc not in offsets for group, _ in parts[1:]): return False
+      lanes, alive = [_bits(group.lanes[row]) for group, row in parts], _bits(blocks.alive_lanes[warp])
+      if alive != int(state[layout.ALIVE // 4]) and not left: return False  # it counts on those that have ended
+      state[layout.EXIT // 4], state[layout.ACTIVE // 4] = number, lanes[0]
+      state[layout.ALIVE // 4] = alive
+      for offset in offsets.values(): state[offset // 4] = 0
+      for (group, _), bits in zip(parts[1:], lanes[1:]): state[offsets[group.pc] // 4] = bits
+      raw = state.view(np.uint8)
+      for n, offset in registers:
+        value = np.zeros(LANES, operands.dtype_of(program.linked.flats[program.entry_name].types[n]))
+        known = np.zeros(LANES, bool)
+        for group, row in parts:
+          here = group.lanes[row]
+          np.copyto(value, _row(group.v[n].view(value.dtype), row), where=here)
+          if n in program.live(group.pc): known |= here
+        if not _put(raw, offset, value, known, k.shapes[n]): return False
+      if carry: state[carry // 4] = _bits(np.logical_or.reduce([_row(g.carry, row) & g.lanes[row] for g, row in parts]))
+      self.executed[warp] = parts[0][0].count
+    self.local = blocks.local
+    base = self.local.u8.ctypes.data
+    self.states.view(np.uint64)[:, layout.LOCAL // 8] = base + np.arange(len(self.states)) * LANES * self.local.size
+    size = blocks.lds_size
+    self.lds.reshape(self.count, self.size)[:, :size] = blocks.lds.reshape(self.count, size)[:, :self.size]
+    return True
 
   def back(self) -> Blocks:
     """The threads as a cohort of the reference, each where it stands."""
@@ -135,7 +181,7 @@ class Cohort:
     program = self.launch.grid.dispatch.program
     if number == 0xFFFFFFFF:
       status, pc, registers, masks, carry = layout.RUN, program.entry, [], [], 0
-    else: status, pc, registers, masks, carry = k.exits[number]
+    else: status, pc, registers, masks, carry, _ = k.exits[number]
     ways = [(pc, int(state[layout.ACTIVE // 4]))]
     limit = (1 << k.width) - 1
     ways += [(at, int(state[offset // 4]) & limit) for at, offset in masks]
@@ -180,10 +226,47 @@ class Cohort:
     return out
 
 
+def taken(launch: Launch, blocks: Blocks) -> Cohort | Blocks | None:
+  """What goes on with a cohort of the reference: compiled code, from the next place where it can; the reference, where
+  threads do not come to one soon; nothing, when all have ended."""
+  for _ in range(SOON):
+    cohort = Cohort(launch, blocks.first // launch.grid.shared.warps, len(blocks.threads))
+    if cohort.take(blocks): return cohort
+    with np.errstate(all="ignore"):
+      if blocks.run(1): return None
+  return blocks
+
+
+def _bits(lanes: Value) -> int: return int(np.packbits(lanes, bitorder="little").view(np.uint32)[0])
+
+
+def _row(x: Value, row: int) -> Value:
+  """A value of one warp of a group, as far as it differs from thread to thread."""
+  return x if x.ndim == 0 else x[row if x.shape[0] > 1 else 0]
+
+
+def _put(state: Value, offset: int, value: Value, known: Value, steps: list[int] | None) -> bool:
+  """Write a register's value [lanes], which counts where it is `known`; whether it has the shape that it must have."""
+  dtype = value.dtype
+  if steps is None:
+    if dtype.kind == "b": state[offset:offset + 4].view(np.uint32)[0] = _bits(value)
+    else: state[offset:offset + LANES * dtype.itemsize] = value.view(np.uint8)
+    return True
+  if not known.any(): return True
+  raw = value if dtype.kind == "b" else value.view(f"u{dtype.itemsize}")
+  if any(steps):
+    bases = raw - np.array([s & (1 << dtype.itemsize * 8) - 1 for s in steps], raw.dtype)
+  else: bases = raw
+  if (bases[known] != bases[known][0]).any(): return False
+  state[offset:offset + dtype.itemsize] = bases[known][:1].view(np.uint8)
+  return True
+
+
 class Launch:
   """A launch in compiled code."""
 
-  def __init__(self, grid: Grid, compiled: Kernel) -> None:
+  def __init__(self, grid: Grid, compiled: Kernel, exact: frozenset[int] = frozenset()) -> None:
+    self.exact = exact
     self.grid, self.kernel, self.stack = grid, compiled, stack_size(grid.dispatch.program)
     self._memory = Memory(grid.space)
     self._version = grid.space.version
@@ -236,12 +319,17 @@ class Launch:
     return max(1, min(STATES // (strands * k.stride), SHARED // max(grid.shared.total, 64),
                       SHARED // max(threads * self.stack, 1), grid.left, grid.places))
 
-  def turns(self) -> Iterator[Idle | None]:
-    """As `Schedule.turns`."""
+  def turns(self, begun: Sequence[Resident] = ()) -> Iterator[Idle | None]:
+    """As `Schedule.turns`; cohorts of the reference that have `begun` go on in compiled code as soon as they can."""
     grid = self.grid
     running: list[Cohort | Blocks] = []
     handed = 0
     grid.stats.engine = "jit"
+    for blocks in begun:
+      assert isinstance(blocks, Blocks)
+      cohort = taken(self, blocks)
+      if cohort is not None: running.append(cohort)
+      yield None
     while running or grid.left:
       room = grid.places - sum(c.held() for c in running)
       while grid.left and room > 0:
@@ -251,6 +339,7 @@ class Launch:
         grid.stats.waves += count * grid.shared.warps
         over = self._ran(cohort)
         if over is None:
+          if wide := self._widened(cohort): return (yield from self._again(wide, [*running, cohort]))
           handed += 1
           running.append(cohort.back())
         elif not over: running.append(cohort)
@@ -259,18 +348,38 @@ class Launch:
         if handed > HANDED: return (yield from self._reference(running))
       quiet = True
       for one in [*running]:
-        over = one.run() if isinstance(one, Blocks) else self._ran(one)
+        over = self._interpreted(one) if isinstance(one, Blocks) else self._ran(one)
         if over:
           running.remove(one)
           quiet = False
         elif over is None:
           assert isinstance(one, Cohort)
+          if wide := self._widened(one): return (yield from self._again(wide, running))
           running[running.index(one)] = one.back()
           handed += 1
           quiet = False
         else: quiet = quiet and one.idle
         yield None
       if running and (quiet or handed > HANDED): return (yield from self._reference(running))
+
+  @staticmethod
+  def _interpreted(blocks: Blocks) -> bool:
+    """A turn of a cohort of the reference."""
+    with np.errstate(all="ignore"): return blocks.run()
+
+  def _widened(self, cohort: Cohort) -> set[int]:
+    """The instructions that left because steps from a base passed the end of the type that they widen."""
+    rows = np.flatnonzero(cohort.status == layout.LEAVE)
+    pcs = {self.kernel.exits[int(n)][1] for n in cohort.states[rows, layout.EXIT // 4]}
+    return {self.kernel.widens[pc] for pc in pcs if pc in self.kernel.widens}
+
+  def _again(self, wide: set[int], running: list[Cohort | Blocks]) -> Iterator[Idle | None]:
+    """Go on with code in which the results of these instructions are vectors."""
+    exact = self.exact | wide
+    try: found = kernel(self.grid.dispatch.program, self.grid.dispatch.block, exact)
+    except NotCompiled: return (yield from self._reference(running))
+    begun = [c.back() if isinstance(c, Cohort) else c for c in running]
+    yield from Launch(self.grid, found, exact).turns(begun)
 
   def _ran(self, cohort: Cohort) -> bool | None:
     """A turn of a cohort, see `Cohort.run`."""

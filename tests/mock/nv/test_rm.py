@@ -235,7 +235,8 @@ def test_what_rm_says_of_a_card() -> None:
     rows[1].index = control.NV2080_CTRL_GR_INFO_INDEX_LITTER_NUM_SM_PER_TPC
     c.control(c.subdevice, control.NV2080_CTRL_GR_GET_INFO_PARAMS(grInfoListSize=2,
                                                                  grInfoList=ctypes.addressof(rows)))
-    assert rows[0].data == int(name[3:-1]) << 8 | int(name[-1]) and rows[1].data == 2
+    version = control.NV2080_CTRL_GR_INFO_SM_VERSION_10_4 if name == "sm_120" else int(name[3:-1]) << 8 | int(name[-1])
+    assert rows[0].data == version and rows[1].data == 2
     masks = c.control(c.subdevice, control.NV2080_CTRL_GR_GET_GPC_MASK_PARAMS()).gpcMask
     tpcs = [c.control(c.subdevice, control.NV2080_CTRL_GR_GET_TPC_MASK_PARAMS(gpcId=g)).tpcMask.bit_count()
             for g in range(masks.bit_count())]
