@@ -24,8 +24,9 @@ class Renderer(ABC):
   `units` are the matrix units of a wave.
 
   For processors: `lanes`: the longest vectors that arithmetic takes (0: it is on scalars). `masks`: accesses of some
-  lanes only are cheap. `tile_vectors`: vectors of 64 bytes that a product may keep in registers. `pool`: a grid (of
-  `gidx0` alone) is shared among the target's own threads, stretch by stretch.
+  lanes only are cheap. `powers`: vectors have a power of two of lanes. `tile_vectors`: vectors of 64 bytes that a
+  product may keep in registers. `pool`: a grid (of `gidx0` alone) is shared among the target's own threads, stretch by
+  stretch.
   """
   target: str
   threads = False
@@ -34,6 +35,7 @@ class Renderer(ABC):
   vector_bytes = 0
   lanes = 0
   masks = False
+  powers = False
   tile_vectors = 1
   pool = False
   units: tuple[MatrixUnit, ...] = ()
