@@ -7,6 +7,7 @@ from typing import Final
 
 from tinyhw.core.errors import DecodeError, InvalidArgument, Unsupported
 from tinyhw.emulator.ptx.scope import Flat, Place, Scope, align_of, flatten, size_of
+from tinyhw.isa.ptx import parse
 from tinyhw.isa.ptx.forms import SIZES
 from tinyhw.isa.ptx.model import Float, Function, Initializer, Instruction, Int, Module, Name, Sum, Variable
 
@@ -118,6 +119,11 @@ def link(module: Module) -> Linked:
       if place.variable.initializer is not None:
         _initial(linked, place.variable, linked.offsets[f"{name}::{place.variable.name}#{id(place)}"])
   return linked
+
+
+def link_text(text: bytes) -> Linked:
+  """The module of a text. Raises DecodeError for what is no PTX."""
+  return link(parse(text))
 
 
 def _place(linked: Linked, v: Variable) -> None:

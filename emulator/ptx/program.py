@@ -4,12 +4,13 @@ Each instruction has two PCs: the even one asks its guard, where it has one and 
 """
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 from tinyhw.core.errors import DecodeError, Error, MachineFault, Unsupported
 from tinyhw.emulator.ptx import bind, control, flow, operands
+from tinyhw.emulator.ptx.explain import explain
 from tinyhw.emulator.ptx.group import Diverge, Warps
 from tinyhw.emulator.ptx.link import Linked
 from tinyhw.emulator.ptx.scope import Flat, Line, Place, Range, Register
@@ -252,6 +253,11 @@ class Program:
     try: code = self.at(pc)
     except Error: return "", None
     return code.name, code.line(pc)
+
+  def explain(self, fault: MachineFault, grid: tuple[int, int, int], block: tuple[int, int, int],
+              text: Sequence[str]) -> None:
+    """Say of a fault which line it is, and which thread; `text` are the module's lines."""
+    explain(self, fault, grid, block, text)
 
   def caller(self, group: Group, row: int) -> int | None:
     assert isinstance(group, Warps)

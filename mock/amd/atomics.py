@@ -6,35 +6,12 @@ manual's memory atomics: old value in, new value out, all unsigned unless the na
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final
 
 from tinyhw.autogen.pm4_gfx11 import TC_OP
 from tinyhw.core.errors import DecodeError, Unsupported
 from tinyhw.core.memory import Access, AddressSpace
-
-Meaning = Callable[[int, int, int, int], int]  # old value, source, compare value, all ones of the width -> new value
-
-
-def _signed(value: int, ones: int) -> int:
-  return value - ones - 1 if value > ones >> 1 else value
-
-
-_MEANINGS: Final[dict[str, Meaning]] = {
-  "SWAP": lambda old, source, compare, ones: source,
-  "CMPSWAP": lambda old, source, compare, ones: source if old == compare else old,
-  "ADD": lambda old, source, compare, ones: old + source & ones,
-  "SUB": lambda old, source, compare, ones: old - source & ones,
-  "SMIN": lambda old, source, compare, ones: source if _signed(source, ones) < _signed(old, ones) else old,
-  "UMIN": lambda old, source, compare, ones: min(old, source),
-  "SMAX": lambda old, source, compare, ones: source if _signed(source, ones) > _signed(old, ones) else old,
-  "UMAX": lambda old, source, compare, ones: max(old, source),
-  "AND": lambda old, source, compare, ones: old & source,
-  "OR": lambda old, source, compare, ones: old | source,
-  "XOR": lambda old, source, compare, ones: old ^ source,
-  "INC": lambda old, source, compare, ones: 0 if old >= source else old + 1,
-  "DEC": lambda old, source, compare, ones: source if old == 0 or old > source else old - 1,
-}
+from tinyhw.mock.reductions import MEANINGS, Meaning
 
 
 def _table() -> dict[int, tuple[str, int, bool, Meaning]]:
@@ -42,9 +19,9 @@ def _table() -> dict[int, tuple[str, int, bool, Meaning]]:
   rows: dict[int, tuple[str, int, bool, Meaning]] = {}
   for op in TC_OP:
     parts = op.name.split("_")
-    if parts[:3] != ["TC", "OP", "ATOMIC"] or parts[3] not in _MEANINGS:
+    if parts[:3] != ["TC", "OP", "ATOMIC"] or parts[3] not in MEANINGS:
       continue
-    rows[op.value] = (op.name, int(parts[-1]) // 8, "RTN" in parts, _MEANINGS[parts[3]])
+    rows[op.value] = (op.name, int(parts[-1]) // 8, "RTN" in parts, MEANINGS[parts[3]])
   return rows
 
 

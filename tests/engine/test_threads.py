@@ -41,7 +41,7 @@ def test_threads_do_all_at_once(devices: list[str], threads: int, close: bool, f
 
 
 HEAD = """
-import sys, threading, time, traceback
+import faulthandler, sys, threading, time, traceback
 import tinyhw
 from tinyhw.core.errors import WaitTimeout
 from tinyhw.tools.fuzz.threads import code_object
@@ -220,6 +220,7 @@ for n in range(4):
   pid = os.fork()
   if not pid:
     status = 1
+    faulthandler.dump_traceback_later(50)        # says where it hangs
     try:
       assert (Tensor([1, 2]) * 3).tolist() == [3, 6]
       Device.close()

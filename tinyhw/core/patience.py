@@ -1,7 +1,9 @@
 """What ends an emulated dispatch from outside: the host's time, and what signal handlers raise (Ctrl-C)."""
 from __future__ import annotations
 
+import _thread
 import signal
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -97,6 +99,24 @@ class Held:
 
 
 HELD: Final = Held()
+_LOOK_S: Final = 1e-3
+
+
+def again() -> None:
+  """Ctrl-C came inside the finalizer that calls this, where Python loses what is raised: it comes once more when the
+  main thread has left it."""
+  code, main = sys._getframe(1).f_code, threading.main_thread().ident
+
+  def inside() -> bool:
+    frame = sys._current_frames().get(main or 0)
+    while frame is not None and frame.f_code is not code: frame = frame.f_back
+    return frame is not None
+
+  def later() -> None:
+    time.sleep(_LOOK_S)
+    while inside(): time.sleep(_LOOK_S)
+    _thread.interrupt_main()
+  _thread.start_new_thread(later, ())
 
 
 @dataclass

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from tinyhw.core.errors import InvalidArgument, ValueLost
 from tinyhw.core.locks import TABLES, shared_lock
+from tinyhw.core.patience import again
 from tinyhw.device import Device, OpenDevice
 from tinyhw.drive.base import host_memory
 from tinyhw.engine.profile import span
@@ -150,7 +151,8 @@ class Buffer:
 
   def __del__(self) -> None:
     if self._shared is None and self._allocation is not None and self._owner is not None:
-      self._owner.free(self._allocation)
+      try: self._owner.free(self._allocation)
+      except KeyboardInterrupt: again()
 
 
 class ByNode(Generic[T]):
@@ -169,8 +171,10 @@ class ByNode(Generic[T]):
     """Give the node a value."""
     rows, key = self._rows, id(node)
     def gone(reference: weakref.ref[UOp]) -> None:
-      row = rows.get(key)
-      if row is not None and row[0] is reference: del rows[key]
+      try:
+        row = rows.get(key)
+        if row is not None and row[0] is reference: del rows[key]
+      except KeyboardInterrupt: again()
     rows[key] = weakref.ref(node, gone), value
 
   def first(self, node: UOp, value: T) -> T:

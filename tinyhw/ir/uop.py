@@ -92,6 +92,7 @@ import itertools
 import math
 import struct
 import weakref
+from collections import deque
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, cast
 
@@ -152,8 +153,13 @@ class _Reference(weakref.ref["UOp"]):
   key: Any
 
 
+# The table's keys name sources by their ids, so that it keeps none alive: while a node lives its sources do too, and no
+# other node has their ids. What is left of a node that went is found dead, replaced, or swept away with others: the
+# callback is C's, because Python loses what a signal's handler raises inside one of its own (Ctrl-C).
 _interned: dict[Any, _Reference] = {}
 _interning = shared_lock(NODES)  # held while the table changes; looking a node up needs no lock
+_went: deque[_Reference] = deque()
+_AT_ONCE = 256
 _buffer_ids = itertools.count()
 _BOTTOM, _TOP = -math.inf, math.inf
 _CLOSING = frozenset({Ops.REDUCE, Ops.BARRIER})
@@ -177,14 +183,15 @@ class UOp:
   def __new__(cls, op: Ops, dtype: DType = dtypes.void, src: tuple[UOp, ...] = (), arg: Any = None) -> UOp:
     # 1, 1.0 and True hash alike, 0.0 equals -0.0 and NaN differs from itself: a float constant is known by its bits.
     known = struct.pack("<d", arg) if op is Ops.CONST and dtype.kind is Kind.FLOAT else arg
-    key = (op, dtype, src, known)
+    key = (op, dtype, known, *map(id, src))
     reference = _interned.get(key)
     if reference is not None and (found := reference()) is not None: return found
     self = object.__new__(cls)
     self.op, self.dtype, self.src, self.arg = op, dtype, src, arg
-    mine = _Reference(self, _forget)
+    mine = _Reference(self, _went.append)
     mine.key = key
     with _interning:
+      if len(_went) >= _AT_ONCE: _sweep()
       if (reference := _interned.get(key)) is not None and (found := reference()) is not None: return found
       _interned[key] = mine
     return self
@@ -514,11 +521,11 @@ def named_in(arg: Any) -> frozenset[UOp]:
   return frozenset()
 
 
-def _forget(reference: weakref.ref[UOp]) -> None:
-  # The key may have been taken again by a new node by the time the old one's callback runs.
-  assert isinstance(reference, _Reference)
-  with _interning:
-    if _interned.get(reference.key) is reference: del _interned[reference.key]
+def _sweep() -> None:
+  """Take nodes that went out of the table, whose lock is held."""
+  while _went:
+    reference = _went.popleft()
+    if _interned.get(reference.key) is reference: del _interned[reference.key]  # else the key is a new node's
 
 
 def _derive_device(u: UOp) -> str | None:

@@ -7,11 +7,13 @@ word is its operand, and the byte where the address' high bits would be is its o
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tinyhw.autogen import nv_c56f as host
 from tinyhw.core.errors import DecodeError, EncodeError
+from tinyhw.core.layout import Struct
 
 SIZE = 8  # bytes of an entry (NVC56F_GP_ENTRY__SIZE)
 _LEVELS, _SYNCS, _FETCHES = host.GP_ENTRY1_LEVEL, host.GP_ENTRY1_SYNC, host.GP_ENTRY0_FETCH
@@ -19,6 +21,38 @@ _HIGH = next(f for f in host.GP_ENTRY1.FIELDS if f.name == "GET_HI")
 _LENGTH = next(f for f in host.GP_ENTRY1.FIELDS if f.name == "LENGTH")
 END = 1 << 32 + _HIGH.width  # addresses of pushbuffers end below
 LONGEST = _LENGTH.limit  # dwords of a piece
+
+
+class Userd(Struct):
+  """Where a channel's pointers are: Nvc56fControl of clc56f.h, the same for all later classes. Counted in entries."""
+
+  Put: int
+  Get: int
+  Reference: int
+  PutHi: int
+  TopLevelGet: int
+  TopLevelGetHi: int
+  GetHi: int
+  GPGet: int
+  GPPut: int
+  _fields_ = (
+    ("_pad0", ctypes.c_uint32 * 16), ("Put", ctypes.c_uint32), ("Get", ctypes.c_uint32), ("Reference", ctypes.c_uint32),
+    ("PutHi", ctypes.c_uint32), ("_pad1", ctypes.c_uint32 * 2), ("TopLevelGet", ctypes.c_uint32),
+    ("TopLevelGetHi", ctypes.c_uint32), ("GetHi", ctypes.c_uint32), ("_pad2", ctypes.c_uint32 * 9),
+    ("GPGet", ctypes.c_uint32), ("GPPut", ctypes.c_uint32), ("_pad3", ctypes.c_uint32 * 0x5C))
+
+
+class Notification(Struct):
+  """What a notifier's memory holds: NvNotification of nvgputypes.h. Of an error `info32` is the Xid, `status` 0xffff.
+  """
+
+  time_low: int
+  time_high: int
+  info32: int
+  info16: int
+  status: int
+  _fields_ = (("time_low", ctypes.c_uint32), ("time_high", ctypes.c_uint32), ("info32", ctypes.c_uint32),
+              ("info16", ctypes.c_uint16), ("status", ctypes.c_uint16))
 
 
 @dataclass(frozen=True, slots=True)

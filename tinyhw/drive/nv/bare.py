@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 _PTX: Final = re.compile(rb"(?:\s|//[^\n]*\n|/\*.*?\*/|\xef\xbb\xbf)*\.version\s", re.DOTALL)
 PARAMS_LIMIT: Final = 32764  # bytes of a kernel's parameters (PTX ISA, section 11.2.1)
-WARP: Final = 32
 
 
 def is_ptx(binary: bytes) -> bool:
@@ -110,36 +109,8 @@ class PtxProgram(Program):
   def _explain(self, fault: MachineFault, grid: Dim3, block: Dim3) -> None:
     """Say of a fault which line of the PTX it is, which thread, what memory."""
     fault.work, fault.kernel = f"kernel {self.name}", self.name
-    if fault.pc is not None:
-      function, line = self.program.place(fault.pc)
-      if line is not None:
-        fault.file, fault.line = "PTX", line.instruction.at[0]
-        fault.source = self.module.text[fault.line - 1].strip() if fault.line <= len(self.module.text) else None
-        if line.loc is not None: fault.calls = (self._source(line.loc),)
-      fault.place = function
-      if fault.caller is not None:
-        name, called = self.program.place(fault.caller)
-        if called is not None:
-          fault.calls = (*fault.calls, f"called by {name} before PTX:{called.instruction.at[0]}")
-      fault.pc = fault.caller = None  # places in an order of the emulator's own
-    if fault.wave is not None:
-      x, y, z = block
-      warps = -(-x * y * z // WARP)
-      number = fault.wave // warps
-      width, height, _ = grid
-      fault.workgroup = number % width, number // width % height, number // (width * height)
-      if fault.lane is not None:
-        thread = fault.wave % warps * WARP + fault.lane
-        fault.facts = (*fault.facts, f"thread {thread % x},{thread // x % y},{thread // (x * y)} of its block")
+    self.program.explain(fault, grid, block, self.module.text)
     if isinstance(fault, PageFault): fault.memory = self.runtime.near(fault.address or 0)
-
-  def _source(self, loc: tuple[int, int]) -> str:
-    """"add.cu:5", by the module's table of files."""
-    for item in self.module.linked.module.items:
-      words: tuple[str, ...] = getattr(item, "words", ())
-      if getattr(item, "name", "") == "file" and len(words) > 1 and words[0] == str(loc[0]):
-        return f"{words[1].strip(chr(34)).rpartition('/')[2]}:{loc[1]}"
-    return f"line {loc[1]}"
 
 
 def load(runtime: BareRuntime, emulator: Emulator, binary: bytes) -> PtxModule:

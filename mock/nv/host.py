@@ -1,0 +1,229 @@
+"""Host methods: semaphores, waits, cache operations. What they do is told by `dev_pbdma.ref` of GA100, "Host Methods".
+
+A method that is none, or ILLEGAL, ends the channel with METHOD; a semaphore that is misaligned, or asks for a reduction
+that the memory system has not, with SEMAPHORE.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from tinyhw.autogen import nv_c56f as host
+from tinyhw.core.errors import DecodeError
+from tinyhw.core.memory import Access
+from tinyhw.core.table import Handlers
+from tinyhw.mock.nv import faults, semaphores
+from tinyhw.mock.running import Wait
+from tinyhw.wire import methods
+
+if TYPE_CHECKING:
+  from tinyhw.mock.nv.channel import Channel
+
+_BY_ADDRESS: Final = methods.by_address(host)
+_NAMES: Final = {"IMIN": "MIN", "IMAX": "MAX", "IXOR": "XOR", "IAND": "AND", "IOR": "OR", "IADD": "ADD", "INC": "INC",
+                 "DEC": "DEC"}
+_OLD_NAMES: Final = {"MIN": "MIN", "MAX": "MAX", "XOR": "XOR", "AND": "AND", "OR": "OR", "ADD": "ADD", "INC": "INC",
+                     "DEC": "DEC"}
+
+
+class Host:
+  """The host engine's registers of one channel."""
+
+  table: ClassVar[Handlers[str]] = Handlers("host method")
+  handles = table.handles
+
+  def __init__(self, channel: Channel) -> None:
+    self.channel = channel
+    self.reference = 0
+    self._address_low = self._address_high = self._payload_low = self._payload_high = 0
+    self._old_high = self._old_low = self._old_payload = 0
+    self._after: Any = None  # what follows a wait for idle
+
+  def method(self, address: int, value: int) -> None:
+    """One method below 0x100."""
+    row = _BY_ADDRESS.get(address)
+    if row is None:
+      raise faults.host("METHOD", f"there is no host method {address:#04x} (data {value:#x})")
+    declared = row[0]
+    try:
+      decoded = declared.decode(value)
+    except DecodeError as error:
+      raise faults.host("METHOD", f"{declared.__name__}: {error.message}") from None
+    name = declared.__name__
+    handler = self.table.get(name)
+    if handler is not None:
+      handler(self, decoded)
+    elif (why := self.table.why_ignored(name)) is not None:
+      self.channel.machine.ignored.note("host method", name, why)
+    else:
+      raise faults.host("METHOD", f"{declared.__name__} is no method of this chip")
+
+  @handles("NOP")
+  def nop(self, p: host.NOP) -> None:
+    pass
+
+  @handles("ILLEGAL")
+  def illegal(self, p: host.ILLEGAL) -> None:
+    raise faults.host("METHOD", f"ILLEGAL({p.HANDLE:#x})")
+
+  @handles("CLEAR_FAULTED")
+  def clear_faulted(self, p: host.CLEAR_FAULTED) -> None:
+    raise faults.host("METHOD", "CLEAR_FAULTED is a software method, and the kernel driver expects none")
+
+  # ---- semaphores
+
+  @handles("SEM_ADDR_LO")
+  def address_low(self, p: host.SEM_ADDR_LO) -> None:
+    self._address_low = p.OFFSET_ << 2
+
+  @handles("SEM_ADDR_HI")
+  def address_high(self, p: host.SEM_ADDR_HI) -> None:
+    self._address_high = p.OFFSET_
+
+  @handles("SEM_PAYLOAD_LO")
+  def payload_low(self, p: host.SEM_PAYLOAD_LO) -> None:
+    self._payload_low = p.PAYLOAD
+
+  @handles("SEM_PAYLOAD_HI")
+  def payload_high(self, p: host.SEM_PAYLOAD_HI) -> None:
+    self._payload_high = p.PAYLOAD
+
+  @handles("SEM_EXECUTE")
+  def execute(self, p: host.SEM_EXECUTE) -> None:
+    """Acquire, release or reduce."""
+    wide = bool(p.PAYLOAD_SIZE)
+    address = self._address_high << 32 | self._address_low
+    payload = self._payload_high << 32 | self._payload_low if wide else self._payload_low
+    operations = host.SEM_EXECUTE_OPERATION
+    if p.OPERATION not in operations._value2member_map_:
+      raise faults.host("SEMAPHORE", f"SEM_EXECUTE.OPERATION = {p.OPERATION}")
+    operation = operations(p.OPERATION)
+    if operation not in (operations.RELEASE, operations.REDUCTION):
+      self._acquire(operation.name, address, payload, wide)
+      return
+    timed = bool(p.RELEASE_TIMESTAMP)
+    name = ""
+    if operation is operations.REDUCTION:
+      if p.REDUCTION not in host.SEM_EXECUTE_REDUCTION._value2member_map_:
+        raise faults.host("SEMAPHORE", f"SEM_EXECUTE.REDUCTION = {p.REDUCTION}")
+      name = _NAMES[host.SEM_EXECUTE_REDUCTION(p.REDUCTION).name]
+      signed = p.REDUCTION_FORMAT == host.SEM_EXECUTE_REDUCTION_FORMAT.SIGNED
+      if name in ("INC", "DEC") and (wide or signed) or name == "ADD" and wide and signed:
+        raise faults.host("SEMAPHORE", f"a {'64' if wide else '32'}-bit {'signed' if signed else 'unsigned'} {name}")
+    self._aligned(address, 16 if timed else 8 if wide else 4)
+
+    def write() -> None:
+      channel = self.channel
+      time = channel.gpu.timer() if timed else None
+      if not name:
+        return semaphores.release(channel.space, address, payload, wide=wide, time_ns=time)
+      if time is not None:
+        channel.space.prove(address, 16, Access.WRITE)
+        channel.space.store(address + 8, 8, time)
+      semaphores.reduce(channel.space, address, payload, name, wide=wide, signed=signed)
+
+    self._when_idle(write, bool(p.RELEASE_WFI))
+
+  def _aligned(self, address: int, size: int) -> None:
+    if address % size:
+      raise faults.host("SEMAPHORE", f"a semaphore of {size} bytes at {address:#x}")
+
+  def _acquire(self, operation: str, address: int, payload: int, wide: bool) -> None:
+    width = 8 if wide else 4
+    self._aligned(address, width)
+    space = self.channel.space
+
+    def seen() -> int:
+      return space.poll(address, width)
+
+    def met() -> bool:
+      return semaphores.acquired(operation, seen(), payload, wide)
+
+    if not met():
+      self.channel.block(Wait("SEM_EXECUTE", f"[{address:#x}]", f"{operation} {payload:#x}", seen, met))
+
+  def _when_idle(self, then: Any, wait: bool) -> None:
+    """Now, or when the engine has nothing to do any more."""
+    channel = self.channel
+    if not wait or not channel.jobs:
+      return then()  # type: ignore[no-any-return]
+    self._after = then
+    channel.block(Wait("SEM_EXECUTE", "the engine", "idle", lambda: len(channel.jobs.queue), lambda: not channel.jobs))
+
+  def resume(self) -> None:
+    """The wait is over."""
+    after, self._after = self._after, None
+    if after is not None:
+      after()
+
+  # ---- semaphores as they were before Volta; the methods are still there
+
+  @handles("SEMAPHOREA")
+  def semaphore_a(self, p: host.SEMAPHOREA) -> None:
+    self._old_high = p.OFFSET_UPPER
+
+  @handles("SEMAPHOREB")
+  def semaphore_b(self, p: host.SEMAPHOREB) -> None:
+    self._old_low = p.OFFSET_LOWER << 2
+
+  @handles("SEMAPHOREC")
+  def semaphore_c(self, p: host.SEMAPHOREC) -> None:
+    self._old_payload = p.PAYLOAD
+
+  @handles("SEMAPHORED")
+  def semaphore_d(self, p: host.SEMAPHORED) -> None:
+    """OPERATION is one bit of several here, and a release waits for idle unless it says not to."""
+    operations = host.SEMAPHORED_OPERATION
+    if p.OPERATION not in operations._value2member_map_:
+      raise faults.host("SEMAPHORE", f"SEMAPHORED.OPERATION = {p.OPERATION}")
+    operation, address, payload = operations(p.OPERATION), self._old_high << 32 | self._old_low, self._old_payload
+    acquires = {operations.ACQUIRE: "ACQUIRE", operations.ACQ_GEQ: "ACQ_CIRC_GEQ", operations.ACQ_AND: "ACQ_AND"}
+    if operation in acquires:
+      return self._acquire(acquires[operation], address, payload, False)
+    waits = p.RELEASE_WFI == host.SEMAPHORED_RELEASE_WFI.EN
+    channel = self.channel
+    if operation is operations.RELEASE:
+      timed = p.RELEASE_SIZE == host.SEMAPHORED_RELEASE_SIZE._16BYTE
+      self._aligned(address, 16 if timed else 4)
+      return self._when_idle(
+        lambda: semaphores.release(channel.space, address, payload, wide=False,
+                                   time_ns=channel.gpu.timer() if timed else None), waits)
+    if p.REDUCTION not in host.SEMAPHORED_REDUCTION._value2member_map_:
+      raise faults.host("SEMAPHORE", f"SEMAPHORED.REDUCTION = {p.REDUCTION}")
+    name = _OLD_NAMES[host.SEMAPHORED_REDUCTION(p.REDUCTION).name]
+    signed = p.FORMAT == host.SEMAPHORED_FORMAT.SIGNED
+    self._aligned(address, 4)
+    self._when_idle(
+      lambda: semaphores.reduce(channel.space, address, payload, name, wide=False, signed=signed), waits)
+
+  # ---- waits, caches
+
+  @handles("WFI")
+  def wait_for_idle(self, p: host.WFI) -> None:
+    self.channel.wait_for_idle()
+
+  @handles("SET_REFERENCE")
+  def set_reference(self, p: host.SET_REFERENCE) -> None:
+    """The count is told once the engine is idle."""
+    def set_it() -> None:
+      self.reference = p.COUNT
+    self._when_idle(set_it, True)
+
+  @handles("NON_STALL_INTERRUPT")
+  def interrupt(self, p: host.NON_STALL_INTERRUPT) -> None:
+    self.channel.interrupt("NON_STALL_INTERRUPT")
+
+  @handles("MEM_OP_D")
+  def memory_operation(self, p: host.MEM_OP_D) -> None:
+    operations = host.MEM_OP_D_OPERATION
+    if p.OPERATION not in operations._value2member_map_:
+      raise faults.host("METHOD", f"MEM_OP_D.OPERATION = {p.OPERATION:#x}")
+    operation = operations(p.OPERATION)
+    if operation in (operations.MMU_TLB_INVALIDATE, operations.MMU_TLB_INVALIDATE_TARGETED,
+                     operations.ACCESS_COUNTER_CLR):
+      raise faults.host("METHOD", f"MEM_OP_D.OPERATION = {operation.name} is privileged, the channel is not")
+    self.channel.machine.ignored.note("host method", f"MEM_OP_D {operation.name}", "no caches are modelled")
+
+  table.ignores("MEM_OP_A", "MEM_OP_B", "MEM_OP_C", why="what they set is for operations of MEM_OP_D on caches")
+  table.ignores("YIELD", why="time slices are the scheduler's own")
+  table.ignores("FB_FLUSH", why="no caches are modelled")

@@ -1,0 +1,147 @@
+"""A machine of NVIDIA GPUs: cards, their memory, channels, and the record.
+
+Turns, clock and lock are those of `running`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakKeyDictionary
+
+from tinyhw.core.errors import Error, Interrupted, InvalidArgument, MachineFault
+from tinyhw.core.memory import AddressSpace, Allocator, Region
+from tinyhw.core.patience import Agreed
+from tinyhw.core.trace import Clock
+from tinyhw.mock.nv.card import Card, cards_named
+from tinyhw.mock.nv.channel import Channel, State, error_name
+from tinyhw.mock.nv.image import Images
+from tinyhw.mock.running import WATCHDOG, Running
+
+if TYPE_CHECKING:
+  from tinyhw.emulator.observe import Observer
+
+SYSTEM_MEMORY: Final = 64 << 30
+CHANNELS: Final = 2048  # of a runlist
+
+
+class NvGpu:
+  """One card in its slot: video memory, channels by their work submit token."""
+
+  def __init__(self, machine: NvMachine, card: Card, index: int, vram_size: int) -> None:
+    self.machine, self.card, self.index = machine, card, index
+    self.vram = Region(f"GPU{index}.vram", vram_size)
+    self.vram_allocator = Allocator(0, vram_size, name=f"GPU{index} video memory")
+    self.by_token: dict[int, Channel] = {}
+    self.when_interrupted: list[Callable[[Channel], None]] = []
+    self._numbers: set[int] = set()
+    self._images: WeakKeyDictionary[AddressSpace, Images] = WeakKeyDictionary()
+
+  def timer(self) -> int:
+    """PTIMER: nanoseconds."""
+    return self.machine.clock.now_ns()
+
+  def images(self, space: AddressSpace) -> Images:
+    """The programs that launches of an address space have found."""
+    found = self._images.get(space)
+    if found is None:
+      found = self._images[space] = Images(space)
+    return found
+
+  def new_number(self) -> int:
+    """A channel id that is free."""
+    number = next(n for n in range(CHANNELS) if n not in self._numbers)
+    self._numbers.add(number)
+    return number
+
+  def forget(self, channel: Channel) -> None:
+    """A channel is gone."""
+    self._numbers.discard(channel.number)
+    for token in [t for t, c in self.by_token.items() if c is channel]:
+      del self.by_token[token]
+
+  def interrupted(self, channel: Channel) -> None:
+    """A non-stalling interrupt of a channel."""
+    for told in self.when_interrupted:
+      told(channel)
+
+  def doorbell(self, token: int) -> None:
+    """A store to NOTIFY_CHANNEL_PENDING."""
+    channel = self.by_token.get(token)
+    if channel is None:
+      self.machine.doubt(f"GPU{self.index}: a doorbell with token {token:#x}, which belongs to no channel")
+      return
+    channel.ring_doorbell()
+
+
+class NvMachine(Running):
+  """See the module. `cards` is "sm_90,sm_90" or a sequence of names; `vram` bytes a card, the card's own when left out.
+
+  The rest is as for `mock.machine.Machine`.
+  """
+
+  def __init__(self, cards: str | Sequence[str] = "sm_90", *, seed: int = 0, vram: int | None = None,
+               system_memory: int = SYSTEM_MEMORY, tracing: bool = False, clock: Clock | None = None,
+               watchdog: int = WATCHDOG, engine: str = "auto", observer: Observer | None = None,
+               memory: str = "strong", agreed: Agreed | None = None) -> None:
+    if memory != "strong":
+      raise InvalidArgument(f"{memory} memory", where="mock machine", hint="NVIDIA's cards have strong memory only")
+    super().__init__(seed=seed, tracing=tracing, clock=clock, watchdog=watchdog, engine=engine, observer=observer,
+                     agreed=agreed)
+    self.cards = cards_named(cards)
+    self.system = Region("system memory", system_memory)
+    self.system_allocator = Allocator(0, system_memory, name="system memory for GPUs")
+    self.gpus = [NvGpu(self, card, i, vram if vram is not None else card.vram_size)
+                 for i, card in enumerate(self.cards)]
+    self.channels: list[Channel] = []
+    self.when_stopped: Callable[[int], None] | None = None  # told the GPU's index when a signal has ended a launch
+
+  @property
+  def runners(self) -> Sequence[Channel]:
+    return self.channels
+
+  def report(self) -> list[str]:
+    """What this run accepted without modelling it, what was doubtful, which channels stopped and why; a line each."""
+    return self.ignored.lines() + self.findings + [
+      c.describe() for c in self.channels if c.state is State.BLOCKED or c.standing() is not None]
+
+  def snapshot(self) -> dict[str, Any]:
+    """The state of all channels as plain values, for `diff`."""
+    return {"queues": {c.name: c.snapshot() for c in self.channels}, "clock": self.clock.now_ns()}
+
+  def log(self, gpu: NvGpu, text: str) -> None:
+    """A line of the kernel's log, as /dev/kmsg shows it."""
+    stamp = self.clock.now_ns() // 1000
+    self.kernel_log.append(f"4,{len(self.kernel_log)},{stamp},-;NVRM: {text}\n")
+
+  def taken_off(self, channel: Channel, why: Interrupted) -> None:
+    """A launch of the channel was ended from outside: by a signal, or because its client had no more patience."""
+    self.stops += 1
+    self.doubt(f"{channel.name}: {why}")
+    if channel.terms is not None:
+      channel.terms.interrupted = why
+    elif self.when_stopped is not None:
+      self.when_stopped(channel.gpu.index)
+
+  def channel_failed(self, channel: Channel, error: Error) -> None:
+    """A channel died: record it with all that is known."""
+    with self.lock:
+      self.failures += 1
+      self.changed.notify_all()
+    fields = {k: v for k in ("instruction", "address", "access", "lane", "wave", "line")
+              if (v := getattr(error, k, None)) is not None}
+    self.trace.add(channel.name, "fault", f"{type(error).__name__}: {error}", **fields)
+    text = " | ".join(line.strip() for line in str(error).splitlines())  # a line of the log is one
+    method = channel.method_text()
+    self.findings.append(f"{channel.name}: {error_name(channel.rc)} ({channel.rc}): {text}; method {method}")
+    place = f"PCI:0000:{channel.gpu.card.bus(channel.gpu.index):02x}:00"
+    self.log(channel.gpu, f"Xid ({place}): {channel.rc}, Ch {channel.number:08x}, {text}; method {method}")
+    if not isinstance(error, MachineFault):
+      self.trace.add(channel.name, "unsupported", str(error))
+
+  def close(self) -> None:
+    """Give all memory back. Clients' mappings stay valid until they unmap them."""
+    with self.lock:
+      self.channels.clear()
+      for region in (self.system, *(g.vram for g in self.gpus)):
+        region.close()
