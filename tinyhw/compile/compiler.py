@@ -14,7 +14,7 @@ from tinyhw.compile.linearize import linearize
 from tinyhw.compile.lower import lower
 from tinyhw.compile.program import Dim3, Estimates, Opt, ProgramSpec
 from tinyhw.compile.render.base import Renderer
-from tinyhw.compile.units import unit_named
+from tinyhw.compile.units import choice, unit_named
 from tinyhw.compile.widen import widen
 from tinyhw.ir.dtype import PtrDType
 from tinyhw.ir.size import from_node, highest
@@ -23,7 +23,7 @@ from tinyhw.ir.stages import stage
 from tinyhw.ir.uop import GroupOp, Ops, UOp
 
 _KEPT = 4096          # programs in memory; the oldest go first
-_programs: dict[tuple[UOp, str, tuple[Opt, ...] | None], ProgramSpec] = {}
+_programs: dict[tuple[UOp, str, tuple[Opt, ...] | None, str], ProgramSpec] = {}
 
 
 def optimize(ast: UOp, renderer: Renderer, opts: Sequence[Opt] | None = None) -> Kernel:
@@ -74,7 +74,7 @@ def estimate(uops: Sequence[UOp], grid: Dim3, block: Dim3) -> Estimates:
     elif u.op is Ops.ENDRANGE: trips //= int(u.src[0].src[0].vmax)
     elif u.op is Ops.WMMA:
       unit = unit_named(u.arg)
-      ops += trips * 2 * unit.size**3 // unit.lanes
+      ops += trips * 2 * unit.rows * unit.columns * unit.steps // unit.lanes
     elif u.op in GroupOp.ALU and u not in indexing: ops += trips * (2 if u.op is Ops.MULACC else 1)
   touched = sum(u.dtype.size * u.dtype.base.itemsize for u in uops
                 if u.op is Ops.DEFINE_GLOBAL and isinstance(u.dtype, PtrDType))
@@ -83,7 +83,7 @@ def estimate(uops: Sequence[UOp], grid: Dim3, block: Dim3) -> Estimates:
 
 def forget(ast: UOp, renderer: Renderer, opts: Sequence[Opt] | None) -> None:
   """Have the next `compile_kernel` of these compile."""
-  _programs.pop((ast, renderer.key, tuple(opts) if opts is not None else None), None)
+  _programs.pop((ast, renderer.key, tuple(opts) if opts is not None else None, choice()), None)
 
 
 def compile_kernel(ast: UOp, renderer: Renderer, opts: Sequence[Opt] | None = None) -> ProgramSpec:
@@ -94,7 +94,7 @@ def compile_kernel(ast: UOp, renderer: Renderer, opts: Sequence[Opt] | None = No
   """
   wanted = tuple(opts) if opts is not None else None
   if wanted is None and os.environ.get("NOOPT", "0") not in ("", "0"): wanted = ()
-  known = (ast, renderer.key, wanted)
+  known = (ast, renderer.key, wanted, choice())
   if (found := _programs.get(known)) is not None: return found
   check_kernel(ast)
   kernel = optimize(ast, renderer, wanted)

@@ -204,7 +204,7 @@ class Kernel:
         self.product(Axis.UPCAST) // self.unit_product.unit.results * opt.amount > _MAX_BLOCKS):
       raise _refusal(opt, f"a wave would hold more than {_MAX_BLOCKS} blocks of a matrix unit")
     elif self.product(Axis.UPCAST, Axis.UNROLL) * opt.amount > _MAX_UNROLLED * (
-        self.unit_product.unit.results * self.unit_product.unit.size if self.unit_product is not None else 1):
+        self.unit_product.unit.results * self.unit_product.unit.steps if self.unit_product is not None else 1):
       raise _refusal(opt, f"a thread would unroll more than {_MAX_UNROLLED} steps")
 
   def meet(self, x: UOp, y: UOp) -> bool:

@@ -6,9 +6,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 
 from tinyhw.compile.program import Dim3
-from tinyhw.compile.units import MatrixUnit
 from tinyhw.core.errors import InvalidArgument, Unsupported
 from tinyhw.ir.dtype import DType, PtrDType, dtypes
+from tinyhw.ir.matrix import MatrixUnit
 from tinyhw.ir.ops import GroupOp, Ops
 from tinyhw.ir.uop import UOp
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tinyhw.compile.render import objects
-from tinyhw.compile.render.cfamily import FROM_HALF, TO_HALF, CFamilyRenderer, Language
+from tinyhw.compile.render.cfamily import FROM_HALF, TO_HALF, CFamilyRenderer, Language, Writer
 from tinyhw.compile.render.clanes import MASKED, SHUFFLE, WHOLE, LanesWriter
 from tinyhw.compile.render.host import ALIGNMENT, TILES, check_stretches
 from tinyhw.core.errors import DeviceError, MissingTool
@@ -186,8 +186,11 @@ class CRenderer(CFamilyRenderer):
   def source(self, name: str, uops: Sequence[UOp]) -> str:
     self.check(name, uops)
     shared = any(u.op in (Ops.SPECIAL, Ops.DEFINE_LOCAL) for u in uops)
+    words = Stretches() if shared else self.language
+    # gcc has vectors of 2, 4, 8 ... lanes: others only move, lane by lane.
+    if any(u.dtype.count & (u.dtype.count - 1) for u in uops): return Writer(self, name, uops, words).module()
     functions = self.compiler.functions if self.host.cpu in AVX else self.compiler.functions - MASKED
-    return LanesWriter(self, name, uops, Stretches() if shared else self.language, functions).module()
+    return LanesWriter(self, name, uops, words, functions).module()
 
   def compile(self, source: str, name: str) -> bytes:
     """The object, kept by what it is made from: compiler, flags and text."""

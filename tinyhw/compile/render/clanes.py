@@ -147,10 +147,9 @@ class LanesWriter(Writer):
     if u.dtype.count == 1:
       self.new(u, self.lane_of(source, str(u.arg[0])))
       return
-    word, name = self.register(u.dtype), self.names[source]
-    if u.dtype.is_bool: word = self.register(SIGNED[self.masks[source]].vec(u.dtype.count))
+    kind, name = SIGNED[self.masks[source]].vec(u.dtype.count) if u.dtype.is_bool else u.dtype, self.names[source]
     if SHUFFLE in self.functions_of_vectors: value = f"{SHUFFLE}({name}, {name}, {', '.join(map(str, u.arg))})"
-    else: value = f"({word}){{{', '.join(f'{name}[{i}]' for i in u.arg)}}}"
+    else: value = f"({self.register(kind)}){{{', '.join(f'{name}[{i}]' for i in u.arg)}}}"
     if u.dtype.is_bool: self.set_mask(u, value, self.masks[source])
     else: self.set(u, value)
 
