@@ -4,6 +4,7 @@
 """
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -83,17 +84,29 @@ class Repeated:
     self._space, self._arch, self._dispatch, self._watchdog, self._engine = space, arch, d, watchdog, engine
     self._again: Again | None = None
     self._alone = False  # the last run was compiled code's alone
+    self._begun = False  # `at_once` has begun what `start` goes on with
+
+  def at_once(self, user_data: tuple[int, ...]) -> DispatchStats | None:
+    """Run it to its end where nothing else is to be done than that; None where `start` has to do it, or what is left.
+    """
+    again = self._again
+    if again is None or not again.serves(): return None
+    self._again = None  # until it is known that nothing was raised
+    ended = again.run(user_data)
+    self._again, self._begun = again, not ended
+    return again.stats if ended else None
 
   def start(self, user_data: tuple[int, ...], tick: Callable[[], Callable[[], None] | None]) -> Run:
     """See `start`. `tick` makes the dispatch's, where it is wanted; one that is over at its second look never is."""
     again, self._again = self._again, None
+    begun, self._begun = self._begun, False
     if again is None and self._alone: again = self._make(user_data)
-    if again is None or not again.serves():
+    if again is None or not begun and not again.serves():
       d = replace(self._dispatch, user_data=user_data, tick=tick())
       stats = yield from start(self._space, self._arch, d, watchdog=self._watchdog, engine=self._engine)
       self._note(stats)
       return stats
-    if again.run(user_data):
+    if not begun and again.run(user_data):
       yield None
       self._again = again
       return again.stats
@@ -122,6 +135,7 @@ def _auto(workgroups: Workgroups) -> Turns:
   Compiled code then takes the waves over where they stand. What is chosen depends on counts alone, not on time.
   """
   if not workgroups.left: return
+  _spread(workgroups)
   stats, schedule = workgroups.stats, Schedule(workgroups)
   program, first = workgroups.program, schedule.begin()
   here, total, before = len(first.live), workgroups.total, program.spent
@@ -150,11 +164,19 @@ def _auto(workgroups: Workgroups) -> Turns:
   if handed_back > (stats.instructions - interpreted) * _INSTRUCTION: program.spent = -float("inf")
 
 
+def _spread(workgroups: Workgroups) -> None:
+  if workgroups.program.compiled:
+    from tinyhw.emulator.jit.launch import spread
+    spread(workgroups)
+
+
 def _compiles(cohort: Cohort, vgprs: int) -> bool:
-  """Have the program compiled; a program that LLVM refuses is interpreted from then on."""
+  """Have the program compiled; a program that LLVM refuses is interpreted from then on. So is one that is still to be
+  compiled when the interpreter ends: it begins no threads and processes any more."""
+  program = cast(Program, cohort.program)  # amdgcn's cohorts have no other
+  if not program.compiled and not threading.main_thread().is_alive(): return False
   from tinyhw.emulator.jit.refusal import NotCompiled
   from tinyhw.emulator.jit.run import code_for
-  program = cast(Program, cohort.program)  # amdgcn's cohorts have no other
   try: code_for(cohort, vgprs)
   except NotCompiled:
     program.spent = -float("inf")
@@ -163,6 +185,7 @@ def _compiles(cohort: Cohort, vgprs: int) -> bool:
 
 
 def _expect_to_compile() -> None:
+  if not threading.main_thread().is_alive(): return
   from tinyhw.emulator.jit.servers import expect
   expect()
 
@@ -180,6 +203,7 @@ def _compiled(workgroups: Workgroups) -> Turns:
   stats = workgroups.stats
   schedule = Schedule(workgroups)
   if not workgroups.left: return
+  _spread(workgroups)
   cohort = schedule.begin()
   try: yield from Launch(workgroups, [cohort]).turns()
   except NotCompiled as refused:

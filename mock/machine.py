@@ -16,7 +16,7 @@ from tinyhw.core.patience import Agreed
 from tinyhw.core.trace import Clock
 from tinyhw.mock.amd.caches.chip import Chip, Weak
 from tinyhw.mock.amd.card import Card, cards_named
-from tinyhw.mock.amd.compute import Program
+from tinyhw.mock.amd.compute import Program, duration
 from tinyhw.mock.amd.kfd import Kfd
 from tinyhw.mock.amd.pm4 import ComputeQueue
 from tinyhw.mock.amd.process import OpenFile
@@ -25,6 +25,7 @@ from tinyhw.mock.amd.topology import Files, bus_of, gpu_id_of
 from tinyhw.mock.running import WATCHDOG, Running
 
 if TYPE_CHECKING:
+  from tinyhw.emulator.engines import Repeated
   from tinyhw.emulator.observe import Observer
   from tinyhw.emulator.simt import Outside
 
@@ -170,6 +171,17 @@ class Machine(Running):
 
     flight = queue.flight(program)
     queue.start(start_waves(queue, program, size, user_data, flight), flight)
+
+  def repeat(self, queue: ComputeQueue, dispatch: Repeated, user_data: tuple[int, ...]) -> bool:
+    """As `execute`, at once; False when that has to do it, or the rest of it."""
+    if self.agreed or self.observer is not None or self._executor is not None or self.trace.enabled:
+      return False
+    stats = dispatch.at_once(user_data)
+    if stats is None:
+      return False
+    self.executed += stats.instructions
+    self.clock.advance(duration(stats, queue.gpu.card))
+    return True
 
   def taken_off(self, queue: Queue, why: Interrupted) -> None:
     """A dispatch of the queue was ended from outside: by a signal, or because its client had no more patience."""

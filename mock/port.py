@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tinyhw.core.errors import InvalidArgument, OutOfMemory
-from tinyhw.core.mapped import Mapped, Mappings, map_memory, unmap_memory
+from tinyhw.core.mapped import Mapped
 from tinyhw.core.memory import PAGE, Region
 from tinyhw.core.port import Protection
 from tinyhw.mock.amd import drm
@@ -20,7 +20,8 @@ from tinyhw.mock.amd.kfd import MMAP_GPU_ID_SHIFT, MMAP_TYPE_DOORBELL, MMAP_TYPE
 from tinyhw.mock.amd.process import OpenFile, ProcessDevice
 from tinyhw.mock.amd.topology import RENDER_MINOR
 from tinyhw.mock.machine import Machine
-from tinyhw.mock.memory import Refused, blank_memory, page_align, reserve_memory
+from tinyhw.mock.memory import Refused, page_align
+from tinyhw.mock.ports import SharedPort
 from tinyhw.mock.running import HANG_S
 
 KFD_PATH = "/dev/kfd"
@@ -28,18 +29,14 @@ KERNEL_LOG = "/dev/kmsg"
 RENDER_PATH = "/dev/dri/renderD"
 
 
-class MockPort:
+class MockPort(SharedPort):
   """A client's way into a machine (tinyhw.core.port.Port). Calls may come from several threads."""
 
   def __init__(self, machine: Machine) -> None:
+    super().__init__(machine)
     self.machine = machine
-    self._mappings = Mappings(unmap_memory, blank_memory)
-    self._doorbells: list[Mapped] = []  # whose owner is a ProcessDevice
 
   # ---- files
-
-  def pid(self) -> int:
-    return os.getpid()
 
   def open(self, path: str, flags: int = os.O_RDWR) -> int:
     """Device nodes: /dev/kfd and /dev/dri/renderD128 and on."""
@@ -121,41 +118,14 @@ class MockPort:
       for file in self.machine.open_files.pop(self.pid(), {}).values():
         self._closed(file)
       self.machine.kfd.end_process(self.pid())
-      for mapped in self._mappings:
-        self._mappings.unmap(mapped.start, mapped.end - mapped.start)
-      self._doorbells.clear()
+      self._forget_mappings()
 
   # ---- memory
 
-  def reserve(self, size: int, align: int = PAGE) -> int:
-    at = reserve_memory(size, align)
-    self._remember(at, size, False)
-    return at
-
-  def mmap(
-    self,
-    fd: int,
-    length: int,
-    offset: int = 0,
-    address: int | None = None,
-    protection: Protection = Protection.READ | Protection.WRITE,
-  ) -> int:
-    """kfd_mmap and amdgpu_gem_mmap: the offset says what is meant."""
-    if length <= 0 or offset % PAGE or (address is not None and address % PAGE):
-      raise Refused(errno.EINVAL, "mmap: not whole pages")
-    with self.machine.lock:
-      if fd < 0:
-        at = map_memory(-1, length, 0, address, int(protection))
-        self._remember(at, length, bool(protection))
-        return at
-      file = self._file(fd)
-      region, start, owner = self._target(file, length, offset)
-      at = map_memory(region.fd, length, start, address, int(protection))
-      self._remember(at, length, bool(protection), owner)
-      return at
-
-  def _target(self, file: OpenFile, length: int, offset: int) -> tuple[Region, int, ProcessDevice | None]:
-    """What memory an offset of a device node means, where in it, and whose doorbells it is."""
+  def _target(self, fd: int, length: int, offset: int,
+              protection: Protection) -> tuple[Region, int, ProcessDevice | None]:
+    """kfd_mmap and amdgpu_gem_mmap."""
+    file = self._file(fd)
     process = self.machine.kfd.process(self.pid())
     if file.buffer is not None:
       if offset + page_align(length) > file.buffer.size or not isinstance(file.buffer.backing, Region):
@@ -192,39 +162,24 @@ class MockPort:
       return self.machine.kfd.mmio[gpu_id], 0, None
     raise Refused(errno.EFAULT, f"mmap: offset {offset:#x} means nothing")
 
-  def munmap(self, address: int, length: int) -> None:
-    with self.machine.lock:
-      end = address + page_align(length)
-      self.machine.kfd.user_memory_gone(self.pid(), address, end)
-      self._mappings.unmap(address, length)
-      self._find_doorbells()
-
-  def _remember(self, address: int, size: int, usable: bool, doorbells: ProcessDevice | None = None) -> None:
-    self._mappings.add(address, size, usable, doorbells)
-    if doorbells is not None or self._doorbells:
-      self._find_doorbells()
-
-  def _find_doorbells(self) -> None:
-    self._doorbells = [m for m in self._mappings if m.owner is not None]
-
-  def memory(self, address: int, length: int) -> memoryview:
-    """Raises InvalidArgument unless this port mapped all of it."""
-    return self._mappings.view(address, length)
+  def _unmapped(self, start: int, end: int) -> None:
+    self.machine.kfd.user_memory_gone(self.pid(), start, end)
 
   # ---- the device
 
-  def doorbell(self, address: int, value: int) -> None:
+  def doorbell(self, address: int, value: int, nbytes: int = 8) -> None:
     for m in self._doorbells:
       if m.start <= address < m.end:
-        self._ring(m, address, value)
+        self._ring(m, address, value, nbytes)
         return
     raise InvalidArgument(f"no doorbells are mapped at {address:#x}", where="doorbell")
 
-  def _ring(self, mapped: Mapped, address: int, value: int) -> None:
+  def _ring(self, mapped: Mapped, address: int, value: int, nbytes: int) -> None:
     device, machine = mapped.owner, self.machine
     assert device is not None and device.doorbell_words is not None
-    if address % 8:
-      raise InvalidArgument(f"doorbell at {address:#x}: 64-bit stores are aligned", where="doorbell")
+    if address % 8 or nbytes != 8:
+      raise InvalidArgument(f"{nbytes} bytes to the doorbell at {address:#x}: it takes aligned stores of 64 bits",
+                            where="doorbell")
     offset = (address - mapped.start) % device.gpu.card.doorbell_slice
     with machine.lock:
       device.doorbell_words[offset >> 3] = value & (1 << 64) - 1
@@ -241,12 +196,8 @@ class MockPort:
   def wait(self, done: Callable[[], bool], timeout_s: float) -> bool:
     if done():
       return True
-    self.machine.note_thread()
-    ended = self.machine.run(done, timeout_s, self.machine.other_threads)
+    ended = super().wait(done, timeout_s)
     if self.machine.weak is not None and (ended or timeout_s >= HANG_S):
       with self.machine.lock:
         self.machine.weak.host_looks()
     return ended
-
-  def now_ns(self) -> int:
-    return self.machine.clock.now_ns()

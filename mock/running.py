@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, Protocol, cast
-from weakref import WeakSet
+from weakref import WeakSet, ref
 
 from tinyhw.core.errors import Error
 from tinyhw.core.locks import FairLock
@@ -87,6 +87,7 @@ class Running:
     self.changed = threading.Condition(cast(Any, self.lock))
     self.waiting = 0
     self._threads: WeakSet[threading.Thread] = WeakSet()
+    self._latest: Callable[[], threading.Thread | None] = lambda: None  # who was noted last
 
   @property
   def runners(self) -> Sequence[Runs]:
@@ -100,7 +101,10 @@ class Running:
 
   def note_thread(self) -> None:
     """Remember that this thread uses the machine."""
-    self._threads.add(threading.current_thread())
+    me = threading.current_thread()
+    if me is not self._latest():
+      self._latest = ref(me)
+      self._threads.add(me)
 
   def other_threads(self) -> bool:
     """Whether another living thread of the client has used the machine: it could still wake what waits."""

@@ -5,6 +5,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,7 +19,7 @@ from tinyhw.tools.mutate.equivalent_rooms import ROOMS as RULES
 from tinyhw.tools.mutate.measure import places, sample
 from tinyhw.tools.mutate.mutants import content
 from tinyhw.tools.mutate.places import File, Place
-from tinyhw.tools.mutate.worker import Job, Server
+from tinyhw.tools.mutate.worker import Job, Server, computing
 
 # (room, function, change, a part of the line, who notices). Those of `QUICK` were not noticed once, or run at import;
 # their tests are soon collected.
@@ -116,6 +119,21 @@ def test_what_never_ends_or_dies_is_noticed(servers: tuple[Server, Server], tmp_
   assert (found := servers[0].take())["verdict"] == "died" and found["by"].startswith(test), found
   servers[0].give(Job(1, "", "", -1, [(test, 1.0)]))
   assert servers[0].take()["verdict"] == "passed"
+
+
+def test_what_waits_for_the_processor_alone_has_time() -> None:
+  """A busy machine is no reason to say that a change hangs."""
+  for text, wanted in (("import time; time.sleep(60)", False), ("while True: pass", True)):
+    child = subprocess.Popen([sys.executable, "-c", f"print(flush=True)\n{text}"], stdout=subprocess.PIPE,
+                             start_new_session=True)
+    try:
+      assert child.stdout is not None
+      assert child.stdout.readline()
+      while computing(child.pid) is not wanted: time.sleep(0.01)
+    finally:
+      child.kill()
+      child.communicate()
+  assert not computing(child.pid)
 
 
 SOURCE = '''"""A docstring with 7."""

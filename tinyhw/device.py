@@ -22,7 +22,7 @@ from tinyhw.core.environment import variable
 from tinyhw.core.errors import DeviceError, InvalidArgument, Unsupported
 from tinyhw.core.locks import REGISTRY, lock, shared_lock
 from tinyhw.core.patience import Agreed
-from tinyhw.mocked import emulated_card, mock_options
+from tinyhw.mocked import emulated_card, mock_machine, mock_options
 from tinyhw.observed import Observed
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ KINDS: dict[str, str] = {
   "AMD": "AMD GPUs through /dev/kfd, or a mock GPU with MOCKGPU=1",
   "EMU": "AMD code objects and PTX, straight on the emulator",
   "C": "the host processor, through a C compiler",
-  "NV": "NVIDIA GPUs through /dev/nvidiactl",
+  "NV": "NVIDIA GPUs through /dev/nvidiactl, or a mock GPU with MOCKGPU=sm_90",
   "CUDA": "NVIDIA GPUs through libcuda",
   "HSA": "AMD GPUs through the HSA runtime",
   "CL": "OpenCL devices, through the installed drivers",
@@ -173,26 +173,28 @@ class Devices(Observed):
     super().__init__()
     self._open: dict[str, OpenDevice] = {}
     self.lock = shared_lock(REGISTRY)
-    self._default: str | None = None
+    self.default: str | None = None  # the name that the program has set
     self._port: Port | None = None
     self._machine: Any = None
+    self._nv_port: Port | None = None
+    self._nv_machine: Any = None
     self.notes_places: Callable[[], str] | None = None  # says which line of the user's allocates
 
   @property
   def DEFAULT(self) -> str:
     """Canonical name of the device that new tensors use."""
-    if self._default: return self._default
+    if self.default: return self.default
     text = variable("DEV", b"DEV")
     return self.canonicalize(text, "DEV") if text else "LLVM"
 
   @DEFAULT.setter
   def DEFAULT(self, name: str) -> None:
-    self._default = self.canonicalize(name)
+    self.default = self.canonicalize(name)
 
   @property
   def chosen(self) -> str | None:
     """Canonical name of the device that the program or `DEV` has set; None when nobody has."""
-    return self.DEFAULT if self._default or os.environ.get("DEV") else None
+    return self.DEFAULT if self.default or os.environ.get("DEV") else None
 
   def canonicalize(self, name: str | None, where: str | None = None) -> str:
     """The one spelling of a device: "amd:0" and "AMD" are "AMD", "AMD:1" stays. `where` says who names it."""
@@ -277,7 +279,8 @@ class Devices(Observed):
   def runtime(self, name: str) -> Runtime: return self[name].runtime
 
   def ready(self) -> None:
-    if mock_cards() is not None: self.amd_port()
+    if mock_cards("AMD"): self.amd_port()
+    if mock_cards("NV") and os.environ.get("MOCKGPU") != "1": self.nv_port()
 
   def synchronize(self) -> None:
     """Wait for every device in use."""
@@ -293,11 +296,12 @@ class Devices(Observed):
   def _close(self) -> None:
     devices, self._open = self._open, {}
     for device in devices.values(): device.close()
-    if self._machine is not None:
-      if os.environ.get("DEBUG", "0") not in ("", "0"):
-        for line in self.report(): print(f"mock: {line}", file=sys.stderr)
-      self._port, machine, self._machine = None, self._machine, None
-      machine.close()
+    machines = [m for m in (self._machine, self._nv_machine) if m is not None]
+    if machines and os.environ.get("DEBUG", "0") not in ("", "0"):
+      for line in self.report(): print(f"mock: {line}", file=sys.stderr)
+    if self._machine is not None: self._port = self._machine = None
+    if self._nv_machine is not None: self._nv_port = self._nv_machine = None
+    for machine in machines: machine.close()
     if self._checker is not None and not self.check:
       for finding in self._checker.untold: print(f"tinyhw: check: {finding}", file=sys.stderr)
     self._checker = None
@@ -314,12 +318,15 @@ class Devices(Observed):
     Other devices (LLVM, PYTHON) stay as they are.
     """
     def emulated() -> dict[str, OpenDevice]:
-      return {n: d for n, d in self._open.items() if n.startswith("EMU") or n.startswith("AMD") and self._machine}
+      machines = {"AMD": self._machine, "NV": self._nv_machine, "EMU": True}
+      return {n: d for n, d in self._open.items() if machines.get(n.partition(":")[0])}
     with self.lock:
       resting = emulated()
       for name in resting: del self._open[name]
-      kept = self._default, self._port, self._machine, self._checker
+      kept = self.default, self._port, self._machine, self._checker
+      nvidia = self._nv_port, self._nv_machine
       if self._machine is not None: self._port = self._machine = None
+      if self._nv_machine is not None: self._nv_port = self._nv_machine = None
       self._checker = None
     try: yield
     finally:
@@ -327,8 +334,10 @@ class Devices(Observed):
         for name, device in emulated().items():
           device.close()
           self._open.pop(name, None)
-        machine, (self._default, self._port, self._machine, self._checker) = self._machine, kept
+        machine, (self.default, self._port, self._machine, self._checker) = self._machine, kept
         if machine is not None and machine is not self._machine: machine.close()
+        machine, (self._nv_port, self._nv_machine) = self._nv_machine, nvidia
+        if machine is not None and machine is not self._nv_machine: machine.close()
         self._open.update(resting)
 
   def report(self) -> list[str]:
@@ -336,7 +345,7 @@ class Devices(Observed):
 
     Empty without a mock. `DEBUG=1` prints it when the devices close.
     """
-    return [] if self._machine is None else list(self._machine.report())
+    return [line for m in (self._machine, self._nv_machine) if m is not None for line in m.report()]
 
   def amd_port(self) -> Port:
     """The port that AMD drivers reach their kernel driver through, one for the process: the system's or the mock's."""
@@ -344,23 +353,41 @@ class Devices(Observed):
 
   def _open_port(self) -> Port:
     if self._port is None:
-      cards = mock_cards()
-      if cards is None:
-        if not os.path.exists("/dev/kfd"):
-          raise DeviceError("DEV=AMD needs a GPU, and this machine has no /dev/kfd",
-                            hint="use a machine with an AMD GPU and its driver, or set MOCKGPU=1 for a mock gfx1100")
-        self._port = importlib.import_module("tinyhw.drive.linux").LinuxPort()
+      cards = mock_cards("AMD")
+      if cards is None: self._port = _system_port("AMD", "/dev/kfd", "an AMD GPU", "MOCKGPU=1 for a mock gfx1100")
       else:
-        machine = importlib.import_module("tinyhw.mock.machine").Machine
-        try: self._machine = machine(cards, agreed=self.agreed, **mock_options(self.checker()))
-        except (OSError, MemoryError) as e:
-          raise DeviceError(f"this process cannot have the mock machine's memory: {getattr(e, 'strerror', None) or e}",
-                            where="AMD", hint="it takes addresses (ulimit -v) for all memory of its cards and of the "
-                            "system, of which pages exist once written, and some files (ulimit -n)") from None
+        self._machine, self._port = mock_machine("AMD", cards, agreed=self.agreed, **mock_options(self.checker()))
         self._machine.when_stopped = self._stopped
-        self._port = importlib.import_module("tinyhw.mock.port").MockPort(self._machine)
     assert self._port is not None
     return self._port
+
+  def nv_port(self) -> Port:
+    """The same for NVIDIA's driver."""
+    with self.lock: return self._nv_port or self._open_nv_port()
+
+  def _open_nv_port(self) -> Port:
+    cards, port = mock_cards("NV"), None
+    if cards is None: port = _system_port("NV", "/dev/nvidiactl", "an NVIDIA GPU", "MOCKGPU=sm_90 for a mock H200")
+    else:
+      machine, port = mock_machine("NV", cards, agreed=self.agreed, **mock_options(self.checker()))
+      machine.when_stopped = self._nv_stopped
+      self._nv_machine = machine
+    self._nv_port = port
+    assert self._nv_port is not None
+    return self._nv_port
+
+  def _nv_stopped(self, index: int) -> None:
+    """A signal has ended what a card of NVIDIA's mock machine runs."""
+    for device in self.opened:
+      if device.name.partition(":")[0] == "NV" and getattr(device.runtime, "index", -1) == index: device.stopped()
+
+
+def _system_port(kind: str, path: str, card: str, mock: str) -> Any:
+  """The port of this machine, where the kernel driver is there."""
+  if not os.path.exists(path):
+    raise DeviceError(f"DEV={kind} needs a GPU, and this machine has no {path}",
+                      hint=f"use a machine with {card} and its driver, or set {mock}")
+  return importlib.import_module("tinyhw.drive.linux").LinuxPort()
 
 
 def debug_level() -> int:
@@ -369,11 +396,23 @@ def debug_level() -> int:
   return int(text) if text.isdecimal() else 0
 
 
-def mock_cards() -> tuple[str, ...] | None:
-  """The cards of the mock machine that `MOCKGPU` asks for ("1" is one gfx1100), or None without a mock."""
+def mock_cards(kind: str | None = None) -> tuple[str, ...] | None:
+  """The cards of the mock machine that `MOCKGPU` asks for ("1" is one gfx1100), or None without a mock.
+
+  With a `kind` ("AMD", "NV"), those of this vendor, of which "1" is one too.
+  """
   wanted = os.environ.get("MOCKGPU", "")
   if wanted in ("", "0"): return None
-  return ("gfx1100",) if wanted == "1" else tuple(card.strip() for card in wanted.split(","))
+  if wanted == "1": return ("sm_90",) if kind == "NV" else ("gfx1100",)
+  cards = tuple(card.strip() for card in wanted.split(","))
+  if kind is None: return cards
+  return tuple(card for card in cards if card.startswith("sm_") == (kind == "NV"))
+
+
+def nv_cards() -> bool:
+  """Whether the mock machine has NVIDIA's cards alone: `MOCKGPU=sm_90`."""
+  cards = mock_cards()
+  return bool(cards) and all(card.startswith("sm_") for card in cards or ())
 
 
 def _open_llvm(devices: Devices, name: str, index: int) -> OpenDevice:
@@ -442,6 +481,21 @@ def _open_amd(devices: Devices, name: str, index: int) -> OpenDevice:
   return OpenDevice(name, runtime, renderer)
 
 
+def _open_nv(devices: Devices, name: str, index: int) -> OpenDevice:
+  from tinyhw.assemble import Assembler
+  from tinyhw.drive.nv.device import NVRuntime
+  runtime = NVRuntime(devices.nv_port(), index)
+  runtime.assemble = assemble = Assembler(runtime.arch, mock_cards() is None)
+  def signature(ptx: bytes, kernel: str) -> Any:
+    from tinyhw.ptx import signature
+    return signature(ptx, kernel)
+  runtime.signature = signature
+  def renderer() -> Any:
+    from tinyhw.compile.render.nvptx import CubinRenderer
+    return CubinRenderer(runtime.arch.name, assemble, assemble.key)
+  return OpenDevice(name, runtime, renderer)
+
+
 def _open_emu(devices: Devices, name: str, index: int) -> OpenDevice:
   def renderer() -> Any:
     raise Unsupported("tensors on", name, hint="it runs ready code objects and PTX; DEV=AMD MOCKGPU=1 has tensors")
@@ -474,8 +528,8 @@ STORAGE = frozenset({"DISK", "NPY"})
 
 Opener = Callable[[Devices, str, int], OpenDevice]
 _OPENERS: dict[str, Opener] = {"LLVM": _open_llvm, "C": _open_c, "PYTHON": _open_python, "AMD": _open_amd,
-                               "EMU": _open_emu, "CL": _open_cl, "DISK": _open_disk, "NPY": _open_npy,
-                               "NULL": _open_null}
+                               "NV": _open_nv, "EMU": _open_emu, "CL": _open_cl, "DISK": _open_disk,
+                               "NPY": _open_npy, "NULL": _open_null}
 
 Device = Devices()
 atexit.register(Device.close)

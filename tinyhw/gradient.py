@@ -10,9 +10,11 @@ import math
 from collections.abc import Callable, Iterable
 
 from tinyhw.core.errors import Unsupported
+from tinyhw.function.movement import iota
+from tinyhw.function.places import picked
 from tinyhw.ir.dtype import dtypes
 from tinyhw.ir.ops import Ops
-from tinyhw.ir.uop import UOp
+from tinyhw.ir.uop import ScatterArg, UOp
 
 Rule = Callable[[UOp, UOp], tuple[UOp | None, ...]]
 """(gradient of the result, node) -> gradient of each source; None: nothing goes there."""
@@ -106,7 +108,8 @@ def _pow(g: UOp, u: UOp) -> tuple[UOp | None, ...]:
   none = _like(u, 0.0)
   # A power of 0 does not change with the exponent, and one whose exponent is 0 not with the base.
   by_base = y.eq(0.0).where(none, g * y * x.alu(Ops.POW, y - _like(u, 1.0)))
-  return by_base, x.eq(0.0).where(none, g * u * x.alu(Ops.LOG))
+  still = x.eq(0.0).alu(Ops.AND, y.eq(0.0).alu(Ops.OR, none < y))
+  return by_base, still.where(none, g * u * x.alu(Ops.LOG))
 
 @_rule(Ops.SQRT)
 def _sqrt(g: UOp, u: UOp) -> tuple[UOp | None, ...]: return (g / (u * _like(u, 2.0)),)
@@ -171,6 +174,40 @@ def _reduce(g: UOp, u: UOp) -> tuple[UOp | None, ...]:
     ties = top.cast(g.dtype).reduce(Ops.ADD, axes)
     return (top.where((g / ties).expand(x.shape), _like(x, 0.0)),)
   return (g.expand(x.shape) * _product_of_others(x, axes),)
+
+
+@_rule(Ops.GATHER)
+def _gather(g: UOp, u: UOp) -> tuple[UOp | None, ...]:
+  _, table, index = u.src
+  if index.dtype is not dtypes.int32:
+    end = iota(table.shape[u.arg] + 1, table.device or "").shrink(((table.shape[u.arg], table.shape[u.arg] + 1),))
+    end = end.cast(index.dtype).reshape((1,) * len(index.shape)).expand(index.shape)
+    inside = (index < _like(index, 0)).logical_not().alu(Ops.AND, index < end)
+    index = inside.where(index, _like(index, -1)).cast(dtypes.int32)
+  # Small floats sum in float32, as Tensor.sum does.
+  wide = dtypes.float32 if g.dtype.bits < 32 else g.dtype
+  none = UOp.const(wide, 0, table.device, table.shape)
+  return None, none.scatter(index, g.cast(wide), ScatterArg(u.arg, Ops.ADD)).cast(g.dtype), None
+
+
+@_rule(Ops.SCATTER)
+def _scatter(g: UOp, u: UOp) -> tuple[UOp | None, ...]:
+  (table, index, _), how = u.src, u.arg
+  if how.before and how.op is Ops.ADD:
+    # What was added counts for all that come later: the same from the other end.
+    turned = tuple(i == how.axis for i in range(len(g.shape)))
+    none = _like(table, 0)
+    back = none.scatter(index.flip(turned), g.flip(turned), how).flip(turned)
+    return none.scatter(index, g, how._replace(before=False)), None, back
+  if how.op is Ops.ADD: return g, None, picked(g, index, how.axis)
+  if how.op is not None or how.before: raise Unsupported("derivative", f"SCATTER by {how}")
+  slopes = picked(g, index, how.axis)
+  if not how.unique:      # the last one of a place is what has come there
+    numbers = iota(index.shape[how.axis], u.device or "")
+    numbers = numbers.reshape(tuple(s if i == how.axis else 1 for i, s in enumerate(index.shape))).expand(index.shape)
+    last = UOp.const(dtypes.int32, 0, u.device, table.shape).scatter(index, numbers, how)
+    slopes = picked(last, index, how.axis).eq(numbers).where(slopes, _like(slopes, 0))
+  return g.scatter(index, _like(slopes, 0), how), None, slopes
 
 
 def _product_of_others(x: UOp, axes: tuple[int, ...]) -> UOp:

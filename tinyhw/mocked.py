@@ -42,6 +42,30 @@ def mock_options(observer: Observer | None = None) -> dict[str, Any]:
   return options
 
 
+def mock_machine(kind: str, cards: tuple[str, ...], **options: Any) -> tuple[Any, Any]:
+  """A machine of mock GPUs with these cards, and a port to it; `kind` is "AMD" or "NV".
+
+  Raises DeviceError where there are none, or the process cannot have their memory.
+  """
+  if not cards:
+    raise DeviceError(f"MOCKGPU={os.environ.get('MOCKGPU')} names no card of {kind}", where=kind,
+                      hint="cards of AMD are gfx..., those of NVIDIA sm_..., and a machine may have both")
+  try:
+    if kind == "NV":
+      from tinyhw.mock.nv.machine import NvMachine
+      from tinyhw.mock.nv.port import NvPort
+      nvidia = NvMachine(cards, **options)
+      return nvidia, NvPort(nvidia)
+    from tinyhw.mock.machine import Machine
+    from tinyhw.mock.port import MockPort
+    machine = Machine(cards, **options)
+    return machine, MockPort(machine)
+  except (OSError, MemoryError) as e:
+    raise DeviceError(f"this process cannot have the mock machine's memory: {getattr(e, 'strerror', None) or e}",
+                      where=kind, hint="it takes addresses (ulimit -v) for all memory of its cards and of the "
+                      "system, of which pages exist once written, and some files (ulimit -n)") from None
+
+
 def emulated_card(index: int, cards: tuple[str, ...]) -> Arch | None:
   """The card of that index where the mock has none of these cards, and the emulator runs them all."""
   from tinyhw.arch import DECODED

@@ -18,8 +18,8 @@ from tinyhw.drive.base import host_memory
 from tinyhw.engine import watch
 from tinyhw.engine.buffer import buffer_of, from_host, new_node
 from tinyhw.engine.realize import copied, home, lost_below, memory_of, placed, realize, realize_nodes
-from tinyhw.function.core import ConstType, TensorBase, grad_enabled, living
-from tinyhw.function.decomposition import Decomposition
+from tinyhw.function.core import ConstType, TensorBase, grad_enabled, learning
+from tinyhw.function.sequence import Sequences
 from tinyhw.gradient import carries_gradient, gradients
 from tinyhw.ir import semantics
 from tinyhw.ir.dtype import DType, dtypes
@@ -58,7 +58,7 @@ _CHOICE = ("clamp", "clip", "masked_fill", "lerp", "addcmul", "addcdiv", "scatte
            "dropout")
 
 
-class Tensor(Decomposition):
+class Tensor(Sequences):
   """A value of some shape and dtype on a device.
 
   `data` is a number, nested lists, a NumPy array or scalar, bytes (dtype uint8 unless told), a Variable, another
@@ -67,7 +67,7 @@ class Tensor(Decomposition):
   __slots__ = ()
 
   def __init__(self, data: Any = None, device: str | None = None, dtype: DTypeLike = None, requires_grad: bool = False):
-    self._grad, self.requires_grad, self.is_leaf = None, False, True
+    self._grad, self._learns, self.is_leaf = None, False, True
     self._live(_node(data, Device.canonicalize(device), _dtype(dtype), device is None))
     if requires_grad: self.requires_grad_()
 
@@ -171,7 +171,7 @@ class Tensor(Decomposition):
 
   def __repr__(self) -> str:
     """The value, computed if it is not yet, and shape, dtype, device; why there is none, where it cannot be had."""
-    if not hasattr(self, "_uop"): return "Tensor(<not made yet>)"
+    if not hasattr(self, "_node"): return "Tensor(<not made yet>)"
     grad = ", requires_grad=True" if self.requires_grad else ""
     return f"Tensor({self._shown()}, shape={self.shape}, dtype={self.dtype}, device={self.device!r}{grad})"
 
@@ -327,7 +327,7 @@ def _variable(node: UOp) -> UOp:
 
 def _leaves() -> list[Tensor]:
   """Every leaf that requires a gradient. Whether one is used is told by its `_uop`: looking is no use of it."""
-  return [t for t in living() if isinstance(t, Tensor) and t.requires_grad and t.is_leaf]
+  return [t for t in learning() if isinstance(t, Tensor)]
 
 
 def _nested(values: list[Any], shape: tuple[int, ...]) -> Any:

@@ -130,6 +130,7 @@ class Workgroups:
     self._watchdog, self.observer, self._apart, self._view = watchdog, observer, apart, view
     self.total = self.left = d.grid[0] * d.grid[1] * d.grid[2]
     self.places = self.usual = 1
+    self.spread = False  # whether they are for threads, as is known from before
     self._cohorts: list[tuple[Cohort, list[int]]] = []  # with scratch slots, by workgroup
     if not self.left: return
     self.program: Program = _PROGRAMS.get(space, arch, d.entry_pc)
@@ -144,6 +145,11 @@ class Workgroups:
     self._mode = modes.initial(arch.isa, d.rsrc1)
     self._shared = Shared(gds.of(space, arch.gds_size))
     self._slots = list(range(self.places)) if d.scratch_size else []
+
+  @property
+  def waves(self) -> int:
+    """Of all workgroups."""
+    return self.total * int(self._a_group)
 
   @property
   def begun(self) -> int:

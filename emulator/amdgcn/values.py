@@ -232,6 +232,12 @@ class Ops:
     return np.where(small, np.copysign(x.dtype.type(0), x), x) if np.any(small) else x
 
 
+  @staticmethod
+  def rounded(x: Value, type_: str, mode: str) -> Value:
+    """A number as a float type, rounded "rz", "rm" or "rp": another kind of value has this, see `meanings.rounding`."""
+    raise NotImplementedError
+
+
 def quieted(x: Value) -> Value:
   """Floats with their signalling NaNs quiet."""
   nan = x != x

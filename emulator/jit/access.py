@@ -7,7 +7,7 @@ raises the exact fault. No address is used before it was checked.
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -121,6 +121,7 @@ class Accesses:
   def __init__(self, e: Emitter, fault: str) -> None:
     self.e, self.fault = e, fault
     self.sites: list[Site] = []
+    self.halves = False  # whether the upper lanes of loads often have the addresses of the lower ones
 
   # ---- small pieces of IR
 
@@ -265,11 +266,8 @@ class Accesses:
     e = self.e
     out: list[tuple[str, list[Value]]] = []
     if r.full and stride == 4 and width != 12:
-      zero = "i32 0" if offsets.dtype.itemsize == 4 else "i64 0"
-      first = Value(e, e.op(f"extractelement {offsets.type} {offsets.text}, {zero}"), offsets.dtype, False)
-      steps = e.vector(offsets.dtype, [k * width for k in range(e.lanes)])
       block, scattered = e.new_label("block"), e.new_label("scattered")
-      in_order = self._every(offsets == first + steps)
+      first, in_order = self._in_order(offsets, width)
       e.do(f"br i1 {in_order.text}, label %{block}, label %{scattered}")
       e.start(block)
       pointer = self._at(base, first.type, first.text)
@@ -279,6 +277,7 @@ class Accesses:
         out.append((block, []))
       e.do(f"br label %{after}")
       e.start(scattered)
+    if self.halves and r.full and words is None: out += self._twice(base, offsets, width, stride, after)
     mask = self._mask_text(r)
     if words is None: loaded = self._gather(base, offsets, width, stride, mask)
     else:
@@ -287,6 +286,43 @@ class Accesses:
     out.append((e.label, loaded))
     e.do(f"br label %{after}")
     return out
+
+  def _twice(self, base: str, offsets: Value, width: int, stride: int, after: str) -> list[tuple[str, list[Value]]]:
+    """What is loaded where the upper half of the lanes has the addresses of the lower half; begins the LLVM block of
+    all other cases."""
+    e, n, t = self.e, self.e.lanes // 2, offsets.type
+    low, high = (e.op(f"shufflevector {t} {offsets.text}, {t} poison, <{n} x i32> {_order(range(at, at + n))}")
+                 for at in (0, n))
+    both, block, scattered, apart = (e.new_label(x) for x in ("both", "block", "scattered", "apart"))
+    out: list[tuple[str, list[Value]]] = []
+
+    def done(words: list[Value]) -> None:
+      wide = f"<{n} x i32>"
+      texts = [e.op(f"shufflevector {wide} {w.text}, {wide} poison, <{2 * n} x i32> {_order([*range(n)] * 2)}")
+               for w in words]
+      out.append((e.label, [Value(e, x, U32, True) for x in texts]))
+      e.do(f"br label %{after}")
+
+    with e.narrowed(n):
+      half = Value(e, low, offsets.dtype, True)
+      e.do(f"br i1 {self._every(half == half.like(high)).text}, label %{both}, label %{apart}")
+      e.start(both)
+      if stride == 4 and width != 12:
+        first, in_order = self._in_order(half, width)
+        e.do(f"br i1 {in_order.text}, label %{block}, label %{scattered}")
+        e.start(block)
+        done(self._load_block(self._at(base, first.type, first.text), width))
+        e.start(scattered)
+      done(self._gather(base, half, width, stride, "splat (i1 true)"))
+    e.start(apart)
+    return out
+
+  def _in_order(self, offsets: Value, width: int) -> tuple[Value, Value]:
+    """The first lane's offset, and whether those of the others follow it."""
+    e = self.e
+    zero = "i32 0" if offsets.dtype.itemsize == 4 else "i64 0"
+    first = Value(e, e.op(f"extractelement {offsets.type} {offsets.text}, {zero}"), offsets.dtype, False)
+    return first, self._every(offsets == first + e.vector(offsets.dtype, [k * width for k in range(e.lanes)]))
 
   def _slow(self, index: str, addresses: Value, r: Registers, words: Sequence[Value] | None, count: int,
             after: str) -> tuple[str, list[Value]]:
@@ -739,6 +775,9 @@ class Accesses:
     x = r.vector(i.operands["addr"].value, U32)
     if not r.full: x = r.o.where(r.active(), x, r.e.const(U32, 0))
     r.set_vector(i.operands["vdst"].value, permuted(r, x, r.e.vector(U32, index)))
+
+
+def _order(lanes: Iterable[int]) -> str: return "<" + ", ".join(f"i32 {k}" for k in lanes) + ">"
 
 
 def _outside(e: Emitter) -> str:

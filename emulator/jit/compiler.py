@@ -18,9 +18,12 @@ from typing import Any, BinaryIO
 import llvmlite.binding as llvm
 from llvmlite.binding import ffi
 
+QUICK, HOT, LANES = range(3)
 
-def object_file(text: str, cpu: str, hot: bool) -> bytes:
-  """An object file for a processor of this kind. Hot code is worth LLVM's time, other code is wanted soon.
+
+def object_file(text: str, cpu: str, how: int) -> bytes:
+  """An object file for a processor of this kind. HOT code is worth LLVM's time, QUICK code is wanted soon; that of
+  LANES has its registers in memory, from which they are to come.
 
   Raises RuntimeError for what is no LLVM IR.
   """
@@ -28,10 +31,11 @@ def object_file(text: str, cpu: str, hot: bool) -> bytes:
   context = llvm.create_context()
   module = _parsed(text, context)
   module.triple = llvm.get_process_triple()
-  target = machine(cpu, 2, "jitdefault") if hot else machine(cpu, 0, "small")
-  if hot:
+  target = machine(cpu, 0, "small") if how == QUICK else machine(cpu, 2, "jitdefault")
+  if how != QUICK:
     builder = llvm.create_pass_builder(target, llvm.create_pipeline_tuning_options(speed_level=1))
     passes = llvm.create_new_function_pass_manager()
+    if how == LANES: passes.add_sroa_pass()
     passes.add_instruction_combine_pass()
     passes.add_simplify_cfg_pass()
     for function in module.functions:
@@ -89,8 +93,8 @@ def serve(requests: BinaryIO, answers: BinaryIO, threads: int, request: struct.S
   """
   lock = threading.Lock()
 
-  def answer(number: int, hot: bool, cpu: str, text: bytes) -> None:
-    try: good, data = True, object_file(text.decode(), cpu, hot)
+  def answer(number: int, how: int, cpu: str, text: bytes) -> None:
+    try: good, data = True, object_file(text.decode(), cpu, how)
     except Exception as error: good, data = False, str(error).encode()  # the asker tells; others are compiled on
     with lock:
       answers.write(reply.pack(number, good, len(data)) + data)
@@ -98,9 +102,9 @@ def serve(requests: BinaryIO, answers: BinaryIO, threads: int, request: struct.S
 
   pool = ThreadPoolExecutor(threads)
   while len(head := requests.read(request.size)) == request.size:
-    number, hot, letters, size = request.unpack(head)
+    number, how, letters, size = request.unpack(head)
     cpu = requests.read(letters).decode()
-    pool.submit(answer, number, bool(hot), cpu, requests.read(size))
+    pool.submit(answer, number, how, cpu, requests.read(size))
 
 
 def main(niceness: str, threads: str, request: str, reply: str) -> None:

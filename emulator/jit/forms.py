@@ -47,6 +47,7 @@ class Form:
     self.compiled: int = header["compiled"]
     self.instructions: int = header["instructions"]
     self.alone: bool = header["alone"]
+    self.weight: float = header["weight"]
     self.index = {place: k for k, place in enumerate(self.places[:self.compiled])}
     self.sites: list[dict[str, Any]] = header["sites"]
     self.lds_sites = np.array([k for k, site in enumerate(self.sites) if site["segment"] == "lds"], np.intp)
@@ -149,6 +150,7 @@ def _header(translation: Translation, code: list[tuple[int, bytes]], hot: bool) 
   """All of a form but its code, as JSON has it."""
   sites = [{name: getattr(site, name) for name in _SITE} for site in translation.sites]
   return {"hot": hot, "places": translation.places, "compiled": translation.compiled, "alone": translation.alone,
+          "weight": translation.weight,
           "instructions": translation.instructions, "spans": [(at, len(data)) for at, data in code],
           "digest": hashlib.sha256(b"".join(data for _, data in code)).hexdigest(), "sites": sites}
 

@@ -14,7 +14,7 @@ from tinyhw.core.memory import AddressSpace
 from tinyhw.emulator.amdgcn.launch import Dispatch, DispatchStats, Workgroups
 from tinyhw.emulator.jit import threads
 from tinyhw.emulator.jit.refusal import NotCompiled
-from tinyhw.emulator.jit.run import Memory, Waves
+from tinyhw.emulator.jit.run import Code, Memory, Waves
 from tinyhw.emulator.jit.state import STATUS
 from tinyhw.emulator.jit.translate import EACH, EACH_HOT, END, LAST
 from tinyhw.emulator.schedule import Idle, Schedule, ended
@@ -24,6 +24,7 @@ Value = Any
 Last = dict[int, tuple[Value, Value, bool]]  # by a wave's number: u32 [scalars], u32 [vectors, lanes], SCC
 Traced = tuple[int, int, Value, Value, bool]
 PATIENCE: Final = 10_000  # passes in which a traced wave may wait for others
+PARTS: Final = 4  # cohorts of each thread, at least
 CHECKING: Final = 4  # turns of each cohort in which the reference finds out whether its waves wait
 
 
@@ -59,6 +60,16 @@ def trace(space: AddressSpace, arch: Arch, d: Dispatch, watchdog: int, wave: int
       idle, seen = 0 if count != seen else idle + 1, count
       waves.run(0)
     return
+
+
+def spread(workgroups: Workgroups) -> None:
+  """Have fewer workgroups begin together, so that all threads get some from the first on, where earlier runs showed
+  that this pays."""
+  w, n = workgroups, threads.count()
+  costs = [code.cost for code in w.program.compiled.values() if isinstance(code, Code) and code.form.alone]
+  cost = max(costs, default=0.0) * w.waves
+  if n > 1 and cost and cost >= threads.WORTH and w.total >= PARTS * n:
+    w.spread, w.usual = True, min(w.usual, w.total // (PARTS * n))
 
 
 class Launch:
@@ -151,12 +162,14 @@ class Launch:
     if self._threads:
       self._turns.append((waves, threads.pool().submit(waves.run)))
       return self.settle(2 * self._threads)
+    alone = waves.form.alone and not self._scratch and self._last is None and threads.count() > 1
+    if alone and self.workgroups.spread:
+      self._threads = threads.count()
+      return self._begin(waves)
     ended = waves.run()
-    expected = waves.instructions // len(waves.cohort.live) * self.workgroups.left
+    expected = waves.instructions * waves.form.weight // len(waves.cohort.live) * self.workgroups.left
     self._ended(waves, ended)
-    spread = ended and waves.form.alone and not self._scratch and self._last is None
-    if spread and expected >= threads.WORTH and (n := threads.count()) > 1:
-      self._threads = n
+    if alone and ended and expected >= threads.WORTH: self._threads = threads.count()
 
   def settle(self, limit: int) -> None:
     """Wait until at most `limit` turns are out in threads. Raises the error of the first cohort that has one."""

@@ -75,6 +75,7 @@ class Code:
     self._starts: list[Place] = []
     self._refused: set[Place] = set()
     self._lock = threading.Lock()
+    self.cost = 0.0  # of a wave, as the last cohort had it that ran to its end in one turn: instructions by weight
     self._make((0, mode))
 
   @property
@@ -351,6 +352,7 @@ class Waves:
 
   def _finish(self) -> bool:
     self.cohort.left = 0
+    self.code.cost = float(self.executed.mean()) * self.form.weight
     return True
 
   def _release(self, status: Value) -> None:

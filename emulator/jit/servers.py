@@ -23,8 +23,9 @@ import llvmlite
 from tinyhw.core.host import Host
 from tinyhw.emulator.jit.refusal import CompilerFailed, NotCompiled
 
+QUICK, HOT, LANES = range(3)  # as in `compiler`, which this process does not import
 SECONDS: Final = (20.0, 60.0)  # that LLVM may take over a program: the first time, and when it is hot
-REQUEST: Final = struct.Struct("<IBBI")  # number, whether it is hot, bytes of the processor's name, bytes of text
+REQUEST: Final = struct.Struct("<IBBI")  # number, how (`compiler`), bytes of the processor's name, bytes of text
 ANSWER: Final = struct.Struct("<IBI")  # number, whether it was compiled, bytes of the object file or of what is wrong
 _NICENESS: Final = (0, 5)
 _SCRIPT: Final = str(Path(__file__).with_name("compiler.py"))  # imported, it would bring LLVM into this process
@@ -82,13 +83,13 @@ class Server:
       with suppress(OSError): pipe.close()
     os.close(self._words)
 
-  def send(self, text: str, host: Host, until: float) -> int:
+  def send(self, text: str, host: Host, until: float, how: int) -> int:
     """Have a text compiled for a processor; its number. Raises CompilerFailed."""
     self.start()
     assert self.process is not None and self.process.stdin is not None
     self._number += 1
     data, cpu = (text + host.functions).encode(), host.cpu.encode()
-    left = memoryview(REQUEST.pack(self._number, self._hot, len(cpu), len(data)) + cpu + data)
+    left = memoryview(REQUEST.pack(self._number, how, len(cpu), len(data)) + cpu + data)
     handle = self.process.stdin.fileno()
     while left:
       self._wait(handle, select.POLLOUT, until)
@@ -136,8 +137,8 @@ class Server:
 class Job:
   """The texts of one program, which are compiled as soon as they are sent. The server is this job's until its end."""
 
-  def __init__(self, server: Server, host: Host, seconds: float) -> None:
-    self._server, self._host, self._seconds = server, host, seconds
+  def __init__(self, server: Server, host: Host, seconds: float, how: int = QUICK) -> None:
+    self._server, self._host, self._seconds, self._how = server, host, seconds, how
     self._numbers: list[int] = []
 
   def __enter__(self) -> Job:
@@ -154,7 +155,7 @@ class Job:
 
   def send(self, text: str) -> None:
     """Have a text compiled. Raises CompilerFailed."""
-    self._numbers.append(self._server.send(text, self._host, time.monotonic() + self._seconds))
+    self._numbers.append(self._server.send(text, self._host, time.monotonic() + self._seconds, self._how))
 
   def objects(self) -> list[bytes]:
     """The object files in the order of texts. Raises NotCompiled, and CompilerFailed when LLVM ends, or does not."""
@@ -168,9 +169,10 @@ class Job:
 _SERVERS: Final = (Server(False), Server(True))
 
 
-def job(hot: bool, host: Host) -> Job:
-  """A new job for a processor, to be entered; waits for the one before."""
-  return Job(_SERVERS[hot], host, SECONDS[hot])
+def job(how: int, host: Host) -> Job:
+  """A new job for a processor, to be entered; waits for the one before. `how` is one of QUICK, HOT and LANES."""
+  hot = how == HOT
+  return Job(_SERVERS[hot], host, SECONDS[hot], how)
 
 
 def expect() -> None:

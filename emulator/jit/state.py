@@ -60,6 +60,7 @@ class Registers:
     self._dirty_s: set[int] = set()
     self._dirty_scc = False
     self._active: tuple[Value, Value] | None = None
+    self.fragments: dict[tuple[Any, ...], str] = {}  # of matrix instructions: what is at hand as numbers, and where
 
   def unless(self, condition: Value) -> None:
     """Where the condition holds, leave the instruction to the reference; nothing of it may have been written yet."""
@@ -94,15 +95,18 @@ class Registers:
 
   def spill(self) -> None:
     """As `flush`, on a way that leaves the block while another goes on."""
-    for n in sorted(self._dirty_v):
-      value = next(iter(self._v[n].values()))
-      if not value.wide: value = Value(self.e, value.in_lanes(), value.dtype, True)
-      self.e.do(f"store {value.type} {value.text}, ptr {self._vector_place(n)}, align 64")
+    self._store_vectors(self._dirty_v)
     for n in sorted(self._dirty_s): self.e.do(f"store i32 {self._s[n].text}, ptr {self._pointer(n)}")
     if self._dirty_scc and self._scc is not None:
       self.e.do(f"store i32 {convert(self._scc, U32).text}, ptr {self._pointer(SCC)}")
 
   # ---- vector registers
+
+  def _store_vectors(self, changed: set[int]) -> None:
+    for n in sorted(changed):
+      value = next(iter(self._v[n].values()))
+      if not value.wide: value = Value(self.e, value.in_lanes(), value.dtype, True)
+      self.e.do(f"store {value.type} {value.text}, ptr {self._vector_place(n)}, align 64")
 
   def vector(self, n: int, dtype: Any) -> Value:
     """A vector register as a 4-byte type."""
@@ -124,6 +128,19 @@ class Registers:
     if not everywhere and not self.full: value = self._masked(value, self.vector(n, value.dtype))
     self._v[n] = {value.dtype.kind: value}
     self._dirty_v.add(n)
+
+  def settled(self, n: int, count: int) -> str:
+    """Where some vector registers lie one after the other, with what they hold now."""
+    changed = self._dirty_v.intersection(range(n, n + count))
+    self._store_vectors(changed)
+    self._dirty_v -= changed
+    return self._vector_place(n)
+
+  def overwritten(self, n: int, count: int) -> str:
+    """Where some vector registers lie, which the caller is about to write there: what was at hand of them is not."""
+    for k in range(n, n + count): self._v.pop(k, None)
+    self._dirty_v.difference_update(range(n, n + count))
+    return self._vector_place(n)
 
   def indexed(self, n: Value) -> Value:
     """The vector register whose number (below `vgprs`) is in a scalar, as u32."""

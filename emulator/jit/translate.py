@@ -17,6 +17,7 @@ from tinyhw.arch import Arch
 from tinyhw.core.errors import Error, PageFault, Unsupported
 from tinyhw.emulator.amdgcn import control, hwreg
 from tinyhw.emulator.amdgcn.binders import altered
+from tinyhw.emulator.amdgcn.gfx11.matrix import SHAPES as MATRIX
 from tinyhw.emulator.amdgcn.memory.lds import ds_atomic
 from tinyhw.emulator.amdgcn.memory.tables import DS_ATOMICS
 from tinyhw.emulator.amdgcn.modes import GPR_IDX_EN, VSKIP
@@ -36,6 +37,7 @@ BLOCK_LIMIT: Final = 256
 LARGEST: Final = 65_536  # instructions of a program that is compiled
 LONGEST_RUN: Final = 8192  # instructions of a function before its first end
 INLINED: Final = 200  # memory instructions that hot code has in place: each costs LLVM milliseconds
+MATRIX_COST: Final = 100  # of a matrix instruction, in others
 LINES_A_FUNCTION: Final = 400  # of text, at least, where blocks are more functions than one
 MODULE: Final = 12_000  # bytes of text that are sent before there is all
 _LABEL: Final = re.compile(r"label %[dfg](\d+)\b(?!\.)")
@@ -82,6 +84,7 @@ class Translation:
   code: dict[int, bytes]  # the bytes that were translated, by offset
   instructions: int  # how many those are
   alone: bool  # see `threads.alone`
+  weight: float  # what an instruction costs where they cost most, as many of the usual ones
   interpreted: dict[str, int] = field(default_factory=dict)
 
 
@@ -122,6 +125,7 @@ class Translator:
     self.interpreted: dict[str, int] = {}
     self.code: dict[int, bytes] = {}
     self.count = 0
+    self.weight = 1.0
     self.named: list[int] = []  # offsets whose addresses the program makes
     self.functions: list[int] = []  # those of them where there is code
     self.exec_written = False
@@ -140,6 +144,8 @@ class Translator:
     full = general = 0
     if not self.quick and sum(i.family in MEMORY for i in self.found) <= INLINED:
       self.accesses = Accesses(self.e, "fault")
+      # fragments of matrices are in both halves of a wave
+      self.accesses.halves = self.lanes == 32 and any(i.mnemonic in MATRIX for i in self.found)
     kinds = {(id(i.row), *map(i.fields.get, ("sdst", "simm16", "gds"))): i for i in self.found}.values()
     both = self.partial or any(map(_switches_lanes, kinds))
     only_general = both and self.quick
@@ -165,7 +171,7 @@ class Translator:
     self._send()
     places = self.order + list(self.stops)
     together = threads.alone(kinds)
-    return Translation(places, self.accesses.sites, len(self.order), self.code, self.count, together,
+    return Translation(places, self.accesses.sites, len(self.order), self.code, self.count, together, self.weight,
                        self.interpreted)
 
   # ---- text
@@ -321,7 +327,10 @@ class Translator:
       at += i.size
       if i.mnemonic in _ENDS or i.mnemonic in control.DIRECT or i.mnemonic == "s_endpgm" or at in self.leaders: break
     if offset not in self.code:
-      if found: self.code[offset] = self.program.remember(self.program.entry + offset, self.program.entry + at)
+      if found:
+        self.code[offset] = self.program.remember(self.program.entry + offset, self.program.entry + at)
+        matrices = sum("_wmma_" in i.mnemonic or "_mfma_" in i.mnemonic for _, i in found)
+        self.weight = max(self.weight, 1 + matrices * MATRIX_COST / len(found))
       else: self._guard(offset)
       self.count += len(found)
     body = e.new_label("body")

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import operator
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Final
 
 import numpy as np
@@ -81,6 +82,14 @@ class Emitter:
     """A new block of the program begins: nothing computed so far is at hand."""
     self._splats.clear()
 
+  @contextmanager
+  def narrowed(self, lanes: int) -> Iterator[None]:
+    """In the block vectors have so many lanes; nothing of it is at hand after it."""
+    before = self.lanes, self._splats
+    self.lanes, self._splats = lanes, {}
+    try: yield
+    finally: self.lanes, self._splats = before
+
   def type(self, dtype: Any, wide: bool) -> str:
     return f"<{self.lanes} x {_TYPES[dtype]}>" if wide else _TYPES[dtype]
 
@@ -131,6 +140,7 @@ class Value:
 
   __slots__ = ("bits", "dtype", "e", "most", "text", "wide")
   __hash__ = None  # type: ignore[assignment]  # unhashable: == gives no bool
+  __array_ufunc__ = None  # NumPy's numbers leave operators to this class
 
   def __init__(self, e: Emitter, text: str, dtype: Any, wide: bool, bits: int | None = None) -> None:
     self.e, self.text, self.dtype, self.wide, self.bits = e, text, dtype, wide, bits
@@ -162,6 +172,10 @@ class Value:
     if _TYPES[dtype] == _TYPES[self.dtype]: return self.like(self.text, dtype)
     if self.dtype == F16 and not self.wide: return self._half_bits(dtype)
     return self.like(self.e.op(f"bitcast {self.type} {self.text} to {self.e.type(dtype, self.wide)}"), dtype)
+
+  def astype(self, dtype: Any) -> Value:
+    """As `Ops.to`."""
+    return convert(self, np.dtype(dtype))
 
   def _half_bits(self, dtype: Any) -> Value:
     """The bits of one f16, by way of memory: LLVM 22 cannot select lane masks that come straight from them."""
@@ -206,11 +220,19 @@ class Value:
   def __rsub__(self, x: Any) -> Value: return self._binary(x, "sub", "fsub", True)
   def __mul__(self, x: Any) -> Value: return self._binary(x, "mul", "fmul")
   def __rmul__(self, x: Any) -> Value: return self._binary(x, "mul", "fmul", True)
+
+  def __floordiv__(self, x: Any) -> Value:
+    if self.dtype.kind != "u": raise Untranslatable("quotients of signed numbers")
+    a, b = self._pair(x)
+    wide = a.wide or b.wide
+    return Value(self.e, self.e.op(f"udiv {self.e.type(a.dtype, wide)} {a.at(wide)}, {b.at(wide)}"), a.dtype, wide)
+
   def __and__(self, x: Any) -> Value: return self._binary(x, "and")
   def __rand__(self, x: Any) -> Value: return self._binary(x, "and", "", True)
   def __or__(self, x: Any) -> Value: return self._binary(x, "or")
   def __ror__(self, x: Any) -> Value: return self._binary(x, "or", "", True)
   def __xor__(self, x: Any) -> Value: return self._binary(x, "xor")
+  def __rxor__(self, x: Any) -> Value: return self._binary(x, "xor", "", True)
 
   def __invert__(self) -> Value:
     ones = self.e.const(self.dtype, 1 if self.dtype.kind == "b" else -1)
@@ -311,8 +333,8 @@ def number(e: Emitter, dtype: Any, x: float) -> Value:
   if dtype.kind == "f":
     raw = dtype.type(x).view(DTYPES[BITS[name_of(dtype)]])
     return e.const(dtype, int(raw))
-  if not isinstance(x, int): raise Untranslatable("a float with integers")
-  return e.const(dtype, x)
+  if not isinstance(x, (int, np.integer, np.bool_)): raise Untranslatable("a float with integers")
+  return e.const(dtype, int(x))
 
 
 def convert(x: Value, dtype: Any) -> Value:

@@ -27,6 +27,7 @@ Step = Callable[[Any], None]
 Binder = Callable[["Code", Line, Form], "Step | None"]
 O = type[Ops]
 BINDERS: Final[dict[str, Binder]] = {}
+U16, U32 = np.dtype("u2"), np.dtype("u4")
 PACKED: Final = {"f16x2": "f16", "bf16x2": "bf16", "u16x2": "u16", "s16x2": "s16", "f32x2": "f32"}
 _NAN: Final[dict[str, Any]] = {"f32": np.uint32(0x7FFFFFFF).view(np.float32), "f16": np.uint16(0x7FFF).view(np.float16)}
 _ROUNDS: Final = frozenset({"add", "sub", "mul", "fma", "mad", "div", "rcp", "sqrt"})
@@ -70,9 +71,10 @@ def need(line: Line, count: int) -> None:
 
 # ---- results and sources as the modifiers have them
 
-def canonical(x: Value, type_: str) -> Value:
+def canonical(o: Any, x: Value, type_: str) -> Value:
   """The value with NaN as the chip makes it."""
   if type_ not in _NAN: return x
+  if o is not Ops: return o.canonical(x, type_)
   if x.ndim and type_ == "f32" and x.flags.c_contiguous:
     flat = x.reshape(-1)
     if not np.isnan(np.dot(flat, flat)): return x
@@ -88,7 +90,7 @@ def rounded(function: Callable[..., Value], mode: int) -> Callable[..., Value]:
 
 
 def computed(form: Form, meaning: Meaning) -> Callable[..., Value]:
-  """`f(*sources) -> result` with rounding, .ftz, .sat and NaN, of a type that is not packed."""
+  """`f(o, *sources) -> result` with rounding, .ftz, .sat and NaN, of a type that is not packed."""
   function, m, t = meaning.function, form.modifiers, PACKED.get(form.type, form.type)
   mode = next((convert.MODES[r] for r in ("rz", "rm", "rp") if r in m), 0)
   if mode and meaning.opcode in _ROUNDS: function = _directed(meaning.opcode, function, mode)
@@ -97,40 +99,45 @@ def computed(form: Form, meaning: Meaning) -> Callable[..., Value]:
   keeps = meaning.opcode in {"abs", "neg", "copysign", "testp", "set", "setp", "selp", "slct"}
   compares = meaning.opcode in {"set", "setp", "testp", "slct"}
   if t == "bf16": return _brain(meaning, function)
-  if not floats or not (ftz or sat or not keeps): return lambda *values: function(Ops, *values)
+  if not floats or not (ftz or sat or not keeps): return function
   if not ftz and not sat:
-    return lambda *values: canonical(function(Ops, *values), t)
+    return lambda o, *values: canonical(o, function(o, *values), t)
 
-  def run(*values: Value) -> Value:
-    if ftz: values = tuple(Ops.flush(v) if v.dtype.kind == "f" else v for v in values)
-    r = function(Ops, *values)
+  def run(o: Any, *values: Value) -> Value:
+    if ftz: values = tuple(o.flush(v) if v.dtype.kind == "f" else v for v in values)
+    r = function(o, *values)
     if compares: return r
-    if sat: r = convert.saturated(Ops, r, t)
-    if ftz: r = Ops.flush(r)
-    return r if keeps else canonical(r, t)
+    if sat: r = convert.saturated(o, r, t)
+    if ftz: r = o.flush(r)
+    return r if keeps else canonical(o, r, t)
   return run
 
 
 def _directed(opcode: str, function: Callable[..., Value], mode: int) -> Callable[..., Value]:
   """Quotients and roots step to the neighbour on the wanted side; the others are evaluated on values that round."""
   exact = directed.FUNCTIONS.get(opcode)
-  return rounded(function, mode) if exact is None else lambda o, *values: exact(mode, *values)
+  plain = rounded(function, mode)
+
+  def run(o: Any, *values: Value) -> Value:
+    if o is not Ops: return o.directed(opcode, mode, *values)
+    return plain(o, *values) if exact is None else exact(mode, *values)
+  return run
 
 
 def _brain(meaning: Meaning, function: Callable[..., Value]) -> Callable[..., Value]:
   """bf16 by way of f32 or f64, which hold results that round correctly."""
   compares = meaning.opcode in {"set", "setp"}
-  bitwise = {"neg": lambda x: x ^ np.uint16(0x8000), "abs": lambda x: x & np.uint16(0x7FFF)}.get(meaning.opcode)
-  if bitwise is not None: return bitwise
+  bitwise: Any = {"neg": lambda o, x: x ^ 0x8000, "abs": lambda o, x: x & 0x7FFF}.get(meaning.opcode)
+  if bitwise is not None: return bitwise  # type: ignore[no-any-return]
 
-  def run(*values: Value) -> Value:
-    numbers = [convert.f32_of_bf16(Ops, v) for v in values]
+  def run(o: Any, *values: Value) -> Value:
+    numbers = [convert.f32_of_bf16(o, v) for v in values]
     if meaning.opcode == "fma":
-      wide = Ops.fma_f16_of_f32(*(v.astype(np.float64) for v in numbers))
-      if "relu" in meaning.modifiers: wide = np.where(np.isnan(wide), wide, np.maximum(wide, 0.0))
-      return convert.bf16_of(Ops, wide)
-    r = function(Ops, *numbers)
-    return r if compares else convert.bf16_of(Ops, r)
+      wide = o.fma_f16_of_f32(*(o.to(v, "f64") for v in numbers))
+      if "relu" in meaning.modifiers: wide = o.where(o.isnan(wide), wide, o.fmax(wide, wide * 0))
+      return convert.bf16_of(o, wide)
+    r = function(o, *numbers)
+    return r if compares else convert.bf16_of(o, r)
   return run
 
 
@@ -141,9 +148,9 @@ def halves(form: Form, one: Callable[..., Value]) -> Callable[..., Value]:
   raw, shift = (np.dtype("u4"), np.uint64(32)) if t == "f32" else (np.dtype("u2"), np.uint32(16))
   wide = np.dtype("u8") if t == "f32" else np.dtype("u4")
 
-  def both(*values: Value) -> Value:
-    low = one(*[v.astype(raw).view(dtype) for v in values])
-    high = one(*[(v >> shift).astype(raw).view(dtype) for v in values])
+  def both(o: Any, *values: Value) -> Value:
+    low = one(o, *[v.astype(raw).view(dtype) for v in values])
+    high = one(o, *[(v >> shift).astype(raw).view(dtype) for v in values])
     return low.view(raw).astype(wide) | high.view(raw).astype(wide) << shift
   return both
 
@@ -159,14 +166,14 @@ def _alu(code: Code, line: Line, form: Form, meaning: Meaning) -> Step:
   if form.type in PACKED: run = halves(form, run)
   if len(reads) == 1:
     one = reads[0]
-    return lambda group: write(group, run(one(group)))
+    return lambda group: write(group, run(group.o, one(group)))
   if len(reads) == 2:
     a, b = reads
-    return lambda group: write(group, run(a(group), b(group)))
+    return lambda group: write(group, run(group.o, a(group), b(group)))
   if len(reads) == 3:
     x, y, z = reads
-    return lambda group: write(group, run(x(group), y(group), z(group)))
-  return lambda group: write(group, run(*[r(group) for r in reads]))
+    return lambda group: write(group, run(group.o, x(group), y(group), z(group)))
+  return lambda group: write(group, run(group.o, *[r(group) for r in reads]))
 
 
 def _carrying(line: Line, meaning: Meaning, write: Callable[..., None], reads: list[Any]) -> Step:
@@ -177,11 +184,11 @@ def _carrying(line: Line, meaning: Meaning, write: Callable[..., None], reads: l
   def run(group: Warps) -> None:
     values = [r(group) for r in reads]
     if takes: values.append(group.carry)
-    found = function(Ops, *values)
+    found = function(group.o, *values)
     if not gives: return write(group, found)
     value, carry = found
     write(group, value)
-    group.carry = carry if guard is None else np.where(guard(group), carry, group.carry)
+    group.carry = carry if guard is None else group.o.where(guard(group), carry, group.carry)
   return run
 
 
@@ -215,12 +222,12 @@ def compare(code: Code, line: Line, form: Form) -> Step:
       for k, put in enumerate((write, other)):
         if put is None: continue
         n = np.uint32(16 * k)
-        p = run((x >> n).astype(np.uint16).view(half), (y >> n).astype(np.uint16).view(half))
+        p = run(group.o, (x >> n).astype(U16).view(half), (y >> n).astype(U16).view(half))
         put(group, p if combine is None or c is None else combine(p, c(group)))
     return packed
 
   def compared(group: Warps) -> None:
-    p = run(a(group), b(group))
+    p = run(group.o, a(group), b(group))
     if combine is None or c is None:
       if other is None: return write(group, p)
       write(group, p)
@@ -229,7 +236,7 @@ def compare(code: Code, line: Line, form: Form) -> Step:
     q = c(group)
     write(group, combine(p, q))
     if other is not None: other(group, combine(~p, q))
-  if other is None and combine is None: return lambda group: write(group, run(a(group), b(group)))
+  if other is None and combine is None: return lambda group: write(group, run(group.o, a(group), b(group)))
   return compared
 
 
@@ -243,22 +250,24 @@ def _set(code: Code, line: Line, form: Form, run: Callable[..., Value], a: Any, 
                  if dtype.kind == "u" else None)
   zero = dtype.type(0)
 
-  def value(x: Value, y: Value, q: Value) -> Value:
-    p = run(x, y)
-    return np.where(p if combine is None else combine(p, q), one, zero)
+  whole, nothing = code.constant(one), code.constant(zero)
+
+  def value(group: Any, x: Value, y: Value, q: Value) -> Value:
+    p = run(group.o, x, y)
+    return group.o.where(p if combine is None else combine(p, q), whole(group), nothing(group))
   if form.type in PACKED:
     half = operands.dtype_of(PACKED[form.type])
 
     def packed(group: Warps) -> None:
       x, y, q = a(group), b(group), None if c is None else c(group)
-      out = np.uint32(0)
+      out: Value = np.uint32(0)
       for k in (0, 1):
         n = np.uint32(16 * k)
-        part = value((x >> n).astype(np.uint16).view(half), (y >> n).astype(np.uint16).view(half), q)
-        out = out | part.view(np.uint16).astype(np.uint32) << n
+        part = value(group, (x >> n).astype(U16).view(half), (y >> n).astype(U16).view(half), q)
+        out = out | part.view(U16).astype(U32) << n
       write(group, out)
     return packed
-  return lambda group: write(group, value(a(group), b(group), None if c is None else c(group)))
+  return lambda group: write(group, value(group, a(group), b(group), None if c is None else c(group)))
 
 
 @binds("cvt")
@@ -271,8 +280,8 @@ def cvt(code: Code, line: Line, form: Form) -> Step:
   reads = [operands.reader(code, line, o, t) for o, t in zip(i.operands[1:], form.sources)]
   if len(reads) == 1:
     one = reads[0]
-    return lambda group: write(group, run(Ops, one(group)))
-  return lambda group: write(group, run(Ops, *[r(group) for r in reads]))
+    return lambda group: write(group, run(group.o, one(group)))
+  return lambda group: write(group, run(group.o, *[r(group) for r in reads]))
 
 
 @binds("lop3")
@@ -293,7 +302,7 @@ def lop3(code: Code, line: Line, form: Form) -> Step:
 
   def run(group: Warps) -> None:
     x, y, z = a(group), b(group), c(group)
-    out = np.uint32(0)
+    out: Value = np.uint32(0)
     for k in terms: out = out | (x if k & 4 else ~x) & (y if k & 2 else ~y) & (z if k & 1 else ~z)
     write(group, out)
     if other is not None and combine is not None and q is not None: other(group, combine(out != 0, q(group)))

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from tinyhw.core.errors import DeviceError, MachineFault
+from tinyhw.emulator.amdgcn.values import Ops
 from tinyhw.emulator.simt import Barrier, Cohort, End, Group, Next, Wait, Yield
 
 Value = Any
@@ -79,6 +80,7 @@ class Warps(Group):
   __slots__ = ("base", "carry", "frames", "since", "top")
 
   cohort: Blocks
+  o: Any = Ops
 
   def __init__(self, cohort: Blocks, size: int, pc: int, registers: list[Value]) -> None:
     super().__init__(cohort, size, pc, 0, 0)

@@ -1,6 +1,7 @@
 """Starts the threads of a grid and runs them to the end."""
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -21,6 +22,7 @@ WARPS_A_COHORT: Final = 256  # enough lanes for NumPy, few enough for the caches
 THREADS: Final = 1024  # of a block
 SHARED_LIMIT: Final = 227 << 10  # bytes of a block, of sm_90: what a launch may ask for
 SMS: Final = 132
+ENGINES: Final = ("auto", "ref", "jit")
 RESIDENT: Final = 2048  # threads of a multiprocessor
 BLOCKS_A_SM: Final = 32
 BINDERS: Final = (matrix, move, warp, wgmma)  # they register what they bind
@@ -97,7 +99,14 @@ class Grid:
 
   def begin(self, room: int) -> Blocks:
     """The next blocks, as many as there is room for and usual, ready to run."""
-    d, count = self.dispatch, min(self.usual, self.left, room)
+    count = min(self.usual, self.left, room)
+    cohort = self.cohort(self.begun, count)
+    self.left -= count
+    return cohort
+
+  def cohort(self, first: int, count: int) -> Blocks:
+    """Blocks from a number on, at the beginning of the kernel."""
+    d = self.dispatch
     size = -(-max(self.shared.total, 1) // 16) * 16
     cohort = Blocks(d.program, self.space, LANES, 0, self.watchdog, self.stats, size, count)
     cohort.dispatch, cohort.shared, cohort.changes, cohort.tick = d, self.shared, self.changes, d.tick
@@ -105,7 +114,7 @@ class Grid:
     cohort.local = memory.Local(count * a_block * LANES, self._stack)
     pc = d.program.entry
     group = Warps(cohort, count * a_block, pc, d.program.blank(pc))
-    group.waves = np.arange(count * a_block) + self.begun * a_block
+    group.waves = np.arange(count * a_block) + first * a_block
     group.workgroups = np.repeat(np.arange(count), a_block)
     left = d.block[0] * d.block[1] * d.block[2] - (a_block - 1) * LANES
     if left != LANES:
@@ -116,7 +125,6 @@ class Grid:
       cohort.observer = self.observer
     cohort.begin(group)
     if self.observer is not None: self.observer.cohort(cohort)
-    self.left -= count
     return cohort
 
 
@@ -151,20 +159,27 @@ def check(d: Dispatch) -> None:
 
 
 def dispatch(space: AddressSpace, d: Dispatch, *, watchdog: int = 100_000_000,
-             observer: Observer | None = None) -> Stats:
-  """Run a launch to its end. `watchdog` is the number of instructions that a warp may execute.
+             observer: Observer | None = None, engine: str = "") -> Stats:
+  """Run a launch to its end. `watchdog` is the number of instructions that a warp may execute, `engine` one of ENGINES
+  (default: what `EMU` says).
 
   Raises MachineFault (PageFault, WatchdogExpired) with PC, instruction, warp and lane; Unsupported for an instruction
   that has no meaning here, when control gets there.
   """
   grid = Grid(space, d, watchdog, Stats(), observer)
-  ended(turns(grid))
+  ended(turns(grid, engine))
   return grid.stats
 
 
-def turns(grid: Grid) -> Iterator[Idle | None]:
-  """Run a launch in turns, see `Schedule.turns`."""
+def turns(grid: Grid, engine: str = "") -> Iterator[Idle | None]:
+  """Run a launch in turns, see `Schedule.turns`, with an engine of ENGINES."""
+  engine = engine or os.environ.get("EMU", "") or "auto"
+  if engine not in ENGINES:
+    raise InvalidArgument(f"no engine is called {engine!r}", hint=f"there are {', '.join(ENGINES)}")
   if grid.observer is not None: grid.observer.dispatch(grid.space, None, grid.dispatch)  # type: ignore[arg-type]
+  elif engine != "ref" and grid.space.direct:
+    from tinyhw.emulator.jit.ptx.engine import turns as compiled
+    return (yield from compiled(grid, engine))
   yield from Schedule(grid).turns()
   if grid.observer is not None: grid.observer.end(grid.stats)
 

@@ -213,7 +213,7 @@ _OPERATIONS: Final = {"and": "and", "or": "or", "xor": "xor", "exch": "swap", "c
                       "dec": "dec"}
 
 
-def _operation(form: Form) -> str:
+def operation(form: Form) -> str:
   """The name that `amdgcn.memory.atomics` has for an atomic."""
   m, t = form.modifiers, form.type
   for name, other in _OPERATIONS.items():
@@ -242,12 +242,12 @@ def atom(code: Code, line: Line, form: Form) -> Step:
   if len(values) != 1 + cas: raise DecodeError(f"{i.name} takes {1 + cas} values", where=where(line))
   result = operands.dtype_of(t)
   if size == 2: return guarded(line, _small(form, space, read, values, write))
-  operation = _operation(form)
+  what = operation(form)
 
   def run(group: Warps) -> None:
     at, data = read(group), values[-1](group).view(raw)
     compare = values[0](group).view(raw) if cas else None
-    old = memory.atomic(group, space, at, size, operation, data, compare, write is not None and not sink)
+    old = memory.atomic(group, space, at, size, what, data, compare, write is not None and not sink)
     if write is not None and old is not None: write(group, old.view(result))
   return guarded(line, run)
 
@@ -257,7 +257,7 @@ def _vector(code: Code, line: Line, form: Form, read: Any, destination: Operand 
   t = form.type
   size = SIZES[t]
   if form.modifiers & {"min", "max"} or t in {"f16", "bf16"}: raise unknown(line)
-  operation = _operation(form)
+  what = operation(form)
   reads = [operands.reader(code, line, o, t) for o in operands.elements(line, source)]
   targets = operands.elements(line, destination) if destination is not None else ()
   writes = [operands.writer(code, line, o, t) for o in targets]
@@ -267,7 +267,7 @@ def _vector(code: Code, line: Line, form: Form, read: Any, destination: Operand 
     at = read(group)
     memory.check_alignment(group, np.asarray(at), size * len(reads), "atomic")
     for k, value in enumerate(reads):
-      old = memory.atomic(group, space, at + at.dtype.type(k * size), size, operation, value(group).view(_RAW[size]),
+      old = memory.atomic(group, space, at + at.dtype.type(k * size), size, what, value(group).view(_RAW[size]),
                           None, bool(writes))
       if writes and old is not None: writes[k](group, old.view(dtype))
   return guarded(line, run)

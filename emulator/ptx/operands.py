@@ -83,7 +83,7 @@ def reader(code: Code, line: Line, operand: Operand, type_: str) -> Reader:
   """Reader of a source operand as a type. A wider register gives its low bits."""
   dtype = dtype_of(type_)
   value = immediate(line, operand, type_)
-  if value is not None: return lambda group: value
+  if value is not None: return code.constant(value)
   if isinstance(operand, Not):
     inner = reader(code, line, operand.operand, "pred")
     return lambda group: ~inner(group)
@@ -94,7 +94,7 @@ def reader(code: Code, line: Line, operand: Operand, type_: str) -> Reader:
     address = dtype.type(code.address(line, operand.name) + operand.offset)
     if operand.function == "element":
       raise Unsupported("PTX operand", f"{operand.name}[{operand.offset}]", where=where(line))
-    return _based(code, line, operand.name, address)
+    return code.based(line, operand.name, address)
   if not isinstance(operand, Name):
     raise DecodeError(f"{line.instruction.name} takes no such operand", where=where(line))
   name = operand.text
@@ -105,21 +105,11 @@ def reader(code: Code, line: Line, operand: Operand, type_: str) -> Reader:
       raise DecodeError(f"{name} of the type .{found.type} does not fit {line.instruction.name}", where=where(line))
     return _register(found, dtype, type_)
   if isinstance(found, (Place, Function)) or code.knows(name):
-    return _based(code, line, name, dtype.type(code.address(line, name)))
-  if name in special.REGISTERS: return special.reader(name, dtype)
+    return code.based(line, name, dtype.type(code.address(line, name)))
+  if name in special.REGISTERS: return code.special(name, dtype)
   if name.startswith("%") and name.partition(".")[0] in special.UNMODELLED:
     raise Unsupported("PTX special register", name, where=where(line))
   raise DecodeError(f"{name} is not declared", where=where(line))
-
-
-def _based(code: Code, line: Line, name: str, address: Value) -> Reader:
-  """The address of a variable; one on the stack is relative to the function's frame."""
-  found = line.scope.find(name)
-  t = address.dtype.type
-  if isinstance(found, Place) and code.on_stack(found): return lambda group: t(int(address) + group.base)
-  if isinstance(found, Place) and found.space == "param":
-    return lambda group: t(int(address) + group.cohort.dispatch.params)
-  return lambda group: address
 
 
 def _register(r: Register, dtype: Any, type_: str) -> Reader:
@@ -171,7 +161,7 @@ def writer(code: Code, line: Line, operand: Operand, type_: str) -> Writer:
     assert guard is not None
     if extend is not None: value = value.view(raw).astype(extend)
     old = group.v[n]
-    group.v[n] = np.where(guard(group), value, old if old.dtype == value.dtype else old.view(value.dtype))
+    group.v[n] = group.o.where(guard(group), value, old if old.dtype == value.dtype else old.view(value.dtype))
 
   if guard is not None: return guarded
   if extend is None:

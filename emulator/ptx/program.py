@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from tinyhw.core.errors import DecodeError, Error, MachineFault, Unsupported
-from tinyhw.emulator.ptx import bind, control, flow, operands
+from tinyhw.emulator.ptx import bind, control, flow, operands, special
 from tinyhw.emulator.ptx.explain import explain
 from tinyhw.emulator.ptx.group import Diverge, Warps
 from tinyhw.emulator.ptx.link import Linked
@@ -92,6 +92,25 @@ class Code:
       return found.offset
     if name in program.functions: return program.functions[name]
     raise DecodeError(f"{name} is not declared", where=flow.where(line))
+
+  # ---- operands that are no registers: readers of them
+
+  def constant(self, value: Value) -> Callable[[Any], Value]:
+    """Reader of a constant."""
+    return lambda group: value
+
+  def special(self, name: str, dtype: Any) -> Callable[[Any], Value]:
+    """Reader of a special register."""
+    return special.reader(name, dtype)
+
+  def based(self, line: Line, name: str, address: Value) -> Callable[[Any], Value]:
+    """Reader of a variable's address; one on the stack is relative to the function's frame."""
+    found = line.scope.find(name)
+    t = address.dtype.type
+    if isinstance(found, Place) and self.on_stack(found): return lambda group: t(int(address) + group.base)
+    if isinstance(found, Place) and found.space == "param":
+      return lambda group: t(int(address) + group.cohort.dispatch.params)
+    return lambda group: address
 
   # ---- liveness
 
@@ -217,6 +236,9 @@ class Program:
       self._starts.append((at, at + size, name))
       at += size
     self._blocks: dict[int, CodeBlock] = {}
+    self.spent = 0.0  # what interpreting it has cost, in microseconds
+    self.compiled: dict[Any, Any] = {}  # `jit.ptx.code` keeps here what it has made
+    self.digest = ""
     self._last: Code | None = None
     self.size = sum(len(f.lines) for f in linked.flats.values())
 

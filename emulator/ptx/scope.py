@@ -63,9 +63,17 @@ class Scope:
   def __init__(self, outer: Scope | None = None) -> None:
     self.names: dict[str, Entity] = {}
     self.outer = outer
+    self._found: dict[str, Entity] = {}  # what has been found: a name keeps its meaning
 
   def find(self, name: str) -> Entity | Register | None:
-    """What a name means, the innermost first."""
+    """What a name means, the innermost first. Every name of the function must have been declared."""
+    known = self._found.get(name)
+    if known is not None: return known
+    found = self._look(name)
+    if found is not None: self._found[name] = found
+    return found
+
+  def _look(self, name: str) -> Entity | Register | None:
     numbered = _NUMBERED.fullmatch(name)
     scope: Scope | None = self
     while scope is not None:

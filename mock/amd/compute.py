@@ -17,8 +17,11 @@ from tinyhw.core.memory import Access
 from tinyhw.mock.amd.registers import USER_DATA, USER_DATA_COUNT
 
 if TYPE_CHECKING:
+  from tinyhw.emulator.amdgcn import DispatchStats
+  from tinyhw.mock.amd.card import Card
   from tinyhw.mock.amd.pm4 import ComputeQueue
 
+CYCLES_PER_INSTRUCTION: Final = 4  # of a wave, when others hide nothing
 MAX_THREADS: Final = 1024
 MAX_VGPRS: Final = 256
 LDS_GRANULE: Final = 512  # bytes that COMPUTE_PGM_RSRC2.LDS_SIZE counts
@@ -51,6 +54,14 @@ class Program:
   scratch_waves: int
   force_start: bool
   thread_dimensions: bool
+
+
+def duration(stats: DispatchStats, card: Card) -> int:
+  """Nanoseconds of a dispatch on the machine's clock: the instructions of all waves shared out among the card's SIMDs,
+  and no less than those of one wave."""
+  waves = stats.waves or 1
+  turns = -(-waves // card.simds)
+  return stats.instructions // waves * turns * CYCLES_PER_INSTRUCTION * 1000 // card.engine_clock
 
 
 def program_of(queue: ComputeQueue, initiator: int) -> Program | None:
@@ -162,6 +173,26 @@ def _program(queue: ComputeQueue, initiator: int) -> Program | None:
   return known
 
 
+def repeat_dispatch(queue: ComputeQueue, size: tuple[int, int, int], initiator: int) -> bool:
+  """Run a dispatch to its end at once, where it is one that was run before and compiled code needs no help with it.
+
+  False when it is still to be run, or when there is a rest of it to run: `run_dispatch` does either.
+  """
+  last = queue.program
+  if last is None or last[0] != initiator or last[1] != queue.space.version or last[2] != queue.settings_version:
+    return False
+  program = last[3]
+  known = queue.repeated.get((id(program), size))
+  if known is None or known[0] is not program or program.thread_dimensions or not program.force_start:
+    return False
+  return queue.machine.repeat(queue, known[1], _user_data(queue, program))
+
+
+def _user_data(queue: ComputeQueue, program: Program) -> tuple[int, ...]:
+  get = queue.registers.get
+  return tuple([get(i, 0) for i in range(USER_DATA, USER_DATA + program.user_sgprs)])
+
+
 def run_dispatch(queue: ComputeQueue, size: tuple[int, int, int], initiator: int) -> None:
   """Run a dispatch of `size` workgroups (or threads, as the initiator says) to its end."""
   registers, last = queue.registers, queue.program
@@ -182,6 +213,4 @@ def run_dispatch(queue: ComputeQueue, size: tuple[int, int, int], initiator: int
     raise Unsupported("dispatch", "COMPUTE_START_X/Y/Z without FORCE_START_AT_000", where=queue.name)
   if not (size[0] and size[1] and size[2]):
     return
-  get = registers.get
-  user_data = tuple([get(i, 0) for i in range(USER_DATA, USER_DATA + known.user_sgprs)])
-  queue.machine.execute(queue, known, size, user_data)
+  queue.machine.execute(queue, known, size, _user_data(queue, known))

@@ -96,21 +96,33 @@ class Dispatching(Queue):
 
   def _map_again(self, stored: int) -> None:
     """Waves that run are saved first, or run to their end where they cannot be saved."""
-    if not (self.waves is not None or self.beside is not None and self.beside.busy) or self._can_be_saved():
+    if self._can_be_saved():
       super()._map_again(stored)
-    elif self.waves is not None:
+    else:
       self._leaving = True
 
   def _can_be_saved(self) -> bool:
-    """Whether a context save reaches the waves of the dispatch: it is a trap, to the driver's own handler.
+    """Whether a context save reaches all waves that run: it is a trap, to the driver's own handler.
 
     Where queues are mapped with traps off (`Card.traps_off`) it reaches only waves that started privileged: the handler
     leaves PRIV set on these chips so that it can be reached again (cwsr_trap_handler_gfx10.asm, SW_SA_TRAP). The packet
     processor of AQL queues sees to it; what a PM4 queue writes to COMPUTE_PGM_RSRC1 is its own business.
     """
-    if not self.gpu.card.traps_off or self.process.debug.active or self.program is None:
+    if not self.gpu.card.traps_off or self.process.debug.active:
       return True
-    return bool(gc.COMPUTE_PGM_RSRC1.decode(self.program[3].rsrc1).PRIV)
+    running = [] if self.waves is None or self.program is None else [self.program[3].rsrc1]
+    if self.beside is not None:
+      running += [flight.rsrc1 for flight in self.beside.flights]
+    return all(gc.COMPUTE_PGM_RSRC1.decode(rsrc1).PRIV for rsrc1 in running)
+
+  def check_leaving(self, idle: Idle, rsrc1: int) -> None:
+    """Waves that wait must not be ones that the scheduler waits for."""
+    if self._leaving and not gc.COMPUTE_PGM_RSRC1.decode(rsrc1).PRIV:
+      raise MachineFault(
+        f"waves wait for {idle.polls[0]}, and the scheduler for them: with COMPUTE_PGM_RSRC1.PRIV 0 they do not "
+        "answer its context save",
+        hint=f"queues of {self.gpu.card.name} are mapped with traps off: set PRIV",
+      )
 
   def _go_on(self, turns: int) -> int:
     """Give the waves of the dispatch up to so many turns; how many are left. Waves that wait block the queue."""
@@ -135,12 +147,8 @@ class Dispatching(Queue):
         continue
       if idle.hopeless():
         raise idle.error()
-      if self._leaving:
-        raise MachineFault(
-          f"waves wait for {idle.polls[0]}, and the scheduler for them: with COMPUTE_PGM_RSRC1.PRIV 0 they do not "
-          "answer its context save",
-          hint=f"queues of {self.gpu.card.name} are mapped with traps off: set PRIV",
-        )
+      assert self.program is not None
+      self.check_leaving(idle, self.program[3].rsrc1)
       self.block(Waiting("a dispatch", idle))
     return turns
 
@@ -172,8 +180,12 @@ class Dispatching(Queue):
       ready = self._ready()
       flights = [f for f in beside.movable() if not ready or rng.random() < f.pace] if self._moves() else []
       if flights:
+        flight = rng.choice(flights)
         with self.guarded():
-          beside.turn(rng.choice(flights))
+          self._turn_begins()
+          if flight.running:  # the queue has not failed
+            beside.turn(flight)
+          self._leaving = self._leaving and not self._can_be_saved()
       elif ready:
         self._packets(1)
       else:

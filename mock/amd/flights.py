@@ -52,7 +52,7 @@ class Flight(Running):
     self.queue, self.order, self.packet, self.entry = queue, order, packet, program.entry
     self.chip, self.listens = space.chip, False
     self.began = space.weak.history.tick()
-    self.scratch = bool(program.scratch_size)
+    self.scratch, self.rsrc1 = bool(program.scratch_size), program.rsrc1
     self.names: dict[int, object] = {}  # instructions that accessed memory, by PC
     self.idle: Idle | None = None
     self.waves: Waves | None = None
@@ -161,6 +161,8 @@ class Beside:
       self.queue.last = flight.packet
       raise idle.error()
     flight.idle = idle
+    if idle is not None:
+      self.queue.check_leaving(idle, flight.rsrc1)
 
   def _ended(self, flight: Flight) -> None:
     """Do what waited for the end of a dispatch."""

@@ -23,9 +23,10 @@ from tinyhw.core.layout import Packet
 from tinyhw.core.memory import Access
 from tinyhw.core.table import Handlers
 from tinyhw.mock.amd.atomics import atomic
-from tinyhw.mock.amd.compute import Program, run_dispatch
+from tinyhw.mock.amd.compute import Program, repeat_dispatch, run_dispatch
 from tinyhw.mock.amd.dispatching import Dispatching
-from tinyhw.mock.amd.queue import Frame, Plan, Properties, Quick
+from tinyhw.mock.amd.plans import Harmless, Plan, Quick, nothing, planned
+from tinyhw.mock.amd.queue import Frame, Properties, State
 from tinyhw.mock.amd.registers import (
   INITIAL,
   KEPT,
@@ -84,6 +85,7 @@ _DECIDING: Final = {_SET_SH_REG: (0, 1), _RELEASE_MEM: (0, 1, 2, 3, 4, 7)}  # wo
 PLANNED_WORDS: Final = 512  # of a submission that is remembered as a whole
 PLANS: Final = 64  # submissions of one length
 
+
 Step = tuple[Callable[["ComputeQueue", Any], None], Any, int]  # what runs, its argument, dwords
 
 
@@ -122,7 +124,7 @@ class ComputeQueue(Dispatching):
     self.last = frame, at
     if self.beside is not None:
       self._speak()
-    if frame.plan is not None and (known := frame.plan.get(at)) is not None:
+    if frame.plan is not None and (known := frame.plan.steps.get(at)) is not None:
       self._next(frame, at, known[1])
       return known[0](words, at)
     header = words[at]
@@ -148,6 +150,29 @@ class ComputeQueue(Dispatching):
       quick(words, at)
     elif step is not None:
       step[0](self, step[1])
+
+  def _follow(self, frame: Frame, packets: int) -> int:
+    machine = self.machine
+    if self.beside is not None or machine.trace.enabled or frame.plan is None:
+      self._step()
+      return packets - 1
+    words, ways, frames, end = frame.words, frame.plan.ways, self.frames, len(frame.words)
+    while packets and frame.at < end:
+      way = ways.get(frame.at)
+      if way is None or way[1] > packets:  # a packet has changed what follows it, or there is no time for all of them
+        self._step()
+        return packets - 1
+      before, count, run, at, frame.at = way
+      packets -= count
+      self.packets += count
+      machine.clock.advance(count * machine.packet_ns)
+      for quick, place in before:
+        quick(words, place)
+      self.last = frame, at
+      run(words, at)
+      if self.waves is not None or self.state is not State.READY or not frames or frames[-1] is not frame:
+        break
+    return packets
 
   def _next(self, frame: Frame, at: int, end: int) -> None:
     """The packet in [at, end) of a frame begins."""
@@ -178,7 +203,7 @@ class ComputeQueue(Dispatching):
       learning.append((at, end, quick, tuple(at + k for k in _DECIDING[opcode])))
     elif step is not None:
       handler, argument, _ = step
-      learning.append((at, end, lambda words, at: handler(self, argument), tuple(range(at, end))))
+      learning.append((at, end, self._quickly(handler, argument), tuple(range(at, end))))
     if end != len(frame.words):
       return
     frame.learning = None
@@ -188,7 +213,31 @@ class ComputeQueue(Dispatching):
     plans = self._plans.setdefault(end, [])
     if len(plans) >= PLANS:
       plans.clear()
-    plans.append((decides, decides(frame.words), {start: (run, stop) for start, stop, run, _ in learning}))
+    plans.append((decides, decides(frame.words), planned(learning, end)))
+
+  def _quickly(self, handler: Callable[[ComputeQueue, Any], None], argument: Any) -> Quick:
+    """What executes a packet that has been executed once, as it did then."""
+    if isinstance(argument, pm4.DISPATCH_DIRECT):
+      return self._dispatched_again(argument)
+    if self.beside is None and self.device.chip is None:
+      if isinstance(argument, pm4.NOP) or isinstance(argument, pm4.EVENT_WRITE) and (
+        argument.event_type != pm4.VGT_EVENT_TYPE.CS_PARTIAL_FLUSH
+        or argument.event_index == pm4.EVENT_WRITE_event_index.cs_partial_flush
+      ):
+        return nothing
+      if isinstance(argument, pm4.ACQUIRE_MEM):
+        return Harmless(lambda words, at: self.acquire_mem(argument))
+    return lambda words, at: handler(self, argument)
+
+  def _dispatched_again(self, p: pm4.DISPATCH_DIRECT) -> Quick:
+    """A dispatch of a planned submission."""
+    size, initiator = (p.dim_x, p.dim_y, p.dim_z), p.dispatch_initiator
+
+    def run(words: list[int], at: int) -> None:
+      if not repeat_dispatch(self, size, initiator):
+        run_dispatch(self, size, initiator)
+
+    return run
 
   @staticmethod
   def _shape(header: int, words: list[int], at: int, end: int) -> tuple[int, ...] | None:
@@ -207,14 +256,22 @@ class ComputeQueue(Dispatching):
   def _learn(self, shape: tuple[int, ...], packet: Packet) -> None:
     """Remember how packets of this shape run."""
     if isinstance(packet, pm4.RELEASE_MEM):
-      release = packet
-      self._shapes[shape] = lambda words, at: self._release(release, words[at + 5] | words[at + 6] << 32)
+      self._shapes[shape] = self._released_again(packet)
     elif isinstance(packet, pm4.SET_SH_REG):
       first, count = pm4.SET_SH_REG_START + packet.reg_offset, len(packet.payload)
       if USER_DATA <= first and first + count <= USER_DATA + USER_DATA_COUNT:
         offsets = range(first, first + count)
         update = self.registers.update
-        self._shapes[shape] = lambda words, at: update(zip(offsets, words[at + 2 : at + 2 + count], strict=True))
+        self._shapes[shape] = Harmless(
+          lambda words, at: update(zip(offsets, words[at + 2 : at + 2 + count], strict=True)))
+
+  def _released_again(self, p: pm4.RELEASE_MEM) -> Quick:
+    """A RELEASE_MEM with data of its own."""
+    plain = p.data_sel == _WHOLE and p.int_sel in (_INT_NONE, _INT_DATA) and p.dst_sel <= 1 and not p.address & 7
+    if not plain or self.beside is not None or self.device.chip is not None or not self.properties.eop_address:
+      return lambda words, at: self._release(p, words[at + 5] | words[at + 6] << 32)
+    store, address = self.space.store, p.address
+    return lambda words, at: store(address, 8, words[at + 5] | words[at + 6] << 32)
 
   def _text(self, words: list[int]) -> str:
     return wire.text(words).partition("\n")[0].split(maxsplit=1)[-1]

@@ -11,7 +11,7 @@ from __future__ import annotations
 import threading
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum
@@ -22,6 +22,7 @@ import numpy.typing as npt
 
 from tinyhw.core.errors import DecodeError, Error, MachineFault, PageFault
 from tinyhw.core.memory import Access, AddressSpace
+from tinyhw.mock.amd.plans import Plan, Row
 from tinyhw.mock.running import Wait
 
 if TYPE_CHECKING:
@@ -68,8 +69,6 @@ class Properties:
     return bool(self.ring_size and self.ring_address and self.percentage)
 
 
-Quick = Callable[[list[int], int], None]  # executes a packet that was decoded and checked before
-Plan = dict[int, tuple[Quick, int]]  # by place: what executes a packet, and where the next one begins
 
 
 @dataclass(eq=False)
@@ -80,7 +79,7 @@ class Frame:
   address: int
   at: int = 0
   plan: Plan | None = None  # its packets, where words like these were seen before
-  learning: list[tuple[int, int, Quick, tuple[int, ...]]] | None = None  # place, end, what runs, words that decide it
+  learning: list[Row] | None = None  # its packets so far, where it may come again
 
 
 class Queue(ABC):
@@ -198,13 +197,24 @@ class Queue(ABC):
     self._lose_registers()
     if self._fetched <= stored < self.write:
       self.write = stored  # what a doorbell told is forgotten
+      self._drop(stored)
     elif stored != self.write:
       self._accept(stored, "queue mapped again: the write pointer in memory,")
 
   @property
   def _fetched(self) -> int:
-    """The pointer up to which the engine has the ring."""
-    return self._taken
+    """The pointer up to which the engine needs the ring no more: what was read, but has not begun, is read again."""
+    if len(self.frames) != 1 or self.wait is not None or self.busy:
+      return self._taken
+    return self._taken - (len(self.frames[0].words) - self.frames[0].at << self.SHIFT)
+
+  def _drop(self, end: int) -> None:
+    """Forget what was read of the ring from a pointer on."""
+    if self._taken > end:
+      frame, more = self.frames[0], self._taken - end >> self.SHIFT
+      left = frame.words[:-more]
+      self.frames[:] = [Frame(left, frame.address, frame.at)] if frame.at < len(left) else []
+      self._taken = end
 
   def _lose_registers(self) -> None:
     """Let go of what the queue's descriptor does not keep: nothing, where an engine has no registers of its own."""
@@ -290,8 +300,11 @@ class Queue(ABC):
             if self.write == self._taken:
               break
             self._fetch()
-          packets -= 1
-          self._step()
+          if frames[-1].plan is not None:
+            packets = self._follow(frames[-1], packets)
+          else:
+            packets -= 1
+            self._step()
         if frames and frames[-1].at >= len(frames[-1].words):
           self._retire()
       self._retire()
@@ -347,6 +360,10 @@ class Queue(ABC):
 
   def _go_on(self, turns: int) -> int:
     """Go on with the last packet for up to so many turns; how many are left."""
+    raise NotImplementedError
+
+  def _follow(self, frame: Frame, packets: int) -> int:
+    """Execute up to so many packets of a frame that has a plan, as far as it goes; how many are left."""
     raise NotImplementedError
 
   @abstractmethod

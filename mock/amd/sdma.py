@@ -20,7 +20,8 @@ from tinyhw.core.table import Handlers
 from tinyhw.mock.amd.atomics import atomic
 from tinyhw.mock.amd.caches.spaces import Client, NearSpace, SdmaSpace
 from tinyhw.mock.amd.flights import Packets
-from tinyhw.mock.amd.queue import Frame, Properties, Queue, Quick
+from tinyhw.mock.amd.plans import Quick
+from tinyhw.mock.amd.queue import Frame, Properties, Queue
 from tinyhw.mock.memory import spans
 from tinyhw.mock.running import Wait
 from tinyhw.wire import sdma as wire

@@ -17,13 +17,11 @@ from tinyhw.emulator.amdgcn import Dispatch
 from tinyhw.emulator.amdgcn.hwreg import MODELLED
 from tinyhw.emulator.engines import Repeated, start
 from tinyhw.emulator.schedule import Idle
-from tinyhw.mock.amd.compute import Program
+from tinyhw.mock.amd.compute import Program, duration
 
 if TYPE_CHECKING:
   from tinyhw.mock.amd.flights import Flight
   from tinyhw.mock.amd.pm4 import ComputeQueue
-
-CYCLES_PER_INSTRUCTION: Final = 4  # of a wave, when others hide nothing
 
 KEPT: Final = 256  # dispatches that a queue keeps ready
 _REPEATING: Final = frozenset({"auto", "jit"})  # engines
@@ -35,9 +33,7 @@ def start_waves(
   queue: ComputeQueue, program: Program, size: tuple[int, int, int], user_data: tuple[int, ...],
   flight: Flight | None = None,
 ) -> Waves:
-  """Run a dispatch in turns, see `engines.start`. Returns its nanoseconds on the machine's clock: the instructions of
-  all waves shared out among the card's SIMDs, and no less than those of one wave. A `flight` sees memory through
-  caches."""
+  """Run a dispatch in turns, see `engines.start`. Returns its `duration`. A `flight` sees memory through caches."""
   machine, card, terms = queue.machine, queue.gpu.card, queue.terms
   def tick() -> Callable[[], None]:
     return ticker(queue.terms, queue.queued_by() in (None, threading.main_thread().ident))
@@ -65,9 +61,7 @@ def start_waves(
   for what, count in stats.modelled.items():
     machine.ignored.note("hardware state", what, MODELLED[what], count)
   machine.executed += stats.instructions
-  waves = max(stats.waves, 1)
-  turns = -(-waves // card.simds)
-  return stats.instructions // waves * turns * CYCLES_PER_INSTRUCTION * 1000 // card.engine_clock
+  return duration(stats, card)
 
 
 def _dispatch(queue: ComputeQueue, program: Program, size: tuple[int, int, int]) -> Dispatch:

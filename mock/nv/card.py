@@ -6,38 +6,59 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from tinyhw.arch.nv import NvArch, nv_arch
 from tinyhw.autogen import nv_rm_chips as chips
 from tinyhw.core.errors import InvalidArgument
-
-_COMPUTE: Final = 0xC0
-_COPY: Final = 0xB5
-_CHANNEL: Final = 0x6F
+from tinyhw.wire import qmd
 
 
 @dataclass(frozen=True)
 class Card:
-  """A card: `chip` is RM's name of it, sizes are bytes. `qmd_versions` are those that its compute class takes."""
+  """A card of a generation: its name, PCI device, SMs and how they are grouped, memory in bytes."""
 
-  name: str
+  arch: NvArch
   title: str
-  chip: str
   device_id: int
   sms: int
   gpcs: int
   tpcs_a_gpc: int
   vram_size: int
-  shared_limit: int
   clock_mhz: int
-  qmd_versions: tuple[tuple[int, int], ...]
-  compute_class: int
-  copy_class: int
-  channel_class: int
+
+  @property
+  def name(self) -> str:
+    return self.arch.name
+
+  @property
+  def chip(self) -> str:
+    return self.arch.chip
+
+  @property
+  def compute_class(self) -> int:
+    return self.arch.compute_class
+
+  @property
+  def copy_class(self) -> int:
+    return self.arch.copy_class
+
+  @property
+  def channel_class(self) -> int:
+    return self.arch.channel_class
+
+  @property
+  def shared_limit(self) -> int:
+    """Bytes of shared memory that a block may have, with those that the system keeps."""
+    return self.arch.shared_per_block + self.arch.shared_reserved
+
+  @property
+  def qmd_versions(self) -> tuple[tuple[int, int], ...]:
+    """The QMD versions that the compute class has."""
+    return tuple(qmd.versions(self.compute_class))
 
   @property
   def capability(self) -> tuple[int, int]:
     """(major, minor) of the compute capability."""
-    digits = self.name.removeprefix("sm_")
-    return int(digits[:-1]), int(digits[-1])
+    return self.arch.version
 
   @property
   def classes(self) -> tuple[int, ...]:
@@ -55,18 +76,12 @@ class Card:
 
 
 CARDS: Final = {card.name: card for card in (
-  Card("sm_80", "NVIDIA A100-SXM4-80GB", "GA100", 0x20B2, 108, 7, 8, 80 << 30, 164 << 10, 1410,
-       ((2, 3), (2, 4), (3, 0)), 0xC6C0, 0xC6B5, 0xC56F),
-  Card("sm_86", "NVIDIA GeForce RTX 3090", "GA102", 0x2204, 82, 7, 6, 24 << 30, 100 << 10, 1695,
-       ((2, 3), (2, 4), (3, 0)), 0xC7C0, 0xC7B5, 0xC56F),
-  Card("sm_89", "NVIDIA GeForce RTX 4090", "AD102", 0x2684, 128, 11, 6, 24 << 30, 100 << 10, 2520, ((2, 4), (3, 0)),
-       0xC9C0, 0xC7B5, 0xC56F),
-  Card("sm_90", "NVIDIA H200", "GH100", 0x2335, 132, 8, 9, 141 << 30, 228 << 10, 1980, ((3, 0), (4, 0)),
-       0xCBC0, 0xC8B5, 0xC86F),
-  Card("sm_100", "NVIDIA B200", "GB100", 0x2901, 148, 8, 10, 180 << 30, 228 << 10, 1965, ((4, 1), (5, 0)),
-       0xCDC0, 0xC9B5, 0xC96F),
-  Card("sm_120", "NVIDIA GeForce RTX 5090", "GB202", 0x2B85, 170, 12, 8, 32 << 30, 100 << 10, 2407, ((4, 1), (5, 0)),
-       0xCEC0, 0xCAB5, 0xCA6F),
+  Card(nv_arch("sm_80"), "NVIDIA A100-SXM4-80GB", 0x20B2, 108, 7, 8, 80 << 30, 1410),
+  Card(nv_arch("sm_86"), "NVIDIA GeForce RTX 3090", 0x2204, 82, 7, 6, 24 << 30, 1695),
+  Card(nv_arch("sm_89"), "NVIDIA GeForce RTX 4090", 0x2684, 128, 11, 6, 24 << 30, 2520),
+  Card(nv_arch("sm_90"), "NVIDIA H200", 0x2335, 132, 8, 9, 141 << 30, 1980),
+  Card(nv_arch("sm_100"), "NVIDIA B200", 0x2901, 148, 8, 10, 180 << 30, 1965),
+  Card(nv_arch("sm_120"), "NVIDIA GeForce RTX 5090", 0x2B85, 170, 12, 8, 32 << 30, 2407),
 )}
 
 

@@ -114,7 +114,12 @@ class Channel:
   def schedule(self) -> None:
     """The kernel driver puts the channel on its runlist: doorbells count from now on."""
     if self.state is State.IDLE:
-      self.state = State.READY
+      self.state = State.READY if self.wait is None else State.BLOCKED
+
+  def unschedule(self) -> None:
+    """The kernel driver takes the channel off its runlist; it goes on when it is scheduled again."""
+    if self.state in (State.READY, State.BLOCKED):
+      self.state = State.IDLE
 
   def ring_doorbell(self) -> None:
     """GP_PUT may have moved."""
@@ -358,6 +363,8 @@ class Channel:
       if wanted == "copy":
         raise faults.host("HCE_ILLEGAL_CLASS", f"{shown} on subchannel {subchannel}, where copy classes "
                           f"{', '.join(map(hex, fitting)) or 'none'} are")
+      if not self.classes:
+        raise faults.host("CTXNOTVALID", f"{shown} on a channel without an engine object")
       raise faults.compute_class(f"{shown} on subchannel {subchannel} of a channel with classes "
                                  f"{', '.join(map(hex, self.classes)) or 'none'}")
     found = self.engines.get(slot)

@@ -8,20 +8,17 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import struct
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
 from tinyhw.core.errors import DecodeError, Error, Unsupported
 from tinyhw.core.memory import Access, AddressSpace
-from tinyhw.wire.elf import MAGIC, Elf, Section
+from tinyhw.wire.cubin import PTX_SECTION, Cubin, Kernel
+from tinyhw.wire.elf import MAGIC, Section
 
-PTX_SECTION: Final = ".tinyhw.ptx"
 _TEXT: Final = ".text."
 LARGEST: Final = 1 << 26  # bytes of an ELF, as far as one is looked for
 _HEADER: Final = 64  # bytes of an ELF's header
-_PARAM_CBANK: Final = 0x0A  # EIATTR_PARAM_CBANK, with a value of 8 bytes: symbol, offset, size
-_VALUED: Final = 0x04  # EIFMT_SVAL: the attribute's size stands behind its number
 _PROGRAMS: Final = 64  # that are kept
 
 
@@ -31,14 +28,15 @@ class Image:
 
   base: int
   raw: bytes
-  name: str
+  kernel: Kernel
   text_address: int
   ptx: str
   ptx_address: int
-  params_offset: int
-  params_size: int
   program: Any
-  notes: dict[str, int] = field(default_factory=dict)
+
+  @property
+  def name(self) -> str:
+    return self.kernel.name
 
   def place_of(self, line: int, column: int) -> int:
     """The address of a place in the PTX: the PC of code that has no other."""
@@ -85,7 +83,8 @@ class Images:
 
   def _read(self, base: int, raw: bytes, address: int) -> Image:
     try:
-      elf = Elf(raw)
+      cubin = Cubin(raw)
+      elf = cubin.elf
       end = max([_HEADER, elf.header.e_shoff + elf.header.e_shnum * elf.header.e_shentsize,
                  *(s.offset + len(elf.contents(s)) for s in elf.sections)])
     except DecodeError as error:
@@ -100,12 +99,14 @@ class Images:
       raise Unsupported("program", f"{name}: a cubin without PTX", where="mock",
                         hint=f"machine code is not executed; give the ELF its PTX in a section {PTX_SECTION}")
     text = elf.contents(ptx).rstrip(b"\0")
-    offset, size = _parameters(elf, name)
-    return Image(base, raw[:end], name, base + section.offset, text.decode(), base + ptx.offset, offset, size,
-                 _program(elf, base, text, name))
+    if name not in cubin.kernels:
+      raise Unsupported("program", f"{name}: no .nv.info.{name} says where its parameters are", where="mock")
+    kernel = cubin.kernels[name]
+    return Image(base, raw[:end], kernel, base + section.offset, text.decode(), base + ptx.offset,
+                 _program(cubin, base, text, name))
 
 
-def _program(elf: Elf, base: int, text: bytes, name: str) -> Any:
+def _program(cubin: Cubin, base: int, text: bytes, name: str) -> Any:
   """The kernel's code with variables where the ELF has them."""
   from tinyhw.emulator.ptx.program import Program
   try:
@@ -114,38 +115,21 @@ def _program(elf: Elf, base: int, text: bytes, name: str) -> Any:
   except Error as error:
     raise Unsupported("program", f"{name}: {error}", where="mock") from None
   if linked.size:
-    return Program(_relocated(linked, elf, name), name, base)
+    return Program(_relocated(linked, cubin, name), name, base)
   return Program(linked, name, base)
 
 
-def _relocated(linked: Any, elf: Elf, kernel: str) -> Any:
+def _relocated(linked: Any, cubin: Cubin, kernel: str) -> Any:
   """The linked module with its variables at the offsets that the ELF's symbols give them."""
   import dataclasses
   offsets: dict[str, int] = {}
-  symbols = {s.name: s for table in elf.sections if table.name == ".symtab" for s in elf.symbols(table)}
+  symbols = {s.name: s for s in cubin.symbols}
   for name in linked.offsets:
     symbol = symbols.get(name.partition("#")[0].rpartition("::")[2])
     section: Section | None = None
-    if symbol is not None and symbol.section < len(elf.sections):
-      section = elf.sections[symbol.section]
+    if symbol is not None and symbol.section < len(cubin.elf.sections):
+      section = cubin.elf.sections[symbol.section]
     if symbol is None or section is None:
       raise Unsupported("program", f"{kernel}: its variable {name} has no symbol in the ELF", where="mock")
     offsets[name] = section.offset + symbol.value
   return dataclasses.replace(linked, offsets=offsets)
-
-
-def _parameters(elf: Elf, name: str) -> tuple[int, int]:
-  """Where parameters begin in constant bank 0, and their bytes, as .nv.info.NAME says."""
-  section = next((s for s in elf.sections if s.name == f".nv.info.{name}"), None)
-  if section is None:
-    raise Unsupported("program", f"{name}: no .nv.info.{name} says where its parameters are", where="mock")
-  raw, at = elf.contents(section), 0
-  while at + 4 <= len(raw):
-    kind, attribute, size = struct.unpack_from("<BBH", raw, at)
-    if kind != _VALUED:
-      size = 0
-    if attribute == _PARAM_CBANK and kind == _VALUED:
-      _, offset, length = struct.unpack_from("<IHH", raw, at + 4)
-      return int(offset), int(length)
-    at += 4 + size
-  return 0, 0

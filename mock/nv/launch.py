@@ -164,16 +164,43 @@ class Launch:
                            f"which begins at {image.text_address:#x}")
     if self.program_address % 128:
       raise self._sked("13_PROGRAM_OFFSET", f"a program at {self.program_address:#x}")
-    if image.params_size:
+    kernel = image.kernel
+    if kernel.params_size:
       if 0 not in self.banks:
         raise faults.compute("OOR_CONSTANT", f"{image.name} has parameters, and constant bank 0 is not valid")
-      need = image.params_offset + image.params_size
+      need = kernel.params + kernel.params_size
       if self.banks[0][1] < need:
         raise faults.compute("OOR_CONSTANT", f"{image.name} reads {need} bytes of constant bank 0, which has "
                              f"{self.banks[0][1]}")
-    static, given = image.program.shared_size, self._get("SHARED_MEMORY_SIZE")
+    static, given = self.reserved + image.program.shared_size, self._get("SHARED_MEMORY_SIZE")
     if static > given:
-      raise faults.compute("OOR_SHARED", f"{image.name} has {static} bytes of shared memory, the QMD gives {given}")
+      raise faults.compute("OOR_SHARED", f"{image.name} needs {static} bytes of shared memory, with what the system "
+                           f"keeps; the QMD gives {given}")
+    threads = self.block[0] * self.block[1] * self.block[2]
+    if kernel.required is not None and kernel.required != self.block or 0 < kernel.limit < threads:
+      raise faults.compute("ILLEGAL_LAUNCH", f"{image.name} with blocks of {self.block}; it was made for "
+                           f"{kernel.required or kernel.limit}")
+    self._check_bank0()
+
+  def _check_bank0(self) -> None:
+    """What programs read of the launch itself: the driver writes it into constant bank 0, and nobody checks."""
+    bank0 = self.channel.gpu.card.arch.bank0
+    if 0 not in self.banks or self.banks[0][1] < max(bank0.ntid, bank0.nctaid) + 12:
+      return
+    address = self.banks[0][0]
+    for name, register, offset, wanted in (("blockDim", "%ntid", bank0.ntid, self.block),
+                                           ("gridDim", "%nctaid", bank0.nctaid, self.grid)):
+      if register not in self.image.ptx:
+        continue
+      found = tuple(self.space.load(address + offset + 4 * i, 4) for i in range(3))
+      if found != wanted:
+        self.machine.doubt(f"{self.channel.name}: constant bank 0 of {self.name} says {name} {found}, and its QMD "
+                           f"{wanted}: machine code reads the bank")
+
+  @property
+  def reserved(self) -> int:
+    """Bytes of a block's shared memory that the system keeps."""
+    return self.channel.gpu.card.arch.shared_reserved
 
   # ---- the run
 
@@ -195,17 +222,21 @@ class Launch:
     observer = machine.observer if terms is None or terms.observer is None else terms.observer
     if observer is not None:
       raise Unsupported("checks and reports of", "PTX", where=f"{channel.name}, kernel {image.name}")
+    if machine.engine not in emulator.ENGINES:
+      raise Unsupported("engine for PTX", machine.engine, where=channel.name,
+                        hint=f"EMU has {', '.join(emulator.ENGINES)}")
     printed: list[str] = []
-    params = self.banks[0][0] + image.params_offset if 0 in self.banks else 0
+    kernel = image.kernel
+    params = self.banks[0][0] + kernel.params if 0 in self.banks else 0
     if machine.trace.enabled:
       machine.trace.add(channel.name, "dispatch", image.name, grid=self.grid, block=self.block)
     dispatch = emulator.Dispatch(
-      image.program, self.grid, self.block, params, image.params_size,
-      max(0, self._get("SHARED_MEMORY_SIZE") - image.program.shared_size),
+      image.program, self.grid, self.block, params, kernel.params_size,
+      self._get("SHARED_MEMORY_SIZE") - self.reserved - image.program.shared_size,
       ticker(terms, by in (None, threading.main_thread().ident)), printed)
     stats = Stats()
     try:
-      yield from emulator.start(emulator.Grid(self.space, dispatch, machine.watchdog, stats, None))
+      yield from emulator.start(emulator.Grid(self.space, dispatch, machine.watchdog, stats, None), machine.engine)
     except InvalidArgument as refused:
       raise faults.compute("ILLEGAL_LAUNCH", str(refused)) from None
     except MachineFault as fault:

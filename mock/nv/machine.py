@@ -16,6 +16,9 @@ from tinyhw.core.trace import Clock
 from tinyhw.mock.nv.card import Card, cards_named
 from tinyhw.mock.nv.channel import Channel, State, error_name
 from tinyhw.mock.nv.image import Images
+from tinyhw.mock.nv.objects import NvFile
+from tinyhw.mock.nv.rm import Rm
+from tinyhw.mock.nv.uvm import Uvm
 from tinyhw.mock.running import WATCHDOG, Running
 
 if TYPE_CHECKING:
@@ -34,6 +37,7 @@ class NvGpu:
     self.vram_allocator = Allocator(0, vram_size, name=f"GPU{index} video memory")
     self.by_token: dict[int, Channel] = {}
     self.when_interrupted: list[Callable[[Channel], None]] = []
+    self.gpu_id = card.bus(index) << 8  # domain, bus and slot
     self._numbers: set[int] = set()
     self._images: WeakKeyDictionary[AddressSpace, Images] = WeakKeyDictionary()
 
@@ -94,7 +98,17 @@ class NvMachine(Running):
     self.gpus = [NvGpu(self, card, i, vram if vram is not None else card.vram_size)
                  for i, card in enumerate(self.cards)]
     self.channels: list[Channel] = []
+    self.open_files: dict[int, dict[int, NvFile]] = {}
+    self.rm, self.uvm = Rm(self), Uvm(self)
     self.when_stopped: Callable[[int], None] | None = None  # told the GPU's index when a signal has ended a launch
+
+  def files_of(self, pid: int) -> dict[int, NvFile]:
+    """The open files of a process, by descriptor."""
+    return self.open_files.setdefault(pid, {})
+
+  def _before_waiting(self) -> None:
+    if self.rm.user_memory:
+      self.rm.check_user_memory()
 
   @property
   def runners(self) -> Sequence[Channel]:
@@ -142,6 +156,13 @@ class NvMachine(Running):
   def close(self) -> None:
     """Give all memory back. Clients' mappings stay valid until they unmap them."""
     with self.lock:
+      for files in self.open_files.values():
+        for file in files.values():
+          if file.uvm is not None:
+            file.uvm.close()
+          file.close()
+      self.open_files.clear()
+      self.rm.close()
       self.channels.clear()
       for region in (self.system, *(g.vram for g in self.gpus)):
         region.close()

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import llvmlite.binding as llvm
 import numpy as np
 
+from tests.scattering import scattered
 from tinyhw.compile import ProgramSpec, compile_kernel, schedule
 from tinyhw.compile.render.base import Renderer
 from tinyhw.ir import semantics
@@ -46,7 +47,8 @@ def _one(u: UOp, src: list, memory: dict[UOp, np.ndarray]) -> np.ndarray:
   if op is Ops.REDUCE_AXIS:
     kind = np.float64 if u.dtype.is_float else u.dtype.numpy
     return REDUCE[u.arg[0]](src[0].astype(kind), axis=u.arg[1], keepdims=True).astype(u.dtype.numpy)
-  if op in (Ops.CONTIGUOUS, Ops.COPY, Ops.DETACH): return src[0]
+  if op in (Ops.CONTIGUOUS, Ops.COPY, Ops.DETACH, Ops.GATHER): return src[0]
+  if op is Ops.SCATTER: return scattered(u.arg, *src)
   if op is Ops.BITCAST: return np.ascontiguousarray(src[0]).view(u.dtype.numpy)
   if op is Ops.WHERE: return np.where(*src)
   if op is Ops.CAST or op in (Ops.IDIV, Ops.MOD, Ops.SHL, Ops.SHR): return _elements(u, src)

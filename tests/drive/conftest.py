@@ -60,6 +60,7 @@ class FakeMachine:
   vram_free: int = 1 << 34
   hidden: frozenset[int] = frozenset()  # nodes that a cgroup keeps from this process
   gtt_limit: int = 1 << 40
+  heap_type: int = 1                   # of video memory: 1 is seen by the host, 2 is not
   stalled: bool = False                # queues do not read
   memory_fault: tuple[int, int, bool] | None = None  # (gpu_id, address, write), for the next WAIT_EVENTS
   log: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
@@ -102,7 +103,7 @@ class FakePort(LinuxPort):
     if rest == "name": return b"gfx1100\n"
     rows = dict(self.machine.properties)
     rows["drm_render_minor"] = 127 + node
-    if rest.startswith("mem_banks"): rows = {"heap_type": 1, "size_in_bytes": 1 << 34}
+    if rest.startswith("mem_banks"): rows = {"heap_type": self.machine.heap_type, "size_in_bytes": 1 << 34}
     if rest.startswith("io_links"):
       rows = {"type": 2, "node_from": node, "node_to": int(rest.split("/")[1]), "flags": 1}
     return "".join(f"{name} {value}\n" for name, value in rows.items()).encode()
@@ -169,7 +170,7 @@ class FakePort(LinuxPort):
       data.failure.NotPresent = 1
       self.machine.memory_fault, a.wait_result = None, kfd.KFD_IOC_WAIT_RESULT_COMPLETE
 
-  def doorbell(self, address: int, value: int) -> None:
+  def doorbell(self, address: int, value: int, nbytes: int = 8) -> None:
     super().doorbell(address, value)
     if not self.machine.stalled: self.run(self.machine.queues[address & 0xFFF], value)
 

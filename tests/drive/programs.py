@@ -281,6 +281,30 @@ def sleeps(gpu: AMDRuntime, peer: AMDRuntime) -> Iterator[str]:
 
 
 @program
+def by_host(gpu: AMDRuntime, peer: AMDRuntime) -> Iterator[str]:
+  """The host stores and reads itself, before, behind and beside kernels and copies of other engines."""
+  for g in (gpu, peer): g.host_writes, g.host_reads = 4096, 1024
+  add, fill = gpu.load(objects()[0], "add"), gpu.load(objects()[0], "fill")
+  a, out, there = gpu.alloc(4 * LANES), gpu.alloc(4 * LANES), peer.alloc(4 * LANES)
+  for round_ in range(8):
+    before, value = np.full(LANES, 10 * round_ + 1, np.float32), np.full(LANES, 10 * round_ + 2, np.float32)
+    gpu.copyin(a, memoryview(before).cast("B"))
+    add([out, a, a], [], (1, 1, 1), (LANES, 1, 1))
+    if round_ % 2: gpu.synchronize()
+    gpu.copyin(a, memoryview(value).cast("B"))  # while the kernel may still read it
+    yield from same(download(gpu, out, value), before + before, "a sum before the host's store")
+    if round_ % 3 == 0: gpu.host_reads = 0  # by the copy engine
+    yield from same(download(gpu, a, value), value, "what the host has stored")
+    gpu.host_reads = 1024
+    peer.copy(there, a, 4 * LANES)
+    yield from same(download(peer, there, value), value, "the host's store, at a peer")
+    fill([out], [1, 1.0, 1.0, 1], (1, 1, 1), (LANES, 1, 1))
+    add([out, a, a], [], (1, 1, 1), (LANES, 1, 1))
+    yield from same(download(gpu, out, value), value + value, "a sum behind the host's store")
+  for g in (gpu, peer): g.host_writes = g.host_reads = 0
+
+
+@program
 def batches(gpu: AMDRuntime, peer: AMDRuntime) -> Iterator[str]:
   """Launches in an indirect buffer, between launches in the ring."""
   fill, add = gpu.load(objects()[0], "fill"), gpu.load(objects()[0], "add")
@@ -351,4 +375,6 @@ def small() -> Iterator[None]:
     patch.setattr(driver, "_RING_BYTES", RING_BYTES)
     patch.setattr(driver, "_KERNARG_BYTES", KERNARG_BYTES)
     patch.setattr(driver, "_BOUNCE_BYTES", BOUNCE_BYTES)
+    patch.setattr(driver, "_HOST_WRITES", 0)  # but where a program says so, all copies are the copy engine's
+    patch.setattr(driver, "_HOST_READS", 0)
     yield

@@ -2,6 +2,7 @@
 (conftest.py)."""
 from __future__ import annotations
 
+import errno
 import os
 from typing import Any
 
@@ -87,11 +88,14 @@ def test_copies_in_and_out_of_any_size(port: Any) -> None:
 
 
 def test_changing_queues_waits_for_the_timeline_and_staying_does_not(port: Any, machine: Any) -> None:
+  machine.heap_type = 2  # all copies by the copy engine
   gpu = AMDRuntime(port)
   a = gpu.alloc(64)
   gpu.synchronize()
   machine.packets.clear()
   gpu.copyin(a, memoryview(bytes(64)))
+  assert isinstance(machine.packets[0], s.SDMA_PKT_POLL_REGMEM), "what the caches hold is forgotten after any wait"
+  machine.packets.clear()
   gpu.copyin(a, memoryview(bytes(64)))
   assert not [q for q in machine.packets if isinstance(q, s.SDMA_PKT_POLL_REGMEM)]
   machine.stalled = True
@@ -103,9 +107,54 @@ def test_changing_queues_waits_for_the_timeline_and_staying_does_not(port: Any, 
   assert (wait.mem_poll_addr, wait.reference) == (gpu.timeline.signal.address, gpu.timeline.last - 1)
 
 
+def test_few_bytes_go_through_the_bar_where_nothing_is_queued(port: Any, machine: Any) -> None:
+  """The store is flushed."""
+  gpu = AMDRuntime(port)
+  few, many = gpu.alloc(64), gpu.alloc(1 << 16)
+  machine.packets.clear()
+  back = bytearray(64)
+  assert gpu._hdp is not None and gpu._hdp[0] == 0
+  gpu.copyin(few, memoryview(bytes(range(64))))
+  assert gpu._hdp[0] == 1
+  gpu.copyout(memoryview(back), few)
+  assert back == bytes(range(64)) and not machine.packets
+  gpu.copyin(many, memoryview(bytes(1 << 16)))
+  gpu.copyin(few, memoryview(bytes(64)))
+  gpu.copy(many, few, 64)
+  assert [type(q).__name__.removeprefix("SDMA_PKT_") for q in machine.packets] == [
+    "POLL_REGMEM", "GCR_REQ", *["COPY_LINEAR", "FENCE"] * 2]
+  machine.stalled = True
+  gpu.submit(gpu.compute, gpu.compute_marker())
+  gpu.copyin(few, memoryview(bytes(range(64))))
+  assert not any(gpu.host_view(few) or b""), "it is queued behind what runs"
+  mmio = [a for a in machine.of("ALLOC_MEMORY_OF_GPU") if a["flags"] & kfd.KFD_IOC_ALLOC_MEM_FLAGS_MMIO_REMAP]
+  assert [a["size"] for a in mmio] == [4096]
+
+
+@pytest.mark.parametrize("refused", [False, True])
+def test_a_small_bar_or_a_kernel_without_the_register_leaves_all_to_the_copy_engine(
+  port: Any, machine: Any, refused: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+  machine.heap_type = 1 if refused else 2
+  allocate = type(port)._alloc_memory_of_gpu
+
+  def without(self: Any, a: Any) -> None:
+    if a.flags & kfd.KFD_IOC_ALLOC_MEM_FLAGS_MMIO_REMAP: raise OSError(errno.ENOMEM, "no register page")
+    allocate(self, a)
+  monkeypatch.setattr(type(port), "_alloc_memory_of_gpu", without)
+  gpu = AMDRuntime(port)
+  a, back = gpu.alloc(64), bytearray(64)
+  assert not gpu.host_writes and gpu.host_view(a) is None
+  gpu.flush_host_writes()
+  gpu.copyin(a, memoryview(bytes(range(64))))
+  gpu.copyout(memoryview(back), a)
+  assert back == bytes(range(64)) and len([q for q in machine.packets if isinstance(q, s.SDMA_PKT_COPY_LINEAR)]) == 2
+
+
 def test_a_page_fault_names_address_access_and_buffer_and_how_to_go_on(
   port: Any, machine: Any
 ) -> None:
+  machine.heap_type = 2  # all copies by the copy engine
   gpu = AMDRuntime(port, timeout_s=1)
   a = gpu.alloc(100)
   address = a.address
@@ -161,6 +210,7 @@ def test_a_wait_that_nobody_ends_names_queue_packet_address_and_values(port: Any
 
 
 def test_a_sleeping_wait_asks_for_one_interrupt(port: Any, machine: Any) -> None:
+  machine.heap_type = 2  # all copies by the copy engine
   gpu = AMDRuntime(port, timeout_s=0.5)
   machine.stalled = True
   gpu.copyin(gpu.alloc(8), memoryview(bytes(8)))
@@ -283,6 +333,7 @@ def test_a_submission_that_does_not_fit_leaves_the_timeline_as_it_was(port: Any)
 
 
 def test_a_timeline_that_wraps_32_bits_goes_on(port: Any, machine: Any) -> None:
+  machine.heap_type = 2  # all copies by the copy engine
   gpu = AMDRuntime(port)
   gpu.timeline.last = gpu.timeline.signal.value = (1 << 32) - 3
   a, data = gpu.alloc(64), bytes(range(64))

@@ -36,7 +36,7 @@ class FakePort:
   def __init__(self, step: Callable[[], bool] | None = None) -> None:
     self.step, self.rung = step, []
 
-  def doorbell(self, address: int, value: int) -> None: self.rung.append((address, value))
+  def doorbell(self, address: int, value: int, nbytes: int = 8) -> None: self.rung.append((address, value))
 
   def wait(self, done: Callable[[], bool], timeout_s: float) -> bool:
     while not done():

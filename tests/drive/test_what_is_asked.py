@@ -96,6 +96,7 @@ def test_links_of_both_kinds_are_read(port: Any, machine: Any) -> None:
     (Memory.VRAM, None, True, "VRAM WRITABLE EXECUTABLE"),
     (Memory.GTT, None, False, "GTT WRITABLE"),
     (Memory.GTT, False, True, "GTT WRITABLE EXECUTABLE"),
+    (Memory.MMIO, None, False, "MMIO_REMAP WRITABLE COHERENT"),
   ],
 )
 def test_flags_of_memory(
@@ -110,9 +111,9 @@ def test_flags_of_memory(
     for n, v in vars(kfd).items()
     if n.startswith("KFD_IOC_ALLOC_MEM_FLAGS_")
   }
-  always = {"NO_SUBSTITUTE"} | ({"COHERENT", "UNCACHED"} if kind is Memory.GTT else set())
+  always = {Memory.MMIO: set(), Memory.GTT: {"NO_SUBSTITUTE", "COHERENT", "UNCACHED"}}.get(kind, {"NO_SUBSTITUTE"})
   assert {n for n, mask in names.items() if asked & mask} == {*wanted.split(), *always}
-  assert buffer.size == 8192 and (buffer.memory is not None) == (kind is Memory.GTT if host is None else host)
+  assert buffer.size == 8192 and (buffer.memory is not None) == (kind is not Memory.VRAM if host is None else host)
   if buffer.memory is None:
     with pytest.raises(DeviceError, match=f"{kind.name} buffer at .* is not visible to the host"):
       buffer.bytes()
@@ -244,6 +245,7 @@ def test_a_buffer_says_whose_it_is(port: Any, machine: Any) -> None:
 
 
 def test_a_lost_device_is_not_waited_for_again(port: Any, machine: Any) -> None:
+  machine.heap_type = 2  # all copies by the copy engine
   gpu = AMDRuntime(port, timeout_s=0.1)
   machine.stalled = True
   gpu.copyin(gpu.alloc(8), memoryview(bytes(8)))
@@ -278,6 +280,7 @@ def test_a_batch_takes_a_new_grid_after_it_ran(port: Any, machine: Any, add_obje
 
 def test_interrupts_carry_the_events_numbers(port: Any, machine: Any) -> None:
   """The mailbox is the event's slot, what is written there its id, and the context its trigger data."""
+  machine.heap_type = 2  # all copies by the copy engine
   gpu = AMDRuntime(port, timeout_s=0.3)
   machine.stalled = True
   gpu.copyin(gpu.alloc(8), memoryview(bytes(8)))

@@ -20,6 +20,7 @@ from tinyhw.core.errors import Error, InvalidArgument, PageFault, WatchdogExpire
 from tinyhw.core.store import Store, store_in
 from tinyhw.emulator import engines
 from tinyhw.emulator.amdgcn import Dispatch, dispatch
+from tinyhw.emulator.amdgcn.launch import _PROGRAMS
 from tinyhw.emulator.both import EnginesDiffer
 from tinyhw.emulator.engines import dispatch as choose
 from tinyhw.emulator.jit import forms, native, run, servers, threads, translate
@@ -246,6 +247,23 @@ def test_threads_do_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
   one, several = (outcome(engine, code, b"", wide()) for engine in (dispatch, compiled))
   assert len(turns) == 4 and one[1].waves == several[1].waves == 1280
   assert np.array_equal(one[0], several[0]) and one[1].instructions == several[1].instructions
+
+
+def test_a_program_that_was_worth_threads_has_them_from_its_first_workgroup_on(monkeypatch: pytest.MonkeyPatch) -> None:
+  """More and smaller cohorts than at first, in whichever engine compiles."""
+  turns = spread(monkeypatch)
+  gpu = Gpu(1 << 21)
+  gpu.space.write(CODE, PLACE + encode("v_mov_b32", "e32", src0=4, vdst=2) + PUT + END)
+  given = []
+  for engine in ("jit", "jit", "auto"):
+    turns.clear()
+    gpu.space.view(OUT, 4 * 160 * 256)[:] = 0
+    _PROGRAMS.get(gpu.space, ARCH, CODE).spent = 1e9  # which `auto` compiles at once
+    stats = choose(gpu.space, ARCH, wide(), engine=engine)
+    assert stats.engine == "jit" and stats.waves == 1280
+    assert np.array_equal(gpu.get(OUT, np.uint32, 160 * 256), np.arange(160 * 256) // 256)
+    given.append(len(turns))
+  assert given == [4, 13, 13]
 
 
 def test_what_compilers_end_kernels_with_may_run_in_threads(monkeypatch: pytest.MonkeyPatch) -> None:

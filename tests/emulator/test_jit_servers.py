@@ -227,9 +227,9 @@ def test_a_program_that_llvm_fails_over_is_interpreted(engine: Any, how: str, mo
   tried = []
   send = servers.Server.send
 
-  def broken(self: servers.Server, text: str, for_host: Host, until: float) -> int:
+  def broken(self: servers.Server, text: str, for_host: Host, until: float, kind: int) -> int:
     tried.append(text)
-    number = send(self, ABORTS if how == "aborts" else text, for_host, until)
+    number = send(self, ABORTS if how == "aborts" else text, for_host, until, kind)
     if how == "hangs" and self.process is not None: os.kill(self.process.pid, signal.SIGSTOP)
     return number
   monkeypatch.setattr(servers.Server, "send", broken)

@@ -47,3 +47,15 @@ def test_a_graph_in_memory_is_of_its_value() -> None:
   assert kept.tolist() == [5, 10]
   n.bind(6)
   assert ((x * n).tolist(), kept.tolist(), view.tolist()) == ([6, 12], [5, 10], [10, 5])
+
+
+def test_what_a_launch_does_counts_its_own_values() -> None:
+  """The estimate of a kernel with a size that launches decide is that of the launch, not of the most."""
+  from tinyhw.engine.run import Step, listening
+  found: list[int] = []
+  def told(step: Step) -> None:
+    if step.kernel is not None: found.append(step.operations)
+  x = Tensor.arange(1000).float().realize()
+  with listening(told):
+    for k in (10, 900): (x[:Variable("n", 1, 1000).bind(k)] * 3).contiguous().realize()
+  assert found == [10, 900]

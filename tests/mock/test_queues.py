@@ -24,6 +24,7 @@ from tinyhw.wire import pm4, sdma
 
 E = p4.VGT_EVENT_TYPE
 MEMORY = p4.WAIT_REG_MEM_mem_space.memory_space
+UC = 3  # MTYPE of what no cache keeps
 GE = p4.WAIT_REG_MEM_function.greater_than_or_equal_reference_value
 
 
@@ -123,13 +124,16 @@ def test_an_indirect_buffer_and_a_chained_one(client: Client) -> None:
   assert memory.u32[:3].tolist() == [1, 2, 3] and queue.state == "ready"
 
 
+@pytest.mark.parametrize("memory_model", ["strong", "weak"])
 @pytest.mark.parametrize("copy", [False, True])
-def test_an_indirect_buffer_may_lie_in_two_allocations(client: Client, copy: bool) -> None:
+def test_an_indirect_buffer_may_lie_in_two_allocations(copy: bool, memory_model: str) -> None:
+  client = Client(Machine(memory=memory_model))
   queue, memory = client.queue(copy=copy), client.alloc(4096)
   at = client.port.reserve(8192)
   parts = [client.alloc(4096, address=at), client.alloc(4096, address=at + 4096)]
   if copy:
-    words = _words(sdma.stream([s6.SDMA_PKT_NOP(payload=())] * 8 + [s6.SDMA_PKT_FENCE(addr=memory.address, data=4)]))
+    fence = s6.SDMA_PKT_FENCE(mtype=UC, addr=memory.address, data=4)
+    words = _words(sdma.stream([s6.SDMA_PKT_NOP(payload=())] * 8 + [fence]))
     indirect = s6.SDMA_PKT_INDIRECT(ib_base=at + 4096 - 32, ib_size=len(words), csa_addr=0)
     queue.submit(s6.SDMA_PKT_NOP(payload=()), s6.SDMA_PKT_NOP(payload=()), indirect)
   else:
@@ -248,7 +252,7 @@ def test_copy_engine_packets(client: Client) -> None:
 
 def test_copy_engine_indirect_buffer(client: Client) -> None:
   queue, memory = client.queue(copy=True), client.alloc(4096)
-  words = sdma.stream([s6.SDMA_PKT_FENCE(addr=memory.address, data=4)])
+  words = sdma.stream([s6.SDMA_PKT_FENCE(mtype=UC, addr=memory.address, data=4)])
   memory.u32[64 : 64 + len(words)] = _words(words)
   queue.submit(
     s6.SDMA_PKT_NOP(payload=()),
@@ -276,7 +280,9 @@ def test_two_gpus_copy_to_each_other() -> None:
 # ---- interrupts and events
 
 
-def test_a_release_signals_its_event(client: Client) -> None:
+@pytest.mark.parametrize("memory_model", ["strong", "weak"])
+def test_a_release_signals_its_event(memory_model: str) -> None:
+  client = Client(Machine(memory=memory_model))
   page = client.alloc(kfd.KFD_SIGNAL_EVENT_LIMIT * 8)
   event = client.call("CREATE_EVENT", event_type=kfd.KFD_IOC_EVENT_SIGNAL, auto_reset=1, event_page_offset=page.handle)
   assert (
@@ -294,7 +300,7 @@ def test_a_release_signals_its_event(client: Client) -> None:
   assert client.wait_events([event.event_id], timeout=1000)[0] == kfd.KFD_IOC_WAIT_RESULT_COMPLETE
   assert client.wait_events([event.event_id])[0] == kfd.KFD_IOC_WAIT_RESULT_TIMEOUT  # reset by the wait
   copy = client.queue(copy=True)
-  copy.submit(s6.SDMA_PKT_FENCE(addr=slot, data=1), s6.SDMA_PKT_TRAP(int_context=event.event_id))
+  copy.submit(s6.SDMA_PKT_FENCE(mtype=UC, addr=slot, data=1), s6.SDMA_PKT_TRAP(int_context=event.event_id))
   assert client.wait_events([event.event_id], timeout=0xFFFF_FFFF)[0] == kfd.KFD_IOC_WAIT_RESULT_COMPLETE
 
 

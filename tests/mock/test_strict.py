@@ -64,9 +64,13 @@ def test_a_write_pointer_that_is_never_stored_hangs_the_queue(copy: bool, seed: 
   client.port.end()
 
 
-def test_a_doorbell_of_a_queue_that_is_off_its_engine_is_lost(client: Client) -> None:
-  """The submission is found with the next doorbell, when the pointer in memory is right again."""
-  queue, memory = client.queue(), client.alloc(4096)
+@pytest.mark.parametrize("memory_model", ["strong", "weak"])
+@pytest.mark.parametrize("seed", seeds(range(6)))
+def test_a_doorbell_of_a_queue_that_is_off_its_engine_is_lost(seed: int, memory_model: str) -> None:
+  """The submission is found with the next doorbell, when the pointer in memory is right again; also what was read of
+  the ring and has not begun."""
+  client = Client(Machine(seed=seed, memory=memory_model))
+  queue, memory = client.queue(), client.alloc(4096, flags=FLAGS | kfd.KFD_IOC_ALLOC_MEM_FLAGS_COHERENT)
   late = 0
   for step in range(1, 2 * MOST):
     queue.push(pm4.stream([write(memory.address, step)]), ring=False)
@@ -79,6 +83,7 @@ def test_a_doorbell_of_a_queue_that_is_off_its_engine_is_lost(client: Client) ->
     client.port.doorbell(queue.doorbell, queue.at)
     client.run()
   assert memory.u32[0] == 2 * MOST - 1
+  client.port.end()
 
 
 def test_a_new_ring_goes_on_from_the_pointers_in_memory(client: Client) -> None:

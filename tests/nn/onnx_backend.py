@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import argparse
 import functools
+import importlib
+import pkgutil
 import sys
 import time
 import warnings
@@ -48,6 +50,23 @@ def cases() -> dict[str, Any]:
   with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     return {c.name: c for c in sorted(collect_testcases(None), key=lambda c: str(c.name))}
+
+
+def operators() -> list[str]:
+  """The package's modules of node tests, one an operator or two."""
+  import onnx.backend.test.case.node as package
+  return sorted(m.name for m in pkgutil.iter_modules(package.__path__))
+
+
+@functools.cache
+def of_operator(name: str) -> tuple[Any, ...]:
+  """The node tests of a module, which alone is imported: all of them take seconds to make."""
+  import onnx.backend.test.case.node as package
+  before = len(package._NodeTestCases)
+  with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    importlib.import_module(f"{package.__name__}.{name}")
+  return tuple(package._NodeTestCases[before:])
 
 
 def plain(value: Any) -> Any:

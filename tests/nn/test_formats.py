@@ -285,6 +285,18 @@ def test_a_damaged_gguf_is_told(tmp_path_factory: Any, changes: list[tuple[int, 
   except Error as error: assert "\n" not in str(error).splitlines()[0]
 
 
+def test_types_of_gguf_have_their_names() -> None:
+  """As the package `gguf` numbers them, those that are read and those that are refused by name."""
+  pytest.importorskip("gguf")
+  from gguf.constants import GGMLQuantizationType
+  theirs = {int(kind): kind.name for kind in GGMLQuantizationType}
+  assert {kind: theirs[kind] for kind in gguf.NAMES} == gguf.NAMES
+  short = {"F32": "float32", "F16": "float16", "F64": "float64", "BF16": "bfloat16",
+           **{f"I{n}": f"int{n}" for n in (8, 16, 32, 64)}}
+  assert {short[theirs[kind]] for kind in gguf.PLAIN} == set(short.values())
+  assert all(short[theirs[kind]] == dtype.name for kind, dtype in gguf.PLAIN.items())
+
+
 def _gguf(version: int = 3, tensors: bytes = b"", count: int = 1, pairs: bytes = b"", pair_count: int = 0) -> bytes:
   head = b"GGUF" + struct.pack("<IQQ", version, count, pair_count) + pairs + tensors
   return head + bytes(-len(head) % 32)
@@ -301,6 +313,8 @@ def _info(name: bytes, shape: tuple[int, ...], kind: int, offset: int = 0) -> by
   (_gguf(tensors=_info(b"a", (2**63, 2**63), 0)), DecodeError, "'a' is .* bytes at 96"),
   (_gguf(tensors=_info(b"a", (1, 1, 1, 1, 1), 0)), DecodeError, "5 axes"),
   (_gguf(tensors=_info(b"a", (1,), 0) * 2, count=2), DecodeError, "two tensors are called 'a'"),
+  (_gguf(count=0, pair_count=2, pairs=struct.pack("<Q1sIB", 1, b"k", 7, 1) * 2), DecodeError,
+   "the metadata have 'k' twice"),
   (_gguf(tensors=_info(b"a", (31,), 2)), DecodeError, "no whole number of Q4_0 blocks"),
   (_gguf(tensors=_info(b"a", (256,), 16)), Unsupported, "GGUF type IQ2_XXS"),
   (_gguf(tensors=_info(b"\xff", (1,), 0)), DecodeError, "no UTF-8"),

@@ -103,6 +103,17 @@ def test_sequential() -> None:
   np.testing.assert_array_equal(net(x).numpy(), net[2](net[0](x).relu()).numpy())
 
 
+@pytest.mark.parametrize("layer, fan_in", [
+  (lambda: nn.Linear(50, 40), 50), (lambda: nn.Conv2d(4, 30, (2, 3)), 24), (lambda: nn.Conv1d(8, 30, 3, groups=2), 12),
+  (lambda: nn.LSTMCell(10, 16), 16), (lambda: nn.GRUCell(10, 16), 16)])
+def test_parameters_begin_uniform_about_0(layer: Callable[[], Any], fan_in: int) -> None:
+  for p in nn.get_parameters(layer()):
+    if p.numel() < 100: continue
+    drawn, bound = p.numpy(), fan_in ** -0.5
+    assert -bound <= drawn.min() < -0.9 * bound and 0.9 * bound < drawn.max() <= bound and p.requires_grad
+    assert abs(drawn.mean()) < bound * 5 * (3 * drawn.size) ** -0.5
+
+
 def test_dropout() -> None:
   x, layer = Tensor.ones(1000), nn.Dropout(0.25)
   assert layer(x).tolist() == x.tolist()

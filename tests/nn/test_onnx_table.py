@@ -14,7 +14,10 @@ KINDS = {"INT": "int", "FLOAT": "float", "STRING": "str", "INTS": "Ints", "FLOAT
          "GRAPH": "Graph", "TENSOR": "Weights", "TYPE_PROTO": "Type"}
 
 
-@pytest.mark.parametrize("row", ROWS, ids=[f"{r.name}-{r.since[0]}" for r in ROWS])
+NUMBERED = [f"{r.name}-{[x.name for x in ROWS[:i]].count(r.name)}" for i, r in enumerate(ROWS)]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=NUMBERED)
 def test_a_row_is_as_onnx_defines_it(row: Operator) -> None:
   if max(row.since) > onnx.defs.onnx_opset_version(): pytest.skip("the package is older than the operator")
   for version in row.since:

@@ -29,7 +29,7 @@ MISTAKES: list[tuple[str, Callable[[], Any], str]] = [
   ("shrink", lambda: Tensor([1]).shrink([(0, 2)]), "do not fit shape"),
   ("pad", lambda: Tensor([1]).pad([(1, 1), (1, 1)]), "padding"),
   ("cat", lambda: Tensor([[1]]).cat(Tensor([[1, 2]])), "do not join along axis 0"),
-  ("index", lambda: Tensor([1])[0, 0], "2 indices for shape"),
+  ("index", lambda: Tensor([1])[0, 0], "too many indices: 2 for shape"),
   ("mask", lambda: Tensor([1])[Tensor([True, False])], "a mask of shape"),
   ("index type", lambda: Tensor([1])[Tensor([1.0])], "use integers, or a mask"),
   ("float index", lambda: Tensor([1])[1.5], "float is not an index"),

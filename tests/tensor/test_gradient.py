@@ -51,6 +51,14 @@ CASES: dict[str, Function] = {
   "cat": lambda x, y: x.cat(y, dim=1).stack(y.repeat(1, 2)) ** 2,
   "take": lambda x, y: x[[0, 2, 0]] * y[[1, 1, 2], [0, 0, 3]][:, None],
   "gather": lambda x, y: x.gather(1, Tensor([[0, 1], [3, 3], [2, 0]])) * y[:, :2],
+  "scatter": lambda x, y: x.scatter(1, Tensor([[0, 1], [3, 3], [2, 2]]), y[:, 1:3]) * y,
+  "scatter_reduce": lambda x, y: x.scatter_reduce(0, Tensor([[0, 1, 1, 2], [2, 2, 1, 0]]), y[1:], "sum") * x
+                                 + x.scatter_reduce(1, Tensor([[0, 0, 3], [1, 1, 1], [3, 2, 0]]), y[:, :3], "amax")
+                                 + x.scatter_reduce(1, Tensor([[0, 0, 3], [1, 1, 1], [3, 2, 0]]), y[:, :3], "amin",
+                                                    include_self=False)
+                                 + x.scatter_reduce(1, Tensor([[0, 0, 3], [1, 1, 1], [3, 2, 0]]), y[:, 1:], "prod")
+                                 + x.scatter_reduce(0, Tensor([[0, 0, 1, 2]]), y[:1], "mean"),
+  "index_put": lambda x, y: x.index_put((Tensor([0, 2, 0]), Tensor([1, 1, 1])), y[:, 0], accumulate=True) * y,
   "cross_entropy": lambda x, y: y.cross_entropy(Tensor([0, 3, 1])) * x,
   "smoothed": lambda x, y: y.cross_entropy(x.softmax(1), label_smoothing=0.1),
   "binary": lambda x, y: y.binary_crossentropy_logits(x.sigmoid()),

@@ -97,7 +97,7 @@ MISTAKES: list[tuple[str, Callable[[], Any], type[Exception], str]] = [
   ("cat of none", lambda: Tensor.cat([]), ValueError, "of no tensors"),
   ("stack", lambda: Tensor.stack([t(ONES), t(ONES[:1])]), RuntimeError, "do not stack"),
   ("index", lambda: t()[2], IndexError, "index 2 of axis 0"),
-  ("many indices", lambda: t()[0, 0, 0, 0], IndexError, "4 indices for shape"),
+  ("many indices", lambda: t()[0, 0, 0, 0], IndexError, "too many indices: 4"),
   ("float index", lambda: t()[t([1.0])], TypeError, "use integers, or a mask"),
   ("mask shape", lambda: t()[t([True, False, True])], IndexError, "a mask of shape"),
   ("gather", lambda: t().gather(0, t([1])), RuntimeError, "gather from shape"),

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from tests.scattering import scattered
 from tinyhw.engine.buffer import buffer_of
 from tinyhw.ir.dtype import DType, dtypes
 from tinyhw.ir.ops import Ops
@@ -77,7 +78,8 @@ def step(u: UOp, src: list[Array]) -> Array:
   if op is Ops.REDUCE_AXIS:
     if arg[0] is Ops.MAX and not src[0].size: return np.full(u.shape, u.dtype.min, kind(u.dtype))
     return fit(REDUCE[arg[0]].reduce(src[0], axis=arg[1], keepdims=True, dtype=kind(u.dtype)), u.dtype)
-  if op in (Ops.CONTIGUOUS, Ops.COPY, Ops.DETACH): return src[0]
+  if op in (Ops.CONTIGUOUS, Ops.COPY, Ops.DETACH, Ops.GATHER): return src[0]
+  if op is Ops.SCATTER: return scattered(arg, *src)
   if op is Ops.CAST: return cast(src[0], u.src[0].dtype, u.dtype)
   if op is Ops.BITCAST:
     assert dtypes.bfloat16 not in (u.dtype, u.src[0].dtype)

@@ -64,21 +64,26 @@ def kernel_name(kernel: Kernel) -> str:
 
 def estimate(uops: Sequence[UOp], grid: Dim3, block: Dim3) -> Estimates:
   """Arithmetic operations of a launch on values (not on indices), and the bytes of the buffers."""
-  threads, trips, ops = math.prod(grid) * math.prod(block), 1, 0
+  threads, trips, ops = math.prod(grid) * math.prod(block), [1], 0
   indexing: set[UOp] = set()
   for u in uops:
     if u.op is Ops.INDEX:
       for s in u.src[1:]: indexing.update(s.toposort(lambda v: v not in indexing))
   for u in uops:
-    if u.op is Ops.RANGE: trips *= int(u.src[0].vmax)        # at most, where launches decide it
-    elif u.op is Ops.ENDRANGE: trips //= int(u.src[0].src[0].vmax)
+    if u.op is Ops.RANGE: trips.append(trips[-1] * from_node(u.src[0]))
+    elif u.op is Ops.ENDRANGE: trips.pop()
     elif u.op is Ops.WMMA:
       unit = unit_named(u.arg)
-      ops += trips * 2 * unit.rows * unit.columns * unit.steps // unit.lanes
-    elif u.op in GroupOp.ALU and u not in indexing: ops += trips * (2 if u.op is Ops.MULACC else 1)
+      ops += trips[-1] * (2 * unit.rows * unit.columns * unit.steps // unit.lanes)
+    elif u.op in GroupOp.ALU and u not in indexing: ops += trips[-1] * (2 if u.op is Ops.MULACC else 1)
   touched = sum(u.dtype.size * u.dtype.base.itemsize for u in uops
                 if u.op is Ops.DEFINE_GLOBAL and isinstance(u.dtype, PtrDType))
   return Estimates(ops * threads, touched)
+
+
+def outputs(ast: UOp) -> int:
+  """How many buffers a kernel writes: the first ones."""
+  return 2 if ast.src[0].op is Ops.SCATTER and ast.src[0].arg.before else len(ast.src)
 
 
 def forget(ast: UOp, renderer: Renderer, opts: Sequence[Opt] | None) -> None:
@@ -110,8 +115,8 @@ def compile_kernel(ast: UOp, renderer: Renderer, opts: Sequence[Opt] | None = No
   buffers = tuple(range(1 + max(int(u.arg) for u in uops if u.op is Ops.DEFINE_GLOBAL)))
   variables = tuple(u.arg for u in uops if u.op is Ops.DEFINE_VAR)
   program = ProgramSpec(name, renderer.target, source, binary, uops, grid, block, buffers, variables,
-                        estimate(uops, grid, block), local, tuple(kernel.opts),
-                        None if extent == grid else extent, len(ast.src))
+                        estimate(uops, extent, block), local, tuple(kernel.opts),
+                        None if extent == grid else extent, outputs(ast))
   if len(_programs) >= _KEPT: del _programs[next(iter(_programs))]
   _programs[known] = program
   return program

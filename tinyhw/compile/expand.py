@@ -195,7 +195,7 @@ def vectorize(sink: UOp, renderer: Renderer) -> UOp:
       parts = [found[offsets[start + i]] for i in range(length)]
       value = parts[0].src[1]
       if length > 1: value = UOp(Ops.VECTORIZE, value.dtype.vec(length), tuple(p.src[1] for p in parts))
-      joined.append(parts[0].src[0].store(value))
+      joined.append(parts[0].replace(src=(parts[0].src[0], value, *parts[0].src[2:])))
   return UOp.sink(*joined)
 
 

@@ -24,8 +24,10 @@ _UNROLLED = 16            # vectors that a reduction's iteration computes, at le
 
 
 def heuristic(kernel: Kernel) -> bool:
-  """Applies what suits the kernel; False when no axis suits vectors, and nothing was done."""
-  if not (best := _lane_axis(kernel)): return False
+  """Applies what suits the kernel; False when no axis suits vectors, and but for threads nothing was done."""
+  if not (best := _lane_axis(kernel)):
+    if not kernel.reductions: _threads(kernel, None)
+    return False
   axis, amount = best
   size, summed = kernel.left(axis), axis in kernel.reductions
   # Without masks an output axis has the lanes that divide it, if any; a sum is made alike everywhere.

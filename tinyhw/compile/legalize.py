@@ -77,7 +77,8 @@ def without_memory_types(sink: UOp, renderer: Renderer) -> UOp:
     dtype, stored = u.dtype, _stored(u.dtype)
     if isinstance(dtype, PtrDType):
       if stored is not None: new = UOp(u.op, stored.ptr(dtype.size, dtype.space), src, u.arg)
-    elif u.op is Ops.STORE and _stored(u.src[1].dtype) is not None: new = src[0].store(bits_of(u.src[1]))
+    elif u.op is Ops.STORE and _stored(u.src[1].dtype) is not None:
+      new = u.replace(src=(src[0], bits_of(u.src[1]), *src[2:]))
     elif u.op is Ops.BITCAST and _stored(u.src[0].dtype) is not None and stored is None:
       new = bits_of(u.src[0]).bitcast(dtype)
     elif stored is not None:

@@ -19,10 +19,12 @@ class _Nest:
   depth: int = 0                                 # output loops that are open around it
   body: list[UOp] = field(default_factory=list)  # in the order of the graph
   outside: dict[UOp, None] = field(default_factory=dict)   # nodes that the body needs from outside
+  stores: bool = False                           # whether it is there for what it stores
 
 
 def _loops(u: UOp) -> tuple[UOp, ...]:
-  """The loops that a node ends: those of a reduction, or of the stores before a BARRIER."""
+  """The loops that a node ends: those of a reduction, of the stores before a BARRIER, or its own of kind ORDER."""
+  if u.op is Ops.STORE: return tuple(r for r in u.ranges if r.op is Ops.RANGE and r.arg.kind is Axis.ORDER)
   return tuple(s for s in u.src if s.op is Ops.RANGE) if u.op is Ops.REDUCE or u.op is Ops.BARRIER else ()
 
 
@@ -36,13 +38,14 @@ class _Linearizer:
     self.nests: list[_Nest] = []
     for u in self.nodes:
       if not (loops_ := _loops(u)) or loops_[0] in self.nest_of: continue
-      nest = _Nest(sorted(loops_, key=lambda r: int(r.arg.axis)))
+      nest = _Nest(sorted(loops_, key=lambda r: int(r.arg.axis)), stores=u.op is Ops.STORE)
       self.nests.append(nest)
       for r in nest.loops: self.nest_of[r] = nest
     # A register is set up before its loops.
     self.inside: dict[UOp, _Nest | None] = {
-      u: next((self.nest_of[r] for r in u.ranges if r in self.nest_of and u.op is not Ops.DEFINE_ACC), None)
-      for u in self.nodes}
+      u: next((self.nest_of[r] for r in u.ranges if r in self.nest_of), None)
+      if u.op not in (Ops.DEFINE_ACC, Ops.SINK) else None for u in self.nodes}
+    self.follow_memory()
     for u in self.nodes:
       if (nest_ := self.inside[u]) is None: continue
       if u.op is not Ops.RANGE: nest_.body.append(u)
@@ -53,6 +56,14 @@ class _Linearizer:
     self.out: list[UOp] = []
     self.final: dict[UOp, UOp] = {}
 
+  def follow_memory(self) -> None:
+    """What a loop loads of the memory that it stores to is loaded in each iteration, also where the place stays."""
+    changed = {u.src[0].src[0]: self.nest_of[_loops(u)[0]] for u in self.nodes if u.op is Ops.STORE and _loops(u)}
+    for u in self.nodes if changed else ():
+      if self.inside[u] is not None or u.op is Ops.SINK: continue
+      if u.op is Ops.LOAD: self.inside[u] = changed.get(u.src[0].src[0])
+      else: self.inside[u] = next((nest for s in u.src if (nest := self.inside[s]) is not None and nest.stores), None)
+
   def place(self) -> None:
     """Gives every node and nest the number of output loops around it: the least that its operands allow."""
     while True:
@@ -61,7 +72,8 @@ class _Linearizer:
         own = max((self.level.get(r, 0) for r in u.ranges), default=0)
         self.depth[u] = max([own, *(self.depth[s] for s in u.src)])
         if (nest := self.inside[u]) is not None: nest.depth = max(nest.depth, self.depth[u])
-        if loops_ := _loops(u): self.depth[u] = max(self.depth[u], self.nest_of[loops_[0]].depth)
+        if u.op is not Ops.STORE and (loops_ := _loops(u)):
+          self.depth[u] = max(self.depth[u], self.nest_of[loops_[0]].depth)
       if before == [n.depth for n in self.nests]: break
     # A register is set anew in each iteration of the loops around its nest.
     for u in self.nodes:
@@ -73,6 +85,7 @@ class _Linearizer:
       self.final[u] = self.final[u.src[0]]
       return
     sources = u.src[:1] if u.op is Ops.DEFINE_ACC else u.src
+    if u.op is Ops.STORE: sources = u.src[:2]
     if u.op is Ops.BARRIER: sources = tuple(s for s in sources if s.op is Ops.STORE)
     src = tuple(self.final[s] for s in sources)
     self.final[u] = new = u if src == u.src else UOp(u.op, u.dtype, src, u.arg)
@@ -84,7 +97,7 @@ class _Linearizer:
     for i, r in enumerate(nest.loops):
       self.emit(r)
       for u in nest.body:
-        if max(level[s] for s in u.ranges if s in level) == i: self.emit(u)
+        if max((level[s] for s in u.ranges if s in level), default=0) == i: self.emit(u)
     for r in reversed(nest.loops): self.out.append(UOp(Ops.ENDRANGE, dtypes.void, (self.final[r],)))
 
   def run(self) -> tuple[UOp, ...]:
@@ -94,10 +107,12 @@ class _Linearizer:
       if d: self.emit(self.outer[d - 1])
       for u in self.nodes:
         if self.inside[u] is None and self.depth[u] == d and u.op is not Ops.SINK: self.unit(u, d, done)
+      for nest in self.nests:
+        if nest.stores and nest.depth == d: self.unit(nest, d, done)
     for r in reversed(self.outer): self.out.append(UOp(Ops.ENDRANGE, dtypes.void, (self.final[r],)))
     return tuple(self.out)
 
-  def unit(self, first: UOp, depth: int, done: set[Hashable]) -> None:
+  def unit(self, first: UOp | _Nest, depth: int, done: set[Hashable]) -> None:
     """Appends a node of this depth after all that it needs at this depth."""
     stack: list[UOp | _Nest] = [first]
     while stack:

@@ -12,7 +12,7 @@ from tinyhw.compile.fold import fold_picks
 from tinyhw.core.errors import Unsupported
 from tinyhw.ir.dtype import dtypes
 from tinyhw.ir.shape import ShapeTracker, move_indices
-from tinyhw.ir.size import highest
+from tinyhw.ir.size import highest, index
 from tinyhw.ir.symbolic import linear, simplify
 from tinyhw.ir.uop import Axis, GroupOp, Ops, UOp
 
@@ -65,6 +65,26 @@ class _Lowering:
       for axis, r in zip(u.arg[1], made): at[axis] = r
       return [(u.src[0], tuple(at), gate)], [r for r in made if r is not ZERO]
     return [(s, indices, gate) for s in u.src] if u.op is not Ops.LOAD else [], None
+
+  def scatter(self, u: UOp) -> list[UOp]:
+    """The STOREs of a SCATTER: where the order along the axis counts, it is a loop that ends with them."""
+    table, places, value = u.src[:3]
+    axis, shape = u.arg.axis, places.shape
+    rows = self.ranges((*shape[:axis], *shape[axis + 1:]), Axis.LOOP)
+    (step,) = self.ranges(shape[axis:axis + 1], Axis.LOOP if u.arg.unique else Axis.ORDER)
+    indices = (*rows[:axis], step, *rows[axis:])
+    place = self.value(places, indices)
+    inside = (place >= 0) & (place < index(table.shape[axis]))
+    pointer = self.view(table, (*rows[:axis], place.cast(dtypes.index), *rows[axis:]), inside)
+    new, old = self.value(value, indices), None
+    if u.arg.op is not None or u.arg.before:
+      old = pointer.load(UOp.const(new.dtype, 0)) if len(pointer.src) > 2 else pointer.load()
+    if u.arg.op is not None and old is not None: new = old.alu(u.arg.op, new)
+    # What was there is loaded first.
+    kept = [self.view(u.src[3], indices, TRUE).store(old)] if u.arg.before and old is not None else []
+    # The loop is the STORE's also where neither its place nor its value changes.
+    loop = () if u.arg.unique or step is ZERO else (step,)
+    return [*kept, UOp(Ops.STORE, dtypes.void, (pointer, new, *loop))]
 
   def finish(self, u: UOp, indices: Indices, gate: UOp, src: list[UOp], note: object) -> UOp:
     """The scalar value of `u`, its sources lowered."""
@@ -123,8 +143,8 @@ def merge_axes(sink: UOp) -> UOp:
     elif u.op in GroupOp.ELEMENTWISE and not _is_index(u):
       for s in u.src:
         if _is_index(s): inside |= s.ranges
-    elif u.op in (Ops.STORE, Ops.REDUCE) and _is_index(u.src[-1 if u.op is Ops.STORE else 0]):
-      inside |= u.src[-1 if u.op is Ops.STORE else 0].ranges
+    elif u.op in (Ops.STORE, Ops.REDUCE) and _is_index(u.src[1 if u.op is Ops.STORE else 0]):
+      inside |= u.src[1 if u.op is Ops.STORE else 0].ranges
   groups = [[u for u in nodes if u.op is Ops.RANGE and u.arg.kind is Axis.LOOP and u not in inside]]
   groups += map(list, dict.fromkeys(tuple([s for s in u.src[1:] if s not in inside])
                                     for u in nodes if u.op is Ops.REDUCE))
@@ -183,6 +203,9 @@ def lower(ast: UOp) -> UOp:
   state.count(ast)
   stores, known = [], dict[tuple[int, ...], Indices]()
   for store in ast.src:
+    if store.op is Ops.SCATTER:
+      stores += state.scatter(store)
+      continue
     view, value = store.src
     # Results of one shape are computed in one loop.
     if (indices := known.get(view.shape)) is None:

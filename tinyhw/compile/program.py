@@ -68,9 +68,14 @@ class Opt:
 
 @dataclass(frozen=True)
 class Estimates:
-  """What one launch does: arithmetic operations, and bytes of the buffers it touches."""
+  """What one launch does: arithmetic operations (a size where launches decide it), and bytes of the buffers it touches.
+  """
   ops: int
   bytes: int
+
+  def operations(self, values: Values) -> int:
+    """The arithmetic operations for these values of the variables."""
+    return worth(self.ops, values)
 
 
 @dataclass(frozen=True)

@@ -64,7 +64,15 @@ def _long_reduce(u: UOp) -> UOp | None:
   return inner.contiguous().reduce(op, (axis,)).reshape(u.shape)
 
 
+def _empty_scatter(u: UOp) -> UOp | None:
+  table, places = u.src[:2]
+  if u.size and table.size and places.size: return None
+  return UOp.const(u.dtype, 0, u.device, u.shape) if u.arg.before else table
+
+
 _prepare = PatternMatcher([
+  (UPat(Ops.GATHER, "u"), lambda u: u.src[0]),
+  (UPat(Ops.SCATTER, "u"), _empty_scatter),
   (UPat(Ops.DETACH, "u"), lambda u: u.src[0]),
   (UPat(Ops.REDUCE_AXIS, "u"), _empty_reduce),
   (UPat(Ops.REDUCE_AXIS, "u"), _trivial_reduce),
@@ -117,8 +125,12 @@ class _Decider:
     self.in_rows: set[UOp] = set()       # what is computed row by row in the kernel that needs it
     for u in outputs: self._realize(u)
     for u in self.nodes:
-      if u.op in (Ops.CONTIGUOUS, Ops.ASSIGN, Ops.COPY): self.realized[u] = None
+      if u.op in (Ops.CONTIGUOUS, Ops.ASSIGN, Ops.COPY, Ops.SCATTER): self.realized[u] = None
       if u.op is Ops.COPY and _unreshaped(u.src[0]).op is not Ops.BUFFER: self._realize(u.src[0])
+    for u in self.nodes:
+      # What has an order has no other loops in it.
+      for s in u.src[1:] if u.op is Ops.SCATTER else ():
+        if self._below(s): self._realize(s)
     for u in self.nodes:
       if u.op is Ops.REDUCE_AXIS: self._place(u)
     self._costs()
@@ -272,6 +284,9 @@ class _Builder:
     if u.op is Ops.ASSIGN:
       self.assign(u, device)
       return
+    if u.op is Ops.SCATTER:
+      self.scatter(u, device)
+      return
     out = UOp.new_buffer(device, u.size, u.dtype)
     self.buffer[u] = out.reshape(u.shape)
     if not u.size: return
@@ -304,6 +319,19 @@ class _Builder:
     if u.src[0].base.op is Ops.ASSIGN: reads.add(u.src[0].base)
     self.add((u,), ast, buffers, reads, device)
 
+  def scatter(self, u: UOp, device: str) -> None:
+    """Adds the kernel that makes the table, in memory that nobody else sees yet, and the one that changes it."""
+    base = u.src[0]
+    table = UOp.new_buffer(device, base.size, u.dtype)
+    if not u.arg.whole: self.add((u,), *self.kernel([base], [table], [table.reshape(base.shape)], [u]), device)
+    number: dict[UOp, int] = {}
+    out = UOp.new_buffer(device, u.size, u.dtype) if u.arg.before else table
+    self.buffer[u] = out.reshape(u.shape)
+    views = [_view(memory.reshape(shape), number) for memory, shape in ((out, u.shape), (table, base.shape))]
+    parts, reads = self.values(u.src[1:], number, [u])
+    ast = UOp(Ops.SCATTER, dtypes.void, (views[1], *parts, *(views[:1] if u.arg.before else ())), u.arg)
+    self.add((u,), UOp.sink(ast), tuple(number), reads, device)
+
   def add(self, made: tuple[UOp, ...], ast: UOp, buffers: tuple[UOp, ...], reads: set[UOp], device: str) -> None:
     """Appends an item."""
     self.items.append(ScheduleItem(*_for_all_values(ast, buffers, device)))
@@ -314,13 +342,19 @@ class _Builder:
              roots: list[UOp]) -> tuple[UOp, tuple[UOp, ...], set[UOp]]:
     """(kernel graph, buffers, what it reads) of values stored through `targets`, views of the BUFFERs `outs`."""
     number: dict[UOp, int] = {out: n for n, out in enumerate(outs)}
+    bodies, reads = self.values(tuple(values), number, roots)
+    views = [_view(target, number) for target in targets]
+    return UOp.sink(*(view.store(body) for view, body in zip(views, bodies))), tuple(number), reads
+
+  def values(self, wanted: tuple[UOp, ...], number: dict[UOp, int], roots: list[UOp]) -> tuple[list[UOp], set[UOp]]:
+    """What a kernel computes of some values, with loads of what is realized, and what it reads; memory is numbered."""
     reads: set[UOp] = set()
     done: dict[UOp, UOp] = {}
     def stops(v: UOp) -> bool: return v.op is Ops.BUFFER or v in self.stops and v not in roots
     def load(v: UOp) -> UOp:
       reads.add(v)
       return _view(self.buffer[v] if v.op is not Ops.BUFFER else v, number).load()
-    for value in values:
+    for value in wanted:
       if stops(value): done[value] = load(value)
       for v in value._postorder(lambda v: not stops(v)):
         if v in done: continue
@@ -329,10 +363,8 @@ class _Builder:
         src = tuple(done[s] for s in v.src)
         if v.op is Ops.CONTIGUOUS: done[v] = src[0]         # one of the nodes that this kernel makes
         else: done[v] = v if src == v.src else UOp(v.op, v.dtype, src, v.arg)
-    views = [_view(target, number) for target in targets]
     rewritten: dict[UOp, UOp] = {}
-    stores = [view.store(graph_rewrite(done[value], _views, None, rewritten)) for view, value in zip(views, values)]
-    return UOp.sink(*stores), tuple(number), reads
+    return [graph_rewrite(done[value], _views, None, rewritten) for value in wanted], reads
 
   def ordered(self) -> list[ScheduleItem]:
     """The items in an order that respects what reads and overwrites what."""

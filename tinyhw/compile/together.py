@@ -14,6 +14,7 @@ from tinyhw.ir.ops import GroupOp, Ops
 from tinyhw.ir.size import highest
 from tinyhw.ir.uop import UOp
 
+_ALONE = (Ops.COPY, Ops.ASSIGN, Ops.SCATTER)
 _MOST_RESULTS, _MOST_BUFFERS, _MOST_NODES = 8, 16, 300    # of one kernel
 
 Reduction = tuple[tuple[int, ...], tuple[int, ...]]
@@ -91,7 +92,7 @@ class _Grouping:
   def add(self, u: UOp) -> None:
     """Puts the next node into a group."""
     alone = _looked_at(u, self.stops)
-    alone.open = u in self.stops and u.op not in (Ops.COPY, Ops.ASSIGN) and all(isinstance(s, int) for s in u.shape)
+    alone.open = u in self.stops and u.op not in _ALONE and all(isinstance(s, int) for s in u.shape)
     found = next((g for g in self.candidates(alone) if self.fits(alone, g)), None) if alone.open else None
     if found is None: found = alone
     else: found.take(alone)

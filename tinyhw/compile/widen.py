@@ -72,7 +72,7 @@ class _Widener:
       # A LOAD is of as many lanes as its place has; a STORE to one place is of one lane, whatever it stores.
       lane_range = vector_of(u)
       count = int(lane_range.src[0].arg) if lane_range is not None else 1
-      if u.op is Ops.STORE: return src[0].store(broadcast(src[1], count))
+      if u.op is Ops.STORE: return u.replace(src=(src[0], broadcast(src[1], count), *src[2:]))
       rest = tuple(s if s.op is Ops.BARRIER else broadcast(s, count) for s in src[1:])
       return UOp(Ops.LOAD, u.dtype.vec(count), (src[0], *rest))
     if u.op in (Ops.BARRIER, Ops.SINK) or not src or all(s is t for s, t in zip(src, u.src)):

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Any, Final
 
 _DATA: Final[Any] = getattr(os.environ, "_data", None)  # CPython's: what os.environ itself looks up, encoded
@@ -15,3 +16,7 @@ def variable(name: str, encoded: bytes) -> str:
   if _DATA is None: return os.environ.get(name, "")
   value = _DATA.get(encoded)
   return "" if value is None else value if isinstance(value, str) else os.fsdecode(value)
+
+
+raw: Final[Callable[[bytes], object]] = (lambda name: os.environ.get(os.fsdecode(name))) if _DATA is None else _DATA.get
+"""What a variable is set to, in a form that is only good for comparing it with what it was."""

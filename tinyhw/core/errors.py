@@ -97,12 +97,12 @@ class Unsupported(Error):
     super().__init__(f"unsupported {kind} {name}{f' on {arch}' if arch else ''}", where=where, hint=hint)
 
 
-class InvalidArgument(Error, ValueError):
-  """A caller's argument is wrong: its kind, number, shape or range."""
+class InvalidArgument(Error, ValueError, RuntimeError):
+  """A caller's argument is wrong: its kind, number, shape or range. PyTorch raises RuntimeError, NumPy ValueError."""
 
 
-class InvalidShape(InvalidArgument, RuntimeError):
-  """Shapes that do not go together. PyTorch raises RuntimeError for them, NumPy ValueError: it is both."""
+class InvalidShape(InvalidArgument):
+  """Shapes that do not go together."""
 
 
 class InvalidIndex(InvalidArgument, IndexError):
@@ -111,6 +111,18 @@ class InvalidIndex(InvalidArgument, IndexError):
 
 class InvalidType(InvalidArgument, TypeError):
   """An argument of a kind, or a tensor of a dtype, that the function is not for."""
+
+
+class InvalidIndexType(InvalidIndex, InvalidType):
+  """An index of a kind that is none."""
+
+
+class InvalidMode(InvalidArgument, NotImplementedError):
+  """A name that is none of those that a function knows. PyTorch raises NotImplementedError for some of them."""
+
+
+class InvalidNumber(InvalidArgument, OverflowError):
+  """A number that does not fit the type that it is to have."""
 
 
 class MissingTool(Error):

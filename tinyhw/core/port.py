@@ -48,8 +48,8 @@ class Port(Protocol):
   def memory(self, address: int, length: int) -> memoryview:
     """The CPU's writable view of mapped memory, as bytes."""
 
-  def doorbell(self, address: int, value: int) -> None:
-    """A 64-bit store to a doorbell register, after all earlier stores to memory."""
+  def doorbell(self, address: int, value: int, nbytes: int = 8) -> None:
+    """A store of 8 (or 4) bytes to a doorbell register, after all earlier stores to memory."""
 
   def wait(self, done: Callable[[], bool], timeout_s: float) -> bool:
     """Let the machine go on until `done()`. False when the time is over, when nothing can change any more, or when

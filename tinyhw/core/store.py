@@ -37,6 +37,10 @@ class Store:
     except OSError: return None
     return _unpacked(data)
 
+  def holds(self, key: str) -> bool:
+    """Whether there is a file of this key."""
+    return self.folder is not None and (self.folder / key).is_file()
+
   def save(self, key: str, header: dict[str, Any], code: bytes) -> None:
     """Keep an object with its header; a folder that cannot be written keeps nothing."""
     if self.folder is None: return

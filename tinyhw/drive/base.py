@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -73,6 +73,11 @@ class Runner:
     """Queue all launches. `values` are each launch's; None where none takes any."""
     for n, l in enumerate(self.launches):
       l.program([memory[k] for k in l.buffers], () if values is None else values[n], l.grid, l.block)
+
+  def prepared(self, memory: Sequence[Allocation | None], changing: Sequence[int]) -> Callable[..., object] | None:
+    """All launches without values as a function of the addresses at the places `changing`, which may be called where no
+    runtime has to be told; all other memory stays. None where the driver has none."""
+    return None
 
 
 class Runtime(ABC):

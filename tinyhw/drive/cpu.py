@@ -15,7 +15,7 @@ import itertools
 import mmap
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -24,10 +24,13 @@ from tinyhw.core.errors import DeviceError, InvalidArgument, OutOfMemory
 from tinyhw.core.host import choose
 from tinyhw.core.locks import lock
 from tinyhw.drive.base import Allocation, Dim3, Launch, Program, Runner, Runtime, free_bytes
+from tinyhw.drive.batch import MOST, Row, batch
+from tinyhw.drive.batch import source as batch_source
 from tinyhw.drive.pool import pool
 from tinyhw.drive.pool import source as pool_source
 
 _loaded = itertools.count()
+_once = lock()  # held while functions of our own are made
 LARGE = 4 << 20  # bytes from which on memory gets pages of its own
 ALIGNMENT = 64  # a cache line, and the widest vector register of any host
 
@@ -37,7 +40,7 @@ class HostProgram(Program):
 
   def __init__(self, name: str, library: Any):
     self.name, self._library = name, library
-    self._address: int = library[name]
+    self.address: int = library[name]
     self._functions: dict[tuple[int, int], Any] = {}
 
   def __call__(self, buffers: Sequence[Allocation], values: Sequence[int | float], grid: Dim3, block: Dim3,
@@ -54,29 +57,13 @@ class HostProgram(Program):
     function(*arguments, *values)
     return time.perf_counter() - start
 
-
   def function(self, buffers: int, values: int) -> Any:
     """What calls the kernel with so many addresses and integers."""
     shape = buffers, values
     if (function := self._functions.get(shape)) is None:
       types = [ctypes.c_void_p] * buffers + [ctypes.c_int32] * values
-      function = self._functions[shape] = ctypes.CFUNCTYPE(None, *types)(self._address)
+      function = self._functions[shape] = ctypes.CFUNCTYPE(None, *types)(self.address)
     return function
-
-
-class HostRunner(Runner):
-  """Kernels of this processor with their functions at hand."""
-
-  def __init__(self, launches: Sequence[Launch]) -> None:
-    super().__init__(launches)
-    self._plain = [(l.program.function(len(l.buffers), 0), l.buffers) for l in launches
-                   if isinstance(l.program, HostProgram) and l.grid == l.block == (1, 1, 1)]
-    self._all_plain = len(self._plain) == len(self.launches)
-
-  def __call__(self, memory: Sequence[Allocation], values: Sequence[Sequence[int]] | None) -> None:
-    addresses = [m.address for m in memory]
-    if values is not None or not self._all_plain or None in addresses: return super().__call__(memory, values)
-    for function, places in self._plain: function(*[addresses[k] for k in places])
 
 
 class SharedProgram(Program):
@@ -84,59 +71,140 @@ class SharedProgram(Program):
 
   def __init__(self, name: str, library: Any, scratch: int):
     self.name, self._library = name, library
-    self._address: int = library[name]
-    self._stride = -(-scratch // ALIGNMENT) * ALIGNMENT
-    self._scratch: deque[tuple[Any, int]] = deque()
+    self.address: int = library[name]
+    self.stride = -(-scratch // ALIGNMENT) * ALIGNMENT
+    self._scratch: deque[Scratch] = deque()
     self._alone = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int32, ctypes.c_int32, ctypes.c_void_p)(
-      self._address)
+      self.address)
 
   def __call__(self, buffers: Sequence[Allocation], values: Sequence[int | float], grid: Dim3, block: Dim3,
                wait: bool = False) -> float | None:
-    if grid[1:] != (1, 1) or block != (1, 1, 1):
-      raise InvalidArgument(f"a host kernel is cut along x alone, not grid {grid} and block {block}", where=self.name)
+    self.check(grid, block)
     arguments = [b.address for b in buffers]
     if None in arguments: raise InvalidArgument("a buffer was freed", where=self.name)
     packed = (ctypes.c_int64 * (len(buffers) + len(values)))(*(int(a or 0) for a in arguments), *map(int, values))
     start = time.perf_counter() if wait else 0.0
     threads = pool(compiled)
-    scratch: tuple[Any, int] = (None, 0)
-    if self._stride:
+    scratch: Scratch = (None, 0)
+    if self.stride:
       try: scratch = self._scratch.pop()
-      except IndexError:
-        try: memory = bytearray(self._stride * threads.size + ALIGNMENT)
-        except MemoryError:
-          raise OutOfMemory(self.name, self._stride * threads.size, free_bytes(), hint="free tensors") from None
-        begin = ctypes.addressof(ctypes.c_char.from_buffer(memory))
-        scratch = (memory, begin + -begin % ALIGNMENT)
-    if threads.size == 1 or grid[0] == 1 or not threads.run(self._address, ctypes.addressof(packed), grid[0],
-                                                            scratch[1], self._stride):
+      except IndexError: scratch = scratch_memory(self.name, self.stride * threads.size)
+    if threads.size == 1 or grid[0] == 1 or not threads.run(self.address, ctypes.addressof(packed), grid[0],
+                                                            scratch[1], self.stride):
       self._alone(ctypes.addressof(packed), 0, grid[0], scratch[1])
-    if self._stride: self._scratch.append(scratch)
+    if self.stride: self._scratch.append(scratch)
     return time.perf_counter() - start if wait else None
+
+  def check(self, grid: Dim3, block: Dim3) -> None:
+    """Refuse a grid that is not of stretches alone."""
+    if grid[1:] != (1, 1) or block != (1, 1, 1):
+      raise InvalidArgument(f"a host kernel is cut along x alone, not grid {grid} and block {block}", where=self.name)
+
+
+Scratch = tuple[object, int]
+"""Memory with its first aligned address."""
+
+
+def scratch_memory(what: str, nbytes: int) -> Scratch:
+  """Memory for copies of operands."""
+  try: memory = bytearray(nbytes + ALIGNMENT)
+  except MemoryError: raise OutOfMemory(what, nbytes, free_bytes(), hint="free tensors") from None
+  begin = ctypes.addressof(ctypes.c_char.from_buffer(memory))
+  return memory, begin + -begin % ALIGNMENT
+
+
+class HostRunner(Runner):
+  """Kernels of this processor, all in one call of native code (`batch`)."""
+
+  def __init__(self, launches: Sequence[Launch]) -> None:
+    super().__init__(launches)
+    self._all: Callable[..., int] | None = None
+    self._possible = True
+
+  def prepared(self, memory: Sequence[Allocation | None], changing: Sequence[int]) -> Callable[..., int] | None:
+    return self._made(memory, changing, [()] * len(self.launches))
+
+  def __call__(self, memory: Sequence[Allocation], values: Sequence[Sequence[int]] | None) -> None:
+    given = values or [()] * len(self.launches)
+    if self._all is None and self._possible:
+      places, n = list[Sequence[int]](), len(memory)
+      for more in given:
+        places.append(range(n, n + len(more)))
+        n += len(more)
+      self._all = self._made([None] * len(memory), range(n), places)
+      self._possible = self._all is not None
+    addresses = [m.address for m in memory]
+    if self._all is None or None in addresses: super().__call__(memory, values)
+    else: self._all(*addresses, *[v for more in given for v in more])
+
+  def _made(self, memory: Sequence[Allocation | None], changing: Sequence[int],
+            values: Sequence[Sequence[int]]) -> Callable[..., int] | None:
+    """What launches all of it over words that are the addresses of memory, then values, whose places are given for
+    each launch; None where native code cannot do it."""
+    programs = [l.program for l in self.launches]
+    stride = max((p.stride for p in programs if isinstance(p, SharedProgram)), default=-1)
+    threads = pool(compiled) if stride >= 0 else None
+    scratch: Scratch = (None, 0) if threads is None else scratch_memory("kernels", stride * threads.size)
+    rows = []
+    for l, places in zip(self.launches, values):
+      words, program = (*l.buffers, *places), l.program
+      if isinstance(program, SharedProgram):
+        program.check(l.grid, l.block)
+        assert threads is not None
+        piece = threads.piece(l.grid[0]) if threads.size > 1 and l.grid[0] > 1 else 0
+        rows.append(Row(program.address, words, l.grid[0], piece, scratch[1], stride))
+      elif isinstance(program, HostProgram) and len(words) <= MOST and l.grid == l.block == (1, 1, 1):
+        rows.append(Row(program.address, words))
+      else: return None
+    known = [(m and m.address) or 0 for m in memory] + [0] * sum(map(len, values))
+    return batch(_batch_code(), rows, known, changing, None if threads is None else threads.entry,
+                 (programs, scratch, threads))
+
+
+@functools.cache
+def _target() -> Any:
+  """LLVM's target for this process."""
+  llvm.initialize_native_target()
+  llvm.initialize_native_asmprinter()
+  return llvm.Target.from_default_triple()
 
 
 @functools.cache
 def _linker() -> Any:
   """LLVM's linker in this process."""
-  llvm.initialize_native_target()
-  llvm.initialize_native_asmprinter()
-  machine = llvm.Target.from_default_triple().create_target_machine(opt=2)
   # JITLink puts the sections of an object side by side; the older linker ends the process when they are far apart.
-  return llvm.create_lljit_compiler(machine, use_jit_link=True)
+  return llvm.create_lljit_compiler(_target().create_target_machine(opt=2), use_jit_link=True)
+
+
+def _library(source: str, name: str, *functions: str) -> Any:
+  """Functions of our own from LLVM's text. They are short and call others: LLVM's optimizer would take ten times as
+  long as it takes to translate them."""
+  machine = _target().create_target_machine(opt=0, reloc="pic", codemodel="default")
+  code = machine.emit_object(llvm.parse_assembly(source, llvm.create_context()))
+  builder = llvm.JITLibraryBuilder().add_object_img(code).add_current_process()
+  for function in functions: builder.export_symbol(function)
+  return builder.link(_linker(), f"tinyhw.{name}")
 
 
 @functools.cache
 def _pool_library() -> Any:
   """The pool's functions. They stay for good: threads are in them."""
-  builder = llvm.JITLibraryBuilder().add_ir(pool_source()).add_current_process()
-  for name in ("run", "work", "stop"): builder.export_symbol(name)
-  return builder.link(_linker(), "tinyhw.pool")
+  return _library(pool_source(), "pool", "run", "work", "stop")
 
 
 def compiled(source: str) -> dict[str, int]:
   """The addresses of the pool's functions."""
-  library = _pool_library()
+  with _once: library = _pool_library()
   return {name: library[name] for name in ("run", "work", "stop")}
+
+
+@functools.cache
+def _batch_library() -> Any: return _library(batch_source(), "batch", "call")
+
+
+def _batch_code() -> int:
+  """The address of what `batch` makes functions of."""
+  with _once: return int(_batch_library()["call"])
 
 
 class HostRuntime(Runtime):

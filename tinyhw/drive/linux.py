@@ -43,7 +43,7 @@ class LinuxPort:
   def __init__(self, spin_s: float = 200e-6) -> None:
     self._libc = _libc()
     self._mappings = Mappings(self._unmap, self._blank)
-    self._doorbells: dict[int, tuple[memoryview, ctypes.c_uint64]] = {}
+    self._doorbells: dict[int, tuple[memoryview, ctypes.c_uint64 | ctypes.c_uint32]] = {}
     self._spin_s = spin_s
 
   def pid(self) -> int:
@@ -122,13 +122,13 @@ class LinuxPort:
     """The bytes of mapped memory, writable. Raises InvalidArgument unless this port mapped all of it."""
     return self._mappings.view(address, length)
 
-  def doorbell(self, address: int, value: int) -> None:
-    """One 64-bit store. What was stored before it is visible to the device before it: x86-64 keeps the order of
-    stores."""
+  def doorbell(self, address: int, value: int, nbytes: int = 8) -> None:
+    """One store. What was stored before it is visible to the device before it: x86-64 keeps the order of stores."""
     cell = self._doorbells.get(address)
     if cell is None:
-      view = self._mappings.view(address, 8)
-      cell = self._doorbells[address] = view, ctypes.c_uint64.from_buffer(view)
+      view = self._mappings.view(address, nbytes)
+      kind = ctypes.c_uint64 if nbytes == 8 else ctypes.c_uint32
+      cell = self._doorbells[address] = view, kind.from_buffer(view)
     cell[1].value = value
 
   def wait(self, done: Callable[[], bool], timeout_s: float) -> bool:

@@ -236,7 +236,9 @@ class Pool:
     self._at = ctypes.addressof(self._memory) + -ctypes.addressof(self._memory) % _PAGE
     self._threads: list[ctypes.c_ulong] = []
     self.size = 1
+    self.entry: tuple[int, int] | None = None  # where `run` is, and the memory that it is called with
     if not functions: return
+    self.entry = functions["run"], self._at
     self._run = ctypes.CFUNCTYPE(ctypes.c_int32, *[ctypes.c_void_p] * 3, *[ctypes.c_int32] * 2, ctypes.c_void_p,
                                  ctypes.c_int64)(functions["run"])
     self._stop = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(functions["stop"])
@@ -254,8 +256,11 @@ class Pool:
   def run(self, function: int, arguments: int, total: int, scratch: int, stride: int) -> bool:
     """Have the stretches 0..total-1 of a kernel computed; False, and nothing done, where others have the threads.
     `scratch` is memory of `stride` bytes for each thread."""
-    piece = max(total // (self.size * _SHARES), 1)
-    return bool(self._run(self._at, function, arguments, total, piece, scratch, stride))
+    return bool(self._run(self._at, function, arguments, total, self.piece(total), scratch, stride))
+
+  def piece(self, total: int) -> int:
+    """How many stretches a thread takes at a time."""
+    return max(total // (self.size * _SHARES), 1)
 
   @property
   def alive(self) -> bool:

@@ -13,10 +13,11 @@ from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
+from tinyhw.core.environment import raw
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.device import Device
 from tinyhw.engine.binding import known_value
-from tinyhw.function.core import TensorBase, grad_enabled
+from tinyhw.function.core import TensorBase, grad_enabled, threads_modes
 from tinyhw.ir.dtype import DType, dtypes
 from tinyhw.ir.size import Size, unbound, value_of
 from tinyhw.tensor import Tensor
@@ -163,28 +164,38 @@ def modes() -> Modes:
   return Tensor.training, grad_enabled(), Device.DEFAULT, dtypes.default_float, dtypes.default_int
 
 
-class Quick:
-  """A call of tensors alone, each another one: what it takes for the next one to be the same but for their values."""
-  __slots__ = ("_modes", "_kinds")
+def state() -> tuple[object, ...]:
+  """All that `modes` depends on, and the variables that say how a call is done: to be compared with what it was."""
+  return (raw(b"JIT"), raw(b"DEBUG"), raw(b"PROFILE"), raw(b"VIZ"), raw(b"DEV"), Device.default, threads_modes(),
+          dtypes.default_float, dtypes.default_int)
 
-  def __init__(self, args: tuple[Any, ...]) -> None: self._modes, self._kinds = modes(), [kind_of(t) for t in args]
+
+class Quick:
+  """A call of tensors alone, each another one: what it takes for the next one to be the same but for their values.
+  `skip`: how many arguments come first that belong to the TinyJit itself."""
+  __slots__ = ("state", "skip", "_kinds")
+
+  def __init__(self, args: tuple[Any, ...], skip: int) -> None:
+    self.state, self.skip, self._kinds = state(), skip, [kind_of(t) for t in args[skip:]]
 
   @staticmethod
-  def of(args: tuple[Any, ...], kwargs: dict[str, Any], call: Call) -> Quick | None:
+  def of(args: tuple[Any, ...], kwargs: dict[str, Any], call: Call, skip: int) -> Quick | None:
     """For a call of this kind."""
-    plain = not kwargs and [t for _, t in call.tensors] == [*args] and len(call.facts) == len(args) + len(MODES)
-    return Quick(args) if plain else None
+    given = args[skip:]
+    same = len(given) == len(call.tensors) and all(t is x for (_, t), x in zip(call.tensors, given))
+    return Quick(args, skip) if same and not kwargs and len(call.facts) == len(given) + len(MODES) else None
 
   def serves(self, args: tuple[Any, ...]) -> bool:
     """Whether a call with these arguments is such a one. (One that is not may be right all the same.)"""
-    if len(args) != len(self._kinds) or modes() != self._modes: return False
-    for t, kind in zip(args, self._kinds):
+    given = args[self.skip:]
+    if len(given) != len(self._kinds) or state() != self.state: return False
+    for t, kind in zip(given, self._kinds):
       if not isinstance(t, TensorBase): return False
       node = t._uop
       if node.dtype is not kind.dtype or node.device != kind.device: return False
       if node.shape != kind.shape and unbound(node.shape) != kind.shape: return False
       if (t.requires_grad and t.is_leaf) != kind.learns: return False
-    return len(args) < 2 or len({id(t) for t in args}) == len(args)
+    return len(given) < 2 or len({id(t) for t in given}) == len(given)
 
 
 MODES: Final = ("Tensor.training (a mode)", "Tensor.no_grad (a mode)", "Device.DEFAULT (a mode)",

@@ -9,7 +9,7 @@ Threads may share buffers: memory is given out once, with the device's lock. A f
 from __future__ import annotations
 
 import weakref
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from tinyhw.core.errors import InvalidArgument, ValueLost
 from tinyhw.core.locks import TABLES, shared_lock
@@ -209,6 +209,30 @@ def new_node(buffer: Buffer) -> UOp:
   node = UOp.new_buffer(buffer.device, buffer.size, buffer.dtype)
   _buffers.set(node, buffer)
   return node
+
+
+class View:
+  """Movements of a buffer: what a value in memory looks like. `plain`: its elements in order."""
+  __slots__ = ("moves", "shape", "dtype", "device", "plain")
+
+  def __init__(self, graph: UOp) -> None:
+    moves: list[tuple[Ops, DType, Any]] = []
+    self.shape, self.dtype, self.device = graph.shape, graph.dtype, graph.device
+    while graph.op is not Ops.BUFFER:
+      moves.append((graph.op, graph.dtype, graph.arg))
+      graph, = graph.src
+    self.moves = tuple(reversed(moves))
+    self.plain = all(op is Ops.RESHAPE for op, _, _ in moves)
+
+  def node(self, buffer: Buffer) -> UOp:
+    """The graph over this buffer."""
+    node = new_node(buffer)
+    for op, dtype, arg in self.moves: node = UOp(op, dtype, (node,), arg)
+    return node
+
+
+Held = tuple[Buffer, View]
+"""A value in memory that no node was made for."""
 
 
 def from_host(data: bytes | bytearray | memoryview, device: str, size: int, dtype: DType) -> UOp:

@@ -3,16 +3,17 @@ from __future__ import annotations
 
 import gc
 import weakref
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.engine.arguments import kind_of
 from tinyhw.engine.binding import known_value
-from tinyhw.engine.buffer import Buffer, new_node
+from tinyhw.engine.buffer import Buffer, View, new_node
 from tinyhw.engine.realize import in_order, memory_of
 from tinyhw.engine.run import Step
 from tinyhw.engine.watch import Watcher, watched
-from tinyhw.function.core import TensorBase, grad_enabled, living
+from tinyhw.function.core import TensorBase, grad_enabled, learning
 from tinyhw.ir.dtype import dtypes
 from tinyhw.ir.size import value_of
 from tinyhw.ir.uop import UOp, named_in
@@ -25,7 +26,7 @@ class Slot:
   tensor was meant where several share their memory.
   """
   __slots__ = ("place", "argument", "owner", "shown", "kind", "before", "inside", "alias", "written", "fixed",
-               "_tensor", "_last")
+               "view", "_tensor", "_last")
 
   def __init__(self, place: str, tensor: TensorBase, argument: int | None, owner: Slot | None, shown: TensorBase):
     self.place, self.argument, self.owner = place, argument, owner
@@ -35,6 +36,7 @@ class Slot:
     self.alias: Buffer | None = None
     self.written = False                      # whether the function has assigned to it
     self.fixed = False                        # whether Python has read the value, which must stay then
+    self.view: View | None = None             # how its elements lay in memory at the last direct replay
     self._tensor = weakref.ref(tensor)
     self._last: tuple[weakref.ref[UOp], weakref.ref[Buffer]] | None = None
 
@@ -43,14 +45,14 @@ class Slot:
     """Whether the function gave it another value. What other threads do to it is not the function's."""
     return self.written and self.shown is not None and self.shown._uop is not self.inside
 
-  def present(self, given: list[TensorBase]) -> TensorBase | None:
+  def present(self, given: Sequence[TensorBase]) -> TensorBase | None:
     """The tensor in a call with these arguments, if there is one."""
     if self.argument is not None: return given[self.argument]
     if self.owner is None: return self._tensor()
     owner = self.owner.present(given)
     return None if owner is None else owner.grad
 
-  def find(self, given: list[TensorBase]) -> TensorBase:
+  def find(self, given: Sequence[TensorBase]) -> TensorBase:
     """The tensor in a call with these arguments. Raises where it is none that the recorded steps can take."""
     tensor = self.present(given)
     if tensor is None: raise InvalidArgument(f"{self.place} is gone", hint="assign to a tensor, do not replace it")
@@ -76,6 +78,23 @@ class Slot:
     if last is not None and last[0]() is tensor._uop and (known := last[1]()) is not None: return known
     found = in_order(tensor._uop) or memory_of(tensor)
     self._last = weakref.ref(tensor._uop), weakref.ref(found)
+    return found
+
+  def quick(self, tensor: TensorBase) -> Buffer | None:
+    """The tensor's elements in order, where they are in memory and the tensor is of this kind; else None."""
+    kind = self.kind
+    if (tensor._learns and tensor.is_leaf) is not kind.learns: return None
+    if (held := tensor.held) is not None:
+      view = held[1]
+      if view is self.view: return held[0]
+      if not view.plain or view.shape != kind.shape or view.dtype is not kind.dtype or view.device != kind.device:
+        return None
+      self.view = view
+      return held[0]
+    node, last = tensor._uop, self._last
+    if last is not None and last[0]() is node: return last[1]()
+    if node.dtype is not kind.dtype or node.device != kind.device or node.shape != kind.shape: return None
+    if (found := in_order(node)) is not None: self._last = weakref.ref(node), weakref.ref(found)
     return found
 
 
@@ -116,7 +135,7 @@ class Recording(Makes):
     self.steps: list[Step] = []
     self._first = UOp.new_buffer("", 0, dtypes.uint8).arg.uid   # BUFFERs made from now on have greater numbers
     self.keys: list[Buffer] = []
-    self.gradients = [Gradient(t, t.grad) for t in living() if t.is_leaf and t.requires_grad]
+    self.gradients = [Gradient(t, t.grad) for t in learning()]
     self._graded: set[int] = set()            # ids of tensors whose gradient this thread has changed
 
   def hides(self, node: UOp, home: UOp) -> bool:

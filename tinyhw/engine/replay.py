@@ -5,7 +5,7 @@ submission of a hardware queue. Copies stand between them. Who watches (`DEBUG`,
 """
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tinyhw.device import OpenDevice
@@ -59,6 +59,16 @@ class Replay:
     written = {self._number[id(b)] for n in numbers for b in self._steps[n].written}
     return Part(device.runtime.runner(launches), device, tuple(written), tuple(numbers),
                 any(self._steps[n].values for n in numbers))
+
+  def prepared(self, changing: Sequence[Buffer]) -> tuple[Callable[..., object], list[int]] | None:
+    """All of it as one function of the addresses of some of these buffers, and the numbers of those; other memory stays
+    what it is. None where there is none, or where Variables decide something."""
+    if len(self._parts) != 1 or isinstance(part := self._parts[0], int) or part.changing: return None
+    places = {self._number[id(b)]: n for n, b in enumerate(changing) if id(b) in self._number}
+    memory = [None if k in places else b.allocation for k, b in enumerate(self._memory)]
+    if any(b._owner is not part.device for k, b in enumerate(self._memory) if k not in places): return None
+    launch = part.runner.prepared(memory, [*places])
+    return None if launch is None else (launch, [*places.values()])
 
   def run(self, swap: Mapping[int, Buffer]) -> None:
     """Do it with other buffers in the places of those whose ids are named."""

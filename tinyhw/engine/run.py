@@ -62,6 +62,12 @@ class Step:
     spec = self.kernel.spec
     return spec.grid if spec.extent is None else spec.launch_grid(dict(zip(spec.variables, self.values)))
 
+  @property
+  def operations(self) -> int:
+    """The arithmetic operations of this launch."""
+    assert self.kernel is not None
+    return self.kernel.spec.estimates.operations(dict(zip(self.kernel.spec.variables, self.values)))
+
   def run(self) -> None:
     """Queue it."""
     if self.kernel is None: return self.buffers[0].copy_from(self.buffers[1])
@@ -94,7 +100,7 @@ class Step:
     if self.kernel is not None and seconds is not None:
       spec, began = self.kernel.spec, self.kernel.device.runtime.began()
       own = None if began is None else (began, began + seconds)
-      facts = {"grid": _times(self.grid), "block": _times(spec.block), "operations": spec.estimates.ops,
+      facts = {"grid": _times(self.grid), "block": _times(spec.block), "operations": self.operations,
                "bytes": spec.estimates.bytes}
     else: facts = {"bytes": self.buffers[0].nbytes}
     PROFILE.kernel(self.buffers[0].device, what, host, own, facts)
@@ -103,7 +109,7 @@ class Step:
     ops, moved, sizes = 0, self.buffers[0].nbytes, ""
     if self.kernel is not None:
       spec = self.kernel.spec
-      ops, moved, sizes = spec.estimates.ops, spec.estimates.bytes, f"{_times(self.grid)} x {_times(spec.block)}"
+      ops, moved, sizes = self.operations, spec.estimates.bytes, f"{_times(self.grid)} x {_times(spec.block)}"
     counters.steps += 1
     counters.seconds += seconds
     rate = f"{ops / seconds * 1e-9:8.2f} GFLOPS {moved / seconds * 1e-9:8.2f} GB/s" if seconds else ""
@@ -204,6 +210,11 @@ def _show(spec: ProgramSpec, ast: UOp, level: int, seconds: float) -> None:
 
 Listener = Callable[[Step], None]
 _listeners: list[Listener] = []
+
+
+def listened() -> bool:
+  """Whether somebody listens to the steps that run."""
+  return bool(_listeners)
 
 
 def shown() -> bool:

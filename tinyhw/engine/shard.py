@@ -16,12 +16,13 @@ from tinyhw.function.activation import Activation
 from tinyhw.function.core import broadcast_shape
 from tinyhw.function.elementwise import Elementwise
 from tinyhw.function.mathematics import Mathematics
+from tinyhw.function.special import Special
 from tinyhw.ir.dtype import DType
 from tinyhw.tensor import Tensor
 
 RING_FROM: Final = 1 << 16  # elements from which an all-reduce of more than two devices goes round in a ring
 _ELEMENTWISE: Final = {
-  name for cls in (Elementwise, Mathematics, Activation) for name, f in vars(cls).items()
+  name for cls in (Elementwise, Mathematics, Special, Activation) for name, f in vars(cls).items()
   if inspect.isfunction(f) and (not name.startswith("_") or name.startswith("__") and name.endswith("__"))
 } - {"prelu", "__init__"}
 _OPERATORS: Final = sorted(n for n in _ELEMENTWISE if n.startswith("__"))

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 from tinyhw.core.environment import variable
 from tinyhw.core.errors import Error
 from tinyhw.core.locks import lock
+from tinyhw.ir.size import highest
 from tinyhw.ir.stages import Watcher, watched
 from tinyhw.ir.uop import UOp
 
@@ -91,7 +92,7 @@ class Page:
     assert spec is not None
     return {
       "name": spec.name, "device": self.device, "grid": "*".join(map(str, spec.grid)), "source": spec.source,
-      "block": "*".join(map(str, spec.block)), "operations": spec.estimates.ops, "bytes": spec.estimates.bytes,
+      "block": "*".join(map(str, spec.block)), "operations": highest(spec.estimates.ops), "bytes": spec.estimates.bytes,
       "compiled": self.compiled, "runs": len(self.times), "code": self.code, "options": list(map(str, spec.opts)),
       "seconds": sum(self.times) / len(self.times) if self.times else None,
       "stages": [vars(stage) for stage in self.stages],

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from tinyhw.core.errors import InvalidArgument, InvalidShape
 from tinyhw.function.core import ConstType
-from tinyhw.function.mathematics import Mathematics
+from tinyhw.function.special import Special
 from tinyhw.ir import semantics
 from tinyhw.ir.dtype import dtypes
 from tinyhw.ir.ops import Ops
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
   from typing import Self
 
 
-class Activation(Mathematics):
+class Activation(Special):
   """The activations."""
   __slots__ = ()
 
@@ -52,10 +52,10 @@ class Activation(Mathematics):
   def leaky_relu(self, slope: float = 0.01) -> Self:
     """x, or `slope * x` below 0."""
     x, dtype = self._in_wide()
-    return (x < 0).where(slope * x, x).cast(dtype)
+    return (x > 0).where(x, slope * x).cast(dtype)
   def relu6(self) -> Self:
     """x limited to 0..6."""
-    return self.relu().minimum(6)
+    return self._within(0, 6)
   def sigmoid(self) -> Self:
     """1 / (1 + exp(-x)), without overflow on either side."""
     x, dtype = self._in_wide()
@@ -143,11 +143,15 @@ class Activation(Mathematics):
   def hardtanh(self, low: ConstType = -1, high: ConstType = 1, *, min_val: ConstType | None = None,
                max_val: ConstType | None = None) -> Self:
     """x limited to low..high."""
-    return self.clip(low if min_val is None else min_val, high if max_val is None else max_val)
+    return self._within(low if min_val is None else min_val, high if max_val is None else max_val)
+
+  def _within(self, low: ConstType, high: ConstType) -> Self:
+    """Limited to low..high, whose gradient ends there."""
+    return (self <= low).where(low, (self >= high).where(high, self))
   def hardsigmoid(self, alpha: float = 1 / 6, beta: float = 0.5) -> Self:
     """alpha * x + beta limited to 0..1."""
     x, dtype = self._in_wide()
-    return (x * alpha + beta).clip(0, 1).cast(dtype)
+    return (x * alpha + beta)._within(0, 1).cast(dtype)
   def hardswish(self) -> Self:
     """x * relu6(x + 3) / 6."""
     x, dtype = self._in_wide()

@@ -154,7 +154,7 @@ class Chance(Creation):
 
   def bernoulli(self, p: float | None = None) -> Self:
     """1 with the probability that each element says (or `p`), else 0."""
-    drawn = self._unit(max(self.numel(), 1), self.device).reshape(self.shape) if self.numel() else self
+    drawn = self._unit(self.numel(), self.device).reshape(self.shape) if self.numel() else self
     return (drawn < (self._still() if p is None else p)).cast(self.dtype)
 
   def rand_like(self, dtype: DTypeLike = None, device: str | None = None, requires_grad: bool = False) -> Self:
@@ -225,7 +225,7 @@ class Chance(Creation):
   def gumbel_softmax(self, tau: float = 1.0, hard: bool = False, axis: int = -1) -> Self:
     """A random draw of a class by logits, softened by the temperature `tau`; `hard` gives 1 and 0, with the soft one's
     gradient."""
-    noise = self._unit(max(self.numel(), 1), self.device).reshape(self.shape) if self.numel() else self
+    noise = self._unit(self.numel(), self.device).reshape(self.shape) if self.numel() else self
     drawn = -(-(noise.maximum(1e-30)).log()).log()
     soft = ((self + drawn) / tau).softmax(axis)
     if not hard: return soft

@@ -9,7 +9,9 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tinyhw.core.errors import InvalidIndex, InvalidShape, InvalidType
+from tinyhw.core.locks import TABLES, shared_lock
 from tinyhw.engine import watch
+from tinyhw.engine.buffer import Held
 from tinyhw.function.spelling import accept_all_spellings
 from tinyhw.ir.dtype import DType, can_cast_losslessly, dtypes, promote
 from tinyhw.ir.ops import Ops
@@ -20,8 +22,12 @@ if TYPE_CHECKING:
 
 ConstType = bool | int | float
 
-live_tensors: weakref.WeakKeyDictionary[TensorBase, None] = weakref.WeakKeyDictionary()
-"""Every tensor alive: realization asks which of them still need memory that is about to be overwritten."""
+_living: dict[weakref.ref[TensorBase], None] = {}
+"""Every tensor alive that has a graph: memory on the way of a schedule is kept for those that may yet ask for it."""
+_learning: dict[int, weakref.ref[TensorBase]] = {}
+"""By id, the tensors alive that somebody has said a gradient is wanted for."""
+_gone: Callable[[weakref.ref[TensorBase]], None] = _living.pop
+_naming = shared_lock(TABLES)  # held while a value that is memory alone gets a node
 
 
 _no_grad: dict[int, bool] = {}
@@ -48,11 +54,15 @@ class TensorBase(metaclass=Modes):
 
   Tensors are values: `assign` gives this one a new value and leaves every other tensor as it was.
   `requires_grad` of a leaf is set by the user; of a result it says whether a leaf that requires it was used.
+
+  What a replay of TinyJit gives is memory with a view of it, `held`, until somebody asks for the node.
   """
-  __slots__ = ("_uop", "_grad", "requires_grad", "is_leaf", "spent", "__weakref__")
-  _uop: UOp
+  __slots__ = ("_node", "held", "_grad", "_learns", "is_leaf", "spent", "_listed", "__weakref__")
+  _node: UOp | None      # None: it is `held`
+  held: Held | None
+  _listed: weakref.ref[TensorBase] | None  # among the living
   _grad: Self | None
-  requires_grad: bool
+  _learns: bool
   is_leaf: bool
   spent: bool  # whether a gradient went back from it: nothing is kept in memory for another one
 
@@ -65,12 +75,43 @@ class TensorBase(metaclass=Modes):
     """The tensor of a graph node; it requires a gradient when one of `parents` does."""
     self = cls.__new__(cls)
     self._grad = None
-    wanted = any(p.requires_grad for p in parents)
-    self.requires_grad = wanted and grad_enabled()
-    self.is_leaf = not self.requires_grad
+    wanted = False
+    for p in parents:
+      if p._learns: wanted = True
+    self._learns = wanted and grad_enabled()
+    self.is_leaf = not self._learns
     # What requires no gradient lets none through, also while it is a graph that has a leaf in it.
-    self._live(uop.detach() if wanted and not self.requires_grad else uop)
+    self._live(uop.detach() if wanted and not self._learns else uop)
     return self
+
+  @classmethod
+  def _holding(cls, held: Held) -> Self:
+    """A new leaf whose value is in memory, for a thread that nobody watches."""
+    self = cls.__new__(cls)
+    self._node, self.held, self._grad, self._learns, self.is_leaf, self.spent = None, held, None, False, True, False
+    self._listed = None
+    return self
+
+  def _hold(self, held: Held) -> None:
+    """Get a value that is in memory."""
+    with _naming: self.held, self._node = held, None
+
+  def _named(self) -> UOp:
+    """The node of a value that was memory alone."""
+    with _naming:
+      if (node := self._node) is None:
+        held = self.held
+        assert held is not None, "a tensor has a node, or memory"
+        node = self._node = held[1].node(held[0])
+        self.held = None
+        self._list()
+      return node
+
+  def _list(self) -> None:
+    """Be among the living: under the lock, or before anybody else knows the tensor."""
+    if self._listed is None:
+      self._listed = me = weakref.ref(self, _gone)
+      _living[me] = None
 
   def _same(self) -> Self:
     """The value as a tensor of its own: `assign` to either leaves the other alone."""
@@ -78,8 +119,9 @@ class TensorBase(metaclass=Modes):
 
   def _live(self, uop: UOp) -> None:
     """The last step of making a tensor: its graph."""
-    self._uop, self.spent = uop, False
-    live_tensors[self] = None
+    self._node, self.held, self.spent = uop, None, False
+    self._listed = None
+    self._list()
     if watch.active and (watcher := watch.watching()) is not None: watcher.made(self)
 
   def _derive(self, uop: UOp) -> Self:
@@ -106,16 +148,44 @@ class TensorBase(metaclass=Modes):
     self._grad = gradient
 
   @property
+  def requires_grad(self) -> bool:
+    """Whether gradients are wanted for it."""
+    return self._learns
+
+  @requires_grad.setter
+  def requires_grad(self, wanted: bool) -> None:
+    self._learns = wanted
+    if not wanted or (known := _learning.get(key := id(self))) is not None and known() is self: return
+    def gone(reference: weakref.ref[TensorBase]) -> None:
+      if _learning.get(key) is reference: del _learning[key]
+    _learning[key] = weakref.ref(self, gone)
+
+  @property
   def uop(self) -> UOp:
     """The graph that gives the value, or the buffer that holds it."""
     if watch.active and (watcher := watch.watching()) is not None: watcher.read(self)
-    return self._uop
+    node = self._node
+    return self._named() if node is None else node
 
   @uop.setter
   def uop(self, node: UOp) -> None:
     if watch.active and (watcher := watch.watching()) is not None and node is not self._uop:
       watcher.wrote(self)
     self._uop = node
+
+  @property
+  def _uop(self) -> UOp:
+    """The same, and nobody is told."""
+    node = self._node
+    return self._named() if node is None else node
+
+  @_uop.setter
+  def _uop(self, node: UOp) -> None:
+    if self.held is None: self._node = node
+    else:
+      with _naming:
+        self._node, self.held = node, None
+        self._list()
 
   # *** facts ***
 
@@ -202,6 +272,10 @@ class TensorBase(metaclass=Modes):
     """A constant of this tensor's shape, dtype and device."""
     return self._wrap(self._const(value))
 
+  def _still(self) -> Self:
+    """This value without its history."""
+    return self._wrap(self.uop.detach())
+
   def contiguous(self) -> Self:
     """The same value in memory of its own, in row-major order."""
     return self._derive(self.uop.contiguous())
@@ -239,9 +313,21 @@ def grad_enabled() -> bool:
   return not _no_grad or threading.get_ident() not in _no_grad
 
 
+def threads_modes() -> tuple[bool | None, bool | None, bool]:
+  """This thread's modes, to be compared: what it says of training, and of gradients, and what is for all threads."""
+  if not _training and not _no_grad: return None, None, Modes._trains
+  me = threading.get_ident()
+  return _training.get(me), _no_grad.get(me), Modes._trains
+
+
 def living() -> list[TensorBase]:
-  """Every tensor alive, as they are now: other threads make tensors meanwhile."""
-  return [t for r in live_tensors.keyrefs() if (t := r()) is not None]
+  """Every tensor alive that has a graph, as they are now: other threads make tensors meanwhile."""
+  return [t for r in list(_living) if (t := r()) is not None]
+
+
+def learning() -> list[TensorBase]:
+  """The leaves alive that require a gradient, as they are now: other threads make tensors meanwhile."""
+  return [t for r in list(_learning.values()) if (t := r()) is not None and t._learns and t.is_leaf]
 
 
 def broadcast_shape(*shapes: tuple[int, ...]) -> tuple[int, ...]:
@@ -296,5 +382,5 @@ def number(value: Any) -> ConstType:
 
 
 __all__ = ["ConstType", "TensorBase", "broadcast_shape", "can_cast_losslessly", "expand_to", "grad_enabled",
-           "live_tensors", "living", "number", "result_dtype",
-           "scalar_dtype", "wide_float"]
+           "learning", "living", "number", "result_dtype", "scalar_dtype", "threads_modes",
+           "wide_float"]

@@ -5,12 +5,12 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from tinyhw.core.errors import InvalidArgument, InvalidShape, Unsupported
+from tinyhw.core.errors import InvalidArgument, InvalidNumber, InvalidShape, InvalidType, Unsupported
 from tinyhw.device import Device
 from tinyhw.function.core import ConstType
 from tinyhw.function.movement import iota
 from tinyhw.function.reduction import DTypeLike, named
-from tinyhw.function.resize import Resize
+from tinyhw.function.sample import Sampling
 from tinyhw.ir.dtype import dtypes
 from tinyhw.ir.size import Size, larger, plain
 from tinyhw.ir.uop import UOp
@@ -36,7 +36,7 @@ def _counted(start: Any, stop: Any, step: Any) -> int:
   return larger(plain((stop - start + step - 1) // step), 0)
 
 
-class Creation(Resize):
+class Creation(Sampling):
   """The functions that make tensors."""
   __slots__ = ()
 
@@ -119,6 +119,11 @@ class Creation(Resize):
     else: count = max(0, math.ceil((stop - start) / step))
     inexact = any(isinstance(x, float) for x in (start, stop, step))
     kind = named(dtype) or (dtypes.default_float if inexact else dtypes.default_int)
+    if not inexact and kind.is_int and isinstance(count, int) and count:
+      ends = sorted((int(start), int(start + (count - 1) * step)))
+      if dtype is None and not kind.min <= ends[0] <= ends[1] <= kind.max: kind = dtypes.int64
+      if not kind.min <= ends[0] <= ends[1] <= kind.max:
+        raise InvalidNumber(f"arange of {ends[0]} to {ends[1]} as {kind}", hint="give a wider dtype")
     places = cls._wrap(iota(count, Device.canonicalize(device)))
     # What has a fraction is counted in a float, and cut at the end.
     wide = kind if kind.is_float or not inexact else dtypes.float64
@@ -131,6 +136,7 @@ class Creation(Resize):
     """`steps` numbers from start to stop, both included."""
     if steps < 0: raise InvalidArgument(f"linspace of {steps} steps")
     kind = named(dtype) or dtypes.default_float
+    if kind.is_bool: raise InvalidType("linspace of bools", hint="it is for numbers")
     places = cls._wrap(iota(steps, Device.canonicalize(device)))
     wide = places.cast(dtypes.float32 if kind.is_float and kind.bits <= 32 else dtypes.float64)
     step = (stop - start) / max(steps - 1, 1)
@@ -166,16 +172,18 @@ class Creation(Resize):
     return ones.tril(diagonal)
 
   @classmethod
-  def tril_indices(cls, row: int, col: int, offset: int = 0, device: str | None = None) -> Self:
-    """Positions of the lower triangle of a matrix: a row of rows, and one of columns."""
+  def tril_indices(cls, row: int, col: int, offset: int = 0, device: str | None = None,
+                   dtype: DTypeLike = None) -> Self:
+    """Positions of the lower triangle of a matrix: a row of rows, and one of columns, as int32 unless told."""
     places: Self = cls.ones(row, col, device=device).tril(offset).nonzero()
-    return places.T
+    return places.T.cast(named(dtype) or places.dtype)
 
   @classmethod
-  def triu_indices(cls, row: int, col: int, offset: int = 0, device: str | None = None) -> Self:
-    """Positions of the upper triangle of a matrix: a row of rows, and one of columns."""
+  def triu_indices(cls, row: int, col: int, offset: int = 0, device: str | None = None,
+                   dtype: DTypeLike = None) -> Self:
+    """Positions of the upper triangle of a matrix: a row of rows, and one of columns, as int32 unless told."""
     places: Self = cls.ones(row, col, device=device).triu(offset).nonzero()
-    return places.T
+    return places.T.cast(named(dtype) or places.dtype)
 
   @classmethod
   def hann_window(cls, size: int, periodic: bool = True, device: str | None = None, dtype: DTypeLike = None) -> Self:

@@ -4,11 +4,14 @@ What changes from step to step is data or stays in its place, so that all steps 
 """
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tinyhw.core.errors import InvalidArgument, InvalidShape
 from tinyhw.function.chance import Chance
-from tinyhw.ir.dtype import dtypes
+from tinyhw.ir.dtype import DType, dtypes
+from tinyhw.ir.uop import UOp
 
 if TYPE_CHECKING:
   from typing import Self
@@ -28,6 +31,29 @@ class Decomposition(Chance):
     rows = self._iota(size)
     return (rows == rows.unsqueeze(1)).cast(self.dtype).expand(*lead, size, size)
 
+  def _chosen_by(self, mask: Self, axis: int | tuple[int, ...]) -> Self:
+    """The element along an axis where a mask of it is True, which it is once."""
+    axes = self._axes(axis)
+    found = self._picked(mask, axes, self._wrap(self._const(True, dtypes.bool, (1,))))
+    return found._without(axes)
+
+  def _repeated(self, count: int, state: Sequence[Self], step: Callable[..., Sequence[Self]]) -> list[Self]:
+    """What becomes of a state by steps, each a function of its number (an int32 of shape (1,)) and of the state: it
+    is asked once, for a state that stands for all, and what it gives is realized by each step."""
+    if not state[0].numel(): return list(state)
+    def stands(shape: tuple[int, ...], dtype: DType, like: Self) -> Self:
+      found = like._wrap(UOp.new_buffer(self.device, math.prod(shape), dtype).reshape(shape))
+      found.requires_grad = like.requires_grad
+      return found
+    number, inside = stands((1,), dtypes.int32, state[0]._still()), [stands(s.shape, s.dtype, s) for s in state]
+    made: Any = type(self)
+    template = UOp.sink(*(x.uop.contiguous() for x in step(number, *inside)))
+    now = [s.uop for s in state]
+    for i in range(count):
+      place = made([i], device=self.device, dtype=dtypes.int32).uop
+      now = list(template.substitute({number.uop: place, **dict(zip((x.uop for x in inside), now))}).src)
+    return [self._wrap(u, *state) for u in now]
+
   def qr(self, mode: str = "reduced") -> tuple[Self, Self]:
     """Q with orthonormal columns and R, upper triangular, whose product this is: of (..., m, n) "reduced" to
     k = min(m, n) columns and rows, "complete" with all m, or "r": Q is empty."""
@@ -37,11 +63,10 @@ class Decomposition(Chance):
     wide, dtype = self._in_wide()
     r, q = wide.contiguous(), wide._unit_matrix(lead, rows).contiguous()
     down, across = wide._iota(rows), wide._iota(columns)
-    for i in range(min(rows - 1, columns)):
-      made: Any = type(self)
-      step: Self = made([i], device=self.device, dtype=dtypes.int32)
-      column = (across == step).where(r, 0).sum(-1)
-      head = (down == step).where(column, 0).sum(-1, keepdim=True)
+    def reflected(step: Self, *state: Self) -> list[Self]:
+      r, q = state
+      column = r._chosen_by(across == step, -1)
+      head = column._chosen_by(down == step, -1).unsqueeze(-1)
       tail = (down > step).where(column, 0)
       rest = tail.square().sum(-1, keepdim=True)
       none = rest.eq(0)                # the column is triangular already
@@ -49,8 +74,9 @@ class Decomposition(Chance):
       size = (head < 0).where(size, -size)
       v = (tail / none.where(1, head - size) + (down == step)).contiguous()
       factor = none.where(0, (size - head) / size).unsqueeze(-1).contiguous()
-      r = (r - factor * v.unsqueeze(-1) * (v.unsqueeze(-1) * r).sum(-2, keepdim=True)).contiguous()
-      q = (q - factor * v.unsqueeze(-2) * (q * v.unsqueeze(-2)).sum(-1, keepdim=True)).contiguous()
+      return [r - factor * v.unsqueeze(-1) * (v.unsqueeze(-1) * r).sum(-2, keepdim=True),
+              q - factor * v.unsqueeze(-2) * (q * v.unsqueeze(-2)).sum(-1, keepdim=True)]
+    r, q = self._repeated(min(rows - 1, columns), [r, q], reflected)
     upper, k = r.triu().cast(dtype), rows if mode == "complete" else min(rows, columns)
     keep: list[tuple[int, int] | None] = [None] * len(lead)
     right = upper.shrink([*keep, (0, k), None])
@@ -76,7 +102,7 @@ class Decomposition(Chance):
     left, right = (both.shrink([*keep, None, part]).contiguous() for part in ((0, half), (half, 2 * half)))
     if k > 1:
       sweeps = (7 if wide.dtype.bits == 32 else 9) + max(k.bit_length() - 3, 0)
-      for _ in range(sweeps * (2 * half - 1)): left, right = left._turned(right, rows)
+      left, right = self._repeated(sweeps * (2 * half - 1), [left, right], lambda _, a, b: a._turned(b, rows))
     both = left.cat(right, dim=-1)
     turned, vectors = both.shrink([*keep, (0, rows), (0, k)]), both.shrink([*keep, (rows, rows + k), (0, k)])
     sizes, order = turned._root_of_squares(-2, False).contiguous()._sorted(-1, True)
@@ -105,8 +131,8 @@ class Decomposition(Chance):
     cosine = (tangent * tangent + 1).rsqrt()
     left, right = cosine * (self - tangent * other), cosine * (tangent * self + other)
     half = self.shape[-1]
-    if half == 1: return left.contiguous(), right.contiguous()
+    if half == 1: return left, right
     def part(x: Self, start: int, stop: int) -> Self: return x.narrow(-1, start, stop - start)
     upper = part(left, 0, 1).cat(part(right, 0, 1), part(left, 1, half - 1), dim=-1)
     lower = part(right, 1, half).cat(part(left, half - 1, half), dim=-1)
-    return upper.contiguous(), lower.contiguous()
+    return upper, lower

@@ -474,29 +474,59 @@ class Elementwise(TensorBase):
     return a.bitwise_not().maximum(b.bitwise_not()).bitwise_not()
 
   def fmax(self, other: Any) -> Self:
-    """The greater one; the other where one is NaN."""
+    """The greater one; the other where one is NaN. Of equal ones the first has the gradient."""
     b = self._operand(other)
-    result: Self = b.isnan().where(self, self.isnan().where(b, self.maximum(b)))
+    equal = self.isnan().where(b, self._first_of(b, 1))
+    result: Self = ((self > b) | b.isnan()).where(self, (self < b).where(b, equal))
     return result
 
+  def _first_of(self, other: Self, sign: int_) -> Self:
+    """Of equal numbers the first one, as a zero the greater of both, or the lesser."""
+    top = self.maximum(other) if sign > 0 else self.minimum(other)
+    if not top.dtype.is_float: return self
+    return top._with_derivative((self._wrap(self._together(other)[0], self), lambda: top.const_like(1)))
+
   def fmin(self, other: Any) -> Self:
-    """The lesser one; the other where one is NaN."""
+    """The lesser one; the other where one is NaN. Of equal ones the first has the gradient."""
     b = self._operand(other)
-    result: Self = b.isnan().where(self, self.isnan().where(b, self.minimum(b)))
+    equal = self.isnan().where(b, self._first_of(b, -1))
+    result: Self = ((self < b) | b.isnan()).where(self, (self > b).where(b, equal))
     return result
 
   def clip(self, low: Any = None, high: Any = None) -> Self:
     """Limited to `low`..`high`; None means no limit."""
-    result = self._same() if low is None else self.maximum(low)
-    return result if high is None else result.minimum(high)
+    if low is None and high is None: raise InvalidArgument("clip without a limit", hint="give min, max, or both")
+    if not self.dtype.is_float or not result_dtype(self, *(self._operand(x) for x in (low, high) if x is not None)
+                                                   ).is_float:
+      result = self if low is None else self.maximum(low)
+      return result if high is None else result.minimum(high)
+    # A limit is within: what is equal to one keeps its gradient.
+    ends = [None if x is None else self._operand(x) for x in (low, high)]
+    kind = result_dtype(self, *(x for x in ends if x is not None))
+    there = [x.cast(kind) for x in (self, *ends) if x is not None]
+    spread = [self._wrap(u, t) for u, t in zip(there[0]._together(*there[1:]), there)]
+    x, *limits = spread
+    y, *bounds = (t._wrap(t.uop.detach()) for t in spread)
+    least, most = (bounds[0] if low is not None else None), (bounds[-1] if high is not None else None)
+    found = y if least is None else y.maximum(least)
+    if most is not None: found = found.minimum(most)
+    def beyond(number: Self | None, sign: int_) -> Self:
+      return self._all(False) if number is None else y < number if sign < 0 else y > number
+    def part(mask: Self) -> Self: return mask.where(1.0, 0.0).cast(kind)
+    ways: list[tuple[Self, Any]] = [(x, lambda: part((beyond(least, -1) | beyond(most, 1)).logical_not()))]
+    if least is not None:
+      ways.append((limits[0], lambda: part(beyond(least, -1) & (self._all(True) if most is None else least < most))))
+    if most is not None:
+      ways.append((limits[-1], lambda: part(beyond(most, 1) | (self._all(False) if least is None else most < least))))
+    return found._with_derivative(*ways)
   clamp = clip
 
   def clamp_min(self, low: Any) -> Self:
     """Limited from below."""
-    return self.maximum(low)
+    return self.clip(low)
   def clamp_max(self, high: Any) -> Self:
     """Limited from above."""
-    return self.minimum(high)
+    return self.clip(None, high)
 
   # *** rounding and sign ***
 
@@ -536,9 +566,10 @@ class Elementwise(TensorBase):
     dtype = result_dtype(self, b)
     if not dtype.is_float: dtype = dtypes.default_float
     a, b = self.cast(dtype), b.cast(dtype)
-    # A change of sign is exact, and keeps the derivative.
+    # A change of sign is exact, and keeps the derivative; at 0 there is none.
     result: Self = a.signbit().ne(b.signbit()).where(-a, a)
-    return result
+    still: Self = result._wrap(result.uop.detach())
+    return a.eq(0).where(still, result)
 
   def abs(self) -> Self:
     """Magnitude."""

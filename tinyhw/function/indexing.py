@@ -10,12 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from tinyhw.core.errors import InvalidArgument, InvalidIndex, InvalidShape, InvalidType, Unsupported
+from tinyhw.core.errors import InvalidArgument, InvalidIndex, InvalidIndexType, InvalidShape, InvalidType, Unsupported
 from tinyhw.function.core import ConstType, broadcast_shape
-from tinyhw.function.joining import Joining
+from tinyhw.function.places import Places
 from tinyhw.ir.dtype import dtypes
 from tinyhw.ir.ops import Ops
 from tinyhw.ir.size import Size, larger, plain, smaller
+from tinyhw.ir.uop import UOp
 
 if TYPE_CHECKING:
   from typing import Self
@@ -57,7 +58,7 @@ def _cut(item: slice, size: int) -> tuple[tuple[int, int], int, int]:
   return (start, stop), item.step or 1, stop - start
 
 
-class Indexing(Joining):
+class Indexing(Places):
   """The functions of positions."""
   __slots__ = ()
 
@@ -67,7 +68,8 @@ class Indexing(Joining):
     """The parts of an index, data as tensors; a mask is the positions where it is True, one part an axis of it."""
     found: list[Any] = []
     for item in index if isinstance(index, tuple) else [index]:
-      if isinstance(item, bool): raise InvalidType("a bool is no index", hint="unsqueeze, or use a mask of the shape")
+      if isinstance(item, bool):
+        raise InvalidIndexType("a bool is no index", hint="unsqueeze, or use a mask of the shape")
       if not isinstance(item, Indexing) and (isinstance(item, (list, tuple)) or getattr(item, "shape", ()) != ()):
         item = type(self)(item, device=self.device)  # type: ignore[call-arg]  # a Tensor is made of data
         if not item.numel(): item = item.cast(dtypes.default_int)
@@ -85,7 +87,7 @@ class Indexing(Joining):
     items = self._items(index)
     if (n := sum(i is Ellipsis for i in items)) > 1: raise InvalidIndex("an index has at most one ellipsis")
     taken = sum(1 for i in items if i is not None and i is not Ellipsis)
-    if taken > self.ndim: raise InvalidIndex(f"{taken} indices for shape {self.shape}")
+    if taken > self.ndim: raise InvalidIndex(f"too many indices: {taken} for shape {self.shape}")
     at = next((k for k, i in enumerate(items) if i is Ellipsis), len(items))
     items[at:at + n] = [slice(None)] * (self.ndim - taken)
     found = Index()
@@ -97,7 +99,8 @@ class Indexing(Joining):
   def _index_axis(self, item: Any, axis: int, found: Index) -> None:
     size = self.shape[axis]
     if isinstance(item, Indexing):
-      if not item.dtype.is_int: raise InvalidType(f"an index tensor of {item.dtype}", hint="use integers, or a mask")
+      if not item.dtype.is_int:
+        raise InvalidIndexType(f"an index tensor of {item.dtype}", hint="use integers, or a mask")
       found.tensors.append((len(found.shape), item))
       found.add((0, size), 1, size)
     elif isinstance(item, slice) and any(isinstance(x, Size) for x in (size, item.start, item.stop)):
@@ -112,8 +115,9 @@ class Indexing(Joining):
     else:
       try: position = plain(item) if isinstance(item, Size) else item.__index__()
       except (AttributeError, TypeError):
-        raise InvalidType(f"{type(item).__name__} is not an index: {item!r}") from None
-      if not -size <= position < size: raise InvalidIndex(f"index {position} of axis {axis} of shape {self.shape}")
+        raise InvalidIndexType(f"{type(item).__name__} is not an index: {item!r}") from None
+      if not -size <= position < size: raise InvalidIndex(
+        f"index {position} of axis {axis} of shape {self.shape} is out of bounds")
       found.add((position % size, position % size + 1), 1, None)
 
   # *** reading ***
@@ -127,11 +131,6 @@ class Indexing(Joining):
     if any(abs(s) > 1 for s in wanted.steps): cut = cut._every([abs(s) for s in wanted.steps])
     result = cut.reshape(tuple(wanted.shape))
     return result._take(wanted.tensors) if wanted.tensors else result
-
-  def _places(self) -> Self:
-    """This index in a type that counts elements, without wrapping: what is too large for one is in no axis."""
-    if not self.dtype.is_int: raise InvalidType(f"an index tensor of {self.dtype}", hint="use integers")
-    return self.cast(dtypes.int32 if self.dtype.bits < 32 or self.dtype is dtypes.int32 else dtypes.int64)
 
   def _take(self, tensors: list[tuple[int, Any]]) -> Self:
     """Indexing by integer tensors: the sum over the indexed axes of the elements where all indices match."""
@@ -154,32 +153,39 @@ class Indexing(Joining):
     summed = values._picked(mask, range(n, n + k), found)
     kept = tuple(self.shape[a] for a in rest)
     result = summed.reshape(wide + kept)
+    if self.requires_grad and result.numel():
+      # The gradient goes to lines of the indexed axes as one.
+      table = self.permute(axes + rest).reshape(math.prod(self.shape[a] for a in axes), *kept)
+      rows = result.reshape(math.prod(wide), *kept)
+      line = self._lines(tensors, wide).reshape(-1, *(1,) * r).expand(rows.shape)
+      result = self._derive(UOp(Ops.GATHER, self.dtype, (rows.uop, table.uop, line.uop), 0)).reshape(wide + kept)
     # Neighbouring index tensors leave their result where they stood, others in front (NumPy's rule).
     if axes[-1] - axes[0] != k - 1: return result
     first = axes[0]
     return result.permute([n + i for i in range(first)] + list(range(n)) + [n + i for i in range(first, r)])
 
-  def _picked(self, mask: Self, axes: Sequence[int], inside: Self) -> Self:
-    """The element along the axes where the mask is True, which is True once at most: where `inside`, else it is 0. The
-    axes get size 1."""
-    if self.dtype.is_bool: return self._derive((mask & self).uop.reduce(Ops.MAX, axes))
-    # Nothing changes by adding -0.0, not even the sign of a zero.
-    picked = mask.where(self, -0.0 if self.dtype.is_float else 0)
-    total = picked._derive(picked.uop.reduce(Ops.ADD, axes))
-    return inside.where(total, 0) if self.dtype.is_float else total
+  def _lines(self, tensors: list[tuple[int, Any]], wide: tuple[int, ...]) -> Self:
+    """Where index tensors point, in the axes that they index as one; -1 where one is out of its axis."""
+    line: Any = None
+    inside: Any = None
+    for axis, t in tensors:
+      size = self.shape[axis]
+      place = t._counted(size)
+      there = (place >= 0) & (place < size)
+      line, inside = (place, there) if line is None else (line * size + place, inside & there)
+    found: Self = inside.where(line, -1)
+    return found.expand(wide)
 
   def gather(self, axis: int, index: Self) -> Self:
     """Element `index[i, j, ...]` of an axis, at each other position of `index`."""
     axis = self._axis(axis)
+    if not index.numel() or not self.ndim and index.shape == (1,):     # as PyTorch has it, whatever their shapes
+      return self.reshape(1).gather(0, index) if index.numel() else self._wrap(self._const(0, shape=index.shape))
     if index.ndim != self.ndim or any(i > s for a, (i, s) in enumerate(zip(index.shape, self.shape)) if a != axis):
       raise InvalidShape(f"gather from shape {self.shape} by indices of shape {index.shape} along axis {axis}")
     if not self.ndim: return self.reshape(1).gather(0, index.reshape(1)).reshape(())
     values = self.shrink([None if a == axis else (0, i) for a, i in enumerate(index.shape)])
-    # (index axes..., positions of the axis)
-    values = values.movedim(axis, -1).unsqueeze(axis)
-    place = index._places().unsqueeze(-1)
-    mask, inside = place == self._iota(self.shape[axis]), (place >= 0) & (place < self.shape[axis])
-    return values._picked(mask, (self.ndim,), inside).squeeze(-1)
+    return values._picked_by(axis, index._places())
 
   def take_along_dim(self, index: Self, axis: int | None = None) -> Self:
     """As `gather`, where the other axes broadcast; of the flat tensor when no axis is named."""
@@ -188,11 +194,12 @@ class Indexing(Joining):
     if index.ndim != self.ndim: raise InvalidShape(f"indices of shape {index.shape} for shape {self.shape}")
     common = broadcast_shape(*((*s[:axis], 1, *s[axis + 1:]) for s in (self.shape, index.shape)))
     def spread(x: Self) -> Self: return x.expand((*common[:axis], x.shape[axis], *common[axis + 1:]))
-    return spread(self).gather(axis, spread(index))
+    return spread(self).gather(axis, spread(index._counted(self.shape[axis])))
 
   def index_select(self, axis: int, index: Self) -> Self:
     """The chosen positions of an axis, in the order of a vector."""
     axis = self._axis(axis)
+    if not self.ndim: return self.reshape(1).index_select(0, index).reshape(())
     if index.ndim > 1: raise InvalidShape(f"index_select by indices of shape {index.shape}", hint="give a vector")
     return self[(slice(None),) * axis + (index.reshape(-1),)]
 
@@ -225,30 +232,42 @@ class Indexing(Joining):
 
   # *** masks, whose results have a shape that depends on values: they are read ***
 
-  def nonzero(self, as_tuple: bool = False) -> Any:
-    """Positions of the elements that are not zero, one a row; or a vector for each axis. How many there are is read."""
+  def _marked(self, size: int | None) -> tuple[Self, int]:
+    """Where the flat elements are that are not zero, as int32, as many as `size` says: those that lack are -1. How many
+    there are, read unless `size` says it."""
     marks: Any = self.bool().flatten().cast(dtypes.int32)
-    before = marks.cumsum(0) if self.numel() else marks
-    count = int(marks.sum().item()) if self.numel() else 0
-    # The k-th one is at the position that as many running sums are less than or equal to k.
-    at = (before.unsqueeze(0) <= self._iota(count).unsqueeze(1)).sum(1)
-    found, rest = [], at
+    count = size if size is not None else int(marks.sum().item()) if self.numel() else 0
+    none = self._wrap(self._const(-1, dtypes.int32, (count,)))
+    if not count or not self.numel(): return none, count
+    # Each one goes to the place that its running sum says.
+    return none._scattered(0, marks.ne(0).where(marks.cumsum(0) - 1, -1), self._iota(self.numel()), unique=True,
+                           whole=size is None), count
+
+  def nonzero(self, as_tuple: bool = False, *, size: int | None = None, value: int = 0) -> Any:
+    """Positions of the elements that are not zero, one a row; or a vector for each axis. How many there are is read;
+    with a `size` the first that many are given, and `value` where there are fewer."""
+    at, count = self._marked(size)
+    there = at >= 0
+    found: list[Any] = []
+    rest: Any = at
     for size in self.shape[::-1]:
       found.append(rest % max(size, 1))
       rest = rest // max(size, 1)
-    found = found[::-1]
+    found = found[::-1] if size is None else [there.where(f, int(value)) for f in found[::-1]]
     if as_tuple: return tuple(found) if self.ndim else (at,)
-    return found[0].stack(*found[1:], dim=1) if found else at._same().reshape(count, 0)
+    return found[0].stack(*found[1:], dim=1) if found else self._wrap(self._const(0, dtypes.int32, (count, 0)))
 
   argwhere = nonzero
 
-  def masked_select(self, mask: Self) -> Self:
-    """The elements where the mask, which broadcasts, is True, in one axis. How many there are is read."""
+  def masked_select(self, mask: Self, *, size: int | None = None, value: ConstType = 0) -> Self:
+    """The elements where the mask, which broadcasts, is True, in one axis. How many there are is read; with a `size`
+    the first that many are given, and `value` where there are fewer."""
     if not mask.dtype.is_bool: raise InvalidType(f"a mask of {mask.dtype}", hint="compare it with something")
     shape = broadcast_shape(self.shape, mask.shape)
-    (at,) = mask.expand(shape).flatten().nonzero(as_tuple=True)
-    chosen: Self = self.expand(shape).flatten()[at]
-    return chosen
+    at, _ = mask.expand(shape).flatten()._marked(size)
+    flat = self.expand(shape).flatten()
+    chosen: Self = flat[at] if flat.numel() else flat._wrap(flat._const(0, shape=at.shape))
+    return chosen if size is None else (at >= 0).where(chosen, value).cast(self.dtype)
 
   def masked_scatter(self, mask: Self, source: Self) -> Self:
     """The elements of `source`, in their order, where the mask is True."""
@@ -293,18 +312,9 @@ class Indexing(Joining):
     rest = [a for a in range(self.ndim) if a not in axes]
     wide = broadcast_shape(*(t.shape for _, t in tensors))
     kept = tuple(self.shape[a] for a in rest)
-    line: Self | None = None
-    inside: Self | None = None
-    for axis, t in tensors:
-      size = self.shape[axis]
-      place = t._places()
-      place = (place < 0).where(place + size, place)
-      there = (place >= 0) & (place < size)
-      line = place if line is None else line * size + place
-      inside = there if inside is None else inside & there
-    assert line is not None and inside is not None
     count = math.prod(self.shape[a] for a in axes)
-    line = inside.where(line, count).expand(wide).reshape(-1, *(1 for _ in rest)) if math.prod(wide) else line
+    if not math.prod(wide): return self
+    line = self._lines(tensors, wide).reshape(-1, *(1 for _ in rest))
     n = len(wide)
     if axes[-1] - axes[0] == len(axes) - 1:
       first = axes[0]
@@ -314,8 +324,7 @@ class Indexing(Joining):
     if not value.numel(): return self
     rows = value.reshape(-1, *kept)
     table = self.permute(axes + rest).reshape(count, *kept)
-    places = line.expand(rows.shape)
-    table = table.scatter_reduce(0, places, rows, "sum") if accumulate else table.scatter(0, places, rows)
+    table = table._scattered(0, line.expand(rows.shape), rows, Ops.ADD if accumulate else None)
     order = axes + rest
     back = table.reshape([self.shape[a] for a in order])
     return back.permute([order.index(a) for a in range(self.ndim)])
@@ -327,36 +336,24 @@ class Indexing(Joining):
       raise InvalidArgument(f'reduce {reduce!r} is neither "add" nor "multiply"', hint="scatter_reduce has more")
     values: Any = src if isinstance(src, Indexing) else self._like(self, src).expand(index.shape).cast(self.dtype)
     if reduce is not None: return self.scatter_reduce(axis, index, values, "sum" if reduce == "add" else "prod")
-    mask, values = self._writers(axis, index, values)
-    axis = self._axis(axis) if self.ndim else 0
-    # The last writer has the greatest number.
-    number = self._iota(mask.shape[-1]) + 1
-    last = mask.where(number, 0)
-    winner = last._derive(last.uop.reduce(Ops.MAX, (mask.ndim - 1,)))
-    written = winner > 0
-    picked = values._picked(number == winner, (mask.ndim - 1,), written)
-    kept = self.movedim(axis, -1).unsqueeze(-1) if self.ndim else self.reshape(1, 1)
-    result = written.where(picked, kept).squeeze(-1)
-    return result.movedim(-1, axis) if self.ndim else result.reshape(())
+    if not self.ndim: return self.reshape(1).scatter(0, index.reshape(1), values.reshape(1)).reshape(())
+    axis, place, values = self._writers(axis, index, values)
+    return self._scattered(axis, place, values)
 
-  def _writers(self, axis: int, index: Self, src: Self) -> tuple[Self, Self]:
-    """Who writes where: (other axes..., places, writers) as a mask, and the values as (other axes..., 1, writers)."""
+  def _writers(self, axis: int, index: Self, src: Self) -> tuple[int, Self, Self]:
+    """The axis, who writes where on it, and the values: of this tensor's other axes."""
     if src.dtype is not self.dtype:
       raise InvalidType(f"scatter of {src.dtype} into {self.dtype}", hint="cast one of them")
-    if not self.ndim: return self.reshape(1)._writers(0, index.reshape(1), src.reshape(1))
     axis = self._axis(axis)
     if index.ndim != self.ndim or src.ndim != self.ndim or any(i > s for i, s in zip(index.shape, src.shape)) or any(
         i > s for a, (i, s) in enumerate(zip(index.shape, self.shape)) if a != axis):
       raise InvalidShape(f"scatter of shape {src.shape} into shape {self.shape} by indices of shape {index.shape} "
                          f"along axis {axis}")
-    size = self.shape[axis]
-    place = index._places().movedim(axis, -1).unsqueeze(-2)
-    place = (place < 0).where(place + size, place)
-    values = src.shrink([(0, i) for i in index.shape]).movedim(axis, -1).unsqueeze(-2)
-    mask = place == self._iota(size).unsqueeze(-1)
+    place, values = index._counted(self.shape[axis]), src.shrink([(0, i) for i in index.shape])
     # Where an index has fewer positions on another axis nothing is written.
-    more = [(0, s - i) for a, (s, i) in enumerate(zip(self.shape, index.shape)) if a != axis]
-    return mask._grown([*more, (0, 0), (0, 0)]), values._grown([*more, (0, 0), (0, 0)])
+    more = [(0, 0) if a == axis else (0, s - i) for a, (s, i) in enumerate(zip(self.shape, index.shape))]
+    if all(after == 0 for _, after in more): return axis, place, values
+    return axis, (place + 1)._grown(more) - 1, values._grown(more)
 
   def scatter_add(self, axis: int, index: Self, src: Self) -> Self:
     """The elements of `src` added at the positions `index` of an axis."""
@@ -367,32 +364,54 @@ class Indexing(Joining):
     what was there or, without `include_self`, only where nothing was written."""
     names = {"sum": Ops.ADD, "prod": Ops.MUL, "mean": Ops.ADD, "amax": Ops.MAX, "amin": Ops.MAX}
     if reduce not in names: raise InvalidArgument(f"reduce {reduce!r} is none of {', '.join(names)}")
-    mask, values = self._writers(axis, index, src)
-    own = self.movedim(axis, -1) if self.ndim else self.reshape(1)
-    mine = self._wrap(self._const(include_self, dtypes.bool, (*own.shape, 1)))
-    # What was there is one more writer.
-    marks = mask.cat(mine, dim=-1)
-    spread = values.expand(mask.shape).cat(own.unsqueeze(-1), dim=-1)
-    total = spread._combined(marks, names[reduce], reduce == "amin")
-    if reduce == "mean":
-      count = marks.cast(dtypes.int32)
-      many = count._derive(count.uop.reduce(Ops.ADD, (count.ndim - 1,)))
-      many = many.maximum(1).cast(self.dtype)
-      total = total / many if self.dtype.is_float else total // many
+    if not self.ndim:
+      return self.reshape(1).scatter_reduce(0, index.reshape(1), src.reshape(1), reduce, include_self).reshape(())
+    axis, place, values = self._writers(axis, index, src)
+    base = self
     if not include_self:
-      written = mask._derive(mask.uop.reduce(Ops.MAX, (mask.ndim - 1,)))
-      total = written.where(total, own.unsqueeze(-1))
-    result = total.squeeze(-1)
-    return result.movedim(-1, axis) if self.ndim else result.reshape(())
+      written = self._wrap(self._const(False, dtypes.bool))._scattered(
+        axis, place, values._wrap(values._const(True, dtypes.bool)))
+      base = written.where({Ops.ADD: 0, Ops.MUL: 1, Ops.MAX: self.dtype.max if reduce == "amin" else self.dtype.min}[
+        names[reduce]], self).cast(self.dtype)
+    if reduce in ("amax", "amin"): return base._extremes_at(axis, place, values, reduce == "amin")
+    if reduce == "prod": return base._products_at(axis, place, values)
+    total = base._scattered(axis, place, values, Ops.ADD)
+    if reduce == "sum": return total
+    start = self._wrap(self._const(1 if include_self else 0, dtypes.int32))
+    many = start._scattered(axis, place, values._wrap(values._const(1, dtypes.int32)), Ops.ADD)
+    many = many.maximum(1).cast(self.dtype)
+    return total / many if self.dtype.is_float else total // many
 
-  def _combined(self, marks: Self, op: Ops, least: bool) -> Self:
-    """The marked elements of the last axis combined."""
-    if least:
-      if self.dtype.is_float: return -((-self)._combined(marks, op, False))
-      return self.bitwise_not()._combined(marks, op, False).bitwise_not()
-    start: ConstType = {Ops.ADD: 0, Ops.MUL: 1, Ops.MAX: self.dtype.min}[op]
-    chosen = marks.where(self, start)
-    return chosen._derive(chosen.uop.reduce(op, (self.ndim - 1,)))
+  def _extremes_at(self, axis: int, place: Self, values: Self, least: bool) -> Self:
+    """The greatest, or the least, of this and the values of a place. Equal ones share its gradient."""
+    if least and not self.dtype.is_float:
+      return self.bitwise_not()._extremes_at(axis, place, values.bitwise_not(), False).bitwise_not()
+    if least: return -(-self)._extremes_at(axis, place, -values, False)
+    top = self._still()._scattered(axis, place, values._still(), Ops.MAX)
+    if not self.requires_grad and not values.requires_grad: return top
+    mine, theirs = self.eq(top), values.eq(top._picked_by(axis, place))
+    many = mine.cast(self.dtype)._scattered(axis, place, theirs.cast(self.dtype), Ops.ADD)
+    shares = values * (theirs.cast(self.dtype) / many._picked_by(axis, place))
+    return top._with_slopes(self * (mine.cast(self.dtype) / many), axis, place, shares)
+
+  def _products_at(self, axis: int, place: Self, values: Self) -> Self:
+    """The product of this and the values of a place."""
+    if not self.requires_grad and not values.requires_grad: return self._scattered(axis, place, values, Ops.MUL)
+    x, v = self._still(), values._still()
+    zeros = x.eq(0).cast(self.dtype)._scattered(axis, place, v.eq(0).cast(self.dtype), Ops.ADD)
+    others = x.eq(0).where(1, x)._scattered(axis, place, v.eq(0).where(1, v), Ops.MUL)
+    def slope(e: Self, count: Self, rest: Self) -> Self:
+      """The product of all others."""
+      found: Self = e.eq(0).where(count.eq(1).where(rest, 0), count.eq(0).where(rest / e, 0))
+      return found
+    shares = values * slope(v, zeros._picked_by(axis, place), others._picked_by(axis, place))
+    product: Self = zeros.eq(0).where(others, 0)
+    return product._with_slopes(self * slope(x, zeros, others), axis, place, shares)
+
+  def _with_slopes(self, mine: Self, axis: int, place: Self, theirs: Self) -> Self:
+    """This value with the derivative of a sum: of `mine` and of what goes to the places."""
+    linear = mine._scattered(axis, place, theirs, Ops.ADD)
+    return self._with_derivative((linear, lambda: linear.const_like(1)))
 
   def _rows(self, axis: int, index: Self, source: Self) -> tuple[Self, Self]:
     """A vector of positions and the rows for them, both in the shape of the rows."""
@@ -414,12 +433,12 @@ class Indexing(Joining):
 
   def index_fill(self, axis: int, index: Self, value: ConstType) -> Self:
     """One value in all rows that a vector names."""
+    if not self.ndim: return self.reshape(1).index_fill(axis, index, value).reshape(())
     axis = self._axis(axis)
-    place = index._places()
-    place = (place < 0).where(place + self.shape[axis], place)
-    match = place.reshape(1, -1) == self._iota(self.shape[axis]).unsqueeze(1)
-    named = match._derive(match.uop.reduce(Ops.MAX, (1,))).reshape([-1 if a == axis else 1 for a in range(self.ndim)])
-    return named.where(value, self).cast(self.dtype)
+    place = index._counted(self.shape[axis]).reshape(-1)
+    none = self._wrap(self._const(False, dtypes.bool, (self.shape[axis],)))
+    named = none._scattered(0, place, place._wrap(place._const(True, dtypes.bool)))
+    return named.reshape([-1 if a == axis else 1 for a in range(self.ndim)]).where(value, self).cast(self.dtype)
 
   def index_put(self, index: Sequence[Self], values: Self, accumulate: bool = False) -> Self:
     """Values at the places that tensors name together; with `accumulate` they are added."""

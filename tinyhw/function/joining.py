@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from tinyhw.core.errors import InvalidArgument, InvalidShape
+from tinyhw.core.errors import InvalidArgument, InvalidIndex, InvalidMode, InvalidShape
 from tinyhw.function.core import ConstType, broadcast_shape
 from tinyhw.function.movement import Movement
 from tinyhw.function.spelling import of_several
@@ -30,16 +30,17 @@ class Joining(Movement):
     """Elements added around: ((before, after) or None for each axis), or a flat list (before, after) from the last
     axis on. `mode` says which: a constant `value` (0), or the tensor's own: "reflect" (without the border itself),
     "replicate" (the border's) or "circular" (from the other end). A negative padding cuts."""
-    if mode not in MODES: raise InvalidArgument(f"padding mode {mode!r} is none of {', '.join(MODES)}")
+    if mode not in MODES: raise InvalidMode(f"padding mode {mode!r} is none of {', '.join(MODES)}")
     if mode != "constant" and value is not None: raise InvalidArgument(f"padding mode {mode!r} takes no value")
     full = self._padding(padding)
-    cut = self.shrink([(larger(-b, 0), s - larger(-a, 0)) for s, (b, a) in zip(self.shape, full)])
     grown = tuple((larger(b, 0), larger(a, 0)) for b, a in full)
-    if mode == "constant": return cut._padded(grown, 0 if value is None else value)
-    result = cut
+    def cut(x: Self) -> Self: return x.shrink([(larger(-b, 0), s - larger(-a, 0)) for s, (b, a) in zip(x.shape, full)])
+    if mode == "constant": return cut(self)._padded(grown, 0 if value is None else value)
+    # What is cut away may have been repeated before, but not by going around.
+    result = cut(self) if mode == "circular" else self
     for axis, (before, after) in enumerate(grown):
       if before or after: result = result._extended(axis, before, after, mode)
-    return result
+    return result if mode == "circular" else cut(result)
 
   def _padding(self, padding: int | Sequence[int] | Padding) -> tuple[tuple[int, int], ...]:
     """(before, after) of each axis."""
@@ -92,7 +93,7 @@ class Joining(Movement):
     for t in tensors[1:]:
       if t.shape[:dim] + t.shape[dim + 1:] != first.shape[:dim] + first.shape[dim + 1:] or t.ndim != first.ndim:
         raise InvalidShape(f"shapes {', '.join(str(x.shape) for x in tensors)} do not join along axis {dim}")
-    if not first.ndim: raise InvalidShape("tensors of shape () have no axis to join along", hint="use stack")
+    if not first.ndim: raise InvalidIndex("tensors of shape () have no axis to join along", hint="use stack")
     dtype = promote(*(t.dtype for t in (self, *others)))
     pieces = [t.cast(dtype) for t in tensors if t.shape[dim]]
     if not pieces: return first.cast(dtype)._same()
@@ -211,10 +212,11 @@ class Joining(Movement):
     size = self.shape[self._axis(axis)]
     return self.split(-(-size // count), axis) if size else self.split([0] * count, axis)
 
-  def tensor_split(self, sections: int | Sequence[int], axis: int = 0) -> tuple[Self, ...]:
+  def tensor_split(self, sections: Any, axis: int = 0) -> tuple[Self, ...]:
     """Cut along an axis into that many pieces (the first ones are longer by one), or before those positions."""
     axis = self._axis(axis)
     total = self.shape[axis]
+    if hasattr(sections, "tolist"): sections = sections.tolist()
     if isinstance(sections, int):
       if sections < 1: raise InvalidArgument(f"{sections} sections")
       short, longer = divmod(total, sections)
@@ -246,8 +248,15 @@ class Joining(Movement):
     if not -size <= index < size: raise IndexError(f"index {index} of axis {axis} of shape {self.shape}")
     return self.narrow(axis, index % size, 1).squeeze(axis)
 
-  def repeat_interleave(self, repeats: int | Sequence[int] | Self, axis: int | None = None) -> Self:
-    """Each element `repeats` times in a row; a number for each position of the axis says it for each."""
+  def repeat_interleave(self, repeats: int | Sequence[int] | Self, axis: int | None = None, *,
+                        output_size: int | None = None) -> Self:
+    """Each element `repeats` times in a row; a number for each position of the axis says it for each. `output_size`:
+    what the axis's size will be, which need not be said."""
+    if output_size is not None:
+      found = self.repeat_interleave(repeats, axis)
+      if (size := found.shape[axis or 0]) != output_size:
+        raise InvalidShape(f"repeat_interleave to a size of {size}, not {output_size}")
+      return found
     if axis is None: return self.flatten().repeat_interleave(repeats, 0)
     axis = self._axis(axis)
     shape = self.shape

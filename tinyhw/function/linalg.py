@@ -218,7 +218,6 @@ class Linalg(Sorting):
     """The product of a square matrix with itself, `n` times."""
     if self.ndim < 2 or self.shape[-1] != self.shape[-2]:
       raise InvalidShape(f"matrix_power of shape {self.shape}", hint="it is for square matrices")
-    if n < 0: raise InvalidArgument(f"matrix_power {n}", hint="a negative power needs the inverse, which is not there")
     result: Self | None = None
     square = self
     while n:

@@ -22,10 +22,6 @@ class Loss(Normalization):
     if reduction != "mean": raise InvalidArgument(f'reduction {reduction!r} is none of "mean", "sum", "none"')
     return self.mean() if weight is None else self.sum() / weight.sum()
 
-  def _fits(self, target: Self) -> None:
-    if self.shape != target.shape:
-      raise InvalidShape(f"a loss of shape {self.shape} and a target of shape {target.shape}")
-
   def sparse_categorical_crossentropy(self, target: Self, ignore_index: int | None = None, label_smoothing: float = 0.0,
                                       reduction: str = "mean") -> Self:
     """Cross entropy of logits (..., classes) and class numbers (...)."""
@@ -136,6 +132,7 @@ class Loss(Normalization):
   def gaussian_nll_loss(self, target: Self, var: Self, full: bool = False, eps: float = 1e-6,
                         reduction: str = "mean") -> Self:
     """The negative logarithm of the normal density of the target around this."""
+    if var.shape != self.shape and var.shape == self.shape[:-1]: var = var.unsqueeze(-1)
     spread = var.maximum(eps)
     loss = 0.5 * (spread.log() + (self - target).square() / spread)
     return (loss + 0.5 * math.log(2 * math.pi) if full else loss)._averaged(reduction)

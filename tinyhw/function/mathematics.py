@@ -176,7 +176,7 @@ class Mathematics(Elementwise):
     t = y - 1
     found = (y > 1e8).where(y.log() + math.log(2), (t + (t * (y + 1)).sqrt()).log1p())
     found = (y < 1).where(math.nan, found)
-    return found._with_derivative((x, lambda: t.rsqrt() * (y + 1).rsqrt())).cast(dtype)
+    return found._with_derivative((x, lambda: (t * (y + 1)).rsqrt())).cast(dtype)
 
   def atanh(self) -> Self:
     """Inverse of the hyperbolic tangent, within -1..1; else NaN."""

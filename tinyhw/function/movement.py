@@ -213,7 +213,8 @@ class Movement(Activation):
     """`length` elements of an axis from `start` on."""
     axis = self._axis(axis)
     size = self.shape[axis] if self.shape else 0
-    start, length = plain(start), plain(length)
+    read: Any = start
+    start, length = plain(read.item() if hasattr(read, "item") else start), plain(length)
     first = start + size if start < 0 else start
     if not 0 <= first <= first + length <= size:
       raise InvalidShape(f"{length} elements from {start} on of axis {axis} of shape {self.shape}")
@@ -337,7 +338,8 @@ class Movement(Activation):
       raise InvalidShape(f"{channels} channels of shape {self.shape} are no multiple of {r}**2")
     apart = self.reshape(*lead, channels // (r * r), r, r, height, width)
     k = len(lead)
-    return apart.permute(*range(k + 1), k + 3, k + 1, k + 4, k + 2).reshape(*lead, -1, height * r, width * r)
+    spread = apart.permute(*range(k + 1), k + 3, k + 1, k + 4, k + 2)
+    return spread.reshape(*lead, channels // (r * r), height * r, width * r)
 
   def pixel_unshuffle(self, downscale_factor: int) -> Self:
     """(..., c, h * r, w * r) to (..., c * r * r, h, w)."""
@@ -347,7 +349,8 @@ class Movement(Activation):
       raise InvalidShape(f"{height} by {width} of shape {self.shape} are no multiple of {r}")
     apart = self.reshape(*lead, channels, height // r, r, width // r, r)
     k = len(lead)
-    return apart.permute(*range(k + 1), k + 2, k + 4, k + 1, k + 3).reshape(*lead, -1, height // r, width // r)
+    spread = apart.permute(*range(k + 1), k + 2, k + 4, k + 1, k + 3)
+    return spread.reshape(*lead, channels * r * r, height // r, width // r)
 
   def channel_shuffle(self, groups: int) -> Self:
     """Axis 1 as (groups, rest) transposed."""

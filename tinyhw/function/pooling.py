@@ -178,7 +178,9 @@ class Pooling(Window):
       result = last.movedim(-1, axis)
     return result.cast(dtype)
 
-  def _adaptive_greatest(self, name: str, rank: int, output_size: Size | Sequence[Size]) -> Self:
+  def _adaptive_greatest(self, name: str, rank: int, output_size: Size | Sequence[Size],
+                         return_indices: bool = False) -> Any:
+    if return_indices: return self._adaptive_positions(self._shares(name, output_size, rank))
     result = self
     for i, (size, count) in enumerate(self._shares(name, output_size, rank)):
       if size == count: continue
@@ -189,6 +191,32 @@ class Pooling(Window):
       result = last.movedim(-1, axis)
     return result
 
+  def _adaptive_positions(self, shares: Sequence[tuple[int, int]]) -> tuple[Self, Self]:
+    """The greatest elements of parts, and where in the plane each one was: the first one of its part."""
+    rank = len(shares)
+    lead, counts, area = self.shape[:-rank], [count for _, count in shares], [size for size, _ in shares]
+    place: Any = 0
+    inside: Any = None
+    for i, (size, count) in enumerate(shares):
+      # No part is longer than this.
+      most = -(-size // count) + 1 if count else 1
+      part, step = self._iota(count).unsqueeze(1), self._iota(most)
+      at = part * size // max(count, 1) + step
+      there = at < ((part + 1) * size + count - 1) // max(count, 1)
+      shape = [n if k == i else 1 for k in range(rank) for n in (count,)] + [most if k == i else 1 for k in range(rank)]
+      at, there = at.reshape(shape), there.reshape(shape)
+      place, inside = place * size + at, there if inside is None else inside & there
+    spread = place.shape
+    line = inside.where(place, -1).reshape(-1)
+    flat = self.reshape(*lead, math.prod(area))
+    values = flat._picked_by(len(lead), line.expand(*lead, *line.shape)).reshape(*lead, math.prod(counts), -1)
+    values = inside.reshape(math.prod(counts), -1).where(values, self.dtype.min)
+    first = values._still().argmax(-1, keepdim=True)
+    found = values.gather(-1, first).reshape(*lead, *counts)
+    line = line.reshape(math.prod(counts), math.prod(spread[rank:]))
+    at = line.expand(*lead, *line.shape).gather(-1, first)
+    return found, at.reshape(*lead, *counts)
+
   def adaptive_avg_pool1d(self, output_size: Size | Sequence[Size]) -> Self:
     """Averages of as many parts of the last axis as wanted."""
     return self._adaptive_average("adaptive_avg_pool1d", 1, output_size)
@@ -198,15 +226,17 @@ class Pooling(Window):
   def adaptive_avg_pool3d(self, output_size: Size | Sequence[Size]) -> Self:
     """Averages of as many parts of the last three axes as wanted; None keeps a size."""
     return self._adaptive_average("adaptive_avg_pool3d", 3, output_size)
-  def adaptive_max_pool1d(self, output_size: Size | Sequence[Size]) -> Self:
-    """Greatest elements of as many parts of the last axis as wanted."""
-    return self._adaptive_greatest("adaptive_max_pool1d", 1, output_size)
-  def adaptive_max_pool2d(self, output_size: Size | Sequence[Size]) -> Self:
-    """Greatest elements of as many parts of the last two axes as wanted; None keeps a size."""
-    return self._adaptive_greatest("adaptive_max_pool2d", 2, output_size)
-  def adaptive_max_pool3d(self, output_size: Size | Sequence[Size]) -> Self:
-    """Greatest elements of as many parts of the last three axes as wanted; None keeps a size."""
-    return self._adaptive_greatest("adaptive_max_pool3d", 3, output_size)
+  def adaptive_max_pool1d(self, output_size: Size | Sequence[Size], return_indices: bool = False) -> Any:
+    """Greatest elements of as many parts of the last axis as wanted; with `return_indices` also where they were."""
+    return self._adaptive_greatest("adaptive_max_pool1d", 1, output_size, return_indices)
+  def adaptive_max_pool2d(self, output_size: Size | Sequence[Size], return_indices: bool = False) -> Any:
+    """Greatest elements of as many parts of the last two axes as wanted, None keeps a size; with `return_indices` also
+    where in the plane they were."""
+    return self._adaptive_greatest("adaptive_max_pool2d", 2, output_size, return_indices)
+  def adaptive_max_pool3d(self, output_size: Size | Sequence[Size], return_indices: bool = False) -> Any:
+    """Greatest elements of as many parts of the last three axes as wanted, None keeps a size; with `return_indices`
+    also where they were."""
+    return self._adaptive_greatest("adaptive_max_pool3d", 3, output_size, return_indices)
 
   # *** the way back ***
 

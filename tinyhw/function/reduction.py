@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tinyhw.core.errors import InvalidArgument
-from tinyhw.function.core import ConstType
+from tinyhw.function.core import ConstType, broadcast_shape
 from tinyhw.function.indexing import Indexing
 from tinyhw.ir.dtype import DType, dtypes, promote
 from tinyhw.ir.ops import Ops
-from tinyhw.ir.size import Size, lowest
+from tinyhw.ir.size import Size, larger, lowest
 
 if TYPE_CHECKING:
   from typing import Self
@@ -65,22 +65,40 @@ class Reduction(Indexing):
       raise InvalidArgument(f"{what} over {count} elements, which may be none, has no value then",
                             hint="give the Variable a greater minimum")
 
-  def max(self, axis: Axes = None, keepdim: bool = False) -> Self:
-    """Greatest element; NaN if there is one."""
+  def amax(self, axis: Axes = None, keepdim: bool = False) -> Self:
+    """Greatest element; NaN if there is one. Equal ones share the gradient."""
     self._not_empty(axis, "max")
     return self._reduce(Ops.MAX, axis, keepdim)
-  amax = max
 
-  def min(self, axis: Axes = None, keepdim: bool = False) -> Self:
-    """Least element; NaN if there is one."""
+  def amin(self, axis: Axes = None, keepdim: bool = False) -> Self:
+    """Least element; NaN if there is one. Equal ones share the gradient."""
     self._not_empty(axis, "min")
     if self.dtype.is_float: return -((-self)._reduce(Ops.MAX, axis, keepdim))
     return self.bitwise_not()._reduce(Ops.MAX, axis, keepdim).bitwise_not()
-  amin = min
+
+  def max(self, axis: Axes | Self = None, keepdim: bool = False) -> Self:
+    """Greatest element; NaN if there is one. Along one axis the first one has the gradient, else equal ones share it.
+    Of two tensors their `maximum`."""
+    if isinstance(axis, Reduction): return self.maximum(axis)
+    return self._first_one(self.amax(axis, keepdim), "argmax", axis, keepdim)
+
+  def min(self, axis: Axes | Self = None, keepdim: bool = False) -> Self:
+    """Least element; NaN if there is one. Along one axis the first one has the gradient, else equal ones share it.
+    Of two tensors their `minimum`."""
+    if isinstance(axis, Reduction): return self.minimum(axis)
+    return self._first_one(self.amin(axis, keepdim), "argmin", axis, keepdim)
+
+  def _first_one(self, found: Self, name: str, axis: Axes, keepdim: bool) -> Self:
+    """A value whose gradient is that of the element at the position that `name` finds along one axis."""
+    if not isinstance(axis, int) or not found.requires_grad or not self.ndim: return found
+    at = getattr(self._still(), name)(axis, keepdim=True)
+    picked = self.gather(axis, at)
+    picked = picked if keepdim else picked._without([self._axis(axis)])
+    return found._still()._with_derivative((picked, lambda: picked.const_like(1)))
 
   def aminmax(self, axis: int | None = None, keepdim: bool = False) -> tuple[Self, Self]:
     """Least and greatest element."""
-    return self.min(axis, keepdim), self.max(axis, keepdim)
+    return self.amin(axis, keepdim), self.amax(axis, keepdim)
 
   def any(self, axis: Axes = None, keepdim: bool = False) -> Self:
     """Whether some element is not zero."""
@@ -124,6 +142,7 @@ class Reduction(Indexing):
   def _moments(self, axis: Axes, keepdim: bool, correction: ConstType | None, unbiased: bool | None) -> tuple[Self,
                                                                                                               Self]:
     """Variance and mean, in the type that is computed in."""
+    if isinstance(axis, bool): axis, unbiased = None, axis
     if unbiased is not None: correction = int(unbiased)
     wide, _ = self._in_wide()
     chosen = self._axes(axis)
@@ -135,7 +154,7 @@ class Reduction(Indexing):
       there = self._operand(count) > 0
       found = there.where(total / there.where(self._operand(count), 1), math.nan)
     else:
-      found = total / count if count > 0 else total * (math.nan if self._count(axis) <= (correction or 0) else math.inf)
+      found = total / (larger(count, 0) if isinstance(count, Size) else max(count, 0))
     return found, middle if keepdim else middle._without(chosen)
 
   def var(self, axis: Axes = None, keepdim: bool = False, correction: ConstType | None = 1, *,
@@ -146,7 +165,7 @@ class Reduction(Indexing):
   def std(self, axis: Axes = None, keepdim: bool = False, correction: ConstType | None = 1, *,
           unbiased: bool | None = None) -> Self:
     """Standard deviation."""
-    return self._moments(axis, keepdim, correction, unbiased)[0].sqrt().cast(self._in_wide()[1])
+    return self._moments(axis, keepdim, correction, unbiased)[0]._safe_root().cast(self._in_wide()[1])
 
   def var_mean(self, axis: Axes = None, keepdim: bool = False, correction: ConstType | None = 1, *,
                unbiased: bool | None = None) -> tuple[Self, Self]:
@@ -158,7 +177,7 @@ class Reduction(Indexing):
                unbiased: bool | None = None) -> tuple[Self, Self]:
     """Standard deviation and average."""
     spread, middle = self._moments(axis, keepdim, correction, unbiased)
-    return spread.sqrt().cast(self._in_wide()[1]), middle.cast(self._in_wide()[1])
+    return spread._safe_root().cast(self._in_wide()[1]), middle.cast(self._in_wide()[1])
 
   def argmax(self, axis: int | None = None, keepdim: bool = False) -> Self:
     """Position of the first greatest element (of the flat tensor for None), as int32; a NaN counts as the greatest."""
@@ -189,10 +208,6 @@ class Reduction(Indexing):
     total = (wide - top).exp().sum(axis, keepdim=True).log() + top
     return (total if keepdim else total._without(self._axes(axis))).cast(dtype)
 
-  def _still(self) -> Self:
-    """This value without its history."""
-    return self._wrap(self.uop.detach())
-
   # *** norms ***
 
   def norm(self, p: float | str | None = "fro", axis: Axes = None, keepdim: bool = False,
@@ -204,7 +219,7 @@ class Reduction(Indexing):
     assert p is not None
     x, kind = (self.cast(named(dtype) or self.dtype) if dtype else self)._in_wide()
     if p == 0: return x.ne(0).cast(x.dtype).sum(axis, keepdim).cast(kind)
-    if math.isinf(p): return (x.abs().max(axis, keepdim) if p > 0 else x.abs().min(axis, keepdim)).cast(kind)
+    if math.isinf(p): return (x.abs().amax(axis, keepdim) if p > 0 else x.abs().amin(axis, keepdim)).cast(kind)
     if p == 1: return x.abs().sum(axis, keepdim).cast(kind)
     if p == 2: return x._root_of_squares(axis, keepdim).cast(kind)
     power = x.abs()._safe_power(p).sum(axis, keepdim)
@@ -212,8 +227,11 @@ class Reduction(Indexing):
 
   def _root_of_squares(self, axis: Axes, keepdim: bool) -> Self:
     """sqrt(sum(x * x)), whose derivative where all are 0 is 0."""
-    total = self.square().sum(axis, keepdim)
-    return total.eq(0).where(0, total.eq(0).where(1, total).sqrt())
+    return self.square().sum(axis, keepdim)._safe_root()
+
+  def _safe_root(self) -> Self:
+    """The square root, whose derivative at 0 is 0."""
+    return self.eq(0).where(0, self.eq(0).where(1, self).sqrt())
 
   def _safe_power(self, p: float) -> Self:
     """A power of numbers that are not negative, whose derivative at 0 is 0."""
@@ -230,6 +248,9 @@ class Reduction(Indexing):
 
   def cosine_similarity(self, other: Self, axis: int = 1, eps: float = 1e-8) -> Self:
     """The cosine of the angle between vectors along an axis; norms count as `eps` at least."""
+    if self.shape != other.shape:
+      common = broadcast_shape(self.shape, other.shape)
+      return self.expand(common).cosine_similarity(other.expand(common), axis, eps)
     product = (self * other).sum(axis)
     return product / (self.norm(2, axis).maximum(eps) * other.norm(2, axis).maximum(eps))
 
@@ -237,6 +258,7 @@ class Reduction(Indexing):
     """The p-norm of `self - other + eps` along the last axis."""
     return (self - other + eps).norm(p, -1, keepdim)
 
-  def cdist(self, other: Self, p: float = 2.0) -> Self:
-    """The p-norms of the differences of every row of this and every row of the other."""
+  def cdist(self, other: Self, p: float = 2.0, compute_mode: str | None = None) -> Self:
+    """The p-norms of the differences of every row of this and every row of the other. (They
+    are computed as they are written, whatever `compute_mode` allows.)"""
     return (self.unsqueeze(-2) - other.unsqueeze(-3)).norm(p, -1)

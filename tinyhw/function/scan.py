@@ -1,13 +1,14 @@
 """Running results along an axis: sums, products, extremes.
 
-Up to `BLOCK` elements each result is a masked reduction of the whole axis; longer axes go in blocks, whose own results
-are run over in the same way.
+Up to `SHORT` elements each result is a masked reduction of the whole axis. Longer axes are gone through in order, what
+has come together so far in memory; or in blocks, whose own results are run over in the same way.
 """
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING
 
+from tinyhw.function.core import ConstType
 from tinyhw.function.reduction import DTypeLike, Reduction, named, sum_dtype
 from tinyhw.ir.dtype import dtypes
 from tinyhw.ir.ops import Ops
@@ -16,7 +17,9 @@ from tinyhw.ir.size import Size, highest
 if TYPE_CHECKING:
   from typing import Self
 
-BLOCK = 256
+SHORT = 32
+BLOCK = 256            # of products that have a gradient, whose derivative by masks is exact at zeros
+STRETCH = 1 << 10      # elements that one thread goes through
 
 
 class Scan(Reduction):
@@ -28,18 +31,29 @@ class Scan(Reduction):
     size = self.shape[-1]
     if highest(size) <= 1: return self._same()
     start = {Ops.ADD: -0.0 if self.dtype.is_float else 0, Ops.MUL: 1, Ops.MAX: self.dtype.min}[op]
-    if isinstance(size, Size) or size <= BLOCK:
+    exact = op is Ops.MUL and self.requires_grad
+    if isinstance(size, Size) or size <= (BLOCK if exact else SHORT):
       mask = self._iota(size) <= self._iota(size).unsqueeze(1)
       spread = mask.where(self.unsqueeze(-2), start)
       result = spread._derive(spread.uop.reduce(op, (spread.ndim - 1,))).squeeze(-1)
       return result + 0.0 if op is Ops.ADD and self.dtype.is_float else result
-    lead, blocks = self.shape[:-1], -(-size // BLOCK)
-    padded = self._padded([(0, 0)] * len(lead) + [(0, blocks * BLOCK - size)], start)
-    inner = padded.reshape(*lead, blocks, BLOCK)._running(op).contiguous()
-    before = inner.shrink([*(None for _ in lead), (0, blocks - 1), (BLOCK - 1, BLOCK)]).squeeze(-1)._running(op)
+    lead, length = self.shape[:-1], BLOCK if exact else STRETCH
+    if not exact and size <= STRETCH: return self._in_order(op, start)
+    blocks = -(-size // length)
+    padded = self._padded([(0, 0)] * len(lead) + [(0, blocks * length - size)], start)
+    inner = padded.reshape(*lead, blocks, length)._running(op).contiguous()
+    before = inner.shrink([*(None for _ in lead), (0, blocks - 1), (length - 1, length)]).squeeze(-1)._running(op)
     before = before._padded([(0, 0)] * len(lead) + [(1, 0)], start).unsqueeze(-1)
     whole = inner + before if op is Ops.ADD else inner * before if op is Ops.MUL else inner.maximum(before)
-    return whole.reshape(*lead, blocks * BLOCK).shrink([*(None for _ in lead), (0, size)])
+    return whole.reshape(*lead, blocks * length).shrink([*(None for _ in lead), (0, size)])
+
+  def _in_order(self, op: Ops, start: ConstType) -> Self:
+    """As `_running`, one element after another: each finds in one place what came together before it."""
+    place = self._wrap(self._const(0, dtypes.int32))
+    before = self._wrap(self._const(start, shape=(*self.shape[:-1], 1)))._scattered(self.ndim - 1, place, self, op,
+                                                                                    before=True)
+    if op is Ops.ADD: return before + self + 0.0 if self.dtype.is_float else before + self
+    return before * self if op is Ops.MUL else before.maximum(self)
 
   def _along(self, axis: int, op: Ops) -> Self:
     return self.movedim(axis, -1)._running(op).movedim(-1, axis)
@@ -97,6 +111,7 @@ class Scan(Reduction):
   def diff(self, n: int = 1, axis: int = -1, prepend: Self | None = None, append: Self | None = None) -> Self:
     """Differences of neighbours along an axis, `n` times; of bools whether they differ."""
     axis = self._axis(axis)
+    if not n: return self._same()
     parts = [t for t in (prepend, self, append) if t is not None]
     result = parts[0].cat(*parts[1:], dim=axis) if len(parts) > 1 else self._same()
     for _ in range(n):

@@ -1,7 +1,8 @@
 """Functions of order: sort, the greatest ones, what is unique, where a number belongs.
 
-The place of an element in the sorted axis is how many come before it: that is a comparison of all with all and a sum,
-and the element for a place is picked by it. NaN counts as the greatest; equal elements keep their order.
+The place of an element in a short axis is how many come before it: that is a comparison of all with all and a sum, and
+the element for a place is picked by it. Longer axes are sorted by one byte of their bits after another, in stretches
+that count theirs. NaN counts as the greatest; equal elements keep their order.
 """
 from __future__ import annotations
 
@@ -11,9 +12,16 @@ from typing import TYPE_CHECKING, Any
 from tinyhw.core.errors import InvalidArgument, InvalidShape
 from tinyhw.function.scan import Scan
 from tinyhw.ir.dtype import dtypes
+from tinyhw.ir.ops import Ops
+from tinyhw.ir.size import Size, highest
 
 if TYPE_CHECKING:
   from typing import Self
+
+SHORT = 64              # elements of an axis that are all compared with all
+STRETCH = 1 << 10       # elements that one thread counts
+FEW = 8                 # elements that topk finds one after another
+_UNSIGNED = {1: dtypes.uint8, 2: dtypes.uint16, 4: dtypes.uint32, 8: dtypes.uint64}
 
 
 class Sorting(Scan):
@@ -32,7 +40,7 @@ class Sorting(Scan):
     mine, theirs = x.unsqueeze(-1), x.unsqueeze(-2)
     before, behind = (mine._less(theirs), theirs._less(mine)) if descending else (theirs._less(mine),
                                                                                   mine._less(theirs))
-    earlier = self._iota(size) < self._iota(size).unsqueeze(-1)
+    earlier = self._iota(size) < self._iota(size).unsqueeze(1)
     return (before | (behind.logical_not() & earlier)).sum(-1)
 
   def _sorted(self, axis: int, descending: bool, count: int | None = None) -> tuple[Self, Self]:
@@ -41,12 +49,69 @@ class Sorting(Scan):
     if not self.ndim: return self._same(), self._wrap(self._const(0, dtypes.int32))
     last = self.movedim(axis, -1)
     size = last.shape[-1]
+    if highest(size) > SHORT and not isinstance(size, Size):
+      if count is not None and count <= FEW and count > 0: at = last._first_few(descending, count)
+      else: at = last._order(descending).narrow(-1, 0, size if count is None else count)
+      return last.gather(-1, at).movedim(-1, axis), at.movedim(-1, axis)
     ranks = last._ranks(descending).contiguous()
-    place = ranks.unsqueeze(-2) == self._iota(size if count is None else count).unsqueeze(-1)
+    place = ranks.unsqueeze(-2) == self._iota(size if count is None else count).unsqueeze(1)
     values = last.unsqueeze(-2)._picked(place, (last.ndim,), self._wrap(self._const(True, dtypes.bool,
                                                                                     (1,)))).squeeze(-1)
     at = place.where(self._iota(size), 0).sum(-1)
     return values.movedim(-1, axis), at.movedim(-1, axis)
+
+  def _keys(self, descending: bool) -> Self:
+    """Unsigned integers of the same order, or of the inverse one; a NaN is the greatest, the zeros are equal."""
+    x = self._still()
+    if x.dtype.is_bool: x = x.cast(dtypes.uint8)
+    if x.dtype.is_float and x.dtype.bits_type is not None: x = x.cast(dtypes.float32)
+    kind = _UNSIGNED[x.dtype.itemsize]
+    top = 1 << (kind.bits - 1)
+    if x.dtype.is_float:
+      bits = (x + 0.0).bitcast(kind)
+      keys = x.isnan().where(kind.max, (bits >= top).where(bits.bitwise_not(), bits.bitwise_xor(top)))
+    else: keys = x.bitcast(kind).bitwise_xor(top) if x.dtype.is_signed else x
+    return keys.cast(kind).bitwise_not() if descending else keys.cast(kind)
+
+  def _order(self, descending: bool) -> Self:
+    """Where the elements of the last axis are in order, as int32."""
+    lead, size = self.shape[:-1], self.shape[-1]
+    blocks = -(-size // STRETCH)
+    length = -(-size // blocks)
+    rows = math.prod(lead)
+    keys = self._keys(descending).reshape(rows, size)
+    # What is added is the greatest, and behind all of its like.
+    keys = keys._padded([(0, 0), (0, blocks * length - size)], keys.dtype.max).contiguous()
+    at = self._iota(blocks * length).expand(rows, blocks * length)
+    made: Any = type(self)
+    one = keys._wrap(keys._const(1, dtypes.int32, (rows, blocks, length)))
+    for low in range(0, 8 if self.dtype.is_bool else keys.dtype.bits, 8):
+      # A count of bits as data: each byte is done by the same kernels.
+      byte = keys if keys.dtype.bits == 8 else keys.rshift(made([low], device=self.device, dtype=keys.dtype))
+      byte = byte.bitwise_and(255).cast(dtypes.int32)
+      byte = (byte if low == 0 else byte._picked_by(1, at)).reshape(rows, blocks, length).contiguous()
+      none = one._wrap(one._const(0, shape=(rows, blocks, 256)))
+      counts = none._scattered(2, byte, one, Ops.ADD)
+      # Before a byte of a stretch are all lesser ones, and its like of the stretches before.
+      line = counts.permute(0, 2, 1).reshape(rows, 256 * blocks)
+      starts = (line._running(Ops.ADD) - line).reshape(rows, 256, blocks).permute(0, 2, 1)
+      places = starts._scattered(2, byte, one, Ops.ADD, before=True).reshape(rows, blocks * length)
+      at = at._scattered(1, places, at, unique=True, whole=True)
+    return at.shrink([None, (0, size)]).reshape(self.shape)
+
+  def _first_few(self, descending: bool, count: int) -> Self:
+    """Where the first few elements of the last axis in order are, as int32: each is the greatest of those left."""
+    size = self.shape[-1]
+    keys = self._keys(not descending).contiguous()
+    places = self._iota(size)
+    found: list[Self] = []
+    left = keys._wrap(keys._const(True, dtypes.bool))
+    for _ in range(count):
+      top = left.where(keys, 0).max(-1, keepdim=True)
+      at = size - (left & keys.eq(top)).where(size - places, 0).max(-1, keepdim=True)
+      found.append(at.contiguous())
+      left = left & places.ne(found[-1])
+    return found[0].cat(*found[1:], dim=-1)
 
   def sort(self, axis: int = -1, descending: bool = False, stable: bool = True) -> tuple[Self, Self]:
     """The elements along an axis in order, and where they were, as int32."""
@@ -133,28 +198,29 @@ class Sorting(Scan):
 
   def unique_consecutive(self, return_inverse: bool = False, return_counts: bool = False) -> Any:
     """The flat elements without repetitions of the one before; where each element went; how often each was repeated."""
-    flat = self.flatten()
-    size = flat.numel()
-    new = flat.narrow(0, 0, min(size, 1)).eq(flat.narrow(0, 0, min(size, 1))).logical_or(True)
-    if size > 1: new = new.cat(flat.narrow(0, 1, size - 1).ne(flat.narrow(0, 0, size - 1)))
-    values = flat.masked_select(new)
-    inverse = new.cast(dtypes.int32).cumsum(0) - 1
-    counts = (self._iota(values.numel()).unsqueeze(1) == inverse).sum(1)
+    values, inverse, counts = self.flatten()._runs()
     found = [values, *([inverse.reshape(self.shape)] if return_inverse else []), *([counts] if return_counts else [])]
     return found[0] if len(found) == 1 else tuple(found)
 
   # *** where numbers belong ***
 
-  def searchsorted(self, values: Any, *, right: bool = False) -> Self:
-    """Where the values belong in this sorted last axis, as int32: before what is equal, or behind it."""
+  def searchsorted(self, values: Any, *, right: bool = False, side: str | None = None, sorter: Self | None = None,
+                   out_int32: bool = True) -> Self:
+    """Where the values belong in this sorted last axis, as int32 (int64 unless `out_int32`): before what is equal, or
+    behind it (`right`, or side "right"). `sorter` are the positions that sort it."""
+    if side not in (None, "left", "right"): raise InvalidArgument(f'side {side!r} is neither "left" nor "right"')
+    if sorter is not None: return self.gather(-1, sorter).searchsorted(values, right=right, side=side,
+                                                                       out_int32=out_int32)
+    if not out_int32: return self.searchsorted(values, right=right, side=side).cast(dtypes.int64)
+    right = right or side == "right"
     found: Any = self._operand(values)
     sequence = self.unsqueeze(-2) if self.ndim > 1 else self
     below: Self = sequence <= found.unsqueeze(-1) if right else sequence < found.unsqueeze(-1)
     return below.sum(-1)
 
-  def bucketize(self, boundaries: Self, *, right: bool = False) -> Self:
-    """Between which of the sorted boundaries each element is, as int32."""
-    return boundaries.searchsorted(self, right=right)
+  def bucketize(self, boundaries: Self, *, right: bool = False, out_int32: bool = True) -> Self:
+    """Between which of the sorted boundaries each element is, as int32 (as int64 unless `out_int32`)."""
+    return boundaries.searchsorted(self, right=right, out_int32=out_int32)
 
   def isin(self, others: Any) -> Self:
     """Whether each element is one of the others."""
@@ -168,14 +234,16 @@ class Sorting(Scan):
     if self.ndim != 1 or not self.dtype.is_int: raise InvalidShape(f"bincount of {self.dtype} of shape {self.shape}",
                                                                     hint="it is for a vector of integers")
     size = max(minlength, int(self._extreme_value()) + 1 if self.numel() else 0)
-    match = self._iota(size).unsqueeze(1) == self
-    if weights is None: return match.sum(-1)
-    return match.where(weights, 0).sum(-1)
+    if weights is not None and not weights.dtype.is_float: weights = weights.double()
+    what = self._wrap(self._const(1, dtypes.int32)) if weights is None else weights
+    none = what._wrap(what._const(0, shape=(size,)))
+    return none._scattered(0, self._counted(size), what, Ops.ADD)
 
   def histc(self, bins: int = 100, min: float = 0, max: float = 0) -> Self:
     """How many elements are in each of the equal intervals of min..max; of the elements' own range when both are
     equal."""
     x = self.flatten()
+    if not x.numel(): return self._wrap(self._const(0, shape=(bins,)))
     low: Any = min if min != max else x.min()
     high: Any = max if min != max else x.max()
     place: Self = ((x - low) * (bins / (high - low))).floor()
@@ -187,13 +255,20 @@ class Sorting(Scan):
   def unique(self, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False) -> Any:
     """The different elements in order; where each element is among them; how often each occurs. How many is read."""
     flat = self.flatten()
-    if not flat.numel(): values, counts = flat, flat.cast(dtypes.int32)
-    else:
-      order, _ = flat._sorted(0, False)
-      first = order.narrow(0, 0, 1).cast(dtypes.int32) * 0 + 1
-      new = first.bool().cat(order.narrow(0, 1, flat.numel() - 1).ne(order.narrow(0, 0, flat.numel() - 1)))
-      values = order.masked_select(new)
-      counts = (values.unsqueeze(1) == flat).sum(1)
-    inverse = (values.unsqueeze(0)._less(flat.unsqueeze(1))).sum(1).reshape(self.shape)
-    found = [values, *([inverse] if return_inverse else []), *([counts] if return_counts else [])]
+    order, places = flat._sorted(0, False)
+    values, inverse, counts = order._runs()
+    # Where the sorted element is among them, its own place is told.
+    inverse = inverse._scattered(0, places, inverse, unique=True, whole=True) if flat.numel() else inverse
+    found = [values, *([inverse.reshape(self.shape)] if return_inverse else []), *([counts] if return_counts else [])]
     return found[0] if len(found) == 1 else tuple(found)
+
+  def _runs(self) -> tuple[Self, Self, Self]:
+    """The elements of a vector without repetitions of the one before, the number of each one's run, and their lengths.
+    """
+    size = self.numel()
+    if not size: return self, self.cast(dtypes.int32), self.cast(dtypes.int32)
+    new = self._wrap(self._const(True, dtypes.bool, (1,)))
+    if size > 1: new = new.cat(self.narrow(0, 1, size - 1).ne(self.narrow(0, 0, size - 1)))
+    at, count = new._marked(None)
+    ends = at.narrow(0, 1, count - 1).cat(at._wrap(at._const(size, shape=(1,))))
+    return self[at], new.cast(dtypes.int32).cumsum(0) - 1, ends - at

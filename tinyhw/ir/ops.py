@@ -25,6 +25,8 @@ class Ops(enum.Enum):
   COPY = enum.auto()
   ASSIGN = enum.auto()
   DETACH = enum.auto()
+  GATHER = enum.auto()
+  SCATTER = enum.auto()
   # conversions
   CAST = enum.auto()
   BITCAST = enum.auto()

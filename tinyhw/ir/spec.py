@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from tinyhw.core.errors import Error
 from tinyhw.ir import semantics
 from tinyhw.ir.dtype import AddressSpace, PtrDType, dtypes
-from tinyhw.ir.uop import Axis, GroupOp, Ops, UOp
+from tinyhw.ir.uop import Axis, GroupOp, Ops, ScatterArg, UOp
 
 Check = Callable[[UOp], "str | None"]
 Table = dict[Ops, Check]
@@ -125,6 +125,41 @@ def _assign_tensor(u: UOp) -> str | None:
   return None
 
 
+def _rows_alike(axis: int, *of: UOp) -> str | None:
+  """All axes but one are of one size each."""
+  shapes = [s.shape for s in of]
+  if not 0 <= axis < len(shapes[0]): return f"along axis {axis} of shape {shapes[0]}"
+  rest = {(*s[:axis], *s[axis + 1:]) for s in shapes}
+  alike = len(rest) == 1 and len({len(s) for s in shapes}) == 1
+  return None if alike else f"of shapes {', '.join(map(str, shapes))}"
+
+
+def _gather(u: UOp) -> str | None:
+  if (wrong := _sources(u, 3)): return wrong
+  x, table, index = u.src
+  if x.dtype is not u.dtype or table.dtype is not u.dtype or not index.dtype.is_int:
+    return f"of {x.dtype} and {table.dtype} by {index.dtype}"
+  if x.shape != index.shape: return f"shape {x.shape} of {index.shape}"
+  return _rows_alike(u.arg, x, table, index)
+
+
+def _scatter_parts(u: UOp, table: UOp, index: UOp, value: UOp) -> str | None:
+  if not isinstance(u.arg, ScatterArg): return f"its arg {u.arg!r} is no ScatterArg"
+  if u.arg.op not in (None, Ops.ADD, Ops.MUL, Ops.MAX): return f"{u.arg.op} is not ADD, MUL or MAX"
+  if u.arg.before and u.arg.unique: return "what was before needs an order"
+  if u.arg.whole and (not u.arg.unique or u.arg.op is not None): return "whole but combined, or not unique"
+  base = table.dtype.base if isinstance(table.dtype, PtrDType) else table.dtype
+  if index.dtype is not dtypes.int32 or value.dtype is not base:
+    return f"{value.dtype} into {base} by {index.dtype}"
+  if index.shape != value.shape: return f"{value.shape} by {index.shape}"
+  return _rows_alike(u.arg.axis, table, index, value)
+
+
+def _scatter(u: UOp) -> str | None:
+  if (wrong := _sources(u, 3)): return wrong
+  return _scatter_parts(u, *u.src) or (None if u.dtype is u.src[0].dtype else f"of {u.src[0].dtype}")
+
+
 def _void(u: UOp) -> str | None: return None if u.dtype is dtypes.void else "is void"
 
 
@@ -145,7 +180,7 @@ TENSOR: Table = {
   Ops.BUFFER: _buffer,
   Ops.CONTIGUOUS: _same, Ops.DETACH: lambda u: _same(u) if len(u.src) == 1 else _alike(u),
   Ops.COPY: lambda u: _same(u) or _text_arg(u),
-  Ops.ASSIGN: _assign_tensor,
+  Ops.ASSIGN: _assign_tensor, Ops.GATHER: _gather, Ops.SCATTER: _scatter,
   Ops.SINK: _void,
 }
 
@@ -184,7 +219,17 @@ def _store_view(u: UOp) -> str | None:
 
 def _kernel_sink(u: UOp) -> str | None:
   if not u.src: return "stores nothing"
-  return _void(u) or next((f"of {s.op.name}, not of STOREs" for s in u.src if s.op is not Ops.STORE), None)
+  if any(s.op is Ops.SCATTER for s in u.src) and len(u.src) > 1: return "of a SCATTER and others"
+  return _void(u) or next((f"of {s.op.name}, not of STOREs" for s in u.src if s.op not in (Ops.STORE, Ops.SCATTER)),
+                          None)
+
+
+def _scatter_view(u: UOp) -> str | None:
+  if (wrong := _sources(u, 3, 4) or _void(u) or _scatter_parts(u, *u.src[:3])): return wrong
+  if u.arg.before is not (len(u.src) == 4): return f"{len(u.src)} sources, {u.arg}"
+  views = (u.src[0], *u.src[3:])
+  if any(v.op is not Ops.VIEW or any(w.mask is not None for w in v.arg.views) for v in views): return "to no plain VIEW"
+  return None if all(v.shape == u.src[1].shape for v in views[1:]) else f"{views[1].shape} of {u.src[1].shape}"
 
 
 _kernel_values: Table = {**_values, Ops.CONST: lambda u: _const(u) or _sources(u, 0),
@@ -194,6 +239,7 @@ _kernel_values: Table = {**_values, Ops.CONST: lambda u: _const(u) or _sources(u
 KERNEL: Table = {
   **{op: _of_scalars(check) for op, check in _kernel_values.items()}, **_moves,
   Ops.DEFINE_GLOBAL: _global, Ops.VIEW: _view, Ops.LOAD: _load_view, Ops.STORE: _store_view, Ops.SINK: _kernel_sink,
+  Ops.SCATTER: _scatter_view,
 }
 
 
@@ -210,7 +256,7 @@ def _range(u: UOp) -> str | None:
   if u.dtype is not dtypes.index or u.src[0].dtype is not dtypes.index: return "counts in int32"
   if u.src[0].vmax < 1: return "never runs"
   kind = u.arg.kind
-  return None if kind in (Axis.LOOP, Axis.REDUCE) else f"a range of kind {kind.value} is no loop"
+  return None if kind in (Axis.LOOP, Axis.REDUCE, Axis.ORDER) else f"a range of kind {kind.value} is no loop"
 
 
 def _end(u: UOp) -> str | None:
@@ -318,7 +364,7 @@ def check_tensor(outputs: Iterable[UOp], known: dict[UOp, None] | None = None) -
 
 
 def check_kernel(ast: UOp) -> None:
-  """A kernel graph: a SINK of STOREs to VIEWs. A COPY is of buffer 1."""
+  """A kernel graph: a SINK of STOREs to VIEWs, or of a SCATTER. A COPY is of buffer 1."""
   if ast.op is Ops.COPY:
     if len(ast.src) != 1 or ast.src[0].op is not Ops.DEFINE_GLOBAL or ast.src[0].arg != 1:
       raise SpecError(ast, "is not of buffer 1", "kernel graph")

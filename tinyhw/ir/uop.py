@@ -35,6 +35,11 @@ ASSIGN (target, value)             Stores value into target, then reads as targe
                                    PERMUTE, SHRINK and FLIP of one, or of another ASSIGN to one.
 DETACH (x,)                        x, without a gradient.
 DETACH (x, y, derivative, ...)     x, a function of y (...) element by element: the gradient goes to y, times that.
+GATHER (x, table, index), axis     x, which is the elements of `table` that `index` names on an axis, where it is in it:
+                                   the gradient goes to these. The other axes of table and index are alike.
+SCATTER (table, index, value), ScatterArg  The table after each value, in their order along an axis, went to the place
+                                   of the table's axis that its index names (an int32; not where there is none such),
+                                   alone or combined with what is there. The other axes of all three are alike.
 SINK outputs                       Void; the root of several graphs.
 
 Kernel graph: the `ast` of a scheduled kernel
@@ -44,7 +49,9 @@ DEFINE_GLOBAL (), index            A pointer with its size: the kernel's buffer 
 VIEW (DEFINE_GLOBAL,), ShapeTracker  A pointer: the buffer seen through movements.
 LOAD (VIEW,)                       The view's elements; zero where its mask does not hold.
 STORE (VIEW, value)                Void; the value, which has the view's shape, goes to memory.
-SINK stores, arg KernelInfo|None   Void; the root of a kernel.
+SCATTER (VIEW, index, value[, VIEW]), ScatterArg  Void; as above, into the table's memory; of the elements as they were
+                                   before each, a copy into the second view.
+SINK stores, arg KernelInfo|None   Void; the root of a kernel: STOREs or one SCATTER.
 COPY (DEFINE_GLOBAL 1,), device    As a root: no kernel, but the copy of buffer 1 to buffer 0.
 While a kernel is lowered RANGE, SPECIAL and INDEX (below) replace shapes: every shape is () from then on. Until the
 linear program REDUCE (value, RANGE...), ADD|MUL|MAX accumulates the value over the ranges.
@@ -77,6 +84,7 @@ LOAD (INDEX,)                      An element; with a vector dtype dtype.count c
 LOAD (INDEX with gate, alt)        The same, and `alt` (of the same dtype) where the gate is False.
 LOAD (..., BARRIER)                A BARRIER as the last source only orders: the load comes after it.
 STORE (INDEX, value)               Void; stores the value (a vector to consecutive elements), not where a gate is False.
+                                   (Until the linear program a RANGE of kind ORDER that it stands in may be a source.)
 BARRIER stores                     Void; all work-items of the workgroup arrive before any goes on. The loops of the
                                    stores have ended. (Until the linear program those RANGEs are sources too.)
 VECTORIZE scalars                  Their vector.
@@ -103,7 +111,7 @@ from tinyhw.ir.dtype import DType, Kind, PtrDType, dtypes
 from tinyhw.ir.ops import GroupOp, Ops
 from tinyhw.ir.semantics import Scalar
 
-__all__ = ["Axis", "BufferArg", "GroupOp", "Ops", "RangeArg", "SpecialArg", "UOp", "VariableArg"]
+__all__ = ["Axis", "BufferArg", "GroupOp", "Ops", "RangeArg", "ScatterArg", "SpecialArg", "UOp", "VariableArg"]
 
 
 class BufferArg(NamedTuple):
@@ -127,6 +135,17 @@ class SpecialArg(NamedTuple):
   size: int
 
 
+class ScatterArg(NamedTuple):
+  """How values go to their places: `op` combines them with what is there (None: they take its place). `unique`: no two
+  indices of a row are alike, so that any order will do; `whole`: and each place is named. `before`: the result is what
+  was at each index's place before its value went there (nothing in particular where there is no such place)."""
+  axis: int
+  op: Ops | None = None
+  unique: bool = False
+  before: bool = False
+  whole: bool = False
+
+
 class Axis(enum.Enum):
   """What becomes of a range of the iteration space."""
   LOOP = "loop"          # a loop of each thread
@@ -137,6 +156,7 @@ class Axis(enum.Enum):
   REDUCE = "reduce"      # a loop that accumulates
   UNROLL = "unroll"      # an accumulation that is unrolled
   GROUP = "group"        # an accumulation across work-items, through local memory
+  ORDER = "order"        # a loop whose steps load what earlier ones have stored
 
   __hash__ = object.__hash__
 
@@ -475,6 +495,9 @@ class UOp:
   def assign(self, value: UOp) -> UOp:
     """ASSIGN of a value to this node's memory."""
     return UOp(Ops.ASSIGN, self.dtype, (self, value))
+  def scatter(self, index: UOp, value: UOp, how: ScatterArg) -> UOp:
+    """SCATTER of values into this table."""
+    return UOp(Ops.SCATTER, self.dtype, (self, index, value), how)
   def detach(self) -> UOp:
     """DETACH."""
     return UOp(Ops.DETACH, self.dtype, (self,))
@@ -559,7 +582,8 @@ def _derive_shape(u: UOp) -> tuple[int, ...]:
     if u.src[0]._shape != u.src[1]._shape:
       raise InvalidArgument(f"ASSIGN of shape {u.src[1]._shape} to a target of shape {u.src[0]._shape}")
     return u.src[0]._shape
-  if op in (Ops.CONTIGUOUS, Ops.COPY, Ops.DETACH, Ops.LOAD): return u.src[0]._shape
+  if op is Ops.SCATTER and u.dtype is not dtypes.void: return u.src[1 if u.arg.before else 0]._shape
+  if op in (Ops.CONTIGUOUS, Ops.COPY, Ops.DETACH, Ops.GATHER, Ops.LOAD): return u.src[0]._shape
   return ()
 
 

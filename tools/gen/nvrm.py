@@ -23,7 +23,7 @@ UVM = "kernel-open/nvidia-uvm"
 INCLUDES = (SDK, "src/common/inc", UNIX, "kernel-open/common/inc", UVM, "src/nvidia/generated")
 
 DEFINE = re.compile(r"^[ \t]*#[ \t]*define[ \t]+(\w+)[ \t]+(.+?)[ \t]*(?://.*|/\*.*)?$", re.M)
-RANGE = re.compile(r"\(?\s*(\d+)\s*:\s*(\d+)\s*\)?")
+RANGE = re.compile(r"\(?\s*(\d+)\s*:\s*(0x[0-9a-fA-F]+|\d+)\s*\)?")
 
 
 @dataclass(frozen=True)
@@ -140,11 +140,11 @@ def include(names: Iterable[str]) -> str:
 
 
 def ranges(text: str, prefixes: Sequence[str]) -> dict[str, tuple[int, int]]:
-  """Macros that name bits: (hi, lo)."""
+  """Macros that name bits: (hi, lo); of capabilities (which byte, its mask)."""
   found = {}
   for name, body in DEFINE.findall(text):
     if name.startswith(tuple(prefixes)) and (match := RANGE.fullmatch(body)):
-      found[name] = int(match[1]), int(match[2])
+      found[name] = int(match[1]), int(match[2], 0)
   return found
 
 
@@ -250,7 +250,8 @@ ALLOC_PREFIXES = ("NVOS32_", "NVOS04_", "NV_VASPACE_", "NV_CTXSHARE_", "NV_CHANN
                   "NVB0B5_ALLOCATION", "NV83DE_",
                   "NV503", "NV_HOPPER_USERMODE", "NVC361_",
                   "NVC661_", "NVC761_", "NVA06C_", "NV906F_", "NV_GR_",
-                  "NV_MEMORY_", "NVOS03_", "NVOS05_", "NV_CONTEXT_DMA_", "NV01_NULL_OBJECT", "NV_SEMAPHORE_SURFACE")
+                  "NV_MEMORY_", "NVOS03_", "NVOS05_", "NV_CONTEXT_DMA_", "NV_DEVICE_", "NV01_NULL_OBJECT",
+                  "NV_SEMAPHORE_SURFACE")
 RESOURCES = "src/nvidia/src/kernel/rmapi/resource_list.h"
 CLASSES = "src/nvidia/generated/g_allclasses.h"
 LISTS = "src/nvidia/generated/g_gpu_class_list.c"
@@ -377,7 +378,7 @@ def _rows(items: Sequence[str]) -> list[str]:
 # *** control commands ***
 
 CONTROL_HEADERS = tuple(f"{SDK}/{n}" for n in COMMANDS)
-CONTROL_EXTRA = (f"{SDK}/ctrl/ctrl2080/ctrl2080grmgr.h",)
+CONTROL_STRUCTS = ("NV2080_CTRL_GR_INFO",)  # what lists of (index, value) that pointers lead to are made of
 CONTROL_PREFIXES = (
   "NV0000_CTRL_CMD_", "NV0080_CTRL_CMD_", "NV2080_CTRL_CMD_", "NV906F_CTRL_CMD_", "NVA06F_CTRL_CMD_",
   "NVA06C_CTRL_CMD_", "NVC36F_CTRL_CMD_", "NV90F1_CTRL_CMD_", "NV0041_CTRL_CMD_", "NV83DE_CTRL_CMD_",
@@ -406,12 +407,12 @@ def commands(sources: Sources) -> dict[str, str]:
 
 def generate_control(sources: Sources) -> str:
   calls = commands(sources)
-  facts = gather(sources, CONTROL_HEADERS, [s for s in calls.values() if s], CONTROL_PREFIXES)
+  facts = gather(sources, CONTROL_HEADERS, [*CONTROL_STRUCTS, *(s for s in calls.values() if s)], CONTROL_PREFIXES)
   facts.values = {n: v for n, v in facts.values.items() if not n.endswith("_MESSAGE_ID")}
   out = opening("RM: control commands (NV_ESC_RM_CONTROL) and their parameters.", facts, "tinyhw gen nv_rm_control",
                 "from tinyhw.core.ioctl import Ioctl", "from tinyhw.core.layout import Struct, Union",
-                notes=["Pairs are ranges of bits: (hi, lo). CONTROLS has the commands whose parameters are declared",
-                       "here; the constants NVxxxx_CTRL_CMD_ have all of these headers."])
+                notes=["Pairs are ranges of bits: (hi, lo); of _CAPS_: (byte, mask). CONTROLS has the commands whose",
+                       "parameters are declared here; the constants NVxxxx_CTRL_CMD_ have all of these headers."])
   out += [*body(facts), "", "CONTROLS: dict[int, Ioctl] = {  # by command"]
   out += [f'  {name}: Ioctl("{name}", {struct or None}),' for name, struct in calls.items()]
   return "\n".join([*out, "}"]) + "\n"

@@ -59,10 +59,13 @@ def _rooms(options: argparse.Namespace) -> int:
     scores.append(rooms.measure(room, found, known, options.jobs, options.budget))
   if options.json:
     left = [o for score in scores for o in score.survivors]
+    every = [o for score in scores for o in score.outcomes] if options.all else []
     print(json.dumps({
       "rooms": {s.room: {"noticed": s.counted - len(s.survivors), "survived": len(s.survivors),
                          "equivalent": len(s.equivalent), "percent": round(s.percent, 1)} for s in scores},
-      "survivors": [{"name": o.place.name, "line": o.place.mutant.line, "mutant": str(o)} for o in left]}, indent=1))
+      "survivors": [{"name": o.place.name, "line": o.place.mutant.line, "mutant": str(o)} for o in left],
+      **({"outcomes": [{"name": o.place.name, "verdict": o.verdict, "by": o.by} for o in every]} if every else {})},
+      indent=1))
     return 0
   for score in scores:
     for o in score.outcomes if options.all else score.survivors:

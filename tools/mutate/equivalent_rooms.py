@@ -58,6 +58,8 @@ ROOMS: Final = (
   Rule(r"engine\.recording\.Slot\.(find|memory)", r"last\[0\]\(\) is tensor\._uop", r"0 becomes 1",
        "without the short way the long one finds the same"),
   # ---- function
+  Rule(r"function\.activation\.Activation\.gelu", r"clip\(-40, 40\)", r"40 becomes 41",
+       "the gate is 0 or 1 from far before"),
   Rule(r"function\..*\.__[gl]e__", r"if side :=", r"0 becomes 1", "the side is 1 or -1 there"),
   Rule(r"function\..*\._shift", r"0 <= other < dtype\.bits: other = ", r"Lt becomes LtE",
        "every type holds its own width"),
@@ -83,9 +85,9 @@ ROOMS: Final = (
   Rule(r"cli\.report\._hot", r"r\.hot\(1\)", r"1 becomes 2", "only the first is looked at"),
   Rule(r"cli\.debug\.Shell\.dump", r"form in FORMATS", r"'f' becomes 'f!'", "a float is shown as one in every format"),
   # ---- mock
-  Rule(r"mock\.machine\.<module>", r"^QUANTUM", ANY, "any number of packets keeps the order within each queue"),
+  Rule(r"mock\.running\.<module>", r"^QUANTUM", ANY, "any number of packets keeps the order within each queue"),
   Rule(r"mock\.amd\.\w+\.\w+\.\w+", r"settings_version \+= 1", r"1 becomes 2|Add becomes Sub", "any change tells"),
-  Rule(r"mock\.amd\.atomics\._signed", r"ones - 1 if", r"1 becomes 2", "the order of numbers stays"),
+  Rule(r"mock\.reductions\.\w+", r"ones - 1 if", r"1 becomes 2", "the order of numbers stays"),
   Rule(r"mock\.amd\.events\.Events\.__init__", r"page_handle = 0", r"0 becomes 1", "no buffer has this handle"),
   Rule(r"mock\.amd\.events\.Events\.create", r"range\(FIRST_OTHER", r"1 becomes 2",
        "the first free number is the same"),

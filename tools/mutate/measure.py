@@ -98,6 +98,7 @@ class Chooser:
       file = [t for t, e in self.map.tests.items() if e.lines.get(path) and t not in self.barred]
       return self._within(self._in_turn(file), self.budget / 4), 0
     if self.at_import(place):
+      groups.append(self._named_after(place))
       if not default: groups.append(self._users(place))
       groups.append([t for t, e in self.map.tests.items() if e.lines.get(path) and t not in self.barred])
       if place.function is None: groups.append([t for t in self.map.tests if t not in self.barred])
@@ -116,6 +117,13 @@ class Chooser:
       budget -= seconds
       chosen.append((test, seconds))
     return chosen
+
+  def _named_after(self, place: Place) -> list[str]:
+    """The tests whose case is named by a text of the changed statement: rows of tables have tests of their names."""
+    first, last = min(place.lines.start, place.statement[0]), place.statement[1]
+    texts = set(re.findall(r'"([A-Za-z]\w+)"', "\n".join(place.file.lines[first - 1:last])))
+    return [t for t in self.map.tests
+            if t not in self.barred and not texts.isdisjoint(re.split(r"\W", t.partition("[")[2]))]
 
   def _users(self, place: Place) -> list[str]:
     """The tests that execute a line, in any room, with one of the names that the changed statement defines."""

@@ -115,8 +115,8 @@ def convert(x: Value, type_: str, mode: int) -> Value:
 
 def _side_of_integer(x: Value, r: Value) -> Value:
   exact, near = np.asarray(x), np.asarray(r)
-  return np.array([(int(a) > int(b)) - (int(a) < int(b)) for a, b in zip(exact.reshape(-1), near.reshape(-1))],
-                  F64).reshape(exact.shape)
+  return np.array([(int(a) > int(b)) - (int(a) < int(b)) if np.isfinite(b) else -np.sign(b)
+                   for a, b in zip(exact.reshape(-1), near.reshape(-1))], F64).reshape(exact.shape)
 
 
 def ldexp(x: Value, e: Value, mode: int) -> Value:

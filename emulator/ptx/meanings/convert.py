@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from tinyhw.core.errors import Unsupported
 from tinyhw.emulator.amdgcn.meanings import rounding
 from tinyhw.emulator.amdgcn.meanings.small_floats import BF8, FP8, decoded, encoded
 from tinyhw.emulator.amdgcn.values import DTYPES, Ops
@@ -52,7 +53,7 @@ def rounded_bits(o: O, raw: V, drop: int, mode: str) -> V:
 
 def bf16_of(o: O, x: V, mode: str = "rn") -> V:
   """f32 or f64 as bf16 bits (u16); NaN is 0x7FFF."""
-  narrow = x if x.dtype.itemsize == 4 else _odd32(o, x)
+  narrow = x if x.dtype.itemsize == 4 else _odd32(o, x) if x.dtype.itemsize == 8 else o.to(x, "f32")
   raw = o.bits(narrow, "u32")
   finite = (raw & 0x7FFFFFFF) < 0x7F800000
   out = o.where(finite, rounded_bits(o, raw, 16, mode), raw) >> 16
@@ -88,6 +89,12 @@ def function(form: Form) -> Callable[..., V]:
   return _between_floats(target, source, mode, integral, "ftz" in m, "sat" in m)
 
 
+def _directed(o: O, x: V, target: str, mode: str) -> V:
+  """A number as a float, rounded another way than to nearest even."""
+  if o is Ops: return rounding.convert(x, target, MODES[mode])
+  return o.rounded(x, target, mode)
+
+
 def _number(o: O, x: V, type_: str) -> V: return f32_of_bf16(o, x) if type_ == "bf16" else x
 
 
@@ -95,10 +102,10 @@ def _from_integer(target: str, source: str, mode: str, sat: bool) -> Callable[..
   if target in FLOATS:
     if target == "bf16":
       def to_brain(o: O, x: V) -> V:
-        return bf16_of(o, _odd64(x), mode)
+        return bf16_of(o, _odd64(o, x), mode)
       return to_brain
     def to_float(o: O, x: V) -> V:
-      y = o.to(x, target) if mode == "rn" else rounding.convert(x, target, MODES[mode])
+      y = o.to(x, target) if mode == "rn" else _directed(o, x, target, mode)
       return saturated(o, y, target) if sat else y
     return to_float
   name = name_of(target)
@@ -111,10 +118,11 @@ def _from_integer(target: str, source: str, mode: str, sat: bool) -> Callable[..
   return clipped
 
 
-def _odd64(x: V) -> V:
+def _odd64(o: O, x: V) -> V:
   """Integers as f64 rounded to odd."""
-  r = x.astype(np.float64)
+  r = o.to(x, "f64")
   if x.dtype.itemsize < 8: return r
+  if o is not Ops: raise Unsupported("compiled form of", "conversions of 64 bits to bf16")
   side = rounding._side_of_integer(x, r)
   raw = r.view(np.int64)
   return np.where((side != 0) & (raw & 1 == 0), raw + np.where((side > 0) == (r > 0), 1, -1), raw).view(np.float64)
@@ -142,7 +150,7 @@ def _between_floats(target: str, source: str, mode: str, integral: str | None, f
     if integral is not None: x = getattr(o, _INTEGRAL[integral])(x)
     if target == "bf16": return bf16_of(o, x, mode)
     if x.dtype == DTYPES[target]: y = x
-    else: y = o.to(x, target) if mode == "rn" else rounding.convert(x, target, MODES[mode])
+    else: y = o.to(x, target) if mode == "rn" else _directed(o, x, target, mode)
     if sat: y = saturated(o, y, target)
     if ftz and target == "f32": y = o.flush(y)
     return canonical(o, y, target)
@@ -156,7 +164,7 @@ def _narrow(target: str, mode: str, modifiers: frozenset[str]) -> Callable[..., 
   def convert(o: O, x: V) -> V:
     if target == "bf16": raw = bf16_of(o, x, mode)
     else:
-      y = o.to(x, "f16") if mode == "rn" else rounding.convert(x, "f16", MODES[mode])
+      y = o.to(x, "f16") if mode == "rn" else _directed(o, x, "f16", mode)
       raw = o.bits(canonical(o, y, "f16"), "u16")
     nan = o.isnan(x)
     if "satfinite" in modifiers:

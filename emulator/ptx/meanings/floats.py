@@ -5,6 +5,7 @@ makes NaN what the chip makes it.
 """
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import pi
 from typing import Any, Final
 
@@ -66,28 +67,43 @@ def _xorsign(o: O, a: V, b: V, value: V) -> V:
   signed = o.where(o.signbit(a) ^ o.signbit(b), o.neg(o.abs(value)), o.abs(value))
   return o.where(o.isnan(value), value, signed)
 
+def _folded(two: Callable[[O, V, V], V]) -> Callable[..., V]:
+  """An extreme of two or three numbers."""
+  def extreme(o: O, a: V, *others: V) -> V:
+    for b in others: a = two(o, a, b)
+    return a
+  return extreme
+
 @means("min", FLOAT)
+@_folded
 def min_(o: O, a: V, b: V) -> V: return o.fmin(a, b)
 
 @means("max", FLOAT)
+@_folded
 def max_(o: O, a: V, b: V) -> V: return o.fmax(a, b)
 
 @means("min.NaN", HALVES)
+@_folded
 def min_nan(o: O, a: V, b: V) -> V: return _nan(o, a, b, o.fmin(a, b))
 
 @means("max.NaN", HALVES)
+@_folded
 def max_nan(o: O, a: V, b: V) -> V: return _nan(o, a, b, o.fmax(a, b))
 
 @means("min.xorsign.abs", HALVES)
+@_folded
 def min_xorsign(o: O, a: V, b: V) -> V: return _xorsign(o, a, b, o.fmin(o.abs(a), o.abs(b)))
 
 @means("max.xorsign.abs", HALVES)
+@_folded
 def max_xorsign(o: O, a: V, b: V) -> V: return _xorsign(o, a, b, o.fmax(o.abs(a), o.abs(b)))
 
 @means("min.NaN.xorsign.abs", HALVES)
+@_folded
 def min_nan_xorsign(o: O, a: V, b: V) -> V: return _xorsign(o, a, b, _nan(o, a, b, o.fmin(o.abs(a), o.abs(b))))
 
 @means("max.NaN.xorsign.abs", HALVES)
+@_folded
 def max_nan_xorsign(o: O, a: V, b: V) -> V: return _xorsign(o, a, b, _nan(o, a, b, o.fmax(o.abs(a), o.abs(b))))
 
 

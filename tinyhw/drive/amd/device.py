@@ -15,6 +15,7 @@ from tinyhw.autogen import hsa, kfd
 from tinyhw.core.errors import (
   DecodeError,
   DeviceError,
+  DriverError,
   Error,
   InvalidArgument,
   OutOfMemory,
@@ -44,6 +45,10 @@ _EOP_BYTES = 4096              # eop_buffer_size of every chip since gfx8 but To
 _POINTERS_BYTES = PAGE         # read and write pointer of a queue have pages of their own (kfd_queue_acquire_buffers)
 _DOORBELLS_BYTES = 1024 * 8    # KFD_MAX_NUM_OF_QUEUES_PER_PROCESS doorbells of 8 bytes (kfd_priv.h, kfd_doorbell.c)
 _MAX_COPY_BYTES = 0x400000     # sdma_v6_0.c, copy_max_bytes
+# Copies that the host makes through the BAR: its stores are combined to whole bursts; its loads are not cached, each of
+# 64 bytes takes a round trip over PCIe.
+_HOST_WRITES = 16 << 10
+_HOST_READS = 1 << 10
 _LOOK_S = 0.02                 # how often a device that is closed looks whether it has faulted
 _CLOSE_TIMEOUT_S = 2.0         # how long a device that is closed or was reset may take to answer
 
@@ -93,6 +98,8 @@ class AMDRuntime(GpuRuntime):
     self._armed = -1
     self.registers = None
     self._closed = False
+    self._hdp = self._open_hdp()
+    if self._hdp is not None: self.host_writes, self.host_reads = _HOST_WRITES, _HOST_READS
     shared = self._take(PAGE, Memory.GTT)
     self.start_timeline(SignalPool(shared.bytes(), shared.address))
     self._signals = shared
@@ -110,6 +117,14 @@ class AMDRuntime(GpuRuntime):
     buffer = self.kfd.alloc(self.gpu, size, kind, executable=executable)
     self._own.append(buffer)
     return buffer
+
+  def _open_hdp(self) -> memoryview | None:
+    """The register by which stores of the host reach VRAM for certain (HDP_MEM_COHERENCY_FLUSH_CNTL); None where the
+    host does not see VRAM ("small BAR"), or the kernel driver does not lend the register."""
+    if not self.gpu.node.public_vram: return None
+    try: page = self._take(PAGE, Memory.MMIO)
+    except (DriverError, DeviceError): return None
+    return page.bytes()[kfd.KFD_MMIO_REMAP_HDP_MEM_FLUSH_CNTL:][:4].cast("I")
 
   def _make_queue_descriptor(self) -> int:
     """An amd_queue_t for kernels that ask for their queue: they read the apertures' high halves (amd_hsa_queue.h)."""
@@ -197,11 +212,12 @@ class AMDRuntime(GpuRuntime):
       self.check_usable()
       buffer = self._free.take(size)
       if buffer is None:
-        try: buffer = self.kfd.alloc(self.gpu, size, Memory.VRAM)
+        host = size <= self.host_writes
+        try: buffer = self.kfd.alloc(self.gpu, size, Memory.VRAM, host=host)
         except OutOfMemory:
           if not self._free.nbytes: raise
           self._free.clear()
-          buffer = self.kfd.alloc(self.gpu, size, Memory.VRAM)
+          buffer = self.kfd.alloc(self.gpu, size, Memory.VRAM, host=host)
         self._lent.add(buffer)
       self.used[buffer.address] = nbytes, ""
     return Allocation(buffer.address, nbytes, (self, buffer))
@@ -219,6 +235,17 @@ class AMDRuntime(GpuRuntime):
       if self._closed: return
       if owner is self: return self._free.give(buffer.size, buffer)
     with owner.memory: owner._free.give(buffer.size, buffer)
+
+  def host_view(self, allocation: Allocation) -> memoryview | None:
+    handle = allocation.handle
+    if not isinstance(handle, tuple) or handle[0] is not self: return None
+    memory = cast(Buffer, handle[1]).memory
+    return None if memory is None or allocation.address is None else memory[allocation.address - handle[1].address:]
+
+  def flush_host_writes(self) -> None:
+    if self._hdp is None: return
+    self._hdp[0] = 1
+    self._hdp[0]  # which comes back when the store has arrived (amdgpu_hdp_generic_flush)
 
   def _release(self, buffer: Buffer) -> None:
     """Memory leaves the page tables only when no queued work can touch it any more."""

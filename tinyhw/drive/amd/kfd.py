@@ -48,6 +48,7 @@ class Memory(Enum):
     | kfd.KFD_IOC_ALLOC_MEM_FLAGS_NO_SUBSTITUTE
     | kfd.KFD_IOC_ALLOC_MEM_FLAGS_COHERENT
   )
+  MMIO = kfd.KFD_IOC_ALLOC_MEM_FLAGS_MMIO_REMAP | kfd.KFD_IOC_ALLOC_MEM_FLAGS_COHERENT
 
 
 @dataclass(eq=False)
@@ -263,9 +264,12 @@ class Kfd:
   def alloc(
     self, gpu: Gpu, size: int, kind: Memory, *, executable: bool = False, host: bool | None = None, align: int = PAGE
   ) -> Buffer:
-    """Allocate and map for `gpu`. `size` grows to whole pages. Host-visible unless it is VRAM (or as `host` says)."""
+    """Allocate and map for `gpu`. `size` grows to whole pages. Host-visible unless it is VRAM (or as `host` says).
+
+    MMIO is the one page of registers that the kernel lets its clients have (enum kfd_mmio_remap).
+    """
     size = round_up(size, PAGE)
-    visible = kind is Memory.GTT if host is None else host
+    visible = kind is not Memory.VRAM if host is None else host
     flags = kind.value | kfd.KFD_IOC_ALLOC_MEM_FLAGS_WRITABLE
     if executable: flags |= kfd.KFD_IOC_ALLOC_MEM_FLAGS_EXECUTABLE
     if kind is Memory.VRAM and visible: flags |= kfd.KFD_IOC_ALLOC_MEM_FLAGS_PUBLIC
@@ -283,7 +287,7 @@ class Kfd:
     buffer = Buffer(address, size, kind, handle, gpu.gpu_id, span)
     self.buffers.add(buffer)
     if visible:
-      try: self.port.mmap(gpu.drm_fd, size, offset, address)
+      try: self.port.mmap(self.fd if kind is Memory.MMIO else gpu.drm_fd, size, offset, address)
       except OSError as e:
         self._free(buffer)
         raise _no_addresses(gpu, size, e) from None

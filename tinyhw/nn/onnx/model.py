@@ -122,7 +122,7 @@ def _large_constants(graph: Graph) -> dict[str, Weights]:
     if node.operator == "Constant" and not node.domain and isinstance(value, Weights) and not value.element.narrow:
       if np.prod(value.shape, dtype=float) > SMALL: found[node.outputs[0]] = value
   if found:
-    graph.nodes = tuple(n for n in graph.nodes if n.outputs[:1] != () and n.outputs[0] not in found or not n.outputs)
+    graph.nodes = tuple(n for n in graph.nodes if not n.outputs or n.outputs[0] not in found)
     graph.weights |= found
   return found
 

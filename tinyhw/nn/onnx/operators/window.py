@@ -98,7 +98,7 @@ def deform_conv(op: Call, x: Tensor, w: Tensor, offset: Tensor, bias: Tensor | N
   n, c, height, width = x.shape
   out, depth, kh, kw = w.shape
   steps, apart = each(op, "strides", strides, 2, 1), each(op, "dilations", dilations, 2, 1)
-  (top, _), (left, _) = margins(op, "NOTSET", pads, x.shape[2:], (kh, kw), steps, apart)
+  top, left, _, _ = each(op, "pads", pads, 4, 0)
   rows, columns = offset.shape[2:]
   places = offset.reshape(n, offset_group, kh * kw, 2, rows, columns)
 

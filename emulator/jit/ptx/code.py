@@ -1,0 +1,137 @@
+"""Compiled kernels: found in memory or on disk by a digest of their text, or made."""
+from __future__ import annotations
+
+import hashlib
+import json
+import warnings
+from typing import Any, Final
+
+from tinyhw.core.locks import lock
+from tinyhw.core.store import sources_digest
+from tinyhw.emulator.jit import servers
+from tinyhw.emulator.jit.native import Native, compiled_by, host
+from tinyhw.emulator.jit.ptx.emit import JitCode, Lanes, Refused
+from tinyhw.emulator.jit.ptx.shapes import WARP, Plan
+from tinyhw.emulator.jit.refusal import NotCompiled
+from tinyhw.emulator.jit.store import store
+from tinyhw.emulator.ptx.program import Program
+from tinyhw.emulator.ptx.scope import Flat
+from tinyhw.isa.ptx import printer
+
+KEPT: Final = 256  # kernels in memory
+NARROW: Final = 32  # threads of a strand where a warp's threads exchange nothing
+_SOURCES: Final = ("emulator/jit/ptx/*.py", "emulator/jit/*.py", "emulator/ptx/**/*.py", "emulator/amdgcn/values.py",
+                   "emulator/amdgcn/meanings/*.py", "isa/ptx/*.py", "core/host.py")
+_TOGETHER: Final = frozenset({"shfl", "vote", "match", "redux", "elect", "activemask"})
+
+
+class Kernel:
+  """A compiled kernel for blocks of one size. `exits` are the places where strands leave it: [status, pc, [[register,
+  offset]...], [[block's pc, offset]...], carry's offset, whether others may have ended];
+  `shapes` of registers: steps, or None."""
+
+  def __init__(self, header: dict[str, Any], native: Native) -> None:
+    self.native, self.header = native, header
+    self.width: int = header["width"]
+    self.exits: list[list[Any]] = header["exits"]
+    self.shapes: list[list[int] | None] = header["shapes"]
+    self.stride: int = header["stride"]
+    self.sites: int = header["sites"]
+    self.widens: dict[int, int] = {int(k): v for k, v in header["widens"].items()}
+
+
+def kernel(program: Program, block: tuple[int, int, int], exact: frozenset[int] = frozenset()) -> Kernel:
+  """The compiled form of a program's kernel. Raises NotCompiled with the instruction that it is for."""
+  known: Kernel | str | None = program.compiled.get((block, exact))
+  if known is None:
+    try: known = _find(program, block, exact)
+    except Refused as why: known = str(why)
+    except NotCompiled as failed:  # LLVM's failure, or this package's
+      known = failed.why
+      warnings.warn(f"kernel {program.entry_name} is interpreted, which is slow: {failed.why}", RuntimeWarning,
+                    stacklevel=2)
+    program.compiled[block, exact] = known
+  if isinstance(known, str): raise NotCompiled(known)
+  return known
+
+
+def kept(program: Program, block: tuple[int, int, int]) -> bool:
+  """Whether a kernel's compiled form is at hand, here or on disk."""
+  if (block, frozenset()) in program.compiled: return True
+  key = _key(program, block, frozenset())
+  return key in _MEMORY or store().holds(key)
+
+
+def _find(program: Program, block: tuple[int, int, int], exact: frozenset[int]) -> Kernel:
+  key = _key(program, block, exact)
+  found = _MEMORY.get(key)
+  if found is not None: return found
+  entry = store().load(key)
+  if entry is not None:
+    header, data = entry
+    if "refused" in header: raise Refused(header["refused"])
+    try: return _keep(key, Kernel(header, Native([data])))
+    except (NotCompiled, KeyError, TypeError, ValueError): pass  # a file of another kind
+  try: header, text = written(program, block, exact)
+  except Refused as why:
+    store().save(key, {"refused": str(why)}, b"")
+    raise
+  with servers.job(servers.LANES, host()) as job:
+    job.send(text)
+    data, = job.objects()
+  store().save(key, header, data)
+  return _keep(key, Kernel(header, Native([data])))
+
+
+def written(program: Program, block: tuple[int, int, int], exact: frozenset[int] = frozenset(),
+            width: int | None = None) -> tuple[dict[str, Any], str]:
+  """A kernel's header and text. Raises Refused."""
+  name = program.entry_name
+  flat = program.linked.flats[name]
+  if not flat.lines: raise Refused("an empty kernel")
+  code = JitCode(program, flat, program.functions[name])
+  width = width or (WARP if any(line.instruction.opcode in _TOGETHER or _syncs(line.instruction) for line in flat.lines)
+                    else NARROW)
+  plan = Plan(code, block, width, exact)
+  lanes = Lanes(plan)
+  text = lanes.text()
+  exits = [[x.status, x.pc, x.registers, [(plan.blocks[q].pc, at) for q, at in x.masks], x.carry, x.left]
+           for x in lanes.exits]
+  stride = -(-max((x.size for x in lanes.exits), default=64) // 64) * 64
+  shapes = [list(plan.uniform().steps or ()) if s is None else None if s.steps is None else list(s.steps)
+            for s in plan.shapes]
+  widens = {str(code.pc(k)): k for k, info in enumerate(plan.infos) if info.checks}
+  return {"width": width, "exits": exits, "stride": stride, "sites": lanes.sites, "shapes": shapes, "widens": widens,
+          "instructions": len(flat.lines)}, text
+
+
+def _syncs(i: Any) -> bool: return i.opcode == "bar" and "warp" in i.modifiers
+
+
+def _key(program: Program, block: tuple[int, int, int], exact: frozenset[int]) -> str:
+  what = [_text(program), program.entry_name, block, sorted(exact), sorted(program.shared.values()), NARROW,
+          str(host()), compiled_by()]
+  return hashlib.sha256(sources_digest(_SOURCES) + json.dumps(what).encode()).hexdigest() + "p"
+
+
+def _text(program: Program) -> str:
+  """The kernel as text, with the places of what it names."""
+  if not program.digest:
+    flat: Flat = program.linked.flats[program.entry_name]
+    text = "\n".join(printer.instruction(line.instruction) for line in flat.lines)
+    more = [flat.types, flat.frame, sorted(program.linked.offsets.items(), key=str), sorted(program.functions.items()),
+            [(p.variable.name, p.offset, p.size) for p in flat.params], sorted(program.shared.values())]
+    names = [str(sorted((k, str(v)) for k, v in flat.scope.names.items() if isinstance(v, int)))]
+    program.digest = hashlib.sha256(json.dumps([text, more, names], default=str).encode()).hexdigest()
+  return program.digest
+
+
+_MEMORY: Final[dict[str, Kernel]] = {}
+_LOCK: Final = lock()
+
+
+def _keep(key: str, found: Kernel) -> Kernel:
+  with _LOCK:
+    while len(_MEMORY) >= KEPT: del _MEMORY[next(iter(_MEMORY))]
+    _MEMORY[key] = found
+  return found

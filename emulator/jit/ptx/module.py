@@ -1,0 +1,393 @@
+"""The text of a module around a kernel's blocks: how it is entered and left, and how blocks of threads are run."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from tinyhw.emulator.amdgcn.values import U32, U64
+from tinyhw.emulator.jit.ptx import layout as at
+from tinyhw.emulator.jit.values import BOOL, type_of
+
+if TYPE_CHECKING:
+  from tinyhw.emulator.jit.ptx.emit import Lanes
+
+_WINDOW: Final = 1 << 32
+
+
+def find() -> str:
+  """Looks an address up for a site: whether the mapping lets `extent` bytes from there on be accessed."""
+  return f"""
+define private i1 @find(ptr %context, ptr %site, i64 %address, i64 %extent, i64 %shift, i64 %access) noinline {{
+  %count = load i64, ptr %context
+  %table.at = getelementptr i8, ptr %context, i64 {at.TABLE}
+  %table = load ptr, ptr %table.at
+  br label %loop
+loop:
+  %i = phi i64 [ 0, %0 ], [ %next, %other ]
+  %more = icmp ult i64 %i, %count
+  br i1 %more, label %try, label %none
+try:
+  %row = getelementptr [{at.ROW} x i8], ptr %table, i64 %i
+  %start = load i64, ptr %row
+  %size.at = getelementptr i8, ptr %row, i64 8
+  %size = load i64, ptr %size.at
+  %relative = sub i64 %address, %start
+  %here = icmp ult i64 %relative, %size
+  %next = add i64 %i, 1
+  br i1 %here, label %found, label %other
+other:
+  br label %loop
+found:
+  %allowed.at = getelementptr i8, ptr %row, i64 24
+  %allowed = load i64, ptr %allowed.at
+  %common = and i64 %allowed, %access
+  %legal = icmp eq i64 %common, %access
+  %end = add i64 %relative, %extent
+  %inside = icmp ule i64 %end, %size
+  %ones = shl i64 1, %shift
+  %low = sub i64 %ones, 1
+  %rest = and i64 %relative, %low
+  %aligned = icmp eq i64 %rest, 0
+  %fits = and i1 %legal, %inside
+  %good = and i1 %fits, %aligned
+  br i1 %good, label %take, label %none
+take:
+  %distance.at = getelementptr i8, ptr %row, i64 16
+  %distance = load i64, ptr %distance.at
+  store i64 %start, ptr %site
+  %room = sub i64 %size, %extent
+  %multiples = lshr i64 %room, %shift
+  %count.of = add i64 %multiples, 1
+  %site.count = getelementptr i8, ptr %site, i64 8
+  store i64 %count.of, ptr %site.count
+  %site.distance = getelementptr i8, ptr %site, i64 16
+  store i64 %distance, ptr %site.distance
+  ret i1 true
+none:
+  ret i1 false
+}}
+"""
+
+
+def look(width: int) -> str:
+  """Looks the address of each thread up: whether all may be accessed; then their host addresses are in the context."""
+  from tinyhw.emulator.ptx.memory import LOCAL_WINDOW, SHARED_WINDOW
+  return f"""
+define private i1 @look(ptr %context, ptr %state, i32 %mask, i64 %width, i64 %access, i64 %mode) noinline {{
+  %row = alloca [{at.ROW} x i8]
+  store [{at.ROW} x i8] zeroinitializer, ptr %row
+  %row.count = getelementptr i8, ptr %row, i64 8
+  %row.distance = getelementptr i8, ptr %row, i64 16
+  %low = sub i64 %width, 1
+  %shift = call i64 @llvm.cttz.i64(i64 %width, i1 false)
+  %shared.at = getelementptr i8, ptr %state, i64 {at.SHARED}
+  %shared = load i64, ptr %shared.at
+  %total.at = getelementptr i8, ptr %context, i64 {at.SHARED_SIZE}
+  %total = load i64, ptr %total.at
+  %addresses = getelementptr i8, ptr %context, i64 {at.ADDRESSES}
+  %hosts = getelementptr i8, ptr %context, i64 {at.HOSTS}
+  %is.shared = icmp eq i64 %mode, 1
+  %is.generic = icmp eq i64 %mode, 3
+  br label %look
+look:
+  %left = phi i32 [ %mask, %0 ], [ %rest, %kept ]
+  %over = icmp eq i32 %left, 0
+  br i1 %over, label %good, label %check
+check:
+  %lane = call i32 @llvm.cttz.i32(i32 %left, i1 true)
+  %address.at = getelementptr i64, ptr %addresses, i32 %lane
+  %address = load i64, ptr %address.at
+  %odd = and i64 %address, %low
+  %straight = icmp eq i64 %odd, 0
+  br i1 %straight, label %where, label %fail
+where:
+  %in.window = sub i64 %address, {SHARED_WINDOW}
+  %window = icmp ult i64 %in.window, {_WINDOW}
+  %windowed = and i1 %window, %is.generic
+  %any.shared = or i1 %is.shared, %windowed
+  br i1 %any.shared, label %in.shared, label %in.global
+in.shared:
+  %offset = select i1 %windowed, i64 %in.window, i64 %address
+  %end = add i64 %offset, %width
+  %wraps = icmp ult i64 %end, %offset
+  %inside = icmp ule i64 %end, %total
+  %no.wrap = xor i1 %wraps, true
+  %fine = and i1 %inside, %no.wrap
+  %host.shared = add i64 %shared, %offset
+  br i1 %fine, label %kept, label %fail
+in.global:
+  %local = icmp uge i64 %address, {LOCAL_WINDOW}
+  %stack = and i1 %local, %is.generic
+  br i1 %stack, label %fail, label %known
+known:
+  %start = load i64, ptr %row
+  %count = load i64, ptr %row.count
+  %relative = sub i64 %address, %start
+  %multiple = call i64 @llvm.fshr.i64(i64 %relative, i64 %relative, i64 %shift)
+  %same = icmp ult i64 %multiple, %count
+  br i1 %same, label %global, label %search
+search:
+  %found = call i1 @find(ptr %context, ptr %row, i64 %address, i64 %width, i64 %shift, i64 %access)
+  br i1 %found, label %global, label %fail
+global:
+  %distance = load i64, ptr %row.distance
+  %host.global = add i64 %address, %distance
+  br label %kept
+kept:
+  %host = phi i64 [ %host.shared, %in.shared ], [ %host.global, %global ]
+  %host.at = getelementptr i64, ptr %hosts, i32 %lane
+  store i64 %host, ptr %host.at
+  %less = sub i32 %left, 1
+  %rest = and i32 %left, %less
+  br label %look
+good:
+  ret i1 true
+fail:
+  ret i1 false
+}}
+declare i64 @llvm.fshr.i64(i64, i64, i64)
+"""
+
+
+def slow(width: int) -> str:
+  """Makes an access thread by thread: all addresses are looked up first; whether that could be."""
+  return f"""
+define private i1 @slow(ptr %context, ptr %state, ptr %site, i32 %mask, i64 %size, i64 %count, i64 %access,
+                        i64 %mode) noinline {{
+  %width = mul i64 %size, %count
+  %looked = call i1 @look(ptr %context, ptr %state, i32 %mask, i64 %width, i64 %access, i64 %mode)
+  %hosts = getelementptr i8, ptr %context, i64 {at.HOSTS}
+  %reads = icmp eq i64 %access, 1
+  br i1 %looked, label %move, label %fail
+move:
+  %left = phi i32 [ %mask, %0 ], [ %rest, %moved ]
+  %all = icmp eq i32 %left, 0
+  br i1 %all, label %good, label %elements
+elements:
+  %lane = call i32 @llvm.cttz.i32(i32 %left, i1 true)
+  %there.at = getelementptr i64, ptr %hosts, i32 %lane
+  %there = load i64, ptr %there.at
+  %j = zext i32 %lane to i64
+  br label %element
+element:
+  %k = phi i64 [ 0, %elements ], [ %k.next, %copied ]
+  %each = mul i64 %k, %size
+  %target = add i64 %there, %each
+  %pointer = inttoptr i64 %target to ptr
+  %column = mul i64 %k, {width}
+  %cell = add i64 %column, %j
+  %bytes = mul i64 %cell, %size
+  %data.base = getelementptr i8, ptr %context, i64 {at.DATA}
+  %data = getelementptr i8, ptr %data.base, i64 %bytes
+  br i1 %reads, label %read, label %write
+read:
+  call void @llvm.memcpy.p0.p0.i64(ptr %data, ptr %pointer, i64 %size, i1 false)
+  br label %copied
+write:
+  call void @llvm.memcpy.p0.p0.i64(ptr %pointer, ptr %data, i64 %size, i1 false)
+  br label %copied
+copied:
+  %k.next = add i64 %k, 1
+  %last = icmp eq i64 %k.next, %count
+  br i1 %last, label %moved, label %element
+moved:
+  %less = sub i32 %left, 1
+  %rest = and i32 %left, %less
+  br label %move
+good:
+  %remembers = icmp ne ptr %site, null
+  %wanted = icmp ne i32 %mask, 0
+  %global.mode = icmp eq i64 %mode, 0
+  %learn.first = and i1 %remembers, %wanted
+  %learn = and i1 %learn.first, %global.mode
+  br i1 %learn, label %learned, label %out
+learned:
+  %first = call i32 @llvm.cttz.i32(i32 %mask, i1 false)
+  %base = getelementptr i8, ptr %context, i64 {at.ADDRESSES}
+  %where = getelementptr i64, ptr %base, i32 %first
+  %address = load i64, ptr %where
+  %span.at = getelementptr i8, ptr %site, i64 24
+  %span = load i64, ptr %span.at
+  %none = icmp eq i64 %span, 0
+  %extent = select i1 %none, i64 %width, i64 %span
+  %shift = call i64 @llvm.cttz.i64(i64 %width, i1 false)
+  %r = call i1 @find(ptr %context, ptr %site, i64 %address, i64 %extent, i64 %shift, i64 %access)
+  br label %out
+out:
+  ret i1 true
+fail:
+  ret i1 false
+}}
+declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
+"""
+
+
+def runner() -> str:
+  """Runs the strands of blocks until all have ended, or wait for something else than the others of their block."""
+  return f"""
+define void @run(ptr %context, ptr %states, i64 %stride, i64 %blocks) {{
+  %strands.at = getelementptr i8, ptr %context, i64 {at.STRANDS}
+  %strands = load i64, ptr %strands.at
+  %block.size = mul i64 %strands, %stride
+  br label %block
+block:
+  %b = phi i64 [ 0, %0 ], [ %b.next, %block.done ]
+  %all = icmp eq i64 %b, %blocks
+  br i1 %all, label %over, label %turn
+turn:
+  %from = mul i64 %b, %block.size
+  %first = getelementptr i8, ptr %states, i64 %from
+  br label %again
+again:
+  br label %strand
+strand:
+  %s = phi i64 [ 0, %again ], [ %s.next, %counted ]
+  %waiting = phi i64 [ 0, %again ], [ %waiting.next, %counted ]
+  %ended = phi i64 [ 0, %again ], [ %ended.next, %counted ]
+  %number = phi i32 [ -1, %again ], [ %number.next, %counted ]
+  %alike = phi i1 [ true, %again ], [ %alike.next, %counted ]
+  %offset = mul i64 %s, %stride
+  %state = getelementptr i8, ptr %first, i64 %offset
+  %status.before = load i32, ptr %state
+  %ready = icmp eq i32 %status.before, {at.RUN}
+  br i1 %ready, label %go, label %counted.first
+go:
+  call void @kernel(ptr %context, ptr %state)
+  br label %counted.first
+counted.first:
+  br label %counted
+counted:
+  %status = load i32, ptr %state
+  %waits = icmp eq i32 %status, {at.BARRIER}
+  %ends = icmp eq i32 %status, {at.END}
+  %waits.n = zext i1 %waits to i64
+  %ends.n = zext i1 %ends to i64
+  %waiting.next = add i64 %waiting, %waits.n
+  %ended.next = add i64 %ended, %ends.n
+  %number.at = getelementptr i8, ptr %state, i64 {at.NUMBER}
+  %own = load i32, ptr %number.at
+  %unset = icmp eq i32 %number, -1
+  %same = icmp eq i32 %own, %number
+  %matches = or i1 %unset, %same
+  %passes = xor i1 %waits, true
+  %good = or i1 %matches, %passes
+  %alike.next = and i1 %alike, %good
+  %number.next = select i1 %waits, i32 %own, i32 %number
+  %s.next = add i64 %s, 1
+  %strands.done = icmp eq i64 %s.next, %strands
+  br i1 %strands.done, label %round, label %strand
+round:
+  %some = icmp ne i64 %waiting.next, 0
+  %arrived = add i64 %waiting.next, %ended.next
+  %complete = icmp eq i64 %arrived, %strands
+  %pass.some = and i1 %some, %complete
+  %pass = and i1 %pass.some, %alike.next
+  br i1 %pass, label %release, label %block.done
+release:
+  %r = phi i64 [ 0, %round ], [ %r.next, %released ]
+  %r.offset = mul i64 %r, %stride
+  %r.state = getelementptr i8, ptr %first, i64 %r.offset
+  %r.status = load i32, ptr %r.state
+  %r.waits = icmp eq i32 %r.status, {at.BARRIER}
+  %r.new = select i1 %r.waits, i32 {at.RUN}, i32 %r.status
+  store i32 %r.new, ptr %r.state
+  br label %released
+released:
+  %r.next = add i64 %r, 1
+  %r.done = icmp eq i64 %r.next, %strands
+  br i1 %r.done, label %again, label %release
+block.done:
+  %b.next = add i64 %b, 1
+  br label %block
+over:
+  ret void
+}}
+"""
+
+
+def module(g: Lanes) -> str:
+  """All of a kernel's module."""
+  w, m = g.width, g.mask_type
+  out = ["define private void @kernel(ptr noalias %context, ptr noalias %state) noinline {", "entry:"]
+  for n in sorted(g.used): out.append(f"  %r{n} = alloca {g.slot(n)}, align 64")
+  for b in g.plan.blocks: out.append(f"  %waiting.{b.number} = alloca {m}")
+  for name, text in g.e.stack.items(): out.append(f"  %{name} = {text}")
+  out += [f"  %active = alloca {m}", f"  %alive = alloca {m}", "  %left = alloca i64", f"  %carry = alloca <{w} x i1>",
+          f"  store <{w} x i1> zeroinitializer, ptr %carry"]
+  for n in sorted(g.used):
+    if n in g.plan.blocks[0].live: out.append(f"  store {g.slot(n)} zeroinitializer, ptr %r{n}")
+  for b in g.plan.blocks: out.append(f"  store {m} 0, ptr %waiting.{b.number}")
+  count = 0
+
+  def word(base: str, offset: int, t: str, name: str) -> None:
+    out.append(f"  {name}.at = getelementptr i8, ptr {base}, i64 {offset}")
+    out.append(f"  {name} = load {t}, ptr {name}.at")
+  word("%context", at.SITES, "ptr", "%sites")
+  word("%context", at.PARAMS, "ptr", "%params")
+  for offset in (at.PARAMS_AT, at.MODULE, at.SHARED_SIZE, at.LOCAL_SIZE, at.DYNAMIC):
+    word("%context", offset, "i64", f"%context.{offset}")
+  for k in range(3): word("%context", at.GRID + 4 * k, "i32", f"%nctaid.{k}")
+  word("%state", at.SHARED, "i64", "%shared")
+  word("%state", at.LOCAL, "i64", "%local")
+  word("%state", at.BLOCK, "i64", "%block")
+  word("%state", at.STRAND, "i32", "%strand")
+  word("%state", at.LEFT, "i64", "%left.first")
+  word("%state", at.EXIT, "i32", "%from")
+  for name, offset in (("active", at.ACTIVE), ("alive", at.ALIVE)):
+    word("%state", offset, m, f"%{name}.first")
+    out.append(f"  store {m} %{name}.first, ptr %{name}")
+  out += ["  store i64 %left.first, ptr %left", f"  %first = mul i32 %strand, {w}",
+          "  %gx = zext i32 %nctaid.0 to i64", "  %gy = zext i32 %nctaid.1 to i64",
+          "  %cx = urem i64 %block, %gx", "  %rest.x = udiv i64 %block, %gx", "  %cy = urem i64 %rest.x, %gy",
+          "  %cz = udiv i64 %rest.x, %gy", *(f"  %ctaid.{k} = trunc i64 %c{a} to i32" for k, a in enumerate("xyz")),
+          f"  %state.number = getelementptr i8, ptr %state, i64 {at.NUMBER}", "  store i32 -1, ptr %state.number"]
+  out += [f"  %keep.{offset} = getelementptr i8, ptr %state, i64 {offset}" for offset in sorted(g.places)]
+  cases = " ".join(f"i32 {n}, label %resume.{n}" for n, _ in g._resumable)
+  out.append(f"  switch i32 %from, label %block.0 [ {cases} ]")
+  for number, target in g._resumable:
+    x = g.exits[number]
+    out.append(f"resume.{number}:")
+    for n, offset in x.registers:
+      t = g.slot(n)
+      if g.types[n] == BOOL and g.shape(n).steps is None:
+        word("%state", offset, m, f"%s{number}.{n}.b")
+        out.append(f"  %s{number}.{n} = bitcast {m} %s{number}.{n}.b to {t}")
+      else:
+        out.append(f"  %s{number}.{n}.at = getelementptr i8, ptr %state, i64 {offset}")
+        out.append(f"  %s{number}.{n} = load {t}, ptr %s{number}.{n}.at, align 4")
+      out.append(f"  store {t} %s{number}.{n}, ptr %r{n}")
+    for q, offset in x.masks:
+      word("%state", offset, m, f"%s{number}.m{q}")
+      out.append(f"  store {m} %s{number}.m{q}, ptr %waiting.{q}")
+    if g.uses_carry:
+      word("%state", x.carry, m, f"%s{number}.cb")
+      out.append(f"  %s{number}.c = bitcast {m} %s{number}.cb to <{w} x i1>")
+      out.append(f"  store <{w} x i1> %s{number}.c, ptr %carry")
+    out.append(f"  br label %block.{target.number}")
+    count += 1
+  out += g.e.lines + g.tail
+  for status in sorted({s for s, _, _ in g._leaves}):
+    leaves = [(label, n) for s, label, n in g._leaves if s == status]
+    out += [f"leave.{status}:", f"  %l{status}.n = phi i32 " + ", ".join(f"[ {n}, %{label} ]" for label, n in leaves),
+            f"  %l{status}.exit = getelementptr i8, ptr %state, i64 {at.EXIT}",
+            f"  store i32 %l{status}.n, ptr %l{status}.exit",
+            f"  %l{status}.a = load {m}, ptr %active", f"  %l{status}.aw = zext {m} %l{status}.a to i32"
+            if w < 32 else f"  %l{status}.aw = add i32 %l{status}.a, 0",
+            f"  %l{status}.active = getelementptr i8, ptr %state, i64 {at.ACTIVE}",
+            f"  store i32 %l{status}.aw, ptr %l{status}.active",
+            f"  store i32 {status}, ptr %state", "  br label %out"]
+  out += ["ended:", f"  store i32 {at.END}, ptr %state", "  br label %out", "out:",
+          f"  %out.alive = load {m}, ptr %alive",
+          f"  %out.alive.at = getelementptr i8, ptr %state, i64 {at.ALIVE}",
+          f"  store {m} %out.alive, ptr %out.alive.at", "  %out.left = load i64, ptr %left",
+          f"  %out.left.at = getelementptr i8, ptr %state, i64 {at.LEFT}",
+          "  store i64 %out.left, ptr %out.left.at", "  ret void", "}"]
+  declared = {k: v for k, v in g.e.declared.items()}
+  declared.pop("llvm.fshr.i64", None)
+  declared["llvm.cttz.i64"] = "declare i64 @llvm.cttz.i64(i64, i1)"
+  declared["llvm.cttz.i32"] = "declare i32 @llvm.cttz.i32(i32, i1)"
+  return "\n".join([*g.e.constants, find(), look(w), slow(w), *out, runner(), *declared.values(),
+                    "!0 = !{}", '!1 = !{!"branch_weights", i32 2000, i32 1}',
+                    '!2 = !{!"branch_weights", i32 1, i32 2000}', ""])
+
+
+__all__ = ["U32", "U64", "module", "type_of"]

@@ -1,0 +1,381 @@
+"""Runs the blocks of a launch with compiled code, some at a time; the reference takes over what that leaves."""
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+import numpy as np
+
+from tinyhw.core.errors import MachineFault
+from tinyhw.emulator.jit.ptx import layout
+from tinyhw.emulator.jit.ptx.code import Kernel, kernel
+from tinyhw.emulator.jit.run import Memory
+from tinyhw.emulator.ptx import memory, operands
+from tinyhw.emulator.ptx.group import LANES, Blocks, Warps
+from tinyhw.emulator.ptx.launch import Grid, stack_size
+from tinyhw.emulator.schedule import Idle, Resident, Schedule
+
+Value = Any
+FIRST, TURN = 1 << 14, 1 << 18  # instructions that a strand may run while others could, at first and later
+STATES: Final = 1 << 22  # bytes of the states of blocks that run together
+SHARED: Final = 1 << 24  # bytes of their shared memory, stacks alike
+PATIENCE: Final = 64  # turns of a strand in which threads of it wait elsewhere
+SOON: Final = 256  # blocks of the reference in which its threads may come to where compiled code can go on
+HANDED: Final = 4  # cohorts that the reference takes over before it has the rest of the launch
+
+
+class Cohort:
+  """Blocks of a launch that began together, in compiled code."""
+
+  def __init__(self, launch: Launch, first: int, count: int) -> None:
+    k, d, grid = launch.kernel, launch.grid.dispatch, launch.grid
+    self.launch, self.first, self.count = launch, first, count
+    threads = d.block[0] * d.block[1] * d.block[2]
+    w = k.width
+    self.strands = strands = -(-grid.shared.warps * LANES // w)
+    self.size = -(-max(grid.shared.total, 1) // 64) * 64
+    self.lds = np.zeros(count * self.size + 64, np.uint8)
+    self.lds = self.lds[-self.lds.ctypes.data % 64:][:count * self.size]
+    self.local = memory.Local(count * grid.shared.warps * LANES, launch.stack)
+    self.raw = launch.states(count * strands * k.stride)
+    states = self.states = self.raw.reshape(count * strands, k.stride // 4)
+    number = np.tile(np.arange(strands, dtype=np.uint32), count)
+    block = np.repeat(np.arange(count), strands)
+    states[:, layout.STATUS // 4], states[:, layout.EXIT // 4] = layout.RUN, 0xFFFFFFFF
+    lanes = np.clip(threads - number.astype(np.int64) * w, 0, w)
+    states[:, layout.ACTIVE // 4] = states[:, layout.ALIVE // 4] = ((1 << lanes) - 1).astype(np.uint32)
+    states[lanes == 0, layout.STATUS // 4] = layout.END
+    wide = states.view(np.uint64)
+    wide[:, layout.BLOCK // 8] = (first + block).astype(np.uint64)
+    states[:, layout.STRAND // 4] = number
+    wide[:, layout.SHARED // 8] = (self.lds.ctypes.data + block * self.size).astype(np.uint64)
+    wide[:, layout.LOCAL // 8] = (self.local.u8.ctypes.data
+                                  + (block * grid.shared.warps * LANES + number.astype(np.int64) * w) * self.local.size)
+    self.status = states[:, layout.STATUS // 4]
+    self.left = wide[:, layout.LEFT // 8].view(np.int64)
+    self.executed = np.zeros(len(states), np.int64)
+    self.turns = 0
+    self.idle = False  # its strands come back to where they were
+    self._seen: Value = None
+
+  def run(self) -> bool | None:
+    """Run until all have ended (True), or have had a turn (False); None: the reference is to go on."""
+    launch = self.launch
+    turn = min(FIRST << min(self.turns, 16), TURN)
+    granted = np.minimum(turn, launch.grid.watchdog - self.executed)
+    self.left[:] = granted
+    launch.run(self.states, self.count)
+    used = granted - self.left
+    self.executed += used
+    stats = launch.grid.stats
+    stats.instructions += int(used.sum()) * launch.kernel.width // LANES
+    stats.steps += int(used.max())
+    status = self.status
+    self.turns += 1
+    if (status == layout.END).all(): return True
+    if (status == layout.LEAVE).any(): return None
+    yields = status == layout.YIELD
+    if not yields.any(): return None  # a barrier that does not complete
+    if (self.executed >= launch.grid.watchdog).any(): return None
+    if self.turns % PATIENCE == 0 and self._parted(np.flatnonzero(yields)): return None
+    self.idle = self._same()
+    status[yields] = layout.RUN
+    return False
+
+  def _same(self) -> bool:
+    """Whether all strands are where they were at the last look."""
+    now = self.states.copy()
+    now[:, layout.LEFT // 4:layout.LEFT // 4 + 2] = 0
+    before, self._seen = self._seen, now
+    return before is not None and np.array_equal(before, now)
+
+  def _parted(self, rows: Value) -> bool:
+    """Whether threads of a strand that runs on and on wait elsewhere: it may wait for them."""
+    for row in rows.tolist():
+      _, _, _, masks, *_ = self.launch.kernel.exits[int(self.states[row, layout.EXIT // 4])]
+      if any(self.states[row, at // 4] & (1 << self.launch.kernel.width) - 1 for _, at in masks): return True
+    return False
+
+  def held(self) -> int:
+    """Blocks that have not ended."""
+    return int((self.status.reshape(self.count, self.strands) != layout.END).any(axis=1).sum())
+
+  # ---- taking over from the reference, and giving back
+
+  def take(self, blocks: Blocks) -> bool:
+    """Have a cohort's threads as they are, if all stand where compiled code can go on."""
+    if blocks.waiting or blocks.barriers: return False
+    k = self.launch.kernel
+    places = {pc: n for n, (status, pc, *_) in enumerate(k.exits) if status == layout.YIELD}
+    rows: dict[int, list[tuple[Warps, int]]] = {}
+    for group in blocks.runnable:
+      assert isinstance(group, Warps)
+      if group.frames or group.top is not None: return False
+      for row, warp in enumerate((group.waves - blocks.first).tolist()): rows.setdefault(warp, []).append((group, row))
+    program = self.launch.grid.dispatch.program
+    for warp in range(len(self.states)):
+      state, parts = self.states[warp], sorted(rows.get(warp, ()), key=lambda p: p[0].pc)
+      state[layout.STATUS // 4] = layout.RUN if parts else layout.END
+      if not parts: continue
+      number = places.get(parts[0][0].pc)
+      if number is None: return False
+      _, _, registers, masks, carry, left = k.exits[number]
+      offsets = dict(masks)
+      if any(group.pc not in offsets for group, _ in parts[1:]): return False
+      lanes, alive = [_bits(group.lanes[row]) for group, row in parts], _bits(blocks.alive_lanes[warp])
+      if alive != int(state[layout.ALIVE // 4]) and not left: return False  # it counts on those that have ended
+      state[layout.EXIT // 4], state[layout.ACTIVE // 4] = number, lanes[0]
+      state[layout.ALIVE // 4] = alive
+      for offset in offsets.values(): state[offset // 4] = 0
+      for (group, _), bits in zip(parts[1:], lanes[1:]): state[offsets[group.pc] // 4] = bits
+      raw = state.view(np.uint8)
+      for n, offset in registers:
+        value = np.zeros(LANES, operands.dtype_of(program.linked.flats[program.entry_name].types[n]))
+        known = np.zeros(LANES, bool)
+        for group, row in parts:
+          here = group.lanes[row]
+          np.copyto(value, _row(group.v[n].view(value.dtype), row), where=here)
+          if n in program.live(group.pc): known |= here
+        if not _put(raw, offset, value, known, k.shapes[n]): return False
+      if carry: state[carry // 4] = _bits(np.logical_or.reduce([_row(g.carry, row) & g.lanes[row] for g, row in parts]))
+      self.executed[warp] = parts[0][0].count
+    self.local = blocks.local
+    base = self.local.u8.ctypes.data
+    self.states.view(np.uint64)[:, layout.LOCAL // 8] = base + np.arange(len(self.states)) * LANES * self.local.size
+    size = blocks.lds_size
+    self.lds.reshape(self.count, self.size)[:, :size] = blocks.lds.reshape(self.count, size)[:, :self.size]
+    return True
+
+  def back(self) -> Blocks:
+    """The threads as a cohort of the reference, each where it stands."""
+    grid = self.launch.grid
+    cohort = grid.cohort(self.first, self.count)
+    lds = cohort.lds.reshape(self.count, -1)
+    lds[:, :self.size] = self.lds.reshape(self.count, self.size)[:, :lds.shape[1]]
+    cohort.local = self.local
+    everyone = cohort.runnable.pop()
+    assert isinstance(everyone, Warps)
+    groups = [g for row in range(len(self.states)) for g in self._groups(cohort, row)]
+    alive = np.zeros((everyone.size, LANES), bool)
+    for g in groups: alive[g.waves - cohort.first] |= g.lanes
+    cohort.alive_lanes = alive
+    cohort.threads[:] = 0
+    np.add.at(cohort.threads, everyone.workgroups, alive.sum(axis=1))
+    here = alive.any(axis=1)
+    cohort.left = int(here.sum())
+    cohort.live = np.bincount(everyone.workgroups[here], minlength=self.count)
+    grid.stats.waves -= everyone.size
+    for g in groups: cohort._meet(g)
+    self.launch.grid.stats.interpreted[self.launch.why(self)] = cohort.left
+    return cohort
+
+  def _groups(self, cohort: Blocks, row: int) -> Iterator[Warps]:
+    """The groups of one strand: the threads that run, and those that wait elsewhere."""
+    k, state = self.launch.kernel, self.states[row]
+    if state[layout.STATUS // 4] == layout.END: return
+    number = int(state[layout.EXIT // 4])
+    strand, block = row % self.strands, row // self.strands
+    warp = block * self.launch.grid.shared.warps + strand * k.width // LANES
+    shift = strand * k.width % LANES
+    program = self.launch.grid.dispatch.program
+    if number == 0xFFFFFFFF:
+      status, pc, registers, masks, carry = layout.RUN, program.entry, [], [], 0
+    else: status, pc, registers, masks, carry, _ = k.exits[number]
+    ways = [(pc, int(state[layout.ACTIVE // 4]))]
+    limit = (1 << k.width) - 1
+    ways += [(at, int(state[offset // 4]) & limit) for at, offset in masks]
+    bytes_ = state.view(np.uint8)
+    types = program.linked.flats[program.entry_name].types
+    values = {n: self._register(k, bytes_, n, offset, types[n], shift) for n, offset in registers}
+    for at, bits in ways:
+      bits &= limit
+      if not bits: continue
+      group = Warps(cohort, 1, at, program.blank(at))
+      group.waves = np.array([cohort.first + warp])
+      group.workgroups = np.array([block])
+      lanes = np.zeros((1, LANES), bool)
+      lanes[0, shift:shift + k.width] = [bits >> n & 1 for n in range(k.width)]
+      group.mask = None if lanes.all() else lanes
+      group.count = int(self.executed[row])
+      for n, value in values.items(): group.v[n] = value
+      if carry:
+        group.carry = np.zeros((1, LANES), bool)
+        group.carry[0, shift:shift + k.width] = [int(state[carry // 4]) >> n & 1 for n in range(k.width)]
+      yield group
+
+  @staticmethod
+  def _register(k: Kernel, state: Value, n: int, offset: int, type_: str, shift: int) -> Value:
+    """A register's value [1, lanes]."""
+    dtype = operands.dtype_of(type_)
+    steps = k.shapes[n]
+    out = np.zeros((1, LANES), dtype)
+    if steps is not None:
+      raw = state[offset:offset + dtype.itemsize].view(dtype)[0]
+      if dtype.kind in "iu":
+        unsigned = np.dtype(f"u{dtype.itemsize}")
+        mask = (1 << dtype.itemsize * 8) - 1
+        base = int(np.asarray(raw).view(unsigned))
+        row: Value = np.array([base + s & mask for s in steps], unsigned).view(dtype)
+      else: row = np.full(k.width, raw)
+    elif dtype.kind == "b":
+      bits = int(state[offset:offset + 4].view(np.uint32)[0])
+      row = np.array([bool(bits >> i & 1) for i in range(k.width)])
+    else: row = state[offset:offset + k.width * dtype.itemsize].view(dtype)
+    out[0, shift:shift + k.width] = row
+    return out
+
+
+def taken(launch: Launch, blocks: Blocks) -> Cohort | Blocks | None:
+  """What goes on with a cohort of the reference: compiled code, from the next place where it can; the reference, where
+  threads do not come to one soon; nothing, when all have ended."""
+  for _ in range(SOON):
+    cohort = Cohort(launch, blocks.first // launch.grid.shared.warps, len(blocks.threads))
+    if cohort.take(blocks): return cohort
+    with np.errstate(all="ignore"):
+      if blocks.run(1): return None
+  return blocks
+
+
+def _bits(lanes: Value) -> int: return int(np.packbits(lanes, bitorder="little").view(np.uint32)[0])
+
+
+def _row(x: Value, row: int) -> Value:
+  """A value of one warp of a group, as far as it differs from thread to thread."""
+  return x if x.ndim == 0 else x[row if x.shape[0] > 1 else 0]
+
+
+def _put(state: Value, offset: int, value: Value, known: Value, steps: list[int] | None) -> bool:
+  """Write a register's value [lanes], which counts where it is `known`; whether it has the shape that it must have."""
+  dtype = value.dtype
+  if steps is None:
+    if dtype.kind == "b": state[offset:offset + 4].view(np.uint32)[0] = _bits(value)
+    else: state[offset:offset + LANES * dtype.itemsize] = value.view(np.uint8)
+    return True
+  if not known.any(): return True
+  raw = value if dtype.kind == "b" else value.view(f"u{dtype.itemsize}")
+  if any(steps):
+    bases = raw - np.array([s & (1 << dtype.itemsize * 8) - 1 for s in steps], raw.dtype)
+  else: bases = raw
+  if (bases[known] != bases[known][0]).any(): return False
+  state[offset:offset + dtype.itemsize] = bases[known][:1].view(np.uint8)
+  return True
+
+
+class Launch:
+  """A launch in compiled code."""
+
+  def __init__(self, grid: Grid, compiled: Kernel) -> None:
+    self.grid, self.kernel, self.stack = grid, compiled, stack_size(grid.dispatch.program)
+    self._memory = Memory(grid.space)
+    self._version = grid.space.version
+    self._states: Value = None
+    self._context()
+
+  def _context(self) -> None:
+    d, grid, k = self.grid.dispatch, self.grid, self.kernel
+    raw = np.zeros(layout.CONTEXT_SIZE // 8 + 8, np.uint64)
+    skip = -raw.ctypes.data % 64 // 8
+    words = self.context = raw[skip:skip + layout.CONTEXT_SIZE // 8]
+    self._sites = np.zeros((max(1, k.sites), 4), np.uint64)
+    params = grid.space.read(d.params, d.params_size) if d.params_size else b""
+    self._params = np.frombuffer(params.ljust(max(16, len(params)), bytes(1)), np.uint8).copy()
+    memory_ = self._memory.table
+    for at, value in ((layout.MAPPINGS, len(memory_)), (layout.TABLE, memory_.ctypes.data),
+                      (layout.SITES, self._sites.ctypes.data), (layout.PARAMS, self._params.ctypes.data),
+                      (layout.PARAMS_AT, d.params), (layout.MODULE, d.program.base),
+                      (layout.SHARED_SIZE, grid.shared.total), (layout.LOCAL_SIZE, max(16, -(-self.stack // 16) * 16)),
+                      (layout.DYNAMIC, d.dynamic_shared),
+                      (layout.STRANDS, -(-grid.shared.warps * LANES // k.width))):
+      words[at // 8] = value
+    words.view(np.uint32)[layout.GRID // 4:layout.GRID // 4 + 3] = d.grid
+
+  def states(self, size: int) -> Value:
+    """Memory for states, used again by the next cohort when nobody has it any more."""
+    raw = np.empty(size // 4 + 16, np.uint32)
+    skip = -raw.ctypes.data % 64 // 4
+    return raw[skip:skip + size // 4]
+
+  def run(self, states: Value, blocks: int) -> None:
+    """Run blocks natively, as the mappings are now."""
+    if self.grid.space.version != self._version:
+      self._memory, self._version = Memory(self.grid.space), self.grid.space.version
+      self._context()
+    self.kernel.native.run(self.context.ctypes.data, states.ctypes.data, self.kernel.stride, blocks)
+
+  def why(self, cohort: Cohort) -> str:
+    """Why the reference goes on, in words for a report."""
+    rows = np.flatnonzero(cohort.status == layout.LEAVE)
+    if not rows.size: return "threads that wait"
+    pc = self.kernel.exits[int(cohort.states[int(rows[0]), layout.EXIT // 4])][1]
+    return self.grid.dispatch.program.describe(pc).split()[0].rstrip(";")
+
+  def size(self) -> int:
+    """How many blocks run together."""
+    grid, k = self.grid, self.kernel
+    strands = -(-grid.shared.warps * LANES // k.width)
+    threads = grid.shared.warps * LANES
+    return max(1, min(STATES // (strands * k.stride), SHARED // max(grid.shared.total, 64),
+                      SHARED // max(threads * self.stack, 1), grid.left, grid.places))
+
+  def turns(self, begun: Sequence[Resident] = ()) -> Iterator[Idle | None]:
+    """As `Schedule.turns`; cohorts of the reference that have `begun` go on in compiled code as soon as they can."""
+    grid = self.grid
+    running: list[Cohort | Blocks] = []
+    handed = 0
+    grid.stats.engine = "jit"
+    for blocks in begun:
+      assert isinstance(blocks, Blocks)
+      cohort = taken(self, blocks)
+      if cohort is not None: running.append(cohort)
+      yield None
+    while running or grid.left:
+      room = grid.places - sum(c.held() for c in running)
+      while grid.left and room > 0:
+        count = min(self.size(), room)
+        cohort = Cohort(self, grid.begun, count)
+        grid.left -= count
+        grid.stats.waves += count * grid.shared.warps
+        over = self._ran(cohort)
+        if over is None:
+          handed += 1
+          running.append(cohort.back())
+        elif not over: running.append(cohort)
+        if over is not True: room -= count
+        yield None
+        if handed > HANDED: return (yield from self._reference(running))
+      quiet = True
+      for one in [*running]:
+        over = self._interpreted(one) if isinstance(one, Blocks) else self._ran(one)
+        if over:
+          running.remove(one)
+          quiet = False
+        elif over is None:
+          assert isinstance(one, Cohort)
+          running[running.index(one)] = one.back()
+          handed += 1
+          quiet = False
+        else: quiet = quiet and one.idle
+        yield None
+      if running and (quiet or handed > HANDED): return (yield from self._reference(running))
+
+  @staticmethod
+  def _interpreted(blocks: Blocks) -> bool:
+    """A turn of a cohort of the reference."""
+    with np.errstate(all="ignore"): return blocks.run()
+
+  def _ran(self, cohort: Cohort) -> bool | None:
+    """A turn of a cohort, see `Cohort.run`."""
+    tick = self.grid.dispatch.tick
+    if tick is not None:
+      try: tick()
+      except MachineFault: return None  # the reference says where threads were stopped
+    return cohort.run()
+
+  def _reference(self, running: list[Cohort | Blocks]) -> Iterator[Idle | None]:
+    """The reference runs all that is left, and finds out whether anything can go on."""
+    back: list[Any] = [c.back() if isinstance(c, Cohort) else c for c in running]
+    self.grid.changes.count += 1  # what compiled code changed was not counted
+    yield from Schedule(self.grid, back).turns()
+
+
+__all__ = ["Cohort", "Launch", "kernel"]

@@ -1,0 +1,100 @@
+"""What a client's way into a mock machine has of any vendor: mapped memory and waiting.
+
+Memory is shared as with a kernel: `mmap` maps the machine's memfds at the client's addresses.
+"""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+from tinyhw.core.mapped import Mapped, Mappings, map_memory, unmap_memory
+from tinyhw.core.memory import PAGE, Region
+from tinyhw.core.port import Protection
+from tinyhw.mock.memory import Refused, blank_memory, page_align, reserve_memory
+from tinyhw.mock.running import Running
+
+
+class SharedPort(ABC):
+  """Base of the ports. Calls may come from several threads; a mapping with an owner has doorbells."""
+
+  def __init__(self, running: Running) -> None:
+    self._running = running
+    self._mappings = Mappings(unmap_memory, blank_memory)
+    self._doorbells: list[Mapped] = []
+
+  def pid(self) -> int:
+    return os.getpid()
+
+  # ---- memory
+
+  @abstractmethod
+  def _target(self, fd: int, length: int, offset: int, protection: Protection) -> tuple[Region, int, Any]:
+    """What memory an offset of a file means, where in it, and whose doorbells it is."""
+
+  @abstractmethod
+  def _unmapped(self, start: int, end: int) -> None:
+    """The client is about to unmap these addresses."""
+
+  def reserve(self, size: int, align: int = PAGE) -> int:
+    at = reserve_memory(size, align)
+    self._remember(at, size, False)
+    return at
+
+  def mmap(
+    self,
+    fd: int,
+    length: int,
+    offset: int = 0,
+    address: int | None = None,
+    protection: Protection = Protection.READ | Protection.WRITE,
+  ) -> int:
+    """The offset of a device's file says what is meant; without a file it is anonymous memory."""
+    if length <= 0 or offset % PAGE or (address is not None and address % PAGE):
+      raise Refused(22, "mmap: not whole pages")
+    with self._running.lock:
+      if fd < 0:
+        at = map_memory(-1, length, 0, address, int(protection))
+        self._remember(at, length, bool(protection))
+        return at
+      region, start, owner = self._target(fd, length, offset, protection)
+      at = map_memory(region.fd, length, start, address, int(protection))
+      self._remember(at, length, bool(protection), owner)
+      return at
+
+  def munmap(self, address: int, length: int) -> None:
+    with self._running.lock:
+      self._unmapped(address, address + page_align(length))
+      self._mappings.unmap(address, length)
+      self._find_doorbells()
+
+  def _remember(self, address: int, size: int, usable: bool, owner: Any = None) -> None:
+    self._mappings.add(address, size, usable, owner)
+    if owner is not None or self._doorbells:
+      self._find_doorbells()
+
+  def _find_doorbells(self) -> None:
+    self._doorbells = [m for m in self._mappings if m.owner is not None]
+
+  def _forget_mappings(self) -> None:
+    """The client process ends: views of its memory that live show zeros."""
+    for mapped in self._mappings:
+      self._mappings.unmap(mapped.start, mapped.end - mapped.start)
+    self._find_doorbells()
+
+  def memory(self, address: int, length: int) -> memoryview:
+    """Raises InvalidArgument unless this port mapped all of it."""
+    return self._mappings.view(address, length)
+
+  # ---- time
+
+  def wait(self, done: Callable[[], bool], timeout_s: float) -> bool:
+    if done():
+      return True
+    self._running.note_thread()
+    return self._running.run(done, timeout_s, self._running.other_threads)
+
+  def now_ns(self) -> int:
+    return self._running.clock.now_ns()

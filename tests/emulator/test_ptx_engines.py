@@ -1,0 +1,333 @@
+"""PTX in compiled code against the reference: the same memory, the same faults."""
+from __future__ import annotations
+
+import random
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.isa import ptx_samples as samples
+from tests.strength import seed, seeds
+from tinyhw.core.errors import MachineFault, PageFault
+from tinyhw.core.memory import AddressSpace, Region
+from tinyhw.emulator.jit.ptx import code, engine
+from tinyhw.emulator.ptx.launch import Dispatch, dispatch
+from tinyhw.emulator.ptx.link import link
+from tinyhw.emulator.ptx.program import Program
+from tinyhw.emulator.simt import Stats
+from tinyhw.isa.ptx import parse
+from tinyhw.tools.fuzz import ptx as fuzz
+from tinyhw.tools.fuzz.program import programs
+
+HEAD = ".version 8.6\n.target sm_90\n.address_size 64\n"
+IN, OUT = 0x1_0000_0000, 0x2_0000_0000
+REGISTERS = [("r", "b32", 4), ("f", "b32", 4), ("h", "b16", 2), ("d", "b64", 8), ("l", "b64", 8)]
+THREADS = 80  # two warps and a half
+
+
+def run(text: str, name: str, data: bytes, how: str, grid: Any = 1, block: Any = THREADS, size: int = 1 << 16,
+        shared: int = 0, watchdog: int = 200_000) -> tuple[Any, Stats]:
+  """(what the kernel left at OUT, what it did); its parameters are the addresses of `data` and OUT."""
+  linked = link(parse(text))
+  space = AddressSpace("two engines")
+  params = IN.to_bytes(8, "little") + OUT.to_bytes(8, "little")
+  for at, content in ((IN, data), (OUT, bytes(size)), (0x3_0000_0000, params),
+                      (0x4_0000_0000, bytes(max(linked.size, 1)))):
+    region = Region("data", -(-max(len(content), 1) // 4096) * 4096)
+    space.map(at, region.size, region)
+    space.write(at, content)
+  program = Program(linked, name, 0x4_0000_0000)
+  if linked.size: space.write(0x4_0000_0000, linked.bytes_at(0x4_0000_0000, program.functions))
+  def three(x: Any) -> tuple[int, int, int]: return tuple([*(x if isinstance(x, tuple) else (x,)), 1, 1][:3])  # type: ignore[return-value]
+  d = Dispatch(program, three(grid), three(block), 0x3_0000_0000, 16, shared)
+  stats = dispatch(space, d, watchdog=watchdog, engine=how)
+  return np.frombuffer(space.read(OUT, size), np.uint8), stats
+
+
+def kernel(body: str, more: str = "") -> str:
+  """A kernel with the addresses of its data in %in and %out, its index in %t."""
+  return f"""{HEAD}{more}.visible .entry k (.param .u64 in, .param .u64 out) {{
+  .reg .pred %p<12>; .reg .b16 %h<12>; .reg .b32 %r<24>, %t; .reg .f32 %f<12>; .reg .f64 %d<12>;
+  .reg .b64 %l<12>, %in, %out;
+  ld.param.u64 %in, [in];
+  ld.param.u64 %out, [out];
+  mov.u32 %t, %tid.x;
+  {body}
+  ret;
+}}"""
+
+
+def both(text: str, data: bytes, refused: bool = False, **more: Any) -> tuple[Any, Stats]:
+  """What both engines leave, which must be the same."""
+  reference, _ = run(text, "k", data, "ref", **more)
+  compiled, stats = run(text, "k", data, "jit", **more)
+  assert (stats.engine != "jit") == refused, stats.interpreted
+  at = np.flatnonzero(reference != compiled)
+  assert not at.size, f"{at.size} bytes differ, the first at {at[0]}"
+  return compiled, stats
+
+
+# ---- every instruction that computes: on vectors, on what threads share, and on steps
+
+LEFT_OUT = re.compile(r"%q|\[|alloca|stack|trap|brkpt|^exit|bar|clock|sync|griddep|setmaxnreg|createpolicy|elect"
+                      r"|activemask|vote|shfl|match|redux|isspacep|pmevent|nanosleep|cvta|mma|movmatrix|\.cc|[dm]c\.|subc")
+# what compiled code leaves to the reference
+LEFT = re.compile(r"(add|sub|mul|fma|mad)\.r[zmp]\S*f64|(div|rcp|sqrt)\.r[zmp]|cvt\.r\w\S*bf16\.[us]64")
+SPECIAL = [0, 1, 0x80000000, 0x7F800000, 0xFF800000, 0x7FC00001, 0x7F800001, 0x3F800000, 0x00000001, 0x7FFFFFFF,
+           0xFFFFFFFF, 0x7C007C01, 0x3C000400]
+
+
+def numbers(rng: random.Random, count: int) -> bytes:
+  """Random dwords, many of them special."""
+  return b"".join((rng.choice(SPECIAL) if rng.random() < 0.3 else rng.getrandbits(32)).to_bytes(4, "little")
+                  for _ in range(count))
+
+
+def moved(lines: list[str], rng: random.Random) -> str:
+  """Instructions between loads of all registers and stores of them all."""
+  begin, end, at = [], [], 0
+  for letter, type_, size in REGISTERS:
+    for k in range(1, 9):
+      kind = rng.randrange(4)  # of each thread, shared, in steps
+      at = -(-at // size) * size
+      step = f"mad.wide.u32 %l9, %t, {size}, %in; " if kind < 2 else "mov.b64 %l9, %in; "
+      begin.append(f"{step}ld.global.{type_} %{letter}{k}, [%l9+{256 * 8 * at if kind < 2 else at}];")
+      if kind == 3 and letter == "r": begin.append(f"mad.lo.u32 %r{k}, %t, {rng.choice((1, 4, 7))}, %r{k};")
+      end.append(f"mad.wide.u32 %l9, %t, {size}, %out; st.global.{type_} [%l9+{128 * at}], %{letter}{k};")
+      at += size
+  for k in range(1, 9):
+    begin.append(f"setp.lt.s32 %p{k}, %r{k}, %r{k % 8 + 1};" if k % 2 else f"setp.gt.u32 %p{k}, %t, {k * 7};")
+    end.append(f"selp.u32 %r9, 1, 0, %p{k}; mad.wide.u32 %l9, %t, 4, %out; st.global.u32 [%l9+{128 * at}], %r9;")
+    at += 4
+  body = [f"@%p{rng.randrange(3, 9)} {line}" if rng.random() < 0.25 else line for line in lines]
+  return "\n".join([*begin, *body, *end])
+
+
+def forms() -> list[str]:
+  texts = samples.samples(2, random.Random(seed(7)))
+  lines = [line for of in texts.values() for line in of.values()]
+  return [line for line in lines if not LEFT_OUT.search(line) and not LEFT.match(line)]
+
+
+LINES = forms()
+
+
+@pytest.mark.parametrize("start", seeds(range(2)))
+def test_instructions(start: int) -> None:
+  """Random instructions in random order."""
+  rng = random.Random(start)
+  data = numbers(rng, 256 * 8 * 512)
+  for _ in range(2):
+    lines = rng.sample(LINES, 24)
+    text = kernel(moved(lines, rng))
+    reference, _ = run(text, "k", data, "ref")
+    compiled, stats = run(text, "k", data, "jit")
+    assert stats.engine == "jit", stats.interpreted
+    same = reference.view(np.uint32) == compiled.view(np.uint32)
+    # of f64, NaN is whichever the host's instructions make
+    x, y = reference.view(np.float64), compiled.view(np.float64)
+    nan = np.repeat((x != x) & (y != y), 2)
+    assert (same | nan).all(), (start, np.flatnonzero(~(same | nan))[:4])
+
+
+# ---- control
+
+@pytest.mark.parametrize("start", seeds(range(1)))
+def test_random_programs(start: int, monkeypatch: pytest.MonkeyPatch) -> None:
+  monkeypatch.setenv("EMU", "jit")
+  assert not fuzz.check(programs(range(start * 4, start * 4 + 4)), [2], seed=seed(start))
+
+
+DIVERGENT = """
+  mov.u32 %r1, 0; mov.u32 %r2, 0; and.b32 %r3, %t, 7;
+LOOP:
+  setp.ge.u32 %p1, %r2, %r3; @%p1 bra OUT;
+  and.b32 %r4, %r2, 1; setp.eq.u32 %p2, %r4, 0; @%p2 bra EVEN;
+  add.u32 %r1, %r1, %t; bra NEXT;
+EVEN:
+  mad.lo.u32 %r1, %r1, 3, 1;
+NEXT:
+  add.u32 %r2, %r2, 1; bra LOOP;
+OUT:
+  mad.lo.u32 %r1, %r1, 16, %r2;
+  setp.eq.u32 %p3, %t, 5; @%p3 exit;
+  mad.wide.u32 %l1, %t, 4, %out; st.global.u32 [%l1], %r1;
+"""
+
+
+def test_threads_that_part() -> None:
+  """Loops of different lengths with branches in them; one thread ends before the others."""
+  found, stats = both(kernel(DIVERGENT), bytes(4096))
+  assert found[20:24].tobytes() == bytes(4)
+  assert not stats.interpreted
+
+
+def test_a_barrier_that_some_threads_reach() -> None:
+  body = "setp.lt.u32 %p1, %t, 7; @%p1 bar.sync 0; mad.wide.u32 %l1, %t, 4, %out; st.global.u32 [%l1], %t;"
+  both(kernel(body), bytes(64), refused=True)
+
+
+def test_a_barrier_and_shared_memory() -> None:
+  body = """
+  mov.u32 %r1, s; mad.lo.u32 %r2, %t, 4, %r1; st.shared.u32 [%r2], %t; bar.sync 0;
+  xor.b32 %r3, %t, 63; and.b32 %r3, %r3, 63; mad.lo.u32 %r2, %r3, 4, %r1; ld.shared.u32 %r4, [%r2];
+  mov.u32 %r5, %ctaid.x; mov.u32 %r6, %ntid.x; mad.lo.u32 %r5, %r5, %r6, %t;
+  mad.wide.u32 %l1, %r5, 4, %out; st.global.u32 [%l1], %r4;"""
+  found, stats = both(kernel(body, ".shared .align 4 .b8 s[256];\n"), bytes(4096), grid=5, block=64)
+  assert (found[:1280].view(np.uint32).reshape(5, 64) == np.arange(64) ^ 63).all()
+  assert not stats.interpreted
+
+
+@pytest.mark.parametrize("dims", [(16, 4, 1), (8, 8, 2), (3, 5, 7), (48, 2, 1), (1, 64, 1), (33, 1, 2), (5, 1, 1)])
+def test_indices_of_threads(dims: tuple[int, int, int]) -> None:
+  n = int(np.prod(dims))
+  body = f"""
+  mov.u32 %r1, %tid.x; mov.u32 %r2, %tid.y; mov.u32 %r3, %tid.z; mov.u32 %r4, %laneid; mov.u32 %r5, %warpid;
+  mad.lo.u32 %r6, %r3, {dims[1]}, %r2; mad.lo.u32 %r6, %r6, {dims[0]}, %r1; mov.u32 %r7, %ctaid.y;
+  mad.lo.u32 %r6, %r7, {n}, %r6;
+  mad.wide.u32 %l1, %r6, 32, %out; st.global.v4.u32 [%l1], {{%r1, %r2, %r3, %r4}}; mov.u32 %r8, %lanemask_lt;
+  st.global.v2.u32 [%l1+16], {{%r5, %r8}}; st.global.u32 [%l1+24], %r7;"""
+  found, _ = both(kernel(body), bytes(4096), grid=(1, 3), block=dims)
+  rows = found[:n * 96].view(np.uint32).reshape(3, n, 8)
+  assert (rows[1, :, 0] == np.arange(n) % dims[0]).all() and (rows[2, :, 6] == 2).all()
+
+
+# ---- memory
+
+ACCESSES = [
+  "ld.global.u32 %r1, [%l1]; st.global.u32 [%l2], %r1;", "ld.global.u8 %r1, [%l1+3]; st.global.u8 [%l2+1], %r1;",
+  "ld.global.s16 %r1, [%l1+2]; st.global.u32 [%l2], %r1;", "ld.global.v4.u32 {%r1,%r2,%r3,%r4}, [%l1]; "
+  "st.global.v4.u32 [%l2], {%r4,%r3,%r2,%r1};", "ld.global.v2.f64 {%d1,%d2}, [%l1]; st.global.v2.f64 [%l2], {%d2,%d1};",
+  "@%p1 ld.global.u32 %r1, [%l1]; @!%p1 st.global.u32 [%l2], %r1;", "ld.u32 %r1, [%l1]; st.u64 [%l2], %l1;",
+  "st.global.u32 [%out], %t;", "@%p1 st.global.u32 [%out+4], %t;",
+  "@%p1 ld.global.u32 %r1, [%in+8]; st.global.u32 [%l2], %r1;"]
+
+
+@pytest.mark.parametrize("step", ["mul.wide.u32 %l3, %t, 16;", "mul.lo.u32 %r8, %t, 7; rem.u32 %r8, %r8, 61; "
+                                  "mul.wide.u32 %l3, %r8, 16;", "shr.u32 %r8, %t, 2; mul.wide.u32 %l3, %r8, 16;"])
+@pytest.mark.parametrize("access", range(len(ACCESSES)))
+def test_loads_and_stores(access: int, step: str) -> None:
+  body = f"mov.u32 %r1, 7; setp.lt.u32 %p1, %t, 37; {step} add.u64 %l1, %in, %l3; add.u64 %l2, %out, %l3;"
+  _, stats = both(kernel(body + ACCESSES[access]), numbers(random.Random(access), 1024))
+  assert not stats.interpreted
+
+
+def test_the_stack() -> None:
+  body = """.local .align 8 .b8 stack[64];
+  and.b32 %r1, %t, 7; mov.u64 %l1, stack; mad.wide.u32 %l2, %r1, 4, %l1; st.local.u32 [%l2], %t;
+  st.local.u32 [%l1+32], %r1;
+  ld.local.u32 %r2, [%l2]; ld.local.u32 %r3, [stack+32]; mad.lo.u32 %r2, %r2, 8, %r3;
+  mad.wide.u32 %l3, %t, 4, %out; st.global.u32 [%l3], %r2;"""
+  found, _ = both(kernel(body), bytes(4096))
+  assert (found[:320].view(np.uint32) == np.arange(80) * 8 + np.arange(80) % 8).all()
+
+
+@pytest.mark.parametrize("body", [
+  "atom.global.add.u32 %r1, [%out], %t; mad.wide.u32 %l1, %t, 4, %out; st.global.u32 [%l1+64], %r1;",
+  "and.b32 %r2, %t, 3; mad.wide.u32 %l1, %r2, 4, %out; red.global.max.s32 [%l1], %t;",
+  "cvt.rn.f32.u32 %f1, %t; red.global.add.f32 [%out], %f1; atom.global.exch.b64 %l2, [%out+8], %in;",
+  "atom.global.cas.b32 %r1, [%out], %t, 5; mad.wide.u32 %l1, %t, 4, %out; st.global.u32 [%l1+64], %r1;",
+  "setp.gt.u32 %p1, %t, 9; @%p1 red.global.inc.u32 [%out], 12; red.shared.add.u32 [s], %t; bar.sync 0; "
+  "ld.shared.u32 %r1, [s]; st.global.u32 [%out+4], %r1;"])
+def test_atomics(body: str) -> None: both(kernel(body, ".shared .align 8 .b8 s[8];\n"), bytes(64))
+
+
+WARPS = [
+  "shfl.sync.bfly.b32 %r1|%p1, %t, 5, 31, -1;", "shfl.sync.idx.b32 %r1|%p1, %t, %r2, 0x1807, -1;",
+  "shfl.sync.up.b32 %r1|%p1, %t, 3, 0, -1;", "shfl.sync.down.b32 %r1|%p1, %t, %r2, 0x1F, -1;",
+  "vote.sync.ballot.b32 %r1, %p2, -1;", "vote.sync.any.pred %p1, %p2, -1; selp.u32 %r1, 3, 4, %p1;",
+  "redux.sync.add.s32 %r1, %r2, -1;", "redux.sync.max.u32 %r1, %t, -1;", "match.any.sync.b32 %r1, %r2, -1;",
+  "activemask.b32 %r1;", "@%p2 bra HERE; mov.u32 %r1, 9; bra THERE; HERE: activemask.b32 %r1; THERE:",
+  "@%p2 bra HERE; mov.u32 %r1, 9; bra THERE; HERE: vote.sync.ballot.b32 %r1, %p3, 0x00AA00AA; THERE:"]
+
+
+@pytest.mark.parametrize("body", WARPS)
+def test_warps(body: str) -> None:
+  both(kernel(f"""mov.u32 %r1, 77; and.b32 %r2, %t, 5; setp.eq.u32 %p3, %r2, 1; and.b32 %r3, %t, 1;
+  setp.eq.u32 %p2, %r3, 1; mad.wide.u32 %l1, %t, 4, %out; {body} st.global.u32 [%l1], %r1;"""), bytes(64), block=64)
+
+
+# ---- compiled code takes over
+
+LOOPS = [
+  """mov.u32 %r1, 0; mov.u32 %r2, 0;
+L: add.u32 %r1, %r1, %t; add.u32 %r2, %r2, 1; mad.lo.u32 %r1, %r1, 3, %r2; setp.lt.u32 %p1, %r2, 20000; @%p1 bra L;
+  mad.wide.u32 %l1, %t, 4, %out; st.global.u32 [%l1], %r1;""",
+  """mov.u32 %r2, 0; mov.u32 %r5, %t; mov.u32 %r1, s; mad.lo.u32 %r6, %t, 4, %r1; xor.b32 %r3, %t, 33;
+  mad.lo.u32 %r3, %r3, 4, %r1;
+L: st.shared.u32 [%r6], %r5; bar.sync 0; ld.shared.u32 %r4, [%r3]; bar.sync 0; mad.lo.u32 %r5, %r5, 5, %r4;
+  add.u32 %r2, %r2, 1; setp.lt.u32 %p1, %r2, 3000; @%p1 bra L;
+  mad.wide.u32 %l1, %t, 4, %out; st.global.u32 [%l1], %r5;""",
+  """and.b32 %r3, %t, 7; mad.lo.u32 %r3, %r3, 1000, 500; mov.u32 %r2, 0; mov.u32 %r1, 0; add.cc.u32 %r4, %t, -3;
+L: add.u32 %r2, %r2, 1; setp.ge.u32 %p1, %r2, %r3; mad.lo.u32 %r1, %r1, 3, %r2; @!%p1 bra L;
+  addc.u32 %r1, %r1, 0; mad.wide.u32 %l1, %t, 4, %out; st.global.u32 [%l1], %r1;"""]
+
+
+@pytest.mark.parametrize("body", LOOPS)
+def test_compiled_code_takes_threads_over_where_they_stand(body: str, monkeypatch: pytest.MonkeyPatch) -> None:
+  monkeypatch.setattr(code, "kept", lambda *_: False)
+  monkeypatch.setattr(engine, "_LLVM", 0.0)
+  text = kernel(body, ".shared .align 4 .b8 s[512];\n")
+  reference, _ = run(text, "k", bytes(64), "ref", grid=2, block=64, watchdog=1_000_000)
+  found, stats = run(text, "k", bytes(64), "auto", grid=2, block=64, watchdog=1_000_000)
+  assert stats.engine == "jit" and not stats.interpreted and (found == reference).all()
+
+
+def test_a_short_launch_is_interpreted() -> None:
+  text = kernel("mad.wide.u32 %l1, %t, 4, %out; st.global.u32 [%l1], 77;")
+  assert run(text, "k", bytes(64), "auto")[1].engine == "ref"
+
+
+# ---- what leaves compiled code
+
+@pytest.mark.parametrize("body", [
+  "mad.wide.u32 %l1, %t, 4096, %in; ld.global.u32 %r1, [%l1];", "st.global.u32 [%out+2], %t;",
+  "setp.eq.u32 %p1, %t, 67; mov.b64 %l1, %out; @%p1 mov.b64 %l1, 64; st.global.u32 [%l1], %t;",
+  "setp.eq.u32 %p1, %t, 67; @%p1 trap; st.global.u32 [%out], %t;",
+  "mad.lo.u32 %r1, %t, 64, 0; st.shared.u32 [%r1], %t;",
+  "A: bra A;",
+  "atom.global.add.u32 %r1, [%in+1048576], 1;"])
+def test_faults_are_the_reference_s(body: str) -> None:
+  text = kernel(body, ".shared .align 8 .b8 s[1024];\n")
+  found = []
+  for how in ("ref", "jit"):
+    with pytest.raises(MachineFault) as caught: run(text, "k", bytes(4096), how)
+    found.append((type(caught.value), str(caught.value), caught.value.pc, caught.value.wave, caught.value.lane))
+  assert found[0] == found[1]
+
+
+def test_memory_that_nobody_reads_may_be_anywhere() -> None:
+  """Threads whose guard is false have any address; the last ones of a piece reach to its end."""
+  body = "setp.lt.u32 %p1, %t, 64; mad.wide.u32 %l1, %t, 64, %in; @%p1 ld.global.u32 %r1, [%l1]; " \
+         "mad.wide.u32 %l2, %t, 4, %out; st.global.u32 [%l2], %r1;"
+  both(kernel(body), numbers(random.Random(1), 1024))
+
+
+def test_steps_that_pass_the_end_of_their_type() -> None:
+  """An index of 32 bits that wraps is widened as the chip does it, by the reference if need be."""
+  body = """sub.u32 %r1, %t, 3; cvt.u64.u32 %l1, %r1; mad.wide.u32 %l2, %t, 8, %out; st.global.u64 [%l2], %l1;"""
+  found, _ = both(kernel(body), bytes(64))
+  assert found[:8].view(np.uint64)[0] == 0xFFFFFFFD
+
+
+def test_a_trap_is_found_after_stores() -> None:
+  """The reference takes over where threads stand: what they have stored is there."""
+  body = "mad.wide.u32 %l1, %t, 4, %out; st.global.u32 [%l1], %t; setp.eq.u32 %p1, %t, 99; @%p1 trap; " \
+         "ld.global.u32 %r1, [%l1]; add.u32 %r1, %r1, 1; st.global.u32 [%l1], %r1;"
+  found, _ = both(kernel(body), bytes(64))
+  assert (found[:320].view(np.uint32) == np.arange(80) + 1).all()
+  with pytest.raises(PageFault): run(kernel("ld.global.u32 %r1, [%t+0];".replace("%t", "%l8")), "k", bytes(64), "jit")
+
+
+def test_threads_wait_for_other_blocks() -> None:
+  """Blocks that poll what later blocks store."""
+  body = """mov.u32 %r1, %ctaid.x; mad.wide.u32 %l1, %r1, 4, %out; add.u32 %r2, %r1, 1; setp.eq.u32 %p1, %r1, 7;
+@%p1 bra GO;
+WAIT: ld.volatile.global.u32 %r3, [%l1+4]; setp.eq.u32 %p2, %r3, 0; @%p2 bra WAIT;
+GO: st.volatile.global.u32 [%l1], %r2;"""
+  found, _ = both(kernel(body), bytes(64), grid=8, block=32, watchdog=50_000_000)
+  assert (found[:32].view(np.uint32) == np.arange(8) + 1).all()
+
+
