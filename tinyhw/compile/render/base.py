@@ -4,6 +4,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from tinyhw.compile.program import Dim3
 from tinyhw.core.errors import InvalidArgument, Unsupported
@@ -11,6 +12,9 @@ from tinyhw.ir.dtype import DType, PtrDType, dtypes
 from tinyhw.ir.matrix import MatrixUnit
 from tinyhw.ir.ops import GroupOp, Ops
 from tinyhw.ir.uop import UOp
+
+if TYPE_CHECKING:
+  from tinyhw.compile.units import MatrixUnit
 
 
 class Renderer(ABC):
@@ -27,6 +31,8 @@ class Renderer(ABC):
   lanes only are cheap. `powers`: vectors have a power of two of lanes. `tile_vectors`: vectors of 64 bytes that a
   product may keep in registers. `pool`: a grid (of `gidx0` alone) is shared among the target's own threads, stretch by
   stretch.
+
+  `leaves_python`: `compile` lets go of Python for most of its time.
   """
   target: str
   threads = False
@@ -38,6 +44,7 @@ class Renderer(ABC):
   powers = False
   tile_vectors = 1
   pool = False
+  leaves_python = False
   units: tuple[MatrixUnit, ...] = ()
   fused = False
   max_block = 1

@@ -166,6 +166,7 @@ class CRenderer(CFamilyRenderer):
   lanes = 64
   powers = True
   pool = True
+  leaves_python = True
   max_local = 1 << 20
 
   def __init__(self, compiler: Compiler, host: Host | None = None) -> None:
