@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.compile import families
 from tests.compile.families import check_arithmetic, check_casts
 from tests.compile.test_kernels import CASES, HOST, graphs
+from tests.compile.test_render_amdgcn import linear
 from tests.compile.test_render_c import COMPILERS, SCALARS, compilers, renderer, run
 from tests.compile.witness import buffer, evaluate, launch_host, matmul, realize
 from tests.strength import THOROUGH, examples
@@ -18,9 +20,10 @@ from tinyhw.compile.compiler import optimize
 from tinyhw.compile.render import c
 from tinyhw.compile.render.c import CRenderer
 from tinyhw.compile.render.clanes import MASKED
+from tinyhw.compile.widen import widen
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.ir.dtype import DType, dtypes
-from tinyhw.ir.uop import Ops, UOp
+from tinyhw.ir.uop import Axis, Ops, UOp
 
 Memory = dict[UOp, np.ndarray]
 
@@ -134,3 +137,24 @@ def test_values_are_those_of_llvm(name: str) -> None:
     first, = realize([u], memory, HOST)
     second, = realize([u], memory, renderer(name))
     np.testing.assert_array_equal(first.copy(), second)
+
+
+@compilers
+@pytest.mark.parametrize("wide", [(), ("index",), ("gate",), ("index", "gate")])
+def test_accesses_here_and_there(name: str, wide: tuple[str, ...]) -> None:
+  """Indices and gates that are scalars or vectors, in all combinations."""
+  step, lane_ = UOp.range(4, 0), UOp.range(8, 1, Axis.VECTOR)
+  place, data = step * 8 + lane_, families.buffer(1, dtypes.float32, 32)
+  at = UOp.const(dtypes.index, 31) - place if "index" in wide else place
+  gate = (place % 3 < 2) if "gate" in wide else step < 3
+  value = data.index(at, gate).load(UOp.const(dtypes.float32, 7.0)) * 2.0
+  stores = [families.buffer(0, dtypes.float32, 32).index(at, gate).store(value + 1.0)]
+  uops = [*linear(*widen(UOp.sink(*stores)).src), UOp(Ops.ENDRANGE, dtypes.void, (step,))]
+  x, rows = np.arange(32, dtype=np.float32), np.arange(32)
+  inside = rows % 3 < 2 if "gate" in wide else rows < 24
+  wanted, order = np.zeros(32, np.float32), rows[::-1] if "index" in wide else rows
+  wanted[order[inside]] = x[order[inside]] * 2 + 1
+  for made in (renderer(name), bare(name)):
+    found = np.zeros(32, np.float32)
+    run(made, uops, [found, x])
+    np.testing.assert_array_equal(found, wanted)

@@ -4,7 +4,6 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from tinyhw.compile.program import Dim3
 from tinyhw.core.errors import InvalidArgument, Unsupported
@@ -12,9 +11,6 @@ from tinyhw.ir.dtype import DType, PtrDType, dtypes
 from tinyhw.ir.matrix import MatrixUnit
 from tinyhw.ir.ops import GroupOp, Ops
 from tinyhw.ir.uop import UOp
-
-if TYPE_CHECKING:
-  from tinyhw.compile.units import MatrixUnit
 
 
 class Renderer(ABC):

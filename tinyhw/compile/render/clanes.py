@@ -181,7 +181,8 @@ class LanesWriter(Writer):
       return
     if not found or gate is not None and gate.dtype.count > 1:
       whole = f"({self.register(u.dtype)}){found}" if found and gate is not None and not u.dtype.is_bool else ""
-      self.each(u, lambda i: self.one_lane(u, index, gate, other, i), self.everywhere(gate) if gate else "", whole)
+      usual = self.everywhere(gate) if whole and gate is not None else ""
+      self.each(u, lambda i: self.one_lane(u, index, gate, other, i), usual, whole)
       return
     if u.dtype.is_bool: found = f"({found} != 0)"
     if gate is None or other is None:
