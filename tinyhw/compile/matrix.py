@@ -6,7 +6,7 @@ holds some results of its column, which are stores of their own.
 """
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tinyhw.compile.program import Opt
@@ -34,6 +34,7 @@ class Product:
   steps: UOp
   a: UOp
   b: UOp
+  columns_a_lane: int = 1  # neighbours that each lane has a column of, for as many blocks: a load serves all
 
 
 def _parts(digits: Digits) -> list[Part]:
@@ -49,9 +50,14 @@ def fitting(kernel: Kernel, opt: Opt) -> Product:
   if isinstance(found, str): raise InvalidArgument(f"{opt}: {found}")
   from tinyhw.compile.kernel import Part
   unit = found.unit
-  steps = [Part(unit.steps, Axis.UNROLL)]
+  neighbours = [a for a in kernel.accesses if not a.is_store and a.steps.get(found.columns) == 1]
+  by_lanes = unit.lanes > 1 and all(d.of_lane for d in unit.c[1])
+  if by_lanes and neighbours and kernel.left(found.columns) % (2 * unit.columns) == 0:
+    found = replace(found, columns_a_lane=2)
+  several = [Part(found.columns_a_lane, Axis.UPCAST)] if found.columns_a_lane > 1 else []
   for axis, size, parts in ((found.rows, unit.rows, _parts(unit.c[0])),
-                            (found.columns, unit.columns, _parts(unit.c[1])), (found.steps, unit.steps, steps)):
+                            (found.columns, unit.columns * found.columns_a_lane, [*_parts(unit.c[1]), *several]),
+                            (found.steps, unit.steps, [Part(unit.steps, Axis.UNROLL)])):
     kernel.parts[axis][0].size //= size
     kernel.parts[axis] += parts
   return found
@@ -119,7 +125,8 @@ def joined(kernel: Kernel, product: Product, sink: UOp, made: dict[UOp, list[UOp
   from tinyhw.compile.kernel import substituted
   unit = product.unit
   item = UOp.special("lidx0", unit.lanes) if unit.lanes > 1 else UOp.const(dtypes.index, 0)
-  taken = {product.rows: len(unit.c[0]), product.columns: len(unit.c[1]), product.steps: 1}
+  each = product.columns_a_lane
+  taken = {product.rows: len(unit.c[0]), product.columns: len(unit.c[1]) + (each > 1), product.steps: 1}
   def outside(axis: UOp) -> UOp:
     """An axis where its innermost parts are at 0."""
     zero = UOp.const(dtypes.index, 0)
@@ -136,11 +143,14 @@ def joined(kernel: Kernel, product: Product, sink: UOp, made: dict[UOp, list[UOp
     """A lane's numbers of a factor."""
     numbers = []
     for j in range(unit.held(layout)):
-      at = {**whole, **{axis: simplify(outside(axis) + digits(of, j)) for axis, of in zip(axes, layout)}}
+      at = dict(whole)
+      for axis, of in zip(axes, layout):
+        number = digits(of, j)
+        if axis is product.columns and each > 1: number = number * each + made[axis][-1]
+        at[axis] = simplify(outside(axis) + number)
       gates = {r: simplify(at[r] < r.src[0]) for r in kernel.uneven()}
-      number = substituted(factor, at, made, gates, {})[factor]
-      if product.steps in gates: number = gates[product.steps].where(number, 0)
-      numbers.append(number)
+      found = substituted(factor, at, made, gates, {})[factor]
+      numbers.append(gates[product.steps].where(found, 0) if product.steps in gates else found)
     return numbers
   a = fragment(product.a, (product.rows, product.steps), unit.a)
   b = fragment(product.b, (product.steps, product.columns), unit.b)
@@ -150,7 +160,7 @@ def joined(kernel: Kernel, product: Product, sink: UOp, made: dict[UOp, list[UOp
   numbers: list[tuple[UOp, Digit]] = []        # the ranges that count a lane's results
   for axis, of in zip((product.rows, product.columns), unit.c):
     own = sorted(of, key=lambda d: -d.step)
-    numbers += [(u, d) for u, d in zip(made[axis][-len(own):], own) if not d.of_lane]
+    numbers += [(u, d) for u, d in zip(made[axis][-taken[axis]:], own) if not d.of_lane]
   return UOp.sink(*(simplify(store.substitute({RESULT: result, **{
     u: UOp.const(dtypes.index, i // d.divisor % d.size) for u, d in numbers}}))
                     for store in sink.src for i, result in enumerate(results)))
