@@ -222,6 +222,9 @@ class Launch:
     observer = machine.observer if terms is None or terms.observer is None else terms.observer
     if observer is not None:
       raise Unsupported("checks and reports of", "PTX", where=f"{channel.name}, kernel {image.name}")
+    if machine.engine not in emulator.ENGINES:
+      raise Unsupported("engine for PTX", machine.engine, where=channel.name,
+                        hint=f"EMU has {', '.join(emulator.ENGINES)}")
     printed: list[str] = []
     kernel = image.kernel
     params = self.banks[0][0] + kernel.params if 0 in self.banks else 0
@@ -233,7 +236,7 @@ class Launch:
       ticker(terms, by in (None, threading.main_thread().ident)), printed)
     stats = Stats()
     try:
-      yield from emulator.start(emulator.Grid(self.space, dispatch, machine.watchdog, stats, None))
+      yield from emulator.start(emulator.Grid(self.space, dispatch, machine.watchdog, stats, None), machine.engine)
     except InvalidArgument as refused:
       raise faults.compute("ILLEGAL_LAUNCH", str(refused)) from None
     except MachineFault as fault:

@@ -336,3 +336,19 @@ def test_versions_of_another_chip_are_refused() -> None:
   b.pcas(c, launch_qmd(b, b.load(ADD, "add"), version=(3, 0), bank=b.bank(b.take(128))))
   b.run()
   assert c.state is State.READY
+
+
+@pytest.mark.parametrize("engine", ["ref", "jit", "auto"])
+def test_engines_agree(engine: str) -> None:
+  b = Compute(machine=NvMachine("sm_90", vram=1 << 22, system_memory=1 << 22, engine=engine))
+  c, data = b.channel(), b.take(1024)
+  for n in (1, 2):
+    b.pcas(c, launch_qmd(b, b.load(ADD, "add"), grid=(4, 1, 1), bank=b.bank(data, n)))
+    b.submit(c, methods.send(COMPUTE, methods.declared(0xCBC0).WAIT_FOR_IDLE(V=0)))
+    b.run()
+  assert [b.space.load(data + 4 * i, 4) for i in range(128)] == [3] * 128, c.describe()
+  bad = b.channel()
+  b.pcas(bad, launch_qmd(b, b.load(ADD, "add"), bank=b.bank(FAR, 1)))
+  b.run()
+  dead(b, bad, MMU, f"read of 4 bytes at {FAR:#x}")
+  assert getattr(bad.error, "line", None) == 9 and "PTX:9" in str(bad.error)
