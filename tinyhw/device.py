@@ -157,6 +157,7 @@ class OpenDevice:
     with self.memory:
       if self.closed: return
       self.closed = how
+      Devices.lost = True
       self._spare, self.kernels, self.held, self._held_bytes = {}, {}, {}, 0
       self._freed.clear()
     if self.devices is not None: self.devices.forget(self)
@@ -168,6 +169,8 @@ class Devices(Observed):
 
   Threads may share it: `lock` is held while devices open, close or are reset; to look one up takes no lock.
   """
+
+  lost = False  # whether any device of this process was ever closed
 
   def __init__(self) -> None:
     super().__init__()
@@ -281,6 +284,10 @@ class Devices(Observed):
   def ready(self) -> None:
     if mock_cards("AMD"): self.amd_port()
     if mock_cards("NV") and os.environ.get("MOCKGPU") != "1": self.nv_port()
+
+  def losses(self) -> bool:
+    """Whether any value may be lost: of a device that was closed, or whose work was dropped."""
+    return self.lost or any(d.runtime.dropped for d in self.opened)
 
   def synchronize(self) -> None:
     """Wait for every device in use."""

@@ -243,5 +243,4 @@ class ComputeEngine(Engine):
     return Launch(self, found, address)
 
   def _schedule(self, address: int) -> None:
-    launch = self.launch_at(address)
-    self.channel.begin(Job(f"the launch of {launch.name}", launch.turns(), beside=True, dispatch=True))
+    self.channel.begin(self.launch_at(address).job())

@@ -10,8 +10,9 @@ import pytest
 
 from tests.isa import ptx_samples as samples
 from tests.strength import seed, seeds
-from tinyhw.core.errors import MachineFault, PageFault
+from tinyhw.core.errors import InvalidArgument, MachineFault, PageFault
 from tinyhw.core.memory import AddressSpace, Region
+from tinyhw.emulator.both import EnginesDiffer
 from tinyhw.emulator.jit.ptx import code, engine
 from tinyhw.emulator.ptx.launch import Dispatch, dispatch
 from tinyhw.emulator.ptx.link import link
@@ -346,8 +347,39 @@ def test_memory_that_nobody_reads_may_be_anywhere() -> None:
 def test_steps_that_pass_the_end_of_their_type() -> None:
   """An index of 32 bits that wraps is widened as the chip does it, by the reference if need be."""
   body = """sub.u32 %r1, %t, 3; cvt.u64.u32 %l1, %r1; mad.wide.u32 %l2, %t, 8, %out; st.global.u64 [%l2], %l1;"""
-  found, _ = both(kernel(body), bytes(64))
+  found, stats = both(kernel(body), bytes(64), grid=64)
   assert found[:8].view(np.uint64)[0] == 0xFFFFFFFD
+  assert stats.interpreted == {"cvt.u64.u32": 64}  # the warps that came to it
+
+
+def test_an_index_that_wraps_in_a_loop() -> None:
+  """From the next turn on the index is a vector, and the loop is compiled code's."""
+  body = """mov.u32 %r2, 0; mov.u64 %l3, 0;
+L: sub.u32 %r1, %t, %r2; cvt.u64.u32 %l1, %r1; add.u64 %l3, %l3, %l1; add.u32 %r2, %r2, 1; setp.lt.u32 %p1, %r2, 900;
+  @%p1 bra L;
+  mad.wide.u32 %l2, %t, 8, %out; st.global.u64 [%l2], %l3;"""
+  _, stats = both(kernel(body), bytes(64), grid=3)
+  assert stats.interpreted == {"cvt.u64.u32": 9} and stats.engine == "jit"
+
+
+def test_both_engines_at_once() -> None:
+  body = "mad.wide.u32 %l1, %t, 4, %out; st.global.u32 [%l1], %t;"
+  assert run(kernel(body), "k", bytes(64), "both")[0][:320].view(np.uint32).tolist() == [*range(80)]
+  with pytest.raises(PageFault): run(kernel("st.global.u32 [%l8], %t;"), "k", bytes(64), "both")
+  with pytest.raises(InvalidArgument, match="no engine is called 'fast'; there are"):
+    run(kernel(body), "k", bytes(64), "fast")
+
+
+def test_engines_that_differ(monkeypatch: pytest.MonkeyPatch) -> None:
+  written = code.written
+  def wrong(*given: Any) -> Any:
+    header, text = written(*given)
+    return header, text.replace(" mul <32 x i32>", " add <32 x i32>")
+  monkeypatch.setattr(code, "written", wrong)
+  monkeypatch.setenv("TINYHW_CACHE", "0")
+  body = "xor.b32 %r2, %t, 5; mul.lo.u32 %r1, %r2, 77; mad.wide.u32 %l1, %t, 4, %out; st.global.u32 [%l1], %r1;"
+  with pytest.raises(EnginesDiffer, match="80 dwords of memory differ after k: 0x200000000: reference 0x"):
+    run(kernel(body), "k", bytes(64), "both")
 
 
 def test_a_trap_is_found_after_stores() -> None:

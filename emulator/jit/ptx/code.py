@@ -20,6 +20,7 @@ from tinyhw.emulator.ptx.scope import Flat
 from tinyhw.isa.ptx import printer
 
 EMITTERS: Final = (access, matrix, warp)  # they register what they emit
+SHAPES: Final = 64  # forms that a program keeps
 KEPT: Final = 256  # kernels in memory
 NARROW: Final = 32  # threads of a strand where a warp's threads exchange nothing
 _SOURCES: Final = ("emulator/jit/ptx/*.py", "emulator/jit/*.py", "emulator/ptx/**/*.py", "emulator/amdgcn/values.py",
@@ -52,6 +53,7 @@ def kernel(program: Program, block: tuple[int, int, int], exact: frozenset[int] 
       known = failed.why
       warnings.warn(f"kernel {program.entry_name} is interpreted, which is slow: {failed.why}", RuntimeWarning,
                     stacklevel=2)
+    while len(program.compiled) >= SHAPES: del program.compiled[next(iter(program.compiled))]
     program.compiled[block, exact] = known
   if isinstance(known, str): raise NotCompiled(known)
   return known

@@ -238,7 +238,8 @@ def test_methods_are_checked() -> None:
    f"read of 4 bytes at {FAR:#x}"),
   ("  st.global.u32 [%rd1+2], %r1;\n  ret;\n", None, GR, 7, "misaligned"),
   ("  trap;\n", None, GR, 7, "trap"),
-  ("here:\n  bra here;\n", WatchdogExpired, status.ROBUST_CHANNEL_RESETCHANNEL_VERIF_ERROR, None, "endless loop"),
+  ("here:\n  bra here;\n", WatchdogExpired, status.ROBUST_CHANNEL_RESETCHANNEL_VERIF_ERROR, 8,
+   "an endless loop"),
   ("  mov.u32 %r1, %tid.x;\n  setp.eq.u32 %p1, %r1, 0;\n  @%p1 bra one;\n  bar.sync 0, 64;\none:\n  ret;\n", None,
    None, None, ""),
 ])
@@ -281,7 +282,7 @@ def test_kernels_wait_for_the_host_and_for_other_channels() -> None:
   c, data = b.channel(), b.take(128)
   b.pcas(c, launch_qmd(b, b.load(WAIT, "wait"), bank=b.bank(data)))
   b.machine.run(lambda: False, None)
-  assert isinstance(c.error, Deadlock) and c.state is State.DEAD
+  assert isinstance(c.error, Deadlock) and c.state is State.DEAD and c.error.line == 8 and c.error.kernel == "wait"
 
 
 def test_launches_without_a_wait_between_may_overlap() -> None:
