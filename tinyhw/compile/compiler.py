@@ -169,8 +169,8 @@ def compile_ahead(asts: Sequence[UOp], renderer: Renderer) -> None:
       with suppress(Exception): _keep(draft.known, draft.finished())
   helper = threading.Thread(target=finish, name="tinyhw.compile", daemon=True)
   with _handing_over:
-    helper.start()
     try:
+      helper.start()
       for known in wanted:
         with suppress(Exception): drafts.put(_draft(known, renderer))
     except BaseException:
@@ -179,7 +179,7 @@ def compile_ahead(asts: Sequence[UOp], renderer: Renderer) -> None:
       raise
     finally:
       drafts.put(None)
-      helper.join()
+      if helper.ident is not None: helper.join()
 
 
 class _HandingOver:
