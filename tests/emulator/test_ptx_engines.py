@@ -120,8 +120,8 @@ def test_instructions(start: int) -> None:
   """Random instructions in random order."""
   rng = random.Random(start)
   data = numbers(rng, 256 * 8 * 512)
-  for _ in range(2):
-    lines = rng.sample(LINES, 24)
+  for _ in range(3):
+    lines = rng.sample(LINES, 8)
     text = kernel(moved(lines, rng))
     reference, _ = run(text, "k", data, "ref")
     compiled, stats = run(text, "k", data, "jit")
