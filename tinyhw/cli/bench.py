@@ -242,7 +242,11 @@ CASES = (
   Case("cached-ptx", "PTX: the same, compiled by another process before", lambda: first_ptx(True), reach=5e-3),
   Case("matmul-llvm", "LLVM: 256x256x256 f32 matmul, warm", lambda: matmul("LLVM"), numpy_matmul),
   *(Case(f"matmul-{n}", f"LLVM: {n}x{n}x{n} f32 matmul (at most 1.6x)", w.ours, w.theirs)
-    for n, w in ((n, arithmetic.product(n)) for n in (512, 1024))),
+    for n, w in ((512, arithmetic.PRODUCT_512), (1024, arithmetic.PRODUCT_1024))),
+  *(Case(f"beam-{name}", f"LLVM: {title} with BEAM=2 (LLVM: without)", w.searched, w.theirs, llvm=w.ours)
+    for name, title, w in (("512", "512x512x512 f32 matmul (at most 1.25x)", arithmetic.PRODUCT_512),
+                           ("1024", "1024x1024x1024 f32 matmul (at most 1.25x)", arithmetic.PRODUCT_1024),
+                           ("softmax", "softmax of 512x1024", arithmetic.SOFTMAX))),
   *(Case(f"{name}-16m", f"LLVM: {title} of 16M floats (at most 1x)", w.ours, w.theirs) for name, title, w in (
     ("add", "a + b", arithmetic.ADD), ("sum", "sum", arithmetic.SUM), ("chain", "(2a + b) a - b", arithmetic.CHAIN))),
   Case("softmax-llvm", "LLVM: softmax of 512x1024", arithmetic.SOFTMAX.ours, arithmetic.SOFTMAX.theirs, reach=2.1e-3),

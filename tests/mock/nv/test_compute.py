@@ -339,6 +339,28 @@ def test_versions_of_another_chip_are_refused() -> None:
   assert c.state is State.READY
 
 
+def test_modes_that_would_change_a_launch() -> None:
+  b = Compute()
+  m = methods.declared(0xCBC0)
+  c, data = b.channel(), b.take(128)
+  q = launch_qmd(b, b.load(ADD, "add"), bank=b.bank(data, 3))
+  b.submit(c, methods.send(COMPUTE, m.SET_RENDER_ENABLE_C(MODE=m.SET_RENDER_ENABLE_C_MODE.TRUE),
+                           m.SET_RENDER_ENABLE_OVERRIDE(MODE=0)))
+  b.pcas(c, q)
+  b.run()
+  assert b.space.load(data, 4) == 3
+  b.submit(c, methods.send(COMPUTE, m.SET_RENDER_ENABLE_C(MODE=m.SET_RENDER_ENABLE_C_MODE.CONDITIONAL)))
+  b.pcas(c, q)
+  with pytest.raises(Unsupported, match="SET_RENDER_ENABLE_C.MODE = CONDITIONAL"): b.run()
+  assert b.space.load(data, 4) == 3
+  b = Compute()
+  c = b.channel()
+  b.send(c, COMPUTE, m.SET_COMPUTE_CLASS_VERSION(CURRENT=4), m.CHECK_COMPUTE_CLASS_VERSION(CURRENT=4))
+  assert c.state is State.READY
+  b.send(c, COMPUTE, m.CHECK_COMPUTE_CLASS_VERSION(CURRENT=5, OLDEST_SUPPORTED=5))
+  dead(b, c, GR, "CHECK_COMPUTE_CLASS_VERSION 0x5 against 0x4")
+
+
 @pytest.mark.parametrize("engine", ["ref", "jit", "auto"])
 def test_engines_agree(engine: str) -> None:
   b = Compute(machine=NvMachine("sm_90", vram=1 << 22, system_memory=1 << 22, engine=engine))

@@ -336,7 +336,8 @@ class NVRuntime(GpuRuntime):
       self.lost = self.lost or DeviceError("the device was closed", where=self.name, hint="open it again")
     if self.port.pid() != self._pid: return  # a fork: everything belongs to the parent
     last = self.timeline.last
-    if fine: self._drain(last)
+    if fine:
+      with suppress(RuntimeError): self._drain(last)  # as the interpreter ends no thread can start that a port may need
     self.timeline.signal.value = last  # peers and threads may wait for work that is dropped
     for peer in list(self._peers):
       with suppress(Error): peer._part_from(self)
