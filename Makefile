@@ -9,7 +9,7 @@ SECONDS ?= 600
 SEED ?= 0
 JOURNAL ?= .venv/campaign.json
 
-.PHONY: demo test lint docs bench fuzz gen-check clean
+.PHONY: demo test test-nv lint docs bench fuzz gen-check clean
 
 demo: $(VENV)/.run
 	@$(BIN)/tinyhw demo
@@ -18,6 +18,10 @@ demo: $(VENV)/.run
 test: export THOROUGH := $(THOROUGH)
 test: $(VENV)/.test lint
 	$(BIN)/python -m pytest -n $(JOBS)
+
+# The steps that an NVIDIA card is taken up with, one after the other; ARGS="--qmd 3.0" and so on.
+test-nv: $(VENV)/.run
+	$(BIN)/python -m tinyhw.tools.nvcard $(ARGS)
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .

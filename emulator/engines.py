@@ -4,6 +4,7 @@
 """
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -170,10 +171,12 @@ def _spread(workgroups: Workgroups) -> None:
 
 
 def _compiles(cohort: Cohort, vgprs: int) -> bool:
-  """Have the program compiled; a program that LLVM refuses is interpreted from then on."""
+  """Have the program compiled; a program that LLVM refuses is interpreted from then on. So is one that is still to be
+  compiled when the interpreter ends: it begins no threads and processes any more."""
+  program = cast(Program, cohort.program)  # amdgcn's cohorts have no other
+  if not program.compiled and not threading.main_thread().is_alive(): return False
   from tinyhw.emulator.jit.refusal import NotCompiled
   from tinyhw.emulator.jit.run import code_for
-  program = cast(Program, cohort.program)  # amdgcn's cohorts have no other
   try: code_for(cohort, vgprs)
   except NotCompiled:
     program.spent = -float("inf")
@@ -182,6 +185,7 @@ def _compiles(cohort: Cohort, vgprs: int) -> bool:
 
 
 def _expect_to_compile() -> None:
+  if not threading.main_thread().is_alive(): return
   from tinyhw.emulator.jit.servers import expect
   expect()
 

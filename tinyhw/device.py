@@ -38,7 +38,7 @@ KINDS: dict[str, str] = {
   "AMD": "AMD GPUs through /dev/kfd, or a mock GPU with MOCKGPU=1",
   "EMU": "AMD code objects and PTX, straight on the emulator",
   "C": "the host processor, through a C compiler",
-  "NV": "NVIDIA GPUs through /dev/nvidiactl",
+  "NV": "NVIDIA GPUs through /dev/nvidiactl, or a mock GPU with MOCKGPU=sm_90",
   "CUDA": "NVIDIA GPUs through libcuda",
   "HSA": "AMD GPUs through the HSA runtime",
   "CL": "OpenCL devices, through the installed drivers",
@@ -157,6 +157,7 @@ class OpenDevice:
     with self.memory:
       if self.closed: return
       self.closed = how
+      Devices.lost = True
       self._spare, self.kernels, self.held, self._held_bytes = {}, {}, {}, 0
       self._freed.clear()
     if self.devices is not None: self.devices.forget(self)
@@ -168,6 +169,8 @@ class Devices(Observed):
 
   Threads may share it: `lock` is held while devices open, close or are reset; to look one up takes no lock.
   """
+
+  lost = False  # whether any device of this process was ever closed
 
   def __init__(self) -> None:
     super().__init__()
@@ -281,6 +284,10 @@ class Devices(Observed):
   def ready(self) -> None:
     if mock_cards("AMD"): self.amd_port()
     if mock_cards("NV") and os.environ.get("MOCKGPU") != "1": self.nv_port()
+
+  def losses(self) -> bool:
+    """Whether any value may be lost: of a device that was closed, or whose work was dropped."""
+    return self.lost or any(d.runtime.dropped for d in self.opened)
 
   def synchronize(self) -> None:
     """Wait for every device in use."""
@@ -409,6 +416,12 @@ def mock_cards(kind: str | None = None) -> tuple[str, ...] | None:
   return tuple(card for card in cards if card.startswith("sm_") == (kind == "NV"))
 
 
+def nv_cards() -> bool:
+  """Whether the mock machine has NVIDIA's cards alone: `MOCKGPU=sm_90`."""
+  cards = mock_cards()
+  return bool(cards) and all(card.startswith("sm_") for card in cards or ())
+
+
 def _open_llvm(devices: Devices, name: str, index: int) -> OpenDevice:
   from tinyhw.drive.cpu import HostRuntime
   def renderer() -> Any:
@@ -475,6 +488,21 @@ def _open_amd(devices: Devices, name: str, index: int) -> OpenDevice:
   return OpenDevice(name, runtime, renderer)
 
 
+def _open_nv(devices: Devices, name: str, index: int) -> OpenDevice:
+  from tinyhw.assemble import Assembler
+  from tinyhw.drive.nv.device import NVRuntime
+  runtime = NVRuntime(devices.nv_port(), index)
+  runtime.assemble = assemble = Assembler(runtime.arch, mock_cards() is None)
+  def signature(ptx: bytes, kernel: str) -> Any:
+    from tinyhw.ptx import signature
+    return signature(ptx, kernel)
+  runtime.signature = signature
+  def renderer() -> Any:
+    from tinyhw.compile.render.nvptx import CubinRenderer
+    return CubinRenderer(runtime.arch.name, assemble, assemble.key)
+  return OpenDevice(name, runtime, renderer)
+
+
 def _open_emu(devices: Devices, name: str, index: int) -> OpenDevice:
   def renderer() -> Any:
     raise Unsupported("tensors on", name, hint="it runs ready code objects and PTX; DEV=AMD MOCKGPU=1 has tensors")
@@ -507,8 +535,8 @@ STORAGE = frozenset({"DISK", "NPY"})
 
 Opener = Callable[[Devices, str, int], OpenDevice]
 _OPENERS: dict[str, Opener] = {"LLVM": _open_llvm, "C": _open_c, "PYTHON": _open_python, "AMD": _open_amd,
-                               "EMU": _open_emu, "CL": _open_cl, "DISK": _open_disk, "NPY": _open_npy,
-                               "NULL": _open_null}
+                               "NV": _open_nv, "EMU": _open_emu, "CL": _open_cl, "DISK": _open_disk,
+                               "NPY": _open_npy, "NULL": _open_null}
 
 Device = Devices()
 atexit.register(Device.close)

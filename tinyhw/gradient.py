@@ -232,10 +232,10 @@ def gradients(root: UOp, seed: UOp, targets: Iterable[UOp]) -> dict[UOp, UOp]:
   order = root.toposort(carries_gradient)
   carries: set[UOp] = set()
   for u in order:
-    if u in wanted or any(s in carries for s in u.src): carries.add(u)
+    if u in wanted or not carries.isdisjoint(u.src): carries.add(u)
   found: dict[UOp, UOp] = {root: seed}
   for u in reversed(order):
-    if u not in carries or u not in found or u in wanted and not any(s in carries for s in u.src): continue
+    if u not in carries or u not in found or u in wanted and carries.isdisjoint(u.src): continue
     if (rule := _RULES.get(u.op)) is None: raise Unsupported("derivative", u.op.name)
     for source, g in zip(u.src, rule(found[u], u)):
       if g is None or source not in carries or not source.dtype.is_float: continue

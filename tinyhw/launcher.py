@@ -13,7 +13,7 @@ import numpy as np
 
 from tinyhw.arguments import Array, Buffer, bind, fetch
 from tinyhw.core.errors import Error, InvalidArgument, LDSWarning, MachineFault, Unsupported, WaitTimeout
-from tinyhw.device import Device, OpenDevice, mock_cards, stand_in
+from tinyhw.device import Device, OpenDevice, mock_cards, nv_cards, stand_in
 from tinyhw.drive.nv.bare import PtxKernel, is_ptx
 from tinyhw.parameters import asked_for
 from tinyhw.wire.codeobject import CodeObject, Kernel, place, unbundled
@@ -77,7 +77,7 @@ def launch(binary: Binary, kernel: str, grid: Counts, block: Counts, args: Seque
   not fit the kernel, DecodeError for a broken binary, DeviceError for what went wrong on the device (MachineFault on
   EMU), WaitTimeout, HazardFound, Unsupported for a device that runs no code objects.
   """
-  if device is None and Device.chosen is None and is_ptx(contents(binary)): device = "EMU"
+  if device is None and Device.chosen is None and is_ptx(contents(binary)): device = "NV" if nv_cards() else "EMU"
   opened = Device[device or default_device()]
   runtime: Any = opened.runtime
   if not hasattr(runtime, "load_kernel"):
@@ -163,7 +163,7 @@ def observed(device: str, check: bool | str, report: bool) -> Iterator[Launched]
   result, watching, reports = Launched(), list[Observer](), list[Any]()
   fails = False
   if check or report:
-    if device.startswith("AMD") and mock_cards() is None:
+    if device.startswith(("AMD", "NV")) and mock_cards() is None:
       raise Unsupported("hazard checks on" if check else "a report of", "a card",
                         hint="set MOCKGPU=1, or use device EMU")
   if check:
@@ -207,6 +207,7 @@ def contents(binary: Binary, arch: str | None = None) -> bytes:
 def default_device() -> str:
   """What the program or `DEV` has set, else AMD; EMU where MOCKGPU names generations that no mock card has yet."""
   if Device.chosen is not None: return Device.chosen
+  if nv_cards(): return "NV"
   return "AMD" if stand_in() is None else "EMU"
 
 

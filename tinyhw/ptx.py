@@ -26,6 +26,13 @@ def emulator(options: dict[str, Any]) -> Emulator:
   return Emulator(lambda text: link(parse(text)), kernel, Program, launch.Dispatch, execute)
 
 
+def signature(text: bytes, name: str) -> PtxKernel:
+  """What a launch has to know of a kernel of a module's text."""
+  from tinyhw.emulator.ptx.link import link
+  from tinyhw.isa.ptx import parse
+  return kernel(link(parse(text)), name)
+
+
 def kernel(linked: Any, name: str) -> PtxKernel:
   """What a launch has to know. Raises InvalidArgument, listing the kernels there are."""
   linked.entry(name)

@@ -17,7 +17,7 @@ from tinyhw.device import Device
 from tinyhw.drive.base import host_memory
 from tinyhw.engine import watch
 from tinyhw.engine.buffer import buffer_of, from_host, new_node
-from tinyhw.engine.realize import copied, home, lost_below, memory_of, placed, realize, realize_nodes
+from tinyhw.engine.realize import copied, home, lost_below, memory_of, placed_among, realize, realize_nodes
 from tinyhw.function.core import ConstType, TensorBase, grad_enabled, learning
 from tinyhw.function.sequence import Sequences
 from tinyhw.gradient import carries_gradient, gradients
@@ -293,7 +293,7 @@ class Tensor(Sequences):
     start = UOp.const(self.dtype, 1.0, self.device) if seed is None else seed.cast(self.dtype).expand(self.shape).uop
     nodes = [_variable(t.uop) for t in targets]
     # A target that was pending when the graph was made is in it as it was then; by now it may be memory.
-    memory = {u: place for u in self.uop.toposort() if u not in nodes and (place := placed(u)) is not None
+    memory = {u: place for u, place in placed_among(self.uop.toposort()) if u not in nodes
               and _variable(place) in nodes}
     found = gradients(self.uop.substitute(memory) if memory else self.uop, start, nodes)
     return [Tensor._wrap(found[n].reshape(t.shape).detach() if n in found else t._const(0))
@@ -307,7 +307,7 @@ class Tensor(Sequences):
     if not self.requires_grad: raise InvalidArgument("backward of a value that no leaf with requires_grad was used for")
     there = [(t, _variable(t._uop)) for t in _leaves()]  # before the graph is looked at: threads may realize leaves
     below = self.uop.toposort(carries_gradient)
-    memory = {_variable(found) for u in below if (found := placed(u)) is not None}
+    memory = {_variable(found) for _, found in placed_among(below)}
     leaves = [t for t, variable in there if variable in below or variable in memory]
     for leaf, g in zip(leaves, self.gradient(*leaves, seed=gradient)):
       with _accumulating: leaf.grad = g if leaf.grad is None else leaf.grad + g

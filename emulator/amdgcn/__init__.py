@@ -8,6 +8,16 @@ operations of `values`. A new instruction: its row comes from the generated tabl
 signature, and `coverage` stops listing it as missing. What only one generation has is in the folder of its name,
 `gfx9`, `gfx11`, `gfx12`; `all_tables` imports all that registers something.
 """
-from tinyhw.emulator.amdgcn.launch import Dispatch, DispatchStats, dispatch
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+  from tinyhw.emulator.amdgcn.launch import Dispatch, DispatchStats, dispatch
 
 __all__ = ["Dispatch", "DispatchStats", "dispatch"]
+
+
+def __getattr__(name: str) -> Any:
+  """What starts waves is imported when it is asked for: `emulator.ptx` shares meanings only."""
+  if name not in __all__: raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+  from tinyhw.emulator.amdgcn import launch
+  return getattr(launch, name)

@@ -60,7 +60,7 @@ Value = Any
 TURN: Final = 1 << 16  # instructions that a wave may run while others could
 GLANCE: Final = 1 << 8  # as many, of a wave that seems to wait
 STEPS: Final = 1000  # as many, of a wave that stands where there is no code
-# A program is compiled again when it has run so many times as many instructions as it has; 0: at once. Compiling again
+# A program is compiled again when it has run so many times as many instructions (by weight) as it has; 0: at once. That
 # costs milliseconds an instruction and holds up the end of the process, so it must have paid, and be no giant.
 HOT = 50_000
 LARGEST_HOT: Final = 4000  # instructions
@@ -89,7 +89,7 @@ class Code:
     hot = HOT == 0 or wish.detail == EACH_HOT
     self._form = wish.find(True) or not hot and wish.find(False) or wish.make(hot)
     self._starts.append(place)
-    self._wish, self._executed, self._asked = wish, 0, False
+    self._wish, self._executed, self._asked = wish, 0.0, False
 
   def grow(self, pc: int, mode: int) -> None:
     """Compile anew with one more place to start from, unless it is known by now. Indices of places change.
@@ -106,7 +106,7 @@ class Code:
 
   def ran(self, instructions: int) -> None:
     """Count what waves executed; a program that has become hot is compiled again, meanwhile this form goes on."""
-    self._executed += instructions
+    self._executed += instructions * self._form.weight
     form, wish = self._form, self._wish
     if self._asked or form.hot or self._executed < HOT * form.instructions or form.instructions > LARGEST_HOT: return
     self._asked = True

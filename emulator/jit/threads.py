@@ -8,6 +8,7 @@ runs them one after the other.
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
@@ -40,7 +41,8 @@ def _speaks(i: Instruction) -> bool:
 
 
 def count() -> int:
-  """How many threads there may be: `TINYHW_THREADS`, or one for each processor."""
+  """How many threads there may be: `TINYHW_THREADS`, or one for each processor; one when the interpreter ends."""
+  if not threading.main_thread().is_alive(): return 1
   text = os.environ.get(VARIABLE, "")
   if not text: return len(os.sched_getaffinity(0))
   if not text.isdecimal() or not int(text):

@@ -22,7 +22,7 @@ WARPS_A_COHORT: Final = 256  # enough lanes for NumPy, few enough for the caches
 THREADS: Final = 1024  # of a block
 SHARED_LIMIT: Final = 227 << 10  # bytes of a block, of sm_90: what a launch may ask for
 SMS: Final = 132
-ENGINES: Final = ("auto", "ref", "jit")
+ENGINES: Final = ("auto", "ref", "jit", "both")
 RESIDENT: Final = 2048  # threads of a multiprocessor
 BLOCKS_A_SM: Final = 32
 BINDERS: Final = (matrix, move, warp, wgmma)  # they register what they bind
@@ -178,8 +178,8 @@ def turns(grid: Grid, engine: str = "") -> Iterator[Idle | None]:
     raise InvalidArgument(f"no engine is called {engine!r}", hint=f"there are {', '.join(ENGINES)}")
   if grid.observer is not None: grid.observer.dispatch(grid.space, None, grid.dispatch)  # type: ignore[arg-type]
   elif engine != "ref" and grid.space.direct:
-    from tinyhw.emulator.jit.ptx.engine import turns as compiled
-    return (yield from compiled(grid, engine))
+    from tinyhw.emulator.jit.ptx import engine as engines
+    return (yield from engines.both(grid) if engine == "both" else engines.turns(grid, engine))
   yield from Schedule(grid).turns()
   if grid.observer is not None: grid.observer.end(grid.stats)
 

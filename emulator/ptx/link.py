@@ -33,6 +33,8 @@ class Linked:
   scope: Scope = field(default_factory=Scope)
   image: bytearray = field(default_factory=bytearray)
   fixups: list[tuple[int, int, str, int]] = field(default_factory=list)
+  _reachable: dict[str, list[str]] = field(default_factory=dict, repr=False)
+  _names: dict[str, set[str]] = field(default_factory=dict, repr=False)
 
   def entry(self, name: str) -> Function:
     """A kernel. Raises InvalidArgument, listing the kernels there are."""
@@ -53,9 +55,16 @@ class Linked:
 
   def reachable(self, entry: str) -> list[str]:
     """The functions that a kernel may call, itself the first; all of the module where it calls through a register."""
+    known = self._reachable.get(entry)
+    if known is None: known = self._reachable[entry] = self._reach(entry)
+    return known
+
+  def _reach(self, entry: str) -> list[str]:
     out, work = [entry], [entry]
     while work:
-      for line in self.flats[work.pop()].lines:
+      function = work.pop()
+      if not self._named(function) & self.flats.keys(): continue
+      for line in self.flats[function].lines:
         for name in _mentioned(line.instruction):
           if name in self.flats and name not in out and line.scope.find(name) is None:
             out.append(name)
@@ -81,8 +90,14 @@ class Linked:
     return found, start, align
 
   def _used(self, entry: str) -> set[str]:
-    lines = [line for f in self.reachable(entry) for line in self.flats[f].lines]
-    return {name for line in lines for name in _mentioned(line.instruction)}
+    return {name for f in self.reachable(entry) for name in self._named(f)}
+
+  def _named(self, function: str) -> set[str]:
+    """Every name in a function's operands."""
+    known = self._names.get(function)
+    if known is None:
+      known = self._names[function] = {n for line in self.flats[function].lines for n in _mentioned(line.instruction)}
+    return known
 
 
 def _mentioned(i: Instruction) -> set[str]:

@@ -220,10 +220,9 @@ class Channel:
       self.jobs.queue.remove(job)  # it counts as ended: what was queued behind it goes on
       self.machine.taken_off(self, why)
     else:
-      if idle is not None:
-        if idle.hopeless():
-          raise idle.error()
-        job.idle = idle
+      job.idle = idle
+      if idle is not None and idle.hopeless():
+        raise idle.error()
     if not self.jobs:
       self.waits_for_idle = False
 
@@ -388,8 +387,12 @@ class Channel:
 
   def fail(self, error: Error) -> None:
     """End the group for good, and tell the client as the kernel driver would."""
-    if self.error is None:
-      self.group.fail(error, self)
+    if self.error is not None:
+      return
+    standing = self.jobs.standing()
+    if standing is not None and standing.explain is not None and isinstance(error, MachineFault):
+      standing.explain(error)  # threads that stand have raised nothing themselves
+    self.group.fail(error, self)
 
   def end(self, error: Error, culprit: bool) -> None:
     """This channel is dead: its notifier says so. `culprit` is the one at fault."""

@@ -33,24 +33,29 @@ class ComputeEngine(Engine):
     "SET_DST_WIDTH", "SET_DST_HEIGHT", "SET_DST_DEPTH", "SET_DST_LAYER", "SET_DST_ORIGIN_BYTES_X",
     "SET_DST_ORIGIN_SAMPLES_Y",
     "SET_I2M_SEMAPHORE_A", "SET_I2M_SEMAPHORE_B", "SET_I2M_SEMAPHORE_C", "SET_SHADER_SHARED_MEMORY_WINDOW_A",
-    "SET_SHADER_SHARED_MEMORY_WINDOW_B", "SET_SHADER_SHARED_MEMORY_WINDOW", "SET_SHADER_LOCAL_MEMORY_A",
+    "SET_SHADER_SHARED_MEMORY_WINDOW_B", "SET_SHADER_LOCAL_MEMORY_A",
     "SET_SHADER_LOCAL_MEMORY_B", "SET_SHADER_LOCAL_MEMORY_WINDOW_A", "SET_SHADER_LOCAL_MEMORY_WINDOW_B",
-    "SET_SHADER_LOCAL_MEMORY_WINDOW", "SET_SHADER_LOCAL_MEMORY_NON_THROTTLED_A",
+    "SET_SHADER_LOCAL_MEMORY_NON_THROTTLED_A",
     "SET_SHADER_LOCAL_MEMORY_NON_THROTTLED_B", "SET_SHADER_LOCAL_MEMORY_NON_THROTTLED_C",
     "SET_REPORT_SEMAPHORE_A", "SET_REPORT_SEMAPHORE_B", "SET_REPORT_SEMAPHORE_C",
     "SET_REPORT_SEMAPHORE_PAYLOAD_LOWER", "SET_REPORT_SEMAPHORE_PAYLOAD_UPPER", "SET_REPORT_SEMAPHORE_ADDRESS_LOWER",
     "SET_REPORT_SEMAPHORE_ADDRESS_UPPER", "SEND_PCAS_A", "SET_INLINE_QMD_ADDRESS_A", "SET_INLINE_QMD_ADDRESS_B",
     "SET_SPA_VERSION", "SET_QMD_VERSION", "SET_COMPUTE_CLASS_VERSION", "SET_TEX_HEADER_POOL_A",
     "SET_TEX_HEADER_POOL_B", "SET_TEX_HEADER_POOL_C", "SET_TEX_SAMPLER_POOL_A", "SET_TEX_SAMPLER_POOL_B",
-    "SET_TEX_SAMPLER_POOL_C", "SET_BINDLESS_TEXTURE", "SET_TRAP_HANDLER_A", "SET_TRAP_HANDLER_B",
-    "SET_SHADER_EXCEPTIONS", "SET_RENDER_ENABLE_A", "SET_RENDER_ENABLE_B", "SET_RENDER_ENABLE_C",
-    "SET_RENDER_ENABLE_OVERRIDE", "SET_CWD_SLOT_COUNT", "SET_SM_TIMEOUT_INTERVAL"})
+    "SET_TEX_SAMPLER_POOL_C", "SET_BINDLESS_TEXTURE", "SET_RENDER_ENABLE_A", "SET_RENDER_ENABLE_B",
+    "SET_RENDER_ENABLE_C", "SET_RENDER_ENABLE_OVERRIDE"})
 
   table.ignores("INVALIDATE_SHADER_CACHES", "INVALIDATE_SHADER_CACHES_NO_WFI", "INVALIDATE_SKED_CACHES",
                 "INVALIDATE_TEXTURE_HEADER_CACHE", "INVALIDATE_TEXTURE_HEADER_CACHE_NO_WFI",
                 "INVALIDATE_TEXTURE_DATA_CACHE", "INVALIDATE_TEXTURE_DATA_CACHE_NO_WFI", "INVALIDATE_SAMPLER_CACHE",
-                "INVALIDATE_SAMPLER_CACHE_NO_WFI", "INVALIDATE_CONSTANT_BUFFER_CACHE", "SET_SKED_CACHE_CONTROL",
-                "SET_SHADER_CACHE_CONTROL", why="no caches are modelled")
+                "INVALIDATE_SAMPLER_CACHE_NO_WFI", "SET_SKED_CACHE_CONTROL",
+                "SET_SHADER_CACHE_CONTROL", "INVALIDATE_SAMPLER_CACHE_BY_TAG", "INVALIDATE_SAMPLER_CACHE_BY_TAG_NO_WFI",
+                "INVALIDATE_TEXTURE_DATA_CACHE_BY_TAG", "INVALIDATE_TEXTURE_DATA_CACHE_BY_TAG_NO_WFI",
+                "INVALIDATE_TEXTURE_HEADER_CACHE_BY_TAG", "INVALIDATE_TEXTURE_HEADER_CACHE_BY_TAG_NO_WFI",
+                why="no caches are modelled")
+  table.ignores("SET_TRAP_HANDLER_A", "SET_TRAP_HANDLER_B", "SET_SHADER_EXCEPTIONS", "SET_SM_TIMEOUT_INTERVAL",
+                why="a fault ends the launch, whatever handler or mask is set")
+  table.ignores("SET_CWD_SLOT_COUNT", "SET_SCG_CONTROL", "SCG_HYSTERESIS_CONTROL", why="blocks are placed as they come")
   table.ignores("PM_TRIGGER", "PM_TRIGGER_WFI", "PERFMON_TRANSFER", "SET_INSTRUMENTATION_METHOD_HEADER",
                 "SET_INSTRUMENTATION_METHOD_DATA", why="no performance monitors are modelled")
   table.ignores("SET_SCG_COMPUTE_SCHEDULING_PARAMETERS", "SET_SM_SCG_CONTROL", "THROTTLE_SM",
@@ -77,11 +82,12 @@ class ComputeEngine(Engine):
   def wait_for_idle(self, p: Any, copy: int) -> None:
     self.channel.wait_for_idle()
 
-  @handles("CHECK_COMPUTE_CLASS_VERSION")
-  def check_class_version(self, p: Any, copy: int) -> None:
-    set_ = self.state.get("SET_COMPUTE_CLASS_VERSION")
+  @handles("CHECK_COMPUTE_CLASS_VERSION", "CHECK_QMD_VERSION")
+  def check_version(self, p: Any, copy: int) -> None:
+    """Against what SET_ of the same name has said."""
+    set_ = self.state.get(type(p).__name__.replace("CHECK", "SET"))
     if set_ is not None and (p.CURRENT < set_.OLDEST_SUPPORTED or set_.CURRENT < p.OLDEST_SUPPORTED):
-      raise self.invalid(f"CHECK_COMPUTE_CLASS_VERSION {p.CURRENT:#x} against {set_.CURRENT:#x}")
+      raise self.invalid(f"{type(p).__name__} {p.CURRENT:#x} against {set_.CURRENT:#x}")
 
   # ---- inline data to memory
 
@@ -228,6 +234,11 @@ class ComputeEngine(Engine):
 
   def launch_at(self, address: int) -> Launch:
     """The QMD at an address, checked."""
+    for name in ("SET_RENDER_ENABLE_C", "SET_RENDER_ENABLE_OVERRIDE"):
+      mode, enum = self.state.get(name), getattr(self.module, f"{name}_MODE", None)
+      usual = ("TRUE", "USE_RENDER_ENABLE", "ALWAYS_RENDER")
+      if mode is not None and enum is not None and enum(mode.MODE).name not in usual:
+        raise Unsupported("compute field", f"{name}.MODE = {enum(mode.MODE).name}", where=self.channel.name)
     versions = qmd.versions(self.class_id)
     largest = max(v.DWORDS for v in versions.values())
     if address % 256:
@@ -243,5 +254,4 @@ class ComputeEngine(Engine):
     return Launch(self, found, address)
 
   def _schedule(self, address: int) -> None:
-    launch = self.launch_at(address)
-    self.channel.begin(Job(f"the launch of {launch.name}", launch.turns(), beside=True, dispatch=True))
+    self.channel.begin(self.launch_at(address).job())

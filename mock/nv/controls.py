@@ -292,6 +292,17 @@ def engine_classes(rm: Rm, node: Node, p: Any) -> None:
   p.numClasses = len(classes)
 
 
+@serves("NV2080_CTRL_CMD_CE_GET_CAPS_V2")
+def copy_engine_caps(rm: Rm, node: Node, p: Any) -> None:
+  """The first two copy engines belong to the graphics engine's runlist, as on the chips."""
+  number = p.ceEngineType - alloc.NV2080_ENGINE_TYPE_COPY0
+  if not 0 <= number < len(gpu_of(node).card.engines(gpu_of(node).card.copy_class)):
+    raise RmError(status.NV_ERR_NOT_SUPPORTED, f"{p.ceEngineType:#x} is no copy engine")
+  byte, mask = control.NV2080_CTRL_CE_CAPS_CE_GRCE
+  for i in range(len(p.capsTbl)):
+    p.capsTbl[i] = mask if i == byte and number < 2 else 0
+
+
 @serves("NV2080_CTRL_CMD_GPU_QUERY_COMPUTE_MODE_RULES")
 def compute_mode(rm: Rm, node: Node, p: Any) -> None:
   p.rules = control.NV2080_CTRL_GPU_COMPUTE_MODE_RULES_NONE

@@ -6,9 +6,11 @@ says so) comes after its end. So what a driver takes for granted without waiting
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from tinyhw.core.errors import MachineFault
 
 if TYPE_CHECKING:
   from tinyhw.emulator.schedule import Idle
@@ -29,6 +31,7 @@ class Job:
   by: int | None = None  # the thread that queued it
   dispatch: bool = False
   idle: Idle | None = None
+  explain: Callable[[MachineFault], None] | None = None  # says where in the program a fault is
 
 
 class Jobs:

@@ -204,6 +204,10 @@ class Launch:
 
   # ---- the run
 
+  def job(self) -> Job:
+    """It, as the engine's work."""
+    return Job(f"the launch of {self.name}", self.turns(), beside=True, dispatch=True, explain=self.explain)
+
   def turns(self) -> Turns:
     """Run the blocks, then tell who waits."""
     yield from self._threads()
@@ -222,6 +226,9 @@ class Launch:
     observer = machine.observer if terms is None or terms.observer is None else terms.observer
     if observer is not None:
       raise Unsupported("checks and reports of", "PTX", where=f"{channel.name}, kernel {image.name}")
+    if machine.engine not in emulator.ENGINES:
+      raise Unsupported("engine for PTX", machine.engine, where=channel.name,
+                        hint=f"EMU has {', '.join(emulator.ENGINES)}")
     printed: list[str] = []
     kernel = image.kernel
     params = self.banks[0][0] + kernel.params if 0 in self.banks else 0
@@ -233,11 +240,11 @@ class Launch:
       ticker(terms, by in (None, threading.main_thread().ident)), printed)
     stats = Stats()
     try:
-      yield from emulator.start(emulator.Grid(self.space, dispatch, machine.watchdog, stats, None))
+      yield from emulator.start(emulator.Grid(self.space, dispatch, machine.watchdog, stats, None), machine.engine)
     except InvalidArgument as refused:
       raise faults.compute("ILLEGAL_LAUNCH", str(refused)) from None
     except MachineFault as fault:
-      self._explain(fault)
+      self.explain(fault)
       raise
     finally:
       sys.stdout.write("".join(printed))
@@ -246,7 +253,10 @@ class Launch:
     machine.clock.advance(stats.instructions // max(stats.waves, 1) * turns * CYCLES_PER_INSTRUCTION * 1000
                           // channel.gpu.card.clock_mhz)
 
-  def _explain(self, fault: MachineFault) -> None:
+  def explain(self, fault: MachineFault) -> None:
+    """Say which line of the PTX a fault is at, once."""
+    if fault.work is not None:
+      return
     fault.work, fault.kernel = f"kernel {self.image.name}", self.image.name
     text = self.image.ptx.splitlines()
     at = None
@@ -284,4 +294,4 @@ class Launch:
     if actions.get(action) not in ("QMD_SCHEDULE", "QMD_INVALIDATE_COPY_SCHEDULE"):
       raise self._unsupported(f"DEPENDENT_QMD{index}_ACTION = {actions.get(action, action)}")
     launch = self.engine.launch_at(self._get("DEPENDENT_QMD_POINTER", index) << 8)
-    self.channel.begin(Job(f"the launch of {launch.name}", launch.turns(), beside=True, dispatch=True))
+    self.channel.begin(launch.job())

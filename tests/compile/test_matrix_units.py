@@ -68,12 +68,20 @@ def test_products(cpu: str, form: str) -> None:
   check(u, memory, cpu)
 
 
-@settings(max_examples=examples(15))
+def test_a_lane_has_two_columns_where_they_are_neighbours() -> None:
+  a, b, across = (UOp.new_buffer("X", 64 * 64, dtypes.float16).reshape((64, 64)) for _ in range(3))
+  for second, blocks in ((b, 2), (across.permute((1, 0)), 1)):
+    program = compile_kernel(schedule([product(a, second)]).items[0].ast, GPUS["gfx1100"], [TC])
+    assert (program.block, sum(u.op is Ops.WMMA for u in program.uops)) == ((32, 1, 1), blocks)
+
+
+@settings(max_examples=examples(20))
 @given(st.data(), st.sampled_from(sorted(GPUS)))
 def test_any_options_after_it_keep_the_result(data: st.DataObject, cpu: str) -> None:
   memory: Memory = {}
-  u = product(buffer(whole(np.random.default_rng(1), 64, 32), memory), buffer(whole(np.random.default_rng(2), 32, 48),
-                                                                             memory))
+  columns = data.draw(st.sampled_from([48, 64]))  # odd and even numbers of blocks
+  u = product(buffer(whole(np.random.default_rng(1), 64, 32), memory),
+              buffer(whole(np.random.default_rng(2), 32, columns), memory))
   kernel = optimize(schedule([u]).items[0].ast, GPUS[cpu], [TC])
   for _ in range(data.draw(st.integers(1, 3))):
     kind = data.draw(st.sampled_from([OptKind.UPCAST, OptKind.LOCAL, OptKind.UNROLL, OptKind.SWAP]))

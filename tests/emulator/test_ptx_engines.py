@@ -10,8 +10,9 @@ import pytest
 
 from tests.isa import ptx_samples as samples
 from tests.strength import seed, seeds
-from tinyhw.core.errors import MachineFault, PageFault
+from tinyhw.core.errors import InvalidArgument, MachineFault, PageFault
 from tinyhw.core.memory import AddressSpace, Region
+from tinyhw.emulator.both import EnginesDiffer
 from tinyhw.emulator.jit.ptx import code, engine
 from tinyhw.emulator.ptx.launch import Dispatch, dispatch
 from tinyhw.emulator.ptx.link import link
@@ -249,6 +250,44 @@ def test_warps(body: str) -> None:
   setp.eq.u32 %p2, %r3, 1; mad.wide.u32 %l1, %t, 4, %out; {body} st.global.u32 [%l1], %r1;"""), bytes(64), block=64)
 
 
+MATRICES = [
+  ("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f1,%f2,%f3,%f4}, {%r1,%r2,%r3,%r4}, {%r5,%r6}, "
+   "{%f1,%f2,%f3,%f4};"),
+  ("mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32 {%f1,%f2,%f3,%f4}, {%r1,%r2}, {%r5}, {%f1,%f2,%f3,%f4};"),
+  ("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%f1,%f2,%f3,%f4}, {%r1,%r2,%r3,%r4}, {%r5,%r6}, "
+   "{%f1,%f2,%f3,%f4};"),
+  "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%r1,%r2}, {%r1,%r2,%r3,%r4}, {%r5,%r6}, {%r7,%r8};",
+  "movmatrix.sync.aligned.m8n8.trans.b16 %r1, %r2;"]
+
+
+@pytest.mark.parametrize("body", MATRICES)
+def test_matrices(body: str) -> None:
+  """Numbers that are no NaN: of several, which one comes out is open."""
+  rng = np.random.default_rng(1)
+  data = rng.standard_normal(32 * 32).astype(np.float16).tobytes() * 2
+  loads = "".join(f"ld.global.u32 %r{k}, [%l1+{4 * k}];" for k in range(1, 9))
+  loads += "".join(f"cvt.rn.f32.u32 %f{k}, %t;" for k in range(1, 5))
+  stores = "".join(f"st.global.u32 [%l2+{4 * k}], %r{k}; st.global.f32 [%l2+{16 + 4 * k}], %f{k};" for k in range(1, 5))
+  places = "mad.wide.u32 %l1, %t, 32, %in; mad.wide.u32 %l2, %t, 64, %out;"
+  both(kernel(f"{places} {loads} {body} {stores}"), data, block=32)
+
+
+@pytest.mark.parametrize("copy", [
+  "cp.async.cg.shared.global [%r2], [%l1], 16;", "cp.async.ca.shared.global [%r2], [%l1], 8, %r3;",
+  "cp.async.cg.shared.global [%r2], [%l1], 16, %r3;", "@%p1 cp.async.ca.shared.global [%r2], [%l1], 4;"])
+@pytest.mark.parametrize("way", ["x1", "x2.trans", "x4", "x4.trans"])
+def test_copies_and_matrices_in_shared_memory(way: str, copy: str) -> None:
+  count = int(way[1])
+  to = ",".join(f"%r{k}" for k in range(4, 4 + count))
+  stores = "".join(f"st.global.u32 [%l2+{4 * k}], %r{4 + k};" for k in range(count))
+  body = f"""mov.u32 %r1, s; mad.lo.u32 %r2, %t, 16, %r1; mad.wide.u32 %l1, %t, 16, %in; setp.gt.u32 %p1, %t, 3;
+  and.b32 %r3, %t, 1; shl.b32 %r3, %r3, 4; {copy} cp.async.commit_group; cp.async.wait_group 0; bar.sync 0;
+  xor.b32 %r3, %t, 5; mad.lo.u32 %r3, %r3, 16, %r1; ldmatrix.sync.aligned.m8n8.{way}.shared.b16 {{{to}}}, [%r3];
+  mad.wide.u32 %l2, %t, 16, %out; {stores}"""
+  _, stats = both(kernel(body, ".shared .align 16 .b8 s[512];\n"), numbers(random.Random(2), 1024), block=32)
+  assert not stats.interpreted
+
+
 # ---- compiled code takes over
 
 LOOPS = [
@@ -308,8 +347,39 @@ def test_memory_that_nobody_reads_may_be_anywhere() -> None:
 def test_steps_that_pass_the_end_of_their_type() -> None:
   """An index of 32 bits that wraps is widened as the chip does it, by the reference if need be."""
   body = """sub.u32 %r1, %t, 3; cvt.u64.u32 %l1, %r1; mad.wide.u32 %l2, %t, 8, %out; st.global.u64 [%l2], %l1;"""
-  found, _ = both(kernel(body), bytes(64))
+  found, stats = both(kernel(body), bytes(64), grid=64)
   assert found[:8].view(np.uint64)[0] == 0xFFFFFFFD
+  assert stats.interpreted == {"cvt.u64.u32": 64}  # the warps that came to it
+
+
+def test_an_index_that_wraps_in_a_loop() -> None:
+  """From the next turn on the index is a vector, and the loop is compiled code's."""
+  body = """mov.u32 %r2, 0; mov.u64 %l3, 0;
+L: sub.u32 %r1, %t, %r2; cvt.u64.u32 %l1, %r1; add.u64 %l3, %l3, %l1; add.u32 %r2, %r2, 1; setp.lt.u32 %p1, %r2, 900;
+  @%p1 bra L;
+  mad.wide.u32 %l2, %t, 8, %out; st.global.u64 [%l2], %l3;"""
+  _, stats = both(kernel(body), bytes(64), grid=3)
+  assert stats.interpreted == {"cvt.u64.u32": 9} and stats.engine == "jit"
+
+
+def test_both_engines_at_once() -> None:
+  body = "mad.wide.u32 %l1, %t, 4, %out; st.global.u32 [%l1], %t;"
+  assert run(kernel(body), "k", bytes(64), "both")[0][:320].view(np.uint32).tolist() == [*range(80)]
+  with pytest.raises(PageFault): run(kernel("st.global.u32 [%l8], %t;"), "k", bytes(64), "both")
+  with pytest.raises(InvalidArgument, match="no engine is called 'fast'; there are"):
+    run(kernel(body), "k", bytes(64), "fast")
+
+
+def test_engines_that_differ(monkeypatch: pytest.MonkeyPatch) -> None:
+  written = code.written
+  def wrong(*given: Any) -> Any:
+    header, text = written(*given)
+    return header, text.replace(" mul <32 x i32>", " add <32 x i32>")
+  monkeypatch.setattr(code, "written", wrong)
+  monkeypatch.setenv("TINYHW_CACHE", "0")
+  body = "xor.b32 %r2, %t, 5; mul.lo.u32 %r1, %r2, 77; mad.wide.u32 %l1, %t, 4, %out; st.global.u32 [%l1], %r1;"
+  with pytest.raises(EnginesDiffer, match="80 dwords of memory differ after k: 0x200000000: reference 0x"):
+    run(kernel(body), "k", bytes(64), "both")
 
 
 def test_a_trap_is_found_after_stores() -> None:

@@ -267,3 +267,11 @@ assert "Bad address" in refused(gpu.kfd._allocate, gpu.gpu, none, 4096, Memory.U
 
 
 def test_user_memory_that_goes_is_a_page_fault() -> None: run_apart(USER)
+
+
+def test_work_that_is_left_when_the_process_ends_is_done_quietly() -> None:
+  """Enough of it to be worth compiling, for which it is too late."""
+  code = "a = Tensor.ones(192, 192, device=NAME).contiguous().realize()\n(a @ a).realize()"
+  done = subprocess.run([sys.executable, "-c", HEAD.format(device="AMD") + code], text=True, capture_output=True,
+                        timeout=120, env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "MOCKGPU": "1"})
+  assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

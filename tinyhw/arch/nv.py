@@ -55,6 +55,7 @@ class NvArch:
   registers_per_sm: int = 65536
   register_limit: int = 255
   card: str = ""
+  told_as: int = 0  # what RM says for its SM version (NV2080_CTRL_GR_INFO_INDEX_SM_VERSION) where that is another one
 
   @property
   def sm(self) -> int:
@@ -87,7 +88,7 @@ NV_ARCHES: Final[dict[str, NvArch]] = {a.name: a for a in (
   NvArch("sm_100", "GB100", 0xCDC0, 0xC9B5, 0xC96F, 0xC661, (5, 0), _BLACKWELL, _LARGE, 227 * _KIB, 64, 32,
          shared_symbols_reserved=True, card="B200"),
   NvArch("sm_120", "GB202", 0xCEC0, 0xCAB5, 0xCA6F, 0xC761, (5, 0), _BLACKWELL, _SMALL, 99 * _KIB, 48, 24,
-         shared_symbols_reserved=True, card="GeForce RTX 5090"),
+         shared_symbols_reserved=True, card="GeForce RTX 5090", told_as=0xA04),
 )}
 """By name. Chips of a family that only differ in size are the same generation."""
 

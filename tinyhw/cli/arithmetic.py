@@ -3,13 +3,14 @@ from __future__ import annotations
 
 import itertools
 import os
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from tinyhw.cli.measure import Seconds, repeat
+from tinyhw.cli.measure import Seconds, child, repeat
 from tinyhw.core.errors import Error
 
 MANY = 16 << 20
@@ -26,6 +27,7 @@ class Work:
   shapes: tuple[tuple[int, ...], ...]
   tensor: Callable[..., Any]
   numpy: Callable[..., Any] | None
+  name: str = ""  # in this module
 
   def arrays(self) -> list[Any]:
     """The operands, 0 to 1."""
@@ -44,6 +46,12 @@ class Work:
       raise Error("wrong values", where="LLVM")
     return repeat(run, runs=15, warm=3)
 
+  def searched(self) -> Seconds:
+    """As `ours`, in a process of its own that has searched for the kernels' options (`BEAM=2`) before."""
+    code = f"from tinyhw.cli.arithmetic import {self.name}; print({self.name}.ours())"
+    with tempfile.TemporaryDirectory() as folder:
+      return [float(text) for text in child(code, BEAM="2", CACHEDB=folder).strip("[]\n").split(", ")]
+
   def theirs(self) -> Seconds:
     """The same in NumPy."""
     operands, function = self.arrays(), self.numpy
@@ -51,15 +59,16 @@ class Work:
     return repeat(lambda: function(*operands), runs=15, warm=3)
 
 
-def product(n: int) -> Work:
+def _product(n: int) -> Work:
   """A product of two matrices of n by n."""
-  return Work(((n, n), (n, n)), lambda a, b: a @ b, lambda a, b: a @ b)
+  return Work(((n, n), (n, n)), lambda a, b: a @ b, lambda a, b: a @ b, f"PRODUCT_{n}")
 
 
+PRODUCT_512, PRODUCT_1024 = map(_product, (512, 1024))
 ADD = Work(((MANY,), (MANY,)), lambda a, b: a + b, lambda a, b: a + b)
 SUM = Work(((MANY,),), lambda a: a.sum(), lambda a: a.sum())
 CHAIN = Work(((MANY,), (MANY,)), lambda a, b: (a * 2 + b) * a - b, lambda a, b: (a * 2 + b) * a - b)
-SOFTMAX = Work(((512, 1024),), lambda a: a.softmax(), _softmax)
+SOFTMAX = Work(((512, 1024),), lambda a: a.softmax(), _softmax, "SOFTMAX")
 CONVOLUTION = Work(((4, 16, 32, 32), (32, 16, 3, 3)), lambda x, w: x.conv2d(w), None)
 
 

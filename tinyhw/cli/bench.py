@@ -14,7 +14,7 @@ from typing import Any
 import click
 import numpy as np
 
-from tinyhw.cli import arithmetic, overheads
+from tinyhw.cli import arithmetic, overheads, ptx
 from tinyhw.cli.measure import Seconds, child, process, repeat
 from tinyhw.core.errors import Error, InvalidArgument
 
@@ -175,6 +175,10 @@ def first_launch(cached: bool) -> Seconds:
   return seconds
 
 
+def first_ptx(cached: bool) -> Seconds:
+  with tempfile.TemporaryDirectory() as folder: return ptx.first_launches(cached, folder)
+
+
 def raw_launch() -> Seconds:
   """Launch and wait of a loaded three-element kernel, below Tensor: encode, ring, decode, interpret, signal."""
   from tinyhw import Device, Tensor
@@ -230,9 +234,19 @@ CASES = (
        None, lambda: process(FIRST.format(m="tinygrad"), DEV="PYTHON", PYTHON="1")),
   Case("import", "import tinyhw, whole process", lambda: process("import tinyhw"), lambda: process("import numpy"),
        lambda: process("import tinygrad"), reach=0.2),
+  Case("matmul-ptx", "PTX: 256x256x256 f32 matmul for sm_90, compiled (LLVM: the same on this processor, at most 3x)",
+       lambda: ptx.matmul()[0], numpy_matmul, llvm=lambda: matmul("LLVM")),
+  Case("instruction-ptx", "PTX: an instruction of a warp of that, one core (250 M/s)", ptx.instruction,
+       reach=1 / 250e6),
+  Case("cold-ptx", "PTX: first launch of a new 1,000-instruction kernel", lambda: first_ptx(False), reach=0.09),
+  Case("cached-ptx", "PTX: the same, compiled by another process before", lambda: first_ptx(True), reach=5e-3),
   Case("matmul-llvm", "LLVM: 256x256x256 f32 matmul, warm", lambda: matmul("LLVM"), numpy_matmul),
   *(Case(f"matmul-{n}", f"LLVM: {n}x{n}x{n} f32 matmul (at most 1.6x)", w.ours, w.theirs)
-    for n, w in ((n, arithmetic.product(n)) for n in (512, 1024))),
+    for n, w in ((512, arithmetic.PRODUCT_512), (1024, arithmetic.PRODUCT_1024))),
+  *(Case(f"beam-{name}", f"LLVM: {title} with BEAM=2 (LLVM: without)", w.searched, w.theirs, llvm=w.ours)
+    for name, title, w in (("512", "512x512x512 f32 matmul (at most 1.25x)", arithmetic.PRODUCT_512),
+                           ("1024", "1024x1024x1024 f32 matmul (at most 1.25x)", arithmetic.PRODUCT_1024),
+                           ("softmax", "softmax of 512x1024", arithmetic.SOFTMAX))),
   *(Case(f"{name}-16m", f"LLVM: {title} of 16M floats (at most 1x)", w.ours, w.theirs) for name, title, w in (
     ("add", "a + b", arithmetic.ADD), ("sum", "sum", arithmetic.SUM), ("chain", "(2a + b) a - b", arithmetic.CHAIN))),
   Case("softmax-llvm", "LLVM: softmax of 512x1024", arithmetic.SOFTMAX.ours, arithmetic.SOFTMAX.theirs, reach=2.1e-3),

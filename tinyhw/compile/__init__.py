@@ -12,8 +12,21 @@ they hand on is in `program`, the renderers are in `render`. One kernel goes thr
 """
 from __future__ import annotations
 
-from tinyhw.compile.compiler import compile_kernel
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
 from tinyhw.compile.program import Opt, OptKind, ProgramSpec, Schedule, ScheduleItem
 from tinyhw.compile.schedule import schedule
+
+if TYPE_CHECKING:
+  from tinyhw.compile.render.base import Renderer
+  from tinyhw.ir.uop import UOp
+
+
+def compile_kernel(ast: UOp, renderer: Renderer, opts: Sequence[Opt] | None = None) -> ProgramSpec:
+  """`compiler.compile_kernel`. Who finds all kernels on disk never loads what would compile them."""
+  from tinyhw.compile import compiler
+  return compiler.compile_kernel(ast, renderer, opts)
+
 
 __all__ = ["Opt", "OptKind", "ProgramSpec", "Schedule", "ScheduleItem", "compile_kernel", "schedule"]

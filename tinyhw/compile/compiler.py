@@ -4,7 +4,13 @@ from __future__ import annotations
 import math
 import os
 import re
+import sys
+import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from queue import Empty, SimpleQueue
+from typing import cast
 
 from tinyhw.compile.choose import heuristic
 from tinyhw.compile.expand import expand, fuse_multiply_add, group_reductions, vectorize
@@ -16,6 +22,7 @@ from tinyhw.compile.program import Dim3, Estimates, Opt, ProgramSpec
 from tinyhw.compile.render.base import Renderer
 from tinyhw.compile.units import unit_named
 from tinyhw.compile.widen import widen
+from tinyhw.core.locks import lock
 from tinyhw.ir.dtype import PtrDType
 from tinyhw.ir.size import from_node, highest
 from tinyhw.ir.spec import check_kernel, check_linear
@@ -23,7 +30,8 @@ from tinyhw.ir.stages import stage
 from tinyhw.ir.uop import GroupOp, Ops, UOp
 
 _KEPT = 4096          # programs in memory; the oldest go first
-_programs: dict[tuple[UOp, str, tuple[Opt, ...] | None], ProgramSpec] = {}
+Known = tuple[UOp, str, tuple[Opt, ...] | None]
+_programs: dict[Known, ProgramSpec] = {}
 
 
 def optimize(ast: UOp, renderer: Renderer, opts: Sequence[Opt] | None = None) -> Kernel:
@@ -75,7 +83,8 @@ def estimate(uops: Sequence[UOp], grid: Dim3, block: Dim3) -> Estimates:
     elif u.op is Ops.WMMA:
       unit = unit_named(u.arg)
       ops += trips[-1] * (2 * unit.size**3 // unit.lanes)
-    elif u.op in GroupOp.ALU and u not in indexing: ops += trips[-1] * (2 if u.op is Ops.MULACC else 1)
+    elif u.op in GroupOp.ALU and u not in indexing:
+      ops += trips[-1] * (u.dtype.count * (2 if u.op is Ops.MULACC else 1))
   touched = sum(u.dtype.size * u.dtype.base.itemsize for u in uops
                 if u.op is Ops.DEFINE_GLOBAL and isinstance(u.dtype, PtrDType))
   return Estimates(ops * threads, touched)
@@ -91,34 +100,106 @@ def forget(ast: UOp, renderer: Renderer, opts: Sequence[Opt] | None) -> None:
   _programs.pop((ast, renderer.key, tuple(opts) if opts is not None else None), None)
 
 
+@dataclass(eq=False)
+class _Draft:
+  """A kernel on its way to a program: all but its text and code."""
+  known: Known
+  ast: UOp
+  renderer: Renderer
+  kernel: Kernel
+  uops: tuple[UOp, ...]
+  extent: Dim3
+  block: Dim3
+
+  def finished(self) -> ProgramSpec:
+    """The program."""
+    grid = tuple(highest(size) for size in self.extent)
+    name = kernel_name(self.kernel)
+    source, binary = self.renderer.render(name, self.uops, cast(Dim3, grid), self.block)
+    local = sum(u.dtype.size * u.dtype.base.itemsize for u in self.uops
+                if u.op is Ops.DEFINE_LOCAL and isinstance(u.dtype, PtrDType))
+    # A buffer whose loads were all simplified away is an argument still: numbers are places in the argument list.
+    buffers = tuple(range(1 + max(int(u.arg) for u in self.uops if u.op is Ops.DEFINE_GLOBAL)))
+    variables = tuple(u.arg for u in self.uops if u.op is Ops.DEFINE_VAR)
+    return ProgramSpec(name, self.renderer.target, source, binary, self.uops, cast(Dim3, grid), self.block, buffers,
+                       variables, estimate(self.uops, self.extent, self.block), local, tuple(self.kernel.opts),
+                       None if self.extent == grid else self.extent, outputs(self.ast))
+
+
+def _known(ast: UOp, renderer: Renderer, opts: Sequence[Opt] | None) -> Known:
+  """What a program is kept by."""
+  wanted = tuple(opts) if opts is not None else None
+  if wanted is None and os.environ.get("NOOPT", "0") not in ("", "0"): wanted = ()
+  return ast, renderer.key, wanted
+
+
+def _draft(known: Known, renderer: Renderer) -> _Draft:
+  check_kernel(known[0])
+  kernel = optimize(known[0], renderer, known[2])
+  uops, extent, block = linear_program(kernel)
+  check_linear(uops)
+  return _Draft(known, known[0], renderer, kernel, uops, extent, block)
+
+
+def _keep(known: Known, program: ProgramSpec) -> ProgramSpec:
+  if len(_programs) >= _KEPT: _programs.pop(next(iter(_programs)), None)
+  _programs[known] = program
+  return program
+
+
 def compile_kernel(ast: UOp, renderer: Renderer, opts: Sequence[Opt] | None = None) -> ProgramSpec:
   """The program of a kernel graph (a SINK of STOREs, from `schedule`) for a target.
 
   `opts` are applied in order instead of the heuristic's; one that does not fit is a ValueError. The result is kept by
   (ast, renderer.key, opts): `ast.key` is the same in every process, for caches on disk.
   """
-  wanted = tuple(opts) if opts is not None else None
-  if wanted is None and os.environ.get("NOOPT", "0") not in ("", "0"): wanted = ()
-  known = (ast, renderer.key, wanted)
+  known = _known(ast, renderer, opts)
   if (found := _programs.get(known)) is not None: return found
-  check_kernel(ast)
-  kernel = optimize(ast, renderer, wanted)
-  uops, extent, block = linear_program(kernel)
-  x, y, z = (highest(size) for size in extent)
-  grid = x, y, z
-  check_linear(uops)
-  name = kernel_name(kernel)
-  source, binary = renderer.render(name, uops, grid, block)
-  local = sum(u.dtype.size * u.dtype.base.itemsize for u in uops
-              if u.op is Ops.DEFINE_LOCAL and isinstance(u.dtype, PtrDType))
-  # A buffer whose loads were all simplified away is an argument still: numbers are places in the argument list.
-  buffers = tuple(range(1 + max(int(u.arg) for u in uops if u.op is Ops.DEFINE_GLOBAL)))
-  variables = tuple(u.arg for u in uops if u.op is Ops.DEFINE_VAR)
-  program = ProgramSpec(name, renderer.target, source, binary, uops, grid, block, buffers, variables,
-                        estimate(uops, extent, block), local, tuple(kernel.opts),
-                        None if extent == grid else extent, outputs(ast))
-  if len(_programs) >= _KEPT: del _programs[next(iter(_programs))]
-  _programs[known] = program
-  return program
+  return _keep(known, _draft(known, renderer).finished())
 
 
+def compile_ahead(asts: Sequence[UOp], renderer: Renderer) -> None:
+  """Have the next `compile_kernel` of these find their programs: a thread makes text and code of one, where Python is
+  not needed, while this one brings the next one to that point. What one raises is left to `compile_kernel`."""
+  wanted = [known for ast in dict.fromkeys(asts) if (known := _known(ast, renderer, None)) not in _programs]
+  if len(wanted) < 2: return
+  drafts: SimpleQueue[_Draft | None] = SimpleQueue()
+  def finish() -> None:
+    while (draft := drafts.get()) is not None:
+      with suppress(Exception): _keep(draft.known, draft.finished())
+  helper = threading.Thread(target=finish, name="tinyhw.compile", daemon=True)
+  with _handing_over:
+    try:
+      helper.start()
+      for known in wanted:
+        with suppress(Exception): drafts.put(_draft(known, renderer))
+    except BaseException:
+      with suppress(Empty):
+        while True: drafts.get_nowait()
+      raise
+    finally:
+      drafts.put(None)
+      if helper.ident is not None: helper.join()
+
+
+class _HandingOver:
+  """A block in which threads hand Python over to each other at once: one that LLVM keeps busy needs it briefly and
+  often. (The interval is the interpreter's; with several such blocks the last one sets it back.)"""
+  _AT_ONCE_S = 1e-4
+
+  def __init__(self) -> None: self._lock, self._blocks, self._before = lock(), 0, 0.0
+
+  def __enter__(self) -> None:
+    with self._lock:
+      self._blocks += 1
+      if self._blocks == 1:
+        self._before = sys.getswitchinterval()
+        sys.setswitchinterval(min(self._before, self._AT_ONCE_S))
+
+  def __exit__(self, *_: object) -> None:
+    with self._lock:
+      self._blocks -= 1
+      if not self._blocks: sys.setswitchinterval(self._before)
+
+
+_handing_over = _HandingOver()

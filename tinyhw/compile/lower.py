@@ -132,6 +132,10 @@ def _mergeable(accesses: list[dict[UOp, int]], outer: UOp, inner: UOp) -> bool:
 def merge_axes(sink: UOp) -> UOp:
   """The graph with RANGEs merged where each access's index steps through them as through one axis."""
   nodes = sink.toposort()
+  reads: set[UOp] = set()                  # what depends on memory
+  for u in nodes:
+    if u.op is Ops.LOAD or u.op is Ops.REDUCE or not reads.isdisjoint(u.src): reads.add(u)
+  def is_index(u: UOp) -> bool: return bool(u.ranges) and u not in reads  # index arithmetic
   accesses = [linear(u.src[1])[0] for u in nodes if u.op is Ops.INDEX]
   # A range used other than linearly in an index (in a gate, a division, a value) stays as it is.
   inside: set[UOp] = set()
@@ -140,10 +144,10 @@ def merge_axes(sink: UOp) -> UOp:
       for term in linear(u.src[1])[0]:
         if term.op is not Ops.RANGE: inside |= term.ranges
       if len(u.src) > 2: inside |= u.src[2].ranges
-    elif u.op in GroupOp.ELEMENTWISE and not _is_index(u):
+    elif u.op in GroupOp.ELEMENTWISE and not is_index(u):
       for s in u.src:
-        if _is_index(s): inside |= s.ranges
-    elif u.op in (Ops.STORE, Ops.REDUCE) and _is_index(u.src[1 if u.op is Ops.STORE else 0]):
+        if is_index(s): inside |= s.ranges
+    elif u.op in (Ops.STORE, Ops.REDUCE) and is_index(u.src[1 if u.op is Ops.STORE else 0]):
       inside |= u.src[1 if u.op is Ops.STORE else 0].ranges
   groups = [[u for u in nodes if u.op is Ops.RANGE and u.arg.kind is Axis.LOOP and u not in inside]]
   groups += map(list, dict.fromkeys(tuple([s for s in u.src[1:] if s not in inside])
@@ -168,11 +172,6 @@ def merge_axes(sink: UOp) -> UOp:
         break
   if not mapping: return sink
   return drop_zero_ranges(simplify(sink.substitute(mapping)))
-
-
-def _is_index(u: UOp) -> bool:
-  """Whether the node is index arithmetic: it depends on ranges and on no memory."""
-  return bool(u.ranges) and not any(v.op in (Ops.LOAD, Ops.REDUCE) for v in u.toposort())
 
 
 def drop_zero_ranges(sink: UOp) -> UOp:

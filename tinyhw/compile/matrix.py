@@ -2,11 +2,12 @@
 
 An output axis that one factor follows gives the rows, one that the other follows the columns, the reduction the steps.
 Each lane gathers its row of the first and its column of the second factor as vectors (`units` says which numbers), and
-holds some results of its column, which are stores of their own.
+holds some results of its column, which are stores of their own. Where columns are neighbours in memory a lane has one
+in each of two blocks, and the two are neighbours: a load brings a number for both, and a store takes one of each.
 """
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from tinyhw.compile.program import Opt
@@ -33,6 +34,7 @@ class Product:
   steps: UOp
   a: UOp
   b: UOp
+  columns_a_lane: int = 1  # neighbours that each lane has a column of, for as many blocks: a load serves all
 
 
 def fitting(kernel: Kernel, opt: Opt) -> Product:
@@ -43,10 +45,14 @@ def fitting(kernel: Kernel, opt: Opt) -> Product:
   from tinyhw.compile.kernel import Part
   results, groups = Part(unit.results, Axis.UPCAST), Part(unit.groups, Axis.LOCAL, unit.size)
   block = [results, groups] if unit.step > unit.apart else [groups, results]
-  for axis, parts in ((found.rows, block), (found.columns, [Part(unit.size, Axis.LOCAL, 1)]),
+  neighbours = [a for a in kernel.accesses if not a.is_store and a.steps.get(found.columns) == 1]
+  if neighbours and kernel.left(found.columns) % (2 * unit.size) == 0: found = replace(found, columns_a_lane=2)
+  several = [Part(found.columns_a_lane, Axis.UPCAST)] if found.columns_a_lane > 1 else []
+  for axis, parts in ((found.rows, block), (found.columns, [Part(unit.size, Axis.LOCAL, 1), *several]),
                       (found.steps, [Part(unit.size, Axis.UNROLL)])):
     kernel.parts[axis][0].size //= unit.size
     kernel.parts[axis] += parts
+  kernel.parts[found.columns][0].size //= found.columns_a_lane
   return found
 
 
@@ -96,19 +102,22 @@ def joined(kernel: Kernel, product: Product, sink: UOp, made: dict[UOp, list[UOp
     for i, (part, u) in enumerate(reversed(list(zip(kernel.parts[axis], made[axis])))):
       total, inner = total + (zero if i < block else u) * inner, inner * part.size
     return total
-  def fragment(factor: UOp, axis: UOp, block: int) -> UOp:
+  def fragment(factor: UOp, axis: UOp, block: int, each: int = 1) -> UOp:
     """A lane's numbers of a factor."""
     numbers = []
     for j in range(unit.held):
       step = outside(product.steps, 1) + lane // unit.size * unit.spread + j
-      at = {**whole, axis: simplify(outside(axis, block) + lane % unit.size), product.steps: simplify(step)}
+      number = lane % unit.size
+      if each > 1: number = number * each + made[axis][-1]
+      at = {**whole, axis: simplify(outside(axis, block) + number), product.steps: simplify(step)}
       gates = {r: simplify(at[r] < r.src[0]) for r in kernel.uneven()}
       number = substituted(factor, at, made, gates, {})[factor]
       if product.steps in gates: number = gates[product.steps].where(number, 0)
       numbers.append(number)
     return UOp(Ops.VECTORIZE, unit.inputs.vec(unit.held), tuple(numbers))
+  each = product.columns_a_lane
   zeros = UOp(Ops.VECTORIZE, unit.output.vec(unit.results), (UOp.const(unit.output, 0.0),) * unit.results)
-  factors = fragment(product.a, product.rows, 2), fragment(product.b, product.columns, 1)
+  factors = fragment(product.a, product.rows, 2), fragment(product.b, product.columns, 1 + (each > 1), each)
   value = UOp(Ops.WMMA, zeros.dtype, (*factors, zeros), unit.name)
   block_range = made[product.steps][-1]
   loops = tuple(u for r in product.reduction.src[1:] for u in made[r] if u.op is Ops.RANGE and u is not block_range)

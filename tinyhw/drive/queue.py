@@ -137,6 +137,12 @@ class CommandStream:
     self._slots.setdefault(name, []).extend((Patch(low, 0, 0, 0), Patch(high, 0, 32, 0)))
     self._limits[name] = _Limit((1 << 64) - 1, 0, name)
 
+  def mark_word(self, name: str, patch: Patch, largest: int, zero_bits: int = 0) -> None:
+    """A share of one word takes a named value of at most `largest`, with so many low bits zero."""
+    self._slots.setdefault(name, []).append(patch)
+    limit, known = _Limit(largest, zero_bits, name), self._limits.get(name)
+    self._limits[name] = limit if known is None else known.and_(limit)
+
   def bind(self, **values: int) -> BoundStream:
     """The words, ready to be patched and submitted."""
     bound = BoundStream(self.words, self._slots, self._limits, self.label)

@@ -158,7 +158,7 @@ class Buffer:
 class ByNode(Generic[T]):
   """A value for some nodes, which goes with its node. Looking one up takes no lock and makes nothing."""
 
-  def __init__(self) -> None: self._rows: dict[int, tuple[weakref.ref[UOp], T]] = {}
+  def __init__(self) -> None: self._rows: dict[int, tuple[weakref.ref[UOp], T]] = {}  # by the node's id
 
   def __len__(self) -> int: return len(self._rows)
 

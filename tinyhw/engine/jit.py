@@ -42,7 +42,8 @@ _recording = shared_lock(RECORDING)  # a recording changes the graphs of tensors
 class TinyJit(Generic[Function]):
   """`f = TinyJit(f)`, or as a decorator; each instance has its own of a method. `JIT=0` in the environment turns it
   off."""
-  __slots__ = ("function", "capture", "_called", "_arguments", "_skip", "_methods", "_lock", "_quick", "_direct")
+  __slots__ = ("function", "capture", "_called", "_arguments", "_skip", "_methods", "_lock", "_quick", "_direct",
+               "_leaves_gradients")
 
   def __init__(self, function: Function, method: bool = False):
     self.function = function
@@ -51,6 +52,7 @@ class TinyJit(Generic[Function]):
     self._called = False
     self._quick: Quick | None = None          # of the recorded call
     self._direct: Direct | None = None
+    self._leaves_gradients = False            # whether the first call left gradients
     self._arguments = Arguments(function)
     self._skip = int(method)                  # arguments that belong to this TinyJit itself: an instance's own
     self._methods: dict[int, tuple[Callable[[], Any], TinyJit[Any]]] = {}
@@ -107,6 +109,7 @@ class TinyJit(Generic[Function]):
     graphs = {id(t): inside[id(t)]._uop for _, t in call.tensors}
     with watched(makes := Makes()):
       result = self.function(*rebuilt(args, lambda t: inside[id(t)]), **rebuilt(kwargs, lambda t: inside[id(t)]))
+    self._leaves_gradients = makes.made_gradients()
     given = {id(inside[id(t)]): t for _, t in call.tensors}
     for _, t in call.tensors:
       if (shown := inside[id(t)]) is not t and shown._uop is not graphs[id(t)]: t.uop = shown._uop
@@ -117,7 +120,7 @@ class TinyJit(Generic[Function]):
 
   def _record(self, call: Call, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     name = getattr(self.function, "__qualname__", type(self.function).__name__)
-    recording = Recording(f"TinyJit({name})")
+    recording = Recording(f"TinyJit({name})", self._leaves_gradients)
     inside = {id(t): recording.argument(i, place, t) for i, (place, t) in enumerate(call.tensors)}
     try:
       with watched(recording):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -25,6 +25,7 @@ from tinyhw.ir.uop import UOp
 
 KEPT = 1024  # schedules; the oldest go first
 _LONGEST = 20_000  # nodes of an outline that is kept
+_INT = frozenset({int})
 _LAYOUTS = 8  # of the memory of one schedule
 
 Move = tuple[Ops, DType, Any]
@@ -53,43 +54,50 @@ class Outline:
   def key(self) -> Any: return self.wanted, tuple(self.rows)
 
 
-def outline(wanted: Sequence[UOp], home: Callable[[UOp], UOp | None]) -> Outline:
-  """What the nodes look like down to those that have a `home`, the BUFFER that holds their elements."""
+def outline(wanted: Sequence[UOp], home: Callable[[UOp], UOp | None], may: Container[int] | None = None) -> Outline:
+  """What the nodes look like down to those that have a `home`, the BUFFER that holds their elements. `may`: the ids of
+  all nodes but BUFFERs that can have one."""
   place: dict[UOp, int] = {}
   number: dict[UOp, int] = {}
   rows: list[tuple[Any, ...]] = []
   inputs: dict[int, int] = {}
   over: set[int] = set()
   result = Outline([], rows, [], inputs, over, (), {})
-  stack = list(reversed(wanted))
+  stack: list[UOp | None] = list(reversed(wanted))
+  pop, push = stack.pop, stack.append
   while stack:
-    u = stack[-1]
-    if u in place:
-      stack.pop()
-      continue
-    if (found := u if u.op is Ops.BUFFER else home(u)) is not None:
-      stack.pop()
-      at = inputs[len(rows)] = number.setdefault(found, len(number))
-      if found is not u: over.add(len(rows))
-      place[u] = len(rows)
-      rows.append((at, u.dtype, found.arg.device, changed(found.arg.size, result.numbered),
-                   changed(u.shape, result.numbered)))
-      continue
-    if u.op is Ops.DEFINE_VAR:
-      stack.pop()
-      place[u] = len(rows)
-      rows.append((u.op, result.numbered(u)))
-      continue
-    missing = [s for s in u.src if s not in place]
-    if missing:
-      stack.extend(reversed(missing))
-      continue
-    stack.pop()
+    if (u := pop()) is None:               # the next one's sources are done
+      u = pop()
+      assert u is not None
+      if u in place: continue
+    else:
+      if u in place: continue
+      if u.op is Ops.BUFFER: found: UOp | None = u
+      else: found = home(u) if may is None or id(u) in may else None
+      if found is not None:
+        at = inputs[len(rows)] = number.setdefault(found, len(number))
+        if found is not u: over.add(len(rows))
+        place[u] = len(rows)
+        rows.append((at, u.dtype, found.arg.device, changed(found.arg.size, result.numbered),
+                     changed(u.shape, result.numbered)))
+        continue
+      if u.op is Ops.DEFINE_VAR:
+        place[u] = len(rows)
+        rows.append((u.op, result.numbered(u)))
+        continue
+      if u.src:
+        push(u)
+        push(None)
+        for s in reversed(u.src):
+          if s not in place: push(s)
+        continue
     sources = [place[s] for s in u.src]
-    if not over.isdisjoint(sources): over.add(len(rows))
+    if over and not over.isdisjoint(sources): over.add(len(rows))
+    arg = u.arg
+    if u.op in GroupOp.MOVEMENT:
+      if not _INT.issuperset(map(type, arg)): arg = changed(arg, result.numbered)
     # A float is known by its bits: 0.0 equals -0.0, and NaN differs from itself.
-    arg = struct.pack("<d", u.arg) if isinstance(u.arg, float) else u.arg
-    if u.op in GroupOp.MOVEMENT: arg = changed(arg, result.numbered)
+    elif type(arg) is float: arg = struct.pack("<d", arg)
     place[u] = len(rows)
     rows.append((u.op, u.dtype, arg, *sources))
   result.nodes, result.memory, result.wanted = list(place), list(number), tuple(place[u] for u in wanted)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from tinyhw.device import STORAGE
+from tinyhw.device import STORAGE, Device
 from tinyhw.engine import arena, watch
 from tinyhw.engine.buffer import Buffer, ByNode, buffer_of
 from tinyhw.engine.planned import Outline, Planned, outline, planned
@@ -23,6 +23,7 @@ from tinyhw.ir.uop import UOp
 
 _homes: ByNode[UOp] = ByNode()
 """Realized node -> its BUFFER. The nodes are neither BUFFER, RESHAPE nor DETACH: those have the memory below them."""
+_rows = _homes._rows
 
 
 _WORTH_SHARING = 1 << 20  # bytes that a schedule makes, from which on its results share memory
@@ -38,9 +39,10 @@ def _own_home(node: UOp) -> UOp | None:
   """The BUFFER of a node that is no RESHAPE and no DETACH. Memory that was lost is forgotten: the graph may still be
   able to give the value again."""
   if node.op is Ops.BUFFER: return node
-  found = _homes.get(node)
-  if found is None or not buffer_of(found).lost:
-    if found is not None and watch.active and (w := watch.watching()) is not None and w.hides(node, found): return None
+  if (row := _rows.get(id(node))) is None: return None
+  found = row[1]
+  if not buffer_of(found).lost:
+    if watch.active and (w := watch.watching()) is not None and w.hides(node, found): return None
     return found
   _homes.forget(node)
   return None
@@ -72,6 +74,13 @@ def placed(node: UOp) -> UOp | None:
   return result
 
 
+def placed_among(nodes: Iterable[UOp]) -> list[tuple[UOp, UOp]]:
+  """Those of the nodes that are in memory, with what they are there (`placed`)."""
+  may, moves = _rows, GroupOp.MOVEMENT
+  return [(u, found) for u in nodes if (id(u) in may or u.op in moves or u.op is Ops.BUFFER or u.op is Ops.DETACH)
+          and (found := placed(u)) is not None]
+
+
 def realize_nodes(nodes: Iterable[UOp]) -> None:
   """Compute the nodes into memory, and remember it as theirs. Views of memory are left as they are."""
   wanted = [n for n in dict.fromkeys(nodes) if n.size and placed(n) is None]
@@ -80,7 +89,7 @@ def realize_nodes(nodes: Iterable[UOp]) -> None:
 
 def _compute(wanted: list[UOp]) -> None:
   """Give each of the nodes a home."""
-  graph = outline(wanted, _own_home)
+  graph = outline(wanted, _own_home, _rows)
   plan = planned(graph)
   values = [value_of(v) for v in graph.values]
   kept = _kept(graph, plan) if plan.room >= _WORTH_SHARING and arena.planning() else None
@@ -154,6 +163,7 @@ def lost(found: UOp) -> bool:
 
 def lost_below(node: UOp) -> Buffer | None:
   """A buffer that the value needs and that went with its device, if there is one."""
+  if not Device.losses(): return None
   seen: set[UOp] = set()
   stack = [node]
   while stack:
@@ -174,7 +184,9 @@ def forget(buffers: set[Buffer]) -> None:
 
 def realize(*tensors: TensorBase) -> None:
   """Put the values of the tensors into memory, all in one schedule. Raises ValueLost where a value was lost."""
-  realize_nodes([t.uop for t in tensors])
+  nodes = [t.uop for t in tensors]
+  if watch.active and (watcher := watch.watching()) is not None: nodes += watcher.also()
+  realize_nodes(nodes)
   for t in tensors:
     if (found := placed(t.uop)) is None: continue
     buffer_of(found.base).check()

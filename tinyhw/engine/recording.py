@@ -107,6 +107,10 @@ class Makes(Watcher):
 
   def made(self, tensor: TensorBase) -> None: self._made[id(tensor)] = weakref.ref(tensor)
 
+  def made_gradients(self) -> bool:
+    """Whether leaves have gradients that the function made."""
+    return any(t.grad is not None and self.owns(t.grad) for t in learning())
+
   def owns(self, tensor: TensorBase) -> bool:
     """Whether the function made the tensor."""
     found = self._made.get(id(tensor))
@@ -128,9 +132,10 @@ class Gradient:
 class Recording(Makes):
   """Watches the call that will be replayed. What a replay could not do again is refused."""
 
-  def __init__(self, where: str):
+  def __init__(self, where: str, leaves_gradients: bool = False):
     super().__init__()
     self.where = where
+    self._leaves_gradients = leaves_gradients  # as far as the first call showed: then they are computed on the way
     self.slots: dict[int, Slot] = {}          # by the id of `shown`
     self.steps: list[Step] = []
     self._first = UOp.new_buffer("", 0, dtypes.uint8).arg.uid   # BUFFERs made from now on have greater numbers
@@ -187,6 +192,10 @@ class Recording(Makes):
     if (slot := self.slots.get(id(tensor))) is not None: slot.written = True
 
   def graded(self, tensor: TensorBase) -> None: self._graded.add(id(tensor))
+
+  def also(self) -> list[UOp]:
+    if not self._leaves_gradients: return []
+    return [g.leaf.grad._uop for g in self.left_gradients() if g.leaf.grad is not None and self.owns(g.leaf.grad)]
 
   def left_gradients(self) -> list[Gradient]:
     """The leaves that the function gave another gradient, or took it from."""

@@ -12,11 +12,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from tinyhw.core.environment import variable
 from tinyhw.device import Device, OpenDevice, debug_level
 from tinyhw.engine import viz, watch
 from tinyhw.engine.binding import bound_value
 from tinyhw.engine.buffer import Buffer
 from tinyhw.engine.profile import PROFILE, span, wants
+from tinyhw.ir import stages
 from tinyhw.ir.size import Values
 from tinyhw.ir.uop import UOp
 
@@ -149,14 +151,14 @@ def kernel_for(ast: UOp, device: str) -> Kernel:
 
 def _compiled(ast: UOp, opened: OpenDevice) -> Kernel:
   """The kernel, compiled and loaded by the first thread that wants it; the others wait for it."""
-  from tinyhw.engine import beam
   with opened.compiling:
     kernels: dict[UOp, Kernel] = opened.kernels
     if (found := kernels.get(ast)) is not None: return found
     start = time.perf_counter()
     with span("compile", "compile", device=opened.name):
       if viz.wants():
-        opts = beam.searched(ast, opened, lists).opts if (lists := beam.width()) else None
+        best = _searched(ast, opened)
+        opts = None if best is None else best.opts
         with viz.VIZ.compiling(opened.name, opened.renderer) as page:
           spec = page.spec = compile_anew(ast, opened.renderer, opts)
       else: spec = program_of(ast, opened.renderer, opened)
@@ -175,14 +177,19 @@ def compile_anew(ast: UOp, renderer: Renderer, opts: Sequence[Opt] | None = None
   return compiler.compile_kernel(ast, renderer, opts)
 
 
+def _searched(ast: UOp, device: OpenDevice | None) -> ProgramSpec | None:
+  """The program that `BEAM` finds on the device, where it is set."""
+  if device is None or not variable("BEAM", b"BEAM"): return None
+  from tinyhw.engine import beam
+  return beam.searched(ast, device, lists) if (lists := beam.width()) else None
+
+
 def program_of(ast: UOp, renderer: Renderer, device: OpenDevice | None = None) -> ProgramSpec:
   """The program of a kernel graph: from disk (without its uops, which nobody looks at), or compiled now and kept.
   With `BEAM` its options are searched for on the device."""
   from tinyhw.compile import compile_kernel
-  from tinyhw.engine import beam, kept
-  def made() -> ProgramSpec:
-    lists = beam.width() if device is not None else 0
-    return beam.searched(ast, device, lists) if device is not None and lists else compile_kernel(ast, renderer)
+  from tinyhw.engine import kept
+  def made() -> ProgramSpec: return _searched(ast, device) or compile_kernel(ast, renderer)
   if kept.store().folder is None or debug_level() >= 5: return made()
   name = kept.key(ast, renderer)
   if (found := kept.load(name)) is not None: return found
@@ -191,8 +198,25 @@ def program_of(ast: UOp, renderer: Renderer, device: OpenDevice | None = None) -
 
 
 def kernels_for(wanted: Sequence[tuple[UOp, str]]) -> list[Kernel]:
-  """Several kernels, each a graph on a device."""
+  """Several kernels, each a graph on a device. Where nobody looks on, several are compiled at a time."""
+  if len(wanted) > 1 and debug_level() < 4 and not viz.wants() and stages.watching() is None:
+    for device in dict.fromkeys(device for _, device in wanted):
+      _compile_ahead([ast for ast, its in wanted if its == device], Device[device])
   return [kernel_for(ast, device) for ast, device in wanted]
+
+
+def _compile_ahead(asts: Sequence[UOp], opened: OpenDevice) -> None:
+  """Compile those of the kernels that are neither on the device nor on disk, where that leaves Python free."""
+  from tinyhw.engine import kept
+  missing = [ast for ast in asts if ast not in opened.kernels]
+  if len(missing) < 2 or not opened.renderer.leaves_python or variable("BEAM", b"BEAM"): return
+  folder = kept.store().folder
+  if folder is not None:
+    missing = [ast for ast in missing if not (folder / kept.key(ast, opened.renderer)).exists()]
+    if len(missing) < 2: return
+  from tinyhw.compile.compiler import compile_ahead
+  with opened.compiling, span("compile", f"compile {len(missing)} kernels", device=opened.name):
+    compile_ahead(missing, opened.renderer)
 
 
 def _show(spec: ProgramSpec, ast: UOp, level: int, seconds: float) -> None:

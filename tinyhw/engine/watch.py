@@ -35,6 +35,9 @@ class Watcher:
   def hides(self, node: UOp, home: UOp) -> bool:
     """Whether the memory that a node is in, `home`, is not to be seen."""
     return False
+  def also(self) -> list[UOp]:
+    """Nodes that will be asked for after those of a schedule that begins, and may be computed in it."""
+    return []
   def outside(self, what: str) -> None:
     """Something is about to change that is not a tensor."""
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tinyhw.core.errors import InvalidIndex, InvalidShape, InvalidType
 from tinyhw.core.locks import TABLES, shared_lock
+from tinyhw.core.patience import again
 from tinyhw.engine import watch
 from tinyhw.engine.buffer import Held
 from tinyhw.function.spelling import accept_all_spellings
@@ -157,7 +158,9 @@ class TensorBase(metaclass=Modes):
     self._learns = wanted
     if not wanted or (known := _learning.get(key := id(self))) is not None and known() is self: return
     def gone(reference: weakref.ref[TensorBase]) -> None:
-      if _learning.get(key) is reference: del _learning[key]
+      try:
+        if _learning.get(key) is reference: del _learning[key]
+      except KeyboardInterrupt: again()
     _learning[key] = weakref.ref(self, gone)
 
   @property
@@ -332,13 +335,16 @@ def learning() -> list[TensorBase]:
 
 def broadcast_shape(*shapes: tuple[int, ...]) -> tuple[int, ...]:
   """The common shape that all of `shapes` broadcast to, by NumPy's rules."""
-  rank = max((len(s) for s in shapes), default=0)
-  result = []
-  for sizes in zip(*((1,) * (rank - len(s)) + s for s in shapes)):
-    wide = {s for s in sizes if s != 1}
-    if len(wide) > 1: raise InvalidShape(f"shapes {', '.join(map(str, shapes))} do not broadcast together")
-    result.append(wide.pop() if wide else 1)
-  return tuple(result)
+  if not shapes: return ()
+  result = shapes[0]
+  for shape in shapes[1:]:
+    if shape == result: continue
+    rank = max(len(shape), len(result))
+    longer, other = (1,) * (rank - len(result)) + result, (1,) * (rank - len(shape)) + shape
+    met = [y if x == 1 else x if y == 1 or x == y else None for x, y in zip(longer, other)]
+    if None in met: raise InvalidShape(f"shapes {', '.join(map(str, shapes))} do not broadcast together")
+    result = tuple([size for size in met if size is not None])
+  return result
 
 
 def expand_to(u: UOp, shape: tuple[int, ...]) -> UOp:

@@ -34,6 +34,25 @@ float_ = float
 bool_ = bool
 
 
+def _met(tensors: list[Any], promotes: bool = True) -> list[UOp]:
+  """The nodes of tensors on one device, broadcast to one shape and promoted to one type."""
+  nodes = [t.uop for t in tensors]
+  shape, kind = nodes[0].shape, nodes[0].dtype
+  same = True
+  for u in nodes:
+    if u.shape != shape: same = False
+    if u.dtype is not kind and promotes: return _promoted(tensors, nodes)
+  if same: return nodes
+  shape = broadcast_shape(*(u.shape for u in nodes))
+  return [expand_to(u, shape) for u in nodes]
+
+
+def _promoted(tensors: list[Any], nodes: list[UOp]) -> list[UOp]:
+  """The same for nodes of several types."""
+  shape, dtype = broadcast_shape(*(u.shape for u in nodes)), result_dtype(*tensors)
+  return [expand_to(u.cast(dtype), shape) for u in nodes]
+
+
 class Elementwise(TensorBase):
   """The functions that work element by element."""
   __slots__ = ()
@@ -129,14 +148,11 @@ class Elementwise(TensorBase):
 
   def _together(self, *others: Any, promotes: bool_ = True) -> list[UOp]:
     """This node and the others', broadcast to one shape and promoted to one type."""
-    tensors = [self, *(self._operand(o) for o in others)]
-    shape = broadcast_shape(*(t.shape for t in tensors))
-    dtype = result_dtype(*tensors) if promotes else None
-    return [expand_to(t.uop.cast(dtype) if dtype else t.uop, shape) for t in tensors]
+    return _met([self, *(self._operand(o) for o in others)], promotes)
 
   def _binary(self, op: Ops, other: Any, reverse: bool_ = False) -> Self:
     other = self._operand(other)
-    a, b = self._together(other)
+    a, b = _met([self, other])
     return self._wrap(b.alu(op, a) if reverse else a.alu(op, b), self, other)
 
   def _integers(self, op: str, other: Any) -> Any:

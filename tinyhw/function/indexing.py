@@ -222,7 +222,13 @@ class Indexing(Places):
     if classes == -1:
       if not self.numel(): raise InvalidArgument("one_hot of no elements", hint="say how many classes")
       classes = int(self._extreme_value()) + 1
-    return (self.unsqueeze(-1) == self._iota(classes)).cast(dtypes.int32)
+    return self._is_class(classes).cast(dtypes.int32)
+
+  def _is_class(self, classes: int) -> Self:
+    """Whether each integer is 0, 1, ...: a new last axis."""
+    if not self.dtype.is_int: raise InvalidType(f"class numbers of {self.dtype}", hint="they are integers")
+    same: Self = self.unsqueeze(-1).eq(self._iota(classes))
+    return same
 
   def _extreme_value(self) -> ConstType:
     """The greatest element, read."""

@@ -30,7 +30,7 @@ class Loss(Normalization):
     if self.shape[:-1] != target.shape:
       raise InvalidShape(f"logits of shape {self.shape} need targets of shape {self.shape[:-1]}, not {target.shape}")
     scores = self.log_softmax(-1)
-    chosen = target.one_hot(self.shape[-1]).bool()
+    chosen = target._is_class(self.shape[-1])
     loss = -chosen.where(scores, 0).sum(-1)
     if label_smoothing: loss = (1 - label_smoothing) * loss - label_smoothing * scores.mean(-1)
     if ignore_index is None: return loss._averaged(reduction)
@@ -60,18 +60,13 @@ class Loss(Normalization):
     last = self.movedim(axis, -1)
     if last.shape[:-1] != target.shape:
       raise InvalidShape(f"logits of shape {self.shape} need targets of shape {last.shape[:-1]}, not {target.shape}")
-    chosen = target.one_hot(last.shape[-1]).bool()
+    chosen = target._is_class(last.shape[-1])
     counted = target.ne(ignore_index)
-    shares = None
-    if weight is not None:
-      shares = counted.where(chosen.where(weight, 0).sum(-1), 0)
-      loss = -chosen.where(last * weight, 0).sum(-1)
-      smooth = -(last * weight).sum(-1)
-    else:
-      loss = -chosen.where(last, 0).sum(-1)
-      smooth = -last.sum(-1)
-    loss = counted.where(loss, 0)
+    shares = None if weight is None else counted.where(chosen.where(weight, 0).sum(-1), 0)
+    score = last if weight is None else last * weight
+    loss = counted.where(-chosen.where(score, 0).sum(-1), 0)
     if label_smoothing:
+      smooth = -score.sum(-1)
       loss = (1 - label_smoothing) * loss + (label_smoothing / last.shape[-1]) * counted.where(smooth, 0)
     return loss._averaged(reduction, shares if shares is not None else counted.cast(loss.dtype))
 

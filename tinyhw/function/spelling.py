@@ -61,14 +61,15 @@ def of_several(*after: str) -> Callable[[F], F]:
 
 def _other_names(function: Callable[..., Any]) -> dict[str, str]:
   """Other spelling -> the parameter's own, for the parameters of a function; "*own" for one that is a list."""
-  parameters = inspect.signature(function).parameters.values()
-  own = [p.name for p in parameters if p.kind is not p.VAR_KEYWORD]
+  code: Any = inspect.unwrap(function).__code__  # the signature of a function takes longer
+  named, spreads = code.co_argcount + code.co_kwonlyargcount, bool(code.co_flags & inspect.CO_VARARGS)
+  own = list(code.co_varnames[:named + spreads])
   found: dict[str, str] = {}
   for row in SPELLINGS:
     mine = [name for name in row if name in own]
     if len(mine) == 1: found |= {name: mine[0] for name in row if name not in own}
   # `f(*axes)` has no keyword of its own: that one is another spelling too.
-  spread = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), None)
+  spread = code.co_varnames[named] if spreads else None
   if spread and any(spread in row for row in SPELLINGS): found[spread] = spread
   return {name: f"*{own}" if own == spread else own for name, own in found.items()}
 
@@ -76,6 +77,7 @@ def _other_names(function: Callable[..., Any]) -> dict[str, str]:
 def _accepting(function: Callable[..., Any], names: dict[str, str]) -> Callable[..., Any]:
   @functools.wraps(function)
   def spelled(*args: Any, **kwargs: Any) -> Any:
+    if not kwargs: return function(*args)
     for name in kwargs.keys() & names.keys():
       if names[name][0] == "*":
         if len(args) > 1: raise TypeError(f"{function.__name__}() got {name!r} twice")

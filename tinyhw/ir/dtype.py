@@ -37,7 +37,7 @@ class DType:
   bits: int          # of one scalar; a bool occupies one byte in memory
   count: int = 1
 
-  @property
+  @functools.cached_property
   def itemsize(self) -> int:
     """Bytes of the whole type in memory."""
     return max(self.bits, 8) // 8 * self.count if self.kind is not Kind.VOID else 0
@@ -56,23 +56,24 @@ class DType:
     """A pointer to `size` elements of this type (-1: unknown)."""
     return _pointer(self, size, space)
 
-  @property
+  # Facts are asked for often, so each is found once.
+  @functools.cached_property
   def is_float(self) -> bool: return self.kind is Kind.FLOAT
-  @property
+  @functools.cached_property
   def is_int(self) -> bool: return self.kind in (Kind.INT, Kind.UINT)
-  @property
+  @functools.cached_property
   def is_signed(self) -> bool: return self.kind is Kind.INT
-  @property
+  @functools.cached_property
   def is_bool(self) -> bool: return self.kind is Kind.BOOL
 
-  @property
+  @functools.cached_property
   def min(self) -> int | float | bool:
     """The least value of a scalar (-inf for floats that have it)."""
     if self.is_float: return -self.max
     if self.is_bool: return False
     return -(1 << (self.bits - 1)) if self.is_signed else 0
 
-  @property
+  @functools.cached_property
   def max(self) -> int | float | bool:
     """The greatest value of a scalar (inf for floats that have it)."""
     if self.is_float: return float("inf") if self.name != "float8_e4m3fn" else 448.0

@@ -1,6 +1,7 @@
 """Patterns over UOps, tables of rewrite rules, and the engine that applies them to a graph until nothing changes."""
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -111,11 +112,12 @@ class PatternMatcher:
   def __init__(self, rules: list[tuple[UPat, Rule]]) -> None:
     self.rules = rules
     self._names: dict[Callable[..., Any], Rule] = {}
-    self._by_op: dict[Ops, list[Callable[[UOp, Any], UOp | None]]] | None = None   # made when first used
 
   def __add__(self, other: PatternMatcher) -> PatternMatcher: return PatternMatcher(self.rules + other.rules)
 
-  def _compiled(self) -> dict[Ops, list[Callable[[UOp, Any], UOp | None]]]:
+  @functools.cached_property
+  def by_op(self) -> dict[Ops, list[Callable[[UOp, Any], UOp | None]]]:
+    """The rules as code, by operation. Made when first used."""
     text = _Source()
     for i, (pattern, rule) in enumerate(self.rules): text.function(i, pattern, rule)
     exec(compile("\n".join(text.lines), "<rewrite rules>", "exec"), text.known)
@@ -123,18 +125,17 @@ class PatternMatcher:
     for i, (pattern, _) in enumerate(self.rules):
       for op in pattern.ops if pattern.ops is not None else Ops: by_op[op].append(text.known[f"rule{i}"])
     self._names = {text.known[f"rule{i}"]: rule for i, (_, rule) in enumerate(self.rules)}
-    self._by_op = by_op
     return by_op
 
   def rewrite(self, u: UOp, ctx: Any = None) -> UOp | None:
     """The node that the first fitting rule makes of `u`; None when none applies."""
-    for rule in (self._by_op or self._compiled())[u.op]:
+    for rule in self.by_op[u.op]:
       if (new := rule(u, ctx)) is not None: return new
     return None
 
   def name_of(self, u: UOp, ctx: Any = None) -> str:
     """The rule that `rewrite` applies to a node: its name and where it is."""
-    for function in (self._by_op or self._compiled())[u.op]:
+    for function in self.by_op[u.op]:
       if function(u, ctx) is not None:
         code = self._names[function].__code__
         return f"{code.co_name.strip('_<>')} ({code.co_filename.rpartition('/')[2]}:{code.co_firstlineno})"
@@ -148,7 +149,7 @@ def graph_rewrite(root: UOp, matcher: PatternMatcher, ctx: Any = None, done: dic
   undo each other are an error after a hundred rewrites of one place.
   """
   done = {} if done is None else done
-  watcher = stages.watching()
+  watcher, known, rules = stages.watching(), done.get, matcher.by_op
   steps: dict[UOp, int] = {}
   stack: list[tuple[UOp, UOp | None]] = [(root, None)]      # (node, what it was rewritten to: it is done when that is)
   while stack:
@@ -157,14 +158,18 @@ def graph_rewrite(root: UOp, matcher: PatternMatcher, ctx: Any = None, done: dic
     if became is not None:
       done[u] = done[became]
       continue
-    missing = [s for s in u.src if s not in done]
-    if missing:
-      stack.append((u, None))
-      stack.extend((s, None) for s in reversed(missing))
-      continue
-    src = tuple([done[s] for s in u.src])
-    rebuilt = u if src == u.src else UOp(u.op, u.dtype, src, u.arg)
-    new = matcher.rewrite(rebuilt, ctx)
+    rebuilt = u
+    if u.src:
+      found = [known(s) for s in u.src]
+      if None in found:
+        stack.append((u, None))
+        stack += [(s, None) for s, finished in zip(u.src[::-1], found[::-1]) if finished is None]
+        continue
+      src: Any = tuple(found)
+      if src != u.src: rebuilt = UOp(u.op, u.dtype, src, u.arg)
+    new = None
+    for rule in rules[rebuilt.op]:
+      if (new := rule(rebuilt, ctx)) is not None: break
     if watcher is not None and new is not None: watcher.rewrote(matcher.name_of(rebuilt, ctx), rebuilt, new)
     if new is None:
       done[u] = rebuilt

@@ -237,8 +237,7 @@ class UOp:
     except AttributeError: pass
     try:
       self._shape = _derive_shape(self)     # the usual case: the sources know theirs
-    except AttributeError:
-      for u in self._postorder(lambda v: not hasattr(v, "_shape")): u._shape = _derive_shape(u)
+    except AttributeError: _derive_below(self, "_shape", _derive_shape)
     return self._shape
 
   @property
@@ -253,8 +252,7 @@ class UOp:
     except AttributeError: pass
     try:
       self._device = _derive_device(self)     # the usual case: the sources know theirs
-    except AttributeError:
-      for u in self._postorder(lambda v: not hasattr(v, "_device")): u._device = _derive_device(u)
+    except AttributeError: _derive_below(self, "_device", _derive_device)
     return self._device
 
   @property
@@ -272,8 +270,7 @@ class UOp:
     except AttributeError: pass
     try:
       self._bounds = _derive_bounds(self)     # the usual case: the sources know theirs
-    except AttributeError:
-      for u in self._postorder(lambda v: not hasattr(v, "_bounds")): u._bounds = _derive_bounds(u)
+    except AttributeError: _derive_below(self, "_bounds", _derive_bounds)
     return self._bounds
 
   @property
@@ -549,6 +546,17 @@ def _sweep() -> None:
   while _went:
     reference = _went.popleft()
     if _interned.get(reference.key) is reference: del _interned[reference.key]  # else the key is a new node's
+
+
+def _derive_below(root: UOp, name: str, derive: Callable[[UOp], Any]) -> None:
+  """Give the node what it lacks, and those below that lack it too."""
+  stack = [root]
+  while stack:
+    u = stack[-1]
+    if missing := [s for s in u.src if not hasattr(s, name)]: stack += missing
+    else:
+      setattr(u, name, derive(u))
+      stack.pop()
 
 
 def _derive_device(u: UOp) -> str | None:

@@ -32,6 +32,9 @@ _INFO: Final = 0x70000000  # SHT_CUDA_INFO
 _NO_CODE: Final = b"\0NO MACHINE CODE: this ELF was made without ptxas; the program is the PTX in section .tinyhw.ptx"
 _R_CUDA_32: Final = 1
 _R_CUDA_64: Final = 2
+_R_CUDA_G32: Final = 3  # the same of generic addresses, which those of global memory are
+_R_CUDA_G64: Final = 4
+_WORDS: Final = {_R_CUDA_32: 4, _R_CUDA_G32: 4, _R_CUDA_64: 8, _R_CUDA_G64: 8}
 _R_CUDA_ABS32_LO_32: Final = 0x38
 _R_CUDA_ABS32_HI_32: Final = 0x39
 _SVAL: Final = 4
@@ -136,10 +139,8 @@ class Cubin:
     image = bytearray(self.file)
     for at, kind, value in self._fixups:
       address = base + value
-      if kind == _R_CUDA_64:
-        struct.pack_into("<Q", image, at, address & (1 << 64) - 1)
-      elif kind == _R_CUDA_32:
-        struct.pack_into("<I", image, at, address & 0xFFFFFFFF)
+      if (size := _WORDS.get(kind)) is not None:
+        image[at : at + size] = (address & (1 << 8 * size) - 1).to_bytes(size, "little")
       else:  # the immediate of an instruction, its second dword
         half = address & 0xFFFFFFFF if kind == _R_CUDA_ABS32_LO_32 else address >> 32
         struct.pack_into("<I", image, at + 4, half)
@@ -210,18 +211,15 @@ class Cubin:
     data, rows = self.elf.contents(s), []
     for at in range(0, len(data) - 15, 16):
       offset, info = struct.unpack_from("<QQ", data, at)
-      if info & 0xFFFFFFFF != _R_CUDA_64 or offset + 8 > len(raw):
-        addend = 0
-      else:
-        addend = int.from_bytes(raw[offset : offset + 8], "little", signed=True)
+      addend = int.from_bytes(raw[offset : offset + _WORDS.get(info & 0xFFFFFFFF, 0)], "little", signed=True)
       rows.append(Relocation(offset, info & 0xFFFFFFFF, info >> 32, addend))
     return rows
 
   def _value(self, row: Relocation, target: Section) -> int:
     where = f"cubin, section {target.name}"
-    if row.type not in (_R_CUDA_32, _R_CUDA_64, _R_CUDA_ABS32_LO_32, _R_CUDA_ABS32_HI_32):
+    if row.type not in (*_WORDS, _R_CUDA_ABS32_LO_32, _R_CUDA_ABS32_HI_32):
       raise Unsupported("relocation", f"R_CUDA type {row.type:#x}", where=where)
-    width = 8 if row.type == _R_CUDA_64 else 4 if row.type == _R_CUDA_32 else 8
+    width = _WORDS.get(row.type, 8)
     if row.symbol >= len(self.symbols) or not 0 <= row.offset <= target.size - width:
       raise DecodeError(f"a relocation at {row.offset:#x} of {target.size:#x} bytes, symbol {row.symbol}", where=where)
     symbol = self.symbols[row.symbol]

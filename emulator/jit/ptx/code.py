@@ -10,6 +10,7 @@ from tinyhw.core.locks import lock
 from tinyhw.core.store import sources_digest
 from tinyhw.emulator.jit import servers
 from tinyhw.emulator.jit.native import Native, compiled_by, host
+from tinyhw.emulator.jit.ptx import access, matrix, warp
 from tinyhw.emulator.jit.ptx.emit import JitCode, Lanes, Refused
 from tinyhw.emulator.jit.ptx.shapes import WARP, Plan
 from tinyhw.emulator.jit.refusal import NotCompiled
@@ -18,11 +19,13 @@ from tinyhw.emulator.ptx.program import Program
 from tinyhw.emulator.ptx.scope import Flat
 from tinyhw.isa.ptx import printer
 
+EMITTERS: Final = (access, matrix, warp)  # they register what they emit
+SHAPES: Final = 64  # forms that a program keeps
 KEPT: Final = 256  # kernels in memory
 NARROW: Final = 32  # threads of a strand where a warp's threads exchange nothing
 _SOURCES: Final = ("emulator/jit/ptx/*.py", "emulator/jit/*.py", "emulator/ptx/**/*.py", "emulator/amdgcn/values.py",
                    "emulator/amdgcn/meanings/*.py", "isa/ptx/*.py", "core/host.py")
-_TOGETHER: Final = frozenset({"shfl", "vote", "match", "redux", "elect", "activemask"})
+_TOGETHER: Final = frozenset({"mma", "ldmatrix", "movmatrix", "shfl", "vote", "match", "redux", "elect", "activemask"})
 
 
 class Kernel:
@@ -50,6 +53,7 @@ def kernel(program: Program, block: tuple[int, int, int], exact: frozenset[int] 
       known = failed.why
       warnings.warn(f"kernel {program.entry_name} is interpreted, which is slow: {failed.why}", RuntimeWarning,
                     stacklevel=2)
+    while len(program.compiled) >= SHAPES: del program.compiled[next(iter(program.compiled))]
     program.compiled[block, exact] = known
   if isinstance(known, str): raise NotCompiled(known)
   return known

@@ -10,9 +10,10 @@ from tinyhw.emulator.jit.ptx.shapes import Block
 from tinyhw.emulator.jit.values import Untranslatable, Value
 from tinyhw.emulator.ptx import builtin, flow, operands
 from tinyhw.emulator.ptx.scope import Line
-from tinyhw.isa.ptx.model import Arguments, Name
+from tinyhw.isa.ptx.model import Arguments, Int, Name
 
-SEEN: Final = frozenset({"shfl", "vote", "match", "redux", "elect"})  # that threads of a warp meet for
+NAMED: Final = frozenset({"shfl", "vote", "match", "redux", "elect"})  # that threads of a warp meet for, by a mask
+SEEN: Final = NAMED | {"mma", "ldmatrix", "movmatrix"}
 
 
 def end(g: Lanes, k: int) -> None:
@@ -154,13 +155,12 @@ def _stop(g: Lanes, line: Line, after: Block | None, k: int) -> None:
   if i.opcode == "bar" and "warp" in i.modifiers: return _meet(g, line, after, i.operands[0], None)
   if i.opcode in {"bar", "barrier"}: return _barrier(g, line, after)
   if i.opcode not in SEEN: raise Untranslatable("no compiled form")
-  members = i.operands[-1]
-  _meet(g, line, after, members, k)
+  _meet(g, line, after, i.operands[-1] if i.opcode in NAMED else Int(-1), k)
 
 
 def _meet(g: Lanes, line: Line, after: Block | None, members: Any, k: int | None) -> None:
   """Threads of a warp execute an instruction together."""
-  from tinyhw.emulator.jit.ptx.warp import EMITTERS
+  from tinyhw.emulator.jit.ptx import access, warp
   if g.width != 32: raise Untranslatable("in a strand that is no warp")
   e, b = g.e, g.block
   if b.waiting:  # other members may be elsewhere
@@ -174,7 +174,8 @@ def _meet(g: Lanes, line: Line, after: Block | None, members: Any, k: int | None
   if k is not None:
     form = g.plan.forms[k]
     assert form is not None
-    EMITTERS[line.instruction.opcode](g, line, form, g.plan.infos[k])
+    emit = warp.EMITTERS.get(line.instruction.opcode) or access.EMITTERS[line.instruction.opcode]
+    emit(g, line, form, g.plan.infos[k])
   g.flush()
   g.go(after)
 

@@ -629,7 +629,7 @@ def _is_loose(plan: Plan, k: int, loose: dict[int, str], type_: str) -> bool:
   line, form = plan.lines[k], plan.forms[k]
   assert form is not None
   op, m = form.row.opcode, form.modifiers
-  if op not in _MOVES: return form.type == type_ and op in _LOOSE and "relu" not in m
+  if op not in _MOVES: return op in _LOOSE and form.type == type_ and "relu" not in m
   if form.type not in {type_, f"b{8 * SIZES[type_]}"}: return False
   for o in line.instruction.operands[1:2 if op == "mov" else 3]:
     if isinstance(o, Float):

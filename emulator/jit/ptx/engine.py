@@ -2,15 +2,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
+from tinyhw.core.errors import Error
 from tinyhw.emulator.jit.refusal import NotCompiled
-from tinyhw.emulator.schedule import Idle, Schedule
+from tinyhw.emulator.schedule import Idle, Schedule, ended
+from tinyhw.emulator.simt import Stats
 
 if TYPE_CHECKING:
   from tinyhw.emulator.jit.ptx.code import Kernel
   from tinyhw.emulator.ptx.launch import Grid
-  from tinyhw.emulator.simt import Stats
 
 # What interpreting costs, in microseconds: a step of a group of warps, and each warp's share of it.
 _STEP: Final = 15.0
@@ -18,6 +22,7 @@ _INSTRUCTION: Final = 0.15
 # What compiling costs: at all, and for each instruction of a kernel.
 _LLVM: Final = 100_000.0
 _COMPILING: Final = 600.0
+SHOWN: Final = 8  # differences that an error spells out
 
 
 def turns(grid: Grid, engine: str) -> Iterator[Idle | None]:
@@ -59,3 +64,38 @@ def compiled(grid: Grid) -> Kernel | None:
   except NotCompiled as why:
     grid.stats.interpreted[why.why] = grid.total * grid.shared.warps
     return None
+
+
+def both(grid: Grid) -> Iterator[Idle | None]:
+  """The reference on a copy of the memory, compiled code on the memory itself: both must end alike, and leave the same.
+
+  Raises EnginesDiffer.
+  """
+  from tinyhw.emulator.both import EnginesDiffer, copied
+  from tinyhw.emulator.ptx.launch import Grid
+  space = copied(grid.space)
+  told = [*grid.dispatch.printed]
+  expected = _outcome(Schedule(Grid(space, replace(grid.dispatch, printed=told), grid.watchdog, Stats())).turns())
+  found = _outcome(turns(grid, "jit"))
+  yield None
+  if str(expected) != str(found):
+    raise EnginesDiffer(f"the reference {_told(expected)}, compiled code {_told(found)}")
+  if found is not None: raise found
+  if told != grid.dispatch.printed: raise EnginesDiffer("the reference has printed something else")
+  for m, n in zip(space.mappings(), grid.space.mappings()):
+    at = np.flatnonzero(m.u32 != n.u32)
+    if not at.size: continue
+    lines = "; ".join(f"{m.start + 4 * k:#x}: reference {int(m.u32[k]):#010x}, compiled {int(n.u32[k]):#010x}"
+                      for k in at[:SHOWN].tolist())
+    raise EnginesDiffer(f"{at.size} dwords of memory differ after {grid.dispatch.program.entry_name}: {lines}")
+
+
+def _outcome(running: Iterator[Idle | None]) -> Error | None:
+  """The error that a launch ends with."""
+  try: ended(running)
+  except Error as error: return error
+  return None
+
+
+def _told(error: Error | None) -> str:
+  return "ended well" if error is None else f"raised {type(error).__name__}: {error}"

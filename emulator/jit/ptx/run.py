@@ -9,6 +9,7 @@ import numpy as np
 from tinyhw.core.errors import MachineFault
 from tinyhw.emulator.jit.ptx import layout
 from tinyhw.emulator.jit.ptx.code import Kernel, kernel
+from tinyhw.emulator.jit.refusal import NotCompiled
 from tinyhw.emulator.jit.run import Memory
 from tinyhw.emulator.ptx import memory, operands
 from tinyhw.emulator.ptx.group import LANES, Blocks, Warps
@@ -264,7 +265,8 @@ def _put(state: Value, offset: int, value: Value, known: Value, steps: list[int]
 class Launch:
   """A launch in compiled code."""
 
-  def __init__(self, grid: Grid, compiled: Kernel) -> None:
+  def __init__(self, grid: Grid, compiled: Kernel, exact: frozenset[int] = frozenset()) -> None:
+    self.exact = exact
     self.grid, self.kernel, self.stack = grid, compiled, stack_size(grid.dispatch.program)
     self._memory = Memory(grid.space)
     self._version = grid.space.version
@@ -337,6 +339,7 @@ class Launch:
         grid.stats.waves += count * grid.shared.warps
         over = self._ran(cohort)
         if over is None:
+          if wide := self._widened(cohort): return (yield from self._again(wide, [*running, cohort]))
           handed += 1
           running.append(cohort.back())
         elif not over: running.append(cohort)
@@ -351,6 +354,7 @@ class Launch:
           quiet = False
         elif over is None:
           assert isinstance(one, Cohort)
+          if wide := self._widened(one): return (yield from self._again(wide, running))
           running[running.index(one)] = one.back()
           handed += 1
           quiet = False
@@ -362,6 +366,20 @@ class Launch:
   def _interpreted(blocks: Blocks) -> bool:
     """A turn of a cohort of the reference."""
     with np.errstate(all="ignore"): return blocks.run()
+
+  def _widened(self, cohort: Cohort) -> set[int]:
+    """The instructions that left because steps from a base passed the end of the type that they widen."""
+    rows = np.flatnonzero(cohort.status == layout.LEAVE)
+    pcs = {self.kernel.exits[int(n)][1] for n in cohort.states[rows, layout.EXIT // 4]}
+    return {self.kernel.widens[pc] for pc in pcs if pc in self.kernel.widens}
+
+  def _again(self, wide: set[int], running: list[Cohort | Blocks]) -> Iterator[Idle | None]:
+    """Go on with code in which the results of these instructions are vectors."""
+    exact = self.exact | wide
+    try: found = kernel(self.grid.dispatch.program, self.grid.dispatch.block, exact)
+    except NotCompiled: return (yield from self._reference(running))
+    begun = [c.back() if isinstance(c, Cohort) else c for c in running]
+    yield from Launch(self.grid, found, exact).turns(begun)
 
   def _ran(self, cohort: Cohort) -> bool | None:
     """A turn of a cohort, see `Cohort.run`."""

@@ -238,7 +238,8 @@ def test_methods_are_checked() -> None:
    f"read of 4 bytes at {FAR:#x}"),
   ("  st.global.u32 [%rd1+2], %r1;\n  ret;\n", None, GR, 7, "misaligned"),
   ("  trap;\n", None, GR, 7, "trap"),
-  ("here:\n  bra here;\n", WatchdogExpired, status.ROBUST_CHANNEL_RESETCHANNEL_VERIF_ERROR, None, "endless loop"),
+  ("here:\n  bra here;\n", WatchdogExpired, status.ROBUST_CHANNEL_RESETCHANNEL_VERIF_ERROR, 8,
+   "an endless loop"),
   ("  mov.u32 %r1, %tid.x;\n  setp.eq.u32 %p1, %r1, 0;\n  @%p1 bra one;\n  bar.sync 0, 64;\none:\n  ret;\n", None,
    None, None, ""),
 ])
@@ -281,7 +282,7 @@ def test_kernels_wait_for_the_host_and_for_other_channels() -> None:
   c, data = b.channel(), b.take(128)
   b.pcas(c, launch_qmd(b, b.load(WAIT, "wait"), bank=b.bank(data)))
   b.machine.run(lambda: False, None)
-  assert isinstance(c.error, Deadlock) and c.state is State.DEAD
+  assert isinstance(c.error, Deadlock) and c.state is State.DEAD and c.error.line == 8 and c.error.kernel == "wait"
 
 
 def test_launches_without_a_wait_between_may_overlap() -> None:
@@ -336,3 +337,41 @@ def test_versions_of_another_chip_are_refused() -> None:
   b.pcas(c, launch_qmd(b, b.load(ADD, "add"), version=(3, 0), bank=b.bank(b.take(128))))
   b.run()
   assert c.state is State.READY
+
+
+def test_modes_that_would_change_a_launch() -> None:
+  b = Compute()
+  m = methods.declared(0xCBC0)
+  c, data = b.channel(), b.take(128)
+  q = launch_qmd(b, b.load(ADD, "add"), bank=b.bank(data, 3))
+  b.submit(c, methods.send(COMPUTE, m.SET_RENDER_ENABLE_C(MODE=m.SET_RENDER_ENABLE_C_MODE.TRUE),
+                           m.SET_RENDER_ENABLE_OVERRIDE(MODE=0)))
+  b.pcas(c, q)
+  b.run()
+  assert b.space.load(data, 4) == 3
+  b.submit(c, methods.send(COMPUTE, m.SET_RENDER_ENABLE_C(MODE=m.SET_RENDER_ENABLE_C_MODE.CONDITIONAL)))
+  b.pcas(c, q)
+  with pytest.raises(Unsupported, match="SET_RENDER_ENABLE_C.MODE = CONDITIONAL"): b.run()
+  assert b.space.load(data, 4) == 3
+  b = Compute()
+  c = b.channel()
+  b.send(c, COMPUTE, m.SET_COMPUTE_CLASS_VERSION(CURRENT=4), m.CHECK_COMPUTE_CLASS_VERSION(CURRENT=4))
+  assert c.state is State.READY
+  b.send(c, COMPUTE, m.CHECK_COMPUTE_CLASS_VERSION(CURRENT=5, OLDEST_SUPPORTED=5))
+  dead(b, c, GR, "CHECK_COMPUTE_CLASS_VERSION 0x5 against 0x4")
+
+
+@pytest.mark.parametrize("engine", ["ref", "jit", "auto"])
+def test_engines_agree(engine: str) -> None:
+  b = Compute(machine=NvMachine("sm_90", vram=1 << 22, system_memory=1 << 22, engine=engine))
+  c, data = b.channel(), b.take(1024)
+  for n in (1, 2):
+    b.pcas(c, launch_qmd(b, b.load(ADD, "add"), grid=(4, 1, 1), bank=b.bank(data, n)))
+    b.submit(c, methods.send(COMPUTE, methods.declared(0xCBC0).WAIT_FOR_IDLE(V=0)))
+    b.run()
+  assert [b.space.load(data + 4 * i, 4) for i in range(128)] == [3] * 128, c.describe()
+  bad = b.channel()
+  b.pcas(bad, launch_qmd(b, b.load(ADD, "add"), bank=b.bank(FAR, 1)))
+  b.run()
+  dead(b, bad, MMU, f"read of 4 bytes at {FAR:#x}")
+  assert getattr(bad.error, "line", None) == 9 and "PTX:9" in str(bad.error)

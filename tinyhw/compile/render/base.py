@@ -4,13 +4,16 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from tinyhw.compile.program import Dim3
-from tinyhw.compile.units import MatrixUnit
 from tinyhw.core.errors import InvalidArgument, Unsupported
 from tinyhw.ir.dtype import DType, PtrDType, dtypes
 from tinyhw.ir.ops import GroupOp, Ops
 from tinyhw.ir.uop import UOp
+
+if TYPE_CHECKING:
+  from tinyhw.compile.units import MatrixUnit
 
 
 class Renderer(ABC):
@@ -26,6 +29,8 @@ class Renderer(ABC):
   For processors: `lanes`: the longest vectors that arithmetic takes (0: it is on scalars). `masks`: accesses of some
   lanes only are cheap. `tile_vectors`: vectors of 64 bytes that a product may keep in registers. `pool`: a grid (of
   `gidx0` alone) is shared among the target's own threads, stretch by stretch.
+
+  `leaves_python`: `compile` lets go of Python for most of its time.
   """
   target: str
   threads = False
@@ -36,6 +41,7 @@ class Renderer(ABC):
   masks = False
   tile_vectors = 1
   pool = False
+  leaves_python = False
   units: tuple[MatrixUnit, ...] = ()
   fused = False
   max_block = 1

@@ -151,6 +151,7 @@ class CRenderer(CFamilyRenderer):
   vector_bytes = 32
   tile = 8
   pool = True
+  leaves_python = True
   max_local = 1 << 20
 
   def __init__(self, compiler: Compiler, host: Host | None = None) -> None:

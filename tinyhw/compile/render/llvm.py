@@ -86,6 +86,7 @@ class LLVMRenderer(Renderer):
   """A renderer whose source text is LLVM IR. Targets say how a kernel looks from outside and what its indices are."""
   tile = 4
   fused = True
+  leaves_python = True
 
   def __init__(self, optimization: int = 2) -> None:
     self.optimization = optimization

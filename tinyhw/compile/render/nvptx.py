@@ -6,7 +6,7 @@ multiplication says its rounding (`.rn`): what says none, NVIDIA's assembler may
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from tinyhw.compile.render import objects
 from tinyhw.compile.render.base import block_size
@@ -74,3 +74,17 @@ class NVPTXRenderer(LLVMRenderer):
 
   def compile(self, source: str, name: str) -> bytes:
     return objects.emit(source, name, self.processor, self.optimization, text=True)
+
+
+class CubinRenderer(NVPTXRenderer):
+  """PTX that `assemble` makes loadable; `key` tells its programs from those of another assembler."""
+
+  def __init__(self, processor: str, assemble: Callable[[bytes], bytes], key: str) -> None:
+    super().__init__(processor)
+    self.target = f"cubin:{processor}"
+    self._assemble, self._key = assemble, key
+
+  @property
+  def key(self) -> str: return f"{self.target} {self._key}"
+
+  def compile(self, source: str, name: str) -> bytes: return self._assemble(super().compile(source, name))

@@ -1,1 +1,1 @@
-"""NVIDIA kernels: so far PTX on the emulator alone (`bare`)."""
+"""NVIDIA GPUs through /dev/nvidiactl and /dev/nvidia-uvm (`device`); PTX on the emulator alone (`bare`)."""

@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import itertools
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache, lru_cache
@@ -86,12 +85,15 @@ def rows() -> dict[str, tuple[Row, ...]]:
   return {opcode: tuple(r) for opcode, r in found.items()}
 
 
-@cache
-def _pattern(row: Row) -> re.Pattern[str]:
-  text = re.escape(row.opcode)
-  for optional, choices in row.slots:
-    text += f"(?:\\.(?:{'|'.join(map(re.escape, sorted(choices, key=len, reverse=True)))})){'?' if optional else ''}"
-  return re.compile(text)
+def _fits(slots: tuple[tuple[bool, tuple[str, ...]], ...], modifiers: list[str], slot: int = 0, at: int = 0) -> bool:
+  """Whether modifiers from a place on are what slots from one on may have, in this order."""
+  if slot == len(slots): return at == len(modifiers)
+  optional, choices = slots[slot]
+  if at < len(modifiers):
+    if modifiers[at] in choices and _fits(slots, modifiers, slot + 1, at + 1): return True
+    for two in choices:  # xorsign.abs
+      if "." in two and two.split(".") == modifiers[at:at + 2]: return _fits(slots, modifiers, slot + 1, at + 2)
+  return optional and _fits(slots, modifiers, slot + 1, at)
 
 
 @lru_cache(maxsize=8192)
@@ -99,7 +101,7 @@ def find(name: str) -> Form | None:
   """The form of an instruction by its name (`add.rn.f32`); None where the table has none."""
   modifiers = name.split(".")
   for row in rows().get(modifiers[0], ()):
-    if _pattern(row).fullmatch(name): return _form(name, row, modifiers[1:])
+    if _fits(row.slots, modifiers[1:]): return _form(name, row, modifiers[1:])
   for row in rows().get(modifiers[0], ()):  # compilers write them otherwise than the manual; ptxas reads any order
     ordered = _ordered(row, modifiers[1:])
     if ordered is not None: return _form(name, row, ordered)

@@ -1,0 +1,211 @@
+"""mma, ldmatrix and movmatrix as LLVM IR; how a matrix is spread over a warp is told in `emulator.ptx.matrix`.
+
+A register of all lanes holds eight rows of `4 n` elements that lie side by side, n of them in each lane. So as one
+vector of elements it is those rows, one behind the other. Products are made by a function for each kind of matrix:
+for each row of the left operand, all eight columns at once, in f64 and in the reference's order.
+"""
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Final
+
+from tinyhw.core.memory import Access
+from tinyhw.emulator.amdgcn.values import F16, F32, F64, U32, U64
+from tinyhw.emulator.jit.ptx import access
+from tinyhw.emulator.jit.ptx.emit import Lanes
+from tinyhw.emulator.jit.ptx.shapes import Info
+from tinyhw.emulator.jit.values import Emitter, Untranslatable, Value, convert, gather
+from tinyhw.emulator.ptx import memory, move, operands
+from tinyhw.emulator.ptx.matrix import BITS
+from tinyhw.emulator.ptx.scope import Line
+from tinyhw.isa.ptx.forms import Form
+
+ELEMENTS: Final = {"f16": 2, "bf16": 2, "tf32": 1}  # in a register; those whose products are exact in f64
+COLUMNS: Final = 8
+
+
+def _shuffled(e: Emitter, t: str, n: int, x: str, order: Sequence[int], y: str = "poison") -> str:
+  places = ", ".join(f"i32 {k}" for k in order)
+  return e.op(f"shufflevector <{n} x {t}> {x}, <{n} x {t}> {y}, <{len(order)} x i32> <{places}>")
+
+
+def _doubles(e: Emitter, words: Value, type_: str) -> str:
+  """The elements of a register of all lanes as <32 n x double>."""
+  text = words.view(U32).in_lanes()
+  if type_ == "tf32":
+    cut = e.op(f"and <32 x i32> {text}, splat (i32 {0xFFFFE000 - (1 << 32)})")
+    return e.op(f"fpext <32 x float> {e.op(f'bitcast <32 x i32> {cut} to <32 x float>')} to <32 x double>")
+  halves = e.op(f"bitcast <32 x i32> {text} to <64 x i16>")
+  if type_ == "f16":
+    floats = e.op(f"fpext <64 x half> {e.op(f'bitcast <64 x i16> {halves} to <64 x half>')} to <64 x float>")
+  else:
+    wide = e.op(f"zext <64 x i16> {halves} to <64 x i32>")
+    floats = e.op(f"bitcast <64 x i32> {e.op(f'shl <64 x i32> {wide}, splat (i32 16)')} to <64 x float>")
+  return e.op(f"fpext <64 x float> {floats} to <64 x double>")
+
+
+def _function(n: int, k: int) -> tuple[str, str]:
+  """(name, text) of what multiplies: rows of the left operand lie in registers of eight rows of 4 n columns."""
+  name, width = f"product.{n}.{k}", 4 * n
+  lines = [f"define private void @{name}(ptr noalias %a, ptr noalias %b, ptr noalias %c) noinline {{", "entry:",
+           "  br label %row", "row:", "  %i = phi i64 [ 0, %entry ], [ %next, %row ]",
+           "  %half = lshr i64 %i, 3", "  %g = and i64 %i, 7",
+           f"  %block = mul i64 %half, {8 * width}", f"  %line = mul i64 %g, {width}",
+           "  %first = add i64 %block, %line",
+           "  %start = getelementptr double, ptr %a, i64 %first"]
+  total = "zeroinitializer"
+  for at in range(k):
+    place = at // width * 2 * 8 * width + at % width
+    lines += [f"  %p{at} = getelementptr double, ptr %start, i64 {place}", f"  %x{at} = load double, ptr %p{at}",
+              f"  %i{at} = insertelement <8 x double> poison, double %x{at}, i64 0",
+              f"  %s{at} = shufflevector <8 x double> %i{at}, <8 x double> poison, <8 x i32> zeroinitializer",
+              f"  %q{at} = getelementptr double, ptr %b, i64 {8 * at}", f"  %y{at} = load <8 x double>, ptr %q{at}",
+              f"  %m{at} = fmul <8 x double> %s{at}, %y{at}", f"  %t{at} = fadd <8 x double> {total}, %m{at}"]
+    total = f"%t{at}"
+  lines += ["  %to = shl i64 %i, 3", "  %place = getelementptr double, ptr %c, i64 %to",
+            "  %old = load <8 x double>, ptr %place", f"  %sum = fadd <8 x double> {total}, %old",
+            "  store <8 x double> %sum, ptr %place", "  %next = add i64 %i, 1", "  %over = icmp eq i64 %next, 16",
+            "  br i1 %over, label %done, label %row", "done:", "  ret void", "}"]
+  return name, "\n".join(lines)
+
+
+@access.emits("mma")
+def mma(g: Lanes, line: Line, form: Form, info: Info) -> None:
+  """A product of matrices of f16, bf16 or tf32."""
+  i, e = line.instruction, g.e
+  shape = next(re.fullmatch(r"m(\d+)n8k(\d+)", m) for m in i.modifiers if m[0] == "m" and m[1].isdigit())
+  kinds = [m for m in i.modifiers if m in BITS]
+  if shape is None or len(kinds) != 4 or shape[1] != "16" or kinds[1] not in ELEMENTS or kinds[1] != kinds[2] \
+      or kinds[0] != kinds[3] or kinds[0] not in {"f32", "f16"}: raise Untranslatable("of such matrices")
+  k, d, type_ = int(shape[2]), kinds[0], kinds[1]
+  n = ELEMENTS[type_]
+  word = "f32" if d == "f32" else "b32"
+  parts = [operands.elements(line, o) for o in i.operands]
+  left, right = ([operands.reader(g.code, line, o, "b32")(g) for o in p] for p in parts[1:3])  # type: ignore[arg-type]
+  added = [operands.reader(g.code, line, o, word)(g) for o in parts[3]]  # type: ignore[arg-type]
+  writes = [operands.writer(g.code, line, o, word) for o in parts[0]]
+  size = 32 * n
+  for name, count in (("left", len(left) * size), ("right", k * COLUMNS), ("sums", 16 * COLUMNS)):
+    e.stack[f"{name}.{count}"] = f"alloca [{count} x double], align 64"
+  a, b, c = f"%left.{len(left) * size}", f"%right.{k * COLUMNS}", f"%sums.{16 * COLUMNS}"
+  for r, words in enumerate(left):
+    e.do(f"store <{size} x double> {_doubles(e, words, type_)}, ptr {g.pointer(a, 8 * r * size)}, align 64")
+  for r, words in enumerate(right):  # columns lie side by side in registers, rows in memory
+    order = [column * 4 * n + at for at in range(4 * n) for column in range(COLUMNS)]
+    text = _shuffled(e, "double", size, _doubles(e, words, type_), order)
+    e.do(f"store <{size} x double> {text}, ptr {g.pointer(b, 8 * r * size)}, align 64")
+  for h in range(2):
+    if d == "f16": rows = _doubles(e, added[h], "f16")
+    else:
+      x, y = (v.in_lanes() for v in added[2 * h:2 * h + 2])
+      pairs = _shuffled(e, "float", 32, x, [at // 2 + 32 * (at & 1) for at in range(64)], y)
+      rows = e.op(f"fpext <64 x float> {pairs} to <64 x double>")
+    e.do(f"store <64 x double> {rows}, ptr {g.pointer(c, 512 * h)}, align 64")
+  name, text = _function(n, k)
+  if text not in e.constants: e.constants.append(text)
+  e.do(f"call void @{name}(ptr {a}, ptr {b}, ptr {c})")
+  for h in range(2):
+    rows = e.op(f"load <64 x double>, ptr {g.pointer(c, 512 * h)}, align 64")
+    if d == "f16":
+      odd = convert(Value(_Wide(e, 64), rows, F64, True), F16)
+      raw = e.op(f"bitcast <64 x half> {odd.text} to <32 x i32>")
+      writes[h](g, Value(e, raw, U32, True))  # type: ignore[arg-type]
+      continue
+    floats = e.op(f"fptrunc <64 x double> {rows} to <64 x float>")
+    for at in range(2):
+      part = _shuffled(e, "float", 64, floats, range(at, 64, 2))
+      writes[2 * h + at](g, Value(e, part, F32, True))  # type: ignore[arg-type]
+
+
+class _Wide(Emitter):
+  """The same text with wider vectors."""
+
+  def __init__(self, e: Emitter, lanes: int) -> None:
+    self.__dict__ = dict(e.__dict__)
+    self._of = e
+    self.lanes, self._splats = lanes, {}
+
+  def op(self, text: str) -> str: return self._of.op(text)
+
+  def do(self, text: str) -> None: self._of.do(text)
+
+
+@access.emits("ldmatrix")
+def ldmatrix(g: Lanes, line: Line, form: Form, info: Info) -> None:
+  """Rows of 16 bytes of shared memory, at the addresses of eight lanes a matrix."""
+  i, e = line.instruction, g.e
+  if memory.space_of(form.modifiers) != "shared" or "b16" not in form.modifiers:
+    raise Untranslatable("of such memory or elements")
+  count = next(int(m[1]) for m in ("x1", "x2", "x4") if m in form.modifiers)
+  writes = [operands.writer(g.code, line, o, "b32") for o in operands.elements(line, i.operands[0])]
+  at = move.address(g.code, line, i.operands[1], "shared")(g)  # type: ignore[arg-type]
+  at = convert(at.view(U32) if at.dtype.itemsize == 4 else at.view(U64), U64)
+  rows = _shuffled(e, "i64", 32, at.in_lanes(), [lane % (8 * count) for lane in range(32)])
+  site = access.Site(access.SHARED, Value(e, rows, U64, True), None, 4, 4, Access.READ, None)
+
+  def fast(host: Value) -> list[Value]:
+    out = []
+    for k in range(count):
+      lanes = _shuffled(e, "i64", 32, host.text, [8 * k + lane // 4 for lane in range(32)])
+      places = Value(e, lanes, U64, True) + e.vector(U64, [4 * (lane % 4) for lane in range(32)])
+      pointers = e.op(f"inttoptr <32 x i64> {places.text} to <32 x ptr>")
+      words = gather(e, "i32", pointers, "splat (i1 true)")
+      out.append(Value(e, transposed(e, words) if "trans" in form.modifiers else words, U32, True))
+    return out
+  for write, value in zip(writes, access.Accessor(g, site).run(fast, list)): write(g, value)  # type: ignore[arg-type]
+
+
+def transposed(e: Emitter, words: str) -> str:
+  """The transpose of a matrix of 8 x 8 elements of 16 bits."""
+  halves = e.op(f"bitcast <32 x i32> {words} to <64 x i16>")
+  turned = _shuffled(e, "i16", 64, halves, [at % 8 * 8 + at // 8 for at in range(64)])
+  return e.op(f"bitcast <64 x i16> {turned} to <32 x i32>")
+
+
+@access.emits("movmatrix")
+def movmatrix(g: Lanes, line: Line, form: Form, info: Info) -> None:
+  """The transpose of a matrix in registers."""
+  i = line.instruction
+  words = operands.reader(g.code, line, i.operands[1], "b32")(g)  # type: ignore[arg-type]
+  turned = Value(g.e, transposed(g.e, words.in_lanes()), U32, True)
+  operands.writer(g.code, line, i.operands[0], "b32")(g, turned)  # type: ignore[arg-type]
+
+
+@access.emits("cp")
+def cp(g: Lanes, line: Line, form: Form, info: Info) -> None:
+  """cp.async of 4, 8 or 16 bytes; where none are read, zeros follow."""
+  i, e, o, m = line.instruction, g.e, g.o, form.modifiers
+  if "bulk" in m or any(x.startswith("mbarrier") for x in m): raise Untranslatable("no compiled form")
+  if not m & {"ca", "cg"}: return
+  size = operands.immediate(line, i.operands[2], "u32")
+  width = 0 if size is None else int(size)
+  if width not in {4, 8, 16}: raise Untranslatable("of such a size")
+  source = access.site_of(g, line, _in(form, "global"), i.operands[1], 4, width // 4, Access.READ)
+  target = access.site_of(g, line, _in(form, "shared"), i.operands[0], 4, width // 4, Access.WRITE)
+  given = None
+  if len(i.operands) - ("L2::cache_hint" in m) > 3:
+    given = operands.reader(g.code, line, i.operands[3], "u32")(g)  # type: ignore[arg-type]
+    if given.bits is not None and given.bits >= width: given = None
+  if given is not None:
+    part = (given > 0) & (given < width)
+    here = part if target.mask is None else part & target.mask
+    fine = e.new_label("whole")
+    e.do(f"br i1 {e.op(f'icmp eq {g.mask_type} {g.bits(here)}, 0')}, label %{fine}, label %{g.deopt()}, !prof !1")
+    e.start(fine)
+    all_of = given >= width
+    if not all_of.wide: all_of = Value(e, all_of.in_lanes(), all_of.dtype, True)
+    source.mask = all_of if source.mask is None else all_of & source.mask
+  if source.one and source.mask is not None:  # nobody may be there
+    source.base, source.steps = Value(e, source.base.in_lanes(), U64, True), None
+  values = access.load(g, source)
+  if given is not None:
+    assert source.mask is not None
+    values = [o.where(source.mask, v, o.const("u32", 0)) for v in values]
+  access.store(g, target, values)
+
+
+def _in(form: Form, space: str) -> Form:
+  """The form with one state space."""
+  kept = frozenset(x for x in form.modifiers if x.partition("::")[0] not in {"shared", "global"})
+  return Form(form.name, form.row, kept | {space}, form.types, form.results, form.sources)

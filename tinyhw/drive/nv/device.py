@@ -1,0 +1,358 @@
+"""An NVIDIA GPU as a Runtime: its channels, memory, local memory, cubins, and what it says when it stops."""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import Final, cast
+
+from tinyhw.autogen import nv_rm_alloc
+from tinyhw.core.errors import DecodeError, DeviceError, Error, InvalidArgument, OutOfMemory, Unsupported, WaitTimeout
+from tinyhw.core.port import Port
+from tinyhw.drive.allocate import BounceBuffer, FreeCache, KernargRing, round_up
+from tinyhw.drive.base import Allocation, Launch, Runner, Runtime
+from tinyhw.drive.nv import report
+from tinyhw.drive.nv.bare import is_ptx
+from tinyhw.drive.nv.channel import Channel
+from tinyhw.drive.nv.commands import COMPUTE, COPY, ComputeCommands, CopyCommands, text
+from tinyhw.drive.nv.gpu import LOCAL_WINDOW, SHARED_WINDOW, CodeImage, GpuRuntime
+from tinyhw.drive.nv.program import NVProgram
+from tinyhw.drive.nv.rm import BIG_PAGE, HUGE_PAGE, PAGE, Buffer, Memory, Rm
+from tinyhw.drive.nv.runner import NVRunner
+from tinyhw.drive.queue import BoundStream
+from tinyhw.drive.signal import Signal, SignalPool
+from tinyhw.wire import qmd
+from tinyhw.wire.codeobject import CodeObject
+from tinyhw.wire.cubin import Cubin
+
+_KERNARG_BYTES: Final = 1 << 20
+_BOUNCE_BYTES: Final = 8 << 20
+_CACHE_BYTES: Final = 512 << 20
+_MAX_COPY_BYTES: Final = 1 << 30   # LINE_LENGTH_IN has 32 bits
+_TIMES_BYTES: Final = 32           # two semaphores of 16 bytes with their timestamps
+_LOCAL_GRANULE: Final = 0x8000     # of a TPC's local memory
+_NO_ERROR: Final = 0               # NvNotification.status of a channel that lives
+_LOOK_S: Final = 0.02              # how often a device that is closed looks whether it has stopped
+_CLOSE_TIMEOUT_S: Final = 2.0
+
+
+class NVRuntime(GpuRuntime):
+  """GPU number `index` of the machine behind `port`. `timeout_s` bounds each wait: TINYHW_TIMEOUT_S or 30 s by
+  default. `qmd_version` is that of the generation unless it is given. Threads may share it (`QueuedRuntime`): its
+  programs launch with `lock`, all else takes `memory`."""
+
+  def __init__(self, port: Port, index: int = 0, timeout_s: float | None = None,
+               qmd_version: tuple[int, int] | None = None) -> None:
+    super().__init__(port, f"NV:{index}" if index else "NV", timeout_s)
+    self.index, self.max_copy_bytes = index, _MAX_COPY_BYTES
+    self.rm = Rm.of(port)
+    self.gpu = self.rm.open_gpu(index)
+    self.arch = self.gpu.arch
+    for class_id in (self.arch.compute_class, self.arch.copy_class, self.arch.channel_class):
+      if class_id not in self.gpu.classes:
+        raise Unsupported("GPU without class", f"{class_id:#06x}", arch=self.arch.name, where=self.name)
+    self.qmd_version = qmd_version or self.arch.qmd
+    qmd.declared(self.arch.compute_class, self.qmd_version)
+    self.used: dict[int, tuple[int, str]] = {}  # of allocations by address: bytes that were asked for, and a name
+    self._own: list[Buffer] = []
+    self._lent: set[Buffer] = set()  # allocations that somebody has, or that were freed and are kept
+    self._peers: set[NVRuntime] = set()  # devices whose queues can wait for this one's signals
+    self._images: dict[bytes, CodeImage] = {}
+    self._assembled: dict[bytes, bytes] = {}
+    self._free: FreeCache[Buffer] = FreeCache(_CACHE_BYTES, self._release)
+    self._local: Buffer | None = None
+    self._local_thread_bytes, self.local_generation = 0, 0
+    self._channels: list[Channel] = []
+    self.assemble: Callable[[bytes], bytes] | None = None  # what makes PTX loadable, where somebody gives it
+    self.signature = None
+    self._closed = False
+    try:
+      self._signals = shared = self._take(PAGE, Memory.SYSTEM)
+      self.times = shared.address + PAGE - _TIMES_BYTES
+      self._times = shared.bytes()[PAGE - _TIMES_BYTES:PAGE].cast("Q")
+      self.start_timeline(SignalPool(shared.bytes()[:PAGE - _TIMES_BYTES], shared.address))
+      arguments, bounce = self._take(_KERNARG_BYTES, Memory.SYSTEM), self._take(_BOUNCE_BYTES, Memory.SYSTEM)
+      self.kernargs = KernargRing(arguments.bytes(), arguments.address, self.wait)
+      self.bounce = BounceBuffer(bounce.bytes(), bounce.address, self.wait)
+      self._open_queues()
+    except BaseException:
+      self._take_down()
+      raise
+
+  def _take(self, size: int, kind: Memory) -> Buffer:
+    """Memory that the runtime itself keeps until it is closed."""
+    buffer = self.rm.take(self.gpu, size, kind, low=True)
+    self._own.append(buffer)
+    return buffer
+
+  # ---- channels
+
+  def _open_queues(self) -> None:
+    arch, signal = self.arch, self.timeline.signal
+    compute = self._channel("compute", nv_rm_alloc.NV2080_ENGINE_TYPE_GRAPHICS, arch.compute_class, COMPUTE)
+    self.compute = compute.queue
+    self.copier = self._channel("copy", self._copy_engine(), arch.copy_class, COPY).queue
+    self.compute.wait_stream = ComputeCommands(arch.compute_class, "wait").wait("address", "value").bind()
+    self.copier.wait_stream = CopyCommands(arch.copy_class, "wait").wait("address", "value").bind()
+    copy = CopyCommands(arch.copy_class, "copy").copy("destination", "source", "count")
+    self.copy_stream = copy.signal(signal.address, "timeline").bind()
+    begin = ComputeCommands(arch.compute_class, "set up").begin().windows(SHARED_WINDOW, LOCAL_WINDOW)
+    if self._local is not None: begin.local_memory(self._local.address, self._tpc_bytes(self._local_thread_bytes))
+    self.submit(self.compute, begin.signal(signal.address, "timeline").bind())
+    self.submit(self.copier, CopyCommands(arch.copy_class, "set up").begin().signal(signal.address, "timeline").bind())
+
+  def _copy_engine(self) -> int:
+    """A copy engine with a runlist of its own; where all belong to the graphics engine's, the first."""
+    first, last = nv_rm_alloc.NV2080_ENGINE_TYPE_COPY0, nv_rm_alloc.NV2080_ENGINE_TYPE_COPY19
+    engines = [e for e in self.gpu.engines if first <= e <= last]
+    if not engines: raise Unsupported("GPU without", "copy engines", arch=self.arch.name, where=self.name)
+    return next((e for e in engines if not self.rm.is_graphics_copy(self.gpu, e)), engines[0])
+
+  def _channel(self, name: str, engine: int, class_id: int, subchannel: int) -> Channel:
+    def done() -> int: return int(self._done[0])
+    channel = Channel(self.rm, self.gpu, f"{self.name} {name} channel", engine, class_id, done,
+                      partial(text, class_id=class_id, subchannel=subchannel))
+    self._channels.append(channel)
+    return channel
+
+  # ---- memory
+
+  def alloc(self, nbytes: int) -> Allocation:
+    if nbytes <= 0: raise InvalidArgument(f"alloc of {nbytes} bytes", where=self.name)
+    size = round_up(nbytes, HUGE_PAGE if nbytes >= HUGE_PAGE else BIG_PAGE)
+    with self.memory:
+      self.check_usable()
+      buffer = self._free.take(size)
+      if buffer is None:
+        try: buffer = self.rm.take(self.gpu, size, Memory.VRAM)
+        except OutOfMemory:
+          if not self._free.nbytes: raise
+          self._free.clear()
+          buffer = self.rm.take(self.gpu, size, Memory.VRAM)
+        self._lent.add(buffer)
+      self.used[buffer.address] = nbytes, ""
+    return Allocation(buffer.address, nbytes, (self, buffer))
+
+  def rename(self, allocation: Allocation, name: str) -> None:
+    """Let reports call an allocation by a name."""
+    assert allocation.address is not None
+    self.used[allocation.address] = allocation.size, name
+
+  def free(self, allocation: Allocation) -> None:
+    with self.memory:
+      owner, buffer = self._owner(allocation)
+      owner.used.pop(buffer.address, None)
+      allocation.address = allocation.handle = None
+      if self._closed: return
+      if owner is self: return self._free.give(buffer.size, buffer)
+    with owner.memory: owner._free.give(buffer.size, buffer)
+
+  def _release(self, buffer: Buffer) -> None:
+    """Memory leaves the page tables only when no queued work can touch it any more."""
+    if self.lost is None: self.synchronize()
+    self._lent.discard(buffer)
+    self.rm.give(buffer)
+
+  def _owner(self, allocation: Allocation) -> tuple[NVRuntime, Buffer]:
+    handle = allocation.handle
+    if not isinstance(handle, tuple) or not isinstance(handle[0], NVRuntime):
+      raise InvalidArgument("the allocation is not of this driver, or was freed", where=self.name)
+    return cast("tuple[NVRuntime, Buffer]", handle)
+
+  def is_peer(self, other: Runtime) -> bool:
+    if other is self: return True
+    if not isinstance(other, NVRuntime) or other.rm is not self.rm: return False
+    return self.rm.reaches(self.gpu, other.gpu)
+
+  def reach(self, allocation: Allocation) -> NVRuntime:
+    owner, buffer = self._owner(allocation)
+    if owner is self: return self
+    if owner not in self._peers and not self.is_peer(owner):
+      raise InvalidArgument(f"no peer link to {owner.name}", where=self.name,
+                            hint="copy through the host: copyout, then copyin")
+    self.rm.connect(self.gpu, owner.gpu)
+    self.rm.map_to(buffer, self.gpu)
+    owner.check_usable()
+    for mine, theirs in ((self._signals, owner.gpu), (owner._signals, self.gpu)): self.rm.map_to(mine, theirs)
+    self._peers.add(owner)
+    owner._peers.add(self)
+    return owner
+
+  def _part_from(self, peer: NVRuntime) -> None:
+    """The peer goes: queues of this device wait for its signals no more. Its timeline stands at its end."""
+    self._peers.discard(peer)
+    with self.lock: self._dependencies.drop(peer.signals)
+    if self.lost is None: self.synchronize()
+
+  # ---- local memory
+
+  def _tpc_bytes(self, thread_bytes: int) -> int:
+    """Local memory of all threads that a TPC can hold."""
+    threads = self.gpu.warps_per_sm * self.arch.warp_size * self.arch.sms_per_tpc
+    return round_up(round_up(thread_bytes, 16) * threads, _LOCAL_GRANULE)
+
+  def require_local(self, thread_bytes: int, where: str) -> None:
+    """Make sure that each thread can have so much local memory; grows the one buffer that all kernels share."""
+    with self.memory:
+      if thread_bytes <= self._local_thread_bytes: return
+      tpc = self._tpc_bytes(thread_bytes)
+      try: new = self.rm.take(self.gpu, tpc * self.gpu.tpcs, Memory.VRAM)
+      except OutOfMemory as e:
+        raise OutOfMemory(f"{where}: local memory, {thread_bytes:,} bytes a thread", e.asked, e.free) from None
+      c = ComputeCommands(self.arch.compute_class, "local memory").wait_for_idle().local_memory(new.address, tpc)
+      self.submit(self.compute, c.signal(self.timeline.signal.address, "timeline").bind())
+      with self.lock:  # launches that are queued from here on have it
+        old, self._local, self._local_thread_bytes = self._local, new, thread_bytes
+        self.local_generation += 1
+      if old is not None: self._release(old)
+
+  # ---- programs
+
+  def load(self, binary: bytes, kernel: str) -> NVProgram: return self.load_kernel(binary, kernel)
+
+  def load_kernel(self, binary: bytes, kernel: str) -> NVProgram:
+    """Place a cubin in GPU memory (once) and make one of its kernels ready. Errors name what the cubin holds.
+
+    PTX is made a cubin first, where the device was given what does that.
+    """
+    if is_ptx(binary):
+      if self.assemble is None: raise Unsupported("PTX", "without an assembler", where=self.name)
+      known = self._assembled.get(binary)
+      if known is None: known = self._assembled[binary] = self.assemble(binary)
+      binary = known
+    with self.copying, self.memory:  # the code is copied in
+      self.check_usable()
+      image = self._images.get(binary)
+      if image is None: image = self._images[binary] = self._place(binary)
+      found = image.code.kernel(kernel)
+    return NVProgram(self, image, found)
+
+  def _place(self, binary: bytes) -> CodeImage:
+    code = Cubin(binary)
+    # Code runs on later minor versions of its major version (CUDA C++ Programming Guide, "Binary Compatibility").
+    if code.sm // 10 != self.arch.sm // 10 or code.sm > self.arch.sm:
+      raise Unsupported("cubin for", code.arch, arch=self.arch.name, where=self.name)
+    if not code.kernels: raise DecodeError("no kernel", where="cubin")
+    buffer = self._take(len(code.file), Memory.VRAM)
+    data = code.link(buffer.address)
+    self.copyin(Allocation(buffer.address, buffer.size), memoryview(data))
+    c = ComputeCommands(self.arch.compute_class, "new program").invalidate()
+    self.submit(self.compute, c.signal(self.timeline.signal.address, "timeline").bind())
+    return CodeImage(buffer, code)
+
+  def loaded(self) -> list[tuple[int, CodeObject]]:
+    """AMD's code objects in memory: none."""
+    return []
+
+  def runner(self, launches: Sequence[Launch]) -> Runner:
+    if any(not isinstance(l.program, NVProgram) or l.program.runtime is not self for l in launches):
+      raise InvalidArgument("a program of another device", where=self.name)
+    return NVRunner(self, launches)
+
+  def elapsed(self) -> float:
+    """Seconds between the two timestamps of the last profiled launch, on the GPU's clock (PTIMER, nanoseconds)."""
+    return (int(self._times[3]) - int(self._times[1])) / 1e9
+
+  def began(self) -> float: return int(self._times[1]) / 1e9
+
+  # ---- small writes and lines
+
+  def write_inline(self, dst: Allocation, data: bytes, offset: int = 0) -> None:
+    """Queue a write of few bytes that travel in the pushbuffer."""
+    address = self._range(dst, offset + len(data), "inline write") + offset
+    c = ComputeCommands(self.arch.compute_class, "inline data").inline(address, data)
+    self.submit(self.compute, c.signal(self.timeline.signal.address, "timeline").bind())
+
+  def copy_lines(self, dst: Allocation, src: Allocation, length: int, lines: int, to_pitch: int,
+                 from_pitch: int) -> None:
+    """Queue a copy of `lines` of `length` bytes, which begin so many bytes apart."""
+    if length <= 0 or lines <= 0 or min(to_pitch, from_pitch) < length:
+      raise InvalidArgument(f"{lines} lines of {length} bytes, {to_pitch} and {from_pitch} apart", where=self.name)
+    to = self._range(dst, to_pitch * (lines - 1) + length, "copy to")
+    source = self._range(src, from_pitch * (lines - 1) + length, "copy from")
+    c = CopyCommands(self.arch.copy_class, "copy of lines").copy_lines(to, source, length, lines, to_pitch, from_pitch)
+    self.submit(self.copier, c.signal(self.timeline.signal.address, "timeline").bind())
+
+  # ---- waiting and trouble
+
+  def sleep(self, seconds: float) -> None:
+    """Sleep until the work queued so far is done, a channel dies, or the time is over."""
+    last, words = self.timeline.last, self._done
+    self.port.wait(lambda: bool(words[0] >= last) or self._dead() is not None, seconds)
+    self.raise_faults()
+
+  def _dead(self) -> Channel | None:
+    """A channel whose notifier tells of an error."""
+    return next((c for c in self._channels if c.notifier.status != _NO_ERROR), None)
+
+  def raise_faults(self) -> None:
+    dead = self._dead()
+    if dead is None: return
+    with self.lock:
+      if self.lost is None: self.lost = report.channel_error(self, dead, int(dead.notifier.info32))
+    self.check_usable()
+
+  def timeout_error(self, value: int, seconds: float) -> WaitTimeout: return report.timeout_error(self, value, seconds)
+
+  # ---- for tools, reports and tests
+
+  def peek(self, address: int) -> int | None:
+    """The dword at a GPU address, if the host sees it."""
+    for buffer in list(self.rm.buffers):
+      if buffer.memory is not None and buffer.address <= address <= buffer.address + buffer.size - 4:
+        return int.from_bytes(buffer.memory[address - buffer.address:address - buffer.address + 4], "little")
+    return None
+
+  def siblings(self) -> int: return len(self.rm.cards)
+
+  def last_submission(self) -> list[str]:
+    """The methods of the last compute submission, one a line."""
+    return self.compute.text_of(self.compute.history[-1]) if self.compute.history else []
+
+  def new_signal(self) -> Signal:
+    """A signal that channels of this GPU can wait for (`wait_for`) and the host can set."""
+    return self.signals.take()
+
+  def wait_for(self, signal: Signal, value: int) -> None:
+    """Work queued after this starts when the signal's value (low dword) is at least `value`."""
+    self.depend_on(signal, value)
+    self.submit(self.compute, self.compute_marker("wait for signal"))
+
+  def compute_marker(self, label: str = "marker") -> BoundStream:
+    c = ComputeCommands(self.arch.compute_class, label)
+    return c.signal(self.timeline.signal.address, "timeline").bind()
+
+  def describe(self) -> str:
+    gpu = self.gpu
+    return f"{gpu.name} ({self.arch.name}), {gpu.sms} SMs, {gpu.vram_bytes >> 20:,} MiB, driver {self.rm.version}"
+
+  # ---- the end
+
+  def close(self) -> None:
+    with self.lock:
+      if self._closed: return
+      self._closed = self._closing = True
+      fine = self.lost is None
+      self.lost = self.lost or DeviceError("the device was closed", where=self.name, hint="open it again")
+    if self.port.pid() != self._pid: return  # a fork: everything belongs to the parent
+    last = self.timeline.last
+    if fine:
+      with suppress(RuntimeError): self._drain(last)  # as the interpreter ends no thread can start that a port may need
+    self.timeline.signal.value = last  # peers and threads may wait for work that is dropped
+    for peer in list(self._peers):
+      with suppress(Error): peer._part_from(self)
+    with self.copying, self.memory, self.lock: self._take_down()
+
+  def _drain(self, last: int) -> None:
+    """Wait for the queued work, as long as there is hope."""
+    words, looks = self._done, int(min(self.timeout_s, _CLOSE_TIMEOUT_S) / _LOOK_S) + 1
+    for _ in range(looks):
+      if self.port.wait(lambda: bool(words[0] >= last), _LOOK_S) or self._dead() is not None: return
+
+  def _take_down(self) -> None:
+    """Give everything back. Nothing is submitted any more."""
+    steps: list[Callable[[], None]] = [channel.close for channel in self._channels]
+    local = [] if self._local is None else [self._local]
+    steps += [partial(self.rm.give, buffer) for buffer in (*self._own, *self._lent, *local)]
+    for step in steps:
+      with suppress(Error): step()  # closing goes as far as the kernel driver lets it

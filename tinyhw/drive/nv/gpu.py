@@ -1,0 +1,48 @@
+"""What programs, runners and reports ask of the runtime of an NVIDIA GPU; `device` has the runtime itself."""
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from tinyhw.arch.nv import NvArch
+from tinyhw.drive.nv.bare import PtxKernel
+from tinyhw.drive.nv.rm import Buffer, Gpu, Rm
+from tinyhw.drive.queued import QueuedRuntime
+from tinyhw.wire.cubin import Cubin
+
+SHARED_WINDOW: Final = 0x7294_0000_0000  # where generic addresses reach them: 4 GiB each, where no buffer is
+LOCAL_WINDOW: Final = 0x7293_0000_0000
+
+
+@dataclass(eq=False)
+class CodeImage:
+  """A cubin in GPU memory."""
+  buffer: Buffer
+  code: Cubin
+
+  @property
+  def address(self) -> int:
+    """Of its ELF header."""
+    return self.buffer.address
+
+
+class GpuRuntime(QueuedRuntime):
+  """See the module."""
+  rm: Rm
+  gpu: Gpu
+  arch: NvArch
+  qmd_version: tuple[int, int]
+  times: int  # address of two semaphores of 16 bytes: what a profiled launch writes before and after it
+  local_generation: int  # grows whenever kernels get other local memory
+  used: dict[int, tuple[int, str]]  # of allocations by address: bytes that were asked for, and a name
+  signature: Callable[[bytes, str], PtxKernel] | None  # what a launch has to know of a kernel of PTX
+
+  @abstractmethod
+  def require_local(self, thread_bytes: int, where: str) -> None:
+    """Make sure that each thread can have so much local memory."""
+
+  @abstractmethod
+  def elapsed(self) -> float:
+    """Seconds between the two timestamps of the last profiled launch, on the GPU's clock."""

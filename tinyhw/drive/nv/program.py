@@ -1,0 +1,296 @@
+"""A kernel of a cubin, ready to be launched: constant bank 0 with its arguments, its queue meta data (QMD).
+
+Both lie side by side in the argument ring, QMD first. What does not change between two launches of one block shape is
+made once; a launch writes the arguments, and patches the grid and where the bank is.
+"""
+from __future__ import annotations
+
+import struct
+from array import array
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+from tinyhw.arch.nv import NvArch
+from tinyhw.core.errors import InvalidArgument, Unsupported
+from tinyhw.drive.allocate import round_up
+from tinyhw.drive.base import Allocation, Dim3, Program
+from tinyhw.drive.nv.bare import PtxKernel
+from tinyhw.drive.nv.commands import ComputeCommands
+from tinyhw.drive.nv.gpu import LOCAL_WINDOW, SHARED_WINDOW, CodeImage, GpuRuntime
+from tinyhw.drive.queue import BoundStream
+from tinyhw.wire import qmd
+from tinyhw.wire.codeobject import Argument
+from tinyhw.wire.cubin import Kernel
+
+QMD_ALIGN: Final = 256       # SEND_PCAS_A takes an address in units of so many bytes
+_BANK_ALIGN: Final = 64
+_GRID_LIMIT: Final = (2**31 - 1, 65535, 65535)
+_BLOCK_LIMIT: Final = (1024, 1024, 64)
+_SHARED_GRANULE: Final = 128
+_CONFIG_KIB: Final = 4       # of *_SM_CONFIG_SHARED_MEM_SIZE, which counts from 1
+# Where a thread's stack begins in its local memory: what NVIDIA's driver puts into bank 0 for all kernels.
+_STACK_TOP: Final = 0xFFFDC0
+_NO_CHECK: Final = 1         # API_VISIBLE_CALL_LIMIT
+_SYSMEMBAR: Final = 1        # CWD_MEMBAR_TYPE
+_GRID_CTA: Final = 2         # QMD_TYPE
+_ALL_GROUPS: Final = 0x3F    # QMD_GROUP_ID of work that belongs to no group
+_INVALIDATES: Final = ("TEXTURE_HEADER_CACHE", "TEXTURE_SAMPLER_CACHE", "TEXTURE_DATA_CACHE", "SHADER_DATA_CACHE",
+                       "INSTRUCTION_CACHE", "SHADER_CONSTANT_CACHE")
+
+
+Patches = tuple[tuple[int, int, int, int], ...]  # (dword, what of it stays, bits of the value to drop, place)
+
+
+def patches(declaration: type[Any], name: str, index: int | None = None) -> Patches:
+  """How to store a whole value into the dwords of a QMD."""
+  out = []
+  for field, at, width in qmd.pieces(declaration, name, index):
+    lo, left = field.lo, width
+    while left:
+      dword, place = lo // 32, lo % 32
+      count = min(left, 32 - place)
+      mask = (1 << count) - 1 << place
+      out.append((dword, 0xFFFFFFFF & ~mask, at + width - left, place))
+      lo, left = lo + count, left - count
+  return tuple(out)
+
+
+def store(words: array[int], where: Patches, value: int) -> None:
+  """Put a value at its places."""
+  for dword, keep, right, left in where:
+    words[dword] = words[dword] & keep | value >> right << left & ~keep & 0xFFFFFFFF
+
+
+def shared_config(arch: NvArch, nbytes: int) -> int:
+  """*_SM_CONFIG_SHARED_MEM_SIZE of the smallest configuration of an SM that has so many bytes."""
+  return next(k for k in arch.shared_kib if k << 10 >= nbytes and k >= 8) // _CONFIG_KIB + 1
+
+
+@dataclass(eq=False)
+class Prepared:
+  """One kernel with one block shape: the bytes of QMD and bank 0, the stream that launches it, the grid in them."""
+  words: array[int]
+  bank: bytearray
+  stream: BoundStream
+  grid: Dim3 | None
+  generation: int
+
+  @property
+  def qmd_bytes(self) -> int:
+    """Of the QMD."""
+    return 4 * len(self.words)
+
+
+class NVProgram(Program):
+  """See the module. Made by `NVRuntime.load`. `code` is what the cubin says."""
+
+  def __init__(self, runtime: GpuRuntime, image: CodeImage, kernel: Kernel) -> None:
+    self.name, self.code, self.runtime, self.image = kernel.name, kernel, runtime, image
+    self._where = f"{runtime.name}, kernel {kernel.name}"
+    self.arch = runtime.arch
+    self.entry = image.address + kernel.text
+    self.declaration: Any = qmd.declared(self.arch.compute_class, runtime.qmd_version)
+    self._grid = tuple(patches(self.declaration, n) for n in ("GRID_WIDTH", "GRID_HEIGHT", "GRID_DEPTH"))
+    self._bank = patches(self.declaration, "CONSTANT_BUFFER_ADDR", 0)
+    self.bank_bytes = round_up(max(kernel.bank0, self.arch.bank0.params), 16)
+    qmd_bytes = 4 * int(self.declaration.DWORDS)
+    self.bank_at = round_up(qmd_bytes, _BANK_ALIGN)
+    self.argument_bytes = round_up(self.bank_at + self.bank_bytes, QMD_ALIGN)
+    self._prepared: dict[tuple[Dim3, int, bool], Prepared] = {}
+    self._packers: dict[tuple[Any, ...], struct.Struct] = {}
+    if kernel.call_stack: raise Unsupported("kernel with", "a stack of calls", where=self._where)
+    if kernel.local: runtime.require_local(kernel.local, self._where)
+
+  # ---- arguments
+
+  @cached_property
+  def kernel(self) -> PtxKernel:
+    """What `tinyhw.launch` has to know of the parameters: from the PTX, where there is some and somebody reads it."""
+    ptx, code = self.image.code.ptx, self.code
+    if ptx is not None and self.runtime.signature is not None: return self.runtime.signature(ptx, self.name)
+    arguments = tuple(Argument(f"parameter {i}", "pointer_or_value" if p.size == 8 else "by_value", p.offset, p.size)
+                      for i, p in enumerate(code.parameters))
+    return PtxKernel(self.name, arguments, code.params_size, self._own_shared, (None,) * len(arguments))
+
+  @property
+  def _own_shared(self) -> int:
+    """Bytes of shared memory that the kernel declares."""
+    code, arch = self.code, self.arch
+    return code.shared - (arch.shared_reserved if code.shared and arch.shared_symbols_reserved else 0)
+
+  def packer(self, count: int, values: Sequence[int | float]) -> struct.Struct:
+    """How to pack `count` addresses and then `values`; made once for each combination of kinds."""
+    key = (count, *[isinstance(v, float) or v < 0 and -1 for v in values])
+    known = self._packers.get(key)
+    if known is None: known = self._packers[key] = self._make_packer(count, values)
+    return known
+
+  def _make_packer(self, count: int, values: Sequence[int | float]) -> struct.Struct:
+    parameters = self.code.parameters
+    if count + len(values) != len(parameters):
+      sizes = ", ".join(f"{p.size} bytes" for p in parameters) or "none"
+      raise InvalidArgument(f"takes {len(parameters)} parameters ({sizes}), got {count} buffers and {len(values)} "
+                            "values", where=self._where)
+    code, at = "<", 0
+    for i, p in enumerate(parameters):
+      if p.offset > at: code += f"{p.offset - at}x"
+      if i < count:
+        if p.size != 8:
+          raise InvalidArgument(f"parameter {i} has {p.size} bytes, got a buffer", where=self._where)
+        code += "Q"
+      else: code += self._value_code(i, p.size, values[i - count])
+      at = p.offset + p.size
+    return struct.Struct(code)
+
+  def _value_code(self, i: int, size: int, value: int | float) -> str:
+    codes = {2: "e", 4: "f", 8: "d"} if isinstance(value, float) else {1: "B", 2: "H", 4: "I", 8: "Q"}
+    if size not in codes:
+      raise InvalidArgument(f"parameter {i} has {size} bytes; {type(value).__name__} {value!r} does not fill it",
+                            where=self._where)
+    return codes[size] if isinstance(value, float) or value >= 0 else codes[size].lower()
+
+  # ---- launch
+
+  def __call__(self, buffers: Sequence[Allocation], values: Sequence[int | float], grid: Dim3, block: Dim3,
+               wait: bool = False) -> float | None:
+    packer = self.packer(len(buffers), values)
+
+    def write(memory: memoryview, at: int) -> None:
+      try: packer.pack_into(memory, at, *[b.address for b in buffers], *values)
+      except struct.error as e: raise InvalidArgument(f"an argument does not fit: {e}", where=self._where) from None
+    return self._launch(write, grid, block, 0, wait)
+
+  def launch(self, params: bytes, grid: Dim3, block: Dim3, *, dynamic_lds: int = 0, wait: bool = False) -> float | None:
+    """Launch with the parameters as bytes and so much dynamic shared memory."""
+    if len(params) > self.code.params_size:
+      raise InvalidArgument(f"{len(params)} bytes of parameters, the kernel takes {self.code.params_size}",
+                            where=self._where)
+    def write(memory: memoryview, at: int) -> None: memory[at:at + len(params)] = params
+    return self._launch(write, grid, block, dynamic_lds, wait)
+
+  def _launch(self, write: Callable[[memoryview, int], None], grid: Dim3, block: Dim3, dynamic: int,
+              wait: bool) -> float | None:
+    if not wait:
+      self._submit(write, grid, block, dynamic, False)
+      return None
+    with self.runtime.profiling:  # there is one pair of timestamps
+      self.runtime.wait(self._submit(write, grid, block, dynamic, True))
+      return self.runtime.elapsed()
+
+  def _submit(self, write: Callable[[memoryview, int], None], grid: Dim3, block: Dim3, dynamic: int,
+              profile: bool) -> int:
+    runtime, ring = self.runtime, self.runtime.kernargs
+    prepared = self.prepared(block, dynamic, profile)
+    if prepared.grid != grid: self.check_grid(grid)
+    runtime.enter(runtime.compute, prepared.stream, self.argument_bytes)
+    try:
+      at = ring.take(self.argument_bytes)
+      self.fill(prepared, ring.memory, at, ring.address + at, grid)
+      write(ring.memory, at + self.bank_at + self.code.params)
+      prepared.stream.set("qmd", ring.address + at)
+      value = runtime.submit_entered(runtime.compute, prepared.stream)
+      ring.used_by(value)
+      return value
+    finally: runtime.lock.release()
+
+  def fill(self, prepared: Prepared, memory: memoryview, at: int, address: int, grid: Dim3) -> None:
+    """Write QMD and bank 0 at `memory[at:]`, which the GPU sees at `address`; the parameters are the caller's."""
+    words = prepared.words
+    if prepared.grid != grid:
+      for where, value in zip(self._grid, grid, strict=True): store(words, where, value)
+      struct.pack_into("<III", prepared.bank, self.arch.bank0.nctaid, *grid)
+      prepared.grid = grid
+    store(words, self._bank, address + self.bank_at)
+    memory[at:at + prepared.qmd_bytes] = memoryview(words).cast("B")
+    memory[at + self.bank_at:at + self.bank_at + len(prepared.bank)] = prepared.bank
+
+  def check_grid(self, grid: Dim3) -> None:
+    """Refuse what a launch cannot have."""
+    if len(grid) != 3 or not all(0 < g <= limit for g, limit in zip(grid, _GRID_LIMIT)):
+      raise InvalidArgument(f"grid {grid}: blocks from 1 to {_GRID_LIMIT}", where=self._where)
+
+  # ---- what is made once
+
+  def prepared(self, block: Dim3, dynamic: int, profile: bool = False) -> Prepared:
+    """QMD, bank and stream of a block shape. Raises InvalidArgument for what the chip or the kernel cannot run."""
+    key = block, dynamic, profile
+    found = self._prepared.get(key)
+    if found is None or found.generation != self.runtime.local_generation:
+      found = self._prepared[key] = self._prepare(block, dynamic, profile)
+    return found
+
+  def _check(self, block: Dim3, dynamic: int) -> int:
+    """Bytes of shared memory that a block gets."""
+    arch, kernel, where = self.arch, self.code, self._where
+    if len(block) != 3 or not all(0 < b <= limit for b, limit in zip(block, _BLOCK_LIMIT)):
+      raise InvalidArgument(f"block {block}: threads from 1 to {_BLOCK_LIMIT}", where=where)
+    threads = block[0] * block[1] * block[2]
+    limit = kernel.limit or arch.block_limit
+    if threads > arch.block_limit:
+      raise InvalidArgument(f"block {block} has {threads} threads, {arch.name} runs at most {arch.block_limit}",
+                            where=where)
+    if threads > limit:
+      raise InvalidArgument(f"block {block} has {threads} threads, the kernel was compiled for at most {limit}",
+                            where=where, hint="compile it with a larger .maxntid")
+    if kernel.required and kernel.required != tuple(block):
+      raise InvalidArgument(f"block {block}, the kernel was compiled for exactly {kernel.required}", where=where)
+    registers = round_up(kernel.registers, 8) * 32 * -(-threads // 32)
+    if registers > arch.registers_per_sm:
+      raise InvalidArgument(f"block {block} needs {registers:,} registers, an SM has {arch.registers_per_sm:,}",
+                            where=where)
+    if dynamic < 0: raise InvalidArgument(f"{dynamic:,} bytes of dynamic shared memory", where=where)
+    own = self._own_shared
+    if own + dynamic > arch.shared_per_block:
+      parts = f" ({own:,} of its own and {dynamic:,} dynamic)" if own and dynamic else ""
+      raise InvalidArgument(f"needs {own + dynamic:,} bytes of shared memory{parts}, a block has at most "
+                            f"{arch.shared_per_block:,}", where=where)
+    return round_up(max(own + dynamic + arch.shared_reserved, arch.shared_reserved), _SHARED_GRANULE)
+
+  def _prepare(self, block: Dim3, dynamic: int, profile: bool) -> Prepared:
+    runtime = self.runtime
+    shared = self._check(block, dynamic)
+    words = array("I", qmd.encode(self._meta_data(block, shared)))
+    stream = self._commands(profile)
+    return Prepared(words, self._bank0(block), stream, None, runtime.local_generation)
+
+  def _commands(self, profile: bool) -> BoundStream:
+    runtime = self.runtime
+    c = ComputeCommands(self.arch.compute_class, f"kernel {self.name}")
+    if profile: c.signal(runtime.times, 0, timestamp=True)
+    c.launch("qmd")
+    if profile: c.signal(runtime.times + 16, 0, timestamp=True)
+    return c.signal(runtime.timeline.signal.address, "timeline").bind()
+
+  def _bank0(self, block: Dim3) -> bytearray:
+    layout, bank = self.arch.bank0, bytearray(self.bank_bytes)
+    struct.pack_into("<III", bank, layout.ntid, *block)
+    struct.pack_into("<Q", bank, layout.shared_window, SHARED_WINDOW)
+    struct.pack_into("<Q", bank, layout.local_window, LOCAL_WINDOW)
+    struct.pack_into("<I", bank, layout.stack, _STACK_TOP)
+    return bank
+
+  def _meta_data(self, block: Dim3, shared: int) -> Any:
+    arch, kernel, image = self.arch, self.code, self.image
+    made = qmd.new(arch.compute_class, self.runtime.qmd_version)
+    major, minor = arch.version
+    values: dict[str, int] = {
+      "QMD_GROUP_ID": _ALL_GROUPS, "CWD_MEMBAR_TYPE": _SYSMEMBAR, "API_VISIBLE_CALL_LIMIT": _NO_CHECK,
+      "SAMPLER_INDEX": 1, "PROGRAM_ADDRESS": self.entry, "REGISTER_COUNT": max(kernel.registers, 1),
+      "BARRIER_COUNT": kernel.barriers, "SASS_VERSION": major << 4 | minor, "SHARED_MEMORY_SIZE": shared,
+      "MIN_SM_CONFIG_SHARED_MEM_SIZE": shared_config(arch, shared),
+      "TARGET_SM_CONFIG_SHARED_MEM_SIZE": shared_config(arch, shared),
+      "MAX_SM_CONFIG_SHARED_MEM_SIZE": max(arch.shared_kib) // _CONFIG_KIB + 1,
+      "SHADER_LOCAL_MEMORY_HIGH_SIZE": round_up(kernel.local, 16), "SHADER_LOCAL_MEMORY_LOW_SIZE": 0,
+      **{f"INVALIDATE_{cache}": 1 for cache in _INVALIDATES},
+      **{f"CTA_THREAD_DIMENSION{n}": b for n, b in enumerate(block)}}
+    for name, value in {"QMD_TYPE": _GRID_CTA, "SM_GLOBAL_CACHING_ENABLE": 1}.items():
+      if qmd.has(self.declaration, name): values[name] = value
+    for name, value in values.items(): qmd.write(made, name, value)
+    banks = {0: (0, self.bank_bytes)} | {n: (image.address + at, round_up(size, 16))
+                                         for n, (at, size) in kernel.banks.items()}
+    for n, (address, size) in banks.items():
+      for name, value in (("VALID", 1), ("ADDR", address), ("SIZE", size), ("INVALIDATE", 1)):
+        qmd.write(made, f"CONSTANT_BUFFER_{name}", value, n)
+    return made

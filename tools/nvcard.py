@@ -1,0 +1,157 @@
+"""An NVIDIA card, step by step: read-only questions to RM, channels, the copy engine, a kernel. Stops at the first step
+that fails, with what the error notifier and the kernel's log say. `make test-nv` runs it.
+
+    python -m tinyhw.tools.nvcard [--index N] [--qmd 3.0] [--record FILE]
+
+It changes no setting of the card. With MOCKGPU it runs on a mock card.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from tinyhw.core.errors import Error
+from tinyhw.device import Device, mock_cards
+from tinyhw.drive.nv.device import NVRuntime
+from tinyhw.drive.nv.rm import Rm
+from tinyhw.wire import qmd, rm, uvm
+
+KERNEL = """.version {version}
+.target {arch}
+.address_size 64
+.visible .entry square(.param .u64 out, .param .u32 n) {{
+  .reg .pred %p; .reg .b64 %rd<3>; .reg .b32 %r<5>;
+  ld.param.u64 %rd1, [out]; ld.param.u32 %r1, [n];
+  mov.u32 %r2, %ctaid.x; mov.u32 %r3, %ntid.x; mov.u32 %r4, %tid.x; mad.lo.u32 %r2, %r2, %r3, %r4;
+  setp.ge.u32 %p, %r2, %r1; @%p ret;
+  mul.wide.u32 %rd2, %r2, 4; add.u64 %rd1, %rd1, %rd2; mul.lo.u32 %r4, %r2, %r2; st.global.u32 [%rd1], %r4; ret;
+}}
+"""
+COUNT = 1000
+
+
+class Check:
+  """The steps, and what they found: `record` is for a file that a mock can be held against."""
+
+  def __init__(self, index: int, version: tuple[int, int] | None) -> None:
+    self.index, self.version = index, version
+    self.record: dict[str, Any] = {}
+    self.runtime: NVRuntime | None = None
+
+  def steps(self) -> Iterator[tuple[str, Callable[[], str]]]:
+    """In this order: each needs those before."""
+    yield "driver and cards", self.driver
+    yield "questions to RM", self.questions
+    yield "channels", self.channels
+    yield "copy engine", self.copies
+    yield "inline data", self.inline
+    yield "a kernel", self.kernel
+
+  def driver(self) -> str:
+    """The version of the kernel driver; the cards."""
+    found = Rm.of(Device.nv_port())
+    self.record["driver"] = found.version
+    self.record["cards"] = [c.bus for c in found.cards]
+    return f"{found.version}; {', '.join(c.bus for c in found.cards)}"
+
+  def questions(self) -> str:
+    """Control calls that only read."""
+    gpu = Rm.of(Device.nv_port()).open_gpu(self.index)
+    self.record["gpu"] = {
+      "name": gpu.name, "arch": gpu.arch.name, "uuid": uvm.uuid_text(gpu.uuid), "sms": gpu.sms, "tpcs": gpu.tpcs,
+      "warps_per_sm": gpu.warps_per_sm, "vram": gpu.vram_bytes, "engines": list(gpu.engines),
+      "classes": {f"{c:#06x}": rm.class_name(c) for c in sorted(gpu.classes)}}
+    return f"{gpu.name} ({gpu.arch.name}), {gpu.sms} SMs, {gpu.vram_bytes >> 20:,} MiB, {len(gpu.classes)} classes"
+
+  def channels(self) -> str:
+    """A compute and a copy channel, whose first submissions end."""
+    self.runtime = runtime = NVRuntime(Device.nv_port(), self.index, qmd_version=self.version)
+    runtime.synchronize()
+    return f"timeline at {runtime.timeline.signal.value}, QMD version {'.'.join(map(str, runtime.qmd_version))}"
+
+  def copies(self) -> str:
+    """Random bytes there and back, over a second buffer."""
+    runtime = self._opened
+    data: Any = np.random.default_rng(1).integers(0, 256, 3_000_001, np.uint8)
+    out: Any = np.zeros_like(data)
+    a, b = runtime.alloc(data.nbytes), runtime.alloc(data.nbytes)
+    runtime.copyin(a, memoryview(data))
+    runtime.copy(b, a, data.nbytes)
+    runtime.copyout(memoryview(out), b)
+    if (out != data).any(): raise Error(f"{int((out != data).sum())} bytes differ")
+    for allocation in (a, b): runtime.free(allocation)
+    return f"{data.nbytes:,} bytes"
+
+  def inline(self) -> str:
+    """The compute class writes memory, without a launch."""
+    runtime, data = self._opened, b"inline to memory"
+    a, out = runtime.alloc(64), bytearray(len(data))
+    runtime.write_inline(a, data)
+    runtime.copyout(memoryview(out), a)
+    if out != data: raise Error(f"{bytes(out)!r} came back")
+    return f"{len(data)} bytes"
+
+  def kernel(self) -> str:
+    """A launch, and its time on the card's clock."""
+    from tinyhw.assemble import Assembler
+    runtime = self._opened
+    assemble = Assembler(runtime.arch, mock_cards() is None)
+    text = KERNEL.format(arch=runtime.arch.name, version="9.0" if runtime.arch.sm >= 100 else "8.0")
+    program = runtime.load(assemble(text.encode()), "square")
+    out: Any = np.zeros(COUNT, np.uint32)
+    a = runtime.alloc(out.nbytes)
+    runtime.copyin(a, memoryview(out.view(np.uint8)))
+    seconds = program([a], [COUNT], (8, 1, 1), (128, 1, 1), wait=True)
+    runtime.copyout(memoryview(out.view(np.uint8)), a)
+    wrong = out != np.arange(COUNT, dtype=np.uint32) ** 2
+    if wrong.any(): raise Error(f"{int(wrong.sum())} of {COUNT} values are wrong")
+    self.record["launch"] = {"qmd": list(runtime.qmd_version), "methods": runtime.last_submission()}
+    return f"{COUNT} values, {(seconds or 0) * 1e6:.1f} us"
+
+  @property
+  def _opened(self) -> NVRuntime:
+    if self.runtime is None: raise Error("the device is not open")
+    return self.runtime
+
+  def other_versions(self) -> list[str]:
+    """QMD versions of the card's compute class that this run did not try."""
+    if self.runtime is None: return []
+    return [".".join(map(str, v)) for v in qmd.versions(self.runtime.arch.compute_class)
+            if v != self.runtime.qmd_version]
+
+
+def main(argv: Sequence[str]) -> int:
+  """Returns the exit status: 0 when every step holds."""
+  options = argparse.ArgumentParser(prog="python -m tinyhw.tools.nvcard", description=__doc__,
+                                    formatter_class=argparse.RawDescriptionHelpFormatter)
+  options.add_argument("--index", type=int, default=0, help="which card")
+  options.add_argument("--qmd", metavar="X.Y", help="the QMD version of launches; the generation's own when left out")
+  options.add_argument("--record", metavar="FILE", help="write what was found as JSON")
+  given = options.parse_args(list(argv))
+  version = None
+  if given.qmd:
+    major, _, minor = given.qmd.partition(".")
+    if not (major + minor).isdecimal(): options.error(f"{given.qmd!r} is no version")
+    version = int(major), int(minor or 0)
+  check, failed = Check(given.index, version), False
+  for name, step in check.steps():
+    try: print(f"{name:18s} {step()}", flush=True)
+    except Error as e:
+      print(f"{name:18s} FAILED: {e}", flush=True)
+      if name == "a kernel" and (others := check.other_versions()):
+        print(f"{'':18s} the class has other QMD versions: --qmd {' or '.join(others)}")
+      failed = True
+      break
+  if given.record:
+    with open(given.record, "w") as file: json.dump(check.record, file, indent=1)
+  if check.runtime is not None: check.runtime.close()
+  return int(failed)
+
+
+if __name__ == "__main__": sys.exit(main(sys.argv[1:]))
