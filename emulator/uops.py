@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from tinyhw.core.errors import DecodeError, InvalidArgument, MachineFault, Unsupported
-from tinyhw.ir import program, semantics
+from tinyhw.ir import matrix, program, semantics
 from tinyhw.ir.dtype import DType, PtrDType, dtypes
 from tinyhw.ir.ops import GroupOp, Ops
 from tinyhw.ir.size import evaluated
@@ -129,6 +129,29 @@ def greatest(values: Array) -> Any:
 
 
 SUM, MAXIMUM = (np.add, total), (maximum, greatest)       # how to combine two, how to combine many
+
+
+def multiply(unit: matrix.MatrixUnit, axes: int, axis: int, a: Any, b: Any, c: Any) -> tuple[Any, ...]:
+  """A matrix unit's a * b + c, each a tuple of a lane's numbers; of the `axes` of threads one is the lanes. A step is
+  added after another, and rounded each time."""
+  def gathered(values: Any, layout: Any, rows: int, columns: int) -> Array:
+    numbers = np.stack(np.broadcast_arrays(np.zeros((1,) * axes, np.bool_), *values)[1:], -1)
+    numbers = np.moveaxis(numbers, axis, -2)
+    numbers = np.broadcast_to(numbers, (*numbers.shape[:-2], unit.lanes, numbers.shape[-1]))
+    found = np.zeros((*numbers.shape[:-2], rows, columns), numbers.dtype)
+    for at in range(unit.lanes):
+      for j in range(numbers.shape[-1]):
+        found[..., matrix.total(layout[0], at, j), matrix.total(layout[1], at, j)] = numbers[..., at, j]
+    return found
+  left, right = gathered(a, unit.a, unit.rows, unit.steps), gathered(b, unit.b, unit.steps, unit.columns)
+  total_, kind = gathered(c, unit.c, unit.rows, unit.columns), numpy_type(unit.output)
+  for s in range(unit.steps):
+    total_ = total_ + left[..., :, s, None].astype(kind) * right[..., s, None, :].astype(kind)
+  results = []
+  for j in range(unit.results):
+    lanes = [total_[..., matrix.total(unit.c[0], at, j), matrix.total(unit.c[1], at, j)] for at in range(unit.lanes)]
+    results.append(np.stack(lanes, axis))
+  return tuple(results)
 
 
 def fold(how: Any, accumulator: Any, values: Any, count: int, varies: bool) -> Any:
@@ -277,11 +300,22 @@ class Translator:
       else: self.emit(f"{self.var(u.src[0])} = {self.var(u)}")
     elif op is Ops.LOAD: self.load(u)
     elif op is Ops.STORE: self.store(u)
+    elif op is Ops.WMMA: self.matrix(u)
     elif op is Ops.VECTORIZE: self.emit(f"{self.var(u)} = ({''.join(self.typed(s) + ', ' for s in u.src)})")
     elif op is Ops.GEP:
       lanes = [f"{self.var(u.src[0])}[{i}]" for i in u.arg]
       self.emit(f"{self.var(u)} = {lanes[0] if len(lanes) == 1 else '(' + ', '.join(lanes) + ')'}")
     elif op not in (Ops.INDEX, Ops.BARRIER, Ops.SINK): raise Unsupported("uop", op.name, where=self.name)
+
+  def matrix(self, u: UOp) -> None:
+    """WMMA: the lanes of a wave are those of `lidx0`."""
+    unit = matrix.UNITS.get(u.arg)
+    if unit is None: raise Unsupported("matrix unit", u.arg, where=self.name)
+    axis = next((i for i, s in enumerate(self.specials) if s.arg.name == "lidx0"), None)
+    if axis is None or self.specials[axis].arg.size != unit.lanes:
+      raise InvalidArgument(f"{unit.name} is of {unit.lanes} lanes, lidx0", where=self.name)
+    sources, axes = ", ".join(self.var(s) for s in u.src), len(self.specials)
+    self.emit(f"{self.var(u)} = multiply({self.constant(unit)}, {axes}, {axis}, {sources})")
 
   def place(self, index: UOp, lane: int) -> tuple[str, str, str | None, str]:
     """(memory, element, gate, how a fault calls it) of an INDEX, `lane` elements on."""
@@ -432,9 +466,8 @@ def scalar_type(dtype: DType) -> Any:
 
 
 NAMES = {"np": np, "load": load, "load_checked": load_checked, "load_gated": load_gated, "store": store, "idiv": idiv,
-         "mod": mod, "to_integer": to_integer, "fold": fold, "SUM": SUM, "MAXIMUM": MAXIMUM, "maximum": maximum,
-         "inside": inside, "wrap": semantics.wrap,
-         "scalar_alu": semantics.alu}
+         "mod": mod, "multiply": multiply, "to_integer": to_integer, "fold": fold, "SUM": SUM, "MAXIMUM": MAXIMUM,
+         "maximum": maximum, "inside": inside, "wrap": semantics.wrap, "scalar_alu": semantics.alu}
 
 
 class Executable:

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 
 from tests.compile.test_render_amdgcn import arithmetic, linear, operands, specials
+from tinyhw.compile.widen import widen
 from tinyhw.ir import semantics
 from tinyhw.ir.dtype import DType, dtypes
 from tinyhw.ir.ops import GroupOp, Ops
-from tinyhw.ir.uop import UOp
+from tinyhw.ir.uop import Axis, UOp
 
 Array = np.ndarray[Any, np.dtype[Any]]
 Run = Callable[[Sequence[UOp], Sequence[Array]], None]
@@ -24,26 +25,27 @@ def buffer(index: int, dtype: DType, size: int = ROWS) -> UOp: return UOp(Ops.DE
 
 
 def per_element(results: Sequence[tuple[DType, Callable[..., UOp]]], sources: Sequence[DType],
-                threads: bool) -> list[UOp]:
-  """The program that computes all results of each row of the sources: a thread a row, or a loop. Buffers: the results,
-  then the sources."""
-  if threads: row = UOp.special("gidx0", ROWS // THREADS) * THREADS + UOp.special("lidx0", THREADS)
-  else: row = UOp.range(ROWS, 0)
+                threads: bool, lanes: int = 1) -> list[UOp]:
+  """The program that computes all results of each row of the sources: a thread a row, or a loop, of vectors where there
+  are `lanes`. Buffers: the results, then the sources."""
+  if lanes > 1: row = (loop := UOp.range(ROWS // lanes, 0)) * lanes + UOp.range(lanes, 1, Axis.VECTOR)
+  elif threads: row = UOp.special("gidx0", ROWS // THREADS) * THREADS + UOp.special("lidx0", THREADS)
+  else: row = loop = UOp.range(ROWS, 0)
   loads = [buffer(len(results) + i, d).index(row).load() for i, d in enumerate(sources)]
   stores = [buffer(i, d).index(row).store(compute(*loads)) for i, (d, compute) in enumerate(results)]
-  uops = linear(*stores)
-  return uops if threads else [*uops, UOp(Ops.ENDRANGE, dtypes.void, (row,))]
+  uops = linear(*widen(UOp.sink(*stores)).src)
+  return uops if threads else [*uops, UOp(Ops.ENDRANGE, dtypes.void, (loop,))]
 
 
 def check_arithmetic(dtype: DType, run: Run, threads: bool, without: frozenset[Ops] = frozenset(),
-                     fused: bool = True) -> None:
+                     fused: bool = True, lanes: int = 1) -> None:
   """Every operation that the renderer itself has, on every kind of operand, means what `ir.semantics` says."""
   ops, results = arithmetic(dtype)
   kept = [i for i, op in enumerate(ops) if op not in GroupOp.LIBRARY | without]
   ops, results = [ops[i] for i in kept], [results[i] for i in kept]
   values = [operands(dtype, seed) for seed in range(3)] + [operands(dtypes.bool, 3)]
   found = [np.zeros(ROWS, r.numpy) for r, _ in results]
-  run(per_element(results, [dtype, dtype, dtype, dtypes.bool], threads), [*found, *values])
+  run(per_element(results, [dtype, dtype, dtype, dtypes.bool], threads, lanes), [*found, *values])
   rows = list(zip(*(v.tolist() for v in values)))
   for op, out in zip(ops, found):
     for (a, b, c, condition), value in zip(rows, out.tolist()):
@@ -85,7 +87,8 @@ def same(a: Any, b: Any) -> bool:
   return a == b and (not isinstance(a, float) or math.copysign(1, a) == math.copysign(1, b))
 
 
-def check_casts(source: DType, run: Run, threads: bool, without: frozenset[DType] = frozenset()) -> None:
+def check_casts(source: DType, run: Run, threads: bool, without: frozenset[DType] = frozenset(),
+                lanes: int = 1) -> None:
   """Every CAST and BITCAST of a type."""
   targets = [d for d in dtypes.all() if d.bits_type is None and d not in without]
   results = [(d, lambda x, d=d: x.cast(d)) for d in targets]
@@ -94,7 +97,7 @@ def check_casts(source: DType, run: Run, threads: bool, without: frozenset[DType
   values = operands(source, 5)
   values[:len(specials(source))] = specials(source)
   found = [np.zeros(ROWS, d.numpy) for d, _ in results]
-  run(per_element(results, [source], threads), [*found, values])
+  run(per_element(results, [source], threads, lanes), [*found, values])
   for (target, _), out in zip(results, found[:len(targets)]):
     for value, got in zip(values.tolist(), out.tolist()):
       wanted = semantics.cast(value, source, target)

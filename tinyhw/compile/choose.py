@@ -6,6 +6,7 @@ import math
 from tinyhw.compile import lanes, matrix
 from tinyhw.compile.kernel import Kernel
 from tinyhw.compile.program import Opt, OptKind
+from tinyhw.compile.units import available
 from tinyhw.ir.dtype import PtrDType
 from tinyhw.ir.uop import Axis, GroupOp, UOp
 
@@ -20,8 +21,8 @@ def divisor(size: int, limit: int) -> int:
 def heuristic(kernel: Kernel) -> None:
   """Applies options that suit most kernels of the target."""
   renderer = kernel.renderer
+  if available(renderer) and _matrix(kernel): return
   if renderer.lanes and lanes.heuristic(kernel): return
-  if renderer.units and _matrix(kernel): return
   tiled = _tile(kernel) if renderer.tile > 1 else False
   if renderer.local and not tiled: _group(kernel)
   if renderer.vector_bytes:
@@ -47,7 +48,7 @@ def _matrix(kernel: Kernel) -> bool:
   _try(kernel, OptKind.UPCAST, found.rows, divisor(kernel.left(found.rows), 4))
   _try(kernel, OptKind.UPCAST, found.columns, divisor(kernel.left(found.columns), columns))
   waves = 4 if kernel.renderer.max_block >= 4 * found.unit.lanes else 1
-  _try(kernel, OptKind.LOCAL, found.rows, divisor(kernel.left(found.rows), waves))
+  if kernel.renderer.local: _try(kernel, OptKind.LOCAL, found.rows, divisor(kernel.left(found.rows), waves))
   return True
 
 

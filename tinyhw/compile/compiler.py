@@ -20,7 +20,7 @@ from tinyhw.compile.linearize import linearize
 from tinyhw.compile.lower import lower
 from tinyhw.compile.program import Dim3, Estimates, Opt, ProgramSpec
 from tinyhw.compile.render.base import Renderer
-from tinyhw.compile.units import unit_named
+from tinyhw.compile.units import choice, unit_named
 from tinyhw.compile.widen import widen
 from tinyhw.core.locks import lock
 from tinyhw.ir.dtype import PtrDType
@@ -30,7 +30,7 @@ from tinyhw.ir.stages import stage
 from tinyhw.ir.uop import GroupOp, Ops, UOp
 
 _KEPT = 4096          # programs in memory; the oldest go first
-Known = tuple[UOp, str, tuple[Opt, ...] | None]
+Known = tuple[UOp, str, tuple[Opt, ...] | None, str]
 _programs: dict[Known, ProgramSpec] = {}
 
 
@@ -82,7 +82,7 @@ def estimate(uops: Sequence[UOp], grid: Dim3, block: Dim3) -> Estimates:
     elif u.op is Ops.ENDRANGE: trips.pop()
     elif u.op is Ops.WMMA:
       unit = unit_named(u.arg)
-      ops += trips[-1] * (2 * unit.size**3 // unit.lanes)
+      ops += trips[-1] * (2 * unit.rows * unit.columns * unit.steps // unit.lanes)
     elif u.op in GroupOp.ALU and u not in indexing:
       ops += trips[-1] * (u.dtype.count * (2 if u.op is Ops.MULACC else 1))
   touched = sum(u.dtype.size * u.dtype.base.itemsize for u in uops
@@ -97,7 +97,7 @@ def outputs(ast: UOp) -> int:
 
 def forget(ast: UOp, renderer: Renderer, opts: Sequence[Opt] | None) -> None:
   """Have the next `compile_kernel` of these compile."""
-  _programs.pop((ast, renderer.key, tuple(opts) if opts is not None else None), None)
+  _programs.pop((ast, renderer.key, tuple(opts) if opts is not None else None, choice()), None)
 
 
 @dataclass(eq=False)
@@ -130,7 +130,7 @@ def _known(ast: UOp, renderer: Renderer, opts: Sequence[Opt] | None) -> Known:
   """What a program is kept by."""
   wanted = tuple(opts) if opts is not None else None
   if wanted is None and os.environ.get("NOOPT", "0") not in ("", "0"): wanted = ()
-  return ast, renderer.key, wanted
+  return ast, renderer.key, wanted, choice()
 
 
 def _draft(known: Known, renderer: Renderer) -> _Draft:

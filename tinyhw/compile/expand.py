@@ -129,17 +129,22 @@ class _Expander:
       loops = tuple(r for r in u.src[1:] if r.arg.kind is not Axis.UNROLL)
       if not loops:
         total = src[0]
-        for s in src[1:]: total = total.alu(u.arg, s)
+        for s in src[1:]: total = _added(total, u.arg, s)
         return total
       # The register names its loops, so that what accumulates stands in them even where the value depends on none.
       initial = broadcast(identity_element(u.arg, u), u.dtype.count)
       register = UOp(Ops.DEFINE_ACC, u.dtype, (initial, *loops), self.accumulators)
       self.accumulators += 1
       total = register
-      for s in src: total = s.replace(src=(*s.src[:2], total)) if s.op is Ops.WMMA else total.alu(u.arg, s)
+      for s in src: total = _added(total, u.arg, s)
       return UOp(Ops.REDUCE, u.dtype, (UOp(Ops.ASSIGN, u.dtype, (register, total)), *loops), u.arg)
     new = u if tuple(src) == u.src else UOp(u.op, u.dtype, tuple(src), u.arg)
     return simplify(new, self.simplified) if u.op is Ops.INDEX and new is not u else new
+
+
+def _added(total: UOp, op: Ops, value: UOp) -> UOp:
+  """A total and one value more; a matrix unit adds its product itself."""
+  return value.replace(src=(*value.src[:2], total)) if value.op is Ops.WMMA else total.alu(op, value)
 
 
 def expand(sink: UOp) -> UOp:

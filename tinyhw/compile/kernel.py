@@ -204,7 +204,7 @@ class Kernel:
         self.product(Axis.UPCAST) // self.unit_product.unit.results * opt.amount > _MAX_BLOCKS):
       raise _refusal(opt, f"a wave would hold more than {_MAX_BLOCKS} blocks of a matrix unit")
     elif self.product(Axis.UPCAST, Axis.UNROLL) * opt.amount > _MAX_UNROLLED * (
-        self.unit_product.unit.results * self.unit_product.unit.size if self.unit_product is not None else 1):
+        self.unit_product.unit.results * self.unit_product.unit.steps if self.unit_product is not None else 1):
       raise _refusal(opt, f"a thread would unroll more than {_MAX_UNROLLED} steps")
 
   def meet(self, x: UOp, y: UOp) -> bool:
@@ -216,6 +216,8 @@ class Kernel:
     """A value has the lanes of one axis at most."""
     if opt.amount > self.renderer.lanes:
       raise _refusal(opt, f"target {self.renderer.target} has {self.renderer.lanes or 'no'} lanes")
+    if self.renderer.powers and opt.amount & (opt.amount - 1):
+      raise _refusal(opt, f"vectors of {self.renderer.target} have 2, 4, 8 ... lanes")
     if len(self.parts[axis]) > 1: raise _refusal(opt, "lanes are the innermost part of an axis: they come first")
     if any(self.meet(axis, r) for r, parts in self.parts.items() if any(p.kind is Axis.VECTOR for p in parts)):
       raise _refusal(opt, "values have lanes along another axis already")

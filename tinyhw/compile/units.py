@@ -1,55 +1,76 @@
-"""Matrix units as data: what one instruction of a wave multiplies, and which lane holds what.
+"""The matrix units of targets (`ir.matrix` says what one is): which lane holds what is as the ISA manuals have it
+(RDNA3 7.9, RDNA4 7.12, CDNA3 7.4, PTX 9.7.14), in the order of LLVM's intrinsics.
 
-A unit computes D = A * B + C of `size` x `size` results with `size` steps. Lane l stands for row l % size of A and for
-column l % size of B and of C; l // size is its group. The layouts are those of the ISA manuals (RDNA3 7.9, RDNA4 7.12,
-CDNA3 7.4) as LLVM's intrinsics take them.
+`TC=0` in the environment uses none; `TC=2` lets targets without units compute blocks as if they had one.
 """
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from tinyhw.arch import Arch
-from tinyhw.ir.dtype import DType, dtypes
+from tinyhw.core.environment import variable
+from tinyhw.ir.dtype import dtypes
+from tinyhw.ir.matrix import EMULATED, QUADS, QUADS_B, QUADS_C, Digits, MatrixUnit, lane, place
+
+if TYPE_CHECKING:
+  from tinyhw.compile.render.base import Renderer
+
+VARIABLE = "TC"
+Layout = tuple[Digits, Digits]
+LINE = (lane(1, 16),)
 
 
-@dataclass(frozen=True)
-class MatrixUnit:
-  """One instruction.
-
-  A lane holds `held` numbers of A's row and of B's column: steps `group * spread`, and on. It holds `results` of C's
-  column: number i is row `i * step + group * apart`. `name` is LLVM's intrinsic, `rest` its further arguments.
-  """
-  name: str
-  lanes: int
-  held: int
-  spread: int
-  results: int
-  step: int
-  apart: int
-  rest: str = ""
-  size: int = 16
-  inputs: DType = dtypes.float16
-  output: DType = dtypes.float32
-
-  @property
-  def groups(self) -> int:
-    """Groups of `size` lanes."""
-    return self.lanes // self.size
+def _by_lines(steps: Digits, rows: Digits) -> tuple[Layout, Layout, Layout]:
+  """Lanes stand for rows of A and columns of B and of the result."""
+  return (LINE, steps), (steps, LINE), (rows, LINE)
 
 
+_GFX11 = _by_lines((place(1, 16),), (place(1, 8, 2), lane(16, 2)))
+_GFX12 = _by_lines((lane(16, 2, 8), place(1, 8)), (lane(16, 2, 8), place(1, 8)))
+_GFX9 = _by_lines((lane(16, 4, 4), place(1, 4)), (lane(16, 4, 4), place(1, 4)))
+_BF16 = dtypes.bfloat16
 # By instruction table, and by processor where not all that have the table have the unit.
 _UNITS: dict[str, tuple[MatrixUnit, ...]] = {
-  "gfx11": (MatrixUnit("wmma.f32.16x16x16.f16.v8f32.v16f16", 32, 16, 0, 8, 2, 1),),
-  "gfx12": (MatrixUnit("wmma.f32.16x16x16.f16.v8f32.v8f16", 32, 8, 8, 8, 1, 8),),
-  "gfx942": (MatrixUnit("mfma.f32.16x16x16f16", 64, 4, 4, 4, 1, 4, ", i32 0, i32 0, i32 0"),),
+  "gfx11": (MatrixUnit("wmma.f32.16x16x16.f16.v8f32.v16f16", 32, *_GFX11),
+            MatrixUnit("wmma.f32.16x16x16.bf16.v8f32.v16i16", 32, *_GFX11, _BF16)),
+  "gfx12": (MatrixUnit("wmma.f32.16x16x16.f16.v8f32.v8f16", 32, *_GFX12),
+            MatrixUnit("wmma.f32.16x16x16.bf16.v8f32.v8i16", 32, *_GFX12, _BF16)),
+  "gfx942": (MatrixUnit("mfma.f32.16x16x16f16", 64, *_GFX9, rest=", i32 0, i32 0, i32 0"),
+             MatrixUnit("mfma.f32.16x16x16bf16.1k", 64, *_GFX9, _BF16, rest=", i32 0, i32 0, i32 0")),
+  "sm_80": (MatrixUnit("mma.m16n8k16.row.col.f32.f32", 32, QUADS, QUADS_B, QUADS_C),
+            MatrixUnit("mma.m16n8k16.row.col.bf16", 32, QUADS, QUADS_B, QUADS_C, _BF16)),
 }
+# Blocks that a thread multiplies by itself: the option TC on any target.
+_ALONE = (place(4, 4),), (place(1, 4),)
+_PLAIN = tuple(MatrixUnit(f"alone.4x4x4.{kind.name}", 1, _ALONE, _ALONE, _ALONE, kind)
+               for kind in (dtypes.float32, dtypes.float16, dtypes.bfloat16))
+EMULATION = {"uops": (EMULATED,)}
+_named = {u.name: u for units in (*_UNITS.values(), _PLAIN, (EMULATED,)) for u in units}
 
 
 def units_of(arch: Arch) -> tuple[MatrixUnit, ...]:
-  """The units of a GPU that the compiler uses."""
+  """The units of an AMD GPU that the compiler uses."""
   return _UNITS.get(arch.name) or _UNITS.get(arch.isa, ())
+
+
+def units_of_nvidia() -> tuple[MatrixUnit, ...]:
+  """The units of all GPUs from sm_80 on."""
+  return _UNITS["sm_80"]
+
+
+def choice() -> str:
+  """What the environment says of matrix units."""
+  return variable(VARIABLE, b"TC")
+
+
+def available(renderer: Renderer) -> tuple[MatrixUnit, ...]:
+  """The units that kernels of a target may use now."""
+  said = choice()
+  if said == "0": return ()
+  if said == "2" and not renderer.units: return EMULATION.get(renderer.target, _PLAIN)
+  return renderer.units
 
 
 def unit_named(name: str) -> MatrixUnit:
   """The unit that a WMMA of the linear program names."""
-  return next(u for units in _UNITS.values() for u in units if u.name == name)
+  return _named[name]

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 import os
+import sys
 
 import numpy as np
 
 from tinyhw.compile import ProgramSpec, compile_kernel
 from tinyhw.compile.search import search
 from tinyhw.core.errors import InvalidArgument
-from tinyhw.device import OpenDevice
+from tinyhw.device import OpenDevice, debug_level
 from tinyhw.drive.base import Allocation
 from tinyhw.ir.dtype import DType, PtrDType
 from tinyhw.ir.ops import Ops
@@ -33,7 +34,11 @@ def width() -> int:
 
 def searched(ast: UOp, opened: OpenDevice, lists: int) -> ProgramSpec:
   """The fastest program found for a kernel graph on a device."""
-  with _Race(ast, opened) as race: return search(ast, opened.renderer, lists, race.measure)
+  with _Race(ast, opened) as race: found = search(ast, opened.renderer, lists, race.measure)
+  if debug_level() >= 1:
+    opts = ", ".join(f"{o.kind.name} {o.axis} {o.amount}" for o in found.opts) or "no options"
+    print(f"BEAM     {found.name} on {opened.name}: {opts}", file=sys.stderr)
+  return found
 
 
 class _Race:

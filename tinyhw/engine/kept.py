@@ -26,7 +26,7 @@ from tinyhw.ir.uop import UOp
 
 VARIABLE: Final = "CACHEDB"
 _SOURCES: Final = ("compile/**/*.py", "ir/*.py", "core/host.py", "arch/*.py", "drive/pool.py")
-_CHOICES: Final = ("NOOPT", "BEAM")  # variables that decide what is compiled
+_CHOICES: Final = ("NOOPT", "BEAM", "TC")  # variables that decide what is compiled
 _LEFT_OUT: Final = ("uops", "binary")  # of a ProgramSpec; nothing that runs needs the first one, the other is the code
 
 

@@ -1,8 +1,8 @@
 """Running a schedule: kernels are compiled once for each device and graph, loaded, and launched in order.
 
-`DEBUG` prints what happens: 1 devices as they open, 2 a line for each kernel with its time, 3 the buffers,
-4 the source of new kernels, 5 the linear UOps of new kernels, 6 the kernel's graph, 7 the kernel's machine
-code in bytes.
+`DEBUG` prints what happens, each level more: 1 devices as they open, and what BEAM finds; 2 a line for each kernel with
+its time, rates and the memory held; 3 its buffers, and the options of new kernels; 4 their source; 5 their graphs; 6
+their linear UOps; 7 their machine code.
 """
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def _compiled(ast: UOp, opened: OpenDevice) -> Kernel:
       else: spec = program_of(ast, opened.renderer, opened)
     with span("compile", f"load {spec.name}"):
       kernel = Kernel(spec, opened.runtime.load(spec.binary, spec.name), opened)
-    if (level := debug_level()) >= 4: _show(spec, ast, level, time.perf_counter() - start)
+    if (level := debug_level()) >= 3: _show(spec, ast, opened.renderer, level, time.perf_counter() - start)
     while len(kernels) >= CACHED_KERNELS: del kernels[next(iter(kernels))]
     kernels[ast] = kernel
     return kernel
@@ -190,7 +190,7 @@ def program_of(ast: UOp, renderer: Renderer, device: OpenDevice | None = None) -
   from tinyhw.compile import compile_kernel
   from tinyhw.engine import kept
   def made() -> ProgramSpec: return _searched(ast, device) or compile_kernel(ast, renderer)
-  if kept.store().folder is None or debug_level() >= 5: return made()
+  if kept.store().folder is None or debug_level() >= 6: return made()
   name = kept.key(ast, renderer)
   if (found := kept.load(name)) is not None: return found
   kept.save(name, spec := made())
@@ -219,17 +219,18 @@ def _compile_ahead(asts: Sequence[UOp], opened: OpenDevice) -> None:
     compile_ahead(missing, opened.renderer)
 
 
-def _show(spec: ProgramSpec, ast: UOp, level: int, seconds: float) -> None:
+def _show(spec: ProgramSpec, ast: UOp, renderer: Renderer, level: int, seconds: float) -> None:
   sizes = f"{len(spec.uops)} uops, {len(spec.binary)} bytes"
-  print(f"-- {spec.name}: compiled in {seconds * 1e3:.1f} ms, {sizes}", file=sys.stderr)
-  if level >= 6: print(ast.text(), file=sys.stderr)
-  if level >= 5:
+  opts = ", ".join(f"{o.kind.name} {o.axis} {o.amount}" for o in spec.opts) or "no options"
+  print(f"-- {spec.name}: compiled in {seconds * 1e3:.1f} ms, {sizes}; {opts}", file=sys.stderr)
+  if level >= 5: print(ast.text(), file=sys.stderr)
+  if level >= 6:
     number = {u: i for i, u in enumerate(spec.uops)}
     for u, i in number.items():
       sources = str([number[s] for s in u.src])
       print(f"{i:4d} {u.op.name:13s} {u.dtype!r:30s} {sources:18s} {'' if u.arg is None else u.arg}", file=sys.stderr)
-  print(spec.source, file=sys.stderr)
-  if level >= 7: print(spec.binary.hex(" ", 4), file=sys.stderr)
+  if level >= 4: print(spec.source, file=sys.stderr)
+  if level >= 7: print(viz.machine_code(spec, renderer), file=sys.stderr)
 
 
 Listener = Callable[[Step], None]

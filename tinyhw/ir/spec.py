@@ -329,7 +329,7 @@ def _not_memory_only(check: Check) -> Check:
 def _wmma(u: UOp) -> str | None:
   if (wrong := _sources(u, 3) or _text_arg(u)): return wrong
   a, b, c = u.src
-  if a.dtype is not b.dtype: return f"of {a.dtype} and {b.dtype}"
+  if a.dtype.scalar is not b.dtype.scalar: return f"of {a.dtype} and {b.dtype}"
   return None if u.dtype is c.dtype else f"adds to {c.dtype}"
 
 

@@ -4,16 +4,13 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from tinyhw.compile.program import Dim3
 from tinyhw.core.errors import InvalidArgument, Unsupported
 from tinyhw.ir.dtype import DType, PtrDType, dtypes
+from tinyhw.ir.matrix import MatrixUnit
 from tinyhw.ir.ops import GroupOp, Ops
 from tinyhw.ir.uop import UOp
-
-if TYPE_CHECKING:
-  from tinyhw.compile.units import MatrixUnit
 
 
 class Renderer(ABC):
@@ -27,8 +24,9 @@ class Renderer(ABC):
   `units` are the matrix units of a wave.
 
   For processors: `lanes`: the longest vectors that arithmetic takes (0: it is on scalars). `masks`: accesses of some
-  lanes only are cheap. `tile_vectors`: vectors of 64 bytes that a product may keep in registers. `pool`: a grid (of
-  `gidx0` alone) is shared among the target's own threads, stretch by stretch.
+  lanes only are cheap. `powers`: vectors have a power of two of lanes. `tile_vectors`: vectors of 64 bytes that a
+  product may keep in registers. `pool`: a grid (of `gidx0` alone) is shared among the target's own threads, stretch by
+  stretch.
 
   `leaves_python`: `compile` lets go of Python for most of its time.
   """
@@ -39,6 +37,7 @@ class Renderer(ABC):
   vector_bytes = 0
   lanes = 0
   masks = False
+  powers = False
   tile_vectors = 1
   pool = False
   leaves_python = False

@@ -2,7 +2,8 @@
 one in stretches, which are shared among threads, as it is there.
 
 clang or gcc compiles it, for the same level of processor that LLVM makes code for, so values are the same. The text
-includes nothing. `CC` names the compiler; else it is the newest clang that PATH has, or else the newest gcc.
+includes nothing, and has the lanes of a program as vectors (`clanes`). `CC` names the compiler; else it is the newest
+clang that PATH has, or else the newest gcc.
 """
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ from pathlib import Path
 
 from tinyhw.compile.render import objects
 from tinyhw.compile.render.cfamily import FROM_HALF, TO_HALF, CFamilyRenderer, Language, Writer
-from tinyhw.compile.render.host import ALIGNMENT, check_stretches
+from tinyhw.compile.render.clanes import MASKED, SHUFFLE, WHOLE, LanesWriter
+from tinyhw.compile.render.host import ALIGNMENT, TILES, check_stretches
 from tinyhw.core.errors import DeviceError, MissingTool
 from tinyhw.core.host import GENERIC, Host
 from tinyhw.core.locks import lock
@@ -31,6 +33,7 @@ from tinyhw.ir.uop import UOp
 # No contraction, no errno from sqrt; nobody looks at the floating-point exceptions, so both sides of a choice may run.
 FLAGS = ("-x", "c", "-std=gnu11", "-O2", "-fPIC", "-w", "-pipe", "-ffp-contract=off", "-fno-math-errno",
          "-fno-trapping-math", "-fno-stack-protector", "-fno-asynchronous-unwind-tables", "-c")
+AVX = ("x86-64-v3", "x86-64-v4")
 KEPT = 1024         # compiled objects in memory; the oldest go first
 # Conversions of half by the processor's instructions, where there are any. gcc would make one call of two conversions.
 FROM_HALF_HERE = """#if defined(__F16C__) && defined(__clang__)
@@ -94,9 +97,10 @@ class Stretches(HostC):
 
 @dataclass(frozen=True)
 class Compiler:
-  """A C compiler: what to run, and what it says it is."""
+  """A C compiler: what to run, what it says it is, and which of the functions of vectors it has."""
   command: tuple[str, ...]
   version: str
+  functions: frozenset[str] = frozenset()
 
   def object(self, source: str, name: str, flags: tuple[str, ...]) -> bytes:
     """The object file of a text. Raises DeviceError that quotes the compiler."""
@@ -131,7 +135,16 @@ def described(command: tuple[str, ...]) -> Compiler:
   if said.returncode != 0 or not lines:
     raise MissingTool(f"{command[0]} --version fails: {said.stderr.strip()[:200]}", where="C",
                       hint="CC names the compiler: clang or gcc")
-  return Compiler(command, lines[0])
+  return Compiler(command, lines[0], _functions(command))
+
+
+def _functions(command: tuple[str, ...]) -> frozenset[str]:
+  """Which functions of vectors a compiler has."""
+  names = (*WHOLE.values(), SHUFFLE, *sorted(MASKED))
+  asked = "".join(f"#if __has_builtin({name})\nhas {name[2:]}\n#endif\n" for name in names)
+  said = subprocess.run([*command, "-x", "c", "-E", "-P", "-"], input=f"#ifdef __has_builtin\n{asked}#endif\n",
+                        capture_output=True, text=True)
+  return frozenset(f"__{line[4:]}" for line in said.stdout.splitlines() if line.startswith("has "))
 
 
 def compiler() -> Compiler:
@@ -150,13 +163,17 @@ class CRenderer(CFamilyRenderer):
   language = HostC()
   vector_bytes = 32
   tile = 8
+  lanes = 64
+  powers = True
   pool = True
   leaves_python = True
   max_local = 1 << 20
 
   def __init__(self, compiler: Compiler, host: Host | None = None) -> None:
     self.compiler, self.host = compiler, host or objects.host()
-    self.flags = FLAGS if self.host.cpu == GENERIC else (*FLAGS, f"-march={self.host.cpu}")
+    self.flags: tuple[str, ...] = FLAGS if self.host.cpu == GENERIC else (*FLAGS, f"-march={self.host.cpu}")
+    if self.host.cpu == "x86-64-v4": self.flags += ("-mprefer-vector-width=512",)
+    self.tile_vectors = TILES.get(self.host.cpu, 3)
     self._lock = lock()
     self._kept: dict[str, bytes] = {}
 
@@ -170,7 +187,11 @@ class CRenderer(CFamilyRenderer):
   def source(self, name: str, uops: Sequence[UOp]) -> str:
     self.check(name, uops)
     shared = any(u.op in (Ops.SPECIAL, Ops.DEFINE_LOCAL) for u in uops)
-    return Writer(self, name, uops, Stretches() if shared else self.language).module()
+    words = Stretches() if shared else self.language
+    # gcc has vectors of 2, 4, 8 ... lanes: others only move, lane by lane.
+    if any(u.dtype.count & (u.dtype.count - 1) for u in uops): return Writer(self, name, uops, words).module()
+    functions = self.compiler.functions if self.host.cpu in AVX else self.compiler.functions - MASKED
+    return LanesWriter(self, name, uops, words, functions).module()
 
   def compile(self, source: str, name: str) -> bytes:
     """The object, kept by what it is made from: compiler, flags and text."""

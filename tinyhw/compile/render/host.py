@@ -20,6 +20,9 @@ from tinyhw.ir.ops import Ops
 from tinyhw.ir.uop import UOp
 
 ALIGNMENT = 64        # of local memory, in bytes
+# Vectors of 64 bytes that a tile holds: three quarters of the registers, 32 of 64 bytes, 16 of 32, 32 of 16 on other
+# processors; else 16 of 16.
+TILES = {"x86-64-v4": 24, "x86-64-v3": 6, GENERIC: 6}
 FEW = 1 << 12         # steps up to which vectors that LLVM would make are not worth its time
 
 
@@ -55,8 +58,7 @@ class HostRenderer(LLVMRenderer):
     self.host = host or objects.host()
     self._processor = objects.Processor(self.host.triple, self.host.cpu)
     self.masks = self.host.cpu == "x86-64-v4"
-    # Three quarters of the registers: 32 of 64 bytes, 16 of 32; 32 of 16 on other processors; 16 of 16.
-    self.tile_vectors = {"x86-64-v4": 24, "x86-64-v3": 6, GENERIC: 6}.get(self.host.cpu, 3)
+    self.tile_vectors = TILES.get(self.host.cpu, 3)
 
   @property
   def key(self) -> str: return f"{super().key} {self.host}"

@@ -11,8 +11,9 @@ from collections.abc import Callable, Sequence
 from tinyhw.compile.render import objects
 from tinyhw.compile.render.base import block_size
 from tinyhw.compile.render.llvm import LLVMRenderer, Writer, memory_type, register_type, suffix
+from tinyhw.compile.units import units_of_nvidia
 from tinyhw.core.errors import InvalidArgument
-from tinyhw.ir.dtype import AddressSpace, DType, PtrDType
+from tinyhw.ir.dtype import AddressSpace, DType, PtrDType, dtypes
 from tinyhw.ir.ops import Ops
 from tinyhw.ir.uop import UOp
 
@@ -42,6 +43,7 @@ class NVPTXRenderer(LLVMRenderer):
     check_processor(processor)
     self.target = f"ptx:{processor}"
     self._processor = objects.Processor(TRIPLE, processor)
+    self.units = units_of_nvidia()
 
   @property
   def processor(self) -> objects.Processor: return self._processor
@@ -60,6 +62,29 @@ class NVPTXRenderer(LLVMRenderer):
   def multiply_add(self, writer: Writer, dtype: DType, x: Sequence[str]) -> str:
     t = register_type(dtype)
     return writer.intrinsic(t, f"fma.{suffix(dtype)}", *((t, y) for y in x))
+
+  def matrix(self, writer: Writer, u: UOp) -> str:
+    # The instruction takes registers of 32 bits: pairs of halves, or of bfloat16 as integers.
+    a, b, c = u.src
+    pair = "<2 x half>" if a.dtype.scalar is dtypes.float16 else "i32"
+    operands: list[tuple[str, str]] = []
+    for s in (a, b):
+      n = s.dtype.count // 2
+      whole = writer.new(f"bitcast {register_type(s.dtype)} {writer.value(s)} to <{n} x i32>")
+      for i in range(n):
+        part = writer.new(f"extractelement <{n} x i32> {whole}, i32 {i}")
+        operands.append((pair, part if pair == "i32" else writer.new(f"bitcast i32 {part} to {pair}")))
+    count, kind = c.dtype.count, register_type(c.dtype)
+    operands += [("float", writer.new(f"extractelement {kind} {writer.value(c)}, i32 {i}")) for i in range(count)]
+    structure = f"{{ {', '.join(['float'] * count)} }}"
+    name = f"@llvm.nvvm.{u.arg}"
+    writer.declarations[f"declare {structure} {name}({', '.join(t for t, _ in operands)})"] = None
+    found = writer.new(f"call {structure} {name}({', '.join(f'{t} {x}' for t, x in operands)})")
+    result = "poison"
+    for i in range(count):
+      lane = writer.new(f"extractvalue {structure} {found}, {i}")
+      result = writer.new(f"insertelement {kind} {result}, float {lane}, i32 {i}")
+    return result
 
   def barrier(self, writer: Writer, u: UOp) -> None:
     writer.intrinsic("void", BARRIER, ("i32", "0"))

@@ -1,0 +1,90 @@
+"""Matrix units as data: what one instruction of a wave multiplies, and which lane holds what.
+
+A unit computes D = A * B + C: A has `rows` x `steps`, B `steps` x `columns`, C and D `rows` x `columns` numbers. Each
+lane holds some numbers of each. Where a number stands is a sum of digits of the lane and of the number's place in the
+lane: that is what the manuals' pictures come to.
+"""
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from tinyhw.ir.dtype import DType, dtypes
+
+
+class Digit(NamedTuple):
+  """`lane // divisor % size * step`, or the same of the place in the lane."""
+  of_lane: bool
+  divisor: int
+  size: int
+  step: int
+
+
+def lane(divisor: int, size: int, step: int = 1) -> Digit:
+  """A digit of the lane."""
+  return Digit(True, divisor, size, step)
+
+
+def place(divisor: int, size: int, step: int = 1) -> Digit:
+  """A digit of the place in the lane."""
+  return Digit(False, divisor, size, step)
+
+
+Digits = tuple[Digit, ...]
+
+
+def total(digits: Digits, at_lane: int, at_place: int) -> int:
+  """The sum of digits."""
+  return sum((at_lane if d.of_lane else at_place) // d.divisor % d.size * d.step for d in digits)
+
+
+@dataclass(frozen=True)
+class MatrixUnit:
+  """One instruction. `name` is what its target calls it, `rest` further arguments there.
+
+  `a`: (row, step) of a lane's numbers of A; `b`: (step, column) of those of B; `c`: (row, column) of its results. What
+  no digit names, lanes hold alike. A unit of one lane is none: threads multiply such a block by themselves.
+  """
+  name: str
+  lanes: int
+  a: tuple[Digits, Digits]
+  b: tuple[Digits, Digits]
+  c: tuple[Digits, Digits]
+  inputs: DType = dtypes.float16
+  output: DType = dtypes.float32
+  rest: str = ""
+
+  @property
+  def rows(self) -> int:
+    """Rows of A and of the result."""
+    return math.prod(d.size for d in self.c[0])
+
+  @property
+  def columns(self) -> int:
+    """Columns of B and of the result."""
+    return math.prod(d.size for d in self.c[1])
+
+  @property
+  def steps(self) -> int:
+    """Columns of A and rows of B."""
+    return math.prod(d.size for d in self.a[1])
+
+  @staticmethod
+  def held(layout: tuple[Digits, Digits]) -> int:
+    """How many numbers a lane holds."""
+    return math.prod(d.size for digits in layout for d in digits if not d.of_lane)
+
+  @property
+  def results(self) -> int:
+    """Results of a lane."""
+    return self.held(self.c)
+
+
+# The fragments of mma.m16n8k16 (PTX ISA, 9.7.14.5.8): quads of lanes, pairs of numbers, halves of 8.
+QUADS = ((lane(4, 8), place(2, 2, 8)), (lane(1, 4, 2), place(1, 2), place(4, 2, 8)))
+QUADS_B = ((lane(1, 4, 2), place(1, 2), place(2, 2, 8)), (lane(4, 8),))
+QUADS_C = ((place(2, 2, 8), lane(4, 8)), (lane(1, 4, 2), place(1, 2)))
+EMULATED = MatrixUnit("emulated.16x8x16.f16", 32, QUADS, QUADS_B, QUADS_C)
+"""What the UOp emulator multiplies: for tests."""
+UNITS = {EMULATED.name: EMULATED}
