@@ -39,7 +39,7 @@ KINDS: dict[str, str] = {
   "EMU": "AMD code objects and PTX, straight on the emulator",
   "C": "the host processor, through a C compiler",
   "NV": "NVIDIA GPUs through /dev/nvidiactl, or a mock GPU with MOCKGPU=sm_90",
-  "CUDA": "NVIDIA GPUs through libcuda",
+  "CUDA": "NVIDIA GPUs through libcuda, or mock ones with MOCKGPU=sm_90",
   "HSA": "AMD GPUs through the HSA runtime",
   "CL": "OpenCL devices, through the installed drivers",
   "METAL": "Apple GPUs",
@@ -48,6 +48,14 @@ KINDS: dict[str, str] = {
   "NULL": "nothing: kernels are compiled and do not run; TINYHW_NULL names the target",
 }
 """Every device kind that tinyhw plans, with what it is."""
+
+
+@dataclass(frozen=True)
+class Way:
+  """How a kind of drivers reaches its cards: a `Port`, or a library's functions. `machine` is the mock behind it, None
+  for the system's own."""
+  to: Any
+  machine: Any = None
 
 
 @dataclass(eq=False)
@@ -177,10 +185,7 @@ class Devices(Observed):
     self._open: dict[str, OpenDevice] = {}
     self.lock = shared_lock(REGISTRY)
     self.default: str | None = None  # the name that the program has set
-    self._port: Port | None = None
-    self._machine: Any = None
-    self._nv_port: Port | None = None
-    self._nv_machine: Any = None
+    self._ways: dict[str, Way] = {}  # by the kind of device ("AMD", "NV", "CUDA")
     self.notes_places: Callable[[], str] | None = None  # says which line of the user's allocates
 
   @property
@@ -223,7 +228,7 @@ class Devices(Observed):
     if (opener := _OPENERS.get(kind)) is None:
       raise Unsupported("device", kind, hint=f"it would be {KINDS[kind]}; built are {', '.join(_OPENERS)}")
     start = time.perf_counter()
-    if kind == "AMD" and self._machine is not None: self._renew(int(index or 0), only_lost=True)
+    if kind == "AMD" and self.machine is not None: self._renew(int(index or 0), only_lost=True)
     device = self._open[name] = opener(self, name, int(index or 0) if kind != "DISK" else 0)
     device.devices = self
     if debug_level() >= 1:
@@ -258,7 +263,7 @@ class Devices(Observed):
         if not hasattr(runtime, "raise_faults"): return device  # nothing is ever queued on it
         with suppress(DeviceError): runtime.raise_faults()  # what nobody has waited for is known now
         device.close("reset")
-        if self._machine is not None and name.startswith("AMD"): self._renew(runtime.index)
+        if self.machine is not None and name.startswith("AMD"): self._renew(runtime.index)
       return self[name]
 
   def _stopped(self, gpu_id: int) -> None:
@@ -275,7 +280,7 @@ class Devices(Observed):
     if index >= len(kfd.nodes): return  # whoever opens it is told
     gpu_id = kfd.nodes[index].gpu_id
     if only_lost and gpu_id not in kfd.faults: return
-    self._machine.reset_gpu(gpu_id)
+    self.machine.reset_gpu(gpu_id)
     kfd.forget(gpu_id)
 
   def runtimes(self) -> list[Runtime]: return [device.runtime for device in self.opened]
@@ -303,12 +308,9 @@ class Devices(Observed):
   def _close(self) -> None:
     devices, self._open = self._open, {}
     for device in devices.values(): device.close()
-    machines = [m for m in (self._machine, self._nv_machine) if m is not None]
-    if machines and os.environ.get("DEBUG", "0") not in ("", "0"):
+    if self._machines() and os.environ.get("DEBUG", "0") not in ("", "0"):
       for line in self.report(): print(f"mock: {line}", file=sys.stderr)
-    if self._machine is not None: self._port = self._machine = None
-    if self._nv_machine is not None: self._nv_port = self._nv_machine = None
-    for machine in machines: machine.close()
+    for machine in self._leave_machines().values(): machine.machine.close()
     if self._checker is not None and not self.check:
       for finding in self._checker.untold: print(f"tinyhw: check: {finding}", file=sys.stderr)
     self._checker = None
@@ -316,7 +318,18 @@ class Devices(Observed):
   @property
   def machine(self) -> Any:
     """The mock machine (`mock.machine.Machine`) that AMD devices are on, once one was opened; None without a mock."""
-    return self._machine
+    way = self._ways.get("AMD")
+    return None if way is None else way.machine
+
+  def _machines(self) -> list[Any]:
+    """The mock machines in use."""
+    return [way.machine for way in self._ways.values() if way.machine is not None]
+
+  def _leave_machines(self) -> dict[str, Way]:
+    """Let go of the mock machines; the system's own ways stay."""
+    left = {kind: way for kind, way in self._ways.items() if way.machine is not None}
+    for kind in left: del self._ways[kind]
+    return left
 
   @contextmanager
   def aside(self) -> Iterator[None]:
@@ -325,15 +338,12 @@ class Devices(Observed):
     Other devices (LLVM, PYTHON) stay as they are.
     """
     def emulated() -> dict[str, OpenDevice]:
-      machines = {"AMD": self._machine, "NV": self._nv_machine, "EMU": True}
-      return {n: d for n, d in self._open.items() if machines.get(n.partition(":")[0])}
+      kinds = {"EMU", *(kind for kind, way in self._ways.items() if way.machine is not None)}
+      return {n: d for n, d in self._open.items() if n.partition(":")[0] in kinds}
     with self.lock:
       resting = emulated()
       for name in resting: del self._open[name]
-      kept = self.default, self._port, self._machine, self._checker
-      nvidia = self._nv_port, self._nv_machine
-      if self._machine is not None: self._port = self._machine = None
-      if self._nv_machine is not None: self._nv_port = self._nv_machine = None
+      kept, left = (self.default, self._checker), self._leave_machines()
       self._checker = None
     try: yield
     finally:
@@ -341,10 +351,9 @@ class Devices(Observed):
         for name, device in emulated().items():
           device.close()
           self._open.pop(name, None)
-        machine, (self.default, self._port, self._machine, self._checker) = self._machine, kept
-        if machine is not None and machine is not self._machine: machine.close()
-        machine, (self._nv_port, self._nv_machine) = self._nv_machine, nvidia
-        if machine is not None and machine is not self._nv_machine: machine.close()
+        for way in self._leave_machines().values(): way.machine.close()
+        self.default, self._checker = kept
+        self._ways.update(left)
         self._open.update(resting)
 
   def report(self) -> list[str]:
@@ -352,49 +361,52 @@ class Devices(Observed):
 
     Empty without a mock. `DEBUG=1` prints it when the devices close.
     """
-    return [line for m in (self._machine, self._nv_machine) if m is not None for line in m.report()]
+    return [line for machine in self._machines() for line in machine.report()]
 
   def amd_port(self) -> Port:
     """The port that AMD drivers reach their kernel driver through, one for the process: the system's or the mock's."""
-    with self.lock: return self._port or self._open_port()
-
-  def _open_port(self) -> Port:
-    if self._port is None:
-      cards = mock_cards("AMD")
-      if cards is None: self._port = _system_port("AMD", "/dev/kfd", "an AMD GPU", "MOCKGPU=1 for a mock gfx1100")
-      else:
-        self._machine, self._port = mock_machine("AMD", cards, agreed=self.agreed, **mock_options(self.checker()))
-        self._machine.when_stopped = self._stopped
-    assert self._port is not None
-    return self._port
+    port: Port = self._way("AMD").to
+    return port
 
   def nv_port(self) -> Port:
     """The same for NVIDIA's driver."""
-    with self.lock: return self._nv_port or self._open_nv_port()
+    port: Port = self._way("NV").to
+    return port
 
-  def _open_nv_port(self) -> Port:
-    cards, port = mock_cards("NV"), None
-    if cards is None: port = _system_port("NV", "/dev/nvidiactl", "an NVIDIA GPU", "MOCKGPU=sm_90 for a mock H200")
-    else:
-      machine, port = mock_machine("NV", cards, agreed=self.agreed, **mock_options(self.checker()))
-      machine.when_stopped = self._nv_stopped
-      self._nv_machine = machine
-    self._nv_port = port
-    assert self._nv_port is not None
-    return self._nv_port
+  def cuda_library(self) -> Any:
+    """CUDA's driver API: the library of this machine, or the mock's."""
+    return self._way("CUDA").to
 
-  def _nv_stopped(self, index: int) -> None:
-    """A signal has ended what a card of NVIDIA's mock machine runs."""
+  def _way(self, kind: str) -> Way:
+    with self.lock:
+      if (way := self._ways.get(kind)) is None:
+        cards = mock_cards(kind)
+        way = self._ways[kind] = system_way(kind) if cards is None else self._mocked(kind, cards)
+      return way
+
+  def _mocked(self, kind: str, cards: tuple[str, ...]) -> Way:
+    machine, to = mock_machine(kind, cards, agreed=self.agreed, **mock_options(self.checker()))
+    machine.when_stopped = self._stopped if kind == "AMD" else functools.partial(self._stopped_of, kind)
+    return Way(to, machine)
+
+  def _stopped_of(self, kind: str, index: int) -> None:
+    """A signal has ended what a card of NVIDIA's mock machines runs."""
     for device in self.opened:
-      if device.name.partition(":")[0] == "NV" and getattr(device.runtime, "index", -1) == index: device.stopped()
+      if device.name.partition(":")[0] == kind and getattr(device.runtime, "index", -1) == index: device.stopped()
 
 
-def _system_port(kind: str, path: str, card: str, mock: str) -> Any:
-  """The port of this machine, where the kernel driver is there."""
+_SYSTEM = {"AMD": ("/dev/kfd", "an AMD GPU", "MOCKGPU=1 for a mock gfx1100"),
+           "NV": ("/dev/nvidiactl", "an NVIDIA GPU", "MOCKGPU=sm_90 for a mock H200")}
+
+
+def system_way(kind: str) -> Way:
+  """This machine's own cards. Raises DeviceError where their driver is not there."""
+  if kind == "CUDA": return Way(importlib.import_module("tinyhw.drive.cuda").system_library())
+  path, card, mock = _SYSTEM[kind]
   if not os.path.exists(path):
     raise DeviceError(f"DEV={kind} needs a GPU, and this machine has no {path}",
                       hint=f"use a machine with {card} and its driver, or set {mock}")
-  return importlib.import_module("tinyhw.drive.linux").LinuxPort()
+  return Way(importlib.import_module("tinyhw.drive.linux").LinuxPort())
 
 
 def debug_level() -> int:
@@ -406,14 +418,15 @@ def debug_level() -> int:
 def mock_cards(kind: str | None = None) -> tuple[str, ...] | None:
   """The cards of the mock machine that `MOCKGPU` asks for ("1" is one gfx1100), or None without a mock.
 
-  With a `kind` ("AMD", "NV"), those of this vendor, of which "1" is one too.
+  With a `kind` ("AMD", "NV", "CUDA"), those of this vendor, of which "1" is one too.
   """
   wanted = os.environ.get("MOCKGPU", "")
   if wanted in ("", "0"): return None
-  if wanted == "1": return ("sm_90",) if kind == "NV" else ("gfx1100",)
+  nvidia = kind in ("NV", "CUDA")
+  if wanted == "1": return ("sm_90",) if nvidia else ("gfx1100",)
   cards = tuple(card.strip() for card in wanted.split(","))
   if kind is None: return cards
-  return tuple(card for card in cards if card.startswith("sm_") == (kind == "NV"))
+  return tuple(card for card in cards if card.startswith("sm_") == nvidia)
 
 
 def nv_cards() -> bool:
@@ -488,6 +501,15 @@ def _open_amd(devices: Devices, name: str, index: int) -> OpenDevice:
   return OpenDevice(name, runtime, renderer)
 
 
+def _open_cuda(devices: Devices, name: str, index: int) -> OpenDevice:
+  from tinyhw.drive.cuda import CudaRuntime
+  runtime = CudaRuntime(devices.cuda_library(), index, name)
+  def renderer() -> Any:
+    from tinyhw.compile.render.nvptx import NVPTXRenderer
+    return NVPTXRenderer(runtime.processor)
+  return OpenDevice(name, runtime, renderer)
+
+
 def _open_nv(devices: Devices, name: str, index: int) -> OpenDevice:
   from tinyhw.assemble import Assembler
   from tinyhw.drive.nv.device import NVRuntime
@@ -535,7 +557,7 @@ STORAGE = frozenset({"DISK", "NPY"})
 
 Opener = Callable[[Devices, str, int], OpenDevice]
 _OPENERS: dict[str, Opener] = {"LLVM": _open_llvm, "C": _open_c, "PYTHON": _open_python, "AMD": _open_amd,
-                               "NV": _open_nv, "EMU": _open_emu, "CL": _open_cl, "DISK": _open_disk,
+                               "NV": _open_nv, "CUDA": _open_cuda, "EMU": _open_emu, "CL": _open_cl, "DISK": _open_disk,
                                "NPY": _open_npy, "NULL": _open_null}
 
 Device = Devices()

@@ -43,7 +43,7 @@ def mock_options(observer: Observer | None = None) -> dict[str, Any]:
 
 
 def mock_machine(kind: str, cards: tuple[str, ...], **options: Any) -> tuple[Any, Any]:
-  """A machine of mock GPUs with these cards, and a port to it; `kind` is "AMD" or "NV".
+  """A machine of mock GPUs with these cards, and a port to it; for "CUDA", beside "AMD" and "NV", a libcuda.
 
   Raises DeviceError where there are none, or the process cannot have their memory.
   """
@@ -51,6 +51,13 @@ def mock_machine(kind: str, cards: tuple[str, ...], **options: Any) -> tuple[Any
     raise DeviceError(f"MOCKGPU={os.environ.get('MOCKGPU')} names no card of {kind}", where=kind,
                       hint="cards of AMD are gfx..., those of NVIDIA sm_..., and a machine may have both")
   try:
+    if kind == "CUDA":
+      from tinyhw.mock.cuda.library import stand_in
+      from tinyhw.mock.cuda.machine import CudaMachine
+      if options.pop("memory", "strong") != "strong":
+        raise InvalidArgument("NVIDIA's cards have strong memory only", where="MOCKGPU_MEMORY")
+      machine = CudaMachine(cards, **options)
+      return machine, stand_in(machine)
     if kind == "NV":
       from tinyhw.mock.nv.machine import NvMachine
       from tinyhw.mock.nv.port import NvPort
@@ -58,8 +65,8 @@ def mock_machine(kind: str, cards: tuple[str, ...], **options: Any) -> tuple[Any
       return nvidia, NvPort(nvidia)
     from tinyhw.mock.machine import Machine
     from tinyhw.mock.port import MockPort
-    machine = Machine(cards, **options)
-    return machine, MockPort(machine)
+    amd = Machine(cards, **options)
+    return amd, MockPort(amd)
   except (OSError, MemoryError) as e:
     raise DeviceError(f"this process cannot have the mock machine's memory: {getattr(e, 'strerror', None) or e}",
                       where=kind, hint="it takes addresses (ulimit -v) for all memory of its cards and of the "

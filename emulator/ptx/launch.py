@@ -130,10 +130,11 @@ class Grid:
 
 def stack_size(program: Program) -> int:
   """Bytes of a thread's stack: those of the kernel alone, or STACK where it calls or allocates."""
-  linked = program.linked
-  flat = linked.flats[program.entry_name]
-  calls = any(line.instruction.opcode in {"call", "alloca"} for line in flat.lines)
-  return flat.frame + (memory.STACK if calls else 0)
+  if program.stack is None:
+    flat = program.linked.flats[program.entry_name]
+    calls = any(line.instruction.opcode in {"call", "alloca"} for line in flat.lines)
+    program.stack = flat.frame + (memory.STACK if calls else 0)
+  return program.stack
 
 
 def check(d: Dispatch) -> None:

@@ -44,6 +44,10 @@ class Linked:
                             hint=f"it has {', '.join(self.module.entries) or 'none'}")
     return found
 
+  def bytes_of(self, name: str) -> int:
+    """The size of a global or constant variable of the module."""
+    return next(size_of(v) for v in self.module.items if isinstance(v, Variable) and v.name == name)
+
   def bytes_at(self, base: int, functions: dict[str, int]) -> bytes:
     """The image for an address; `functions` are the addresses of functions."""
     image = bytearray(self.image)

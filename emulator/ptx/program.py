@@ -239,6 +239,7 @@ class Program:
     self.spent = 0.0  # what interpreting it has cost, in microseconds
     self.compiled: dict[Any, Any] = {}  # `jit.ptx.code` keeps here what it has made
     self.digest = ""
+    self.stack: int | None = None  # bytes of a thread's, see `launch.stack_size`
     self._last: Code | None = None
     self.size = sum(len(f.lines) for f in linked.flats.values())
 

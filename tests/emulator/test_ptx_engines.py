@@ -120,8 +120,8 @@ def test_instructions(start: int) -> None:
   """Random instructions in random order."""
   rng = random.Random(start)
   data = numbers(rng, 256 * 8 * 512)
-  for _ in range(2):
-    lines = rng.sample(LINES, 24)
+  for _ in range(3):
+    lines = rng.sample(LINES, 8)
     text = kernel(moved(lines, rng))
     reference, _ = run(text, "k", data, "ref")
     compiled, stats = run(text, "k", data, "jit")
@@ -256,6 +256,9 @@ MATRICES = [
   ("mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32 {%f1,%f2,%f3,%f4}, {%r1,%r2}, {%r5}, {%f1,%f2,%f3,%f4};"),
   ("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%f1,%f2,%f3,%f4}, {%r1,%r2,%r3,%r4}, {%r5,%r6}, "
    "{%f1,%f2,%f3,%f4};"),
+  ("mma.sync.aligned.m16n8k32.row.col.satfinite.s32.s8.u8.s32 {%r1,%r2,%r3,%r4}, {%r1,%r2,%r3,%r4}, {%r5,%r6}, "
+   "{%r7,%r8,%r7,%r8};"),
+  "mma.sync.aligned.m16n8k16.row.col.s32.u8.u8.s32 {%r1,%r2,%r3,%r4}, {%r1,%r2}, {%r5}, {%r7,%r8,%r7,%r8};",
   "mma.sync.aligned.m16n8k16.row.col.f16.f16.f16.f16 {%r1,%r2}, {%r1,%r2,%r3,%r4}, {%r5,%r6}, {%r7,%r8};",
   "movmatrix.sync.aligned.m8n8.trans.b16 %r1, %r2;"]
 

@@ -93,7 +93,7 @@ def test_a_reset_drops_what_is_queued() -> None: run_apart(UNHEARD, "AMD:1")
 
 
 MEMORY = SETUP + """
-machine = Device._machine
+machine = Device.machine
 def files():
   for fd in os.listdir("/proc/self/fd"):
     try: yield os.readlink("/proc/self/fd/" + fd)

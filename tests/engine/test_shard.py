@@ -161,3 +161,12 @@ for ring in (False, True):
 
 
 def test_on_mock_gpus() -> None: run_apart(AMD)
+
+
+@pytest.mark.parametrize("axis", AXES)
+def test_what_a_value_on_several_devices_says_of_itself(axis: int | None) -> None:
+  for n in (1, 3):
+    x = cut(HOST, axis, n)
+    assert x.numel() == 35 and x.ndim == 2 and x.dtype.name == "float32"
+    same(x.transpose(), HOST.T)
+    same(x.transpose(0, 1), HOST.T)

@@ -285,16 +285,21 @@ def test_a_damaged_gguf_is_told(tmp_path_factory: Any, changes: list[tuple[int, 
   except Error as error: assert "\n" not in str(error).splitlines()[0]
 
 
-def test_types_of_gguf_have_their_names() -> None:
-  """As the package `gguf` numbers them, those that are read and those that are refused by name."""
+@pytest.mark.parametrize("name", ["Q8_1", "Q8_K", "IQ2_XXS", "IQ2_XS", "IQ3_XXS", "IQ1_S", "IQ4_NL", "IQ3_S", "IQ2_S",
+                                  "IQ4_XS", "IQ1_M", "TQ1_0", "TQ2_0", "MXFP4"])
+def test_a_type_of_gguf_that_is_refused_has_its_name(name: str) -> None:
   pytest.importorskip("gguf")
   from gguf.constants import GGMLQuantizationType
-  theirs = {int(kind): kind.name for kind in GGMLQuantizationType}
-  assert {kind: theirs[kind] for kind in gguf.NAMES} == gguf.NAMES
-  short = {"F32": "float32", "F16": "float16", "F64": "float64", "BF16": "bfloat16",
-           **{f"I{n}": f"int{n}" for n in (8, 16, 32, 64)}}
-  assert {short[theirs[kind]] for kind in gguf.PLAIN} == set(short.values())
-  assert all(short[theirs[kind]] == dtype.name for kind, dtype in gguf.PLAIN.items())
+  assert gguf.NAMES[int(GGMLQuantizationType[name])] == name and len(gguf.NAMES) == 14
+
+
+@pytest.mark.parametrize("name, kind", [("float32", "F32"), ("float16", "F16"), ("float64", "F64"),
+                                        ("bfloat16", "BF16"), ("int8", "I8"), ("int16", "I16"),
+                                        ("int32", "I32"), ("int64", "I64")])
+def test_a_plain_type_of_gguf(name: str, kind: str) -> None:
+  pytest.importorskip("gguf")
+  from gguf.constants import GGMLQuantizationType
+  assert gguf.PLAIN[int(GGMLQuantizationType[kind])].name == name and len(gguf.PLAIN) == 8
 
 
 def _gguf(version: int = 3, tensors: bytes = b"", count: int = 1, pairs: bytes = b"", pair_count: int = 0) -> bytes:

@@ -179,7 +179,8 @@ def test_a_type_to_quantize_to(kind: int, limits: tuple[int, int]) -> None:
   np.testing.assert_array_equal(found, np.clip(np.round(x / np.float32(0.5)), *limits))
 
 
-@pytest.mark.parametrize("kind, code", [("float8_e4m3fnuz", 18), ("float8_e5m2fnuz", 20), ("float4_e2m1fn", 23)])
+@pytest.mark.parametrize("kind, code", [("float8_e4m3fnuz", 18), ("float8_e5m2fnuz", 20), ("float4_e2m1fn", 23)],
+                         ids=["float8e4m3fnuz", "float8e5m2fnuz", "float4e2m1"])
 def test_small_floats_by_their_bits(kind: str, code: int) -> None:
   """Every code, and numbers between, beyond and at the ends, as ml_dtypes has them."""
   ml_dtypes = pytest.importorskip("ml_dtypes")

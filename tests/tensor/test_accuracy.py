@@ -10,6 +10,7 @@ from tests.strength import THOROUGH, seed
 from tinyhw.function.activation import Activation
 from tinyhw.function.elementwise import Elementwise
 from tinyhw.function.mathematics import Mathematics
+from tinyhw.function.special import Special
 from tinyhw.ir.dtype import DType, dtypes
 from tinyhw.tools.ulp import measure as ulp
 from tinyhw.tools.ulp.functions import MEASURED, NOT_MEASURED, mp
@@ -22,7 +23,8 @@ EXACT = [name for name in MEASURED if all(PROMISED.get((name, t.name)) in (0.0, 
 
 def test_every_function_has_a_bound() -> None:
   """A new public function of elements is measured, or said not to be; the page has a row for each measured one."""
-  public = {name for cls in (Elementwise, Mathematics, Activation) for name in vars(cls) if not name.startswith("_")}
+  classes = (Elementwise, Mathematics, Special, Activation)
+  public = {name for cls in classes for name in vars(cls) if not name.startswith("_")}
   assert public == set(MEASURED) | NOT_MEASURED
   assert not set(MEASURED) & NOT_MEASURED
   assert set(PROMISED) == {(name, t.name) for name in MEASURED for t in ulp.TYPES}

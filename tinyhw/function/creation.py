@@ -97,6 +97,9 @@ class Creation(Sampling):
   def new_full(self, shape: int | Sequence[int], value: ConstType, dtype: DTypeLike = None) -> Self:
     """Another shape of `value`, of this device and, unless told, dtype."""
     return self.full(shape, value, self.device, named(dtype) or self.dtype)
+  def fill(self, value: ConstType) -> Self:
+    """One number for each element, of this dtype."""
+    return self.full_like(value)
   def new_zeros(self, *shape: Any, dtype: DTypeLike = None) -> Self:
     """Zeros of another shape, of this device and, unless told, dtype."""
     return self.new_full(shape_of(shape), 0, dtype)
@@ -194,6 +197,22 @@ class Creation(Sampling):
   def hamming_window(cls, size: int, periodic: bool = True, device: str | None = None, dtype: DTypeLike = None) -> Self:
     """0.54 - 0.46 cos(2 pi i / n)."""
     return cls._bell(size, periodic, 0.54, device, dtype)
+
+  @classmethod
+  def bartlett_window(cls, size: int, periodic: bool = True, device: str | None = None,
+                      dtype: DTypeLike = None) -> Self:
+    """A triangle from 0 to 1 and back."""
+    if size < 2: return cls.ones(size, device=device, dtype=dtype)
+    places = cls.arange(size, device=device, dtype=dtypes.float64) * (2.0 / (size if periodic else size - 1))
+    return (1 - (places - 1).abs()).cast(named(dtype) or dtypes.default_float)
+
+  @classmethod
+  def blackman_window(cls, size: int, periodic: bool = True, device: str | None = None,
+                      dtype: DTypeLike = None) -> Self:
+    """Blackman's sum of cosines, 0 at the ends."""
+    if size < 2: return cls.ones(size, device=device, dtype=dtype)
+    angle = cls.arange(size, device=device, dtype=dtypes.float64) * (2 * math.pi / (size if periodic else size - 1))
+    return (0.42 - 0.5 * angle.cos() + 0.08 * (angle * 2).cos()).cast(named(dtype) or dtypes.default_float)
 
   @classmethod
   def _bell(cls, size: int, periodic: bool, alpha: float, device: str | None, dtype: DTypeLike) -> Self:

@@ -85,7 +85,7 @@ class Indexing(Places):
   def _index(self, index: Any) -> Index:
     """What an index asks for, axis by axis."""
     items = self._items(index)
-    if (n := sum(i is Ellipsis for i in items)) > 1: raise InvalidIndex("an index has at most one ellipsis")
+    if (n := sum(i is Ellipsis for i in items)) > 1: raise InvalidIndex("an index has a single ellipsis at most")
     taken = sum(1 for i in items if i is not None and i is not Ellipsis)
     if taken > self.ndim: raise InvalidIndex(f"too many indices: {taken} for shape {self.shape}")
     at = next((k for k, i in enumerate(items) if i is Ellipsis), len(items))

@@ -212,6 +212,18 @@ class Joining(Movement):
     size = self.shape[self._axis(axis)]
     return self.split(-(-size // count), axis) if size else self.split([0] * count, axis)
 
+  def split_with_sizes(self, sizes: Sequence[int], axis: int = 0) -> tuple[Self, ...]:
+    """Cut along an axis into pieces of these sizes."""
+    return self.split(list(sizes), axis)
+
+  def unsafe_chunk(self, count: int, axis: int = 0) -> tuple[Self, ...]:
+    """As `chunk`: pieces are values of their own anyway."""
+    return self.chunk(count, axis)
+
+  def unsafe_split(self, sizes: int | Sequence[int], axis: int = 0) -> tuple[Self, ...]:
+    """As `split`: pieces are values of their own anyway."""
+    return self.split(sizes, axis)
+
   def tensor_split(self, sections: Any, axis: int = 0) -> tuple[Self, ...]:
     """Cut along an axis into that many pieces (the first ones are longer by one), or before those positions."""
     axis = self._axis(axis)

@@ -227,3 +227,85 @@ class Linalg(Sorting):
     if result is not None: return result._same()
     rows = self._iota(self.shape[-1])
     return (rows == rows.unsqueeze(1)).cast(self.dtype).expand(self.shape)
+
+  def vecdot(self, other: Self, axis: int = -1) -> Self:
+    """Sums of products of vectors along an axis."""
+    return (self * self._right(other)).sum(axis)
+
+  def vander(self, N: int | None = None, increasing: bool = False) -> Self:
+    """The powers of a vector's elements as columns, from the highest on or `increasing`."""
+    if self.ndim < 1: raise InvalidShape("vander of a scalar", hint="it is for vectors")
+    count = self.shape[-1] if N is None else N
+    powers = self._iota(count) if increasing else count - 1 - self._iota(count)
+    found: Self = self.unsqueeze(-1) ** powers.cast(self.dtype)
+    return found
+
+  def block_diag(self, *others: Self) -> Self:
+    """Matrices one after another on the diagonal of a matrix of zeros."""
+    parts = [t._at_least(2) for t in (self, *others)]
+    if any(t.ndim != 2 for t in parts): raise InvalidShape("block_diag is for matrices, vectors and scalars")
+    rows, columns = sum(t.shape[0] for t in parts), sum(t.shape[1] for t in parts)
+    down = across = 0
+    total: Any = None
+    for t in parts:
+      wide = t._grown([(down, rows - down - t.shape[0]), (across, columns - across - t.shape[1])])
+      total = wide if total is None else total + wide
+      down, across = down + t.shape[0], across + t.shape[1]
+    result: Self = total
+    return result
+
+  def cov(self, *, correction: int = 1, fweights: Self | None = None, aweights: Self | None = None) -> Self:
+    """Covariances of variables, which are rows of observations; these count `fweights` times, and with `aweights`."""
+    x = self.reshape(1, -1) if self.ndim < 2 else self
+    if x.ndim > 2: raise InvalidShape(f"cov of shape {self.shape}", hint="it takes a matrix of observations")
+    weight: Any = fweights
+    if aweights is not None: weight = aweights if weight is None else weight * aweights
+    if weight is None:
+      count: Any = x.shape[1]
+      apart = x - x.mean(1, keepdim=True)
+      found = apart @ apart.T
+      below: Any = count - correction
+    else:
+      total = weight.sum()
+      apart = x - (x * weight).sum(1, keepdim=True) / total
+      found = (apart * weight) @ apart.T
+      below = total - (correction if aweights is None else (weight * aweights).sum() / total * correction)
+    result: Self = found / below
+    return result.reshape(()) if x.shape[0] == 1 else result
+
+  def corrcoef(self) -> Self:
+    """Correlations of variables, which are rows of observations."""
+    found = self.cov()
+    if not found.ndim: return found / found
+    size = found.diagonal().sqrt()
+    return (found / size.unsqueeze(1) / size).clip(-1, 1)
+
+  def trapezoid(self, x: Self | None = None, *, dx: float = 1.0, axis: int = -1) -> Self:
+    """The integral along an axis of lines between the elements, at the places `x`, or `dx` apart."""
+    return self._trapezoids(x, dx, axis).sum(axis)
+  trapz = trapezoid
+
+  def cumulative_trapezoid(self, x: Self | None = None, *, dx: float = 1.0, axis: int = -1) -> Self:
+    """The integrals up to each element but the first; see `trapezoid`."""
+    return self._trapezoids(x, dx, axis).cumsum(axis)
+
+  def _trapezoids(self, x: Self | None, dx: float, axis: int) -> Self:
+    axis = self._axis(axis)
+    size = self.shape[axis]
+    if not size: return self
+    middle = (self.narrow(axis, 0, size - 1) + self.narrow(axis, 1, size - 1)) * 0.5
+    if x is None: return middle * dx
+    steps = x.diff(axis=-1 if x.ndim == 1 else axis)
+    if x.ndim == 1: steps = steps.reshape([-1 if a == axis else 1 for a in range(self.ndim)])
+    return middle * steps
+
+  @property
+  def H(self) -> Self:
+    """A matrix transposed."""
+    if self.ndim != 2: raise InvalidShape(f"H of shape {self.shape}", hint="it is for matrices; mT takes any")
+    return self.transpose(0, 1)
+
+  @property
+  def mH(self) -> Self:
+    """The last two axes exchanged."""
+    return self.transpose(-1, -2)

@@ -2,11 +2,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from tinyhw.core.errors import InvalidArgument, InvalidShape
 from tinyhw.function.core import broadcast_shape
 from tinyhw.function.normalization import Normalization
+from tinyhw.ir.dtype import dtypes
 
 if TYPE_CHECKING:
   from typing import Self
@@ -161,3 +163,40 @@ class Loss(Normalization):
     """The mean over classes (the last axis) of each one's cross entropy by logits."""
     loss = target * (-self).softplus() + (1 - target) * self.softplus()
     return (loss if weight is None else loss * weight).mean(-1)._averaged(reduction)
+
+  def multi_margin_loss(self, target: Self, p: int = 1, margin: float = 1.0, weight: Self | None = None,
+                        reduction: str = "mean") -> Self:
+    """The mean over all other classes of max(0, margin - score of the class + the other's) ** p."""
+    if self.ndim < 2:
+      alone = self.reshape(1, -1).multi_margin_loss(target.reshape(1), p, margin, weight, "none")
+      return alone.squeeze(0)._averaged(reduction)
+    own = target.one_hot(self.shape[-1]).bool()
+    score = own.where(self, 0).sum(-1, keepdim=True)
+    part = (margin - score + self).relu()
+    part = part if p == 1 else part.square() if p == 2 else part ** p
+    if weight is not None: part = part * own.where(weight, 0).sum(-1, keepdim=True)
+    return (own.where(0, part).sum(-1) / self.shape[-1])._averaged(reduction)
+
+  def multilabel_margin_loss(self, target: Self, reduction: str = "mean") -> Self:
+    """The mean over classes of max(0, 1 - score of a target + the other's) for all targets, which end at the first that
+    is negative, and all classes that are none."""
+    if self.shape != target.shape: raise InvalidShape(f"a loss of shape {self.shape} and a target of {target.shape}")
+    if self.ndim < 2:
+      alone = self.reshape(1, -1).multilabel_margin_loss(target.reshape(1, -1), "none")
+      return alone.squeeze(0)._averaged(reduction)
+    counted = (target < 0).cast(dtypes.int32).cumsum(-1).eq(0)
+    place = counted.where(target.cast(dtypes.int32), -1)
+    named = (place.unsqueeze(-1) == self._iota(self.shape[-1])).any(1)
+    score = self.gather(-1, place.maximum(0))
+    part = (1 - score.unsqueeze(-1) + self.unsqueeze(-2)).relu()
+    there = counted.unsqueeze(-1) & named.logical_not().unsqueeze(-2)
+    return (there.where(part, 0).sum((-2, -1)) / self.shape[-1])._averaged(reduction)
+
+  def triplet_margin_with_distance_loss(self, positive: Self, negative: Self, *, margin: float = 1.0,
+                                        distance_function: Callable[[Self, Self], Self] | None = None,
+                                        swap: bool = False, reduction: str = "mean") -> Self:
+    """max(0, distance to the positive - distance to the negative + margin), by any distance."""
+    apart = distance_function or (lambda a, b: a.pairwise_distance(b))
+    far = apart(self, negative)
+    if swap: far = far.minimum(apart(positive, negative))
+    return (apart(self, positive) - far + margin).relu()._averaged(reduction)

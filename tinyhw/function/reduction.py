@@ -5,7 +5,7 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from tinyhw.core.errors import InvalidArgument
+from tinyhw.core.errors import InvalidArgument, InvalidShape
 from tinyhw.function.core import ConstType, broadcast_shape
 from tinyhw.function.indexing import Indexing
 from tinyhw.ir.dtype import DType, dtypes, promote
@@ -257,6 +257,34 @@ class Reduction(Indexing):
   def pairwise_distance(self, other: Self, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Self:
     """The p-norm of `self - other + eps` along the last axis."""
     return (self - other + eps).norm(p, -1, keepdim)
+
+  def pdist(self, p: float = 2.0) -> Self:
+    """The p-norms of the differences of each two rows of a matrix, in order."""
+    if self.ndim != 2: raise InvalidShape(f"pdist of shape {self.shape}", hint="it is for a matrix")
+    n = self.shape[0]
+    pairs = [(i, j) for i in range(n) for j in range(i + 1, n)]
+    made: Any = type(self)
+    first, second = (self[made([pair[k] for pair in pairs], device=self.device, dtype=dtypes.int32)] for k in (0, 1))
+    return (first - second).norm(p, -1)
+
+  def renorm(self, p: float, axis: int, maxnorm: float) -> Self:
+    """Each part along an axis with a p-norm of `maxnorm` at most."""
+    axis = self._axis(axis)
+    size = self.norm(p, [a for a in range(self.ndim) if a != axis], keepdim=True)
+    return (size > maxnorm).where(self * (maxnorm / (size + 1e-7)), self)
+
+  def sum_to_size(self, *size: Any) -> Self:
+    """Summed to a shape that broadcasts to this one."""
+    wanted = tuple(size[0]) if len(size) == 1 and isinstance(size[0], (tuple, list)) else tuple(size)
+    more = self.ndim - len(wanted)
+    if more < 0 or any(w not in (1, s) for w, s in zip(wanted, self.shape[more:])):
+      raise InvalidShape(f"sum_to_size of shape {self.shape} to {wanted}")
+    axes = [*range(more), *(a + more for a, w in enumerate(wanted) if w != self.shape[a + more])]
+    return (self.sum(axes, keepdim=True) if axes else self._same()).reshape(wanted)
+
+  def vector_norm(self, ord: float = 2.0, axis: Axes = None, keepdim: bool = False, *, dtype: DTypeLike = None) -> Self:
+    """As `norm`, over all axes also where none is named."""
+    return self.norm(ord, None if axis == () else axis, keepdim, dtype)
 
   def cdist(self, other: Self, p: float = 2.0, compute_mode: str | None = None) -> Self:
     """The p-norms of the differences of every row of this and every row of the other. (They

@@ -223,3 +223,20 @@ class Solve(Decomposition):
     if not isinstance(n, int): raise InvalidArgument(f"matrix_power {n!r}", hint="it is an int")
     result: Self = self.inverse().matrix_power(-n) if n < 0 else super().matrix_power(n)
     return result
+
+  def matrix_norm(self, ord: float | str = "fro", axis: tuple[int, int] = (-2, -1), keepdim: bool = False) -> Self:
+    """The norm of matrices: "fro", "nuc" (the sum of the singular values), 2 and -2 (the greatest and the least of
+    them), 1, -1, inf and -inf (of sums of columns and rows)."""
+    a, b = self._axes(axis)
+    if ord == "fro": return self.norm(2, (a, b), keepdim)
+    last = self.movedim((a, b), (-2, -1))
+    if ord in ("nuc", 2, -2):
+      s = last.svd(full_matrices=False)[1]
+      found = s.sum(-1) if ord == "nuc" else s.amax(-1) if ord == 2 else s.amin(-1)
+    elif ord in (1, -1, math.inf, -math.inf):
+      sums = last.abs().sum(-2 if abs(float(ord)) == 1 else -1)
+      found = sums.amax(-1) if float(ord) > 0 else sums.amin(-1)
+    else: raise InvalidArgument(f"matrix_norm {ord!r}", hint='it is "fro", "nuc", 1, 2, inf or one of these negative')
+    if not keepdim: return found
+    for where in sorted((a, b)): found = found.unsqueeze(where)
+    return found

@@ -152,10 +152,9 @@ class Sorting(Scan):
     return broken.where(math.nan, values), broken.where(self.isnan().cast(dtypes.int32).argmax(axis, keepdim), at)
 
   def quantile(self, q: float | Self, axis: int | None = None, keepdim: bool = False,
-               interpolation: str = "linear") -> Self:
+               interpolation: str = "linear", _numbers: bool = False) -> Self:
     """The element below which a part `q` of the others is, between neighbours by `interpolation`; NaN where there is
-    one.
-    Several `q` are a new first axis."""
+    one. Several `q` are a new first axis."""
     names = ("linear", "lower", "higher", "midpoint", "nearest")
     if interpolation not in names:
       raise InvalidArgument(f"interpolation {interpolation!r} is none of {', '.join(names)}")
@@ -164,12 +163,13 @@ class Sorting(Scan):
     size = x.shape[-1]
     if not size: raise InvalidArgument(f"quantile over no elements of shape {self.shape} has no value")
     values = x._sorted(-1, False)[0]
-    values = x.isnan().any(-1, keepdim=True).where(math.nan, values)
+    if not _numbers: values = x.isnan().any(-1, keepdim=True).where(math.nan, values)
     part: Any = q if isinstance(q, Sorting) else self._wrap(self._const(q, dtype=self.dtype, shape=()))
     at = (part * (size - 1)).reshape(-1)
+    if _numbers: at = part.reshape(-1) * (x.isnan().logical_not().sum(-1, keepdim=True) - 1).maximum(0)
     below, above = at.floor(), at.ceil()
     def pick(place: Self) -> Self:
-      found: Self = values[(..., place.cast(dtypes.int32))]
+      found: Self = values.gather(-1, place.cast(dtypes.int32)) if _numbers else values[(..., place.cast(dtypes.int32))]
       return found
     if interpolation == "linear": found = pick(below) + (pick(above) - pick(below)) * (at - below)
     elif interpolation == "midpoint": found = (pick(below) + pick(above)) / 2
@@ -178,6 +178,21 @@ class Sorting(Scan):
     if keepdim: found = found.reshape(-1, *shape) if shape else found.unsqueeze(self._axis(axis or 0) + 1)
     result: Self = found.squeeze(0) if part.ndim == 0 else found
     return result
+
+  def nanmedian(self, axis: int | None = None, keepdim: bool = False) -> Any:
+    """The middle element of those that are numbers, the lesser of two; along an axis also where it was."""
+    if axis is None: return self.flatten().nanmedian(0)[0] if self.numel() else self.median()
+    if not self.dtype.is_float or not self.ndim: return self.median(axis, keepdim)
+    values, at = self._sorted(axis, False)
+    last = (self.isnan().logical_not().sum(axis, keepdim=True) - 1).maximum(0) // 2
+    found = values.gather(axis, last), at.gather(axis, last)
+    axis = self._axis(axis)
+    return found if keepdim else (found[0].squeeze(axis), found[1].squeeze(axis))
+
+  def nanquantile(self, q: float | Self, axis: int | None = None, keepdim: bool = False,
+                  interpolation: str = "linear") -> Self:
+    """As `quantile`, of the elements that are numbers."""
+    return self.quantile(q, axis, keepdim, interpolation, True)
 
   def mode(self, axis: int = -1, keepdim: bool = False) -> tuple[Self, Self]:
     """The most frequent element along an axis, the least of several, and the last place where it is."""

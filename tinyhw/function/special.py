@@ -183,3 +183,22 @@ class Special(Mathematics):
   def _binary_dtype(self, other: Any) -> Any:
     kind = self._together(other)[0].dtype
     return dtypes.default_int if kind.is_bool else kind
+
+  # *** what a number is for those who have complex ones ***
+
+  def angle(self) -> Self:
+    """0, or pi of what is below 0; NaN of NaN."""
+    x = self if self.dtype.is_float else self.cast(dtypes.default_float)
+    return x.isnan().where(x, (x < 0).where(math.pi, x.const_like(0)))._still()
+
+  def real(self) -> Self:
+    """The number itself."""
+    return self._same()
+  def conj(self) -> Self:
+    """The number itself."""
+    return self._same()
+  resolve_conj, resolve_neg, conj_physical = conj, conj, conj
+
+  def isreal(self) -> Self:
+    """True of every number."""
+    return self._all(True)

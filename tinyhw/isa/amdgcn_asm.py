@@ -49,6 +49,7 @@ from tinyhw.isa.amdgcn_text import (
   literal,
   op_sel_bits,
   scalar_name,
+  signed_offset,
   suffix,
   template,
 )
@@ -287,9 +288,10 @@ def offset(line: Line) -> None:
     return line.put("offset", swizzle(line, line.need(r"\(([^)]*)\)", "swizzle")[1]))
   else: found = line.take(r"offset:([^,\s]+)")
   if not found: return
-  value = number(found[1])
-  if value is None or not -1 << bits - 1 <= value < 1 << bits:
-    raise Reject(line.at, f"operand offset: {found[1]} does not fit {bits} bits")
+  value, scalar = number(found[1]), "SMEM" in kind  # a scalar one's bits may be written as they are
+  signed = signed_offset(line.row, kind)
+  if value is None or not (-1 << bits - 1 if signed else 0) <= value < 1 << bits - (signed and not scalar):
+    raise Reject(line.at, f"operand offset: {found[1]} does not fit {bits} bits{' with a sign' * signed}")
   line.put("offset", value & (1 << bits) - 1)
 
 

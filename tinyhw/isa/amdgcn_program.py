@@ -130,7 +130,7 @@ def _directive(line: str, at: int, symbols: dict[str, int]) -> bytes | None:
     if not 0 < to <= 1 << 16 or to & to - 1: raise InvalidArgument(f"{line!r}: {to} is no power of two up to 65,536")
     fill = values[1] if len(values) > 1 and word.endswith("l") else NOP
     gap = -at % to
-    return (fill & 0xFFFFFFFF).to_bytes(4, "little") * (gap // 4) + bytes(gap % 4) if gap else None
+    return bytes(gap % 4) + (fill & 0xFFFFFFFF).to_bytes(4, "little") * (gap // 4) if gap else None
   if word == ".fill" and 1 <= len(values) <= 3:
     count, size, value = (*values, *(1, 0)[len(values) - 1:])
     if not (0 <= count <= 1 << 20 and 1 <= size <= 8): raise InvalidArgument(f"{line!r}: too many or too wide")

@@ -239,14 +239,19 @@ def _simm16(i: Instruction, value: int) -> str:
   return _small(value) if kind in {"i16imm", "i32imm"} else hex(value)
 
 
+def signed_offset(row: Row, kind: str) -> bool:
+  """Whether an address offset of this kind has a sign."""
+  names = NAMES[row.isa]
+  return ("SMEM" in kind or row.family == "MUBUF" and names.scoped
+          or kind == "flat_offset" and (names.flat_signed or not row.mnemonic.startswith("flat_")))
+
+
 def _offset(i: Instruction, value: int) -> str:
   kind, names = i.operands["offset"].type, NAMES[i.row.isa]
   if kind == "SMEMOffset": return hex(_signed(value, names.scalar_bits))
   if kind in {"SMEMOffsetMod", "OptSMEMOffsetMod"}:
     return f" offset:{hex(_signed(value, names.scalar_bits))}"
-  if kind == "flat_offset" and (names.flat_signed or not i.mnemonic.startswith("flat_")):
-    value = _signed(value, names.flat_bits)
-  if i.family == "MUBUF" and names.scoped: value = _signed(value, names.flat_bits)
+  if signed_offset(i.row, kind): value = _signed(value, names.flat_bits)
   if kind == "Swizzle": return f" offset:{_swizzle(value)}" if value else ""
   return f" offset:{value}" if value else ""
 

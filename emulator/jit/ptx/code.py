@@ -24,7 +24,7 @@ SHAPES: Final = 64  # forms that a program keeps
 KEPT: Final = 256  # kernels in memory
 NARROW: Final = 32  # threads of a strand where a warp's threads exchange nothing
 _SOURCES: Final = ("emulator/jit/ptx/*.py", "emulator/jit/*.py", "emulator/ptx/**/*.py", "emulator/amdgcn/values.py",
-                   "emulator/amdgcn/meanings/*.py", "isa/ptx/*.py", "core/host.py")
+                   "emulator/amdgcn/meanings/*.py", "emulator/amdgcn/memory/atomics.py", "isa/ptx/*.py", "core/host.py")
 _TOGETHER: Final = frozenset({"mma", "ldmatrix", "movmatrix", "shfl", "vote", "match", "redux", "elect", "activemask"})
 
 

@@ -2,7 +2,7 @@
 
 A register of all lanes holds eight rows of `4 n` elements that lie side by side, n of them in each lane. So as one
 vector of elements it is those rows, one behind the other. Products are made by a function for each kind of matrix:
-for each row of the left operand, all eight columns at once, in f64 and in the reference's order.
+for each row of the left operand, all eight columns at once, in f64 and in the reference's order, or in i32.
 """
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from tinyhw.core.memory import Access
-from tinyhw.emulator.amdgcn.values import F16, F32, F64, U32, U64
+from tinyhw.emulator.amdgcn.values import F16, F32, F64, I32, U32, U64
 from tinyhw.emulator.jit.ptx import access
 from tinyhw.emulator.jit.ptx.emit import Lanes
 from tinyhw.emulator.jit.ptx.shapes import Info
@@ -21,7 +21,7 @@ from tinyhw.emulator.ptx.matrix import BITS
 from tinyhw.emulator.ptx.scope import Line
 from tinyhw.isa.ptx.forms import Form
 
-ELEMENTS: Final = {"f16": 2, "bf16": 2, "tf32": 1}  # in a register; those whose products are exact in f64
+ELEMENTS: Final = {"f16": 2, "bf16": 2, "tf32": 1, "s8": 4, "u8": 4}  # in a register; sums of products are exact
 COLUMNS: Final = 8
 
 
@@ -45,77 +45,92 @@ def _doubles(e: Emitter, words: Value, type_: str) -> str:
   return e.op(f"fpext <64 x float> {floats} to <64 x double>")
 
 
-def _function(n: int, k: int) -> tuple[str, str]:
+def _integers(e: Emitter, words: Value, type_: str) -> str:
+  """The elements of 8 bits of a register of all lanes as <128 x i32>."""
+  parts = e.op(f"bitcast <32 x i32> {words.view(U32).in_lanes()} to <128 x i8>")
+  return e.op(f"{'sext' if type_ == 's8' else 'zext'} <128 x i8> {parts} to <128 x i32>")
+
+
+def _function(n: int, k: int, t: str, saturates: bool) -> tuple[str, str]:
   """(name, text) of what multiplies: rows of the left operand lie in registers of eight rows of 4 n columns."""
-  name, width = f"product.{n}.{k}", 4 * n
+  name, width, f = f"product.{n}.{k}{'.sat' * saturates}", 4 * n, "f" * (t == "double")
   lines = [f"define private void @{name}(ptr noalias %a, ptr noalias %b, ptr noalias %c) noinline {{", "entry:",
            "  br label %row", "row:", "  %i = phi i64 [ 0, %entry ], [ %next, %row ]",
            "  %half = lshr i64 %i, 3", "  %g = and i64 %i, 7",
            f"  %block = mul i64 %half, {8 * width}", f"  %line = mul i64 %g, {width}",
            "  %first = add i64 %block, %line",
-           "  %start = getelementptr double, ptr %a, i64 %first"]
+           f"  %start = getelementptr {t}, ptr %a, i64 %first"]
   total = "zeroinitializer"
   for at in range(k):
     place = at // width * 2 * 8 * width + at % width
-    lines += [f"  %p{at} = getelementptr double, ptr %start, i64 {place}", f"  %x{at} = load double, ptr %p{at}",
-              f"  %i{at} = insertelement <8 x double> poison, double %x{at}, i64 0",
-              f"  %s{at} = shufflevector <8 x double> %i{at}, <8 x double> poison, <8 x i32> zeroinitializer",
-              f"  %q{at} = getelementptr double, ptr %b, i64 {8 * at}", f"  %y{at} = load <8 x double>, ptr %q{at}",
-              f"  %m{at} = fmul <8 x double> %s{at}, %y{at}", f"  %t{at} = fadd <8 x double> {total}, %m{at}"]
+    lines += [f"  %p{at} = getelementptr {t}, ptr %start, i64 {place}", f"  %x{at} = load {t}, ptr %p{at}",
+              f"  %i{at} = insertelement <8 x {t}> poison, {t} %x{at}, i64 0",
+              f"  %s{at} = shufflevector <8 x {t}> %i{at}, <8 x {t}> poison, <8 x i32> zeroinitializer",
+              f"  %q{at} = getelementptr {t}, ptr %b, i64 {8 * at}", f"  %y{at} = load <8 x {t}>, ptr %q{at}",
+              f"  %m{at} = {f}mul <8 x {t}> %s{at}, %y{at}", f"  %t{at} = {f}add <8 x {t}> {total}, %m{at}"]
     total = f"%t{at}"
-  lines += ["  %to = shl i64 %i, 3", "  %place = getelementptr double, ptr %c, i64 %to",
-            "  %old = load <8 x double>, ptr %place", f"  %sum = fadd <8 x double> {total}, %old",
-            "  store <8 x double> %sum, ptr %place", "  %next = add i64 %i, 1", "  %over = icmp eq i64 %next, 16",
+  lines += ["  %to = shl i64 %i, 3", f"  %place = getelementptr {t}, ptr %c, i64 %to",
+            f"  %old = load <8 x {t}>, ptr %place"]
+  # a sum of products is far from the end of i32, so that one more addition saturates as the whole would
+  if saturates: lines.append(f"  %sum = call <8 x i32> @llvm.sadd.sat.v8i32(<8 x i32> {total}, <8 x i32> %old)")
+  else: lines.append(f"  %sum = {f}add <8 x {t}> {total}, %old")
+  lines += [f"  store <8 x {t}> %sum, ptr %place", "  %next = add i64 %i, 1", "  %over = icmp eq i64 %next, 16",
             "  br i1 %over, label %done, label %row", "done:", "  ret void", "}"]
   return name, "\n".join(lines)
 
 
 @access.emits("mma")
 def mma(g: Lanes, line: Line, form: Form, info: Info) -> None:
-  """A product of matrices of f16, bf16 or tf32."""
+  """A product of matrices of f16, bf16, tf32, or integers of 8 bits."""
   i, e = line.instruction, g.e
   shape = next(re.fullmatch(r"m(\d+)n8k(\d+)", m) for m in i.modifiers if m[0] == "m" and m[1].isdigit())
   kinds = [m for m in i.modifiers if m in BITS]
-  if shape is None or len(kinds) != 4 or shape[1] != "16" or kinds[1] not in ELEMENTS or kinds[1] != kinds[2] \
-      or kinds[0] != kinds[3] or kinds[0] not in {"f32", "f16"}: raise Untranslatable("of such matrices")
+  if shape is None or len(kinds) != 4 or shape[1] != "16" or kinds[0] != kinds[3] \
+      or not {*kinds[1:3]} <= ({"s8", "u8"} if kinds[0] == "s32" else {"f16", "bf16", "tf32"}) or kinds[0] == "f64":
+    raise Untranslatable("of such matrices")
   k, d, type_ = int(shape[2]), kinds[0], kinds[1]
-  n = ELEMENTS[type_]
-  word = "f32" if d == "f32" else "b32"
+  n, whole = ELEMENTS[type_], d == "s32"
+  word = "b32" if d == "f16" else d
+  t = "i32" if whole else "double"
+  each = 4 if whole else 8
+  elements = _integers if whole else _doubles
   parts = [operands.elements(line, o) for o in i.operands]
   left, right = ([operands.reader(g.code, line, o, "b32")(g) for o in p] for p in parts[1:3])  # type: ignore[arg-type]
   added = [operands.reader(g.code, line, o, word)(g) for o in parts[3]]  # type: ignore[arg-type]
   writes = [operands.writer(g.code, line, o, word) for o in parts[0]]
   size = 32 * n
   for name, count in (("left", len(left) * size), ("right", k * COLUMNS), ("sums", 16 * COLUMNS)):
-    e.stack[f"{name}.{count}"] = f"alloca [{count} x double], align 64"
-  a, b, c = f"%left.{len(left) * size}", f"%right.{k * COLUMNS}", f"%sums.{16 * COLUMNS}"
+    e.stack[f"{name}.{t}.{count}"] = f"alloca [{count} x {t}], align 64"
+  a, b, c = f"%left.{t}.{len(left) * size}", f"%right.{t}.{k * COLUMNS}", f"%sums.{t}.{16 * COLUMNS}"
   for r, words in enumerate(left):
-    e.do(f"store <{size} x double> {_doubles(e, words, type_)}, ptr {g.pointer(a, 8 * r * size)}, align 64")
+    e.do(f"store <{size} x {t}> {elements(e, words, type_)}, ptr {g.pointer(a, each * r * size)}, align 64")
   for r, words in enumerate(right):  # columns lie side by side in registers, rows in memory
     order = [column * 4 * n + at for at in range(4 * n) for column in range(COLUMNS)]
-    text = _shuffled(e, "double", size, _doubles(e, words, type_), order)
-    e.do(f"store <{size} x double> {text}, ptr {g.pointer(b, 8 * r * size)}, align 64")
+    text = _shuffled(e, t, size, elements(e, words, kinds[2]), order)
+    e.do(f"store <{size} x {t}> {text}, ptr {g.pointer(b, each * r * size)}, align 64")
   for h in range(2):
     if d == "f16": rows = _doubles(e, added[h], "f16")
     else:
       x, y = (v.in_lanes() for v in added[2 * h:2 * h + 2])
-      pairs = _shuffled(e, "float", 32, x, [at // 2 + 32 * (at & 1) for at in range(64)], y)
-      rows = e.op(f"fpext <64 x float> {pairs} to <64 x double>")
-    e.do(f"store <64 x double> {rows}, ptr {g.pointer(c, 512 * h)}, align 64")
-  name, text = _function(n, k)
+      rows = _shuffled(e, "i32" if whole else "float", 32, x, [at // 2 + 32 * (at & 1) for at in range(64)], y)
+      if not whole: rows = e.op(f"fpext <64 x float> {rows} to <64 x double>")
+    e.do(f"store <64 x {t}> {rows}, ptr {g.pointer(c, 64 * each * h)}, align 64")
+  saturates = "satfinite" in form.modifiers
+  name, text = _function(n, k, t, saturates)
+  if saturates: e.declared["llvm.sadd.sat.v8i32"] = "declare <8 x i32> @llvm.sadd.sat.v8i32(<8 x i32>, <8 x i32>)"
   if text not in e.constants: e.constants.append(text)
   e.do(f"call void @{name}(ptr {a}, ptr {b}, ptr {c})")
   for h in range(2):
-    rows = e.op(f"load <64 x double>, ptr {g.pointer(c, 512 * h)}, align 64")
+    rows = e.op(f"load <64 x {t}>, ptr {g.pointer(c, 64 * each * h)}, align 64")
     if d == "f16":
       odd = convert(Value(_Wide(e, 64), rows, F64, True), F16)
       raw = e.op(f"bitcast <64 x half> {odd.text} to <32 x i32>")
       writes[h](g, Value(e, raw, U32, True))  # type: ignore[arg-type]
       continue
-    floats = e.op(f"fptrunc <64 x double> {rows} to <64 x float>")
+    if not whole: rows = e.op(f"fptrunc <64 x double> {rows} to <64 x float>")
     for at in range(2):
-      part = _shuffled(e, "float", 64, floats, range(at, 64, 2))
-      writes[2 * h + at](g, Value(e, part, F32, True))  # type: ignore[arg-type]
+      part = _shuffled(e, "i32" if whole else "float", 64, rows, range(at, 64, 2))
+      writes[2 * h + at](g, Value(e, part, I32 if whole else F32, True))  # type: ignore[arg-type]
 
 
 class _Wide(Emitter):

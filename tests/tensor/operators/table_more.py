@@ -178,3 +178,24 @@ add("ctc_loss of a target that does not fit", "F.ctc_loss(a.log_softmax(2), b, c
     because="another order of sums")
 add("ctc_loss of targets in a row", "F.ctc_loss(a.log_softmax(2), b, (9, 8, 7), (4, 2, 3), blank=4)", SCORES,
     In((9,), "int64", 0, 4), rtol=1e-4, atol=1e-5, because="another order of sums")
+
+# ---- more names
+for text in ("T.cov(a)", "T.cov(a, correction=0)", "T.corrcoef(a)", "T.trapezoid(a, dim=1)",
+             "T.trapezoid(a, dx=0.5, dim=0)", "T.cumulative_trapezoid(a)", "T.block_diag(a, a[:1])",
+             "T.renorm(a, 2, 0, 1.0)", "a.sum_to_size(1, 4)", "F.pdist(a)", "F.pdist(a, 1.0)", "a.H, a.mH",
+             "a.split_with_sizes([1, 2], 0)", "T.nanmedian(a), T.nanmedian(a, 1)[0]"):
+  add(text, text, In((3, 4)), rtol=1e-4, atol=1e-5, because="another order of sums")
+add("trapezoid at places", "T.trapezoid(a, b)", In((3, 4)), In((4,), values=(0.0, 1.0, 1.5, 4.0)))
+HOLES = In((3, 4), values=(1.0, NAN, 3.0, 2.0, NAN, NAN, NAN, NAN, 5.0, 4.0, NAN, 7.0))
+add("nanmedian, nanquantile", "T.nanmedian(a, 1)[0], T.nanquantile(a, 0.3, 1), T.nanmedian(a)", HOLES, backward=False)
+add("multi_margin_loss", "F.multi_margin_loss(a, b), F.multi_margin_loss(a, b, p=2, margin=0.5, reduction='none')",
+    In((3, 4)), In((3,), "int64", values=(0, 3, 1)))
+add("multilabel_margin_loss", "F.multilabel_margin_loss(a, b, reduction='none')", In((3, 4)),
+    In((3, 4), "int64", values=(0, 3, -1, 2, -1, 0, 1, 2, 1, 2, 3, 0)))
+add("vecdot, vector_norm, matrix_norm", "a.vecdot(b), a.vector_norm(3, 1), a.matrix_norm(), a.matrix_norm(inf)",
+    In((3, 4)), In((3, 4)),
+    theirs="torch.linalg.vecdot(a, b), torch.linalg.vector_norm(a, 3, 1), torch.linalg.matrix_norm(a), "
+           "torch.linalg.matrix_norm(a, inf)", rtol=1e-4, because="another order of sums")
+add("windows", "T.bartlett_window(7), T.blackman_window(8), T.bartlett_window(6, periodic=False)", atol=1e-6,
+    because="torch computes in float32", backward=False)
+add("vander", "T.vander(a, 3), T.vander(a, increasing=True)", In((4,)), backward=False)

@@ -89,7 +89,6 @@ def reshape(op: Call, x: Tensor, shape: Host, *, allowzero: int = 0) -> Tensor:
     if any(s == 0 and i >= x.ndim for i,
            s in enumerate(sizes)): raise op.wrong(f"{sizes} keeps a size that {x.shape} lacks")
     sizes = [x.shape[i] if s == 0 else s for i, s in enumerate(sizes)]
-  if -1 in sizes and not x.numel() and 0 in sizes: sizes = [0 if s == -1 else s for s in sizes]
   return x.reshape(sizes)
 
 

@@ -1,0 +1,1 @@
+"""A stand-in for libcuda: the driver API as a shared library of this process, on the PTX emulator."""

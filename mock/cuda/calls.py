@@ -1,0 +1,101 @@
+"""The driver API's functions: a handler for each that is served; all others answer CUDA_ERROR_NOT_SUPPORTED by name.
+
+A handler takes the machine and the arguments as integers (pointers are addresses of the client) and raises `Failed`.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+import traceback
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+from tinyhw.autogen import cuda
+from tinyhw.core.errors import OutOfMemory, PageFault, Unsupported
+from tinyhw.core.patience import again
+from tinyhw.mock.memory import Refused
+
+if TYPE_CHECKING:
+  from tinyhw.mock.cuda.machine import CudaMachine
+
+Handler = Callable[..., None]
+SERVED: Final[dict[str, Handler]] = {}
+_WITHOUT_INIT: Final = frozenset({"cuInit", "cuDriverGetVersion", "cuGetErrorString", "cuGetErrorName",
+                                  "cuGetProcAddress", "cuGetProcAddress_v2", "cuLogsCurrent", "cuLogsDumpToMemory"})
+
+
+class Failed(Exception):
+  """A call fails with this CUresult; `why` is for the log."""
+
+  def __init__(self, code: int, why: str = "") -> None:
+    self.code, self.why = code, why
+    super().__init__(f"{cuda.RESULTS[code]}: {why}")
+
+
+def invalid(why: str) -> Failed:
+  """The usual refusal of an argument."""
+  return Failed(cuda.CUDA_ERROR_INVALID_VALUE, why)
+
+
+def serves(*symbols: str) -> Callable[[Handler], Handler]:
+  """Register a handler for these symbols of the library."""
+
+  def register(handler: Handler) -> Handler:
+    for symbol in symbols:
+      assert symbol in cuda.FUNCTIONS and symbol not in SERVED, symbol
+      SERVED[symbol] = handler
+    return handler
+
+  return register
+
+
+def prototype(symbol: str) -> Any:
+  """The C type of a function; pointers are integers. What a function has that is not served is not looked at."""
+  told = cuda.FUNCTIONS[symbol] if symbol in SERVED else ()
+  kinds = (ctypes.c_uint64 if k is ctypes.c_void_p else k for k in told)
+  return ctypes.CFUNCTYPE(ctypes.c_int32, *kinds)
+
+
+def answer(machine: Callable[[], CudaMachine | None], symbol: str) -> Callable[..., int]:
+  """What a call of the symbol does; errors become CUresults."""
+  handler = SERVED.get(symbol)
+
+  def call(*arguments: Any) -> int:
+    m = machine()
+    if m is None:
+      return cuda.CUDA_ERROR_DEINITIALIZED
+    try:
+      with m.lock:
+        m.note_thread()
+        m.trace_call(symbol, arguments)
+        if handler is None:
+          raise Failed(cuda.CUDA_ERROR_NOT_SUPPORTED, f"{symbol} is not modelled")
+        if not m.ready and symbol not in _WITHOUT_INIT:
+          raise Failed(cuda.CUDA_ERROR_NOT_INITIALIZED, "cuInit was not called")
+        handler(m, *arguments)
+      return cuda.CUDA_SUCCESS
+    except Failed as failed:
+      m.told(symbol, failed.code, failed.why)
+      return failed.code
+    except Refused as refused:
+      m.told(symbol, cuda.CUDA_ERROR_INVALID_VALUE, refused.why)
+      return cuda.CUDA_ERROR_INVALID_VALUE
+    except PageFault as fault:  # an address that the call itself was given
+      m.told(symbol, cuda.CUDA_ERROR_INVALID_VALUE, str(fault))
+      return cuda.CUDA_ERROR_INVALID_VALUE
+    except OutOfMemory as error:
+      m.told(symbol, cuda.CUDA_ERROR_OUT_OF_MEMORY, str(error))
+      return cuda.CUDA_ERROR_OUT_OF_MEMORY
+    except Unsupported as error:
+      m.told(symbol, cuda.CUDA_ERROR_NOT_SUPPORTED, str(error))
+      return cuda.CUDA_ERROR_NOT_SUPPORTED
+    except KeyboardInterrupt:  # lost inside a function that C calls
+      again()
+      return cuda.CUDA_ERROR_LAUNCH_TIMEOUT
+    except BaseException as error:
+      m.told(symbol, cuda.CUDA_ERROR_UNKNOWN, f"{type(error).__name__}: {error}")
+      traceback.print_exc(file=sys.stderr)  # a mistake of the mock's own
+      return cuda.CUDA_ERROR_UNKNOWN
+
+  return call

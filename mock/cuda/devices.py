@@ -1,0 +1,393 @@
+"""Devices and contexts: what cards are, what is current to which thread."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any, Final
+
+from tinyhw.autogen import cuda
+from tinyhw.mock.cuda import memory
+from tinyhw.mock.cuda.calls import SERVED, Failed, invalid, serves
+from tinyhw.mock.cuda.machine import Context, CudaMachine, Gpu
+from tinyhw.mock.cuda.streams import Stream
+from tinyhw.mock.nv.card import Card
+
+_SUPPORTED: Final = frozenset({"STREAM_PRIORITIES", "GLOBAL_L1_CACHE", "LOCAL_L1_CACHE", "COMPUTE_PREEMPTION",
+                               "HOST_REGISTER", "MEMORY_POOLS"})  # the other ..._SUPPORTED are 0
+_YES: Final = ("GPU_OVERLAP", "CAN_MAP_HOST_MEMORY", "CONCURRENT_KERNELS", "UNIFIED_ADDRESSING", "MANAGED_MEMORY",
+               "COOPERATIVE_LAUNCH", "CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM")
+_NO: Final = ("KERNEL_EXEC_TIMEOUT", "INTEGRATED", "COMPUTE_MODE", "TCC_DRIVER", "MULTI_GPU_BOARD",
+              "PAGEABLE_MEMORY_ACCESS", "CONCURRENT_MANAGED_ACCESS", "CAN_USE_STREAM_MEM_OPS_V1",
+              "CAN_USE_64_BIT_STREAM_MEM_OPS_V1", "CAN_USE_STREAM_WAIT_VALUE_NOR_V1", "COOPERATIVE_MULTI_DEVICE_LAUNCH",
+              "CAN_FLUSH_REMOTE_WRITES", "PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES",
+              "DIRECT_MANAGED_MEM_ACCESS_FROM_HOST", "CLUSTER_LAUNCH", "CAN_USE_64_BIT_STREAM_MEM_OPS",
+              "CAN_USE_STREAM_WAIT_VALUE_NOR", "UNIFIED_FUNCTION_POINTERS", "MPS_ENABLED", "NUMA_CONFIG",
+              "MEMPOOL_SUPPORTED_HANDLE_TYPES", "GPU_DIRECT_RDMA_FLUSH_WRITES_OPTIONS",
+              "GPU_DIRECT_RDMA_WRITES_ORDERING", "CAN_TEX2D_GATHER", "PCI_DOMAIN_ID", "PCI_DEVICE_ID")
+_LIMITS: Final = {cuda.CU_LIMIT_STACK_SIZE: 1024, cuda.CU_LIMIT_PRINTF_FIFO_SIZE: 1 << 20,
+                  cuda.CU_LIMIT_MALLOC_HEAP_SIZE: 8 << 20}
+VERSION: Final = cuda.CUDA_VERSION
+
+
+def attributes(card: Card) -> dict[str, int]:
+  """The device attributes that are known of a card, by their names."""
+  major, minor = card.capability
+  registers, threads = 65536, {(8, 0): 2048, (9, 0): 2048, (10, 0): 2048}.get((major, minor), 1536)
+  found = {
+    "MAX_THREADS_PER_BLOCK": 1024, "MAX_BLOCK_DIM_X": 1024, "MAX_BLOCK_DIM_Y": 1024, "MAX_BLOCK_DIM_Z": 64,
+    "MAX_GRID_DIM_X": (1 << 31) - 1, "MAX_GRID_DIM_Y": 65535, "MAX_GRID_DIM_Z": 65535,
+    "MAX_SHARED_MEMORY_PER_BLOCK": 48 << 10, "TOTAL_CONSTANT_MEMORY": 64 << 10, "WARP_SIZE": 32,
+    "MAX_PITCH": (1 << 31) - 1, "MAX_REGISTERS_PER_BLOCK": registers, "CLOCK_RATE": card.clock_mhz * 1000,
+    "TEXTURE_ALIGNMENT": 512, "SURFACE_ALIGNMENT": 512, "TEXTURE_PITCH_ALIGNMENT": 32,
+    "MULTIPROCESSOR_COUNT": card.sms, "ECC_ENABLED": 1, "MEMORY_CLOCK_RATE": 0, "GLOBAL_MEMORY_BUS_WIDTH": 0,
+    "L2_CACHE_SIZE": 50 << 20, "MAX_THREADS_PER_MULTIPROCESSOR": threads, "ASYNC_ENGINE_COUNT": 3,
+    "COMPUTE_CAPABILITY_MAJOR": major, "COMPUTE_CAPABILITY_MINOR": minor,
+    "MAX_SHARED_MEMORY_PER_MULTIPROCESSOR": card.shared_limit, "MAX_REGISTERS_PER_MULTIPROCESSOR": registers,
+    "SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO": 2 if minor == 0 else 64,
+    "MAX_SHARED_MEMORY_PER_BLOCK_OPTIN": card.shared_limit - 1024, "RESERVED_SHARED_MEMORY_PER_BLOCK": 1024,
+    "MAX_BLOCKS_PER_MULTIPROCESSOR": 32, "MULTI_GPU_BOARD_GROUP_ID": 0, "MEM_SYNC_DOMAIN_COUNT": 1,
+    "MAX_PERSISTING_L2_CACHE_SIZE": 0, "MAX_ACCESS_POLICY_WINDOW_SIZE": 0, "NUMA_ID": -1, "HOST_NUMA_ID": -1,
+  }
+  found |= dict.fromkeys(_YES, 1) | dict.fromkeys(_NO, 0)
+  for name in vars(cuda):
+    if name.startswith("CU_DEVICE_ATTRIBUTE_") and name.endswith("_SUPPORTED"):
+      short = name.removeprefix("CU_DEVICE_ATTRIBUTE_")
+      found[short] = int(short.removesuffix("_SUPPORTED") in _SUPPORTED)
+  return found
+
+
+# ---- the driver
+
+@serves("cuInit")
+def init(m: CudaMachine, flags: int) -> None:
+  if flags:
+    raise invalid(f"cuInit's flags are {flags}, and must be 0")
+  m.ready = True
+
+
+@serves("cuDriverGetVersion")
+def driver_get_version(m: CudaMachine, out: int) -> None:
+  m.out(out, "i", VERSION)
+
+
+def _constant(m: CudaMachine, text: str) -> int:
+  """The address of a string that stays."""
+  if text not in m.texts:
+    m.texts[text] = ctypes.create_string_buffer(text.encode())
+  return ctypes.addressof(m.texts[text])
+
+
+@serves("cuGetErrorName")
+def get_error_name(m: CudaMachine, code: int, out: int) -> None:
+  if code not in cuda.RESULTS:
+    m.out(out, "Q", 0)
+    raise invalid(f"no error {code}")
+  m.out(out, "Q", _constant(m, cuda.RESULTS[code]))
+
+
+@serves("cuGetErrorString")
+def get_error_string(m: CudaMachine, code: int, out: int) -> None:
+  if code not in cuda.RESULTS:
+    m.out(out, "Q", 0)
+    raise invalid(f"no error {code}")
+  words = cuda.RESULTS[code].removeprefix("CUDA_").removeprefix("ERROR_").replace("_", " ").lower()
+  m.out(out, "Q", _constant(m, words))
+
+
+@serves("cuLogsCurrent")
+def logs_current(m: CudaMachine, out: int, flags: int) -> None:
+  m.out(out, "I", len(m.logs))
+
+
+@serves("cuLogsDumpToMemory")
+def logs_dump_to_memory(m: CudaMachine, iterator: int, buffer: int, size: int, flags: int) -> None:
+  room, = m.get(size, "Q")
+  text = "\n".join(m.logs).encode()[-max(room - 1, 0):] + b"\0"
+  if not room:
+    raise invalid("no room for the log")
+  m.user.write(buffer, text)
+  m.out(size, "Q", len(text))
+
+
+@serves("cuGetProcAddress_v2")
+def get_proc_address(m: CudaMachine, name: int, out: int, version: int, flags: int, status: int) -> None:
+  text = m.text(name).decode(errors="replace")
+  if flags & cuda.CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM:
+    raise Failed(cuda.CUDA_ERROR_NOT_SUPPORTED, "functions with a default stream for each thread")
+  rows = cuda.VERSIONS.get(text, ((0, text),) if text in cuda.FUNCTIONS else ())
+  fit = [symbol for since, symbol in rows if since <= version]
+  code = (cuda.CU_GET_PROC_ADDRESS_SUCCESS if fit else cuda.CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT if rows
+          else cuda.CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND)
+  if status:
+    m.out(status, "i", code)
+  m.out(out, "Q", m.address_of(fit[-1]) if fit else 0)
+  if not fit and not status:
+    raise Failed(cuda.CUDA_ERROR_NOT_FOUND, f"no function {text} for version {version}")
+
+
+@serves("cuGetProcAddress")
+def get_proc_address_v1(m: CudaMachine, name: int, out: int, version: int, flags: int) -> None:
+  get_proc_address(m, name, out, version, flags, 0)
+
+
+# ---- devices
+
+@serves("cuDeviceGetCount")
+def device_get_count(m: CudaMachine, out: int) -> None:
+  m.out(out, "i", len(m.gpus))
+
+
+@serves("cuDeviceGet")
+def device_get(m: CudaMachine, out: int, ordinal: int) -> None:
+  m.out(out, "i", m.gpu(ordinal).index)
+
+
+@serves("cuDeviceGetName")
+def device_get_name(m: CudaMachine, out: int, size: int, device: int) -> None:
+  name = m.gpu(device).card.title.encode()
+  if size < 1:
+    raise invalid("no room for a name")
+  m.user.write(out, name[: size - 1] + b"\0")
+
+
+@serves("cuDeviceGetUuid", "cuDeviceGetUuid_v2")
+def device_get_uuid(m: CudaMachine, out: int, device: int) -> None:
+  gpu = m.gpu(device)
+  m.user.write(out, b"tinyhw mock" + bytes((*gpu.card.capability, 0, 0, gpu.index)))
+
+
+@serves("cuDeviceTotalMem_v2")
+def device_total_mem(m: CudaMachine, out: int, device: int) -> None:
+  m.out(out, "Q", m.gpu(device).vram.size)
+
+
+@serves("cuDeviceGetAttribute")
+def device_get_attribute(m: CudaMachine, out: int, attribute: int, device: int) -> None:
+  gpu = m.gpu(device)
+  known = {getattr(cuda, f"CU_DEVICE_ATTRIBUTE_{n}"): v for n, v in attributes(gpu.card).items()}
+  known[cuda.CU_DEVICE_ATTRIBUTE_PCI_BUS_ID] = gpu.card.bus(gpu.index)
+  if not 0 < attribute < cuda.CU_DEVICE_ATTRIBUTE_MAX:
+    raise invalid(f"no device attribute {attribute}")
+  if attribute not in known:
+    raise Failed(cuda.CUDA_ERROR_NOT_SUPPORTED, f"device attribute {attribute} is not modelled")
+  m.out(out, "i", known[attribute])
+
+
+@serves("cuDeviceComputeCapability")
+def device_compute_capability(m: CudaMachine, major: int, minor: int, device: int) -> None:
+  for out, value in zip((major, minor), m.gpu(device).card.capability, strict=True):
+    m.out(out, "i", value)
+
+
+@serves("cuDeviceGetPCIBusId")
+def device_get_pci_bus_id(m: CudaMachine, out: int, size: int, device: int) -> None:
+  gpu = m.gpu(device)
+  text = f"0000:{gpu.card.bus(gpu.index):02X}:00.0".encode() + b"\0"
+  if size < len(text):
+    raise invalid(f"{len(text)} bytes are needed, there are {size}")
+  m.user.write(out, text)
+
+
+@serves("cuDeviceCanAccessPeer")
+def device_can_access_peer(m: CudaMachine, out: int, device: int, peer: int) -> None:
+  m.out(out, "i", int(m.gpu(device) is not m.gpu(peer)))
+
+
+@serves("cuDeviceGetP2PAttribute")
+def device_get_p2p_attribute(m: CudaMachine, out: int, attribute: int, device: int, peer: int) -> None:
+  if m.gpu(device) is m.gpu(peer):
+    raise Failed(cuda.CUDA_ERROR_INVALID_DEVICE, "a device is no peer of its own")
+  m.out(out, "i", int(attribute in (2, 3)))  # access, and atomics
+
+
+@serves("cuCtxEnablePeerAccess")
+def ctx_enable_peer_access(m: CudaMachine, peer: int, flags: int) -> None:
+  context, other = m.working(), m.find(peer, Context)
+  if other.gpu is context.gpu:
+    raise Failed(cuda.CUDA_ERROR_INVALID_CONTEXT, "a context of the same device")
+  if other.gpu in context.peers:
+    raise Failed(cuda.CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED)
+  context.peers.add(other.gpu)
+
+
+@serves("cuCtxDisablePeerAccess")
+def ctx_disable_peer_access(m: CudaMachine, peer: int) -> None:
+  context, other = m.working(), m.find(peer, Context)
+  if other.gpu not in context.peers:
+    raise Failed(cuda.CUDA_ERROR_PEER_ACCESS_NOT_ENABLED)
+  context.peers.discard(other.gpu)
+
+
+# ---- contexts
+
+def _make(m: CudaMachine, gpu: Gpu, flags: int) -> Context:
+  context = Context(m, gpu, flags)
+  context.handle = m.new(context)
+  Stream(context, 0, legacy=True)
+  return context
+
+
+def _end(m: CudaMachine, context: Context) -> None:
+  """All that a context has goes."""
+  from tinyhw.mock.cuda.streams import forget
+  context.alive = False
+  for stream in list(context.streams):
+    stream.drop()
+    forget(m, stream)
+  for handle in [h for h, x in m.handles.items() if x is context or getattr(x, "context", None) is context]:
+    del m.handles[handle]
+  for piece in [p for p in m.pieces.values() if p.context is context]:
+    memory.release(m, piece)
+
+
+@serves("cuCtxCreate_v2")
+def ctx_create(m: CudaMachine, out: int, flags: int, device: int) -> None:
+  context = _make(m, m.gpu(device), flags)
+  m.stack.append(context)
+  m.out(out, "Q", context.handle)
+
+
+@serves("cuCtxCreate_v4")
+def ctx_create_v4(m: CudaMachine, out: int, params: int, flags: int, device: int) -> None:
+  if params:
+    raise Failed(cuda.CUDA_ERROR_NOT_SUPPORTED, "parameters of a context (affinity, CIG)")
+  ctx_create(m, out, flags, device)
+
+
+@serves("cuCtxDestroy_v2")
+def ctx_destroy(m: CudaMachine, handle: int) -> None:
+  context: Context = m.find(handle, Context, cuda.CUDA_ERROR_INVALID_CONTEXT)
+  if context.gpu.primary is context:
+    raise Failed(cuda.CUDA_ERROR_INVALID_CONTEXT, "the primary context is released, not destroyed")
+  if m.stack and m.stack[-1] is context:
+    m.stack.pop()
+  _end(m, context)
+
+
+@serves("cuDevicePrimaryCtxRetain")
+def device_primary_ctx_retain(m: CudaMachine, out: int, device: int) -> None:
+  gpu = m.gpu(device)
+  if gpu.primary is None or not gpu.primary.alive:
+    gpu.primary = _make(m, gpu, gpu.primary_flags)
+  gpu.retained += 1
+  m.out(out, "Q", gpu.primary.handle)
+
+
+@serves("cuDevicePrimaryCtxRelease_v2")
+def device_primary_ctx_release(m: CudaMachine, device: int) -> None:
+  gpu = m.gpu(device)
+  if not gpu.retained:
+    raise Failed(cuda.CUDA_ERROR_INVALID_CONTEXT, "the primary context is not retained")
+  gpu.retained -= 1
+  if not gpu.retained:
+    _reset(m, gpu)
+
+
+@serves("cuDevicePrimaryCtxReset_v2")
+def device_primary_ctx_reset(m: CudaMachine, device: int) -> None:
+  _reset(m, m.gpu(device))
+
+
+def _reset(m: CudaMachine, gpu: Gpu) -> None:
+  primary, gpu.primary = gpu.primary, None
+  if primary is not None:
+    _end(m, primary)
+
+
+@serves("cuDevicePrimaryCtxGetState")
+def device_primary_ctx_get_state(m: CudaMachine, device: int, flags: int, active: int) -> None:
+  gpu = m.gpu(device)
+  m.out(flags, "I", gpu.primary_flags)
+  m.out(active, "i", int(gpu.primary is not None))
+
+
+@serves("cuDevicePrimaryCtxSetFlags_v2")
+def device_primary_ctx_set_flags(m: CudaMachine, device: int, flags: int) -> None:
+  m.gpu(device).primary_flags = flags
+
+
+@serves("cuCtxSetCurrent")
+def ctx_set_current(m: CudaMachine, handle: int) -> None:
+  stack = m.stack
+  if stack:
+    stack.pop()
+  if handle:
+    stack.append(m.find(handle, Context, cuda.CUDA_ERROR_INVALID_CONTEXT))
+
+
+@serves("cuCtxGetCurrent")
+def ctx_get_current(m: CudaMachine, out: int) -> None:
+  m.out(out, "Q", m.stack[-1].handle if m.stack else 0)
+
+
+@serves("cuCtxPushCurrent_v2")
+def ctx_push_current(m: CudaMachine, handle: int) -> None:
+  m.stack.append(m.find(handle, Context, cuda.CUDA_ERROR_INVALID_CONTEXT))
+
+
+@serves("cuCtxPopCurrent_v2")
+def ctx_pop_current(m: CudaMachine, out: int) -> None:
+  context = m.context()
+  m.stack.pop()
+  if out:
+    m.out(out, "Q", context.handle)
+
+
+@serves("cuCtxGetDevice")
+def ctx_get_device(m: CudaMachine, out: int) -> None:
+  m.out(out, "i", m.context().gpu.index)
+
+
+@serves("cuCtxGetFlags")
+def ctx_get_flags(m: CudaMachine, out: int) -> None:
+  m.out(out, "I", m.context().flags)
+
+
+@serves("cuCtxGetApiVersion")
+def ctx_get_api_version(m: CudaMachine, handle: int, out: int) -> None:
+  m.out(out, "I", 3020)
+
+
+@serves("cuCtxGetId")
+def ctx_get_id(m: CudaMachine, handle: int, out: int) -> None:
+  m.out(out, "Q", (m.find(handle, Context) if handle else m.context()).handle)
+
+
+@serves("cuCtxGetStreamPriorityRange")
+def ctx_get_stream_priority_range(m: CudaMachine, least: int, greatest: int) -> None:
+  for out in (least, greatest):
+    if out:
+      m.out(out, "i", 0)
+
+
+@serves("cuCtxGetLimit")
+def ctx_get_limit(m: CudaMachine, out: int, limit: int) -> None:
+  context = m.working()
+  if limit not in _LIMITS:
+    raise Failed(cuda.CUDA_ERROR_UNSUPPORTED_LIMIT, f"limit {limit}")
+  m.out(out, "Q", context.limits.get(limit, _LIMITS[limit]))
+
+
+@serves("cuCtxSetLimit")
+def ctx_set_limit(m: CudaMachine, limit: int, value: int) -> None:
+  context = m.working()
+  if limit not in _LIMITS:
+    raise Failed(cuda.CUDA_ERROR_UNSUPPORTED_LIMIT, f"limit {limit}")
+  context.limits[limit] = value
+
+
+@serves("cuCtxGetCacheConfig", "cuCtxGetSharedMemConfig")
+def ctx_get_config(m: CudaMachine, out: int) -> None:
+  m.out(out, "i", 0)
+
+
+@serves("cuCtxSetCacheConfig", "cuCtxSetSharedMemConfig")
+def ctx_set_config(m: CudaMachine, config: int) -> None:
+  m.working()  # a preference, which a chip may leave alone
+
+
+def served() -> dict[str, Any]:
+  """All handlers, once each room has registered its own."""
+  from tinyhw.mock.cuda import graphs, modules
+  assert graphs and modules and memory
+  return SERVED

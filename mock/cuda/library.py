@@ -1,0 +1,56 @@
+"""libcuda.so.1 as a library of this process, on a machine of mock cards.
+
+It is loaded under the name that programs look for, so that they find it in this process by `dlopen("libcuda.so.1")`.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any, Final
+
+from tinyhw.autogen import cuda
+from tinyhw.mock.cuda.calls import answer, prototype
+from tinyhw.mock.cuda.devices import served
+from tinyhw.mock.cuda.machine import CudaMachine
+from tinyhw.mock.cuda.shared import Loaded
+
+SONAME: Final = "libcuda.so.1"
+
+
+class Stand:
+  """The library and the machine behind it: one library a process, for it cannot be unloaded."""
+
+  def __init__(self) -> None:
+    self.machine: CudaMachine | None = None
+    served()
+    symbols = (*cuda.FUNCTIONS, *cuda.BY_VALUE)
+    self.loaded = Loaded(SONAME, sorted(symbols))
+    for symbol in symbols:
+      self.loaded.fill(symbol, prototype(symbol)(answer(self._behind, symbol)))
+    self.pid = os.getpid()
+
+  def _behind(self) -> CudaMachine | None:
+    return self.machine if os.getpid() == self.pid else None  # CUDA does not pass through fork
+
+  def _ended(self, machine: CudaMachine) -> None:
+    """The machine ends: the library's functions answer CUDA_ERROR_DEINITIALIZED."""
+    if self.machine is machine:
+      self.machine = None
+
+  def put(self, machine: CudaMachine) -> Any:
+    """Have this machine behind the library; returns the library, as ctypes loads it."""
+    self.machine, self.pid = machine, os.getpid()
+    machine.when_closed = self._ended
+    machine.address_of = self.loaded.address
+    return self.loaded.library
+
+
+_stand: Stand | None = None
+
+
+def stand_in(machine: CudaMachine) -> Any:
+  """The library, with this machine behind it."""
+  global _stand
+  if _stand is None:
+    _stand = Stand()
+  return _stand.put(machine)

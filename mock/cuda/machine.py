@@ -1,0 +1,259 @@
+"""What stands behind the driver API: cards with their memory, contexts, and the record.
+
+All cards share one address space (unified addressing). Turns, clock and lock are those of `mock.running`; streams are
+what takes turns.
+"""
+
+from __future__ import annotations
+
+import itertools
+import struct
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+from tinyhw.autogen import cuda
+from tinyhw.core.errors import Error, Interrupted
+from tinyhw.core.memory import AddressSpace, Allocator, Backing, Region
+from tinyhw.core.patience import Agreed
+from tinyhw.mock.cuda.calls import Failed, invalid
+from tinyhw.mock.memory import UserMemory
+from tinyhw.mock.nv.card import Card, cards_named
+from tinyhw.mock.running import WATCHDOG, Running
+
+if TYPE_CHECKING:
+  from tinyhw.emulator.observe import Observer
+  from tinyhw.mock.cuda.modules import Module
+  from tinyhw.mock.cuda.streams import Stream
+
+FIRST_ADDRESS: Final = 0x7_0000_0000
+ADDRESSES: Final = 1 << 46
+FIRST_HANDLE: Final = 0x5500_0000
+LOGS: Final = 100  # lines that are kept
+
+
+@dataclass(eq=False)
+class Piece:
+  """Allocated memory: `kind` is one of CU_MEMORYTYPE_*; `host` says whether the client may touch it by its address."""
+
+  address: int
+  size: int
+  kind: int
+  gpu: Gpu | None
+  context: Context | None
+  backing: Backing
+  offset: int = 0
+  managed: bool = False
+
+  @property
+  def host(self) -> bool:
+    return self.kind == cuda.CU_MEMORYTYPE_HOST or self.managed
+
+
+class Gpu:
+  """One card: video memory."""
+
+  def __init__(self, machine: CudaMachine, card: Card, index: int, vram: int) -> None:
+    self.machine, self.card, self.index = machine, card, index
+    self.vram = Region(f"CUDA{index}.vram", vram)
+    self.allocator = Allocator(0, vram, name=f"CUDA{index} video memory")
+    self.primary: Context | None = None
+    self.retained = 0
+    self.primary_flags = 0
+
+
+@dataclass(eq=False)
+class Context:
+  """A context. `error` is what a launch has left: each call fails with it until the context is gone."""
+
+  machine: CudaMachine
+  gpu: Gpu
+  flags: int = 0
+  handle: int = 0
+  error: int = 0
+  alive: bool = True
+  streams: list[Stream] = field(default_factory=list)
+  modules: list[Module] = field(default_factory=list)
+  peers: set[Gpu] = field(default_factory=set)
+  limits: dict[int, int] = field(default_factory=dict)
+
+  def check(self) -> None:
+    """Raises Failed with the error that a launch has left."""
+    if self.error:
+      raise Failed(self.error)  # the log has told why
+
+
+class CudaMachine(Running):
+  """See the module. `cards` is "sm_90,sm_90" or a sequence of names; the rest is as for `mock.machine.Machine`."""
+
+  def __init__(self, cards: str | Sequence[str] = "sm_90", *, seed: int = 0, vram: int | None = None,
+               watchdog: int = WATCHDOG, engine: str = "auto", observer: Observer | None = None,
+               agreed: Agreed | None = None) -> None:
+    super().__init__(seed=seed, tracing=False, clock=None, watchdog=watchdog, engine=engine, observer=observer,
+                     agreed=agreed)
+    self.ready = False
+    self.space = AddressSpace("CUDA")
+    self.addresses = Allocator(FIRST_ADDRESS, ADDRESSES, name="addresses of CUDA")
+    self.user = UserMemory()
+    self.gpus = [Gpu(self, card, i, vram if vram is not None else card.vram_size)
+                 for i, card in enumerate(cards_named(cards))]
+    self.pieces: dict[int, Piece] = {}
+    self.streams: list[Stream] = []
+    self.handles: dict[int, Any] = {}
+    self._numbers = itertools.count(FIRST_HANDLE, 16)
+    self._local = threading.local()
+    self.logs: list[str] = []
+    self.texts: dict[str, Any] = {}  # what cuGetErrorString and others give out for good
+    self.when_stopped: Callable[[int], None] | None = None
+    self.when_closed: Callable[[CudaMachine], None] = lambda machine: None
+    self.address_of: Callable[[str], int] = lambda symbol: 0  # a symbol of the library
+
+  @property
+  def runners(self) -> Sequence[Stream]:
+    return self.streams
+
+  # ---- the client's memory
+
+  def out(self, pointer: int, form: str, *values: Any) -> None:
+    """Store results where the client wants them."""
+    if not pointer:
+      raise invalid("a pointer for a result is null")
+    self.user.write(pointer, struct.pack("<" + form, *values))
+
+  def get(self, pointer: int, form: str) -> tuple[Any, ...]:
+    """Read what the client points to."""
+    if not pointer:
+      raise invalid("a pointer is null")
+    return struct.unpack("<" + form, self.user.read(pointer, struct.calcsize("<" + form)))
+
+  def text(self, pointer: int, most: int = 1 << 26) -> bytes:
+    """A string of the client."""
+    if not pointer:
+      raise invalid("a string is null")
+    found, at = bytearray(), pointer
+    while len(found) < most:
+      part = self.user.read(at, min(4096 - at % 4096, most - len(found)))  # to the end of a page that is there
+      if (end := part.find(b"\0")) >= 0:
+        return bytes(found + part[:end])
+      found += part
+      at += len(part)
+    raise invalid("a string without an end")
+
+  # ---- handles
+
+  def new(self, thing: Any) -> int:
+    """A handle for a new object."""
+    handle = next(self._numbers)
+    self.handles[handle] = thing
+    return handle
+
+  def find(self, handle: int, kind: type, code: int = cuda.CUDA_ERROR_INVALID_HANDLE) -> Any:
+    """The object of a handle."""
+    found = self.handles.get(handle)
+    if not isinstance(found, kind):
+      raise Failed(code, f"{handle:#x} is no {kind.__name__.lower()}")
+    return found
+
+  # ---- contexts
+
+  @property
+  def stack(self) -> list[Context]:
+    """The contexts of the calling thread, the current one last."""
+    found: list[Context] | None = getattr(self._local, "stack", None)
+    if found is None:
+      found = self._local.stack = []
+    return found
+
+  def context(self) -> Context:
+    """The current context of the calling thread."""
+    stack = self.stack
+    if not stack:
+      raise Failed(cuda.CUDA_ERROR_INVALID_CONTEXT, "no context is current to the thread")
+    if not stack[-1].alive:
+      raise Failed(cuda.CUDA_ERROR_CONTEXT_IS_DESTROYED, "the current context was destroyed")
+    return stack[-1]
+
+  def working(self) -> Context:
+    """The current context, which has not failed."""
+    context = self.context()
+    context.check()
+    return context
+
+  def of_thread(self, context: Context) -> Stream | None:
+    """The calling thread's default stream of a context."""
+    found: Stream | None = getattr(self._local, "streams", {}).get(context)
+    return found
+
+  def keep_for_thread(self, context: Context, stream: Stream) -> Stream:
+    """Note the calling thread's default stream."""
+    if not hasattr(self._local, "streams"):
+      self._local.streams = {}
+    self._local.streams[context] = stream
+    return stream
+
+  def gpu(self, ordinal: int) -> Gpu:
+    """A card by its number."""
+    if not 0 <= ordinal < len(self.gpus):
+      raise Failed(cuda.CUDA_ERROR_INVALID_DEVICE, f"no device {ordinal}")
+    return self.gpus[ordinal]
+
+  # ---- the record
+
+  def trace_call(self, symbol: str, arguments: tuple[Any, ...]) -> None:
+    """Note a call."""
+    if self.trace.enabled:
+      self.trace.add("CUDA", "call", f"{symbol}({', '.join(map(str, arguments))})")
+
+  def told(self, symbol: str, code: int, why: str) -> None:
+    """Note why a call failed: the log that cuLogsDumpToMemory shows."""
+    if why:
+      self.logs.append(f"[CUDA][E] {symbol}: {cuda.RESULTS[code]}: {why}")
+      del self.logs[:-LOGS]
+    if code == cuda.CUDA_ERROR_NOT_SUPPORTED:
+      self.doubt(f"{symbol}: {why}")
+
+  def taken_off(self, stream: Stream, why: Interrupted) -> None:
+    """A launch was ended from outside."""
+    self.stops += 1
+    self.doubt(f"{stream.name}: {why}")
+    if stream.terms is not None:
+      stream.terms.interrupted = why
+    elif self.when_stopped is not None:
+      self.when_stopped(stream.context.gpu.index)
+
+  def context_failed(self, stream: Stream, code: int, error: Error) -> None:
+    """A launch did what the chip refuses: its context is lost."""
+    context = stream.context
+    context.error = context.error or code
+    for other in context.streams:
+      other.drop()
+    self.failures += 1
+    self.logs.append(f"[CUDA][E] {stream.name}: {cuda.RESULTS[code]}: {error}")
+    fields = {k: v for k in ("instruction", "address", "access", "lane", "wave", "line")
+              if (v := getattr(error, k, None)) is not None}
+    self.trace.add(stream.name, "fault", f"{type(error).__name__}: {error}", **fields)
+    with self.lock:
+      self.changed.notify_all()
+
+  def report(self) -> list[str]:
+    """What was doubtful or refused; a line each."""
+    return self.ignored.lines() + self.findings
+
+  def snapshot(self) -> dict[str, Any]:
+    """The state of all streams as plain values, for `diff`."""
+    return {"queues": {s.name: s.snapshot() for s in self.streams}, "clock": self.clock.now_ns()}
+
+  def close(self) -> None:
+    """The process ends: all memory goes."""
+    self.when_closed(self)
+    with self.lock:
+      for stream in self.streams:
+        stream.drop()
+      self.streams.clear()
+      self.handles.clear()
+      for gpu in self.gpus:
+        gpu.vram.close()
+      self.user.close()
+
+

@@ -1,0 +1,408 @@
+"""Memory: video memory, pinned and managed memory of the host, copies and fills."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from tinyhw.autogen import cuda
+from tinyhw.core.errors import OutOfMemory
+from tinyhw.core.mapped import map_memory, unmap_memory
+from tinyhw.core.memory import PAGE, Access, HostRegion
+from tinyhw.mock.cuda.calls import Failed, invalid, serves
+from tinyhw.mock.cuda.machine import Context, CudaMachine, Piece
+from tinyhw.mock.cuda.streams import queue, stream_of
+from tinyhw.mock.memory import page_align
+
+HOST, DEVICE = cuda.CU_MEMORYTYPE_HOST, cuda.CU_MEMORYTYPE_DEVICE
+UNIFIED: Final = cuda.CU_MEMORYTYPE_UNIFIED
+PITCH: Final = 512
+
+
+def allocate(m: CudaMachine, context: Context, size: int) -> Piece:
+  """Video memory at addresses of its own, an unmapped page behind it."""
+  if size <= 0:
+    raise invalid(f"an allocation of {size} bytes")
+  gpu, whole = context.gpu, page_align(size)
+  offset = gpu.allocator.alloc(whole)
+  address = m.addresses.alloc(whole + PAGE, 1 << 9 if whole < 1 << 21 else 1 << 21)
+  m.space.map(address, whole, gpu.vram, offset)
+  m.space.used[address] = size, "memory of cuMemAlloc"
+  piece = m.pieces[address] = Piece(address, size, DEVICE, gpu, context, gpu.vram, offset)
+  return piece
+
+
+def pin(m: CudaMachine, context: Context | None, address: int, size: int, managed: bool = False) -> Piece:
+  """Let GPUs reach memory of the client by its own address."""
+  start, end = address & -PAGE, page_align(address + size)
+  if not m.user.mapped(start, end - start, True):
+    raise invalid(f"host memory at {address:#x} is not mapped")
+  region = HostRegion(start, end - start)
+  m.space.map(start, end - start, region)
+  m.space.used[address] = size, "memory of the host"
+  piece = m.pieces[address] = Piece(address, size, HOST, context.gpu if context is not None and managed else None,
+                                    context, region, managed=managed)
+  return piece
+
+
+def release(m: CudaMachine, piece: Piece) -> None:
+  """Memory goes."""
+  del m.pieces[piece.address]
+  m.space.used.pop(piece.address, None)
+  if piece.kind == DEVICE and piece.gpu is not None:
+    whole = page_align(piece.size)
+    m.space.unmap(piece.address, whole)
+    m.addresses.free(piece.address)
+    piece.gpu.vram.discard(piece.offset, whole)
+    piece.gpu.allocator.free(piece.offset)
+    return
+  start, end = piece.address & -PAGE, page_align(piece.address + piece.size)
+  m.space.unmap(start, end - start)
+
+
+def piece_at(m: CudaMachine, address: int) -> Piece | None:
+  """The allocation that an address is in."""
+  return next((p for p in m.pieces.values() if p.address <= address < p.address + p.size), None)
+
+
+def settle(m: CudaMachine, context: Context) -> None:
+  """Freeing waits for what is queued."""
+  for stream in list(context.streams):
+    if stream.queue:
+      stream.wait()
+
+
+# ---- allocation
+
+@serves("cuMemAlloc_v2")
+def mem_alloc(m: CudaMachine, out: int, size: int) -> None:
+  m.out(out, "Q", allocate(m, m.working(), size).address)
+
+
+@serves("cuMemAllocPitch_v2")
+def mem_alloc_pitch(m: CudaMachine, out: int, pitch: int, width: int, height: int, element: int) -> None:
+  if element not in (4, 8, 16):
+    raise invalid(f"elements of {element} bytes: there are 4, 8, 16")
+  row = -(-width // PITCH) * PITCH
+  m.out(out, "Q", allocate(m, m.working(), row * height).address)
+  m.out(pitch, "Q", row)
+
+
+@serves("cuMemFree_v2")
+def mem_free(m: CudaMachine, address: int) -> None:
+  if not address:
+    return
+  piece = m.pieces.get(address)
+  if piece is None or piece.kind != DEVICE and not piece.managed:
+    raise invalid(f"{address:#x} is not the start of an allocation")
+  if piece.context is not None:
+    settle(m, piece.context)
+  release(m, piece)
+  if piece.managed:
+    unmap_memory(address, page_align(piece.size))
+
+
+@serves("cuMemAllocAsync")
+def mem_alloc_async(m: CudaMachine, out: int, size: int, handle: int) -> None:
+  stream = stream_of(m, handle)
+  m.out(out, "Q", allocate(m, stream.context, size).address)
+
+
+@serves("cuMemFreeAsync")
+def mem_free_async(m: CudaMachine, address: int, handle: int) -> None:
+  piece = m.pieces.get(address)
+  if piece is None:
+    raise invalid(f"{address:#x} is not the start of an allocation")
+  queue(m, handle, "the end of an allocation", lambda: release(m, piece))
+
+
+@serves("cuMemGetInfo_v2")
+def mem_get_info(m: CudaMachine, free: int, total: int) -> None:
+  gpu = m.working().gpu
+  m.out(free, "Q", gpu.allocator.free_bytes)
+  m.out(total, "Q", gpu.vram.size)
+
+
+@serves("cuMemGetAddressRange_v2")
+def mem_get_address_range(m: CudaMachine, base: int, size: int, address: int) -> None:
+  piece = piece_at(m, address)
+  if piece is None:
+    raise Failed(cuda.CUDA_ERROR_NOT_FOUND, f"{address:#x} is in no allocation")
+  if base:
+    m.out(base, "Q", piece.address)
+  if size:
+    m.out(size, "Q", piece.size)
+
+
+def _host(m: CudaMachine, size: int, managed: bool) -> int:
+  context = m.working()
+  if size <= 0:
+    raise invalid(f"an allocation of {size} bytes")
+  try:
+    address = map_memory(-1, page_align(size))
+  except OSError:
+    raise OutOfMemory("host memory", size, 0) from None
+  pin(m, context, address, size, managed)
+  return address
+
+
+@serves("cuMemAllocHost_v2")
+def mem_alloc_host(m: CudaMachine, out: int, size: int) -> None:
+  m.out(out, "Q", _host(m, size, False))
+
+
+@serves("cuMemHostAlloc")
+def mem_host_alloc(m: CudaMachine, out: int, size: int, flags: int) -> None:
+  m.out(out, "Q", _host(m, size, False))
+
+
+@serves("cuMemAllocManaged")
+def mem_alloc_managed(m: CudaMachine, out: int, size: int, flags: int) -> None:
+  m.out(out, "Q", _host(m, size, True))
+
+
+@serves("cuMemFreeHost")
+def mem_free_host(m: CudaMachine, address: int) -> None:
+  piece = m.pieces.get(address)
+  if piece is None or piece.kind != HOST or piece.managed:
+    raise invalid(f"{address:#x} is no pinned memory")
+  if piece.context is not None:
+    settle(m, piece.context)
+  release(m, piece)
+  unmap_memory(address, page_align(piece.size))
+
+
+@serves("cuMemHostRegister_v2")
+def mem_host_register(m: CudaMachine, address: int, size: int, flags: int) -> None:
+  context = m.working()
+  start, end = address & -PAGE, page_align(address + size)
+  if any(p.kind == HOST and p.address & -PAGE < end and start < page_align(p.address + p.size)
+         for p in m.pieces.values()):
+    raise Failed(cuda.CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED, f"{address:#x}")
+  pin(m, context, address, size)
+
+
+@serves("cuMemHostUnregister")
+def mem_host_unregister(m: CudaMachine, address: int) -> None:
+  piece = m.pieces.get(address)
+  if piece is None or piece.kind != HOST:
+    raise Failed(cuda.CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED, f"{address:#x}")
+  if piece.context is not None:
+    settle(m, piece.context)
+  release(m, piece)
+
+
+@serves("cuMemHostGetDevicePointer_v2")
+def mem_host_get_device_pointer(m: CudaMachine, out: int, address: int, flags: int) -> None:
+  piece = piece_at(m, address)
+  if piece is None or not piece.host:
+    raise invalid(f"{address:#x} is no pinned memory")
+  m.out(out, "Q", address)
+
+
+@serves("cuPointerGetAttribute")
+def pointer_get_attribute(m: CudaMachine, out: int, attribute: int, address: int) -> None:
+  piece = piece_at(m, address)
+  if piece is None:
+    raise invalid(f"{address:#x} is in no allocation")
+  m.out(out, *_attribute(piece, attribute, address))
+
+
+@serves("cuPointerGetAttributes")
+def pointer_get_attributes(m: CudaMachine, count: int, attributes: int, data: int, address: int) -> None:
+  piece = piece_at(m, address)
+  for wanted, out in zip(m.get(attributes, f"{count}i"), m.get(data, f"{count}Q"), strict=True):
+    form, value = ("Q", 0) if piece is None else _attribute(piece, wanted, address)
+    m.out(out, form, value)
+
+
+def _attribute(piece: Piece, attribute: int, address: int) -> tuple[str, int]:
+  known: dict[int, tuple[str, int]] = {
+    cuda.CU_POINTER_ATTRIBUTE_CONTEXT: ("Q", piece.context.handle if piece.context else 0),
+    cuda.CU_POINTER_ATTRIBUTE_MEMORY_TYPE: ("I", piece.kind),
+    cuda.CU_POINTER_ATTRIBUTE_DEVICE_POINTER: ("Q", address),
+    cuda.CU_POINTER_ATTRIBUTE_HOST_POINTER: ("Q", address if piece.host else 0),
+    cuda.CU_POINTER_ATTRIBUTE_IS_MANAGED: ("I", int(piece.managed)),
+    cuda.CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL: ("i", piece.context.gpu.index if piece.context else -2),
+    cuda.CU_POINTER_ATTRIBUTE_RANGE_START_ADDR: ("Q", piece.address),
+    cuda.CU_POINTER_ATTRIBUTE_RANGE_SIZE: ("Q", piece.size),
+    cuda.CU_POINTER_ATTRIBUTE_MAPPED: ("I", 1),
+    cuda.CU_POINTER_ATTRIBUTE_BUFFER_ID: ("Q", piece.address),
+  }
+  if attribute not in known:
+    raise Failed(cuda.CUDA_ERROR_NOT_SUPPORTED, f"pointer attribute {attribute} is not modelled")
+  return known[attribute]
+
+
+# ---- copies
+
+def read(m: CudaMachine, kind: int, address: int, size: int) -> bytes:
+  """Bytes of the client or of the GPUs; UNIFIED is what the address says."""
+  device = kind == DEVICE or kind == UNIFIED and piece_at(m, address) is not None
+  if device:
+    check(m, address, size, Access.READ)
+    return m.space.read(address, size)
+  return m.user.read(address, size)
+
+
+def write(m: CudaMachine, kind: int, address: int, data: bytes) -> None:
+  """Store bytes."""
+  device = kind == DEVICE or kind == UNIFIED and piece_at(m, address) is not None
+  if device:
+    check(m, address, len(data), Access.WRITE)
+    m.space.write(address, data)
+  else:
+    m.user.write(address, data)
+
+
+def check(m: CudaMachine, address: int, size: int, access: int) -> None:
+  """Raises Failed for what is not in one allocation."""
+  piece = piece_at(m, address)
+  if size and (piece is None or address + size > piece.address + piece.size):
+    where = f"{address:#x} is in no allocation" if piece is None else (
+      f"{size:,} bytes at {address:#x} pass the end of an allocation of {piece.size:,} bytes")
+    raise invalid(where)
+
+
+def _copy(m: CudaMachine, to: tuple[int, int], come: tuple[int, int], size: int, stream: int | None) -> None:
+  """A copy of `size` bytes between two places, each (kind, address). Without a stream the call waits."""
+  m.working()
+  if not size:
+    return
+  for (kind, address), access in ((to, Access.WRITE), (come, Access.READ)):
+    if kind == DEVICE:
+      check(m, address, size, access)
+  wait = stream is None
+  handle = stream or 0
+  pageable = come[0] == HOST and piece_at(m, come[1]) is None
+  if pageable and stream_of(m, handle).capture is None:
+    data = m.user.read(come[1], size)  # staged before the call returns, as a driver does
+    job = queue(m, handle, "a copy", lambda: write(m, *to, data))
+  else:
+    job = queue(m, handle, "a copy", lambda: write(m, *to, read(m, *come, size)))
+  if wait or to[0] == HOST and piece_at(m, to[1]) is None and job is not None:
+    stream_of(m, handle).wait()
+
+
+@serves("cuMemcpyHtoD_v2")
+def memcpy_htod(m: CudaMachine, to: int, come: int, size: int) -> None:
+  _copy(m, (DEVICE, to), (HOST, come), size, None)
+
+
+@serves("cuMemcpyDtoH_v2")
+def memcpy_dtoh(m: CudaMachine, to: int, come: int, size: int) -> None:
+  _copy(m, (HOST, to), (DEVICE, come), size, None)
+
+
+@serves("cuMemcpyDtoD_v2")
+def memcpy_dtod(m: CudaMachine, to: int, come: int, size: int) -> None:
+  _copy(m, (DEVICE, to), (DEVICE, come), size, 0)
+
+
+@serves("cuMemcpy")
+def memcpy(m: CudaMachine, to: int, come: int, size: int) -> None:
+  _copy(m, (UNIFIED, to), (UNIFIED, come), size, None)
+
+
+@serves("cuMemcpyHtoDAsync_v2")
+def memcpy_htod_async(m: CudaMachine, to: int, come: int, size: int, stream: int) -> None:
+  _copy(m, (DEVICE, to), (HOST, come), size, stream)
+
+
+@serves("cuMemcpyDtoHAsync_v2")
+def memcpy_dtoh_async(m: CudaMachine, to: int, come: int, size: int, stream: int) -> None:
+  _copy(m, (HOST, to), (DEVICE, come), size, stream)
+
+
+@serves("cuMemcpyDtoDAsync_v2")
+def memcpy_dtod_async(m: CudaMachine, to: int, come: int, size: int, stream: int) -> None:
+  _copy(m, (DEVICE, to), (DEVICE, come), size, stream)
+
+
+@serves("cuMemcpyAsync")
+def memcpy_async(m: CudaMachine, to: int, come: int, size: int, stream: int) -> None:
+  _copy(m, (UNIFIED, to), (UNIFIED, come), size, stream)
+
+
+@serves("cuMemcpyPeerAsync")
+def memcpy_peer_async(m: CudaMachine, to: int, there: int, come: int, here: int, size: int, stream: int) -> None:
+  for handle in (there, here):
+    m.find(handle, Context, cuda.CUDA_ERROR_INVALID_CONTEXT).check()
+  _copy(m, (DEVICE, to), (DEVICE, come), size, stream)
+
+
+@serves("cuMemcpyPeer")
+def memcpy_peer(m: CudaMachine, to: int, there: int, come: int, here: int, size: int) -> None:
+  memcpy_peer_async(m, to, there, come, here, size, 0)
+
+
+def _rows(m: CudaMachine, pointer: int) -> Callable[[], None]:
+  """What CUDA_MEMCPY2D says."""
+  p = cuda.CUDA_MEMCPY2D_v2.from_buffer_copy(m.user.read(pointer, ctypes.sizeof(cuda.CUDA_MEMCPY2D_v2)))
+  places = {}
+  for side in ("src", "dst"):
+    kind = getattr(p, f"{side}MemoryType")
+    if kind == cuda.CU_MEMORYTYPE_ARRAY:
+      raise Failed(cuda.CUDA_ERROR_NOT_SUPPORTED, "copies of CUDA arrays")
+    base = getattr(p, f"{side}Host" if kind == HOST else f"{side}Device")
+    pitch = getattr(p, f"{side}Pitch") or p.WidthInBytes
+    if pitch < p.WidthInBytes:
+      raise invalid(f"a pitch of {pitch} bytes for rows of {p.WidthInBytes}")
+    places[side] = kind, base + getattr(p, f"{side}Y") * pitch + getattr(p, f"{side}XInBytes"), pitch
+
+  def copy() -> None:
+    (kind, come, step), (into, to, stride) = places["src"], places["dst"]
+    rows = [read(m, kind, come + step * y, p.WidthInBytes) for y in range(p.Height)]
+    for y, row in enumerate(rows):
+      write(m, into, to + stride * y, row)
+  return copy
+
+
+@serves("cuMemcpy2D_v2", "cuMemcpy2DUnaligned_v2")
+def memcpy_2d(m: CudaMachine, pointer: int) -> None:
+  m.working()
+  queue(m, 0, "a copy of rows", _rows(m, pointer))
+  stream_of(m, 0).wait()
+
+
+@serves("cuMemcpy2DAsync_v2")
+def memcpy_2d_async(m: CudaMachine, pointer: int, stream: int) -> None:
+  m.working()
+  queue(m, stream, "a copy of rows", _rows(m, pointer))
+
+
+# ---- fills
+
+def fill(m: CudaMachine, address: int, pitch: int, value: int, width: int, count: int, rows: int) -> None:
+  """`rows` of `count` elements of `width` bytes."""
+  kind: Any = {1: np.uint8, 2: np.uint16, 4: np.uint32}[width]
+  data = np.full(count, value & (1 << 8 * width) - 1, kind).tobytes()
+  for y in range(rows):
+    check(m, address + y * pitch, len(data), Access.WRITE)
+    m.space.write(address + y * pitch, data)
+
+
+def _fills(width: int) -> None:
+  def plain(m: CudaMachine, address: int, value: int, count: int, stream: int = 0) -> None:
+    lines(m, address, count * width, value, count, 1, stream)
+
+  def lines(m: CudaMachine, address: int, pitch: int, value: int, count: int, rows: int, stream: int = 0) -> None:
+    m.working()
+    if address % width or rows > 1 and pitch % width:
+      raise invalid(f"{address:#x} is no multiple of {width}")
+    if not count * rows:
+      return
+    check(m, address, (rows - 1) * pitch + count * width, Access.WRITE)
+    queue(m, stream, "a fill", lambda: fill(m, address, pitch, value, width, count, rows))
+
+  name = f"D{8 * width}"
+  serves(f"cuMemset{name}_v2", f"cuMemset{name}Async")(plain)
+  serves(f"cuMemset{name.replace('D', 'D2D')}_v2", f"cuMemset{name.replace('D', 'D2D')}Async")(lines)
+
+
+for _width in (1, 2, 4):
+  _fills(_width)
+

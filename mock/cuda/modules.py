@@ -1,0 +1,501 @@
+"""Modules of PTX, their kernels and variables, and launches."""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from tinyhw.autogen import cuda
+from tinyhw.core.errors import DecodeError, Error, InvalidArgument, MachineFault, Unsupported
+from tinyhw.core.patience import ticker
+from tinyhw.mock.cuda import memory
+from tinyhw.mock.cuda.calls import Failed, invalid, serves
+from tinyhw.mock.cuda.machine import Context, CudaMachine, Piece
+from tinyhw.mock.cuda.streams import Stream, stream_of
+from tinyhw.mock.nv.jobs import Turns
+from tinyhw.wire.elf import MAGIC, Elf
+
+PTX_SECTION: Final = ".tinyhw.ptx"
+_FATBIN: Final = (0x466243B1, 0xBA55ED50)  # of a wrapper, of its contents
+CYCLES_PER_INSTRUCTION: Final = 4
+PARAMS_LIMIT: Final = 32764  # bytes of a kernel's parameters (PTX ISA, section 11.2.1)
+
+
+@dataclass(eq=False)
+class Module:
+  """A loaded module: `linked` by the emulator, its variables in a piece of memory."""
+
+  context: Context
+  text: str
+  linked: Any
+  piece: Piece | None
+  handle: int = 0
+  programs: dict[str, Any] = field(default_factory=dict)
+  functions: dict[str, Function] = field(default_factory=dict)
+
+  @property
+  def base(self) -> int:
+    return 0 if self.piece is None else self.piece.address
+
+  def program(self, name: str) -> Any:
+    """A kernel's code."""
+    from tinyhw.emulator.ptx.program import Program
+    if name not in self.programs:
+      self.programs[name] = Program(self.linked, name, self.base)
+    return self.programs[name]
+
+
+@dataclass(eq=False)
+class Function:
+  """A kernel of a module."""
+
+  module: Module
+  name: str
+  handle: int = 0
+  attributes: dict[int, int] = field(default_factory=dict)
+
+  @property
+  def context(self) -> Context:
+    return self.module.context
+
+  @property
+  def program(self) -> Any:
+    return self.module.program(self.name)
+
+  @property
+  def params(self) -> list[tuple[int, int]]:
+    """(offset, size) of each parameter."""
+    return [(p.offset, p.size) for p in self.module.linked.flats[self.name].params]
+
+  @property
+  def dynamic_limit(self) -> int:
+    """Bytes of dynamic shared memory that a launch may ask for."""
+    usual = (48 << 10) - int(self.program.shared_size)
+    return max(self.attributes.get(cuda.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, 0), usual)
+
+
+def ptx_of(m: CudaMachine, image: int) -> str:
+  """The PTX of what a program gives to load: a text, or an ELF that carries it."""
+  head = m.user.read(image, 8)
+  if head.startswith(MAGIC):
+    header = m.user.read(image, 64)
+    at, size, count = (int.from_bytes(header[i:j], "little") for i, j in ((40, 48), (58, 60), (60, 62)))
+    segments, length, number = (int.from_bytes(header[i:j], "little") for i, j in ((32, 40), (54, 56), (56, 58)))
+    end = max(at + size * count, segments + length * number)
+    raw = m.user.read(image, end)
+    for i in range(count):  # sections may lie behind the table
+      row = raw[at + size * i:at + size * (i + 1)]
+      if int.from_bytes(row[4:8], "little") != 8:  # SHT_NOBITS
+        end = max(end, int.from_bytes(row[24:32], "little") + int.from_bytes(row[32:40], "little"))
+    try:
+      elf = Elf(m.user.read(image, end))
+    except DecodeError as error:
+      raise Failed(cuda.CUDA_ERROR_INVALID_IMAGE, str(error)) from None
+    section = next((s for s in elf.sections if s.name == PTX_SECTION), None)
+    if section is None:
+      raise Failed(cuda.CUDA_ERROR_NO_BINARY_FOR_GPU, "a cubin without PTX: machine code (SASS) is not executed")
+    return elf.contents(section).rstrip(b"\0").decode()
+  if int.from_bytes(head[:4], "little") in _FATBIN:
+    raise Failed(cuda.CUDA_ERROR_NO_BINARY_FOR_GPU, "a fat binary: give its PTX")
+  return m.text(image).decode(errors="replace")
+
+
+def load(m: CudaMachine, context: Context, text: str, log: tuple[int, int] = (0, 0)) -> Module:
+  """Compile a text and lay its variables out. `log` is where errors are told: an address and its size."""
+  from tinyhw.emulator.ptx.link import link_text
+  try:
+    linked = link_text(text.encode())
+  except Error as error:
+    if log[0] and log[1]:
+      m.user.write(log[0], str(error).encode()[:log[1] - 1] + b"\0")
+    code = cuda.CUDA_ERROR_INVALID_PTX if isinstance(error, DecodeError) else cuda.CUDA_ERROR_NOT_SUPPORTED
+    raise Failed(code, str(error)) from None
+  major, minor = context.gpu.card.capability
+  exact = linked.module.target[0][-1:] in ("a", "f")
+  if linked.module.sm > 10 * major + minor or exact and linked.module.sm != 10 * major + minor:
+    raise Failed(cuda.CUDA_ERROR_NO_BINARY_FOR_GPU,
+                 f"PTX for {linked.module.target[0]}, and the device is sm_{major}{minor}")
+  piece = memory.allocate(m, context, linked.size) if linked.size else None
+  module = Module(context, text, linked, piece)
+  if piece is not None:
+    functions: dict[str, int] = {}
+    if linked.fixups and linked.flats:
+      functions = module.program(next(iter(linked.flats))).functions
+    m.space.write(piece.address, linked.bytes_at(piece.address, functions))
+  module.handle = m.new(module)
+  context.modules.append(module)
+  return module
+
+
+def _log(m: CudaMachine, count: int, options: int, values: int) -> tuple[int, int]:
+  """Where cuModuleLoadDataEx wants errors told."""
+  if not count:
+    return 0, 0
+  given = dict(zip(m.get(options, f"{count}i"), m.get(values, f"{count}Q"), strict=True))
+  return (given.get(cuda.CU_JIT_ERROR_LOG_BUFFER, 0),
+          given.get(cuda.CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES, 0) & 0xFFFF_FFFF)
+
+
+@serves("cuModuleLoadData", "cuModuleLoadFatBinary")
+def module_load_data(m: CudaMachine, out: int, image: int) -> None:
+  context = m.working()
+  m.out(out, "Q", load(m, context, ptx_of(m, image)).handle)
+
+
+@serves("cuModuleLoadDataEx")
+def module_load_data_ex(m: CudaMachine, out: int, image: int, count: int, options: int, values: int) -> None:
+  context = m.working()
+  m.out(out, "Q", load(m, context, ptx_of(m, image), _log(m, count, options, values)).handle)
+
+
+@serves("cuModuleLoad")
+def module_load(m: CudaMachine, out: int, name: int) -> None:
+  context, path = m.working(), m.text(name).decode()
+  try:
+    with open(path, "rb") as file:
+      data = file.read() + b"\0"
+  except OSError as error:
+    raise Failed(cuda.CUDA_ERROR_FILE_NOT_FOUND, f"{path}: {error.strerror}") from None
+  kept = ctypes.create_string_buffer(data)
+  m.out(out, "Q", load(m, context, ptx_of(m, ctypes.addressof(kept))).handle)
+
+
+@serves("cuModuleUnload")
+def module_unload(m: CudaMachine, handle: int) -> None:
+  module: Module = m.find(handle, Module)
+  memory.settle(m, module.context)
+  del m.handles[handle]
+  for function in module.functions.values():
+    m.handles.pop(function.handle, None)
+  module.context.modules.remove(module)
+  if module.piece is not None:
+    memory.release(m, module.piece)
+
+
+def function_of(m: CudaMachine, module: Module, name: str) -> Function:
+  """A kernel by its name."""
+  found = module.functions.get(name)
+  if found is None:
+    try:
+      module.linked.entry(name)
+    except InvalidArgument as error:
+      raise Failed(cuda.CUDA_ERROR_NOT_FOUND, str(error)) from None
+    found = module.functions[name] = Function(module, name)
+    found.handle = m.new(found)
+  return found
+
+
+@serves("cuModuleGetFunction")
+def module_get_function(m: CudaMachine, out: int, handle: int, name: int) -> None:
+  m.out(out, "Q", function_of(m, m.find(handle, Module), m.text(name).decode(errors="replace")).handle)
+
+
+@serves("cuModuleGetFunctionCount")
+def module_get_function_count(m: CudaMachine, out: int, handle: int) -> None:
+  m.out(out, "I", len(m.find(handle, Module).linked.module.entries))
+
+
+@serves("cuModuleGetGlobal_v2")
+def module_get_global(m: CudaMachine, out: int, size: int, handle: int, name: int) -> None:
+  module, text = m.find(handle, Module), m.text(name).decode(errors="replace")
+  place = module.linked.offsets.get(text)
+  if place is None:
+    raise Failed(cuda.CUDA_ERROR_NOT_FOUND, f"no variable {text}")
+  if out:
+    m.out(out, "Q", module.base + place)
+  if size:
+    m.out(size, "Q", module.linked.bytes_of(text))
+
+
+@serves("cuModuleGetLoadingMode")
+def module_get_loading_mode(m: CudaMachine, out: int) -> None:
+  m.out(out, "i", 1)  # CU_MODULE_EAGER_LOADING
+
+
+# ---- libraries: modules without a context
+
+class Library:
+  """A library: PTX that each context loads on its own."""
+
+  def __init__(self, text: str) -> None:
+    self.text = text
+    self.modules: dict[Context, Module] = {}
+    self.kernels: dict[str, Kernel] = {}
+
+  def module(self, m: CudaMachine, context: Context) -> Module:
+    """The library's module in a context."""
+    if context not in self.modules:
+      self.modules[context] = load(m, context, self.text)
+    return self.modules[context]
+
+
+class Kernel:
+  """A kernel of a library."""
+
+  def __init__(self, library: Library, name: str) -> None:
+    self.library, self.name, self.handle = library, name, 0
+
+
+@serves("cuLibraryLoadData")
+def library_load_data(m: CudaMachine, out: int, image: int, options: int, values: int, count: int, more: int,
+                      more_values: int, more_count: int) -> None:
+  from tinyhw.emulator.ptx.link import link_text
+  text = ptx_of(m, image)
+  try:
+    link_text(text.encode())
+  except Error as error:
+    log = _log(m, count, options, values)
+    if log[0] and log[1]:
+      m.user.write(log[0], str(error).encode()[:log[1] - 1] + b"\0")
+    raise Failed(cuda.CUDA_ERROR_INVALID_PTX, str(error)) from None
+  m.out(out, "Q", m.new(Library(text)))
+
+
+@serves("cuLibraryUnload")
+def library_unload(m: CudaMachine, handle: int) -> None:
+  library: Library = m.find(handle, Library)
+  for module in library.modules.values():
+    if module.handle in m.handles:
+      module_unload(m, module.handle)
+  for kernel in library.kernels.values():
+    m.handles.pop(kernel.handle, None)
+  del m.handles[handle]
+
+
+@serves("cuLibraryGetKernel")
+def library_get_kernel(m: CudaMachine, out: int, handle: int, name: int) -> None:
+  library, text = m.find(handle, Library), m.text(name).decode(errors="replace")
+  from tinyhw.emulator.ptx.link import link_text
+  if text not in link_text(library.text.encode()).module.entries:
+    raise Failed(cuda.CUDA_ERROR_NOT_FOUND, f"no kernel {text}")
+  if text not in library.kernels:
+    kernel = library.kernels[text] = Kernel(library, text)
+    kernel.handle = m.new(kernel)
+  m.out(out, "Q", library.kernels[text].handle)
+
+
+@serves("cuLibraryGetModule")
+def library_get_module(m: CudaMachine, out: int, handle: int) -> None:
+  m.out(out, "Q", m.find(handle, Library).module(m, m.working()).handle)
+
+
+@serves("cuKernelGetFunction")
+def kernel_get_function(m: CudaMachine, out: int, handle: int) -> None:
+  m.out(out, "Q", _function(m, handle, m.working()).handle)
+
+
+def _function(m: CudaMachine, handle: int, context: Context) -> Function:
+  """A kernel by a CUfunction, or by a CUkernel, which is one of the context."""
+  thing = m.handles.get(handle)
+  if isinstance(thing, Kernel):
+    return function_of(m, thing.library.module(m, context), thing.name)
+  found: Function = m.find(handle, Function)
+  return found
+
+
+# ---- what is known of a kernel
+
+@serves("cuFuncGetAttribute")
+def func_get_attribute(m: CudaMachine, out: int, attribute: int, handle: int) -> None:
+  function = _function(m, handle, m.working())
+  linked, program = function.module.linked, function.program
+  entry = linked.entry(function.name)
+  most = entry.directive("reqntid") or entry.directive("maxntid")
+  threads = 1
+  for n in most or (1024,):
+    threads *= n
+  major, minor = linked.module.version
+  known = {
+    cuda.CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK: threads,
+    cuda.CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES: program.shared_size,
+    cuda.CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES: 0,
+    cuda.CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES: linked.flats[function.name].frame,
+    cuda.CU_FUNC_ATTRIBUTE_NUM_REGS: 32,  # PTX's registers have no number: one that fits any block
+    cuda.CU_FUNC_ATTRIBUTE_PTX_VERSION: linked.module.sm,
+    cuda.CU_FUNC_ATTRIBUTE_BINARY_VERSION: 10 * function.context.gpu.card.capability[0],
+    cuda.CU_FUNC_ATTRIBUTE_CACHE_MODE_CA: 0,
+    cuda.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES: function.dynamic_limit,
+    cuda.CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT: -1,
+    cuda.CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET: 0,
+  } | {k: v for k, v in function.attributes.items() if k != cuda.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES}
+  if attribute not in known:
+    raise Failed(cuda.CUDA_ERROR_NOT_SUPPORTED, f"function attribute {attribute} is not modelled")
+  m.out(out, "i", known[attribute])
+
+
+@serves("cuFuncSetAttribute")
+def func_set_attribute(m: CudaMachine, handle: int, attribute: int, value: int) -> None:
+  function = _function(m, handle, m.working())
+  if attribute == cuda.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES:
+    most = function.context.gpu.card.shared_limit - 1024 - function.program.shared_size
+    if not 0 <= value <= most:
+      raise invalid(f"{value:,} bytes of dynamic shared memory, {most:,} at most")
+  elif attribute != cuda.CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
+    raise Failed(cuda.CUDA_ERROR_NOT_SUPPORTED, f"function attribute {attribute} cannot be set")
+  function.attributes[attribute] = value
+
+
+@serves("cuKernelGetAttribute")
+def kernel_get_attribute(m: CudaMachine, out: int, attribute: int, handle: int, device: int) -> None:
+  func_get_attribute(m, out, attribute, handle)
+
+
+@serves("cuKernelSetAttribute")
+def kernel_set_attribute(m: CudaMachine, attribute: int, value: int, handle: int, device: int) -> None:
+  func_set_attribute(m, handle, attribute, value)
+
+
+@serves("cuFuncSetCacheConfig", "cuFuncSetSharedMemConfig")
+def func_set_config(m: CudaMachine, handle: int, config: int) -> None:
+  _function(m, handle, m.working())  # a preference
+
+
+@serves("cuFuncGetModule")
+def func_get_module(m: CudaMachine, out: int, handle: int) -> None:
+  m.out(out, "Q", _function(m, handle, m.working()).module.handle)
+
+
+@serves("cuOccupancyMaxActiveBlocksPerMultiprocessor", "cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags")
+def occupancy(m: CudaMachine, out: int, handle: int, block: int, dynamic: int, flags: int = 0) -> None:
+  function = _function(m, handle, m.working())
+  if block < 1:
+    raise invalid(f"a block of {block} threads")
+  from tinyhw.mock.cuda.devices import attributes
+  known = attributes(function.context.gpu.card)
+  shared = function.program.shared_size + dynamic + known["RESERVED_SHARED_MEMORY_PER_BLOCK"]
+  threads = -(-block // 32) * 32
+  m.out(out, "i", min(known["MAX_BLOCKS_PER_MULTIPROCESSOR"],
+                      known["MAX_THREADS_PER_MULTIPROCESSOR"] // threads,
+                      known["MAX_SHARED_MEMORY_PER_MULTIPROCESSOR"] // shared))
+
+
+# ---- launches
+
+@dataclass(frozen=True)
+class Launch:
+  """A launch with its parameters."""
+
+  function: Function
+  grid: tuple[int, int, int]
+  block: tuple[int, int, int]
+  shared: int
+  params: bytes
+
+  def turns(self, stream: Stream) -> Turns:
+    """Run the blocks."""
+    from tinyhw.emulator.ptx import launch as emulator
+    from tinyhw.emulator.simt import Stats
+    m, function = stream.machine, self.function
+    by = stream.queued_by()
+    stream.terms = terms = m.agreed.get(by or 0)
+    observer = m.observer if terms is None or terms.observer is None else terms.observer
+    if observer is not None:
+      raise Unsupported("checks and reports of", "PTX", where=f"{stream.name}, kernel {function.name}")
+    piece = memory.allocate(m, stream.context, max(len(self.params), 16))
+    m.space.used[piece.address] = piece.size, "parameters"
+    printed: list[str] = []
+    program, stats = function.program, Stats()
+    try:
+      m.space.write(piece.address, self.params)
+      dispatch = emulator.Dispatch(program, self.grid, self.block, piece.address, len(self.params), self.shared,
+                                   ticker(terms, by in (None, threading.main_thread().ident)), printed)
+      yield from emulator.start(emulator.Grid(m.space, dispatch, m.watchdog, stats, None))
+    except MachineFault as fault:
+      fault.work, fault.kernel = f"kernel {function.name}", function.name
+      program.explain(fault, self.grid, self.block, function.module.text.splitlines())
+      raise
+    finally:
+      if piece.address in m.pieces:
+        memory.release(m, piece)
+      sys.stdout.write("".join(printed))
+    m.executed += stats.instructions
+    waves = max(stats.waves, 1)
+    m.clock.advance(stats.instructions // waves * -(-waves // (4 * stream.context.gpu.card.sms))
+                    * CYCLES_PER_INSTRUCTION * 1000 // stream.context.gpu.card.clock_mhz)
+
+
+def prepare(m: CudaMachine, context: Context, handle: int, grid: Sequence[int], block: Sequence[int], shared: int,
+            params: int, extra: int) -> Launch:
+  """A launch from what the client says. Raises Failed for what the driver refuses."""
+  from tinyhw.emulator.ptx.launch import Dispatch, check
+  function = _function(m, handle, context)
+  if function.context is not context:
+    raise Failed(cuda.CUDA_ERROR_INVALID_HANDLE, f"kernel {function.name} is of another context")
+  size = max((offset + size for offset, size in function.params), default=0)
+  data = bytearray(size)
+  if extra:
+    words = m.get(extra, "5Q")
+    given = dict(zip(words[0:4:2], words[1:4:2], strict=True))
+    if set(given) != {cuda.CU_LAUNCH_PARAM_BUFFER_POINTER_AS_INT, cuda.CU_LAUNCH_PARAM_BUFFER_SIZE_AS_INT}:
+      raise invalid("extra has CU_LAUNCH_PARAM_BUFFER_POINTER, CU_LAUNCH_PARAM_BUFFER_SIZE and an end")
+    length, = m.get(given[cuda.CU_LAUNCH_PARAM_BUFFER_SIZE_AS_INT], "Q")
+    if length < size or length > PARAMS_LIMIT:
+      raise invalid(f"{function.name} has {size} bytes of parameters, {length} are given")
+    data[:] = m.user.read(given[cuda.CU_LAUNCH_PARAM_BUFFER_POINTER_AS_INT], size)
+  elif function.params:
+    places = m.get(params, f"{len(function.params)}Q")
+    for (offset, length), place in zip(function.params, places, strict=True):
+      data[offset:offset + length] = m.user.read(place, length)
+  x, y, z = grid
+  a, b, c = block
+  launch = Launch(function, (x, y, z), (a, b, c), shared, bytes(data))
+  if shared > function.dynamic_limit:
+    raise invalid(f"{shared:,} bytes of dynamic shared memory, {function.dynamic_limit:,} at most "
+                  "(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES raises it)")
+  try:
+    check(Dispatch(function.program, launch.grid, launch.block, dynamic_shared=shared))
+  except InvalidArgument as error:
+    raise invalid(str(error)) from None
+  return launch
+
+
+def enqueue(stream: Stream, launch: Launch) -> None:
+  """Queue a launch, or have a graph take it."""
+  what = f"kernel {launch.function.name}"
+  if stream.capture is not None:
+    stream.capture.take(stream, what, lambda: launch.turns(stream), launch)
+    return
+  stream.add(what, launch.turns(stream))
+
+
+@serves("cuLaunchKernel")
+def launch_kernel(m: CudaMachine, function: int, gx: int, gy: int, gz: int, bx: int, by: int, bz: int, shared: int,
+                  handle: int, params: int, extra: int) -> None:
+  stream = stream_of(m, handle)
+  enqueue(stream, prepare(m, stream.context, function, (gx, gy, gz), (bx, by, bz), shared, params, extra))
+
+
+@serves("cuLaunchCooperativeKernel")
+def launch_cooperative_kernel(m: CudaMachine, function: int, gx: int, gy: int, gz: int, bx: int, by: int, bz: int,
+                              shared: int, handle: int, params: int) -> None:
+  stream = stream_of(m, handle)
+  launch = prepare(m, stream.context, function, (gx, gy, gz), (bx, by, bz), shared, params, 0)
+  from tinyhw.emulator.ptx.launch import BLOCKS_A_SM, RESIDENT
+  most = min(BLOCKS_A_SM, RESIDENT // (-(-bx * by * bz // 32) * 32)) * stream.context.gpu.card.sms
+  if gx * gy * gz > most:
+    raise Failed(cuda.CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE, f"{gx * gy * gz} blocks, {most} fit")
+  enqueue(stream, launch)
+
+
+@serves("cuLaunchKernelEx")
+def launch_kernel_ex(m: CudaMachine, config: int, function: int, params: int, extra: int) -> None:
+  c = cuda.CUlaunchConfig.from_buffer_copy(m.user.read(config, ctypes.sizeof(cuda.CUlaunchConfig)))
+  harmless = {cuda.CU_LAUNCH_ATTRIBUTE_IGNORE, cuda.CU_LAUNCH_ATTRIBUTE_PRIORITY,
+              cuda.CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, cuda.CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY,
+              cuda.CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
+              cuda.CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, cuda.CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN}
+  for i in range(c.numAttrs):
+    row = m.user.read(c.attrs + 72 * i, 72)  # CUlaunchAttribute: id, padding, value of 64 bytes
+    kind = int.from_bytes(row[:4], "little")
+    x, y, z = (int.from_bytes(row[8 + 4 * n:12 + 4 * n], "little") for n in range(3))
+    alone = kind == cuda.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION and x * y * z == 1
+    if kind == cuda.CU_LAUNCH_ATTRIBUTE_COOPERATIVE and x:
+      raise Failed(cuda.CUDA_ERROR_NOT_SUPPORTED, "cooperative launches through cuLaunchKernelEx")
+    if kind not in harmless and not alone and kind != cuda.CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
+      raise Failed(cuda.CUDA_ERROR_NOT_SUPPORTED, f"launch attribute {kind} is not modelled")
+  launch_kernel(m, function, c.gridDimX, c.gridDimY, c.gridDimZ, c.blockDimX, c.blockDimY, c.blockDimZ,
+                c.sharedMemBytes, c.hStream, params, extra)

@@ -1,0 +1,110 @@
+"""A shared library (ELF, x86-64) whose functions jump through a table, which whoever loads it fills.
+
+So a program that loads the library, by its path or by the name that it goes under once it is loaded (DT_SONAME), calls
+functions of this process through the system's own linker, as it would a vendor's library.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+import struct
+from collections.abc import Sequence
+from typing import Any, Final
+
+from tinyhw.core.errors import Unsupported
+
+TABLE: Final = "tinyhw_table"
+PAGE: Final = 4096
+_STUB: Final = 8  # bytes: jmp *offset(%rip), padded
+_EHDR, _PHDR, _SHDR = 64, 56, 64
+_PT_LOAD, _PT_DYNAMIC, _PT_GNU_STACK = 1, 2, 0x6474E551
+_DT = {"NULL": 0, "HASH": 4, "STRTAB": 5, "SYMTAB": 6, "STRSZ": 10, "SYMENT": 11, "SONAME": 14}
+_FUNCTION, _OBJECT = 0x12, 0x11  # STB_GLOBAL with STT_FUNC, STT_OBJECT
+
+
+def _hash(name: bytes) -> int:
+  """The System V ABI's hash of a symbol's name."""
+  h = 0
+  for c in name:
+    h = (h << 4) + c
+    h ^= (h & 0xF000_0000) >> 24
+    h &= 0x0FFF_FFFF
+  return h
+
+
+def _aligned(at: int, unit: int) -> int:
+  return -(-at // unit) * unit
+
+
+def library(soname: str, names: Sequence[str]) -> bytes:
+  """The file: each name is a function that jumps to the address in its place of the table."""
+  strings, offsets = bytearray(b"\0"), {}
+  for name in (soname, TABLE, *names):
+    offsets[name] = len(strings)
+    strings += name.encode() + b"\0"
+  count = len(names) + 2  # the first symbol is none
+  chains, buckets = [0] * count, [0] * max(1, count // 2)
+  for i, name in enumerate((TABLE, *names), 1):
+    at = _hash(name.encode()) % len(buckets)
+    chains[i], buckets[at] = buckets[at], i
+  hashes = struct.pack(f"<2I{len(buckets)}I{count}I", len(buckets), count, *buckets, *chains)
+  symbols_at = _aligned(_EHDR + 5 * _PHDR, 16)
+  strings_at = symbols_at + 24 * count
+  hash_at = _aligned(strings_at + len(strings), 16)
+  text_at = _aligned(hash_at + len(hashes), PAGE)
+  dynamic_at = _aligned(text_at + _STUB * len(names), PAGE)
+  dynamic = [("SONAME", offsets[soname]), ("HASH", hash_at), ("STRTAB", strings_at), ("SYMTAB", symbols_at),
+             ("STRSZ", len(strings)), ("SYMENT", 24), ("NULL", 0)]
+  table_at = _aligned(dynamic_at + 16 * len(dynamic), 16)
+  end = table_at + 8 * len(names)
+  symbols = bytearray(24)
+  symbols += struct.pack("<IBBHQQ", offsets[TABLE], _OBJECT, 0, 2, table_at, 8 * len(names))
+  text = bytearray()
+  for i, name in enumerate(names):
+    here = text_at + _STUB * i
+    symbols += struct.pack("<IBBHQQ", offsets[name], _FUNCTION, 0, 1, here, _STUB)
+    text += b"\xff\x25" + struct.pack("<i", table_at + 8 * i - here - 6) + b"\xcc\xcc"
+  segments = [(_PT_LOAD, 4, 0, hash_at + len(hashes)), (_PT_LOAD, 5, text_at, len(text)),
+              (_PT_LOAD, 6, dynamic_at, end - dynamic_at), (_PT_DYNAMIC, 6, dynamic_at, 16 * len(dynamic)),
+              (_PT_GNU_STACK, 6, 0, 0)]
+  out = bytearray(end)
+  out[:16] = b"\x7fELF\x02\x01\x01".ljust(16, b"\0")
+  struct.pack_into("<HHIQQQIHHHHHH", out, 16, 3, 62, 1, 0, _EHDR, 0, 0, _EHDR, _PHDR, len(segments), _SHDR, 0, 0)
+  for i, (kind, flags, at, size) in enumerate(segments):
+    struct.pack_into("<IIQQQQQQ", out, _EHDR + _PHDR * i, kind, flags, at, at, at, size, size,
+                     PAGE if kind == _PT_LOAD else 16)
+  for at, data in ((symbols_at, symbols), (strings_at, strings), (hash_at, hashes), (text_at, text)):
+    out[at : at + len(data)] = data
+  for i, (tag, value) in enumerate(dynamic):
+    struct.pack_into("<QQ", out, dynamic_at + 16 * i, _DT[tag], value)
+  return bytes(out)
+
+
+_forever: Final[list[Any]] = []  # a library is never unloaded, so what it jumps to stays
+
+
+class Loaded:
+  """A library in this process, for as long as that lives. `fill` says what its functions are. The linker knows one
+  library by a name, so each is loaded once."""
+
+  def __init__(self, soname: str, names: Sequence[str]) -> None:
+    if platform.machine() not in ("x86_64", "AMD64"):
+      raise Unsupported("a stand-in for a library on", platform.machine(), where="mock")
+    self.names = {name: i for i, name in enumerate(names)}
+    self._fd = os.memfd_create(soname, os.MFD_CLOEXEC)
+    os.write(self._fd, library(soname, names))
+    self.path = f"/proc/self/fd/{self._fd}"
+    self.library = ctypes.CDLL(self.path)
+    self._table = (ctypes.c_uint64 * len(names)).in_dll(self.library, TABLE)
+    _forever.append(self)
+
+  def fill(self, name: str, function: Any) -> None:
+    """Have calls of `name` go to a ctypes function."""
+    _forever.append(function)
+    self._table[self.names[name]] = ctypes.cast(function, ctypes.c_void_p).value or 0
+
+  def address(self, name: str) -> int:
+    """Where a function of the library is."""
+    return ctypes.cast(getattr(self.library, name), ctypes.c_void_p).value or 0

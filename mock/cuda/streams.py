@@ -1,0 +1,354 @@
+"""Streams and events: work in order, done in turns that the seed decides while somebody waits.
+
+What a stream has to wait for (an event, the legacy default stream, which waits for all blocking streams and they for
+it) are jobs that come before; so a client that forgets to wait finds out.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from tinyhw.autogen import cuda
+from tinyhw.core.errors import Error, Interrupted, MachineFault, PageFault, WatchdogExpired
+from tinyhw.core.patience import Terms
+from tinyhw.emulator.schedule import Idle
+from tinyhw.mock.cuda.calls import Failed, invalid, serves
+from tinyhw.mock.cuda.machine import Context, CudaMachine
+from tinyhw.mock.nv.jobs import Turns
+
+JOB_NS = 1000  # what a copy or a launch costs on the machine's clock, beside its instructions
+
+
+@dataclass(eq=False)
+class Job:
+  """Work of a stream. It begins when all of `after` have ended."""
+
+  what: str
+  turns: Turns
+  after: list[Job] = field(default_factory=list)
+  by: int | None = None
+  done: bool = False
+  idle: Idle | None = None
+  ended_ns: int = 0
+
+
+class Stream:
+  """See the module. `legacy` is the default stream of a context; a `blocking` one waits for it."""
+
+  def __init__(self, context: Context, flags: int, *, legacy: bool = False) -> None:
+    self.context, self.machine, self.flags, self.legacy = context, context.machine, flags, legacy
+    self.blocking = not legacy and not flags & cuda.CU_STREAM_NON_BLOCKING
+    self.queue: deque[Job] = deque()
+    self.last: Job | None = None
+    self.terms: Terms | None = None
+    self.handle = 0
+    self.capture: Any = None  # the graph that takes what is queued
+    self.name = f"CUDA{context.gpu.index}.stream{len(context.streams)}"
+    context.streams.append(self)
+    self.machine.streams.append(self)
+
+  # ---- queueing
+
+  def add(self, what: str, turns: Turns, *after: Job) -> Job:
+    """Queue work behind all that is here and what it has to wait for."""
+    waits = list(after)
+    if self.legacy:
+      waits += [s.last for s in self.context.streams if s.blocking and s.last is not None]
+    elif self.blocking and (legacy := self.context.streams[0].last) is not None:
+      waits.append(legacy)
+    job = Job(what, turns, [w for w in waits if not w.done], threading.get_ident())
+    self.queue.append(job)
+    self.last = job
+    return job
+
+  def drop(self) -> None:
+    """Nothing of this is done any more."""
+    for job in self.queue:
+      job.turns.close()
+      job.done = True
+    self.queue.clear()
+
+  def wait(self) -> None:
+    """Run until all that is queued now has ended. Raises Failed with the error that it left."""
+    self.machine_waits(self.machine, self.last, self.context)
+
+  @staticmethod
+  def machine_waits(machine: CudaMachine, job: Job | None, context: Context) -> None:
+    """Run until a job has ended."""
+    if job is not None and not job.done:
+      ended = machine.run(lambda: job.done or bool(context.error), None, machine.other_threads)
+      if not ended and not context.error:
+        raise Failed(cuda.CUDA_ERROR_LAUNCH_TIMEOUT, f"{job.what} never ends: nobody can change what it waits for")
+    context.check()
+
+  # ---- the scheduler's view
+
+  def runnable(self) -> bool:
+    if not self.queue:
+      return False
+    job = self.queue[0]
+    return all(a.done for a in job.after) and (job.idle is None or job.idle.changed())
+
+  def run(self, packets: int) -> None:
+    """Give the first job up to so many turns, and those behind it what is left."""
+    while packets > 0 and self.runnable():
+      packets -= 1
+      job = self.queue[0]
+      job.idle = None
+      try:
+        idle = next(job.turns)
+      except StopIteration:
+        self._ended(job)
+      except Interrupted as why:
+        self.machine.taken_off(self, why)
+        self._ended(job)
+      except Failed as failed:
+        self.fail(Error(failed.why), failed.code)
+      except Error as error:
+        self.fail(error)
+      else:
+        if idle is not None and idle.hopeless():
+          self.fail(idle.error())
+        else:
+          job.idle = idle
+
+  def _ended(self, job: Job) -> None:
+    if self.queue and self.queue[0] is job:
+      self.queue.popleft()
+    self.machine.clock.advance(JOB_NS)
+    job.done, job.ended_ns = True, self.machine.clock.now_ns()
+    self.terms = None
+
+  def fail(self, error: Error, code: int | None = None) -> None:
+    """What runs has done what the chip refuses."""
+    self.machine.context_failed(self, code_of(error) if code is None else code, error)
+
+  @property
+  def busy(self) -> bool:
+    return bool(self.queue)
+
+  def queued_by(self) -> int | None:
+    return self.queue[0].by if self.queue else None
+
+  def standing(self) -> Idle | None:
+    return self.queue[0].idle if self.queue else None
+
+  def describe(self) -> str:
+    return f"{self.name}: {len(self.queue)} jobs{f', first {self.queue[0].what}' if self.queue else ''}"
+
+  def snapshot(self) -> dict[str, Any]:
+    return {"jobs": len(self.queue), "first": self.queue[0].what if self.queue else ""}
+
+
+def code_of(error: Error) -> int:
+  """The CUresult of a fault."""
+  if isinstance(error, PageFault):
+    return cuda.CUDA_ERROR_ILLEGAL_ADDRESS
+  if isinstance(error, WatchdogExpired):
+    return cuda.CUDA_ERROR_LAUNCH_TIMEOUT
+  text = str(error)
+  if "misaligned" in text or "not aligned" in text or "multiple of" in text:
+    return cuda.CUDA_ERROR_MISALIGNED_ADDRESS
+  if isinstance(error, MachineFault):
+    return cuda.CUDA_ERROR_LAUNCH_FAILED
+  return cuda.CUDA_ERROR_UNKNOWN
+
+
+def stream_of(m: CudaMachine, handle: int, context: Context | None = None) -> Stream:
+  """The stream of a handle: 0 and CU_STREAM_LEGACY are the context's default one, CU_STREAM_PER_THREAD the thread's."""
+  if handle in (0, cuda.CU_STREAM_LEGACY):
+    return (context or m.working()).streams[0]
+  if handle == cuda.CU_STREAM_PER_THREAD:
+    context = context or m.working()
+    own = m.of_thread(context)
+    if own is None:
+      own = m.keep_for_thread(context, Stream(context, 0))
+    return own
+  found: Stream = m.find(handle, Stream)
+  found.context.check()
+  return found
+
+
+def at_once(do: Callable[[], None]) -> Turns:
+  """A job of one turn."""
+  do()
+  return
+  yield None
+
+
+# ---- streams
+
+@serves("cuStreamCreate", "cuStreamCreateWithPriority")
+def stream_create(m: CudaMachine, out: int, flags: int, priority: int = 0) -> None:
+  if flags & ~cuda.CU_STREAM_NON_BLOCKING:
+    raise invalid(f"stream flags {flags:#x}")
+  stream = Stream(m.working(), flags)
+  stream.handle = m.new(stream)
+  m.out(out, "Q", stream.handle)
+
+
+@serves("cuStreamDestroy_v2")
+def stream_destroy(m: CudaMachine, handle: int) -> None:
+  stream: Stream = m.find(handle, Stream)
+  del m.handles[handle]  # what is queued is still done
+  stream.add("the stream's end", at_once(lambda: forget(m, stream)))
+
+
+def forget(m: CudaMachine, stream: Stream) -> None:
+  """A stream is gone."""
+  if stream in m.streams:
+    m.streams.remove(stream)
+    stream.context.streams.remove(stream)
+
+
+@serves("cuStreamSynchronize")
+def stream_synchronize(m: CudaMachine, handle: int) -> None:
+  stream = stream_of(m, handle)
+  if stream.capture is not None:
+    raise Failed(cuda.CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "the stream is captured")
+  stream.wait()
+
+
+@serves("cuStreamQuery")
+def stream_query(m: CudaMachine, handle: int) -> None:
+  stream = stream_of(m, handle)
+  m.run(lambda: not stream.queue, 0.0)
+  stream.context.check()
+  if stream.queue:
+    raise Failed(cuda.CUDA_ERROR_NOT_READY)
+
+
+@serves("cuStreamWaitEvent")
+def stream_wait_event(m: CudaMachine, handle: int, event: int, flags: int) -> None:
+  stream, waited = stream_of(m, handle), m.find(event, Event)
+  if stream.capture is not None or waited.node is not None:
+    from tinyhw.mock.cuda.graphs import wait_captured
+    wait_captured(m, stream, waited)
+  elif waited.job is not None:
+    stream.add("the wait for an event", at_once(lambda: None), waited.job)
+
+
+@serves("cuStreamGetCtx")
+def stream_get_ctx(m: CudaMachine, handle: int, out: int) -> None:
+  m.out(out, "Q", stream_of(m, handle).context.handle)
+
+
+@serves("cuStreamGetFlags")
+def stream_get_flags(m: CudaMachine, handle: int, out: int) -> None:
+  m.out(out, "I", stream_of(m, handle).flags)
+
+
+@serves("cuStreamGetPriority")
+def stream_get_priority(m: CudaMachine, handle: int, out: int) -> None:
+  stream_of(m, handle)
+  m.out(out, "i", 0)
+
+
+@serves("cuStreamGetId")
+def stream_get_id(m: CudaMachine, handle: int, out: int) -> None:
+  m.out(out, "Q", m.streams.index(stream_of(m, handle)))
+
+
+@serves("cuStreamAddCallback")
+def stream_add_callback(m: CudaMachine, handle: int, callback: int, data: int, flags: int) -> None:
+  import ctypes
+  call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int32, ctypes.c_void_p)(callback)
+  stream = stream_of(m, handle)
+  stream.add("a callback", at_once(lambda: call(handle, 0, data)))
+
+
+@serves("cuLaunchHostFunc")
+def launch_host_func(m: CudaMachine, handle: int, function: int, data: int) -> None:
+  import ctypes
+  call = ctypes.CFUNCTYPE(None, ctypes.c_void_p)(function)
+  queue(m, handle, "a host function", lambda: call(data))
+
+
+def queue(m: CudaMachine, handle: int, what: str, do: Callable[[], None]) -> Job | None:
+  """Queue what is done in one turn, or have a graph take it. The job; None for a graph's."""
+  stream = stream_of(m, handle)
+  if stream.capture is not None:
+    stream.capture.take(stream, what, lambda: at_once(do))
+    return None
+  return stream.add(what, at_once(do))
+
+
+@serves("cuCtxSynchronize")
+def ctx_synchronize(m: CudaMachine) -> None:
+  context = m.context()
+  for stream in list(context.streams):
+    stream.wait()
+  context.check()
+
+
+# ---- events
+
+class Event:
+  """An event: the job that it was recorded behind, and when that ended."""
+
+  def __init__(self, context: Context, flags: int) -> None:
+    self.context, self.flags = context, flags
+    self.job: Job | None = None
+    self.node: Any = None  # of a graph, where a captured stream recorded it
+    self.handle = 0
+
+
+@serves("cuEventCreate")
+def event_create(m: CudaMachine, out: int, flags: int) -> None:
+  known = (cuda.CU_EVENT_BLOCKING_SYNC | cuda.CU_EVENT_DISABLE_TIMING | cuda.CU_EVENT_INTERPROCESS)
+  if flags & ~known:
+    raise invalid(f"event flags {flags:#x}")
+  event = Event(m.working(), flags)
+  event.handle = m.new(event)
+  m.out(out, "Q", event.handle)
+
+
+@serves("cuEventDestroy_v2")
+def event_destroy(m: CudaMachine, handle: int) -> None:
+  m.find(handle, Event)
+  del m.handles[handle]
+
+
+@serves("cuEventRecord", "cuEventRecordWithFlags")
+def event_record(m: CudaMachine, handle: int, on: int, flags: int = 0) -> None:
+  event, stream = m.find(handle, Event), stream_of(m, on)
+  if event.context is not stream.context:
+    raise Failed(cuda.CUDA_ERROR_INVALID_HANDLE, "event and stream are of different contexts")
+  if stream.capture is not None:
+    event.node, event.job = stream.capture.tail(stream), None
+    return
+  event.node = None
+  event.job = stream.add("an event", at_once(lambda: None))
+
+
+@serves("cuEventQuery")
+def event_query(m: CudaMachine, handle: int) -> None:
+  event: Event = m.find(handle, Event)
+  event.context.check()
+  job = event.job
+  if job is None or job.done:
+    return
+  m.run(lambda: job.done, 0.0)
+  event.context.check()
+  if not job.done:
+    raise Failed(cuda.CUDA_ERROR_NOT_READY)
+
+
+@serves("cuEventSynchronize")
+def event_synchronize(m: CudaMachine, handle: int) -> None:
+  event: Event = m.find(handle, Event)
+  Stream.machine_waits(m, event.job, event.context)
+
+
+@serves("cuEventElapsedTime", "cuEventElapsedTime_v2")
+def event_elapsed_time(m: CudaMachine, out: int, first: int, second: int) -> None:
+  a, b = m.find(first, Event), m.find(second, Event)
+  if (a.flags | b.flags) & cuda.CU_EVENT_DISABLE_TIMING or a.job is None or b.job is None:
+    raise Failed(cuda.CUDA_ERROR_INVALID_HANDLE, "an event without timing, or that was not recorded")
+  if not (a.job.done and b.job.done):
+    raise Failed(cuda.CUDA_ERROR_NOT_READY)
+  m.out(out, "f", (b.job.ended_ns - a.job.ended_ns) / 1e6)

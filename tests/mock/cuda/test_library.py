@@ -1,0 +1,83 @@
+"""The shared library: what the system's linker makes of it, and that every function of cuda.h is there."""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.mock.cuda.client import Client
+from tests.strength import examples
+from tinyhw.autogen import cuda
+from tinyhw.mock.cuda.calls import SERVED
+from tinyhw.mock.cuda.devices import served
+from tinyhw.mock.cuda.shared import Loaded, library
+from tinyhw.wire.elf import Elf
+
+NUMBERS = itertools.count()
+NAMES = st.lists(st.from_regex(r"[a-zA-Z_][a-zA-Z0-9_]{0,30}", fullmatch=True), min_size=1, max_size=60, unique=True)
+
+
+@settings(max_examples=examples(25))
+@given(NAMES)
+def test_functions_are_found_by_name_and_go_where_they_are_sent(names: list[str]) -> None:
+  number = next(NUMBERS)
+  names = [n for n in names if n != "tinyhw_table"] or ["one"]
+  loaded = Loaded(f"libtest{number}.so.1", names)
+  kind = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_int)
+  for i, name in enumerate(names):
+    loaded.fill(name, kind(lambda x, i=i: x + i))  # type: ignore[misc]
+  again = ctypes.CDLL(f"libtest{number}.so.1")  # by the name that it goes under
+  for i, name in enumerate(names):
+    assert getattr(again, name)(1000) == 1000 + i
+  with pytest.raises(AttributeError):
+    _ = again.no_such_function_here
+
+
+def test_binutils_read_the_library(tmp_path: Path) -> None:
+  path = tmp_path / "lib.so"
+  path.write_bytes(library("libx.so.1", ["alpha", "beta"]))
+  Elf(path.read_bytes())
+  try:
+    said = subprocess.run(["readelf", "-Wd", "-l", "--dyn-syms", str(path)], capture_output=True, text=True)
+  except FileNotFoundError:
+    pytest.skip("needs readelf of binutils")
+  assert said.returncode == 0 and "libx.so.1" in said.stdout, said.stderr
+  assert "warning" not in said.stderr.lower(), said.stderr
+
+
+def test_what_is_not_served_says_so_by_name() -> None:
+  client = Client()
+  left = sorted({*cuda.FUNCTIONS, *cuda.BY_VALUE} - set(served()))
+  assert len(left) > 300 and set(SERVED) <= set(cuda.FUNCTIONS)
+  for name in left:
+    assert getattr(client.library, name)() == cuda.CUDA_ERROR_NOT_SUPPORTED
+  told = client.machine.report()
+  assert all(any(line.startswith(f"{name}: ") for line in told) for name in left)
+
+
+def test_functions_by_version() -> None:
+  client = Client()
+  for version, symbol in ((2000, "cuMemAlloc"), (3020, "cuMemAlloc_v2"), (12000, "cuMemAlloc_v2")):
+    out, status = ctypes.c_void_p(), ctypes.c_int()
+    client.call("cuGetProcAddress_v2", b"cuMemAlloc", ctypes.byref(out), version, ctypes.c_uint64(0),
+                ctypes.byref(status))
+    assert status.value == cuda.CU_GET_PROC_ADDRESS_SUCCESS
+    assert out.value == ctypes.cast(getattr(client.library, symbol), ctypes.c_void_p).value
+  client.call("cuGetProcAddress_v2", b"cuLogsCurrent", ctypes.byref(out), 12000, ctypes.c_uint64(0),
+              ctypes.byref(status))
+  assert status.value == cuda.CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT and not out.value
+  client.call("cuGetProcAddress_v2", b"cuNothing", ctypes.byref(out), 13000, ctypes.c_uint64(0), ctypes.byref(status))
+  assert status.value == cuda.CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND
+
+
+def test_without_a_machine_it_is_deinitialized() -> None:
+  client = Client()
+  client.machine.close()
+  count = ctypes.c_int()
+  assert client.library.cuDeviceGetCount(ctypes.byref(count)) == cuda.CUDA_ERROR_DEINITIALIZED
