@@ -19,7 +19,7 @@ class Normalization(Linalg):
   __slots__ = ()
 
   def _softmax_parts(self, axis: int) -> tuple[Self, Self, Self]:
-    apart = self - self.max(axis, keepdim=True)._still()
+    apart = self - self.amax(axis, keepdim=True)._still()  # whose gradients nobody wants
     small = apart.exp()
     return apart, small, small.sum(axis, keepdim=True)
 

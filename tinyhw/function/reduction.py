@@ -202,7 +202,7 @@ class Reduction(Indexing):
     """log(sum(exp(x))), without overflow."""
     wide, dtype = self._in_wide()
     if not self._count(axis): return (wide.sum(axis, keepdim) - math.inf).cast(dtype)
-    top = wide.max(axis, keepdim=True)._still()
+    top = wide.amax(axis, keepdim=True)._still()
     # An infinity stays what it is: nothing is subtracted from it.
     top = (top.abs() < math.inf).where(top, 0)
     total = (wide - top).exp().sum(axis, keepdim=True).log() + top
