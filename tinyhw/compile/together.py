@@ -92,7 +92,8 @@ class _Grouping:
   def add(self, u: UOp) -> None:
     """Puts the next node into a group."""
     alone = _looked_at(u, self.stops)
-    alone.open = u in self.stops and u.op not in _ALONE and all(isinstance(s, int) for s in u.shape)
+    # What depends on values of launches stays what it is for all of them: a chain of updates is one kernel, many times.
+    alone.open = not u.variables and u in self.stops and u.op not in _ALONE and all(isinstance(s, int) for s in u.shape)
     found = next((g for g in self.candidates(alone) if self.fits(alone, g)), None) if alone.open else None
     if found is None: found = alone
     else: found.take(alone)
