@@ -19,6 +19,9 @@ if TYPE_CHECKING:
   from tinyhw.core.errors import Interrupted as Interrupted
   from tinyhw.core.errors import InvalidArgument as InvalidArgument
   from tinyhw.core.errors import InvalidIndex as InvalidIndex
+  from tinyhw.core.errors import InvalidIndexType as InvalidIndexType
+  from tinyhw.core.errors import InvalidMode as InvalidMode
+  from tinyhw.core.errors import InvalidNumber as InvalidNumber
   from tinyhw.core.errors import InvalidShape as InvalidShape
   from tinyhw.core.errors import InvalidType as InvalidType
   from tinyhw.core.errors import LayoutError as LayoutError
@@ -55,7 +58,7 @@ _HANDLES = {"Tensor": "tinyhw.tensor", "dtypes": "tinyhw.ir.dtype", "Device": "t
             "reports": "tinyhw.debugger", "captures": "tinyhw.debugger"}
 _HANDLES |= dict.fromkeys((
   "Error", "LayoutError", "EncodeError", "DecodeError", "Unsupported", "InvalidArgument", "InvalidShape",
-  "InvalidIndex", "InvalidType", "MissingTool", "DriverError",
+  "InvalidIndex", "InvalidType", "InvalidIndexType", "InvalidMode", "InvalidNumber", "MissingTool", "DriverError",
   "DeviceError", "ValueLost", "OutOfMemory", "WaitTimeout", "MachineFault", "PageFault", "WatchdogExpired", "Deadlock",
   "Interrupted", "HazardFound", "LDSWarning"), "tinyhw.core.errors")
 _HANDLES |= {"SpecError": "tinyhw.ir.spec", "Stopped": "tinyhw.core.patience", "EnginesDiffer": "tinyhw.emulator.both",
