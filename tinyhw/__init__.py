@@ -48,6 +48,7 @@ if TYPE_CHECKING:
   from tinyhw.ir.spec import SpecError as SpecError
   from tinyhw.isa.ptx.lexer import PtxSyntaxError as PtxSyntaxError
   from tinyhw.launcher import launch as launch
+  from tinyhw.mock.nv.faults import ChannelFault as ChannelFault
   from tinyhw.tensor import Tensor as Tensor
   from tinyhw.variable import Variable as Variable
 
@@ -63,7 +64,7 @@ _HANDLES |= dict.fromkeys((
   "Interrupted", "HazardFound", "LDSWarning"), "tinyhw.core.errors")
 _HANDLES |= {"SpecError": "tinyhw.ir.spec", "Stopped": "tinyhw.core.patience", "EnginesDiffer": "tinyhw.emulator.both",
              "NotCompiled": "tinyhw.emulator.jit.refusal", "CompilerFailed": "tinyhw.emulator.jit.refusal",
-             "PtxSyntaxError": "tinyhw.isa.ptx.lexer"}
+             "PtxSyntaxError": "tinyhw.isa.ptx.lexer", "ChannelFault": "tinyhw.mock.nv.faults"}
 __all__ = [*_HANDLES, "nn"]
 
 
