@@ -43,6 +43,8 @@ def guarded(line: Line, run: Step) -> Step:
 
 def address(code: Code, line: Line, operand: Operand, space: str) -> Callable[[Warps], Value]:
   """Reader of an address operand: u32 or u64."""
+  if isinstance(operand, Sum) and operand.function == "element":  # ptxas takes `ld.shared.u32 %r1, array[3];`
+    operand = Address(Name(operand.name), operands.bytes_past(line, operand))
   if not isinstance(operand, Address): raise DecodeError(f"{line.instruction.name} needs an address", where=where(line))
   base, offset = operand.base, operand.offset
   r = operands.register(line, base)

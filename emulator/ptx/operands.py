@@ -79,6 +79,15 @@ def immediate(line: Line, operand: Operand, type_: str) -> Value | None:
   return None
 
 
+def bytes_past(line: Line, operand: Sum) -> int:
+  """How far behind its name an operand's address is: in bytes, or an element's place (`array[3]`)."""
+  if operand.function != "element": return operand.offset
+  found = line.scope.find(operand.name)
+  if not isinstance(found, Place) or len(found.variable.dims) != 1:
+    raise Unsupported("PTX operand", f"{operand.name}[{operand.offset}]", where=where(line))
+  return operand.offset * SIZES[found.variable.type] * found.variable.vector
+
+
 def reader(code: Code, line: Line, operand: Operand, type_: str) -> Reader:
   """Reader of a source operand as a type. A wider register gives its low bits."""
   dtype = dtype_of(type_)
@@ -91,9 +100,7 @@ def reader(code: Code, line: Line, operand: Operand, type_: str) -> Reader:
     plain = reader(code, line, operand.operand, type_)
     return lambda group: -plain(group)
   if isinstance(operand, Sum):
-    address = dtype.type(code.address(line, operand.name) + operand.offset)
-    if operand.function == "element":
-      raise Unsupported("PTX operand", f"{operand.name}[{operand.offset}]", where=where(line))
+    address = dtype.type(code.address(line, operand.name) + bytes_past(line, operand))
     return code.based(line, operand.name, address)
   if not isinstance(operand, Name):
     raise DecodeError(f"{line.instruction.name} takes no such operand", where=where(line))

@@ -149,6 +149,22 @@ def test_a_page_fault_says_where() -> None:
   assert error.address == 8 and (error.wave, error.lane) == (1, 5)
 
 
+@pytest.mark.parametrize("engine", ["ref", "jit"])
+def test_elements_of_arrays_by_their_number(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
+  """`array[3]` is the address of an element, for mov and without brackets for ld and st, as ptxas has it."""
+  monkeypatch.setenv("EMU", engine)
+  arrays = ".shared .align 16 .u32 w[8]; .shared .align 16 .b8 c[8]; .local .align 16 .v2 .u32 v[4];"
+  out = run("""
+    mov.u32 %r1, w; mov.u32 %r2, w[3]; sub.u32 %r3, %r2, %r1;
+    mov.u32 %r1, c; mov.u32 %r2, c[3]; sub.u32 %r4, %r2, %r1;
+    mov.u32 %r1, v; mov.u32 %r2, v[3]; sub.u32 %r5, %r2, %r1;
+    mov.u32 %r6, 77; st.shared.u32 w[5], %r6; ld.shared.u32 %r7, [w+20]; ld.shared.u32 %r8, w[5];
+    st.global.u32 [%b], %r3; st.global.u32 [%b+4], %r4; st.global.u32 [%b+8], %r5; st.global.u32 [%b+12], %r7;
+    st.global.u32 [%b+16], %r8;""", 8, registers=arrays)
+  assert out[:5].tolist() == [12, 3, 24, 77, 77]
+  with pytest.raises(tinyhw.PtxSyntaxError, match="array\\+bytes"): run("ld.shared.u32 %r1, [w[5]];", registers=arrays)
+
+
 def test_misaligned_and_beyond_shared_memory() -> None:
   assert "misaligned write of 4 bytes" in str(fault("st.global.u32 [%o+2], %t;"))
   assert "misaligned read of 16 bytes" in str(fault("ld.global.v4.u32 {%r1,%r2,%r3,%r4}, [%o+4];"))

@@ -458,6 +458,8 @@ class _Parser:
   def address(self) -> Address:
     self.need("[")
     base, offset = self.simple(), 0
+    if isinstance(base, Sum) and base.function == "element":  # ptxas: a syntax error
+      self.fail("']': an element's address is written without brackets, or as array+bytes")
     if isinstance(base, Sum) and not base.function: offset, base = base.offset, Name(base.name)
     more = []
     while self.skip(","): more.append(self.operand())
