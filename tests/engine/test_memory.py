@@ -39,6 +39,13 @@ def test_an_allocation_beyond_the_host(device: str) -> None:
   with pytest.raises(OutOfMemory, match="bytes asked"): Device[device].alloc(1 << 62)
 
 
+def test_only_memory_has_a_buffer() -> None:
+  x = Tensor([1.0, 2.0], device="PYTHON")
+  for node in ((x + 1).uop, x.uop.reshape((2, 1))):
+    with pytest.raises(InvalidArgument, match=f"{node.op.name} is not a BUFFER"): buffer_of(node)
+  assert buffer_of(x.uop.base).size == 2
+
+
 def test_buffers_refuse_what_does_not_fit() -> None:
   b = Buffer("LLVM", 4, dtypes.float32)
   with pytest.raises(InvalidArgument, match="15 bytes for a buffer of 16"): b.copyin(memoryview(bytes(15)))

@@ -170,3 +170,46 @@ def test_what_a_value_on_several_devices_says_of_itself(axis: int | None) -> Non
     assert x.numel() == 35 and x.ndim == 2 and x.dtype.name == "float32"
     same(x.transpose(), HOST.T)
     same(x.transpose(0, 1), HOST.T)
+
+
+def test_what_a_sharded_value_says_of_itself() -> None:
+  alone = Tensor(HOST, device="PYTHON").shard(DEVICES[:1], 0)
+  assert alone.dtype is alone.parts[0].dtype and alone.numel() == 35 and len(alone) == 7
+  assert cut(HOST, 0).numel() == 35 and cut(np.float32(3), None).numel() == 1
+  same(cut(HOST, 0).transpose(), HOST.T)
+  same(cut(HOST, 1).transpose(0, 1), HOST.T)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_two_operands_and_options_beside_them(axis: int) -> None:
+  low, high = HOST - 1, np.abs(HOST[:1])
+  same(cut(HOST, axis).clamp(Tensor(low, device="PYTHON"), Tensor(high, device="PYTHON")), np.minimum(HOST, high))
+  same(cut(HOST, axis).clamp(max=Tensor(high, device="PYTHON")), np.minimum(HOST, high))
+  same((cut(HOST, axis) > 0).where(cut(HOST, axis), Tensor(high, device="PYTHON")), np.where(HOST > 0, HOST, high))
+
+
+@pytest.mark.parametrize("name", ["mse_loss", "l1_loss"])
+def test_losses_of_sharded_and_whole_targets(name: str) -> None:
+  low = HOST[::-1].copy()
+  wanted = (HOST - low) ** 2 if name == "mse_loss" else np.abs(HOST - low)
+  for target in (Tensor(low, device="PYTHON"), cut(low, 0), cut(low, 1), cut(low, None)):
+    found = getattr(cut(HOST, 0), name)(target, reduction="none")
+    same(found, wanted)
+    assert found.axis == 0
+
+
+def test_a_ring_moves_each_piece_as_often_as_it_must(monkeypatch: pytest.MonkeyPatch) -> None:
+  """In a ring of n each of n pieces goes on 2 (n - 1) times."""
+  moves: list[str] = []
+  real = Tensor.to
+
+  def to(self: Tensor, device: str | None = None, *more: Any) -> Tensor:
+    if device is not None: moves.append(device)
+    return real(self, device, *more)
+  parts = [Tensor(HOST + i, device=d).realize() for i, d in enumerate(DEVICES)]
+  monkeypatch.setattr(Tensor, "to", to)
+  sums = all_reduce(parts, "add", ring=True)
+  assert len(moves) == 3 * 2 * 2
+  monkeypatch.undo()
+  for total, device in zip(sums, DEVICES, strict=True):
+    assert total.device == device and np.array_equal(total.numpy(), 3 * HOST + 3)
