@@ -17,7 +17,7 @@ demo: $(VENV)/.run
 # THOROUGH=1: many times the examples, from new seeds (tests/strength.py); about an hour.
 test: export THOROUGH := $(THOROUGH)
 test: $(VENV)/.test lint
-	$(BIN)/python -m pytest -n $(JOBS)
+	$(BIN)/python -m pytest --dist worksteal -n $(JOBS)
 
 # The steps that an NVIDIA card is taken up with, one after the other; ARGS="--qmd 3.0" and so on.
 test-nv: $(VENV)/.run
