@@ -3,6 +3,8 @@ from __future__ import annotations
 
 import ctypes
 import os
+import sys
+import threading
 from typing import Any
 
 import numpy as np
@@ -11,6 +13,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from tests.strength import examples
 from tinyhw.core.errors import InvalidArgument, OutOfMemory, PageFault
 from tinyhw.core.memory import GRANULE, PAGE, Access, AddressSpace, Allocator, HostRegion, Region
 
@@ -327,3 +330,35 @@ def test_permissions_are_apart(region: Region, access: int, works: set[str]) -> 
     if name in works: use()
     else:
       with pytest.raises(PageFault, match="no permission"): use()
+
+
+def test_lookups_need_no_lock_while_another_thread_maps() -> None:
+  """Each finds the mapping that is there all the time, and none that is gone."""
+  space, region = AddressSpace(), Region("r", 64 * PAGE)
+  space.map(40 * PAGE, PAGE, region)
+  errors: list[BaseException] = []
+  stop = threading.Event()
+
+  def look() -> None:
+    try:
+      while not stop.is_set():
+        found = space.find(40 * PAGE + 8)
+        assert found is not None and found.start == 40 * PAGE
+        assert space.gather(np.array([40 * PAGE, 40 * PAGE + 64], np.uint64), 4).tolist() == [0, 0]
+        space.find(3 * PAGE)
+    except BaseException as error: errors.append(error)
+  before = sys.getswitchinterval()
+  sys.setswitchinterval(1e-6)
+  try:
+    threads = [threading.Thread(target=look) for _ in range(3)]
+    for t in threads: t.start()
+    for _ in range(examples(300)):
+      for k in range(6): space.map(k * PAGE, PAGE, region, k * PAGE)
+      for k in range(6): space.unmap(k * PAGE, PAGE)
+      assert space.find(3 * PAGE) is None
+    stop.set()
+    for t in threads: t.join()
+  finally:
+    stop.set()
+    sys.setswitchinterval(before)
+  assert not errors, errors

@@ -155,7 +155,8 @@ class AddressSpace:
     self._starts: list[int] = []
     self._maps: list[Mapping] = []
     self._last: Mapping | None = None
-    self._start_array: U64 = np.zeros(0, np.uint64)
+    # What lookups go by: replaced as a whole, so that they need no lock while another thread maps.
+    self._table: tuple[list[int], list[Mapping], U64] = [], [], np.zeros(0, np.uint64)
 
   # ---- mappings
 
@@ -178,8 +179,8 @@ class AddressSpace:
     u8 = backing.u8[offset:offset + size]
     raw = u8.data
     views = u8, u8.view(np.uint16), u8.view(np.uint32), u8.view(np.uint64), raw, raw.cast("I"), raw.cast("Q")
-    self._maps.insert(i, Mapping(address, address + size, backing, offset, access, uncached, *views))
-    self._changed()
+    new = Mapping(address, address + size, backing, offset, access, uncached, *views)
+    self._changed([*self._maps[:i], new, *self._maps[i:]])
 
   def unmap(self, address: int, size: int) -> None:
     """Remove a range that was mapped as a whole by one or more `map` calls. Raises InvalidArgument otherwise."""
@@ -189,12 +190,11 @@ class AddressSpace:
       at, hi = self._maps[hi].end, hi + 1
     if at != address + size:
       raise InvalidArgument(f"{address:#x}..{address + size:#x} is not mapped so", where=self.name)
-    del self._maps[lo:hi]
-    self._changed()
+    self._changed(self._maps[:lo] + self._maps[hi:])
 
-  def _changed(self) -> None:
-    self._starts = [m.start for m in self._maps]
-    self._start_array = np.array(self._starts, np.uint64)
+  def _changed(self, maps: list[Mapping]) -> None:
+    self._maps, self._starts = maps, [m.start for m in maps]
+    self._table = self._starts, maps, np.array(self._starts, np.uint64)
     self._last = None
     self.version += 1
 
@@ -204,9 +204,11 @@ class AddressSpace:
     """The mapping that holds this address."""
     m = self._last
     if m is not None and m.start <= address < m.end: return m
-    i = bisect_right(self._starts, address) - 1
-    if i < 0 or address >= self._maps[i].end: return None
-    self._last = m = self._maps[i]
+    table = self._table
+    i = bisect_right(table[0], address) - 1
+    if i < 0 or address >= table[1][i].end: return None
+    self._last = m = table[1][i]
+    if self._table is not table: self._last = None  # it may be gone by now
     return m
 
   def _need(self, address: int, size: int, access: int) -> Mapping:
@@ -337,9 +339,10 @@ class AddressSpace:
 
   def _split(self, addresses: U64, width: int, access: int) -> list[tuple[Mapping | None, npt.NDArray[np.intp]]]:
     """Lanes grouped by mapping, all checked; accesses that straddle two mappings come under None."""
-    index = np.searchsorted(self._start_array, addresses, side="right") - 1
-    ends = np.array([m.end for m in self._maps] or [0], np.uint64)
-    legal = np.array([m.access & access == access for m in self._maps] or [False])
+    _, maps, starts = self._table
+    index = np.searchsorted(starts, addresses, side="right") - 1
+    ends = np.array([m.end for m in maps] or [0], np.uint64)
+    legal = np.array([m.access & access == access for m in maps] or [False])
     inside = (index >= 0) & (addresses < ends[index])
     allowed = inside & legal[index]
     last = addresses + np.uint64(width - 1)
@@ -353,7 +356,7 @@ class AddressSpace:
         fault.lane = int(lane)
         raise
     groups: list[tuple[Mapping | None, npt.NDArray[np.intp]]] = [
-      (self._maps[i], np.flatnonzero(whole & (index == i))) for i in np.unique(index[whole])]
+      (maps[i], np.flatnonzero(whole & (index == i))) for i in np.unique(index[whole])]
     return groups + ([(None, np.flatnonzero(~whole))] if not whole.all() else [])
 
 
