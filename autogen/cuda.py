@@ -635,6 +635,22 @@ RESULTS = {
   999: "CUDA_ERROR_UNKNOWN",
 }
 
+class CUaccessPolicyWindow(Struct):
+  """32 bytes."""
+  base_ptr: int
+  num_bytes: int
+  hitRatio: float
+  hitProp: int
+  missProp: int
+  _fields_ = [
+    ("base_ptr", ctypes.c_uint64),
+    ("num_bytes", ctypes.c_uint64),
+    ("hitRatio", ctypes.c_float),
+    ("hitProp", ctypes.c_uint32),
+    ("missProp", ctypes.c_uint32),
+  ]
+
+
 class CUDA_KERNEL_NODE_PARAMS_v1(Struct):
   """56 bytes."""
   func: int
@@ -720,6 +736,122 @@ class CUDA_GRAPH_INSTANTIATE_PARAMS(Struct):
     ("hUploadStream", ctypes.c_uint64),
     ("hErrNode_out", ctypes.c_uint64),
     ("result_out", ctypes.c_uint32),
+  ]
+
+
+class CUlaunchMemSyncDomainMap(Struct):
+  """2 bytes."""
+  default_: int
+  remote: int
+  _fields_ = [
+    ("default_", ctypes.c_uint8),
+    ("remote", ctypes.c_uint8),
+  ]
+
+
+class CUlaunchAttributeValue_union_clusterDim(Struct):
+  """12 bytes."""
+  x: int
+  y: int
+  z: int
+  _fields_ = [
+    ("x", ctypes.c_uint32),
+    ("y", ctypes.c_uint32),
+    ("z", ctypes.c_uint32),
+  ]
+
+
+class CUlaunchAttributeValue_union_programmaticEvent(Struct):
+  """16 bytes."""
+  event: int
+  flags: int
+  triggerAtBlockStart: int
+  _fields_ = [
+    ("event", ctypes.c_uint64),
+    ("flags", ctypes.c_int32),
+    ("triggerAtBlockStart", ctypes.c_int32),
+  ]
+
+
+class CUlaunchAttributeValue_union_launchCompletionEvent(Struct):
+  """16 bytes."""
+  event: int
+  flags: int
+  _fields_ = [
+    ("event", ctypes.c_uint64),
+    ("flags", ctypes.c_int32),
+  ]
+
+
+class CUlaunchAttributeValue_union_preferredClusterDim(Struct):
+  """12 bytes."""
+  x: int
+  y: int
+  z: int
+  _fields_ = [
+    ("x", ctypes.c_uint32),
+    ("y", ctypes.c_uint32),
+    ("z", ctypes.c_uint32),
+  ]
+
+
+class CUlaunchAttributeValue_union_deviceUpdatableKernelNode(Struct):
+  """16 bytes."""
+  deviceUpdatable: int
+  devNode: int
+  _fields_ = [
+    ("deviceUpdatable", ctypes.c_int32),
+    ("devNode", ctypes.c_uint64),
+  ]
+
+
+class CUstreamAttrValue(Union):
+  """64 bytes."""
+  pad: bytes
+  accessPolicyWindow: CUaccessPolicyWindow
+  cooperative: int
+  syncPolicy: int
+  clusterDim: CUlaunchAttributeValue_union_clusterDim
+  clusterSchedulingPolicyPreference: int
+  programmaticStreamSerializationAllowed: int
+  programmaticEvent: CUlaunchAttributeValue_union_programmaticEvent
+  launchCompletionEvent: CUlaunchAttributeValue_union_launchCompletionEvent
+  priority: int
+  memSyncDomainMap: CUlaunchMemSyncDomainMap
+  memSyncDomain: int
+  preferredClusterDim: CUlaunchAttributeValue_union_preferredClusterDim
+  deviceUpdatableKernelNode: CUlaunchAttributeValue_union_deviceUpdatableKernelNode
+  sharedMemCarveout: int
+  nvlinkUtilCentricScheduling: int
+  _fields_ = [
+    ("pad", ctypes.c_char * 64),
+    ("accessPolicyWindow", CUaccessPolicyWindow),
+    ("cooperative", ctypes.c_int32),
+    ("syncPolicy", ctypes.c_uint32),
+    ("clusterDim", CUlaunchAttributeValue_union_clusterDim),
+    ("clusterSchedulingPolicyPreference", ctypes.c_uint32),
+    ("programmaticStreamSerializationAllowed", ctypes.c_int32),
+    ("programmaticEvent", CUlaunchAttributeValue_union_programmaticEvent),
+    ("launchCompletionEvent", CUlaunchAttributeValue_union_launchCompletionEvent),
+    ("priority", ctypes.c_int32),
+    ("memSyncDomainMap", CUlaunchMemSyncDomainMap),
+    ("memSyncDomain", ctypes.c_uint32),
+    ("preferredClusterDim", CUlaunchAttributeValue_union_preferredClusterDim),
+    ("deviceUpdatableKernelNode", CUlaunchAttributeValue_union_deviceUpdatableKernelNode),
+    ("sharedMemCarveout", ctypes.c_uint32),
+    ("nvlinkUtilCentricScheduling", ctypes.c_uint32),
+  ]
+
+
+class CUlaunchAttribute(Struct):
+  """72 bytes."""
+  id: int
+  pad: bytes
+  value: CUstreamAttrValue
+  _fields_ = [
+    ("id", ctypes.c_uint32),
+    ("pad", ctypes.c_char * 4),
+    ("value", CUstreamAttrValue),
   ]
 
 
@@ -842,41 +974,10 @@ class CUDA_MEMCPY3D(Struct):
     ("Depth", ctypes.c_uint64),
   ]
 
-
-class CUmemLocation(Struct):
-  """8 bytes."""
-  type: int
-  id: int
-  _fields_ = [
-    ("type", ctypes.c_uint32),
-    ("id", ctypes.c_int32),
-  ]
-
-
-class CUmemPoolProps(Struct):
-  """88 bytes."""
-  allocType: int
-  handleTypes: int
-  location: CUmemLocation
-  win32SecurityAttributes: int
-  maxSize: int
-  usage: int
-  reserved: ctypes.Array[ctypes.c_uint8]
-  _fields_ = [
-    ("allocType", ctypes.c_uint32),
-    ("handleTypes", ctypes.c_uint32),
-    ("location", CUmemLocation),
-    ("win32SecurityAttributes", ctypes.c_uint64),
-    ("maxSize", ctypes.c_uint64),
-    ("usage", ctypes.c_uint16),
-    ("reserved", ctypes.c_uint8 * 54),
-  ]
-
 CUDA_KERNEL_NODE_PARAMS_v2 = CUDA_KERNEL_NODE_PARAMS
 CUDA_MEMCPY2D_v2 = CUDA_MEMCPY2D
 CUDA_MEMCPY3D_v2 = CUDA_MEMCPY3D
 CUDA_MEMSET_NODE_PARAMS_v1 = CUDA_MEMSET_NODE_PARAMS
-CUmemPoolProps_v1 = CUmemPoolProps
 
 FUNCTIONS: dict[str, tuple[type, ...]] = {
   "cuArray3DCreate": (c_void_p, c_void_p,),

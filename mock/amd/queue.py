@@ -69,8 +69,6 @@ class Properties:
     return bool(self.ring_size and self.ring_address and self.percentage)
 
 
-
-
 @dataclass(eq=False)
 class Frame:
   """Dwords under execution: a part of the ring, or an indirect buffer called from it."""

@@ -30,7 +30,8 @@ VERSION: Final = cuda.CUDA_VERSION
 
 
 def attributes(card: Card) -> dict[str, int]:
-  """The device attributes that are known of a card, by their names."""
+  """The device attributes that are known of a card, by their names: limits of its compute capability (CUDA Programming
+  Guide, "Technical Specifications per Compute Capability"), and what the mock has. Others are refused by name."""
   major, minor = card.capability
   registers, threads = 65536, {(8, 0): 2048, (9, 0): 2048, (10, 0): 2048}.get((major, minor), 1536)
   found = {
@@ -39,8 +40,7 @@ def attributes(card: Card) -> dict[str, int]:
     "MAX_SHARED_MEMORY_PER_BLOCK": 48 << 10, "TOTAL_CONSTANT_MEMORY": 64 << 10, "WARP_SIZE": 32,
     "MAX_PITCH": (1 << 31) - 1, "MAX_REGISTERS_PER_BLOCK": registers, "CLOCK_RATE": card.clock_mhz * 1000,
     "TEXTURE_ALIGNMENT": 512, "SURFACE_ALIGNMENT": 512, "TEXTURE_PITCH_ALIGNMENT": 32,
-    "MULTIPROCESSOR_COUNT": card.sms, "ECC_ENABLED": 1, "MEMORY_CLOCK_RATE": 0, "GLOBAL_MEMORY_BUS_WIDTH": 0,
-    "L2_CACHE_SIZE": 50 << 20, "MAX_THREADS_PER_MULTIPROCESSOR": threads, "ASYNC_ENGINE_COUNT": 3,
+    "MULTIPROCESSOR_COUNT": card.sms, "MAX_THREADS_PER_MULTIPROCESSOR": threads, "ASYNC_ENGINE_COUNT": 3,
     "COMPUTE_CAPABILITY_MAJOR": major, "COMPUTE_CAPABILITY_MINOR": minor,
     "MAX_SHARED_MEMORY_PER_MULTIPROCESSOR": card.shared_limit, "MAX_REGISTERS_PER_MULTIPROCESSOR": registers,
     "SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO": 2 if minor == 0 else 64,

@@ -488,12 +488,12 @@ def launch_kernel_ex(m: CudaMachine, config: int, function: int, params: int, ex
               cuda.CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, cuda.CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY,
               cuda.CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
               cuda.CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, cuda.CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN}
+  width = ctypes.sizeof(cuda.CUlaunchAttribute)
   for i in range(c.numAttrs):
-    row = m.user.read(c.attrs + 72 * i, 72)  # CUlaunchAttribute: id, padding, value of 64 bytes
-    kind = int.from_bytes(row[:4], "little")
-    x, y, z = (int.from_bytes(row[8 + 4 * n:12 + 4 * n], "little") for n in range(3))
-    alone = kind == cuda.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION and x * y * z == 1
-    if kind == cuda.CU_LAUNCH_ATTRIBUTE_COOPERATIVE and x:
+    attribute = cuda.CUlaunchAttribute.from_buffer_copy(m.user.read(c.attrs + width * i, width))
+    kind, size = attribute.id, attribute.value.clusterDim
+    alone = kind == cuda.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION and size.x * size.y * size.z == 1
+    if kind == cuda.CU_LAUNCH_ATTRIBUTE_COOPERATIVE and attribute.value.cooperative:
       raise Failed(cuda.CUDA_ERROR_NOT_SUPPORTED, "cooperative launches through cuLaunchKernelEx")
     if kind not in harmless and not alone and kind != cuda.CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
       raise Failed(cuda.CUDA_ERROR_NOT_SUPPORTED, f"launch attribute {kind} is not modelled")

@@ -18,7 +18,7 @@ HEADER = "include/cuda.h"
 POINTERS = "include/cudaTypedefs.h"  # in which version of CUDA a function came to be, or changed its parameters
 OLD = "-D__CUDA_API_VERSION_INTERNAL"  # shows what older programs were linked with
 STRUCTS = ("CUDA_KERNEL_NODE_PARAMS_v2", "CUDA_KERNEL_NODE_PARAMS_v1", "CUDA_MEMCPY2D_v2", "CUDA_MEMCPY3D_v2",
-           "CUDA_MEMSET_NODE_PARAMS_v1", "CUDA_GRAPH_INSTANTIATE_PARAMS", "CUlaunchConfig", "CUmemPoolProps_v1")
+           "CUDA_MEMSET_NODE_PARAMS_v1", "CUDA_GRAPH_INSTANTIATE_PARAMS", "CUlaunchConfig", "CUlaunchAttribute")
 ENUMS = ("cudaError_enum", "CUdevice_attribute_enum", "CUfunction_attribute_enum", "CUpointer_attribute_enum",
          "CUjit_option_enum", "CUmemorytype_enum", "CUevent_flags_enum", "CUevent_record_flags_enum",
          "CUstream_flags_enum", "CUctx_flags_enum", "CUlimit_enum", "CUmemAttach_flags_enum",

@@ -358,3 +358,29 @@ def test_variables_of_a_module(client: Client) -> None:
   assert count.value == 1
   client.call("cuModuleUnload", u64(module))
   assert client.code("cuMemFree_v2", u64(at)) == cuda.CUDA_ERROR_INVALID_VALUE
+
+
+@pytest.mark.parametrize("attribute, fields, code", [
+  (None, {}, 0), ("PRIORITY", {"priority": 0}, 0), ("CLUSTER_DIMENSION", {"clusterDim": (1, 1, 1)}, 0),
+  ("CLUSTER_DIMENSION", {"clusterDim": (2, 1, 1)}, cuda.CUDA_ERROR_NOT_SUPPORTED), ("COOPERATIVE", {"cooperative": 0}, 0),
+  ("COOPERATIVE", {"cooperative": 1}, cuda.CUDA_ERROR_NOT_SUPPORTED)])
+def test_launches_with_attributes(client: Client, attribute: str | None, fields: dict[str, object],
+                                  code: int) -> None:
+  at = client.alloc(4)
+  client.put(at, np.array([4], np.uint32))
+  function = client.function(WAIT, "add")
+  row = cuda.CUlaunchAttribute(id=0 if attribute is None else getattr(cuda, f"CU_LAUNCH_ATTRIBUTE_{attribute}"))
+  for name, value in fields.items(): setattr(row.value, name, value)
+  config = cuda.CUlaunchConfig(gridDimX=1, gridDimY=1, gridDimZ=1, blockDimX=1, blockDimY=1, blockDimZ=1,
+                               attrs=ctypes.addressof(row), numAttrs=int(attribute is not None))
+  given = [u64(at), u32(7)]
+  places = (ctypes.c_void_p * 2)(*(ctypes.addressof(a) for a in given))
+  assert client.code("cuLaunchKernelEx", ctypes.byref(config), u64(function), places, None) == code
+  client.call("cuCtxSynchronize")
+  assert client.get(at, np.zeros(1, np.uint32))[0] == (4 if code else 19)
+
+
+def test_what_is_not_known_of_a_card_is_refused(client: Client) -> None:
+  out = ctypes.c_int()
+  assert client.code("cuDeviceGetAttribute", ctypes.byref(out), cuda.CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, 0) \
+      == cuda.CUDA_ERROR_NOT_SUPPORTED
