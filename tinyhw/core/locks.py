@@ -60,6 +60,13 @@ class FairLock:
     """As RLock's."""
     self._lock.release()
 
+  def locked(self) -> bool:
+    """Whether a thread holds it; as RLock's of Python 3.14, whose threading.Condition asks for it."""
+    if self._is_owned(): return True
+    if not self._lock.acquire(False): return True
+    self._lock.release()
+    return False
+
   def __enter__(self) -> FairLock:
     self.acquire()
     return self
