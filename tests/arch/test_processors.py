@@ -84,7 +84,6 @@ NV: dict[str, Callable[[Any], str]] = {
   "warps of an SM": lambda a: str(a.warps_per_sm),
   "blocks of an SM": lambda a: str(a.blocks_per_sm),
   "registers of an SM": lambda a: str(a.registers_per_sm),
-  "of a thread": lambda a: str(a.register_limit),
   "threads of a block": lambda a: str(a.block_limit),
   "shared memory of a block": lambda a: f"{kib(a.shared_per_block)}, {kib(a.shared_reserved)} kept",
   "in its symbols": lambda a: yes(a.shared_symbols_reserved),
