@@ -1,4 +1,4 @@
-"""The records of processors against their page, docs/processors.md, which is written by hand from the sources it names."""
+"""The records of processors against their page, docs/processors.md, and against what others say of them."""
 from __future__ import annotations
 
 import shutil
@@ -132,8 +132,8 @@ def test_the_qmd_is_the_class_newest(a: NvArch) -> None:
 
 
 # What ptxas 13.0 has two kernels read of constant bank 0 (nvdisasm): `geo` writes blockDim, gridDim and a parameter of
-# 4 bytes behind one of 8; `win` takes the addresses of an array in shared memory and of one on its stack. The words that
-# neither the kernel nor the driver names (a descriptor of global memory) are left out.
+# 4 bytes behind one of 8; `win` takes the addresses of an array in shared memory and of one on its stack. The word that
+# is a descriptor of global memory is left out.
 READ = {
   "sm_80": ("28 0 160 164 4 8 c 10 14 168", "28 168 160 20 164 24 18"),
   "sm_90": ("28 0 4 8 c 10 210 14 218", "28 218 20 210 24"),
@@ -161,9 +161,10 @@ def test_occupancy_header_agrees(tmp_path: Path) -> None:
   if not headers or cc is None: pytest.skip("cuda_occupancy.h or a C compiler is not installed")
   source = tmp_path / "occupancy.c"
   source.write_text(OCCUPANCY)
-  subprocess.run([cc, "-x", "c", "-w", f"-I{headers[0].parent}", "-o", tmp_path / "occupancy", source, "-lm"], check=True)
+  subprocess.run([cc, "-x", "c", "-w", f"-I{headers[0].parent}", "-o", tmp_path / "occupancy", source, "-lm"],
+                 check=True)
   for a in NV_ARCHES.values():
-    for threads, registers, shared in ((32, 16, 0), (64, 255, 0), (1024, 32, 0), (128, 64, 40000), (1024, 16, 99 << 10)):
+    for threads, registers, shared in ((32, 16, 0), (64, 255, 0), (1024, 32, 0), (128, 64, 40000), (1024, 16, 101376)):
       given = [*a.version, a.block_limit, a.warps_per_sm * a.warp_size, a.registers_per_sm, a.shared_kib[-1] << 10,
                a.shared_per_block, a.shared_reserved, threads, registers, shared]
       done = subprocess.run([tmp_path / "occupancy", *map(str, given)], capture_output=True, text=True, check=True)
@@ -192,7 +193,8 @@ int main(int argc, char **argv) {
   cudaOccDeviceProp p; memset(&p, 0, sizeof p);
   p.computeMajor = v[1]; p.computeMinor = v[2]; p.maxThreadsPerBlock = v[3]; p.maxThreadsPerMultiprocessor = v[4];
   p.regsPerBlock = v[5]; p.regsPerMultiprocessor = v[5]; p.warpSize = 32; p.sharedMemPerBlock = 48 << 10;
-  p.sharedMemPerMultiprocessor = v[6]; p.numSms = 1; p.sharedMemPerBlockOptin = v[7]; p.reservedSharedMemPerBlock = v[8];
+  p.sharedMemPerMultiprocessor = v[6]; p.numSms = 1; p.sharedMemPerBlockOptin = v[7];
+  p.reservedSharedMemPerBlock = v[8];
   cudaOccFuncAttributes a; memset(&a, 0, sizeof a);
   a.maxThreadsPerBlock = v[3]; a.numRegs = v[10]; a.sharedSizeBytes = 0; a.shmemLimitConfig = FUNC_SHMEM_LIMIT_OPTIN;
   a.maxDynamicSharedSizeBytes = v[7];
