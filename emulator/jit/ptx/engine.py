@@ -54,7 +54,7 @@ def cost(stats: Stats) -> float:
 def price(grid: Grid) -> float:
   """What compiling costs."""
   program = grid.dispatch.program
-  return _LLVM + len(program.linked.flats[program.entry_name].lines) * _COMPILING
+  return _LLVM + program.linked.lines[program.entry_name] * _COMPILING
 
 
 def compiled(grid: Grid) -> Kernel | None:
