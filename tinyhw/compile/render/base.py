@@ -7,10 +7,12 @@ from collections.abc import Sequence
 
 from tinyhw.compile.program import Dim3
 from tinyhw.core.errors import InvalidArgument, Unsupported
-from tinyhw.ir.dtype import DType, PtrDType, dtypes
+from tinyhw.ir.dtype import AddressSpace, DType, PtrDType, dtypes
 from tinyhw.ir.matrix import MatrixUnit
 from tinyhw.ir.ops import GroupOp, Ops
 from tinyhw.ir.uop import UOp
+
+_MOVING = frozenset({Ops.LOAD, Ops.CAST, Ops.WHERE, Ops.CONST})      # what is done with types of memory only
 
 
 class Renderer(ABC):
@@ -58,6 +60,11 @@ class Renderer(ABC):
     integers in a linear program."""
     return dtype.scalar in dtypes.all() and dtype.scalar.bits_type is None
 
+  def holds(self, dtype: DType) -> bool:
+    """Whether memory may hold the scalar type. What memory holds without arithmetic on it (`supports`) is loaded,
+    stored, chosen by WHERE, and cast from integers and bools, and to all types."""
+    return self.supports(dtype)
+
   def vector_widths(self, dtype: DType) -> tuple[int, ...]:
     """How many elements one LOAD or STORE may move, most first; the last is always 1."""
     size = dtype.scalar.itemsize
@@ -91,8 +98,9 @@ class Renderer(ABC):
     where = f"kernel {name}"
     for u in uops:
       dtype = u.dtype.base if isinstance(u.dtype, PtrDType) else u.dtype
-      if dtype is not dtypes.void and not self.supports(dtype):
-        raise Unsupported("dtype", dtype.name, arch=self.target, where=where)
+      memory = isinstance(u.dtype, PtrDType) and u.dtype.space is AddressSpace.GLOBAL
+      known = self.holds(dtype) if memory else self.supports(dtype) or u.op in _MOVING and self.holds(dtype)
+      if dtype is not dtypes.void and not known: raise Unsupported("dtype", dtype.name, arch=self.target, where=where)
       if u.op in self.refused:
         raise Unsupported("uop", u.op.name, arch=self.target, where=where)
     block = block_size(uops)
