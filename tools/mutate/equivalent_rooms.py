@@ -15,6 +15,7 @@ ROOMS: Final = (
        "what a class of data forbids (frozen) or saves (slots) is for readers and mypy, who refuse code that differs"),
   Rule(r".*\.<module>", r"^(_?CACHE_LIMIT|CACHED_\w+|KEPT)\b", ANY, "how much is remembered costs time only"),
   Rule(ANY, r"strict=True", r"True becomes False", "both have one length; strict says so to readers"),
+  Rule(ANY, r"\bkind (not )?in \"[biufcnvs]{2,}\"", r"'[biufcnvs]{2,}' becomes .*", "a kind is a letter, none is '!'"),
   # ---- core
   Rule(r"core\.memory\.AddressSpace\.(load|store)", r"if address \+ width > m\.end", r"Gt becomes GtE",
        "the way across mappings reads and writes the same bytes"),
