@@ -23,7 +23,7 @@ class Renderer(ABC):
   (0: single elements only). `fused`: MULACC is worth making. `max_block` counts the work-items of a workgroup,
   `max_local` the bytes of its local memory, `max_grid` the workgroups of a launch.
 
-  `units` are the matrix units of a wave.
+  `units` are the matrix units of a wave, `images` the limits of what `compile.images` makes.
 
   For processors: `lanes`: the longest vectors that arithmetic takes (0: it is on scalars). `masks`: accesses of some
   lanes only are cheap. `powers`: vectors have a power of two of lanes. `tile_vectors`: vectors of 64 bytes that a
@@ -44,6 +44,7 @@ class Renderer(ABC):
   pool = False
   leaves_python = False
   units: tuple[MatrixUnit, ...] = ()
+  images: tuple[int, int] | None = None         # the largest image of two dimensions, in pixels; None: there are none
   fused = False
   max_block = 1
   max_local = 0
@@ -99,6 +100,8 @@ class Renderer(ABC):
     for u in uops:
       dtype = u.dtype.base if isinstance(u.dtype, PtrDType) else u.dtype
       memory = isinstance(u.dtype, PtrDType) and u.dtype.space is AddressSpace.GLOBAL
+      if self.images is None and isinstance(u.dtype, PtrDType) and u.dtype.space is AddressSpace.IMAGE:
+        raise Unsupported("memory", "images", arch=self.target, where=where)
       known = self.holds(dtype) if memory else self.supports(dtype) or u.op in _MOVING and self.holds(dtype)
       if dtype is not dtypes.void and not known: raise Unsupported("dtype", dtype.name, arch=self.target, where=where)
       if u.op in self.refused:
