@@ -56,7 +56,7 @@ ROOMS: Final = (
        "beyond the clamp all is 0 or infinite"),
   Rule(r"compile\.transcendental\._fmod", r"steps = ", r"3 becomes 4", "a remainder has the same remainder"),
   Rule(r"engine\.random\.threefry\.const", r"counter\[0\]", r"0 becomes 1", "both words have one device and shape"),
-  Rule(r"engine\.recording\.Slot\.(find|memory)", r"last\[0\]\(\) is tensor\._uop", r"0 becomes 1",
+  Rule(r"engine\.recording\.Slot\.(find|memory|quick)", r"last\[0\]\(\) is (tensor\._uop|node)", r"0 becomes 1",
        "without the short way the long one finds the same"),
   # ---- function
   Rule(r"function\.activation\.Activation\.gelu", r"clip\(-40, 40\)", r"40 becomes 41",
