@@ -100,7 +100,7 @@ def bare(ptx: bytes, arch: NvArch) -> bytes:
     most, exact = kernel.maxntid, kernel.reqntid
     x, y, z = (*(exact or most or ()), 1, 1, 1)[:3]
     entries.append(Entry(name, tuple(Parameter(*p) for p in kernel.params), kernel.shared,
-                         x * y * z if exact or most else 0, (x, y, z) if exact else None))
+                         x * y * z if exact or most else 0, (x, y, z) if exact else None, local=kernel.frame))
   variables, addresses = [], []
   for name, offset in linked.offsets.items():
     variables.append((name.partition("#")[0].rpartition("::")[2], offset, 0))
