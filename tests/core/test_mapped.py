@@ -4,6 +4,7 @@ from __future__ import annotations
 import ctypes
 import gc
 import mmap
+import os
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.strength import examples
 from tinyhw.core.errors import InvalidArgument
-from tinyhw.core.mapped import PAGE, Mappings
+from tinyhw.core.mapped import PAGE, Mappings, mapped_file
 
 PAGES = 6
 STEPS = st.tuples(st.sampled_from(["map", "reserve", "unmap", "view", "drop", "cycle"]), st.integers(0, PAGES - 1),
@@ -110,3 +111,20 @@ def test_a_view_that_goes_while_pages_are_unmapped_is_not_forgotten() -> None:
   assert not gone
   mappings.unmap(at + PAGE, PAGE)
   assert gone == [at + PAGE, at]
+
+
+@pytest.mark.parametrize("number", [0, 1, 2, 9])
+def test_a_file_is_mapped_whatever_its_descriptor(number: int) -> None:
+  """Also where the process had closed its input, so that the file got number 0."""
+  child = os.fork()
+  if not child:
+    code = 1
+    try:
+      made = os.memfd_create("mapped")
+      if made != number: os.dup2(made, number)
+      os.ftruncate(number, PAGE)
+      one, other = mapped_file(number, PAGE), mapped_file(number, PAGE)
+      one[5] = 77
+      code = 0 if os.pread(number, 1, 5) == b"M" and other[5] == 77 else 2
+    finally: os._exit(code)
+  assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
