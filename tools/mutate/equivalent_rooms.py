@@ -15,6 +15,7 @@ ROOMS: Final = (
        "what a class of data forbids (frozen) or saves (slots) is for readers and mypy, who refuse code that differs"),
   Rule(r".*\.<module>", r"^(_?CACHE_LIMIT|CACHED_\w+|KEPT)\b", ANY, "how much is remembered costs time only"),
   Rule(ANY, r"strict=True", r"True becomes False", "both have one length; strict says so to readers"),
+  Rule(ANY, r"\bkind (not )?in \"[biufcnvs]{2,}\"", r"'[biufcnvs]{2,}' becomes .*", "a kind is a letter, none is '!'"),
   # ---- core
   Rule(r"core\.memory\.AddressSpace\.(load|store)", r"if address \+ width > m\.end", r"Gt becomes GtE",
        "the way across mappings reads and writes the same bytes"),
@@ -55,7 +56,7 @@ ROOMS: Final = (
        "beyond the clamp all is 0 or infinite"),
   Rule(r"compile\.transcendental\._fmod", r"steps = ", r"3 becomes 4", "a remainder has the same remainder"),
   Rule(r"engine\.random\.threefry\.const", r"counter\[0\]", r"0 becomes 1", "both words have one device and shape"),
-  Rule(r"engine\.recording\.Slot\.(find|memory)", r"last\[0\]\(\) is tensor\._uop", r"0 becomes 1",
+  Rule(r"engine\.recording\.Slot\.(find|memory|quick)", r"last\[0\]\(\) is (tensor\._uop|node)", r"0 becomes 1",
        "without the short way the long one finds the same"),
   # ---- function
   Rule(r"function\.activation\.Activation\.gelu", r"clip\(-40, 40\)", r"40 becomes 41",
