@@ -264,7 +264,7 @@ class Kernel:
       whole[r] = simplify(total)
     gates = {r: simplify(whole[r] < r.src[0]) for r in self.uneven()}
     product = self.unit_product
-    if product is not None: whole[product.reduction] = matrix.RESULT
+    if product is not None: whole[product.reduction] = matrix.result(product)
     done = substituted(self.sink, whole, made, gates, self._clamped(whole, gates))
     sink = done[self.sink]
     if product is not None: sink = matrix.joined(self, product, sink, made, whole)
