@@ -67,6 +67,9 @@ def price(grid: Grid) -> float:
 def compiled(grid: Grid) -> Kernel | None:
   """The compiled kernel; None where the reference is to run it, which `stats.interpreted` says why."""
   from tinyhw.emulator.jit.ptx.code import kernel
+  if grid.shared.explicit:
+    grid.stats.interpreted["a cluster of blocks"] = grid.total * grid.shared.warps
+    return None
   try: return kernel(grid.dispatch.program, grid.dispatch.block)
   except NotCompiled as why:
     grid.stats.interpreted[why.why] = grid.total * grid.shared.warps
