@@ -87,7 +87,6 @@ class Reporter(Observer):
 
   def __init__(self, seen: list[Report], exactness: bool) -> None:
     self.seen, self.exactness = seen, exactness
-    self.recorder = Recorder(exactness)
 
   def dispatch(self, space: AddressSpace, arch: Arch, d: Any) -> None:
     self.recorder = Recorder(self.exactness)

@@ -456,7 +456,7 @@ def _open_cl(devices: Devices, name: str, index: int) -> OpenDevice:
   runtime = CLRuntime(index, name)
   def renderer() -> Any:
     from tinyhw.compile.render.opencl import OpenCLRenderer
-    return OpenCLRenderer(runtime.double, runtime.exact, runtime.max_block, runtime.max_local)
+    return OpenCLRenderer(runtime.double, runtime.exact, runtime.max_block, runtime.max_local, runtime.images)
   return OpenDevice(name, runtime, renderer)
 
 

@@ -1,17 +1,21 @@
 """`tinyhw launch --report` and `--exactness`: to the screen, to files, as JSON, with the buffers where they belong."""
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 import pytest
 from click.testing import CliRunner, Result
+from rich.console import Console
 
 from tests.conftest import build
-from tinyhw.cli import tinyhw
+from tinyhw.cli import report, tinyhw
 from tinyhw.cli.report import bar
 from tinyhw.core.errors import Error
+from tinyhw.emulator.debug.report import Report
 
 ROOT = """
 define amdgpu_kernel void @root(ptr addrspace(1) %out, ptr addrspace(1) %a) #0 {
@@ -50,6 +54,18 @@ def test_text(words: list[str]) -> None:
                "no such value reached a branch"):
     assert part in out, f"{part!r} is not in\n{out}"
   assert all(line == line.rstrip() for line in out.splitlines())
+
+
+def test_what_is_remarkable_has_a_colour(words: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+  seen: list[Report] = []
+  with monkeypatch.context() as patch:
+    patch.setattr(report, "show", lambda r, *_, **__: seen.append(r))
+    run([*words, "--report"])
+  screen = Console(force_terminal=True, color_system="standard", width=200, file=io.StringIO(), _environ={})
+  report.show(seen[0], screen)
+  out = cast(io.StringIO, screen.file).getvalue()
+  for color, note in ((31, "12.5 % of 32 sectors used"), (33, "approximate"), (2, "global load 256")):
+    assert f"\x1b[{color}m{note}" in out, note
 
 
 def test_json(tmp_path: Path, words: list[str]) -> None:

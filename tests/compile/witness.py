@@ -12,9 +12,11 @@ import numpy as np
 from tests.scattering import scattered
 from tinyhw.compile import ProgramSpec, compile_kernel, schedule
 from tinyhw.compile.render.base import Renderer
+from tinyhw.engine.buffer import buffer_of
 from tinyhw.ir import semantics
 from tinyhw.ir.dtype import DType, dtypes
 from tinyhw.ir.uop import Ops, UOp
+from tinyhw.tensor import Tensor
 
 UFUNC = {Ops.ADD: np.add, Ops.SUB: np.subtract, Ops.MUL: np.multiply, Ops.FDIV: np.divide, Ops.MAX: np.maximum,
          Ops.CMPLT: np.less, Ops.CMPNE: np.not_equal, Ops.CMPEQ: np.equal, Ops.AND: np.bitwise_and,
@@ -107,6 +109,16 @@ def realize(outputs: Sequence[UOp], memory: dict[UOp, np.ndarray], renderer: Ren
       program = compile_kernel(item.ast, renderer, opts)
       launch(program, [memory[item.buffers[i]] for i in program.buffer_order])
   return [evaluate(work.becomes.get(u, u), memory) for u in outputs]
+
+
+def realized(tensor: Tensor, renderer: Renderer, launch=launch_host) -> np.ndarray:
+  """The value of a Tensor whose kernels are made for a target and launched by a function."""
+  memory: dict[UOp, np.ndarray] = {}
+  for u in tensor.uop.toposort():
+    if u.op is not Ops.BUFFER: continue
+    memory[u] = aligned(np.empty(u.arg.size, memory_type(u.dtype)))
+    buffer_of(u).copyout(memoryview(memory[u]).cast("B"))
+  return realize([tensor.uop], memory, renderer, launch)[0]
 
 
 def aligned(array: np.ndarray) -> np.ndarray:

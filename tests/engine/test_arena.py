@@ -149,3 +149,23 @@ def test_training_is_the_same_with_and_without() -> None:
     patch.setenv("PLAN", "0")
     assert losses() == first
   assert first[-1] < first[0]
+
+
+def test_memory_is_shared_from_a_size_on(monkeypatch: pytest.MonkeyPatch) -> None:
+  """That of all results together: less of it is not worth the work, and `PLAN=0` shares none."""
+  x = Tensor(np.ones((8, 8), np.float32)).realize()
+  def shares(worth: int, plan: str) -> bool:
+    monkeypatch.setattr(realize_module, "_WORTH_SHARING", worth)
+    monkeypatch.setenv("PLAN", plan)
+    first = (x @ x).exp()
+    middle = first._uop
+    last = (first @ x).relu() @ x
+    del first
+    found: list[Step] = []
+    with listening(found.append): last.realize()
+    assert len(found) == 3 and sum(b.nbytes for step in found for b in step.written) <= room
+    return home(middle) is None
+  room = 3 * 8 * 8 * 4
+  for worth, plan, shared in ((room, "1", True), (room + 1, "1", False), (room, "0", False), (room + 1, "0", False),
+                              (0, "1", True)):
+    assert shares(worth, plan) is shared, (worth, plan)

@@ -65,3 +65,15 @@ def test_values_are_those_without_a_search(monkeypatch: pytest.MonkeyPatch) -> N
 def test_a_wrong_width(monkeypatch: pytest.MonkeyPatch) -> None:
   monkeypatch.setenv("BEAM", "wide")
   with pytest.raises(InvalidArgument, match="BEAM: 'wide' is no number of lists"): beam.width()
+
+
+def test_short_launches_are_repeated_and_the_fastest_counts(monkeypatch: pytest.MonkeyPatch) -> None:
+  """A long launch is known well enough after one."""
+  ast, opened = graph(9.0), Device["PYTHON"]
+  for times, launches in (([1e-6, 3e-7, 2e-6] + [1e-6] * 20, 8), ([9.0, 1.0], 1), ([0.03, 0.02, 0.04, 0.01], 3)):
+    left = list(times)
+    def launch(*_: object, wait: bool, left: list[float] = left) -> float: return left.pop(0)
+    with beam._Race(ast, opened) as race, monkeypatch.context() as patch:
+      patch.setattr(type(opened.runtime), "load", lambda *_, launch=launch: launch)
+      assert race._results(race.plain)[0] == min(times[:launches])
+    assert len(times) - len(left) == launches

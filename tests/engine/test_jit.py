@@ -247,3 +247,20 @@ def test_no_elements_are_no_work() -> None:
     x = Tensor([]).reshape(0, 2)
     y, same = f(x)
     assert y.shape == (0, 2) and y.tolist() == [] and same is x
+
+
+def test_a_gradient_that_is_used_is_that_of_the_day() -> None:
+  """Of a tensor that the function knows from outside, and of an argument: the gradient may be another tensor then."""
+  w = Tensor([1.0, 2.0], requires_grad=True)
+  f = TinyJit(lambda x: x + (w.grad if w.grad is not None else 0) * 10)
+  g = TinyJit(lambda x: x * 1 + (x.grad if x.grad is not None else 0) * 10)
+  for k in range(5):
+    w.grad = None
+    (w * k).sum().backward()
+    assert f(Tensor([0.0, 1.0])).tolist() == [10.0 * k, 10.0 * k + 1]
+    x = Tensor([0.0, 1.0], requires_grad=True)
+    (x * k).sum().backward()
+    assert g(x).tolist() == [10.0 * k, 10.0 * k + 1]
+  w.grad = None
+  with pytest.raises(InvalidArgument, match=r"the gradient of a tensor that the function uses .* is gone"):
+    f(Tensor([0.0, 1.0]))

@@ -104,3 +104,16 @@ def test_kernels_of_a_long_chain_do_not_grow_with_it() -> None:
   with listening(steps.append): x.realize()
   sizes = [len(s.kernel.spec.uops) for s in steps if s.kernel is not None]
   assert len(sizes) < 60 and max(sizes) < 150
+
+
+def test_a_copy_takes_what_is_asked_for() -> None:
+  """Of a part of some memory the part goes to another device. Where nothing can be computed, all of it goes."""
+  data = np.arange(60, dtype=np.float32).reshape(5, 12)
+  for device, bytes_copied in (("PYTHON", 24), ("NPY", 240)):
+    there = Tensor(data).to(device).realize()
+    steps: list[Step] = []
+    with listening(steps.append): part = there[1:4:2, 2:11:4].to("LLVM").realize()
+    assert np.array_equal(part.numpy(), data[1:4:2, 2:11:4])
+    assert [s.written[0].nbytes for s in steps if s.kernel is None] == [bytes_copied], device
+    assert device != "NPY" or all(s.buffers[0].device == "LLVM" for s in steps)
+  assert np.array_equal((there.to("LLVM") + there.flip(0).to("LLVM")).numpy(), data + data[::-1])

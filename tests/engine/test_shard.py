@@ -42,6 +42,15 @@ def test_elementwise(mine: int | None, theirs: int | None, shape: tuple[int, ...
   same(a.maximum(Tensor(other, device="PYTHON")).relu(), np.maximum(np.maximum(HOST, other), 0))
 
 
+@pytest.mark.parametrize("axis", [0, 1])
+def test_one_row_beside_as_many_as_devices(axis: int) -> None:
+  """An axis of one element is repeated for each device, not cut, however few the other operand has."""
+  few = HOST[:2, :2]
+  for one in (few[:1], few[:, :1], few[:1, :1]):
+    same(cut(few, axis, 2) + Tensor(one, device="PYTHON"), few + one)
+    same(cut(few, axis, 2) * cut(one, None, 2), few * one)
+
+
 @pytest.mark.parametrize("mine", AXES)
 @pytest.mark.parametrize("theirs", AXES)
 def test_products(mine: int | None, theirs: int | None) -> None:

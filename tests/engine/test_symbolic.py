@@ -181,3 +181,18 @@ def test_words_with_a_cache(device: str, recorded: bool, length: int, monkeypatc
     kernels.append(len(Device[device].kernels))
   assert len(set(words)) > 2 and kernels[1] == kernels[-1]
   np.testing.assert_allclose(model.keys.numpy()[:, length:], 0)
+
+
+@pytest.mark.parametrize("device", ["LLVM", "PYTHON"])
+def test_results_of_a_replay_have_the_shape_of_the_day(device: str) -> None:
+  """Also those that are views of what was computed."""
+  x, kept = Tensor(X, device=device), []
+  f = TinyJit(lambda rows: ((rows * 2).realize().flip(0), (rows * 3).permute(1, 0).contiguous().permute(1, 0)))
+  for n in (3, 5, 2, 8, 4):
+    turned, same = f(x[:N.bind(n)])
+    np.testing.assert_array_equal((turned + N).numpy(), X[:n][::-1] * 2 + n)
+    np.testing.assert_array_equal(same.sum(0).numpy(), X[:n].sum(0) * 3)
+    kept.append((n, turned, same))
+  for n, turned, same in kept:
+    np.testing.assert_array_equal(turned.numpy(), X[:n][::-1] * 2)
+    np.testing.assert_array_equal((same * 2).numpy(), X[:n] * 6)

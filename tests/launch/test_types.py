@@ -4,9 +4,11 @@ from __future__ import annotations
 import ctypes
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 import pytest
 from click.testing import CliRunner
@@ -16,10 +18,11 @@ from hypothesis import strategies as st
 import tinyhw
 from tests.strength import examples
 from tinyhw import Device
-from tinyhw.arguments import Parameter, pack_value
+from tinyhw.arguments import Parameter, check_array, pack_value
 from tinyhw.cli import tinyhw as tinyhw_command
 from tinyhw.core.errors import InvalidArgument
-from tinyhw.wire.codeobject import Argument
+from tinyhw.parameters import declared, seen
+from tinyhw.wire.codeobject import Argument, load
 from tinyhw.wire.ctype import CType, named
 
 OBJECTS = Path(__file__).parent / "objects"
@@ -282,6 +285,34 @@ def test_a_numpy_scalar_is_packed_as_itself_or_refused(t: CType, code: str, bits
   assert data == value.tobytes() and (back == value or back != back) and value.nbytes == t.size
 
 
+@pytest.mark.parametrize("size", [1, 2, 4, 8])
+def test_a_bool_says_its_type_for_a_byte_alone(size: int) -> None:
+  p = Parameter(Argument("x", "by_value", 0, size), "here", None, lambda: None)
+  for value in (False, True):
+    if size == 1: assert pack_value(value, p) == bytes([value])
+    else:
+      with pytest.raises(InvalidArgument, match="nothing says what type"): pack_value(value, p)
+
+
+def test_bfloat16_of_a_package_is_a_number_and_no_structure() -> None:
+  def pointer(to: str) -> Parameter:
+    return Parameter(Argument("p", "global_buffer", 0, 8), "here", named(f"{to}*"), lambda: None)
+  bfloat, pair = np.dtype(ml_dtypes.bfloat16), np.dtype("V2")
+  check_array(np.zeros(2, bfloat), pointer("__bf16"))
+  for to in ("short", "half", "float", "__bf16", "uchar"):
+    check_array(np.zeros(2, pair), pointer(to))  # bytes, taken as they are
+    if to == "__bf16": continue
+    with pytest.raises(InvalidArgument, match=f"array of bfloat16 given for {to}"):
+      check_array(np.zeros(2, bfloat), pointer(to))
+  one, value = ml_dtypes.bfloat16(1), Parameter(Argument("x", "by_value", 0, 2), "here", None, lambda: None)
+  assert pack_value(one, value) == b"\x80\x3f"
+  for kind in ("__bf16", "half"):
+    value.declared = named(kind)
+    if kind == "__bf16": assert pack_value(one, value) == b"\x80\x3f"
+    else:
+      with pytest.raises(InvalidArgument, match="bfloat16. given for half"): pack_value(one, value)
+
+
 def test_ctypes_and_views_are_bytes() -> None:
   p = Parameter(Argument("x", "by_value", 0, 8), "here", None, lambda: None)
   two = (ctypes.c_int32 * 2)(1, 2)
@@ -310,6 +341,11 @@ CASES: dict[str, tuple[str, str, str | None]] = {  # body, type, what the code s
   "stored": ("store float %x, ptr addrspace(1) %p", "float", None),
   "sign": ("%i = bitcast float %x to i32\n %n = icmp slt i32 %i, 0\n %r = select i1 %n, i32 3, i32 4\n"
            "store i32 %r, ptr addrspace(1) %p", "float", None),
+  "against -2": ("%n = icmp slt i32 %x, -2\n %r = select i1 %n, i32 3, i32 4\n store i32 %r, ptr addrspace(1) %p",
+                 "i32", "i32"),
+  "shifted": ("%r = shl i64 %x, 3\n store i64 %r, ptr addrspace(1) %p", "i64", "i64"),
+  "bits": ("%y = load volatile i64, ptr addrspace(1) %p\n %r = xor i64 %x, %y\n store i64 %r, ptr addrspace(1) %p",
+           "i64", None),
   "both": ("%i = bitcast float %x to i32\n %m = mul i32 %i, 77\n %f = sitofp i32 %m to float\n %r = fadd float %x, %f\n"
            "store float %r, ptr addrspace(1) %p", "float", None)}
 
@@ -331,16 +367,72 @@ def test_arguments_that_are_preloaded(code_object: Callable[..., bytes]) -> None
     with pytest.raises(InvalidArgument, match=message): tinyhw.launch(binary, "k", 1, 1, args, "EMU")
 
 
+def said(binary: bytes) -> list[str | None]:
+  """What the code of kernel `k` says of its parameters: "f32", ... and None for those that it says nothing sure of."""
+  names = {("f", 4): "f32", ("f", 8): "f64", ("n", 4): "i32", ("n", 8): "i64", ("*", 8): "*"}
+  return [None if t is None else names[t.kind, t.size] for t in seen(binary, load(binary).kernels["k"])]
+
+
 @pytest.mark.parametrize("cpu", ["gfx1100", "gfx1201", "gfx942", "gfx11-generic"])
 @pytest.mark.parametrize("opt", [0, 2])
 @pytest.mark.parametrize("name", CASES)
 def test_what_code_says_of_a_value(code_object: Callable[..., bytes], name: str, cpu: str, opt: int) -> None:
-  from tinyhw.parameters import seen
-  from tinyhw.wire.codeobject import load
   body, kind, says = CASES[name]
   text = f"define amdgpu_kernel void @k(ptr addrspace(1) %p, {kind} %x) #0 {{\n  {body}\n  ret void\n}}\n"
-  binary = code_object(text, cpu=cpu, opt=opt, version=600 if "generic" in cpu else 500)
-  found = seen(binary, load(binary).kernels["k"])[1]
-  names = {("f", 4): "f32", ("f", 8): "f64", ("n", 4): "i32", ("n", 8): "i64"}
-  got = None if found is None else names[found.kind, found.size]
+  got = said(code_object(text, cpu=cpu, opt=opt, version=600 if "generic" in cpu else 500))[1]
   assert got == says or opt == 0 and got is None
+
+
+@pytest.mark.parametrize("opt", [0, 2])
+def test_a_comparison_with_0_or_minus_1_alone_may_be_of_a_sign(code_object: Callable[..., bytes], opt: int) -> None:
+  """Also where a register gets the number first, whose value is what instructions write for 0 or -1."""
+  for order, bound, says in (("slt", 0, None), ("sgt", -1, None), ("slt", 128, "i32"), ("slt", 193, "i32")):
+    text = f"""define amdgpu_kernel void @k(ptr addrspace(1) %p, i32 %x) #0 {{
+  %n = icmp {order} i32 %x, {bound}
+  %r = select i1 %n, i32 3, i32 4
+  store i32 %r, ptr addrspace(1) %p
+  ret void
+}}"""
+    assert said(code_object(text, cpu="gfx942", opt=opt))[1] == says, bound
+
+
+@pytest.mark.parametrize("opt", [0, 2])
+@pytest.mark.parametrize("condition", ["eq", "ne"])
+def test_both_ways_of_a_branch_are_looked_at(code_object: Callable[..., bytes], condition: str, opt: int) -> None:
+  """A float is read on one way alone, a whole number on the other, and both ways go on to where a third one is."""
+  text = f"""define amdgpu_kernel void @k(ptr addrspace(1) %p, float %x, i32 %n, double %d) #0 {{
+  %v = load volatile i32, ptr addrspace(1) %p
+  %s = call i32 @llvm.amdgcn.readfirstlane.i32(i32 %v)
+  %c = icmp {condition} i32 %s, 7
+  br i1 %c, label %one, label %other
+one:
+  %r = fadd float %x, 1.0
+  store volatile float %r, ptr addrspace(1) %p
+  br label %done
+other:
+  %f = sitofp i32 %n to float
+  store volatile float %f, ptr addrspace(1) %p
+  br label %done
+done:
+  %e = fmul double %d, %d
+  store volatile double %e, ptr addrspace(1) %p
+  ret void
+}}
+declare i32 @llvm.amdgcn.readfirstlane.i32(i32)"""
+  binary = code_object(text, opt=opt)
+  if opt: assert said(binary)[1:] == ["f32", "i32", "f64"]
+  else: assert all(a in {None, b} for a, b in zip(said(binary)[1:], ["f32", "i32", "f64"]))
+
+
+def test_debug_information_counts_only_where_it_fits_the_arguments() -> None:
+  """Compilers may pass other arguments than were written: then nothing is declared, rather than something wrong."""
+  binary = DEBUG.read_bytes()
+  kernel = load(binary).kernels["axpn"]  # y: a pointer, a and n: 4 bytes each
+
+  def known(at: int, **changes: Any) -> list[str]:
+    arguments = [replace(a, **changes) if k == at else a for k, a in enumerate(kernel.arguments)]
+    return [t.name for _, t in declared(binary, replace(kernel, arguments=tuple(arguments))) if t is not None]
+  assert known(-1) == ["real*", "real", "int"]
+  for at, changes in ((0, {"kind": "by_value"}), (1, {"kind": "global_buffer", "size": 8}), (1, {"size": 8}),
+                      (2, {"size": 2})):
+    assert known(at, **changes) == [], (at, changes)

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import math
 
-from tinyhw.compile import lanes, matrix
+from tinyhw.compile import images, lanes, matrix
 from tinyhw.compile.kernel import Kernel
 from tinyhw.compile.program import Opt, OptKind
 from tinyhw.compile.units import available
@@ -29,6 +29,7 @@ def heuristic(kernel: Kernel) -> None:
     if not tiled: _vectorize(kernel)
     _unroll(kernel)
   if renderer.local: _workgroups(kernel)
+  if renderer.images is not None and images.wanted(): images.choose(kernel)
 
 
 def _try(kernel: Kernel, kind: OptKind, axis: UOp, amount: int) -> bool:

@@ -14,16 +14,18 @@ from typing import cast
 
 from tinyhw.compile.choose import heuristic
 from tinyhw.compile.expand import expand, fuse_multiply_add, group_reductions, vectorize
+from tinyhw.compile.images import with_images
 from tinyhw.compile.kernel import Kernel
 from tinyhw.compile.legalize import legalize
 from tinyhw.compile.linearize import linearize
 from tinyhw.compile.lower import lower
+from tinyhw.compile.pairs import without_wide_integers
 from tinyhw.compile.program import Dim3, Estimates, Opt, ProgramSpec
 from tinyhw.compile.render.base import Renderer
 from tinyhw.compile.units import choice, unit_named
 from tinyhw.compile.widen import widen
 from tinyhw.core.locks import lock
-from tinyhw.ir.dtype import PtrDType
+from tinyhw.ir.dtype import PtrDType, dtypes
 from tinyhw.ir.size import from_node, highest
 from tinyhw.ir.spec import check_kernel, check_linear
 from tinyhw.ir.stages import stage
@@ -55,6 +57,10 @@ def linear_program(kernel: Kernel) -> tuple[tuple[UOp, ...], Dim3, Dim3]:
     ("reductions grouped", group_reductions), ("widened", widen), ("expanded", expand),
     ("vectors", lambda s: vectorize(s, kernel.renderer))]
   if kernel.renderer.fused: steps.append(("multiply-adds fused", fuse_multiply_add))
+  if kernel.images and (limits := kernel.renderer.images) is not None:
+    steps.append(("images", lambda s: with_images(s, kernel.images, limits)))
+  if not kernel.renderer.supports(dtypes.uint64):
+    steps.append(("64-bit integers as pairs", lambda s: without_wide_integers(s, kernel.renderer.target)))
   for name, step in steps:
     sink = step(sink)
     stage(name, sink)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-from tinyhw.compile import matrix
+from tinyhw.compile import images, matrix
 from tinyhw.compile.program import Dim3, Opt, OptKind
 from tinyhw.compile.render.base import Renderer
 from tinyhw.compile.schedule import identity_element
@@ -59,6 +59,7 @@ class Kernel:
   packed: list[UOp] = field(default_factory=list)     # INDEXes of operands that are copied to local memory first
   locals: bool = True                                 # False after NOLOCALS
   unit_product: matrix.Product | None = None          # what a matrix unit computes
+  images: frozenset[int] = frozenset()                # numbers of the buffers that are images
 
   def __post_init__(self) -> None:
     nodes = self.sink.toposort()
@@ -81,6 +82,10 @@ class Kernel:
   def reductions(self) -> list[UOp]:
     """The axes of the reductions."""
     return [r for r in self.parts if r.arg.kind is Axis.REDUCE]
+
+  def buffers(self) -> list[int]:
+    """The numbers of the buffers that it reads or writes."""
+    return sorted({a.index.src[0].arg for a in self.accesses if a.index.src[0].op is Ops.DEFINE_GLOBAL})
 
   def rest(self, axis: UOp) -> int:
     """Which part of an axis is what no option has taken."""
@@ -112,6 +117,7 @@ class Kernel:
     elif opt.kind is OptKind.SWAP: self._swap(opt)
     elif opt.kind is OptKind.PADTO: self._pad(opt)
     elif opt.kind is OptKind.PACK: self._pack(opt)
+    elif opt.kind is OptKind.IMAGE: self.images |= {images.fitting(self, opt)}
     elif opt.kind is OptKind.TC: self.unit_product = matrix.fitting(self, opt)
     else: self._split(opt)
     self.opts.append(opt)
@@ -258,7 +264,7 @@ class Kernel:
       whole[r] = simplify(total)
     gates = {r: simplify(whole[r] < r.src[0]) for r in self.uneven()}
     product = self.unit_product
-    if product is not None: whole[product.reduction] = matrix.RESULT
+    if product is not None: whole[product.reduction] = matrix.result(product)
     done = substituted(self.sink, whole, made, gates, self._clamped(whole, gates))
     sink = done[self.sink]
     if product is not None: sink = matrix.joined(self, product, sink, made, whole)

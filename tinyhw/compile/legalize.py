@@ -1,8 +1,9 @@
 """Rewrites a lowered kernel into operations and types that every renderer knows.
 
 bfloat16 and the floats of 8 bits become unsigned integers in memory and float32 in registers, rounded after each
-operation; what is only moved keeps its bits. Functions such as EXP become plain arithmetic where the target has no
-accurate instruction, so no library is ever called.
+operation; what is only moved keeps its bits. So does a half where the target has none; integers of 8 and 16 bits are
+then 32 bits in registers, wrapped after each operation, and bools bytes in memory. (64-bit integers: `compile.pairs`.)
+Functions such as EXP become plain arithmetic where the target has no accurate instruction: no library is ever called.
 """
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from tinyhw.ir.rewrite import PatternMatcher, UPat, graph_rewrite
 from tinyhw.ir.symbolic import simplify
 from tinyhw.ir.uop import GroupOp, Ops, UOp
 
-F32 = dtypes.float32
+F32, I32, U32 = dtypes.float32, dtypes.int32, dtypes.uint32
 
 
 def _library(u: UOp, ctx: Renderer) -> UOp | None:
@@ -26,10 +27,23 @@ def _library(u: UOp, ctx: Renderer) -> UOp | None:
 _operations = PatternMatcher([(UPat(GroupOp.LIBRARY, "u"), _library)])
 
 
-def _to_bits(x: UOp, dtype: DType) -> UOp:
+HALF = semantics.Small(10, 15, 0x7BFF, 0x7C00, 0x7E00, 16)
+_EMULATED: dict[DType, tuple[DType, DType]] = {          # type -> in registers, in memory
+  dtypes.float16: (F32, dtypes.uint16), dtypes.bool: (dtypes.bool, dtypes.uint8),
+  dtypes.int8: (I32, dtypes.uint8), dtypes.int16: (I32, dtypes.uint16),
+  dtypes.uint8: (U32, dtypes.uint8), dtypes.uint16: (U32, dtypes.uint16)}
+_EXACT = GroupOp.COMPARE | {Ops.WHERE, Ops.MAX, Ops.AND, Ops.OR, Ops.XOR, Ops.MOD, Ops.SHR}  # of extended integers
+
+
+def _format(dtype: DType) -> semantics.Small | None:
+  """How a float of 8 or 16 bits is made; None for bfloat16, which is half of a float32."""
+  return HALF if dtype is dtypes.float16 else semantics.SMALL.get(dtype)
+
+
+def to_bits(x: UOp, dtype: DType) -> UOp:
   """The memory of a float32 rounded to the type, to nearest even."""
-  bits = x.bitcast(dtypes.uint32)
-  if (small := semantics.SMALL.get(dtype)) is None:
+  bits = x.bitcast(U32)
+  if (small := _format(dtype)) is None:
     rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16
     return x.ne(x).where(bits.const_like(0x7FC0), rounded).cast(dtypes.uint16)
   magnitude, cut = bits & 0x7FFFFFFF, 23 - small.fraction
@@ -37,65 +51,129 @@ def _to_bits(x: UOp, dtype: DType) -> UOp:
   normal = (magnitude + ((1 << cut - 1) - 1) + odd - (127 - small.bias << 23)) >> cut
   # The sum has the unit of the numbers below the normal ones: it is rounded as they are.
   unit = 2.0 ** (1 - small.bias + cut)
-  sum_ = (magnitude.bitcast(F32) + unit).bitcast(dtypes.uint32)
+  sum_ = (magnitude.bitcast(F32) + unit).bitcast(U32)
   least = sum_ - int.from_bytes(struct.pack("<f", unit), "little")
   found = (magnitude < (128 - small.bias << 23)).where(least, normal)
   found = (magnitude > 0x7F800000).where(bits.const_like(small.nan),
                                          (found > small.top).where(bits.const_like(small.over), found))
-  return (found | ((bits >> 24) & 0x80)).cast(dtypes.uint8)
+  return (found | ((bits >> 32 - small.width) & small.sign)).cast(dtypes.uint16 if small.width == 16 else dtypes.uint8)
 
 
-def _from_bits(bits: UOp, dtype: DType) -> UOp:
+def from_bits(bits: UOp, dtype: DType) -> UOp:
   """The float32 of a number in memory."""
-  wide = bits.cast(dtypes.uint32)
-  if (small := semantics.SMALL.get(dtype)) is None: return (wide << 16).bitcast(F32)
-  magnitude = wide & 0x7F
-  number = ((magnitude << 23 - small.fraction).bitcast(F32) * 2.0 ** (127 - small.bias)).bitcast(dtypes.uint32)
+  wide = bits.cast(U32)
+  if (small := _format(dtype)) is None: return (wide << 16).bitcast(F32)
+  magnitude = wide & small.sign - 1
+  number = ((magnitude << 23 - small.fraction).bitcast(F32) * 2.0 ** (127 - small.bias)).bitcast(U32)
   beyond = 0x7FC00000 if small.over == small.nan else 0x7F800000
   number = (magnitude > small.top).where((magnitude > small.over).where(wide.const_like(0x7FC00000),
                                                                         wide.const_like(beyond)), number)
-  return (number | ((wide & 0x80) << 24)).bitcast(F32)
+  return (number | ((wide & small.sign) << 32 - small.width)).bitcast(F32)
 
 
-def _stored(dtype: DType) -> DType | None:
-  """The type of the memory of what is memory only."""
-  return (dtype.base if isinstance(dtype, PtrDType) else dtype).bits_type
+def wrapped(x: UOp, dtype: DType) -> UOp:
+  """A number of 32 bits modulo those of a smaller integer type, its sign or zeros above."""
+  if not dtype.is_signed: return x & int(dtype.max)
+  return (x << 32 - dtype.bits) >> 32 - dtype.bits
 
 
-def without_memory_types(sink: UOp, renderer: Renderer) -> UOp:
-  """The graph with types of memory only as unsigned integers there and float32 in registers."""
-  nodes = sink.toposort()
-  def memory_only(dtype: DType) -> bool: return _stored(dtype) is not None and not renderer.supports(dtype)
-  if not any(memory_only(u.dtype.base if isinstance(u.dtype, PtrDType) else u.dtype) for u in nodes): return sink
-  done: dict[UOp, UOp] = {}
-  moved: dict[UOp, UOp] = {}              # the bits of values that only moved: as a float a NaN would lose some
-  def bits_of(x: UOp) -> UOp: return moved[x] if x in moved else _to_bits(done[x], x.dtype)
-  def rounded(x: UOp, dtype: DType) -> UOp: return _from_bits(_to_bits(x, dtype), dtype)
-  for u in nodes:
-    src = tuple(done[s] for s in u.src)
+class _Emulation:
+  """Goes through a graph once: what the target's registers hold of each node."""
+
+  def __init__(self, renderer: Renderer) -> None:
+    self.renderer = renderer
+    self.kinds: dict[DType, tuple[DType, DType] | None] = {}
+    self.done: dict[UOp, UOp] = {}
+    self.moved: dict[UOp, UOp] = {}         # the bits of values that only moved: as a float a NaN would lose some
+
+  def kind(self, dtype: DType) -> tuple[DType, DType] | None:
+    """(type in registers, type in memory) of what the target lacks."""
+    if isinstance(dtype, PtrDType): return self.kind(dtype.base)
+    if dtype not in self.kinds: self.kinds[dtype] = self._kind(dtype)
+    return self.kinds[dtype]
+
+  def _kind(self, dtype: DType) -> tuple[DType, DType] | None:
+    if dtype.bits_type is not None: return None if self.renderer.supports(dtype) else (F32, dtype.bits_type)
+    if (found := _EMULATED.get(dtype)) is None or not self.renderer.holds(found[1]): return None
+    return None if self.renderer.holds(dtype) and self.renderer.supports(dtype) else found
+
+  def bits_of(self, x: UOp) -> UOp:
+    """A value as memory holds it."""
+    kind, value = self.kind(x.dtype), self.done[x]
+    if x in self.moved: return self.moved[x]
+    if kind is None: return value
+    if x.dtype.is_float: return to_bits(value, x.dtype)
+    return value.cast(U32).cast(kind[1])
+
+  def value_of(self, bits: UOp, dtype: DType) -> UOp:
+    """What registers hold of a value in memory."""
+    if dtype.is_float: return from_bits(bits, dtype)
+    if dtype.is_bool: return bits.cast(U32).ne(0)
+    wide = bits.cast(U32)
+    return wrapped(wide.bitcast(I32), dtype) if dtype.is_signed else wide
+
+  def rounded(self, x: UOp, dtype: DType) -> UOp:
+    """A result in registers as a number of the type."""
+    return from_bits(to_bits(x, dtype), dtype) if dtype.is_float else wrapped(x, dtype)
+
+  def cast(self, x: UOp, source: DType, dtype: DType) -> UOp:
+    """CAST of what registers hold, to what registers hold of the type."""
+    if dtype.is_float: return self.rounded(x.cast(F32), dtype)
+    if not source.is_float: return wrapped(x.cast(I32 if dtype.is_signed else U32), dtype)
+    found = x.cast(I32)                           # saturates, as does what follows
+    least, most = found.const_like(int(dtype.min)), found.const_like(int(dtype.max))
+    found = (found < least).where(least, (found > most).where(most, found))
+    return found if dtype.is_signed else found.cast(U32)
+
+  def one(self, u: UOp) -> None:
+    """Notes what a node becomes."""
+    src = tuple(self.done[s] for s in u.src)
     new = u if src == u.src else UOp(u.op, u.dtype, src, u.arg)
-    dtype, stored = u.dtype, _stored(u.dtype)
+    dtype, kind = u.dtype, self.kind(u.dtype)
     if isinstance(dtype, PtrDType):
-      if stored is not None: new = UOp(u.op, stored.ptr(dtype.size, dtype.space), src, u.arg)
-    elif u.op is Ops.STORE and _stored(u.src[1].dtype) is not None:
-      new = u.replace(src=(src[0], bits_of(u.src[1]), *src[2:]))
-    elif u.op is Ops.BITCAST and _stored(u.src[0].dtype) is not None and stored is None:
-      new = bits_of(u.src[0]).bitcast(dtype)
-    elif stored is not None:
-      if u.op is Ops.LOAD: moved[u] = src[0].load(*(bits_of(s) for s in u.src[1:]))
-      elif u.op is Ops.BITCAST:
-        moved[u] = bits_of(u.src[0]) if _stored(u.src[0].dtype) is not None else src[0].bitcast(stored)
-      elif u.op is Ops.WHERE and any(s in moved for s in u.src[1:]): moved[u] = src[0].where(*map(bits_of, u.src[1:]))
-      if u in moved: new = _from_bits(moved[u], dtype)
-      elif u.op is Ops.CAST: new = rounded(src[0].cast(F32), dtype)
+      if kind is not None: new = UOp(u.op, kind[1].ptr(dtype.size, dtype.space), src, u.arg)
+    elif u.op is Ops.STORE:
+      if self.kind(u.src[1].dtype) is not None: new = u.replace(src=(src[0], self.bits_of(u.src[1]), *src[2:]))
+    elif u.op is Ops.BITCAST and (kind is not None or self.kind(u.src[0].dtype) is not None):
+      bits = self.bits_of(u.src[0])
+      if kind is None: new = bits.bitcast(dtype)
       else:
-        new = UOp(u.op, F32, src, u.arg)
-        if u.op in GroupOp.ALU - {Ops.WHERE, Ops.MAX, Ops.NEG}: new = rounded(new, dtype)
-    done[u] = new
-  return done[sink]
+        bits = bits if bits.dtype is kind[1] else bits.bitcast(kind[1])
+        new = self.moving(u, bits)
+    elif kind is not None and u.op is Ops.LOAD:
+      new = self.moving(u, src[0].load(*(self.bits_of(s) for s in u.src[1:])))
+    elif kind is not None and not dtype.is_bool: new = self.computed(u, src)
+    self.done[u] = new
+
+  def moving(self, u: UOp, bits: UOp) -> UOp:
+    """A value whose bits are known."""
+    if u.dtype.is_float: self.moved[u] = bits
+    return self.value_of(bits, u.dtype)
+
+  def computed(self, u: UOp, src: tuple[UOp, ...]) -> UOp:
+    """A value that registers hold in another type."""
+    dtype, kind = u.dtype, self.kind(u.dtype)
+    assert kind is not None, "of a type that is emulated"
+    if u.op is Ops.WHERE and any(s in self.moved for s in u.src[1:]):
+      return self.moving(u, src[0].where(*map(self.bits_of, u.src[1:])))
+    if u.op is Ops.CAST: return self.cast(src[0], u.src[0].dtype, dtype)
+    if u.op in (Ops.SHL, Ops.SHR): src = (src[0], src[1] & dtype.bits - 1)
+    new = UOp(u.op, kind[0], src, u.arg)
+    if dtype.is_float: exact = u.op not in GroupOp.ALU or u.op in (Ops.WHERE, Ops.MAX, Ops.NEG)
+    else: exact = u.op in _EXACT or u.op not in GroupOp.ALU and u.op is not Ops.REDUCE
+    return new if exact else self.rounded(new, dtype)
+
+
+def without_missing_types(sink: UOp, renderer: Renderer) -> UOp:
+  """The graph with types that the target lacks as those that its memory and registers have."""
+  emulation = _Emulation(renderer)
+  nodes = sink.toposort()
+  if all(emulation.kind(u.dtype) is None for u in nodes): return sink
+  for u in nodes: emulation.one(u)
+  return emulation.done[sink]
 
 
 def legalize(sink: UOp, renderer: Renderer) -> UOp:
   """The kernel in the target's operations and types."""
-  sink = without_memory_types(sink, renderer)
+  sink = without_missing_types(sink, renderer)
   return simplify(graph_rewrite(sink, _operations, renderer))

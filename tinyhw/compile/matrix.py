@@ -9,19 +9,26 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from tinyhw.compile.legalize import from_bits
 from tinyhw.compile.program import Opt
 from tinyhw.compile.units import available
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.ir.dtype import dtypes
 from tinyhw.ir.matrix import Digit, Digits, MatrixUnit, total
+from tinyhw.ir.semantics import SMALL
 from tinyhw.ir.symbolic import simplify
 from tinyhw.ir.uop import Axis, Ops, UOp, VariableArg
 
 if TYPE_CHECKING:
   from tinyhw.compile.kernel import Kernel, Part
 
-RESULT = UOp(Ops.DEFINE_VAR, dtypes.float32, (), VariableArg("result of a matrix unit", 0, 0))
-"""Stands for the product until the stores of a lane's results are made."""
+_RESULTS = {d: UOp(Ops.DEFINE_VAR, d, (), VariableArg("result of a matrix unit", -1 << 31, (1 << 31) - 1))
+            for d in (dtypes.float32, dtypes.int32)}
+
+
+def result(product: Product) -> UOp:
+  """Stands for the product until the stores of a lane's results are made."""
+  return _RESULTS[product.unit.output]
 
 
 @dataclass(frozen=True)
@@ -64,9 +71,12 @@ def fitting(kernel: Kernel, opt: Opt) -> Product:
 
 
 def _in(factor: UOp, unit: MatrixUnit) -> UOp | None:
-  """A factor in the unit's type: what is cast from it, and the bits of a bfloat16."""
+  """A factor in the unit's type: what is cast from it, and the bits of a bfloat16 or of a float of 8 bits."""
   if factor.dtype is unit.inputs: return factor
   if factor.op is Ops.CAST and factor.src[0].dtype is unit.inputs: return factor.src[0]
+  if unit.inputs in SMALL:
+    loads = [u for u in factor.toposort() if u.op in (Ops.LOAD, Ops.WHERE) and u.dtype is unit.inputs.bits_type]
+    return next((u for u in loads if simplify(from_bits(u, unit.inputs)) is factor), None)
   if unit.inputs is not dtypes.bfloat16 or factor.op is not Ops.BITCAST: return None
   shifted = factor.src[0]
   if shifted.op is Ops.SHL and shifted.src[1].op is Ops.CONST: by = 1 << int(shifted.src[1].arg)
@@ -161,9 +171,9 @@ def joined(kernel: Kernel, product: Product, sink: UOp, made: dict[UOp, list[UOp
   for axis, of in zip((product.rows, product.columns), unit.c):
     own = sorted(of, key=lambda d: -d.step)
     numbers += [(u, d) for u, d in zip(made[axis][-taken[axis]:], own) if not d.of_lane]
-  return UOp.sink(*(simplify(store.substitute({RESULT: result, **{
+  return UOp.sink(*(simplify(store.substitute({result(product): found, **{
     u: UOp.const(dtypes.index, i // d.divisor % d.size) for u, d in numbers}}))
-                    for store in sink.src for i, result in enumerate(results)))
+                    for store in sink.src for i, found in enumerate(results)))
 
 
 def _by_unit(unit: MatrixUnit, a: list[UOp], b: list[UOp], loops: tuple[UOp, ...]) -> list[UOp]:

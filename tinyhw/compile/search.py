@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from tinyhw.compile.compiler import compile_kernel, linear_program, optimize
+from tinyhw.compile.images import wanted
 from tinyhw.compile.kernel import Kernel
 from tinyhw.compile.program import Opt, OptKind, ProgramSpec
 from tinyhw.compile.render.base import Renderer
@@ -79,4 +80,5 @@ def steps(kernel: Kernel) -> Iterator[Opt]:
   yield from (Opt(OptKind.SWAP, x, y) for i, x in enumerate(outputs) for y in outputs[i + 1:])
   if renderer.pool: yield from (Opt(OptKind.PACK, axis) for axis in outputs)
   if renderer.units: yield from (Opt(OptKind.TC, int(r.arg.axis)) for r in kernel.reductions)
+  if renderer.images is not None and wanted(): yield from (Opt(OptKind.IMAGE, i) for i in kernel.buffers())
   if renderer.local: yield Opt(OptKind.NOLOCALS)

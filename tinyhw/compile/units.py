@@ -5,6 +5,7 @@
 """
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from tinyhw.arch import Arch
@@ -28,17 +29,28 @@ def _by_lines(steps: Digits, rows: Digits) -> tuple[Layout, Layout, Layout]:
 _GFX11 = _by_lines((place(1, 16),), (place(1, 8, 2), lane(16, 2)))
 _GFX12 = _by_lines((lane(16, 2, 8), place(1, 8)), (lane(16, 2, 8), place(1, 8)))
 _GFX9 = _by_lines((lane(16, 4, 4), place(1, 4)), (lane(16, 4, 4), place(1, 4)))
-_BF16 = dtypes.bfloat16
+_GFX9_EIGHT = _by_lines((lane(16, 4, 8), place(1, 8)), (lane(16, 4, 4), place(1, 4)))
+# m16n8k32: as m16n8k16, of four bytes where that has two halves.
+_BYTES = (lane(4, 8), place(4, 2, 8)), (lane(1, 4, 4), place(1, 4), place(8, 2, 16))
+_BYTES_B = (lane(1, 4, 4), place(1, 4), place(4, 2, 16)), (lane(4, 8),)
+_BF16, _I8, _I32, _E4M3 = dtypes.bfloat16, dtypes.int8, dtypes.int32, dtypes.float8_e4m3fn
 # By instruction table, and by processor where not all that have the table have the unit.
 _UNITS: dict[str, tuple[MatrixUnit, ...]] = {
   "gfx11": (MatrixUnit("wmma.f32.16x16x16.f16.v8f32.v16f16", 32, *_GFX11),
-            MatrixUnit("wmma.f32.16x16x16.bf16.v8f32.v16i16", 32, *_GFX11, _BF16)),
+            MatrixUnit("wmma.f32.16x16x16.bf16.v8f32.v16i16", 32, *_GFX11, _BF16),
+            MatrixUnit("wmma.i32.16x16x16.iu8.v8i32.v4i32", 32, *_GFX11, _I8, _I32, ", i1 false", "<4 x i32>", True)),
   "gfx12": (MatrixUnit("wmma.f32.16x16x16.f16.v8f32.v8f16", 32, *_GFX12),
-            MatrixUnit("wmma.f32.16x16x16.bf16.v8f32.v8i16", 32, *_GFX12, _BF16)),
+            MatrixUnit("wmma.f32.16x16x16.bf16.v8f32.v8i16", 32, *_GFX12, _BF16),
+            MatrixUnit("wmma.i32.16x16x16.iu8.v8i32.v2i32", 32, *_GFX12, _I8, _I32, ", i1 false", "<2 x i32>", True),
+            MatrixUnit("wmma.f32.16x16x16.fp8.fp8.v8f32.v2i32", 32, *_GFX12, _E4M3, word="<2 x i32>")),
   "gfx942": (MatrixUnit("mfma.f32.16x16x16f16", 64, *_GFX9, rest=", i32 0, i32 0, i32 0"),
-             MatrixUnit("mfma.f32.16x16x16bf16.1k", 64, *_GFX9, _BF16, rest=", i32 0, i32 0, i32 0")),
+             MatrixUnit("mfma.f32.16x16x16bf16.1k", 64, *_GFX9, _BF16, rest=", i32 0, i32 0, i32 0"),
+             # Its floats of 8 bits are not those of OCP: they have other biases.
+             MatrixUnit("mfma.i32.16x16x32.i8", 64, *_GFX9_EIGHT, _I8, _I32, ", i32 0, i32 0, i32 0", "i64")),
   "sm_80": (MatrixUnit("mma.m16n8k16.row.col.f32.f32", 32, QUADS, QUADS_B, QUADS_C),
-            MatrixUnit("mma.m16n8k16.row.col.bf16", 32, QUADS, QUADS_B, QUADS_C, _BF16)),
+            MatrixUnit("mma.m16n8k16.row.col.bf16", 32, QUADS, QUADS_B, QUADS_C, _BF16),
+            MatrixUnit("mma.m16n8k32.row.col.s8", 32, _BYTES, _BYTES_B, QUADS_C, _I8, _I32)),
+  "sm_89": (MatrixUnit("mma.m16n8k32.row.col.e4m3", 32, _BYTES, _BYTES_B, QUADS_C, _E4M3),),
 }
 # Blocks that a thread multiplies by itself: the option TC on any target.
 _ALONE = (place(4, 4),), (place(1, 4),)
@@ -53,9 +65,10 @@ def units_of(arch: Arch) -> tuple[MatrixUnit, ...]:
   return _UNITS.get(arch.name) or _UNITS.get(arch.isa, ())
 
 
-def units_of_nvidia() -> tuple[MatrixUnit, ...]:
-  """The units of all GPUs from sm_80 on."""
-  return _UNITS["sm_80"]
+def units_of_nvidia(processor: str = "sm_80") -> tuple[MatrixUnit, ...]:
+  """The units of a GPU from sm_80 on."""
+  later = _UNITS["sm_89"] if int(re.sub(r"\D", "", processor)) >= 89 else ()
+  return _UNITS["sm_80"] + later
 
 
 def choice() -> str:

@@ -12,7 +12,9 @@ import ctypes
 import ctypes.util
 import functools
 import os
+import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -23,6 +25,8 @@ from tinyhw.core.locks import lock
 from tinyhw.drive.base import Allocation, Dim3, Program, Runtime
 
 NAMES = ("libOpenCL.so.1", "libOpenCL.so")
+CHANNELS = {"float32": cl.CL_FLOAT, "float16": cl.CL_HALF_FLOAT}
+IMAGE = re.compile(r"// image (\d+) (\w+) (\d+) (\d+)")
 NO_MEMORY = {cl.CL_MEM_OBJECT_ALLOCATION_FAILURE, cl.CL_OUT_OF_RESOURCES, cl.CL_OUT_OF_HOST_MEMORY,
              cl.CL_INVALID_BUFFER_SIZE}
 NOTHING_THERE = {cl.CL_DEVICE_NOT_FOUND, -1001}         # and CL_PLATFORM_NOT_FOUND_KHR, of cl_khr_icd
@@ -103,11 +107,42 @@ def devices() -> list[tuple[int, int]]:
           for device in found.handles("clGetDeviceIDs", platform, cl.CL_DEVICE_TYPE_ALL)]
 
 
-class CLProgram(Program):
-  """A kernel of a built program."""
+@dataclass(frozen=True)
+class Image:
+  """A parameter that is an image: its number, the type of its numbers ("float32", "float16"), its size in pixels, and
+  whether the kernel writes it."""
+  number: int
+  kind: str
+  width: int
+  height: int
+  written: bool
 
-  def __init__(self, device: CLRuntime, name: str, program: int, kernel: int):
+
+def images_of(text: bytes) -> tuple[Image, ...]:
+  """The images that the first lines of a kernel's text tell of."""
+  found = []
+  for line in text.decode().splitlines():
+    if (match := IMAGE.fullmatch(line)) is None: break
+    written = f"write_only image2d_t data{match[1]}".encode() in text
+    found.append(Image(int(match[1]), match[2], int(match[3]), int(match[4]), written))
+  return tuple(found)
+
+
+class CLProgram(Program):
+  """A kernel of a built program. What it sees as images is copied into images of its own before it runs, and back from
+  those that it writes; the queue runs in order, so one set of them is enough."""
+
+  def __init__(self, device: CLRuntime, name: str, program: int, kernel: int, images: tuple[Image, ...] = ()):
     self.name, self._device, self._program, self._kernel = name, device, program, kernel
+    self._images = {i.number: (i, device.image(i)) for i in images}
+
+  def _copy(self, number: int, buffer: int, back: bool) -> None:
+    """Queue the copy of a buffer to its image, or back."""
+    image, handle = self._images[number]
+    origin, region = (ctypes.c_size_t * 3)(), (ctypes.c_size_t * 3)(image.width, image.height, 1)
+    queue, call = self._device.queue, self._device.library.call
+    if back: call("clEnqueueCopyImageToBuffer", queue, handle, buffer, origin, region, 0, 0, None, None)
+    else: call("clEnqueueCopyBufferToImage", queue, buffer, handle, 0, origin, region, 0, None, None)
 
   def __call__(self, buffers: Sequence[Allocation], values: Sequence[int | float], grid: Dim3, block: Dim3,
                wait: bool = False) -> float | None:
@@ -117,6 +152,9 @@ class CLProgram(Program):
     with device.lock:
       for i, buffer in enumerate(buffers):
         handle = ctypes.c_void_p(buffer.memory(0, self.name))
+        if i in self._images:
+          if not self._images[i][0].written: self._copy(i, handle.value or 0, False)
+          handle = ctypes.c_void_p(self._images[i][1])
         call("clSetKernelArg", self._kernel, i, ctypes.sizeof(handle), ctypes.byref(handle))
       for i, value in enumerate(values, len(buffers)):
         number = ctypes.c_int32(int(value))
@@ -124,6 +162,8 @@ class CLProgram(Program):
       sizes = (ctypes.c_size_t * 3)(*(g * b for g, b in zip(grid, block)))
       call("clEnqueueNDRangeKernel", device.queue, self._kernel, 3, None, sizes, (ctypes.c_size_t * 3)(*block), 0, None,
            ctypes.byref(event) if wait else None)
+      for i, (image, _) in self._images.items():
+        if image.written: self._copy(i, buffers[i].memory(0, self.name), True)
     if not wait:
       call("clFlush", device.queue)
       return None
@@ -135,7 +175,7 @@ class CLProgram(Program):
     return (end - start) * 1e-9
 
   def __del__(self) -> None:
-    for handle in (self._kernel, self._program): self._device.release(handle)
+    for handle in (self._kernel, self._program, *(h for _, h in self._images.values())): self._device.release(handle)
 
 
 class CLRuntime(Runtime):
@@ -158,6 +198,10 @@ class CLRuntime(Runtime):
     config = self.info(cl.CL_DEVICE_SINGLE_FP_CONFIG, ctypes.c_uint64)
     self.exact = bool(config & cl.CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT)
     self.double = bool(self.info(cl.CL_DEVICE_DOUBLE_FP_CONFIG, ctypes.c_uint64))
+    self.images: tuple[int, int] | None = None      # the largest image, in pixels
+    if self.info(cl.CL_DEVICE_IMAGE_SUPPORT, ctypes.c_uint32):
+      self.images = (self.info(cl.CL_DEVICE_IMAGE2D_MAX_WIDTH, ctypes.c_size_t),
+                     self.info(cl.CL_DEVICE_IMAGE2D_MAX_HEIGHT, ctypes.c_size_t))
     self.max_block = self.info(cl.CL_DEVICE_MAX_WORK_GROUP_SIZE, ctypes.c_size_t)
     self.max_local = self.info(cl.CL_DEVICE_LOCAL_MEM_SIZE, ctypes.c_uint64)
     self.options = b"-cl-std=CL1.2" + (b" -cl-fp32-correctly-rounded-divide-sqrt" if self.exact else b"")
@@ -192,6 +236,15 @@ class CLRuntime(Runtime):
       raise OutOfMemory(self.name, nbytes, most, hint=hint) from None
     self.owned[handle] = "clReleaseMemObject"
     return Allocation(None, nbytes, handle)
+
+  def image(self, image: Image) -> int:
+    """An image of four numbers a pixel."""
+    self.check()
+    form = (ctypes.c_uint32 * 2)(cl.CL_RGBA, CHANNELS[image.kind])
+    handle = self.library.make("clCreateImage2D", self.context, cl.CL_MEM_READ_WRITE, form, image.width, image.height,
+                               0, None)
+    self.owned[handle] = "clReleaseMemObject"
+    return handle
 
   def free(self, allocation: Allocation) -> None:
     handle, allocation.handle = allocation.handle, None
@@ -240,7 +293,7 @@ class CLRuntime(Runtime):
       self.library.function("clReleaseProgram")(program)
       raise
     self.owned |= {program: "clReleaseProgram", made: "clReleaseKernel"}
-    return CLProgram(self, kernel, program, made)
+    return CLProgram(self, kernel, program, made, images_of(binary))
 
   def synchronize(self) -> None:
     self.check()

@@ -25,10 +25,11 @@ class Kind(enum.IntEnum):
 
 
 class AddressSpace(enum.Enum):
-  """Where a pointer points: device memory, the workgroup's local memory (LDS) or a thread's registers."""
+  """Where a pointer points: device memory, the workgroup's local memory (LDS), a thread's registers or an image."""
   GLOBAL = "global"
   LOCAL = "local"
   REGISTER = "register"
+  IMAGE = "image"
 
 
 @dataclass(frozen=True, eq=False)

@@ -41,7 +41,9 @@ def total(digits: Digits, at_lane: int, at_place: int) -> int:
 
 @dataclass(frozen=True)
 class MatrixUnit:
-  """One instruction. `name` is what its target calls it, `rest` further arguments there.
+  """One instruction. `name` is what its target calls it, `rest` further arguments there; `word` is the type that a
+  lane's numbers of a factor travel as, where it is not their vector's; `signs`: an argument before each factor says
+  that it is signed.
 
   `a`: (row, step) of a lane's numbers of A; `b`: (step, column) of those of B; `c`: (row, column) of its results. What
   no digit names, lanes hold alike. A unit of one lane is none: threads multiply such a block by themselves.
@@ -54,6 +56,8 @@ class MatrixUnit:
   inputs: DType = dtypes.float16
   output: DType = dtypes.float32
   rest: str = ""
+  word: str = ""
+  signs: bool = False
 
   @property
   def rows(self) -> int:

@@ -44,12 +44,18 @@ def wrap(value: int, dtype: DType) -> int:
 @dataclass(frozen=True)
 class Small:
   """A float of 8 bits: of its fraction, and the bias of its exponent; `top` is the memory of the largest number, and
-  what is larger is `over`; `nan` is NaN's memory."""
+  what is larger is `over`; `nan` is NaN's memory. (Of 16 bits: a half.)"""
   fraction: int
   bias: int
   top: int
   over: int
   nan: int
+  width: int = 8
+
+  @property
+  def sign(self) -> int:
+    """The bit of the sign."""
+    return 1 << self.width - 1
 
   def round(self, value: float) -> float:
     """To nearest even; too large numbers become what `over` is."""

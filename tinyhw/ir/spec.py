@@ -193,7 +193,8 @@ def _pointer(u: UOp, space: AddressSpace) -> str | None:
 
 
 def _global(u: UOp) -> str | None:
-  return _pointer(u, AddressSpace.GLOBAL) or (None if isinstance(u.arg, int) and u.arg >= 0 else f"number {u.arg!r}")
+  space = AddressSpace.IMAGE if _is_image(u) else AddressSpace.GLOBAL
+  return _pointer(u, space) or (None if isinstance(u.arg, int) and u.arg >= 0 else f"number {u.arg!r}")
 
 
 def _view(u: UOp) -> str | None:
@@ -275,12 +276,17 @@ def _index(u: UOp) -> str | None:
   if u.dtype is not u.src[0].dtype: return f"into {u.src[0].dtype}"
   if u.src[1].dtype.scalar is not dtypes.index: return f"by {u.src[1].dtype}"
   if len(u.src) == 3 and not u.src[2].dtype.is_bool: return f"gated by {u.src[2].dtype}"
+  if _is_image(u): return None if u.src[1].dtype.count == 2 else "into an image, not by column and row"
   if len({s.dtype.count for s in u.src[1:]} - {1}) > 1: return f"at {u.src[1].dtype} gated by {u.src[2].dtype}"
   return None
 
 
+def _is_image(u: UOp) -> bool: return isinstance(u.dtype, PtrDType) and u.dtype.space is AddressSpace.IMAGE
+
+
 def _lanes(index: UOp, value: UOp) -> str | None:
   """A vector INDEX, and a vector gate, have as many lanes as what is moved."""
+  if _is_image(index): return None if value.dtype.count == 4 else f"{value.dtype} as a pixel"
   count = max(s.dtype.count for s in index.src[1:])
   return None if count in (1, value.dtype.count) else f"{value.dtype} at {count} places"
 

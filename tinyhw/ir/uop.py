@@ -76,6 +76,9 @@ DEFINE_ACC (initial,), number      A register. It is set to the initial value he
 ASSIGN (DEFINE_ACC, value)         Sets the register. As a source: that value; after the loop, the last one, or the
                                    register's value before the loop where that did not run.
 INDEX (pointer, i)                 A pointer to element i.
+INDEX (image, (x, y)[, gate])      A pixel of an image, which is a DEFINE_GLOBAL in memory of that kind: four elements,
+                                   for LOADs and STOREs of vectors of 4 (`compile.images`). LOADs have no gate: what
+                                   is outside reads as zeros.
 INDEX (pointer, i, gate)           The same; where the bool gate is False the address is not used. With vectors: each
                                    lane has a gate of its own; a vector i is an element for each lane, in any order.
 LOAD (INDEX,)                      An element; with a vector dtype dtype.count consecutive elements from i on. (Where

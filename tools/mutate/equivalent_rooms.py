@@ -15,6 +15,7 @@ ROOMS: Final = (
        "what a class of data forbids (frozen) or saves (slots) is for readers and mypy, who refuse code that differs"),
   Rule(r".*\.<module>", r"^(_?CACHE_LIMIT|CACHED_\w+|KEPT)\b", ANY, "how much is remembered costs time only"),
   Rule(ANY, r"strict=True", r"True becomes False", "both have one length; strict says so to readers"),
+  Rule(ANY, r"\bkind (not )?in \"[biufcnvs]{2,}\"", r"'[biufcnvs]{2,}' becomes .*", "a kind is a letter, none is '!'"),
   # ---- core
   Rule(r"core\.memory\.AddressSpace\.(load|store)", r"if address \+ width > m\.end", r"Gt becomes GtE",
        "the way across mappings reads and writes the same bytes"),
@@ -30,6 +31,8 @@ ROOMS: Final = (
   Rule(r"core\.memory\.AddressSpace\._split", r"or \[0\]", r"0 becomes 1", "without mappings no index is valid"),
   Rule(r"core\.memory\._overlap", r"at \+ size > following", r"Gt becomes GtE",
        "lane after lane stores the same bytes"),
+  Rule(r"core\.port\.Port\.\w+", r"^def ", ANY, "a protocol's defaults are for readers: each port has its own"),
+  Rule(r"core\.store\.<module>", r"^(LIMIT|LARGEST|SELDOM): Final", ANY, "a bound on what is kept, chosen"),
   # ---- wire
   Rule(r"wire\.aql\.dispatch", r"SETUP_DIMENSIONS", r"LShift becomes RShift", "the field begins at bit 0"),
   # ---- ir
@@ -55,7 +58,7 @@ ROOMS: Final = (
        "beyond the clamp all is 0 or infinite"),
   Rule(r"compile\.transcendental\._fmod", r"steps = ", r"3 becomes 4", "a remainder has the same remainder"),
   Rule(r"engine\.random\.threefry\.const", r"counter\[0\]", r"0 becomes 1", "both words have one device and shape"),
-  Rule(r"engine\.recording\.Slot\.(find|memory)", r"last\[0\]\(\) is tensor\._uop", r"0 becomes 1",
+  Rule(r"engine\.recording\.Slot\.(find|memory|quick)", r"last\[0\]\(\) is (tensor\._uop|node)", r"0 becomes 1",
        "without the short way the long one finds the same"),
   # ---- function
   Rule(r"function\.activation\.Activation\.gelu", r"clip\(-40, 40\)", r"40 becomes 41",
@@ -75,6 +78,13 @@ ROOMS: Final = (
        "a kernel without arguments reads none of their bytes"),
   Rule(r"drive\.linux\.LinuxPort\.mmap", r"fd < 0", r"0 becomes 1|Lt becomes LtE",
        "descriptor 0 is the process's input, which no device is"),
+  Rule(r"drive\.amd\.report\._near", r"buffer\.address > below\.address", r"Gt becomes GtE",
+       "no two buffers that are there have one address"),
+  Rule(r"drive\.batch\.batch\.numbers", r"max\(len\(values\), 1\)", r"1 becomes 2", "room behind that nobody reads"),
+  Rule(r"drive\.cuda\.GraphRunner\._build", r"if self\._nodes else 0", r"0 becomes 1",
+       "the first node has none before it, and is told of none"),
+  Rule(r"drive\.nv\.device\.<module>", r"^_MAX_COPY_BYTES", r"30 becomes 31",
+       "a longer piece of a copy, whose length has 32 bits"),
   Rule(r"drive\.amd\.commands\.ComputeCommands\.dispatch", r"dim_x=0", r"0 becomes 1",
        "the slots are filled before use"),
   # ---- cli

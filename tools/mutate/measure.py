@@ -93,13 +93,14 @@ class Chooser:
     path = str(place.file.path.relative_to(ROOT))
     first, last = place.statement
     default = place.lines.start < first  # who runs the body uses it; its own line runs at import, whoever imports first
-    groups = [not default and self.reaching(path, place.lines) or self.reaching(path, range(first, last + 1))]
-    if not groups[0] and not self.at_import(place):  # perhaps in a process that a test forks: ask the file's tests
+    reaching = not default and self.reaching(path, place.lines) or self.reaching(path, range(first, last + 1))
+    if not reaching and not self.at_import(place):  # perhaps in a process that a test forks: ask the file's tests
       file = [t for t, e in self.map.tests.items() if e.lines.get(path) and t not in self.barred]
       return self._within(self._in_turn(file), self.budget / 4), 0
+    groups = [reaching]
     if self.at_import(place):
       groups.append(self._named_after(place))
-      if not default: groups.append(self._users(place))
+      if not default: groups = [*groups[1:], self._users(place), reaching]  # who reaches it only imported it first
       groups.append([t for t, e in self.map.tests.items() if e.lines.get(path) and t not in self.barred])
       if place.function is None: groups.append([t for t in self.map.tests if t not in self.barred])
     tests: list[str] = []

@@ -70,11 +70,19 @@ class AMDGCNRenderer(LLVMRenderer):
 
   def matrix(self, writer: Writer, u: UOp) -> str:
     unit = unit_named(u.arg)
-    operands = ", ".join(f"{register_type(s.dtype)} {writer.value(s)}" for s in u.src)
-    kinds = ", ".join([*(register_type(s.dtype) for s in u.src), *["i32"] * unit.rest.count("i32")])
+    operands: list[tuple[str, str]] = []
+    for i, s in enumerate(u.src):
+      kind, value = register_type(s.dtype), writer.value(s)
+      if i < 2 and unit.signs: operands.append(("i1", "true"))
+      if i < 2 and unit.word: kind, value = unit.word, writer.new(f"bitcast {kind} {value} to {unit.word}")
+      operands.append((kind, value))
+    for argument in unit.rest.split(", ")[1:]:
+      kind, value = argument.split(" ")
+      operands.append((kind, value))
+    kinds, listed = ", ".join(k for k, _ in operands), ", ".join(f"{k} {x}" for k, x in operands)
     name, result = f"@llvm.amdgcn.{unit.name}", register_type(u.dtype)
     writer.declarations[f"declare {result} {name}({kinds})"] = None
-    return writer.new(f"call {result} {name}({operands}{unit.rest})")
+    return writer.new(f"call {result} {name}({listed})")
 
   def barrier(self, writer: Writer, u: UOp) -> None:
     # Where only local memory was written, only its accesses need to be done before the others go on.

@@ -7,10 +7,12 @@ from collections.abc import Sequence
 
 from tinyhw.compile.program import Dim3
 from tinyhw.core.errors import InvalidArgument, Unsupported
-from tinyhw.ir.dtype import DType, PtrDType, dtypes
+from tinyhw.ir.dtype import AddressSpace, DType, PtrDType, dtypes
 from tinyhw.ir.matrix import MatrixUnit
 from tinyhw.ir.ops import GroupOp, Ops
 from tinyhw.ir.uop import UOp
+
+_MOVING = frozenset({Ops.LOAD, Ops.CAST, Ops.WHERE, Ops.CONST})      # what is done with types of memory only
 
 
 class Renderer(ABC):
@@ -21,7 +23,7 @@ class Renderer(ABC):
   (0: single elements only). `fused`: MULACC is worth making. `max_block` counts the work-items of a workgroup,
   `max_local` the bytes of its local memory, `max_grid` the workgroups of a launch.
 
-  `units` are the matrix units of a wave.
+  `units` are the matrix units of a wave, `images` the limits of what `compile.images` makes.
 
   For processors: `lanes`: the longest vectors that arithmetic takes (0: it is on scalars). `masks`: accesses of some
   lanes only are cheap. `powers`: vectors have a power of two of lanes. `tile_vectors`: vectors of 64 bytes that a
@@ -42,6 +44,7 @@ class Renderer(ABC):
   pool = False
   leaves_python = False
   units: tuple[MatrixUnit, ...] = ()
+  images: tuple[int, int] | None = None         # the largest image of two dimensions, in pixels; None: there are none
   fused = False
   max_block = 1
   max_local = 0
@@ -57,6 +60,11 @@ class Renderer(ABC):
     """Whether arithmetic on the type exists. Types of memory only (`bits_type`) are unsigned
     integers in a linear program."""
     return dtype.scalar in dtypes.all() and dtype.scalar.bits_type is None
+
+  def holds(self, dtype: DType) -> bool:
+    """Whether memory may hold the scalar type. What memory holds without arithmetic on it (`supports`) is loaded,
+    stored, chosen by WHERE, and cast from integers and bools, and to all types."""
+    return self.supports(dtype)
 
   def vector_widths(self, dtype: DType) -> tuple[int, ...]:
     """How many elements one LOAD or STORE may move, most first; the last is always 1."""
@@ -91,8 +99,11 @@ class Renderer(ABC):
     where = f"kernel {name}"
     for u in uops:
       dtype = u.dtype.base if isinstance(u.dtype, PtrDType) else u.dtype
-      if dtype is not dtypes.void and not self.supports(dtype):
-        raise Unsupported("dtype", dtype.name, arch=self.target, where=where)
+      memory = isinstance(u.dtype, PtrDType) and u.dtype.space is AddressSpace.GLOBAL
+      if self.images is None and isinstance(u.dtype, PtrDType) and u.dtype.space is AddressSpace.IMAGE:
+        raise Unsupported("memory", "images", arch=self.target, where=where)
+      known = self.holds(dtype) if memory else self.supports(dtype) or u.op in _MOVING and self.holds(dtype)
+      if dtype is not dtypes.void and not known: raise Unsupported("dtype", dtype.name, arch=self.target, where=where)
       if u.op in self.refused:
         raise Unsupported("uop", u.op.name, arch=self.target, where=where)
     block = block_size(uops)

@@ -203,9 +203,11 @@ class CFamilyRenderer(Renderer):
   def native(self, op: Ops, dtype: DType) -> bool:
     return super().native(op, dtype) or op in self.language.functions and dtype.scalar is F32
 
+  writer: type[Writer] | None = None          # what writes a program, if it is not C's
+
   def source(self, name: str, uops: Sequence[UOp]) -> str:
     self.check(name, uops)
-    return Writer(self, name, uops).module()
+    return (self.writer or Writer)(self, name, uops).module()
 
 
 class Writer:
@@ -312,6 +314,8 @@ class Writer:
     elif op is Ops.ENDRANGE:
       self.depth -= 1
       self.line("}")
+    elif op in (Ops.DEFINE_ACC, Ops.ASSIGN) and u.dtype.count > 1: self.registers(u)
+    elif op is Ops.WMMA: self.matrix(u)
     elif op is Ops.DEFINE_ACC:
       self.names[u] = f"total{len(self.names)}"
       self.line(language.declare(language.word(u.dtype), self.names[u], self.value(u.src[0]), changes=True))
@@ -332,6 +336,22 @@ class Writer:
     elif op is Ops.BITCAST: self.bitcast(u)
     elif op in GroupOp.ALU: self.new(u, self.alu(u))
     else: raise Unsupported("uop", op.name, arch=self.target.target, where=f"kernel {self.name}")
+
+  def registers(self, u: UOp) -> None:
+    """DEFINE_ACC and ASSIGN of a vector, whose lanes are registers of their own."""
+    first = u.src[0]
+    if u.op is Ops.ASSIGN:
+      self.lanes[u] = self.lanes[first]
+      for name, value in zip(self.lanes[first], self.lanes[u.src[1]]): self.line(f"{name} = {value};")
+      return
+    initial = self.lanes[first] if first in self.lanes else [self.value(first)] * u.dtype.count
+    name, word = f"total{len(self.names)}", self.language.word(u.dtype.scalar)
+    self.names[u], self.lanes[u] = name, [f"{name}_{i}" for i in range(u.dtype.count)]
+    for lane, value in zip(self.lanes[u], initial): self.line(self.language.declare(word, lane, value, changes=True))
+
+  def matrix(self, u: UOp) -> None:
+    """WMMA, where the language has words for it."""
+    raise Unsupported("uop", u.op.name, arch=self.target.target, where=f"kernel {self.name}")
 
   def shared(self, declaration: str) -> None:
     """Local memory, which is declared before all else in a kernel."""

@@ -10,10 +10,12 @@ import subprocess
 import tempfile
 from pathlib import Path
 
-from tinyhw.compile.render.cfamily import C_TYPES, CFamilyRenderer, Language
+from tinyhw.compile.render.cfamily import C_TYPES, CFamilyRenderer, Language, Writer
 from tinyhw.compile.render.nvptx import check_processor
+from tinyhw.compile.units import unit_named, units_of_nvidia
 from tinyhw.core.errors import DeviceError, MissingTool
 from tinyhw.ir.dtype import AddressSpace, DType, PtrDType, dtypes
+from tinyhw.ir.uop import UOp
 
 WORDS = {"int32": "int", "uint32": "uint", "float32": "float", "int64": "longlong", "uint64": "longlong",
          "float64": "double"}
@@ -73,6 +75,34 @@ def letter(dtype: DType) -> str:
   return "f" if dtype is dtypes.float32 else "d"
 
 
+class CUDAWriter(Writer):
+  """Matrix units, beside what is C's."""
+
+  def matrix(self, u: UOp) -> None:
+    """WMMA as PTX's mma, whose registers have two halves or four bytes each."""
+    _, form, row, column, kind = unit_named(u.arg).name.replace(".f32.f32", ".f16").split(".")
+    whole = u.dtype.scalar is dtypes.int32
+    result, letter_ = ("s32", "r") if whole else ("f32", "f")
+    registers = [self.registers_of(s) for s in u.src[:2]]
+    names = [f"v{len(self.names)}_{i}" for i in range(u.dtype.count)]
+    self.names[u], self.lanes[u] = "", names
+    self.line(f"{self.language.word(u.dtype.scalar)} {', '.join(names)};")
+    places = iter(range(2 * u.dtype.count + sum(map(len, registers))))
+    def group(count: int) -> str: return "{" + ", ".join(f"%{next(places)}" for _ in range(count)) + "}"
+    operands = ", ".join(group(n) for n in (u.dtype.count, *map(len, registers), u.dtype.count))
+    out = ", ".join(f'"={letter_}"({x})' for x in names)
+    given = [*(f'"r"({x})' for part in registers for x in part), *(f'"{letter_}"({x})' for x in self.lanes[u.src[2]])]
+    word = f"mma.sync.aligned.{form}.{row}.{column}.{result}.{kind}.{kind}.{result}"
+    self.line(f'asm volatile("{word} {operands};" : {out} : {", ".join(given)});')
+
+  def registers_of(self, u: UOp) -> list[str]:
+    """A lane's numbers as registers of 32 bits."""
+    bits, lanes = u.dtype.scalar.bits, self.lanes[u]
+    each, mask = 32 // bits, (1 << bits) - 1
+    return [self.named(dtypes.uint32, " | ".join(f"((unsigned int)({lanes[i + j]}) & {mask}u) << {bits * j}"
+                                                 for j in range(each))) for i in range(0, len(lanes), each)]
+
+
 class CUDARenderer(CFamilyRenderer):
   """For one compute capability."""
   threads = local = True
@@ -81,10 +111,12 @@ class CUDARenderer(CFamilyRenderer):
   max_block = 1024
   max_local = 48 * 1024
   language = CUDA()
+  writer = CUDAWriter
 
   def __init__(self, processor: str = "sm_80") -> None:
     check_processor(processor)
     self.processor, self.target = processor, f"cuda:{processor}"
+    self.units = units_of_nvidia(processor)
 
   def compile(self, source: str, name: str) -> bytes:
     """PTX, by the nvcc of `PATH`."""

@@ -13,9 +13,11 @@ from pathlib import Path
 from tinyhw.arch import Arch
 from tinyhw.arch.gfx1100 import GFX1100
 from tinyhw.compile.render.c import found
-from tinyhw.compile.render.cfamily import C_TYPES, CFamilyRenderer, Language
+from tinyhw.compile.render.cfamily import C_TYPES, CFamilyRenderer, Language, Writer
+from tinyhw.compile.units import unit_named, units_of
 from tinyhw.core.errors import DeviceError, MissingTool
-from tinyhw.ir.dtype import AddressSpace
+from tinyhw.ir.dtype import AddressSpace, dtypes
+from tinyhw.ir.uop import UOp
 
 # As in `render.c`: nothing is contracted, and nobody looks at errno or at exceptions.
 FLAGS = ("-x", "hip", "--offload-device-only", "--no-gpu-bundle-output", "-std=c++17",
@@ -45,15 +47,49 @@ class HIP(Language):
     return f"*({'' if written else 'const '}{word}*)({pointer} + {index})"
 
 
+class HIPWriter(Writer):
+  """Matrix units, beside what is C's."""
+
+  def matrix(self, u: UOp) -> None:
+    """WMMA by clang's builtin, whose name and arguments are those of LLVM's intrinsic."""
+    unit = unit_named(u.arg)
+    parts = unit.name.split(".")
+    wave = "" if parts[0] == "mfma" else "_w32_gfx12" if self.target.target.startswith("hip:gfx12") else "_w32"
+    builtin = f"__builtin_amdgcn_{'_'.join(p for p in parts if not re.fullmatch(r'v[0-9]+[a-z]+[0-9]+', p))}{wave}"
+    operands = []
+    for s in u.src[:2]:
+      kind = s.dtype.scalar
+      held = self.vector_type("unsigned char" if kind.bits == 8 else "unsigned short", s.dtype.count)
+      lanes = ", ".join(f"(unsigned char)({x})" if kind.bits == 8 else x for x in self.lanes[s])
+      if unit.word: taken = "long" if unit.word == "i64" else self.vector_type("int", s.dtype.itemsize // 4)
+      else: taken = self.vector_type("_Float16" if kind is dtypes.float16 else "short", s.dtype.count)
+      operands.append(f"{'true, ' if unit.signs else ''}__builtin_bit_cast({taken}, ({held}){{{lanes}}})")
+    total = self.vector_type(self.language.word(u.dtype.scalar), u.dtype.count)
+    rest = unit.rest.replace("i32 ", "").replace("i1 ", "")
+    name = f"v{len(self.names)}"
+    self.names[u] = name
+    self.line(f"const {total} {name} = {builtin}({', '.join(operands)}, ({total}){{{', '.join(self.lanes[u.src[2]])}}}"
+              f"{rest});")
+    self.lanes[u] = [f"{name}[{i}]" for i in range(u.dtype.count)]
+
+  def vector_type(self, word: str, count: int) -> str:
+    """The name of a vector of registers."""
+    name = f"{word.replace(' ', '_').strip('_')}_{count}"
+    self.types[f"typedef {word} {name} __attribute__((ext_vector_type({count})));"] = None
+    return name
+
+
 class HIPRenderer(CFamilyRenderer):
   """For one GPU, by the clang that is named, or else the newest one."""
   threads = local = True
   vector_bytes = 16
   tile = 4
   language = HIP()
+  writer = HIPWriter
 
   def __init__(self, arch: Arch = GFX1100, clang: str = "") -> None:
     self.arch, self.target, self.clang = arch, f"hip:{arch.name}", clang
+    self.units = units_of(arch)
     self.max_block, self.max_local = arch.workgroup_limit, arch.lds_per_workgroup
 
   @property

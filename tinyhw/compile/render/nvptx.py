@@ -67,23 +67,24 @@ class NVPTXRenderer(LLVMRenderer):
     # The instruction takes registers of 32 bits: pairs of halves, or of bfloat16 as integers.
     a, b, c = u.src
     pair = "<2 x half>" if a.dtype.scalar is dtypes.float16 else "i32"
+    number = register_type(c.dtype.scalar)
     operands: list[tuple[str, str]] = []
     for s in (a, b):
-      n = s.dtype.count // 2
+      n = s.dtype.itemsize // 4
       whole = writer.new(f"bitcast {register_type(s.dtype)} {writer.value(s)} to <{n} x i32>")
       for i in range(n):
         part = writer.new(f"extractelement <{n} x i32> {whole}, i32 {i}")
         operands.append((pair, part if pair == "i32" else writer.new(f"bitcast i32 {part} to {pair}")))
     count, kind = c.dtype.count, register_type(c.dtype)
-    operands += [("float", writer.new(f"extractelement {kind} {writer.value(c)}, i32 {i}")) for i in range(count)]
-    structure = f"{{ {', '.join(['float'] * count)} }}"
+    operands += [(number, writer.new(f"extractelement {kind} {writer.value(c)}, i32 {i}")) for i in range(count)]
+    structure = f"{{ {', '.join([number] * count)} }}"
     name = f"@llvm.nvvm.{u.arg}"
     writer.declarations[f"declare {structure} {name}({', '.join(t for t, _ in operands)})"] = None
     found = writer.new(f"call {structure} {name}({', '.join(f'{t} {x}' for t, x in operands)})")
     result = "poison"
     for i in range(count):
       lane = writer.new(f"extractvalue {structure} {found}, {i}")
-      result = writer.new(f"insertelement {kind} {result}, float {lane}, i32 {i}")
+      result = writer.new(f"insertelement {kind} {result}, {number} {lane}, i32 {i}")
     return result
 
   def barrier(self, writer: Writer, u: UOp) -> None:

@@ -1,4 +1,9 @@
-"""WGSL, the shading language of WebGPU: int32, uint32, float32 and, in registers, bool. Other types are refused.
+"""WGSL, the shading language of WebGPU: int32, uint32, float32 and, in registers, bool.
+
+Memory is words of 32 bits. Integers of 8 and 16 bits are parts of them, stored by atomic operations, since neighbours
+may be stored by other work-items at the same time; they are cast to uint32 and back, and that is all. So the compiler
+makes halves, bfloat16, floats of 8 bits, small integers and bools of these (`compile.legalize`), and 64-bit integers of
+two words (`compile.pairs`). There is no float64.
 
 WGSL leaves to an implementation what IEEE 754 settles: it may take infinities and NaN for impossible, make subnormal
 numbers zeros, round a quotient to within 2.5 units in the last place and fuse a product into a sum; functions such as
@@ -9,8 +14,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tinyhw.compile.render.cfamily import CFamilyRenderer, Language, Writer
-from tinyhw.core.errors import Unsupported
-from tinyhw.ir.dtype import AddressSpace, DType, PtrDType, dtypes
+from tinyhw.ir.dtype import DType, PtrDType, dtypes
 from tinyhw.ir.ops import Ops
 from tinyhw.ir.semantics import Scalar
 from tinyhw.ir.uop import UOp
@@ -21,15 +25,18 @@ NATIVE = {Ops.EXP2: "exp2", Ops.EXP: "exp", Ops.LOG2: "log2", Ops.LOG: "log", Op
 BITS = "var<private> {name}: u32 = {bits}u;\n"
 
 
+PARTS = (dtypes.uint8, dtypes.uint16)               # of a word
+
+
 class WGSL(Language):
   """WGSL. One object writes one program: values come in a buffer of their own, after the others."""
   name = "WGSL"
-  types = {"bool": "bool", "int32": "i32", "uint32": "u32", "float32": "f32"}
+  types = {"bool": "bool", "int32": "i32", "uint32": "u32", "float32": "f32", "uint8": "u32", "uint16": "u32"}
   indices = {"g": "i32(group.{axis})", "l": "i32(item.{axis})"}
   barrier = "workgroupBarrier(); storageBarrier();"
   fma, sqrt, trunc = "fma", "sqrt", "trunc"
   functions = NATIVE
-  suffixes = {"float32": "f", "uint32": "u", "int32": "i"}
+  suffixes = {"float32": "f", "uint32": "u", "int32": "i", "uint8": "u", "uint16": "u"}
   helpers = {}
 
   def __init__(self) -> None:
@@ -59,8 +66,9 @@ class WGSL(Language):
     return f"for (var {counter}: i32 = 0; {counter} < {end}; {counter}++) {{"
 
   def buffer(self, number: int, dtype: PtrDType, written: bool) -> str:
+    word = "atomic<u32>" if written and dtype.base in PARTS else self.word(dtype.base)
     return (f"@group(0) @binding({number}) var<storage, {'read_write' if written else 'read'}> data{number}: "
-            f"array<{self.word(dtype.base)}>;\n")
+            f"array<{word}>;\n")
 
   def value(self, number: int) -> str:
     self.values += 1
@@ -85,6 +93,35 @@ class WGSLWriter(Writer):
 
   def shared(self, declaration: str) -> None:
     """It stands outside of the kernel."""
+
+  def part(self, index: UOp) -> tuple[str, str]:
+    """(the word that holds an element smaller than one, how far to shift it)."""
+    assert isinstance(index.dtype, PtrDType)
+    at, bits = self.named(dtypes.uint32, f"u32({self.value(index.src[1])})"), index.dtype.base.bits
+    each = 32 // bits
+    return f"{self.names[index.src[0]]}[{at} / {each}u]", self.named(dtypes.uint32, f"{at} % {each}u * {bits}u")
+
+  def element(self, index: UOp, plus: int) -> str:
+    assert isinstance(index.dtype, PtrDType)
+    if index.dtype.base not in PARTS: return super().element(index, plus)
+    word, shift = self.part(index)
+    if index.src[0] in self.written: word = f"atomicLoad(&{word})"
+    return f"({word} >> {shift}) & {index.dtype.base.max}u"
+
+  def store(self, u: UOp) -> None:
+    index, value = u.src[:2]
+    if value.dtype not in PARTS: return super().store(u)
+    word, shift = self.part(index)
+    text = (f"atomicAnd(&{word}, ~({value.dtype.max}u << {shift})); "
+            f"atomicOr(&{word}, {self.value(value)} << {shift});")
+    self.line(f"if {self.value(index.src[2])} {{ {text} }}" if len(index.src) > 2 else text)
+    return None
+
+  def cast(self, x: str, source: DType, target: DType) -> str:
+    if source in PARTS: source = dtypes.uint32
+    if target not in PARTS: return super().cast(x, source, target)
+    if source.is_float: raise self.unsupported(Ops.CAST, target)
+    return f"{super().cast(x, source, dtypes.uint32)} & {target.max}u"
 
   def count(self, u: UOp, dtype: DType) -> str:
     x = super().count(u, dtype)
@@ -118,10 +155,10 @@ class WGSLRenderer(CFamilyRenderer):
     self.check(name, uops)
     return WGSLWriter(self, name, uops, WGSL()).module()
 
-  def check(self, name: str, uops: Sequence[UOp]) -> None:
-    super().check(name, uops)
-    for u in uops:
-      if isinstance(u.dtype, PtrDType) and u.dtype.base.is_bool and u.dtype.space is AddressSpace.GLOBAL:
-        raise Unsupported("dtype", "bool in memory", arch=self.target, where=f"kernel {name}")
+  def supports(self, dtype: DType) -> bool:
+    return dtype.scalar not in PARTS and super().supports(dtype) and dtype.scalar is not dtypes.float16
+
+  def holds(self, dtype: DType) -> bool:
+    return dtype in PARTS or self.supports(dtype) and not dtype.is_bool
 
   def compile(self, source: str, name: str) -> bytes: return source.encode()
