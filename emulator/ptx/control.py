@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tinyhw.core.errors import DecodeError, MachineFault, Unsupported
-from tinyhw.emulator.ptx import bind, builtin, flow, memory, operands
+from tinyhw.emulator.ptx import bind, builtin, cluster, flow, mbarrier, memory, operands
 from tinyhw.emulator.ptx.group import LANES, Arrive, Diverge, Frame, Meet, Warps
 from tinyhw.emulator.ptx.scope import Line, Place, Register
 from tinyhw.emulator.simt import End, Yield
@@ -29,6 +29,7 @@ _BITS: Final = np.uint32(1) << np.arange(LANES, dtype=np.uint32)[None, :]
 def stops(i: Instruction) -> bool:
   """Whether a block ends behind the instruction, and begins before it."""
   if i.opcode in _FLOW or i.opcode == "bar": return True
+  if i.opcode == "mbarrier": return i.modifiers[:1] in {("test_wait",), ("try_wait",)}
   return i.opcode in _MEETING and ("sync" in i.modifiers or i.opcode == "wmma")
 
 
@@ -45,6 +46,8 @@ def ender(code: Code, line: Line, here: int, after: int) -> Ender:
   if i.opcode in {"trap", "brkpt"}: return _trap(i.opcode)
   if i.opcode == "nanosleep": return lambda group: Yield(after)
   if i.opcode == "bar" and "warp" in i.modifiers: return _meeting(code, line, lambda group: None, i.operands[0], after)
+  if i.opcode == "barrier" and "cluster" in i.modifiers[:1]: return cluster.ender(line, after)
+  if i.opcode == "mbarrier": return mbarrier.ender(code, line, form, after)
   if i.opcode in {"bar", "barrier"}: return _barrier(code, line, after)
   members: Operand | None = i.operands[-1] if i.opcode in {"shfl", "vote", "match", "redux", "elect"} else None
   step = bind.step(code, line)

@@ -42,6 +42,13 @@ class Arrive:
     self.votes, self.finish = votes, finish
 
 
+class Together:
+  """Threads wait for those of the other blocks of their cluster, and go on at `pc`."""
+  at = 0  # the barrier's own PC
+
+  def __init__(self, pc: int) -> None: self.pc = pc
+
+
 class Frame:
   """A function that has called: its registers, where it goes on, where its variables are on the stack, and what takes
   the results when the called one returns: `finish(group, its base, its registers)`."""
@@ -187,6 +194,7 @@ class Blocks(Cohort):
     self.threads: Value = None  # of each block that have not ended
     self.waiting: list[tuple[Warps, Any]] = []  # with what they wait for
     self.barriers: dict[tuple[int, int], list[Any]] = {}  # (block, number) -> threads arrived, expected, votes
+    self.clusters: Any = None  # the barriers of its clusters: cluster.Barriers
 
   def begin(self, group: Warps) -> None:
     """Add the first group, which holds every thread."""
@@ -209,12 +217,15 @@ class Blocks(Cohort):
     """Where the group's warps are in arrays of all warps."""
     return group.waves - self.first
 
-  def leave(self, group: Group, after: Next | Diverge | Meet | Arrive) -> None:
+  def leave(self, group: Group, after: Next | Diverge | Meet | Arrive | Together) -> None:
     assert isinstance(group, Warps)
     if group.count - group.since > LONG_LAP: group.lap, group.since = self.lap + 1, group.count
     if isinstance(after, Diverge): self._diverge(group, after)
     elif isinstance(after, Meet): self._wait(group, after)
     elif isinstance(after, Arrive): self._arrive(group, after)
+    elif isinstance(after, Together):
+      after.at, group.pc = group.pc, after.pc
+      self.waiting.append((group, after))
     elif isinstance(after, End): self._end(group)
     else:
       assert isinstance(after, (Yield, Barrier, Wait))
@@ -239,7 +250,8 @@ class Blocks(Cohort):
     ended = ~self.alive_lanes[at].any(axis=1)
     self.left -= int(ended.sum())
     np.subtract.at(self.live, group.workgroups[ended], 1)
-    if self.waiting: self._look_again()
+    if self.clusters is not None: self.clusters.complete(self.alive_lanes)
+    if self.waiting: self.look_again()
 
   # ---- warps that wait for threads of their own
 
@@ -261,13 +273,23 @@ class Blocks(Cohort):
         return
     self.waiting.append((group, after))
 
-  def _look_again(self) -> None:
-    """Threads have ended: others may have waited for them."""
+  def look_again(self) -> None:
+    """Threads have ended, or a cluster's barrier is complete: others may have waited for it."""
     waiting, self.waiting = self.waiting, []
     for group, what in waiting:
       if isinstance(what, Meet): self._meet(group)
+      elif isinstance(what, Together): self._pass(group, what)
       else: self.waiting.append((group, what))
     self._release_blocks()
+
+  def _pass(self, group: Warps, what: Together) -> None:
+    """Let the warps go on whose cluster's barrier is complete."""
+    go = self.clusters.passes(self.row(group), group.lanes)
+    if not go.all(): self.waiting.append((group if not go.any() else group.take(np.flatnonzero(~go)), what))
+    if not go.any(): return
+    if not go.all(): group = group.take(np.flatnonzero(go))
+    group.lap = self.lap + 1
+    self._meet(group)
 
   # ---- barriers of blocks
 
@@ -313,7 +335,7 @@ class Blocks(Cohort):
     for key in done: del self.barriers[key]
     waiting, self.waiting = self.waiting, []
     for group, what in waiting:
-      if isinstance(what, Meet):
+      if isinstance(what, (Meet, Together)):
         self.waiting.append((group, what))
         continue
       number, after = what
@@ -343,6 +365,12 @@ class Blocks(Cohort):
       return MachineFault(f"lanes of a warp wait for lanes that never come: {missing}", pc=group.pc,
                           wave=int(group.waves[0]), lane=int(group.lanes[0].argmax()),
                           instruction=self.program.describe(group.pc))
+    if isinstance(what, Together):
+      rows = self.clusters.rows(int(self.row(group)[0]) // self.clusters.warps)
+      absent = int((self.alive_lanes[rows] & ~self.clusters.arrived[rows]).sum())
+      return MachineFault(f"the barrier of a cluster never completes: {absent} threads have not come, and nobody else "
+                          "can", pc=what.at, wave=int(group.waves[0]), lane=int(group.lanes[0].argmax()),
+                          instruction=self.program.describe(what.at))
     number, after = what
     key = int(group.workgroups[0]), int(number[0])
     arrived, expected = self.barriers[key][:2]

@@ -1,6 +1,7 @@
 """Starts the threads of a grid and runs them to the end."""
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -11,7 +12,7 @@ import numpy as np
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.core.memory import AddressSpace
 from tinyhw.emulator.observe import Observer
-from tinyhw.emulator.ptx import matrix, memory, move, warp, wgmma
+from tinyhw.emulator.ptx import cluster, copies, matrix, mbarrier, memory, move, tensor, warp, wgmma
 from tinyhw.emulator.ptx.group import LANES, Blocks, Warps
 from tinyhw.emulator.ptx.program import Program
 from tinyhw.emulator.schedule import Idle, Schedule, ended
@@ -25,13 +26,15 @@ SMS: Final = 132
 ENGINES: Final = ("auto", "ref", "jit", "both")
 RESIDENT: Final = 2048  # threads of a multiprocessor
 BLOCKS_A_SM: Final = 32
-BINDERS: Final = (matrix, move, warp, wgmma)  # they register what they bind
+CLUSTER: Final = 16  # blocks of a cluster, the chip's own limit; 8 without asking for more
+BINDERS: Final = (cluster, copies, matrix, mbarrier, move, tensor, warp, wgmma)  # they register what they bind
 
 
 @dataclass(frozen=True)
 class Dispatch:
   """A launch of a kernel: `program` at its addresses, blocks and threads, the address of its parameters.
 
+  `cluster` is how many blocks a cluster has each way: None for what the kernel requires (.reqnctapercluster), or one.
   `tick` is called now and then while threads run; what it raises ends the launch. `printed` takes what vprintf prints.
   """
   program: Program
@@ -42,6 +45,12 @@ class Dispatch:
   dynamic_shared: int = 0
   tick: Callable[[], None] | None = None
   printed: list[str] = field(default_factory=list)
+  cluster: tuple[int, int, int] | None = None
+
+  @property
+  def clusters(self) -> tuple[int, int, int] | None:
+    """The blocks of a cluster, as the launch or the kernel says; None where neither does."""
+    return self.cluster or required_cluster(self.program)
 
 
 class Shared:
@@ -55,6 +64,9 @@ class Shared:
     self.total = d.program.shared_size + d.dynamic_shared
     self.printed = d.printed
     self.grid = d.grid
+    self.cluster = d.clusters or (1, 1, 1)
+    self.explicit = d.clusters is not None
+    self.clustered = math.prod(self.cluster)
     self.sms = SMS
     linear = np.minimum(np.arange(self.warps * LANES), threads - 1).reshape(self.warps, LANES)
     axes = linear % x, linear // x % y, linear // (x * y)
@@ -62,12 +74,35 @@ class Shared:
 
   def ctaid(self, group: Warps, axis: int) -> Value:
     """The block's index: one for each warp."""
-    below, extent = ((1, self.grid[0]), (self.grid[0], self.grid[1]),
-                     (self.grid[0] * self.grid[1], self.grid[2]))[axis]
-    if extent == 1: return np.uint32(0)
-    number = group.waves // self.warps // below % extent
-    if (number == number[0]).all(): return np.uint32(number[0])
-    return number.astype(np.uint32)[:, None]
+    if self.clustered > 1:
+      return self.clusterid(group, axis) * np.uint32(self.cluster[axis]) + self.cluster_ctaid(group, axis)
+    return _index(group.waves // self.warps, self.grid, axis)
+
+  def clusterid(self, group: Warps, axis: int) -> Value:
+    """The cluster's index in the grid."""
+    return _index(group.waves // (self.warps * self.clustered), self.nclusterid, axis)
+
+  @property
+  def nclusterid(self) -> tuple[int, ...]:
+    """The grid in clusters."""
+    return tuple(g // c for g, c in zip(self.grid, self.cluster))
+
+  def cluster_ctaid(self, group: Warps, axis: int) -> Value:
+    """The block's index in its cluster."""
+    return _index(group.waves // self.warps % self.clustered, self.cluster, axis)
+
+  def rank(self, group: Warps) -> Value:
+    """The block's number in its cluster."""
+    if self.clustered == 1: return np.uint32(0)
+    return (group.waves // self.warps % self.clustered).astype(np.uint32)[:, None]
+
+
+def _index(number: Value, extents: tuple[int, ...], axis: int) -> Value:
+  """A component of the index that a number stands for, x first: u32, one for each warp or of all."""
+  below, extent = math.prod(extents[:axis]), extents[axis]
+  if extent == 1: return np.uint32(0)
+  found = number // below % extent
+  return np.uint32(found[0]) if (found == found[0]).all() else found.astype(np.uint32)[:, None]
 
 
 class Grid:
@@ -84,7 +119,9 @@ class Grid:
     a_block = self.shared.warps
     self.places = SMS * max(1, min(BLOCKS_A_SM, RESIDENT // (a_block * LANES),
                                    SHARED_LIMIT // max(self.shared.total, 1)))
-    self.usual = max(1, min(WARPS_A_COHORT // a_block, self.places))
+    cluster = self.shared.clustered
+    self.places = max(cluster, self.places // cluster * cluster)
+    self.usual = max(cluster, min(WARPS_A_COHORT // a_block, self.places) // cluster * cluster)
     self._stack = stack_size(d.program)
 
   @property
@@ -99,7 +136,8 @@ class Grid:
 
   def begin(self, room: int) -> Blocks:
     """The next blocks, as many as there is room for and usual, ready to run."""
-    count = min(self.usual, self.left, room)
+    cluster = self.shared.clustered
+    count = max(cluster, min(self.usual, self.left, room) // cluster * cluster)  # a cluster begins as a whole
     cohort = self.cohort(self.begun, count)
     self.left -= count
     return cohort
@@ -130,33 +168,50 @@ class Grid:
 
 def stack_size(program: Program) -> int:
   """Bytes of a thread's stack: those of the kernel alone, or STACK where it calls or allocates."""
-  if program.stack is None:
-    flat = program.linked.flats[program.entry_name]
-    calls = any(line.instruction.opcode in {"call", "alloca"} for line in flat.lines)
-    program.stack = flat.frame + (memory.STACK if calls else 0)
-  return program.stack
+  kernel = program.linked.kernel(program.entry_name)
+  return kernel.frame + (memory.STACK if kernel.calls else 0)
+
+
+def required_cluster(program: Program) -> tuple[int, int, int] | None:
+  """The blocks of a cluster that a kernel was compiled for."""
+  found = program.linked.entry(program.entry_name).directive("reqnctapercluster")
+  if found is None: return None
+  x, y, z = [*found, 1, 1][:3]
+  return x, y, z
 
 
 def check(d: Dispatch) -> None:
   """Raises InvalidArgument for a launch that the chip refuses."""
   name = d.program.entry_name
-  function = d.program.linked.entry(name)
+  function = d.program.linked.kernel(name)
   x, y, z = d.block
   threads = x * y * z
   if min(d.block) < 1 or threads > THREADS or z > 64:
     raise InvalidArgument(f"a block of {d.block} has {threads} threads; there are 1 to {THREADS}, 64 in z", where=name)
   if min(d.grid) < 1 or d.grid[0] > (1 << 31) - 1 or max(d.grid[1:]) > 65535:
     raise InvalidArgument(f"a grid of {d.grid} blocks: there are 2,147,483,647 in x, 65,535 in y and z", where=name)
-  most, required = function.directive("maxntid"), function.directive("reqntid")
+  most, required = function.maxntid, function.reqntid
   if required is not None and tuple([*required, 1, 1][:3]) != d.block:
     raise InvalidArgument(f"a block of {d.block}, the kernel was compiled for exactly {tuple(required)} (.reqntid)",
                           where=name)
   if most is not None and threads > int(np.prod(most)):
     raise InvalidArgument(f"a block of {d.block} has {threads} threads, the kernel was compiled for at most "
                           f"{int(np.prod(most))} (.maxntid)", where=name)
+  _check_cluster(d, name)
   total = d.program.shared_size + d.dynamic_shared
   if total > SHARED_LIMIT:
     raise InvalidArgument(f"{total:,} bytes of shared memory; a block has {SHARED_LIMIT:,}", where=name)
+
+
+def _check_cluster(d: Dispatch, name: str) -> None:
+  required, size = required_cluster(d.program), d.clusters
+  if size is None: return
+  if required is not None and size != required:
+    raise InvalidArgument(f"a cluster of {size} blocks, the kernel was compiled for {required} (.reqnctapercluster)",
+                          where=name)
+  if min(size) < 1 or math.prod(size) > CLUSTER or any(g % c for g, c in zip(d.grid, size)):
+    raise InvalidArgument(f"a cluster of {size} blocks: there are 1 to {CLUSTER}, which divide the grid {d.grid}",
+                          where=name)
 
 
 def dispatch(space: AddressSpace, d: Dispatch, *, watchdog: int = 100_000_000,

@@ -14,10 +14,10 @@ import numpy as np
 from tinyhw.core.errors import DecodeError
 from tinyhw.emulator.amdgcn.meanings.small_floats import BF8, FP8
 from tinyhw.emulator.ptx import memory, operands
+from tinyhw.emulator.ptx.addresses import address
 from tinyhw.emulator.ptx.bind import Step, binds, need, unknown
 from tinyhw.emulator.ptx.flow import where
 from tinyhw.emulator.ptx.group import LANES, Warps
-from tinyhw.emulator.ptx.move import address, guarded
 from tinyhw.emulator.ptx.scope import Line
 from tinyhw.isa.ptx.forms import Form
 
@@ -202,43 +202,3 @@ def movmatrix(code: Code, line: Line, form: Form) -> Step:
     halves = np.ascontiguousarray(operands.full(group, read(group))).view(np.uint16).reshape(group.size, 8, 8)
     write(group, np.ascontiguousarray(halves.transpose(0, 2, 1)).view(np.uint32).reshape(group.size, LANES))
   return run
-
-
-# ---- copies to shared memory: made at once, so that there is nothing to wait for
-
-@binds("cp")
-def cp(code: Code, line: Line, form: Form) -> Step | None:
-  """cp.async of 4, 8 or 16 bytes; where fewer are read, zeros follow."""
-  i = line.instruction
-  if not form.modifiers & {"ca", "cg"}: return lambda group: None
-  size = operands.immediate(line, i.operands[2], "u32") if len(i.operands) > 2 else None
-  width = 0 if size is None else int(size)
-  if width not in {4, 8, 16} or "cg" in form.modifiers and width != 16:
-    raise DecodeError(f"{i.name} copies 4, 8 or 16 bytes", where=where(line))
-  to, source = address(code, line, i.operands[0], "shared"), address(code, line, i.operands[1], "global")
-  limited = len(i.operands) - ("L2::cache_hint" in form.modifiers) > 3
-  limit = operands.reader(code, line, i.operands[3], "u32") if limited else None
-
-  def copied(group: Warps) -> None:
-    if limit is None:
-      return memory.store(group, "shared", to(group), memory.load(group, "global", source(group), width), width)
-    given = operands.full(group, limit(group))
-    shape = (group.size, LANES, 4) if width == 16 else (group.size, LANES)
-    out: Value = np.zeros(shape, np.uint32 if width == 16 else np.dtype(f"u{width}"))
-    raw = out.view(np.uint8).reshape(group.size, LANES, width)
-    mask, lanes = group.mask, group.lanes
-    try:
-      for n in np.unique(given[lanes]).tolist():
-        here = lanes & (given == n)
-        group.mask = here
-        at = source(group)
-        if n >= width:
-          found = memory.load(group, "global", at, width)
-          raw[here] = np.broadcast_to(np.ascontiguousarray(found), shape)[here].view(np.uint8).reshape(-1, width)
-        else:
-          for k in range(n):
-            byte = memory.load(group, "global", at + at.dtype.type(k), 1)
-            raw[..., k][here] = np.broadcast_to(byte, (group.size, LANES))[here]
-    finally: group.mask = mask
-    memory.store(group, "shared", to(group), out, width)
-  return guarded(line, copied)

@@ -18,6 +18,7 @@ Value = Any
 SHARED_WINDOW: Final = 0x7000_0000_0000
 LOCAL_WINDOW: Final = 0x7100_0000_0000
 WINDOW: Final = 1 << 32
+RANK: Final = 24  # the bit where an address of shared::cluster has its block's rank, plus 1; 0 is the own block
 STACK: Final = 1 << 16  # bytes of a thread's stack where calls come back, or sizes are not known before
 _RAW: Final[dict[int, Any]] = {1: np.dtype("u1"), 2: np.dtype("u2"), 4: np.dtype("u4"), 8: np.dtype("u8")}
 _WINDOWS: Final = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW}
@@ -49,6 +50,13 @@ def reserve(group: Warps, end: int) -> None:
 
 
 # ---- faults
+
+def fault(group: Warps, bad: Value, addresses: Value, text: str) -> MachineFault:
+  """The fault of the first lane that is bad, at its address."""
+  flat, at = _first(group, bad)
+  address = int(np.broadcast_to(addresses, (group.size, LANES))[at])
+  return MachineFault(f"{text}: {address:#x}", address=address, lane=flat)
+
 
 def _first(group: Warps, bad: Value) -> tuple[int, tuple[int, int]]:
   """(index of the first lane at fault counted over all warps of the group, (row, lane))."""
@@ -85,10 +93,12 @@ def _inside(group: Warps, addresses: Value, width: int, size: int, what: str, sp
   return offsets
 
 
-def _places(group: Warps, addresses: Value, width: int, space: str, what: str) -> tuple[Value, Value]:
+def places(group: Warps, addresses: Value, width: int, space: str, what: str) -> tuple[Value, Value]:
   """(memory as u8, index into it) of shared memory or the stacks."""
   cohort = group.cohort
   if space == "shared":
+    if cohort.shared.clustered > 1 and int(np.max(addresses)) >> RANK:
+      return cohort.lds, _far(group, addresses, width, what)
     offsets = _inside(group, addresses, width, cohort.shared.total, what, "shared")
     slots = group.workgroups
     if len(cohort.threads) == 1: return cohort.lds, offsets
@@ -96,6 +106,26 @@ def _places(group: Warps, addresses: Value, width: int, space: str, what: str) -
   offsets = _inside(group, addresses, width, cohort.local.size, what, "local")
   threads = cohort.row(group)[:, None] * LANES + np.arange(LANES)[None, :]
   return cohort.local.u8, offsets + threads * cohort.local.size
+
+
+def _far(group: Warps, addresses: Value, width: int, what: str) -> Value:
+  """Indices of addresses of which some are in other blocks of the cluster."""
+  cohort, use = group.cohort, group.lanes
+  given = np.where(use, np.broadcast_to(addresses, (group.size, LANES)), 0).astype(np.int64)
+  offsets = _inside(group, given & (1 << RANK) - 1, width, cohort.shared.total, what, "shared")
+  slots = block_of(group, group.workgroups[:, None], given >> RANK)
+  bad = (slots < 0) & use
+  if bad.any():
+    raise fault(group, bad, given, f"{what} of shared memory of a block that the cluster has not, or that has ended")
+  return offsets + np.where(use, slots, 0) * cohort.lds_size
+
+
+def block_of(group: Warps, own: Value, rank: Value) -> Value:
+  """The block, counted in the cohort, that a rank field of an address means for a block; -1 for none that lives."""
+  cohort, size = group.cohort, group.cohort.shared.clustered
+  slots = np.where(rank == 0, own, own // size * size + rank - 1)
+  good = (rank <= size) & (cohort.threads[np.where(rank <= size, slots, 0)] > 0)
+  return np.where(good, slots, -1)
 
 
 def _taken(memory: Value, index: Value, width: int) -> Value:
@@ -112,19 +142,19 @@ def load(group: Warps, space: str, addresses: Value, width: int) -> Value:
   """u8, u16, u32 or u64 of the shape of the addresses, or broadcast over warps; 16 bytes are u32 [..., 4]."""
   if space in {"shared", "local"}:
     check_alignment(group, addresses, width, "read")
-    if group.cohort.observer is not None: _show(group, space, "load", addresses, width)
-    memory, index = _places(group, addresses, width, space, "read")
+    watch(group, space, "load", addresses, width)
+    memory, index = places(group, addresses, width, space, "read")
     found = _taken(memory, index, width)
     return found if found.ndim else found[()]
   addresses = np.asarray(addresses).astype(np.uint64)
   if space == GENERIC:
-    parts = _windows(group, addresses)
+    parts = parted(group, addresses)
     if parts is not None: return _load_parts(group, parts, addresses, width)
   check_alignment(group, addresses, width, "read")
   return access.load(group, None, addresses if addresses.ndim else addresses[()], width)
 
 
-def _windows(group: Warps, addresses: Value) -> list[tuple[str, Value]] | None:
+def parted(group: Warps, addresses: Value) -> list[tuple[str, Value]] | None:
   """(space, lanes) of generic addresses; None where all are in global memory."""
   if not int(addresses.max()) >= SHARED_WINDOW: return None
   out = []
@@ -160,8 +190,8 @@ def store(group: Warps, space: str, addresses: Value, values: Value, width: int)
   if access.nobody(group): return
   if space in {"shared", "local"}:
     check_alignment(group, addresses, width, "write")
-    if group.cohort.observer is not None: _show(group, space, "store", addresses, width)
-    memory, index = _places(group, addresses, width, space, "write")
+    watch(group, space, "store", addresses, width)
+    memory, index = places(group, addresses, width, space, "write")
     data, index = _picked(group, values, width), np.broadcast_to(index, (group.size, LANES))
     index = index.reshape(-1) if group.mask is None else index[group.lanes]
     unit = memory.view(_RAW[width]) if width <= 8 else memory.view(np.uint32).reshape(-1, width // 4)
@@ -169,7 +199,7 @@ def store(group: Warps, space: str, addresses: Value, values: Value, width: int)
     return
   addresses = np.asarray(addresses).astype(np.uint64)
   if space == GENERIC:
-    parts = _windows(group, addresses)
+    parts = parted(group, addresses)
     if parts is not None:
       mask = group.mask
       try:
@@ -201,7 +231,9 @@ def _picked(group: Warps, values: Value, width: int) -> Value:
   return full.reshape(-1) if group.mask is None else full[group.lanes]
 
 
-def _show(group: Warps, space: str, kind: str, addresses: Value, width: int) -> None:
+def watch(group: Warps, space: str, kind: str, addresses: Value, width: int) -> None:
+  """Show an access to shared memory or the stack to the observer, if there is one."""
+  if group.cohort.observer is None: return
   access.show(group, "lds" if space == "shared" else "scratch", kind, addresses, width)
 
 
@@ -244,8 +276,8 @@ def atomic(group: Warps, space: str, addresses: Value, width: int, operation: st
   if access.nobody(group): return np.zeros((1, LANES), _RAW[width]) if want else None
   if space == "shared":
     check_alignment(group, addresses, width, "atomic")
-    if group.cohort.observer is not None: _show(group, space, "atomic", addresses, width)
-    memory, index = _places(group, addresses, width, space, "atomic")
+    watch(group, space, "atomic", addresses, width)
+    memory, index = places(group, addresses, width, space, "atomic")
     lanes = group.lanes
     index = np.broadcast_to(index, (group.size, LANES))[lanes] // width
     def pick(x: Value) -> Value: return np.broadcast_to(x, (group.size, LANES))[lanes]
@@ -257,7 +289,7 @@ def atomic(group: Warps, space: str, addresses: Value, width: int, operation: st
     return out
   addresses = np.asarray(addresses).astype(np.uint64)
   if space == GENERIC:
-    parts = _windows(group, addresses)
+    parts = parted(group, addresses)
     if parts is not None:
       mask = group.mask
       merged: Value = None

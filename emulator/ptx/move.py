@@ -1,79 +1,27 @@
 """Data movement: mov, ld, st, atom, red, cvta, isspacep, and what changes nothing here (caches, fences)."""
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from tinyhw.core.errors import DecodeError, Unsupported
 from tinyhw.emulator.amdgcn.values import Ops
-from tinyhw.emulator.ptx import memory, operands
+from tinyhw.emulator.ptx import copies, memory, operands
+from tinyhw.emulator.ptx.addresses import WINDOWS, address, guarded, real_space
 from tinyhw.emulator.ptx.bind import Step, binds, need, nothing, unknown
 from tinyhw.emulator.ptx.flow import where
-from tinyhw.emulator.ptx.group import LANES, Warps
+from tinyhw.emulator.ptx.group import Warps
 from tinyhw.emulator.ptx.meanings import convert
 from tinyhw.emulator.ptx.scope import Line, Place
 from tinyhw.isa.ptx.forms import SIZES, Form
-from tinyhw.isa.ptx.model import Address, Name, Operand, Sum, Vector
+from tinyhw.isa.ptx.model import Name, Operand, Vector
 
 if TYPE_CHECKING:
   from tinyhw.emulator.ptx.program import Code
 
 Value = Any
 _RAW: Final[dict[int, Any]] = {1: np.dtype("u1"), 2: np.dtype("u2"), 4: np.dtype("u4"), 8: np.dtype("u8")}
-_WINDOW: Final = {"shared": memory.SHARED_WINDOW, "local": memory.LOCAL_WINDOW}
-
-
-def guarded(line: Line, run: Step) -> Step:
-  """A step that touches memory, for the threads whose guard is true."""
-  guard = operands.predicate(line)
-  if guard is None: return run
-
-  def step(group: Warps) -> None:
-    mask, p = group.mask, guard(group)
-    p = np.broadcast_to(p, (group.size, LANES)) if mask is None else mask & p
-    if not p.any(): return
-    if p.all(): return run(group)
-    group.mask = p
-    try: run(group)
-    finally: group.mask = mask
-  return step
-
-
-def address(code: Code, line: Line, operand: Operand, space: str) -> Callable[[Warps], Value]:
-  """Reader of an address operand: u32 or u64."""
-  if isinstance(operand, Sum) and operand.function == "element":  # ptxas takes `ld.shared.u32 %r1, array[3];`
-    operand = Address(Name(operand.name), operands.bytes_past(line, operand))
-  if not isinstance(operand, Address): raise DecodeError(f"{line.instruction.name} needs an address", where=where(line))
-  base, offset = operand.base, operand.offset
-  r = operands.register(line, base)
-  if r is not None:
-    size = SIZES[r.type]
-    if size not in {4, 8}: raise DecodeError(f"no address has the type .{r.type}", where=where(line))
-    read = operands.reader(code, line, base, f"u{8 * size}")
-    if not offset: return read
-    added = _RAW[size].type(offset & (1 << 8 * size) - 1)
-    return lambda group: read(group) + added
-  if isinstance(base, Sum): offset, base = offset + base.offset, Name(base.name)
-  found = line.scope.find(base.text) if isinstance(base, Name) else None
-  if isinstance(found, Place) and found.space != space and space and not {found.space, space} <= {"const", "global"}:
-    raise DecodeError(f"{found.variable.name} is in .{found.space}, not in .{space}", where=where(line))
-  plain = operands.reader(code, line, base, "u64")
-  window = _WINDOW.get("local" if isinstance(found, Place) and code.on_stack(found) else
-                       found.space if isinstance(found, Place) else "", 0) if not space else 0
-  added64 = np.uint64((offset + window) & (1 << 64) - 1)
-  return lambda group: plain(group) + added64
-
-
-def real_space(code: Code, line: Line, operand: Operand, space: str) -> str:
-  """Where a parameter lies: a kernel's in global memory, others on the stack."""
-  if space != "param": return {"const": "global"}.get(space, space)
-  base = operand.base if isinstance(operand, Address) else operand
-  name = base.text if isinstance(base, Name) else base.name if isinstance(base, Sum) else ""
-  found = line.scope.find(name)
-  if isinstance(found, Place): return "local" if code.on_stack(found) else "global"
-  return "global" if code.flat.function.kind == "entry" else "local"
 
 
 # ---- registers
@@ -183,6 +131,7 @@ def ld(code: Code, line: Line, form: Form) -> Step:
 def st(code: Code, line: Line, form: Form) -> Step:
   """Stores of one to eight elements."""
   i, t = line.instruction, form.type
+  if "async" in form.modifiers: return copies.remote(code, line, form)
   need(line, 2 + ("L2::cache_hint" in form.modifiers))
   space = memory.space_of(form.modifiers)
   read = address(code, line, i.operands[0], space)
@@ -229,6 +178,7 @@ def operation(form: Form) -> str:
 def atom(code: Code, line: Line, form: Form) -> Step:
   """Atomic operations; threads act one after the other, the lowest first."""
   i, t = line.instruction, form.type
+  if "async" in form.modifiers: return copies.remote(code, line, form)
   wanted = i.opcode == "atom"
   rest = [*i.operands]
   destination = rest.pop(0) if wanted else None
@@ -299,7 +249,7 @@ def cvta(code: Code, line: Line, form: Form) -> Step:
   i, t = line.instruction, form.type
   need(line, 2)
   space = memory.space_of(form.modifiers)
-  base = np.uint64(_WINDOW.get(space, 0))
+  base = np.uint64(WINDOWS.get(space, 0))
   read, write = operands.reader(code, line, i.operands[1], t), operands.writer(code, line, i.operands[0], t)
   if "to" in form.modifiers: return lambda group: write(group, read(group) - base)
   return lambda group: write(group, read(group) + base)
@@ -312,8 +262,8 @@ def isspacep(code: Code, line: Line, form: Form) -> Step:
   need(line, 2)
   space = memory.space_of(form.modifiers)
   read, write = operands.reader(code, line, i.operands[1], "u64"), operands.writer(code, line, i.operands[0], "pred")
-  if space in _WINDOW:
-    low, high = np.uint64(_WINDOW[space]), np.uint64(_WINDOW[space] + memory.WINDOW)
+  if space in WINDOWS:
+    low, high = np.uint64(WINDOWS[space]), np.uint64(WINDOWS[space] + memory.WINDOW)
     return lambda group: write(group, (read(group) >= low) & (read(group) < high))
 
   def run(group: Warps) -> None:

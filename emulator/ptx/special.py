@@ -18,14 +18,15 @@ UNMODELLED: Final = frozenset({
 
 
 def _axis(name: str, axis: int) -> Callable[[Warps], Value]:
-  """A component of %tid, %ntid, %ctaid, %nctaid, or of clusters, of one block each."""
+  """A component of %tid, %ntid, %ctaid, %nctaid, or of their like for clusters."""
   if name == "%tid": return lambda group: _tid(group, axis)
   if name == "%ntid": return lambda group: np.uint32(group.cohort.dispatch.block[axis])
   if name == "%nctaid": return lambda group: np.uint32(group.cohort.dispatch.grid[axis])
   if name == "%ctaid": return lambda group: group.cohort.shared.ctaid(group, axis)
-  if name == "%clusterid": return lambda group: group.cohort.shared.ctaid(group, axis)
-  if name == "%nclusterid": return lambda group: np.uint32(group.cohort.dispatch.grid[axis])
-  return lambda group: np.uint32(name == "%cluster_nctaid")  # %cluster_ctaid is 0
+  if name == "%clusterid": return lambda group: group.cohort.shared.clusterid(group, axis)
+  if name == "%nclusterid": return lambda group: np.uint32(group.cohort.shared.nclusterid[axis])
+  if name == "%cluster_ctaid": return lambda group: group.cohort.shared.cluster_ctaid(group, axis)
+  return lambda group: np.uint32(group.cohort.shared.cluster[axis])
 
 
 def _tid(group: Warps, axis: int) -> Value:
@@ -60,9 +61,9 @@ REGISTERS: Final[dict[str, Callable[[Warps], Value]]] = {
   "%smid": _sm,
   "%nsmid": lambda group: np.uint32(group.cohort.shared.sms),
   "%gridid": lambda group: np.uint64(1),
-  "%cluster_ctarank": lambda group: np.uint32(0),
-  "%cluster_nctarank": lambda group: np.uint32(1),
-  "%is_explicit_cluster": lambda group: np.False_,
+  "%cluster_ctarank": lambda group: group.cohort.shared.rank(group),
+  "%cluster_nctarank": lambda group: np.uint32(group.cohort.shared.clustered),
+  "%is_explicit_cluster": lambda group: np.bool_(group.cohort.shared.explicit),
   "%clock": lambda group: _clock(group).astype(np.uint32),
   "%clock_hi": lambda group: (_clock(group) >> np.uint64(32)).astype(np.uint32),
   "%clock64": _clock,
@@ -71,6 +72,11 @@ REGISTERS: Final[dict[str, Callable[[Warps], Value]]] = {
   "%globaltimer_hi": lambda group: (_clock(group) >> np.uint64(32)).astype(np.uint32),
   "%dynamic_smem_size": lambda group: np.uint32(group.cohort.shared.dynamic),
   "%total_smem_size": lambda group: np.uint32(group.cohort.shared.total),
+  "%reserved_smem_offset_begin": _fixed(np.uint32(0)),  # nothing is kept for the system: variables begin at 0
+  "%reserved_smem_offset_end": _fixed(np.uint32(0)),
+  "%reserved_smem_offset_cap": _fixed(np.uint32(0)),
+  "%reserved_smem_offset_0": _fixed(np.uint32(0)),
+  "%reserved_smem_offset_1": _fixed(np.uint32(0)),
   "%aggr_smem_size": lambda group: np.uint32(group.cohort.shared.total),
 }
 

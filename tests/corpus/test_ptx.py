@@ -16,15 +16,13 @@ import pytest
 import tinyhw
 from tests.corpus.cases import CASES, Formats
 from tests.strength import THOROUGH
-from tinyhw.core.errors import Unsupported
 from tinyhw.isa.ptx import parse, text
 
 HERE = Path(__file__).resolve().parent
 ROWS: list[dict[str, Any]] = json.loads((HERE / "ptx.json").read_text())
-REFUSED = {"tensormap"}  # what the emulator has not yet
-# The quick run takes one of the four that there are of each case, and what has wgmma.
+# The quick run takes one of the four that there are of each case, and what has wgmma, or tensor maps.
 CHOSEN = [r for k, r in enumerate(ROWS) if THOROUGH or zlib.crc32(r["case"].encode()) % 4 == k * 4 // len(ROWS)
-          or (r["case"], r["target"]) == ("matmul_half_out", "sm_90")]
+          or (r["case"], r["target"]) in {("matmul_half_out", "sm_90"), ("descriptors", "sm_90")}]
 
 
 @cache
@@ -43,11 +41,9 @@ def test_kernel(row: dict[str, Any]) -> None:
   for name in row["arguments"]:
     value = case.arguments[name]
     args.append(value.view(f"V{value.itemsize}") if isinstance(value, np.ndarray) else value)
-  args += [None] * (len(module.entries[row["kernel"]].params) - len(args))  # scratch memory that Triton asks for
-  try: out = tinyhw.launch(source, row["kernel"], row["grid"], row["block"], args, "EMU", row["shared"])
-  except Unsupported as error:
-    assert error.name.split(".")[0] in REFUSED, error
-    pytest.xfail(str(error))
+  scratch = np.zeros(row["extra"] * int(np.prod(row["grid"])), np.uint8) if row["extra"] else None
+  args += [scratch] * (len(module.entries[row["kernel"]].params) - len(args))  # memory that Triton asks for
+  out = tinyhw.launch(source, row["kernel"], row["grid"], row["block"], args, "EMU", row["shared"])
   arrays = [n for n in row["arguments"] if isinstance(case.arguments[n], np.ndarray)]
   got = {n: out[arrays.index(n)].view(case.arguments[n].dtype) for n in case.wanted}
   assert not case.wrong(got)

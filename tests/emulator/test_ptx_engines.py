@@ -73,7 +73,8 @@ def both(text: str, data: bytes, refused: bool = False, **more: Any) -> tuple[An
 # ---- every instruction that computes: on vectors, on what threads share, and on steps
 
 LEFT_OUT = re.compile(r"%q|\[|alloca|stack|trap|brkpt|^exit|bar|clock|sync|griddep|setmaxnreg|createpolicy|elect"
-                      r"|activemask|vote|shfl|match|redux|isspacep|pmevent|nanosleep|cvta|mma|movmatrix|\.cc|[dm]c\.|subc")
+                      r"|activemask|vote|shfl|match|redux|isspacep|pmevent|nanosleep|cvta|mapa|getctarank|mma|movmatrix|\.cc|[dm]c\."
+                      r"|subc")
 # what compiled code leaves to the reference
 LEFT = re.compile(r"(add|sub|mul|fma|mad)\.r[zmp]\S*f64|(div|rcp|sqrt)\.r[zmp]|cvt\.r\w\S*bf16\.[us]64")
 SPECIAL = [0, 1, 0x80000000, 0x7F800000, 0xFF800000, 0x7FC00001, 0x7F800001, 0x3F800000, 0x00000001, 0x7FFFFFFF,

@@ -17,7 +17,7 @@ PTXAS = shutil.which("ptxas")
 _REGISTERS = {"pred": "p", "b8": "h", "u8": "h", "s8": "h", "b16": "h", "u16": "h", "s16": "h", "f16": "h", "bf16": "h",
               "e4m3x2": "h", "e5m2x2": "h", "f32": "f", "f64": "d", "b64": "l", "u64": "l", "s64": "l", "f32x2": "l",
               "b128": "q"}
-_CONSTANT = {"bar": "1", "barrier": "1", "lop3": "0xE8", "cp": "16", "pmevent": "1", "setmaxnreg": "64",
+_CONSTANT = {"bar": "1", "barrier": "1", "lop3": "0xE8", "cp": "16", "pmevent": "1", "setmaxnreg": "64", "fence": "128",
              "discard": "128",
              "applypriority": "128", "alloca": "8"}
 HEAD = """.version 9.0
@@ -79,6 +79,11 @@ def sample(form: Form) -> str | None:
     elif code == "i": words.append(_CONSTANT.get(opcode, "1"))
     elif code == "m": words.append(register(form.type))
     elif code == "@": words.append(memory())
+    elif code == "T":
+      rank = next(int(x[0]) for x in m if x in {"1d", "2d", "3d", "4d", "5d"})
+      words.append(f"[%l1, {_braces('r', rank)}]")
+    elif code == "y": words.append("%r1" if "parity" in m else "%l2")
+    elif code == "_": words.append("_")
     elif code == "v":
       text = matrix(k)
       if text is None: return None
@@ -86,11 +91,12 @@ def sample(form: Form) -> str | None:
     elif code in SIZES: words.append(vector(code) if opcode in {"ld", "ldu", "st", "atom", "red"} else register(code))
     else: return None
   if "*u32" in form.sources and opcode in {"bar", "barrier"}: words[-1 - ("q" in form.sources)] = "64"
-  if opcode in {"bar", "barrier"} and "arrive" in m: words[-1] = "64"
-  if opcode == "cp" and len(words) > 2:
+  if opcode in {"bar", "barrier"} and "arrive" in m and "cluster" not in m: words[-1] = "64"
+  if opcode == "cp" and m & {"ca", "cg"}:
     words[2:] = ["16" if "cg" in m else "8"]
+  if "cp_fenceproxy" in m: words[2] = "128"
   if opcode == "alloca": words[1] = "%l2" if form.type == "u64" else "%r2"
-  if opcode == "createpolicy": words = words[:1]
+  if opcode == "createpolicy" and "fractional" in m: words = words[:1]
   if "L2::cache_hint" in m: words.append("%l8")
   return f"{form.name} {', '.join(words)};"
 

@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from elftools.elf.elffile import ELFFile
 from hypothesis import given, settings
@@ -20,6 +21,7 @@ from tinyhw.autogen import elf_amdgpu as elf
 from tinyhw.autogen.elf_amdgpu import R_AMDGPU
 from tinyhw.core.errors import DecodeError, Error, InvalidArgument, Unsupported
 from tinyhw.wire import codeobject
+from tinyhw.wire.ctype import named
 
 OBJECTS = Path(__file__).parent / "objects"
 LINKED = ("gfx1100_v4.co", "gfx1100_v5.co", "gfx1100_v6.co", "gfx90a_v5.co")
@@ -207,6 +209,43 @@ def test_only_addresses_depend_on_the_base() -> None:
   one, two = loaded.link(BASE), loaded.link(BASE + 0x1000)
   assert {i & ~7 for i in range(len(one)) if one[i] != two[i]} == {loaded.symbols["pointer"]}
   with pytest.raises(InvalidArgument, match="page"): loaded.link(BASE + 8)
+
+
+@pytest.mark.parametrize(("row", "told"), [
+  ({".value_type": "i32"}, "int32 i 4"), ({".value_type": "u64", ".size": 8}, "uint64 u 8"),
+  ({".value_type": "f16", ".size": 2}, "float16 f 2"), ({".value_type": "struct"}, None),
+  ({".value_type": "f32", ".size": 8}, None), ({".type_name": "float"}, "float f 4"), ({}, None),
+  ({".type_name": "mine", ".value_type": "i32"}, "int32 i 4"), ({".type_name": "float*"}, None),
+  ({".value_kind": "global_buffer", ".size": 8, ".value_type": "f32"}, "float32* * 8 of float32 f 4"),
+  ({".value_kind": "global_buffer", ".size": 8, ".type_name": "int*", ".value_type": "f32"}, "int* * 8 of int i 4"),
+  ({".value_kind": "global_buffer", ".size": 8, ".type_name": "float", ".value_type": "f32"}, None)])
+def test_types_that_the_metadata_names(row: dict[str, Any], told: str | None) -> None:
+  """By their name, else by the kind of value of older metadata, which of a pointer is its target's."""
+  found = codeobject._argument({".value_kind": "by_value", ".offset": 0, ".size": 4, **row}).type
+  def shown(t: Any) -> str: return f"{t.name} {t.kind} {t.size}" + (f" of {shown(t.of)}" if t.of else "")
+  assert (None if found is None else shown(found)) == told
+
+
+# C's names of what NumPy has; OpenCL C 3.0, sections 6.3.1 and 6.3.2
+SCALARS = {"bool": "?", "char": "i1", "uchar": "u1", "short": "i2", "ushort": "u2", "int": "i4", "uint": "u4",
+           "long": "i8", "ulong": "u8", "size_t": "u8", "ptrdiff_t": "i8", "half": "f2", "float": "f4", "double": "f8",
+           "unsigned char": "u1", "unsigned short": "u2", "unsigned int": "u4", "unsigned long": "u8",
+           "_Float16": "f2", "__half": "f2"}
+
+
+@pytest.mark.parametrize("name", SCALARS)
+def test_names_of_types_in_opencl(name: str) -> None:
+  scalar, wanted = named(name), np.dtype(SCALARS[name])
+  assert scalar is not None and (scalar.name, scalar.kind, scalar.size) == (name, wanted.kind, wanted.itemsize)
+  assert scalar.number and named(f"const {name}") == scalar and named(f"{name}s") is None
+  for spelled in (f"{name}*", f"__global const {name} *restrict"):
+    pointer = named(spelled)
+    assert pointer is not None and (pointer.kind, pointer.size, pointer.of) == ("*", 8, scalar)
+  for count in (2, 3, 4, 8, 16) if name.isalpha() else ():
+    vector = named(f"{name}{count}")
+    assert vector is not None and (vector.kind, vector.of, vector.count) == ("v", scalar, count)
+    assert vector.size == wanted.itemsize * (4 if count == 3 else count)
+  assert named(f"{name}5") is None
 
 
 def test_llvmlite_objects() -> None:

@@ -1,12 +1,15 @@
 """Cubins: what is read of ptxas' own for every architecture, what is written without it, and damage."""
 from __future__ import annotations
 
+import io
 import shutil
 import struct
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
+from elftools.elf.elffile import ELFFile
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -103,7 +106,7 @@ def test_what_is_written_is_read(rows: dict[str, tuple[list[int], int, int]], ar
       parameters.append(Parameter(at, size))
       at += size
     entries.append(Entry(name, tuple(parameters), shared, limit))
-  data = Data(image + bytes(16), (("v", 3, 4),), ((0, 8),))
+  data = Data(image + bytes(16), (("Value", 3, 4),), ((0, 8),))  # no kernel is named so
   raw = cubin.write(b".version 9.0\n", chip.sm, chip.bank0.params, entries, data, chip.shared_reserved)
   found = Cubin(raw)
   assert found.arch == arch and found.ptx == b".version 9.0\n" and set(found.kernels) == set(rows)
@@ -113,7 +116,7 @@ def test_what_is_written_is_read(rows: dict[str, tuple[list[int], int, int]], ar
     assert kernel.shared == (e.shared + chip.shared_reserved if e.shared else 0)
     assert kernel.params == chip.bank0.params
     assert kernel.params_size == max((p.offset + p.size for p in e.parameters), default=0)
-  symbol = next(s for s in found.symbols if s.name == "v")
+  symbol = next(s for s in found.symbols if s.name == "Value")
   place = found.elf.sections[symbol.section].offset
   assert (symbol.value, symbol.size) == (3, 4)
   linked = found.link(0x10000)
@@ -134,6 +137,89 @@ def test_damage_is_said() -> None:
   rows = next(section for section in Elf(bytes(linked)).sections if section.name == ".rela.nv.global.init")
   linked[rows.offset + 8] = 0x55
   with pytest.raises(Unsupported, match="R_CUDA type 0x55"): Cubin(bytes(linked))
+
+
+def written(addresses: tuple[tuple[int, int], ...] = ((0, 8),)) -> bytes:
+  """A kernel, and a variable of 16 bytes in the module."""
+  return cubin.write(b".version 9.0\n", 90, 0x210, [Entry("k", (Parameter(0, 8),), 64)],
+                     Data(bytes(16), (("v", 0, 16),), addresses))
+
+
+def with_row(raw: bytes, name: str, place: int, form: str, value: int) -> bytes:
+  """Another value of a field in the first rows of a section."""
+  data = bytearray(raw)
+  struct.pack_into(form, data, next(s.offset for s in Elf(raw).sections if s.name == name) + place, value)
+  return bytes(data)
+
+
+def test_what_is_written_is_an_elf_as_others_read_it() -> None:
+  """The identity is what ptxas of CUDA 13 writes; kernels and variables are global, as the table of symbols says."""
+  raw = written()
+  file = ELFFile(io.BytesIO(raw))
+  assert raw[:9] == b"\x7fELF\2\1\1\x41\x08" and file["e_machine"] == "EM_CUDA" and file["e_flags"] >> 8 & 255 == 90
+  table: Any = file.get_section_by_name(".symtab")
+  symbols = {s.name: s for s in table.iter_symbols()}
+  bindings = [s["st_info"]["bind"] for s in table.iter_symbols()]
+  assert bindings.index("STB_GLOBAL") == table["sh_info"], "local ones come first, and the section says how many"
+  assert set(bindings[table["sh_info"]:]) == {"STB_GLOBAL"}
+  assert file.get_section(table["sh_link"]).name == ".strtab"
+  for name, kind, section, size in (("k", "STT_FUNC", ".text.k", 128), ("v", "STT_OBJECT", ".nv.global.init", 16)):
+    s = symbols[name]
+    assert (s["st_info"]["type"], s["st_size"]) == (kind, size) and file.get_section(s["st_shndx"]).name == section
+
+
+RELA = ".rela.nv.global.init"
+BASES = [0, 1, 0x7F00_1234_5678, 0xFFFF_FFFF, (1 << 64) - 0x4000]
+
+
+@pytest.mark.parametrize("base", BASES)
+@pytest.mark.parametrize(("kind", "size"), [(1, 4), (2, 8), (3, 4), (4, 8)])
+@pytest.mark.parametrize("to", [0, 9, -0x100000])
+def test_an_address_in_data_keeps_as_many_bits_as_there_is_room_for(base: int, kind: int, size: int, to: int) -> None:
+  raw = with_row(written(((0, to),)), RELA, 8, "<I", kind)
+  found = Cubin(raw)
+  place = next(s.offset for s in found.elf.sections if s.name == ".nv.global.init")
+  wanted = (base + place + to) % (1 << 8 * size)
+  assert found.link(base)[place:place + 16] == wanted.to_bytes(size, "little") + bytes(16 - size)
+
+
+def test_a_relocation_tells_the_place_of_any_section_and_of_none_is_refused() -> None:
+  raw = written()
+  sections = Elf(raw).sections
+  symbol = struct.unpack_from("<I", raw, next(s.offset for s in sections if s.name == RELA) + 12)[0]
+  place = next(s.offset for s in sections if s.name == ".nv.global.init")
+  for number in range(len(sections) + 2):
+    changed = with_row(raw, ".symtab", 24 * symbol + 6, "<H", number)
+    if 0 < number < len(sections):
+      assert struct.unpack_from("<Q", Cubin(changed).link(0), place) == (sections[number].offset + 8,)
+    else:
+      with pytest.raises(Unsupported, match=r"undefined symbol .*\.nv\.global\.init"): Cubin(changed)
+
+
+@pytest.mark.parametrize("target", ["none", "past the last"])
+def test_relocations_of_no_section_change_nothing(target: str) -> None:
+  raw = written()
+  sections, start = Elf(raw).sections, Elf(raw).header.e_shoff
+  data = bytearray(raw)
+  at = next(i for i, s in enumerate(sections) if s.name == RELA)
+  struct.pack_into("<I", data, start + 64 * at + 44, 0 if target == "none" else len(sections))
+  assert Cubin(bytes(data)).link(0x1000) == bytes(data)
+
+
+def test_constant_banks_are_moved_where_one_may_begin_and_no_further() -> None:
+  seen = set()
+  for length in range(1, 200, 33):
+    name = "k" * length
+    raw = cubin.write(b"", 90, 0x210, [Entry(name)]).replace(b".nv.constant0." + name.encode() + b"\0.nv.info",
+                                                             b".nv.constant3." + name.encode() + b"\0.nv.info")
+    before = next(s for s in Elf(raw).sections if s.name == f".nv.constant3.{name}")
+    found = Cubin(raw)
+    place, size = found.kernel(name).banks[3]
+    assert place % cubin.BANK_ALIGN == 0 and size == before.size == 0x210
+    assert found.file[place:place + size] == raw[before.offset:before.offset + size]
+    assert (found.file == raw) == (before.offset % cubin.BANK_ALIGN == 0) and Cubin(found.file).file == found.file
+    seen.add(found.file == raw)
+  assert seen == {False, True}
 
 
 @pytest.mark.parametrize("name", NV_ARCHES)

@@ -5,12 +5,13 @@ import io
 import shutil
 import subprocess
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from tests.strength import examples
 from tinyhw.core.source import Part, Source, Sources, Spot, contents, place_of
-from tinyhw.wire import codeobject
+from tinyhw.wire import codeobject, dwarf
 from tinyhw.wire.locations import register
 
 ROOT = Path(__file__).parents[2]
@@ -35,9 +36,9 @@ __attribute__((amdgpu_kernel)) void bugs(GLOBAL float *out, GLOBAL const float *
 """
 
 
-def built(folder: Path, clang: str, *options: str) -> codeobject.CodeObject:
-  """The code object of CODE (unlinked: not every clang has its linker)."""
-  (folder / "bugs.c").write_text(CODE)
+def built(folder: Path, clang: str, *options: str, text: str = CODE) -> codeobject.CodeObject:
+  """The code object of a text (unlinked: not every clang has its linker)."""
+  (folder / "bugs.c").write_text(text)
   target = ["-x", "c", "--target=amdgcn-amd-amdhsa", "-mcpu=gfx1100", "-nogpulib", "-c", "-g"]
   subprocess.run([clang, *target, *options, "bugs.c", "-o", "bugs.o"], cwd=folder, check=True, capture_output=True)
   return codeobject.load((folder / "bugs.o").read_bytes())
@@ -91,6 +92,63 @@ def test_variables_are_where_the_code_has_them(tmp_path: Path, clang: str) -> No
   known = {v.name: v for v in optimized.variables(pc)}
   assert known["p"].parts == (Part("v", 4, 0), Part("v", 4, 1)) and known["i"].parts == (Part("v", 4, 2),)
   assert known["got"].trouble == "optimized out here" and not known["got"].parts
+
+
+APART = """\
+#define GLOBAL __attribute__((address_space(1)))
+static inline __attribute__((always_inline)) void rare(GLOBAL float *p, int n) {
+  if (__builtin_expect(n > 7, 0))
+    *(volatile GLOBAL float *)p = 5.0f;
+}
+__attribute__((amdgpu_kernel)) void first(GLOBAL float *out) {
+  *out = 1.0f;
+}
+__attribute__((amdgpu_kernel)) void bugs(GLOBAL float *out, int n, float by) {
+  rare(out, n);
+  *(volatile GLOBAL float *)(out + 1) = by;
+  rare(out + 2, n + 1);
+  *(volatile GLOBAL float *)(out + 3) = by;
+}
+"""
+
+
+@pytest.mark.parametrize("clang", CLANGS)
+@pytest.mark.parametrize("options", ["-gdwarf-4", "-gdwarf-5"])
+def test_an_inlined_call_whose_code_lies_apart(tmp_path: Path, clang: str, options: str) -> None:
+  """Wherever code is of a line of the inlined function, that function is told, and which call it is of."""
+  code = built(tmp_path, clang, "-O2", options, text=APART)
+  callers: dict[int, set[int]] = {}
+  for pc in code_of(code):
+    chain = code.source.chain(pc)
+    if not chain or not chain[0].function or not chain[0].line: continue
+    inner, outer = chain[0], chain[-1]
+    if inner.line not in {3, 4}: assert len(chain) == 1 and inner.function == ("first" if inner.line < 9 else "bugs")
+    else:
+      assert (len(chain), inner.function, outer.function) == (2, "rare", "bugs"), (hex(pc), chain)
+      callers.setdefault(outer.line, set()).add(pc)
+  assert callers.keys() == {10, 12}
+  if clang == "clang-19": assert any(len({pc - 4 for pc in pcs} - pcs) > 1 for pcs in callers.values()), "code apart"
+
+
+@pytest.mark.parametrize("clang", CLANGS)
+def test_parameters_of_a_method_are_those_of_its_definition(tmp_path: Path, clang: str) -> None:
+  """Its declaration, which comes first, has none with a name; targets of pointers are told however deep."""
+  (tmp_path / "s.cpp").write_text("""
+    struct S { static void method(float *, int **, float ***, const long ****); };
+    void S::method(float *a, int **b, float ***c, const long ****d) { *a = **b + ***c + ****d; }""")
+  target = ["--target=amdgcn-amd-amdhsa", "-mcpu=gfx1100", "-nogpulib", "-c", "-g"]
+  subprocess.run([clang, *target, "s.cpp", "-o", "s.o"], cwd=tmp_path, check=True, capture_output=True)
+  found = dwarf.parameters((tmp_path / "s.o").read_bytes(), "_ZN1S6methodEPfPPiPPS0_PPPPKl")
+  assert found is not None
+  assert [(n, t.name) for n, t in found] == [("a", "float*"), ("b", "int**"), ("c", "float***"), ("d", "long****")]
+
+
+def test_a_pointer_to_itself_has_an_end() -> None:
+  """Damaged information may say so."""
+  die = SimpleNamespace(tag="DW_TAG_pointer_type", attributes={"DW_AT_type": None})
+  die.get_DIE_from_attribute = lambda name: die
+  found = dwarf.ctype(die)
+  assert found.kind == "*" and set(found.name.removeprefix("void")) == {"*"}
 
 
 def test_the_text_of_a_line_is_of_the_file_that_was_compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

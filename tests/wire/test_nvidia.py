@@ -1,6 +1,7 @@
 """NVIDIA's command streams: GPFIFO entries, pushbuffers and QMDs go to words and back, exactly, or are refused."""
 from __future__ import annotations
 
+import ctypes
 import random
 from typing import Any
 
@@ -54,6 +55,14 @@ def test_gpfifo_entries_have_limits() -> None:
   assert str(gpfifo.Segment(0x1000, 2, wait=True)) == "GP_ENTRY(GET=0x1000, LENGTH=2, SYNC=WAIT)"
   assert str(gpfifo.Control(1)) == "GP_ENTRY(OPCODE=ILLEGAL, OPERAND=0x0)"
   assert "undeclared" in gpfifo.text([gpfifo.Segment(64, 1).encode(), 1 << 40 | 1 << 42], first=7)
+
+
+def test_the_users_page_of_a_channel() -> None:
+  """Places of the words of Nvc56fControl (clc56f.h), which is of 512 bytes."""
+  places = {"Put": 0x40, "Get": 0x44, "Reference": 0x48, "PutHi": 0x4C, "TopLevelGet": 0x58, "TopLevelGetHi": 0x5C,
+            "GetHi": 0x60, "GPGet": 0x88, "GPPut": 0x8C}
+  assert {name: getattr(gpfifo.Userd, name).offset for name in places} == places
+  assert ctypes.sizeof(gpfifo.Userd) == 0x200
 
 
 # ---- pushbuffers
@@ -160,12 +169,14 @@ def test_queue_meta_data_comes_back(class_id: int, version: tuple[int, int], see
   assert type(value).__name__ in qmd.text(value)
 
 
-WHOLE = ["PROGRAM_ADDRESS", "GRID_WIDTH", "GRID_HEIGHT", "GRID_DEPTH", "CTA_THREAD_DIMENSION0", "SHARED_MEMORY_SIZE",
+WHOLE = ["PROGRAM_ADDRESS", "GRID_WIDTH", "GRID_HEIGHT", "GRID_DEPTH", "GRID_WIDTH_RESUME", "GRID_HEIGHT_RESUME",
+         "GRID_DEPTH_RESUME", "QMD_MAJOR_VERSION", "QMD_MINOR_VERSION", "CTA_THREAD_DIMENSION0", "SHARED_MEMORY_SIZE",
          "REGISTER_COUNT", "BARRIER_COUNT", "SHADER_LOCAL_MEMORY_LOW_SIZE", "SHADER_LOCAL_MEMORY_HIGH_SIZE"]
 INDEXED = ["RELEASE_SEMAPHORE_ADDR", "RELEASE_SEMAPHORE_PAYLOAD", "RELEASE_ENABLE", "RELEASE_STRUCTURE_SIZE",
            "RELEASE_MEMBAR_TYPE", "RELEASE_REDUCTION_ENABLE", "RELEASE_REDUCTION_OP", "RELEASE_REDUCTION_FORMAT",
            "RELEASE_TRAP_TYPE", "RELEASE_PAYLOAD64B", "CONSTANT_BUFFER_ADDR", "CONSTANT_BUFFER_SIZE",
-           "CONSTANT_BUFFER_VALID", "CONSTANT_BUFFER_INVALIDATE"]
+           "CONSTANT_BUFFER_VALID", "CONSTANT_BUFFER_INVALIDATE", "DEPENDENT_QMD_POINTER", "DEPENDENT_QMD_ENABLE",
+           "DEPENDENT_QMD_ACTION", "DEPENDENT_QMD_PREFETCH"]
 
 
 @pytest.mark.parametrize(("class_id", "version"), ALL_QMDS)
@@ -175,7 +186,9 @@ def test_whole_values_by_one_name(class_id: int, version: tuple[int, int]) -> No
   used: dict[int, str] = {}
   for name, index in names:
     if not qmd.has(qmd.declared(class_id, version), name, index):
-      assert version[0] == 2 and name in ("RELEASE_PAYLOAD64B", "RELEASE_TRAP_TYPE", "RELEASE_MEMBAR_TYPE")
+      if name.startswith("DEPENDENT"):
+        assert version == (2, 3) or version < (4, 0) and (name, index) == ("DEPENDENT_QMD_POINTER", 1)
+      else: assert version[0] == 2 and name in ("RELEASE_PAYLOAD64B", "RELEASE_TRAP_TYPE", "RELEASE_MEMBAR_TYPE")
       continue
     found = qmd.pieces(qmd.declared(class_id, version), name, index)
     low, top = found[0][1], found[-1][1] + found[-1][2]

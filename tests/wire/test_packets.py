@@ -1,6 +1,7 @@
 """Every declared packet goes to dwords and to text and back; what is no packet is refused, with one kind of error."""
 from __future__ import annotations
 
+import itertools
 import random
 import struct
 from typing import Any
@@ -218,6 +219,14 @@ def test_a_dispatch_in_aql(grid: tuple[int, int, int], block: tuple[int, int, in
   assert bytes(aql.decode(bytes(packet))) == bytes(packet)
 
 
+def test_an_aql_header_says_what_it_was_told_alone() -> None:
+  for kind, barrier, acquire, release in itertools.product(range(6), (0, 1), range(3), range(3)):
+    word = aql.header(kind, barrier=bool(barrier), acquire=acquire, release=release)
+    assert word == kind | barrier << 8 | acquire << 9 | release << 11
+    if not barrier: assert aql.header(kind, acquire=acquire, release=release) == word
+    if not acquire | release: assert aql.header(kind, barrier=bool(barrier)) == word
+
+
 def test_aql_refusals() -> None:
   for kind, message in ((0, "HSA_PACKET_TYPE_VENDOR_SPECIFIC"), (1, "HSA_PACKET_TYPE_INVALID"), (200, "200")):
     with pytest.raises(DecodeError, match=f"packet type {message} is not declared"):
@@ -232,6 +241,14 @@ def test_calls_as_text() -> None:
   assert kfd_wire.text(request) == "AMDKFD_IOC_GET_VERSION()"
   assert kfd_wire.text(request, b"x", -1) == "AMDKFD_IOC_GET_VERSION(b'x') = -1"
   assert kfd_wire.name(0xC0044B99) == "_IOWR('K', 0x99, 4 bytes)" and kfd_wire.find(0xC0044B99) is None
+
+
+def test_text_says_where_each_packet_is() -> None:
+  """From the address of the first dword, which is 0 where nothing else is said."""
+  words = [*pm4_wire.encode(pm4.NOP(payload=(1, 2))), *pm4_wire.encode(pm4.NOP(payload=(3,)))]
+  for told, first in (({}, 0), ({"where": 0x1000}, 0x1000)):
+    lines = pm4_wire.text(words, **told).splitlines()
+    assert [int(line.split()[0], 16) for line in lines] == [first, first + 12]
 
 
 def test_text_of_a_field_that_is_none() -> None:

@@ -19,6 +19,7 @@ _ALIASES: Final = frozenset({
 _POINTERS: Final = frozenset({
   "DW_TAG_pointer_type", "DW_TAG_reference_type", "DW_TAG_rvalue_reference_type"})
 _AGGREGATES: Final = frozenset({"DW_TAG_structure_type", "DW_TAG_class_type", "DW_TAG_union_type"})
+DEEPEST: Final = 16
 # Encodings of base types (DWARF 5, section 5.1.1): the kinds that NumPy has
 _ENCODINGS: Final = {0x02: "b", 0x03: "c", 0x04: "f", 0x05: "i", 0x06: "i", 0x07: "u", 0x08: "u", 0x10: "u"}
 
@@ -107,7 +108,7 @@ def _size(die: Any) -> int:
 
 
 def ctype(die: Any, pointers: int = 0) -> CType:
-  """A type DIE; targets of pointers are followed twice at most, for a list's node points to itself."""
+  """A type DIE; targets of pointers are followed DEEPEST times at most, for damaged ones may point to themselves."""
   if die is None: return CType("void", "s", 0)
   if die.tag in _ALIASES:
     inner = ctype(target_of(die, "DW_AT_type"), pointers)
@@ -119,7 +120,7 @@ def ctype(die: Any, pointers: int = 0) -> CType:
     return CType(name, inner.kind if inner.kind in "iub" else "u", _size(die) or inner.size)
   if die.tag in _POINTERS:
     to = target_of(die, "DW_AT_type")
-    of = None if to is None or pointers == 2 else ctype(to, pointers + 1)
+    of = None if to is None or pointers == DEEPEST else ctype(to, pointers + 1)
     return CType(f"{'void' if of is None else of.name}*", "*", 8, of)
   if die.tag == "DW_TAG_base_type":
     encoding = die.attributes["DW_AT_encoding"].value

@@ -31,6 +31,8 @@ ROOMS: Final = (
   Rule(r"core\.memory\.AddressSpace\._split", r"or \[0\]", r"0 becomes 1", "without mappings no index is valid"),
   Rule(r"core\.memory\._overlap", r"at \+ size > following", r"Gt becomes GtE",
        "lane after lane stores the same bytes"),
+  Rule(r"core\.port\.Port\.\w+", r"^def ", ANY, "a protocol's defaults are for readers: each port has its own"),
+  Rule(r"core\.store\.<module>", r"^(LIMIT|LARGEST|SELDOM): Final", ANY, "a bound on what is kept, chosen"),
   # ---- wire
   Rule(r"wire\.aql\.dispatch", r"SETUP_DIMENSIONS", r"LShift becomes RShift", "the field begins at bit 0"),
   # ---- ir
@@ -76,6 +78,13 @@ ROOMS: Final = (
        "a kernel without arguments reads none of their bytes"),
   Rule(r"drive\.linux\.LinuxPort\.mmap", r"fd < 0", r"0 becomes 1|Lt becomes LtE",
        "descriptor 0 is the process's input, which no device is"),
+  Rule(r"drive\.amd\.report\._near", r"buffer\.address > below\.address", r"Gt becomes GtE",
+       "no two buffers that are there have one address"),
+  Rule(r"drive\.batch\.batch\.numbers", r"max\(len\(values\), 1\)", r"1 becomes 2", "room behind that nobody reads"),
+  Rule(r"drive\.cuda\.GraphRunner\._build", r"if self\._nodes else 0", r"0 becomes 1",
+       "the first node has none before it, and is told of none"),
+  Rule(r"drive\.nv\.device\.<module>", r"^_MAX_COPY_BYTES", r"30 becomes 31",
+       "a longer piece of a copy, whose length has 32 bits"),
   Rule(r"drive\.amd\.commands\.ComputeCommands\.dispatch", r"dim_x=0", r"0 becomes 1",
        "the slots are filled before use"),
   # ---- cli

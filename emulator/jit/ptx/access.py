@@ -16,7 +16,7 @@ from tinyhw.emulator.jit.ptx import layout
 from tinyhw.emulator.jit.ptx.emit import Lanes
 from tinyhw.emulator.jit.ptx.shapes import Info, Shape
 from tinyhw.emulator.jit.values import BOOL, Untranslatable, Value, convert, gather
-from tinyhw.emulator.ptx import memory, move, operands
+from tinyhw.emulator.ptx import addresses, memory, move, operands
 from tinyhw.emulator.ptx.scope import Line, Place
 from tinyhw.isa.ptx.forms import SIZES, Form
 from tinyhw.isa.ptx.model import Address, Name, Operand
@@ -181,7 +181,7 @@ def _log2(n: int) -> int: return n.bit_length() - 1
 def site_of(g: Lanes, line: Line, form: Form, operand: Operand, size: int, count: int, access: int) -> Site:
   """The access of an instruction to the address of an operand."""
   space = memory.space_of(form.modifiers)
-  real = move.real_space(g.code, line, operand, space)
+  real = addresses.real_space(g.code, line, operand, space)
   shape = g.plan.operand(line, operand, "u64") or g.plan.uniform()
   if isinstance(operand, Address) and isinstance(operand.base, Name):
     found = line.scope.find(operand.base.text)
@@ -189,7 +189,7 @@ def site_of(g: Lanes, line: Line, form: Form, operand: Operand, size: int, count
       raise Untranslatable("at a generic address of the stack")
   stepped = g.stepped
   g.stepped = shape.stepped
-  try: base = move.address(g.code, line, operand, space)(g)  # type: ignore[arg-type]
+  try: base = addresses.address(g.code, line, operand, space)(g)  # type: ignore[arg-type]
   finally: g.stepped = stepped
   narrow = base.dtype.itemsize == 4
   if narrow and shape.stepped and _wraps(shape):  # the steps count modulo 2**32
@@ -432,6 +432,7 @@ def _parameter(g: Lanes, line: Line, form: Form, operand: Operand, width: int) -
 def st(g: Lanes, line: Line, form: Form, info: Info) -> None:
   """Stores of one to eight elements."""
   i, t = line.instruction, form.type
+  if "async" in form.modifiers: raise Untranslatable("no compiled form")
   if t == "b128": raise Untranslatable("of 128 bits")
   sources = operands.elements(line, i.operands[1])
   values = [operands.reader(g.code, line, s, t)(g) for s in sources]  # type: ignore[arg-type]
@@ -444,6 +445,7 @@ def st(g: Lanes, line: Line, form: Form, info: Info) -> None:
 def atom(g: Lanes, line: Line, form: Form, info: Info) -> None:
   """Read-modify-writes of 4 and 8 bytes, one thread after the other, the lowest first."""
   i, t, e, w = line.instruction, form.type, g.e, g.width
+  if "async" in form.modifiers: raise Untranslatable("no compiled form")
   size = SIZES[t]
   if size not in {4, 8} or form.modifiers & {"v2", "v4", "v8"}: raise Untranslatable("of such a type")
   what = ATOMICS[move.operation(form)]

@@ -182,7 +182,7 @@ def _meet(g: Lanes, line: Line, after: Block | None, members: Any, k: int | None
 
 def _barrier(g: Lanes, line: Line, after: Block | None) -> None:
   i, e, m = line.instruction, g.e, g.mask_type
-  if {"red", "arrive"} & {*i.modifiers}: raise Untranslatable("no compiled form")
+  if {"red", "arrive", "cluster"} & {*i.modifiers}: raise Untranslatable("no compiled form")
   number = operands.reader(g.code, line, i.operands[0], "u32")(g)  # type: ignore[arg-type]
   if number.wide: raise Untranslatable("a number that threads differ in")
   if len(i.operands) > 1:

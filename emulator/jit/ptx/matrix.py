@@ -16,7 +16,7 @@ from tinyhw.emulator.jit.ptx import access
 from tinyhw.emulator.jit.ptx.emit import Lanes
 from tinyhw.emulator.jit.ptx.shapes import Info
 from tinyhw.emulator.jit.values import Emitter, Untranslatable, Value, convert, gather
-from tinyhw.emulator.ptx import memory, move, operands
+from tinyhw.emulator.ptx import addresses, memory, operands
 from tinyhw.emulator.ptx.matrix import BITS
 from tinyhw.emulator.ptx.scope import Line
 from tinyhw.isa.ptx.forms import Form
@@ -154,7 +154,7 @@ def ldmatrix(g: Lanes, line: Line, form: Form, info: Info) -> None:
     raise Untranslatable("of such memory or elements")
   count = next(int(m[1]) for m in ("x1", "x2", "x4") if m in form.modifiers)
   writes = [operands.writer(g.code, line, o, "b32") for o in operands.elements(line, i.operands[0])]
-  at = move.address(g.code, line, i.operands[1], "shared")(g)  # type: ignore[arg-type]
+  at = addresses.address(g.code, line, i.operands[1], "shared")(g)  # type: ignore[arg-type]
   at = convert(at.view(U32) if at.dtype.itemsize == 4 else at.view(U64), U64)
   rows = _shuffled(e, "i64", 32, at.in_lanes(), [lane % (8 * count) for lane in range(32)])
   site = access.Site(access.SHARED, Value(e, rows, U64, True), None, 4, 4, Access.READ, None)
@@ -200,6 +200,8 @@ def cp(g: Lanes, line: Line, form: Form, info: Info) -> None:
   target = access.site_of(g, line, _in(form, "shared"), i.operands[0], 4, width // 4, Access.WRITE)
   given = None
   if len(i.operands) - ("L2::cache_hint" in m) > 3:
+    r = operands.register(line, i.operands[3])
+    if r is not None and r.type == "pred": raise Untranslatable("with a source to ignore")
     given = operands.reader(g.code, line, i.operands[3], "u32")(g)  # type: ignore[arg-type]
     if given.bits is not None and given.bits >= width: given = None
   if given is not None:

@@ -3,7 +3,8 @@
 A row is `opcodes slots ; results : sources ; version target`. A slot is a choice of modifiers (`lo|hi`), optional with
 `?`; `$name` stands for a set below. Operands, a word each: `t` and `u`, the last and the first type of the instruction;
 `w`, twice as wide as `t`; `p`, a predicate; `p|p`, one or two; `q`, a predicate that may be negated; `i`, a constant;
-`@`, an address in the state space of the modifiers; `*` in front, an operand that may be left out; or a type.
+`@`, an address in the state space of the modifiers; `*` in front, an operand that may be left out; `T`, a
+tensor map with coordinates; `y`, a state or a parity; `_`, a result that is not given; or a type.
 `version` is the PTX that has it, `target` the first sm. Facts: the PTX ISA manual, section 9.7; `tests/isa` holds the
 rows against ptxas, which accepts what they allow and refuses their neighbours.
 """
@@ -32,6 +33,16 @@ SETS: Final = {
   "shared": "global|shared|shared::cta|shared::cluster",
   "wide": "b8|b16|b32|b64|u8|u16|u32|u64|s8|s16|s32|s64|f32|f64|b128",
 }
+
+SETS["msem"] = "relaxed.cta|relaxed.cluster"
+SETS["mspace"] = "shared|shared::cta|shared::cluster"
+SETS["mrelease"] = "release.cta|release.cluster|relaxed.cta|relaxed.cluster"
+SETS["macquire"] = "acquire.cta|acquire.cluster|relaxed.cta|relaxed.cluster"
+SETS["dims"] = "1d|2d|3d|4d|5d"
+SETS["policy"] = "L2::evict_last|L2::evict_normal|L2::evict_first|L2::evict_unchanged"
+SETS["second"] = "L2::evict_first|L2::evict_unchanged"
+SETS["reduced"] = "add|min|max|inc|dec|and|or|xor"
+SETS["bulk"] = "mbarrier::complete_tx::bytes"
 
 for _k in (8, 16, 32): SETS[f"wgmma{_k}"] = "|".join(f"m64n{n}k{_k}" for n in range(8, 257, 8))
 
@@ -204,8 +215,11 @@ st relaxed|release $scope ?$shared ?$evict ?$evict2 ?$hint ?v2|v4|v8 $wide ; : @
 st mmio relaxed sys ?global $memory ; : @ t ; 8.2 70
 prefetch ?global|local L1|L2 ; : @
 prefetch global L2::evict_last|L2::evict_normal ; : @ ; 7.4 80
+prefetch ?const|param tensormap ; : @ ; 8.0 90
 prefetchu L1 ; : @
 cvta ?to const|global|local|shared|param|shared::cta|shared::cluster u64 ; t : t
+mapa ?shared::cluster u32|u64 ; t : t u32 ; 7.8 90
+getctarank ?shared::cluster u32|u64 ; u32 : t ; 7.8 90
 isspacep const|global|local|shared|shared::cta|shared::cluster|param ; p : u64
 atom ?$sem ?$scope ?$shared and|or|xor b32|b64 ; t : @ t
 atom ?$sem ?$scope ?$shared exch b32|b64|b128 ; t : @ t
@@ -245,6 +259,26 @@ membar cta|gl|sys ; :
 fence ?sc|acq_rel|acquire|release $scope ; : ; 6.0 70
 fence proxy alias|async|async.global|async.shared::cta|async.shared::cluster ; : ; 7.5 70
 fence mbarrier_init release cluster ; : ; 8.0 90
+fence acquire sync_restrict::shared::cluster cluster ; : ; 8.6 90
+fence release sync_restrict::shared::cta cluster ; : ; 8.6 90
+fence proxy async::generic acquire sync_restrict::shared::cluster cluster ; : ; 8.6 90
+fence proxy async::generic release sync_restrict::shared::cta cluster ; : ; 8.6 90
+fence proxy tensormap::generic release $scope ; : ; 8.3 90
+fence proxy tensormap::generic acquire $scope ; : @ i ; 8.3 90
+membar proxy alias ; : ; 7.5 70
+barrier cluster arrive ?release|relaxed ?aligned ; : ; 7.8 90
+barrier cluster wait ?acquire ?aligned ; : ; 7.8 90
+mbarrier init ?shared|shared::cta b64 ; : @ u32 ; 7.0 80
+mbarrier inval ?shared|shared::cta b64 ; : @ ; 7.0 80
+mbarrier expect_tx|complete_tx ?$msem ?$mspace b64 ; : @ u32 ; 8.0 90
+mbarrier arrive|arrive_drop ?$mrelease ?shared|shared::cta b64 ; b64 : @ *u32 ; 7.0 80
+mbarrier arrive|arrive_drop ?$mrelease shared::cluster b64 ; _ : @ *u32 ; 8.0 90
+mbarrier arrive|arrive_drop expect_tx ?$mrelease ?shared|shared::cta b64 ; b64 : @ u32 ; 8.0 90
+mbarrier arrive|arrive_drop expect_tx ?$mrelease shared::cluster b64 ; _ : @ u32 ; 8.0 90
+mbarrier arrive|arrive_drop noComplete ?release.cta ?shared|shared::cta b64 ; b64 : @ u32 ; 7.0 80
+mbarrier test_wait ?parity ?$macquire ?shared|shared::cta b64 ; p : @ y ; 7.0 80
+mbarrier try_wait ?parity ?$macquire ?shared|shared::cta b64 ; p : @ y *u32 ; 7.8 90
+mbarrier pending_count b64 ; u32 : b64 ; 7.0 80
 vote sync all|any|uni pred ; p : q b32 ; 6.0 30
 vote sync ballot b32 ; b32 : q b32 ; 6.0 30
 vote all|any|uni pred ; p : q ; 1.2 12
@@ -261,7 +295,9 @@ nanosleep u32 ; : u32 ; 6.3 70
 pmevent ?mask ; : i
 discard ?global L2 ; : @ i ; 7.4 80
 applypriority ?global L2::evict_normal ; : @ i ; 7.4 80
-createpolicy fractional $evict2|L2::evict_unchanged ?L2::evict_first|L2::evict_unchanged b64 ; b64 : *f32 ; 7.4 80
+createpolicy range ?global $policy ?$second b64 ; b64 : @ u32 u32 ; 7.4 80
+createpolicy cvt L2 b64 ; b64 : b64 ; 7.4 80
+createpolicy fractional $policy ?$second b64 ; b64 : *f32 ; 7.4 80
 griddepcontrol launch_dependents|wait ; : ; 7.8 90
 setmaxnreg inc|dec sync aligned u32 ; : i ; 8.0 90
 stacksave,stackrestore u32|u64 ; t : ; 7.3 52
@@ -295,4 +331,40 @@ cp async ca shared|shared::cta global ?$hint ?$fetch ; : @ @ i *u32 ; 7.0 80
 cp async cg shared|shared::cta global ?$hint ?$fetch ; : @ @ i *u32 ; 7.0 80
 cp async commit_group|wait_all ; : ; 7.0 80
 cp async wait_group ; : i ; 7.0 80
+cp async mbarrier arrive ?noinc ?shared|shared::cta b64 ; : @ ; 7.0 80
+cp async bulk commit_group ; : ; 8.0 90
+cp async bulk wait_group ?read ; : i ; 8.0 90
+cp async bulk shared::cluster global $bulk ?$hint ; : @ @ u32 @ ; 8.0 90
+cp async bulk shared::cluster global $bulk multicast::cluster ?$hint ; : @ @ u32 @ u16 ; 8.0 90
+cp async bulk shared::cta global $bulk ?$hint ; : @ @ u32 @ ; 8.6 90
+cp async bulk shared::cluster shared::cta $bulk ; : @ @ u32 @ ; 8.0 90
+cp async bulk global shared::cta bulk_group ?$hint ; : @ @ u32 ; 8.0 90
+cp async bulk prefetch L2 global ?$hint ; : @ u32 ; 8.0 90
+cp reduce async bulk shared::cluster shared::cta $bulk and|or|xor b32 ; : @ @ u32 @ ; 8.0 90
+cp reduce async bulk shared::cluster shared::cta $bulk add u32|s32|u64 ; : @ @ u32 @ ; 8.0 90
+cp reduce async bulk shared::cluster shared::cta $bulk inc|dec u32 ; : @ @ u32 @ ; 8.0 90
+cp reduce async bulk shared::cluster shared::cta $bulk min|max u32|s32 ; : @ @ u32 @ ; 8.0 90
+cp reduce async bulk global shared::cta bulk_group ?$hint and|or|xor b32|b64 ; : @ @ u32 ; 8.0 90
+cp reduce async bulk global shared::cta bulk_group ?$hint add u32|s32|u64|f32|f64 ; : @ @ u32 ; 8.0 90
+cp reduce async bulk global shared::cta bulk_group ?$hint add noftz f16|bf16 ; : @ @ u32 ; 8.0 90
+cp reduce async bulk global shared::cta bulk_group ?$hint inc|dec u32 ; : @ @ u32 ; 8.0 90
+cp reduce async bulk global shared::cta bulk_group ?$hint min|max u32|s32|u64|s64|f16|bf16 ; : @ @ u32 ; 8.0 90
+cp async bulk tensor $dims shared::cluster global ?tile $bulk ?$hint ; : @ T @ ; 8.0 90
+cp async bulk tensor $dims shared::cluster global ?tile $bulk multicast::cluster ?$hint ; : @ T @ u16 ; 8.0 90
+cp async bulk tensor $dims shared::cta global ?tile $bulk ?$hint ; : @ T @ ; 8.6 90
+cp async bulk tensor $dims global shared::cta ?tile bulk_group ?$hint ; : T @ ; 8.0 90
+cp async bulk prefetch tensor $dims L2 global ?tile ?$hint ; : T ; 8.0 90
+cp reduce async bulk tensor $dims global shared::cta $reduced ?tile bulk_group ?$hint ; : T @ ; 8.0 90
+st async ?weak ?shared::cluster $bulk ?v2|v4 b32|u32|s32|f32 ; : @ t @ ; 8.1 90
+st async ?weak ?shared::cluster $bulk ?v2 b64|u64|s64|f64 ; : @ t @ ; 8.1 90
+red async relaxed cluster ?shared::cluster $bulk inc|dec u32 ; : @ t @ ; 8.1 90
+red async relaxed cluster ?shared::cluster $bulk min|max u32|s32 ; : @ t @ ; 8.1 90
+red async relaxed cluster ?shared::cluster $bulk and|or|xor b32 ; : @ t @ ; 8.1 90
+red async relaxed cluster ?shared::cluster $bulk add u32|s32|u64 ; : @ t @ ; 8.1 90
+tensormap replace tile global_address ?global|shared::cta b1024 b64 ; : @ b64 ; 8.3 90
+tensormap replace tile rank ?global|shared::cta b1024 b32 ; : @ b32 ; 8.3 90
+tensormap replace tile box_dim|global_dim|element_stride ?global|shared::cta b1024 b32 ; : @ i b32 ; 8.3 90
+tensormap replace tile global_stride ?global|shared::cta b1024 b64 ; : @ i b64 ; 8.3 90
+tensormap replace tile elemtype|interleave_layout|swizzle_mode|fill_mode ?global|shared::cta b1024 b32 ; : @ i ; 8.3 90
+tensormap cp_fenceproxy global shared::cta tensormap::generic release $scope sync aligned ; : @ @ i ; 8.3 90
 """

@@ -1,0 +1,90 @@
+"""Bytes that one thread names by an address and a length: of global memory, or of a block's shared memory."""
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from tinyhw.core.errors import MachineFault, PageFault
+from tinyhw.emulator.ptx import memory
+from tinyhw.emulator.ptx.group import LANES, Warps
+
+Value = Any
+_LOW: Final = (1 << memory.RANK) - 1
+
+
+class Thread:
+  """One thread of a group, for memory that it names itself."""
+
+  def __init__(self, group: Warps, row: int, lane: int) -> None:
+    self.group, self.row, self.lane = group, row, lane
+    self.cohort = group.cohort
+
+  def fault(self, text: str, address: int | None = None) -> MachineFault:
+    """An error of this thread."""
+    return MachineFault(text, address=address, lane=self.row * LANES + self.lane)
+
+  def block(self, rank: int) -> int:
+    """A block of its cluster, counted in the cohort. Raises MachineFault where there is none."""
+    slot = int(memory.block_of(self.group, np.int64(self.group.workgroups[self.row]), np.int64(rank + 1)))
+    if slot < 0: raise self.fault(f"block {rank} of the cluster, which there is not, or which has ended")
+    return slot
+
+  def shared(self, space: str, address: int) -> tuple[int, int]:
+    """(block, offset in its shared memory) of an address of shared memory."""
+    if space == memory.GENERIC:
+      if not memory.SHARED_WINDOW <= address < memory.SHARED_WINDOW + memory.WINDOW:
+        raise self.fault(f"{address:#x} is outside of shared memory", address)
+      address -= memory.SHARED_WINDOW
+    rank = address >> memory.RANK
+    own = int(self.group.workgroups[self.row])
+    return own if not rank else self.block(rank - 1), address & _LOW
+
+  def span(self, block: int, offset: int, size: int, what: str) -> Value:
+    """Bytes of a block's shared memory, as they lie there."""
+    total = self.cohort.shared.total
+    if offset + size > total:
+      raise self.fault(f"{what} of {size:,} bytes at {offset:#x} of shared memory, which has {total:,} bytes", offset)
+    start = block * self.cohort.lds_size + offset
+    return self.cohort.lds[start:start + size]
+
+  def near(self, space: str, address: int) -> str:
+    """The space of an address: "shared" or "global", also where it is generic."""
+    if space != memory.GENERIC: return space
+    inside = memory.SHARED_WINDOW <= address < memory.SHARED_WINDOW + memory.WINDOW
+    return "shared" if inside else "global"
+
+  def read(self, space: str, address: int, size: int) -> Value:
+    """Bytes as u8."""
+    if self.near(space, address) == "shared": return self.span(*self.shared(space, address), size, "read").copy()
+    try: return np.frombuffer(self.cohort.space.read(address, size), np.uint8)
+    except PageFault as fault: raise self._mine(fault) from None
+
+  def write(self, space: str, address: int, data: Value) -> None:
+    """Store bytes."""
+    self.cohort.changes.count += 1
+    if self.near(space, address) == "shared":
+      self.span(*self.shared(space, address), data.size, "write")[:] = data
+      return
+    try: self.cohort.space.write(address, data.tobytes())
+    except PageFault as fault: raise self._mine(fault) from None
+
+  def gather(self, addresses: Value, width: int) -> Value:
+    """Elements of global memory."""
+    try: return self.cohort.space.gather(addresses, width)
+    except PageFault as fault: raise self._mine(fault) from None
+
+  def scatter(self, addresses: Value, values: Value) -> None:
+    """Store elements to global memory."""
+    self.cohort.changes.count += 1
+    try: self.cohort.space.scatter(addresses, values)
+    except PageFault as fault: raise self._mine(fault) from None
+
+  def _mine(self, fault: PageFault) -> PageFault:
+    fault.lane = self.row * LANES + self.lane
+    return fault
+
+
+def threads(group: Warps) -> list[Thread]:
+  """The group's threads, the lowest first."""
+  return [Thread(group, row, lane) for row, lane in np.argwhere(group.lanes).tolist()]

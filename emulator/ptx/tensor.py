@@ -1,0 +1,184 @@
+"""Copies of boxes of tensors that a tensor map describes (cp.async.bulk.tensor), and changes of such maps."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from tinyhw.core.errors import DecodeError, InvalidArgument, Unsupported
+from tinyhw.emulator.ptx import memory, operands
+from tinyhw.emulator.ptx.addresses import address, guarded
+from tinyhw.emulator.ptx.bind import Step, binds, need, nothing, unknown
+from tinyhw.emulator.ptx.copies import combined, ends, multicast, told
+from tinyhw.emulator.ptx.flow import where
+from tinyhw.emulator.ptx.group import Warps
+from tinyhw.emulator.ptx.ranges import Thread, threads
+from tinyhw.emulator.ptx.scope import Line
+from tinyhw.emulator.ptx.tensormap import ALIGN, SIZE, SWIZZLES, TensorMap
+from tinyhw.isa.ptx.forms import Form
+from tinyhw.isa.ptx.model import Address, Operand
+
+if TYPE_CHECKING:
+  from tinyhw.emulator.ptx.program import Code
+
+Value = Any
+Reader = Callable[[Warps], Value]
+_OTHERS: Final = frozenset({"im2col", "im2col::w", "im2col::w::128", "im2col_no_offs", "tile::gather4",
+                            "tile::scatter4", "cta_group::1", "cta_group::2"})
+_ALIGN: Final = 128  # of a box in shared memory
+_REDUCTIONS: Final = ("add", "min", "max", "inc", "dec", "and", "or", "xor")
+_NAN: Final = {2: 0x7FFF, 4: 0x7FFFFFFF, 8: 0x7FFFFFFFFFFFFFFF}
+
+
+class Box:
+  """A box of a tensor at coordinates: which of its elements are inside, and where they lie."""
+
+  def __init__(self, m: TensorMap, at: list[int], steps: bool = True) -> None:
+    inside, offsets = np.ones((), bool), np.zeros((), np.int64)
+    tile = m.tile if steps else m.box[:m.rank]
+    for k in range(m.rank):
+      c = np.int64(at[k]) + np.arange(tile[k], dtype=np.int64) * (m.steps[k] if steps else 1)
+      shape = (-1,) + (1,) * k  # the innermost dimension is the last axis
+      inside = inside & ((c >= 0) & (c < m.extents[k])).reshape(shape)
+      offsets = offsets + (c * (m.strides[k - 1] if k else m.size)).reshape(shape)
+    self.inside = inside.reshape(-1)
+    self.addresses = (offsets.reshape(-1)[self.inside] + np.int64(m.address)).astype(np.uint64)
+    self.bytes = self.inside.size * m.size
+
+
+def places(m: TensorMap, offset: int, size: int) -> Value:
+  """Where the bytes of a box lie in shared memory, whose 16-byte pieces are exchanged by bits of their address."""
+  at = np.arange(offset, offset + size, dtype=np.int64)
+  width = SWIZZLES[m.swizzle]
+  return at if not width else at ^ (at >> 7 & width // 16 - 1) << 4
+
+
+def copy(code: Code, line: Line, form: Form) -> Step:
+  """cp.async.bulk.tensor and cp.reduce.async.bulk.tensor, of tiles."""
+  i, m = line.instruction, form.modifiers
+  other = m & _OTHERS
+  if other: raise Unsupported("PTX instruction", i.name, where=where(line), hint=f"of .{min(other)} copies")
+  if "prefetch" in m: return nothing
+  rank = next(int(x[0]) for x in m if x in {"1d", "2d", "3d", "4d", "5d"})
+  target, _ = ends(line)
+  loads = target == "shared"
+  boxes, plain = (1, 0) if loads else (0, 1)
+  maps, coordinates = _tensor(code, line, i.operands[boxes], rank)
+  shared = address(code, line, i.operands[plain], "shared")
+  barrier = address(code, line, i.operands[2], "shared") if loads else None
+  mask = operands.reader(code, line, i.operands[3], "u16") if "multicast::cluster" in m else None
+  operation = next((x for x in _REDUCTIONS if x in m), "") if "reduce" in m else ""
+
+  def run(group: Warps) -> None:
+    given = [None if r is None else operands.full(group, r(group)) for r in (maps, shared, barrier, mask)]
+    places = [operands.full(group, r(group)) for r in coordinates]
+    for t in threads(group):
+      k = t.row, t.lane
+      map_at, here, at, named = (None if x is None else int(x[k]) for x in given)
+      assert map_at is not None and here is not None
+      found = _map(t, map_at, rank, line)
+      if not loads and set(found.steps[:rank]) != {1}:
+        raise Unsupported("PTX instruction", i.name, where=where(line), hint="of a tensor map with steps of elements")
+      c = [int(p[k]) for p in places]
+      if loads:
+        assert at is not None
+        _load(t, found, c, here, at, None if named is None else multicast(t, named))
+      else: _store(t, found, c, here, operation)
+  return guarded(line, run)
+
+
+def _tensor(code: Code, line: Line, o: Operand, rank: int) -> tuple[Reader, list[Reader]]:
+  """Readers of the address of a map, generic, and of coordinates: `[map, {x, y}]`."""
+  if not isinstance(o, Address) or len(o.more) != 1:
+    raise DecodeError(f"{line.instruction.name} takes a tensor map with coordinates", where=where(line))
+  parts = operands.elements(line, o.more[0])
+  if len(parts) != rank:
+    raise DecodeError(f"{line.instruction.name} takes {rank} coordinates, not {len(parts)}", where=where(line))
+  return address(code, line, Address(o.base, o.offset), memory.GENERIC), [
+    operands.reader(code, line, p, "s32") for p in parts]
+
+
+def _map(t: Thread, at: int, rank: int, line: Line) -> TensorMap:
+  if at % ALIGN: raise t.fault(f"a tensor map at {at:#x}, no multiple of {ALIGN}", at)
+  found = TensorMap.decode(t.read(memory.GENERIC, at, SIZE).tobytes())
+  try: found.check()
+  except InvalidArgument as why: raise t.fault(str(why).removeprefix("tensor map: "), at) from None
+  except Unsupported as why:
+    raise Unsupported("PTX instruction", line.instruction.name, where=where(line), hint=str(why)) from None
+  if found.rank != rank: raise t.fault(f"a tensor map of {found.rank} dimensions, and {rank} coordinates", at)
+  return found
+
+
+def _load(t: Thread, m: TensorMap, c: list[int], here: int, barrier: int, blocks: list[int] | None) -> None:
+  slot, offset = _aligned(t, here)
+  box = Box(m, c)
+  data = np.full(box.inside.size, _NAN[m.size] if m.fill else 0, np.dtype(f"u{m.size}"))
+  if box.addresses.size: data[box.inside] = t.gather(box.addresses, m.size)
+  if m.type == "f32.ftz": data = np.where(data & 0x7F800000, data, data & np.uint32(0x80000000))
+  at, raw = places(m, offset, box.bytes), np.ascontiguousarray(data).view(np.uint8)
+  for block in [slot] if blocks is None else blocks:
+    t.span(block, 0, int(at.max()) + 1, "write")[at] = raw
+  t.cohort.changes.count += 1
+  told(t, barrier, "shared", box.bytes, blocks)
+
+
+def _store(t: Thread, m: TensorMap, c: list[int], here: int, operation: str) -> None:
+  slot, offset = _aligned(t, here)
+  box = Box(m, c, steps=False)
+  at = places(m, offset, box.bytes)
+  raw = t.span(slot, 0, int(at.max()) + 1, "read")[at]
+  data = np.ascontiguousarray(raw).view(np.dtype(f"u{m.size}"))[box.inside]
+  if not data.size: return
+  if operation:
+    type_ = m.type.partition(".")[0]
+    dtype = operands.dtype_of(type_)
+    old = np.ascontiguousarray(t.gather(box.addresses, m.size)).view(dtype)
+    data = np.ascontiguousarray(combined(operation, type_, old, data.view(dtype))).view(data.dtype)
+  t.scatter(box.addresses, data)
+
+
+def _aligned(t: Thread, at: int) -> tuple[int, int]:
+  slot, offset = t.shared("shared", at)
+  if offset % _ALIGN: raise t.fault(f"a box at {at:#x} of shared memory, no multiple of {_ALIGN}", at)
+  return slot, offset
+
+
+@binds("tensormap")
+def tensormap(code: Code, line: Line, form: Form) -> Step:
+  """tensormap.replace of a field, and tensormap.cp_fenceproxy, which copies a map."""
+  i, m = line.instruction, form.modifiers
+  if "cp_fenceproxy" in m:
+    need(line, 3)
+    size = operands.immediate(line, i.operands[2], "u32")
+    if size is None or int(size) != SIZE: raise DecodeError(f"{i.name} copies {SIZE} bytes", where=where(line))
+    to, of = address(code, line, i.operands[0], "global"), address(code, line, i.operands[1], "shared")
+
+    def copied(group: Warps) -> None:  # by the warp together: once
+      for t in _firsts(group):
+        k = t.row, t.lane
+        t.write("global", int(operands.full(group, to(group))[k]),
+                t.read("shared", int(operands.full(group, of(group))[k]), SIZE))
+    return guarded(line, copied)
+  field, space = i.modifiers[2], memory.space_of(m)
+  rest = [*i.operands]
+  at = address(code, line, rest.pop(0), space)
+  ordinal = operands.immediate(line, rest.pop(0), "u32") if len(rest) > 1 else np.uint32(0)
+  if ordinal is None: raise unknown(line)
+  value = operands.reader(code, line, rest[0], form.type)
+
+  def run(group: Warps) -> None:
+    ats, values = operands.full(group, at(group)), operands.full(group, value(group))
+    for t in threads(group):
+      k = t.row, t.lane
+      a = int(ats[k])
+      if a % ALIGN: raise t.fault(f"a tensor map at {a:#x}, no multiple of {ALIGN}", a)
+      try: new = TensorMap.decode(t.read(space, a, SIZE).tobytes()).replaced(field, int(ordinal), int(values[k]))
+      except InvalidArgument as why: raise t.fault(str(why), a) from None
+      t.write(space, a, np.frombuffer(new.encode(), np.uint8))
+  return guarded(line, run)
+
+
+def _firsts(group: Warps) -> list[Thread]:
+  """The first thread of each warp."""
+  return [Thread(group, row, int(group.lanes[row].argmax())) for row in range(group.size) if group.lanes[row].any()]

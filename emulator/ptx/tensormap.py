@@ -1,0 +1,119 @@
+"""Tensor maps: what a tensor in global memory is like, and in which boxes it is copied.
+
+NVIDIA does not tell what the 128 bytes hold: programs get them from cuTensorMapEncodeTiled, or change fields of them by
+tensormap.replace. Their layout here is therefore ours, declared once, for the emulator and for the mock of CUDA; bytes
+that a real driver has made mean nothing here, and a map of ours nothing to a chip.
+"""
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, replace
+from typing import Final
+
+from tinyhw.core.errors import InvalidArgument, Unsupported
+
+SIZE: Final = 128
+ALIGN: Final = 64
+# By the codes of tensormap.replace (PTX ISA, table 33): name and bytes of an element.
+TYPES: Final = (("u8", 1), ("u16", 2), ("u32", 4), ("s32", 4), ("u64", 8), ("s64", 8), ("f16", 2), ("f32", 4),
+                ("f32.ftz", 4), ("f64", 8), ("bf16", 2), ("tf32", 4), ("tf32.ftz", 4), ("b4x16", 0), ("b4x16_p64", 0),
+                ("b6x16_p32", 0))
+SWIZZLES: Final = (0, 32, 64, 128, 96)  # bytes of a row, by code
+_FORM: Final = struct.Struct("<Q5I4x4Q5I5I7B")
+_FIELDS: Final = {"elemtype": "kind", "interleave_layout": "interleave", "swizzle_mode": "swizzle",
+                  "swizzle_atomicity": "atomicity", "fill_mode": "fill", "global_address": "address"}
+_ORDINALS: Final = {"box_dim": "box", "global_dim": "dims", "global_stride": "strides", "element_stride": "steps"}
+
+
+@dataclass(frozen=True)
+class TensorMap:
+  """A tensor of `rank` dimensions, the innermost first: extents in elements, strides of all but the first in bytes,
+  a box in elements and the steps at which its elements are taken. `kind`, `swizzle` and the like are PTX's codes."""
+  address: int = 0
+  dims: tuple[int, ...] = (0,) * 5
+  strides: tuple[int, ...] = (0,) * 4
+  box: tuple[int, ...] = (0,) * 5
+  steps: tuple[int, ...] = (0,) * 5
+  rank: int = 1
+  kind: int = 0
+  interleave: int = 0
+  swizzle: int = 0
+  fill: int = 0
+  atomicity: int = 0
+  im2col: int = 0
+
+  def encode(self) -> bytes:
+    """The 128 bytes."""
+    return _FORM.pack(self.address, *(d & 0xFFFFFFFF for d in self.dims), *self.strides, *self.box, *self.steps,
+                      self.rank - 1, self.kind, self.interleave, self.swizzle, self.fill, self.atomicity,
+                      self.im2col).ljust(SIZE, b"\0")
+
+  @classmethod
+  def decode(cls, data: bytes) -> TensorMap:
+    """What 128 bytes say, whether it makes sense or not."""
+    address, *rest = _FORM.unpack_from(data)
+    rank, kind, interleave, swizzle, fill, atomicity, im2col = rest[19:]
+    return cls(address, tuple(rest[:5]), tuple(rest[5:9]), tuple(rest[9:14]), tuple(rest[14:19]), rank + 1, kind,
+               interleave, swizzle, fill, atomicity, im2col)
+
+  def replaced(self, field: str, ordinal: int, value: int) -> TensorMap:
+    """With another value of a field by tensormap.replace's name; `ordinal` is the dimension."""
+    if field not in _ORDINALS and field != "global_address" and value > 0xFF:
+      raise InvalidArgument(f"tensormap.replace: {field} {value:,}")
+    if field == "rank": return replace(self, rank=value + 1)
+    if field in _FIELDS: return replace(self, **{_FIELDS[field]: value})  # type: ignore[arg-type]
+    name = _ORDINALS[field]
+    values = [*getattr(self, name)]
+    if ordinal >= len(values): raise InvalidArgument(f"tensormap.replace: dimension {ordinal} of {field}")
+    values[ordinal] = value
+    return replace(self, **{name: tuple(values)})  # type: ignore[arg-type]
+
+  # ---- what copies need
+
+  @property
+  def type(self) -> str: return TYPES[self.kind][0]
+
+  @property
+  def size(self) -> int:
+    """Bytes of an element."""
+    return TYPES[self.kind][1]
+
+  @property
+  def extents(self) -> tuple[int, ...]:
+    """Elements of the dimensions there are; 0 in the field stands for 2**32."""
+    return tuple(d or 1 << 32 for d in self.dims[:self.rank])
+
+  @property
+  def tile(self) -> tuple[int, ...]:
+    """Elements of a box in shared memory: those that the steps leave."""
+    return tuple(-(-b // s) for b, s in zip(self.box[:self.rank], self.steps))
+
+  def check(self) -> None:
+    """Raises InvalidArgument for a map that the driver would not make (cuTensorMapEncodeTiled says what it may be), and
+    Unsupported for what the emulator cannot do."""
+    def need(good: bool, text: str) -> None:
+      if not good: raise InvalidArgument(f"a tensor map with {text}", where="tensor map")
+    need(1 <= self.rank <= 5, f"{self.rank} dimensions: there are 1 to 5")
+    need(self.kind < len(TYPES), f"elements of type {self.kind}")
+    need(self.interleave < 3, f"interleave layout {self.interleave}")
+    need(self.swizzle < len(SWIZZLES), f"swizzle mode {self.swizzle}")
+    need(self.fill < 2, f"fill mode {self.fill}")
+    if not self.size or self.type.startswith("tf32"): raise Unsupported("tensor map of", self.type)
+    if self.im2col: raise Unsupported("tensor map for", "im2col")
+    if self.interleave: raise Unsupported("tensor map with", "an interleaved layout")
+    if self.atomicity: raise Unsupported("tensor map with", f"swizzle atomicity {self.atomicity}")
+    if SWIZZLES[self.swizzle] == 96: raise Unsupported("tensor map with", "swizzles of 96 bytes")
+    need(self.address % 16 == 0, f"the address {self.address:#x}, no multiple of 16")
+    for k in range(self.rank - 1):
+      need(0 < self.strides[k] < 1 << 40 and self.strides[k] % 16 == 0,
+           f"a stride of {self.strides[k]:,} bytes: a multiple of 16 under 2**40")
+    for k in range(self.rank):
+      need(1 <= self.box[k] <= 256, f"a box of {self.box[k]} elements in dimension {k}: there are 1 to 256")
+      need(1 <= self.steps[k] <= 8, f"steps of {self.steps[k]} elements in dimension {k}: there are 1 to 8")
+    row, most = self.tile[0] * self.size, SWIZZLES[self.swizzle]
+    need(row % 16 == 0, f"a box of {row} bytes in the first dimension, no multiple of 16")
+    need(not most or row <= most, f"a box of {row} bytes in the first dimension, and swizzles of {most}")
+    if most and row < most and self.rank > 1:
+      raise Unsupported("tensor map with", f"rows of {row} bytes in swizzles of {most}")
+    floats = self.type in {"f16", "f32", "f32.ftz", "f64", "bf16"}
+    need(not self.fill or floats, f"NaN for what lies outside, of {self.type}")
