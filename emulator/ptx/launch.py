@@ -174,7 +174,7 @@ def stack_size(program: Program) -> int:
 
 def required_cluster(program: Program) -> tuple[int, int, int] | None:
   """The blocks of a cluster that a kernel was compiled for."""
-  found = program.linked.entry(program.entry_name).directive("reqnctapercluster")
+  found = program.linked.kernel(program.entry_name).reqnctapercluster
   if found is None: return None
   x, y, z = [*found, 1, 1][:3]
   return x, y, z
