@@ -49,7 +49,7 @@ ROOMS: Final = (
   Rule(r"compile\.matrix\.find", r"kernel\.product\(Axis", r"product: arguments .*", "the kinds are a set"),
   Rule(r"compile\.render\.clanes\.LanesWriter\.\w+", r"self\.parts \+= 1", r"1 becomes 2",
        "names are numbered, and stay different"),
-  Rule(r"compile\.render\.clanes\.LanesWriter\.load_lanes", r"gate\.dtype\.count > 1 and other is not None", r"1 becomes 2",
+  Rule(r"compile\.render\.clanes\.LanesWriter\.load_lanes", r"gate\.dtype\.count > 1 and other", r"1 becomes 2",
        "two lanes are less than the 32 bytes from which on the processor's masks are asked for"),
   Rule(r"compile\.render\.host\.<module>", r"^FEW", ANY, "whether LLVM's vectorizer looks at a kernel costs time only"),
   Rule(r"compile\.render\.amdgcn\.AMDGCNRenderer\.address", r"kind\.size < 0", r"Lt becomes LtE",
