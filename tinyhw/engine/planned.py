@@ -54,7 +54,7 @@ class Outline:
   def key(self) -> Any: return self.wanted, tuple(self.rows)
 
 
-def outline(wanted: Sequence[UOp], home: Callable[[UOp], UOp | None], may: Container[int]) -> Outline:
+def outline(wanted: Sequence[UOp], home: Callable[[UOp], UOp | None], may: Container[int] | None = None) -> Outline:
   """What the nodes look like down to those that have a `home`, the BUFFER that holds their elements. `may`: the ids of
   all nodes but BUFFERs that can have one."""
   place: dict[UOp, int] = {}
@@ -73,7 +73,7 @@ def outline(wanted: Sequence[UOp], home: Callable[[UOp], UOp | None], may: Conta
     else:
       if u in place: continue
       if u.op is Ops.BUFFER: found: UOp | None = u
-      else: found = home(u) if id(u) in may else None
+      else: found = home(u) if may is None or id(u) in may else None
       if found is not None:
         at = inputs[len(rows)] = number.setdefault(found, len(number))
         if found is not u: over.add(len(rows))
