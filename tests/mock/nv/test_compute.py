@@ -408,7 +408,7 @@ def test_engines_agree(engine: str) -> None:
 def test_a_launch_that_is_taken_off_counts_as_ended() -> None:
   """Who has no patience loses the launch alone: the channel has no work left of it, and goes on behind it."""
   terms = Terms(seconds=0.0)
-  b = Compute(machine=NvMachine("sm_90", vram=1 << 22, system_memory=1 << 22,
+  b = Compute(machine=NvMachine("sm_90", vram=1 << 22, system_memory=1 << 22, engine="ref",
                                 agreed={threading.get_ident(): terms}))
   c, data = b.channel(), b.take(128)
   b.pcas(c, launch_qmd(b, b.load(body("here:\n  bra here;\n"), "k"), bank=b.bank(data)))

@@ -114,7 +114,7 @@ def test_reductions_of_semaphores(operation: str, pick: Callable[..., int] | Non
     b.space.store(at + 8, 8, 0)
     b.send(c, COPY, ce.SET_SEMAPHORE_A(UPPER=at >> 32), ce.SET_SEMAPHORE_B(LOWER=at & 0xFFFF_FFFF),
            ce.SET_SEMAPHORE_PAYLOAD(PAYLOAD=payload),
-           ce.LAUNCH_DMA(SEMAPHORE_TYPE=2 if timed else 1, SEMAPHORE_REDUCTION_ENABLE=1, SEMAPHORE_REDUCTION_SIGN=unsigned,
+           ce.LAUNCH_DMA(SEMAPHORE_TYPE=1 + timed, SEMAPHORE_REDUCTION_ENABLE=1, SEMAPHORE_REDUCTION_SIGN=unsigned,
                          SEMAPHORE_REDUCTION=ce.LAUNCH_DMA_SEMAPHORE_REDUCTION[operation]))
     key = int if unsigned else lambda x: (x ^ 1 << 31) - (1 << 31)
     assert b.space.load(at, 4) == (pick(seen, payload, key=key) if pick else (seen + payload) & 0xFFFF_FFFF)

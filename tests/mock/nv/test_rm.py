@@ -275,7 +275,8 @@ def test_a_gpus_name_is_text_or_bytes() -> None:
 def test_where_memory_is() -> None:
   c = Client()
   Place = control.NV0000_CTRL_CLIENT_GET_ADDR_SPACE_TYPE_PARAMS
-  for handle, name in ((c.memory(4096), "VIDMEM"), (c.memory(4096, system=True), "SYSMEM"), (c.private(4096)[1], "SYSMEM")):
+  for handle, name in ((c.memory(4096), "VIDMEM"), (c.memory(4096, system=True), "SYSMEM"),
+                       (c.private(4096)[1], "SYSMEM")):
     told = c.control(c.root, Place(hObject=handle, mapFlags=0), control.NV0000_CTRL_CMD_CLIENT_GET_ADDR_SPACE_TYPE)
     assert told.addrSpaceType == getattr(control, f"NV0000_CTRL_CMD_CLIENT_GET_ADDR_SPACE_TYPE_{name}")
   refused(status.NV_ERR_INVALID_OBJECT_HANDLE, c.control, c.root, Place(hObject=c.va))
