@@ -4,6 +4,7 @@ from __future__ import annotations
 import ctypes
 import gc
 import mmap
+import os
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.strength import examples
 from tinyhw.core.errors import InvalidArgument
-from tinyhw.core.mapped import PAGE, Mappings
+from tinyhw.core.mapped import PAGE, Mappings, mapped_file
 
 PAGES = 6
 STEPS = st.tuples(st.sampled_from(["map", "reserve", "unmap", "view", "drop", "cycle"]), st.integers(0, PAGES - 1),
@@ -110,3 +111,18 @@ def test_a_view_that_goes_while_pages_are_unmapped_is_not_forgotten() -> None:
   assert not gone
   mappings.unmap(at + PAGE, PAGE)
   assert gone == [at + PAGE, at]
+
+
+def test_a_file_is_mapped_whatever_its_descriptor() -> None:
+  """A process that has closed its input gets number 0 for the next file."""
+  made, own = os.memfd_create("mapped"), os.dup(0)
+  os.ftruncate(made, PAGE)
+  try:
+    os.dup2(made, 0)
+    for number in (0, made):
+      one, other = mapped_file(number, PAGE), mapped_file(made, PAGE)
+      one[number] = 77
+      assert other[number] == 77 and os.pread(made, 1, number) == b"M"
+  finally:
+    os.dup2(own, 0)
+    for fd in (made, own): os.close(fd)

@@ -1,7 +1,6 @@
 """The engines around compiled code: forms that are exchanged while waves run, code that is kept on disk."""
 from __future__ import annotations
 
-import os
 import random
 import re
 from collections.abc import Iterator
@@ -15,7 +14,6 @@ import pytest
 
 from tests.emulator.gpu import ARCH, Gpu
 from tests.emulator.test_jit import CODE, END, EXEC, OUT, descriptor, encode, inputs, outcome, program, prologue, store
-from tinyhw.core import store as files
 from tinyhw.core.errors import Error, InvalidArgument, PageFault, WatchdogExpired
 from tinyhw.core.store import Store, store_in
 from tinyhw.emulator import engines
@@ -151,47 +149,11 @@ def test_other_code_with_the_same_beginning_is_not_mistaken(folder: Path, monkey
   assert results == [1, 2] and len(list(folder.iterdir())) == 1
 
 
-def test_the_store_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-  monkeypatch.setattr(files, "LIMIT", 10_000)
-  monkeypatch.setattr(files, "SELDOM", 1)
-  kept = Store(tmp_path)
-  for n in range(20):
-    kept.save(f"{n:02}", {}, bytes(1000))
-    os.utime(tmp_path / f"{n:02}", (n, n))
-  assert sum(p.stat().st_size for p in tmp_path.iterdir()) <= 11_100
-  assert kept.load("19") == ({}, bytes(1000)) and kept.load("00") is None
-
-
-def test_no_store_where_others_could_plant_code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-  (tmp_path / "emulator").mkdir()
-  (tmp_path / "emulator").chmod(0o777)
-  assert store_in(str(tmp_path), "emulator", disk.user_cache).folder is None
-  assert store_in("0", "emulator", disk.user_cache).folder is None
-  (tmp_path / "file").write_text("")
-  assert store_in(str(tmp_path / "file"), "emulator", disk.user_cache).folder is None
-
-
 def test_a_full_disk_does_not_stop_a_dispatch(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
   def full(*_: Any, **__: Any) -> Any: raise OSError(28, "No space left on device")
   monkeypatch.setattr("tempfile.mkstemp", full)
   assert outcome(compiled, sample(1), inputs(random.Random(1)), descriptor())[1].engine == "jit"
   assert list(folder.iterdir()) == []
-
-
-def test_processes_write_one_file(tmp_path: Path) -> None:
-  """Writers of one key at the same time: whoever reads meanwhile finds a whole file."""
-  kept, results = Store(tmp_path), []
-  children = []
-  for n in range(4):
-    child = os.fork()
-    if not child:
-      for _ in range(50): kept.save("key", {"n": n}, bytes([n]) * 5000)
-      os._exit(0)
-    children.append(child)
-  for _ in range(300): results.append(kept.load("key"))
-  for child in children: os.waitpid(child, 0)
-  for found in filter(None, results): assert found[1] == bytes([found[0]["n"]]) * 5000
-  assert any(results) and [p.name for p in tmp_path.iterdir()] == ["key"]
 
 
 def test_an_object_that_does_not_link_is_an_error() -> None:

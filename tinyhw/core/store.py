@@ -74,7 +74,7 @@ def _unpacked(data: bytes) -> Entry | None:
   """The parts of a file; None when it is not exactly what was written."""
   at = len(FORMAT)
   rest = data[at + 32:]
-  if data[:at] != FORMAT or len(rest) < 8 or hashlib.sha256(rest).digest() != data[at:at + 32]: return None
+  if data[:at] != FORMAT or hashlib.sha256(rest).digest() != data[at:at + 32]: return None
   size = int.from_bytes(rest[:8], "little")
   try: header = json.loads(rest[8:8 + size])
   except ValueError: return None

@@ -31,6 +31,8 @@ ROOMS: Final = (
   Rule(r"core\.memory\.AddressSpace\._split", r"or \[0\]", r"0 becomes 1", "without mappings no index is valid"),
   Rule(r"core\.memory\._overlap", r"at \+ size > following", r"Gt becomes GtE",
        "lane after lane stores the same bytes"),
+  Rule(r"core\.port\.Port\.\w+", r"^def ", ANY, "a protocol's defaults are for readers: each port has its own"),
+  Rule(r"core\.store\.<module>", r"^(LIMIT|LARGEST|SELDOM): Final", ANY, "a bound on what is kept, chosen"),
   # ---- wire
   Rule(r"wire\.aql\.dispatch", r"SETUP_DIMENSIONS", r"LShift becomes RShift", "the field begins at bit 0"),
   # ---- ir
