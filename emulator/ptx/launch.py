@@ -13,6 +13,7 @@ from tinyhw.core.errors import InvalidArgument
 from tinyhw.core.memory import AddressSpace
 from tinyhw.emulator.observe import Observer
 from tinyhw.emulator.ptx import cluster, copies, matrix, mbarrier, memory, move, tensor, warp, wgmma, wmma
+from tinyhw.emulator.ptx.explain import required_cluster
 from tinyhw.emulator.ptx.group import LANES, Blocks, Warps
 from tinyhw.emulator.ptx.program import Program
 from tinyhw.emulator.schedule import Idle, Schedule, ended
@@ -173,14 +174,6 @@ def stack_size(program: Program) -> int:
     calls = any(line.instruction.opcode in {"call", "alloca"} for line in flat.lines)
     program.stack = flat.frame + (memory.STACK if calls else 0)
   return program.stack
-
-
-def required_cluster(program: Program) -> tuple[int, int, int] | None:
-  """The blocks of a cluster that a kernel was compiled for."""
-  found = program.linked.entry(program.entry_name).directive("reqnctapercluster")
-  if found is None: return None
-  x, y, z = [*found, 1, 1][:3]
-  return x, y, z
 
 
 def check(d: Dispatch) -> None:

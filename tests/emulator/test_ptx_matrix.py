@@ -30,8 +30,8 @@ def drawn(rng: Any, t: str, shape: Any) -> Any:
 
 
 CASES = [(s, d, a, b, c) for s in ((16, 16, 16), (8, 32, 16), (32, 8, 16)) for d, a, b, c in (
-  ("f32", "f16", "f16", "f32"), ("f16", "f16", "f16", "f16"), ("f32", "bf16", "bf16", "f32"), ("s32", "u8", "u8", "s32"),
-  ("s32", "s8", "s8", "s32"))]
+  ("f32", "f16", "f16", "f32"), ("f16", "f16", "f16", "f16"), ("f32", "bf16", "bf16", "f32"),
+  ("s32", "u8", "u8", "s32"), ("s32", "s8", "s8", "s32"))]
 CASES += [((16, 16, 8), "f32", "tf32", "tf32", "f32"), ((8, 8, 4), "f64", "f64", "f64", "f64"),
           ((8, 8, 32), "s32", "s4", "s4", "s32"), ((8, 8, 128), "s32", "b1", "b1", "s32")]
 
@@ -167,8 +167,8 @@ def test_sparse_products(t: str, k: int, d: str, selector: int) -> None:
 
 
 def test_what_mma_sp_refuses() -> None:
-  four = "{%f0, %f1, %f2, %f3}"
-  text = f"mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {four}, {{%r1, %r2}}, {{%r3, %r4}}, {four}, %r5, ".__add__
+  four, name = "{%f0, %f1, %f2, %f3}", "mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32"
+  text = f"{name} {four}, {{%r1, %r2}}, {{%r3, %r4}}, {four}, %r5, ".__add__
   declared = ".reg .f32 %f<5>;"
   twice = kernel("mov.u32 %r5, 0; " + text("0;"), declared)
   with pytest.raises(MachineFault, match="twice"): run(twice, np.zeros(1))
