@@ -59,12 +59,16 @@ def names(text: str) -> Forms:
   """The forms of a page of the manual, each with its names and their operands as the manual writes them."""
   found: Forms = {}
   for block in _SYNTAX.findall(text):
-    lines, sets = list[str](), dict[str, list[str]]()
+    groups: list[tuple[list[str], dict[str, list[str]]]] = [([], {})]
     for statement in _statements(block):
-      if isinstance(statement, str): lines.append(statement)
-      else: sets.update(statement)
-    for line in lines:
-      for form, name in _expanded(line, sets): found.setdefault(form, {}).setdefault(name, _operands(line))
+      if not isinstance(statement, str): groups[-1][1].update(statement)
+      elif groups[-1][1]: groups.append(([statement], {}))  # what is defined below lines is for them first
+      else: groups[-1][0].append(statement)
+    every = {name: members for _, sets in reversed(groups) for name, members in sets.items()}
+    for lines, sets in groups:
+      for line in lines:
+        for form, name in _expanded(line, {**every, **sets}):
+          found.setdefault(form, {}).setdefault(name, _operands(line))
   return found
 
 
