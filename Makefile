@@ -4,12 +4,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCE ?= /usr/src/linux-source-6.12.tar.xz
 JOBS ?= 2
+DEVICE ?= NV
 
 SECONDS ?= 600
 SEED ?= 0
 JOURNAL ?= .venv/campaign.json
 
-.PHONY: demo test test-nv lint docs bench fuzz gen-check clean
+.PHONY: demo test test-nv sweep lint docs bench fuzz gen-check clean
 
 demo: $(VENV)/.run
 	@$(BIN)/tinyhw demo
@@ -26,6 +27,10 @@ test-nv: $(VENV)/.run
 lint: $(VENV)/.test
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+
+# Every operator's cases on one device: DEVICE=NV, CUDA, AMD (mocks), LLVM, ...
+sweep: $(VENV)/.test
+	$(BIN)/python -m tests.tensor.operators.sweep --device $(DEVICE) --jobs $(JOBS) --slowest 5
 
 docs: $(VENV)/.test
 	$(BIN)/python -m mkdocs build --strict --quiet

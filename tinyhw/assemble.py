@@ -91,17 +91,16 @@ def assembled(ptx: bytes, arch: NvArch, tool: str) -> bytes:
 
 def bare(ptx: bytes, arch: NvArch) -> bytes:
   """An ELF that carries the PTX and says of its kernels what ptxas would say, as far as the text tells."""
-  from tinyhw.emulator.ptx.link import Linked, link
-  from tinyhw.isa.ptx import parse
-  linked: Linked = link(parse(ptx))
-  if not linked.module.entries: raise InvalidArgument("no kernel", where="PTX")
+  from tinyhw.emulator.ptx.link import link_text
+  linked = link_text(ptx)
+  if not linked.names: raise InvalidArgument("no kernel", where="PTX")
   entries = []
-  for name, function in linked.module.entries.items():
-    parameters = tuple(Parameter(p.offset, p.size) for p in linked.flats[name].params)
-    most, exact = function.directive("maxntid"), function.directive("reqntid")
+  for name in linked.names:
+    kernel = linked.kernel(name)
+    most, exact = kernel.maxntid, kernel.reqntid
     x, y, z = (*(exact or most or ()), 1, 1, 1)[:3]
-    entries.append(Entry(name, parameters, linked.shared_of(name)[1], x * y * z if exact or most else 0,
-                         (x, y, z) if exact else None))
+    entries.append(Entry(name, tuple(Parameter(*p) for p in kernel.params), kernel.shared,
+                         x * y * z if exact or most else 0, (x, y, z) if exact else None, local=kernel.frame))
   variables, addresses = [], []
   for name, offset in linked.offsets.items():
     variables.append((name.partition("#")[0].rpartition("::")[2], offset, 0))

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from tinyhw.core.environment import variable
 from tinyhw.core.errors import DeviceError, InvalidArgument, Unsupported
+from tinyhw.core.lazy import cached_property
 from tinyhw.core.locks import REGISTRY, lock, shared_lock
 from tinyhw.core.patience import Agreed
 from tinyhw.mocked import emulated_card, mock_machine, mock_options
@@ -81,7 +82,7 @@ class OpenDevice:
     self.kernels: dict[UOp, Any] = {}  # what was compiled and loaded on it; the engine fills it
     self._timeline = getattr(self.runtime, "timeline", None)
 
-  @functools.cached_property
+  @cached_property
   def renderer(self) -> Any:
     """What makes programs for the device; loaded when the first one is compiled."""
     return self.make_renderer()

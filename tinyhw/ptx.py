@@ -1,8 +1,10 @@
 """PTX for launches: what declarations, and what its code does with them, tell of a kernel's parameters."""
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any, Final
 
+from tinyhw.core.store import sources_digest
 from tinyhw.drive.nv.bare import Emulator, PtxKernel
 from tinyhw.emulator.ptx.scope import Flat, Line, Place, Range, Register
 from tinyhw.isa.ptx.forms import SIZES, find
@@ -11,33 +13,49 @@ from tinyhw.wire.codeobject import Argument
 from tinyhw.wire.ctype import CType
 
 _FLOATS: Final = {t: CType(f"float{n}", "f", n // 8) for t, n in (("f16", 16), ("f32", 32), ("f64", 64))}
+_SOURCES: Final = ("ptx.py", "drive/nv/bare.py", "wire/ctype.py", "wire/codeobject.py")
 _KEEPS: Final = frozenset({"mov", "add", "sub", "cvta"})  # what leads from an address to an address
 
 
 def emulator(options: dict[str, Any]) -> Emulator:
   """The parts that `drive.nv.bare` needs; `options` may have a watchdog."""
   from tinyhw.emulator.ptx import launch
-  from tinyhw.emulator.ptx.link import link
+  from tinyhw.emulator.ptx.link import link_text
   from tinyhw.emulator.ptx.program import Program
-  from tinyhw.isa.ptx import parse
   given = {k: v for k, v in options.items() if k == "watchdog"}
 
   def execute(space: Any, dispatch: Any) -> Any: return launch.dispatch(space, dispatch, **given)
-  return Emulator(lambda text: link(parse(text)), kernel, Program, launch.Dispatch, execute)
+  return Emulator(link_text, kernel, Program, launch.Dispatch, execute)
 
 
 def signature(text: bytes, name: str) -> PtxKernel:
   """What a launch has to know of a kernel of a module's text."""
-  from tinyhw.emulator.ptx.link import link
-  from tinyhw.isa.ptx import parse
-  return kernel(link(parse(text)), name)
+  from tinyhw.emulator.ptx.link import link_text
+  return kernel(link_text(text), name)
 
 
 def kernel(linked: Any, name: str) -> PtxKernel:
-  """What a launch has to know. Raises InvalidArgument, listing the kernels there are."""
+  """What a launch has to know; kept with the module. Raises InvalidArgument, listing the kernels there are."""
+  note = f"{sources_digest(_SOURCES).hex()} {name}"
+  if note not in linked.notes: linked.notes[note] = asdict(_kernel(linked, name))
+  return _restored(linked.notes[note])
+
+
+def _restored(row: dict[str, Any]) -> PtxKernel:
+  """A kernel out of what `asdict` makes of it, also when that has been JSON."""
+  arguments = tuple(Argument(**a | {"type": _type(a["type"])}) for a in row["arguments"])
+  return PtxKernel(**row | {"arguments": arguments, "used": tuple(_type(t) for t in row["used"])})
+
+
+def _type(row: dict[str, Any] | None) -> CType | None:
+  return None if row is None else CType(**row | {"of": _type(row["of"])})
+
+
+def _kernel(linked: Any, name: str) -> PtxKernel:
   linked.entry(name)
   flat: Flat = linked.flats[name]
-  uses = [Uses(flat, place) for place in flat.params]
+  lines = [(line, [_registers(line, o) for o in line.instruction.operands]) for line in flat.lines]
+  uses = [Uses(lines, place) for place in flat.params]
   arguments = tuple(_argument(place, u) for place, u in zip(flat.params, uses))
   size = max((p.offset + p.size for p in flat.params), default=0)
   _, shared, _ = linked.shared_of(name)
@@ -63,36 +81,35 @@ def _declared(type_: str, size: int) -> CType | None:
 class Uses:
   """What a kernel does with a parameter: with the registers that it is loaded into, and with those made of them."""
 
-  def __init__(self, flat: Flat, place: Place) -> None:
+  def __init__(self, lines: list[tuple[Line, list[set[int]]]], place: Place) -> None:
     self.pointer = False
     self.types: set[str] = set()
     self.elements: set[str] = set()
     values: set[int] = set()
-    lines = flat.lines
-    for line in lines:
+    for line, of in lines:
       i = line.instruction
-      if i.opcode == "ld" and len(i.operands) > 1 and _base(line, i.operands[1]) is place:
-        values |= _registers(line, i.operands[0])
+      if i.opcode == "ld" and len(i.operands) > 1 and _base(line, i.operands[1]) is place: values |= of[0]
     tainted, before = set(values), -1
+    moves = [of for line, of in lines if line.instruction.opcode in _KEEPS]
     while len(tainted) != before:
       before = len(tainted)
-      for line in lines:
-        i = line.instruction
-        if i.opcode in _KEEPS and any(_registers(line, o) & tainted for o in i.operands[1:]):
-          tainted |= _registers(line, i.operands[0])
-    for line in lines: self._look(line, values, tainted)
+      for target, *sources in moves:
+        if any(of & tainted for of in sources): tainted |= target
+    for line, of in lines: self._look(line, of, values, tainted)
 
-  def _look(self, line: Line, values: set[int], tainted: set[int]) -> None:
+  def _look(self, line: Line, registers: list[set[int]], values: set[int], tainted: set[int]) -> None:
     i = line.instruction
     for o in i.operands:
       if isinstance(o, Address) and _registers(line, o.base) & tainted and "param" not in i.modifiers:
         self.pointer = True
         if i.opcode in {"ld", "st", "atom", "red"}: self.elements.add(i.modifiers[-1])
-    if i.opcode == "cvta" and _registers(line, i.operands[1]) & tainted: self.pointer = True
+    if i.opcode == "cvta" and registers[1] & tainted: self.pointer = True
+    if not any(of & values for of in registers): return
     form = find(i.name)
     if form is None: return
-    for o, t in zip(i.operands[len(form.results):], form.sources):
-      if isinstance(o, Name) and _registers(line, o) & values and t in SIZES and i.opcode != "mov": self.types.add(t)
+    n = len(form.results)
+    for o, of, t in zip(i.operands[n:], registers[n:], form.sources):
+      if isinstance(o, Name) and of & values and t in SIZES and i.opcode != "mov": self.types.add(t)
 
   def type(self, place: Place) -> CType | None:
     """The type under which the code uses a number, or that of a pointer to floats; None where that is not sure."""

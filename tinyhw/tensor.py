@@ -11,7 +11,7 @@ import struct
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, cast
 
-from tinyhw.core.errors import InvalidArgument, InvalidType
+from tinyhw.core.errors import InvalidArgument, InvalidType, Unsupported
 from tinyhw.core.locks import GRADIENTS, shared_lock
 from tinyhw.device import Device
 from tinyhw.drive.base import host_memory
@@ -208,6 +208,10 @@ class Tensor(Sequences):
     from tinyhw.engine.shard import shard
     return shard(self, devices, axis)
 
+  def shard_(self, devices: Sequence[str], axis: int | None = None) -> Tensor:
+    """Refused: a value on several devices is a `Sharded`, which a Tensor cannot become."""
+    raise Unsupported("shard_", "of a Tensor", hint="x = x.shard(devices, axis); a Sharded changes its cut by shard_")
+
   def detach(self) -> Tensor:
     """The value without its history: no gradient goes through."""
     return Tensor._wrap(self.uop.detach())
@@ -286,7 +290,14 @@ class Tensor(Sequences):
     return self
 
   def gradient(self, *targets: Tensor, seed: Tensor | None = None) -> list[Tensor]:
-    """The derivative of this scalar (or of `seed` times this) by each of the targets: values without a history."""
+    """The derivative of this scalar (or of `seed` times this) by each of the targets, which require a gradient: values
+    without a history; zeros for what was not used."""
+    for number, t in enumerate(targets):
+      if not t.requires_grad:
+        raise InvalidArgument(f"the gradient by target {number}, of shape {t.shape}, which does not require one",
+                              hint="call requires_grad_() on it before it is used")
+    if targets and not self.requires_grad:
+      raise InvalidArgument("the gradient of a value that no leaf with requires_grad was used for")
     if seed is None and self.shape != ():
       raise InvalidArgument(f"backward of shape {self.shape}", hint="reduce to a scalar, or give a gradient")
     if not self.dtype.is_float: raise InvalidArgument(f"backward of {self.dtype}", hint="only floats have derivatives")

@@ -11,7 +11,6 @@ import signal
 import struct
 import sys
 import threading
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any, BinaryIO
 
@@ -91,6 +90,7 @@ def serve(requests: BinaryIO, answers: BinaryIO, threads: int, request: struct.S
 
   The structures are those of `servers`.
   """
+  from concurrent.futures import ThreadPoolExecutor  # not at the top: a process that ends imports it no more
   lock = threading.Lock()
 
   def answer(number: int, how: int, cpu: str, text: bytes) -> None:

@@ -169,24 +169,21 @@ class Grid:
 
 def stack_size(program: Program) -> int:
   """Bytes of a thread's stack: those of the kernel alone, or STACK where it calls or allocates."""
-  if program.stack is None:
-    flat = program.linked.flats[program.entry_name]
-    calls = any(line.instruction.opcode in {"call", "alloca"} for line in flat.lines)
-    program.stack = flat.frame + (memory.STACK if calls else 0)
-  return program.stack
+  kernel = program.linked.kernel(program.entry_name)
+  return kernel.frame + (memory.STACK if kernel.calls else 0)
 
 
 def check(d: Dispatch) -> None:
   """Raises InvalidArgument for a launch that the chip refuses."""
   name = d.program.entry_name
-  function = d.program.linked.entry(name)
+  function = d.program.linked.kernel(name)
   x, y, z = d.block
   threads = x * y * z
   if min(d.block) < 1 or threads > THREADS or z > 64:
     raise InvalidArgument(f"a block of {d.block} has {threads} threads; there are 1 to {THREADS}, 64 in z", where=name)
   if min(d.grid) < 1 or d.grid[0] > (1 << 31) - 1 or max(d.grid[1:]) > 65535:
     raise InvalidArgument(f"a grid of {d.grid} blocks: there are 2,147,483,647 in x, 65,535 in y and z", where=name)
-  most, required = function.directive("maxntid"), function.directive("reqntid")
+  most, required = function.maxntid, function.reqntid
   if required is not None and tuple([*required, 1, 1][:3]) != d.block:
     raise InvalidArgument(f"a block of {d.block}, the kernel was compiled for exactly {tuple(required)} (.reqntid)",
                           where=name)

@@ -1,9 +1,11 @@
 """A module made ready to load: variables laid out, initial values as bytes, functions flattened."""
 from __future__ import annotations
 
+import copy
 import struct
-from dataclasses import dataclass, field
-from typing import Final
+from dataclasses import asdict, dataclass, field
+from functools import cached_property, lru_cache
+from typing import Any, Final
 
 from tinyhw.core.errors import DecodeError, InvalidArgument, Unsupported
 from tinyhw.emulator.ptx.scope import Flat, Place, Scope, align_of, flatten, size_of
@@ -12,10 +14,32 @@ from tinyhw.isa.ptx.forms import SIZES
 from tinyhw.isa.ptx.model import Float, Function, Initializer, Instruction, Int, Module, Name, Sum, Variable
 
 IMAGE_LIMIT: Final = 1 << 30
+MODULES: Final = 64  # that are kept in memory
 _FLOATS: Final = {4: "<f", 8: "<d", 2: "<e"}
 
 
 def _aligned(at: int, align: int) -> int: return -(-at // align) * align
+
+
+@dataclass(frozen=True)
+class Kernel:
+  """What a launch asks of a kernel: `params` are (offset, bytes), `shared` the bytes that it declares, `frame` those of
+  a thread's variables; `calls` whether its stack must hold more; what `.maxntid` and `.reqntid` say."""
+  params: tuple[tuple[int, int], ...]
+  shared: int
+  frame: int
+  calls: bool
+  maxntid: tuple[int, ...] | None
+  reqntid: tuple[int, ...] | None
+
+  def row(self) -> dict[str, Any]: return asdict(self)
+
+  @classmethod
+  def of(cls, row: dict[str, Any]) -> Kernel:
+    """The inverse of `row`, also when that has been JSON."""
+    def numbers(x: list[int] | None) -> tuple[int, ...] | None: return None if x is None else tuple(x)
+    return cls(tuple((at, size) for at, size in row["params"]), row["shared"], row["frame"], row["calls"],
+               numbers(row["maxntid"]), numbers(row["reqntid"]))
 
 
 @dataclass
@@ -24,6 +48,8 @@ class Linked:
 
   Shared variables begin at 0 in the order of their declaration; what is declared without a size (extern) begins where
   they end: the dynamic shared memory. `fixups` are (offset, bytes, name, addend, shift) of addresses in the image.
+  `text` is what it was made from, if that was one; `kernels` are those that were asked for, `notes` what others have
+  found out, as JSON has it: both are kept with compiled code (`kept`).
   """
   module: Module
   offsets: dict[str, int] = field(default_factory=dict)
@@ -35,14 +61,53 @@ class Linked:
   fixups: list[tuple[int, int, str, int]] = field(default_factory=list)
   _reachable: dict[str, list[str]] = field(default_factory=dict, repr=False)
   _names: dict[str, set[str]] = field(default_factory=dict, repr=False)
+  text: bytes = field(default=b"", repr=False)
+  kernels: dict[str, Kernel] = field(default_factory=dict, repr=False)
+  notes: dict[str, Any] = field(default_factory=dict, repr=False)
+  _kept: tuple[int, int] = (0, 0)
+
+  @cached_property
+  def names(self) -> tuple[str, ...]:
+    """The kernels' names."""
+    return tuple(self.module.entries)
+
+  @cached_property
+  def lines(self) -> dict[str, int]:
+    """How many instructions each function with a body has."""
+    return {name: len(flat.lines) for name, flat in self.flats.items()}
+
+  @cached_property
+  def version(self) -> tuple[int, int]: return self.module.version
+
+  @cached_property
+  def target(self) -> tuple[str, ...]: return self.module.target
+
+  @cached_property
+  def sm(self) -> int: return self.module.sm
+
+  def kernel(self, name: str) -> Kernel:
+    """What a launch asks of a kernel. Raises InvalidArgument, listing the kernels there are."""
+    known = self.kernels.get(name)
+    if known is None:
+      entry = self.entry(name)
+      flat = self.flats[name]
+      calls = any(line.instruction.opcode in {"call", "alloca"} for line in flat.lines)
+      known = Kernel(tuple((p.offset, p.size) for p in flat.params), self.shared_of(name)[1], flat.frame, calls,
+                     entry.directive("maxntid"), entry.directive("reqntid"))
+      self.kernels[name] = known
+    return known
+
+  def moved(self, offsets: dict[str, int]) -> Linked:
+    """It with its variables at other places."""
+    other = copy.copy(self)
+    other.offsets = offsets
+    return other
 
   def entry(self, name: str) -> Function:
     """A kernel. Raises InvalidArgument, listing the kernels there are."""
-    found = self.module.entries.get(name)
-    if found is None:
-      raise InvalidArgument(f"no kernel {name!r}", where="PTX",
-                            hint=f"it has {', '.join(self.module.entries) or 'none'}")
-    return found
+    if name not in self.names:
+      raise InvalidArgument(f"no kernel {name!r}", where="PTX", hint=f"it has {', '.join(self.names) or 'none'}")
+    return self.module.entries[name]
 
   def bytes_of(self, name: str) -> int:
     """The size of a global or constant variable of the module."""
@@ -141,8 +206,18 @@ def link(module: Module) -> Linked:
 
 
 def link_text(text: bytes) -> Linked:
-  """The module of a text. Raises DecodeError for what is no PTX."""
-  return link(parse(text))
+  """The module of a text, also one that another process has compiled. Raises DecodeError for what is no PTX."""
+  return _linked(text.rstrip(b"\0"))
+
+
+@lru_cache(maxsize=MODULES)
+def _linked(text: bytes) -> Linked:
+  from tinyhw.emulator.ptx.kept import known
+  found = known(text)
+  if found is not None: return found
+  linked = link(parse(text))
+  linked.text = text
+  return linked
 
 
 def _place(linked: Linked, v: Variable) -> None:

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final
 
 from tinyhw.core.errors import DecodeError, Error, MachineFault, Unsupported
@@ -225,23 +226,31 @@ class Program:
 
   def __init__(self, linked: Linked, entry: str, base: int) -> None:
     self.linked, self.entry_name, self.base = linked, entry, base
-    self.shared, self.shared_size, _ = linked.shared_of(entry)
     self.functions: dict[str, int] = {}
     self.codes: dict[str, Code] = {}
     self._starts: list[tuple[int, int, str]] = []
     at = FIRST_PC
-    for name, flat in linked.flats.items():
+    for name, lines in linked.lines.items():
       self.functions[name] = at
-      size = 2 * len(flat.lines) + 2
+      size = 2 * lines + 2
       self._starts.append((at, at + size, name))
       at += size
     self._blocks: dict[int, CodeBlock] = {}
     self.spent = 0.0  # what interpreting it has cost, in microseconds
     self.compiled: dict[Any, Any] = {}  # `jit.ptx.code` keeps here what it has made
     self.digest = ""
-    self.stack: int | None = None  # bytes of a thread's, see `launch.stack_size`
     self._last: Code | None = None
-    self.size = sum(len(f.lines) for f in linked.flats.values())
+    self.size = sum(linked.lines.values())
+
+  @cached_property
+  def shared(self) -> dict[int, int]:
+    """The address of each shared variable by its identity."""
+    return self.linked.shared_of(self.entry_name)[0]
+
+  @property
+  def shared_size(self) -> int:
+    """Bytes of the declared ones."""
+    return self.linked.kernel(self.entry_name).shared
 
   @property
   def entry(self) -> int: return self.function(self.entry_name).pc(0)

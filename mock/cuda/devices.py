@@ -32,20 +32,22 @@ VERSION: Final = cuda.CUDA_VERSION
 def attributes(card: Card) -> dict[str, int]:
   """The device attributes that are known of a card, by their names: limits of its compute capability (CUDA Programming
   Guide, "Technical Specifications per Compute Capability"), and what the mock has. Others are refused by name."""
-  major, minor = card.capability
-  registers, threads = 65536, {(8, 0): 2048, (9, 0): 2048, (10, 0): 2048}.get((major, minor), 1536)
+  (major, minor), arch = card.capability, card.arch
   found = {
-    "MAX_THREADS_PER_BLOCK": 1024, "MAX_BLOCK_DIM_X": 1024, "MAX_BLOCK_DIM_Y": 1024, "MAX_BLOCK_DIM_Z": 64,
+    "MAX_THREADS_PER_BLOCK": arch.block_limit, "MAX_BLOCK_DIM_X": 1024, "MAX_BLOCK_DIM_Y": 1024, "MAX_BLOCK_DIM_Z": 64,
     "MAX_GRID_DIM_X": (1 << 31) - 1, "MAX_GRID_DIM_Y": 65535, "MAX_GRID_DIM_Z": 65535,
-    "MAX_SHARED_MEMORY_PER_BLOCK": 48 << 10, "TOTAL_CONSTANT_MEMORY": 64 << 10, "WARP_SIZE": 32,
-    "MAX_PITCH": (1 << 31) - 1, "MAX_REGISTERS_PER_BLOCK": registers, "CLOCK_RATE": card.clock_mhz * 1000,
+    "MAX_SHARED_MEMORY_PER_BLOCK": 48 << 10, "TOTAL_CONSTANT_MEMORY": 64 << 10, "WARP_SIZE": arch.warp_size,
+    "MAX_PITCH": (1 << 31) - 1, "MAX_REGISTERS_PER_BLOCK": arch.registers_per_sm, "CLOCK_RATE": card.clock_mhz * 1000,
     "TEXTURE_ALIGNMENT": 512, "SURFACE_ALIGNMENT": 512, "TEXTURE_PITCH_ALIGNMENT": 32,
-    "MULTIPROCESSOR_COUNT": card.sms, "MAX_THREADS_PER_MULTIPROCESSOR": threads, "ASYNC_ENGINE_COUNT": 3,
+    "MULTIPROCESSOR_COUNT": card.sms, "ASYNC_ENGINE_COUNT": 3,
+    "MAX_THREADS_PER_MULTIPROCESSOR": arch.warps_per_sm * arch.warp_size,
     "COMPUTE_CAPABILITY_MAJOR": major, "COMPUTE_CAPABILITY_MINOR": minor,
-    "MAX_SHARED_MEMORY_PER_MULTIPROCESSOR": card.shared_limit, "MAX_REGISTERS_PER_MULTIPROCESSOR": registers,
+    "MAX_SHARED_MEMORY_PER_MULTIPROCESSOR": card.shared_limit,
+    "MAX_REGISTERS_PER_MULTIPROCESSOR": arch.registers_per_sm,
     "SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO": 2 if minor == 0 else 64,
-    "MAX_SHARED_MEMORY_PER_BLOCK_OPTIN": card.shared_limit - 1024, "RESERVED_SHARED_MEMORY_PER_BLOCK": 1024,
-    "MAX_BLOCKS_PER_MULTIPROCESSOR": 32, "MULTI_GPU_BOARD_GROUP_ID": 0, "MEM_SYNC_DOMAIN_COUNT": 1,
+    "MAX_SHARED_MEMORY_PER_BLOCK_OPTIN": arch.shared_per_block,
+    "RESERVED_SHARED_MEMORY_PER_BLOCK": arch.shared_reserved,
+    "MAX_BLOCKS_PER_MULTIPROCESSOR": arch.blocks_per_sm, "MULTI_GPU_BOARD_GROUP_ID": 0, "MEM_SYNC_DOMAIN_COUNT": 1,
     "MAX_PERSISTING_L2_CACHE_SIZE": 0, "MAX_ACCESS_POLICY_WINDOW_SIZE": 0, "NUMA_ID": -1, "HOST_NUMA_ID": -1,
   }
   found |= dict.fromkeys(_YES, 1) | dict.fromkeys(_NO, 0)

@@ -71,7 +71,7 @@ class Function:
   @property
   def params(self) -> list[tuple[int, int]]:
     """(offset, size) of each parameter."""
-    return [(p.offset, p.size) for p in self.module.linked.flats[self.name].params]
+    return [*self.module.linked.kernel(self.name).params]
 
   @property
   def dynamic_limit(self) -> int:
@@ -117,16 +117,16 @@ def load(m: CudaMachine, context: Context, text: str, log: tuple[int, int] = (0,
     code = cuda.CUDA_ERROR_INVALID_PTX if isinstance(error, DecodeError) else cuda.CUDA_ERROR_NOT_SUPPORTED
     raise Failed(code, str(error)) from None
   major, minor = context.gpu.card.capability
-  exact = linked.module.target[0][-1:] in ("a", "f")
-  if linked.module.sm > 10 * major + minor or exact and linked.module.sm != 10 * major + minor:
+  exact = linked.target[0][-1:] in ("a", "f")
+  if linked.sm > 10 * major + minor or exact and linked.sm != 10 * major + minor:
     raise Failed(cuda.CUDA_ERROR_NO_BINARY_FOR_GPU,
-                 f"PTX for {linked.module.target[0]}, and the device is sm_{major}{minor}")
+                 f"PTX for {linked.target[0]}, and the device is sm_{major}{minor}")
   piece = memory.allocate(m, context, linked.size) if linked.size else None
   module = Module(context, text, linked, piece)
   if piece is not None:
     functions: dict[str, int] = {}
-    if linked.fixups and linked.flats:
-      functions = module.program(next(iter(linked.flats))).functions
+    if linked.fixups and linked.lines:
+      functions = module.program(next(iter(linked.lines))).functions
     m.space.write(piece.address, linked.bytes_at(piece.address, functions))
   module.handle = m.new(module)
   context.modules.append(module)
@@ -183,7 +183,7 @@ def function_of(m: CudaMachine, module: Module, name: str) -> Function:
   found = module.functions.get(name)
   if found is None:
     try:
-      module.linked.entry(name)
+      module.linked.kernel(name)
     except InvalidArgument as error:
       raise Failed(cuda.CUDA_ERROR_NOT_FOUND, str(error)) from None
     found = module.functions[name] = Function(module, name)
@@ -198,7 +198,7 @@ def module_get_function(m: CudaMachine, out: int, handle: int, name: int) -> Non
 
 @serves("cuModuleGetFunctionCount")
 def module_get_function_count(m: CudaMachine, out: int, handle: int) -> None:
-  m.out(out, "I", len(m.find(handle, Module).linked.module.entries))
+  m.out(out, "I", len(m.find(handle, Module).linked.names))
 
 
 @serves("cuModuleGetGlobal_v2")
@@ -272,7 +272,7 @@ def library_unload(m: CudaMachine, handle: int) -> None:
 def library_get_kernel(m: CudaMachine, out: int, handle: int, name: int) -> None:
   library, text = m.find(handle, Library), m.text(name).decode(errors="replace")
   from tinyhw.emulator.ptx.link import link_text
-  if text not in link_text(library.text.encode()).module.entries:
+  if text not in link_text(library.text.encode()).names:
     raise Failed(cuda.CUDA_ERROR_NOT_FOUND, f"no kernel {text}")
   if text not in library.kernels:
     kernel = library.kernels[text] = Kernel(library, text)
@@ -305,19 +305,19 @@ def _function(m: CudaMachine, handle: int, context: Context) -> Function:
 def func_get_attribute(m: CudaMachine, out: int, attribute: int, handle: int) -> None:
   function = _function(m, handle, m.working())
   linked, program = function.module.linked, function.program
-  entry = linked.entry(function.name)
-  most = entry.directive("reqntid") or entry.directive("maxntid")
+  entry = linked.kernel(function.name)
+  most = entry.reqntid or entry.maxntid
   threads = 1
   for n in most or (1024,):
     threads *= n
-  major, minor = linked.module.version
+  major, minor = linked.version
   known = {
     cuda.CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK: threads,
     cuda.CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES: program.shared_size,
     cuda.CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES: 0,
-    cuda.CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES: linked.flats[function.name].frame,
+    cuda.CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES: entry.frame,
     cuda.CU_FUNC_ATTRIBUTE_NUM_REGS: 32,  # PTX's registers have no number: one that fits any block
-    cuda.CU_FUNC_ATTRIBUTE_PTX_VERSION: linked.module.sm,
+    cuda.CU_FUNC_ATTRIBUTE_PTX_VERSION: linked.sm,
     cuda.CU_FUNC_ATTRIBUTE_BINARY_VERSION: 10 * function.context.gpu.card.capability[0],
     cuda.CU_FUNC_ATTRIBUTE_CACHE_MODE_CA: 0,
     cuda.CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES: function.dynamic_limit,

@@ -20,6 +20,7 @@ from tinyhw.autogen import nv_rm_status as status
 from tinyhw.core.errors import DecodeError, Error, Interrupted, MachineFault, PageFault
 from tinyhw.core.memory import AddressSpace, Region
 from tinyhw.mock.nv import faults
+from tinyhw.mock.nv.caches import Caches
 from tinyhw.mock.nv.compute import ComputeEngine
 from tinyhw.mock.nv.copy import CopyEngine
 from tinyhw.mock.nv.engine import Engine
@@ -92,6 +93,8 @@ class Channel:
     self.waits_for_idle = False
     self.engines: dict[int, Engine] = {}
     self.host = Host(self)
+    self.caches = Caches(self)
+    self.unregistered = False  # UVM owns its page tables, and has not been told of it
     self.terms: Terms | None = None
     self.observer: Observer | None = None
     self.interrupts = 0
@@ -130,6 +133,8 @@ class Channel:
     if self.state is State.IDLE:
       self.machine.doubt(f"{self.name}: a doorbell before the channel was scheduled is lost")
       return
+    if self.unregistered:
+      self.machine.doubt(f"{self.name}: UVM_REGISTER_CHANNEL was not called, which maps the channel's context")
     if put >= self.entries:
       return self.fail(faults.host("GPPTR", f"GP_PUT {put} in a ring of {self.entries} entries"))
     self.put = put

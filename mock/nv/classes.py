@@ -247,6 +247,7 @@ class Classes:
       client.find(p.hObjectError).users.append(node)
     channel = Channel(gpu, group, gpu.new_number(), va.space, p.gpFifoOffset, p.gpFifoEntries,
                       memory.at(p.userdOffset[0]), None if notifier is None else notifier.at(0), (), number)
+    channel.unregistered = va.external
     self.machine.channels.append(channel)
     runlist = 0 if kind == "compute" else 1 + number
     token = runlist << 16 | channel.number

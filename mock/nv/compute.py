@@ -45,7 +45,7 @@ class ComputeEngine(Engine):
     "SET_TEX_SAMPLER_POOL_C", "SET_BINDLESS_TEXTURE", "SET_RENDER_ENABLE_A", "SET_RENDER_ENABLE_B",
     "SET_RENDER_ENABLE_C", "SET_RENDER_ENABLE_OVERRIDE"})
 
-  table.ignores("INVALIDATE_SHADER_CACHES", "INVALIDATE_SHADER_CACHES_NO_WFI", "INVALIDATE_SKED_CACHES",
+  table.ignores("INVALIDATE_SKED_CACHES",
                 "INVALIDATE_TEXTURE_HEADER_CACHE", "INVALIDATE_TEXTURE_HEADER_CACHE_NO_WFI",
                 "INVALIDATE_TEXTURE_DATA_CACHE", "INVALIDATE_TEXTURE_DATA_CACHE_NO_WFI", "INVALIDATE_SAMPLER_CACHE",
                 "INVALIDATE_SAMPLER_CACHE_NO_WFI", "SET_SKED_CACHE_CONTROL",
@@ -81,6 +81,11 @@ class ComputeEngine(Engine):
   @handles("WAIT_FOR_IDLE")
   def wait_for_idle(self, p: Any, copy: int) -> None:
     self.channel.wait_for_idle()
+
+  @handles("INVALIDATE_SHADER_CACHES", "INVALIDATE_SHADER_CACHES_NO_WFI")
+  def invalidate(self, p: Any, copy: int) -> None:
+    """Only findings count on it: memory is strong."""
+    self.channel.caches.invalidate(bool(p.CONSTANT), bool(getattr(p, "GLOBAL_DATA", 0) or getattr(p, "DATA", 0)))
 
   @handles("CHECK_COMPUTE_CLASS_VERSION", "CHECK_QMD_VERSION")
   def check_version(self, p: Any, copy: int) -> None:

@@ -79,6 +79,7 @@ class CopyEngine(Engine):
     moves = None
     if p.DATA_TRANSFER_TYPE != m.LAUNCH_DMA_DATA_TRANSFER_TYPE.NONE:
       moves = self._moves(p)
+      self.channel.caches.copied(bool(p.FLUSH_ENABLE))
     release = self._release(p)
     beside = p.DATA_TRANSFER_TYPE == m.LAUNCH_DMA_DATA_TRANSFER_TYPE.PIPELINED
 

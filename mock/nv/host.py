@@ -114,6 +114,7 @@ class Host:
 
     def write() -> None:
       channel = self.channel
+      channel.caches.released()
       time = channel.gpu.timer() if timed else None
       if not name:
         return semaphores.release(channel.space, address, payload, wide=wide, time_ns=time)

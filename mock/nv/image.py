@@ -6,8 +6,6 @@ the section `.tinyhw.ptx`: machine code (SASS) is not executed, and an ELF witho
 
 from __future__ import annotations
 
-import functools
-import hashlib
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -42,12 +40,6 @@ class Image:
     """The address of a place in the PTX: the PC of code that has no other."""
     lines = self.ptx.split("\n")
     return self.ptx_address + sum(len(x.encode()) + 1 for x in lines[: line - 1]) + max(column - 1, 0)
-
-
-@functools.lru_cache(maxsize=_PROGRAMS)
-def _linked(digest: str, text: bytes) -> Any:
-  from tinyhw.emulator.ptx.link import link_text
-  return link_text(text)
 
 
 class Images:
@@ -108,10 +100,11 @@ class Images:
 
 def _program(cubin: Cubin, base: int, text: bytes, name: str) -> Any:
   """The kernel's code with variables where the ELF has them."""
+  from tinyhw.emulator.ptx.link import link_text
   from tinyhw.emulator.ptx.program import Program
   try:
-    linked = _linked(hashlib.sha256(text).hexdigest(), text)
-    linked.entry(name)
+    linked = link_text(text)
+    linked.kernel(name)
   except Error as error:
     raise Unsupported("program", f"{name}: {error}", where="mock") from None
   if linked.size:
@@ -121,7 +114,6 @@ def _program(cubin: Cubin, base: int, text: bytes, name: str) -> Any:
 
 def _relocated(linked: Any, cubin: Cubin, kernel: str) -> Any:
   """The linked module with its variables at the offsets that the ELF's symbols give them."""
-  import dataclasses
   offsets: dict[str, int] = {}
   symbols = {s.name: s for s in cubin.symbols}
   for name in linked.offsets:
@@ -132,4 +124,4 @@ def _relocated(linked: Any, cubin: Cubin, kernel: str) -> Any:
     if symbol is None or section is None:
       raise Unsupported("program", f"{kernel}: its variable {name} has no symbol in the ELF", where="mock")
     offsets[name] = section.offset + symbol.value
-  return dataclasses.replace(linked, offsets=offsets)
+  return linked.moved(offsets)

@@ -58,7 +58,7 @@ class Launch:
   def _get(self, name: str, index: int | None = None) -> int:
     return wire.read(self.qmd, name, index)
 
-  def _maybe(self, name: str, index: int | None = None) -> int:
+  def maybe(self, name: str, index: int | None = None) -> int:
     """A value, 0 where the version has no such field."""
     return wire.read(self.qmd, name, index) if wire.has(self.version, name, index) else 0
 
@@ -80,17 +80,17 @@ class Launch:
       shown = ", ".join(f"{major}.{minor}" for major, minor in version)
       raise faults.compute("ILLEGAL_QMD_VERSION", f"{self.version.__name__}, and the chip takes {shown} "
                            f"(QMD at {self.address:#x})")
-    kind = self._maybe("QMD_TYPE")
-    if self._maybe("IS_QUEUE") or wire.has(self.version, "QMD_TYPE") and kind == 0:
+    kind = self.maybe("QMD_TYPE")
+    if self.maybe("IS_QUEUE") or wire.has(self.version, "QMD_TYPE") and kind == 0:
       raise self._unsupported("QMD_TYPE of a queue")
     if wire.has(self.version, "QMD_TYPE") and kind == 1:
       raise self._unsupported("QMD_TYPE = GRID_NULL")
     for axis in ("WIDTH", "HEIGHT", "DEPTH"):
       for cluster in ("GPC_CGA", "GPU_CGA"):
-        if self._maybe(f"{cluster}_{axis}") > 1:
+        if self.maybe(f"{cluster}_{axis}") > 1:
           raise self._unsupported(f"{cluster}_{axis}")
     for field in ("ARRIVE_AT_LATCH_VALID", "WAIT_ON_LATCH_VALID", "DEPENDENCE_COUNTER", "CIRCULAR_QUEUE_SIZE"):
-      if self._maybe(field):
+      if self.maybe(field):
         raise self._unsupported(field)
 
   def _check_sizes(self) -> None:
@@ -213,13 +213,14 @@ class Launch:
     yield from self._threads()
     self._release()
     for index in range(DEPENDENTS):
-      if self._maybe("DEPENDENT_QMD_ENABLE", index):
+      if self.maybe("DEPENDENT_QMD_ENABLE", index):
         self._dependent(index)
 
   def _threads(self) -> Turns:
     from tinyhw.emulator.ptx import launch as emulator
     from tinyhw.emulator.simt import Stats
     channel, machine, image = self.channel, self.machine, self.image
+    channel.caches.begins(self)
     by = channel.queued_by()
     terms = machine.agreed.get(by or 0)
     channel.terms = terms
@@ -270,11 +271,11 @@ class Launch:
     """The semaphores that the QMD names, after all memory that the threads wrote."""
     sizes = {0: True, 1: False, 2: False}  # RELEASE_STRUCTURE_SIZE: four words have a timestamp, one and two have not
     for i in range(RELEASES):
-      if not self._maybe("RELEASE_ENABLE", i):
+      if not self.maybe("RELEASE_ENABLE", i):
         continue
       address, payload = self._get("RELEASE_SEMAPHORE_ADDR", i), self._get("RELEASE_SEMAPHORE_PAYLOAD", i)
       size = self._get("RELEASE_STRUCTURE_SIZE", i)
-      wide, timed = bool(self._maybe("RELEASE_PAYLOAD64B", i)) or size == 2, sizes[size]
+      wide, timed = bool(self.maybe("RELEASE_PAYLOAD64B", i)) or size == 2, sizes[size]
       align = 16 if timed else 8 if wide else 4
       if address % align:
         raise self.engine.invalid(f"a semaphore of {align} bytes at {address:#x}")
@@ -284,7 +285,7 @@ class Launch:
       else:
         semaphores.release(self.space, address, payload, wide=wide,
                            time_ns=self.channel.gpu.timer() if timed else None)
-      if self._maybe("RELEASE_TRAP_TYPE", i):
+      if self.maybe("RELEASE_TRAP_TYPE", i):
         self.channel.interrupt("QMD RELEASE")
 
   def _dependent(self, index: int) -> None:

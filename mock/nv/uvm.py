@@ -203,6 +203,7 @@ class Uvm:
     if channel.va is not space.spaces[gpu.index]:
       raise RmError(status.NV_ERR_INVALID_CHANNEL, f"{channel.channel.name} is in another address space")
     space.channels[p.hClient, p.hChannel] = gpu.index
+    channel.channel.unregistered = False
 
   @call("UVM_UNREGISTER_CHANNEL")
   def unregister_channel(self, file: NvFile, p: Any, pid: int) -> None:

@@ -5,6 +5,7 @@ import gc
 import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import numpy as np
 import pytest
@@ -130,3 +131,21 @@ def test_a_machine_without_opencl_is_told_what_to_install(monkeypatch: pytest.Mo
 def test_a_machine_without_drivers_is_told_what_to_install(gpu: CLRuntime, monkeypatch: pytest.MonkeyPatch) -> None:
   monkeypatch.setattr(cl, "devices", lambda: [])
   with pytest.raises(DeviceError, match="CL: no OpenCL device 0.*pocl-opencl-icd"): CLRuntime()
+
+
+def test_handles_are_those_that_the_library_lists() -> None:
+  """As they are, also a null one, which no call takes; none where the library finds none, or says so by an error."""
+  def listing(answers: list[int | None], code: int = 0) -> cl.Library:
+    def function(parent: int, room: int, found: Any, count: Any) -> int:
+      assert parent == 5
+      if count is not None: count._obj.value = len(answers)
+      if found is not None: found[:room] = answers
+      return code
+    library = cl.Library.__new__(cl.Library)
+    library.function = lambda name: function  # type: ignore[method-assign,assignment]
+    return library
+  assert listing([3, None, 1 << 40]).handles("clGetDeviceIDs", 5) == [3, 0, 1 << 40]
+  assert listing([]).handles("clGetDeviceIDs", 5) == []
+  for code in cl.NOTHING_THERE: assert listing([], code).handles("clGetDeviceIDs", 5) == []
+  with pytest.raises(DeviceError, match="CL: clGetDeviceIDs: CL_INVALID_VALUE"):
+    listing([1], -30).handles("clGetDeviceIDs", 5)

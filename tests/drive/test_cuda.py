@@ -71,6 +71,25 @@ print(refused(lambda: Device["CUDA"].runtime.load(b".version 8.0 nonsense", "k")
 print(refused(lambda: Device["CUDA"].runtime.load(BAD, "j")))
 """
 
+CLOSED = """
+from collections import Counter
+from tinyhw.drive.cuda import Library
+calls, real = Counter(), Library.function
+def function(self, name):
+  calls[name] += 1
+  return real(self, name)
+Library.function = function
+f = TinyJit(lambda t: (t * 2).realize() + 1)
+for k in range(4): assert f(Tensor([k, 2.0])).tolist() == [2 * k + 1, 5]
+held = Tensor([1.0]).realize()
+Device.close()
+PAIRS = {"cuMemAlloc_v2": "cuMemFree_v2", "cuModuleLoadDataEx": "cuModuleUnload", "cuGraphCreate": "cuGraphDestroy",
+         "cuGraphInstantiateWithFlags": "cuGraphExecDestroy", "cuStreamCreate": "cuStreamDestroy_v2",
+         "cuDevicePrimaryCtxRetain": "cuDevicePrimaryCtxRelease_v2"}
+for made, given in PAIRS.items():
+  assert calls[made] == calls[given] > 0, (made, calls)
+"""
+
 THREADS = """
 import threading
 errors = []
@@ -105,7 +124,7 @@ assert (Tensor([1.0]) + 5).tolist() == [6.0]
 """
 
 
-@pytest.mark.parametrize("story", ["VALUES", "GRAPHS", "THREADS", "FORKED"])
+@pytest.mark.parametrize("story", ["VALUES", "GRAPHS", "CLOSED", "THREADS", "FORKED"])
 def test_cuda_on_the_mock(story: str) -> None: run_apart(globals()[story], "CUDA", **CARDS)
 
 

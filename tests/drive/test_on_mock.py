@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from tests.strength import examples, seed
 from tinyhw.core.errors import DeviceError, Error, InvalidArgument, OutOfMemory, WaitTimeout
+from tinyhw.drive import base
 from tinyhw.drive.amd import device as driver
 from tinyhw.drive.amd.batch import Batch, Launch
 from tinyhw.drive.amd.commands import CopyCommands
@@ -312,6 +313,29 @@ def test_batches_run(gpu: AMDRuntime, add_object: bytes) -> None:
   batch.submit()
   assert download(gpu, b, np.zeros(64, np.float32)).tolist() == [10.0] * 64
   batch.close()
+
+
+def test_a_runner_is_the_launches_one_by_one(gpu: AMDRuntime, add_object: bytes, asks_object: bytes) -> None:
+  """Also for kernels that ask for the dispatch packet, hidden arguments and the id of their launch."""
+  asks, fill = gpu.load(asks_object, "asks"), gpu.load(add_object, "fill")
+  memory = [gpu.alloc(256) for _ in range(3)]
+  shapes = ((3, 1, 1), (4, 2, 1)), ((5, 6, 7), (8, 1, 1))
+  run = gpu.runner([base.Launch(asks, (k,), *shape) for k, shape in enumerate(shapes)]
+                   + [base.Launch(fill, (2,), (1, 1, 1), (64, 1, 1))])
+  for by in (3, 9):
+    before = gpu.timeline.last
+    run(memory, [[], [], [by, 1, 2.0, 0]])  # type: ignore[list-item]
+    assert gpu.timeline.last == before + 1
+    found = [download(gpu, a, np.zeros(5, np.uint32)).tolist() for a in memory]
+    assert found[2] == [by + 2 + k for k in range(5)]
+    for k, (grid, block) in enumerate(shapes):
+      assert found[k][4] == before + 1
+      asks([memory[k]], [], grid, block)
+      assert found[k][:4] == download(gpu, memory[k], np.zeros(4, np.uint32)).tolist()
+      assert found[k][:3] == [block[0] | block[1] << 16, grid[0] * block[0], grid[0]]
+  other = AMDRuntime(MockPort(Machine("gfx1100")), timeout_s=20)
+  with pytest.raises(InvalidArgument, match="a program of another device"): other.runner(run.launches)
+  other.close()
 
 
 def test_queues_stay_in_order_where_the_timeline_wraps_32_bits(gpu: AMDRuntime, add_object: bytes) -> None:

@@ -183,6 +183,23 @@ def test_a_growing_scratch_reaches_programs_made_before(port: Any, machine: Any,
   )
 
 
+def test_a_growing_scratch_leaves_the_rest_of_a_launch_as_it_was(port: Any, machine: Any, asks_object: bytes) -> None:
+  """What was prepared before is prepared anew for the same shared memory, and timed or not."""
+  gpu, wave_bytes = AMDRuntime(port), 1 << 10
+  shared, out = gpu.load(asks_object, "shared"), gpu.alloc(4096)
+  for dynamic, wait in ((0, False), (0, True), (8192, False), (8192, True)):
+    counts = []
+    for _ in range(2):
+      machine.packets.clear()
+      seconds = shared.launch(struct.pack("<Q", out.address), (1, 1, 1), (64, 1, 1), dynamic_lds=dynamic, wait=wait)
+      rsrc2 = gc.COMPUTE_PGM_RSRC2.decode(written(machine)[gc.COMPUTE_PGM_RSRC2.OFFSET])
+      assert rsrc2.LDS_SIZE * 512 == 4096 + dynamic and (seconds is not None) == wait
+      counts.append(len([q for q in machine.packets if isinstance(q, p.RELEASE_MEM)]))
+      wave_bytes += 1 << 10
+      gpu.require_scratch(wave_bytes, "a larger kernel")
+    assert counts[0] == counts[1] == (3 if wait else 1)
+
+
 def test_a_waited_launch_gives_the_time_on_the_gpu_clock(port: Any, machine: Any, add_object: bytes) -> None:
   gpu = AMDRuntime(port)
   seconds = gpu.load(add_object, "add")([gpu.alloc(256) for _ in range(3)], [], (1, 1, 1), (64, 1, 1), wait=True)

@@ -9,9 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tinyhw.core.errors import EncodeError, InvalidArgument, WaitTimeout
+from tinyhw.core.errors import EncodeError, InvalidArgument, OutOfMemory, WaitTimeout
 from tinyhw.core.layout import Packet, bits, u32, u64
 from tinyhw.drive.queue import CommandStream, HardwareQueue, Low, PointerUnit, Ring
+from tinyhw.drive.signal import SIGNAL_BYTES, SignalPool
 
 
 class Sample(Packet, dwords=5):
@@ -190,3 +191,11 @@ def test_a_queue_remembers_its_last_submissions() -> None:
   assert queue.text_of(queue.history[-1]) == ["word 5"] * 5
   queue.history[0] = queue.history[0].__class__(0, 5, 1, "old")
   assert queue.text_of(queue.history[0]) == ["(overwritten in the ring)"]
+
+
+def test_a_pool_holds_its_own_signals() -> None:
+  first, second = (SignalPool(memoryview(bytearray(4 * SIGNAL_BYTES)), 0x1000 + k * 4 * SIGNAL_BYTES) for k in (0, 1))
+  signals = [[pool.take() for _ in range(4)] for pool in (first, second)]
+  assert [[pool.holds(s) for s in of] for of in signals for pool in (first, second)] == [
+    [True] * 4, [False] * 4, [False] * 4, [True] * 4]
+  with pytest.raises(OutOfMemory, match="signals"): first.take()

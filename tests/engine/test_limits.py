@@ -25,11 +25,13 @@ def test_a_closed_machine_keeps_no_files() -> None: run_apart(CLOSES)
 
 
 LIMITS = """
-import resource, tinyhw
+import resource, sys, tinyhw
 from tinyhw.core.errors import Error, OutOfMemory
 def limited(which, n): resource.setrlimit(which, (n, resource.getrlimit(which)[1]))
 files, space = (resource.getrlimit(w)[0] for w in (resource.RLIMIT_NOFILE, resource.RLIMIT_AS))
-def used(): return int(open("/proc/self/statm").read().split()[0]) * 4096
+def used():
+  gc.collect()                           # what goes later would leave more addresses than are counted
+  return int(open("/proc/self/statm").read().split()[0]) * 4096
 def one(): return (Tensor([1.0], device="AMD") + 1).tolist()
 
 assert one() == [2]                      # Python has opened all modules now
@@ -53,7 +55,9 @@ assert one() == [2]
 x = Tensor.ones(1 << 24, device="AMD").contiguous().realize()
 limited(resource.RLIMIT_AS, used() + (48 << 20))
 assert "addresses of this process" in refused(Tensor.ones(1 << 26, device="AMD").contiguous().realize, by=OutOfMemory)
-for read in (x.numpy, x.data, x.tolist): assert "host memory of a value" in refused(read, by=OutOfMemory)
+# The allocator of Python without the GIL has addresses in reserve: enough for a value of this size.
+reads = (x.numpy, x.data, x.tolist) if getattr(sys, "_is_gil_enabled", lambda: True)() else (x.numpy,)
+for read in reads: assert "host memory of a value" in refused(read, by=OutOfMemory)
 limited(resource.RLIMIT_AS, space)
 assert x.numpy().sum() == 1 << 24 and one() == [2]
 

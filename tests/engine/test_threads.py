@@ -7,6 +7,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -209,7 +210,6 @@ def test_waits_hold_up_nobody_and_end_with_the_device() -> None: run_apart(WAITS
 
 
 FORKS = HEAD + """
-(Tensor([1.0], device="AMD") + 1).tolist()   # Python itself leaves modules locked that a thread imports amid a fork
 stop = threading.Event()
 def busy():
   while not stop.is_set():
@@ -287,3 +287,26 @@ def test_a_fair_lock_lets_others_in() -> None:
   assert len(order) == 80 and lock.wanted == 0
   assert lock.acquire(blocking=False)
   lock.release()
+
+
+IMPORTS = HEAD + """
+import importlib
+def slow():
+  sys.path.insert(0, {folder!r})
+  import slow_to_import
+thread = threading.Thread(target=slow)
+thread.start()
+while not hasattr(sys, "importing"): time.sleep(0.001)
+pid = os.fork()
+if not pid:
+  faulthandler.dump_traceback_later(30, exit=True)
+  os._exit(0 if importlib.import_module("slow_to_import").done else 1)
+thread.join()
+assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+"""
+
+
+def test_a_fork_waits_for_imports(tmp_path: Path) -> None:
+  tmp_path.joinpath("slow_to_import.py").write_text(
+    "import sys, time\nsys.importing = True\ntime.sleep(0.3)\ndone = True\n")
+  run_apart(IMPORTS.format(folder=str(tmp_path)))

@@ -134,3 +134,35 @@ def test_what_runs_without_launch_tells_the_mock(code_object: Build) -> None:
   runtime.load(code_object(TOUCH), "touch")([p], [], (1, 1, 1), (256, 1, 1))
   runtime.synchronize()
   assert any("GPU0.PM4" in line and "touched LDS at 0x0" in line for line in Device.report())
+
+
+MEET = """
+define amdgpu_kernel void @meet(ptr addrspace(1) %out, ptr addrspace(1) %count, i32 %all) {
+  %m = alloca [4 x i32], addrspace(5)
+  %own = atomicrmw add ptr addrspace(1) %count, i32 1 syncscope("agent") monotonic
+  %low = and i32 %own, 0
+  %at = getelementptr [4 x i32], ptr addrspace(5) %m, i32 0, i32 %low
+  store volatile i32 %own, ptr addrspace(5) %at
+  br label %wait
+wait:
+  %arrived = load atomic volatile i32, ptr addrspace(1) %count syncscope("agent") monotonic, align 4
+  %missing = icmp ult i32 %arrived, %all
+  br i1 %missing, label %wait, label %go
+go:
+  %kept = load volatile i32, ptr addrspace(5) %at
+  %place = getelementptr i32, ptr addrspace(1) %out, i32 %own
+  store i32 %kept, ptr addrspace(1) %place
+  ret void
+}
+"""
+
+
+@pytest.mark.parametrize("device", ["AMD", "EMU"])
+@pytest.mark.parametrize("grid", [(5, 1, 1), (1, 5, 1), (1, 1, 5), (2, 3, 2)])
+def test_workgroups_that_wait_for_each_other_have_private_memory_of_their_own(
+    code_object: Build, device: str, grid: tuple[int, int, int], monkeypatch: pytest.MonkeyPatch) -> None:
+  monkeypatch.setenv("MOCKGPU", "1")
+  groups = grid[0] * grid[1] * grid[2]
+  out, _ = tinyhw.launch(code_object(MEET), "meet", grid, 1,
+                         [np.zeros(groups, np.uint32), np.zeros(1, np.uint32), np.uint32(groups)], device)
+  assert out.tolist() == list(range(groups))

@@ -61,6 +61,30 @@ def test_waves_that_sleep(code_object: Build, monkeypatch: pytest.MonkeyPatch) -
   with pytest.raises(WaitTimeout): tinyhw.launch(binary, "count", 1, 64, [P], "EMU", timeout=0.05)
 
 
+PTX = b""".version 8.0
+.target sm_80
+.address_size 64
+.visible .entry count(.param .u64 p) {
+  .reg .u64 %rd; .reg .u32 %r;
+  ld.param.u64 %rd, [p]; mov.u32 %r, 0;
+loop: add.u32 %r, %r, 1; st.volatile.global.u32 [%rd], %r; bra loop;
+}"""
+
+
+def test_an_endless_launch_of_ptx() -> None:
+  """By the launch's own time, and by that of the device."""
+  for _ in range(2):
+    with pytest.raises(WaitTimeout, match="EMU: no progress after 0.05 s: kernel count") as caught:
+      tinyhw.launch(PTX, "count", 1, 1, [P], "EMU", timeout=0.05)
+    assert caught.value.seconds == 0.05
+  runtime = Device["EMU"].runtime
+  runtime.timeout_s = 0.25  # type: ignore[attr-defined]
+  program, memory = runtime.load(PTX, "count"), runtime.alloc(16)
+  with pytest.raises(WaitTimeout, match="no progress after 0.25 s") as caught:
+    program.launch(int(memory.address or 0).to_bytes(8, "little"), (1, 1, 1), (1, 1, 1))  # type: ignore[attr-defined]
+  assert caught.value.seconds == 0.25
+
+
 @pytest.mark.parametrize("device", ["AMD", "EMU"])
 def test_also_a_launch_that_is_checked_or_reported(code_object: Build, device: str) -> None:
   for asked in ({"check": True}, {"report": True}):

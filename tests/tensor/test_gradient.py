@@ -136,7 +136,7 @@ def test_a_leaf_that_was_pending_when_it_was_used() -> None:
 
 
 def test_gradient_of_any_value() -> None:
-  x = Tensor([1.0, 2.0])
+  x = Tensor([1.0, 2.0], requires_grad=True)
   y = x * x
   z = (y * 3 + x).sum()
   assert [g.tolist() for g in z.gradient(y, x)] == [[3, 3], [7, 13]]

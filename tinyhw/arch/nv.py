@@ -53,7 +53,6 @@ class NvArch:
   warp_size: int = 32
   block_limit: int = 1024
   registers_per_sm: int = 65536
-  register_limit: int = 255
   card: str = ""
   told_as: int = 0  # what RM says for its SM version (NV2080_CTRL_GR_INFO_INDEX_SM_VERSION) where that is another one
 

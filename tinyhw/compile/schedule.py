@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterable
 
 from tinyhw.compile.program import Schedule, ScheduleItem
-from tinyhw.compile.together import groups, squeezed
+from tinyhw.compile.together import goes_by_rows, groups, squeezed
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.ir.dtype import dtypes
 from tinyhw.ir.rewrite import PatternMatcher, UPat, graph_rewrite
@@ -26,9 +26,6 @@ _MAX_READS = 8          # values in memory from which one that is wanted more th
 _MAX_CONTEXTS = 16      # different indices at which one kernel may compute a value
 _LONG, _FEW = 1 << 18, 32       # elements of a reduction, and results, from and up to which it is done in two steps
 _STRETCHES, _STRETCH = 256, 1 << 12   # parts of the first step for all results, at most; elements of one, at least
-# Devices whose kernels go from row to row, and the rows that suit them: elements that stay near, work for all threads.
-_ROW_DEVICES = frozenset({"LLVM", "C"})
-_LONGEST_ROW, _MANY_ROWS, _MOST_IN_FEW_ROWS = 1 << 15, 32, 1 << 14
 _KEEPS_SIZE = frozenset({Ops.RESHAPE, Ops.PERMUTE, Ops.FLIP})
 
 
@@ -180,9 +177,7 @@ class _Decider:
     """Whether a reduction and all that follows it, other reductions over the same axes too, may be one kernel that goes
     from row to row: a softmax, a normalization. Its end is realized."""
     x, axes = reduction.src[0], reduction.arg[1]
-    if (reduction.device or "").partition(":")[0] not in _ROW_DEVICES: return False
-    if not all(isinstance(size, int) for size in x.shape) or x.size > reduction.size * _LONGEST_ROW: return False
-    if x.size > _MOST_IN_FEW_ROWS and reduction.size < _MANY_ROWS: return False
+    if not goes_by_rows(reduction.device, x.shape, reduction.size): return False
     group: dict[UOp, None] = {}
     ends: dict[UOp, None] = {}
     stack = [reduction]

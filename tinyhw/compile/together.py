@@ -3,10 +3,12 @@
 A node joins others of the same elements when it reads one of them element by element, so that it need not be loaded
 again (an optimizer's moments and parameter, what follows a product that is wanted itself), or when it reads the same
 memory in the same way (the sum and the greatest of a tensor). Nodes with reductions join those that reduce what they
-read over the same axes only: a product stays alone with what follows it.
+read over the same axes only: a product stays alone with what follows it. A reduction also joins one over the same rows
+whose result it spreads over them (a mean and a deviation), where kernels go from row to row (`goes_by_rows`).
 """
 from __future__ import annotations
 
+import math
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
@@ -16,6 +18,19 @@ from tinyhw.ir.uop import UOp
 
 _ALONE = (Ops.COPY, Ops.ASSIGN, Ops.SCATTER)
 _MOST_RESULTS, _MOST_BUFFERS, _MOST_NODES = 8, 16, 300    # of one kernel
+
+# Devices whose kernels go from row to row, and the rows that suit them: elements that stay near, work for all threads.
+_ROW_DEVICES = frozenset({"LLVM", "C"})
+_LONGEST_ROW, _MANY_ROWS, _MOST_IN_FEW_ROWS = 1 << 15, 32, 1 << 14
+
+
+def goes_by_rows(device: str | None, shape: tuple[int, ...], rows: int) -> bool:
+  """Whether several reductions of `shape` to so many rows may be one kernel of the device."""
+  if (device or "").partition(":")[0] not in _ROW_DEVICES: return False
+  if not all(isinstance(s, int) for s in shape): return False
+  size = math.prod(shape)
+  return size <= rows * _LONGEST_ROW and (size <= _MOST_IN_FEW_ROWS or rows >= _MANY_ROWS)
+
 
 Reduction = tuple[tuple[int, ...], tuple[int, ...]]
 """Shape of what is reduced, and the axes."""
@@ -33,6 +48,7 @@ class Group:
   shape: tuple[int, ...]
   reads: dict[UOp, None] = field(default_factory=dict)        # what other kernels make, and BUFFERs
   apart: set[UOp] = field(default_factory=set)
+  spread: dict[UOp, set[tuple[tuple[int, ...], ...]]] = field(default_factory=dict)  # by EXPANDs from and to shapes
   accesses: set[UOp] = field(default_factory=set)             # movements of what is read, of at least all elements
   reductions: set[Reduction] = field(default_factory=set)
   nodes: int = 0
@@ -43,6 +59,7 @@ class Group:
     self.members += other.members
     self.reads.update(other.reads)
     self.apart |= other.apart
+    for u, shapes in other.spread.items(): self.spread.setdefault(u, set()).update(shapes)
     self.accesses |= other.accesses
     self.reductions |= other.reductions
     self.nodes += other.nodes
@@ -67,6 +84,10 @@ def _looked_at(u: UOp, stops: Collection[UOp]) -> Group:
       below = v.src[0]
       if alike and v.op is Ops.RESHAPE and squeezed(v.shape) == squeezed(below.shape): stack.append((below, True))
       else:
+        if v.op is Ops.EXPAND and not alike and (row := _whole(below, stops)) is not None:
+          group.spread.setdefault(row, set()).add((below.shape, v.shape))
+          group.reads[row] = None
+          continue
         while below.op in GroupOp.MOVEMENT and below not in stops: below = below.src[0]
         if below.op is Ops.BUFFER or below in stops: group.accesses.add(v)
         stack.append((v.src[0], False))
@@ -81,6 +102,12 @@ def _looked_at(u: UOp, stops: Collection[UOp]) -> Group:
   group.accesses = {a for a in group.accesses if highest(a.size) >= least and highest(a.base.size) >= least}
   group.nodes = len(seen)
   return group
+
+
+def _whole(u: UOp, stops: Collection[UOp]) -> UOp | None:
+  """What is realized and reshaped by axes of one element alone."""
+  while u not in stops and u.op is Ops.RESHAPE and squeezed(u.shape) == squeezed(u.src[0].shape): u = u.src[0]
+  return u if u in stops else None
 
 
 class _Grouping:
@@ -116,6 +143,7 @@ class _Grouping:
     if len(reads) + len(group.members) + 1 > _MOST_BUFFERS: return False
     members = set(group.members)
     if members & alone.apart: return False
+    if rows := members & alone.spread.keys(): return self.in_rows(alone, group, rows)
     if alone.reductions:
       # Sums of the same over the same axes go through it once.
       if alone.reductions != group.reductions: return False
@@ -123,6 +151,16 @@ class _Grouping:
       if members & alone.reads.keys(): return False
     elif group.reductions and not members & alone.reads.keys(): return False     # it has nothing of the sum
     return not any(self.needs(r, group) for r in alone.reads if r not in members)
+
+  def in_rows(self, alone: Group, group: Group, rows: set[UOp]) -> bool:
+    """Whether a node, which spreads members over the rows that they are of, is computed with them."""
+    if len(group.reductions) != 1 or alone.reductions != group.reductions: return False
+    ((shape, axes),) = group.reductions
+    kept = tuple(1 if a in axes else size for a, size in enumerate(shape))
+    if squeezed(kept) != group.shape or any(alone.spread[r] != {(kept, shape)} for r in rows): return False
+    if not group.accesses <= alone.accesses: return False
+    if not goes_by_rows(group.members[0].device, shape, math.prod(kept)): return False
+    return not any(self.needs(r, group) for r in alone.reads if r not in group.members)
 
   def needs(self, node: UOp, group: Group) -> bool:
     """Whether a node is computed after a group."""

@@ -8,6 +8,8 @@ the whole order.
 """
 from __future__ import annotations
 
+import _frozen_importlib
+import _imp
 import os
 import sys
 import threading
@@ -20,6 +22,7 @@ _own: Final[WeakSet[Any]] = WeakSet()
 _shared: Final[list[tuple[int, Any]]] = []
 _guard: Final = threading.Lock()
 _WAY_S: Final = 50e-6
+_IMPORT_S: Final = 5.0  # how long a fork waits for other threads' imports
 
 
 def lock() -> Any:
@@ -60,6 +63,13 @@ class FairLock:
     """As RLock's."""
     self._lock.release()
 
+  def locked(self) -> bool:
+    """Whether a thread holds it; as RLock's of Python 3.14, whose threading.Condition asks for it."""
+    if self._is_owned(): return True
+    if not self._lock.acquire(False): return True
+    self._lock.release()
+    return False
+
   def __enter__(self) -> FairLock:
     self.acquire()
     return self
@@ -88,15 +98,30 @@ _held: Final[list[Any]] = []  # by the thread that forks
 
 
 def _hold() -> None:
-  wanted = [(rank, made) for rank, made in _shared]
-  if (llvm := _llvm()) is not None: wanted.append((COMPILER, llvm))
-  for _, held in sorted(wanted, key=lambda row: row[0]):
-    held.acquire()
-    _held.append(held)
-  _guard.acquire()
+  end = time.monotonic() + _IMPORT_S
+  while True:
+    wanted = [(rank, made) for rank, made in _shared]
+    if (llvm := _llvm()) is not None: wanted.append((COMPILER, llvm))
+    for _, held in sorted(wanted, key=lambda row: row[0]):
+      held.acquire()
+      _held.append(held)
+    _guard.acquire()
+    _imp.acquire_lock()  # no thread gets a module's lock meanwhile; who has got one takes it now
+    time.sleep(_WAY_S)
+    if not _importing_elsewhere() or time.monotonic() > end: return
+    _let_go()  # an import may need them
+    time.sleep(_WAY_S)
+
+
+def _importing_elsewhere() -> bool:
+  """Whether another thread is amid an import: Python would leave that module locked in a child for ever."""
+  me = threading.get_ident()
+  locks = [made() for made in list(getattr(_frozen_importlib, "_module_locks", {}).values())]
+  return any(made is not None and getattr(made, "owner", None) not in (None, me) for made in locks)
 
 
 def _let_go() -> None:
+  _imp.release_lock()
   _guard.release()
   while _held: _held.pop().release()
 

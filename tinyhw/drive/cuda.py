@@ -211,6 +211,7 @@ class CudaRuntime(Runtime):
     self.use()
     self.stream = self.library.handle("cuStreamCreate", cuda.CU_STREAM_NON_BLOCKING)
     self._modules: dict[bytes, int] = {}
+    self._allocated: set[int] = set()  # addresses
     self._peers: set[int] = set()
 
   @property
@@ -284,17 +285,20 @@ class CudaRuntime(Runtime):
   def alloc(self, nbytes: int) -> Allocation:
     if nbytes <= 0: raise InvalidArgument(f"cannot allocate {nbytes} bytes", where=self.name)
     self.use()
-    try: return Allocation(self.library.handle("cuMemAlloc_v2", nbytes), nbytes)
+    try: address = self.library.handle("cuMemAlloc_v2", nbytes)
     except DeviceError as error:
       if getattr(error, "code", 0) != cuda.CUDA_ERROR_OUT_OF_MEMORY: raise self._told(error) from None
       free, total = ctypes.c_size_t(), ctypes.c_size_t()
       self.call("cuMemGetInfo_v2", ctypes.byref(free), ctypes.byref(total))
       raise OutOfMemory(self.name, nbytes, free.value) from None
+    self._allocated.add(address)
+    return Allocation(address, nbytes)
 
   def free(self, allocation: Allocation) -> None:
     address, allocation.address = allocation.address, None
     if address is None: return
     self.use()
+    self._allocated.discard(address)  # before it may be another's
     self._run("cuMemFree_v2", address)
 
   def address(self, allocation: Allocation, nbytes: int = 0) -> int:
@@ -363,7 +367,10 @@ class CudaRuntime(Runtime):
     if self.closed: return
     if os.getpid() == self.pid:  # else they are the parent's
       self.library.function("cuCtxSetCurrent")(self.context)
+      # Each by itself: the context may be another library's, too, and outlive this.
       for handle in list(self.owned): self.give_back(handle)
+      for module in self._modules.values(): self.library.function("cuModuleUnload")(module)
+      for address in tuple(self._allocated): self.library.function("cuMemFree_v2")(address)
       self.library.function("cuStreamDestroy_v2")(self.stream)
       self.library.function("cuCtxSetCurrent")(None)
       self.library.function("cuDevicePrimaryCtxReset_v2" if self.lost else "cuDevicePrimaryCtxRelease_v2")(self.device)

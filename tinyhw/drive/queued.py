@@ -20,12 +20,13 @@ from __future__ import annotations
 
 import os
 import threading
+import warnings
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
-from tinyhw.core.errors import DeviceError, InvalidArgument, WaitTimeout
+from tinyhw.core.errors import DeviceError, Error, InvalidArgument, WaitTimeout
 from tinyhw.core.locks import lock
 from tinyhw.core.port import Port
 from tinyhw.drive.allocate import BounceBuffer, BounceHalf, KernargRing
@@ -38,6 +39,8 @@ DEFAULT_TIMEOUT_S = 30.0
 _POLL_S = 2e-3    # first look at the signal, before a wait asks the kernel driver for an interrupt
 _PART_S = 1.0     # longest wait on a port whose clock stands still, between two looks at the device's faults
 _SLEEP_S = 0.2    # longest sleep between two looks at the device's faults
+_LOOK_S = 0.02    # how often a device that is closed looks whether it has stopped
+CLOSE_TIMEOUT_S = 2.0  # how long a device that is closed or was reset may take to answer
 
 
 def timeout_from_environment() -> float:
@@ -79,7 +82,8 @@ class QueuedRuntime(Runtime):
     self.profiling, self.copying, self.memory, self.lock = lock(), lock(), lock(), lock()
     self.dropped: tuple[tuple[int, int], ...] = ()  # first and last timeline values of work that will never be done
     self._limits: dict[int, float] = {}  # by thread: how long it waits, where that is not `timeout_s`
-    self._closing = False
+    self._closed = self._closing = False
+    self._peers: set[QueuedRuntime] = set()  # devices whose queues can wait for this one's signals
     self._unsure = False  # a submission was interrupted: the timeline's last value may never come
 
   # ---- what a driver gives
@@ -97,8 +101,16 @@ class QueuedRuntime(Runtime):
     """Describe why the timeline does not reach `value`."""
 
   @abstractmethod
-  def compute_marker(self) -> BoundStream:
+  def compute_marker(self, label: str = "marker") -> BoundStream:
     """A submission to the compute queue that does nothing but reach its timeline value."""
+
+  @abstractmethod
+  def stopped(self) -> bool:
+    """Whether the device has said that it does no more work; asks it without waiting."""
+
+  @abstractmethod
+  def take_down(self) -> None:
+    """Give everything back. Nothing is submitted any more."""
 
   @abstractmethod
   def reach(self, allocation: Allocation) -> QueuedRuntime:
@@ -245,6 +257,61 @@ class QueuedRuntime(Runtime):
       if over or waited >= timeout_s: raise self.timeout_error(value, max(waited, timeout_s))
       self.sleep(min(_SLEEP_S, timeout_s - waited))
       waited = (self.port.now_ns() - start) / 1e9
+
+  # ---- for tools, reports and tests
+
+  def last_submission(self) -> list[str]:
+    """The packets or methods of the last compute submission, one a line."""
+    return self.compute.text_of(self.compute.history[-1]) if self.compute.history else []
+
+  def new_signal(self) -> Signal:
+    """A signal that queues of this device can wait for (`wait_for`) and the host can set."""
+    return self.signals.take()
+
+  def wait_for(self, signal: Signal, value: int) -> None:
+    """Work queued after this starts when the signal's value (low dword) is at least `value`."""
+    self.depend_on(signal, value)
+    self.submit(self.compute, self.compute_marker("wait for signal"))
+
+  # ---- the end
+
+  def close(self) -> None:
+    """Wait a little for the queued work, then give everything back. Warns of work that is dropped."""
+    with self.lock:
+      if self._closed: return
+      self._closed = self._closing = True
+      fine = self.lost is None
+      self.lost = self.lost or DeviceError("the device was closed", where=self.name, hint="open it again")
+    if self.port.pid() != self._pid: return  # a fork: everything belongs to the parent
+    last = self.timeline.last
+    if fine and not self._drain(last):
+      warnings.warn(f"{self.name} was closed before its work was done: {self._why(last)}", RuntimeWarning, stacklevel=2)
+    self.timeline.signal.value = last  # peers and threads may wait for work that is dropped
+    for peer in list(self._peers):
+      with suppress(Error): peer.part_from(self)
+    with self.copying, self.memory, self.lock: self.take_down()
+
+  def part_from(self, peer: QueuedRuntime) -> None:
+    """The peer goes: queues of this device wait for its signals no more. Its timeline stands at its end."""
+    self._peers.discard(peer)
+    with self.lock: self._dependencies.drop(peer.signals)
+    if self.lost is None: self.synchronize()
+
+  def _drain(self, last: int) -> bool:
+    """Wait for the queued work, as long as there is hope; whether it is done."""
+    words, looks = self._done, int(min(self.timeout_s, CLOSE_TIMEOUT_S) / _LOOK_S) + 1
+    for _ in range(looks):
+      if self.port.wait(lambda: bool(words[0] >= last), _LOOK_S): return True
+      if self.stopped(): break
+    return bool(words[0] >= last)
+
+  def _why(self, last: int) -> str:
+    """What stopped the device, or how far it has come."""
+    closed, self.lost = self.lost, None
+    try: self.raise_faults()
+    except Error as error: return str(error).partition("\n")[0]
+    finally: self.lost = closed
+    return f"its timeline is at {self._done[0]} of {last}"
 
   # ---- copies
 

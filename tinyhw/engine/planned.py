@@ -7,12 +7,12 @@ schedule of the first, kept in terms of the numbers (`Planned`), serves all of t
 """
 from __future__ import annotations
 
-import functools
 import struct
 from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from tinyhw.core.lazy import cached_property
 from tinyhw.device import Device
 from tinyhw.engine import arena
 from tinyhw.engine.buffer import Buffer, new_node
@@ -128,7 +128,7 @@ class Planned:
   """Places of the outline's nodes that are in memory now, and where."""
   _shared: dict[frozenset[int], tuple[dict[int, int], list[arena.Place]]] = field(default_factory=dict)
 
-  @functools.cached_property
+  @cached_property
   def room(self) -> int:
     """Bytes of everything that is made."""
     return sum(highest(size) * dtype.itemsize for _, size, dtype in self.made)

@@ -157,6 +157,12 @@ class Sharded:
         return Sharded([_cut(p, axis, *c) for p, c in zip(self.parts, _cuts(self.shape[axis], len(names)))], axis)
     return shard(self.to(), names, axis)
 
+  def shard_(self, devices: Sequence[str], axis: int | None = None) -> Sharded:
+    """Become the same value cut otherwise, or on other devices. Returns this."""
+    other = self.shard(devices, axis)
+    self.parts, self.axis = other.parts, other.axis
+    return self
+
   def realize(self) -> Sharded:
     """Compute all parts."""
     self.parts[0].realize(*self.parts[1:])

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from tinyhw.core.errors import InvalidArgument, InvalidShape
+from tinyhw.engine import watch
 from tinyhw.function.chance import Chance
 from tinyhw.ir.dtype import DType, dtypes
 from tinyhw.ir.uop import UOp
@@ -39,7 +40,8 @@ class Decomposition(Chance):
 
   def _repeated(self, count: int, state: Sequence[Self], step: Callable[..., Sequence[Self]]) -> list[Self]:
     """What becomes of a state by steps, each a function of its number (an int32 of shape (1,)) and of the state: it
-    is asked once, for a state that stands for all, and what it gives is realized by each step."""
+    is asked once, for a state that stands for all, and what it gives is realized by each step. The steps are done at
+    once, unless a gradient may go back through them or a TinyJit records: then they are a graph."""
     if not state[0].numel(): return list(state)
     def stands(shape: tuple[int, ...], dtype: DType, like: Self) -> Self:
       found = like._wrap(UOp.new_buffer(self.device, math.prod(shape), dtype).reshape(shape))
@@ -47,7 +49,14 @@ class Decomposition(Chance):
       return found
     number, inside = stands((1,), dtypes.int32, state[0]._still()), [stands(s.shape, s.dtype, s) for s in state]
     made: Any = type(self)
-    template = UOp.sink(*(x.uop.contiguous() for x in step(number, *inside)))
+    results = step(number, *inside)
+    if watch.watching() is None and not any(x.requires_grad for x in (*state, *results)):
+      from tinyhw.engine.loops import repeated
+      start = made([0], device=self.device, dtype=dtypes.int32)
+      found = repeated(count, [x.uop.contiguous() for x in (number + 1, *results)], [x.uop for x in (number, *inside)],
+                       [x.uop for x in (start, *state)])
+      if found is not None: return [self._wrap(u) for u in found[1:]]
+    template = UOp.sink(*(x.uop.contiguous() for x in results))
     now = [s.uop for s in state]
     for i in range(count):
       place = made([i], device=self.device, dtype=dtypes.int32).uop

@@ -248,9 +248,13 @@ class Pooling(Window):
     area = [(n - 1) * s + k - 2 * m for n, s, k, m in zip(self.shape[-rank:], steps, sizes, margins)]
     if output_size is not None: area = list(output_size)[-rank:]
     lead = self.shape[:-rank]
-    zeros = self._wrap(self._const(0, shape=(*lead, math.prod(area))))
-    spread = zeros.scatter(len(lead), index.reshape(*lead, math.prod(self.shape[-rank:])),
-                           self.reshape(*lead, math.prod(self.shape[-rank:])))
+    zeros, flat = self._wrap(self._const(0, shape=(*lead, math.prod(area)))), (*lead, math.prod(self.shape[-rank:]))
+    places, values = index.reshape(*flat), self.reshape(*flat)
+    spread = zeros.scatter(len(lead), places, values)
+    if self.requires_grad:
+      # Each element gets the gradient of its place, also where a later one has taken it: as torch has it.
+      total = zeros.scatter_add(len(lead), places, values)
+      spread = spread._still()._with_derivative((total, lambda: total.const_like(1)))
     return spread.reshape(*lead, *area)
 
   def max_unpool1d(self, index: Self, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes = 0,

@@ -101,12 +101,31 @@ class Scan(Reduction):
     axis = self._axis(axis)
     if not self.ndim or not self.shape[axis]: return wide._same().cast(dtype)
     last = wide.movedim(axis, -1)
+    if not isinstance(last.shape[-1], Size) and last.shape[-1] > SHORT: return last._doubled().movedim(
+      -1, axis).cast(dtype)
     top = last._still()._running(Ops.MAX)
     top = (top.abs() < math.inf).where(top, 0).unsqueeze(-1)
     size = last.shape[-1]
     mask = self._iota(size) <= self._iota(size).unsqueeze(1)
     apart = mask.where(last.unsqueeze(-2) - top, -math.inf).exp()
     return (apart.sum(-1).log() + top.squeeze(-1)).movedim(-1, axis).cast(dtype)
+
+  def _doubled(self) -> Self:
+    """logcumsumexp of the last axis: sums of 1, 2, 4 ... neighbours, each from two of half as many."""
+    lead, size, found = self.ndim - 1, self.shape[-1], self.contiguous()
+    for step in (1 << b for b in range((size - 1).bit_length())):
+      before = found.shrink([*(None for _ in range(lead)), (0, size - step)])
+      before = before._padded([(0, 0)] * lead + [(step, 0)], -math.inf)
+      found = found._log_of_two(before).contiguous()
+    return found
+
+  def _log_of_two(self, other: Self) -> Self:
+    """log(exp(x) + exp(y)), and how much of it each one is: nothing of nothing."""
+    x, y = self._still(), other._still()
+    top, same = x.maximum(y), x.eq(y)
+    found = top + (same.where(0, (x - y).abs()) * -1).exp().log1p()
+    def share(of: Self) -> Self: return found.eq(-math.inf).where(0, (of - found).exp())
+    return found._with_derivative((self, lambda: share(x)), (other, lambda: share(y)))
 
   def diff(self, n: int = 1, axis: int = -1, prepend: Self | None = None, append: Self | None = None) -> Self:
     """Differences of neighbours along an axis, `n` times; of bools whether they differ."""

@@ -194,8 +194,16 @@ class Solve(Decomposition):
   def cholesky_solve(self, other: Self, upper: bool = False) -> Self:
     """What `a @ x == self` is of, by the triangle of Cholesky's decomposition of `a`."""
     lower = other._flipped() if upper else other
-    half = lower.solve_triangular(self, upper=False)
-    return lower._flipped().solve_triangular(half, upper=True)
+    def solved(right: Self) -> Self:
+      still = lower._still()
+      return still._flipped().solve_triangular(still.solve_triangular(right, upper=False), upper=True)
+    found = solved(self._still())
+    if not self.requires_grad and not other.requires_grad: return found
+    # Of all of the matrix, as torch has it: also of what is beyond the triangle, which is not read.
+    still, known = lower._still(), found.cast(lower.dtype)
+    moved = lower @ (still._flipped() @ known) + still @ (lower._flipped() @ known)
+    inverse = solved(self._unit_matrix(self.shape[:-2], lower.shape[-1]))
+    return found._as_linear((inverse @ (self - moved)).cast(found.dtype))
 
   def cholesky_inverse(self, upper: bool = False) -> Self:
     """The inverse of the matrix whose triangle this is."""

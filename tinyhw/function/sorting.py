@@ -10,6 +10,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from tinyhw.core.errors import InvalidArgument, InvalidShape
+from tinyhw.function.core import broadcast_shape
 from tinyhw.function.scan import Scan
 from tinyhw.ir.dtype import dtypes
 from tinyhw.ir.ops import Ops
@@ -229,9 +230,27 @@ class Sorting(Scan):
     if not out_int32: return self.searchsorted(values, right=right, side=side).cast(dtypes.int64)
     right = right or side == "right"
     found: Any = self._operand(values)
-    sequence = self.unsqueeze(-2) if self.ndim > 1 else self
-    below: Self = sequence <= found.unsqueeze(-1) if right else sequence < found.unsqueeze(-1)
-    return below.sum(-1)
+    def below(number: Self) -> Self:                     # a NaN is above all numbers
+      above: Self = number > found if right else number >= found
+      return above.logical_not()
+    size = self.shape[-1]
+    if isinstance(size, Size) or size <= SHORT:
+      found = found.unsqueeze(-1)
+      dense: Self = below(self.unsqueeze(-2) if self.ndim > 1 else self).sum(-1)
+      return dense
+    # Halves of what is left, the greatest power of two first: how many are surely below.
+    shape, sequence = found.shape, self._still()
+    if self.ndim == 1: found = found.reshape(-1)
+    else:
+      lead = broadcast_shape(self.shape[:-1], shape[:-1])
+      shape = (*lead, shape[-1])
+      sequence, found = sequence.expand((*lead, size)), found.expand(shape)
+    count: Self = found._wrap(found._const(0, dtypes.int32))
+    for step in (1 << b for b in reversed(range(size.bit_length()))):
+      more = count + step
+      there = sequence.gather(-1, more.minimum(size) - 1)
+      count = ((more <= size) & below(there)).where(more, count).contiguous()
+    return count.reshape(shape)
 
   def bucketize(self, boundaries: Self, *, right: bool = False, out_int32: bool = True) -> Self:
     """Between which of the sorted boundaries each element is, as int32 (as int64 unless `out_int32`)."""

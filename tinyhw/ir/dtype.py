@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from tinyhw.core.lazy import cached_property
+
 
 class Kind(enum.IntEnum):
   """The family of a scalar; the order is the order of promotion."""
@@ -38,7 +40,7 @@ class DType:
   bits: int          # of one scalar; a bool occupies one byte in memory
   count: int = 1
 
-  @functools.cached_property
+  @cached_property
   def itemsize(self) -> int:
     """Bytes of the whole type in memory."""
     return max(self.bits, 8) // 8 * self.count if self.kind is not Kind.VOID else 0
@@ -58,23 +60,23 @@ class DType:
     return _pointer(self, size, space)
 
   # Facts are asked for often, so each is found once.
-  @functools.cached_property
+  @cached_property
   def is_float(self) -> bool: return self.kind is Kind.FLOAT
-  @functools.cached_property
+  @cached_property
   def is_int(self) -> bool: return self.kind in (Kind.INT, Kind.UINT)
-  @functools.cached_property
+  @cached_property
   def is_signed(self) -> bool: return self.kind is Kind.INT
-  @functools.cached_property
+  @cached_property
   def is_bool(self) -> bool: return self.kind is Kind.BOOL
 
-  @functools.cached_property
+  @cached_property
   def min(self) -> int | float | bool:
     """The least value of a scalar (-inf for floats that have it)."""
     if self.is_float: return -self.max
     if self.is_bool: return False
     return -(1 << (self.bits - 1)) if self.is_signed else 0
 
-  @functools.cached_property
+  @cached_property
   def max(self) -> int | float | bool:
     """The greatest value of a scalar (inf for floats that have it)."""
     if self.is_float: return float("inf") if self.name != "float8_e4m3fn" else 448.0

@@ -1,10 +1,10 @@
 """Patterns over UOps, tables of rewrite rules, and the engine that applies them to a graph until nothing changes."""
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from tinyhw.core.lazy import cached_property
 from tinyhw.ir import stages
 from tinyhw.ir.dtype import DType
 from tinyhw.ir.uop import GroupOp, Ops, UOp
@@ -115,7 +115,7 @@ class PatternMatcher:
 
   def __add__(self, other: PatternMatcher) -> PatternMatcher: return PatternMatcher(self.rules + other.rules)
 
-  @functools.cached_property
+  @cached_property
   def by_op(self) -> dict[Ops, list[Callable[[UOp, Any], UOp | None]]]:
     """The rules as code, by operation. Made when first used."""
     text = _Source()

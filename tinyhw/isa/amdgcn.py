@@ -9,10 +9,11 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache, cached_property
+from functools import cache
 from typing import Any, Final
 
 from tinyhw.core.errors import DecodeError, EncodeError
+from tinyhw.core.lazy import cached_property
 from tinyhw.isa.amdgcn_images import IMAGES, data_dwords, groups
 
 VCC_LO: Final = 106

@@ -11,7 +11,6 @@ import ctypes
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from tinyhw.autogen import amdhsa
@@ -19,6 +18,7 @@ from tinyhw.autogen import elf_amdgpu as elf
 from tinyhw.autogen.amdhsa import kernel_descriptor_t
 from tinyhw.autogen.elf_amdgpu import R_AMDGPU
 from tinyhw.core.errors import DecodeError, InvalidArgument, Unsupported
+from tinyhw.core.lazy import cached_property
 from tinyhw.wire.ctype import CType, named, of_value_type
 from tinyhw.wire.elf import Elf, Relocation, Symbol
 

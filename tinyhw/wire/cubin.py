@@ -308,7 +308,8 @@ def with_ptx(cubin: bytes, ptx: bytes) -> bytes:
 
 @dataclass(frozen=True)
 class Entry:
-  """A kernel of an ELF without machine code: parameters in order, bytes of static shared memory, the most threads."""
+  """A kernel of an ELF without machine code: parameters in order, bytes of static shared memory, the most threads, and
+  `local` bytes of a thread's own memory."""
 
   name: str
   parameters: tuple[Parameter, ...] = ()
@@ -316,6 +317,7 @@ class Entry:
   limit: int = 0
   required: tuple[int, int, int] | None = None
   registers: int = 32
+  local: int = 0
 
 
 @dataclass(frozen=True)
@@ -367,6 +369,8 @@ def write(ptx: bytes, sm: int, params: int, entries: Sequence[Entry], data: Data
     add(f".nv.info.{e.name}", _INFO, 0, _entry_info(e, params, size, symbol(f".nv.constant0.{e.name}", 3, bank)), 4, 3,
         text)
     info += _sval(Attribute.REGCOUNT, struct.pack("<II", me, e.registers))
+    for attribute in (Attribute.FRAME_SIZE, Attribute.MIN_STACK_SIZE) if e.local else ():
+      info += _sval(attribute, struct.pack("<II", me, e.local))
   add(".nv.info", _INFO, 0, info, 4, 3)
   if data is not None and data.image:
     place = add(".nv.global.init", elf.SHT_PROGBITS, elf.SHF_ALLOC | elf.SHF_WRITE, data.image, 256)

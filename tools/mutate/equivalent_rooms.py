@@ -78,6 +78,13 @@ ROOMS: Final = (
        "a kernel without arguments reads none of their bytes"),
   Rule(r"drive\.linux\.LinuxPort\.mmap", r"fd < 0", r"0 becomes 1|Lt becomes LtE",
        "descriptor 0 is the process's input, which no device is"),
+  Rule(r"drive\.amd\.report\._near", r"buffer\.address > below\.address", r"Gt becomes GtE",
+       "no two buffers that are there have one address"),
+  Rule(r"drive\.batch\.batch\.numbers", r"max\(len\(values\), 1\)", r"1 becomes 2", "room behind that nobody reads"),
+  Rule(r"drive\.cuda\.GraphRunner\._build", r"if self\._nodes else 0", r"0 becomes 1",
+       "the first node has none before it, and is told of none"),
+  Rule(r"drive\.nv\.device\.<module>", r"^_MAX_COPY_BYTES", r"30 becomes 31",
+       "a longer piece of a copy, whose length has 32 bits"),
   Rule(r"drive\.amd\.commands\.ComputeCommands\.dispatch", r"dim_x=0", r"0 becomes 1",
        "the slots are filled before use"),
   # ---- cli

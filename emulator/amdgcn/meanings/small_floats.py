@@ -6,9 +6,9 @@ other with a sign, an exponent and a fraction (RDNA4 ISA manual, section 7.5).
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Final
 
+from tinyhw.core.lazy import cached_property
 from tinyhw.emulator.amdgcn.values import Ops
 
 O = type[Ops]

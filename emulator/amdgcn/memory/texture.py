@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, cached_property, lru_cache
+from functools import cache, lru_cache
 from typing import Any, Final
 
 from tinyhw.autogen import images
 from tinyhw.core.errors import Unsupported
+from tinyhw.core.lazy import cached_property
 from tinyhw.emulator.amdgcn.fields import Field
 from tinyhw.emulator.amdgcn.memory import formats
 

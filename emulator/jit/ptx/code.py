@@ -15,6 +15,7 @@ from tinyhw.emulator.jit.ptx.emit import JitCode, Lanes, Refused
 from tinyhw.emulator.jit.ptx.shapes import WARP, Plan
 from tinyhw.emulator.jit.refusal import NotCompiled
 from tinyhw.emulator.jit.store import store
+from tinyhw.emulator.ptx.kept import SOURCES, keep
 from tinyhw.emulator.ptx.program import Program
 from tinyhw.emulator.ptx.scope import Flat
 from tinyhw.isa.ptx import printer
@@ -23,8 +24,6 @@ EMITTERS: Final = (access, matrix, warp)  # they register what they emit
 SHAPES: Final = 64  # forms that a program keeps
 KEPT: Final = 256  # kernels in memory
 NARROW: Final = 32  # threads of a strand where a warp's threads exchange nothing
-_SOURCES: Final = ("emulator/jit/ptx/*.py", "emulator/jit/*.py", "emulator/ptx/**/*.py", "emulator/amdgcn/values.py",
-                   "emulator/amdgcn/meanings/*.py", "emulator/amdgcn/memory/atomics.py", "isa/ptx/*.py", "core/host.py")
 _TOGETHER: Final = frozenset({"mma", "ldmatrix", "movmatrix", "shfl", "vote", "match", "redux", "elect", "activemask"})
 
 
@@ -79,11 +78,13 @@ def _find(program: Program, block: tuple[int, int, int], exact: frozenset[int]) 
   try: header, text = written(program, block, exact)
   except Refused as why:
     store().save(key, {"refused": str(why)}, b"")
+    keep(program.linked)
     raise
   with servers.job(servers.LANES, host()) as job:
     job.send(text)
     data, = job.objects()
   store().save(key, header, data)
+  keep(program.linked)
   return _keep(key, Kernel(header, Native([data])))
 
 
@@ -113,13 +114,15 @@ def _syncs(i: Any) -> bool: return i.opcode == "bar" and "warp" in i.modifiers
 
 
 def _key(program: Program, block: tuple[int, int, int], exact: frozenset[int]) -> str:
-  what = [_text(program), program.entry_name, block, sorted(exact), sorted(program.shared.values()), NARROW,
-          str(host()), compiled_by()]
-  return hashlib.sha256(sources_digest(_SOURCES) + json.dumps(what).encode()).hexdigest() + "p"
+  what = [_text(program), program.entry_name, block, sorted(exact), NARROW, str(host()), compiled_by()]
+  return hashlib.sha256(sources_digest(SOURCES) + json.dumps(what).encode()).hexdigest() + "p"
 
 
 def _text(program: Program) -> str:
-  """The kernel as text, with the places of what it names."""
+  """A digest of the module's text, or of the kernel's where there is none, with the places of what it names."""
+  if not program.digest and program.linked.text:
+    places = json.dumps(sorted(program.linked.offsets.items()))
+    program.digest = hashlib.sha256(program.linked.text + b"\0" + places.encode()).hexdigest()
   if not program.digest:
     flat: Flat = program.linked.flats[program.entry_name]
     text = "\n".join(printer.instruction(line.instruction) for line in flat.lines)

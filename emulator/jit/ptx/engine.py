@@ -1,6 +1,7 @@
 """Whether a launch runs in compiled code: from its start, from where interpreting has cost as much, or not at all."""
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
@@ -40,10 +41,16 @@ def turns(grid: Grid, engine: str) -> Iterator[Idle | None]:
           return
         program.spent = before + cost(grid.stats)
         yield idle
-  found = compiled(grid)
+  found = compiled(grid) if _may_compile(grid) else None
   if found is None: return (yield from schedule.turns())
   from tinyhw.emulator.jit.ptx.run import Launch
   yield from Launch(grid, found).turns(schedule.running)
+
+
+def _may_compile(grid: Grid) -> bool:
+  """A process that ends begins no threads and processes any more: it takes what is compiled already."""
+  from tinyhw.emulator.jit.ptx.code import kept
+  return threading.main_thread().is_alive() or kept(grid.dispatch.program, grid.dispatch.block)
 
 
 def cost(stats: Stats) -> float:
@@ -54,7 +61,7 @@ def cost(stats: Stats) -> float:
 def price(grid: Grid) -> float:
   """What compiling costs."""
   program = grid.dispatch.program
-  return _LLVM + len(program.linked.flats[program.entry_name].lines) * _COMPILING
+  return _LLVM + program.linked.lines[program.entry_name] * _COMPILING
 
 
 def compiled(grid: Grid) -> Kernel | None:

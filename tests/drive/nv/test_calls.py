@@ -14,7 +14,7 @@ from tinyhw.arch.nv import nv_arch
 from tinyhw.autogen import nv_rm_alloc as alloc
 from tinyhw.autogen import nv_rm_control as control
 from tinyhw.autogen import nv_uvm
-from tinyhw.core.errors import DeviceError, EncodeError, Unsupported
+from tinyhw.core.errors import DeviceError, DriverError, EncodeError, Unsupported
 from tinyhw.drive.nv.device import NVRuntime
 from tinyhw.drive.nv.gpu import LOCAL_WINDOW, SHARED_WINDOW
 from tinyhw.drive.nv.program import patches, shared_config, store
@@ -120,6 +120,30 @@ def test_what_the_calls_say(port: RecordingPort, runtime: NVRuntime) -> None:
   assert mapped.perGpuAttributes[0].gpuMappingType == nv_uvm.UvmGpuMappingTypeReadWriteAtomic
   _, schedule = row(port, "NVA06C_CTRL_CMD_GPFIFO_SCHEDULE")
   assert schedule.bEnable == 1
+
+
+def test_memory_of_a_channel_is_no_more_than_it_needs(port: RecordingPort, runtime: NVRuntime) -> None:
+  """Entries and pushbuffer, then a page each for USERD and for what RM says of errors."""
+  sizes = [p.size for name, _, p in port.calls if name == "NV01_MEMORY_SYSTEM"]
+  assert len(sizes) == 3 + 2 * 4 and sizes[5:7] == sizes[9:11] == [4096, 4096] and sizes[3] == 4096 * gpfifo.SIZE
+
+
+def test_a_device_that_does_not_open_leaves_nothing(port: RecordingPort, monkeypatch: pytest.MonkeyPatch) -> None:
+  opened = NVRuntime(port, timeout_s=5)
+  opened.close()
+  rm, real = Rm.of(port), RecordingPort.ioctl
+  assert not rm.buffers
+  for step in ("UVM_MAP_EXTERNAL_ALLOCATION", "HOPPER_COMPUTE_A", "UVM_REGISTER_CHANNEL", "HOPPER_DMA_COPY_A"):
+    def ioctl(self: RecordingPort, fd: int, request: int, argument: Any, step: str = step) -> int:
+      if self._named(request, argument)[0] == step: raise OSError(5, "Input/output error")
+      return real(self, fd, request, argument)
+    with monkeypatch.context() as patch:
+      patch.setattr(RecordingPort, "ioctl", ioctl)
+      with pytest.raises(DriverError, match="Input/output error"): NVRuntime(port, timeout_s=5)
+    assert not rm.buffers, step
+  again = NVRuntime(port, timeout_s=5)
+  again.free(again.alloc(100))
+  again.close()
 
 
 def test_video_memory_in_pages_of_its_size(port: RecordingPort, runtime: NVRuntime) -> None:

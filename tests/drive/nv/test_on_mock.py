@@ -3,8 +3,10 @@ from __future__ import annotations
 
 import random
 import shutil
+import struct
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from itertools import product
 
 import numpy as np
 import pytest
@@ -241,6 +243,15 @@ def test_bad_programs_and_arguments(opened: Open, monkeypatch: pytest.MonkeyPatc
   monkeypatch.setenv("TINYHW_PTXAS", "/nowhere/ptxas")
   with pytest.raises(MissingTool, match="/nowhere/ptxas"): Assembler(runtime.arch, True)(b"")
   with pytest.raises(InvalidArgument, match="alloc of 0"): runtime.alloc(0)
+
+
+def test_arguments_are_packed_as_what_they_are(opened: Open) -> None:
+  """Whatever was launched before: numbers with and without a sign, and floats, in places of one size."""
+  program = opened().load(ptx(opened()), "scale")
+  kinds = [(7, "I"), (-7, "i"), (1.5, "f"), (-1.5, "f"), (1 << 31, "I")]
+  for (a, first), (b, second) in [*product(kinds, kinds), *product(reversed(kinds), kinds)]:
+    packed = program.packer(2, [a, b]).pack(1 << 40, 2, a, b)
+    assert packed[:24] == struct.pack(f"<QQ{first}{second}", 1 << 40, 2, a, b), (a, b)
 
 
 def test_memory_ends(opened: Open) -> None:

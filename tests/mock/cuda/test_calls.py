@@ -386,3 +386,23 @@ def test_what_is_not_known_of_a_card_is_refused(client: Client) -> None:
   out = ctypes.c_int()
   assert client.code("cuDeviceGetAttribute", ctypes.byref(out), cuda.CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, 0) \
       == cuda.CUDA_ERROR_NOT_SUPPORTED
+
+
+LIMITS = ("MAX_THREADS_PER_MULTIPROCESSOR", "MAX_BLOCKS_PER_MULTIPROCESSOR", "MAX_REGISTERS_PER_MULTIPROCESSOR",
+          "MAX_SHARED_MEMORY_PER_MULTIPROCESSOR", "MAX_SHARED_MEMORY_PER_BLOCK_OPTIN",
+          "RESERVED_SHARED_MEMORY_PER_BLOCK")
+
+
+def test_limits_are_those_of_the_capability() -> None:
+  """CUDA C++ Programming Guide 13.0, "Technical Specifications per Compute Capability"."""
+  client, rows = Client("sm_80,sm_86,sm_89,sm_90,sm_100,sm_120"), []
+  for device in range(6):
+    out = [ctypes.c_int() for _ in LIMITS]
+    for value, name in zip(out, LIMITS):
+      client.call("cuDeviceGetAttribute", ctypes.byref(value), getattr(cuda, f"CU_DEVICE_ATTRIBUTE_{name}"), device)
+    rows.append([value.value for value in out])
+  client.machine.close()
+  kib = 1024
+  assert rows == [[2048, 32, 65536, 164 * kib, 163 * kib, kib], [1536, 16, 65536, 100 * kib, 99 * kib, kib],
+                  [1536, 24, 65536, 100 * kib, 99 * kib, kib], [2048, 32, 65536, 228 * kib, 227 * kib, kib],
+                  [2048, 32, 65536, 228 * kib, 227 * kib, kib], [1536, 24, 65536, 100 * kib, 99 * kib, kib]]

@@ -229,8 +229,8 @@ def test_methods_are_checked() -> None:
   c = b.channel()
   with pytest.raises(Unsupported, match="CALL_MME_MACRO"):
     b.send(c, COMPUTE, m.CALL_MME_MACRO(V=0))
-  b.send(b.channel(), COMPUTE, m.INVALIDATE_SHADER_CACHES(INSTRUCTION=1))
-  assert any("INVALIDATE_SHADER_CACHES x1: no caches" in line for line in b.machine.report())
+  b.send(b.channel(), COMPUTE, m.INVALIDATE_SKED_CACHES(V=0))
+  assert any("INVALIDATE_SKED_CACHES x1: no caches" in line for line in b.machine.report())
 
 
 @pytest.mark.parametrize(("code", "kind", "rc", "line", "text"), [
@@ -326,6 +326,32 @@ def test_a_changed_program_is_read_again() -> None:
   b.pcas(c, q)
   b.run()
   assert b.space.load(data, 4) == 0
+
+
+QUIET = {"CWD_MEMBAR_TYPE": 1, "INVALIDATE_SHADER_DATA_CACHE": 1}
+
+
+@pytest.mark.parametrize(("more", "between", "told"), [
+  (QUIET | {"INVALIDATE_SHADER_CONSTANT_CACHE": 1}, None, ""),
+  (QUIET | {"CONSTANT_BUFFER_INVALIDATE__0": 1}, None, ""),
+  (QUIET, {"CONSTANT": 1}, ""),
+  (QUIET, {"INSTRUCTION": 1}, "constant bank 0 of add may hold what was at its place before"),
+  (QUIET | {"CWD_MEMBAR_TYPE": 0}, {"CONSTANT": 1}, "add ends with CWD_MEMBAR_TYPE L1_NONE"),
+  ({"CWD_MEMBAR_TYPE": 1}, {"CONSTANT": 1}, "add is launched without INVALIDATE_SHADER_DATA_CACHE"),
+  ({"CWD_MEMBAR_TYPE": 1}, {"CONSTANT": 1, "DATA": 1}, ""),
+])
+def test_what_caches_may_hold(more: dict[str, int], between: dict[str, int] | None, told: str) -> None:
+  """Two launches, between which the host changes constant bank 0."""
+  m, b = methods.declared(0xcbc0), Compute()
+  c, data = b.channel(), b.take(1024)
+  bank = b.bank(data, 7)
+  for number in (7, 9):
+    b.pcas(c, launch_qmd(b, b.load(ADD, "add"), bank=bank, **more))
+    b.run()
+    b.space.store(bank[0] + 0x218, 4, number + 2)
+    if between is not None: b.send(c, COMPUTE, m.INVALIDATE_SHADER_CACHES(**between))
+  found = [f for f in b.machine.findings if " add " in f]
+  assert len(found) == bool(told) and all(told in f for f in found)
 
 
 def test_versions_of_another_chip_are_refused() -> None:

@@ -1,5 +1,5 @@
-"""All cases on one device, shared among processes: `python -m tests.tensor.operators.sweep --device AMD`. (AMD is the
-mock unless told otherwise.)"""
+"""All cases on one device, shared among processes: `python -m tests.tensor.operators.sweep --device AMD`. (AMD, NV and
+CUDA are mocks unless told otherwise, of gfx1100 and sm_90.)"""
 from __future__ import annotations
 
 import argparse
@@ -45,7 +45,7 @@ def main() -> int:
                       help="processes (default: one for each processor)")
   parser.add_argument("--slowest", type=int, default=0, metavar="N", help="also show the N slowest")
   options = parser.parse_args()
-  os.environ.setdefault("MOCKGPU", "1")
+  os.environ.setdefault("MOCKGPU", "sm_90" if options.device.partition(":")[0] in {"NV", "CUDA"} else "1")
   first, step = map(int, options.part.split("/"))
   jobs = max(options.jobs, 1)
   parts = repeat(options.device), repeat(options.only), [first + k * step for k in range(jobs)], repeat(step * jobs)

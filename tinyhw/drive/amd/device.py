@@ -33,7 +33,8 @@ from tinyhw.drive.amd.runner import AMDRunner
 from tinyhw.drive.amd.topology import save_area
 from tinyhw.drive.base import Allocation, Launch, Runner, Runtime
 from tinyhw.drive.queue import BoundStream, HardwareQueue, PointerUnit, Ring
-from tinyhw.drive.signal import Signal, SignalPool
+from tinyhw.drive.queued import CLOSE_TIMEOUT_S
+from tinyhw.drive.signal import SignalPool
 from tinyhw.wire import codeobject
 
 DEBUGGABLE_VARIABLE = "TINYHW_DEBUGGABLE"
@@ -49,8 +50,6 @@ _MAX_COPY_BYTES = 0x400000     # sdma_v6_0.c, copy_max_bytes
 # 64 bytes takes a round trip over PCIe.
 _HOST_WRITES = 16 << 10
 _HOST_READS = 1 << 10
-_LOOK_S = 0.02                 # how often a device that is closed looks whether it has faulted
-_CLOSE_TIMEOUT_S = 2.0         # how long a device that is closed or was reset may take to answer
 
 
 @dataclass(eq=False)
@@ -85,7 +84,6 @@ class AMDRuntime(GpuRuntime):
     self.counter_hz = self.kfd.counter_hz(self.gpu)
     self._own: list[Buffer] = []
     self._lent: set[Buffer] = set()  # allocations that somebody has, or that were freed and are kept
-    self._peers: set[AMDRuntime] = set()  # devices whose queues can wait for this one's signals
     self._images: dict[bytes, CodeImage] = {}
     self.unserved, self.used = {}, {}
     self._free: FreeCache[Buffer] = FreeCache(_CACHE_BYTES, self._release)
@@ -97,7 +95,6 @@ class AMDRuntime(GpuRuntime):
     self._interrupts: dict[str, BoundStream] = {}
     self._armed = -1
     self.registers = None
-    self._closed = False
     self._hdp = self._open_hdp()
     if self._hdp is not None: self.host_writes, self.host_reads = _HOST_WRITES, _HOST_READS
     shared = self._take(PAGE, Memory.GTT)
@@ -109,7 +106,7 @@ class AMDRuntime(GpuRuntime):
     self.queue_pointer = self._make_queue_descriptor()
     try: self._open_queues()
     except BaseException:
-      self._take_down()
+      self.take_down()
       raise
 
   def _take(self, size: int, kind: Memory, executable: bool = False) -> Buffer:
@@ -281,12 +278,6 @@ class AMDRuntime(GpuRuntime):
     owner._peers.add(self)
     return owner
 
-  def _part_from(self, peer: AMDRuntime) -> None:
-    """The peer goes: queues of this device wait for its signals no more. Its timeline stands at its end."""
-    self._peers.discard(peer)
-    with self.lock: self._dependencies.drop(peer.signals)
-    if self.lost is None: self.synchronize()
-
   # ---- scratch
 
   def require_scratch(self, wave_bytes: int, where: str) -> None:
@@ -374,6 +365,10 @@ class AMDRuntime(GpuRuntime):
     self.kfd.wait_events(max(int(seconds * 1000), 1), self._event)
     self._check_faults()
 
+  def stopped(self) -> bool:
+    with suppress(Error): self.kfd.wait_events(0)
+    return self.gpu.gpu_id in self.kfd.faults
+
   def raise_faults(self) -> None:
     self.kfd.wait_events(0)
     self._check_faults()
@@ -402,7 +397,7 @@ class AMDRuntime(GpuRuntime):
       self.timeline.signal.value = self.timeline.last
       self._open_queues()
     try:
-      with self.limited(min(self.timeout_s, _CLOSE_TIMEOUT_S)):
+      with self.limited(min(self.timeout_s, CLOSE_TIMEOUT_S)):
         self.wait(self.submit(self.compute, self.compute_marker("probe")))
     except DeviceError as e:
       self.lost = DeviceError("does not run again after new queues", where=self.name, hint=report.go_on(self.name),
@@ -424,19 +419,6 @@ class AMDRuntime(GpuRuntime):
 
   def siblings(self) -> int: return len(self.kfd.nodes)
 
-  def last_submission(self) -> list[str]:
-    """The packets of the last compute submission, one a line."""
-    return self.compute.text_of(self.compute.history[-1]) if self.compute.history else []
-
-  def new_signal(self) -> Signal:
-    """A signal that queues of this GPU can wait for (`wait_for`) and the host can set."""
-    return self.signals.take()
-
-  def wait_for(self, signal: Signal, value: int) -> None:
-    """Work queued after this starts when the signal's value (low dword) is at least `value`."""
-    self.depend_on(signal, value)
-    self.submit(self.compute, self.compute_marker("wait for signal"))
-
   def compute_marker(self, label: str = "marker") -> BoundStream:
     """A submission that does nothing but reach its timeline value."""
     return ComputeCommands(label).signal(self.timeline.signal.address, "timeline").bind()
@@ -446,30 +428,7 @@ class AMDRuntime(GpuRuntime):
     chip = f"{self.target}, {node.compute_units} CUs, {node.vram_bytes >> 20:,} MiB"
     return f"{chip}, KFD {self.kfd.version[0]}.{self.kfd.version[1]}"
 
-  def close(self) -> None:
-    with self.lock:
-      if self._closed: return
-      self._closed = self._closing = True
-      fine = self.lost is None
-      self.lost = self.lost or DeviceError("the device was closed", where=self.name, hint="open it again")
-    if self.port.pid() != self._pid: return  # a fork: everything belongs to the parent
-    last = self.timeline.last
-    if fine: self._drain(last)
-    self.timeline.signal.value = last  # peers and threads may wait for work that is dropped
-    for peer in list(self._peers):
-      with suppress(Error): peer._part_from(self)
-    with self.copying, self.memory, self.lock: self._take_down()
-
-  def _drain(self, last: int) -> None:
-    """Wait for the queued work, as long as there is hope."""
-    words, looks = self._done, int(min(self.timeout_s, _CLOSE_TIMEOUT_S) / _LOOK_S) + 1
-    for _ in range(looks):
-      if self.port.wait(lambda: bool(words[0] >= last), _LOOK_S): return
-      with suppress(Error): self.kfd.wait_events(0)
-      if self.gpu.gpu_id in self.kfd.faults: return
-
-  def _take_down(self) -> None:
-    """Give everything back. Nothing is submitted any more."""
+  def take_down(self) -> None:
     scratch = [] if self._scratch is None else [self._scratch]
     steps: list[Callable[[], None]] = [self._close_queues, lambda: self.kfd.destroy_event(self._event)]
     steps += [partial(self.kfd.free, buffer) for buffer in (*self._own, *self._lent, *scratch)]

@@ -128,8 +128,8 @@ def load(runtime: BareRuntime, emulator: Emulator, binary: bytes) -> PtxModule:
   module = PtxModule(linked, tuple(binary.decode().splitlines()), address)
   if linked.size:
     functions = {}
-    if linked.fixups and linked.flats:
-      first = next(iter(linked.flats))
+    if linked.fixups and linked.lines:
+      first = next(iter(linked.lines))
       functions = emulator.program(linked, first, address).functions
     runtime.space.write(address, linked.bytes_at(address, functions))
   return module

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Final, cast
 
 from tinyhw.autogen import nv_rm_alloc
-from tinyhw.core.errors import DecodeError, DeviceError, Error, InvalidArgument, OutOfMemory, Unsupported, WaitTimeout
+from tinyhw.core.errors import DecodeError, Error, InvalidArgument, OutOfMemory, Unsupported, WaitTimeout
 from tinyhw.core.port import Port
 from tinyhw.drive.allocate import BounceBuffer, FreeCache, KernargRing, round_up
 from tinyhw.drive.base import Allocation, Launch, Runner, Runtime
@@ -20,7 +20,7 @@ from tinyhw.drive.nv.program import NVProgram
 from tinyhw.drive.nv.rm import BIG_PAGE, HUGE_PAGE, PAGE, Buffer, Memory, Rm
 from tinyhw.drive.nv.runner import NVRunner
 from tinyhw.drive.queue import BoundStream
-from tinyhw.drive.signal import Signal, SignalPool
+from tinyhw.drive.signal import SignalPool
 from tinyhw.wire import qmd
 from tinyhw.wire.codeobject import CodeObject
 from tinyhw.wire.cubin import Cubin
@@ -32,8 +32,6 @@ _MAX_COPY_BYTES: Final = 1 << 30   # LINE_LENGTH_IN has 32 bits
 _TIMES_BYTES: Final = 32           # two semaphores of 16 bytes with their timestamps
 _LOCAL_GRANULE: Final = 0x8000     # of a TPC's local memory
 _NO_ERROR: Final = 0               # NvNotification.status of a channel that lives
-_LOOK_S: Final = 0.02              # how often a device that is closed looks whether it has stopped
-_CLOSE_TIMEOUT_S: Final = 2.0
 
 
 class NVRuntime(GpuRuntime):
@@ -56,7 +54,6 @@ class NVRuntime(GpuRuntime):
     self.used: dict[int, tuple[int, str]] = {}  # of allocations by address: bytes that were asked for, and a name
     self._own: list[Buffer] = []
     self._lent: set[Buffer] = set()  # allocations that somebody has, or that were freed and are kept
-    self._peers: set[NVRuntime] = set()  # devices whose queues can wait for this one's signals
     self._images: dict[bytes, CodeImage] = {}
     self._assembled: dict[bytes, bytes] = {}
     self._free: FreeCache[Buffer] = FreeCache(_CACHE_BYTES, self._release)
@@ -65,7 +62,6 @@ class NVRuntime(GpuRuntime):
     self._channels: list[Channel] = []
     self.assemble: Callable[[bytes], bytes] | None = None  # what makes PTX loadable, where somebody gives it
     self.signature = None
-    self._closed = False
     try:
       self._signals = shared = self._take(PAGE, Memory.SYSTEM)
       self.times = shared.address + PAGE - _TIMES_BYTES
@@ -76,7 +72,7 @@ class NVRuntime(GpuRuntime):
       self.bounce = BounceBuffer(bounce.bytes(), bounce.address, self.wait)
       self._open_queues()
     except BaseException:
-      self._take_down()
+      self.take_down()
       raise
 
   def _take(self, size: int, kind: Memory) -> Buffer:
@@ -177,12 +173,6 @@ class NVRuntime(GpuRuntime):
     self._peers.add(owner)
     owner._peers.add(self)
     return owner
-
-  def _part_from(self, peer: NVRuntime) -> None:
-    """The peer goes: queues of this device wait for its signals no more. Its timeline stands at its end."""
-    self._peers.discard(peer)
-    with self.lock: self._dependencies.drop(peer.signals)
-    if self.lost is None: self.synchronize()
 
   # ---- local memory
 
@@ -285,6 +275,8 @@ class NVRuntime(GpuRuntime):
     """A channel whose notifier tells of an error."""
     return next((c for c in self._channels if c.notifier.status != _NO_ERROR), None)
 
+  def stopped(self) -> bool: return self._dead() is not None
+
   def raise_faults(self) -> None:
     dead = self._dead()
     if dead is None: return
@@ -305,19 +297,6 @@ class NVRuntime(GpuRuntime):
 
   def siblings(self) -> int: return len(self.rm.cards)
 
-  def last_submission(self) -> list[str]:
-    """The methods of the last compute submission, one a line."""
-    return self.compute.text_of(self.compute.history[-1]) if self.compute.history else []
-
-  def new_signal(self) -> Signal:
-    """A signal that channels of this GPU can wait for (`wait_for`) and the host can set."""
-    return self.signals.take()
-
-  def wait_for(self, signal: Signal, value: int) -> None:
-    """Work queued after this starts when the signal's value (low dword) is at least `value`."""
-    self.depend_on(signal, value)
-    self.submit(self.compute, self.compute_marker("wait for signal"))
-
   def compute_marker(self, label: str = "marker") -> BoundStream:
     c = ComputeCommands(self.arch.compute_class, label)
     return c.signal(self.timeline.signal.address, "timeline").bind()
@@ -328,29 +307,7 @@ class NVRuntime(GpuRuntime):
 
   # ---- the end
 
-  def close(self) -> None:
-    with self.lock:
-      if self._closed: return
-      self._closed = self._closing = True
-      fine = self.lost is None
-      self.lost = self.lost or DeviceError("the device was closed", where=self.name, hint="open it again")
-    if self.port.pid() != self._pid: return  # a fork: everything belongs to the parent
-    last = self.timeline.last
-    if fine:
-      with suppress(RuntimeError): self._drain(last)  # as the interpreter ends no thread can start that a port may need
-    self.timeline.signal.value = last  # peers and threads may wait for work that is dropped
-    for peer in list(self._peers):
-      with suppress(Error): peer._part_from(self)
-    with self.copying, self.memory, self.lock: self._take_down()
-
-  def _drain(self, last: int) -> None:
-    """Wait for the queued work, as long as there is hope."""
-    words, looks = self._done, int(min(self.timeout_s, _CLOSE_TIMEOUT_S) / _LOOK_S) + 1
-    for _ in range(looks):
-      if self.port.wait(lambda: bool(words[0] >= last), _LOOK_S) or self._dead() is not None: return
-
-  def _take_down(self) -> None:
-    """Give everything back. Nothing is submitted any more."""
+  def take_down(self) -> None:
     steps: list[Callable[[], None]] = [channel.close for channel in self._channels]
     local = [] if self._local is None else [self._local]
     steps += [partial(self.rm.give, buffer) for buffer in (*self._own, *self._lent, *local)]

@@ -9,11 +9,11 @@ import struct
 from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Final
 
 from tinyhw.arch.nv import NvArch
 from tinyhw.core.errors import InvalidArgument, Unsupported
+from tinyhw.core.lazy import cached_property
 from tinyhw.drive.allocate import round_up
 from tinyhw.drive.base import Allocation, Dim3, Program
 from tinyhw.drive.nv.bare import PtxKernel

@@ -27,14 +27,16 @@ class Token(NamedTuple):
 
 
 _TOKEN: Final = re.compile(r"""
-  (?P<space>\s+|//[^\n]*|/\*.*?\*/|(?<![^\n])[ \t]*\#[^\n]*)
- |(?P<float>0[fF][0-9a-fA-F]{8}(?![\w$])|0[dD][0-9a-fA-F]{16}(?![\w$])
+  (?:\s+|//[^\n]*|/\*.*?\*/|(?<![^\n])[ \t]*\#[^\n]*)*(?:
+  (?P<float>0[fF][0-9a-fA-F]{8}(?![\w$])|0[dD][0-9a-fA-F]{16}(?![\w$])
            |\d+\.\d*(?:[eE][+-]?\d+)?(?![\w$])|\d+[eE][+-]?\d+(?![\w$]))
  |(?P<int>0[xX][0-9a-fA-F]+U?|0[bB][01]+U?|\d+U?)(?![\w$])
  |(?P<dot>\.[A-Za-z0-9_]+(?:::[A-Za-z0-9_]+)*)
  |(?P<name>[A-Za-z_$%][\w$]*)
  |(?P<string>"(?:[^"\\\n]|\\.)*")
  |(?P<op>\|\||&&|==|!=|<=|>=|<<|>>|[{}()\[\],;:@!|+\-*/%=<>&^~?])
+ |(?P<end>\Z)
+ |(?P<wrong>.))
 """, re.VERBOSE | re.DOTALL)
 
 
@@ -43,15 +45,13 @@ class Tokens(list[Token]):
 
   def __init__(self, source: str) -> None:
     self.source = source
-    at, end = 0, len(source)
-    match = _TOKEN.match
-    while at < end:
-      found = match(source, at)
-      if found is None: raise PtxSyntaxError(repr(source[at]), "a token of PTX", self.place(at))
+    add, make = self.append, Token._make
+    for found in _TOKEN.finditer(source):
       kind = found.lastgroup or ""
-      if kind != "space": self.append(Token(kind, found.group(), at, found.end()))
-      at = found.end()
-    self.append(Token("end", "", end, end))
+      start, end = found.span(kind)
+      if kind == "wrong": raise PtxSyntaxError(repr(source[start]), "a token of PTX", self.place(start))
+      add(make((kind, source[start:end], start, end)))
+      if kind == "end": break
 
   def place(self, offset: int) -> At:
     """(line, column) of an offset in the text."""

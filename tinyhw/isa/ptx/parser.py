@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Callable
+from itertools import accumulate
 from typing import Final, NoReturn
 
 from tinyhw.isa.ptx.lexer import PtxSyntaxError, Token, Tokens, float_bits, integer
@@ -42,6 +43,7 @@ TYPES: Final = frozenset(f".{t}" for t in (
   "b8", "b16", "b32", "b64", "b128", "u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "f16", "f16x2", "f32", "f64",
   "bf16", "bf16x2", "e4m3", "e5m2", "e4m3x2", "e5m2x2", "tf32", "pred", "texref", "samplerref", "surfref", "u16x2",
   "s16x2", "f32x2"))
+_ENDS: Final = {",", ";", "]", "}", ")"}  # behind a constant that is one number
 _LINES: Final = {".file", ".loc"}  # directives that end with their line, not with a semicolon
 _TUNING: Final = {".maxntid", ".reqntid", ".minnctapersm", ".maxnctapersm", ".maxnreg", ".noreturn", ".explicitcluster",
                   ".reqnctapercluster", ".maxclusterrank", ".blocksareclusters", ".abi_preserve",
@@ -73,7 +75,7 @@ class _Parser:
     self.tokens = Tokens(source)
     self.i = 0
     self.now: Token = self.tokens[0]
-    self.lines = [0, *(k + 1 for k, c in enumerate(source) if c == "\n")]
+    self.lines = [0, *accumulate(len(line) + 1 for line in source.split("\n"))]
 
   # ---- tokens
 
@@ -310,6 +312,7 @@ class _Parser:
 
   def constant(self, level: int = 0) -> int:
     """The value of a constant expression of integers."""
+    if self.now.kind == "int" and self.peek().text in _ENDS: return integer(self.step().text)
     if level == 0:
       value = self.binary(0)
       if self.skip("?"):

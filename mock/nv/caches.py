@@ -1,0 +1,64 @@
+"""What caches of a channel's SMs may still hold, and what a copy engine has not yet told: the mock's memory is strong,
+so nothing goes wrong for it here. What would have needed an invalidation, barrier or flush on a chip is a finding.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+  from tinyhw.mock.nv.channel import Channel
+  from tinyhw.mock.nv.launch import Launch
+
+_BANKS: Final = 4096  # that are remembered
+
+
+class Caches:
+  """See the module; of one channel."""
+
+  def __init__(self, channel: Channel) -> None:
+    self.channel, self.machine = channel, channel.machine
+    self._constants: dict[tuple[int, int], bytes] = {}  # banks as launches have read them
+    self._data = False  # a launch may have filled the data caches since they were last invalidated
+    self._unflushed = False  # a copy without FLUSH_ENABLE was the last
+
+  def invalidate(self, constants: bool, data: bool) -> None:
+    """A method has these caches forget what they hold."""
+    if constants:
+      self._constants.clear()
+    if data:
+      self._data = False
+
+  def begins(self, launch: Launch) -> None:
+    """A launch begins, and ends with the barrier that its QMD names."""
+    qmd, name = launch.maybe, launch.name
+    constants = bool(qmd("INVALIDATE_SHADER_CONSTANT_CACHE"))
+    self.invalidate(constants, bool(qmd("INVALIDATE_SHADER_DATA_CACHE")))
+    if self._data:
+      self._tell(f"{name} is launched without INVALIDATE_SHADER_DATA_CACHE: SMs read what their L1 holds of launches "
+                 "before")
+    self._data = True
+    if len(self._constants) > _BANKS:
+      self._constants.clear()
+    for index, place in launch.banks.items():
+      now = launch.space.read(*place)
+      before = now if qmd("CONSTANT_BUFFER_INVALIDATE", index) else self._constants.get(place, now)
+      if before != now:
+        self._tell(f"constant bank {index} of {name} may hold what was at its place before: neither "
+                   "CONSTANT_BUFFER_INVALIDATE nor INVALIDATE_SHADER_CONSTANT_CACHE")
+      self._constants[place] = now
+    if not qmd("CWD_MEMBAR_TYPE"):
+      self._tell(f"{name} ends with CWD_MEMBAR_TYPE L1_NONE: who sees its semaphore need not see what it wrote")
+
+  def copied(self, flushed: bool) -> None:
+    """A copy has begun."""
+    self._unflushed = not flushed
+
+  def released(self) -> None:
+    """The host engine has written a semaphore."""
+    if self._unflushed:
+      self._tell("a semaphore is released behind LAUNCH_DMA with FLUSH_ENABLE 0: who sees it need not see what was "
+                 "copied")
+
+  def _tell(self, text: str) -> None:
+    self.machine.doubt(f"{self.channel.name}: {text}")
