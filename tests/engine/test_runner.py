@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.engine.test_closed import run_apart
+from tests.strength import THOROUGH
 from tinyhw import Tensor, TinyJit, Variable
 from tinyhw.drive.base import Runner
 
@@ -91,8 +92,8 @@ def test_a_runner_of_any_program() -> None:
 SIZED = """
 import numpy as np
 from tinyhw import TinyJit, Variable
-v = Variable("v", 0, 4096)
-host = np.arange(4096 * 8, dtype=np.float32).reshape(4096, 8) % 7
+v = Variable("v", 0, 512)
+host = np.arange(512 * 8, dtype=np.float32).reshape(512, 8) % 7
 
 @TinyJit
 def step(x):
@@ -102,7 +103,7 @@ def step(x):
 
 runtime = Device[NAME].runtime
 x = Tensor(host, device=NAME).realize()
-for n in (3, 5, 700, 4096, 1, 64, 0, 2000):
+for n in (3, 5, 300, 0, 64):
   v.bind(n)
   runtime.synchronize()
   before = runtime.timeline.last if hasattr(runtime, "timeline") else 0
@@ -117,7 +118,7 @@ assert len(parts) == 1 and parts[0].sized is (NAME != "LLVM") and len(parts[0].s
 """
 
 
-@pytest.mark.parametrize(("device", "mock"), [("AMD", "gfx1100"), ("NV", "sm_90"), ("CUDA", "sm_90")])
+@pytest.mark.parametrize(("device", "mock"), [("AMD", "gfx1100"), *([("NV", "sm_90"), ("CUDA", "sm_90")] if THOROUGH else [])])
 def test_launches_that_variables_size_are_one_submission(device: str, mock: str) -> None:
   run_apart(SIZED, device, MOCKGPU=mock)
 
