@@ -88,7 +88,11 @@ v_pk_add_f16 v0, v1, v2 op_sel:[1,0] op_sel_hi:[0,1]
 v_mad_u16 v0, v1, v2, v3 op_sel:[1,0,1,1]
 v_mad_i16 v0, v1, v2, v3 op_sel:[0,0,0,1]
 v_pk_fma_f16 v0, v1, v2, 0x1234
+v_pk_add_f16 v0, 1.25, v1
 v_add_f16 v0, 1.5, v2
+v_mov_b64_dpp v[0:1], v[2:3] row_newbcast:1 row_mask:0xf bank_mask:0xf
+v_mov_b64_dpp v[0:1], v[2:3] quad_perm:[0,1,2,3] row_mask:0xf bank_mask:0xf
+v_mov_b32_dpp v0, v2 quad_perm:[0,1,2,3] row_mask:0xf bank_mask:0xf
 v_fma_f16 v0, v1, v2, 1.5
 image_load v[0:3], v[4:5], s[0:7] dmask:0xf dim:SQ_RSRC_IMG_2D
 image_load v[0:3], [v4, v6], s[0:7] dmask:0xf dim:SQ_RSRC_IMG_2D
@@ -126,6 +130,28 @@ def test_lines_at_the_ends_of_ranges(generation: str) -> None:
   ("gfx11", "image_load v[0:3], [v4, v5, v6, v7, v8, v9], s[0:7] dmask:0xf dim:SQ_RSRC_IMG_2D")])
 def test_lines_beyond_the_ends(generation: str, line: str) -> None:
   with pytest.raises(InvalidArgument): assemble(line, table(generation))
+
+
+@pytest.mark.parametrize("lanes, taken", [(0x150, True), (0x15F, True), (0x0E4, False), (0x121, False)])
+def test_lane_patterns_of_64_bits(lanes: int, taken: bool) -> None:
+  """gfx9's instructions on 64 bits have row_newbcast alone; those on 32 bits have all."""
+  isa = table("gfx9")
+  wide = bytearray(assemble("v_mov_b64_dpp v[0:1], v[2:3] row_newbcast:1 row_mask:0xf bank_mask:0xf", isa))
+  narrow = bytearray(assemble("v_mov_b32_dpp v0, v2 row_newbcast:1 row_mask:0xf bank_mask:0xf", isa))
+  for code in (wide, narrow):
+    code[5], code[6] = lanes & 0xFF, code[6] & 0xFE | lanes >> 8
+  assert isa.decode(bytes(narrow)).fields["dpp_ctrl"] == lanes
+  if taken: assert isa.decode(bytes(wide)).fields["dpp_ctrl"] == lanes
+  else:
+    with pytest.raises(DecodeError, match="of an instruction on 64 bits"): isa.decode(bytes(wide))
+
+
+@pytest.mark.parametrize("line", [
+  "image_load v[0:3], [v4, v6], s[0:7] dmask:0xf dim:SQ_RSRC_IMG_2D",
+  "image_load v[0:3], v[4:5], s[0:7] dmask:0xf dim:SQ_RSRC_IMG_2D"])
+def test_addresses_of_images_in_both_forms(line: str) -> None:
+  isa = table("gfx11")
+  assert text(isa.decode(assemble(line, isa))) == line
 
 
 @NEEDED

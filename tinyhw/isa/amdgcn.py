@@ -377,8 +377,8 @@ class Table:
     if dwords > 2 and code <= EXEC_HI and code != NULL:
       # groups start at a multiple of four, and end with their file of registers
       first, end = (0, SGPRS[self.name]) if code < SGPRS[self.name] else (TTMP0, NULL)
-      inside = first <= code < end and not (self.name == "gfx9" and 102 <= code < VCC_LO)
-      if not inside or first + (code - first & -4) + dwords > end:
+      flat_scratch = self.name == "gfx9" and code in (102, 103)  # a group ends there, none begins
+      if code < first or flat_scratch or first + (code - first & -4) + dwords > end:
         raise DecodeError(f"operand {name} passes the last register", where=hex(where))
     if code <= EXEC_HI or code in SPECIALS[self.name]:
       if code != LDS_DIRECT or vector and dwords < 2: return Operand(name, role, "s", code, dwords, kind_type)

@@ -42,6 +42,10 @@ ROOMS: Final = (
        "bit_length is the magnitude's; 41 bits hold more than a float's digits and fewer than a double's too"),
   Rule(r"ir\.symbolic\._positive", r"u\.arg > 0", r"Gt becomes GtE|0 becomes 1",
        "what is divided by 0 is 0, by meaning and by the rule; a division by 1 is gone before"),
+  Rule(r"ir\.size\.smaller", r"larger\(-a, -b\)", r"larger: arguments .*", "the greater of two has no order"),
+  Rule(r"ir\.size\.changed", r"a is b for a, b", r"zip: arguments .*", "identity has no order; both are as long"),
+  Rule(r"ir\.rewrite\._Source\.function", r"self\.node\(pattern, \"u\", 1", r"1 becomes 2",
+       "how far the written code is indented"),
   # ---- compile, engine
   Rule(r"compile\..*\.<module>", r"^_MAX_|^_LONG_ARITHMETIC|^_KEPT", r"\d+ becomes \d+",
        "a bound on code and time, chosen"),
