@@ -118,7 +118,10 @@ assert len(parts) == 1 and parts[0].sized is (NAME != "LLVM") and len(parts[0].s
 """
 
 
-@pytest.mark.parametrize(("device", "mock"), [("AMD", "gfx1100"), *([("NV", "sm_90"), ("CUDA", "sm_90")] if THOROUGH else [])])
+SIZED_ON = [("AMD", "gfx1100"), ("NV", "sm_90"), ("CUDA", "sm_90")][:3 if THOROUGH else 1]
+
+
+@pytest.mark.parametrize(("device", "mock"), SIZED_ON)
 def test_launches_that_variables_size_are_one_submission(device: str, mock: str) -> None:
   run_apart(SIZED, device, MOCKGPU=mock)
 
