@@ -258,6 +258,8 @@ def stream_add_callback(m: CudaMachine, handle: int, callback: int, data: int, f
   import ctypes
   call = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_int32, ctypes.c_void_p)(callback)
   stream = stream_of(m, handle)
+  if stream.capture is not None:
+    raise Failed(cuda.CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED, "a graph takes cuLaunchHostFunc, not callbacks")
   stream.add("a callback", at_once(lambda: call(handle, 0, data)))
 
 

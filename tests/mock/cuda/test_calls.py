@@ -362,7 +362,8 @@ def test_variables_of_a_module(client: Client) -> None:
 
 @pytest.mark.parametrize("attribute, fields, code", [
   (None, {}, 0), ("PRIORITY", {"priority": 0}, 0), ("CLUSTER_DIMENSION", {"clusterDim": (1, 1, 1)}, 0),
-  ("CLUSTER_DIMENSION", {"clusterDim": (2, 1, 1)}, cuda.CUDA_ERROR_NOT_SUPPORTED),
+  ("CLUSTER_DIMENSION", {"clusterDim": (2, 1, 1)}, cuda.CUDA_ERROR_INVALID_VALUE),
+  ("CLUSTER_DIMENSION", {"clusterDim": (3, 3, 1)}, cuda.CUDA_ERROR_INVALID_CLUSTER_SIZE),
   ("COOPERATIVE", {"cooperative": 0}, 0),
   ("COOPERATIVE", {"cooperative": 1}, cuda.CUDA_ERROR_NOT_SUPPORTED)])
 def test_launches_with_attributes(client: Client, attribute: str | None, fields: dict[str, object],
