@@ -277,13 +277,15 @@ def _copy(m: CudaMachine, to: tuple[int, int], come: tuple[int, int], size: int,
       check(m, address, size, access)
   wait = stream is None
   handle = stream or 0
-  pageable = come[0] == HOST and piece_at(m, come[1]) is None
-  if pageable and stream_of(m, handle).capture is None:
+
+  def pageable(place: tuple[int, int]) -> bool:
+    return place[0] != DEVICE and piece_at(m, place[1]) is None
+  if pageable(come) and stream_of(m, handle).capture is None:
     data = m.user.read(come[1], size)  # staged before the call returns, as a driver does
     job = queue(m, handle, "a copy", lambda: write(m, *to, data))
   else:
     job = queue(m, handle, "a copy", lambda: write(m, *to, read(m, *come, size)))
-  if wait or to[0] == HOST and piece_at(m, to[1]) is None and job is not None:
+  if wait or job is not None and pageable(to):
     stream_of(m, handle).wait()
 
 

@@ -142,6 +142,24 @@ def test_common_chains_stay_one_view() -> None:
   assert len(view.views) == 1
   padded = View.contiguous((4,)).pad(((2, 2),)).reshape((4, 2))
   assert padded is not None and padded.mask == ((1, 3), (0, 2))
+  rows = View.contiguous((3, 4)).pad(((2, 1), (0, 0))).reshape((24,))
+  assert rows == View((24,), (1,), -8, ((8, 20),))
+
+
+@settings(max_examples=examples(150))
+@given(st.integers(1, 6), st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=3), st.data())
+def test_a_mask_lies_within_the_shape(size: int, pads: list[tuple[int, int]], data: st.DataObject) -> None:
+  """However often something is added and cut off; a cut that leaves nothing masked has no mask."""
+  view, valid = View.contiguous((size,)), list(range(size))
+  for before, after in pads:
+    view, valid = view.pad(((before, after),)), [-1] * before + valid + [-1] * after
+    start = data.draw(st.integers(0, len(valid) - 1))
+    stop = data.draw(st.integers(start + 1, len(valid)))
+    view, valid = view.shrink(((start, stop),)), valid[start:stop]
+    (low, high), = view.mask or ((0, view.shape[0]),)
+    assert view.shape == (len(valid),) and 0 <= low <= high <= len(valid)
+    assert [view.offset + i * view.strides[0] if low <= i < high else -1 for i in range(len(valid))] == valid
+    assert (view.mask is None) == (-1 not in valid)
 
 
 @settings(max_examples=examples(100))

@@ -65,6 +65,18 @@ def test_arithmetic_is_that_of_the_values(data: st.DataObject) -> None:
     assert unbound(bound(a, points[0])) == a
 
 
+def test_division_knows_its_bounds_up_to_the_largest_size() -> None:
+  """What is divided needs no room beyond its own."""
+  most = 2 ** 31 - 2
+  a, b = UOp.variable("a", 1, most), UOp.variable("b", 1, 100)
+  quotient, rest = Size(a) // Size(b), Size(a) % Size(b)
+  assert isinstance(quotient, Size) and isinstance(rest, Size)
+  assert (quotient.low, quotient.high, rest.low, rest.high) == (0, most, 0, 99)
+  for x, d in ((most, 1), (most, 100), (99, 100), (7, 2)):
+    values = {a.arg: x, b.arg: d}
+    assert (worth(quotient, values), worth(rest, values)) == divmod(x, d)
+
+
 def test_equal_sizes_are_one() -> None:
   assert (n + 1) * 2 == 2 * n + 2 and (n * 8) // n == 8 and n - n == 0 and (n * 4) % 4 == 0
   assert (n * m) // m == n and (2 * n) * (m + 1) == n * m * 2 + n + n

@@ -7,7 +7,7 @@ from tinyhw.core.errors import Error
 from tinyhw.ir.dtype import AddressSpace, dtypes
 from tinyhw.ir.shape import ShapeTracker
 from tinyhw.ir.spec import SpecError, check_kernel, check_linear, check_tensor
-from tinyhw.ir.uop import Axis, BufferArg, Ops, RangeArg, SpecialArg, UOp
+from tinyhw.ir.uop import Axis, BufferArg, Ops, RangeArg, ScatterArg, SpecialArg, UOp
 
 F32, I32, VOID = dtypes.float32, dtypes.int32, dtypes.void
 x, n = UOp.new_buffer("X", 6, F32).reshape((2, 3)), UOp.new_buffer("X", 6, I32).reshape((2, 3))
@@ -50,7 +50,15 @@ def test_tensor_graph(u: UOp, reason: str) -> None:
   assert reason in str(found.value) and u.op.name in str(found.value) and isinstance(found.value, Error)
 
 
+places, values = UOp.const(I32, 0, None, (6,)), UOp.const(F32, 1.0, None, (6,))
+scatter = UOp(Ops.SCATTER, VOID, (view, places, values), ScatterArg(0))
+
+
 @pytest.mark.parametrize("ast, reason", [
+  (UOp.sink(scatter, view.store(values)), "of a SCATTER and others"),
+  (UOp.sink(view.store(values), view.store(values + values), scatter), "of a SCATTER and others"),
+  (UOp.sink(scatter, scatter.replace(arg=ScatterArg(0, Ops.ADD))), "of a SCATTER and others"),
+  (UOp.sink(scatter.replace(src=(view, places, values, view))), "4 sources"),
   (one, "is not a SINK"),
   (UOp.sink(), "stores nothing"),
   (UOp.sink(one), "of CONST, not of STOREs"),
@@ -99,6 +107,7 @@ def test_linear_program(uops: list[UOp], reason: str) -> None:
 
 
 def test_what_is_right_passes() -> None:
+  for ast in (UOp.sink(scatter), UOp.sink(view.store(values), view.store(values + values))): check_kernel(ast)
   check_tensor([(x + 1.0).reduce(Ops.ADD, (0,)), x.reshape((6,)).assign(n.reshape((6,)).cast(F32))])
   total = register + 1.0
   assign = UOp(Ops.ASSIGN, F32, (register, total))

@@ -1,15 +1,19 @@
 """Simplification keeps meaning: random expressions have the same value before and after; and it does simplify."""
 from __future__ import annotations
 
+import itertools
+import math
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.ir.test_shape import evaluate
 from tests.strength import examples
+from tinyhw.ir import proof, semantics
 from tinyhw.ir.dtype import dtypes
 from tinyhw.ir.rewrite import PatternMatcher, UPat, graph_rewrite
-from tinyhw.ir.symbolic import least, linear, most, simplify
+from tinyhw.ir.symbolic import least, linear, most, polynomial, simplify
 from tinyhw.ir.uop import Ops, UOp
 
 RANGES = [UOp.range(size, i) for i, size in enumerate((1, 2, 3, 5, 8, 12))]
@@ -17,6 +21,7 @@ N, M = UOp.variable("n", 1, 9), UOp.variable("m", -4, 4)
 COUNTED = [UOp.range(N, 20), UOp.range(N * 2, 21), UOp.range(M + 5, 22)]     # loops whose ends launches decide
 BOUNDED = [*RANGES, N, M, *COUNTED]
 n = UOp.variable("opaque", 0, 100)
+ZERO = UOp.variable("zero", -9, 0)
 i, j, k = UOp.range(64, 10), UOp.range(10, 11), UOp.range(7, 12)
 
 
@@ -107,6 +112,51 @@ def test_bounds_hold(data: st.DataObject) -> None:
       assert low <= value <= high and evaluate(after, values) == value
 
 
+@pytest.mark.parametrize("op", [Ops.IDIV, Ops.MOD])
+def test_bounds_of_division_are_those_of_its_values(op: Ops) -> None:
+  """Tight for a quotient by a constant, or by what is not negative; whole where nothing is known."""
+  ends = [(-7, -2), (-7, 9), (0, 9), (3, 5), (0, 0)]
+  for (low, high), (least_d, most_d) in itertools.product(ends, [(a, b) for a in range(-3, 4) for b in range(a, 4)]):
+    u = UOp.variable("x", low, high).alu(op, UOp.variable("d", least_d, most_d))
+    values = {semantics.alu(op, dtypes.int32, x, d) for x in range(low, high + 1) for d in range(least_d, most_d + 1)}
+    assert u.vmin <= min(values) and max(values) <= u.vmax
+    if op is Ops.IDIV and (least_d == most_d != 0 or 0 <= least_d < most_d):
+      assert (u.vmin, u.vmax) == (min(values), max(values)), ((low, high), (least_d, most_d))
+
+
+FACTORS = [(UOp.variable("a", 1, 4), range(1, 5)), (UOp.variable("b", 0, 3), range(4)), (M, range(-4, 5)),
+           (UOp.range(3, 30), range(3))]
+
+
+@settings(max_examples=examples(150))
+@given(st.dictionaries(st.lists(st.integers(0, 3), max_size=2).map(lambda f: tuple(sorted(f))), st.integers(-3, 3),
+                       min_size=1, max_size=5))
+def test_a_proven_bound_is_one(terms: dict[tuple[int, ...], int]) -> None:
+  """Of any polynomial, whether it grows, falls, or does both along its atoms."""
+  p: proof.Polynomial = {}
+  for factors, c in terms.items():
+    p = proof.added(p, {tuple(sorted((FACTORS[f][0] for f in factors), key=proof.order)): c})
+  totals = [sum(c * math.prod(point[f] for f in factors) for factors, c in terms.items())
+            for point in itertools.product(*(values for _, values in FACTORS))]
+  assert proof.bound(p, False, polynomial) <= min(totals) <= max(totals) <= proof.bound(p, True, polynomial)
+
+
+def test_a_bound_is_exact_where_all_grows_or_falls() -> None:
+  a, b = FACTORS[0][0], UOp.variable("b5", 1, 5)
+  for u, low, high in ((a * b - a, 0, 16), (a * b - b, 0, 15), (a * b * 2 - a - b, 0, 31), (a - a * b, -16, 0)):
+    assert (least(u), most(u)) == (low, high)
+
+
+def test_counters_on_their_own_leave_the_steps_to_others() -> None:
+  """However many terms have nothing to do with the rest, the rest is bounded as it would be without them."""
+  a, b = FACTORS[0][0], UOp.variable("b5", 1, 5)
+  rest = polynomial(a * b - a)
+  alone: proof.Polynomial = {(UOp.range(3, axis),): 1 for axis in range(100, 140)}
+  for upper in (False, True):
+    assert proof.bound(proof.added(rest, alone), upper, polynomial) == \
+      proof.bound(rest, upper, polynomial) + (2 * 40 if upper else 0)
+
+
 @settings(max_examples=examples(100))
 @given(st.data())
 def test_linear_form_is_the_same_number(data: st.DataObject) -> None:
@@ -139,6 +189,15 @@ def test_linear_form_is_the_same_number(data: st.DataObject) -> None:
   ((n * 6 + 5) % 9, (n * 2 + 1) % 3 * 3 + 2),
   (n.maximum(200), UOp.const(dtypes.int32, 200)),
   ((N * 4) % 4, UOp.const(dtypes.int32, 0)),
+  ((M * 4 + 16) % 4, UOp.const(dtypes.int32, 0)),
+  ((M * 4 + 16) % 8, (M + 4) % 2 * 4),
+  ((M * 4 + 18) % 4, UOp.const(dtypes.int32, 2)),
+  (N * 7 % 1, UOp.const(dtypes.int32, 0)),
+  ((N * 8 - N * 7) // 4, N // 4),
+  (((N * N - N) * 4 + 3) % 4, UOp.const(dtypes.int32, 3)),
+  (((N * N - N) * 4 + 3) // 4, N * N + N * -1),
+  (N - 2 ** 30 - 2 ** 30, N + UOp.const(dtypes.int32, -2 ** 31)),
+  (ZERO + 2 ** 30 + (2 ** 30 - 1), ZERO + (2 ** 31 - 1)),
   ((N * 8 + k) // 8, N),
   ((N * 8 + k) % N, k % N),
   ((N * N * 6) // (N * 2), N * 3),

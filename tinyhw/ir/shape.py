@@ -155,13 +155,10 @@ class View:
       if blocks:
         outer, outer_stride, (outer_low, outer_high) = blocks[-1]
         one_row = outer_high - outer_low == 1
-        if (outer_stride == stride * size or one_row and outer_stride == 0) and ((low, high) == (0, size) or one_row):
-          if not one_row:
-            blocks[-1] = (outer * size, stride, (outer_low * size, outer_high * size))
-            continue
-          if outer_stride == stride * size:
-            blocks[-1] = (outer * size, stride, (outer_low * size + low, outer_low * size + high))
-            continue
+        if outer_stride == stride * size and ((low, high) == (0, size) or one_row):
+          if not one_row: low, high = 0, (outer_high - outer_low) * size
+          blocks[-1] = (outer * size, stride, (outer_low * size + low, outer_low * size + high))
+          continue
       blocks.append((size, stride, (low, high)))
     return blocks or [(1, 0, (0, 1))]
 

@@ -11,6 +11,7 @@ expressions, `ir.proof` may.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 from tinyhw.ir import proof, semantics
 from tinyhw.ir.dtype import DType, can_cast_losslessly, dtypes
@@ -138,10 +139,14 @@ def _sum(u: UOp) -> UOp | None:
   if not _exact(u): return None
   terms, constant = linear(u)
   if any(t.op is Ops.MOD for t in terms) and any(t.op is not Ops.MOD for t in terms): terms = _rejoin(terms)
-  # A coefficient or constant beyond the type would wrap where the sum does not.
-  if any(abs(v) >= 1 << (u.dtype.bits - 1) for v in (*terms.values(), constant)): return None
+  if not _held((*terms.values(), constant), u): return None
   new = from_linear(terms, constant, u)
   return new if new is not u and _exact(new) else None
+
+
+def _held(numbers: Iterable[int], like: UOp) -> bool:
+  """Whether the type holds them: a coefficient or constant that it does not would wrap where the sum does not."""
+  return all(like.dtype.min <= n <= like.dtype.max for n in numbers)
 
 
 def _positive(u: UOp) -> bool: return u.op is Ops.CONST and u.arg > 0
@@ -150,8 +155,7 @@ def _positive(u: UOp) -> bool: return u.op is Ops.CONST and u.arg > 0
 def _divide(u: UOp) -> UOp | None:
   x, d = u.src[0], u.src[1]
   if d.op is not Ops.CONST: return _proven_division(u) if d.variables else None
-  if d.arg <= 0 or x.vmin < 0 and (not x.variables or least(x) < 0) or not _exact(x): return None
-  if d.arg == 1: return x
+  if not _positive(d) or x.vmin < 0 and (not x.variables or least(x) < 0) or not _exact(x): return None
   divisor = int(d.arg)
   if x.vmax < divisor: return UOp.const(u.dtype, 0)
   if x.op is Ops.IDIV and x.src[0].vmin >= 0 and _positive(x.src[1]):
@@ -189,7 +193,7 @@ def _proven_division(u: UOp) -> UOp | None:
     if proof.bound(rest, False, polynomial) < 0: return None
   decided = proof.bound(proof.added(below, rest, -1), False, polynomial) > 0
   if not decided and (not quotient or proof.bound(below, False, polynomial) < 1): return None
-  if any(abs(c) >= 1 << (u.dtype.bits - 1) for c in (*quotient.values(), *rest.values())): return None
+  if not _held((*quotient.values(), *rest.values()), u): return None
   left = _from_polynomial(rest, u)
   if not _exact(left): return None
   if u.op is Ops.MOD: return left if decided else left % d if left is not x else None
@@ -201,7 +205,7 @@ def _proven_division(u: UOp) -> UOp | None:
 def _remainder(u: UOp) -> UOp | None:
   x, d = u.src[0], u.src[1]
   if d.op is not Ops.CONST: return _proven_division(u) if d.variables else None
-  if d.arg <= 0 or x.vmin < 0 and (not x.variables or least(x) < 0) or not _exact(x): return None
+  if not _positive(d) or x.vmin < 0 and (not x.variables or least(x) < 0) or not _exact(x): return None
   divisor = int(d.arg)
   if divisor == 1: return UOp.const(u.dtype, 0)
   if x.vmax < divisor: return x
@@ -213,7 +217,7 @@ def _remainder(u: UOp) -> UOp | None:
   if rest is not x and _exact(rest) and all(t.vmin >= 0 for t in terms):
     return rest if rest.vmax < divisor else rest % divisor
   common = math.gcd(divisor, *terms.values())
-  if common > 1 and (constant % common or constant == 0 or common < divisor):
+  if common > 1:
     inner = from_linear({t: c // common for t, c in terms.items()}, constant // common, u)
     if inner.vmin >= 0: return inner % (divisor // common) * common + constant % common
   return None

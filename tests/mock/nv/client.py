@@ -176,7 +176,8 @@ class Work:
     self.userd_memory = c.memory(size)
     self.userd = Userd.from_buffer(c.port.memory(c.cpu(self.userd_memory, size), size))
     self.error_memory = c.memory(4096, system=True)
-    self.notifier = Notification.from_buffer(c.port.memory(c.cpu(self.error_memory, 4096, system=True), 4096))
+    self.errors = c.port.memory(c.cpu(self.error_memory, 4096, system=True), 4096)
+    self.notifier = Notification.from_buffer(self.errors)
     self.params = alloc.NV_CHANNEL_ALLOC_PARAMS(gpFifoOffset=ring, gpFifoEntries=ENTRIES, engineType=engine,
                                                 hObjectError=self.error_memory)
     self.params.hUserdMemory[0] = self.userd_memory

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import struct
+import threading
 
 import pytest
 
@@ -10,6 +11,7 @@ from tests.mock.nv.test_host import MMU, dead
 from tinyhw.autogen import nv_rm_status as status
 from tinyhw.core.errors import Deadlock, PageFault, Unsupported, WatchdogExpired
 from tinyhw.core.layout import Method
+from tinyhw.core.patience import Terms
 from tinyhw.mock.nv.card import CARDS
 from tinyhw.mock.nv.channel import Channel, State
 from tinyhw.mock.nv.machine import NvMachine
@@ -401,3 +403,36 @@ def test_engines_agree(engine: str) -> None:
   b.run()
   dead(b, bad, MMU, f"read of 4 bytes at {FAR:#x}")
   assert getattr(bad.error, "line", None) == 9 and "PTX:9" in str(bad.error)
+
+
+def test_a_launch_that_is_taken_off_counts_as_ended() -> None:
+  """Who has no patience loses the launch alone: the channel has no work left of it, and goes on behind it."""
+  terms = Terms(seconds=0.0)
+  b = Compute(machine=NvMachine("sm_90", vram=1 << 22, system_memory=1 << 22, engine="ref",
+                                agreed={threading.get_ident(): terms}))
+  c, data = b.channel(), b.take(128)
+  b.pcas(c, launch_qmd(b, b.load(body("here:\n  bra here;\n"), "k"), bank=b.bank(data)))
+  b.submit(c, methods.send(0, *release(data, 9)))
+  while not b.machine.stops: c.run(1)
+  assert not c.busy and not c.jobs and b.space.load(data, 4) == 0
+  assert terms.interrupted is not None and "ran for more than 0 s" in b.machine.findings[-1]
+  b.run()
+  assert b.space.load(data, 4) == 9 and c.state is State.READY
+
+
+def test_a_launch_takes_as_long_as_its_waves_need() -> None:
+  """Four waves a multiprocessor at once: with one more the launch takes twice as long, as with twice as many."""
+  b = Compute("sm_86")
+  c, data = b.channel(), b.take(128)
+  loop = "again:\n  add.u32 %r1, %r1, 1;\n  setp.lt.u32 %p1, %r1, 50;\n  @%p1 bra again;\n  ret;\n"
+  program, at_once = b.load(body("  mov.u32 %r1, 0;\n" + loop), "k"), 4 * CARDS["sm_86"].sms
+
+  def took(blocks: int) -> int:
+    q = launch_qmd(b, program, grid=(blocks, 1, 1), bank=b.bank(data, 1))
+    before = b.machine.clock.now_ns()
+    b.pcas(c, q)
+    b.run()
+    return b.machine.clock.now_ns() - before
+  one, full, more, twice = (took(n) for n in (1, at_once, at_once + 1, 2 * at_once))
+  assert one == pytest.approx(full, abs=50) and more == pytest.approx(twice, abs=50)  # looks at the clock cost 10 ns
+  assert more - one == pytest.approx(150 * 4 * 1000 / 1695, rel=0.2)

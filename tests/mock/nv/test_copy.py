@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -98,6 +99,26 @@ def test_semaphores(card: str) -> None:
   assert c.state is State.READY
   b.send(c, COPY, m.SET_SEMAPHORE_B(LOWER=at + 8 & 0xFFFF_FFFF), m.LAUNCH_DMA(SEMAPHORE_TYPE=2))
   dead(b, c, status.ROBUST_CHANNEL_CE0_ERROR, "a semaphore of 16 bytes")
+
+
+@pytest.mark.parametrize("timed", [False, True])
+@pytest.mark.parametrize("unsigned", [False, True])
+@pytest.mark.parametrize("operation, pick", [("IMIN", min), ("IMAX", max), ("IADD", None)])
+def test_reductions_of_semaphores(operation: str, pick: Callable[..., int] | None, unsigned: bool,
+                                  timed: bool) -> None:
+  """-1 and 1, which are in another order where they have no sign; a timestamp is told beside."""
+  b = Bench()
+  c, at = b.channel("copy"), b.take(32)
+  for seen, payload in ((0xFFFF_FFFF, 1), (1, 0xFFFF_FFFF), (2, 3)):
+    b.space.store(at, 8, seen)
+    b.space.store(at + 8, 8, 0)
+    b.send(c, COPY, ce.SET_SEMAPHORE_A(UPPER=at >> 32), ce.SET_SEMAPHORE_B(LOWER=at & 0xFFFF_FFFF),
+           ce.SET_SEMAPHORE_PAYLOAD(PAYLOAD=payload),
+           ce.LAUNCH_DMA(SEMAPHORE_TYPE=1 + timed, SEMAPHORE_REDUCTION_ENABLE=1, SEMAPHORE_REDUCTION_SIGN=unsigned,
+                         SEMAPHORE_REDUCTION=ce.LAUNCH_DMA_SEMAPHORE_REDUCTION[operation]))
+    key = int if unsigned else lambda x: (x ^ 1 << 31) - (1 << 31)
+    assert b.space.load(at, 4) == (pick(seen, payload, key=key) if pick else (seen + payload) & 0xFFFF_FFFF)
+    assert bool(b.space.load(at + 8, 8)) == timed
 
 
 def test_what_it_refuses() -> None:

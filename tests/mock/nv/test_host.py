@@ -155,6 +155,13 @@ def test_sub_device_masks_and_the_end_of_a_piece() -> None:
   b.submit(c, [host.DMA_USE_SUBDEVICE_MASK(OPCODE=3).value(), *said(4), host.DMA_ENDSEG(OPCODE=7).value(), *said(5)])
   b.run()
   assert b.space.load(at, 4) == 4
+  b.submit(c, said(6), conditional=True)  # the condition is that the mask has this GPU
+  b.run()
+  assert b.space.load(at, 4) == 6
+  b.submit(c, [mask(2)])
+  b.entry(c, gpfifo.Segment(FAR, 4, conditional=True).encode())  # what is not fetched need not be mapped
+  b.run()
+  assert c.state is State.READY
 
 
 @pytest.mark.parametrize(("words", "text"), [

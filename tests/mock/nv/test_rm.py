@@ -3,12 +3,13 @@ from __future__ import annotations
 
 import ctypes
 import struct
+import uuid
 from typing import Any
 
 import pytest
 
 from tests.mock.nv.bench import release
-from tests.mock.nv.client import MIB, Client, Status, Work, upload
+from tests.mock.nv.client import MIB, REQUESTS, Client, Status, Work, upload
 from tests.mock.nv.test_compute import ADD
 from tinyhw.autogen import nv_rm as rm
 from tinyhw.autogen import nv_rm_alloc as alloc
@@ -19,6 +20,7 @@ from tinyhw.autogen.nv_rm_chips import RESOURCES
 from tinyhw.mock.nv.card import CARDS
 from tinyhw.mock.nv.machine import NvMachine
 from tinyhw.mock.nv.port import NOTIFY, NvPort
+from tinyhw.wire.gpfifo import Notification
 
 
 def refused(code: int, call: Any, *given: Any, **named: Any) -> None:
@@ -230,19 +232,22 @@ def test_what_rm_says_of_a_card() -> None:
     assert len(set(found)) == len(found)
     string = c.control(c.subdevice, control.NV2080_CTRL_GPU_GET_NAME_STRING_PARAMS())
     assert bytes(string.gpuNameString.ascii).rstrip(b"\0").decode() == card.title
-    rows = (control.NV2080_CTRL_GR_INFO * 2)()
-    rows[0].index = control.NV2080_CTRL_GR_INFO_INDEX_SM_VERSION
-    rows[1].index = control.NV2080_CTRL_GR_INFO_INDEX_LITTER_NUM_SM_PER_TPC
+    infos = (control.NV2080_CTRL_GR_INFO * 2)()
+    infos[0].index = control.NV2080_CTRL_GR_INFO_INDEX_SM_VERSION
+    infos[1].index = control.NV2080_CTRL_GR_INFO_INDEX_LITTER_NUM_SM_PER_TPC
     c.control(c.subdevice, control.NV2080_CTRL_GR_GET_INFO_PARAMS(grInfoListSize=2,
-                                                                 grInfoList=ctypes.addressof(rows)))
+                                                                 grInfoList=ctypes.addressof(infos)))
     version = control.NV2080_CTRL_GR_INFO_SM_VERSION_10_4 if name == "sm_120" else int(name[3:-1]) << 8 | int(name[-1])
-    assert rows[0].data == version and rows[1].data == 2
+    assert infos[0].data == version and infos[1].data == 2
     masks = c.control(c.subdevice, control.NV2080_CTRL_GR_GET_GPC_MASK_PARAMS()).gpcMask
     tpcs = [c.control(c.subdevice, control.NV2080_CTRL_GR_GET_TPC_MASK_PARAMS(gpcId=g)).tpcMask.bit_count()
             for g in range(masks.bit_count())]
     assert sum(tpcs) * 2 == card.sms
     order = c.control(c.subdevice, control.NV2080_CTRL_GR_GET_GLOBAL_SM_ORDER_PARAMS())
-    assert order.numSm == card.sms and order.globalSmId[card.sms - 1].localSmId == 1
+    assert order.numSm == 2 * order.numTpc == card.sms
+    rows = order.globalSmId[:card.sms]
+    assert [(r.globalTpcId, r.localSmId) for r in rows] == [(i // 2, i % 2) for i in range(card.sms)]
+    assert [sum(r.gpcId == g for r in rows) for g in range(len(tpcs))] == [2 * n for n in tpcs]
     assert c.control(c.subdevice, control.NV2080_CTRL_MC_GET_ARCH_INFO_PARAMS()).architecture
     ids = c.control(c.root, control.NV0000_CTRL_GPU_GET_PROBED_IDS_PARAMS())
     assert ids.gpuIds[0] == 0x100 and ids.gpuIds[1] == control.NV0000_CTRL_GPU_INVALID_ID
@@ -253,6 +258,73 @@ def test_what_rm_says_of_a_card() -> None:
     assert c.port.read("/proc/driver/nvidia/version").startswith(b"NVRM version") and len(c.port.listdir("/dev")) == 4
     assert c.port.listdir("/proc/driver/nvidia/gpus") == ["0000:01:00.0"]
     assert card.title.encode() in c.port.read("/proc/driver/nvidia/gpus/0000:01:00.0/information")
+
+
+def test_a_gpus_name_is_text_or_bytes() -> None:
+  c = Client()
+  Gid = control.NV2080_CTRL_GPU_GET_GID_INFO_PARAMS
+  asked = Gid(data=(ctypes.c_uint8 * len(Gid().data))(*[0xEE] * len(Gid().data)))  # what was there before goes
+  text = c.control(c.subdevice, asked)
+  raw = bytes(text.data)
+  assert raw[:text.length] == f"GPU-{uuid.UUID(bytes=c.uuid)}".encode() + b"\0" and not any(raw[text.length:])
+  asked.flags = control.NV2080_GPU_CMD_GPU_GET_GID_FLAGS_FORMAT_BINARY
+  binary = c.control(c.subdevice, asked)
+  assert binary.length == 16 and bytes(binary.data) == c.uuid.ljust(len(raw), b"\0")
+
+
+def test_where_memory_is() -> None:
+  c = Client()
+  Place = control.NV0000_CTRL_CLIENT_GET_ADDR_SPACE_TYPE_PARAMS
+  for handle, name in ((c.memory(4096), "VIDMEM"), (c.memory(4096, system=True), "SYSMEM"),
+                       (c.private(4096)[1], "SYSMEM")):
+    told = c.control(c.root, Place(hObject=handle, mapFlags=0), control.NV0000_CTRL_CMD_CLIENT_GET_ADDR_SPACE_TYPE)
+    assert told.addrSpaceType == getattr(control, f"NV0000_CTRL_CMD_CLIENT_GET_ADDR_SPACE_TYPE_{name}")
+  refused(status.NV_ERR_INVALID_OBJECT_HANDLE, c.control, c.root, Place(hObject=c.va))
+  refused(status.NV_ERR_OBJECT_NOT_FOUND, c.control, c.root, Place(hObject=0xBAD))
+
+
+def test_a_channels_token_is_told_where_it_is_asked_for() -> None:
+  c = Client()
+  w = c.channel()
+  Index = control.NVC36F_CTRL_GPFIFO_SET_WORK_SUBMIT_TOKEN_NOTIF_INDEX_PARAMS
+  for index in (2, 255):
+    c.control(w.handle, Index(index=index))
+    c.control(w.handle, control.NVC36F_CTRL_CMD_GPFIFO_GET_WORK_SUBMIT_TOKEN_PARAMS())
+    told = Notification.from_buffer(w.errors, 16 * index)
+    assert told.info32 == w.token
+  refused(status.NV_ERR_OUT_OF_RANGE, c.control, w.handle, Index(index=256))
+  p = alloc.NV_CHANNEL_ALLOC_PARAMS.from_buffer_copy(w.params)
+  p.hObjectError = 0
+  silent = c.alloc(w.group, 0, c.card.channel_class, p)
+  refused(status.NV_ERR_INVALID_STATE, c.control, silent, Index(index=1))
+
+
+def test_commands_without_an_effect_are_taken_and_reported() -> None:
+  c = Client()
+  w = c.channel()
+  debugger = c.alloc(c.device, 0, alloc.GT200_DEBUGGER,
+                     alloc.NV83DE_ALLOC_PARAMETERS(hAppClient=c.root, hClass3dObject=w.object))
+  for handle, name in ((c.subdevice, "NV2080_CTRL_CMD_EVENT_SET_NOTIFICATION"),
+                       (debugger, "NV83DE_CTRL_CMD_DEBUG_SET_EXCEPTION_MASK"),
+                       (debugger, "NV83DE_CTRL_CMD_SM_DEBUG_MODE_ENABLE"),
+                       (debugger, "NV83DE_CTRL_CMD_SM_DEBUG_MODE_DISABLE"),
+                       (w.handle, "NVA06F_CTRL_CMD_SET_ERROR_NOTIFIER"),
+                       (c.subdevice, "NV2080_CTRL_CMD_MC_SERVICE_INTERRUPTS")):
+    command = getattr(control, name)
+    struct_ = control.CONTROLS[command].struct
+    for _ in range(2): c.control(handle, None if struct_ is None else struct_(), command)
+    assert any(f"{name} x2: " in line for line in c.machine.report()), c.machine.report()
+
+
+def test_a_cards_file_joins_a_control_file_once() -> None:
+  c = Client()
+  fd, other = c.port.open("/dev/nvidia0"), c.port.open("/dev/nvidiactl")
+  for wrong in (999, fd, c.gpu_fd, c.uvm_fd):
+    with pytest.raises(OSError, match=f"{wrong} is no nvidiactl file"):
+      c.port.ioctl(fd, REQUESTS[rm.nv_ioctl_register_fd_t], rm.nv_ioctl_register_fd_t(ctl_fd=wrong))
+  c.port.ioctl(fd, REQUESTS[rm.nv_ioctl_register_fd_t], rm.nv_ioctl_register_fd_t(ctl_fd=other))
+  with pytest.raises(OSError, match="registered already"):
+    c.port.ioctl(fd, REQUESTS[rm.nv_ioctl_register_fd_t], rm.nv_ioctl_register_fd_t(ctl_fd=other))
 
 
 def test_uvm_is_checked() -> None:
