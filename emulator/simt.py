@@ -625,3 +625,14 @@ def _equal(a: Value, b: Value) -> bool:
   if a is b: return True
   if a is None or b is None or a.shape != b.shape or a.dtype != b.dtype: return False
   return bool(a.tobytes() == b.tobytes())
+
+
+def full(group: Group, x: Value) -> Value:
+  """A value as [waves, lanes]."""
+  return np.broadcast_to(x, (group.size, group.cohort.lanes))
+
+
+def need_lanes(group: Group) -> Value:
+  """EXEC as [waves, lanes] bools."""
+  if group.mask is None: return np.ones((group.size, group.cohort.lanes), bool)
+  return np.broadcast_to(group.mask, (group.size, group.cohort.lanes))

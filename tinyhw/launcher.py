@@ -43,7 +43,7 @@ class Launched(list[Array]):
 
 def launch(binary: Binary, kernel: str, grid: Counts, block: Counts, args: Sequence[Any], device: str | None = None,
            shared: int = 0, *, check: bool | str = False, report: bool = False,
-           timeout: float | None = None) -> Launched:
+           timeout: float | None = None, cluster: Counts | None = None) -> Launched:
   """Run `kernel` of `binary` and wait for it: an AMDGPU code object, versions 4 to 6, or a PTX module, as bytes or the
   path of its file. PTX, which may be its text as well, runs on EMU.
 
@@ -68,6 +68,8 @@ def launch(binary: Binary, kernel: str, grid: Counts, block: Counts, args: Seque
   the device, which goes on, and WaitTimeout is raised. Without it a driver waits TINYHW_TIMEOUT_S for a card, and
   emulated devices end endless loops themselves (MOCKGPU_WATCHDOG).
 
+  `cluster` is how many blocks a cluster of PTX has each way, where the kernel does not say it (.reqnctapercluster).
+
   LDS beyond what the launch has reads as 0 and takes no writes, as on the chip; emulated devices warn of it
   (LDSWarning), once a launch.
 
@@ -84,13 +86,15 @@ def launch(binary: Binary, kernel: str, grid: Counts, block: Counts, args: Seque
     raise Unsupported("launch of ready code objects on", opened.name, hint="use device='AMD' or device='EMU'")
   code = contents(binary, getattr(runtime, "target", None))
   sizes = dims(grid, "grid"), dims(block, "block")
+  more = {} if cluster is None else {"cluster": dims(cluster, "cluster")}
   buffers: list[Buffer] = []
   with Device.agreeing() as terms, observed(opened.name, check, report) as result:
     program = runtime.load_kernel(code, kernel)
+    if more and not getattr(program, "clusters", False): raise Unsupported("clusters of blocks on", opened.name)
     try:
       payload, lds = bind(runtime, program, code, args, shared, buffers)
       with timed(opened, timeout, kernel), plain_faults(code, program.kernel):
-        program.launch(payload, *sizes, dynamic_lds=lds)
+        program.launch(payload, *sizes, dynamic_lds=lds, **more)
         runtime.synchronize()
       result += [fetch(runtime, value, allocation) for value, allocation in buffers]
     finally:

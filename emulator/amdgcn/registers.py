@@ -328,14 +328,3 @@ def with_modifiers(read: Reader, type_: str, negative: bool, absolute: bool) -> 
   if negative and absolute: return lambda group: (read(group).view(raw) | sign).view(dtype)
   if absolute: return lambda group: (read(group).view(raw) & ~sign).view(dtype)
   return lambda group: (read(group).view(raw) ^ sign).view(dtype)
-
-
-def full(group: Group, x: Value) -> Value:
-  """A value as [waves, lanes]."""
-  return np.broadcast_to(x, (group.size, group.cohort.lanes))
-
-
-def need_lanes(group: Group) -> Value:
-  """EXEC as [waves, lanes] bools."""
-  if group.mask is None: return np.ones((group.size, group.cohort.lanes), bool)
-  return np.broadcast_to(group.mask, (group.size, group.cohort.lanes))

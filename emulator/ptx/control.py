@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Value = Any
 Ender = Callable[[Warps], Any]
 Moves = Callable[[Warps, int, list[Value]], None]
-_FLOW: Final = frozenset({"bra", "brx", "call", "ret", "exit", "trap", "brkpt", "barrier", "nanosleep"})
+FLOW: Final = frozenset({"bra", "brx", "call", "ret", "exit", "trap", "brkpt", "barrier", "nanosleep"})
 _MEETING: Final = frozenset({"shfl", "vote", "match", "redux", "elect", "mma", "ldmatrix", "stmatrix", "movmatrix",
                              "wmma", "wgmma"})
 _BITS: Final = np.uint32(1) << np.arange(LANES, dtype=np.uint32)[None, :]
@@ -28,7 +28,7 @@ _BITS: Final = np.uint32(1) << np.arange(LANES, dtype=np.uint32)[None, :]
 
 def stops(i: Instruction) -> bool:
   """Whether a block ends behind the instruction, and begins before it."""
-  if i.opcode in _FLOW or i.opcode == "bar": return True
+  if i.opcode in FLOW or i.opcode == "bar": return True
   if i.opcode == "mbarrier": return i.modifiers[:1] in {("test_wait",), ("try_wait",)}
   return i.opcode in _MEETING and ("sync" in i.modifiers or i.opcode == "wmma")
 

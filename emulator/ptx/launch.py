@@ -12,7 +12,8 @@ import numpy as np
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.core.memory import AddressSpace
 from tinyhw.emulator.observe import Observer
-from tinyhw.emulator.ptx import cluster, copies, matrix, mbarrier, memory, move, tensor, warp, wgmma
+from tinyhw.emulator.ptx import cluster, copies, matrix, mbarrier, memory, move, tensor, warp, wgmma, wmma
+from tinyhw.emulator.ptx.explain import required_cluster
 from tinyhw.emulator.ptx.group import LANES, Blocks, Warps
 from tinyhw.emulator.ptx.program import Program
 from tinyhw.emulator.schedule import Idle, Schedule, ended
@@ -27,7 +28,7 @@ ENGINES: Final = ("auto", "ref", "jit", "both")
 RESIDENT: Final = 2048  # threads of a multiprocessor
 BLOCKS_A_SM: Final = 32
 CLUSTER: Final = 16  # blocks of a cluster, the chip's own limit; 8 without asking for more
-BINDERS: Final = (cluster, copies, matrix, mbarrier, move, tensor, warp, wgmma)  # they register what they bind
+BINDERS: Final = (cluster, copies, matrix, mbarrier, move, tensor, warp, wgmma, wmma)  # they register what they bind
 
 
 @dataclass(frozen=True)
@@ -170,14 +171,6 @@ def stack_size(program: Program) -> int:
   """Bytes of a thread's stack: those of the kernel alone, or STACK where it calls or allocates."""
   kernel = program.linked.kernel(program.entry_name)
   return kernel.frame + (memory.STACK if kernel.calls else 0)
-
-
-def required_cluster(program: Program) -> tuple[int, int, int] | None:
-  """The blocks of a cluster that a kernel was compiled for."""
-  found = program.linked.entry(program.entry_name).directive("reqnctapercluster")
-  if found is None: return None
-  x, y, z = [*found, 1, 1][:3]
-  return x, y, z
 
 
 def check(d: Dispatch) -> None:

@@ -15,6 +15,7 @@ from tinyhw.isa.ptx.model import Float, Function, Initializer, Instruction, Int,
 
 IMAGE_LIMIT: Final = 1 << 30
 MODULES: Final = 64  # that are kept in memory
+_DIRECTIVES: Final = ("maxntid", "reqntid", "reqnctapercluster")  # of a launch
 _FLOATS: Final = {4: "<f", 8: "<d", 2: "<e"}
 
 
@@ -24,13 +25,14 @@ def _aligned(at: int, align: int) -> int: return -(-at // align) * align
 @dataclass(frozen=True)
 class Kernel:
   """What a launch asks of a kernel: `params` are (offset, bytes), `shared` the bytes that it declares, `frame` those of
-  a thread's variables; `calls` whether its stack must hold more; what `.maxntid` and `.reqntid` say."""
+  a thread's variables; `calls` whether its stack must hold more; what directives of these names say."""
   params: tuple[tuple[int, int], ...]
   shared: int
   frame: int
   calls: bool
   maxntid: tuple[int, ...] | None
   reqntid: tuple[int, ...] | None
+  reqnctapercluster: tuple[int, ...] | None
 
   def row(self) -> dict[str, Any]: return asdict(self)
 
@@ -39,7 +41,7 @@ class Kernel:
     """The inverse of `row`, also when that has been JSON."""
     def numbers(x: list[int] | None) -> tuple[int, ...] | None: return None if x is None else tuple(x)
     return cls(tuple((at, size) for at, size in row["params"]), row["shared"], row["frame"], row["calls"],
-               numbers(row["maxntid"]), numbers(row["reqntid"]))
+               *(numbers(row[name]) for name in _DIRECTIVES))
 
 
 @dataclass
@@ -93,7 +95,7 @@ class Linked:
       flat = self.flats[name]
       calls = any(line.instruction.opcode in {"call", "alloca"} for line in flat.lines)
       known = Kernel(tuple((p.offset, p.size) for p in flat.params), self.shared_of(name)[1], flat.frame, calls,
-                     entry.directive("maxntid"), entry.directive("reqntid"))
+                     *(entry.directive(d) for d in _DIRECTIVES))
       self.kernels[name] = known
     return known
 

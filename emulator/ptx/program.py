@@ -287,9 +287,9 @@ class Program:
     return code.name, code.line(pc)
 
   def explain(self, fault: MachineFault, grid: tuple[int, int, int], block: tuple[int, int, int],
-              text: Sequence[str]) -> None:
+              text: Sequence[str], cluster: tuple[int, int, int] | None = None) -> None:
     """Say of a fault which line it is, and which thread; `text` are the module's lines."""
-    explain(self, fault, grid, block, text)
+    explain(self, fault, grid, block, text, cluster)
 
   def caller(self, group: Group, row: int) -> int | None:
     assert isinstance(group, Warps)

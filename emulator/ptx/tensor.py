@@ -38,7 +38,7 @@ class Box:
     inside, offsets = np.ones((), bool), np.zeros((), np.int64)
     tile = m.tile if steps else m.box[:m.rank]
     for k in range(m.rank):
-      c = np.int64(at[k]) + np.arange(tile[k], dtype=np.int64) * (m.steps[k] if steps else 1)
+      c = np.int64(at[k]) + np.arange(tile[k], dtype=np.int64) * (m.walk[k] if steps else 1)
       shape = (-1,) + (1,) * k  # the innermost dimension is the last axis
       inside = inside & ((c >= 0) & (c < m.extents[k])).reshape(shape)
       offsets = offsets + (c * (m.strides[k - 1] if k else m.size)).reshape(shape)
@@ -78,7 +78,7 @@ def copy(code: Code, line: Line, form: Form) -> Step:
       map_at, here, at, named = (None if x is None else int(x[k]) for x in given)
       assert map_at is not None and here is not None
       found = _map(t, map_at, rank, line)
-      if not loads and set(found.steps[:rank]) != {1}:
+      if not loads and set(found.walk) != {1}:
         raise Unsupported("PTX instruction", i.name, where=where(line), hint="of a tensor map with steps of elements")
       c = [int(p[k]) for p in places]
       if loads:

@@ -84,9 +84,14 @@ class TensorMap:
     return tuple(d or 1 << 32 for d in self.dims[:self.rank])
 
   @property
+  def walk(self) -> tuple[int, ...]:
+    """The steps that count: the first dimension has none (cuda.h, cuTensorMapEncodeTiled)."""
+    return (1, *self.steps[1:self.rank])
+
+  @property
   def tile(self) -> tuple[int, ...]:
     """Elements of a box in shared memory: those that the steps leave."""
-    return tuple(-(-b // s) for b, s in zip(self.box[:self.rank], self.steps))
+    return tuple(-(-b // s) for b, s in zip(self.box, self.walk))
 
   def check(self) -> None:
     """Raises InvalidArgument for a map that the driver would not make (cuTensorMapEncodeTiled says what it may be), and

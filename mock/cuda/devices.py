@@ -390,6 +390,6 @@ def ctx_set_config(m: CudaMachine, config: int) -> None:
 
 def served() -> dict[str, Any]:
   """All handlers, once each room has registered its own."""
-  from tinyhw.mock.cuda import graphs, modules
-  assert graphs and modules and memory
+  from tinyhw.mock.cuda import graphs, modules, tensors
+  assert graphs and modules and memory and tensors
   return SERVED

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import sys
 import threading
 from collections.abc import Sequence
@@ -22,6 +23,7 @@ from tinyhw.wire.elf import MAGIC, Elf
 PTX_SECTION: Final = ".tinyhw.ptx"
 _FATBIN: Final = (0x466243B1, 0xBA55ED50)  # of a wrapper, of its contents
 CYCLES_PER_INSTRUCTION: Final = 4
+PORTABLE: Final = 8  # blocks of a cluster on every card that has clusters (CUDA Programming Guide)
 PARAMS_LIMIT: Final = 32764  # bytes of a kernel's parameters (PTX ISA, section 11.2.1)
 
 
@@ -384,6 +386,7 @@ class Launch:
   block: tuple[int, int, int]
   shared: int
   params: bytes
+  cluster: tuple[int, int, int] | None = None
 
   def turns(self, stream: Stream) -> Turns:
     """Run the blocks."""
@@ -402,11 +405,12 @@ class Launch:
     try:
       m.space.write(piece.address, self.params)
       dispatch = emulator.Dispatch(program, self.grid, self.block, piece.address, len(self.params), self.shared,
-                                   ticker(terms, by in (None, threading.main_thread().ident)), printed)
+                                   ticker(terms, by in (None, threading.main_thread().ident)), printed,
+                                   self.cluster)
       yield from emulator.start(emulator.Grid(m.space, dispatch, m.watchdog, stats, None))
     except MachineFault as fault:
       fault.work, fault.kernel = f"kernel {function.name}", function.name
-      program.explain(fault, self.grid, self.block, function.module.text.splitlines())
+      program.explain(fault, self.grid, self.block, function.module.text.splitlines(), self.cluster)
       raise
     finally:
       if piece.address in m.pieces:
@@ -419,7 +423,7 @@ class Launch:
 
 
 def prepare(m: CudaMachine, context: Context, handle: int, grid: Sequence[int], block: Sequence[int], shared: int,
-            params: int, extra: int) -> Launch:
+            params: int, extra: int, cluster: tuple[int, int, int] | None = None) -> Launch:
   """A launch from what the client says. Raises Failed for what the driver refuses."""
   from tinyhw.emulator.ptx.launch import Dispatch, check
   function = _function(m, handle, context)
@@ -442,15 +446,25 @@ def prepare(m: CudaMachine, context: Context, handle: int, grid: Sequence[int], 
       data[offset:offset + length] = m.user.read(place, length)
   x, y, z = grid
   a, b, c = block
-  launch = Launch(function, (x, y, z), (a, b, c), shared, bytes(data))
+  launch = Launch(function, (x, y, z), (a, b, c), shared, bytes(data), cluster)
+  if cluster is not None and cluster != (1, 1, 1): _check_cluster(context, launch)
   if shared > function.dynamic_limit:
     raise invalid(f"{shared:,} bytes of dynamic shared memory, {function.dynamic_limit:,} at most "
                   "(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES raises it)")
   try:
-    check(Dispatch(function.program, launch.grid, launch.block, dynamic_shared=shared))
+    check(Dispatch(function.program, launch.grid, launch.block, dynamic_shared=shared, cluster=cluster))
   except InvalidArgument as error:
     raise invalid(str(error)) from None
   return launch
+
+
+def _check_cluster(context: Context, launch: Launch) -> None:
+  """Raises Failed for a cluster that the card has not. More blocks than every card has are for a function that allows
+  it (CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED), which none does here."""
+  if context.gpu.card.capability < (9, 0):
+    raise Failed(cuda.CUDA_ERROR_NOT_SUPPORTED, "clusters of blocks before compute capability 9.0")
+  if math.prod(launch.cluster or ()) > PORTABLE:
+    raise Failed(cuda.CUDA_ERROR_INVALID_CLUSTER_SIZE, f"a cluster of {launch.cluster} blocks, {PORTABLE} at most")
 
 
 def enqueue(stream: Stream, launch: Launch) -> None:
@@ -489,13 +503,15 @@ def launch_kernel_ex(m: CudaMachine, config: int, function: int, params: int, ex
               cuda.CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
               cuda.CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, cuda.CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN}
   width = ctypes.sizeof(cuda.CUlaunchAttribute)
+  cluster = None
   for i in range(c.numAttrs):
     attribute = cuda.CUlaunchAttribute.from_buffer_copy(m.user.read(c.attrs + width * i, width))
     kind, size = attribute.id, attribute.value.clusterDim
-    alone = kind == cuda.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION and size.x * size.y * size.z == 1
-    if kind == cuda.CU_LAUNCH_ATTRIBUTE_COOPERATIVE and attribute.value.cooperative:
+    if kind == cuda.CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION: cluster = size.x, size.y, size.z
+    elif kind == cuda.CU_LAUNCH_ATTRIBUTE_COOPERATIVE and attribute.value.cooperative:
       raise Failed(cuda.CUDA_ERROR_NOT_SUPPORTED, "cooperative launches through cuLaunchKernelEx")
-    if kind not in harmless and not alone and kind != cuda.CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
+    elif kind not in harmless and kind != cuda.CU_LAUNCH_ATTRIBUTE_COOPERATIVE:
       raise Failed(cuda.CUDA_ERROR_NOT_SUPPORTED, f"launch attribute {kind} is not modelled")
-  launch_kernel(m, function, c.gridDimX, c.gridDimY, c.gridDimZ, c.blockDimX, c.blockDimY, c.blockDimZ,
-                c.sharedMemBytes, c.hStream, params, extra)
+  stream = stream_of(m, c.hStream)
+  enqueue(stream, prepare(m, stream.context, function, (c.gridDimX, c.gridDimY, c.gridDimZ),
+                          (c.blockDimX, c.blockDimY, c.blockDimZ), c.sharedMemBytes, params, extra, cluster))

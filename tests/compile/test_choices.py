@@ -3,12 +3,14 @@ speed is gone."""
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import pytest
 
 from tests.compile.test_kernels import HOST, LOCAL
 from tests.compile.witness import buffer, evaluate, matmul, realize
+from tinyhw import Tensor
 from tinyhw.compile import compile_kernel, schedule
 from tinyhw.compile.render.base import Renderer
 from tinyhw.compile.render.host import HostRenderer
@@ -142,3 +144,43 @@ def test_what_a_vector_is_aligned_to(dtype: DType, bytes_: int) -> None:
   assert Writer.alignment(pointer.index(i * dtype.count), dtype) == bytes_
   assert Writer.alignment(pointer.index(i * dtype.count + 1), dtype) == dtype.scalar.itemsize
   assert Writer.alignment(pointer.index(UOp.const(dtypes.index, 0)), dtype) == 16
+
+
+def test_lanes_for_a_length() -> None:
+  """All of a vector, a half or a quarter, which divides the length; masks where none does, from two vectors on."""
+  found = {n: chosen(new(n) + 1.0, WIDE).split()[0] for n in (12, 18, 20, 24, 25, 32, 33, 40, 48, 52)}
+  assert found == {12: "VECTOR0:4", 18: "UPCAST0:6", 20: "VECTOR0:4", 24: "VECTOR0:8", 25: "UPCAST0:5",
+                   32: "VECTOR0:16", 33: "PADTO0:16", 40: "VECTOR0:8", 48: "VECTOR0:16", 52: "VECTOR0:4"}
+
+
+def test_sums_in_rows_have_four_vectors_and_their_results_one() -> None:
+  """In a softmax and in a normalization each of the loops through a row has its lanes."""
+  x = Tensor.empty(64, 256, device="LLVM")
+  assert chosen(x.softmax(-1).uop, WIDE) == "VECTOR1:8 VECTOR2:32 VECTOR3:32 UNROLL3:4 THREAD0:64"
+  assert chosen(x.layernorm().uop, WIDE).startswith("VECTOR1:16 VECTOR2:64 VECTOR3:64 UPCAST1:8")
+
+
+def test_threads_are_woken_by_the_work_of_all_elements() -> None:
+  """Elements times what each costs: few with long arithmetic are worth as much as many with little."""
+  def chain(n: int, steps: int) -> UOp:
+    u = new(n)
+    for _ in range(steps): u = u * 1.5 + 0.25
+    return u
+  found = [chosen(chain(*at), WIDE).partition("THREAD")[2] for at in ((1 << 12, 20), (1 << 13, 20), (1 << 17, 1))]
+  assert found == ["", "0:4", "0:8"]
+
+
+@pytest.mark.parametrize("after", [
+  lambda t: t.expand((4, 8)) * new(4, 8), lambda t: t.reduce(Ops.MAX, (0,)), lambda t: t.permute((1, 0)).contiguous()])
+def test_a_sum_that_ends_in_one_result_is_not_stored_itself(after: Callable[[UOp], UOp]) -> None:
+  """Whatever follows that result."""
+  total = new(4, 8).reduce(Ops.ADD, (1,))
+  end = total * 2.0 + total.sqrt()
+  assert [len(item.ast.src) for item in schedule([end, after(end)]).items] == [1, 1]
+
+
+def test_what_costs_much_is_computed_before_it_is_repeated() -> None:
+  few, many = new(8), new(8, 16)
+  for u, kernels in ((few.sqrt(), 2), (few * 2.0, 1)):
+    assert len(schedule([u.reshape((8, 1)).expand((8, 16)) * many])) == kernels
+  assert len(schedule([few.sqrt().reshape((8, 1)).expand((8, 1)) * few.reshape((8, 1))])) == 1

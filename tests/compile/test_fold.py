@@ -86,3 +86,26 @@ def test_matches_of_two_loops_are_one() -> None:
   u = rows.eq(columns).where(x, 0.0).reduce(Ops.ADD, (1,))
   for target in ON: check([u], memory, target)
   assert not any(v.op is Ops.REDUCE for v in lower(schedule([u]).items[0].ast).toposort())
+
+
+def test_whether_any_of_the_flags_is_picked() -> None:
+  """Of `match & flags` over an axis `any` is a load; `all` is none, and has its own value."""
+  memory: Memory = {}
+  rng = np.random.default_rng(5)
+  places = buffer(np.array([0, 3, 8, 9, -1], np.int32), memory).reshape((5, 1)).expand((5, 9))
+  match = places.eq(positions(9, (5, 9)).cast(dtypes.int32))
+  flags = buffer(rng.integers(0, 2, 9).astype(np.bool_), memory).reshape((1, 9)).expand((5, 9))
+  for op, loop in ((Ops.MAX, False), (Ops.MUL, True)):
+    u = (match & flags).reduce(op, (1,))
+    check([u], memory, "uops")
+    assert any(v.op is Ops.REDUCE for v in lower(schedule([u]).items[0].ast).toposort()) == loop
+
+
+def test_an_axis_that_a_value_counts_stays_an_axis() -> None:
+  """Two axes that memory would take as one are two where the position along one is added."""
+  memory: Memory = {}
+  x = buffer(np.arange(24, dtype=np.float32).reshape(4, 6), memory)
+  u = x * 2.0 + positions(6, (4, 6)).cast(dtypes.float32)
+  check([u], memory, "uops")
+  for v, loops in ((u, 2), (x * 2.0, 1)):
+    assert sum(w.op is Ops.RANGE for w in lower(schedule([v]).items[0].ast).toposort()) == loops

@@ -2,6 +2,7 @@
 own idea it is which lane holds what; the vendors' compilers take the texts."""
 from __future__ import annotations
 
+import re
 import shutil
 import struct
 from pathlib import Path
@@ -119,4 +120,6 @@ def test_ptx(kind: DType) -> None:
   renderer = NVPTXRenderer("sm_80")
   program = compile_kernel(schedule([product(a, b)]).items[0].ast, renderer)
   assert b"mma.sync.aligned.m16n8k" in program.binary
+  called = set(re.findall(r"call [^@]*(@[\w.]+)\(", program.source))
+  assert called and called <= set(re.findall(r"declare [^@]*(@[\w.]+)\(", program.source)), "older LLVMs want it"
   np.testing.assert_array_equal(realize([product(a, b)], memory, renderer, launch)[0], wanted)

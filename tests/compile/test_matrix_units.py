@@ -2,6 +2,9 @@
 values. The numbers are small and whole, so no order of sums changes a result."""
 from __future__ import annotations
 
+import math
+from collections import Counter
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,11 +15,12 @@ from tests.compile.witness import buffer, evaluate, matmul, realize
 from tests.emulator.gpu import Gpu
 from tests.strength import examples
 from tinyhw.arch import decoded
-from tinyhw.compile import Opt, OptKind, ProgramSpec, compile_kernel, schedule
+from tinyhw.compile import Opt, OptKind, ProgramSpec, compile_kernel, schedule, units
 from tinyhw.compile.compiler import optimize
 from tinyhw.compile.render.amdgcn import AMDGCNRenderer
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.ir.dtype import dtypes
+from tinyhw.ir.matrix import total
 from tinyhw.ir.uop import Ops, UOp
 
 GPUS = {cpu: AMDGCNRenderer(decoded(cpu)) for cpu in ("gfx1100", "gfx1201", "gfx942")}
@@ -119,3 +123,25 @@ def test_targets_without_units() -> None:
   ast = schedule([product(a, b)]).items[0].ast
   for renderer in (HOST, LOCAL):
     with pytest.raises(InvalidArgument, match="has no matrix units"): compile_kernel(ast, renderer, [TC])
+
+
+@pytest.mark.parametrize("cpu", GPUS)
+def test_a_wave_has_some_blocks(cpu: str) -> None:
+  """So that a load serves several: four of the rows, where four divide them."""
+  def first(m: int) -> list[Opt]:
+    a, b = (UOp.new_buffer("X", n * 64, dtypes.float16) for n in (m, 64))
+    opts = compile_kernel(schedule([product(a.reshape((m, 64)), b.reshape((64, 64)))]).items[0].ast, GPUS[cpu]).opts
+    return [o for o in opts if o.kind is OptKind.UPCAST and o.axis == 0]
+  assert first(320) == [Opt(OptKind.UPCAST, 0, 4)] and first(16 * 7) == []
+
+
+def test_lanes_of_each_unit_hold_each_number_alike() -> None:
+  """All numbers of A, B and the result, each in as many lanes as every other."""
+  for unit in units._named.values():
+    sizes = (unit.rows, unit.steps), (unit.steps, unit.columns), (unit.rows, unit.columns)
+    for (down, across), (height, width) in zip((unit.a, unit.b, unit.c), sizes, strict=True):
+      places = math.prod(d.size for d in (*down, *across) if not d.of_lane)
+      held = Counter((total(down, lane, at), total(across, lane, at))
+                     for lane in range(unit.lanes) for at in range(places))
+      assert sorted(held) == [(i, j) for i in range(height) for j in range(width)], unit.name
+      assert len(set(held.values())) == 1, unit.name

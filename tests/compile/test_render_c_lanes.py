@@ -158,3 +158,18 @@ def test_accesses_here_and_there(name: str, wide: tuple[str, ...]) -> None:
     found = np.zeros(32, np.float32)
     run(made, uops, [found, x])
     np.testing.assert_array_equal(found, wanted)
+
+
+@compilers
+@pytest.mark.parametrize("dtype", [dtypes.float32, dtypes.float64], ids=str)
+def test_masked_moves_are_c_for_processors_that_have_them(name: str, dtype: DType) -> None:
+  """Text that the compiler takes, whether or not this processor could run it."""
+  made = renderer(name, "x86-64-v3")
+  if not made.host.triple.startswith("x86_64"): pytest.skip("AVX is x86-64's")
+  assert made.compiler.functions >= MASKED
+  x = UOp.new_buffer("X", 5 * 31, dtype).reshape((5, 31))
+  ast = schedule([x.pad(((0, 0), (1, 1))).shrink(((0, 5), (0, 31))) + x]).items[0].ast
+  axis = max(int(r.arg.axis) for r in optimize(ast, made, []).parts)
+  text = compile_kernel(ast, made, [Opt(OptKind.PADTO, axis, 16), Opt(OptKind.VECTOR, axis, 16)]).source
+  pieces, letter = 16 * dtype.itemsize // 32, "s" if dtype is dtypes.float32 else "d"
+  assert text.count(f"maskloadp{letter}256") == 2 * pieces and text.count(f"maskstorep{letter}256") == pieces

@@ -31,6 +31,7 @@ from tinyhw import Tensor, dtypes
 from tinyhw.compile import ProgramSpec, compile_kernel, schedule
 from tinyhw.compile.legalize import without_missing_types
 from tinyhw.compile.pairs import without_wide_integers
+from tinyhw.compile.render import wgsl
 from tinyhw.compile.render.base import grid_size
 from tinyhw.compile.render.wgsl import WGSLRenderer
 from tinyhw.core.errors import Unsupported
@@ -340,3 +341,11 @@ def test_a_browser_runs_them_all() -> None:
   for got, wanted in zip(answer["found"], expected):
     made = np.array(got, np.uint8)[:wanted.size * wanted.itemsize].view(wanted.dtype)
     assert (made.reshape(wanted.shape) == wanted).all()
+
+
+def test_numbers_that_wgsl_has_no_word_for_have_their_bits() -> None:
+  """NaN as NumPy has it, and both infinities."""
+  for value in (math.nan, math.inf, -math.inf):
+    language = wgsl.WGSL()
+    assert language.literal(value, dtypes.float32).startswith("bitcast<f32>(")
+    assert f" = {int(np.float32(value).view(np.uint32))}u;" in "".join(language.module)

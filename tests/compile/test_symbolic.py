@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.compile.test_kernels import LOCAL
+from tests.compile.test_kernels import HOST, LOCAL
 from tests.strength import seeds
 from tinyhw.compile import compile_kernel, schedule
+from tinyhw.compile.compiler import optimize
 from tinyhw.compile.program import Opt, OptKind
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.emulator.uops import Executable
@@ -112,3 +113,15 @@ def test_long_reductions_are_shared() -> None:
     given = np.random.default_rng(size).integers(-9, 9, (size, 3)).astype(np.float32)
     found = run(program, item.buffers, {item.buffers[1]: given}, {v: size for v in program.variables})
     np.testing.assert_array_equal(found, given.sum(0))
+
+
+def test_what_is_packed_has_a_size_that_is_known() -> None:
+  """Of the loops that copy it; what launches decide of the other outputs is no matter."""
+  def of(columns: Any, steps: Any) -> UOp:
+    a, b = memory(6, 1, steps).expand((6, columns, steps)), memory(1, columns, steps).expand((6, columns, steps))
+    return schedule([(a * b).reduce(Ops.ADD, (2,)).contiguous()]).items[0].ast
+  ast = of(n * 4, 8)
+  rows = optimize(ast, HOST, []).outputs[0]
+  assert len(optimize(ast, HOST, [Opt(OptKind.PACK, rows.arg.axis)]).packed) == 1
+  with pytest.raises(InvalidArgument, match="launches decide the size of an operand"):
+    optimize(of(12, n * 4), HOST, [Opt(OptKind.PACK, rows.arg.axis)])

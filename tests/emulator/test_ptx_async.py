@@ -241,6 +241,18 @@ X:  mbarrier.try_wait.parity.shared.b64 %p3, [bar], 0; @!%p3 bra X;
   assert out.tolist() == [41, 1, 46, 41, 40, 0, 45, 40]
 
 
+def test_a_launch_asks_for_a_cluster() -> None:
+  text = kernel("""mov.u32 %r1, %cluster_ctarank; mov.u32 %r2, %clusterid.x; mad.lo.u32 %r3, %r2, 10, %r1;
+    mad.wide.u32 %l1, %c, 4, %o; @%p1 st.global.u32 [%l1], %r3; setp.eq.u32 %p2, %c, 7; @%p2 trap;""")
+  nine = np.zeros(9, np.uint32)
+  with pytest.raises(MachineFault) as caught: tinyhw.launch(text, "k", 9, 32, [nine], "EMU", cluster=3)
+  assert caught.value.workgroup == (7, 0, 0)
+  out = tinyhw.launch(text.replace("trap", "ret"), "k", 9, 32, [nine], "EMU", cluster=3)[0]
+  assert out.tolist() == [0, 1, 2, 10, 11, 12, 20, 21, 22]
+  with pytest.raises(InvalidArgument, match="divide the grid"):
+    tinyhw.launch(text, "k", 8, 32, [nine], "EMU", cluster=(3, 1))
+
+
 def test_clusters_that_do_not_fit() -> None:
   text = kernel("", directives=".reqnctapercluster 2")
   with pytest.raises(InvalidArgument, match="divide the grid"): run(text, np.zeros(1, np.uint32), grid=3)

@@ -73,8 +73,8 @@ def both(text: str, data: bytes, refused: bool = False, **more: Any) -> tuple[An
 # ---- every instruction that computes: on vectors, on what threads share, and on steps
 
 LEFT_OUT = re.compile(r"%q|\[|alloca|stack|trap|brkpt|^exit|bar|clock|sync|griddep|setmaxnreg|createpolicy|elect"
-                      r"|activemask|vote|shfl|match|redux|isspacep|pmevent|nanosleep|cvta|mapa|getctarank|mma|movmatrix|\.cc|[dm]c\."
-                      r"|subc")
+                      r"|activemask|vote|shfl|match|redux|isspacep|pmevent|nanosleep|cvta|mapa|getctarank|mma|movmatrix"
+                      r"|\.cc|[dm]c\.|subc")
 # what compiled code leaves to the reference
 LEFT = re.compile(r"(add|sub|mul|fma|mad)\.r[zmp]\S*f64|(div|rcp|sqrt)\.r[zmp]|cvt\.r\w\S*bf16\.[us]64")
 SPECIAL = [0, 1, 0x80000000, 0x7F800000, 0xFF800000, 0x7FC00001, 0x7F800001, 0x3F800000, 0x00000001, 0x7FFFFFFF,
@@ -290,6 +290,35 @@ def test_copies_and_matrices_in_shared_memory(way: str, copy: str) -> None:
   mad.wide.u32 %l2, %t, 16, %out; {stores}"""
   _, stats = both(kernel(body, ".shared .align 16 .b8 s[512];\n"), numbers(random.Random(2), 1024), block=32)
   assert not stats.interpreted
+
+
+@pytest.mark.parametrize("way", ["x1", "x2.trans", "x4", "x4.trans"])
+@pytest.mark.parametrize("shift", [0, 4])
+def test_matrices_are_stored(way: str, shift: int) -> None:
+  """Rows in any order; where a row is misaligned, both engines say so."""
+  given = ",".join(f"%r{k}" for k in range(4, 4 + int(way[1])))
+  body = f"""mov.u32 %r1, s; mad.lo.u32 %r2, %t, 16, %r1; mad.wide.u32 %l1, %t, 16, %in;
+  ld.global.v4.u32 {{%r4, %r5, %r6, %r7}}, [%l1]; mov.u32 %r3, 7; st.shared.v4.u32 [%r2], {{%r3, %r3, %t, %t}};
+  bar.sync 0; xor.b32 %r3, %t, 5; mad.lo.u32 %r3, %r3, 16, %r1; add.u32 %r3, %r3, {shift};
+  stmatrix.sync.aligned.m8n8.{way}.shared.b16 [%r3], {{{given}}}; bar.sync 0;
+  ld.shared.v4.u32 {{%r4, %r5, %r6, %r7}}, [%r2]; mad.wide.u32 %l2, %t, 16, %out;
+  st.global.v4.u32 [%l2], {{%r4, %r5, %r6, %r7}};"""
+  text = kernel(body, ".shared .align 16 .b8 s[528];\n")
+  if shift:
+    with pytest.raises(MachineFault, match="misaligned"): both(text, numbers(random.Random(2), 1024), block=32)
+  else:
+    _, stats = both(text, numbers(random.Random(2), 1024), block=32)
+    assert not stats.interpreted
+
+
+def test_sparse_products_are_the_references() -> None:
+  text = kernel("""mov.u32 %r5, 0x44444444; mad.wide.u32 %l1, %t, 4, %in; ld.global.u32 %r1, [%l1]; mov.u32 %r2, %r1;
+  cvt.rn.f32.u32 %f1, %t; mov.f32 %f2, %f1; mov.f32 %f3, %f1; mov.f32 %f4, %f1;
+  mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f1,%f2,%f3,%f4}, {%r1,%r2}, {%r1,%r2},
+  {%f1,%f2,%f3,%f4}, %r5, 0;
+  mad.wide.u32 %l2, %t, 4, %out; st.global.f32 [%l2], %f1;""")
+  _, stats = both(text, np.ones(512, np.float16).tobytes(), refused=True, block=32)
+  assert any("mma.sp" in why for why in stats.interpreted)
 
 
 # ---- compiled code takes over

@@ -1,6 +1,9 @@
 """Modules that another process has compiled: launched without parsing, and parsed where their code is asked for."""
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -153,3 +156,12 @@ def test_variables_of_functions_are_not_kept(tmp_path: Path) -> None:
   text = TEXT.replace(b".shared .b32 turned[64];", b".shared .b32 turned[64]; .global .u32 own;")
   launch(text, "add", 1, 64, [np.zeros(64, np.uint32), 1], "EMU")
   assert not (tmp_path / "emulator" / kept.key(text)).exists()
+
+
+def test_ptx_needs_no_tables_of_amd() -> None:
+  """What both vendors' emulators share brings nothing of one of them along."""
+  code = ("import sys, tinyhw.emulator.ptx.launch, tinyhw.emulator.ptx.link\n"
+          "print([m for m in sys.modules if m.startswith(('tinyhw.isa.amdgcn', 'tinyhw.autogen'))])")
+  done = subprocess.run([sys.executable, "-c", code], text=True, capture_output=True, timeout=120,
+                        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+  assert (done.stdout, done.stderr) == ("[]\n", "")

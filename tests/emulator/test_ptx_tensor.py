@@ -126,11 +126,12 @@ def test_boxes_are_stored(drawn: tuple[str, Any, TensorMap, list[int]]) -> None:
 
 
 def test_steps_and_nan_outside() -> None:
+  """Of the first dimension's step the driver says that it is ignored."""
   tensor = np.arange(64 * 10, dtype=np.float32).reshape(10, 64)
   m = TensorMap(0, (64, 10, 0, 0, 0), (256, 0, 0, 0), (32, 6, 0, 0, 0), (2, 3, 0, 0, 0), 2, KINDS["f32"], fill=1)
-  found = launch(loading(2, [-4, 5], 128), m, tensor, np.zeros(32, np.float32))[0].reshape(2, 16)
-  assert np.isnan(found[:, :2]).all() and (found[:, 2:] == tensor[5:10:3, 0:28:2]).all()
-  assert set(found[:, :2].copy().view(np.uint32).ravel().tolist()) == {0x7FFFFFFF}
+  found = launch(loading(2, [-4, 5], 256), m, tensor, np.zeros(64, np.float32))[0].reshape(2, 32)
+  assert np.isnan(found[:, :4]).all() and (found[:, 4:] == tensor[5:10:3, 0:28]).all()
+  assert set(found[:, :4].copy().view(np.uint32).ravel().tolist()) == {0x7FFFFFFF}
 
 
 def test_a_program_makes_its_own_map() -> None:

@@ -153,7 +153,7 @@ def test_training_is_the_same_with_and_without() -> None:
 
 def test_memory_is_shared_from_a_size_on(monkeypatch: pytest.MonkeyPatch) -> None:
   """That of all results together: less of it is not worth the work, and `PLAN=0` shares none."""
-  x = Tensor(np.ones((8, 8), np.float32)).realize()
+  x = Tensor(np.ones((8, 8), np.float32), device="PYTHON").realize()
   def shares(worth: int, plan: str) -> bool:
     monkeypatch.setattr(realize_module, "_WORTH_SHARING", worth)
     monkeypatch.setenv("PLAN", plan)

@@ -13,10 +13,10 @@ import pytest
 
 import tinyhw.compile
 from tinyhw import Device, Tensor
-from tinyhw.compile import Opt, OptKind, compile_kernel, schedule
+from tinyhw.compile import Opt, OptKind, compile_kernel, compiler, schedule
 from tinyhw.core import store as files
 from tinyhw.engine import kept
-from tinyhw.engine.run import program_of
+from tinyhw.engine.run import kernels_for, program_of
 from tinyhw.ir.uop import UOp
 
 
@@ -120,3 +120,17 @@ def test_values_are_the_same(folder: Path, compiled: list[UOp]) -> None:
   first = value()
   Device.close()
   assert value() == first and len(compiled) == len(set(compiled)) > 0
+
+
+def test_only_what_is_not_on_disk_is_compiled_ahead(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+  """And nothing where that is one kernel."""
+  called: list[list[UOp]] = []
+  monkeypatch.setattr(compiler, "compile_ahead", lambda asts, renderer: called.append(list(asts)))
+  opened = Device["LLVM"]
+  asts = [schedule([(Tensor.empty(k, device="LLVM") * 3 + 1).uop]).items[0].ast for k in (2011, 2012, 2013, 2014)]
+  for ready in (1, 3):
+    for ast in asts[:ready]: program_of(ast, opened.renderer, opened)
+    monkeypatch.setattr(opened, "kernels", {})
+    assert [k.device for k in kernels_for([(ast, "LLVM") for ast in asts])] == [opened] * 4
+    for path in folder.iterdir(): path.unlink()
+  assert called == [asts[1:]]

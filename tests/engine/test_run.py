@@ -73,6 +73,9 @@ def test_copies_are_told_too(capsys: pytest.CaptureFixture[str], monkeypatch: py
   assert first.startswith("LLVM         1  copy from PYTHON") and engine.counters.steps == 1
 
 
+def test_nothing_has_run_when_a_process_begins() -> None: assert vars(engine.Counters()) == {"steps": 0, "seconds": 0.0}
+
+
 def test_kernels_are_kept_and_the_oldest_goes(monkeypatch: pytest.MonkeyPatch) -> None:
   from tinyhw import Device
   monkeypatch.setattr(engine, "CACHED_KERNELS", 3)

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from tests.engine.test_closed import run_apart
+from tests.strength import THOROUGH
 from tinyhw import Tensor, TinyJit, Variable
 from tinyhw.drive.base import Runner
 
@@ -86,3 +87,44 @@ def test_a_runner_of_any_program() -> None:
   runner([a, b], None)
   runner([b, a], [(1,), (2, 3)])
   assert seen == [([b, a], (), (1, 1, 1)), ([a], (), (2, 1, 1)), ([a, b], (1,), (1, 1, 1)), ([b], (2, 3), (2, 1, 1))]
+
+
+SIZED = """
+import numpy as np
+from tinyhw import TinyJit, Variable
+v = Variable("v", 0, 512)
+host = np.arange(512 * 8, dtype=np.float32).reshape(512, 8) % 7
+
+@TinyJit
+def step(x):
+  a = (x[:v] * 2 + 1).contiguous()
+  b = (a.relu() - a.sum(1, keepdim=True)).contiguous()
+  return b.sum(0), (b * a).contiguous()
+
+runtime = Device[NAME].runtime
+x = Tensor(host, device=NAME).realize()
+for n in (3, 5, 300, 0, 64):
+  v.bind(n)
+  runtime.synchronize()
+  before = runtime.timeline.last if hasattr(runtime, "timeline") else 0
+  total, product = step(x)
+  if hasattr(runtime, "timeline") and step.captured and n not in (0, 5):
+    assert runtime.timeline.last - before == 1, runtime.timeline.last - before
+  a = host[:n] * 2 + 1
+  b = np.maximum(a, 0) - a.sum(1, keepdims=True)
+  assert np.array_equal(total.numpy(), b.sum(0)) and np.array_equal(product.numpy(), b * a), n
+parts = step.capture.plan._parts
+assert len(parts) == 1 and parts[0].sized is (NAME != "LLVM") and len(parts[0].steps) > 1, parts
+"""
+
+
+SIZED_ON = [("AMD", "gfx1100"), ("NV", "sm_90"), ("CUDA", "sm_90")][:3 if THOROUGH else 1]
+
+
+@pytest.mark.parametrize(("device", "mock"), SIZED_ON)
+def test_launches_that_variables_size_are_one_submission(device: str, mock: str) -> None:
+  run_apart(SIZED, device, MOCKGPU=mock)
+
+
+def test_launches_that_variables_size_are_one_call_on_processors() -> None:
+  run_apart(SIZED.replace("NAME", '"LLVM"'))

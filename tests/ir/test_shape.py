@@ -142,6 +142,8 @@ def test_common_chains_stay_one_view() -> None:
   assert len(view.views) == 1
   padded = View.contiguous((4,)).pad(((2, 2),)).reshape((4, 2))
   assert padded is not None and padded.mask == ((1, 3), (0, 2))
+  rows = View.contiguous((3, 4)).pad(((2, 1), (0, 0))).reshape((24,))
+  assert rows == View((24,), (1,), -8, ((8, 20),))
 
 
 @settings(max_examples=examples(150))

@@ -33,7 +33,7 @@ L:
 LOOSE = re.compile(r"L[12]::|\.v8|\.v4\.\w(64|128)|\.v2\.b128|cvt\.sat\.[us]|^cvt\.\w+\.(bf16\.[us]8|[us]8\.bf16)")
 # What ptxas accepts and the table has not: modifiers twice, and forms that the manual does not name.
 BEYOND = re.compile(r"\.(\w+)(\.\w+)*\.\1(\.|$)|^cvt\.f16\.bf16|^madc\.hi\.sat|^set\.\w+\.u16\.and|^cvt.*ftz|^testp\.f")
-UNTRIED = {"call", "brx", "bra", "param::func", "wmma", "wgmma"}
+UNTRIED = {"call", "brx", "bra", "param::func", "wgmma"}
 
 
 def sample(form: Form) -> str | None:
@@ -59,6 +59,7 @@ def sample(form: Form) -> str | None:
 
   def matrix(k: int) -> str | None:
     if opcode in {"ldmatrix", "stmatrix"}: return _braces("r", next(int(x[1]) for x in ("x1", "x2", "x4") if x in m))
+    if opcode == "wmma": return fragment(k)
     shape = next(s for s in (re.fullmatch(r"m(\d+)n8k(\d+)", x) for x in m) if s is not None)
     rows, depth = int(shape[1]), int(shape[2])
     if (rows, depth) == (8, 4) and "f16" in m: return None
@@ -66,9 +67,21 @@ def sample(form: Form) -> str | None:
             "e5m2": 8, "f32": 32, "s32": 32}
     kinds = [x for x in form.name.split(".") if x in bits]
     t = kinds[k]
-    total = (rows * 8, rows * depth, depth * 8, rows * 8)[k] * bits[t]
+    stored = rows * depth // (2 if m & {"sp", "sp::ordered_metadata"} else 1)
+    total = (rows * 8, stored, depth * 8, rows * 8)[k] * bits[t]
     size = 64 if t == "f64" else 32
     return _braces({"f64": "d", "f32": "f"}.get(t, "r"), total // size // 32)
+
+  def fragment(k: int) -> str:
+    kinds = re.findall(r"\.(b?f16|tf32|f64|u8|s8|u4|s4|b1|f32|s32)(?=\.|$)", form.name)
+    rows, columns, depth = map(int, re.findall(r"\d+", next(x for x in m if re.fullmatch(r"m\d+n\d+k\d+", x))))
+    which = "dabc"[k] if "mma" in m else next(x for x in "abcd" if x in m)
+    if len(kinds) == 2: kinds[1:1] = ["f16", "f16"]
+    t = kinds[0] if len(kinds) == 1 else kinds["dabc".index(which)]
+    size = {"a": rows * depth, "b": depth * columns}.get(which, rows * columns)
+    bits = {"b1": 1, "u4": 4, "s4": 4, "u8": 8, "s8": 8, "f16": 16, "bf16": 16, "f64": 64}.get(t, 32)
+    count = 8 if t == "f16" and which in "ab" else max(1, size * bits // (64 if t == "f64" else 32) // 32)
+    return _braces({"f64": "d", "f32": "f"}.get(t, "r"), count)
   words = []
   for k, code in enumerate((*form.results, *form.sources)):
     code = code.removeprefix("*")
@@ -76,7 +89,7 @@ def sample(form: Form) -> str | None:
     elif code == "p|p": words.append("%p1" if form.type in {"f16", "bf16"} else "%p1|%p2")
     elif code.endswith("|p"): words.append(f"{register(code[:-2])}|%p2")
     elif code == "q": words.append("!%p3")
-    elif code == "i": words.append(_CONSTANT.get(opcode, "1"))
+    elif code == "i": words.append("0" if opcode == "mma" else _CONSTANT.get(opcode, "1"))
     elif code == "m": words.append(register(form.type))
     elif code == "@": words.append(memory())
     elif code == "T":

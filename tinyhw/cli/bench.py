@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
@@ -18,6 +19,7 @@ from tinyhw.cli import arithmetic, overheads, ptx
 from tinyhw.cli.measure import Seconds, child, process, repeat
 from tinyhw.core.errors import Error, InvalidArgument
 
+NVIDIA = ("NV", "CUDA")
 SETTLING = 20  # runs until what is hot has been compiled
 
 
@@ -179,6 +181,11 @@ def first_ptx(cached: bool) -> Seconds:
   with tempfile.TemporaryDirectory() as folder: return ptx.first_launches(cached, folder)
 
 
+def on_nvidia(measure: Callable[[str], Seconds], device: str) -> Seconds:
+  """On a mock machine of one card, with compiled kernels."""
+  with engine("jit", MOCKGPU=ptx.TARGET): return measure(device)
+
+
 def raw_launch() -> Seconds:
   """Launch and wait of a loaded three-element kernel, below Tensor: encode, ring, decode, interpret, signal."""
   from tinyhw import Device, Tensor
@@ -240,6 +247,12 @@ CASES = (
        reach=1 / 250e6),
   Case("cold-ptx", "PTX: first launch of a new 1,000-instruction kernel", lambda: first_ptx(False), reach=0.09),
   Case("cached-ptx", "PTX: the same, compiled by another process before", lambda: first_ptx(True), reach=5e-3),
+  *(Case(f"matmul-{d.lower()}", f"{d} mock: 256x256x256 f32 matmul, compiled, by its driver (LLVM: at most 3x)",
+         partial(on_nvidia, ptx.mock_matmul, d), numpy_matmul, llvm=lambda: matmul("LLVM")) for d in NVIDIA),
+  *(Case(f"launch-{d.lower()}", f"{d} mock: launch of a tiny kernel, raw", partial(on_nvidia, ptx.raw_launch, d))
+    for d in NVIDIA),
+  *(Case(f"first-{d.lower()}", f"{d} mock: Tensor([1,2,3])+1, whole process",
+         partial(process, FIRST.format(m="tinyhw"), DEV=d, MOCKGPU=ptx.TARGET), reach=1.0) for d in NVIDIA),
   Case("matmul-llvm", "LLVM: 256x256x256 f32 matmul, warm", lambda: matmul("LLVM"), numpy_matmul),
   *(Case(f"matmul-{n}", f"LLVM: {n}x{n}x{n} f32 matmul (at most 1.6x)", w.ours, w.theirs)
     for n, w in ((512, arithmetic.PRODUCT_512), (1024, arithmetic.PRODUCT_1024))),

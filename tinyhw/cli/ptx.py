@@ -119,3 +119,35 @@ def first_launches(cached: bool, folder: str) -> Seconds:
     if cached: child(code, EMU="jit", TINYHW_CACHE=folder)
     out.append(float(child(code, EMU="auto", TINYHW_CACHE=folder)))
   return out
+
+
+def mock_matmul(device: str) -> Seconds:
+  """Warm runs of the product on the mock of a driver (NV, CUDA): graph, launch through its queues, wait."""
+  from tinyhw import Device, Tensor
+  rng = np.random.default_rng(0)
+  a, b = (rng.random((SIZE, SIZE), dtype=np.float32) for _ in range(2))
+  x, y = (Tensor(h, device=device).realize() for h in (a, b))
+  def run() -> Tensor:
+    product = (x @ y).realize()
+    Device[device].synchronize()
+    return product
+  if not np.allclose(run().numpy(), a @ b, rtol=1e-4): raise Error("wrong product", where=device)
+  return repeat(run)
+
+
+def raw_launch(device: str) -> Seconds:
+  """Launch and wait of a loaded three-element kernel on the mock of a driver, below Tensor."""
+  from tinyhw import Device, Tensor
+  from tinyhw.engine.run import Step, listening
+  steps: list[Step] = []
+  with listening(steps.append): tensor = (Tensor([1, 2, 3], device=device) + 1).realize()
+  step = next(s for s in reversed(steps) if s.kernel is not None)
+  assert step.kernel is not None
+  spec, program, runtime = step.kernel.spec, step.kernel.program, Device[device].runtime
+  buffers = [step.buffers[i].allocation for i in spec.buffer_order]
+  def run() -> None:
+    program(buffers, step.values, spec.grid, spec.block)
+    runtime.synchronize()
+  seconds = repeat(run, runs=300, warm=100)
+  if tensor.tolist() != [2, 3, 4]: raise Error("wrong sum", where=device)
+  return seconds

@@ -69,10 +69,13 @@ class Runner:
 
   def __init__(self, launches: Sequence[Launch]) -> None: self.launches = tuple(launches)
 
-  def __call__(self, memory: Sequence[Allocation], values: Sequence[Sequence[int]] | None) -> None:
-    """Queue all launches. `values` are each launch's; None where none takes any."""
+  def __call__(self, memory: Sequence[Allocation], values: Sequence[Sequence[int]] | None,
+               grids: Sequence[Dim3] | None = None) -> None:
+    """Queue all launches. `values` are each launch's; None where none takes any. `grids` are each launch's, of at least
+    one workgroup and none greater than its own; None where all are their own."""
     for n, l in enumerate(self.launches):
-      l.program([memory[k] for k in l.buffers], () if values is None else values[n], l.grid, l.block)
+      l.program([memory[k] for k in l.buffers], () if values is None else values[n],
+                l.grid if grids is None else grids[n], l.block)
 
   def prepared(self, memory: Sequence[Allocation | None], changing: Sequence[int]) -> Callable[..., object] | None:
     """All launches without values as a function of the addresses at the places `changing`, which may be called where no

@@ -124,7 +124,10 @@ class HostRunner(Runner):
   def prepared(self, memory: Sequence[Allocation | None], changing: Sequence[int]) -> Callable[..., int] | None:
     return self._made(memory, changing, [()] * len(self.launches))
 
-  def __call__(self, memory: Sequence[Allocation], values: Sequence[Sequence[int]] | None) -> None:
+  def __call__(self, memory: Sequence[Allocation], values: Sequence[Sequence[int]] | None,
+               grids: Sequence[Dim3] | None = None) -> None:
+    # Kernels of processors have loops where a GPU's grid would change.
+    if grids is not None: return super().__call__(memory, values, grids)
     given = values or [()] * len(self.launches)
     if self._all is None and self._possible:
       places, n = list[Sequence[int]](), len(memory)
@@ -134,8 +137,9 @@ class HostRunner(Runner):
       self._all = self._made([None] * len(memory), range(n), places)
       self._possible = self._all is not None
     addresses = [m.address for m in memory]
-    if self._all is None or None in addresses: super().__call__(memory, values)
-    else: self._all(*addresses, *[v for more in given for v in more])
+    if self._all is None or None in addresses: return super().__call__(memory, values)
+    self._all(*addresses, *[v for more in given for v in more])
+    return None
 
   def _made(self, memory: Sequence[Allocation | None], changing: Sequence[int],
             values: Sequence[Sequence[int]]) -> Callable[..., int] | None:

@@ -147,10 +147,12 @@ class GraphRunner(Runner):
     self._known: list[tuple[Any, ...]] = []
     self._packed: list[Packed] = []
 
-  def __call__(self, memory: Sequence[Allocation], values: Sequence[Sequence[int]] | None) -> None:
+  def __call__(self, memory: Sequence[Allocation], values: Sequence[Sequence[int]] | None,
+               grids: Sequence[Dim3] | None = None) -> None:
     device = self._device
     device.use()
-    now = [(tuple(device.address(memory[k]) for k in l.buffers), tuple(values[n]) if values else ())
+    now = [(tuple(device.address(memory[k]) for k in l.buffers), tuple(values[n]) if values else (),
+            l.grid if grids is None else grids[n])
            for n, l in enumerate(self.launches)]
     with device.lock:
       if not self._exec: self._build(now)
@@ -161,10 +163,10 @@ class GraphRunner(Runner):
       device.call("cuGraphLaunch", self._exec, device.stream)
 
   def _params(self, n: int, arguments: tuple[Any, ...]) -> Any:
-    launch, packed = self.launches[n], self._packed[n]
-    packed.fill(*arguments)
+    launch, packed, (addresses, numbers, grid) = self.launches[n], self._packed[n], arguments
+    packed.fill(addresses, numbers)
     program: Any = launch.program
-    (gx, gy, gz), (bx, by, bz) = launch.grid, launch.block
+    (gx, gy, gz), (bx, by, bz) = grid, launch.block
     return cuda.CUDA_KERNEL_NODE_PARAMS_v2(
       func=program.function, gridDimX=gx, gridDimY=gy, gridDimZ=gz, blockDimX=bx, blockDimY=by, blockDimZ=bz,
       kernelParams=ctypes.addressof(packed.places))
@@ -172,7 +174,7 @@ class GraphRunner(Runner):
   def _build(self, now: Sequence[tuple[Any, ...]]) -> None:
     device = self._device
     self._graph = device.library.handle("cuGraphCreate", 0)
-    self._packed = [Packed(len(a), len(v)) for a, v in now]
+    self._packed = [Packed(len(a), len(v)) for a, v, _ in now]
     for n, arguments in enumerate(now):
       before = (ctypes.c_uint64 * 1)(self._nodes[-1] if self._nodes else 0)
       self._nodes.append(device.library.handle(

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from tinyhw.device import OpenDevice
-from tinyhw.drive.base import Launch, Runner
+from tinyhw.drive.base import Dim3, Launch, Runner
 from tinyhw.engine.binding import bound_value
 from tinyhw.engine.buffer import Buffer
 from tinyhw.engine.run import Step, run, shown
@@ -23,6 +23,7 @@ class Part:
   written: tuple[int, ...]
   steps: tuple[int, ...]
   changing: bool  # whether some take values of Variables
+  sized: bool  # whether Variables decide how many workgroups some have
 
 
 class Replay:
@@ -38,14 +39,13 @@ class Replay:
           self._number[id(b)] = len(self._memory)
           self._memory.append(b)
     self._places = [tuple(self._number[id(b)] for b in s.buffers) for s in steps]
-    self._parts: list[Part | int] = []  # a number: the step is a copy, or a launch whose grid Variables decide
+    self._parts: list[Part | int] = []  # a number: the step is a copy
     at = 0
     while at < len(steps):
       kernel, end = steps[at].kernel, at + 1
-      if kernel is None or kernel.spec.extent is not None: self._parts.append(at)
+      if kernel is None: self._parts.append(at)
       else:
-        while (end < len(steps) and (k := steps[end].kernel) is not None and k.device is kernel.device
-               and k.spec.extent is None): end += 1
+        while end < len(steps) and (k := steps[end].kernel) is not None and k.device is kernel.device: end += 1
         self._parts.append(self._part(kernel.device, range(at, end)))
       at = end
 
@@ -58,7 +58,8 @@ class Replay:
       launches.append(Launch(kernel.program, tuple(places[i] for i in spec.buffer_order), spec.grid, spec.block))
     written = {self._number[id(b)] for n in numbers for b in self._steps[n].written}
     return Part(device.runtime.runner(launches), device, tuple(written), tuple(numbers),
-                any(self._steps[n].values for n in numbers))
+                any(self._steps[n].values for n in numbers),
+                any((k := self._steps[n].kernel) is not None and k.spec.extent is not None for n in numbers))
 
   def prepared(self, changing: Sequence[Buffer]) -> tuple[Callable[..., object], list[int]] | None:
     """All of it as one function of the addresses of some of these buffers, and the numbers of those; other memory stays
@@ -83,9 +84,19 @@ class Replay:
       if isinstance(part, int):
         Step.of(self._steps[part].kernel, tuple([memory[k] for k in self._places[part]])).run()
         continue
+      values = self._values(part) if part.changing else None
+      grids = self._grids(part, values) if part.sized and values is not None else None
+      if grids is not None and any(0 in g for g in grids):      # a launch of nothing is none
+        for n in part.steps: Step.of(self._steps[n].kernel, tuple([memory[k] for k in self._places[n]])).run()
+        continue
       for k in part.written: memory[k].overwritten()
-      part.runner(allocations, self._values(part) if part.changing else None)
+      part.runner(allocations, values, grids)
       for k in part.written: memory[k].written()
+
+  def _grids(self, part: Part, values: Sequence[tuple[int, ...]]) -> list[Dim3]:
+    """The grids that the launches have with these values."""
+    kernels = [self._steps[n].kernel for n in part.steps]
+    return [k.spec.launch_grid(dict(zip(k.spec.variables, v))) for k, v in zip(kernels, values) if k is not None]
 
   def _values(self, part: Part) -> list[tuple[int, ...]]:
     """The values that the kernels' variables have now."""

@@ -17,9 +17,8 @@ from tinyhw.emulator.amdgcn.binders import binds, unsupported
 from tinyhw.emulator.amdgcn.memory import access
 from tinyhw.emulator.amdgcn.memory.vector import global_address
 from tinyhw.emulator.amdgcn.memory.words import write_words
-from tinyhw.emulator.amdgcn.registers import full, need_lanes
 from tinyhw.emulator.amdgcn.values import U32, U64
-from tinyhw.emulator.simt import Group, Step
+from tinyhw.emulator.simt import Group, Step, full, need_lanes
 from tinyhw.isa.amdgcn import Instruction
 
 Value = Any

@@ -13,7 +13,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from tinyhw.emulator.amdgcn.modes import round_of
 from tinyhw.emulator.amdgcn.values import DTYPES, F16, F32, F64, I32, Ops
 
 Value = Any
@@ -233,6 +232,7 @@ class DirectedOps:
 
 def directed(function: Callable[..., Any], mode: int) -> Callable[..., Any]:
   """A meaning that rounds as MODE says of each float type."""
+  from tinyhw.emulator.amdgcn.modes import round_of  # not at the top: PTX has no MODE, and imports this
   modes = {t: round_of(mode, t) for t in _NAMES}
   ops = DirectedOps(modes)
 

@@ -7,7 +7,6 @@ from typing import Any, Final
 
 import numpy as np
 
-from tinyhw.emulator.amdgcn.modes import denormals
 from tinyhw.emulator.amdgcn.values import F32, F64, I32, I64, U32, U64, Ops
 
 Value = Any
@@ -143,6 +142,7 @@ def in_lds(operation: str, width: int, mode: int, isa: str) -> str:
   sums of bf16 halves no bits are named: they flush nothing here.
   """
   if operation not in _BY_MODE or operation == "fadd" and width == 8: return operation
+  from tinyhw.emulator.amdgcn.modes import denormals  # not at the top: PTX has no MODE, and imports this
   allowed = denormals(mode, "f32" if width == 4 and operation != "pk_add_f16" else "f64")
   source, result = not allowed & 1, not allowed & 2
   if operation in {"fmin", "fmax"}:

@@ -19,9 +19,9 @@ from tinyhw.emulator.amdgcn.memory.resource import Resource, instruction_format,
 from tinyhw.emulator.amdgcn.memory.tables import LOADS, STORES, VECTOR_ATOMICS
 from tinyhw.emulator.amdgcn.memory.vector import returns
 from tinyhw.emulator.amdgcn.memory.words import by_lane, data_reader, extended, split, wide, write_loaded, write_words
-from tinyhw.emulator.amdgcn.registers import each_wave, full, need_lanes, reader, scalar32, vector32
+from tinyhw.emulator.amdgcn.registers import each_wave, reader, scalar32, vector32
 from tinyhw.emulator.amdgcn.values import U32, U64
-from tinyhw.emulator.simt import Group, Step
+from tinyhw.emulator.simt import Group, Step, full, need_lanes
 from tinyhw.isa.amdgcn import Instruction
 
 Value = Any

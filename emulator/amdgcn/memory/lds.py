@@ -10,9 +10,9 @@ from tinyhw.emulator.amdgcn.memory import access, gds
 from tinyhw.emulator.amdgcn.memory.atomics import in_lds
 from tinyhw.emulator.amdgcn.memory.tables import DS_ATOMICS, DS_EXCHANGE_PAIRS, DS_LOADS, DS_PAIRS, DS_STORES
 from tinyhw.emulator.amdgcn.memory.words import by_lane, data_reader, split, wide, write_loaded, write_words
-from tinyhw.emulator.amdgcn.registers import full, need_lanes, vector32
+from tinyhw.emulator.amdgcn.registers import vector32
 from tinyhw.emulator.amdgcn.values import U32
-from tinyhw.emulator.simt import Group, Step
+from tinyhw.emulator.simt import Group, Step, full, need_lanes
 from tinyhw.isa.amdgcn import M0, Instruction
 
 Value = Any

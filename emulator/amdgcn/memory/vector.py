@@ -21,9 +21,9 @@ from tinyhw.emulator.amdgcn.memory.words import (
   write_loaded,
   write_words,
 )
-from tinyhw.emulator.amdgcn.registers import Reader, base_address, full, need_lanes, scalar32, vector32, vector64
+from tinyhw.emulator.amdgcn.registers import Reader, base_address, scalar32, vector32, vector64
 from tinyhw.emulator.amdgcn.values import U32, U64
-from tinyhw.emulator.simt import Group, Step
+from tinyhw.emulator.simt import Group, Step, full, need_lanes
 from tinyhw.isa.amdgcn import Instruction
 
 Value = Any

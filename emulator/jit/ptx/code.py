@@ -24,7 +24,8 @@ EMITTERS: Final = (access, matrix, warp)  # they register what they emit
 SHAPES: Final = 64  # forms that a program keeps
 KEPT: Final = 256  # kernels in memory
 NARROW: Final = 32  # threads of a strand where a warp's threads exchange nothing
-_TOGETHER: Final = frozenset({"mma", "ldmatrix", "movmatrix", "shfl", "vote", "match", "redux", "elect", "activemask"})
+_TOGETHER: Final = frozenset({"mma", "ldmatrix", "stmatrix", "movmatrix", "shfl", "vote", "match", "redux", "elect",
+                                    "activemask"})
 
 
 class Kernel:

@@ -13,7 +13,7 @@ from tinyhw.emulator.ptx.scope import Line
 from tinyhw.isa.ptx.model import Arguments, Int, Name
 
 NAMED: Final = frozenset({"shfl", "vote", "match", "redux", "elect"})  # that threads of a warp meet for, by a mask
-SEEN: Final = NAMED | {"mma", "ldmatrix", "movmatrix"}
+SEEN: Final = NAMED | {"mma", "ldmatrix", "stmatrix", "movmatrix"}
 
 
 def end(g: Lanes, k: int) -> None:

@@ -1,4 +1,4 @@
-"""mma, ldmatrix and movmatrix as LLVM IR; how a matrix is spread over a warp is told in `emulator.ptx.matrix`.
+"""mma, ldmatrix, stmatrix, movmatrix as LLVM IR; how a matrix is spread over a warp is told in `emulator.ptx.matrix`.
 
 A register of all lanes holds eight rows of `4 n` elements that lie side by side, n of them in each lane. So as one
 vector of elements it is those rows, one behind the other. Products are made by a function for each kind of matrix:
@@ -85,6 +85,7 @@ def mma(g: Lanes, line: Line, form: Form, info: Info) -> None:
   i, e = line.instruction, g.e
   shape = next(re.fullmatch(r"m(\d+)n8k(\d+)", m) for m in i.modifiers if m[0] == "m" and m[1].isdigit())
   kinds = [m for m in i.modifiers if m in BITS]
+  if i.modifiers[0].startswith("sp"): raise Untranslatable("no compiled form")
   if shape is None or len(kinds) != 4 or shape[1] != "16" or kinds[0] != kinds[3] \
       or not {*kinds[1:3]} <= ({"s8", "u8"} if kinds[0] == "s32" else {"f16", "bf16", "tf32"}) or kinds[0] == "f64":
     raise Untranslatable("of such matrices")
@@ -169,6 +170,32 @@ def ldmatrix(g: Lanes, line: Line, form: Form, info: Info) -> None:
       out.append(Value(e, transposed(e, words) if "trans" in form.modifiers else words, U32, True))
     return out
   for write, value in zip(writes, access.Accessor(g, site).run(fast, list)): write(g, value)  # type: ignore[arg-type]
+
+
+@access.emits("stmatrix")
+def stmatrix(g: Lanes, line: Line, form: Form, info: Info) -> None:
+  """The other way: what lanes hold of a matrix goes to the addresses of its rows."""
+  i, e = line.instruction, g.e
+  if memory.space_of(form.modifiers) != "shared": raise Untranslatable("of such memory")
+  count = next(int(m[1]) for m in ("x1", "x2", "x4") if m in form.modifiers)
+  sources = operands.elements(line, i.operands[1])
+  words = [operands.reader(g.code, line, o, "b32")(g).in_lanes() for o in sources]  # type: ignore[arg-type]
+  if "trans" in form.modifiers: words = [transposed(e, w) for w in words]
+  at = addresses.address(g.code, line, i.operands[0], "shared")(g)  # type: ignore[arg-type]
+  at = convert(at.view(U32) if at.dtype.itemsize == 4 else at.view(U64), U64)
+  rows = _shuffled(e, "i64", 32, at.in_lanes(), [lane % (8 * count) for lane in range(32)])
+  site = access.Site(access.SHARED, Value(e, rows, U64, True), None, 4, 4, Access.WRITE, None)
+  name = "llvm.masked.scatter.v32i32.v32p0"
+  e.declared[name] = f"declare void @{name}(<32 x i32>, <32 x ptr>, <32 x i1>)"
+
+  def fast(host: Value) -> list[Value]:
+    for k, word in enumerate(words):
+      lanes = _shuffled(e, "i64", 32, host.text, [8 * k + lane // 4 for lane in range(32)])
+      places = Value(e, lanes, U64, True) + e.vector(U64, [4 * (lane % 4) for lane in range(32)])
+      pointers = e.op(f"inttoptr <32 x i64> {places.text} to <32 x ptr>")
+      e.do(f"call void @{name}(<32 x i32> {word}, <32 x ptr> align 4 {pointers}, <32 x i1> splat (i1 true))")
+    return []
+  access.Accessor(g, site).run(fast, list)
 
 
 def transposed(e: Emitter, words: str) -> str:

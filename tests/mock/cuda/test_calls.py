@@ -315,6 +315,20 @@ def test_a_trap_and_a_misaligned_address(client: Client) -> None:
   client.call("cuCtxDestroy_v2", u64(own))
 
 
+def test_a_mistake_of_the_mocks_own_drops_what_is_queued_behind(client: Client, monkeypatch: pytest.MonkeyPatch,
+                                                                capsys: pytest.CaptureFixture[str]) -> None:
+  """A copy to the host that was queued behind it must not be made: its memory may be gone by then."""
+  function, at = client.function(BAD, "bad"), client.alloc(8)
+  def broken(*_: object) -> None: raise ZeroDivisionError("of the test")
+  monkeypatch.setattr("tinyhw.emulator.ptx.launch.start", broken)
+  assert client.launch(function, 1, 1, [u64(at)]) == 0
+  out = np.full(2, 7, np.uint32)
+  assert client.code("cuMemcpyDtoHAsync_v2", ctypes.c_void_p(out.ctypes.data), u64(at), ctypes.c_size_t(8),
+                     u64(0)) == cuda.CUDA_ERROR_UNKNOWN
+  for _ in range(2): assert client.code("cuCtxSynchronize") == cuda.CUDA_ERROR_UNKNOWN
+  assert (out == 7).all() and "ZeroDivisionError" in capsys.readouterr().err
+
+
 def test_a_wait_that_nobody_ends_is_told(client: Client) -> None:
   at = client.alloc(4)
   client.put(at, np.zeros(1, np.uint32))
@@ -362,7 +376,8 @@ def test_variables_of_a_module(client: Client) -> None:
 
 @pytest.mark.parametrize("attribute, fields, code", [
   (None, {}, 0), ("PRIORITY", {"priority": 0}, 0), ("CLUSTER_DIMENSION", {"clusterDim": (1, 1, 1)}, 0),
-  ("CLUSTER_DIMENSION", {"clusterDim": (2, 1, 1)}, cuda.CUDA_ERROR_NOT_SUPPORTED),
+  ("CLUSTER_DIMENSION", {"clusterDim": (2, 1, 1)}, cuda.CUDA_ERROR_INVALID_VALUE),
+  ("CLUSTER_DIMENSION", {"clusterDim": (3, 3, 1)}, cuda.CUDA_ERROR_INVALID_CLUSTER_SIZE),
   ("COOPERATIVE", {"cooperative": 0}, 0),
   ("COOPERATIVE", {"cooperative": 1}, cuda.CUDA_ERROR_NOT_SUPPORTED)])
 def test_launches_with_attributes(client: Client, attribute: str | None, fields: dict[str, object],

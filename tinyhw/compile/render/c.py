@@ -142,7 +142,9 @@ def _functions(command: tuple[str, ...]) -> frozenset[str]:
   """Which functions of vectors a compiler has."""
   names = (*WHOLE.values(), SHUFFLE, *sorted(MASKED))
   asked = "".join(f"#if __has_builtin({name})\nhas {name[2:]}\n#endif\n" for name in names)
-  said = subprocess.run([*command, "-x", "c", "-E", "-P", "-"], input=f"#ifdef __has_builtin\n{asked}#endif\n",
+  # A compiler has a processor's functions only where it is told that the processor has them.
+  told = ["-mavx"] if objects.host().triple.startswith("x86_64") else []
+  said = subprocess.run([*command, *told, "-x", "c", "-E", "-P", "-"], input=f"#ifdef __has_builtin\n{asked}#endif\n",
                         capture_output=True, text=True)
   return frozenset(f"__{line[4:]}" for line in said.stdout.splitlines() if line.startswith("has "))
 

@@ -14,7 +14,7 @@ from tinyhw.drive.allocate import round_up
 from tinyhw.drive.amd.commands import ComputeCommands
 from tinyhw.drive.amd.gpu import GpuRuntime
 from tinyhw.drive.amd.program import AMDProgram
-from tinyhw.drive.base import Allocation, Launch, Runner
+from tinyhw.drive.base import Allocation, Dim3, Launch, Runner
 from tinyhw.drive.queue import BoundStream
 
 LAUNCHES = 64  # of one submission; words of so many fit the ring several times
@@ -62,12 +62,14 @@ class AMDRunner(Runner):
       for axis, groups in zip("xyz", launch.grid, strict=True): stream.set(f"grid_{axis}#{k}", groups)
     return Group(launches, first, stream, tuple(at), end, self._runtime.scratch_generation)
 
-  def __call__(self, memory: Sequence[Allocation], values: Sequence[Sequence[int]] | None) -> None:
+  def __call__(self, memory: Sequence[Allocation], values: Sequence[Sequence[int]] | None,
+               grids: Sequence[Dim3] | None = None) -> None:
     for n, group in enumerate(self._groups):
       if group.generation != self._runtime.scratch_generation: group = self._groups[n] = self._group(group.first)
-      self._submit(group, memory, values)
+      self._submit(group, memory, values, grids)
 
-  def _submit(self, group: Group, memory: Sequence[Allocation], values: Sequence[Sequence[int]] | None) -> None:
+  def _submit(self, group: Group, memory: Sequence[Allocation], values: Sequence[Sequence[int]] | None,
+              grids: Sequence[Dim3] | None) -> None:
     runtime, stream, ids = self._runtime, group.stream, False
     ring = runtime.kernargs
     runtime.enter(runtime.compute, stream, group.nbytes)
@@ -81,7 +83,11 @@ class AMDRunner(Runner):
           program.layout.packer(len(launch.buffers), given).pack_into(
             ring.memory, at, *[memory[b].address for b in launch.buffers], *given)
         except struct.error as e: raise InvalidArgument(f"an argument does not fit: {e}", where=program.name) from None
-        program.fill(stream, f"#{k}", ring.memory, at, ring.address + at, launch.grid, launch.block, 0)
+        grid = launch.grid
+        if grids is not None:
+          grid = grids[group.first + k]
+          for axis, groups in zip("xyz", grid, strict=True): stream.set(f"grid_{axis}#{k}", groups)
+        program.fill(stream, f"#{k}", ring.memory, at, ring.address + at, grid, launch.block, 0)
         ids = ids or program.takes_id
       if ids:  # all kernels of the submission have its id
         for name in stream.names:

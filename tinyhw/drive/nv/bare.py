@@ -66,6 +66,8 @@ class PtxModule:
 class PtxProgram(Program):
   """A kernel of a PTX module, for launches on the emulator."""
 
+  clusters = True  # of blocks, that a launch may ask for
+
   def __init__(self, runtime: BareRuntime, emulator: Emulator, module: PtxModule, name: str) -> None:
     self.name, self.runtime, self.emulator, self.module = name, runtime, emulator, module
     self.kernel = emulator.kernel(module.linked, name)
@@ -77,8 +79,9 @@ class PtxProgram(Program):
                wait: bool = False) -> float | None:
     raise Unsupported("tensors on", self.runtime.name)
 
-  def launch(self, params: bytes, grid: Dim3, block: Dim3, *, dynamic_lds: int = 0) -> None:
-    """Run with the parameters as bytes, and so much dynamic shared memory."""
+  def launch(self, params: bytes, grid: Dim3, block: Dim3, *, dynamic_lds: int = 0,
+             cluster: Dim3 | None = None) -> None:
+    """Run with the parameters as bytes, and so much dynamic shared memory, in clusters of so many blocks."""
     runtime = self.runtime
     terms = runtime.agreed.get(threading.get_ident())
     if runtime.observer is not None or terms is not None and terms.observer is not None:
@@ -91,11 +94,12 @@ class PtxProgram(Program):
       runtime.space.write(memory.address, params)
       dispatch = self.emulator.dispatch(
         self.program, grid, block, memory.address, len(params), dynamic_lds,
-        ticker(terms, threading.current_thread() is threading.main_thread(), runtime.timeout_s), printed)
+        ticker(terms, threading.current_thread() is threading.main_thread(), runtime.timeout_s), printed,
+        cluster)
       with runtime.lock, HELD:
         try: stats = self.emulator.execute(runtime.space, dispatch)
         except MachineFault as fault:
-          self._explain(fault, grid, block)
+          self._explain(fault, grid, block, cluster)
           raise
       runtime.executed += stats.instructions
     except Interrupted as stopped:
@@ -106,10 +110,10 @@ class PtxProgram(Program):
       runtime.free(memory)
       sys.stdout.write("".join(printed))
 
-  def _explain(self, fault: MachineFault, grid: Dim3, block: Dim3) -> None:
+  def _explain(self, fault: MachineFault, grid: Dim3, block: Dim3, cluster: Dim3 | None) -> None:
     """Say of a fault which line of the PTX it is, which thread, what memory."""
     fault.work, fault.kernel = f"kernel {self.name}", self.name
-    self.program.explain(fault, grid, block, self.module.text)
+    self.program.explain(fault, grid, block, self.module.text, cluster)
     if isinstance(fault, PageFault): fault.memory = self.runtime.near(fault.address or 0)
 
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from tinyhw.core.errors import InvalidArgument
-from tinyhw.drive.base import Allocation, Launch, Runner
+from tinyhw.drive.base import Allocation, Dim3, Launch, Runner
 from tinyhw.drive.nv.commands import ComputeCommands
 from tinyhw.drive.nv.gpu import GpuRuntime
 from tinyhw.drive.nv.program import NVProgram, Prepared
@@ -62,12 +62,14 @@ class NVRunner(Runner):
     stream = c.signal(runtime.timeline.signal.address, "timeline").bind()
     return Group(launches, first, stream, tuple(at), end, tuple(prepared), runtime.local_generation)
 
-  def __call__(self, memory: Sequence[Allocation], values: Sequence[Sequence[int]] | None) -> None:
+  def __call__(self, memory: Sequence[Allocation], values: Sequence[Sequence[int]] | None,
+               grids: Sequence[Dim3] | None = None) -> None:
     for n, group in enumerate(self._groups):
       if group.generation != self._runtime.local_generation: group = self._groups[n] = self._group(group.first)
-      self._submit(group, memory, values)
+      self._submit(group, memory, values, grids)
 
-  def _submit(self, group: Group, memory: Sequence[Allocation], values: Sequence[Sequence[int]] | None) -> None:
+  def _submit(self, group: Group, memory: Sequence[Allocation], values: Sequence[Sequence[int]] | None,
+              grids: Sequence[Dim3] | None) -> None:
     runtime, stream = self._runtime, group.stream
     ring = runtime.kernargs
     runtime.enter(runtime.compute, stream, group.nbytes)
@@ -77,7 +79,8 @@ class NVRunner(Runner):
         program, at = launch.program, start + offset
         assert isinstance(program, NVProgram)
         given = () if values is None else values[group.first + k]
-        program.fill(prepared, ring.memory, at, ring.address + at, launch.grid)
+        program.fill(prepared, ring.memory, at, ring.address + at,
+                     launch.grid if grids is None else grids[group.first + k])
         try:
           program.packer(len(launch.buffers), given).pack_into(
             ring.memory, at + program.bank_at + program.code.params, *[memory[b].address for b in launch.buffers],

@@ -39,6 +39,9 @@ SETS["mspace"] = "shared|shared::cta|shared::cluster"
 SETS["mrelease"] = "release.cta|release.cluster|relaxed.cta|relaxed.cluster"
 SETS["macquire"] = "acquire.cta|acquire.cluster|relaxed.cta|relaxed.cluster"
 SETS["dims"] = "1d|2d|3d|4d|5d"
+SETS["sp"] = "sp|sp::ordered_metadata"
+SETS["wm"] = "m16n16k16|m8n32k16|m32n8k16"
+SETS["ss"] = "global|shared|shared::cta"
 SETS["policy"] = "L2::evict_last|L2::evict_normal|L2::evict_first|L2::evict_unchanged"
 SETS["second"] = "L2::evict_first|L2::evict_unchanged"
 SETS["reduced"] = "add|min|max|inc|dec|and|or|xor"
@@ -320,6 +323,37 @@ mma sync aligned m8n8k32|m16n8k32|m16n8k64 row col ?satfinite s32 u4|s4 u4|s4 s3
 mma sync aligned m16n8k32|m16n8k16 row col f32 e4m3|e5m2 e4m3|e5m2 f32 ; v : v v v ; 8.4 89
 mma sync aligned m16n8k32|m16n8k16 row col f16 e4m3|e5m2 e4m3|e5m2 f16 ; v : v v v ; 8.4 89
 mma sync aligned m8n8k128|m16n8k128|m16n8k256 row col s32 b1 b1 s32 xor.popc|and.popc ; v : v v v ; 7.0 75
+mma $sp sync aligned m16n8k16|m16n8k32 row col f32 f16 f16 f32 ; v : v v v b32 i ; 7.1 80
+mma $sp sync aligned m16n8k16|m16n8k32 row col f16 f16 f16 f16 ; v : v v v b32 i ; 7.1 80
+mma $sp sync aligned m16n8k16|m16n8k32 row col f32 bf16 bf16 f32 ; v : v v v b32 i ; 7.1 80
+mma $sp sync aligned m16n8k8|m16n8k16 row col f32 tf32 tf32 f32 ; v : v v v b32 i ; 7.1 80
+mma $sp sync aligned m16n8k32|m16n8k64 row col ?satfinite s32 u8|s8 u8|s8 s32 ; v : v v v b32 i ; 7.1 80
+mma $sp sync aligned m16n8k64|m16n8k128 row col ?satfinite s32 u4|s4 u4|s4 s32 ; v : v v v b32 i ; 7.1 80
+mma $sp sync aligned m16n8k64 row col f32 e4m3|e5m2 e4m3|e5m2 f32 ; v : v v v b32 i ; 8.4 89
+wmma load a|b sync aligned row|col $wm ?$ss f16|bf16|u8|s8 ; v : @ *u32 ; 6.0 70
+wmma load a|b sync aligned row|col m16n16k8 ?$ss tf32 ; v : @ *u32 ; 7.0 80
+wmma load a|b sync aligned row|col m8n8k4 ?$ss f64 ; v : @ *u32 ; 7.0 80
+wmma load a sync aligned row m8n8k32 ?$ss u4|s4 ; v : @ *u32 ; 6.3 75
+wmma load b sync aligned col m8n8k32 ?$ss u4|s4 ; v : @ *u32 ; 6.3 75
+wmma load a sync aligned row m8n8k128 ?$ss b1 ; v : @ *u32 ; 6.3 75
+wmma load b sync aligned col m8n8k128 ?$ss b1 ; v : @ *u32 ; 6.3 75
+wmma load c sync aligned row|col $wm ?$ss f16|f32|s32 ; v : @ *u32 ; 6.0 70
+wmma load c sync aligned row|col m16n16k8 ?$ss f32 ; v : @ *u32 ; 7.0 80
+wmma load c sync aligned row|col m8n8k4 ?$ss f64 ; v : @ *u32 ; 7.0 80
+wmma load c sync aligned row|col m8n8k32|m8n8k128 ?$ss s32 ; v : @ *u32 ; 6.3 75
+wmma store d sync aligned row|col $wm ?$ss f16|f32|s32 ; : @ v *u32 ; 6.0 70
+wmma store d sync aligned row|col m16n16k8 ?$ss f32 ; : @ v *u32 ; 7.0 80
+wmma store d sync aligned row|col m8n8k4 ?$ss f64 ; : @ v *u32 ; 7.0 80
+wmma store d sync aligned row|col m8n8k32|m8n8k128 ?$ss s32 ; : @ v *u32 ; 6.3 75
+wmma mma sync aligned row|col row|col $wm f16|f32 f16|f32 ; v : v v v ; 6.0 70
+wmma mma sync aligned row|col row|col $wm f32 bf16 bf16 f32 ; v : v v v ; 7.0 80
+wmma mma sync aligned row|col row|col m16n16k8 f32 tf32 tf32 f32 ; v : v v v ; 7.0 80
+wmma mma sync aligned row|col row|col m8n8k4 ?$round f64 f64 f64 f64 ; v : v v v ; 7.0 80
+wmma mma sync aligned row|col row|col $wm s32 u8 u8 s32 ?satfinite ; v : v v v ; 6.3 72
+wmma mma sync aligned row|col row|col $wm s32 s8 s8 s32 ?satfinite ; v : v v v ; 6.3 72
+wmma mma sync aligned row col m8n8k32 s32 u4 u4 s32 ?satfinite ; v : v v v ; 6.3 75
+wmma mma sync aligned row col m8n8k32 s32 s4 s4 s32 ?satfinite ; v : v v v ; 6.3 75
+wmma mma xor|and popc sync aligned row col m8n8k128 s32 b1 b1 s32 ; v : v v v ; 6.3 75
 wgmma fence|commit_group sync aligned ; : ; 8.0 90
 wgmma wait_group sync aligned ; : i ; 8.0 90
 wgmma mma_async sync aligned $wgmma16 f16|f32 f16 f16 ; v : v v q ; 8.0 90

@@ -1,0 +1,62 @@
+"""Makes `triton.tar.xz`: `python -m tests.emulator.ptx.make_triton FOLDER` for each Triton, then `... pack`."""
+from __future__ import annotations
+
+import io
+import json
+import re
+import sys
+import tarfile
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).resolve().parent
+SIZES = {"M": "i32", "N": "i32", "K": "i32"}
+TILE = {"BM": 64, "BN": 64, "BK": 64, "SPECIAL": False}
+# name -> kernel, types of its arguments, constants, options
+PLANS: dict[str, tuple[str, dict[str, str], dict[str, Any], dict[str, int]]] = {
+  "fp8": ("matmul", {"a": "*fp8e4nv", "b": "*fp8e4nv", "c": "*fp32", **SIZES}, TILE, {}),
+  "bf16": ("matmul", {"a": "*bf16", "b": "*bf16", "c": "*fp32", **SIZES}, {**TILE, "BN": 32, "BK": 32}, {}),
+  "special": ("matmul", {"a": "*fp16", "b": "*fp16", "c": "*fp16", **SIZES}, {**TILE, "BM": 128, "SPECIAL": True}, {}),
+  "cluster": ("matmul", {"a": "*fp16", "b": "*fp16", "c": "*fp16", **SIZES}, {**TILE, "BM": 128, "BN": 128},
+              {"num_ctas": 2}),
+  "attention": ("attention", {"q": "*fp16", "k": "*fp16", "v": "*fp16", "o": "*fp16", "N": "i32", "scale": "fp32"},
+                {"BM": 64, "BN": 64, "D": 64}, {}),
+  "sums": ("sums", {"x": "*fp32", "out": "*fp32", "n": "i32"}, {"BLOCK": 2048}, {"num_ctas": 2})}
+
+
+def make(folder: Path) -> None:
+  import triton
+  from triton.backends.compiler import GPUTarget
+
+  from tests.emulator.ptx import kernels_tma
+  folder.mkdir(parents=True, exist_ok=True)
+  for name, (kernel, types, constants, options) in PLANS.items():
+    fn = getattr(kernels_tma, kernel)
+    signature = {p: "constexpr" if p in constants else types[p] for p in fn.arg_names}
+    attributes = {(k,): [["tt.divisibility", 16]] for k, p in enumerate(fn.arg_names) if signature[p][0] in "*i"}
+    source = triton.compiler.ASTSource(fn, signature, {(fn.arg_names.index(n),): v for n, v in constants.items()},
+                                       attributes)
+    made = triton.compile(source, target=GPUTarget("cuda", 90, 32),
+                          options={"num_warps": 4, "num_stages": 3, **options})
+    m = made.metadata
+    if m.num_ctas > 1 and ".reqnctapercluster" not in made.asm["ptx"]: continue  # older ones: the launch says it
+    text = re.sub(r'"[^"\n]*/([^"\n/]*\.py)"', r'"\1"', made.asm["ptx"])
+    text = re.sub(r"\n\s*\.section\s+\.debug.*?\n\s*\}", "", text, flags=re.S)
+    row = {"name": name, "compiler": f"Triton {triton.__version__}", "kernel": m.name, "threads": 32 * m.num_warps,
+           "shared": m.shared, "scratch": m.global_scratch_size, "ctas": m.num_ctas, "constants": constants}
+    (folder / f"{triton.__version__}-{name}.ptx").write_text(text)
+    (folder / f"{triton.__version__}-{name}.json").write_text(json.dumps(row))
+
+
+def pack(folder: Path) -> None:
+  with tarfile.open(HERE / "triton.tar.xz", "w:xz", preset=9) as tar:
+    for path in sorted(folder.glob("*")):
+      data = path.read_bytes()
+      info = tarfile.TarInfo(path.name)
+      info.size = len(data)
+      tar.addfile(info, io.BytesIO(data))
+
+
+if __name__ == "__main__":
+  if sys.argv[2:] == ["pack"]: pack(Path(sys.argv[1]))
+  else: make(Path(sys.argv[1]))
