@@ -48,7 +48,6 @@ class Dispatching(Queue):
 
   def _connect(self, chip: Chip) -> None:
     self.beside = Beside(self)
-    self._speak()
     base = self.space
     self.space, self.past_gl2 = Client(base, chip), BypassSpace(base, chip)
 

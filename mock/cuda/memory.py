@@ -278,8 +278,8 @@ def _copy(m: CudaMachine, to: tuple[int, int], come: tuple[int, int], size: int,
   wait = stream is None
   handle = stream or 0
 
-  def pageable(place: tuple[int, int]) -> bool:
-    return place[0] != DEVICE and piece_at(m, place[1]) is None
+  def pageable(place: tuple[int, int]) -> bool:  # what a GPU has is in an allocation
+    return piece_at(m, place[1]) is None
   if pageable(come) and stream_of(m, handle).capture is None:
     data = m.user.read(come[1], size)  # staged before the call returns, as a driver does
     job = queue(m, handle, "a copy", lambda: write(m, *to, data))

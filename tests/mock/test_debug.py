@@ -106,6 +106,8 @@ def test_refusals(client: Client, debugger: Debugger) -> None:
   assert debugger.errno("QUERY_EXCEPTION_INFO", exception_code=kfd.EC_PROCESS_RUNTIME) == errno.EINVAL
   info = {"info_ptr": ctypes.addressof(debugger.info), "info_size": 16}
   assert debugger.errno("QUERY_EXCEPTION_INFO", exception_code=kfd.EC_PROCESS_RUNTIME, **info) == errno.ENODATA
+  for code in (kfd.EC_NONE, kfd.EC_QUEUE_WAVE_TRAP, kfd.EC_DEVICE_RAS_ERROR):  # of nobody, of a queue, of a card
+    assert debugger.errno("QUERY_EXCEPTION_INFO", exception_code=code, **info) == errno.EINVAL
 
 
 def test_a_runtime_without_a_debugger_to_answer_is_interrupted(client: Client, debugger: Debugger) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import mmap
 import os
 from collections.abc import Iterator
 
@@ -343,6 +344,29 @@ def test_memory_of_the_client_is_checked(client: Client) -> None:
 
 
 # ---- queues
+
+
+def test_gpus_have_no_more_of_the_systems_memory_than_there_is() -> None:
+  """Memory of the client counts as that of the driver does, and no more when it is freed."""
+  client, size = Client(Machine(system_memory=1 << 20)), 1 << 18
+  pages = mmap.mmap(-1, 4 * size)
+  start = ctypes.addressof(ctypes.c_char.from_buffer(pages))
+
+  def more(user: bool) -> int:
+    """The handle, or 0 where there is too little."""
+    kind = {"flags": USERPTR | FLAGS, "mmap_offset": start} if user else {"flags": GTT | FLAGS}
+    values = {"va_addr": client.port.reserve(size), "size": size, "gpu_id": client.gpu_ids[0]} | kind
+    try:
+      return int(client.call("ALLOC_MEMORY_OF_GPU", **values).handle)
+    except OSError as refused:
+      assert refused.errno == errno.ENOMEM
+      return 0
+  for order in ((True, True, True, True), (True, False, True, False), (False, False, True, True)):
+    held = [more(user) for user in order]
+    assert all(held) and not more(True)
+    for handle in held:
+      client.call("FREE_MEMORY_OF_GPU", handle=handle)
+  client.port.end()
 
 
 def test_a_good_queue_gets_a_doorbell(client: Client) -> None:

@@ -154,6 +154,38 @@ def test_indirect_buffers_that_chain_for_ever_meet_the_watchdog(client: Client) 
   assert queue.state == "hung" and "without an end" in str(client.machine.report())
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_submissions_that_come_again_set_the_registers_that_they_name(client: Client, seed: int) -> None:
+  """Whatever the engine remembers of those before: each register has what was written last."""
+  rng, queue, expected = random.Random(seed), client.queue(), dict[int, int]()
+  registers = gc.COMPUTE_USER_DATA_0, gc.COMPUTE_USER_DATA_1, gc.COMPUTE_USER_DATA_2
+  held = client.machine.kfd.processes[client.port.pid()].queues[queue.queue_id]
+  assert isinstance(held, ComputeQueue)
+  for _ in range(80):
+    writes = [(rng.choice(registers), rng.randrange(2)) for _ in range(rng.randint(1, 2))]
+    queue.submit(*(pm4.set_sh_reg(register, value) for register, value in writes))
+    client.run()
+    expected |= {register.OFFSET: value for register, value in writes}
+    assert {offset: held.registers[offset] for offset in expected} == expected
+
+
+@pytest.mark.parametrize("turns", [2, 7])
+def test_a_queue_stays_on_its_engine_for_the_turns_that_are_drawn(turns: int) -> None:
+  client = Client(Machine(tracing=True))
+  client.machine.turns_of_a_queue = lambda: turns  # type: ignore[method-assign]
+  queue = client.queue()
+  held = client.machine.kfd.processes[client.port.pid()].queues[queue.queue_id]
+  queue.submit(*[p4.NOP(payload=())] * 40)
+  seen = []
+  for turn in range(40):
+    before = len(client.machine.trace)
+    held.run(1)
+    if any(event.kind == "mapped" for event in list(client.machine.trace)[before:]):
+      seen.append(turn)
+  assert len(seen) > 3 and {b - a for a, b in zip(seen, seen[1:])} == {turns}
+  client.port.end()
+
+
 def test_the_ring_wraps(client: Client) -> None:
   queue, memory = client.queue(), client.alloc(4096)
   for i in range(700):

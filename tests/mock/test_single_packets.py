@@ -110,7 +110,8 @@ def test_an_atomic_that_loops_waits_for_its_value(client: Client, copy: bool, wi
     queue.submit(p4.ATOMIC_MEM(atomic=op, command=loop, addr=memory.address, src_data=9, cmp_data=7), after)
   client.run()
   assert queue.state == "blocked" and memory.u32[16] == 0
-  assert any(f"[{memory.address:#x}]" in line and "== 0x7" in line for line in client.machine.report())
+  found = f"waits for [{memory.address:#x}] == 0x7, found 0x5"
+  assert any(found in line for line in client.machine.report()), client.machine.report()
   memory.u32[0] = 7
   client.run()
   assert queue.state == "ready" and memory.u32[16] == 1 and memory.u32[0] == 9

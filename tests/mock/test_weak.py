@@ -160,7 +160,10 @@ def test_code_is_read_through_the_instruction_cache(bench: Bench, has: bool) -> 
   text = code_of(CODE["put"].replace("s4", "7"), "gfx11")
   bench.code["put"].view[: len(text)] = text
   bench.run(queue, acquire(**ALL | ({} if has else {"GLI_INV": 0})), *bench.kernel("put", 0, at, 2))
-  right(bench, has, bench.words.u32[0], 2, 7, "the instruction fetch of", "the host wrote", "GLI_INV")
+  at = bench.code["put"].address + 4  # the instruction behind `v_mov_b32 v1, 0`, a dword that has another operand now
+  old, new = (int.from_bytes(code_of(CODE["put"].replace("s4", s), "gfx11")[4:8], "little") for s in ("s4", "7"))
+  right(bench, has, bench.words.u32[0], 2, 7, "the instruction fetch of", "GLI_INV",
+        f"read 4 bytes at {at:#x} as {old:#x}, from before the host wrote {new:#x}")
 
 
 @pytest.mark.parametrize("has", [True, False])
@@ -168,6 +171,7 @@ def test_the_host_reads_what_a_kernel_wrote(bench: Bench, has: bool) -> None:
   queue, out = bench.client.queue(), bench.client.alloc(4096, CACHED_GTT)
   queue.submit(*bench.kernel("put", 0, out.address, 9), release(bench.words.address, 1, **{"GL2_WB": int(has)}))
   assert bench.client.port.wait(lambda: bench.words.u64[0] == 1, 1.0)
+  assert has != any("the host reads" in line for line in bench.client.machine.findings)  # the host looks now
   right(bench, has, out.u32[0], 0, 9, "the host reads", "global_store_b32", "missing: GL2_WB on GPU0")
 
 
@@ -275,6 +279,19 @@ def test_a_kernel_of_another_card_reads_what_one_wrote(has: bool) -> None:
   bench.run(second, wait(out.address, 1), acquire(**ALL), *bench.kernel("copy", at, out.address + 256))
   right(bench, has, out.u32[64], 0, 8, "GPU1.PM4", "GPU0.PM4", "missing: GL2_WB on GPU0")
   bench.client.port.end()
+
+
+@pytest.mark.parametrize("width", [1, 2, 4, 8, 12, 16])
+@pytest.mark.parametrize("apart", [True, False])
+def test_a_wave_that_waits_looks_at_whole_words(bench: Bench, width: int, apart: bool) -> None:
+  """What it would find is what memory holds, in words of the width of its loads, also across a line."""
+  process = bench.client.machine.kfd.processes[bench.client.port.pid()]
+  device = process.devices[bench.client.gpu_ids[0]]
+  bench.vram.view[:4096] = random.Random(width).randbytes(4096)
+  addresses = np.arange(5, dtype=np.uint64) * np.uint64(256 if apart else width) + np.uint64(bench.vram.address + 112)
+  expected, found = (space.gather(addresses, width) for space in (device.bind(), device.wave_space()))
+  assert found.dtype == expected.dtype
+  np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize("has", [True, False])

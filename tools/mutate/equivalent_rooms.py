@@ -115,6 +115,8 @@ ROOMS: Final = (
   Rule(r"mock\.amd\.compute\.run_dispatch", r"last\[:3\]", r"3 becomes 4", "what is not known again is looked up"),
   Rule(r"mock\.amd\.pm4\.<module>", r"^_RELEASE_MEM|^_SET_SH_REG", ANY, "a packet of no known shape is decoded anew"),
   Rule(r"mock\.amd\.pm4\.ComputeQueue\._decode", r"_learn\(", ANY, "a packet of no known shape is decoded anew"),
+  Rule(r"mock\.amd\.pm4\.ComputeQueue\._plan", r"len\(plans\) >= PLANS", r"condition negated",
+       "a submission that is not known is decoded anew"),
   Rule(r"mock\.machine\.<module>", r"^MMAP_START", r"\d+ becomes \d+", "offsets are whole pages from there on"),
   Rule(r"mock\.memory\.UserMemory\.mapped", r"maxsplit=2", r"2 becomes 3", "two words are looked at"),
   Rule(r"mock\.amd\.pm4\.ComputeQueue\._shape", r"_RELEASE_WORDS|_SET_SH_REG and end", ANY,

@@ -122,6 +122,17 @@ def test_an_asynchronous_copy_waits_for_pageable_memory_only(client: Client, uni
     assert word.value == (5 if place != pinned else 9)
 
 
+def test_a_copy_is_checked_when_it_is_asked_for(client: Client) -> None:
+  """What is refused costs no context, and nothing is copied without one, not even nothing."""
+  at, size = client.alloc(8), ctypes.c_size_t(4)
+  for to, come in ((at + 5, at), (at, at + 5), (16, at)):
+    assert client.code("cuMemcpyDtoDAsync_v2", u64(to), u64(come), size, u64(0)) == cuda.CUDA_ERROR_INVALID_VALUE
+  client.call("cuCtxSynchronize")
+  client.call("cuMemcpyDtoD_v2", u64(16), u64(at), ctypes.c_size_t(0))
+  client.handle("cuCtxPopCurrent_v2")
+  assert client.code("cuMemcpyDtoD_v2", u64(at), u64(at), ctypes.c_size_t(0)) == cuda.CUDA_ERROR_INVALID_CONTEXT
+
+
 # ---- streams
 
 def test_functions_of_the_host_are_called_in_the_streams_order(client: Client) -> None:
