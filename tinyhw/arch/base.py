@@ -31,6 +31,7 @@ class Arch:
   cu_count: int
   simd_per_cu: int
   waves_per_simd: int
+  simd_vgprs: Mapping[int, int]  # registers of a SIMD's file for each lane, by wave size
   # The upper halves of flat addresses that reach LDS and scratch (KFD: MAKE_LDS_APP_BASE_V9, MAKE_SCRATCH_APP_BASE_V9).
   shared_aperture: int = 0x1 << 48
   private_aperture: int = 0x2 << 48
@@ -48,9 +49,8 @@ class Arch:
   features: Mapping[str, bool] = field(default_factory=dict)
   accumulation: bool = False  # the second half of `vgprs` is for accumulation registers, numbered from 256
   # What the waves on a chip share; with `cu_count`, `simd_per_cu` and `waves_per_simd` it says how many workgroups are
-  # resident at once (emulator/amdgcn/occupancy.py). Registers of a SIMD's file by wave size; 0 SGPRs: as many as its
-  # waves can use. Compute units come in pairs (WGPs), which share their LDS, where `cus_per_wgp` is 2.
-  simd_vgprs: Mapping[int, int] = field(default_factory=lambda: {32: 1024, 64: 512})
+  # resident at once (emulator/amdgcn/occupancy.py). 0 SGPRs: as many as its waves can use. Compute units come in
+  # pairs (WGPs), which share their LDS, where `cus_per_wgp` is 2.
   simd_sgprs: int = 0
   sgpr_granule: int = 16
   lds_per_cu: int = 64 * 1024
