@@ -10,6 +10,7 @@ from tests.isa.test_spellings import llvm_assembles
 from tinyhw.core.errors import DecodeError, InvalidArgument
 from tinyhw.isa.amdgcn import table
 from tinyhw.isa.amdgcn_asm import assemble
+from tinyhw.isa.amdgcn_names import NAMES
 from tinyhw.isa.amdgcn_program import program
 from tinyhw.isa.amdgcn_text import text
 from tinyhw.isa.ptx import forms, parse
@@ -55,6 +56,23 @@ def test_immediates_with_names(generation: str, what: str) -> None:
   back = llvm_assembles(generation, [theirs for _, theirs in known])
   wrong = [line for (_, line), data in zip(known, back, strict=True) if data and data != assemble(line, isa)]
   assert not wrong and len(known) > len(words) // 2
+
+
+@NEEDED
+@pytest.mark.parametrize("generation", CPUS)
+def test_names_are_llvms(generation: str) -> None:
+  """Each register and message that has a name, by that name."""
+  isa, names = table(generation), NAMES[generation]
+  lines = [f"s_getreg_b32 s0, hwreg({name})" for name in names.hwregs.values()]
+  for message in names.messages.values():
+    if "RTN" in message: continue  # s_sendmsg_rtn_b32's
+    operations = names.operations.get(message, {})
+    lines += [f"s_sendmsg sendmsg({message}, {operation})" for operation in operations.values()] or \
+             [f"s_sendmsg sendmsg({message})"]
+  theirs = llvm_assembles(generation, lines)
+  known = [(line, data) for line, data in zip(lines, theirs, strict=True) if data is not None]
+  assert [assemble(line, isa) for line, _ in known] == [data for _, data in known]
+  assert len(known) > 0.7 * len(lines), [line for line, data in zip(lines, theirs, strict=True) if data is None]
 
 
 ENDS = """
