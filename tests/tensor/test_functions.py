@@ -224,3 +224,30 @@ def test_matrix_products(size: int, device: str) -> None:
   x, y = Tensor(a, device=device), Tensor(b, device=device)
   np.testing.assert_array_equal((x @ y).numpy(), a @ b)
   np.testing.assert_array_equal((x.T @ y + 1).relu().numpy(), np.maximum(a.T @ b + 1, 0))
+
+
+@pytest.mark.parametrize("rank", range(4))
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_matrix_rank(rank: int, dtype: str) -> None:
+  """Products of thin matrices of whole numbers have the rank of these; rounding adds none."""
+  draw = np.random.default_rng(rank)
+  matrices = np.stack([draw.integers(-3, 4, (5, rank)) @ draw.integers(-3, 4, (rank, 4)) for _ in range(3)])
+  expected = np.linalg.matrix_rank(matrices.astype(np.float64))
+  np.testing.assert_array_equal(Tensor(matrices.astype(dtype)).matrix_rank().numpy(), expected)
+
+
+def test_matrix_rank_by_a_tolerance() -> None:
+  x = np.diag([4.0, 1.0, 0.25]).astype(np.float32)
+  assert [Tensor(x).matrix_rank(tol=tol).item() for tol in (0.1, 0.5, 2, 5)] == [3, 2, 1, 0]
+  assert Tensor(x[:, :0]).matrix_rank().item() == 0
+
+
+def test_covariances_with_weights() -> None:
+  draw = np.random.default_rng(5)
+  x, f, a = draw.standard_normal((3, 6)), draw.integers(1, 4, 6), draw.uniform(0.5, 2, 6)
+  for fweights in (None, f):
+    for aweights in (None, a):
+      for correction in (0, 1):
+        got = Tensor(x).cov(correction=correction, fweights=None if fweights is None else Tensor(fweights),
+                            aweights=None if aweights is None else Tensor(aweights))
+        np.testing.assert_allclose(got.numpy(), np.cov(x, ddof=correction, fweights=fweights, aweights=aweights), 1e-9)
