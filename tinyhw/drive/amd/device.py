@@ -18,12 +18,11 @@ from tinyhw.core.errors import (
   DriverError,
   Error,
   InvalidArgument,
-  OutOfMemory,
   Unsupported,
   WaitTimeout,
 )
 from tinyhw.core.port import Port
-from tinyhw.drive.allocate import BounceBuffer, FreeCache, KernargRing, round_up
+from tinyhw.drive.allocate import BounceBuffer, KernargRing, round_up
 from tinyhw.drive.amd import report
 from tinyhw.drive.amd.commands import ComputeCommands, CopyCommands, register, sdma_padding
 from tinyhw.drive.amd.gpu import CodeImage, GpuRuntime
@@ -83,10 +82,9 @@ class AMDRuntime(GpuRuntime):
                         hint=report.go_on(self.name))
     self.counter_hz = self.kfd.counter_hz(self.gpu)
     self._own: list[Buffer] = []
-    self._lent: set[Buffer] = set()  # allocations that somebody has, or that were freed and are kept
     self._images: dict[bytes, CodeImage] = {}
-    self.unserved, self.used = {}, {}
-    self._free: FreeCache[Buffer] = FreeCache(_CACHE_BYTES, self._release)
+    self.unserved = {}
+    self.start_lending(_CACHE_BYTES)
     self._scratch: Buffer | None = None
     self._scratch_wave_bytes, self.scratch_generation = 0, 0
     self._doorbells: int | None = None
@@ -202,36 +200,12 @@ class AMDRuntime(GpuRuntime):
 
   # ---- memory
 
-  def alloc(self, nbytes: int) -> Allocation:
-    if nbytes <= 0: raise InvalidArgument(f"alloc of {nbytes} bytes", where=self.name)
-    size = round_up(nbytes, PAGE)
-    with self.memory:
-      self.check_usable()
-      buffer = self._free.take(size)
-      if buffer is None:
-        host = size <= self.host_writes
-        try: buffer = self.kfd.alloc(self.gpu, size, Memory.VRAM, host=host)
-        except OutOfMemory:
-          if not self._free.nbytes: raise
-          self._free.clear()
-          buffer = self.kfd.alloc(self.gpu, size, Memory.VRAM, host=host)
-        self._lent.add(buffer)
-      self.used[buffer.address] = nbytes, ""
-    return Allocation(buffer.address, nbytes, (self, buffer))
+  def rounded(self, nbytes: int) -> int: return round_up(nbytes, PAGE)
 
-  def rename(self, allocation: Allocation, name: str) -> None:
-    """Let reports call an allocation by a name."""
-    assert allocation.address is not None
-    self.used[allocation.address] = allocation.size, name
+  def take(self, size: int) -> Buffer:
+    return self.kfd.alloc(self.gpu, size, Memory.VRAM, host=size <= self.host_writes)
 
-  def free(self, allocation: Allocation) -> None:
-    with self.memory:
-      owner, buffer = self._owner(allocation)
-      owner.used.pop(buffer.address, None)
-      allocation.address = allocation.handle = None
-      if self._closed: return
-      if owner is self: return self._free.give(buffer.size, buffer)
-    with owner.memory: owner._free.give(buffer.size, buffer)
+  def give(self, buffer: Buffer) -> None: self.kfd.free(buffer)
 
   def host_view(self, allocation: Allocation) -> memoryview | None:
     handle = allocation.handle
@@ -244,18 +218,6 @@ class AMDRuntime(GpuRuntime):
     self._hdp[0] = 1
     self._hdp[0]  # which comes back when the store has arrived (amdgpu_hdp_generic_flush)
 
-  def _release(self, buffer: Buffer) -> None:
-    """Memory leaves the page tables only when no queued work can touch it any more."""
-    if self.lost is None: self.synchronize()
-    self._lent.discard(buffer)
-    self.kfd.free(buffer)
-
-  def _owner(self, allocation: Allocation) -> tuple[AMDRuntime, Buffer]:
-    handle = allocation.handle
-    if not isinstance(handle, tuple) or not isinstance(handle[0], AMDRuntime):
-      raise InvalidArgument("the allocation is not of this driver, or was freed", where=self.name)
-    return cast("tuple[AMDRuntime, Buffer]", handle)
-
   def is_peer(self, other: Runtime) -> bool:
     if other is self: return True
     if not isinstance(other, AMDRuntime) or other.kfd is not self.kfd: return False
@@ -265,7 +227,7 @@ class AMDRuntime(GpuRuntime):
     )
 
   def reach(self, allocation: Allocation) -> AMDRuntime:
-    owner, buffer = self._owner(allocation)
+    owner, buffer = self.owner(allocation)
     if owner is self: return self
     if not self.is_peer(owner):
       raise InvalidArgument(

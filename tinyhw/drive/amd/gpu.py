@@ -9,7 +9,7 @@ from typing import Any
 from tinyhw.arch import Arch
 from tinyhw.autogen import gc_11_0_0 as gc
 from tinyhw.drive.amd.kfd import Buffer, Gpu, Kfd
-from tinyhw.drive.queued import QueuedRuntime
+from tinyhw.drive.lending import LendingRuntime
 from tinyhw.wire import codeobject
 
 
@@ -23,7 +23,7 @@ class CodeImage:
   def address(self) -> int: return self.buffer.address
 
 
-class GpuRuntime(QueuedRuntime):
+class GpuRuntime(LendingRuntime[Buffer]):
   """See the module."""
   kfd: Kfd
   gpu: Gpu
@@ -33,7 +33,6 @@ class GpuRuntime(QueuedRuntime):
   scratch_generation: int  # grows whenever kernels get other scratch memory
   registers: Any  # the launch whose registers the compute queue holds (`program.Prepared`), if that is known
   unserved: dict[str, tuple[str, ...]]  # kernel -> hidden arguments that it asks for and gets as null
-  used: dict[int, tuple[int, str]]  # of allocations by address: bytes that were asked for, and a name
 
   @abstractmethod
   def require_scratch(self, wave_bytes: int, where: str) -> None:

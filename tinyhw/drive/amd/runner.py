@@ -5,19 +5,17 @@ once. What a launch of its own would check and make is checked and made when the
 """
 from __future__ import annotations
 
-import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tinyhw.core.errors import InvalidArgument
 from tinyhw.drive.allocate import round_up
 from tinyhw.drive.amd.commands import ComputeCommands
 from tinyhw.drive.amd.gpu import GpuRuntime
 from tinyhw.drive.amd.program import AMDProgram
-from tinyhw.drive.base import Allocation, Dim3, Launch, Runner
+from tinyhw.drive.base import Allocation, Dim3, Launch
+from tinyhw.drive.grouped import LAUNCHES, GroupedRunner, pack
 from tinyhw.drive.queue import BoundStream
 
-LAUNCHES = 64  # of one submission; words of so many fit the ring several times
 ARGUMENT_BYTES = 32 << 10  # of one submission; a part of the argument ring holds several
 
 
@@ -32,19 +30,14 @@ class Group:
   generation: int  # of the scratch memory that the words name
 
 
-class AMDRunner(Runner):
+class AMDRunner(GroupedRunner[Group]):
   """See the module. Made by `AMDRuntime.runner`."""
 
   def __init__(self, runtime: GpuRuntime, launches: Sequence[Launch]) -> None:
-    super().__init__(launches)
     self._runtime = runtime
-    self._groups: list[Group] = []
-    first = 0
-    while first < len(self.launches):
-      self._groups.append(self._group(first))
-      first += len(self._groups[-1].launches)
+    super().__init__(launches)
 
-  def _group(self, first: int) -> Group:
+  def group(self, first: int) -> Group:
     """As many of the launches from `first` on as one submission takes."""
     c, at, end = ComputeCommands("replayed kernels"), list[int](), 0
     for k, launch in enumerate(self.launches[first:first + LAUNCHES]):
@@ -62,14 +55,10 @@ class AMDRunner(Runner):
       for axis, groups in zip("xyz", launch.grid, strict=True): stream.set(f"grid_{axis}#{k}", groups)
     return Group(launches, first, stream, tuple(at), end, self._runtime.scratch_generation)
 
-  def __call__(self, memory: Sequence[Allocation], values: Sequence[Sequence[int]] | None,
-               grids: Sequence[Dim3] | None = None) -> None:
-    for n, group in enumerate(self._groups):
-      if group.generation != self._runtime.scratch_generation: group = self._groups[n] = self._group(group.first)
-      self._submit(group, memory, values, grids)
+  def generation(self) -> int: return self._runtime.scratch_generation
 
-  def _submit(self, group: Group, memory: Sequence[Allocation], values: Sequence[Sequence[int]] | None,
-              grids: Sequence[Dim3] | None) -> None:
+  def submit(self, group: Group, memory: Sequence[Allocation], values: Sequence[Sequence[int]] | None,
+             grids: Sequence[Dim3] | None) -> None:
     runtime, stream, ids = self._runtime, group.stream, False
     ring = runtime.kernargs
     runtime.enter(runtime.compute, stream, group.nbytes)
@@ -79,10 +68,7 @@ class AMDRunner(Runner):
         program, at = launch.program, start + offset
         assert isinstance(program, AMDProgram)
         given = () if values is None else values[group.first + k]
-        try:
-          program.layout.packer(len(launch.buffers), given).pack_into(
-            ring.memory, at, *[memory[b].address for b in launch.buffers], *given)
-        except struct.error as e: raise InvalidArgument(f"an argument does not fit: {e}", where=program.name) from None
+        pack(program.layout.packer(len(launch.buffers), given), ring.memory, at, launch, memory, given)
         grid = launch.grid
         if grids is not None:
           grid = grids[group.first + k]

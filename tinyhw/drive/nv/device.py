@@ -4,12 +4,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Final, cast
+from typing import Final
 
 from tinyhw.autogen import nv_rm_alloc
 from tinyhw.core.errors import DecodeError, Error, InvalidArgument, OutOfMemory, Unsupported, WaitTimeout
 from tinyhw.core.port import Port
-from tinyhw.drive.allocate import BounceBuffer, FreeCache, KernargRing, round_up
+from tinyhw.drive.allocate import BounceBuffer, KernargRing, round_up
 from tinyhw.drive.base import Allocation, Launch, Runner, Runtime
 from tinyhw.drive.nv import report
 from tinyhw.drive.nv.bare import is_ptx
@@ -51,12 +51,10 @@ class NVRuntime(GpuRuntime):
         raise Unsupported("GPU without class", f"{class_id:#06x}", arch=self.arch.name, where=self.name)
     self.qmd_version = qmd_version or self.arch.qmd
     qmd.declared(self.arch.compute_class, self.qmd_version)
-    self.used: dict[int, tuple[int, str]] = {}  # of allocations by address: bytes that were asked for, and a name
     self._own: list[Buffer] = []
-    self._lent: set[Buffer] = set()  # allocations that somebody has, or that were freed and are kept
     self._images: dict[bytes, CodeImage] = {}
     self._assembled: dict[bytes, bytes] = {}
-    self._free: FreeCache[Buffer] = FreeCache(_CACHE_BYTES, self._release)
+    self.start_lending(_CACHE_BYTES)
     self._local: Buffer | None = None
     self._local_thread_bytes, self.local_generation = 0, 0
     self._channels: list[Channel] = []
@@ -113,47 +111,11 @@ class NVRuntime(GpuRuntime):
 
   # ---- memory
 
-  def alloc(self, nbytes: int) -> Allocation:
-    if nbytes <= 0: raise InvalidArgument(f"alloc of {nbytes} bytes", where=self.name)
-    size = round_up(nbytes, HUGE_PAGE if nbytes >= HUGE_PAGE else BIG_PAGE)
-    with self.memory:
-      self.check_usable()
-      buffer = self._free.take(size)
-      if buffer is None:
-        try: buffer = self.rm.take(self.gpu, size, Memory.VRAM)
-        except OutOfMemory:
-          if not self._free.nbytes: raise
-          self._free.clear()
-          buffer = self.rm.take(self.gpu, size, Memory.VRAM)
-        self._lent.add(buffer)
-      self.used[buffer.address] = nbytes, ""
-    return Allocation(buffer.address, nbytes, (self, buffer))
+  def rounded(self, nbytes: int) -> int: return round_up(nbytes, HUGE_PAGE if nbytes >= HUGE_PAGE else BIG_PAGE)
 
-  def rename(self, allocation: Allocation, name: str) -> None:
-    """Let reports call an allocation by a name."""
-    assert allocation.address is not None
-    self.used[allocation.address] = allocation.size, name
+  def take(self, size: int) -> Buffer: return self.rm.take(self.gpu, size, Memory.VRAM)
 
-  def free(self, allocation: Allocation) -> None:
-    with self.memory:
-      owner, buffer = self._owner(allocation)
-      owner.used.pop(buffer.address, None)
-      allocation.address = allocation.handle = None
-      if self._closed: return
-      if owner is self: return self._free.give(buffer.size, buffer)
-    with owner.memory: owner._free.give(buffer.size, buffer)
-
-  def _release(self, buffer: Buffer) -> None:
-    """Memory leaves the page tables only when no queued work can touch it any more."""
-    if self.lost is None: self.synchronize()
-    self._lent.discard(buffer)
-    self.rm.give(buffer)
-
-  def _owner(self, allocation: Allocation) -> tuple[NVRuntime, Buffer]:
-    handle = allocation.handle
-    if not isinstance(handle, tuple) or not isinstance(handle[0], NVRuntime):
-      raise InvalidArgument("the allocation is not of this driver, or was freed", where=self.name)
-    return cast("tuple[NVRuntime, Buffer]", handle)
+  def give(self, buffer: Buffer) -> None: self.rm.give(buffer)
 
   def is_peer(self, other: Runtime) -> bool:
     if other is self: return True
@@ -161,7 +123,7 @@ class NVRuntime(GpuRuntime):
     return self.rm.reaches(self.gpu, other.gpu)
 
   def reach(self, allocation: Allocation) -> NVRuntime:
-    owner, buffer = self._owner(allocation)
+    owner, buffer = self.owner(allocation)
     if owner is self: return self
     if owner not in self._peers and not self.is_peer(owner):
       raise InvalidArgument(f"no peer link to {owner.name}", where=self.name,

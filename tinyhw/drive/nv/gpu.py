@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from tinyhw.arch.nv import NvArch
+from tinyhw.drive.lending import LendingRuntime
 from tinyhw.drive.nv.bare import PtxKernel
 from tinyhw.drive.nv.rm import Buffer, Gpu, Rm
-from tinyhw.drive.queued import QueuedRuntime
 from tinyhw.wire.cubin import Cubin
 
 SHARED_WINDOW: Final = 0x7294_0000_0000  # where generic addresses reach them: 4 GiB each, where no buffer is
@@ -28,7 +28,7 @@ class CodeImage:
     return self.buffer.address
 
 
-class GpuRuntime(QueuedRuntime):
+class GpuRuntime(LendingRuntime[Buffer]):
   """See the module."""
   rm: Rm
   gpu: Gpu
@@ -36,7 +36,6 @@ class GpuRuntime(QueuedRuntime):
   qmd_version: tuple[int, int]
   times: int  # address of two semaphores of 16 bytes: what a profiled launch writes before and after it
   local_generation: int  # grows whenever kernels get other local memory
-  used: dict[int, tuple[int, str]]  # of allocations by address: bytes that were asked for, and a name
   signature: Callable[[bytes, str], PtxKernel] | None  # what a launch has to know of a kernel of PTX
 
   @abstractmethod

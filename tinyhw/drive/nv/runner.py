@@ -5,18 +5,16 @@ doorbell once. Each launch waits for the end of the one before.
 """
 from __future__ import annotations
 
-import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from tinyhw.core.errors import InvalidArgument
-from tinyhw.drive.base import Allocation, Dim3, Launch, Runner
+from tinyhw.drive.base import Allocation, Dim3, Launch
+from tinyhw.drive.grouped import LAUNCHES, GroupedRunner, pack
 from tinyhw.drive.nv.commands import ComputeCommands
 from tinyhw.drive.nv.gpu import GpuRuntime
 from tinyhw.drive.nv.program import NVProgram, Prepared
 from tinyhw.drive.queue import BoundStream
 
-LAUNCHES = 64  # of one submission
 ARGUMENT_BYTES = 64 << 10  # of one submission; a part of the argument ring holds two
 
 
@@ -32,19 +30,14 @@ class Group:
   generation: int  # of the local memory that the QMDs count on
 
 
-class NVRunner(Runner):
+class NVRunner(GroupedRunner[Group]):
   """See the module. Made by `NVRuntime.runner`."""
 
   def __init__(self, runtime: GpuRuntime, launches: Sequence[Launch]) -> None:
-    super().__init__(launches)
     self._runtime = runtime
-    self._groups: list[Group] = []
-    first = 0
-    while first < len(self.launches):
-      self._groups.append(self._group(first))
-      first += len(self._groups[-1].launches)
+    super().__init__(launches)
 
-  def _group(self, first: int) -> Group:
+  def group(self, first: int) -> Group:
     """As many of the launches from `first` on as one submission takes."""
     runtime = self._runtime
     c, at, end, prepared = ComputeCommands(runtime.arch.compute_class, "replayed kernels"), [], 0, []
@@ -62,14 +55,10 @@ class NVRunner(Runner):
     stream = c.signal(runtime.timeline.signal.address, "timeline").bind()
     return Group(launches, first, stream, tuple(at), end, tuple(prepared), runtime.local_generation)
 
-  def __call__(self, memory: Sequence[Allocation], values: Sequence[Sequence[int]] | None,
-               grids: Sequence[Dim3] | None = None) -> None:
-    for n, group in enumerate(self._groups):
-      if group.generation != self._runtime.local_generation: group = self._groups[n] = self._group(group.first)
-      self._submit(group, memory, values, grids)
+  def generation(self) -> int: return self._runtime.local_generation
 
-  def _submit(self, group: Group, memory: Sequence[Allocation], values: Sequence[Sequence[int]] | None,
-              grids: Sequence[Dim3] | None) -> None:
+  def submit(self, group: Group, memory: Sequence[Allocation], values: Sequence[Sequence[int]] | None,
+             grids: Sequence[Dim3] | None) -> None:
     runtime, stream = self._runtime, group.stream
     ring = runtime.kernargs
     runtime.enter(runtime.compute, stream, group.nbytes)
@@ -81,11 +70,8 @@ class NVRunner(Runner):
         given = () if values is None else values[group.first + k]
         program.fill(prepared, ring.memory, at, ring.address + at,
                      launch.grid if grids is None else grids[group.first + k])
-        try:
-          program.packer(len(launch.buffers), given).pack_into(
-            ring.memory, at + program.bank_at + program.code.params, *[memory[b].address for b in launch.buffers],
-            *given)
-        except struct.error as e: raise InvalidArgument(f"an argument does not fit: {e}", where=program.name) from None
+        arguments = at + program.bank_at + program.code.params
+        pack(program.packer(len(launch.buffers), given), ring.memory, arguments, launch, memory, given)
         stream.set(f"qmd#{k}", ring.address + at)
       ring.used_by(runtime.submit_entered(runtime.compute, stream))
     finally: runtime.lock.release()

@@ -1,0 +1,87 @@
+"""Device memory that is lent: what was freed is kept for the next who asks, and no finalizer waits for the device."""
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Generic, Protocol, Self, TypeVar
+
+from tinyhw.core.errors import InvalidArgument, OutOfMemory
+from tinyhw.drive.allocate import FreeCache
+from tinyhw.drive.base import Allocation
+from tinyhw.drive.queued import QueuedRuntime
+
+
+class DeviceBuffer(Protocol):
+  """Memory of a device that its kernel driver has given out: where it lies for the device, and its bytes."""
+  @property
+  def address(self) -> int: ...
+  @property
+  def size(self) -> int: ...
+
+
+B = TypeVar("B", bound=DeviceBuffer)
+
+
+class LendingRuntime(QueuedRuntime, Generic[B]):
+  """A runtime whose kernel driver gives out buffers. The driver's constructor calls `start_lending`."""
+  used: dict[int, tuple[int, str]]  # of allocations by address: bytes that were asked for, and a name
+
+  def start_lending(self, kept_bytes: int) -> None:
+    """Have no memory lent, and keep at most so many bytes of what is given back."""
+    self.used = {}
+    self._lent: set[B] = set()  # allocations that somebody has, or that were freed and are kept
+    self._free: FreeCache[B] = FreeCache(kept_bytes, self._release)
+
+  @abstractmethod
+  def rounded(self, nbytes: int) -> int:
+    """The bytes of whole pages that an allocation of so many takes."""
+
+  @abstractmethod
+  def take(self, size: int) -> B:
+    """A buffer of the kernel driver's in this device's memory. Raises OutOfMemory."""
+
+  @abstractmethod
+  def give(self, buffer: B) -> None:
+    """Give a buffer back to the kernel driver: nothing reaches it any more."""
+
+  def alloc(self, nbytes: int) -> Allocation:
+    if nbytes <= 0: raise InvalidArgument(f"alloc of {nbytes} bytes", where=self.name)
+    size = self.rounded(nbytes)
+    with self.memory:
+      self.check_usable()
+      buffer = self._free.take(size)
+      if buffer is None:
+        try: buffer = self.take(size)
+        except OutOfMemory:
+          if not self._free.nbytes: raise
+          self._free.clear()
+          buffer = self.take(size)
+        self._lent.add(buffer)
+      self.used[buffer.address] = nbytes, ""
+    return Allocation(buffer.address, nbytes, (self, buffer))
+
+  def rename(self, allocation: Allocation, name: str) -> None:
+    """Let reports call an allocation by a name."""
+    assert allocation.address is not None
+    self.used[allocation.address] = allocation.size, name
+
+  def free(self, allocation: Allocation) -> None:
+    with self.memory:
+      owner, buffer = self.owner(allocation)
+      owner.used.pop(buffer.address, None)
+      allocation.address = allocation.handle = None
+      if self._closed: return
+      if owner is self: return self._free.give(buffer.size, buffer)
+    with owner.memory: owner._free.give(buffer.size, buffer)
+
+  def _release(self, buffer: B) -> None:
+    """Memory leaves the page tables only when no queued work can touch it any more."""
+    if self.lost is None: self.synchronize()
+    self._lent.discard(buffer)
+    self.give(buffer)
+
+  def owner(self, allocation: Allocation) -> tuple[Self, B]:
+    """The device of this driver that an allocation is of, and its buffer. Raises InvalidArgument for another's."""
+    handle = allocation.handle
+    if not isinstance(handle, tuple) or not isinstance(handle[0], type(self)):
+      raise InvalidArgument("the allocation is not of this driver, or was freed", where=self.name)
+    return handle
