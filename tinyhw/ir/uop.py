@@ -98,6 +98,7 @@ WMMA (a, b, c), unit               A matrix unit's a * b + c of a whole wave, on
 from __future__ import annotations
 
 import enum
+import functools
 import hashlib
 import itertools
 import math
@@ -105,7 +106,7 @@ import struct
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, Final, NamedTuple, cast
 
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.core.locks import NODES, shared_lock
@@ -184,6 +185,9 @@ _interning = shared_lock(NODES)  # held while the table changes; looking a node 
 _went: deque[_Reference] = deque()
 _AT_ONCE = 256
 _buffer_ids = itertools.count()
+_INT: Final = frozenset({int})
+_UNSHAPED: Final[tuple[int, ...]] = (-1,)
+_UNKNOWN: Final = "unknown"
 _BOTTOM, _TOP = -math.inf, math.inf
 _CLOSING = frozenset({Ops.REDUCE, Ops.BARRIER})
 
@@ -196,8 +200,8 @@ class UOp:
   dtype: DType
   src: tuple[UOp, ...]
   arg: Any
-  _shape: tuple[int, ...]
-  _device: str | None
+  _shape: tuple[int, ...]     # _UNSHAPED until it is asked for
+  _device: str | None         # _UNKNOWN until it is asked for
   _bounds: tuple[Scalar, Scalar]
   _ranges: frozenset[UOp]
   _variables: frozenset[UOp]
@@ -210,7 +214,7 @@ class UOp:
     reference = _interned.get(key)
     if reference is not None and (found := reference()) is not None: return found
     self = object.__new__(cls)
-    self.op, self.dtype, self.src, self.arg = op, dtype, src, arg
+    self.op, self.dtype, self.src, self.arg, self._shape, self._device = op, dtype, src, arg, _UNSHAPED, _UNKNOWN
     mine = _Reference(self, _went.append)
     mine.key = key
     with _interning:
@@ -236,11 +240,12 @@ class UOp:
   @property
   def shape(self) -> tuple[int, ...]:
     """The shape, in elements; () for scalars and for every node of a lowered kernel."""
-    try: return self._shape
-    except AttributeError: pass
-    try:
-      self._shape = _derive_shape(self)     # the usual case: the sources know theirs
-    except AttributeError: _derive_below(self, "_shape", _derive_shape)
+    if (known := self._shape) is not _UNSHAPED: return known
+    for s in self.src:
+      if s._shape is _UNSHAPED:
+        _derive_below(self, lambda u: u._shape is _UNSHAPED, _set_shape)
+        break
+    else: _set_shape(self)     # the usual case: the sources know theirs
     return self._shape
 
   @property
@@ -251,12 +256,19 @@ class UOp:
   @property
   def device(self) -> str | None:
     """The device that holds the memory read; None when only constants are read. Mixed devices are an error."""
-    try: return self._device
-    except AttributeError: pass
-    try:
-      self._device = _derive_device(self)     # the usual case: the sources know theirs
-    except AttributeError: _derive_below(self, "_device", _derive_device)
-    return self._device
+    if (known := self._device) is not _UNKNOWN: return known
+    # A chain of movements and the like is where what is below it is.
+    chain, u = [self], self
+    while len(u.src) == 1 and u.op is not Ops.COPY and (u := u.src[0])._device is _UNKNOWN: chain.append(u)
+    if u._device is _UNKNOWN:
+      for s in u.src:
+        if s._device is _UNKNOWN:
+          _derive_below(u, lambda u: u._device is _UNKNOWN, _set_device)
+          break
+      else: _set_device(u)
+    known = u._device
+    for u in chain: u._device = known
+    return known
 
   @property
   def vmin(self) -> Scalar:
@@ -271,9 +283,8 @@ class UOp:
   def _minmax(self) -> tuple[Scalar, Scalar]:
     try: return self._bounds
     except AttributeError: pass
-    try:
-      self._bounds = _derive_bounds(self)     # the usual case: the sources know theirs
-    except AttributeError: _derive_below(self, "_bounds", _derive_bounds)
+    try: _set_bounds(self)     # the usual case: the sources know theirs
+    except AttributeError: _derive_below(self, lambda u: not hasattr(u, "_bounds"), _set_bounds)
     return self._bounds
 
   @property
@@ -354,9 +365,9 @@ class UOp:
   @staticmethod
   def const(dtype: DType, value: Scalar, device: str | None = None, shape: tuple[int, ...] = ()) -> UOp:
     """A constant of the scalar type, wrapped or rounded to it; with a shape it is reshaped and expanded to it."""
-    src = () if device is None else (UOp(Ops.DEVICE, dtypes.void, (), device),)
-    u = UOp(Ops.CONST, dtype, src, semantics.canonical(value, dtype))
-    return u.reshape((1,) * len(shape)).expand(shape) if shape else u
+    # Sizes that launches decide are equal whatever their values, which graphs keep: those are not looked up.
+    make = _const if not shape or _INT.issuperset(map(type, shape)) else _const.__wrapped__
+    return make(dtype, value, device, shape, value == 0 and math.copysign(1.0, value) < 0)
 
   @staticmethod
   def new_buffer(device: str, size: int, dtype: DType) -> UOp:
@@ -528,6 +539,14 @@ class UOp:
     return done[self]
 
 
+@functools.lru_cache(maxsize=1024)
+def _const(dtype: DType, value: Scalar, device: str | None, shape: tuple[int, ...], negative: bool) -> UOp:
+  """See `UOp.const`. Equal numbers of several types are one constant, but -0.0 is not 0.0: it is `negative`."""
+  src = () if device is None else (UOp(Ops.DEVICE, dtypes.void, (), device),)
+  u = UOp(Ops.CONST, dtype, src, semantics.canonical(value, dtype))
+  return u.reshape((1,) * len(shape)).expand(shape) if shape else u
+
+
 _SIZED = GroupOp.MOVEMENT | {Ops.VIEW, Ops.BUFFER}
 
 
@@ -551,24 +570,34 @@ def _sweep() -> None:
     if _interned.get(reference.key) is reference: del _interned[reference.key]  # else the key is a new node's
 
 
-def _derive_below(root: UOp, name: str, derive: Callable[[UOp], Any]) -> None:
+def _derive_below(root: UOp, lacks: Callable[[UOp], bool], derive: Callable[[UOp], None]) -> None:
   """Give the node what it lacks, and those below that lack it too."""
   stack = [root]
   while stack:
     u = stack[-1]
-    if missing := [s for s in u.src if not hasattr(s, name)]: stack += missing
+    if missing := [s for s in u.src if lacks(s)]: stack += missing
     else:
-      setattr(u, name, derive(u))
+      derive(u)
       stack.pop()
 
 
+def _set_device(u: UOp) -> None: u._device = _derive_device(u)
+def _set_shape(u: UOp) -> None: u._shape = _derive_shape(u)
+def _set_bounds(u: UOp) -> None: u._bounds = _derive_bounds(u)
+
+
 def _derive_device(u: UOp) -> str | None:
-  if u.op is Ops.BUFFER: return str(u.arg.device)
-  if u.op in (Ops.DEVICE, Ops.COPY): return str(u.arg)
-  devices = {s._device for s in u.src if s._device is not None}
-  if len(devices) > 1 and u.op is not Ops.SINK:
-    raise InvalidArgument(f"{u.op.name} mixes devices {', '.join(sorted(devices))}: copy its operands to one of them")
-  return devices.pop() if len(devices) == 1 else None
+  op, found = u.op, None
+  if op is Ops.BUFFER: return str(u.arg.device)
+  if op is Ops.DEVICE or op is Ops.COPY: return str(u.arg)
+  for s in u.src:
+    if (device := s._device) is None or device == found: continue
+    if found is not None:
+      if op is Ops.SINK: return None
+      mixed = ", ".join(sorted({s._device for s in u.src if s._device is not None}))
+      raise InvalidArgument(f"{op.name} mixes devices {mixed}: copy its operands to one of them")
+    found = device
+  return found
 
 
 def _derive_shape(u: UOp) -> tuple[int, ...]:
