@@ -190,6 +190,7 @@ _UNSHAPED: Final[tuple[int, ...]] = (-1,)
 _UNKNOWN: Final = "unknown"
 _BOTTOM, _TOP = -math.inf, math.inf
 _CLOSING = frozenset({Ops.REDUCE, Ops.BARRIER})
+_NONE: frozenset[UOp] = frozenset()
 
 
 class UOp:
@@ -292,11 +293,8 @@ class UOp:
     """The open RANGEs and SPECIALs that the value depends on (a REDUCE and a BARRIER close their own)."""
     try: return self._ranges
     except AttributeError: pass
-    for u in self._postorder(lambda v: not hasattr(v, "_ranges")):
-      if u.op is Ops.RANGE or u.op is Ops.SPECIAL: u._ranges = frozenset({u})
-      else:
-        found = frozenset().union(*(s._ranges for s in u.src)) if u.src else frozenset()
-        u._ranges = found.difference(u.src[1:]) if u.op in _CLOSING else found
+    try: _set_ranges(self)     # the usual case: the sources know theirs
+    except AttributeError: _derive_below(self, lambda u: not hasattr(u, "_ranges"), _set_ranges)
     return self._ranges
 
   @property
@@ -304,12 +302,8 @@ class UOp:
     """The DEFINE_VARs that the value or the shape of something below depends on."""
     try: return self._variables
     except AttributeError: pass
-    for u in self._postorder(lambda v: not hasattr(v, "_variables")):
-      if u.op is Ops.DEFINE_VAR: u._variables = frozenset({u})
-      else:
-        found = frozenset().union(*(s._variables for s in u.src)) if u.src else frozenset()
-        own = named_in(u.arg) if u.op in _SIZED else None
-        u._variables = found | own if own else found
+    try: _set_variables(self)     # the usual case: the sources know theirs
+    except AttributeError: _derive_below(self, lambda u: not hasattr(u, "_variables"), _set_variables)
     return self._variables
 
   @property
@@ -317,11 +311,8 @@ class UOp:
     """A digest of the whole graph below, the same in every process: for caches and for orders that do not vary."""
     try: return self._key
     except AttributeError: pass
-    for u in self._postorder(lambda v: not hasattr(v, "_key")):
-      own = f"{u.op.name} {u.dtype!r} {u.arg!r}".encode()
-      # The text of a size names its Variables without their bounds.
-      if u.op in _SIZED and (named := named_in(u.arg)): own += str(sorted(v.arg for v in named)).encode()
-      u._key = hashlib.blake2b(own + b"".join([s._key for s in u.src]), digest_size=16).digest()
+    try: _set_key(self)     # the usual case: the sources know theirs
+    except AttributeError: _derive_below(self, lambda u: not hasattr(u, "_key"), _set_key)
     return self._key
 
   @property
@@ -584,6 +575,30 @@ def _derive_below(root: UOp, lacks: Callable[[UOp], bool], derive: Callable[[UOp
 def _set_device(u: UOp) -> None: u._device = _derive_device(u)
 def _set_shape(u: UOp) -> None: u._shape = _derive_shape(u)
 def _set_bounds(u: UOp) -> None: u._bounds = _derive_bounds(u)
+
+
+def _set_ranges(u: UOp) -> None:
+  src = u.src
+  if u.op is Ops.RANGE or u.op is Ops.SPECIAL: u._ranges = frozenset({u})
+  elif not src: u._ranges = _NONE
+  else:
+    found = src[0]._ranges if len(src) == 1 else src[0]._ranges.union(*[s._ranges for s in src[1:]])
+    u._ranges = found.difference(src[1:]) if u.op in _CLOSING else found
+
+
+def _set_variables(u: UOp) -> None:
+  if u.op is Ops.DEFINE_VAR: u._variables = frozenset({u})
+  else:
+    found = _NONE.union(*[s._variables for s in u.src])
+    own = named_in(u.arg) if u.op in _SIZED else None
+    u._variables = found | own if own else found
+
+
+def _set_key(u: UOp) -> None:
+  own = f"{u.op.name} {u.dtype!r} {u.arg!r}".encode()
+  # The text of a size names its Variables without their bounds.
+  if u.op in _SIZED and (named := named_in(u.arg)): own += str(sorted(v.arg for v in named)).encode()
+  u._key = hashlib.blake2b(own + b"".join([s._key for s in u.src]), digest_size=16).digest()
 
 
 def _derive_device(u: UOp) -> str | None:
