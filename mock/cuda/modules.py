@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from tinyhw.autogen import cuda
-from tinyhw.core.errors import DecodeError, Error, InvalidArgument, MachineFault, Unsupported
+from tinyhw.core.errors import DecodeError, Error, InvalidArgument, MachineFault
 from tinyhw.core.patience import ticker
 from tinyhw.mock.cuda import memory
 from tinyhw.mock.cuda.calls import Failed, invalid, serves
@@ -396,8 +396,6 @@ class Launch:
     by = stream.queued_by()
     stream.terms = terms = m.agreed.get(by or 0)
     observer = m.observer if terms is None or terms.observer is None else terms.observer
-    if observer is not None:
-      raise Unsupported("checks and reports of", "PTX", where=f"{stream.name}, kernel {function.name}")
     piece = memory.allocate(m, stream.context, max(len(self.params), 16))
     m.space.used[piece.address] = piece.size, "parameters"
     printed: list[str] = []
@@ -406,8 +404,8 @@ class Launch:
       m.space.write(piece.address, self.params)
       dispatch = emulator.Dispatch(program, self.grid, self.block, piece.address, len(self.params), self.shared,
                                    ticker(terms, by in (None, threading.main_thread().ident)), printed,
-                                   self.cluster)
-      yield from emulator.start(emulator.Grid(m.space, dispatch, m.watchdog, stats, None))
+                                   self.cluster, stream.context.gpu.card.arch)
+      yield from emulator.start(emulator.Grid(m.space, dispatch, m.watchdog, stats, observer))
     except MachineFault as fault:
       fault.work, fault.kernel = f"kernel {function.name}", function.name
       program.explain(fault, self.grid, self.block, function.module.text.splitlines(), self.cluster)

@@ -225,8 +225,6 @@ class Launch:
     terms = machine.agreed.get(by or 0)
     channel.terms = terms
     observer = machine.observer if terms is None or terms.observer is None else terms.observer
-    if observer is not None:
-      raise Unsupported("checks and reports of", "PTX", where=f"{channel.name}, kernel {image.name}")
     if machine.engine not in emulator.ENGINES:
       raise Unsupported("engine for PTX", machine.engine, where=channel.name,
                         hint=f"EMU has {', '.join(emulator.ENGINES)}")
@@ -238,10 +236,10 @@ class Launch:
     dispatch = emulator.Dispatch(
       image.program, self.grid, self.block, params, kernel.params_size,
       self._get("SHARED_MEMORY_SIZE") - self.reserved - image.program.shared_size,
-      ticker(terms, by in (None, threading.main_thread().ident)), printed)
+      ticker(terms, by in (None, threading.main_thread().ident)), printed, arch=channel.gpu.card.arch)
     stats = Stats()
     try:
-      yield from emulator.start(emulator.Grid(self.space, dispatch, machine.watchdog, stats, None), machine.engine)
+      yield from emulator.start(emulator.Grid(self.space, dispatch, machine.watchdog, stats, observer), machine.engine)
     except InvalidArgument as refused:
       raise faults.compute("ILLEGAL_LAUNCH", str(refused)) from None
     except MachineFault as fault:
