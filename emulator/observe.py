@@ -35,8 +35,8 @@ class Copy:
 
   `row` and `lane` are the thread's place in its group; `segment` is "global" or "lds", `kind` "load" or "store".
   Addresses are u64; of LDS `block` is the workgroup in the cohort whose memory it is, and addresses count from its
-  start. `how` says when it is done: "" at once, "bulk_group" when the thread waits for its group, "mbarrier" when one is
-  told, "wgmma" for reads of a product of matrices.
+  start. `how` says when it is done: "" at once, "bulk_group" when the thread waits for its group, "mbarrier" when one
+  is told, "wgmma" for reads of a product of matrices.
   """
   row: int
   lane: int

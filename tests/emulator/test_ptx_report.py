@@ -54,7 +54,7 @@ def test_coalescing_by_stride(stride: int, sectors: int, lines: int) -> None:
 @settings(max_examples=examples(30), deadline=None)
 @given(st.integers(0, 64), st.sampled_from([1, 2, 4]))
 def test_banks_against_a_model(stride: int, words: int) -> None:
-  """In a cycle each of 32 banks gives one dword, to any number of threads; 16 threads of 8 bytes, 8 of 16 go at once."""
+  """In a cycle each of 32 banks gives one dword, to any number of threads; 16 threads of 8 bytes go at once."""
   registers = f".shared .align 16 .b8 s[{16 * (32 * max(stride, 1) + 16)}];"
   vector = {1: ("", "%r1"), 2: (".v2", "{%r1, %r2}"), 4: (".v4", "{%r1, %r2, %r3, %r4}")}[words]
   r = report(f"""mov.u32 %r5, s; mad.lo.u32 %r5, %t, {4 * words * stride}, %r5;
@@ -100,7 +100,8 @@ def test_registers_and_shared_memory_limit_what_fits() -> None:
   assert "5 blocks of 2 warps" in much.occupancy and "shared memory (41,024 bytes a block" in much.occupancy
   # 97 values that live at once, their sum, and the address of the result
   many = "".join(f"add.u32 %q{n}, %t, {n};" for n in range(97))
-  r = report(many + "".join(f"xor.b32 %r1, %r1, %q{n};" for n in range(97)) + "st.global.u32 [%o], %r1;", threads=256, registers=".reg .b32 %q<97>;")
+  r = report(many + "".join(f"xor.b32 %r1, %r1, %q{n};" for n in range(97)) + "st.global.u32 [%o], %r1;",
+             threads=256, registers=".reg .b32 %q<97>;")
   assert next(iter(r.registers.values())) == 100 and "registers (3,328 a warp of 65,536)" in r.occupancy
 
 
