@@ -17,9 +17,9 @@ from tinyhw.emulator.amdgcn.bind import ZERO_FILLING
 from tinyhw.emulator.amdgcn.gfx9 import sdwa
 from tinyhw.emulator.amdgcn.modes import GPR_IDX_EN
 from tinyhw.emulator.amdgcn.registers import reader
-from tinyhw.emulator.amdgcn.values import U32, U64
 from tinyhw.emulator.check.effects import SCC, SGPR0, Effects, dwords
 from tinyhw.emulator.simt import Group
+from tinyhw.emulator.values.ops import U32, U64
 from tinyhw.isa.amdgcn import EXEC_LO, VCC_HI, VCC_LO, Instruction, Operand
 
 if TYPE_CHECKING:

@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tinyhw.core.errors import DecodeError, Unsupported
-from tinyhw.emulator.amdgcn.meanings.rounding import Directed, DirectedOps
-from tinyhw.emulator.amdgcn.values import Ops
 from tinyhw.emulator.ptx import operands
 from tinyhw.emulator.ptx.flow import where
 from tinyhw.emulator.ptx.group import Warps
@@ -16,6 +14,8 @@ from tinyhw.emulator.ptx.meanings import convert, directed
 from tinyhw.emulator.ptx.meanings.registry import Meaning, find
 from tinyhw.emulator.ptx.scope import Line
 from tinyhw.emulator.simt import Group
+from tinyhw.emulator.values.ops import Ops
+from tinyhw.emulator.values.rounding import Directed, DirectedOps
 from tinyhw.isa.ptx import forms
 from tinyhw.isa.ptx.forms import Form
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tinyhw.core.errors import DecodeError
-from tinyhw.emulator.amdgcn.values import Ops
 from tinyhw.emulator.ptx import mbarrier, memory, operands
 from tinyhw.emulator.ptx.addresses import address, guarded
 from tinyhw.emulator.ptx.bind import Step, binds, nothing, unknown
@@ -19,6 +18,7 @@ from tinyhw.emulator.ptx.group import LANES, Warps
 from tinyhw.emulator.ptx.meanings import convert
 from tinyhw.emulator.ptx.ranges import Thread, threads
 from tinyhw.emulator.ptx.scope import Line
+from tinyhw.emulator.values.ops import Ops
 from tinyhw.isa.ptx.forms import SIZES, Form
 from tinyhw.isa.ptx.model import Operand
 

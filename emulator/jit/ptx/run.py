@@ -7,10 +7,10 @@ from typing import Any, Final
 import numpy as np
 
 from tinyhw.core.errors import MachineFault
+from tinyhw.emulator.jit.memory import Memory
 from tinyhw.emulator.jit.ptx import layout
 from tinyhw.emulator.jit.ptx.code import Kernel, kernel
 from tinyhw.emulator.jit.refusal import NotCompiled
-from tinyhw.emulator.jit.run import Memory
 from tinyhw.emulator.ptx import memory, operands
 from tinyhw.emulator.ptx.group import LANES, Blocks, Warps
 from tinyhw.emulator.ptx.launch import Grid, stack_size

@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING, Final
 
 from tinyhw.emulator.amdgcn.gfx9.memory import TO_LDS
 from tinyhw.emulator.amdgcn.memory.tables import LOADS
-from tinyhw.emulator.amdgcn.values import I32, U32
-from tinyhw.emulator.jit.alu import lane_numbers
-from tinyhw.emulator.jit.state import Registers
+from tinyhw.emulator.jit.amdgcn.alu import lane_numbers
+from tinyhw.emulator.jit.amdgcn.state import Registers
 from tinyhw.emulator.jit.values import Untranslatable, Value
+from tinyhw.emulator.values.ops import I32, U32
 from tinyhw.isa.amdgcn import M0, Instruction
 
 if TYPE_CHECKING:
-  from tinyhw.emulator.jit.access import Accesses
+  from tinyhw.emulator.jit.amdgcn.access import Accesses
 
 _FLAT_M0: Final = 0x3FFFC  # the bits of M0 that count
 _BUFFER_M0: Final = 0xFFFF

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tinyhw.emulator.amdgcn.values import F32, F64, I32, I64, U32, U64, Ops
+from tinyhw.emulator.values.ops import F32, F64, I32, I64, U32, U64, Ops
 
 Value = Any
 O = type[Ops]
@@ -134,28 +134,9 @@ def _flushing_halves(source: bool, result: bool) -> Atomic:
   return Atomic("u", _two(add))
 
 
-def in_lds(operation: str, width: int, mode: int, isa: str) -> str:
-  """The name of a float atomic of a data share under MODE; others keep theirs.
-
-  Sums follow both denormal bits, but for f64, which never flushes; minima and maxima only that of the sources, and give
-  the flushed number on RDNA4 alone (RDNA3 ISA manual, 13.2; CDNA3, 9.2.2); compare and store flushes both by it. Of the
-  sums of bf16 halves no bits are named: they flush nothing here.
-  """
-  if operation not in _BY_MODE or operation == "fadd" and width == 8: return operation
-  from tinyhw.emulator.amdgcn.modes import denormals  # not at the top: PTX has no MODE, and imports this
-  allowed = denormals(mode, "f32" if width == 4 and operation != "pk_add_f16" else "f64")
-  source, result = not allowed & 1, not allowed & 2
-  if operation in {"fmin", "fmax"}:
-    if source and isa not in FLUSHED_EXTREMES: return f"{operation}.chosen"
-    result = False
-  elif operation in {"fcmpswap", "fcmpst"}: result = source
-  return f"{operation}{'.source' if source else ''}{'.result' if result else ''}"
-
-
-FLUSHED_EXTREMES: Final = frozenset({"gfx12"})  # tables whose minima and maxima in LDS are of the flushed numbers
 for _name in ("fmin", "fmax"): ATOMICS[f"{_name}.chosen"] = _choosing(ATOMICS[_name])
-_BY_MODE: Final = frozenset(("fadd", "fmin", "fmax", "fcmpswap", "fcmpst", "pk_add_f16"))
-for _name in _BY_MODE:
+FLUSHING: Final = frozenset(("fadd", "fmin", "fmax", "fcmpswap", "fcmpst", "pk_add_f16"))  # have forms that flush
+for _name in FLUSHING:
   for _source, _result in ((True, False), (False, True), (True, True)):
     ATOMICS[_name + ".source" * _source + ".result" * _result] = (
       _flushing_halves(_source, _result) if _name == "pk_add_f16" else _flushing(ATOMICS[_name], _source, _result))

@@ -7,11 +7,11 @@ from tinyhw.emulator.amdgcn.binders import binds
 from tinyhw.emulator.amdgcn.gfx9 import bind as bind_gfx9
 from tinyhw.emulator.amdgcn.gfx12 import bind as bind_gfx12
 from tinyhw.emulator.amdgcn.meanings import integer
-from tinyhw.emulator.amdgcn.values import I32, I64, U32
-from tinyhw.emulator.jit import alu
-from tinyhw.emulator.jit.alu import read, write
-from tinyhw.emulator.jit.state import Registers
+from tinyhw.emulator.jit.amdgcn import alu
+from tinyhw.emulator.jit.amdgcn.alu import read, write
+from tinyhw.emulator.jit.amdgcn.state import Registers
 from tinyhw.emulator.jit.values import Untranslatable, Value, convert
+from tinyhw.emulator.values.ops import I32, I64, U32
 from tinyhw.isa.amdgcn import AGPR0, M0, VCC_LO, Instruction, Operand
 
 

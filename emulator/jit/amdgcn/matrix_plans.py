@@ -9,14 +9,14 @@ from tinyhw.core.errors import Unsupported
 from tinyhw.emulator.amdgcn.constants import constant
 from tinyhw.emulator.amdgcn.gfx9 import matrix as gfx9
 from tinyhw.emulator.amdgcn.gfx12 import matrix as gfx12
-from tinyhw.emulator.amdgcn.meanings.small_floats import BF8_FNUZ, FP8_FNUZ, SmallFloat
 from tinyhw.emulator.amdgcn.modes import FP16_OVFL, denormals
-from tinyhw.emulator.amdgcn.values import DTYPES, F16, F32, F64, U32
-from tinyhw.emulator.jit import alu, blocks
-from tinyhw.emulator.jit.blocks import Plan, Source
-from tinyhw.emulator.jit.matrix import constant_of, narrowed
-from tinyhw.emulator.jit.state import Registers
+from tinyhw.emulator.jit.amdgcn import alu, blocks
+from tinyhw.emulator.jit.amdgcn.blocks import Plan, Source
+from tinyhw.emulator.jit.amdgcn.matrix import constant_of, narrowed
+from tinyhw.emulator.jit.amdgcn.state import Registers
 from tinyhw.emulator.jit.values import Untranslatable, Value, convert
+from tinyhw.emulator.values.ops import DTYPES, F16, F32, F64, U32
+from tinyhw.emulator.values.small_floats import BF8_FNUZ, FP8_FNUZ, SmallFloat
 from tinyhw.isa.amdgcn import Instruction, Operand
 
 FNUZ: Final[dict[str, SmallFloat]] = {"fp8": FP8_FNUZ, "bf8": BF8_FNUZ}

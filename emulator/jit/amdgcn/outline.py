@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from tinyhw.emulator.amdgcn.values import U32, U64
-from tinyhw.emulator.jit.access import Accesses, Site
-from tinyhw.emulator.jit.state import Registers
+from tinyhw.emulator.jit.amdgcn.access import Accesses, Site
+from tinyhw.emulator.jit.amdgcn.state import Registers
 from tinyhw.emulator.jit.values import Emitter, Value
+from tinyhw.emulator.values.ops import U32, U64
 
 WORDS: Final = 16  # dwords of a lane that an access can load
 Given = Sequence["Value | None"]

@@ -13,22 +13,17 @@ from typing import Any, Final, cast
 import numpy as np
 
 from tinyhw.core.errors import Error, MachineFault
-from tinyhw.core.memory import AddressSpace
 from tinyhw.emulator.amdgcn import control
 from tinyhw.emulator.amdgcn.allocation import first_block
 from tinyhw.emulator.amdgcn.launch import DispatchStats
-from tinyhw.emulator.amdgcn.memory import access
-from tinyhw.emulator.amdgcn.memory.atomics import ATOMICS
 from tinyhw.emulator.amdgcn.memory.vector import flat_fetch, flat_put
 from tinyhw.emulator.amdgcn.memory.words import flat_offset
 from tinyhw.emulator.amdgcn.program import Program
 from tinyhw.emulator.amdgcn.registers import exec_changed
-from tinyhw.emulator.jit import atomics, context
-from tinyhw.emulator.jit.access import Site
-from tinyhw.emulator.jit.forms import BACKGROUND, Form, Snapshot, Wish
-from tinyhw.emulator.jit.native import Callback
-from tinyhw.emulator.jit.refusal import NotCompiled, tell
-from tinyhw.emulator.jit.state import (
+from tinyhw.emulator.jit.amdgcn import atomics, context
+from tinyhw.emulator.jit.amdgcn.access import Site
+from tinyhw.emulator.jit.amdgcn.forms import BACKGROUND, Form, Snapshot, Wish
+from tinyhw.emulator.jit.amdgcn.state import (
   HEADER,
   LDS,
   LEFT,
@@ -42,7 +37,7 @@ from tinyhw.emulator.jit.state import (
   STATUS,
   TARGET,
 )
-from tinyhw.emulator.jit.translate import (
+from tinyhw.emulator.jit.amdgcn.translate import (
   BARRIER,
   EACH_HOT,
   END,
@@ -53,6 +48,11 @@ from tinyhw.emulator.jit.translate import (
   Place,
   state_words,
 )
+from tinyhw.emulator.jit.memory import Memory
+from tinyhw.emulator.jit.native import Callback
+from tinyhw.emulator.jit.refusal import NotCompiled, tell
+from tinyhw.emulator.memory import access
+from tinyhw.emulator.memory.atomics import ATOMICS
 from tinyhw.emulator.simt import ZERO, Barrier, Cohort, End, Group, Outside, Split, Wait, Yield
 from tinyhw.isa.amdgcn import EXEC_LO, table
 
@@ -136,15 +136,6 @@ def code_for(cohort: Cohort, vgprs: int, detail: int = 0) -> Code:
     program.compiled[key] = code
   if isinstance(code, NotCompiled): raise type(code)(code.why)
   return code
-
-
-class Memory:
-  """The mappings of an address space as compiled code reads them: rows of start, size, distance to the host, access."""
-
-  def __init__(self, space: AddressSpace) -> None:
-    self._mappings = space.mappings()  # keeps the memory itself
-    rows = [(m.start, m.end - m.start, m.u8.ctypes.data - m.start & (1 << 64) - 1, m.access) for m in self._mappings]
-    self.table = np.array(rows, np.uint64).reshape(-1, 4)
 
 
 def _aligned(shape: tuple[int, int]) -> Value:

@@ -9,9 +9,9 @@ import numpy as np
 from tinyhw.core.errors import MachineFault, PageFault
 from tinyhw.core.memory import Access, AddressSpace, Mapping
 from tinyhw.emulator import observe, view
-from tinyhw.emulator.amdgcn.memory.atomics import modify
-from tinyhw.emulator.amdgcn.values import U32, U64
+from tinyhw.emulator.memory.atomics import modify
 from tinyhw.emulator.simt import Group, full
+from tinyhw.emulator.values.ops import U32, U64
 
 Value = Any
 _UNITS: Final[dict[int, Any]] = {1: np.dtype("u1"), 2: np.dtype("u2"), 4: U32, 8: U64}

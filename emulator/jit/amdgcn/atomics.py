@@ -12,14 +12,14 @@ from typing import Any, Final
 import numpy as np
 
 from tinyhw.core.memory import Access
-from tinyhw.emulator.amdgcn.memory import access
-from tinyhw.emulator.amdgcn.memory.atomics import ATOMICS
 from tinyhw.emulator.amdgcn.memory.vector import flat_atomic
-from tinyhw.emulator.amdgcn.values import U32, U64
-from tinyhw.emulator.jit import context
-from tinyhw.emulator.jit.state import LDS
+from tinyhw.emulator.jit.amdgcn import context
+from tinyhw.emulator.jit.amdgcn.state import LDS
 from tinyhw.emulator.jit.values import BOOL, Emitter, LLVMOps, Value, convert, type_of
+from tinyhw.emulator.memory import access
+from tinyhw.emulator.memory.atomics import ATOMICS
 from tinyhw.emulator.simt import Group
+from tinyhw.emulator.values.ops import U32, U64
 
 Array = Any
 # Operations that LLVM has by name; every other one is a loop of compare and exchange.

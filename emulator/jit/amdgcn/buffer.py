@@ -8,19 +8,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from tinyhw.emulator.amdgcn.memory.atomics import ATOMICS
 from tinyhw.emulator.amdgcn.memory.resource import field, has, part
 from tinyhw.emulator.amdgcn.memory.tables import LOADS, STORES, VECTOR_ATOMICS
 from tinyhw.emulator.amdgcn.memory.vector import returns
-from tinyhw.emulator.amdgcn.values import U32, U64
-from tinyhw.emulator.jit import lds_loads
-from tinyhw.emulator.jit.alu import read
-from tinyhw.emulator.jit.state import Registers
+from tinyhw.emulator.jit.amdgcn import lds_loads
+from tinyhw.emulator.jit.amdgcn.alu import read
+from tinyhw.emulator.jit.amdgcn.state import Registers
 from tinyhw.emulator.jit.values import BOOL, Untranslatable, Value, convert
+from tinyhw.emulator.memory.atomics import ATOMICS
+from tinyhw.emulator.values.ops import U32, U64
 from tinyhw.isa.amdgcn import Instruction
 
 if TYPE_CHECKING:
-  from tinyhw.emulator.jit.access import Accesses
+  from tinyhw.emulator.jit.amdgcn.access import Accesses
 
 
 def translate(a: Accesses, r: Registers, i: Instruction, offset: int) -> None:

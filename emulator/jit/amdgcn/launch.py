@@ -12,11 +12,12 @@ from typing import Any, Final
 from tinyhw.arch import Arch
 from tinyhw.core.memory import AddressSpace
 from tinyhw.emulator.amdgcn.launch import Dispatch, DispatchStats, Workgroups
-from tinyhw.emulator.jit import threads
+from tinyhw.emulator.jit.amdgcn import threads
+from tinyhw.emulator.jit.amdgcn.run import Code, Waves
+from tinyhw.emulator.jit.amdgcn.state import STATUS
+from tinyhw.emulator.jit.amdgcn.translate import EACH, EACH_HOT, END, LAST
+from tinyhw.emulator.jit.memory import Memory
 from tinyhw.emulator.jit.refusal import NotCompiled
-from tinyhw.emulator.jit.run import Code, Memory, Waves
-from tinyhw.emulator.jit.state import STATUS
-from tinyhw.emulator.jit.translate import EACH, EACH_HOT, END, LAST
 from tinyhw.emulator.schedule import Idle, Schedule, ended
 from tinyhw.emulator.simt import Cohort
 

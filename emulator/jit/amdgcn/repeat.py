@@ -15,11 +15,12 @@ from tinyhw.emulator.amdgcn.fields import USER_SGPR
 from tinyhw.emulator.amdgcn.launch import DispatchStats, Workgroups
 from tinyhw.emulator.amdgcn.memory import gds
 from tinyhw.emulator.amdgcn.sync import Shared
-from tinyhw.emulator.jit.context import OUTSIDE_LANES
-from tinyhw.emulator.jit.launch import Launch
-from tinyhw.emulator.jit.run import TURN, Memory, Waves
-from tinyhw.emulator.jit.state import LEFT, STATUS
-from tinyhw.emulator.jit.translate import END
+from tinyhw.emulator.jit.amdgcn.context import OUTSIDE_LANES
+from tinyhw.emulator.jit.amdgcn.launch import Launch
+from tinyhw.emulator.jit.amdgcn.run import TURN, Waves
+from tinyhw.emulator.jit.amdgcn.state import LEFT, STATUS
+from tinyhw.emulator.jit.amdgcn.translate import END
+from tinyhw.emulator.jit.memory import Memory
 from tinyhw.emulator.schedule import Idle
 from tinyhw.emulator.simt import Changes
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from tinyhw.core.memory import Access
-from tinyhw.emulator.amdgcn.memory.atomics import ATOMICS
 from tinyhw.emulator.amdgcn.memory.lds import swizzled
 from tinyhw.emulator.amdgcn.memory.resource import field, part
 from tinyhw.emulator.amdgcn.memory.scalar import violates
@@ -30,10 +29,9 @@ from tinyhw.emulator.amdgcn.memory.tables import (
   VECTOR_ATOMICS,
 )
 from tinyhw.emulator.amdgcn.memory.vector import returns
-from tinyhw.emulator.amdgcn.values import I32, I64, U32, U64
-from tinyhw.emulator.jit import atomics, buffer, lds_loads
-from tinyhw.emulator.jit.alu import lane_numbers, permuted
-from tinyhw.emulator.jit.context import (
+from tinyhw.emulator.jit.amdgcn import atomics, buffer, lds_loads
+from tinyhw.emulator.jit.amdgcn.alu import lane_numbers, permuted
+from tinyhw.emulator.jit.amdgcn.context import (
   ADDRESSES,
   CALLBACK,
   DATA,
@@ -49,8 +47,10 @@ from tinyhw.emulator.jit.context import (
   SITES,
   TABLE,
 )
-from tinyhw.emulator.jit.state import LDS, SCRATCH, Registers
+from tinyhw.emulator.jit.amdgcn.state import LDS, SCRATCH, Registers
 from tinyhw.emulator.jit.values import BOOL, Emitter, LLVMOps, Untranslatable, Value, convert, gather
+from tinyhw.emulator.memory.atomics import ATOMICS
+from tinyhw.emulator.values.ops import I32, I64, U32, U64
 from tinyhw.isa.amdgcn import M0, NULL, Instruction
 
 READ, WRITE = Access.READ, Access.WRITE

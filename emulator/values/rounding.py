@@ -1,8 +1,8 @@
-"""The directed rounding modes of MODE (RDNA3 ISA manual, section 3.3.4 "Mode register"): up, down and toward zero.
+"""The directed roundings, up, down and toward zero, with the numbers of AMD's MODE (RDNA3 ISA manual, section 3.3.4).
 
 Meanings are written with operators that round to nearest even. To round another way they are evaluated on `Directed`
 values, whose arithmetic also knows on which side of the rounded result the exact one lies, and steps to a neighbour
-where the mode asks for it. Only sums, products, fused operations, conversions and ldexp round by MODE; the results of
+where the mode asks for it. Only sums, products, fused operations, conversions and ldexp are directed; the results of
 transcendental instructions, which are not exact anyway, stay as they are.
 """
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tinyhw.emulator.amdgcn.values import DTYPES, F16, F32, F64, I32, Ops
+from tinyhw.emulator.values.ops import DTYPES, F16, F32, F64, I32, Ops
 
 Value = Any
 NEAREST, UP, DOWN, ZERO = range(4)  # MODE.FP_ROUND
@@ -230,10 +230,8 @@ class DirectedOps:
     return Directed(_signed_zero(r, zero, np.where(negative, -1.0, 1.0), c.x, mode), self.modes)
 
 
-def directed(function: Callable[..., Any], mode: int) -> Callable[..., Any]:
-  """A meaning that rounds as MODE says of each float type."""
-  from tinyhw.emulator.amdgcn.modes import round_of  # not at the top: PTX has no MODE, and imports this
-  modes = {t: round_of(mode, t) for t in _NAMES}
+def directed(function: Callable[..., Any], modes: dict[str, int]) -> Callable[..., Any]:
+  """A meaning that rounds each float type (by its name) as `modes` has it."""
   ops = DirectedOps(modes)
 
   def rounded(_: Any, *operands: Value) -> Any:

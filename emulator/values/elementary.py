@@ -9,7 +9,7 @@ from itertools import accumulate
 from math import factorial, inf
 from typing import Any, Final
 
-from tinyhw.emulator.amdgcn.values import Ops
+from tinyhw.emulator.values.ops import Ops
 
 O = type[Ops]
 V = Any

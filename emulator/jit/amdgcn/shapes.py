@@ -14,13 +14,13 @@ from tinyhw.arch import Arch
 from tinyhw.emulator.amdgcn.binders import binds
 from tinyhw.emulator.amdgcn.constants import constant
 from tinyhw.emulator.amdgcn.meanings.registry import MEANINGS
-from tinyhw.emulator.amdgcn.values import DTYPES, U64
-from tinyhw.emulator.jit import alu
-from tinyhw.emulator.jit.access import Site
-from tinyhw.emulator.jit.fields import FIELDS
-from tinyhw.emulator.jit.outline import Outlined
-from tinyhw.emulator.jit.state import HEADER, Registers
+from tinyhw.emulator.jit.amdgcn import alu
+from tinyhw.emulator.jit.amdgcn.access import Site
+from tinyhw.emulator.jit.amdgcn.fields import FIELDS
+from tinyhw.emulator.jit.amdgcn.outline import Outlined
+from tinyhw.emulator.jit.amdgcn.state import HEADER, Registers
 from tinyhw.emulator.jit.values import Emitter, Untranslatable, Value, convert
+from tinyhw.emulator.values.ops import DTYPES, U64
 from tinyhw.isa.amdgcn import VCC_LO, Instruction, Operand, Row, table
 
 MEMORY: Final = frozenset({"SMEM", "FLAT", "DS", "MUBUF", "MTBUF"})

@@ -14,10 +14,10 @@ from typing import Final
 from tinyhw.emulator.amdgcn.constants import constant
 from tinyhw.emulator.amdgcn.gfx11.matrix import SHAPES
 from tinyhw.emulator.amdgcn.matrix import half_constant
-from tinyhw.emulator.amdgcn.values import DTYPES, F16, F32, F64, U16, U32
+from tinyhw.emulator.jit.amdgcn.state import Registers
 from tinyhw.emulator.jit.native import host
-from tinyhw.emulator.jit.state import Registers
 from tinyhw.emulator.jit.values import Emitter, Untranslatable, Value, convert, narrow_to_odd
+from tinyhw.emulator.values.ops import DTYPES, F16, F32, F64, U16, U32
 from tinyhw.isa.amdgcn import Instruction, Operand
 
 # Memory of a function that has matrix instructions: C and D where they are no registers, a fragment's raw dwords

@@ -10,9 +10,9 @@ from typing import Any, Final
 
 from tinyhw.emulator.amdgcn.registers import SCC as SRC_SCC
 from tinyhw.emulator.amdgcn.registers import aperture
-from tinyhw.emulator.amdgcn.values import DTYPES, U16, U32, U64
-from tinyhw.emulator.jit.fields import FIELDS
+from tinyhw.emulator.jit.amdgcn.fields import FIELDS
 from tinyhw.emulator.jit.values import BOOL, Emitter, LLVMOps, Untranslatable, Value, convert
+from tinyhw.emulator.values.ops import DTYPES, U16, U32, U64
 from tinyhw.isa.amdgcn import EXEC_LO, NULL, Instruction
 
 # A wave's state in memory: dwords. Vector registers follow the header, `lanes` dwords each.

@@ -18,10 +18,10 @@ from tinyhw.emulator.amdgcn.gfx11 import matrix as reference
 from tinyhw.emulator.amdgcn.meanings.quiet import meaning_of
 from tinyhw.emulator.amdgcn.meanings.registry import Meaning
 from tinyhw.emulator.amdgcn.modes import FP_ROUND, denormals
-from tinyhw.emulator.amdgcn.values import DTYPES, F16, F32, I32, I64, U16, U32
-from tinyhw.emulator.jit import matrix
-from tinyhw.emulator.jit.state import Registers
+from tinyhw.emulator.jit.amdgcn import matrix
+from tinyhw.emulator.jit.amdgcn.state import Registers
 from tinyhw.emulator.jit.values import BOOL, Untranslatable, Value, convert, gather, name_of, number
+from tinyhw.emulator.values.ops import DTYPES, F16, F32, I32, I64, U16, U32
 from tinyhw.isa.amdgcn import EXEC_LO, VCC_LO, Instruction, Operand
 
 Emit = Callable[[Registers, Instruction, int], None]
