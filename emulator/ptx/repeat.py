@@ -46,8 +46,9 @@ class Repeated:
     again, self._again = self._again, None
     begun, self._begun = self._begun, False
     d = replace(self.dispatch, params=params, tick=tick, printed=printed)
+    if again is not None and not begun and not again.serves(d.program): again = None
     if again is None and self._alone and not self._large: again = self._made(d)
-    if again is None or not begun and not again.serves(d.program):
+    if again is None:
       grid = self._grid(d)
       yield from turns(grid, self._engine)
       self._note(grid.stats)

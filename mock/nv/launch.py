@@ -1,4 +1,4 @@
-"""A launch: where its QMD says that constant bank 0 lies, who is told of its end and what follows; the rest is its plan's.
+"""A launch: where its QMD says that constant bank 0 lies, who is told of its end, what follows. The rest is its plan's.
 
 When all blocks have ended, memory is released to whom it concerns, semaphores are written, and dependent QMDs begin.
 """

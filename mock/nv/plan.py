@@ -1,4 +1,4 @@
-"""What the QMDs of one kernel and its sizes say, checked as the chip's scheduler (SKED) checks it, once for all launches.
+"""What the QMDs of one kernel and its sizes say, checked as the chip's scheduler (SKED) checks it.
 
 Names of checks are those of `pri_sked.ref` of GA100 (NV_PGRAPH_PRI_SKED_HWW_ESR_SKEDCHECK*). QMDs that differ only in
 what CHANGING names have one plan; that part is the launch's own (`launch.py`), and so is what memory holds.
