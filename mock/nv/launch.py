@@ -105,7 +105,7 @@ class Launch:
     if fault.pc is not None:
       line = self.image.program.place(fault.pc)[1]
       at = None if line is None else line.instruction.at
-    self.image.program.explain(fault, self.plan.grid, self.plan.block, text)
+    self.image.program.explain(fault, self.plan.grid, self.plan.block, text, self.plan.cluster)
     self.channel.fault_pc = self.image.text_address if at is None else self.image.place_of(*at)
 
   def _release(self) -> None:
