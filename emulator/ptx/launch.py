@@ -232,6 +232,3 @@ def turns(grid: Grid, engine: str = "") -> Iterator[Idle | None]:
     return (yield from engines.both(grid) if engine == "both" else engines.turns(grid, engine))
   yield from Schedule(grid).turns()
   if grid.observer is not None: grid.observer.end(grid.stats)
-
-
-start = turns

@@ -22,7 +22,7 @@ _META: Final = PROGRAM + "_meta_data"
 _CACHES: Final = 'f"INVALIDATE_{cache}": 1 for cache in _INVALIDATES'
 _WRONG: Final = r"element \d+ is .* expected"
 _FAULT: Final = "page fault"
-_GARBAGE: Final = _WRONG + "|no ELF"
+_GARBAGE: Final = _WRONG + "|no ELF|unsupported program"
 _HANGS: Final = "WaitTimeout"
 
 

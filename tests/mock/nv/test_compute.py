@@ -103,6 +103,57 @@ def test_chains_and_reductions() -> None:
   assert b.space.load(data, 4) == 101 and b.space.load(at, 4) == 13
 
 
+def test_many_launches_of_one_plan() -> None:
+  """Other banks, payloads and chains are the launch's own."""
+  b = Compute()
+  c, data, at, program = b.channel(), b.take(1024), b.take(64), b.load(ADD, "add")
+  for i in range(1, 9):
+    q = launch_qmd(b, program, bank=b.bank(data, i), RELEASE_ENABLE__0=1, RELEASE_SEMAPHORE_ADDR__0=at + 16 * (i % 4),
+                   RELEASE_SEMAPHORE_PAYLOAD__0=i)
+    b.pcas(c, q)
+    b.run()
+    assert b.space.load(data, 4) == i * (i + 1) // 2 and b.space.load(at + 16 * (i % 4), 4) == i
+  assert len(c.engines[COMPUTE]._plans) == 1  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("what", ["code", "bank", "misaligned bank", "windows", "local", "size"])
+def test_a_plan_skips_no_check(what: str) -> None:
+  """After launches that were fine: what changes in memory, in the engine's state or in the QMD is noticed."""
+  b = Compute()
+  m = methods.declared(b.gpu.card.compute_class)
+  c, data, program = b.channel(), b.take(1024), b.load(ADD, "add")
+  high, low = BASE >> 32, BASE & 0xFFFFFFFF
+  def local(size: int) -> list[Method]:
+    return [m.SET_SHADER_LOCAL_MEMORY_A(ADDRESS_UPPER=high), m.SET_SHADER_LOCAL_MEMORY_B(ADDRESS_LOWER=low),
+            m.SET_SHADER_LOCAL_MEMORY_NON_THROTTLED_A(SIZE_UPPER=0),
+            m.SET_SHADER_LOCAL_MEMORY_NON_THROTTLED_B(SIZE_LOWER=size)]
+  def windows(second: int) -> list[Method]:
+    return [m.SET_SHADER_SHARED_MEMORY_WINDOW_A(BASE_ADDRESS_UPPER=1),
+            m.SET_SHADER_SHARED_MEMORY_WINDOW_B(BASE_ADDRESS=0),
+            m.SET_SHADER_LOCAL_MEMORY_WINDOW_A(BASE_ADDRESS_UPPER=second),
+            m.SET_SHADER_LOCAL_MEMORY_WINDOW_B(BASE_ADDRESS=0)]
+  b.send(c, COMPUTE, *local(1 << 16), *windows(3))
+  def launch(bank: tuple[int, int], shared: int = 1024) -> None:
+    b.pcas(c, launch_qmd(b, program, bank=bank, shared=shared, SHADER_LOCAL_MEMORY_HIGH_SIZE=32))
+    b.run()
+  for _ in range(3): launch(b.bank(data, 1))
+  assert c.state is State.READY, c.describe()
+  bank, shared = b.bank(data, 1), 1024
+  if what == "code":
+    b.space.write(program - 128 + 40, bytes(8))  # e_shoff
+    with pytest.raises(Unsupported): launch(bank)
+    return
+  if what == "bank": bank = FAR, bank[1]
+  elif what == "misaligned bank": bank = bank[0] + 256 + 16, bank[1]
+  elif what == "windows": b.send(c, COMPUTE, *windows(1))
+  elif what == "local": b.send(c, COMPUTE, *local(512))
+  else: shared = 896
+  launch(bank, shared)
+  words = {"bank": "page fault", "misaligned bank": "multiple of 64", "windows": "SKEDCHECK17", "local": "SKEDCHECK05",
+           "size": "OOR_SHARED"}
+  assert words[what] in str(c.error), c.describe()
+
+
 def test_inline_qmd() -> None:
   for card in ("sm_86", "sm_90"):
     b = Compute(card)
