@@ -13,7 +13,7 @@ from tinyhw.arch.nv import NvArch
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.core.memory import AddressSpace
 from tinyhw.emulator.observe import Observer
-from tinyhw.emulator.ptx import cluster, copies, matrix, mbarrier, memory, move, tensor, warp, wgmma, wmma
+from tinyhw.emulator.ptx import cluster, copies, matrix, mbarrier, memory, move, tensor, video, warp, wgmma, wmma
 from tinyhw.emulator.ptx.explain import required_cluster
 from tinyhw.emulator.ptx.group import LANES, Blocks, Warps
 from tinyhw.emulator.ptx.occupancy import generation
@@ -30,7 +30,8 @@ ENGINES: Final = ("auto", "ref", "jit", "both")
 RESIDENT: Final = 2048  # threads of a multiprocessor
 BLOCKS_A_SM: Final = 32
 CLUSTER: Final = 16  # blocks of a cluster, the chip's own limit; 8 without asking for more
-BINDERS: Final = (cluster, copies, matrix, mbarrier, move, tensor, warp, wgmma, wmma)  # they register what they bind
+# they register what they bind
+BINDERS: Final = (cluster, copies, matrix, mbarrier, move, tensor, video, warp, wgmma, wmma)
 
 
 @dataclass(frozen=True)
@@ -239,6 +240,3 @@ def turns(grid: Grid, engine: str = "") -> Iterator[Idle | None]:
     return (yield from engines.both(grid) if engine == "both" else engines.turns(grid, engine))
   yield from Schedule(grid).turns()
   if grid.observer is not None: grid.observer.end(grid.stats)
-
-
-start = turns

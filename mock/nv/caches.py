@@ -31,9 +31,8 @@ class Caches:
 
   def begins(self, launch: Launch) -> None:
     """A launch begins, and ends with the barrier that its QMD names."""
-    qmd, name = launch.maybe, launch.name
-    constants = bool(qmd("INVALIDATE_SHADER_CONSTANT_CACHE"))
-    self.invalidate(constants, bool(qmd("INVALIDATE_SHADER_DATA_CACHE")))
+    plan, name = launch.plan, launch.name
+    self.invalidate(plan.forgets_constants, plan.forgets_data)
     if self._data:
       self._tell(f"{name} is launched without INVALIDATE_SHADER_DATA_CACHE: SMs read what their L1 holds of launches "
                  "before")
@@ -42,12 +41,12 @@ class Caches:
       self._constants.clear()
     for index, place in launch.banks.items():
       now = launch.space.read(*place)
-      before = now if qmd("CONSTANT_BUFFER_INVALIDATE", index) else self._constants.get(place, now)
+      before = now if plan.fresh[index] else self._constants.get(place, now)
       if before != now:
         self._tell(f"constant bank {index} of {name} may hold what was at its place before: neither "
                    "CONSTANT_BUFFER_INVALIDATE nor INVALIDATE_SHADER_CONSTANT_CACHE")
       self._constants[place] = now
-    if not qmd("CWD_MEMBAR_TYPE"):
+    if not plan.barrier:
       self._tell(f"{name} ends with CWD_MEMBAR_TYPE L1_NONE: who sees its semaphore need not see what it wrote")
 
   def copied(self, flushed: bool) -> None:

@@ -483,7 +483,7 @@ class Lanes:
     try:
       special = access.EMITTERS.get(i.opcode) or warp.EMITTERS.get(i.opcode)
       if special is not None: return special(self, line, form, info)
-      if i.opcode in bind.BINDERS and i.opcode not in _SHARED_BINDERS: return self.unsupported(i.name)
+      if i.opcode in bind.BINDERS.keys() - _SHARED_BINDERS - bind.PURE: return self.unsupported(i.name)
       if i.opcode == "isspacep" and not any(m.partition("::")[0] in _WINDOWED for m in i.modifiers):
         return self.unsupported(i.name)
       step = bind.step(self.code, line)

@@ -22,7 +22,7 @@ _META: Final = PROGRAM + "_meta_data"
 _CACHES: Final = 'f"INVALIDATE_{cache}": 1 for cache in _INVALIDATES'
 _WRONG: Final = r"element \d+ is .* expected"
 _FAULT: Final = "page fault"
-_GARBAGE: Final = _WRONG + "|no ELF"
+_GARBAGE: Final = _WRONG + "|no ELF|unsupported program"
 _HANGS: Final = "WaitTimeout"
 
 
@@ -142,6 +142,18 @@ MISTAKES: Final[tuple[Mistake, ...]] = (
        "at + self.bank_at + self.code.params)", "at + self.bank_at + self.code.params + 4)", "."),
   _one("times of one semaphore", "both timestamps of a timed launch are written to one place",
        PROGRAM + "_commands", "runtime.times + 16", "runtime.times", "a launch took"),
+  # ---- clusters
+  _one("clusters in a grid of blocks", "GPC_CGA_WIDTH says two, and QMD_TYPE stays GRID_CTA",
+       _META, "kind = _GRID_CTA if cluster is None else _GRID_GPC_CGA", "kind = _GRID_CTA", "GPC_CGA"),
+  _one("no clusters in the QMD", "a launch in clusters goes as one without",
+       PROGRAM + "_submit", "self.prepared(block, dynamic, profile, cluster)", "self.prepared(block, dynamic, profile)",
+       "rank of a cluster"),
+  _one("cluster dimensions exchanged", "GPC_CGA_WIDTH and HEIGHT take each other's value",
+       _META, "zip(_AXES, cluster)", "zip(_AXES, (cluster[1], cluster[0], cluster[2]))", "divide"),
+  _one("clusters of bank 0", "constant bank 0 tells machine code another cluster than the QMD",
+       PROGRAM + "_bank0", "told.nctaid, *size", "told.nctaid, *size[::-1]", "clusterDim"),
+  _one("grid of bank 0 in blocks", "constant bank 0 tells machine code the grid in blocks, where clusters count",
+       PROGRAM + "fill", "[g // c for g, c in zip(grid, prepared.cluster or _ONE)]", "grid", "gridDim in clusters"),
   # ---- local memory
   _one("no local memory", "a kernel with a frame runs and no local memory was set",
        PROGRAM + "__init__", "if kernel.local: runtime", "if False: runtime", "SKEDCHECK05"),

@@ -45,8 +45,8 @@ class NVRunner(GroupedRunner[Group]):
       program = launch.program
       assert isinstance(program, NVProgram)
       if k and end + program.argument_bytes > ARGUMENT_BYTES: break
-      program.check_grid(launch.grid)
       prepared.append(program.prepared(launch.block, 0))
+      program.check_grid(launch.grid, prepared[-1].cluster)
       if k: c.wait_for_idle()
       c.launch(f"qmd#{k}")
       at.append(end)
