@@ -81,8 +81,8 @@ class Launch:
     turns = -(-waves // (4 * card.sms))
     machine.clock.advance(stats.instructions // waves * turns * CYCLES_PER_INSTRUCTION * 1000 // card.clock_mhz)
     self._release()
-    for index in plan.dependents:
-      launch = plan.engine.launch_at(self._own("DEPENDENT_QMD_POINTER", index) << 8)
+    for index, fresh in plan.dependents:
+      launch = plan.engine.launch_at(self._own("DEPENDENT_QMD_POINTER", index) << 8, fresh)
       channel.begin(launch.job())
 
   def _turns(self, params: int, terms: Terms | None, by: int | None,

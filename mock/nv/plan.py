@@ -107,8 +107,7 @@ class Plan:
     self._check_program()
     self.bank0 = self._watched()
     self.releases = tuple(self._release(i) for i in range(RELEASES) if self.maybe("RELEASE_ENABLE", i))
-    self.dependents = tuple(i for i in range(DEPENDENTS) if self.maybe("DEPENDENT_QMD_ENABLE", i))
-    for i in self.dependents: self._check_dependent(i)
+    self.dependents = tuple((i, self._dependent(i)) for i in range(DEPENDENTS) if self.maybe("DEPENDENT_QMD_ENABLE", i))
     self.changing = changing(self.version)
     self.forgets_constants = bool(self.maybe("INVALIDATE_SHADER_CONSTANT_CACHE"))
     self.forgets_data = bool(self.maybe("INVALIDATE_SHADER_DATA_CACHE"))
@@ -291,12 +290,14 @@ class Plan:
     return Release(i, bool(self.maybe("RELEASE_PAYLOAD64B", i)) or size == 2, sizes[size], reduction,
                    bool(self._get("RELEASE_REDUCTION_FORMAT", i) & 1), bool(self.maybe("RELEASE_TRAP_TYPE", i)))
 
-  def _check_dependent(self, index: int) -> None:
+  def _dependent(self, index: int) -> bool:
+    """Whether what the scheduler holds of a dependent QMD is invalidated before it is scheduled."""
     actions = {0: "QMD_INCREMENT_PUT", 1: "QMD_SCHEDULE", 3: "QMD_INVALIDATE_COPY_SCHEDULE",
                4: "QMD_DECREMENT_DEPENDENCE"}
     action = self._get("DEPENDENT_QMD_ACTION", index)
     if actions.get(action) not in ("QMD_SCHEDULE", "QMD_INVALIDATE_COPY_SCHEDULE"):
       raise self._unsupported(f"DEPENDENT_QMD{index}_ACTION = {actions.get(action, action)}")
+    return actions[action] == "QMD_INVALIDATE_COPY_SCHEDULE"
 
   def _repeated(self) -> Repeated:
     from tinyhw.emulator.ptx.explain import required_cluster

@@ -103,6 +103,24 @@ def test_chains_and_reductions() -> None:
   assert b.space.load(data, 4) == 101 and b.space.load(at, 4) == 13
 
 
+@pytest.mark.parametrize("fresh", [False, True])
+def test_a_qmd_that_the_scheduler_may_hold(fresh: bool) -> None:
+  """Scheduled again after it has changed: what it was before is invalidated, or the report says so."""
+  b = Compute()
+  m = methods.declared(0xCBC0)
+  c, data, program = b.channel(), b.take(1024), b.load(ADD, "add")
+  first, second = (launch_qmd(b, program, bank=b.bank(data, n)) for n in (1, 10))
+  for _ in range(2):
+    b.send(c, COMPUTE, m.SEND_PCAS_A(QMD_ADDRESS_SHIFTED8=first >> 8), m.SEND_SIGNALING_PCAS_B(SCHEDULE=1))
+  assert not b.machine.findings or "scheduler" not in b.machine.findings[-1]
+  b.space.write(first, b.space.read(second, 384))
+  if fresh:
+    b.send(c, COMPUTE, m.SEND_SIGNALING_PCAS2_B(PCAS_ACTION=m.SEND_SIGNALING_PCAS2_B_PCAS_ACTION.INVALIDATE))
+  b.send(c, COMPUTE, m.SEND_SIGNALING_PCAS2_B(PCAS_ACTION=m.SEND_SIGNALING_PCAS2_B_PCAS_ACTION.SCHEDULE))
+  assert b.space.load(data, 4) == 12
+  assert any("scheduler may hold the QMD" in line for line in b.machine.findings) != fresh
+
+
 def test_many_launches_of_one_plan() -> None:
   """Other banks, payloads and chains are the launch's own."""
   b = Compute()

@@ -39,6 +39,7 @@ _GRID_GPC_CGA: Final = 3     # the same of a grid of clusters, each within a GPC
 CLUSTER_LIMIT: Final = 8     # blocks of one, on every card that has clusters (CUDA C++ Programming Guide)
 _ONE: Final = (1, 1, 1)
 _AXES: Final = ("WIDTH", "HEIGHT", "DEPTH")
+_INVALIDATE_COPY_SCHEDULE: Final = 3  # DEPENDENT_QMD_ACTION
 _ALL_GROUPS: Final = 0x3F    # QMD_GROUP_ID of work that belongs to no group
 _INVALIDATES: Final = ("TEXTURE_HEADER_CACHE", "TEXTURE_SAMPLER_CACHE", "TEXTURE_DATA_CACHE", "SHADER_DATA_CACHE",
                        "INSTRUCTION_CACHE", "SHADER_CONSTANT_CACHE")
@@ -88,6 +89,7 @@ class Prepared:
   grid: Dim3 | None
   generation: int
   cluster: Dim3 | None
+  inline: int | None = None  # where the QMD stands among the stream's words, if it does
 
   @property
   def qmd_bytes(self) -> int:
@@ -106,6 +108,8 @@ class NVProgram(Program):
     self.declaration: Any = qmd.declared(self.arch.compute_class, runtime.qmd_version)
     self._grid = tuple(patches(self.declaration, n) for n in ("GRID_WIDTH", "GRID_HEIGHT", "GRID_DEPTH"))
     self._bank = patches(self.declaration, "CONSTANT_BUFFER_ADDR", 0)
+    self._next = patches(self.declaration, "DEPENDENT_QMD_POINTER", 0)
+    self._over = patches(self.declaration, "RELEASE_SEMAPHORE_PAYLOAD", 0)
     self.bank_bytes = round_up(max(kernel.bank0, self.arch.bank0.params), 16)
     qmd_bytes = 4 * int(self.declaration.DWORDS)
     self.bank_at = round_up(qmd_bytes, _BANK_ALIGN)
@@ -224,7 +228,8 @@ class NVProgram(Program):
         struct.pack_into("<III", prepared.bank, start + told.nclusterid, *counts)
       prepared.grid = grid
     store(words, self._bank, address + self.bank_at)
-    memory[at:at + prepared.qmd_bytes] = memoryview(words).cast("B")
+    if prepared.inline is None: memory[at:at + prepared.qmd_bytes] = memoryview(words).cast("B")
+    else: prepared.stream.words[prepared.inline:prepared.inline + len(words)] = words
     memory[at + self.bank_at:at + self.bank_at + len(prepared.bank)] = prepared.bank
 
   def check_grid(self, grid: Dim3, cluster: Dim3 | None) -> None:
@@ -294,16 +299,38 @@ class NVProgram(Program):
     runtime = self.runtime
     shared = self._check(block, dynamic)
     words = array("I", qmd.encode(self._meta_data(block, shared, cluster)))
-    stream = self._commands(profile)
-    return Prepared(words, self._bank0(block, cluster), stream, None, runtime.local_generation, cluster)
+    stream, inline = self._commands(profile, len(words))
+    return Prepared(words, self._bank0(block, cluster), stream, None, runtime.local_generation, cluster, inline)
 
-  def _commands(self, profile: bool) -> BoundStream:
-    runtime = self.runtime
+  def _commands(self, profile: bool, count: int) -> tuple[BoundStream, int | None]:
+    """The words of a submission, and where the QMD of `count` dwords stands in them, if it does."""
+    runtime, inline = self.runtime, None
     c = ComputeCommands(self.arch.compute_class, f"kernel {self.name}")
     if profile: c.signal(runtime.times, 0, timestamp=True)
-    c.launch("qmd")
+    if runtime.inline_qmd: inline = c.launch_inline("qmd", count)
+    else: c.launch("qmd")
     if profile: c.signal(runtime.times + 16, 0, timestamp=True)
-    return c.signal(runtime.timeline.signal.address, "timeline").bind()
+    return c.signal(runtime.timeline.signal.address, "timeline").bind(), inline
+
+  def link(self, block: Dim3, stream: BoundStream, last: bool) -> Prepared:
+    """QMD and bank for a place in a chain: its end schedules the QMD behind it, or tells that the chain is over. Where
+    those are, `join` and `finish` say."""
+    cluster = self._clustered(None)
+    made = self._meta_data(block, self._check(block, 0), cluster)
+    values = {"RELEASE_ENABLE": 1, "RELEASE_PAYLOAD64B": 1, "RELEASE_MEMBAR_TYPE": 1,
+              "RELEASE_SEMAPHORE_ADDR": self.runtime.chain.address} if last else {
+                "DEPENDENT_QMD_ENABLE": 1, "DEPENDENT_QMD_ACTION": _INVALIDATE_COPY_SCHEDULE}
+    for name, value in values.items(): qmd.write(made, name, value, 0)
+    return Prepared(array("I", qmd.encode(made)), self._bank0(block, cluster), stream, None,
+                    self.runtime.local_generation, cluster)
+
+  def join(self, prepared: Prepared, address: int) -> None:
+    """Have the QMD at an address follow."""
+    store(prepared.words, self._next, address >> 8)
+
+  def finish(self, prepared: Prepared, value: int) -> None:
+    """What the end of the chain writes."""
+    store(prepared.words, self._over, value)
 
   def _bank0(self, block: Dim3, cluster: Dim3 | None) -> bytearray:
     layout, bank = self.arch.bank0, bytearray(self.bank_bytes)
