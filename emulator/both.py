@@ -245,7 +245,7 @@ class _Comparing(_Watching):
 
 def first_difference(space: AddressSpace, arch: Arch, d: Dispatch, watchdog: int, wave: int) -> str:
   """Where a wave's registers first differ, in words; empty when they do not in code of single instructions."""
-  from tinyhw.emulator.jit.launch import trace
+  from tinyhw.emulator.jit.amdgcn.launch import trace
   for hot in (False, True):
     traced = trace(copied(space), arch, d, watchdog, wave, hot)
     steps = (Step(count, pc, Registers(s, v, scc)) for count, pc, s, v, scc in traced)

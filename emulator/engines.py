@@ -22,7 +22,7 @@ from tinyhw.emulator.simt import Cohort
 from tinyhw.emulator.view import View
 
 if TYPE_CHECKING:
-  from tinyhw.emulator.jit.repeat import Again
+  from tinyhw.emulator.jit.amdgcn.repeat import Again
 
 Turns = Iterator[Idle | None]
 Run = Generator[Idle | None, None, DispatchStats]
@@ -117,13 +117,13 @@ class Repeated:
 
   def _note(self, stats: DispatchStats) -> bool:
     if stats.engine != "jit": return False
-    from tinyhw.emulator.jit.repeat import alone
+    from tinyhw.emulator.jit.amdgcn.repeat import alone
     self._alone = alone(stats)
     return self._alone
 
   def _make(self, user_data: tuple[int, ...]) -> Again | None:
-    from tinyhw.emulator.jit.repeat import Again
-    from tinyhw.emulator.jit.run import Memory
+    from tinyhw.emulator.jit.amdgcn.repeat import Again
+    from tinyhw.emulator.jit.memory import Memory
     d = replace(self._dispatch, user_data=user_data)
     workgroups = Workgroups(self._space, self._arch, d, self._watchdog, DispatchStats())
     return Again(workgroups, Memory(self._space)) if Again.fits(workgroups) else None
@@ -157,7 +157,7 @@ def _auto(workgroups: Workgroups) -> Turns:
     if waits and program.spent >= 0 and before + _cost(stats) >= _price(program): compiles = _compiles(first, vgprs)
   interpreted = stats.instructions
   program.spent = before + _cost(stats)
-  from tinyhw.emulator.jit.launch import Launch
+  from tinyhw.emulator.jit.amdgcn.launch import Launch
   yield from Launch(workgroups, schedule.running).turns()
   # a program that compiled code keeps handing back to the reference is better interpreted as a whole
   handed_back = sum(stats.interpreted.values()) * _HANDED_BACK
@@ -166,7 +166,7 @@ def _auto(workgroups: Workgroups) -> Turns:
 
 def _spread(workgroups: Workgroups) -> None:
   if workgroups.program.compiled:
-    from tinyhw.emulator.jit.launch import spread
+    from tinyhw.emulator.jit.amdgcn.launch import spread
     spread(workgroups)
 
 
@@ -175,8 +175,8 @@ def _compiles(cohort: Cohort, vgprs: int) -> bool:
   compiled when the interpreter ends: it begins no threads and processes any more."""
   program = cast(Program, cohort.program)  # amdgcn's cohorts have no other
   if not program.compiled and not threading.main_thread().is_alive(): return False
+  from tinyhw.emulator.jit.amdgcn.run import code_for
   from tinyhw.emulator.jit.refusal import NotCompiled
-  from tinyhw.emulator.jit.run import code_for
   try: code_for(cohort, vgprs)
   except NotCompiled:
     program.spent = -float("inf")
@@ -198,7 +198,7 @@ def _price(program: Program) -> float: return _LLVM + program.size * _COMPILING
 
 def _compiled(workgroups: Workgroups) -> Turns:
   """Run a dispatch with compiled code; LLVM loads with the first one. A program that it refuses is interpreted."""
-  from tinyhw.emulator.jit.launch import Launch
+  from tinyhw.emulator.jit.amdgcn.launch import Launch
   from tinyhw.emulator.jit.refusal import NotCompiled
   stats = workgroups.stats
   schedule = Schedule(workgroups)
@@ -213,7 +213,7 @@ def _compiled(workgroups: Workgroups) -> Turns:
 
 def compiled(space: AddressSpace, arch: Arch, d: Dispatch, *, watchdog: int, **more: Any) -> DispatchStats:
   """Run a dispatch with compiled code, or interpret a program that LLVM refuses."""
-  from tinyhw.emulator.jit.launch import dispatch as run
+  from tinyhw.emulator.jit.amdgcn.launch import dispatch as run
   from tinyhw.emulator.jit.refusal import NotCompiled
   try: return run(space, arch, d, watchdog=watchdog, **more)
   except NotCompiled as refused:

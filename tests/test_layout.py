@@ -52,6 +52,16 @@ def test_a_room_imports_only_rooms_below(room: str) -> None:
   assert not wrong, "\n".join(wrong)
 
 
+@pytest.mark.parametrize(("folder", "vendor"), [(folder, vendor) for vendor in ("amdgcn", "ptx") for folder in (
+  f"emulator/{'ptx' if vendor == 'amdgcn' else 'amdgcn'}", f"emulator/jit/{'ptx' if vendor == 'amdgcn' else 'amdgcn'}",
+  "emulator/values", "emulator/memory")])
+def test_what_both_vendors_share_is_a_room_of_its_own(folder: str, vendor: str) -> None:
+  """Neither vendor's emulator imports the other's, and what they share imports neither."""
+  wrong = [f"{path.relative_to(ROOT)}:{line} imports {module}" for path in (ROOT / folder).rglob("*.py")
+           for line, module in imports(path) if vendor in module.split(".")]
+  assert not wrong, "\n".join(wrong)
+
+
 def _circles(edges: dict[str, set[str]]) -> list[list[str]]:
   """Circles of imports: for each module one that leads back to it, if there is any."""
   found = []

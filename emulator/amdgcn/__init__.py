@@ -4,20 +4,10 @@ Reading order: `launch` starts waves, `program` decodes code into blocks of boun
 them in lockstep groups. A step is made by `bind`, from the meaning of an instruction; by the folder `memory`; or by a
 binder of the instruction's own, in the tables of `binders` (`control`, `lanes` and others). What an
 instruction computes is a pure function in the folder `meanings`, keyed by the vendor's mnemonic and written against the
-operations of `values`. A new instruction: its row comes from the generated table, its meaning is one function with a
-signature, and `coverage` stops listing it as missing. What only one generation has is in the folder of its name,
+operations of `emulator.values`. A new instruction: its row comes from the generated table, its meaning is one function
+with a signature, and `coverage` stops listing it as missing. What only one generation has is in the folder of its name,
 `gfx9`, `gfx11`, `gfx12`; `all_tables` imports all that registers something.
 """
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-  from tinyhw.emulator.amdgcn.launch import Dispatch, DispatchStats, dispatch
+from tinyhw.emulator.amdgcn.launch import Dispatch, DispatchStats, dispatch
 
 __all__ = ["Dispatch", "DispatchStats", "dispatch"]
-
-
-def __getattr__(name: str) -> Any:
-  """What starts waves is imported when it is asked for: `emulator.ptx` shares meanings only."""
-  if name not in __all__: raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-  from tinyhw.emulator.amdgcn import launch
-  return getattr(launch, name)

@@ -17,10 +17,10 @@ from tinyhw.emulator.amdgcn import dpp
 from tinyhw.emulator.amdgcn.binders import binds, unsupported
 from tinyhw.emulator.amdgcn.constants import constant_half
 from tinyhw.emulator.amdgcn.gfx9 import sdwa
-from tinyhw.emulator.amdgcn.meanings import integer, rounding
+from tinyhw.emulator.amdgcn.meanings import integer
 from tinyhw.emulator.amdgcn.meanings.quiet import meaning_of
 from tinyhw.emulator.amdgcn.meanings.registry import Meaning
-from tinyhw.emulator.amdgcn.modes import DX10_CLAMP, FP_ROUND, IEEE, denormals, has, named, round_of
+from tinyhw.emulator.amdgcn.modes import DX10_CLAMP, FP_ROUND, IEEE, denormals, has, named, round_of, rounds_of
 from tinyhw.emulator.amdgcn.registers import (
   Reader,
   Writer,
@@ -40,8 +40,9 @@ from tinyhw.emulator.amdgcn.registers import (
   write_vector32,
   writer,
 )
-from tinyhw.emulator.amdgcn.values import DTYPES, F16, F32, U16, U32, Ops
 from tinyhw.emulator.simt import Group, Step
+from tinyhw.emulator.values import rounding
+from tinyhw.emulator.values.ops import DTYPES, F16, F32, U16, U32, Ops
 from tinyhw.isa.amdgcn import EXEC_LO, VCC_LO, Instruction, Operand, table
 
 Value = Any
@@ -64,7 +65,7 @@ def alu(i: Instruction, pc: int, mode: int) -> Step:
   if i.family == "VOPD": return _dual(i, pc, mode)
   meaning = meaning_of(i.mnemonic, i.isa, mode)
   if meaning is None: raise unsupported(i, pc)
-  if rounds(i, meaning, mode): meaning = replace(meaning, function=rounding.directed(meaning.function, mode))
+  if rounds(i, meaning, mode): meaning = replace(meaning, function=rounding.directed(meaning.function, rounds_of(mode)))
   if i.family in SCALAR_FAMILIES: return _scalar(i, meaning, mode)
   if meaning.packed: return _packed(i, meaning, mode)
   return _vector(i, meaning, mode)
@@ -337,7 +338,8 @@ def _dual(i: Instruction, pc: int, mode: int) -> Step:
   for name, suffix in ((x_name, "X"), (y_name, "Y")):
     meaning = meaning_of(name.replace("v_dual_", "v_"), i.isa, mode)
     if meaning is None: raise unsupported(i, pc)
-    if rounds(i, meaning, mode): meaning = replace(meaning, function=rounding.directed(meaning.function, mode))
+    if rounds(i, meaning, mode):
+      meaning = replace(meaning, function=rounding.directed(meaning.function, rounds_of(mode)))
     destination = i.operands["vdst" + suffix]
     operands = [i.operands[n] for n in ("src0" + suffix, "vsrc1" + suffix) if n in i.operands]
     literal = Operand("imm", "s", "lit", i.get("imm"), 1, "f32")
@@ -464,11 +466,11 @@ def fma_mix(i: Instruction, pc: int, mode: int) -> Step:
   one, two, three = readers
   fused: Callable[..., Any] = lambda o, x, y, z: o.fma(x, y, z)
   if i.mnemonic == "v_fma_mix_f32":
-    if round_of(mode, "f32"): fused = rounding.directed(fused, mode)
+    if round_of(mode, "f32"): fused = rounding.directed(fused, rounds_of(mode))
     write = _float_result(i, "f32", writer(destination, "f32"), mode)
     return lambda group: write(group, fused(Ops, one(group), two(group), three(group)))
   half_of: Callable[..., Any] = lambda o, x, y, z: o.to(o.fma(x, y, z), "f16")  # rounded twice, as the manual says
-  if FP_ROUND.of(mode): half_of = rounding.directed(half_of, mode)
+  if FP_ROUND.of(mode): half_of = rounding.directed(half_of, rounds_of(mode))
   which = 1 if i.mnemonic == "v_fma_mixhi_f16" else 0
   write16 = write_vector16(destination.value, which)
 

@@ -15,7 +15,7 @@ from __future__ import annotations
 import struct
 from typing import Any, Final
 
-from tinyhw.emulator.amdgcn.values import DTYPES
+from tinyhw.emulator.values.ops import DTYPES
 from tinyhw.isa.amdgcn import INLINE_FLOATS, Operand
 
 Value = Any

@@ -8,7 +8,7 @@ import numpy as np
 
 from tinyhw.autogen import sq
 from tinyhw.core.errors import LayoutError
-from tinyhw.emulator.amdgcn.values import U32
+from tinyhw.emulator.values.ops import U32
 
 Value = Any
 

@@ -14,8 +14,8 @@ from tinyhw.emulator.amdgcn.allocation import allocated
 from tinyhw.emulator.amdgcn.fields import ACCUM_OFFSET, SGPRS, Field, composed, program_field
 from tinyhw.emulator.amdgcn.modes import FP_DENORM, FP_ROUND
 from tinyhw.emulator.amdgcn.registers import column
-from tinyhw.emulator.amdgcn.values import U32
 from tinyhw.emulator.simt import Group
+from tinyhw.emulator.values.ops import U32
 from tinyhw.isa.amdgcn import EXEC_LO, VCC_LO, Instruction
 from tinyhw.isa.amdgcn_names import NAMES
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from tinyhw.emulator.amdgcn.binders import binds
 from tinyhw.emulator.amdgcn.registers import by_wave, column, reader, vector32, write_scalar32, writer
-from tinyhw.emulator.amdgcn.values import U32
 from tinyhw.emulator.simt import Group, Step, full, need_lanes
+from tinyhw.emulator.values.ops import U32
 from tinyhw.isa.amdgcn import Instruction
 
 Value = Any

@@ -11,7 +11,7 @@ import numpy as np
 
 from tinyhw.core.errors import Unsupported
 from tinyhw.emulator.amdgcn.constants import constant
-from tinyhw.emulator.amdgcn.values import F16, F32, F64, U16, U32
+from tinyhw.emulator.values.ops import F16, F32, F64, U16, U32
 from tinyhw.isa.amdgcn import Instruction, Operand
 
 Value = Any

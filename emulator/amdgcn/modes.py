@@ -47,8 +47,13 @@ def initial(isa: str, rsrc1: int) -> int:
 
 
 def round_of(mode: int, t: str) -> int:
-  """How results of a float type are rounded, a number of `meanings.rounding`."""
+  """How results of a float type are rounded, a number of `values.rounding`."""
   return FP_ROUND.of(mode) >> _HIGHER[t] & 3
+
+
+def rounds_of(mode: int) -> dict[str, int]:
+  """The same of every float type, by its name."""
+  return {t: round_of(mode, t) for t in _HIGHER}
 
 
 def denormals(mode: int, t: str) -> int:

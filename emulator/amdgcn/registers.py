@@ -13,8 +13,8 @@ import numpy as np
 from tinyhw.arch import Arch
 from tinyhw.core.errors import Unsupported
 from tinyhw.emulator.amdgcn.constants import constant
-from tinyhw.emulator.amdgcn.values import DTYPES, U16, U32, U64
 from tinyhw.emulator.simt import ZERO, Group
+from tinyhw.emulator.values.ops import DTYPES, U16, U32, U64
 from tinyhw.isa.amdgcn import EXEC_HI, EXEC_LO, LDS_DIRECT, NULL, VCC_LO, Operand
 
 Value = Any

@@ -18,8 +18,8 @@ from tinyhw.emulator.amdgcn.registers import (
   write_vector32,
   writer,
 )
-from tinyhw.emulator.amdgcn.values import U32
 from tinyhw.emulator.simt import Group, Step
+from tinyhw.emulator.values.ops import U32
 from tinyhw.isa.amdgcn import M0, VCC_LO, Instruction
 
 Value = Any

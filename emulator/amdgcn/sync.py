@@ -15,8 +15,8 @@ from tinyhw.core.errors import Unsupported
 from tinyhw.emulator.amdgcn.binders import Ender, ends
 from tinyhw.emulator.amdgcn.memory import gds
 from tinyhw.emulator.amdgcn.registers import by_wave, merged, vector32
-from tinyhw.emulator.amdgcn.values import U32
 from tinyhw.emulator.simt import Group, Next, Split, Yield, full, need_lanes
+from tinyhw.emulator.values.ops import U32
 from tinyhw.isa.amdgcn import M0, Instruction
 
 Value = Any

@@ -1,1 +1,5 @@
-"""AMD GPU machine code, compiled: the same meanings as the reference, run over LLVM values for the host processor."""
+"""Machine code compiled for the host: the meanings of the reference, run over LLVM values instead of NumPy's.
+
+`amdgcn` and `ptx` translate; they share values as LLVM IR (`values`), the mappings of memory as compiled code reads
+them (`memory`), compiling in a process apart (`servers`, `compiler`, `native`) and what is kept on disk (`store`).
+"""

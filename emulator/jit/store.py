@@ -9,7 +9,8 @@ from tinyhw.core.store import Store, store_in
 from tinyhw.core.store import sources_digest as digest_of
 
 VARIABLE: Final = "TINYHW_CACHE"
-_SOURCES: Final = ("emulator/jit/*.py", "emulator/amdgcn/**/*.py", "isa/amdgcn.py", "autogen/amdgcn*.py",
+_SOURCES: Final = ("emulator/jit/*.py", "emulator/jit/amdgcn/*.py", "emulator/amdgcn/**/*.py", "emulator/values/*.py",
+                   "emulator/memory/*.py", "isa/amdgcn.py", "autogen/amdgcn*.py",
                    "autogen/sq.py", "arch/*.py", "core/host.py", "core/memory.py")
 
 

@@ -1,4 +1,4 @@
-"""The operations that meanings are written against, as LLVM IR: the counterpart of `emulator.amdgcn.values.Ops`.
+"""The operations that meanings are written against, as LLVM IR: the counterpart of `emulator.values.ops.Ops`.
 
 A `Value` is an operand of LLVM IR with a NumPy dtype: one scalar for the wave, or a vector with an element a lane. Its
 operators emit instructions into an `Emitter`. Results are those of the reference bit for bit, except which NaN comes
@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tinyhw.emulator.amdgcn.values import BITS, DTYPES, F16, F32, F64, I32, I64, U32, U64, Ops
+from tinyhw.emulator.values.ops import BITS, DTYPES, F16, F32, F64, I32, I64, U32, U64, Ops
 
 _TYPES: Final = {d: ("i1" if d.kind == "b" else f"i{d.itemsize * 8}" if d.kind in "iu" else
                      {2: "half", 4: "float", 8: "double"}[d.itemsize]) for d in DTYPES.values()}
@@ -396,7 +396,7 @@ def _rounded_to_odd(o: LLVMOps, a: Value, b: Value) -> Value:
 
 
 class LLVMOps:
-  """Value operations that emit LLVM IR. See `tinyhw.emulator.amdgcn.values.Ops` for what each one means."""
+  """Value operations that emit LLVM IR. See `tinyhw.emulator.values.ops.Ops` for what each one means."""
 
   def __init__(self, e: Emitter) -> None: self.e = e
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from tinyhw.core.errors import DeviceError, MachineFault
-from tinyhw.emulator.amdgcn.values import Ops
 from tinyhw.emulator.simt import Barrier, Cohort, End, Group, Next, Wait, Yield
+from tinyhw.emulator.values.ops import Ops
 
 Value = Any
 LANES = 32

@@ -14,8 +14,8 @@ from tinyhw.emulator.jit.store import store
 from tinyhw.emulator.ptx.link import Kernel, Linked, link
 from tinyhw.isa.ptx import parse
 
-SOURCES: Final = ("emulator/jit/ptx/*.py", "emulator/jit/*.py", "emulator/ptx/**/*.py", "emulator/amdgcn/values.py",
-                  "emulator/amdgcn/meanings/*.py", "emulator/amdgcn/memory/atomics.py", "isa/ptx/*.py", "core/host.py")
+SOURCES: Final = ("emulator/jit/ptx/*.py", "emulator/jit/*.py", "emulator/ptx/**/*.py", "emulator/values/*.py",
+                  "emulator/memory/*.py", "isa/ptx/*.py", "core/host.py")
 _PARSED: Final = frozenset({"module", "flats", "shared", "scope"})
 _LOCK: Final = lock()
 

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tinyhw.core.errors import DecodeError
-from tinyhw.emulator.amdgcn.meanings.small_floats import BF8, FP8
 from tinyhw.emulator.ptx import memory, operands
 from tinyhw.emulator.ptx.addresses import address
 from tinyhw.emulator.ptx.bind import Step, binds, need, unknown
 from tinyhw.emulator.ptx.flow import where
 from tinyhw.emulator.ptx.group import LANES, Warps
 from tinyhw.emulator.ptx.scope import Line
+from tinyhw.emulator.values.small_floats import BF8, FP8
 from tinyhw.isa.ptx.forms import Form
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import Any, Final
 import numpy as np
 
 from tinyhw.core.errors import MachineFault, PageFault
-from tinyhw.emulator.amdgcn.memory import access
+from tinyhw.emulator.memory import access
 from tinyhw.emulator.ptx.group import LANES, Blocks, Warps
 
 Value = Any

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from tinyhw.core.errors import DecodeError, Unsupported
-from tinyhw.emulator.amdgcn.values import Ops
 from tinyhw.emulator.ptx import copies, memory, operands
 from tinyhw.emulator.ptx.addresses import WINDOWS, address, guarded, real_space
 from tinyhw.emulator.ptx.bind import Step, binds, need, nothing, unknown
@@ -14,6 +13,7 @@ from tinyhw.emulator.ptx.flow import where
 from tinyhw.emulator.ptx.group import Warps
 from tinyhw.emulator.ptx.meanings import convert
 from tinyhw.emulator.ptx.scope import Line, Place
+from tinyhw.emulator.values.ops import Ops
 from tinyhw.isa.ptx.forms import SIZES, Form
 from tinyhw.isa.ptx.model import Name, Operand, Vector
 

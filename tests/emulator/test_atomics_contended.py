@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tinyhw.emulator.amdgcn.memory.atomics import ATOMICS, modify
-from tinyhw.emulator.amdgcn.values import Ops
+from tinyhw.emulator.memory.atomics import ATOMICS, modify
+from tinyhw.emulator.values.ops import Ops
 
 NAMES = sorted(name for name, a in ATOMICS.items() if a.kind != "f" and name != "condxchg")
 CELL = st.one_of(st.integers(0, 3), st.integers(0, 2 ** 64 - 1))

@@ -21,10 +21,11 @@ from tinyhw.emulator.amdgcn import Dispatch, dispatch
 from tinyhw.emulator.amdgcn.launch import _PROGRAMS
 from tinyhw.emulator.both import EnginesDiffer
 from tinyhw.emulator.engines import dispatch as choose
-from tinyhw.emulator.jit import forms, native, run, servers, threads, translate
+from tinyhw.emulator.jit import native, servers
 from tinyhw.emulator.jit import store as disk
-from tinyhw.emulator.jit.launch import dispatch as compiled
-from tinyhw.emulator.jit.translate import Translator
+from tinyhw.emulator.jit.amdgcn import forms, run, threads, translate
+from tinyhw.emulator.jit.amdgcn.launch import dispatch as compiled
+from tinyhw.emulator.jit.amdgcn.translate import Translator
 from tinyhw.emulator.jit.values import LLVMOps
 
 GUARD = encode("s_mov_b64", src0=EXEC, sdst=70)

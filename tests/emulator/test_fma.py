@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.strength import examples, seed
-from tinyhw.emulator.amdgcn.values import Ops
+from tinyhw.emulator.values.ops import Ops
 from tinyhw.tools.witness.softfloat import F16, F32, F64, Format
 
 

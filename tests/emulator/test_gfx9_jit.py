@@ -12,8 +12,8 @@ from tests.strength import seed, seeds
 from tinyhw.core.errors import DecodeError, EncodeError, Error
 from tinyhw.emulator.amdgcn.binders import binds
 from tinyhw.emulator.amdgcn.meanings.registry import MEANINGS
-from tinyhw.emulator.jit import run as jit
-from tinyhw.emulator.jit.run import Waves
+from tinyhw.emulator.jit.amdgcn import run as jit
+from tinyhw.emulator.jit.amdgcn.run import Waves
 from tinyhw.isa.amdgcn import Row
 
 FAMILIES = {"SOP1", "SOP2", "SOPC", "SOPK", "VOP1", "VOP2", "VOP3", "VOPC", "VOP3P"}

@@ -19,11 +19,11 @@ from tests.emulator.test_jit import ROWS, check
 from tests.emulator.test_meanings import TYPES, drawn
 from tests.strength import examples, seed, seeds
 from tinyhw.core.host import LEVELS, choose, levels
-from tinyhw.emulator.amdgcn.meanings.elementary import exp2, log2, sin_of_turns
 from tinyhw.emulator.amdgcn.meanings.registry import MEANINGS
-from tinyhw.emulator.amdgcn.values import Ops
-from tinyhw.emulator.jit import forms
+from tinyhw.emulator.jit.amdgcn import forms
 from tinyhw.emulator.jit.native import host
+from tinyhw.emulator.values.elementary import exp2, log2, sin_of_turns
+from tinyhw.emulator.values.ops import Ops
 from tinyhw.tools.fuzz.build import Host as Witness
 from tinyhw.tools.fuzz.corpus import all_cases
 from tinyhw.tools.fuzz.run import describe, expected

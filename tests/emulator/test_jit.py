@@ -15,7 +15,7 @@ from tinyhw.emulator.amdgcn import Dispatch, dispatch
 from tinyhw.emulator.amdgcn.binders import binds
 from tinyhw.emulator.amdgcn.meanings.registry import MEANINGS
 from tinyhw.emulator.engines import dispatch as choose
-from tinyhw.emulator.jit.launch import dispatch as compiled
+from tinyhw.emulator.jit.amdgcn.launch import dispatch as compiled
 from tinyhw.isa.amdgcn import Row, table
 
 TABLE = table("gfx11")
@@ -335,7 +335,7 @@ def test_engines_are_chosen_by_name(engine: str) -> None:
 
 
 def test_a_program_that_llvm_refuses_is_interpreted(monkeypatch: pytest.MonkeyPatch) -> None:
-  monkeypatch.setattr("tinyhw.emulator.jit.translate.FIND", "no such text")
+  monkeypatch.setattr("tinyhw.emulator.jit.amdgcn.translate.FIND", "no such text")
   code = encode("v_mov_b32", "e32", src0=129, vdst=3) + encode("v_mov_b32", "e32", src0=128, vdst=4)
   code += encode("global_store_b32", "saddr", vdata=3, vaddr=4, saddr=0, offset=4)
   found = outcome(lambda *a, **k: choose(*a, engine="jit", **k), code, b"", descriptor())

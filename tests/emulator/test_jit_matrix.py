@@ -17,7 +17,7 @@ from tinyhw.emulator.amdgcn import dispatch
 from tinyhw.emulator.amdgcn.gfx9.matrix import MFMA, SMFMAC, shape
 from tinyhw.emulator.amdgcn.gfx11.matrix import SHAPES
 from tinyhw.emulator.amdgcn.gfx12.matrix import SHAPES as GFX12
-from tinyhw.emulator.jit.launch import dispatch as compiled
+from tinyhw.emulator.jit.amdgcn.launch import dispatch as compiled
 from tinyhw.tools.witness.run import bench
 
 

@@ -16,8 +16,8 @@ from tests.emulator.test_jit_single import by_code, difference
 from tinyhw.core.errors import MachineFault, PageFault
 from tinyhw.emulator.amdgcn import Dispatch, dispatch
 from tinyhw.emulator.amdgcn.memory.tables import DS_ATOMICS, DS_EXCHANGE_PAIRS, LOADS, STORES, VECTOR_ATOMICS
-from tinyhw.emulator.jit.launch import dispatch as compiled
-from tinyhw.emulator.jit.run import Waves
+from tinyhw.emulator.jit.amdgcn.launch import dispatch as compiled
+from tinyhw.emulator.jit.amdgcn.run import Waves
 from tinyhw.isa.amdgcn import Row
 from tinyhw.tools.witness.run import bench
 from tinyhw.tools.witness.state import MEMORY, MEMORY_SIZE

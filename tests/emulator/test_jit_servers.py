@@ -22,7 +22,8 @@ from tinyhw.core.host import Host
 from tinyhw.emulator import engines
 from tinyhw.emulator.amdgcn import dispatch
 from tinyhw.emulator.engines import dispatch as choose
-from tinyhw.emulator.jit import forms, run, servers
+from tinyhw.emulator.jit import servers
+from tinyhw.emulator.jit.amdgcn import forms, run
 from tinyhw.emulator.jit.native import host
 from tinyhw.emulator.jit.refusal import CompilerFailed, NotCompiled
 
@@ -170,7 +171,8 @@ def test_a_process_ends_though_llvm_does_not() -> None:
   """The thread that has hot programs compiled waits for a stopped process when the main thread ends."""
   code = """
 import os, signal, threading
-from tinyhw.emulator.jit import forms, servers
+from tinyhw.emulator.jit.amdgcn import forms
+from tinyhw.emulator.jit import servers
 from tinyhw.emulator.jit.native import host
 began = threading.Event()
 def work():

@@ -13,9 +13,9 @@ from tests.strength import seeds
 from tinyhw.core.errors import DecodeError, EncodeError
 from tinyhw.emulator.amdgcn import dispatch
 from tinyhw.emulator.amdgcn.meanings.registry import MEANINGS
-from tinyhw.emulator.jit.launch import dispatch as compiled
-from tinyhw.emulator.jit.shapes import _slots
-from tinyhw.emulator.jit.translate import Translator
+from tinyhw.emulator.jit.amdgcn.launch import dispatch as compiled
+from tinyhw.emulator.jit.amdgcn.shapes import _slots
+from tinyhw.emulator.jit.amdgcn.translate import Translator
 from tinyhw.isa.amdgcn import Instruction, Row
 
 MOST = 11  # registers that instructions read and write, all of them stored after each

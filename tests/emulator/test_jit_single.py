@@ -17,9 +17,10 @@ from tests.strength import SEED, THOROUGH, examples
 from tinyhw.core.errors import Error
 from tinyhw.emulator.amdgcn.program import Program
 from tinyhw.emulator.amdgcn.registers import exec_changed
+from tinyhw.emulator.jit.amdgcn.run import Waves
+from tinyhw.emulator.jit.amdgcn.state import HEADER, SCC
+from tinyhw.emulator.jit.memory import Memory
 from tinyhw.emulator.jit.refusal import NotCompiled
-from tinyhw.emulator.jit.run import Memory, Waves
-from tinyhw.emulator.jit.state import HEADER, SCC
 from tinyhw.emulator.simt import Group
 from tinyhw.tools.witness import groups
 from tinyhw.tools.witness.run import Bench, Prepared, bench

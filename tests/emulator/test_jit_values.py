@@ -9,8 +9,8 @@ import numpy as np
 
 from tests.strength import examples, seed
 from tinyhw.core.host import choose
-from tinyhw.emulator.amdgcn.values import DTYPES, Ops
 from tinyhw.emulator.jit.values import Emitter, LLVMOps, Value
+from tinyhw.emulator.values.ops import DTYPES, Ops
 
 
 def small(rng: random.Random) -> float:

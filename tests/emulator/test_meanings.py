@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from tinyhw.emulator.amdgcn.all_tables import MEANINGS
-from tinyhw.emulator.amdgcn.values import Ops
+from tinyhw.emulator.values.ops import Ops
 from tinyhw.tools.fuzz.values import random, special
 
 TYPES = {"u16": "i16", "i16": "i16", "u32": "i32", "i32": "i32", "u64": "i64", "i64": "i64", "f16": "half",

@@ -18,8 +18,8 @@ from tests.strength import THOROUGH
 from tinyhw.emulator import nans
 from tinyhw.emulator.amdgcn.meanings.registry import MEANINGS
 from tinyhw.emulator.both import EnginesDiffer
-from tinyhw.emulator.jit import alu
-from tinyhw.emulator.jit import run as jit_run
+from tinyhw.emulator.jit.amdgcn import alu
+from tinyhw.emulator.jit.amdgcn import run as jit_run
 from tinyhw.tools.witness.lanes import sources
 from tinyhw.tools.witness.run import Prepared, bench
 from tinyhw.tools.witness.table import WITNESSES, Witness, format_of, width_of
@@ -210,7 +210,7 @@ def swap(monkeypatch: pytest.MonkeyPatch, name: str, function: Any) -> None:
   from dataclasses import replace
 
   from tinyhw.emulator.amdgcn.meanings.quiet import meaning_of
-  from tinyhw.emulator.jit import forms
+  from tinyhw.emulator.jit.amdgcn import forms
 
   def changed(mnemonic: str, isa: str, mode: int) -> Any:
     found = meaning_of(mnemonic, isa, mode)

@@ -13,7 +13,7 @@ import pytest
 
 import tinyhw
 from tests.strength import THOROUGH
-from tinyhw.emulator.amdgcn.meanings.small_floats import FP8
+from tinyhw.emulator.values.small_floats import FP8
 from tinyhw.isa.ptx import parse
 
 

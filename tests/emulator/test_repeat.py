@@ -15,8 +15,8 @@ from tests.strength import seeds
 from tinyhw.core.errors import Error
 from tinyhw.emulator.amdgcn import Dispatch
 from tinyhw.emulator.engines import Repeated, start
-from tinyhw.emulator.jit import repeat, run
-from tinyhw.emulator.jit.forms import BACKGROUND
+from tinyhw.emulator.jit.amdgcn import repeat, run
+from tinyhw.emulator.jit.amdgcn.forms import BACKGROUND
 from tinyhw.isa.amdgcn import table
 from tinyhw.isa.amdgcn_program import program as lines
 

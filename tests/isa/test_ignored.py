@@ -13,7 +13,7 @@ from tests.strength import seed, seeds
 from tinyhw.autogen.amdgcn_ignored import IGNORED
 from tinyhw.core.errors import LayoutError
 from tinyhw.emulator.amdgcn import dispatch
-from tinyhw.emulator.jit.launch import dispatch as compiled
+from tinyhw.emulator.jit.amdgcn.launch import dispatch as compiled
 from tinyhw.isa.amdgcn import Table, table
 from tinyhw.tools.gen import amdgcn, ignored
 from tinyhw.tools.ledger.llvm import CPUS, even, random_fields

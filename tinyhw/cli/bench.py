@@ -127,7 +127,7 @@ def a_million(device: str, adds: bool) -> Seconds:
 
 def settle(run: Callable[[], object], runs: int = SETTLING) -> None:
   """Run until what is hot has been compiled."""
-  from tinyhw.emulator.jit.forms import BACKGROUND
+  from tinyhw.emulator.jit.amdgcn.forms import BACKGROUND
   for _ in range(runs):
     run()
     BACKGROUND.wait()

@@ -17,8 +17,8 @@ from tinyhw.emulator.amdgcn import coverage
 from tinyhw.emulator.amdgcn.binders import binds
 from tinyhw.emulator.amdgcn.meanings import quiet
 from tinyhw.emulator.amdgcn.meanings.registry import MEANINGS
-from tinyhw.emulator.amdgcn.memory.atomics import ATOMICS
-from tinyhw.emulator.amdgcn.values import Ops
+from tinyhw.emulator.memory.atomics import ATOMICS
+from tinyhw.emulator.values.ops import Ops
 from tinyhw.tools.mutate import suite
 from tinyhw.tools.mutate.equivalent import reason
 from tinyhw.tools.mutate.mutants import Mutant, Source, planted
@@ -28,15 +28,17 @@ from tinyhw.tools.witness.table import WITNESSES
 
 MODULES: Final = ("floats", "integer", "scalar", "gfx12", "gfx9", "small_floats", "quiet", "atomics")  # the meanings
 # What is around the meanings: operands, masks, modifiers, memory, control. Which checks see a line of these is traced.
-MACHINERY: Final = ("bind", "values", "lanes", "relative", "registers", "dpp", "sdwa", "control", "ends", "hwreg",
+MACHINERY: Final = ("bind", "ops", "lanes", "relative", "registers", "dpp", "sdwa", "control", "ends", "hwreg",
                     "lds", "vector", "smem", "words", "access", "buffer", "formats", "resource", "image", "texture",
                     "gds", "transpose")
+SHARED: Final = {"ops": "values.ops", "small_floats": "values.small_floats", "atomics": "memory.atomics",
+                 "access": "memory.access"}  # with PTX
 # Where a module lies, unless it is amdgcn/meanings/NAME.py.
-PLACES: Final = {"gfx12": "gfx12.meanings", "gfx9": "gfx9.meanings", "atomics": "memory.atomics", "sdwa": "gfx9.sdwa",
+PLACES: Final = {"gfx12": "gfx12.meanings", "gfx9": "gfx9.meanings", "sdwa": "gfx9.sdwa",
                  "smem": "memory.scalar", "transpose": "gfx12.transpose",
-                 **{name: f"memory.{name}" for name in ("lds", "vector", "words", "access", "buffer", "formats",
-                                                        "resource", "image", "texture", "gds")},
-                 **{name: name for name in ("bind", "values", "lanes", "relative", "registers", "dpp", "control",
+                 **{name: f"memory.{name}" for name in ("lds", "vector", "words", "buffer", "formats", "resource",
+                                                        "image", "texture", "gds")},
+                 **{name: name for name in ("bind", "lanes", "relative", "registers", "dpp", "control",
                                             "ends", "hwreg")}}
 THOROUGH: Final = 6  # times as many checks are asked about a change around the meanings: many lines serve them all
 KEPT: Final = 400  # mnemonics whose cases stay prepared
@@ -141,6 +143,7 @@ def noticed(mnemonics: list[tuple[str, str]], names: tuple[str, ...] = ()) -> bo
 
 def place(name: str) -> str:
   """The full name of a module."""
+  if name in SHARED: return f"tinyhw.emulator.{SHARED[name]}"
   return f"tinyhw.emulator.amdgcn.{PLACES.get(name, f'meanings.{name}')}"
 
 

@@ -26,7 +26,7 @@ TESTS: Final[dict[str, tuple[str, ...]]] = {
   "buffer": ("test_buffers", "test_gfx9_buffers", "test_bad_programs"),
   "formats": ("test_buffers", "test_gfx9_buffers"), "resource": ("test_buffers", "test_gfx9_buffers"),
   "image": ("test_images",), "texture": ("test_images",), "gds": ("test_gds", "test_rare"),
-  "transpose": ("test_gfx12_dynamic",), "values": ("test_fma", "test_meanings")}
+  "transpose": ("test_gfx12_dynamic",), "ops": ("test_fma", "test_meanings")}
 
 
 def fails(names: Iterable[str]) -> bool:

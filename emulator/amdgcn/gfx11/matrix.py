@@ -12,8 +12,8 @@ import numpy as np
 from tinyhw.emulator.amdgcn.binders import binds
 from tinyhw.emulator.amdgcn.constants import constant
 from tinyhw.emulator.amdgcn.matrix import half, half_constant, product, refuse_scalars, to_half, whole
-from tinyhw.emulator.amdgcn.values import F32, F64, U32
 from tinyhw.emulator.simt import Group, Step, full
+from tinyhw.emulator.values.ops import F32, F64, U32
 from tinyhw.isa.amdgcn import Instruction, Operand
 
 Value = Any

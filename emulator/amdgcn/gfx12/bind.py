@@ -11,11 +11,11 @@ import numpy as np
 
 from tinyhw.emulator.amdgcn.binders import binds
 from tinyhw.emulator.amdgcn.lanes import fetched
-from tinyhw.emulator.amdgcn.memory import access
 from tinyhw.emulator.amdgcn.memory.vector import global_address, scratch_offset
 from tinyhw.emulator.amdgcn.registers import merged, reader
-from tinyhw.emulator.amdgcn.values import U32
+from tinyhw.emulator.memory import access
 from tinyhw.emulator.simt import Group, Step, full, need_lanes
+from tinyhw.emulator.values.ops import U32
 from tinyhw.isa.amdgcn import M0, Instruction
 
 Value = Any

@@ -10,8 +10,8 @@ from typing import Any, Final
 
 from tinyhw.emulator.amdgcn.meanings import floats, integer, scalar
 from tinyhw.emulator.amdgcn.meanings.registry import MEANINGS as M
-from tinyhw.emulator.amdgcn.meanings.small_floats import BF8, FP8, decoded, dot4, encoded, stochastic
-from tinyhw.emulator.amdgcn.values import Ops
+from tinyhw.emulator.values.ops import Ops
+from tinyhw.emulator.values.small_floats import BF8, FP8, decoded, dot4, encoded, stochastic
 
 O = type[Ops]
 V = Any

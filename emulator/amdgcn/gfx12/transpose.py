@@ -14,11 +14,11 @@ from typing import Any, Final
 import numpy as np
 
 from tinyhw.emulator.amdgcn.binders import binds, unsupported
-from tinyhw.emulator.amdgcn.memory import access
 from tinyhw.emulator.amdgcn.memory.vector import global_address
 from tinyhw.emulator.amdgcn.memory.words import write_words
-from tinyhw.emulator.amdgcn.values import U32, U64
+from tinyhw.emulator.memory import access
 from tinyhw.emulator.simt import Group, Step, full, need_lanes
+from tinyhw.emulator.values.ops import U32, U64
 from tinyhw.isa.amdgcn import Instruction
 
 Value = Any

@@ -12,8 +12,8 @@ import numpy as np
 from tinyhw.emulator.amdgcn.binders import Ender, ends
 from tinyhw.emulator.amdgcn.modes import CSP, GPR_IDX_EN, VSKIP
 from tinyhw.emulator.amdgcn.registers import by_wave, column, exec_changed, reader, scalar64
-from tinyhw.emulator.amdgcn.values import U32, U64
 from tinyhw.emulator.simt import Group, Next, Split
+from tinyhw.emulator.values.ops import U32, U64
 from tinyhw.isa.amdgcn import EXEC_LO, M0, Instruction
 
 Value = Any

@@ -8,8 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 from tinyhw.emulator.amdgcn.binders import binds
-from tinyhw.emulator.amdgcn.memory import access, buffer
+from tinyhw.emulator.amdgcn.memory import buffer
 from tinyhw.emulator.amdgcn.memory.words import by_lane
+from tinyhw.emulator.memory import access
 from tinyhw.emulator.simt import Group, Step
 from tinyhw.isa.amdgcn import Instruction
 

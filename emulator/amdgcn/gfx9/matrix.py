@@ -22,11 +22,11 @@ import numpy as np
 from tinyhw.core.errors import Unsupported
 from tinyhw.emulator.amdgcn.binders import binds
 from tinyhw.emulator.amdgcn.matrix import half, product, whole
-from tinyhw.emulator.amdgcn.meanings.small_floats import BF8_FNUZ, FP8_FNUZ, SmallFloat
 from tinyhw.emulator.amdgcn.modes import FP16_OVFL, denormals
 from tinyhw.emulator.amdgcn.registers import reader
-from tinyhw.emulator.amdgcn.values import F32, F64, I32, U32, U64, Ops
 from tinyhw.emulator.simt import Group, Step, full
+from tinyhw.emulator.values.ops import F32, F64, I32, U32, U64, Ops
+from tinyhw.emulator.values.small_floats import BF8_FNUZ, FP8_FNUZ, SmallFloat
 from tinyhw.isa.amdgcn import Instruction, Operand
 
 Value = Any

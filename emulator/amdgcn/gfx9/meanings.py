@@ -9,10 +9,10 @@ from typing import Any
 
 from tinyhw.emulator.amdgcn.meanings import floats, integer, scalar  # noqa: F401  (integer has what is renamed here)
 from tinyhw.emulator.amdgcn.meanings.registry import MEANINGS, Function
-from tinyhw.emulator.amdgcn.meanings.small_floats import BF8_FNUZ as BF8
-from tinyhw.emulator.amdgcn.meanings.small_floats import FP8_FNUZ as FP8
-from tinyhw.emulator.amdgcn.meanings.small_floats import SmallFloat, decoded, encoded, stochastic
-from tinyhw.emulator.amdgcn.values import Ops
+from tinyhw.emulator.values.ops import Ops
+from tinyhw.emulator.values.small_floats import BF8_FNUZ as BF8
+from tinyhw.emulator.values.small_floats import FP8_FNUZ as FP8
+from tinyhw.emulator.values.small_floats import SmallFloat, decoded, encoded, stochastic
 
 O = type[Ops]
 V = Any

@@ -14,14 +14,14 @@ from tinyhw.core.memory import Access
 from tinyhw.emulator.amdgcn import hwreg
 from tinyhw.emulator.amdgcn.binders import binds
 from tinyhw.emulator.amdgcn.gfx9 import names as names_gfx9
-from tinyhw.emulator.amdgcn.memory import access
-from tinyhw.emulator.amdgcn.memory.atomics import ATOMICS
 from tinyhw.emulator.amdgcn.memory.resource import field, part
 from tinyhw.emulator.amdgcn.memory.vector import fetcher
 from tinyhw.emulator.amdgcn.memory.words import by_lane, byte_offset, extended
 from tinyhw.emulator.amdgcn.registers import Reader, by_wave, column, scalar32, scalar64, write_scalar64
-from tinyhw.emulator.amdgcn.values import DTYPES, U32, U64, Ops
+from tinyhw.emulator.memory import access
+from tinyhw.emulator.memory.atomics import ATOMICS
 from tinyhw.emulator.simt import Group, Step
+from tinyhw.emulator.values.ops import DTYPES, U32, U64, Ops
 from tinyhw.isa.amdgcn import Instruction
 
 Value = Any

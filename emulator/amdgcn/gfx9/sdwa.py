@@ -6,8 +6,8 @@ from typing import Final
 import numpy as np
 
 from tinyhw.emulator.amdgcn.registers import Reader, Writer, merged
-from tinyhw.emulator.amdgcn.values import DTYPES, U16, U32
 from tinyhw.emulator.simt import Group
+from tinyhw.emulator.values.ops import DTYPES, U16, U32
 
 # Selection (SRC0_SEL, SRC1_SEL, DST_SEL) -> (first bit, bits)
 PARTS: Final = {0: (0, 8), 1: (8, 8), 2: (16, 8), 3: (24, 8), 4: (0, 16), 5: (16, 16), 6: (0, 32)}

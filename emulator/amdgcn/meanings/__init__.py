@@ -1,4 +1,4 @@
-"""What instructions compute: pure functions over the operations of `values`, and what MODE makes of their results.
+"""What instructions compute: pure functions over the operations of `emulator.values`, and what MODE makes of them.
 
 No registers, no memory and no waves: `bind` brings operands to a meaning and its results back.
 """

@@ -9,10 +9,10 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any, Final
 
-from tinyhw.emulator.amdgcn.meanings.elementary import exp2, log2, sin_of_turns
 from tinyhw.emulator.amdgcn.meanings.registry import MEANINGS as M
 from tinyhw.emulator.amdgcn.meanings.registry import Function
-from tinyhw.emulator.amdgcn.values import Ops
+from tinyhw.emulator.values.elementary import exp2, log2, sin_of_turns
+from tinyhw.emulator.values.ops import Ops
 
 O = type[Ops]
 V = Any

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from tinyhw.emulator.amdgcn.meanings.registry import MEANINGS as M
-from tinyhw.emulator.amdgcn.values import Ops
+from tinyhw.emulator.values.ops import Ops
 
 O = type[Ops]
 V = Any

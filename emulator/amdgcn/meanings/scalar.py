@@ -10,7 +10,7 @@ from typing import Any
 from tinyhw.emulator.amdgcn.meanings import integer
 from tinyhw.emulator.amdgcn.meanings.registry import MEANINGS as M
 from tinyhw.emulator.amdgcn.meanings.registry import Function
-from tinyhw.emulator.amdgcn.values import Ops
+from tinyhw.emulator.values.ops import Ops
 
 O = type[Ops]
 V = Any

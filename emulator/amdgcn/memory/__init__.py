@@ -2,7 +2,7 @@
 
 `image` binds those of images, which `texture` lays out.
 
-`words` are between registers and memory, `access` and `gds` do it, `atomics` and `formats` say what becomes of values.
+`words` are between registers and memory, `gds` and `emulator.memory` do it, `formats` say what becomes of values.
 
 No address arithmetic of queues or drivers: pages and faults are `core.memory`'s.
 """

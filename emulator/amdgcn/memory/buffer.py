@@ -13,15 +13,16 @@ import numpy as np
 
 from tinyhw.emulator.amdgcn.bind import ZERO_FILLING
 from tinyhw.emulator.amdgcn.binders import unsupported
-from tinyhw.emulator.amdgcn.memory import access, formats
-from tinyhw.emulator.amdgcn.memory.atomics import ATOMICS
+from tinyhw.emulator.amdgcn.memory import formats
 from tinyhw.emulator.amdgcn.memory.resource import Resource, instruction_format, parser
 from tinyhw.emulator.amdgcn.memory.tables import LOADS, STORES, VECTOR_ATOMICS
 from tinyhw.emulator.amdgcn.memory.vector import returns
 from tinyhw.emulator.amdgcn.memory.words import by_lane, data_reader, extended, split, wide, write_loaded, write_words
 from tinyhw.emulator.amdgcn.registers import each_wave, reader, scalar32, vector32
-from tinyhw.emulator.amdgcn.values import U32, U64
+from tinyhw.emulator.memory import access
+from tinyhw.emulator.memory.atomics import ATOMICS
 from tinyhw.emulator.simt import Group, Step, full, need_lanes
+from tinyhw.emulator.values.ops import U32, U64
 from tinyhw.isa.amdgcn import Instruction
 
 Value = Any

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from tinyhw.emulator.amdgcn.meanings import rounding
-from tinyhw.emulator.amdgcn.values import F16, F32, F64, U16, U32
+from tinyhw.emulator.values import rounding
+from tinyhw.emulator.values.ops import F16, F32, F64, U16, U32
 
 Value = Any
 SIGNED: Final = ("SNORM", "SSCALED", "SINT")

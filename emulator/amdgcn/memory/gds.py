@@ -12,10 +12,10 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from tinyhw.core.errors import MachineFault
-from tinyhw.emulator.amdgcn.memory import access
 from tinyhw.emulator.amdgcn.registers import by_wave
-from tinyhw.emulator.amdgcn.values import U32, U64
+from tinyhw.emulator.memory import access
 from tinyhw.emulator.simt import Group, Step, full, need_lanes
+from tinyhw.emulator.values.ops import U32, U64
 from tinyhw.isa.amdgcn import M0
 
 if TYPE_CHECKING:

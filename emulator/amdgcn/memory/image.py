@@ -14,12 +14,13 @@ import numpy as np
 
 from tinyhw.autogen import images
 from tinyhw.emulator.amdgcn.binders import binds, unsupported
-from tinyhw.emulator.amdgcn.memory import access, buffer, formats, texture, vector
-from tinyhw.emulator.amdgcn.memory.atomics import ATOMICS
+from tinyhw.emulator.amdgcn.memory import buffer, formats, texture, vector
 from tinyhw.emulator.amdgcn.memory.words import data_reader, extended, split, wide, write_words
 from tinyhw.emulator.amdgcn.registers import each_wave, scalar32, vector32
-from tinyhw.emulator.amdgcn.values import U32, U64
+from tinyhw.emulator.memory import access
+from tinyhw.emulator.memory.atomics import ATOMICS
 from tinyhw.emulator.simt import Group, Step, full
+from tinyhw.emulator.values.ops import U32, U64
 from tinyhw.isa.amdgcn import Instruction
 
 Value = Any

@@ -6,22 +6,42 @@ from typing import Any, Final
 import numpy as np
 
 from tinyhw.emulator.amdgcn.binders import unsupported
-from tinyhw.emulator.amdgcn.memory import access, gds
-from tinyhw.emulator.amdgcn.memory.atomics import in_lds
+from tinyhw.emulator.amdgcn.memory import gds
 from tinyhw.emulator.amdgcn.memory.tables import DS_ATOMICS, DS_EXCHANGE_PAIRS, DS_LOADS, DS_PAIRS, DS_STORES
 from tinyhw.emulator.amdgcn.memory.words import by_lane, data_reader, split, wide, write_loaded, write_words
+from tinyhw.emulator.amdgcn.modes import denormals
 from tinyhw.emulator.amdgcn.registers import vector32
-from tinyhw.emulator.amdgcn.values import U32
+from tinyhw.emulator.memory import access
+from tinyhw.emulator.memory.atomics import FLUSHING
 from tinyhw.emulator.simt import Group, Step, full, need_lanes
+from tinyhw.emulator.values.ops import U32
 from tinyhw.isa.amdgcn import M0, Instruction
 
 Value = Any
+FLUSHED_EXTREMES: Final = frozenset({"gfx12"})  # tables whose minima and maxima in LDS are of the flushed numbers
 
 
 def ds_atomic(i: Instruction, mode: int) -> tuple[str, int, bool]:
   """(operation under MODE, bytes, whether it returns) of an atomic of LDS."""
   operation, width, want = DS_ATOMICS[i.mnemonic]
-  return in_lds(operation, width, mode, i.isa), width, want
+  return under_mode(operation, width, mode, i.isa), width, want
+
+
+def under_mode(operation: str, width: int, mode: int, isa: str) -> str:
+  """The name of a float atomic of a data share under MODE, of `memory.atomics`; others keep theirs.
+
+  Sums follow both denormal bits, but for f64, which never flushes; minima and maxima only that of the sources, and give
+  the flushed number on RDNA4 alone (RDNA3 ISA manual, 13.2; CDNA3, 9.2.2); compare and store flushes both by it. Of the
+  sums of bf16 halves no bits are named: they flush nothing here.
+  """
+  if operation not in FLUSHING or operation == "fadd" and width == 8: return operation
+  allowed = denormals(mode, "f32" if width == 4 and operation != "pk_add_f16" else "f64")
+  source, result = not allowed & 1, not allowed & 2
+  if operation in {"fmin", "fmax"}:
+    if source and isa not in FLUSHED_EXTREMES: return f"{operation}.chosen"
+    result = False
+  elif operation in {"fcmpswap", "fcmpst"}: result = source
+  return f"{operation}{'.source' if source else ''}{'.result' if result else ''}"
 
 
 _LDS_ONLY: Final = frozenset(("ds_bpermute_b32", "ds_bpermute_fi_b32", "ds_permute_b32", "ds_swizzle_b32"))

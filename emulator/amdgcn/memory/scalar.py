@@ -9,13 +9,13 @@ import numpy as np
 from tinyhw.core.errors import MachineFault, PageFault
 from tinyhw.core.memory import Access
 from tinyhw.emulator.amdgcn.binders import unsupported
-from tinyhw.emulator.amdgcn.memory import access
 from tinyhw.emulator.amdgcn.memory.resource import field, part
 from tinyhw.emulator.amdgcn.memory.tables import SCALAR_LOADS, SCALAR_SMALL
 from tinyhw.emulator.amdgcn.memory.words import byte_offset, extended
 from tinyhw.emulator.amdgcn.registers import base_address, exec_changed, scalar32, write_scalar32
-from tinyhw.emulator.amdgcn.values import U32, U64
+from tinyhw.emulator.memory import access
 from tinyhw.emulator.simt import ZERO, Group, Step
+from tinyhw.emulator.values.ops import U32, U64
 from tinyhw.isa.amdgcn import EXEC_LO, NULL, Instruction
 
 Value = Any

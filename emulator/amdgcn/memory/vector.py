@@ -8,8 +8,6 @@ import numpy as np
 
 from tinyhw.core.errors import MachineFault
 from tinyhw.emulator.amdgcn.binders import unsupported
-from tinyhw.emulator.amdgcn.memory import access
-from tinyhw.emulator.amdgcn.memory.atomics import ATOMICS
 from tinyhw.emulator.amdgcn.memory.tables import GLOBAL_BY_LANE, LOADS, STORES, VECTOR_ATOMICS
 from tinyhw.emulator.amdgcn.memory.words import (
   Loader,
@@ -22,8 +20,10 @@ from tinyhw.emulator.amdgcn.memory.words import (
   write_words,
 )
 from tinyhw.emulator.amdgcn.registers import Reader, base_address, scalar32, vector32, vector64
-from tinyhw.emulator.amdgcn.values import U32, U64
+from tinyhw.emulator.memory import access
+from tinyhw.emulator.memory.atomics import ATOMICS
 from tinyhw.emulator.simt import Group, Step, full, need_lanes
+from tinyhw.emulator.values.ops import U32, U64
 from tinyhw.isa.amdgcn import Instruction
 
 Value = Any

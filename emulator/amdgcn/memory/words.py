@@ -7,8 +7,8 @@ from typing import Any, Final
 import numpy as np
 
 from tinyhw.emulator.amdgcn.registers import merged
-from tinyhw.emulator.amdgcn.values import U32, U64
 from tinyhw.emulator.simt import Group
+from tinyhw.emulator.values.ops import U32, U64
 from tinyhw.isa.amdgcn import M0, Instruction
 from tinyhw.isa.amdgcn_names import NAMES
 

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from tinyhw.core.memory import Access
-from tinyhw.emulator.amdgcn.memory.atomics import ATOMICS
-from tinyhw.emulator.amdgcn.values import U32, U64
 from tinyhw.emulator.jit.ptx import layout
 from tinyhw.emulator.jit.ptx.emit import Lanes
 from tinyhw.emulator.jit.ptx.shapes import Info, Shape
 from tinyhw.emulator.jit.values import BOOL, Untranslatable, Value, convert, gather
+from tinyhw.emulator.memory.atomics import ATOMICS
 from tinyhw.emulator.ptx import addresses, memory, move, operands
 from tinyhw.emulator.ptx.scope import Line, Place
+from tinyhw.emulator.values.ops import U32, U64
 from tinyhw.isa.ptx.forms import SIZES, Form
 from tinyhw.isa.ptx.model import Address, Name, Operand
 

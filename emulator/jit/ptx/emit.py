@@ -8,7 +8,6 @@ from typing import Any, Final
 import numpy as np
 
 from tinyhw.core.errors import DecodeError, Error, Unsupported
-from tinyhw.emulator.amdgcn.values import DTYPES, F32, U32, U64
 from tinyhw.emulator.jit.ptx import layout
 from tinyhw.emulator.jit.ptx.shapes import Block, Info, Plan
 from tinyhw.emulator.jit.values import BOOL, Emitter, LLVMOps, Untranslatable, Value, convert, type_of
@@ -16,6 +15,7 @@ from tinyhw.emulator.ptx import bind, operands
 from tinyhw.emulator.ptx.meanings.convert import MODES
 from tinyhw.emulator.ptx.program import Code
 from tinyhw.emulator.ptx.scope import Line, Place, Register
+from tinyhw.emulator.values.ops import DTYPES, F32, U32, U64
 from tinyhw.isa.ptx.forms import SIZES
 from tinyhw.isa.ptx.model import Float, Int, Name
 
@@ -483,7 +483,7 @@ class Lanes:
     try:
       special = access.EMITTERS.get(i.opcode) or warp.EMITTERS.get(i.opcode)
       if special is not None: return special(self, line, form, info)
-      if i.opcode in bind.BINDERS and i.opcode not in _SHARED_BINDERS: return self.unsupported(i.name)
+      if i.opcode in bind.BINDERS.keys() - _SHARED_BINDERS - bind.PURE: return self.unsupported(i.name)
       if i.opcode == "isspacep" and not any(m.partition("::")[0] in _WINDOWED for m in i.modifiers):
         return self.unsupported(i.name)
       step = bind.step(self.code, line)

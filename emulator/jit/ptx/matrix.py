@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from typing import Final
 
 from tinyhw.core.memory import Access
-from tinyhw.emulator.amdgcn.values import F16, F32, F64, I32, U32, U64
 from tinyhw.emulator.jit.ptx import access
 from tinyhw.emulator.jit.ptx.emit import Lanes
 from tinyhw.emulator.jit.ptx.shapes import Info
@@ -19,6 +18,7 @@ from tinyhw.emulator.jit.values import Emitter, Untranslatable, Value, convert, 
 from tinyhw.emulator.ptx import addresses, memory, operands
 from tinyhw.emulator.ptx.matrix import BITS
 from tinyhw.emulator.ptx.scope import Line
+from tinyhw.emulator.values.ops import F16, F32, F64, I32, U32, U64
 from tinyhw.isa.ptx.forms import Form
 
 ELEMENTS: Final = {"f16": 2, "bf16": 2, "tf32": 1, "s8": 4, "u8": 4}  # in a register; sums of products are exact

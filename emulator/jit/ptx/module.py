@@ -3,9 +3,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from tinyhw.emulator.amdgcn.values import U32, U64
 from tinyhw.emulator.jit.ptx import layout as at
 from tinyhw.emulator.jit.values import BOOL, type_of
+from tinyhw.emulator.values.ops import U32, U64
 
 if TYPE_CHECKING:
   from tinyhw.emulator.jit.ptx.emit import Lanes

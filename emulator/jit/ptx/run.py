@@ -7,10 +7,10 @@ from typing import Any, Final
 import numpy as np
 
 from tinyhw.core.errors import MachineFault
+from tinyhw.emulator.jit.memory import Memory
 from tinyhw.emulator.jit.ptx import layout
 from tinyhw.emulator.jit.ptx.code import Kernel, kernel
 from tinyhw.emulator.jit.refusal import NotCompiled
-from tinyhw.emulator.jit.run import Memory
 from tinyhw.emulator.ptx import memory, operands
 from tinyhw.emulator.ptx.group import LANES, Blocks, Warps
 from tinyhw.emulator.ptx.launch import Grid, stack_size
@@ -56,16 +56,19 @@ class Cohort:
     self.left = wide[:, layout.LEFT // 8].view(np.int64)
     self.executed = np.zeros(len(states), np.int64)
     self.turns = 0
+    self.entered: Value = None  # what its strands were granted in a turn that is over and was not looked at
     self.idle = False  # its strands come back to where they were
     self._seen: Value = None
 
   def run(self) -> bool | None:
     """Run until all have ended (True), or have had a turn (False); None: the reference is to go on."""
-    launch = self.launch
-    turn = min(FIRST << min(self.turns, 16), TURN)
-    granted = np.minimum(turn, launch.grid.watchdog - self.executed)
-    self.left[:] = granted
-    launch.run(self.states, self.count)
+    launch, granted = self.launch, self.entered
+    if granted is None:
+      turn = min(FIRST << min(self.turns, 16), TURN)
+      granted = np.minimum(turn, launch.grid.watchdog - self.executed)
+      self.left[:] = granted
+      launch.run(self.states, self.count)
+    self.entered = None
     used = granted - self.left
     self.executed += used
     stats = launch.grid.stats
@@ -280,10 +283,10 @@ class Launch:
     words = self.context = raw[skip:skip + layout.CONTEXT_SIZE // 8]
     self._sites = np.zeros((max(1, k.sites), 4), np.uint64)
     params = grid.space.read(d.params, d.params_size) if d.params_size else b""
-    self._params = np.frombuffer(params.ljust(max(16, len(params)), bytes(1)), np.uint8).copy()
+    self.params = np.frombuffer(params.ljust(max(16, len(params)), bytes(1)), np.uint8).copy()
     memory_ = self._memory.table
     for at, value in ((layout.MAPPINGS, len(memory_)), (layout.TABLE, memory_.ctypes.data),
-                      (layout.SITES, self._sites.ctypes.data), (layout.PARAMS, self._params.ctypes.data),
+                      (layout.SITES, self._sites.ctypes.data), (layout.PARAMS, self.params.ctypes.data),
                       (layout.PARAMS_AT, d.params), (layout.MODULE, d.program.base),
                       (layout.SHARED_SIZE, grid.shared.total), (layout.LOCAL_SIZE, max(16, -(-self.stack // 16) * 16)),
                       (layout.DYNAMIC, d.dynamic_shared),
@@ -319,10 +322,11 @@ class Launch:
     return max(1, min(STATES // (strands * k.stride), SHARED // max(grid.shared.total, 64),
                       SHARED // max(threads * self.stack, 1), grid.left, grid.places))
 
-  def turns(self, begun: Sequence[Resident] = ()) -> Iterator[Idle | None]:
-    """As `Schedule.turns`; cohorts of the reference that have `begun` go on in compiled code as soon as they can."""
+  def turns(self, begun: Sequence[Resident] = (), entered: Sequence[Cohort] = ()) -> Iterator[Idle | None]:
+    """As `Schedule.turns`; cohorts of the reference that have `begun` go on in compiled code as soon as they can, those
+    that have `entered` it go on there."""
     grid = self.grid
-    running: list[Cohort | Blocks] = []
+    running: list[Cohort | Blocks] = [*entered]
     handed = 0
     grid.stats.engine = "jit"
     for blocks in begun:

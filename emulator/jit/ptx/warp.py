@@ -4,14 +4,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from tinyhw.emulator.amdgcn.values import I32 as _I32
-from tinyhw.emulator.amdgcn.values import U32
-from tinyhw.emulator.amdgcn.values import U64 as _U64
 from tinyhw.emulator.jit.ptx.emit import Lanes
 from tinyhw.emulator.jit.ptx.shapes import Info
 from tinyhw.emulator.jit.values import BOOL, Untranslatable, Value, convert, gather, number, type_of
 from tinyhw.emulator.ptx import operands
 from tinyhw.emulator.ptx.scope import Line
+from tinyhw.emulator.values.ops import I32 as _I32
+from tinyhw.emulator.values.ops import U32
+from tinyhw.emulator.values.ops import U64 as _U64
 from tinyhw.isa.ptx.forms import Form
 
 Emit = Callable[[Lanes, Line, Form, Info], None]

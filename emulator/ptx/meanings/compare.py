@@ -4,8 +4,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from tinyhw.emulator.amdgcn.values import Ops
 from tinyhw.emulator.ptx.meanings.registry import means
+from tinyhw.emulator.values.ops import Ops
 
 O = type[Ops]
 V = Any

@@ -7,9 +7,9 @@ from typing import Any, Final
 import numpy as np
 
 from tinyhw.core.errors import Unsupported
-from tinyhw.emulator.amdgcn.meanings import rounding
-from tinyhw.emulator.amdgcn.meanings.small_floats import BF8, FP8, decoded, encoded
-from tinyhw.emulator.amdgcn.values import DTYPES, Ops
+from tinyhw.emulator.values import rounding
+from tinyhw.emulator.values.ops import DTYPES, Ops
+from tinyhw.emulator.values.small_floats import BF8, FP8, decoded, encoded
 from tinyhw.isa.ptx.forms import SIZES, Form
 
 O = type[Ops]

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tinyhw.emulator.amdgcn.meanings import rounding
+from tinyhw.emulator.values import rounding
 
 V = Any
 

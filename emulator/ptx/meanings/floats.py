@@ -9,9 +9,9 @@ from collections.abc import Callable
 from math import pi
 from typing import Any, Final
 
-from tinyhw.emulator.amdgcn.meanings import elementary
-from tinyhw.emulator.amdgcn.values import Ops
 from tinyhw.emulator.ptx.meanings.registry import means
+from tinyhw.emulator.values import elementary
+from tinyhw.emulator.values.ops import Ops
 
 O = type[Ops]
 V = Any

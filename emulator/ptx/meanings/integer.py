@@ -3,8 +3,8 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from tinyhw.emulator.amdgcn.values import Ops
 from tinyhw.emulator.ptx.meanings.registry import means
+from tinyhw.emulator.values.ops import Ops
 
 O = type[Ops]
 V = Any

@@ -1,0 +1,256 @@
+"""RDNA3's matrix instructions as LLVM IR: fragments are made numbers once, a function for each kind of product sums.
+
+The sums are those of `emulator.amdgcn.matrix`: f64 (or i32, where no sum of products can overflow), in the order of k.
+A product of two narrow floats is exact in f64, so that a fused multiply-add rounds as the reference's addition does.
+What an instruction's A or B is as numbers serves all instructions of a block that have the same registers; C and D are
+read and written where the wave's registers lie.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from tinyhw.emulator.amdgcn.constants import constant
+from tinyhw.emulator.amdgcn.gfx11.matrix import SHAPES
+from tinyhw.emulator.amdgcn.matrix import half_constant
+from tinyhw.emulator.jit.amdgcn.state import Registers
+from tinyhw.emulator.jit.native import host
+from tinyhw.emulator.jit.values import Emitter, Untranslatable, Value, convert, narrow_to_odd
+from tinyhw.emulator.values.ops import DTYPES, F16, F32, F64, U16, U32
+from tinyhw.isa.amdgcn import Instruction, Operand
+
+# Memory of a function that has matrix instructions: C and D where they are no registers, a fragment's raw dwords
+# (16 lanes a register). Bytes.
+_C: Final = 0
+_D: Final = 1024
+_RAW: Final = 3072
+SIZE: Final = 4096
+FRAGMENTS: Final = 12  # fragments of a block that are kept as numbers
+_FRAGMENT: Final = 2048  # bytes of one
+# Rows and columns of the result at a time, by the host's level: their sums stay in its registers.
+_BLOCKS: Final = {"x86-64-v4": (8, 16)}
+_BLOCK: Final = (4, 8)
+
+
+@dataclass(frozen=True)
+class Numbers:
+  """What a fragment's raw dwords are: kind and bits of an element, and whether it has a sign. `pairs` is the order of
+  the elements of A of f16, [k / 2][16 rows][k % 2], in which they come; all others are in the order [k][16]."""
+  kind: str
+  bits: int
+  signed: bool
+  pairs: bool
+
+  @property
+  def name(self) -> str: return f"fragment_{self.kind}{self.bits}_{self.signed:d}{self.pairs:d}"
+
+
+@dataclass(frozen=True)
+class Product:
+  """A 16x16x16 product of floats or of integers, and what is made of the sums. `pairs`: see `Numbers`, of A."""
+  sum: str  # double or i32
+  pairs: bool
+  result: str  # f32, i32, sat (i32 that saturates) or f64 (the bare sums)
+
+  @property
+  def name(self) -> str: return f"matrix_{self.sum}_{self.pairs:d}_{self.result}"
+
+
+def _unpack(p: Numbers) -> Iterator[str]:
+  """Raw dwords at %raw to elements at %to."""
+  per = 32 // p.bits
+  t, size = ("i32", 4) if p.kind == "int" else ("double", 8)
+  for r in range(16 // per):
+    word = f"%w{r}"
+    yield f"{word}.at = getelementptr i8, ptr %raw, i64 {64 * r}"
+    yield f"{word} = load <16 x i32>, ptr {word}.at, align 64"
+    if p.pairs:
+      yield f"%h{r} = bitcast <16 x i32> {word} to <32 x half>"
+      yield f"%x{r} = fpext <32 x half> %h{r} to <32 x double>"
+      yield f"%x{r}.to = getelementptr double, ptr %to, i64 {32 * r}"
+      yield f"store <32 x double> %x{r}, ptr %x{r}.to, align 64"
+      continue
+    for k in range(per):
+      x = f"%x{r * per + k}"
+      if p.kind == "int":
+        yield f"{x}.top = shl <16 x i32> {word}, splat (i32 {32 - p.bits * (k + 1)})"
+        yield f"{x} = {'ashr' if p.signed else 'lshr'} <16 x i32> {x}.top, splat (i32 {32 - p.bits})"
+      elif p.kind == "bf16":
+        yield (f"{x}.raw = " + (f"and <16 x i32> {word}, splat (i32 -65536)" if k else
+                                f"shl <16 x i32> {word}, splat (i32 16)"))
+        yield f"{x}.f = bitcast <16 x i32> {x}.raw to <16 x float>"
+        yield f"{x} = fpext <16 x float> {x}.f to <16 x double>"
+      else:
+        if k: yield f"{x}.down = lshr <16 x i32> {word}, splat (i32 16)"
+        yield f"{x}.raw = trunc <16 x i32> {f'{x}.down' if k else word} to <16 x i16>"
+        yield f"{x}.f = bitcast <16 x i16> {x}.raw to <16 x half>"
+        yield f"{x} = fpext <16 x half> {x}.f to <16 x double>"
+      yield f"{x}.to = getelementptr i8, ptr %to, i64 {(r * per + k) * 16 * size}"
+      yield f"store <16 x {t}> {x}, ptr {x}.to, align 64"
+
+
+def _fragment(p: Numbers) -> str:
+  """The text of the function that makes a fragment numbers."""
+  body = "\n  ".join([*_unpack(p), "ret void"])
+  return f"define private void @{p.name}(ptr noalias %raw, ptr noalias %to) noinline #0 {{\n  {body}\n}}"
+
+
+def _sums(p: Product, rows: int, columns: int) -> Iterator[str]:
+  """The sums of rows x columns elements, whose first ones are at %a.first and %b.first: names %s{row}.15."""
+  t = p.sum
+  vector = f"<{columns} x {t}>"
+  for k in range(16):
+    yield f"%y{k}.at = getelementptr {t}, ptr %b.first, i64 {16 * k}"
+    yield f"%y{k} = load {vector}, ptr %y{k}.at, align 32"
+    for r in range(rows):
+      x, before = f"%x{r}.{k}", f"%s{r}.{k - 1}" if k else "zeroinitializer"
+      yield f"{x}.at = getelementptr {t}, ptr %a.first, i64 {k // 2 * 32 + 2 * r + k % 2 if p.pairs else 16 * k + r}"
+      yield f"{x}.one = load {t}, ptr {x}.at"
+      yield f"{x}.in = insertelement {vector} poison, {t} {x}.one, i64 0"
+      yield f"{x} = shufflevector {vector} {x}.in, {vector} poison, <{columns} x i32> zeroinitializer"
+      if t == "i32":
+        yield f"%p{r}.{k} = mul {vector} {x}, %y{k}"
+        yield f"%s{r}.{k} = add {vector} %p{r}.{k}, {before}"
+      else:
+        yield (f"%s{r}.{k} = call {vector} @llvm.fma.v{columns}f64({vector} {x}, {vector} %y{k}, "
+               f"{vector} {before})")
+
+
+def _finish(p: Product, rows: int, columns: int) -> Iterator[str]:
+  """C, from element %at on, is added and the rows are stored."""
+  t = {"f32": "float", "f64": "double"}.get(p.result, "i32")
+  vector, wide = f"<{columns} x {t}>", f"<{columns} x double>"
+  for r in range(rows):
+    total = f"%s{r}.15"
+    yield f"%at{r} = add i64 %at, {16 * r}"
+    if p.result != "f64":
+      yield f"%c{r}.at = getelementptr {t}, ptr %c, i64 %at{r}"
+      yield f"%c{r} = load {vector}, ptr %c{r}.at, align 32"
+    if p.result == "f32":
+      yield f"%wide{r} = fpext {vector} %c{r} to {wide}"
+      yield f"%all{r} = fadd {wide} {total}, %wide{r}"
+      yield f"%d{r} = fptrunc {wide} %all{r} to {vector}"
+    elif p.result == "i32": yield f"%d{r} = add {vector} {total}, %c{r}"
+    elif p.result == "sat":
+      yield f"%d{r} = call {vector} @llvm.sadd.sat.v{columns}i32({vector} {total}, {vector} %c{r})"
+    yield f"%d{r}.at = getelementptr {t}, ptr %d, i64 %at{r}"
+    yield f"store {vector} {total if p.result == 'f64' else f'%d{r}'}, ptr %d{r}.at, align 32"
+
+
+def _product(p: Product, rows: int, columns: int) -> str:
+  """The text of the function of a kind of product: fragments of A and B, C and D as [16][16]. D may be C."""
+  each = 2 if p.pairs else 1
+  loop = ["%n = phi i64 [ 0, %0 ], [ %next, %loop ]", f"%row.n = udiv i64 %n, {16 // columns}",
+          f"%column.n = urem i64 %n, {16 // columns}", f"%row = mul i64 %row.n, {rows}",
+          f"%column = mul i64 %column.n, {columns}", f"%a.n = mul i64 %row, {each}",
+          f"%a.first = getelementptr {p.sum}, ptr %a, i64 %a.n",
+          f"%b.first = getelementptr {p.sum}, ptr %b, i64 %column", "%before = mul i64 %row, 16",
+          "%at = add i64 %before, %column", *_sums(p, rows, columns), *_finish(p, rows, columns),
+          "%next = add i64 %n, 1", f"%more = icmp ult i64 %next, {256 // (rows * columns)}",
+          "br i1 %more, label %loop, label %done"]
+  return (f"define private void @{p.name}(ptr noalias %a, ptr noalias %b, ptr %c, ptr %d) noinline #0 {{\n"
+          "  br label %loop\nloop:\n  " + "\n  ".join(loop) + "\ndone:\n  ret void\n}")
+
+
+def _declare(e: Emitter, p: Product) -> None:
+  """Have the function of a product in the module."""
+  rows, columns = (4, 16) if p.sum == "i32" else _BLOCKS.get(host().cpu, _BLOCK)
+  name, t = (f"llvm.sadd.sat.v{columns}i32", "i32") if p.sum == "i32" else (f"llvm.fma.v{columns}f64", "double")
+  vector = f"<{columns} x {t}>"
+  e.declared.setdefault(name, f"declare {vector} @{name}({', '.join([vector] * (2 if t == 'i32' else 3))})")
+  e.declared.setdefault(p.name, _product(p, rows, columns))
+
+
+def _pointer(e: Emitter, at: int) -> str:
+  e.stack["matrix"] = f"alloca [{SIZE} x i8], align 64"
+  return e.op(f"getelementptr i8, ptr %matrix, i64 {at}")
+
+
+def _numbers(r: Registers, first: int, count: int, mask: int, p: Numbers) -> str:
+  """The elements of A or B, in registers from `first` on, as numbers in memory. `mask` has the sign bits to turn over.
+  """
+  e = r.e
+  words = [r.vector(first + k, U32) for k in range(count)]
+  key = (p, mask, *(w.text for w in words))
+  known = r.fragments.pop(key, None)
+  if known is None:
+    used = set(r.fragments.values())
+    known = (next(name for k in range(FRAGMENTS) if (name := f"%fragment{k}") not in used) if len(used) < FRAGMENTS
+             else r.fragments.pop(next(iter(r.fragments))))  # the one that was not wanted for longest
+    e.stack[known[1:]] = f"alloca [{_FRAGMENT} x i8], align 64"
+    order = ", ".join(f"i32 {k}" for k in range(16))
+    for k, x in enumerate(words):
+      if mask: x = x ^ mask
+      t = x.type
+      text = e.op(f"shufflevector {t} {x.in_lanes()}, {t} poison, <16 x i32> <{order}>")
+      e.do(f"store <16 x i32> {text}, ptr {_pointer(e, _RAW + 64 * k)}, align 64")
+    e.declared.setdefault(p.name, _fragment(p))
+    e.do(f"call void @{p.name}(ptr {_pointer(e, _RAW)}, ptr {known})")
+  r.fragments[key] = known
+  return known
+
+
+def constant_of(r: Registers, o: Operand, kind: str) -> Value:
+  """C as an inline constant: f16 and bf16 as f64, others as they are."""
+  dtype = F64 if kind in {"f16", "bf16"} else DTYPES[kind]
+  value = half_constant(o, kind) if dtype == F64 else constant(o, kind)
+  return r.e.const(dtype, int(value.view(DTYPES[f"u{dtype.itemsize * 8}"])))
+
+
+def _accumulator(r: Registers, o: Operand, result: str, rows: int, i: Instruction) -> list[Value]:
+  """C of each register: f32 and i32 as dwords, 16-bit types as f64."""
+  negative, absolute = i.get("neg_lo") >> 2 & 1, i.get("neg_hi") >> 2 & 1
+  half = i.get("op_sel") >> 2 & 1
+  if o.kind != "v": values = [constant_of(r, o, result)] * rows
+  elif result in {"f32", "i32"}: values = [r.vector(o.value + k, DTYPES[result]) for k in range(rows)]
+  elif result == "f16": values = [convert(r.vector16(o.value + k, half, F16), F64) for k in range(rows)]
+  else:
+    words = [r.vector(o.value + k, U32) for k in range(rows)]
+    values = [convert((w & 0xFFFF0000 if half else w << 16).view(F32), F64) for w in words]
+  if result == "i32": return values
+  if absolute: values = [r.o.abs(v) for v in values]
+  return [-v for v in values] if negative else values
+
+
+def narrowed(r: Registers, total: Value, kind: str) -> Value:
+  """f64 rounded once to f16 or bf16, as u32."""
+  if kind == "f16": return convert(convert(total, F16).view(U16), U32)
+  odd = narrow_to_odd(total).view(U32)
+  return r.o.where(r.o.isnan(total), r.e.const(U32, 0x7FC0), odd + 0x7FFF + (odd >> 16 & 1) >> 16)
+
+
+def wmma(r: Registers, i: Instruction, mode: int) -> None:
+  """v_wmma_* of 16x16x16: D's registers in order are the rows of the result in order."""
+  e = r.e
+  bits, source, result = SHAPES[i.mnemonic]
+  a, b, c, d = (i.operands[n] for n in ("src0", "src1", "src2", "vdst"))
+  neg_lo, neg_hi = i.get("neg_lo"), i.get("neg_hi")
+  rows, count = 256 // r.lanes, bits // 2
+  if a.kind != "v" or b.kind != "v" or c.kind == "s" or d.value + rows > r.vgprs: raise Untranslatable(i.mnemonic)
+  ints, narrow = source == "int", result in {"f16", "bf16"}
+  apart = c.kind == "v" and (c.value == d.value or abs(c.value - d.value) >= rows)
+  stays = apart and not narrow and not (neg_lo | neg_hi) >> 2 & 1 and c.value + rows <= r.vgprs  # C is where it is
+  old = [] if stays else _accumulator(r, c, result, rows, i)
+  last = [r.vector(d.value + k, U32) for k in range(rows)] if narrow else []
+  kind = "f64" if narrow else result if not ints else "sat" if i.get("clamp") else "i32"
+  p = Product("i32" if ints else "double", source == "f16", kind)
+  made = []
+  for k, o in enumerate((a, b)):
+    mask = 0 if ints else (neg_lo >> k & 1) << 15 | (neg_hi >> k & 1) << 31
+    made.append(_numbers(r, o.value, count, mask,
+                         Numbers(source, bits, bool(neg_lo >> k & 1) if ints else True, p.pairs and k == 0)))
+  if stays: c_at = r.settled(c.value, rows)
+  else:
+    c_at = _pointer(e, _C)
+    for k, x in enumerate([] if narrow else old):
+      e.do(f"store {e.type(x.dtype, True)} {x.in_lanes()}, ptr {_pointer(e, _C + 4 * r.lanes * k)}, align 64")
+  d_at = _pointer(e, _D) if narrow else r.overwritten(d.value, rows)
+  _declare(e, p)
+  e.do(f"call void @{p.name}(ptr {made[0]}, ptr {made[1]}, ptr {c_at}, ptr {d_at})")
+  half = i.get("op_sel") >> 2 & 1
+  for k in range(rows if narrow else 0):
+    text = e.op(f"load {e.type(F64, True)}, ptr {_pointer(e, _D + 8 * r.lanes * k)}, align 64")
+    raw = narrowed(r, Value(e, text, F64, True) + old[k], result)
+    r.set_vector(d.value + k, last[k] & (0xFFFF if half else 0xFFFF0000) | (raw << 16 if half else raw),
+                 everywhere=True)
