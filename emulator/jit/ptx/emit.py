@@ -102,6 +102,7 @@ class Lanes:
     self.mask_type = f"i{plan.width}"
     self.helped: list[tuple[int, int, helped.Places, helped.Places]] = []  # place in the text, PC, what it reads, gives
     self.named = False  # whether it has barriers that are not of the whole block
+    self.phases = False  # whether it has barriers of its cluster
     self.room = layout.HEADER  # bytes of a state that they take
 
   # ---- small pieces

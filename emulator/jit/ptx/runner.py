@@ -5,15 +5,14 @@ from tinyhw.emulator.jit.ptx import layout as at
 from tinyhw.emulator.ptx.memory import RANK
 
 
-def text(clustered: bool, named: bool) -> str:
-  """All of it. `named`: there are barriers that are not of the whole block."""
-  return "\n".join([_block(named), *([_barriers()] if named else []), *([_phases()] if clustered else []),
-                    _run(clustered)])
+def text(phases: bool, named: bool) -> str:
+  """All of it. `phases`: there are barriers of clusters; `named`: and such that are not of the whole block."""
+  return "\n".join([_block(named), *([_barriers()] if named else []), *([_phases()] if phases else []), _run(phases)])
 
 
-def _run(clustered: bool) -> str:
+def _run(phases: bool) -> str:
   """Runs the strands of blocks until all have ended, or wait for something else than the others of their cluster."""
-  last = "call i1 @phases(ptr %first, i64 %stride, i64 %all.strands)" if clustered else "icmp ne i1 0, 0"
+  last = "call i1 @phases(ptr %first, i64 %stride, i64 %all.strands)" if phases else "icmp ne i1 0, 0"
   return f"""
 define void @run(ptr %context, ptr %states, i64 %stride, i64 %blocks) {{
   %strands.at = getelementptr i8, ptr %context, i64 {at.STRANDS}
@@ -327,7 +326,7 @@ end:
 def lives() -> str:
   """Whether a block of the cluster, so many blocks behind a strand's own one, has not ended."""
   return f"""
-define private i1 @lives(ptr %context, ptr %state, i64 %distance) noinline {{
+define private i1 @lives(ptr %context, ptr %state, i64 %blocks.away) noinline {{
   %strands.at = getelementptr i8, ptr %context, i64 {at.STRANDS}
   %strands = load i64, ptr %strands.at
   %stride.at = getelementptr i8, ptr %context, i64 {at.STRIDE}
@@ -335,7 +334,7 @@ define private i1 @lives(ptr %context, ptr %state, i64 %distance) noinline {{
   %own.at = getelementptr i8, ptr %state, i64 {at.STRAND}
   %own.n = load i32, ptr %own.at
   %own = zext i32 %own.n to i64
-  %blocks = mul i64 %distance, %strands
+  %blocks = mul i64 %blocks.away, %strands
   %first = sub i64 %blocks, %own
   br label %look
 look:
@@ -370,7 +369,7 @@ in.other:
   %block.at = getelementptr i8, ptr %state, i64 {at.BLOCK}
   %block = load i64, ptr %block.at
   %own.rank = urem i64 %block, %cluster
-  %distance = sub i64 %rank, %own.rank
+  %blocks.away = sub i64 %rank, %own.rank
   %known.rank = icmp ult i64 %rank, %cluster
   %low.offset = and i64 %offset, {(1 << RANK) - 1}
   %far.end = add i64 %low.offset, %width
@@ -378,10 +377,10 @@ in.other:
   %far.good = and i1 %known.rank, %far.inside
   br i1 %far.good, label %in.living, label %fail
 in.living:
-  %living = call i1 @lives(ptr %context, ptr %state, i64 %distance)
+  %living = call i1 @lives(ptr %context, ptr %state, i64 %blocks.away)
   %apart.at = getelementptr i8, ptr %context, i64 {at.APART}
   %apart = load i64, ptr %apart.at
-  %blocks.off = mul i64 %distance, %apart
+  %blocks.off = mul i64 %blocks.away, %apart
   %host.base = add i64 %shared, %blocks.off
   %host.far = add i64 %host.base, %low.offset
   br i1 %living, label %kept, label %fail
