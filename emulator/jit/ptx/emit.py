@@ -369,7 +369,7 @@ class Lanes:
     try:
       emit = access.EMITTERS.get(i.opcode) or warp.EMITTERS.get(i.opcode)
       if emit is not None: return emit(self, line, form, info)
-      if i.opcode in bind.BINDERS and i.opcode not in SHARED_BINDERS: raise Untranslatable("no compiled form")
+      if i.opcode in bind.BINDERS.keys() - SHARED_BINDERS - bind.PURE: raise Untranslatable("no compiled form")
       if i.opcode == "isspacep" and not any(m.partition("::")[0] in _WINDOWED for m in i.modifiers):
         raise Untranslatable("no compiled form")
       step = bind.step(self.code, line)

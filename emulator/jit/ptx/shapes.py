@@ -252,7 +252,7 @@ class Plan:
     if i.opcode in {"ld", "ldu"}: return self._load(line), False, ()
     if i.opcode in _SHARED_RESULT: return self.uniform(), False, ()
     if i.opcode in _OWN_RESULT: return VARYING, False, ()
-    if i.opcode in bind.BINDERS and i.opcode not in _SAME_RESULT and not tests(i): return VARYING, False, ()
+    if i.opcode in bind.BINDERS.keys() - _SAME_RESULT - bind.PURE and not tests(i): return VARYING, False, ()
     shapes = [self.operand(line, o, t if t in SIZES else "b32") for o, t in zip(sources, types)]
     if any(s is None for s in shapes): return None, False, ()
     if all(s is not None and s.uniform for s in shapes):
