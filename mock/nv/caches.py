@@ -10,7 +10,7 @@ if TYPE_CHECKING:
   from tinyhw.mock.nv.channel import Channel
   from tinyhw.mock.nv.launch import Launch
 
-_BANKS: Final = 4096  # that are remembered
+_BANKS: Final = 4096  # that are remembered, and QMDs
 
 
 class Caches:
@@ -19,6 +19,7 @@ class Caches:
   def __init__(self, channel: Channel) -> None:
     self.channel, self.machine = channel, channel.machine
     self._constants: dict[tuple[int, int], bytes] = {}  # banks as launches have read them
+    self._qmds: dict[int, bytes] = {}  # as the scheduler has read them, by address
     self._data = False  # a launch may have filled the data caches since they were last invalidated
     self._unflushed = False  # a copy without FLUSH_ENABLE was the last
 
@@ -28,6 +29,19 @@ class Caches:
       self._constants.clear()
     if data:
       self._data = False
+
+  def scheduled(self, address: int, raw: bytes, fresh: bool) -> None:
+    """A QMD is scheduled; `fresh`: what the scheduler may hold of it is invalidated first."""
+    before = raw if fresh else self._qmds.get(address, raw)
+    if before != raw:
+      self._tell(f"the scheduler may hold the QMD at {address:#x} as it was before: it is scheduled without INVALIDATE")
+    if len(self._qmds) > _BANKS:
+      self._qmds.clear()
+    self._qmds[address] = raw
+
+  def forget(self, address: int) -> None:
+    """The scheduler's copy of a QMD is invalidated."""
+    self._qmds.pop(address, None)
 
   def begins(self, launch: Launch) -> None:
     """A launch begins, and ends with the barrier that its QMD names."""

@@ -224,12 +224,15 @@ class ComputeEngine(Engine):
     low = self.sent("SET_INLINE_QMD_ADDRESS_B")
     address = (int(place.QMD_ADDRESS_SHIFTED8_UPPER) << 32 | int(low.QMD_ADDRESS_SHIFTED8_LOWER)) << 8
     self.space.write(address, b"".join(words[i].to_bytes(4, "little") for i in range(size)))
-    self._schedule(address)
+    self._schedule(address, True)
 
   @handles("SEND_SIGNALING_PCAS_B")
   def send_signaling(self, p: Any, copy: int) -> None:
+    address = int(self.sent("SEND_PCAS_A").QMD_ADDRESS_SHIFTED8) << 8
+    if p.INVALIDATE:
+      self.channel.caches.forget(address)
     if p.SCHEDULE:
-      self._schedule(int(self.sent("SEND_PCAS_A").QMD_ADDRESS_SHIFTED8) << 8)
+      self._schedule(address, bool(p.INVALIDATE))
 
   @handles("SEND_SIGNALING_PCAS2_B")
   def send_signaling_2(self, p: Any, copy: int) -> None:
@@ -238,13 +241,15 @@ class ComputeEngine(Engine):
     address = int(self.sent("SEND_PCAS_A").QMD_ADDRESS_SHIFTED8) << 8
     if action.name in ("SCHEDULE", "INVALIDATE_COPY_SCHEDULE", "PREFETCH_SCHEDULE",
                        "INVALIDATE_PREFETCH_COPY_SCHEDULE"):
-      self._schedule(address)
-    elif action.name not in ("NOP", "INVALIDATE", "PREFETCH"):
+      self._schedule(address, action.name.startswith("INVALIDATE"))
+    elif action.name == "INVALIDATE":
+      self.channel.caches.forget(address)
+    elif action.name not in ("NOP", "PREFETCH"):
       raise Unsupported("compute field", f"SEND_SIGNALING_PCAS2_B.PCAS_ACTION = {action.name}",
                         where=self.channel.name)
 
-  def launch_at(self, address: int) -> Launch:
-    """The QMD at an address, checked."""
+  def launch_at(self, address: int, fresh: bool) -> Launch:
+    """The QMD at an address, checked; `fresh`: what the scheduler held of it was invalidated."""
     if address % 256:
       raise self.invalid(f"a QMD at {address:#x}, which is no multiple of 256")
     space = self.space
@@ -258,11 +263,13 @@ class ComputeEngine(Engine):
     for declaration, others in self._versions:
       plan = self._plans.get((declaration, value & others))
       if plan is not None and plan.stands():
+        self.channel.caches.scheduled(address, raw[: 4 * declaration.DWORDS], fresh)
         return Launch(plan, value, address)
     plan = self._planned(raw, address)
     while len(self._plans) >= PLANS:
       del self._plans[next(iter(self._plans))]
     self._plans[plan.version, value & plan.changing.others] = plan
+    self.channel.caches.scheduled(address, raw[: 4 * plan.version.DWORDS], fresh)
     return Launch(plan, value, address)
 
   def _planned(self, raw: bytes, address: int) -> Plan:
@@ -282,5 +289,5 @@ class ComputeEngine(Engine):
     if name in STATE:
       self._plans.clear()
 
-  def _schedule(self, address: int) -> None:
-    self.channel.begin(self.launch_at(address).job())
+  def _schedule(self, address: int, fresh: bool) -> None:
+    self.channel.begin(self.launch_at(address, fresh).job())

@@ -26,6 +26,10 @@ REGISTER_LIMIT: Final = 255
 BANK_LIMIT: Final = 65536  # bytes of a constant bank
 BANKS: Final = 8
 RELEASES: Final = 3
+CLUSTER: Final = 16  # blocks of a cluster (CUDA C++ Programming Guide: 8 on every card, 16 on H100)
+_GRID_CTA: Final = 2  # QMD_TYPE
+_GRID_GPC_CGA: Final = 3
+_AXES: Final = ("WIDTH", "HEIGHT", "DEPTH")
 DEPENDENTS: Final = 2
 _CHANGING: Final = (("CONSTANT_BUFFER_ADDR", 1), ("RELEASE_SEMAPHORE_ADDR", RELEASES),
                     ("RELEASE_SEMAPHORE_PAYLOAD", RELEASES), ("DEPENDENT_QMD_POINTER", DEPENDENTS))
@@ -103,8 +107,7 @@ class Plan:
     self._check_program()
     self.bank0 = self._watched()
     self.releases = tuple(self._release(i) for i in range(RELEASES) if self.maybe("RELEASE_ENABLE", i))
-    self.dependents = tuple(i for i in range(DEPENDENTS) if self.maybe("DEPENDENT_QMD_ENABLE", i))
-    for i in self.dependents: self._check_dependent(i)
+    self.dependents = tuple((i, self._dependent(i)) for i in range(DEPENDENTS) if self.maybe("DEPENDENT_QMD_ENABLE", i))
     self.changing = changing(self.version)
     self.forgets_constants = bool(self.maybe("INVALIDATE_SHADER_CONSTANT_CACHE"))
     self.forgets_data = bool(self.maybe("INVALIDATE_SHADER_DATA_CACHE"))
@@ -147,13 +150,28 @@ class Plan:
       raise self._unsupported("QMD_TYPE of a queue")
     if wire.has(self.version, "QMD_TYPE") and kind == 1:
       raise self._unsupported("QMD_TYPE = GRID_NULL")
-    for axis in ("WIDTH", "HEIGHT", "DEPTH"):
-      for cluster in ("GPC_CGA", "GPU_CGA"):
-        if self.maybe(f"{cluster}_{axis}") > 1:
-          raise self._unsupported(f"{cluster}_{axis}")
+    self.cluster = self._clusters(kind)
     for field in ("ARRIVE_AT_LATCH_VALID", "WAIT_ON_LATCH_VALID", "DEPENDENCE_COUNTER", "CIRCULAR_QUEUE_SIZE"):
       if self.maybe(field):
         raise self._unsupported(field)
+
+  def _clusters(self, kind: int) -> tuple[int, int, int] | None:
+    """The blocks of a cluster each way; None where the QMD is a grid of blocks."""
+    sizes = {level: tuple(self.maybe(f"{level}_{axis}") for axis in _AXES) for level in ("GPC_CGA", "GPU_CGA")}
+    if kind not in (0, _GRID_CTA, _GRID_GPC_CGA):
+      raise self._unsupported(f"QMD_TYPE = {kind}")
+    for level, size in sizes.items():
+      if max(size) > 1 and (level == "GPU_CGA" or kind != _GRID_GPC_CGA):
+        raise self._unsupported(f"{level}_WIDTH and so on = {size} with QMD_TYPE = {kind}")
+    for more in ("LARGE_GPC_CGA_WIDTH_MINUS_ONE", "LARGE_GPC_CGA_HEIGHT_MINUS_ONE"):
+      if self.maybe(more): raise self._unsupported(more)
+    if kind != _GRID_GPC_CGA: return None
+    x, y, z = sizes["GPC_CGA"]
+    grid = self._dimensions("GRID_WIDTH", "GRID_HEIGHT", "GRID_DEPTH")
+    if not 0 < x * y * z <= CLUSTER or any(g % c for g, c in zip(grid, (x, y, z))):
+      raise self.engine.invalid(f"a cluster of {(x, y, z)} blocks in a grid of {grid}: they have 1 to {CLUSTER}, and "
+                                "divide it")
+    return x, y, z
 
   def _check_sizes(self) -> None:
     x, y, z = self.block
@@ -255,7 +273,15 @@ class Plan:
     layout = self.channel.gpu.card.arch.bank0
     if 0 not in self.banks or self.banks[0][1] < max(layout.ntid, layout.nctaid) + 12: return ()
     rows = (("blockDim", "%ntid", layout.ntid, self.block), ("gridDim", "%nctaid", layout.nctaid, self.grid))
-    return tuple((name, at, wanted) for name, register, at, wanted in rows if register in self.image.ptx)
+    found = [(name, at, wanted) for name, register, at, wanted in rows if register in self.image.ptx]
+    if (told := layout.clusters) is not None:
+      x, y, z = self.cluster or (1, 1, 1)
+      for start in (told.at - n * told.apart for n in range(told.copies)):
+        if "%cluster_n" in self.image.ptx: found.append(("clusterDim", start + told.nctaid, (x, y, z)))
+        if "%nclusterid" in self.image.ptx:
+          a, b, c = (g // n for g, n in zip(self.grid, (x, y, z)))
+          found.append(("gridDim in clusters", start + told.nclusterid, (a, b, c)))
+    return tuple(found)
 
   def _release(self, i: int) -> Release:
     sizes = {0: True, 1: False, 2: False}  # RELEASE_STRUCTURE_SIZE: four words have a timestamp, one and two have not
@@ -264,19 +290,24 @@ class Plan:
     return Release(i, bool(self.maybe("RELEASE_PAYLOAD64B", i)) or size == 2, sizes[size], reduction,
                    bool(self._get("RELEASE_REDUCTION_FORMAT", i) & 1), bool(self.maybe("RELEASE_TRAP_TYPE", i)))
 
-  def _check_dependent(self, index: int) -> None:
+  def _dependent(self, index: int) -> bool:
+    """Whether what the scheduler holds of a dependent QMD is invalidated before it is scheduled."""
     actions = {0: "QMD_INCREMENT_PUT", 1: "QMD_SCHEDULE", 3: "QMD_INVALIDATE_COPY_SCHEDULE",
                4: "QMD_DECREMENT_DEPENDENCE"}
     action = self._get("DEPENDENT_QMD_ACTION", index)
     if actions.get(action) not in ("QMD_SCHEDULE", "QMD_INVALIDATE_COPY_SCHEDULE"):
       raise self._unsupported(f"DEPENDENT_QMD{index}_ACTION = {actions.get(action, action)}")
+    return actions[action] == "QMD_INVALIDATE_COPY_SCHEDULE"
 
   def _repeated(self) -> Repeated:
+    from tinyhw.emulator.ptx.explain import required_cluster
     from tinyhw.emulator.ptx.launch import Dispatch
     from tinyhw.emulator.ptx.repeat import Repeated
     program = self.image.program
+    alone = (1, 1, 1) if required_cluster(program) is not None else None  # the QMD decides, whatever the kernel says
     dispatch = Dispatch(program, self.grid, self.block, params_size=self.image.kernel.params_size,
-                        dynamic_shared=self._get("SHARED_MEMORY_SIZE") - self.reserved - program.shared_size)
+                        dynamic_shared=self._get("SHARED_MEMORY_SIZE") - self.reserved - program.shared_size,
+                        cluster=self.cluster or alone, arch=self.channel.gpu.card.arch)
     return Repeated(self.space, dispatch, watchdog=self.machine.watchdog, engine=self.machine.engine)
 
   def stands(self) -> bool:

@@ -103,6 +103,24 @@ def test_chains_and_reductions() -> None:
   assert b.space.load(data, 4) == 101 and b.space.load(at, 4) == 13
 
 
+@pytest.mark.parametrize("fresh", [False, True])
+def test_a_qmd_that_the_scheduler_may_hold(fresh: bool) -> None:
+  """Scheduled again after it has changed: what it was before is invalidated, or the report says so."""
+  b = Compute()
+  m = methods.declared(0xCBC0)
+  c, data, program = b.channel(), b.take(1024), b.load(ADD, "add")
+  first, second = (launch_qmd(b, program, bank=b.bank(data, n)) for n in (1, 10))
+  for _ in range(2):
+    b.send(c, COMPUTE, m.SEND_PCAS_A(QMD_ADDRESS_SHIFTED8=first >> 8), m.SEND_SIGNALING_PCAS_B(SCHEDULE=1))
+  assert not b.machine.findings or "scheduler" not in b.machine.findings[-1]
+  b.space.write(first, b.space.read(second, 384))
+  if fresh:
+    b.send(c, COMPUTE, m.SEND_SIGNALING_PCAS2_B(PCAS_ACTION=m.SEND_SIGNALING_PCAS2_B_PCAS_ACTION.INVALIDATE))
+  b.send(c, COMPUTE, m.SEND_SIGNALING_PCAS2_B(PCAS_ACTION=m.SEND_SIGNALING_PCAS2_B_PCAS_ACTION.SCHEDULE))
+  assert b.space.load(data, 4) == 12
+  assert any("scheduler may hold the QMD" in line for line in b.machine.findings) != fresh
+
+
 def test_many_launches_of_one_plan() -> None:
   """Other banks, payloads and chains are the launch's own."""
   b = Compute()
@@ -191,6 +209,47 @@ def test_inline_data() -> None:
   b.submit(c, methods.repeated(COMPUTE, m.LOAD_INLINE_DATA, [1]))
   b.run()
   dead(b, c, GR, "LOAD_INLINE_DATA without LAUNCH_DMA")
+
+
+CLUSTER = HEAD.replace("80", "90") + """.visible .entry k(.param .u64 p, .param .u32 n) {
+  .reg .b32 %r<6>; .reg .b64 %rd<4>;
+  ld.param.u64 %rd1, [p]; mov.u32 %r1, %ctaid.x; mul.wide.u32 %rd2, %r1, 4; add.u64 %rd3, %rd1, %rd2;
+  mov.u32 %r2, %cluster_ctarank; mov.u32 %r3, %cluster_nctarank; mad.lo.u32 %r2, %r3, 16, %r2;
+  st.global.u32 [%rd3], %r2;
+  ret;
+}
+"""
+CLUSTERED = [(c, v) for c in CARDS for v in CARDS[c].qmd_versions
+             if qmd.has(qmd.declared(CARDS[c].compute_class, v), "GPC_CGA_WIDTH")]
+
+
+@pytest.mark.parametrize(("card", "version"), CLUSTERED)
+def test_clusters(card: str, version: tuple[int, int]) -> None:
+  b = Compute(card)
+  c, data = b.channel(), b.take(128)
+  q = launch_qmd(b, b.load(CLUSTER, "k"), version=version, grid=(6, 1, 1), block=(1, 1, 1), bank=b.bank(data),
+                 QMD_TYPE=3, GPC_CGA_WIDTH=3, GPC_CGA_HEIGHT=1, GPC_CGA_DEPTH=1)
+  b.pcas(c, q)
+  b.run()
+  assert c.state is State.READY, c.describe()
+  assert [b.space.load(data + 4 * i, 4) for i in range(6)] == [48, 49, 50] * 2
+
+
+@pytest.mark.parametrize(("more", "text"), [
+  ({"QMD_TYPE": 3, "GPC_CGA_WIDTH": 4, "GPC_CGA_HEIGHT": 1, "GPC_CGA_DEPTH": 1}, "divide it"),
+  ({"QMD_TYPE": 3, "GPC_CGA_WIDTH": 2}, "divide it"),
+  ({"QMD_TYPE": 3, "GPC_CGA_WIDTH": 18, "GPC_CGA_HEIGHT": 1, "GPC_CGA_DEPTH": 1, "grid": (18, 1, 1)}, "1 to 16"),
+  ({"GPC_CGA_WIDTH": 2}, "GPC_CGA_WIDTH and so on"), ({"GPU_CGA_WIDTH": 2}, "GPU_CGA_WIDTH and so on"),
+  ({"QMD_TYPE": 4}, "QMD_TYPE = 4"), ({"QMD_TYPE": 5}, "QMD_TYPE = 5"), ({"QMD_TYPE": 1}, "GRID_NULL")])
+def test_clusters_that_cannot_be(more: dict[str, int], text: str) -> None:
+  b = Compute()
+  c = b.channel()
+  b.pcas(c, launch_qmd(b, b.load(CLUSTER, "k"), version=(4, 0), bank=b.bank(b.take(128)),
+                       **{"grid": (6, 1, 1), "block": (1, 1, 1), **more}))  # type: ignore[arg-type]
+  try: b.run()
+  except Unsupported as refused: assert text in str(refused)
+  else: assert text in str(c.error)
+  assert c.state is State.DEAD
 
 
 def test_report_semaphores() -> None:
