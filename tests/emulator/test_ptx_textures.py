@@ -71,7 +71,8 @@ def test_threads_may_look_at_textures_of_their_own() -> None:
 def test_a_surface_comes_back() -> None:
   body = """ld.param.u64 %l1, [t]; shl.b32 %r4, %r2, 2; add.u32 %r5, %r1, 100;
   setp.ne.u32 %p1, %r1, 9; @%p1 sust.b.2d.b32.trap [%l1, {%r4, %r3}], %r5;
-  and.b32 %r4, %r4, 0xFFFFFFF8; suld.b.2d.v2.b32.clamp {%r6, %r7}, [%l1, {%r4, %r3}]; st.global.v2.b32 [%l2], {%r6, %r7};"""
+  and.b32 %r4, %r4, 0xFFFFFFF8; suld.b.2d.v2.b32.clamp {%r6, %r7}, [%l1, {%r4, %r3}];
+  st.global.v2.b32 [%l2], {%r6, %r7};"""
   surface, out = run(kernel(body), Surface(np.zeros((8, 8), np.uint32)))
   wanted = np.where(np.arange(64) == 9, 0, np.arange(64) + 100).reshape(8, 8)
   assert (surface == wanted).all()

@@ -34,7 +34,8 @@ L:
 # Where the table allows more than ptxas: hints for caches go with few types, .sat only where a number may not fit.
 LOOSE = re.compile(r"L[12]::|\.v8|\.v4\.\w(64|128)|\.v2\.b128|cvt\.sat\.[us]|^cvt\.\w+\.(bf16\.[us]8|[us]8\.bf16)")
 # What ptxas accepts and the table has not: modifiers twice, and forms that the manual does not name.
-BEYOND = re.compile(r"\.(\w+)(\.\w+)*\.\1(\.|$)|^cvt\.f16\.bf16|^madc\.hi\.sat|^set\.\w+\.u16\.and|^cvt.*ftz|^testp\.f")
+BEYOND = re.compile(r"\.(\w+)(\.\w+)*\.\1(\.|$)|^fence.*generic\.global|^cvt\.b?f16\.b?f16|^madc\.hi\.sat"
+                    r"|^set\.\w+\.u16\.and|^cvt.*ftz|^testp\.f")
 UNTRIED = {"call", "brx", "bra", "param::func", "wgmma"}
 
 
@@ -64,7 +65,9 @@ def sample(form: Form) -> str | None:
     if opcode == "wmma": return fragment(k)
     shape = next(s for s in (re.fullmatch(r"m(\d+)n8k(\d+)", x) for x in m) if s is not None)
     rows, depth = int(shape[1]), int(shape[2])
-    if (rows, depth) == (8, 4) and "f16" in m: return None
+    if (rows, depth) == (8, 4) and "f16" in m:
+      t = [x for x in form.name.split(".") if x in {"f16", "f32"}][k]
+      return _braces("f" if t == "f32" else "r", 2 if k in {1, 2} else 8 if t == "f32" else 4)
     bits = {"f16": 16, "bf16": 16, "tf32": 32, "f64": 64, "u8": 8, "s8": 8, "u4": 4, "s4": 4, "b1": 1, "e4m3": 8,
             "e5m2": 8, "f32": 32, "s32": 32}
     kinds = [x for x in form.name.split(".") if x in bits]
@@ -85,6 +88,7 @@ def sample(form: Form) -> str | None:
     count = 8 if t == "f16" and which in "ab" else max(1, size * bits // (64 if t == "f64" else 32) // 32)
     return _braces({"f64": "d", "f32": "f"}.get(t, "r"), count)
   if opcode in {"tex", "tld4", "txq", "istypep", "suld", "sust", "sured", "suq"}: return _texture(form)
+  if opcode == "multimem": return _multimem(form, count)
   words = []
   for k, code in enumerate((*form.results, *form.sources)):
     code = code.removeprefix("*")
@@ -116,6 +120,14 @@ def sample(form: Form) -> str | None:
   if opcode == "createpolicy" and "fractional" in m: words = words[:1]
   if "L2::cache_hint" in m: words.append("%l8")
   return f"{form.name} {', '.join(words)};"
+
+
+def _multimem(form: Form, count: int) -> str | None:
+  """An instruction on multicast memory; None for sizes that there are not."""
+  if count * SIZES[form.type] not in {4, 8, 16}: return None
+  letter = _REGISTERS.get(form.type, "r")
+  data = _braces(letter, count) if count > 1 else f"%{letter}1"
+  return f"{form.name} {data}, [%l1];" if "ld_reduce" in form.modifiers else f"{form.name} [%l1], {data};"
 
 
 def _texture(form: Form) -> str | None:

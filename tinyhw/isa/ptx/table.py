@@ -52,7 +52,8 @@ SETS["queries"] = ("width|height|depth|channel_data_type|channel_order|normalize
                    "|num_samples|filter_mode|addr_mode_0|addr_mode_1|addr_mode_2|force_unnormalized_coords")
 SETS["bulk"] = "mbarrier::complete_tx::bytes"
 
-for _k in (8, 16, 32): SETS[f"wgmma{_k}"] = "|".join(f"m64n{n}k{_k}" for n in range(8, 257, 8))
+SETS["wgmma256"] = "|".join(f"m64n{n}k256" for n in range(8, 257, 8))
+for _k in (8, 16, 32, 64): SETS[f"wgmma{_k}"] = "|".join(f"m64n{n}k{_k}" for n in range(8, 257, 8))
 
 ROWS: Final = """
 add,sub u16|u32|u64|s16|s64 ; t : t t
@@ -370,7 +371,8 @@ alloca u32|u64 ; t : t *i ; 7.3 52
 ldmatrix sync aligned m8n8 x1|x2|x4 ?trans ?shared|shared::cta b16 ; v : @ ; 6.5 75
 stmatrix sync aligned m8n8 x1|x2|x4 ?trans ?shared|shared::cta b16 ; : @ v ; 7.8 90
 movmatrix sync aligned m8n8 trans b16 ; b32 : b32 ; 7.8 75
-mma sync aligned m8n8k4 row|col row|col f32|f16 f16 f16 f32|f16 ; v : v v v ; 6.4 70
+mma sync aligned m8n8k4 row|col row|col f32 f16 f16 f32|f16 ; v : v v v ; 6.4 70
+mma sync aligned m8n8k4 row|col row|col f16 f16 f16 f16 ; v : v v v ; 6.4 70
 mma sync aligned m8n8k4 row col f64 f64 f64 f64 ; v : v v v ; 7.0 80
 mma sync aligned m16n8k8 row col f32 f16 f16 f32 ; v : v v v ; 6.5 75
 mma sync aligned m16n8k8 row col f16 f16 f16 f16 ; v : v v v ; 6.5 75
@@ -422,6 +424,50 @@ wgmma mma_async sync aligned $wgmma16 f32 bf16 bf16 ; v : v v q ; 8.0 90
 wgmma mma_async sync aligned $wgmma8 f32 tf32 tf32 ; v : v v q ; 8.0 90
 wgmma mma_async sync aligned $wgmma32 f16|f32 e4m3|e5m2 e4m3|e5m2 ; v : v v q ; 8.0 90
 wgmma mma_async sync aligned $wgmma32 ?satfinite s32 s8|u8 s8|u8 ; v : v v q ; 8.0 90
+wgmma mma_async sync aligned $wgmma256 s32 b1 b1 and popc ; v : v v q ; 8.0 90
+wgmma mma_async sp sync aligned $wgmma32 f16|f32 f16 f16 ; v : v v b32 i q ; 8.2 90
+wgmma mma_async sp sync aligned $wgmma32 f32 bf16 bf16 ; v : v v b32 i q ; 8.2 90
+wgmma mma_async sp sync aligned $wgmma16 f32 tf32 tf32 ; v : v v b32 i q ; 8.2 90
+wgmma mma_async sp sync aligned $wgmma64 f16|f32 e4m3|e5m2 e4m3|e5m2 ; v : v v b32 i q ; 8.2 90
+wgmma mma_async sp sync aligned $wgmma64 ?satfinite s32 s8|u8 s8|u8 ; v : v v b32 i q ; 8.2 90
+multimem ld_reduce ?weak ?global min|max|add u32|s32|u64 ; t : @ ; 8.1 90
+multimem ld_reduce ?weak ?global min|max s64 ; t : @ ; 8.1 90
+multimem ld_reduce ?weak ?global and|or|xor b32|b64 ; t : @ ; 8.1 90
+multimem ld_reduce relaxed|acquire $scope ?global min|max|add u32|s32|u64 ; t : @ ; 8.1 90
+multimem ld_reduce relaxed|acquire $scope ?global min|max s64 ; t : @ ; 8.1 90
+multimem ld_reduce relaxed|acquire $scope ?global and|or|xor b32|b64 ; t : @ ; 8.1 90
+multimem ld_reduce ?weak ?global add f32|f64 ; t : @ ; 8.1 90
+multimem ld_reduce ?weak ?global add v2|v4 f32 ; v : @ ; 8.1 90
+multimem ld_reduce ?weak ?global min|max f16x2|bf16x2 ; t : @ ; 8.1 90
+multimem ld_reduce ?weak ?global add ?acc::f32 f16x2|bf16x2 ; t : @ ; 8.2 90
+multimem ld_reduce ?weak ?global min|max v2|v4 f16x2|bf16x2 ; v : @ ; 8.1 90
+multimem ld_reduce ?weak ?global add ?acc::f32 v2|v4 f16x2|bf16x2 ; v : @ ; 8.2 90
+multimem ld_reduce ?weak ?global min|max v2|v4|v8 f16|bf16 ; v : @ ; 8.1 90
+multimem ld_reduce ?weak ?global add ?acc::f32 v2|v4|v8 f16|bf16 ; v : @ ; 8.2 90
+multimem ld_reduce relaxed|acquire $scope ?global add f32|f64 ; t : @ ; 8.1 90
+multimem ld_reduce relaxed|acquire $scope ?global add v2|v4 f32 ; v : @ ; 8.1 90
+multimem ld_reduce relaxed|acquire $scope ?global min|max f16x2|bf16x2 ; t : @ ; 8.1 90
+multimem ld_reduce relaxed|acquire $scope ?global add ?acc::f32 f16x2|bf16x2 ; t : @ ; 8.2 90
+multimem ld_reduce relaxed|acquire $scope ?global min|max v2|v4 f16x2|bf16x2 ; v : @ ; 8.1 90
+multimem ld_reduce relaxed|acquire $scope ?global add ?acc::f32 v2|v4 f16x2|bf16x2 ; v : @ ; 8.2 90
+multimem ld_reduce relaxed|acquire $scope ?global min|max v2|v4|v8 f16|bf16 ; v : @ ; 8.1 90
+multimem ld_reduce relaxed|acquire $scope ?global add ?acc::f32 v2|v4|v8 f16|bf16 ; v : @ ; 8.2 90
+multimem st ?weak ?global b32|b64|u32|u64|s32|s64|f32|f64|f16x2|bf16x2 ; : @ t ; 8.1 90
+multimem st ?weak ?global v2|v4 f32|f16x2|bf16x2 ; : @ v ; 8.1 90
+multimem st ?weak ?global v2|v4|v8 f16|bf16 ; : @ v ; 8.1 90
+multimem st relaxed|release $scope ?global b32|b64|u32|u64|s32|s64|f32|f64|f16x2|bf16x2 ; : @ t ; 8.1 90
+multimem st relaxed|release $scope ?global v2|v4 f32|f16x2|bf16x2 ; : @ v ; 8.1 90
+multimem st relaxed|release $scope ?global v2|v4|v8 f16|bf16 ; : @ v ; 8.1 90
+multimem red ?global add u32|s32|u64|f32|f64|f16x2|bf16x2 ; : @ t ; 8.1 90
+multimem red relaxed|release $scope ?global add u32|s32|u64|f32|f64|f16x2|bf16x2 ; : @ t ; 8.1 90
+multimem red ?global min|max u32|s32|u64|s64 ; : @ t ; 8.1 90
+multimem red relaxed|release $scope ?global min|max u32|s32|u64|s64 ; : @ t ; 8.1 90
+multimem red ?global and|or|xor b32|b64 ; : @ t ; 8.1 90
+multimem red relaxed|release $scope ?global and|or|xor b32|b64 ; : @ t ; 8.1 90
+multimem red ?global add v2|v4 f32|f16x2|bf16x2 ; : @ v ; 8.1 90
+multimem red relaxed|release $scope ?global add v2|v4 f32|f16x2|bf16x2 ; : @ v ; 8.1 90
+multimem red ?global add v2|v4|v8 f16|bf16 ; : @ v ; 8.1 90
+multimem red relaxed|release $scope ?global add v2|v4|v8 f16|bf16 ; : @ v ; 8.1 90
 cp async ca shared|shared::cta global ?$hint ?$fetch ; : @ @ i *u32 ; 7.0 80
 cp async cg shared|shared::cta global ?$hint ?$fetch ; : @ @ i *u32 ; 7.0 80
 cp async commit_group|wait_all ; : ; 7.0 80
