@@ -153,8 +153,8 @@ class Classes:
     return self._user_pages(node, p.descriptor, p.limit + 1)
 
   def _user_pages(self, node: Node, address: int, size: int) -> MemoryObject:
-    if not size or address % PAGE:
-      raise RmError(status.NV_ERR_INVALID_ADDRESS, f"{size:#x} bytes at {address:#x} are no whole pages")
+    if address % PAGE:
+      raise RmError(status.NV_ERR_NOT_SUPPORTED, f"pages of the client at {address:#x}")
     size = -(-size // PAGE) * PAGE
     if not self.user.mapped(address, size, write=True):
       raise RmError(status.NV_ERR_INVALID_ADDRESS, f"{size:#x} bytes at {address:#x} are not all mapped")

@@ -15,6 +15,7 @@ COMPUTE: Final = "tinyhw.drive.nv.commands:ComputeCommands."
 CHANNEL: Final = "tinyhw.drive.nv.channel:Channel."
 RING: Final = "tinyhw.drive.nv.channel:PushRing."
 DEVICE: Final = "tinyhw.drive.nv.device:NVRuntime."
+RM: Final = "tinyhw.drive.nv.rm:Rm."
 PROGRAM: Final = "tinyhw.drive.nv.program:NVProgram."
 RUNNER: Final = "tinyhw.drive.nv.runner:NVRunner."
 QUEUED: Final = "tinyhw.drive.queued:QueuedRuntime."
@@ -175,6 +176,17 @@ MISTAKES: Final[tuple[Mistake, ...]] = (
   _one("windows overlap", "shared and local memory's windows lie over each other",
        DEVICE + "_open_queues", "windows(SHARED_WINDOW, LOCAL_WINDOW)",
        "windows(SHARED_WINDOW, SHARED_WINDOW + (1 << 31))", "SKEDCHECK17"),
+  # ---- pages of the process
+  _one("user pages that RM maps", "pages of the process are registered without MAPPING_NO_MAP",
+       RM + "register_host", "NVOS02_FLAGS_MAPPING_NO_MAP", "NVOS02_FLAGS_MAPPING_DEFAULT", "INVALID_FLAGS"),
+  _one("user pages by their end", "limit counts the bytes, and is not the last one's offset",
+       RM + "register_host", "size - 1", "size", "."),
+  _one("user pages by a handle of RM's", "RM is to choose the handle of user pages, and never tells it",
+       RM + "register_host", "gpu.device, handle", "gpu.device, 0", "."),
+  _one("user pages in no page tables", "pages are registered with RM, and UVM is not told",
+       RM + "register_host", "self._map_to(buffer, gpu)", "pass", _FAULT),
+  _one("user pages let go too early", "pages leave the page tables while a kernel writes them",
+       DEVICE + "unregister_host", "self._release(buffer)", "self.give(buffer)", _FAULT),
   # ---- copies
   _one("pitches exchanged", "a copy of lines takes the destination's pitch for the source",
        COPIES + "copy_lines", "from_pitch, to_pitch, length", "to_pitch, from_pitch, length", "."),

@@ -241,6 +241,24 @@ def batches(gpu: NVRuntime, peer: NVRuntime) -> Iterator[str]:
 
 
 @program
+def user_pages(gpu: NVRuntime, peer: NVRuntime) -> Iterator[str]:
+  """Pages of the process: a kernel writes them, the copy engine reads them."""
+  add, one, out = gpu.load(PTX, "add"), upload(gpu, row(1)), upload(gpu, row(0))
+  at = gpu.port.mmap(-1, 8192)
+  data = np.frombuffer(gpu.port.memory(at, 8192), np.uint32)
+  data[:] = np.arange(2048)
+  pages = gpu.register_host(at, 8192)
+  add([pages, pages, one], [], ONE, BLOCK)
+  gpu.copy(out, pages, 4 * THREADS)
+  yield from same(download(gpu, out, row(0)), np.arange(1, THREADS + 1, dtype=np.uint32), "a copy out of user pages")
+  yield from same(data[:THREADS].copy(), np.arange(1, THREADS + 1, dtype=np.uint32), "user pages")
+  add([pages, pages, one], [], ONE, BLOCK)
+  gpu.unregister_host(pages)
+  yield from same(data[:THREADS].copy(), np.arange(2, THREADS + 2, dtype=np.uint32), "user pages at their end")
+  gpu.port.munmap(at, 8192)
+
+
+@program
 def frees(gpu: NVRuntime, peer: NVRuntime) -> Iterator[str]:
   """Memory that goes while queued work still uses it."""
   add, one = gpu.load(PTX, "add"), upload(gpu, row(1))

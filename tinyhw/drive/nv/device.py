@@ -15,9 +15,9 @@ from tinyhw.drive.nv import report
 from tinyhw.drive.nv.bare import is_ptx
 from tinyhw.drive.nv.channel import Channel
 from tinyhw.drive.nv.commands import COMPUTE, COPY, ComputeCommands, CopyCommands, text
-from tinyhw.drive.nv.gpu import LOCAL_WINDOW, SHARED_WINDOW, CodeImage, GpuRuntime
+from tinyhw.drive.nv.gpu import CodeImage, GpuRuntime
 from tinyhw.drive.nv.program import NVProgram
-from tinyhw.drive.nv.rm import BIG_PAGE, HUGE_PAGE, PAGE, Buffer, Memory, Rm
+from tinyhw.drive.nv.rm import BIG_PAGE, HUGE_PAGE, LOCAL_WINDOW, PAGE, SHARED_WINDOW, Buffer, Memory, Rm
 from tinyhw.drive.nv.runner import NVRunner
 from tinyhw.drive.queue import BoundStream
 from tinyhw.drive.signal import SignalPool
@@ -137,6 +137,26 @@ class NVRuntime(GpuRuntime):
     self._peers.add(owner)
     owner._peers.add(self)
     return owner
+
+  def register_host(self, address: int, size: int) -> Allocation:
+    """Whole pages of this process as memory of the device, without a copy: kernels and copies reach them at their own
+    address. They must stay mapped until `unregister_host`."""
+    with self.memory:
+      self.check_usable()
+      buffer = self.rm.register_host(self.gpu, address, size)
+      self._lent.add(buffer)
+      self.used[buffer.address] = size, "pages of the host"
+    return Allocation(buffer.address, size, (self, buffer))
+
+  def unregister_host(self, allocation: Allocation) -> None:
+    """The pages are the process's alone again, when all queued work is done."""
+    with self.memory:
+      owner, buffer = self.owner(allocation)
+      if owner is not self or buffer.kind is not Memory.USER:
+        raise InvalidArgument("the allocation is no pages of the host", where=self.name)
+      self.used.pop(buffer.address, None)
+      allocation.address = allocation.handle = None
+      if not self._closed: self._release(buffer)
 
   # ---- local memory
 
