@@ -13,6 +13,7 @@ from tinyhw.emulator.simt import Stats
 
 if TYPE_CHECKING:
   from tinyhw.emulator.jit.ptx.repeat import Again
+  from tinyhw.emulator.observe import Observer
 
 _ENGINES: Final = frozenset({"auto", "jit"})
 
@@ -41,11 +42,16 @@ class Repeated:
     self._again, self._begun = again, not ended
     return again.stats if ended else None
 
-  def start(self, params: int, tick: Callable[[], None] | None, printed: list[str]) -> Run:
-    """Run it in turns, see `Schedule.turns`. Raises what those raise."""
+  def start(self, params: int, tick: Callable[[], None] | None, printed: list[str],
+            observer: Observer | None = None) -> Run:
+    """Run it in turns, see `Schedule.turns`; an observer sees it on the reference. Raises what those raise."""
     again, self._again = self._again, None
     begun, self._begun = self._begun, False
     d = replace(self.dispatch, params=params, tick=tick, printed=printed)
+    if observer is not None:
+      grid = Grid(self.space, d, self._watchdog, Stats(), observer)
+      yield from turns(grid)
+      return grid.stats
     if again is not None and not begun and not again.serves(d.program): again = None
     if again is None and self._alone and not self._large: again = self._made(d)
     if again is None:

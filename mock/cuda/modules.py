@@ -12,7 +12,7 @@ from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final
 
 from tinyhw.autogen import cuda
-from tinyhw.core.errors import DecodeError, Error, InvalidArgument, MachineFault, Unsupported
+from tinyhw.core.errors import DecodeError, Error, InvalidArgument, MachineFault
 from tinyhw.core.lazy import cached_property
 from tinyhw.core.patience import Terms, ticker
 from tinyhw.mock.cuda import memory, parameters
@@ -23,6 +23,7 @@ from tinyhw.mock.nv.jobs import Turns
 from tinyhw.wire.elf import MAGIC, Elf
 
 if TYPE_CHECKING:
+  from tinyhw.emulator.observe import Observer
   from tinyhw.emulator.schedule import Idle
   from tinyhw.emulator.simt import Stats
 
@@ -411,7 +412,7 @@ class Shape:
       raise invalid(f"{shared:,} bytes of dynamic shared memory, {function.dynamic_limit:,} at most "
                     "(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES raises it)")
     dispatch = Dispatch(function.program, grid, block, params_size=function.params_size, dynamic_shared=shared,
-                        cluster=cluster)
+                        cluster=cluster, arch=function.context.gpu.card.arch)
     check(dispatch)
     self.repeated = Repeated(m.space, dispatch, watchdog=m.watchdog, engine=m.engine)
 
@@ -433,12 +434,10 @@ class Launch:
     by = stream.queued_by()
     stream.terms = terms = m.agreed.get(by or 0) if m.agreed else None
     observer = m.observer if terms is None or terms.observer is None else terms.observer
-    if observer is not None:
-      raise Unsupported("checks and reports of", "PTX", where=f"{stream.name}, kernel {function.name}")
     at = m.parameters.put(self.params)
     try:
-      stats = shape.repeated.at_once(at) if terms is None else None
-      if stats is None: stats = yield from self._turns(at, terms, by)
+      stats = shape.repeated.at_once(at) if terms is None and observer is None else None
+      if stats is None: stats = yield from self._turns(at, terms, by, observer)
     except MachineFault as fault:
       fault.work, fault.kernel = f"kernel {function.name}", function.name
       function.program.explain(fault, shape.grid, shape.block, function.module.text.splitlines(), shape.cluster)
@@ -449,12 +448,13 @@ class Launch:
     m.clock.advance(stats.instructions // waves * -(-waves // (4 * card.sms)) * CYCLES_PER_INSTRUCTION * 1000
                     // card.clock_mhz)
 
-  def _turns(self, at: int, terms: Terms | None, by: int | None) -> Generator[Idle | None, None, Stats]:
+  def _turns(self, at: int, terms: Terms | None, by: int | None,
+             observer: Observer | None) -> Generator[Idle | None, None, Stats]:
     """Run them turn by turn, and print what they print."""
     printed: list[str] = []
     try:
       return (yield from self.shape.repeated.start(
-        at, ticker(terms, by in (None, threading.main_thread().ident)), printed))
+        at, ticker(terms, by in (None, threading.main_thread().ident)), printed, observer))
     finally: sys.stdout.write("".join(printed))
 
 

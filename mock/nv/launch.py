@@ -11,13 +11,14 @@ import threading
 from collections.abc import Generator
 from typing import TYPE_CHECKING, Final
 
-from tinyhw.core.errors import InvalidArgument, MachineFault, Unsupported
+from tinyhw.core.errors import InvalidArgument, MachineFault
 from tinyhw.core.patience import Terms, ticker
 from tinyhw.mock.nv import faults, semaphores
 from tinyhw.mock.nv.jobs import Job, Turns
 from tinyhw.mock.nv.plan import Plan
 
 if TYPE_CHECKING:
+  from tinyhw.emulator.observe import Observer
   from tinyhw.emulator.schedule import Idle
   from tinyhw.emulator.simt import Stats
 
@@ -62,16 +63,14 @@ class Launch:
     by = channel.queued_by()
     terms = channel.terms = machine.agreed.get(by or 0) if machine.agreed else None
     observer = machine.observer if terms is None or terms.observer is None else terms.observer
-    if observer is not None:
-      raise Unsupported("checks and reports of", "PTX", where=f"{channel.name}, kernel {self.name}")
     kernel = self.image.kernel
     params = self.banks[0][0] + kernel.params if 0 in self.banks else 0
     if machine.trace.enabled:
       machine.trace.add(channel.name, "dispatch", self.name, grid=plan.grid, block=plan.block)
     try:
-      stats = plan.repeated.at_once(params) if terms is None else None
+      stats = plan.repeated.at_once(params) if terms is None and observer is None else None
       if stats is None:
-        stats = yield from self._turns(params, terms, by)
+        stats = yield from self._turns(params, terms, by, observer)
     except InvalidArgument as refused:
       raise faults.compute("ILLEGAL_LAUNCH", str(refused)) from None
     except MachineFault as fault:
@@ -86,12 +85,13 @@ class Launch:
       launch = plan.engine.launch_at(self._own("DEPENDENT_QMD_POINTER", index) << 8, fresh)
       channel.begin(launch.job())
 
-  def _turns(self, params: int, terms: Terms | None, by: int | None) -> Generator[Idle | None, None, Stats]:
+  def _turns(self, params: int, terms: Terms | None, by: int | None,
+             observer: Observer | None) -> Generator[Idle | None, None, Stats]:
     """Run them turn by turn, and print what they print."""
     printed: list[str] = []
     try:
       return (yield from self.plan.repeated.start(
-        params, ticker(terms, by in (None, threading.main_thread().ident)), printed))
+        params, ticker(terms, by in (None, threading.main_thread().ident)), printed, observer))
     finally:
       sys.stdout.write("".join(printed))
 

@@ -307,7 +307,7 @@ class Plan:
     alone = (1, 1, 1) if required_cluster(program) is not None else None  # the QMD decides, whatever the kernel says
     dispatch = Dispatch(program, self.grid, self.block, params_size=self.image.kernel.params_size,
                         dynamic_shared=self._get("SHARED_MEMORY_SIZE") - self.reserved - program.shared_size,
-                        cluster=self.cluster or alone)
+                        cluster=self.cluster or alone, arch=self.channel.gpu.card.arch)
     return Repeated(self.space, dispatch, watchdog=self.machine.watchdog, engine=self.machine.engine)
 
   def stands(self) -> bool:
