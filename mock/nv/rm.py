@@ -21,6 +21,7 @@ from tinyhw.core.table import Handlers
 from tinyhw.mock.memory import Refused
 from tinyhw.mock.nv.classes import Classes, bits
 from tinyhw.mock.nv.controls import CONTROLS
+from tinyhw.mock.nv.events import Event
 from tinyhw.mock.nv.objects import (
   CLIENT_HANDLES,
   ChannelObject,
@@ -172,13 +173,11 @@ class Rm(Classes):
 
   @call("NV_ESC_ALLOC_OS_EVENT")
   def alloc_os_event(self, file: NvFile, p: Any, pid: int) -> None:
-    self.client(file, p.hClient)
-    p.Status = status.NV_OK
+    p.Status = self.events.alloc(file, p.hClient, p.fd)
 
   @call("NV_ESC_FREE_OS_EVENT")
   def free_os_event(self, file: NvFile, p: Any, pid: int) -> None:
-    self.client(file, p.hClient)
-    p.Status = status.NV_OK
+    p.Status = self.events.free(p.hClient, p.fd)
 
   # ---- objects
 
@@ -278,6 +277,8 @@ class Rm(Classes):
       data.channel.gpu.forget(data.channel)
       if data.channel in self.machine.channels:
         self.machine.channels.remove(data.channel)
+    elif isinstance(data, Event):
+      self.events.remove(data)
     elif isinstance(data, MemoryObject):
       for va in self._spaces():
         for address in [a for a, (_, _, owner) in va.maps.items() if owner is node]:

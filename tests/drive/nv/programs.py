@@ -228,6 +228,23 @@ def signals(gpu: NVRuntime, peer: NVRuntime) -> Iterator[str]:
 
 
 @program
+def sleeps(gpu: NVRuntime, peer: NVRuntime) -> Iterator[str]:
+  """Waits that sleep until the card interrupts, behind a kernel and behind a copy."""
+  add, a, b = gpu.load(PTX, "add"), upload(gpu, row(1)), upload(gpu, row(0))
+  signal = gpu.new_signal()
+  for n, copies in enumerate((False, True), 1):
+    gpu.synchronize()
+    gpu.wait_for(signal, n)
+    add([a, a, a], [], ONE, BLOCK)
+    if copies: gpu.copy(b, a, 4 * THREADS)
+    if gpu.asleep(0.0): yield "an interrupt came before the work that it stands behind"
+    signal.value = n
+    if not gpu.asleep(0.5): yield "no interrupt came"
+    if not gpu.timeline.done(gpu.timeline.last): yield "an interrupt came before the end of the work"
+  yield from same(download(gpu, b, row(0)), row(4), "after a sleep")
+
+
+@program
 def batches(gpu: NVRuntime, peer: NVRuntime) -> Iterator[str]:
   """Launches of one submission, each of which reads what the one before it wrote."""
   add = gpu.load(PTX, "add")

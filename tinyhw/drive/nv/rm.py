@@ -102,6 +102,13 @@ class Gpu:
     return nv_uvm.nv_uuid((ctypes.c_uint8 * 16)(*self.uuid))
 
 
+@dataclass(eq=False)
+class OsEvent:
+  """An event of RM, and the file that tells of it."""
+  fd: int
+  handle: int
+
+
 @dataclass(frozen=True)
 class Card:
   """A row of NV_ESC_CARD_INFO."""
@@ -439,6 +446,29 @@ class Rm:
       buffer.mapped.clear()
     if buffer.handle: self.free_object(buffer.handle)
     buffer.handle = 0
+
+  # ---- interrupts
+
+  def open_event(self, gpu: Gpu) -> OsEvent:
+    """A file that becomes readable at each interrupt of the GPU that its channels ask for."""
+    a, fd = nv_rm_alloc, self._open(CTL)
+    event = OsEvent(fd, 0)
+    try:
+      p = nv_rm.nv_ioctl_alloc_os_event_t(hClient=self.root, hDevice=gpu.device, fd=fd)
+      self.call(p, fd)
+      self.check("NV_ESC_ALLOC_OS_EVENT", int(p.Status))
+      event.handle = self.alloc(gpu.subdevice, a.NV01_EVENT_OS_EVENT, a.NV0005_ALLOC_PARAMETERS(
+        hParentClient=self.root, hSrcResource=gpu.subdevice, hClass=a.NV01_EVENT_OS_EVENT, data=fd,
+        notifyIndex=a.NV2080_NOTIFIERS_FIFO_EVENT_MTHD | a.NV01_EVENT_NONSTALL_INTR | a.NV01_EVENT_WITHOUT_EVENT_DATA))
+    except BaseException:
+      self.close_event(event)
+      raise
+    return event
+
+  def close_event(self, event: OsEvent) -> None:
+    """Let it go; closing the file ends the OS event."""
+    if event.handle: self.free_object(event.handle)
+    self.port.close(event.fd)
 
   def reserve(self, size: int) -> int:
     """Addresses of GPUs for UVM's own use (a channel's context), until the process ends."""
