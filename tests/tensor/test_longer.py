@@ -9,7 +9,7 @@ import pytest
 from tests.strength import seed
 from tinyhw import Tensor, dtypes
 from tinyhw.compile import schedule
-from tinyhw.core.errors import InvalidArgument, Unsupported
+from tinyhw.core.errors import InvalidArgument
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -117,11 +117,3 @@ def test_a_gradient_by_what_requires_none_is_an_error() -> None:
   with pytest.raises(InvalidArgument, match="no leaf with requires_grad was used"): x.sum().gradient(w)
   assert y.gradient(w)[0].tolist() == [1, 2]
   assert y.gradient(Tensor([1.0], requires_grad=True))[0].tolist() == [0]       # not used
-
-
-def test_shard_in_place() -> None:
-  x = Tensor(np.arange(8, dtype=np.float32))
-  with pytest.raises(Unsupported, match="shard_") as error: x.shard_(("LLVM", "PYTHON"))
-  assert "x.shard(devices, axis)" in str(error.value)
-  parts = x.shard(("LLVM", "PYTHON"))
-  assert parts.shard_(("LLVM", "PYTHON"), 0) is parts and parts.axis == 0 and parts.tolist() == x.tolist()
