@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-  from tinyhw.arch import Arch
   from tinyhw.core.memory import AddressSpace
   from tinyhw.emulator.simt import Cohort, Group, Stats
 
@@ -30,11 +29,31 @@ class Access:
   active: Any
 
 
+@dataclass(frozen=True, slots=True)
+class Copy:
+  """What one thread has an instruction do to memory in bulk, about to happen: `width` bytes at each of `addresses`.
+
+  `row` and `lane` are the thread's place in its group; `segment` is "global" or "lds", `kind` "load" or "store".
+  Addresses are u64; of LDS `block` is the workgroup in the cohort whose memory it is, and addresses count from its
+  start. `how` says when it is done: "" at once, "bulk_group" when the thread waits for its group, "mbarrier" when one
+  is told, "wgmma" for reads of a product of matrices.
+  """
+  row: int
+  lane: int
+  segment: str
+  kind: str
+  addresses: Any
+  width: int
+  block: int = 0
+  how: str = ""
+
+
 class Observer:
   """Override what you want to see. An exception that a method raises stops the dispatch and reaches its caller."""
 
-  def dispatch(self, space: AddressSpace, arch: Arch, d: Any) -> None:
-    """A dispatch begins; `d` is an `emulator.amdgcn.Dispatch`."""
+  def dispatch(self, space: AddressSpace, arch: Any, d: Any) -> None:
+    """A dispatch begins; `d` is an `emulator.amdgcn.Dispatch` and `arch` an `Arch`, or `emulator.ptx.Dispatch` and
+    `NvArch`."""
 
   def cohort(self, cohort: Cohort) -> None:
     """Workgroups that run together have their first registers; they run next, or after others have had turns."""
@@ -50,6 +69,19 @@ class Observer:
 
   def outside(self, group: Group, pc: int, instruction: Any, access: Access) -> None:
     """Lanes of the instruction are beyond the workgroup's LDS: they load 0 and store nothing."""
+
+  def copied(self, group: Group, pc: int, instruction: Any, copy: Copy) -> None:
+    """One thread moves or reads bytes in bulk next; an instruction may do so for several threads."""
+
+  def told(self, group: Group, token: Any, lanes: Any, how: str = "") -> None:
+    """What these threads (bools [waves, lanes], None: all) have done so far comes before what others do that have
+    `heard` the token. `how` "copies" says it of their copies under way instead, "bulk" of the copy just `copied`."""
+
+  def complete(self, token: Any) -> None:
+    """What the token has been told so far may be heard from now on: a phase of a barrier has ended."""
+
+  def heard(self, group: Group, token: Any, lanes: Any) -> None:
+    """These threads go on behind what the token has been told in the phases that have ended."""
 
   def barrier(self, group: Group, pc: int) -> None:
     """The waves have executed the barrier at `pc` and wait there, or go on at once when they are the last ones."""
@@ -69,7 +101,7 @@ class Several(Observer):
 
   def __init__(self, observers: Sequence[Observer]) -> None: self.observers = tuple(observers)
 
-  def dispatch(self, space: AddressSpace, arch: Arch, d: Any) -> None:
+  def dispatch(self, space: AddressSpace, arch: Any, d: Any) -> None:
     for o in self.observers: o.dispatch(space, arch, d)
 
   def cohort(self, cohort: Cohort) -> None:
@@ -86,6 +118,18 @@ class Several(Observer):
 
   def outside(self, group: Group, pc: int, instruction: Any, access: Access) -> None:
     for o in self.observers: o.outside(group, pc, instruction, access)
+
+  def copied(self, group: Group, pc: int, instruction: Any, copy: Copy) -> None:
+    for o in self.observers: o.copied(group, pc, instruction, copy)
+
+  def told(self, group: Group, token: Any, lanes: Any, how: str = "") -> None:
+    for o in self.observers: o.told(group, token, lanes, how)
+
+  def complete(self, token: Any) -> None:
+    for o in self.observers: o.complete(token)
+
+  def heard(self, group: Group, token: Any, lanes: Any) -> None:
+    for o in self.observers: o.heard(group, token, lanes)
 
   def barrier(self, group: Group, pc: int) -> None:
     for o in self.observers: o.barrier(group, pc)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import errno
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -20,12 +21,20 @@ from tinyhw.core.port import Protection
 _LIBC: Final = ctypes.CDLL(None, use_errno=True)
 _LIBC.pwrite.argtypes = _LIBC.pread.argtypes = (ctypes.c_int, ctypes.c_void_p, ctypes.c_size_t, ctypes.c_longlong)
 _LIBC.pwrite.restype = _LIBC.pread.restype = ctypes.c_ssize_t
+_LIBC.pwritev.argtypes = (ctypes.c_int, ctypes.c_void_p, ctypes.c_int, ctypes.c_longlong)
+_LIBC.pwritev.restype = ctypes.c_ssize_t
+_PIECES: Final = 1024  # of one call (IOV_MAX)
 
 UNCACHED: Final = (
   kfd.KFD_IOC_ALLOC_MEM_FLAGS_COHERENT
   | kfd.KFD_IOC_ALLOC_MEM_FLAGS_EXT_COHERENT
   | kfd.KFD_IOC_ALLOC_MEM_FLAGS_UNCACHED
 )
+
+
+class _Piece(ctypes.Structure):
+  """struct iovec."""
+  _fields_ = (("base", ctypes.c_uint64), ("length", ctypes.c_uint64))
 
 
 class Refused(OSError):
@@ -54,6 +63,18 @@ class UserMemory:
     if _LIBC.pwrite(self._fd, address, size, 0) != size:
       raise Refused(errno.EFAULT, f"{size} bytes at {address:#x} cannot be read")
     return os.pread(self._fd, size, 0)
+
+  def gather(self, places: Sequence[tuple[int, int]]) -> bytes:
+    """Bytes of the client from places (address, size), one behind the other."""
+    total = sum(size for _, size in places)
+    for at in range(0, len(places), _PIECES):
+      part = places[at:at + _PIECES]
+      pieces = (_Piece * len(part))(*(_Piece(*place) for place in part))
+      before, size = sum(s for _, s in places[:at]), sum(s for _, s in part)
+      if size and _LIBC.pwritev(self._fd, pieces, len(part), before) != size:
+        for address, length in part:  # which one it was
+          self.read(address, length)
+    return os.pread(self._fd, total, 0)
 
   def write(self, address: int, data: bytes) -> None:
     """Store bytes in the client."""

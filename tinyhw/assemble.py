@@ -97,10 +97,12 @@ def bare(ptx: bytes, arch: NvArch) -> bytes:
   entries = []
   for name in linked.names:
     kernel = linked.kernel(name)
-    most, exact = kernel.maxntid, kernel.reqntid
+    most, exact, together = kernel.maxntid, kernel.reqntid, kernel.reqnctapercluster
     x, y, z = (*(exact or most or ()), 1, 1, 1)[:3]
+    a, b, c = (*(together or ()), 1, 1, 1)[:3]
     entries.append(Entry(name, tuple(Parameter(*p) for p in kernel.params), kernel.shared,
-                         x * y * z if exact or most else 0, (x, y, z) if exact else None, local=kernel.frame))
+                         x * y * z if exact or most else 0, (x, y, z) if exact else None, local=kernel.frame,
+                         cluster=None if together is None else (a, b, c)))
   variables, addresses = [], []
   for name, offset in linked.offsets.items():
     variables.append((name.partition("#")[0].rpartition("::")[2], offset, 0))

@@ -16,11 +16,14 @@ from tinyhw.core.errors import Unsupported
 from tinyhw.device import Device, emulated, mock_cards
 from tinyhw.drive.amd.program import user_sgprs
 from tinyhw.drive.nv.bare import PtxProgram
+from tinyhw.emulator import ptx
 from tinyhw.emulator.amdgcn import dispatch
 from tinyhw.emulator.check import checker
 from tinyhw.emulator.debug import Debugger, Recorder, Report
+from tinyhw.emulator.debug.amdgcn.code import MachineCode
 from tinyhw.emulator.debug.code import Code
 from tinyhw.emulator.debug.debugger import WATCHDOG
+from tinyhw.emulator.debug.ptx.code import PtxCode
 from tinyhw.emulator.debug.snapshot import copied_space
 from tinyhw.emulator.engines import OBSERVED
 from tinyhw.emulator.observe import Observer
@@ -60,7 +63,13 @@ def report(binary: Binary, kernel: str, grid: Counts, block: Counts, args: Seque
   """
   start = _Start(binary, kernel, grid, block, args, shared)
   try:
-    ready, recorder = start.ready, Recorder(exactness)
+    recorder = Recorder(exactness)
+    if start.ptx is not None:
+      start.run(recorder)
+      made = Report.of(recorder, PtxCode(start.ptx.program), kernel)
+      made.buffers = start.buffers()
+      return made
+    ready = start.ready
     with plain_faults(start.binary, ready.kernel), start.runtime.explained(ready):
       watchdog = int(mock_options().get("watchdog", OBSERVED))
       stats = dispatch(ready.space, ready.arch, ready.dispatch, watchdog=watchdog, observer=recorder)
@@ -88,16 +97,20 @@ class Reporter(Observer):
   def __init__(self, seen: list[Report], exactness: bool) -> None:
     self.seen, self.exactness = seen, exactness
 
-  def dispatch(self, space: AddressSpace, arch: Arch, d: Any) -> None:
+  def dispatch(self, space: AddressSpace, arch: Any, d: Any) -> None:
     self.recorder = Recorder(self.exactness)
     self.recorder.dispatch(space, arch, d)
-    for name in ("cohort", "before", "after", "access", "released"):  # nothing stands between them and the recorder
+    # nothing stands between them and the recorder
+    for name in ("cohort", "before", "after", "access", "copied", "released"):
       setattr(self, name, getattr(self.recorder, name))
 
   def end(self, stats: Stats) -> None:
     recorder = self.recorder
     recorder.end(stats)
     assert recorder.space is not None and recorder.arch is not None
+    if isinstance(recorder.dispatched, ptx.Dispatch):
+      program = recorder.dispatched.program
+      return self.seen.append(Report.of(recorder, PtxCode(program), program.entry_name))
     entry = recorder.dispatched.entry_pc
     found = kernel_at(entry)
     code = None if found is None else listing(recorder.space, recorder.arch, found[0], found[1], entry)
@@ -179,8 +192,9 @@ def _buffers(space: AddressSpace, arch: Arch, d: Any, kernel: Kernel) -> list[tu
 
 def need_emulation(what: str) -> None:
   """Raise Unsupported where kernels run on a card, or on the host."""
+  if mock_cards() is not None: return
   triton = triton_target()
-  if mock_cards() is None and not Device.DEFAULT.startswith("EMU") and not (triton and triton[0] == "EMU"):
+  if not Device.DEFAULT.startswith("EMU") and not (triton and triton[0] == "EMU"):
     raise Unsupported(what, "a device that is not emulated", hint="set MOCKGPU=1, or use device EMU")
 
 
@@ -198,7 +212,7 @@ def ranges(code: CodeObject, address: int) -> list[tuple[int, int]]:
 def listing(space: AddressSpace, arch: Arch, code: CodeObject, address: int, entry: int) -> Code:
   """The instructions and names of a code object in memory."""
   source = sources([(address, code)])
-  return Code(space, table(arch.table), ranges(code, address), symbols(code, address), entry, source)
+  return MachineCode(space, table(arch.table), ranges(code, address), symbols(code, address), entry, source)
 
 
 class _Start:
@@ -211,12 +225,21 @@ class _Start:
     try:
       self.binary = code = contents(binary)
       program = self.runtime.load_kernel(code, kernel)
-      if isinstance(program, PtxProgram): raise Unsupported("the debugger and reports of", "PTX")
       payload, lds = bind(self.runtime, program, code, args, shared, self.arrays)
+      self.ptx = program if isinstance(program, PtxProgram) else None
+      self.what = payload, dims(grid, "grid"), dims(block, "block"), lds
+      if isinstance(program, PtxProgram): return
       self.ready: Ready = program.ready(payload, dims(grid, "grid"), dims(block, "block"), lds)
     except BaseException:
       self.runtime.close()
       raise
+
+  def run(self, observer: Observer) -> None:
+    """Run a kernel of PTX."""
+    assert self.ptx is not None
+    payload, grid, block, lds = self.what
+    self.runtime.observer = observer
+    with plain_faults(self.binary, self.ptx.kernel): self.ptx.launch(payload, grid, block, dynamic_lds=lds)
 
   def code(self) -> Code:
     """The code object's listing."""

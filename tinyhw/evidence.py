@@ -16,7 +16,7 @@ from tinyhw.core.errors import DecodeError
 from tinyhw.drive.amd.program import user_sgprs
 from tinyhw.emulator.amdgcn import control
 from tinyhw.emulator.amdgcn.all_tables import MEANINGS
-from tinyhw.emulator.check.effects import SGPR0, dwords, effects
+from tinyhw.emulator.check.amdgcn.effects import SGPR0, dwords, effects
 from tinyhw.isa.amdgcn import NULL, Instruction, Operand, table
 from tinyhw.wire.codeobject import CodeObject, Kernel
 

@@ -24,7 +24,7 @@ def emulator(options: dict[str, Any]) -> Emulator:
   from tinyhw.emulator.ptx.program import Program
   given = {k: v for k, v in options.items() if k == "watchdog"}
 
-  def execute(space: Any, dispatch: Any) -> Any: return launch.dispatch(space, dispatch, **given)
+  def execute(space: Any, dispatch: Any, **more: Any) -> Any: return launch.dispatch(space, dispatch, **given | more)
   return Emulator(link_text, kernel, Program, launch.Dispatch, execute)
 
 

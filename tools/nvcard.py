@@ -18,6 +18,7 @@ import numpy as np
 
 from tinyhw.core.errors import Error
 from tinyhw.device import Device, mock_cards
+from tinyhw.drive.base import Launch
 from tinyhw.drive.nv.device import NVRuntime
 from tinyhw.drive.nv.rm import Rm
 from tinyhw.wire import qmd, rm, uvm
@@ -43,6 +44,7 @@ class Check:
     self.index, self.version = index, version
     self.record: dict[str, Any] = {}
     self.runtime: NVRuntime | None = None
+    self._program: Any = None
 
   def steps(self) -> Iterator[tuple[str, Callable[[], str]]]:
     """In this order: each needs those before."""
@@ -52,6 +54,8 @@ class Check:
     yield "copy engine", self.copies
     yield "inline data", self.inline
     yield "a kernel", self.kernel
+    yield "a chain", self.chain
+    yield "an inline QMD", self.inline_qmd
 
   def driver(self) -> str:
     """The version of the kernel driver; the cards."""
@@ -112,7 +116,37 @@ class Check:
     wrong = out != np.arange(COUNT, dtype=np.uint32) ** 2
     if wrong.any(): raise Error(f"{int(wrong.sum())} of {COUNT} values are wrong")
     self.record["launch"] = {"qmd": list(runtime.qmd_version), "methods": runtime.last_submission()}
+    self._program = program, a, out
     return f"{COUNT} values, {(seconds or 0) * 1e6:.1f} us"
+
+  def _again(self, run: Callable[[], object]) -> None:
+    """Have the kernel run anew, over zeros."""
+    runtime, (_, a, out) = self._opened, self._program
+    out[:] = 0
+    runtime.copyin(a, memoryview(out.view(np.uint8)))
+    run()
+    runtime.copyout(memoryview(out.view(np.uint8)), a)
+    wrong = out != np.arange(COUNT, dtype=np.uint32) ** 2
+    if wrong.any(): raise Error(f"{int(wrong.sum())} of {COUNT} values are wrong")
+
+  def chain(self) -> str:
+    """Launches of which each schedules the next, as a replay makes them."""
+    program, a, _ = self._program
+    runner = self._opened.runner([Launch(program, (0,), (8, 1, 1), (128, 1, 1))] * 3)
+    self._again(lambda: runner([a], [[COUNT]] * 3))
+    self.record["chain"] = self._opened.last_submission()
+    return "3 launches"
+
+  def inline_qmd(self) -> str:
+    """A launch whose QMD travels in the pushbuffer."""
+    program, a, _ = self._program
+    runtime = self._opened
+    runtime.inline_qmd = True
+    try:
+      other = runtime.load_kernel(program.image.code.file, program.name)
+      self._again(lambda: other([a], [COUNT], (8, 1, 1), (128, 1, 1)))
+    finally: runtime.inline_qmd = False
+    return f"{len(runtime.last_submission())} methods"
 
   @property
   def _opened(self) -> NVRuntime:

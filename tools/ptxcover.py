@@ -79,7 +79,10 @@ def _statements(block: str) -> Iterator[str | dict[str, list[str]]]:
   for line in block.split("\n"):
     if not held and not re.match(r"\s*[.a-z]", line): continue
     held += " " + line.strip()
-    if re.match(r"\s*\.[\w:]+\s*=", held):
+    if re.match(r"\s*v\w+\s*=", held) and "}" in held:  # mnemonics: vop = { vadd, vsub }
+      yield {held.split("=")[0].strip(): _members(held.split("=")[1])}
+      held = ""
+    elif re.match(r"\s*\.[\w:]+\s*=", held):
       found = _SET.match(held.strip())
       if found is None:
         if held.count("{") <= held.count("}"): held = ""
@@ -109,14 +112,13 @@ def _expanded(line: str, sets: dict[str, list[str]]) -> Iterator[tuple[str, str]
   while re.search(r"\{[^{}]*\}", name): name = re.sub(r"\{[^{}]*\}", "", name)
   name = re.sub(r"\s|\{.*", "", name).replace("..", ".").rstrip(".")
   if not re.fullmatch(r"[a-z]\w*(\.[\w:]+)*", name): return
-  opcode, *words = name.split(".")
-  choices = [sets.get(word, [word]) for word in words]
+  choices = [sets.get(word, [word]) for word in name.split(".")]
   total = 1
   for c in choices: total *= len(c)
   if total > MOST: return
   for chosen in itertools.product(*choices):
-    kept = (w for w, c in zip(chosen, choices) if len(c) == 1 or w in _TYPES)
-    yield ".".join([opcode, *kept]), ".".join([opcode, *chosen])
+    kept = (w for w, c in zip(chosen[1:], choices[1:]) if len(c) == 1 or w in _TYPES)
+    yield ".".join([chosen[0], *kept]), ".".join(chosen)
 
 
 def _operands(line: str) -> str:

@@ -14,8 +14,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from tinyhw.emulator.check.counters import Order
-from tinyhw.emulator.check.waits import Waits
+from tinyhw.emulator.check.amdgcn.counters import Order
+from tinyhw.emulator.check.amdgcn.waits import Waits
 
 Value = Any
 PAGE: Final = 4096

@@ -1,23 +1,19 @@
-"""Code as a person reads it: symbols, instructions by address, branch targets, where an address belongs."""
+"""Code as a person reads it: symbols, instructions by address, branch targets, where an address belongs.
+
+What is common to both vendors; `amdgcn.code` and `ptx.code` decode.
+"""
 from __future__ import annotations
 
 import os
 import re
+from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any
 
-from tinyhw.core.errors import DecodeError, InvalidArgument
-from tinyhw.core.memory import AddressSpace
+from tinyhw.core.errors import InvalidArgument
 from tinyhw.core.source import Source, Sources, Variable, passed, place_of
-from tinyhw.emulator.amdgcn import control
-from tinyhw.isa.amdgcn import Instruction, Table
-
-CALLS: Final = control.CALLS
-RETURNS: Final = frozenset({"s_setpc_b64"})
-PADDING: Final = frozenset({"s_code_end", "s_nop"})
-BARRIERS: Final = frozenset({"s_barrier", "s_barrier_wait", "s_barrier_signal", "s_barrier_signal_isfirst"})
 
 
 @dataclass(frozen=True)
@@ -27,9 +23,10 @@ class Line:
   address: int
   label: str
   text: str
-  instruction: Instruction | None
+  instruction: Any
   target: int | None
   size: int
+  order: int = 0  # its place in the text, where code is not listed by addresses
 
 
 @dataclass(frozen=True)
@@ -40,12 +37,17 @@ class Part:
   labels: dict[str, int]
 
 
-class Code:
+class Code(ABC):
   """The executable ranges of a launch, with their symbols and what debug information says of their source."""
 
-  def __init__(self, space: AddressSpace, table: Table, ranges: Iterable[tuple[int, int]],
-               symbols: Mapping[str, int], entry: int, source: Source | None = None) -> None:
-    self.space, self.table, self.entry = space, table, entry
+  calls: frozenset[str] = frozenset()  # mnemonics of calls, of returns, of barriers, of what fills up code
+  returns: frozenset[str] = frozenset()
+  barriers: frozenset[str] = frozenset()
+  padding: frozenset[str] = frozenset()
+
+  def __init__(self, ranges: Iterable[tuple[int, int]], symbols: Mapping[str, int], entry: int,
+               source: Source | None = None) -> None:
+    self.entry = entry
     self.source = source or Sources(())
     self.ranges = sorted(ranges)
     self.symbols = {n: a for n, a in symbols.items() if any(lo <= a < hi for lo, hi in self.ranges)}
@@ -65,6 +67,10 @@ class Code:
     if at < 0 or not self.holds(address): return f"{address:#x}"
     start = self._starts[at]
     return self._names[start] + (f"+{address - start:#x}" if address > start else "")
+
+  def function_of(self, address: int) -> str:
+    """The symbol before an address; the address where there is none."""
+    return self.where(address).partition("+")[0]
 
   def holds(self, address: int) -> bool:
     """Whether an address is in executable code."""
@@ -114,7 +120,7 @@ class Code:
     """The variables that can be named at an instruction. The kernel's own parameters, if nothing else has them, are
     what was passed in memory."""
     found = self.source.variables(pc)
-    own = self.where(pc).partition("+")[0] == self.where(self.entry).partition("+")[0]
+    own = self.function_of(pc) == self.function_of(self.entry)
     if not self.arguments or not own or len(self.source.chain(pc)) > 1: return found
     out = []
     for v in found:
@@ -155,25 +161,14 @@ class Code:
     if found is None: found = self._parts[start] = self._decode(start, stop)
     return found
 
+  @abstractmethod
   def _decode(self, start: int, stop: int) -> Part:
-    rows: list[tuple[int, Instruction | None, int]] = []
-    code, at = self.space.read(start, stop - start) if stop > start else b"", start
-    while at < stop:
-      try: i: Instruction | None = self.table.decode(code, at - start, where=at)
-      except DecodeError: i = None
-      size = min(4, stop - at) if i is None else i.size
-      rows.append((at, i, size))
-      at += size
-    targets = {at: control.target(i, at) for at, i, _ in rows if i is not None and i.mnemonic in control.DIRECT}
-    inside = sorted({t for t in targets.values() if start <= t < stop} - set(self._names))
-    labels = {f".L{k}": a for k, a in enumerate(inside, 1)}
-    names = {a: n for n, a in labels.items()}
-    lines = []
-    for at, i, size in rows:
-      text, target = "<unknown>" if i is None else str(i), targets.get(at)
-      if target is not None: text = f"{text.rsplit(' ', 1)[0]} {names.get(target) or self.where(target)}"
-      lines.append(Line(at, self._names.get(at) or names.get(at, ""), text, i, target, size))
-    return Part(lines, {n.address: k for k, n in enumerate(lines)}, labels)
+    """The instructions of a function."""
+
+  @property
+  @abstractmethod
+  def mnemonics(self) -> Iterable[str]:
+    """The names of all instructions that there are."""
 
   @property
   def lines(self) -> list[Line]:
@@ -203,7 +198,7 @@ class Code:
       there = ", ".join(sorted(self.symbols)) or "none"
       raise InvalidArgument(f"no symbol is called {name!r}", hint=f"there are {there}")
     found = list(self.part(start).lines)
-    while found and (found[-1].instruction is None or found[-1].instruction.mnemonic in PADDING): found.pop()
+    while found and (found[-1].instruction is None or found[-1].instruction.mnemonic in self.padding): found.pop()
     return found
 
   def changed(self) -> None:

@@ -15,8 +15,9 @@ from tinyhw.core.source import Source, Spot, Variable
 from tinyhw.emulator.amdgcn.launch import Dispatch
 from tinyhw.emulator.check import Checker
 from tinyhw.emulator.debug import snapshot as snapshots
+from tinyhw.emulator.debug.amdgcn.code import MachineCode
 from tinyhw.emulator.debug.breaks import Break, MemoryBreak, MnemonicBreak, PlaceBreak, Watch
-from tinyhw.emulator.debug.code import BARRIERS, CALLS, RETURNS, Code, Line
+from tinyhw.emulator.debug.code import Line
 from tinyhw.emulator.debug.engine import Engine
 from tinyhw.emulator.debug.expression import Expression
 from tinyhw.emulator.debug.snapshot import CohortState, Snapshot
@@ -79,7 +80,8 @@ class _Watcher(Observer):
     self.pristine: dict[Cohort, CohortState] = {}
     self.checker = checker
     if checker is not None:
-      for name in ("dispatch", "before", "after", "outside", "barrier", "released", "ended"):
+      for name in ("dispatch", "before", "after", "outside", "barrier", "released", "ended", "told", "complete",
+                   "heard", "copied"):
         setattr(self, name, getattr(checker, name))
 
   def cohort(self, cohort: Cohort) -> None:
@@ -120,7 +122,8 @@ class Debugger:
   arguments: Mapping[str, tuple[int, int]] = field(default_factory=dict)
 
   def __post_init__(self) -> None:
-    self.code = Code(self.space, table(self.arch.table), self.ranges, self.symbols, self.dispatch.entry_pc, self.source)
+    self.code = MachineCode(self.space, table(self.arch.table), self.ranges, self.symbols, self.dispatch.entry_pc,
+                            self.source)
     self.places = list(self.places)
     self.code.arguments = self.arguments
     self.code.data = {name: start for name, start, _ in self.places}
@@ -200,7 +203,7 @@ class Debugger:
   def break_on(self, pattern: str, condition: str | None = None, **limits: Any) -> Break:
     """Stand before instructions whose mnemonic fits a pattern: "s_barrier", "v_exp_*". See `break_at` for limits."""
     made = MnemonicBreak(0, **self._limits(condition, limits), pattern=pattern)
-    if not any(made.fits(m) for m in self.code.table.mnemonics):
+    if not any(made.fits(m) for m in self.code.mnemonics):
       raise InvalidArgument(f"no instruction of {self.arch.name} is called {pattern!r}", hint="v_exp_* is a pattern")
     return self._add(made)
 
@@ -286,12 +289,12 @@ class Debugger:
     hits.clear()
     try:
       i = self.engine.bound(cohort, pc, group.mode)[0]
-      link = i.operands["sdst"].value if i.mnemonic in CALLS else None
+      link = i.operands["sdst"].value if i.mnemonic in self.code.calls else None
       self.engine.execute(cohort, group, alone)
     except Error as error:
       if isinstance(error, MachineFault): cohort.located(error, pc, group)  # there may be no instruction to execute
       return self._fault(error, group)
-    if link is not None or i.mnemonic in RETURNS: self._follow_calls(i, pc, waves)
+    if link is not None or i.mnemonic in self.code.returns: self._follow_calls(i, pc, waves)
     if self.checker is not None and len(self.checker.last) > len(self._findings): return self._found(waves)
     for b, wave, lane, address, access in hits:
       trouble = self._counts_after(b, wave) if b.enabled else None
@@ -337,7 +340,7 @@ class Debugger:
     for wave in waves:
       if self.engine.find(wave) is None: continue
       stack = self._calls.setdefault(wave, [])
-      if i.mnemonic in CALLS: stack.append(_Call(pc, pc + i.size))
+      if i.mnemonic in self.code.calls: stack.append(_Call(pc, pc + i.size))
       else:
         now = self.view(wave).pc
         depth = next((k for k in range(len(stack) - 1, -1, -1) if stack[k].back == now), None)
@@ -424,8 +427,9 @@ class Debugger:
       self._live()
       line = None if found is None else self.code.at(found[1].pc)
       name = line.instruction.mnemonic if line is not None and line.instruction is not None else ""
-      if found is not None and (not found[3] or name in BARRIERS): stop = self._over_barrier(found[1].pc, found[3])
-      elif line is not None and name in CALLS:
+      if found is not None and (not found[3] or name in self.code.barriers):
+        stop = self._over_barrier(found[1].pc, found[3])
+      elif line is not None and name in self.code.calls:
         stop = self._run_until(line.address + line.size, len(self._calls.get(self.focus, ())))
       else: stop = self.step()
       if stop.reason not in {"step", "barrier"}: break

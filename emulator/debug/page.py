@@ -5,15 +5,13 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import TYPE_CHECKING, Final
 
-from tinyhw.emulator.debug.exactness import SINKS
-from tinyhw.emulator.debug.record import SCALAR
+from tinyhw.emulator.debug.amdgcn.exactness import SINKS
 
 if TYPE_CHECKING:
   from tinyhw.emulator.debug.report import Access, Instruction, Report
+  from tinyhw.emulator.debug.vendor import Words
 
 # Colours of the units, the same in bar, legend and listing; told apart also by people who see few colours.
-UNITS: Final = ("VALU", "transcendental", "matrix", "SALU", "SMEM", "VMEM", "LDS", "branch", "barrier", "wait",
-                "export")
 STYLE: Final = """
 :root { color-scheme: light dark; --bg: #fbfaf8; --card: #ffffff; --ink: #1f2328; --soft: #68707a; --line: #e3e0da;
   --heat: 214, 93, 14; --good: #2f7d4f; --warn: #b4540a; --bad: #b3261e; --track: #ece9e3;
@@ -71,38 +69,44 @@ def size(n: float) -> str:
 def percent(x: float) -> str: return f"{100 * x:.3g} %"
 
 
-def notes(i: Instruction) -> list[tuple[str, str]]:
+def segment(a: Access, words: Words) -> str:
+  """An access's memory as the vendor calls it."""
+  return {"lds": words.short.lower(), "scratch": words.scratch}.get(a.segment, a.segment)
+
+
+def notes(i: Instruction, words: Words) -> list[tuple[str, str]]:
   """What is remarkable about an instruction: (kind "", "warn" or "bad"; text)."""
   out: list[tuple[str, str]] = []
   if i.status == "approximate": out.append(("warn", "approximate"))
   for a in i.accesses:
-    out.append(("", f"{a.segment} {a.kind} {size(a.bytes)}"))
+    out.append(("", f"{segment(a, words)} {a.kind} {size(a.bytes)}"))
     if a.efficiency is not None and a.segment == "global" and a.efficiency < 0.9:
       out.append(("bad" if a.efficiency < 0.3 else "warn", f"{percent(a.efficiency)} of {a.sectors:,} sectors used"))
     if a.slowdown is not None and a.cycles > a.ideal:
       out.append(("bad" if a.slowdown >= 4 else "warn", f"{a.slowdown:.3g}x cycles by bank conflicts"))
     if a.repeats: out.append(("warn", f"{a.repeats:,} lanes at an address of another lane"))
   if i.taken is not None and i.waves: out.append(("", f"taken {percent(i.taken / i.waves)}"))
-  if i.splits: out.append(("warn", f"splits lanes in {i.splits:,} waves"))
-  if i.idle and i.unit not in SCALAR: out.append(("warn", f"{i.idle:,} times without a lane"))
+  if i.splits: out.append(("warn", f"splits lanes in {i.splits:,} {words.wave}s"))
+  if i.idle and i.unit not in words.scalar: out.append(("warn", f"{i.idle:,} times without a lane"))
   return out
 
 
 def page(r: Report) -> str:
   """The whole page."""
   title = f"{r.kernel or 'kernel'} on {r.arch}"
+  colors = "".join(f":root {{ --{u}: var(--{c}); }}\n" for u, c in r.words.units.items() if u != c)
   sections = (_head, _cards, _units, _mix, _memory, _divergence, _conflicts, _exactness, _lines, _listing)
   return (f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" '
-          f'content="width=device-width"><title>{escape(title)}</title><style>{STYLE}</style></head>\n<body>\n'
+          f'content="width=device-width"><title>{escape(title)}</title><style>{STYLE}{colors}</style></head>\n<body>\n'
           + "\n".join(section(r) for section in sections) + "\n</body></html>\n")
 
 
 def _head(r: Report) -> str:
   dims = " &times; ".join(map(str, r.grid)), " &times; ".join(map(str, r.block))
-  name = escape(r.kernel or "kernel")
+  name, w = escape(r.kernel or "kernel"), r.words
   return (f"<h1>{name} <small>on {escape(r.arch)}</small></h1><p class=soft>grid {dims[0]} of "
-          f"{dims[1]} work-items: {r.waves:,} waves of {r.wave_lanes} lanes. {r.registers} a wave, "
-          f"{size(r.lds)} of LDS a workgroup, {size(r.scratch)} of scratch a lane. "
+          f"{dims[1]} {w.item}s: {r.waves:,} {w.wave}s of {r.wave_lanes} lanes. {r.register_text}, "
+          f"{size(r.lds)} of {w.shared} a {w.group}, {size(r.scratch)} of {w.scratch} a lane. "
           f"Occupancy: {escape(r.occupancy)}.</p>")
 
 
@@ -113,18 +117,18 @@ def _card(value: str, words: str, part: float | None = None) -> str:
 
 def _cards(r: Report) -> str:
   memory = [a for a in r.accesses if a.segment == "global"]
-  cards = [_card(f"{r.executed:,}", "wave instructions")]
+  cards = [_card(f"{r.executed:,}", f"{r.words.wave} instructions")]
   vector = r.lanes / r.wave_lanes
   cards.append(_card(f"{r.lanes:.1f} / {r.wave_lanes}", "active lanes of a vector instruction", vector))
   if memory:
     cards.append(_card(size(sum(a.bytes for a in memory)), "of global memory asked for by lanes"))
     sectors = sum(a.sectors for a in memory)
     useful = sum((a.efficiency or 0) * a.sectors for a in memory) / sectors if sectors else 1.0
-    cards.append(_card(percent(useful), f"of the bytes in {sectors:,} sectors of 64 B used", useful))
+    cards.append(_card(percent(useful), f"of the bytes in {sectors:,} sectors of {r.words.sector} B used", useful))
   lds = [a for a in r.accesses if a.segment == "lds"]
   if lds:
     ideal, cycles = sum(a.ideal for a in lds), sum(a.cycles for a in lds)
-    words = f"LDS cycles: {cycles:,}, {ideal:,} without conflicts"
+    words = f"{r.words.short} cycles: {cycles:,}, {ideal:,} without conflicts"
     cards.append(_card(f"{cycles / ideal if ideal else 1:.3g}x", words))
   exact = "all exact" if not r.approximate else f"{len(r.approximate)} place{'s' * (len(r.approximate) > 1)}"
   cards.append(_card(exact, "approximate instructions" if r.approximate else "every result is the chip's"))
@@ -132,7 +136,7 @@ def _cards(r: Report) -> str:
 
 
 def _units(r: Report) -> str:
-  order = [u for u in UNITS if r.units.get(u)]
+  order = [u for u in r.words.units if r.units.get(u)]
   bars = "".join(f'<div style="flex:{r.units[u]};background:var(--{u})" title="{u}: {r.units[u]:,}"></div>'
                  for u in order)
   names = "".join(f'<span><i style="background:var(--{u})"></i>{u} <span class=soft>{percent(r.units[u] / r.executed)}'
@@ -155,7 +159,7 @@ def _mix(r: Report) -> str:
             f"{m.waves:,}", percent(m.waves / r.executed),
             f'<i style="width:{100 * m.waves / top:.1f}%;background:var(--{m.unit})"></i>',
             f'<span class="chip warn">{m.status}</span>' if m.status == "approximate" else "")
-  columns, classes = ("instruction", "waves", "share", "", ""), ("", "n", "n", "bar", "")
+  columns, classes = ("instruction", f"{r.words.wave}s", "share", "", ""), ("", "n", "n", "bar", "")
   first = _table(columns, [row(k) for k in range(min(16, len(r.mnemonics)))], classes)
   more = range(16, len(r.mnemonics))
   rest = f"<details><summary class=soft>{len(more)} more</summary>{_table(columns, map(row, more), classes)}</details>"
@@ -169,10 +173,11 @@ def _memory(r: Report) -> str:
     used = percent(a.efficiency) if a.efficiency is not None and a.segment == "global" else "-"
     per = f"{a.sectors / a.waves:.3g}" if a.sectors and a.waves else "-"
     lds = f"{a.slowdown:.3g}x" if a.slowdown is not None else "-"
-    return (f"{a.segment} {a.kind}", f"{a.waves:,}", f"{a.lanes:,}", size(a.bytes),
+    return (f"{segment(a, r.words)} {a.kind}", f"{a.waves:,}", f"{a.lanes:,}", size(a.bytes),
             f"{a.sectors:,}" if a.sectors else "-", f"{a.lines:,}" if a.lines else "-", per, used, lds)
-  columns = ("access", "by waves", "by lanes", "bytes", "64 B sectors", "128 B lines", "sectors each", "used",
-             "LDS cycles")
+  columns = ("access", f"by {r.words.wave}s", "by lanes", "bytes", f"{r.words.sector} B sectors", "128 B lines",
+             "sectors each", "used",
+             f"{r.words.short} cycles")
   return f"<h2>Memory</h2>{_table(columns, map(row, r.accesses), ('', *('n',) * 8))}"
 
 
@@ -191,7 +196,7 @@ def _conflicts(r: Report) -> str:
            f"{a.slowdown or 0:.3g}x") for i, a in r.conflicts()]
   if not rows: return ""
   columns = ("place", "instruction", "cycles", "without conflicts", "")
-  return f"<h2>LDS bank conflicts</h2>{_table(columns, rows, ('', '', 'n', 'n', 'n'))}"
+  return f"<h2>{r.words.short} bank conflicts</h2>{_table(columns, rows, ('', '', 'n', 'n', 'n'))}"
 
 
 def _exactness(r: Report) -> str:
@@ -202,7 +207,7 @@ def _exactness(r: Report) -> str:
   items = []
   for sink, words in SINKS.items():
     found = [a for a in r.arrivals if a.sink == sink]
-    where = "; ".join(f"<code>{a.place}</code> <code>{escape(a.text)}</code> ({a.waves:,} waves, from "
+    where = "; ".join(f"<code>{a.place}</code> <code>{escape(a.text)}</code> ({r.words.waves(a.waves)}, from "
                       f"{', '.join(f'<code>{o}</code>' for o in a.origins)})" for a in found)
     items.append(f"<li>{'Reached' if found else 'Did not reach'} {words}{f': {where}' if found else '.'}</li>")
   return f"{text}<ul>{''.join(items)}</ul>"
@@ -215,7 +220,7 @@ def _lines(r: Report) -> str:
            percent(s.waves / r.executed), f'<i style="width:{100 * s.waves / top:.1f}%;background:var(--VALU)"></i>',
            f"{s.lanes:.1f}" if s.lanes else "-", size(s.bytes) if s.bytes else "-",
            f"{s.cycles / s.ideal:.3g}x" if s.ideal else "-") for s in r.lines]
-  columns = ("line", "source", "waves", "share", "", "lanes", "global memory", "LDS cycles")
+  columns = ("line", "source", f"{r.words.wave}s", "share", "", "lanes", "global memory", f"{r.words.short} cycles")
   return f"<h2>Source lines</h2>{_table(columns, rows, ('', '', 'n', 'n', 'bar', 'n', 'n', 'n'))}"
 
 
@@ -224,7 +229,7 @@ def _listing(r: Report) -> str:
   for i in r.instructions:
     if i.label: rows.append(f"<tr class=label><td colspan=6>{escape(i.label)}:</td></tr>")
     heat = i.waves / top if top else 0.0
-    chips = "".join(f'<span class="chip {kind}">{escape(text)}</span>' for kind, text in notes(i))
+    chips = "".join(f'<span class="chip {kind}">{escape(text)}</span>' for kind, text in notes(i, r.words))
     lanes = (f'<span class=lanes title="{i.lanes:.1f} of {r.wave_lanes} lanes"><i style="width:'
              f'{100 * i.lanes / r.wave_lanes:.0f}%"></i></span>' if i.waves else "")
     name, _, operands = i.text.partition(" ")
@@ -233,7 +238,7 @@ def _listing(r: Report) -> str:
                 f"{f'{i.waves:,}' if i.waves else ''}</td><td>{lanes}</td><td class=place>{escape(i.place)}</td>"
                 f"<td><b>{escape(name)}</b> {escape(operands)}</td><td class=place>{escape(i.line)}</td>"
                 f"<td class=notes>{chips}</td></tr>")
-  words = ("Executions by waves (the darker the more), mean active lanes, place, instruction; the stripe has the "
-           "unit's colour.")
-  return (f"<h2>Code</h2><p class=soft>{words}</p><div class=wide><table class=asm><tr><th class=n>waves</th><th>lanes"
-          f"</th><th>place</th><th>instruction</th><th></th><th></th></tr>{''.join(rows)}</table></div>")
+  words = (f"Executions by {r.words.wave}s (the darker the more), mean active lanes, place, instruction; the "
+           "stripe has the unit's colour.")
+  return (f"<h2>Code</h2><p class=soft>{words}</p><div class=wide><table class=asm><tr><th class=n>{r.words.wave}s"
+          f"</th><th>lanes</th><th>place</th><th>instruction</th><th></th><th></th></tr>{''.join(rows)}</table></div>")

@@ -8,12 +8,12 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
-from tinyhw.core.errors import InvalidArgument
 from tinyhw.core.source import Spot
-from tinyhw.emulator.amdgcn.occupancy import occupancy
+from tinyhw.emulator.debug.amdgcn.exactness import SINKS
+from tinyhw.emulator.debug.amdgcn.record import WORDS
 from tinyhw.emulator.debug.code import Code, Line
-from tinyhw.emulator.debug.exactness import SINKS
-from tinyhw.emulator.debug.record import BRANCHES, SCALAR, Counts, Recorder, Traffic, unit
+from tinyhw.emulator.debug.record import Counts, Recorder, Traffic
+from tinyhw.emulator.debug.vendor import Vendor, Words
 
 
 @dataclass
@@ -107,9 +107,7 @@ class Report:
   wave_lanes: int
   waves: int
   executed: int
-  sgprs: int
-  vgprs: int
-  agprs: int
+  registers: dict[str, int]  # of a wave, or of a thread: how many of each kind
   lds: int
   scratch: int
   lanes: float  # mean active lanes of a vector instruction
@@ -128,16 +126,17 @@ class Report:
   lines: list[SourceLine] = field(default_factory=list)  # that were executed, the hottest first
   occupancy: str = ""  # waves a SIMD holds at once, what limits them, workgroups that the card holds
   buffers: list[Any] = field(default_factory=list, repr=False)
+  words: Words = field(default_factory=lambda: WORDS, repr=False)  # how the vendor calls things
 
   @classmethod
   def of(cls, recorder: Recorder, code: Code | None = None, kernel: str = "") -> Report:
     """The report of what a recorder saw; with the `code`, instructions that were never executed are listed too."""
-    arch, d = recorder.arch, recorder.dispatched
-    if arch is None or d is None: raise InvalidArgument("the recorder has seen no dispatch")
-    lanes = 32 if d.wave32 else 64
-    rows = [_instruction(n, recorder.counts.get(n.address), code) for n in _lines(recorder, code)]
+    vendor, d = recorder.vendor, recorder.dispatched
+    facts, scalar = vendor.facts(), vendor.words.scalar
+    lanes = facts.lanes
+    rows = [_instruction(n, recorder.counts.get(n.address), code, vendor) for n in _lines(recorder, code)]
     ran = [i for i in rows if i.waves]
-    vector = [i for i in ran if i.unit not in SCALAR]
+    vector = [i for i in ran if i.unit not in scalar]
     units: Counter[str] = Counter()
     mnemonics: dict[str, Mnemonic] = {}
     for i in ran:
@@ -154,23 +153,25 @@ class Report:
     executions = sum(i.waves for i in vector)
     x, y, z = d.block
     return cls(
-      kernel, arch.name, d.grid, d.block, lanes, -(-x * y * z // lanes) * d.grid[0] * d.grid[1] * d.grid[2],
-      sum(i.waves for i in ran), recorder.sgprs, recorder.vgprs, recorder.agprs, d.lds_size, d.scratch_size,
+      kernel, facts.arch, d.grid, d.block, lanes, -(-x * y * z // lanes) * d.grid[0] * d.grid[1] * d.grid[2],
+      sum(i.waves for i in ran), dict(facts.registers), facts.lds, facts.scratch,
       sum(i.lanes * i.waves for i in vector) / executions if executions else 0.0, sum(i.idle for i in vector),
-      sum(i.splits for i in ran), sum(i.waves for i in ran if i.mnemonic in {"s_barrier", "s_barrier_wait"}),
+      sum(i.splits for i in ran), sum(i.waves for i in ran if i.unit == "barrier" and (
+        not vendor.barriers or i.mnemonic in vendor.barriers)),
       recorder.releases,
       sum(i.waves for i in ran if i.unit == "wait"),
       sum(a.waves for i in ran for a in i.accesses if a.kind == "atomic"),
       dict(units.most_common()), sorted(mnemonics.values(), key=lambda m: (-m.waves, m.mnemonic)),
       _totals(recorder.counts.values()), rows, [i for i in ran if i.status == "approximate"], arrivals,
-      _source_lines(ran, code), str(occupancy(arch, d)))
+      _source_lines(ran, code, scalar), facts.occupancy, words=vendor.words)
 
   # ---- what is read from it
 
   @property
-  def registers(self) -> str:
-    """Registers of a wave, in words."""
-    return f"{self.sgprs} SGPRs, {self.vgprs} VGPRs" + (f" and {self.agprs} AGPRs" if self.agprs else "")
+  def register_text(self) -> str:
+    """Registers of a wave, or of a thread, in words."""
+    return " and ".join([", ".join(parts[:2]), *parts[2:]]) if (
+      parts := [f"{n} {name}" for name, n in self.registers.items()]) else ""
 
   def hot(self, count: int = 10) -> list[Instruction]:
     """The instructions that were executed most, the first of equals by address."""
@@ -184,17 +185,18 @@ class Report:
   def exactness(self) -> list[str]:
     """Which executed instructions were not exact and where their values arrived; a line each."""
     if not self.approximate: return ["every executed instruction is exact"]
-    lines = [f"{i.place}: {i.text}: approximate, executed by {waves(i.waves)}" for i in self.approximate]
+    lines = [f"{i.place}: {i.text}: approximate, executed by {self.words.waves(i.waves)}" for i in self.approximate]
     if self.arrivals is None: return lines
     for sink, words in SINKS.items():
       found = [a for a in self.arrivals if a.sink == sink]
       if not found: lines.append(f"no such value reached {words}")
-      lines += [f"reached {words}: {a.place}: {a.text}, {waves(a.waves)}, from {', '.join(a.origins)}" for a in found]
+      lines += [f"reached {words}: {a.place}: {a.text}, {self.words.waves(a.waves)}, from {', '.join(a.origins)}"
+                for a in found]
     return lines
 
   def to_dict(self) -> dict[str, Any]:
     """Plain values, as JSON has them."""
-    plain = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "buffers"}
+    plain = {f.name: getattr(self, f.name) for f in fields(self) if f.name not in {"buffers", "words"}}
     for name in ("mnemonics", "accesses", "instructions", "approximate", "lines"):
       plain[name] = [asdict(r) for r in plain[name]]
     if self.arrivals is not None: plain["arrivals"] = [asdict(a) for a in self.arrivals]
@@ -210,24 +212,21 @@ class Report:
     return page(self)
 
 
-def waves(count: int) -> str: return f"{count:,} wave{'s' if count != 1 else ''}"
-
-
 def _lines(recorder: Recorder, code: Code | None) -> list[Line]:
   """The instructions to list: the functions of which something was executed, or only what was."""
   seen = recorder.counts
   if code is None: return [Line(pc, "", str(c.instruction), c.instruction, None, c.instruction.size)
                            for pc, c in sorted(seen.items())]
-  functions = {code.where(pc).partition("+")[0] for pc in seen if code.holds(pc)}
+  functions = {code.function_of(pc) for pc in seen if code.holds(pc)}
   order = sorted((n for n in functions if n in code.symbols), key=lambda n: code.symbols[n])
   listed = [n for name in order for n in code.function(name)]
   known = {n.address for n in listed}
   rest = [Line(pc, "", str(c.instruction), c.instruction, None, c.instruction.size)
           for pc, c in seen.items() if pc not in known]
-  return sorted(listed + rest, key=lambda n: n.address)
+  return sorted(listed + rest, key=lambda n: n.order or n.address)
 
 
-def _source_lines(ran: Iterable[Instruction], code: Code | None) -> list[SourceLine]:
+def _source_lines(ran: Iterable[Instruction], code: Code | None, scalar: frozenset[str]) -> list[SourceLine]:
   """The lines that executed instructions come from, where debug information says it."""
   found: dict[tuple[str, int], list[Instruction]] = {}
   spots: dict[tuple[str, int], Spot] = {}
@@ -238,7 +237,7 @@ def _source_lines(ran: Iterable[Instruction], code: Code | None) -> list[SourceL
     found.setdefault((spot.file, spot.line), []).append(i)
   out = []
   for key, group in found.items():
-    spot, vector = spots[key], [i for i in group if i.unit not in SCALAR]
+    spot, vector = spots[key], [i for i in group if i.unit not in scalar]
     executions = sum(i.waves for i in vector)
     lds, memory = ([a for i in group for a in i.accesses if a.segment == segment] for segment in ("lds", "global"))
     out.append(SourceLine(
@@ -248,17 +247,17 @@ def _source_lines(ran: Iterable[Instruction], code: Code | None) -> list[SourceL
   return sorted(out, key=lambda s: (-s.waves, s.file, s.line))
 
 
-def _instruction(n: Line, c: Counts | None, code: Code | None) -> Instruction:
+def _instruction(n: Line, c: Counts | None, code: Code | None, vendor: Vendor) -> Instruction:
   i = n.instruction
   place = code.where(n.address) if code is not None else f"{n.address:#x}"
   spot = None if code is None else code.source.spot(n.address)
   line = "" if spot is None else str(spot)
   if i is None: return Instruction(n.address, place, n.label, n.text, "", "", "", 0, 0.0, 0, 0, None, [], line)
   if c is None:
-    return Instruction(n.address, place, n.label, n.text, i.mnemonic, unit(i), "", 0, 0.0, 0, 0, None, [], line)
-  taken = c.taken if i.mnemonic in BRANCHES else None
-  return Instruction(n.address, place, n.label, n.text, i.mnemonic, unit(i), c.status, c.waves, c.lanes / c.waves,
-                     c.idle, c.splits, taken, [_access(t) for t in c.traffic.values()], line)
+    return Instruction(n.address, place, n.label, n.text, i.mnemonic, vendor.unit(i), "", 0, 0.0, 0, 0, None, [], line)
+  taken = c.taken if vendor.branches(i) else None
+  return Instruction(n.address, place, n.label, n.text, i.mnemonic, vendor.unit(i), c.status, c.waves,
+                     c.lanes / c.waves, c.idle, c.splits, taken, [_access(t) for t in c.traffic.values()], line)
 
 
 def _access(t: Traffic) -> Access:
@@ -271,6 +270,6 @@ def _totals(counts: Iterable[Counts]) -> list[Access]:
   sums: dict[tuple[str, str], Traffic] = {}
   for c in counts:
     for key, t in c.traffic.items():
-      total = sums.setdefault(key, Traffic(*key))
-      for f in fields(Traffic)[2:]: setattr(total, f.name, getattr(total, f.name) + getattr(t, f.name))
+      total = sums.setdefault(key, Traffic(*key, sector=t.sector))
+      for f in fields(Traffic)[2:-1]: setattr(total, f.name, getattr(total, f.name) + getattr(t, f.name))
   return [_access(sums[key]) for key in sorted(sums)]

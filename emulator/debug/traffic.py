@@ -1,8 +1,10 @@
 """What accesses cost in memory: cache sectors and lines of a wave's access, LDS bank conflicts, equal addresses.
 
-Models, not timings: a wave's access needs each 64-byte sector and each 128-byte line that active lanes touch once.
+Models, not timings: a wave's access needs each sector (64 bytes of AMD's, 32 of NVIDIA's) and each 128-byte line that
+active lanes touch once.
 LDS has 32 banks of 4 bytes and serves 128 bytes a cycle (32 lanes of 4 bytes, 16 of 8, 8 of 16). In a cycle a bank
-gives one dword, to any number of lanes (RDNA3 ISA manual, chapter 12; CDNA3 ISA manual, chapter 11).
+gives one dword, to any number of lanes (RDNA3 ISA manual, chapter 12; CDNA3 ISA manual, chapter 11). So has NVIDIA's
+shared memory (CUDA C++ Programming Guide, "Shared Memory" of compute capability 5.x and later).
 """
 from __future__ import annotations
 
@@ -29,6 +31,14 @@ def distinct(addresses: Any, active: Any, width: int, unit: int) -> Rows:
   stand_in = both[np.arange(len(both)), on.argmax(axis=1)]
   ordered = np.sort(np.where(on, both, stand_in[:, None]), axis=1)
   return np.where(some, 1 + (ordered[:, 1:] != ordered[:, :-1]).sum(axis=1), 0)
+
+
+def units(addresses: Any, width: int, unit: int) -> int:
+  """How many units of `unit` bytes runs of `width` bytes touch that one thread moves, each counted once."""
+  first, last = addresses // unit, (addresses + np.uint64(width - 1)) // unit
+  most = int((last - first).max()) + 1
+  every = first[:, None] + np.arange(most, dtype=np.uint64)
+  return len(np.unique(every[every <= last[:, None]]))
 
 
 def lds_cycles(addresses: Any, active: Any, width: int, atomic: bool) -> tuple[Rows, Rows]:

@@ -3,7 +3,7 @@
 `link` gives variables their places, `flow` orders a function's blocks, `program` binds instructions to steps, `group`
 holds warps at one PC, `launch` starts them; `meanings` says what instructions compute, over `amdgcn.values.Ops`.
 """
-from tinyhw.emulator.ptx.launch import Dispatch, dispatch, start
+from tinyhw.emulator.ptx.launch import Dispatch, dispatch
 from tinyhw.emulator.ptx.link import Linked
 
-__all__ = ["Dispatch", "Linked", "dispatch", "start"]
+__all__ = ["Dispatch", "Linked", "dispatch"]

@@ -27,18 +27,21 @@ Step = Callable[[Any], None]
 Binder = Callable[["Code", Line, Form], "Step | None"]
 O = type[Ops]
 BINDERS: Final[dict[str, Binder]] = {}
+PURE: Final[set[str]] = set()  # opcodes whose steps only compute: they run on any group
 U16, U32 = np.dtype("u2"), np.dtype("u4")
 PACKED: Final = {"f16x2": "f16", "bf16x2": "bf16", "u16x2": "u16", "s16x2": "s16", "f32x2": "f32"}
 _NAN: Final[dict[str, Any]] = {"f32": np.uint32(0x7FFFFFFF).view(np.float32), "f16": np.uint16(0x7FFF).view(np.float16)}
 _ROUNDS: Final = frozenset({"add", "sub", "mul", "fma", "mad", "div", "rcp", "sqrt"})
 
 
-def binds(*opcodes: str) -> Callable[[Binder], Binder]:
-  """Decorator: the function binds these opcodes; an opcode twice is refused."""
+def binds(*opcodes: str, pure: bool = False) -> Callable[[Binder], Binder]:
+  """Decorator: the function binds these opcodes; an opcode twice is refused. `pure`: its steps compute and write, no
+  more, so that compiled code can run them."""
   def register(function: Binder) -> Binder:
     for opcode in opcodes:
       assert opcode not in BINDERS, opcode
       BINDERS[opcode] = function
+      if pure: PURE.add(opcode)
     return function
   return register
 

@@ -107,7 +107,8 @@ def mapa(code: Code, line: Line, form: Form) -> Step:
     if (given[group.lanes] >= size).any():
       raise _fault(group, group.lanes & (given >= size), f"mapa: a rank of a cluster that has {size}")
     if generic: _in_shared(group, at)
-    write(group, at & keep | (given + np.uint32(1)).astype(at.dtype) << at.dtype.type(memory.RANK))
+    if size == 1: write(group, at & keep)  # the block's own, which needs no rank
+    else: write(group, at & keep | (given + np.uint32(1)).astype(at.dtype) << at.dtype.type(memory.RANK))
   return run
 
 

@@ -128,6 +128,7 @@ def _bulk(code: Code, line: Line, form: Form) -> Step:
       assert a is not None and b is not None and n is not None
       if n % 16 or a % 16 or b % 16:
         raise t.fault(f"a bulk copy of {n} bytes from {b:#x} to {a:#x}: size and addresses are multiples of 16")
+      t.how = "bulk_group" if at is None else "mbarrier"
       data = t.read(source, b, n)
       blocks = None if named is None else multicast(t, named)
       if operation:
@@ -137,7 +138,9 @@ def _bulk(code: Code, line: Line, form: Form) -> Step:
       if blocks is None: t.write(target, a, data)
       else:
         _, offset = t.shared(target, a)
-        for block in blocks: t.span(block, offset, n, "write")[:] = data
+        for block in blocks:
+          t.show("lds", "store", offset, n, block)
+          t.span(block, offset, n, "write")[:] = data
         group.cohort.changes.count += 1
       if at is not None: told(t, at, "shared", n, blocks)
   return guarded(line, run)
@@ -185,6 +188,7 @@ def remote(code: Code, line: Line, form: Form) -> Step:
       at = int(ats[k])
       if at % width: raise thread.fault(f"misaligned {i.name} of {width} bytes at {at:#x}", at)
       data = np.array([v[k] for v in values], dtype)
+      if barriers is not None: thread.how = "mbarrier"
       if operation: data = np.array(combined(operation, t, thread.read(space, at, width).view(dtype), data), dtype)
       thread.write(space, at, data.view(np.uint8))
       if barriers is None: continue

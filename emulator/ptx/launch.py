@@ -9,12 +9,14 @@ from typing import Any, Final
 
 import numpy as np
 
+from tinyhw.arch.nv import NvArch
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.core.memory import AddressSpace
 from tinyhw.emulator.observe import Observer
-from tinyhw.emulator.ptx import cluster, copies, matrix, mbarrier, memory, move, tensor, warp, wgmma, wmma
+from tinyhw.emulator.ptx import cluster, copies, matrix, mbarrier, memory, move, tensor, video, warp, wgmma, wmma
 from tinyhw.emulator.ptx.explain import required_cluster
 from tinyhw.emulator.ptx.group import LANES, Blocks, Warps
+from tinyhw.emulator.ptx.occupancy import generation
 from tinyhw.emulator.ptx.program import Program
 from tinyhw.emulator.schedule import Idle, Schedule, ended
 from tinyhw.emulator.simt import Changes, Stats
@@ -28,7 +30,8 @@ ENGINES: Final = ("auto", "ref", "jit", "both")
 RESIDENT: Final = 2048  # threads of a multiprocessor
 BLOCKS_A_SM: Final = 32
 CLUSTER: Final = 16  # blocks of a cluster, the chip's own limit; 8 without asking for more
-BINDERS: Final = (cluster, copies, matrix, mbarrier, move, tensor, warp, wgmma, wmma)  # they register what they bind
+# they register what they bind
+BINDERS: Final = (cluster, copies, matrix, mbarrier, move, tensor, video, warp, wgmma, wmma)
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,12 @@ class Dispatch:
   tick: Callable[[], None] | None = None
   printed: list[str] = field(default_factory=list)
   cluster: tuple[int, int, int] | None = None
+  arch: NvArch | None = None  # the card's; None for the first that runs the module's target
+
+  @property
+  def generation(self) -> NvArch:
+    """What it runs on."""
+    return self.arch or generation(self.program.linked.sm)
 
   @property
   def clusters(self) -> tuple[int, int, int] | None:
@@ -225,12 +234,9 @@ def turns(grid: Grid, engine: str = "") -> Iterator[Idle | None]:
   engine = engine or os.environ.get("EMU", "") or "auto"
   if engine not in ENGINES:
     raise InvalidArgument(f"no engine is called {engine!r}", hint=f"there are {', '.join(ENGINES)}")
-  if grid.observer is not None: grid.observer.dispatch(grid.space, None, grid.dispatch)  # type: ignore[arg-type]
+  if grid.observer is not None: grid.observer.dispatch(grid.space, grid.dispatch.generation, grid.dispatch)
   elif engine != "ref" and grid.space.direct:
     from tinyhw.emulator.jit.ptx import engine as engines
     return (yield from engines.both(grid) if engine == "both" else engines.turns(grid, engine))
   yield from Schedule(grid).turns()
   if grid.observer is not None: grid.observer.end(grid.stats)
-
-
-start = turns

@@ -6,6 +6,7 @@ from typing import Any, Final
 import numpy as np
 
 from tinyhw.core.errors import MachineFault, PageFault
+from tinyhw.emulator.observe import Copy
 from tinyhw.emulator.ptx import memory
 from tinyhw.emulator.ptx.group import LANES, Warps
 
@@ -19,6 +20,7 @@ class Thread:
   def __init__(self, group: Warps, row: int, lane: int) -> None:
     self.group, self.row, self.lane = group, row, lane
     self.cohort = group.cohort
+    self.how = ""  # when what it copies is done: see `observe.Copy`
 
   def fault(self, text: str, address: int | None = None) -> MachineFault:
     """An error of this thread."""
@@ -48,6 +50,16 @@ class Thread:
     start = block * self.cohort.lds_size + offset
     return self.cohort.lds[start:start + size]
 
+  def show(self, segment: str, kind: str, addresses: Value, width: int, block: int = 0, how: str | None = None) -> None:
+    """Show observers bytes that the thread moves."""
+    observer = self.cohort.observer
+    if observer is None: return
+    pc, i = self.cohort.seen
+    at = np.atleast_1d(np.asarray(addresses, np.uint64))
+    if not at.size: return
+    observer.copied(self.group, pc, i, Copy(self.row, self.lane, segment, kind, at, width, block,
+                                            self.how if how is None else how))
+
   def near(self, space: str, address: int) -> str:
     """The space of an address: "shared" or "global", also where it is generic."""
     if space != memory.GENERIC: return space
@@ -56,7 +68,11 @@ class Thread:
 
   def read(self, space: str, address: int, size: int) -> Value:
     """Bytes as u8."""
-    if self.near(space, address) == "shared": return self.span(*self.shared(space, address), size, "read").copy()
+    if self.near(space, address) == "shared":
+      block, offset = self.shared(space, address)
+      self.show("lds", "load", offset, size, block)
+      return self.span(block, offset, size, "read").copy()
+    self.show("global", "load", address, size)
     try: return np.frombuffer(self.cohort.space.read(address, size), np.uint8)
     except PageFault as fault: raise self._mine(fault) from None
 
@@ -64,19 +80,24 @@ class Thread:
     """Store bytes."""
     self.cohort.changes.count += 1
     if self.near(space, address) == "shared":
-      self.span(*self.shared(space, address), data.size, "write")[:] = data
+      block, offset = self.shared(space, address)
+      self.show("lds", "store", offset, data.size, block)
+      self.span(block, offset, data.size, "write")[:] = data
       return
+    self.show("global", "store", address, data.size)
     try: self.cohort.space.write(address, data.tobytes())
     except PageFault as fault: raise self._mine(fault) from None
 
   def gather(self, addresses: Value, width: int) -> Value:
     """Elements of global memory."""
+    self.show("global", "load", addresses, width)
     try: return self.cohort.space.gather(addresses, width)
     except PageFault as fault: raise self._mine(fault) from None
 
   def scatter(self, addresses: Value, values: Value) -> None:
     """Store elements to global memory."""
     self.cohort.changes.count += 1
+    self.show("global", "store", addresses, values.dtype.itemsize)
     try: self.cohort.space.scatter(addresses, values)
     except PageFault as fault: raise self._mine(fault) from None
 

@@ -112,12 +112,14 @@ def _map(t: Thread, at: int, rank: int, line: Line) -> TensorMap:
 
 def _load(t: Thread, m: TensorMap, c: list[int], here: int, barrier: int, blocks: list[int] | None) -> None:
   slot, offset = _aligned(t, here)
+  t.how = "mbarrier"
   box = Box(m, c)
   data = np.full(box.inside.size, _NAN[m.size] if m.fill else 0, np.dtype(f"u{m.size}"))
   if box.addresses.size: data[box.inside] = t.gather(box.addresses, m.size)
   if m.type == "f32.ftz": data = np.where(data & 0x7F800000, data, data & np.uint32(0x80000000))
   at, raw = places(m, offset, box.bytes), np.ascontiguousarray(data).view(np.uint8)
   for block in [slot] if blocks is None else blocks:
+    t.show("lds", "store", *_pieces(at), block)
     t.span(block, 0, int(at.max()) + 1, "write")[at] = raw
   t.cohort.changes.count += 1
   told(t, barrier, "shared", box.bytes, blocks)
@@ -127,6 +129,8 @@ def _store(t: Thread, m: TensorMap, c: list[int], here: int, operation: str) -> 
   slot, offset = _aligned(t, here)
   box = Box(m, c, steps=False)
   at = places(m, offset, box.bytes)
+  t.how = "bulk_group"
+  t.show("lds", "load", *_pieces(at), slot)
   raw = t.span(slot, 0, int(at.max()) + 1, "read")[at]
   data = np.ascontiguousarray(raw).view(np.dtype(f"u{m.size}"))[box.inside]
   if not data.size: return
@@ -136,6 +140,11 @@ def _store(t: Thread, m: TensorMap, c: list[int], here: int, operation: str) -> 
     old = np.ascontiguousarray(t.gather(box.addresses, m.size)).view(dtype)
     data = np.ascontiguousarray(combined(operation, type_, old, data.view(dtype))).view(data.dtype)
   t.scatter(box.addresses, data)
+
+
+def _pieces(at: Value) -> tuple[Value, int]:
+  """Places of bytes as the starts of the 16-byte pieces that swizzles leave together, and their size."""
+  return (at, 1) if at.size % 16 else (at[::16], 16)
 
 
 def _aligned(t: Thread, at: int) -> tuple[int, int]:

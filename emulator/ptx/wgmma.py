@@ -15,6 +15,7 @@ from tinyhw.emulator.ptx.bind import Step, binds, nothing, unknown
 from tinyhw.emulator.ptx.flow import where
 from tinyhw.emulator.ptx.group import LANES, Warps
 from tinyhw.emulator.ptx.matrix import BITS, decoded, left, product
+from tinyhw.emulator.ptx.ranges import Thread
 from tinyhw.emulator.ptx.scope import Line
 from tinyhw.isa.ptx.forms import Form
 from tinyhw.isa.ptx.model import Vector
@@ -82,6 +83,9 @@ def wgmma(code: Code, line: Line, form: Form) -> Step:
     at, size = operand(group, descriptor, rows, total, k, t, across)
     if int(at.max()) + size > group.cohort.shared.total:
       memory.load(group, "shared", np.uint64(int(at.max())), size)  # tells what is wrong
+    if group.cohort.observer is not None:
+      pieces = np.unique(at >> 4).astype(np.uint64) << np.uint64(4)
+      Thread(group, row, 0).show("lds", "load", pieces, 16, int(group.workgroups[row]), "wgmma")
     base = int(group.workgroups[row]) * group.cohort.lds_size
     raw = group.cohort.lds[(base + at)[..., None] + np.arange(size)].view(np.dtype(f"u{size}"))[..., 0]
     return decoded(raw.astype(np.uint32), t)[..., 0]

@@ -18,6 +18,7 @@ from tinyhw.core.errors import Error, Interrupted
 from tinyhw.core.memory import AddressSpace, Allocator, Backing, Region
 from tinyhw.core.patience import Agreed
 from tinyhw.mock.cuda.calls import Failed, invalid
+from tinyhw.mock.cuda.parameters import Parameters
 from tinyhw.mock.memory import UserMemory
 from tinyhw.mock.nv.card import Card, cards_named
 from tinyhw.mock.running import WATCHDOG, Running
@@ -96,6 +97,7 @@ class CudaMachine(Running):
     self.space = AddressSpace("CUDA")
     self.addresses = Allocator(FIRST_ADDRESS, ADDRESSES, name="addresses of CUDA")
     self.user = UserMemory()
+    self.parameters = Parameters(self.space, self.addresses)
     self.gpus = [Gpu(self, card, i, vram if vram is not None else card.vram_size)
                  for i, card in enumerate(cards_named(cards))]
     self.pieces: dict[int, Piece] = {}

@@ -6,25 +6,32 @@ import ctypes
 import math
 import sys
 import threading
-from collections.abc import Sequence
+from collections.abc import Generator
 from dataclasses import dataclass, field
-from typing import Any, Final
+from itertools import accumulate
+from typing import TYPE_CHECKING, Any, Final
 
 from tinyhw.autogen import cuda
-from tinyhw.core.errors import DecodeError, Error, InvalidArgument, MachineFault, Unsupported
-from tinyhw.core.patience import ticker
-from tinyhw.mock.cuda import memory
+from tinyhw.core.errors import DecodeError, Error, InvalidArgument, MachineFault
+from tinyhw.core.lazy import cached_property
+from tinyhw.core.patience import Terms, ticker
+from tinyhw.mock.cuda import memory, parameters
 from tinyhw.mock.cuda.calls import Failed, invalid, serves
 from tinyhw.mock.cuda.machine import Context, CudaMachine, Piece
 from tinyhw.mock.cuda.streams import Stream, stream_of
 from tinyhw.mock.nv.jobs import Turns
 from tinyhw.wire.elf import MAGIC, Elf
 
+if TYPE_CHECKING:
+  from tinyhw.emulator.observe import Observer
+  from tinyhw.emulator.schedule import Idle
+  from tinyhw.emulator.simt import Stats
+
 PTX_SECTION: Final = ".tinyhw.ptx"
 _FATBIN: Final = (0x466243B1, 0xBA55ED50)  # of a wrapper, of its contents
 CYCLES_PER_INSTRUCTION: Final = 4
 PORTABLE: Final = 8  # blocks of a cluster on every card that has clusters (CUDA Programming Guide)
-PARAMS_LIMIT: Final = 32764  # bytes of a kernel's parameters (PTX ISA, section 11.2.1)
+SHAPES: Final = 64  # sizes of launches that a kernel keeps
 
 
 @dataclass(eq=False)
@@ -59,19 +66,32 @@ class Function:
   name: str
   handle: int = 0
   attributes: dict[int, int] = field(default_factory=dict)
+  shapes: dict[tuple[Any, ...], Shape] = field(default_factory=dict)  # sizes that launches had and may have
 
   @property
   def context(self) -> Context:
     return self.module.context
 
-  @property
+  @cached_property
   def program(self) -> Any:
+    """Its code."""
     return self.module.program(self.name)
 
-  @property
+  @cached_property
   def params(self) -> list[tuple[int, int]]:
     """(offset, size) of each parameter."""
     return [*self.module.linked.kernel(self.name).params]
+
+  @cached_property
+  def params_size(self) -> int:
+    """Bytes of all parameters."""
+    return max((offset + size for offset, size in self.params), default=0)
+
+  @cached_property
+  def packed(self) -> bool:
+    """Whether the parameters lie close together, in order."""
+    return [offset for offset, _ in self.params] == [
+      *accumulate((size for _, size in self.params[:-1]), initial=0)][:len(self.params)]
 
   @property
   def dynamic_limit(self) -> int:
@@ -339,6 +359,7 @@ def func_set_attribute(m: CudaMachine, handle: int, attribute: int, value: int) 
   elif attribute != cuda.CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT:
     raise Failed(cuda.CUDA_ERROR_NOT_SUPPORTED, f"function attribute {attribute} cannot be set")
   function.attributes[attribute] = value
+  function.shapes.clear()
 
 
 @serves("cuKernelGetAttribute")
@@ -377,94 +398,114 @@ def occupancy(m: CudaMachine, out: int, handle: int, block: int, dynamic: int, f
 
 # ---- launches
 
+class Shape:
+  """A kernel with sizes that it may be launched with. Raises InvalidArgument, or Failed, for others."""
+
+  def __init__(self, function: Function, grid: tuple[int, int, int], block: tuple[int, int, int], shared: int,
+               cluster: tuple[int, int, int] | None) -> None:
+    from tinyhw.emulator.ptx.launch import Dispatch, check
+    from tinyhw.emulator.ptx.repeat import Repeated
+    self.function, self.grid, self.block, self.shared, self.cluster = function, grid, block, shared, cluster
+    m = function.context.machine
+    if cluster is not None and cluster != (1, 1, 1): _check_cluster(function.context, cluster)
+    if shared > function.dynamic_limit:
+      raise invalid(f"{shared:,} bytes of dynamic shared memory, {function.dynamic_limit:,} at most "
+                    "(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES raises it)")
+    dispatch = Dispatch(function.program, grid, block, params_size=function.params_size, dynamic_shared=shared,
+                        cluster=cluster, arch=function.context.gpu.card.arch)
+    check(dispatch)
+    self.repeated = Repeated(m.space, dispatch, watchdog=m.watchdog, engine=m.engine)
+
+
 @dataclass(frozen=True)
 class Launch:
   """A launch with its parameters."""
 
-  function: Function
-  grid: tuple[int, int, int]
-  block: tuple[int, int, int]
-  shared: int
+  shape: Shape
   params: bytes
-  cluster: tuple[int, int, int] | None = None
+
+  @property
+  def function(self) -> Function:
+    return self.shape.function
 
   def turns(self, stream: Stream) -> Turns:
     """Run the blocks."""
-    from tinyhw.emulator.ptx import launch as emulator
-    from tinyhw.emulator.simt import Stats
-    m, function = stream.machine, self.function
+    m, function, shape = stream.machine, self.function, self.shape
     by = stream.queued_by()
-    stream.terms = terms = m.agreed.get(by or 0)
+    stream.terms = terms = m.agreed.get(by or 0) if m.agreed else None
     observer = m.observer if terms is None or terms.observer is None else terms.observer
-    if observer is not None:
-      raise Unsupported("checks and reports of", "PTX", where=f"{stream.name}, kernel {function.name}")
-    piece = memory.allocate(m, stream.context, max(len(self.params), 16))
-    m.space.used[piece.address] = piece.size, "parameters"
-    printed: list[str] = []
-    program, stats = function.program, Stats()
+    at = m.parameters.put(self.params)
     try:
-      m.space.write(piece.address, self.params)
-      dispatch = emulator.Dispatch(program, self.grid, self.block, piece.address, len(self.params), self.shared,
-                                   ticker(terms, by in (None, threading.main_thread().ident)), printed,
-                                   self.cluster)
-      yield from emulator.start(emulator.Grid(m.space, dispatch, m.watchdog, stats, None))
+      stats = shape.repeated.at_once(at) if terms is None and observer is None else None
+      if stats is None: stats = yield from self._turns(at, terms, by, observer)
     except MachineFault as fault:
       fault.work, fault.kernel = f"kernel {function.name}", function.name
-      program.explain(fault, self.grid, self.block, function.module.text.splitlines(), self.cluster)
+      function.program.explain(fault, shape.grid, shape.block, function.module.text.splitlines(), shape.cluster)
       raise
-    finally:
-      if piece.address in m.pieces:
-        memory.release(m, piece)
-      sys.stdout.write("".join(printed))
+    finally: m.parameters.free(at)
     m.executed += stats.instructions
-    waves = max(stats.waves, 1)
-    m.clock.advance(stats.instructions // waves * -(-waves // (4 * stream.context.gpu.card.sms))
-                    * CYCLES_PER_INSTRUCTION * 1000 // stream.context.gpu.card.clock_mhz)
+    card, waves = stream.context.gpu.card, max(stats.waves, 1)
+    m.clock.advance(stats.instructions // waves * -(-waves // (4 * card.sms)) * CYCLES_PER_INSTRUCTION * 1000
+                    // card.clock_mhz)
+
+  def _turns(self, at: int, terms: Terms | None, by: int | None,
+             observer: Observer | None) -> Generator[Idle | None, None, Stats]:
+    """Run them turn by turn, and print what they print."""
+    printed: list[str] = []
+    try:
+      return (yield from self.shape.repeated.start(
+        at, ticker(terms, by in (None, threading.main_thread().ident)), printed, observer))
+    finally: sys.stdout.write("".join(printed))
 
 
-def prepare(m: CudaMachine, context: Context, handle: int, grid: Sequence[int], block: Sequence[int], shared: int,
-            params: int, extra: int, cluster: tuple[int, int, int] | None = None) -> Launch:
+def prepare(m: CudaMachine, context: Context, handle: int, grid: tuple[int, int, int], block: tuple[int, int, int],
+            shared: int, params: int, extra: int, cluster: tuple[int, int, int] | None = None) -> Launch:
   """A launch from what the client says. Raises Failed for what the driver refuses."""
-  from tinyhw.emulator.ptx.launch import Dispatch, check
   function = _function(m, handle, context)
   if function.context is not context:
     raise Failed(cuda.CUDA_ERROR_INVALID_HANDLE, f"kernel {function.name} is of another context")
-  size = max((offset + size for offset, size in function.params), default=0)
-  data = bytearray(size)
+  data = _given(m, function, params, extra)
+  key = grid, block, shared, cluster
+  shape = function.shapes.get(key)
+  if shape is None:
+    try: shape = Shape(function, grid, block, shared, cluster)
+    except InvalidArgument as error:
+      raise invalid(str(error)) from None
+    while len(function.shapes) >= SHAPES: del function.shapes[next(iter(function.shapes))]
+    function.shapes[key] = shape
+  return Launch(shape, data)
+
+
+def _given(m: CudaMachine, function: Function, params: int, extra: int) -> bytes:
+  """The bytes of a launch's parameters."""
+  size = function.params_size
   if extra:
     words = m.get(extra, "5Q")
     given = dict(zip(words[0:4:2], words[1:4:2], strict=True))
     if set(given) != {cuda.CU_LAUNCH_PARAM_BUFFER_POINTER_AS_INT, cuda.CU_LAUNCH_PARAM_BUFFER_SIZE_AS_INT}:
       raise invalid("extra has CU_LAUNCH_PARAM_BUFFER_POINTER, CU_LAUNCH_PARAM_BUFFER_SIZE and an end")
     length, = m.get(given[cuda.CU_LAUNCH_PARAM_BUFFER_SIZE_AS_INT], "Q")
-    if length < size or length > PARAMS_LIMIT:
+    if length < size or length > parameters.LIMIT:
       raise invalid(f"{function.name} has {size} bytes of parameters, {length} are given")
-    data[:] = m.user.read(given[cuda.CU_LAUNCH_PARAM_BUFFER_POINTER_AS_INT], size)
-  elif function.params:
-    places = m.get(params, f"{len(function.params)}Q")
-    for (offset, length), place in zip(function.params, places, strict=True):
-      data[offset:offset + length] = m.user.read(place, length)
-  x, y, z = grid
-  a, b, c = block
-  launch = Launch(function, (x, y, z), (a, b, c), shared, bytes(data), cluster)
-  if cluster is not None and cluster != (1, 1, 1): _check_cluster(context, launch)
-  if shared > function.dynamic_limit:
-    raise invalid(f"{shared:,} bytes of dynamic shared memory, {function.dynamic_limit:,} at most "
-                  "(CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES raises it)")
-  try:
-    check(Dispatch(function.program, launch.grid, launch.block, dynamic_shared=shared, cluster=cluster))
-  except InvalidArgument as error:
-    raise invalid(str(error)) from None
-  return launch
+    return m.user.read(given[cuda.CU_LAUNCH_PARAM_BUFFER_POINTER_AS_INT], size)
+  if not function.params: return b""
+  places = m.get(params, f"{len(function.params)}Q")
+  found = m.user.gather([(place, length) for place, (_, length) in zip(places, function.params, strict=True)])
+  if function.packed: return found
+  data, start = bytearray(size), 0
+  for offset, length in function.params:
+    data[offset:offset + length] = found[start:start + length]
+    start += length
+  return bytes(data)
 
 
-def _check_cluster(context: Context, launch: Launch) -> None:
+def _check_cluster(context: Context, cluster: tuple[int, int, int]) -> None:
   """Raises Failed for a cluster that the card has not. More blocks than every card has are for a function that allows
   it (CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED), which none does here."""
   if context.gpu.card.capability < (9, 0):
     raise Failed(cuda.CUDA_ERROR_NOT_SUPPORTED, "clusters of blocks before compute capability 9.0")
-  if math.prod(launch.cluster or ()) > PORTABLE:
-    raise Failed(cuda.CUDA_ERROR_INVALID_CLUSTER_SIZE, f"a cluster of {launch.cluster} blocks, {PORTABLE} at most")
+  if math.prod(cluster) > PORTABLE:
+    raise Failed(cuda.CUDA_ERROR_INVALID_CLUSTER_SIZE, f"a cluster of {cluster} blocks, {PORTABLE} at most")
 
 
 def enqueue(stream: Stream, launch: Launch) -> None:

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
   from tinyhw.mock.nv.channel import Channel
   from tinyhw.mock.nv.launch import Launch
 
-_BANKS: Final = 4096  # that are remembered
+_BANKS: Final = 4096  # that are remembered, and QMDs
 
 
 class Caches:
@@ -19,6 +19,7 @@ class Caches:
   def __init__(self, channel: Channel) -> None:
     self.channel, self.machine = channel, channel.machine
     self._constants: dict[tuple[int, int], bytes] = {}  # banks as launches have read them
+    self._qmds: dict[int, bytes] = {}  # as the scheduler has read them, by address
     self._data = False  # a launch may have filled the data caches since they were last invalidated
     self._unflushed = False  # a copy without FLUSH_ENABLE was the last
 
@@ -29,11 +30,23 @@ class Caches:
     if data:
       self._data = False
 
+  def scheduled(self, address: int, raw: bytes, fresh: bool) -> None:
+    """A QMD is scheduled; `fresh`: what the scheduler may hold of it is invalidated first."""
+    before = raw if fresh else self._qmds.get(address, raw)
+    if before != raw:
+      self._tell(f"the scheduler may hold the QMD at {address:#x} as it was before: it is scheduled without INVALIDATE")
+    if len(self._qmds) > _BANKS:
+      self._qmds.clear()
+    self._qmds[address] = raw
+
+  def forget(self, address: int) -> None:
+    """The scheduler's copy of a QMD is invalidated."""
+    self._qmds.pop(address, None)
+
   def begins(self, launch: Launch) -> None:
     """A launch begins, and ends with the barrier that its QMD names."""
-    qmd, name = launch.maybe, launch.name
-    constants = bool(qmd("INVALIDATE_SHADER_CONSTANT_CACHE"))
-    self.invalidate(constants, bool(qmd("INVALIDATE_SHADER_DATA_CACHE")))
+    plan, name = launch.plan, launch.name
+    self.invalidate(plan.forgets_constants, plan.forgets_data)
     if self._data:
       self._tell(f"{name} is launched without INVALIDATE_SHADER_DATA_CACHE: SMs read what their L1 holds of launches "
                  "before")
@@ -42,12 +55,12 @@ class Caches:
       self._constants.clear()
     for index, place in launch.banks.items():
       now = launch.space.read(*place)
-      before = now if qmd("CONSTANT_BUFFER_INVALIDATE", index) else self._constants.get(place, now)
+      before = now if plan.fresh[index] else self._constants.get(place, now)
       if before != now:
         self._tell(f"constant bank {index} of {name} may hold what was at its place before: neither "
                    "CONSTANT_BUFFER_INVALIDATE nor INVALIDATE_SHADER_CONSTANT_CACHE")
       self._constants[place] = now
-    if not qmd("CWD_MEMBAR_TYPE"):
+    if not plan.barrier:
       self._tell(f"{name} ends with CWD_MEMBAR_TYPE L1_NONE: who sees its semaphore need not see what it wrote")
 
   def copied(self, flushed: bool) -> None:

@@ -46,6 +46,30 @@ _COPY: Final = 4
 _ADDRESSES: Final = gpfifo.END
 
 
+_HEADERS: dict[int, tuple[Any, int, int, int]] = {}  # a memo
+_KEPT: Final = 4096  # headers in it
+
+
+def _header(word: int) -> tuple[Any, int, int, int] | None:
+  """(header, subchannel, method, words of data or the data itself) of a word; None for one that is no header."""
+  header = methods.header(word)
+  if header is None:
+    return None
+  fields = header.decode(word)
+  method = fields.ADDRESS << 2
+  if header is methods.IMMD:
+    found = header, fields.SUBCHANNEL, method, fields.DATA
+  else:
+    steps = {methods.INCR: fields.COUNT, methods.ONEINCR: min(fields.COUNT, 2)}.get(header, 1)
+    if method + 4 * max(steps - 1, 0) >= methods.METHODS_END:
+      raise faults.host("PBENTRY", f"{fields!r} passes the last method")
+    found = header, fields.SUBCHANNEL, method, fields.COUNT
+  if len(_HEADERS) >= _KEPT:
+    _HEADERS.clear()
+  _HEADERS[word] = found
+  return found
+
+
 class State(Enum):
   """READY runs when its ring holds work; BLOCKED waits for memory; DEAD runs no more; IDLE was not scheduled yet."""
 
@@ -81,7 +105,7 @@ class Channel:
     self.kind, self.classes, self.engine_number = group.kind, tuple(classes), engine_number
     self.name = f"GPU{gpu.index}.channel.{number}"
     region, offset = userd
-    self._userd = region.u8[offset : offset + USERD_SIZE].view(np.uint32)
+    self._userd = region.u8[offset : offset + USERD_SIZE].view(np.uint32).data
     self.state = State.IDLE
     self.get = self.put = 0
     self.wait: Wait | None = None
@@ -159,7 +183,7 @@ class Channel:
     """Whether a step would make progress."""
     if self.state is State.DEAD or self.state is State.IDLE:
       return False
-    return bool(self.jobs.movable()) or self._host_ready()
+    return bool(self.jobs.queue and self.jobs.movable()) or self._host_ready()
 
   def _host_ready(self) -> bool:
     if self.waits_for_idle and self.jobs:
@@ -176,12 +200,12 @@ class Channel:
 
   def run(self, packets: int) -> None:
     """So many turns: a method sequence, or a turn of one of the engine's jobs, as the seed says."""
-    rng = self.machine.rng
+    rng, jobs = self.machine.rng, self.jobs
     for _ in range(packets):
-      if self.state not in (State.READY, State.BLOCKED):
+      if self.state is not State.READY and self.state is not State.BLOCKED:
         break
       try:
-        movable, ready = self.jobs.movable(), self._host_ready()
+        movable, ready = jobs.movable() if jobs.queue else (), self._host_ready()
         if movable and (not ready or rng.random() < 0.5):
           self._turn(movable[0] if len(movable) == 1 else rng.choice(movable))
         elif ready:
@@ -280,29 +304,25 @@ class Channel:
         return self._skip(word)
       self.machine.clock.advance(self.machine.packet_ns)
       self.packets += 1
-      header = methods.header(word)
-      if header is None:
+      found = _HEADERS.get(word) or _header(word)
+      if found is None:
         return self._control(word)
-      fields = header.decode(word)
-      self._header, self._subchannel, self._method = header, fields.SUBCHANNEL, fields.ADDRESS << 2
-      if header is methods.IMMD:
-        return self._send(self._method, fields.DATA)
-      self._left = fields.COUNT
-      steps = {methods.INCR: fields.COUNT, methods.ONEINCR: min(fields.COUNT, 2)}.get(header, 1)
-      if self._method + 4 * max(steps - 1, 0) >= methods.METHODS_END:
-        raise faults.host("PBENTRY", f"{fields!r} passes the last method")
-      return
-    while self._left and self._at < len(words) and self.state is State.READY and not (
-        self.waits_for_idle and self.jobs):
-      value, method = words[self._at], self._method
-      self._at += 1
+      self._header, self._subchannel, self._method, count = found
+      if self._header is methods.IMMD:
+        return self._send(self._method, count)
+      self._left = count
+    end = len(words)
+    while self._left and (at := self._at) < end and self.state is State.READY and not (
+        self.waits_for_idle and self.jobs.queue):
+      method = self._method
+      self._at = at + 1
       self._left -= 1
       if self._header is methods.INCR:
-        self._method += 4
+        self._method = method + 4
       elif self._header is methods.ONEINCR:
         self._header = methods.NONINCR
-        self._method += 4
-      self._send(method, value)
+        self._method = method + 4
+      self._send(method, words[at])
 
   def _skip(self, word: int) -> None:
     """Words of a piece that the sub-device mask leaves out: headers are read for their length only."""

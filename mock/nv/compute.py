@@ -14,11 +14,13 @@ from tinyhw.mock.nv import faults, semaphores
 from tinyhw.mock.nv.engine import Engine
 from tinyhw.mock.nv.jobs import Job, Turns
 from tinyhw.mock.nv.launch import Launch
+from tinyhw.mock.nv.plan import STATE, Plan, changing
 from tinyhw.wire import qmd
 
 if TYPE_CHECKING:
   from tinyhw.mock.nv.channel import Channel
 
+PLANS: Final = 256  # that a channel keeps
 _INLINE: Final = {0: 64, 1: 96}  # dwords, by SET_INLINE_QMD_ADDRESS_A.INLINE_SIZE
 
 
@@ -67,6 +69,10 @@ class ComputeEngine(Engine):
     self._inline = bytearray()
     self._inline_launch: Any = None
     self._qmd: dict[int, int] = {}
+    versions = qmd.versions(class_id).values()
+    self._smallest, self._largest = (pick(v.DWORDS for v in versions) for pick in (min, max))
+    self._versions = tuple((v, changing(v).others) for v in versions)
+    self._plans: dict[tuple[type[Any], int], Plan] = {}
 
   def refuse(self, message: str) -> Error:
     return faults.compute_class(message)
@@ -218,12 +224,15 @@ class ComputeEngine(Engine):
     low = self.sent("SET_INLINE_QMD_ADDRESS_B")
     address = (int(place.QMD_ADDRESS_SHIFTED8_UPPER) << 32 | int(low.QMD_ADDRESS_SHIFTED8_LOWER)) << 8
     self.space.write(address, b"".join(words[i].to_bytes(4, "little") for i in range(size)))
-    self._schedule(address)
+    self._schedule(address, True)
 
   @handles("SEND_SIGNALING_PCAS_B")
   def send_signaling(self, p: Any, copy: int) -> None:
+    address = int(self.sent("SEND_PCAS_A").QMD_ADDRESS_SHIFTED8) << 8
+    if p.INVALIDATE:
+      self.channel.caches.forget(address)
     if p.SCHEDULE:
-      self._schedule(int(self.sent("SEND_PCAS_A").QMD_ADDRESS_SHIFTED8) << 8)
+      self._schedule(address, bool(p.INVALIDATE))
 
   @handles("SEND_SIGNALING_PCAS2_B")
   def send_signaling_2(self, p: Any, copy: int) -> None:
@@ -232,31 +241,53 @@ class ComputeEngine(Engine):
     address = int(self.sent("SEND_PCAS_A").QMD_ADDRESS_SHIFTED8) << 8
     if action.name in ("SCHEDULE", "INVALIDATE_COPY_SCHEDULE", "PREFETCH_SCHEDULE",
                        "INVALIDATE_PREFETCH_COPY_SCHEDULE"):
-      self._schedule(address)
-    elif action.name not in ("NOP", "INVALIDATE", "PREFETCH"):
+      self._schedule(address, action.name.startswith("INVALIDATE"))
+    elif action.name == "INVALIDATE":
+      self.channel.caches.forget(address)
+    elif action.name not in ("NOP", "PREFETCH"):
       raise Unsupported("compute field", f"SEND_SIGNALING_PCAS2_B.PCAS_ACTION = {action.name}",
                         where=self.channel.name)
 
-  def launch_at(self, address: int) -> Launch:
-    """The QMD at an address, checked."""
+  def launch_at(self, address: int, fresh: bool) -> Launch:
+    """The QMD at an address, checked; `fresh`: what the scheduler held of it was invalidated."""
+    if address % 256:
+      raise self.invalid(f"a QMD at {address:#x}, which is no multiple of 256")
+    space = self.space
+    mapping = space.find(address)
+    if mapping is None or address + 4 * self._smallest > mapping.end or not mapping.access & Access.READ:
+      space.prove(address, 4 * self._smallest, Access.READ)
+      mapping = space.find(address)
+    assert mapping is not None
+    raw = space.read(address, min(4 * self._largest, mapping.end - address))
+    value = int.from_bytes(raw, "little")
+    for declaration, others in self._versions:
+      plan = self._plans.get((declaration, value & others))
+      if plan is not None and plan.stands():
+        self.channel.caches.scheduled(address, raw[: 4 * declaration.DWORDS], fresh)
+        return Launch(plan, value, address)
+    plan = self._planned(raw, address)
+    while len(self._plans) >= PLANS:
+      del self._plans[next(iter(self._plans))]
+    self._plans[plan.version, value & plan.changing.others] = plan
+    self.channel.caches.scheduled(address, raw[: 4 * plan.version.DWORDS], fresh)
+    return Launch(plan, value, address)
+
+  def _planned(self, raw: bytes, address: int) -> Plan:
+    """What a QMD says, checked."""
     for name in ("SET_RENDER_ENABLE_C", "SET_RENDER_ENABLE_OVERRIDE"):
       mode, enum = self.state.get(name), getattr(self.module, f"{name}_MODE", None)
       usual = ("TRUE", "USE_RENDER_ENABLE", "ALWAYS_RENDER")
       if mode is not None and enum is not None and enum(mode.MODE).name not in usual:
         raise Unsupported("compute field", f"{name}.MODE = {enum(mode.MODE).name}", where=self.channel.name)
-    versions = qmd.versions(self.class_id)
-    largest = max(v.DWORDS for v in versions.values())
-    if address % 256:
-      raise self.invalid(f"a QMD at {address:#x}, which is no multiple of 256")
-    self.space.prove(address, 4 * min(v.DWORDS for v in versions.values()), Access.READ)
-    mapping = self.space.find(address)
-    assert mapping is not None
-    raw = self.space.read(address, min(4 * largest, mapping.end - address))
     try:
       found = qmd.decode(self.class_id, memoryview(raw).cast("I").tolist())
     except DecodeError as error:
       raise self.invalid(f"the QMD at {address:#x}: {error}") from None
-    return Launch(self, found, address)
+    return Plan(self, found, address)
 
-  def _schedule(self, address: int) -> None:
-    self.channel.begin(self.launch_at(address).job())
+  def changed(self, name: str) -> None:
+    if name in STATE:
+      self._plans.clear()
+
+  def _schedule(self, address: int, fresh: bool) -> None:
+    self.channel.begin(self.launch_at(address, fresh).job())

@@ -7,7 +7,8 @@ and neither handled, state nor ignored is Unsupported, by name.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, ClassVar
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from tinyhw.core.errors import DecodeError, Error, Unsupported
 from tinyhw.core.table import Handlers
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
   from types import ModuleType
 
   from tinyhw.mock.nv.channel import Channel
+
+
+DECODED: Final = 4096  # methods with their data that an engine keeps decoded
 
 
 class Engine:
@@ -33,7 +37,7 @@ class Engine:
     self.module: ModuleType = methods.declared(class_id)
     self._methods = methods.by_address(self.module)
     self.state: dict[str, Any] = {}
-    self._decoded: dict[tuple[int, int], tuple[Any, int]] = {}
+    self._decoded: dict[tuple[int, int], tuple[Callable[..., Any] | None, str, Any, int]] = {}
 
   def refuse(self, message: str) -> Error:
     """What the engine raises for a method that it does not have."""
@@ -45,34 +49,49 @@ class Engine:
 
   def method(self, address: int, value: int) -> None:
     """One method arrives."""
-    key = address, value
-    found = self._decoded.get(key)
+    found = self._decoded.get((address, value))
     if found is None:
-      row = self._methods.get(address)
-      if row is None:
-        raise self.refuse(f"{self.module.NAME} has no method {address:#06x} (data {value:#x})")
-      declared, copy = row
-      try:
-        found = declared.decode(value), copy
-      except DecodeError as error:
-        raise self.invalid(f"{methods.method_name(self.module, address)}: {error.message}") from None
-      for field in declared.FIELDS:
-        if field.enum is not None and getattr(found[0], field.name) not in field.enum._value2member_map_:
-          raise self.invalid(f"{methods.method_name(self.module, address)}.{field.name} = "
-                             f"{getattr(found[0], field.name):#x}, which is none of {field.enum.__name__}")
-      if len(self._decoded) > 4096:
+      found = self._decode(address, value)
+      if len(self._decoded) >= DECODED:
         self._decoded.clear()
-      self._decoded[key] = found
-    decoded, copy = found
-    name = type(decoded).__name__
-    if (handler := self.table.get(name)) is not None:
+      self._decoded[address, value] = found
+    handler, name, decoded, copy = found
+    if handler is not None:
       handler(self, decoded, copy)
-    elif name in self.state_names:
-      self.state[name] = decoded
-    elif (why := self.table.why_ignored(name)) is not None:
-      self.machine.ignored.note(f"{self.KIND} method", name, why)
     else:
-      raise Unsupported(f"{self.KIND} method", f"{self.module.NAME}.{name}", where=self.channel.name)
+      self.state[name] = decoded
+      self.changed(name)
+
+  def _decode(self, address: int, value: int) -> tuple[Callable[..., Any] | None, str, Any, int]:
+    """Who takes the method (None: it is state), its name, its fields, which copy of an array it is."""
+    row = self._methods.get(address)
+    if row is None:
+      raise self.refuse(f"{self.module.NAME} has no method {address:#06x} (data {value:#x})")
+    declared, copy = row
+    name = declared.__name__
+    try:
+      decoded = declared.decode(value)
+    except DecodeError as error:
+      raise self.invalid(f"{methods.method_name(self.module, address)}: {error.message}") from None
+    for field in declared.FIELDS:
+      if field.enum is not None and getattr(decoded, field.name) not in field.enum._value2member_map_:
+        raise self.invalid(f"{methods.method_name(self.module, address)}.{field.name} = "
+                           f"{getattr(decoded, field.name):#x}, which is none of {field.enum.__name__}")
+    if (handler := self.table.get(name)) is not None:
+      return handler, name, decoded, copy
+    if name in self.state_names:
+      return None, name, decoded, copy
+    if (why := self.table.why_ignored(name)) is not None:
+      return self._ignore(why), name, decoded, copy
+    raise Unsupported(f"{self.KIND} method", f"{self.module.NAME}.{name}", where=self.channel.name)
+
+  def _ignore(self, why: str) -> Callable[..., None]:
+    def ignore(self: Engine, p: Any, copy: int) -> None:
+      self.machine.ignored.note(f"{self.KIND} method", type(p).__name__, why)
+    return ignore
+
+  def changed(self, name: str) -> None:
+    """A state method was sent."""
 
   def field(self, method: str, name: str) -> int:
     """A field of a state method; 0 where it was never sent."""

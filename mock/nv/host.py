@@ -6,13 +6,16 @@ that the memory system has not, with SEMAPHORE.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from tinyhw.autogen import nv_c56f as host
 from tinyhw.core.errors import DecodeError
+from tinyhw.core.layout import Method
 from tinyhw.core.memory import Access
 from tinyhw.core.table import Handlers
 from tinyhw.mock.nv import faults, semaphores
+from tinyhw.mock.nv.engine import DECODED
 from tinyhw.mock.running import Wait
 from tinyhw.wire import methods
 
@@ -26,6 +29,9 @@ _OLD_NAMES: Final = {"MIN": "MIN", "MAX": "MAX", "XOR": "XOR", "AND": "AND", "OR
                      "DEC": "DEC"}
 
 
+_Row = tuple[Callable[..., Any] | None, Method, str]
+
+
 class Host:
   """The host engine's registers of one channel."""
 
@@ -34,6 +40,7 @@ class Host:
 
   def __init__(self, channel: Channel) -> None:
     self.channel = channel
+    self._known: dict[tuple[int, int], _Row] = {}
     self.reference = 0
     self._address_low = self._address_high = self._payload_low = self._payload_high = 0
     self._old_high = self._old_low = self._old_payload = 0
@@ -41,22 +48,17 @@ class Host:
 
   def method(self, address: int, value: int) -> None:
     """One method below 0x100."""
-    row = _BY_ADDRESS.get(address)
+    row = self._known.get((address, value))
     if row is None:
-      raise faults.host("METHOD", f"there is no host method {address:#04x} (data {value:#x})")
-    declared = row[0]
-    try:
-      decoded = declared.decode(value)
-    except DecodeError as error:
-      raise faults.host("METHOD", f"{declared.__name__}: {error.message}") from None
-    name = declared.__name__
-    handler = self.table.get(name)
+      row = _decode(address, value)
+      if len(self._known) >= DECODED:
+        self._known.clear()
+      self._known[address, value] = row
+    handler, decoded, why = row
     if handler is not None:
       handler(self, decoded)
-    elif (why := self.table.why_ignored(name)) is not None:
-      self.channel.machine.ignored.note("host method", name, why)
     else:
-      raise faults.host("METHOD", f"{declared.__name__} is no method of this chip")
+      self.channel.machine.ignored.note("host method", type(decoded).__name__, why)
 
   @handles("NOP")
   def nop(self, p: host.NOP) -> None:
@@ -228,3 +230,19 @@ class Host:
   table.ignores("MEM_OP_A", "MEM_OP_B", "MEM_OP_C", why="what they set is for operations of MEM_OP_D on caches")
   table.ignores("YIELD", why="time slices are the scheduler's own")
   table.ignores("FB_FLUSH", why="no caches are modelled")
+
+
+def _decode(address: int, value: int) -> _Row:
+  """Who takes a method, its fields, and why nobody takes it where that is so."""
+  row = _BY_ADDRESS.get(address)
+  if row is None:
+    raise faults.host("METHOD", f"there is no host method {address:#04x} (data {value:#x})")
+  declared = row[0]
+  try:
+    decoded = declared.decode(value)
+  except DecodeError as error:
+    raise faults.host("METHOD", f"{declared.__name__}: {error.message}") from None
+  handler, why = Host.table.get(declared.__name__), Host.table.why_ignored(declared.__name__)
+  if handler is None and why is None:
+    raise faults.host("METHOD", f"{declared.__name__} is no method of this chip")
+  return handler, decoded, why or ""

@@ -57,7 +57,7 @@ class Images:
       mapping = space.find(known.base)
       if mapping is not None and mapping.access & Access.EXECUTE:
         at = known.base - mapping.start
-        if mapping.raw[at : at + len(known.raw)] == known.raw:
+        if bytes(mapping.raw[at : at + len(known.raw)]) == known.raw:
           return known
     space.prove(address, 16, Access.EXECUTE)
     mapping = space.find(address)

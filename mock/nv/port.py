@@ -43,8 +43,9 @@ class NvPort(SharedPort):
     super().__init__(machine)
     self.machine = machine
     self._held: set[Context] = set()
-    for region in machine.rm.usermode:
-      region.u8[NOTIFY : NOTIFY + 4].view(np.uint32)[0] = _NO_TOKEN
+    self._rung = [region.u8[NOTIFY : NOTIFY + 4].view(np.uint32).data for region in machine.rm.usermode]
+    for word in self._rung:
+      word[0] = _NO_TOKEN
 
   # ---- files
 
@@ -190,13 +191,12 @@ class NvPort(SharedPort):
 
   def _look(self) -> None:
     """Ring for a client that has stored to the page itself."""
-    for gpu, region in zip(self.machine.gpus, self.machine.rm.usermode, strict=True):
-      word = region.u8[NOTIFY : NOTIFY + 4].view(np.uint32)
-      token = int(word[0])
+    for n, word in enumerate(self._rung):
+      token = word[0]
       if token != _NO_TOKEN:
         with self.machine.lock:
           word[0] = _NO_TOKEN
-          gpu.doorbell(token)
+          self.machine.gpus[n].doorbell(token)
 
   def _ring(self, mapped: Mapped, address: int, value: int, nbytes: int) -> None:
     context: Any = mapped.owner

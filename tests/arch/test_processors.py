@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from tinyhw.arch import ARCHES, DECODED, arch, decoded
-from tinyhw.arch.nv import NV_ARCHES, NvArch, nv_arch
+from tinyhw.arch.nv import NV_ARCHES, ClusterBank, NvArch, nv_arch
 from tinyhw.autogen import nv_rm_chips
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.wire import qmd
@@ -92,7 +92,15 @@ NV: dict[str, Callable[[Any], str]] = {
   "shared, local window": lambda a: hexes(a.bank0.shared_window, a.bank0.local_window),
   "stack": lambda a: hexes(a.bank0.stack),
   "parameters": lambda a: hexes(a.bank0.params),
+  "clusters": lambda a: clusters(a.bank0.clusters),
 }
+
+
+def clusters(told: ClusterBank | None) -> str:
+  """Where bank 0 tells of clusters."""
+  if told is None: return "-"
+  places = hexes(*(told.at + part for part in (told.nctaid, told.factors, told.nclusterid, told.nctarank)))
+  return places if told.copies == 1 else f"{places}, {told.copies} times -{told.apart:#x}"
 
 
 def compare(known: Mapping[str, Any], columns: Mapping[str, Callable[[Any], str]]) -> None:
@@ -156,6 +164,23 @@ def test_bank_0_is_what_ptxas_reads(name: str) -> None:
   assert geo - {bank.params + 4} == words | {at + 4 * k for at in (bank.ntid, bank.nctaid) for k in range(3)}
   older = {bank.shared_window} if nv_arch(name).sm < 90 else set()  # newer ones have it in a special register
   assert win - {bank.params + 4} == words | {bank.local_window, bank.local_window + 4} | older
+
+
+# The same of a kernel that writes %cluster_nctaid, %cluster_ctaid (each way), %nclusterid and %cluster_nctarank: what
+# is read beside the stack, the parameter and the descriptor. sm_100 and sm_120 read them at -0xa0 * SR_CgaSize.
+CLUSTERS = {"sm_90": "144 148 14c 150 154 158 15c 160 164 188", "sm_100": "2a0 2a4 2a8 2b0 2b4 2b8 2c0 2c4 2c8 2cc",
+            "sm_120": "2a0 2a4 2a8 2b0 2b4 2b8 2c0 2c4 2c8 2cc"}
+
+
+@pytest.mark.parametrize("name", NV_ARCHES)
+def test_what_bank_0_tells_of_clusters_is_what_ptxas_reads(name: str) -> None:
+  told = nv_arch(name).bank0.clusters
+  assert (told is not None) == (name in CLUSTERS)
+  if told is None: return
+  places = [told.at + part + 4 * k for part in (told.nctaid, told.factors, told.nclusterid) for k in range(3)]
+  assert sorted([*places, told.at + told.nctarank]) == [int(word, 16) for word in CLUSTERS[name].split()]
+  assert (told.copies, told.apart) == ((1, 0) if name == "sm_90" else (5, 0xA0))
+  assert told.at - (told.copies - 1) * told.apart >= 0
 
 
 def test_occupancy_header_agrees(tmp_path: Path) -> None:

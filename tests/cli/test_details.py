@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from tinyhw import cli
 from tinyhw.cli import report, tinyhw
 from tinyhw.compile.render import objects
-from tinyhw.emulator.debug.page import UNITS
+from tinyhw.emulator.debug.amdgcn.record import UNITS
 
 
 @pytest.mark.parametrize("words", [[], ["--json"]])

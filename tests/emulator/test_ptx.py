@@ -228,7 +228,6 @@ def test_launches_that_do_not_fit() -> None:
     given: dict[str, Any] = {"kernel": "k", "block": 4, "shared": 0, "args": [out], **change}
     with pytest.raises(InvalidArgument, match=re.escape(message)):
       tinyhw.launch(source, given["kernel"], 1, given["block"], given["args"], "EMU", given["shared"])
-  with pytest.raises(Unsupported, match="a card|PTX"): tinyhw.launch(source, "k", 1, 4, [out], "EMU", report=True)
 
 
 def test_parameters_have_the_types_that_are_told_or_used() -> None:

@@ -103,6 +103,7 @@ def sample(form: Form) -> str | None:
       words.append(text)
     elif code in SIZES: words.append(vector(code) if opcode in {"ld", "ldu", "st", "atom", "red"} else register(code))
     else: return None
+  if "*b32" in form.sources and not m & {"add", "min", "max"}: words[0] += ".h1"  # a third operand is merged with
   if "*u32" in form.sources and opcode in {"bar", "barrier"}: words[-1 - ("q" in form.sources)] = "64"
   if opcode in {"bar", "barrier"} and "arrive" in m and "cluster" not in m: words[-1] = "64"
   if opcode == "cp" and m & {"ca", "cg"}:

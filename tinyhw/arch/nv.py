@@ -14,6 +14,21 @@ from tinyhw.core.errors import InvalidArgument
 
 
 @dataclass(frozen=True)
+class ClusterBank:
+  """What constant bank 0 tells of a launch in clusters, from `at` on, offsets in bytes behind it: a cluster's blocks
+  each way, what a block's index is multiplied by to have its cluster's (f32, each way), clusters each way, the blocks
+  of a cluster. `copies` of it lie `apart` bytes below each other: code picks one by the size of its cluster.
+  """
+  at: int
+  nctaid: int
+  factors: int
+  nclusterid: int
+  nctarank: int
+  copies: int = 1
+  apart: int = 0
+
+
+@dataclass(frozen=True)
 class Bank0:
   """Constant bank 0 of a launch: offsets in bytes of what the driver puts there, before the kernel's parameters.
 
@@ -26,6 +41,7 @@ class Bank0:
   local_window: int
   stack: int
   params: int
+  clusters: ClusterBank | None = None
 
 
 @dataclass(frozen=True)
@@ -69,8 +85,11 @@ class NvArch:
 
 # What ptxas for sm_80 to sm_90 reads; the parameters of sm_90 begin later.
 _VOLTA: Final = Bank0(ntid=0x0, nctaid=0xC, shared_window=0x18, local_window=0x20, stack=0x28, params=0x160)
-_HOPPER: Final = Bank0(ntid=0x0, nctaid=0xC, shared_window=0x18, local_window=0x20, stack=0x28, params=0x210)
-_BLACKWELL: Final = Bank0(ntid=0x360, nctaid=0x370, shared_window=0x2F0, local_window=0x2F8, stack=0x37C, params=0x380)
+_HOPPER: Final = Bank0(ntid=0x0, nctaid=0xC, shared_window=0x18, local_window=0x20, stack=0x28, params=0x210,
+                       clusters=ClusterBank(0x144, nctaid=0, factors=0xC, nclusterid=0x18, nctarank=0x44))
+_BLACKWELL: Final = Bank0(ntid=0x360, nctaid=0x370, shared_window=0x2F0, local_window=0x2F8, stack=0x37C, params=0x380,
+                          clusters=ClusterBank(0x2A0, nctaid=0, factors=0x10, nclusterid=0x20, nctarank=0x2C,
+                                               copies=5, apart=0xA0))
 _KIB: Final = 1024
 _SMALL: Final = (0, 8, 16, 32, 64, 100)
 _LARGE: Final = (0, 8, 16, 32, 64, 100, 132, 164, 196, 228)

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from tinyhw.core.errors import InvalidArgument
-from tinyhw.emulator.debug.page import notes, percent, size
+from tinyhw.emulator.debug.page import notes, percent, segment, size
 from tinyhw.emulator.debug.report import Report
 
 BAR = 28
@@ -35,19 +35,19 @@ def table(*columns: str) -> Table:
 
 def show(r: Report, console: Console, everything: bool = False) -> None:
   """The report as tables that fit a terminal; with `everything`, no table is cut."""
-  rows = len(r.instructions) if everything else ROWS
+  rows, w = len(r.instructions) if everything else ROWS, r.words
   console.print(Text(f"{r.kernel or 'kernel'} on {r.arch}", style="bold"))
-  console.print(f"grid {r.grid} of {r.block}: {r.waves:,} waves of {r.wave_lanes} lanes; {r.registers}, "
-                f"{r.lds:,} bytes of LDS a workgroup, {r.scratch:,} bytes of scratch a lane", soft_wrap=True)
+  console.print(f"grid {r.grid} of {r.block}: {r.waves:,} {w.wave}s of {r.wave_lanes} lanes; {r.register_text}, "
+                f"{r.lds:,} bytes of {w.shared} a {w.group}, {r.scratch:,} bytes of {w.scratch} a lane", soft_wrap=True)
   if r.occupancy: console.print(f"occupancy: {r.occupancy}", soft_wrap=True)
-  console.print(f"{r.executed:,} wave instructions; {r.lanes:.1f} of {r.wave_lanes} lanes active in vector "
+  console.print(f"{r.executed:,} {w.wave} instructions; {r.lanes:.1f} of {r.wave_lanes} lanes active in vector "
                 f"instructions; {r.idle:,} ran without a lane; {r.barriers:,} barriers, {r.waits:,} waits, "
                 f"{r.atomics:,} atomics", soft_wrap=True)
   _mix(r, console, rows)
   _memory(r, console)
   _branches(r, console, rows)
   if r.conflicts():
-    t = table("LDS bank conflicts", "", ">cycles", ">without", "")
+    t = table(f"{w.short} bank conflicts", "", ">cycles", ">without", "")
     for i, a in r.conflicts()[:rows]:
       t.add_row(i.place, i.text, f"{a.cycles:,}", f"{a.ideal:,}", f"{a.slowdown or 0:.3g}x")
     section(console, t)
@@ -64,33 +64,36 @@ def section(console: Console, t: Table) -> None:
 
 
 def _mix(r: Report, console: Console, rows: int) -> None:
-  t = table("unit", ">waves", ">share", "")
+  t = table("unit", f">{r.words.wave}s", ">share", "")
   for u, n in r.units.items():
-    t.add_row(u, f"{n:,}", percent(n / r.executed), Text(bar(n / r.executed), style=COLORS.get(u, "")))
+    t.add_row(u, f"{n:,}", percent(n / r.executed), Text(bar(n / r.executed), style=COLORS.get(r.words.units[u], "")))
   section(console, t)
-  t = table("instruction", "unit", ">waves", ">share", "")
+  t = table("instruction", "unit", f">{r.words.wave}s", ">share", "")
   for m in r.mnemonics[:rows]:
     t.add_row(Text(m.mnemonic, style="yellow" if m.status == "approximate" else ""), m.unit, f"{m.waves:,}",
-              percent(m.waves / r.executed), Text(bar(m.waves / r.mnemonics[0].waves), style=COLORS.get(m.unit, "")))
+              percent(m.waves / r.executed),
+              Text(bar(m.waves / r.mnemonics[0].waves), style=COLORS.get(r.words.units[m.unit], "")))
   section(console, t)
   if len(r.mnemonics) > rows: console.print(f"and {len(r.mnemonics) - rows} more mnemonics", style="dim")
 
 
 def _memory(r: Report, console: Console) -> None:
   if not r.accesses: return
-  t = table("access", ">waves", ">lanes", ">bytes", ">64 B sectors", ">128 B lines", ">used", ">LDS cycles")
+  t = table("access", f">{r.words.wave}s", ">lanes", ">bytes", f">{r.words.sector} B sectors", ">128 B lines", ">used",
+            f">{r.words.short} cycles")
   for a in r.accesses:
     used = "-" if a.efficiency is None or a.segment != "global" else percent(a.efficiency)
     cycles = "-" if a.slowdown is None else f"{a.cycles:,} ({a.slowdown:.3g}x)"
     sectors, lines = (f"{n:,}" if n else "-" for n in (a.sectors, a.lines))
-    t.add_row(f"{a.segment} {a.kind}", f"{a.waves:,}", f"{a.lanes:,}", size(a.bytes), sectors, lines, used, cycles)
+    t.add_row(f"{segment(a, r.words)} {a.kind}", f"{a.waves:,}", f"{a.lanes:,}", size(a.bytes), sectors, lines,
+              used, cycles)
   section(console, t)
 
 
 def _branches(r: Report, console: Console, rows: int) -> None:
   found = [i for i in r.instructions if i.waves and (i.taken is not None or i.splits)]
   if not found: return
-  t = table("branches and lanes", "", ">waves", ">taken", ">splits lanes", ">active lanes")
+  t = table("branches and lanes", "", f">{r.words.wave}s", ">taken", ">splits lanes", ">active lanes")
   for i in sorted(found, key=lambda i: -i.waves)[:rows]:
     taken = "-" if i.taken is None else percent(i.taken / i.waves)
     t.add_row(i.place, i.text, f"{i.waves:,}", taken, f"{i.splits:,}" if i.splits else "-", f"{i.lanes:.1f}")
@@ -100,7 +103,7 @@ def _branches(r: Report, console: Console, rows: int) -> None:
 def _lines(r: Report, console: Console, rows: int) -> None:
   """The lines of the source whose instructions were executed most."""
   if not r.lines: return
-  t = table("line", ">waves", ">share", "", ">lanes", ">global", ">LDS cycles", "source")
+  t = table("line", f">{r.words.wave}s", ">share", "", ">lanes", ">global", f">{r.words.short} cycles", "source")
   for s in r.lines[:rows]:
     cycles = f"{s.cycles:,} ({s.cycles / s.ideal:.3g}x)" if s.ideal else "-"
     t.add_row(Text(s.place, style="cyan"), f"{s.waves:,}", percent(s.waves / r.executed),
@@ -118,11 +121,12 @@ def _hot(r: Report, console: Console, everything: bool) -> None:
   if not everything and len(listed) > 48:
     at = next(k for k, i in enumerate(listed) if i is hot[0])
     listed = listed[max(0, at - 8):at + 24]
-  t = table(">waves", "", ">lanes", "place", "instruction", "notes")
+  t = table(f">{r.words.wave}s", "", ">lanes", "place", "instruction", "notes")
   for i in listed:
     if i.label: t.add_row("", "", "", Text(f"{i.label}:", style="bold"))
     words = Text()
-    for kind, text in notes(i): words.append(f"{text}  ", style={"warn": "yellow", "bad": "red"}.get(kind, "dim"))
+    for kind, text in notes(i, r.words):
+      words.append(f"{text}  ", style={"warn": "yellow", "bad": "red"}.get(kind, "dim"))
     t.add_row(f"{i.waves:,}" if i.waves else "", Text(bar(i.waves / top, 6), style="red"),
               f"{i.lanes:.1f}" if i.waves else "", Text(i.place, style="cyan"),
               Text(i.text if len(i.text) < 52 else i.text[:49] + "...", style="" if i.waves else "dim"), words)

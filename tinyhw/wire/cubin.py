@@ -55,6 +55,8 @@ class Attribute(IntEnum):
   CRS_STACK_SIZE = 0x1E
   REGCOUNT = 0x2F
   CTA_PER_CLUSTER = 0x3D
+  EXPLICIT_CLUSTER = 0x3E
+  MAX_CLUSTER_RANK = 0x3F
   NUM_BARRIERS = 0x4C
 
 
@@ -72,7 +74,8 @@ class Kernel:
 
   `text` and `banks` are places in the image: banks by number, (offset, size), the module's and the kernel's own;
   bank 0 is the launch's to make, `bank0` bytes with the parameters from `params` on. `required` is the one block that
-  it runs with, `limit` the most threads of a block (0: not said).
+  it runs with, `limit` the most threads of a block (0: not said). `cluster` is the one cluster that it runs in,
+  `cluster_limit` the most blocks of one (0: not said); `cluster_asked`: each launch has to say which.
   """
 
   name: str
@@ -90,6 +93,9 @@ class Kernel:
   limit: int = 0
   required: tuple[int, int, int] | None = None
   call_stack: int = 0
+  cluster: tuple[int, int, int] | None = None
+  cluster_limit: int = 0
+  cluster_asked: bool = False
 
 
 class Cubin:
@@ -187,7 +193,8 @@ class Cubin:
       name, text.offset, text.size, registers or text.info >> 24, tuple(p for _, p in sorted(parameters)), params, size,
       max(params + size, bank0.size if bank0 else 0), banks, shared.size if shared else 0, frame,
       number(Attribute.NUM_BARRIERS), limit[0] * limit[1] * limit[2] if limit else 0, block(Attribute.REQNTID),
-      number(Attribute.CRS_STACK_SIZE))
+      number(Attribute.CRS_STACK_SIZE), block(Attribute.CTA_PER_CLUSTER), number(Attribute.MAX_CLUSTER_RANK),
+      Attribute.EXPLICIT_CLUSTER in values)
 
   # ---- relocations
 
@@ -308,8 +315,8 @@ def with_ptx(cubin: bytes, ptx: bytes) -> bytes:
 
 @dataclass(frozen=True)
 class Entry:
-  """A kernel of an ELF without machine code: parameters in order, bytes of static shared memory, the most threads, and
-  `local` bytes of a thread's own memory."""
+  """A kernel of an ELF without machine code: parameters in order, bytes of static shared memory, the most threads,
+  `local` bytes of a thread's own memory, the cluster that it runs in."""
 
   name: str
   parameters: tuple[Parameter, ...] = ()
@@ -318,6 +325,7 @@ class Entry:
   required: tuple[int, int, int] | None = None
   registers: int = 32
   local: int = 0
+  cluster: tuple[int, int, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -392,6 +400,7 @@ def _entry_info(e: Entry, params: int, size: int, bank: int) -> bytes:
     out += _sval(Attribute.KPARAM_INFO, struct.pack("<IHHI", 0, n, p.offset, p.size << 18 | 0x1F000))
   if e.required is not None: out += _sval(Attribute.REQNTID, struct.pack("<III", *e.required))
   elif e.limit: out += _sval(Attribute.MAX_THREADS, struct.pack("<III", e.limit, 1, 1))
+  if e.cluster is not None: out += _sval(Attribute.CTA_PER_CLUSTER, struct.pack("<III", *e.cluster))
   out += struct.pack("<BBH", _HVAL, Attribute.MAXREG_COUNT, 255)
   out += struct.pack("<BBH", _HVAL, Attribute.CBANK_PARAM_SIZE, size)
   return out + _sval(Attribute.PARAM_CBANK, struct.pack("<IHH", bank, params, size))

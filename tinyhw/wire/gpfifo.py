@@ -17,8 +17,11 @@ from tinyhw.core.layout import Struct
 
 SIZE = 8  # bytes of an entry (NVC56F_GP_ENTRY__SIZE)
 _LEVELS, _SYNCS, _FETCHES = host.GP_ENTRY1_LEVEL, host.GP_ENTRY1_SYNC, host.GP_ENTRY0_FETCH
-_HIGH = next(f for f in host.GP_ENTRY1.FIELDS if f.name == "GET_HI")
-_LENGTH = next(f for f in host.GP_ENTRY1.FIELDS if f.name == "LENGTH")
+_HIGH, _LENGTH, _LEVEL, _SYNC = (next(f for f in host.GP_ENTRY1.FIELDS if f.name == name)
+                                 for name in ("GET_HI", "LENGTH", "LEVEL", "SYNC"))
+_GET, _FETCH = (next(f for f in host.GP_ENTRY0.FIELDS if f.name == name) for name in ("GET", "FETCH"))
+_STRAY = 0xFFFF_FFFF & ~(_GET.mask | _FETCH.mask)
+assert (_GET.lo, _GET.width) == (2, 30), "an address lies in GET as it is"
 END = 1 << 32 + _HIGH.width  # addresses of pushbuffers end below
 LONGEST = _LENGTH.limit  # dwords of a piece
 
@@ -75,10 +78,10 @@ class Segment:
       raise EncodeError(f"{self.address:#x} is no dword below {END:#x}", where="GP_ENTRY0.GET")
     if not 0 < self.dwords <= LONGEST:
       raise EncodeError(f"{self.dwords} dwords, and a piece has 1 to {LONGEST}", where="GP_ENTRY1.LENGTH")
-    low = host.GP_ENTRY0(FETCH=int(self.conditional), GET=(self.address & 0xFFFF_FFFF) >> 2)
-    high = host.GP_ENTRY1(GET_HI=self.address >> 32, LEVEL=int(self.subroutine), LENGTH=self.dwords,
-                          SYNC=int(self.wait))
-    return low.value() | high.value() << 32
+    high = self.address >> 32 << _HIGH.lo | self.dwords << _LENGTH.lo
+    if self.subroutine: high |= 1 << _LEVEL.lo
+    if self.wait: high |= 1 << _SYNC.lo
+    return self.address & 0xFFFF_FFFF | self.conditional << _FETCH.lo | high << 32
 
   def __str__(self) -> str:
     rows = ((self.conditional, "FETCH", _FETCHES.CONDITIONAL), (self.subroutine, "LEVEL", _LEVELS.SUBROUTINE),
@@ -118,10 +121,9 @@ def decode(value: int) -> Entry:
     if second.LEVEL:
       raise DecodeError("a control entry with LEVEL set", where="GP_ENTRY1", words=(low, high))
     return Control(second.OPCODE, low, bool(second.SYNC))
-  first = host.GP_ENTRY0(FETCH=low & 1, GET=low >> 2)
-  if first.value() != low:
+  if low & _STRAY:
     raise DecodeError("undeclared bits set", where="GP_ENTRY0", words=(low, high))
-  return Segment(first.GET << 2 | second.GET_HI << 32, second.LENGTH, bool(first.FETCH), bool(second.LEVEL),
+  return Segment(low & _GET.mask | second.GET_HI << 32, second.LENGTH, bool(low & _FETCH.mask), bool(second.LEVEL),
                  bool(second.SYNC))
 
 

@@ -22,7 +22,7 @@ _META: Final = PROGRAM + "_meta_data"
 _CACHES: Final = 'f"INVALIDATE_{cache}": 1 for cache in _INVALIDATES'
 _WRONG: Final = r"element \d+ is .* expected"
 _FAULT: Final = "page fault"
-_GARBAGE: Final = _WRONG + "|no ELF"
+_GARBAGE: Final = _WRONG + "|no ELF|unsupported program"
 _HANGS: Final = "WaitTimeout"
 
 
@@ -36,8 +36,16 @@ MISTAKES: Final[tuple[Mistake, ...]] = (
        HOST + "signal", "RELEASE_WFI=host.SEM_EXECUTE_RELEASE_WFI.EN", "RELEASE_WFI=0", _WRONG),
   _one("no release", "a launch's semaphore is written elsewhere, and its timeline value never comes",
        PROGRAM + "_commands", "runtime.timeline.signal.address", "runtime.timeline.signal.address + 64", _HANGS),
-  _one("no WFI in a batch", "launches of one submission do not wait for each other",
-       RUNNER + "group", "if k: c.wait_for_idle()", "pass", _WRONG),
+  _one("a chain is cut", "DEPENDENT_QMD_ENABLE is 0, and what follows a replay's first launch never runs",
+       PROGRAM + "link", '"DEPENDENT_QMD_ENABLE": 1', '"DEPENDENT_QMD_ENABLE": 0', _HANGS),
+  _one("a chain that is not told", "the last launch of a replay writes its semaphore elsewhere",
+       PROGRAM + "link", "self.runtime.chain.address", "self.runtime.chain.address + 64", _HANGS),
+  _one("a chain in bytes", "DEPENDENT_QMD_POINTER takes bytes, and not units of 256",
+       PROGRAM + "join", "address >> 8", "address >> 4", "."),
+  _one("a chain of old QMDs", "dependent QMDs are scheduled as the scheduler holds them, and their memory goes round",
+       PROGRAM + "link", "_INVALIDATE_COPY_SCHEDULE", "1", "scheduler may hold"),
+  _one("a chain without an end", "the last launch of a replay schedules a QMD that is not there",
+       RUNNER + "group", "k == len(launches) - 1", "False", "."),
   _one("channels do not wait for each other", "a copy starts beside the kernel whose result it copies",
        QUEUED + "_waits", "if queue is not self._last_queue and (queue is self.copier or self._done[0] < before):",
        "if False:", _GARBAGE),
@@ -142,6 +150,18 @@ MISTAKES: Final[tuple[Mistake, ...]] = (
        "at + self.bank_at + self.code.params)", "at + self.bank_at + self.code.params + 4)", "."),
   _one("times of one semaphore", "both timestamps of a timed launch are written to one place",
        PROGRAM + "_commands", "runtime.times + 16", "runtime.times", "a launch took"),
+  # ---- clusters
+  _one("clusters in a grid of blocks", "GPC_CGA_WIDTH says two, and QMD_TYPE stays GRID_CTA",
+       _META, "kind = _GRID_CTA if cluster is None else _GRID_GPC_CGA", "kind = _GRID_CTA", "GPC_CGA"),
+  _one("no clusters in the QMD", "a launch in clusters goes as one without",
+       PROGRAM + "_submit", "self.prepared(block, dynamic, profile, cluster)", "self.prepared(block, dynamic, profile)",
+       "rank of a cluster"),
+  _one("cluster dimensions exchanged", "GPC_CGA_WIDTH and HEIGHT take each other's value",
+       _META, "zip(_AXES, cluster)", "zip(_AXES, (cluster[1], cluster[0], cluster[2]))", "divide"),
+  _one("clusters of bank 0", "constant bank 0 tells machine code another cluster than the QMD",
+       PROGRAM + "_bank0", "told.nctaid, *size", "told.nctaid, *size[::-1]", "clusterDim"),
+  _one("grid of bank 0 in blocks", "constant bank 0 tells machine code the grid in blocks, where clusters count",
+       PROGRAM + "fill", "[g // c for g, c in zip(grid, prepared.cluster or _ONE)]", "grid", "gridDim in clusters"),
   # ---- local memory
   _one("no local memory", "a kernel with a frame runs and no local memory was set",
        PROGRAM + "__init__", "if kernel.local: runtime", "if False: runtime", "SKEDCHECK05"),

@@ -68,6 +68,24 @@ PTX: Final = b"""
 """
 
 
+CLUSTERS: Final = b"""
+.version 8.0
+.target sm_90
+.address_size 64
+.visible .entry around(.param .u64 out) {
+  .reg .b64 %l<4>; .reg .b32 %r<8>; .shared .align 4 .b8 own[4];
+  ld.param.u64 %l1, [out]; mov.u32 %r1, %ctaid.x; mov.u32 %r2, own; st.shared.u32 [%r2], %r1;
+  barrier.cluster.arrive.release; barrier.cluster.wait.acquire;
+  mov.u32 %r3, %cluster_ctarank; xor.b32 %r3, %r3, 1; mapa.shared::cluster.u32 %r4, %r2, %r3;
+  ld.shared::cluster.u32 %r4, [%r4]; mov.u32 %r5, %nclusterid.x; mov.u32 %r6, %cluster_nctaid.x;
+  mad.lo.u32 %r4, %r5, 100, %r4; mad.lo.u32 %r4, %r6, 1000, %r4;
+  mul.wide.u32 %l2, %r1, 4; add.u64 %l1, %l1, %l2; st.global.u32 [%l1], %r4;
+  barrier.cluster.arrive; barrier.cluster.wait;
+  ret;
+}
+"""
+
+
 def upload(gpu: NVRuntime, data: Array) -> Allocation:
   a = gpu.alloc(data.nbytes)
   gpu.copyin(a, memoryview(np.ascontiguousarray(data)).cast("B"))
@@ -183,6 +201,15 @@ def shared(gpu: NVRuntime, peer: NVRuntime) -> Iterator[str]:
   gpu.load(PTX, "frame")([out], [], ONE, BLOCK)
   wanted = np.arange(THREADS, dtype=np.uint32)
   yield from same(download(gpu, out, wanted), wanted, "local memory")
+
+
+@program
+def clusters(gpu: NVRuntime, peer: NVRuntime) -> Iterator[str]:
+  """Blocks that read each other's shared memory, two and two."""
+  out, wanted = upload(gpu, row(0, 6)), np.array([2301, 2300, 2303, 2302, 2305, 2304], np.uint32)
+  assert out.address is not None
+  gpu.load(CLUSTERS, "around").launch(struct.pack("<Q", out.address), (6, 1, 1), ONE, cluster=(2, 1, 1))
+  yield from same(download(gpu, out, wanted), wanted, "blocks of a cluster")
 
 
 @program

@@ -23,7 +23,7 @@ def test_all_steps_hold(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
   assert nvcard.main(["--record", str(tmp_path / "found.json")]) == 0
   lines = capsys.readouterr().out.splitlines()
   assert [line[:18].strip() for line in lines] == ["driver and cards", "questions to RM", "channels", "copy engine",
-                                                   "inline data", "a kernel"]
+                                                   "inline data", "a kernel", "a chain", "an inline QMD"]
   found = json.loads((tmp_path / "found.json").read_text())
   assert found["gpu"]["classes"]["0xcbc0"] == "HOPPER_COMPUTE_A" and found["launch"]["qmd"] == [4, 0]
   assert nvcard.main(["--qmd", "3.0"]) == 0 and "QMD version 3.0" in capsys.readouterr().out

@@ -103,6 +103,75 @@ def test_chains_and_reductions() -> None:
   assert b.space.load(data, 4) == 101 and b.space.load(at, 4) == 13
 
 
+@pytest.mark.parametrize("fresh", [False, True])
+def test_a_qmd_that_the_scheduler_may_hold(fresh: bool) -> None:
+  """Scheduled again after it has changed: what it was before is invalidated, or the report says so."""
+  b = Compute()
+  m = methods.declared(0xCBC0)
+  c, data, program = b.channel(), b.take(1024), b.load(ADD, "add")
+  first, second = (launch_qmd(b, program, bank=b.bank(data, n)) for n in (1, 10))
+  for _ in range(2):
+    b.send(c, COMPUTE, m.SEND_PCAS_A(QMD_ADDRESS_SHIFTED8=first >> 8), m.SEND_SIGNALING_PCAS_B(SCHEDULE=1))
+  assert not b.machine.findings or "scheduler" not in b.machine.findings[-1]
+  b.space.write(first, b.space.read(second, 384))
+  if fresh:
+    b.send(c, COMPUTE, m.SEND_SIGNALING_PCAS2_B(PCAS_ACTION=m.SEND_SIGNALING_PCAS2_B_PCAS_ACTION.INVALIDATE))
+  b.send(c, COMPUTE, m.SEND_SIGNALING_PCAS2_B(PCAS_ACTION=m.SEND_SIGNALING_PCAS2_B_PCAS_ACTION.SCHEDULE))
+  assert b.space.load(data, 4) == 12
+  assert any("scheduler may hold the QMD" in line for line in b.machine.findings) != fresh
+
+
+def test_many_launches_of_one_plan() -> None:
+  """Other banks, payloads and chains are the launch's own."""
+  b = Compute()
+  c, data, at, program = b.channel(), b.take(1024), b.take(64), b.load(ADD, "add")
+  for i in range(1, 9):
+    q = launch_qmd(b, program, bank=b.bank(data, i), RELEASE_ENABLE__0=1, RELEASE_SEMAPHORE_ADDR__0=at + 16 * (i % 4),
+                   RELEASE_SEMAPHORE_PAYLOAD__0=i)
+    b.pcas(c, q)
+    b.run()
+    assert b.space.load(data, 4) == i * (i + 1) // 2 and b.space.load(at + 16 * (i % 4), 4) == i
+  assert len(c.engines[COMPUTE]._plans) == 1  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("what", ["code", "bank", "misaligned bank", "windows", "local", "size"])
+def test_a_plan_skips_no_check(what: str) -> None:
+  """After launches that were fine: what changes in memory, in the engine's state or in the QMD is noticed."""
+  b = Compute()
+  m = methods.declared(b.gpu.card.compute_class)
+  c, data, program = b.channel(), b.take(1024), b.load(ADD, "add")
+  high, low = BASE >> 32, BASE & 0xFFFFFFFF
+  def local(size: int) -> list[Method]:
+    return [m.SET_SHADER_LOCAL_MEMORY_A(ADDRESS_UPPER=high), m.SET_SHADER_LOCAL_MEMORY_B(ADDRESS_LOWER=low),
+            m.SET_SHADER_LOCAL_MEMORY_NON_THROTTLED_A(SIZE_UPPER=0),
+            m.SET_SHADER_LOCAL_MEMORY_NON_THROTTLED_B(SIZE_LOWER=size)]
+  def windows(second: int) -> list[Method]:
+    return [m.SET_SHADER_SHARED_MEMORY_WINDOW_A(BASE_ADDRESS_UPPER=1),
+            m.SET_SHADER_SHARED_MEMORY_WINDOW_B(BASE_ADDRESS=0),
+            m.SET_SHADER_LOCAL_MEMORY_WINDOW_A(BASE_ADDRESS_UPPER=second),
+            m.SET_SHADER_LOCAL_MEMORY_WINDOW_B(BASE_ADDRESS=0)]
+  b.send(c, COMPUTE, *local(1 << 16), *windows(3))
+  def launch(bank: tuple[int, int], shared: int = 1024) -> None:
+    b.pcas(c, launch_qmd(b, program, bank=bank, shared=shared, SHADER_LOCAL_MEMORY_HIGH_SIZE=32))
+    b.run()
+  for _ in range(3): launch(b.bank(data, 1))
+  assert c.state is State.READY, c.describe()
+  bank, shared = b.bank(data, 1), 1024
+  if what == "code":
+    b.space.write(program - 128 + 40, bytes(8))  # e_shoff
+    with pytest.raises(Unsupported): launch(bank)
+    return
+  if what == "bank": bank = FAR, bank[1]
+  elif what == "misaligned bank": bank = bank[0] + 256 + 16, bank[1]
+  elif what == "windows": b.send(c, COMPUTE, *windows(1))
+  elif what == "local": b.send(c, COMPUTE, *local(512))
+  else: shared = 896
+  launch(bank, shared)
+  words = {"bank": "page fault", "misaligned bank": "multiple of 64", "windows": "SKEDCHECK17", "local": "SKEDCHECK05",
+           "size": "OOR_SHARED"}
+  assert words[what] in str(c.error), c.describe()
+
+
 def test_inline_qmd() -> None:
   for card in ("sm_86", "sm_90"):
     b = Compute(card)
@@ -140,6 +209,47 @@ def test_inline_data() -> None:
   b.submit(c, methods.repeated(COMPUTE, m.LOAD_INLINE_DATA, [1]))
   b.run()
   dead(b, c, GR, "LOAD_INLINE_DATA without LAUNCH_DMA")
+
+
+CLUSTER = HEAD.replace("80", "90") + """.visible .entry k(.param .u64 p, .param .u32 n) {
+  .reg .b32 %r<6>; .reg .b64 %rd<4>;
+  ld.param.u64 %rd1, [p]; mov.u32 %r1, %ctaid.x; mul.wide.u32 %rd2, %r1, 4; add.u64 %rd3, %rd1, %rd2;
+  mov.u32 %r2, %cluster_ctarank; mov.u32 %r3, %cluster_nctarank; mad.lo.u32 %r2, %r3, 16, %r2;
+  st.global.u32 [%rd3], %r2;
+  ret;
+}
+"""
+CLUSTERED = [(c, v) for c in CARDS for v in CARDS[c].qmd_versions
+             if qmd.has(qmd.declared(CARDS[c].compute_class, v), "GPC_CGA_WIDTH")]
+
+
+@pytest.mark.parametrize(("card", "version"), CLUSTERED)
+def test_clusters(card: str, version: tuple[int, int]) -> None:
+  b = Compute(card)
+  c, data = b.channel(), b.take(128)
+  q = launch_qmd(b, b.load(CLUSTER, "k"), version=version, grid=(6, 1, 1), block=(1, 1, 1), bank=b.bank(data),
+                 QMD_TYPE=3, GPC_CGA_WIDTH=3, GPC_CGA_HEIGHT=1, GPC_CGA_DEPTH=1)
+  b.pcas(c, q)
+  b.run()
+  assert c.state is State.READY, c.describe()
+  assert [b.space.load(data + 4 * i, 4) for i in range(6)] == [48, 49, 50] * 2
+
+
+@pytest.mark.parametrize(("more", "text"), [
+  ({"QMD_TYPE": 3, "GPC_CGA_WIDTH": 4, "GPC_CGA_HEIGHT": 1, "GPC_CGA_DEPTH": 1}, "divide it"),
+  ({"QMD_TYPE": 3, "GPC_CGA_WIDTH": 2}, "divide it"),
+  ({"QMD_TYPE": 3, "GPC_CGA_WIDTH": 18, "GPC_CGA_HEIGHT": 1, "GPC_CGA_DEPTH": 1, "grid": (18, 1, 1)}, "1 to 16"),
+  ({"GPC_CGA_WIDTH": 2}, "GPC_CGA_WIDTH and so on"), ({"GPU_CGA_WIDTH": 2}, "GPU_CGA_WIDTH and so on"),
+  ({"QMD_TYPE": 4}, "QMD_TYPE = 4"), ({"QMD_TYPE": 5}, "QMD_TYPE = 5"), ({"QMD_TYPE": 1}, "GRID_NULL")])
+def test_clusters_that_cannot_be(more: dict[str, int], text: str) -> None:
+  b = Compute()
+  c = b.channel()
+  b.pcas(c, launch_qmd(b, b.load(CLUSTER, "k"), version=(4, 0), bank=b.bank(b.take(128)),
+                       **{"grid": (6, 1, 1), "block": (1, 1, 1), **more}))  # type: ignore[arg-type]
+  try: b.run()
+  except Unsupported as refused: assert text in str(refused)
+  else: assert text in str(c.error)
+  assert c.state is State.DEAD
 
 
 def test_report_semaphores() -> None:

@@ -84,8 +84,8 @@ class PtxProgram(Program):
     """Run with the parameters as bytes, and so much dynamic shared memory, in clusters of so many blocks."""
     runtime = self.runtime
     terms = runtime.agreed.get(threading.get_ident())
-    if runtime.observer is not None or terms is not None and terms.observer is not None:
-      raise Unsupported("checks and reports of", "PTX", where=f"{runtime.name}, kernel {self.name}")
+    seen_by = runtime.observer if terms is None or terms.observer is None else terms.observer
+    observer = {} if seen_by is None else {"observer": seen_by}
     if len(params) > PARAMS_LIMIT: raise InvalidArgument(f"{len(params):,} bytes of parameters", where=self.name)
     memory = runtime.take("params", max(len(params), 16))
     assert memory.address is not None
@@ -97,7 +97,7 @@ class PtxProgram(Program):
         ticker(terms, threading.current_thread() is threading.main_thread(), runtime.timeout_s), printed,
         cluster)
       with runtime.lock, HELD:
-        try: stats = self.emulator.execute(runtime.space, dispatch)
+        try: stats = self.emulator.execute(runtime.space, dispatch, **observer)
         except MachineFault as fault:
           self._explain(fault, grid, block, cluster)
           raise

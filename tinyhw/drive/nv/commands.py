@@ -9,10 +9,12 @@ from types import ModuleType
 from typing import Any, Self
 
 from tinyhw.autogen import nv_c56f as host
+from tinyhw.core.errors import Unsupported
 from tinyhw.core.layout import Method
 from tinyhw.drive.queue import CommandStream, Patch
 from tinyhw.wire import methods
 
+_INLINE = 64  # dwords of an inline QMD where the class has no INLINE_SIZE, or that is INLINE_256
 COMPUTE, COPY = 1, 4  # subchannels: on the graphics engine's runlist the number says which engine is meant
 
 
@@ -134,6 +136,18 @@ class ComputeCommands(HostCommands):
     self.mark_word(name, Patch(at, 0, 8, 0), (1 << 40) - 1, 8)
     return self.send(m.SEND_SIGNALING_PCAS2_B(
       PCAS_ACTION=m.SEND_SIGNALING_PCAS2_B_PCAS_ACTION.INVALIDATE_COPY_SCHEDULE))
+
+  def launch_inline(self, name: str, count: int) -> int:
+    """Send a QMD of so many dwords, which goes to the address of that name and is scheduled; returns where it stands
+    among the words."""
+    m, size = self.module, getattr(self.module, "SET_INLINE_QMD_ADDRESS_A_INLINE_SIZE", None)
+    if size is None and count != _INLINE: raise Unsupported(f"an inline QMD of {count} dwords on", m.NAME)
+    large = {} if size is None else {"INLINE_SIZE": size.INLINE_384 if count > _INLINE else size.INLINE_256}
+    at = self.run(m.SET_INLINE_QMD_ADDRESS_A, m.SET_INLINE_QMD_ADDRESS_A(**large).value(), 0)
+    high = next(f for f in m.SET_INLINE_QMD_ADDRESS_A.FIELDS if f.name == "QMD_ADDRESS_SHIFTED8_UPPER")
+    self.mark_word(name, Patch(at, 0xFFFFFFFF & ~high.mask, 40, high.lo), (1 << 40) - 1, 8)
+    self.mark_word(name, Patch(at + 1, 0, 8, 0), (1 << 40) - 1, 8)
+    return self.run(m.LOAD_INLINE_QMD_DATA, *[0] * count)
 
   def wait_for_idle(self) -> Self:
     """Methods behind it wait until all launches have ended."""

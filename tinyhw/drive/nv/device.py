@@ -36,11 +36,12 @@ _NO_ERROR: Final = 0               # NvNotification.status of a channel that liv
 
 class NVRuntime(GpuRuntime):
   """GPU number `index` of the machine behind `port`. `timeout_s` bounds each wait: TINYHW_TIMEOUT_S or 30 s by
-  default. `qmd_version` is that of the generation unless it is given. Threads may share it (`QueuedRuntime`): its
-  programs launch with `lock`, all else takes `memory`."""
+  default. `qmd_version` is that of the generation unless it is given; with `inline_qmd` QMDs of single launches travel
+  in the pushbuffer. Threads may share it (`QueuedRuntime`): its programs launch with `lock`, all else takes `memory`.
+  """
 
   def __init__(self, port: Port, index: int = 0, timeout_s: float | None = None,
-               qmd_version: tuple[int, int] | None = None) -> None:
+               qmd_version: tuple[int, int] | None = None, inline_qmd: bool = False) -> None:
     super().__init__(port, f"NV:{index}" if index else "NV", timeout_s)
     self.index, self.max_copy_bytes = index, _MAX_COPY_BYTES
     self.rm = Rm.of(port)
@@ -49,7 +50,7 @@ class NVRuntime(GpuRuntime):
     for class_id in (self.arch.compute_class, self.arch.copy_class, self.arch.channel_class):
       if class_id not in self.gpu.classes:
         raise Unsupported("GPU without class", f"{class_id:#06x}", arch=self.arch.name, where=self.name)
-    self.qmd_version = qmd_version or self.arch.qmd
+    self.qmd_version, self.inline_qmd = qmd_version or self.arch.qmd, inline_qmd
     qmd.declared(self.arch.compute_class, self.qmd_version)
     self._own: list[Buffer] = []
     self._images: dict[bytes, CodeImage] = {}
@@ -65,6 +66,7 @@ class NVRuntime(GpuRuntime):
       self.times = shared.address + PAGE - _TIMES_BYTES
       self._times = shared.bytes()[PAGE - _TIMES_BYTES:PAGE].cast("Q")
       self.start_timeline(SignalPool(shared.bytes()[:PAGE - _TIMES_BYTES], shared.address))
+      self.chain, self.chains = self.signals.take(), 0
       arguments, bounce = self._take(_KERNARG_BYTES, Memory.SYSTEM), self._take(_BOUNCE_BYTES, Memory.SYSTEM)
       self.kernargs = KernargRing(arguments.bytes(), arguments.address, self.wait)
       self.bounce = BounceBuffer(bounce.bytes(), bounce.address, self.wait)

@@ -10,6 +10,7 @@ from tinyhw.arch.nv import NvArch
 from tinyhw.drive.lending import LendingRuntime
 from tinyhw.drive.nv.bare import PtxKernel
 from tinyhw.drive.nv.rm import Buffer, Gpu, Rm
+from tinyhw.drive.signal import Signal
 from tinyhw.wire.cubin import Cubin
 
 SHARED_WINDOW: Final = 0x7294_0000_0000  # where generic addresses reach them: 4 GiB each, where no buffer is
@@ -34,6 +35,9 @@ class GpuRuntime(LendingRuntime[Buffer]):
   gpu: Gpu
   arch: NvArch
   qmd_version: tuple[int, int]
+  inline_qmd: bool  # QMDs of single launches travel in the pushbuffer
+  chain: Signal  # what the last launch of a chain writes: how many chains there were
+  chains: int
   times: int  # address of two semaphores of 16 bytes: what a profiled launch writes before and after it
   local_generation: int  # grows whenever kernels get other local memory
   signature: Callable[[bytes, str], PtxKernel] | None  # what a launch has to know of a kernel of PTX

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from tinyhw.arch.nv import NvArch
+from tinyhw.arch.nv import ClusterBank, NvArch
 from tinyhw.core.errors import InvalidArgument, Unsupported
 from tinyhw.core.lazy import cached_property
 from tinyhw.drive.allocate import round_up
@@ -35,6 +35,11 @@ _STACK_TOP: Final = 0xFFFDC0
 _NO_CHECK: Final = 1         # API_VISIBLE_CALL_LIMIT
 _SYSMEMBAR: Final = 1        # CWD_MEMBAR_TYPE
 _GRID_CTA: Final = 2         # QMD_TYPE
+_GRID_GPC_CGA: Final = 3     # the same of a grid of clusters, each within a GPC
+CLUSTER_LIMIT: Final = 8     # blocks of one, on every card that has clusters (CUDA C++ Programming Guide)
+_ONE: Final = (1, 1, 1)
+_AXES: Final = ("WIDTH", "HEIGHT", "DEPTH")
+_INVALIDATE_COPY_SCHEDULE: Final = 3  # DEPENDENT_QMD_ACTION
 _ALL_GROUPS: Final = 0x3F    # QMD_GROUP_ID of work that belongs to no group
 _INVALIDATES: Final = ("TEXTURE_HEADER_CACHE", "TEXTURE_SAMPLER_CACHE", "TEXTURE_DATA_CACHE", "SHADER_DATA_CACHE",
                        "INSTRUCTION_CACHE", "SHADER_CONSTANT_CACHE")
@@ -68,6 +73,13 @@ def shared_config(arch: NvArch, nbytes: int) -> int:
   return next(k for k in arch.shared_kib if k << 10 >= nbytes and k >= 8) // _CONFIG_KIB + 1
 
 
+def factor(blocks: int) -> int:
+  """The bits of the f32 by which code multiplies a block's index, to have its cluster's where that has so many."""
+  nearest = struct.unpack("<f", struct.pack("<f", 1 / blocks))[0]
+  bits = int(struct.unpack("<I", struct.pack("<f", nearest))[0])
+  return bits + int(nearest * blocks < 1)  # not below: the product is cut
+
+
 @dataclass(eq=False)
 class Prepared:
   """One kernel with one block shape: the bytes of QMD and bank 0, the stream that launches it, the grid in them."""
@@ -76,6 +88,8 @@ class Prepared:
   stream: BoundStream
   grid: Dim3 | None
   generation: int
+  cluster: Dim3 | None
+  inline: int | None = None  # where the QMD stands among the stream's words, if it does
 
   @property
   def qmd_bytes(self) -> int:
@@ -94,14 +108,21 @@ class NVProgram(Program):
     self.declaration: Any = qmd.declared(self.arch.compute_class, runtime.qmd_version)
     self._grid = tuple(patches(self.declaration, n) for n in ("GRID_WIDTH", "GRID_HEIGHT", "GRID_DEPTH"))
     self._bank = patches(self.declaration, "CONSTANT_BUFFER_ADDR", 0)
+    self._next = patches(self.declaration, "DEPENDENT_QMD_POINTER", 0)
+    self._over = patches(self.declaration, "RELEASE_SEMAPHORE_PAYLOAD", 0)
     self.bank_bytes = round_up(max(kernel.bank0, self.arch.bank0.params), 16)
     qmd_bytes = 4 * int(self.declaration.DWORDS)
     self.bank_at = round_up(qmd_bytes, _BANK_ALIGN)
     self.argument_bytes = round_up(self.bank_at + self.bank_bytes, QMD_ALIGN)
-    self._prepared: dict[tuple[Dim3, int, bool], Prepared] = {}
+    self._prepared: dict[tuple[Dim3, int, bool, Dim3 | None], Prepared] = {}
     self._packers: dict[tuple[Any, ...], struct.Struct] = {}
     if kernel.call_stack: raise Unsupported("kernel with", "a stack of calls", where=self._where)
     if kernel.local: runtime.require_local(kernel.local, self._where)
+
+  @property
+  def clusters(self) -> bool:
+    """Whether a launch may be in clusters of blocks."""
+    return self.arch.bank0.clusters is not None
 
   # ---- arguments
 
@@ -160,30 +181,31 @@ class NVProgram(Program):
     def write(memory: memoryview, at: int) -> None:
       try: packer.pack_into(memory, at, *[b.address for b in buffers], *values)
       except struct.error as e: raise InvalidArgument(f"an argument does not fit: {e}", where=self._where) from None
-    return self._launch(write, grid, block, 0, wait)
+    return self._launch(write, grid, block, 0, wait, None)
 
-  def launch(self, params: bytes, grid: Dim3, block: Dim3, *, dynamic_lds: int = 0, wait: bool = False) -> float | None:
-    """Launch with the parameters as bytes and so much dynamic shared memory."""
+  def launch(self, params: bytes, grid: Dim3, block: Dim3, *, dynamic_lds: int = 0, wait: bool = False,
+             cluster: Dim3 | None = None) -> float | None:
+    """Launch with the parameters as bytes and so much dynamic shared memory, in clusters of so many blocks."""
     if len(params) > self.code.params_size:
       raise InvalidArgument(f"{len(params)} bytes of parameters, the kernel takes {self.code.params_size}",
                             where=self._where)
     def write(memory: memoryview, at: int) -> None: memory[at:at + len(params)] = params
-    return self._launch(write, grid, block, dynamic_lds, wait)
+    return self._launch(write, grid, block, dynamic_lds, wait, cluster)
 
   def _launch(self, write: Callable[[memoryview, int], None], grid: Dim3, block: Dim3, dynamic: int,
-              wait: bool) -> float | None:
+              wait: bool, cluster: Dim3 | None) -> float | None:
     if not wait:
-      self._submit(write, grid, block, dynamic, False)
+      self._submit(write, grid, block, dynamic, False, cluster)
       return None
     with self.runtime.profiling:  # there is one pair of timestamps
-      self.runtime.wait(self._submit(write, grid, block, dynamic, True))
+      self.runtime.wait(self._submit(write, grid, block, dynamic, True, cluster))
       return self.runtime.elapsed()
 
   def _submit(self, write: Callable[[memoryview, int], None], grid: Dim3, block: Dim3, dynamic: int,
-              profile: bool) -> int:
+              profile: bool, cluster: Dim3 | None) -> int:
     runtime, ring = self.runtime, self.runtime.kernargs
-    prepared = self.prepared(block, dynamic, profile)
-    if prepared.grid != grid: self.check_grid(grid)
+    prepared = self.prepared(block, dynamic, profile, cluster)
+    if prepared.grid != grid: self.check_grid(grid, prepared.cluster)
     runtime.enter(runtime.compute, prepared.stream, self.argument_bytes)
     try:
       at = ring.take(self.argument_bytes)
@@ -201,25 +223,50 @@ class NVProgram(Program):
     if prepared.grid != grid:
       for where, value in zip(self._grid, grid, strict=True): store(words, where, value)
       struct.pack_into("<III", prepared.bank, self.arch.bank0.nctaid, *grid)
+      for start, told in self._cluster_banks():
+        counts = [g // c for g, c in zip(grid, prepared.cluster or _ONE)]
+        struct.pack_into("<III", prepared.bank, start + told.nclusterid, *counts)
       prepared.grid = grid
     store(words, self._bank, address + self.bank_at)
-    memory[at:at + prepared.qmd_bytes] = memoryview(words).cast("B")
+    if prepared.inline is None: memory[at:at + prepared.qmd_bytes] = memoryview(words).cast("B")
+    else: prepared.stream.words[prepared.inline:prepared.inline + len(words)] = words
     memory[at + self.bank_at:at + self.bank_at + len(prepared.bank)] = prepared.bank
 
-  def check_grid(self, grid: Dim3) -> None:
+  def check_grid(self, grid: Dim3, cluster: Dim3 | None) -> None:
     """Refuse what a launch cannot have."""
     if len(grid) != 3 or not all(0 < g <= limit for g, limit in zip(grid, _GRID_LIMIT)):
       raise InvalidArgument(f"grid {grid}: blocks from 1 to {_GRID_LIMIT}", where=self._where)
+    if cluster is not None and any(g % c for g, c in zip(grid, cluster)):
+      raise InvalidArgument(f"grid {grid} is not whole clusters of {cluster} blocks", where=self._where)
 
   # ---- what is made once
 
-  def prepared(self, block: Dim3, dynamic: int, profile: bool = False) -> Prepared:
+  def prepared(self, block: Dim3, dynamic: int, profile: bool = False, cluster: Dim3 | None = None) -> Prepared:
     """QMD, bank and stream of a block shape. Raises InvalidArgument for what the chip or the kernel cannot run."""
-    key = block, dynamic, profile
+    key = block, dynamic, profile, cluster
     found = self._prepared.get(key)
     if found is None or found.generation != self.runtime.local_generation:
-      found = self._prepared[key] = self._prepare(block, dynamic, profile)
+      found = self._prepared[key] = self._prepare(block, dynamic, profile, self._clustered(cluster))
     return found
+
+  def _clustered(self, asked: Dim3 | None) -> Dim3 | None:
+    """The cluster of a launch that asks for one or for none."""
+    kernel, where, cluster = self.code, self._where, asked or self.code.cluster
+    if cluster is None:
+      if kernel.cluster_asked:
+        raise InvalidArgument("the kernel runs in clusters, and the launch does not say of how many blocks",
+                              where=where, hint="cluster=(x, y, z); it was compiled with .explicitcluster")
+      return None
+    if kernel.cluster not in (None, cluster):
+      raise InvalidArgument(f"a cluster of {cluster} blocks, the kernel was compiled for exactly {kernel.cluster}",
+                            where=where)
+    if not self.clusters: raise Unsupported("clusters of blocks on", self.arch.name, where=where)
+    count, limit = cluster[0] * cluster[1] * cluster[2], kernel.cluster_limit or CLUSTER_LIMIT
+    if min(cluster) < 1 or count > min(limit, CLUSTER_LIMIT):
+      raise InvalidArgument(f"a cluster of {cluster} blocks: there are 1 to {min(limit, CLUSTER_LIMIT)}", where=where)
+    if not qmd.has(self.declaration, "GPC_CGA_WIDTH"):
+      raise Unsupported("clusters in", self.declaration.__name__, where=where)
+    return cluster
 
   def _check(self, block: Dim3, dynamic: int) -> int:
     """Bytes of shared memory that a block gets."""
@@ -248,30 +295,62 @@ class NVProgram(Program):
                             f"{arch.shared_per_block:,}", where=where)
     return round_up(max(own + dynamic + arch.shared_reserved, arch.shared_reserved), _SHARED_GRANULE)
 
-  def _prepare(self, block: Dim3, dynamic: int, profile: bool) -> Prepared:
+  def _prepare(self, block: Dim3, dynamic: int, profile: bool, cluster: Dim3 | None) -> Prepared:
     runtime = self.runtime
     shared = self._check(block, dynamic)
-    words = array("I", qmd.encode(self._meta_data(block, shared)))
-    stream = self._commands(profile)
-    return Prepared(words, self._bank0(block), stream, None, runtime.local_generation)
+    words = array("I", qmd.encode(self._meta_data(block, shared, cluster)))
+    stream, inline = self._commands(profile, len(words))
+    return Prepared(words, self._bank0(block, cluster), stream, None, runtime.local_generation, cluster, inline)
 
-  def _commands(self, profile: bool) -> BoundStream:
-    runtime = self.runtime
+  def _commands(self, profile: bool, count: int) -> tuple[BoundStream, int | None]:
+    """The words of a submission, and where the QMD of `count` dwords stands in them, if it does."""
+    runtime, inline = self.runtime, None
     c = ComputeCommands(self.arch.compute_class, f"kernel {self.name}")
     if profile: c.signal(runtime.times, 0, timestamp=True)
-    c.launch("qmd")
+    if runtime.inline_qmd: inline = c.launch_inline("qmd", count)
+    else: c.launch("qmd")
     if profile: c.signal(runtime.times + 16, 0, timestamp=True)
-    return c.signal(runtime.timeline.signal.address, "timeline").bind()
+    return c.signal(runtime.timeline.signal.address, "timeline").bind(), inline
 
-  def _bank0(self, block: Dim3) -> bytearray:
+  def link(self, block: Dim3, stream: BoundStream, last: bool) -> Prepared:
+    """QMD and bank for a place in a chain: its end schedules the QMD behind it, or tells that the chain is over. Where
+    those are, `join` and `finish` say."""
+    cluster = self._clustered(None)
+    made = self._meta_data(block, self._check(block, 0), cluster)
+    values = {"RELEASE_ENABLE": 1, "RELEASE_PAYLOAD64B": 1, "RELEASE_MEMBAR_TYPE": 1,
+              "RELEASE_SEMAPHORE_ADDR": self.runtime.chain.address} if last else {
+                "DEPENDENT_QMD_ENABLE": 1, "DEPENDENT_QMD_ACTION": _INVALIDATE_COPY_SCHEDULE}
+    for name, value in values.items(): qmd.write(made, name, value, 0)
+    return Prepared(array("I", qmd.encode(made)), self._bank0(block, cluster), stream, None,
+                    self.runtime.local_generation, cluster)
+
+  def join(self, prepared: Prepared, address: int) -> None:
+    """Have the QMD at an address follow."""
+    store(prepared.words, self._next, address >> 8)
+
+  def finish(self, prepared: Prepared, value: int) -> None:
+    """What the end of the chain writes."""
+    store(prepared.words, self._over, value)
+
+  def _bank0(self, block: Dim3, cluster: Dim3 | None) -> bytearray:
     layout, bank = self.arch.bank0, bytearray(self.bank_bytes)
     struct.pack_into("<III", bank, layout.ntid, *block)
     struct.pack_into("<Q", bank, layout.shared_window, SHARED_WINDOW)
     struct.pack_into("<Q", bank, layout.local_window, LOCAL_WINDOW)
     struct.pack_into("<I", bank, layout.stack, _STACK_TOP)
+    size = cluster or _ONE
+    for at, told in self._cluster_banks():
+      struct.pack_into("<III", bank, at + told.nctaid, *size)
+      struct.pack_into("<III", bank, at + told.factors, *map(factor, size))
+      struct.pack_into("<I", bank, at + told.nctarank, size[0] * size[1] * size[2])
     return bank
 
-  def _meta_data(self, block: Dim3, shared: int) -> Any:
+  def _cluster_banks(self) -> list[tuple[int, ClusterBank]]:
+    """Where bank 0 tells of the launch's clusters, which have one block where it has none."""
+    told = self.arch.bank0.clusters
+    return [] if told is None else [(told.at - n * told.apart, told) for n in range(told.copies)]
+
+  def _meta_data(self, block: Dim3, shared: int, cluster: Dim3 | None) -> Any:
     arch, kernel, image = self.arch, self.code, self.image
     made = qmd.new(arch.compute_class, self.runtime.qmd_version)
     major, minor = arch.version
@@ -285,8 +364,10 @@ class NVProgram(Program):
       "SHADER_LOCAL_MEMORY_HIGH_SIZE": round_up(kernel.local, 16), "SHADER_LOCAL_MEMORY_LOW_SIZE": 0,
       **{f"INVALIDATE_{cache}": 1 for cache in _INVALIDATES},
       **{f"CTA_THREAD_DIMENSION{n}": b for n, b in enumerate(block)}}
-    for name, value in {"QMD_TYPE": _GRID_CTA, "SM_GLOBAL_CACHING_ENABLE": 1}.items():
+    kind = _GRID_CTA if cluster is None else _GRID_GPC_CGA
+    for name, value in {"QMD_TYPE": kind, "SM_GLOBAL_CACHING_ENABLE": 1}.items():
       if qmd.has(self.declaration, name): values[name] = value
+    if cluster is not None: values |= {f"GPC_CGA_{axis}": n for axis, n in zip(_AXES, cluster)}
     for name, value in values.items(): qmd.write(made, name, value)
     banks = {0: (0, self.bank_bytes)} | {n: (image.address + at, round_up(size, 16))
                                          for n, (at, size) in kernel.banks.items()}

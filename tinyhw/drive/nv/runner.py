@@ -1,7 +1,8 @@
-"""Launches that are replayed, as one submission of the compute channel: the words of all, made once.
+"""Launches that are replayed, as one submission of the compute channel: a chain of QMDs, each schedules the next.
 
-A replay writes QMD, bank and arguments of all launches into the argument ring, patches where they are, and rings the
-doorbell once. Each launch waits for the end of the one before.
+The words are made once, and so are QMDs and banks but for where they lie. A replay writes them with the arguments into
+the argument ring, patches where the first is, and rings the doorbell once. The last one's end is a semaphore that the
+host engine waits for: what is submitted later comes after the whole chain.
 """
 from __future__ import annotations
 
@@ -39,21 +40,26 @@ class NVRunner(GroupedRunner[Group]):
 
   def group(self, first: int) -> Group:
     """As many of the launches from `first` on as one submission takes."""
-    runtime = self._runtime
-    c, at, end, prepared = ComputeCommands(runtime.arch.compute_class, "replayed kernels"), [], 0, []
-    for k, launch in enumerate(self.launches[first:first + LAUNCHES]):
-      program = launch.program
-      assert isinstance(program, NVProgram)
-      if k and end + program.argument_bytes > ARGUMENT_BYTES: break
-      program.check_grid(launch.grid)
-      prepared.append(program.prepared(launch.block, 0))
-      if k: c.wait_for_idle()
-      c.launch(f"qmd#{k}")
+    runtime, at, end = self._runtime, list[int](), 0
+    for launch in self.launches[first:first + LAUNCHES]:
+      program = self._program(launch)
+      if at and end + program.argument_bytes > ARGUMENT_BYTES: break
       at.append(end)
       end += program.argument_bytes
     launches = self.launches[first:first + len(at)]
-    stream = c.signal(runtime.timeline.signal.address, "timeline").bind()
+    c = ComputeCommands(runtime.arch.compute_class, "replayed kernels").launch("qmd")
+    stream = c.wait(runtime.chain.address, "chain").signal(runtime.timeline.signal.address, "timeline").bind()
+    prepared = []
+    for k, launch in enumerate(launches):
+      program = self._program(launch)
+      prepared.append(program.link(launch.block, stream, k == len(launches) - 1))
+      program.check_grid(launch.grid, prepared[-1].cluster)
     return Group(launches, first, stream, tuple(at), end, tuple(prepared), runtime.local_generation)
+
+  @staticmethod
+  def _program(launch: Launch) -> NVProgram:
+    assert isinstance(launch.program, NVProgram)
+    return launch.program
 
   def generation(self) -> int: return self._runtime.local_generation
 
@@ -63,15 +69,18 @@ class NVRunner(GroupedRunner[Group]):
     ring = runtime.kernargs
     runtime.enter(runtime.compute, stream, group.nbytes)
     try:
-      start = ring.take(group.nbytes)
+      start, chain = ring.take(group.nbytes), runtime.chains + 1
+      runtime.chains = chain
       for k, (launch, offset, prepared) in enumerate(zip(group.launches, group.at, group.prepared, strict=True)):
-        program, at = launch.program, start + offset
-        assert isinstance(program, NVProgram)
+        program, at = self._program(launch), start + offset
         given = () if values is None else values[group.first + k]
+        if k + 1 < len(group.at): program.join(prepared, ring.address + start + group.at[k + 1])
+        else: program.finish(prepared, chain)
         program.fill(prepared, ring.memory, at, ring.address + at,
                      launch.grid if grids is None else grids[group.first + k])
         arguments = at + program.bank_at + program.code.params
         pack(program.packer(len(launch.buffers), given), ring.memory, arguments, launch, memory, given)
-        stream.set(f"qmd#{k}", ring.address + at)
+      stream.set("qmd", ring.address + start)
+      stream.set("chain", chain)
       ring.used_by(runtime.submit_entered(runtime.compute, stream))
     finally: runtime.lock.release()

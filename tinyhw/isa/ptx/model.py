@@ -54,6 +54,13 @@ class Minus:
 
 
 @dataclass(frozen=True)
+class Part:
+  """`%r1.h0`: a part of a register, for video instructions."""
+  operand: Operand
+  part: str
+
+
+@dataclass(frozen=True)
 class Vector:
   """`{a, b}`."""
   elements: tuple[Operand, ...]
@@ -80,7 +87,7 @@ class Arguments:
   elements: tuple[Operand, ...]
 
 
-Operand = Name | Int | Float | Sum | Not | Minus | Vector | Pair | Address | Arguments
+Operand = Name | Int | Float | Sum | Not | Minus | Part | Vector | Pair | Address | Arguments
 
 
 # ---- statements of a function's body

@@ -1,6 +1,7 @@
 """Reads PTX: a recursive descent over the tokens. Errors say line, column, and what was expected there."""
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Callable
 from itertools import accumulate
@@ -26,6 +27,7 @@ from tinyhw.isa.ptx.model import (
   Not,
   Operand,
   Pair,
+  Part,
   Predicate,
   Prototype,
   Section,
@@ -43,6 +45,7 @@ TYPES: Final = frozenset(f".{t}" for t in (
   "b8", "b16", "b32", "b64", "b128", "u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64", "f16", "f16x2", "f32", "f64",
   "bf16", "bf16x2", "e4m3", "e5m2", "e4m3x2", "e5m2x2", "tf32", "pred", "texref", "samplerref", "surfref", "u16x2",
   "s16x2", "f32x2"))
+_PART: Final = re.compile(r"\.[bh][0-7]+")
 _ENDS: Final = {",", ";", "]", "}", ")"}  # behind a constant that is one number
 _LINES: Final = {".file", ".loc"}  # directives that end with their line, not with a semicolon
 _TUNING: Final = {".maxntid", ".reqntid", ".minnctapersm", ".maxnctapersm", ".maxnreg", ".noreturn", ".explicitcluster",
@@ -422,7 +425,9 @@ class _Parser:
       self.step()
       if text == "WARP_SZ": return Int(32)
       name = text
-      while self.now.kind == "dot" and self.now.start == self.tokens[self.i - 1].end: name += self.step().text
+      while self.now.kind == "dot" and self.now.start == self.tokens[self.i - 1].end:
+        if _PART.fullmatch(self.now.text): return Part(Name(name), self.step().text[1:])
+        name += self.step().text
       if self.now.text in {"+", "-"}: return Sum(name, self.offset())
       if self.now.text == "[" and self.now.start == self.tokens[self.i - 1].end:  # an element of an array
         self.step()

@@ -171,6 +171,15 @@ shl $bits ; t : t u32
 shr $bits|$int ; t : t u32
 prmt b32 ?f4e|b4e|rc8|ecl|ecr|rc16 ; t : t t u32
 
+vadd,vsub,vabsdiff,vmin,vmax u32|s32 u32|s32 u32|s32 ?sat ?add|min|max ; b32 : b32 b32 *b32 ; 2.0 20
+vshl,vshr u32|s32 u32|s32 u32 ?sat clamp|wrap ?add|min|max ; b32 : b32 b32 *b32 ; 2.0 20
+vmad u32|s32 u32|s32 u32|s32 ?sat ?shr7|shr15 ; b32 : b32 b32 b32 ; 2.0 20
+vmad u32|s32 u32|s32 u32|s32 po ?sat ?shr7|shr15 ; b32 : b32 b32 b32 ; 2.0 20
+vset u32|s32 u32|s32 $compare ?add|min|max ; b32 : b32 b32 *b32 ; 2.0 20
+vadd2,vsub2,vavrg2,vabsdiff2,vmin2,vmax2 u32|s32 u32|s32 u32|s32 ?sat|add ; b32 : b32 b32 b32 ; 3.0 30
+vadd4,vsub4,vavrg4,vabsdiff4,vmin4,vmax4 u32|s32 u32|s32 u32|s32 ?sat|add ; b32 : b32 b32 b32 ; 3.0 30
+vset2,vset4 u32|s32 u32|s32 $compare ?add ; b32 : b32 b32 b32 ; 3.0 30
+
 mov pred|$all|b128 ; t : m
 cvt $round f32|f64 u8|u16|u32|u64|s8|s16|s32|s64 ; u : t
 cvt $round f16 u8|u16|u32|u64|s8|s16|s32|s64 ; u : t

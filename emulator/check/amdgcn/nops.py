@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from tinyhw.emulator.check.effects import Effects
-from tinyhw.emulator.check.states import (
+from tinyhw.emulator.check.amdgcn.effects import Effects
+from tinyhw.emulator.check.amdgcn.states import (
   HWREG0,
   NUMBERS,
   SELECT,

@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from tinyhw.emulator.check.effects import SGPR0, Effects
+from tinyhw.emulator.check.amdgcn.effects import SGPR0, Effects
 from tinyhw.isa.amdgcn import VCC_HI, VCC_LO, Instruction
 
 Value = Any

@@ -17,13 +17,13 @@ from tinyhw.emulator.amdgcn.bind import ZERO_FILLING
 from tinyhw.emulator.amdgcn.gfx9 import sdwa
 from tinyhw.emulator.amdgcn.modes import GPR_IDX_EN
 from tinyhw.emulator.amdgcn.registers import reader
-from tinyhw.emulator.check.effects import SCC, SGPR0, Effects, dwords
+from tinyhw.emulator.check.amdgcn.effects import SCC, SGPR0, Effects, dwords
 from tinyhw.emulator.simt import Group
 from tinyhw.emulator.values.ops import U32, U64
 from tinyhw.isa.amdgcn import EXEC_LO, VCC_HI, VCC_LO, Instruction, Operand
 
 if TYPE_CHECKING:
-  from tinyhw.emulator.check.undefined import Undefined
+  from tinyhw.emulator.check.amdgcn.undefined import Undefined
 
 Value = Any
 ONES: Final = np.uint32(0xFFFFFFFF)

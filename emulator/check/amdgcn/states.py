@@ -14,7 +14,7 @@ from typing import Final
 
 from tinyhw.emulator.amdgcn.gfx9 import sdwa
 from tinyhw.emulator.amdgcn.registers import EMPTY
-from tinyhw.emulator.check.effects import REGISTERS, SCC, SGPR0, TRANSCENDENTAL, Effects, dwords
+from tinyhw.emulator.check.amdgcn.effects import REGISTERS, SCC, SGPR0, TRANSCENDENTAL, Effects, dwords
 from tinyhw.isa.amdgcn import EXEC_HI, EXEC_LO, M0, VCC_HI, VCC_LO, Instruction
 
 HWREG0: Final = REGISTERS  # hardware registers (s_setreg) follow the others

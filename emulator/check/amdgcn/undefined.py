@@ -18,8 +18,8 @@ from tinyhw.arch import Arch
 from tinyhw.core.memory import AddressSpace
 from tinyhw.emulator.amdgcn.allocation import first_block
 from tinyhw.emulator.amdgcn.fields import GROUP_IDS, TG_SIZE_EN, USER_SGPR
-from tinyhw.emulator.check import rules
-from tinyhw.emulator.check.effects import REGISTERS, SGPR0, Effects, dwords, name_of
+from tinyhw.emulator.check.amdgcn import rules
+from tinyhw.emulator.check.amdgcn.effects import REGISTERS, SGPR0, Effects, dwords, name_of
 from tinyhw.emulator.observe import Access
 from tinyhw.emulator.simt import Cohort, Group
 from tinyhw.isa.amdgcn import EXEC_LO, M0, TTMP0, Instruction, Operand

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from tinyhw.emulator.amdgcn import coverage
-from tinyhw.emulator.check.effects import SGPR0, dwords, effects
+from tinyhw.emulator.check.amdgcn.effects import SGPR0, dwords, effects
 from tinyhw.emulator.observe import Access
 from tinyhw.isa.amdgcn import EXEC_HI, EXEC_LO, Instruction
 

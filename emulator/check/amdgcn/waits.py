@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from tinyhw.emulator.check.counters import LDS_COUNTERS, Counters, Order
-from tinyhw.emulator.check.effects import REGISTERS, SGPR0, Effects
+from tinyhw.emulator.check.amdgcn.counters import LDS_COUNTERS, Counters, Order
+from tinyhw.emulator.check.amdgcn.effects import REGISTERS, SGPR0, Effects
 from tinyhw.emulator.simt import Group
 from tinyhw.isa.amdgcn import NULL, Instruction
 

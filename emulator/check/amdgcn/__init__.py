@@ -1,0 +1,1 @@
+"""Hazard checks of AMD's machine code: its counters, wait states, registers."""

@@ -1,0 +1,1 @@
+"""Checks of PTX: races, asynchronous copies and products, what nobody has written."""

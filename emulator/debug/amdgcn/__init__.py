@@ -1,0 +1,1 @@
+"""What the debugger and reports have for AMD's machine code alone."""

@@ -1,0 +1,106 @@
+"""PTX in a report: units, branches, what a multiprocessor holds."""
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from tinyhw.emulator.debug.vendor import Facts, Vendor, Words
+from tinyhw.emulator.ptx import flow, operands
+from tinyhw.emulator.ptx.launch import Dispatch, stack_size
+from tinyhw.emulator.ptx.occupancy import occupancy
+from tinyhw.emulator.ptx.program import Shown
+
+if TYPE_CHECKING:
+  from tinyhw.arch.nv import NvArch
+  from tinyhw.emulator.observe import Access
+  from tinyhw.emulator.simt import Group
+
+WORDS: Final = Words("warp", "block", "thread", "shared memory", "local memory", "shared", 32, 128, {
+  "float": "VALU", "integer": "transcendental", "double": "export", "special": "matrix", "tensor": "LDS",
+  "convert": "SMEM", "move": "SALU", "memory": "VMEM", "shared": "LDS", "warp": "SMEM", "branch": "branch",
+  "barrier": "barrier", "wait": "wait"}, frozenset({"branch", "barrier", "wait"}))
+_MEMORY: Final = frozenset({"ld", "ldu", "st", "atom", "red", "cp", "ldmatrix", "stmatrix", "prefetch", "prefetchu",
+                            "tensormap", "multimem"})
+_UNITS: Final = (
+  ("branch", ("bra", "brx", "call", "ret", "exit", "trap", "brkpt")), ("barrier", ("bar", "barrier", "mbarrier")),
+  ("wait", ("membar", "fence", "nanosleep", "griddepcontrol", "setmaxnreg", "discard", "applypriority", "pmevent")),
+  ("warp", ("shfl", "vote", "match", "redux", "activemask", "elect", "movmatrix")), ("convert", ("cvt",)),
+  ("move", ("mov", "selp", "cvta", "isspacep", "mapa", "getctarank", "createpolicy", "alloca", "stacksave",
+            "stackrestore")),
+  ("special", ("sin", "cos", "ex2", "lg2", "tanh", "rsqrt", "rcp", "sqrt")))
+_UNIT_OF: Final = {opcode: unit for unit, opcodes in _UNITS for opcode in opcodes}
+_APPROXIMATE: Final = frozenset({"sin", "cos", "ex2", "lg2", "tanh", "rsqrt"})
+
+
+def unit(i: Shown) -> str:
+  """The part of a multiprocessor that executes an instruction, as PTX shows it."""
+  text = i.line.instruction
+  opcode, m = text.opcode, text.modifiers
+  if opcode in _MEMORY:
+    if "wait_group" in m or "wait_all" in m or "commit_group" in m: return "wait"
+    return "shared" if opcode in {"ldmatrix", "stmatrix"} or m and m[0].startswith("shared") and opcode != "cp" \
+      else "memory"
+  if opcode in {"mma", "wgmma", "wmma"}:
+    if "mma" in m or opcode == "mma" or "mma_async" in m: return "tensor"
+    return "wait" if opcode == "wgmma" else "memory"
+  found = _UNIT_OF.get(opcode)
+  if found is not None: return found
+  kind = m[-1] if m else ""
+  if kind == "f64": return "double"
+  return "float" if kind.startswith(("f", "bf")) else "integer"
+
+
+class Nvidia(Vendor):
+  """A launch of a PTX kernel."""
+
+  words = WORDS
+
+  def __init__(self, arch: NvArch, d: Dispatch) -> None: self.arch, self.dispatched = arch, d
+
+  def unit(self, i: Shown) -> str: return unit(i)
+
+  def status(self, i: Shown) -> str:
+    text = i.line.instruction
+    sums = unit(i) == "tensor" and not any(m in {"s32", "b1"} for m in text.modifiers)
+    return "approximate" if sums or "approx" in text.modifiers or text.opcode in _APPROXIMATE else "exact"
+
+  def branches(self, i: Shown) -> bool:
+    text = i.line.instruction
+    return text.opcode == "brx" or text.opcode == "bra" and text.predicate is not None
+
+  def mask(self, group: Group, i: Shown) -> Any:
+    """Lanes in the group whose guard is true; a branch is executed by all."""
+    guard = None if i.line.instruction.opcode == "bra" else operands.predicate(i.line)
+    if guard is None: return group.mask
+    p = np.broadcast_to(guard(group), (group.size, group.cohort.lanes))  # type: ignore[arg-type]
+    return p if group.mask is None else p & group.mask
+
+  def taken(self, group: Group, i: Shown) -> tuple[int, int]:
+    lanes: Any = group.lanes  # type: ignore[attr-defined]
+    guard = operands.predicate(i.line)
+    if guard is None:  # brx
+      at = i.line.instruction.operands[0]
+      index = operands.full(group, operands.reader(  # type: ignore[arg-type]
+        group.cohort.program.at(i.pc), i.line, at, "u32")(group))  # type: ignore[attr-defined, arg-type]
+      first = index[np.arange(group.size), lanes.argmax(axis=1)]
+      return group.size, int(((index != first[:, None]) & lanes).any(axis=1).sum())
+    p = np.broadcast_to(guard(group), lanes.shape) & lanes  # type: ignore[arg-type]
+    some = p.any(axis=1)
+    return int(some.sum()), int((some & (p != lanes).any(axis=1)).sum())
+
+  def segment(self, i: Shown, access: Access) -> str:
+    if access.segment != "global": return access.segment
+    m = i.line.instruction.modifiers
+    return "param" if any(x.startswith("param") for x in m) else "const" if "const" in m else "global"
+
+  def facts(self) -> Facts:
+    d = self.dispatched
+    found = occupancy(self.arch, d)
+    return Facts(self.arch.name, self.arch.warp_size, {"registers of 32 bits alive at once in a thread": found.alive},
+                 d.program.shared_size + d.dynamic_shared, stack_size(d.program), str(found))
+
+
+def targets(i: Shown) -> tuple[int, ...]:
+  """The instructions that a branch may go to."""
+  return flow.targets(i.line)

@@ -1,0 +1,92 @@
+"""What reports ask of a vendor: its words, units of instructions, what branches do, what fits on a chip."""
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+  from tinyhw.emulator.observe import Access
+  from tinyhw.emulator.simt import Cohort, Group
+
+
+@dataclass(frozen=True)
+class Words:
+  """How a vendor calls things. `units` has the units in the order in which they are shown, each with its colour's name,
+  `scalar` those that no lane takes part in; `sector` and `line` are the bytes that caches move and hold."""
+  wave: str
+  group: str
+  item: str
+  shared: str
+  scratch: str
+  short: str  # shared memory in a few letters
+  sector: int
+  line: int
+  units: Mapping[str, str] = field(default_factory=dict)
+  scalar: frozenset[str] = frozenset()
+
+  def waves(self, count: int) -> str:
+    """"2 waves"."""
+    return f"{count:,} {self.wave}{'s' if count != 1 else ''}"
+
+
+@dataclass(frozen=True)
+class Facts:
+  """What is known of a launch beside what it executed: the generation, lanes of a wave, registers by name, bytes of
+  shared memory of a workgroup and of a lane's own memory, how much of it a chip holds at once."""
+  arch: str
+  lanes: int
+  registers: Mapping[str, int]
+  lds: int
+  scratch: int
+  occupancy: str
+
+
+class Vendor(ABC):
+  """One launch, as far as a report needs to know whose machine code it is."""
+  words: Words
+  follows = False  # whether `Exactness` follows values of its approximate instructions
+  barriers: frozenset[str] = frozenset()  # mnemonics that count as one
+
+  @abstractmethod
+  def unit(self, i: Any) -> str:
+    """The part of the chip that executes an instruction: one of `words.units`."""
+
+  @abstractmethod
+  def status(self, i: Any) -> str:
+    """"exact", "approximate", "missing" or "no effect"."""
+
+  @abstractmethod
+  def branches(self, i: Any) -> bool:
+    """Whether an instruction is a conditional branch."""
+
+  @abstractmethod
+  def taken(self, group: Group, i: Any) -> tuple[int, int]:
+    """(waves of which a conditional branch takes lanes along, waves whose lanes it parts)."""
+
+  @abstractmethod
+  def facts(self) -> Facts:
+    """See there."""
+
+  def cohort(self, cohort: Cohort) -> None:
+    """Workgroups begin."""
+    return None
+
+  def mask(self, group: Group, i: Any) -> Any:
+    """The lanes that execute an instruction: None for all, or bools [1 or waves, lanes]."""
+    return group.mask
+
+  def segment(self, i: Any, access: Access) -> str:
+    """The memory that an access counts for."""
+    return access.segment
+
+
+def vendor_of(arch: Any, d: Any) -> Vendor:
+  """The vendor of a generation, for a dispatch."""
+  from tinyhw.arch.nv import NvArch
+  if isinstance(arch, NvArch):
+    from tinyhw.emulator.debug.ptx.record import Nvidia
+    return Nvidia(arch, d)
+  from tinyhw.emulator.debug.amdgcn.record import Amd
+  return Amd(arch, d)

@@ -1,0 +1,52 @@
+"""PTX instructions beside the witness: Python integers and exact floats, from the manual."""
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from tests.strength import examples, seed
+from tinyhw.core.errors import DecodeError, Unsupported
+from tinyhw.emulator.ptx import bind
+from tinyhw.emulator.ptx.link import link
+from tinyhw.emulator.ptx.program import Program
+from tinyhw.isa.ptx import parse, printer
+from tinyhw.tools.witness.ptx import bench
+
+
+@pytest.mark.parametrize("engine", ["ref", "jit"])
+def test_instructions_give_what_the_manual_says(engine: str) -> None:
+  wanted = list(bench.of_table("", examples(1), seed(0)))
+  if engine == "jit": wanted = random.Random(seed(1)).sample(wanted, len(wanted) // 4)
+  assert not [str(w) for w in bench.check(wanted, seed(2), engine)]
+
+
+def step(text: str) -> None:
+  """Bind one instruction."""
+  head = ".version 8.6\n.target sm_90\n.address_size 64\n.visible .entry k () {\n.reg .b32 %r<9>;\n"
+  linked = link(parse(f"{head}{text}\n}}"))
+  code = Program(linked, "k", 1 << 20).function("k")
+  bind.step(code, code.flat.lines[0])
+
+
+@pytest.mark.parametrize("text", [
+  "vadd.u32.u32.u32.add %r1.h0, %r2, %r3, %r4;", "vadd.u32.u32.u32 %r1, %r2, %r3, %r4;",
+  "vadd.u32.u32.u32 %r1, %r2.b4, %r3;", "vadd.u32.u32.u32 %r1, -%r2, %r3;", "vadd.u32.u32.u32.add %r1, %r2, %r3;",
+  "vadd.u32.u32.u32.add %r1, %r2, %r3, %r4.h0;", "vmad.u32.u32.u32.po %r1, -%r2, %r3, %r4;",
+  "vmad.u32.u32.u32 %r1, -%r2, %r3, -%r4;", "vmad.u32.u32.u32 %r1.h0, %r2, %r3, %r4;",
+  "vadd2.u32.u32.u32 %r1.b0, %r2, %r3, %r4;", "vadd2.u32.u32.u32 %r1.h01, %r2, %r3, %r4;",
+  "vadd4.u32.u32.u32 %r1, %r2.b3, %r3, %r4;", "vadd4.u32.u32.u32 %r1, %r2, %r3, %r4.b0;",
+  "vadd4.u32.u32.u32 %r1, %r2, %r3, -%r4;"])
+def test_parts_that_there_are_not(text: str) -> None:
+  with pytest.raises((DecodeError, ValueError)): step(text)
+
+
+def test_parts_are_written_as_they_are_read() -> None:
+  text = "vmad.u32.u32.u32 %r1, -%r2.h1, %r3.b0, %r4;"
+  step(text)
+  module = parse(f".version 8.6\n.target sm_90\n.address_size 64\n.func f () {{ .reg .b32 %r<9>; {text} }}")
+  assert text in printer.text(module) and parse(printer.text(module)) == module
+
+
+def test_what_saturates_has_no_sum() -> None:
+  with pytest.raises(Unsupported): step("vadd2.u32.u32.u32.sat.add %r1, %r2, %r3, %r4;")

@@ -1,0 +1,158 @@
+"""Cases on the emulator: a kernel loads each thread's operands, executes the instruction and stores its results.
+
+    python -m tinyhw.tools.witness.ptx.bench            every form of the table, with what disagrees
+    python -m tinyhw.tools.witness.ptx.bench '^vadd'    those of a pattern
+"""
+from __future__ import annotations
+
+import random
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from tinyhw.core.memory import AddressSpace, Region
+from tinyhw.emulator.ptx.launch import Dispatch, dispatch
+from tinyhw.emulator.ptx.link import link
+from tinyhw.emulator.ptx.program import Program
+from tinyhw.isa.ptx import forms, parse
+from tinyhw.isa.ptx.forms import SIZES
+from tinyhw.tools.witness.ptx import models
+from tinyhw.tools.witness.ptx.draw import values
+from tinyhw.tools.witness.ptx.table import Case, cases
+
+THREADS: Final = 64
+BATCH: Final = 64
+PAGE: Final = 4096
+IN, OUT, PARAMS = 0x1_0000_0000, 0x2_0000_0000, 0x3_0000_0000
+_LETTERS: Final = {1: "h", 2: "h", 4: "r", 8: "l"}
+
+
+@dataclass(frozen=True)
+class Wrong:
+  """A case whose result the witness does not have."""
+  case: Case
+  sources: tuple[int, ...]
+  found: tuple[int, ...]
+  wanted: Any
+
+  def __str__(self) -> str:
+    given = ", ".join(f"{x:#x}" for x in self.sources)
+    found = ", ".join(f"{x:#x}" for x in self.found)
+    wanted = self.wanted if isinstance(self.wanted, tuple) else (self.wanted,)
+    right = ", ".join(hex(x) if isinstance(x, int) else "?" for x in wanted)
+    return f"{self.case.text} of {given}: {found}; witness: {right}"
+
+
+def _register(type_: str, number: int) -> str:
+  return f"%p{number}" if type_ == "pred" else f"%{_LETTERS[SIZES[type_]]}{number}"
+
+
+def _load(type_: str, register: str, at: int) -> str:
+  if type_ == "pred": return f"ld.global.u32 %r30, [%l30+{at}]; setp.ne.u32 {register}, %r30, 0;"
+  return f"ld.global.b{8 * max(SIZES[type_], 2)} {register}, [%l30+{at}];"
+
+
+def _store(type_: str, register: str, at: int) -> str:
+  if type_ == "pred": return f"selp.u32 %r30, 1, 0, {register}; st.global.u32 [%l31+{at}], %r30;"
+  return f"st.global.b{8 * SIZES[type_]} [%l31+{at}], {register};"
+
+
+def _kernel(batch: Sequence[Case]) -> str:
+  """A kernel of cases: the operands of one behind those of the other, 8 bytes times threads each."""
+  lines, given, made = list[str](), 0, 0
+  for case in batch:
+    names = [_register(t, k) for k, t in enumerate((*case.results, *case.sources))]
+    n = len(case.results)
+    for type_, name in zip(case.sources, names[n:]):
+      lines.append(_load(type_, name, 8 * THREADS * given))
+      given += 1
+    lines.append(case.text.format(*names))
+    for type_, name in zip(case.results, names[:n]):
+      lines.append(_store(type_, name, 8 * THREADS * made))
+      made += 1
+  body = "\n".join(lines)
+  return f""".version 9.0
+.target sm_90a
+.address_size 64
+.visible .entry k (.param .u64 in, .param .u64 out) {{
+  .reg .pred %p<32>; .reg .b16 %h<32>; .reg .b32 %r<32>; .reg .b64 %l<32>;
+  ld.param.u64 %l30, [in]; ld.param.u64 %l31, [out];
+  mov.u32 %r31, %tid.x;
+  mad.wide.u32 %l30, %r31, 8, %l30; mad.wide.u32 %l31, %r31, 8, %l31;
+{body}
+  ret;
+}}"""
+
+
+def _run(batch: Sequence[Case], given: Any, results: int, engine: str) -> Any:
+  """The results u64 [results, threads] of operands u64 [operands, threads]."""
+  linked = link(parse(_kernel(batch)))
+  space = AddressSpace("witness")
+  params = IN.to_bytes(8, "little") + OUT.to_bytes(8, "little")
+  size = 8 * THREADS * max(results, 1)
+  for at, content in ((IN, given.tobytes()), (OUT, bytes(size)), (PARAMS, params)):
+    region = Region("data", -(-max(len(content), 1) // PAGE) * PAGE)
+    space.map(at, region.size, region)
+    space.write(at, content)
+  program = Program(linked, "k", 0x4_0000_0000)
+  dispatch(space, Dispatch(program, (1, 1, 1), (THREADS, 1, 1), PARAMS, 16), engine=engine)
+  return np.frombuffer(space.read(OUT, size), np.uint64).reshape(-1, THREADS)
+
+
+def check(wanted: Sequence[Case], seed: int = 0, engine: str = "ref") -> Iterator[Wrong]:
+  """Run cases on drawn operands; the first thread of each where emulator and witness differ."""
+  for start in range(0, len(wanted), BATCH):
+    batch = wanted[start:start + BATCH]
+    drawn = [_drawn(c, random.Random(f"{seed} {c.text}")) for c in batch]
+    columns: list[Any] = [row for rows in drawn for row in zip(*rows)]
+    table = np.array(columns or [[0] * THREADS], np.uint64)
+    found = _run(batch, table, sum(len(c.results) for c in batch), engine)
+    at = 0
+    for case, rows in zip(batch, drawn):
+      masks = [(1 << (1 if t == "pred" else 8 * SIZES[t])) - 1 for t in case.results]
+      for thread, sources in enumerate(rows):
+        got = tuple(int(found[at + k, thread]) & mask for k, mask in enumerate(masks))
+        right = case.function(*sources)
+        all_right = right if isinstance(right, tuple) else (right,)
+        if not all(w(g) if callable(w) else w & m == g for w, g, m in zip(all_right, got, masks, strict=True)):
+          yield Wrong(case, sources, got, right)
+          break
+      at += len(case.results)
+
+
+def _drawn(case: Case, rng: random.Random) -> list[tuple[int, ...]]:
+  """The sources' bits of each thread."""
+  if case.draw is not None: return [case.draw(rng) for _ in range(THREADS)]
+  columns = [values(t, rng, THREADS) for t in case.sources]
+  return list(zip(*columns)) if columns else [()] * THREADS
+
+
+def of_table(pattern: str = "", most: int = 1, seed: int = 0) -> Iterator[Case]:
+  """The cases of the table's instructions that fit a pattern: of each row all names, or `most` random ones for each
+  choice of types."""
+  assert models
+  for rows in forms.rows().values():
+    for row in rows:
+      rng = random.Random(f"{seed} {row}")
+      chosen: dict[tuple[str, ...], list[str]] = {}
+      names = list(row.combinations()) if row.size <= 4096 else []
+      for name in names: chosen.setdefault(tuple(w for w in name.split(".") if w in SIZES), []).append(name)
+      for group in chosen.values():
+        for name in rng.sample(group, min(most, len(group))):
+          if re.search(pattern, name): yield from cases(name, rng)
+
+
+def main(pattern: str = "", most: str = "4", seed: str = "0") -> int:
+  """Print what disagrees."""
+  wanted = list(of_table(pattern, int(most), int(seed)))
+  wrong = list(check(wanted, int(seed)))
+  for one in wrong: print(one)
+  print(f"{len(wanted)} cases of {len({c.form for c in wanted})} instructions, {len(wrong)} disagree")
+  return int(bool(wrong))
+
+
+if __name__ == "__main__": sys.exit(main(*sys.argv[1:]))

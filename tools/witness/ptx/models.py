@@ -1,0 +1,6 @@
+"""All witnesses of PTX: importing this registers them."""
+from __future__ import annotations
+
+from tinyhw.tools.witness.ptx import video
+
+__all__ = ["video"]
