@@ -25,12 +25,12 @@ ELEMENTS: Final = {"f16": 2, "bf16": 2, "tf32": 1, "s8": 4, "u8": 4}  # in a reg
 COLUMNS: Final = 8
 
 
-def _shuffled(e: Emitter, t: str, n: int, x: str, order: Sequence[int], y: str = "poison") -> str:
+def shuffled(e: Emitter, t: str, n: int, x: str, order: Sequence[int], y: str = "poison") -> str:
   places = ", ".join(f"i32 {k}" for k in order)
   return e.op(f"shufflevector <{n} x {t}> {x}, <{n} x {t}> {y}, <{len(order)} x i32> <{places}>")
 
 
-def _doubles(e: Emitter, words: Value, type_: str) -> str:
+def doubles(e: Emitter, words: Value, type_: str) -> str:
   """The elements of a register of all lanes as <32 n x double>."""
   text = words.view(U32).in_lanes()
   if type_ == "tf32":
@@ -45,7 +45,7 @@ def _doubles(e: Emitter, words: Value, type_: str) -> str:
   return e.op(f"fpext <64 x float> {floats} to <64 x double>")
 
 
-def _integers(e: Emitter, words: Value, type_: str) -> str:
+def integers(e: Emitter, words: Value, type_: str) -> str:
   """The elements of 8 bits of a register of all lanes as <128 x i32>."""
   parts = e.op(f"bitcast <32 x i32> {words.view(U32).in_lanes()} to <128 x i8>")
   return e.op(f"{'sext' if type_ == 's8' else 'zext'} <128 x i8> {parts} to <128 x i32>")
@@ -94,7 +94,7 @@ def mma(g: Lanes, line: Line, form: Form, info: Info) -> None:
   word = "b32" if d == "f16" else d
   t = "i32" if whole else "double"
   each = 4 if whole else 8
-  elements = _integers if whole else _doubles
+  elements = integers if whole else doubles
   parts = [operands.elements(line, o) for o in i.operands]
   left, right = ([operands.reader(g.code, line, o, "b32")(g) for o in p] for p in parts[1:3])  # type: ignore[arg-type]
   added = [operands.reader(g.code, line, o, word)(g) for o in parts[3]]  # type: ignore[arg-type]
@@ -107,13 +107,13 @@ def mma(g: Lanes, line: Line, form: Form, info: Info) -> None:
     e.do(f"store <{size} x {t}> {elements(e, words, type_)}, ptr {g.pointer(a, each * r * size)}, align 64")
   for r, words in enumerate(right):  # columns lie side by side in registers, rows in memory
     order = [column * 4 * n + at for at in range(4 * n) for column in range(COLUMNS)]
-    text = _shuffled(e, t, size, elements(e, words, kinds[2]), order)
+    text = shuffled(e, t, size, elements(e, words, kinds[2]), order)
     e.do(f"store <{size} x {t}> {text}, ptr {g.pointer(b, each * r * size)}, align 64")
   for h in range(2):
-    if d == "f16": rows = _doubles(e, added[h], "f16")
+    if d == "f16": rows = doubles(e, added[h], "f16")
     else:
       x, y = (v.in_lanes() for v in added[2 * h:2 * h + 2])
-      rows = _shuffled(e, "i32" if whole else "float", 32, x, [at // 2 + 32 * (at & 1) for at in range(64)], y)
+      rows = shuffled(e, "i32" if whole else "float", 32, x, [at // 2 + 32 * (at & 1) for at in range(64)], y)
       if not whole: rows = e.op(f"fpext <64 x float> {rows} to <64 x double>")
     e.do(f"store <64 x {t}> {rows}, ptr {g.pointer(c, 64 * each * h)}, align 64")
   saturates = "satfinite" in form.modifiers
@@ -124,14 +124,18 @@ def mma(g: Lanes, line: Line, form: Form, info: Info) -> None:
   for h in range(2):
     rows = e.op(f"load <64 x {t}>, ptr {g.pointer(c, 64 * each * h)}, align 64")
     if d == "f16":
-      odd = convert(Value(_Wide(e, 64), rows, F64, True), F16)
-      raw = e.op(f"bitcast <64 x half> {odd.text} to <32 x i32>")
-      writes[h](g, Value(e, raw, U32, True))  # type: ignore[arg-type]
+      writes[h](g, halves(e, rows))  # type: ignore[arg-type]
       continue
     if not whole: rows = e.op(f"fptrunc <64 x double> {rows} to <64 x float>")
     for at in range(2):
-      part = _shuffled(e, "i32" if whole else "float", 64, rows, range(at, 64, 2))
+      part = shuffled(e, "i32" if whole else "float", 64, rows, range(at, 64, 2))
       writes[2 * h + at](g, Value(e, part, I32 if whole else F32, True))  # type: ignore[arg-type]
+
+
+def halves(e: Emitter, rows: str) -> Value:
+  """A register of all lanes with two f16 in each, of <64 x double>."""
+  narrow = convert(Value(_Wide(e, 64), rows, F64, True), F16)
+  return Value(e, e.op(f"bitcast <64 x half> {narrow.text} to <32 x i32>"), U32, True)
 
 
 class _Wide(Emitter):
@@ -157,13 +161,13 @@ def ldmatrix(g: Lanes, line: Line, form: Form, info: Info) -> None:
   writes = [operands.writer(g.code, line, o, "b32") for o in operands.elements(line, i.operands[0])]
   at = addresses.address(g.code, line, i.operands[1], "shared")(g)  # type: ignore[arg-type]
   at = convert(at.view(U32) if at.dtype.itemsize == 4 else at.view(U64), U64)
-  rows = _shuffled(e, "i64", 32, at.in_lanes(), [lane % (8 * count) for lane in range(32)])
+  rows = shuffled(e, "i64", 32, at.in_lanes(), [lane % (8 * count) for lane in range(32)])
   site = access.Site(access.SHARED, Value(e, rows, U64, True), None, 4, 4, Access.READ, None)
 
   def fast(host: Value) -> list[Value]:
     out = []
     for k in range(count):
-      lanes = _shuffled(e, "i64", 32, host.text, [8 * k + lane // 4 for lane in range(32)])
+      lanes = shuffled(e, "i64", 32, host.text, [8 * k + lane // 4 for lane in range(32)])
       places = Value(e, lanes, U64, True) + e.vector(U64, [4 * (lane % 4) for lane in range(32)])
       pointers = e.op(f"inttoptr <32 x i64> {places.text} to <32 x ptr>")
       words = gather(e, "i32", pointers, "splat (i1 true)")
@@ -183,14 +187,14 @@ def stmatrix(g: Lanes, line: Line, form: Form, info: Info) -> None:
   if "trans" in form.modifiers: words = [transposed(e, w) for w in words]
   at = addresses.address(g.code, line, i.operands[0], "shared")(g)  # type: ignore[arg-type]
   at = convert(at.view(U32) if at.dtype.itemsize == 4 else at.view(U64), U64)
-  rows = _shuffled(e, "i64", 32, at.in_lanes(), [lane % (8 * count) for lane in range(32)])
+  rows = shuffled(e, "i64", 32, at.in_lanes(), [lane % (8 * count) for lane in range(32)])
   site = access.Site(access.SHARED, Value(e, rows, U64, True), None, 4, 4, Access.WRITE, None)
   name = "llvm.masked.scatter.v32i32.v32p0"
   e.declared[name] = f"declare void @{name}(<32 x i32>, <32 x ptr>, <32 x i1>)"
 
   def fast(host: Value) -> list[Value]:
     for k, word in enumerate(words):
-      lanes = _shuffled(e, "i64", 32, host.text, [8 * k + lane // 4 for lane in range(32)])
+      lanes = shuffled(e, "i64", 32, host.text, [8 * k + lane // 4 for lane in range(32)])
       places = Value(e, lanes, U64, True) + e.vector(U64, [4 * (lane % 4) for lane in range(32)])
       pointers = e.op(f"inttoptr <32 x i64> {places.text} to <32 x ptr>")
       e.do(f"call void @{name}(<32 x i32> {word}, <32 x ptr> align 4 {pointers}, <32 x i1> splat (i1 true))")
@@ -201,7 +205,7 @@ def stmatrix(g: Lanes, line: Line, form: Form, info: Info) -> None:
 def transposed(e: Emitter, words: str) -> str:
   """The transpose of a matrix of 8 x 8 elements of 16 bits."""
   halves = e.op(f"bitcast <32 x i32> {words} to <64 x i16>")
-  turned = _shuffled(e, "i16", 64, halves, [at % 8 * 8 + at // 8 for at in range(64)])
+  turned = shuffled(e, "i16", 64, halves, [at % 8 * 8 + at // 8 for at in range(64)])
   return e.op(f"bitcast <64 x i16> {turned} to <32 x i32>")
 
 
