@@ -7,59 +7,23 @@ Products of such elements are exact in f64, so that a multiply-add rounds as a p
 from __future__ import annotations
 
 import re
-import struct
 from typing import Final
-
-import numpy as np
 
 from tinyhw.emulator.jit.ptx import access, layout
 from tinyhw.emulator.jit.ptx.emit import Lanes
-from tinyhw.emulator.jit.ptx.matrix import doubles, halves, integers, shuffled
+from tinyhw.emulator.jit.ptx.matrix import INTRINSICS, doubles, doubles_of, halves, integers, shuffled
 from tinyhw.emulator.jit.ptx.shapes import Info
 from tinyhw.emulator.jit.values import Emitter, Untranslatable, Value
 from tinyhw.emulator.ptx import operands
 from tinyhw.emulator.ptx.matrix import BITS
 from tinyhw.emulator.ptx.scope import Line
-from tinyhw.emulator.values.ops import F32, I32, U32
-from tinyhw.emulator.values.small_floats import BF8, FP8
+from tinyhw.emulator.values.ops import F32, I32
 from tinyhw.isa.ptx.forms import Form
 from tinyhw.isa.ptx.model import Operand, Vector
 
 ROWS: Final = 16
 OUT: Final = {"f32": "float", "f16": "double", "s32": "i32"}  # of sums in memory
 _BYTES: Final = 32  # of a row of the left operand: what one instruction takes
-_TABLES: Final = {"e4m3": FP8.values, "e5m2": BF8.values}
-
-
-def table(t: str) -> str:
-  """The values of an 8-bit float as doubles, by their bits."""
-  wide = np.array(_TABLES[t], np.uint32).view(np.float32).astype(np.float64)
-  words = ", ".join(f"double 0x{struct.unpack('<Q', struct.pack('<d', float(x)))[0]:016X}" for x in wide)
-  return f"@table.{t} = private constant [256 x double] [{words}]"
-
-
-def _elements(t: str, n: int) -> list[str]:
-  """Code that makes of 16 bytes %raw their n elements %x."""
-  if t in _TABLES:
-    out, last = [], "poison"
-    for k in range(n):
-      out += [f"  %b{k} = extractelement <16 x i8> %raw, i64 {k}", f"  %i{k} = zext i8 %b{k} to i64",
-              f"  %at{k} = getelementptr double, ptr @table.{t}, i64 %i{k}", f"  %d{k} = load double, ptr %at{k}",
-              f"  %x{k} = insertelement <{n} x double> {last}, double %d{k}, i64 {k}"]
-      last = f"%x{k}"
-    return [*out, f"  %x = shufflevector <{n} x double> {last}, <{n} x double> poison, <{n} x i32> <"
-            + ", ".join(f"i32 {k}" for k in range(n)) + ">"]
-  if t in {"s8", "u8"}: return [f"  %x = {'sext' if t == 's8' else 'zext'} <16 x i8> %raw to <16 x i32>"]
-  if t == "f16":
-    return ["  %half = bitcast <16 x i8> %raw to <8 x half>", "  %single = fpext <8 x half> %half to <8 x float>",
-            "  %x = fpext <8 x float> %single to <8 x double>"]
-  if t == "bf16":
-    return ["  %short = bitcast <16 x i8> %raw to <8 x i16>", "  %word = zext <8 x i16> %short to <8 x i32>",
-            "  %up = shl <8 x i32> %word, splat (i32 16)", "  %single = bitcast <8 x i32> %up to <8 x float>",
-            "  %x = fpext <8 x float> %single to <8 x double>"]
-  return ["  %word = bitcast <16 x i8> %raw to <4 x i32>",
-          f"  %cut = and <4 x i32> %word, splat (i32 {0xFFFFE000 - (1 << 32)})",
-          "  %single = bitcast <4 x i32> %cut to <4 x float>", "  %x = fpext <4 x float> %single to <4 x double>"]
 
 
 def fetch(t: str, across: bool, left: bool) -> tuple[str, str]:
@@ -67,6 +31,9 @@ def fetch(t: str, across: bool, left: bool) -> tuple[str, str]:
   rows side by side, %lead elements apart. `across`: rows lie side by side in shared memory. Whether it is inside."""
   name, n, deep = f"fetch.{t}{'.across' * across}{'.left' * left}", 16 * 8 // BITS[t], _BYTES * 8 // BITS[t]
   e = "i32" if t in {"s8", "u8"} else "double"
+  inner = Emitter(n)
+  if e == "double": x = doubles_of(inner, "%raw", 16, t)
+  else: x = inner.op(f"{'sext' if t == 's8' else 'zext'} <16 x i8> %raw to <16 x i32>")
   if across:
     where = [f"  %group = lshr i64 %i, {deep.bit_length() - 1}", f"  %c = and i64 %i, {deep - 1}",
              f"  %from = mul i64 %group, {n}", "  %r = add i64 %first, %from",
@@ -87,12 +54,12 @@ def fetch(t: str, across: bool, left: bool) -> tuple[str, str]:
   if left: place = [f"  %line = mul i64 {row}, %lead", f"  %to = add i64 %line, {column}"]
   else: place = [f"  %line = mul i64 {column}, %lead", f"  %to = add i64 %line, {row}"]
   if across != left:  # what lies side by side stays so
-    put = [f"  %out.at = getelementptr {e}, ptr %out, i64 %to", f"  store <{n} x {e}> %x, ptr %out.at, align 8"]
+    put = [f"  %out.at = getelementptr {e}, ptr %out, i64 %to", f"  store <{n} x {e}> {x}, ptr %out.at, align 8"]
   else:
     put = []
     for k in range(n):
-      put += [f"  %e{k} = extractelement <{n} x {e}> %x, i64 {k}", f"  %f{k} = mul i64 %lead, {k}",
-              f"  %t{k} = add i64 %to, %f{k}", f"  %p{k} = getelementptr {e}, ptr %out, i64 %t{k}",
+      put += [f"  %e{k} = extractelement <{n} x {e}> {x}, i64 {k}", f"  %f{k} = mul i64 %lead, {k}",
+              f"  %g{k} = add i64 %to, %f{k}", f"  %p{k} = getelementptr {e}, ptr %out, i64 %g{k}",
               f"  store {e} %e{k}, ptr %p{k}"]
   lines = [
     f"define private i1 @{name}(ptr noalias %out, i64 %rows, i64 %first, i64 %lead, i64 %descriptor, i64 %total, "
@@ -106,7 +73,7 @@ def fetch(t: str, across: bool, left: bool) -> tuple[str, str]:
     "  %plain.at = add i64 %base, %s.3", "  %bits = lshr i64 %plain.at, 7", "  %bits.in = and i64 %bits, %mask",
     "  %exchange = shl i64 %bits.in, 4", "  %at = xor i64 %plain.at, %exchange", "  %inside = icmp ule i64 %at, %most",
     "  br i1 %inside, label %take, label %fail, !prof !1", "take:", "  %host = add i64 %shared, %at",
-    "  %pointer = inttoptr i64 %host to ptr", "  %raw = load <16 x i8>, ptr %pointer, align 16", *_elements(t, n),
+    "  %pointer = inttoptr i64 %host to ptr", "  %raw = load <16 x i8>, ptr %pointer, align 16", *inner.lines,
     *place, *put, "  %i.next = add i64 %i, 1", "  %over = icmp eq i64 %i.next, %count",
     "  br i1 %over, label %good, label %next", "good:", "  ret i1 true", "fail:", "  ret i1 false", "}"]
   return name, "\n".join(lines)
@@ -161,33 +128,6 @@ def product(k: int, d: str, saturates: bool, negative: bool) -> tuple[str, str]:
   return name, "\n".join(lines)
 
 
-def widened(t: str) -> tuple[str, str]:
-  """(name, text) of what makes of eight rows of 16 8-bit floats as many rows of doubles, %k apart."""
-  name = f"widened.{t}"
-  return name, f"""define private void @{name}(ptr noalias %in, ptr noalias %out, i64 %k) noinline {{
-entry:
-  br label %one
-one:
-  %i = phi i64 [ 0, %entry ], [ %next, %one ]
-  %row = lshr i64 %i, 4
-  %column = and i64 %i, 15
-  %from = getelementptr i8, ptr %in, i64 %i
-  %byte = load i8, ptr %from
-  %bits = zext i8 %byte to i64
-  %at = getelementptr double, ptr @table.{t}, i64 %bits
-  %value = load double, ptr %at
-  %line = mul i64 %row, %k
-  %place = add i64 %line, %column
-  %to = getelementptr double, ptr %out, i64 %place
-  store double %value, ptr %to
-  %next = add i64 %i, 1
-  %over = icmp eq i64 %next, 128
-  br i1 %over, label %done, label %one
-done:
-  ret void
-}}"""
-
-
 def defined(e: Emitter, *texts: str) -> None:
   """Have functions in the module, once."""
   for text in texts:
@@ -237,9 +177,7 @@ def wgmma(g: Lanes, line: Line, form: Form, info: Info) -> None:
   saturates = "satfinite" in form.modifiers
   name, text = product(k, d, saturates, negative)
   defined(e, text)
-  if saturates: e.declared["llvm.sadd.sat.v8i32"] = "declare <8 x i32> @llvm.sadd.sat.v8i32(<8 x i32>, <8 x i32>)"
-  e.declared["llvm.fmuladd.v8f64"] = \
-    "declare <8 x double> @llvm.fmuladd.v8f64(<8 x double>, <8 x double>, <8 x double>)"
+  e.declared.update(INTRINSICS)
   adds = "true" if scale is None else _one(g, scale)
   e.do(f"call void @{name}(ptr {x}, ptr {y}, ptr {c}, i64 {n}, i1 {adds})")
   writes = [operands.writer(g.code, line, o, own) for o in registers]
@@ -270,7 +208,7 @@ def _fetched(g: Lanes, line: Line, operand: Operand, t: str, across: bool, left:
   e = g.e
   descriptor = _one(g, operands.reader(g.code, line, operand, "b64")(g))  # type: ignore[arg-type]
   name, text = fetch(t, across, left)
-  defined(e, *([table(t)] if t in _TABLES else []), text)
+  defined(e, text)
   out, rows, first, apart = where
   good = e.op(f"call i1 @{name}(ptr {out}, i64 {rows}, i64 {first}, i64 {apart}, i64 {descriptor}, "
               f"i64 %context.{layout.SHARED_SIZE}, i64 %shared)")
@@ -286,13 +224,6 @@ def _placed(g: Lanes, line: Line, parts: tuple[Operand, ...], a: str, out: str, 
   for r, o in enumerate(parts):
     words = operands.reader(g.code, line, o, "b32")(g)  # type: ignore[arg-type]
     corner = 8 * (r & 1) * k + (r >> 1) * 4 * n
-    if a in _TABLES:
-      e.stack["wgmma.bytes"] = "alloca [128 x i8], align 64"
-      e.do(f"store <32 x i32> {words.view(U32).in_lanes()}, ptr %wgmma.bytes, align 64")
-      name, text = widened(a)
-      defined(e, table(a), text)
-      e.do(f"call void @{name}(ptr %wgmma.bytes, ptr {g.pointer(out, each * corner)}, i64 {k})")
-      continue
     whole = (integers if t == "i32" else doubles)(e, words, a)
     for row in range(8):
       part = shuffled(e, t, 32 * n, whole, range(row * 4 * n, row * 4 * n + 4 * n))
