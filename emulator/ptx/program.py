@@ -204,8 +204,8 @@ def touched(line: Line) -> tuple[int, int]:
     found = 0
     if isinstance(o, Name):
       e = line.scope.find(o.text)
-      if isinstance(e, Register): found = 1 << e.number
-      elif isinstance(e, Range): found = ((1 << e.count) - 1) << e.first
+      if isinstance(e, Register): found = (3 if e.type == "b128" else 1) << e.number
+      elif isinstance(e, Range): found = ((1 << e.count * (1 + (e.type == "b128"))) - 1) << e.first
       return found
     for part in vars(o).values():
       for x in part if isinstance(part, tuple) else (part,):
@@ -215,6 +215,7 @@ def touched(line: Line) -> tuple[int, int]:
     if k < n: writes |= bits(o)
     elif i.opcode == "call" and k == 0 and len(i.operands) > 1 and type(o).__name__ == "Arguments": writes |= bits(o)
     else: reads |= bits(o)
+  if i.opcode == "wgmma": reads |= writes  # it adds to what is there
   if i.predicate is not None:
     reads |= bits(Name(i.predicate.register)) | writes  # where the guard is false the old value stays
     writes = 0
