@@ -5,6 +5,7 @@ Memory is shared as with a kernel: `mmap` maps the machine's memfds at the clien
 
 from __future__ import annotations
 
+import errno
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -89,6 +90,10 @@ class SharedPort(ABC):
     return self._mappings.view(address, length)
 
   # ---- time
+
+  def poll(self, fd: int, timeout_s: float) -> bool:
+    """Raises Refused: no file of this machine tells of anything."""
+    raise Refused(errno.EPERM, f"{fd} cannot be polled")
 
   def wait(self, done: Callable[[], bool], timeout_s: float) -> bool:
     if done():

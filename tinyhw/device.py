@@ -13,7 +13,7 @@ import os
 import sys
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -23,6 +23,7 @@ from tinyhw.core.errors import DeviceError, InvalidArgument, Unsupported
 from tinyhw.core.lazy import cached_property
 from tinyhw.core.locks import REGISTRY, lock, shared_lock
 from tinyhw.core.patience import Agreed
+from tinyhw.ir.group import is_group, members, named
 from tinyhw.mocked import emulated_card, mock_machine, mock_options
 from tinyhw.observed import Observed
 
@@ -205,9 +206,18 @@ class Devices(Observed):
     """Canonical name of the device that the program or `DEV` has set; None when nobody has."""
     return self.DEFAULT if self.default or os.environ.get("DEV") else None
 
-  def canonicalize(self, name: str | None, where: str | None = None) -> str:
-    """The one spelling of a device: "amd:0" and "AMD" are "AMD", "AMD:1" stays. `where` says who names it."""
+  def canonicalize(self, name: str | Sequence[str] | None, where: str | None = None) -> str:
+    """The one spelling of a device: "amd:0" and "AMD" are "AMD", "AMD:1" stays; several are a group, "(AMD, AMD:1)".
+    `where` says who names it."""
     if name is None: return self.DEFAULT
+    if not isinstance(name, str) or is_group(name):
+      several = [self.canonicalize(n, where) for n in (members(name) if isinstance(name, str) else name)]
+      if not several: raise InvalidArgument("a group of no devices", where=where)
+      if any(n.partition(":")[0] in STORAGE for n in several):
+        raise InvalidArgument(f"a group of {', '.join(several)}", where=where, hint="files do not compute")
+      if len(set(several)) < len(several):
+        raise InvalidArgument(f"a group of {', '.join(several)}", where=where, hint="it has each device once")
+      return named(several)
     kind, _, index = name.partition(":")
     kind = kind.upper()
     if kind == "DISK" and index: return f"{kind}:{os.path.abspath(index)}"

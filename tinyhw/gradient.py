@@ -135,7 +135,7 @@ def _same(g: UOp, u: UOp) -> tuple[UOp | None, ...]: return (g,)
 @_rule(Ops.ASSIGN)
 def _assign(g: UOp, u: UOp) -> tuple[UOp | None, ...]: return None, g
 
-@_rule(Ops.COPY)
+@_rule(Ops.COPY, Ops.SHARD)
 def _copy(g: UOp, u: UOp) -> tuple[UOp | None, ...]:
   return (g.copy_to(u.src[0].device) if u.src[0].device is not None else None,)
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from tinyhw.core.errors import InvalidArgument, InvalidType, Unsupported
+from tinyhw.core.errors import InvalidArgument, InvalidType
 from tinyhw.core.locks import GRADIENTS, shared_lock
-from tinyhw.device import Device
+from tinyhw.device import STORAGE, Device
 from tinyhw.drive.base import host_memory
 from tinyhw.engine import watch
 from tinyhw.engine.buffer import buffer_of, from_host, new_node
@@ -23,6 +23,7 @@ from tinyhw.function.sequence import Sequences
 from tinyhw.gradient import carries_gradient, gradients
 from tinyhw.ir import semantics
 from tinyhw.ir.dtype import DType, dtypes
+from tinyhw.ir.group import is_group, members
 from tinyhw.ir.ops import Ops
 from tinyhw.ir.size import Size, scalar, worth
 from tinyhw.ir.uop import UOp
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
 
   import numpy as np
 
-  from tinyhw.engine.shard import Sharded
   NDArray = np.ndarray[Any, np.dtype[Any]]
 
 DTypeLike = DType | str | None
@@ -66,7 +66,8 @@ class Tensor(Sequences):
   """
   __slots__ = ()
 
-  def __init__(self, data: Any = None, device: str | None = None, dtype: DTypeLike = None, requires_grad: bool = False):
+  def __init__(self, data: Any = None, device: str | Sequence[str] | None = None, dtype: DTypeLike = None,
+               requires_grad: bool = False):
     self._grad, self._learns, self.is_leaf = None, False, True
     self._live(_node(data, Device.canonicalize(device), _dtype(dtype), device is None))
     if requires_grad: self.requires_grad_()
@@ -103,7 +104,9 @@ class Tensor(Sequences):
   def _read(self, out: memoryview[Any]) -> None:
     """Fill host memory of the value's size; the one way out of a device."""
     if (watcher := watch.watching()) is not None: watcher.to_host(self)
-    if out.nbytes: memory_of(self).copyout(out.cast("B"))
+    if is_group(self.device):
+      with watch.watched(None): self.detach().to(self.devices[0])._read(out)
+    elif out.nbytes: memory_of(self).copyout(out.cast("B"))
 
   def _wide(self, read: str) -> Any:
     """The value as float32, read in one of the ways: Python and NumPy have no such type."""
@@ -184,8 +187,8 @@ class Tensor(Sequences):
 
   # *** place and identity ***
 
-  def to(self, device: str | None) -> Tensor:
-    """The value on another device (this tensor when it is there already)."""
+  def to(self, device: str | Sequence[str] | None) -> Tensor:
+    """The value on another device (this tensor when it is there already); of several each gets all of it."""
     name = Device.canonicalize(device)
     return self if name == self.device else self._derive(copied(self.uop, name))
 
@@ -203,14 +206,44 @@ class Tensor(Sequences):
     """A tensor of data, of this device and, unless told, dtype."""
     return Tensor(data, device=self.device, dtype=_dtype(dtype) or self.dtype, requires_grad=requires_grad)
 
-  def shard(self, devices: Sequence[str], axis: int | None = None) -> Sharded:
-    """The value on several devices: cut along an axis, a part on each; without an axis a copy on each."""
-    from tinyhw.engine.shard import shard
-    return shard(self, devices, axis)
+  def shard(self, devices: Sequence[str], axis: int | None = None) -> Tensor:
+    """The value on several devices together: cut along an axis, a part on each; without an axis a copy on each. What is
+    computed from it is computed on all of them."""
+    group = Device.canonicalize(tuple(devices))
+    axis = None if axis is None else self._axis(axis)
+    if axis is not None and self.shape[axis] < len(members(group)):
+      raise InvalidArgument(f"axis {axis} of {self.shape} in {len(members(group))} parts",
+                            hint="it needs an element for each")
+    if not is_group(group): return self.to(group)
+    if self.device.partition(":")[0] in STORAGE: return self.to(members(group)[0]).shard(devices, axis)
+    return self._derive(self.uop.shard(group, axis))
 
   def shard_(self, devices: Sequence[str], axis: int | None = None) -> Tensor:
-    """Refused: a value on several devices is a `Sharded`, which a Tensor cannot become."""
-    raise Unsupported("shard_", "of a Tensor", hint="x = x.shard(devices, axis); a Sharded changes its cut by shard_")
+    """Become the same value on several devices, as by `shard`; a leaf stays one. Returns this."""
+    placed = self.detach().shard(devices, axis).realize()
+    if not self.is_leaf: raise InvalidArgument("shard_ of a value that has a history", hint="use shard()")
+    found = home(placed.uop)
+    self.uop = placed.uop if found is None else new_node(buffer_of(found)).reshape(self.shape)
+    if self.grad is not None: self.grad = self.grad.shard(devices, axis).realize()
+    return self
+
+  @property
+  def devices(self) -> tuple[str, ...]:
+    """The devices that hold the value: several after `shard`."""
+    return members(self.device)
+
+  def parts(self) -> tuple[Tensor, ...]:
+    """The value as it lies on each of its devices, without a history."""
+    if not is_group(self.device): return (self.detach(),)
+    from tinyhw.engine.shard import parts
+    return tuple(Tensor._wrap(p) for p in parts(self.detach())[0])
+
+  @property
+  def shard_axis(self) -> int | None:
+    """The axis along which the parts follow each other; None where each device has all. Computes the value."""
+    if not is_group(self.device): return None
+    from tinyhw.engine.shard import parts
+    return parts(self.detach())[1]
 
   def detach(self) -> Tensor:
     """The value without its history: no gradient goes through."""

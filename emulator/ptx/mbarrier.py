@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 Value = Any
 LIMIT: Final = 1 << 20  # of counts, and of bytes to come either way
-_VALID, _PHASE, _TX, _EXPECTED = 63, 61, 40, 20
+VALID, PHASE, TX, EXPECTED = 63, 61, 40, 20
 _SIZE: Final = 8
 
 
@@ -40,15 +40,15 @@ class Object:
   @classmethod
   def of(cls, word: int) -> Object | None:
     """The object in 64 bits; None where none has been initialized."""
-    if not word >> _VALID: return None
-    tx = word >> _TX & (1 << 21) - 1
-    return cls(word & LIMIT - 1, word >> _EXPECTED & LIMIT - 1, tx - (tx >> 20 << 21), word >> _PHASE & 3)
+    if not word >> VALID: return None
+    tx = word >> TX & (1 << 21) - 1
+    return cls(word & LIMIT - 1, word >> EXPECTED & LIMIT - 1, tx - (tx >> 20 << 21), word >> PHASE & 3)
 
   @property
   def word(self) -> int:
     """The object as it lies in memory."""
-    return (self.pending | self.expected << _EXPECTED | (self.tx & (1 << 21) - 1) << _TX | self.phase << _PHASE
-            | 1 << _VALID)
+    return (self.pending | self.expected << EXPECTED | (self.tx & (1 << 21) - 1) << TX | self.phase << PHASE
+            | 1 << VALID)
 
   def complete(self) -> bool:
     """Begin the next phase where this one has nothing to wait for any more; whether it was so."""
@@ -208,11 +208,11 @@ def waiting(code: Code, line: Line, form: Form) -> tuple[Callable[[Warps], Value
     at = where(group)
     cells_of = np.where(group.lanes, cells(group, space, at), 0)
     words = group.cohort.lds.view(np.uint64)[cells_of]
-    bad = group.lanes & (words >> np.uint64(_VALID) == 0)
+    bad = group.lanes & (words >> np.uint64(VALID) == 0)
     if bad.any(): raise _none(group, at, *map(int, np.argwhere(bad)[0]))
-    phase, given = words >> np.uint64(_PHASE) & np.uint64(3), wanted(group)
+    phase, given = words >> np.uint64(PHASE) & np.uint64(3), wanted(group)
     if parity: done = (phase & np.uint64(1)) != (given.astype(np.uint64) & np.uint64(1))
-    else: done = phase != (given >> np.uint64(_PHASE) & np.uint64(3))
+    else: done = phase != (given >> np.uint64(PHASE) & np.uint64(3))
     if group.cohort.observer is not None: _heard(group, np.asarray(cells_of), done)
     return done
   return test, write

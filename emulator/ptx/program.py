@@ -215,6 +215,7 @@ def touched(line: Line) -> tuple[int, int]:
     if k < n: writes |= bits(o)
     elif i.opcode == "call" and k == 0 and len(i.operands) > 1 and type(o).__name__ == "Arguments": writes |= bits(o)
     else: reads |= bits(o)
+  if i.opcode == "wgmma": reads |= writes  # it adds to what is there
   if i.predicate is not None:
     reads |= bits(Name(i.predicate.register)) | writes  # where the guard is false the old value stays
     writes = 0

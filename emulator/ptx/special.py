@@ -47,7 +47,9 @@ def _clock(group: Warps) -> Value: return np.uint64(group.cohort.stats.steps)
 def _fixed(value: Value) -> Callable[[Warps], Value]: return lambda group: value
 
 
-def _sm(group: Warps) -> Value: return (group.workgroups % group.cohort.shared.sms).astype(np.uint32)[:, None]
+def _sm(group: Warps) -> Value:
+  shared = group.cohort.shared
+  return (group.waves // shared.warps % shared.sms).astype(np.uint32)[:, None]
 
 
 REGISTERS: Final[dict[str, Callable[[Warps], Value]]] = {

@@ -15,9 +15,10 @@ from tinyhw.mock.nv.card import Card
 _SUPPORTED: Final = frozenset({"STREAM_PRIORITIES", "GLOBAL_L1_CACHE", "LOCAL_L1_CACHE", "COMPUTE_PREEMPTION",
                                "HOST_REGISTER", "MEMORY_POOLS"})  # the other ..._SUPPORTED are 0
 _YES: Final = ("GPU_OVERLAP", "CAN_MAP_HOST_MEMORY", "CONCURRENT_KERNELS", "UNIFIED_ADDRESSING", "MANAGED_MEMORY",
+               "CONCURRENT_MANAGED_ACCESS",
                "COOPERATIVE_LAUNCH", "CAN_USE_HOST_POINTER_FOR_REGISTERED_MEM")
 _NO: Final = ("KERNEL_EXEC_TIMEOUT", "INTEGRATED", "COMPUTE_MODE", "TCC_DRIVER", "MULTI_GPU_BOARD",
-              "PAGEABLE_MEMORY_ACCESS", "CONCURRENT_MANAGED_ACCESS", "CAN_USE_STREAM_MEM_OPS_V1",
+              "PAGEABLE_MEMORY_ACCESS", "CAN_USE_STREAM_MEM_OPS_V1",
               "CAN_USE_64_BIT_STREAM_MEM_OPS_V1", "CAN_USE_STREAM_WAIT_VALUE_NOR_V1", "COOPERATIVE_MULTI_DEVICE_LAUNCH",
               "CAN_FLUSH_REMOTE_WRITES", "PAGEABLE_MEMORY_ACCESS_USES_HOST_PAGE_TABLES",
               "DIRECT_MANAGED_MEM_ACCESS_FROM_HOST", "CLUSTER_LAUNCH", "CAN_USE_64_BIT_STREAM_MEM_OPS",
@@ -390,6 +391,6 @@ def ctx_set_config(m: CudaMachine, config: int) -> None:
 
 def served() -> dict[str, Any]:
   """All handlers, once each room has registered its own."""
-  from tinyhw.mock.cuda import graphs, modules, tensors
-  assert graphs and modules and memory and tensors
+  from tinyhw.mock.cuda import graphs, managed, modules, tensors
+  assert graphs and managed and modules and memory and tensors
   return SERVED

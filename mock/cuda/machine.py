@@ -25,6 +25,7 @@ from tinyhw.mock.running import WATCHDOG, Running
 
 if TYPE_CHECKING:
   from tinyhw.emulator.observe import Observer
+  from tinyhw.mock.cuda.managed import Hints
   from tinyhw.mock.cuda.modules import Module
   from tinyhw.mock.cuda.streams import Stream
 
@@ -46,6 +47,7 @@ class Piece:
   backing: Backing
   offset: int = 0
   managed: bool = False
+  hints: Hints | None = None  # what a program has said of managed memory
 
   @property
   def host(self) -> bool:

@@ -161,6 +161,8 @@ def mem_host_alloc(m: CudaMachine, out: int, size: int, flags: int) -> None:
 
 @serves("cuMemAllocManaged")
 def mem_alloc_managed(m: CudaMachine, out: int, size: int, flags: int) -> None:
+  if flags not in (cuda.CU_MEM_ATTACH_GLOBAL, cuda.CU_MEM_ATTACH_HOST):
+    raise invalid(f"attachment {flags:#x} of managed memory")
   m.out(out, "Q", _host(m, size, True))
 
 

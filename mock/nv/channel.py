@@ -406,7 +406,7 @@ class Channel:
     """A non-stalling interrupt: events of the channel's clients are signalled."""
     self.interrupts += 1
     self.machine.trace_fast(self.name, f"interrupt {what}", self.interrupts)
-    self.gpu.interrupted(self)
+    self.gpu.interrupted(f"copy{self.engine_number}" if self.kind == "copy" else self.kind)
 
   # ---- the end
 

@@ -14,10 +14,10 @@ from tinyhw.core.memory import PAGE, AddressSpace, HostRegion
 from tinyhw.core.table import Handlers
 from tinyhw.mock.memory import UserMemory
 from tinyhw.mock.nv.channel import USERD_SIZE, Channel, Group
+from tinyhw.mock.nv.events import Event, OsEvents
 from tinyhw.mock.nv.objects import (
   ChannelObject,
   Client,
-  EventObject,
   GroupObject,
   MemoryObject,
   Node,
@@ -54,6 +54,7 @@ class Classes:
   def __init__(self, machine: NvMachine) -> None:
     self.machine = machine
     self.user = UserMemory()
+    self.events = OsEvents(machine)
     self.user_memory: list[tuple[int, Physical, int, int]] = []  # (pid, memory, address, size) of pages of clients
     self.device_spaces: dict[Node, VaSpace] = {}  # the address spaces that devices have of themselves
 
@@ -153,8 +154,8 @@ class Classes:
     return self._user_pages(node, p.descriptor, p.limit + 1)
 
   def _user_pages(self, node: Node, address: int, size: int) -> MemoryObject:
-    if not size or address % PAGE:
-      raise RmError(status.NV_ERR_INVALID_ADDRESS, f"{size:#x} bytes at {address:#x} are no whole pages")
+    if address % PAGE:
+      raise RmError(status.NV_ERR_NOT_SUPPORTED, f"pages of the client at {address:#x}")
     size = -(-size // PAGE) * PAGE
     if not self.user.mapped(address, size, write=True):
       raise RmError(status.NV_ERR_INVALID_ADDRESS, f"{size:#x} bytes at {address:#x} are not all mapped")
@@ -312,9 +313,8 @@ class Classes:
     return frozenset(n.gpu for n in gpus if n.gpu is not None)
 
   @makes("Event")
-  def event(self, node: Node, p: Any) -> EventObject:
-    node.client.find(p.hSrcResource)
-    return EventObject(p.hSrcResource, p.notifyIndex, p.data)
+  def event(self, node: Node, p: Any) -> Event:
+    return self.events.make(node, p)
 
   @makes("GpuUserSharedData", "DispCommon", "ProfilerDev", "UvmChannelRetainer")
   def not_modelled(self, node: Node, p: Any) -> None:

@@ -36,7 +36,6 @@ class NvGpu:
     self.vram = Region(f"GPU{index}.vram", vram_size)
     self.vram_allocator = Allocator(0, vram_size, name=f"GPU{index} video memory")
     self.by_token: dict[int, Channel] = {}
-    self.when_interrupted: list[Callable[[Channel], None]] = []
     self.gpu_id = card.bus(index) << 8  # domain, bus and slot
     self._numbers: set[int] = set()
     self._images: WeakKeyDictionary[AddressSpace, Images] = WeakKeyDictionary()
@@ -64,10 +63,9 @@ class NvGpu:
     for token in [t for t, c in self.by_token.items() if c is channel]:
       del self.by_token[token]
 
-  def interrupted(self, channel: Channel) -> None:
-    """A non-stalling interrupt of a channel."""
-    for told in self.when_interrupted:
-      told(channel)
+  def interrupted(self, engine: str) -> None:
+    """A non-stalling interrupt of an engine."""
+    self.machine.rm.events.interrupt(self, engine)
 
   def doorbell(self, token: int) -> None:
     """A store to NOTIFY_CHANNEL_PENDING."""

@@ -137,15 +137,6 @@ class ChannelObject:
 
 
 @dataclass(eq=False)
-class EventObject:
-  """An event: who is told of what. `fd` is that of an OS event."""
-
-  source: int
-  index: int
-  data: int
-
-
-@dataclass(eq=False)
 class Node:
   """An object: its place in the tree, what it is, and what it holds. `users` are objects that go with it."""
 
@@ -238,6 +229,7 @@ class NvFile:
   registered: NvFile | None = None
   context: Context | None = None
   uvm: Any = None
+  pending: bool = False  # an event that carries no data has come, and nobody has polled since
 
   def close(self) -> None:
     if self.fd >= 0:

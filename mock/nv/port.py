@@ -75,6 +75,7 @@ class NvPort(SharedPort):
   def _closed(self, file: NvFile) -> None:
     if file.uvm is not None:
       file.uvm.close()
+    self.machine.rm.events.closed(file)
     if file.kind == "ctl":
       self.machine.rm.file_closed(file)
     file.close()
@@ -188,6 +189,16 @@ class NvPort(SharedPort):
   def wait(self, done: Callable[[], bool], timeout_s: float) -> bool:
     self._look()
     return super().wait(done, timeout_s)
+
+  def poll(self, fd: int, timeout_s: float) -> bool:
+    """nvidia_poll: an event that was told of a file is told once."""
+    file = self._file(fd)
+    if file.kind not in ("ctl", "gpu"):
+      raise Refused(errno.EPERM, f"{fd} is a file of UVM, which tells of nothing")
+    self.wait(lambda: file.pending, timeout_s)
+    with self.machine.lock:
+      found, file.pending = file.pending, False
+    return found
 
   def _look(self) -> None:
     """Ring for a client that has stored to the page itself."""

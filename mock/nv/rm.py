@@ -21,6 +21,7 @@ from tinyhw.core.table import Handlers
 from tinyhw.mock.memory import Refused
 from tinyhw.mock.nv.classes import Classes, bits
 from tinyhw.mock.nv.controls import CONTROLS
+from tinyhw.mock.nv.events import Event
 from tinyhw.mock.nv.objects import (
   CLIENT_HANDLES,
   ChannelObject,
@@ -172,13 +173,11 @@ class Rm(Classes):
 
   @call("NV_ESC_ALLOC_OS_EVENT")
   def alloc_os_event(self, file: NvFile, p: Any, pid: int) -> None:
-    self.client(file, p.hClient)
-    p.Status = status.NV_OK
+    p.Status = self.events.alloc(file, p.hClient, p.fd)
 
   @call("NV_ESC_FREE_OS_EVENT")
   def free_os_event(self, file: NvFile, p: Any, pid: int) -> None:
-    self.client(file, p.hClient)
-    p.Status = status.NV_OK
+    p.Status = self.events.free(p.hClient, p.fd)
 
   # ---- objects
 
@@ -278,6 +277,8 @@ class Rm(Classes):
       data.channel.gpu.forget(data.channel)
       if data.channel in self.machine.channels:
         self.machine.channels.remove(data.channel)
+    elif isinstance(data, Event):
+      self.events.remove(data)
     elif isinstance(data, MemoryObject):
       for va in self._spaces():
         for address in [a for a, (_, _, owner) in va.maps.items() if owner is node]:
@@ -348,15 +349,34 @@ class Rm(Classes):
     row = RESOURCES[a.hClass]
     if parent.internal not in row.parents:
       raise RmError(status.NV_ERR_INVALID_OBJECT_PARENT, f"{row.name} below {parent}")
-    node = Node(client, client.new_handle(a.hObjectNew), a.hClass, parent, None, parent.gpu)
-    if a.hClass == alloc.NV01_MEMORY_SYSTEM_OS_DESCRIPTOR:
+    pages = a.hClass == alloc.NV01_MEMORY_SYSTEM_OS_DESCRIPTOR
+    if pages:
+      self._check_user_flags(a.flags)
+      if a.limit == (1 << 64) - 1:
+        raise RmError(status.NV_ERR_INVALID_LIMIT, "pages of the client up to the end of all addresses")
+    told = a.hObjectNew
+    node = Node(client, client.new_handle(told), a.hClass, parent, None, parent.gpu)
+    if pages:
       node.data = self._user_pages(node, a.pMemory, a.limit + 1)
     else:
       node.data = self._allocate(node, alloc.NV_MEMORY_ALLOCATION_PARAMS(size=a.limit + 1), None)
       a.limit = node.data.size - 1
     client.objects[node.handle] = node
     parent.children.append(node)
-    a.hObjectNew = node.handle
+    a.hObjectNew = told if pages else node.handle  # of pages only the status comes back (RmAllocOsDescriptor)
+
+  @staticmethod
+  def _check_user_flags(flags: int) -> None:
+    """What RmAllocOsDescriptor asks of NVOS02_FLAGS."""
+    where, mapped, how = (bits(flags, place) for place in (
+      rm.NVOS02_FLAGS_LOCATION, rm.NVOS02_FLAGS_MAPPING, rm.NVOS02_FLAGS_COHERENCY))
+    if where != rm.NVOS02_FLAGS_LOCATION_PCI or mapped != rm.NVOS02_FLAGS_MAPPING_NO_MAP:
+      raise RmError(status.NV_ERR_INVALID_FLAGS, "pages of the client have LOCATION_PCI and MAPPING_NO_MAP")
+    if how not in (rm.NVOS02_FLAGS_COHERENCY_CACHED, rm.NVOS02_FLAGS_COHERENCY_WRITE_BACK,
+                   rm.NVOS02_FLAGS_COHERENCY_UNCACHED):
+      raise RmError(status.NV_ERR_INVALID_FLAGS, f"pages of the client with COHERENCY {how}")
+    if bits(flags, rm.NVOS02_FLAGS_ALLOC_USER_READ_ONLY) or bits(flags, rm.NVOS02_FLAGS_ALLOC_DEVICE_READ_ONLY):
+      raise RmError(status.NV_ERR_NOT_SUPPORTED, "pages of the client that are read only")
 
   def check_user_memory(self) -> None:
     """Pages that a client has unmapped behind our back are a page fault for GPUs, and no memory of others."""
@@ -370,7 +390,7 @@ class Rm(Classes):
   def user_memory_gone(self, pid: int, start: int, end: int) -> None:
     """A client unmaps addresses."""
     for owner, physical, address, size in [*self.user_memory]:
-      if owner == pid and address < end and start < address + size:
+      if physical.holders and owner == pid and address < end and start < address + size:
         self.user_pages_gone(physical)
 
   def user_pages_gone(self, physical: Physical) -> None:

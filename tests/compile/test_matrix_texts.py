@@ -25,6 +25,7 @@ from tinyhw.ir.dtype import DType, dtypes
 from tinyhw.ir.uop import Ops, UOp
 
 KINDS = (dtypes.float16, dtypes.bfloat16, dtypes.int8, dtypes.float8_e4m3fn)
+SOME = ((dtypes.float16, "sm_80"), (dtypes.int8, "sm_80"))
 names = {"ids": lambda v: v.name if isinstance(v, DType) else None}
 
 
@@ -113,13 +114,15 @@ def test_cuda(kind: DType, tmp_path: Path) -> None:
   assembled(compile_kernel(schedule([product(a, b)]).items[0].ast, renderer).binary, "sm_90", tmp_path)
 
 
-@pytest.mark.parametrize("kind", [dtypes.float16, dtypes.int8], **names)
-def test_ptx(kind: DType) -> None:
+@pytest.mark.parametrize(("kind", "cpu"), [(k, c) for k in KINDS for c in ("sm_80", "sm_89", "sm_90", "sm_120")
+                                          if c == "sm_90" or k is dtypes.float8_e4m3fn or (k, c) in SOME], **names)
+def test_ptx(kind: DType, cpu: str, tmp_path: Path) -> None:
   memory: Memory = {}
   a, b, wanted = factors(kind, memory)
-  renderer = NVPTXRenderer("sm_80")
+  renderer = NVPTXRenderer(cpu)
   program = compile_kernel(schedule([product(a, b)]).items[0].ast, renderer)
-  assert b"mma.sync.aligned.m16n8k" in program.binary
-  called = set(re.findall(r"call [^@]*(@[\w.]+)\(", program.source))
+  assert (b"mma.sync.aligned.m16n8k" in program.binary) is has_unit(renderer, kind)
+  called = set(re.findall(r"call [^@\n]*(@[\w.]+)\(", program.source))
   assert called and called <= set(re.findall(r"declare [^@]*(@[\w.]+)\(", program.source)), "older LLVMs want it"
   np.testing.assert_array_equal(realize([product(a, b)], memory, renderer, launch)[0], wanted)
+  assembled(program.binary, cpu, tmp_path)

@@ -70,6 +70,18 @@ def test_anonymous_memory_and_doorbells(linux: LinuxPort) -> None:
   assert not linux._doorbells
 
 
+def test_a_file_tells_of_something(linux: LinuxPort) -> None:
+  reading, writing = os.pipe()
+  try:
+    assert not linux.poll(reading, 0.0)
+    os.write(writing, b"x")
+    assert linux.poll(reading, 5.0)
+  finally:
+    os.close(reading)
+    os.close(writing)
+  assert not linux.poll(reading, 0.0)  # a file that is closed has nothing to tell
+
+
 def test_a_mapping_that_the_kernel_refuses(linux: LinuxPort) -> None:
   with pytest.raises(OSError) as error: linux.mmap(-1, 0)
   assert error.value.errno == errno.EINVAL

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import tinyhw
+from tests.emulator.engines import compiled_too
 from tests.strength import THOROUGH
 from tinyhw.emulator.values.small_floats import FP8
 from tinyhw.isa.ptx import parse
@@ -27,6 +28,7 @@ FILES = files()
 NAMES = sorted(n.removesuffix(".ptx") for n in FILES if n.endswith(".ptx"))
 CHOSEN = [n for n in NAMES if THOROUGH or n in {"3.9.0-special", "3.9.0-cluster", "3.9.0-sums", "3.4.0-fp8",
                                                 "3.4.0-bf16", "3.4.0-attention"}]
+BOTH = {"3.9.0-special", "3.9.0-cluster", "3.9.0-sums"}  # of the quick run
 
 
 def launch(name: str, row: dict[str, Any], grid: tuple[int, ...], args: list[Any]) -> list[Any]:
@@ -54,8 +56,9 @@ def drawn(rng: Any, name: str, shape: tuple[int, int]) -> tuple[Any, Any]:
 
 
 @pytest.mark.parametrize("name", CHOSEN)
-def test_a_kernel(name: str) -> None:
-  """Sizes that no tile divides, so that parts of boxes are outside."""
+def test_a_kernel(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+  """Sizes that no tile divides, so that parts of boxes are outside; on both engines."""
+  if THOROUGH or name in BOTH: compiled_too(monkeypatch)
   row, rng = json.loads(FILES[name + ".json"]), np.random.default_rng(5)
   what, constants = row["name"], row["constants"]
   if what == "sums":

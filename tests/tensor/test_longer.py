@@ -1,6 +1,7 @@
 """Functions whose way depends on how long an axis is, and gradients that go where others do not."""
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import pytest
 from tests.strength import seed
 from tinyhw import Tensor, dtypes
 from tinyhw.compile import schedule
-from tinyhw.core.errors import InvalidArgument, Unsupported
+from tinyhw.core.errors import InvalidArgument
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -119,9 +120,53 @@ def test_a_gradient_by_what_requires_none_is_an_error() -> None:
   assert y.gradient(Tensor([1.0], requires_grad=True))[0].tolist() == [0]       # not used
 
 
-def test_shard_in_place() -> None:
-  x = Tensor(np.arange(8, dtype=np.float32))
-  with pytest.raises(Unsupported, match="shard_") as error: x.shard_(("LLVM", "PYTHON"))
-  assert "x.shard(devices, axis)" in str(error.value)
-  parts = x.shard(("LLVM", "PYTHON"))
-  assert parts.shard_(("LLVM", "PYTHON"), 0) is parts and parts.axis == 0 and parts.tolist() == x.tolist()
+def _slope(f: Callable[[Array], float], at: Array, eps: float = 1e-6) -> Array:
+  """The derivative by differences."""
+  found = np.zeros_like(at)
+  for k in np.ndindex(*at.shape):
+    step = np.zeros_like(at)
+    step[k] = eps
+    found[k] = (f(at + step) - f(at - step)) / (2 * eps)
+  return found
+
+
+@pytest.mark.parametrize("shape", [(5, 3), (3, 3), (2, 4), (2, 3, 2), (3, 1), (1, 3)])
+def test_derivatives_of_factors(shape: tuple[int, ...]) -> None:
+  """Those of qr and svd against NumPy's differences, at random weights; signs of factors are free: NumPy's get ours."""
+  rng = np.random.default_rng(5)
+  at = rng.standard_normal(shape)
+  x = Tensor(at, requires_grad=True)
+  q, r = x.qr()
+  weights = [rng.standard_normal(t.shape) for t in (q, r)]
+  def signed(a: Array) -> tuple[Array, Array]:
+    b, c = np.linalg.qr(a)
+    sign = np.sign(np.einsum("...mk,...mk->...k", b, q.numpy()))
+    return b * sign[..., None, :], c * sign[..., :, None]
+  ((q * Tensor(weights[0])).sum() + (r * Tensor(weights[1])).sum()).backward()
+  wanted = _slope(lambda a: float(sum((f * w).sum() for f, w in zip(signed(a), weights))), at)
+  assert x.grad is not None and np.allclose(x.grad.numpy(), wanted, rtol=1e-5, atol=1e-6)
+  alone = Tensor(at, requires_grad=True)
+  (alone.qr("r")[1] * Tensor(weights[1])).sum().backward()
+  wanted = _slope(lambda a: float((signed(a)[1] * weights[1]).sum()), at)
+  assert alone.grad is not None and np.allclose(alone.grad.numpy(), wanted, rtol=1e-5, atol=1e-6)
+  for full in (False, True):
+    y = Tensor(at, requires_grad=True)
+    u, s, vh = y.svd(full)
+    k = s.shape[-1]
+    a, b, c = (rng.standard_normal(n) for n in (u[..., :k].shape, s.shape, vh[..., :k, :].shape))
+    pairs = (u[..., :k] * Tensor(a)).sum(-2) * (vh[..., :k, :] * Tensor(c)).sum(-1)   # alike for both signs of a pair
+    (pairs + s * Tensor(b)).sum().backward()
+    def value(h: Array, a: Array = a, b: Array = b, c: Array = c) -> float:
+      u, s, vh = np.linalg.svd(h, full_matrices=False)
+      return float(((u * a).sum(-2) * (vh * c).sum(-1) + s * b).sum())
+    assert y.grad is not None and np.allclose(y.grad.numpy(), _slope(value, at), rtol=1e-5, atol=1e-6)
+    assert np.allclose((u[..., :k] * s.unsqueeze(-2)).matmul(vh[..., :k, :]).numpy(), at)
+
+
+def test_no_gradient_of_what_turns_freely() -> None:
+  """Equal singular values, and those that are 0: the sum of values has its derivative all the same."""
+  for at in (np.eye(3), np.diag([2.0, 2.0, 0.0]), np.ones((3, 2))):
+    x = Tensor(at, requires_grad=True)
+    u, s, vh = x.svd(False)
+    (u.matmul(vh).sum() * 0 + s.square().sum()).backward()
+    assert x.grad is not None and np.allclose(x.grad.numpy(), 2 * at)

@@ -55,6 +55,9 @@ class Port(Protocol):
     """Let the machine go on until `done()`. False when the time is over, when nothing can change any more, or when
     something has failed that the caller may want to look at."""
 
+  def poll(self, fd: int, timeout_s: float) -> bool:
+    """Sleep until a file has something to tell, which is told once; False when the time is over."""
+
   def now_ns(self) -> int:
     """The clock that time-outs are measured by, in nanoseconds."""
 

@@ -8,6 +8,7 @@ import ctypes
 import fcntl
 import mmap
 import os
+import select
 import time
 from collections.abc import Callable
 from typing import Any
@@ -142,6 +143,12 @@ class LinuxPort:
         time.sleep(min(pause, max(timeout_s - waited, 0.0)))
         pause = min(pause * 2, 1e-3)
     return True
+
+  def poll(self, fd: int, timeout_s: float) -> bool:
+    """See Port; POLLIN or POLLPRI."""
+    waiting = select.poll()
+    waiting.register(fd, select.POLLIN | select.POLLPRI)
+    return any(told & (select.POLLIN | select.POLLPRI) for _, told in waiting.poll(max(int(timeout_s * 1000), 0)))
 
   def now_ns(self) -> int:
     return time.monotonic_ns()

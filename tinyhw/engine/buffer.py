@@ -9,6 +9,7 @@ Threads may share buffers: memory is given out once, with the device's lock. A f
 from __future__ import annotations
 
 import weakref
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from tinyhw.core.errors import InvalidArgument, ValueLost
@@ -18,6 +19,7 @@ from tinyhw.device import Device, OpenDevice
 from tinyhw.drive.base import host_memory
 from tinyhw.engine.profile import span
 from tinyhw.ir.dtype import DType
+from tinyhw.ir.group import Cut, is_group, members
 from tinyhw.ir.ops import Ops
 from tinyhw.ir.size import highest, worth
 from tinyhw.ir.uop import UOp
@@ -32,6 +34,7 @@ class Buffer:
   """`size` elements of `dtype` on a device (by canonical name). Where launches decide the size there is memory for the
   most, `nbytes`; the elements come first in it, `filled` bytes."""
   __slots__ = ("device", "size", "dtype", "_allocation", "_owner", "_shared", "_stamp", "__weakref__")
+  cut: Cut | None = None  # that of a group's
 
   def __init__(self, device: str, size: int, dtype: DType):
     self.device, self.size, self.dtype = device, size, dtype
@@ -43,6 +46,11 @@ class Buffer:
   def __repr__(self) -> str:
     state = "" if self._allocation else ", no memory yet"
     return f"Buffer({self.device}, {self.size}, {self.dtype}{', lost' if self.lost else state})"
+
+  @property
+  def parts(self) -> tuple[Buffer, ...]:
+    """The memory on each device: this one's own, but for a group's."""
+    return (self,)
 
   @property
   def nbytes(self) -> int:
@@ -155,6 +163,49 @@ class Buffer:
       except KeyboardInterrupt: again()
 
 
+class GroupBuffer(Buffer):
+  """Memory of a group of devices: a buffer on each, which hold parts of the value (`cut`), or (None) all of it."""
+  __slots__ = ("cut", "_parts")
+
+  def __init__(self, device: str, size: int, dtype: DType, cut: Cut | None = None,
+               parts: Sequence[Buffer] | None = None):
+    super().__init__(device, size, dtype)
+    self.cut: Cut | None = cut
+    sizes = part_sizes(device, size, cut)
+    self._parts = tuple(parts or (Buffer(d, n, dtype) for d, n in zip(members(device), sizes)))
+
+  @property
+  def parts(self) -> tuple[Buffer, ...]: return self._parts
+
+  @property
+  def nbytes(self) -> int: return sum(p.nbytes for p in self._parts)
+
+  def _fate(self) -> str: return next((why for p in self._parts if (why := p._fate())), "")
+
+  @property
+  def allocation(self) -> Allocation:
+    raise InvalidArgument(f"memory on {self.device} as a whole", hint="each device has a part of its own: `parts`")
+
+  def alias(self) -> Buffer:
+    return GroupBuffer(self.device, self.size, self.dtype, self.cut, [p.alias() for p in self._parts])
+
+  def copyin(self, data: memoryview) -> Buffer:
+    if self.cut is not None: raise InvalidArgument(f"bytes for memory that is cut on {self.device}")
+    for p in self._parts: p.copyin(data)
+    return self
+
+
+def part_sizes(device: str, size: int, cut: Cut | None) -> list[int]:
+  """The elements that each member of a group has of so many."""
+  if cut is None: return [size] * len(members(device))
+  return [size // sum(cut[1]) * n for n in cut[1]]
+
+
+def memory(device: str, size: int, dtype: DType, cut: Cut | None = None) -> Buffer:
+  """A buffer on a device or a group."""
+  return GroupBuffer(device, size, dtype, cut) if is_group(device) else Buffer(device, size, dtype)
+
+
 class ByNode(Generic[T]):
   """A value for some nodes, which goes with its node. Looking one up takes no lock and makes nothing."""
 
@@ -201,12 +252,12 @@ def buffer_of(node: UOp) -> Buffer:
   """The memory that a BUFFER node names."""
   if (known := _buffers.get(node)) is not None: return known
   if node.op is not Ops.BUFFER: raise InvalidArgument(f"{node.op.name} is not a BUFFER")
-  return _buffers.first(node, Buffer(node.arg.device, node.arg.size, node.dtype))
+  return _buffers.first(node, memory(node.arg.device, node.arg.size, node.dtype, node.arg.cut))
 
 
 def new_node(buffer: Buffer) -> UOp:
   """A fresh BUFFER node that names existing memory."""
-  node = UOp.new_buffer(buffer.device, buffer.size, buffer.dtype)
+  node = UOp.new_buffer(buffer.device, buffer.size, buffer.dtype, buffer.cut)
   _buffers.set(node, buffer)
   return node
 
@@ -237,4 +288,4 @@ Held = tuple[Buffer, View]
 
 def from_host(data: bytes | bytearray | memoryview, device: str, size: int, dtype: DType) -> UOp:
   """A BUFFER node with memory on `device`, filled from host bytes."""
-  return new_node(Buffer(device, size, dtype).copyin(memoryview(data)))
+  return new_node(memory(device, size, dtype).copyin(memoryview(data)))

@@ -9,7 +9,7 @@ from tinyhw.core.errors import InvalidArgument, ValueLost
 from tinyhw.engine import arena, random
 from tinyhw.engine.arguments import Call, rebuilt, tensors
 from tinyhw.engine.binding import with_present_value
-from tinyhw.engine.buffer import Buffer, buffer_of, new_node
+from tinyhw.engine.buffer import Buffer, GroupBuffer, buffer_of, memory, new_node
 from tinyhw.engine.realize import forget, placed, realize
 from tinyhw.engine.recording import Recording, Slot
 from tinyhw.engine.replay import Replay
@@ -117,12 +117,13 @@ class Capture:
   def __init__(self, call: Call, recording: Recording, outcome: Outcome):
     self.call, self.where, self.outcome, steps = call, recording.where, outcome, recording.steps
     self._templates: dict[UOp, Template] = {}
-    shown = {buffer_of(u) for g in outcome.graphs() for u in g.toposort() if u.op is Ops.BUFFER}
+    shown = {b for g in outcome.graphs() for u in g.toposort() if u.op is Ops.BUFFER for b in buffer_of(u).parts}
     written = {b for s in steps for b in s.written}
     used = shown.union(*(s.buffers for s in steps))
-    self.keys = [(key, key in used) for key in recording.keys]
+    self.keys = [(key, not used.isdisjoint(key.parts)) for key in recording.keys]
     self.fresh = [b for b in dict.fromkeys(b for s in steps for b in s.written) if b in shown]
-    self.slots = [s for s in recording.slots.values() if s.alias in used or s.fixed]
+    self.slots = [s for s in recording.slots.values()
+                  if s.fixed or s.alias is not None and not used.isdisjoint(s.alias.parts)]
     self.arguments = [s for s in recording.slots.values() if s.argument is not None]
     self.devices = list(dict.fromkeys(s.kernel.device for s in steps if s.kernel is not None))
     self.plan = Replay(_together(steps, written - shown))
@@ -134,14 +135,17 @@ class Capture:
       if device.closed:
         raise ValueLost(f"what {self.where} recorded went when the device was {device.closed}", where=device.name,
                         hint="reset() it, and give it tensors of the new device")
-    swap = {id(slot.alias): slot.memory(slot.find(given)) for slot in self.slots if slot.alias is not None}
+    swap: dict[int, Buffer] = {}
+    def put(old: Buffer, new: Buffer) -> None: swap.update(zip(map(id, old.parts), new.parts))
+    for slot in self.slots:
+      if slot.alias is not None: put(slot.alias, slot.memory(slot.find(given)))
     for leaf, _, had_none in self.outcome.gradients:
       if had_none and (holder := leaf.present(given)) is not None and holder.grad is not None:
         raise InvalidArgument(f"{leaf.place} had no gradient when it was recorded, and has one now", where=self.where,
                               hint="call zero_grad() at the same place each time")
     for key, used in self.keys:
       data = random.generator.next()
-      if used: swap[id(key)] = Buffer(key.device, key.size, key.dtype).copyin(memoryview(data))
+      if used: put(key, memory(key.device, key.size, key.dtype).copyin(memoryview(data)))
     for b in self.fresh: swap[id(b)] = Buffer(b.device, changed(b.size, with_present_value), b.dtype)
     self.plan.run(swap)
     nodes: dict[UOp, UOp] = {}
@@ -149,8 +153,7 @@ class Capture:
       base, moves = self._templates.get(template) or self._template(template)
       if base is None: return substituted(template, {}, with_present_value) if template.variables else template
       if (found := nodes.get(base)) is None:
-        memory = swap.get(id(buffer_of(base)))
-        found = nodes[base] = base if memory is None else new_node(memory)
+        found = nodes[base] = _swapped(base, swap)
       for op, dtype, arg in moves:
         found = UOp(op, dtype, (found,), changed(arg, with_present_value) if template.variables else arg)
       return found
@@ -165,6 +168,14 @@ class Capture:
       u = u.src[0]
     made = self._templates[graph] = (u if u.op is Ops.BUFFER else None), tuple(reversed(moves))
     return made
+
+
+def _swapped(base: UOp, swap: dict[int, Buffer]) -> UOp:
+  """A BUFFER over the memory that a replay has in the place of its own."""
+  old = buffer_of(base)
+  new = [swap.get(id(p), p) for p in old.parts]
+  if all(p is q for p, q in zip(old.parts, new)): return base
+  return new_node(new[0] if old is old.parts[0] else GroupBuffer(old.device, old.size, old.dtype, old.cut, new))
 
 
 def _together(steps: list[Step], loose: set[Buffer]) -> list[Step]:

@@ -7,6 +7,7 @@ from tinyhw.engine.buffer import Buffer, buffer_of, new_node
 from tinyhw.engine.planned import outline, planned
 from tinyhw.engine.realize import home, realize_nodes
 from tinyhw.engine.run import run
+from tinyhw.ir.group import is_group
 from tinyhw.ir.ops import GroupOp, Ops
 from tinyhw.ir.uop import UOp
 
@@ -14,8 +15,9 @@ from tinyhw.ir.uop import UOp
 def repeated(count: int, made: Sequence[UOp], inside: Sequence[UOp], state: Sequence[UOp]) -> list[UOp] | None:
   """What becomes of a state by `count` steps, in memory. `made` are a step's results, each computed from what stands
   `inside` for the state (reshaped BUFFERs that nobody else has). None where a result is not memory of its own, or where
-  launches decide a size.
+  launches decide a size, or on a group of devices.
   """
+  if any(is_group(u.device) for u in made): return None
   realize_nodes([*state, *_alike(made, inside)])
   places = [home(s) for s in state]
   graph = outline(list(made), home)

@@ -7,21 +7,26 @@ schedule of the first, kept in terms of the numbers (`Planned`), serves all of t
 """
 from __future__ import annotations
 
+import math
 import struct
 from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tinyhw.core.lazy import cached_property
 from tinyhw.device import Device
 from tinyhw.engine import arena
-from tinyhw.engine.buffer import Buffer, new_node
+from tinyhw.engine.buffer import Buffer, GroupBuffer, buffer_of, new_node, part_sizes
 from tinyhw.engine.profile import span
 from tinyhw.engine.run import Kernel, Step, kernels_for
 from tinyhw.ir.dtype import DType, dtypes
+from tinyhw.ir.group import Cut, is_group, members
 from tinyhw.ir.ops import GroupOp, Ops
 from tinyhw.ir.size import Values, changed, highest, value_of, with_value
 from tinyhw.ir.uop import UOp
+
+if TYPE_CHECKING:
+  from tinyhw.compile.spread import Spread
 
 KEPT = 1024  # schedules; the oldest go first
 _LONGEST = 20_000  # nodes of an outline that is kept
@@ -53,6 +58,11 @@ class Outline:
   @property
   def key(self) -> Any: return self.wanted, tuple(self.rows)
 
+  def buffers(self) -> list[Buffer]:
+    """The numbered memory, where a group's counts as that of its members, one after the other."""
+    found = [buffer_of(b) for b in self.memory]
+    return found if not any(b.cut or is_group(b.device) for b in found) else [p for b in found for p in b.parts]
+
 
 def outline(wanted: Sequence[UOp], home: Callable[[UOp], UOp | None], may: Container[int] | None = None) -> Outline:
   """What the nodes look like down to those that have a `home`, the BUFFER that holds their elements. `may`: the ids of
@@ -79,7 +89,7 @@ def outline(wanted: Sequence[UOp], home: Callable[[UOp], UOp | None], may: Conta
         if found is not u: over.add(len(rows))
         place[u] = len(rows)
         rows.append((at, u.dtype, found.arg.device, changed(found.arg.size, result.numbered),
-                     changed(u.shape, result.numbered)))
+                     changed(u.shape, result.numbered), found.arg.cut))
         continue
       if u.op is Ops.DEFINE_VAR:
         place[u] = len(rows)
@@ -119,13 +129,24 @@ class Item:
     return None if opened is None else opened.kernels.get(self.ast)
 
 
+class Grouped(NamedTuple):
+  """A node on a group of devices that is in memory now: its place in the outline, and its parts' numbers."""
+  place: int
+  numbers: tuple[int, ...]
+  device: str
+  size: int
+  dtype: DType
+  cut: Cut | None
+
+
 @dataclass(eq=False)
 class Planned:
-  """A schedule over numbered memory: first what the graph reads, then what is `made`."""
+  """A schedule over numbered memory: first what the graph reads (`Outline.buffers`), then what is `made`."""
   items: list[Item]
   made: list[tuple[str, int, DType]]
   outputs: list[tuple[int, View]] = field(default_factory=list)
   """Places of the outline's nodes that are in memory now, and where."""
+  grouped: list[Grouped] = field(default_factory=list)
   _shared: dict[frozenset[int], tuple[dict[int, int], list[arena.Place]]] = field(default_factory=dict)
 
   @cached_property
@@ -162,12 +183,12 @@ class Planned:
     go(steps)
     return buffers
 
-  def places(self, memory: Sequence[UOp], values: Sequence[int], buffers: Sequence[Buffer],
+  def places(self, memory: Sequence[UOp | None], values: Sequence[int], buffers: Sequence[Buffer],
              kept: frozenset[int] | None = None) -> list[tuple[int, UOp]]:
-    """After `run`: the graph over memory that each computed node has become. `memory` are the nodes of what was read.
-    """
+    """After `run`: the graph over memory that each computed node has become. `memory` are the nodes of what was read,
+    where it has one."""
     change = _valued(values)
-    nodes: dict[int, UOp] = dict(enumerate(memory))
+    nodes = {n: node for n, node in enumerate(memory) if node is not None}
     found = []
     for place, (number, moves) in self.outputs:
       if kept is not None and number >= len(memory) and number not in kept: continue
@@ -175,6 +196,9 @@ class Planned:
       if node is None: node = nodes[number] = new_node(buffers[number])
       for op, dtype, arg in moves: node = UOp(op, dtype, (node,), changed(arg, change) if values else arg)
       found.append((place, node))
+    for g in self.grouped:
+      parts = [buffers[n] for n in g.numbers]
+      found.append((g.place, new_node(GroupBuffer(g.device, g.size, g.dtype, g.cut, parts))))
     return found
 
 
@@ -200,16 +224,26 @@ def planned(graph: Outline) -> Planned:
 def _plan(graph: Outline) -> Planned:
   """Schedule the graph with other memory in the place of its own, so that nothing of this one is kept alive."""
   from tinyhw.compile import schedule
-  number = {UOp.new_buffer(b.arg.device, changed(b.arg.size, graph.numbered), b.dtype): k
-            for k, b in enumerate(graph.memory)}
-  memory, nodes = list(number), list[UOp]()
+  memory = [UOp.new_buffer(b.arg.device, changed(b.arg.size, graph.numbered), b.dtype, b.arg.cut) for b in graph.memory]
+  split = {b: _members(b) if is_group(b.arg.device) else [b] for b in memory}
+  number, nodes = {part: k for k, part in enumerate(p for b in memory for p in split[b])}, list[UOp]()
   for at, (u, row) in enumerate(zip(graph.nodes, graph.rows)):
     if at in graph.inputs: nodes.append(memory[graph.inputs[at]].reshape(row[4]))
     elif u.op is Ops.DEFINE_VAR: nodes.append(row[1])
     else:
       arg = row[2] if u.op in GroupOp.MOVEMENT else u.arg
       nodes.append(UOp(u.op, u.dtype, tuple(nodes[k] for k in row[3:]), arg))
-  plan = schedule(list(dict.fromkeys(nodes[k] for k in graph.wanted)))
+  wanted = {nodes[k] for k in graph.wanted}
+  becomes: dict[UOp, Spread] = {}
+  if any(is_group(u.device) for u in nodes):
+    from tinyhw.compile.spread import Parts, spread
+    becomes = spread([nodes[k] for k in graph.wanted], split)
+    for u in wanted:
+      if isinstance(found := becomes[u], Parts): becomes[u] = found.each(UOp.contiguous, found.axis)
+  def roots(u: UOp) -> tuple[UOp, ...]:
+    found = becomes.get(u, u)
+    return (found,) if isinstance(found, UOp) else found.nodes
+  plan = schedule(list(dict.fromkeys(r for k in graph.wanted for r in roots(nodes[k]))))
   made: list[tuple[str, int, DType]] = []
 
   def numbered(buffer: UOp) -> int:
@@ -227,11 +261,21 @@ def _plan(graph: Outline) -> Planned:
     return numbered(node), tuple(reversed(moves))
 
   items = [Item(i.ast, i.device, tuple(numbered(b) for b in i.buffers), dict(i.values)) for i in plan.items]
-  wanted = set(graph.wanted)
-  outputs = []
-  for at, node in enumerate(nodes):
-    if at in wanted: outputs.append((at, view(plan.becomes.get(node, node))))
+  outputs, grouped = [], []
+  for at, u in enumerate(nodes):
     # What was realized on the way need not be computed again, if it is the very node that others may ask for.
-    elif at not in graph.inputs and at not in graph.over and node in plan.becomes:
-      outputs.append((at, view(plan.becomes[node])))
-  return Planned(items, made, outputs)
+    if u not in wanted and (at in graph.inputs or at in graph.over or not all(r in plan.becomes for r in roots(u))):
+      continue
+    views = [view(plan.becomes.get(r, r)) for r in roots(u)]
+    if isinstance(parts := becomes.get(u, u), UOp): outputs.append((at, views[0]))
+    elif all(op is Ops.RESHAPE for _, moves in views for op, _, _ in moves):
+      cut = None if parts.axis is None else (math.prod(u.shape[:parts.axis]), parts.sizes)
+      grouped.append(Grouped(at, tuple(n for n, _ in views), str(u.device), u.size, u.dtype, cut))
+  return Planned(items, made, outputs, grouped)
+
+
+def _members(buffer: UOp) -> list[UOp]:
+  """Memory on each device of a group."""
+  arg = buffer.arg
+  return [UOp.new_buffer(d, n, buffer.dtype)
+          for d, n in zip(members(arg.device), part_sizes(arg.device, arg.size, arg.cut))]

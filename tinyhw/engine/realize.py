@@ -92,12 +92,15 @@ def _compute(wanted: list[UOp]) -> None:
   graph = outline(wanted, _own_home, _rows)
   plan = planned(graph)
   values = [value_of(v) for v in graph.values]
-  kept = _kept(graph, plan) if plan.room >= _WORTH_SHARING and arena.planning() else None
-  buffers = plan.run([buffer_of(b) for b in graph.memory], values, run, kept)
+  sharing = plan.room >= _WORTH_SHARING and not plan.grouped and arena.planning()
+  kept = _kept(graph, plan) if sharing else None
+  memory_now = graph.buffers()
+  buffers = plan.run(memory_now, values, run, kept)
   moved: dict[UOp, UOp] = {}
   targets = set(graph.wanted)
   # Also what was realized on the way need not be computed again.
-  for place, memory in plan.places(graph.memory, values, buffers, kept):
+  named = graph.memory if len(memory_now) == len(graph.memory) else [None] * len(memory_now)
+  for place, memory in plan.places(named, values, buffers, kept):
     node = graph.nodes[place]
     if not _remember(node, memory) and place in targets: moved[node] = memory.contiguous()
   # What turned out to be a view (a sum over an axis of one element of a view, say) gets memory of its own.
@@ -179,7 +182,7 @@ def lost_below(node: UOp) -> Buffer | None:
 def forget(buffers: set[Buffer]) -> None:
   """No node is in this memory any more: something else will be written there."""
   for node, memory in _homes.items():
-    if buffer_of(memory) in buffers: _homes.forget(node)
+    if not buffers.isdisjoint(buffer_of(memory).parts): _homes.forget(node)
 
 
 def realize(*tensors: TensorBase) -> None:

@@ -77,6 +77,9 @@ class Slot:
     last = self._last
     if last is not None and last[0]() is tensor._uop and (known := last[1]()) is not None: return known
     found = in_order(tensor._uop) or memory_of(tensor)
+    if self.alias is not None and found.cut != self.alias.cut:
+      raise InvalidArgument(f"{self.place} lay otherwise on its devices when a TinyJit recorded",
+                            hint="shard() it as it was then, or reset() the TinyJit")
     self._last = weakref.ref(tensor._uop), weakref.ref(found)
     return found
 

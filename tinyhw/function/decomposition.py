@@ -69,6 +69,7 @@ class Decomposition(Chance):
     if mode not in ("reduced", "complete", "r"):
       raise InvalidArgument(f'qr mode {mode!r} is none of "reduced", "complete", "r"')
     lead, rows, columns = self._matrices("qr")
+    if self.requires_grad and self.numel() and (mode != "complete" or rows <= columns): return self._qr_learning(mode)
     wide, dtype = self._in_wide()
     r, q = wide.contiguous(), wide._unit_matrix(lead, rows).contiguous()
     down, across = wide._iota(rows), wide._iota(columns)
@@ -92,6 +93,28 @@ class Decomposition(Chance):
     if mode == "r": return self._constant_shape((0,)), right
     return q.shrink([*keep, None, (0, k)]).cast(dtype), right
 
+  def _qr_learning(self, mode: str) -> tuple[Self, Self]:
+    """QR whose derivatives are those of the factors, not of the steps to them. With Q.T dA = (M) R the lower half of M
+    turns Q (an antisymmetric matrix), and what is left of it goes into R."""
+    wide, dtype = self._in_wide()
+    q, r = wide._still().qr("reduced")
+    k = q.shape[-1]
+    def turned(x: Self) -> Self: return x.transpose(-1, -2)
+    lead: list[tuple[int, int] | None] = [None] * (self.ndim - 2)
+    square: Any = r.shrink([*lead, None, (0, k)])
+    inverse: Self = square.inv()   # `Solve` has it
+    scaled = wide.shrink([*lead, None, (0, k)]).matmul(inverse)
+    common = turned(q).matmul(scaled)
+    lower = common.tril(-1)
+    turn = lower - turned(lower)
+    right = r._as_linear(turned(q).matmul(wide) - turn.matmul(r)).triu()
+    if mode == "r": return self._constant_shape((0,)), right.cast(dtype)
+    return q._as_linear(q.matmul(turn) + scaled - q.matmul(common)).cast(dtype), right.cast(dtype)
+
+  def _as_linear(self, linear: Self) -> Self:
+    """This value with the derivative of another one, which is linear in what has a gradient."""
+    return self._still()._with_derivative((linear, lambda: linear.const_like(1)))
+
   def svd(self, full_matrices: bool = True) -> tuple[Self, Self, Self]:
     """U, S, Vh: this is U @ diag(S) @ Vh, U and Vh have orthonormal columns and rows, S falls and is not negative. With
     `full_matrices` U and Vh are square. (As torch.linalg.svd.)"""
@@ -103,6 +126,7 @@ class Decomposition(Chance):
     k = columns
     if not k or not self.numel():
       return (self._unit_matrix(lead, rows), self._constant_shape((*lead, k)), self._unit_matrix(lead, columns))
+    if self.requires_grad: return self._svd_learning(full_matrices)
     half = (k + 1) // 2
     more = 2 * half - k
     keep: list[tuple[int, int] | None] = [None] * len(lead)
@@ -126,6 +150,28 @@ class Decomposition(Chance):
     mine = nothing.logical_not()._grown([(0, 0)] * (len(lead) + 1) + [(0, whole - k)])
     u = mine.where(u._grown([(0, 0)] * (len(lead) + 1) + [(0, whole - k)]), basis)
     return u.cast(dtype), sizes.cast(dtype), vectors.transpose(-1, -2).cast(dtype)
+
+  def _svd_learning(self, full_matrices: bool) -> tuple[Self, Self, Self]:
+    """SVD of no fewer rows than columns whose derivatives are those of the factors, not of the steps to them. Vectors
+    of equal values may turn among each other: no gradient goes through that, nor through columns that S makes 0."""
+    wide, dtype = self._in_wide()
+    whole, s, vh = wide._still().svd(full_matrices)
+    k = s.shape[-1]
+    u, v, across, down = whole.narrow(-1, 0, k), vh.transpose(-1, -2), s.unsqueeze(-2), s.unsqueeze(-1)
+    change = u.transpose(-1, -2).matmul(wide.matmul(v))
+    gap = across.square() - down.square()
+    apart = gap.ne(0)
+    gap = apart.where(1 / apart.where(gap, 1), 0)
+    scale = across.ne(0).where(1 / across.ne(0).where(across, 1), 0)
+    back = change.transpose(-1, -2)
+    left = u.matmul(gap * (change * across + down * back))
+    beside = (wide.matmul(v) - u.matmul(change)) * scale
+    right = v.matmul(gap * (down * change + back * across))
+    more = whole.shape[-1] - k
+    vectors = u._as_linear(left + beside)
+    if more: vectors = vectors.cat(whole.narrow(-1, k, more), dim=-1)
+    values = s._as_linear(change.diagonal(0, -2, -1))
+    return vectors.cast(dtype), values.cast(dtype), v._as_linear(right).transpose(-1, -2).cast(dtype)
 
   def _turned(self, other: Self, rows: int) -> tuple[Self, Self]:
     """Each pair of columns turned until they are orthogonal in the first `rows`; then the columns take other partners:

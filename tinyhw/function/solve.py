@@ -31,10 +31,6 @@ class Solve(Decomposition):
     """The matrices transposed."""
     return self.transpose(-1, -2)
 
-  def _as_linear(self, linear: Self) -> Self:
-    """This value with the derivative of another one, which is linear in what has a gradient."""
-    return self._still()._with_derivative((linear, lambda: linear.const_like(1)))
-
   def _eliminated(self, right: Self) -> tuple[Self, Self, Self]:
     """What this matrix's inverse makes of columns; the pivots; and which row each one was of. All without a history."""
     lead, n = self.shape[:-2], self.shape[-1]

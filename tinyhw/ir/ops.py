@@ -23,6 +23,7 @@ class Ops(enum.Enum):
   REDUCE_AXIS = enum.auto()
   CONTIGUOUS = enum.auto()
   COPY = enum.auto()
+  SHARD = enum.auto()
   ASSIGN = enum.auto()
   DETACH = enum.auto()
   GATHER = enum.auto()

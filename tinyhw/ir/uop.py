@@ -19,8 +19,9 @@ arithmetic (x[, y[, z]])           Meaning in `ir.semantics`. All sources have o
 
 Tensor graph
 ============
-DEVICE (), name                    Void; the device ("AMD:1") of a CONST, as its source.
-BUFFER (), (uid, device, size)     Memory of `size` elements of the dtype, shape (size,).
+DEVICE (), name                    Void; the device ("AMD:1") of a CONST, as its source. Each device may be a group of
+                                   several (`ir.group`), which `compile.spread` makes graphs of single ones of.
+BUFFER (), (uid, device, size, cut)  Memory of `size` elements of the dtype, shape (size,); a group's is cut so.
 RESHAPE (x,), shape                The elements in row-major order under a new shape.
 PERMUTE (x,), order                Axis i of the result is axis order[i] of x.
 EXPAND (x,), shape                 Axes of size 1 repeat to the new size; the rank stays.
@@ -30,7 +31,8 @@ FLIP (x,), (bool, ...)             Reverses the axes marked True.
 REDUCE_AXIS (x,), (op, axes)       By ADD, MUL or MAX, in its own dtype. The axes stay with size 1 (keepdim). Over no
                                    elements: 0, 1, the least value.
 CONTIGUOUS (x,)                    x, realized in memory of its own.
-COPY (x,), device                  x, in memory on `device`.
+COPY (x,), device                  x, in memory on `device`; on a group all of it on each, or cut as it was on another.
+SHARD (x,), (group, axis)          x cut along an axis, a part on each device of the group; None: all of it on each.
 ASSIGN (target, value)             Stores value into target, then reads as target. The target is a BUFFER, or RESHAPE,
                                    PERMUTE, SHRINK and FLIP of one, or of another ASSIGN to one.
 DETACH (x,)                        x, without a gradient.
@@ -111,6 +113,7 @@ from tinyhw.core.errors import InvalidArgument
 from tinyhw.core.locks import NODES, shared_lock
 from tinyhw.ir import semantics
 from tinyhw.ir.dtype import DType, Kind, PtrDType, dtypes
+from tinyhw.ir.group import Cut
 from tinyhw.ir.ops import GroupOp, Ops
 from tinyhw.ir.semantics import Scalar
 
@@ -119,10 +122,11 @@ __all__ = ["Axis", "BufferArg", "GroupOp", "Ops", "RangeArg", "ScatterArg", "Spe
 
 class BufferArg(NamedTuple):
   """Identity and place of a tensor graph's memory. A `size` that launches decide: there is memory for its maximum, and
-  the elements come first in it, close together."""
+  the elements come first in it, close together. `cut`: how the members of a group share it."""
   uid: int
   device: str
   size: int
+  cut: Cut | None = None
 
 
 class VariableArg(NamedTuple):
@@ -359,9 +363,9 @@ class UOp:
     return u.reshape((1,) * len(shape)).expand(shape) if shape else u
 
   @staticmethod
-  def new_buffer(device: str, size: int, dtype: DType) -> UOp:
+  def new_buffer(device: str, size: int, dtype: DType, cut: Cut | None = None) -> UOp:
     """A BUFFER of `size` elements that no other node names."""
-    return UOp(Ops.BUFFER, dtype, (), BufferArg(next(_buffer_ids), device, size))
+    return UOp(Ops.BUFFER, dtype, (), BufferArg(next(_buffer_ids), device, size, cut))
 
   @staticmethod
   def variable(name: str, minimum: int, maximum: int) -> UOp:
@@ -492,6 +496,9 @@ class UOp:
   def copy_to(self, device: str) -> UOp:
     """COPY to a device."""
     return UOp(Ops.COPY, self.dtype, (self,), device)
+  def shard(self, group: str, axis: int | None) -> UOp:
+    """SHARD onto a group of devices."""
+    return UOp(Ops.SHARD, self.dtype, (self,), (group, axis))
   def assign(self, value: UOp) -> UOp:
     """ASSIGN of a value to this node's memory."""
     return UOp(Ops.ASSIGN, self.dtype, (self, value))
@@ -565,6 +572,7 @@ def _derive_below(root: UOp, name: str, derive: Callable[[UOp], Any]) -> None:
 def _derive_device(u: UOp) -> str | None:
   if u.op is Ops.BUFFER: return str(u.arg.device)
   if u.op in (Ops.DEVICE, Ops.COPY): return str(u.arg)
+  if u.op is Ops.SHARD: return str(u.arg[0])
   devices = {s._device for s in u.src if s._device is not None}
   if len(devices) > 1 and u.op is not Ops.SINK:
     raise InvalidArgument(f"{u.op.name} mixes devices {', '.join(sorted(devices))}: copy its operands to one of them")
@@ -594,7 +602,7 @@ def _derive_shape(u: UOp) -> tuple[int, ...]:
       raise InvalidArgument(f"ASSIGN of shape {u.src[1]._shape} to a target of shape {u.src[0]._shape}")
     return u.src[0]._shape
   if op is Ops.SCATTER and u.dtype is not dtypes.void: return u.src[1 if u.arg.before else 0]._shape
-  if op in (Ops.CONTIGUOUS, Ops.COPY, Ops.DETACH, Ops.GATHER, Ops.LOAD): return u.src[0]._shape
+  if op in (Ops.CONTIGUOUS, Ops.COPY, Ops.SHARD, Ops.DETACH, Ops.GATHER, Ops.LOAD): return u.src[0]._shape
   return ()
 
 

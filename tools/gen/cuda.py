@@ -27,7 +27,8 @@ ENUMS = ("cudaError_enum", "CUdevice_attribute_enum", "CUfunction_attribute_enum
          "CUsharedconfig_enum", "CUmemPool_attribute_enum", "CUcomputemode_enum", "CUgraphExecUpdateResult_enum",
          "CUstreamWaitValue_flags_enum", "CUstreamWriteValue_flags_enum", "CUtensorMapDataType_enum",
          "CUtensorMapInterleave_enum", "CUtensorMapSwizzle_enum", "CUtensorMapL2promotion_enum",
-         "CUtensorMapFloatOOBfill_enum")
+         "CUtensorMapFloatOOBfill_enum", "CUmem_advise_enum", "CUmem_range_attribute_enum",
+         "CUmemLocationType_enum")
 PROTOTYPE = re.compile(r"\bCUresult\s+(cu\w+)\s*\(([^;{}]*?)\)\s*;")
 TYPEDEF = re.compile(r"\btypedef\s+([^;{}()]+?)\s*(\*?)\s*\b(\w+)\s*;")
 BASE = {"int": "c_int32", "unsigned int": "c_uint32", "unsigned": "c_uint32", "unsigned char": "c_uint8",

@@ -56,6 +56,7 @@ class Accessor:
 
   def __init__(self, g: Lanes, site: Site) -> None:
     self.g, self.e, self.site, self.w = g, g.e, site, g.width
+    self.far = g.plan.clustered  # addresses may be another block's, which is looked up
 
   # ---- pieces
 
@@ -119,7 +120,8 @@ class Accessor:
       known = e.op(f"call i1 @find(ptr %context, ptr {self.row}, i64 {first.text}, i64 {span}, i64 {_log2(s.width)}, "
                    f"i64 {s.access})")
       self._branch(known, quick, away)
-    elif not self.row and (s.mask is None or s.steps is None): e.do(f"br label %{away}")
+    elif not self.row and (s.mask is None or s.steps is None) and not (self.far and s.mode == SHARED):
+      e.do(f"br label %{away}")
     else:
       self._helped(away)
       found, label = slow(), e.label
@@ -173,6 +175,13 @@ class Accessor:
   def data(self, k: int) -> str:
     """Where `@slow` has the elements k of the threads."""
     return self.g.pointer("%context", layout.DATA + k * self.site.size * self.w)
+
+
+def near(g: Lanes, site: Site) -> Accessor:
+  """An access that has only the fast way."""
+  found = Accessor(g, site)
+  found.far = False
+  return found
 
 
 def _log2(n: int) -> int: return n.bit_length() - 1

@@ -10,7 +10,7 @@ from tinyhw.core.locks import lock
 from tinyhw.core.store import sources_digest
 from tinyhw.emulator.jit import servers
 from tinyhw.emulator.jit.native import Native, compiled_by, host
-from tinyhw.emulator.jit.ptx import access, matrix, warp
+from tinyhw.emulator.jit.ptx import access, cluster, matrix, mbarrier, warp
 from tinyhw.emulator.jit.ptx.emit import JitCode, Lanes, Refused
 from tinyhw.emulator.jit.ptx.shapes import WARP, Plan
 from tinyhw.emulator.jit.refusal import NotCompiled
@@ -20,7 +20,7 @@ from tinyhw.emulator.ptx.program import Program
 from tinyhw.emulator.ptx.scope import Flat
 from tinyhw.isa.ptx import printer
 
-EMITTERS: Final = (access, matrix, warp)  # they register what they emit
+EMITTERS: Final = (access, cluster, matrix, mbarrier, warp)  # they register what they emit
 SHAPES: Final = 64  # forms that a program keeps
 KEPT: Final = 256  # kernels in memory
 NARROW: Final = 32  # threads of a strand where a warp's threads exchange nothing
@@ -41,33 +41,36 @@ class Kernel:
     self.stride: int = header["stride"]
     self.sites: int = header["sites"]
     self.widens: dict[int, int] = {int(k): v for k, v in header["widens"].items()}
+    self.helped: list[Any] = header["helped"]  # [place in the text, PC, [[register, offset] read], [the same written]]
+    self.named: bool = header["named"]  # it has barriers that are not of the whole block
 
 
-def kernel(program: Program, block: tuple[int, int, int], exact: frozenset[int] = frozenset()) -> Kernel:
+def kernel(program: Program, block: tuple[int, int, int], exact: frozenset[int] = frozenset(),
+           clustered: bool = False) -> Kernel:
   """The compiled form of a program's kernel. Raises NotCompiled with the instruction that it is for."""
-  known: Kernel | str | None = program.compiled.get((block, exact))
+  known: Kernel | str | None = program.compiled.get((block, exact, clustered))
   if known is None:
-    try: known = _find(program, block, exact)
+    try: known = _find(program, block, exact, clustered)
     except Refused as why: known = str(why)
     except NotCompiled as failed:  # LLVM's failure, or this package's
       known = failed.why
       warnings.warn(f"kernel {program.entry_name} is interpreted, which is slow: {failed.why}", RuntimeWarning,
                     stacklevel=2)
     while len(program.compiled) >= SHAPES: del program.compiled[next(iter(program.compiled))]
-    program.compiled[block, exact] = known
+    program.compiled[block, exact, clustered] = known
   if isinstance(known, str): raise NotCompiled(known)
   return known
 
 
-def kept(program: Program, block: tuple[int, int, int]) -> bool:
+def kept(program: Program, block: tuple[int, int, int], clustered: bool = False) -> bool:
   """Whether a kernel's compiled form is at hand, here or on disk."""
-  if (block, frozenset()) in program.compiled: return True
-  key = _key(program, block, frozenset())
+  if (block, frozenset(), clustered) in program.compiled: return True
+  key = _key(program, block, frozenset(), clustered)
   return key in _MEMORY or store().holds(key)
 
 
-def _find(program: Program, block: tuple[int, int, int], exact: frozenset[int]) -> Kernel:
-  key = _key(program, block, exact)
+def _find(program: Program, block: tuple[int, int, int], exact: frozenset[int], clustered: bool) -> Kernel:
+  key = _key(program, block, exact, clustered)
   found = _MEMORY.get(key)
   if found is not None: return found
   entry = store().load(key)
@@ -76,7 +79,7 @@ def _find(program: Program, block: tuple[int, int, int], exact: frozenset[int]) 
     if "refused" in header: raise Refused(header["refused"])
     try: return _keep(key, Kernel(header, Native([data])))
     except (NotCompiled, KeyError, TypeError, ValueError): pass  # a file of another kind
-  try: header, text = written(program, block, exact)
+  try: header, text = written(program, block, exact, None, clustered)
   except Refused as why:
     store().save(key, {"refused": str(why)}, b"")
     keep(program.linked)
@@ -90,7 +93,7 @@ def _find(program: Program, block: tuple[int, int, int], exact: frozenset[int]) 
 
 
 def written(program: Program, block: tuple[int, int, int], exact: frozenset[int] = frozenset(),
-            width: int | None = None) -> tuple[dict[str, Any], str]:
+            width: int | None = None, clustered: bool = False) -> tuple[dict[str, Any], str]:
   """A kernel's header and text. Raises Refused."""
   name = program.entry_name
   flat = program.linked.flats[name]
@@ -98,24 +101,24 @@ def written(program: Program, block: tuple[int, int, int], exact: frozenset[int]
   code = JitCode(program, flat, program.functions[name])
   width = width or (WARP if any(line.instruction.opcode in _TOGETHER or _syncs(line.instruction) for line in flat.lines)
                     else NARROW)
-  plan = Plan(code, block, width, exact)
+  plan = Plan(code, block, width, exact, clustered)
   lanes = Lanes(plan)
   text = lanes.text()
   exits = [[x.status, x.pc, x.registers, [(plan.blocks[q].pc, at) for q, at in x.masks], x.carry, x.left]
            for x in lanes.exits]
-  stride = -(-max((x.size for x in lanes.exits), default=64) // 64) * 64
+  stride = -(-max(lanes.room, *(x.size for x in lanes.exits), 0) // 64) * 64
   shapes = [list(plan.uniform().steps or ()) if s is None else None if s.steps is None else list(s.steps)
             for s in plan.shapes]
   widens = {str(code.pc(k)): k for k, info in enumerate(plan.infos) if info.checks}
   return {"width": width, "exits": exits, "stride": stride, "sites": lanes.sites, "shapes": shapes, "widens": widens,
-          "instructions": len(flat.lines)}, text
+          "helped": lanes.helped, "named": lanes.named, "instructions": len(flat.lines)}, text
 
 
 def _syncs(i: Any) -> bool: return i.opcode == "bar" and "warp" in i.modifiers
 
 
-def _key(program: Program, block: tuple[int, int, int], exact: frozenset[int]) -> str:
-  what = [_text(program), program.entry_name, block, sorted(exact), NARROW, str(host()), compiled_by()]
+def _key(program: Program, block: tuple[int, int, int], exact: frozenset[int], clustered: bool) -> str:
+  what = [_text(program), program.entry_name, block, sorted(exact), clustered, NARROW, str(host()), compiled_by()]
   return hashlib.sha256(sources_digest(SOURCES) + json.dumps(what).encode()).hexdigest() + "p"
 
 

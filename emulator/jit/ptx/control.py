@@ -4,16 +4,16 @@ from __future__ import annotations
 from typing import Any, Final
 
 from tinyhw.core.errors import Error, Unsupported
-from tinyhw.emulator.jit.ptx import layout
+from tinyhw.emulator.jit.ptx import cluster, helped, layout, mbarrier
 from tinyhw.emulator.jit.ptx.emit import Lanes, Refused
 from tinyhw.emulator.jit.ptx.shapes import Block
 from tinyhw.emulator.jit.values import Untranslatable, Value
 from tinyhw.emulator.ptx import builtin, flow, operands
 from tinyhw.emulator.ptx.scope import Line
+from tinyhw.emulator.values.ops import U32
 from tinyhw.isa.ptx.model import Arguments, Int, Name
 
 NAMED: Final = frozenset({"shfl", "vote", "match", "redux", "elect"})  # that threads of a warp meet for, by a mask
-SEEN: Final = NAMED | {"mma", "ldmatrix", "stmatrix", "movmatrix"}
 
 
 def end(g: Lanes, k: int) -> None:
@@ -29,7 +29,8 @@ def end(g: Lanes, k: int) -> None:
     if i.opcode == "call" and _builtin(line): return _reference(g, line, after)
     if i.predicate is not None: return _guarded(g, line, after, k)
     return _stop(g, line, after, k)
-  except (Untranslatable, Unsupported) as why: raise Refused(f"{i.name} ({why})") from None
+  except Unsupported: return g.e.do(f"br label %{g.deopt()}")  # the reference says so when control comes to it
+  except Untranslatable as why: raise Refused(f"{i.name} ({why})") from None
   except Error: raise Refused(i.name) from None
 
 
@@ -134,10 +135,19 @@ def _guarded(g: Lanes, line: Line, after: Block | None, k: int) -> None:
   e = g.e
   p = _guard(g, line)
   assert p is not None
-  if p.wide: raise Untranslatable("under a predicate that threads differ in")
   yes, no = e.new_label("yes"), e.new_label("no")
-  g.flush()
-  e.do(f"br i1 {p.text}, label %{yes}, label %{no}")
+  if p.wide:  # some of them alone: they part, which is the reference's
+    m, there = g.mask_type, g.active_bits
+    here = e.op(f"and {m} {there}, {g.bits(p)}")
+    some = e.new_label("some")
+    away = g.deopt()
+    g.flush()
+    e.do(f"br i1 {e.op(f'icmp eq {m} {here}, 0')}, label %{no}, label %{some}")
+    e.start(some)
+    e.do(f"br i1 {e.op(f'icmp eq {m} {here}, {there}')}, label %{yes}, label %{away}")
+  else:
+    g.flush()
+    e.do(f"br i1 {p.text}, label %{yes}, label %{no}")
   e.start(no)
   g.go(after)
   e.start(yes)
@@ -148,14 +158,19 @@ def _stop(g: Lanes, line: Line, after: Block | None, k: int) -> None:
   i = line.instruction
   if i.opcode == "nanosleep":
     g.flush()
-    if after is None: return g.go(after)
-    before = [q for q in g.block.waiting if q < after.number]
-    if before: return g.go(after)
-    return g.e.do(f"br label %{g.resumable(layout.YIELD, after.pc, after.live, after)}")
+    return wait(g, after, layout.YIELD)
   if i.opcode == "bar" and "warp" in i.modifiers: return _meet(g, line, after, i.operands[0], None)
+  if i.opcode == "barrier" and "cluster" in i.modifiers[:1]: return cluster.barrier(g, line, after)
   if i.opcode in {"bar", "barrier"}: return _barrier(g, line, after)
-  if i.opcode not in SEEN: raise Untranslatable("no compiled form")
+  if i.opcode == "mbarrier": return mbarrier.test(g, line, after)
   _meet(g, line, after, i.operands[-1] if i.opcode in NAMED else Int(-1), k)
+
+
+def wait(g: Lanes, after: Block | None, status: int) -> None:
+  """Threads go on at the next block when others have had their turn. Registers are flushed."""
+  if after is None or any(q < after.number for q in g.block.waiting): return g.go(after)
+  g.merge(after)
+  g.e.do(f"br label %{g.resumable(status, after.pc, after.live, after)}")
 
 
 def _meet(g: Lanes, line: Line, after: Block | None, members: Any, k: int | None) -> None:
@@ -174,27 +189,81 @@ def _meet(g: Lanes, line: Line, after: Block | None, members: Any, k: int | None
   if k is not None:
     form = g.plan.forms[k]
     assert form is not None
-    emit = warp.EMITTERS.get(line.instruction.opcode) or access.EMITTERS[line.instruction.opcode]
-    emit(g, line, form, g.plan.infos[k])
+    emit = warp.EMITTERS.get(line.instruction.opcode) or access.EMITTERS.get(line.instruction.opcode)
+    mark = g.mark()
+    try:
+      if emit is None: raise Untranslatable("no compiled form")
+      emit(g, line, form, g.plan.infos[k])
+    except Untranslatable:
+      g.undo(mark)
+      helped.emit(g, k)
   g.flush()
   g.go(after)
 
 
 def _barrier(g: Lanes, line: Line, after: Block | None) -> None:
+  """A barrier of the block, or of as many of its threads as are named; .red with a vote, .arrive without a wait."""
   i, e, m = line.instruction, g.e, g.mask_type
-  if {"red", "arrive", "cluster"} & {*i.modifiers}: raise Untranslatable("no compiled form")
-  number = operands.reader(g.code, line, i.operands[0], "u32")(g)  # type: ignore[arg-type]
+  if g.width != 32: raise Untranslatable("in a strand that is no warp")
+  sources = [*i.operands]
+  destination = voter = None
+  if "red" in i.modifiers:
+    destination = sources.pop(0)
+    voter = operands.reader(g.code, line, sources.pop(), "pred")(g)  # type: ignore[arg-type]
+  number = operands.reader(g.code, line, sources[0], "u32")(g)  # type: ignore[arg-type]
   if number.wide: raise Untranslatable("a number that threads differ in")
-  if len(i.operands) > 1:
-    count = operands.reader(g.code, line, i.operands[1], "u32")(g)  # type: ignore[arg-type]
-    if count.bits != g.plan.threads: raise Untranslatable("for some threads of a block")
+  count = g.o.const("u32", 0)
+  if len(sources) > 1: count = operands.reader(g.code, line, sources[1], "u32")(g)  # type: ignore[arg-type]
+  if count.wide: raise Untranslatable("a count that threads differ in")
+  if count.bits == g.plan.threads: count = g.o.const("u32", 0)
   if after is None: raise Untranslatable("at the end")
   away = g.deopt()
-  g.flush()
-  if g.block.waiting:
-    alive, here = e.op(f"load {m}, ptr %alive"), e.op(f"load {m}, ptr %active")
-    fine = e.new_label("together")
-    e.do(f"br i1 {e.op(f'icmp eq {m} {alive}, {here}')}, label %{fine}, label %{away}, !prof !1")
-    e.start(fine)
+  good = number < layout.BARRIERS
+  if count.bits is None: good = good & ((count & 31) == 0)
+  elif count.bits % 32: raise Untranslatable("for threads that are no whole warps")
+  here = g.active_bits
+  alone = e.op(f"icmp eq {m} {e.op(f'load {m}, ptr %alive')}, {here}") if g.block.waiting else "true"
+  fine = e.new_label("together")
+  e.do(f"br i1 {e.op(f'and i1 {good.text}, {alone}')}, label %{fine}, label %{away}, !prof !1")
+  e.start(fine)
+  if "arrive" in i.modifiers:
+    g.named = True
+    counts = e.op(f"load i64, ptr {g.pointer('%state', layout.COUNTS)}")
+    place = e.op(f"inttoptr i64 {counts} to ptr")
+    row = e.op(f"getelementptr [2 x i32], ptr {place}, i32 {number.text}")
+    came = e.op(f"load i32, ptr {row}")
+    e.do(f"store i32 {e.op(f'add i32 {came}, 32')}, ptr {row}")
+    e.do(f"store i32 {count.text}, ptr {g.pointer(row, 4)}")
+    g.flush()
+    return g.go(after)
+  if voter is not None:
+    votes = e.op(f"and {m} {g.bits(voter)}, {here}")
+    e.do(f"store i32 {votes}, ptr {g.pointer('%state', layout.VOTES)}")
+    count = count | layout.SLOW
   e.do(f"store i32 {number.text}, ptr {g.pointer('%state', layout.NUMBER)}")
-  e.do(f"br label %{g.resumable(layout.BARRIER, g.pc, after.live, after)}")
+  if count.bits != 0: g.named = True
+  e.do(f"store i32 {count.text}, ptr {g.pointer('%state', layout.EXPECTED)}")
+  live = g.lived[g.index] | after.live
+  if destination is None:
+    label = g.exit(layout.BARRIER, g.pc, live)
+    g.resume(after)
+    return e.do(f"br label %{label}")
+  label = g.exit(layout.BARRIER, g.pc, live)
+  landing = e.new_label("voted")
+  g.resume(after, landing)
+  e.do(f"br label %{label}")
+  _voted(g, line, destination, landing, after)
+
+
+def _voted(g: Lanes, line: Line, destination: Any, landing: str, after: Block) -> None:
+  """Where threads go on after a barrier with votes: the result is written."""
+  i, e = line.instruction, g.e
+  g.flush_nothing()
+  e.start(landing)
+  count = Value(e, e.op(f"load i32, ptr {g.pointer('%state', layout.VOTES)}"), U32, False)
+  every = Value(e, e.op(f"load i32, ptr {g.pointer('%state', layout.EVERY)}"), U32, False)
+  kind = next(x for x in ("popc", "and", "or") if x in i.modifiers)
+  value = count if kind == "popc" else every != 0 if kind == "and" else count != 0
+  operands.writer(g.code, line, destination, "u32" if kind == "popc" else "pred")(g, value)  # type: ignore[arg-type]
+  g.flush()
+  e.do(f"br label %block.{after.number}")

@@ -8,24 +8,16 @@ from typing import Any, Final
 import numpy as np
 
 from tinyhw.core.errors import DecodeError, Error, Unsupported
-from tinyhw.emulator.jit.ptx import layout
-from tinyhw.emulator.jit.ptx.shapes import Block, Info, Plan
-from tinyhw.emulator.jit.values import BOOL, Emitter, LLVMOps, Untranslatable, Value, convert, type_of
+from tinyhw.emulator.jit.ptx import helped, layout, specials
+from tinyhw.emulator.jit.ptx.lane_ops import LaneOps
+from tinyhw.emulator.jit.ptx.nans import ANY_NAN, MOVES, loose_registers
+from tinyhw.emulator.jit.ptx.shapes import SHARED_BINDERS, Block, Info, Plan
+from tinyhw.emulator.jit.values import BOOL, Emitter, Untranslatable, Value, convert, type_of
 from tinyhw.emulator.ptx import bind, operands
-from tinyhw.emulator.ptx.meanings.convert import MODES
 from tinyhw.emulator.ptx.program import Code
-from tinyhw.emulator.ptx.scope import Line, Place, Register
-from tinyhw.emulator.values.ops import DTYPES, F32, U32, U64
-from tinyhw.isa.ptx.forms import SIZES
-from tinyhw.isa.ptx.model import Float, Int, Name
+from tinyhw.emulator.ptx.scope import Line, Place
+from tinyhw.emulator.values.ops import DTYPES, U64
 
-NAN: Final = {"f32": 0x7FFFFFFF, "f16": 0x7FFF}
-# Arithmetic that asks of a NaN only whether it is one, and whose own NaN is the chip's.
-_ANY_NAN: Final = frozenset({"add", "sub", "mul", "fma", "mad", "div", "sqrt", "rcp", "rsqrt", "ex2", "lg2", "sin",
-                             "cos", "min", "max", "setp", "set", "tanh"})
-_LOOSE: Final = frozenset({"add", "sub", "mul", "fma", "mad", "div", "sqrt", "rcp"})
-_MOVES: Final = frozenset({"mov", "selp"})
-RESUMES: Final = (layout.BARRIER, layout.YIELD)
 Reader = Callable[[Any], Any]
 
 
@@ -51,62 +43,6 @@ class JitCode(Code):
       offset = int(address) - self.program.base
       return lambda group: convert(group.context(layout.MODULE) + offset, address.dtype)
     return self.constant(address)
-
-
-class LaneOps(LLVMOps):
-  """Operations for one kernel; a NaN need not be the chip's where nobody sees its bits."""
-
-  def __init__(self, e: Emitter, lanes: Lanes) -> None:
-    super().__init__(e)
-    self._lanes = lanes
-
-  def canonical(self, x: Value, type_: str) -> Value: return x if self._lanes.loose else self.chip(x, type_)
-
-  def chip(self, x: Value, type_: str) -> Value:
-    """The value with NaN as the chip makes it."""
-    return self.where(x != x, self.from_bits(type_, NAN[type_]), x)
-
-
-  def rounded(self, x: Value, type_: str, mode: str) -> Value:
-    """A number as a float type, rounded toward zero, down or up."""
-    if x.dtype.kind != "f" and x.dtype.itemsize < 8: x = self.to(x, "f64")
-    near = self.to(x, type_)
-    if x.dtype.kind == "f":
-      if x.dtype.itemsize <= near.dtype.itemsize: return near
-      back = convert(near, x.dtype)
-      finite = self.abs(x) < float("inf")
-      above, below = finite & (x > back), finite & (x < back)
-    else:
-      back = self.to_int(near, ("i" if x.dtype.kind == "i" else "u") + "64")
-      most = float("inf") if type_ == "f16" else 2.0 ** (63 if x.dtype.kind == "i" else 64)
-      over, under = near >= most, near == -float("inf")
-      above, below = under | ~over & (x > back), over | (x < back)
-    raw, zero = self._raw(near), near == 0
-    one, top = self.bits_const(near, 1), self.bits_const(near, near.top)
-    up = self.where(zero, one, self.where(near > 0, raw + 1, raw - 1))
-    down = self.where(zero, top | one, self.where(near > 0, raw - 1, raw + 1))
-    if mode == "rp": above, below = above, above & ~above
-    elif mode == "rm": above, below = below & ~below, below
-    else: above, below = above & (near < 0), below & (near > 0)
-    return self.where(above, up, self.where(below, down, raw)).view(near.dtype)
-
-  def directed(self, opcode: str, mode: int, *values: Value) -> Value:
-    """A sum, product or both of f32, rounded another way than to nearest even, by way of f64."""
-    if values[0].dtype != F32 or opcode not in {"add", "sub", "mul", "fma", "mad"}:
-      raise Untranslatable(f"directed rounding of {opcode}")
-    a, b, *c = (self.to(v, "f64") for v in values)
-    one = self.const("f64", 1)
-    if opcode == "sub": b = self.neg(b)
-    if opcode == "mul": wide = a * b
-    else: wide = self.fma_f16_of_f32(a, *((b, c[0]) if c else (one, b)))
-    r = self.rounded(wide, "f32", next(name for name, n in MODES.items() if n == mode))
-    if opcode == "mul" or mode != MODES["rm"]: return r
-    opposite = self.signbit(a) ^ self.signbit(b) ^ self.signbit(c[0]) if c else self.signbit(a) ^ self.signbit(b)
-    return self.where((wide == 0) & opposite, self.from_bits("f32", 0x80000000), r)
-
-  def bits_const(self, x: Value, bits: int) -> Value:
-    """Bits of the width of a float."""
-    return self.e.const(DTYPES[f"u{x.dtype.itemsize * 8}"], bits)
 
 
 class Registers:
@@ -161,9 +97,13 @@ class Lanes:
     self.uses_carry = any(f is not None and ("cc" in f.modifiers or f.row.opcode in {"addc", "subc", "madc"})
                           for f in plan.forms)
     self.full = plan.threads % plan.width == 0
-    self._loose = _loose_registers(plan)
+    self._loose = loose_registers(plan)
     self._active: Value | None = None
     self.mask_type = f"i{plan.width}"
+    self.helped: list[tuple[int, int, helped.Places, helped.Places]] = []  # place in the text, PC, what it reads, gives
+    self.named = False  # whether it has barriers that are not of the whole block
+    self.phases = False  # whether it has barriers of its cluster
+    self.room = layout.HEADER  # bytes of a state that they take
 
   # ---- small pieces
 
@@ -274,67 +214,9 @@ class Lanes:
     if self.block.waiting: value = self.o.where(self.active, value, self.carry)
     self._carry = value
 
-  # ---- special registers
-
   def special(self, name: str, dtype: Any) -> Value:
     """A special register in the width of an instruction."""
-    base, _, part = name.partition(".")
-    axis = "xyz".index(part) if part in {"x", "y", "z"} and part else 0
-    o, e, plan = self.o, self.e, self.plan
-    if base == "%tid": value = self._tid(axis)
-    elif base == "%ntid": value = o.const("u32", plan.block[axis])
-    elif base in {"%ctaid", "%clusterid"}: value = Value(e, f"%ctaid.{axis}", U32, False)
-    elif base in {"%nctaid", "%nclusterid"}: value = Value(e, f"%nctaid.{axis}", U32, False)
-    elif base == "%cluster_ctaid" or name == "%cluster_ctarank": value = o.const("u32", 0)
-    elif base == "%cluster_nctaid" or name == "%cluster_nctarank": value = o.const("u32", 1)
-    elif name == "%is_explicit_cluster": value = e.const(BOOL, 0)
-    elif name == "%laneid": value = self._in_strand(self._first() & 31, plan.special(name).steps)
-    elif name == "%warpid": value = self._first() >> 5
-    elif name == "%nwarpid": value = o.const("u32", -(-plan.threads // 32))
-    elif base.startswith("%lanemask"): value = self._lane_mask(base)
-    elif name == "%gridid": value = o.const("u64", 1)
-    elif name == "%nsmid": value = o.const("u32", 132)
-    elif name == "%dynamic_smem_size": value = self.context(layout.DYNAMIC, U32)
-    elif name in {"%total_smem_size", "%aggr_smem_size"}: value = self.context(layout.SHARED_SIZE, U32)
-    else: raise Untranslatable(name)
-    if value.dtype.kind == "b": return value if dtype.kind == "b" else convert(value, np.dtype(f"u{dtype.itemsize}"))
-    return convert(value, np.dtype(f"u{dtype.itemsize}")).view(dtype)
-
-  def _first(self) -> Value:
-    """The index in the block of the strand's first thread."""
-    return Value(self.e, "%first", U32, False)
-
-  def _in_strand(self, base: Value, steps: tuple[int, ...] | None) -> Value:
-    assert steps is not None
-    if self.stepped or not any(steps): return base
-    return self.materialized(base, steps)
-
-  def _quotient(self, what: str, x: Value, n: int) -> Value:
-    if n == 1: return x if what == "udiv" else self.o.const("u32", 0)
-    t = x.type
-    return x.like(self.e.op(f"{what} {t} {x.text}, {self.e.const(U32, n).at(x.wide)}"))
-
-  def _tid(self, axis: int) -> Value:
-    plan = self.plan
-    if plan.block[axis] == 1: return self.o.const("u32", 0)  # type: ignore[no-any-return]
-    shape, below = plan.tid(axis), 1
-    for k in range(axis): below *= plan.block[k]
-    x = self._first() if shape.steps is not None else self.materialized(self._first(), tuple(range(self.width)))
-    x = self._quotient("udiv", x, below)
-    if below * plan.block[axis] < plan.threads: x = self._quotient("urem", x, plan.block[axis])
-    return x if shape.steps is None else self._in_strand(x, shape.steps)
-
-  def _lane_mask(self, name: str) -> Value:
-    o = self.o
-    lane = self.materialized(self._first() & 31, tuple(range(self.width)))
-    bit, ones = o.const("u32", 1) << lane, o.const("u32", 0xFFFFFFFF)
-    kind = name.removeprefix("%lanemask_")
-    if kind == "eq": return bit  # type: ignore[no-any-return]
-    if kind == "lt": return bit - 1  # type: ignore[no-any-return]
-    if kind == "le": return bit | bit - 1  # type: ignore[no-any-return]
-    if kind == "gt": return ~(bit | bit - 1)  # type: ignore[no-any-return]
-    if kind == "ge": return ones ^ (bit - 1)  # type: ignore[no-any-return]
-    raise Untranslatable(name)
+    return specials.read(self, name, dtype)
 
   # ---- leaving compiled code
 
@@ -350,8 +232,7 @@ class Lanes:
     waits: list[tuple[int, int]] = []
 
     def put(t: str, text: str, at: int) -> None:
-      self.places.add(at)
-      lines.append(f"  store {t} {text}, ptr %keep.{at}, align 4")
+      lines.append(f"  store {t} {text}, ptr {self.keep(at)}, align 4")
     for n in keep:
       t = self.slot(n)
       known = None if flushed else (self.bases if self.shape(n).steps is not None else self.current).get(n)
@@ -359,7 +240,7 @@ class Lanes:
         lines.append(f"  %x{number}.r{n} = load {t}, ptr %r{n}")
         text = f"%x{number}.r{n}"
       else: text = known.at(self.shape(n).steps is None)
-      size = self._size(n)
+      size = self.size_of(n)
       if self.types[n] == BOOL and self.shape(n).steps is None:
         lines.append(f"  %x{number}.b{n} = bitcast {t} {text} to {self.mask_type}")
         t, text = self.mask_type, f"%x{number}.b{n}"
@@ -385,15 +266,20 @@ class Lanes:
     self._leaves.append((status, label, number))
     return label
 
-  def _size(self, n: int) -> int:
+  def keep(self, at: int) -> str:
+    """A place in the strand's state."""
+    self.places.add(at)
+    return f"%keep.{at}"
+
+  def size_of(self, n: int) -> int:
     """Bytes of a register in a state."""
     return 8 if self.shape(n).steps is not None or self.types[n] == BOOL else self.types[n].itemsize * self.width
 
   def deopt(self) -> str:
     """A label to branch to where the reference has to execute this instruction."""
-    return self.exit(layout.LEAVE, self.pc, self._lived[self.index])
+    return self.exit(layout.LEAVE, self.pc, self.lived[self.index])
 
-  def _touched_sets(self, k: int) -> tuple[set[int], set[int]]:
+  def touched_sets(self, k: int) -> tuple[set[int], set[int]]:
     known = self._sets.get(k)
     if known is None:
       reads, writes = self.plan.touched[k]
@@ -411,8 +297,8 @@ class Lanes:
                      for b in plan.blocks]
     self._assigned = frozenset(n for of in plan.written for n in of) | (plan.blocks[0].live if plan.blocks
                                                                         else frozenset())
-    self._lived = self._live_before()
-    self._resumable: list[tuple[int, Block]] = []
+    self.lived = self._live_before()
+    self._resumable: list[tuple[int, str]] = []
     self._again = 0
     self.places: set[int] = set()  # offsets in the state that exits store at
     for b in plan.blocks: self._emit(b)
@@ -425,7 +311,7 @@ class Lanes:
     for b in self.plan.blocks:
       live = self.live_out[b.number]
       for k in range(b.end - 1, b.start - 1, -1):
-        reads, writes = self._touched_sets(k)
+        reads, writes = self.touched_sets(k)
         live = (live - writes) | reads
         out[k] = live
     return out
@@ -434,8 +320,7 @@ class Lanes:
     """A block of the kernel."""
     e, plan = self.e, self.plan
     self.block, self._kept = b, plan.kept(b)
-    self.current, self.bases, self.dirty, self._carry, self._active = {}, {}, set(), None, None
-    e.forget()
+    self.flush_nothing()
     e.start(f"block.{b.number}")
     e.do(f"%left.{b.number} = load i64, ptr %left")
     e.do(f"%left.{b.number}.n = sub i64 %left.{b.number}, {b.end - b.start}")
@@ -471,7 +356,7 @@ class Lanes:
     destinations = self.plan.written[k]
     loose = bool(destinations) and all(n in self._loose for n in destinations)
     self.loose = loose and floats
-    self.tolerant = floats and form.row.opcode in _ANY_NAN or loose and form.row.opcode in _MOVES
+    self.tolerant = floats and form.row.opcode in ANY_NAN or loose and form.row.opcode in MOVES
     if form.row.opcode == "cvt" and form.type in {"f16", "f32"} and "relu" not in form.modifiers: self.tolerant = True
 
   def _step(self, k: int) -> None:
@@ -480,24 +365,46 @@ class Lanes:
     line, form, info = self.plan.lines[k], self.plan.forms[k], self.plan.infos[k]
     i = line.instruction
     if form is None: return self.unsupported(i.name)
+    mark = self.mark()
     try:
-      special = access.EMITTERS.get(i.opcode) or warp.EMITTERS.get(i.opcode)
-      if special is not None: return special(self, line, form, info)
-      if i.opcode in bind.BINDERS.keys() - _SHARED_BINDERS - bind.PURE: return self.unsupported(i.name)
+      emit = access.EMITTERS.get(i.opcode) or warp.EMITTERS.get(i.opcode)
+      if emit is not None: return emit(self, line, form, info)
+      if i.opcode in bind.BINDERS.keys() - SHARED_BINDERS - bind.PURE: raise Untranslatable("no compiled form")
       if i.opcode == "isspacep" and not any(m.partition("::")[0] in _WINDOWED for m in i.modifiers):
-        return self.unsupported(i.name)
+        raise Untranslatable("no compiled form")
       step = bind.step(self.code, line)
       if step is None: return None
       for at, type_ in info.checks: self._check(line, form, info, at, type_)
-      step(self)
-    except (Untranslatable, Unsupported) as why:
-      return self.unsupported(f"{i.name} ({why})" if isinstance(why, Untranslatable) else i.name)
+      return step(self)
+    except Untranslatable as why: reason = f"{i.name} ({why})"
+    except Unsupported: reason = i.name
     except DecodeError: raise
     except Error: return self.unsupported(i.name)
+    self.undo(mark)
+    try: helped.emit(self, k)
+    except Untranslatable: self.unsupported(reason)
 
   def unsupported(self, name: str) -> None:
     """An instruction that has no compiled form."""
     raise Refused(name)
+
+  def mark(self) -> tuple[Any, ...]:
+    """Where the text is, for `undo`."""
+    e = self.e
+    return (len(e.lines), len(self.tail), len(self.exits), len(self._leaves), len(self._resumable), e.label, e.side,
+            self._carry, self.sites, {**e.stack}, len(e.constants))
+
+  def undo(self, mark: tuple[Any, ...]) -> None:
+    """Forget what has been written of an instruction since."""
+    e = self.e
+    lines, tail, exits, leaves, resumable, e.label, e.side, self._carry, self.sites, e.stack, constants = mark
+    for of, n in ((e.lines, lines), (self.tail, tail), (self.exits, exits), (self._leaves, leaves),
+                  (self._resumable, resumable), (e.constants, constants)):
+      del of[n:]
+    self.current = {n: v for n, v in self.current.items() if n in self.dirty}
+    self.bases = {n: v for n, v in self.bases.items() if n in self.dirty}
+    self._active = None
+    e.forget()
 
   def _check(self, line: Line, form: Any, info: Info, at: int, type_: str) -> None:
     """Leave where steps from a base pass the end of the narrower type that is widened."""
@@ -534,11 +441,7 @@ class Lanes:
     if target is None: return self.done()
     before = [q for q in b.waiting if q < target.number]
     if not before:
-      if target.number in b.waiting:
-        here = e.op(f"load {self.mask_type}, ptr %active")
-        there = e.op(f"load {self.mask_type}, ptr %waiting.{target.number}")
-        e.do(f"store {self.mask_type} {e.op(f'or {self.mask_type} {here}, {there}')}, ptr %active")
-        e.do(f"store {self.mask_type} 0, ptr %waiting.{target.number}")
+      self.merge(target)
       e.do(f"br label %{self.entry(target)}")
       return
     here = e.op(f"load {self.mask_type}, ptr %active")
@@ -585,16 +488,31 @@ class Lanes:
                   f"  br i1 %spent.{n}, label %{away}, label %block.{target.number}, !prof !2"]
     return label
 
+  def merge(self, target: Block) -> None:
+    """Those that wait at a block go on with the threads that are here."""
+    if target.number not in self.block.waiting: return
+    e, m = self.e, self.mask_type
+    here, there = e.op(f"load {m}, ptr %active"), e.op(f"load {m}, ptr %waiting.{target.number}")
+    e.do(f"store {m} {e.op(f'or {m} {here}, {there}')}, ptr %active")
+    e.do(f"store {m} 0, ptr %waiting.{target.number}")
+
   def resumable(self, status: int, pc: int, live: frozenset[int], target: Block) -> str:
     """As `exit`, of a strand that goes on at a block. Registers are flushed."""
-    label = self.exit(status, pc, live, flushed=True, at=target if status == layout.YIELD else None)
-    self._resumable.append((len(self.exits) - 1, target))
+    label = self.exit(status, pc, live, flushed=True, at=target if status in RESUMING else None)
+    self.resume(target)
     return label
 
+  def resume(self, target: Block, label: str = "") -> None:
+    """A strand that left by the last exit goes on at a block, or at a label before it."""
+    self._resumable.append((len(self.exits) - 1, label or f"block.{target.number}"))
 
-_SHARED_BINDERS: Final = frozenset({"mov", "cvta", "setp", "set", "cvt", "lop3", "prefetch", "prefetchu", "membar",
-                                    "fence", "discard", "applypriority", "pmevent", "griddepcontrol", "setmaxnreg",
-                                    "createpolicy", "isspacep"})
+  def flush_nothing(self) -> None:
+    """What has been computed is in the registers' variables, and is not at hand any more."""
+    self.current, self.bases, self.dirty, self._carry, self._active = {}, {}, set(), None, None
+    self.e.forget()
+
+
+RESUMING: Final = frozenset({layout.YIELD, layout.POLL})
 _WINDOWED: Final = frozenset({"shared", "local"})
 
 
@@ -606,39 +524,6 @@ def _members(bits: int) -> set[int]:
     out.add(low.bit_length() - 1)
     bits ^= low
   return out
-
-
-def _loose_registers(plan: Plan) -> dict[int, str]:
-  """The registers that arithmetic of one type of floats alone writes, so that any NaN in them stands for the chip's."""
-  sizes = {4: "f32", 2: "f16"}
-  out = {n: sizes[SIZES[t]] for n, t in enumerate(plan.code.flat.types) if SIZES[t] in sizes}
-  definitions: dict[int, list[int]] = {}
-  for k in range(len(plan.lines)):
-    for n in plan.written[k]: definitions.setdefault(n, []).append(k)
-  changed = True
-  while changed:
-    changed = False
-    for n in [*out]:
-      if not definitions.get(n) or not all(_is_loose(plan, k, out, out[n]) for k in definitions[n]):
-        del out[n]
-        changed = True
-  return out
-
-
-def _is_loose(plan: Plan, k: int, loose: dict[int, str], type_: str) -> bool:
-  line, form = plan.lines[k], plan.forms[k]
-  assert form is not None
-  op, m = form.row.opcode, form.modifiers
-  if op not in _MOVES: return op in _LOOSE and form.type == type_ and "relu" not in m
-  if form.type not in {type_, f"b{8 * SIZES[type_]}"}: return False
-  for o in line.instruction.operands[1:2 if op == "mov" else 3]:
-    if isinstance(o, Float):
-      if o.width != 32 or (o.bits & 0x7FFFFFFF) > 0x7F800000: return False
-    elif isinstance(o, Name):
-      found = line.scope.find(o.text)
-      if not isinstance(found, Register) or loose.get(found.number) != type_: return False
-    elif not isinstance(o, Int) or (o.value & 0x7FFFFFFF) > (0x7F800000 if type_ == "f32" else 0x7C00): return False
-  return True
 
 
 __all__ = ["Exit", "JitCode", "Lanes", "Refused"]

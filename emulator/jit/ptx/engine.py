@@ -31,7 +31,7 @@ def turns(grid: Grid, engine: str) -> Iterator[Idle | None]:
   program, schedule = grid.dispatch.program, Schedule(grid)
   if engine == "auto" and program.spent < price(grid):
     from tinyhw.emulator.jit.ptx.code import kept
-    if not kept(program, grid.dispatch.block):
+    if not kept(program, grid.dispatch.block, grid.shared.explicit):
       before = program.spent
       running = schedule.turns()
       while program.spent < price(grid):
@@ -50,7 +50,7 @@ def turns(grid: Grid, engine: str) -> Iterator[Idle | None]:
 def _may_compile(grid: Grid) -> bool:
   """A process that ends begins no threads and processes any more: it takes what is compiled already."""
   from tinyhw.emulator.jit.ptx.code import kept
-  return threading.main_thread().is_alive() or kept(grid.dispatch.program, grid.dispatch.block)
+  return threading.main_thread().is_alive() or kept(grid.dispatch.program, grid.dispatch.block, grid.shared.explicit)
 
 
 def cost(stats: Stats) -> float:
@@ -67,10 +67,7 @@ def price(grid: Grid) -> float:
 def compiled(grid: Grid) -> Kernel | None:
   """The compiled kernel; None where the reference is to run it, which `stats.interpreted` says why."""
   from tinyhw.emulator.jit.ptx.code import kernel
-  if grid.shared.explicit:
-    grid.stats.interpreted["a cluster of blocks"] = grid.total * grid.shared.warps
-    return None
-  try: return kernel(grid.dispatch.program, grid.dispatch.block)
+  try: return kernel(grid.dispatch.program, grid.dispatch.block, clustered=grid.shared.explicit)
   except NotCompiled as why:
     grid.stats.interpreted[why.why] = grid.total * grid.shared.warps
     return None

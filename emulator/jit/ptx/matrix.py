@@ -169,7 +169,7 @@ def ldmatrix(g: Lanes, line: Line, form: Form, info: Info) -> None:
       words = gather(e, "i32", pointers, "splat (i1 true)")
       out.append(Value(e, transposed(e, words) if "trans" in form.modifiers else words, U32, True))
     return out
-  for write, value in zip(writes, access.Accessor(g, site).run(fast, list)): write(g, value)  # type: ignore[arg-type]
+  for write, value in zip(writes, access.near(g, site).run(fast, list)): write(g, value)  # type: ignore[arg-type]
 
 
 @access.emits("stmatrix")
@@ -195,7 +195,7 @@ def stmatrix(g: Lanes, line: Line, form: Form, info: Info) -> None:
       pointers = e.op(f"inttoptr <32 x i64> {places.text} to <32 x ptr>")
       e.do(f"call void @{name}(<32 x i32> {word}, <32 x ptr> align 4 {pointers}, <32 x i1> splat (i1 true))")
     return []
-  access.Accessor(g, site).run(fast, list)
+  access.near(g, site).run(fast, list)
 
 
 def transposed(e: Emitter, words: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from tinyhw.emulator.jit.ptx import layout as at
+from tinyhw.emulator.jit.ptx import runner
 from tinyhw.emulator.jit.values import BOOL, type_of
 from tinyhw.emulator.values.ops import U32, U64
 
@@ -68,9 +69,10 @@ none:
 """
 
 
-def look(width: int) -> str:
+def look(clustered: bool) -> str:
   """Looks the address of each thread up: whether all may be accessed; then their host addresses are in the context."""
   from tinyhw.emulator.ptx.memory import LOCAL_WINDOW, SHARED_WINDOW
+  test, more = runner.far() if clustered else ("", "")
   return f"""
 define private i1 @look(ptr %context, ptr %state, i32 %mask, i64 %width, i64 %access, i64 %mode) noinline {{
   %row = alloca [{at.ROW} x i8]
@@ -107,7 +109,7 @@ where:
   br i1 %any.shared, label %in.shared, label %in.global
 in.shared:
   %offset = select i1 %windowed, i64 %in.window, i64 %address
-  %end = add i64 %offset, %width
+{test}  %end = add i64 %offset, %width
   %wraps = icmp ult i64 %end, %offset
   %inside = icmp ule i64 %end, %total
   %no.wrap = xor i1 %wraps, true
@@ -133,7 +135,7 @@ global:
   %host.global = add i64 %address, %distance
   br label %kept
 kept:
-  %host = phi i64 [ %host.shared, %in.shared ], [ %host.global, %global ]
+  %host = phi i64 [ %host.shared, %{"in.own" if clustered else "in.shared"} ], [ %host.global, %global ]{more}
   %host.at = getelementptr i64, ptr %hosts, i32 %lane
   store i64 %host, ptr %host.at
   %less = sub i32 %left, 1
@@ -221,92 +223,31 @@ declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 """
 
 
-def runner() -> str:
-  """Runs the strands of blocks until all have ended, or wait for something else than the others of their block."""
-  return f"""
-define void @run(ptr %context, ptr %states, i64 %stride, i64 %blocks) {{
-  %strands.at = getelementptr i8, ptr %context, i64 {at.STRANDS}
-  %strands = load i64, ptr %strands.at
-  %block.size = mul i64 %strands, %stride
-  br label %block
-block:
-  %b = phi i64 [ 0, %0 ], [ %b.next, %block.done ]
-  %all = icmp eq i64 %b, %blocks
-  br i1 %all, label %over, label %turn
-turn:
-  %from = mul i64 %b, %block.size
-  %first = getelementptr i8, ptr %states, i64 %from
-  br label %again
-again:
-  br label %strand
-strand:
-  %s = phi i64 [ 0, %again ], [ %s.next, %counted ]
-  %waiting = phi i64 [ 0, %again ], [ %waiting.next, %counted ]
-  %ended = phi i64 [ 0, %again ], [ %ended.next, %counted ]
-  %number = phi i32 [ -1, %again ], [ %number.next, %counted ]
-  %alike = phi i1 [ true, %again ], [ %alike.next, %counted ]
-  %offset = mul i64 %s, %stride
-  %state = getelementptr i8, ptr %first, i64 %offset
-  %status.before = load i32, ptr %state
-  %ready = icmp eq i32 %status.before, {at.RUN}
-  br i1 %ready, label %go, label %counted.first
-go:
-  call void @kernel(ptr %context, ptr %state)
-  br label %counted.first
-counted.first:
-  br label %counted
-counted:
-  %status = load i32, ptr %state
-  %waits = icmp eq i32 %status, {at.BARRIER}
-  %ends = icmp eq i32 %status, {at.END}
-  %waits.n = zext i1 %waits to i64
-  %ends.n = zext i1 %ends to i64
-  %waiting.next = add i64 %waiting, %waits.n
-  %ended.next = add i64 %ended, %ends.n
-  %number.at = getelementptr i8, ptr %state, i64 {at.NUMBER}
-  %own = load i32, ptr %number.at
-  %unset = icmp eq i32 %number, -1
-  %same = icmp eq i32 %own, %number
-  %matches = or i1 %unset, %same
-  %passes = xor i1 %waits, true
-  %good = or i1 %matches, %passes
-  %alike.next = and i1 %alike, %good
-  %number.next = select i1 %waits, i32 %own, i32 %number
-  %s.next = add i64 %s, 1
-  %strands.done = icmp eq i64 %s.next, %strands
-  br i1 %strands.done, label %round, label %strand
-round:
-  %some = icmp ne i64 %waiting.next, 0
-  %arrived = add i64 %waiting.next, %ended.next
-  %complete = icmp eq i64 %arrived, %strands
-  %pass.some = and i1 %some, %complete
-  %pass = and i1 %pass.some, %alike.next
-  br i1 %pass, label %release, label %block.done
-release:
-  %r = phi i64 [ 0, %round ], [ %r.next, %released ]
-  %r.offset = mul i64 %r, %stride
-  %r.state = getelementptr i8, ptr %first, i64 %r.offset
-  %r.status = load i32, ptr %r.state
-  %r.waits = icmp eq i32 %r.status, {at.BARRIER}
-  %r.new = select i1 %r.waits, i32 {at.RUN}, i32 %r.status
-  store i32 %r.new, ptr %r.state
-  br label %released
-released:
-  %r.next = add i64 %r, 1
-  %r.done = icmp eq i64 %r.next, %strands
-  br i1 %r.done, label %again, label %release
-block.done:
-  %b.next = add i64 %b, 1
-  br label %block
-over:
-  ret void
-}}
-"""
+def _in_cluster() -> list[str]:
+  """Where a block is in its cluster, and that in the grid."""
+  out = [f"  %cluster.at = getelementptr i8, ptr %context, i64 {at.CLUSTER}", "  %cluster = load i64, ptr %cluster.at",
+         "  %cluster_nctarank = trunc i64 %cluster to i32",
+         "  %in.cluster = urem i64 %block, %cluster", "  %cluster_ctarank = trunc i64 %in.cluster to i32",
+         "  %of.cluster = udiv i64 %block, %cluster", "  %number.of = trunc i64 %of.cluster to i32"]
+  for k in range(3):
+    out += [f"  %extent.at.{k} = getelementptr i8, ptr %context, i64 {at.CLUSTERED + 4 * k}",
+            f"  %cluster_nctaid.{k} = load i32, ptr %extent.at.{k}",
+            f"  %nclusterid.{k} = udiv i32 %nctaid.{k}, %cluster_nctaid.{k}"]
+  below, whole = "%cluster_ctarank", "%number.of"
+  for k in range(3):
+    out += [f"  %cluster_ctaid.{k} = urem i32 {below}, %cluster_nctaid.{k}",
+            f"  %below.{k} = udiv i32 {below}, %cluster_nctaid.{k}",
+            f"  %clusterid.{k} = urem i32 {whole}, %nclusterid.{k}",
+            f"  %whole.{k} = udiv i32 {whole}, %nclusterid.{k}",
+            f"  %begin.{k} = mul i32 %clusterid.{k}, %cluster_nctaid.{k}",
+            f"  %ctaid.{k} = add i32 %begin.{k}, %cluster_ctaid.{k}"]
+    below, whole = f"%below.{k}", f"%whole.{k}"
+  return out
 
 
 def module(g: Lanes) -> str:
   """All of a kernel's module."""
-  w, m = g.width, g.mask_type
+  w, m, clustered = g.width, g.mask_type, g.plan.clustered
   out = ["define private void @kernel(ptr noalias %context, ptr noalias %state) noinline {", "entry:"]
   for n in sorted(g.used): out.append(f"  %r{n} = alloca {g.slot(n)}, align 64")
   for b in g.plan.blocks: out.append(f"  %waiting.{b.number} = alloca {m}")
@@ -316,7 +257,6 @@ def module(g: Lanes) -> str:
   for n in sorted(g.used):
     if n in g.plan.blocks[0].live: out.append(f"  store {g.slot(n)} zeroinitializer, ptr %r{n}")
   for b in g.plan.blocks: out.append(f"  store {m} 0, ptr %waiting.{b.number}")
-  count = 0
 
   def word(base: str, offset: int, t: str, name: str) -> None:
     out.append(f"  {name}.at = getelementptr i8, ptr {base}, i64 {offset}")
@@ -338,7 +278,8 @@ def module(g: Lanes) -> str:
   out += ["  store i64 %left.first, ptr %left", f"  %first = mul i32 %strand, {w}",
           "  %gx = zext i32 %nctaid.0 to i64", "  %gy = zext i32 %nctaid.1 to i64",
           "  %cx = urem i64 %block, %gx", "  %rest.x = udiv i64 %block, %gx", "  %cy = urem i64 %rest.x, %gy",
-          "  %cz = udiv i64 %rest.x, %gy", *(f"  %ctaid.{k} = trunc i64 %c{a} to i32" for k, a in enumerate("xyz")),
+          "  %cz = udiv i64 %rest.x, %gy",
+          *(_in_cluster() if clustered else [f"  %ctaid.{k} = trunc i64 %c{a} to i32" for k, a in enumerate("xyz")]),
           f"  %state.number = getelementptr i8, ptr %state, i64 {at.NUMBER}", "  store i32 -1, ptr %state.number"]
   out += [f"  %keep.{offset} = getelementptr i8, ptr %state, i64 {offset}" for offset in sorted(g.places)]
   cases = " ".join(f"i32 {n}, label %resume.{n}" for n, _ in g._resumable)
@@ -362,8 +303,7 @@ def module(g: Lanes) -> str:
       word("%state", x.carry, m, f"%s{number}.cb")
       out.append(f"  %s{number}.c = bitcast {m} %s{number}.cb to <{w} x i1>")
       out.append(f"  store <{w} x i1> %s{number}.c, ptr %carry")
-    out.append(f"  br label %block.{target.number}")
-    count += 1
+    out.append(f"  br label %{target}")
   out += g.e.lines + g.tail
   for status in sorted({s for s, _, _ in g._leaves}):
     leaves = [(label, n) for s, label, n in g._leaves if s == status]
@@ -385,7 +325,8 @@ def module(g: Lanes) -> str:
   declared.pop("llvm.fshr.i64", None)
   declared["llvm.cttz.i64"] = "declare i64 @llvm.cttz.i64(i64, i1)"
   declared["llvm.cttz.i32"] = "declare i32 @llvm.cttz.i32(i32, i1)"
-  return "\n".join([*g.e.constants, find(), look(w), slow(w), *out, runner(), *declared.values(),
+  return "\n".join([*g.e.constants, find(), look(clustered), *([runner.lives()] if clustered else []), slow(w), *out,
+                    runner.text(g.phases, g.named), *declared.values(),
                     "!0 = !{}", '!1 = !{!"branch_weights", i32 2000, i32 1}',
                     '!2 = !{!"branch_weights", i32 1, i32 2000}', ""])
 

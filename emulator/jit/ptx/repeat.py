@@ -54,14 +54,15 @@ class Again:
 
   @staticmethod
   def fits(grid: Grid, launch: Launch) -> bool:
-    """Whether all blocks begin together, and are small enough to be kept."""
+    """Whether all blocks begin together, are small enough to be kept, and nothing else is to be told of their runs."""
+    if launch.kernel.helped or launch.kernel.named: return False
     strands = -(-grid.shared.warps * LANES // launch.kernel.width)
     nbytes = strands * launch.kernel.stride + grid.shared.total + grid.shared.warps * LANES * launch.stack
     return grid.total <= min(grid.places, launch.size()) and grid.total * nbytes <= LARGEST
 
   def serves(self, program: Any) -> bool:
     """Whether mappings and compiled form are what this was made from."""
-    known = program.compiled.get((self._dispatch.block, self.launch.exact))
+    known = program.compiled.get((self._dispatch.block, self.launch.exact, False))
     return self._space.version == self._version and known is self.launch.kernel
 
   def run(self, params: int) -> bool:

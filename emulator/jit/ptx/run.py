@@ -1,6 +1,7 @@
 """Runs the blocks of a launch with compiled code, some at a time; the reference takes over what that leaves."""
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
@@ -10,8 +11,11 @@ from tinyhw.core.errors import MachineFault
 from tinyhw.emulator.jit.memory import Memory
 from tinyhw.emulator.jit.ptx import layout
 from tinyhw.emulator.jit.ptx.code import Kernel, kernel
+from tinyhw.emulator.jit.ptx.emit import RESUMING
+from tinyhw.emulator.jit.ptx.helped import Helper
 from tinyhw.emulator.jit.refusal import NotCompiled
 from tinyhw.emulator.ptx import memory, operands
+from tinyhw.emulator.ptx.cluster import Barriers
 from tinyhw.emulator.ptx.group import LANES, Blocks, Warps
 from tinyhw.emulator.ptx.launch import Grid, stack_size
 from tinyhw.emulator.schedule import Idle, Resident, Schedule
@@ -34,7 +38,7 @@ class Cohort:
     threads = d.block[0] * d.block[1] * d.block[2]
     w = k.width
     self.strands = strands = -(-grid.shared.warps * LANES // w)
-    self.size = -(-max(grid.shared.total, 1) // 64) * 64
+    self.size = apart(grid)
     self.lds = np.zeros(count * self.size + 64, np.uint8)
     self.lds = self.lds[-self.lds.ctypes.data % 64:][:count * self.size]
     self.local = memory.Local(count * grid.shared.warps * LANES, launch.stack)
@@ -42,6 +46,7 @@ class Cohort:
     states = self.states = self.raw.reshape(count * strands, k.stride // 4)
     number = np.tile(np.arange(strands, dtype=np.uint32), count)
     block = np.repeat(np.arange(count), strands)
+    states[:, :layout.HEADER // 4] = 0
     states[:, layout.STATUS // 4], states[:, layout.EXIT // 4] = layout.RUN, 0xFFFFFFFF
     lanes = np.clip(threads - number.astype(np.int64) * w, 0, w)
     states[:, layout.ACTIVE // 4] = states[:, layout.ALIVE // 4] = ((1 << lanes) - 1).astype(np.uint32)
@@ -52,6 +57,10 @@ class Cohort:
     wide[:, layout.SHARED // 8] = (self.lds.ctypes.data + block * self.size).astype(np.uint64)
     wide[:, layout.LOCAL // 8] = (self.local.u8.ctypes.data
                                   + (block * grid.shared.warps * LANES + number.astype(np.int64) * w) * self.local.size)
+    states[:, layout.TICKET // 4] = 0xFFFFFFFF
+    self.counts = np.zeros((count, layout.BARRIERS, 2), np.uint32)  # of each barrier: threads that came, expected ones
+    wide[:, layout.COUNTS // 8] = (self.counts.ctypes.data + block * self.counts.strides[0]).astype(np.uint64)
+    self._ghost: Blocks | None = None
     self.status = states[:, layout.STATUS // 4]
     self.left = wide[:, layout.LEFT // 8].view(np.int64)
     self.executed = np.zeros(len(states), np.int64)
@@ -67,7 +76,8 @@ class Cohort:
       turn = min(FIRST << min(self.turns, 16), TURN)
       granted = np.minimum(turn, launch.grid.watchdog - self.executed)
       self.left[:] = granted
-      launch.run(self.states, self.count)
+      launch.context[layout.CLOCK // 8] = launch.grid.stats.steps + turn
+      launch.run(self)
     self.entered = None
     used = granted - self.left
     self.executed += used
@@ -78,7 +88,7 @@ class Cohort:
     self.turns += 1
     if (status == layout.END).all(): return True
     if (status == layout.LEAVE).any(): return None
-    yields = status == layout.YIELD
+    yields = (status == layout.YIELD) | (status == layout.POLL)
     if not yields.any(): return None  # a barrier that does not complete
     if (self.executed >= launch.grid.watchdog).any(): return None
     if self.turns % PATIENCE == 0 and self._parted(np.flatnonzero(yields)): return None
@@ -108,9 +118,9 @@ class Cohort:
 
   def take(self, blocks: Blocks) -> bool:
     """Have a cohort's threads as they are, if all stand where compiled code can go on."""
-    if blocks.waiting or blocks.barriers: return False
+    if blocks.waiting: return False
     k = self.launch.kernel
-    places = {pc: n for n, (status, pc, *_) in enumerate(k.exits) if status == layout.YIELD}
+    places = {pc: n for n, (status, pc, *_) in enumerate(k.exits) if status in RESUMING}
     rows: dict[int, list[tuple[Warps, int]]] = {}
     for group in blocks.runnable:
       assert isinstance(group, Warps)
@@ -143,12 +153,58 @@ class Cohort:
         if not _put(raw, offset, value, known, k.shapes[n]): return False
       if carry: state[carry // 4] = _bits(np.logical_or.reduce([_row(g.carry, row) & g.lanes[row] for g, row in parts]))
       self.executed[warp] = parts[0][0].count
+    if not self._taken_barriers(blocks): return False
     self.local = blocks.local
     base = self.local.u8.ctypes.data
     self.states.view(np.uint64)[:, layout.LOCAL // 8] = base + np.arange(len(self.states)) * LANES * self.local.size
     size = blocks.lds_size
     self.lds.reshape(self.count, self.size)[:, :size] = blocks.lds.reshape(self.count, size)[:, :self.size]
     return True
+
+  def _taken_barriers(self, blocks: Blocks) -> bool:
+    """Have barriers as they stand, where no warp's threads differ."""
+    for (block, number), (arrived, expected, *_) in blocks.barriers.items():
+      self.counts[block, number] = arrived, expected
+    barriers = blocks.clusters
+    if barriers is None: return True
+    alive = blocks.alive_lanes
+    came, tickets = barriers.arrived & alive, np.where(alive, barriers.ticket, -1)
+    phases = np.repeat(barriers.phase, barriers.warps)
+    if ((came != alive) & came.any(axis=1)[:, None]).any(): return False
+    first = tickets.max(axis=1)
+    if ((tickets != first[:, None]) & alive).any(): return False
+    for at, values in ((layout.ARRIVED, came.any(axis=1)), (layout.TICKET, first), (layout.PHASE, phases)):
+      self.states[:, at // 4] = values.astype(np.int64).astype(np.uint32)
+    return True
+
+  def _given_barriers(self, cohort: Blocks) -> None:
+    """Barriers as they stand, for the reference; threads that wait will come to them again."""
+    for block, number in np.argwhere(self.counts[..., 0]).tolist():
+      arrived, expected = self.counts[block, number].tolist()
+      cohort.barriers[block, number] = [arrived, expected, 0, True]
+    tickets = self.states[:, layout.TICKET // 4].view(np.int32)
+    if (tickets < 0).all(): return
+    size = cohort.shared.clustered
+    barriers = cohort.clusters = Barriers(self.count // size, cohort.shared.warps * size)
+    barriers.phase[:] = self.states[::barriers.warps, layout.PHASE // 4]
+    barriers.arrived[:] = self.states[:, layout.ARRIVED // 4, None] != 0
+    barriers.arrived &= cohort.alive_lanes
+    barriers.ticket[:] = tickets[:, None]
+    barriers.complete(cohort)
+
+  def ghost(self) -> Blocks:
+    """The reference's cohort that instructions which it does for compiled code see: memory is this one's."""
+    grid = self.launch.grid
+    if self._ghost is None:
+      self._ghost = grid.cohort(self.first, self.count)
+      everyone = self._ghost.runnable.pop()
+      grid.stats.waves -= everyone.size
+      self._ghost.lds, self._ghost.lds_size = self.lds, self.size
+    self._ghost.local = self.local
+    if grid.shared.clustered > 1:
+      alive = (self.status.reshape(self.count, self.strands) != layout.END).any(axis=1)
+      self._ghost.threads = alive.astype(np.int64)
+    return self._ghost
 
   def back(self) -> Blocks:
     """The threads as a cohort of the reference, each where it stands."""
@@ -169,6 +225,7 @@ class Cohort:
     cohort.left = int(here.sum())
     cohort.live = np.bincount(everyone.workgroups[here], minlength=self.count)
     grid.stats.waves -= everyone.size
+    self._given_barriers(cohort)
     for g in groups: cohort._meet(g)
     self.launch.grid.stats.interpreted[self.launch.why(self)] = cohort.left
     return cohort
@@ -265,6 +322,11 @@ def _put(state: Value, offset: int, value: Value, known: Value, steps: list[int]
   return True
 
 
+def apart(grid: Grid) -> int:
+  """Bytes from a block's shared memory to the next one's."""
+  return -(-max(grid.shared.total, 1) // 64) * 64
+
+
 class Launch:
   """A launch in compiled code."""
 
@@ -273,7 +335,7 @@ class Launch:
     self.grid, self.kernel, self.stack = grid, compiled, stack_size(grid.dispatch.program)
     self._memory = Memory(grid.space)
     self._version = grid.space.version
-    self._states: Value = None
+    self.helper = Helper(self)
     self._context()
 
   def _context(self) -> None:
@@ -292,7 +354,12 @@ class Launch:
                       (layout.DYNAMIC, d.dynamic_shared),
                       (layout.STRANDS, -(-grid.shared.warps * LANES // k.width))):
       words[at // 8] = value
+    helper = ctypes.cast(self.helper.callback, ctypes.c_void_p).value or 0
+    for at, value in ((layout.HELPER, helper), (layout.CLOCK, FIRST), (layout.CLUSTER, grid.shared.clustered),
+                      (layout.APART, apart(grid)), (layout.STRIDE, k.stride)):
+      words[at // 8] = value
     words.view(np.uint32)[layout.GRID // 4:layout.GRID // 4 + 3] = d.grid
+    words.view(np.uint32)[layout.CLUSTERED // 4:layout.CLUSTERED // 4 + 3] = grid.shared.cluster
 
   def states(self, size: int) -> Value:
     """Memory for states, used again by the next cohort when nobody has it any more."""
@@ -300,27 +367,32 @@ class Launch:
     skip = -raw.ctypes.data % 64 // 4
     return raw[skip:skip + size // 4]
 
-  def run(self, states: Value, blocks: int) -> None:
-    """Run blocks natively, as the mappings are now."""
+  def run(self, cohort: Cohort) -> None:
+    """Run a cohort's blocks natively, as the mappings are now. Raises what the helper has raised."""
     if self.grid.space.version != self._version:
       self._memory, self._version = Memory(self.grid.space), self.grid.space.version
       self._context()
-    self.kernel.native.run(self.context.ctypes.data, states.ctypes.data, self.kernel.stride, blocks)
+    self.helper.begin(cohort)
+    self.kernel.native.run(self.context.ctypes.data, cohort.states.ctypes.data, self.kernel.stride, cohort.count)
+    if self.helper.error is not None: raise self.helper.error
 
   def why(self, cohort: Cohort) -> str:
     """Why the reference goes on, in words for a report."""
     rows = np.flatnonzero(cohort.status == layout.LEAVE)
     if not rows.size: return "threads that wait"
     pc = self.kernel.exits[int(cohort.states[int(rows[0]), layout.EXIT // 4])][1]
-    return self.grid.dispatch.program.describe(pc).split()[0].rstrip(";")
+    words = self.grid.dispatch.program.describe(pc).split()
+    return next(w for w in words if not w.startswith("@")).rstrip(";")
 
   def size(self) -> int:
     """How many blocks run together."""
     grid, k = self.grid, self.kernel
     strands = -(-grid.shared.warps * LANES // k.width)
     threads = grid.shared.warps * LANES
-    return max(1, min(STATES // (strands * k.stride), SHARED // max(grid.shared.total, 64),
-                      SHARED // max(threads * self.stack, 1), grid.left, grid.places))
+    cluster = grid.shared.clustered
+    most = min(STATES // (strands * k.stride), SHARED // max(grid.shared.total, 64),
+               SHARED // max(threads * self.stack, 1), grid.left, grid.places)
+    return max(cluster, most // cluster * cluster)
 
   def turns(self, begun: Sequence[Resident] = (), entered: Sequence[Cohort] = ()) -> Iterator[Idle | None]:
     """As `Schedule.turns`; cohorts of the reference that have `begun` go on in compiled code as soon as they can, those
@@ -336,8 +408,8 @@ class Launch:
       yield None
     while running or grid.left:
       room = grid.places - sum(c.held() for c in running)
-      while grid.left and room > 0:
-        count = min(self.size(), room)
+      while grid.left and room >= grid.shared.clustered:
+        count = min(self.size(), room // grid.shared.clustered * grid.shared.clustered)
         cohort = Cohort(self, grid.begun, count)
         grid.left -= count
         grid.stats.waves += count * grid.shared.warps
@@ -380,7 +452,7 @@ class Launch:
   def _again(self, wide: set[int], running: list[Cohort | Blocks]) -> Iterator[Idle | None]:
     """Go on with code in which the results of these instructions are vectors."""
     exact = self.exact | wide
-    try: found = kernel(self.grid.dispatch.program, self.grid.dispatch.block, exact)
+    try: found = kernel(self.grid.dispatch.program, self.grid.dispatch.block, exact, self.grid.shared.explicit)
     except NotCompiled: return (yield from self._reference(running))
     begun = [c.back() if isinstance(c, Cohort) else c for c in running]
     yield from Launch(self.grid, found, exact).turns(begun)

@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from tinyhw.emulator.ptx import memory, operands, special
+from tinyhw.emulator.ptx import bind, memory, operands, special
 from tinyhw.emulator.ptx.program import Code, touched
 from tinyhw.emulator.ptx.scope import Line, Place, Register
 from tinyhw.isa.ptx import forms
 from tinyhw.isa.ptx.forms import SIZES, Form
-from tinyhw.isa.ptx.model import Address, Float, Int, Name, Not, Operand, Sum
+from tinyhw.isa.ptx.model import Address, Float, Instruction, Int, Name, Not, Operand, Sum
 
 WARP: Final = 32
 Steps = tuple[int, ...]
@@ -79,15 +79,22 @@ class Block:
 _LINEAR: Final = frozenset({"mov", "cvta", "add", "sub", "mul", "mad", "shl", "cvt"})
 _FLOATS: Final = frozenset({"f16", "f32", "f64", "bf16", "f16x2", "bf16x2", "f32x2"})
 _SHARED_RESULT: Final = frozenset({"vote", "redux", "activemask"})
-_OWN_RESULT: Final = frozenset({"shfl", "match", "atom", "elect", "ldmatrix", "mma", "movmatrix", "alloca", "addc",
-                               "subc", "madc"})
+_OWN_RESULT: Final = frozenset({"addc", "subc", "madc"})
+# Instructions with a binder of their own that is written against values of any engine.
+SHARED_BINDERS: Final = frozenset({"mov", "cvta", "setp", "set", "cvt", "lop3", "prefetch", "prefetchu", "membar",
+                                   "fence", "discard", "applypriority", "pmevent", "griddepcontrol", "setmaxnreg",
+                                   "createpolicy", "isspacep"})
+_SAME_RESULT: Final = SHARED_BINDERS | {"mapa", "getctarank"}  # where all threads give the same
 
 
 class Plan:
   """The shapes of a kernel's registers and the blocks of its control flow, for strands of `width` threads of blocks
-  of `block` threads. `exact` are instructions (by their place in the text) whose steps did not widen exactly."""
+  of `block` threads. `exact` are instructions (by their place in the text) whose steps did not widen exactly;
+  `clustered`: blocks are in clusters."""
 
-  def __init__(self, code: Code, block: tuple[int, int, int], width: int, exact: frozenset[int] = frozenset()) -> None:
+  def __init__(self, code: Code, block: tuple[int, int, int], width: int, exact: frozenset[int] = frozenset(),
+               clustered: bool = False) -> None:
+    self.clustered = clustered
     self.code, self.lines, self.width, self.block, self.exact = code, code.flat.lines, width, block, exact
     self.shapes: list[Shape | None] = [None] * len(code.flat.types)
     self.forms = [forms.find(line.instruction.name) for line in self.lines]
@@ -245,6 +252,7 @@ class Plan:
     if i.opcode in {"ld", "ldu"}: return self._load(line), False, ()
     if i.opcode in _SHARED_RESULT: return self.uniform(), False, ()
     if i.opcode in _OWN_RESULT: return VARYING, False, ()
+    if i.opcode in bind.BINDERS.keys() - _SAME_RESULT - bind.PURE and not tests(i): return VARYING, False, ()
     shapes = [self.operand(line, o, t if t in SIZES else "b32") for o, t in zip(sources, types)]
     if any(s is None for s in shapes): return None, False, ()
     if all(s is not None and s.uniform for s in shapes):
@@ -304,6 +312,11 @@ class Plan:
     return shape, True, checks
 
 
+def tests(i: Instruction) -> bool:
+  """Whether an instruction asks for the phase of an mbarrier."""
+  return i.opcode == "mbarrier" and i.modifiers[0] in {"test_wait", "try_wait"}
+
+
 def written(line: Line, form: Form) -> list[int]:
   """The registers that an instruction writes."""
   out: list[int] = []
@@ -324,4 +337,4 @@ def written(line: Line, form: Form) -> list[int]:
   return out
 
 
-__all__ = ["VARYING", "Block", "Info", "Plan", "Shape", "written"]
+__all__ = ["VARYING", "Block", "Info", "Plan", "Shape", "tests", "written"]

@@ -15,6 +15,7 @@ COMPUTE: Final = "tinyhw.drive.nv.commands:ComputeCommands."
 CHANNEL: Final = "tinyhw.drive.nv.channel:Channel."
 RING: Final = "tinyhw.drive.nv.channel:PushRing."
 DEVICE: Final = "tinyhw.drive.nv.device:NVRuntime."
+RM: Final = "tinyhw.drive.nv.rm:Rm."
 PROGRAM: Final = "tinyhw.drive.nv.program:NVProgram."
 RUNNER: Final = "tinyhw.drive.nv.runner:NVRunner."
 QUEUED: Final = "tinyhw.drive.queued:QueuedRuntime."
@@ -175,6 +176,26 @@ MISTAKES: Final[tuple[Mistake, ...]] = (
   _one("windows overlap", "shared and local memory's windows lie over each other",
        DEVICE + "_open_queues", "windows(SHARED_WINDOW, LOCAL_WINDOW)",
        "windows(SHARED_WINDOW, SHARED_WINDOW + (1 << 31))", "SKEDCHECK17"),
+  # ---- sleeping waits
+  _one("no interrupt behind the work", "a wait sleeps, and the card was not asked to interrupt",
+       DEVICE + "asleep", "queue.submit(stream, last + 1, (), self.timeout_s)", "pass", "no interrupt"),
+  _one("event of another engine", "the event is of a copy engine that does nothing",
+       RM + "open_event", "a.NV2080_NOTIFIERS_FIFO_EVENT_MTHD", "a.NV2080_NOTIFIERS_CE9", "no interrupt"),
+  _one("event of no interrupt", "the event's notifier is not said to be of interrupts",
+       RM + "open_event", "| a.NV01_EVENT_NONSTALL_INTR", "", "no interrupt"),
+  _one("event of the device", "interrupts are asked of the device, and a sub-device has them",
+       RM + "open_event", "hSrcResource=gpu.subdevice", "hSrcResource=gpu.device", "INVALID_ARGUMENT"),
+  _one("event of a file that is none", "NV_ESC_ALLOC_OS_EVENT is told another descriptor than the event",
+       RM + "open_event", "hDevice=gpu.device, fd=fd)", "hDevice=gpu.device, fd=fd + 1)", "OBJECT_NOT_FOUND"),
+  # ---- pages of the process
+  _one("user pages that RM maps", "pages of the process are registered without MAPPING_NO_MAP",
+       RM + "register_host", "NVOS02_FLAGS_MAPPING_NO_MAP", "NVOS02_FLAGS_MAPPING_DEFAULT", "INVALID_FLAGS"),
+  _one("user pages by a handle of RM's", "RM is to choose the handle of user pages, and never tells it",
+       RM + "register_host", "gpu.device, handle", "gpu.device, 0", "."),
+  _one("user pages in no page tables", "pages are registered with RM, and UVM is not told",
+       RM + "register_host", "self._map_to(buffer, gpu)", "pass", _FAULT),
+  _one("user pages let go too early", "pages leave the page tables while a kernel writes them",
+       DEVICE + "unregister_host", "self._release(buffer)", "self.give(buffer)", _FAULT),
   # ---- copies
   _one("pitches exchanged", "a copy of lines takes the destination's pitch for the source",
        COPIES + "copy_lines", "from_pitch, to_pitch, length", "to_pitch, from_pitch, length", "."),

@@ -228,6 +228,23 @@ def signals(gpu: NVRuntime, peer: NVRuntime) -> Iterator[str]:
 
 
 @program
+def sleeps(gpu: NVRuntime, peer: NVRuntime) -> Iterator[str]:
+  """Waits that sleep until the card interrupts, behind a kernel and behind a copy."""
+  add, a, b = gpu.load(PTX, "add"), upload(gpu, row(1)), upload(gpu, row(0))
+  signal = gpu.new_signal()
+  for n, copies in enumerate((False, True), 1):
+    gpu.synchronize()
+    gpu.wait_for(signal, n)
+    add([a, a, a], [], ONE, BLOCK)
+    if copies: gpu.copy(b, a, 4 * THREADS)
+    if gpu.asleep(0.0): yield "an interrupt came before the work that it stands behind"
+    signal.value = n
+    if not gpu.asleep(0.5): yield "no interrupt came"
+    if not gpu.timeline.done(gpu.timeline.last): yield "an interrupt came before the end of the work"
+  yield from same(download(gpu, b, row(0)), row(4), "after a sleep")
+
+
+@program
 def batches(gpu: NVRuntime, peer: NVRuntime) -> Iterator[str]:
   """Launches of one submission, each of which reads what the one before it wrote."""
   add = gpu.load(PTX, "add")
@@ -238,6 +255,24 @@ def batches(gpu: NVRuntime, peer: NVRuntime) -> Iterator[str]:
     add([a, a, one], [], ONE, BLOCK)
     for _ in range(3): run([a, b, one], [(), ()])
   yield from same(download(gpu, a, row(0)), row(14), "replays")
+
+
+@program
+def user_pages(gpu: NVRuntime, peer: NVRuntime) -> Iterator[str]:
+  """Pages of the process: a kernel writes them, the copy engine reads them."""
+  add, one, out = gpu.load(PTX, "add"), upload(gpu, row(1)), upload(gpu, row(0))
+  at = gpu.port.mmap(-1, 8192)
+  data = np.frombuffer(gpu.port.memory(at, 8192), np.uint32)
+  data[:] = np.arange(2048)
+  pages = gpu.register_host(at, 8192)
+  add([pages, pages, one], [], ONE, BLOCK)
+  gpu.copy(out, pages, 4 * THREADS)
+  yield from same(download(gpu, out, row(0)), np.arange(1, THREADS + 1, dtype=np.uint32), "a copy out of user pages")
+  yield from same(data[:THREADS].copy(), np.arange(1, THREADS + 1, dtype=np.uint32), "user pages")
+  add([pages, pages, one], [], ONE, BLOCK)
+  gpu.unregister_host(pages)
+  yield from same(data[:THREADS].copy(), np.arange(2, THREADS + 2, dtype=np.uint32), "user pages at their end")
+  gpu.port.munmap(at, 8192)
 
 
 @program

@@ -16,9 +16,8 @@ from tinyhw.autogen import nv_rm_control as control
 from tinyhw.autogen import nv_uvm
 from tinyhw.core.errors import DeviceError, DriverError, EncodeError, Unsupported
 from tinyhw.drive.nv.device import NVRuntime
-from tinyhw.drive.nv.gpu import LOCAL_WINDOW, SHARED_WINDOW
 from tinyhw.drive.nv.program import patches, shared_config, store
-from tinyhw.drive.nv.rm import Rm, arch_of
+from tinyhw.drive.nv.rm import LOCAL_WINDOW, SHARED_WINDOW, Rm, arch_of
 from tinyhw.mock.nv.machine import NvMachine
 from tinyhw.wire import cubin, gpfifo, methods, qmd, rm, uvm
 from tinyhw.wire.cubin import Entry, Parameter

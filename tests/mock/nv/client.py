@@ -18,6 +18,7 @@ from tinyhw.mock.nv.machine import NvMachine
 from tinyhw.mock.nv.port import NOTIFY, NvPort
 from tinyhw.wire import gpfifo, methods, qmd
 from tinyhw.wire.gpfifo import Notification, Userd
+from tinyhw.wire.rm import flags
 
 REQUESTS = {row.struct: number for number, row in rm.IOCTLS.items()}
 ENTRIES = 64
@@ -146,11 +147,19 @@ class Client:
   def private(self, size: int) -> tuple[int, int]:
     """Anonymous pages of this process: (address, memory object), for the GPU too."""
     at = self.port.mmap(-1, size, protection=Protection.READ | Protection.WRITE)
-    p = rm.nv_ioctl_nvos02_parameters_with_fd(fd=-1)
-    p.params.hRoot, p.params.hObjectParent = self.root, self.device
-    p.params.hClass, p.params.pMemory, p.params.limit = alloc.NV01_MEMORY_SYSTEM_OS_DESCRIPTOR, at, size - 1
+    p = self.pages(at, size)
     self.call(p, self.gpu_fd)
     return at, int(p.params.hObjectNew)
+
+  def pages(self, at: int, size: int, handle: int = 0x0D15C) -> rm.nv_ioctl_nvos02_parameters_with_fd:
+    """The call that registers pages of this process."""
+    p = rm.nv_ioctl_nvos02_parameters_with_fd(fd=-1)
+    p.params.hRoot, p.params.hObjectParent, p.params.hObjectNew = self.root, self.device, handle
+    p.params.hClass, p.params.pMemory, p.params.limit = alloc.NV01_MEMORY_SYSTEM_OS_DESCRIPTOR, at, size - 1
+    p.params.flags = flags(NVOS02_FLAGS_PHYSICALITY=rm.NVOS02_FLAGS_PHYSICALITY_NONCONTIGUOUS,
+                           NVOS02_FLAGS_COHERENCY=rm.NVOS02_FLAGS_COHERENCY_CACHED,
+                           NVOS02_FLAGS_MAPPING=rm.NVOS02_FLAGS_MAPPING_NO_MAP)
+    return p
 
   # ---- channels
 

@@ -21,6 +21,7 @@ from tinyhw.mock.nv.card import CARDS
 from tinyhw.mock.nv.machine import NvMachine
 from tinyhw.mock.nv.port import NOTIFY, NvPort
 from tinyhw.wire.gpfifo import Notification
+from tinyhw.wire.rm import flags as bits_of
 
 
 def refused(code: int, call: Any, *given: Any, **named: Any) -> None:
@@ -371,10 +372,19 @@ def test_pages_of_the_client() -> None:
   w.send(0, *release(address + 8, 78))
   c.port.wait(lambda: w.notifier.status != 0, 1.0)
   assert w.notifier.info32 == status.ROBUST_CHANNEL_FIFO_ERROR_MMU_ERR_FLT
-  p = rm.nv_ioctl_nvos02_parameters_with_fd(fd=-1)
-  p.params.hRoot, p.params.hObjectParent, p.params.hClass = c.root, c.device, alloc.NV01_MEMORY_SYSTEM_OS_DESCRIPTOR
-  p.params.pMemory, p.params.limit = at, 8191
-  refused(status.NV_ERR_INVALID_ADDRESS, c.call, p, c.gpu_fd)
+  refused(status.NV_ERR_INVALID_ADDRESS, c.call, c.pages(at, 8192, 0x77), c.gpu_fd)
+  at = c.port.mmap(-1, 8192)
+  refused(status.NV_ERR_INSERT_DUPLICATE_NAME, c.call, c.pages(at, 8192), c.gpu_fd)
+  refused(status.NV_ERR_NOT_SUPPORTED, c.call, c.pages(at + 1, 4096, 0x77), c.gpu_fd)
+  refused(status.NV_ERR_INVALID_LIMIT, c.call, c.pages(at, 0, 0x77), c.gpu_fd)
+  for wrong in ({"NVOS02_FLAGS_MAPPING": 0}, {"NVOS02_FLAGS_LOCATION": rm.NVOS02_FLAGS_LOCATION_VIDMEM},
+                {"NVOS02_FLAGS_COHERENCY": rm.NVOS02_FLAGS_COHERENCY_WRITE_COMBINE}):
+    p = c.pages(at, 8192, 0x77)
+    p.params.flags = bits_of(**{"NVOS02_FLAGS_MAPPING": rm.NVOS02_FLAGS_MAPPING_NO_MAP, **wrong})
+    refused(status.NV_ERR_INVALID_FLAGS, c.call, p, c.gpu_fd)
+  p = c.pages(at, 8192, 0)  # RM chooses a handle, and does not say which
+  c.call(p, c.gpu_fd)
+  assert p.params.hObjectNew == 0
 
 
 def test_two_gpus_and_peers() -> None:

@@ -24,6 +24,19 @@ STATIC_LOCAL = 48 * 1024          # bytes of shared memory that a kernel may dec
 BARRIER = "nvvm.barrier.cta.sync.aligned.all"
 
 
+# Units that LLVM has no intrinsic of (up to 22), as PTX.
+_AS_TEXT: dict[str, str] = {"mma.m16n8k32.row.col.e4m3": "mma.sync.aligned.m16n8k32.row.col.f32.e4m3.e4m3.f32"}
+
+
+def _as_text(unit: str, results: int, operands: int) -> str:
+  """An instruction of f32 results and of 32-bit operands, but for the last ones, which are like the results."""
+  places = iter(range(results + operands))
+  counts = results, 4, operands - results - 4, results
+  groups = ["{" + ", ".join(f"${next(places)}" for _ in range(n)) + "}" for n in counts]
+  kinds = ["=f"] * results + ["r"] * (operands - results) + ["f"] * results
+  return f'asm "{_AS_TEXT[unit]} {", ".join(groups)};", "{",".join(kinds)}"'
+
+
 def check_processor(name: str) -> None:
   """Refuse what is no compute capability from 8.0 on."""
   if not re.fullmatch(r"sm_\d+a?", name) or int(re.sub(r"\D", "", name)) < 80:
@@ -42,8 +55,10 @@ class NVPTXRenderer(LLVMRenderer):
     super().__init__(optimization)
     check_processor(processor)
     self.target = f"ptx:{processor}"
-    self._processor = objects.Processor(TRIPLE, processor)
-    self.units = units_of_nvidia()
+    # `mma` of floats of 8 bits came to PTX with its version 8.4; LLVM's own choice is the first that has the processor.
+    ada = 89 <= int(re.sub(r"\D", "", processor)) < 100
+    self._processor = objects.Processor(TRIPLE, processor, "+ptx84" if ada else "")
+    self.units = units_of_nvidia(processor)
 
   @property
   def processor(self) -> objects.Processor: return self._processor
@@ -78,9 +93,11 @@ class NVPTXRenderer(LLVMRenderer):
     count, kind = c.dtype.count, register_type(c.dtype)
     operands += [(number, writer.new(f"extractelement {kind} {writer.value(c)}, i32 {i}")) for i in range(count)]
     structure = f"{{ {', '.join([number] * count)} }}"
-    name = f"@llvm.nvvm.{u.arg}"
-    writer.declarations[f"declare {structure} {name}({', '.join(t for t, _ in operands)})"] = None
-    found = writer.new(f"call {structure} {name}({', '.join(f'{t} {x}' for t, x in operands)})")
+    if u.arg in _AS_TEXT: function = _as_text(u.arg, count, len(operands))
+    else:
+      function = f"@llvm.nvvm.{u.arg}"
+      writer.declarations[f"declare {structure} {function}({', '.join(t for t, _ in operands)})"] = None
+    found = writer.new(f"call {structure} {function}({', '.join(f'{t} {x}' for t, x in operands)})")
     result = "poison"
     for i in range(count):
       lane = writer.new(f"extractvalue {structure} {found}, {i}")

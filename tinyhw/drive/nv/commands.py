@@ -56,6 +56,10 @@ class HostCommands(CommandStream):
       PAYLOAD_SIZE=host.SEM_EXECUTE_PAYLOAD_SIZE._64BIT,
       RELEASE_TIMESTAMP=host.SEM_EXECUTE_RELEASE_TIMESTAMP(int(timestamp))))
 
+  def interrupt(self) -> Self:
+    """Interrupt the processor when what stands before it has been executed."""
+    return self.send(host.NON_STALL_INTERRUPT())
+
   def wait(self, address: int | str, value: int | str) -> Self:
     """Go on when the low dword in memory is `value` or came after it."""
     return self._semaphore(address, value, host.SEM_EXECUTE(

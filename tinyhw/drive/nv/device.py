@@ -15,9 +15,9 @@ from tinyhw.drive.nv import report
 from tinyhw.drive.nv.bare import is_ptx
 from tinyhw.drive.nv.channel import Channel
 from tinyhw.drive.nv.commands import COMPUTE, COPY, ComputeCommands, CopyCommands, text
-from tinyhw.drive.nv.gpu import LOCAL_WINDOW, SHARED_WINDOW, CodeImage, GpuRuntime
+from tinyhw.drive.nv.gpu import CodeImage, GpuRuntime
 from tinyhw.drive.nv.program import NVProgram
-from tinyhw.drive.nv.rm import BIG_PAGE, HUGE_PAGE, PAGE, Buffer, Memory, Rm
+from tinyhw.drive.nv.rm import BIG_PAGE, HUGE_PAGE, LOCAL_WINDOW, PAGE, SHARED_WINDOW, Buffer, Memory, OsEvent, Rm
 from tinyhw.drive.nv.runner import NVRunner
 from tinyhw.drive.queue import BoundStream
 from tinyhw.drive.signal import SignalPool
@@ -56,6 +56,8 @@ class NVRuntime(GpuRuntime):
     self._images: dict[bytes, CodeImage] = {}
     self._assembled: dict[bytes, bytes] = {}
     self.start_lending(_CACHE_BYTES)
+    self._event: OsEvent | None = None  # made by the first wait that sleeps
+    self._armed = -1  # the timeline's value that the last interrupt stands behind
     self._local: Buffer | None = None
     self._local_thread_bytes, self.local_generation = 0, 0
     self._channels: list[Channel] = []
@@ -90,6 +92,9 @@ class NVRuntime(GpuRuntime):
     self.copier = self._channel("copy", self._copy_engine(), arch.copy_class, COPY).queue
     self.compute.wait_stream = ComputeCommands(arch.compute_class, "wait").wait("address", "value").bind()
     self.copier.wait_stream = CopyCommands(arch.copy_class, "wait").wait("address", "value").bind()
+    made = ((self.compute, ComputeCommands(arch.compute_class, "interrupt")),
+            (self.copier, CopyCommands(arch.copy_class, "interrupt")))
+    self._interrupts = {queue.name: commands.interrupt().bind() for queue, commands in made}
     copy = CopyCommands(arch.copy_class, "copy").copy("destination", "source", "count")
     self.copy_stream = copy.signal(signal.address, "timeline").bind()
     begin = ComputeCommands(arch.compute_class, "set up").begin().windows(SHARED_WINDOW, LOCAL_WINDOW)
@@ -137,6 +142,26 @@ class NVRuntime(GpuRuntime):
     self._peers.add(owner)
     owner._peers.add(self)
     return owner
+
+  def register_host(self, address: int, size: int) -> Allocation:
+    """Whole pages of this process as memory of the device, without a copy: kernels and copies reach them at their own
+    address. They must stay mapped until `unregister_host`."""
+    with self.memory:
+      self.check_usable()
+      buffer = self.rm.register_host(self.gpu, address, size)
+      self._lent.add(buffer)
+      self.used[buffer.address] = size, "pages of the host"
+    return Allocation(buffer.address, size, (self, buffer))
+
+  def unregister_host(self, allocation: Allocation) -> None:
+    """The pages are the process's alone again, when all queued work is done."""
+    with self.memory:
+      owner, buffer = self.owner(allocation)
+      if owner is not self or buffer.kind is not Memory.USER:
+        raise InvalidArgument("the allocation is no pages of the host", where=self.name)
+      self.used.pop(buffer.address, None)
+      allocation.address = allocation.handle = None
+      if not self._closed: self._release(buffer)
 
   # ---- local memory
 
@@ -230,10 +255,20 @@ class NVRuntime(GpuRuntime):
   # ---- waiting and trouble
 
   def sleep(self, seconds: float) -> None:
-    """Sleep until the work queued so far is done, a channel dies, or the time is over."""
-    last, words = self.timeline.last, self._done
-    self.port.wait(lambda: bool(words[0] >= last) or self._dead() is not None, seconds)
+    self.asleep(seconds)
     self.raise_faults()
+
+  def asleep(self, seconds: float) -> bool:
+    """Sleep in the kernel until an interrupt behind the queued work comes, or the time is over; whether one came."""
+    if self._event is None: self._event = self.rm.open_event(self.gpu)
+    with self.lock:
+      last, queue = self.timeline.last, self._last_queue
+      if queue is not None and self._armed != last and self.lost is None:
+        stream = self._interrupts[queue.name]
+        if queue.ring.has_room(queue.words_for(stream, 0)):
+          self._armed = last
+          queue.submit(stream, last + 1, (), self.timeout_s)  # whose words are read before the next value comes
+    return self._done[0] < last and self.port.poll(self._event.fd, seconds)
 
   def _dead(self) -> Channel | None:
     """A channel whose notifier tells of an error."""
@@ -273,6 +308,7 @@ class NVRuntime(GpuRuntime):
 
   def take_down(self) -> None:
     steps: list[Callable[[], None]] = [channel.close for channel in self._channels]
+    if self._event is not None: steps.append(partial(self.rm.close_event, self._event))
     local = [] if self._local is None else [self._local]
     steps += [partial(self.rm.give, buffer) for buffer in (*self._own, *self._lent, *local)]
     for step in steps:

@@ -4,7 +4,6 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
 
 from tinyhw.arch.nv import NvArch
 from tinyhw.drive.lending import LendingRuntime
@@ -12,9 +11,6 @@ from tinyhw.drive.nv.bare import PtxKernel
 from tinyhw.drive.nv.rm import Buffer, Gpu, Rm
 from tinyhw.drive.signal import Signal
 from tinyhw.wire.cubin import Cubin
-
-SHARED_WINDOW: Final = 0x7294_0000_0000  # where generic addresses reach them: 4 GiB each, where no buffer is
-LOCAL_WINDOW: Final = 0x7293_0000_0000
 
 
 @dataclass(eq=False)

@@ -18,7 +18,8 @@ from tinyhw.drive.allocate import round_up
 from tinyhw.drive.base import Allocation, Dim3, Program
 from tinyhw.drive.nv.bare import PtxKernel
 from tinyhw.drive.nv.commands import ComputeCommands
-from tinyhw.drive.nv.gpu import LOCAL_WINDOW, SHARED_WINDOW, CodeImage, GpuRuntime
+from tinyhw.drive.nv.gpu import CodeImage, GpuRuntime
+from tinyhw.drive.nv.rm import LOCAL_WINDOW, SHARED_WINDOW
 from tinyhw.drive.queue import BoundStream
 from tinyhw.wire import qmd
 from tinyhw.wire.codeobject import Argument

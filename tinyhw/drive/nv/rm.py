@@ -35,6 +35,10 @@ _GUARD: Final = 64 << 10     # addresses behind each buffer that stay unmapped: 
 # Pushbuffers, semaphores and QMDs have addresses of 40 bits (GP_ENTRY1.GET_HI, SEM_ADDR_HI, QMD_ADDRESS_SHIFTED8).
 _LOW: Final = (64 << 30, 1 << 40)
 _HIGH: Final = (1 << 40, 0x7000_0000_0000)
+SHARED_WINDOW: Final = 0x7294_0000_0000  # where generic addresses reach shared and local memory: no buffer is there
+LOCAL_WINDOW: Final = 0x7293_0000_0000
+_WINDOW: Final = 1 << 32
+_PAGES: Final = 0xD15C_0000  # handles of registered pages, which this client chooses
 _SPACE: Final = (0x1000, 0x1FFF_FFFB_0000)  # first address and size of a GPU's address space
 _CARDS: Final = 32
 _NO_DEVICE: Final = ("load NVIDIA's kernel driver and give this user access to /dev/nvidia*, "
@@ -43,9 +47,11 @@ _ATTR: Final = nv_rm_alloc
 
 
 class Memory(Enum):
-  """Where memory is: of the GPU, or of the system, cached by the processor and snooped by the GPU."""
+  """Where memory is: of the GPU, or of the system, cached by the processor and snooped by the GPU; USER are pages that
+  the process has already."""
   VRAM = "video"
   SYSTEM = "system"
+  USER = "user"
 
 
 @dataclass(eq=False)
@@ -96,6 +102,13 @@ class Gpu:
     return nv_uvm.nv_uuid((ctypes.c_uint8 * 16)(*self.uuid))
 
 
+@dataclass(eq=False)
+class OsEvent:
+  """An event of RM, and the file that tells of it."""
+  fd: int
+  handle: int
+
+
 @dataclass(frozen=True)
 class Card:
   """A row of NV_ESC_CARD_INFO."""
@@ -137,6 +150,7 @@ class Rm:
     self._low = Allocator(_LOW[0], _LOW[1] - _LOW[0], name="GPU addresses below 1 TiB")
     self._high = Allocator(_HIGH[0], _HIGH[1] - _HIGH[0], name="GPU addresses")
     self._peers: set[frozenset[bytes]] = set()
+    self._pages = 0  # how often pages of the process were registered
     self._log_lines = len(self._log())  # what was told before is not of this process
 
   @property
@@ -315,6 +329,37 @@ class Rm:
       self.buffers.add(buffer)
       return buffer
 
+  def register_host(self, gpu: Gpu, address: int, size: int) -> Buffer:
+    """Let a GPU see whole pages of this process at their own address. They stay the caller's, who unmaps them only when
+    the buffer was given back."""
+    if address % PAGE or size % PAGE or size <= 0:
+      raise InvalidArgument(f"{size} bytes at {address:#x} are not whole pages", where="register_host")
+    if address < _HIGH[1] or any(w < address + size and address < w + _WINDOW for w in (LOCAL_WINDOW, SHARED_WINDOW)):
+      raise InvalidArgument(f"{size:#x} bytes at {address:#x} are where the driver has addresses of its own",
+                            where="register_host", hint="register pages of mmap")
+    with self.lock:
+      self._pages += 1
+      p = nv_rm.nv_ioctl_nvos02_parameters_with_fd(fd=-1)
+      q, handle = p.params, _PAGES + self._pages
+      q.hRoot, q.hObjectParent, q.hObjectNew = self.root, gpu.device, handle  # RM does not tell one that it chooses
+      q.hClass, q.pMemory, q.limit = nv_rm_alloc.NV01_MEMORY_SYSTEM_OS_DESCRIPTOR, address, size - 1
+      q.flags = rm.flags(NVOS02_FLAGS_PHYSICALITY=nv_rm.NVOS02_FLAGS_PHYSICALITY_NONCONTIGUOUS,
+                         NVOS02_FLAGS_LOCATION=nv_rm.NVOS02_FLAGS_LOCATION_PCI,
+                         NVOS02_FLAGS_COHERENCY=nv_rm.NVOS02_FLAGS_COHERENCY_CACHED,
+                         NVOS02_FLAGS_MAPPING=nv_rm.NVOS02_FLAGS_MAPPING_NO_MAP)
+      self.call(p, gpu.fd)
+      self.check("NV_ESC_RM_ALLOC_MEMORY of NV01_MEMORY_SYSTEM_OS_DESCRIPTOR", int(q.status))
+      buffer = Buffer(0, size, Memory.USER, handle, gpu, 0, False)
+      try:
+        self.uvm(nv_uvm.UVM_CREATE_EXTERNAL_RANGE, nv_uvm.UVM_CREATE_EXTERNAL_RANGE_PARAMS(base=address, length=size))
+        buffer.address = address
+        self._map_to(buffer, gpu)
+      except BaseException:
+        self._give(buffer)
+        raise
+      self.buffers.add(buffer)
+      return buffer
+
   def _memory(self, gpu: Gpu, size: int, kind: Memory, page: int, contiguous: bool) -> int:
     system = kind is Memory.SYSTEM
     sizes = {PAGE: _ATTR.NVOS32_ATTR_PAGE_SIZE_4KB, BIG_PAGE: _ATTR.NVOS32_ATTR_PAGE_SIZE_BIG,
@@ -396,11 +441,34 @@ class Rm:
       self.port.munmap(host, buffer.size)
     if buffer.address:
       self.uvm(nv_uvm.UVM_FREE, nv_uvm.UVM_FREE_PARAMS(base=buffer.address, length=buffer.size))
-      (self._low if buffer.low else self._high).free(buffer.address)
+      if buffer.kind is not Memory.USER: (self._low if buffer.low else self._high).free(buffer.address)
       buffer.address, buffer.span = 0, 0
       buffer.mapped.clear()
     if buffer.handle: self.free_object(buffer.handle)
     buffer.handle = 0
+
+  # ---- interrupts
+
+  def open_event(self, gpu: Gpu) -> OsEvent:
+    """A file that becomes readable at each interrupt of the GPU that its channels ask for."""
+    a, fd = nv_rm_alloc, self._open(CTL)
+    event = OsEvent(fd, 0)
+    try:
+      p = nv_rm.nv_ioctl_alloc_os_event_t(hClient=self.root, hDevice=gpu.device, fd=fd)
+      self.call(p, fd)
+      self.check("NV_ESC_ALLOC_OS_EVENT", int(p.Status))
+      event.handle = self.alloc(gpu.subdevice, a.NV01_EVENT_OS_EVENT, a.NV0005_ALLOC_PARAMETERS(
+        hParentClient=self.root, hSrcResource=gpu.subdevice, hClass=a.NV01_EVENT_OS_EVENT, data=fd,
+        notifyIndex=a.NV2080_NOTIFIERS_FIFO_EVENT_MTHD | a.NV01_EVENT_NONSTALL_INTR | a.NV01_EVENT_WITHOUT_EVENT_DATA))
+    except BaseException:
+      self.close_event(event)
+      raise
+    return event
+
+  def close_event(self, event: OsEvent) -> None:
+    """Let it go; closing the file ends the OS event."""
+    if event.handle: self.free_object(event.handle)
+    self.port.close(event.fd)
 
   def reserve(self, size: int) -> int:
     """Addresses of GPUs for UVM's own use (a channel's context), until the process ends."""

@@ -1,0 +1,29 @@
+"""Devices that hold one value together: a group has a name, "(AMD, AMD:1)", that stands where a device's would."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+Cut = tuple[int, tuple[int, ...]]
+"""How the flat memory of a group is cut: in each of so many stretches the members' parts follow each other, with sizes
+in this ratio. None in its place: each member has all of it."""
+
+
+def named(members: Sequence[str]) -> str:
+  """The name of some devices together; one alone has its own."""
+  return members[0] if len(members) == 1 else f"({', '.join(members)})"
+
+
+def is_group(device: str | None) -> bool:
+  """Whether a device's name is a group's."""
+  return device is not None and device[:1] == "("
+
+
+def members(device: str) -> tuple[str, ...]:
+  """The devices that a name stands for."""
+  return tuple(device[1:-1].split(", ")) if is_group(device) else (device,)
+
+
+def cuts(size: int, n: int) -> tuple[int, ...]:
+  """The sizes of an axis in n parts, of which the first ones are longer by one where it does not come out even."""
+  each, more = divmod(size, n)
+  return tuple(each + (k < more) for k in range(n))
