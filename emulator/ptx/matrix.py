@@ -95,9 +95,9 @@ def spread(matrix: Value, t: str, count: int) -> list[Value]:
 
 def product(a: Value, b: Value, c: Value, t: str, modifiers: frozenset[str]) -> Value:
   """a times b plus c. Sums of floats are made in f64, one product after the other, and rounded once."""
-  if "xor.popc" in modifiers or "and.popc" in modifiers:
+  if "popc" in modifiers:
     x, y = a[:, :, :, None], b[:, None]
-    return (c + (x ^ y if "xor.popc" in modifiers else x & y).sum(axis=2)).astype(np.int32)
+    return (c + (x ^ y if "xor" in modifiers else x & y).sum(axis=2)).astype(np.int32)
   total = np.zeros(c.shape, a.dtype)
   for k in range(a.shape[2]): total = total + a[:, :, k, None] * b[:, None, k, :]
   total = total + c
