@@ -27,6 +27,7 @@ Reader = Callable[[Warps], Value]
 _OTHERS: Final = frozenset({"im2col", "im2col::w", "im2col::w::128", "im2col_no_offs", "tile::gather4",
                             "tile::scatter4", "cta_group::1", "cta_group::2"})
 _ALIGN: Final = 128  # of a box in shared memory
+_PIECE: Final = 16  # bytes that swizzles leave together
 _REDUCTIONS: Final = ("add", "min", "max", "inc", "dec", "and", "or", "xor")
 _NAN: Final = {2: 0x7FFF, 4: 0x7FFFFFFF, 8: 0x7FFFFFFFFFFFFFFF}
 
@@ -48,8 +49,8 @@ class Box:
 
 
 def places(m: TensorMap, offset: int, size: int) -> Value:
-  """Where the bytes of a box lie in shared memory, whose 16-byte pieces are exchanged by bits of their address."""
-  at = np.arange(offset, offset + size, dtype=np.int64)
+  """Where the pieces of 16 bytes of a box lie in shared memory: they are exchanged by bits of their address."""
+  at = np.arange(offset, offset + size, _PIECE, dtype=np.int64)
   width = SWIZZLES[m.swizzle]
   return at if not width else at ^ (at >> 7 & width // 16 - 1) << 4
 
@@ -117,10 +118,10 @@ def _load(t: Thread, m: TensorMap, c: list[int], here: int, barrier: int, blocks
   data = np.full(box.inside.size, _NAN[m.size] if m.fill else 0, np.dtype(f"u{m.size}"))
   if box.addresses.size: data[box.inside] = t.gather(box.addresses, m.size)
   if m.type == "f32.ftz": data = np.where(data & 0x7F800000, data, data & np.uint32(0x80000000))
-  at, raw = places(m, offset, box.bytes), np.ascontiguousarray(data).view(np.uint8)
+  at, raw = places(m, offset, box.bytes), np.ascontiguousarray(data).view(np.uint8).reshape(-1, _PIECE)
   for block in [slot] if blocks is None else blocks:
-    t.show("lds", "store", *_pieces(at), block)
-    t.span(block, 0, int(at.max()) + 1, "write")[at] = raw
+    t.show("lds", "store", at, _PIECE, block)
+    t.span(block, 0, int(at.max()) + _PIECE, "write").reshape(-1, _PIECE)[at // _PIECE] = raw
   t.cohort.changes.count += 1
   told(t, barrier, "shared", box.bytes, blocks)
 
@@ -130,9 +131,9 @@ def _store(t: Thread, m: TensorMap, c: list[int], here: int, operation: str) -> 
   box = Box(m, c, steps=False)
   at = places(m, offset, box.bytes)
   t.how = "bulk_group"
-  t.show("lds", "load", *_pieces(at), slot)
-  raw = t.span(slot, 0, int(at.max()) + 1, "read")[at]
-  data = np.ascontiguousarray(raw).view(np.dtype(f"u{m.size}"))[box.inside]
+  t.show("lds", "load", at, _PIECE, slot)
+  raw = t.span(slot, 0, int(at.max()) + _PIECE, "read").reshape(-1, _PIECE)[at // _PIECE]
+  data = raw.reshape(-1).view(np.dtype(f"u{m.size}"))[box.inside]
   if not data.size: return
   if operation:
     type_ = m.type.partition(".")[0]
@@ -140,11 +141,6 @@ def _store(t: Thread, m: TensorMap, c: list[int], here: int, operation: str) -> 
     old = np.ascontiguousarray(t.gather(box.addresses, m.size)).view(dtype)
     data = np.ascontiguousarray(combined(operation, type_, old, data.view(dtype))).view(data.dtype)
   t.scatter(box.addresses, data)
-
-
-def _pieces(at: Value) -> tuple[Value, int]:
-  """Places of bytes as the starts of the 16-byte pieces that swizzles leave together, and their size."""
-  return (at, 1) if at.size % 16 else (at[::16], 16)
 
 
 def _aligned(t: Thread, at: int) -> tuple[int, int]:

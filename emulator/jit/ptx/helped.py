@@ -15,6 +15,7 @@ from tinyhw.emulator.jit.ptx import layout
 from tinyhw.emulator.jit.values import BOOL, Untranslatable, Value
 from tinyhw.emulator.ptx import bind, operands
 from tinyhw.emulator.ptx.group import LANES, Warps
+from tinyhw.emulator.ptx.scope import Line
 
 if TYPE_CHECKING:
   from tinyhw.emulator.jit.ptx.emit import Lanes
@@ -35,10 +36,12 @@ def emit(g: Lanes, k: int) -> None:
   types = g.code.flat.types
   if any(types[n] in _WIDE for n in {*reads, *writes}): raise Untranslatable("of 128 bits")
   if any(g.shape(n).stepped for n in writes): raise Untranslatable("no compiled form")
-  try: bind.step(g.code.program.function(g.code.flat.function.name), line)
+  try: step = bind.step(g.code.program.function(g.code.flat.function.name), line)
   except Unsupported: return _never(g)
   except (IndexError, KeyError, ValueError, TypeError, AttributeError, AssertionError, StopIteration):
     raise Untranslatable("with such operands") from None
+  if step is None or step is bind.nothing: return None
+  skip = "" if writes or i.predicate is None else _skipped(g, line)
   away = g.deopt()
   taken: Places = []
   given: Places = []
@@ -70,6 +73,24 @@ def emit(g: Lanes, k: int) -> None:
     if wide and dtype == BOOL: value = g.as_mask(e.op(f"load {g.mask_type}, ptr {g.keep(place)}, align 4"))
     else: value = Value(e, e.op(f"load {g.slot(n)}, ptr {g.keep(place)}, align 4"), dtype, wide)
     g.write(n, value)
+  if skip:
+    e.do(f"br label %{skip}")
+    e.start(skip)
+    e.side = False
+  return None
+
+
+def _skipped(g: Lanes, line: Line) -> str:
+  """Go around an instruction that no thread executes; the label where that comes back. What is computed between is not
+  at hand behind it."""
+  e, p = g.e, operands.predicate(line)
+  assert p is not None
+  here = e.op(f"and {g.mask_type} {g.bits(p(g))}, {g.active_bits}")  # type: ignore[arg-type]
+  some, skip = e.new_label("some"), e.new_label("skip")
+  e.do(f"br i1 {e.op(f'icmp ne {g.mask_type} {here}, 0')}, label %{some}, label %{skip}")
+  e.start(some)
+  e.side = True
+  return skip
 
 
 def _never(g: Lanes) -> None:

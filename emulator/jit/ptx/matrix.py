@@ -18,42 +18,80 @@ from tinyhw.emulator.jit.values import Emitter, Untranslatable, Value, convert, 
 from tinyhw.emulator.ptx import addresses, memory, operands
 from tinyhw.emulator.ptx.matrix import BITS
 from tinyhw.emulator.ptx.scope import Line
-from tinyhw.emulator.values.ops import F16, F32, F64, I32, U32, U64
+from tinyhw.emulator.values.ops import F16, F64, U32, U64
 from tinyhw.isa.ptx.forms import Form
 
-ELEMENTS: Final = {"f16": 2, "bf16": 2, "tf32": 1, "s8": 4, "u8": 4}  # in a register; sums of products are exact
+# elements in a register; sums of products of numbers of 4 and 8 bits are exact, of bits a word is one element
+ELEMENTS: Final = {"f16": 2, "bf16": 2, "tf32": 1, "s8": 4, "u8": 4, "s4": 8, "u4": 8, "e4m3": 4, "e5m2": 4, "b1": 1,
+                   "f64": 1}
+_FLOATS: Final = frozenset({"f16", "bf16", "tf32", "e4m3", "e5m2"})
 COLUMNS: Final = 8
 
 
-def _shuffled(e: Emitter, t: str, n: int, x: str, order: Sequence[int], y: str = "poison") -> str:
+
+def shuffled(e: Emitter, t: str, n: int, x: str, order: Sequence[int], y: str = "poison") -> str:
+  """Elements of one or two vectors of n."""
   places = ", ".join(f"i32 {k}" for k in order)
   return e.op(f"shufflevector <{n} x {t}> {x}, <{n} x {t}> {y}, <{len(order)} x i32> <{places}>")
 
 
-def _doubles(e: Emitter, words: Value, type_: str) -> str:
-  """The elements of a register of all lanes as <32 n x double>."""
-  text = words.view(U32).in_lanes()
+def doubles_of(e: Emitter, raw: str, size: int, type_: str) -> str:
+  """The elements of a vector of bytes as doubles."""
+  n = size * 8 // BITS[type_]
   if type_ == "tf32":
-    cut = e.op(f"and <32 x i32> {text}, splat (i32 {0xFFFFE000 - (1 << 32)})")
-    return e.op(f"fpext <32 x float> {e.op(f'bitcast <32 x i32> {cut} to <32 x float>')} to <32 x double>")
-  halves = e.op(f"bitcast <32 x i32> {text} to <64 x i16>")
-  if type_ == "f16":
-    floats = e.op(f"fpext <64 x half> {e.op(f'bitcast <64 x i16> {halves} to <64 x half>')} to <64 x float>")
-  else:
-    wide = e.op(f"zext <64 x i16> {halves} to <64 x i32>")
-    floats = e.op(f"bitcast <64 x i32> {e.op(f'shl <64 x i32> {wide}, splat (i32 16)')} to <64 x float>")
-  return e.op(f"fpext <64 x float> {floats} to <64 x double>")
+    words = e.op(f"bitcast <{size} x i8> {raw} to <{n} x i32>")
+    cut = e.op(f"and <{n} x i32> {words}, splat (i32 {0xFFFFE000 - (1 << 32)})")
+    floats = e.op(f"bitcast <{n} x i32> {cut} to <{n} x float>")
+  elif type_ == "bf16":
+    parts = e.op(f"bitcast <{size} x i8> {raw} to <{n} x i16>")
+    wide = e.op(f"zext <{n} x i16> {parts} to <{n} x i32>")
+    floats = e.op(f"bitcast <{n} x i32> {e.op(f'shl <{n} x i32> {wide}, splat (i32 16)')} to <{n} x float>")
+  elif type_ == "f16":
+    floats = e.op(f"fpext <{n} x half> {e.op(f'bitcast <{size} x i8> {raw} to <{n} x half>')} to <{n} x float>")
+  else: floats = _eighths(e, raw, n, type_)
+  return e.op(f"fpext <{n} x float> {floats} to <{n} x double>")
 
 
-def _integers(e: Emitter, words: Value, type_: str) -> str:
-  """The elements of 8 bits of a register of all lanes as <128 x i32>."""
-  parts = e.op(f"bitcast <32 x i32> {words.view(U32).in_lanes()} to <128 x i8>")
-  return e.op(f"{'sext' if type_ == 's8' else 'zext'} <128 x i8> {parts} to <128 x i32>")
+def _eighths(e: Emitter, raw: str, n: int, type_: str) -> str:
+  """Floats of 8 bits by way of f16: e5m2 is its upper half, e4m3 has the bits of a number that is 256 times less."""
+  wide = e.op(f"zext <{n} x i8> {raw} to <{n} x i16>")
+  up = e.op(f"shl <{n} x i16> {wide}, splat (i16 8)")
+  if type_ == "e5m2": return e.op(f"fpext <{n} x half> {e.op(f'bitcast <{n} x i16> {up} to <{n} x half>')} "
+                                  f"to <{n} x float>")
+  sign = e.op(f"and <{n} x i16> {up}, splat (i16 -32768)")
+  size = e.op(f"and <{n} x i16> {wide}, splat (i16 127)")
+  bits = e.op(f"or <{n} x i16> {sign}, {e.op(f'shl <{n} x i16> {size}, splat (i16 7)')}")
+  small = e.op(f"fpext <{n} x half> {e.op(f'bitcast <{n} x i16> {bits} to <{n} x half>')} to <{n} x float>")
+  value = e.op(f"fmul <{n} x float> {small}, splat (float 2.560000e+02)")
+  none = e.op(f"icmp eq <{n} x i16> {size}, splat (i16 127)")
+  return e.op(f"select <{n} x i1> {none}, <{n} x float> splat (float 0x7FF8000000000000), <{n} x float> {value}")
 
 
-def _function(n: int, k: int, t: str, saturates: bool) -> tuple[str, str]:
-  """(name, text) of what multiplies: rows of the left operand lie in registers of eight rows of 4 n columns."""
-  name, width, f = f"product.{n}.{k}{'.sat' * saturates}", 4 * n, "f" * (t == "double")
+def doubles(e: Emitter, words: Value, type_: str) -> str:
+  """The elements of a register of all lanes as doubles."""
+  if type_ == "f64": return words.view(F64).in_lanes()
+  raw = e.op(f"bitcast <32 x i32> {words.view(U32).in_lanes()} to <128 x i8>")
+  return doubles_of(e, raw, 128, type_)
+
+
+def integers(e: Emitter, words: Value, type_: str) -> str:
+  """The elements of 4 or 8 bits of a register of all lanes as i32; of bits, the words."""
+  text = words.view(U32).in_lanes()
+  if type_ == "b1": return text
+  extend = "sext" if type_[0] == "s" else "zext"
+  parts = e.op(f"bitcast <32 x i32> {text} to <128 x i8>")
+  if type_ in {"s8", "u8"}: return e.op(f"{extend} <128 x i8> {parts} to <128 x i32>")
+  shift = "ashr" if extend == "sext" else "lshr"
+  low = e.op(f"{shift} <128 x i8> {e.op(f'shl <128 x i8> {parts}, splat (i8 4)')}, splat (i8 4)")
+  high = e.op(f"{shift} <128 x i8> {parts}, splat (i8 4)")
+  both = shuffled(e, "i8", 128, low, [at // 2 + 128 * (at & 1) for at in range(256)], high)
+  return e.op(f"{extend} <256 x i8> {both} to <256 x i32>")
+
+
+def _function(m: int, n: int, k: int, t: str, how: str) -> tuple[str, str]:
+  """(name, text) of what multiplies: rows of the left operand lie in registers of eight rows of 4 n columns. `how`: ""
+  for products that are exact, "apart" for others, "sat" for sums that saturate, "xor" and "and" for bits."""
+  name, width, f = f"product.{m}.{n}.{k}.{t}.{how}", 4 * n, "f" * (t == "double")
   lines = [f"define private void @{name}(ptr noalias %a, ptr noalias %b, ptr noalias %c) noinline {{", "entry:",
            "  br label %row", "row:", "  %i = phi i64 [ 0, %entry ], [ %next, %row ]",
            "  %half = lshr i64 %i, 3", "  %g = and i64 %i, 7",
@@ -62,76 +100,98 @@ def _function(n: int, k: int, t: str, saturates: bool) -> tuple[str, str]:
            f"  %start = getelementptr {t}, ptr %a, i64 %first"]
   total = "zeroinitializer"
   for at in range(k):
-    place = at // width * 2 * 8 * width + at % width
+    place = at // width * m * width + at % width
     lines += [f"  %p{at} = getelementptr {t}, ptr %start, i64 {place}", f"  %x{at} = load {t}, ptr %p{at}",
               f"  %i{at} = insertelement <8 x {t}> poison, {t} %x{at}, i64 0",
               f"  %s{at} = shufflevector <8 x {t}> %i{at}, <8 x {t}> poison, <8 x i32> zeroinitializer",
-              f"  %q{at} = getelementptr {t}, ptr %b, i64 {8 * at}", f"  %y{at} = load <8 x {t}>, ptr %q{at}",
-              f"  %m{at} = {f}mul <8 x {t}> %s{at}, %y{at}", f"  %t{at} = {f}add <8 x {t}> {total}, %m{at}"]
+              f"  %q{at} = getelementptr {t}, ptr %b, i64 {8 * at}", f"  %y{at} = load <8 x {t}>, ptr %q{at}"]
+    if f and not how:
+      lines.append(f"  %t{at} = call <8 x double> @llvm.fmuladd.v8f64(<8 x double> %s{at}, <8 x double> %y{at}, "
+                   f"<8 x double> {total})")
+    else:
+      if how in {"xor", "and"}:
+        lines += [f"  %z{at} = {how} <8 x i32> %s{at}, %y{at}",
+                  f"  %m{at} = call <8 x i32> @llvm.ctpop.v8i32(<8 x i32> %z{at})"]
+      else: lines.append(f"  %m{at} = {f}mul <8 x {t}> %s{at}, %y{at}")
+      lines.append(f"  %t{at} = {f}add <8 x {t}> {total}, %m{at}")
     total = f"%t{at}"
   lines += ["  %to = shl i64 %i, 3", f"  %place = getelementptr {t}, ptr %c, i64 %to",
             f"  %old = load <8 x {t}>, ptr %place"]
   # a sum of products is far from the end of i32, so that one more addition saturates as the whole would
-  if saturates: lines.append(f"  %sum = call <8 x i32> @llvm.sadd.sat.v8i32(<8 x i32> {total}, <8 x i32> %old)")
+  if how == "sat": lines.append(f"  %sum = call <8 x i32> @llvm.sadd.sat.v8i32(<8 x i32> {total}, <8 x i32> %old)")
   else: lines.append(f"  %sum = {f}add <8 x {t}> {total}, %old")
-  lines += [f"  store <8 x {t}> %sum, ptr %place", "  %next = add i64 %i, 1", "  %over = icmp eq i64 %next, 16",
+  lines += [f"  store <8 x {t}> %sum, ptr %place", "  %next = add i64 %i, 1", f"  %over = icmp eq i64 %next, {m}",
             "  br i1 %over, label %done, label %row", "done:", "  ret void", "}"]
   return name, "\n".join(lines)
 
 
+INTRINSICS: Final = {
+  "llvm.sadd.sat.v8i32": "declare <8 x i32> @llvm.sadd.sat.v8i32(<8 x i32>, <8 x i32>)",
+  "llvm.ctpop.v8i32": "declare <8 x i32> @llvm.ctpop.v8i32(<8 x i32>)",
+  "llvm.fmuladd.v8f64": "declare <8 x double> @llvm.fmuladd.v8f64(<8 x double>, <8 x double>, <8 x double>)"}
+_KINDS: Final = {"s32": frozenset({"s8", "u8", "s4", "u4", "b1"}), "f64": frozenset({"f64"}), "f32": _FLOATS,
+                 "f16": _FLOATS}
+
+
 @access.emits("mma")
 def mma(g: Lanes, line: Line, form: Form, info: Info) -> None:
-  """A product of matrices of f16, bf16, tf32, or integers of 8 bits."""
+  """A product of dense matrices."""
   i, e = line.instruction, g.e
-  shape = next(re.fullmatch(r"m(\d+)n8k(\d+)", m) for m in i.modifiers if m[0] == "m" and m[1].isdigit())
+  shape = next((re.fullmatch(r"m(\d+)n8k(\d+)", m) for m in i.modifiers if m[0] == "m" and m[1].isdigit()), None)
   kinds = [m for m in i.modifiers if m in BITS]
-  if i.modifiers[0].startswith("sp"): raise Untranslatable("no compiled form")
-  if shape is None or len(kinds) != 4 or shape[1] != "16" or kinds[0] != kinds[3] \
-      or not {*kinds[1:3]} <= ({"s8", "u8"} if kinds[0] == "s32" else {"f16", "bf16", "tf32"}) or kinds[0] == "f64":
+  if i.modifiers[0].startswith("sp") or shape is None or len(kinds) != 4 or kinds[0] != kinds[3] \
+      or not {*kinds[1:3]} <= _KINDS[kinds[0]] or shape[0] == "m8n8k4" and kinds[0] != "f64":
     raise Untranslatable("of such matrices")
-  k, d, type_ = int(shape[2]), kinds[0], kinds[1]
+  m, k, d, type_ = int(shape[1]), int(shape[2]), kinds[0], kinds[1]
   n, whole = ELEMENTS[type_], d == "s32"
-  word = "b32" if d == "f16" else d
+  if type_ == "b1": k //= 32
+  word, own = ("b32" if d == "f16" else d), ("b64" if d == "f64" else "b32")
   t = "i32" if whole else "double"
   each = 4 if whole else 8
-  elements = _integers if whole else _doubles
+  elements = integers if whole else doubles
   parts = [operands.elements(line, o) for o in i.operands]
-  left, right = ([operands.reader(g.code, line, o, "b32")(g) for o in p] for p in parts[1:3])  # type: ignore[arg-type]
+  left, right = ([operands.reader(g.code, line, o, own)(g) for o in p] for p in parts[1:3])  # type: ignore[arg-type]
   added = [operands.reader(g.code, line, o, word)(g) for o in parts[3]]  # type: ignore[arg-type]
   writes = [operands.writer(g.code, line, o, word) for o in parts[0]]
   size = 32 * n
-  for name, count in (("left", len(left) * size), ("right", k * COLUMNS), ("sums", 16 * COLUMNS)):
+  for name, count in (("left", len(left) * size), ("right", k * COLUMNS), ("sums", m * COLUMNS)):
     e.stack[f"{name}.{t}.{count}"] = f"alloca [{count} x {t}], align 64"
-  a, b, c = f"%left.{t}.{len(left) * size}", f"%right.{t}.{k * COLUMNS}", f"%sums.{t}.{16 * COLUMNS}"
+  a, b, c = f"%left.{t}.{len(left) * size}", f"%right.{t}.{k * COLUMNS}", f"%sums.{t}.{m * COLUMNS}"
   for r, words in enumerate(left):
     e.do(f"store <{size} x {t}> {elements(e, words, type_)}, ptr {g.pointer(a, each * r * size)}, align 64")
   for r, words in enumerate(right):  # columns lie side by side in registers, rows in memory
     order = [column * 4 * n + at for at in range(4 * n) for column in range(COLUMNS)]
-    text = _shuffled(e, t, size, elements(e, words, kinds[2]), order)
+    text = shuffled(e, t, size, elements(e, words, kinds[2]), order)
     e.do(f"store <{size} x {t}> {text}, ptr {g.pointer(b, each * r * size)}, align 64")
-  for h in range(2):
-    if d == "f16": rows = _doubles(e, added[h], "f16")
+  memory_type = {"s32": "i32", "f32": "float", "f64": "double"}.get(d, "")
+  for h in range(m // 8):
+    if d == "f16": rows = doubles(e, added[h], "f16")
     else:
       x, y = (v.in_lanes() for v in added[2 * h:2 * h + 2])
-      rows = _shuffled(e, "i32" if whole else "float", 32, x, [at // 2 + 32 * (at & 1) for at in range(64)], y)
-      if not whole: rows = e.op(f"fpext <64 x float> {rows} to <64 x double>")
+      rows = shuffled(e, memory_type, 32, x, [at // 2 + 32 * (at & 1) for at in range(64)], y)
+      if d == "f32": rows = e.op(f"fpext <64 x float> {rows} to <64 x double>")
     e.do(f"store <64 x {t}> {rows}, ptr {g.pointer(c, 64 * each * h)}, align 64")
-  saturates = "satfinite" in form.modifiers
-  name, text = _function(n, k, t, saturates)
-  if saturates: e.declared["llvm.sadd.sat.v8i32"] = "declare <8 x i32> @llvm.sadd.sat.v8i32(<8 x i32>, <8 x i32>)"
+  how = "sat" if "satfinite" in form.modifiers else "apart" if d == "f64" else ""
+  if type_ == "b1": how = "xor" if "xor" in form.modifiers else "and"
+  name, text = _function(m, n, k, t, how)
+  e.declared.update(INTRINSICS)
   if text not in e.constants: e.constants.append(text)
   e.do(f"call void @{name}(ptr {a}, ptr {b}, ptr {c})")
-  for h in range(2):
+  for h in range(m // 8):
     rows = e.op(f"load <64 x {t}>, ptr {g.pointer(c, 64 * each * h)}, align 64")
     if d == "f16":
-      odd = convert(Value(_Wide(e, 64), rows, F64, True), F16)
-      raw = e.op(f"bitcast <64 x half> {odd.text} to <32 x i32>")
-      writes[h](g, Value(e, raw, U32, True))  # type: ignore[arg-type]
+      writes[h](g, halves(e, rows))  # type: ignore[arg-type]
       continue
-    if not whole: rows = e.op(f"fptrunc <64 x double> {rows} to <64 x float>")
+    if d == "f32": rows = e.op(f"fptrunc <64 x double> {rows} to <64 x float>")
     for at in range(2):
-      part = _shuffled(e, "i32" if whole else "float", 64, rows, range(at, 64, 2))
-      writes[2 * h + at](g, Value(e, part, I32 if whole else F32, True))  # type: ignore[arg-type]
+      part = shuffled(e, memory_type, 64, rows, range(at, 64, 2))
+      writes[2 * h + at](g, Value(e, part, operands.dtype_of(d), True))  # type: ignore[arg-type]
+
+
+def halves(e: Emitter, rows: str) -> Value:
+  """A register of all lanes with two f16 in each, of <64 x double>."""
+  narrow = convert(Value(_Wide(e, 64), rows, F64, True), F16)
+  return Value(e, e.op(f"bitcast <64 x half> {narrow.text} to <32 x i32>"), U32, True)
 
 
 class _Wide(Emitter):
@@ -157,13 +217,13 @@ def ldmatrix(g: Lanes, line: Line, form: Form, info: Info) -> None:
   writes = [operands.writer(g.code, line, o, "b32") for o in operands.elements(line, i.operands[0])]
   at = addresses.address(g.code, line, i.operands[1], "shared")(g)  # type: ignore[arg-type]
   at = convert(at.view(U32) if at.dtype.itemsize == 4 else at.view(U64), U64)
-  rows = _shuffled(e, "i64", 32, at.in_lanes(), [lane % (8 * count) for lane in range(32)])
+  rows = shuffled(e, "i64", 32, at.in_lanes(), [lane % (8 * count) for lane in range(32)])
   site = access.Site(access.SHARED, Value(e, rows, U64, True), None, 4, 4, Access.READ, None)
 
   def fast(host: Value) -> list[Value]:
     out = []
     for k in range(count):
-      lanes = _shuffled(e, "i64", 32, host.text, [8 * k + lane // 4 for lane in range(32)])
+      lanes = shuffled(e, "i64", 32, host.text, [8 * k + lane // 4 for lane in range(32)])
       places = Value(e, lanes, U64, True) + e.vector(U64, [4 * (lane % 4) for lane in range(32)])
       pointers = e.op(f"inttoptr <32 x i64> {places.text} to <32 x ptr>")
       words = gather(e, "i32", pointers, "splat (i1 true)")
@@ -183,14 +243,14 @@ def stmatrix(g: Lanes, line: Line, form: Form, info: Info) -> None:
   if "trans" in form.modifiers: words = [transposed(e, w) for w in words]
   at = addresses.address(g.code, line, i.operands[0], "shared")(g)  # type: ignore[arg-type]
   at = convert(at.view(U32) if at.dtype.itemsize == 4 else at.view(U64), U64)
-  rows = _shuffled(e, "i64", 32, at.in_lanes(), [lane % (8 * count) for lane in range(32)])
+  rows = shuffled(e, "i64", 32, at.in_lanes(), [lane % (8 * count) for lane in range(32)])
   site = access.Site(access.SHARED, Value(e, rows, U64, True), None, 4, 4, Access.WRITE, None)
   name = "llvm.masked.scatter.v32i32.v32p0"
   e.declared[name] = f"declare void @{name}(<32 x i32>, <32 x ptr>, <32 x i1>)"
 
   def fast(host: Value) -> list[Value]:
     for k, word in enumerate(words):
-      lanes = _shuffled(e, "i64", 32, host.text, [8 * k + lane // 4 for lane in range(32)])
+      lanes = shuffled(e, "i64", 32, host.text, [8 * k + lane // 4 for lane in range(32)])
       places = Value(e, lanes, U64, True) + e.vector(U64, [4 * (lane % 4) for lane in range(32)])
       pointers = e.op(f"inttoptr <32 x i64> {places.text} to <32 x ptr>")
       e.do(f"call void @{name}(<32 x i32> {word}, <32 x ptr> align 4 {pointers}, <32 x i1> splat (i1 true))")
@@ -201,7 +261,7 @@ def stmatrix(g: Lanes, line: Line, form: Form, info: Info) -> None:
 def transposed(e: Emitter, words: str) -> str:
   """The transpose of a matrix of 8 x 8 elements of 16 bits."""
   halves = e.op(f"bitcast <32 x i32> {words} to <64 x i16>")
-  turned = _shuffled(e, "i16", 64, halves, [at % 8 * 8 + at // 8 for at in range(64)])
+  turned = shuffled(e, "i16", 64, halves, [at % 8 * 8 + at // 8 for at in range(64)])
   return e.op(f"bitcast <64 x i16> {turned} to <32 x i32>")
 
 

@@ -1,0 +1,192 @@
+"""What Hopper adds to PTX, in compiled code against the reference: the same memory, the same faults."""
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.emulator.test_ptx_engines import both, kernel
+from tests.strength import THOROUGH, seed, seeds
+
+KINDS = [("f32", "f16", "f16", 16), ("f16", "f16", "f16", 16), ("f32", "bf16", "bf16", 16), ("f32", "tf32", "tf32", 8),
+         ("f32", "e4m3", "e5m2", 32), ("s32", "s8", "u8", 32), ("f16", "e5m2", "e4m3", 32)]
+
+
+def drawn(rng: random.Random, t: str, count: int) -> bytes:
+  """Elements of a type that are no NaN: of several, which one comes out is open."""
+  values = np.random.default_rng(rng.getrandbits(32))
+  x = values.standard_normal(count).astype(np.float32) * np.float32(2) ** values.integers(-6, 6, count)
+  if t == "f16": return x.astype(np.float16).tobytes()
+  if t == "bf16": return (x.view(np.uint32) >> 16).astype(np.uint16).tobytes()
+  if t == "tf32": return x.astype(np.float32).tobytes()
+  bits = values.integers(0, 256, count).astype(np.uint8)
+  if t[0] == "e": bits = np.where(bits & 0x7F > 0x7A, 0, bits).astype(np.uint8)
+  return bits.tobytes()
+
+
+def wgmma(rng: random.Random, kind: tuple[str, str, str, int]) -> tuple[str, bytes]:
+  """A random product of its kind: (the kernel's text, what is in shared memory)."""
+  d, a, b, k = kind
+  n, registers = 8 * rng.choice([1, 2, 3, 8, 32]), rng.random() < 0.5
+  count = n // 4 if d == "f16" else n // 2
+  across = [a in {"f16", "bf16"} and rng.random() < 0.5 for _ in range(2)]
+
+  def descriptor(at: int) -> int:
+    mode = rng.randrange(4)
+    return at >> 4 | rng.choice([8, 16, 64]) << 16 | rng.choice([8, 16, 64]) << 32 | mode << 62
+  type_, letter = ("b32", "r") if d == "f16" else (("s32", "r") if d == "s32" else ("f32", "f"))
+  results = [f"%a{j}" for j in range(count)]
+  flags = "p" + (f", {rng.choice([1, -1])}, {rng.choice([1, -1])}" if d != "s32" else "")
+  if a in {"f16", "bf16"}:
+    flags += "".join(f", {int(x)}" for x in (across[1:] if registers else across))
+  left = "{%r1, %r2, %r3, %r4}" if registers else "%l1"
+  satfinite = ".satfinite" if d == "s32" and rng.random() < 0.5 else ""
+  name = f"wgmma.mma_async.sync.aligned.m64n{n}k{k}.{d}.{a}.{b}{satfinite}"
+  begin = {"f32": "cvt.rn.f32.s32 {}, {};", "s32": "mov.b32 {}, {};", "f16": "and.b32 {}, {}, 0xBBFFBBFF;"}[d]
+  loads = " ".join(begin.format(r, f"%r{1 + j % 4}") for j, r in enumerate(results))
+  stores = " ".join(f"st.global.{type_} [%l6+{4 * j}], {r};" for j, r in enumerate(results))
+  body = f"""
+  .reg .{type_} %a<{count}>; .reg .pred p;
+  mov.u32 %r5, s; mov.u32 %r6, %t;
+FILL: mad.wide.u32 %l2, %r6, 16, %in; mad.lo.u32 %r7, %r6, 16, %r5; ld.global.v4.u32 {{%r1, %r2, %r3, %r4}}, [%l2];
+  st.shared.v4.u32 [%r7], {{%r1, %r2, %r3, %r4}}; add.u32 %r6, %r6, 128; setp.lt.u32 %p1, %r6, 4096; @%p1 bra FILL;
+  bar.sync 0;
+  mad.wide.u32 %l2, %t, 16, %in; ld.global.v4.u32 {{%r1, %r2, %r3, %r4}}, [%l2];
+  mad.wide.u32 %l5, %t, 16, %in; mad.wide.u32 %l6, %t, {4 * count}, %out;
+  mov.b64 %l1, {descriptor(rng.choice([0, 1024, 4096]))}; mov.b64 %l4, {descriptor(rng.choice([0, 1024, 8192]))};
+  setp.ne.u32 p, {rng.randrange(2)}, 0;
+  {loads}
+  wgmma.fence.sync.aligned;
+  {name} {{{", ".join(results)}}}, {left}, %l4, {flags};
+  wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;
+  {stores}"""
+  return kernel(body, ".shared .align 1024 .b8 s[65536];\n"), drawn(rng, a, 65536 * 8 // {"tf32": 32, "f16": 16,
+                                                                                         "bf16": 16}.get(a, 8))
+
+
+@pytest.mark.parametrize("start", seeds(range(1)))
+@pytest.mark.parametrize("kind", KINDS, ids=str)
+def test_products_of_a_warpgroup(kind: Any, start: int) -> None:
+  """Every layout, operands in registers and in shared memory."""
+  rng = random.Random(seed(start + len(".".join(map(str, kind)))))
+  text, data = wgmma(rng, kind)
+  _, stats = both(text, data, block=128)
+  assert not stats.interpreted
+
+
+# ---- matrices of every kind that mma has
+
+MATRICES = ["m8n8k4.f64.f64.f64.f64", "m16n8k4.f64.f64.f64.f64", "m16n8k16.f64.f64.f64.f64",
+            "m16n8k4.f32.tf32.tf32.f32",
+            "m8n8k16.s32.s8.u8.s32", "m8n8k32.s32.u4.s4.s32", "m16n8k32.s32.s4.u4.s32.satfinite",
+            "m16n8k64.s32.s4.s4.s32", "m16n8k32.f32.e4m3.e5m2.f32", "m16n8k16.f16.e5m2.e4m3.f16",
+            "m16n8k32.f16.e4m3.e4m3.f16", "m8n8k128.s32.b1.b1.s32.xor.popc", "m16n8k128.s32.b1.b1.s32.and.popc",
+            "m16n8k256.s32.b1.b1.s32.xor.popc", "m16n8k16.f32.bf16.bf16.f32", "m16n8k32.s32.u8.s8.s32.satfinite"]
+SPARSE = ["m16n8k16.f32.f16.f16.f32", "m16n8k64.s32.s8.u8.s32"]
+BITS = {"f64": 64, "tf32": 32, "f16": 16, "bf16": 16, "b1": 1, "s4": 4, "u4": 4, "f32": 32, "s32": 32}
+
+
+def matrices(name: str, rng: random.Random, sparse: bool) -> tuple[str, bytes]:
+  """A product of random numbers: (the kernel's text, what it loads)."""
+  shape, d, a, b, _, *more = name.split(".")
+  m, k = int(shape[1:shape.index("n")]), int(shape[shape.index("k") + 1:])
+  size = {"f64": 8}.get(d, 4)
+
+  def words(rows: int, t: str) -> int: return rows * BITS.get(t, 8) // (8 * size) // 32
+  counts = [m * 8 * (16 if d == "f16" else 8 * size) // (8 * size) // 32,
+            words(m * k // (2 if sparse else 1), a), words(8 * k, b)]
+  t, load = ("f64", "f64") if size == 8 else ("f32" if d == "f32" else "b32", "b32")
+  body, at, names = f".reg .{t} %x<32>; .reg .{load} %y<32>; .reg .b32 %m;", 0, []
+  body += f"mad.wide.u32 %l1, %t, {size * 32}, %in; mad.wide.u32 %l2, %t, {size * 16}, %out; mov.b32 %m, 0x44444444;"
+  for letter, count in zip("xyy", counts):
+    names.append([f"%{letter}{at + j}" for j in range(count)])
+    body += "".join(f"ld.global.{t if letter == 'x' else load} {r}, [%l1+{size * (at + j)}];"
+                    for j, r in enumerate(names[-1]))
+    at += count
+  result, left, right = ("{" + ", ".join(n) + "}" for n in names)
+  modifiers = [x for x in more if x == "satfinite"], [x for x in more if x != "satfinite"]
+  full = ".".join(["mma", *(["sp"] if sparse else []), "sync.aligned", shape, "row.col", *modifiers[0], d, a, b, d,
+                   *modifiers[1]])
+  body += f"{full} {result}, {left}, {right}, {result}{', %m, 0' if sparse else ''};"
+  body += "".join(f"st.global.{t} [%l2+{size * j}], {r};" for j, r in enumerate(names[0]))
+  if size == 8:
+    return kernel(body), np.random.default_rng(rng.getrandbits(32)).standard_normal(32 * 32).tobytes()
+  return kernel(body), drawn(rng, a, 32 * 32 * 32 // {"tf32": 32, "f16": 16, "bf16": 16}.get(a, 8))
+
+
+@pytest.mark.parametrize("name", [*MATRICES, *(f"sp.{s}" for s in SPARSE)])
+def test_matrices_of_every_kind(name: str) -> None:
+  """Sums are those of the reference, bit for bit."""
+  rng = random.Random(seed(len(name)))
+  sparse = name.startswith("sp.")
+  for _ in range(4 if THOROUGH else 1):
+    text, data = matrices(name.removeprefix("sp."), rng, sparse)
+    _, stats = both(text, data, block=32)
+    assert not stats.interpreted
+
+
+@pytest.mark.parametrize("way, wanted", [("xor", 96), ("and", 32)])
+def test_products_of_bits(way: str, wanted: int) -> None:
+  """Rows of ones, and columns of which one bit in four is set."""
+  text = kernel(f"""mov.b32 %r1, -1; mov.b32 %r2, 0x11111111; mov.b32 %r3, %t; mov.b32 %r4, %t;
+  mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32.{way}.popc {{%r3, %r4}}, {{%r1}}, {{%r2}}, {{%r3, %r4}};
+  mad.wide.u32 %l1, %t, 4, %out; st.global.u32 [%l1], %r3;""")
+  found, _ = both(text, bytes(64), block=32)
+  assert (found[:128].view(np.uint32) == wanted + np.arange(32)).all()
+
+
+# ---- barriers
+
+def test_barriers_of_some_warps() -> None:
+  """Two warps of four hand numbers over by a pair of barriers, the others have one of their own."""
+  body = """mov.u32 %r1, s; shr.u32 %r2, %t, 5; and.b32 %r3, %t, 31; mad.lo.u32 %r4, %r3, 4, %r1; mov.u32 %r8, 0;
+  setp.ge.u32 %p1, %r2, 2; @%p1 bra OTHERS; setp.eq.u32 %p2, %r2, 1; mov.u32 %r6, 0;
+L: @%p2 bra TAKE;
+  bar.sync 2, 64; mad.lo.u32 %r7, %r6, 100, %t; st.shared.u32 [%r4], %r7; bar.arrive 1, 64; bra NEXT;
+TAKE: bar.arrive 2, 64; bar.sync 1, 64; ld.shared.u32 %r7, [%r4]; add.u32 %r8, %r8, %r7;
+NEXT: add.u32 %r6, %r6, 1; setp.lt.u32 %p3, %r6, 9; @%p3 bra L; bra DONE;
+OTHERS: setp.lt.u32 %p4, %t, 100; bar.red.popc.u32 %r8, 3, 64, %p4;
+DONE: bar.sync 0; mad.wide.u32 %l1, %t, 4, %out; st.global.u32 [%l1], %r8;"""
+  found, stats = both(kernel(body, ".shared .align 8 .b8 s[128];\n"), bytes(64), block=128)
+  assert not stats.interpreted
+  rows = found[:512].view(np.uint32).reshape(4, 32)
+  assert (rows[1] == 3600 + 9 * np.arange(32)).all() and (rows[2:] == 36).all() and not rows[0].any()
+
+
+@pytest.mark.parametrize("kind", ["popc.u32 %r1, %r5", "and.pred %p1, %r5", "or.pred %p1, %r5", "popc.u32 %r1, 2, 96",
+                                  "and.pred %p1, 2"])
+def test_votes_at_barriers(kind: str) -> None:
+  body = f"""mov.u32 %r5, %ctaid.x; setp.gt.u32 %p2, %t, %r5; mov.u32 %r1, 7; setp.ne.u32 %p1, %t, 3;
+  bar.red.{kind}, %p2; selp.u32 %r2, 1, 0, %p1; mad.lo.u32 %r6, %r5, 96, %t; mad.wide.u32 %l1, %r6, 8, %out;
+  st.global.v2.u32 [%l1], {{%r1, %r2}};"""
+  _, stats = both(kernel(body), bytes(64), block=96, grid=3)
+  assert not stats.interpreted
+
+
+def test_an_mbarrier_between_warps() -> None:
+  """Warps that load and warps that add take turns by phases."""
+  body = """mov.u32 %r1, s; shr.u32 %r2, %t, 5; and.b32 %r3, %t, 31; setp.eq.u32 %p1, %t, 0; mov.u32 %r8, 0;
+  @%p1 mbarrier.init.shared.b64 [s], 32; @%p1 mbarrier.init.shared.b64 [s+8], 32; bar.sync 0;
+  mad.lo.u32 %r4, %r3, 4, %r1; mov.u32 %r6, 0; setp.eq.u32 %p2, %r2, 1;
+L: and.b32 %r9, %r6, 1; @%p2 bra TAKE;
+  xor.b32 %r10, %r9, 1;
+W: mbarrier.try_wait.parity.shared.b64 %p3, [s+8], %r10; @!%p3 bra W;
+  mad.lo.u32 %r7, %r6, 100, %t; st.shared.u32 [%r4+16], %r7; mbarrier.arrive.shared.b64 _, [s]; bra NEXT;
+TAKE: mbarrier.test_wait.parity.shared.b64 %p3, [s], %r9; @!%p3 bra TAKE;
+  ld.shared.u32 %r7, [%r4+16]; add.u32 %r8, %r8, %r7; mbarrier.arrive.shared.b64 %l2, [s+8];
+NEXT: add.u32 %r6, %r6, 1; setp.lt.u32 %p4, %r6, 50; @%p4 bra L;
+  mad.wide.u32 %l1, %t, 4, %out; st.global.u32 [%l1], %r8;"""
+  found, stats = both(kernel(body, ".shared .align 8 .b8 s[256];\n"), bytes(64), block=64, grid=2)
+  assert not stats.interpreted
+  assert (found[128:256].view(np.uint32) == 122_500 + 50 * np.arange(32)).all()
+
+
+def test_time_goes_on_and_blocks_are_somewhere() -> None:
+  body = """mov.u64 %l2, %clock64; mov.u32 %r1, 0;
+L: add.u32 %r1, %r1, 1; mov.u64 %l3, %clock64; sub.u64 %l4, %l3, %l2; setp.lt.u64 %p1, %l4, 5000; @%p1 bra L;
+  mov.u32 %r2, %smid; mov.u32 %r3, %ctaid.x; mad.lo.u32 %r4, %r3, 32, %t; mad.wide.u32 %l1, %r4, 4, %out;
+  st.global.u32 [%l1], %r2;"""
+  found, stats = both(kernel(body), bytes(64), block=32, grid=140)
+  assert not stats.interpreted and (found[:140 * 128:128] == np.arange(140) % 132).all()
