@@ -27,6 +27,7 @@ class Access:
   addresses: Any
   width: int
   active: Any
+  data: Any = None  # of some stores: bytes [waves, lanes, width], u8
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,15 +74,15 @@ class Observer:
   def copied(self, group: Group, pc: int, instruction: Any, copy: Copy) -> None:
     """One thread moves or reads bytes in bulk next; an instruction may do so for several threads."""
 
-  def told(self, group: Group, token: Any, lanes: Any, how: str = "") -> None:
-    """What these threads (bools [waves, lanes], None: all) have done so far comes before what others do that have
-    `heard` the token. `how` "copies" says it of their copies under way instead, "bulk" of the copy just `copied`."""
+  def told(self, group: Group, rows: Any, token: Any, how: str = "") -> None:
+    """What these waves of the group (indices, None: all) have done so far comes before what others do that have `heard`
+    the token. `how` "copies" says it of their copies under way instead, "bulk" of the copy just `copied`."""
 
-  def complete(self, token: Any) -> None:
+  def complete(self, cohort: Cohort, token: Any) -> None:
     """What the token has been told so far may be heard from now on: a phase of a barrier has ended."""
 
-  def heard(self, group: Group, token: Any, lanes: Any) -> None:
-    """These threads go on behind what the token has been told in the phases that have ended."""
+  def heard(self, group: Group, rows: Any, token: Any) -> None:
+    """These waves go on behind what the token has been told in the phases that have ended."""
 
   def barrier(self, group: Group, pc: int) -> None:
     """The waves have executed the barrier at `pc` and wait there, or go on at once when they are the last ones."""
@@ -122,14 +123,14 @@ class Several(Observer):
   def copied(self, group: Group, pc: int, instruction: Any, copy: Copy) -> None:
     for o in self.observers: o.copied(group, pc, instruction, copy)
 
-  def told(self, group: Group, token: Any, lanes: Any, how: str = "") -> None:
-    for o in self.observers: o.told(group, token, lanes, how)
+  def told(self, group: Group, rows: Any, token: Any, how: str = "") -> None:
+    for o in self.observers: o.told(group, rows, token, how)
 
-  def complete(self, token: Any) -> None:
-    for o in self.observers: o.complete(token)
+  def complete(self, cohort: Cohort, token: Any) -> None:
+    for o in self.observers: o.complete(cohort, token)
 
-  def heard(self, group: Group, token: Any, lanes: Any) -> None:
-    for o in self.observers: o.heard(group, token, lanes)
+  def heard(self, group: Group, rows: Any, token: Any) -> None:
+    for o in self.observers: o.heard(group, rows, token)
 
   def barrier(self, group: Group, pc: int) -> None:
     for o in self.observers: o.barrier(group, pc)

@@ -50,12 +50,15 @@ if TYPE_CHECKING:
   from tinyhw.launcher import launch as launch
   from tinyhw.mock.nv.faults import ChannelFault as ChannelFault
   from tinyhw.tensor import Tensor as Tensor
+  from tinyhw.textures import Surface as Surface
+  from tinyhw.textures import Texture as Texture
   from tinyhw.variable import Variable as Variable
 
 __version__ = "0.1.0"
 _HANDLES = {"Tensor": "tinyhw.tensor", "dtypes": "tinyhw.ir.dtype", "Device": "tinyhw.device",
             "Variable": "tinyhw.variable", "TinyJit": "tinyhw.engine.jit", "launch": "tinyhw.launcher",
             "debug": "tinyhw.debugger", "report": "tinyhw.debugger",
+            "Texture": "tinyhw.textures", "Surface": "tinyhw.textures",
             "reports": "tinyhw.debugger", "captures": "tinyhw.debugger"}
 _HANDLES |= dict.fromkeys((
   "Error", "LayoutError", "EncodeError", "DecodeError", "Unsupported", "InvalidArgument", "InvalidShape",

@@ -9,13 +9,14 @@ from __future__ import annotations
 import ctypes
 import struct
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from tinyhw.core.errors import InvalidArgument, Unsupported
 from tinyhw.parameters import declared, seen
+from tinyhw.textures import Surface, Texture
 from tinyhw.wire.ctype import CType
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
   from tinyhw.wire.codeobject import Argument
 
 Array = np.ndarray[Any, np.dtype[Any]]
-Buffer = tuple[Array, "Allocation"]
+Buffer = tuple[Array | None, "Allocation"]  # None: memory of a launch that nobody gets back
 _FLOATS: Final = {2: "<e", 4: "<f", 8: "<d"}
 _BITS: Final = "bytes are taken as they are: .tobytes()"
 
@@ -71,7 +72,10 @@ def bind(runtime: Any, program: Any, binary: bytes, args: Sequence[Any], shared:
     p = Parameter(a, where, kind, lambda index=index: seen(binary, program.kernel)[index])  # type: ignore[misc]
     given = as_array(value)
     address = a.kind == "pointer_or_value" and (value is None or given is not None and bool(given.shape))
-    if a.kind == "by_value" or a.kind == "pointer_or_value" and not address: data = pack_value(value, p)
+    if isinstance(value, Texture):
+      if a.size != 8: raise p.refuse("a texture", f"{a.size} bytes")
+      data = handle_of(runtime, value, name or f"arg{index}", buffers).to_bytes(8, "little")
+    elif a.kind == "by_value" or a.kind == "pointer_or_value" and not address: data = pack_value(value, p)
     elif a.kind == "global_buffer" or address:
       data = address_of(runtime, value, p, name or f"arg{index}", buffers).to_bytes(8, "little")
     elif a.kind == "dynamic_shared_pointer":
@@ -104,6 +108,19 @@ def address_of(runtime: Any, value: Any, p: Parameter, name: str, buffers: list[
   if array.nbytes: runtime.copyin(allocation, raw(np.ascontiguousarray(array)))
   address: int = allocation.address
   return address
+
+
+def handle_of(runtime: Any, value: Texture, name: str, buffers: list[Buffer]) -> int:
+  """The handle of a texture or surface: its array and its header are copied into memory."""
+  def put(array: Array | None, data: bytes, name: str) -> int:
+    allocation = runtime.alloc(len(data))
+    if hasattr(runtime, "rename"): runtime.rename(allocation, name)
+    buffers.append((array, allocation))
+    runtime.copyin(allocation, memoryview(data))
+    address: int = allocation.address
+    return address
+  at = put(value.data if isinstance(value, Surface) else None, value.packed(), name)
+  return put(None, replace(value.header, address=at).encode(), f"the header of {name}")
 
 
 def as_array(value: Any) -> Array | None:

@@ -248,7 +248,7 @@ class _Start:
 
   def buffers(self) -> list[Array]:
     """Every array's contents now."""
-    return [fetch(self.runtime, value, allocation) for value, allocation in self.arrays]
+    return [fetch(self.runtime, value, allocation) for value, allocation in self.arrays if value is not None]
 
 
 class Session(Debugger):

@@ -4,18 +4,19 @@ from __future__ import annotations
 import os
 import sys
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from tinyhw.arguments import Array, Buffer, bind, fetch
+from tinyhw.arguments import Array, Buffer, bind, fetch, handle_of
 from tinyhw.core.errors import Error, InvalidArgument, LDSWarning, MachineFault, Unsupported, WaitTimeout
 from tinyhw.device import Device, OpenDevice, mock_cards, nv_cards, stand_in
 from tinyhw.drive.nv.bare import PtxKernel, is_ptx
 from tinyhw.parameters import asked_for
+from tinyhw.textures import Texture
 from tinyhw.wire.codeobject import CodeObject, Kernel, place, unbundled
 from tinyhw.wire.lines import sources
 
@@ -43,7 +44,8 @@ class Launched(list[Array]):
 
 def launch(binary: Binary, kernel: str, grid: Counts, block: Counts, args: Sequence[Any], device: str | None = None,
            shared: int = 0, *, check: bool | str = False, report: bool = False,
-           timeout: float | None = None, cluster: Counts | None = None) -> Launched:
+           timeout: float | None = None, cluster: Counts | None = None,
+           textures: Mapping[str, Texture] | None = None) -> Launched:
   """Run `kernel` of `binary` and wait for it: an AMDGPU code object, versions 4 to 6, or a PTX module, as bytes or the
   path of its file. PTX, which may be its text as well, runs on EMU.
 
@@ -70,6 +72,9 @@ def launch(binary: Binary, kernel: str, grid: Counts, block: Counts, args: Seque
 
   `cluster` is how many blocks a cluster of PTX has each way, where the kernel does not say it (.reqnctapercluster).
 
+  A `Texture` or `Surface` is the argument for a 64-bit handle, a .texref or .surfref of a kernel of PTX; `textures` are
+  those that the module's variables of these types are bound to, by name.
+
   LDS beyond what the launch has reads as 0 and takes no writes, as on the chip; emulated devices warn of it
   (LDSWarning), once a launch.
 
@@ -93,10 +98,13 @@ def launch(binary: Binary, kernel: str, grid: Counts, block: Counts, args: Seque
     if more and not getattr(program, "clusters", False): raise Unsupported("clusters of blocks on", opened.name)
     try:
       payload, lds = bind(runtime, program, code, args, shared, buffers)
+      for name, texture in (textures or {}).items():
+        if not hasattr(program, "bind"): raise Unsupported("textures on", opened.name)
+        program.bind(name, handle_of(runtime, texture, name, buffers))
       with timed(opened, timeout, kernel), plain_faults(code, program.kernel):
         program.launch(payload, *sizes, dynamic_lds=lds, **more)
         runtime.synchronize()
-      result += [fetch(runtime, value, allocation) for value, allocation in buffers]
+      result += [fetch(runtime, value, allocation) for value, allocation in buffers if value is not None]
     finally:
       for _, allocation in buffers: runtime.free(allocation)
     result.warnings = told_outside(program.kernel, runtime.loaded(), terms.outside)

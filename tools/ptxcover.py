@@ -31,8 +31,8 @@ TARGET: Final = "sm_90a"
 MOST: Final = 20_000  # choices of one line
 TRIED: Final = 12  # names of a form that ptxas is asked about
 # What the manual has for targets after sm_90.
-_LATER: Final = re.compile(r"^tcgen05|^clusterlaunch|kind::|e[23]m[123]\b|block_scale|^(add|sub|fma)\.f32\.b?f16"
-                           r"|^redux\.sync\.f32|^st\.async\S*\.[bsu](8|16)$|^ld\.mmio\S*b128")
+_LATER: Final = re.compile(r"^tcgen05|^clusterlaunch|kind::|e[23]m[123]|ue8m0|block_scale|^multimem\S*e[45]m[23]"
+                           r"|^(add|sub|fma)\.f32\.b?f16|^redux\.sync\.f32|^st\.async\S*\.[bsu](8|16)$|^ld\.mmio\S*b128")
 _SYNTAX: Final = re.compile(r"^Syntax\s*$(.*?)^Description\s*$", re.S | re.M)
 _SET: Final = re.compile(r"((?:\.[\w:]+\s*=\s*)+)\{(.*?)\}\s*;?\s*$", re.S)
 _HEAD: Final = """.version 9.0
@@ -45,7 +45,8 @@ _HEAD: Final = """.version 9.0
 # What ptxas says of a name that it does not have. Of one that it has it says that the arguments do not fit.
 _NO_NAME: Final = re.compile(r"[Ii]llegal|[Uu]nexpected instruction type|not supported|[Rr]equires|[Uu]nknown"
                              r"|[Nn]ot a|Parsing error|must be specified|Missing|missing|Invalid|invalid"
-                             r"|not allowed|incorrect|[Mm]odifier|cannot|State space|expected|Incorrect|should")
+                             r"|not allowed|must be '|incorrect|[Mm]odifier|cannot|State space|expected|Incorrect"
+                             r"|should")
 
 
 _WIDE: Final = {"b64": "l", "u64": "l", "s64": "l", "f64": "d", "f32": "f", "f16": "h", "bf16": "h", "b16": "h",
@@ -109,6 +110,9 @@ def _expanded(line: str, sets: dict[str, list[str]]) -> Iterator[tuple[str, str]
   """(form, name) of a line: of the choices a form has the types alone."""
   name = line.split(";")[0].strip()
   name = re.split(r"\s(?![.{])", name, maxsplit=1)[0] if " " in name else name
+  inline = re.findall(r"\.\{([\w, ]+)\}", name)  # choices where they stand: sust.b.{1d,2d,3d}
+  sets = {**sets, **{f"inline{k}": _members(x) for k, x in enumerate(inline)}}
+  for k, x in enumerate(inline): name = name.replace(f".{{{x}}}", f".inline{k}", 1)
   while re.search(r"\{[^{}]*\}", name): name = re.sub(r"\{[^{}]*\}", "", name)
   name = re.sub(r"\s|\{.*", "", name).replace("..", ".").rstrip(".")
   if not re.fullmatch(r"[a-z]\w*(\.[\w:]+)*", name): return

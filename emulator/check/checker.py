@@ -88,11 +88,11 @@ class Checker(Observer):
   def copied(self, group: Group, pc: int, instruction: Any, copy: Copy) -> None:
     self._part.copied(group, pc, instruction, copy)
 
-  def told(self, group: Group, token: Any, lanes: Any, how: str = "") -> None: self._part.told(group, token, lanes, how)
+  def told(self, group: Group, rows: Any, token: Any, how: str = "") -> None: self._part.told(group, rows, token, how)
 
-  def complete(self, token: Any) -> None: self._part.complete(token)
+  def complete(self, cohort: Cohort, token: Any) -> None: self._part.complete(cohort, token)
 
-  def heard(self, group: Group, token: Any, lanes: Any) -> None: self._part.heard(group, token, lanes)
+  def heard(self, group: Group, rows: Any, token: Any) -> None: self._part.heard(group, rows, token)
 
   def outside(self, group: Group, pc: int, instruction: Any, access: Access) -> None:
     self._part.outside(group, pc, instruction, access)

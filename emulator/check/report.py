@@ -12,7 +12,7 @@ SHOWN: Final = 5  # findings that an error's text holds
 
 KINDS: Final[dict[str, str]] = {
   "wait": "a register that an outstanding load, message or scalar load has yet to write is used or overwritten "
-          "(missing s_waitcnt, s_wait_*)",
+          "(missing s_waitcnt, s_wait_*); PTX: what cp.async or wgmma has under way (missing wait_group, wgmma.fence)",
   "wait-states": "two instructions of gfx942 stand closer together than the manual's tables of wait states allow "
                  "(missing s_nop)",
   "race": "two waves of a workgroup touch the same bytes of LDS or global memory, at least one writes, and no barrier "
@@ -23,9 +23,13 @@ KINDS: Final[dict[str, str]] = {
                "nobody has written",
   "bounds": "an access to LDS beyond the workgroup's, or behind the end of an array, in the rest of its last page "
             "(past that it is a page fault, or another array)",
-  "barrier": "waves of a workgroup stand at different barriers, or some have ended while others wait at one",
+  "barrier": "waves of a workgroup stand at different barriers, or some have ended while others wait at one; PTX: "
+             "threads of a warp come to an aligned barrier apart",
+  "mask": "PTX: a thread executes a .sync instruction whose mask leaves it out, or threads name different masks",
+  "bank": "PTX: an access to shared memory takes more cycles than it would without bank conflicts (only when asked for "
+          "by name)",
 }
-DEFAULT: Final = frozenset(KINDS) - {"workgroup-race"}
+DEFAULT: Final = frozenset(KINDS) - {"workgroup-race", "bank"}
 
 
 @dataclass(frozen=True)
@@ -36,7 +40,8 @@ class Finding:
   barrier), if there is one; `entry` is the kernel's first PC. `workgroup` counts x fastest, `wave` within it, `lane`
   within that. `register` is the vendor's name, `address` bytes of the segment. `count` is how often it occurred. `line`
   and `other_line` are the instructions' lines of the source, as "bugs.c:5: out[i] = x;", where they are known. `hint`
-  says what to do, where that is not plain.
+  says what to do, where that is not plain. `place` and `other_place` say where they are
+  where a PC means nothing: "PTX:21".
   """
   kind: str
   message: str
@@ -54,11 +59,24 @@ class Finding:
   line: str | None = None
   other_line: str | None = None
   hint: str | None = None
+  place: str | None = None
+  other_place: str | None = None
+
+  @property
+  def at(self) -> str:
+    """"+0x0040" from the kernel's entry, or "PTX:21"."""
+    return self.place or f"+{self.pc - self.entry:#06x}"
+
+  @property
+  def other_at(self) -> str:
+    """The same of the other instruction."""
+    return self.other_place or f"+{(self.other_pc or self.entry) - self.entry:#06x}"
 
   def __str__(self) -> str:
-    text = f"{self.kind}: {self.message}: '{self.instruction}' at +{self.pc - self.entry:#x}"
+    text = f"{self.kind}: {self.message}: '{self.instruction}' at {self.place or f'+{self.pc - self.entry:#x}'}"
     if self.line: text += f" ({self.line})"
-    if self.other_pc is not None: text += f", '{self.other_instruction}' at +{self.other_pc - self.entry:#x}"
+    if self.other_pc is not None:
+      text += f", '{self.other_instruction}' at {self.other_place or f'+{self.other_pc - self.entry:#x}'}"
     if self.other_line: text += f" ({self.other_line})"
     where = [f"{name} {value}" for name in ("workgroup", "wave", "lane") if (value := getattr(self, name)) is not None]
     if where: text += f"; {' '.join(where)}"

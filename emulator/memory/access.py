@@ -20,7 +20,8 @@ _32: Final = np.uint64(32)
 
 # ---- what observers are shown
 
-def show(group: Group, segment: str, kind: str, addresses: Value, width: int, inside: Value = True) -> None:
+def show(group: Group, segment: str, kind: str, addresses: Value, width: int, inside: Value = True,
+         data: Value = None) -> None:
   """Show the access of the current instruction to the observer, which there is. `inside` leaves out more lanes."""
   shape = group.size, 1 if segment == "scalar" else group.cohort.lanes
   active = np.broadcast_to(np.asarray(inside), shape)
@@ -29,7 +30,7 @@ def show(group: Group, segment: str, kind: str, addresses: Value, width: int, in
   observer, (pc, i) = group.cohort.observer, group.cohort.seen
   assert observer is not None
   addresses = np.broadcast_to(np.asarray(addresses).astype(U64), shape)
-  touched = observe.Access(segment, kind, addresses, width, active)
+  touched = observe.Access(segment, kind, addresses, width, active, data)
   observer.access(group, pc, i, touched)
   if segment == "lds" and out.any(): observer.outside(group, pc, i, replace(touched, active=out))
 

@@ -247,6 +247,7 @@ def _set(code: Code, line: Line, form: Form, run: Callable[..., Value], a: Any, 
   """1.0 or all ones where the comparison holds."""
   target = form.types[0]
   write = operands.writer(code, line, line.instruction.operands[0], target)
+  if form.type in PACKED and target not in PACKED: target = "u16"  # each half has its own
   ones: dict[str, Any] = {"f32": np.float32(1), "f16": np.float16(1), "bf16": np.uint16(0x3F80)}
   dtype = operands.dtype_of(PACKED.get(target, target))
   one = ones.get(PACKED.get(target, target), dtype.type(-1) if dtype.kind == "i" else dtype.type(np.iinfo(dtype).max)

@@ -13,7 +13,7 @@ import numpy as np
 from tinyhw.core.errors import MachineFault
 from tinyhw.emulator.ptx import memory, operands
 from tinyhw.emulator.ptx.bind import Step, binds, need
-from tinyhw.emulator.ptx.group import LANES, Together, Warps
+from tinyhw.emulator.ptx.group import LANES, Blocks, Together, Warps
 from tinyhw.emulator.ptx.scope import Line
 from tinyhw.isa.ptx.forms import Form
 
@@ -36,15 +36,27 @@ class Barriers:
     """The warps of a cluster."""
     return slice(cluster * self.warps, (cluster + 1) * self.warps)
 
-  def complete(self, alive: Value) -> bool:
+  def complete(self, cohort: Blocks) -> bool:
     """Begin the next phase of clusters whose every thread has arrived or ended; whether there was one."""
-    missing = (alive & ~self.arrived).any(axis=1).reshape(-1, self.warps).any(axis=1)
+    missing = (cohort.alive_lanes & ~self.arrived).any(axis=1).reshape(-1, self.warps).any(axis=1)
     some = self.arrived.any(axis=1).reshape(-1, self.warps).any(axis=1)
     done = np.flatnonzero(some & ~missing)
     for cluster in done.tolist():
       self.phase[cluster] += 1
       self.arrived[self.rows(cluster)] = False
+      if cohort.observer is not None: cohort.observer.complete(cohort, ("cluster", cluster))
     return bool(done.size)
+
+  def each(self, group: Warps) -> list[tuple[int, Value]]:
+    """(cluster, the group's warps in it)."""
+    of = group.cohort.row(group) // self.warps
+    return [(cluster, np.flatnonzero(of == cluster)) for cluster in np.unique(of).tolist()]
+
+  def heard(self, group: Warps) -> None:
+    """Have the observer know that warps go on behind the barrier."""
+    observer = group.cohort.observer
+    assert observer is not None
+    for cluster, rows in self.each(group): observer.heard(group, rows, ("cluster", cluster))
 
   def passes(self, rows: Value, lanes: Value) -> Value:
     """Which of these warps may go on: the phase that their threads arrived in has ended."""
@@ -52,7 +64,7 @@ class Barriers:
     return ~(late & lanes).any(axis=1)
 
 
-def arrive(group: Warps) -> None:
+def arrive(group: Warps, relaxed: bool = False) -> None:
   """barrier.cluster.arrive."""
   cohort, lanes = group.cohort, group.lanes
   if cohort.clusters is None:
@@ -65,7 +77,9 @@ def arrive(group: Warps) -> None:
   phase = barriers.phase[rows // barriers.warps][:, None]
   barriers.ticket[rows] = np.where(lanes, phase, barriers.ticket[rows])
   cohort.changes.count += 1
-  if barriers.complete(cohort.alive_lanes): cohort.look_again()
+  if cohort.observer is not None and not relaxed:
+    for cluster, mine in barriers.each(group): cohort.observer.told(group, mine, ("cluster", cluster))
+  if barriers.complete(cohort): cohort.look_again()
 
 
 def _fault(group: Warps, bad: Value, text: str) -> MachineFault:
@@ -75,9 +89,10 @@ def _fault(group: Warps, bad: Value, text: str) -> MachineFault:
 
 def ender(line: Line, after: int) -> Callable[[Warps], Any]:
   """barrier.cluster: what ends a block."""
+  relaxed = "relaxed" in line.instruction.modifiers
   if "arrive" in line.instruction.modifiers:
     def come(group: Warps) -> Any:
-      arrive(group)
+      arrive(group, relaxed)
       return after
     return come
 
@@ -86,7 +101,9 @@ def ender(line: Line, after: int) -> Callable[[Warps], Any]:
     barriers, rows = cohort.clusters, cohort.row(group)
     never = lanes if barriers is None else lanes & (barriers.ticket[rows] < 0)
     if never.any(): raise _fault(group, never, "barrier.cluster.wait without an arrival")
-    if barriers.passes(rows, lanes).all(): return after
+    if barriers.passes(rows, lanes).all():
+      if cohort.observer is not None: barriers.heard(group)
+      return after
     return Together(after)
   return wait
 

@@ -250,7 +250,7 @@ class Blocks(Cohort):
     ended = ~self.alive_lanes[at].any(axis=1)
     self.left -= int(ended.sum())
     np.subtract.at(self.live, group.workgroups[ended], 1)
-    if self.clusters is not None: self.clusters.complete(self.alive_lanes)
+    if self.clusters is not None: self.clusters.complete(self)
     if self.waiting: self.look_again()
 
   # ---- warps that wait for threads of their own
@@ -288,6 +288,7 @@ class Blocks(Cohort):
     if not go.all(): self.waiting.append((group if not go.any() else group.take(np.flatnonzero(~go)), what))
     if not go.any(): return
     if not go.all(): group = group.take(np.flatnonzero(go))
+    if self.observer is not None: self.clusters.heard(group)
     group.lap = self.lap + 1
     self._meet(group)
 
@@ -300,10 +301,16 @@ class Blocks(Cohort):
     count = lanes.sum(axis=1)
     number = np.broadcast_to(np.asarray(after.number).reshape(-1), group.size)
     expected = np.broadcast_to(np.asarray(after.expected).reshape(-1), group.size)
+    if self.observer is not None:
+      for token, rows in self._tokens(group, number).items(): self.observer.told(group, rows, token)
     if after.votes is None and after.waits and not expected.any() and (number == number[0]).all():
       here = np.bincount(group.workgroups, count, len(self.threads))
       if not self.barriers and (here[group.workgroups] == self.threads[group.workgroups]).all():  # all are here
-        if self.observer is not None: self.observer.released(self, np.unique(group.workgroups))
+        if self.observer is not None:
+          self.observer.released(self, np.unique(group.workgroups))
+          for token, rows in self._tokens(group, number).items():
+            self.observer.complete(self, token)
+            self.observer.heard(group, rows, token)
         group.lap = self.lap + 1  # who waits in a loop with a barrier lets the others run
         self._meet(group)
         return
@@ -331,7 +338,9 @@ class Blocks(Cohort):
       expected = row[1] or int(self.threads[key[0]])
       if row[0] and row[0] >= expected: done[key] = row
     if not done: return
-    if self.observer is not None: self.observer.released(self, np.array([key[0] for key in done]))
+    if self.observer is not None:
+      self.observer.released(self, np.array([key[0] for key in done]))
+      for key in done: self.observer.complete(self, ("bar", *key))
     for key in done: del self.barriers[key]
     waiting, self.waiting = self.waiting, []
     for group, what in waiting:
@@ -351,8 +360,16 @@ class Blocks(Cohort):
       if after.finish is not None:
         rows = [done[int(w), int(n)] for w, n in zip(group.workgroups, number)]
         after.finish(group, np.array([[r[2]] for r in rows], np.uint32), np.array([[r[3]] for r in rows]))
+      if self.observer is not None:
+        for token, at in self._tokens(group, number).items(): self.observer.heard(group, at, token)
       group.lap = self.lap + 1
       self._meet(group)
+
+  @staticmethod
+  def _tokens(group: Warps, number: Value) -> dict[tuple[str, int, int], Value]:
+    """The barriers that a group's warps are at, for observers, with the warps."""
+    keys = list(zip(group.workgroups.tolist(), number.tolist()))
+    return {("bar", *key): np.array([k for k, other in enumerate(keys) if other == key]) for key in dict.fromkeys(keys)}
 
   def blocked(self) -> bool: return bool(self.waiting)
 

@@ -13,7 +13,21 @@ from tinyhw.arch.nv import NvArch
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.core.memory import AddressSpace
 from tinyhw.emulator.observe import Observer
-from tinyhw.emulator.ptx import cluster, copies, matrix, mbarrier, memory, move, tensor, video, warp, wgmma, wmma
+from tinyhw.emulator.ptx import (
+  cluster,
+  copies,
+  matrix,
+  mbarrier,
+  memory,
+  move,
+  multimem,
+  tensor,
+  textures,
+  video,
+  warp,
+  wgmma,
+  wmma,
+)
 from tinyhw.emulator.ptx.explain import required_cluster
 from tinyhw.emulator.ptx.group import LANES, Blocks, Warps
 from tinyhw.emulator.ptx.occupancy import generation
@@ -31,7 +45,7 @@ RESIDENT: Final = 2048  # threads of a multiprocessor
 BLOCKS_A_SM: Final = 32
 CLUSTER: Final = 16  # blocks of a cluster, the chip's own limit; 8 without asking for more
 # they register what they bind
-BINDERS: Final = (cluster, copies, matrix, mbarrier, move, tensor, video, warp, wgmma, wmma)
+BINDERS: Final = (cluster, copies, matrix, mbarrier, move, multimem, tensor, textures, video, warp, wgmma, wmma)
 
 
 @dataclass(frozen=True)

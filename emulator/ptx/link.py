@@ -3,15 +3,16 @@ from __future__ import annotations
 
 import copy
 import struct
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any, Final
 
 from tinyhw.core.errors import DecodeError, InvalidArgument, Unsupported
 from tinyhw.emulator.ptx.scope import Flat, Place, Scope, align_of, flatten, size_of
+from tinyhw.emulator.ptx.texture import Sampler
 from tinyhw.isa.ptx import parse
 from tinyhw.isa.ptx.forms import SIZES
-from tinyhw.isa.ptx.model import Float, Function, Initializer, Instruction, Int, Module, Name, Sum, Variable
+from tinyhw.isa.ptx.model import Float, Function, Initializer, Instruction, Int, Member, Module, Name, Sum, Variable
 
 IMAGE_LIMIT: Final = 1 << 30
 MODULES: Final = 64  # that are kept in memory
@@ -72,6 +73,12 @@ class Linked:
   def names(self) -> tuple[str, ...]:
     """The kernels' names."""
     return tuple(self.module.entries)
+
+  @cached_property
+  def opaque(self) -> tuple[str, ...]:
+    """The names of the module's textures and surfaces."""
+    return tuple(v.name for v in self.module.items if isinstance(v, Variable) and v.name in self.offsets
+                 and (v.type in {"texref", "surfref"} or v.space == "tex"))
 
   @cached_property
   def lines(self) -> dict[str, int]:
@@ -187,7 +194,7 @@ def _mentioned(i: Instruction) -> set[str]:
 
 
 def link(module: Module) -> Linked:
-  """Lay a module out. Raises DecodeError for what contradicts itself, Unsupported for textures."""
+  """Lay a module out. Raises DecodeError for what contradicts itself."""
   if module.address_size != 64: raise Unsupported("PTX with", f".address_size {module.address_size}")
   linked = Linked(module)
   for item in module.items:
@@ -224,8 +231,7 @@ def _linked(text: bytes) -> Linked:
 
 def _place(linked: Linked, v: Variable) -> None:
   where = f"PTX line {v.at[0]}, column {v.at[1]}"
-  if v.type in {"texref", "samplerref", "surfref"} or v.space == "tex":
-    raise Unsupported("PTX variable", f".{v.type} {v.name}", where=where)
+  if v.space == "tex": v = replace(v, space="global", type="texref")  # the form of PTX 1.4: a .texref
   if v.name in linked.scope.names: return  # declared before, defined now
   place = Place(v)
   if v.space == "shared": linked.shared[v.name] = place
@@ -242,9 +248,19 @@ def _static(linked: Linked, v: Variable, key: str) -> None:
   if linked.size > IMAGE_LIMIT: raise DecodeError(f"variables of {linked.size:,} bytes", where=f"PTX line {v.at[0]}")
 
 
+def _opaque(linked: Linked, v: Variable, at: int) -> None:
+  """A sampler's members. A texture or surface is bound by the driver: its members are what the driver says."""
+  members = v.initializer if isinstance(v.initializer, tuple) else (v.initializer,)
+  if v.type != "samplerref": return
+  try: sampler = Sampler.named({m.name: m.value for m in members if isinstance(m, Member)})
+  except InvalidArgument as why: raise DecodeError(f"{v.name}: {why}", where=f"PTX line {v.at[0]}") from None
+  linked.image[at:at + 8] = sampler.bits.to_bytes(8, "little")
+
+
 def _initial(linked: Linked, v: Variable, at: int) -> None:
   """Write a variable's initial value; what is left out is 0."""
   size = SIZES[v.type]
+  if v.type in {"texref", "samplerref", "surfref"}: return _opaque(linked, v, at)
 
   def put(value: Initializer, at: int, dims: tuple[int, ...]) -> None:
     if isinstance(value, tuple):
@@ -259,6 +275,7 @@ def _initial(linked: Linked, v: Variable, at: int) -> None:
       number = struct.unpack(_FLOATS[value.width // 8], value.bits.to_bytes(value.width // 8, "little"))[0]
       bits = value.bits.to_bytes(size, "little") if value.width == 8 * size else struct.pack(_FLOATS[size], number)
       linked.image[at:at + size] = bits
+    elif isinstance(value, Member): raise DecodeError(f"{v.name} has no members", where=f"PTX line {v.at[0]}")
     else:
       mask = value.function.partition(" ")[0]
       if mask not in {"", "generic"}: raise Unsupported("PTX initializer", mask, where=f"PTX line {v.at[0]}")

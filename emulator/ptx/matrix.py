@@ -120,7 +120,7 @@ def mma(code: Code, line: Line, form: Form) -> Step:
   if shape is None or len(kinds) != 4: raise unknown(line)
   m, k = int(shape[1]), int(shape[2])
   d, a, b, c = kinds
-  if (m, k, a) == (8, 4, "f16"): raise unknown(line)
+  if (m, k, a) == (8, 4, "f16"): return _quarters(code, line, form, d, c)
   columns = {"f16": "b32"}
   word = "b64" if a == "f64" else "b32"
   parts = [operands.elements(line, o) for o in i.operands]
@@ -137,6 +137,56 @@ def mma(code: Code, line: Line, form: Form) -> Step:
     x, y, z = ([np.ascontiguousarray(operands.full(group, r(group))) for r in rs] for rs in reads)
     matrix = product(left(x, a, m, k), right(y, b, k), accumulator(z, c, m), d, form.modifiers)
     for write, value in zip(writes, spread(matrix, d, len(writes))): write(group, np.ascontiguousarray(value))
+  return run
+
+
+# ---- four products of 8 x 8 x 4, each of eight lanes (section 9.7.14.5.1)
+
+_QUARTER, _HIGH, _LOW = np.arange(LANES) >> 2 & 3, np.arange(LANES) >> 4, np.arange(LANES) & 3
+_E = np.arange(8)
+_WIDE: Final = ((_LOW & 1)[:, None] + (_E & 2) + 4 * _HIGH[:, None], (_E & 4) + (_LOW & 2)[:, None] + (_E & 1))
+_NARROW: Final = ((_LOW + 4 * _HIGH)[:, None] + 0 * _E, _E + 0 * _LOW[:, None])
+
+
+def _halves(words: list[Value]) -> Value:
+  """Elements [warps, 32, n] of registers of two halves."""
+  return np.concatenate([decoded(w, "f16") for w in words], axis=-1)
+
+
+def _quarters(code: Code, line: Line, form: Form, d: str, c: str) -> Step:
+  i = line.instruction
+  a_rows, b_columns = i.modifiers[3] == "row", i.modifiers[4] == "col"
+  parts = [operands.elements(line, o) for o in i.operands]
+  counts = [4 if d == "f16" else 8, 2, 2, 4 if c == "f16" else 8]
+  if [len(p) for p in parts] != counts:
+    raise DecodeError(f"{i.name} takes {counts[0]}, {counts[1]}, {counts[2]} and {counts[3]} registers",
+                      where=where(line))
+  writes = [operands.writer(code, line, o, "b32" if d == "f16" else d) for o in parts[0]]
+  reads = [[operands.reader(code, line, o, t) for o in p]
+           for p, t in zip(parts[1:], ("b32", "b32", "b32" if c == "f16" else c))]
+  own, across = (_LOW + 4 * _HIGH)[:, None], np.arange(4)[None, :]
+  by_lane, by_element = _LOW[:, None] + 0 * across, across + 4 * _HIGH[:, None]
+  quarter = _QUARTER[:, None]
+
+  def run(group: Warps) -> None:
+    x, y, z = ([np.ascontiguousarray(operands.full(group, r(group))) for r in rs] for rs in reads)
+    n = group.size
+    left_, right_ = np.zeros((n, 4, 8, 4)), np.zeros((n, 4, 4, 8))
+    at = (own, across) if a_rows else (by_element, by_lane)
+    left_[:, quarter, at[0], at[1]] = _halves(x)
+    at = (across, own) if b_columns else (by_lane, by_element)
+    right_[:, quarter, at[0], at[1]] = _halves(y)
+    total = np.zeros((n, 4, 8, 8))
+    rows, columns = _NARROW if c == "f16" else _WIDE
+    total[:, quarter, rows, columns] = _halves(z) if c == "f16" else np.stack(z, axis=-1).astype(np.float64)
+    found = product(left_.reshape(-1, 8, 4), right_.reshape(-1, 4, 8), total.reshape(-1, 8, 8), d, form.modifiers)
+    rows, columns = _NARROW if d == "f16" else _WIDE
+    out = found.reshape(n, 4, 8, 8)[:, quarter, rows, columns]
+    if d == "f16":
+      raw = out.view(np.uint16).astype(np.uint32)
+      words = [raw[..., 2 * k] | raw[..., 2 * k + 1] << np.uint32(16) for k in range(4)]
+    else: words = [np.ascontiguousarray(out[..., k]) for k in range(8)]
+    for write, value in zip(writes, words): write(group, value)
   return run
 
 

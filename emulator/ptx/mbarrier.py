@@ -86,8 +86,11 @@ def cells(group: Warps, space: str, addresses: Value) -> Value:
 
 
 def change(group: Warps, where: Value, act: Callable[[Object, tuple[int, int]], None],
-           addresses: Value) -> Value:
-  """Have each thread in turn, the lowest first, do something to its mbarrier; the objects from before as u64."""
+           addresses: Value, tells: str | None = None) -> Value:
+  """Have each thread in turn, the lowest first, do something to its mbarrier; the objects from before as u64.
+
+  `tells` is how observers are told of a thread (`Observer.told`), None where it does not arrive."""
+  observer = group.cohort.observer
   words = group.cohort.lds.view(np.uint64)
   out = np.zeros((group.size, LANES), np.uint64)
   for row, lane in np.argwhere(group.lanes).tolist():
@@ -95,8 +98,11 @@ def change(group: Warps, where: Value, act: Callable[[Object, tuple[int, int]], 
     before = int(words[at])
     found = Object.of(before)
     if found is None: raise _none(group, addresses, row, lane)
+    phase = found.phase
+    if observer is not None and tells is not None: observer.told(group, [row], ("mbarrier", at), tells)
     try: act(found, (row, lane))
     except ValueError as why: raise _at(group, addresses, row, lane, str(why)) from None
+    if observer is not None and found.phase != phase: observer.complete(group.cohort, ("mbarrier", at))
     out[row, lane] = before
     if found.word != before: group.cohort.changes.count += 1
     words[at] = found.word
@@ -112,9 +118,11 @@ def signal(group: Warps, row: int, lane: int, slot: int, offset: int, count: int
   at = (slot * group.cohort.lds_size + offset) // _SIZE
   found = Object.of(int(words[at]))
   if found is None: raise _none(group, np.uint64(offset), row, lane)
+  observer = group.cohort.observer
+  if observer is not None: observer.told(group, [row], ("mbarrier", at), "bulk")
   try: found.expect(-count)
   except ValueError as why: raise _at(group, np.uint64(offset), row, lane, str(why)) from None
-  found.complete()
+  if found.complete() and observer is not None: observer.complete(group.cohort, ("mbarrier", at))
   group.cohort.changes.count += 1
   words[at] = found.word
 
@@ -161,10 +169,11 @@ def mbarrier(code: Code, line: Line, form: Form) -> Step:
     return guarded(line, fresh)
 
   act = _act(kind, m)
+  tells = "" if kind.startswith("arrive") and "relaxed" not in m else None
 
   def run(group: Warps) -> None:
     at, given = where(group), operands.full(group, count(group))
-    old = change(group, cells(group, space, at), lambda found, k: act(found, int(given[k])), at)
+    old = change(group, cells(group, space, at), lambda found, k: act(found, int(given[k])), at, tells)
     if state is not None: state(group, old)
   return guarded(line, run)
 
@@ -197,13 +206,25 @@ def waiting(code: Code, line: Line, form: Form) -> tuple[Callable[[Warps], Value
 
   def test(group: Warps) -> Value:
     at = where(group)
-    words = group.cohort.lds.view(np.uint64)[np.where(group.lanes, cells(group, space, at), 0)]
+    cells_of = np.where(group.lanes, cells(group, space, at), 0)
+    words = group.cohort.lds.view(np.uint64)[cells_of]
     bad = group.lanes & (words >> np.uint64(VALID) == 0)
     if bad.any(): raise _none(group, at, *map(int, np.argwhere(bad)[0]))
     phase, given = words >> np.uint64(PHASE) & np.uint64(3), wanted(group)
-    if parity: return (phase & np.uint64(1)) != (given.astype(np.uint64) & np.uint64(1))
-    return phase != (given >> np.uint64(PHASE) & np.uint64(3))
+    if parity: done = (phase & np.uint64(1)) != (given.astype(np.uint64) & np.uint64(1))
+    else: done = phase != (given >> np.uint64(PHASE) & np.uint64(3))
+    if group.cohort.observer is not None: _heard(group, np.asarray(cells_of), done)
+    return done
   return test, write
+
+
+def _heard(group: Warps, where: Value, done: Value) -> None:
+  """Have the observer know whose wait has succeeded."""
+  observer = group.cohort.observer
+  assert observer is not None
+  rows, lanes = np.nonzero(np.broadcast_to(done, (group.size, LANES)) & group.lanes)
+  for row, at in dict.fromkeys(zip(rows.tolist(), where[rows, lanes].tolist())):
+    observer.heard(group, [row], ("mbarrier", at))
 
 
 def ender(code: Code, line: Line, form: Form, after: int) -> Callable[[Warps], Any]:
@@ -229,5 +250,5 @@ def copied(code: Code, line: Line, form: Form) -> Step:
 
   def run(group: Warps) -> None:
     at = where(group)
-    change(group, cells(group, space, at), act, at)
+    change(group, cells(group, space, at), act, at, "copies")
   return guarded(line, run)

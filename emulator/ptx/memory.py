@@ -190,7 +190,7 @@ def store(group: Warps, space: str, addresses: Value, values: Value, width: int)
   if access.nobody(group): return
   if space in {"shared", "local"}:
     check_alignment(group, addresses, width, "write")
-    watch(group, space, "store", addresses, width)
+    watch(group, space, "store", addresses, width, values)
     memory, index = places(group, addresses, width, space, "write")
     data, index = _picked(group, values, width), np.broadcast_to(index, (group.size, LANES))
     index = index.reshape(-1) if group.mask is None else index[group.lanes]
@@ -210,7 +210,8 @@ def store(group: Warps, space: str, addresses: Value, values: Value, width: int)
       finally: group.mask = mask
       return
   check_alignment(group, addresses, width, "write")
-  if group.cohort.observer is not None: access.show(group, "global", "store", addresses, width)
+  if group.cohort.observer is not None:
+    access.show(group, "global", "store", addresses, width, data=_bytes(group, values, width))
   at = np.broadcast_to(addresses, (group.size, LANES))
   at = at.reshape(-1) if group.mask is None else at[group.lanes]
   data = _picked(group, values, width)
@@ -231,10 +232,17 @@ def _picked(group: Warps, values: Value, width: int) -> Value:
   return full.reshape(-1) if group.mask is None else full[group.lanes]
 
 
-def watch(group: Warps, space: str, kind: str, addresses: Value, width: int) -> None:
+def _bytes(group: Warps, values: Value, width: int) -> Value:
+  """Values of a store as bytes [waves, lanes, width]."""
+  shape = (group.size, LANES, width // 4) if width > 8 else (group.size, LANES)
+  return np.ascontiguousarray(np.broadcast_to(values, shape)).view(np.uint8).reshape(group.size, LANES, width)
+
+
+def watch(group: Warps, space: str, kind: str, addresses: Value, width: int, values: Value = None) -> None:
   """Show an access to shared memory or the stack to the observer, if there is one."""
   if group.cohort.observer is None: return
-  access.show(group, "lds" if space == "shared" else "scratch", kind, addresses, width)
+  access.show(group, "lds" if space == "shared" else "scratch", kind, addresses, width,
+              data=None if values is None else _bytes(group, values, width))
 
 
 # ---- the stack, for calls

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from tinyhw.core.errors import DecodeError, Unsupported
-from tinyhw.emulator.ptx import copies, memory, operands
+from tinyhw.core.errors import DecodeError
+from tinyhw.emulator.ptx import combine, copies, memory, operands
 from tinyhw.emulator.ptx.addresses import WINDOWS, address, guarded, real_space
 from tinyhw.emulator.ptx.bind import Step, binds, need, nothing, unknown
 from tinyhw.emulator.ptx.flow import where
@@ -68,18 +68,15 @@ def _pack(code: Code, line: Line, to: Operand, source: Vector, t: str) -> Step:
 
 
 def _mov128(code: Code, line: Line, to: Operand, source: Operand) -> Step:
-  """b128 registers hold pairs of u64, [.., 2]."""
-  guard = operands.predicate(line)
-  if guard is not None: raise Unsupported("PTX instruction", "mov.b128 with a guard", where=where(line))
-  if isinstance(source, Vector):
-    reads = [operands.reader(code, line, e, "b64") for e in source.elements]
-    r = operands.register(line, to)
-    if r is None: raise DecodeError("mov.b128 needs a register", where=where(line))
-    number = r.number
-    def pack(group: Warps) -> None:
-      group.v[number] = np.stack([operands.full(group, read(group)) for read in reads], axis=-1)
-    return pack
-  raise Unsupported("PTX instruction", "mov.b128", where=where(line))
+  """Between registers of b128, which are two of b64 each, and pairs of b64."""
+  writes = [operands.writer(code, line, o, "b64") for o in operands.halves(to)]
+  reads = [operands.reader(code, line, o, "b64") for o in operands.halves(source)]
+
+  def run(group: Warps) -> None:
+    low, high = reads[0](group), reads[1](group)
+    writes[0](group, low)
+    writes[1](group, high)
+  return run
 
 
 # ---- loads and stores
@@ -106,7 +103,9 @@ def ld(code: Code, line: Line, form: Form) -> Step:
   destinations = operands.elements(line, i.operands[0])
   count = next((int(m[1]) for m in form.modifiers if m in {"v2", "v4", "v8"}), 1)
   if len(destinations) != count: raise DecodeError(f"{i.name} has {len(destinations)} destinations", where=where(line))
-  if t == "b128": raise Unsupported("PTX instruction", i.name, where=where(line))
+  if t == "b128":
+    if count > 1: raise DecodeError(f"{i.name}: no vector has elements of b128", where=where(line))
+    t, destinations, count = "b64", operands.halves(destinations[0]), 2
   writes = [operands.writer(code, line, d, t) for d in destinations]
   dtype = operands.dtype_of(t)
   width = dtype.itemsize * count
@@ -139,7 +138,9 @@ def st(code: Code, line: Line, form: Form) -> Step:
   sources = operands.elements(line, i.operands[1])
   count = next((int(m[1]) for m in form.modifiers if m in {"v2", "v4", "v8"}), 1)
   if len(sources) != count: raise DecodeError(f"{i.name} has {len(sources)} sources", where=where(line))
-  if t == "b128": raise Unsupported("PTX instruction", i.name, where=where(line))
+  if t == "b128":
+    if count > 1: raise DecodeError(f"{i.name}: no vector has elements of b128", where=where(line))
+    t, sources, count = "b64", operands.halves(sources[0]), 2
   reads = [operands.reader(code, line, s, t) for s in sources]
   size = SIZES[t]
   raw = _RAW[size]
@@ -184,8 +185,9 @@ def atom(code: Code, line: Line, form: Form) -> Step:
   destination = rest.pop(0) if wanted else None
   space = memory.space_of(form.modifiers)
   read = address(code, line, rest.pop(0), space)
-  if t == "b128": raise Unsupported("PTX instruction", i.name, where=where(line))
-  if form.modifiers & {"v2", "v4", "v8"}: return _vector(code, line, form, read, destination, rest[0])
+  if t == "b128": return _wide(code, line, form, read, destination, rest)
+  if form.modifiers & {"v2", "v4", "v8"} or t in combine.HALVES and form.modifiers & {"min", "max"}:
+    return _vector(code, line, form, read, destination, rest[0])
   values = [operands.reader(code, line, o, t) for o in rest]
   size, raw = SIZES[t], _RAW[SIZES[t]]
   write = operands.writer(code, line, destination, t) if destination is not None else None
@@ -205,23 +207,48 @@ def atom(code: Code, line: Line, form: Form) -> Step:
 
 
 def _vector(code: Code, line: Line, form: Form, read: Any, destination: Operand | None, source: Operand) -> Step:
-  """An atomic on each element of a vector."""
+  """An atomic on each element of a vector; on floats of 16 bits thread by thread."""
   t = form.type
   size = SIZES[t]
-  if form.modifiers & {"min", "max"} or t in {"f16", "bf16"}: raise unknown(line)
-  what = operation(form)
   reads = [operands.reader(code, line, o, t) for o in operands.elements(line, source)]
   targets = operands.elements(line, destination) if destination is not None else ()
   writes = [operands.writer(code, line, o, t) for o in targets]
+  if writes and len(writes) != len(reads):
+    raise DecodeError(f"{line.instruction.name} has {len(reads)} results", where=where(line))
   space, dtype = memory.space_of(form.modifiers), operands.dtype_of(t)
+  apart = t in combine.HALVES
+  what = "" if apart else operation(form)
+  name = combine.operation(form.modifiers)
 
   def run(group: Warps) -> None:
     at = read(group)
     memory.check_alignment(group, np.asarray(at), size * len(reads), "atomic")
     for k, value in enumerate(reads):
-      old = memory.atomic(group, space, at + at.dtype.type(k * size), size, what, value(group).view(_RAW[size]),
-                          None, bool(writes))
+      place, data = at + at.dtype.type(k * size), value(group).view(_RAW[size])
+      old = (combine.serial(group, space, place, t, name, data) if apart else
+             memory.atomic(group, space, place, size, what, data, None, bool(writes)))
       if writes and old is not None: writes[k](group, old.view(dtype))
+  return guarded(line, run)
+
+
+def _wide(code: Code, line: Line, form: Form, read: Any, destination: Operand | None, rest: list[Operand]) -> Step:
+  """Exchanges of 16 bytes."""
+  i, cas = line.instruction, "cas" in form.modifiers
+  if destination is None or len(rest) != 1 + cas:
+    raise DecodeError(f"{i.name} takes {1 + cas} values", where=where(line))
+  sink = isinstance(destination, Name) and destination.text == "_"
+  writes = [] if sink else [operands.writer(code, line, o, "b64") for o in operands.halves(destination)]
+  values = [[operands.reader(code, line, o, "b64") for o in operands.halves(v)] for v in rest]
+  space = memory.space_of(form.modifiers)
+
+  def run(group: Warps) -> None:
+    given = [np.stack([operands.full(group, r(group)) for r in pair], axis=-1).view(np.uint32) for pair in values]
+
+    def modify(old: Value, at: tuple[int, int]) -> Value:
+      if cas and (old != given[0][at]).any(): return old
+      return given[-1][at]
+    old = np.ascontiguousarray(memory.serial(group, space, read(group), 16, modify)).view(np.uint64)
+    for k, write in enumerate(writes): write(group, np.ascontiguousarray(old[..., k]))
   return guarded(line, run)
 
 

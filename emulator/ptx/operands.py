@@ -13,7 +13,7 @@ from tinyhw.emulator.ptx.flow import where
 from tinyhw.emulator.ptx.group import LANES, Warps
 from tinyhw.emulator.ptx.scope import Line, Place, Range, Register
 from tinyhw.isa.ptx.forms import SIZES
-from tinyhw.isa.ptx.model import Float, Function, Int, Minus, Name, Not, Operand, Pair, Sum, Vector
+from tinyhw.isa.ptx.model import Float, Function, Int, Minus, Name, Not, Operand, Pair, Part, Sum, Vector
 
 if TYPE_CHECKING:
   from tinyhw.emulator.ptx.program import Code
@@ -50,7 +50,12 @@ def entity(code: Code, line: Line, name: str) -> Any:
 
 
 def register(line: Line, operand: Operand) -> Register | None:
-  """The register that an operand is."""
+  """The register that an operand is, or a half of one of b128."""
+  if isinstance(operand, Part) and operand.part in {"lo", "hi"}:
+    whole = register(line, operand.operand)
+    if whole is None or whole.type != "b128":
+      raise DecodeError(f"{line.instruction.name} needs a register of b128", where=where(line))
+    return Register(whole.number + (operand.part == "hi"), "b64")
   if not isinstance(operand, Name): return None
   found = line.scope.find(operand.text)
   return found if isinstance(found, Register) else None
@@ -102,12 +107,17 @@ def reader(code: Code, line: Line, operand: Operand, type_: str) -> Reader:
   if isinstance(operand, Sum):
     address = dtype.type(code.address(line, operand.name) + bytes_past(line, operand))
     return code.based(line, operand.name, address)
+  if isinstance(operand, Part):
+    half = register(line, operand)
+    if half is not None: return _register(half, dtype, type_)
   if not isinstance(operand, Name):
     raise DecodeError(f"{line.instruction.name} takes no such operand", where=where(line))
   name = operand.text
   found = line.scope.find(name)
   if isinstance(found, Register):
     own = dtype_of(found.type)
+    if found.type == "b128": raise DecodeError(f"{name} of the type .b128 does not fit {line.instruction.name}",
+                                               where=where(line))
     if (own == BOOL) != (type_ == "pred") or own.itemsize < dtype.itemsize:
       raise DecodeError(f"{name} of the type .{found.type} does not fit {line.instruction.name}", where=where(line))
     return _register(found, dtype, type_)
@@ -152,7 +162,7 @@ def writer(code: Code, line: Line, operand: Operand, type_: str) -> Writer:
     text = operand.text if isinstance(operand, Name) else type(operand).__name__.lower()
     raise DecodeError(f"{text} is no register that {line.instruction.name} could write", where=where(line))
   n, own, dtype = r.number, dtype_of(r.type), dtype_of(type_)
-  if (own == BOOL) != (dtype == BOOL):
+  if (own == BOOL) != (dtype == BOOL) or r.type == "b128":
     raise DecodeError(f"{line.instruction.name} does not fit the type .{r.type} of its destination", where=where(line))
   extend = None
   if own.itemsize > dtype.itemsize: extend = np.dtype(f"i{own.itemsize}") if dtype.kind == "i" else _RAW[own.itemsize]
@@ -175,6 +185,12 @@ def writer(code: Code, line: Line, operand: Operand, type_: str) -> Writer:
     def plain(group: Warps, value: Value) -> None: group.v[n] = value
     return plain
   return write
+
+
+def halves(operand: Operand) -> tuple[Operand, Operand]:
+  """The two registers of 64 bits that one of b128 is; of a vector of two they are its elements."""
+  if isinstance(operand, Vector) and len(operand.elements) == 2: return operand.elements[0], operand.elements[1]
+  return Part(operand, "lo"), Part(operand, "hi")
 
 
 def pair(line: Line) -> tuple[Operand, Operand | None]:

@@ -204,8 +204,8 @@ def touched(line: Line) -> tuple[int, int]:
     found = 0
     if isinstance(o, Name):
       e = line.scope.find(o.text)
-      if isinstance(e, Register): found = 1 << e.number
-      elif isinstance(e, Range): found = ((1 << e.count) - 1) << e.first
+      if isinstance(e, Register): found = (3 if e.type == "b128" else 1) << e.number
+      elif isinstance(e, Range): found = ((1 << e.count * (1 + (e.type == "b128"))) - 1) << e.first
       return found
     for part in vars(o).values():
       for x in part if isinstance(part, tuple) else (part,):

@@ -15,7 +15,7 @@ _NUMBERED: Final = re.compile(r"(.*?)(\d+)")
 
 @dataclass(frozen=True)
 class Register:
-  """A register: its number in the function's frame, and its type."""
+  """A register: its number in the function's frame, and its type. One of b128 has two numbers, each of b64."""
   number: int
   type: str
 
@@ -82,7 +82,7 @@ class Scope:
       if numbered is not None and (numbered[2] == "0" or numbered[2][0] != "0"):
         many = scope.names.get(numbered[1] + "<>")
         if isinstance(many, Range) and int(numbered[2]) < many.count:
-          return Register(many.first + int(numbered[2]), many.type)
+          return Register(many.first + int(numbered[2]) * (many.type == "b128") + int(numbered[2]), many.type)
       scope = scope.outer
     return None
 
@@ -180,7 +180,12 @@ def _declare(flat: Flat, scope: Scope, v: Variable) -> None:
   if v.space == "reg":
     if v.type not in SIZES: raise DecodeError(f"no register has the type {v.type}", where=f"PTX line {v.at[0]}")
     first = len(flat.types)
-    if v.count:
+    if v.type == "b128":
+      if v.vector > 1: raise DecodeError("no vector has elements of b128", where=f"PTX line {v.at[0]}")
+      _name(scope, v.name + "<>" * bool(v.count), Range(first, v.count, v.type) if v.count else
+            Register(first, v.type), v.at)
+      flat.types += ["b64"] * 2 * (v.count or 1)
+    elif v.count:
       _name(scope, v.name + "<>", Range(first, v.count, v.type), v.at)
       flat.types += [v.type] * v.count
     elif v.vector > 1:

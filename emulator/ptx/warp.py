@@ -72,6 +72,28 @@ def vote(code: Code, line: Line, form: Form) -> Step:
   return run
 
 
+def _sources(kind: str, b: Value, c: Value) -> tuple[Value, Value]:
+  """(the lane that each one reads, whether that is another one's than its own for being outside of its segment)."""
+  value, control = b.astype(np.int64) & 31, c.astype(np.int64)
+  clamp, segment = control & 31, control >> 8 & 31
+  most = _LANE & segment | clamp & ~segment
+  least = _LANE & segment
+  if kind == "up": j = _LANE - value
+  elif kind == "down": j = _LANE + value
+  elif kind == "bfly": j = _LANE ^ value
+  else: j = least | value & ~segment
+  inside = j >= most if kind == "up" else j <= most
+  return np.where(inside, j, _LANE), inside
+
+
+def source_lanes(code: Code, line: Line) -> Callable[[Warps], Value]:
+  """Reader of the lanes that a shfl reads [waves, lanes]."""
+  i = line.instruction
+  kind = next(m for m in ("up", "down", "bfly", "idx") if m in i.modifiers)
+  b, c = (operands.reader(code, line, o, "b32") for o in i.operands[2:4])
+  return lambda group: np.broadcast_to(_sources(kind, b(group), c(group))[0], (group.size, LANES))
+
+
 @binds("shfl")
 def shfl(code: Code, line: Line, form: Form) -> Step:
   """A value of another lane of the thread's segment (PTX ISA, section 9.7.9.6)."""
@@ -85,16 +107,7 @@ def shfl(code: Code, line: Line, form: Form) -> Step:
 
   def run(group: Warps) -> None:
     x = np.broadcast_to(a(group), (group.size, LANES))
-    value, control = b(group).astype(np.int64) & 31, c(group).astype(np.int64)
-    clamp, segment = control & 31, control >> 8 & 31
-    most = _LANE & segment | clamp & ~segment
-    least = _LANE & segment
-    if kind == "up": j = _LANE - value
-    elif kind == "down": j = _LANE + value
-    elif kind == "bfly": j = _LANE ^ value
-    else: j = least | value & ~segment
-    inside = j >= most if kind == "up" else j <= most
-    j = np.where(inside, j, _LANE)
+    j, inside = _sources(kind, b(group), c(group))
     write(group, np.take_along_axis(x, np.broadcast_to(j, (group.size, LANES)), axis=1))
     if other is not None: other(group, np.broadcast_to(inside, (group.size, LANES)))
   return run

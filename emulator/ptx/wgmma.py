@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from tinyhw.core.errors import DecodeError
-from tinyhw.emulator.ptx import memory, operands
+from tinyhw.core.errors import DecodeError, MachineFault
+from tinyhw.emulator.ptx import memory, operands, sparse
 from tinyhw.emulator.ptx.bind import Step, binds, nothing, unknown
 from tinyhw.emulator.ptx.flow import where
 from tinyhw.emulator.ptx.group import LANES, Warps
@@ -71,15 +71,26 @@ def wgmma(code: Code, line: Line, form: Form) -> Step:
   first = ([operands.reader(code, line, o, "b32") for o in operands.elements(line, i.operands[1])]
            if left_in_registers else [operands.reader(code, line, i.operands[1], "b64")])
   second = operands.reader(code, line, i.operands[2], "b64")
-  scale = operands.reader(code, line, i.operands[3], "pred") if len(i.operands) > 3 else None
-  rest = [int(operands.immediate(line, o, "s32") or 0) for o in i.operands[4:]]
+  after = [*i.operands[3:]]
+  metadata, selector, stored = None, 0, k
+  if "sp" in form.modifiers:
+    metadata, chosen = operands.reader(code, line, after.pop(0), "b32"), operands.immediate(line, after.pop(0), "u32")
+    most, stored = 1 if BITS[a] > 8 else 0, k // 2
+    if chosen is None or int(chosen) > most:
+      raise DecodeError(f"the sparsity selector of {i.name} is 0 to {most}", where=where(line))
+    selector = int(chosen)
+  scale = operands.reader(code, line, after[0], "pred") if after else None
+  rest = [int(operands.immediate(line, o, "s32") or 0) for o in after[1:]]
   signs = rest[:2] if len(rest) >= 2 else [1, 1]
   turned = rest[2:] if a in {"f16", "bf16"} else []
   across_a = bool(turned[0]) if turned and not left_in_registers else False
   across_b = bool(turned[-1]) if turned else False
 
-  def fetched(group: Warps, row: int, descriptor: int, rows: Value, total: int, t: str, across: bool) -> Value:
+  def fetched(group: Warps, row: int, descriptor: int, rows: Value, total: int, k: int, t: str, across: bool) -> Value:
     """A matrix for one warp of the group [n, k]."""
+    if t == "b1":
+      whole = fetched(group, row, descriptor, rows, total, k // 8, "u8", across)
+      return np.unpackbits(whole.astype(np.uint8), axis=1, bitorder="little").astype(np.int64)
     at, size = operand(group, descriptor, rows, total, k, t, across)
     if int(at.max()) + size > group.cohort.shared.total:
       memory.load(group, "shared", np.uint64(int(at.max())), size)  # tells what is wrong
@@ -93,13 +104,19 @@ def wgmma(code: Code, line: Line, form: Form) -> Step:
   def run(group: Warps) -> None:
     rows = np.arange(16)
     descriptors = np.broadcast_to(second(group), (group.size, LANES))[:, 0].tolist()
-    right = np.stack([fetched(group, w, x, np.arange(n), n, b, across_b) for w, x in enumerate(descriptors)])
+    right = np.stack([fetched(group, w, x, np.arange(n), n, k, b, across_b) for w, x in enumerate(descriptors)])
     if left_in_registers:
-      x = left([np.ascontiguousarray(operands.full(group, r(group))) for r in first], a, 16, k)
+      x = left([np.ascontiguousarray(operands.full(group, r(group))) for r in first], a, 16, stored)
     else:
       given = np.broadcast_to(first[0](group), (group.size, LANES))[:, 0].tolist()
       warp = group.waves % group.cohort.shared.warps % 4
-      x = np.stack([fetched(group, w, y, rows + 16 * int(warp[w]), 64, a, across_a) for w, y in enumerate(given)])
+      x = np.stack([fetched(group, w, y, rows + 16 * int(warp[w]), 64, stored, a, across_a)
+                    for w, y in enumerate(given)])
+    if metadata is not None:
+      words = operands.full(group, metadata(group))
+      if not sparse.valid(words, a, k, selector).all():
+        raise MachineFault(f"metadata of {i.name} that names a place of a chunk twice", wave=int(group.waves[0]))
+      x = sparse.expanded(x, sparse.positions(words, a, k, selector), a, k)
     x, y = x * (signs[0] or 1), right.transpose(0, 2, 1) * (signs[1] or 1)
     old = [operands.full(group, r(group)) for r in reads]
     if packed: old = [h for w in old for h in (w.astype(np.uint16).view(np.float16),

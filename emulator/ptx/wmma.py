@@ -144,7 +144,7 @@ def _multiplied(code: Code, line: Line) -> Step:
   for fragment, part in zip((d, a, b, c), parts): fragment.need(line, len(part))
   writes = [operands.writer(code, line, o, d.register) for o in parts[0]]
   reads = [[operands.reader(code, line, o, f.register) for o in p] for f, p in zip((a, b, c), parts[1:])]
-  modifiers = frozenset(i.modifiers) | {f"{m}.popc" for m in i.modifiers if m in {"xor", "and"}}
+  modifiers = frozenset(i.modifiers)
 
   def run(group: Warps) -> None:
     x, y, z = (f.matrix([operands.full(group, r(group)) for r in rs]) for f, rs in zip((a, b, c), reads))

@@ -24,6 +24,8 @@ HEAD = """.version 9.0
 .target {target}
 .address_size 64
 .const .align 16 .b8 cvar[64];
+.global .texref tex;
+.global .surfref suf;
 .visible .entry k (.param .align 16 .b8 par[64]) {{
   .reg .pred %p<9>; .reg .b16 %h<9>; .reg .b32 %r<9>; .reg .f32 %f<9>; .reg .f64 %d<9>; .reg .b64 %l<9>;
   .reg .b128 %q<9>;
@@ -32,7 +34,8 @@ L:
 # Where the table allows more than ptxas: hints for caches go with few types, .sat only where a number may not fit.
 LOOSE = re.compile(r"L[12]::|\.v8|\.v4\.\w(64|128)|\.v2\.b128|cvt\.sat\.[us]|^cvt\.\w+\.(bf16\.[us]8|[us]8\.bf16)")
 # What ptxas accepts and the table has not: modifiers twice, and forms that the manual does not name.
-BEYOND = re.compile(r"\.(\w+)(\.\w+)*\.\1(\.|$)|^cvt\.f16\.bf16|^madc\.hi\.sat|^set\.\w+\.u16\.and|^cvt.*ftz|^testp\.f")
+BEYOND = re.compile(r"\.(\w+)(\.\w+)*\.\1(\.|$)|^fence.*generic\.global|^cvt\.b?f16\.b?f16|^madc\.hi\.sat"
+                    r"|^set\.\w+\.u16\.and|^cvt.*ftz|^testp\.f")
 UNTRIED = {"call", "brx", "bra", "param::func", "wgmma"}
 
 
@@ -62,7 +65,9 @@ def sample(form: Form) -> str | None:
     if opcode == "wmma": return fragment(k)
     shape = next(s for s in (re.fullmatch(r"m(\d+)n8k(\d+)", x) for x in m) if s is not None)
     rows, depth = int(shape[1]), int(shape[2])
-    if (rows, depth) == (8, 4) and "f16" in m: return None
+    if (rows, depth) == (8, 4) and "f16" in m:
+      t = [x for x in form.name.split(".") if x in {"f16", "f32"}][k]
+      return _braces("f" if t == "f32" else "r", 2 if k in {1, 2} else 8 if t == "f32" else 4)
     bits = {"f16": 16, "bf16": 16, "tf32": 32, "f64": 64, "u8": 8, "s8": 8, "u4": 4, "s4": 4, "b1": 1, "e4m3": 8,
             "e5m2": 8, "f32": 32, "s32": 32}
     kinds = [x for x in form.name.split(".") if x in bits]
@@ -82,6 +87,8 @@ def sample(form: Form) -> str | None:
     bits = {"b1": 1, "u4": 4, "s4": 4, "u8": 8, "s8": 8, "f16": 16, "bf16": 16, "f64": 64}.get(t, 32)
     count = 8 if t == "f16" and which in "ab" else max(1, size * bits // (64 if t == "f64" else 32) // 32)
     return _braces({"f64": "d", "f32": "f"}.get(t, "r"), count)
+  if opcode in {"tex", "tld4", "txq", "istypep", "suld", "sust", "sured", "suq"}: return _texture(form)
+  if opcode == "multimem": return _multimem(form, count)
   words = []
   for k, code in enumerate((*form.results, *form.sources)):
     code = code.removeprefix("*")
@@ -113,6 +120,43 @@ def sample(form: Form) -> str | None:
   if opcode == "createpolicy" and "fractional" in m: words = words[:1]
   if "L2::cache_hint" in m: words.append("%l8")
   return f"{form.name} {', '.join(words)};"
+
+
+def _multimem(form: Form, count: int) -> str | None:
+  """An instruction on multicast memory; None for sizes that there are not."""
+  if count * SIZES[form.type] not in {4, 8, 16}: return None
+  letter = _REGISTERS.get(form.type, "r")
+  data = _braces(letter, count) if count > 1 else f"%{letter}1"
+  return f"{form.name} {data}, [%l1];" if "ld_reduce" in form.modifiers else f"{form.name} [%l1], {data};"
+
+
+def _texture(form: Form) -> str | None:
+  """An instruction on a texture or surface: with an offset where the geometry has them."""
+  m, opcode, t = form.modifiers, form.row.opcode, form.type
+  if opcode == "istypep": return f"{form.name} %p1, %l1;"
+  if "force_unnormalized_coords" in m: return None  # of a .samplerref, in another mode
+  if opcode in {"txq", "suq"}:
+    return f"{form.name} %r1, [{'tex' if opcode == 'txq' else 'suf'}]{', %r2' if 'level' in m else ''};"
+  geometry = next(g for g in ("1d", "2d", "3d", "a1d", "a2d", "cube", "acube", "2dms", "a2dms") if g in m)
+  axes = {"1d": 1, "a1d": 1, "3d": 3, "cube": 3, "acube": 3}.get(geometry, 2)
+  lead = (geometry[0] == "a") + geometry.endswith("ms")
+
+  def vector(letter: str, n: int) -> str: return _braces(letter, {3: 4}.get(n, n))
+  if opcode in {"suld", "sust", "sured"}:
+    count = next((int(x[1]) for x in ("v2", "v4") if x in m), 1)
+    letter = _REGISTERS.get(t, "r")
+    data = _braces(letter, count) if count > 1 else f"%{letter}1"
+    at = f"[suf, {vector('r', lead + axes)}]"
+    return f"{form.name} {data}, {at};" if opcode == "suld" else f"{form.name} {at}, {data};"
+  letter = "f" if opcode == "tld4" or t == "f32" else "r"
+  words = [f"%r{k + 1}" for k in range(lead)] + [f"%{letter}{k + 1}" for k in range(axes)]
+  words += words[-1:] * (len(words) == 3)
+  out = {"f32": "f", "f16": "h"}.get(form.types[0], "r")
+  text = f"{form.name} {_braces(out, 2 if form.types[0] == 'f16x2' else 4)}|%p1, [tex, {{{', '.join(words)}}}]"
+  if "level" in m: text += f", %{letter}1"
+  if "grad" in m: text += f", {vector('f', axes)}, {vector('f', axes)}"
+  if "cube" not in geometry: text += f", {vector('r', axes)}"
+  return text + ";"
 
 
 def _braces(letter: str, n: int) -> str: return "{" + ", ".join(f"%{letter}{k % 8 + 1}" for k in range(n)) + "}"

@@ -232,10 +232,10 @@ def show_findings(report: Report) -> None:
     where = [f"{name} {value}" for name in ("workgroup", "wave", "lane") if (value := getattr(f, name)) is not None]
     times = f"; {f.count:,} times" if f.count > 1 else ""
     click.echo(f"{f.kind:<12} {f.message} ({', '.join(where)}{times})")
-    rows = [(f.pc, f.instruction, f.line)]
-    if f.other_pc is not None: rows.append((f.other_pc, f.other_instruction or "", f.other_line))
-    for pc, instruction, line in rows:
-      click.echo(f"{'':12}   +{pc - f.entry:#06x}  {instruction}{f'  ; {line}' if line else ''}")
+    rows = [(f.at, f.instruction, f.line)]
+    if f.other_pc is not None: rows.append((f.other_at, f.other_instruction or "", f.other_line))
+    for at, instruction, line in rows:
+      click.echo(f"{'':12}   {at}  {instruction}{f'  ; {line}' if line else ''}")
   if report.more: click.echo(f"{report.more:,} more are not shown")
   for hint in report.hints(): click.echo(f"hint: {hint}")
   if unseen: click.echo(unseen.removeprefix("; "))

@@ -151,6 +151,8 @@ class AddressSpace:
   def __init__(self, name: str = "GPU") -> None:
     self.name = name
     self.used: dict[int, tuple[int, str]] = {}
+    # Addresses that stand for several places, which NVIDIA calls multicast: (first, bytes, first of each place).
+    self.multicast: tuple[tuple[int, int, tuple[int, ...]], ...] = ()
     self.version = 0
     self._starts: list[int] = []
     self._maps: list[Mapping] = []

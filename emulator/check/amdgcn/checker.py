@@ -12,11 +12,13 @@ from tinyhw.emulator.check.amdgcn.alu import GUARDS_OF, AluWaits
 from tinyhw.emulator.check.amdgcn.counters import COUNTERS
 from tinyhw.emulator.check.amdgcn.effects import SGPR0, Effects, effects, gives, indices, moved, name_of
 from tinyhw.emulator.check.amdgcn.nops import Nops
+from tinyhw.emulator.check.amdgcn.races import Race, Races, Shadow
 from tinyhw.emulator.check.amdgcn.states import RULES_OF
-from tinyhw.emulator.check.amdgcn.undefined import Holes, Undefined, Use, set_up_registers
+from tinyhw.emulator.check.amdgcn.undefined import Undefined, Use, set_up_registers
 from tinyhw.emulator.check.amdgcn.waits import Waits
 from tinyhw.emulator.check.bounds import UNKNOWN, Bounds
-from tinyhw.emulator.check.races import ATOMIC, COMPARE, PLAIN, Memory, Race, Races
+from tinyhw.emulator.check.holes import Holes
+from tinyhw.emulator.check.races import ATOMIC, COMPARE, PLAIN, Memory
 from tinyhw.emulator.check.report import Finding
 from tinyhw.emulator.observe import Access, Observer
 from tinyhw.emulator.simt import Cohort, Group, Stats
@@ -68,7 +70,7 @@ class Hazards(Observer):
     self._segments: set[str] = set()
     self._mask: Value = None  # the lanes under which the current instruction runs
     self._entry, self._isa = 0, ""
-    self._memory = Memory()
+    self._memory = Memory(Shadow)
     self._holes: Holes | None = None
     self._bounds: Bounds | None = None
 
@@ -78,7 +80,7 @@ class Hazards(Observer):
     self._entry, self._isa = d.entry_pc, arch.isa
     self._states.clear()
     self._effects.clear()
-    self._memory = Memory()
+    self._memory = Memory(Shadow)
     self._holes = Holes(space) if "undefined" in self.kinds else None
     self._bounds = Bounds(space, d.lds_size, self.checker.used())
 

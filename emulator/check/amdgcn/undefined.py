@@ -5,8 +5,6 @@ them); `Undefined` finds where they decide something: an address, a branch, EXEC
 """
 from __future__ import annotations
 
-import errno
-import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,11 +13,11 @@ from typing import Any, Final
 import numpy as np
 
 from tinyhw.arch import Arch
-from tinyhw.core.memory import AddressSpace
 from tinyhw.emulator.amdgcn.allocation import first_block
 from tinyhw.emulator.amdgcn.fields import GROUP_IDS, TG_SIZE_EN, USER_SGPR
 from tinyhw.emulator.check.amdgcn import rules
 from tinyhw.emulator.check.amdgcn.effects import REGISTERS, SGPR0, Effects, dwords, name_of
+from tinyhw.emulator.check.holes import Holes
 from tinyhw.emulator.observe import Access
 from tinyhw.emulator.simt import Cohort, Group
 from tinyhw.isa.amdgcn import EXEC_LO, M0, TTMP0, Instruction, Operand
@@ -48,36 +46,6 @@ class Use:
   lane: int | None
   register: str
   origin_pc: int | None
-
-
-class Holes:
-  """Pages of the memory behind an address space that nobody has written: files of memory have holes there."""
-
-  def __init__(self, space: AddressSpace) -> None:
-    self._space = space
-    self._known: dict[int, bool] = {}
-
-  def at(self, addresses: Value) -> Value:
-    """Whether each address lies in such a page. Ask before the access: reading fills a hole with zeros."""
-    pages, inverse = np.unique(addresses // np.uint64(PAGE), return_inverse=True)
-    return np.array([self._hole(int(p)) for p in pages], bool)[inverse.reshape(-1)].reshape(addresses.shape)
-
-  def _hole(self, page: int) -> bool:
-    known = self._known.get(page)
-    if known is None: known = self._known[page] = self._ask(page * PAGE)
-    return known
-
-  def _ask(self, address: int) -> bool:
-    m = self._space.find(address)
-    fd = getattr(m.backing, "fd", -1) if m is not None else -1
-    if m is None or fd < 0: return False
-    offset = m.offset + address - m.start
-    try: return os.lseek(fd, offset, os.SEEK_DATA) >= offset + PAGE
-    except OSError as error: return error.errno == errno.ENXIO  # no data up to the end
-
-  def stored(self, addresses: Value) -> None:
-    """These are written now."""
-    for page in np.unique(addresses // np.uint64(PAGE)): self._known[int(page)] = False
 
 
 class Undefined:

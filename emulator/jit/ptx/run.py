@@ -190,7 +190,7 @@ class Cohort:
     barriers.arrived[:] = self.states[:, layout.ARRIVED // 4, None] != 0
     barriers.arrived &= cohort.alive_lanes
     barriers.ticket[:] = tickets[:, None]
-    barriers.complete(cohort.alive_lanes)
+    barriers.complete(cohort)
 
   def ghost(self) -> Blocks:
     """The reference's cohort that instructions which it does for compiled code see: memory is this one's."""

@@ -323,7 +323,7 @@ def written(line: Line, form: Form) -> list[int]:
 
   def walk(o: Operand) -> None:
     r = operands.register(line, o)
-    if r is not None: out.append(r.number)
+    if r is not None: out.extend((r.number, r.number + 1)[:1 + (r.type == "b128")])
     elif isinstance(o, Name):
       for e in operands.elements(line, o):
         if e is not o: walk(e)

@@ -79,6 +79,14 @@ class PtxProgram(Program):
                wait: bool = False) -> float | None:
     raise Unsupported("tensors on", self.runtime.name)
 
+  def bind(self, name: str, handle: int) -> None:
+    """Bind a .texref or .surfref of the module to a texture or surface. Raises InvalidArgument for a name of none."""
+    known = self.module.linked.opaque
+    if name not in known:
+      raise InvalidArgument(f"no texture or surface is called {name!r}", where=f"kernel {self.name}",
+                            hint=f"the module has {', '.join(known) or 'none'}")
+    self.runtime.space.write(self.module.address + self.module.linked.offsets[name], handle.to_bytes(8, "little"))
+
   def launch(self, params: bytes, grid: Dim3, block: Dim3, *, dynamic_lds: int = 0,
              cluster: Dim3 | None = None) -> None:
     """Run with the parameters as bytes, and so much dynamic shared memory, in clusters of so many blocks."""

@@ -122,6 +122,13 @@ class Label:
 
 
 @dataclass(frozen=True)
+class Member:
+  """`addr_mode_0 = wrap`: a member of an opaque variable's initializer."""
+  name: str
+  value: str
+
+
+@dataclass(frozen=True)
 class Variable:
   """A declaration. `type` is "b32" and the like, `vector` 1, 2 or 4 elements, `dims` the sizes of an array (0: left
   open), `count` the N of `%r<N>`. `pointer` is what `.ptr` says of a kernel's parameter: (space or "", alignment).
@@ -140,7 +147,7 @@ class Variable:
   at: At = field(default=NOWHERE, compare=False)
 
 
-Initializer = Union[Int, Float, Sum, tuple["Initializer", ...]]  # noqa: UP007 - it names itself
+Initializer = Union[Int, Float, Sum, Member, tuple["Initializer", ...]]  # noqa: UP007 - it names itself
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from tinyhw.isa.ptx.model import (
   Int,
   Item,
   Label,
+  Member,
   Minus,
   Module,
   Name,
@@ -276,6 +277,9 @@ class _Parser:
       return tuple(out)
     if self.now.kind == "name":
       name = self.step().text
+      if self.skip("="):  # of a .texref, .samplerref or .surfref
+        if self.now.kind not in {"name", "int"}: self.fail("a value's name or a number")
+        return Member(name, self.step().text)
       if name == "generic":
         self.need("(")
         name = self.name("a variable")

@@ -14,6 +14,7 @@ from tinyhw.isa.ptx.model import (
   Instruction,
   Int,
   Label,
+  Member,
   Minus,
   Module,
   Name,
@@ -99,6 +100,7 @@ def variable(v: Variable) -> str:
 
 
 def _initializer(value: Initializer) -> str:
+  if isinstance(value, Member): return f"{value.name} = {value.value}"
   if isinstance(value, tuple): return f"{{{', '.join(map(_initializer, value))}}}"
   return operand(value)
 

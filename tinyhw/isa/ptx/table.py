@@ -4,7 +4,8 @@ A row is `opcodes slots ; results : sources ; version target`. A slot is a choic
 `?`; `$name` stands for a set below. Operands, a word each: `t` and `u`, the last and the first type of the instruction;
 `w`, twice as wide as `t`; `p`, a predicate; `p|p`, one or two; `q`, a predicate that may be negated; `i`, a constant;
 `@`, an address in the state space of the modifiers; `*` in front, an operand that may be left out; `T`, a
-tensor map with coordinates; `y`, a state or a parity; `_`, a result that is not given; or a type.
+tensor map with coordinates; `X`, a texture or surface with coordinates; `c`, a level of detail; `v`, a vector; `y`, a
+state or a parity; `_`, a result that is not given; or a type.
 `version` is the PTX that has it, `target` the first sm. Facts: the PTX ISA manual, section 9.7; `tests/isa` holds the
 rows against ptxas, which accepts what they allow and refuses their neighbours.
 """
@@ -45,9 +46,14 @@ SETS["ss"] = "global|shared|shared::cta"
 SETS["policy"] = "L2::evict_last|L2::evict_normal|L2::evict_first|L2::evict_unchanged"
 SETS["second"] = "L2::evict_first|L2::evict_unchanged"
 SETS["reduced"] = "add|min|max|inc|dec|and|or|xor"
+SETS["flat"] = "1d|2d|3d|a1d|a2d"
+SETS["texels"] = "u32|s32|f16|f32"
+SETS["queries"] = ("width|height|depth|channel_data_type|channel_order|normalized_coords|array_size|num_mipmap_levels"
+                   "|num_samples|filter_mode|addr_mode_0|addr_mode_1|addr_mode_2|force_unnormalized_coords")
 SETS["bulk"] = "mbarrier::complete_tx::bytes"
 
-for _k in (8, 16, 32): SETS[f"wgmma{_k}"] = "|".join(f"m64n{n}k{_k}" for n in range(8, 257, 8))
+SETS["wgmma256"] = "|".join(f"m64n{n}k256" for n in range(8, 257, 8))
+for _k in (8, 16, 32, 64): SETS[f"wgmma{_k}"] = "|".join(f"m64n{n}k{_k}" for n in range(8, 257, 8))
 
 ROWS: Final = """
 add,sub u16|u32|u64|s16|s64 ; t : t t
@@ -128,6 +134,25 @@ set $compare u32|s32|f32 s16|s32|s64 ; u : t t
 set $compare|$unsigned u32|s32|f32 u16|u32|u64 ; u : t t
 set $floats ?ftz u32|s32|f32 f32 ; u : t t
 set $floats u32|s32|f32 f64 ; u : t t
+set eq|ne f16|bf16 $bits ; u : t t ; 4.2 53
+set $compare f16|bf16 s16|s32|s64 ; u : t t ; 4.2 53
+set $compare|$unsigned f16|bf16 u16|u32|u64 ; u : t t ; 4.2 53
+set $floats ?ftz f16 f32 ; u : t t ; 4.2 53
+set $floats bf16 f32 ; u : t t ; 7.8 90
+set $floats f16|bf16 f64 ; u : t t ; 4.2 53
+set $floats bf16 f16 ; u : t t ; 7.8 90
+set $floats ?ftz u32|s32 f16x2 ; u : t t ; 4.2 53
+set $floats u32|s32 bf16x2 ; u : t t ; 7.8 90
+set eq|ne and|or|xor f16|bf16 $bits ; u : t t q ; 4.2 53
+set $compare and|or|xor f16|bf16 s16|s32|s64 ; u : t t q ; 4.2 53
+set $compare|$unsigned and|or|xor f16|bf16 u16|u32|u64 ; u : t t q ; 4.2 53
+set $floats and|or|xor ?ftz f16 f32 ; u : t t q ; 4.2 53
+set $floats and|or|xor bf16 f32 ; u : t t q ; 7.8 90
+set $floats and|or|xor f16|bf16 f64 ; u : t t q ; 4.2 53
+set $floats and|or|xor bf16 f16 ; u : t t q ; 7.8 90
+set $floats and|or|xor ?ftz u32|s32|f16x2 f16x2 ; u : t t q ; 4.2 53
+set $floats and|or|xor u32|s32|bf16x2 bf16x2 ; u : t t q ; 7.8 90
+set $floats and|or|xor u16|s16|u32|s32|bf16 bf16 ; u : t t q ; 7.8 90
 set $floats ?ftz u16|s16|u32|s32 f16 ; u : t t ; 4.2 53
 set $floats ?ftz f16 f16 ; u : t t ; 4.2 53
 set $floats u16|s16|u32|s32|bf16 bf16 ; u : t t ; 7.8 90
@@ -180,6 +205,34 @@ vadd2,vsub2,vavrg2,vabsdiff2,vmin2,vmax2 u32|s32 u32|s32 u32|s32 ?sat|add ; b32 
 vadd4,vsub4,vavrg4,vabsdiff4,vmin4,vmax4 u32|s32 u32|s32 u32|s32 ?sat|add ; b32 : b32 b32 b32 ; 3.0 30
 vset2,vset4 u32|s32 u32|s32 $compare ?add ; b32 : b32 b32 b32 ; 3.0 30
 
+tex ?base $flat v4 $texels s32|f32 ; v : X *v *f32 ; 1.5 20
+tex ?base cube|acube v4 $texels f32 ; v : X *f32 ; 3.0 20
+tex ?base 2dms|a2dms v4 $texels s32 ; v : X *v ; 3.2 30
+tex level $flat v4 $texels s32|f32 ; v : X c *v *f32 ; 3.1 20
+tex level cube|acube v4 $texels f32 ; v : X c *f32 ; 3.1 20
+tex grad $flat v4 $texels s32|f32 ; v : X v v *v *f32 ; 3.1 20
+tex grad cube|acube v4 $texels f32 ; v : X v v *f32 ; 4.3 20
+tex ?base $flat v2 f16x2 s32|f32 ; v : X *v *f32 ; 4.2 53
+tex ?base cube|acube v2 f16x2 f32 ; v : X *f32 ; 4.2 53
+tex ?base 2dms|a2dms v2 f16x2 s32 ; v : X *v ; 4.2 53
+tex level $flat v2 f16x2 s32|f32 ; v : X c *v *f32 ; 4.2 53
+tex level cube|acube v2 f16x2 f32 ; v : X c *f32 ; 4.2 53
+tex grad $flat v2 f16x2 s32|f32 ; v : X v v *v *f32 ; 4.2 53
+tex grad cube|acube v2 f16x2 f32 ; v : X v v *f32 ; 4.3 53
+tld4 r|g|b|a 2d|a2d|cube|acube v4 u32|s32|f32 f32 ; v : X *v *f32 ; 4.3 30
+txq $queries b32 ; b32 : @ ; 3.2 30
+txq level width|height|depth b32 ; b32 : @ u32 ; 4.3 30
+istypep texref|samplerref|surfref ; p : u64 ; 4.0 30
+suld b 1d|2d|3d|a1d|a2d ?ca|cg|cs|cv ?v2|v4 b8|b16|b32|b64 trap|clamp|zero ; v : X ; 3.0 20
+sust b 1d|2d|3d|a1d|a2d ?wb|cg|cs|wt ?v2|v4 b8|b16|b32|b64 trap|clamp|zero ; : X v ; 3.0 20
+sust p 1d|2d|3d ?v2|v4 b32 trap|clamp|zero ; : X v ; 2.0 20
+sured b add 1d|2d|3d u32|s32|u64 trap|clamp|zero ; : X t ; 2.0 20
+sured b min|max 1d|2d|3d u32|s32|u64|s64 trap|clamp|zero ; : X t ; 8.1 50
+sured b and|or 1d|2d|3d b32 trap|clamp|zero ; : X t ; 2.0 20
+sured p add|and|or 1d|2d|3d b32 trap|clamp|zero ; : X t ; 2.0 20
+sured p min|max 1d|2d|3d b32|b64 trap|clamp|zero ; : X t ; 8.1 50
+suq width|height|depth|channel_data_type|channel_order|array_size|memory_layout b32 ; b32 : @ ; 4.2 20
+
 mov pred|$all|b128 ; t : m
 cvt $round f32|f64 u8|u16|u32|u64|s8|s16|s32|s64 ; u : t
 cvt $round f16 u8|u16|u32|u64|s8|s16|s32|s64 ; u : t
@@ -219,12 +272,12 @@ ld relaxed|acquire $scope ?$shared ?$evict ?$evict2 ?$fetch ?$hint ?v2|v4|v8 $wi
 ld mmio relaxed sys ?global $memory ; t : @ ; 8.2 70
 ld global ?ca|cg|cs nc ?$evict ?$evict2 ?$fetch ?$hint ?v2|v4|v8 $wide ; t : @
 ld ?weak global nc ?$evict ?$evict2 ?$fetch ?$hint ?v2|v4|v8 $wide ; t : @
-ldu ?global ?v2 $memory ; t : @
+ldu ?global ?v2 $memory|b128 ; t : @
 ldu ?global v4 b8|b16|b32|u8|u16|u32|s8|s16|s32|f32 ; t : @
 st ?weak ?$stores ?wb|cg|cs|wt ?$evict ?$evict2 ?$hint ?v2|v4|v8 $wide ; : @ t
 st volatile ?$shared ?v2|v4 $wide ; : @ t
 st relaxed|release $scope ?$shared ?$evict ?$evict2 ?$hint ?v2|v4|v8 $wide ; : @ t ; 6.0 70
-st mmio relaxed sys ?global $memory ; : @ t ; 8.2 70
+st mmio relaxed sys ?global $memory|b128 ; : @ t ; 8.2 70
 prefetch ?global|local L1|L2 ; : @
 prefetch global L2::evict_last|L2::evict_normal ; : @ ; 7.4 80
 prefetch ?const|param tensormap ; : @ ; 8.0 90
@@ -318,7 +371,8 @@ alloca u32|u64 ; t : t *i ; 7.3 52
 ldmatrix sync aligned m8n8 x1|x2|x4 ?trans ?shared|shared::cta b16 ; v : @ ; 6.5 75
 stmatrix sync aligned m8n8 x1|x2|x4 ?trans ?shared|shared::cta b16 ; : @ v ; 7.8 90
 movmatrix sync aligned m8n8 trans b16 ; b32 : b32 ; 7.8 75
-mma sync aligned m8n8k4 row|col row|col f32|f16 f16 f16 f32|f16 ; v : v v v ; 6.4 70
+mma sync aligned m8n8k4 row|col row|col f32 f16 f16 f32|f16 ; v : v v v ; 6.4 70
+mma sync aligned m8n8k4 row|col row|col f16 f16 f16 f16 ; v : v v v ; 6.4 70
 mma sync aligned m8n8k4 row col f64 f64 f64 f64 ; v : v v v ; 7.0 80
 mma sync aligned m16n8k8 row col f32 f16 f16 f32 ; v : v v v ; 6.5 75
 mma sync aligned m16n8k8 row col f16 f16 f16 f16 ; v : v v v ; 6.5 75
@@ -370,6 +424,50 @@ wgmma mma_async sync aligned $wgmma16 f32 bf16 bf16 ; v : v v q ; 8.0 90
 wgmma mma_async sync aligned $wgmma8 f32 tf32 tf32 ; v : v v q ; 8.0 90
 wgmma mma_async sync aligned $wgmma32 f16|f32 e4m3|e5m2 e4m3|e5m2 ; v : v v q ; 8.0 90
 wgmma mma_async sync aligned $wgmma32 ?satfinite s32 s8|u8 s8|u8 ; v : v v q ; 8.0 90
+wgmma mma_async sync aligned $wgmma256 s32 b1 b1 and popc ; v : v v q ; 8.0 90
+wgmma mma_async sp sync aligned $wgmma32 f16|f32 f16 f16 ; v : v v b32 i q ; 8.2 90
+wgmma mma_async sp sync aligned $wgmma32 f32 bf16 bf16 ; v : v v b32 i q ; 8.2 90
+wgmma mma_async sp sync aligned $wgmma16 f32 tf32 tf32 ; v : v v b32 i q ; 8.2 90
+wgmma mma_async sp sync aligned $wgmma64 f16|f32 e4m3|e5m2 e4m3|e5m2 ; v : v v b32 i q ; 8.2 90
+wgmma mma_async sp sync aligned $wgmma64 ?satfinite s32 s8|u8 s8|u8 ; v : v v b32 i q ; 8.2 90
+multimem ld_reduce ?weak ?global min|max|add u32|s32|u64 ; t : @ ; 8.1 90
+multimem ld_reduce ?weak ?global min|max s64 ; t : @ ; 8.1 90
+multimem ld_reduce ?weak ?global and|or|xor b32|b64 ; t : @ ; 8.1 90
+multimem ld_reduce relaxed|acquire $scope ?global min|max|add u32|s32|u64 ; t : @ ; 8.1 90
+multimem ld_reduce relaxed|acquire $scope ?global min|max s64 ; t : @ ; 8.1 90
+multimem ld_reduce relaxed|acquire $scope ?global and|or|xor b32|b64 ; t : @ ; 8.1 90
+multimem ld_reduce ?weak ?global add f32|f64 ; t : @ ; 8.1 90
+multimem ld_reduce ?weak ?global add v2|v4 f32 ; v : @ ; 8.1 90
+multimem ld_reduce ?weak ?global min|max f16x2|bf16x2 ; t : @ ; 8.1 90
+multimem ld_reduce ?weak ?global add ?acc::f32 f16x2|bf16x2 ; t : @ ; 8.2 90
+multimem ld_reduce ?weak ?global min|max v2|v4 f16x2|bf16x2 ; v : @ ; 8.1 90
+multimem ld_reduce ?weak ?global add ?acc::f32 v2|v4 f16x2|bf16x2 ; v : @ ; 8.2 90
+multimem ld_reduce ?weak ?global min|max v2|v4|v8 f16|bf16 ; v : @ ; 8.1 90
+multimem ld_reduce ?weak ?global add ?acc::f32 v2|v4|v8 f16|bf16 ; v : @ ; 8.2 90
+multimem ld_reduce relaxed|acquire $scope ?global add f32|f64 ; t : @ ; 8.1 90
+multimem ld_reduce relaxed|acquire $scope ?global add v2|v4 f32 ; v : @ ; 8.1 90
+multimem ld_reduce relaxed|acquire $scope ?global min|max f16x2|bf16x2 ; t : @ ; 8.1 90
+multimem ld_reduce relaxed|acquire $scope ?global add ?acc::f32 f16x2|bf16x2 ; t : @ ; 8.2 90
+multimem ld_reduce relaxed|acquire $scope ?global min|max v2|v4 f16x2|bf16x2 ; v : @ ; 8.1 90
+multimem ld_reduce relaxed|acquire $scope ?global add ?acc::f32 v2|v4 f16x2|bf16x2 ; v : @ ; 8.2 90
+multimem ld_reduce relaxed|acquire $scope ?global min|max v2|v4|v8 f16|bf16 ; v : @ ; 8.1 90
+multimem ld_reduce relaxed|acquire $scope ?global add ?acc::f32 v2|v4|v8 f16|bf16 ; v : @ ; 8.2 90
+multimem st ?weak ?global b32|b64|u32|u64|s32|s64|f32|f64|f16x2|bf16x2 ; : @ t ; 8.1 90
+multimem st ?weak ?global v2|v4 f32|f16x2|bf16x2 ; : @ v ; 8.1 90
+multimem st ?weak ?global v2|v4|v8 f16|bf16 ; : @ v ; 8.1 90
+multimem st relaxed|release $scope ?global b32|b64|u32|u64|s32|s64|f32|f64|f16x2|bf16x2 ; : @ t ; 8.1 90
+multimem st relaxed|release $scope ?global v2|v4 f32|f16x2|bf16x2 ; : @ v ; 8.1 90
+multimem st relaxed|release $scope ?global v2|v4|v8 f16|bf16 ; : @ v ; 8.1 90
+multimem red ?global add u32|s32|u64|f32|f64|f16x2|bf16x2 ; : @ t ; 8.1 90
+multimem red relaxed|release $scope ?global add u32|s32|u64|f32|f64|f16x2|bf16x2 ; : @ t ; 8.1 90
+multimem red ?global min|max u32|s32|u64|s64 ; : @ t ; 8.1 90
+multimem red relaxed|release $scope ?global min|max u32|s32|u64|s64 ; : @ t ; 8.1 90
+multimem red ?global and|or|xor b32|b64 ; : @ t ; 8.1 90
+multimem red relaxed|release $scope ?global and|or|xor b32|b64 ; : @ t ; 8.1 90
+multimem red ?global add v2|v4 f32|f16x2|bf16x2 ; : @ v ; 8.1 90
+multimem red relaxed|release $scope ?global add v2|v4 f32|f16x2|bf16x2 ; : @ v ; 8.1 90
+multimem red ?global add v2|v4|v8 f16|bf16 ; : @ v ; 8.1 90
+multimem red relaxed|release $scope ?global add v2|v4|v8 f16|bf16 ; : @ v ; 8.1 90
 cp async ca shared|shared::cta global ?$hint ?$fetch ; : @ @ i *u32 ; 7.0 80
 cp async cg shared|shared::cta global ?$hint ?$fetch ; : @ @ i *u32 ; 7.0 80
 cp async commit_group|wait_all ; : ; 7.0 80

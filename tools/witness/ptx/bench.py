@@ -27,7 +27,7 @@ from tinyhw.tools.witness.ptx.table import Case, cases
 THREADS: Final = 64
 BATCH: Final = 64
 PAGE: Final = 4096
-IN, OUT, PARAMS = 0x1_0000_0000, 0x2_0000_0000, 0x3_0000_0000
+IN, OUT, PARAMS, VARIABLES = 0x1_0000_0000, 0x2_0000_0000, 0x3_0000_0000, 0x4_0000_0000
 _LETTERS: Final = {1: "h", 2: "h", 4: "r", 8: "l"}
 
 
@@ -61,16 +61,21 @@ def _store(type_: str, register: str, at: int) -> str:
   return f"st.global.b{8 * SIZES[type_]} [%l31+{at}], {register};"
 
 
+def _own(k: int) -> int:
+  """The address of a case's own memory."""
+  return 0x5_0000_0000 + 0x10_0000 * k
+
+
 def _kernel(batch: Sequence[Case]) -> str:
   """A kernel of cases: the operands of one behind those of the other, 8 bytes times threads each."""
   lines, given, made = list[str](), 0, 0
-  for case in batch:
+  for number, case in enumerate(batch):
     names = [_register(t, k) for k, t in enumerate((*case.results, *case.sources))]
     n = len(case.results)
     for type_, name in zip(case.sources, names[n:]):
       lines.append(_load(type_, name, 8 * THREADS * given))
       given += 1
-    lines.append(case.text.format(*names))
+    lines.append((case.setup + case.text).format(*names, M=_own(number)))
     for type_, name in zip(case.results, names[:n]):
       lines.append(_store(type_, name, 8 * THREADS * made))
       made += 1
@@ -78,6 +83,9 @@ def _kernel(batch: Sequence[Case]) -> str:
   return f""".version 9.0
 .target sm_90a
 .address_size 64
+.global .texref tx;
+.global .samplerref sm;
+.global .surfref su;
 .visible .entry k (.param .u64 in, .param .u64 out) {{
   .reg .pred %p<32>; .reg .b16 %h<32>; .reg .b32 %r<32>; .reg .b64 %l<32>;
   ld.param.u64 %l30, [in]; ld.param.u64 %l31, [out];
@@ -88,19 +96,22 @@ def _kernel(batch: Sequence[Case]) -> str:
 }}"""
 
 
-def _run(batch: Sequence[Case], given: Any, results: int, engine: str) -> Any:
-  """The results u64 [results, threads] of operands u64 [operands, threads]."""
+def _run(batch: Sequence[Case], given: Any, results: int, engine: str) -> tuple[Any, AddressSpace]:
+  """(the results u64 [results, threads] of operands u64 [operands, threads], memory as it is then)."""
   linked = link(parse(_kernel(batch)))
   space = AddressSpace("witness")
   params = IN.to_bytes(8, "little") + OUT.to_bytes(8, "little")
   size = 8 * THREADS * max(results, 1)
-  for at, content in ((IN, given.tobytes()), (OUT, bytes(size)), (PARAMS, params)):
+  own = [(_own(k), c.memory(_own(k))) for k, c in enumerate(batch) if c.memory is not None]
+  fixed = (IN, given.tobytes()), (OUT, bytes(size)), (PARAMS, params), (VARIABLES, bytes(linked.size))
+  for at, content in (*fixed, *own):
     region = Region("data", -(-max(len(content), 1) // PAGE) * PAGE)
     space.map(at, region.size, region)
     space.write(at, content)
-  program = Program(linked, "k", 0x4_0000_0000)
+  program = Program(linked, "k", VARIABLES)
+  space.write(VARIABLES, linked.bytes_at(VARIABLES, program.functions))
   dispatch(space, Dispatch(program, (1, 1, 1), (THREADS, 1, 1), PARAMS, 16), engine=engine)
-  return np.frombuffer(space.read(OUT, size), np.uint64).reshape(-1, THREADS)
+  return np.frombuffer(space.read(OUT, size), np.uint64).reshape(-1, THREADS), space
 
 
 def check(wanted: Sequence[Case], seed: int = 0, engine: str = "ref") -> Iterator[Wrong]:
@@ -110,13 +121,21 @@ def check(wanted: Sequence[Case], seed: int = 0, engine: str = "ref") -> Iterato
     drawn = [_drawn(c, random.Random(f"{seed} {c.text}")) for c in batch]
     columns: list[Any] = [row for rows in drawn for row in zip(*rows)]
     table = np.array(columns or [[0] * THREADS], np.uint64)
-    found = _run(batch, table, sum(len(c.results) for c in batch), engine)
+    found, space = _run(batch, table, sum(len(c.results) for c in batch), engine)
     at = 0
-    for case, rows in zip(batch, drawn):
+    for number, (case, rows) in enumerate(zip(batch, drawn)):
       masks = [(1 << (1 if t == "pred" else 8 * SIZES[t])) - 1 for t in case.results]
+      if case.effect is not None and case.memory is not None:
+        before = case.memory(_own(number))
+        left, wanted_memory = bytes(space.read(_own(number), len(before))), case.effect(before, rows)
+        if left != wanted_memory:
+          first = next(k for k in range(len(left)) if left[k] != wanted_memory[k])
+          yield Wrong(case, (first,), (left[first],), wanted_memory[first])
+          continue
+      whole = [r for k in range(0, THREADS, 32) for r in case.function(rows[k:k + 32])] if case.warp else None
       for thread, sources in enumerate(rows):
         got = tuple(int(found[at + k, thread]) & mask for k, mask in enumerate(masks))
-        right = case.function(*sources)
+        right = whole[thread] if whole is not None else case.function(*sources)
         all_right = right if isinstance(right, tuple) else (right,)
         if not all(w(g) if callable(w) else w & m == g for w, g, m in zip(all_right, got, masks, strict=True)):
           yield Wrong(case, sources, got, right)

@@ -16,13 +16,17 @@ Function = Callable[..., Any]
 class Case:
   """An instruction with operands `{0}`, `{1}`... : results of the types of `results`, then sources of those of
   `sources`. `function` takes the sources' bits of a thread and gives the results' bits: an int for one, a tuple for
-  several; where more than one is right, a function of the bits that says whether they are."""
+  several; where more than one is right, a function of the bits that says whether they are; `()` for none."""
   form: str
   text: str
   results: tuple[str, ...]
   sources: tuple[str, ...]
   function: Function
   draw: Callable[[random.Random], tuple[int, ...]] | None = None  # the sources' bits, where any will not do
+  memory: Callable[[int], bytes] | None = None  # of the case's own, at `{M}`, as its address has it
+  effect: Callable[[bytes, list[tuple[int, ...]]], bytes] | None = None  # that memory after all threads, in order
+  warp: bool = False  # `function` takes the sources of a warp's threads, and gives a list
+  setup: str = ""  # instructions before it
 
 
 Maker = Callable[[Form, random.Random], "Iterator[Case]"]

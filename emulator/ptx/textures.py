@@ -1,0 +1,435 @@
+"""Texture and surface instructions: tex, tld4, txq, istypep, suld, sust, sured, suq.
+
+Operand a is a .texref or .surfref variable, whose 8 bytes hold a handle, a register with the address of one, or a
+register with a handle: `texture` says what that is. Every element is read and written as any other memory is.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from tinyhw.core.errors import DecodeError, InvalidArgument, MachineFault
+from tinyhw.emulator.ptx import memory, operands, texture
+from tinyhw.emulator.ptx.addresses import guarded
+from tinyhw.emulator.ptx.bind import Step, binds
+from tinyhw.emulator.ptx.flow import where
+from tinyhw.emulator.ptx.group import LANES, Warps
+from tinyhw.emulator.ptx.sampling import Look, face
+from tinyhw.emulator.ptx.scope import Line, Place
+from tinyhw.emulator.ptx.texture import FILTERS, MODES, Header, Sampler
+from tinyhw.isa.ptx.forms import SIZES, Form
+from tinyhw.isa.ptx.model import Address, Name, Operand, Pair, Vector
+
+if TYPE_CHECKING:
+  from tinyhw.emulator.ptx.program import Code
+
+Value = Any
+Read = Callable[[Warps], Value]
+_RAW: Final = {1: np.dtype("u1"), 2: np.dtype("u2"), 4: np.dtype("u4"), 8: np.dtype("u8")}
+_AXES: Final = {"1d": 1, "2d": 2, "3d": 3, "a1d": 1, "a2d": 2, "cube": 3, "acube": 3, "2dms": 2, "a2dms": 2}
+# The enumerations of OpenCL (PTX ISA, tables 12 and 13): the one source language that defines these.
+_ORDERS: Final = {1: 0x10B0, 2: 0x10B2, 4: 0x10B5}
+_KINDS: Final = {"s8": 0x10D7, "s16": 0x10D8, "s32": 0x10D9, "u8": 0x10DA, "u16": 0x10DB, "u32": 0x10DC, "f16": 0x10DD,
+                 "f32": 0x10DE}
+_UNITS: Final = {"s8": 0x10D0, "s16": 0x10D1, "u8": 0x10D2, "u16": 0x10D3}
+
+
+# ---- handles
+
+def _operand(code: Code, line: Line, operand: Operand) -> Read:
+  """Reader of operand a: the address of an opaque variable, or a handle."""
+  if isinstance(operand, Address): operand = operand.base
+  if isinstance(operand, Name):
+    found = line.scope.find(operand.text)
+    if isinstance(found, Place) and found.variable.type not in {"texref", "samplerref", "surfref"}:
+      raise DecodeError(f"{operand.text} is no texture, sampler or surface", where=where(line))
+  return operands.reader(code, line, operand, "u64")
+
+
+def _header(group: Warps, value: int) -> Header:
+  """What a handle, or the variable at an address, stands for."""
+  first = int.from_bytes(group.space.read(value, 8), "little")
+  at = value if first == texture.MAGIC else first
+  if not at: raise MachineFault(f"no texture or surface is bound to the variable at {value:#x}", address=value)
+  found = texture.decoded(bytes(group.space.read(at, texture.SIZE)))
+  if found is None: raise MachineFault(f"no texture or surface is at {at:#x}", address=at)
+  return found
+
+
+def _alike(group: Warps, values: Sequence[Value]) -> Iterator[list[int]]:
+  """For each combination of values that threads have: them, with `group.mask` of those threads."""
+  mask = group.mask
+  if all(v.ndim == 0 or v.size == 1 for v in values):
+    yield [int(v.reshape(-1)[0]) if v.ndim else int(v) for v in values]
+    return
+  full, left = [operands.full(group, v) for v in values], group.lanes.copy()
+  try:
+    while left.any():
+      first = tuple(np.argwhere(left)[0])
+      same = left.copy()
+      for v in full: same &= v == v[first]
+      group.mask = None if same.all() else same
+      yield [int(v[first]) for v in full]
+      left &= ~same
+  finally: group.mask = mask
+
+
+# ---- textures
+
+class _Fetch:
+  """An instruction's operands, bound: coordinates, sampler, gradients, offsets, what depths are compared with."""
+
+  def __init__(self, code: Code, line: Line, form: Form, result: int) -> None:
+    i, m = line.instruction, form.modifiers
+    at = i.operands[result]
+    if not isinstance(at, Address) or not at.more or at.offset: raise self._wrong(line)
+    self.geometry = next(g for g in _AXES if g in m)
+    self.axes, self.kind = _AXES[self.geometry], "f32" if i.opcode == "tld4" else form.types[-1]
+    self.array, self.samples = self.geometry.startswith("a"), self.geometry.endswith("ms")
+    self.cube = "cube" in self.geometry
+    self.texture = _operand(code, line, at.base)
+    self.sampler = _operand(code, line, at.more[0]) if len(at.more) == 2 else None
+    c = [*operands.elements(line, at.more[-1])]
+    # the sample of an array's is told twice in the manual: its example, and ptxas, have the index first
+    lead = [operands.reader(code, line, c.pop(0), "u32") for _ in range(self.array + self.samples)]
+    self.layer, self.sample = lead[0] if self.array else None, lead[-1] if self.samples else None
+    self.coordinates = self._vector(code, line, Vector(tuple(c)), self.kind)
+    rest = [*i.operands[result + 1:]]
+    self.level = operands.reader(code, line, rest.pop(0), self.kind) if "level" in m else None
+    self.ways = [self._vector(code, line, rest.pop(0), "f32") for _ in range(2 * ("grad" in m))]
+    self.offsets, self.compare = list[Read](), None
+    if rest and isinstance(rest[0], Vector):
+      if self.cube: raise self._wrong(line)
+      self.offsets = self._vector(code, line, rest.pop(0), "s32")
+    if rest:
+      if self.axes == 3 and not self.cube or self.samples: raise self._wrong(line)
+      self.compare = operands.reader(code, line, rest.pop(0), "f32")
+    if rest: raise self._wrong(line)
+
+  @staticmethod
+  def _wrong(line: Line) -> DecodeError:
+    return DecodeError(f"{line.instruction.name} does not take these operands", where=where(line))
+
+  def _vector(self, code: Code, line: Line, operand: Operand, type_: str) -> list[Read]:
+    """Readers of a vector; elements that a geometry has not are ignored."""
+    given = operands.elements(line, operand)
+    if not self.axes <= len(given) <= 4: raise self._wrong(line)
+    return [operands.reader(code, line, o, type_) for o in given[:self.axes]]
+
+  def look(self, group: Warps, component: int | None) -> list[Value]:
+    """The four components of what each thread fetches, f64 or int64; of tld4 the one of four elements."""
+    out: list[Value] | None = None
+    which = [self.texture(group), *([self.sampler(group)] if self.sampler is not None else [])]
+    for values in _alike(group, which):
+      found = self._one(group, _header(group, values[0]), _sampler(group, values[1:]), component)
+      lanes = group.lanes
+      out = found if out is None else [np.where(lanes, n, o) for n, o in zip(found, out)]
+    assert out is not None
+    return out
+
+  def _one(self, group: Warps, h: Header, sampler: Sampler | None, component: int | None) -> list[Value]:
+    if h.cube != self.cube or bool(h.samples) != self.samples or (h.size[2] > 0) != (self.geometry == "3d"):
+      raise MachineFault(f"a texture that is not .{self.geometry} is fetched from as one")
+    def read(addresses: Value, width: int) -> Value: return memory.load(group, "global", addresses, width)
+    look = Look(h, sampler or h.sampler, read, (group.size, LANES), self.kind == "s32")
+    def value(f: Read) -> Value: return operands.full(group, f(group))
+    c = [value(f) for f in self.coordinates]
+    if look.whole: c = [x.astype(np.int64) for x in c]
+    ways = [[value(f) for f in w] for w in self.ways]
+    zero = np.zeros((group.size, LANES), np.int64)
+    layer = zero if self.layer is None else np.minimum(value(self.layer).astype(np.int64),
+                                                       max(h.layers // (6 if h.cube else 1), 1) - 1)
+    sample = zero if self.sample is None else np.minimum(value(self.sample).astype(np.int64), max(h.samples, 1) - 1)
+    if self.compare is not None: look.compare = value(self.compare).astype(np.float64)
+    if self.cube:
+      side, c, ways = face(c, ways)
+      layer, look.normalized = layer * 6 + side, True
+    offsets = [value(f).astype(np.int64) for f in self.offsets] or [zero] * len(c)
+    if component is not None: return look.footprint(c, layer, offsets, component)
+    lod = None if self.level is None else value(self.level)
+    if ways: lod = look.detail(*ways)
+    return look.fetch(c, layer, sample, lod, offsets)
+
+
+def _sampler(group: Warps, values: Sequence[int]) -> Sampler | None:
+  """The sampler at the address that is given, if one is."""
+  if not values: return None
+  bits = int.from_bytes(group.space.read(values[0], 8), "little")
+  try: return Sampler.of(bits)
+  except InvalidArgument: raise MachineFault(f"no sampler is at {values[0]:#x}", address=values[0]) from None
+
+
+def _results(code: Code, line: Line, operand: Operand, type_: str, count: int) -> Callable[[Warps, list[Value]], None]:
+  """Writer of what was fetched, and of whether it is in memory, which it always is."""
+  first, second = (operand.first, operand.second) if isinstance(operand, Pair) else (operand, None)
+  given = operands.elements(line, first)
+  if len(given) != count: raise DecodeError(f"{line.instruction.name} has {count} results", where=where(line))
+  raw = "b16" if type_ == "f16" else "b32"
+  writes = [operands.writer(code, line, o, raw) for o in given]
+  there = None if second is None else operands.writer(code, line, second, "pred")
+
+  def write(group: Warps, parts: list[Value]) -> None:
+    bits = [_bits(p, type_) for p in parts]
+    if type_ == "f16x2":
+      low, high = ([b.astype(np.uint32) for b in bits[k::2]] for k in (0, 1))
+      bits = [x | y << np.uint32(16) for x, y in zip(low, high)]
+    for put, x in zip(writes, bits): put(group, x)
+    if there is not None: there(group, np.True_)
+  return write
+
+
+def _bits(x: Value, type_: str) -> Value:
+  """A component as the instruction gives it: floats as bits of f32 or f16, integers as they are."""
+  half = type_ in {"f16", "f16x2"}
+  with np.errstate(over="ignore", invalid="ignore"):
+    if x.dtype.kind == "f" and half: return x.astype(np.float16).view(np.uint16)
+    if x.dtype.kind == "f": return x.astype(np.float32).view(np.uint32)
+  return x.astype(np.uint16 if half else np.uint32)
+
+
+def _unmasked(line: Line, run: Step) -> Step:
+  """A step in which writes have the guard of the instruction, and accesses are of the threads whose guard is true."""
+  guard = operands.predicate(line)
+  if guard is None: return run
+
+  def step(group: Warps) -> None:
+    if (np.broadcast_to(guard(group), (group.size, LANES)) & group.lanes).any(): run(group)
+  return step
+
+
+@binds("tex", "tld4")
+def fetch(code: Code, line: Line, form: Form) -> Step:
+  """Looks a texture up."""
+  i, m = line.instruction, form.modifiers
+  bound = _Fetch(code, line, form, 1)
+  component = "rgba".index(next(c for c in "rgba" if c in m)) if i.opcode == "tld4" else None
+  type_ = form.types[0]
+  write = _results(code, line, i.operands[0], type_, 2 if type_ == "f16x2" else 4)
+  found: list[Value] = []
+  look = guarded(line, lambda group: found.extend(bound.look(group, component)))
+
+  def run(group: Warps) -> None:
+    found.clear()
+    look(group)
+    write(group, [*found])
+  return _unmasked(line, run)
+
+
+# ---- questions
+
+def _queried(h: Header, name: str) -> int:
+  if name in {"width", "height", "depth"}: return h.size[("width", "height", "depth").index(name)]
+  if name == "channel_order": return _ORDERS[h.channels]
+  if name == "channel_data_type": return _UNITS.get(h.kind, 0) if h.unit else _KINDS[h.kind]
+  if name == "array_size": return h.layers // 6 if h.cube and h.layers > 6 else 0 if h.cube else h.layers
+  if name == "num_mipmap_levels": return h.levels if h.mipmapped else 0
+  if name == "num_samples": return h.samples
+  return int(h.linear)
+
+
+def _asked(s: Sampler, name: str) -> int:
+  if name == "filter_mode": return FILTERS.index("linear" if s.linear else "nearest")
+  if name == "normalized_coords": return int(s.normalized)
+  if name == "force_unnormalized_coords": return int(s.force_unnormalized)
+  return MODES.index(s.modes[int(name[-1])])
+
+
+@binds("txq", "suq")
+def query(code: Code, line: Line, form: Form) -> Step:
+  """What a texture, sampler or surface is like."""
+  i = line.instruction
+  name = next(n for n in i.modifiers if n not in {"b32", "level"})
+  of_sampler = name in {"filter_mode", "normalized_coords", "force_unnormalized_coords"} or name.startswith("addr_mode")
+  base = i.operands[1].base if isinstance(i.operands[1], Address) else i.operands[1]
+  declared = line.scope.find(base.text) if isinstance(base, Name) else None
+  own = isinstance(declared, Place) and declared.variable.type == "samplerref"
+  handle = _operand(code, line, i.operands[1])
+  write = operands.writer(code, line, i.operands[0], "b32")
+  lod = operands.reader(code, line, i.operands[2], "u32") if "level" in form.modifiers else None
+
+  def run(group: Warps) -> None:
+    out: Value = np.uint32(0)
+    given = [handle(group), *([lod(group)] if lod is not None else [])]
+    for values in _alike(group, given):
+      sampler = _sampler(group, values[:1]) if own else None
+      h = None if own else _header(group, values[0])
+      if of_sampler: number = _asked(sampler or (h.sampler if h is not None else Sampler()), name)
+      elif h is None: raise MachineFault(f"a sampler has no {name}", address=values[0])
+      else: number = _queried(h, name) if lod is None else max(1, _queried(h, name) >> min(values[1], 31))
+      out = np.where(group.lanes, np.uint32(number), out)
+    write(group, out)
+  return _unmasked(line, run)
+
+
+@binds("istypep")
+def istypep(code: Code, line: Line, form: Form) -> Step:
+  """Whether an address is that of an opaque variable of the module."""
+  i = line.instruction
+  kind = next(t for t in ("texref", "samplerref", "surfref") if t in form.modifiers)
+  read, write = operands.reader(code, line, i.operands[1], "u64"), operands.writer(code, line, i.operands[0], "pred")
+
+  def run(group: Warps) -> None:
+    program = group.cohort.program
+    found = np.zeros(np.shape(read(group)), bool)
+    for name, offset in program.linked.offsets.items():
+      place = program.linked.scope.names.get(name)
+      if isinstance(place, Place) and place.variable.type == kind:
+        found = found | (read(group) == np.uint64(program.base + offset))
+    write(group, found)
+  return run
+
+
+# ---- surfaces
+
+class _Spot:
+  """Where an instruction goes in a surface: `find(group, width)` gives the threads that do, and their addresses."""
+
+  def __init__(self, code: Code, line: Line, form: Form, at: Operand, width: int) -> None:
+    m = form.modifiers
+    if not isinstance(at, Address) or len(at.more) != 1 or at.offset:
+      raise DecodeError(f"{line.instruction.name} does not take these operands", where=where(line))
+    self.geometry = next(g for g in ("1d", "2d", "3d", "a1d", "a2d") if g in m)
+    self.surface = _operand(code, line, at.base)
+    c = [operands.reader(code, line, o, "s32") for o in operands.elements(line, at.more[0])]
+    self.layer = c.pop(0) if self.geometry[0] == "a" else None
+    self.coordinates, self.width = c[:_AXES[self.geometry]], width
+    if len(self.coordinates) != _AXES[self.geometry]:
+      raise DecodeError(f"{line.instruction.name} has too few coordinates", where=where(line))
+    self.clamp = next((x for x in ("trap", "clamp", "zero") if x in m), "trap")
+    self.samples = "p" in m
+
+  def each(self, group: Warps) -> Iterator[tuple[Header, Value, Value]]:
+    """(surface, addresses, lanes that are outside and do nothing), with `group.mask` of the threads of that surface."""
+    for values in _alike(group, [self.surface(group)]):
+      h = _header(group, values[0])
+      if h.cube or h.samples or (h.size[2] > 0) != (self.geometry == "3d"):
+        raise MachineFault(f"a surface that is not .{self.geometry} is used as one")
+      yield h, *self._place(group, h)
+
+  def _place(self, group: Warps, h: Header) -> tuple[Value, Value]:
+    extent = h.extent(0)
+    outside: Value = np.zeros((group.size, LANES), bool)
+    place = [np.zeros((group.size, LANES), np.int64)] * 3
+    width = h.element if self.samples else self.width
+    for k, read in enumerate(self.coordinates):
+      x = operands.full(group, read(group)).astype(np.int64)
+      if k == 0: limit, x = extent[0] * h.element - width, x * width if self.samples else x
+      else: limit = extent[k] - 1
+      outside = outside | (x < 0) | (x > limit)
+      place[k] = np.clip(x, 0, max(limit, 0))
+    layer = np.zeros((group.size, LANES), np.int64)
+    if self.layer is not None:
+      layer = operands.full(group, self.layer(group)).view(np.uint32).astype(np.int64)
+      outside = outside | (layer >= max(h.layers, 1))
+      layer = np.minimum(layer, max(h.layers, 1) - 1)
+    at = ((layer * extent[2] + place[2]) * extent[1] + place[1]) * h.row(0) + place[0] + h.address
+    if self.clamp == "trap" and (outside & group.lanes).any():
+      raise memory.fault(group, outside, at, f"an access outside of a surface of {extent} elements, near")
+    return at.astype(np.uint64), outside if self.clamp == "zero" else np.zeros((group.size, LANES), bool)
+
+
+def _inside(group: Warps, outside: Value, act: Callable[[], None]) -> None:
+  """Act for the threads that are inside."""
+  mask, lanes = group.mask, group.lanes & ~outside
+  if not lanes.any(): return
+  group.mask = None if lanes.all() else lanes
+  try: act()
+  finally: group.mask = mask
+
+
+def _vector(form: Form) -> int: return next((int(m[1]) for m in ("v2", "v4") if m in form.modifiers), 1)
+
+
+@binds("suld")
+def suld(code: Code, line: Line, form: Form) -> Step:
+  """Loads bytes of a surface."""
+  i = line.instruction
+  size, count = SIZES[form.type], _vector(form)
+  given = operands.elements(line, i.operands[0])
+  if len(given) != count: raise DecodeError(f"{i.name} has {count} results", where=where(line))
+  spot = _Spot(code, line, form, i.operands[1], size * count)
+  writes = [operands.writer(code, line, o, form.type) for o in given]
+
+  def run(group: Warps) -> None:
+    out = [np.zeros((group.size, LANES), _RAW[size]) for _ in range(count)]
+
+    def load() -> None:
+      for _, at, outside in spot.each(group):
+        def take(at: Value = at) -> None:
+          memory.check_alignment(group, at, size * count, "read")
+          for k in range(count):
+            found = memory.load(group, "global", at + np.uint64(k * size), size)
+            out[k] = np.where(group.lanes, found, out[k])
+        _inside(group, outside, take)
+    guarded(line, lambda _: load())(group)
+    for write, x in zip(writes, out): write(group, x)
+  return _unmasked(line, run)
+
+
+@binds("sust")
+def sust(code: Code, line: Line, form: Form) -> Step:
+  """Stores bytes in a surface, or an element's components."""
+  i = line.instruction
+  size, count = SIZES[form.type], _vector(form)
+  given = operands.elements(line, i.operands[1])
+  if len(given) != count: raise DecodeError(f"{i.name} takes {count} values", where=where(line))
+  spot = _Spot(code, line, form, i.operands[0], size * count)
+  reads = [operands.reader(code, line, o, form.type) for o in given]
+  formatted = "p" in form.modifiers
+
+  def run(group: Warps) -> None:
+    values = [operands.full(group, r(group)) for r in reads]
+    for h, at, outside in spot.each(group):
+      def put(h: Header = h, at: Value = at) -> None:
+        if formatted:
+          width = h.element // h.channels
+          parts = [_element(h, v) for v in values[:h.channels]]
+          # what the source has not is unpredictable: here 0
+          parts += [np.zeros_like(parts[0])] * (h.channels - len(parts))
+        else: width, parts = size, [v.view(_RAW[size]) for v in values]
+        memory.check_alignment(group, at, width * len(parts), "write")
+        for k, x in enumerate(parts): memory.store(group, "global", at + np.uint64(k * width), x, width)
+      _inside(group, outside, put)
+  return guarded(line, run)
+
+
+def _element(h: Header, bits: Value) -> Value:
+  """A component of 32 bits in the surface's format."""
+  size = h.element // h.channels
+  if h.kind[0] == "f":
+    x = bits.view(np.float32)
+    with np.errstate(over="ignore", invalid="ignore"): return x.astype(f"f{size}").view(_RAW[size])
+  if h.unit:
+    signed = h.kind[0] == "s"
+    top = float((1 << 8 * size - signed) - 1)
+    x = np.nan_to_num(bits.view(np.float32).astype(np.float64), nan=0.0)
+    return np.rint(np.clip(x, -1.0 if signed else 0.0, 1.0) * top).astype(np.int64).astype(_RAW[size])
+  if h.kind[0] == "s":
+    limits = np.iinfo(f"i{size}")
+    return np.clip(bits.view(np.int32), limits.min, limits.max).astype(f"i{size}").view(_RAW[size])
+  return np.minimum(bits, np.uint32((1 << 8 * size) - 1)).astype(_RAW[size])
+
+
+@binds("sured")
+def sured(code: Code, line: Line, form: Form) -> Step:
+  """Reductions on a surface: atomics whose old values nobody wants."""
+  i, m = line.instruction, form.modifiers
+  t = form.type
+  size = SIZES[t]
+  spot = _Spot(code, line, form, i.operands[0], size)
+  read = operands.reader(code, line, i.operands[1], f"b{8 * size}")
+  name = next(x for x in ("add", "min", "max", "and", "or") if x in m)
+
+  def run(group: Warps) -> None:
+    data = read(group)
+    for h, at, outside in spot.each(group):
+      if spot.samples and h.element != size:
+        raise MachineFault(f"a reduction of {size} bytes on a surface with elements of {h.element}")
+      signed = h.kind[0] == "s" if t[0] == "b" else t[0] == "s"
+      operation = name if name in {"and", "or", "add"} else f"{'s' if signed else 'u'}{name}"
+      _inside(group, outside, lambda at=at, operation=operation: memory.atomic(  # type: ignore[misc]
+        group, "global", at, size, operation, data, None, False))
+  return guarded(line, run)
+
