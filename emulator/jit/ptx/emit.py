@@ -451,7 +451,7 @@ class Lanes:
     operand = line.instruction.operands[1 + at]
     shape = self.plan.operand(line, operand, type_)
     assert shape is not None and shape.steps is not None
-    base: Value = operands.reader(self.code, line, operand, type_)(self)  # type: ignore[arg-type]
+    base: Value = operands.reader(self.code, line, operand, type_)(self)
     bits = base.dtype.itemsize * 8
     wide = convert(base, DTYPES["i64"])
     low, high = min(shape.steps), max(shape.steps)
