@@ -24,7 +24,7 @@ from tinyhw.core.lazy import cached_property
 from tinyhw.core.locks import REGISTRY, lock, shared_lock
 from tinyhw.core.patience import Agreed
 from tinyhw.ir.group import is_group, members, named
-from tinyhw.mocked import emulated_card, mock_machine, mock_options
+from tinyhw.mocked import emulated_card, mock_machine, mock_options, stand_again
 from tinyhw.observed import Observed
 
 if TYPE_CHECKING:
@@ -319,7 +319,7 @@ class Devices(Observed):
   def _close(self) -> None:
     devices, self._open = self._open, {}
     for device in devices.values(): device.close()
-    if self._machines() and os.environ.get("DEBUG", "0") not in ("", "0"):
+    if self.machines and os.environ.get("DEBUG", "0") not in ("", "0"):
       for line in self.report(): print(f"mock: {line}", file=sys.stderr)
     for machine in self._leave_machines().values(): machine.machine.close()
     if self._checker is not None and not self.check:
@@ -332,9 +332,10 @@ class Devices(Observed):
     way = self._ways.get("AMD")
     return None if way is None else way.machine
 
-  def _machines(self) -> list[Any]:
-    """The mock machines in use."""
-    return [way.machine for way in self._ways.values() if way.machine is not None]
+  @property
+  def machines(self) -> dict[str, Any]:
+    """The mock machines in use, by the kind of their devices ("AMD", "NV", "CUDA")."""
+    return {kind: way.machine for kind, way in self._ways.items() if way.machine is not None}
 
   def _leave_machines(self) -> dict[str, Way]:
     """Let go of the mock machines; the system's own ways stay."""
@@ -349,7 +350,7 @@ class Devices(Observed):
     Other devices (LLVM, PYTHON) stay as they are.
     """
     def emulated() -> dict[str, OpenDevice]:
-      kinds = {"EMU", *(kind for kind, way in self._ways.items() if way.machine is not None)}
+      kinds = {"EMU", *self.machines}
       return {n: d for n, d in self._open.items() if n.partition(":")[0] in kinds}
     with self.lock:
       resting = emulated()
@@ -366,13 +367,14 @@ class Devices(Observed):
         self.default, self._checker = kept
         self._ways.update(left)
         self._open.update(resting)
+        if "CUDA" in left: stand_again(left["CUDA"].machine)
 
   def report(self) -> list[str]:
     """What the mock machine accepted without modelling it, found doubtful, or stopped at; one line each.
 
     Empty without a mock. `DEBUG=1` prints it when the devices close.
     """
-    return [line for machine in self._machines() for line in machine.report()]
+    return [line for machine in self.machines.values() for line in machine.report()]
 
   def amd_port(self) -> Port:
     """The port that AMD drivers reach their kernel driver through, one for the process: the system's or the mock's."""

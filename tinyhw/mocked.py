@@ -73,6 +73,12 @@ def mock_machine(kind: str, cards: tuple[str, ...], **options: Any) -> tuple[Any
                       "system, of which pages exist once written, and some files (ulimit -n)") from None
 
 
+def stand_again(machine: Any) -> None:
+  """Have a mock machine of CUDA behind the process's libcuda again, of which there is one."""
+  from tinyhw.mock.cuda.library import stand_in
+  stand_in(machine)
+
+
 def emulated_card(index: int, cards: tuple[str, ...]) -> Arch | None:
   """The card of that index where the mock has none of these cards, and the emulator runs them all."""
   from tinyhw.arch import DECODED

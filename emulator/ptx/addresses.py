@@ -1,7 +1,6 @@
 """Operands that are addresses, and steps that touch memory for the threads whose guard is true."""
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -39,7 +38,7 @@ def guarded(line: Line, run: Step) -> Step:
   return step
 
 
-def address(code: Code, line: Line, operand: Operand, space: str) -> Callable[[Warps], Value]:
+def address(code: Code, line: Line, operand: Operand, space: str) -> operands.Reader:
   """Reader of an address operand: u32 or u64."""
   if isinstance(operand, Sum) and operand.function == "element":  # ptxas takes `ld.shared.u32 %r1, array[3];`
     operand = Address(Name(operand.name), operands.bytes_past(line, operand))

@@ -107,7 +107,8 @@ def computed(form: Form, meaning: Meaning) -> Callable[..., Value]:
     return lambda o, *values: canonical(o, function(o, *values), t)
 
   def run(o: Any, *values: Value) -> Value:
-    if ftz: values = tuple(o.flush(v) if v.dtype.kind == "f" else v for v in values)
+    if meaning.opcode == "slct": values = (*values[:2], o.flush(values[2]))  # what is chosen stays as it is
+    elif ftz: values = tuple(o.flush(v) if v.dtype.kind == "f" else v for v in values)
     r = function(o, *values)
     if compares: return r
     if sat: r = convert.saturated(o, r, t)
@@ -137,7 +138,7 @@ def _brain(meaning: Meaning, function: Callable[..., Value]) -> Callable[..., Va
     numbers = [convert.f32_of_bf16(o, v) for v in values]
     if meaning.opcode == "fma":
       wide = o.fma_f16_of_f32(*(o.to(v, "f64") for v in numbers))
-      if "relu" in meaning.modifiers: wide = o.where(o.isnan(wide), wide, o.fmax(wide, wide * 0))
+      if "relu" in meaning.modifiers: wide = o.where(o.isnan(wide), wide, o.fmax(wide, o.const("f64", 0)))
       return convert.bf16_of(o, wide)
     r = function(o, *numbers)
     return r if compares else convert.bf16_of(o, r)

@@ -4,7 +4,6 @@ What waits for them by a group has nothing to wait for; an mbarrier is told of t
 """
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -16,6 +15,7 @@ from tinyhw.emulator.ptx.bind import Step, binds, nothing, unknown
 from tinyhw.emulator.ptx.flow import where
 from tinyhw.emulator.ptx.group import LANES, Warps
 from tinyhw.emulator.ptx.meanings import convert
+from tinyhw.emulator.ptx.operands import Reader
 from tinyhw.emulator.ptx.ranges import Thread, threads
 from tinyhw.emulator.ptx.scope import Line
 from tinyhw.emulator.values.ops import Ops
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
   from tinyhw.emulator.ptx.program import Code
 
 Value = Any
-Reader = Callable[[Warps], Value]
 _REDUCTIONS: Final = ("add", "min", "max", "inc", "dec", "and", "or", "xor")
 
 

@@ -196,7 +196,7 @@ def _act(kind: str, m: frozenset[str]) -> Callable[[Object, int], None]:
   return transact if kind in {"expect_tx", "complete_tx"} else arrive
 
 
-def waiting(code: Code, line: Line, form: Form) -> tuple[Callable[[Warps], Value], Callable[[Warps, Value], None]]:
+def waiting(code: Code, line: Line, form: Form) -> tuple[Callable[[Warps], Value], operands.Writer]:
   """(test of whether the phase has ended [waves, lanes], writer) of test_wait and try_wait."""
   i = line.instruction
   space, parity = memory.space_of(form.modifiers), "parity" in form.modifiers

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
@@ -19,8 +19,18 @@ if TYPE_CHECKING:
   from tinyhw.emulator.ptx.program import Code
 
 Value = Any
-Reader = Callable[[Warps], Value]
-Writer = Callable[[Warps, Value], None]
+
+
+class Holder(Protocol):
+  """A group as far as operands see it: its registers, the operations on their values, where its function's variables
+  are on the stack. `Warps` holds values, the compiler's group holds code."""
+  v: Any
+  o: Any
+  base: int
+
+
+Reader = Callable[[Holder], Value]
+Writer = Callable[[Holder, Value], None]
 U8, U16, U32, U64 = (np.dtype(f"u{n}") for n in (1, 2, 4, 8))
 BOOL: Final = np.dtype(bool)
 _RAW: Final = {1: U8, 2: U16, 4: U32, 8: U64}
@@ -134,7 +144,7 @@ def _register(r: Register, dtype: Any, type_: str) -> Reader:
   own = dtype_of(r.type)
   if type_ == "pred" or own == BOOL: return lambda group: group.v[n]
   if own.itemsize == size:
-    def read(group: Warps) -> Value:
+    def read(group: Holder) -> Value:
       x = group.v[n]
       return x if x.dtype is dtype else x.view(dtype)
     return read
@@ -170,11 +180,11 @@ def writer(code: Code, line: Line, operand: Operand, type_: str) -> Writer:
     raise DecodeError(f"{line.instruction.name} does not fit the type .{r.type} of its destination", where=where(line))
   raw = _RAW[dtype.itemsize] if dtype.kind == "f" else dtype
 
-  def write(group: Warps, value: Value) -> None:
+  def write(group: Holder, value: Value) -> None:
     if extend is not None: value = value.view(raw).astype(extend)
     group.v[n] = value
 
-  def guarded(group: Warps, value: Value) -> None:
+  def guarded(group: Holder, value: Value) -> None:
     assert guard is not None
     if extend is not None: value = value.view(raw).astype(extend)
     old = group.v[n]
@@ -182,7 +192,7 @@ def writer(code: Code, line: Line, operand: Operand, type_: str) -> Writer:
 
   if guard is not None: return guarded
   if extend is None:
-    def plain(group: Warps, value: Value) -> None: group.v[n] = value
+    def plain(group: Holder, value: Value) -> None: group.v[n] = value
     return plain
   return write
 

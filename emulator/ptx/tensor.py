@@ -1,7 +1,6 @@
 """Copies of boxes of tensors that a tensor map describes (cp.async.bulk.tensor), and changes of such maps."""
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -13,6 +12,7 @@ from tinyhw.emulator.ptx.bind import Step, binds, need, nothing, unknown
 from tinyhw.emulator.ptx.copies import combined, ends, multicast, told
 from tinyhw.emulator.ptx.flow import where
 from tinyhw.emulator.ptx.group import Warps
+from tinyhw.emulator.ptx.operands import Reader
 from tinyhw.emulator.ptx.ranges import Thread, threads
 from tinyhw.emulator.ptx.scope import Line
 from tinyhw.emulator.ptx.tensormap import ALIGN, SIZE, SWIZZLES, TensorMap
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
   from tinyhw.emulator.ptx.program import Code
 
 Value = Any
-Reader = Callable[[Warps], Value]
 _OTHERS: Final = frozenset({"im2col", "im2col::w", "im2col::w::128", "im2col_no_offs", "tile::gather4",
                             "tile::scatter4", "cta_group::1", "cta_group::2"})
 _ALIGN: Final = 128  # of a box in shared memory

@@ -76,6 +76,8 @@ VALUES = [  # from the manual's definitions, by hand
   ("cvt.rn.satfinite.e4m3x2.f32 %h1, 0f447A0000, 0fBF800000; cvt.u32.u16 %r1, %h1;", 0x7EB8),
   ("mov.b16 %h1, 0x7EB8; cvt.rn.f16x2.e4m3x2 %r1, %h1;", 0x5F00BC00),
   ("cvt.pack.sat.s8.s32.b32 %r1, 300, -300, 0x1234;", 0x12347F80), ("cvt.sat.u8.s32 %r1, 300;", 255),
+  ("cvt.pack.sat.u2.s32.b32 %r1, 2, 300, 0x1F;", 0x1FB), ("cvt.pack.sat.s4.s32.b32 %r1, -9, 9, 0x1F;", 0x1F87),
+  ("mov.f32 %f1, 0fBF800000; slct.ftz.f32.f32 %f2, 0f00000001, 0f00000002, %f1; mov.b32 %r1, %f2;", 2),
   ("cvt.s8.s32 %r1, 200;", 0xFFFFFFC8), ("set.lt.u32.s32 %r1, -1, 0;", 0xFFFFFFFF),
   ("slct.b32.s32 %r1, 5, 6, -1;", 6), ("mov.b32 %r2, 0x3C003C00; add.f16x2 %r1, %r2, %r2;", 0x40004000),
   ("mov.b32 %r2, 0x3F803F80; fma.rn.bf16x2 %r1, %r2, %r2, %r2;", 0x40004000),

@@ -17,7 +17,7 @@ from tinyhw.tools.witness.ptx import bench
 @pytest.mark.parametrize("engine", ["ref", "jit"])
 def test_instructions_give_what_the_manual_says(engine: str) -> None:
   wanted = list(bench.of_table("", examples(1), seed(0)))
-  if engine == "jit": wanted = random.Random(seed(1)).sample(wanted, len(wanted) // 4)
+  if engine == "jit": wanted = random.Random(seed(1)).sample(wanted, min(len(wanted), examples(150)))
   assert not [str(w) for w in bench.check(wanted, seed(2), engine)]
 
 

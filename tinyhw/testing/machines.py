@@ -34,13 +34,13 @@ class Wanted:
   def named(cls, cards: Iterable[Any], **options: Any) -> Wanted:
     """Checked: raises InvalidArgument for what is no card or no option."""
     from tinyhw.arch import DECODED
-    from tinyhw.mock.amd.card import CARDS
     names = [part.strip() for card in cards for part in str(card).split(",")]
     names = [DEFAULT_CARD if name == "1" else name for name in names]
     for name in names:
-      if name not in CARDS and name not in DECODED:
+      if not vendor(name) and name not in DECODED:
+        mocks = ", ".join(name for cards in mock_cards().values() for name in cards)
         raise InvalidArgument(f"no card is called {name!r}", where="mockgpu",
-                              hint=f"the mock has {', '.join(CARDS)}, the emulator {', '.join(DECODED)}")
+                              hint=f"the mock has {mocks}, the emulator {', '.join(DECODED)}")
     known = cls.__dataclass_fields__.keys() - {"cards"}
     if unknown := sorted(options.keys() - known):
       raise InvalidArgument(f"there is no option {', '.join(unknown)}", where="mockgpu",
@@ -49,16 +49,34 @@ class Wanted:
     return cls(tuple(names) or (DEFAULT_CARD,), **options)
 
   @property
-  def tensors(self) -> bool:
-    """Whether the mock has these cards; otherwise they are the emulator's (device EMU), which runs ready code."""
-    from tinyhw.mock.amd.card import CARDS
-    return all(card in CARDS for card in self.cards)
+  def device(self) -> str | None:
+    """The device of the first card, where the mock has all; None: they are the emulator's (EMU), which runs ready
+    code."""
+    return vendor(self.cards[0]) if all(map(vendor, self.cards)) else None
+
+  @property
+  def devices(self) -> tuple[str, ...]:
+    """The devices of the cards: ("AMD", "AMD:1"), each vendor's counted by themselves."""
+    kinds = [vendor(card) or "AMD" for card in self.cards]
+    return tuple(f"{k}:{n}" if (n := kinds[:i].count(k)) else k for i, k in enumerate(kinds))
 
   def environment(self) -> dict[str, str]:
     """The variables that say so, for this process and those that a test starts."""
     given: dict[str, Any] = {"MOCKGPU": ",".join(self.cards), "MOCKGPU_MEMORY": self.memory, "MOCKGPU_SEED": self.seed,
                              "EMU": self.engine, "TINYHW_TIMEOUT_S": self.timeout}
     return {name: str(value) for name, value in given.items() if value is not None}
+
+
+def mock_cards() -> dict[str, tuple[str, ...]]:
+  """The cards that the mock has, by the kind of their device."""
+  from tinyhw.mock.amd.card import CARDS
+  from tinyhw.mock.nv.card import CARDS as NVIDIA
+  return {"AMD": tuple(CARDS), "NV": tuple(NVIDIA)}
+
+
+def vendor(card: str) -> str | None:
+  """The kind of a card's device; None where the mock has no such card."""
+  return next((kind for kind, cards in mock_cards().items() if card in cards), None)
 
 
 def checker(kinds: str) -> None:
@@ -83,7 +101,7 @@ def variables(values: Mapping[str, str | None]) -> Iterator[None]:
 @contextmanager
 def asked(wanted: Wanted, device_chosen: bool) -> Iterator[None]:
   """A block in which machines are made as wanted. `device_chosen`: the user has set DEV, which then stays."""
-  device = {} if device_chosen else {"DEV": "AMD" if wanted.tensors else None}
+  device = {} if device_chosen else {"DEV": wanted.device}
   check = Device.check
   if wanted.check: Device.check = "report" if wanted.check is True else f"report,{wanted.check}"
   try:
@@ -108,7 +126,8 @@ def users_line() -> str:
 
 def emulated() -> list[OpenDevice]:
   """The devices in use that are a mock machine's cards or the emulator."""
-  return [d for d in Device.opened if d.name.startswith(("AMD", "EMU"))]
+  kinds = {"AMD", "EMU", *Device.machines}
+  return [d for d in Device.opened if d.name.partition(":")[0] in kinds]
 
 
 def in_use() -> set[Any]:
@@ -123,20 +142,22 @@ class Trial:
   lent: set[Any] = field(default_factory=set)  # what fixtures of a wider scope allocated meanwhile: not the test's
 
   def __post_init__(self) -> None:
-    self._machine = Device.machine
+    self._machines = Device.machines
     self._record = self._lines()
     if (watch := Device.checker()) is not None: watch.forget()
 
   def _lines(self) -> list[str]:
-    machine = Device.machine
-    if machine is None: return []
-    log = [line.partition(";")[2].strip() for line in machine.kernel_log]
-    told = [f for f in machine.findings if not any(f.split(": ", 2)[-1] in line for line in log)]  # stopped queues
-    return [*(f"mock: {line}" for line in told), *(f"kernel log: {line}" for line in log)]
+    out = []
+    for machine in Device.machines.values():
+      log = [line.partition(";")[2].strip() for line in machine.kernel_log]
+      told = [f for f in machine.findings if not any(f.split(": ", 2)[-1] in line for line in log)]  # stopped queues
+      out += [*(f"mock: {line}" for line in told), *(f"kernel log: {line}" for line in log)]
+    return out
 
   def record(self) -> str:
     """What the machine noted during the test."""
-    old = self._record if Device.machine is self._machine else []
+    same = all(Device.machines.get(kind) is machine for kind, machine in self._machines.items())
+    old = self._record if same else []
     new = [line for line in self._lines() if line not in old]
     return "\n".join([*new[:SHOWN], *([f"and {len(new) - SHOWN} more"] if len(new) > SHOWN else [])])
 

@@ -23,7 +23,8 @@ _HARMLESS = {"mockgpu", "request"}  # fixtures that hold no GPU memory
 def pytest_addoption(parser: pytest.Parser) -> None:
   group = parser.getgroup("tinyhw", "GPU programs without a GPU (tinyhw)")
   group.addoption("--mockgpu", metavar="CARDS", help="run the tests on a mock machine with these cards, as "
-                  "--mockgpu=gfx1100 or --mockgpu=gfx1100,gfx1100; 0: marked tests run on this machine's own GPUs")
+                  "--mockgpu=gfx1100, --mockgpu=gfx1100,gfx1100 or --mockgpu=sm_90; 0: marked tests run on this "
+                  "machine's own GPUs")
   group.addoption("--mockgpu-check", action="store_true", help="a test fails where its kernels do what works on the "
                   "mock and need not work on a chip (missing waits and barriers, races, ...)")
   group.addoption("--mockgpu-memory", choices=("strong", "weak"), help="weak: caches keep stale lines, as on a chip")
@@ -182,13 +183,15 @@ def shorten(error: pytest.ExceptionInfo[BaseException]) -> None:
 
 def need(cards: tuple[str, ...]) -> None:
   """Skip the test where this machine has not these GPUs."""
-  if not os.path.exists("/dev/kfd"): pytest.skip(f"needs {', '.join(cards)}, and this machine has no /dev/kfd")
   from tinyhw.core.errors import Error
   from tinyhw.device import Device
-  for index, card in enumerate(cards):
-    name = f"AMD:{index}" if index else "AMD"
-    try: target = getattr(Device[name].runtime, "target", "")
+  from tinyhw.testing.machines import Wanted
+  for card, name in zip(cards, Wanted(cards).devices, strict=True):
+    path = "/dev/nvidiactl" if name.startswith("NV") else "/dev/kfd"
+    if not os.path.exists(path): pytest.skip(f"needs {', '.join(cards)}, and this machine has no {path}")
+    try: runtime: Any = Device[name].runtime
     except Error as error: pytest.skip(f"needs {', '.join(cards)}: {error}")
+    target = runtime.arch.name if name.startswith("NV") else getattr(runtime, "target", "")
     if target != card: pytest.skip(f"needs {', '.join(cards)}, and {name} is {target}")
 
 
@@ -200,15 +203,19 @@ class MockGPU:
 
   @property
   def devices(self) -> tuple[str, ...]:
-    """The names of its devices: ("AMD", "AMD:1")."""
-    return tuple(f"AMD:{i}" if i else "AMD" for i in range(len(self.cards)))
+    """The names of its devices: ("AMD", "AMD:1"), or ("NV",) for sm_90."""
+    from tinyhw.testing.machines import Wanted
+    return Wanted(self.cards).devices
 
   @property
   def machine(self) -> Any:
-    """The `tinyhw.mock.machine.Machine`, opened if it was not; None on a machine with real GPUs."""
+    """The mock machine of the first card (`tinyhw.mock.machine.Machine`, `tinyhw.mock.nv.machine.NvMachine`), opened if
+    it was not; None on a machine with real GPUs."""
     from tinyhw.device import Device
-    Device.amd_port()
-    return Device.machine
+    kind = self.devices[0].partition(":")[0]
+    if kind == "NV": Device.nv_port()
+    else: Device.amd_port()
+    return Device.machines.get(kind)
 
   def report(self) -> list[str]:
     """What the machine accepted without modelling it, found doubtful or stopped at, so far."""
@@ -220,10 +227,10 @@ class MockGPU:
     from tinyhw.device import Device
     return Device.findings()
 
-  def reset(self, device: str = "AMD") -> None:
-    """Go on after a fault that the test expects; what tensors had on that card is lost."""
+  def reset(self, device: str | None = None) -> None:
+    """Go on after a fault that the test expects; what tensors had on that card (the first) is lost."""
     from tinyhw.device import Device
-    Device.reset(device)
+    Device.reset(device or self.devices[0])
 
 
 @pytest.fixture

@@ -198,7 +198,7 @@ def site_of(g: Lanes, line: Line, form: Form, operand: Operand, size: int, count
       raise Untranslatable("at a generic address of the stack")
   stepped = g.stepped
   g.stepped = shape.stepped
-  try: base = addresses.address(g.code, line, operand, space)(g)  # type: ignore[arg-type]
+  try: base = addresses.address(g.code, line, operand, space)(g)
   finally: g.stepped = stepped
   narrow = base.dtype.itemsize == 4
   if narrow and shape.stepped and _wraps(shape):  # the steps count modulo 2**32
@@ -211,7 +211,7 @@ def site_of(g: Lanes, line: Line, form: Form, operand: Operand, size: int, count
   guard = operands.predicate(line)
   mask = None if g.everyone else g.active
   if guard is not None:
-    p = guard(g)  # type: ignore[arg-type]
+    p = guard(g)
     mask = p if mask is None else mask & p
     if not mask.wide: mask = Value(g.e, mask.in_lanes(), BOOL, True)
   return Site(mode, base, steps, size, count, access, mask)
@@ -397,14 +397,14 @@ def ld(g: Lanes, line: Line, form: Form, info: Info) -> None:
   if offset is not None:
     for k, write in enumerate(writes):
       raw = e.op(f"load i{8 * size}, ptr {g.pointer('%params', offset + k * size)}, align 1")
-      write(g, Value(e, raw, operands._RAW[size], False).view(dtype))  # type: ignore[arg-type]
+      write(g, Value(e, raw, operands._RAW[size], False).view(dtype))
     return
   site = site_of(g, line, form, i.operands[1], size, count, Access.READ)
   if line.instruction.predicate is None and site.one: site.mask = None
   if site.mask is not None and site.one:  # nobody may be there
     values = _if_any(g, site)
   else: values = load(g, site)
-  for write, value in zip(writes, values): write(g, value.view(dtype))  # type: ignore[arg-type]
+  for write, value in zip(writes, values): write(g, value.view(dtype))
 
 
 def _if_any(g: Lanes, site: Site) -> list[Value]:
@@ -444,7 +444,7 @@ def st(g: Lanes, line: Line, form: Form, info: Info) -> None:
   if "async" in form.modifiers: raise Untranslatable("no compiled form")
   if t == "b128": raise Untranslatable("of 128 bits")
   sources = operands.elements(line, i.operands[1])
-  values = [operands.reader(g.code, line, s, t)(g) for s in sources]  # type: ignore[arg-type]
+  values = [operands.reader(g.code, line, s, t)(g) for s in sources]
   store(g, site_of(g, line, form, i.operands[0], SIZES[t], _count(form), Access.WRITE), values)
 
 
@@ -461,7 +461,7 @@ def atom(g: Lanes, line: Line, form: Form, info: Info) -> None:
   rest = [*i.operands]
   destination = rest.pop(0) if i.opcode == "atom" else None
   address = rest.pop(0)
-  values = [operands.reader(g.code, line, o, t)(g) for o in rest]  # type: ignore[arg-type]
+  values = [operands.reader(g.code, line, o, t)(g) for o in rest]
   site = site_of(g, line, form, address, size, 1, Access.READ | Access.WRITE)
   if site.mode == LOCAL: raise Untranslatable("on the stack")
   raw = operands._RAW[size]
@@ -509,4 +509,4 @@ def atom(g: Lanes, line: Line, form: Form, info: Info) -> None:
   e.side = before
   if destination is None: return
   result = Value(e, e.op(f"load <{w} x i{8 * size}>, ptr {columns[2]}, align {size}"), raw, True)
-  operands.writer(g.code, line, destination, t)(g, result.view(operands.dtype_of(t)))  # type: ignore[arg-type]
+  operands.writer(g.code, line, destination, t)(g, result.view(operands.dtype_of(t)))

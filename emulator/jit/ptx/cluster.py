@@ -64,14 +64,14 @@ def mapa(g: Lanes, line: Line, form: Form, info: Info) -> None:
   """The address in another block of what lies at an address here."""
   i, t = line.instruction, form.type
   if i.predicate is not None: raise Untranslatable("under a predicate")
-  at = operands.reader(g.code, line, i.operands[1], t)(g)  # type: ignore[arg-type]
-  rank = operands.reader(g.code, line, i.operands[2], "u32")(g)  # type: ignore[arg-type]
+  at = operands.reader(g.code, line, i.operands[1], t)(g)
+  rank = operands.reader(g.code, line, i.operands[2], "u32")(g)
   size = Value(g.e, "%cluster_nctarank" if g.plan.clustered else "1", U32, False)
   _inside(g, at, rank < size)
   _in_shared(g, form, at)
   keep = ~(0xFF << memory.RANK) & (1 << 8 * SIZES[t]) - 1
   value = at & keep | convert(rank + 1, at.dtype) << memory.RANK
-  operands.writer(g.code, line, i.operands[0], t)(g, value)  # type: ignore[arg-type]
+  operands.writer(g.code, line, i.operands[0], t)(g, value)
 
 
 @access.emits("getctarank")
@@ -79,9 +79,9 @@ def getctarank(g: Lanes, line: Line, form: Form, info: Info) -> None:
   """The rank of the block that an address of shared::cluster is in."""
   i, t = line.instruction, form.type
   if i.predicate is not None: raise Untranslatable("under a predicate")
-  at = operands.reader(g.code, line, i.operands[1], t)(g)  # type: ignore[arg-type]
+  at = operands.reader(g.code, line, i.operands[1], t)(g)
   _in_shared(g, form, at)
   field = convert(at >> memory.RANK, U32) & 0xFF
   own = Value(g.e, "%cluster_ctarank" if g.plan.clustered else "0", U32, False)
   rank = g.o.where(field == 0, own, field - 1)
-  operands.writer(g.code, line, i.operands[0], "u32")(g, rank)  # type: ignore[arg-type]
+  operands.writer(g.code, line, i.operands[0], "u32")(g, rank)

@@ -41,7 +41,7 @@ def _builtin(line: Line) -> bool:
 
 def _guard(g: Lanes, line: Line) -> Value | None:
   guard = operands.predicate(line)
-  return None if guard is None else guard(g)  # type: ignore[arg-type]
+  return None if guard is None else guard(g)
 
 
 def _bra(g: Lanes, line: Line, after: Block | None) -> None:
@@ -81,7 +81,7 @@ def _part(g: Lanes, ways: list[tuple[Block | None, str]]) -> None:
 def _brx(g: Lanes, line: Line) -> None:
   e, m = g.e, g.mask_type
   ways = [g.successor(t) for t in flow.targets(line)]
-  index = operands.reader(g.code, line, line.instruction.operands[0], "u32")(g)  # type: ignore[arg-type]
+  index = operands.reader(g.code, line, line.instruction.operands[0], "u32")(g)
   away = g.deopt()
   g.flush()
   if not index.wide:
@@ -179,7 +179,7 @@ def _meet(g: Lanes, line: Line, after: Block | None, members: Any, k: int | None
   if g.width != 32: raise Untranslatable("in a strand that is no warp")
   e, b = g.e, g.block
   if b.waiting:  # other members may be elsewhere
-    wanted = operands.reader(g.code, line, members, "u32")(g)  # type: ignore[arg-type]
+    wanted = operands.reader(g.code, line, members, "u32")(g)
     if wanted.wide: raise Untranslatable("with members that threads differ in")
     alive, here = e.op("load i32, ptr %alive"), e.op("load i32, ptr %active")
     missing = e.op(f"and i32 {e.op(f'and i32 {alive}, {wanted.text}')}, {e.op(f'xor i32 {here}, -1')}")
@@ -209,11 +209,11 @@ def _barrier(g: Lanes, line: Line, after: Block | None) -> None:
   destination = voter = None
   if "red" in i.modifiers:
     destination = sources.pop(0)
-    voter = operands.reader(g.code, line, sources.pop(), "pred")(g)  # type: ignore[arg-type]
-  number = operands.reader(g.code, line, sources[0], "u32")(g)  # type: ignore[arg-type]
+    voter = operands.reader(g.code, line, sources.pop(), "pred")(g)
+  number = operands.reader(g.code, line, sources[0], "u32")(g)
   if number.wide: raise Untranslatable("a number that threads differ in")
   count = g.o.const("u32", 0)
-  if len(sources) > 1: count = operands.reader(g.code, line, sources[1], "u32")(g)  # type: ignore[arg-type]
+  if len(sources) > 1: count = operands.reader(g.code, line, sources[1], "u32")(g)
   if count.wide: raise Untranslatable("a count that threads differ in")
   if count.bits == g.plan.threads: count = g.o.const("u32", 0)
   if after is None: raise Untranslatable("at the end")
@@ -264,6 +264,6 @@ def _voted(g: Lanes, line: Line, destination: Any, landing: str, after: Block) -
   every = Value(e, e.op(f"load i32, ptr {g.pointer('%state', layout.EVERY)}"), U32, False)
   kind = next(x for x in ("popc", "and", "or") if x in i.modifiers)
   value = count if kind == "popc" else every != 0 if kind == "and" else count != 0
-  operands.writer(g.code, line, destination, "u32" if kind == "popc" else "pred")(g, value)  # type: ignore[arg-type]
+  operands.writer(g.code, line, destination, "u32" if kind == "popc" else "pred")(g, value)
   g.flush()
   e.do(f"br label %block.{after.number}")

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
@@ -66,6 +66,33 @@ class Exit:
   carry: int
   size: int
   left: bool
+
+
+@dataclass
+class Way:
+  """How registers get into a strand's state, for exits of one block that keep the same values: `found` are those that
+  are not in their variables. Not `key`ed, it is of one exit alone."""
+  key: Any
+  status: int
+  label: str
+  keep: list[int]
+  found: dict[int, str]
+  lines: list[str] = field(default_factory=list)
+  rows: list[tuple[int, int]] = field(default_factory=list)
+  waits: list[tuple[int, int]] = field(default_factory=list)
+  comes: list[tuple[str, int]] = field(default_factory=list)  # labels of exits, with their numbers
+  carry: int = 0
+  size: int = 0
+
+  def serves(self, key: Any, keep: list[int], found: dict[int, str]) -> bool:
+    """Whether an exit keeps nothing else than this does."""
+    return self.key is not None and self.key == key and {*keep} <= {*self.keep} and all(
+      self.found.get(n) == found.get(n) for n in keep)
+
+  def text(self) -> list[str]:
+    """The code, which begins with the number of the exit."""
+    return [f"{self.label}:", f"  %{self.label}.n = phi i32 " + ", ".join(f"[ {n}, %{at} ]" for at, n in self.comes),
+            *self.lines, f"  br label %leave.{self.status}"]
 
 
 class Lanes:
@@ -226,45 +253,56 @@ class Lanes:
     are in their variables."""
     number, b = len(self.exits), at or self.block
     keep = sorted((live | (self.plan.kept(b) if masks else frozenset())) & self._assigned)
-    label, offset = f"exit.{number}", layout.HEADER
-    lines = [f"{label}:"]
-    rows: list[tuple[int, int]] = []
-    waits: list[tuple[int, int]] = []
+    found: dict[int, str] = {}  # registers that are not in their variables
+    for n in () if flushed else keep:
+      known = (self.bases if self.shape(n).steps is not None else self.current).get(n)
+      if known is not None and n in self.dirty: found[n] = known.at(self.shape(n).steps is None)
+    key = status, flushed, b.number, masks, None if flushed or self._carry is None else self._carry.text
+    way = self._ways[-1] if self._ways else None
+    if way is None or not way.serves(key, keep, found):
+      way = self._way(key, keep, found, b)
+      if self.e.side or len(keep) < MANY: way.key = None
+      self._ways.append(way)
+    label = f"exit.{number}"
+    self.tail += [f"{label}:", f"  br label %{way.label}"]
+    way.comes.append((label, number))
+    self.exits.append(Exit(status, pc, way.rows, way.waits, way.carry, way.size, b.left))
+    return label
+
+  def _way(self, key: Any, keep: list[int], found: dict[int, str], b: Block) -> Way:
+    """How registers get into the strand's state."""
+    status, flushed, _, masks, carried = key
+    number, offset = len(self._ways), layout.HEADER
+    way = Way(key, status, f"save.{number}", keep, found)
 
     def put(t: str, text: str, at: int) -> None:
-      lines.append(f"  store {t} {text}, ptr {self.keep(at)}, align 4")
+      way.lines.append(f"  store {t} {text}, ptr {self.keep(at)}, align 4")
     for n in keep:
-      t = self.slot(n)
-      known = None if flushed else (self.bases if self.shape(n).steps is not None else self.current).get(n)
-      if known is None or n not in self.dirty:
-        lines.append(f"  %x{number}.r{n} = load {t}, ptr %r{n}")
+      t, text = self.slot(n), found.get(n)
+      if text is None:
+        way.lines.append(f"  %x{number}.r{n} = load {t}, ptr %r{n}")
         text = f"%x{number}.r{n}"
-      else: text = known.at(self.shape(n).steps is None)
-      size = self.size_of(n)
       if self.types[n] == BOOL and self.shape(n).steps is None:
-        lines.append(f"  %x{number}.b{n} = bitcast {t} {text} to {self.mask_type}")
+        way.lines.append(f"  %x{number}.b{n} = bitcast {t} {text} to {self.mask_type}")
         t, text = self.mask_type, f"%x{number}.b{n}"
       put(t, text, offset)
-      rows.append((n, offset))
-      offset += size
+      way.rows.append((n, offset))
+      offset += self.size_of(n)
     for q in sorted(b.waiting) if masks else ():
-      lines.append(f"  %x{number}.m{q} = load {self.mask_type}, ptr %waiting.{q}")
+      way.lines.append(f"  %x{number}.m{q} = load {self.mask_type}, ptr %waiting.{q}")
       put(self.mask_type, f"%x{number}.m{q}", offset)
-      waits.append((q, offset))
+      way.waits.append((q, offset))
       offset += 8
-    carry = 0
     if self.uses_carry:
-      carry = offset
-      source = self._carry.text if self._carry is not None and not flushed else f"%x{number}.c"
-      if source == f"%x{number}.c": lines.append(f"  {source} = load <{self.width} x i1>, ptr %carry")
-      lines.append(f"  %x{number}.cb = bitcast <{self.width} x i1> {source} to {self.mask_type}")
+      way.carry, source = offset, carried
+      if source is None:
+        source = f"%x{number}.c"
+        way.lines.append(f"  {source} = load <{self.width} x i1>, ptr %carry")
+      way.lines.append(f"  %x{number}.cb = bitcast <{self.width} x i1> {source} to {self.mask_type}")
       put(self.mask_type, f"%x{number}.cb", offset)
       offset += 8
-    lines.append(f"  br label %leave.{status}")
-    self.tail += lines
-    self.exits.append(Exit(status, pc, rows, waits, carry, offset, b.left))
-    self._leaves.append((status, label, number))
-    return label
+    way.size = offset
+    return way
 
   def keep(self, at: int) -> str:
     """A place in the strand's state."""
@@ -292,7 +330,7 @@ class Lanes:
     """The module. Raises Refused."""
     plan = self.plan
     self._sets: dict[int, tuple[set[int], set[int]]] = {}
-    self._leaves: list[tuple[int, str, int]] = []
+    self._ways: list[Way] = []
     self.live_out = [frozenset().union(*(plan.blocks[t].live for t in b.successors)) if b.successors else frozenset()
                      for b in plan.blocks]
     self._assigned = frozenset(n for of in plan.written for n in of) | (plan.blocks[0].live if plan.blocks
@@ -391,16 +429,17 @@ class Lanes:
   def mark(self) -> tuple[Any, ...]:
     """Where the text is, for `undo`."""
     e = self.e
-    return (len(e.lines), len(self.tail), len(self.exits), len(self._leaves), len(self._resumable), e.label, e.side,
+    return (len(e.lines), len(self.tail), len(self.exits), len(self._ways), len(self._resumable), e.label, e.side,
             self._carry, self.sites, {**e.stack}, len(e.constants))
 
   def undo(self, mark: tuple[Any, ...]) -> None:
     """Forget what has been written of an instruction since."""
     e = self.e
-    lines, tail, exits, leaves, resumable, e.label, e.side, self._carry, self.sites, e.stack, constants = mark
-    for of, n in ((e.lines, lines), (self.tail, tail), (self.exits, exits), (self._leaves, leaves),
+    lines, tail, exits, ways, resumable, e.label, e.side, self._carry, self.sites, e.stack, constants = mark
+    for of, n in ((e.lines, lines), (self.tail, tail), (self.exits, exits), (self._ways, ways),
                   (self._resumable, resumable), (e.constants, constants)):
       del of[n:]
+    for way in self._ways[-1:]: way.comes = [c for c in way.comes if c[1] < exits]
     self.current = {n: v for n, v in self.current.items() if n in self.dirty}
     self.bases = {n: v for n, v in self.bases.items() if n in self.dirty}
     self._active = None
@@ -412,7 +451,7 @@ class Lanes:
     operand = line.instruction.operands[1 + at]
     shape = self.plan.operand(line, operand, type_)
     assert shape is not None and shape.steps is not None
-    base: Value = operands.reader(self.code, line, operand, type_)(self)  # type: ignore[arg-type]
+    base: Value = operands.reader(self.code, line, operand, type_)(self)
     bits = base.dtype.itemsize * 8
     wide = convert(base, DTYPES["i64"])
     low, high = min(shape.steps), max(shape.steps)
@@ -512,6 +551,7 @@ class Lanes:
     self.e.forget()
 
 
+MANY: Final = 16  # registers, from which on exits share the code that keeps them
 RESUMING: Final = frozenset({layout.YIELD, layout.POLL})
 _WINDOWED: Final = frozenset({"shared", "local"})
 

@@ -5,6 +5,7 @@ bound step on a group of one warp, and puts the results beside it. An error ends
 """
 from __future__ import annotations
 
+import ctypes
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -85,7 +86,7 @@ def _skipped(g: Lanes, line: Line) -> str:
   at hand behind it."""
   e, p = g.e, operands.predicate(line)
   assert p is not None
-  here = e.op(f"and {g.mask_type} {g.bits(p(g))}, {g.active_bits}")  # type: ignore[arg-type]
+  here = e.op(f"and {g.mask_type} {g.bits(p(g))}, {g.active_bits}")
   some, skip = e.new_label("some"), e.new_label("skip")
   e.do(f"br i1 {e.op(f'icmp ne {g.mask_type} {here}, 0')}, label %{some}, label %{skip}")
   e.start(some)
@@ -103,7 +104,8 @@ class Helper:
   """Runs instructions of a launch's strands; `error` is what the last one raised."""
 
   def __init__(self, launch: Launch) -> None:
-    self.callback = Callback(self._call)
+    self._callback = Callback(self._call)
+    self.address = ctypes.cast(self._callback, ctypes.c_void_p).value or 0
     self.error: BaseException | None = None
     self._launch = launch
     self._steps: dict[int, Any] = {}

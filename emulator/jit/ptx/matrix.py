@@ -150,8 +150,8 @@ def mma(g: Lanes, line: Line, form: Form, info: Info) -> None:
   each = 4 if whole else 8
   elements = integers if whole else doubles
   parts = [operands.elements(line, o) for o in i.operands]
-  left, right = ([operands.reader(g.code, line, o, own)(g) for o in p] for p in parts[1:3])  # type: ignore[arg-type]
-  added = [operands.reader(g.code, line, o, word)(g) for o in parts[3]]  # type: ignore[arg-type]
+  left, right = ([operands.reader(g.code, line, o, own)(g) for o in p] for p in parts[1:3])
+  added = [operands.reader(g.code, line, o, word)(g) for o in parts[3]]
   writes = [operands.writer(g.code, line, o, word) for o in parts[0]]
   size = 32 * n
   for name, count in (("left", len(left) * size), ("right", k * COLUMNS), ("sums", m * COLUMNS)):
@@ -180,12 +180,12 @@ def mma(g: Lanes, line: Line, form: Form, info: Info) -> None:
   for h in range(m // 8):
     rows = e.op(f"load <64 x {t}>, ptr {g.pointer(c, 64 * each * h)}, align 64")
     if d == "f16":
-      writes[h](g, halves(e, rows))  # type: ignore[arg-type]
+      writes[h](g, halves(e, rows))
       continue
     if d == "f32": rows = e.op(f"fptrunc <64 x double> {rows} to <64 x float>")
     for at in range(2):
       part = shuffled(e, memory_type, 64, rows, range(at, 64, 2))
-      writes[2 * h + at](g, Value(e, part, operands.dtype_of(d), True))  # type: ignore[arg-type]
+      writes[2 * h + at](g, Value(e, part, operands.dtype_of(d), True))
 
 
 def halves(e: Emitter, rows: str) -> Value:
@@ -215,7 +215,7 @@ def ldmatrix(g: Lanes, line: Line, form: Form, info: Info) -> None:
     raise Untranslatable("of such memory or elements")
   count = next(int(m[1]) for m in ("x1", "x2", "x4") if m in form.modifiers)
   writes = [operands.writer(g.code, line, o, "b32") for o in operands.elements(line, i.operands[0])]
-  at = addresses.address(g.code, line, i.operands[1], "shared")(g)  # type: ignore[arg-type]
+  at = addresses.address(g.code, line, i.operands[1], "shared")(g)
   at = convert(at.view(U32) if at.dtype.itemsize == 4 else at.view(U64), U64)
   rows = shuffled(e, "i64", 32, at.in_lanes(), [lane % (8 * count) for lane in range(32)])
   site = access.Site(access.SHARED, Value(e, rows, U64, True), None, 4, 4, Access.READ, None)
@@ -229,7 +229,7 @@ def ldmatrix(g: Lanes, line: Line, form: Form, info: Info) -> None:
       words = gather(e, "i32", pointers, "splat (i1 true)")
       out.append(Value(e, transposed(e, words) if "trans" in form.modifiers else words, U32, True))
     return out
-  for write, value in zip(writes, access.near(g, site).run(fast, list)): write(g, value)  # type: ignore[arg-type]
+  for write, value in zip(writes, access.near(g, site).run(fast, list)): write(g, value)
 
 
 @access.emits("stmatrix")
@@ -239,9 +239,9 @@ def stmatrix(g: Lanes, line: Line, form: Form, info: Info) -> None:
   if memory.space_of(form.modifiers) != "shared": raise Untranslatable("of such memory")
   count = next(int(m[1]) for m in ("x1", "x2", "x4") if m in form.modifiers)
   sources = operands.elements(line, i.operands[1])
-  words = [operands.reader(g.code, line, o, "b32")(g).in_lanes() for o in sources]  # type: ignore[arg-type]
+  words = [operands.reader(g.code, line, o, "b32")(g).in_lanes() for o in sources]
   if "trans" in form.modifiers: words = [transposed(e, w) for w in words]
-  at = addresses.address(g.code, line, i.operands[0], "shared")(g)  # type: ignore[arg-type]
+  at = addresses.address(g.code, line, i.operands[0], "shared")(g)
   at = convert(at.view(U32) if at.dtype.itemsize == 4 else at.view(U64), U64)
   rows = shuffled(e, "i64", 32, at.in_lanes(), [lane % (8 * count) for lane in range(32)])
   site = access.Site(access.SHARED, Value(e, rows, U64, True), None, 4, 4, Access.WRITE, None)
@@ -269,9 +269,9 @@ def transposed(e: Emitter, words: str) -> str:
 def movmatrix(g: Lanes, line: Line, form: Form, info: Info) -> None:
   """The transpose of a matrix in registers."""
   i = line.instruction
-  words = operands.reader(g.code, line, i.operands[1], "b32")(g)  # type: ignore[arg-type]
+  words = operands.reader(g.code, line, i.operands[1], "b32")(g)
   turned = Value(g.e, transposed(g.e, words.in_lanes()), U32, True)
-  operands.writer(g.code, line, i.operands[0], "b32")(g, turned)  # type: ignore[arg-type]
+  operands.writer(g.code, line, i.operands[0], "b32")(g, turned)
 
 
 @access.emits("cp")
@@ -289,7 +289,7 @@ def cp(g: Lanes, line: Line, form: Form, info: Info) -> None:
   if len(i.operands) - ("L2::cache_hint" in m) > 3:
     r = operands.register(line, i.operands[3])
     if r is not None and r.type == "pred": raise Untranslatable("with a source to ignore")
-    given = operands.reader(g.code, line, i.operands[3], "u32")(g)  # type: ignore[arg-type]
+    given = operands.reader(g.code, line, i.operands[3], "u32")(g)
     if given.bits is not None and given.bits >= width: given = None
   if given is not None:
     part = (given > 0) & (given < width)

@@ -189,11 +189,11 @@ def mbarrier(g: Lanes, line: Line, form: Form, info: Info) -> None:
   kind = _KINDS[name]
   if state is not None and "expect_tx" in m: kind += 1
   place = rest.pop(0)
-  count = operands.reader(g.code, line, rest[0], "u32")(g) if rest else g.o.const("u32", 1)  # type: ignore[arg-type]
+  count = operands.reader(g.code, line, rest[0], "u32")(g) if rest else g.o.const("u32", 1)
   _done(g, line, form, place, kind, count)
   if state is None: return
   words = g.e.op(f"load <32 x i64>, ptr {g.pointer('%context', WORDS)}, align 8")
-  operands.writer(g.code, line, state, "b64")(g, Value(g.e, words, U64, True))  # type: ignore[arg-type]
+  operands.writer(g.code, line, state, "b64")(g, Value(g.e, words, U64, True))
 
 
 def test(g: Lanes, line: Line, after: Block | None) -> None:
@@ -202,7 +202,7 @@ def test(g: Lanes, line: Line, after: Block | None) -> None:
   form = forms.find(i.name)
   if form is None: raise Untranslatable("no compiled form")
   parity = "parity" in form.modifiers
-  given = operands.reader(g.code, line, i.operands[2], "u32" if parity else "b64")(g)  # type: ignore[arg-type]
+  given = operands.reader(g.code, line, i.operands[2], "u32" if parity else "b64")(g)
   shape = g.plan.operand(line, i.operands[1], "u64")
   one = not given.wide and shape is not None and shape.uniform
   _, mask = _done(g, line, form, i.operands[1], LOOK, None, one)
@@ -215,7 +215,7 @@ def test(g: Lanes, line: Line, after: Block | None) -> None:
   wanted = convert(given, U64)
   if parity: done = ((words >> PHASE) & 1) != (wanted & 1)
   else: done = ((words >> PHASE) & 3) != ((wanted >> PHASE) & 3)
-  operands.writer(g.code, line, i.operands[0], "pred")(g, done)  # type: ignore[arg-type]
+  operands.writer(g.code, line, i.operands[0], "pred")(g, done)
   every = done
   if done.wide: every = o.const("bool", 1).like(e.op(f"icmp eq i32 {g.bits(~done & g.active)}, 0"))
   g.flush()

@@ -305,8 +305,10 @@ def module(g: Lanes) -> str:
       out.append(f"  store <{w} x i1> %s{number}.c, ptr %carry")
     out.append(f"  br label %{target}")
   out += g.e.lines + g.tail
-  for status in sorted({s for s, _, _ in g._leaves}):
-    leaves = [(label, n) for s, label, n in g._leaves if s == status]
+  ways = [way for way in g._ways if way.comes]
+  for way in ways: out += way.text()
+  for status in sorted({way.status for way in ways}):
+    leaves = [(way.label, f"%{way.label}.n") for way in ways if way.status == status]
     out += [f"leave.{status}:", f"  %l{status}.n = phi i32 " + ", ".join(f"[ {n}, %{label} ]" for label, n in leaves),
             f"  %l{status}.exit = getelementptr i8, ptr %state, i64 {at.EXIT}",
             f"  store i32 %l{status}.n, ptr %l{status}.exit",

@@ -1,7 +1,6 @@
 """Runs the blocks of a launch with compiled code, some at a time; the reference takes over what that leaves."""
 from __future__ import annotations
 
-import ctypes
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
@@ -29,6 +28,10 @@ SOON: Final = 256  # blocks of the reference in which its threads may come to wh
 HANDED: Final = 4  # cohorts that the reference takes over before it has the rest of the launch
 
 
+_BEGIN: Final = np.zeros(layout.HEADER // 4, np.uint32)  # the state of a strand before its first instruction
+_BEGIN[[layout.EXIT // 4, layout.TICKET // 4]] = 0xFFFFFFFF
+
+
 class Cohort:
   """Blocks of a launch that began together, in compiled code."""
 
@@ -46,8 +49,7 @@ class Cohort:
     states = self.states = self.raw.reshape(count * strands, k.stride // 4)
     number = np.tile(np.arange(strands, dtype=np.uint32), count)
     block = np.repeat(np.arange(count), strands)
-    states[:, :layout.HEADER // 4] = 0
-    states[:, layout.STATUS // 4], states[:, layout.EXIT // 4] = layout.RUN, 0xFFFFFFFF
+    states[:, :layout.HEADER // 4] = _BEGIN
     lanes = np.clip(threads - number.astype(np.int64) * w, 0, w)
     states[:, layout.ACTIVE // 4] = states[:, layout.ALIVE // 4] = ((1 << lanes) - 1).astype(np.uint32)
     states[lanes == 0, layout.STATUS // 4] = layout.END
@@ -57,9 +59,10 @@ class Cohort:
     wide[:, layout.SHARED // 8] = (self.lds.ctypes.data + block * self.size).astype(np.uint64)
     wide[:, layout.LOCAL // 8] = (self.local.u8.ctypes.data
                                   + (block * grid.shared.warps * LANES + number.astype(np.int64) * w) * self.local.size)
-    states[:, layout.TICKET // 4] = 0xFFFFFFFF
-    self.counts = np.zeros((count, layout.BARRIERS, 2), np.uint32)  # of each barrier: threads that came, expected ones
-    wide[:, layout.COUNTS // 8] = (self.counts.ctypes.data + block * self.counts.strides[0]).astype(np.uint64)
+    # of each barrier: threads that came and did not wait, expected ones
+    self.counts = np.zeros((count if k.named else 0, layout.BARRIERS, 2), np.uint32)
+    if k.named:
+      wide[:, layout.COUNTS // 8] = (self.counts.ctypes.data + block * self.counts.strides[0]).astype(np.uint64)
     self._ghost: Blocks | None = None
     self.status = states[:, layout.STATUS // 4]
     self.left = wide[:, layout.LEFT // 8].view(np.int64)
@@ -163,6 +166,7 @@ class Cohort:
 
   def _taken_barriers(self, blocks: Blocks) -> bool:
     """Have barriers as they stand, where no warp's threads differ."""
+    if blocks.barriers and not len(self.counts): return False
     for (block, number), (arrived, expected, *_) in blocks.barriers.items():
       self.counts[block, number] = arrived, expected
     barriers = blocks.clusters
@@ -335,7 +339,7 @@ class Launch:
     self.grid, self.kernel, self.stack = grid, compiled, stack_size(grid.dispatch.program)
     self._memory = Memory(grid.space)
     self._version = grid.space.version
-    self.helper = Helper(self)
+    self.helper = Helper(self) if compiled.helped else None
     self._context()
 
   def _context(self) -> None:
@@ -352,14 +356,13 @@ class Launch:
                       (layout.PARAMS_AT, d.params), (layout.MODULE, d.program.base),
                       (layout.SHARED_SIZE, grid.shared.total), (layout.LOCAL_SIZE, max(16, -(-self.stack // 16) * 16)),
                       (layout.DYNAMIC, d.dynamic_shared),
-                      (layout.STRANDS, -(-grid.shared.warps * LANES // k.width))):
+                      (layout.STRANDS, -(-grid.shared.warps * LANES // k.width)), (layout.CLOCK, FIRST),
+                      (layout.CLUSTER, grid.shared.clustered), (layout.APART, apart(grid)), (layout.STRIDE, k.stride)):
       words[at // 8] = value
-    helper = ctypes.cast(self.helper.callback, ctypes.c_void_p).value or 0
-    for at, value in ((layout.HELPER, helper), (layout.CLOCK, FIRST), (layout.CLUSTER, grid.shared.clustered),
-                      (layout.APART, apart(grid)), (layout.STRIDE, k.stride)):
-      words[at // 8] = value
-    words.view(np.uint32)[layout.GRID // 4:layout.GRID // 4 + 3] = d.grid
-    words.view(np.uint32)[layout.CLUSTERED // 4:layout.CLUSTERED // 4 + 3] = grid.shared.cluster
+    if self.helper is not None: words[layout.HELPER // 8] = self.helper.address
+    small = words.view(np.uint32)
+    small[layout.GRID // 4:layout.GRID // 4 + 3] = d.grid
+    small[layout.CLUSTERED // 4:layout.CLUSTERED // 4 + 3] = grid.shared.cluster
 
   def states(self, size: int) -> Value:
     """Memory for states, used again by the next cohort when nobody has it any more."""
@@ -372,9 +375,10 @@ class Launch:
     if self.grid.space.version != self._version:
       self._memory, self._version = Memory(self.grid.space), self.grid.space.version
       self._context()
-    self.helper.begin(cohort)
+    helper = self.helper
+    if helper is not None: helper.begin(cohort)
     self.kernel.native.run(self.context.ctypes.data, cohort.states.ctypes.data, self.kernel.stride, cohort.count)
-    if self.helper.error is not None: raise self.helper.error
+    if helper is not None and helper.error is not None: raise helper.error
 
   def why(self, cohort: Cohort) -> str:
     """Why the reference goes on, in words for a report."""

@@ -30,14 +30,14 @@ def _here(g: Lanes, line: Line) -> Value:
   """The lanes that take part."""
   if g.width != 32: raise Untranslatable("in a strand that is no warp")
   guard = None if "sync" in line.instruction.modifiers else operands.predicate(line)
-  return g.active if guard is None else g.active & guard(g)  # type: ignore[arg-type]
+  return g.active if guard is None else g.active & guard(g)
 
 
 def _u32(g: Lanes, text: str) -> Value: return Value(g.e, text, U32, False)
 
 
 def _write(g: Lanes, line: Line, o: Any, type_: str, value: Value) -> None:
-  operands.writer(g.code, line, o, type_)(g, value)  # type: ignore[arg-type]
+  operands.writer(g.code, line, o, type_)(g, value)
 
 
 @emits("activemask")
@@ -63,7 +63,7 @@ def vote(g: Lanes, line: Line, form: Form, info: Info) -> None:
   """all, any, uni, ballot over the threads that are here."""
   i, e = line.instruction, g.e
   kind = next(m for m in ("all", "any", "uni", "ballot") if m in form.modifiers)
-  p = operands.reader(g.code, line, i.operands[1], "pred")(g)  # type: ignore[arg-type]
+  p = operands.reader(g.code, line, i.operands[1], "pred")(g)
   here = g.bits(_here(g, line))
   bits = e.op(f"and i32 {g.bits(p)}, {here}")
   if kind == "ballot": return _write(g, line, i.operands[0], "b32", _u32(g, bits))
@@ -79,7 +79,7 @@ def shfl(g: Lanes, line: Line, form: Form, info: Info) -> None:
   if g.width != 32: raise Untranslatable("in a strand that is no warp")
   kind = next(m for m in ("up", "down", "bfly", "idx") if m in form.modifiers)
   first, second = operands.pair(line)
-  a, b, c = (operands.reader(g.code, line, x, "b32")(g) for x in i.operands[1:4])  # type: ignore[arg-type]
+  a, b, c = (operands.reader(g.code, line, x, "b32")(g) for x in i.operands[1:4])
   if b.bits is not None and c.bits is not None:
     found, within = _fixed(kind, b.bits & 31, c.bits)
     x = a.in_lanes()
@@ -125,8 +125,8 @@ def match(g: Lanes, line: Line, form: Form, info: Info) -> None:
   """The threads that have the same value; all: whether every one has."""
   i, e, o = line.instruction, g.e, g.o
   first, second = operands.pair(line)
-  x = operands.reader(g.code, line, i.operands[1], form.type)(g)  # type: ignore[arg-type]
-  members = operands.reader(g.code, line, i.operands[2], "b32")(g)  # type: ignore[arg-type]
+  x = operands.reader(g.code, line, i.operands[1], form.type)(g)
+  members = operands.reader(g.code, line, i.operands[2], "b32")(g)
   if members.wide: raise Untranslatable("with members that threads differ in")
   here = e.op(f"and i32 {g.bits(_here(g, line))}, {members.text}")
   t = type_of(x.dtype)
@@ -157,7 +157,7 @@ def redux(g: Lanes, line: Line, form: Form, info: Info) -> None:
   """A reduction over the members that are here."""
   i, t, e = line.instruction, form.type, g.e
   kind = next(m for m in ("add", "min", "max", "and", "or", "xor") if m in form.modifiers)
-  x = operands.reader(g.code, line, i.operands[1], t)(g)  # type: ignore[arg-type]
+  x = operands.reader(g.code, line, i.operands[1], t)(g)
   if x.dtype.kind == "f": raise Untranslatable("of floats")
   sign = x.dtype.kind == "i"
   bits = x.dtype.itemsize * 8

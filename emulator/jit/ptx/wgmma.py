@@ -151,7 +151,7 @@ def wgmma(g: Lanes, line: Line, form: Form, info: Info) -> None:
   registers = operands.elements(line, i.operands[0])
   scale = None
   if len(i.operands) > 3:
-    scale = operands.reader(g.code, line, i.operands[3], "pred")(g)  # type: ignore[arg-type]
+    scale = operands.reader(g.code, line, i.operands[3], "pred")(g)
   rest = [int(operands.immediate(line, o, "s32") or 0) for o in i.operands[4:]]
   negative = len(rest) >= 2 and (rest[0] or 1) * (rest[1] or 1) < 0
   turned = rest[2:] if a in {"f16", "bf16"} else []
@@ -166,7 +166,7 @@ def wgmma(g: Lanes, line: Line, form: Form, info: Info) -> None:
     _fetched(g, line, i.operands[1], a, bool(turned and turned[0]), True, (x, ROWS, first, k), away)
   else: _placed(g, line, operands.elements(line, i.operands[1]), a, x, k, t)
   _fetched(g, line, i.operands[2], b, bool(turned and turned[-1]), False, (y, n, "0", n), away)
-  old = [operands.reader(g.code, line, o, own)(g) for o in registers]  # type: ignore[arg-type]
+  old = [operands.reader(g.code, line, o, own)(g) for o in registers]
   size = 4 if each != "double" else 8
   for j in range(n // 8):
     for h in range(2):
@@ -185,12 +185,12 @@ def wgmma(g: Lanes, line: Line, form: Form, info: Info) -> None:
     for h in range(2):
       rows = e.op(f"load <64 x {each}>, ptr {g.pointer(c, 64 * size * (h * (n // 8) + j))}, align 64")
       if packed:
-        writes[2 * j + h](g, halves(e, rows))  # type: ignore[arg-type]
+        writes[2 * j + h](g, halves(e, rows))
         continue
       for at in range(2):
         part = shuffled(e, each, 64, rows, range(at, 64, 2))
         value = Value(e, part, I32 if whole else F32, True)
-        writes[4 * j + 2 * h + at](g, value)  # type: ignore[arg-type]
+        writes[4 * j + 2 * h + at](g, value)
 
 
 _TYPES: Final = frozenset({"f16", "bf16", "tf32", "e4m3", "e5m2", "s8", "u8"})
@@ -206,7 +206,7 @@ def _fetched(g: Lanes, line: Line, operand: Operand, t: str, across: bool, left:
              where: tuple[str, int, str, int], away: str) -> None:
   """Take a matrix of shared memory to (memory, rows, the first one, how far they are apart)."""
   e = g.e
-  descriptor = _one(g, operands.reader(g.code, line, operand, "b64")(g))  # type: ignore[arg-type]
+  descriptor = _one(g, operands.reader(g.code, line, operand, "b64")(g))
   name, text = fetch(t, across, left)
   defined(e, text)
   out, rows, first, apart = where
@@ -222,7 +222,7 @@ def _placed(g: Lanes, line: Line, parts: tuple[Operand, ...], a: str, out: str, 
   e = g.e
   each, n = (4 if t == "i32" else 8), 32 // BITS[a]
   for r, o in enumerate(parts):
-    words = operands.reader(g.code, line, o, "b32")(g)  # type: ignore[arg-type]
+    words = operands.reader(g.code, line, o, "b32")(g)
     corner = 8 * (r & 1) * k + (r >> 1) * 4 * n
     whole = (integers if t == "i32" else doubles)(e, words, a)
     for row in range(8):

@@ -75,7 +75,7 @@ def saturated(o: O, x: V, type_: str) -> V:
 def function(form: Form) -> Callable[..., V]:
   """What a `cvt` computes: `f(o, *sources)` of the form's types."""
   m = form.modifiers
-  if "pack" in m: return _pack(form.types[0])
+  if "pack" in m: return _pack(form.name.split(".")[3])
   target, source = form.types
   mode = next((r for r in ("rna", "rn", "rz", "rm", "rp") if r in m), "rn")
   if target in {"f16x2", "bf16x2"} and source == "f32": return _pair(_narrow(target[:-2], mode, m))

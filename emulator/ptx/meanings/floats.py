@@ -59,7 +59,9 @@ def copysign(o: O, a: V, b: V) -> V: return o.copysign(b, a)
 
 # ---- minimum, maximum
 
-def _relu(o: O, x: V) -> V: return o.where(o.isnan(x), x, o.fmax(x, x * 0))
+def _relu(o: O, x: V) -> V:
+  """What is negative, also -0, becomes +0."""
+  return o.where(o.isnan(x), x, o.fmax(x, o.const(f"f{8 * x.dtype.itemsize}", 0)))
 
 def _nan(o: O, a: V, b: V, value: V) -> V: return o.where(o.isnan(a) | o.isnan(b), a + b, value)
 
@@ -89,6 +91,18 @@ def min_nan(o: O, a: V, b: V) -> V: return _nan(o, a, b, o.fmin(a, b))
 @means("max.NaN", HALVES)
 @_folded
 def max_nan(o: O, a: V, b: V) -> V: return _nan(o, a, b, o.fmax(a, b))
+
+@means("min.abs", "f32")
+def min_abs(o: O, a: V, *others: V) -> V: return min_(o, o.abs(a), *map(o.abs, others))
+
+@means("max.abs", "f32")
+def max_abs(o: O, a: V, *others: V) -> V: return max_(o, o.abs(a), *map(o.abs, others))
+
+@means("min.NaN.abs", "f32")
+def min_nan_abs(o: O, a: V, *others: V) -> V: return min_nan(o, o.abs(a), *map(o.abs, others))
+
+@means("max.NaN.abs", "f32")
+def max_nan_abs(o: O, a: V, *others: V) -> V: return max_nan(o, o.abs(a), *map(o.abs, others))
 
 @means("min.xorsign.abs", HALVES)
 @_folded

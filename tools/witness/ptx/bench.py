@@ -5,6 +5,7 @@
 """
 from __future__ import annotations
 
+import itertools
 import random
 import re
 import sys
@@ -26,6 +27,7 @@ from tinyhw.tools.witness.ptx.table import Case, cases
 
 THREADS: Final = 64
 BATCH: Final = 64
+MOST: Final = 4096  # names of a row that are all looked at
 PAGE: Final = 4096
 IN, OUT, PARAMS, VARIABLES = 0x1_0000_0000, 0x2_0000_0000, 0x3_0000_0000, 0x4_0000_0000
 _LETTERS: Final = {1: "h", 2: "h", 4: "r", 8: "l"}
@@ -52,13 +54,13 @@ def _register(type_: str, number: int) -> str:
 
 
 def _load(type_: str, register: str, at: int) -> str:
-  if type_ == "pred": return f"ld.global.u32 %r30, [%l30+{at}]; setp.ne.u32 {register}, %r30, 0;"
-  return f"ld.global.b{8 * max(SIZES[type_], 2)} {register}, [%l30+{at}];"
+  if type_ == "pred": return f"ld.global.u32 %r78, [%l78+{at}]; setp.ne.u32 {register}, %r78, 0;"
+  return f"ld.global.b{8 * max(SIZES[type_], 2)} {register}, [%l78+{at}];"
 
 
 def _store(type_: str, register: str, at: int) -> str:
-  if type_ == "pred": return f"selp.u32 %r30, 1, 0, {register}; st.global.u32 [%l31+{at}], %r30;"
-  return f"st.global.b{8 * SIZES[type_]} [%l31+{at}], {register};"
+  if type_ == "pred": return f"selp.u32 %r78, 1, 0, {register}; st.global.u32 [%l79+{at}], %r78;"
+  return f"st.global.b{8 * SIZES[type_]} [%l79+{at}], {register};"
 
 
 def _own(k: int) -> int:
@@ -86,11 +88,12 @@ def _kernel(batch: Sequence[Case]) -> str:
 .global .texref tx;
 .global .samplerref sm;
 .global .surfref su;
+.shared .align 8 .b8 sh[64];
 .visible .entry k (.param .u64 in, .param .u64 out) {{
-  .reg .pred %p<32>; .reg .b16 %h<32>; .reg .b32 %r<32>; .reg .b64 %l<32>;
-  ld.param.u64 %l30, [in]; ld.param.u64 %l31, [out];
-  mov.u32 %r31, %tid.x;
-  mad.wide.u32 %l30, %r31, 8, %l30; mad.wide.u32 %l31, %r31, 8, %l31;
+  .reg .pred %p<32>; .reg .b16 %h<32>; .reg .b32 %r<80>; .reg .b64 %l<80>; .reg .b128 %q<4>;
+  ld.param.u64 %l78, [in]; ld.param.u64 %l79, [out];
+  mov.u32 %r79, %tid.x;
+  mad.wide.u32 %l78, %r79, 8, %l78; mad.wide.u32 %l79, %r79, 8, %l79;
 {body}
   ret;
 }}"""
@@ -150,6 +153,17 @@ def _drawn(case: Case, rng: random.Random) -> list[tuple[int, ...]]:
   return list(zip(*columns)) if columns else [()] * THREADS
 
 
+def drawn_names(row: forms.Row, rng: random.Random) -> list[str]:
+  """Some names of a row that has too many: each choice of types, with as little else as there may be, and at random."""
+  typed = [any(c in SIZES for c in choices) for _, choices in row.slots]
+  out = []
+  for plainly in (True, False):
+    options = [choices if t else ("",) if optional and (plainly or rng.random() < 0.6) else (rng.choice(choices),)
+               for (optional, choices), t in zip(row.slots, typed)]
+    out += [".".join([row.opcode, *filter(None, chosen)]) for chosen in itertools.product(*options)]
+  return out
+
+
 def of_table(pattern: str = "", most: int = 1, seed: int = 0) -> Iterator[Case]:
   """The cases of the table's instructions that fit a pattern: of each row all names, or `most` random ones for each
   choice of types."""
@@ -158,11 +172,15 @@ def of_table(pattern: str = "", most: int = 1, seed: int = 0) -> Iterator[Case]:
     for row in rows:
       rng = random.Random(f"{seed} {row}")
       chosen: dict[tuple[str, ...], list[str]] = {}
-      names = list(row.combinations()) if row.size <= 4096 else []
+      names = list(row.combinations()) if row.size <= MOST else drawn_names(row, rng)
       for name in names: chosen.setdefault(tuple(w for w in name.split(".") if w in SIZES), []).append(name)
       for group in chosen.values():
-        for name in rng.sample(group, min(most, len(group))):
-          if re.search(pattern, name): yield from cases(name, rng)
+        tried = 0
+        for name in rng.sample(group, len(group)):
+          made = cases(name, rng) if re.search(pattern, name) else []
+          yield from made
+          tried += bool(made)
+          if tried == most: break
 
 
 def main(pattern: str = "", most: str = "4", seed: str = "0") -> int:

@@ -1,6 +1,6 @@
 """All witnesses of PTX: importing this registers them."""
 from __future__ import annotations
 
-from tinyhw.tools.witness.ptx import textures, video
+from tinyhw.tools.witness.ptx import floats, integers, matrices, memory, textures, video, warps
 
-__all__ = ["textures", "video"]
+__all__ = ["floats", "integers", "matrices", "memory", "textures", "video", "warps"]

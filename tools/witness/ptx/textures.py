@@ -305,8 +305,8 @@ def _case(form: Form, p: Picture, geometry: str, axes: int, whole: bool, compone
     return results(f.fetch(c, layer, sample, lod, shift), type_)
   to = "{{" + ", ".join(f"{{{k}}}" for k in range(count)) + "}}"
   raw = {"f16": "b16"}.get(type_, "b32")
-  text = f"{form.name} {to}, [%l29, {{{{{', '.join(padded)}}}}}]{tail};"
-  return Case(form.name, text, (raw,) * count, tuple(sources), run, draw, p.memory, None, False, "mov.u64 %l29, {M};")
+  text = f"{form.name} {to}, [%l77, {{{{{', '.join(padded)}}}}}]{tail};"
+  return Case(form.name, text, (raw,) * count, tuple(sources), run, draw, p.memory, None, False, "mov.u64 %l77, {M};")
 
 
 # ---- questions
@@ -331,8 +331,8 @@ def query(form: Form, rng: random.Random) -> Iterator[Case]:
            "addr_mode_1": 2, "addr_mode_2": 4, "force_unnormalized_coords": 0, "memory_layout": 0}
   lod = rng.randrange(3)
   right = max(1, known[name] >> lod) if "level" in m else known[name]
-  text = f"{form.name} {{0}}, [%l29]{f', {lod}' if 'level' in m else ''};"
-  yield Case(form.name, text, ("b32",), (), lambda: right, None, p.memory, None, False, "mov.u64 %l29, {M};")
+  text = f"{form.name} {{0}}, [%l77]{f', {lod}' if 'level' in m else ''};"
+  yield Case(form.name, text, ("b32",), (), lambda: right, None, p.memory, None, False, "mov.u64 %l77, {M};")
 
 
 @witness("istypep")
@@ -340,8 +340,8 @@ def istypep(form: Form, rng: random.Random) -> Iterator[Case]:
   """Variables of the bench's module, and another address."""
   for name, kind in (("tx", "texref"), ("sm", "samplerref"), ("su", "surfref")):
     right = int(kind in form.modifiers)
-    yield Case(form.name, f"{form.name} {{0}}, %l29;", ("pred",), (), lambda right=right: right,
-               setup=f"mov.u64 %l29, {name};")
+    yield Case(form.name, f"{form.name} {{0}}, %l77;", ("pred",), (), lambda right=right: right,
+               setup=f"mov.u64 %l77, {name};")
   yield Case(form.name, f"{form.name} {{0}}, {{1}};", ("pred",), ("b64",), lambda a: 0)
 
 
@@ -422,12 +422,12 @@ def surfaces(form: Form, rng: random.Random) -> Iterator[Case]:
   words += words[-1:] * ({3: 4}.get(len(words), len(words)) - len(words))
   raw = form.type if size > 1 else "b8"
   sources = ("b32",) * (array + axes) + ((raw,) * count if op != "suld" else ())
-  at = f"[%l29, {{{{{', '.join(words)}}}}}]"
+  at = f"[%l77, {{{{{', '.join(words)}}}}}]"
   names = [f"{{{k}}}" for k in range(count)] if op == "suld" else [f"{{{array + axes + k}}}" for k in range(count)]
   vector = names[0] if count == 1 else "{{" + ", ".join(names) + "}}"
   text = f"{form.name} {vector}, {at};" if op == "suld" else f"{form.name} {at}, {vector};"
   yield Case(form.name, text, results_, sources, load if op == "suld" else lambda *_: (), draw, p.memory,
-             None if op == "suld" else put, False, "mov.u64 %l29, {M};")
+             None if op == "suld" else put, False, "mov.u64 %l77, {M};")
 
 
 def _reduced(form: Form, kind: str, old: bytes, data: int, size: int) -> bytes:

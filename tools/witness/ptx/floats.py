@@ -1,0 +1,349 @@
+"""Floats (PTX ISA, 9.7.3 to 9.7.5) and conversions (9.7.9.21): exact, rounded once, or in the manual's bounds."""
+from __future__ import annotations
+
+import math
+import random
+import struct
+from collections.abc import Callable, Iterator
+from functools import reduce
+from typing import Any, Final
+
+import mpmath
+
+from tinyhw.isa.ptx.forms import SIZES, Form
+from tinyhw.tools.witness import softfloat
+from tinyhw.tools.witness.ptx.table import Case, plain, witness
+from tinyhw.tools.witness.softfloat import BF8, BF16, F16, F32, F64, FP8, Format
+
+Function = Callable[..., Any]
+FORMATS: Final[dict[str, Format]] = {"f16": F16, "bf16": BF16, "f32": F32, "f64": F64}
+_NAN: Final = {"f16": 0x7FFF, "bf16": 0x7FFF, "f32": 0x7FFFFFFF}
+_MODES: Final = {"rn": softfloat.RNE, "rz": softfloat.ZERO, "rm": softfloat.DOWN, "rp": softfloat.UP}
+_SMALL: Final = {"e4m3x2": FP8, "e5m2x2": BF8}
+
+
+def mode_of(form: Form) -> int:
+  """The rounding of an instruction."""
+  return next((_MODES[m] for m in _MODES if m in form.modifiers), softfloat.RNE)
+
+
+def compared(name: str, f: Format, a: int, b: int, ftz: bool = False) -> bool:
+  """A comparison of floats; those that end with u hold for NaN too."""
+  if ftz: a, b = f.flush(a), f.flush(b)
+  nan = f.is_nan(a) or f.is_nan(b)
+  if name in {"num", "nan"}: return nan == (name == "nan")
+  if nan: return len(name) == 3
+  x, y = f.order(a), f.order(b)
+  return {"eq": x == y, "ne": x != y, "lt": x < y, "le": x <= y, "gt": x > y, "ge": x >= y}[name[:2]]
+
+
+def nan_of(t: str) -> Any:
+  """What a NaN result may be: of f64 any."""
+  return _NAN.get(t) or F64.is_nan
+
+
+def finished(form: Form, t: str, x: int) -> Any:
+  """A result with .ftz, .sat, .relu and the chip's NaN."""
+  f, m = FORMATS[t], form.modifiers
+  if f.is_nan(x): return 0 if "sat" in m else nan_of(t)
+  if "sat" in m: x = 0 if f.order(x) <= 0 else min(x, f.bias << f.mantissa)
+  if "relu" in m and f.negative(x): x = 0
+  return f.flush(x) if "ftz" in m else x
+
+
+def extreme(form: Form, f: Format, a: int, b: int, low: bool) -> int:
+  """min and max: the number where one is NaN, and -0 less than +0."""
+  m = form.modifiers
+  sign = (a ^ b) & f.sign if "xorsign" in m else 0
+  if "xorsign" in m or "abs" in m: a, b = a & ~f.sign, b & ~f.sign
+  if "NaN" in m and (f.is_nan(a) or f.is_nan(b)): return f.nan
+  if f.is_nan(a) or f.is_nan(b):
+    if f.is_nan(a) and f.is_nan(b): return f.nan
+    return (b if f.is_nan(a) else a) | sign
+  x, y = (f.order(a), not f.negative(a)), (f.order(b), not f.negative(b))
+  return (a if (x <= y) == low else b) | sign
+
+
+def float_function(form: Form, t: str) -> Function | None:
+  """f(bits...) -> bits of one float, before `finished`."""
+  f, op, mode = FORMATS[t], form.row.opcode, mode_of(form)
+  low = op == "min"
+  table: dict[str, Function] = {
+    "add": lambda a, b: f.add(a, b, mode), "sub": lambda a, b: f.sub(a, b, mode), "mul": lambda a, b: f.mul(a, b, mode),
+    "fma": lambda a, b, c: f.fma(a, b, c, mode), "mad": lambda a, b, c: f.fma(a, b, c, mode),
+    "div": lambda a, b: f.div(a, b, mode), "rcp": lambda a: f.div(f.bias << f.mantissa, a, mode),
+    "sqrt": lambda a: f.sqrt(a, mode), "min": lambda *x: reduce(lambda a, b: extreme(form, f, a, b, low), x),
+    "max": lambda *x: reduce(lambda a, b: extreme(form, f, a, b, low), x)}
+  return table.get(op)
+
+
+def lanes(form: Form, one: Function) -> Function:
+  """The function on each half of packed operands."""
+  t = form.type
+  if not t.endswith("x2"): return one
+  n = 32 if t == "f32x2" else 16
+
+  def both(*words: int) -> Any:
+    parts = [one(*[w >> k & (1 << n) - 1 for w in words]) for k in (0, n)]
+    def right(bits: int) -> bool:
+      return all(p(bits >> n * k & (1 << n) - 1) if callable(p) else p == bits >> n * k & (1 << n) - 1
+                 for k, p in enumerate(parts))
+    return right
+  return both
+
+
+@witness("add", "sub", "mul", "fma", "mad", "div", "min", "max", "rcp", "sqrt", "abs", "neg")
+def arithmetic(form: Form, rng: random.Random) -> Iterator[Case]:
+  """Of floats; those on integers are elsewhere."""
+  from tinyhw.tools.witness.ptx.integers import integers
+  t = form.type.removesuffix("x2")
+  if t not in FORMATS:
+    yield from integers(form)
+    return
+  if "approx" in form.modifiers or "full" in form.modifiers:
+    yield from near(form, rng)
+    return
+  f, m = FORMATS[t], form.modifiers
+  if form.row.opcode in {"abs", "neg"}:
+    def signs(a: int) -> Any:
+      if "ftz" in m: a = f.flush(a)
+      out = a & ~f.sign if form.row.opcode == "abs" else a ^ f.sign
+      return (lambda bits: f.is_nan(bits)) if f.is_nan(a) else out
+    yield plain(form, lanes(form, signs))
+    return
+  made = float_function(form, t)
+  if made is None or "oob" in m: return
+  compute = made
+
+  def one(*values: int) -> Any:
+    if "ftz" in m: values = tuple(f.flush(v) for v in values)
+    return finished(form, t, compute(*values))
+  yield plain(form, lanes(form, one))
+
+
+@witness("copysign", "testp")
+def classes(form: Form, rng: random.Random) -> Iterator[Case]:
+  """Signs and kinds of numbers."""
+  f, m = FORMATS[form.type], form.modifiers
+  if form.row.opcode == "copysign":
+    yield plain(form, lambda a, b: b & ~f.sign | a & f.sign)
+    return
+  tests: dict[str, Function] = {
+    "finite": lambda a: not f.is_nan(a) and not f.is_inf(a), "infinite": f.is_inf, "number": lambda a: not f.is_nan(a),
+    "notanumber": f.is_nan, "subnormal": f.denormal,
+    "normal": lambda a: not (f.is_nan(a) or f.is_inf(a) or f.denormal(a) or f.is_zero(a))}
+  test = next(tests[x] for x in tests if x in m)
+  yield plain(form, lambda a: int(test(a)))
+
+
+# ---- approximations: the manual's bounds; special values are exact
+
+def real(x: int, f: Format) -> mpmath.mpf:
+  """The number of a finite pattern."""
+  m, e = f.value(x)
+  return mpmath.ldexp(m, e)
+
+
+def special(op: str, f: Format, a: int) -> Any:
+  """Results of infinities, zeros and negative numbers; None for others."""
+  inf, one, minus = f.inf(False), f.bias << f.mantissa, f.negative(a)
+  if f.is_nan(a): return f.nan
+  if op == "tanh": return (one | (f.sign if minus else 0)) if f.is_inf(a) else a if f.is_zero(a) else None
+  if op == "ex2": return (0 if minus else inf) if f.is_inf(a) else one if f.is_zero(a) else None
+  if op in {"sin", "cos"}:
+    if f.is_inf(a): return f.nan
+    return (a if op == "sin" else one) if f.is_zero(a) else None
+  if op == "rcp": return f.zero(minus) if f.is_inf(a) else f.inf(minus) if f.is_zero(a) else None
+  if op == "rsqrt" and f.is_zero(a): return f.inf(minus)
+  if op == "lg2" and f.is_zero(a): return f.inf(True)
+  if op == "sqrt" and f.is_zero(a): return a
+  if minus: return f.nan
+  if f.is_inf(a): return 0 if op == "rsqrt" else inf
+  return None
+
+
+# (relative error, absolute error) that the manual allows; what it says of f32 in ulp is 2**-23 each.
+_BOUNDS: Final = {"rcp": (2.0**-22, 0.0), "sqrt": (2.0**-22, 0.0), "rsqrt": (2.0**-21, 0.0), "div": (2.0**-21, 0.0),
+                  "ex2": (2.0**-21, 0.0), "lg2": (2.0**-21, 2.0**-21), "sin": (0.0, 2.0**-20), "cos": (0.0, 2.0**-20),
+                  "tanh": (2.0**-10.5, 2.0**-126)}
+
+
+def near(form: Form, rng: random.Random) -> Iterator[Case]:
+  """A result in the bounds that the manual states."""
+  t, op, m = form.type.removesuffix("x2"), form.row.opcode, form.modifiers
+  f = FORMATS[t]
+  relative, absolute = _BOUNDS[op]
+  if t != "f32": relative = max(relative, 2.0 ** -(9.9 if t == "f16" else 7)) if t != "f64" else 2.0**-20
+  ftz = "ftz" in m
+  functions: dict[str, Function] = {
+    "rcp": lambda x: 1 / x, "sqrt": mpmath.sqrt, "rsqrt": lambda x: 1 / mpmath.sqrt(x),
+    "ex2": lambda x: mpmath.mpf(2) ** x, "lg2": lambda x: mpmath.log(x, 2), "sin": mpmath.sin,
+    "cos": mpmath.cos, "tanh": mpmath.tanh}
+
+  def close(right: Any) -> Function:
+    least = mpmath.ldexp(1, f.least - f.mantissa)
+    def good(bits: int) -> bool:
+      if f.is_nan(bits): return False
+      if f.is_inf(bits): return bool(abs(right) > real(f.largest, f) * (1 - relative - 2.0**-f.mantissa))
+      got = real(bits, f)
+      small = ftz and abs(right) < mpmath.ldexp(1, f.least) * (1 + 2.0**-10) and got == 0
+      return bool(small or abs(got - right) <= abs(right) * relative + absolute + least)
+    return good
+
+  def one(a: int, b: int | None = None) -> Any:
+    if t == "f64" and ftz: a &= ~0xFFFFFFFF  # its upper word alone counts (9.7.3.14)
+    if ftz: a, b = f.flush(a), None if b is None else f.flush(b)
+    if b is not None:
+      if f.is_nan(a) or f.is_nan(b) or f.is_inf(a) or f.is_inf(b) or f.is_zero(a) or f.is_zero(b):
+        x = f.div(a, b)
+        return nan_of(t) if f.is_nan(x) else x
+      if "approx" in m and abs(real(b, f)) > mpmath.ldexp(1, 126): return lambda bits: f.is_zero(bits)
+      return close(real(a, f) / real(b, f))
+    found = special(op, f, a)
+    if found is not None: return nan_of(t) if f.is_nan(found) else found
+    return close(functions[op](real(a, f)))
+  draw = None
+  if op in {"sin", "cos"}:  # the bound holds for quadrants around 0
+    def draw(r: random.Random) -> tuple[int, ...]:
+      return (struct.unpack("<I", struct.pack("<f", r.uniform(-math.pi, math.pi)))[0],)
+  yield plain(form, lanes(form, one), draw=draw)
+
+
+@witness("rsqrt", "sin", "cos", "lg2", "ex2", "tanh")
+def approximate(form: Form, rng: random.Random) -> Iterator[Case]:
+  """Functions that are approximations alone."""
+  yield from near(form, rng)
+
+
+# ---- conversions
+
+_WHOLE: Final = {"rni": softfloat.RNE, "rzi": softfloat.ZERO, "rmi": softfloat.DOWN, "rpi": softfloat.UP}
+
+
+def limits(t: str) -> tuple[int, int]:
+  """The range of an integer type."""
+  n = 8 * SIZES[t]
+  return (-(1 << n - 1), (1 << n - 1) - 1) if t[0] == "s" else (0, (1 << n) - 1)
+
+
+def narrowed(form: Form, target: Format, t: str, x: int, mode: int) -> int:
+  """f32 to a smaller float, with .relu and .satfinite."""
+  m = form.modifiers
+  if F32.is_nan(x): return _NAN.get(t, target.nan)
+  out = softfloat.convert(x, F32, target, mode)
+  if "satfinite" in m and out & ~target.sign > target.largest: out = target.largest | out & target.sign
+  return 0 if "relu" in m and target.negative(out) else out
+
+
+def fp8(form: Form, f: Format, source: Format, x: int) -> int:
+  """To eight bits: saturates; NaN is 0x7F."""
+  if source.is_nan(x): return 0x7F
+  minus = source.negative(x)
+  if source.is_inf(x): out = f.largest
+  else:
+    m, e = source.value(x)
+    out = min(f.round(abs(m), e) & ~f.sign, f.largest) if m else 0
+    if f.is_nan(out) or f.is_inf(out): out = f.largest
+  if minus and "relu" in form.modifiers: return 0
+  return out | (f.sign if minus else 0)
+
+
+@witness("cvt")
+def cvt(form: Form, rng: random.Random) -> Iterator[Case]:
+  """Between all types."""
+  m = form.modifiers
+  if "pack" in m:
+    yield from packed(form)
+    return
+  target, source = form.types
+  mode = mode_of(form)
+  whole = next((_WHOLE[x] for x in _WHOLE if x in m), None)
+  if target in _SMALL:
+    f = _SMALL[target]
+    if source == "f32": yield plain(form, lambda a, b: fp8(form, f, F32, a) << 8 | fp8(form, f, F32, b))
+    else: yield plain(form, lambda a: fp8(form, f, F16, a >> 16) << 8 | fp8(form, f, F16, a & 0xFFFF))
+    return
+  if source in _SMALL:
+    g = _SMALL[source]
+    def half(x: int) -> int:
+      if g.is_nan(x): return 0x7FFF
+      out = softfloat.convert(x, g, F16)
+      return 0 if "relu" in m and F16.negative(out) else out
+    yield plain(form, lambda a: half(a >> 8) << 16 | half(a & 0xFF))
+    return
+  if target in {"f16x2", "bf16x2"}:
+    one, t = FORMATS[target[:-2]], target[:-2]
+    yield plain(form, lambda a, b: narrowed(form, one, t, a, mode) << 16 | narrowed(form, one, t, b, mode))
+    return
+  if target == "tf32":
+    yield plain(form, lambda a: tf32(form, a, mode))
+    return
+  if source in FORMATS and target in FORMATS: yield plain(form, between(form, target, source, mode, whole))
+  elif source in FORMATS: yield plain(form, to_integer(form, target, source, whole))
+  elif target in FORMATS:
+    f = FORMATS[target]
+    def from_integer(x: int) -> Any:
+      n = 8 * SIZES[source]
+      v = x - (1 << n) if source[0] == "s" and x >> n - 1 else x
+      return finished(form, target, f.round(v, 0, mode))
+    yield plain(form, from_integer)
+  else:
+    def integers(x: int) -> int:
+      n = 8 * SIZES[source]
+      v = x - (1 << n) if source[0] == "s" and x >> n - 1 else x
+      low, high = limits(target)
+      return min(max(v, low), high) if "sat" in m else v
+    yield plain(form, integers)
+
+
+def tf32(form: Form, x: int, mode: int) -> int:
+  """Ten bits of fraction."""
+  f = Format("tf32", 19, 10, 127)
+  if F32.is_nan(x): return 0x7FFFFFFF
+  if F32.is_inf(x): out = f.inf(F32.negative(x))
+  elif "rna" in form.modifiers: out = ((x & 0x7FFFFFFF) + 0x1000 >> 13) | (f.sign if F32.negative(x) else 0)
+  else: out = softfloat.convert(x, F32, f, mode)
+  if "satfinite" in form.modifiers and f.is_inf(out): out = f.largest | out & f.sign
+  if "relu" in form.modifiers and f.negative(out): out = 0
+  return out << 13
+
+
+def between(form: Form, target: str, source: str, mode: int, whole: int | None) -> Function:
+  """Floats to floats."""
+  f, g, m = FORMATS[source], FORMATS[target], form.modifiers
+  def run(x: int) -> Any:
+    if "ftz" in m and source == "f32": x = f.flush(x)
+    if source == "f32" and target in {"f16", "bf16"} and m & {"relu", "satfinite"}:
+      return narrowed(form, g, target, x, mode)
+    if f.is_nan(x): return finished(form, target, g.nan) if source != target or target != "bf16" else g.is_nan
+    if whole is not None: x = f.whole(x, whole)
+    out = x if source == target else softfloat.convert(x, f, g, mode)
+    if "sat" in m: out = 0 if g.order(out) <= 0 else min(out, g.bias << g.mantissa)
+    return g.flush(out) if "ftz" in m and target == "f32" else out
+  return run
+
+
+def to_integer(form: Form, target: str, source: str, whole: int | None) -> Function:
+  """Floats to integers: they saturate; NaN is 0, or of and to 64 bits the highest bit alone."""
+  f = FORMATS[source]
+  low, high = limits(target)
+  wide = source == "f64" or SIZES[target] == 8
+  def run(x: int) -> int:
+    if "ftz" in form.modifiers: x = f.flush(x)
+    if f.is_nan(x): return 1 << 8 * SIZES[target] - 1 if wide else 0
+    return softfloat.to_integer(x, f, low, high, softfloat.ZERO if whole is None else whole)
+  return run
+
+
+def packed(form: Form) -> Iterator[Case]:
+  """cvt.pack."""
+  t = form.types[0] if form.types[0] != "s32" else next(x for x in ("s2", "u2", "s4", "u4") if x in form.modifiers)
+  t = next((x for x in ("s2", "u2", "s4", "u4", "s8", "u8", "s16", "u16") if x in form.modifiers), t)
+  bits = int(t[1:])
+  low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if t[0] == "s" else (0, (1 << bits) - 1)
+  def run(a: int, b: int, c: int = 0) -> int:
+    x, y = (min(max(v - (1 << 32) if v >> 31 else v, low), high) & (1 << bits) - 1 for v in (a, b))
+    return x << bits | y | c << 2 * bits
+  yield plain(form, run)
+
+

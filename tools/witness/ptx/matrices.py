@@ -1,0 +1,146 @@
+"""Products of matrices of a warp (PTX ISA, 9.7.14.5): which thread has which element, and exact sums."""
+from __future__ import annotations
+
+import random
+import re
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any, Final
+
+from tinyhw.isa.ptx.forms import Form
+from tinyhw.tools.witness.ptx.table import Case, witness
+from tinyhw.tools.witness.softfloat import BF8, BF16, F16, F32, F64, FP8, Format
+
+_BITS: Final = {"f16": 16, "bf16": 16, "tf32": 32, "f64": 64, "u8": 8, "s8": 8, "u4": 4, "s4": 4, "b1": 1, "e4m3": 8,
+                "e5m2": 8, "f32": 32, "s32": 32}
+_FORMATS: Final[dict[str, Format]] = {"f16": F16, "bf16": BF16, "f64": F64, "f32": F32, "e4m3": FP8, "e5m2": BF8}
+Rows = list[tuple[int, ...]]
+Place = tuple[int, int, int]
+
+
+def number(bits: int, t: str) -> Fraction:
+  """The number that an element is."""
+  if t == "tf32": t, bits = "f32", bits & 0xFFFFE000
+  if t in _FORMATS:
+    m, e = _FORMATS[t].value(bits)
+    return Fraction(m) * Fraction(2) ** e
+  n = _BITS[t]
+  return Fraction(bits - (1 << n) if t[0] == "s" and bits >> n - 1 else bits)
+
+
+def places(which: str, lane: int, index: int, shape: tuple[int, int], t: str, order: str) -> Place:
+  """(product, row, column) of a thread's element of A, B or C, counted over its registers."""
+  m, k = shape
+  group, own = lane >> 2, lane & 3
+  if (m, k, order) != (8, 4, "") and order:  # four products, each of eight lanes
+    quarter, high, low = lane >> 2 & 3, 4 * (lane >= 16), lane & 3
+    if which == "a": return (quarter, low + high, index) if order == "row" else (quarter, index + high, low)
+    if which == "b": return (quarter, index, low + high) if order == "col" else (quarter, low, index + high)
+    if t == "f16": return quarter, low + high, index
+    return quarter, (lane & 1) + (index & 2) + high, (index & 4) + (lane & 2) + (index & 1)
+  if which == "c": return 0, group + 8 * (index >> 1), 2 * own + (index & 1)
+  n = max(1, 32 // _BITS[t])  # elements of a register
+  register, part = divmod(index, n)
+  if which == "b": return 0, own * n + part + 4 * n * register, group
+  if m == 8: return 0, group, own * n + part + 4 * n * register
+  return 0, group + 8 * (register & 1), own * n + part + 4 * n * (register >> 1)
+
+
+def elements(words: tuple[int, ...], t: str) -> list[int]:
+  """The elements of a thread's registers."""
+  n = _BITS[t]
+  if n >= 32: return list(words)
+  return [w >> n * k & (1 << n) - 1 for w in words for k in range(32 // n)]
+
+
+@witness("mma")
+def mma(form: Form, rng: random.Random) -> Iterator[Case]:
+  """Dense products."""
+  words = form.name.split(".")
+  if words[1].startswith("sp"): return
+  kinds = [w for w in words if w in _BITS]
+  d, a, b, c = kinds
+  found = next(re.fullmatch(r"m(\d+)n8k(\d+)", w) for w in words if re.fullmatch(r"m(\d+)n8k(\d+)", w))
+  assert found is not None
+  m, k = int(found[1]), int(found[2])
+  quarters = (m, k, a) == (8, 4, "f16")
+  order = {"a": words[words.index("aligned") + 2], "b": words[words.index("aligned") + 3], "c": "row"}
+  order = order if quarters else dict.fromkeys("abc", "")
+  size = {t: 64 if t == "f64" else 32 for t in _BITS}
+  counts = {w: total * _BITS[t] // (32 * size[t]) for w, t, total in (("d", d, m * 8), ("a", a, m * k), ("b", b, 8 * k),
+                                                                      ("c", c, m * 8))}
+  if quarters: counts = {"d": 4 if d == "f16" else 8, "a": 2, "b": 2, "c": 4 if c == "f16" else 8}
+  n = counts["d"]
+  firsts = {"a": 0, "b": counts["a"], "c": counts["a"] + counts["b"]}
+
+  def gathered(rows: Rows, which: str, t: str) -> dict[Place, Fraction]:
+    out = {}
+    for lane, row in enumerate(rows):
+      own = row[firsts[which]:firsts[which] + counts[which]]
+      for index, bits in enumerate(elements(own, t)):
+        out[places(which, lane, index, (m, k), t, order[which])] = number(bits, t)
+    return out
+
+  def run(rows: Rows) -> list[Any]:
+    x, y, z = gathered(rows, "a", a), gathered(rows, "b", b), gathered(rows, "c", c)
+    out = []
+    for lane in range(32):
+      per = 2 if d == "f16" else 1
+      found = []
+      for index in range(n * per):
+        q, row, column = places("c", lane, index, (m, k), d, order["c"])
+        found.append(_right(form, d, z[q, row, column],
+                            [(x[q, row, j], y[q, j, column]) for j in range(k)]))
+      if d == "f16":
+        def pair(low: Any, high: Any) -> Any: return lambda bits: low(bits & 0xFFFF) and high(bits >> 16)
+        found = [pair(found[2 * j], found[2 * j + 1]) for j in range(n)]
+      out.append(tuple(found) if n > 1 else found[0])
+    return out
+
+  def draw(r: random.Random) -> tuple[int, ...]:
+    return tuple(_word(r, t) for t, w in ((a, "a"), (b, "b"), (c, "c")) for _ in range(counts[w]))
+  raw = {t: "b64" if t == "f64" else "b32" for t in _BITS}
+  at, text = 0, []
+  for w in "dabc":
+    text.append("{{" + ", ".join(f"{{{at + j}}}" for j in range(counts[w])) + "}}")
+    at += counts[w]
+  sources = [raw[t] for t, w in ((a, "a"), (b, "b"), (c, "c")) for _ in range(counts[w])]
+  yield Case(form.name, f"{form.name} {', '.join(text)};", (raw[d],) * n, tuple(sources), run, draw, warp=True)
+
+
+def _word(r: random.Random, t: str) -> int:
+  """A register of elements: floats are finite and of moderate size."""
+  if t == "tf32": t = "f32"
+  if t not in _FORMATS: return r.getrandbits(32)
+  f = _FORMATS[t]
+  def one() -> int:
+    return r.randrange(f.bias - 2, f.bias + 3) << f.mantissa | r.getrandbits(f.mantissa) | r.choice([0, f.sign])
+  return sum(one() << f.bits * k for k in range(max(1, 32 // f.bits)))
+
+
+def _right(form: Form, t: str, c: Fraction, factors: list[tuple[Fraction, Fraction]]) -> Any:
+  """What an element of the result may be: integers exactly, floats within the rounding of a sum of their type."""
+  if "popc" in form.modifiers:
+    differ = "xor" in form.modifiers
+    return int(c + sum((p != q) if differ else (p and q) for p, q in factors)) & 0xFFFFFFFF
+  total = c + sum(p * q for p, q in factors)
+  if t == "s32":
+    x = int(total)
+    if "satfinite" in form.modifiers: x = min(max(x, -1 << 31), (1 << 31) - 1)
+    return x & 0xFFFFFFFF
+  f = _FORMATS[t]
+  weight = abs(c) + sum(abs(p * q) for p, q in factors)
+  bound = weight * Fraction(2) ** -(f.mantissa if t != "f64" else 49)
+
+  def good(bits: int) -> bool:
+    return not f.is_nan(bits) and not f.is_inf(bits) and abs(number(bits, t) - total) <= bound
+  return good
+
+
+@witness("movmatrix")
+def transposed(form: Form, rng: random.Random) -> Iterator[Case]:
+  """Eight rows of eight elements of 16 bits, of which each thread has two."""
+  def run(rows: Rows) -> list[Any]:
+    matrix = [[rows[4 * r + c // 2][0] >> 16 * (c % 2) & 0xFFFF for c in range(8)] for r in range(8)]
+    return [matrix[2 * (lane & 3)][lane >> 2] | matrix[2 * (lane & 3) + 1][lane >> 2] << 16 for lane in range(32)]
+  yield Case(form.name, f"{form.name} {{0}}, {{1}};", ("b32",), ("b32",), run, warp=True)
