@@ -331,14 +331,18 @@ class Tensor(Sequences):
                               hint="call requires_grad_() on it before it is used")
     if targets and not self.requires_grad:
       raise InvalidArgument("the gradient of a value that no leaf with requires_grad was used for")
+    return self._differentiated(targets, seed, placed_among(self.uop.toposort(carries_gradient)))
+
+  def _differentiated(self, targets: Sequence[Tensor], seed: Tensor | None, places: list[tuple[UOp, UOp]]
+                      ) -> list[Tensor]:
+    """See `gradient`; with what of the graph that carries gradients is in memory, and where."""
     if seed is None and self.shape != ():
       raise InvalidArgument(f"backward of shape {self.shape}", hint="reduce to a scalar, or give a gradient")
     if not self.dtype.is_float: raise InvalidArgument(f"backward of {self.dtype}", hint="only floats have derivatives")
     start = UOp.const(self.dtype, 1.0, self.device) if seed is None else seed.cast(self.dtype).expand(self.shape).uop
     nodes = [_variable(t.uop) for t in targets]
     # A target that was pending when the graph was made is in it as it was then; by now it may be memory.
-    memory = {u: place for u, place in placed_among(self.uop.toposort()) if u not in nodes
-              and _variable(place) in nodes}
+    memory = {u: place for u, place in places if u is not place and u not in nodes and _variable(place) in nodes}
     found = gradients(self.uop.substitute(memory) if memory else self.uop, start, nodes)
     return [Tensor._wrap(found[n].reshape(t.shape).detach() if n in found else t._const(0))
             for t, n in zip(targets, nodes)]
@@ -351,9 +355,10 @@ class Tensor(Sequences):
     if not self.requires_grad: raise InvalidArgument("backward of a value that no leaf with requires_grad was used for")
     there = [(t, _variable(t._uop)) for t in _leaves()]  # before the graph is looked at: threads may realize leaves
     below = self.uop.toposort(carries_gradient)
-    memory = {_variable(found) for _, found in placed_among(below)}
+    places = placed_among(below)
+    memory = {_variable(found) for _, found in places}
     leaves = [t for t, variable in there if variable in below or variable in memory]
-    for leaf, g in zip(leaves, self.gradient(*leaves, seed=gradient)):
+    for leaf, g in zip(leaves, self._differentiated(leaves, gradient, places)):
       with _accumulating: leaf.grad = g if leaf.grad is None else leaf.grad + g
     self.spent = True
     return self
