@@ -11,7 +11,7 @@ from tinyhw.emulator.jit.values import Untranslatable, Value
 from tinyhw.emulator.ptx import builtin, flow, operands
 from tinyhw.emulator.ptx.scope import Line
 from tinyhw.emulator.values.ops import U32
-from tinyhw.isa.ptx.model import Arguments, Int, Name
+from tinyhw.isa.ptx.model import Int
 
 NAMED: Final = frozenset({"shfl", "vote", "match", "redux", "elect"})  # that threads of a warp meet for, by a mask
 
@@ -26,17 +26,12 @@ def end(g: Lanes, k: int) -> None:
     if i.opcode == "brx" and i.predicate is None: return _brx(g, line)
     if i.opcode in {"ret", "exit"}: return _leave(g, line, after)
     if i.opcode in {"trap", "brkpt"}: return _reference(g, line, after)
-    if i.opcode == "call" and _builtin(line): return _reference(g, line, after)
+    if i.opcode == "call" and builtin.called(line): return _reference(g, line, after)
     if i.predicate is not None: return _guarded(g, line, after, k)
     return _stop(g, line, after, k)
   except Unsupported: return g.e.do(f"br label %{g.deopt()}")  # the reference says so when control comes to it
   except Untranslatable as why: raise Refused(f"{i.name} ({why})") from None
   except Error: raise Refused(i.name) from None
-
-
-def _builtin(line: Line) -> bool:
-  names = [o.text for o in line.instruction.operands if isinstance(o, Name)]
-  return bool(names) and names[0] in builtin.FUNCTIONS and not isinstance(names[0], Arguments)
 
 
 def _guard(g: Lanes, line: Line) -> Value | None:
@@ -163,6 +158,10 @@ def _stop(g: Lanes, line: Line, after: Block | None, k: int) -> None:
   if i.opcode == "barrier" and "cluster" in i.modifiers[:1]: return cluster.barrier(g, line, after)
   if i.opcode in {"bar", "barrier"}: return _barrier(g, line, after)
   if i.opcode == "mbarrier": return mbarrier.test(g, line, after)
+  if i.opcode == "call":
+    helped.call(g, k)
+    g.flush()
+    return g.go(after)
   _meet(g, line, after, i.operands[-1] if i.opcode in NAMED else Int(-1), k)
 
 

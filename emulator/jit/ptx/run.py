@@ -9,6 +9,7 @@ import numpy as np
 from tinyhw.core.errors import MachineFault
 from tinyhw.emulator.jit.memory import Memory
 from tinyhw.emulator.jit.ptx import layout
+from tinyhw.emulator.jit.ptx.called import MANY
 from tinyhw.emulator.jit.ptx.code import Kernel, kernel
 from tinyhw.emulator.jit.ptx.emit import RESUMING
 from tinyhw.emulator.jit.ptx.helped import Helper
@@ -64,6 +65,7 @@ class Cohort:
     if k.named:
       wide[:, layout.COUNTS // 8] = (self.counts.ctypes.data + block * self.counts.strides[0]).astype(np.uint64)
     self._ghost: Blocks | None = None
+    self.parted: dict[int, list[Warps]] = {}  # where threads of a strand stand that are in a function
     self.status = states[:, layout.STATUS // 4]
     self.left = wide[:, layout.LEFT // 8].view(np.int64)
     self.executed = np.zeros(len(states), np.int64)
@@ -247,6 +249,11 @@ class Cohort:
       status, pc, registers, masks, carry = layout.RUN, program.entry, [], [], 0
     else: status, pc, registers, masks, carry, _ = k.exits[number]
     ways = [(pc, int(state[layout.ACTIVE // 4]))]
+    if row in self.parted:
+      ways = []
+      for group in self.parted[row]:
+        group.cohort = cohort
+        yield group
     limit = (1 << k.width) - 1
     ways += [(at, int(state[offset // 4]) & limit) for at, offset in masks]
     bytes_ = state.view(np.uint8)
@@ -420,7 +427,7 @@ class Launch:
         over = self._ran(cohort)
         if over is None:
           if wide := self._widened(cohort): return (yield from self._again(wide, [*running, cohort]))
-          handed += 1
+          handed += 1 if not self._calls() else HANDED + 1
           running.append(cohort.back())
         elif not over: running.append(cohort)
         if over is not True: room -= count
@@ -436,11 +443,18 @@ class Launch:
           assert isinstance(one, Cohort)
           if wide := self._widened(one): return (yield from self._again(wide, running))
           running[running.index(one)] = one.back()
-          handed += 1
+          handed += 1 if not self._calls() else HANDED + 1
           quiet = False
         else: quiet = quiet and one.idle
         yield None
       if running and (quiet or handed > HANDED): return (yield from self._reference(running))
+
+  def _calls(self) -> bool:
+    """Whether it calls functions so often that the reference is quicker: then so it is next time."""
+    if self.helper is None or self.helper.calls <= MANY: return False
+    d = self.grid.dispatch
+    d.program.compiled[d.block, self.exact, self.grid.shared.explicit] = "calls of functions"
+    return True
 
   @staticmethod
   def _interpreted(blocks: Blocks) -> bool:
