@@ -21,6 +21,7 @@ def end(g: Lanes, k: int) -> None:
   line = g.plan.lines[k]
   i = line.instruction
   after = g.successor(g.block.end)
+  if g.plan.forms[k] is None: return g.e.do(f"br label %{g.deopt()}")  # the reference says what is wrong with it
   try:
     if i.opcode == "bra": return _bra(g, line, after)
     if i.opcode == "brx" and i.predicate is None: return _brx(g, line)
@@ -209,11 +210,9 @@ def _barrier(g: Lanes, line: Line, after: Block | None) -> None:
   if "red" in i.modifiers:
     destination = sources.pop(0)
     voter = operands.reader(g.code, line, sources.pop(), "pred")(g)
-  number = operands.reader(g.code, line, sources[0], "u32")(g)
-  if number.wide: raise Untranslatable("a number that threads differ in")
+  number = _first(g, operands.reader(g.code, line, sources[0], "u32")(g))
   count = g.o.const("u32", 0)
-  if len(sources) > 1: count = operands.reader(g.code, line, sources[1], "u32")(g)
-  if count.wide: raise Untranslatable("a count that threads differ in")
+  if len(sources) > 1: count = _first(g, operands.reader(g.code, line, sources[1], "u32")(g))
   if count.bits == g.plan.threads: count = g.o.const("u32", 0)
   if after is None: raise Untranslatable("at the end")
   away = g.deopt()
@@ -252,6 +251,15 @@ def _barrier(g: Lanes, line: Line, after: Block | None) -> None:
   g.resume(after, landing)
   e.do(f"br label %{label}")
   _voted(g, line, destination, landing, after)
+
+
+def _first(g: Lanes, x: Value) -> Value:
+  """What the first of the threads that are here has."""
+  if not x.wide: return x
+  e, m = g.e, g.mask_type
+  lane = e.call(m, f"llvm.cttz.{m}", (m, g.active_bits), ("i1", "false"))
+  there = e.op(f"and {m} {lane}, {g.width - 1}")
+  return Value(e, e.op(f"extractelement {x.type} {x.text}, {m} {there}"), x.dtype, False)
 
 
 def _voted(g: Lanes, line: Line, destination: Any, landing: str, after: Block) -> None:

@@ -402,7 +402,7 @@ class Lanes:
     from tinyhw.emulator.jit.ptx import access, warp
     line, form, info = self.plan.lines[k], self.plan.forms[k], self.plan.infos[k]
     i = line.instruction
-    if form is None: return self.unsupported(i.name)
+    if form is None: return helped.never(self)
     mark = self.mark()
     try:
       emit = access.EMITTERS.get(i.opcode) or warp.EMITTERS.get(i.opcode)

@@ -34,7 +34,7 @@ def emit(g: Lanes, k: int) -> None:
   i = line.instruction
   if i.opcode in _STACK or "cc" in i.modifiers: raise Untranslatable("no compiled form")
   try: step = bind.step(g.code.program.function(g.code.flat.function.name), line)
-  except Unsupported: return _never(g)
+  except Unsupported: return never(g)
   except (IndexError, KeyError, ValueError, TypeError, AttributeError, AssertionError, StopIteration):
     raise Untranslatable("with such operands") from None
   if step is None or step is bind.nothing: return None
@@ -53,7 +53,7 @@ def call(g: Lanes, k: int) -> None:
   line = g.plan.lines[k]
   code = g.code.program.function(g.code.flat.function.name)
   try: control.ender(code, line, g.pc, code.pc(k + 1))
-  except Unsupported: return _never(g)
+  except Unsupported: return never(g)
   reads, writes = g.touched_sets(k)
   return _helped(g, k, reads | set(g.live_out[g.block.number]) | writes)
 
@@ -110,7 +110,7 @@ def _skipped(g: Lanes, line: Line) -> str:
   return skip
 
 
-def _never(g: Lanes) -> None:
+def never(g: Lanes) -> None:
   """What the emulator does not have: the reference says so when control comes to it."""
   g.e.do(f"br label %{g.deopt()}")
   g.e.start(g.e.new_label("never"))
