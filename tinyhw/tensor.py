@@ -23,7 +23,7 @@ from tinyhw.function.sequence import Sequences
 from tinyhw.gradient import carries_gradient, gradients
 from tinyhw.ir import semantics
 from tinyhw.ir.dtype import DType, dtypes
-from tinyhw.ir.group import is_group, members
+from tinyhw.ir.group import cut_axis, is_group, members
 from tinyhw.ir.ops import Ops
 from tinyhw.ir.size import Size, scalar, worth
 from tinyhw.ir.uop import UOp
@@ -264,6 +264,9 @@ class Tensor(Sequences):
       raise InvalidArgument("assign to a leaf that requires a gradient, from a value with a history",
                             hint="detach the value, or use `with Tensor.no_grad()`")
     if (gone := lost_below(other._uop)) is not None: gone.check()  # told of here, and this tensor keeps its value
+    if is_group(self.device) and (place := home(self._uop)) is not None:
+      # It lies as the value before did, where that is known.
+      other = other._derive(other.uop.shard(self.device, cut_axis(self.shape, place.arg.cut)))
     # CONTIGUOUS: the value gets memory of its own, a parameter is never one node with a constant or another tensor.
     self.uop = other.uop.detach().contiguous() if self.is_leaf else other.uop.contiguous()
     return self
@@ -331,14 +334,18 @@ class Tensor(Sequences):
                               hint="call requires_grad_() on it before it is used")
     if targets and not self.requires_grad:
       raise InvalidArgument("the gradient of a value that no leaf with requires_grad was used for")
+    return self._differentiated(targets, seed, placed_among(self.uop.toposort(carries_gradient)))
+
+  def _differentiated(self, targets: Sequence[Tensor], seed: Tensor | None, places: list[tuple[UOp, UOp]]
+                      ) -> list[Tensor]:
+    """See `gradient`; with what of the graph that carries gradients is in memory, and where."""
     if seed is None and self.shape != ():
       raise InvalidArgument(f"backward of shape {self.shape}", hint="reduce to a scalar, or give a gradient")
     if not self.dtype.is_float: raise InvalidArgument(f"backward of {self.dtype}", hint="only floats have derivatives")
     start = UOp.const(self.dtype, 1.0, self.device) if seed is None else seed.cast(self.dtype).expand(self.shape).uop
     nodes = [_variable(t.uop) for t in targets]
     # A target that was pending when the graph was made is in it as it was then; by now it may be memory.
-    memory = {u: place for u, place in placed_among(self.uop.toposort()) if u not in nodes
-              and _variable(place) in nodes}
+    memory = {u: place for u, place in places if u is not place and u not in nodes and _variable(place) in nodes}
     found = gradients(self.uop.substitute(memory) if memory else self.uop, start, nodes)
     return [Tensor._wrap(found[n].reshape(t.shape).detach() if n in found else t._const(0))
             for t, n in zip(targets, nodes)]
@@ -351,9 +358,10 @@ class Tensor(Sequences):
     if not self.requires_grad: raise InvalidArgument("backward of a value that no leaf with requires_grad was used for")
     there = [(t, _variable(t._uop)) for t in _leaves()]  # before the graph is looked at: threads may realize leaves
     below = self.uop.toposort(carries_gradient)
-    memory = {_variable(found) for _, found in placed_among(below)}
+    places = placed_among(below)
+    memory = {_variable(found) for _, found in places}
     leaves = [t for t, variable in there if variable in below or variable in memory]
-    for leaf, g in zip(leaves, self.gradient(*leaves, seed=gradient)):
+    for leaf, g in zip(leaves, self._differentiated(leaves, gradient, places)):
       with _accumulating: leaf.grad = g if leaf.grad is None else leaf.grad + g
     self.spent = True
     return self

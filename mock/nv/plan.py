@@ -13,6 +13,7 @@ from tinyhw.core.errors import MachineFault, Unsupported
 from tinyhw.core.memory import Access
 from tinyhw.mock.nv import faults
 from tinyhw.mock.nv.image import Image
+from tinyhw.mock.nv.qmdfields import why_ignored
 from tinyhw.wire import qmd as wire
 
 if TYPE_CHECKING:
@@ -33,6 +34,9 @@ _AXES: Final = ("WIDTH", "HEIGHT", "DEPTH")
 DEPENDENTS: Final = 2
 _CHANGING: Final = (("CONSTANT_BUFFER_ADDR", 1), ("RELEASE_SEMAPHORE_ADDR", RELEASES),
                     ("RELEASE_SEMAPHORE_PAYLOAD", RELEASES), ("DEPENDENT_QMD_POINTER", DEPENDENTS))
+_OFF: Final = ((("CONSTANT_BUFFER_ADDR", "CONSTANT_BUFFER_SIZE", "CONSTANT_BUFFER_INVALIDATE"), BANKS),
+               (("RELEASE_STRUCTURE_SIZE", "RELEASE_PAYLOAD64B", "RELEASE_REDUCTION_ENABLE", "RELEASE_REDUCTION_OP",
+                 "RELEASE_REDUCTION_FORMAT", "RELEASE_TRAP_TYPE"), RELEASES), (("DEPENDENT_QMD_ACTION",), DEPENDENTS))
 _OPERATIONS: Final = ("ADD", "MIN", "MAX", "INC", "DEC", "AND", "OR", "XOR")  # RELEASE_REDUCTION_OP, RED_*
 # State of the engine that a plan counts on: who sends one of these has all plans made anew.
 STATE: Final = frozenset({"SET_SHADER_LOCAL_MEMORY_A", "SET_SHADER_LOCAL_MEMORY_B",
@@ -97,6 +101,7 @@ class Plan:
     self.channel: Channel = engine.channel
     self.machine, self.space = self.channel.machine, self.channel.space
     self.version = type(qmd)
+    self._looked: set[str] = set()  # fields whose values the launch goes by
     self._check_kind()
     self.grid = self._dimensions("GRID_WIDTH", "GRID_HEIGHT", "GRID_DEPTH")
     self.block = self._dimensions(*(f"CTA_THREAD_DIMENSION{n}" for n in range(3)))
@@ -113,6 +118,7 @@ class Plan:
     self.forgets_data = bool(self.maybe("INVALIDATE_SHADER_DATA_CACHE"))
     self.fresh = {i: bool(self.maybe("CONSTANT_BUFFER_INVALIDATE", i)) for i in self.banks}
     self.barrier = bool(self.maybe("CWD_MEMBAR_TYPE"))
+    self._check_rest()
     self.repeated = self._repeated()
     self._mappings = self.space.version
 
@@ -121,11 +127,12 @@ class Plan:
     return self.image.name
 
   def _get(self, name: str, index: int | None = None) -> int:
+    self._looked.update(f.name for f, _, _ in wire.pieces(self.version, name, index))
     return wire.read(self.qmd, name, index)
 
   def maybe(self, name: str, index: int | None = None) -> int:
     """A value, 0 where the version has no such field."""
-    return wire.read(self.qmd, name, index) if wire.has(self.version, name, index) else 0
+    return self._get(name, index) if wire.has(self.version, name, index) else 0
 
   def _dimensions(self, *names: str) -> tuple[int, int, int]:
     x, y, z = (self._get(n) for n in names)
@@ -154,6 +161,18 @@ class Plan:
     for field in ("ARRIVE_AT_LATCH_VALID", "WAIT_ON_LATCH_VALID", "DEPENDENCE_COUNTER", "CIRCULAR_QUEUE_SIZE"):
       if self.maybe(field):
         raise self._unsupported(field)
+
+  def _check_rest(self) -> None:
+    """Fields that nothing here asks for are 0, or have no effect."""
+    for name in ("QMD_MAJOR_VERSION", "QMD_MINOR_VERSION"): self._get(name)
+    for name, index in self.changing.pieces: self._get(name, index)
+    for names, count in _OFF:  # of banks that are not valid, and what is not enabled, the rest does not count
+      for name in names:
+        for index in range(count): self.maybe(name, index)
+    for field, value in self.qmd.items():
+      if not value or field.name in self._looked: continue
+      if (why := why_ignored(field.name)) is None: raise self._unsupported(field.name)
+      self.machine.ignored.note("QMD field", field.name, why)
 
   def _clusters(self, kind: int) -> tuple[int, int, int] | None:
     """The blocks of a cluster each way; None where the QMD is a grid of blocks."""

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import gc
+import math
 import pickle
 from itertools import combinations_with_replacement
 
@@ -9,9 +10,11 @@ import numpy as np
 import pytest
 
 from tests.ir.test_shape import evaluate
+from tinyhw import Variable
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.ir import uop as uop_module
 from tinyhw.ir.dtype import AddressSpace, can_cast_losslessly, dtypes, promote
+from tinyhw.ir.size import worth
 from tinyhw.ir.uop import Axis, Ops, UOp, movement_shape, sources
 
 F32, I32 = dtypes.float32, dtypes.int32
@@ -95,11 +98,25 @@ def test_equal_nodes_are_one() -> None:
   assert UOp.const(dtypes.uint8, 300).arg == 44 and UOp.const(F32, 0.1).arg == float(np.float32(0.1))
 
 
+def test_constants_that_are_kept_are_those_that_are_asked_for() -> None:
+  for _ in range(2):
+    assert math.copysign(1.0, UOp.const(F32, -0.0).arg) == -1.0 and math.copysign(1.0, UOp.const(F32, 0.0).arg) == 1.0
+    assert [UOp.const(t, v).arg for t in (F32, I32) for v in (1, 1.0, True)] == [1.0, 1.0, 1.0, 1, 1, 1]
+    assert all(UOp.const(t, 1).arg.__class__ is c for t, c in ((F32, float), (I32, int), (dtypes.bool, bool)))
+    assert UOp.const(F32, 2, "X", (3,)).device == "X" and UOp.const(F32, 2, "Y", (3,)).device == "Y"
+    for n in (3, 5):                      # a size is equal to itself with another value, which the graph keeps
+      size: int = Variable("n", 1, 9).bind(n) * 2
+      assert worth(UOp.const(F32, 2, "X", (size,)).shape[0]) == 2 * n
+
+
 def test_nodes_die_with_their_users() -> None:
+  uop_module._const.cache_clear()
   gc.collect()
   uop_module._sweep()
   before = len(uop_module._interned)
   u = UOp.new_buffer("X", 4, F32).reshape((2, 2)) * 3.5
+  uop_module._const.cache_clear()          # so many constants are kept at most
+  assert uop_module._const.cache_info().maxsize == 1024
   assert len(uop_module._interned) > before
   del u
   gc.collect()

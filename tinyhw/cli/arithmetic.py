@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from tinyhw.cli.measure import Seconds, child, repeat
+from tinyhw.cli.measure import Seconds, child, repeat, rest
 from tinyhw.core.errors import Error
 
 MANY = 16 << 20
@@ -44,6 +44,7 @@ class Work:
       return result
     if self.numpy is not None and not np.allclose(run().numpy(), self.numpy(*self.arrays()), rtol=1e-4, atol=1e-5):
       raise Error("wrong values", where="LLVM")
+    rest()
     return repeat(run, runs=15, warm=3)
 
   def searched(self) -> Seconds:

@@ -16,7 +16,7 @@ import click
 import numpy as np
 
 from tinyhw.cli import arithmetic, overheads, ptx
-from tinyhw.cli.measure import Seconds, child, process, repeat
+from tinyhw.cli.measure import Seconds, child, process, repeat, rest
 from tinyhw.core.errors import Error, InvalidArgument
 
 NVIDIA = ("NV", "CUDA")
@@ -75,6 +75,7 @@ def matmul(device: str, n: int = 256) -> Seconds:
     (a @ b).realize()
     Device[device].synchronize()
   if not np.allclose((a @ b).numpy(), host[0] @ host[1], rtol=1e-4): raise Error("wrong product", where=device)
+  rest()
   if device == "AMD" and os.environ.get("EMU") != "ref": settle(run)
   return repeat(run)
 

@@ -23,6 +23,12 @@ def repeat(run: Callable[[], object], *, runs: int = 7, warm: int = 2) -> Second
   return seconds
 
 
+def rest() -> None:
+  """Let NumPy's threads fall asleep: they look for the next product for some time, on the processors of who runs next.
+  """
+  time.sleep(0.2)
+
+
 def process(code: str, *, runs: int = 5, **env: str) -> Seconds:
   """Seconds of a whole Python process, start to exit."""
   return repeat(lambda: child(code, **env), runs=runs, warm=1)

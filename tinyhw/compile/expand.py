@@ -54,21 +54,26 @@ def group_reductions(sink: UOp) -> UOp:
   return simplify(UOp.sink(*stores))
 
 
+_Key = tuple[UOp, tuple[tuple[UOp, int], ...]]
+
+
 class _Expander:
   """Copies the graph for the values of its upcast and unrolled ranges; what does not depend on one is shared."""
 
   def __init__(self) -> None:
-    self.done: dict[tuple[UOp, tuple[tuple[UOp, int], ...]], UOp] = {}
+    self.done: dict[_Key, UOp] = {}
     self.copied: dict[UOp, tuple[UOp, ...]] = {}
     self.simplified: dict[UOp, UOp] = {}
     self.places: dict[UOp, tuple[UOp, dict[UOp, int], int] | None] = {}
     self.accumulators = 0
 
   def prepare(self, sink: UOp) -> None:
-    """Notes on which copied ranges each node depends."""
+    """Notes on which copied ranges each node depends. Its only copy is the node itself where nothing below it has any,
+    and no reduction."""
     for u in sink.toposort():
-      self.copied[u] = tuple(sorted((r for r in u.ranges if r.op is Ops.RANGE and r.arg.kind in _COPIED),
-                                    key=lambda r: int(r.arg.axis)))
+      ranges = [r for r in u.ranges if r.op is Ops.RANGE and r.arg.kind in _COPIED]
+      self.copied[u] = tuple(sorted(ranges, key=lambda r: int(r.arg.axis))) if ranges else ()
+      if not ranges and u.op is not Ops.REDUCE and all([(s, ()) in self.done for s in u.src]): self.done[u, ()] = u
 
   def place(self, index: UOp) -> tuple[UOp, dict[UOp, int], int] | None:
     """An INDEX whose element is a sum of what all copies share, steps of copied ranges, and a constant."""
@@ -85,24 +90,29 @@ class _Expander:
 
   def at(self, root: UOp, values: dict[UOp, int]) -> UOp:
     """The copy of a node for the values of the ranges it depends on."""
-    stack: list[tuple[UOp, dict[UOp, int]]] = [(root, values)]
+    done, key = self.done, self.key
+    goal = key(root, values)
+    stack: list[tuple[_Key, UOp, dict[UOp, int], list[_Key] | None]] = [(goal, root, values, None)]
     while stack:
-      u, known = stack[-1]
-      key = self.key(u, known)
-      if key in self.done:
+      own, u, known, below = stack[-1]
+      if own in done:
         stack.pop()
         continue
-      needs = self.needs(u, known)
-      missing = [n for n in needs if self.key(*n) not in self.done]
-      if missing: stack += missing[::-1]
-      else:
-        self.done[key] = self.make(u, known, [self.done[self.key(*n)] for n in needs])
-        stack.pop()
-    return self.done[self.key(root, values)]
+      if below is None:       # the first time
+        needs = [(key(source, its), source, its) for source, its in self.needs(u, known)]
+        below = [k for k, _, _ in needs]
+        if missing := [(*need, None) for need in needs if need[0] not in done]:
+          stack[-1] = own, u, known, below
+          stack += missing[::-1]
+          continue
+      done[own] = self.make(u, known, [done[k] for k in below])
+      stack.pop()
+    return done[goal]
 
-  def key(self, u: UOp, values: dict[UOp, int]) -> tuple[UOp, tuple[tuple[UOp, int], ...]]:
+  def key(self, u: UOp, values: dict[UOp, int]) -> _Key:
     """What the copy is known by."""
-    return u, tuple((r, values[r]) for r in self.copied[u] if r in values)
+    ranges = self.copied[u]
+    return u, tuple([(r, values[r]) for r in ranges if r in values]) if ranges else ()
 
   def needs(self, u: UOp, values: dict[UOp, int]) -> list[tuple[UOp, dict[UOp, int]]]:
     """The copies of sources that a copy is made of."""

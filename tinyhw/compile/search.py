@@ -1,12 +1,15 @@
 """The search for options: lists of steps that are measured, best first, until none of their neighbours is faster.
 
 `search` begins with what the heuristic chose and with nothing, keeps the `width` fastest lists, and tries what differs
-from them by one step: one more, one less, one with another amount. Who calls says how a program is measured and that
-its values are right; times differ from run to run, so what is chosen may too, and with it how sums are rounded.
+from them by one step: one more, one less, one with another amount. The fastest few then run against the heuristic's in
+turns, which is given up only for one that is faster in that race too. A `Judge` says how programs are measured and that
+their values are right; times differ from run to run, so what is chosen may too, and with it how sums are rounded.
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
 
 from tinyhw.compile.compiler import compile_kernel, linear_program, optimize
 from tinyhw.compile.images import wanted
@@ -17,8 +20,19 @@ from tinyhw.core.errors import Error
 from tinyhw.ir.uop import UOp
 
 Opts = tuple[Opt, ...]
-Measure = Callable[[ProgramSpec], "float | None"]
-"""Seconds that a program takes, or None where it is none that may be used."""
+
+
+class Judge(ABC):
+  """Who runs programs of one kernel."""
+
+  @abstractmethod
+  def seconds(self, program: ProgramSpec, limit: float) -> float | None:
+    """What a program takes; None where its values are wrong, or it takes longer than `limit`."""
+
+  @abstractmethod
+  def fastest(self, programs: Sequence[ProgramSpec]) -> ProgramSpec:
+    """The best of programs whose values are right, in a race: the first one where none is faster beyond doubt."""
+
 
 _AMOUNTS = {OptKind.UPCAST: (2, 3, 4, 6, 8), OptKind.UNROLL: (2, 4, 8), OptKind.LOCAL: (2, 4, 8, 16, 32, 64),
             OptKind.GROUP: (8, 16, 32, 64), OptKind.GROUPTOP: (8, 16, 32, 64), OptKind.VECTOR: (4, 8, 16, 32, 64),
@@ -26,34 +40,41 @@ _AMOUNTS = {OptKind.UPCAST: (2, 3, 4, 6, 8), OptKind.UNROLL: (2, 4, 8), OptKind.
 _BETTER = 0.98            # of a time: what is no better than noise is not followed
 _ROUNDS = 12              # times that the fastest lists are varied
 _MOST_UOPS = 2000         # of a program that is worth its compilation
+_SLOW = 2.0               # times the best so far: such a program is not measured any better, and not followed
+_FINALISTS = 4
 
 
-def search(ast: UOp, renderer: Renderer, width: int, measure: Measure) -> ProgramSpec:
+def search(ast: UOp, renderer: Renderer, width: int, judge: Judge) -> ProgramSpec:
   """The fastest program found for a kernel graph; that of the heuristic where nothing is faster."""
-  known: dict[Opts, float | None] = {}
-  programs: dict[tuple[UOp, ...], float | None] = {}
-  def time(opts: Opts) -> float | None:
-    """Seconds of a list; programs that different lists make alike are measured once."""
+  known: dict[Opts, float] = {}
+  programs: dict[tuple[UOp, ...], float] = {}
+  best = math.inf
+  def seconds(opts: Opts) -> float:
+    """What a list takes, infinity where it is of no use; programs that different lists make alike are measured once."""
+    nonlocal best
     if opts not in known:
+      known[opts] = math.inf
       try:
         uops, *_ = linear_program(optimize(ast, renderer, opts))
-        if len(uops) > _MOST_UOPS: known[opts] = None
-        else:
-          if uops not in programs: programs[uops] = measure(compile_kernel(ast, renderer, opts))
-          known[opts] = programs[uops]
-      except Error: known[opts] = None         # steps that do not fit, or more than the target has of something
+        if len(uops) > _MOST_UOPS: return math.inf
+        if uops not in programs:
+          found = judge.seconds(compile_kernel(ast, renderer, opts), best * _SLOW)
+          programs[uops] = math.inf if found is None else found
+        known[opts] = programs[uops]
+      except Error: pass                       # steps that do not fit, or more than the target has of something
+      best = min(best, known[opts])
     return known[opts]
   chosen = compile_kernel(ast, renderer)
-  lists = [opts for opts in dict.fromkeys((chosen.opts, ())) if time(opts) is not None]
-  if not lists: return chosen
-  def seconds(opts: Opts) -> float: return found if (found := time(opts)) is not None else float("inf")
-  beam = sorted(lists, key=seconds)[:width]
+  beam = sorted((opts for opts in dict.fromkeys((chosen.opts, ())) if seconds(opts) < math.inf), key=seconds)[:width]
+  if not beam: return chosen
   for _ in range(_ROUNDS):
     before = seconds(beam[0])
     tried = dict.fromkeys(n for opts in beam for n in neighbours(opts, optimize(ast, renderer, opts)))
-    beam = sorted(dict.fromkeys([*beam, *(n for n in tried if time(n) is not None)]), key=seconds)[:width]
+    beam = sorted(dict.fromkeys([*beam, *(n for n in tried if seconds(n) < math.inf)]), key=seconds)[:width]
     if seconds(beam[0]) > before * _BETTER: break
-  return compile_kernel(ast, renderer, beam[0])
+  finalists = sorted((opts for opts, found in known.items() if found < math.inf), key=seconds)[:_FINALISTS]
+  if seconds(chosen.opts) < math.inf: finalists = list(dict.fromkeys((chosen.opts, *finalists)))
+  return judge.fastest([compile_kernel(ast, renderer, opts) for opts in finalists])
 
 
 def neighbours(opts: Opts, kernel: Kernel) -> Iterator[Opts]:

@@ -88,8 +88,10 @@ def outline(wanted: Sequence[UOp], home: Callable[[UOp], UOp | None], may: Conta
         at = inputs[len(rows)] = number.setdefault(found, len(number))
         if found is not u: over.add(len(rows))
         place[u] = len(rows)
-        rows.append((at, u.dtype, found.arg.device, changed(found.arg.size, result.numbered),
-                     changed(u.shape, result.numbered), found.arg.cut))
+        device, size, shape = found.arg.device, found.arg.size, u.shape
+        if type(size) is not int: size = changed(size, result.numbered)
+        if not _INT.issuperset(map(type, shape)): shape = changed(shape, result.numbered)
+        rows.append((at, u.dtype, device, size, shape, found.arg.cut))
         continue
       if u.op is Ops.DEFINE_VAR:
         place[u] = len(rows)

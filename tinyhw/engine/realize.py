@@ -75,10 +75,17 @@ def placed(node: UOp) -> UOp | None:
 
 
 def placed_among(nodes: Iterable[UOp]) -> list[tuple[UOp, UOp]]:
-  """Those of the nodes that are in memory, with what they are there (`placed`)."""
+  """Those of the nodes that are in memory, with what they are there (`placed`). Sources come before their users."""
+  found: list[tuple[UOp, UOp]] = []
+  known: set[UOp] = set()
   may, moves = _rows, GroupOp.MOVEMENT
-  return [(u, found) for u in nodes if (id(u) in may or u.op in moves or u.op is Ops.BUFFER or u.op is Ops.DETACH)
-          and (found := placed(u)) is not None]
+  for u in nodes:
+    # What moves elements is where they are; most of all else is nowhere.
+    if id(u) in may or u.op is Ops.BUFFER or (u.op in moves or u.op is Ops.DETACH) and u.src[0] in known:
+      if (place := placed(u)) is None: continue
+      known.add(u)
+      found.append((u, place))
+  return found
 
 
 def realize_nodes(nodes: Iterable[UOp]) -> None:

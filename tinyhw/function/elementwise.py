@@ -151,6 +151,10 @@ class Elementwise(TensorBase):
     return _met([self, *(self._operand(o) for o in others)], promotes)
 
   def _binary(self, op: Ops, other: Any, reverse: bool_ = False) -> Self:
+    kind = type(other)
+    if (kind is float_ or kind is int_) and scalar_dtype(other, self.dtype) is self.dtype:
+      a, b = self.uop, self._const(other)   # what is below gives the same
+      return self._derive(b.alu(op, a) if reverse else a.alu(op, b))
     other = self._operand(other)
     a, b = _met([self, other])
     return self._wrap(b.alu(op, a) if reverse else a.alu(op, b), self, other)

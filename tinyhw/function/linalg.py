@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tinyhw.core.errors import InvalidArgument, InvalidShape
-from tinyhw.function.core import ConstType
+from tinyhw.function.core import ConstType, broadcast_shape, expand_to
 from tinyhw.function.formula import einsum_parts
 from tinyhw.function.reduction import DTypeLike, named, sum_dtype
 from tinyhw.function.sorting import Sorting
@@ -33,16 +33,19 @@ class Linalg(Sorting):
     if inner != w.shape[axis]:
       raise InvalidShape(f"matmul of shapes {x.shape} and {w.shape}: {inner} columns meet {w.shape[axis]} rows")
     common = promote(x.dtype, w.dtype)
-    column = w.ndim == 1
-    left = x.reshape(*x.shape[:-1], 1, inner) if not column else x
-    right = w.transpose(-1, -2) if not column else w
-    if x.ndim > 1 and w.ndim > 2:
-      # (..., M, 1, K) against (..., 1, N, K)
-      right = right.reshape(*right.shape[:-2], 1, *right.shape[-2:])
     kind = named(dtype)
     wide = kind or sum_dtype(common)
+    left, right = x.uop, w.uop
+    if w.ndim > 1:
+      left = left.reshape((*left.shape[:-1], 1, inner))
+      axes = tuple(range(w.ndim))
+      right = right.permute((*axes[:-2], axes[-1], axes[-2]))
+      # (..., M, 1, K) against (..., 1, N, K)
+      if x.ndim > 1 and w.ndim > 2: right = right.reshape((*right.shape[:-2], 1, *right.shape[-2:]))
     # The product of two 16-bit floats is exact in the accumulator's type.
-    product = left.cast(common).cast(wide) * right.cast(common).cast(wide)
+    left, right = (u.cast(common).cast(wide) for u in (left, right))
+    shape = broadcast_shape(left.shape, right.shape)
+    product = self._wrap(expand_to(left, shape).alu(Ops.MUL, expand_to(right, shape)), x, w)
     total = product._reduce(Ops.ADD, -1, False)
     return total.cast(common) if kind is None else total
 

@@ -5,6 +5,7 @@ reads the elements.
 """
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from collections.abc import Sequence
@@ -385,6 +386,11 @@ def iota(size: int, device: str) -> UOp:
 
   Movement alone makes it, so it costs index arithmetic in the kernel that uses it and no memory.
   """
+  return (_iota if type(size) is int else _iota.__wrapped__)(size, device)
+
+
+@functools.lru_cache(maxsize=64)
+def _iota(size: int, device: str) -> UOp:
   bits = max(highest(size) - 1, 0).bit_length()
   total = UOp.const(dtypes.int32, 0, device, (2,) * bits)
   for i in range(bits):

@@ -100,6 +100,7 @@ WMMA (a, b, c), unit               A matrix unit's a * b + c of a whole wave, on
 from __future__ import annotations
 
 import enum
+import functools
 import hashlib
 import itertools
 import math
@@ -107,7 +108,7 @@ import struct
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, NamedTuple, cast
+from typing import Any, Final, NamedTuple, cast
 
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.core.locks import NODES, shared_lock
@@ -188,8 +189,13 @@ _interning = shared_lock(NODES)  # held while the table changes; looking a node 
 _went: deque[_Reference] = deque()
 _AT_ONCE = 256
 _buffer_ids = itertools.count()
+_INT: Final = frozenset({int})
+_UNSHAPED: Final[tuple[int, ...]] = (-1,)
+_UNKNOWN: Final = "unknown"
 _BOTTOM, _TOP = -math.inf, math.inf
 _CLOSING = frozenset({Ops.REDUCE, Ops.BARRIER})
+_MOVING = frozenset({Ops.COPY, Ops.SHARD})  # to another device
+_NONE: frozenset[UOp] = frozenset()
 
 
 class UOp:
@@ -200,8 +206,8 @@ class UOp:
   dtype: DType
   src: tuple[UOp, ...]
   arg: Any
-  _shape: tuple[int, ...]
-  _device: str | None
+  _shape: tuple[int, ...]     # _UNSHAPED until it is asked for
+  _device: str | None         # _UNKNOWN until it is asked for
   _bounds: tuple[Scalar, Scalar]
   _ranges: frozenset[UOp]
   _variables: frozenset[UOp]
@@ -214,7 +220,7 @@ class UOp:
     reference = _interned.get(key)
     if reference is not None and (found := reference()) is not None: return found
     self = object.__new__(cls)
-    self.op, self.dtype, self.src, self.arg = op, dtype, src, arg
+    self.op, self.dtype, self.src, self.arg, self._shape, self._device = op, dtype, src, arg, _UNSHAPED, _UNKNOWN
     mine = _Reference(self, _went.append)
     mine.key = key
     with _interning:
@@ -240,11 +246,12 @@ class UOp:
   @property
   def shape(self) -> tuple[int, ...]:
     """The shape, in elements; () for scalars and for every node of a lowered kernel."""
-    try: return self._shape
-    except AttributeError: pass
-    try:
-      self._shape = _derive_shape(self)     # the usual case: the sources know theirs
-    except AttributeError: _derive_below(self, "_shape", _derive_shape)
+    if (known := self._shape) is not _UNSHAPED: return known
+    for s in self.src:
+      if s._shape is _UNSHAPED:
+        _derive_below(self, lambda u: u._shape is _UNSHAPED, _set_shape)
+        break
+    else: _set_shape(self)     # the usual case: the sources know theirs
     return self._shape
 
   @property
@@ -255,12 +262,19 @@ class UOp:
   @property
   def device(self) -> str | None:
     """The device that holds the memory read; None when only constants are read. Mixed devices are an error."""
-    try: return self._device
-    except AttributeError: pass
-    try:
-      self._device = _derive_device(self)     # the usual case: the sources know theirs
-    except AttributeError: _derive_below(self, "_device", _derive_device)
-    return self._device
+    if (known := self._device) is not _UNKNOWN: return known
+    # A chain of movements and the like is where what is below it is.
+    chain, u = [self], self
+    while len(u.src) == 1 and u.op not in _MOVING and (u := u.src[0])._device is _UNKNOWN: chain.append(u)
+    if u._device is _UNKNOWN:
+      for s in u.src:
+        if s._device is _UNKNOWN:
+          _derive_below(u, lambda u: u._device is _UNKNOWN, _set_device)
+          break
+      else: _set_device(u)
+    known = u._device
+    for u in chain: u._device = known
+    return known
 
   @property
   def vmin(self) -> Scalar:
@@ -275,9 +289,8 @@ class UOp:
   def _minmax(self) -> tuple[Scalar, Scalar]:
     try: return self._bounds
     except AttributeError: pass
-    try:
-      self._bounds = _derive_bounds(self)     # the usual case: the sources know theirs
-    except AttributeError: _derive_below(self, "_bounds", _derive_bounds)
+    try: _set_bounds(self)     # the usual case: the sources know theirs
+    except AttributeError: _derive_below(self, lambda u: not hasattr(u, "_bounds"), _set_bounds)
     return self._bounds
 
   @property
@@ -285,11 +298,8 @@ class UOp:
     """The open RANGEs and SPECIALs that the value depends on (a REDUCE and a BARRIER close their own)."""
     try: return self._ranges
     except AttributeError: pass
-    for u in self._postorder(lambda v: not hasattr(v, "_ranges")):
-      if u.op is Ops.RANGE or u.op is Ops.SPECIAL: u._ranges = frozenset({u})
-      else:
-        found = frozenset().union(*(s._ranges for s in u.src)) if u.src else frozenset()
-        u._ranges = found.difference(u.src[1:]) if u.op in _CLOSING else found
+    try: _set_ranges(self)     # the usual case: the sources know theirs
+    except AttributeError: _derive_below(self, lambda u: not hasattr(u, "_ranges"), _set_ranges)
     return self._ranges
 
   @property
@@ -297,12 +307,8 @@ class UOp:
     """The DEFINE_VARs that the value or the shape of something below depends on."""
     try: return self._variables
     except AttributeError: pass
-    for u in self._postorder(lambda v: not hasattr(v, "_variables")):
-      if u.op is Ops.DEFINE_VAR: u._variables = frozenset({u})
-      else:
-        found = frozenset().union(*(s._variables for s in u.src)) if u.src else frozenset()
-        own = named_in(u.arg) if u.op in _SIZED else None
-        u._variables = found | own if own else found
+    try: _set_variables(self)     # the usual case: the sources know theirs
+    except AttributeError: _derive_below(self, lambda u: not hasattr(u, "_variables"), _set_variables)
     return self._variables
 
   @property
@@ -310,11 +316,8 @@ class UOp:
     """A digest of the whole graph below, the same in every process: for caches and for orders that do not vary."""
     try: return self._key
     except AttributeError: pass
-    for u in self._postorder(lambda v: not hasattr(v, "_key")):
-      own = f"{u.op.name} {u.dtype!r} {u.arg!r}".encode()
-      # The text of a size names its Variables without their bounds.
-      if u.op in _SIZED and (named := named_in(u.arg)): own += str(sorted(v.arg for v in named)).encode()
-      u._key = hashlib.blake2b(own + b"".join([s._key for s in u.src]), digest_size=16).digest()
+    try: _set_key(self)     # the usual case: the sources know theirs
+    except AttributeError: _derive_below(self, lambda u: not hasattr(u, "_key"), _set_key)
     return self._key
 
   @property
@@ -358,9 +361,9 @@ class UOp:
   @staticmethod
   def const(dtype: DType, value: Scalar, device: str | None = None, shape: tuple[int, ...] = ()) -> UOp:
     """A constant of the scalar type, wrapped or rounded to it; with a shape it is reshaped and expanded to it."""
-    src = () if device is None else (UOp(Ops.DEVICE, dtypes.void, (), device),)
-    u = UOp(Ops.CONST, dtype, src, semantics.canonical(value, dtype))
-    return u.reshape((1,) * len(shape)).expand(shape) if shape else u
+    # Sizes that launches decide are equal whatever their values, which graphs keep: those are not looked up.
+    make = _const if not shape or _INT.issuperset(map(type, shape)) else _const.__wrapped__
+    return make(dtype, value, device, shape, value == 0 and math.copysign(1.0, value) < 0)
 
   @staticmethod
   def new_buffer(device: str, size: int, dtype: DType, cut: Cut | None = None) -> UOp:
@@ -535,6 +538,14 @@ class UOp:
     return done[self]
 
 
+@functools.lru_cache(maxsize=1024)
+def _const(dtype: DType, value: Scalar, device: str | None, shape: tuple[int, ...], negative: bool) -> UOp:
+  """See `UOp.const`. Equal numbers of several types are one constant, but -0.0 is not 0.0: it is `negative`."""
+  src = () if device is None else (UOp(Ops.DEVICE, dtypes.void, (), device),)
+  u = UOp(Ops.CONST, dtype, src, semantics.canonical(value, dtype))
+  return u.reshape((1,) * len(shape)).expand(shape) if shape else u
+
+
 _SIZED = GroupOp.MOVEMENT | {Ops.VIEW, Ops.BUFFER}
 
 
@@ -558,25 +569,59 @@ def _sweep() -> None:
     if _interned.get(reference.key) is reference: del _interned[reference.key]  # else the key is a new node's
 
 
-def _derive_below(root: UOp, name: str, derive: Callable[[UOp], Any]) -> None:
+def _derive_below(root: UOp, lacks: Callable[[UOp], bool], derive: Callable[[UOp], None]) -> None:
   """Give the node what it lacks, and those below that lack it too."""
   stack = [root]
   while stack:
     u = stack[-1]
-    if missing := [s for s in u.src if not hasattr(s, name)]: stack += missing
+    if missing := [s for s in u.src if lacks(s)]: stack += missing
     else:
-      setattr(u, name, derive(u))
+      derive(u)
       stack.pop()
 
 
+def _set_device(u: UOp) -> None: u._device = _derive_device(u)
+def _set_shape(u: UOp) -> None: u._shape = _derive_shape(u)
+def _set_bounds(u: UOp) -> None: u._bounds = _derive_bounds(u)
+
+
+def _set_ranges(u: UOp) -> None:
+  src = u.src
+  if u.op is Ops.RANGE or u.op is Ops.SPECIAL: u._ranges = frozenset({u})
+  elif not src: u._ranges = _NONE
+  else:
+    found = src[0]._ranges if len(src) == 1 else src[0]._ranges.union(*[s._ranges for s in src[1:]])
+    u._ranges = found.difference(src[1:]) if u.op in _CLOSING else found
+
+
+def _set_variables(u: UOp) -> None:
+  if u.op is Ops.DEFINE_VAR: u._variables = frozenset({u})
+  else:
+    found = _NONE.union(*[s._variables for s in u.src])
+    own = named_in(u.arg) if u.op in _SIZED else None
+    u._variables = found | own if own else found
+
+
+def _set_key(u: UOp) -> None:
+  own = f"{u.op.name} {u.dtype!r} {u.arg!r}".encode()
+  # The text of a size names its Variables without their bounds.
+  if u.op in _SIZED and (named := named_in(u.arg)): own += str(sorted(v.arg for v in named)).encode()
+  u._key = hashlib.blake2b(own + b"".join([s._key for s in u.src]), digest_size=16).digest()
+
+
 def _derive_device(u: UOp) -> str | None:
-  if u.op is Ops.BUFFER: return str(u.arg.device)
-  if u.op in (Ops.DEVICE, Ops.COPY): return str(u.arg)
-  if u.op is Ops.SHARD: return str(u.arg[0])
-  devices = {s._device for s in u.src if s._device is not None}
-  if len(devices) > 1 and u.op is not Ops.SINK:
-    raise InvalidArgument(f"{u.op.name} mixes devices {', '.join(sorted(devices))}: copy its operands to one of them")
-  return devices.pop() if len(devices) == 1 else None
+  op, found = u.op, None
+  if op is Ops.BUFFER: return str(u.arg.device)
+  if op is Ops.DEVICE or op is Ops.COPY: return str(u.arg)
+  if op is Ops.SHARD: return str(u.arg[0])
+  for s in u.src:
+    if (device := s._device) is None or device == found: continue
+    if found is not None:
+      if op is Ops.SINK: return None
+      mixed = ", ".join(sorted({s._device for s in u.src if s._device is not None}))
+      raise InvalidArgument(f"{op.name} mixes devices {mixed}: copy its operands to one of them")
+    found = device
+  return found
 
 
 def _derive_shape(u: UOp) -> tuple[int, ...]:

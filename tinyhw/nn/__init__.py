@@ -1,48 +1,63 @@
 """Building blocks of networks: layers (`nn.layers`), optimizers (`nn.optim`), state and files (`nn.state`),
-ONNX models (`nn.onnx`)."""
+ONNX models (`nn.onnx`). Each loads on first use."""
 from __future__ import annotations
 
-from tinyhw.nn import datasets as datasets
-from tinyhw.nn import onnx as onnx
-from tinyhw.nn import optim as optim
-from tinyhw.nn.layers import (
-  BatchNorm,
-  BatchNorm1d,
-  BatchNorm2d,
-  BatchNorm3d,
-  Bilinear,
-  Conv1d,
-  Conv2d,
-  Conv3d,
-  ConvTranspose1d,
-  ConvTranspose2d,
-  ConvTranspose3d,
-  Dropout,
-  Embedding,
-  GroupNorm,
-  GRUCell,
-  InstanceNorm,
-  LayerNorm,
-  LayerNorm2d,
-  Linear,
-  LSTMCell,
-  RMSNorm,
-  Sequential,
-)
-from tinyhw.nn.state import (
-  get_parameters,
-  get_state_dict,
-  gguf_load,
-  load,
-  load_state_dict,
-  safe_load,
-  safe_metadata,
-  safe_save,
-  torch_load,
-)
+import importlib
+from typing import TYPE_CHECKING, Any
 
-__all__ = [
+if TYPE_CHECKING:
+  from tinyhw.nn import datasets as datasets
+  from tinyhw.nn import onnx as onnx
+  from tinyhw.nn import optim as optim
+  from tinyhw.nn.layers import BatchNorm as BatchNorm
+  from tinyhw.nn.layers import BatchNorm1d as BatchNorm1d
+  from tinyhw.nn.layers import BatchNorm2d as BatchNorm2d
+  from tinyhw.nn.layers import BatchNorm3d as BatchNorm3d
+  from tinyhw.nn.layers import Bilinear as Bilinear
+  from tinyhw.nn.layers import Conv1d as Conv1d
+  from tinyhw.nn.layers import Conv2d as Conv2d
+  from tinyhw.nn.layers import Conv3d as Conv3d
+  from tinyhw.nn.layers import ConvTranspose1d as ConvTranspose1d
+  from tinyhw.nn.layers import ConvTranspose2d as ConvTranspose2d
+  from tinyhw.nn.layers import ConvTranspose3d as ConvTranspose3d
+  from tinyhw.nn.layers import Dropout as Dropout
+  from tinyhw.nn.layers import Embedding as Embedding
+  from tinyhw.nn.layers import GroupNorm as GroupNorm
+  from tinyhw.nn.layers import GRUCell as GRUCell
+  from tinyhw.nn.layers import InstanceNorm as InstanceNorm
+  from tinyhw.nn.layers import LayerNorm as LayerNorm
+  from tinyhw.nn.layers import LayerNorm2d as LayerNorm2d
+  from tinyhw.nn.layers import Linear as Linear
+  from tinyhw.nn.layers import LSTMCell as LSTMCell
+  from tinyhw.nn.layers import RMSNorm as RMSNorm
+  from tinyhw.nn.layers import Sequential as Sequential
+  from tinyhw.nn.state import get_parameters as get_parameters
+  from tinyhw.nn.state import get_state_dict as get_state_dict
+  from tinyhw.nn.state import gguf_load as gguf_load
+  from tinyhw.nn.state import load as load
+  from tinyhw.nn.state import load_state_dict as load_state_dict
+  from tinyhw.nn.state import safe_load as safe_load
+  from tinyhw.nn.state import safe_metadata as safe_metadata
+  from tinyhw.nn.state import safe_save as safe_save
+  from tinyhw.nn.state import torch_load as torch_load
+
+_LAYERS = (
   "BatchNorm", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "Bilinear", "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d",
   "ConvTranspose2d", "ConvTranspose3d", "Dropout", "Embedding", "GRUCell", "GroupNorm", "InstanceNorm", "LSTMCell",
-  "LayerNorm", "LayerNorm2d", "Linear", "RMSNorm", "Sequential", "datasets", "get_parameters", "get_state_dict",
-  "gguf_load", "load", "load_state_dict", "onnx", "optim", "safe_load", "safe_metadata", "safe_save", "torch_load"]
+  "LayerNorm", "LayerNorm2d", "Linear", "RMSNorm", "Sequential")
+_STATE = ("get_parameters", "get_state_dict", "gguf_load", "load", "load_state_dict", "safe_load", "safe_metadata",
+          "safe_save", "torch_load")
+_ROOMS = ("datasets", "layers", "onnx", "optim", "state")
+__all__ = [*_LAYERS, *_STATE, "datasets", "onnx", "optim"]
+
+
+def __getattr__(name: str) -> Any:
+  if name in _ROOMS: value: Any = importlib.import_module(f"tinyhw.nn.{name}")
+  elif name in _LAYERS: value = getattr(importlib.import_module("tinyhw.nn.layers"), name)
+  elif name in _STATE: value = getattr(importlib.import_module("tinyhw.nn.state"), name)
+  else: raise AttributeError(f"module 'tinyhw.nn' has no attribute {name!r}")
+  globals()[name] = value
+  return value
+
+
+def __dir__() -> list[str]: return sorted({*globals(), *__all__})

@@ -4,21 +4,35 @@
 """
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterator, Mapping, Set
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tinyhw.core.errors import InvalidArgument
-from tinyhw.nn.formats.detect import read as load
-from tinyhw.nn.formats.gguf import read as gguf_load
-from tinyhw.nn.formats.pytorch import read as torch_load
-from tinyhw.nn.formats.safetensors import metadata as safe_metadata
-from tinyhw.nn.formats.safetensors import read as safe_load
-from tinyhw.nn.formats.safetensors import write as safe_save
 from tinyhw.tensor import Tensor
+
+if TYPE_CHECKING:
+  from tinyhw.nn.formats.detect import read as load
+  from tinyhw.nn.formats.gguf import read as gguf_load
+  from tinyhw.nn.formats.pytorch import read as torch_load
+  from tinyhw.nn.formats.safetensors import metadata as safe_metadata
+  from tinyhw.nn.formats.safetensors import read as safe_load
+  from tinyhw.nn.formats.safetensors import write as safe_save
 
 __all__ = ["get_parameters", "get_state_dict", "gguf_load", "load", "load_state_dict", "safe_load", "safe_metadata",
            "safe_save", "torch_load"]
+_FILES = {"load": ("detect", "read"), "gguf_load": ("gguf", "read"), "torch_load": ("pytorch", "read"),
+          "safe_metadata": ("safetensors", "metadata"), "safe_load": ("safetensors", "read"),
+          "safe_save": ("safetensors", "write")}
+
+
+def __getattr__(name: str) -> Any:
+  # A format loads with the first file of it.
+  if name not in _FILES: raise AttributeError(f"module 'tinyhw.nn.state' has no attribute {name!r}")
+  room, function = _FILES[name]
+  value = globals()[name] = getattr(importlib.import_module(f"tinyhw.nn.formats.{room}"), function)
+  return value
 
 
 def _attributes(thing: Any) -> Iterator[tuple[str, Any]]:

@@ -289,6 +289,20 @@ def test_what_the_scheduler_checks(more: dict[str, int], text: str) -> None:
   dead(b, c, GR, text)
 
 
+@pytest.mark.parametrize("field", ["CWD_REFERENCE_COUNT_INCR_ENABLE", "SELF_COPY_ON_COMPLETION", "GRID_WIDTH_RESUME",
+                                   "REQUIRE_SCHEDULING_PCAS", "WAIT_ON_LATCH_ID"])
+def test_a_field_that_would_do_something(field: str) -> None:
+  """What the mock does not know is refused by name; what has no effect is in the report."""
+  b = Compute()
+  c, data, program = b.channel(), b.take(128), b.load(ADD, "add")
+  b.pcas(c, launch_qmd(b, program, version=(4, 0), bank=b.bank(data, 3), OCCUPANCY_MAX_WARP=5,
+                       DEPENDENT_QMD_ACTION__1=4, RELEASE_STRUCTURE_SIZE__2=1, CONSTANT_BUFFER_SIZE__3=64))
+  b.run()
+  assert b.space.load(data, 4) == 3 and any("OCCUPANCY_MAX_WARP" in line for line in b.machine.report())
+  b.pcas(c, launch_qmd(b, program, version=(4, 0), bank=b.bank(data, 3), **{field: 1}))  # type: ignore[arg-type]
+  with pytest.raises(Unsupported, match=field): b.run()
+
+
 def test_bad_qmds_and_programs() -> None:
   def run(q: int, b: Compute, c: Channel) -> None:
     b.pcas(c, q)
