@@ -84,7 +84,8 @@ def test_divergence_guards_and_warps_of_a_part() -> None:
 
 
 def test_an_instruction_that_threads_wait_for_counts_once() -> None:
-  r = report("""setp.lt.u32 %p1, %t, 5; @%p1 bra A; add.u32 %r1, %t, 1; vote.sync.ballot.b32 %r2, %p1, 0xFFFFFFE0; bra B;
+  r = report("""setp.lt.u32 %p1, %t, 5; @%p1 bra A; add.u32 %r1, %t, 1; vote.sync.ballot.b32 %r2, %p1, 0xFFFFFFE0;
+                bra B;
                 A: add.u32 %r1, %t, 2; vote.sync.ballot.b32 %r2, %p1, 31; B: bar.warp.sync -1;
                 st.global.u32 [%o], %r2;""")
   assert next(i for i in r.instructions if i.mnemonic == "bar.warp.sync").waves == 1
