@@ -21,8 +21,8 @@ from tinyhw.core.errors import InvalidArgument
 def command(mockgpu: str, module: bool, program: str, arguments: tuple[str, ...]) -> None:
   """Run a Python PROGRAM that calls CUDA's driver (libcuda.so.1): cuda.bindings, Numba, tinygrad, ctypes ...
 
-  The process gets a libcuda of mock cards, which runs PTX on the emulator. What the program called that no mock serves,
-  and what its kernels did wrong, is told at the end.
+  The process gets a libcuda of mock cards, which runs PTX on the emulator. Calls that failed, and why, kernels that did
+  wrong, and what was called that no mock serves are told at the end.
 
   \b
   Examples:
@@ -43,4 +43,5 @@ def command(mockgpu: str, module: bool, program: str, arguments: tuple[str, ...]
     else: runpy.run_path(program, run_name="__main__")
   finally:
     with contextlib.suppress(AttributeError): sys.stdout.flush()
-    for line in machine.report(): click.echo(f"tinyhw: {line}", err=True)
+    refused = [line for line in machine.logs if "CUDA_ERROR_NOT_SUPPORTED" not in line]  # the report has those
+    for line in (*refused, *machine.report()): click.echo(f"tinyhw: {line}", err=True)
