@@ -326,6 +326,10 @@ class Cohort:
     """Whether waves are left, of which none can run."""
     return bool(self.parked)
 
+  def waits(self) -> list[Group]:
+    """The groups that cannot run."""
+    return self.parked
+
   def stuck(self) -> Exception:
     """What it is that waves are left of which none can run."""
     at = self.parked[0]

@@ -8,14 +8,14 @@ from __future__ import annotations
 import fnmatch
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from tinyhw.arguments import Array, Buffer, bind, fetch
 from tinyhw.core.errors import Unsupported
 from tinyhw.device import Device, emulated, mock_cards
 from tinyhw.drive.amd.program import user_sgprs
-from tinyhw.drive.nv.bare import PtxProgram
+from tinyhw.drive.nv.bare import PtxProgram, is_ptx
 from tinyhw.emulator import ptx
 from tinyhw.emulator.amdgcn import dispatch
 from tinyhw.emulator.check import checker
@@ -24,9 +24,11 @@ from tinyhw.emulator.debug.amdgcn.code import MachineCode
 from tinyhw.emulator.debug.code import Code
 from tinyhw.emulator.debug.debugger import WATCHDOG
 from tinyhw.emulator.debug.ptx.code import PtxCode
+from tinyhw.emulator.debug.ptx.debugger import PtxDebugger
 from tinyhw.emulator.debug.snapshot import copied_space
 from tinyhw.emulator.engines import OBSERVED
 from tinyhw.emulator.observe import Observer
+from tinyhw.emulator.ptx.launch import check as check_launch
 from tinyhw.isa.amdgcn import table
 from tinyhw.launcher import Binary, Counts, contents, dims, plain_faults, told_outside, warn
 from tinyhw.mocked import mock_options
@@ -44,13 +46,14 @@ if TYPE_CHECKING:
 
 
 def debug(binary: Binary, kernel: str, grid: Counts, block: Counts, args: Sequence[Any], *, check: str = "",
-          shared: int = 0) -> Session:
+          shared: int = 0) -> Session | PtxSession:
   """Start a debugger on a launch; arguments as for `launch`. It stands before the kernel's first instruction.
 
   The kernel runs on the emulator itself (device EMU), whatever generation the code object is for. Leave the `with`
   block, or `close()`, to drop the run; `buffers()` gives the arrays as they are. With `check`, in the words of
   EMU_CHECK ("1", or names of checks), the run also stands where the hazard checks find something.
   """
+  if is_ptx(contents(binary)): return PtxSession(binary, kernel, grid, block, args, check, shared)
   return Session(binary, kernel, grid, block, args, check, shared)
 
 
@@ -137,9 +140,13 @@ class Captured:
   ranges: list[tuple[int, int]] = field(repr=False)
   buffers: list[tuple[str, int, int]] = field(repr=False)  # name, address, bytes to the end of its mapping
   source: Source | None = field(default=None, repr=False)
+  text: tuple[str, ...] = field(default=(), repr=False)
 
   def debug(self, *, check: str = "") -> Debugger:
     """A debugger on a copy of the memory; as `tinyhw.debug` else."""
+    if isinstance(self.dispatch, ptx.Dispatch):
+      return PtxDebugger(copied_space(self.space), self.arch, replace(self.dispatch, tick=None), {}, (), self.buffers,
+                         watchdog=int(mock_options().get("watchdog", WATCHDOG)), checker=checker(check), text=self.text)
     return Debugger(copied_space(self.space), self.arch, self.dispatch, self.symbols, self.ranges, self.buffers,
                     watchdog=int(mock_options().get("watchdog", WATCHDOG)), checker=checker(check), source=self.source)
 
@@ -166,7 +173,13 @@ class _Capturer(Observer):
   def __init__(self, kept: list[Captured], pattern: str, limit: int) -> None:
     self.kept, self.pattern, self.limit = kept, pattern, limit
 
-  def dispatch(self, space: AddressSpace, arch: Arch, d: Any) -> None:
+  def dispatch(self, space: AddressSpace, arch: Any, d: Any) -> None:
+    if isinstance(d, ptx.Dispatch):
+      name, linked = d.program.entry_name, d.program.linked
+      if len(self.kept) >= self.limit or not fnmatch.fnmatchcase(name, self.pattern): return
+      self.kept.append(Captured(name, copied_space(space), arch, d, {}, [], [],
+                                text=tuple(linked.text.decode(errors="replace").splitlines())))
+      return
     found = kernel_at(d.entry_pc)
     name = "" if found is None else found[2].name
     if len(self.kept) >= self.limit or not fnmatch.fnmatchcase(name, self.pattern): return
@@ -249,6 +262,29 @@ class _Start:
   def buffers(self) -> list[Array]:
     """Every array's contents now."""
     return [fetch(self.runtime, value, allocation) for value, allocation in self.arrays if value is not None]
+
+
+class PtxSession(PtxDebugger):
+  """A debugger of a PTX kernel with the arrays of its launch."""
+
+  def __init__(self, binary: Binary, kernel: str, grid: Counts, block: Counts, args: Sequence[Any], check: str = "",
+               shared: int = 0) -> None:
+    checks = checker(check)
+    self._start = start = _Start(binary, kernel, grid, block, args, shared)
+    assert start.ptx is not None
+    try:
+      d, _ = start.ptx.ready(*start.what)
+      check_launch(d)
+      super().__init__(start.runtime.space, d.generation, d, {}, (),
+                       [(p.name, p.start, p.size) for p in start.runtime.places], watchdog=start.watchdog,
+                       checker=checks, closing=start.runtime.close, text=start.ptx.module.text)
+    except BaseException:
+      start.runtime.close()
+      raise
+
+  def buffers(self) -> list[Array]:
+    """Every array's contents now, in order, as new arrays."""
+    return self._start.buffers()
 
 
 class Session(Debugger):

@@ -23,7 +23,7 @@ from tinyhw.function.sequence import Sequences
 from tinyhw.gradient import carries_gradient, gradients
 from tinyhw.ir import semantics
 from tinyhw.ir.dtype import DType, dtypes
-from tinyhw.ir.group import is_group, members
+from tinyhw.ir.group import cut_axis, is_group, members
 from tinyhw.ir.ops import Ops
 from tinyhw.ir.size import Size, scalar, worth
 from tinyhw.ir.uop import UOp
@@ -264,6 +264,9 @@ class Tensor(Sequences):
       raise InvalidArgument("assign to a leaf that requires a gradient, from a value with a history",
                             hint="detach the value, or use `with Tensor.no_grad()`")
     if (gone := lost_below(other._uop)) is not None: gone.check()  # told of here, and this tensor keeps its value
+    if is_group(self.device) and (place := home(self._uop)) is not None:
+      # It lies as the value before did, where that is known.
+      other = other._derive(other.uop.shard(self.device, cut_axis(self.shape, place.arg.cut)))
     # CONTIGUOUS: the value gets memory of its own, a parameter is never one node with a constant or another tensor.
     self.uop = other.uop.detach().contiguous() if self.is_leaf else other.uop.contiguous()
     return self

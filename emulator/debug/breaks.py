@@ -36,6 +36,7 @@ class Break(ABC):
   temporary: bool = False
   enabled: bool = True
   hits: int = 0
+  names: tuple[str, str] = ("wave", "workgroup")  # as the vendor calls them
 
   @property
   @abstractmethod
@@ -45,8 +46,8 @@ class Break(ABC):
   @property
   def limits(self) -> str:
     """Its conditions, in words."""
-    parts = [f"{n} {v}" for n, v in (("wave", self.wave), ("workgroup", self.workgroup), ("lane", self.lane))
-             if v is not None]
+    numbers = (self.names[0], self.wave), (self.names[1], self.workgroup), ("lane", self.lane)
+    parts = [f"{n} {v}" for n, v in numbers if v is not None]
     if self.condition is not None: parts.append(f"if {self.condition.text}")
     if self.ignore: parts.append(f"ignore {self.ignore}")
     return " ".join(parts)
@@ -58,7 +59,7 @@ class Break(ABC):
     if self.wave is not None and wave.number != self.wave: return False
     if self.workgroup is not None and wave.number // wave.engine.waves_a_group != self.workgroup: return False
     if self.lane is not None and not wave.exec >> self.lane & 1: return False
-    return self.condition is None or self.condition.true(wave, code)
+    return self.condition is None or self.condition.true(wave, code, self.lane)
 
   def hit(self) -> bool:
     """Count a hit; whether the run stands for it."""
@@ -108,7 +109,7 @@ class MemoryBreak(Break):
 
   @property
   def what(self) -> str:
-    name = "lds" if self.segment == "lds" else "memory"
+    name = "memory" if self.segment != "lds" else "lds" if self.names[0] == "wave" else "shared"
     return f"{name} {self.start:#x}..{self.start + self.size - 1:#x} {self.access}"
 
   def touched(self, group: Group, access: Access) -> tuple[int, int, int] | None:
@@ -132,7 +133,7 @@ class Watch(Break):
   old: Any = None
 
   @property
-  def what(self) -> str: return f"watch {self.expression.text} of wave {self.of}"
+  def what(self) -> str: return f"watch {self.expression.text} of {self.names[0]} {self.of}"
 
   def changed(self, wave: Wave, code: Code) -> str | None:
     """"1 -> 2" when the value is another one than before, else None."""

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 import numpy.typing as npt
@@ -12,12 +12,11 @@ from tinyhw.arch import Arch
 from tinyhw.core.errors import Error, InvalidArgument, MachineFault, PageFault
 from tinyhw.core.memory import AddressSpace
 from tinyhw.core.source import Source, Spot, Variable
-from tinyhw.emulator.amdgcn.launch import Dispatch
 from tinyhw.emulator.check import Checker
 from tinyhw.emulator.debug import snapshot as snapshots
 from tinyhw.emulator.debug.amdgcn.code import MachineCode
 from tinyhw.emulator.debug.breaks import Break, MemoryBreak, MnemonicBreak, PlaceBreak, Watch
-from tinyhw.emulator.debug.code import Line
+from tinyhw.emulator.debug.code import Code, Line
 from tinyhw.emulator.debug.engine import Engine
 from tinyhw.emulator.debug.expression import Expression
 from tinyhw.emulator.debug.snapshot import CohortState, Snapshot
@@ -111,7 +110,7 @@ class Debugger:
   """
   space: AddressSpace
   arch: Arch
-  dispatch: Dispatch
+  dispatch: Any  # the emulator's Dispatch
   symbols: Mapping[str, int] = field(default_factory=dict)
   ranges: Iterable[tuple[int, int]] = ()
   places: Iterable[tuple[str, int, int]] = ()
@@ -120,10 +119,11 @@ class Debugger:
   closing: Callable[[], Any] = lambda: None
   source: Source | None = None
   arguments: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+  unit: ClassVar[str] = "wave"  # how the vendor calls one
+  names: ClassVar[tuple[str, str]] = ("wave", "workgroup")
 
   def __post_init__(self) -> None:
-    self.code = MachineCode(self.space, table(self.arch.table), self.ranges, self.symbols, self.dispatch.entry_pc,
-                            self.source)
+    self.code = self._code()
     self.places = list(self.places)
     self.code.arguments = self.arguments
     self.code.data = {name: start for name, start, _ in self.places}
@@ -132,7 +132,7 @@ class Debugger:
     self._next_number = self._next_snapshot = 1
     self._watcher = _Watcher(self.checker)
     self._findings: set[tuple[str, int, int | None]] = set()
-    self.engine = Engine(self.space, self.arch, self.dispatch, self.watchdog, self._watcher)
+    self.engine = self._engine()
     self._shown: set[int] = set()  # waves whose stop at their place was reported
     self._calls: dict[int, list[_Call]] = {}
     self._interrupted = self.closed = False
@@ -141,6 +141,15 @@ class Debugger:
     self.last = Stop("start", "", 0)
     picked = self.engine.pick()
     self.last = self._end() if picked is None else self._stop("start", "", picked[1], 0)
+
+  def _code(self) -> Code:
+    """The code that it runs."""
+    return MachineCode(self.space, table(self.arch.table), self.ranges, self.symbols, self.dispatch.entry_pc,
+                       self.source)
+
+  def _engine(self) -> Engine:
+    """What runs it."""
+    return Engine(self.space, self.arch, self.dispatch, self.watchdog, self._watcher)
 
   # ---- life
 
@@ -174,6 +183,7 @@ class Debugger:
     if b.condition is not None and not b.condition.names & there and self.engine.find(self.focus) is not None:
       try: b.condition.true(self.wave, self.code)  # a bad name is told now, not when the run comes by
       except PageFault: pass  # its address may be good when it counts
+    b.names = self.names
     b.number, self._next_number = self._next_number, self._next_number + 1
     self.breaks[b.number] = b
     self._changed_breaks()
@@ -289,18 +299,17 @@ class Debugger:
     hits.clear()
     try:
       i = self.engine.bound(cohort, pc, group.mode)[0]
-      link = i.operands["sdst"].value if i.mnemonic in self.code.calls else None
       self.engine.execute(cohort, group, alone)
     except Error as error:
       if isinstance(error, MachineFault): cohort.located(error, pc, group)  # there may be no instruction to execute
       return self._fault(error, group)
-    if link is not None or i.mnemonic in self.code.returns: self._follow_calls(i, pc, waves)
+    if i.mnemonic in self.code.calls or i.mnemonic in self.code.returns: self._follow_calls(i, pc, waves)
     if self.checker is not None and len(self.checker.last) > len(self._findings): return self._found(waves)
     for b, wave, lane, address, access in hits:
       trouble = self._counts_after(b, wave) if b.enabled else None
       if trouble is None or not (b.hit() or trouble): continue
       text = (f"breakpoint {b.number}, {b}: {access.kind} of {access.width} bytes at {self.place(address)} by lane "
-              f"{lane} of wave {wave}, {self.code.where(pc)}{trouble}")
+              f"{lane} of {self.unit} {wave}, {self.code.where(pc)}{trouble}")
       return self._stand("memory" if b.segment == "global" else "lds", text, wave, b)
     for w in self.breaks.values():
       if not isinstance(w, Watch) or not w.enabled: continue
@@ -354,7 +363,7 @@ class Debugger:
     waves = tuple(group.waves.tolist())
     self.focus = wave if wave is not None else self.focus if self.focus in waves else waves[0]
     self.code.here = group.pc
-    text = text or f"wave {self.focus} at {self.code.where(group.pc)}"
+    text = text or f"{self.unit} {self.focus} at {self.code.where(group.pc)}"
     self.last = Stop(reason, text, self.focus, waves, group.pc, b, error)
     return self.last
 
@@ -367,7 +376,7 @@ class Debugger:
     if group is not None: return self._stop(reason, text, group, int(group.waves[0]), b)
     try: picked = self.engine.pick()
     except Error as error: return self._fault(error, None)
-    if picked is None: return replace(self._end(), text=f"{text}; every wave has ended")
+    if picked is None: return replace(self._end(), text=f"{text}; every {self.unit} has ended")
     return self._stop(reason, text, picked[1], None, b)
 
   def _fault(self, error: Error, group: Group | None) -> Stop:
@@ -381,7 +390,8 @@ class Debugger:
 
   def _end(self) -> Stop:
     n = self.engine.stats.instructions
-    self.last = Stop("end", f"the dispatch has ended: {self.engine.stats.waves} waves, {n:,} wave instructions")
+    self.last = Stop("end", f"the dispatch has ended: {self.engine.stats.waves} {self.unit}s, {n:,} "
+                     f"{self.unit} instructions")
     return self.last
 
   # ---- steps
@@ -391,9 +401,10 @@ class Debugger:
     self._live()
     found = self.engine.find(self.focus)
     if found is None:
-      raise InvalidArgument(f"wave {self.focus} has {self.view(self.focus).state}", hint="look at another one")
+      raise InvalidArgument(f"{self.unit} {self.focus} has {self.view(self.focus).state}", hint="look at another one")
     cohort, group, row, runs = found
-    if not runs: return self._stand("barrier", f"wave {self.focus} waits at a barrier: `next` lets the others go on")
+    if not runs:
+      return self._stand("barrier", f"{self.unit} {self.focus} waits at a barrier: `next` lets the others go on")
     return cohort, group, row
 
   def _step(self, count: int, alone: bool) -> Stop:
@@ -408,7 +419,7 @@ class Debugger:
       cohort.budget = max(cohort.budget, 1)
       stop = stop or self._execute(cohort, group, alone)
       if stop is not None: return stop
-      if self.engine.find(self.focus) is None: return self._stand("step", f"wave {self.focus} has ended")
+      if self.engine.find(self.focus) is None: return self._stand("step", f"{self.unit} {self.focus} has ended")
     return self._stand("step", "")
 
   def stepi(self, count: int = 1) -> Stop:
@@ -430,7 +441,7 @@ class Debugger:
       if found is not None and (not found[3] or name in self.code.barriers):
         stop = self._over_barrier(found[1].pc, found[3])
       elif line is not None and name in self.code.calls:
-        stop = self._run_until(line.address + line.size, len(self._calls.get(self.focus, ())))
+        stop = self._over_call(line.address + line.size, self._depth(self.focus))
       else: stop = self.step()
       if stop.reason not in {"step", "barrier"}: break
     return stop
@@ -445,14 +456,14 @@ class Debugger:
     for _ in range(count):
       self._live()
       source, wave = self.code.source, self.focus
-      start, depth = self._line(), len(self._calls.get(wave, ()))
+      start, depth = self._line(), self._depth(wave)
       while True:
         stop = self.next() if over else self.step()
         if stop.reason != "step" or self.focus != wave or self.engine.find(wave) is None: return stop
         if self._interrupted:
           self._interrupted = False
           return self._stand("interrupted", "interrupted", wave)
-        now, calls = self._line(), len(self._calls.get(wave, ()))
+        now, calls = self._line(), self._depth(wave)
         if not now: break
         seen = now[-len(start):] if over and start else now  # what is inlined into the line belongs to it
         if (calls < depth or seen != start) and source.starts(self.wave.pc): break
@@ -465,6 +476,14 @@ class Debugger:
   def _line(self) -> tuple[tuple[str, str, int], ...]:
     """(function, file, line) of where the wave in focus is, and of the calls that were inlined there."""
     return tuple((s.function, s.file, s.line) for s in self.code.source.chain(self.wave.pc))
+
+  def _depth(self, wave: int) -> int:
+    """How many calls a wave is in."""
+    return len(self._calls.get(wave, ()))
+
+  def _over_call(self, address: int, depth: int) -> Stop:
+    """Go on until the call that the wave in focus stands at has returned to an address."""
+    return self._run_until(address, depth)
 
   def _over_barrier(self, pc: int, runs: bool) -> Stop:
     if runs:
@@ -485,8 +504,8 @@ class Debugger:
 
     def done() -> str | None:
       found = self.engine.find(wave)
-      if found is None: return f"wave {wave} has ended"
-      return "" if found[1].pc in places and len(self._calls.get(wave, ())) <= depth else None
+      if found is None: return f"{self.unit} {wave} has ended"
+      return "" if found[1].pc in places and self._depth(wave) <= depth else None
     return self.run(done)
 
   def until(self, place: str | int) -> Stop:
@@ -602,7 +621,8 @@ class Debugger:
 
     def workgroup(cohort: Cohort, slot: int) -> int:
       return self.engine.first_wave[cohort] // self.engine.waves_a_group + slot
-    return snapshots.diff(self._snapshot(old), after, self.code.where, self.place, workgroup, wave)
+    return snapshots.diff(self._snapshot(old), after, self.code.where, self.place, workgroup, wave,
+                          self.unit)
 
   def restore(self, number: int) -> Stop:
     """Go back to a snapshot: the run continues from there."""

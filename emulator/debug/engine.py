@@ -12,15 +12,14 @@ from typing import Any
 import numpy as np
 
 from tinyhw.arch import Arch
-from tinyhw.core.errors import Error, MachineFault
+from tinyhw.core.errors import Error
 from tinyhw.core.memory import AddressSpace
 from tinyhw.emulator.amdgcn.launch import Dispatch, Workgroups
 from tinyhw.emulator.observe import Observer
 from tinyhw.emulator.schedule import BLOCKS_LATER, Idle
 from tinyhw.emulator.simt import BLOCKS_A_TURN, JUMPS_A_LAP, JUMPS_ALONE, Cohort, Group, Next, Stats, Step
-from tinyhw.isa.amdgcn import Instruction
 
-Bound = tuple[Instruction, Step | None, Any]  # an instruction, its step, its end
+Bound = tuple[Any, Step | None, Any]  # an instruction, its step, its end
 
 
 class Engine:
@@ -29,14 +28,15 @@ class Engine:
   A group stays in its cohort's `runnable` (or `parked`) while it stands.
   """
 
+  amd = True
+
   def __init__(self, space: AddressSpace, arch: Arch, d: Dispatch, watchdog: int, observer: Observer) -> None:
     self.space, self.arch, self.dispatch, self.observer = space, arch, d, observer
     self.stats = Stats()
     self._watchdog = watchdog
-    self._workgroups = Workgroups(space, arch, d, watchdog, self.stats)
+    self._workgroups, self.lanes = self._begin()
     self.changes = self._workgroups.changes
     self.changes.exact = True
-    self.lanes = 32 if d.wave32 else 64
     self.waves_a_group = -(-d.block[0] * d.block[1] * d.block[2] // self.lanes)
     self.wave_count = self.waves_a_group * d.grid[0] * d.grid[1] * d.grid[2]
     self.started = 0  # waves that have started: the first so many
@@ -50,6 +50,11 @@ class Engine:
     self._jumps = 0
     self._bound: dict[tuple[int, int], Bound] = {}
     observer.dispatch(space, arch, d)
+
+  def _begin(self) -> tuple[Any, int]:
+    """(workgroups that have not begun, lanes of a wave)."""
+    return (Workgroups(self.space, self.arch, self.dispatch, self._watchdog, self.stats),
+            32 if self.dispatch.wave32 else 64)
 
   # ---- whose turn it is
 
@@ -99,10 +104,8 @@ class Engine:
         cohort.budget, self.group = BLOCKS_LATER if cohort.lap else BLOCKS_A_TURN, None
       group = self.group
       if group is not None and any(g is group for g in cohort.runnable): return cohort, group
-      if not cohort.runnable:
-        at = cohort.parked[0]
-        raise MachineFault("a barrier that some waves of a workgroup never reach", pc=at.pc, wave=int(at.waves[0]))
-      self.group, self._jumps = min(cohort.runnable, key=lambda g: (g.lap, g.pc)), 0
+      if not cohort.runnable: raise cohort.stuck()
+      self.group, self._jumps = min(cohort.runnable, key=cohort.order), 0
       if self.group.lap > cohort.lap:
         cohort.lap = self.group.lap
         if cohort.look.at(cohort):
@@ -132,7 +135,7 @@ class Engine:
     """
     pc = group.pc
     i, step, end = self.bound(cohort, pc, group.mode)
-    observer, size = self.observer, group.size
+    observer = self.observer
     after: Next = pc + i.size
     cohort.seen = pc, i
     try:
@@ -144,8 +147,12 @@ class Engine:
     except (Error, IndexError) as error:
       raise cohort.located(error, pc, group) from (None if isinstance(error, Error) else error)
     if i.mnemonic == "s_icache_inv": self._bound.clear()
+    self._go_on(cohort, group, pc, after, end is not None, alone)
+
+  def _go_on(self, cohort: Cohort, group: Group, pc: int, after: Next, ends: bool, alone: bool) -> None:
+    """A group has executed the instruction at `pc`, which `ends` a block or does not."""
     group.count += 1
-    self.stats.instructions += size
+    self.stats.instructions += group.size
     self.stats.steps += 1
     cohort.runnable = [g for g in cohort.runnable if g is not group]
     if type(after) is not int:
@@ -153,7 +160,7 @@ class Engine:
       if not cohort.left: self.group = None
       return
     group.pc = after
-    if end is not None: cohort.budget -= 1
+    if ends: cohort.budget -= 1
     joined = None if alone else next((g for g in cohort.runnable if g.pc == after and g.alike(group)), None)
     if joined is not None: joined.join(group)
     else: cohort.runnable.append(group)
@@ -180,7 +187,7 @@ class Engine:
     """Each group of waves that have started and not ended, and whether it can run (else it waits at a barrier)."""
     for cohort in self.running:
       for group in cohort.runnable: yield cohort, group, True
-      for group in cohort.parked: yield cohort, group, False
+      for group in cohort.waits(): yield cohort, group, False
 
   def find(self, wave: int) -> tuple[Cohort, Group, int, bool] | None:
     """(cohort, group, the wave's row in it, whether it can run) of a wave that has started and not ended."""

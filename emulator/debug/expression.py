@@ -12,7 +12,7 @@ import ast
 import operator
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from keyword import kwlist
 from typing import Any, Final
 
@@ -57,13 +57,26 @@ class Register:
     if dtype.kind == "f": return x.astype(np.float64)
     return x if dtype == np.uint64 else x.astype(np.int64)
 
+  def plain(self) -> Value:
+    """The value where nothing says how to read it."""
+    return self.typed("u32")
+
+
+_PERCENT: Final = re.compile(r"(?<![\w)\]])(?<![\w)\]] )%([A-Za-z_$][\w$]*(?:\.[xyzw]\b)?)")
+MARK: Final = "_p_"  # how expressions write the % of a register's name of PTX
+
+
+def marked(text: str) -> str:
+  """An expression with registers of PTX as Python has names: "%r1 > 3" is "_p_r1 > 3"."""
+  return _PERCENT.sub(lambda m: MARK + m[1].replace(".", "__"), text)
+
 
 class Expression:
   """A parsed expression. Raises InvalidArgument for what it cannot mean, when parsed or when evaluated."""
 
   def __init__(self, text: str) -> None:
     self.text = text.strip()
-    text = _KEYWORDS.sub(rf"{_NAME}\g<0>", self.text)  # names in other languages
+    text = _KEYWORDS.sub(rf"{_NAME}\g<0>", marked(self.text))  # names in other languages
     try: self._tree = ast.parse(text.replace("&&", " and ").replace("||", " or "), mode="eval").body
     except (SyntaxError, ValueError, MemoryError, RecursionError):
       raise InvalidArgument(f"{text!r} is no expression", hint='for example "v3.f32 > 1.5 and s4 == 0x10"') from None
@@ -80,16 +93,17 @@ class Expression:
       if isinstance(error, InvalidArgument): raise
       raise InvalidArgument(f"cannot be computed: {error}", where=self.text) from None
 
-  def true(self, wave: Wave, code: Code) -> bool:
-    """Whether it holds; of an array over the lanes, whether it holds in an active lane."""
+  def true(self, wave: Wave, code: Code, lane: int | None = None) -> bool:
+    """Whether it holds; of an array over the lanes, whether it holds in an active lane (of PTX in the one given)."""
     value = self.value(wave, code)
+    if isinstance(value, np.ndarray) and lane is not None and not wave.amd: return bool(value[lane])
     if isinstance(value, np.ndarray): return bool((value.astype(bool) & wave.active()).any())
     return bool(value)
 
 
 def plain(value: Value) -> Value:
-  """A register as its u32 value, everything else as it is."""
-  return value.typed("u32") if isinstance(value, Register) else value
+  """A register as its value (of AMD's u32), everything else as it is."""
+  return value.plain() if isinstance(value, Register) else value
 
 
 class _Evaluation:
@@ -110,20 +124,28 @@ class _Evaluation:
   def visit_Name(self, node: ast.Name) -> Value:
     node = ast.Name(node.id.removeprefix(_NAME))
     name, wave = node.id.lower(), self.wave
+    found = wave.named(node.id)
+    if found is not None: return found
+    if not wave.amd: return self.other(node.id)
     if name == "wave": return wave.number
     if name == "workgroup": return wave.number // wave.engine.waves_a_group
     if name == "lane": return np.arange(wave.engine.lanes)
     if name in {"pc", "mode", *MASKS}: return getattr(wave, name)
     try: kind, number = register(name)
-    except InvalidArgument:
-      named = {**self.code.symbols, **self.code.data}
-      if node.id in named: return named[node.id]
-      variables = {v.name: v for v in self.code.variables(wave.pc)}
-      if node.id in variables: return self.variable(variables[node.id])
-      known = ", ".join(dict.fromkeys(n for n in (*named, *variables) if n.isidentifier()))
-      raise InvalidArgument(f"nothing is called {node.id!r}", hint=f"there are registers (s4, v3, exec) and {known}") \
-        from None
+    except InvalidArgument: return self.other(node.id)
     return self.register(name, kind, number)
+
+  def other(self, name: str) -> Value:
+    """A name that no register has: a symbol, a buffer, a variable."""
+    wave = self.wave
+    named = {**self.code.symbols, **self.code.data}
+    if name in named: return named[name]
+    variables = {v.name: v for v in self.code.variables(wave.pc)}
+    if name in variables: return self.variable(variables[name])
+    known = ", ".join(dict.fromkeys(n for n in (*named, *variables) if n.isidentifier()))
+    shown = name.replace(MARK, "%", 1).replace("__", ".") if name.startswith(MARK) else name
+    there = "s4, v3, exec" if wave.amd else "%r1, %tid.x"
+    raise InvalidArgument(f"nothing is called {shown!r}", hint=f"there are registers ({there}) and {known}") from None
 
   def variable(self, v: Variable) -> Value:
     """A variable's value, in the types that are computed with."""
@@ -156,7 +178,7 @@ class _Evaluation:
     if not isinstance(lane, int) or not 0 <= lane < self.wave.engine.lanes: raise InvalidArgument(f"no lane {lane}")
     if isinstance(x, Register):
       if len(x.words) == 1: raise InvalidArgument(f"{x.name} has no lanes")
-      return Register(x.name, x.words[lane:lane + 1], None if x.high is None else x.high[lane:lane + 1])
+      return replace(x, words=x.words[lane:lane + 1], high=None if x.high is None else x.high[lane:lane + 1])
     if not isinstance(x, np.ndarray): raise InvalidArgument(f"{ast.unparse(node.value)} has no lanes")
     return x[lane].item()
 
@@ -168,7 +190,8 @@ class _Evaluation:
     if not isinstance(at, int): raise InvalidArgument(f"{ast.unparse(node.args[0])} is no address")
     f = node.func
     if isinstance(f, ast.Name) and f.id in TYPES: return read(self.wave.engine.space, at, f.id)
-    if isinstance(f, ast.Attribute) and isinstance(f.value, ast.Name) and f.value.id == "lds" and f.attr in TYPES:
+    memory = f.value.id if isinstance(f, ast.Attribute) and isinstance(f.value, ast.Name) else ""
+    if isinstance(f, ast.Attribute) and memory in {"lds", "shared"} and f.attr in TYPES:
       size, lds = np.dtype(TYPES[f.attr]).itemsize, self.wave.lds()
       if not 0 <= at <= len(lds) - size: raise InvalidArgument(f"LDS has {len(lds)} bytes, not {at:#x}")
       return np.frombuffer(lds[at:at + size].tobytes(), TYPES[f.attr])[0].item()

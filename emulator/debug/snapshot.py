@@ -12,7 +12,9 @@ import numpy.typing as npt
 from tinyhw.core.errors import InvalidArgument
 from tinyhw.core.memory import PAGE, Access, AddressSpace, Mapping, Region
 from tinyhw.emulator.debug.engine import Engine
+from tinyhw.emulator.debug.ptx.names import names
 from tinyhw.emulator.debug.wave import cell, scalar_register_name, vector_name
+from tinyhw.emulator.ptx.group import LANES, Blocks, Warps
 
 if TYPE_CHECKING:
   from tinyhw.emulator.simt import Cohort, Group
@@ -26,8 +28,10 @@ SHOWN: Final = 8  # differing places of one kind that a diff lists
 def copied(group: Group) -> Group:
   """A group of its own with the same register values, which are never changed in place."""
   other = type(group).__new__(type(group))
-  for slot in type(group).__slots__: setattr(other, slot, getattr(group, slot))
+  for kind in type(group).__mro__:
+    for slot in getattr(kind, "__slots__", ()): setattr(other, slot, getattr(group, slot))
   other.v, other.s = list(group.v), list(group.s)
+  if hasattr(other, "frames"): other.frames = tuple(f.changed(list(f.v), f.top) for f in other.frames)
   other.bools, other.pairs = dict(group.bools), dict(group.pairs)
   return other
 
@@ -39,6 +43,8 @@ class CohortState:
   parked: list[Group]
   lds: npt.NDArray[np.uint8]
   fields: dict[str, Any]
+  waiting: list[tuple[Group, Any]] = field(default_factory=list)  # groups of PTX, with what they wait for
+  local: npt.NDArray[np.uint8] | None = None  # the stacks of PTX's threads
 
 
 @dataclass
@@ -52,22 +58,30 @@ class Snapshot:
 
   def groups(self) -> dict[int, tuple[Group, int, bool]]:
     """Wave -> (its group, its row there, whether it could run)."""
-    out = {}
+    out: dict[int, tuple[Group, int, bool]] = {}
     for state in self.cohorts.values():
-      for groups, runs in ((state.runnable, True), (state.parked, False)):
+      for groups, runs in ((state.runnable, True), (state.parked, False), ([g for g, _ in state.waiting], False)):
         for group in groups:
-          for row, wave in enumerate(group.waves.tolist()): out[wave] = group, row, runs
+          for row, wave in enumerate(group.waves.tolist()): out.setdefault(wave, (group, row, runs))
     return out
 
 
 _ENGINE: Final = ("started", "cohort", "_round", "_ended", "_jumps")
 _COHORT: Final = ("left", "budget", "live", "arrived", "passed", "lap", "looking", "look")
+_BLOCKS: Final = ("alive_lanes", "threads", "barriers", "clusters")  # of PTX besides
 
 
 def cohort_state(cohort: Cohort) -> CohortState:
   """What a cohort has now."""
-  return CohortState([copied(g) for g in cohort.runnable], [copied(g) for g in cohort.parked], cohort.lds.copy(),
-                     {n: deepcopy(getattr(cohort, n)) for n in _COHORT})
+  names = _COHORT + _BLOCKS if isinstance(cohort, Blocks) else _COHORT
+  state = CohortState([copied(g) for g in cohort.runnable], [copied(g) for g in cohort.parked], cohort.lds.copy(),
+                      {n: deepcopy(getattr(cohort, n)) for n in names})
+  if isinstance(cohort, Blocks):
+    state.waiting = [(copied(g), what) for g, what in cohort.waiting]
+    if cohort.local.u8.nbytes > MEMORY_LIMIT:
+      raise InvalidArgument(f"a snapshot holds up to {MEMORY_LIMIT >> 20} MiB of threads' stacks")
+    state.local = cohort.local.u8.copy()
+  return state
 
 
 def in_use(m: Mapping) -> list[int]:
@@ -94,7 +108,7 @@ def take(engine: Engine, name: str = "") -> Snapshot:
   cohorts = {cohort: cohort_state(cohort) for cohort in engine.running}
   fields = {n: getattr(engine, n) for n in _ENGINE}
   fields |= {"running": list(engine.running),
-             "shared": deepcopy([c.shared for c in engine.running[:1]]),
+             "shared": deepcopy([c.shared for c in engine.running[:1]]) if engine.amd else [],
              "stats": (engine.stats.instructions, engine.stats.steps), "changes": engine.changes.count}
   return Snapshot(name, fields, cohorts, _pages(engine))
 
@@ -117,16 +131,19 @@ def restore(engine: Engine, s: Snapshot, pristine: dict[Cohort, CohortState]) ->
   Raises InvalidArgument where a later workgroup has taken over the scratch memory of one that would live again.
   """
   later = [c for c in engine.first_wave if engine.first_wave[c] >= s.engine["started"]]
-  if engine.dispatch.scratch_size and later and any(c not in engine.running for c in s.cohorts):
+  if getattr(engine.dispatch, "scratch_size", 0) and later and any(c not in engine.running for c in s.cohorts):
     raise InvalidArgument("the way back leads past the start of workgroups that reuse scratch memory",
                           where=f"snapshot {s.name}")
   for cohort, state in [*s.cohorts.items(), *((c, pristine[c]) for c in later)]:
     cohort.runnable, cohort.parked = [copied(g) for g in state.runnable], [copied(g) for g in state.parked]
     cohort.lds[:] = state.lds
+    if isinstance(cohort, Blocks):
+      cohort.waiting = [(copied(g), what) for g, what in state.waiting]  # type: ignore[misc]
+      cohort.local.u8[:] = state.local
     for name, value in state.fields.items(): setattr(cohort, name, deepcopy(value))
   for name in _ENGINE: setattr(engine, name, s.engine[name])
   engine.running = list(s.engine["running"])
-  for shared in deepcopy(s.engine["shared"]):  # one for all workgroups of the dispatch
+  for shared in deepcopy(s.engine["shared"]) if engine.amd else ():  # one for all workgroups of the dispatch
     for cohort in engine.first_wave: cohort.shared = shared
   engine.waiting = sorted(later, key=lambda c: engine.first_wave[c])
   engine.stats.instructions, engine.stats.steps = s.engine["stats"]
@@ -143,7 +160,7 @@ def restore(engine: Engine, s: Snapshot, pristine: dict[Cohort, CohortState]) ->
 # ---- differences
 
 def diff(a: Snapshot, b: Snapshot, where: Callable[[int], str], place: Callable[[int], str],
-         workgroup: Callable[[Cohort, int], int], wave: int | None = None) -> list[str]:
+         workgroup: Callable[[Cohort, int], int], wave: int | None = None, unit: str = "wave") -> list[str]:
   """One line for each thing in which two snapshots differ; with `wave`, for each of its registers alone.
 
   `where` names code, `place` other memory, `workgroup` numbers a workgroup of a cohort. A register that changed in many
@@ -156,20 +173,24 @@ def diff(a: Snapshot, b: Snapshot, where: Callable[[int], str], place: Callable[
   lines: list[str] = []
   for what, changes in same.items():
     shown = list(changes.items())[:WAYS if len(changes) <= WAYS else 1]
-    lines += [f"{_waves(waves)} {what}{change}" for change, waves in shown]
+    lines += [f"{_waves(waves, unit)} {what}{change}" for change, waves in shown]
     rest = sorted(n for waves in list(changes.values())[len(shown):] for n in waves)
-    if rest: lines.append(f"{_waves(rest)} {what}: in other ways")
+    if rest: lines.append(f"{_waves(rest, unit)} {what}: in other ways")
   if wave is not None: return lines
   for cohort, state in b.cohorts.items():
     before = a.cohorts[cohort].lds if cohort in a.cohorts else np.zeros_like(state.lds)
     size = cohort.lds_size
     for slot in range(len(before) // size if size else 0):
-      part, name = slice(slot * size, (slot + 1) * size), f"lds of workgroup {workgroup(cohort, slot)}"
+      part, name = slice(slot * size, (slot + 1) * size), f"{_memories(unit)} {workgroup(cohort, slot)}"
       lines += _changed(before[part], state.lds[part], 0, f"{name} +{{:#x}}".format)
   return lines + _memory(a.pages, b.pages, place)
 
 
-def _waves(numbers_: Sequence[int]) -> str: return f"wave{'s' if len(numbers_) > 1 else ''} {numbers(numbers_)}"
+def _waves(numbers_: Sequence[int], unit: str) -> str:
+  return f"{unit}{'s' if len(numbers_) > 1 else ''} {numbers(numbers_)}"
+
+
+def _memories(unit: str) -> str: return "lds of workgroup" if unit == "wave" else "shared memory of block"
 
 
 def numbers(values: Sequence[int]) -> str:
@@ -197,12 +218,38 @@ def _wave(old: tuple[Group, int, bool] | None, new: tuple[Group, int, bool] | No
     if p is q: continue
     x, y = cell(p, i), cell(q, k)
     if x != y: lines.append((scalar_register_name(n), f": {x:#x} -> {y:#x}"))
+  if isinstance(g, Warps) and isinstance(h, Warps): return lines + _threads(g, i, h, k)
   for n, (p, q) in enumerate(zip(g.v, h.v)):
     if p is q: continue
     u, w = _row(p, i, g), _row(q, k, h)
     lanes = np.flatnonzero(u != w)
     if lanes.size: lines.append((vector_name(n), _lanes(lanes, u, w)))
   return lines
+
+
+def _threads(g: Warps, i: int, h: Warps, k: int) -> list[tuple[str, str]]:
+  """Registers of PTX that differ, of a warp that is in one function."""
+  program = g.cohort.program
+  code = program.at(g.pc)
+  if code is not program.at(h.pc): return []
+  out = []
+  both = g.lanes[i] & h.lanes[k]
+  for name, register in names(code).items():
+    p, q = g.v[register.number], h.v[register.number]
+    if p is q or p.ndim > 2: continue
+    u, w = (np.broadcast_to(x, (of.size, LANES))[row] for x, of, row in ((p, g, i), (q, h, k)))
+    if u.dtype != w.dtype: w = w.view(u.dtype)
+    raw = u.view(f"u{u.itemsize}") != w.view(f"u{u.itemsize}") if u.dtype != bool else u != w
+    lanes = np.flatnonzero(raw & both)
+    if not lanes.size: continue
+    at = int(lanes[0])
+    more = f" and {lanes.size - 1} more lanes" if lanes.size > 1 else ""
+    out.append((name, f"[lane {at}]: {_told(u[at])} -> {_told(w[at])}{more}"))
+  return out
+
+
+def _told(x: Any) -> str:
+  return f"{float(x):.7g}" if x.dtype.kind == "f" else str(bool(x)) if x.dtype == bool else f"{int(x):#x}"
 
 
 def _row(x: Any, row: int, group: Group) -> npt.NDArray[np.uint32]:

@@ -46,6 +46,8 @@ def cell(x: Any, row: int) -> int:
 class Wave:
   """A wave of a dispatch that stands. Raises InvalidArgument for one that has ended or not started."""
 
+  amd = True  # it has the registers of AMD's machine code
+
   def __init__(self, engine: Engine, number: int) -> None:
     self.engine, self.number = engine, number
 
@@ -79,6 +81,10 @@ class Wave:
       raise InvalidArgument(f"wave {self.number} has {self.state.replace('not started', 'not started yet')}",
                             hint="its registers are gone" if self.state == "ended" else "let the others go on first")
     return found[0], found[1], found[2]
+
+  def named(self, name: str) -> Any:
+    """What a name in an expression means, if that is the vendor's own affair."""
+    return None
 
   # ---- state
 

@@ -373,6 +373,8 @@ class Blocks(Cohort):
 
   def blocked(self) -> bool: return bool(self.waiting)
 
+  def waits(self) -> list[Group]: return [group for group, _ in self.waiting]
+
   def stuck(self) -> DeviceError:
     group, what = self.waiting[0]
     if isinstance(what, Meet):

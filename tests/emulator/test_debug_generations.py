@@ -123,4 +123,5 @@ def test_accumulation_registers_and_matrices_of_gfx942(code_object: Build) -> No
     assert d.wave.values("a1")[3] == 7
     with pytest.raises(InvalidArgument, match="no register a4; the wave has v0 to v3 and a0 to a3"): d.evaluate("a4")
   r = tinyhw.report(binary, "k", (1,), (64,), args)
-  assert r.units["matrix"] == 1 and (r.vgprs, r.agprs) == (4, 4) and "4 VGPRs and 4 AGPRs" in r.html()
+  assert r.units["matrix"] == 1 and (r.registers["VGPRs"], r.registers["AGPRs"]) == (4, 4)
+  assert "4 VGPRs and 4 AGPRs" in r.html()

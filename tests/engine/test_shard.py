@@ -307,10 +307,17 @@ def test_state_of_a_value_in_parts() -> None:
   wanted[1:3] = 7
   same(x, wanted)
   same(old, HOST)
+  assert x.shard_axis == 0
   same(x.shard_(DEVICES, 1), wanted)
   assert x.shard_axis == 1 and [p.shape for p in x.parts()] == [(7, 2), (7, 2), (7, 1)]
   assert x.to("PYTHON:2").device == "PYTHON:2" and np.array_equal(x.to("PYTHON:2").numpy(), wanted)
   same(x.to(DEVICES).T.realize(), wanted.T)
+  x.assign(Tensor(HOST, device=DEVICES))     # a copy on each, put where the value lies
+  same(x, HOST)
+  assert x.shard_axis == 1
+  x += Tensor(HOST, device="PYTHON").shard(DEVICES, 0)
+  same(x, 2 * HOST)
+  assert x.shard_axis == 1
   same(Tensor.zeros(3, 2, device=DEVICES) + 1, np.ones((3, 2)))
   Tensor.manual_seed(3)
   one = Tensor.rand(4, 4, device="PYTHON").numpy()

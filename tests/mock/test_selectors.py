@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from tests.mock.client import FLAGS, GTT, USERPTR, VRAM, Client
@@ -527,6 +528,21 @@ def test_user_memory_has_to_be_there() -> None:
     assert user.mapped(at + start, size) == readable and user.mapped(at + start, size, True) == writable, (start, size)
   assert not user.mapped(4096, 4096) and not user.mapped((1 << 47) - 4096, 4096)
   assert libc.mprotect(ctypes.c_void_p(at), 4 * 4096, mmap.PROT_READ | mmap.PROT_WRITE) == 0
+
+
+def test_bytes_of_the_client_are_gathered(monkeypatch: pytest.MonkeyPatch) -> None:
+  """Places in any order and of any size give what reading each of them gives, or the refusal of the one that is bad."""
+  user, data = UserMemory(), np.random.default_rng(0).integers(0, 256, 4096, np.uint8)
+  base, rng = data.ctypes.data, np.random.default_rng(1)
+  for most in (1024, 3):  # also in several calls
+    monkeypatch.setattr("tinyhw.mock.memory._PIECES", most)
+    for count in (0, 1, 2, 7, 40):
+      starts, sizes = rng.integers(0, 2000, count), rng.integers(0, 99, count)
+      places = [(base + int(at), int(size)) for at, size in zip(starts, sizes)]
+      assert user.gather(places) == b"".join(user.read(*place) for place in places)
+    with pytest.raises(OSError, match="8 bytes at 0x10 cannot be read"):
+      user.gather([(base, 4), (base + 8, 8), (16, 8), (base, 1)])
+  user.close()
 
 
 def test_a_dmabuf_is_mapped_as_far_as_it_goes(client: Client) -> None:

@@ -22,6 +22,12 @@ PTX = """.version 8.0
   .reg .b64 %l<2>; .reg .b32 %r<2>; .reg .pred %p; ld.param.u64 %l1, [p];
   again: ld.volatile.global.u32 %r1, [%l1]; setp.ne.u32 %p, %r1, 1; @%p bra again; ret;
 }
+.visible .entry race(.param .u64 p) {
+  .reg .b64 %l<3>; .reg .b32 %r<6>; .shared .align 4 .b8 s[256];
+  ld.param.u64 %l1, [p]; mov.u32 %r1, %tid.x; shl.b32 %r2, %r1, 2; mov.u32 %r3, s; add.u32 %r4, %r3, %r2;
+  st.shared.u32 [%r4], %r1; xor.b32 %r5, %r2, 128; add.u32 %r5, %r3, %r5; ld.shared.u32 %r5, [%r5];
+  cvt.u64.u32 %l2, %r2; add.u64 %l1, %l1, %l2; st.global.u32 [%l1], %r5; ret;
+}
 """
 KEPT = []
 
@@ -30,6 +36,7 @@ def good(n):
   assert (Tensor(a) * 2 + 1).numpy().tolist() == (a * 2 + 1).tolist()
 def fault(): tinyhw.launch(PTX, "poke", 1, 1, [np.zeros(4, np.int32), np.int64(1 << 40)], "NV")
 def hang(): tinyhw.launch(PTX, "spin", 1, 1, [np.zeros(1, np.int32)], "NV")
+def race(): tinyhw.launch(PTX, "race", 1, 64, [np.zeros(64, np.int32)], "NV")
 def leak(): KEPT.append((Tensor([1.0, 2.0, 3.0]) + 1).realize())
 def left_behind():
   device = Device["NV"]
@@ -104,14 +111,18 @@ def test_cuda_after_it():
   assert (Tensor([1, 2], device="CUDA") + 1).tolist() == [2, 3]
 @pytest.mark.mockgpu("sm_90")
 def test_fault(): fault()
+@pytest.mark.mockgpu("sm_90", check=True)
+def test_race(): race()
 @pytest.mark.mockgpu("sm_80")
 def test_good(mockgpu):
   assert Device["NV"].runtime.arch.name == "sm_80"
   good(1)
 def test_plain_again(): assert "MOCKGPU" not in os.environ and not Device.machines
 """)
-  done.assert_outcomes(passed=6, failed=2)
-  done.stdout.re_match_lines(["_+ test_cuda _+", ".*still holds GPU memory.*CUDA, allocated at test_user.py"])
+  done.assert_outcomes(passed=6, failed=3)
+  causes = {"test_cuda": "still holds GPU memory.*CUDA, allocated at test_user.py", "test_fault": "write of 4 bytes",
+            "test_race": "the checks found 1 hazard"}
+  for test, cause in causes.items(): done.stdout.re_match_lines([f"_+ {test} _+", f".*({cause})"])
 
 
 def test_a_session_s_machine_of_cuda_is_good_again_after_a_test_s_own(project: pytest.Pytester) -> None:

@@ -98,10 +98,10 @@ class Shell(SourceCommands, Generic[D]):
                "locals", "args", *(f"{os.path.basename(f)}:" for f in code.source.files())]
     return sorted(n for n in names if n.startswith(word))
 
-  @staticmethod
-  def commands() -> list[str]:
+  @classmethod
+  def commands(cls) -> list[str]:
     """The names of all commands."""
-    return [n[3:] for n in dir(Shell) if n.startswith("do_")]
+    return [n[3:] for n in dir(cls) if n.startswith("do_")]
 
   def emptyline(self) -> bool:
     """An empty line repeats a step or continue, and nothing else."""
@@ -167,12 +167,13 @@ class Shell(SourceCommands, Generic[D]):
     """Why the run stands, and where."""
     styles = {"fault": "bold red", "end": "green", "breakpoint": "magenta", "watch": "magenta", "memory": "magenta",
               "lds": "magenta", "check": "bold yellow"}
-    plain = stop.pc is not None and stop.text == f"wave {stop.wave} at {self.session.code.where(stop.pc)}"
+    unit = self.session.unit
+    plain = stop.pc is not None and stop.text == f"{unit} {stop.wave} at {self.session.code.where(stop.pc)}"
     if not plain: self.say(stop.text, style=styles.get(stop.reason, ""))
     if stop.pc is None: return False
     if stop.waves:
-      others = f", looking at wave {stop.wave}" if len(stop.waves) > 1 else ""
-      self.say(f"wave{'s' if len(stop.waves) > 1 else ''} {numbers(stop.waves)} at "
+      others = f", looking at {unit} {stop.wave}" if len(stop.waves) > 1 else ""
+      self.say(f"{unit}{'s' if len(stop.waves) > 1 else ''} {numbers(stop.waves)} at "
                f"{self.session.code.where(stop.pc)}{others}", style="dim")
     self.source_line(stop.pc)
     found = self.session.code.at(stop.pc)
@@ -296,12 +297,16 @@ class Shell(SourceCommands, Generic[D]):
     topics = {"waves": self.info_waves, "regs": self.info_regs, "registers": self.info_regs, "vregs": self.info_vregs,
               "breaks": self.info_breaks, "breakpoints": self.info_breaks, "places": self.info_places,
               "symbols": self.info_symbols, "snapshots": self.info_snapshots, "dispatch": self.info_dispatch,
-              "locals": self.info_locals, "args": self.info_args, "source": self.info_source}
+              "locals": self.info_locals, "args": self.info_args, "source": self.info_source, **self.topics()}
     found = [f for n, f in topics.items() if what and n.startswith(what)]
     if not found or len(set(found)) > 1:
       raise InvalidArgument(f"info {what or '?'} is unknown", hint=f"there are {', '.join(topics)}")
     found[0](rest.strip())
     return False
+
+  def topics(self) -> dict[str, Callable[[str], None]]:
+    """More that `info` shows."""
+    return {}
 
   def table(self, *columns: str) -> Table:
     table = Table(box=None, pad_edge=False, header_style="dim")
@@ -310,7 +315,7 @@ class Shell(SourceCommands, Generic[D]):
 
   def info_waves(self, args: str) -> None:
     if args == "each": return self.each_wave()
-    table = self.table("", "waves", ">count", "state", "at", ">active lanes", ">executed")
+    table = self.table("", f"{self.session.unit}s", ">count", "state", "at", ">active lanes", ">executed")
     same: dict[tuple[str, int | None], list[WaveInfo]] = {}
     for w in self.session.waves(): same.setdefault((w.state, w.pc), []).append(w)
     for (state, pc), waves in same.items():
@@ -390,7 +395,7 @@ class Shell(SourceCommands, Generic[D]):
     """wave [N]: look at another wave, or say which one is looked at."""
     if args: self.session.look_at(self.number(args))
     wave = self.session.wave
-    self.say(f"wave {wave.number} of workgroup {','.join(map(str, wave.workgroup))}, {wave.state}, at "
+    self.say(f"{self.session.unit} {wave.number} of workgroup {','.join(map(str, wave.workgroup))}, {wave.state}, at "
              f"{self.session.code.where(wave.pc)}")
     self.source_line(wave.pc)
     found = self.session.code.at(wave.pc)
@@ -444,14 +449,15 @@ class Shell(SourceCommands, Generic[D]):
     m = re.fullmatch(r"(?:/(\d+)?(\w+)?)?\s*(.*)", args)
     assert m is not None
     lds = self.session.wave.lds()
-    if not len(lds): raise InvalidArgument("the kernel has no LDS")
+    name = "lds" if self.session.unit == "wave" else "shared"
+    if not len(lds): raise InvalidArgument(f"the kernel has no {'LDS' if name == 'lds' else 'shared memory'}")
 
     def read(at: int, kind: str, many: int) -> Any:
       dtype = np.dtype(kinds(kind))
       there = (len(lds) - at) // dtype.itemsize
-      if at < 0 or there < 1: raise InvalidArgument(f"LDS has {len(lds)} bytes, not {at:#x}")
+      if at < 0 or there < 1: raise InvalidArgument(f"{name} has {len(lds)} bytes, not {at:#x}")
       return np.frombuffer(lds.tobytes(), dtype, min(many, there), at)
-    self.dump(lambda a: f"lds+{a:#x}", self.number(m[3]) if m[3] else 0, int(m[1] or 32), m[2] or "x", read)
+    self.dump(lambda a: f"{name}+{a:#x}", self.number(m[3]) if m[3] else 0, int(m[1] or 32), m[2] or "x", read)
     return False
 
   def do_scratch(self, args: str) -> bool:
@@ -544,11 +550,15 @@ class Shell(SourceCommands, Generic[D]):
       names = [word]
     short = {full: alias for alias, full in reversed(ALIASES.items())}
     for n in names:
-      usage, _, what = " ".join((getattr(self, f"do_{n}").__doc__ or "").split()).partition(": ")
+      usage, _, what = self.worded(" ".join((getattr(self, f"do_{n}").__doc__ or "").split())).partition(": ")
       alias = f" ({short[n]})" if n in short else ""
       line = Text(usage, style="bold")
       self.say(line.append(f"{alias}: {what}", style="not bold"))
     return False
+
+  def worded(self, text: str) -> str:
+    """A text as the vendor calls things."""
+    return text
 
   def number(self, text: str) -> int:
     """An expression that is one whole number."""
@@ -657,11 +667,22 @@ def history(completions: Callable[[str, str], list[str]]) -> Iterator[None]:
     except OSError as error: click.echo(f"tinyhw: history not kept: {error}", err=True)
 
 
+def shells(start: Callable[[], D], console: Console, typed_in: bool) -> Shell[D]:
+  """The commands for what is debugged."""
+  session = start()
+  kind: type[Shell[D]] = Shell
+  if session.unit != Debugger.unit:
+    from tinyhw.cli.debug_ptx import PtxShell
+    kind = PtxShell
+  again = iter([session])
+  return kind(lambda: next(again, None) or start(), console, interactive=typed_in)
+
+
 def debug(start: Callable[[], D], script: Path | None) -> tuple[D, int]:
   """Debug a launch: commands come from a file, from a pipe, or from the terminal. (The session, exit status.)"""
   typed_in = script is None and sys.stdin.isatty()
   console = Console(width=None if sys.stdout.isatty() else 110, highlight=False, markup=False)
-  shell = Shell(start, console, interactive=typed_in)
+  shell = shells(start, console, typed_in)
   if typed_in: shell.say("tinyhw debugger: help lists the commands, quit ends it")
   shell.told(shell.session.last)
   if script is not None:

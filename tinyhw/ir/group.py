@@ -1,6 +1,7 @@
 """Devices that hold one value together: a group has a name, "(AMD, AMD:1)", that stands where a device's would."""
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 Cut = tuple[int, tuple[int, ...]]
@@ -21,6 +22,13 @@ def is_group(device: str | None) -> bool:
 def members(device: str) -> tuple[str, ...]:
   """The devices that a name stands for."""
   return tuple(device[1:-1].split(", ")) if is_group(device) else (device,)
+
+
+def cut_axis(shape: tuple[int, ...], cut: Cut | None) -> int | None:
+  """The axis of a shape that memory cut so is cut along, if it is one."""
+  if cut is None: return None
+  outer, sizes = cut
+  return next((k for k, n in enumerate(shape) if n == sum(sizes) and math.prod(shape[:k]) == outer), None)
 
 
 def cuts(size: int, n: int) -> tuple[int, ...]:

@@ -95,6 +95,13 @@ class PtxCode(Code):
 
   def function_of(self, address: int) -> str: return self.program.place(address)[0]
 
+  def resolve(self, text: str) -> int:
+    """Address of a function, or of a label: of the function that is looked at, or else of another one."""
+    name = text.strip()
+    for start in [self.part(self.here), *map(self.part, self.symbols.values())]:
+      if name in start.labels: return start.labels[name]
+    return super().resolve(text)
+
   def at(self, address: int) -> Line | None: return super().at(address & ~1)
 
   def lines_at(self, text: str) -> tuple[str, tuple[int, ...]] | None:

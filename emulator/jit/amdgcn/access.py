@@ -8,19 +8,12 @@ raises the exact fault. No address is used before it was checked.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Final
+from dataclasses import replace
 
 from tinyhw.core.memory import Access
-from tinyhw.emulator.amdgcn.memory.lds import swizzled
 from tinyhw.emulator.amdgcn.memory.resource import field, part
 from tinyhw.emulator.amdgcn.memory.scalar import violates
 from tinyhw.emulator.amdgcn.memory.tables import (
-  DS_ATOMICS,
-  DS_EXCHANGE_PAIRS,
-  DS_LOADS,
-  DS_PAIRS,
-  DS_STORES,
   LOADS,
   NO_EFFECT,
   SCALAR_LOADS,
@@ -29,15 +22,14 @@ from tinyhw.emulator.amdgcn.memory.tables import (
   VECTOR_ATOMICS,
 )
 from tinyhw.emulator.amdgcn.memory.vector import returns
-from tinyhw.emulator.jit.amdgcn import atomics, buffer, lds_loads
-from tinyhw.emulator.jit.amdgcn.alu import lane_numbers, permuted
+from tinyhw.emulator.jit.amdgcn import atomics, buffer, lds_loads, shares
+from tinyhw.emulator.jit.amdgcn.alu import lane_numbers
 from tinyhw.emulator.jit.amdgcn.context import (
   ADDRESSES,
   CALLBACK,
   DATA,
   HANDLE,
   LDS_SIZE,
-  MAPPINGS,
   MASK,
   OUTSIDE_END,
   OUTSIDE_LANES,
@@ -45,74 +37,15 @@ from tinyhw.emulator.jit.amdgcn.context import (
   ROW,
   SCRATCH_SIZE,
   SITES,
-  TABLE,
 )
+from tinyhw.emulator.jit.amdgcn.site import Site
 from tinyhw.emulator.jit.amdgcn.state import LDS, SCRATCH, Registers
 from tinyhw.emulator.jit.values import BOOL, Emitter, LLVMOps, Untranslatable, Value, convert, gather
 from tinyhw.emulator.memory.atomics import ATOMICS
 from tinyhw.emulator.values.ops import I32, I64, U32, U64
-from tinyhw.isa.amdgcn import M0, NULL, Instruction
+from tinyhw.isa.amdgcn import NULL, Instruction
 
 READ, WRITE = Access.READ, Access.WRITE
-
-
-@dataclass(frozen=True)
-class Site:
-  """What the slow path needs to know about a memory instruction; `kind`: load, store, atomic or scalar."""
-  offset: int
-  kind: str
-  segment: str
-  width: int
-  instruction: Instruction
-  shift: int = 0
-  operation: str = ""  # of an atomic
-
-
-FIND: Final = f"""
-define private i1 @find(ptr %context, ptr %site, i64 %address, i64 %extent, i64 %access) noinline {{
-  %count.at = getelementptr i8, ptr %context, i64 {MAPPINGS}
-  %count = load i64, ptr %count.at
-  %table.at = getelementptr i8, ptr %context, i64 {TABLE}
-  %table = load ptr, ptr %table.at
-  br label %loop
-loop:
-  %i = phi i64 [ 0, %0 ], [ %next, %other ]
-  %more = icmp ult i64 %i, %count
-  br i1 %more, label %try, label %none
-try:
-  %bytes = mul i64 %i, {ROW}
-  %row = getelementptr i8, ptr %table, i64 %bytes
-  %start = load i64, ptr %row
-  %size.at = getelementptr i8, ptr %row, i64 8
-  %size = load i64, ptr %size.at
-  %relative = sub i64 %address, %start
-  %here = icmp ult i64 %relative, %size
-  %next = add i64 %i, 1
-  br i1 %here, label %found, label %other
-other:
-  br label %loop
-found:
-  %allowed.at = getelementptr i8, ptr %row, i64 24
-  %allowed = load i64, ptr %allowed.at
-  %common = and i64 %allowed, %access
-  %legal = icmp eq i64 %common, %access
-  %end = add i64 %relative, %extent
-  %inside = icmp ule i64 %end, %size
-  %good = and i1 %legal, %inside
-  br i1 %good, label %take, label %none
-take:
-  %distance.at = getelementptr i8, ptr %row, i64 16
-  %distance = load i64, ptr %distance.at
-  store i64 %start, ptr %site
-  %site.size = getelementptr i8, ptr %site, i64 8
-  store i64 %size, ptr %site.size
-  %site.distance = getelementptr i8, ptr %site, i64 16
-  store i64 %distance, ptr %site.distance
-  ret i1 true
-none:
-  ret i1 false
-}}
-"""
 
 
 class Accesses:
@@ -190,11 +123,11 @@ class Accesses:
       t = f"i{width * 8}"
       data = e.op(f"trunc <{n} x i32> {words[0].in_lanes()} to <{n} x {t}>")
       pointers = self._at(base, offsets.type, offsets.text)
-      self._scatter_call(t, n, data, pointers, mask)
+      self.scatter_call(t, n, data, pointers, mask)
       return
     if count == 1:
       pointers = self._at(base, offsets.type, offsets.text)
-      self._scatter_call("i32", n, words[0].view(U32).in_lanes(), pointers, mask)
+      self.scatter_call("i32", n, words[0].view(U32).in_lanes(), pointers, mask)
       return
     total = n * count
     data = self._interleaved([w.view(U32).in_lanes() for w in words])
@@ -205,9 +138,9 @@ class Accesses:
     at = e.op(f"add <{total} x {t}> {repeated}, <{steps}>")
     pointers = self._at(base, f"<{total} x {t}>", at)
     wide = e.op(f"shufflevector <{n} x i1> {mask}, <{n} x i1> poison, <{total} x i32> <{each}>")
-    self._scatter_call("i32", total, data, pointers, wide)
+    self.scatter_call("i32", total, data, pointers, wide)
 
-  def _scatter_call(self, t: str, n: int, data: str, pointers: str, mask: str) -> None:
+  def scatter_call(self, t: str, n: int, data: str, pointers: str, mask: str) -> None:
     name = f"llvm.masked.scatter.v{n}{t}.v{n}p0"
     self.e.declared[name] = f"declare void @{name}(<{n} x {t}>, <{n} x ptr>, <{n} x i1>)"
     self.e.do(f"call void @{name}(<{n} x {t}> {data}, <{n} x ptr> align 1 {pointers}, <{n} x i1> {mask})")
@@ -436,7 +369,7 @@ class Accesses:
     count = 0 if words is not None else max(1, site.width // 4)
     low = convert(addresses, U32)
     return self._by_aperture(r, addresses, {
-      r.arch.shared_aperture: lambda: self._lds(r, low, replace(site, segment="lds"), words),
+      r.arch.shared_aperture: lambda: self.lds(r, low, replace(site, segment="lds"), words),
       r.arch.private_aperture: lambda: self._scratch_at(r, low, replace(site, segment="scratch"), words)},
       lambda: self._far(r, addresses, site, words), count)
 
@@ -468,7 +401,7 @@ class Accesses:
 
   # ---- atomics
 
-  def _atomic(self, addresses: Value, lanes: Value, site: Site, words: Sequence[Value]) -> list[Value]:
+  def atomic_at(self, addresses: Value, lanes: Value, site: Site, words: Sequence[Value]) -> list[Value]:
     """An atomic of some lanes; `words` has the data, then what to compare with. Old dwords of those lanes."""
     e = self.e
     index, row = self._site(site)
@@ -495,9 +428,9 @@ class Accesses:
     if site.segment == "flat":
       low = convert(convert(addresses, U32), U64)
       old = self._by_aperture(r, addresses, {
-        r.arch.shared_aperture: lambda: self._atomic(low, lanes, replace(site, segment="lds"), words)},
-        lambda: self._atomic(addresses, lanes, site, words), site.width // 4)
-    else: old = self._atomic(addresses, lanes, site, words)
+        r.arch.shared_aperture: lambda: self.atomic_at(low, lanes, replace(site, segment="lds"), words)},
+        lambda: self.atomic_at(addresses, lanes, site, words), site.width // 4)
+    else: old = self.atomic_at(addresses, lanes, site, words)
     if returns(i): self.loaded(r, destination, old, 0, None)
 
   # ---- what buffer instructions are made of
@@ -510,11 +443,11 @@ class Accesses:
   def atomic(self, addresses: Value, lanes: Value, offset: int, i: Instruction, operation: str, width: int,
              words: Sequence[Value]) -> list[Value]:
     """An atomic of some lanes on global memory; their old dwords."""
-    return self._atomic(addresses, lanes, Site(offset, "atomic", "global", width, i, operation=operation), words)
+    return self.atomic_at(addresses, lanes, Site(offset, "atomic", "global", width, i, operation=operation), words)
 
   def to_lds(self, r: Registers, at: Value, offset: int, i: Instruction, word: Value) -> None:
     """Store a dword of each active lane to LDS."""
-    self._lds(r, at, Site(offset, "store", "lds", 4, i), [word])
+    self.lds(r, at, Site(offset, "store", "lds", 4, i), [word])
 
   # ---- instructions
 
@@ -522,7 +455,7 @@ class Accesses:
     """Emit a memory instruction at a byte offset from the entry. Raises Untranslatable for what has no form here."""
     if i.mnemonic in NO_EFFECT: return
     if i.family == "SMEM": self._smem(r, i, offset)
-    elif i.family == "DS": self._ds(r, i, offset)
+    elif i.family == "DS": shares.translate(self, r, i, offset)
     elif i.family == "FLAT": self._flat(r, i, offset)
     elif i.family == "MUBUF": buffer.translate(self, r, i, offset)
     else: raise Untranslatable(i.mnemonic)
@@ -645,39 +578,7 @@ class Accesses:
 
   # ---- LDS
 
-  def _ds(self, r: Registers, i: Instruction, offset: int) -> None:
-    if i.get("gds"): raise Untranslatable(i.mnemonic)
-    name = i.mnemonic
-    if name == "ds_bpermute_b32": return self._bpermute(r, i)
-    if name == "ds_permute_b32": return self._permute(r, i)
-    if name in DS_ATOMICS or name in DS_EXCHANGE_PAIRS: return self._ds_atomic(r, i, offset)
-    if name in {"ds_append", "ds_consume"}: return self._ds_count(r, i, offset)
-    if name in {"ds_load_addtid_b32", "ds_store_addtid_b32"}: return self._ds_by_lane(r, i, offset)
-    if name == "ds_swizzle_b32": return self._swizzle(r, i)
-    if name in DS_PAIRS:
-      width, unit, stores = DS_PAIRS[name]
-      at = r.vector(i.operands["addr"].value, U32)
-      places = [at + r.number(i, n, U32) * unit for n in ("offset0", "offset1")]
-      if stores:
-        data = [self.data(r, i.operands[n].value, width, 0) for n in ("data0", "data1")]
-        for place, words in zip(places, data): self._lds(r, place, Site(offset, "store", "lds", width, i), words)
-        return
-      n = i.operands["vdst"].value
-      if n + width // 2 > r.vgprs: raise Untranslatable("a register beyond the wave's allocation")
-      loaded = [self._lds(r, place, Site(offset, "load", "lds", width, i), None) for place in places]
-      return self.loaded(r, n, loaded[0] + loaded[1], 0, None)
-    if name not in DS_LOADS and name not in DS_STORES: raise Untranslatable(name)
-    at = r.vector(i.operands["addr"].value, U32) + r.number(i, "offset", U32)
-    if name in DS_STORES:
-      width, shift = DS_STORES[name]
-      self._lds(r, at, Site(offset, "store", "lds", width, i), self.data(r, i.operands["data0"].value, width, shift))
-      return
-    width, sign_bits, half = DS_LOADS[name]
-    n = i.operands["vdst"].value
-    if n + max(1, width // 4) > r.vgprs: raise Untranslatable("a register beyond the wave's allocation")
-    self.loaded(r, n, self._lds(r, at, Site(offset, "load", "lds", width, i), None), sign_bits, half)
-
-  def _lds(self, r: Registers, at: Value, site: Site, words: Sequence[Value] | None) -> list[Value]:
+  def lds(self, r: Registers, at: Value, site: Site, words: Sequence[Value] | None) -> list[Value]:
     """Reads past the workgroup's LDS give 0, writes past it are dropped; the site's row remembers them."""
     e, width = self.e, site.width
     at = Value(e, at.in_lanes(), U32, True)
@@ -709,73 +610,6 @@ class Accesses:
     bits = e.op(f"bitcast {e.type(BOOL, True)} {lanes.in_lanes()} to i{n}")
     row = self._site(site)[1]
     e.do(f"call void @outside(ptr {row}, <{n} x i32> {at.in_lanes()}, i{n} {bits}, i64 {site.width})")
-
-  def _ds_atomic(self, r: Registers, i: Instruction, offset: int) -> None:
-    at = r.vector(i.operands["addr"].value, U32)
-    if i.mnemonic in DS_EXCHANGE_PAIRS:
-      width, unit = DS_EXCHANGE_PAIRS[i.mnemonic]
-      places = [at + r.number(i, f"offset{k}", U32) * unit for k in (0, 1)]
-      parts = [("swap", place, self.data(r, i.operands[f"data{k}"].value, width, 0))
-               for k, place in enumerate(places)]
-      want = True
-    else:
-      operation, width, want = DS_ATOMICS[i.mnemonic]
-      words = self.data(r, i.operands["data0"].value, width, 0)
-      if ATOMICS[operation].compares: words += self.data(r, i.operands["data1"].value, width, 0)
-      parts = [(operation, at + r.number(i, "offset", U32), words)]
-    n = i.operands["vdst"].value if want else 0
-    if want and n + len(parts) * width // 4 > r.vgprs: raise Untranslatable("a register beyond the wave's allocation")
-    old: list[Value] = []
-    for operation, address, words in parts:
-      site = Site(offset, "atomic", "lds", width, i, operation=operation)
-      old += self._atomic(convert(address, U64), r.active(), site, words)
-    if want: self.loaded(r, n, old, 0, None)
-
-  def _ds_count(self, r: Registers, i: Instruction, offset: int) -> None:
-    """ds_append and ds_consume: the first active lane adds or subtracts the number of active lanes at M0 + offset."""
-    e = self.e
-    bits = r.to_bits(r.active())
-    count = r.o.popcount(bits)
-    data = count if i.mnemonic == "ds_append" else -count
-    at = convert(r.scalar(M0) + r.number(i, "offset", U32), U64)
-    site = Site(offset, "atomic", "lds", 4, i, operation="add")
-    old = self._atomic(at, r.to_lanes(bits & -bits), site, [data])[0]
-    first = r.o.min(r.o.trailing_zeros(bits), e.lanes - 1)
-    one = Value(e, e.op(f"extractelement {old.type} {old.text}, i32 {first.text}"), U32, False)
-    r.set_vector(i.operands["vdst"].value, one)
-
-  def _ds_by_lane(self, r: Registers, i: Instruction, offset: int) -> None:
-    """Dword `lane` at M0 + offset."""
-    at = (r.scalar(M0) & 0xFFFF) + r.number(i, "offset", U32) + lane_numbers(r) * 4
-    if i.mnemonic == "ds_load_addtid_b32":
-      loaded = self._lds(r, at, Site(offset, "load", "lds", 4, i), None)
-      return self.loaded(r, i.operands["vdst"].value, loaded, 0, None)
-    self._lds(r, at, Site(offset, "store", "lds", 4, i), self.data(r, i.operands["data0"].value, 4, 0))
-
-  def _permute(self, r: Registers, i: Instruction) -> None:
-    """Lanes push values by address, the highest wins; who gets none has 0."""
-    e, n = self.e, r.lanes
-    at, x = r.vector(i.operands["addr"].value, U32), r.vector(i.operands["data0"].value, U32)
-    index = at + r.number(i, "offset", U32) >> 2 & n - 1
-    e.do(f"store <{n} x i32> zeroinitializer, ptr %lanes, align 64")
-    pointers = e.op(f"getelementptr i32, ptr %lanes, <{n} x i32> {index.in_lanes()}")
-    self._scatter_call("i32", n, x.in_lanes(), pointers, r.active().in_lanes())
-    r.set_vector(i.operands["vdst"].value, Value(e, e.op(f"load <{n} x i32>, ptr %lanes, align 64"), U32, True))
-
-  def _bpermute(self, r: Registers, i: Instruction) -> None:
-    """Lanes pull values by address; inactive lanes give 0."""
-    at, x = r.vector(i.operands["addr"].value, U32), r.vector(i.operands["data0"].value, U32)
-    index = at + r.number(i, "offset", U32) >> 2 & r.lanes - 1
-    if not r.full: x = r.o.where(r.active(), x, r.e.const(U32, 0))
-    r.set_vector(i.operands["vdst"].value, permuted(r, x, index))
-
-  def _swizzle(self, r: Registers, i: Instruction) -> None:
-    """ds_swizzle_b32."""
-    index = swizzled(i.fields["offset"], r.lanes)
-    x = r.vector(i.operands["addr"].value, U32)
-    if not r.full: x = r.o.where(r.active(), x, r.e.const(U32, 0))
-    r.set_vector(i.operands["vdst"].value, permuted(r, x, r.e.vector(U32, index)))
-
 
 def _order(lanes: Iterable[int]) -> str: return "<" + ", ".join(f"i32 {k}" for k in lanes) + ">"
 

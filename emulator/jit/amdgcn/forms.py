@@ -24,7 +24,7 @@ from tinyhw.core.locks import lock
 from tinyhw.core.memory import Access
 from tinyhw.emulator.amdgcn.program import Program
 from tinyhw.emulator.jit import servers
-from tinyhw.emulator.jit.amdgcn.access import Site
+from tinyhw.emulator.jit.amdgcn.site import Site
 from tinyhw.emulator.jit.amdgcn.translate import Place, Translation, Translator
 from tinyhw.emulator.jit.native import Native, compiled_by, host
 from tinyhw.emulator.jit.refusal import NotCompiled

@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
-from tinyhw.emulator.jit.amdgcn.access import Accesses, Site
+from tinyhw.emulator.jit.amdgcn.access import Accesses
+from tinyhw.emulator.jit.amdgcn.site import Site
 from tinyhw.emulator.jit.amdgcn.state import Registers
 from tinyhw.emulator.jit.values import Emitter, Value
 from tinyhw.emulator.values.ops import U32, U64
@@ -43,9 +44,9 @@ class Outlined(Accesses):
       return Accesses._far(inside, r, given[0], site, given[1:] if words is not None else None)
     return self._call("far", r, site, words, [addresses], body)
 
-  def _lds(self, r: Registers, at: Value, site: Site, words: Sequence[Value] | None) -> list[Value]:
+  def lds(self, r: Registers, at: Value, site: Site, words: Sequence[Value] | None) -> list[Value]:
     def body(inside: Accesses, r: Registers, given: list[Any]) -> list[Value]:
-      return Accesses._lds(inside, r, given[0], site, given[1:] if words is not None else None)
+      return Accesses.lds(inside, r, given[0], site, given[1:] if words is not None else None)
     return self._call("lds", r, site, words, [at], body)
 
   def _call(self, shape: str, r: Registers, site: Site, words: Sequence[Value] | None, given: Given,

@@ -21,8 +21,8 @@ from tinyhw.emulator.amdgcn.memory.words import flat_offset
 from tinyhw.emulator.amdgcn.program import Program
 from tinyhw.emulator.amdgcn.registers import exec_changed
 from tinyhw.emulator.jit.amdgcn import atomics, context
-from tinyhw.emulator.jit.amdgcn.access import Site
 from tinyhw.emulator.jit.amdgcn.forms import BACKGROUND, Form, Snapshot, Wish
+from tinyhw.emulator.jit.amdgcn.site import Site
 from tinyhw.emulator.jit.amdgcn.state import (
   HEADER,
   LDS,

@@ -15,9 +15,9 @@ from tinyhw.emulator.amdgcn.binders import binds
 from tinyhw.emulator.amdgcn.constants import constant
 from tinyhw.emulator.amdgcn.meanings.registry import MEANINGS
 from tinyhw.emulator.jit.amdgcn import alu
-from tinyhw.emulator.jit.amdgcn.access import Site
 from tinyhw.emulator.jit.amdgcn.fields import FIELDS
 from tinyhw.emulator.jit.amdgcn.outline import Outlined
+from tinyhw.emulator.jit.amdgcn.site import Site
 from tinyhw.emulator.jit.amdgcn.state import HEADER, Registers
 from tinyhw.emulator.jit.values import Emitter, Untranslatable, Value, convert
 from tinyhw.emulator.values.ops import DTYPES, U64

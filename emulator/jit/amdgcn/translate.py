@@ -22,10 +22,11 @@ from tinyhw.emulator.amdgcn.memory.lds import ds_atomic
 from tinyhw.emulator.amdgcn.memory.tables import DS_ATOMICS
 from tinyhw.emulator.amdgcn.modes import GPR_IDX_EN, VSKIP
 from tinyhw.emulator.jit.amdgcn import alu, matrix_plans, special, threads  # noqa: F401  (they register what they translate)
-from tinyhw.emulator.jit.amdgcn.access import FIND, Accesses, Site
+from tinyhw.emulator.jit.amdgcn.access import Accesses
 from tinyhw.emulator.jit.amdgcn.context import ENTRY, WAVE
 from tinyhw.emulator.jit.amdgcn.outline import Outlined
 from tinyhw.emulator.jit.amdgcn.shapes import DONE, FAULTED, MEMORY, Shapes
+from tinyhw.emulator.jit.amdgcn.site import FIND, Site
 from tinyhw.emulator.jit.amdgcn.state import HEADER, LEFT, MODE, PASSED, RESUME, SIGNALS, STATUS, TARGET, Registers
 from tinyhw.emulator.jit.refusal import NotCompiled
 from tinyhw.emulator.jit.values import Emitter, Untranslatable, Value

@@ -94,16 +94,10 @@ class PtxProgram(Program):
     terms = runtime.agreed.get(threading.get_ident())
     seen_by = runtime.observer if terms is None or terms.observer is None else terms.observer
     observer = {} if seen_by is None else {"observer": seen_by}
-    if len(params) > PARAMS_LIMIT: raise InvalidArgument(f"{len(params):,} bytes of parameters", where=self.name)
-    memory = runtime.take("params", max(len(params), 16))
-    assert memory.address is not None
     printed: list[str] = []
+    dispatch, memory = self.ready(params, grid, block, dynamic_lds, cluster, printed, ticker(
+      terms, threading.current_thread() is threading.main_thread(), runtime.timeout_s))
     try:
-      runtime.space.write(memory.address, params)
-      dispatch = self.emulator.dispatch(
-        self.program, grid, block, memory.address, len(params), dynamic_lds,
-        ticker(terms, threading.current_thread() is threading.main_thread(), runtime.timeout_s), printed,
-        cluster)
       with runtime.lock, HELD:
         try: stats = self.emulator.execute(runtime.space, dispatch, **observer)
         except MachineFault as fault:
@@ -117,6 +111,16 @@ class PtxProgram(Program):
     finally:
       runtime.free(memory)
       sys.stdout.write("".join(printed))
+
+  def ready(self, params: bytes, grid: Dim3, block: Dim3, dynamic_lds: int, cluster: Dim3 | None = None,
+            printed: list[str] | None = None, tick: Callable[[], None] | None = None) -> tuple[Any, Allocation]:
+    """(the emulator's launch with its parameters in memory, that memory)."""
+    if len(params) > PARAMS_LIMIT: raise InvalidArgument(f"{len(params):,} bytes of parameters", where=self.name)
+    memory = self.runtime.take("params", max(len(params), 16))
+    assert memory.address is not None
+    self.runtime.space.write(memory.address, params)
+    return self.emulator.dispatch(self.program, grid, block, memory.address, len(params), dynamic_lds, tick,
+                                  [] if printed is None else printed, cluster), memory
 
   def _explain(self, fault: MachineFault, grid: Dim3, block: Dim3, cluster: Dim3 | None) -> None:
     """Say of a fault which line of the PTX it is, which thread, what memory."""
