@@ -87,6 +87,11 @@ class Recorder(Observer):
     vendor, c = self.vendor, self.counts.get(pc)
     if c is None: c = self.counts[pc] = Counts(instruction, status=vendor.status(instruction))
     size = group.size
+    self._exec = group.mask
+    if (come := vendor.comes(group, instruction)) != size:
+      c.waves += come
+      c.lanes += come * group.cohort.lanes
+      return
     c.waves += size
     c.steps += 1
     mask = vendor.mask(group, instruction)
@@ -100,7 +105,6 @@ class Recorder(Observer):
       taken, parted = vendor.taken(group, instruction)
       c.taken += taken
       c.splits += parted
-    self._exec = group.mask
     if self.exactness is not None: self.exactness.before(group, pc, instruction)
 
   def after(self, group: Group, pc: int, instruction: Any) -> None:

@@ -77,6 +77,10 @@ class Vendor(ABC):
     """The lanes that execute an instruction: None for all, or bools [1 or waves, lanes]."""
     return group.mask
 
+  def comes(self, group: Group, i: Any) -> int:
+    """How many of the group's waves execute the instruction now; the others wait and come to it again."""
+    return group.size
+
   def segment(self, i: Any, access: Access) -> str:
     """The memory that an access counts for."""
     return access.segment

@@ -1,6 +1,7 @@
 """Checks of PTX: each kind of mistake, planted, and the kernel without it; nothing is found in compilers' kernels."""
 from __future__ import annotations
 
+import inspect
 import json
 import re
 import zlib
@@ -13,6 +14,8 @@ from click.testing import CliRunner
 import tinyhw
 from tests.corpus.cases import CASES, Formats
 from tests.corpus.test_ptx import ROWS, files
+from tests.emulator import test_ptx_kernels as kernels
+from tests.emulator import test_ptx_triton as tma
 from tests.emulator.test_ptx import kernel
 from tests.emulator.test_ptx_kernels import MODULES
 from tests.strength import THOROUGH
@@ -213,9 +216,26 @@ def test_nothing_is_found_in_tritons_kernels(row: dict[str, Any]) -> None:
   assert list(out.findings or ()) == []
 
 
-def test_nothing_is_found_in_nvccs_kernels() -> None:
-  rng = np.random.default_rng(5)
-  a = rng.integers(0, 50, 5000).astype(np.float32)
-  for module in MODULES.values():
-    done = tinyhw.launch(module, "reduce", 4, 256, [a, np.zeros(1, np.float32), 5000], "EMU", check="report")
-    assert list(done.findings or ()) == [] and done[1] == a.sum()
+TESTS = {**{n: f for n, f in vars(kernels).items() if n.startswith("test_")}, "tma": tma.test_a_kernel}
+
+
+@pytest.mark.parametrize("name", TESTS if THOROUGH else [*TESTS][3:20:4])
+def test_nothing_is_found_in_the_kernels_of_other_tests(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+  """nvcc's, and Triton's with TMA, wgmma, warp groups and clusters."""
+  checked = []
+  real = tinyhw.launch
+
+  def launch(*args: Any, **more: Any) -> Any:
+    done = real(*args, check="report", **more)
+    assert list(done.findings or ()) == []
+    checked.append(args[1])
+    return done
+  with monkeypatch.context() as patch:
+    patch.setattr(tinyhw, "launch", launch)
+    if name == "tma":
+      patch.setattr(tma, "compiled_too", lambda _: None)
+      for case in tma.NAMES: TESTS[name](case, patch)
+    elif [*inspect.signature(TESTS[name]).parameters] == ["module"]:
+      for module in MODULES.values(): TESTS[name](module)
+    else: pytest.skip("it takes more than a module")
+  assert checked

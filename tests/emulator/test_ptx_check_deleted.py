@@ -6,6 +6,7 @@ that each of them needs.
 """
 from __future__ import annotations
 
+import inspect
 import re
 import zlib
 from collections import defaultdict
@@ -17,6 +18,7 @@ import pytest
 import tinyhw
 from tests.corpus.cases import CASES, Formats
 from tests.corpus.test_ptx import ROWS, files
+from tests.emulator import test_ptx_kernels as kernels
 from tests.strength import THOROUGH
 from tinyhw.emulator.check import Checker
 from tinyhw.emulator.observe import Access, Observer, Several
@@ -52,7 +54,7 @@ class Model(Observer):
         elif new is None or new != self.value.get(byte): writes[warp] = -1 if new is None else new
         if access.kind == "store" and new is not None: self.value[byte] = new
         writers = writes.keys()
-        if (writers and len(writers | reads | atomics) > 1) or (atomics and reads - atomics): self.races += 1
+        if (writers or (reads and atomics)) and len(writers | reads | atomics) > 1: self.races += 1
 
   def barrier(self, group: Any, pc: int) -> None:
     for warp in group.waves.tolist(): self.epoch[warp] += 1
@@ -102,3 +104,28 @@ def test_a_deleted_wait_is_found(name: str) -> None:
     checker = Checker({"race", "wait"})
     launched(row, (source[:m.start()] + source[m.end():]).encode(), checker)
     assert len(checker.report) > 0, f"{source.count(chr(10), 0, m.start()) + 1}: {m[0]}"
+
+
+NVCC = ("reduce", "scan", "histogram", "matmul", "reverse", "producer")
+
+
+@pytest.mark.parametrize("name", NVCC if THOROUGH else ("scan", "histogram"))
+def test_a_deleted_barrier_of_nvccs_code_is_found(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+  """Its kernels race in themselves only between warps: within one the model has nothing to say."""
+  source = kernels.MODULES["sm80"].decode()
+  calls: list[tuple[Any, ...]] = []
+  real = tinyhw.launch
+  with monkeypatch.context() as patch:
+    patch.setattr(kernels.tinyhw, "launch", lambda *args: calls.append(args) or real(*args))
+    for test, function in vars(kernels).items():
+      if test.startswith("test_") and name in inspect.getsource(function): function(kernels.MODULES["sm80"])
+  _, _, grid, block, args, device, shared = next(c for c in calls if c[1] == name)
+  body = re.search(rf"\.visible \.entry {name}\(.*?\n}}\n", source, re.S)
+  assert body is not None
+  for cut in BARRIER.finditer(body[0]):
+    left = body[0][:cut.start()] + body[0][cut.end():]
+    model, checker = Model(), Checker({"race"})
+    with tinyhw.Device.observing(Several([model, checker])):
+      real((source[:body.start()] + left + source[body.end():]).encode(), name, grid, block, args, device, shared)
+    found = [f for f in checker.report if "of its warp" not in f.message]
+    assert bool(found) == (model.races > 0), cut.start()

@@ -83,6 +83,14 @@ def test_divergence_guards_and_warps_of_a_part() -> None:
   assert (branch.taken, branch.splits) == (1, 1) and r.lanes < 32
 
 
+def test_an_instruction_that_threads_wait_for_counts_once() -> None:
+  r = report("""setp.lt.u32 %p1, %t, 5; @%p1 bra A; add.u32 %r1, %t, 1; vote.sync.ballot.b32 %r2, %p1, 0xFFFFFFE0;
+                bra B;
+                A: add.u32 %r1, %t, 2; vote.sync.ballot.b32 %r2, %p1, 31; B: bar.warp.sync -1;
+                st.global.u32 [%o], %r2;""")
+  assert next(i for i in r.instructions if i.mnemonic == "bar.warp.sync").waves == 1
+
+
 def test_what_is_moved_in_bulk_and_read_by_products_counts() -> None:
   r = report("""mov.u32 %r1, s; setp.eq.u32 %p1, %t, 0; @!%p1 bra W;
                 mbarrier.init.shared.b64 [bar], 1; mbarrier.arrive.expect_tx.shared.b64 %l1, [bar], 512;

@@ -144,14 +144,17 @@ class Races:
     return self.known[rows, kind * self.a_cluster + self.own[rows]]
 
   def speak(self, wave: Value, address: Value, listens: bool, tells: bool = True) -> None:
-    """Warps do something atomic at addresses."""
+    """Warps do something atomic at addresses, one after the other."""
     bucket = (address >> np.uint64(2)).astype(np.int64) % _BUCKETS
     pairs = np.unique(wave.astype(np.int64) * _BUCKETS + bucket)
-    w, b = pairs // _BUCKETS, pairs % _BUCKETS
-    cluster = w // self.a_cluster
-    if tells: np.maximum.at(self._spoken, (cluster, b), self.known[w])
-    if listens: np.maximum.at(self.known, w, self._spoken[cluster, b])
-    if tells: self.synced(np.unique(w))
+    whose, buckets = pairs // _BUCKETS, pairs % _BUCKETS
+    for w in np.unique(whose):
+      told = self._spoken[w // self.a_cluster]
+      b = buckets[whose == w]
+      if listens: np.maximum(self.known[w], told[b].max(axis=0), out=self.known[w])
+      if tells:
+        told[b] = np.maximum(told[b], self.known[w])
+        self.known[w, self.own[w]] += 1
 
   # ---- accesses
 

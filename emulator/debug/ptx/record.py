@@ -5,8 +5,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from tinyhw.emulator.check.ptx.effects import effects
 from tinyhw.emulator.debug.vendor import Facts, Vendor, Words
-from tinyhw.emulator.ptx import flow, operands
+from tinyhw.emulator.ptx import operands
+from tinyhw.emulator.ptx.control import lanes_of
 from tinyhw.emulator.ptx.launch import Dispatch, stack_size
 from tinyhw.emulator.ptx.occupancy import occupancy
 from tinyhw.emulator.ptx.program import Shown
@@ -56,7 +58,9 @@ class Nvidia(Vendor):
 
   words = WORDS
 
-  def __init__(self, arch: NvArch, d: Dispatch) -> None: self.arch, self.dispatched = arch, d
+  def __init__(self, arch: NvArch, d: Dispatch) -> None:
+    self.arch, self.dispatched = arch, d
+    self._members: dict[int, tuple[Any, bool, Any]] = {}
 
   def unit(self, i: Shown) -> str: return unit(i)
 
@@ -75,6 +79,24 @@ class Nvidia(Vendor):
     if guard is None: return group.mask
     p = np.broadcast_to(guard(group), (group.size, group.cohort.lanes))  # type: ignore[arg-type]
     return p if group.mask is None else p & group.mask
+
+  def comes(self, group: Group, i: Shown) -> int:
+    """Warps of which all threads are there that an instruction names, where it needs them together."""
+    if group.mask is None: return group.size
+    known = self._members.get(id(i.line))
+    if known is None:
+      does = effects(i.line)
+      warp = does.together and (does.opcode != "bar" or "warp" in does.modifiers) and does.opcode != "barrier"
+      read = None if does.members is None else operands.reader(
+        group.cohort.program.at(i.pc), i.line, does.members, "u32")  # type: ignore[attr-defined]
+      known = self._members[id(i.line)] = i.line, warp, read
+    _, together, read = known
+    if not together: return group.size
+    bits = np.full((group.size, 1), 0xFFFFFFFF, np.uint32)
+    if read is not None:
+      lanes: Any = group.lanes  # type: ignore[attr-defined]
+      bits = operands.full(group, read(group))[np.arange(group.size), lanes.argmax(axis=1)].reshape(-1, 1)  # type: ignore[arg-type]
+    return int(group.cohort.complete_warps(group, lanes_of(bits)).sum())  # type: ignore[attr-defined]
 
   def taken(self, group: Group, i: Shown) -> tuple[int, int]:
     lanes: Any = group.lanes  # type: ignore[attr-defined]
@@ -99,8 +121,3 @@ class Nvidia(Vendor):
     found = occupancy(self.arch, d)
     return Facts(self.arch.name, self.arch.warp_size, {"registers of 32 bits alive at once in a thread": found.alive},
                  d.program.shared_size + d.dynamic_shared, stack_size(d.program), str(found))
-
-
-def targets(i: Shown) -> tuple[int, ...]:
-  """The instructions that a branch may go to."""
-  return flow.targets(i.line)

@@ -89,6 +89,23 @@ def test_a_thread_sleeps_until_another_lets_it_go() -> None:
   gpu.close()
 
 
+def test_threads_that_sleep_together_share_an_event() -> None:
+  gpu, port = opened()
+  signal, start = gpu.new_signal(), threading.Barrier(4)
+  gpu.wait_for(signal, 1)
+  def wait() -> None:
+    start.wait()
+    while not gpu.timeline.done(gpu.timeline.last): gpu.asleep(0.01)
+  threads = [threading.Thread(target=wait) for _ in range(4)]
+  for t in threads: t.start()
+  while port.polls < 4: time.sleep(1e-3)
+  assert len(port.machine.rm.events._events) == 1
+  signal.value = 1
+  for t in threads: t.join(20)
+  assert not any(t.is_alive() for t in threads)
+  gpu.close()
+
+
 def test_on_a_clock_that_goes_on_a_long_wait_sleeps(monkeypatch: pytest.MonkeyPatch) -> None:
   """As on a card: after a short look the wait is the kernel's."""
   monkeypatch.setattr(Watched, "now_ns", lambda self: time.monotonic_ns())

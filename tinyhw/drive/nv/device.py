@@ -260,7 +260,9 @@ class NVRuntime(GpuRuntime):
 
   def asleep(self, seconds: float) -> bool:
     """Sleep in the kernel until an interrupt behind the queued work comes, or the time is over; whether one came."""
-    if self._event is None: self._event = self.rm.open_event(self.gpu)
+    with self.rm.lock:  # threads may come here together
+      if self._event is None: self._event = self.rm.open_event(self.gpu)
+      event = self._event
     with self.lock:
       last, queue = self.timeline.last, self._last_queue
       if queue is not None and self._armed != last and self.lost is None:
@@ -268,7 +270,7 @@ class NVRuntime(GpuRuntime):
         if queue.ring.has_room(queue.words_for(stream, 0)):
           self._armed = last
           queue.submit(stream, last + 1, (), self.timeout_s)  # whose words are read before the next value comes
-    return self._done[0] < last and self.port.poll(self._event.fd, seconds)
+    return self._done[0] < last and self.port.poll(event.fd, seconds)
 
   def _dead(self) -> Channel | None:
     """A channel whose notifier tells of an error."""
