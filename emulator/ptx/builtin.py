@@ -24,6 +24,12 @@ _LIMIT: Final = 1 << 16
 _SPEC: Final = re.compile(r"%[-+ #0]*(?:\*|\d+)?(?:\.(?:\*|\d+))?(?:hh|h|ll|l|z|j|t|L)?([diouxXeEfFgGaAcsp%])")
 
 
+def called(line: Line) -> bool:
+  """Whether a call is one of FUNCTIONS."""
+  names = [o.text for o in line.instruction.operands if isinstance(o, Name)]
+  return bool(names) and names[0] in FUNCTIONS
+
+
 def caller(code: Code, line: Line, name: str, results: Arguments, passed: Arguments,
            after: int) -> Callable[[Warps], Any]:
   """A call of one of FUNCTIONS."""

@@ -15,6 +15,7 @@ import pytest
 
 import tinyhw
 from tests.corpus.cases import CASES, Formats
+from tests.emulator.engines import compiled_too
 from tests.strength import THOROUGH
 from tinyhw.isa.ptx import parse, text
 
@@ -32,7 +33,8 @@ def files() -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("row", CHOSEN, ids=lambda r: r["file"].removesuffix(".ptx"))
-def test_kernel(row: dict[str, Any]) -> None:
+def test_kernel(row: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+  if THOROUGH: compiled_too(monkeypatch)
   case = CASES[row["case"]](np.random.default_rng((0, zlib.crc32(row["case"].encode()))), Formats())
   source = files()[row["file"]]
   module = parse(source)

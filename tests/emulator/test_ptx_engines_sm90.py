@@ -7,8 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.emulator.test_ptx_engines import both, kernel
+from tests.emulator.test_ptx_engines import both, kernel, run
 from tests.strength import THOROUGH, seed, seeds
+from tinyhw.core.errors import Unsupported
+from tinyhw.emulator.jit.ptx import code, engine
 
 KINDS = [("f32", "f16", "f16", 16), ("f16", "f16", "f16", 16), ("f32", "bf16", "bf16", 16), ("f32", "tf32", "tf32", 8),
          ("f32", "e4m3", "e5m2", 32), ("s32", "s8", "u8", 32), ("f16", "e5m2", "e4m3", 32)]
@@ -155,6 +157,36 @@ DONE: bar.sync 0; mad.wide.u32 %l1, %t, 4, %out; st.global.u32 [%l1], %r8;"""
   assert (rows[1] == 3600 + 9 * np.arange(32)).all() and (rows[2:] == 36).all() and not rows[0].any()
 
 
+TURNS = """mov.u32 %r1, s; shr.u32 %r2, %t, 5; and.b32 %r3, %t, 31; setp.eq.u32 %p1, %t, 0; mov.u32 %r8, 0;
+  @%p1 mbarrier.init.shared.b64 [s], 32; @%p1 mbarrier.init.shared.b64 [s+8], 32; bar.sync 0;
+  mad.lo.u32 %r4, %r3, 4, %r1; mov.u32 %r6, 0; setp.eq.u32 %p2, %r2, 1;
+L: and.b32 %r9, %r6, 1; @%p2 bra TAKE;
+  xor.b32 %r10, %r9, 1;
+W: mbarrier.try_wait.parity.shared.b64 %p3, [s+8], %r10; @!%p3 bra W;
+  mad.lo.u32 %r7, %r6, 100, %t; st.shared.u32 [%r4+16], %r7; mbarrier.arrive.shared.b64 _, [s]; bra NEXT;
+TAKE: mbarrier.test_wait.parity.shared.b64 %p3, [s], %r9; @!%p3 bra TAKE;
+  ld.shared.u32 %r7, [%r4+16]; add.u32 %r8, %r8, %r7; mbarrier.arrive.shared.b64 %l2, [s+8];
+NEXT: add.u32 %r6, %r6, 1; setp.lt.u32 %p4, %r6, 50; @%p4 bra L;
+  mad.wide.u32 %l1, %t, 4, %out; st.global.u32 [%l1], %r8;"""
+PAIRS = """mov.u32 %r2, %tid.y; mov.u32 %r6, 0; mov.u32 %r8, 0; add.u32 %r9, %r2, 1; mul.lo.u32 %r10, %r2, 500;
+  add.u32 %r10, %r10, 300;
+L: mov.u32 %r7, 0;
+M: add.u32 %r7, %r7, 1; mad.lo.u32 %r8, %r8, 3, %r7; setp.lt.u32 %p1, %r7, %r10; @%p1 bra M;
+  bar.sync %r9, 64; add.u32 %r6, %r6, 1; setp.lt.u32 %p1, %r6, 12; @%p1 bra L;
+  mad.lo.u32 %r2, %r2, 64, %t; mad.wide.u32 %l1, %r2, 4, %out; st.global.u32 [%l1], %r8;"""
+
+
+@pytest.mark.parametrize("body, block", [(TURNS.replace("50; @%p4", "3000; @%p4"), (64, 1)), (PAIRS, (64, 2))])
+def test_waiting_threads_are_taken_over(body: str, block: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+  """Where they stand: at barriers of some warps, at mbarriers."""
+  monkeypatch.setattr(code, "kept", lambda *_: False)
+  monkeypatch.setattr(engine, "_LLVM", 0.0)
+  text = kernel(body, ".shared .align 8 .b8 s[256];\n")
+  reference, _ = run(text, "k", bytes(64), "ref", grid=2, block=block, watchdog=1_000_000)
+  found, stats = run(text, "k", bytes(64), "auto", grid=2, block=block, watchdog=1_000_000)
+  assert stats.engine == "jit" and not stats.interpreted and (found == reference).all()
+
+
 @pytest.mark.parametrize("kind", ["popc.u32 %r1, %r5", "and.pred %p1, %r5", "or.pred %p1, %r5", "popc.u32 %r1, 2, 96",
                                   "and.pred %p1, 2"])
 def test_votes_at_barriers(kind: str) -> None:
@@ -167,18 +199,7 @@ def test_votes_at_barriers(kind: str) -> None:
 
 def test_an_mbarrier_between_warps() -> None:
   """Warps that load and warps that add take turns by phases."""
-  body = """mov.u32 %r1, s; shr.u32 %r2, %t, 5; and.b32 %r3, %t, 31; setp.eq.u32 %p1, %t, 0; mov.u32 %r8, 0;
-  @%p1 mbarrier.init.shared.b64 [s], 32; @%p1 mbarrier.init.shared.b64 [s+8], 32; bar.sync 0;
-  mad.lo.u32 %r4, %r3, 4, %r1; mov.u32 %r6, 0; setp.eq.u32 %p2, %r2, 1;
-L: and.b32 %r9, %r6, 1; @%p2 bra TAKE;
-  xor.b32 %r10, %r9, 1;
-W: mbarrier.try_wait.parity.shared.b64 %p3, [s+8], %r10; @!%p3 bra W;
-  mad.lo.u32 %r7, %r6, 100, %t; st.shared.u32 [%r4+16], %r7; mbarrier.arrive.shared.b64 _, [s]; bra NEXT;
-TAKE: mbarrier.test_wait.parity.shared.b64 %p3, [s], %r9; @!%p3 bra TAKE;
-  ld.shared.u32 %r7, [%r4+16]; add.u32 %r8, %r8, %r7; mbarrier.arrive.shared.b64 %l2, [s+8];
-NEXT: add.u32 %r6, %r6, 1; setp.lt.u32 %p4, %r6, 50; @%p4 bra L;
-  mad.wide.u32 %l1, %t, 4, %out; st.global.u32 [%l1], %r8;"""
-  found, stats = both(kernel(body, ".shared .align 8 .b8 s[256];\n"), bytes(64), block=64, grid=2)
+  found, stats = both(kernel(TURNS, ".shared .align 8 .b8 s[256];\n"), bytes(64), block=64, grid=2)
   assert not stats.interpreted
   assert (found[128:256].view(np.uint32) == 122_500 + 50 * np.arange(32)).all()
 
@@ -190,3 +211,42 @@ L: add.u32 %r1, %r1, 1; mov.u64 %l3, %clock64; sub.u64 %l4, %l3, %l2; setp.lt.u6
   st.global.u32 [%l1], %r2;"""
   found, stats = both(kernel(body), bytes(64), block=32, grid=140)
   assert not stats.interpreted and (found[:140 * 128:128] == np.arange(140) % 132).all()
+
+
+# ---- calls
+
+FUNCTION = """.func (.param .b32 back) f (.param .b32 x) { .reg .pred %q; .reg .b32 %a<6>; .reg .b64 %z<3>;
+  .local .align 8 .b8 kept[16];
+  ld.param.u32 %a1, [x]; mov.u64 %z1, kept; st.local.u32 [%z1], %a1; mov.u32 %a2, 0;
+A: setp.eq.u32 %q, %a1, 0; @%q bra B; mad.lo.u32 %a2, %a2, 3, %a1; sub.u32 %a1, %a1, 1; bra A;
+B: SYNC ld.local.u32 %a3, [%z1]; add.u32 %a2, %a2, %a3; st.param.b32 [back], %a2; ret; }
+"""
+CALLER = """and.b32 %r1, %t, 3; setp.eq.u32 %p1, %r1, 1; mov.u32 %r2, 5; mov.u32 %r8, 0;
+AGAIN: @!%p1 bra SKIP;
+  { .param .b32 given; .param .b32 taken; shr.u32 %r3, %t, 2; st.param.b32 [given], %r3;
+    call.uni (taken), f, (given); ld.param.b32 %r2, [taken]; }
+SKIP: add.u32 %r8, %r8, 1; mad.lo.u32 %r2, %r2, 7, %t; setp.lt.u32 %p2, %r8, TIMES; @%p2 bra AGAIN;
+  mov.u32 %r4, %ctaid.x; mad.lo.u32 %r4, %r4, 80, %t; mad.wide.u32 %l1, %r4, 4, %out; st.global.u32 [%l1], %r2;"""
+
+
+@pytest.mark.parametrize("sync, times, told", [
+  ("", 3, set()), ("@%q shfl.sync.idx.b32 %a2, %a2, 5, 31, 0x22222222;", 2, set()),
+  ("bar.warp.sync 0x22222222; bar.sync 1, 96;", 1, {"call.uni"}), ("", 100, {"call.uni"})])
+def test_calls(sync: str, times: int, told: set[str]) -> None:
+  """Threads of a warp in a function, of which each goes round otherwise often; with what they do together there, and
+  what is the reference's; a function that is called too often for it to be done a warp at a time."""
+  body = CALLER.replace("TIMES", str(times))
+  if "bar.sync" in sync: body = body.replace("@!%p1 bra SKIP;", "")
+  sync = sync.replace("0x22222222", "-1") if "bar.sync" in sync else sync
+  text = kernel(body, FUNCTION.replace("SYNC", sync))
+  block = 96 if "bar.sync" in sync else 80
+  _, stats = both(text, bytes(64), grid=3, block=block)
+  assert {*stats.interpreted} == told, stats.interpreted
+
+
+def test_a_function_that_the_emulator_does_not_know_is_told_of_when_it_is_called() -> None:
+  text = kernel("setp.eq.u32 %p1, %t, 77; @%p1 call.uni g, (); mad.wide.u32 %l1, %t, 4, %out; st.global.u32 [%l1], %t;",
+                ".extern .func g ();\n")
+  found, _ = both(text, bytes(64), block=64)
+  assert (found[:256].view(np.uint32) == np.arange(64)).all()
+  with pytest.raises(Unsupported, match="g"): both(text, bytes(64), block=96)

@@ -191,3 +191,19 @@ def test_sums_of_halves_are_rounded_once_or_each_time(wide: bool) -> None:
   name = name.replace("f16x2", "bf16x2")
   out, _ = multicast(f"{name} {{%r2, %r3, %r4, %r5}}, [%l1]; st.global.v4.u32 [%l2], {{%r2, %r3, %r4, %r5}};", brains)
   assert (out.view(np.uint16) == (0x4381 if wide else 0x4380)).all()
+
+
+# ---- names
+
+def test_generic_addresses_of_variables() -> None:
+  """A variable's name in an access that names no space."""
+  text = f"""{HEAD}.global .align 4 .u32 g[2] = {{5, 6}};
+.shared .align 4 .u32 s[2];
+.visible .entry k (.param .u64 out) {{
+  .reg .b32 %r<9>; .reg .b64 %l<9>; .local .align 4 .u32 v[2];
+  ld.param.u64 %l1, [out]; mov.u32 %r1, 7; mov.u32 %r2, 8; st.u32 [s+4], %r1; st.u32 [v+4], %r2; mov.u32 %r7, 1;
+  ld.u32 %r3, [g]; ld.u32 %r4, [g+4]; ld.shared.u32 %r5, [s+4]; ld.local.u32 %r6, [v+4]; mov.u32 %r7, %cluster_nctarank;
+  st.global.v4.u32 [%l1], {{%r3, %r4, %r5, %r6}}; st.global.u32 [%l1+16], %r7; ret;
+}}"""
+  out, = tinyhw.launch(text, "k", 1, 1, [np.zeros(5, np.uint32)], "EMU")
+  assert out.tolist() == [5, 6, 7, 8, 1]

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import tinyhw
+from tests.emulator.engines import compiled_too
+from tests.strength import THOROUGH
 
 HERE = Path(__file__).resolve().parent / "ptx"
 MODULES = {sm: (HERE / f"kernels_{sm}.ptx").read_bytes() for sm in ("sm80", "sm90")}
@@ -16,6 +18,12 @@ rng = np.random.default_rng(5)
 
 def run(module: bytes, kernel: str, grid: Any, block: Any, *args: Any, shared: int = 0) -> list[Any]:
   return list(tinyhw.launch(module, kernel, grid, block, list(args), "EMU", shared))
+
+
+@pytest.fixture(autouse=True)
+def engines(monkeypatch: pytest.MonkeyPatch) -> None:
+  """Both, in the thorough run."""
+  if THOROUGH: compiled_too(monkeypatch)
 
 
 @pytest.fixture(params=["sm80", "sm90"])

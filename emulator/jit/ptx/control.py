@@ -11,7 +11,7 @@ from tinyhw.emulator.jit.values import Untranslatable, Value
 from tinyhw.emulator.ptx import builtin, flow, operands
 from tinyhw.emulator.ptx.scope import Line
 from tinyhw.emulator.values.ops import U32
-from tinyhw.isa.ptx.model import Arguments, Int, Name
+from tinyhw.isa.ptx.model import Int
 
 NAMED: Final = frozenset({"shfl", "vote", "match", "redux", "elect"})  # that threads of a warp meet for, by a mask
 
@@ -21,22 +21,18 @@ def end(g: Lanes, k: int) -> None:
   line = g.plan.lines[k]
   i = line.instruction
   after = g.successor(g.block.end)
+  if g.plan.forms[k] is None: return g.e.do(f"br label %{g.deopt()}")  # the reference says what is wrong with it
   try:
     if i.opcode == "bra": return _bra(g, line, after)
     if i.opcode == "brx" and i.predicate is None: return _brx(g, line)
     if i.opcode in {"ret", "exit"}: return _leave(g, line, after)
     if i.opcode in {"trap", "brkpt"}: return _reference(g, line, after)
-    if i.opcode == "call" and _builtin(line): return _reference(g, line, after)
+    if i.opcode == "call" and builtin.called(line): return _reference(g, line, after)
     if i.predicate is not None: return _guarded(g, line, after, k)
     return _stop(g, line, after, k)
   except Unsupported: return g.e.do(f"br label %{g.deopt()}")  # the reference says so when control comes to it
   except Untranslatable as why: raise Refused(f"{i.name} ({why})") from None
   except Error: raise Refused(i.name) from None
-
-
-def _builtin(line: Line) -> bool:
-  names = [o.text for o in line.instruction.operands if isinstance(o, Name)]
-  return bool(names) and names[0] in builtin.FUNCTIONS and not isinstance(names[0], Arguments)
 
 
 def _guard(g: Lanes, line: Line) -> Value | None:
@@ -163,6 +159,10 @@ def _stop(g: Lanes, line: Line, after: Block | None, k: int) -> None:
   if i.opcode == "barrier" and "cluster" in i.modifiers[:1]: return cluster.barrier(g, line, after)
   if i.opcode in {"bar", "barrier"}: return _barrier(g, line, after)
   if i.opcode == "mbarrier": return mbarrier.test(g, line, after)
+  if i.opcode == "call":
+    helped.call(g, k)
+    g.flush()
+    return g.go(after)
   _meet(g, line, after, i.operands[-1] if i.opcode in NAMED else Int(-1), k)
 
 
@@ -210,11 +210,9 @@ def _barrier(g: Lanes, line: Line, after: Block | None) -> None:
   if "red" in i.modifiers:
     destination = sources.pop(0)
     voter = operands.reader(g.code, line, sources.pop(), "pred")(g)
-  number = operands.reader(g.code, line, sources[0], "u32")(g)
-  if number.wide: raise Untranslatable("a number that threads differ in")
+  number = _first(g, operands.reader(g.code, line, sources[0], "u32")(g))
   count = g.o.const("u32", 0)
-  if len(sources) > 1: count = operands.reader(g.code, line, sources[1], "u32")(g)
-  if count.wide: raise Untranslatable("a count that threads differ in")
+  if len(sources) > 1: count = _first(g, operands.reader(g.code, line, sources[1], "u32")(g))
   if count.bits == g.plan.threads: count = g.o.const("u32", 0)
   if after is None: raise Untranslatable("at the end")
   away = g.deopt()
@@ -253,6 +251,15 @@ def _barrier(g: Lanes, line: Line, after: Block | None) -> None:
   g.resume(after, landing)
   e.do(f"br label %{label}")
   _voted(g, line, destination, landing, after)
+
+
+def _first(g: Lanes, x: Value) -> Value:
+  """What the first of the threads that are here has."""
+  if not x.wide: return x
+  e, m = g.e, g.mask_type
+  lane = e.call(m, f"llvm.cttz.{m}", (m, g.active_bits), ("i1", "false"))
+  there = e.op(f"and {m} {lane}, {g.width - 1}")
+  return Value(e, e.op(f"extractelement {x.type} {x.text}, {m} {there}"), x.dtype, False)
 
 
 def _voted(g: Lanes, line: Line, destination: Any, landing: str, after: Block) -> None:

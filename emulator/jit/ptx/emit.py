@@ -252,7 +252,7 @@ class Lanes:
     """A label to branch to that leaves compiled code at a PC, where registers `live` are wanted. With `flushed` all
     are in their variables."""
     number, b = len(self.exits), at or self.block
-    keep = sorted((live | (self.plan.kept(b) if masks else frozenset())) & self._assigned)
+    keep = sorted((live | (self.plan.kept(b) if masks else frozenset())) & self.assigned)
     found: dict[int, str] = {}  # registers that are not in their variables
     for n in () if flushed else keep:
       known = (self.bases if self.shape(n).steps is not None else self.current).get(n)
@@ -333,7 +333,7 @@ class Lanes:
     self._ways: list[Way] = []
     self.live_out = [frozenset().union(*(plan.blocks[t].live for t in b.successors)) if b.successors else frozenset()
                      for b in plan.blocks]
-    self._assigned = frozenset(n for of in plan.written for n in of) | (plan.blocks[0].live if plan.blocks
+    self.assigned = frozenset(n for of in plan.written for n in of) | (plan.blocks[0].live if plan.blocks
                                                                         else frozenset())
     self.lived = self._live_before()
     self._resumable: list[tuple[int, str]] = []
@@ -402,7 +402,7 @@ class Lanes:
     from tinyhw.emulator.jit.ptx import access, warp
     line, form, info = self.plan.lines[k], self.plan.forms[k], self.plan.infos[k]
     i = line.instruction
-    if form is None: return self.unsupported(i.name)
+    if form is None: return helped.never(self)
     mark = self.mark()
     try:
       emit = access.EMITTERS.get(i.opcode) or warp.EMITTERS.get(i.opcode)

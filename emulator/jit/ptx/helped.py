@@ -13,9 +13,10 @@ import numpy as np
 from tinyhw.core.errors import Error, Unsupported
 from tinyhw.emulator.jit.native import Callback
 from tinyhw.emulator.jit.ptx import layout
+from tinyhw.emulator.jit.ptx.called import MANY, Call
 from tinyhw.emulator.jit.values import BOOL, Untranslatable, Value
-from tinyhw.emulator.ptx import bind, operands
-from tinyhw.emulator.ptx.group import LANES, Warps
+from tinyhw.emulator.ptx import bind, control, operands
+from tinyhw.emulator.ptx.group import LANES, Blocks, Warps
 from tinyhw.emulator.ptx.scope import Line
 
 if TYPE_CHECKING:
@@ -29,26 +30,46 @@ Places = list[tuple[int, int]]
 
 def emit(g: Lanes, k: int) -> None:
   """Have the helper do an instruction. Raises Untranslatable for one that only the reference's own groups can do."""
-  line, plan, e = g.plan.lines[k], g.plan, g.e
+  line, plan = g.plan.lines[k], g.plan
   i = line.instruction
-  if g.width != LANES or i.opcode in _STACK or "cc" in i.modifiers: raise Untranslatable("no compiled form")
-  reads, _ = g.touched_sets(k)
-  writes = plan.written[k]
-  types = g.code.flat.types
-  if any(types[n] in _WIDE for n in {*reads, *writes}): raise Untranslatable("of 128 bits")
-  if any(g.shape(n).stepped for n in writes): raise Untranslatable("no compiled form")
+  if i.opcode in _STACK or "cc" in i.modifiers: raise Untranslatable("no compiled form")
   try: step = bind.step(g.code.program.function(g.code.flat.function.name), line)
-  except Unsupported: return _never(g)
+  except Unsupported: return never(g)
   except (IndexError, KeyError, ValueError, TypeError, AttributeError, AssertionError, StopIteration):
     raise Untranslatable("with such operands") from None
   if step is None or step is bind.nothing: return None
-  skip = "" if writes or i.predicate is None else _skipped(g, line)
+  reads, _ = g.touched_sets(k)
+  skip = "" if plan.written[k] or i.predicate is None else _skipped(g, line)
+  _helped(g, k, reads)
+  if skip:
+    g.e.do(f"br label %{skip}")
+    g.e.start(skip)
+    g.e.side = False
+  return None
+
+
+def call(g: Lanes, k: int) -> None:
+  """A call of a function of the module, or through a register: it sees all registers that live on, and the stack."""
+  line = g.plan.lines[k]
+  code = g.code.program.function(g.code.flat.function.name)
+  try: control.ender(code, line, g.pc, code.pc(k + 1))
+  except Unsupported: return never(g)
+  reads, writes = g.touched_sets(k)
+  return _helped(g, k, reads | set(g.live_out[g.block.number]) | writes)
+
+
+def _helped(g: Lanes, k: int, reads: set[int]) -> None:
+  plan, e = g.plan, g.e
+  writes, types = plan.written[k], g.code.flat.types
+  if g.width != LANES: raise Untranslatable("in a strand that is no warp")
+  if any(types[n] in _WIDE for n in {*reads, *writes}): raise Untranslatable("of 128 bits")
+  if any(g.shape(n).stepped for n in writes): raise Untranslatable("no compiled form")
   away = g.deopt()
   taken: Places = []
   given: Places = []
   at = layout.HEADER
   g.stepped, g.tolerant, g.loose = True, False, False
-  for n in sorted(reads):
+  for n in sorted(reads & g.assigned):
     value = g.read(n)
     t, text = value.type, value.text
     if value.wide and value.dtype == BOOL: t, text = g.mask_type, g.bits(value)
@@ -60,8 +81,8 @@ def emit(g: Lanes, k: int) -> None:
     given.append((n, at))
     at += g.size_of(n)
   g.room = max(g.room, at)
-  active = g.active_bits
-  e.do(f"store i32 {active}, ptr {g.pointer('%state', layout.ACTIVE)}")
+  for place, name in ((layout.ACTIVE, "active"), (layout.ALIVE, "alive")):
+    e.do(f"store i32 {e.op(f'load i32, ptr %{name}')}, ptr {g.pointer('%state', place)}")
   number = len(g.helped)
   g.helped.append((k, g.pc, taken, given))
   helper = e.op(f"load ptr, ptr {g.pointer('%context', layout.HELPER)}")
@@ -74,11 +95,6 @@ def emit(g: Lanes, k: int) -> None:
     if wide and dtype == BOOL: value = g.as_mask(e.op(f"load {g.mask_type}, ptr {g.keep(place)}, align 4"))
     else: value = Value(e, e.op(f"load {g.slot(n)}, ptr {g.keep(place)}, align 4"), dtype, wide)
     g.write(n, value)
-  if skip:
-    e.do(f"br label %{skip}")
-    e.start(skip)
-    e.side = False
-  return None
 
 
 def _skipped(g: Lanes, line: Line) -> str:
@@ -94,7 +110,7 @@ def _skipped(g: Lanes, line: Line) -> str:
   return skip
 
 
-def _never(g: Lanes) -> None:
+def never(g: Lanes) -> None:
   """What the emulator does not have: the reference says so when control comes to it."""
   g.e.do(f"br label %{g.deopt()}")
   g.e.start(g.e.new_label("never"))
@@ -108,6 +124,7 @@ class Helper:
     self.address = ctypes.cast(self._callback, ctypes.c_void_p).value or 0
     self.error: BaseException | None = None
     self._launch = launch
+    self.calls = 0  # of functions, in this launch
     self._steps: dict[int, Any] = {}
     self._cohort: Cohort | None = None
 
@@ -116,30 +133,35 @@ class Helper:
     self._cohort, self.error = cohort, None
 
   def _call(self, state: int, number: int) -> int:
-    try: self._run(state, number)
+    try: return int(not self._run(state, number))
     except BaseException as error:  # must not go through native code
       self.error = self.error or error
       return 1
-    return 0
 
-  def _bound(self, number: int) -> tuple[Any, int, list[Any], list[Any]]:
+  def _bound(self, number: int) -> tuple[Any, int, list[Any], list[Any], bool]:
     found = self._steps.get(number)
     if found is not None: return found  # type: ignore[no-any-return]
     k, pc, taken, given = self._launch.kernel.helped[number]
     program = self._launch.grid.dispatch.program
     code = program.function(program.entry_name)
-    step = bind.step(code, code.flat.lines[k])
+    line = code.flat.lines[k]
+    calls = line.instruction.opcode == "call"
+    step = control.ender(code, line, pc, code.pc(k + 1)) if calls else bind.step(code, line)
     shapes = self._launch.kernel.shapes
 
     def rows(places: Places) -> list[Any]:
       return [(n, at, operands.dtype_of(code.flat.types[n]), shapes[n]) for n, at in places]
-    found = self._steps[number] = step, pc, rows(taken), rows(given)
+    found = self._steps[number] = step, pc, rows(taken), rows(given), calls
     return found
 
-  def _run(self, address: int, number: int) -> None:
-    step, pc, taken, given = self._bound(number)
+  def _run(self, address: int, number: int) -> bool:
+    """Whether it could be done; else the reference is to go on."""
+    step, pc, taken, given, calls = self._bound(number)
     cohort = self._cohort
     assert cohort is not None
+    if calls:
+      self.calls += 1
+      if self.calls > MANY: return False
     row = (address - cohort.raw.ctypes.data) // self._launch.kernel.stride
     state = cohort.states[row]
     raw = state.view(np.uint8)
@@ -151,21 +173,40 @@ class Helper:
     active = int(state[layout.ACTIVE // 4])
     if active != 0xFFFFFFFF: group.mask = lanes_of(active)
     for n, at, dtype, steps in taken: group.v[n] = value_of(raw, at, dtype, steps)
-    if step is not None:
-      try:
-        with np.errstate(all="ignore"): step(group)
-      except (Error, IndexError) as error: raise blocks.located(error, pc, group) from None
-    first = (active & -active).bit_length() - 1
-    for n, at, dtype, steps in given:
-      value = group.v[n]
-      if value.dtype != dtype: value = value.view(dtype)
-      if steps is not None:
-        one = value if value.ndim == 0 else np.broadcast_to(value, (1, LANES))[0, max(first, 0)]
-        raw[at:at + dtype.itemsize].view(dtype)[0] = one
-      elif dtype == BOOL:
-        bits = np.packbits(np.broadcast_to(value, (1, LANES)), bitorder="little")
-        raw[at:at + 4] = bits
-      else: raw[at:at + LANES * dtype.itemsize].view(dtype)[:] = value if value.ndim == 0 else value[0]
+    with np.errstate(all="ignore"):
+      if calls:
+        found = self._called(cohort, blocks, row, group, step)
+        if found is None: return False
+        group = found
+      else:
+        try: step(group)
+        except (Error, IndexError) as error: raise blocks.located(error, pc, group) from None
+    for n, at, dtype, steps in given: put(raw, at, dtype, steps, group.v[n], active)
+    return True
+
+  @staticmethod
+  def _called(cohort: Cohort, blocks: Blocks, row: int, group: Warps, step: Any) -> Warps | None:
+    """The threads when they are back from a function; None where the reference has to go on with them."""
+    blocks.alive_lanes[row] = lanes_of(int(cohort.states[row, layout.ALIVE // 4]))[0]
+    group.count = int(cohort.executed[row])
+    call = Call(blocks, group, step)
+    call.run()
+    cohort.executed[row] += call.instructions
+    blocks.stats.instructions += call.instructions
+    if call.back and len(call.groups) == 1: return call.groups[0]
+    cohort.parted[row] = call.groups
+    return None
+
+
+def put(raw: Any, at: int, dtype: Any, steps: list[int] | None, value: Any, active: int) -> None:
+  """Write a register into a state."""
+  if value.dtype != dtype: value = value.view(dtype)
+  if steps is not None:
+    first = max((active & -active).bit_length() - 1, 0)
+    if value.ndim: value = np.broadcast_to(value, (1, LANES))[0, first]
+    raw[at:at + dtype.itemsize].view(dtype)[0] = value
+  elif dtype == BOOL: raw[at:at + 4] = np.packbits(np.broadcast_to(value, (1, LANES)), bitorder="little")
+  else: raw[at:at + LANES * dtype.itemsize].view(dtype)[:] = value if value.ndim == 0 else value[0]
 
 
 def lanes_of(bits: int) -> Any:

@@ -9,6 +9,7 @@ import numpy as np
 from tinyhw.core.errors import MachineFault
 from tinyhw.emulator.jit.memory import Memory
 from tinyhw.emulator.jit.ptx import layout
+from tinyhw.emulator.jit.ptx.called import MANY
 from tinyhw.emulator.jit.ptx.code import Kernel, kernel
 from tinyhw.emulator.jit.ptx.emit import RESUMING
 from tinyhw.emulator.jit.ptx.helped import Helper
@@ -38,7 +39,7 @@ class Cohort:
   def __init__(self, launch: Launch, first: int, count: int) -> None:
     k, d, grid = launch.kernel, launch.grid.dispatch, launch.grid
     self.launch, self.first, self.count = launch, first, count
-    threads = d.block[0] * d.block[1] * d.block[2]
+    threads = self.threads = d.block[0] * d.block[1] * d.block[2]
     w = k.width
     self.strands = strands = -(-grid.shared.warps * LANES // w)
     self.size = apart(grid)
@@ -64,6 +65,7 @@ class Cohort:
     if k.named:
       wide[:, layout.COUNTS // 8] = (self.counts.ctypes.data + block * self.counts.strides[0]).astype(np.uint64)
     self._ghost: Blocks | None = None
+    self.parted: dict[int, list[Warps]] = {}  # where threads of a strand stand that are in a function
     self.status = states[:, layout.STATUS // 4]
     self.left = wide[:, layout.LEFT // 8].view(np.int64)
     self.executed = np.zeros(len(states), np.int64)
@@ -121,12 +123,20 @@ class Cohort:
 
   def take(self, blocks: Blocks) -> bool:
     """Have a cohort's threads as they are, if all stand where compiled code can go on."""
-    if blocks.waiting: return False
     k = self.launch.kernel
     places = {pc: n for n, (status, pc, *_) in enumerate(k.exits) if status in RESUMING}
+    stops = {pc: n for n, (status, pc, *_) in enumerate(k.exits) if status == layout.BARRIER}
     rows: dict[int, list[tuple[Warps, int]]] = {}
-    for group in blocks.runnable:
-      assert isinstance(group, Warps)
+    waits: dict[int, tuple[int, int, int]] = {}  # a warp's exit, its barrier, how many threads that waits for
+    for group, what in blocks.waiting:
+      if not isinstance(what, tuple) or what[1].finish is not None or what[1].at not in stops: return False
+      numbers, after = what
+      expected = np.broadcast_to(np.asarray(after.expected).reshape(-1), group.size).tolist()
+      for row, warp in enumerate((group.waves - blocks.first).tolist()):
+        waits[warp] = stops[after.at], int(numbers[row]), expected[row]
+    for one in [*blocks.runnable, *(g for g, _ in blocks.waiting)]:
+      assert isinstance(one, Warps)
+      group = one
       if group.frames or group.top is not None: return False
       for row, warp in enumerate((group.waves - blocks.first).tolist()): rows.setdefault(warp, []).append((group, row))
     program = self.launch.grid.dispatch.program
@@ -134,8 +144,15 @@ class Cohort:
       state, parts = self.states[warp], sorted(rows.get(warp, ()), key=lambda p: p[0].pc)
       state[layout.STATUS // 4] = layout.RUN if parts else layout.END
       if not parts: continue
-      number = places.get(parts[0][0].pc)
-      if number is None: return False
+      if warp in waits:
+        if len(parts) > 1: return False
+        number, at, expected = waits[warp]
+        state[layout.STATUS // 4], state[layout.NUMBER // 4] = layout.BARRIER, at
+        state[layout.EXPECTED // 4] = 0 if expected == self.threads else expected
+      else:
+        found = places.get(parts[0][0].pc)
+        if found is None: return False
+        number = found
       _, _, registers, masks, carry, left = k.exits[number]
       offsets = dict(masks)
       if any(group.pc not in offsets for group, _ in parts[1:]): return False
@@ -166,8 +183,14 @@ class Cohort:
 
   def _taken_barriers(self, blocks: Blocks) -> bool:
     """Have barriers as they stand, where no warp's threads differ."""
-    if blocks.barriers and not len(self.counts): return False
-    for (block, number), (arrived, expected, *_) in blocks.barriers.items():
+    came = {key: [row[0], row[1]] for key, row in blocks.barriers.items()}
+    for group, (numbers, _) in blocks.waiting:  # they are counted where they wait
+      for row, (block, number) in enumerate(zip(group.workgroups.tolist(), numbers.tolist())):
+        count = int(group.lanes[row].sum()) if not came[block, number][1] else LANES
+        came[block, number][0] -= count
+    for (block, number), (arrived, expected) in came.items():
+      if not arrived: continue
+      if not len(self.counts): return False
       self.counts[block, number] = arrived, expected
     barriers = blocks.clusters
     if barriers is None: return True
@@ -247,6 +270,11 @@ class Cohort:
       status, pc, registers, masks, carry = layout.RUN, program.entry, [], [], 0
     else: status, pc, registers, masks, carry, _ = k.exits[number]
     ways = [(pc, int(state[layout.ACTIVE // 4]))]
+    if row in self.parted:
+      ways = []
+      for group in self.parted[row]:
+        group.cohort = cohort
+        yield group
     limit = (1 << k.width) - 1
     ways += [(at, int(state[offset // 4]) & limit) for at, offset in masks]
     bytes_ = state.view(np.uint8)
@@ -420,7 +448,7 @@ class Launch:
         over = self._ran(cohort)
         if over is None:
           if wide := self._widened(cohort): return (yield from self._again(wide, [*running, cohort]))
-          handed += 1
+          handed += 1 if not self._calls() else HANDED + 1
           running.append(cohort.back())
         elif not over: running.append(cohort)
         if over is not True: room -= count
@@ -436,11 +464,18 @@ class Launch:
           assert isinstance(one, Cohort)
           if wide := self._widened(one): return (yield from self._again(wide, running))
           running[running.index(one)] = one.back()
-          handed += 1
+          handed += 1 if not self._calls() else HANDED + 1
           quiet = False
         else: quiet = quiet and one.idle
         yield None
       if running and (quiet or handed > HANDED): return (yield from self._reference(running))
+
+  def _calls(self) -> bool:
+    """Whether it calls functions so often that the reference is quicker: then so it is next time."""
+    if self.helper is None or self.helper.calls <= MANY: return False
+    d = self.grid.dispatch
+    d.program.compiled[d.block, self.exact, self.grid.shared.explicit] = "calls of functions"
+    return True
 
   @staticmethod
   def _interpreted(blocks: Blocks) -> bool:

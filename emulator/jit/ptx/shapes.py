@@ -16,7 +16,7 @@ from tinyhw.emulator.ptx.program import Code, touched
 from tinyhw.emulator.ptx.scope import Line, Place, Register
 from tinyhw.isa.ptx import forms
 from tinyhw.isa.ptx.forms import SIZES, Form
-from tinyhw.isa.ptx.model import Address, Float, Instruction, Int, Name, Not, Operand, Sum
+from tinyhw.isa.ptx.model import Address, Arguments, Float, Instruction, Int, Name, Not, Operand, Sum
 
 WARP: Final = 32
 Steps = tuple[int, ...]
@@ -79,7 +79,7 @@ class Block:
 _LINEAR: Final = frozenset({"mov", "cvta", "add", "sub", "mul", "mad", "shl", "cvt"})
 _FLOATS: Final = frozenset({"f16", "f32", "f64", "bf16", "f16x2", "bf16x2", "f32x2"})
 _SHARED_RESULT: Final = frozenset({"vote", "redux", "activemask"})
-_OWN_RESULT: Final = frozenset({"addc", "subc", "madc"})
+_OWN_RESULT: Final = frozenset({"addc", "subc", "madc", "call"})
 # Instructions with a binder of their own that is written against values of any engine.
 SHARED_BINDERS: Final = frozenset({"mov", "cvta", "setp", "set", "cvt", "lop3", "prefetch", "prefetchu", "membar",
                                    "fence", "discard", "applypriority", "pmevent", "griddepcontrol", "setmaxnreg",
@@ -333,7 +333,10 @@ def written(line: Line, form: Form) -> list[int]:
         if isinstance(found, tuple):
           for e in found: walk(e)
         elif found is not None: walk(found)
-  for o in line.instruction.operands[:len(form.results)]: walk(o)
+  i = line.instruction
+  results = len(form.results)
+  if i.opcode == "call": results = int(len(i.operands) > 1 and isinstance(i.operands[0], Arguments))
+  for o in i.operands[:results]: walk(o)
   return out
 
 

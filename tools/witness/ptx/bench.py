@@ -9,7 +9,7 @@ import itertools
 import random
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -169,12 +169,13 @@ def drawn_names(row: forms.Row, rng: random.Random) -> list[str]:
 def _types(name: str) -> object: return tuple(w for w in name.split(".") if w in SIZES)
 
 
-def of_table(pattern: str = "", most: int = 1, seed: int = 0, key: Callable[[str], object] = _types) -> Iterator[Case]:
+def of_table(pattern: str = "", most: int = 1, seed: int = 0, key: Callable[[str], object] = _types,
+             opcodes: Collection[str] | None = None) -> Iterator[Case]:
   """The cases of the table's instructions that fit a pattern: of each row `most` random names for each key, which are
   the types unless it says otherwise."""
   assert models
-  for rows in forms.rows().values():
-    for row in rows:
+  for opcode, rows in forms.rows().items():
+    for row in rows if opcodes is None or opcode in opcodes else ():
       rng = random.Random(f"{seed} {row}")
       chosen: dict[object, list[str]] = {}
       names = list(row.combinations()) if row.size <= MOST else drawn_names(row, rng)
