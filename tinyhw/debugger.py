@@ -270,7 +270,9 @@ class PtxSession(PtxDebugger):
   def __init__(self, binary: Binary, kernel: str, grid: Counts, block: Counts, args: Sequence[Any], check: str = "",
                shared: int = 0) -> None:
     checks = checker(check)
-    self._start = start = _Start(binary, kernel, grid, block, args, shared)
+    def again() -> _Start: return _Start(binary, kernel, grid, block, args, shared)
+    self._again = again
+    self._start = start = again()
     assert start.ptx is not None
     try:
       d, _ = start.ptx.ready(*start.what)
@@ -285,6 +287,17 @@ class PtxSession(PtxDebugger):
   def buffers(self) -> list[Array]:
     """Every array's contents now, in order, as new arrays."""
     return self._start.buffers()
+
+  def compare_engines(self) -> int:
+    """Run the launch from its start on the reference and as compiled code, whose outcome and memory must agree; warp
+    instructions executed. Raises MachineFault that names the first dwords that differ, or the launch's own fault."""
+    start = self._again()
+    try:
+      assert start.ptx is not None
+      d, _ = start.ptx.ready(*start.what)
+      found: int = start.ptx.emulator.execute(start.runtime.space, d, engine="both").instructions
+      return found
+    finally: start.runtime.close()
 
 
 class Session(Debugger):

@@ -297,16 +297,15 @@ def command(names: tuple[str, ...], no_rivals: bool, as_json: bool) -> None:
     raise InvalidArgument(f"no case is called {', '.join(unknown)}", hint=f"there are {there}")
   os.environ.setdefault("MOCKGPU", "1")
   rivals = [] if no_rivals else ["numpy", *(["tinygrad"] if find_spec("tinygrad") else []), "llvm"]
+  console = Console(stderr=True)      # a spinner would be a thread that takes turns with what is measured
   results = []
   for case in (c for c in CASES if not names or c.name in names):
     result = Result(case.name, case.title, case.reach)
-    with Console(stderr=True).status(case.title) as status:
-      result.runs["tinyhw"] = case.ours()
-      for rival in rivals:
-        measure = getattr(case, rival)
-        if measure is None: continue
-        status.update(f"{case.title}: {rival}")
-        result.runs[rival] = measure()
+    console.print(f"[dim]{case.title}", highlight=False)
+    result.runs["tinyhw"] = case.ours()
+    for rival in rivals:
+      measure = getattr(case, rival)
+      if measure is not None: result.runs[rival] = measure()
     results.append(result)
   if as_json: click.echo(json.dumps([vars(r) for r in results]))
   else: show(results, rivals)

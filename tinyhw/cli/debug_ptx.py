@@ -130,7 +130,13 @@ class PtxShell(Shell[D]):
     return self.do_local(args)
 
   def do_diff(self, args: str) -> bool:
-    """diff N [M] [warp W]: what differs between a snapshot and now, or another one; of a warp alone."""
+    """diff N [M] [warp W] | diff engines: what differs between a snapshot and now, or another one, of a warp alone;
+    between the reference and compiled code, from the launch's start."""
+    if args.strip() == "engines":
+      compare: Callable[[], int] | None = getattr(self.session, "compare_engines", None)
+      if compare is None: raise InvalidArgument("this launch cannot be made again", where="diff engines")
+      self.say(f"the reference and compiled code agree: {compare():,} warp instructions")
+      return False
     return super().do_diff(self._limits(args))
 
   def memory_break(self, args: str, access: str) -> bool:
