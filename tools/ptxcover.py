@@ -212,13 +212,30 @@ def counted(folder: Path, ptxas: str | None) -> dict[str, tuple[int, list[str]]]
   return out
 
 
+def listed(folder: Path, ptxas: str | None) -> dict[str, str]:
+  """Every form that there is with one of its names, one that the emulator has if it has any."""
+  lacking = {form for _, less in counted(folder, ptxas).values() for form in less}
+  every: Forms = {}
+  for page in sorted(folder.rglob("9.7.*.md")):
+    for form, of in names(page.read_text()).items():
+      if not _LATER.search(form): every.setdefault(form, {}).update(of)
+  found = {form: next((n for n in of if has(n)), "" if form not in lacking else next(iter(of)))
+           for form, of in every.items()}
+  return {form: name for form, name in sorted(found.items()) if name}
+
+
 def main() -> None:
   """Prints the share, and what is lacking."""
   parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
   parser.add_argument("folder", type=Path)
   parser.add_argument("--all", action="store_true", help="name every form that is lacking")
   parser.add_argument("--json", action="store_true")
+  parser.add_argument("--forms", type=Path, help="write the forms for the ledger: tools/ledger/ptx_forms.json")
   given = parser.parse_args()
+  if given.forms is not None:
+    rows = [f"  {json.dumps(f)}: {json.dumps(n)}" for f, n in listed(given.folder, shutil.which("ptxas")).items()]
+    given.forms.write_text("{\n" + ",\n".join(rows) + "\n}\n")
+    return print(f"{given.forms}: {len(rows)} forms")
   found = counted(given.folder, shutil.which("ptxas"))
   total, lacking = sum(n for n, _ in found.values()), sum(len(x) for _, x in found.values())
   if given.json: return print(json.dumps({"forms": total, "lacking": {k: x for k, (_, x) in found.items() if x}}))

@@ -249,9 +249,9 @@ def _static(linked: Linked, v: Variable, key: str) -> None:
 
 
 def _opaque(linked: Linked, v: Variable, at: int) -> None:
-  """A sampler's members. A texture or surface is bound by the driver: its members are what the driver says."""
+  """A sampler's members. Those of a texture or surface are what it is bound to: a module cannot say them."""
+  if v.type != "samplerref": raise Unsupported("PTX initializer of", f".{v.type} {v.name}", where=f"PTX line {v.at[0]}")
   members = v.initializer if isinstance(v.initializer, tuple) else (v.initializer,)
-  if v.type != "samplerref": return
   try: sampler = Sampler.named({m.name: m.value for m in members if isinstance(m, Member)})
   except InvalidArgument as why: raise DecodeError(f"{v.name}: {why}", where=f"PTX line {v.at[0]}") from None
   linked.image[at:at + 8] = sampler.bits.to_bytes(8, "little")

@@ -176,7 +176,7 @@ M: add.u32 %r7, %r7, 1; mad.lo.u32 %r8, %r8, 3, %r7; setp.lt.u32 %p1, %r7, %r10;
   mad.lo.u32 %r2, %r2, 64, %t; mad.wide.u32 %l1, %r2, 4, %out; st.global.u32 [%l1], %r8;"""
 
 
-@pytest.mark.parametrize("body, block", [(TURNS.replace("50; @%p4", "3000; @%p4"), (64, 1)), (PAIRS, (64, 2))])
+@pytest.mark.parametrize("body, block", [(TURNS.replace("50; @%p4", "300; @%p4"), (64, 1)), (PAIRS, (64, 2))])
 def test_waiting_threads_are_taken_over(body: str, block: Any, monkeypatch: pytest.MonkeyPatch) -> None:
   """Where they stand: at barriers of some warps, at mbarriers."""
   monkeypatch.setattr(code, "kept", lambda *_: False)
@@ -231,7 +231,7 @@ SKIP: add.u32 %r8, %r8, 1; mad.lo.u32 %r2, %r2, 7, %t; setp.lt.u32 %p2, %r8, TIM
 
 @pytest.mark.parametrize("sync, times, told", [
   ("", 3, set()), ("@%q shfl.sync.idx.b32 %a2, %a2, 5, 31, 0x22222222;", 2, set()),
-  ("bar.warp.sync 0x22222222; bar.sync 1, 96;", 1, {"call.uni"}), ("", 100, {"call.uni"})])
+  ("bar.warp.sync 0x22222222; bar.sync 1, 96;", 1, {"call.uni"}), ("", 40, {"call.uni"})])
 def test_calls(sync: str, times: int, told: set[str]) -> None:
   """Threads of a warp in a function, of which each goes round otherwise often; with what they do together there, and
   what is the reference's; a function that is called too often for it to be done a warp at a time."""

@@ -105,6 +105,8 @@ def test_what_goes_wrong_is_named() -> None:
   assert "a sampler has no width" in faulty("txq.width.b32 %r4, [v];", 0, more=".global .samplerref v;\n")
   assert "no sampler has filter_mode = cubic" in faulty(
     "", 0, DecodeError, more=".global .samplerref v = { filter_mode = cubic };\n")
+  for kind in ("texref", "surfref"):
+    assert f".{kind} v" in faulty("", 0, Unsupported, more=f".global .{kind} v = {{ width = 4 }};\n")
   assert "is no texture, sampler or surface" in faulty(
     FETCH.replace("A", "v"), 0, DecodeError, more=".global .u64 v;\n")
 

@@ -1,7 +1,8 @@
-"""`tinyhw ledger`: how far each instruction of each AMD generation can be trusted, and why."""
+"""`tinyhw ledger`: how far each instruction of each AMD generation, and of PTX, can be trusted, and why."""
 from __future__ import annotations
 
 import json
+from dataclasses import asdict
 from pathlib import Path
 
 import click
@@ -18,8 +19,10 @@ from tinyhw.cli import complete
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON.")
 @click.option("--html", "page_file", type=click.Path(path_type=Path), help="Write a page to look at and search in.")
 @click.option("--markdown", "as_markdown", is_flag=True, help="Print the README's table.")
+@click.option("--isa", type=click.Choice(["amdgcn", "ptx"]), default="amdgcn",
+              help="PTX: the forms of NVIDIA's manual.")
 def command(arches: tuple[str, ...], grades: tuple[str, ...], match: str, as_json: bool, page_file: Path | None,
-            as_markdown: bool) -> None:
+            as_markdown: bool, isa: str) -> None:
   """How each instruction's meaning is known, and what proves it.
 
   \b
@@ -37,9 +40,14 @@ def command(arches: tuple[str, ...], grades: tuple[str, ...], match: str, as_jso
     tinyhw ledger --arch gfx942 --grade unsupported
     tinyhw ledger --match v_mfma --json
     tinyhw ledger --html ledger.html
+    tinyhw ledger --isa ptx --match tex
   """
   from tinyhw.arch import decoded
   from tinyhw.core.errors import InvalidArgument
+  if isa == "ptx":
+    if arches or grades or page_file is not None or as_markdown:
+      raise InvalidArgument("PTX has neither generations nor grades", hint="--match and --json go with --isa ptx")
+    return _ptx(match, as_json)
   from tinyhw.tools.ledger import ledger
   chosen = list(arches or ledger.ARCHES)
   for name in chosen: decoded(name)
@@ -92,3 +100,17 @@ def command(arches: tuple[str, ...], grades: tuple[str, ...], match: str, as_jso
         ("text is not LLVM 19's", [f"{s.text_differs:,}" for s in numbers])):
       table.add_row(what, *values)
   Console().print(table)
+
+
+def _ptx(match: str, as_json: bool) -> None:
+  """The ledger of PTX: its numbers, or the forms that fit."""
+  from tinyhw.core.errors import InvalidArgument
+  from tinyhw.tools.ledger import ptx
+  found = [e for e in ptx.entries() if match in e.form]
+  if not found: raise InvalidArgument("no form of PTX fits", where=f"--match {match}")
+  if as_json: return click.echo(json.dumps({"summary": ptx.summary(found), "forms": [asdict(e) for e in found]}))
+  if match:
+    for e in found:
+      said = [*e.witnesses, *(["compiled"] if e.compiled else [])] if e.meaning else ["no meaning"]
+      click.echo(f"{e.form:60} {', '.join(said) or ('no witness' if e.effect else 'no effect to see')}")
+  click.echo("\n".join(ptx.lines(found)))

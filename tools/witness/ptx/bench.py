@@ -9,7 +9,7 @@ import itertools
 import random
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -27,9 +27,10 @@ from tinyhw.tools.witness.ptx.table import Case, cases
 
 THREADS: Final = 64
 BATCH: Final = 64
-MOST: Final = 4096  # names of a row that are all looked at
+MOST: Final = 600  # names of a row that are all looked at
 PAGE: Final = 4096
 IN, OUT, PARAMS, VARIABLES = 0x1_0000_0000, 0x2_0000_0000, 0x3_0000_0000, 0x4_0000_0000
+interpreted: set[str] = set()  # what compiled code left to the reference, by name
 _LETTERS: Final = {1: "h", 2: "h", 4: "r", 8: "l"}
 
 
@@ -113,7 +114,8 @@ def _run(batch: Sequence[Case], given: Any, results: int, engine: str) -> tuple[
     space.write(at, content)
   program = Program(linked, "k", VARIABLES)
   space.write(VARIABLES, linked.bytes_at(VARIABLES, program.functions))
-  dispatch(space, Dispatch(program, (1, 1, 1), (THREADS, 1, 1), PARAMS, 16), engine=engine)
+  stats = dispatch(space, Dispatch(program, (1, 1, 1), (THREADS, 1, 1), PARAMS, 16), engine=engine)
+  interpreted.update(w.split(" ")[0] for w in stats.interpreted)
   return np.frombuffer(space.read(OUT, size), np.uint64).reshape(-1, THREADS), space
 
 
@@ -157,23 +159,27 @@ def drawn_names(row: forms.Row, rng: random.Random) -> list[str]:
   """Some names of a row that has too many: each choice of types, with as little else as there may be, and at random."""
   typed = [any(c in SIZES for c in choices) for _, choices in row.slots]
   out = []
-  for plainly in (True, False):
+  for plainly in (True, False, False, False, False):
     options = [choices if t else ("",) if optional and (plainly or rng.random() < 0.6) else (rng.choice(choices),)
                for (optional, choices), t in zip(row.slots, typed)]
     out += [".".join([row.opcode, *filter(None, chosen)]) for chosen in itertools.product(*options)]
   return out
 
 
-def of_table(pattern: str = "", most: int = 1, seed: int = 0) -> Iterator[Case]:
-  """The cases of the table's instructions that fit a pattern: of each row all names, or `most` random ones for each
-  choice of types."""
+def _types(name: str) -> object: return tuple(w for w in name.split(".") if w in SIZES)
+
+
+def of_table(pattern: str = "", most: int = 1, seed: int = 0, key: Callable[[str], object] = _types,
+             opcodes: Collection[str] | None = None) -> Iterator[Case]:
+  """The cases of the table's instructions that fit a pattern: of each row `most` random names for each key, which are
+  the types unless it says otherwise."""
   assert models
-  for rows in forms.rows().values():
-    for row in rows:
+  for opcode, rows in forms.rows().items():
+    for row in rows if opcodes is None or opcode in opcodes else ():
       rng = random.Random(f"{seed} {row}")
-      chosen: dict[tuple[str, ...], list[str]] = {}
+      chosen: dict[object, list[str]] = {}
       names = list(row.combinations()) if row.size <= MOST else drawn_names(row, rng)
-      for name in names: chosen.setdefault(tuple(w for w in name.split(".") if w in SIZES), []).append(name)
+      for name in dict.fromkeys(names): chosen.setdefault(key(name), []).append(name)
       for group in chosen.values():
         tried = 0
         for name in rng.sample(group, len(group)):

@@ -1,0 +1,209 @@
+"""Forms of PTX that take more than an instruction: sparse and one-bit products of warpgroups, multicast memory."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tinyhw
+from tinyhw.core.errors import DecodeError, MachineFault
+from tinyhw.core.memory import AddressSpace, Region
+from tinyhw.emulator.ptx.launch import Dispatch, dispatch
+from tinyhw.emulator.ptx.link import link
+from tinyhw.emulator.ptx.program import Program
+from tinyhw.isa.ptx import parse
+
+HEAD = ".version 8.6\n.target sm_90a\n.address_size 64\n"
+N = 8
+
+
+def laid(matrix: Any) -> bytes:
+  """A matrix of bytes [rows, bytes] in the canonical layout without swizzle: 8 rows of 16 bytes lie together."""
+  rows, width = matrix.shape
+  return bytes(matrix.reshape(rows // 8, 8, width // 16, 16).transpose(0, 2, 1, 3).tobytes())
+
+
+def descriptor(width: int) -> int:
+  """Of a matrix at 0 with rows of so many bytes: blocks of 8 rows by 16 bytes, first along the rows."""
+  return 128 >> 4 << 16 | 8 * width >> 4 << 32
+
+
+def product(name: str, a: Any, b: Any, tail: str, result: str, dtype: Any) -> Any:
+  """What a warpgroup makes of matrices of bytes in shared memory: [64, 8]."""
+  data = laid(a) + laid(b)
+  halves = name.split(".")[-3] == "f16"
+  registers = "%d1, %d2" if halves else "%d1, %d2, %d3, %d4"
+  at = len(laid(a))
+  text = f"""{HEAD}.shared .align 128 .b8 s[{len(data)}];
+.visible .entry k (.param .u64 in, .param .u64 out, .param .u32 meta) {{
+  .reg .pred %p<3>; .reg .b32 %r<12>; .reg .{result} %d<5>; .reg .b64 %l<12>;
+  ld.param.u64 %l1, [in]; ld.param.u64 %l2, [out]; ld.param.u32 %r9, [meta]; mov.u32 %r1, %tid.x; mov.u32 %r2, s;
+  mul.wide.u32 %l3, %r1, 4; add.u64 %l1, %l1, %l3; shl.b32 %r3, %r1, 2; add.u32 %r3, %r3, %r2; mov.u32 %r4, %r3;
+L: ld.global.u32 %r5, [%l1]; st.shared.u32 [%r4], %r5; add.u64 %l1, %l1, 512; add.u32 %r4, %r4, 512;
+  sub.u32 %r6, %r4, %r2; setp.lt.u32 %p1, %r6, {len(data)}; @%p1 bra L;
+  bar.sync 0; shr.u32 %r2, %r2, 4; cvt.u64.u32 %l4, %r2;
+  add.u64 %l5, %l4, {descriptor(a.shape[1])}; add.u64 %l6, %l4, {descriptor(b.shape[1]) + (at >> 4)};
+  setp.ne.u32 %p2, %r1, %r1;
+  wgmma.fence.sync.aligned;
+  {name} {{{registers}}}, %l5, %l6, {tail};
+  wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0;
+  mad.wide.u32 %l7, %r1, 16, %l2; st.global.v4.{result} [%l7], {{%d1, %d2, %d3, %d4}};
+  ret;
+}}"""
+  words = np.frombuffer(data, np.uint32)
+  given = np.concatenate([words, np.zeros(-len(words) % 128, np.uint32)])
+  return lambda meta: spread(tinyhw.launch(text, "k", 1, 128, [given, np.zeros((128, 4), dtype), np.uint32(meta)],
+                                           "EMU")[1])
+
+
+def spread(d: Any) -> Any:
+  """The matrix [64, 8] of four registers a thread, or of two with halves."""
+  if d.dtype == np.uint32: d = np.ascontiguousarray(d[:, :2]).view(np.float16)
+  out = np.zeros((64, N), d.dtype)
+  for thread in range(128):
+    for k in range(4):
+      out[16 * (thread // 32) + thread % 32 // 4 + 8 * (k >> 1), 2 * (thread % 4) + (k & 1)] = d[thread, k]
+  return out
+
+
+@pytest.mark.parametrize(("pattern", "places"), [(0x44444444, (0, 1)), (0x88888888, (0, 2)), (0xEEEEEEEE, (2, 3))])
+@pytest.mark.parametrize("kind", ["f16", "s8", "e4m3"])
+def test_sparse_products(kind: str, pattern: int, places: tuple[int, int]) -> None:
+  """The same places in each chunk of all rows, so that where a row's metadata lies does not matter."""
+  rng = np.random.default_rng(3)
+  k = 32 if kind == "f16" else 64
+  if kind == "f16": a, b = (rng.integers(-8, 8, (n, w)).astype(np.float16) for n, w in ((64, k // 2), (N, k)))
+  elif kind == "s8": a, b = (rng.integers(-128, 128, (n, w)).astype(np.int8) for n, w in ((64, k // 2), (N, k)))
+  else: a, b = (rng.choice([0, 1, -1], (n, w)) for n, w in ((64, k // 2), (N, k)))
+  def raw(x: Any) -> Any:
+    return np.where(x == 0, 0, np.where(x > 0, 0x38, 0xB8)).astype(np.uint8) if kind == "e4m3" else x.view(np.uint8)
+  dense = np.zeros((64, k), np.float64)
+  for half, place in enumerate(places): dense[:, place::4] = a[:, half::2]
+  result, dtype = ("s32", np.int32) if kind == "s8" else ("f32", np.float32)
+  types = f"{result}.{kind}.{kind}"
+  tail = "%r9, 0, %p2" + ("" if kind == "s8" else ", 1, 1" + (", 0, 0" if kind == "f16" else ""))
+  run = product(f"wgmma.mma_async.sp.sync.aligned.m64n8k{k}.{types}", raw(a), raw(b), tail, result, dtype)
+  assert (run(pattern) == dense @ b.astype(np.float64).T).all()
+  with pytest.raises(MachineFault, match="names a place of a chunk twice"): run(0)
+
+
+_CODES = {"e4m3": 0x38, "e5m2": 0x3C}
+_FORMS = [*[(d, a, b) for d in ("f16", "f32") for a, b in (("f16", "f16"), *((x, y) for x in _CODES for y in _CODES))],
+          ("f32", "bf16", "bf16"), *[("s32", x, y) for x in ("s8", "u8") for y in ("s8", "u8")]]
+
+
+def of_type(x: Any, t: str) -> Any:
+  """Numbers 0, 1, -1 (of unsigned types 0, 1, 255) as bytes."""
+  if t in _CODES: return np.where(x == 0, 0, np.where(x > 0, _CODES[t], _CODES[t] | 0x80)).astype(np.uint8)
+  if t == "bf16": return np.where(x == 0, 0, np.where(x > 0, 0x3F80, 0xBF80)).astype(np.uint16).view(np.uint8)
+  return x.astype(np.float16).view(np.uint8) if t == "f16" else x.astype(np.int8).view(np.uint8)
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize(("d", "a", "b"), _FORMS)
+def test_products_of_all_types(d: str, a: str, b: str, sparse: bool) -> None:
+  rng = np.random.default_rng(8)
+  k = (32 if a in {"f16", "bf16"} else 64) // (1 if sparse else 2)
+  x, y = rng.choice([0, 1, -1], (64, k // (1 + sparse))), rng.choice([0, 1, -1], (N, k))
+  tail = ("%r9, 0, " if sparse else "") + "%p2"
+  if d != "s32": tail += ", 1, 1" + (", 0, 0" if a in {"f16", "bf16"} else "")
+  name = f"wgmma.mma_async{'.sp' if sparse else ''}.sync.aligned.m64n8k{k}.{d}.{a}.{b}"
+  kind = {"s32": ("s32", np.int32), "f32": ("f32", np.float32), "f16": ("b32", np.uint32)}[d]
+  found = product(name, of_type(x, a), of_type(y, b), tail, *kind)(0x44444444)
+  left, right = (np.where((v < 0) & (t == "u8"), 255, v) for v, t in ((x, a), (y, b)))
+  if sparse:
+    dense = np.zeros((64, k), np.int64)
+    dense[:, 0::4], dense[:, 1::4] = left[:, 0::2], left[:, 1::2]
+    left = dense
+  assert (found == left @ right.T).all()
+
+
+@pytest.mark.parametrize(("pattern", "place"), [(0x44444444, 0), (0xEEEEEEEE, 1)])
+def test_sparse_products_of_tf32(pattern: int, place: int) -> None:
+  rng = np.random.default_rng(4)
+  a, b = (rng.integers(-8, 8, (n, w)).astype(np.float32) for n, w in ((64, 8), (N, 16)))
+  dense = np.zeros((64, 16), np.float32)
+  dense[:, place::2] = a
+  run = product("wgmma.mma_async.sp.sync.aligned.m64n8k16.f32.tf32.tf32", a.view(np.uint8), b.view(np.uint8),
+                "%r9, 1, %p2, -1, 1", "f32", np.float32)
+  assert (run(pattern) == -(dense @ b.T)).all()
+
+
+def test_products_of_bits() -> None:
+  rng = np.random.default_rng(5)
+  a, b = (rng.integers(0, 2, (n, 256)).astype(np.uint8) for n in (64, N))
+  packed = [np.packbits(x, axis=1, bitorder="little") for x in (a, b)]
+  run = product("wgmma.mma_async.sync.aligned.m64n8k256.s32.b1.b1.and.popc", *packed, "%p2", "s32", np.int32)
+  assert (run(0) == a.astype(np.int32) @ b.astype(np.int32).T).all()
+
+
+def test_a_selector_that_there_is_not() -> None:
+  z = np.zeros((64, 32), np.uint8), np.zeros((N, 64), np.uint8)
+  with pytest.raises(DecodeError, match="sparsity selector"):
+    product("wgmma.mma_async.sp.sync.aligned.m64n8k64.s32.s8.s8", *z, "%r9, 1, %p2", "s32", np.int32)(0x44444444)
+
+
+# ---- multicast memory: three places behind one address
+
+PLACES, WINDOW = (0x1_0000_0000, 0x2_0000_0000, 0x3_0000_0000), 0x7_0000_0000
+
+
+def multicast(body: str, contents: list[Any]) -> tuple[Any, list[Any]]:
+  """(what 32 threads stored behind the parameters, what is in the places)."""
+  text = f"""{HEAD}.visible .entry k (.param .u64 m, .param .u64 out) {{
+  .reg .b32 %r<9>; .reg .b16 %h<9>; .reg .f32 %f<9>; .reg .b64 %l<9>;
+  ld.param.u64 %l1, [m]; ld.param.u64 %l2, [out]; mov.u32 %r1, %tid.x;
+  mad.wide.u32 %l1, %r1, 16, %l1; mad.wide.u32 %l2, %r1, 16, %l2; {body} ret;
+}}"""
+  space = AddressSpace("multicast")
+  params = WINDOW.to_bytes(8, "little") + (0x4_0000_0000).to_bytes(8, "little")
+  for at, data in (*zip(PLACES, (c.tobytes() for c in contents)), (0x4_0000_0000, bytes(512)), (0x5_0000_0000, params)):
+    region = Region("data", 4096)
+    space.map(at, 4096, region)
+    space.write(at, data)
+  space.multicast = ((WINDOW, 4096, PLACES),)
+  program = Program(link(parse(text)), "k", 0)
+  dispatch(space, Dispatch(program, (1, 1, 1), (32, 1, 1), 0x5_0000_0000, 16), engine="ref")
+  return np.frombuffer(space.read(0x4_0000_0000, 512), np.uint8), [
+    np.frombuffer(space.read(at, 512), np.uint8) for at in PLACES]
+
+
+def test_multicast_memory() -> None:
+  rng = np.random.default_rng(6)
+  given = [rng.integers(0, 1 << 20, (32, 4)).astype(np.uint32) for _ in PLACES]
+  out, left = multicast("multimem.ld_reduce.add.u32 %r2, [%l1]; st.global.u32 [%l2], %r2; multimem.red.max.u32 "
+                        "[%l1+4], 524288; multimem.st.b32 [%l1+8], %r1;", given)
+  assert (out.view(np.uint32).reshape(32, 4)[:, 0] == sum(given)[:, 0]).all()
+  for before, after in zip(given, left):
+    now = after.view(np.uint32).reshape(32, 4)
+    assert (now[:, 1] == np.maximum(before[:, 1], 524288)).all() and (now[:, 2] == np.arange(32)).all()
+    assert (now[:, [0, 3]] == before[:, [0, 3]]).all()
+
+
+@pytest.mark.parametrize("wide", [False, True])
+def test_sums_of_halves_are_rounded_once_or_each_time(wide: bool) -> None:
+  given = [np.full((32, 8), x, np.float16) for x in (2048.0, 1.0, 1.0)]
+  name = f"multimem.ld_reduce.add{'.acc::f32' if wide else ''}.v4.f16x2"
+  out, _ = multicast(f"{name} {{%r2, %r3, %r4, %r5}}, [%l1]; st.global.v4.u32 [%l2], {{%r2, %r3, %r4, %r5}};", given)
+  assert (out.view(np.float16) == (2050 if wide else 2048)).all()
+  brains = [np.full((32, 8), x, np.uint16) for x in (0x4380, 0x3F80, 0x3F80)]  # 256, 1, 1
+  name = name.replace("f16x2", "bf16x2")
+  out, _ = multicast(f"{name} {{%r2, %r3, %r4, %r5}}, [%l1]; st.global.v4.u32 [%l2], {{%r2, %r3, %r4, %r5}};", brains)
+  assert (out.view(np.uint16) == (0x4381 if wide else 0x4380)).all()
+
+
+# ---- names
+
+def test_generic_addresses_of_variables() -> None:
+  """A variable's name in an access that names no space."""
+  text = f"""{HEAD}.global .align 4 .u32 g[2] = {{5, 6}};
+.shared .align 4 .u32 s[2];
+.visible .entry k (.param .u64 out) {{
+  .reg .b32 %r<9>; .reg .b64 %l<9>; .local .align 4 .u32 v[2];
+  ld.param.u64 %l1, [out]; mov.u32 %r1, 7; mov.u32 %r2, 8; st.u32 [s+4], %r1; st.u32 [v+4], %r2; mov.u32 %r7, 1;
+  ld.u32 %r3, [g]; ld.u32 %r4, [g+4]; ld.shared.u32 %r5, [s+4]; ld.local.u32 %r6, [v+4]; mov.u32 %r7, %cluster_nctarank;
+  st.global.v4.u32 [%l1], {{%r3, %r4, %r5, %r6}}; st.global.u32 [%l1+16], %r7; ret;
+}}"""
+  out, = tinyhw.launch(text, "k", 1, 1, [np.zeros(5, np.uint32)], "EMU")
+  assert out.tolist() == [5, 6, 7, 8, 1]
