@@ -46,25 +46,25 @@ if TYPE_CHECKING:
 
 
 def debug(binary: Binary, kernel: str, grid: Counts, block: Counts, args: Sequence[Any], *, check: str = "",
-          shared: int = 0) -> Session | PtxSession:
+          shared: int = 0, cluster: Counts | None = None) -> Session | PtxSession:
   """Start a debugger on a launch; arguments as for `launch`. It stands before the kernel's first instruction.
 
   The kernel runs on the emulator itself (device EMU), whatever generation the code object is for. Leave the `with`
   block, or `close()`, to drop the run; `buffers()` gives the arrays as they are. With `check`, in the words of
   EMU_CHECK ("1", or names of checks), the run also stands where the hazard checks find something.
   """
-  if is_ptx(contents(binary)): return PtxSession(binary, kernel, grid, block, args, check, shared)
-  return Session(binary, kernel, grid, block, args, check, shared)
+  if is_ptx(contents(binary)): return PtxSession(binary, kernel, grid, block, args, check, shared, cluster)
+  return Session(binary, kernel, grid, block, args, check, shared, cluster)
 
 
 def report(binary: Binary, kernel: str, grid: Counts, block: Counts, args: Sequence[Any], *, exactness: bool = True,
-           shared: int = 0) -> Report:
+           shared: int = 0, cluster: Counts | None = None) -> Report:
   """Run a kernel on the reference interpreter and report what it did; arguments as for `launch`.
 
   `exactness` follows the values of instructions that are not exact, which takes time. The report's `buffers` are the
   arrays after the run.
   """
-  start = _Start(binary, kernel, grid, block, args, shared)
+  start = _Start(binary, kernel, grid, block, args, shared, cluster)
   try:
     recorder = Recorder(exactness)
     if start.ptx is not None:
@@ -232,14 +232,17 @@ class _Start:
   """A launch on a runtime of its own, with everything in memory."""
 
   def __init__(self, binary: Binary, kernel: str, grid: Counts, block: Counts, args: Sequence[Any],
-               shared: int) -> None:
+               shared: int, cluster: Counts | None = None) -> None:
     self.runtime, self.arrays = emulated(), list[Buffer]()
     self.watchdog = int(mock_options().get("watchdog", WATCHDOG))
     try:
       self.binary = code = contents(binary)
       program = self.runtime.load_kernel(code, kernel)
+      if cluster is not None and not isinstance(program, PtxProgram):
+        raise Unsupported("clusters of blocks on", "AMD's GPUs")
       payload, lds = bind(self.runtime, program, code, args, shared, self.arrays)
       self.ptx = program if isinstance(program, PtxProgram) else None
+      self.cluster = None if cluster is None else dims(cluster, "cluster")
       self.what = payload, dims(grid, "grid"), dims(block, "block"), lds
       if isinstance(program, PtxProgram): return
       self.ready: Ready = program.ready(payload, dims(grid, "grid"), dims(block, "block"), lds)
@@ -252,7 +255,8 @@ class _Start:
     assert self.ptx is not None
     payload, grid, block, lds = self.what
     self.runtime.observer = observer
-    with plain_faults(self.binary, self.ptx.kernel): self.ptx.launch(payload, grid, block, dynamic_lds=lds)
+    with plain_faults(self.binary, self.ptx.kernel):
+      self.ptx.launch(payload, grid, block, dynamic_lds=lds, cluster=self.cluster)
 
   def code(self) -> Code:
     """The code object's listing."""
@@ -268,14 +272,14 @@ class PtxSession(PtxDebugger):
   """A debugger of a PTX kernel with the arrays of its launch."""
 
   def __init__(self, binary: Binary, kernel: str, grid: Counts, block: Counts, args: Sequence[Any], check: str = "",
-               shared: int = 0) -> None:
+               shared: int = 0, cluster: Counts | None = None) -> None:
     checks = checker(check)
-    def again() -> _Start: return _Start(binary, kernel, grid, block, args, shared)
+    def again() -> _Start: return _Start(binary, kernel, grid, block, args, shared, cluster)
     self._again = again
     self._start = start = again()
     assert start.ptx is not None
     try:
-      d, _ = start.ptx.ready(*start.what)
+      d, _ = start.ptx.ready(*start.what, start.cluster)
       check_launch(d)
       super().__init__(start.runtime.space, d.generation, d, {}, (),
                        [(p.name, p.start, p.size) for p in start.runtime.places], watchdog=start.watchdog,
@@ -294,7 +298,7 @@ class PtxSession(PtxDebugger):
     start = self._again()
     try:
       assert start.ptx is not None
-      d, _ = start.ptx.ready(*start.what)
+      d, _ = start.ptx.ready(*start.what, start.cluster)
       found: int = start.ptx.emulator.execute(start.runtime.space, d, engine="both").instructions
       return found
     finally: start.runtime.close()
@@ -304,9 +308,9 @@ class Session(Debugger):
   """A debugger with the arrays of its launch."""
 
   def __init__(self, binary: Binary, kernel: str, grid: Counts, block: Counts, args: Sequence[Any], check: str = "",
-               shared: int = 0) -> None:
+               shared: int = 0, cluster: Counts | None = None) -> None:
     checks = checker(check)
-    self._start = start = _Start(binary, kernel, grid, block, args, shared)
+    self._start = start = _Start(binary, kernel, grid, block, args, shared, cluster)
     r = start.ready
     source = sources([(r.loaded.address, r.loaded.code)])
     kernarg = next((p.start for p in reversed(start.runtime.places) if p.name == "kernarg"), 0)

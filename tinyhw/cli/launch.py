@@ -30,7 +30,7 @@ def parse_dims(text: str) -> tuple[int, int, int]:
   """"4" or "4,2" or "4,2,1" to three counts."""
   parts = text.split(",")
   if len(parts) > 3 or not all(p.strip().isdecimal() for p in parts):
-    raise InvalidArgument(f"{text!r} is not X, X,Y or X,Y,Z", where="--grid/--block")
+    raise InvalidArgument(f"{text!r} is not X, X,Y or X,Y,Z", where="--grid, --block or --cluster")
   x, y, z = (int(p) for p in (*parts, "1", "1")[:3])
   return x, y, z
 
@@ -81,6 +81,8 @@ class Launch(click.Command):
               help="Name of the kernel in FILE; may be left out where there is one.")
 @click.option("--grid", "-g", default="1", show_default=True, help="Workgroups, as X,Y,Z.")
 @click.option("--block", "-b", default="1", show_default=True, help="Work-items of a workgroup, as X,Y,Z.")
+@click.option("--cluster", default=None, metavar="X,Y,Z",
+              help="Blocks of a cluster, where a kernel of PTX does not say it.")
 @click.option("--arg", "-a", "arguments", multiple=True, help="One for each kernel argument, in order.")
 @click.option("--shared", "-s", type=click.IntRange(min=0), default=0, metavar="BYTES",
               help="Dynamic LDS of a workgroup, in bytes.")
@@ -99,8 +101,8 @@ class Launch(click.Command):
 @click.option("--command", "-x", "script", type=click.Path(path_type=Path), default=None, metavar="FILE",
               help="With --debug: take the commands from FILE.")
 @click.option("--check", is_flag=True, help="Check for hazards on the emulator; status 1 if there are any.")
-def command(file: Path, kernel: str | None, grid: str, block: str, arguments: tuple[str, ...], shared: int,
-            timeout: float | None, device: str | None, save: tuple[str, ...], as_json: bool, debug: bool,
+def command(file: Path, kernel: str | None, grid: str, block: str, cluster: str | None, arguments: tuple[str, ...],
+            shared: int, timeout: float | None, device: str | None, save: tuple[str, ...], as_json: bool, debug: bool,
             report_form: str | None, report_file: Path | None, exactness: bool, script: Path | None,
             check: bool) -> None:
   """Run KERNEL of FILE (an AMDGPU code object, or PTX) and show its buffers.
@@ -127,6 +129,7 @@ def command(file: Path, kernel: str | None, grid: str, block: str, arguments: tu
   values = [parse_argument(a) for a in arguments]
   binary = file.read_bytes()
   what = (binary, kernel or only_kernel(binary, file), parse_dims(grid), parse_dims(block), values)
+  clusters = None if cluster is None else parse_dims(cluster)
   form = report_form if report_form or report_file is None else form_of(report_file)
   looks = [name for name, on in (("--debug", debug), ("--report", form), ("--exactness", exactness)) if on]
   if looks: on_emulator(device, looks[0])
@@ -137,14 +140,14 @@ def command(file: Path, kernel: str | None, grid: str, block: str, arguments: tu
     import tinyhw
     from tinyhw.cli.debug import debug as debugger
     wanted = (os.environ.get("EMU_CHECK") or "1") if check else ""
-    session, status = debugger(lambda: tinyhw.debug(*what, check=wanted, shared=shared), script)
+    session, status = debugger(lambda: tinyhw.debug(*what, check=wanted, shared=shared, cluster=clusters), script)
     with session:
       if session.ended: show_buffers(session.buffers(), targets, as_json)
     if status: sys.exit(status)
   elif looks:
     from tinyhw import report as start_report
     from tinyhw.cli.report import write
-    report = start_report(*what, shared=shared)
+    report = start_report(*what, shared=shared, cluster=clusters)
     if as_json:
       save_buffers(report.buffers, targets)
       click.echo(json.dumps({"buffers": plain(report.buffers), "report": report.to_dict()}))
@@ -159,7 +162,8 @@ def command(file: Path, kernel: str | None, grid: str, block: str, arguments: tu
     try:
       with warnings.catch_warnings():  # they are told below, in the command's own way
         warnings.simplefilter("ignore", LDSWarning)
-        buffers = launch(*what, device=device, shared=shared, check=asked, timeout=timeout)
+        buffers = launch(*what, device=device, shared=shared, check=asked, timeout=timeout,
+                         cluster=clusters)
     except DeviceError as error:
       if device == "AMD" and mock_cards() is None and not Path("/dev/kfd").exists(): error.hint = NO_CARD
       raise
